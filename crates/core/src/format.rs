@@ -1,0 +1,80 @@
+//! What a storage format of a sparse matrix tells a backend.
+use crate::Scalar;
+use std::any::Any;
+
+/// One array or number of a format, in the order its kernels take them.
+#[derive(Clone, Copy, Debug)]
+pub enum Argument<'a, T> {
+    /// A number passed by value.
+    Size(u32),
+    /// Indices or offsets.
+    Indices(&'a [u32]),
+    /// Signed offsets (diagonals, packed columns).
+    Offsets(&'a [i32]),
+    /// Entries.
+    Values(&'a [T]),
+}
+
+impl<T> Argument<'_, T> {
+    /// Bytes of the array; 0 for a number.
+    pub fn bytes(&self) -> usize {
+        match self {
+            Argument::Size(_) => 0,
+            Argument::Indices(a) => size_of_val(*a),
+            Argument::Offsets(a) => size_of_val(*a),
+            Argument::Values(a) => size_of_val(*a),
+        }
+    }
+}
+
+/// A sparse matrix in one storage format, validated: every index it holds is in range and stays so.
+///
+/// A backend keeps a kernel for each format by [`Format::kernel`]; the CPU runs a format it has no kernel for
+/// through [`Format::row`].
+pub trait Format<T: Scalar>: Any + Send + Sync {
+    /// Rows and columns.
+    fn shape(&self) -> (usize, usize);
+    /// Stored entries, padding not counted.
+    fn nnz(&self) -> usize;
+    /// The stem of this format's kernels: `csr` for `spmv_csr_f64` in `kernels-cuda/spmv_csr.cu` and
+    /// `kernels-opencl/spmv_csr.cl`.
+    fn kernel(&self) -> &'static str;
+    /// What the kernels take before `x` and `y`, in order.
+    fn arguments(&self) -> Vec<Argument<'_, T>>;
+    /// Lanes of a row sum, a power of two: lane `j` takes the entries `j`, `j + W`, … of a row with fused
+    /// multiply-add in order from 0, and lanes are summed by halving. It belongs to the matrix, not to the device.
+    fn lanes(&self) -> usize {
+        1
+    }
+    /// `(A x)[i]`, in the canonical order: what every kernel must agree with to the bit.
+    ///
+    /// # Panics
+    /// May panic where `i` is not a row or `x` is shorter than the columns.
+    fn row(&self, i: usize, x: &[T]) -> T;
+    /// Bytes of all arrays.
+    fn bytes(&self) -> usize {
+        self.arguments().iter().map(Argument::bytes).sum()
+    }
+    /// This matrix as `Any`, for a backend that has a kernel of its own for the format.
+    fn as_any(self: std::sync::Arc<Self>) -> std::sync::Arc<dyn Any + Send + Sync>;
+}
+
+/// The sum of one row in the canonical order: `lanes` partial sums by fused multiply-add, then halving.
+///
+/// `entries` are `(value, x at its column)` in the order stored.
+pub fn row_sum<T: Scalar>(lanes: usize, entries: impl IntoIterator<Item = (T, T)>) -> T {
+    let mut partial = vec![T::zero(); lanes.max(1)];
+    for (k, (value, x)) in entries.into_iter().enumerate() {
+        let lane = k % partial.len();
+        partial[lane] = value.fma(x, partial[lane]);
+    }
+    while partial.len() > 1 {
+        let half = partial.len() / 2;
+        for j in 0..half {
+            let upper = partial[j + half];
+            partial[j] += upper;
+        }
+        partial.truncate(half);
+    }
+    partial[0]
+}

@@ -1,0 +1,1 @@
+//! Sparse matrices on the host.
