@@ -1,9 +1,36 @@
-//! The vocabulary of Lacuna.
+//! The vocabulary of Lacuna: number types, handles, formulas, passes, programs, and the trait a device implements.
+//!
+//! A Krylov method records its passes into a [`Program`]; a [`Backend`] runs it. Nothing here names a device.
+pub mod cells;
+pub mod lower;
+pub mod sum;
+
+mod backend;
 mod error;
 mod format;
+mod formula;
+mod handle;
+mod operator;
+mod outcome;
+mod pass;
+mod program;
+mod recorder;
+mod reference;
 mod scalar;
+mod store;
 
+pub use backend::{Backend, DeviceInfo, Finish, Mark, Plan, Progress, Run, Ticket, next_section};
+pub use cells::{Control, History, Section};
 pub use error::{Error, Result};
 pub use format::{Argument, Format, row_sum};
+pub use formula::{Expr, Formula, Test};
+pub use handle::{Basis, Cell, Cells, Matrix, Vector, next_serial};
 pub use num_complex::{Complex, Complex32, Complex64};
+pub use operator::{Diagonal, Identity, LinOp, Product, Scaled, Shifted, Sum, Transposed, WithTranspose};
+pub use outcome::Reason;
+pub use pass::{Confirm, Hessenberg, Pass, Rotate, Statement};
+pub use program::{Kind as OpKind, Op, Program};
+pub use recorder::{Memory, Recorder};
+pub use reference::{Reference, add_term, dot_product};
 pub use scalar::{Kind, Scalar};
+pub use store::HostStore;

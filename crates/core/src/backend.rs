@@ -1,0 +1,247 @@
+//! What a device implements.
+use crate::cells::{Control, Section};
+use crate::program::{Op, Program};
+use crate::{Basis, Cell, Cells, Format, Matrix, Memory, Pass, Reason, Recorder, Result, Scalar, Vector};
+use std::any::Any;
+use std::ops::ControlFlow;
+use std::sync::Arc;
+
+/// A program that a backend has checked and made ready. It holds no memory of the device: releasing the vectors it
+/// uses makes running it an error, not a fault.
+pub struct Plan<T> {
+    /// What is run.
+    pub program: Program<T>,
+    /// The backend's own form of it.
+    pub prepared: Box<dyn Any + Send>,
+}
+
+/// Everything made after a mark is released with it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Mark {
+    /// Vectors, matrices and cell counts at the mark, as the backend counts them.
+    pub counts: [usize; 6],
+}
+
+/// A copy to the host that is under way.
+#[derive(Clone, Debug)]
+pub struct Ticket<T> {
+    /// The values, once there.
+    pub values: Option<Vec<T>>,
+    /// The backend's number for the copy.
+    pub number: u64,
+}
+
+/// Where a running program stands, as told behind the queue.
+#[derive(Clone, Copy, Debug)]
+pub struct Progress {
+    /// Iterations done.
+    pub iterations: u64,
+    /// Squared residual norm by the recurrence.
+    pub rr: f64,
+}
+
+/// How to run a program once.
+pub struct Run<'a> {
+    /// Iterations at the most.
+    pub limit: u64,
+    /// Squared residual norms, filled in by the run.
+    pub history: &'a mut crate::History,
+    /// Called now and then, from the calling thread, while the program runs; breaking cancels it.
+    pub watch: Option<&'a mut dyn FnMut(Progress) -> ControlFlow<()>>,
+}
+
+/// How a run ended.
+#[derive(Clone, Copy, Debug)]
+pub struct Finish {
+    /// Why it stopped.
+    pub reason: Reason,
+    /// Iterations done.
+    pub iterations: u64,
+    /// Confirmations of the true residual that did not end it.
+    pub restarts: u64,
+    /// Squared residual norm by the recurrence, at the last iteration.
+    pub recurrence: f64,
+    /// Squared norm of the true residual; NaN for a program that does not confirm.
+    pub confirmed: f64,
+}
+
+impl Finish {
+    /// What a finished program's control says.
+    pub fn of<T>(program: &Program<T>, control: &Control) -> Self {
+        Finish {
+            reason: program.reasons.get(control.reason() as usize).copied().unwrap_or(Reason::Limit),
+            iterations: control.iterations,
+            restarts: control.restarts,
+            recurrence: control.recurrence,
+            confirmed: control.confirmed,
+        }
+    }
+}
+
+/// What a device is, in words and figures.
+#[derive(Clone, Debug)]
+pub struct DeviceInfo {
+    /// The backend: `cpu`, `opencl`, `cuda`, `reference`.
+    pub backend: &'static str,
+    /// The device's own name.
+    pub name: String,
+    /// Threads, compute units or multiprocessors.
+    pub units: usize,
+    /// Bytes of memory, where known.
+    pub memory: Option<u64>,
+    /// What else is worth telling, as name and value.
+    pub details: Vec<(&'static str, String)>,
+}
+
+/// A device with its memory and its queue.
+///
+/// Work is queued in order. Only `download` and `read` wait for it, and `execute` until the program has stopped.
+/// Implementations **must** compute what [`crate::lower`], [`crate::sum`] and [`Format::row`] say, to the bit.
+pub trait Backend: Sized + 'static {
+    /// What the device is.
+    fn device(&self) -> DeviceInfo;
+
+    // Memory.
+    /// A vector of `n` zeros.
+    fn vector<T: Scalar>(&mut self, n: usize) -> Result<Vector<T>>;
+    /// `columns` zero vectors of `n` elements each.
+    fn basis<T: Scalar>(&mut self, n: usize, columns: usize) -> Result<Basis<T>>;
+    /// A run of zero cells.
+    fn cells<T: Scalar>(&mut self, count: usize) -> Result<Cells<T>>;
+    /// A matrix. The host keeps its arrays alive; a backend **may** use them where they are.
+    fn matrix<T: Scalar>(&mut self, a: Arc<dyn Format<T>>) -> Result<Matrix<T>>;
+    /// Remembers what has been made so far.
+    fn mark(&self) -> Mark;
+    /// Releases everything made after the mark; its handles become stale.
+    fn release(&mut self, mark: Mark);
+
+    // Transfer.
+    /// Copies a host slice of the vector's length into it.
+    fn upload<T: Scalar>(&mut self, from: &[T], to: Vector<T>) -> Result<()>;
+    /// Copies a vector into a host slice of its length.
+    fn download<T: Scalar>(&mut self, from: Vector<T>, to: &mut [T]) -> Result<()>;
+    /// Sets a cell.
+    fn write<T: Scalar>(&mut self, cell: Cell<T>, value: T) -> Result<()>;
+    /// Waits for the queue and returns the cells.
+    fn read<T: Scalar>(&mut self, cells: &[Cell<T>]) -> Result<Vec<T>>;
+    /// Starts a copy of the cells that runs behind the queue. Provided: waits.
+    fn read_later<T: Scalar>(&mut self, cells: &[Cell<T>]) -> Result<Ticket<T>> {
+        Ok(Ticket { values: Some(self.read(cells)?), number: 0 })
+    }
+    /// The values of a copy, once it has arrived.
+    fn poll<T: Scalar>(&mut self, ticket: &mut Ticket<T>) -> Result<Option<Vec<T>>> {
+        Ok(ticket.values.take())
+    }
+
+    // Programs.
+    /// Runs one operation outside a program's flow: what [`Backend::execute`] and the primitives come down to unless
+    /// they are overridden. It **must** check every handle, and pass `control` through the cell instructions.
+    fn step<T: Scalar>(
+        &mut self,
+        op: &Op<T>,
+        control: &mut Control,
+        history: &mut crate::History,
+    ) -> Result<()>;
+
+    /// Checks a program's handles and makes it ready; every error of a program appears here.
+    fn plan<T: Scalar>(&mut self, program: Program<T>) -> Result<Plan<T>> {
+        Ok(Plan { program, prepared: Box::new(()) })
+    }
+
+    /// Runs a program until it stops. Provided: operation by operation.
+    fn execute<T: Scalar>(&mut self, plan: &mut Plan<T>, run: Run<'_>) -> Result<Finish> {
+        let program = &plan.program;
+        let Run { limit, history, mut watch } = run;
+        history.reset(limit);
+        let mut control = Control::new(limit, !program.restart.is_empty());
+        let mut section = Section::Setup;
+        let mut told = 0;
+        while control.section != Section::Stopped {
+            control.enter(section);
+            for op in program.section(section) {
+                self.step(op, &mut control, history)?;
+                if control.halted() {
+                    break;
+                }
+            }
+            if let Some(watch) = &mut watch
+                && control.iterations > told
+                && control.section == Section::Each
+            {
+                told = control.iterations;
+                if watch(Progress { iterations: told, rr: control.recurrence }).is_break() {
+                    control.cancel();
+                }
+            }
+            section = next_section(program, section, &control);
+        }
+        Ok(Finish::of(program, &control))
+    }
+
+    // Fused primitives, one call at a time. A program runs them without the checks of each call.
+    /// Runs a pass.
+    fn multi_axpy_dot<T: Scalar>(&mut self, pass: Pass<T>) -> Result<()> {
+        once(self, |k| k.multi_axpy_dot(pass))
+    }
+    /// `y ← A x`, then the pass.
+    fn spmv_dot<T: Scalar>(
+        &mut self,
+        a: &dyn crate::LinOp<T>,
+        x: Vector<T>,
+        y: Vector<T>,
+        pass: Pass<T>,
+    ) -> Result<()> {
+        once(self, |k| k.spmv_dot(a, x, y, pass))
+    }
+    /// `h ← Vᴴ w`.
+    fn basis_dot<T: Scalar>(&mut self, v: Basis<T>, w: Vector<T>, h: Cells<T>) -> Result<()> {
+        once(self, |k| k.basis_dot(v, w, h))
+    }
+    /// `w ← w − V h`, then the pass.
+    fn basis_axpy<T: Scalar>(&mut self, v: Basis<T>, h: Cells<T>, w: Vector<T>, pass: Pass<T>) -> Result<()> {
+        once(self, |k| k.basis_axpy(v, h, w, pass))
+    }
+}
+
+/// The section that follows: setup, restart, the iteration until it is left, restart again. A program whose sections
+/// give out has stopped.
+pub fn next_section<T>(program: &Program<T>, section: Section, control: &Control) -> Section {
+    match section {
+        _ if control.section == Section::Stopped => Section::Stopped,
+        Section::Setup if !program.restart.is_empty() => Section::Restart,
+        Section::Setup | Section::Restart if !program.each.is_empty() => Section::Each,
+        Section::Each if !control.left => Section::Each,
+        Section::Each if !program.restart.is_empty() => Section::Restart,
+        _ => Section::Stopped,
+    }
+}
+
+/// Records, checks and runs a few operations once, releasing the cells that recording made.
+fn once<T: Scalar, B: Backend>(dev: &mut B, body: impl FnOnce(&mut Recorder<'_, T>)) -> Result<()> {
+    let mark = dev.mark();
+    let mut recorder = Recorder::new(dev, "once");
+    body(&mut recorder);
+    let program = recorder.finish();
+    let done = program.and_then(|program| {
+        let mut plan = dev.plan(program)?;
+        let run = Run { limit: u64::MAX - 1, history: &mut crate::History::off(), watch: None };
+        dev.execute(&mut plan, run).map(drop)
+    });
+    dev.release(mark);
+    done
+}
+
+impl<T: Scalar, B: Backend> Memory<T> for B {
+    fn vector(&mut self, n: usize) -> Result<Vector<T>> {
+        Backend::vector(self, n)
+    }
+    fn basis(&mut self, n: usize, columns: usize) -> Result<Basis<T>> {
+        Backend::basis(self, n, columns)
+    }
+    fn cells(&mut self, count: usize) -> Result<Cells<T>> {
+        Backend::cells(self, count)
+    }
+    fn write(&mut self, cell: Cell<T>, value: T) -> Result<()> {
+        Backend::write(self, cell, value)
+    }
+}

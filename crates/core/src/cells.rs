@@ -1,0 +1,464 @@
+//! Cell instructions: the arithmetic, tests and small dense problems a device evaluates between sweeps.
+use crate::{Reason, Scalar};
+
+/// An operation on one number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u32)]
+pub enum Unary {
+    /// `a`
+    Copy,
+    /// `−a`
+    Neg,
+    /// the conjugate of `a`
+    Conj,
+    /// the principal root of `a`
+    Sqrt,
+}
+
+/// An operation on two numbers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u32)]
+pub enum Binary {
+    /// `a + b`
+    Add,
+    /// `a − b`
+    Sub,
+    /// `a · b`
+    Mul,
+    /// `a / b`
+    Div,
+    /// `a` where `re(a) ≥ re(b)`, else `b`
+    Max,
+}
+
+/// A question about one or two numbers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u32)]
+pub enum Compare {
+    /// always true
+    Always,
+    /// `re(a) ≤ re(b)`
+    LessEqual,
+    /// `re(a) > re(b)`
+    Greater,
+    /// not `re(a) > 0`
+    NotPositive,
+    /// a part of `a` is infinite or NaN
+    NotFinite,
+    /// `a = 0`
+    Zero,
+}
+
+/// One instruction over the cells of a number type; operands are cell indices.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Instr {
+    /// `dst ← op a`
+    Unary {
+        /// The operation.
+        op: Unary,
+        /// Receives the result.
+        dst: u32,
+        /// The operand.
+        a: u32,
+    },
+    /// `dst ← a op b`
+    Binary {
+        /// The operation.
+        op: Binary,
+        /// Receives the result.
+        dst: u32,
+        /// The left operand.
+        a: u32,
+        /// The right operand.
+        b: u32,
+    },
+    /// Stop for `reason` where the test holds.
+    Stop {
+        /// The test.
+        test: Compare,
+        /// Its left operand.
+        a: u32,
+        /// Its right operand, where it has one.
+        b: u32,
+        /// Index into the reasons of the program.
+        reason: u32,
+        /// Whether a restart may get past it.
+        soft: bool,
+    },
+    /// Leave the iteration where the test holds.
+    Leave {
+        /// The test.
+        test: Compare,
+        /// Its left operand.
+        a: u32,
+        /// Its right operand, where it has one.
+        b: u32,
+    },
+    /// One iteration is done.
+    Count {
+        /// The squared residual norm.
+        rr: u32,
+    },
+    /// Decide by the true residual, see [`Pass::confirm`](crate::Pass::confirm).
+    Confirm {
+        /// The squared norm of the true residual.
+        rr: u32,
+        /// The squared tolerance.
+        target: u32,
+        /// `rr` at the last confirmation.
+        last: u32,
+        /// The factor that counts as progress.
+        shrink: u32,
+    },
+    /// Rotate column `j` of a Hessenberg problem.
+    Rotate {
+        /// The problem.
+        at: HessenbergCells,
+        /// The column.
+        j: u32,
+        /// Receives the squared residual norm.
+        rr: u32,
+    },
+    /// Solve the triangular system of a Hessenberg problem.
+    BackSubstitute {
+        /// The problem.
+        at: HessenbergCells,
+    },
+}
+
+/// The first cells of the arrays of a [`Hessenberg`](crate::Hessenberg) problem.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct HessenbergCells {
+    /// Columns at the most.
+    pub m: u32,
+    /// `H`, column `j` at `h + j (m + 1)`.
+    pub h: u32,
+    /// `c₀ s₀ c₁ s₁ …`
+    pub rotations: u32,
+    /// The rotated right-hand side.
+    pub g: u32,
+    /// The solution.
+    pub y: u32,
+    /// Columns in use, as a number.
+    pub used: u32,
+}
+
+impl Instr {
+    /// Whether this decides about the flow of the program or reads a whole array of cells.
+    pub fn is_control(&self) -> bool {
+        !matches!(self, Instr::Unary { .. } | Instr::Binary { .. })
+    }
+    /// The cells a plain instruction reads.
+    pub fn reads(&self) -> Vec<u32> {
+        match *self {
+            Instr::Unary { a, .. } => vec![a],
+            Instr::Binary { a, b, .. } => vec![a, b],
+            _ => Vec::new(),
+        }
+    }
+    /// The cell a plain instruction writes.
+    pub fn writes(&self) -> Option<u32> {
+        match *self {
+            Instr::Unary { dst, .. } | Instr::Binary { dst, .. } => Some(dst),
+            _ => None,
+        }
+    }
+}
+
+/// Reasons every program has, by index; a program's own follow.
+pub const COMMON_REASONS: [Reason; 5] = [
+    Reason::Converged,
+    Reason::Limit,
+    Reason::Stagnated,
+    Reason::NotFinite("the residual"),
+    Reason::Cancelled,
+];
+const CONVERGED: u32 = 0;
+const LIMIT: u32 = 1;
+const STAGNATED: u32 = 2;
+const NOT_FINITE: u32 = 3;
+const CANCELLED: u32 = 4;
+
+/// Which part of a program is running.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Section {
+    /// Once, at the start.
+    Setup,
+    /// At the start and whenever the iteration was left.
+    Restart,
+    /// Over and over.
+    Each,
+    /// Nothing any more.
+    Stopped,
+}
+
+/// Where a running program stands: what the tests have decided so far.
+#[derive(Clone, Copy, Debug)]
+pub struct Control {
+    /// The part that is running.
+    pub section: Section,
+    /// Whether the iteration was left and the restart section is due.
+    pub left: bool,
+    /// Iterations done.
+    pub iterations: u64,
+    /// Iterations allowed.
+    pub limit: u64,
+    /// Confirmations that did not end the solve.
+    pub restarts: u64,
+    /// The squared residual norm by the recurrence, at the last count.
+    pub recurrence: f64,
+    /// The squared norm of the true residual, at the last confirmation.
+    pub confirmed: f64,
+    reason: u32,
+    pending: Option<(u32, bool)>,
+    has_restart: bool,
+}
+
+impl Control {
+    /// The state before anything has run.
+    pub fn new(limit: u64, has_restart: bool) -> Self {
+        Control {
+            section: Section::Setup,
+            left: false,
+            iterations: 0,
+            limit,
+            restarts: 0,
+            recurrence: f64::NAN,
+            confirmed: f64::NAN,
+            reason: LIMIT,
+            pending: None,
+            has_restart,
+        }
+    }
+    /// Whether what remains of the current section is to be passed over.
+    #[inline(always)]
+    pub fn halted(&self) -> bool {
+        self.left || self.section == Section::Stopped
+    }
+    /// The index of the reason, once stopped.
+    pub fn reason(&self) -> u32 {
+        self.reason
+    }
+    /// Begins a section, unless the program has stopped.
+    pub fn enter(&mut self, section: Section) {
+        if self.section != Section::Stopped {
+            self.section = section;
+            self.left = false;
+        }
+    }
+    /// Asks the program to stop on behalf of the caller, with the true residual computed where there is a restart
+    /// section.
+    pub fn cancel(&mut self) {
+        self.stop(CANCELLED, false);
+    }
+    fn stop(&mut self, reason: u32, soft: bool) {
+        if self.has_restart && self.section == Section::Each {
+            self.pending = Some((reason, soft));
+            self.left = true;
+        } else {
+            self.end(reason);
+        }
+    }
+    fn end(&mut self, reason: u32) {
+        self.reason = reason;
+        self.section = Section::Stopped;
+    }
+    fn count(&mut self, rr: f64, finite: bool) {
+        self.iterations += 1;
+        self.recurrence = rr;
+        if !finite {
+            self.stop(NOT_FINITE, false);
+        } else if self.iterations >= self.limit {
+            self.stop(LIMIT, false);
+        }
+    }
+    fn confirm(&mut self, rr: f64, target: f64, last: f64, shrink: f64) {
+        self.confirmed = rr;
+        if self.iterations == 0 {
+            self.recurrence = rr;
+        }
+        let pending = self.pending.take();
+        if !rr.is_finite() {
+            self.end(NOT_FINITE);
+        } else if rr <= target {
+            self.end(CONVERGED);
+        } else if let Some((reason, false)) = pending {
+            self.end(reason);
+        } else if self.iterations >= self.limit {
+            self.end(LIMIT);
+        } else if rr >= shrink * last {
+            self.end(pending.map_or(STAGNATED, |(reason, _)| reason));
+        } else {
+            self.restarts += 1;
+        }
+    }
+}
+
+/// Squared residual norms, one for every `stride` iterations.
+#[derive(Clone, Debug, Default)]
+pub struct History {
+    /// Iterations between two values.
+    pub stride: u64,
+    /// `values[k]` belongs to iteration `k · stride`.
+    pub values: Vec<f64>,
+}
+
+impl History {
+    /// Values kept at the most: above that, iterations are left out evenly.
+    pub const CAPACITY: u64 = 1 << 16;
+
+    /// Empties the history for a solve of at most `limit` iterations.
+    pub fn reset(&mut self, limit: u64) {
+        self.stride = (limit + 1).div_ceil(Self::CAPACITY).max(1);
+        self.values.clear();
+    }
+    /// A history that keeps nothing.
+    pub fn off() -> Self {
+        History { stride: 0, values: Vec::new() }
+    }
+    fn record(&mut self, iteration: u64, value: f64) {
+        if self.stride > 0 && iteration.is_multiple_of(self.stride) {
+            self.values.truncate((iteration / self.stride) as usize);
+            self.values.push(value);
+        }
+    }
+}
+
+/// Cells and control together: what evaluates instructions on the host.
+#[derive(Clone, Debug)]
+pub struct Machine<T> {
+    /// All cells of the number type.
+    pub cells: Vec<T>,
+    /// Where the program stands.
+    pub control: Control,
+    /// The residuals so far.
+    pub history: History,
+}
+
+impl<T: Scalar> Machine<T> {
+    /// Evaluates instructions in order; passes over the rest once one of them halts the section.
+    #[inline]
+    pub fn run(&mut self, code: &[Instr]) {
+        for instr in code {
+            match *instr {
+                Instr::Unary { op, dst, a } => {
+                    let a = self.at(a);
+                    self.cells[dst as usize] = match op {
+                        Unary::Copy => a,
+                        Unary::Neg => -a,
+                        Unary::Conj => a.conj(),
+                        Unary::Sqrt => a.root(),
+                    };
+                }
+                Instr::Binary { op, dst, a, b } => {
+                    let (a, b) = (self.at(a), self.at(b));
+                    self.cells[dst as usize] = match op {
+                        Binary::Add => a + b,
+                        Binary::Sub => a - b,
+                        Binary::Mul => a * b,
+                        Binary::Div => a.quotient(b),
+                        Binary::Max => {
+                            if a.re() >= b.re() {
+                                a
+                            } else {
+                                b
+                            }
+                        }
+                    };
+                }
+                ref control => {
+                    self.decide(control);
+                    if self.control.halted() {
+                        return;
+                    }
+                }
+            }
+        }
+    }
+
+    #[inline(always)]
+    fn at(&self, cell: u32) -> T {
+        self.cells[cell as usize]
+    }
+    fn re(&self, cell: u32) -> f64 {
+        self.at(cell).re()
+    }
+
+    fn holds(&self, test: Compare, a: u32, b: u32) -> bool {
+        match test {
+            Compare::Always => true,
+            Compare::LessEqual => self.re(a) <= self.re(b),
+            Compare::Greater => self.re(a) > self.re(b),
+            Compare::NotPositive => self.re(a) <= 0.0 || self.re(a).is_nan(),
+            Compare::NotFinite => !self.at(a).finite(),
+            Compare::Zero => self.at(a) == T::zero(),
+        }
+    }
+
+    fn decide(&mut self, instr: &Instr) {
+        match *instr {
+            Instr::Stop { test, a, b, reason, soft } => {
+                if self.holds(test, a, b) {
+                    self.control.stop(reason, soft);
+                }
+            }
+            Instr::Leave { test, a, b } => self.control.left |= self.holds(test, a, b),
+            Instr::Count { rr } => {
+                let value = self.at(rr);
+                self.control.count(value.re(), value.finite());
+                self.history.record(self.control.iterations, value.re());
+            }
+            Instr::Confirm { rr, target, last, shrink } => {
+                let value = self.re(rr);
+                if self.control.iterations == 0 {
+                    self.history.record(0, value);
+                }
+                self.control.confirm(value, self.re(target), self.re(last), self.re(shrink));
+                self.cells[last as usize] = self.at(rr);
+            }
+            Instr::Rotate { at, j, rr } => self.rotate(at, j as usize, rr),
+            Instr::BackSubstitute { at } => self.back_substitute(at),
+            Instr::Unary { .. } | Instr::Binary { .. } => {}
+        }
+    }
+
+    /// `(a, b) ← (c̄ a + s̄ b, c b − s a)` with the rotation `(c, s)` that zeroes the last entry of the column.
+    fn rotate(&mut self, at: HessenbergCells, j: usize, rr: u32) {
+        let column = at.h as usize + j * (at.m as usize + 1);
+        let (rotations, g) = (at.rotations as usize, at.g as usize);
+        let cells = &mut self.cells;
+        for i in 0..j {
+            let (c, s) = (cells[rotations + 2 * i], cells[rotations + 2 * i + 1]);
+            let (a, b) = (cells[column + i], cells[column + i + 1]);
+            cells[column + i] = s.conj().fma(b, c.conj() * a);
+            cells[column + i + 1] = (-s).fma(a, c * b);
+        }
+        let (a, b) = (cells[column + j], cells[column + j + 1]);
+        let norm = (a.dot_term(a) + b.dot_term(b)).root();
+        let (c, s) =
+            if norm == T::zero() { (T::one(), T::zero()) } else { (a.quotient(norm), b.quotient(norm)) };
+        (cells[rotations + 2 * j], cells[rotations + 2 * j + 1]) = (c, s);
+        (cells[column + j], cells[column + j + 1]) = (norm, T::zero());
+        let gj = cells[g + j];
+        (cells[g + j], cells[g + j + 1]) = (c.conj() * gj, -s * gj);
+        let last = cells[g + j + 1];
+        cells[rr as usize] = last.dot_term(last);
+        cells[at.used as usize] = T::from_real((j + 1) as f64);
+    }
+
+    fn back_substitute(&mut self, at: HessenbergCells) {
+        let (m, h, g, y) = (at.m as usize, at.h as usize, at.g as usize, at.y as usize);
+        let cells = &mut self.cells;
+        let used = (cells[at.used as usize].re() as usize).min(m);
+        cells[y..y + m].fill(T::zero());
+        for i in (0..used).rev() {
+            let mut sum = cells[g + i];
+            for j in i + 1..used {
+                sum = (-cells[h + j * (m + 1) + i]).fma(cells[y + j], sum);
+            }
+            let diagonal = cells[h + i * (m + 1) + i];
+            cells[y + i] = if diagonal == T::zero() { T::zero() } else { sum.quotient(diagonal) };
+        }
+        cells[at.used as usize] = T::zero();
+    }
+}

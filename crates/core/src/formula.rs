@@ -1,0 +1,199 @@
+//! Arithmetic on handles: `r + beta * (p - omega * v)` builds a formula that the device evaluates.
+use crate::{Cell, Scalar, Vector};
+
+/// A formula over vectors (taken element by element), cells and constants.
+#[derive(Clone, Debug)]
+pub enum Expr<T> {
+    /// A constant.
+    Value(T),
+    /// A cell.
+    Cell(Cell<T>),
+    /// The element of a vector.
+    Vector(Vector<T>),
+    /// `−a`
+    Neg(Box<Self>),
+    /// The complex conjugate of `a`.
+    Conj(Box<Self>),
+    /// The principal square root of `a`.
+    Sqrt(Box<Self>),
+    /// The larger of two numbers by their real parts.
+    Max(Box<Self>, Box<Self>),
+    /// `a + b`
+    Add(Box<Self>, Box<Self>),
+    /// `a − b`
+    Sub(Box<Self>, Box<Self>),
+    /// `a · b`
+    Mul(Box<Self>, Box<Self>),
+    /// `a / b`
+    Div(Box<Self>, Box<Self>),
+}
+
+/// A formula without vectors: what a cell may be set to.
+#[derive(Clone, Debug)]
+pub struct Formula<T>(pub(crate) Expr<T>);
+
+impl<T: Scalar> Formula<T> {
+    /// A constant.
+    pub fn value(value: T) -> Self {
+        Formula(Expr::Value(value))
+    }
+    /// The larger of two formulas by their real parts.
+    pub fn max(self, other: impl Into<Formula<T>>) -> Self {
+        Formula(Expr::Max(Box::new(self.0), Box::new(other.into().0)))
+    }
+    /// The principal square root.
+    pub fn sqrt(self) -> Self {
+        Formula(Expr::Sqrt(Box::new(self.0)))
+    }
+    /// The complex conjugate.
+    pub fn conj(self) -> Self {
+        Formula(Expr::Conj(Box::new(self.0)))
+    }
+}
+
+impl<T: Scalar> Cell<T> {
+    /// The larger of this and another number by their real parts.
+    pub fn max(self, other: impl Into<Formula<T>>) -> Formula<T> {
+        Formula::from(self).max(other)
+    }
+    /// The principal square root.
+    pub fn sqrt(self) -> Formula<T> {
+        Formula::from(self).sqrt()
+    }
+    /// The complex conjugate.
+    pub fn conj(self) -> Formula<T> {
+        Formula::from(self).conj()
+    }
+    /// True where the real part of this is not above that of `bound`. Never true of NaN.
+    pub fn le(self, bound: Cell<T>) -> Test<T> {
+        Test::LessEqual(self, bound)
+    }
+    /// True where the real part of this is above that of `bound`. Never true of NaN.
+    pub fn gt(self, bound: Cell<T>) -> Test<T> {
+        Test::Greater(self, bound)
+    }
+    /// True unless the real part is above 0. True of NaN.
+    pub fn not_positive(self) -> Test<T> {
+        Test::NotPositive(self)
+    }
+    /// True where a part is infinite or NaN.
+    pub fn not_finite(self) -> Test<T> {
+        Test::NotFinite(self)
+    }
+    /// True where every part is 0.
+    pub fn is_zero(self) -> Test<T> {
+        Test::Zero(self)
+    }
+}
+
+/// A question about cells that the device answers.
+#[derive(Clone, Copy, Debug)]
+pub enum Test<T> {
+    /// `re(a) ≤ re(b)`
+    LessEqual(Cell<T>, Cell<T>),
+    /// `re(a) > re(b)`
+    Greater(Cell<T>, Cell<T>),
+    /// not `re(a) > 0`
+    NotPositive(Cell<T>),
+    /// a part of `a` is infinite or NaN
+    NotFinite(Cell<T>),
+    /// `a = 0`
+    Zero(Cell<T>),
+}
+
+impl<T> From<Cell<T>> for Expr<T> {
+    fn from(cell: Cell<T>) -> Self {
+        Expr::Cell(cell)
+    }
+}
+impl<T> From<Vector<T>> for Expr<T> {
+    fn from(vector: Vector<T>) -> Self {
+        Expr::Vector(vector)
+    }
+}
+impl<T> From<Formula<T>> for Expr<T> {
+    fn from(formula: Formula<T>) -> Self {
+        formula.0
+    }
+}
+impl<T> From<Cell<T>> for Formula<T> {
+    fn from(cell: Cell<T>) -> Self {
+        Formula(Expr::Cell(cell))
+    }
+}
+impl<T: Scalar> From<f64> for Formula<T> {
+    fn from(value: f64) -> Self {
+        Formula(Expr::Value(T::from_real(value)))
+    }
+}
+
+/// One operator for one pair of operand types.
+macro_rules! operator {
+    ($trait:ident $method:ident, $lhs:ty, $rhs:ty => $out:ty, $wrap:expr, $left:expr, $right:expr) => {
+        impl<T: Scalar> std::ops::$trait<$rhs> for $lhs {
+            type Output = $out;
+            fn $method(self, rhs: $rhs) -> $out {
+                $wrap(Expr::$trait(Box::new($left(self)), Box::new($right(rhs))))
+            }
+        }
+    };
+}
+/// The four operators: scalars with scalars give a [`Formula`], anything with a vector an [`Expr`].
+macro_rules! operators {
+    ($($lhs:ty, $rhs:ty => $out:ty, $wrap:expr;)*) => {$(
+        operator!(Add add, $lhs, $rhs => $out, $wrap, Expr::from, Expr::from);
+        operator!(Sub sub, $lhs, $rhs => $out, $wrap, Expr::from, Expr::from);
+        operator!(Mul mul, $lhs, $rhs => $out, $wrap, Expr::from, Expr::from);
+        operator!(Div div, $lhs, $rhs => $out, $wrap, Expr::from, Expr::from);
+    )*};
+    (real $($type:ty => $out:ty, $wrap:expr;)*) => {$(
+        operators!(@real $type => $out, $wrap; Add add Sub sub Mul mul Div div);
+    )*};
+    (@real $type:ty => $out:ty, $wrap:expr; $($trait:ident $method:ident)*) => {$(
+        operator!($trait $method, $type, f64 => $out, $wrap, Expr::from, constant);
+        operator!($trait $method, f64, $type => $out, $wrap, constant, Expr::from);
+    )*};
+}
+fn constant<T: Scalar>(value: f64) -> Expr<T> {
+    Expr::Value(T::from_real(value))
+}
+operators! {
+    Cell<T>, Cell<T> => Formula<T>, Formula;
+    Cell<T>, Formula<T> => Formula<T>, Formula;
+    Formula<T>, Cell<T> => Formula<T>, Formula;
+    Formula<T>, Formula<T> => Formula<T>, Formula;
+    Cell<T>, Vector<T> => Expr<T>, std::convert::identity;
+    Cell<T>, Expr<T> => Expr<T>, std::convert::identity;
+    Formula<T>, Vector<T> => Expr<T>, std::convert::identity;
+    Formula<T>, Expr<T> => Expr<T>, std::convert::identity;
+    Vector<T>, Cell<T> => Expr<T>, std::convert::identity;
+    Vector<T>, Formula<T> => Expr<T>, std::convert::identity;
+    Vector<T>, Vector<T> => Expr<T>, std::convert::identity;
+    Vector<T>, Expr<T> => Expr<T>, std::convert::identity;
+    Expr<T>, Cell<T> => Expr<T>, std::convert::identity;
+    Expr<T>, Formula<T> => Expr<T>, std::convert::identity;
+    Expr<T>, Vector<T> => Expr<T>, std::convert::identity;
+    Expr<T>, Expr<T> => Expr<T>, std::convert::identity;
+}
+operators! { real
+    Cell<T> => Formula<T>, Formula;
+    Formula<T> => Formula<T>, Formula;
+    Vector<T> => Expr<T>, std::convert::identity;
+    Expr<T> => Expr<T>, std::convert::identity;
+}
+macro_rules! negation {
+    ($($type:ty => $out:ty, $wrap:expr;)*) => {$(
+        impl<T: Scalar> std::ops::Neg for $type {
+            type Output = $out;
+            fn neg(self) -> $out {
+                $wrap(Expr::Neg(Box::new(self.into())))
+            }
+        }
+    )*};
+}
+negation! {
+    Cell<T> => Formula<T>, Formula;
+    Formula<T> => Formula<T>, Formula;
+    Vector<T> => Expr<T>, std::convert::identity;
+    Expr<T> => Expr<T>, std::convert::identity;
+}

@@ -1,0 +1,143 @@
+//! Names for things that live on a device. Handles are `Copy`; the backend that made one checks it at planning.
+use std::fmt;
+use std::marker::PhantomData;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+/// A number no other allocation of this process has: what tells a stale or foreign handle from a live one.
+pub fn next_serial() -> u32 {
+    static NEXT: AtomicU32 = AtomicU32::new(1);
+    NEXT.fetch_add(1, Ordering::Relaxed)
+}
+
+macro_rules! handle {
+    ($(#[$doc:meta])* $name:ident { $($(#[$field_doc:meta])* $field:ident: $type:ty),* }) => {
+        $(#[$doc])*
+        pub struct $name<T> {
+            $($(#[$field_doc])* pub $field: $type,)*
+            /// Ties the handle to its number type.
+            pub marker: PhantomData<fn() -> T>,
+        }
+        impl<T> $name<T> {
+            /// A handle made by a backend.
+            pub fn new($($field: $type),*) -> Self {
+                $name { $($field,)* marker: PhantomData }
+            }
+        }
+        impl<T> Clone for $name<T> {
+            fn clone(&self) -> Self {
+                *self
+            }
+        }
+        impl<T> Copy for $name<T> {}
+        impl<T> PartialEq for $name<T> {
+            fn eq(&self, other: &Self) -> bool {
+                ($(&self.$field,)*) == ($(&other.$field,)*)
+            }
+        }
+        impl<T> Eq for $name<T> {}
+        impl<T> fmt::Debug for $name<T> {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.debug_struct(stringify!($name))$(.field(stringify!($field), &self.$field))*.finish()
+            }
+        }
+    };
+}
+
+handle! {
+    /// A vector of `len` numbers on the device.
+    Vector {
+        /// The backend's place for it.
+        slot: u32,
+        /// Tells a stale handle.
+        serial: u32,
+        /// Elements.
+        len: usize
+    }
+}
+handle! {
+    /// One number on the device: a dot product, a coefficient, a tolerance.
+    Cell {
+        /// Index into the cells of this number type.
+        index: u32,
+        /// Tells a stale handle.
+        serial: u32
+    }
+}
+handle! {
+    /// A run of cells with consecutive indices.
+    Cells {
+        /// Index of the first.
+        first: u32,
+        /// How many.
+        count: u32,
+        /// Tells a stale handle.
+        serial: u32
+    }
+}
+handle! {
+    /// A tall, thin block of `columns` vectors of `len` numbers each, stored one after the other.
+    Basis {
+        /// The slot of column 0; column `j` has slot `first + j`.
+        first: u32,
+        /// Tells a stale handle; all columns share it.
+        serial: u32,
+        /// Rows.
+        len: usize,
+        /// Columns.
+        columns: usize
+    }
+}
+handle! {
+    /// A sparse matrix on the device.
+    Matrix {
+        /// The backend's place for it.
+        slot: u32,
+        /// Tells a stale handle.
+        serial: u32,
+        /// Rows.
+        rows: usize,
+        /// Columns.
+        cols: usize,
+        /// Stored entries.
+        nnz: usize,
+        /// Bytes of its arrays: what one product reads besides the vectors.
+        bytes: usize
+    }
+}
+
+impl<T> Vector<T> {
+    /// A handle that stands for nothing, where recording has already failed.
+    pub(crate) fn dangling(len: usize) -> Self {
+        Vector::new(u32::MAX, 0, len)
+    }
+}
+
+impl<T> Cells<T> {
+    /// Cell `i` of the run.
+    ///
+    /// # Panics
+    /// Where `i` is not below the count: a bug in the method that asks.
+    pub fn at(self, i: usize) -> Cell<T> {
+        assert!(i < self.count as usize, "cell {i} of a run of {}", self.count);
+        Cell::new(self.first + i as u32, self.serial)
+    }
+    /// The first `count` cells of the run.
+    ///
+    /// # Panics
+    /// Where the run is shorter: a bug in the method that asks.
+    pub fn take(self, count: usize) -> Self {
+        assert!(count <= self.count as usize, "{count} cells of a run of {}", self.count);
+        Cells::new(self.first, count as u32, self.serial)
+    }
+}
+
+impl<T> Basis<T> {
+    /// Column `j` as a vector.
+    ///
+    /// # Panics
+    /// Where `j` is not a column: a bug in the method that asks.
+    pub fn column(self, j: usize) -> Vector<T> {
+        assert!(j < self.columns, "column {j} of a basis of {}", self.columns);
+        Vector::new(self.first + j as u32, self.serial, self.len)
+    }
+}

@@ -1,0 +1,392 @@
+//! The normal form of a pass: cell instructions, rows of coefficients over vectors, dots, cell instructions.
+//!
+//! Every update of a Krylov method is linear, so a device that has one table-driven kernel for this form runs them
+//! all without a compiler. The form fixes the rounding too:
+//!
+//! * an update starts from its first term and adds the others in order;
+//! * a term with coefficient ±1 adds or subtracts its vector; with a cell it is `fma(c, v, sum)`, or `c · v` where
+//!   it comes first;
+//! * a term with an element-wise factor `f` uses `f · v`, rounded, in place of `v`; but with coefficient ±1 it is
+//!   `fma(±f, v, sum)`, and `±(f · v)` where it comes first.
+use crate::cells::{Binary, Compare, HessenbergCells, Instr, Unary};
+use crate::pass::Statement;
+use crate::{Cell, Error, Expr, Pass, Reason, Result, Scalar, Test, Vector};
+
+/// The coefficient of a term.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Coefficient {
+    /// 1
+    One,
+    /// −1
+    MinusOne,
+    /// The cell with this index.
+    Cell(u32),
+}
+
+/// `coefficient · factor · vector`
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Term<T> {
+    /// The coefficient, the same for all elements.
+    pub coefficient: Coefficient,
+    /// An element-wise factor.
+    pub factor: Option<Vector<T>>,
+    /// The vector.
+    pub vector: Vector<T>,
+}
+
+/// `dst ← Σ terms`; no terms make it 0.
+#[derive(Clone, Debug)]
+pub struct Update<T> {
+    /// What is written.
+    pub dst: Vector<T>,
+    /// What is summed, in order.
+    pub terms: Vec<Term<T>>,
+}
+
+/// `cell ← Σ conj(a[i]) b[i]`, a canonical sum.
+#[derive(Clone, Copy, Debug)]
+pub struct Dot<T> {
+    /// Index of the cell that receives the sum.
+    pub cell: u32,
+    /// The conjugated vector.
+    pub a: Vector<T>,
+    /// The other vector.
+    pub b: Vector<T>,
+}
+
+/// A pass in normal form.
+#[derive(Clone, Debug)]
+pub struct Sweep<T> {
+    /// The names of the passes it was made of.
+    pub name: String,
+    /// The length of its vectors; 0 where it has none.
+    pub n: usize,
+    /// Evaluated first.
+    pub before: Vec<Instr>,
+    /// Then, for every element, in order.
+    pub updates: Vec<Update<T>>,
+    /// Of the values after all updates.
+    pub dots: Vec<Dot<T>>,
+    /// Evaluated last.
+    pub after: Vec<Instr>,
+}
+
+impl<T: Scalar> Sweep<T> {
+    /// Whether no vector is touched.
+    pub fn is_scalar(&self) -> bool {
+        self.updates.is_empty() && self.dots.is_empty()
+    }
+
+    /// Every vector mentioned, each once, with whether its old value is read and whether it is written.
+    pub fn vectors(&self) -> Vec<(Vector<T>, bool, bool)> {
+        let mut seen: Vec<(Vector<T>, bool, bool)> = Vec::new();
+        let mut see = |v: Vector<T>, write: bool| match seen.iter_mut().find(|(w, ..)| *w == v) {
+            Some(entry) => entry.2 |= write,
+            None => seen.push((v, !write, write)),
+        };
+        for update in &self.updates {
+            for term in &update.terms {
+                term.factor.into_iter().chain([term.vector]).for_each(|v| see(v, false));
+            }
+            see(update.dst, true);
+        }
+        for dot in &self.dots {
+            see(dot.a, false);
+            see(dot.b, false);
+        }
+        seen
+    }
+
+    /// This sweep and the next as one, where that computes the same: see [`Sweep::fuses_with`].
+    pub fn fuse(&mut self, next: Sweep<T>) {
+        self.name = format!("{}+{}", self.name, next.name);
+        self.n = self.n.max(next.n);
+        self.before.extend(next.before);
+        self.updates.extend(next.updates);
+        self.dots.extend(next.dots);
+        self.after.extend(next.after);
+    }
+
+    /// Whether `next` may run in this sweep: nothing it needs is decided or summed at the end of this one, and it
+    /// changes nothing this one sums.
+    pub fn fuses_with(&self, next: &Sweep<T>) -> bool {
+        let decided: Vec<u32> =
+            self.dots.iter().map(|d| d.cell).chain(self.after.iter().filter_map(Instr::writes)).collect();
+        let coefficients = next.updates.iter().flat_map(|u| &u.terms).filter_map(|t| match t.coefficient {
+            Coefficient::Cell(c) => Some(c),
+            _ => None,
+        });
+        let needed: Vec<u32> = next.before.iter().flat_map(Instr::reads).chain(coefficients).collect();
+        let early: Vec<u32> = next.before.iter().filter_map(Instr::writes).collect();
+        let used_here = self.updates.iter().flat_map(|u| &u.terms).filter_map(|t| match t.coefficient {
+            Coefficient::Cell(c) => Some(c),
+            _ => None,
+        });
+        let used_here: Vec<u32> = self
+            .after
+            .iter()
+            .flat_map(Instr::reads)
+            .chain(used_here)
+            .chain(decided.iter().copied())
+            .collect();
+        let summed = |v: Vector<T>| self.dots.iter().any(|d| d.a == v || d.b == v);
+        (self.n == next.n || self.is_scalar() || next.is_scalar())
+            && !self.after.iter().any(Instr::is_control)
+            && !next.before.iter().any(Instr::is_control)
+            && !needed.iter().any(|c| decided.contains(c))
+            && !early.iter().any(|c| used_here.contains(c))
+            && !next.updates.iter().any(|u| summed(u.dst))
+    }
+}
+
+/// Where lowering gets cells for constants and intermediate values, and reasons their index.
+pub(crate) trait Cells<T> {
+    fn constant(&mut self, value: T) -> u32;
+    fn temporary(&mut self) -> u32;
+    fn reason(&mut self, reason: Reason) -> u32;
+}
+
+/// The four phases of a pass, in order.
+#[derive(Clone, Copy, PartialEq, PartialOrd)]
+enum Phase {
+    Before,
+    Update,
+    Dot,
+    After,
+}
+
+/// Lowers a pass, or says which rule it breaks.
+pub(crate) fn lower<T: Scalar>(pass: &Pass<T>, cells: &mut dyn Cells<T>) -> Result<Sweep<T>> {
+    let mut sweep = Sweep {
+        name: pass.name.into(),
+        n: 0,
+        before: Vec::new(),
+        updates: Vec::new(),
+        dots: Vec::new(),
+        after: Vec::new(),
+    };
+    let mut phase = Phase::Before;
+    let fail = |message: String| Error::Pass { pass: pass.name.into(), message };
+    for statement in &pass.statements {
+        let next = match statement {
+            Statement::Set(..) => Phase::Update,
+            Statement::Dot(..) => Phase::Dot,
+            _ if phase == Phase::Before => Phase::Before,
+            _ => Phase::After,
+        };
+        if next < phase {
+            let late = if next == Phase::Update { "an update" } else { "a dot product" };
+            let what = if phase == Phase::Dot { "a dot product" } else { "a formula on the results" };
+            return Err(fail(format!(
+                "{late} comes after {what}; expected formulas, updates, dots, formulas"
+            )));
+        }
+        phase = next;
+        let code = if phase == Phase::After { &mut sweep.after } else { &mut sweep.before };
+        match statement {
+            Statement::Set(dst, expr) => {
+                let terms = linear(expr).map_err(|why| fail(format!("an update is not linear: {why}")))?;
+                let terms = merge(terms).into_iter().map(|t| t.resolve(cells, &mut sweep.before)).collect();
+                sweep.updates.push(Update { dst: *dst, terms });
+            }
+            Statement::Dot(cell, a, b) => sweep.dots.push(Dot { cell: cell.index, a: *a, b: *b }),
+            Statement::Eval(cell, formula) => evaluate(&formula.0, Some(*cell), cells, code),
+            Statement::StopIf(test, reason) => {
+                let (test, a, b) = compare(*test);
+                code.push(Instr::Stop { test, a, b, reason: cells.reason(*reason), soft: reason.is_soft() });
+            }
+            Statement::LeaveIf(test) => {
+                let (test, a, b) = compare(*test);
+                code.push(Instr::Leave { test, a, b });
+            }
+            Statement::Leave => code.push(Instr::Leave { test: Compare::Always, a: 0, b: 0 }),
+            Statement::Count(rr) => code.push(Instr::Count { rr: rr.index }),
+            Statement::Confirm(c) => code.push(Instr::Confirm {
+                rr: c.rr.index,
+                target: c.target.index,
+                last: c.last.index,
+                shrink: c.shrink.index,
+            }),
+            Statement::Rotate(r) => {
+                code.push(Instr::Rotate { at: hessenberg(&r.hessenberg), j: r.j as u32, rr: r.rr.index })
+            }
+            Statement::BackSubstitute(h) => code.push(Instr::BackSubstitute { at: hessenberg(h) }),
+        }
+    }
+    let vectors = sweep.vectors();
+    if let Some((first, ..)) = vectors.first() {
+        sweep.n = first.len;
+        for (v, ..) in &vectors {
+            Error::check_length(&format!("pass `{}`", pass.name), "a vector", first.len, v.len)?;
+        }
+    }
+    Ok(sweep)
+}
+
+fn hessenberg<T>(h: &crate::Hessenberg<T>) -> HessenbergCells {
+    HessenbergCells {
+        m: h.m as u32,
+        h: h.h.first,
+        rotations: h.rotations.first,
+        g: h.g.first,
+        y: h.y.first,
+        used: h.used.index,
+    }
+}
+
+fn compare<T>(test: Test<T>) -> (Compare, u32, u32) {
+    match test {
+        Test::LessEqual(a, b) => (Compare::LessEqual, a.index, b.index),
+        Test::Greater(a, b) => (Compare::Greater, a.index, b.index),
+        Test::NotPositive(a) => (Compare::NotPositive, a.index, 0),
+        Test::NotFinite(a) => (Compare::NotFinite, a.index, 0),
+        Test::Zero(a) => (Compare::Zero, a.index, 0),
+    }
+}
+
+/// A term whose coefficient is still a formula.
+struct Open<T> {
+    coefficient: Expr<T>,
+    factor: Option<Vector<T>>,
+    vector: Vector<T>,
+}
+
+impl<T: Scalar> Open<T> {
+    fn resolve(self, cells: &mut dyn Cells<T>, code: &mut Vec<Instr>) -> Term<T> {
+        let coefficient = match &self.coefficient {
+            Expr::Value(v) if *v == T::one() => Coefficient::One,
+            Expr::Value(v) if *v == -T::one() => Coefficient::MinusOne,
+            formula => Coefficient::Cell(operand(formula, cells, code)),
+        };
+        Term { coefficient, factor: self.factor, vector: self.vector }
+    }
+    fn map(self, f: impl Fn(Expr<T>) -> Expr<T>) -> Self {
+        Open { coefficient: f(self.coefficient), ..self }
+    }
+}
+
+/// `a · b`, with constants ±1 folded.
+fn times<T: Scalar>(a: Expr<T>, b: Expr<T>) -> Expr<T> {
+    match (a, b) {
+        (Expr::Value(a), Expr::Value(b)) => Expr::Value(a * b),
+        (Expr::Value(one), e) | (e, Expr::Value(one)) if one == T::one() => e,
+        (Expr::Value(minus), e) | (e, Expr::Value(minus)) if minus == -T::one() => negative(e),
+        (a, b) => Expr::Mul(Box::new(a), Box::new(b)),
+    }
+}
+
+fn negative<T: Scalar>(e: Expr<T>) -> Expr<T> {
+    match e {
+        Expr::Value(v) => Expr::Value(-v),
+        Expr::Neg(inner) => *inner,
+        e => Expr::Neg(Box::new(e)),
+    }
+}
+
+/// The terms of a formula that is linear in its vectors, or why it is not.
+fn linear<T: Scalar>(expr: &Expr<T>) -> Result<Vec<Open<T>>, &'static str> {
+    let scaled =
+        |terms: Vec<Open<T>>, by: &dyn Fn(Expr<T>) -> Expr<T>| terms.into_iter().map(|t| t.map(by)).collect();
+    if is_scalar(expr) {
+        return match expr {
+            Expr::Value(v) if *v == T::zero() => Ok(Vec::new()),
+            _ => Err("it adds a number to every element; expected a sum of vectors"),
+        };
+    }
+    Ok(match expr {
+        Expr::Vector(v) => vec![Open { coefficient: Expr::Value(T::one()), factor: None, vector: *v }],
+        Expr::Neg(a) => scaled(linear(a)?, &negative),
+        Expr::Add(a, b) => [linear(a)?, linear(b)?].into_iter().flatten().collect(),
+        Expr::Sub(a, b) => [linear(a)?, scaled(linear(b)?, &negative)].into_iter().flatten().collect(),
+        Expr::Mul(a, b) if is_scalar(a) => scaled(linear(b)?, &|c| times((**a).clone(), c)),
+        Expr::Mul(a, b) if is_scalar(b) => scaled(linear(a)?, &|c| times(c, (**b).clone())),
+        Expr::Mul(a, b) => match (&**a, &**b) {
+            (Expr::Vector(factor), other) | (other, Expr::Vector(factor)) => {
+                let mut terms = linear(other)?;
+                for term in &mut terms {
+                    if term.factor.replace(*factor).is_some() {
+                        return Err("it multiplies three vectors; expected at most two in a term");
+                    }
+                }
+                terms
+            }
+            _ => return Err("it multiplies two sums of vectors; expected a vector times a sum"),
+        },
+        Expr::Div(a, b) if is_scalar(b) => scaled(linear(a)?, &|c| Expr::Div(Box::new(c), b.clone())),
+        Expr::Div(..) => return Err("it divides by a vector; expected a factor (store the reciprocals)"),
+        Expr::Conj(_) => return Err("it conjugates a vector"),
+        Expr::Sqrt(_) => return Err("it takes the root of a vector"),
+        Expr::Max(..) => return Err("it takes the maximum of vectors"),
+        Expr::Value(_) | Expr::Cell(_) => Vec::new(),
+    })
+}
+
+fn is_scalar<T>(expr: &Expr<T>) -> bool {
+    match expr {
+        Expr::Vector(_) => false,
+        Expr::Value(_) | Expr::Cell(_) => true,
+        Expr::Neg(a) | Expr::Conj(a) | Expr::Sqrt(a) => is_scalar(a),
+        Expr::Max(a, b) | Expr::Add(a, b) | Expr::Sub(a, b) | Expr::Mul(a, b) | Expr::Div(a, b) => {
+            is_scalar(a) && is_scalar(b)
+        }
+    }
+}
+
+/// Terms over the same vectors become one.
+fn merge<T: Scalar>(terms: Vec<Open<T>>) -> Vec<Open<T>> {
+    let mut merged: Vec<Open<T>> = Vec::new();
+    for term in terms {
+        match merged.iter_mut().find(|t| t.vector == term.vector && t.factor == term.factor) {
+            Some(same) => {
+                let sum = match (&same.coefficient, &term.coefficient) {
+                    (Expr::Value(a), Expr::Value(b)) => Expr::Value(*a + *b),
+                    (a, b) => Expr::Add(Box::new(a.clone()), Box::new(b.clone())),
+                };
+                same.coefficient = sum;
+            }
+            None => merged.push(term),
+        }
+    }
+    merged
+}
+
+/// The cell that holds a formula's value, computed by instructions appended to `code` where needed.
+fn operand<T: Scalar>(expr: &Expr<T>, cells: &mut dyn Cells<T>, code: &mut Vec<Instr>) -> u32 {
+    match expr {
+        Expr::Cell(c) => c.index,
+        Expr::Value(v) => cells.constant(*v),
+        _ => {
+            let dst = Cell::new(cells.temporary(), 0);
+            evaluate(expr, Some(dst), cells, code);
+            dst.index
+        }
+    }
+}
+
+fn evaluate<T: Scalar>(
+    expr: &Expr<T>,
+    dst: Option<Cell<T>>,
+    cells: &mut dyn Cells<T>,
+    code: &mut Vec<Instr>,
+) {
+    let dst = dst.map_or_else(|| cells.temporary(), |cell| cell.index);
+    let (unary, binary) = match expr {
+        Expr::Value(_) | Expr::Cell(_) => (Some((Unary::Copy, expr)), None),
+        Expr::Neg(a) => (Some((Unary::Neg, &**a)), None),
+        Expr::Conj(a) => (Some((Unary::Conj, &**a)), None),
+        Expr::Sqrt(a) => (Some((Unary::Sqrt, &**a)), None),
+        Expr::Max(a, b) => (None, Some((Binary::Max, a, b))),
+        Expr::Add(a, b) => (None, Some((Binary::Add, a, b))),
+        Expr::Sub(a, b) => (None, Some((Binary::Sub, a, b))),
+        Expr::Mul(a, b) => (None, Some((Binary::Mul, a, b))),
+        Expr::Div(a, b) => (None, Some((Binary::Div, a, b))),
+        Expr::Vector(_) => (None, None), // a Formula holds no vector, by construction
+    };
+    if let Some((op, a)) = unary {
+        let a = operand(a, cells, code);
+        code.push(Instr::Unary { op, dst, a });
+    } else if let Some((op, a, b)) = binary {
+        let (a, b) = (operand(a, cells, code), operand(b, cells, code));
+        code.push(Instr::Binary { op, dst, a, b });
+    }
+}

@@ -1,0 +1,172 @@
+//! Anything that maps a vector to a vector by recording operations.
+use crate::{Cell, Error, Matrix, Pass, Recorder, Scalar, Vector};
+
+/// A matrix, a preconditioner, or anything else that can record `y ← A x`.
+///
+/// Implementations **must** make `y` complete before `then` runs, **must not** change `x`, and **should** hand `then`
+/// to the operation that writes `y`, so that it rides along. Scratch vectors are made ahead, or taken from the
+/// recorder.
+pub trait LinOp<T: Scalar> {
+    /// Rows and columns.
+    fn shape(&self) -> (usize, usize);
+    /// Records `y ← A x`, then `then` on the rows just computed. `x` and `y` have the right lengths and differ.
+    fn apply(&self, k: &mut Recorder<'_, T>, x: Vector<T>, y: Vector<T>, then: Pass<T>);
+    /// Records `y ← Aᵀ x`, then `then`. Fails where the operator does not know its transpose.
+    fn apply_transpose(&self, k: &mut Recorder<'_, T>, _x: Vector<T>, _y: Vector<T>, _then: Pass<T>) {
+        k.fail(Error::Unsupported {
+            operation: "transposed product".into(),
+            message: "this operator does not know its transpose; pair it with one by `WithTranspose`".into(),
+        });
+    }
+    /// Whether applying it records products or basis operations, rather than passes alone.
+    fn is_elementwise(&self) -> bool {
+        false
+    }
+}
+
+impl<T: Scalar> LinOp<T> for Matrix<T> {
+    fn shape(&self) -> (usize, usize) {
+        (self.rows, self.cols)
+    }
+    fn apply(&self, k: &mut Recorder<'_, T>, x: Vector<T>, y: Vector<T>, then: Pass<T>) {
+        k.matrix_product(*self, x, y, then);
+    }
+}
+
+/// `y ← x`
+#[derive(Clone, Copy, Debug)]
+pub struct Identity(pub usize);
+
+impl<T: Scalar> LinOp<T> for Identity {
+    fn shape(&self) -> (usize, usize) {
+        (self.0, self.0)
+    }
+    fn apply(&self, k: &mut Recorder<'_, T>, x: Vector<T>, y: Vector<T>, then: Pass<T>) {
+        k.multi_axpy_dot(Pass::new("identity").set(y, x).then(then));
+    }
+    fn apply_transpose(&self, k: &mut Recorder<'_, T>, x: Vector<T>, y: Vector<T>, then: Pass<T>) {
+        self.apply(k, x, y, then);
+    }
+    fn is_elementwise(&self) -> bool {
+        true
+    }
+}
+
+/// `y ← d ∘ x`, a diagonal matrix: Jacobi's preconditioner where `d` holds the reciprocals of a diagonal. It records
+/// a pass, which joins the sweep before it.
+#[derive(Clone, Copy, Debug)]
+pub struct Diagonal<T>(pub Vector<T>);
+
+impl<T: Scalar> LinOp<T> for Diagonal<T> {
+    fn shape(&self) -> (usize, usize) {
+        (self.0.len, self.0.len)
+    }
+    fn apply(&self, k: &mut Recorder<'_, T>, x: Vector<T>, y: Vector<T>, then: Pass<T>) {
+        k.multi_axpy_dot(Pass::new("diagonal").set(y, self.0 * x).then(then));
+    }
+    fn apply_transpose(&self, k: &mut Recorder<'_, T>, x: Vector<T>, y: Vector<T>, then: Pass<T>) {
+        self.apply(k, x, y, then);
+    }
+    fn is_elementwise(&self) -> bool {
+        true
+    }
+}
+
+/// `y ← c A x`
+pub struct Scaled<'a, T>(pub Cell<T>, pub &'a dyn LinOp<T>);
+
+impl<T: Scalar> LinOp<T> for Scaled<'_, T> {
+    fn shape(&self) -> (usize, usize) {
+        self.1.shape()
+    }
+    fn apply(&self, k: &mut Recorder<'_, T>, x: Vector<T>, y: Vector<T>, then: Pass<T>) {
+        self.1.apply(k, x, y, Pass::new("scale").set(y, self.0 * y).then(then));
+    }
+    fn apply_transpose(&self, k: &mut Recorder<'_, T>, x: Vector<T>, y: Vector<T>, then: Pass<T>) {
+        self.1.apply_transpose(k, x, y, Pass::new("scale").set(y, self.0 * y).then(then));
+    }
+}
+
+/// `y ← A x + c x`, a shifted square operator.
+pub struct Shifted<'a, T>(pub &'a dyn LinOp<T>, pub Cell<T>);
+
+impl<T: Scalar> LinOp<T> for Shifted<'_, T> {
+    fn shape(&self) -> (usize, usize) {
+        self.0.shape()
+    }
+    fn apply(&self, k: &mut Recorder<'_, T>, x: Vector<T>, y: Vector<T>, then: Pass<T>) {
+        self.0.apply(k, x, y, Pass::new("shift").set(y, y + self.1 * x).then(then));
+    }
+    fn apply_transpose(&self, k: &mut Recorder<'_, T>, x: Vector<T>, y: Vector<T>, then: Pass<T>) {
+        self.0.apply_transpose(k, x, y, Pass::new("shift").set(y, y + self.1 * x).then(then));
+    }
+}
+
+/// `y ← A x + B x`
+pub struct Sum<'a, T>(pub &'a dyn LinOp<T>, pub &'a dyn LinOp<T>);
+
+impl<T: Scalar> LinOp<T> for Sum<'_, T> {
+    fn shape(&self) -> (usize, usize) {
+        self.0.shape()
+    }
+    fn apply(&self, k: &mut Recorder<'_, T>, x: Vector<T>, y: Vector<T>, then: Pass<T>) {
+        let other = k.vector(y.len);
+        self.1.apply(k, x, other, Pass::nothing());
+        self.0.apply(k, x, y, Pass::new("sum").set(y, y + other).then(then));
+    }
+    fn apply_transpose(&self, k: &mut Recorder<'_, T>, x: Vector<T>, y: Vector<T>, then: Pass<T>) {
+        let other = k.vector(y.len);
+        self.1.apply_transpose(k, x, other, Pass::nothing());
+        self.0.apply_transpose(k, x, y, Pass::new("sum").set(y, y + other).then(then));
+    }
+}
+
+/// `y ← A (B x)`
+pub struct Product<'a, T>(pub &'a dyn LinOp<T>, pub &'a dyn LinOp<T>);
+
+impl<T: Scalar> LinOp<T> for Product<'_, T> {
+    fn shape(&self) -> (usize, usize) {
+        (self.0.shape().0, self.1.shape().1)
+    }
+    fn apply(&self, k: &mut Recorder<'_, T>, x: Vector<T>, y: Vector<T>, then: Pass<T>) {
+        let inner = k.vector(self.1.shape().0);
+        k.spmv_dot(self.1, x, inner, Pass::nothing());
+        k.spmv_dot(self.0, inner, y, then);
+    }
+    fn apply_transpose(&self, k: &mut Recorder<'_, T>, x: Vector<T>, y: Vector<T>, then: Pass<T>) {
+        let inner = k.vector(self.0.shape().1);
+        self.0.apply_transpose(k, x, inner, Pass::nothing());
+        self.1.apply_transpose(k, inner, y, then);
+    }
+}
+
+/// An operator together with its transpose, each stored.
+pub struct WithTranspose<'a, T>(pub &'a dyn LinOp<T>, pub &'a dyn LinOp<T>);
+
+impl<T: Scalar> LinOp<T> for WithTranspose<'_, T> {
+    fn shape(&self) -> (usize, usize) {
+        self.0.shape()
+    }
+    fn apply(&self, k: &mut Recorder<'_, T>, x: Vector<T>, y: Vector<T>, then: Pass<T>) {
+        self.0.apply(k, x, y, then);
+    }
+    fn apply_transpose(&self, k: &mut Recorder<'_, T>, x: Vector<T>, y: Vector<T>, then: Pass<T>) {
+        self.1.apply(k, x, y, then);
+    }
+}
+
+/// `y ← Aᵀ x` of an operator that knows its transpose.
+pub struct Transposed<'a, T>(pub &'a dyn LinOp<T>);
+
+impl<T: Scalar> LinOp<T> for Transposed<'_, T> {
+    fn shape(&self) -> (usize, usize) {
+        let (rows, cols) = self.0.shape();
+        (cols, rows)
+    }
+    fn apply(&self, k: &mut Recorder<'_, T>, x: Vector<T>, y: Vector<T>, then: Pass<T>) {
+        self.0.apply_transpose(k, x, y, then);
+    }
+    fn apply_transpose(&self, k: &mut Recorder<'_, T>, x: Vector<T>, y: Vector<T>, then: Pass<T>) {
+        self.0.apply(k, x, y, then);
+    }
+}

@@ -1,0 +1,72 @@
+//! How a solve ended.
+use std::fmt;
+
+/// Why a program stopped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Reason {
+    /// The true residual `b − A x` meets the tolerance.
+    Converged,
+    /// The iteration limit was reached first.
+    Limit,
+    /// The residual no longer shrinks: the recurrence met the tolerance, or a cycle ended, without the true
+    /// residual getting better. The tolerance is out of reach in this precision, or the method is stuck.
+    Stagnated,
+    /// The residual grew far beyond where it began.
+    Diverged,
+    /// `⟨p, A p⟩` was not positive: the operator is not positive definite, which the method needs.
+    IndefiniteOperator,
+    /// `⟨r, M r⟩` was not positive: the preconditioner is not positive definite, which the method needs.
+    IndefinitePreconditioner,
+    /// A quantity the method divides by vanished, and restarting did not help.
+    Breakdown(&'static str),
+    /// A quantity became infinite or NaN.
+    NotFinite(&'static str),
+    /// The caller asked to stop.
+    Cancelled,
+    /// A test of a user's own method held.
+    Custom(&'static str),
+}
+
+impl Reason {
+    /// Whether a restart from the true residual may get past it.
+    pub fn is_soft(self) -> bool {
+        matches!(self, Reason::Breakdown(_))
+    }
+    /// The stable name of this reason, for JSON and scripts.
+    pub fn name(self) -> &'static str {
+        match self {
+            Reason::Converged => "converged",
+            Reason::Limit => "limit",
+            Reason::Stagnated => "stagnated",
+            Reason::Diverged => "diverged",
+            Reason::IndefiniteOperator => "indefinite_operator",
+            Reason::IndefinitePreconditioner => "indefinite_preconditioner",
+            Reason::Breakdown(_) => "breakdown",
+            Reason::NotFinite(_) => "not_finite",
+            Reason::Cancelled => "cancelled",
+            Reason::Custom(_) => "custom",
+        }
+    }
+}
+
+impl fmt::Display for Reason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Reason::Converged => write!(f, "converged: the true residual meets the tolerance"),
+            Reason::Limit => write!(f, "the iteration limit was reached"),
+            Reason::Stagnated => write!(f, "stagnated: the true residual no longer shrinks"),
+            Reason::Diverged => write!(f, "diverged: the residual grew far beyond where it began"),
+            Reason::IndefiniteOperator => {
+                write!(f, "the operator is not positive definite: <p, A p> was not positive")
+            }
+            Reason::IndefinitePreconditioner => {
+                write!(f, "the preconditioner is not positive definite: <r, M r> was not positive")
+            }
+            Reason::Breakdown(what) => write!(f, "breakdown: {what} vanished"),
+            Reason::NotFinite(what) => write!(f, "{what} became infinite or NaN"),
+            Reason::Cancelled => write!(f, "cancelled by the caller"),
+            Reason::Custom(what) => write!(f, "{what}"),
+        }
+    }
+}

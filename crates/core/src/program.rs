@@ -1,0 +1,210 @@
+//! An iteration is data: operations in three sections, which a backend runs as it likes.
+use crate::cells::{COMMON_REASONS, Instr};
+use crate::lower::Sweep;
+use crate::{Basis, Cells, Error, Matrix, Reason, Result, Scalar, Section, Vector};
+
+/// What an operation does before its sweep.
+#[derive(Clone, Copy, Debug)]
+pub enum Kind<T> {
+    /// Nothing: `multi_axpy_dot`.
+    Sweep,
+    /// `y ← A x`, the sweep applied to the rows just computed: `spmv_dot`.
+    Spmv {
+        /// The matrix.
+        a: Matrix<T>,
+        /// As long as the matrix has columns; the sweep must not write it.
+        x: Vector<T>,
+        /// As long as the matrix has rows.
+        y: Vector<T>,
+    },
+    /// `h ← Vᴴ w` over the first `h.count` columns, all in one sweep over memory. It has no sweep of its own.
+    BasisDot {
+        /// The columns.
+        v: Basis<T>,
+        /// The vector.
+        w: Vector<T>,
+        /// One cell for each column used.
+        h: Cells<T>,
+    },
+    /// `w ← w ∓ V h` over the first `h.count` columns in order, by `fma(∓h[j], v[j], w)`; a column whose coefficient
+    /// is 0 is not read. The sweep is applied to the rows just computed.
+    BasisAxpy {
+        /// The columns.
+        v: Basis<T>,
+        /// One cell for each column used.
+        h: Cells<T>,
+        /// The vector.
+        w: Vector<T>,
+        /// Add instead of subtract.
+        add: bool,
+    },
+}
+
+/// One operation of a program.
+#[derive(Clone, Debug)]
+pub struct Op<T> {
+    /// What it does first.
+    pub kind: Kind<T>,
+    /// The pass that rides along.
+    pub sweep: Sweep<T>,
+}
+
+impl<T: Scalar> Op<T> {
+    /// Elements the operation goes over.
+    pub fn n(&self) -> usize {
+        match self.kind {
+            Kind::Sweep => self.sweep.n,
+            Kind::Spmv { a, .. } => a.rows,
+            Kind::BasisDot { w, .. } | Kind::BasisAxpy { w, .. } => w.len,
+        }
+    }
+
+    /// The fewest bytes the operation can move: each array it needs read once, each it changes written once. A
+    /// basis counts all its columns in use.
+    pub fn bytes(&self) -> usize {
+        let word = size_of::<T>();
+        let fresh = match self.kind {
+            Kind::Spmv { y, .. } => Some(y),
+            Kind::BasisAxpy { w, .. } => Some(w),
+            _ => None,
+        };
+        let at_hand = match self.kind {
+            Kind::Spmv { x, .. } => Some(x),
+            _ => None,
+        };
+        let sweep: usize = self
+            .sweep
+            .vectors()
+            .iter()
+            .map(|&(v, read, write)| {
+                let read = read && Some(v) != fresh && Some(v) != at_hand;
+                let write = write && Some(v) != fresh;
+                (read as usize + write as usize) * v.len * word
+            })
+            .sum();
+        sweep
+            + match self.kind {
+                Kind::Sweep => 0,
+                Kind::Spmv { a, x, y } => a.bytes + (x.len + y.len) * word,
+                Kind::BasisDot { w, h, .. } => (h.count as usize + 1) * w.len * word,
+                Kind::BasisAxpy { w, h, .. } => (h.count as usize + 2) * w.len * word,
+            }
+    }
+
+    fn check(&self) -> Result<()> {
+        let fail =
+            |message: &str| Err(Error::Pass { pass: self.sweep.name.clone(), message: message.into() });
+        let written = |v: Vector<T>| self.sweep.updates.iter().any(|u| u.dst == v);
+        if self.sweep.n != self.n() && !self.sweep.is_scalar() {
+            Error::check_length(
+                &format!("pass `{}`", self.sweep.name),
+                "its vectors",
+                self.n(),
+                self.sweep.n,
+            )?;
+        }
+        match self.kind {
+            Kind::Sweep => Ok(()),
+            Kind::Spmv { a, x, y } => {
+                let operation = format!("spmv_dot with pass `{}`", self.sweep.name);
+                Error::check_length(&operation, "x", a.cols, x.len)?;
+                Error::check_length(&operation, "y", a.rows, y.len)?;
+                if x == y {
+                    return fail("y ← A x with y the same vector as x");
+                }
+                if written(x) {
+                    return fail(
+                        "it writes the operand of the product it rides on, which other rows still need",
+                    );
+                }
+                Ok(())
+            }
+            Kind::BasisDot { v, w, h } => {
+                Error::check_length("basis_dot", "w", v.len, w.len)?;
+                if h.count as usize > v.columns {
+                    return fail("basis_dot over more columns than the basis has");
+                }
+                Ok(())
+            }
+            Kind::BasisAxpy { v, h, w, .. } => {
+                Error::check_length("basis_axpy", "w", v.len, w.len)?;
+                let used = (0..(h.count as usize).min(v.columns)).map(|j| v.column(j));
+                if h.count as usize > v.columns {
+                    return fail("basis_axpy over more columns than the basis has");
+                }
+                if used.clone().any(|column| column == w) {
+                    return fail("basis_axpy changes a column that it uses");
+                }
+                if used.clone().any(written) {
+                    return fail("it writes a column of the basis it rides on");
+                }
+                Ok(())
+            }
+        }
+    }
+}
+
+/// A method as data. `setup` runs once, then `restart`, then `each` over and over until a test leaves it; then
+/// `restart` again, until a test stops the program. Without a restart section leaving is stopping.
+#[derive(Clone, Debug)]
+pub struct Program<T> {
+    /// The method's name.
+    pub name: &'static str,
+    /// Runs once.
+    pub setup: Vec<Op<T>>,
+    /// Runs at the start and whenever `each` was left.
+    pub restart: Vec<Op<T>>,
+    /// Runs over and over.
+    pub each: Vec<Op<T>>,
+    /// What the reason indices of stop instructions mean.
+    pub reasons: Vec<Reason>,
+}
+
+impl<T: Scalar> Program<T> {
+    /// An empty program.
+    pub fn new(name: &'static str) -> Self {
+        Program {
+            name,
+            setup: Vec::new(),
+            restart: Vec::new(),
+            each: Vec::new(),
+            reasons: COMMON_REASONS.to_vec(),
+        }
+    }
+    /// The operations of a section.
+    pub fn section(&self, section: Section) -> &[Op<T>] {
+        match section {
+            Section::Setup => &self.setup,
+            Section::Restart => &self.restart,
+            Section::Each => &self.each,
+            Section::Stopped => &[],
+        }
+    }
+    /// The operations of all sections.
+    pub fn ops(&self) -> impl Iterator<Item = &Op<T>> {
+        self.setup.iter().chain(&self.restart).chain(&self.each)
+    }
+    /// How many iterations one run through `each` counts.
+    pub fn counts(&self) -> usize {
+        let code = self.each.iter().flat_map(|op| op.sweep.before.iter().chain(&op.sweep.after));
+        code.filter(|i| matches!(i, Instr::Count { .. })).count()
+    }
+    /// The fewest bytes an iteration can move, see [`Op::bytes`].
+    pub fn bytes_per_iteration(&self) -> usize {
+        self.each.iter().map(Op::bytes).sum::<usize>() / self.counts().max(1)
+    }
+    /// Operations, and so kernel launches at most, of an iteration.
+    pub fn ops_per_iteration(&self) -> f64 {
+        self.each.len() as f64 / self.counts().max(1) as f64
+    }
+
+    pub(crate) fn check(&self) -> Result<()> {
+        self.ops().try_for_each(Op::check)?;
+        if !self.each.is_empty() && self.counts() == 0 {
+            let message =
+                "`each` counts no iteration and could run for ever; expected a pass with `count`".into();
+            return Err(Error::Program { program: self.name.into(), message });
+        }
+        Ok(())
+    }
+}

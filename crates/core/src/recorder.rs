@@ -1,0 +1,203 @@
+//! Writes a method down as a program.
+use crate::lower::{self, lower};
+use crate::program::{Kind, Op, Program};
+use crate::{Basis, Cell, Cells, Error, LinOp, Matrix, Pass, Reason, Result, Scalar, Section, Vector};
+
+/// What a recorder needs of a backend: memory. Every [`Backend`](crate::Backend) is one.
+pub trait Memory<T: Scalar> {
+    /// A vector of `n` zeros.
+    fn vector(&mut self, n: usize) -> Result<Vector<T>>;
+    /// `columns` zero vectors of `n` elements, one after the other.
+    fn basis(&mut self, n: usize, columns: usize) -> Result<Basis<T>>;
+    /// A run of zero cells.
+    fn cells(&mut self, count: usize) -> Result<Cells<T>>;
+    /// Sets a cell.
+    fn write(&mut self, cell: Cell<T>, value: T) -> Result<()>;
+}
+
+/// Records operations into a [`Program`].
+///
+/// No method of a recorder fails: the first error is kept and comes out of [`Recorder::finish`], so that the text of
+/// a method is its algorithm.
+pub struct Recorder<'a, T: Scalar> {
+    memory: &'a mut dyn Memory<T>,
+    program: Program<T>,
+    section: Section,
+    constants: Vec<(T, u32)>,
+    fusion: bool,
+    error: Option<Error>,
+}
+
+impl<'a, T: Scalar> Recorder<'a, T> {
+    /// Starts a program of the given name.
+    pub fn new(memory: &'a mut dyn Memory<T>, name: &'static str) -> Self {
+        Recorder {
+            memory,
+            program: Program::new(name),
+            section: Section::Setup,
+            constants: Vec::new(),
+            fusion: true,
+            error: None,
+        }
+    }
+
+    /// Keeps passes apart that could share a sweep: for measuring what fusion is worth.
+    pub fn without_fusion(mut self) -> Self {
+        self.fusion = false;
+        self
+    }
+
+    /// The program, or the first error of recording it.
+    pub fn finish(self) -> Result<Program<T>> {
+        match self.error {
+            Some(error) => Err(error),
+            None => self.program.check().map(|()| self.program),
+        }
+    }
+
+    /// Notes an error; the first one wins.
+    pub fn fail(&mut self, error: Error) {
+        self.error.get_or_insert(error);
+    }
+
+    fn keep<R>(&mut self, result: Result<R>, otherwise: R) -> R {
+        result.unwrap_or_else(|error| {
+            self.fail(error);
+            otherwise
+        })
+    }
+
+    /// A vector of `n` zeros.
+    pub fn vector(&mut self, n: usize) -> Vector<T> {
+        let vector = self.memory.vector(n);
+        self.keep(vector, Vector::dangling(n))
+    }
+    /// `N` vectors of `n` zeros.
+    pub fn vectors<const N: usize>(&mut self, n: usize) -> [Vector<T>; N] {
+        std::array::from_fn(|_| self.vector(n))
+    }
+    /// `N` cells.
+    pub fn cells<const N: usize>(&mut self) -> [Cell<T>; N] {
+        let run = self.run_of_cells(N);
+        std::array::from_fn(|i| run.at(i))
+    }
+    /// A run of cells.
+    pub fn run_of_cells(&mut self, count: usize) -> Cells<T> {
+        let cells = self.memory.cells(count);
+        self.keep(cells, Cells::new(0, count as u32, 0))
+    }
+    /// `columns` vectors of `n` zeros, stored one after the other.
+    pub fn basis(&mut self, n: usize, columns: usize) -> Basis<T> {
+        let basis = self.memory.basis(n, columns);
+        self.keep(basis, Basis::new(u32::MAX, 0, n, columns))
+    }
+
+    /// Records what `body` records as the restart section: it runs at the start and whenever the iteration was left.
+    pub fn restart(&mut self, body: impl FnOnce(&mut Self)) {
+        self.within(Section::Restart, body);
+    }
+    /// Records what `body` records as the iteration: it runs over and over.
+    pub fn each(&mut self, body: impl FnOnce(&mut Self)) {
+        self.within(Section::Each, body);
+    }
+    fn within(&mut self, section: Section, body: impl FnOnce(&mut Self)) {
+        let outer = std::mem::replace(&mut self.section, section);
+        body(self);
+        self.section = outer;
+    }
+
+    /// Runs a pass. It joins the sweep of the operation before it where that computes the same.
+    pub fn multi_axpy_dot(&mut self, pass: Pass<T>) {
+        self.record(Kind::Sweep, &pass);
+    }
+    /// `y ← A x`, and the pass on the rows just computed.
+    pub fn spmv_dot(&mut self, a: &dyn LinOp<T>, x: Vector<T>, y: Vector<T>, pass: Pass<T>) {
+        let (rows, cols) = a.shape();
+        for (what, expected, got) in [("x", cols, x.len), ("y", rows, y.len)] {
+            let operation = format!("product with pass `{}`", pass.name);
+            if let Err(error) = Error::check_length(&operation, what, expected, got) {
+                return self.fail(error);
+            }
+        }
+        a.apply(self, x, y, pass);
+    }
+    /// [`Recorder::spmv_dot`] of a stored matrix: what [`LinOp`]s come down to.
+    pub fn matrix_product(&mut self, a: Matrix<T>, x: Vector<T>, y: Vector<T>, pass: Pass<T>) {
+        self.record(Kind::Spmv { a, x, y }, &pass);
+    }
+    /// `h ← Vᴴ w` over the first `h.count` columns.
+    pub fn basis_dot(&mut self, v: Basis<T>, w: Vector<T>, h: Cells<T>) {
+        self.record(Kind::BasisDot { v, w, h }, &Pass::new("basis_dot"));
+    }
+    /// `w ← w − V h` over the first `h.count` columns, and the pass on the rows just computed.
+    pub fn basis_axpy(&mut self, v: Basis<T>, h: Cells<T>, w: Vector<T>, pass: Pass<T>) {
+        self.record(Kind::BasisAxpy { v, h, w, add: false }, &pass);
+    }
+    /// `w ← w + V h` over the first `h.count` columns, and the pass on the rows just computed.
+    pub fn basis_add(&mut self, v: Basis<T>, h: Cells<T>, w: Vector<T>, pass: Pass<T>) {
+        self.record(Kind::BasisAxpy { v, h, w, add: true }, &pass);
+    }
+
+    fn record(&mut self, kind: Kind<T>, pass: &Pass<T>) {
+        if self.error.is_some() {
+            return;
+        }
+        let sweep = match lower(pass, self) {
+            Ok(sweep) => sweep,
+            Err(error) => return self.fail(error),
+        };
+        let fusion = self.fusion;
+        let ops = match self.section {
+            Section::Setup | Section::Stopped => &mut self.program.setup,
+            Section::Restart => &mut self.program.restart,
+            Section::Each => &mut self.program.each,
+        };
+        match (ops.last_mut(), kind) {
+            (Some(last), Kind::Sweep) if fusion && last.takes(&sweep) => last.sweep.fuse(sweep),
+            _ => ops.push(Op { kind, sweep }),
+        }
+    }
+}
+
+impl<T: Scalar> Op<T> {
+    /// Whether a sweep may join this operation.
+    fn takes(&self, next: &lower::Sweep<T>) -> bool {
+        let writes = |v: Vector<T>| next.updates.iter().any(|u| u.dst == v);
+        let fits = next.is_scalar() || next.n == self.n();
+        let allowed = match self.kind {
+            Kind::Sweep => true,
+            Kind::Spmv { x, .. } => fits && !writes(x),
+            Kind::BasisDot { h, .. } => {
+                next.is_scalar()
+                    && !(h.first..h.first + h.count)
+                        .any(|c| next.before.iter().any(|i| i.reads().contains(&c)))
+            }
+            Kind::BasisAxpy { v, h, .. } => fits && !(0..h.count as usize).any(|j| writes(v.column(j))),
+        };
+        allowed && self.sweep.fuses_with(next)
+    }
+}
+
+impl<T: Scalar> lower::Cells<T> for Recorder<'_, T> {
+    fn constant(&mut self, value: T) -> u32 {
+        if let Some((_, cell)) = self.constants.iter().find(|(known, _)| *known == value) {
+            return *cell;
+        }
+        let cell = self.run_of_cells(1).at(0);
+        let written = self.memory.write(cell, value);
+        self.keep(written, ());
+        self.constants.push((value, cell.index));
+        cell.index
+    }
+    fn temporary(&mut self) -> u32 {
+        self.run_of_cells(1).first
+    }
+    fn reason(&mut self, reason: Reason) -> u32 {
+        let reasons = &mut self.program.reasons;
+        let at = reasons.iter().position(|r| *r == reason).unwrap_or_else(|| {
+            reasons.push(reason);
+            reasons.len() - 1
+        });
+        at as u32
+    }
+}

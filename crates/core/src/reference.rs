@@ -1,0 +1,163 @@
+//! The serial, obviously right backend: the oracle for every other one.
+use crate::cells::{Control, History, Machine};
+use crate::lower::{Coefficient, Sweep, Term};
+use crate::program::{Kind, Op};
+use crate::sum::pairwise;
+use crate::{
+    Backend, Basis, Cell, Cells, DeviceInfo, Format, HostStore, Mark, Matrix, Result, Scalar, Vector,
+};
+use std::sync::Arc;
+
+/// A backend that runs every operation as it is written, one element after the other.
+pub struct Reference {
+    store: HostStore,
+}
+
+impl Default for Reference {
+    fn default() -> Self {
+        Reference { store: HostStore::new("reference") }
+    }
+}
+
+impl Reference {
+    /// An empty backend.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    fn sweep<T: Scalar>(&mut self, sweep: &Sweep<T>, machine: &mut Machine<T>) -> Result<()> {
+        for update in &sweep.updates {
+            let mut values = vec![T::zero(); update.dst.len];
+            for (position, term) in update.terms.iter().enumerate() {
+                let vector = self.store.slice(term.vector, &sweep.name)?;
+                let factor = term.factor.map(|f| self.store.slice(f, &sweep.name)).transpose()?;
+                for (i, value) in values.iter_mut().enumerate() {
+                    let sum = (position > 0).then_some(*value);
+                    *value = add_term(sum, term, vector[i], factor.map(|f| f[i]), &machine.cells);
+                }
+            }
+            self.store.slice_mut(update.dst, &sweep.name)?.copy_from_slice(&values);
+        }
+        for dot in &sweep.dots {
+            let (a, b) = (self.store.slice(dot.a, &sweep.name)?, self.store.slice(dot.b, &sweep.name)?);
+            machine.cells[dot.cell as usize] = dot_product(a, b);
+        }
+        Ok(())
+    }
+}
+
+/// `conj(a) · b` as a canonical sum.
+pub fn dot_product<T: Scalar>(a: &[T], b: &[T]) -> T {
+    pairwise(&a.iter().zip(b).map(|(a, b)| a.dot_term(*b)).collect::<Vec<_>>())
+}
+
+/// One term of an update added to the sum so far (`None` before the first), as [`crate::lower`] rounds it.
+#[inline(always)]
+pub fn add_term<T: Scalar>(sum: Option<T>, term: &Term<T>, v: T, factor: Option<T>, cells: &[T]) -> T {
+    match (term.coefficient, factor, sum) {
+        (Coefficient::One, None, None) => v,
+        (Coefficient::One, None, Some(sum)) => sum + v,
+        (Coefficient::MinusOne, None, None) => -v,
+        (Coefficient::MinusOne, None, Some(sum)) => sum - v,
+        (Coefficient::One, Some(f), None) => f * v,
+        (Coefficient::One, Some(f), Some(sum)) => f.fma(v, sum),
+        (Coefficient::MinusOne, Some(f), None) => -(f * v),
+        (Coefficient::MinusOne, Some(f), Some(sum)) => (-f).fma(v, sum),
+        (Coefficient::Cell(c), None, None) => cells[c as usize] * v,
+        (Coefficient::Cell(c), None, Some(sum)) => cells[c as usize].fma(v, sum),
+        (Coefficient::Cell(c), Some(f), None) => cells[c as usize] * (f * v),
+        (Coefficient::Cell(c), Some(f), Some(sum)) => cells[c as usize].fma(f * v, sum),
+    }
+}
+
+impl Backend for Reference {
+    fn device(&self) -> DeviceInfo {
+        DeviceInfo {
+            backend: "reference",
+            name: "serial reference".into(),
+            units: 1,
+            memory: None,
+            details: Vec::new(),
+        }
+    }
+    fn vector<T: Scalar>(&mut self, n: usize) -> Result<Vector<T>> {
+        self.store.vector(n)
+    }
+    fn basis<T: Scalar>(&mut self, n: usize, columns: usize) -> Result<Basis<T>> {
+        self.store.basis(n, columns)
+    }
+    fn cells<T: Scalar>(&mut self, count: usize) -> Result<Cells<T>> {
+        self.store.cells(count)
+    }
+    fn matrix<T: Scalar>(&mut self, a: Arc<dyn Format<T>>) -> Result<Matrix<T>> {
+        self.store.matrix(a)
+    }
+    fn mark(&self) -> Mark {
+        self.store.mark()
+    }
+    fn release(&mut self, mark: Mark) {
+        self.store.release(mark);
+    }
+    fn upload<T: Scalar>(&mut self, from: &[T], to: Vector<T>) -> Result<()> {
+        self.store.upload(from, to)
+    }
+    fn download<T: Scalar>(&mut self, from: Vector<T>, to: &mut [T]) -> Result<()> {
+        self.store.download(from, to)
+    }
+    fn write<T: Scalar>(&mut self, cell: Cell<T>, value: T) -> Result<()> {
+        self.store.write(cell, value)
+    }
+    fn read<T: Scalar>(&mut self, cells: &[Cell<T>]) -> Result<Vec<T>> {
+        self.store.read(cells)
+    }
+
+    fn step<T: Scalar>(&mut self, op: &Op<T>, control: &mut Control, history: &mut History) -> Result<()> {
+        let name = &op.sweep.name;
+        let mut machine = Machine {
+            cells: std::mem::take(self.store.all_cells_mut::<T>()),
+            control: *control,
+            history: std::mem::take(history),
+        };
+        let mut run = || -> Result<()> {
+            machine.run(&op.sweep.before);
+            if machine.control.halted() {
+                return Ok(());
+            }
+            match op.kind {
+                Kind::Sweep => {}
+                Kind::Spmv { a, x, y } => {
+                    let (a, x) = (self.store.format(a, name)?, self.store.slice(x, name)?);
+                    let product: Vec<T> = (0..y.len).map(|i| a.row(i, x)).collect();
+                    self.store.slice_mut(y, name)?.copy_from_slice(&product);
+                }
+                Kind::BasisDot { v, w, h } => {
+                    for j in 0..h.count {
+                        let column = self.store.slice(v.column(j as usize), name)?;
+                        machine.cells[(h.first + j) as usize] =
+                            dot_product(column, self.store.slice(w, name)?);
+                    }
+                }
+                Kind::BasisAxpy { v, h, w, add } => {
+                    for j in 0..h.count {
+                        let h = machine.cells[(h.first + j) as usize];
+                        let h = if add { h } else { -h };
+                        if h == T::zero() {
+                            continue;
+                        }
+                        let column = self.store.slice(v.column(j as usize), name)?.to_vec();
+                        for (w, v) in self.store.slice_mut(w, name)?.iter_mut().zip(column) {
+                            *w = h.fma(v, *w);
+                        }
+                    }
+                }
+            }
+            self.sweep(&op.sweep, &mut machine)?;
+            machine.run(&op.sweep.after);
+            Ok(())
+        };
+        let done = run();
+        *self.store.all_cells_mut::<T>() = machine.cells;
+        (*control, *history) = (machine.control, machine.history);
+        done
+    }
+}

@@ -1,0 +1,228 @@
+//! Memory of a backend that computes on the host: vectors, bases, cells and matrices behind handles.
+use crate::{
+    Basis, Cell, Cells, Error, Format, Kind, Mark, Matrix, Result, Scalar, Vector, handle::next_serial,
+};
+use bytemuck::Zeroable;
+use std::any::Any;
+use std::sync::Arc;
+
+/// A cache line: what buffers are aligned to.
+#[derive(Clone, Copy, Zeroable)]
+#[repr(C, align(64))]
+struct Line([u8; LINE]);
+const LINE: usize = 64;
+// SAFETY: 64 plain bytes with no padding.
+unsafe impl bytemuck::Pod for Line {}
+
+/// Where the numbers of a vector are.
+struct Slot {
+    serial: u32,
+    kind: Kind,
+    buffer: usize,
+    /// In elements.
+    offset: usize,
+    len: usize,
+}
+
+struct StoredMatrix {
+    serial: u32,
+    /// An `Arc<dyn Format<T>>`.
+    format: Box<dyn Any + Send + Sync>,
+}
+
+/// The cells of one number type with their serials.
+struct CellFile<T> {
+    values: Vec<T>,
+    serials: Vec<u32>,
+}
+
+/// Vectors, bases, cells and matrices in host memory.
+///
+/// A backend that computes on the host keeps one and forwards its memory methods to it.
+pub struct HostStore {
+    device: &'static str,
+    slots: Vec<Slot>,
+    buffers: Vec<Vec<Line>>,
+    matrices: Vec<StoredMatrix>,
+    /// A `CellFile<T>` for each number type, in the order of [`Kind`].
+    cells: [Box<dyn Any + Send>; 4],
+}
+
+impl HostStore {
+    /// An empty store. The device's name appears in errors.
+    pub fn new(device: &'static str) -> Self {
+        fn file<T: Scalar>() -> Box<dyn Any + Send> {
+            Box::new(CellFile::<T> { values: Vec::new(), serials: Vec::new() })
+        }
+        HostStore {
+            device,
+            slots: Vec::new(),
+            buffers: Vec::new(),
+            matrices: Vec::new(),
+            cells: [file::<f32>(), file::<f64>(), file::<crate::Complex32>(), file::<crate::Complex64>()],
+        }
+    }
+
+    /// A vector of `n` zeros.
+    pub fn vector<T: Scalar>(&mut self, n: usize) -> Result<Vector<T>> {
+        let basis = self.basis::<T>(n, 1)?;
+        Ok(basis.column(0))
+    }
+
+    /// `columns` zero vectors in one allocation, each starting on a cache line.
+    pub fn basis<T: Scalar>(&mut self, n: usize, columns: usize) -> Result<Basis<T>> {
+        let lines = (n * size_of::<T>()).div_ceil(LINE);
+        let requested = (lines as u64).saturating_mul(columns as u64).saturating_mul(LINE as u64);
+        let buffer = lines
+            .checked_mul(columns)
+            .and_then(|lines| bytemuck::allocation::try_zeroed_vec::<Line>(lines).ok())
+            .ok_or_else(|| Error::OutOfMemory {
+                operation: format!("{columns} vectors of {n} elements"),
+                device: self.device.into(),
+                requested,
+                available: None,
+            })?;
+        let (first, serial) = (self.slots.len() as u32, next_serial());
+        let stride = lines * LINE / size_of::<T>();
+        self.slots.extend((0..columns).map(|j| Slot {
+            serial,
+            kind: T::KIND,
+            buffer: self.buffers.len(),
+            offset: j * stride,
+            len: n,
+        }));
+        self.buffers.push(buffer);
+        Ok(Basis::new(first, serial, n, columns))
+    }
+
+    /// A run of zero cells.
+    pub fn cells<T: Scalar>(&mut self, count: usize) -> Result<Cells<T>> {
+        let serial = next_serial();
+        let file = self.file_mut::<T>();
+        let first = file.values.len() as u32;
+        file.values.resize(file.values.len() + count, T::zero());
+        file.serials.resize(file.values.len(), serial);
+        Ok(Cells::new(first, count as u32, serial))
+    }
+
+    /// Keeps a matrix, where it is.
+    pub fn matrix<T: Scalar>(&mut self, a: Arc<dyn Format<T>>) -> Result<Matrix<T>> {
+        let (serial, (rows, cols)) = (next_serial(), a.shape());
+        let handle = Matrix::new(self.matrices.len() as u32, serial, rows, cols, a.nnz(), a.bytes());
+        self.matrices.push(StoredMatrix { serial, format: Box::new(a) });
+        Ok(handle)
+    }
+
+    /// Remembers what has been made so far.
+    pub fn mark(&self) -> Mark {
+        let [a, b, c, d] = [
+            self.file::<f32>().values.len(),
+            self.file::<f64>().values.len(),
+            self.file::<crate::Complex32>().values.len(),
+            self.file::<crate::Complex64>().values.len(),
+        ];
+        Mark { counts: [self.slots.len(), self.matrices.len(), a, b, c, d] }
+    }
+
+    /// Releases everything made after the mark.
+    pub fn release(&mut self, mark: Mark) {
+        let [slots, matrices, a, b, c, d] = mark.counts;
+        if let Some(slot) = self.slots.get(slots) {
+            self.buffers.truncate(slot.buffer);
+        }
+        self.slots.truncate(slots);
+        self.matrices.truncate(matrices);
+        fn cut<T: Scalar>(store: &mut HostStore, count: usize) {
+            let file = store.file_mut::<T>();
+            file.values.truncate(count);
+            file.serials.truncate(count);
+        }
+        cut::<f32>(self, a);
+        cut::<f64>(self, b);
+        cut::<crate::Complex32>(self, c);
+        cut::<crate::Complex64>(self, d);
+    }
+
+    fn slot<T: Scalar>(&self, v: Vector<T>, operation: &str) -> Result<&Slot> {
+        let live = |slot: &&Slot| slot.serial == v.serial && slot.kind == T::KIND && slot.len == v.len;
+        self.slots
+            .get(v.slot as usize)
+            .filter(live)
+            .ok_or_else(|| Error::Stale { operation: operation.into(), what: "vector" })
+    }
+
+    /// The numbers of a vector.
+    pub fn slice<T: Scalar>(&self, v: Vector<T>, operation: &str) -> Result<&[T]> {
+        let slot = self.slot(v, operation)?;
+        let all: &[T] = bytemuck::cast_slice(&self.buffers[slot.buffer]);
+        Ok(&all[slot.offset..slot.offset + slot.len])
+    }
+
+    /// The numbers of a vector, to change.
+    pub fn slice_mut<T: Scalar>(&mut self, v: Vector<T>, operation: &str) -> Result<&mut [T]> {
+        let slot = self.slot(v, operation)?;
+        let (buffer, range) = (slot.buffer, slot.offset..slot.offset + slot.len);
+        let all: &mut [T] = bytemuck::cast_slice_mut(&mut self.buffers[buffer]);
+        Ok(&mut all[range])
+    }
+
+    /// The matrix behind a handle.
+    pub fn format<T: Scalar>(&self, a: Matrix<T>, operation: &str) -> Result<&Arc<dyn Format<T>>> {
+        self.matrices
+            .get(a.slot as usize)
+            .filter(|m| m.serial == a.serial)
+            .and_then(|m| m.format.downcast_ref::<Arc<dyn Format<T>>>())
+            .ok_or_else(|| Error::Stale { operation: operation.into(), what: "matrix" })
+    }
+
+    fn file<T: Scalar>(&self) -> &CellFile<T> {
+        let file = self.cells[T::KIND as usize].downcast_ref();
+        file.expect("the file of a kind holds numbers of that kind")
+    }
+    fn file_mut<T: Scalar>(&mut self) -> &mut CellFile<T> {
+        let file = self.cells[T::KIND as usize].downcast_mut();
+        file.expect("the file of a kind holds numbers of that kind")
+    }
+
+    /// All cells of a number type.
+    pub fn all_cells<T: Scalar>(&self) -> &[T] {
+        &self.file().values
+    }
+    /// All cells of a number type, to change.
+    pub fn all_cells_mut<T: Scalar>(&mut self) -> &mut Vec<T> {
+        &mut self.file_mut().values
+    }
+    /// Fails unless the cell is live.
+    pub fn check_cell<T: Scalar>(&self, cell: Cell<T>, operation: &str) -> Result<()> {
+        let file = self.file::<T>();
+        match file.serials.get(cell.index as usize) {
+            Some(serial) if *serial == cell.serial => Ok(()),
+            _ => Err(Error::Stale { operation: operation.into(), what: "cell" }),
+        }
+    }
+
+    /// Copies a host slice into a vector.
+    pub fn upload<T: Scalar>(&mut self, from: &[T], to: Vector<T>) -> Result<()> {
+        Error::check_length("upload", "the host slice", to.len, from.len())?;
+        self.slice_mut(to, "upload")?.copy_from_slice(from);
+        Ok(())
+    }
+    /// Copies a vector into a host slice.
+    pub fn download<T: Scalar>(&self, from: Vector<T>, to: &mut [T]) -> Result<()> {
+        Error::check_length("download", "the host slice", from.len, to.len())?;
+        to.copy_from_slice(self.slice(from, "download")?);
+        Ok(())
+    }
+    /// Sets a cell.
+    pub fn write<T: Scalar>(&mut self, cell: Cell<T>, value: T) -> Result<()> {
+        self.check_cell(cell, "write")?;
+        self.file_mut::<T>().values[cell.index as usize] = value;
+        Ok(())
+    }
+    /// Reads cells.
+    pub fn read<T: Scalar>(&self, cells: &[Cell<T>]) -> Result<Vec<T>> {
+        let values = &self.file::<T>().values;
+        let read = |c: &Cell<T>| self.check_cell(*c, "read").map(|()| values[c.index as usize]);
+        cells.iter().map(read).collect()
+    }
+}
