@@ -1,0 +1,259 @@
+//! What a matrix looks like: the facts that choose a method, a preconditioner and a format.
+use crate::Csr;
+use lacuna_core::Scalar;
+use rayon::prelude::*;
+use std::ops::Range;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// Block sizes whose fill is measured.
+const BLOCKS: [usize; 3] = [2, 3, 4];
+/// A block size is suggested when its blocks are filled at least this much: then one index for each block saves
+/// more bytes than the zeros cost.
+const WORTHWHILE_FILL: f64 = 0.8;
+
+/// Facts about the structure and values of a matrix.
+///
+/// Symmetry, dominance and the sign of the diagonal are `false` for a matrix that is not square.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Structure {
+    /// Rows.
+    pub rows: usize,
+    /// Columns.
+    pub cols: usize,
+    /// Stored entries.
+    pub nnz: usize,
+    /// Entries of the shortest row.
+    pub row_min: usize,
+    /// Mean entries of a row.
+    pub row_mean: f64,
+    /// Entries of the longest row.
+    pub row_max: usize,
+    /// Standard deviation of the entries of a row.
+    pub row_std: f64,
+    /// Rows without an entry.
+    pub empty_rows: usize,
+    /// Largest distance `i − j` of an entry below the diagonal.
+    pub lower_bandwidth: usize,
+    /// Largest distance `j − i` of an entry above the diagonal.
+    pub upper_bandwidth: usize,
+    /// Diagonals that hold an entry.
+    pub diagonals: usize,
+    /// Diagonal entries that are zero or not stored.
+    pub zero_diagonal: usize,
+    /// The first row whose diagonal entry is zero or not stored.
+    pub first_zero_diagonal: Option<usize>,
+    /// Whether entry `(j, i)` is stored wherever `(i, j)` is.
+    pub pattern_symmetric: bool,
+    /// Whether the matrix equals its transpose.
+    pub symmetric: bool,
+    /// Whether the matrix equals its conjugate transpose.
+    pub hermitian: bool,
+    /// Whether the matrix equals its transpose's negative.
+    pub skew_symmetric: bool,
+    /// Whether every diagonal entry is real and positive: necessary for a positive definite matrix.
+    pub diagonal_positive: bool,
+    /// Whether in every row the diagonal entry is at least as large as all others together.
+    pub diagonally_dominant: bool,
+    /// Part of the places in 2x2, 3x3 and 4x4 blocks that hold an entry, over blocks with at least one.
+    pub block_fill: [(usize, f64); 3],
+}
+
+impl Structure {
+    /// Analyses `a` on the current rayon pool.
+    pub fn of<T: Scalar>(a: &Csr<T>) -> Self {
+        let (rows, cols, nnz) = (a.rows(), a.cols(), a.nnz());
+        let seen: Vec<AtomicU64> = (0..(rows + cols).div_ceil(64)).map(|_| AtomicU64::new(0)).collect();
+        let facts = a
+            .row_shares()
+            .into_par_iter()
+            .map(|share| Facts::of(a, share, &seen))
+            .reduce(|| Facts::nothing(rows == cols), Facts::and);
+        let row_mean = nnz as f64 / rows.max(1) as f64;
+        let mean_square = facts.row_squares as f64 / rows.max(1) as f64;
+        Self {
+            rows,
+            cols,
+            nnz,
+            row_min: if rows == 0 { 0 } else { facts.row_min },
+            row_mean,
+            row_max: facts.row_max,
+            row_std: (mean_square - row_mean * row_mean).max(0.0).sqrt(),
+            empty_rows: facts.empty_rows,
+            lower_bandwidth: facts.lower,
+            upper_bandwidth: facts.upper,
+            diagonals: seen.iter().map(|w| w.load(Ordering::Relaxed).count_ones() as usize).sum(),
+            zero_diagonal: facts.zero_diagonal,
+            first_zero_diagonal: facts.first_zero_diagonal,
+            pattern_symmetric: facts.pattern_symmetric,
+            symmetric: facts.symmetric,
+            hermitian: facts.hermitian,
+            skew_symmetric: facts.skew_symmetric,
+            diagonal_positive: facts.diagonal_positive,
+            diagonally_dominant: facts.diagonally_dominant,
+            block_fill: BLOCKS.map(|size| (size, block_fill(a, size))),
+        }
+    }
+
+    /// Largest distance of an entry from the diagonal.
+    pub fn bandwidth(&self) -> usize {
+        self.lower_bandwidth.max(self.upper_bandwidth)
+    }
+
+    /// The largest block size worth storing the matrix in, if there is one.
+    pub fn block_size(&self) -> Option<usize> {
+        let fits = |size: &usize| self.rows.is_multiple_of(*size) && self.cols.is_multiple_of(*size);
+        let filled = self.block_fill.iter().filter(|(_, fill)| *fill >= WORTHWHILE_FILL);
+        filled.map(|(size, _)| *size).filter(fits).max()
+    }
+}
+
+/// What a run of rows says, and how two runs add up.
+struct Facts {
+    row_min: usize,
+    row_max: usize,
+    row_squares: u128,
+    empty_rows: usize,
+    lower: usize,
+    upper: usize,
+    zero_diagonal: usize,
+    first_zero_diagonal: Option<usize>,
+    pattern_symmetric: bool,
+    symmetric: bool,
+    hermitian: bool,
+    skew_symmetric: bool,
+    diagonal_positive: bool,
+    diagonally_dominant: bool,
+}
+
+impl Facts {
+    /// Of no rows.
+    fn nothing(square: bool) -> Self {
+        Self {
+            row_min: usize::MAX,
+            row_max: 0,
+            row_squares: 0,
+            empty_rows: 0,
+            lower: 0,
+            upper: 0,
+            zero_diagonal: 0,
+            first_zero_diagonal: None,
+            pattern_symmetric: square,
+            symmetric: square,
+            hermitian: square,
+            skew_symmetric: square,
+            diagonal_positive: square,
+            diagonally_dominant: square,
+        }
+    }
+
+    /// Of the rows `share`, then the rows of `after`.
+    fn and(self, after: Self) -> Self {
+        Self {
+            row_min: self.row_min.min(after.row_min),
+            row_max: self.row_max.max(after.row_max),
+            row_squares: self.row_squares + after.row_squares,
+            empty_rows: self.empty_rows + after.empty_rows,
+            lower: self.lower.max(after.lower),
+            upper: self.upper.max(after.upper),
+            zero_diagonal: self.zero_diagonal + after.zero_diagonal,
+            first_zero_diagonal: self.first_zero_diagonal.or(after.first_zero_diagonal),
+            pattern_symmetric: self.pattern_symmetric && after.pattern_symmetric,
+            symmetric: self.symmetric && after.symmetric,
+            hermitian: self.hermitian && after.hermitian,
+            skew_symmetric: self.skew_symmetric && after.skew_symmetric,
+            diagonal_positive: self.diagonal_positive && after.diagonal_positive,
+            diagonally_dominant: self.diagonally_dominant && after.diagonally_dominant,
+        }
+    }
+
+    /// Of the rows `share`; marks their diagonals in `seen`.
+    fn of<T: Scalar>(a: &Csr<T>, share: Range<usize>, seen: &[AtomicU64]) -> Self {
+        let size = |v: T| if T::KIND.is_complex() { v.modulus() } else { v.re().abs() };
+        let square = a.rows() == a.cols();
+        let mut facts = Self::nothing(square);
+        for i in share {
+            let entries = a.row_entries(i);
+            let length = entries.len();
+            facts.row_min = facts.row_min.min(length);
+            facts.row_max = facts.row_max.max(length);
+            facts.row_squares += (length as u128).pow(2);
+            facts.empty_rows += usize::from(length == 0);
+            let (mut diagonal, mut others) = (T::zero(), 0.0);
+            for (j, v) in entries {
+                if i == j {
+                    diagonal = v;
+                } else {
+                    others += size(v);
+                }
+                facts.lower = facts.lower.max(i.saturating_sub(j));
+                facts.upper = facts.upper.max(j.saturating_sub(i));
+                let (word, bit) = ((j + a.rows() - i) / 64, 1 << ((j + a.rows() - i) % 64));
+                if seen[word].load(Ordering::Relaxed) & bit == 0 {
+                    seen[word].fetch_or(bit, Ordering::Relaxed);
+                }
+                if facts.pattern_symmetric {
+                    facts.compare(v, a.get(j, i));
+                }
+            }
+            if i < a.cols() && diagonal == T::zero() {
+                facts.zero_diagonal += 1;
+                facts.first_zero_diagonal.get_or_insert(i);
+            }
+            facts.diagonal_positive &= diagonal.re() > 0.0 && diagonal.im() == 0.0;
+            facts.diagonally_dominant &= size(diagonal) >= others;
+        }
+        facts
+    }
+
+    /// Takes note of an entry and the one across the diagonal.
+    fn compare<T: Scalar>(&mut self, v: T, across: Option<T>) {
+        self.pattern_symmetric &= across.is_some();
+        let is = |expected: T| across == Some(expected);
+        self.symmetric &= is(v);
+        self.hermitian &= is(v.conj());
+        self.skew_symmetric &= is(-v);
+        if !self.pattern_symmetric {
+            (self.symmetric, self.hermitian, self.skew_symmetric) = (false, false, false);
+        }
+    }
+}
+
+/// Part of the places in `size`x`size` blocks that hold an entry, over blocks with at least one.
+fn block_fill<T: Scalar>(a: &Csr<T>, size: usize) -> f64 {
+    let count = |block_row: usize| {
+        let mut rows: [&[u32]; 4] = [&[]; 4];
+        for (k, row) in rows.iter_mut().take(size).enumerate() {
+            *row = a.row_slices(block_row * size + k).0;
+        }
+        let mut blocks = 0usize;
+        while let Some(first) = rows.iter().filter_map(|row| row.first()).min() {
+            let end = (*first as usize / size + 1) * size;
+            for row in &mut rows {
+                let inside = row.iter().take_while(|&&c| (c as usize) < end).count();
+                *row = &row[inside..];
+            }
+            blocks += 1;
+        }
+        blocks
+    };
+    let block_rows = a.rows().div_ceil(size);
+    let blocks: usize = (0..block_rows).into_par_iter().with_min_len(1024).map(count).sum();
+    if blocks == 0 { 0.0 } else { a.nnz() as f64 / (blocks * size * size) as f64 }
+}
+
+/// Entries in each cell of a picture of the matrix, `width` cells wide and `height` high, row by row from the top.
+pub fn spy<T: Scalar>(a: &Csr<T>, width: usize, height: usize) -> Vec<u32> {
+    let mut cells = vec![0u32; width.saturating_mul(height)];
+    if cells.is_empty() {
+        return cells;
+    }
+    let first_row = |y: usize| (y as u128 * a.rows() as u128).div_ceil(height as u128) as usize;
+    cells.par_chunks_mut(width).enumerate().for_each(|(y, line)| {
+        for i in first_row(y)..first_row(y + 1) {
+            for (j, _) in a.row_entries(i) {
+                line[(j as u64 * width as u64 / a.cols() as u64) as usize] += 1;
+            }
+        }
+    });
+    cells
+}
