@@ -101,7 +101,11 @@ impl<T: Scalar> Sweep<T> {
     pub fn fuse(&mut self, next: Sweep<T>) {
         self.name = format!("{}+{}", self.name, next.name);
         self.n = self.n.max(next.n);
-        self.before.extend(next.before);
+        if next.is_scalar() {
+            self.after.extend(next.before);
+        } else {
+            self.before.extend(next.before);
+        }
         self.updates.extend(next.updates);
         self.dots.extend(next.dots);
         self.after.extend(next.after);
@@ -110,6 +114,9 @@ impl<T: Scalar> Sweep<T> {
     /// Whether `next` may run in this sweep: nothing it needs is decided or summed at the end of this one, and it
     /// changes nothing this one sums.
     pub fn fuses_with(&self, next: &Sweep<T>) -> bool {
+        if next.is_scalar() {
+            return true; // evaluated after everything here, as it would be alone
+        }
         let decided: Vec<u32> =
             self.dots.iter().map(|d| d.cell).chain(self.after.iter().filter_map(Instr::writes)).collect();
         let coefficients = next.updates.iter().flat_map(|u| &u.terms).filter_map(|t| match t.coefficient {
@@ -130,7 +137,7 @@ impl<T: Scalar> Sweep<T> {
             .chain(decided.iter().copied())
             .collect();
         let summed = |v: Vector<T>| self.dots.iter().any(|d| d.a == v || d.b == v);
-        (self.n == next.n || self.is_scalar() || next.is_scalar())
+        (self.n == next.n || self.is_scalar())
             && !self.after.iter().any(Instr::is_control)
             && !next.before.iter().any(Instr::is_control)
             && !needed.iter().any(|c| decided.contains(c))

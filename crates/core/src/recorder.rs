@@ -167,11 +167,7 @@ impl<T: Scalar> Op<T> {
         let allowed = match self.kind {
             Kind::Sweep => true,
             Kind::Spmv { x, .. } => fits && !writes(x),
-            Kind::BasisDot { h, .. } => {
-                next.is_scalar()
-                    && !(h.first..h.first + h.count)
-                        .any(|c| next.before.iter().any(|i| i.reads().contains(&c)))
-            }
+            Kind::BasisDot { .. } => next.is_scalar(),
             Kind::BasisAxpy { v, h, .. } => fits && !(0..h.count as usize).any(|j| writes(v.column(j))),
         };
         allowed && self.sweep.fuses_with(next)

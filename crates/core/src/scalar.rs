@@ -60,6 +60,8 @@ pub trait Scalar:
     const EPSILON: f64;
     /// The largest finite value of a part.
     const MAX: f64;
+    /// The smallest positive normal value of a part.
+    const TINY: f64;
 
     /// The number with the given parts, each rounded to this type; a real type drops `im`.
     fn from_parts(re: f64, im: f64) -> Self;
@@ -115,6 +117,7 @@ macro_rules! number {
                 const KIND: Kind = Kind::[<F $bits>];
                 const EPSILON: f64 = $real::EPSILON as f64;
                 const MAX: f64 = $real::MAX as f64;
+                const TINY: f64 = $real::MIN_POSITIVE as f64;
 
                 #[inline(always)]
                 fn from_parts(re: f64, _: f64) -> Self {
@@ -155,6 +158,7 @@ macro_rules! number {
                 const KIND: Kind = Kind::[<C $bits>];
                 const EPSILON: f64 = $real::EPSILON as f64;
                 const MAX: f64 = $real::MAX as f64;
+                const TINY: f64 = $real::MIN_POSITIVE as f64;
 
                 #[inline(always)]
                 fn from_parts(re: f64, im: f64) -> Self {

@@ -1,0 +1,2 @@
+//! The lacuna command.
+fn main() {}

@@ -1,0 +1,182 @@
+//! Restarted GMRES, for general square systems.
+use crate::{Method, System};
+use lacuna_core::{Basis, Cell, Cells, Formula, Hessenberg, Pass, Recorder, Scalar, Vector};
+
+/// How a new basis vector is made orthogonal to those before it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum Orthogonalization {
+    /// Classical Gram–Schmidt, twice: two sweeps over the basis to project, two more to project again. As orthogonal
+    /// as working precision allows (Giraud et al. 2005, doi:10.1007/s00211-005-0615-4).
+    #[default]
+    ClassicalTwice,
+    /// Classical Gram–Schmidt, once: half the traffic; orthogonality is lost like the square of the condition.
+    Classical,
+    /// Modified Gram–Schmidt: one vector after the other, so a sum over all elements for each.
+    Modified,
+}
+
+/// The side from which the preconditioner works.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum Side {
+    /// `A M u = b`, `x = M u`: the recurrence follows the true residual.
+    #[default]
+    Right,
+    /// `M A x = M b`: the recurrence follows `‖M (b − A x)‖`, scaled by its ratio to `‖b − A x‖` at the last restart.
+    Left,
+}
+
+/// GMRES(m).
+///
+/// * Solves: square `A`, with any preconditioner or none.
+/// * Cost of an iteration: one product with `A`, one with `M`, and the basis so far read twice (four times with
+///   [`Orthogonalization::ClassicalTwice`]). Storage: `m + 1` vectors, 2 more with a preconditioner.
+/// * The Hessenberg matrix, its rotations and the small triangular system stay on the device; a cycle ends as soon
+///   as the recurrence meets the tolerance. The host waits for nothing.
+/// * Outcome: `Stagnated` where a whole cycle does not reduce the true residual.
+/// * Reference: Saad and Schultz 1986, doi:10.1137/0907058; Rupp et al. 2016, Algorithm 5, doi:10.1145/2907944.
+#[derive(Clone, Copy, Debug)]
+pub struct Gmres {
+    /// Iterations of a cycle, `m`.
+    pub restart: usize,
+    /// How the basis is made orthogonal.
+    pub orthogonalization: Orthogonalization,
+    /// Where the preconditioner goes.
+    pub side: Side,
+}
+
+impl Default for Gmres {
+    fn default() -> Self {
+        Gmres { restart: 30, orthogonalization: Orthogonalization::default(), side: Side::default() }
+    }
+}
+
+impl<T: Scalar> Method<T> for Gmres {
+    fn name(&self) -> &'static str {
+        "gmres"
+    }
+    fn shrink(&self) -> f64 {
+        1.0 - 1e-6
+    }
+
+    fn record(&self, k: &mut Recorder<'_, T>, s: &System<'_, T>) {
+        let (a, b, x, n, m) = (s.a, s.b, s.x, s.n(), self.restart.clamp(1, s.n().max(1)));
+        let v = k.basis(n, m + 1);
+        let v0 = v.column(0);
+        let [rr, beta, goal, norm, used] = k.cells();
+        let h = Hessenberg {
+            m,
+            h: k.run_of_cells(m * (m + 1)),
+            rotations: k.run_of_cells(2 * m),
+            g: k.run_of_cells(m + 1),
+            y: k.run_of_cells(m),
+            used,
+        };
+        let column = |j: usize| Cells::new(h.h.first + (j * (m + 1)) as u32, j as u32 + 2, h.h.serial);
+        let left = s.m.filter(|_| self.side == Side::Left);
+        let right = s.m.filter(|_| self.side == Side::Right);
+        let w = s.m.map(|_| k.vector(n));
+
+        let residual = Pass::new("residual").set(v0, b - v0).dot(rr, v0, v0);
+        let residual =
+            s.confirm(residual, rr).eval(goal, s.target).eval(beta, rr.sqrt()).eval(h.g.at(0), beta);
+        let first = Pass::new("first").set(v0, v0 / beta);
+
+        k.multi_axpy_dot(Pass::new("empty").eval(used, 0.0));
+        k.restart(|k| {
+            k.multi_axpy_dot(Pass::new("solve").back_substitute(h));
+            match (right, w) {
+                (Some(m), Some(w)) => {
+                    let u = v.column(self.restart.min(v.columns - 1));
+                    k.multi_axpy_dot(Pass::new("clear").set(w, Formula::value(T::zero())));
+                    k.basis_add(v, h.y, w, Pass::nothing());
+                    k.spmv_dot(m, w, u, Pass::new("correct").set(x, x + u));
+                }
+                _ => k.basis_add(v, h.y, x, Pass::nothing()),
+            }
+            k.spmv_dot(a, x, v0, residual);
+            if let (Some(m), Some(w)) = (left, w) {
+                let [mr] = k.cells();
+                let scaled = Pass::new("scaled")
+                    .set(v0, w)
+                    .dot(mr, w, w)
+                    .eval(goal, s.target * (mr / rr))
+                    .eval(beta, mr.sqrt())
+                    .eval(h.g.at(0), beta);
+                k.spmv_dot(m, v0, w, scaled);
+            }
+            k.multi_axpy_dot(first);
+        });
+        k.each(|k| {
+            for j in 0..m {
+                let (vj, next) = (v.column(j), v.column(j + 1));
+                match (right, left, w) {
+                    (Some(m), _, Some(w)) => {
+                        k.spmv_dot(m, vj, w, Pass::nothing());
+                        k.spmv_dot(a, w, next, Pass::nothing());
+                    }
+                    (_, Some(m), Some(w)) => {
+                        k.spmv_dot(a, vj, w, Pass::nothing());
+                        k.spmv_dot(m, w, next, Pass::nothing());
+                    }
+                    _ => k.spmv_dot(a, vj, next, Pass::nothing()),
+                }
+                let ww = self.orthogonalize(k, v, column(j), j);
+                let subdiagonal = column(j).at(j + 1);
+                let rotate = Pass::new("rotate")
+                    .eval(norm, ww.sqrt())
+                    .eval(subdiagonal, norm)
+                    .rotate(h, j, rr)
+                    .count(rr)
+                    .leave_if(rr.le(goal));
+                k.multi_axpy_dot(if j + 1 == m { rotate.leave() } else { rotate });
+                if j + 1 < m {
+                    k.multi_axpy_dot(Pass::new("normalize").set(next, next / norm));
+                }
+            }
+        });
+    }
+}
+
+impl Gmres {
+    /// Makes column `j + 1` orthogonal to the columns before it; their coefficients go to `h`. Returns the cell of its
+    /// squared norm.
+    fn orthogonalize<T: Scalar>(
+        &self,
+        k: &mut Recorder<'_, T>,
+        v: Basis<T>,
+        h: Cells<T>,
+        j: usize,
+    ) -> Cell<T> {
+        let w: Vector<T> = v.column(j + 1);
+        let [ww] = k.cells();
+        let h = h.take(j + 1);
+        match self.orthogonalization {
+            Orthogonalization::Classical => {
+                k.basis_dot(v, w, h);
+                k.basis_axpy(v, h, w, Pass::new("norm").dot(ww, w, w));
+            }
+            Orthogonalization::ClassicalTwice => {
+                let again = k.run_of_cells(j + 1);
+                k.basis_dot(v, w, h);
+                k.basis_axpy(v, h, w, Pass::nothing());
+                k.basis_dot(v, w, again);
+                let norm = Pass::new("norm").dot(ww, w, w);
+                k.basis_axpy(
+                    v,
+                    again,
+                    w,
+                    (0..=j).fold(norm, |pass, i| pass.eval(h.at(i), h.at(i) + again.at(i))),
+                );
+            }
+            Orthogonalization::Modified => {
+                k.multi_axpy_dot(Pass::new("project").dot(h.at(0), v.column(0), w));
+                for i in 1..=j {
+                    let less = Pass::new("project").set(w, w - h.at(i - 1) * v.column(i - 1));
+                    k.multi_axpy_dot(less.dot(h.at(i), v.column(i), w));
+                }
+                k.multi_axpy_dot(Pass::new("norm").set(w, w - h.at(j) * v.column(j)).dot(ww, w, w));
+            }
+        }
+        ww
+    }
+}

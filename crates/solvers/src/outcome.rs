@@ -1,0 +1,49 @@
+//! How a solve ended, in full.
+use lacuna_core::Reason;
+use std::time::Duration;
+
+/// How a solve ended.
+#[derive(Clone, Debug)]
+pub struct Outcome {
+    /// Why it stopped.
+    pub reason: Reason,
+    /// Iterations done.
+    pub iterations: u64,
+    /// Times the true residual was found not to meet the tolerance although the recurrence did, or a cycle ended.
+    pub restarts: u64,
+    /// `‖r‖ / ‖b‖` by the method's recurrence, at the last iteration.
+    pub residual: f64,
+    /// `‖b − A x‖ / ‖b‖`, computed from `x` in the number type of the solve; NaN for a method that does not confirm.
+    pub true_residual: f64,
+    /// `‖r‖ / ‖b‖` at iterations 0, `history_stride`, 2 `history_stride`, …
+    pub history: Vec<f64>,
+    /// Iterations between two values of the history; 1 up to 65 535 iterations.
+    pub history_stride: u64,
+    /// Time of the solve proper: transfers of `b` and `x` and the iterations.
+    pub time: Duration,
+    /// What was chosen, in words.
+    pub choices: Vec<String>,
+}
+
+impl Outcome {
+    /// Whether the true residual meets the tolerance.
+    pub fn converged(&self) -> bool {
+        self.reason == Reason::Converged
+    }
+}
+
+impl Default for Outcome {
+    fn default() -> Self {
+        Outcome {
+            reason: Reason::Limit,
+            iterations: 0,
+            restarts: 0,
+            residual: f64::NAN,
+            true_residual: f64::NAN,
+            history: Vec::new(),
+            history_stride: 1,
+            time: Duration::ZERO,
+            choices: Vec::new(),
+        }
+    }
+}

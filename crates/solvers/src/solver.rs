@@ -1,0 +1,240 @@
+//! A solve made ready: vectors, cells and program, used for as many right-hand sides as you like.
+use crate::{Method, Outcome, System};
+use lacuna_core::{
+    Backend, Cell, Error, Finish, Formula, History, LinOp, Plan, Progress, Reason, Recorder, Result, Run,
+    Scalar, Vector,
+};
+use std::ops::ControlFlow;
+use std::time::Instant;
+
+/// When to stop.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Stop {
+    /// Converged where `‖b − A x‖ ≤ max(rtol ‖b‖, atol)`.
+    pub rtol: f64,
+    /// The absolute tolerance of the same test.
+    pub atol: f64,
+    /// Iterations at the most.
+    pub max_iters: u64,
+    /// Diverged where the residual grows beyond this times `max(‖b‖, ‖b − A x₀‖)`.
+    pub dtol: f64,
+}
+
+impl Default for Stop {
+    fn default() -> Self {
+        Stop { rtol: 1e-8, atol: 0.0, max_iters: 10_000, dtol: 1e8 }
+    }
+}
+
+/// What a solve tells while it runs.
+#[derive(Clone, Copy, Debug)]
+pub struct Watch {
+    /// Iterations done.
+    pub iterations: u64,
+    /// `‖r‖` by the recurrence, in units of the scaled right-hand side; meant for ratios.
+    pub residual: f64,
+}
+
+/// A method on a system, ready to solve: a second right-hand side allocates nothing on the device and compiles
+/// nothing.
+pub struct Solver<T: Scalar> {
+    plan: Plan<T>,
+    b: Vector<T>,
+    x: Vector<T>,
+    bb: Cell<T>,
+    rtol2: Cell<T>,
+    atol2: Cell<T>,
+    dtol2: Cell<T>,
+    stop: Stop,
+    history: History,
+    outcome: Outcome,
+}
+
+impl<T: Scalar> Solver<T> {
+    /// Makes a method ready for `A x = b`, with a preconditioner `M ≈ A⁻¹` or none.
+    ///
+    /// # Errors
+    /// [`Error::Shape`] where `A` is not square or `M` is not of its shape, [`Error::Argument`] for a tolerance that is
+    /// negative or NaN, and whatever recording and planning find.
+    pub fn new<B: Backend>(
+        dev: &mut B,
+        a: &dyn LinOp<T>,
+        m: Option<&dyn LinOp<T>>,
+        method: &dyn Method<T>,
+        stop: Stop,
+    ) -> Result<Self> {
+        let (rows, cols) = a.shape();
+        if rows != cols {
+            let expected = "a square matrix".into();
+            return Err(Error::Shape { operation: "solve".into(), expected, got: (rows, cols) });
+        }
+        if let Some(m) = m
+            && m.shape() != (rows, cols)
+        {
+            let expected = format!("a {rows}x{cols} preconditioner");
+            return Err(Error::Shape { operation: "solve".into(), expected, got: m.shape() });
+        }
+        for (what, value) in [("rtol", stop.rtol), ("atol", stop.atol), ("dtol", stop.dtol)] {
+            if value.is_nan() || value < 0.0 {
+                let message = format!("expected a number not below 0, got {value}");
+                return Err(Error::Argument { what: what.into(), message });
+            }
+        }
+        let mut k = Recorder::new(dev, method.name());
+        let [b, x] = k.vectors(rows);
+        let [bb, target, rtol2, atol2, dtol2, diverged, last, shrink] = k.cells();
+        let system = System { a, m, b, x, bb, target, rtol2, atol2, dtol2, diverged, last, shrink };
+        system.begin(&mut k);
+        k.multi_axpy_dot(lacuna_core::Pass::new("shrink").eval(shrink, Formula::from(method.shrink())));
+        method.record(&mut k, &system);
+        let program = k.finish()?;
+        let plan = dev.plan(program)?;
+        let (history, outcome) = (History::default(), Outcome::default());
+        Ok(Solver { plan, b, x, bb, rtol2, atol2, dtol2, stop, history, outcome })
+    }
+
+    /// The right-hand side on the device, for those who compute it there.
+    pub fn b(&self) -> Vector<T> {
+        self.b
+    }
+    /// The starting guess and then the solution on the device.
+    pub fn x(&self) -> Vector<T> {
+        self.x
+    }
+    /// The program that runs.
+    pub fn program(&self) -> &lacuna_core::Program<T> {
+        &self.plan.program
+    }
+    /// Changes when to stop, for the solves to come.
+    pub fn set_stop(&mut self, stop: Stop) {
+        self.stop = stop;
+    }
+
+    /// Solves for `b`, starting from `x`, which receives the solution.
+    ///
+    /// A right-hand side so large or small that squares of its elements could overflow or vanish is scaled by a power
+    /// of two, exactly, and the solution back. For `b = 0` the solution is 0.
+    ///
+    /// # Errors
+    /// [`Error::Length`] and [`Error::Element`] (an element that is not finite) for `b` and `x`; device failures.
+    pub fn solve<B: Backend>(&mut self, dev: &mut B, b: &[T], x: &mut [T]) -> Result<&Outcome> {
+        self.solve_watched(dev, b, x, None)
+    }
+
+    /// [`Solver::solve`], calling `watch` now and then while it runs; breaking cancels the solve.
+    ///
+    /// # Errors
+    /// As [`Solver::solve`].
+    pub fn solve_watched<B: Backend>(
+        &mut self,
+        dev: &mut B,
+        b: &[T],
+        x: &mut [T],
+        watch: Option<&mut dyn FnMut(Watch) -> ControlFlow<()>>,
+    ) -> Result<&Outcome> {
+        let start = Instant::now();
+        let largest = largest(b, self.b.len, "b")?;
+        self::largest(x, self.x.len, "x0")?;
+        if largest == 0.0 {
+            x.fill(T::zero());
+            self.outcome = Outcome {
+                reason: Reason::Converged,
+                residual: 0.0,
+                true_residual: 0.0,
+                history: vec![0.0],
+                time: start.elapsed(),
+                ..Outcome::default()
+            };
+            return Ok(&self.outcome);
+        }
+        let exponent = scaling_exponent::<T>(largest);
+        if exponent == 0 {
+            dev.upload(b, self.b)?;
+            dev.upload(x, self.x)?;
+        } else {
+            let scale =
+                |values: &[T]| values.iter().map(|v| v.scale_by_power_of_two(exponent)).collect::<Vec<_>>();
+            dev.upload(&scale(b), self.b)?;
+            dev.upload(&scale(x), self.x)?;
+        }
+        self.run(dev, exponent, watch)?;
+        dev.download(self.x, x)?;
+        if exponent != 0 {
+            x.iter_mut().for_each(|v| *v = v.scale_by_power_of_two(-exponent));
+        }
+        self.outcome.time = start.elapsed();
+        Ok(&self.outcome)
+    }
+
+    /// Solves for what [`Solver::b`] holds on the device, starting from what [`Solver::x`] holds.
+    ///
+    /// # Errors
+    /// Device failures.
+    pub fn solve_on_device<B: Backend>(
+        &mut self,
+        dev: &mut B,
+        watch: Option<&mut dyn FnMut(Watch) -> ControlFlow<()>>,
+    ) -> Result<&Outcome> {
+        let start = Instant::now();
+        self.run(dev, 0, watch)?;
+        self.outcome.time = start.elapsed();
+        Ok(&self.outcome)
+    }
+
+    fn run<B: Backend>(
+        &mut self,
+        dev: &mut B,
+        exponent: i32,
+        watch: Option<&mut dyn FnMut(Watch) -> ControlFlow<()>>,
+    ) -> Result<()> {
+        let Stop { rtol, atol, dtol, max_iters } = self.stop;
+        let atol = atol.scale_by_power_of_two(exponent);
+        for (cell, value) in [(self.rtol2, rtol), (self.atol2, atol), (self.dtol2, dtol)] {
+            dev.write(cell, T::from_real(value * value))?;
+        }
+        let mut tell = watch.map(|watch| {
+            move |p: Progress| watch(Watch { iterations: p.iterations, residual: p.rr.max(0.0).sqrt() })
+        });
+        let watch = tell.as_mut().map(|tell| tell as &mut dyn FnMut(Progress) -> ControlFlow<()>);
+        let finish =
+            dev.execute(&mut self.plan, Run { limit: max_iters, history: &mut self.history, watch })?;
+        let bb = dev.read(&[self.bb])?[0].re();
+        self.conclude(finish, bb);
+        Ok(())
+    }
+
+    fn conclude(&mut self, finish: Finish, bb: f64) {
+        let relative = |rr: f64| if rr == 0.0 { 0.0 } else { (rr / bb).sqrt() };
+        let outcome = &mut self.outcome;
+        outcome.reason = finish.reason;
+        outcome.iterations = finish.iterations;
+        outcome.restarts = finish.restarts;
+        outcome.residual = relative(finish.recurrence);
+        outcome.true_residual = relative(finish.confirmed);
+        outcome.history.clear();
+        outcome.history.extend(self.history.values.iter().map(|&rr| relative(rr)));
+        outcome.history_stride = self.history.stride;
+    }
+}
+
+/// The largest modulus of the parts of a vector, all of which must be finite.
+fn largest<T: Scalar>(values: &[T], expected: usize, what: &str) -> Result<f64> {
+    Error::check_length("solve", what, expected, values.len())?;
+    let mut largest = 0.0f64;
+    for (row, v) in values.iter().enumerate() {
+        if !v.finite() {
+            let message = format!("expected a finite number, got {v}");
+            return Err(Error::Element { operation: "solve".into(), what: what.into(), row, message });
+        }
+        largest = largest.max(v.re().abs()).max(v.im().abs());
+    }
+    Ok(largest)
+}
+
+/// The power of two that brings a largest element near 1, or 0 where its squares are safe as they are: above the
+/// square of the tolerance's last bit and below overflow, with room for the size of the matrix.
+fn scaling_exponent<T: Scalar>(largest: f64) -> i32 {
+    let bits = T::MAX.log2();
+    let exponent = largest.log2().floor();
+    if exponent > -bits / 6.0 && exponent < bits / 4.0 { 0 } else { -exponent as i32 }
+}

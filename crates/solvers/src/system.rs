@@ -1,0 +1,74 @@
+//! What a method is given: a system, and what every method does alike.
+use lacuna_core::{Cell, Confirm, Formula, LinOp, Pass, Reason, Recorder, Scalar, Vector};
+
+/// `A x = b` with an optional preconditioner `M ≈ A⁻¹`, on a device.
+pub struct System<'a, T: Scalar> {
+    /// The operator, square.
+    pub a: &'a dyn LinOp<T>,
+    /// The preconditioner.
+    pub m: Option<&'a dyn LinOp<T>>,
+    /// The right-hand side.
+    pub b: Vector<T>,
+    /// The starting guess, and then the solution.
+    pub x: Vector<T>,
+    /// `‖b‖²`
+    pub bb: Cell<T>,
+    /// The squared tolerance, `max(rtol² ‖b‖², atol²)`.
+    pub target: Cell<T>,
+    /// Squared relative tolerance.
+    pub rtol2: Cell<T>,
+    /// Squared absolute tolerance.
+    pub atol2: Cell<T>,
+    /// The squared residual norm beyond which the method has diverged, over `max(‖b‖², ‖r₀‖²)`.
+    pub dtol2: Cell<T>,
+    /// The squared residual norm that counts as diverged.
+    pub diverged: Cell<T>,
+    /// `‖b − A x‖²` at the last confirmation.
+    pub last: Cell<T>,
+    /// What counts as progress between confirmations, as a factor of squared norms.
+    pub shrink: Cell<T>,
+}
+
+impl<T: Scalar> System<'_, T> {
+    /// Unknowns.
+    pub fn n(&self) -> usize {
+        self.b.len
+    }
+
+    /// Records what every solve begins with: `‖b‖`, the target, and the state of the confirmations.
+    pub(crate) fn begin(&self, k: &mut Recorder<'_, T>) {
+        let infinity = Formula::value(T::from_real(f64::INFINITY));
+        k.multi_axpy_dot(
+            Pass::new("target")
+                .dot(self.bb, self.b, self.b)
+                .eval(self.target, (self.rtol2 * self.bb).max(self.atol2))
+                .eval(self.diverged, infinity.clone())
+                .eval(self.last, infinity),
+        );
+    }
+
+    /// After `pass`, lets the true residual decide whether the solve is over; `rr = ‖b − A x‖²`.
+    pub fn confirm(&self, pass: Pass<T>, rr: Cell<T>) -> Pass<T> {
+        let (target, last, shrink) = (self.target, self.last, self.shrink);
+        pass.confirm(Confirm { rr, target, last, shrink }).eval(self.diverged, self.dtol2 * rr.max(self.bb))
+    }
+
+    /// After `pass`, counts an iteration whose squared residual norm by the recurrence is `rr`, and leaves it for
+    /// the confirmation where that meets the target or has grown beyond bounds.
+    pub fn count(&self, pass: Pass<T>, rr: Cell<T>) -> Pass<T> {
+        pass.count(rr).leave_if(rr.le(self.target)).stop_if(rr.gt(self.diverged), Reason::Diverged)
+    }
+
+    /// A place for `M r`: `r` itself where there is no preconditioner.
+    pub fn preconditioned(&self, k: &mut Recorder<'_, T>, r: Vector<T>) -> Vector<T> {
+        self.m.map_or(r, |_| k.vector(r.len))
+    }
+
+    /// Records `z ← M r`, then the pass. Without a preconditioner `z` is `r`, and only the pass is left.
+    pub fn precondition(&self, k: &mut Recorder<'_, T>, r: Vector<T>, z: Vector<T>, then: Pass<T>) {
+        match self.m {
+            Some(m) => k.spmv_dot(m, r, z, then),
+            None => k.multi_axpy_dot(then),
+        }
+    }
+}

@@ -1,0 +1,103 @@
+//! Every method on the serial reference backend, in every number type.
+use lacuna_core::{Backend, Complex, Reason, Reference, Scalar};
+use lacuna_formats::Csr;
+use lacuna_solvers::{METHODS, Options, Outcome, Solver, Stop, inverse_diagonal, jacobi, method};
+use std::sync::Arc;
+
+/// A convection-diffusion matrix on an `m × m` grid; symmetric where `wind` is 0.
+fn grid<T: Scalar>(m: usize, wind: T, shift: T) -> Csr<T> {
+    let (mut row_ptr, mut col_idx, mut values) = (vec![0u32], vec![], vec![]);
+    for i in 0..m * m {
+        let (r, c) = (i / m, i % m);
+        let mut put = |inside: bool, j: usize, v: T| {
+            if inside {
+                col_idx.push(j as u32);
+                values.push(v);
+            }
+        };
+        put(r > 0, i.wrapping_sub(m), -T::one());
+        put(c > 0, i.wrapping_sub(1), -T::one() - wind);
+        put(true, i, T::from_real(4.0) + shift);
+        put(c + 1 < m, i + 1, -T::one() + wind);
+        put(r + 1 < m, i + m, -T::one());
+        row_ptr.push(col_idx.len() as u32);
+    }
+    Csr::new(m * m, m * m, row_ptr, col_idx, values).unwrap()
+}
+
+fn solve<T: Scalar>(name: &str, a: &Csr<T>, precondition: bool, stop: Stop) -> (Outcome, Vec<T>) {
+    let mut dev = Reference::new();
+    let op = dev.matrix(Arc::new(a.clone())).unwrap();
+    let diagonal = jacobi(&mut dev, a).unwrap();
+    let m = precondition.then_some(&diagonal as &dyn lacuna_core::LinOp<T>);
+    let b: Vec<T> = (0..a.rows()).map(|i| if i % 3 == 0 { T::one() } else { -T::one() }).collect();
+    let mut x = vec![T::zero(); a.rows()];
+    let options = Options { restart: Some(20), ..Options::default() };
+    let mut solver = Solver::new(&mut dev, &op, m, &*method(name, &options).unwrap(), stop).unwrap();
+    let outcome = solver.solve(&mut dev, &b, &mut x).unwrap().clone();
+    (outcome, x)
+}
+
+fn converges<T: Scalar>(wind: T, shift: T) {
+    for info in METHODS {
+        let wind = if info.positive_definite { T::zero() } else { wind };
+        let shift = if info.positive_definite { T::from_real(shift.re()) } else { shift };
+        let a = grid::<T>(17, wind, shift);
+        for precondition in [false, true] {
+            let rtol = if T::EPSILON > 1e-10 { 1e-5 } else { 1e-10 };
+            let (outcome, x) =
+                solve(info.name, &a, precondition, Stop { rtol, max_iters: 500, ..Stop::default() });
+            assert_eq!(outcome.reason, Reason::Converged, "{} {:?} {outcome:?}", info.name, T::KIND);
+            assert!(outcome.true_residual <= rtol, "{outcome:?}");
+            assert_eq!(outcome.history.len() as u64, outcome.iterations + 1);
+            let mut ax = vec![T::zero(); a.rows()];
+            a.product(&x, &mut ax).unwrap();
+            let error = (0..a.rows()).map(|i| {
+                let b = if i % 3 == 0 { T::one() } else { -T::one() };
+                (b - ax[i]).modulus().powi(2)
+            });
+            let relative = (error.sum::<f64>() / a.rows() as f64).sqrt();
+            assert!(relative <= 1.01 * rtol + 10.0 * T::EPSILON, "{} {relative}", info.name);
+        }
+    }
+}
+
+#[test]
+fn every_method_converges_in_every_type() {
+    converges::<f64>(0.4, 0.1);
+    converges::<f32>(0.4, 0.1);
+    converges::<Complex<f64>>(Complex::new(0.3, 0.2), Complex::new(0.2, 0.7));
+    converges::<Complex<f32>>(Complex::new(0.3, 0.2), Complex::new(0.2, 0.7));
+}
+
+#[test]
+fn an_indefinite_matrix_under_cg_is_told() {
+    let a = grid::<f64>(10, 0.0, -4.0);
+    let b = vec![1.0; 100];
+    for name in ["cg", "classical-cg"] {
+        let mut dev = Reference::new();
+        let op = dev.matrix(Arc::new(a.clone())).unwrap();
+        let method = method(name, &Options::default()).unwrap();
+        let mut solver = Solver::new(&mut dev, &op, None, &*method, Stop::default()).unwrap();
+        let outcome = solver.solve(&mut dev, &b, &mut vec![0.0; 100]).unwrap();
+        assert_eq!(outcome.reason, Reason::IndefiniteOperator, "{outcome:?}");
+    }
+}
+
+#[test]
+fn a_tolerance_of_zero_stagnates_rather_than_lies() {
+    for info in METHODS {
+        let a = grid::<f64>(10, 0.0, 0.5);
+        let (outcome, _) =
+            solve(info.name, &a, false, Stop { rtol: 0.0, max_iters: 2000, ..Stop::default() });
+        assert_ne!(outcome.reason, Reason::Converged, "{} {outcome:?}", info.name);
+        assert!(outcome.true_residual < 1e-13, "{} {outcome:?}", info.name);
+    }
+}
+
+#[test]
+fn a_zero_diagonal_is_named() {
+    let a = grid::<f64>(3, 0.0, -4.0);
+    let error = inverse_diagonal(&a).unwrap_err().to_string();
+    assert!(error.contains("row 0, column 0") && error.contains("Jacobi"), "{error}");
+}
