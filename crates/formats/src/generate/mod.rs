@@ -1,0 +1,13 @@
+//! Matrices by name: model problems of any size, usable wherever a matrix file is.
+//!
+//! The same name gives the same bits on every machine and with any number of threads: an entry depends on its place
+//! and the seed alone, and is computed by `+ − × ÷ √`, which are rounded alike everywhere.
+mod elements;
+mod grid;
+mod network;
+mod noise;
+mod reservoir;
+mod rows;
+mod spec;
+
+pub use spec::{Generator, Spec};

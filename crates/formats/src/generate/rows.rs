@@ -1,0 +1,77 @@
+//! A matrix from a function that lists a row.
+use crate::Csr;
+use crate::csr::{check_sizes, not_finite};
+use bytemuck::allocation::zeroed_vec;
+use lacuna_core::{Result, Scalar};
+use rayon::prelude::*;
+
+/// Rows of one task.
+const SHARE: usize = 4096;
+
+/// The matrix of `rows` rows and columns whose row `i` has the entries that `row(i, …)` pushes, in any order,
+/// repeated columns summed in the order pushed. Each row is listed twice: to count and to fill.
+pub(super) fn from_rows<T: Scalar>(
+    operation: &str,
+    rows: usize,
+    row: impl Fn(usize, &mut Vec<(u32, T)>) + Sync,
+) -> Result<Csr<T>> {
+    check_sizes(operation, rows, rows, 0)?;
+    let list = |i: usize, entries: &mut Vec<(u32, T)>| {
+        entries.clear();
+        row(i, entries);
+        if !entries.windows(2).all(|w| w[0].0 < w[1].0) {
+            entries.sort_by_key(|e| e.0);
+            entries.dedup_by(|later, kept| {
+                let same = later.0 == kept.0;
+                if same {
+                    kept.1 += later.1;
+                }
+                same
+            });
+        }
+    };
+    let mut row_ptr: Vec<u32> = zeroed_vec(rows + 1);
+    row_ptr[1..].par_chunks_mut(SHARE).enumerate().for_each_init(Vec::new, |entries, (share, lengths)| {
+        for (k, length) in lengths.iter_mut().enumerate() {
+            list(share * SHARE + k, entries);
+            *length = entries.len() as u32;
+        }
+    });
+    check_sizes(operation, rows, rows, row_ptr.iter().map(|&length| length as usize).sum())?;
+    let mut end = 0;
+    for p in &mut row_ptr {
+        end += *p;
+        *p = end;
+    }
+
+    let (mut col_idx, mut values): (Vec<u32>, Vec<T>) = (zeroed_vec(end as usize), zeroed_vec(end as usize));
+    let (mut columns, mut numbers) = (&mut col_idx[..], &mut values[..]);
+    let mut tasks = Vec::with_capacity(rows.div_ceil(SHARE));
+    for first in (0..rows).step_by(SHARE) {
+        let last = (first + SHARE).min(rows);
+        let size = (row_ptr[last] - row_ptr[first]) as usize;
+        let (own_columns, rest_columns) = columns.split_at_mut(size);
+        let (own_numbers, rest_numbers) = numbers.split_at_mut(size);
+        tasks.push((first..last, own_columns, own_numbers));
+        (columns, numbers) = (rest_columns, rest_numbers);
+    }
+    tasks
+        .into_par_iter()
+        .map_init(Vec::new, |entries, (share, columns, numbers)| {
+            let mut places = columns.iter_mut().zip(numbers);
+            for i in share {
+                list(i, entries);
+                for (&(j, v), (column, number)) in entries.iter().zip(&mut places) {
+                    if !v.finite() {
+                        return Err(not_finite(operation, i, j as usize, v));
+                    }
+                    (*column, *number) = (j, v);
+                }
+            }
+            Ok(())
+        })
+        .collect::<Vec<_>>()
+        .into_iter()
+        .collect::<Result<()>>()?;
+    Ok(Csr::assembled(rows, rows, row_ptr, col_idx, values))
+}
