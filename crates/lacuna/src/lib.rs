@@ -1,2 +1,95 @@
-//! Sparse linear systems on CPU, CUDA and OpenCL.
+//! Sparse linear systems, solved by Krylov methods that are written once and run on every backend.
+//!
+//! ```
+//! use lacuna::prelude::*;
+//!
+//! let a = Spec::parse("gen:poisson2d:64x64")?.build::<f64>()?;
+//! let b = Array1::ones(a.rows());
+//! let mut dev = default_backend()?;
+//! let (x, outcome) = solve(&mut dev, &a, b.view())?;
+//! assert!(outcome.converged() && outcome.true_residual <= 1e-8);
+//! # assert_eq!(x.len(), 4096);
+//! # Ok::<(), lacuna::Error>(())
+//! ```
+//!
+//! # Where things are
+//! - [`solve`] is one call with everything chosen for you; [`LinearSystem`] lets you choose, and solves again for a
+//!   new right-hand side with nothing allocated.
+//! - [`Csr`] and [`Triplets`] hold a matrix; [`from_dense`] makes one of an `ndarray`; [`formats`] has the rest.
+//! - [`default_backend`] is the device that the features of this crate chose when it was compiled; [`on`] takes one by
+//!   name at run time.
+//! - [`solvers`] has the methods. One of your own is a function of about 20 lines, see below.
+//! - What a backend must do, and what formulas, passes and programs are: [`Backend`], [`Pass`], [`Program`].
+//!
+//! # Backends
+//! A program moves to another device by changing one word of its `Cargo.toml`, the feature of this crate. Where
+//! several are on, [`DefaultBackend`] is the first of `cuda`, `opencl`, `cpu` that is. This version has `cpu`.
+//!
+//! # A method of your own
+//! A method records what it does: passes that update vectors, take dot products, and compute coefficients, all on the
+//! device. This one is steepest descent; it runs on every backend, in every number type, with the stopping test,
+//! the confirmation of the true residual and the reports of any other method.
+//!
+//! ```
+//! use lacuna::prelude::*;
+//!
+//! fn steepest_descent<T: Scalar>(k: &mut Recorder<'_, T>, s: &System<'_, T>) {
+//!     let (a, b, x) = (s.a, s.b, s.x);
+//!     let [r, q] = k.vectors(s.n());
+//!     let [rr, rq, alpha] = k.cells();
+//!
+//!     let residual = Pass::new("residual").set(r, b - q).dot(rr, r, r);
+//!     let along_r = Pass::new("along_r")
+//!         .dot(rq, r, q)
+//!         .stop_if(rq.not_positive(), Reason::IndefiniteOperator)
+//!         .eval(alpha, rr / rq);
+//!     let step = Pass::new("step").set(x, x + alpha * r).set(r, r - alpha * q).dot(rr, r, r);
+//!     let step = s.count(step, rr);
+//!
+//!     k.restart(|k| k.spmv_dot(a, x, q, s.confirm(residual, rr)));
+//!     k.each(|k| {
+//!         k.spmv_dot(a, r, q, along_r);
+//!         k.multi_axpy_dot(step);
+//!     });
+//! }
+//!
+//! let a = Spec::parse("gen:poisson2d:12x12")?.build::<f64>()?;
+//! let b = Array1::ones(a.rows());
+//! let mut dev = default_backend()?;
+//! let mut system = LinearSystem::new(a).own_method(steepest_descent).prepare(&mut dev)?;
+//! let (_, outcome) = system.solve(&mut dev, b.view())?;
+//! assert!(outcome.converged());
+//! # Ok::<(), lacuna::Error>(())
+//! ```
+mod arrays;
+mod backends;
+mod choose;
+mod system;
+
+pub use arrays::{from_dense, to_dense, to_device, to_host};
+pub use backends::{BACKENDS, BackendInfo, BackendOptions, DefaultBackend, OnBackend, default_backend, on};
+pub use choose::{Chosen, choose_method, choose_preconditioner};
 pub use lacuna_core::*;
+#[cfg(feature = "cpu")]
+pub use lacuna_cpu as cpu;
+pub use lacuna_formats as formats;
+pub use lacuna_formats::{Csr, Spec, Structure, Triplets};
+pub use lacuna_solvers as solvers;
+pub use lacuna_solvers::{Method, Options, Outcome, Solver, Stop, System, Watch};
+pub use ndarray;
+pub use system::{LinearSystem, Prepared, solve};
+
+/// What most programs use.
+pub mod prelude {
+    pub use crate::{
+        Backend, Cell, Complex, Complex32, Complex64, Csr, DefaultBackend, Error, LinOp, LinearSystem, Matrix,
+        Method, Outcome, Pass, Prepared, Reason, Recorder, Result, Scalar, Solver, Spec, Stop, Structure,
+        System, Triplets, Vector, default_backend, from_dense, solve, to_dense, to_device, to_host,
+    };
+    pub use ndarray::{Array1, Array2, ArrayView1, ArrayView2, ArrayViewMut1};
+}
+
+/// The programs of the README.
+#[cfg(doctest)]
+#[doc = include_str!("../../../README.md")]
+pub struct Readme;

@@ -1,0 +1,105 @@
+//! `ndarray` in and out.
+use lacuna_core::{Backend, Error, Result, Scalar, Vector};
+use lacuna_formats::Csr;
+use ndarray::{Array1, Array2, ArrayView1, ArrayView2};
+use std::borrow::Cow;
+
+/// The elements of a view in order: borrowed where they lie side by side, copied where not.
+pub(crate) fn elements<'a, T: Scalar>(view: &'a ArrayView1<'_, T>) -> Cow<'a, [T]> {
+    match view.as_slice() {
+        Some(slice) => Cow::Borrowed(slice),
+        None => Cow::Owned(view.to_vec()),
+    }
+}
+
+/// A new vector on the device with the elements of a view, which may be strided.
+///
+/// # Errors
+/// Memory that cannot be had, device failures.
+pub fn to_device<T: Scalar, B: Backend>(dev: &mut B, view: ArrayView1<'_, T>) -> Result<Vector<T>> {
+    let vector = dev.vector(view.len())?;
+    dev.upload(&elements(&view), vector)?;
+    Ok(vector)
+}
+
+/// A vector of the device as an array. Waits for the queue.
+///
+/// ```
+/// use lacuna::prelude::*;
+///
+/// let mut dev = default_backend()?;
+/// let matrix = Array2::from_shape_fn((3, 2), |(i, j)| (10 * i + j) as f64);
+/// let column = to_device(&mut dev, matrix.column(1))?;
+/// assert_eq!(to_host(&mut dev, column)?, matrix.column(1));
+/// # Ok::<(), lacuna::Error>(())
+/// ```
+///
+/// # Errors
+/// A handle that is stale, device failures.
+pub fn to_host<T: Scalar, B: Backend>(dev: &mut B, vector: Vector<T>) -> Result<Array1<T>> {
+    let mut elements = vec![T::zero(); vector.len];
+    dev.download(vector, &mut elements)?;
+    Ok(Array1::from_vec(elements))
+}
+
+/// The sparse matrix of a dense one: what is not 0 is stored.
+///
+/// ```
+/// use lacuna::prelude::*;
+///
+/// let a = from_dense(ndarray::arr2(&[[4.0, -1.0], [0.0, 2.0]]).view())?;
+/// assert_eq!((a.nnz(), a.get(1, 0)), (3, None));
+/// # use lacuna::ndarray;
+/// # Ok::<(), lacuna::Error>(())
+/// ```
+///
+/// # Errors
+/// [`Error::Entry`] where an element is infinite or NaN, [`Error::Structure`] where there are more rows, columns or
+/// entries than 32-bit indices count.
+pub fn from_dense<T: Scalar>(a: ArrayView2<'_, T>) -> Result<Csr<T>> {
+    let (rows, cols) = a.dim();
+    let count = a.iter().filter(|v| **v != T::zero()).count();
+    if [rows, cols, count].iter().any(|&n| n > u32::MAX as usize) {
+        let message = format!(
+            "a {rows}x{cols} matrix with {count} entries has more than 32-bit indices count ({})",
+            u32::MAX
+        );
+        return Err(Error::Structure { operation: "from_dense".into(), message });
+    }
+    let (mut row_ptr, mut col_idx, mut values) =
+        (Vec::with_capacity(rows + 1), Vec::with_capacity(count), Vec::with_capacity(count));
+    row_ptr.push(0);
+    for row in a.rows() {
+        for (j, &v) in row.iter().enumerate().filter(|(_, v)| **v != T::zero()) {
+            col_idx.push(j as u32);
+            values.push(v);
+        }
+        row_ptr.push(values.len() as u32);
+    }
+    Csr::new(rows, cols, row_ptr, col_idx, values)
+}
+
+/// The dense matrix of a sparse one.
+///
+/// # Errors
+/// [`Error::OutOfMemory`] where its elements do not fit the address space.
+pub fn to_dense<T: Scalar>(a: &Csr<T>) -> Result<Array2<T>> {
+    let (rows, cols) = (a.rows(), a.cols());
+    let mut elements = Vec::new();
+    let count = rows.checked_mul(cols);
+    if count.is_none_or(|count| elements.try_reserve_exact(count).is_err()) {
+        let requested = (rows as u64).saturating_mul(cols as u64).saturating_mul(size_of::<T>() as u64);
+        return Err(Error::OutOfMemory {
+            operation: "to_dense".into(),
+            device: "host".into(),
+            requested,
+            available: None,
+        });
+    }
+    elements.resize(rows * cols, T::zero());
+    for (i, j, v) in a.entries() {
+        elements[i * cols + j] = v;
+    }
+    Array2::from_shape_vec((rows, cols), elements)
+        .map_err(|e| Error::Structure { operation: "to_dense".into(), message: e.to_string() })
+}

@@ -1,0 +1,109 @@
+//! The backends that are built in: one chosen when the program is compiled, any by name when it runs.
+use lacuna_core::{Backend, Error, Result};
+
+/// The backend that the features of this crate chose.
+#[cfg(feature = "cpu")]
+pub type DefaultBackend = lacuna_cpu::Cpu;
+/// No backend is built in: turn on a feature of this crate. The serial reference stands in its place so that generic
+/// code compiles; [`default_backend`] gives an error.
+#[cfg(not(feature = "cpu"))]
+pub type DefaultBackend = lacuna_core::Reference;
+
+/// A backend in the list.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BackendInfo {
+    /// The name it goes by, which is also the feature that builds it in.
+    pub name: &'static str,
+    /// What it is, in a line.
+    pub about: &'static str,
+    /// Whether it is built in.
+    pub built_in: bool,
+}
+
+/// Every backend by name, the preferred one first. The first that is built in is the [`DefaultBackend`].
+pub const BACKENDS: [BackendInfo; 1] = [BackendInfo {
+    name: "cpu",
+    about: "the cores of this machine, one parallel region for a whole solve",
+    built_in: cfg!(feature = "cpu"),
+}];
+
+/// How a backend is made.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct BackendOptions {
+    /// Threads of the CPU; all cores where not given.
+    pub threads: Option<usize>,
+}
+
+/// The backend that the features of this crate chose, with its default options.
+///
+/// # Errors
+/// [`Error::Unsupported`] where no backend is built in, [`Error::Device`] where it cannot start.
+pub fn default_backend() -> Result<DefaultBackend> {
+    #[cfg(feature = "cpu")]
+    return lacuna_cpu::Cpu::new();
+    #[cfg(not(feature = "cpu"))]
+    Err(Error::Unsupported {
+        operation: "default_backend".into(),
+        message: "no backend is built in; turn on the feature `cpu` of the crate `lacuna`".into(),
+    })
+}
+
+/// Something to do on a backend whose type is known only when the program runs.
+pub trait OnBackend {
+    /// What comes out.
+    type Output;
+    /// Does it.
+    fn run<B: Backend>(self, dev: B) -> Self::Output;
+}
+
+/// Makes the backend of that name, or the default one for `None`, and does `task` on it.
+///
+/// ```
+/// use lacuna::{Backend, BackendOptions, OnBackend};
+///
+/// struct Name;
+/// impl OnBackend for Name {
+///     type Output = String;
+///     fn run<B: Backend>(self, dev: B) -> String {
+///         dev.device().backend.into()
+///     }
+/// }
+/// assert_eq!(lacuna::on(Some("cpu"), BackendOptions::default(), Name)?, "cpu");
+/// assert!(lacuna::on(Some("abacus"), BackendOptions::default(), Name).is_err());
+/// # Ok::<(), lacuna::Error>(())
+/// ```
+///
+/// # Errors
+/// [`Error::Unsupported`] where the backend is not built in, [`Error::Argument`] where there is none of that name,
+/// [`Error::Device`] where it cannot start.
+pub fn on<F: OnBackend>(name: Option<&str>, options: BackendOptions, task: F) -> Result<F::Output> {
+    let built_in = || BACKENDS.iter().filter(|b| b.built_in).map(|b| b.name);
+    let Some(name) = name.or(built_in().next()) else {
+        return default_backend().map(|dev| task.run(dev));
+    };
+    match name {
+        #[cfg(feature = "cpu")]
+        "cpu" => {
+            Ok(task.run(lacuna_cpu::Cpu::with(lacuna_cpu::CpuOptions { threads: options.threads })?))
+        }
+        _ => {
+            let _ = (options, task);
+            let known = BACKENDS.iter().any(|b| b.name == name);
+            let list: Vec<_> = built_in().collect();
+            let list = if list.is_empty() { "no backend".into() } else { list.join(", ") };
+            Err(if known {
+                Error::Unsupported {
+                    operation: format!("backend {name}"),
+                    message: format!(
+                        "this build has {list}; turn on the feature `{name}` of the crate `lacuna`"
+                    ),
+                }
+            } else {
+                Error::Argument {
+                    what: "backend".into(),
+                    message: format!("there is none called `{name}`; this build has {list}"),
+                }
+            })
+        }
+    }
+}

@@ -1,0 +1,77 @@
+//! The automatic choice of a method and a preconditioner, with its reasons.
+use lacuna_core::Scalar;
+use lacuna_formats::{Csr, Structure};
+
+/// A choice by name and why, in words.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Chosen {
+    /// The name, as in the lists of [`crate::solvers`].
+    pub name: String,
+    /// Why.
+    pub why: String,
+}
+
+impl Chosen {
+    pub(crate) fn new(name: &str, why: impl Into<String>) -> Self {
+        Chosen { name: name.into(), why: why.into() }
+    }
+
+    /// The name and why, as one line.
+    pub fn sentence(&self, what: &str) -> String {
+        format!("{what} {}: {}", self.name, self.why)
+    }
+}
+
+/// The method for a matrix of this structure.
+///
+/// Hermitian with a positive diagonal, which every positive definite matrix is: `cg`. Otherwise `gmres` where the
+/// diagonal has zeros or negative entries, or where the matrix is symmetric or complex and so perhaps indefinite, all of
+/// which stop `bicgstab` early; and `bicgstab`, whose cost does not grow with the iterations, for the rest.
+pub fn choose_method(s: &Structure, complex: bool) -> Chosen {
+    let symmetry = if complex { "Hermitian" } else { "symmetric" };
+    if s.hermitian && s.diagonal_positive {
+        return Chosen::new("cg", format!("the matrix is {symmetry} with a positive diagonal"));
+    }
+    if s.diagonally_dominant && s.zero_diagonal == 0 {
+        let what = if s.hermitian { "has a negative diagonal" } else { "is not symmetric" };
+        return Chosen::new("bicgstab", format!("the matrix {what}, and its diagonal dominates"));
+    }
+    if s.hermitian {
+        return Chosen::new("gmres", format!("the matrix is {symmetry} and its diagonal is not positive"));
+    }
+    if s.zero_diagonal > 0 {
+        let why = format!("the matrix is not {symmetry} and {} of its diagonal are zero", s.zero_diagonal);
+        return Chosen::new("gmres", why);
+    }
+    if s.symmetric {
+        return Chosen::new("gmres", "the matrix is symmetric, not Hermitian, and may be indefinite");
+    }
+    if complex {
+        return Chosen::new("gmres", "the matrix is complex, not Hermitian, and may be indefinite");
+    }
+    if !s.diagonal_positive {
+        return Chosen::new("gmres", "the matrix is not symmetric and its diagonal changes sign");
+    }
+    Chosen::new("bicgstab", "the matrix is not symmetric, with a positive diagonal")
+}
+
+/// The preconditioner for a matrix under a method: `jacobi` where every diagonal entry has a reciprocal and they are
+/// not all the same, so that it changes something; and, under a method for positive definite matrices, where they are
+/// positive too.
+pub fn choose_preconditioner<T: Scalar>(a: &Csr<T>, s: &Structure, positive_definite: bool) -> Chosen {
+    if let Some(row) = s.first_zero_diagonal {
+        let why = format!("the diagonal has {} zeros, the first in row {row} (from 0)", s.zero_diagonal);
+        return Chosen::new("none", why);
+    }
+    let diagonal = a.diagonal();
+    if diagonal.windows(2).all(|w| w[0] == w[1]) {
+        return Chosen::new("none", "the diagonal is constant, so jacobi would change nothing");
+    }
+    if let Some(row) = diagonal.iter().position(|&d| !T::one().quotient(d).finite()) {
+        return Chosen::new("none", format!("the diagonal entry of row {row} (from 0) has no reciprocal"));
+    }
+    if positive_definite && !s.diagonal_positive {
+        return Chosen::new("none", "the diagonal is not positive, and the method needs a positive one");
+    }
+    Chosen::new("jacobi", "the diagonal has no zero and is not constant; it costs no sweep of its own")
+}

@@ -1,0 +1,302 @@
+//! A linear system: choose, prepare once, solve for as many right-hand sides as you like.
+use crate::{Chosen, choose_method, choose_preconditioner};
+use lacuna_core::{Backend, Error, LinOp, Result, Scalar};
+use lacuna_formats::{Csr, Structure};
+use lacuna_solvers::{
+    METHODS, Method, Options, Outcome, PRECONDITIONERS, Solver, Stop, Watch, jacobi, method,
+};
+use ndarray::{Array1, ArrayView1, ArrayViewMut1};
+use std::ops::ControlFlow;
+use std::sync::Arc;
+
+/// Solves `A x = b` with the method and the preconditioner that suit the matrix, to a relative residual of 1e-8 (1e-5 in
+/// single precision). [`Outcome::choices`] says what was chosen and why.
+///
+/// The matrix is copied, and everything on the device is released afterwards; [`LinearSystem`] does neither.
+///
+/// ```
+/// use lacuna::prelude::*;
+/// use lacuna::ndarray::arr1;
+///
+/// let a = Csr::new(2, 2, vec![0, 2, 4], vec![0, 1, 0, 1], vec![4.0, 1.0, 1.0, 3.0])?;
+/// let (x, outcome) = solve(&mut default_backend()?, &a, arr1(&[1.0, 2.0]).view())?;
+/// assert!((x - arr1(&[1.0 / 11.0, 7.0 / 11.0])).iter().all(|e: &f64| e.abs() < 1e-8));
+/// assert!(outcome.choices[0].starts_with("method cg: the matrix is symmetric"));
+/// # Ok::<(), lacuna::Error>(())
+/// ```
+///
+/// # Errors
+/// [`Error::Shape`] where the matrix is not square, [`Error::Length`] and [`Error::Element`] for `b`, device failures.
+pub fn solve<T: Scalar, B: Backend>(
+    dev: &mut B,
+    a: &Csr<T>,
+    b: ArrayView1<'_, T>,
+) -> Result<(Array1<T>, Outcome)> {
+    let mark = dev.mark();
+    let solved = LinearSystem::new(a.clone()).prepare(dev).and_then(|mut system| system.solve(dev, b));
+    dev.release(mark);
+    solved
+}
+
+enum MethodChoice<T: Scalar> {
+    Auto,
+    Named(String),
+    Own(Box<dyn Method<T>>),
+}
+
+/// A matrix and how to solve with it. What is not set is chosen when [`LinearSystem::prepare`] sees the matrix.
+///
+/// ```
+/// use lacuna::prelude::*;
+///
+/// let a = Spec::parse("gen:convection:40x40:10")?.build::<f64>()?;
+/// let b = Array1::ones(a.rows());
+/// let mut dev = default_backend()?;
+/// let mut system = LinearSystem::new(a)
+///     .method("gmres")
+///     .restart(50)
+///     .preconditioner("jacobi")
+///     .stop(Stop { rtol: 1e-10, ..Stop::default() })
+///     .prepare(&mut dev)?;
+/// let (x, outcome) = system.solve(&mut dev, b.view())?;
+/// assert!(outcome.converged());
+///
+/// // Again for another b, from the last solution, with nothing allocated.
+/// let (mut x, b) = (x, 2.0 * b);
+/// assert!(system.solve_into(&mut dev, b.view(), x.view_mut())?.converged());
+/// # Ok::<(), lacuna::Error>(())
+/// ```
+pub struct LinearSystem<T: Scalar> {
+    a: Arc<Csr<T>>,
+    method: MethodChoice<T>,
+    preconditioner: Option<String>,
+    options: Options,
+    stop: Stop,
+    x0: Option<Vec<T>>,
+}
+
+impl<T: Scalar> LinearSystem<T> {
+    /// A system with this matrix, given by value or shared.
+    pub fn new(a: impl Into<Arc<Csr<T>>>) -> Self {
+        LinearSystem {
+            a: a.into(),
+            method: MethodChoice::Auto,
+            preconditioner: None,
+            options: Options::default(),
+            stop: Stop { rtol: default_rtol::<T>(), ..Stop::default() },
+            x0: None,
+        }
+    }
+
+    /// The method by name, see [`METHODS`]; `auto` chooses.
+    pub fn method(mut self, name: &str) -> Self {
+        self.method = match name {
+            "auto" => MethodChoice::Auto,
+            name => MethodChoice::Named(name.into()),
+        };
+        self
+    }
+    /// A method of your own, or one of [`crate::solvers`] with settings that have no name.
+    pub fn own_method(mut self, method: impl Method<T> + 'static) -> Self {
+        self.method = MethodChoice::Own(Box::new(method));
+        self
+    }
+    /// The preconditioner by name, see [`PRECONDITIONERS`]; `auto` chooses.
+    pub fn preconditioner(mut self, name: &str) -> Self {
+        self.preconditioner = (name != "auto").then(|| name.into());
+        self
+    }
+    /// Settings that some methods take.
+    pub fn options(mut self, options: Options) -> Self {
+        self.options = options;
+        self
+    }
+    /// Iterations of a GMRES cycle.
+    pub fn restart(mut self, iterations: usize) -> Self {
+        self.options.restart = Some(iterations);
+        self
+    }
+    /// When to stop.
+    pub fn stop(mut self, stop: Stop) -> Self {
+        self.stop = stop;
+        self
+    }
+    /// Where [`Prepared::solve`] starts from; 0 where not given.
+    pub fn x0(mut self, x0: ArrayView1<'_, T>) -> Self {
+        self.x0 = Some(x0.to_vec());
+        self
+    }
+
+    /// Chooses what is open, puts the matrix on the device and makes the solve ready.
+    ///
+    /// # Errors
+    /// [`Error::Shape`] where the matrix is not square, [`Error::Length`] for `x0`, [`Error::Argument`] for an unknown
+    /// name or a tolerance that is none, [`Error::Entry`] where Jacobi's preconditioner was asked for and a diagonal
+    /// entry is zero, device failures.
+    pub fn prepare<B: Backend>(self, dev: &mut B) -> Result<Prepared<T>> {
+        let (rows, cols) = (self.a.rows(), self.a.cols());
+        if rows != cols {
+            let expected = "a square matrix".into();
+            return Err(Error::Shape { operation: "solve".into(), expected, got: (rows, cols) });
+        }
+        if let Some(x0) = &self.x0 {
+            Error::check_length("solve", "x0", rows, x0.len())?;
+        }
+        let undecided = matches!(self.method, MethodChoice::Auto) || self.preconditioner.is_none();
+        let structure = undecided.then(|| Structure::of(&*self.a));
+        let asked = |name: &str| Chosen::new(name, "asked for");
+        let (chosen_method, own) = match (self.method, &structure) {
+            (MethodChoice::Own(own), _) => (asked(own.name()), Some(own)),
+            (MethodChoice::Named(name), _) => (asked(&name), None),
+            (MethodChoice::Auto, Some(s)) => (choose_method(s, T::KIND.is_complex()), None),
+            (MethodChoice::Auto, None) => (asked(METHODS[0].name), None),
+        };
+        let method = own.map_or_else(|| method(&chosen_method.name, &self.options), Ok)?;
+        let chosen_preconditioner = match (self.preconditioner, &structure) {
+            (Some(name), _) => asked(&name),
+            (None, Some(s)) => {
+                let info = METHODS.iter().find(|m| m.name == chosen_method.name);
+                choose_preconditioner(&self.a, s, info.is_some_and(|m| m.positive_definite))
+            }
+            (None, None) => asked(PRECONDITIONERS[0].name),
+        };
+        let diagonal = match chosen_preconditioner.name.as_str() {
+            "none" => None,
+            "jacobi" => Some(jacobi(dev, &self.a)?),
+            name => {
+                let names: Vec<_> = PRECONDITIONERS.iter().map(|p| p.name).collect();
+                let message = format!("expected one of {}, got `{name}`", names.join(", "));
+                return Err(Error::Argument { what: "preconditioner".into(), message });
+            }
+        };
+        let m = diagonal.as_ref().map(|d| d as &dyn LinOp<T>);
+        let matrix = dev.matrix(self.a)?;
+        let solver = Solver::new(dev, &matrix, m, &*method, self.stop)?;
+        let choices =
+            vec![chosen_method.sentence("method"), chosen_preconditioner.sentence("preconditioner")];
+        Ok(Prepared {
+            solver,
+            method: chosen_method,
+            preconditioner: chosen_preconditioner,
+            outcome: Outcome { choices, ..Outcome::default() },
+            staged: [Vec::new(), Vec::new()],
+            x0: self.x0,
+            n: rows,
+        })
+    }
+}
+
+/// The relative tolerance where none is given: 1e-8, or 1e-5 in single precision, which cannot do better than its
+/// unit roundoff of 6e-8 times what the matrix magnifies.
+pub(crate) fn default_rtol<T: Scalar>() -> f64 {
+    if T::EPSILON > 1e-10 { 1e-5 } else { 1e-8 }
+}
+
+/// A system on a device, ready to solve for any right-hand side.
+pub struct Prepared<T: Scalar> {
+    solver: Solver<T>,
+    method: Chosen,
+    preconditioner: Chosen,
+    outcome: Outcome,
+    staged: [Vec<T>; 2],
+    x0: Option<Vec<T>>,
+    n: usize,
+}
+
+impl<T: Scalar> Prepared<T> {
+    /// Solves for `b` from the starting guess of the builder, or from 0.
+    ///
+    /// # Errors
+    /// As [`Prepared::solve_into`].
+    pub fn solve<B: Backend>(
+        &mut self,
+        dev: &mut B,
+        b: ArrayView1<'_, T>,
+    ) -> Result<(Array1<T>, Outcome)> {
+        let mut x = match &self.x0 {
+            Some(x0) => Array1::from_vec(x0.clone()),
+            None => Array1::zeros(self.n),
+        };
+        self.solve_into(dev, b, x.view_mut())?;
+        Ok((x, self.outcome.clone()))
+    }
+
+    /// Solves for `b` from what `x` holds, and puts the solution there. Allocates nothing on the device, and on the host
+    /// only the first time that a view is strided.
+    ///
+    /// # Errors
+    /// [`Error::Length`] and [`Error::Element`] (an element that is not finite) for `b` and `x`; device failures.
+    pub fn solve_into<B: Backend>(
+        &mut self,
+        dev: &mut B,
+        b: ArrayView1<'_, T>,
+        x: ArrayViewMut1<'_, T>,
+    ) -> Result<&Outcome> {
+        self.solve_watched(dev, b, x, None)
+    }
+
+    /// [`Prepared::solve_into`], calling `watch` now and then while it runs; breaking cancels the solve.
+    ///
+    /// # Errors
+    /// As [`Prepared::solve_into`].
+    pub fn solve_watched<B: Backend>(
+        &mut self,
+        dev: &mut B,
+        b: ArrayView1<'_, T>,
+        mut x: ArrayViewMut1<'_, T>,
+        watch: Option<&mut dyn FnMut(Watch) -> ControlFlow<()>>,
+    ) -> Result<&Outcome> {
+        let [staged_b, staged_x] = &mut self.staged;
+        let b = match b.as_slice() {
+            Some(slice) => slice,
+            None => stage(staged_b, b),
+        };
+        let outcome = match x.as_slice_mut() {
+            Some(slice) => self.solver.solve_watched(dev, b, slice, watch)?,
+            None => {
+                let slice = stage(staged_x, x.view());
+                let outcome = self.solver.solve_watched(dev, b, slice, watch)?;
+                x.iter_mut().zip(slice).for_each(|(x, s)| *x = *s);
+                outcome
+            }
+        };
+        copy_outcome(outcome, &mut self.outcome);
+        Ok(&self.outcome)
+    }
+
+    /// The method and why it was chosen.
+    pub fn method(&self) -> &Chosen {
+        &self.method
+    }
+    /// The preconditioner and why it was chosen.
+    pub fn preconditioner(&self) -> &Chosen {
+        &self.preconditioner
+    }
+    /// What runs underneath: the program, and the vectors on the device.
+    pub fn solver(&mut self) -> &mut Solver<T> {
+        &mut self.solver
+    }
+    /// Changes when to stop, for the solves to come.
+    pub fn set_stop(&mut self, stop: Stop) {
+        self.solver.set_stop(stop);
+    }
+}
+
+/// The elements of a strided view, side by side.
+fn stage<'a, T: Scalar>(place: &'a mut Vec<T>, view: ArrayView1<'_, T>) -> &'a mut [T] {
+    place.clear();
+    place.extend(view.iter());
+    place
+}
+
+/// Everything but the choices, which stay; the history's memory is used again.
+fn copy_outcome(from: &Outcome, to: &mut Outcome) {
+    to.reason = from.reason;
+    to.iterations = from.iterations;
+    to.restarts = from.restarts;
+    to.residual = from.residual;
+    to.true_residual = from.true_residual;
+    to.history.clone_from(&from.history);
+    to.history_stride = from.history_stride;
+    to.time = from.time;
+}

@@ -1,0 +1,168 @@
+//! The facade: one call, the builder, arrays in and out, the choices it makes.
+use lacuna::ndarray::{arr1, arr2, s};
+use lacuna::prelude::*;
+use lacuna::{BACKENDS, BackendOptions, OnBackend};
+
+fn laplacian(n: usize) -> Csr<f64> {
+    Spec::parse(&format!("gen:poisson1d:{n}")).unwrap().build().unwrap()
+}
+
+fn system_of(a: &[[f64; 3]; 3]) -> Csr<f64> {
+    from_dense(arr2(a).view()).unwrap()
+}
+
+fn choices(a: &Csr<f64>) -> Vec<String> {
+    let mut dev = default_backend().unwrap();
+    solve(&mut dev, a, Array1::ones(a.rows()).view()).unwrap().1.choices
+}
+
+#[test]
+fn one_call_solves() {
+    let a = laplacian(100);
+    let b = Array1::ones(100);
+    let mut dev = default_backend().unwrap();
+    let (x, outcome) = solve(&mut dev, &a, b.view()).unwrap();
+    assert!(outcome.converged() && outcome.true_residual <= 1e-8);
+    let exact = |i: usize| (i + 1) as f64 * (100 - i) as f64 / 2.0;
+    assert!((0..100).all(|i| (x[i] - exact(i)).abs() <= 1e-4 * exact(i)));
+}
+
+#[test]
+fn one_call_leaves_nothing_on_the_device() {
+    let mut dev = default_backend().unwrap();
+    let before = dev.mark();
+    solve(&mut dev, &laplacian(10), Array1::ones(10).view()).unwrap();
+    assert_eq!(dev.mark(), before);
+    assert!(solve(&mut dev, &laplacian(10), Array1::ones(11).view()).is_err());
+    assert_eq!(dev.mark(), before);
+}
+
+#[test]
+fn the_choice_follows_the_matrix_and_says_why() {
+    let of = |a| choices(&system_of(a));
+    let spd = of(&[[4.0, 1.0, 0.0], [1.0, 3.0, 1.0], [0.0, 1.0, 5.0]]);
+    assert_eq!(spd[0], "method cg: the matrix is symmetric with a positive diagonal");
+    assert_eq!(
+        spd[1],
+        "preconditioner jacobi: the diagonal has no zero and is not constant; it costs no sweep of its own"
+    );
+    let constant = of(&[[4.0, 1.0, 0.0], [1.0, 4.0, 1.0], [0.0, 1.0, 4.0]]);
+    assert_eq!(
+        constant[1],
+        "preconditioner none: the diagonal is constant, so jacobi would change nothing"
+    );
+    let wind = of(&[[4.0, 1.0, 0.0], [-1.0, 3.0, 1.0], [0.0, -1.0, 5.0]]);
+    assert_eq!(wind[0], "method bicgstab: the matrix is not symmetric, and its diagonal dominates");
+    let zero = of(&[[0.0, 1.0, 0.0], [1.0, 3.0, 1.0], [0.0, 2.0, 5.0]]);
+    assert_eq!(zero[0], "method gmres: the matrix is not symmetric and 1 of its diagonal are zero");
+    assert_eq!(zero[1], "preconditioner none: the diagonal has 1 zeros, the first in row 0 (from 0)");
+    let indefinite = of(&[[1.0, 2.0, 0.0], [2.0, -3.0, 1.0], [0.0, 1.0, 5.0]]);
+    assert_eq!(indefinite[0], "method gmres: the matrix is symmetric and its diagonal is not positive");
+}
+
+#[test]
+fn strided_views_are_taken_as_they_are() {
+    let a = laplacian(20);
+    let block = Array2::from_shape_fn((20, 3), |(i, j)| (i + 7 * j) as f64);
+    let mut dev = default_backend().unwrap();
+    let mut system = LinearSystem::new(a.clone()).prepare(&mut dev).unwrap();
+    let mut x = Array2::zeros((3, 40));
+    for j in 0..3 {
+        let outcome =
+            system.solve_into(&mut dev, block.column(j), x.slice_mut(s![j, ..;-2])).unwrap().clone();
+        assert!(outcome.converged());
+        let (expected, _) = system.solve(&mut dev, block.column(j).to_owned().view()).unwrap();
+        assert_eq!(x.slice(s![j, ..;-2]), expected);
+    }
+    let reversed = block.slice(s![..;-1, 1]);
+    let vector = to_device(&mut dev, reversed).unwrap();
+    assert_eq!(to_host(&mut dev, vector).unwrap(), reversed);
+}
+
+#[test]
+fn a_starting_guess_that_is_exact_needs_no_iteration() {
+    let a = laplacian(5);
+    let b = arr1(&[1.0, 0.0, 0.0, 0.0, 1.0]);
+    let ones = Array1::ones(5);
+    let mut dev = default_backend().unwrap();
+    let mut system = LinearSystem::new(a).x0(ones.view()).prepare(&mut dev).unwrap();
+    let (x, outcome) = system.solve(&mut dev, b.view()).unwrap();
+    assert_eq!((x, outcome.iterations, outcome.reason), (ones, 0, Reason::Converged));
+}
+
+#[test]
+fn a_second_solve_makes_nothing_on_the_device() {
+    let a = laplacian(300);
+    let mut dev = default_backend().unwrap();
+    for method in ["cg", "bicgstab", "gmres"] {
+        let mut system = LinearSystem::new(a.clone()).method(method).prepare(&mut dev).unwrap();
+        let made = dev.mark();
+        let (first, _) = system.solve(&mut dev, Array1::ones(300).view()).unwrap();
+        let (second, _) = system.solve(&mut dev, Array1::ones(300).view()).unwrap();
+        assert_eq!(first, second);
+        assert_eq!(dev.mark(), made, "{method}");
+    }
+}
+
+#[test]
+fn dense_and_sparse_convert_both_ways() {
+    let dense = arr2(&[[1.0, 0.0, 2.0], [0.0, 0.0, 0.0]]);
+    let a = from_dense(dense.view()).unwrap();
+    assert_eq!((a.rows(), a.cols(), a.nnz()), (2, 3, 2));
+    assert_eq!(to_dense(&a).unwrap(), dense);
+    assert_eq!(to_dense(&from_dense(dense.t()).unwrap()).unwrap(), dense.t());
+    let error = from_dense(arr2(&[[1.0, f64::NAN]]).view()).unwrap_err();
+    assert!(matches!(error, Error::Entry { row: 0, column: 1, .. }), "{error}");
+}
+
+#[test]
+fn what_does_not_fit_is_an_error() {
+    let mut dev = default_backend().unwrap();
+    let prepare = |system: LinearSystem<f64>| {
+        let mut dev = default_backend().unwrap();
+        system.prepare(&mut dev).map(drop).unwrap_err().to_string()
+    };
+    let wide = from_dense(Array2::<f64>::ones((2, 3)).view()).unwrap();
+    assert_eq!(prepare(LinearSystem::new(wide)), "solve: expected a square matrix, got a 2x3 matrix");
+    let a = laplacian(4);
+    assert_eq!(
+        prepare(LinearSystem::new(a.clone()).method("magic")),
+        "method: expected one of cg, classical-cg, bicgstab, classical-bicgstab, gmres, got `magic`"
+    );
+    assert_eq!(
+        prepare(LinearSystem::new(a.clone()).preconditioner("magic")),
+        "preconditioner: expected one of none, jacobi, got `magic`"
+    );
+    let x0 = Array1::zeros(3);
+    assert_eq!(
+        prepare(LinearSystem::new(a.clone()).x0(x0.view())),
+        "solve: x0 should have length 4, got 3"
+    );
+    let error = solve(&mut dev, &a, Array1::ones(5).view()).unwrap_err();
+    assert_eq!(error.to_string(), "solve: b should have length 4, got 5");
+    let error = solve(&mut dev, &a, arr1(&[1.0, f64::NAN, 0.0, 0.0]).view()).unwrap_err();
+    assert_eq!(error.to_string(), "solve: b, row 1: expected a finite number, got NaN");
+}
+
+#[test]
+fn a_backend_is_chosen_by_name() {
+    struct Name;
+    impl OnBackend for Name {
+        type Output = &'static str;
+        fn run<B: Backend>(self, dev: B) -> &'static str {
+            dev.device().backend
+        }
+    }
+    let on = |name| lacuna::on(name, BackendOptions::default(), Name);
+    let preferred = BACKENDS.iter().find(|b| b.built_in).unwrap().name;
+    assert_eq!(on(None).unwrap(), preferred);
+    for backend in BACKENDS {
+        match on(Some(backend.name)) {
+            Ok(name) => assert_eq!(name, backend.name),
+            Err(error) if !backend.built_in => assert!(matches!(error, Error::Unsupported { .. })),
+            Err(error) => assert!(error.is_device_failure(), "{error}"),
+        }
+    }
+    let error = on(Some("abacus")).unwrap_err().to_string();
+    assert!(error.starts_with("backend: there is none called `abacus`; this build has"), "{error}");
+}
