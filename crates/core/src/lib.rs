@@ -2,6 +2,7 @@
 //!
 //! A Krylov method records its passes into a [`Program`]; a [`Backend`] runs it. Nothing here names a device.
 pub mod cells;
+pub mod encode;
 pub mod lower;
 pub mod sum;
 
@@ -31,6 +32,6 @@ pub use outcome::Reason;
 pub use pass::{Confirm, Hessenberg, Pass, Rotate, Statement};
 pub use program::{Kind as OpKind, Op, Program};
 pub use recorder::{Memory, Recorder};
-pub use reference::{Reference, add_term, dot_product};
+pub use reference::{Reference, add_term, dot_product, reference_step};
 pub use scalar::{Kind, Scalar};
 pub use store::HostStore;

@@ -1,0 +1,876 @@
+//! A program as a flat table of 32-bit words: what a device without pointers and enums runs.
+//!
+//! The words begin with one record of [`OP_WORDS`] for each operation: setup first, then restart, then each. A record
+//! names, as offset and count, the lists of the operation, which follow behind the records:
+//!
+//! * *slots*: the vector of each slot, one word each. A slot is one distinct vector of the sweep, in registers or
+//!   local memory while a row is worked on;
+//! * *loads* and *stores*: a slot and its vector, [`MOVE_WORDS`] each. A slot is loaded where its old value is read
+//!   and stored where it is written. Slot 0 of a product or a basis update is the vector it computes: never loaded,
+//!   always stored;
+//! * *updates*: a destination slot, a number of terms, then the terms of [`TERM_WORDS`] each;
+//! * *dots*: a cell and two slots, [`DOT_WORDS`] each, no two alike and no two of the same cell. Where the program
+//!   has two alike, *after* begins with as many copies as [`OP_COPIES`] says;
+//! * *before* and *after*: instructions of [`INSTR_WORDS`] each.
+//!
+//! Every list starts at a multiple of [`ALIGN_WORDS`]. Vectors, matrices and bases are indices into the tables of
+//! [`Encoded`]; cells are indices into the cells of the number type. [`c_header`] gives the names of this page to the
+//! kernels.
+use crate::cells::{Binary, COMMON_REASONS, Compare, HessenbergCells, Instr, Unary};
+use crate::lower::{Coefficient, Sweep};
+use crate::program::Kind;
+use crate::{Basis, Error, Matrix, Op, Program, Reason, Result, Scalar, Vector};
+use std::fmt::Write;
+use std::ops::Range;
+
+macro_rules! layout {
+    ($($(#[$doc:meta])* $name:ident = $value:expr;)*) => {
+        $($(#[$doc])* pub const $name: u32 = $value;)*
+        /// Every constant of the layout, by name.
+        pub const LAYOUT: &[(&str, u32)] = &[$((stringify!($name), $name)),*];
+    };
+}
+
+layout! {
+    /// Stands for no slot, no vector, no matrix, no reason.
+    NONE = u32::MAX;
+    /// Lists start at multiples of this many words.
+    ALIGN_WORDS = 4;
+
+    /// Words of an operation's record.
+    OP_WORDS = 32;
+    /// What it does before its sweep: one of `KIND_…`.
+    OP_KIND = 0;
+    /// Elements it goes over.
+    OP_N = 1;
+    /// The matrix of a product.
+    OP_MATRIX = 2;
+    /// The vector a product multiplies.
+    OP_X = 3;
+    /// The vector a product or a basis update computes, or that a basis is projected on.
+    OP_Y = 4;
+    /// The basis.
+    OP_BASIS = 5;
+    /// Columns of the basis in use.
+    OP_COLUMNS = 6;
+    /// The first cell of the basis coefficients.
+    OP_H = 7;
+    /// 1 where a basis update adds, 0 where it subtracts.
+    OP_ADD = 8;
+    /// Copies at the start of `after` that stand for identical dots.
+    OP_COPIES = 9;
+    /// The section the operation belongs to: one of `SECTION_…`.
+    OP_SECTION = 10;
+    /// 1 for the last operation of its section.
+    OP_LAST = 11;
+    /// The section that follows its section where that was gone through: see [`crate::next_section`].
+    OP_NEXT = 12;
+    /// The section that follows where its section was left.
+    OP_NEXT_LEFT = 13;
+    /// Where the vectors of the slots start.
+    OP_SLOTS = 14;
+    /// Slots.
+    OP_SLOT_COUNT = 15;
+    /// Where the instructions evaluated first start.
+    OP_BEFORE = 16;
+    /// Instructions evaluated first.
+    OP_BEFORE_COUNT = 17;
+    /// Where the loads start.
+    OP_LOADS = 18;
+    /// Loads.
+    OP_LOAD_COUNT = 19;
+    /// Where the updates start.
+    OP_UPDATES = 20;
+    /// Updates.
+    OP_UPDATE_COUNT = 21;
+    /// Where the stores start.
+    OP_STORES = 22;
+    /// Stores.
+    OP_STORE_COUNT = 23;
+    /// Where the dots start.
+    OP_DOTS = 24;
+    /// Dots.
+    OP_DOT_COUNT = 25;
+    /// Where the instructions evaluated last start.
+    OP_AFTER = 26;
+    /// Instructions evaluated last.
+    OP_AFTER_COUNT = 27;
+    /// Terms of all updates together.
+    OP_TERM_COUNT = 28;
+    /// Where the words of the updates end.
+    OP_UPDATES_END = 29;
+
+    /// A pass alone.
+    KIND_SWEEP = 0;
+    /// `y ← A x`
+    KIND_SPMV = 1;
+    /// `h ← Vᴴ w`
+    KIND_BASIS_DOT = 2;
+    /// `w ← w ∓ V h`
+    KIND_BASIS_AXPY = 3;
+
+    /// Words of a load or store.
+    MOVE_WORDS = 2;
+    /// The slot of a load or store.
+    MOVE_SLOT = 0;
+    /// The vector of a load or store.
+    MOVE_VECTOR = 1;
+
+    /// Words of an update before its terms.
+    UPDATE_WORDS = 2;
+    /// The slot an update writes.
+    UPDATE_SLOT = 0;
+    /// The terms of an update.
+    UPDATE_TERMS = 1;
+
+    /// Words of a term.
+    TERM_WORDS = 4;
+    /// The kind of coefficient: one of `COEFFICIENT_…`.
+    TERM_COEFFICIENT = 0;
+    /// The cell of the coefficient.
+    TERM_CELL = 1;
+    /// The slot of the element-wise factor, or `NONE`.
+    TERM_FACTOR = 2;
+    /// The slot of the vector.
+    TERM_SLOT = 3;
+
+    /// 1
+    COEFFICIENT_ONE = 0;
+    /// −1
+    COEFFICIENT_MINUS_ONE = 1;
+    /// A cell.
+    COEFFICIENT_CELL = 2;
+
+    /// Words of a dot.
+    DOT_WORDS = 4;
+    /// The cell that receives the sum.
+    DOT_CELL = 0;
+    /// The slot of the conjugated vector.
+    DOT_A = 1;
+    /// The slot of the other vector.
+    DOT_B = 2;
+
+    /// Words of an instruction.
+    INSTR_WORDS = 12;
+    /// The operation: one of `CODE_…`.
+    INSTR_CODE = 0;
+    /// The cell a plain instruction writes; the test of a stop or leave (`TEST_…`); `rr` of a count or confirmation;
+    /// `m` of a Hessenberg problem.
+    INSTR_DST = 1;
+    /// The left operand; the target of a confirmation; `h` of a Hessenberg problem.
+    INSTR_A = 2;
+    /// The right operand; `last` of a confirmation; the rotations of a Hessenberg problem.
+    INSTR_B = 3;
+    /// The reason of a stop; `shrink` of a confirmation; `g` of a Hessenberg problem.
+    INSTR_C = 4;
+    /// 1 for a stop that a restart may get past; `y` of a Hessenberg problem.
+    INSTR_D = 5;
+    /// `used` of a Hessenberg problem.
+    INSTR_E = 6;
+    /// The column of a rotation.
+    INSTR_F = 7;
+    /// `rr` of a rotation.
+    INSTR_G = 8;
+
+    /// `a`
+    CODE_COPY = 0;
+    /// `−a`
+    CODE_NEG = 1;
+    /// The conjugate of `a`.
+    CODE_CONJ = 2;
+    /// The principal root of `a`.
+    CODE_SQRT = 3;
+    /// `a + b`
+    CODE_ADD = 4;
+    /// `a − b`
+    CODE_SUB = 5;
+    /// `a · b`
+    CODE_MUL = 6;
+    /// `a / b`
+    CODE_DIV = 7;
+    /// The larger by real part.
+    CODE_MAX = 8;
+    /// Instructions from here on decide about the flow or work on arrays of cells.
+    CODE_STOP = 9;
+    /// Leave the section.
+    CODE_LEAVE = 10;
+    /// One iteration is done.
+    CODE_COUNT = 11;
+    /// Decide by the true residual.
+    CODE_CONFIRM = 12;
+    /// Rotate a column of a Hessenberg problem.
+    CODE_ROTATE = 13;
+    /// Solve the triangular system of a Hessenberg problem.
+    CODE_BACK_SUBSTITUTE = 14;
+
+    /// Always true.
+    TEST_ALWAYS = 0;
+    /// `re(a) ≤ re(b)`
+    TEST_LESS_EQUAL = 1;
+    /// `re(a) > re(b)`
+    TEST_GREATER = 2;
+    /// Not `re(a) > 0`.
+    TEST_NOT_POSITIVE = 3;
+    /// A part of `a` is infinite or NaN.
+    TEST_NOT_FINITE = 4;
+    /// `a = 0`
+    TEST_ZERO = 5;
+
+    /// Once, at the start.
+    SECTION_SETUP = 0;
+    /// At the start and whenever the iteration was left.
+    SECTION_RESTART = 1;
+    /// Over and over.
+    SECTION_EACH = 2;
+    /// Nothing any more.
+    SECTION_STOPPED = 3;
+
+    /// Index of [`Reason::Converged`].
+    REASON_CONVERGED = reason(Reason::Converged);
+    /// Index of [`Reason::Limit`].
+    REASON_LIMIT = reason(Reason::Limit);
+    /// Index of [`Reason::Stagnated`].
+    REASON_STAGNATED = reason(Reason::Stagnated);
+    /// Index of [`Reason::NotFinite`].
+    REASON_NOT_FINITE = reason(Reason::NotFinite("the residual"));
+    /// Index of [`Reason::Cancelled`].
+    REASON_CANCELLED = reason(Reason::Cancelled);
+
+    /// 64-bit words of the control block.
+    CONTROL_WORDS = 16;
+    /// The section whose operations run: one of `SECTION_…`.
+    CONTROL_SECTION = 0;
+    /// Whether what remains of the section is passed over.
+    CONTROL_LEFT = 1;
+    /// 0, or 1 + the reason that waits for the confirmation.
+    CONTROL_PENDING = 2;
+    /// Whether that reason is soft.
+    CONTROL_SOFT = 3;
+    /// Why the program stopped.
+    CONTROL_REASON = 4;
+    /// Whether there is a restart section.
+    CONTROL_HAS_RESTART = 5;
+    /// Iterations done.
+    CONTROL_ITERATIONS = 6;
+    /// Iterations allowed.
+    CONTROL_LIMIT = 7;
+    /// Confirmations that did not end the solve.
+    CONTROL_RESTARTS = 8;
+    /// Iterations between two values of the history; 0 keeps none.
+    CONTROL_STRIDE = 9;
+    /// Values in the history.
+    CONTROL_HISTORY = 10;
+    /// Values the history has room for.
+    CONTROL_CAPACITY = 11;
+    /// The bits of the squared residual by the recurrence, in the real type, in the low bits.
+    CONTROL_RECURRENCE = 12;
+    /// The bits of the squared true residual, likewise.
+    CONTROL_CONFIRMED = 13;
+}
+
+const fn reason(of: Reason) -> u32 {
+    let mut i = 0;
+    while i < COMMON_REASONS.len() {
+        match (of, COMMON_REASONS[i]) {
+            (Reason::Converged, Reason::Converged)
+            | (Reason::Limit, Reason::Limit)
+            | (Reason::Stagnated, Reason::Stagnated)
+            | (Reason::NotFinite(_), Reason::NotFinite(_))
+            | (Reason::Cancelled, Reason::Cancelled) => return i as u32,
+            _ => i += 1,
+        }
+    }
+    NONE
+}
+
+/// The layout as preprocessor definitions, each name with the prefix `LACUNA_`.
+pub fn c_header() -> String {
+    let mut text = String::new();
+    for (name, value) in LAYOUT {
+        let _ = writeln!(text, "#define LACUNA_{name} {value}u");
+    }
+    text
+}
+
+/// A program as words, and what its indices stand for.
+#[derive(Clone, Debug)]
+pub struct Encoded<T> {
+    /// The table.
+    pub words: Vec<u32>,
+    /// Vectors by index.
+    pub vectors: Vec<Vector<T>>,
+    /// Matrices by index.
+    pub matrices: Vec<Matrix<T>>,
+    /// Bases by index.
+    pub bases: Vec<Basis<T>>,
+    /// The operations of setup, restart and each.
+    pub sections: [Range<u32>; 3],
+    /// The lowest cell named, and one behind the highest.
+    pub cells: Range<u32>,
+    /// The most slots of an operation.
+    pub slots: u32,
+    /// The most sums an operation makes: dots, or columns of a basis.
+    pub sums: u32,
+    /// The most elements an operation goes over.
+    pub n: u32,
+}
+
+impl<T> Encoded<T> {
+    /// How many operations there are.
+    pub fn ops(&self) -> u32 {
+        self.sections[2].end
+    }
+    /// A word of an operation's record: `field` is one of `OP_…`.
+    ///
+    /// # Panics
+    /// Where there is no such operation or field.
+    pub fn op(&self, op: u32, field: u32) -> u32 {
+        self.words[(op * OP_WORDS + field) as usize]
+    }
+    /// Whether there is a restart section.
+    pub fn has_restart(&self) -> bool {
+        !self.sections[1].is_empty()
+    }
+    /// The section that runs first: `SECTION_…`.
+    pub fn first_section(&self) -> u32 {
+        let first = self.sections.iter().position(|ops| !ops.is_empty());
+        first.map_or(SECTION_STOPPED, |section| section as u32)
+    }
+    /// The control block before anything has run. `stride` and `capacity` are of the history.
+    pub fn control(&self, limit: u64, stride: u64, capacity: u64, nan: u64) -> [u64; CONTROL_WORDS as usize] {
+        let mut block = [0; CONTROL_WORDS as usize];
+        let mut set = |at: u32, value: u64| block[at as usize] = value;
+        set(CONTROL_SECTION, self.first_section().into());
+        set(CONTROL_REASON, REASON_LIMIT.into());
+        set(CONTROL_HAS_RESTART, self.has_restart().into());
+        set(CONTROL_LIMIT, limit);
+        set(CONTROL_STRIDE, stride);
+        set(CONTROL_CAPACITY, capacity);
+        set(CONTROL_RECURRENCE, nan);
+        set(CONTROL_CONFIRMED, nan);
+        block
+    }
+}
+
+/// The bits of a real number of the type, as a control block holds them.
+pub fn real_bits<T: Scalar>(value: f64) -> u64 {
+    if size_of::<T::Real>() == 4 { (value as f32).to_bits().into() } else { value.to_bits() }
+}
+
+/// The number behind the bits of [`real_bits`].
+pub fn real_from_bits<T: Scalar>(bits: u64) -> f64 {
+    if size_of::<T::Real>() == 4 { f32::from_bits(bits as u32).into() } else { f64::from_bits(bits) }
+}
+
+/// The words of a program.
+///
+/// # Errors
+/// [`Error::Unsupported`] where a vector is longer than 32-bit indices count; [`Error::Program`] for a projection on
+/// a basis that has updates or dots of its own.
+pub fn encode<T: Scalar>(program: &Program<T>) -> Result<Encoded<T>> {
+    let mut encoder = Encoder { program: program.name, lists: Vec::new(), out: empty() };
+    let sections = [&program.setup, &program.restart, &program.each];
+    let count: usize = sections.iter().map(|ops| ops.len()).sum();
+    let after = |section: u32, left: bool| -> u32 {
+        let exists = |s: u32| !sections[s as usize].is_empty();
+        match section {
+            SECTION_SETUP if exists(SECTION_RESTART) => SECTION_RESTART,
+            SECTION_SETUP | SECTION_RESTART if exists(SECTION_EACH) => SECTION_EACH,
+            SECTION_EACH if !left => SECTION_EACH,
+            SECTION_EACH if exists(SECTION_RESTART) => SECTION_RESTART,
+            _ => SECTION_STOPPED,
+        }
+    };
+    let base = count as u32 * OP_WORDS;
+    let mut records = Vec::with_capacity(base as usize);
+    for (section, ops) in sections.into_iter().enumerate() {
+        let first = records.len() as u32 / OP_WORDS;
+        for (i, op) in ops.iter().enumerate() {
+            let mut record = encoder.op(op, base)?;
+            let mut set = |at: u32, value: u32| record[at as usize] = value;
+            set(OP_SECTION, section as u32);
+            set(OP_LAST, (i + 1 == ops.len()).into());
+            set(OP_NEXT, after(section as u32, false));
+            set(OP_NEXT_LEFT, after(section as u32, true));
+            records.extend(record);
+        }
+        encoder.out.sections[section] = first..records.len() as u32 / OP_WORDS;
+    }
+    let mut out = encoder.out;
+    out.words = records;
+    out.words.extend(encoder.lists);
+    if out.cells.start > out.cells.end {
+        out.cells = 0..0;
+    }
+    Ok(out)
+}
+
+fn empty<T>() -> Encoded<T> {
+    Encoded {
+        words: Vec::new(),
+        vectors: Vec::new(),
+        matrices: Vec::new(),
+        bases: Vec::new(),
+        sections: [0..0, 0..0, 0..0],
+        cells: u32::MAX..0,
+        slots: 0,
+        sums: 0,
+        n: 0,
+    }
+}
+
+/// The index of `item` in `table`, where it is put unless it is there.
+fn index<I: Copy + PartialEq>(table: &mut Vec<I>, item: I) -> u32 {
+    let at = table.iter().position(|known| *known == item).unwrap_or_else(|| {
+        table.push(item);
+        table.len() - 1
+    });
+    at as u32
+}
+
+struct Encoder<T> {
+    program: &'static str,
+    /// The words behind the records.
+    lists: Vec<u32>,
+    out: Encoded<T>,
+}
+
+impl<T: Scalar> Encoder<T> {
+    fn op(&mut self, op: &Op<T>, base: u32) -> Result<[u32; OP_WORDS as usize]> {
+        let sweep = &op.sweep;
+        let n = u32::try_from(op.n()).map_err(|_| Error::Unsupported {
+            operation: format!("pass `{}`", sweep.name),
+            message: format!("{} elements are more than 32-bit indices count ({})", op.n(), u32::MAX),
+        })?;
+        let mut record = [0; OP_WORDS as usize];
+        for field in [OP_MATRIX, OP_X, OP_Y, OP_BASIS] {
+            record[field as usize] = NONE;
+        }
+        let mut set = |at: u32, value: u32| record[at as usize] = value;
+        set(OP_N, n);
+        let mut fresh = None;
+        let mut sums = 0;
+        match op.kind {
+            Kind::Sweep => set(OP_KIND, KIND_SWEEP),
+            Kind::Spmv { a, x, y } => {
+                set(OP_KIND, KIND_SPMV);
+                set(OP_MATRIX, index(&mut self.out.matrices, a));
+                set(OP_X, index(&mut self.out.vectors, x));
+                set(OP_Y, index(&mut self.out.vectors, y));
+                fresh = Some(y);
+            }
+            Kind::BasisDot { v, w, h } => {
+                if !sweep.is_scalar() {
+                    let message = format!("pass `{}` rides on basis_dot, which takes none", sweep.name);
+                    return Err(Error::Program { program: self.program.into(), message });
+                }
+                set(OP_KIND, KIND_BASIS_DOT);
+                set(OP_BASIS, index(&mut self.out.bases, v));
+                set(OP_Y, index(&mut self.out.vectors, w));
+                set(OP_COLUMNS, h.count);
+                set(OP_H, h.first);
+                self.see_cells(h.first, h.count);
+                sums = h.count;
+            }
+            Kind::BasisAxpy { v, h, w, add } => {
+                set(OP_KIND, KIND_BASIS_AXPY);
+                set(OP_BASIS, index(&mut self.out.bases, v));
+                set(OP_Y, index(&mut self.out.vectors, w));
+                set(OP_COLUMNS, h.count);
+                set(OP_H, h.first);
+                set(OP_ADD, add.into());
+                self.see_cells(h.first, h.count);
+                fresh = Some(w);
+            }
+        }
+
+        let moves = moves(sweep, fresh);
+        let slots: Vec<Vector<T>> = moves.iter().map(|m| m.0).collect();
+        let slot = |v: Vector<T>| slots.iter().position(|s| *s == v).map_or(NONE, |s| s as u32);
+        let vectors: Vec<u32> = slots.iter().map(|v| index(&mut self.out.vectors, *v)).collect();
+        let transfers = |which: fn(&(Vector<T>, bool, bool)) -> bool| -> Vec<u32> {
+            let chosen = moves.iter().enumerate().filter(|(_, m)| which(m));
+            chosen.flat_map(|(s, _)| [s as u32, vectors[s]]).collect()
+        };
+        let (loads, stores) = (transfers(|m| m.1), transfers(|m| m.2));
+
+        let mut updates = Vec::new();
+        let mut terms = 0;
+        for update in &sweep.updates {
+            terms += update.terms.len() as u32;
+            updates.extend([slot(update.dst), update.terms.len() as u32]);
+            for term in &update.terms {
+                let (kind, cell) = match term.coefficient {
+                    Coefficient::One => (COEFFICIENT_ONE, 0),
+                    Coefficient::MinusOne => (COEFFICIENT_MINUS_ONE, 0),
+                    Coefficient::Cell(cell) => {
+                        self.see_cells(cell, 1);
+                        (COEFFICIENT_CELL, cell)
+                    }
+                };
+                updates.extend([kind, cell, term.factor.map_or(NONE, slot), slot(term.vector)]);
+            }
+        }
+
+        // The last sum of a cell is the one it keeps; sums of the same vectors are made once and copied.
+        let kept = |i: usize| sweep.dots[i + 1..].iter().all(|later| later.cell != sweep.dots[i].cell);
+        let (mut dots, mut copies) = (Vec::<[u32; DOT_WORDS as usize]>::new(), Vec::new());
+        for (_, dot) in sweep.dots.iter().enumerate().filter(|(i, _)| kept(*i)) {
+            self.see_cells(dot.cell, 1);
+            let (a, b) = (slot(dot.a), slot(dot.b));
+            match dots.iter().find(|d| (d[DOT_A as usize], d[DOT_B as usize]) == (a, b)) {
+                Some(same) => {
+                    copies.push(Instr::Unary { op: Unary::Copy, dst: dot.cell, a: same[DOT_CELL as usize] })
+                }
+                None => dots.push([dot.cell, a, b, 0]),
+            }
+        }
+        sums = sums.max(dots.len() as u32);
+
+        set(OP_COPIES, copies.len() as u32);
+        set(OP_TERM_COUNT, terms);
+        let code =
+            |instrs: &mut dyn Iterator<Item = &Instr>| -> Vec<u32> { instrs.flat_map(instr).collect() };
+        let before = code(&mut sweep.before.iter());
+        let after = code(&mut copies.iter().chain(&sweep.after));
+        sweep.before.iter().chain(&sweep.after).for_each(|i| self.see_instr(i));
+        let lists = [
+            (OP_SLOTS, OP_SLOT_COUNT, vectors.len() as u32, vectors),
+            (OP_BEFORE, OP_BEFORE_COUNT, before.len() as u32 / INSTR_WORDS, before),
+            (OP_LOADS, OP_LOAD_COUNT, loads.len() as u32 / MOVE_WORDS, loads),
+            (OP_UPDATES, OP_UPDATE_COUNT, sweep.updates.len() as u32, updates),
+            (OP_STORES, OP_STORE_COUNT, stores.len() as u32 / MOVE_WORDS, stores),
+            (OP_DOTS, OP_DOT_COUNT, dots.len() as u32, dots.concat()),
+            (OP_AFTER, OP_AFTER_COUNT, after.len() as u32 / INSTR_WORDS, after),
+        ];
+        for (offset, count, length, words) in lists {
+            let at = base + self.lists.len() as u32;
+            (record[offset as usize], record[count as usize]) = (at, length);
+            if offset == OP_UPDATES {
+                record[OP_UPDATES_END as usize] = at + words.len() as u32;
+            }
+            self.lists.extend(words);
+            self.lists.resize(self.lists.len().next_multiple_of(ALIGN_WORDS as usize), 0);
+        }
+        self.out.slots = self.out.slots.max(slots.len() as u32);
+        self.out.sums = self.out.sums.max(sums);
+        self.out.n = self.out.n.max(n);
+        Ok(record)
+    }
+
+    fn see_cells(&mut self, first: u32, count: u32) {
+        if count > 0 {
+            let cells = &mut self.out.cells;
+            *cells = cells.start.min(first)..cells.end.max(first + count);
+        }
+    }
+
+    fn see_instr(&mut self, instr: &Instr) {
+        match *instr {
+            Instr::Unary { .. } | Instr::Binary { .. } => {
+                instr.reads().into_iter().chain(instr.writes()).for_each(|c| self.see_cells(c, 1));
+            }
+            Instr::Stop { test, a, b, .. } | Instr::Leave { test, a, b } => match test {
+                Compare::Always => {}
+                Compare::LessEqual | Compare::Greater => [a, b].iter().for_each(|c| self.see_cells(*c, 1)),
+                Compare::NotPositive | Compare::NotFinite | Compare::Zero => self.see_cells(a, 1),
+            },
+            Instr::Count { rr } => self.see_cells(rr, 1),
+            Instr::Confirm { rr, target, last, shrink } => {
+                [rr, target, last, shrink].iter().for_each(|c| self.see_cells(*c, 1));
+            }
+            Instr::Rotate { at, rr, .. } => {
+                self.see_hessenberg(at);
+                self.see_cells(rr, 1);
+            }
+            Instr::BackSubstitute { at } => self.see_hessenberg(at),
+        }
+    }
+
+    fn see_hessenberg(&mut self, at: HessenbergCells) {
+        let m = at.m;
+        for (first, count) in
+            [(at.h, m * (m + 1)), (at.rotations, 2 * m), (at.g, m + 1), (at.y, m), (at.used, 1)]
+        {
+            self.see_cells(first, count);
+        }
+    }
+}
+
+/// The vectors of a sweep in the order of their slots, with whether each is loaded and stored.
+fn moves<T: Scalar>(sweep: &Sweep<T>, fresh: Option<Vector<T>>) -> Vec<(Vector<T>, bool, bool)> {
+    let first = fresh.map(|v| (v, false, true));
+    let others = sweep.vectors().into_iter().filter(|(v, ..)| Some(*v) != fresh);
+    first.into_iter().chain(others).collect()
+}
+
+fn instr(instr: &Instr) -> [u32; INSTR_WORDS as usize] {
+    let test = |test: Compare| match test {
+        Compare::Always => TEST_ALWAYS,
+        Compare::LessEqual => TEST_LESS_EQUAL,
+        Compare::Greater => TEST_GREATER,
+        Compare::NotPositive => TEST_NOT_POSITIVE,
+        Compare::NotFinite => TEST_NOT_FINITE,
+        Compare::Zero => TEST_ZERO,
+    };
+    let hessenberg = |code: u32, at: HessenbergCells, j: u32, rr: u32| {
+        [code, at.m, at.h, at.rotations, at.g, at.y, at.used, j, rr, 0, 0, 0]
+    };
+    let words = |code: u32, operands: [u32; 5]| {
+        let mut words = [0; INSTR_WORDS as usize];
+        words[0] = code;
+        words[1..6].copy_from_slice(&operands);
+        words
+    };
+    match *instr {
+        Instr::Unary { op, dst, a } => {
+            let code = match op {
+                Unary::Copy => CODE_COPY,
+                Unary::Neg => CODE_NEG,
+                Unary::Conj => CODE_CONJ,
+                Unary::Sqrt => CODE_SQRT,
+            };
+            words(code, [dst, a, 0, 0, 0])
+        }
+        Instr::Binary { op, dst, a, b } => {
+            let code = match op {
+                Binary::Add => CODE_ADD,
+                Binary::Sub => CODE_SUB,
+                Binary::Mul => CODE_MUL,
+                Binary::Div => CODE_DIV,
+                Binary::Max => CODE_MAX,
+            };
+            words(code, [dst, a, b, 0, 0])
+        }
+        Instr::Stop { test: t, a, b, reason, soft } => words(CODE_STOP, [test(t), a, b, reason, soft.into()]),
+        Instr::Leave { test: t, a, b } => words(CODE_LEAVE, [test(t), a, b, 0, 0]),
+        Instr::Count { rr } => words(CODE_COUNT, [rr, 0, 0, 0, 0]),
+        Instr::Confirm { rr, target, last, shrink } => words(CODE_CONFIRM, [rr, target, last, shrink, 0]),
+        Instr::Rotate { at, j, rr } => hessenberg(CODE_ROTATE, at, j, rr),
+        Instr::BackSubstitute { at } => hessenberg(CODE_BACK_SUBSTITUTE, at, 0, 0),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::lower::{Dot, Term, Update};
+    use crate::{Backend, Cells, Format, Formula, Hessenberg, Pass, Recorder, Reference};
+    use std::sync::Arc;
+
+    /// The identity, as a matrix of nothing.
+    struct Unit(usize);
+    impl Format<f64> for Unit {
+        fn shape(&self) -> (usize, usize) {
+            (self.0, self.0)
+        }
+        fn nnz(&self) -> usize {
+            self.0
+        }
+        fn kernel(&self) -> &'static str {
+            "unit"
+        }
+        fn arguments(&self) -> Vec<crate::Argument<'_, f64>> {
+            Vec::new()
+        }
+        fn row(&self, i: usize, x: &[f64]) -> f64 {
+            x[i]
+        }
+        fn as_any(self: Arc<Self>) -> Arc<dyn std::any::Any + Send + Sync> {
+            self
+        }
+    }
+
+    fn decode_instr(w: &[u32]) -> Instr {
+        let at = HessenbergCells { m: w[1], h: w[2], rotations: w[3], g: w[4], y: w[5], used: w[6] };
+        let test = |t: u32| {
+            [
+                Compare::Always,
+                Compare::LessEqual,
+                Compare::Greater,
+                Compare::NotPositive,
+                Compare::NotFinite,
+                Compare::Zero,
+            ][t as usize]
+        };
+        let unary = |op| Instr::Unary { op, dst: w[1], a: w[2] };
+        let binary = |op| Instr::Binary { op, dst: w[1], a: w[2], b: w[3] };
+        match w[0] {
+            CODE_COPY => unary(Unary::Copy),
+            CODE_NEG => unary(Unary::Neg),
+            CODE_CONJ => unary(Unary::Conj),
+            CODE_SQRT => unary(Unary::Sqrt),
+            CODE_ADD => binary(Binary::Add),
+            CODE_SUB => binary(Binary::Sub),
+            CODE_MUL => binary(Binary::Mul),
+            CODE_DIV => binary(Binary::Div),
+            CODE_MAX => binary(Binary::Max),
+            CODE_STOP => Instr::Stop { test: test(w[1]), a: w[2], b: w[3], reason: w[4], soft: w[5] == 1 },
+            CODE_LEAVE => Instr::Leave { test: test(w[1]), a: w[2], b: w[3] },
+            CODE_COUNT => Instr::Count { rr: w[1] },
+            CODE_CONFIRM => Instr::Confirm { rr: w[1], target: w[2], last: w[3], shrink: w[4] },
+            CODE_ROTATE => Instr::Rotate { at, j: w[7], rr: w[8] },
+            CODE_BACK_SUBSTITUTE => Instr::BackSubstitute { at },
+            code => panic!("no instruction {code}"),
+        }
+    }
+
+    /// The operation behind a record. Dots are told apart from copies of them.
+    fn decode(e: &Encoded<f64>, op: u32) -> Op<f64> {
+        let field = |f: u32| e.op(op, f);
+        let list = |at: u32, count: u32, words: u32| {
+            assert_eq!(field(at) % ALIGN_WORDS, 0);
+            let at = field(at) as usize;
+            e.words[at..at + (field(count) * words) as usize].chunks(words.max(1) as usize)
+        };
+        let vector = |i: u32| e.vectors[i as usize];
+        let slots: Vec<Vector<f64>> = list(OP_SLOTS, OP_SLOT_COUNT, 1).map(|w| vector(w[0])).collect();
+        let slot = |s: u32| slots[s as usize];
+        let h = || Cells::new(field(OP_H), field(OP_COLUMNS), 0);
+        let kind = match field(OP_KIND) {
+            KIND_SWEEP => Kind::Sweep,
+            KIND_SPMV => Kind::Spmv {
+                a: e.matrices[field(OP_MATRIX) as usize],
+                x: vector(field(OP_X)),
+                y: vector(field(OP_Y)),
+            },
+            KIND_BASIS_DOT => {
+                Kind::BasisDot { v: e.bases[field(OP_BASIS) as usize], w: vector(field(OP_Y)), h: h() }
+            }
+            _ => Kind::BasisAxpy {
+                v: e.bases[field(OP_BASIS) as usize],
+                h: h(),
+                w: vector(field(OP_Y)),
+                add: field(OP_ADD) == 1,
+            },
+        };
+        let (mut at, mut updates) = (field(OP_UPDATES) as usize, Vec::new());
+        for _ in 0..field(OP_UPDATE_COUNT) {
+            let (dst, count) = (slot(e.words[at]), e.words[at + 1]);
+            at += UPDATE_WORDS as usize;
+            let terms = (0..count as usize).map(|t| {
+                let w = &e.words[at + t * TERM_WORDS as usize..][..TERM_WORDS as usize];
+                let coefficient = match w[0] {
+                    COEFFICIENT_ONE => Coefficient::One,
+                    COEFFICIENT_MINUS_ONE => Coefficient::MinusOne,
+                    _ => Coefficient::Cell(w[1]),
+                };
+                Term { coefficient, factor: (w[2] != NONE).then(|| slot(w[2])), vector: slot(w[3]) }
+            });
+            updates.push(Update { dst, terms: terms.collect() });
+            at += (count * TERM_WORDS) as usize;
+        }
+        assert_eq!(at, field(OP_UPDATES_END) as usize);
+        let dots = list(OP_DOTS, OP_DOT_COUNT, DOT_WORDS);
+        let code = |at, count| list(at, count, INSTR_WORDS).map(decode_instr).collect::<Vec<_>>();
+        let sweep = Sweep {
+            name: String::new(),
+            n: 0,
+            before: code(OP_BEFORE, OP_BEFORE_COUNT),
+            updates,
+            dots: dots.map(|w| Dot { cell: w[0], a: slot(w[1]), b: slot(w[2]) }).collect(),
+            after: code(OP_AFTER, OP_AFTER_COUNT),
+        };
+        Op { kind, sweep }
+    }
+
+    fn program() -> Program<f64> {
+        let mut dev = Reference::new();
+        let a = dev.matrix(Arc::new(Unit(5))).unwrap();
+        let mut k = Recorder::new(&mut dev, "everything");
+        let [x, r, p, q, d] = k.vectors(5);
+        let [rr, same, pq, alpha, target, last, shrink] = k.cells();
+        let v = k.basis(5, 4);
+        let m = 3;
+        let h = Hessenberg {
+            m,
+            h: k.run_of_cells(m * (m + 1)),
+            rotations: k.run_of_cells(2 * m),
+            g: k.run_of_cells(m + 1),
+            y: k.run_of_cells(m),
+            used: k.cells::<1>()[0],
+        };
+        k.multi_axpy_dot(Pass::new("start").set(x, Formula::value(0.0)).dot(target, x, x));
+        k.restart(|k| {
+            let confirm = crate::Confirm { rr, target, last, shrink };
+            k.multi_axpy_dot(Pass::new("solve").back_substitute(h));
+            k.basis_add(v, h.y, x, Pass::nothing());
+            k.spmv_dot(&a, x, q, Pass::new("confirm").set(r, x - q).dot(rr, r, r).confirm(confirm));
+        });
+        k.each(|k| {
+            k.spmv_dot(&a, p, q, Pass::new("along").dot(pq, p, q).eval(alpha, (rr / pq).sqrt().conj()));
+            k.multi_axpy_dot(
+                Pass::new("step")
+                    .eval(last, alpha.max(rr) - 2.0)
+                    .set(x, x + alpha * p - d * r)
+                    .set(r, r - alpha * (d * q))
+                    .dot(rr, r, r)
+                    .dot(same, r, r)
+                    .dot(pq, p, r)
+                    .dot(pq, p, x)
+                    .stop_if(pq.not_positive(), Reason::Breakdown("test"))
+                    .stop_if(pq.not_finite(), Reason::Diverged)
+                    .count(rr)
+                    .leave_if(rr.le(target)),
+            );
+            k.basis_dot(v, x, h.h.take(3));
+            k.basis_axpy(v, h.h.take(3), r, Pass::new("norm").dot(rr, r, r));
+            k.multi_axpy_dot(Pass::new("rotate").rotate(h, 1, rr).leave());
+        });
+        k.finish().unwrap()
+    }
+
+    #[test]
+    fn decoding_gives_back_the_program() {
+        let program = program();
+        let e = encode(&program).unwrap();
+        assert_eq!(e.sections, [0..1, 1..4, 4..8]);
+        assert_eq!((e.ops(), e.first_section(), e.n), (8, SECTION_SETUP, 5));
+        for (i, op) in program.ops().enumerate() {
+            let back = decode(&e, i as u32);
+            let copies = e.op(i as u32, OP_COPIES) as usize;
+            let mut dots: Vec<_> = back.sweep.dots.iter().map(|d| (d.cell, d.a, d.b)).collect();
+            for copy in &back.sweep.after[..copies] {
+                let Instr::Unary { op: Unary::Copy, dst, a } = *copy else { panic!("{copy:?}") };
+                let of = *dots.iter().find(|d| d.0 == a).unwrap();
+                dots.push((dst, of.1, of.2));
+            }
+            for dot in &op.sweep.dots {
+                let last = op.sweep.dots.iter().rfind(|d| d.cell == dot.cell).unwrap();
+                assert!(dots.contains(&(last.cell, last.a, last.b)), "{}", op.sweep.name);
+            }
+            assert_eq!(back.sweep.after[copies..], op.sweep.after);
+            assert_eq!(back.sweep.before, op.sweep.before);
+            assert_eq!(format!("{:?}", back.sweep.updates), format!("{:?}", op.sweep.updates));
+            let kind = format!("{:?}", op.kind);
+            let serial = |text: &str| text.split("serial").next().unwrap_or_default().to_owned();
+            assert_eq!(serial(&format!("{:?}", back.kind)), serial(&kind));
+        }
+        let fields = |op, fields: [u32; 3]| fields.map(|f| e.op(op, f));
+        assert_eq!(fields(0, [OP_LAST, OP_NEXT, OP_NEXT_LEFT]), [1, SECTION_RESTART, SECTION_RESTART]);
+        assert_eq!(fields(3, [OP_LAST, OP_NEXT, OP_NEXT_LEFT]), [1, SECTION_EACH, SECTION_EACH]);
+        assert_eq!(fields(7, [OP_LAST, OP_NEXT, OP_NEXT_LEFT]), [1, SECTION_EACH, SECTION_RESTART]);
+    }
+
+    #[test]
+    fn a_vector_is_loaded_where_its_old_value_is_read_and_stored_where_it_is_written() {
+        let e = encode(&program()).unwrap();
+        // confirm: q is computed, x read, r written.
+        assert_eq!(e.op(3, OP_SLOT_COUNT), 3);
+        assert_eq!((e.op(3, OP_LOAD_COUNT), e.op(3, OP_STORE_COUNT)), (1, 2));
+        assert_eq!(e.words[e.op(3, OP_SLOTS) as usize], e.op(3, OP_Y));
+        // along: q is computed, p read.
+        assert_eq!((e.op(4, OP_LOAD_COUNT), e.op(4, OP_STORE_COUNT)), (1, 1));
+        // step: x, p, d, r, q read, x and r written; r·r once.
+        assert_eq!((e.op(5, OP_LOAD_COUNT), e.op(5, OP_STORE_COUNT)), (5, 2));
+        assert_eq!((e.op(5, OP_DOT_COUNT), e.op(5, OP_COPIES)), (2, 1));
+    }
+
+    #[test]
+    fn the_header_names_every_constant() {
+        let header = c_header();
+        assert_eq!(header.lines().count(), LAYOUT.len());
+        assert!(header.contains("#define LACUNA_OP_WORDS 32u\n"));
+        assert!(LAYOUT.iter().all(|(name, value)| *value != NONE || *name == "NONE"));
+    }
+}
