@@ -399,9 +399,6 @@ pub fn encode<T: Scalar>(program: &Program<T>) -> Result<Encoded<T>> {
     let mut out = encoder.out;
     out.words = records;
     out.words.extend(encoder.lists);
-    if out.cells.start > out.cells.end {
-        out.cells = 0..0;
-    }
     Ok(out)
 }
 
@@ -412,7 +409,7 @@ fn empty<T>() -> Encoded<T> {
         matrices: Vec::new(),
         bases: Vec::new(),
         sections: [0..0, 0..0, 0..0],
-        cells: u32::MAX..0,
+        cells: 0..0,
         slots: 0,
         sums: 0,
         n: 0,
@@ -561,7 +558,8 @@ impl<T: Scalar> Encoder<T> {
     fn see_cells(&mut self, first: u32, count: u32) {
         if count > 0 {
             let cells = &mut self.out.cells;
-            *cells = cells.start.min(first)..cells.end.max(first + count);
+            let start = if cells.start == cells.end { first } else { cells.start.min(first) };
+            *cells = start..cells.end.max(first + count);
         }
     }
 
