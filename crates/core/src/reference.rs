@@ -24,26 +24,6 @@ impl Reference {
     pub fn new() -> Self {
         Self::default()
     }
-
-    fn sweep<T: Scalar>(&mut self, sweep: &Sweep<T>, machine: &mut Machine<T>) -> Result<()> {
-        for update in &sweep.updates {
-            let mut values = vec![T::zero(); update.dst.len];
-            for (position, term) in update.terms.iter().enumerate() {
-                let vector = self.store.slice(term.vector, &sweep.name)?;
-                let factor = term.factor.map(|f| self.store.slice(f, &sweep.name)).transpose()?;
-                for (i, value) in values.iter_mut().enumerate() {
-                    let sum = (position > 0).then_some(*value);
-                    *value = add_term(sum, term, vector[i], factor.map(|f| f[i]), &machine.cells);
-                }
-            }
-            self.store.slice_mut(update.dst, &sweep.name)?.copy_from_slice(&values);
-        }
-        for dot in &sweep.dots {
-            let (a, b) = (self.store.slice(dot.a, &sweep.name)?, self.store.slice(dot.b, &sweep.name)?);
-            machine.cells[dot.cell as usize] = dot_product(a, b);
-        }
-        Ok(())
-    }
 }
 
 /// `conj(a) · b` as a canonical sum.
@@ -112,52 +92,84 @@ impl Backend for Reference {
     }
 
     fn step<T: Scalar>(&mut self, op: &Op<T>, control: &mut Control, history: &mut History) -> Result<()> {
-        let name = &op.sweep.name;
-        let mut machine = Machine {
-            cells: std::mem::take(self.store.all_cells_mut::<T>()),
-            control: *control,
-            history: std::mem::take(history),
-        };
-        let mut run = || -> Result<()> {
-            machine.run(&op.sweep.before);
-            if machine.control.halted() {
-                return Ok(());
-            }
-            match op.kind {
-                Kind::Sweep => {}
-                Kind::Spmv { a, x, y } => {
-                    let (a, x) = (self.store.format(a, name)?, self.store.slice(x, name)?);
-                    let product: Vec<T> = (0..y.len).map(|i| a.row(i, x)).collect();
-                    self.store.slice_mut(y, name)?.copy_from_slice(&product);
-                }
-                Kind::BasisDot { v, w, h } => {
-                    for j in 0..h.count {
-                        let column = self.store.slice(v.column(j as usize), name)?;
-                        machine.cells[(h.first + j) as usize] =
-                            dot_product(column, self.store.slice(w, name)?);
-                    }
-                }
-                Kind::BasisAxpy { v, h, w, add } => {
-                    for j in 0..h.count {
-                        let h = machine.cells[(h.first + j) as usize];
-                        let h = if add { h } else { -h };
-                        if h == T::zero() {
-                            continue;
-                        }
-                        let column = self.store.slice(v.column(j as usize), name)?.to_vec();
-                        for (w, v) in self.store.slice_mut(w, name)?.iter_mut().zip(column) {
-                            *w = h.fma(v, *w);
-                        }
-                    }
-                }
-            }
-            self.sweep(&op.sweep, &mut machine)?;
-            machine.run(&op.sweep.after);
-            Ok(())
-        };
-        let done = run();
-        *self.store.all_cells_mut::<T>() = machine.cells;
-        (*control, *history) = (machine.control, machine.history);
-        done
+        reference_step(&mut self.store, op, control, history)
     }
+}
+
+/// Runs one operation on host memory, one element after the other: [`Backend::step`] of a backend on the host.
+///
+/// # Errors
+/// Stale handles.
+pub fn reference_step<T: Scalar>(
+    store: &mut HostStore,
+    op: &Op<T>,
+    control: &mut Control,
+    history: &mut History,
+) -> Result<()> {
+    let name = &op.sweep.name;
+    let mut machine = Machine {
+        cells: std::mem::take(store.all_cells_mut::<T>()),
+        control: *control,
+        history: std::mem::take(history),
+    };
+    let mut run = || -> Result<()> {
+        machine.run(&op.sweep.before);
+        if machine.control.halted() {
+            return Ok(());
+        }
+        match op.kind {
+            Kind::Sweep => {}
+            Kind::Spmv { a, x, y } => {
+                let (a, x) = (store.format(a, name)?, store.slice(x, name)?);
+                let product: Vec<T> = (0..y.len).map(|i| a.row(i, x)).collect();
+                store.slice_mut(y, name)?.copy_from_slice(&product);
+            }
+            Kind::BasisDot { v, w, h } => {
+                for j in 0..h.count {
+                    let column = store.slice(v.column(j as usize), name)?;
+                    machine.cells[(h.first + j) as usize] = dot_product(column, store.slice(w, name)?);
+                }
+            }
+            Kind::BasisAxpy { v, h, w, add } => {
+                for j in 0..h.count {
+                    let h = machine.cells[(h.first + j) as usize];
+                    let h = if add { h } else { -h };
+                    if h == T::zero() {
+                        continue;
+                    }
+                    let column = store.slice(v.column(j as usize), name)?.to_vec();
+                    for (w, v) in store.slice_mut(w, name)?.iter_mut().zip(column) {
+                        *w = h.fma(v, *w);
+                    }
+                }
+            }
+        }
+        sweep(store, &op.sweep, &mut machine)?;
+        machine.run(&op.sweep.after);
+        Ok(())
+    };
+    let done = run();
+    *store.all_cells_mut::<T>() = machine.cells;
+    (*control, *history) = (machine.control, machine.history);
+    done
+}
+
+fn sweep<T: Scalar>(store: &mut HostStore, sweep: &Sweep<T>, machine: &mut Machine<T>) -> Result<()> {
+    for update in &sweep.updates {
+        let mut values = vec![T::zero(); update.dst.len];
+        for (position, term) in update.terms.iter().enumerate() {
+            let vector = store.slice(term.vector, &sweep.name)?;
+            let factor = term.factor.map(|f| store.slice(f, &sweep.name)).transpose()?;
+            for (i, value) in values.iter_mut().enumerate() {
+                let sum = (position > 0).then_some(*value);
+                *value = add_term(sum, term, vector[i], factor.map(|f| f[i]), &machine.cells);
+            }
+        }
+        store.slice_mut(update.dst, &sweep.name)?.copy_from_slice(&values);
+    }
+    for dot in &sweep.dots {
+        let (a, b) = (store.slice(dot.a, &sweep.name)?, store.slice(dot.b, &sweep.name)?);
+        machine.cells[dot.cell as usize] = dot_product(a, b);
+    }
+    Ok(())
 }

@@ -1,73 +1,206 @@
 //! The CPU backend: one parallel region for a whole program.
+//!
+//! Each thread of the backend's own pool keeps its share of the rows, cut at segment borders and balanced by nonzeros,
+//! and meets the others at a spinning barrier after each operation that needs it. Cell instructions are evaluated by
+//! every thread for itself, so that one meeting is enough. Inside a share a pass runs in chunks that stay in the
+//! first-level cache. Small programs run on the calling thread. The bits do not depend on any of this.
+mod barrier;
+mod compile;
+mod execute;
+mod share;
+mod spmv_csr;
+mod update;
+
+use compile::Compiled;
+use execute::{Arena, Start};
 use lacuna_core::{
-    Backend, Basis, Cell, Cells, Control, DeviceInfo, Format, History, Mark, Matrix, Op, Reference, Result,
-    Scalar, Vector,
+    Backend, Basis, Cell, Cells, Control, DeviceInfo, Error, Finish, Format, History, HostStore, Mark,
+    Matrix, Op, Plan, Program, Result, Run, Scalar, Vector,
 };
+use pulp::Arch;
 use std::sync::Arc;
+
+/// Which instructions the kernels use.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum Simd {
+    /// The best the processor has.
+    #[default]
+    Best,
+    /// AVX2 and FMA at the most.
+    Avx2,
+    /// The instructions every processor of the architecture has; fused multiply-adds in software where it has none.
+    Baseline,
+}
 
 /// How a [`Cpu`] computes.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct CpuOptions {
     /// Threads; all cores where not given.
     pub threads: Option<usize>,
+    /// Instructions.
+    pub simd: Simd,
+    /// Entries and elements of the heaviest operation from which all threads work on a program, rather than the
+    /// calling one; [`CpuOptions::PARALLEL_FROM`] where not given.
+    pub parallel_from: Option<usize>,
+}
+
+impl CpuOptions {
+    /// The default of [`CpuOptions::parallel_from`]: where two threads began to win when this was measured.
+    pub const PARALLEL_FROM: usize = 12_000;
 }
 
 /// The CPU as a device.
 pub struct Cpu {
-    inner: Reference,
-    options: CpuOptions,
+    store: HostStore,
+    pool: Option<rayon::ThreadPool>,
+    arch: Arch,
+    parallel_from: usize,
 }
 
 impl Cpu {
     /// A backend on all cores.
+    ///
+    /// # Errors
+    /// As [`Cpu::with`].
     pub fn new() -> Result<Self> {
         Self::with(CpuOptions::default())
     }
+
     /// A backend with the given options.
+    ///
+    /// # Errors
+    /// [`Error::Argument`] for 0 threads, [`Error::Device`] where the threads cannot be had.
     pub fn with(options: CpuOptions) -> Result<Self> {
-        Ok(Cpu { inner: Reference::new(), options })
+        let cores = std::thread::available_parallelism().map_or(1, |n| n.get());
+        let threads = options.threads.unwrap_or(cores);
+        if threads == 0 {
+            let message = "expected at least 1, got 0".into();
+            return Err(Error::Argument { what: "threads".into(), message });
+        }
+        let pool = (threads > 1)
+            .then(|| {
+                rayon::ThreadPoolBuilder::new()
+                    .num_threads(threads)
+                    .thread_name(|i| format!("lacuna-{i}"))
+                    .build()
+            })
+            .transpose()
+            .map_err(|error| Error::Device {
+                device: "cpu".into(),
+                operation: format!("starting {threads} threads"),
+                message: error.to_string(),
+            })?;
+        let parallel_from = options.parallel_from.unwrap_or(CpuOptions::PARALLEL_FROM);
+        Ok(Cpu { store: HostStore::new("cpu"), pool, arch: arch(options.simd), parallel_from })
     }
+
     /// Threads it computes with.
     pub fn threads(&self) -> usize {
-        self.options.threads.unwrap_or(1)
+        self.pool.as_ref().map_or(1, rayon::ThreadPool::current_num_threads)
     }
+}
+
+/// The instruction set for a wish.
+fn arch(simd: Simd) -> Arch {
+    match simd {
+        Simd::Best => Arch::new(),
+        Simd::Baseline => Arch::Scalar,
+        #[cfg(target_arch = "x86_64")]
+        Simd::Avx2 => pulp::x86::V3::try_new().map_or(Arch::Scalar, Arch::V3),
+        #[cfg(not(target_arch = "x86_64"))]
+        Simd::Avx2 => Arch::Scalar,
+    }
+}
+
+/// The CPU's form of a program.
+struct Prepared<T: Scalar> {
+    compiled: Compiled<T>,
+    arena: Arena<T>,
 }
 
 impl Backend for Cpu {
     fn device(&self) -> DeviceInfo {
-        DeviceInfo { backend: "cpu", ..self.inner.device() }
+        let instructions = format!("{:?}", self.arch).split('(').next().unwrap_or("?").to_string();
+        DeviceInfo {
+            backend: "cpu",
+            name: processor_name(),
+            units: self.threads(),
+            memory: None,
+            details: vec![("instructions", instructions)],
+        }
     }
     fn vector<T: Scalar>(&mut self, n: usize) -> Result<Vector<T>> {
-        Backend::vector(&mut self.inner, n)
+        self.store.vector(n)
     }
     fn basis<T: Scalar>(&mut self, n: usize, columns: usize) -> Result<Basis<T>> {
-        Backend::basis(&mut self.inner, n, columns)
+        self.store.basis(n, columns)
     }
     fn cells<T: Scalar>(&mut self, count: usize) -> Result<Cells<T>> {
-        Backend::cells(&mut self.inner, count)
+        self.store.cells(count)
     }
     fn matrix<T: Scalar>(&mut self, a: Arc<dyn Format<T>>) -> Result<Matrix<T>> {
-        self.inner.matrix(a)
+        self.store.matrix(a)
     }
     fn mark(&self) -> Mark {
-        self.inner.mark()
+        self.store.mark()
     }
     fn release(&mut self, mark: Mark) {
-        self.inner.release(mark);
+        self.store.release(mark);
     }
     fn upload<T: Scalar>(&mut self, from: &[T], to: Vector<T>) -> Result<()> {
-        self.inner.upload(from, to)
+        self.store.upload(from, to)
     }
     fn download<T: Scalar>(&mut self, from: Vector<T>, to: &mut [T]) -> Result<()> {
-        self.inner.download(from, to)
+        self.store.download(from, to)
     }
     fn write<T: Scalar>(&mut self, cell: Cell<T>, value: T) -> Result<()> {
-        Backend::write(&mut self.inner, cell, value)
+        self.store.write(cell, value)
     }
     fn read<T: Scalar>(&mut self, cells: &[Cell<T>]) -> Result<Vec<T>> {
-        self.inner.read(cells)
+        self.store.read(cells)
     }
+
     fn step<T: Scalar>(&mut self, op: &Op<T>, control: &mut Control, history: &mut History) -> Result<()> {
-        self.inner.step(op, control, history)
+        lacuna_core::reference_step(&mut self.store, op, control, history)
     }
+
+    fn plan<T: Scalar>(&mut self, program: Program<T>) -> Result<Plan<T>> {
+        let compiled = Compiled::new(&program, &self.store, self.threads())?;
+        compiled.vectors.iter().try_for_each(|v| self.store.slice(*v, program.name).map(drop))?;
+        let arena = Arena::new(&compiled, self.threads());
+        Ok(Plan { program, prepared: Box::new(Prepared { compiled, arena }) })
+    }
+
+    fn execute<T: Scalar>(&mut self, plan: &mut Plan<T>, run: Run<'_>) -> Result<Finish> {
+        let Plan { program, prepared } = plan;
+        let Some(Prepared { compiled, arena }) = prepared.downcast_mut::<Prepared<T>>() else {
+            return Err(Error::Stale { operation: program.name.into(), what: "plan" });
+        };
+        let operation = program.name;
+        arena.vectors.clear();
+        for v in &compiled.vectors {
+            arena.vectors.push(self.store.slice_mut(*v, operation)?.as_mut_ptr());
+        }
+        for a in &compiled.matrices {
+            self.store.format(*a, operation)?;
+        }
+        let pool = self.pool.as_ref().filter(|_| compiled.work >= self.parallel_from);
+        let start = Start {
+            cells: self.store.all_cells_mut::<T>(),
+            history: run.history,
+            limit: run.limit,
+            arch: self.arch,
+            pool,
+        };
+        // SAFETY: the pointers were found just now, all vectors are live, and `self` is borrowed for the run.
+        let control = unsafe { execute::run(program, compiled, arena, start, run.watch) };
+        Ok(Finish::of(program, &control))
+    }
+}
+
+/// The processor's name, where the system tells.
+fn processor_name() -> String {
+    let info = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+    let line = info.lines().find(|line| line.starts_with("model name"));
+    line.and_then(|line| line.split(':').nth(1)).map_or("CPU".into(), |name| name.trim().into())
 }

@@ -1,0 +1,52 @@
+//! A spinning barrier that also carries the caller's wish to cancel to all threads at once.
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
+
+/// Spins before giving the core away: about a fifth of a millisecond.
+const SPINS: u32 = 1 << 13;
+
+/// Where the threads of one program meet between operations.
+pub(crate) struct Barrier {
+    threads: usize,
+    arrived: Padded<AtomicUsize>,
+    epoch: Padded<AtomicU32>,
+    /// What the last thread to arrive saw of the wish, by the parity of the epoch.
+    seen: [AtomicBool; 2],
+}
+
+/// Alone on its cache lines.
+#[repr(align(128))]
+struct Padded<T>(T);
+
+impl Barrier {
+    pub(crate) fn new(threads: usize) -> Self {
+        Barrier {
+            threads,
+            arrived: Padded(AtomicUsize::new(0)),
+            epoch: Padded(AtomicU32::new(0)),
+            seen: [AtomicBool::new(false), AtomicBool::new(false)],
+        }
+    }
+
+    /// Waits for all threads; tells whether `wish` had been raised when the last one came. All threads are told the
+    /// same.
+    pub(crate) fn wait(&self, wish: &AtomicBool) -> bool {
+        let epoch = self.epoch.0.load(Ordering::Relaxed);
+        let seen = &self.seen[epoch as usize & 1];
+        if self.arrived.0.fetch_add(1, Ordering::AcqRel) + 1 == self.threads {
+            self.arrived.0.store(0, Ordering::Relaxed);
+            seen.store(wish.load(Ordering::Relaxed), Ordering::Relaxed);
+            self.epoch.0.store(epoch.wrapping_add(1), Ordering::Release);
+        } else {
+            let mut spins = 0;
+            while self.epoch.0.load(Ordering::Acquire) == epoch {
+                if spins < SPINS {
+                    spins += 1;
+                    std::hint::spin_loop();
+                } else {
+                    std::thread::yield_now();
+                }
+            }
+        }
+        seen.load(Ordering::Relaxed)
+    }
+}

@@ -1,0 +1,235 @@
+//! A program with its vectors numbered, its matrices found and its work divided.
+use crate::update::MAX_TERMS;
+use lacuna_core::cells::Instr;
+use lacuna_core::lower::{Coefficient, Sweep};
+use lacuna_core::sum::SEGMENT;
+use lacuna_core::{Error, Format, HostStore, Matrix, Op, OpKind, Program, Result, Scalar, Section, Vector};
+use lacuna_formats::Csr;
+use std::sync::Arc;
+
+/// A term over numbered vectors.
+#[derive(Clone, Copy)]
+pub(crate) struct Term {
+    pub(crate) coefficient: Coefficient,
+    pub(crate) factor: Option<u32>,
+    pub(crate) vector: u32,
+}
+
+/// An update over numbered vectors.
+pub(crate) struct Update {
+    pub(crate) dst: u32,
+    pub(crate) terms: Box<[Term]>,
+}
+
+/// A dot product over numbered vectors.
+#[derive(Clone, Copy)]
+pub(crate) struct Dot {
+    pub(crate) cell: u32,
+    pub(crate) a: u32,
+    pub(crate) b: u32,
+}
+
+/// A matrix as the kernels take it.
+pub(crate) enum Stored<T> {
+    Csr(Arc<Csr<T>>),
+    /// Any other format, through its reference product.
+    Other(Arc<dyn Format<T>>),
+}
+
+/// What a step does before its sweep, over numbered vectors.
+pub(crate) enum Kind<T> {
+    Sweep,
+    Spmv {
+        a: Stored<T>,
+        x: u32,
+        y: u32,
+    },
+    /// Column `j` is vector `first + j`.
+    BasisDot {
+        first: u32,
+        columns: u32,
+        w: u32,
+        h: u32,
+    },
+    BasisAxpy {
+        first: u32,
+        columns: u32,
+        w: u32,
+        h: u32,
+        add: bool,
+    },
+}
+
+/// An operation made ready.
+pub(crate) struct Step<T> {
+    pub(crate) kind: Kind<T>,
+    pub(crate) n: usize,
+    pub(crate) before: Box<[Instr]>,
+    pub(crate) updates: Box<[Update]>,
+    pub(crate) dots: Box<[Dot]>,
+    pub(crate) after: Box<[Instr]>,
+    /// Which division of rows among threads applies.
+    pub(crate) shares: usize,
+    /// Whether all threads must be done before the next step begins.
+    pub(crate) meet: bool,
+}
+
+impl<T> Step<T> {
+    /// Sums over all rows that the step leaves behind.
+    pub(crate) fn sums(&self) -> usize {
+        self.dots.len() + if let Kind::BasisDot { columns, .. } = self.kind { columns as usize } else { 0 }
+    }
+}
+
+/// Segment borders of each thread's share, `threads + 1` of them.
+pub(crate) type Shares = Box<[usize]>;
+
+/// A program made ready.
+pub(crate) struct Compiled<T: Scalar> {
+    /// By section: setup, restart, each.
+    pub(crate) sections: [Vec<Step<T>>; 3],
+    /// The vectors by number.
+    pub(crate) vectors: Vec<Vector<T>>,
+    /// The matrices, to tell stale handles.
+    pub(crate) matrices: Vec<Matrix<T>>,
+    /// Divisions of rows among threads, for each length there is.
+    pub(crate) divisions: Vec<Shares>,
+    /// Segment sums of the largest step.
+    pub(crate) sums: usize,
+    /// Segments of the longest step.
+    pub(crate) segments: usize,
+    /// Entries of matrices and elements of vectors touched by the heaviest step.
+    pub(crate) work: usize,
+}
+
+impl<T: Scalar> Compiled<T> {
+    pub(crate) fn new(program: &Program<T>, store: &HostStore, threads: usize) -> Result<Self> {
+        let mut compiled = Compiled {
+            sections: [Vec::new(), Vec::new(), Vec::new()],
+            vectors: Vec::new(),
+            matrices: Vec::new(),
+            divisions: Vec::new(),
+            sums: 0,
+            segments: 0,
+            work: 0,
+        };
+        let mut lengths: Vec<usize> = Vec::new();
+        for (i, section) in [Section::Setup, Section::Restart, Section::Each].into_iter().enumerate() {
+            let ops = program.section(section);
+            let mut steps = Vec::with_capacity(ops.len());
+            for op in ops {
+                let shares = lengths.iter().position(|n| *n == op.n()).unwrap_or_else(|| {
+                    lengths.push(op.n());
+                    lengths.len() - 1
+                });
+                steps.push(compiled.step(op, store, shares)?);
+            }
+            mark_meetings(&mut steps);
+            compiled.sections[i] = steps;
+        }
+        for (shares, n) in lengths.into_iter().enumerate() {
+            let matrix = compiled.sections.iter().flatten().filter(|s| s.shares == shares).find_map(|s| {
+                match &s.kind {
+                    Kind::Spmv { a: Stored::Csr(a), .. } => Some(a.clone()),
+                    _ => None,
+                }
+            });
+            compiled.divisions.push(divide(n, threads, matrix.as_deref()));
+        }
+        for step in compiled.sections.iter().flatten() {
+            let segments = step.n.div_ceil(SEGMENT);
+            compiled.segments = compiled.segments.max(segments);
+            compiled.sums = compiled.sums.max(segments * step.sums());
+        }
+        Ok(compiled)
+    }
+
+    fn number(&mut self, v: Vector<T>) -> u32 {
+        let at = self.vectors.iter().position(|w| *w == v).unwrap_or_else(|| {
+            self.vectors.push(v);
+            self.vectors.len() - 1
+        });
+        at as u32
+    }
+
+    /// Numbers `columns` vectors in a row; the number of the first.
+    fn number_columns(&mut self, v: lacuna_core::Basis<T>, columns: u32) -> u32 {
+        let first = self.vectors.len() as u32;
+        self.vectors.extend((0..columns).map(|j| v.column(j as usize)));
+        first
+    }
+
+    fn step(&mut self, op: &Op<T>, store: &HostStore, shares: usize) -> Result<Step<T>> {
+        let kind = match op.kind {
+            OpKind::Sweep => Kind::Sweep,
+            OpKind::Spmv { a, x, y } => {
+                let format = store.format(a, &op.sweep.name)?;
+                self.matrices.push(a);
+                let stored = match format.clone().as_any().downcast::<Csr<T>>() {
+                    Ok(csr) => Stored::Csr(csr),
+                    Err(_) => Stored::Other(format.clone()),
+                };
+                self.work = self.work.max(a.nnz + op.sweep.vectors().len() * a.rows);
+                Kind::Spmv { a: stored, x: self.number(x), y: self.number(y) }
+            }
+            OpKind::BasisDot { v, w, h } => {
+                let first = self.number_columns(v, h.count);
+                Kind::BasisDot { first, columns: h.count, w: self.number(w), h: h.first }
+            }
+            OpKind::BasisAxpy { v, h, w, add } => {
+                let first = self.number_columns(v, h.count);
+                Kind::BasisAxpy { first, columns: h.count, w: self.number(w), h: h.first, add }
+            }
+        };
+        let Sweep { name, before, updates, dots, after, .. } = &op.sweep;
+        self.work = self.work.max(op.n() * op.sweep.vectors().len());
+        if updates.iter().any(|u| u.terms.len() > MAX_TERMS) {
+            let message = format!("an update has more than {MAX_TERMS} terms; split it in two");
+            return Err(Error::Pass { pass: name.clone(), message });
+        }
+        let updates = updates.iter().map(|u| {
+            let terms = u.terms.iter().map(|t| Term {
+                coefficient: t.coefficient,
+                factor: t.factor.map(|f| self.number(f)),
+                vector: self.number(t.vector),
+            });
+            Update { terms: terms.collect(), dst: self.number(u.dst) }
+        });
+        let updates = updates.collect();
+        let dots =
+            dots.iter().map(|d| Dot { cell: d.cell, a: self.number(d.a), b: self.number(d.b) }).collect();
+        let (before, after) = (before.clone().into(), after.clone().into());
+        Ok(Step { kind, n: op.n(), before, updates, dots, after, shares, meet: true })
+    }
+}
+
+/// Steps that leave no sum, read no other rows, and whose results only their own rows need next, go on without
+/// meeting.
+fn mark_meetings<T>(steps: &mut [Step<T>]) {
+    for i in 0..steps.len().saturating_sub(1) {
+        let (step, next) = (&steps[i], &steps[i + 1]);
+        let rowwise = !matches!(next.kind, Kind::Spmv { .. }) && step.shares == next.shares;
+        steps[i].meet = step.sums() > 0 || !rowwise || matches!(step.kind, Kind::Spmv { .. });
+    }
+}
+
+/// Segment borders that give each thread about the same entries of the matrix, or the same rows where there is none.
+fn divide<T: Scalar>(n: usize, threads: usize, matrix: Option<&Csr<T>>) -> Shares {
+    let segments = n.div_ceil(SEGMENT);
+    // Each row also costs its share of the vectors: as much as a few entries.
+    let before = |segment: usize| {
+        let row = (segment * SEGMENT).min(n);
+        matrix.map_or(0, |a| a.row_ptr()[row] as usize) + 4 * row
+    };
+    let all = before(segments);
+    let border = |t: usize| {
+        let wanted = all / threads * t;
+        let (mut low, mut high) = (0, segments);
+        while low < high {
+            let middle = (low + high) / 2;
+            if before(middle) < wanted { low = middle + 1 } else { high = middle }
+        }
+        low
+    };
+    (0..=threads).map(|t| if t == threads { segments } else { border(t) }).collect()
+}

@@ -1,0 +1,140 @@
+//! One thread's share of one step, a cache-sized chunk of rows at a time.
+use crate::compile::{Kind, Step, Stored};
+use crate::spmv_csr;
+use crate::update::{Bound, BoundTerm, MAX_TERMS, accumulate, dot_segment, update};
+use lacuna_core::Scalar;
+use lacuna_core::lower::Coefficient;
+use lacuna_core::sum::SEGMENT;
+use pulp::{Arch, NullaryFnOnce};
+
+/// Bytes of one vector in a chunk: with the eight vectors of a long pass it stays within a 32 KiB cache.
+const CHUNK_BYTES: usize = 4096;
+/// Columns of a basis that are resolved at a time.
+const COLUMNS: usize = 64;
+
+/// What a thread needs to run its share of a step.
+pub(crate) struct Share<'a, T> {
+    pub(crate) step: &'a Step<T>,
+    /// Vectors by number, each valid for its whole length.
+    pub(crate) vectors: &'a [*mut T],
+    pub(crate) cells: &'a [T],
+    /// The segments of this thread.
+    pub(crate) segments: std::ops::Range<usize>,
+    /// Segment sums: sum `d` of segment `s` at `d · segments + s`.
+    pub(crate) sums: *mut T,
+}
+
+/// Runs a share with the best instructions there are.
+///
+/// # Safety
+/// The vectors and `sums` must be valid for the step, and no other thread may write what this share reads or touch
+/// what it writes.
+pub(crate) unsafe fn run<T: Scalar>(arch: Arch, share: Share<'_, T>) {
+    struct Inlined<'a, T>(Share<'a, T>);
+    impl<T: Scalar> NullaryFnOnce for Inlined<'_, T> {
+        type Output = ();
+        #[inline(always)]
+        fn call(self) {
+            // SAFETY: as the caller of `run` promises.
+            unsafe { chunks(&self.0) }
+        }
+    }
+    arch.dispatch(Inlined(share));
+}
+
+#[inline(always)]
+unsafe fn chunks<T: Scalar>(share: &Share<'_, T>) {
+    let Share { step, vectors, cells, .. } = *share;
+    let chunk = (CHUNK_BYTES / size_of::<T>() / SEGMENT).max(1);
+    let mut segment = share.segments.start;
+    while segment < share.segments.end {
+        let last = (segment + chunk).min(share.segments.end);
+        let (start, end) = (segment * SEGMENT, (last * SEGMENT).min(step.n));
+        // SAFETY: rows of this share, as the caller promises.
+        unsafe {
+            lead(share, segment, last, start, end);
+            for row in &step.updates {
+                let unbound =
+                    BoundTerm { coefficient: Bound::One, factor: std::ptr::null(), vector: std::ptr::null() };
+                let mut bound = [unbound; MAX_TERMS];
+                for (to, term) in bound.iter_mut().zip(&row.terms) {
+                    to.vector = vectors[term.vector as usize];
+                    to.factor = term.factor.map_or(std::ptr::null(), |f| vectors[f as usize]);
+                    to.coefficient = match term.coefficient {
+                        Coefficient::One => Bound::One,
+                        Coefficient::MinusOne => Bound::MinusOne,
+                        Coefficient::Cell(c) => Bound::Value(cells[c as usize]),
+                    };
+                }
+                update(vectors[row.dst as usize], &bound[..row.terms.len()], start, end);
+            }
+            for (d, dot) in step.dots.iter().enumerate() {
+                segment_dots(share, d, dot.a, dot.b, segment..last);
+            }
+        }
+        segment = last;
+    }
+}
+/// The part of a step before its sweep, for one chunk.
+#[inline(always)]
+unsafe fn lead<T: Scalar>(share: &Share<'_, T>, segment: usize, last: usize, start: usize, end: usize) {
+    let Share { step, vectors, cells, .. } = *share;
+    // SAFETY: rows of this share, as the caller promises.
+    unsafe {
+        match &step.kind {
+            Kind::Sweep => {}
+            Kind::Spmv { a: Stored::Csr(a), x, y } => {
+                spmv_csr::rows(a, vectors[*x as usize], vectors[*y as usize], start, end);
+            }
+            Kind::Spmv { a: Stored::Other(a), x, y } => {
+                let x = std::slice::from_raw_parts(vectors[*x as usize], a.shape().1);
+                for i in start..end {
+                    *vectors[*y as usize].add(i) = a.row(i, x);
+                }
+            }
+            Kind::BasisDot { first, columns, w, .. } => {
+                for j in 0..*columns {
+                    segment_dots(share, j as usize, first + j, *w, segment..last);
+                }
+            }
+            Kind::BasisAxpy { first, columns, w, h, add } => {
+                let mut used = [(T::zero(), std::ptr::null::<T>()); COLUMNS];
+                let mut j = 0;
+                while j < *columns {
+                    let mut count = 0;
+                    while j < *columns && count < COLUMNS {
+                        let coefficient = cells[(h + j) as usize];
+                        if coefficient != T::zero() {
+                            let coefficient = if *add { coefficient } else { -coefficient };
+                            used[count] = (coefficient, vectors[(first + j) as usize].cast_const());
+                            count += 1;
+                        }
+                        j += 1;
+                    }
+                    accumulate(vectors[*w as usize], &used[..count], start, end);
+                }
+            }
+        }
+    }
+}
+
+/// The segment sums of `⟨a, b⟩` for the given segments, as sum `d`.
+#[inline(always)]
+unsafe fn segment_dots<T: Scalar>(
+    share: &Share<'_, T>,
+    d: usize,
+    a: u32,
+    b: u32,
+    segments: std::ops::Range<usize>,
+) {
+    let n = share.step.n;
+    let count = n.div_ceil(SEGMENT);
+    for s in segments {
+        let start = s * SEGMENT;
+        // SAFETY: rows of this share, as the caller promises.
+        unsafe {
+            let (a, b) = (share.vectors[a as usize].add(start), share.vectors[b as usize].add(start));
+            *share.sums.add(d * count + s) = dot_segment(a, b, (n - start).min(SEGMENT));
+        }
+    }
+}

@@ -1,0 +1,271 @@
+//! Updates and dot products over a piece of vectors that fits the first-level cache.
+//!
+//! Every function is inlined into code compiled for the instruction set at hand, see [`crate::share`].
+use lacuna_core::Scalar;
+use lacuna_core::sum::SEGMENT;
+
+/// A term with its pointers found: `coefficient · factor · vector`.
+#[derive(Clone, Copy)]
+pub(crate) struct BoundTerm<T> {
+    pub(crate) coefficient: Bound<T>,
+    /// Null where there is none.
+    pub(crate) factor: *const T,
+    pub(crate) vector: *const T,
+}
+
+/// A coefficient with its value found.
+#[derive(Clone, Copy)]
+pub(crate) enum Bound<T> {
+    One,
+    MinusOne,
+    Value(T),
+}
+
+/// Elements of the unrolled block: two 512-bit registers of `f64`, so that sums stay in registers.
+const BLOCK: usize = 16;
+/// Terms of an update at the most; recording longer ones is refused at planning.
+pub(crate) const MAX_TERMS: usize = 16;
+
+/// `dst[i] ← Σ terms` for `i` in `range`.
+///
+/// # Safety
+/// All pointers must be valid for the range; `dst` may equal an operand but not overlap one otherwise.
+#[inline(always)]
+pub(crate) unsafe fn update<T: Scalar>(dst: *mut T, terms: &[BoundTerm<T>], start: usize, end: usize) {
+    let plain = !T::KIND.is_complex() && terms.iter().all(|t| t.factor.is_null());
+    // SAFETY: as the caller promises.
+    unsafe {
+        match terms.len() {
+            1 if plain => linear::<T, 1>(dst, terms, start, end),
+            2 if plain => linear::<T, 2>(dst, terms, start, end),
+            3 if plain => linear::<T, 3>(dst, terms, start, end),
+            4 if plain => linear::<T, 4>(dst, terms, start, end),
+            _ => general(dst, terms, start, end),
+        }
+    }
+}
+
+/// Real terms without factors. A coefficient ±1 multiplies: exactly what adding and subtracting round to.
+#[inline(always)]
+unsafe fn linear<T: Scalar, const K: usize>(dst: *mut T, terms: &[BoundTerm<T>], start: usize, end: usize) {
+    let c: [T; K] = std::array::from_fn(|k| match terms[k].coefficient {
+        Bound::One => T::one(),
+        Bound::MinusOne => -T::one(),
+        Bound::Value(v) => v,
+    });
+    let v: [*const T; K] = std::array::from_fn(|k| terms[k].vector);
+    let mut i = start;
+    // SAFETY: blocks and single elements lie in the range.
+    unsafe {
+        while i + BLOCK <= end {
+            let mut sum: [T; BLOCK] = v[0].add(i).cast::<[T; BLOCK]>().read_unaligned();
+            for s in &mut sum {
+                *s = c[0] * *s;
+            }
+            for k in 1..K {
+                let block: [T; BLOCK] = v[k].add(i).cast::<[T; BLOCK]>().read_unaligned();
+                for (s, x) in sum.iter_mut().zip(block) {
+                    *s = c[k].fma(x, *s);
+                }
+            }
+            dst.add(i).cast::<[T; BLOCK]>().write_unaligned(sum);
+            i += BLOCK;
+        }
+        while i < end {
+            let mut sum = c[0] * *v[0].add(i);
+            for k in 1..K {
+                sum = c[k].fma(*v[k].add(i), sum);
+            }
+            *dst.add(i) = sum;
+            i += 1;
+        }
+    }
+}
+
+/// Any terms: blocks through registers, the rest one by one.
+#[inline(always)]
+unsafe fn general<T: Scalar>(dst: *mut T, terms: &[BoundTerm<T>], start: usize, end: usize) {
+    let mut i = start;
+    // SAFETY: as the caller promises.
+    unsafe {
+        while i + BLOCK <= end {
+            let mut sum = [T::zero(); BLOCK];
+            for (position, term) in terms.iter().enumerate() {
+                add_block::<T, BLOCK>(&mut sum, position == 0, term, i);
+            }
+            dst.add(i).cast::<[T; BLOCK]>().write_unaligned(sum);
+            i += BLOCK;
+        }
+        while i < end {
+            let mut sum = [T::zero(); 1];
+            for (position, term) in terms.iter().enumerate() {
+                add_block::<T, 1>(&mut sum, position == 0, term, i);
+            }
+            *dst.add(i) = sum[0];
+            i += 1;
+        }
+    }
+}
+
+/// One term of `B` elements, rounded as [`lacuna_core::lower`] says.
+#[inline(always)]
+unsafe fn add_block<T: Scalar, const B: usize>(sum: &mut [T; B], first: bool, term: &BoundTerm<T>, i: usize) {
+    // SAFETY: the block lies in the range the caller promises.
+    let v: [T; B] = unsafe { term.vector.add(i).cast::<[T; B]>().read_unaligned() };
+    let f: Option<[T; B]> =
+        // SAFETY: likewise; null stands for no factor.
+        (!term.factor.is_null()).then(|| unsafe { term.factor.add(i).cast::<[T; B]>().read_unaligned() });
+    match (term.coefficient, f, first) {
+        (Bound::One, None, true) => *sum = v,
+        (Bound::One, None, false) => each(sum, |j, s| s + v[j]),
+        (Bound::MinusOne, None, true) => each(sum, |j, _| -v[j]),
+        (Bound::MinusOne, None, false) => each(sum, |j, s| s - v[j]),
+        (Bound::One, Some(f), true) => each(sum, |j, _| f[j] * v[j]),
+        (Bound::One, Some(f), false) => each(sum, |j, s| f[j].fma(v[j], s)),
+        (Bound::MinusOne, Some(f), true) => each(sum, |j, _| -(f[j] * v[j])),
+        (Bound::MinusOne, Some(f), false) => each(sum, |j, s| (-f[j]).fma(v[j], s)),
+        (Bound::Value(c), None, true) => each(sum, |j, _| c * v[j]),
+        (Bound::Value(c), None, false) => each(sum, |j, s| c.fma(v[j], s)),
+        (Bound::Value(c), Some(f), true) => each(sum, |j, _| c * (f[j] * v[j])),
+        (Bound::Value(c), Some(f), false) => each(sum, |j, s| c.fma(f[j] * v[j], s)),
+    }
+}
+
+#[inline(always)]
+fn each<T: Scalar, const B: usize>(sum: &mut [T; B], f: impl Fn(usize, T) -> T) {
+    for (j, s) in sum.iter_mut().enumerate() {
+        *s = f(j, *s);
+    }
+}
+
+/// `w[i] ← w[i] + Σ h[j] v[j][i]` in order of `j`, four columns at a time through registers.
+///
+/// # Safety
+/// `w` and every column must be valid for the range.
+#[inline(always)]
+pub(crate) unsafe fn accumulate<T: Scalar>(w: *mut T, columns: &[(T, *const T)], start: usize, end: usize) {
+    // SAFETY: as the caller promises.
+    unsafe {
+        for group in columns.chunks(4) {
+            match *group {
+                [a, b, c, d] => accumulate_group(w, [a, b, c, d], start, end),
+                [a, b, c] => accumulate_group(w, [a, b, c], start, end),
+                [a, b] => accumulate_group(w, [a, b], start, end),
+                [a] => accumulate_group(w, [a], start, end),
+                _ => {}
+            }
+        }
+    }
+}
+
+#[inline(always)]
+unsafe fn accumulate_group<T: Scalar, const K: usize>(
+    w: *mut T,
+    columns: [(T, *const T); K],
+    start: usize,
+    end: usize,
+) {
+    let mut i = start;
+    // SAFETY: blocks and single elements lie in the range.
+    unsafe {
+        while i + BLOCK <= end {
+            let mut sum: [T; BLOCK] = w.add(i).cast::<[T; BLOCK]>().read_unaligned();
+            for (h, v) in columns {
+                let block: [T; BLOCK] = v.add(i).cast::<[T; BLOCK]>().read_unaligned();
+                each(&mut sum, |j, s| h.fma(block[j], s));
+            }
+            w.add(i).cast::<[T; BLOCK]>().write_unaligned(sum);
+            i += BLOCK;
+        }
+        while i < end {
+            let mut sum = *w.add(i);
+            for (h, v) in columns {
+                sum = h.fma(*v.add(i), sum);
+            }
+            *w.add(i) = sum;
+            i += 1;
+        }
+    }
+}
+
+const HALF: usize = SEGMENT / 2;
+
+/// The canonical sum of `conj(a[i]) b[i]` over one segment, `n ≤ 256` terms.
+///
+/// # Safety
+/// `a` and `b` must be valid for `n` elements.
+#[inline(always)]
+pub(crate) unsafe fn dot_segment<T: Scalar>(a: *const T, b: *const T, n: usize) -> T {
+    // SAFETY: indices below n, or below 256 where n is 256.
+    let product = |i: usize| unsafe { (*a.add(i)).dot_term(*b.add(i)) };
+    let mut sums = [T::zero(); HALF];
+    if n == SEGMENT {
+        for (i, s) in sums.iter_mut().enumerate() {
+            *s = product(i) + product(i + HALF);
+        }
+    } else {
+        let upper = n.saturating_sub(HALF);
+        for (i, s) in sums[..upper].iter_mut().enumerate() {
+            *s = product(i) + product(i + HALF);
+        }
+        for (i, s) in sums[..n.min(HALF)].iter_mut().enumerate().skip(upper) {
+            *s = product(i) + T::zero();
+        }
+    }
+    halve(&mut sums)
+}
+
+/// The rest of a canonical segment, from stride 64 down.
+#[inline(always)]
+fn halve<T: Scalar>(sums: &mut [T; HALF]) -> T {
+    macro_rules! strides {
+        ($($stride:literal)*) => {$(
+            for i in 0..$stride {
+                let upper = sums[i + $stride];
+                sums[i] += upper;
+            }
+        )*};
+    }
+    strides!(64 32 16 8 4 2 1);
+    sums[0]
+}
+
+/// The canonical sum of at most one segment of numbers.
+#[inline(always)]
+fn sum_segment<T: Scalar>(terms: &[T]) -> T {
+    let mut sums = [T::zero(); HALF];
+    if let Ok(full) = <&[T; SEGMENT]>::try_from(terms) {
+        for (i, s) in sums.iter_mut().enumerate() {
+            *s = full[i] + full[i + HALF];
+        }
+    } else {
+        let upper = terms.len().saturating_sub(HALF);
+        for (i, s) in sums[..terms.len().min(HALF)].iter_mut().enumerate() {
+            *s = terms[i] + if i < upper { terms[i + HALF] } else { T::zero() };
+        }
+    }
+    halve(&mut sums)
+}
+
+/// The canonical sum of segment sums; `scratch` holds a 256th of them.
+#[inline(always)]
+pub(crate) fn total<T: Scalar>(sums: &[T], scratch: &mut [T]) -> T {
+    match sums.len() {
+        0 => return T::zero(),
+        1 => return sums[0],
+        n if n <= SEGMENT => return sum_segment(sums),
+        _ => {}
+    }
+    let mut count = sums.len().div_ceil(SEGMENT);
+    for (s, segment) in scratch.iter_mut().zip(sums.chunks(SEGMENT)) {
+        *s = sum_segment(segment);
+    }
+    while count > 1 {
+        let next = count.div_ceil(SEGMENT);
+        for i in 0..next {
+            scratch[i] = sum_segment(&scratch[i * SEGMENT..count.min((i + 1) * SEGMENT)]);
+        }
+        count = next;
+    }
+    scratch[0]
+}
