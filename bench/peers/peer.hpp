@@ -1,0 +1,103 @@
+// What the peers share: the matrix file, the clock, the rounds.
+#pragma once
+#include <algorithm>
+#include <chrono>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <sstream>
+#include <string>
+#include <vector>
+
+const int ITERATIONS = 30;
+
+// A matrix in compressed sparse rows, as `solves --dump` writes it (see bench/src/matrix_file.rs).
+template <typename T> struct Csr {
+  std::int64_t rows = 0, cols = 0, nnz = 0;
+  std::vector<int> row_ptr, col_idx;
+  std::vector<T> values;
+};
+
+template <typename T> Csr<T> read_csr(const char *path) {
+  FILE *file = std::fopen(path, "rb");
+  auto get = [&](void *to, std::size_t bytes) {
+    if (!file || std::fread(to, 1, bytes, file) != bytes) {
+      std::fprintf(stderr, "cannot read %s\n", path);
+      std::exit(2);
+    }
+  };
+  char magic[8];
+  std::uint64_t sizes[3];
+  get(magic, 8);
+  get(sizes, 24);
+  if (std::memcmp(magic, "LACCSR1\n", 8)) {
+    std::fprintf(stderr, "%s is not a matrix file\n", path);
+    std::exit(2);
+  }
+  Csr<T> a;
+  a.rows = sizes[0], a.cols = sizes[1], a.nnz = sizes[2];
+  a.row_ptr.resize(a.rows + 1), a.col_idx.resize(a.nnz), a.values.resize(a.nnz);
+  get(a.row_ptr.data(), 4 * a.row_ptr.size());
+  get(a.col_idx.data(), 4 * a.col_idx.size());
+  char padding[4];
+  get(padding, 4 * ((a.rows + 1 + a.nnz) % 2));
+  std::vector<double> values(a.nnz);
+  get(values.data(), 8 * values.size());
+  std::copy(values.begin(), values.end(), a.values.begin());
+  std::fclose(file);
+  return a;
+}
+
+inline double now() {
+  using namespace std::chrono;
+  return duration<double>(steady_clock::now().time_since_epoch()).count();
+}
+
+// The median time of `work` in seconds, over `repeats` calls or as many as fit 20 ms, whichever are more; one call goes
+// before. `again(elapsed, calls)` decides whether to go on, so that several processes can agree.
+template <typename Work, typename Again> double median(int repeats, Work work, Again again) {
+  work();
+  std::vector<double> times;
+  double begin = now();
+  do {
+    double start = now();
+    work();
+    times.push_back(now() - start);
+  } while (again((int)times.size() < repeats || now() - begin < 0.02));
+  std::sort(times.begin(), times.end());
+  std::size_t n = times.size();
+  return (times[(n - 1) / 2] + times[n / 2]) / 2;
+}
+template <typename Work> double median(int repeats, Work work) {
+  return median(repeats, work, [](bool more) { return more; });
+}
+
+// The arguments: FILE NAME TYPE REPEATS METHOD,METHOD,...
+struct Task {
+  const char *file, *name;
+  bool single;
+  int repeats;
+  std::vector<std::string> methods;
+
+  Task(int argc, char **argv) {
+    if (argc < 6) {
+      std::fprintf(stderr, "usage: %s FILE NAME f64|f32 REPEATS METHOD,..\n", argv[0]);
+      std::exit(2);
+    }
+    file = argv[1], name = argv[2], single = !std::strcmp(argv[3], "f32"), repeats = std::atoi(argv[4]);
+    std::stringstream list(argv[5]);
+    for (std::string method; std::getline(list, method, ',');) methods.push_back(method);
+  }
+  // `peer method matrix n fresh again`: microseconds an iteration, with everything made anew and with what there is.
+  void print(const char *peer, int threads, const std::string &method, std::int64_t n, double fresh, double again) const {
+    int count = method == "spmv" ? 1 : ITERATIONS;
+    std::printf("%s-%d %s %s %lld %.4f %.4f\n", peer, threads, method.c_str(), name, (long long)n, 1e6 * fresh / count,
+                1e6 * again / count);
+    std::fflush(stdout);
+  }
+  void check(const char *peer, const std::string &method, long iterations) const {
+    if (iterations != ITERATIONS)
+      std::fprintf(stderr, "%s %s %s: %ld iterations instead of %d\n", peer, method.c_str(), name, iterations, ITERATIONS);
+  }
+};
