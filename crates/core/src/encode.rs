@@ -100,6 +100,11 @@ layout! {
     /// Where the words of the updates end.
     OP_UPDATES_END = 29;
 
+    /// The first operation of the section of `OP_NEXT`, or `NONE`.
+    OP_NEXT_OP = 30;
+    /// The first operation of the section of `OP_NEXT_LEFT`, or `NONE`.
+    OP_NEXT_LEFT_OP = 31;
+
     /// A pass alone.
     KIND_SWEEP = 0;
     /// `y ← A x`
@@ -266,6 +271,8 @@ layout! {
     CONTROL_RECURRENCE = 12;
     /// The bits of the squared true residual, likewise.
     CONTROL_CONFIRMED = 13;
+    /// The operation that is due, or `NONE`.
+    CONTROL_OP = 14;
 }
 
 const fn reason(of: Reason) -> u32 {
@@ -327,6 +334,12 @@ impl<T> Encoded<T> {
     pub fn op(&self, op: u32, field: u32) -> u32 {
         self.words[(op * OP_WORDS + field) as usize]
     }
+    /// Whether an operation touches no vector: it is nothing but instructions.
+    pub fn is_scalar(&self, op: u32) -> bool {
+        self.op(op, OP_KIND) == KIND_SWEEP
+            && self.op(op, OP_UPDATE_COUNT) == 0
+            && self.op(op, OP_DOT_COUNT) == 0
+    }
     /// Whether there is a restart section.
     pub fn has_restart(&self) -> bool {
         !self.sections[1].is_empty()
@@ -348,6 +361,8 @@ impl<T> Encoded<T> {
         set(CONTROL_CAPACITY, capacity);
         set(CONTROL_RECURRENCE, nan);
         set(CONTROL_CONFIRMED, nan);
+        let first = self.sections.iter().find(|ops| !ops.is_empty());
+        set(CONTROL_OP, first.map_or(NONE, |ops| ops.start).into());
         block
     }
 }
@@ -397,6 +412,12 @@ pub fn encode<T: Scalar>(program: &Program<T>) -> Result<Encoded<T>> {
         encoder.out.sections[section] = first..records.len() as u32 / OP_WORDS;
     }
     let mut out = encoder.out;
+    for record in records.chunks_mut(OP_WORDS as usize) {
+        for (section, op) in [(OP_NEXT, OP_NEXT_OP), (OP_NEXT_LEFT, OP_NEXT_LEFT_OP)] {
+            let section = out.sections.get(record[section as usize] as usize);
+            record[op as usize] = section.map_or(NONE, |ops| ops.start);
+        }
+    }
     out.words = records;
     out.words.extend(encoder.lists);
     Ok(out)
@@ -848,6 +869,8 @@ mod tests {
         assert_eq!(fields(0, [OP_LAST, OP_NEXT, OP_NEXT_LEFT]), [1, SECTION_RESTART, SECTION_RESTART]);
         assert_eq!(fields(3, [OP_LAST, OP_NEXT, OP_NEXT_LEFT]), [1, SECTION_EACH, SECTION_EACH]);
         assert_eq!(fields(7, [OP_LAST, OP_NEXT, OP_NEXT_LEFT]), [1, SECTION_EACH, SECTION_RESTART]);
+        assert_eq!(fields(7, [OP_NEXT_OP, OP_NEXT_LEFT_OP, OP_SECTION]), [4, 1, SECTION_EACH]);
+        assert!(e.is_scalar(1) && !e.is_scalar(2));
     }
 
     #[test]
