@@ -13,6 +13,9 @@ pub(crate) struct BoundTerm<T> {
     pub(crate) vector: *const T,
 }
 
+// SAFETY: the pointers are bound, used and forgotten by one thread within a step.
+unsafe impl<T: Send> Send for BoundTerm<T> {}
+
 /// A coefficient with its value found.
 #[derive(Clone, Copy)]
 pub(crate) enum Bound<T> {
@@ -23,8 +26,6 @@ pub(crate) enum Bound<T> {
 
 /// Elements of the unrolled block: two 512-bit registers of `f64`, so that sums stay in registers.
 const BLOCK: usize = 16;
-/// Terms of an update at the most; recording longer ones is refused at planning.
-pub(crate) const MAX_TERMS: usize = 16;
 
 /// `dst[i] ← Σ terms` for `i` in `range`.
 ///
@@ -158,6 +159,7 @@ pub(crate) unsafe fn accumulate<T: Scalar>(w: *mut T, columns: &[(T, *const T)],
     }
 }
 
+/// A plain loop: written in blocks, this one is vectorised across blocks, with gathers.
 #[inline(always)]
 unsafe fn accumulate_group<T: Scalar, const K: usize>(
     w: *mut T,
@@ -165,25 +167,16 @@ unsafe fn accumulate_group<T: Scalar, const K: usize>(
     start: usize,
     end: usize,
 ) {
-    let mut i = start;
-    // SAFETY: blocks and single elements lie in the range.
+    // SAFETY: the range is valid in all, and `w` is none of the columns.
     unsafe {
-        while i + BLOCK <= end {
-            let mut sum: [T; BLOCK] = w.add(i).cast::<[T; BLOCK]>().read_unaligned();
-            for (h, v) in columns {
-                let block: [T; BLOCK] = v.add(i).cast::<[T; BLOCK]>().read_unaligned();
-                each(&mut sum, |j, s| h.fma(block[j], s));
+        let w = std::slice::from_raw_parts_mut(w.add(start), end - start);
+        let v = columns.map(|(_, v)| std::slice::from_raw_parts(v.add(start), end - start));
+        for (i, w) in w.iter_mut().enumerate() {
+            let mut sum = *w;
+            for k in 0..K {
+                sum = columns[k].0.fma(*v[k].get_unchecked(i), sum);
             }
-            w.add(i).cast::<[T; BLOCK]>().write_unaligned(sum);
-            i += BLOCK;
-        }
-        while i < end {
-            let mut sum = *w.add(i);
-            for (h, v) in columns {
-                sum = h.fma(*v.add(i), sum);
-            }
-            *w.add(i) = sum;
-            i += 1;
+            *w = sum;
         }
     }
 }

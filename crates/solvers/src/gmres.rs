@@ -5,8 +5,8 @@ use lacuna_core::{Basis, Cell, Cells, Formula, Hessenberg, Pass, Recorder, Scala
 /// How a new basis vector is made orthogonal to those before it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum Orthogonalization {
-    /// Classical Gram–Schmidt, and once more where the projection left less than half of the squared norm: two sweeps
-    /// over the basis, four where orthogonality is at stake. The device decides (Daniel et al. 1976,
+    /// Classical Gram–Schmidt, and once more where the projection left less than a hundredth of the squared norm: two
+    /// sweeps over the basis, four where orthogonality is at stake. The device decides (Daniel et al. 1976,
     /// doi:10.1090/S0025-5718-1976-0431641-8).
     #[default]
     Selective,
@@ -18,6 +18,10 @@ pub enum Orthogonalization {
     /// Modified Gram–Schmidt: one vector after the other, so a sum over all elements for each.
     Modified,
 }
+
+/// What must be left of a squared norm after one projection: a factor of 10 in the norm costs one digit of
+/// orthogonality.
+const KEPT: f64 = 0.01;
 
 /// The side from which the preconditioner works.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
@@ -66,7 +70,7 @@ impl<T: Scalar> Method<T> for Gmres {
         let (a, b, x, n, m) = (s.a, s.b, s.x, s.n(), self.restart.clamp(1, s.n().max(1)));
         let v = k.basis(n, m + 1);
         let v0 = v.column(0);
-        let [rr, beta, goal, half, ww, norm, used] = k.cells();
+        let [rr, beta, goal, floor, ww, norm, used] = k.cells();
         let h = Hessenberg {
             m,
             h: k.run_of_cells(m * (m + 1)),
@@ -113,7 +117,7 @@ impl<T: Scalar> Method<T> for Gmres {
         k.each(|k| {
             for j in 0..m {
                 let (vj, next) = (v.column(j), v.column(j + 1));
-                let before = Pass::new("norm_before").dot(half, next, next).eval(half, 0.5 * half);
+                let before = Pass::new("norm_before").dot(floor, next, next).eval(floor, KEPT * floor);
                 match (right, left, w) {
                     (Some(m), _, Some(w)) => {
                         k.spmv_dot(m, vj, w, Pass::nothing());
@@ -125,7 +129,7 @@ impl<T: Scalar> Method<T> for Gmres {
                     }
                     _ => k.spmv_dot(a, vj, next, before),
                 }
-                self.orthogonalize(k, v, column(j), j, [half, ww]);
+                self.orthogonalize(k, v, column(j), j, [floor, ww]);
                 let subdiagonal = column(j).at(j + 1);
                 let rotate = Pass::new("rotate")
                     .eval(norm, ww.sqrt())
@@ -144,14 +148,14 @@ impl<T: Scalar> Method<T> for Gmres {
 
 impl Gmres {
     /// Makes column `j + 1` orthogonal to the columns before it; their coefficients go to `h`, its squared norm to `ww`.
-    /// `half` is half of its squared norm before.
+    /// `floor` is the squared norm below which too little of it is left.
     fn orthogonalize<T: Scalar>(
         &self,
         k: &mut Recorder<'_, T>,
         v: Basis<T>,
         h: Cells<T>,
         j: usize,
-        [half, ww]: [Cell<T>; 2],
+        [floor, ww]: [Cell<T>; 2],
     ) {
         let (w, h) = (v.column(j + 1), h.take(j + 1));
         let norm = || Pass::new("norm").dot(ww, w, w);
@@ -177,7 +181,7 @@ impl Gmres {
         k.basis_dot(v, w, h);
         k.basis_axpy(v, h, w, norm());
         match self.orthogonalization {
-            Orthogonalization::Selective => k.when(half.gt(ww), project_again),
+            Orthogonalization::Selective => k.when(floor.gt(ww), project_again),
             Orthogonalization::ClassicalTwice => project_again(k),
             Orthogonalization::Classical | Orthogonalization::Modified => {}
         }
