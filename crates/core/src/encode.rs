@@ -159,7 +159,7 @@ layout! {
     INSTR_WORDS = 12;
     /// The operation: one of `CODE_…`.
     INSTR_CODE = 0;
-    /// The cell a plain instruction writes; the test of a stop or leave (`TEST_…`); `rr` of a count or confirmation;
+    /// The cell a plain instruction writes; the test of a stop, leave or guard (`TEST_…`); `rr` of a count or confirmation;
     /// `m` of a Hessenberg problem.
     INSTR_DST = 1;
     /// The left operand; the target of a confirmation; `h` of a Hessenberg problem.
@@ -207,6 +207,8 @@ layout! {
     CODE_ROTATE = 13;
     /// Solve the triangular system of a Hessenberg problem.
     CODE_BACK_SUBSTITUTE = 14;
+    /// Pass over the rest of the operation unless a test holds.
+    CODE_ONLY_IF = 15;
 
     /// Always true.
     TEST_ALWAYS = 0;
@@ -589,11 +591,15 @@ impl<T: Scalar> Encoder<T> {
             Instr::Unary { .. } | Instr::Binary { .. } => {
                 instr.reads().into_iter().chain(instr.writes()).for_each(|c| self.see_cells(c, 1));
             }
-            Instr::Stop { test, a, b, .. } | Instr::Leave { test, a, b } => match test {
-                Compare::Always => {}
-                Compare::LessEqual | Compare::Greater => [a, b].iter().for_each(|c| self.see_cells(*c, 1)),
-                Compare::NotPositive | Compare::NotFinite | Compare::Zero => self.see_cells(a, 1),
-            },
+            Instr::Stop { test, a, b, .. } | Instr::Leave { test, a, b } | Instr::OnlyIf { test, a, b } => {
+                match test {
+                    Compare::Always => {}
+                    Compare::LessEqual | Compare::Greater => {
+                        [a, b].iter().for_each(|c| self.see_cells(*c, 1))
+                    }
+                    Compare::NotPositive | Compare::NotFinite | Compare::Zero => self.see_cells(a, 1),
+                }
+            }
             Instr::Count { rr } => self.see_cells(rr, 1),
             Instr::Confirm { rr, target, last, shrink } => {
                 [rr, target, last, shrink].iter().for_each(|c| self.see_cells(*c, 1));
@@ -663,6 +669,7 @@ fn instr(instr: &Instr) -> [u32; INSTR_WORDS as usize] {
         }
         Instr::Stop { test: t, a, b, reason, soft } => words(CODE_STOP, [test(t), a, b, reason, soft.into()]),
         Instr::Leave { test: t, a, b } => words(CODE_LEAVE, [test(t), a, b, 0, 0]),
+        Instr::OnlyIf { test: t, a, b } => words(CODE_ONLY_IF, [test(t), a, b, 0, 0]),
         Instr::Count { rr } => words(CODE_COUNT, [rr, 0, 0, 0, 0]),
         Instr::Confirm { rr, target, last, shrink } => words(CODE_CONFIRM, [rr, target, last, shrink, 0]),
         Instr::Rotate { at, j, rr } => hessenberg(CODE_ROTATE, at, j, rr),
@@ -726,6 +733,7 @@ mod tests {
             CODE_MAX => binary(Binary::Max),
             CODE_STOP => Instr::Stop { test: test(w[1]), a: w[2], b: w[3], reason: w[4], soft: w[5] == 1 },
             CODE_LEAVE => Instr::Leave { test: test(w[1]), a: w[2], b: w[3] },
+            CODE_ONLY_IF => Instr::OnlyIf { test: test(w[1]), a: w[2], b: w[3] },
             CODE_COUNT => Instr::Count { rr: w[1] },
             CODE_CONFIRM => Instr::Confirm { rr: w[1], target: w[2], last: w[3], shrink: w[4] },
             CODE_ROTATE => Instr::Rotate { at, j: w[7], rr: w[8] },

@@ -219,8 +219,7 @@ impl<T: Scalar> Shared<'_, T> {
         meetings: &mut usize,
     ) -> bool {
         let machine = &mut private.machine;
-        machine.run(&step.before);
-        if machine.control.halted() {
+        if !machine.run(&step.before) {
             return false;
         }
         let borders = &self.compiled.divisions[step.shares];
