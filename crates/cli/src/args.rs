@@ -66,11 +66,11 @@ pub(crate) struct SolveArgs {
     /// The absolute tolerance of the same test
     #[arg(long, default_value = "0", value_parser = tolerance, allow_hyphen_values = true, value_name = "NUMBER")]
     pub(crate) atol: f64,
-    /// Iterations at the most [default: 10 n, at least 1000, at most 100000]
+    /// Iterations at the most [default: 10 n, at least 1000, at most 65000]
     #[arg(long, value_name = "COUNT")]
     pub(crate) max_iters: Option<u64>,
     /// Iterations of a GMRES cycle [default: 30]
-    #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..=2000))]
     pub(crate) restart: Option<u32>,
     /// Threads [default: all cores]
     #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u16).range(1..=1024))]
@@ -175,11 +175,13 @@ pub(crate) fn parse() -> Command {
     Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit()).command
 }
 
+/// Columns of the lists below.
+const WIDTH: usize = 92;
+
 /// What `--method`, `--precond` and the rest may be, and what the exit codes mean.
 fn lists() -> String {
-    let width = METHODS.iter().map(|m| m.name.len()).max().unwrap_or(0);
     let list = |heading: &str, items: &mut dyn Iterator<Item = (&str, &str)>| {
-        let lines: String = items.map(|(name, about)| format!("  {name:width$}  {about}\n")).collect();
+        let lines: String = items.map(|(name, about)| entry(&format!("  {name:20}"), about)).collect();
         format!("{heading}:\n{lines}\n")
     };
     let built_in = BACKENDS.iter().filter(|b| b.built_in);
@@ -187,21 +189,30 @@ fn lists() -> String {
         + &list("Preconditioners", &mut PRECONDITIONERS.iter().map(|p| (p.name, p.about)))
         + &list("Backends", &mut built_in.map(|b| (b.name, b.about)))
         + &generators()
-        + "\n\nExit codes: 0 converged, 1 not converged, 2 bad input or usage, 3 device failure."
+        + "\nExit codes: 0 converged, 1 not converged, 2 bad input or usage, 3 device failure."
 }
 
 /// The generators with their arguments.
 pub(crate) fn generators() -> String {
-    let call = |name: &str, arguments: &str| format!("gen:{name}:{arguments}");
-    let width = Spec::list().iter().map(|g| call(g.name, g.arguments).len()).max().unwrap_or(0);
-    let line = |g: &lacuna::formats::Generator| {
-        format!(
-            "\n  {:width$}  {}\n  {:width$}    {}",
-            call(g.name, g.arguments),
-            g.description,
-            "",
-            g.example
-        )
-    };
-    format!("Generators, with an example of each:{}", Spec::list().iter().map(line).collect::<String>())
+    let lines = Spec::list().iter().map(|g| {
+        let call = format!("  gen:{}:{}", g.name, g.arguments);
+        format!("{call:38}  for example {}\n{}", g.example, entry("     ", g.description))
+    });
+    format!("Generators:\n{}", lines.collect::<String>())
+}
+
+/// A line, or more where it would be too long, that begins like `start` and goes on below what comes after it.
+fn entry(start: &str, about: &str) -> String {
+    let indent = start.chars().count();
+    let (mut text, mut column) = (start.to_string(), indent);
+    for word in about.split(' ') {
+        let length = word.chars().count() + 1;
+        if column + length > WIDTH && column > indent {
+            text += &format!("\n{:indent$}", "");
+            column = indent;
+        }
+        text += &format!(" {word}");
+        column += length;
+    }
+    text + "\n"
 }

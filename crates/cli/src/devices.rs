@@ -51,7 +51,7 @@ impl OnBackend for Describe {
             let speed = triad(&mut dev, device.memory)?;
             lines.push(("triad", format!("{:.1} GB/s measured (z = x + c y, f64)", speed / 1e9)));
         }
-        Ok(lines.iter().map(|(what, value)| format!("  {what:10}  {value}\n")).collect())
+        Ok(lines.iter().map(|(what, value)| format!("  {what:12}  {value}\n")).collect())
     }
 }
 

@@ -9,7 +9,7 @@ use std::io::{BufWriter, stdout};
 
 pub(crate) fn run(args: &GenerateArgs) -> Result<()> {
     let (Some(spec), Some(output), false) = (&args.spec, &args.output, args.list) else {
-        return out::print(&(generators() + "\n"));
+        return out::print(&generators());
     };
     out::check_place("--output", output)?;
     let spec = Spec::parse(spec)?;

@@ -130,15 +130,18 @@ impl Drop for Solving {
     }
 }
 
-/// A time in words.
+/// A time in words, to about three digits.
 pub(crate) fn duration(seconds: f64) -> String {
+    let digits = |value: f64, unit: &str| {
+        let decimals = if value < 9.995 { 2 } else { usize::from(value < 99.95) };
+        format!("{value:.decimals$} {unit}")
+    };
     match seconds {
-        s if s >= 5400.0 => format!("{:.1} h", s / 3600.0),
-        s if s >= 90.0 => format!("{:.0} min", s / 60.0),
-        s if s >= 10.0 => format!("{s:.0} s"),
-        s if s >= 1.0 => format!("{s:.2} s"),
-        s if s >= 1e-3 => format!("{:.3} ms", s * 1e3).replace(".000", ""),
-        s => format!("{:.1} µs", s * 1e6),
+        s if s >= 5400.0 => digits(s / 3600.0, "h"),
+        s if s >= 120.0 => digits(s / 60.0, "min"),
+        s if s >= 0.9995 => digits(s, "s"),
+        s if s >= 0.9995e-3 => digits(s * 1e3, "ms"),
+        s => digits(s * 1e6, "µs"),
     }
 }
 
@@ -165,4 +168,18 @@ pub(crate) fn cancel_on_interrupt() {
 /// From now on Ctrl-C ends the process.
 pub(crate) fn solved() {
     INTERRUPT.store(0, Ordering::Relaxed);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::duration;
+
+    #[test]
+    fn times_have_three_digits() {
+        assert_eq!(duration(4321.0), "72.0 min");
+        assert_eq!(duration(12.34), "12.3 s");
+        assert_eq!(duration(0.0123456), "12.3 ms");
+        assert_eq!(duration(0.9999), "1.00 s");
+        assert_eq!(duration(1.5e-6), "1.50 µs");
+    }
 }

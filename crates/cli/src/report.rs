@@ -27,8 +27,8 @@ pub(crate) struct Report {
     pub(crate) outcome: Outcome,
 }
 
-/// The storage format; the only one so far.
-const FORMAT: &str = "csr";
+/// The storage format and why.
+const FORMAT: [&str; 2] = ["csr", "compressed rows, the one format of this version"];
 
 impl Report {
     /// The summary.
@@ -53,13 +53,14 @@ impl Report {
         writeln!(text, "  backend     {}: {}, {}", device.backend, device.name, units(device))?;
         writeln!(text, "  method      {}: {}", self.method.name, self.method.why)?;
         writeln!(text, "  precond     {}: {}", self.precond.name, self.precond.why)?;
-        writeln!(text, "  format      {FORMAT}: compressed rows, the format of this version")?;
+        writeln!(text, "  format      {}: {}", FORMAT[0], FORMAT[1])?;
         writeln!(text, "{}", self.conclusion())?;
         writeln!(text, "  iterations  {}", thousands(outcome.iterations))?;
         writeln!(
             text,
-            "  residual    {:.3e} true, {:.3e} by the recurrence, relative to |b|",
-            outcome.true_residual, outcome.residual
+            "  residual    {} true, {} by the recurrence, relative to |b|",
+            relative(outcome.true_residual),
+            relative(outcome.residual)
         )?;
         let seconds = |d: Duration| duration(d.as_secs_f64());
         writeln!(
@@ -85,8 +86,11 @@ impl Report {
     /// Why it stopped.
     fn conclusion(&self) -> String {
         let Stop { rtol, atol, max_iters, .. } = self.stop;
-        let tolerance =
-            if atol > 0.0 { format!("max({rtol:e} |b|, {atol:e})") } else { format!("{rtol:e} |b|") };
+        let tolerance = match (rtol, atol) {
+            (0.0, 0.0) => "0".into(),
+            (_, 0.0) => format!("{rtol:e} |b|"),
+            _ => format!("max({rtol:e} |b|, {atol:e})"),
+        };
         match self.outcome.reason {
             lacuna::Reason::Converged => {
                 format!("converged: the true residual meets the tolerance {tolerance}")
@@ -101,6 +105,8 @@ impl Report {
     /// The outcome as JSON.
     pub(crate) fn json(&self) -> Value {
         let outcome = &self.outcome;
+        let mut choices = outcome.choices.clone();
+        choices.push(format!("format {}: {}", FORMAT[0], FORMAT[1]));
         json!({
             "outcome": outcome.reason.name(),
             "reason": outcome.reason.to_string(),
@@ -118,14 +124,19 @@ impl Report {
             "device": self.device.name,
             "method": self.method.name,
             "precond": self.precond.name,
-            "format": FORMAT,
+            "format": FORMAT[0],
             "type": self.kind.name(),
             "n": self.n,
             "nnz": self.nnz,
-            "choices": outcome.choices,
+            "choices": choices,
             "version": env!("CARGO_PKG_VERSION"),
         })
     }
+}
+
+/// A relative residual to four digits.
+fn relative(residual: f64) -> String {
+    if residual == 0.0 { "0".into() } else { format!("{residual:.3e}") }
 }
 
 /// `threads` of a CPU, `units` of anything else.

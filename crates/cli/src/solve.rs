@@ -18,7 +18,8 @@ use std::time::Instant;
 /// Iterations at the most for each unknown, where not given, and the bounds of that.
 const ITERATIONS_PER_ROW: u64 = 10;
 const LEAST_ITERATIONS: u64 = 1000;
-const MOST_ITERATIONS: u64 = 100_000;
+/// As many as the history keeps one by one.
+const MOST_ITERATIONS: u64 = 65_000;
 
 pub(crate) fn run(args: &SolveArgs) -> Result<ExitCode> {
     if let Some(path) = &args.plot {

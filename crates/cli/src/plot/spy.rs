@@ -10,7 +10,7 @@ const SIDE: f64 = 520.0;
 const NARROW: f64 = 40.0;
 const CELLS: usize = 260;
 /// Margins: left, top, right, bottom.
-const MARGINS: [f64; 4] = [96.0, 104.0, 40.0, 64.0];
+const MARGINS: [f64; 4] = [96.0, 124.0, 40.0, 64.0];
 const LEAST_WIDTH: f64 = 480.0;
 const TITLE: f64 = 17.0;
 const LABEL: f64 = 14.0;
@@ -31,9 +31,9 @@ pub(crate) fn spy<T: Scalar>(name: &str, a: &Csr<T>) -> Figure {
 
     let [left, top, right, bottom] = MARGINS;
     let mut figure = Figure::new((left + width + right).max(LEAST_WIDTH), top + height + bottom);
-    figure.text([24.0, 30.0], Anchor::Start, TITLE, INK, &shortened(name, 42));
+    figure.text([left, 28.0], Anchor::Start, TITLE, INK, &shortened(name, 42));
     let [r, c, nnz] = [rows, cols, a.nnz()].map(|n| thousands(n as u64));
-    figure.text([24.0, 54.0], Anchor::Start, LABEL, INK, &format!("{r} × {c}, {nnz} entries"));
+    figure.text([left, 52.0], Anchor::Start, LABEL, INK, &format!("{r} × {c}, {nnz} entries"));
 
     let cell = [width / across.max(1) as f64, height / down.max(1) as f64];
     for (level, shade) in SHADES.into_iter().enumerate() {
@@ -68,6 +68,7 @@ pub(crate) fn spy<T: Scalar>(name: &str, a: &Csr<T>) -> Figure {
         figure.text([left - 10.0, at + 4.5], Anchor::End, NUMBER, INK, &thousands(row));
     }
     figure.upright([20.0, top + height / 2.0], LABEL, "row");
+    figure.text([left + width / 2.0, top - 36.0], Anchor::Middle, LABEL, INK, "column");
     legend(&mut figure, most, across < cols || down < rows, top + height + 36.0);
     figure
 }
@@ -89,8 +90,8 @@ fn legend(figure: &mut Figure, most: u32, counted: bool, y: f64) {
     if !counted || most < 2 {
         return;
     }
-    figure.text([MARGINS[0], y + 5.0], Anchor::Start, NUMBER, INK, "entries in a cell: 1");
-    let start = MARGINS[0] + 148.0;
+    let start = MARGINS[0] + 144.0;
+    figure.text([start - 8.0, y + 5.0], Anchor::End, NUMBER, INK, "entries in a cell: 1");
     for (k, shade) in SHADES.into_iter().enumerate() {
         let x = start + 30.0 * k as f64;
         figure.draw(format_args!(
@@ -99,5 +100,5 @@ fn legend(figure: &mut Figure, most: u32, counted: bool, y: f64) {
         ));
     }
     let end = start + 30.0 * SHADES.len() as f64 + 8.0;
-    figure.text([end, y + 5.0], Anchor::Start, NUMBER, INK, &format!("{most}"));
+    figure.text([end, y + 5.0], Anchor::Start, NUMBER, INK, &thousands(most.into()));
 }
