@@ -8,7 +8,7 @@ use std::time::Instant;
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut arguments = std::env::args().skip(1);
     let name = arguments.next().unwrap_or("gen:poisson3d:100x100x100:27".into());
-    let repeats = arguments.next().map_or(Ok(5), |n| n.parse())?;
+    let repeats = arguments.next().map_or(Ok(5), |n| n.parse::<usize>())?.max(1);
     let mut path = std::path::PathBuf::from(&name);
     if name.starts_with(Spec::PREFIX) {
         let a = Spec::parse(&name)?.build::<f64>()?;

@@ -30,8 +30,9 @@ pub(crate) fn assemble<T: Scalar>(
     operation: &str,
     rows: usize,
     cols: usize,
-    pieces: Vec<Piece<'_, T>>,
+    mut pieces: Vec<Piece<'_, T>>,
 ) -> Result<Csr<T>> {
+    pieces.retain(|piece| !piece.is_empty());
     let total = pieces.iter().map(|piece| piece.len()).sum();
     check_sizes(operation, rows, cols, total)?;
     if in_order(&pieces) {
@@ -84,23 +85,42 @@ fn copied<T: Scalar>(
             offset += length;
         }
         starts.fill(total as u32);
-        tasks.into_par_iter().try_for_each(|(piece, first_row, offset, starts, columns, numbers)| {
-            let mut filled = 0;
-            for (k, (&(i, j, v), (c, x))) in piece.iter().zip(columns.iter_mut().zip(numbers)).enumerate() {
-                let end = (i as usize + 1).saturating_sub(first_row);
-                while filled < end {
-                    starts[filled] = (offset + k) as u32;
-                    filled += 1;
-                }
-                if !v.finite() {
-                    return Err(not_finite(operation, i as usize, j as usize, v));
-                }
-                (*c, *x) = (j, v);
-            }
-            Ok(())
-        })?;
+        let wrong = tasks
+            .into_par_iter()
+            .filter_map(|(piece, first_row, offset, starts, columns, numbers)| {
+                copy(&piece, first_row, offset, starts, columns, numbers).map(|k| (offset + k, piece[k]))
+            })
+            .min_by_key(|wrong| wrong.0);
+        if let Some((_, (i, j, v))) = wrong {
+            return Err(not_finite(operation, i as usize, j as usize, v));
+        }
     }
     Ok(Csr::assembled(rows, cols, row_ptr, col_idx, values))
+}
+
+/// Copies sorted entries to their places, the first of them at `offset`, and notes where each row from `first_row` on
+/// starts. The first entry that is not finite, if there is one.
+fn copy<T: Scalar>(
+    piece: &[Entry<T>],
+    first_row: usize,
+    offset: usize,
+    starts: &mut [u32],
+    columns: &mut [u32],
+    values: &mut [T],
+) -> Option<usize> {
+    let (mut filled, mut wrong) = (0, None);
+    for (k, (&(i, j, v), (column, value))) in piece.iter().zip(columns.iter_mut().zip(values)).enumerate() {
+        let end = (i as usize + 1).saturating_sub(first_row);
+        while filled < end {
+            starts[filled] = (offset + k) as u32;
+            filled += 1;
+        }
+        if !v.finite() && wrong.is_none() {
+            wrong = Some(k);
+        }
+        (*column, *value) = (j, v);
+    }
+    wrong
 }
 
 /// A piece sorted into buckets, with where each bucket starts and the last one ends.

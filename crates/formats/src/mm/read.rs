@@ -25,7 +25,7 @@ const ROWS_PER_ENTRY: u64 = 256;
 #[derive(Clone, Copy, Default)]
 pub struct ReadOptions<'a> {
     /// Called now and then with the bytes of the file read so far and all of them; from several threads, one at a
-    /// time.
+    /// time. The reading waits for it, and it must not run parallel work of its own on the same pool.
     pub progress: Option<&'a (dyn Fn(u64, u64) + Sync)>,
 }
 
