@@ -1,2 +1,26 @@
-//! The lacuna command.
-fn main() {}
+//! The `lacuna` command: solves sparse linear systems, describes and makes matrices, lists devices.
+mod args;
+mod devices;
+mod failure;
+mod generate;
+mod info;
+mod input;
+mod out;
+mod plot;
+mod progress;
+mod report;
+mod solve;
+
+use args::Command;
+use failure::Failure;
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    let done = match args::parse() {
+        Command::Solve(args) => solve::run(&args),
+        Command::Info(args) => info::run(&args).map(|()| ExitCode::SUCCESS),
+        Command::Generate(args) => generate::run(&args).map(|()| ExitCode::SUCCESS),
+        Command::Devices(args) => devices::run(&args).map(|()| ExitCode::SUCCESS),
+    };
+    done.unwrap_or_else(Failure::tell)
+}

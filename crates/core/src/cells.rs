@@ -94,6 +94,15 @@ pub enum Instr {
         /// Its right operand, where it has one.
         b: u32,
     },
+    /// Pass over the rest of the operation unless the test holds; it stands only at the head of an operation.
+    OnlyIf {
+        /// The test.
+        test: Compare,
+        /// Its left operand.
+        a: u32,
+        /// Its right operand, where it has one.
+        b: u32,
+    },
     /// One iteration is done.
     Count {
         /// The squared residual norm.
@@ -336,9 +345,10 @@ pub struct Machine<T> {
 }
 
 impl<T: Scalar> Machine<T> {
-    /// Evaluates instructions in order; passes over the rest once one of them halts the section.
+    /// Evaluates instructions in order; tells whether the operation goes on. It does not once an instruction has
+    /// halted the section or passed over the operation, and then the instructions that remain are passed over too.
     #[inline]
-    pub fn run(&mut self, code: &[Instr]) {
+    pub fn run(&mut self, code: &[Instr]) -> bool {
         for instr in code {
             match *instr {
                 Instr::Unary { op, dst, a } => {
@@ -366,14 +376,20 @@ impl<T: Scalar> Machine<T> {
                         }
                     };
                 }
+                Instr::OnlyIf { test, a, b } => {
+                    if !self.holds(test, a, b) {
+                        return false;
+                    }
+                }
                 ref control => {
                     self.decide(control);
                     if self.control.halted() {
-                        return;
+                        return false;
                     }
                 }
             }
         }
+        true
     }
 
     #[inline(always)]
@@ -418,7 +434,7 @@ impl<T: Scalar> Machine<T> {
             }
             Instr::Rotate { at, j, rr } => self.rotate(at, j as usize, rr),
             Instr::BackSubstitute { at } => self.back_substitute(at),
-            Instr::Unary { .. } | Instr::Binary { .. } => {}
+            Instr::Unary { .. } | Instr::Binary { .. } | Instr::OnlyIf { .. } => {}
         }
     }
 

@@ -100,6 +100,11 @@ layout! {
     /// Where the words of the updates end.
     OP_UPDATES_END = 29;
 
+    /// The first operation of the section of `OP_NEXT`, or `NONE`.
+    OP_NEXT_OP = 30;
+    /// The first operation of the section of `OP_NEXT_LEFT`, or `NONE`.
+    OP_NEXT_LEFT_OP = 31;
+
     /// A pass alone.
     KIND_SWEEP = 0;
     /// `y ← A x`
@@ -154,7 +159,7 @@ layout! {
     INSTR_WORDS = 12;
     /// The operation: one of `CODE_…`.
     INSTR_CODE = 0;
-    /// The cell a plain instruction writes; the test of a stop or leave (`TEST_…`); `rr` of a count or confirmation;
+    /// The cell a plain instruction writes; the test of a stop, leave or guard (`TEST_…`); `rr` of a count or confirmation;
     /// `m` of a Hessenberg problem.
     INSTR_DST = 1;
     /// The left operand; the target of a confirmation; `h` of a Hessenberg problem.
@@ -202,6 +207,8 @@ layout! {
     CODE_ROTATE = 13;
     /// Solve the triangular system of a Hessenberg problem.
     CODE_BACK_SUBSTITUTE = 14;
+    /// Pass over the rest of the operation unless a test holds.
+    CODE_ONLY_IF = 15;
 
     /// Always true.
     TEST_ALWAYS = 0;
@@ -266,6 +273,8 @@ layout! {
     CONTROL_RECURRENCE = 12;
     /// The bits of the squared true residual, likewise.
     CONTROL_CONFIRMED = 13;
+    /// The operation that is due, or `NONE`.
+    CONTROL_OP = 14;
 }
 
 const fn reason(of: Reason) -> u32 {
@@ -327,6 +336,12 @@ impl<T> Encoded<T> {
     pub fn op(&self, op: u32, field: u32) -> u32 {
         self.words[(op * OP_WORDS + field) as usize]
     }
+    /// Whether an operation touches no vector: it is nothing but instructions.
+    pub fn is_scalar(&self, op: u32) -> bool {
+        self.op(op, OP_KIND) == KIND_SWEEP
+            && self.op(op, OP_UPDATE_COUNT) == 0
+            && self.op(op, OP_DOT_COUNT) == 0
+    }
     /// Whether there is a restart section.
     pub fn has_restart(&self) -> bool {
         !self.sections[1].is_empty()
@@ -348,6 +363,8 @@ impl<T> Encoded<T> {
         set(CONTROL_CAPACITY, capacity);
         set(CONTROL_RECURRENCE, nan);
         set(CONTROL_CONFIRMED, nan);
+        let first = self.sections.iter().find(|ops| !ops.is_empty());
+        set(CONTROL_OP, first.map_or(NONE, |ops| ops.start).into());
         block
     }
 }
@@ -397,6 +414,12 @@ pub fn encode<T: Scalar>(program: &Program<T>) -> Result<Encoded<T>> {
         encoder.out.sections[section] = first..records.len() as u32 / OP_WORDS;
     }
     let mut out = encoder.out;
+    for record in records.chunks_mut(OP_WORDS as usize) {
+        for (section, op) in [(OP_NEXT, OP_NEXT_OP), (OP_NEXT_LEFT, OP_NEXT_LEFT_OP)] {
+            let section = out.sections.get(record[section as usize] as usize);
+            record[op as usize] = section.map_or(NONE, |ops| ops.start);
+        }
+    }
     out.words = records;
     out.words.extend(encoder.lists);
     Ok(out)
@@ -568,11 +591,15 @@ impl<T: Scalar> Encoder<T> {
             Instr::Unary { .. } | Instr::Binary { .. } => {
                 instr.reads().into_iter().chain(instr.writes()).for_each(|c| self.see_cells(c, 1));
             }
-            Instr::Stop { test, a, b, .. } | Instr::Leave { test, a, b } => match test {
-                Compare::Always => {}
-                Compare::LessEqual | Compare::Greater => [a, b].iter().for_each(|c| self.see_cells(*c, 1)),
-                Compare::NotPositive | Compare::NotFinite | Compare::Zero => self.see_cells(a, 1),
-            },
+            Instr::Stop { test, a, b, .. } | Instr::Leave { test, a, b } | Instr::OnlyIf { test, a, b } => {
+                match test {
+                    Compare::Always => {}
+                    Compare::LessEqual | Compare::Greater => {
+                        [a, b].iter().for_each(|c| self.see_cells(*c, 1))
+                    }
+                    Compare::NotPositive | Compare::NotFinite | Compare::Zero => self.see_cells(a, 1),
+                }
+            }
             Instr::Count { rr } => self.see_cells(rr, 1),
             Instr::Confirm { rr, target, last, shrink } => {
                 [rr, target, last, shrink].iter().for_each(|c| self.see_cells(*c, 1));
@@ -642,6 +669,7 @@ fn instr(instr: &Instr) -> [u32; INSTR_WORDS as usize] {
         }
         Instr::Stop { test: t, a, b, reason, soft } => words(CODE_STOP, [test(t), a, b, reason, soft.into()]),
         Instr::Leave { test: t, a, b } => words(CODE_LEAVE, [test(t), a, b, 0, 0]),
+        Instr::OnlyIf { test: t, a, b } => words(CODE_ONLY_IF, [test(t), a, b, 0, 0]),
         Instr::Count { rr } => words(CODE_COUNT, [rr, 0, 0, 0, 0]),
         Instr::Confirm { rr, target, last, shrink } => words(CODE_CONFIRM, [rr, target, last, shrink, 0]),
         Instr::Rotate { at, j, rr } => hessenberg(CODE_ROTATE, at, j, rr),
@@ -705,6 +733,7 @@ mod tests {
             CODE_MAX => binary(Binary::Max),
             CODE_STOP => Instr::Stop { test: test(w[1]), a: w[2], b: w[3], reason: w[4], soft: w[5] == 1 },
             CODE_LEAVE => Instr::Leave { test: test(w[1]), a: w[2], b: w[3] },
+            CODE_ONLY_IF => Instr::OnlyIf { test: test(w[1]), a: w[2], b: w[3] },
             CODE_COUNT => Instr::Count { rr: w[1] },
             CODE_CONFIRM => Instr::Confirm { rr: w[1], target: w[2], last: w[3], shrink: w[4] },
             CODE_ROTATE => Instr::Rotate { at, j: w[7], rr: w[8] },
@@ -848,6 +877,8 @@ mod tests {
         assert_eq!(fields(0, [OP_LAST, OP_NEXT, OP_NEXT_LEFT]), [1, SECTION_RESTART, SECTION_RESTART]);
         assert_eq!(fields(3, [OP_LAST, OP_NEXT, OP_NEXT_LEFT]), [1, SECTION_EACH, SECTION_EACH]);
         assert_eq!(fields(7, [OP_LAST, OP_NEXT, OP_NEXT_LEFT]), [1, SECTION_EACH, SECTION_RESTART]);
+        assert_eq!(fields(7, [OP_NEXT_OP, OP_NEXT_LEFT_OP, OP_SECTION]), [4, 1, SECTION_EACH]);
+        assert!(e.is_scalar(1) && !e.is_scalar(2));
     }
 
     #[test]

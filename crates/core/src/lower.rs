@@ -114,6 +114,10 @@ impl<T: Scalar> Sweep<T> {
     /// Whether `next` may run in this sweep: nothing it needs is decided or summed at the end of this one, and it
     /// changes nothing this one sums.
     pub fn fuses_with(&self, next: &Sweep<T>) -> bool {
+        let guarded = |s: &Self| s.before.iter().any(|i| matches!(i, Instr::OnlyIf { .. }));
+        if guarded(self) || guarded(next) {
+            return false;
+        }
         if next.is_scalar() {
             return true; // evaluated after everything here, as it would be alone
         }
@@ -239,6 +243,12 @@ fn hessenberg<T>(h: &crate::Hessenberg<T>) -> HessenbergCells {
         y: h.y.first,
         used: h.used.index,
     }
+}
+
+/// The instruction that passes over an operation unless a test holds.
+pub(crate) fn only_if<T>(test: Test<T>) -> Instr {
+    let (test, a, b) = compare(test);
+    Instr::OnlyIf { test, a, b }
 }
 
 fn compare<T>(test: Test<T>) -> (Compare, u32, u32) {

@@ -1,7 +1,7 @@
 //! Writes a method down as a program.
 use crate::lower::{self, lower};
 use crate::program::{Kind, Op, Program};
-use crate::{Basis, Cell, Cells, Error, LinOp, Matrix, Pass, Reason, Result, Scalar, Section, Vector};
+use crate::{Basis, Cell, Cells, Error, LinOp, Matrix, Pass, Reason, Result, Scalar, Section, Test, Vector};
 
 /// What a recorder needs of a backend: memory. Every [`Backend`](crate::Backend) is one.
 pub trait Memory<T: Scalar> {
@@ -25,6 +25,7 @@ pub struct Recorder<'a, T: Scalar> {
     section: Section,
     constants: Vec<(T, u32)>,
     fusion: bool,
+    guard: Option<Test<T>>,
     error: Option<Error>,
 }
 
@@ -37,6 +38,7 @@ impl<'a, T: Scalar> Recorder<'a, T> {
             section: Section::Setup,
             constants: Vec::new(),
             fusion: true,
+            guard: None,
             error: None,
         }
     }
@@ -100,6 +102,13 @@ impl<'a, T: Scalar> Recorder<'a, T> {
     pub fn each(&mut self, body: impl FnOnce(&mut Self)) {
         self.within(Section::Each, body);
     }
+    /// Records what `body` records as operations that are passed over, each, unless the test holds when its turn
+    /// comes.
+    pub fn when(&mut self, test: Test<T>, body: impl FnOnce(&mut Self)) {
+        let outer = self.guard.replace(test);
+        body(self);
+        self.guard = outer;
+    }
     fn within(&mut self, section: Section, body: impl FnOnce(&mut Self)) {
         let outer = std::mem::replace(&mut self.section, section);
         body(self);
@@ -142,10 +151,13 @@ impl<'a, T: Scalar> Recorder<'a, T> {
         if self.error.is_some() {
             return;
         }
-        let sweep = match lower(pass, self) {
+        let mut sweep = match lower(pass, self) {
             Ok(sweep) => sweep,
             Err(error) => return self.fail(error),
         };
+        if let Some(test) = self.guard {
+            sweep.before.insert(0, lower::only_if(test));
+        }
         let fusion = self.fusion;
         let ops = match self.section {
             Section::Setup | Section::Stopped => &mut self.program.setup,

@@ -113,8 +113,7 @@ pub fn reference_step<T: Scalar>(
         history: std::mem::take(history),
     };
     let mut run = || -> Result<()> {
-        machine.run(&op.sweep.before);
-        if machine.control.halted() {
+        if !machine.run(&op.sweep.before) {
             return Ok(());
         }
         match op.kind {

@@ -1,6 +1,7 @@
 //! Memory of a backend that computes on the host: vectors, bases, cells and matrices behind handles.
 use crate::{
-    Basis, Cell, Cells, Error, Format, Kind, Mark, Matrix, Result, Scalar, Vector, handle::next_serial,
+    Argument, Basis, Cell, Cells, Error, Format, Kind, Mark, Matrix, Result, Scalar, Vector,
+    handle::next_serial, pages,
 };
 use bytemuck::Zeroable;
 use std::any::Any;
@@ -82,6 +83,7 @@ impl HostStore {
                 requested,
                 available: None,
             })?;
+        pages::advise(&buffer);
         let (first, serial) = (self.slots.len() as u32, next_serial());
         let stride = lines * LINE / size_of::<T>();
         self.slots.extend((0..columns).map(|j| Slot {
@@ -107,6 +109,14 @@ impl HostStore {
 
     /// Keeps a matrix, where it is.
     pub fn matrix<T: Scalar>(&mut self, a: Arc<dyn Format<T>>) -> Result<Matrix<T>> {
+        for argument in a.arguments() {
+            match argument {
+                Argument::Size(_) => {}
+                Argument::Indices(array) => pages::advise(array),
+                Argument::Offsets(array) => pages::advise(array),
+                Argument::Values(array) => pages::advise(array),
+            }
+        }
         let (serial, (rows, cols)) = (next_serial(), a.shape());
         let handle = Matrix::new(self.matrices.len() as u32, serial, rows, cols, a.nnz(), a.bytes());
         self.matrices.push(StoredMatrix { serial, format: Box::new(a) });

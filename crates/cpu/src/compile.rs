@@ -1,9 +1,8 @@
 //! A program with its vectors numbered, its matrices found and its work divided.
-use crate::update::MAX_TERMS;
-use lacuna_core::cells::Instr;
-use lacuna_core::lower::{Coefficient, Sweep};
+use lacuna_core::cells::{Instr, Unary};
+use lacuna_core::lower::{self, Coefficient, Sweep};
 use lacuna_core::sum::SEGMENT;
-use lacuna_core::{Error, Format, HostStore, Matrix, Op, OpKind, Program, Result, Scalar, Section, Vector};
+use lacuna_core::{Format, HostStore, Matrix, Op, OpKind, Program, Result, Scalar, Section, Vector};
 use lacuna_formats::Csr;
 use std::sync::Arc;
 
@@ -159,6 +158,19 @@ impl<T: Scalar> Compiled<T> {
         first
     }
 
+    /// The dot products that differ, and copies of their cells for those that do not.
+    fn distinct(&mut self, dots: &[lower::Dot<T>]) -> (Box<[Dot]>, Vec<Instr>) {
+        let (mut distinct, mut copies) = (Vec::<Dot>::new(), Vec::new());
+        for dot in dots {
+            let (cell, a, b) = (dot.cell, self.number(dot.a), self.number(dot.b));
+            match distinct.iter().find(|d| (d.a, d.b) == (a, b)) {
+                Some(same) => copies.push(Instr::Unary { op: Unary::Copy, dst: cell, a: same.cell }),
+                None => distinct.push(Dot { cell, a, b }),
+            }
+        }
+        (distinct.into(), copies)
+    }
+
     fn step(&mut self, op: &Op<T>, store: &HostStore, shares: usize) -> Result<Step<T>> {
         let kind = match op.kind {
             OpKind::Sweep => Kind::Sweep,
@@ -181,12 +193,8 @@ impl<T: Scalar> Compiled<T> {
                 Kind::BasisAxpy { first, columns: h.count, w: self.number(w), h: h.first, add }
             }
         };
-        let Sweep { name, before, updates, dots, after, .. } = &op.sweep;
+        let Sweep { before, updates, dots, after, .. } = &op.sweep;
         self.work = self.work.max(op.n() * op.sweep.vectors().len());
-        if updates.iter().any(|u| u.terms.len() > MAX_TERMS) {
-            let message = format!("an update has more than {MAX_TERMS} terms; split it in two");
-            return Err(Error::Pass { pass: name.clone(), message });
-        }
         let updates = updates.iter().map(|u| {
             let terms = u.terms.iter().map(|t| Term {
                 coefficient: t.coefficient,
@@ -196,9 +204,9 @@ impl<T: Scalar> Compiled<T> {
             Update { terms: terms.collect(), dst: self.number(u.dst) }
         });
         let updates = updates.collect();
-        let dots =
-            dots.iter().map(|d| Dot { cell: d.cell, a: self.number(d.a), b: self.number(d.b) }).collect();
-        let (before, after) = (before.clone().into(), after.clone().into());
+        let (dots, mut copies) = self.distinct(dots);
+        copies.extend_from_slice(after);
+        let (before, after) = (before.clone().into(), copies.into());
         Ok(Step { kind, n: op.n(), before, updates, dots, after, shares, meet: true })
     }
 }

@@ -2,7 +2,7 @@
 use crate::barrier::Barrier;
 use crate::compile::{Compiled, Kind, Step};
 use crate::share::{self, Share};
-use crate::update::total;
+use crate::update::{BoundTerm, total};
 use lacuna_core::cells::Machine;
 use lacuna_core::sum::SEGMENT;
 use lacuna_core::{Control, History, Program, Progress, Scalar, Section, next_section};
@@ -27,6 +27,7 @@ pub(crate) struct Arena<T> {
 struct Private<T> {
     machine: Machine<T>,
     scratch: Vec<T>,
+    terms: Vec<BoundTerm<T>>,
 }
 
 impl<T: Scalar> Arena<T> {
@@ -34,6 +35,7 @@ impl<T: Scalar> Arena<T> {
         let private = || Private {
             machine: Machine { cells: Vec::new(), control: Control::new(0, false), history: History::off() },
             scratch: vec![T::zero(); compiled.segments.div_ceil(SEGMENT)],
+            terms: Vec::new(),
         };
         Arena {
             vectors: Vec::with_capacity(compiled.vectors.len()),
@@ -219,8 +221,7 @@ impl<T: Scalar> Shared<'_, T> {
         meetings: &mut usize,
     ) -> bool {
         let machine = &mut private.machine;
-        machine.run(&step.before);
-        if machine.control.halted() {
+        if !machine.run(&step.before) {
             return false;
         }
         let borders = &self.compiled.divisions[step.shares];
@@ -229,7 +230,9 @@ impl<T: Scalar> Shared<'_, T> {
         // The half of the sums that no thread can still be reading.
         // SAFETY: both halves are in the allocation.
         let sums = unsafe { self.sums.add((*meetings & 1) * self.compiled.sums) };
-        let share = Share { step, vectors: self.vectors, cells: &machine.cells, segments, sums };
+        share::bind(step, self.vectors, &machine.cells, &mut private.terms);
+        let (cells, terms) = (&machine.cells, &private.terms);
+        let share = Share { step, vectors: self.vectors, cells, terms, segments, sums };
         // SAFETY: the rows of this thread; products read vectors that no step writes before the next meeting.
         unsafe { share::run(self.arch, share) };
         let mut cancelled = false;

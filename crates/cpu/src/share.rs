@@ -1,7 +1,7 @@
 //! One thread's share of one step, a cache-sized chunk of rows at a time.
 use crate::compile::{Kind, Step, Stored};
 use crate::spmv_csr;
-use crate::update::{Bound, BoundTerm, MAX_TERMS, accumulate, dot_segment, update};
+use crate::update::{Bound, BoundTerm, accumulate, dot_segment, update};
 use lacuna_core::Scalar;
 use lacuna_core::lower::Coefficient;
 use lacuna_core::sum::SEGMENT;
@@ -9,6 +9,9 @@ use pulp::{Arch, NullaryFnOnce};
 
 /// Bytes of one vector in a chunk: with the eight vectors of a long pass it stays within a 32 KiB cache.
 const CHUNK_BYTES: usize = 4096;
+/// The same under a basis, whose columns stream past: long enough for the prefetcher, short enough for the second-level
+/// cache.
+const BASIS_CHUNK_BYTES: usize = 65536;
 /// Columns of a basis that are resolved at a time.
 const COLUMNS: usize = 64;
 
@@ -18,10 +21,31 @@ pub(crate) struct Share<'a, T> {
     /// Vectors by number, each valid for its whole length.
     pub(crate) vectors: &'a [*mut T],
     pub(crate) cells: &'a [T],
+    /// The terms of all updates, bound, one after the other.
+    pub(crate) terms: &'a [BoundTerm<T>],
     /// The segments of this thread.
     pub(crate) segments: std::ops::Range<usize>,
     /// Segment sums: sum `d` of segment `s` at `d · segments + s`.
     pub(crate) sums: *mut T,
+}
+
+/// Finds the pointers and values of a step's terms.
+pub(crate) fn bind<T: Scalar>(
+    step: &Step<T>,
+    vectors: &[*mut T],
+    cells: &[T],
+    terms: &mut Vec<BoundTerm<T>>,
+) {
+    terms.clear();
+    terms.extend(step.updates.iter().flat_map(|row| &row.terms).map(|term| BoundTerm {
+        vector: vectors[term.vector as usize],
+        factor: term.factor.map_or(std::ptr::null(), |f| vectors[f as usize]),
+        coefficient: match term.coefficient {
+            Coefficient::One => Bound::One,
+            Coefficient::MinusOne => Bound::MinusOne,
+            Coefficient::Cell(c) => Bound::Value(cells[c as usize]),
+        },
+    }));
 }
 
 /// Runs a share with the best instructions there are.
@@ -44,8 +68,12 @@ pub(crate) unsafe fn run<T: Scalar>(arch: Arch, share: Share<'_, T>) {
 
 #[inline(always)]
 unsafe fn chunks<T: Scalar>(share: &Share<'_, T>) {
-    let Share { step, vectors, cells, .. } = *share;
-    let chunk = (CHUNK_BYTES / size_of::<T>() / SEGMENT).max(1);
+    let Share { step, vectors, .. } = *share;
+    let bytes = match step.kind {
+        Kind::BasisDot { .. } | Kind::BasisAxpy { .. } => BASIS_CHUNK_BYTES,
+        Kind::Sweep | Kind::Spmv { .. } => CHUNK_BYTES,
+    };
+    let chunk = (bytes / size_of::<T>() / SEGMENT).max(1);
     let mut segment = share.segments.start;
     while segment < share.segments.end {
         let last = (segment + chunk).min(share.segments.end);
@@ -53,20 +81,11 @@ unsafe fn chunks<T: Scalar>(share: &Share<'_, T>) {
         // SAFETY: rows of this share, as the caller promises.
         unsafe {
             lead(share, segment, last, start, end);
+            let mut terms = share.terms;
             for row in &step.updates {
-                let unbound =
-                    BoundTerm { coefficient: Bound::One, factor: std::ptr::null(), vector: std::ptr::null() };
-                let mut bound = [unbound; MAX_TERMS];
-                for (to, term) in bound.iter_mut().zip(&row.terms) {
-                    to.vector = vectors[term.vector as usize];
-                    to.factor = term.factor.map_or(std::ptr::null(), |f| vectors[f as usize]);
-                    to.coefficient = match term.coefficient {
-                        Coefficient::One => Bound::One,
-                        Coefficient::MinusOne => Bound::MinusOne,
-                        Coefficient::Cell(c) => Bound::Value(cells[c as usize]),
-                    };
-                }
-                update(vectors[row.dst as usize], &bound[..row.terms.len()], start, end);
+                let (own, rest) = terms.split_at(row.terms.len());
+                update(vectors[row.dst as usize], own, start, end);
+                terms = rest;
             }
             for (d, dot) in step.dots.iter().enumerate() {
                 segment_dots(share, d, dot.a, dot.b, segment..last);

@@ -13,6 +13,9 @@ pub(crate) struct BoundTerm<T> {
     pub(crate) vector: *const T,
 }
 
+// SAFETY: the pointers are bound, used and forgotten by one thread within a step.
+unsafe impl<T: Send> Send for BoundTerm<T> {}
+
 /// A coefficient with its value found.
 #[derive(Clone, Copy)]
 pub(crate) enum Bound<T> {
@@ -23,8 +26,6 @@ pub(crate) enum Bound<T> {
 
 /// Elements of the unrolled block: two 512-bit registers of `f64`, so that sums stay in registers.
 const BLOCK: usize = 16;
-/// Terms of an update at the most; recording longer ones is refused at planning.
-pub(crate) const MAX_TERMS: usize = 16;
 
 /// `dst[i] ← Σ terms` for `i` in `range`.
 ///
@@ -33,51 +34,61 @@ pub(crate) const MAX_TERMS: usize = 16;
 #[inline(always)]
 pub(crate) unsafe fn update<T: Scalar>(dst: *mut T, terms: &[BoundTerm<T>], start: usize, end: usize) {
     let plain = !T::KIND.is_complex() && terms.iter().all(|t| t.factor.is_null());
+    let own = terms.iter().position(|t| std::ptr::eq(t.vector, dst)).unwrap_or(OTHER);
+    macro_rules! shapes {
+        ($($terms:literal: $($own:ident)*;)*) => {
+            match (terms.len(), own) {
+                $($(($terms, $own) if plain => linear::<T, $terms, $own>(dst, terms, start, end),)*)*
+                _ => general(dst, terms, start, end),
+            }
+        };
+    }
+    const P0: usize = 0;
+    const P1: usize = 1;
+    const P2: usize = 2;
+    const P3: usize = 3;
     // SAFETY: as the caller promises.
     unsafe {
-        match terms.len() {
-            1 if plain => linear::<T, 1>(dst, terms, start, end),
-            2 if plain => linear::<T, 2>(dst, terms, start, end),
-            3 if plain => linear::<T, 3>(dst, terms, start, end),
-            4 if plain => linear::<T, 4>(dst, terms, start, end),
-            _ => general(dst, terms, start, end),
+        shapes! {
+            1: OTHER P0;
+            2: OTHER P0 P1;
+            3: OTHER P0 P1 P2;
+            4: OTHER P0 P1 P2 P3;
         }
     }
 }
 
-/// Real terms without factors. A coefficient ±1 multiplies: exactly what adding and subtracting round to.
+/// Stands for an update whose destination is none of its operands.
+const OTHER: usize = usize::MAX;
+
+/// `K` real terms without factors, of which term `OWN` is the destination itself. A coefficient ±1 multiplies: exactly
+/// what adding and subtracting round to.
 #[inline(always)]
-unsafe fn linear<T: Scalar, const K: usize>(dst: *mut T, terms: &[BoundTerm<T>], start: usize, end: usize) {
+unsafe fn linear<T: Scalar, const K: usize, const OWN: usize>(
+    dst: *mut T,
+    terms: &[BoundTerm<T>],
+    start: usize,
+    end: usize,
+) {
     let c: [T; K] = std::array::from_fn(|k| match terms[k].coefficient {
         Bound::One => T::one(),
         Bound::MinusOne => -T::one(),
         Bound::Value(v) => v,
     });
-    let v: [*const T; K] = std::array::from_fn(|k| terms[k].vector);
-    let mut i = start;
-    // SAFETY: blocks and single elements lie in the range.
+    let n = end - start;
+    // SAFETY: the range is valid in all vectors, and only the destination is written; term OWN is read through it.
     unsafe {
-        while i + BLOCK <= end {
-            let mut sum: [T; BLOCK] = v[0].add(i).cast::<[T; BLOCK]>().read_unaligned();
-            for s in &mut sum {
-                *s = c[0] * *s;
+        let v: [&[T]; K] = std::array::from_fn(|k| {
+            if k == OWN { &[] } else { std::slice::from_raw_parts(terms[k].vector.add(start), n) }
+        });
+        let dst = std::slice::from_raw_parts_mut(dst.add(start), n);
+        for (i, d) in dst.iter_mut().enumerate() {
+            let mut sum = T::zero();
+            for k in 0..K {
+                let x = if k == OWN { *d } else { *v[k].get_unchecked(i) };
+                sum = if k == 0 { c[0] * x } else { c[k].fma(x, sum) };
             }
-            for k in 1..K {
-                let block: [T; BLOCK] = v[k].add(i).cast::<[T; BLOCK]>().read_unaligned();
-                for (s, x) in sum.iter_mut().zip(block) {
-                    *s = c[k].fma(x, *s);
-                }
-            }
-            dst.add(i).cast::<[T; BLOCK]>().write_unaligned(sum);
-            i += BLOCK;
-        }
-        while i < end {
-            let mut sum = c[0] * *v[0].add(i);
-            for k in 1..K {
-                sum = c[k].fma(*v[k].add(i), sum);
-            }
-            *dst.add(i) = sum;
-            i += 1;
+            *d = sum;
         }
     }
 }
@@ -158,6 +169,7 @@ pub(crate) unsafe fn accumulate<T: Scalar>(w: *mut T, columns: &[(T, *const T)],
     }
 }
 
+/// A plain loop: written in blocks, this one is vectorised across blocks, with gathers.
 #[inline(always)]
 unsafe fn accumulate_group<T: Scalar, const K: usize>(
     w: *mut T,
@@ -165,25 +177,16 @@ unsafe fn accumulate_group<T: Scalar, const K: usize>(
     start: usize,
     end: usize,
 ) {
-    let mut i = start;
-    // SAFETY: blocks and single elements lie in the range.
+    // SAFETY: the range is valid in all, and `w` is none of the columns.
     unsafe {
-        while i + BLOCK <= end {
-            let mut sum: [T; BLOCK] = w.add(i).cast::<[T; BLOCK]>().read_unaligned();
-            for (h, v) in columns {
-                let block: [T; BLOCK] = v.add(i).cast::<[T; BLOCK]>().read_unaligned();
-                each(&mut sum, |j, s| h.fma(block[j], s));
+        let w = std::slice::from_raw_parts_mut(w.add(start), end - start);
+        let v = columns.map(|(_, v)| std::slice::from_raw_parts(v.add(start), end - start));
+        for (i, w) in w.iter_mut().enumerate() {
+            let mut sum = *w;
+            for k in 0..K {
+                sum = columns[k].0.fma(*v[k].get_unchecked(i), sum);
             }
-            w.add(i).cast::<[T; BLOCK]>().write_unaligned(sum);
-            i += BLOCK;
-        }
-        while i < end {
-            let mut sum = *w.add(i);
-            for (h, v) in columns {
-                sum = h.fma(*v.add(i), sum);
-            }
-            *w.add(i) = sum;
-            i += 1;
+            *w = sum;
         }
     }
 }

@@ -13,6 +13,9 @@ use std::borrow::Cow;
 /// Row, column, value.
 pub(crate) type Entry<T> = (u32, u32, T);
 
+/// Entries one task starts from; memory of its own is freed as soon as it was read.
+pub(crate) type Piece<'a, T> = Cow<'a, [Entry<T>]>;
+
 /// Entries a bucket has on average: 16 bytes each, half of a second-level cache.
 const BUCKET: usize = 1 << 15;
 /// Buckets at most: as many streams as can be written at once without a miss in the TLB for each entry.
@@ -27,20 +30,25 @@ pub(crate) fn assemble<T: Scalar>(
     operation: &str,
     rows: usize,
     cols: usize,
-    parts: &[Vec<Entry<T>>],
+    mut pieces: Vec<Piece<'_, T>>,
 ) -> Result<Csr<T>> {
-    let total = parts.iter().map(Vec::len).sum();
+    pieces.retain(|piece| !piece.is_empty());
+    let total = pieces.iter().map(|piece| piece.len()).sum();
     check_sizes(operation, rows, cols, total)?;
-    let pieces: Vec<&[Entry<T>]> = parts.iter().flat_map(|part| part.chunks(PIECE)).collect();
     if in_order(&pieces) {
-        copied(operation, rows, cols, total, &pieces)
+        copied(operation, rows, cols, total, pieces)
     } else {
-        sorted(operation, rows, cols, total, &pieces)
+        sorted(operation, rows, cols, total, pieces)
     }
 }
 
+/// `entries` in pieces for [`assemble`].
+pub(crate) fn pieces<T: Scalar>(entries: &[Entry<T>]) -> impl Iterator<Item = Piece<'_, T>> {
+    entries.chunks(PIECE).map(Cow::Borrowed)
+}
+
 /// Whether all entries come by strictly increasing row and column.
-fn in_order<T: Scalar>(pieces: &[&[Entry<T>]]) -> bool {
+fn in_order<T: Scalar>(pieces: &[Piece<'_, T>]) -> bool {
     let key = |e: &Entry<T>| (e.0, e.1);
     let borders = pieces.windows(2).all(|w| match (w[0].last(), w[1].first()) {
         (Some(a), Some(b)) => key(a) < key(b),
@@ -55,7 +63,7 @@ fn copied<T: Scalar>(
     rows: usize,
     cols: usize,
     total: usize,
-    pieces: &[&[Entry<T>]],
+    pieces: Vec<Piece<'_, T>>,
 ) -> Result<Csr<T>> {
     let mut row_ptr: Vec<u32> = zeroed_vec(rows + 1);
     let mut col_idx: Vec<u32> = zeroed_vec(total);
@@ -65,39 +73,59 @@ fn copied<T: Scalar>(
         let (mut starts, mut columns, mut numbers) = (&mut row_ptr[..], &mut col_idx[..], &mut values[..]);
         let (mut next_row, mut offset) = (0, 0);
         let mut tasks = Vec::with_capacity(pieces.len());
-        for &piece in pieces {
+        for piece in pieces {
             let Some(&(last, _, _)) = piece.last() else { continue };
+            let length = piece.len();
             let (own_starts, rest) = starts.split_at_mut(last as usize + 1 - next_row);
-            let (own_columns, rest_columns) = columns.split_at_mut(piece.len());
-            let (own_numbers, rest_numbers) = numbers.split_at_mut(piece.len());
+            let (own_columns, rest_columns) = columns.split_at_mut(length);
+            let (own_numbers, rest_numbers) = numbers.split_at_mut(length);
             tasks.push((piece, next_row, offset, own_starts, own_columns, own_numbers));
             (starts, columns, numbers) = (rest, rest_columns, rest_numbers);
             next_row = last as usize + 1;
-            offset += piece.len();
+            offset += length;
         }
         starts.fill(total as u32);
-        tasks.into_par_iter().try_for_each(|(piece, first_row, offset, starts, columns, numbers)| {
-            let mut filled = 0;
-            for (k, (&(i, j, v), (c, x))) in piece.iter().zip(columns.iter_mut().zip(numbers)).enumerate() {
-                let end = (i as usize + 1).saturating_sub(first_row);
-                while filled < end {
-                    starts[filled] = (offset + k) as u32;
-                    filled += 1;
-                }
-                if !v.finite() {
-                    return Err(not_finite(operation, i as usize, j as usize, v));
-                }
-                (*c, *x) = (j, v);
-            }
-            Ok(())
-        })?;
+        let wrong = tasks
+            .into_par_iter()
+            .filter_map(|(piece, first_row, offset, starts, columns, numbers)| {
+                copy(&piece, first_row, offset, starts, columns, numbers).map(|k| (offset + k, piece[k]))
+            })
+            .min_by_key(|wrong| wrong.0);
+        if let Some((_, (i, j, v))) = wrong {
+            return Err(not_finite(operation, i as usize, j as usize, v));
+        }
     }
     Ok(Csr::assembled(rows, cols, row_ptr, col_idx, values))
 }
 
+/// Copies sorted entries to their places, the first of them at `offset`, and notes where each row from `first_row` on
+/// starts. The first entry that is not finite, if there is one.
+fn copy<T: Scalar>(
+    piece: &[Entry<T>],
+    first_row: usize,
+    offset: usize,
+    starts: &mut [u32],
+    columns: &mut [u32],
+    values: &mut [T],
+) -> Option<usize> {
+    let (mut filled, mut wrong) = (0, None);
+    for (k, (&(i, j, v), (column, value))) in piece.iter().zip(columns.iter_mut().zip(values)).enumerate() {
+        let end = (i as usize + 1).saturating_sub(first_row);
+        while filled < end {
+            starts[filled] = (offset + k) as u32;
+            filled += 1;
+        }
+        if !v.finite() && wrong.is_none() {
+            wrong = Some(k);
+        }
+        (*column, *value) = (j, v);
+    }
+    wrong
+}
+
 /// A piece sorted into buckets, with where each bucket starts and the last one ends.
 struct Bucketed<'a, T: Clone> {
-    entries: Cow<'a, [Entry<T>]>,
+    entries: Piece<'a, T>,
     starts: Vec<u32>,
 }
 
@@ -107,12 +135,12 @@ fn sorted<T: Scalar>(
     rows: usize,
     cols: usize,
     total: usize,
-    pieces: &[&[Entry<T>]],
+    pieces: Vec<Piece<'_, T>>,
 ) -> Result<Csr<T>> {
     let wanted = (total / BUCKET).clamp(1, MAX_BUCKETS);
     let shift = rows.div_ceil(wanted).max(1).next_power_of_two().trailing_zeros();
     let buckets = (rows >> shift) + 1;
-    let pieces: Vec<_> = pieces.par_iter().map(|piece| bucketed(piece, shift, buckets)).collect();
+    let pieces: Vec<_> = pieces.into_par_iter().map(|piece| bucketed(piece, shift, buckets)).collect();
     let sizes: Vec<usize> =
         (0..buckets).map(|b| pieces.iter().map(|p| (p.starts[b + 1] - p.starts[b]) as usize).sum()).collect();
 
@@ -160,11 +188,11 @@ fn sorted<T: Scalar>(
 }
 
 /// The entries by bucket `row >> shift`, those of a bucket in the order they had.
-fn bucketed<T: Scalar>(piece: &[Entry<T>], shift: u32, buckets: usize) -> Bucketed<'_, T> {
+fn bucketed<T: Scalar>(piece: Piece<'_, T>, shift: u32, buckets: usize) -> Bucketed<'_, T> {
     let bucket = |e: &Entry<T>| (e.0 >> shift) as usize;
     let mut starts = vec![0u32; buckets + 1];
     let (mut ordered, mut before) = (true, 0);
-    for e in piece {
+    for e in piece.iter() {
         starts[bucket(e) + 1] += 1;
         ordered &= bucket(e) >= before;
         before = bucket(e);
@@ -173,11 +201,11 @@ fn bucketed<T: Scalar>(piece: &[Entry<T>], shift: u32, buckets: usize) -> Bucket
         starts[b + 1] += starts[b];
     }
     if ordered {
-        return Bucketed { entries: Cow::Borrowed(piece), starts };
+        return Bucketed { entries: piece, starts };
     }
     let mut next = starts.clone();
     let mut entries = vec![(0, 0, T::zero()); piece.len()];
-    for e in piece {
+    for e in piece.iter() {
         let at = &mut next[bucket(e)];
         entries[*at as usize] = *e;
         *at += 1;

@@ -4,6 +4,7 @@ use crate::assemble::assemble;
 use lacuna_core::{Argument, Error, Format, Result, Scalar};
 use rayon::prelude::*;
 use std::any::Any;
+use std::borrow::Cow;
 use std::sync::Arc;
 
 /// The most lanes a row sum has.
@@ -217,10 +218,10 @@ impl<T: Scalar> Csr<T> {
             .row_shares()
             .into_par_iter()
             .map(|rows| rows.flat_map(|i| self.row_entries(i).map(move |(j, v)| (j as u32, i as u32, v))))
-            .map(|entries| entries.map(|(i, j, v)| (i, j, f(v))).collect::<Vec<_>>())
+            .map(|entries| Cow::Owned(entries.map(|(i, j, v)| (i, j, f(v))).collect()))
             .collect();
         // Distinct finite entries in range, at most u32::MAX of them: nothing an assembly refuses.
-        assemble("Csr::transpose", self.cols, self.rows, &parts).unwrap_or_else(|e| unreachable!("{e}"))
+        assemble("Csr::transpose", self.cols, self.rows, parts).unwrap_or_else(|e| unreachable!("{e}"))
     }
 
     /// The same entries as triplets.

@@ -1,6 +1,6 @@
 //! Assembly of a matrix from entries in any order.
 use crate::Csr;
-use crate::assemble::{Entry, assemble};
+use crate::assemble::{Entry, assemble, pieces};
 use crate::csr::check_sizes;
 use lacuna_core::{Error, Result, Scalar};
 
@@ -118,7 +118,10 @@ impl<T: Scalar> Triplets<T> {
                 column,
                 message: format!("lies outside the {}x{} matrix", self.rows, self.cols),
             }),
-            None => assemble(OPERATION, self.rows, self.cols, &self.parts),
+            None => {
+                let pieces = self.parts.iter().flat_map(|part| pieces(part)).collect();
+                assemble(OPERATION, self.rows, self.cols, pieces)
+            }
         }
     }
 }

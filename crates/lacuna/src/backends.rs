@@ -84,7 +84,9 @@ pub fn on<F: OnBackend>(name: Option<&str>, options: BackendOptions, task: F) ->
     match name {
         #[cfg(feature = "cpu")]
         "cpu" => {
-            Ok(task.run(lacuna_cpu::Cpu::with(lacuna_cpu::CpuOptions { threads: options.threads })?))
+            let options =
+                lacuna_cpu::CpuOptions { threads: options.threads, ..lacuna_cpu::CpuOptions::default() };
+            Ok(task.run(lacuna_cpu::Cpu::with(options)?))
         }
         _ => {
             let _ = (options, task);

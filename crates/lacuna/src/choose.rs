@@ -40,7 +40,7 @@ pub fn choose_method(s: &Structure, complex: bool) -> Chosen {
         return Chosen::new("gmres", format!("the matrix is {symmetry} and its diagonal is not positive"));
     }
     if s.zero_diagonal > 0 {
-        let why = format!("the matrix is not {symmetry} and {} of its diagonal are zero", s.zero_diagonal);
+        let why = format!("the matrix is not {symmetry} and has {}", zeros(s.zero_diagonal));
         return Chosen::new("gmres", why);
     }
     if s.symmetric {
@@ -60,7 +60,7 @@ pub fn choose_method(s: &Structure, complex: bool) -> Chosen {
 /// positive too.
 pub fn choose_preconditioner<T: Scalar>(a: &Csr<T>, s: &Structure, positive_definite: bool) -> Chosen {
     if let Some(row) = s.first_zero_diagonal {
-        let why = format!("the diagonal has {} zeros, the first in row {row} (from 0)", s.zero_diagonal);
+        let why = format!("the matrix has {}, the first in row {row} (from 0)", zeros(s.zero_diagonal));
         return Chosen::new("none", why);
     }
     let diagonal = a.diagonal();
@@ -74,4 +74,8 @@ pub fn choose_preconditioner<T: Scalar>(a: &Csr<T>, s: &Structure, positive_defi
         return Chosen::new("none", "the diagonal is not positive, and the method needs a positive one");
     }
     Chosen::new("jacobi", "the diagonal has no zero and is not constant; it costs no sweep of its own")
+}
+
+fn zeros(count: usize) -> String {
+    if count == 1 { "a zero on its diagonal".into() } else { format!("{count} zeros on its diagonal") }
 }

@@ -82,9 +82,10 @@ pub use system::{LinearSystem, Prepared, solve};
 /// What most programs use.
 pub mod prelude {
     pub use crate::{
-        Backend, Cell, Complex, Complex32, Complex64, Csr, DefaultBackend, Error, LinOp, LinearSystem, Matrix,
-        Method, Outcome, Pass, Prepared, Reason, Recorder, Result, Scalar, Solver, Spec, Stop, Structure,
-        System, Triplets, Vector, default_backend, from_dense, solve, to_dense, to_device, to_host,
+        Backend, Cell, Complex, Complex32, Complex64, Csr, DefaultBackend, Error, LinOp, LinearSystem,
+        Matrix, Method, Outcome, Pass, Prepared, Reason, Recorder, Result, Scalar, Solver, Spec, Stop,
+        Structure, System, Triplets, Vector, default_backend, from_dense, solve, to_dense, to_device,
+        to_host,
     };
     pub use ndarray::{Array1, Array2, ArrayView1, ArrayView2, ArrayViewMut1};
 }

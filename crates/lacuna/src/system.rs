@@ -76,6 +76,10 @@ pub struct LinearSystem<T: Scalar> {
 }
 
 impl<T: Scalar> LinearSystem<T> {
+    /// The relative tolerance where none is given: 1e-8, or 1e-5 in single precision, whose unit roundoff of 6e-8 the
+    /// condition of the matrix magnifies.
+    pub const DEFAULT_RTOL: f64 = if T::EPSILON > 1e-10 { 1e-5 } else { 1e-8 };
+
     /// A system with this matrix, given by value or shared.
     pub fn new(a: impl Into<Arc<Csr<T>>>) -> Self {
         LinearSystem {
@@ -83,7 +87,7 @@ impl<T: Scalar> LinearSystem<T> {
             method: MethodChoice::Auto,
             preconditioner: None,
             options: Options::default(),
-            stop: Stop { rtol: default_rtol::<T>(), ..Stop::default() },
+            stop: Stop { rtol: Self::DEFAULT_RTOL, ..Stop::default() },
             x0: None,
         }
     }
@@ -186,12 +190,6 @@ impl<T: Scalar> LinearSystem<T> {
     }
 }
 
-/// The relative tolerance where none is given: 1e-8, or 1e-5 in single precision, which cannot do better than its
-/// unit roundoff of 6e-8 times what the matrix magnifies.
-pub(crate) fn default_rtol<T: Scalar>() -> f64 {
-    if T::EPSILON > 1e-10 { 1e-5 } else { 1e-8 }
-}
-
 /// A system on a device, ready to solve for any right-hand side.
 pub struct Prepared<T: Scalar> {
     solver: Solver<T>,
@@ -208,11 +206,7 @@ impl<T: Scalar> Prepared<T> {
     ///
     /// # Errors
     /// As [`Prepared::solve_into`].
-    pub fn solve<B: Backend>(
-        &mut self,
-        dev: &mut B,
-        b: ArrayView1<'_, T>,
-    ) -> Result<(Array1<T>, Outcome)> {
+    pub fn solve<B: Backend>(&mut self, dev: &mut B, b: ArrayView1<'_, T>) -> Result<(Array1<T>, Outcome)> {
         let mut x = match &self.x0 {
             Some(x0) => Array1::from_vec(x0.clone()),
             None => Array1::zeros(self.n),

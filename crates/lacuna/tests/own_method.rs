@@ -1,7 +1,7 @@
 //! Methods of a user's own: functions of about 20 lines, outside the crate of the solvers.
-use lacuna::prelude::*;
 use lacuna::Kind;
 use lacuna::ndarray::arr2;
+use lacuna::prelude::*;
 
 fn steepest_descent<T: Scalar>(k: &mut Recorder<'_, T>, s: &System<'_, T>) {
     let (a, b, x) = (s.a, s.b, s.x);

@@ -1,19 +1,27 @@
 //! Restarted GMRES, for general square systems.
 use crate::{Method, System};
-use lacuna_core::{Basis, Cell, Cells, Formula, Hessenberg, Pass, Recorder, Scalar, Vector};
+use lacuna_core::{Basis, Cell, Cells, Formula, Hessenberg, Pass, Recorder, Scalar};
 
 /// How a new basis vector is made orthogonal to those before it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum Orthogonalization {
-    /// Classical Gram–Schmidt, twice: two sweeps over the basis to project, two more to project again. As orthogonal
-    /// as working precision allows (Giraud et al. 2005, doi:10.1007/s00211-005-0615-4).
+    /// Classical Gram–Schmidt, and once more where the projection left less than a hundredth of the squared norm: two
+    /// sweeps over the basis, four where orthogonality is at stake. The device decides (Daniel et al. 1976,
+    /// doi:10.1090/S0025-5718-1976-0431641-8).
     #[default]
+    Selective,
+    /// Classical Gram–Schmidt, always twice: as orthogonal as working precision allows (Giraud et al. 2005,
+    /// doi:10.1007/s00211-005-0615-4).
     ClassicalTwice,
     /// Classical Gram–Schmidt, once: half the traffic; orthogonality is lost like the square of the condition.
     Classical,
     /// Modified Gram–Schmidt: one vector after the other, so a sum over all elements for each.
     Modified,
 }
+
+/// What must be left of a squared norm after one projection: a factor of 10 in the norm costs one digit of
+/// orthogonality.
+const KEPT: f64 = 0.01;
 
 /// The side from which the preconditioner works.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
@@ -28,8 +36,8 @@ pub enum Side {
 /// GMRES(m).
 ///
 /// * Solves: square `A`, with any preconditioner or none.
-/// * Cost of an iteration: one product with `A`, one with `M`, and the basis so far read twice (four times with
-///   [`Orthogonalization::ClassicalTwice`]). Storage: `m + 1` vectors, 2 more with a preconditioner.
+/// * Cost of an iteration: one product with `A`, one with `M`, and the basis so far read twice, or four times where it
+///   is made orthogonal twice. Storage: `m + 1` vectors, 2 more with a preconditioner.
 /// * The Hessenberg matrix, its rotations and the small triangular system stay on the device; a cycle ends as soon
 ///   as the recurrence meets the tolerance. The host waits for nothing.
 /// * Outcome: `Stagnated` where a whole cycle does not reduce the true residual.
@@ -62,7 +70,7 @@ impl<T: Scalar> Method<T> for Gmres {
         let (a, b, x, n, m) = (s.a, s.b, s.x, s.n(), self.restart.clamp(1, s.n().max(1)));
         let v = k.basis(n, m + 1);
         let v0 = v.column(0);
-        let [rr, beta, goal, norm, used] = k.cells();
+        let [rr, beta, goal, floor, ww, norm, used] = k.cells();
         let h = Hessenberg {
             m,
             h: k.run_of_cells(m * (m + 1)),
@@ -109,18 +117,19 @@ impl<T: Scalar> Method<T> for Gmres {
         k.each(|k| {
             for j in 0..m {
                 let (vj, next) = (v.column(j), v.column(j + 1));
+                let before = Pass::new("norm_before").dot(floor, next, next).eval(floor, KEPT * floor);
                 match (right, left, w) {
                     (Some(m), _, Some(w)) => {
                         k.spmv_dot(m, vj, w, Pass::nothing());
-                        k.spmv_dot(a, w, next, Pass::nothing());
+                        k.spmv_dot(a, w, next, before);
                     }
                     (_, Some(m), Some(w)) => {
                         k.spmv_dot(a, vj, w, Pass::nothing());
-                        k.spmv_dot(m, w, next, Pass::nothing());
+                        k.spmv_dot(m, w, next, before);
                     }
-                    _ => k.spmv_dot(a, vj, next, Pass::nothing()),
+                    _ => k.spmv_dot(a, vj, next, before),
                 }
-                let ww = self.orthogonalize(k, v, column(j), j);
+                self.orthogonalize(k, v, column(j), j, [floor, ww]);
                 let subdiagonal = column(j).at(j + 1);
                 let rotate = Pass::new("rotate")
                     .eval(norm, ww.sqrt())
@@ -138,45 +147,43 @@ impl<T: Scalar> Method<T> for Gmres {
 }
 
 impl Gmres {
-    /// Makes column `j + 1` orthogonal to the columns before it; their coefficients go to `h`. Returns the cell of its
-    /// squared norm.
+    /// Makes column `j + 1` orthogonal to the columns before it; their coefficients go to `h`, its squared norm to `ww`.
+    /// `floor` is the squared norm below which too little of it is left.
     fn orthogonalize<T: Scalar>(
         &self,
         k: &mut Recorder<'_, T>,
         v: Basis<T>,
         h: Cells<T>,
         j: usize,
-    ) -> Cell<T> {
-        let w: Vector<T> = v.column(j + 1);
-        let [ww] = k.cells();
-        let h = h.take(j + 1);
-        match self.orthogonalization {
-            Orthogonalization::Classical => {
-                k.basis_dot(v, w, h);
-                k.basis_axpy(v, h, w, Pass::new("norm").dot(ww, w, w));
+        [floor, ww]: [Cell<T>; 2],
+    ) {
+        let (w, h) = (v.column(j + 1), h.take(j + 1));
+        let norm = || Pass::new("norm").dot(ww, w, w);
+        if self.orthogonalization == Orthogonalization::Modified {
+            k.multi_axpy_dot(Pass::new("project").dot(h.at(0), v.column(0), w));
+            for i in 1..=j {
+                let less = Pass::new("project").set(w, w - h.at(i - 1) * v.column(i - 1));
+                k.multi_axpy_dot(less.dot(h.at(i), v.column(i), w));
             }
-            Orthogonalization::ClassicalTwice => {
-                let again = k.run_of_cells(j + 1);
-                k.basis_dot(v, w, h);
-                k.basis_axpy(v, h, w, Pass::nothing());
-                k.basis_dot(v, w, again);
-                let norm = Pass::new("norm").dot(ww, w, w);
-                k.basis_axpy(
-                    v,
-                    again,
-                    w,
-                    (0..=j).fold(norm, |pass, i| pass.eval(h.at(i), h.at(i) + again.at(i))),
-                );
-            }
-            Orthogonalization::Modified => {
-                k.multi_axpy_dot(Pass::new("project").dot(h.at(0), v.column(0), w));
-                for i in 1..=j {
-                    let less = Pass::new("project").set(w, w - h.at(i - 1) * v.column(i - 1));
-                    k.multi_axpy_dot(less.dot(h.at(i), v.column(i), w));
-                }
-                k.multi_axpy_dot(Pass::new("norm").set(w, w - h.at(j) * v.column(j)).dot(ww, w, w));
-            }
+            let less = Pass::new("norm").set(w, w - h.at(j) * v.column(j));
+            return k.multi_axpy_dot(less.dot(ww, w, w));
         }
-        ww
+        let again = k.run_of_cells(j + 1);
+        let project_again = |k: &mut Recorder<'_, T>| {
+            k.basis_dot(v, w, again);
+            k.basis_axpy(
+                v,
+                again,
+                w,
+                (0..=j).fold(norm(), |pass, i| pass.eval(h.at(i), h.at(i) + again.at(i))),
+            );
+        };
+        k.basis_dot(v, w, h);
+        k.basis_axpy(v, h, w, norm());
+        match self.orthogonalization {
+            Orthogonalization::Selective => k.when(floor.gt(ww), project_again),
+            Orthogonalization::ClassicalTwice => project_again(k),
+            Orthogonalization::Classical | Orthogonalization::Modified => {}
+        }
     }
 }

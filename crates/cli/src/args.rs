@@ -1,0 +1,218 @@
+//! The command line.
+use clap::builder::PossibleValuesParser;
+use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
+use lacuna::solvers::{METHODS, PRECONDITIONERS};
+use lacuna::{BACKENDS, Kind, Spec};
+
+/// Sparse linear systems, solved by Krylov methods.
+#[derive(Debug, Parser)]
+#[command(name = "lacuna", version, after_help = EXAMPLES)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  lacuna solve gen:poisson2d:512x512          a model problem, everything chosen for you
+  lacuna solve A.mtx --rhs b.mtx --output x.mtx
+  lacuna solve A.mtx.gz --method gmres --restart 50 --rtol 1e-10 --plot convergence.svg
+  lacuna info A.mtx --plot spy.png            what the matrix looks like, what would solve it
+  lacuna generate gen:convection:300x300 --output A.mtx.gz
+  lacuna devices
+
+`lacuna help solve` lists the methods, preconditioners and generators.";
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Solve A x = b
+    Solve(SolveArgs),
+    /// Describe a matrix: structure, symmetry, rows, diagonal, and what would solve it
+    Info(InfoArgs),
+    /// Write a generated matrix to a file
+    Generate(GenerateArgs),
+    /// List the devices with their measured memory bandwidth
+    Devices(DevicesArgs),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct SolveArgs {
+    /// A Matrix Market file, may end in .gz, or a generator such as gen:poisson2d:512x512
+    pub(crate) matrix: String,
+    /// The right-hand side: a Matrix Market file of one column, `ones`, or `random:SEED`
+    #[arg(long, default_value = "ones", value_name = "FILE|ones|random:SEED")]
+    pub(crate) rhs: String,
+    /// Where to start from: a Matrix Market file of one column [default: 0]
+    #[arg(long, value_name = "FILE")]
+    pub(crate) x0: Option<String>,
+    /// The method; `auto` goes by the structure of the matrix and says why
+    #[arg(long, default_value = "auto", value_parser = names(METHODS.iter().map(|m| m.name)), hide_possible_values = true)]
+    pub(crate) method: String,
+    /// The preconditioner; `auto` is jacobi where the diagonal has no zero and is not constant
+    #[arg(long, default_value = "auto", value_parser = names(PRECONDITIONERS.iter().map(|p| p.name)))]
+    pub(crate) precond: String,
+    /// The backend [default: the best one that is built in]
+    #[arg(long, value_name = "NAME")]
+    pub(crate) backend: Option<String>,
+    /// The storage format on the device
+    #[arg(long, default_value = "auto", value_parser = ["auto", "csr"])]
+    pub(crate) format: String,
+    /// The number type [default: f64, or c64 where the input is complex]
+    #[arg(long = "type", value_enum)]
+    pub(crate) number: Option<NumberType>,
+    /// Converged where |b - A x| <= max(rtol |b|, atol) [default: 1e-8; 1e-5 for f32 and c32]
+    #[arg(long, value_parser = tolerance, allow_hyphen_values = true, value_name = "NUMBER")]
+    pub(crate) rtol: Option<f64>,
+    /// The absolute tolerance of the same test
+    #[arg(long, default_value = "0", value_parser = tolerance, allow_hyphen_values = true, value_name = "NUMBER")]
+    pub(crate) atol: f64,
+    /// Iterations at the most [default: 10 n, at least 1000, at most 65000]
+    #[arg(long, value_name = "COUNT")]
+    pub(crate) max_iters: Option<u64>,
+    /// Iterations of a GMRES cycle [default: 30]
+    #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..=2000))]
+    pub(crate) restart: Option<u32>,
+    /// Threads [default: all cores]
+    #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    pub(crate) threads: Option<u16>,
+    /// Write the solution to a Matrix Market file
+    #[arg(long, value_name = "X.mtx")]
+    pub(crate) output: Option<String>,
+    /// Write the outcome as JSON to a file, or to standard output for `-`
+    #[arg(long, value_name = "FILE|-")]
+    pub(crate) json: Option<String>,
+    /// Plot the residual over the iterations
+    #[arg(long, value_name = "FILE.svg|FILE.png")]
+    pub(crate) plot: Option<String>,
+    /// No summary and no progress
+    #[arg(long, short)]
+    pub(crate) quiet: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct InfoArgs {
+    /// A Matrix Market file, may end in .gz, or a generator such as gen:poisson2d:512x512
+    pub(crate) matrix: String,
+    /// Write the facts as JSON to a file, or to standard output for `-`
+    #[arg(long, value_name = "FILE|-")]
+    pub(crate) json: Option<String>,
+    /// Plot where the entries are
+    #[arg(long, value_name = "FILE.svg|FILE.png")]
+    pub(crate) plot: Option<String>,
+    /// Threads [default: all cores]
+    #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    pub(crate) threads: Option<u16>,
+    /// No text and no progress
+    #[arg(long, short)]
+    pub(crate) quiet: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct GenerateArgs {
+    /// A generator with its arguments, such as gen:poisson2d:512x512
+    #[arg(required_unless_present = "list")]
+    pub(crate) spec: Option<String>,
+    /// The file to write, compressed where it ends in .gz; `-` for standard output
+    #[arg(long, short, value_name = "FILE", required_unless_present = "list")]
+    pub(crate) output: Option<String>,
+    /// The number type [default: f64, or c64 for a complex matrix]
+    #[arg(long = "type", value_enum)]
+    pub(crate) number: Option<NumberType>,
+    /// List the generators
+    #[arg(long)]
+    pub(crate) list: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct DevicesArgs {
+    /// Threads of the CPU [default: all cores]
+    #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    pub(crate) threads: Option<u16>,
+    /// Leave out the measurement of the memory bandwidth
+    #[arg(long)]
+    pub(crate) no_measure: bool,
+}
+
+/// A number type by name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum NumberType {
+    F64,
+    F32,
+    C64,
+    C32,
+}
+
+impl NumberType {
+    pub(crate) fn kind(self) -> Kind {
+        match self {
+            NumberType::F64 => Kind::F64,
+            NumberType::F32 => Kind::F32,
+            NumberType::C64 => Kind::C64,
+            NumberType::C32 => Kind::C32,
+        }
+    }
+}
+
+/// `auto` and the names.
+fn names(names: impl Iterator<Item = &'static str>) -> PossibleValuesParser {
+    PossibleValuesParser::new(std::iter::once("auto").chain(names))
+}
+
+fn tolerance(text: &str) -> Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(value) if value >= 0.0 && value.is_finite() => Ok(value),
+        _ => Err("expected a finite number not below 0".into()),
+    }
+}
+
+/// Parses the command line; prints help or what is wrong with it, and exits, where that is what there is to do.
+pub(crate) fn parse() -> Command {
+    let command = Cli::command()
+        .mut_subcommand("solve", |c| c.after_help(lists()))
+        .mut_subcommand("info", |c| c.after_help(generators()))
+        .mut_subcommand("generate", |c| c.after_help(generators()));
+    let matches = command.get_matches();
+    Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit()).command
+}
+
+/// Columns of the lists below.
+const WIDTH: usize = 92;
+
+/// What `--method`, `--precond` and the rest may be, and what the exit codes mean.
+fn lists() -> String {
+    let list = |heading: &str, items: &mut dyn Iterator<Item = (&str, &str)>| {
+        let lines: String = items.map(|(name, about)| entry(&format!("  {name:20}"), about)).collect();
+        format!("{heading}:\n{lines}\n")
+    };
+    let built_in = BACKENDS.iter().filter(|b| b.built_in);
+    list("Methods", &mut METHODS.iter().map(|m| (m.name, m.about)))
+        + &list("Preconditioners", &mut PRECONDITIONERS.iter().map(|p| (p.name, p.about)))
+        + &list("Backends", &mut built_in.map(|b| (b.name, b.about)))
+        + &generators()
+        + "\nExit codes: 0 converged, 1 not converged, 2 bad input or usage, 3 device failure."
+}
+
+/// The generators with their arguments.
+pub(crate) fn generators() -> String {
+    let lines = Spec::list().iter().map(|g| {
+        let call = format!("  gen:{}:{}", g.name, g.arguments);
+        format!("{call:38}  for example {}\n{}", g.example, entry("     ", g.description))
+    });
+    format!("Generators:\n{}", lines.collect::<String>())
+}
+
+/// A line, or more where it would be too long, that begins like `start` and goes on below what comes after it.
+fn entry(start: &str, about: &str) -> String {
+    let indent = start.chars().count();
+    let (mut text, mut column) = (start.to_string(), indent);
+    for word in about.split(' ') {
+        let length = word.chars().count() + 1;
+        if column + length > WIDTH && column > indent {
+            text += &format!("\n{:indent$}", "");
+            column = indent;
+        }
+        text += &format!(" {word}");
+        column += length;
+    }
+    text + "\n"
+}

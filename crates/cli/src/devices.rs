@@ -1,0 +1,118 @@
+//! `lacuna devices`
+use crate::args::DevicesArgs;
+use crate::failure::Result;
+use crate::out;
+use crate::report::{bytes, units};
+use lacuna::{BACKENDS, Backend, BackendOptions, DeviceInfo, History, OnBackend, Pass, Recorder, Run};
+use std::fs;
+use std::time::Instant;
+
+/// Elements of each of the three vectors of the triad: 128 MiB of f64, beyond the caches of most devices.
+const TRIAD_ELEMENTS: usize = 1 << 24;
+/// The triad's vectors take at most this part of the memory.
+const MEMORY_SHARE: u64 = 8;
+/// Sweeps in a run, and runs, the fastest of which counts.
+const SWEEPS: u64 = 5;
+const RUNS: usize = 4;
+
+pub(crate) fn run(args: &DevicesArgs) -> Result<()> {
+    let options = BackendOptions { threads: args.threads.map(usize::from) };
+    let mut default = " (default)";
+    for backend in BACKENDS.iter().filter(|b| b.built_in) {
+        let described = lacuna::on(Some(backend.name), options, Describe { measure: !args.no_measure });
+        match described.and_then(|text| text) {
+            Ok(text) => out::print(&format!("{}{default}\n{text}", backend.name))?,
+            Err(error) if error.is_device_failure() => {
+                out::print(&format!("{}\n  not usable: {error}\n", backend.name))?;
+            }
+            Err(error) => return Err(error.into()),
+        }
+        default = "";
+    }
+    Ok(())
+}
+
+struct Describe {
+    measure: bool,
+}
+
+impl OnBackend for Describe {
+    type Output = lacuna::Result<String>;
+
+    fn run<B: Backend>(self, mut dev: B) -> lacuna::Result<String> {
+        let mut device = dev.device();
+        if device.backend == "cpu" {
+            describe_host(&mut device);
+        }
+        let mut lines = vec![("device", device.name.clone()), ("units", units(&device))];
+        lines.extend(device.memory.map(|size| ("memory", bytes(size))));
+        lines.append(&mut device.details);
+        if self.measure {
+            let speed = triad(&mut dev, device.memory)?;
+            lines.push(("triad", format!("{:.1} GB/s measured (z = x + c y, f64)", speed / 1e9)));
+        }
+        Ok(lines.iter().map(|(what, value)| format!("  {what:12}  {value}\n")).collect())
+    }
+}
+
+/// Bytes moved in a second by `z ← x + c y` over vectors larger than the caches.
+fn triad<B: Backend>(dev: &mut B, memory: Option<u64>) -> lacuna::Result<f64> {
+    let affordable = memory.map_or(u64::MAX, |memory| memory / MEMORY_SHARE / (3 * 8));
+    let n = TRIAD_ELEMENTS.min(usize::try_from(affordable).unwrap_or(usize::MAX)).max(1);
+    let mark = dev.mark();
+    let mut k = Recorder::<f64>::new(dev, "triad");
+    let [x, y, z] = k.vectors(n);
+    let [c, rr] = k.cells();
+    k.multi_axpy_dot(Pass::new("start").eval(c, 0.5).eval(rr, 1.0));
+    k.each(|k| k.multi_axpy_dot(Pass::new("triad").set(z, x + c * y).count(rr)));
+    let program = k.finish()?;
+    let moved = program.bytes_per_iteration() as f64 * SWEEPS as f64;
+    let mut plan = dev.plan(program)?;
+    // Pages that were never written may all be the same one.
+    let numbers = vec![1.0; n];
+    [x, y, z].into_iter().try_for_each(|v| dev.upload(&numbers, v))?;
+    let mut best = f64::INFINITY;
+    for _ in 0..RUNS {
+        let start = Instant::now();
+        dev.execute(&mut plan, Run { limit: SWEEPS, history: &mut History::off(), watch: None })?;
+        dev.read(&[rr])?;
+        best = best.min(start.elapsed().as_secs_f64());
+    }
+    dev.release(mark);
+    Ok(moved / best)
+}
+
+/// Adds what the operating system tells about the processor and the backend does not.
+fn describe_host(device: &mut DeviceInfo) {
+    let first = |path: &str, key: &str| {
+        let text = fs::read_to_string(path).ok()?;
+        let line = text.lines().find(|line| line.starts_with(key))?;
+        Some(line.split_once(':')?.1.trim().to_string())
+    };
+    if let Some(name) = first("/proc/cpuinfo", "model name").filter(|name| !name.is_empty()) {
+        device.name = name;
+    }
+    let kilobytes = |text: String| text.trim_end_matches("kB").trim().parse::<u64>().ok();
+    device.memory =
+        device.memory.or(first("/proc/meminfo", "MemTotal").and_then(kilobytes).map(|k| k * 1024));
+    if !device.details.iter().any(|(what, _)| what.contains("cache")) {
+        let caches = caches();
+        if !caches.is_empty() {
+            device.details.push(("caches", caches.join(", ")));
+        }
+    }
+}
+
+/// The data caches of the first core, the smallest first.
+fn caches() -> Vec<String> {
+    let about = |index: usize| {
+        let read = |what: &str| {
+            let path = format!("/sys/devices/system/cpu/cpu0/cache/index{index}/{what}");
+            fs::read_to_string(path).map(|text| text.trim().to_string()).ok()
+        };
+        let (level, kind, size) = (read("level")?, read("type")?, read("size")?);
+        (kind != "Instruction")
+            .then(|| format!("L{level} {}", size.replace('K', " KiB").replace('M', " MiB")))
+    };
+    (0..8).filter_map(about).collect()
+}

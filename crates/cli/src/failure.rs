@@ -1,0 +1,58 @@
+//! What could not be done, and the exit code for it.
+use lacuna::Error;
+use std::io;
+use std::process::ExitCode;
+
+/// Exit code of a solve that did not converge.
+pub(crate) const NOT_CONVERGED: u8 = 1;
+/// Exit code of bad input or usage; clap uses it too.
+const BAD_INPUT: u8 = 2;
+/// Exit code of a device that failed.
+const DEVICE_FAILED: u8 = 3;
+
+/// Why a command ended early.
+#[derive(Debug)]
+pub(crate) enum Failure {
+    /// An error of the library.
+    Library(Error),
+    /// Options that do not fit together or the input.
+    Usage(String),
+}
+
+pub(crate) type Result<T, E = Failure> = std::result::Result<T, E>;
+
+impl From<Error> for Failure {
+    fn from(error: Error) -> Self {
+        Failure::Library(error)
+    }
+}
+
+impl Failure {
+    /// A file that could not be written.
+    pub(crate) fn writing(path: &str, source: io::Error) -> Self {
+        Failure::Library(Error::Io { operation: "writing".into(), path: path.into(), source })
+    }
+
+    /// Whether the reader of a pipe has gone away, which is no failure.
+    fn is_closed_pipe(&self) -> bool {
+        matches!(self, Failure::Library(Error::Io { source, .. }) if source.kind() == io::ErrorKind::BrokenPipe)
+    }
+
+    /// Prints the message and gives the exit code.
+    pub(crate) fn tell(self) -> ExitCode {
+        if self.is_closed_pipe() {
+            return ExitCode::SUCCESS;
+        }
+        let (message, code) = match &self {
+            Failure::Usage(message) => (message.clone(), BAD_INPUT),
+            Failure::Library(error) => {
+                let counted = matches!(error, Error::Entry { .. } | Error::Element { .. });
+                let note = if counted { " (rows and columns count from 0)" } else { "" };
+                let code = if error.is_device_failure() { DEVICE_FAILED } else { BAD_INPUT };
+                (format!("{error}{note}"), code)
+            }
+        };
+        crate::out::note(&format!("error: {message}"));
+        ExitCode::from(code)
+    }
+}

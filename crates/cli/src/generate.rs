@@ -1,0 +1,37 @@
+//! `lacuna generate`
+use crate::args::{GenerateArgs, generators};
+use crate::failure::{Failure, Result};
+use crate::input::Source;
+use crate::out;
+use lacuna::formats::mm::{self, WriteOptions};
+use lacuna::{Complex32, Complex64, Kind, Scalar, Spec};
+use std::io::{BufWriter, stdout};
+
+pub(crate) fn run(args: &GenerateArgs) -> Result<()> {
+    let (Some(spec), Some(output), false) = (&args.spec, &args.output, args.list) else {
+        return out::print(&generators());
+    };
+    out::check_place("--output", output)?;
+    let spec = Spec::parse(spec)?;
+    match Source::open(&spec.to_string())?.number_type(args.number, false)? {
+        Kind::F32 => write::<f32>(&spec, output),
+        Kind::F64 => write::<f64>(&spec, output),
+        Kind::C32 => write::<Complex32>(&spec, output),
+        Kind::C64 => write::<Complex64>(&spec, output),
+    }
+}
+
+fn write<T: Scalar>(spec: &Spec, output: &str) -> Result<()> {
+    let a = spec.build::<T>()?;
+    let comment = format!("lacuna generate {spec}");
+    let options = WriteOptions { comment: &comment, ..WriteOptions::default() };
+    if output == "-" {
+        let mut out = BufWriter::new(stdout().lock());
+        mm::encode_matrix(&mut out, &a, &options)?;
+        return std::io::Write::flush(&mut out).map_err(|e| Failure::writing("standard output", e));
+    }
+    mm::write_matrix(output, &a, &options)?;
+    let (rows, cols, nnz) = (a.rows() as u64, a.cols() as u64, a.nnz() as u64);
+    let [rows, cols, nnz] = [rows, cols, nnz].map(crate::report::thousands);
+    out::print(&format!("{output}: {rows} x {cols}, {nnz} entries, {}\n", T::KIND.name()))
+}

@@ -1,0 +1,169 @@
+//! `lacuna info`
+use crate::args::InfoArgs;
+use crate::failure::Result;
+use crate::input::{Source, set_threads};
+use crate::report::{bytes, thousands};
+use crate::{out, plot};
+use lacuna::solvers::METHODS;
+use lacuna::{Chosen, Complex64, Csr, Format, Kind, Scalar, Structure, choose_method, choose_preconditioner};
+use serde_json::{Value, json};
+use std::fmt::Write;
+
+pub(crate) fn run(args: &InfoArgs) -> Result<()> {
+    if let Some(path) = &args.plot {
+        plot::check_name(path)?;
+        out::check_place("--plot", path)?;
+    }
+    args.json.as_ref().map_or(Ok(()), |path| out::check_place("--json", path))?;
+    set_threads(args.threads);
+    let source = Source::open(&args.matrix)?;
+    match source.number_type(None, false)? {
+        Kind::C32 | Kind::C64 => describe(args, &source.read::<Complex64>(args.quiet)?),
+        Kind::F32 | Kind::F64 => describe(args, &source.read::<f64>(args.quiet)?),
+    }
+}
+
+fn describe<T: Scalar>(args: &InfoArgs, a: &Csr<T>) -> Result<()> {
+    let facts = Facts::of(&args.matrix, a);
+    if !args.quiet {
+        if args.json.as_deref() == Some("-") {
+            out::note(facts.text().trim_end());
+        } else {
+            out::print(&facts.text())?;
+        }
+    }
+    if let Some(path) = &args.json {
+        out::json(&facts.json(), path)?;
+    }
+    if let Some(path) = &args.plot {
+        plot::spy(&args.matrix, a).save(path)?;
+    }
+    Ok(())
+}
+
+/// What there is to say about a matrix.
+struct Facts<'a> {
+    matrix: &'a str,
+    kind: Kind,
+    bytes: usize,
+    structure: Structure,
+    /// Method and preconditioner, where the matrix is square.
+    suggested: Option<(Chosen, Chosen)>,
+}
+
+impl<'a> Facts<'a> {
+    fn of<T: Scalar>(matrix: &'a str, a: &Csr<T>) -> Self {
+        let structure = Structure::of(a);
+        let suggested = (a.rows() == a.cols()).then(|| {
+            let method = choose_method(&structure, T::KIND.is_complex());
+            let definite = METHODS.iter().any(|m| m.name == method.name && m.positive_definite);
+            let precond = choose_preconditioner(a, &structure, definite);
+            (method, precond)
+        });
+        Facts { matrix, kind: T::KIND, bytes: a.bytes(), structure, suggested }
+    }
+
+    fn symmetry(&self) -> &'static str {
+        let s = &self.structure;
+        match (s.rows == s.cols, self.kind.is_complex()) {
+            (false, _) => "none, not square",
+            (true, true) if s.hermitian && s.symmetric => "Hermitian and symmetric",
+            (true, true) if s.hermitian => "Hermitian",
+            (true, true) if s.symmetric => "symmetric, not Hermitian",
+            (true, false) if s.symmetric => "symmetric",
+            (true, _) if s.skew_symmetric => "skew-symmetric",
+            (true, _) if s.pattern_symmetric => "of the pattern only",
+            (true, _) => "none",
+        }
+    }
+
+    fn diagonal(&self) -> String {
+        let s = &self.structure;
+        let zeros = match s.first_zero_diagonal {
+            Some(row) => format!("{} zero or missing, the first in row {row} (from 0)", s.zero_diagonal),
+            None => "no zeros".into(),
+        };
+        let sign = if s.diagonal_positive { ", all positive" } else { "" };
+        let dominant = if s.diagonally_dominant { ", dominant in every row" } else { "" };
+        zeros + sign + dominant
+    }
+
+    fn text(&self) -> String {
+        let mut text = String::new();
+        // Writing to a string does not fail.
+        let _ = self.write_text(&mut text);
+        text
+    }
+
+    fn write_text(&self, text: &mut String) -> std::fmt::Result {
+        let s = &self.structure;
+        let [rows, cols, nnz] = [s.rows, s.cols, s.nnz].map(|n| thousands(n as u64));
+        writeln!(
+            text,
+            "{}: {rows} x {cols}, {nnz} entries, {}, {} as compressed rows",
+            self.matrix,
+            self.kind.name(),
+            bytes(self.bytes as u64)
+        )?;
+        writeln!(text, "  symmetry    {}", self.symmetry())?;
+        writeln!(
+            text,
+            "  rows        {} to {} entries, {:.2} on average, standard deviation {:.2}, {} empty",
+            s.row_min, s.row_max, s.row_mean, s.row_std, s.empty_rows
+        )?;
+        writeln!(text, "  diagonal    {}", self.diagonal())?;
+        writeln!(
+            text,
+            "  bandwidth   {} below, {} above the diagonal; {} diagonals in use",
+            thousands(s.lower_bandwidth as u64),
+            thousands(s.upper_bandwidth as u64),
+            thousands(s.diagonals as u64)
+        )?;
+        let fill = s.block_fill.map(|(size, fill)| format!("{size}x{size} {:.0} %", 100.0 * fill)).join(", ");
+        writeln!(text, "  blocks      filled: {fill}")?;
+        match &self.suggested {
+            Some((method, precond)) => {
+                writeln!(text, "  method      {}: {}", method.name, method.why)?;
+                writeln!(text, "  precond     {}: {}", precond.name, precond.why)
+            }
+            None => writeln!(text, "  method      none: only square systems can be solved"),
+        }
+    }
+
+    fn json(&self) -> Value {
+        let s = &self.structure;
+        let suggested = |chosen: &Chosen| json!({ "name": chosen.name, "why": chosen.why });
+        json!({
+            "matrix": self.matrix,
+            "rows": s.rows,
+            "cols": s.cols,
+            "nnz": s.nnz,
+            "type": self.kind.name(),
+            "bytes": self.bytes,
+            "symmetric": s.symmetric,
+            "hermitian": s.hermitian,
+            "skew_symmetric": s.skew_symmetric,
+            "pattern_symmetric": s.pattern_symmetric,
+            "row": {
+                "min": s.row_min,
+                "max": s.row_max,
+                "mean": s.row_mean,
+                "std": s.row_std,
+                "empty": s.empty_rows,
+            },
+            "diagonal": {
+                "zero": s.zero_diagonal,
+                "first_zero": s.first_zero_diagonal,
+                "positive": s.diagonal_positive,
+                "dominant": s.diagonally_dominant,
+            },
+            "bandwidth": { "lower": s.lower_bandwidth, "upper": s.upper_bandwidth },
+            "diagonals": s.diagonals,
+            "block_fill": s.block_fill.iter().map(|(size, fill)| (size.to_string(), json!(fill)))
+                .collect::<serde_json::Map<_, _>>(),
+            "method": self.suggested.as_ref().map(|(method, _)| suggested(method)),
+            "precond": self.suggested.as_ref().map(|(_, precond)| suggested(precond)),
+            "version": env!("CARGO_PKG_VERSION"),
+        })
+    }
+}

@@ -1,0 +1,165 @@
+//! A drawing: lines, rectangles and text as SVG, rasterised where a PNG is asked for.
+use crate::failure::{Failure, Result};
+use lacuna::Error;
+use resvg::{tiny_skia, usvg};
+use std::fmt::{Arguments, Write};
+use std::sync::Arc;
+
+/// Colours that people with any kind of colour vision tell apart (Okabe and Ito).
+pub(super) const BLUE: &str = "#0072b2";
+pub(super) const ORANGE: &str = "#d55e00";
+/// Text and axes.
+pub(super) const INK: &str = "#222222";
+/// What stands back.
+pub(super) const GRID: &str = "#dddddd";
+
+/// Pixels of a PNG for each unit of the drawing.
+const ZOOM: f32 = 2.0;
+
+/// Where a text is held.
+#[derive(Clone, Copy)]
+pub(super) enum Anchor {
+    Start,
+    Middle,
+    End,
+}
+
+/// A drawing of a given size, the origin in the upper left corner.
+pub(crate) struct Figure {
+    width: f64,
+    height: f64,
+    body: String,
+}
+
+impl Figure {
+    pub(super) fn new(width: f64, height: f64) -> Self {
+        Figure { width, height, body: String::new() }
+    }
+
+    /// Adds an element.
+    pub(super) fn draw(&mut self, element: Arguments<'_>) {
+        // Writing to a string does not fail.
+        let _ = self.body.write_fmt(element);
+        self.body.push('\n');
+    }
+
+    pub(super) fn line(&mut self, [x1, y1]: [f64; 2], [x2, y2]: [f64; 2], colour: &str, style: &str) {
+        self.draw(format_args!(
+            r#"<line x1="{x1:.1}" y1="{y1:.1}" x2="{x2:.1}" y2="{y2:.1}" stroke="{colour}" {style}/>"#
+        ));
+    }
+
+    pub(super) fn text(&mut self, [x, y]: [f64; 2], anchor: Anchor, size: f64, colour: &str, text: &str) {
+        let anchor = match anchor {
+            Anchor::Start => "start",
+            Anchor::Middle => "middle",
+            Anchor::End => "end",
+        };
+        let text = escaped(text);
+        self.draw(format_args!(
+            r#"<text x="{x:.1}" y="{y:.1}" font-size="{size}" text-anchor="{anchor}" fill="{colour}">{text}</text>"#
+        ));
+    }
+
+    /// Text from below to above, its middle at a place.
+    pub(super) fn upright(&mut self, [x, y]: [f64; 2], size: f64, text: &str) {
+        let text = escaped(text);
+        self.draw(format_args!(
+            r#"<text transform="translate({x:.1} {y:.1}) rotate(-90)" font-size="{size}" text-anchor="middle" fill="{INK}">{text}</text>"#
+        ));
+    }
+
+    /// The drawing as an SVG document.
+    pub(super) fn svg(&self) -> String {
+        let (width, height) = (self.width, self.height);
+        format!(
+            r#"<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" viewBox="0 0 {width} {height}" font-family="DejaVu Sans, Verdana, sans-serif">
+<rect width="{width}" height="{height}" fill="white"/>
+{}</svg>
+"#,
+            self.body
+        )
+    }
+
+    /// Writes the drawing; the name's end says how.
+    pub(crate) fn save(&self, path: &str) -> Result<()> {
+        let svg = self.svg();
+        let bytes = match format_of(path) {
+            Some("png") => png(&svg)
+                .map_err(|message| Error::Unsupported { operation: format!("drawing {path}"), message })?,
+            _ => svg.into_bytes(),
+        };
+        std::fs::write(path, bytes).map_err(|e| Failure::writing(path, e))
+    }
+}
+
+/// Refuses a name that does not end in a known way, before any work is done for it.
+pub(crate) fn check_name(path: &str) -> Result<()> {
+    match format_of(path) {
+        Some(_) => Ok(()),
+        None => Err(Failure::Usage(format!("--plot {path}: expected a name that ends in .svg or .png"))),
+    }
+}
+
+fn format_of(path: &str) -> Option<&'static str> {
+    let end = path.rsplit_once('.')?.1;
+    ["svg", "png"].into_iter().find(|known| end.eq_ignore_ascii_case(known))
+}
+
+fn png(svg: &str) -> Result<Vec<u8>, String> {
+    let mut options = usvg::Options { font_family: "DejaVu Sans".into(), ..usvg::Options::default() };
+    let fonts = Arc::make_mut(&mut options.fontdb);
+    fonts.load_font_data(dejavu::sans::regular().to_vec());
+    fonts.set_sans_serif_family("DejaVu Sans");
+    let tree = usvg::Tree::from_str(svg, &options).map_err(|e| e.to_string())?;
+    let (width, height) = (tree.size().width() * ZOOM, tree.size().height() * ZOOM);
+    let mut pixels = tiny_skia::Pixmap::new(width.ceil() as u32, height.ceil() as u32)
+        .ok_or_else(|| format!("a picture of {width} x {height} pixels is too large"))?;
+    resvg::render(&tree, tiny_skia::Transform::from_scale(ZOOM, ZOOM), &mut pixels.as_mut());
+    pixels.encode_png().map_err(|e| e.to_string())
+}
+
+/// Text without what XML would take for markup or refuse.
+fn escaped(text: &str) -> String {
+    let escape = |c: char| match c {
+        '&' => "&amp;".into(),
+        '<' => "&lt;".into(),
+        '>' => "&gt;".into(),
+        '"' => "&quot;".into(),
+        c if c.is_control() || matches!(c, '\u{fffe}' | '\u{ffff}') => '\u{fffd}'.to_string(),
+        c => c.to_string(),
+    };
+    text.chars().map(escape).collect()
+}
+
+/// The end of a name that is too long for its place.
+pub(super) fn shortened(name: &str, most: usize) -> String {
+    let count = name.chars().count();
+    if count <= most {
+        return name.into();
+    }
+    let end: String = name.chars().skip(count + 1 - most).collect();
+    format!("…{end}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{check_name, escaped, shortened};
+
+    #[test]
+    fn markup_is_escaped() {
+        assert_eq!(escaped("a<b&\u{1}\""), "a&lt;b&amp;\u{fffd}&quot;");
+    }
+
+    #[test]
+    fn long_names_keep_their_end() {
+        assert_eq!(shortened("abc.mtx", 7), "abc.mtx");
+        assert_eq!(shortened("long/abc.mtx", 8), "…abc.mtx");
+    }
+
+    #[test]
+    fn names_end_in_a_format() {
+        assert!(check_name("a.SVG").is_ok() && check_name("a.b.png").is_ok());
+        assert!(check_name("a.pdf").is_err() && check_name("png").is_err());
+    }
+}

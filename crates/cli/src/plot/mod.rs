@@ -1,0 +1,9 @@
+//! Plots as SVG or PNG, drawn by the same code, in a font that comes along.
+mod axis;
+mod convergence;
+mod figure;
+mod spy;
+
+pub(crate) use convergence::convergence;
+pub(crate) use figure::check_name;
+pub(crate) use spy::spy;

@@ -1,0 +1,189 @@
+//! What is shown on a terminal while it takes long, and Ctrl-C.
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use lacuna::Watch;
+use std::collections::VecDeque;
+use std::io::{IsTerminal, stderr};
+use std::ops::ControlFlow;
+use std::sync::Once;
+use std::sync::atomic::{AtomicU8, Ordering};
+use std::time::{Duration, Instant};
+
+/// Between two looks at a residual, and two lines on the terminal.
+const EVERY: Duration = Duration::from_millis(100);
+/// Residuals that the time left is extrapolated from.
+const SAMPLES: usize = 64;
+/// Nothing is shown of what takes less.
+const PATIENCE: Duration = Duration::from_millis(300);
+
+fn target(quiet: bool) -> ProgressDrawTarget {
+    if quiet || !stderr().is_terminal() { ProgressDrawTarget::hidden() } else { ProgressDrawTarget::stderr() }
+}
+
+fn style(template: &str) -> ProgressStyle {
+    ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar())
+}
+
+/// The progress of reading a file.
+pub(crate) struct Reading {
+    bar: ProgressBar,
+    quiet: bool,
+    shown: Once,
+    since: Instant,
+}
+
+impl Reading {
+    pub(crate) fn new(path: &str, quiet: bool) -> Self {
+        let bar = ProgressBar::with_draw_target(Some(0), ProgressDrawTarget::hidden());
+        bar.set_style(style("reading {msg} {bar:30} {bytes}/{total_bytes} {bytes_per_sec} {eta} left"));
+        bar.set_message(path.to_string());
+        Reading { bar, quiet, shown: Once::new(), since: Instant::now() }
+    }
+
+    /// So many bytes of all have been read.
+    pub(crate) fn at(&self, read: u64, all: u64) {
+        if self.since.elapsed() >= PATIENCE {
+            self.shown.call_once(|| self.bar.set_draw_target(target(self.quiet)));
+            self.bar.set_length(all);
+            self.bar.set_position(read);
+        }
+    }
+}
+
+impl Drop for Reading {
+    fn drop(&mut self) {
+        self.bar.finish_and_clear();
+    }
+}
+
+/// The progress of a solve.
+pub(crate) struct Solving {
+    bar: ProgressBar,
+    since: Instant,
+    looked: Instant,
+    /// Seconds and the logarithm of the relative residual.
+    samples: VecDeque<(f64, f64)>,
+    /// What a relative residual of 1 is in the units of [`Watch`], where known.
+    scale: Option<f64>,
+    rtol: f64,
+    max_iters: u64,
+}
+
+impl Solving {
+    pub(crate) fn new(quiet: bool, scale: Option<f64>, rtol: f64, max_iters: u64) -> Self {
+        let bar = ProgressBar::with_draw_target(None, target(quiet));
+        bar.set_style(style("{msg}"));
+        let now = Instant::now();
+        Solving { bar, since: now, looked: now, samples: VecDeque::new(), scale, rtol, max_iters }
+    }
+
+    /// Takes note of where the solve is, and whether it should go on.
+    pub(crate) fn at(&mut self, watch: Watch) -> ControlFlow<()> {
+        if interrupted() {
+            return ControlFlow::Break(());
+        }
+        if self.looked.elapsed() >= EVERY {
+            self.looked = Instant::now();
+            self.show(watch);
+        }
+        ControlFlow::Continue(())
+    }
+
+    fn show(&mut self, watch: Watch) {
+        let seconds = self.since.elapsed().as_secs_f64();
+        let rate = watch.iterations as f64 / seconds;
+        let mut line = format!("iteration {}", watch.iterations);
+        let mut left = (self.max_iters.saturating_sub(watch.iterations)) as f64 / rate;
+        if let Some(scale) = self.scale {
+            let residual = watch.residual / scale;
+            line += &format!("  residual {residual:.2e}");
+            self.samples.push_back((seconds, residual.ln()));
+            if self.samples.len() > SAMPLES {
+                self.samples.pop_front();
+            }
+            if let Some(needed) = self.extrapolated() {
+                left = left.min(needed);
+            }
+        }
+        line += &format!("  {rate:.0} iterations/s");
+        if left.is_finite() {
+            let left = if left < 120.0 { format!("{left:.0} s") } else { duration(left) };
+            line += &format!("  at most {left} left");
+        }
+        self.bar.set_message(line);
+    }
+
+    /// Seconds until the tolerance is met if the residual goes on falling as it has, by a least-squares line.
+    fn extrapolated(&self) -> Option<f64> {
+        let n = self.samples.len() as f64;
+        if n < 3.0 || self.rtol <= 0.0 {
+            return None;
+        }
+        let (t, r) = self.samples.iter().fold((0.0, 0.0), |sum, s| (sum.0 + s.0 / n, sum.1 + s.1 / n));
+        let moments = self.samples.iter().map(|s| ((s.0 - t).powi(2), (s.0 - t) * (s.1 - r)));
+        let (tt, tr) = moments.fold((0.0, 0.0), |sum, s| (sum.0 + s.0, sum.1 + s.1));
+        let slope = tr / tt;
+        let last = self.samples.back()?;
+        let needed = (self.rtol.ln() - r) / slope - (last.0 - t);
+        (slope < 0.0 && needed.is_finite()).then_some(needed.max(0.0))
+    }
+}
+
+impl Drop for Solving {
+    fn drop(&mut self) {
+        self.bar.finish_and_clear();
+    }
+}
+
+/// A time in words, to about three digits.
+pub(crate) fn duration(seconds: f64) -> String {
+    let digits = |value: f64, unit: &str| {
+        let decimals = if value < 9.995 { 2 } else { usize::from(value < 99.95) };
+        format!("{value:.decimals$} {unit}")
+    };
+    match seconds {
+        s if s >= 5400.0 => digits(s / 3600.0, "h"),
+        s if s >= 120.0 => digits(s / 60.0, "min"),
+        s if s >= 0.9995 => digits(s, "s"),
+        s if s >= 0.9995e-3 => digits(s * 1e3, "ms"),
+        s => digits(s * 1e6, "µs"),
+    }
+}
+
+/// 0 while Ctrl-C ends the process, 1 while it cancels the solve, 2 once it has.
+static INTERRUPT: AtomicU8 = AtomicU8::new(0);
+/// Exit code of a process that Ctrl-C ended, by the custom of shells.
+const INTERRUPTED: i32 = 130;
+
+fn interrupted() -> bool {
+    INTERRUPT.load(Ordering::Relaxed) == 2
+}
+
+/// From now on Ctrl-C cancels the solve, the second time the process.
+pub(crate) fn cancel_on_interrupt() {
+    INTERRUPT.store(1, Ordering::Relaxed);
+    // Where no handler can be set, Ctrl-C ends the process as it always did.
+    let _ = ctrlc::set_handler(|| {
+        if INTERRUPT.compare_exchange(1, 2, Ordering::Relaxed, Ordering::Relaxed).is_err() {
+            std::process::exit(INTERRUPTED);
+        }
+    });
+}
+
+/// From now on Ctrl-C ends the process.
+pub(crate) fn solved() {
+    INTERRUPT.store(0, Ordering::Relaxed);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::duration;
+
+    #[test]
+    fn times_have_three_digits() {
+        assert_eq!(duration(4321.0), "72.0 min");
+        assert_eq!(duration(12.34), "12.3 s");
+        assert_eq!(duration(0.0123456), "12.3 ms");
+        assert_eq!(duration(0.9999), "1.00 s");
+        assert_eq!(duration(1.5e-6), "1.50 µs");
+    }
+}

@@ -1,0 +1,195 @@
+//! What a solve is reported as: a summary for people, JSON for programs.
+use crate::progress::duration;
+use lacuna::{Chosen, DeviceInfo, Kind, Outcome, Stop};
+use serde_json::{Value, json};
+use std::fmt::Write;
+use std::time::Duration;
+
+/// Where the time went.
+pub(crate) struct Times {
+    pub(crate) read: Duration,
+    pub(crate) setup: Duration,
+    pub(crate) solve: Duration,
+}
+
+/// Everything about a solve.
+pub(crate) struct Report {
+    pub(crate) matrix: String,
+    pub(crate) n: usize,
+    pub(crate) nnz: usize,
+    pub(crate) kind: Kind,
+    pub(crate) device: DeviceInfo,
+    pub(crate) method: Chosen,
+    pub(crate) precond: Chosen,
+    pub(crate) stop: Stop,
+    pub(crate) bytes_per_iteration: usize,
+    pub(crate) times: Times,
+    pub(crate) outcome: Outcome,
+}
+
+/// The storage format and why.
+const FORMAT: [&str; 2] = ["csr", "compressed rows, the one format of this version"];
+
+impl Report {
+    /// The summary.
+    pub(crate) fn summary(&self) -> String {
+        let mut text = String::new();
+        // Writing to a string does not fail.
+        let _ = self.write_summary(&mut text);
+        text
+    }
+
+    fn write_summary(&self, text: &mut String) -> std::fmt::Result {
+        let (outcome, times) = (&self.outcome, &self.times);
+        let device = &self.device;
+        writeln!(
+            text,
+            "{}: {} unknowns, {} entries, {}",
+            self.matrix,
+            thousands(self.n as u64),
+            thousands(self.nnz as u64),
+            self.kind.name()
+        )?;
+        writeln!(text, "  backend     {}: {}, {}", device.backend, device.name, units(device))?;
+        writeln!(text, "  method      {}: {}", self.method.name, self.method.why)?;
+        writeln!(text, "  precond     {}: {}", self.precond.name, self.precond.why)?;
+        writeln!(text, "  format      {}: {}", FORMAT[0], FORMAT[1])?;
+        writeln!(text, "{}", self.conclusion())?;
+        writeln!(text, "  iterations  {}", thousands(outcome.iterations))?;
+        writeln!(
+            text,
+            "  residual    {} true, {} by the recurrence, relative to |b|",
+            relative(outcome.true_residual),
+            relative(outcome.residual)
+        )?;
+        let seconds = |d: Duration| duration(d.as_secs_f64());
+        writeln!(
+            text,
+            "  time        read {}, setup {}, solve {}",
+            seconds(times.read),
+            seconds(times.setup),
+            seconds(times.solve)
+        )?;
+        if outcome.iterations > 0 {
+            let each = times.solve.as_secs_f64() / outcome.iterations as f64;
+            writeln!(
+                text,
+                "  speed       {} an iteration, {:.1} GB/s ({} an iteration)",
+                duration(each),
+                self.bytes_per_iteration as f64 / each / 1e9,
+                bytes(self.bytes_per_iteration as u64)
+            )?;
+        }
+        Ok(())
+    }
+
+    /// Why it stopped.
+    fn conclusion(&self) -> String {
+        let Stop { rtol, atol, max_iters, .. } = self.stop;
+        let tolerance = match (rtol, atol) {
+            (0.0, 0.0) => "0".into(),
+            (_, 0.0) => format!("{rtol:e} |b|"),
+            _ => format!("max({rtol:e} |b|, {atol:e})"),
+        };
+        match self.outcome.reason {
+            lacuna::Reason::Converged => {
+                format!("converged: the true residual meets the tolerance {tolerance}")
+            }
+            lacuna::Reason::Limit => {
+                format!("not converged: the limit of {max_iters} iterations was reached")
+            }
+            reason => format!("not converged: {reason}"),
+        }
+    }
+
+    /// The outcome as JSON.
+    pub(crate) fn json(&self) -> Value {
+        let outcome = &self.outcome;
+        let mut choices = outcome.choices.clone();
+        choices.push(format!("format {}: {}", FORMAT[0], FORMAT[1]));
+        json!({
+            "outcome": outcome.reason.name(),
+            "reason": outcome.reason.to_string(),
+            "iterations": outcome.iterations,
+            "residual": outcome.residual,
+            "true_residual": outcome.true_residual,
+            "history": outcome.history,
+            "history_stride": outcome.history_stride,
+            "time": {
+                "read": self.times.read.as_secs_f64(),
+                "setup": self.times.setup.as_secs_f64(),
+                "solve": self.times.solve.as_secs_f64(),
+            },
+            "backend": self.device.backend,
+            "device": self.device.name,
+            "method": self.method.name,
+            "precond": self.precond.name,
+            "format": FORMAT[0],
+            "type": self.kind.name(),
+            "n": self.n,
+            "nnz": self.nnz,
+            "choices": choices,
+            "version": env!("CARGO_PKG_VERSION"),
+        })
+    }
+}
+
+/// A relative residual to four digits.
+fn relative(residual: f64) -> String {
+    if residual == 0.0 { "0".into() } else { format!("{residual:.3e}") }
+}
+
+/// `threads` of a CPU, `units` of anything else.
+pub(crate) fn units(device: &DeviceInfo) -> String {
+    let what = if device.backend == "cpu" { "thread" } else { "unit" };
+    format!("{} {what}{}", device.units, if device.units == 1 { "" } else { "s" })
+}
+
+/// A count with its digits in groups of three.
+pub(crate) fn thousands(count: u64) -> String {
+    let digits = count.to_string();
+    if digits.len() < 5 {
+        return digits;
+    }
+    let group = |(i, digit): (usize, char)| {
+        let separate = i > 0 && (digits.len() - i).is_multiple_of(3);
+        separate.then_some(' ').into_iter().chain([digit])
+    };
+    digits.chars().enumerate().flat_map(group).collect()
+}
+
+/// A size with a unit.
+pub(crate) fn bytes(count: u64) -> String {
+    let units = ["B", "KB", "MB", "GB", "TB", "PB", "EB"];
+    let mut size = count as f64;
+    let mut unit = 0;
+    while size >= 999.5 && unit + 1 < units.len() {
+        (size, unit) = (size / 1000.0, unit + 1);
+    }
+    if unit == 0 || size >= 99.95 {
+        format!("{size:.0} {}", units[unit])
+    } else {
+        format!("{size:.1} {}", units[unit])
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{bytes, thousands};
+
+    #[test]
+    fn counts_are_grouped() {
+        assert_eq!(thousands(0), "0");
+        assert_eq!(thousands(9999), "9999");
+        assert_eq!(thousands(12345), "12 345");
+        assert_eq!(thousands(1_122_000), "1 122 000");
+    }
+
+    #[test]
+    fn sizes_have_units() {
+        assert_eq!(bytes(999), "999 B");
+        assert_eq!(bytes(1500), "1.5 KB");
+        assert_eq!(bytes(123_456_789), "123 MB");
+        assert_eq!(bytes(u64::MAX), "18.4 EB");
+    }
+}

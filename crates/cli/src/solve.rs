@@ -1,0 +1,172 @@
+//! `lacuna solve`
+use crate::args::SolveArgs;
+use crate::failure::{NOT_CONVERGED, Result};
+use crate::input::{Source, VectorSource, set_threads};
+use crate::progress::{Solving, cancel_on_interrupt, solved};
+use crate::report::{Report, Times};
+use crate::{out, plot};
+use lacuna::formats::mm;
+use lacuna::ndarray::{ArrayView1, ArrayViewMut1};
+use lacuna::{
+    Backend, BackendOptions, Complex32, Complex64, Csr, Kind, LinearSystem, OnBackend, Outcome, Prepared,
+    Scalar, Stop,
+};
+use std::ops::ControlFlow;
+use std::process::ExitCode;
+use std::time::Instant;
+
+/// Iterations at the most for each unknown, where not given, and the bounds of that.
+const ITERATIONS_PER_ROW: u64 = 10;
+const LEAST_ITERATIONS: u64 = 1000;
+/// As many as the history keeps one by one.
+const MOST_ITERATIONS: u64 = 65_000;
+
+pub(crate) fn run(args: &SolveArgs) -> Result<ExitCode> {
+    if let Some(path) = &args.plot {
+        plot::check_name(path)?;
+        out::check_place("--plot", path)?;
+    }
+    for (option, path) in [("--output", &args.output), ("--json", &args.json)] {
+        path.as_ref().map_or(Ok(()), |path| out::check_place(option, path))?;
+    }
+    set_threads(args.threads);
+    let source = Source::open(&args.matrix)?;
+    let rhs = VectorSource::parse("--rhs", &args.rhs)?;
+    let x0 = args.x0.clone().map(VectorSource::File);
+    let also_complex = rhs.is_complex()? || x0.as_ref().map_or(Ok(false), VectorSource::is_complex)?;
+    let kind = source.number_type(args.number, also_complex)?;
+    let task = Solve { args, source, rhs, x0, kind, start: Instant::now() };
+    let options = BackendOptions { threads: args.threads.map(usize::from) };
+    lacuna::on(args.backend.as_deref(), options, task)?
+}
+
+/// A solve whose input has been found, on a backend still to be chosen.
+struct Solve<'a> {
+    args: &'a SolveArgs,
+    source: Source,
+    rhs: VectorSource,
+    x0: Option<VectorSource>,
+    kind: Kind,
+    start: Instant,
+}
+
+impl OnBackend for Solve<'_> {
+    type Output = Result<ExitCode>;
+
+    fn run<B: Backend>(self, dev: B) -> Result<ExitCode> {
+        match self.kind {
+            Kind::F32 => self.solve::<f32, B>(dev),
+            Kind::F64 => self.solve::<f64, B>(dev),
+            Kind::C32 => self.solve::<Complex32, B>(dev),
+            Kind::C64 => self.solve::<Complex64, B>(dev),
+        }
+    }
+}
+
+impl Solve<'_> {
+    fn solve<T: Scalar, B: Backend>(self, mut dev: B) -> Result<ExitCode> {
+        let args = self.args;
+        let begun = self.start.elapsed();
+
+        let reading = Instant::now();
+        let a = self.source.read::<T>(args.quiet)?;
+        let b = self.rhs.read::<T>("--rhs", a.rows())?;
+        let mut x = match &self.x0 {
+            Some(x0) => x0.read::<T>("--x0", a.cols())?,
+            None => vec![T::zero(); a.cols()],
+        };
+        let read = reading.elapsed();
+
+        let setting_up = Instant::now();
+        let (n, nnz, stop) = (a.rows(), a.nnz(), self.stop(&a));
+        let mut system = self.system(a, stop).prepare(&mut dev)?;
+        let setup = begun + setting_up.elapsed();
+
+        let outcome = self.watched(&mut system, &mut dev, &b, &mut x, stop)?;
+        let report = Report {
+            matrix: args.matrix.clone(),
+            n,
+            nnz,
+            kind: T::KIND,
+            device: dev.device(),
+            method: system.method().clone(),
+            precond: system.preconditioner().clone(),
+            stop,
+            bytes_per_iteration: system.solver().program().bytes_per_iteration(),
+            times: Times { read, setup, solve: outcome.time },
+            outcome,
+        };
+        self.tell(&report)?;
+        if let Some(path) = &args.output {
+            if x.iter().all(|v| v.finite()) {
+                mm::write_vector(path, &x)?;
+            } else {
+                out::note(&format!("{path}: not written, the solution is not finite"));
+            }
+        }
+        Ok(if report.outcome.converged() { ExitCode::SUCCESS } else { ExitCode::from(NOT_CONVERGED) })
+    }
+
+    fn stop<T: Scalar>(&self, a: &Csr<T>) -> Stop {
+        let sane = (ITERATIONS_PER_ROW * a.rows() as u64).clamp(LEAST_ITERATIONS, MOST_ITERATIONS);
+        Stop {
+            rtol: self.args.rtol.unwrap_or(LinearSystem::<T>::DEFAULT_RTOL),
+            atol: self.args.atol,
+            max_iters: self.args.max_iters.unwrap_or(sane),
+            ..Stop::default()
+        }
+    }
+
+    fn system<T: Scalar>(&self, a: Csr<T>, stop: Stop) -> LinearSystem<T> {
+        let system =
+            LinearSystem::new(a).method(&self.args.method).preconditioner(&self.args.precond).stop(stop);
+        match self.args.restart {
+            Some(restart) => system.restart(restart as usize),
+            None => system,
+        }
+    }
+
+    /// Solves with progress on the terminal, until Ctrl-C.
+    fn watched<T: Scalar, B: Backend>(
+        &self,
+        system: &mut Prepared<T>,
+        dev: &mut B,
+        b: &[T],
+        x: &mut [T],
+        stop: Stop,
+    ) -> Result<Outcome> {
+        let norm = b.iter().map(|v| v.modulus().powi(2)).sum::<f64>().sqrt();
+        let relative = stop.rtol.max(stop.atol / norm);
+        let mut progress = Solving::new(self.args.quiet, scale(b, norm), relative, stop.max_iters);
+        let mut watch = |watch| -> ControlFlow<()> { progress.at(watch) };
+        cancel_on_interrupt();
+        let outcome =
+            system.solve_watched(dev, ArrayView1::from(b), ArrayViewMut1::from(x), Some(&mut watch));
+        solved();
+        Ok(outcome?.clone())
+    }
+
+    fn tell(&self, report: &Report) -> Result<()> {
+        let args = self.args;
+        if !args.quiet {
+            if args.json.as_deref() == Some("-") {
+                out::note(report.summary().trim_end());
+            } else {
+                out::print(&report.summary())?;
+            }
+        }
+        if let Some(path) = &args.json {
+            out::json(&report.json(), path)?;
+        }
+        if let Some(path) = &args.plot {
+            plot::convergence(report).save(path)?;
+        }
+        Ok(())
+    }
+}
+
+/// `‖b‖` where the solve runs in the units of `b`, so that a residual can be shown relative to it.
+fn scale<T: Scalar>(b: &[T], norm: f64) -> Option<f64> {
+    let largest = b.iter().map(|v| v.re().abs().max(v.im().abs())).fold(0.0, f64::max);
+    (largest > T::TINY.powf(1.0 / 7.0) && largest < T::MAX.powf(1.0 / 5.0)).then_some(norm)
+}

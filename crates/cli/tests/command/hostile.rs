@@ -1,0 +1,192 @@
+//! Input that is wrong or strange: each with its message and exit code, or its outcome.
+use crate::Bench;
+
+#[test]
+fn a_truncated_file() {
+    let bench = Bench::new();
+    let text = "%%MatrixMarket matrix coordinate real general\n3 3 4\n1 1 2.0\n2 2 2.0\n";
+    bench.file("a.mtx", text);
+    assert_eq!(bench.refused("solve a.mtx"), "a.mtx:4: the header promises 4 entries, the file ends after 2");
+    for length in 0..text.len() {
+        bench.file("a.mtx", &text[..length]);
+        assert!(bench.refused("info a.mtx").starts_with("a.mtx:"), "{length}");
+    }
+}
+
+#[test]
+fn a_wrong_banner() {
+    let bench = Bench::new();
+    bench.file("a.mtx", "%%MatrixMarkt matrix coordinate real general\n1 1 1\n1 1 1\n");
+    assert_eq!(
+        bench.refused("solve a.mtx"),
+        "a.mtx:1:1: a file should begin with `%%MatrixMarket`, got `%%MatrixMarkt`"
+    );
+}
+
+#[test]
+fn an_index_out_of_range() {
+    let bench = Bench::new();
+    bench.matrix("a.mtx", 2, 2, &["1 1 1.0", "3 1 1.0"]);
+    assert_eq!(bench.refused("solve a.mtx"), "a.mtx:4:1: row 3 is outside the matrix of 2 rows");
+}
+
+#[test]
+fn entries_that_are_not_finite() {
+    let bench = Bench::new();
+    for value in ["NaN", "inf", "-inf"] {
+        bench.matrix("a.mtx", 2, 2, &["1 1 1.0", &format!("2 2 {value}")]);
+        assert_eq!(
+            bench.refused("solve a.mtx"),
+            format!("a.mtx:4:5: the value should be finite, got `{value}`")
+        );
+    }
+    // Finite in f64, not in f32.
+    bench.matrix("a.mtx", 1, 1, &["1 1 1e300"]);
+    assert_eq!(bench.solve("a.mtx").0, 0);
+    bench.refused("solve a.mtx --type f32");
+}
+
+#[test]
+fn a_matrix_that_is_not_square() {
+    let bench = Bench::new();
+    bench.matrix("a.mtx", 2, 3, &["1 1 1.0", "2 2 1.0"]);
+    assert_eq!(bench.refused("solve a.mtx"), "solve: expected a square matrix, got a 2x3 matrix");
+    let ran = bench.run("info a.mtx --plot a.svg");
+    assert!(ran.out.contains("only square systems can be solved") && ran.code == 0);
+}
+
+#[test]
+fn a_matrix_without_rows() {
+    let bench = Bench::new();
+    bench.matrix("a.mtx", 0, 0, &[]);
+    let (code, json) = bench.solve("a.mtx --output x.mtx --plot a.svg");
+    assert_eq!((code, &json["outcome"], &json["iterations"]), (0, &"converged".into(), &0.into()));
+    assert_eq!(bench.run("info a.mtx --plot b.png").code, 0);
+}
+
+#[test]
+fn a_row_without_entries() {
+    let bench = Bench::new();
+    bench.matrix("a.mtx", 3, 3, &["1 1 1.0", "2 2 1.0"]);
+    let (code, json) = bench.solve("a.mtx");
+    assert_eq!(code, 1);
+    assert_eq!(
+        json["choices"][1],
+        "preconditioner none: the matrix has a zero on its diagonal, the first in row 2 (from 0)"
+    );
+    assert!(json["outcome"] != "converged" && json["true_residual"].as_f64().unwrap() > 0.5, "{json}");
+    // With a right-hand side that has a solution, it is found.
+    bench.vector("b.mtx", &[2.0, 3.0, 0.0]);
+    assert_eq!(bench.solve("a.mtx --rhs b.mtx").0, 0);
+}
+
+#[test]
+fn a_zero_diagonal_with_jacobi() {
+    let bench = Bench::new();
+    bench.matrix("a.mtx", 2, 2, &["1 2 1.0", "2 1 1.0"]);
+    assert_eq!(
+        bench.refused("solve a.mtx --precond jacobi"),
+        "Jacobi preconditioner: entry at row 0, column 0: the diagonal entry is missing; expected one with a \
+         finite reciprocal (rows and columns count from 0)"
+    );
+    assert_eq!(bench.solve("a.mtx").0, 0);
+}
+
+#[test]
+fn a_right_hand_side_of_the_wrong_length() {
+    let bench = Bench::new().with_spd();
+    bench.vector("b.mtx", &[1.0, 2.0]);
+    for option in ["--rhs", "--x0"] {
+        assert_eq!(
+            bench.refused(&format!("solve a.mtx {option} b.mtx")),
+            format!("{option} b.mtx: expected 3 elements, as many as the matrix has rows, got 2")
+        );
+    }
+}
+
+#[test]
+fn a_right_hand_side_of_zeros() {
+    let bench = Bench::new().with_spd();
+    bench.vector("b.mtx", &[0.0; 3]);
+    let (code, json) = bench.solve("a.mtx --rhs b.mtx --output x.mtx --plot a.png");
+    assert_eq!((code, &json["iterations"], &json["true_residual"]), (0, &0.into(), &0.0.into()));
+    let text = std::fs::read_to_string(bench.path("x.mtx")).unwrap();
+    assert!(text.lines().skip(2).all(|line| line.parse::<f64>().unwrap() == 0.0), "{text}");
+}
+
+#[test]
+fn a_tolerance_of_zero() {
+    let bench = Bench::new();
+    bench.matrix("a.mtx", 2, 2, &["1 1 2.0", "2 2 2.0"]);
+    let (code, json) = bench.solve("a.mtx --rtol 0");
+    assert_eq!((code, &json["outcome"], &json["true_residual"]), (0, &"converged".into(), &0.0.into()));
+    // Where rounding leaves something, it is not converged, and no better than rounding allows.
+    let (code, json) = bench.solve("gen:poisson2d:20x20 --rhs random:1 --rtol 0 --max-iters 200");
+    assert_eq!(code, 1);
+    assert!(json["outcome"] != "converged" && json["true_residual"].as_f64().unwrap() < 1e-12, "{json}");
+}
+
+#[test]
+fn an_indefinite_matrix_under_cg() {
+    let bench = Bench::new();
+    bench.matrix("a.mtx", 3, 3, &["1 1 1", "2 2 -2", "3 3 3"]);
+    let (code, json) = bench.solve("a.mtx --method cg");
+    assert_eq!((code, &json["outcome"]), (1, &"indefinite_operator".into()));
+    assert_eq!(json["reason"], "the operator is not positive definite: <p, A p> was not positive");
+    assert_eq!(
+        json["choices"][1],
+        "preconditioner none: the diagonal is not positive, and the method needs a positive one"
+    );
+    assert_eq!(bench.solve("a.mtx").0, 0);
+}
+
+#[test]
+fn files_that_are_not_there() {
+    let bench = Bench::new().with_spd();
+    for args in ["solve b.mtx", "info b.mtx", "solve a.mtx --rhs b.mtx", "solve a.mtx --x0 b.mtx"] {
+        let message = bench.refused(args);
+        assert!(message.starts_with("opening b.mtx: "), "{args}: {message}");
+    }
+    assert_eq!(bench.refused("solve a.mtx --output no/x.mtx"), "--output no/x.mtx: there is no folder no");
+    assert_eq!(bench.refused("solve a.mtx --json ."), "--json .: expected the name of a file");
+}
+
+#[test]
+fn options_that_make_no_sense() {
+    let bench = Bench::new().with_spd();
+    bench.file("c.mtx", "%%MatrixMarket matrix coordinate complex general\n1 1 1\n1 1 1 2\n");
+    assert_eq!(
+        bench.refused("solve c.mtx --type f64"),
+        "--type f64: the matrix is complex, expected --type c64 or c32"
+    );
+    assert_eq!(
+        bench.refused("solve a.mtx --plot a.pdf"),
+        "--plot a.pdf: expected a name that ends in .svg or .png"
+    );
+    assert_eq!(
+        bench.refused("solve a.mtx --rhs random:x"),
+        "--rhs random:x: the seed should be a whole number, got `x`"
+    );
+    assert_eq!(
+        bench.refused("solve a.mtx --backend abacus"),
+        "backend: there is none called `abacus`; this build has cpu"
+    );
+    for (args, expected) in [
+        ("solve", "MATRIX"),
+        ("solve a.mtx --method magic", "classical-bicgstab"),
+        ("solve a.mtx --precond magic", "jacobi"),
+        ("solve a.mtx --type f16", "c32"),
+        ("solve a.mtx --rtol -1", "not below 0"),
+        ("solve a.mtx --rtol NaN", "not below 0"),
+        ("solve a.mtx --restart 0", "1..=2000"),
+        ("solve a.mtx --threads 0", "1..=1024"),
+        ("solve a.mtx --max-iters -5", "-5"),
+        ("magic", "magic"),
+        ("solve gen:poison2d:3x3", "poisson2d"),
+        ("solve gen:poisson2d:3", "gen:poisson2d:512x512"),
+        ("generate gen:poisson1d:9", "--output"),
+    ] {
+        let message = bench.refused(args);
+        assert!(message.contains(expected), "{args}: {message}");
+    }
+}

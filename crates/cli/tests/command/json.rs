@@ -1,0 +1,65 @@
+//! What `--json` writes.
+use crate::Bench;
+use serde_json::Value;
+
+#[test]
+fn the_outcome_has_every_field() {
+    let bench = Bench::new();
+    let (code, json) = bench.solve("gen:poisson2d:16x12");
+    assert_eq!(code, 0);
+    let fields: Vec<_> = json.as_object().unwrap().keys().map(String::as_str).collect();
+    let expected = "outcome reason iterations residual true_residual history history_stride time backend \
+        device method precond format type n nnz choices version";
+    assert_eq!(fields, expected.split_whitespace().collect::<Vec<_>>());
+    assert_eq!(json["outcome"], "converged");
+    assert_eq!(json["reason"], "converged: the true residual meets the tolerance");
+    assert_eq!(
+        (&json["backend"], &json["format"], &json["type"]),
+        (&"cpu".into(), &"csr".into(), &"f64".into())
+    );
+    assert_eq!((&json["method"], &json["precond"]), (&"cg".into(), &"none".into()));
+    assert_eq!((&json["n"], &json["nnz"]), (&192.into(), &904.into()));
+    assert_eq!(json["version"], env!("CARGO_PKG_VERSION"));
+    let iterations = json["iterations"].as_u64().unwrap() as usize;
+    let history: Vec<f64> = json["history"].as_array().unwrap().iter().map(|r| r.as_f64().unwrap()).collect();
+    assert_eq!((history.len(), json["history_stride"].as_u64()), (iterations + 1, Some(1)));
+    assert_eq!(history[0], 1.0);
+    assert!(json["residual"].as_f64().unwrap() <= 1e-8 && json["true_residual"].as_f64().unwrap() <= 1e-8);
+    for part in ["read", "setup", "solve"] {
+        assert!(json["time"][part].as_f64().unwrap() > 0.0);
+    }
+    let choices: Vec<_> = json["choices"].as_array().unwrap().iter().map(|c| c.as_str().unwrap()).collect();
+    assert_eq!(choices[0], "method cg: the matrix is symmetric with a positive diagonal");
+    assert_eq!(choices.len(), 3);
+}
+
+#[test]
+fn json_goes_to_a_file_and_the_summary_to_standard_output() {
+    let bench = Bench::new();
+    let ran = bench.run("solve gen:poisson1d:50 --json out.json");
+    assert!(ran.out.contains("50 unknowns") && ran.err.is_empty());
+    let text = std::fs::read_to_string(bench.path("out.json")).unwrap();
+    assert_eq!(serde_json::from_str::<Value>(&text).unwrap()["n"], 50);
+    // To standard output, it is alone there.
+    let ran = bench.run("solve gen:poisson1d:50 --json -");
+    assert!(serde_json::from_str::<Value>(&ran.out).is_ok() && ran.err.contains("50 unknowns"));
+}
+
+#[test]
+fn what_is_not_converged_says_why() {
+    let bench = Bench::new();
+    let (code, json) = bench.solve("gen:poisson2d:30x30 --max-iters 3");
+    assert_eq!((code, &json["outcome"], &json["iterations"]), (1, &"limit".into(), &3.into()));
+    let (code, json) = bench.solve("gen:poisson2d:30x30 --max-iters 0");
+    assert_eq!((code, &json["outcome"], &json["true_residual"]), (1, &"limit".into(), &1.0.into()));
+}
+
+#[test]
+fn facts_about_a_matrix() {
+    let bench = Bench::new().with_spd();
+    let ran = bench.run("info a.mtx --quiet --json -");
+    let json: Value = serde_json::from_str(&ran.out).unwrap();
+    assert_eq!((&json["rows"], &json["nnz"], &json["symmetric"]), (&3.into(), &7.into(), &true.into()));
+    assert_eq!((&json["method"]["name"], &json["precond"]["name"]), (&"cg".into(), &"jacobi".into()));
+    assert_eq!((&json["row"]["min"], &json["row"]["max"]), (&2.into(), &3.into()));
+}

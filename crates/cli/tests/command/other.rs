@@ -1,0 +1,64 @@
+//! `lacuna info`, `generate`, `devices` and help.
+use crate::Bench;
+
+#[test]
+fn info_describes() {
+    let bench = Bench::new();
+    let ran = bench.run("info gen:poisson2d:30x20 --plot spy.svg");
+    assert_eq!((ran.code, ran.err.as_str()), (0, ""));
+    for expected in [
+        "gen:poisson2d:30x20: 600 x 600, 2900 entries, f64, ",
+        "  symmetry    symmetric\n",
+        "  rows        3 to 5 entries, 4.83 on average, standard deviation 0.39, 0 empty\n",
+        "  diagonal    no zeros, all positive, dominant in every row\n",
+        "  bandwidth   30 below, 30 above the diagonal; 5 diagonals in use\n",
+        "  method      cg: the matrix is symmetric with a positive diagonal\n",
+    ] {
+        assert!(ran.out.contains(expected), "{expected:?} is not in\n{}", ran.out);
+    }
+    let svg = std::fs::read_to_string(bench.path("spy.svg")).unwrap();
+    assert!(svg.contains("<path") && svg.contains("600 × 600, 2900 entries"));
+}
+
+#[test]
+fn generated_files_are_read_again() {
+    let bench = Bench::new();
+    for name in ["a.mtx", "a.mtx.gz"] {
+        let ran = bench.run(&format!("generate gen:convection:9x8 --output {name}"));
+        assert_eq!(ran.out, format!("{name}: 72 x 72, 326 entries, f64\n"), "{}", ran.err);
+        let (code, json) = bench.solve(name);
+        assert_eq!((code, &json["nnz"]), (0, &326.into()));
+    }
+    assert!(std::fs::read(bench.path("a.mtx.gz")).unwrap().starts_with(&[0x1f, 0x8b]));
+    let ran = bench.run("generate gen:helmholtz:5x5 --output -");
+    assert!(ran.out.starts_with("%%MatrixMarket matrix coordinate complex "), "{}", ran.out);
+    assert!(bench.refused("generate gen:helmholtz:5x5 --type f64 --output -").contains("complex"));
+}
+
+#[test]
+fn generators_are_listed() {
+    let ran = Bench::new().run("generate --list");
+    assert_eq!(ran.code, 0);
+    for generator in lacuna::Spec::list() {
+        assert!(ran.out.contains(generator.example), "{}", generator.name);
+    }
+}
+
+#[test]
+fn devices_are_listed() {
+    let ran = Bench::new().run("devices --no-measure --threads 1");
+    assert_eq!(ran.code, 0, "{}", ran.err);
+    assert!(ran.out.starts_with("cpu (default)\n") && ran.out.contains("1 thread\n"), "{}", ran.out);
+}
+
+#[test]
+fn help_teaches() {
+    let bench = Bench::new();
+    let ran = bench.run("--help");
+    assert!(ran.code == 0 && ran.out.contains("lacuna solve gen:poisson2d:512x512"));
+    let ran = bench.run("solve --help");
+    for expected in ["classical-bicgstab", "jacobi", "gen:spe10-like:SEED", "3 device failure"] {
+        assert!(ran.out.contains(expected), "{expected}");
+    }
+    assert_eq!(bench.run("--version").out, format!("lacuna {}\n", env!("CARGO_PKG_VERSION")));
+}

@@ -1,0 +1,142 @@
+//! `lacuna solve` on input that is in order.
+use crate::{Bench, Ran};
+
+#[test]
+fn the_quick_start_converges() {
+    let ran = Bench::new().run("solve gen:poisson2d:64x64");
+    assert_eq!((ran.code, ran.err.as_str()), (0, ""));
+    for expected in [
+        "gen:poisson2d:64x64: 4096 unknowns, 20 224 entries, f64\n",
+        "  method      cg: the matrix is symmetric with a positive diagonal\n",
+        "  precond     none: the diagonal is constant, so jacobi would change nothing\n",
+        "converged: the true residual meets the tolerance 1e-8 |b|\n",
+        "  iterations  ",
+        "  residual    ",
+        "  time        read ",
+        " GB/s (",
+    ] {
+        assert!(ran.out.contains(expected), "{expected:?} is not in\n{}", ran.out);
+    }
+}
+
+#[test]
+fn the_solution_is_written() {
+    let bench = Bench::new().with_spd();
+    bench.vector("b.mtx", &[5.0, 5.0, 6.0]);
+    for (method, precond) in [("auto", "auto"), ("classical-cg", "none"), ("gmres", "jacobi")] {
+        let args = format!("a.mtx --rhs b.mtx --method {method} --precond {precond} --output x.mtx");
+        assert_eq!(bench.solve(&args).0, 0, "{method}");
+        let text = std::fs::read_to_string(bench.path("x.mtx")).unwrap();
+        let x: Vec<f64> = text.lines().skip(2).map(|line| line.parse().unwrap()).collect();
+        assert_eq!(x.len(), 3, "{text}");
+        assert!(x.iter().all(|v| (v - 1.0).abs() < 1e-7), "{text}");
+    }
+    // What is written can be read, and is where to start from.
+    let (code, json) = bench.solve("a.mtx --rhs b.mtx --x0 x.mtx --rtol 1e-6");
+    assert_eq!((code, json["iterations"].as_u64()), (0, Some(0)));
+}
+
+#[test]
+fn every_type_and_method_solves() {
+    let bench = Bench::new();
+    for number in ["f64", "f32", "c64", "c32"] {
+        for method in ["cg", "classical-cg", "bicgstab", "classical-bicgstab", "gmres"] {
+            let (code, json) =
+                bench.solve(&format!("gen:poisson2d:9x7 --type {number} --method {method} --rhs random:3"));
+            assert_eq!(code, 0, "{number} {method}: {json}");
+            assert_eq!((&json["type"], &json["method"]), (&number.into(), &method.into()));
+        }
+    }
+}
+
+#[test]
+fn complex_input_makes_the_type_complex() {
+    let bench = Bench::new().with_spd();
+    bench.file("i.mtx", "%%MatrixMarket matrix array complex general\n3 1\n0 5\n0 5\n0 6\n");
+    let (code, json) = bench.solve("a.mtx --rhs i.mtx --output x.mtx");
+    assert_eq!((code, &json["type"]), (0, &"c64".into()));
+    assert_eq!(bench.solve("gen:helmholtz:12x12").1["type"], "c64");
+}
+
+#[test]
+fn an_exact_starting_guess_needs_no_iteration() {
+    let bench = Bench::new().with_spd();
+    bench.vector("b.mtx", &[5.0, 5.0, 6.0]).vector("x0.mtx", &[1.0, 1.0, 1.0]);
+    let (code, json) = bench.solve("a.mtx --rhs b.mtx --x0 x0.mtx");
+    assert_eq!(code, 0);
+    assert_eq!((&json["iterations"], &json["true_residual"]), (&0.into(), &0.0.into()));
+}
+
+#[test]
+fn random_right_hand_sides_and_thread_counts_reproduce() {
+    let bench = Bench::new();
+    let run = |args: &str| bench.solve(&format!("gen:poisson2d:120x120 {args}")).1["history"].clone();
+    let first = run("--rhs random:7 --threads 1");
+    assert_eq!(first, run("--rhs random:7 --threads 1"));
+    assert_eq!(first, run("--rhs random:7 --threads 2"));
+    assert_eq!(first, run("--rhs random:7 --threads 3"));
+    assert_ne!(first, run("--rhs random:8 --threads 1"));
+}
+
+#[test]
+fn convergence_is_plotted() {
+    let bench = Bench::new();
+    let ran = bench.run("solve gen:poisson2d:20x20 --quiet --plot a.svg");
+    assert_eq!((ran.code, ran.out.as_str(), ran.err.as_str()), (0, "", ""));
+    let svg = std::fs::read_to_string(bench.path("a.svg")).unwrap();
+    assert!(svg.starts_with("<svg ") && svg.contains("<polyline") && svg.contains(">iteration</text>"));
+    assert_eq!(bench.run("solve gen:poisson2d:20x20 --plot a.png").code, 0);
+    assert!(std::fs::read(bench.path("a.png")).unwrap().starts_with(b"\x89PNG\r\n"));
+    // Nothing to plot, and a name that is markup.
+    bench.matrix("<&>.mtx", 0, 0, &[]);
+    assert_eq!(bench.run("solve <&>.mtx --plot b.png").code, 0);
+}
+
+#[test]
+fn a_reader_that_goes_away_is_no_error() {
+    let bench = Bench::new();
+    for args in [
+        "solve gen:poisson2d:50x50 --json -",
+        "solve gen:poisson2d:9x9",
+        "info gen:poisson1d:9",
+        "generate gen:poisson1d:99999 --output -",
+        "generate --list",
+    ] {
+        let mut child = bench.command(args).spawn().unwrap();
+        drop(child.stdout.take());
+        let ran = Ran::from(child.wait_with_output().unwrap());
+        assert_eq!(ran.code, 0, "{args}: {}", ran.err);
+        assert!(!ran.err.contains("panicked") && !ran.err.contains("error"), "{args}: {}", ran.err);
+    }
+}
+
+/// Linux tells whether a process has a handler for a signal, so the test knows when the solve has begun.
+#[cfg(target_os = "linux")]
+#[test]
+fn ctrl_c_cancels_with_the_true_residual() {
+    use std::process::Command;
+    use std::time::{Duration, Instant};
+    const SIGINT: u32 = 2;
+    let bench = Bench::new();
+    let args = "solve --json - gen:poisson2d:700x700 --method gmres --rtol 1e-14 --max-iters 1000000000";
+    let child = bench.command(args).spawn().unwrap();
+    let status = format!("/proc/{}/status", child.id());
+    let since = Instant::now();
+    let handled = || {
+        let text = std::fs::read_to_string(&status).unwrap_or_default();
+        let mask = text.lines().find_map(|line| line.strip_prefix("SigCgt:"))?.trim().to_string();
+        Some(u64::from_str_radix(&mask, 16).ok()? >> (SIGINT - 1) & 1 == 1)
+    };
+    while handled() != Some(true) {
+        assert!(since.elapsed() < Duration::from_secs(60), "the solve does not begin");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    std::thread::sleep(Duration::from_millis(50));
+    assert!(Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap().success());
+    let ran = Ran::from(child.wait_with_output().unwrap());
+    assert_eq!(ran.code, 1, "{}", ran.err);
+    let json: serde_json::Value = serde_json::from_str(&ran.out).unwrap();
+    assert_eq!(json["outcome"], "cancelled");
+    assert!(json["true_residual"].as_f64().is_some_and(|r| r > 0.0 && r <= 2.0), "{json}");
+    assert!(ran.err.contains("not converged: cancelled by the caller"), "{}", ran.err);
+}

@@ -1,0 +1,49 @@
+//! Text in blocks of whole lines.
+use std::io::{self, Read};
+
+/// Bytes of a block: its entries stay in a core's cache while they are read.
+const BLOCK: usize = 1 << 20;
+/// The longest line there may be.
+const LONGEST_LINE: usize = 1 << 24;
+
+/// A source of text cut at line ends.
+pub(super) struct Blocks<R> {
+    source: R,
+    /// The start of a line whose end was not read yet.
+    rest: Vec<u8>,
+}
+
+impl<R: Read> Blocks<R> {
+    pub(super) fn new(source: R) -> Self {
+        Self { source, rest: Vec::new() }
+    }
+
+    /// Reads whole lines into `block`, at least one; none at the end. The last line gets an end where it has none.
+    pub(super) fn next(&mut self, block: &mut Vec<u8>) -> io::Result<bool> {
+        block.clear();
+        block.append(&mut self.rest);
+        let mut searched = 0;
+        loop {
+            let wanted = BLOCK.saturating_sub(block.len()).max(BLOCK / 4);
+            let got = self.source.by_ref().take(wanted as u64).read_to_end(block)?;
+            if got == 0 {
+                if block.last().is_some_and(|&b| b != b'\n') {
+                    block.push(b'\n');
+                }
+                return Ok(!block.is_empty());
+            }
+            if let Some(end) = block[searched..].iter().rposition(|&b| b == b'\n') {
+                self.rest.extend_from_slice(&block[searched + end + 1..]);
+                block.truncate(searched + end + 1);
+                return Ok(true);
+            }
+            searched = block.len();
+            if searched > LONGEST_LINE {
+                return Err(io::Error::new(
+                    io::ErrorKind::InvalidData,
+                    format!("a line of more than {LONGEST_LINE} bytes: this is no Matrix Market file"),
+                ));
+            }
+        }
+    }
+}

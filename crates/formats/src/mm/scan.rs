@@ -1,0 +1,300 @@
+//! Numbers and words out of a line of text.
+use std::ops::RangeInclusive;
+
+/// Something that does not belong, at a byte of a line or block.
+#[derive(Debug)]
+pub(super) struct Fault {
+    /// The byte, counted from 0; nothing for a whole line.
+    pub(super) at: Option<usize>,
+    pub(super) message: String,
+}
+
+impl Fault {
+    pub(super) fn new(at: usize, message: String) -> Self {
+        Self { at: Some(at), message }
+    }
+
+    /// Of a whole line.
+    pub(super) fn line(message: String) -> Self {
+        Self { at: None, message }
+    }
+}
+
+/// The words of a line with the byte each begins at.
+pub(super) fn words(line: &[u8]) -> impl Iterator<Item = (usize, String)> + '_ {
+    let mut at = 0;
+    std::iter::from_fn(move || {
+        at += line[at..].iter().position(|b| !b.is_ascii_whitespace())?;
+        let length = word_length(&line[at..]);
+        let word = (at, shown(&line[at..at + length]));
+        at += length;
+        Some(word)
+    })
+}
+
+/// Bytes up to the next blank.
+fn word_length(text: &[u8]) -> usize {
+    text.iter().position(u8::is_ascii_whitespace).unwrap_or(text.len())
+}
+
+/// A word as an error shows it.
+fn shown(word: &[u8]) -> String {
+    const MOST: usize = 40;
+    let text = String::from_utf8_lossy(&word[..word.len().min(MOST)]);
+    if word.len() > MOST { format!("{text}…") } else { text.into_owned() }
+}
+
+/// Powers of ten that an `f64` holds exactly.
+const POWERS: [f64; 23] = [
+    1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18,
+    1e19, 1e20, 1e21, 1e22,
+];
+
+/// A position in text that ends with a line end.
+pub(super) struct Scanner<'a> {
+    text: &'a [u8],
+    at: usize,
+    /// Whether numbers are rounded to `f32`.
+    single: bool,
+}
+
+impl<'a> Scanner<'a> {
+    /// `text` must be empty or end with `\n`.
+    pub(super) fn new(text: &'a [u8], single: bool) -> Self {
+        debug_assert!(text.last().is_none_or(|&b| b == b'\n'));
+        Self { text, at: 0, single }
+    }
+
+    #[inline(always)]
+    pub(super) fn at(&self) -> usize {
+        self.at
+    }
+
+    #[inline(always)]
+    pub(super) fn at_end(&self) -> bool {
+        self.at >= self.text.len()
+    }
+
+    #[inline(always)]
+    fn byte(&self) -> u8 {
+        self.text.get(self.at).copied().unwrap_or(b'\n')
+    }
+
+    /// The word from `start` on.
+    fn word(&self, start: usize) -> &'a [u8] {
+        &self.text[start..start + word_length(&self.text[start..])]
+    }
+
+    #[inline(always)]
+    pub(super) fn skip_blanks(&mut self) {
+        while matches!(self.byte(), b' ' | b'\t' | b'\r') {
+            self.at += 1;
+        }
+    }
+
+    /// Skips the line where it is blank or a comment.
+    #[inline(always)]
+    pub(super) fn skip_empty_line(&mut self) -> bool {
+        self.skip_blanks();
+        match self.byte() {
+            b'\n' => self.at += 1,
+            b'%' => {
+                let rest = &self.text[self.at..];
+                self.at += rest.iter().position(|&b| b == b'\n').map_or(rest.len(), |end| end + 1);
+            }
+            _ => return false,
+        }
+        true
+    }
+
+    /// Goes past the end of the line, before which there must be nothing.
+    #[inline(always)]
+    pub(super) fn end_line(&mut self, expected: &str) -> Result<(), Fault> {
+        self.skip_blanks();
+        if self.byte() != b'\n' {
+            let word = shown(self.word(self.at));
+            return Err(Fault::new(self.at, format!("nothing should follow {expected}, got `{word}`")));
+        }
+        self.at += 1;
+        Ok(())
+    }
+
+    /// The error for a word that should be something else.
+    #[cold]
+    fn unexpected(&self, start: usize, what: &str, expected: &str) -> Fault {
+        match self.word(start) {
+            [] => {
+                // The place after the last word of the line.
+                let line = self.text[..start].iter().rposition(|&b| b == b'\n').map_or(0, |end| end + 1);
+                let end = line + self.text[line..start].trim_ascii_end().len();
+                Fault::new(end, format!("the {what} is missing"))
+            }
+            word => Fault::new(start, format!("the {what} should be {expected}, got `{}`", shown(word))),
+        }
+    }
+
+    /// An index, counted from 1 in the text and from 0 in the result.
+    #[inline(always)]
+    pub(super) fn index(&mut self, what: &str, range: RangeInclusive<u32>) -> Result<u32, Fault> {
+        self.skip_blanks();
+        let start = self.at;
+        let mut n = 0u64;
+        loop {
+            let digit = self.byte().wrapping_sub(b'0');
+            if digit > 9 {
+                break;
+            }
+            n = n.wrapping_mul(10).wrapping_add(u64::from(digit));
+            self.at += 1;
+        }
+        let digits = self.at - start;
+        if digits == 0
+            || digits > 18
+            || n < 1
+            || n > u64::from(*range.end())
+            || !self.byte().is_ascii_whitespace()
+        {
+            return Err(self.bad_index(start, what, *range.end()));
+        }
+        Ok(n as u32 - 1)
+    }
+
+    #[cold]
+    fn bad_index(&self, start: usize, what: &str, count: u32) -> Fault {
+        let word = self.word(start);
+        if word.is_empty() || !word.iter().all(u8::is_ascii_digit) {
+            return self.unexpected(start, &format!("{what} index"), "a whole number from 1");
+        }
+        let word = shown(word);
+        if word.bytes().all(|b| b == b'0') {
+            return Fault::new(start, format!("the {what} index counts from 1, got {word}"));
+        }
+        Fault::new(start, format!("{what} {word} is outside the matrix of {count} {what}s"))
+    }
+
+    /// A finite real number.
+    #[inline(always)]
+    pub(super) fn real(&mut self, what: &str) -> Result<f64, Fault> {
+        self.skip_blanks();
+        let start = self.at;
+        let negative = self.byte() == b'-';
+        self.at += usize::from(matches!(self.byte(), b'-' | b'+'));
+        let (mut mantissa, mut exponent) = (0u64, 0i32);
+        let first_digit = self.at;
+        self.digits(&mut mantissa);
+        let mut digits = self.at - first_digit;
+        if self.byte() == b'.' {
+            self.at += 1;
+            let first_digit = self.at;
+            self.digits(&mut mantissa);
+            digits += self.at - first_digit;
+            exponent = -((self.at - first_digit) as i32);
+        }
+        if digits == 0 || digits > 19 || mantissa >= 1 << 53 {
+            return self.slow_real(start, what);
+        }
+        if matches!(self.byte(), b'e' | b'E' | b'd' | b'D') {
+            self.at += 1;
+            let down = self.byte() == b'-';
+            self.at += usize::from(matches!(self.byte(), b'-' | b'+'));
+            let (first_digit, mut n) = (self.at, 0u64);
+            self.digits(&mut n);
+            if self.at == first_digit || self.at - first_digit > 4 {
+                return self.slow_real(start, what);
+            }
+            exponent += if down { -(n as i32) } else { n as i32 };
+        }
+        if exponent.unsigned_abs() > 22 || !self.byte().is_ascii_whitespace() {
+            return self.slow_real(start, what);
+        }
+        // Clinger: an exact integer times or over an exact power of ten is rounded once.
+        let size = mantissa as f64;
+        let power = POWERS[exponent.unsigned_abs() as usize];
+        let size = if exponent < 0 { size / power } else { size * power };
+        let value = if negative { -size } else { size };
+        if self.single { self.round_to_single(value, start, what) } else { Ok(value) }
+    }
+
+    #[inline(always)]
+    fn digits(&mut self, n: &mut u64) {
+        loop {
+            let digit = self.byte().wrapping_sub(b'0');
+            if digit > 9 {
+                return;
+            }
+            *n = n.wrapping_mul(10).wrapping_add(u64::from(digit));
+            self.at += 1;
+        }
+    }
+
+    /// A number that is long, huge, tiny, or none at all.
+    #[cold]
+    fn slow_real(&mut self, start: usize, what: &str) -> Result<f64, Fault> {
+        let text = self.decimal(start, what)?;
+        let value: f64 = text.parse().map_err(|_| self.unexpected(start, what, "a real number"))?;
+        self.at = start + self.word(start).len();
+        if !value.is_finite() {
+            return Err(Fault::new(
+                start,
+                format!("the {what} {} is too large for f64", shown(text.as_bytes())),
+            ));
+        }
+        if self.single { self.round_to_single(value, start, what) } else { Ok(value) }
+    }
+
+    /// The word at `start` as Rust spells decimal numbers.
+    fn decimal(&self, start: usize, what: &str) -> Result<String, Fault> {
+        let word = self.word(start);
+        let plain = |b: &u8| b.is_ascii_digit() || b"+-.eEdD".contains(b);
+        if word.is_empty() || !word.iter().all(plain) {
+            let text = String::from_utf8_lossy(word);
+            return Err(match text.parse::<f64>() {
+                Ok(_) => Fault::new(start, format!("the {what} should be finite, got `{text}`")),
+                Err(_) => self.unexpected(start, what, "a real number"),
+            });
+        }
+        Ok(String::from_utf8_lossy(word).replace(['d', 'D'], "e"))
+    }
+
+    /// The nearest `f32` to the text, which is not that of `value` where that lies between two.
+    fn round_to_single(&self, value: f64, start: usize, what: &str) -> Result<f64, Fault> {
+        let halfway = value.to_bits() & 0x1FFF_FFFF == 0x1000_0000;
+        let single = if halfway || value.abs() < 2.0 * f64::from(f32::MIN_POSITIVE) {
+            let text = self.decimal(start, what)?;
+            text.parse().map_err(|_| self.unexpected(start, what, "a real number"))?
+        } else {
+            value as f32
+        };
+        if !single.is_finite() {
+            return Err(Fault::new(
+                start,
+                format!("the {what} {} is too large for f32", shown(self.word(start))),
+            ));
+        }
+        Ok(f64::from(single))
+    }
+
+    /// A whole number of 64 bits.
+    pub(super) fn integer(&mut self, what: &str) -> Result<f64, Fault> {
+        self.skip_blanks();
+        let start = self.at;
+        let word = self.word(start);
+        self.at += word.len();
+        let text = std::str::from_utf8(word).unwrap_or_default();
+        match text.parse::<i64>() {
+            Ok(n) => Ok(n as f64),
+            Err(e)
+                if matches!(
+                    e.kind(),
+                    std::num::IntErrorKind::PosOverflow | std::num::IntErrorKind::NegOverflow
+                ) =>
+            {
+                Err(Fault::new(
+                    start,
+                    format!("the {what} {} is too large for a 64-bit integer", shown(word)),
+                ))
+            }
+            Err(_) => Err(self.unexpected(start, what, "a whole number")),
+        }
+    }
+}

@@ -1,0 +1,260 @@
+//! Writing: rows to text by all threads, a batch at a time.
+use super::entries::across;
+use super::header::{Field, Symmetry};
+use crate::Csr;
+use flate2::Compression;
+use flate2::write::GzEncoder;
+use lacuna_core::{Error, Result, Scalar};
+use rayon::prelude::*;
+use std::fs::File;
+use std::io::{self, Write};
+use std::path::Path;
+
+/// Entries of one task.
+const SHARE: usize = 1 << 14;
+
+/// Which entries are written.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Storage {
+    /// Those on and below the diagonal where the matrix is symmetric, Hermitian or skew-symmetric, else all.
+    #[default]
+    Auto,
+    /// As this symmetry stores them, which the matrix must have.
+    As(Symmetry),
+}
+
+/// How to write.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct WriteOptions<'a> {
+    /// Which entries are written.
+    pub storage: Storage,
+    /// Lines of comment below the banner.
+    pub comment: &'a str,
+}
+
+/// Writes a matrix as coordinates, compressed by gzip when the name ends in `.gz`. Numbers are as short as they can
+/// be read back to the same bits.
+///
+/// # Errors
+/// When the file cannot be written, or the matrix does not have the symmetry asked for.
+pub fn write_matrix<T: Scalar>(path: impl AsRef<Path>, a: &Csr<T>, options: &WriteOptions<'_>) -> Result<()> {
+    let symmetry = storage(a, options.storage)?;
+    to_file(path.as_ref(), |out| matrix(out, a, symmetry, options.comment))
+}
+
+/// As [`write_matrix`], to anything that takes bytes, plain.
+///
+/// # Errors
+/// As [`write_matrix`].
+pub fn encode_matrix<T: Scalar>(
+    out: &mut (impl Write + ?Sized),
+    a: &Csr<T>,
+    options: &WriteOptions<'_>,
+) -> Result<()> {
+    let symmetry = storage(a, options.storage)?;
+    matrix(out, a, symmetry, options.comment).map_err(|e| failed("the output", e))
+}
+
+/// Writes a vector as an array of one column, compressed by gzip when the name ends in `.gz`.
+///
+/// # Errors
+/// When the file cannot be written, or an element is not finite.
+pub fn write_vector<T: Scalar>(path: impl AsRef<Path>, x: &[T]) -> Result<()> {
+    check_finite(x)?;
+    to_file(path.as_ref(), |out| vector(out, x))
+}
+
+/// As [`write_vector`], to anything that takes bytes, plain.
+///
+/// # Errors
+/// As [`write_vector`].
+pub fn encode_vector<T: Scalar>(out: &mut (impl Write + ?Sized), x: &[T]) -> Result<()> {
+    check_finite(x)?;
+    vector(out, x).map_err(|e| failed("the output", e))
+}
+
+fn failed(path: &str, source: io::Error) -> Error {
+    Error::Io { operation: "writing".into(), path: path.into(), source }
+}
+
+fn to_file(path: &Path, write: impl Fn(&mut dyn Write) -> io::Result<()>) -> Result<()> {
+    let run = || {
+        let file = File::create(path)?;
+        if path.extension().is_some_and(|e| e.eq_ignore_ascii_case("gz")) {
+            let mut out = GzEncoder::new(file, Compression::default());
+            write(&mut out)?;
+            out.finish()?;
+            return Ok(());
+        }
+        let mut file = file;
+        write(&mut file)
+    };
+    run().map_err(|e| failed(&path.display().to_string(), e))
+}
+
+fn check_finite<T: Scalar>(x: &[T]) -> Result<()> {
+    match x.iter().position(|v| !v.finite()) {
+        None => Ok(()),
+        Some(row) => Err(Error::Element {
+            operation: "writing a vector".into(),
+            what: "x".into(),
+            row,
+            message: format!("{} is not finite", x[row]),
+        }),
+    }
+}
+
+/// The symmetry to write with.
+fn storage<T: Scalar>(a: &Csr<T>, storage: Storage) -> Result<Symmetry> {
+    let candidates = match storage {
+        Storage::As(Symmetry::General) => return Ok(Symmetry::General),
+        Storage::Auto => vec![Symmetry::Symmetric, Symmetry::Hermitian, Symmetry::SkewSymmetric],
+        Storage::As(wanted) => vec![wanted],
+    };
+    for symmetry in candidates {
+        let complex_only = symmetry == Symmetry::Hermitian;
+        if complex_only && !T::KIND.is_complex() {
+            continue;
+        }
+        if breaks(a, symmetry).is_none() {
+            return Ok(symmetry);
+        }
+    }
+    let Storage::As(wanted) = storage else { return Ok(Symmetry::General) };
+    let (row, column) = breaks(a, wanted).unwrap_or((0, 0));
+    let message = if wanted == Symmetry::Hermitian && !T::KIND.is_complex() {
+        format!("a real matrix is symmetric, not {wanted}")
+    } else {
+        format!("the matrix is not {wanted}")
+    };
+    Err(Error::Entry { operation: "writing a matrix".into(), row, column, message })
+}
+
+/// The first entry, by row, that does not have its counterpart across the diagonal.
+fn breaks<T: Scalar>(a: &Csr<T>, symmetry: Symmetry) -> Option<(usize, usize)> {
+    if a.rows() != a.cols() || (symmetry == Symmetry::SkewSymmetric && a.nnz() == 0) {
+        return Some((0, 0));
+    }
+    let wrong = |i: usize, (j, v): (usize, T)| {
+        let no_diagonal = symmetry == Symmetry::SkewSymmetric && i == j;
+        no_diagonal || a.get(j, i) != Some(across(symmetry, v))
+    };
+    let row = (0..a.rows())
+        .into_par_iter()
+        .with_min_len(1024)
+        .find_first(|&i| a.row_entries(i).any(|e| wrong(i, e)))?;
+    a.row_entries(row).find(|&e| wrong(row, e)).map(|(j, _)| (row, j))
+}
+
+fn matrix<T: Scalar>(
+    out: &mut (impl Write + ?Sized),
+    a: &Csr<T>,
+    symmetry: Symmetry,
+    comment: &str,
+) -> io::Result<()> {
+    let lower = symmetry != Symmetry::General;
+    let kept = |i: usize| {
+        let (columns, _) = a.row_slices(i);
+        if lower { columns.partition_point(|&j| j as usize <= i) } else { columns.len() }
+    };
+    let entries: usize = (0..a.rows()).into_par_iter().with_min_len(4096).map(kept).sum();
+    writeln!(out, "%%MatrixMarket matrix coordinate {} {symmetry}", field::<T>())?;
+    for line in comment.lines() {
+        writeln!(out, "%{line}")?;
+    }
+    writeln!(out, "{} {} {entries}", a.rows(), a.cols())?;
+    let shares = row_shares(a);
+    for batch in shares.chunks(4 * rayon::current_num_threads()) {
+        let texts: Vec<Vec<u8>> = batch
+            .par_iter()
+            .map(|share| {
+                let mut text = Vec::with_capacity(24 * SHARE);
+                for i in share.clone() {
+                    for (j, v) in a.row_entries(i).take(kept(i)) {
+                        push_whole(&mut text, i as u64 + 1);
+                        text.push(b' ');
+                        push_whole(&mut text, j as u64 + 1);
+                        text.push(b' ');
+                        push_number(&mut text, v);
+                    }
+                }
+                text
+            })
+            .collect();
+        texts.iter().try_for_each(|text| out.write_all(text))?;
+    }
+    out.flush()
+}
+
+/// The rows in runs of about [`SHARE`] entries.
+fn row_shares<T: Scalar>(a: &Csr<T>) -> Vec<std::ops::Range<usize>> {
+    let (mut shares, mut first) = (Vec::new(), 0);
+    for end in 1..=a.rows() {
+        let size = (a.row_ptr()[end] - a.row_ptr()[first]) as usize + end - first;
+        if size >= SHARE || end == a.rows() {
+            shares.push(first..end);
+            first = end;
+        }
+    }
+    shares
+}
+
+fn vector<T: Scalar>(out: &mut (impl Write + ?Sized), x: &[T]) -> io::Result<()> {
+    writeln!(out, "%%MatrixMarket matrix array {} general\n{} 1", field::<T>(), x.len())?;
+    for batch in x.chunks(4 * SHARE * rayon::current_num_threads()) {
+        let texts: Vec<Vec<u8>> = batch
+            .par_chunks(SHARE)
+            .map(|x| {
+                let mut text = Vec::with_capacity(20 * x.len());
+                x.iter().for_each(|&v| push_number(&mut text, v));
+                text
+            })
+            .collect();
+        texts.iter().try_for_each(|text| out.write_all(text))?;
+    }
+    out.flush()
+}
+
+fn field<T: Scalar>() -> Field {
+    if T::KIND.is_complex() { Field::Complex } else { Field::Real }
+}
+
+/// A number and the end of its line.
+fn push_number<T: Scalar>(text: &mut Vec<u8>, v: T) {
+    push_part::<T>(text, v.re());
+    if T::KIND.is_complex() {
+        text.push(b' ');
+        push_part::<T>(text, v.im());
+    }
+    text.push(b'\n');
+}
+
+/// One part, as short as it can be read back to the same bits.
+fn push_part<T: Scalar>(text: &mut Vec<u8>, v: f64) {
+    let whole = v.abs() < 1e15 && v.trunc() == v;
+    if whole {
+        if v.is_sign_negative() {
+            text.push(b'-');
+        }
+        push_whole(text, v.abs() as u64);
+        return;
+    }
+    let single = matches!(T::KIND, lacuna_core::Kind::F32 | lacuna_core::Kind::C32);
+    // Writing to a vector cannot fail.
+    let _ = if single { write!(text, "{:?}", v as f32) } else { write!(text, "{v:?}") };
+}
+
+/// A whole number in decimal digits.
+fn push_whole(text: &mut Vec<u8>, mut n: u64) {
+    let mut digits = [0u8; 20];
+    let mut first = digits.len();
+    loop {
+        first -= 1;
+        digits[first] = b'0' + (n % 10) as u8;
+        n /= 10;
+        if n == 0 {
+            break;
+        }
+    }
+    text.extend_from_slice(&digits[first..]);
+}
