@@ -1,6 +1,6 @@
 //! Fused passes: far out of cache against a triad, in cache against loops written by hand.
 use lacuna_bench::args::Args;
-use lacuna_bench::by_hand::Vectors;
+use lacuna_bench::by_hand::{BLOCK, Vectors};
 use lacuna_bench::report::Report;
 use lacuna_bench::stats::{Samples, seconds};
 use lacuna_bench::triad::Triad;
@@ -13,8 +13,8 @@ const USAGE: &str = "\
 passes [--type f64] [--threads 1,2] [--n 16777216,20000,2000] [--rounds 9] [--only NAME,..] [--json FILE]
 A row for each pass: microseconds, GB/s by the bytes it must move, and that over the triad measured just before it.
 `traffic` counts a vector that is written but not read twice, since ordinary stores read the line first, in the
-pass and in the triad alike: it cannot much exceed 1. In cache, `by_hand` is the time over that of a hand-written loop
-on one thread.";
+pass and in the triad alike: it cannot much exceed 1. `by_hand` is the time over that of a hand-written loop on one
+thread, for the passes that methods are made of.";
 
 /// Sizes from here on are held against the triad, smaller ones against loops written by hand.
 const LARGE: usize = 1 << 22;
@@ -53,9 +53,9 @@ fn run<T: Scalar>(args: &Args) -> Done {
                 Cpu::with(CpuOptions { threads: Some(threads), parallel_from, ..Default::default() })?;
             let mut passes = record::<T>(&mut dev, n, &only)?;
             if n >= LARGE {
-                large(&mut dev, &mut passes, rounds, threads)?;
+                measure(&mut dev, &mut passes, rounds, n, 3, Some(Triad::new(threads)))?;
             } else {
-                small(&mut dev, &mut passes, rounds, n)?;
+                measure(&mut dev, &mut passes, rounds, n, (40_000_000 / n) as u64, None)?;
             }
             for p in &passes {
                 let time = p.seconds.median();
@@ -75,9 +75,8 @@ fn run<T: Scalar>(args: &Args) -> Done {
                 if n >= LARGE {
                     cells.push(("of_triad", (p.fraction.median(), 3).into()));
                     cells.push(("traffic", (p.fraction.median() * traffic, 3).into()));
-                } else {
-                    cells.push(("by_hand", (p.by_hand.median(), 3).into()));
                 }
+                cells.push(("by_hand", (p.by_hand.median(), 3).into()));
                 report.row(&cells)?;
             }
         }
@@ -85,28 +84,20 @@ fn run<T: Scalar>(args: &Args) -> Done {
     Ok(())
 }
 
-fn large<T: Scalar>(dev: &mut Cpu, passes: &mut [Ready<T>], rounds: usize, threads: usize) -> Done {
-    const ITERATIONS: u64 = 3;
-    let mut triad = Triad::new(threads);
+/// Rounds over all passes, each between the triad, if any, and the loop written by hand, if there is one.
+fn measure<T: Scalar>(
+    dev: &mut Cpu,
+    passes: &mut [Ready<T>],
+    rounds: usize,
+    n: usize,
+    iterations: u64,
+    mut triad: Option<Triad>,
+) -> Done {
+    let mut vectors = Vectors::<T>::new(n / BLOCK * BLOCK);
+    // The first round warms up.
     for round in 0..=rounds {
         for p in &mut *passes {
-            let yardstick = triad.run();
-            let time = timed(dev, &mut p.plan, ITERATIONS)?;
-            // The first round warms up.
-            if round > 0 {
-                p.seconds.push(time);
-                p.fraction.push(1e-9 * p.bytes as f64 / time / yardstick);
-            }
-        }
-    }
-    Ok(())
-}
-
-fn small<T: Scalar>(dev: &mut Cpu, passes: &mut [Ready<T>], rounds: usize, n: usize) -> Done {
-    let iterations = (40_000_000 / n) as u64;
-    let mut vectors = Vectors::<T>::new(n / 32 * 32);
-    for round in 0..=rounds {
-        for p in &mut *passes {
+            let yardstick = triad.as_mut().map_or(f64::NAN, Triad::run);
             let time = timed(dev, &mut p.plan, iterations)?;
             let mut known = true;
             let by_hand = seconds(|| {
@@ -120,6 +111,7 @@ fn small<T: Scalar>(dev: &mut Cpu, passes: &mut [Ready<T>], rounds: usize, n: us
             });
             if round > 0 {
                 p.seconds.push(time);
+                p.fraction.push(1e-9 * p.bytes as f64 / time / yardstick);
                 p.by_hand.push(if known { time / by_hand * iterations as f64 } else { f64::NAN });
             }
         }
