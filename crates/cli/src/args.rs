@@ -26,7 +26,7 @@ Examples:
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     /// Solve A x = b
-    Solve(SolveArgs),
+    Solve(Box<SolveArgs>),
     /// Describe a matrix: structure, symmetry, rows, diagonal, and what would solve it
     Info(InfoArgs),
     /// Write a generated matrix to a file

