@@ -29,7 +29,7 @@ pub(crate) fn run(args: &SolveArgs) -> Result<ExitCode> {
     for (option, path) in [("--output", &args.output), ("--json", &args.json)] {
         path.as_ref().map_or(Ok(()), |path| out::check_place(option, path))?;
     }
-    set_threads(args.threads);
+    set_threads(args.threads)?;
     let source = Source::open(&args.matrix)?;
     let rhs = VectorSource::parse("--rhs", &args.rhs)?;
     let x0 = args.x0.clone().map(VectorSource::File);
