@@ -39,9 +39,10 @@
 #endif
 #define ITEM ((uint)get_local_id(0))
 
-// Makes what this work-item wrote visible to other work-groups before what it does next, and the reverse.
-#ifdef __NV_CL_C_VERSION
-#define DEVICE_FENCE() asm volatile("membar.gl;" ::: "memory")
+// Makes what this work-item wrote visible to other work-groups before what it does next, and the reverse. OpenCL 1.2
+// promises that for a work-group alone; NVIDIA's compiler is told in its own words.
+#if LACUNA_NVIDIA
+#define DEVICE_FENCE() __asm__ volatile("membar.gl;" ::: "memory")
 #else
 #define DEVICE_FENCE() mem_fence(CLK_GLOBAL_MEM_FENCE)
 #endif

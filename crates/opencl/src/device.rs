@@ -62,7 +62,10 @@ impl Device {
     }
     /// Whether as many groups as there are units are known to run at once.
     pub(crate) fn runs_groups_together(&self) -> bool {
-        self.is_gpu() && self.vendor.contains("NVIDIA")
+        self.is_gpu() && self.is_nvidia()
+    }
+    pub(crate) fn is_nvidia(&self) -> bool {
+        self.vendor.contains("NVIDIA")
     }
     pub(crate) fn info(&self) -> DeviceInfo {
         let kind = if self.is_gpu() { "gpu" } else { "cpu" };

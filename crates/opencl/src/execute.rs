@@ -117,8 +117,12 @@ impl OpenCl {
         };
         let sections = [0, 1, 2].map(with_vectors);
         let whole = prepared.whole.is_some();
-        let size = if whole { u64::from(FIRST_BUDGET) } else { 8 };
         let counts = program.counts().max(1) as u64;
+        let size = match limit.div_ceil(counts) {
+            _ if whole => u64::from(FIRST_BUDGET),
+            few if few <= 64 => few.max(1),
+            _ => 8,
+        };
         let loops = !program.each.is_empty();
         let mut rounds = Rounds { dev: self, prepared, sections, counts, size, queued: 0 };
         rounds.begin().map_err(&fail)?;

@@ -38,7 +38,7 @@ pub(crate) struct Prepared<T> {
 }
 
 /// The rows up to which a whole loop in one group is worth it, by kind of device, and in several groups.
-const ONE_GROUP_ROWS: (usize, usize) = (2048, 16384);
+const ONE_GROUP_ROWS: (usize, usize) = (2048, 4096);
 const PERSISTENT_ROWS: usize = 150_000;
 /// Places of arguments that change from launch to launch.
 pub(crate) const ADVANCE_MODE: u32 = 7;

@@ -33,8 +33,8 @@ pub(crate) fn batch(kind: Kind) -> usize {
     if kind == Kind::C64 { 2 } else { 4 }
 }
 
-/// The whole text for a number type, `cpu` where a work-item takes a segment.
-pub fn text(kind: Kind, cpu: bool) -> String {
+/// The whole text for a number type, `cpu` where a work-item takes a segment, `nvidia` for that vendor's compiler.
+pub fn text(kind: Kind, cpu: bool, nvidia: bool) -> String {
     let (_, real, bits, complex) = TYPES[kind as usize];
     let group = if cpu { 1 } else { SEGMENT };
     let mut text = encode::c_header();
@@ -44,6 +44,7 @@ pub fn text(kind: Kind, cpu: bool) -> String {
         ("COMPLEX", complex.to_string()),
         ("SUFFIX", kind.name().to_owned()),
         ("CPU", u32::from(cpu).to_string()),
+        ("NVIDIA", u32::from(nvidia).to_string()),
         ("BATCH", format!("{}u", batch(kind))),
         ("MATRIX_WORDS", format!("{MATRIX_WORDS}u")),
         ("GROUP", format!("__attribute__((reqd_work_group_size({group}, 1, 1)))")),
@@ -58,7 +59,7 @@ pub fn text(kind: Kind, cpu: bool) -> String {
 
 /// A program for the device, from disk where it was built before.
 pub(crate) fn program(context: &Context, device: &Device, kind: Kind, cpu: bool) -> Result<Program> {
-    let text = text(kind, cpu);
+    let text = text(kind, cpu, device.is_nvidia());
     let mut options = String::from("-cl-std=CL1.2");
     if device.rounded_floats {
         options += " -cl-fp32-correctly-rounded-divide-sqrt";
