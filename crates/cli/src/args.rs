@@ -26,7 +26,7 @@ Examples:
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     /// Solve A x = b
-    Solve(SolveArgs),
+    Solve(Box<SolveArgs>),
     /// Describe a matrix: structure, symmetry, rows, diagonal, and what would solve it
     Info(InfoArgs),
     /// Write a generated matrix to a file
@@ -66,11 +66,11 @@ pub(crate) struct SolveArgs {
     /// The absolute tolerance of the same test
     #[arg(long, default_value = "0", value_parser = tolerance, allow_hyphen_values = true, value_name = "NUMBER")]
     pub(crate) atol: f64,
-    /// Iterations at the most [default: 10 n, at least 1000, at most 65000]
+    /// Iterations at the most [default: 10 n, at least 1000, at most 100000]
     #[arg(long, value_name = "COUNT")]
     pub(crate) max_iters: Option<u64>,
     /// Iterations of a GMRES cycle [default: 30]
-    #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..=2000))]
+    #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub(crate) restart: Option<u32>,
     /// Threads [default: all cores]
     #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u16).range(1..=1024))]

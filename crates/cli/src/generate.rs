@@ -1,7 +1,7 @@
 //! `lacuna generate`
 use crate::args::{GenerateArgs, generators};
 use crate::failure::{Failure, Result};
-use crate::input::Source;
+use crate::input::{Source, set_threads};
 use crate::out;
 use lacuna::formats::mm::{self, WriteOptions};
 use lacuna::{Complex32, Complex64, Kind, Scalar, Spec};
@@ -13,6 +13,7 @@ pub(crate) fn run(args: &GenerateArgs) -> Result<()> {
     };
     out::check_place("--output", output)?;
     let spec = Spec::parse(spec)?;
+    set_threads(None)?;
     match Source::open(&spec.to_string())?.number_type(args.number, false)? {
         Kind::F32 => write::<f32>(&spec, output),
         Kind::F64 => write::<f64>(&spec, output),

@@ -15,7 +15,7 @@ pub(crate) fn run(args: &InfoArgs) -> Result<()> {
         out::check_place("--plot", path)?;
     }
     args.json.as_ref().map_or(Ok(()), |path| out::check_place("--json", path))?;
-    set_threads(args.threads);
+    set_threads(args.threads)?;
     let source = Source::open(&args.matrix)?;
     match source.number_type(None, false)? {
         Kind::C32 | Kind::C64 => describe(args, &source.read::<Complex64>(args.quiet)?),

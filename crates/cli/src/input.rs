@@ -3,7 +3,7 @@ use crate::args::NumberType;
 use crate::failure::{Failure, Result};
 use crate::progress::Reading;
 use lacuna::formats::mm::{self, Field, ReadOptions};
-use lacuna::{Csr, Kind, Scalar, formats};
+use lacuna::{Csr, Error, Kind, Scalar, formats};
 
 /// A matrix that a file or a generator has, not read yet.
 pub(crate) struct Source {
@@ -121,9 +121,10 @@ impl Numbers {
 }
 
 /// Threads for reading, generating and analysing; the backend has its own.
-pub(crate) fn set_threads(threads: Option<u16>) {
-    if let Some(threads) = threads {
-        // A second call would be refused; the pool then stays as it is.
-        let _ = rayon::ThreadPoolBuilder::new().num_threads(threads.into()).build_global();
-    }
+pub(crate) fn set_threads(threads: Option<u16>) -> Result<()> {
+    let threads = threads.unwrap_or(0).into();
+    rayon::ThreadPoolBuilder::new().num_threads(threads).build_global().map_err(|error| {
+        let (device, operation) = ("cpu".into(), "starting threads".into());
+        Error::Device { device, operation, message: error.to_string() }.into()
+    })
 }

@@ -62,18 +62,16 @@ pub(crate) struct Solving {
     looked: Instant,
     /// Seconds and the logarithm of the relative residual.
     samples: VecDeque<(f64, f64)>,
-    /// What a relative residual of 1 is in the units of [`Watch`], where known.
-    scale: Option<f64>,
     rtol: f64,
     max_iters: u64,
 }
 
 impl Solving {
-    pub(crate) fn new(quiet: bool, scale: Option<f64>, rtol: f64, max_iters: u64) -> Self {
+    pub(crate) fn new(quiet: bool, rtol: f64, max_iters: u64) -> Self {
         let bar = ProgressBar::with_draw_target(None, target(quiet));
         bar.set_style(style("{msg}"));
         let now = Instant::now();
-        Solving { bar, since: now, looked: now, samples: VecDeque::new(), scale, rtol, max_iters }
+        Solving { bar, since: now, looked: now, samples: VecDeque::new(), rtol, max_iters }
     }
 
     /// Takes note of where the solve is, and whether it should go on.
@@ -93,18 +91,14 @@ impl Solving {
         let rate = watch.iterations as f64 / seconds;
         let mut line = format!("iteration {}", watch.iterations);
         let mut left = (self.max_iters.saturating_sub(watch.iterations)) as f64 / rate;
-        if let Some(scale) = self.scale {
-            let residual = watch.residual / scale;
-            line += &format!("  residual {residual:.2e}");
-            self.samples.push_back((seconds, residual.ln()));
-            if self.samples.len() > SAMPLES {
-                self.samples.pop_front();
-            }
-            if let Some(needed) = self.extrapolated() {
-                left = left.min(needed);
-            }
+        self.samples.push_back((seconds, watch.residual.ln()));
+        if self.samples.len() > SAMPLES {
+            self.samples.pop_front();
         }
-        line += &format!("  {rate:.0} iterations/s");
+        if let Some(needed) = self.extrapolated() {
+            left = left.min(needed);
+        }
+        line += &format!("  residual {:.2e}  {rate:.0} iterations/s", watch.residual);
         if left.is_finite() {
             let left = if left < 120.0 { format!("{left:.0} s") } else { duration(left) };
             line += &format!("  at most {left} left");

@@ -135,7 +135,7 @@ impl Report {
 }
 
 /// A relative residual to four digits.
-fn relative(residual: f64) -> String {
+pub(crate) fn relative(residual: f64) -> String {
     if residual == 0.0 { "0".into() } else { format!("{residual:.3e}") }
 }
 

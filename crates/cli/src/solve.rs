@@ -18,8 +18,7 @@ use std::time::Instant;
 /// Iterations at the most for each unknown, where not given, and the bounds of that.
 const ITERATIONS_PER_ROW: u64 = 10;
 const LEAST_ITERATIONS: u64 = 1000;
-/// As many as the history keeps one by one.
-const MOST_ITERATIONS: u64 = 65_000;
+const MOST_ITERATIONS: u64 = 100_000;
 
 pub(crate) fn run(args: &SolveArgs) -> Result<ExitCode> {
     if let Some(path) = &args.plot {
@@ -29,7 +28,7 @@ pub(crate) fn run(args: &SolveArgs) -> Result<ExitCode> {
     for (option, path) in [("--output", &args.output), ("--json", &args.json)] {
         path.as_ref().map_or(Ok(()), |path| out::check_place(option, path))?;
     }
-    set_threads(args.threads);
+    set_threads(args.threads)?;
     let source = Source::open(&args.matrix)?;
     let rhs = VectorSource::parse("--rhs", &args.rhs)?;
     let x0 = args.x0.clone().map(VectorSource::File);
@@ -137,7 +136,7 @@ impl Solve<'_> {
     ) -> Result<Outcome> {
         let norm = b.iter().map(|v| v.modulus().powi(2)).sum::<f64>().sqrt();
         let relative = stop.rtol.max(stop.atol / norm);
-        let mut progress = Solving::new(self.args.quiet, scale(b, norm), relative, stop.max_iters);
+        let mut progress = Solving::new(self.args.quiet, relative, stop.max_iters);
         let mut watch = |watch| -> ControlFlow<()> { progress.at(watch) };
         cancel_on_interrupt();
         let outcome =
@@ -163,10 +162,4 @@ impl Solve<'_> {
         }
         Ok(())
     }
-}
-
-/// `‖b‖` where the solve runs in the units of `b`, so that a residual can be shown relative to it.
-fn scale<T: Scalar>(b: &[T], norm: f64) -> Option<f64> {
-    let largest = b.iter().map(|v| v.re().abs().max(v.im().abs())).fold(0.0, f64::max);
-    (largest > T::TINY.powf(1.0 / 7.0) && largest < T::MAX.powf(1.0 / 5.0)).then_some(norm)
 }

@@ -314,7 +314,7 @@ pub struct History {
 
 impl History {
     /// Values kept at the most: above that, iterations are left out evenly.
-    pub const CAPACITY: u64 = 1 << 16;
+    pub const CAPACITY: u64 = 1 << 20;
 
     /// Empties the history for a solve of at most `limit` iterations.
     pub fn reset(&mut self, limit: u64) {

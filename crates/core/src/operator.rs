@@ -18,10 +18,6 @@ pub trait LinOp<T: Scalar> {
             message: "this operator does not know its transpose; pair it with one by `WithTranspose`".into(),
         });
     }
-    /// Whether applying it records products or basis operations, rather than passes alone.
-    fn is_elementwise(&self) -> bool {
-        false
-    }
 }
 
 impl<T: Scalar> LinOp<T> for Matrix<T> {
@@ -47,9 +43,6 @@ impl<T: Scalar> LinOp<T> for Identity {
     fn apply_transpose(&self, k: &mut Recorder<'_, T>, x: Vector<T>, y: Vector<T>, then: Pass<T>) {
         self.apply(k, x, y, then);
     }
-    fn is_elementwise(&self) -> bool {
-        true
-    }
 }
 
 /// `y ← d ∘ x`, a diagonal matrix: Jacobi's preconditioner where `d` holds the reciprocals of a diagonal. It records
@@ -66,9 +59,6 @@ impl<T: Scalar> LinOp<T> for Diagonal<T> {
     }
     fn apply_transpose(&self, k: &mut Recorder<'_, T>, x: Vector<T>, y: Vector<T>, then: Pass<T>) {
         self.apply(k, x, y, then);
-    }
-    fn is_elementwise(&self) -> bool {
-        true
     }
 }
 

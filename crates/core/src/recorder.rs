@@ -86,7 +86,7 @@ impl<'a, T: Scalar> Recorder<'a, T> {
     /// A run of cells.
     pub fn run_of_cells(&mut self, count: usize) -> Cells<T> {
         let cells = self.memory.cells(count);
-        self.keep(cells, Cells::new(0, count as u32, 0))
+        self.keep(cells, Cells::new(0, u32::try_from(count).unwrap_or(u32::MAX), 0))
     }
     /// `columns` vectors of `n` zeros, stored one after the other.
     pub fn basis(&mut self, n: usize, columns: usize) -> Basis<T> {

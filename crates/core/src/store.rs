@@ -99,9 +99,19 @@ impl HostStore {
 
     /// A run of zero cells.
     pub fn cells<T: Scalar>(&mut self, count: usize) -> Result<Cells<T>> {
-        let serial = next_serial();
+        let (serial, device) = (next_serial(), self.device);
         let file = self.file_mut::<T>();
         let first = file.values.len() as u32;
+        let fits = u32::try_from(file.values.len().saturating_add(count)).is_ok();
+        if !fits || file.values.try_reserve(count).is_err() || file.serials.try_reserve(count).is_err() {
+            let requested = (count as u64).saturating_mul(size_of::<T>() as u64);
+            return Err(Error::OutOfMemory {
+                operation: format!("{count} cells"),
+                device: device.into(),
+                requested,
+                available: None,
+            });
+        }
         file.values.resize(file.values.len() + count, T::zero());
         file.serials.resize(file.values.len(), serial);
         Ok(Cells::new(first, count as u32, serial))

@@ -1,8 +1,20 @@
 //! A spinning barrier that also carries the caller's wish to cancel to all threads at once.
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
 
-/// Spins before giving the core away: about a fifth of a millisecond.
-const SPINS: u32 = 1 << 13;
+/// Spins before giving the core away, where every thread can have one: about 50 microseconds.
+const SPINS: u32 = 1 << 11;
+/// The same where threads outnumber cores: whoever is waited for may need this very core.
+const CROWDED_SPINS: u32 = 1 << 4;
+
+/// Threads of this process that are running programs.
+static RUNNING: AtomicUsize = AtomicUsize::new(0);
+
+/// How many cores there are.
+fn cores() -> usize {
+    static CORES: OnceLock<usize> = OnceLock::new();
+    *CORES.get_or_init(|| std::thread::available_parallelism().map_or(1, |n| n.get()))
+}
 
 /// Where the threads of one program meet between operations.
 pub(crate) struct Barrier {
@@ -19,6 +31,7 @@ struct Padded<T>(T);
 
 impl Barrier {
     pub(crate) fn new(threads: usize) -> Self {
+        RUNNING.fetch_add(threads, Ordering::Relaxed);
         Barrier {
             threads,
             arrived: Padded(AtomicUsize::new(0)),
@@ -37,9 +50,10 @@ impl Barrier {
             seen.store(wish.load(Ordering::Relaxed), Ordering::Relaxed);
             self.epoch.0.store(epoch.wrapping_add(1), Ordering::Release);
         } else {
-            let mut spins = 0;
+            let crowded = RUNNING.load(Ordering::Relaxed) > cores();
+            let (mut spins, limit) = (0, if crowded { CROWDED_SPINS } else { SPINS });
             while self.epoch.0.load(Ordering::Acquire) == epoch {
-                if spins < SPINS {
+                if spins < limit {
                     spins += 1;
                     std::hint::spin_loop();
                 } else {
@@ -48,5 +62,11 @@ impl Barrier {
             }
         }
         seen.load(Ordering::Relaxed)
+    }
+}
+
+impl Drop for Barrier {
+    fn drop(&mut self) {
+        RUNNING.fetch_sub(self.threads, Ordering::Relaxed);
     }
 }

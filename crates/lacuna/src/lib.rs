@@ -63,18 +63,17 @@
 //! ```
 mod arrays;
 mod backends;
-mod choose;
 mod system;
 
 pub use arrays::{from_dense, to_dense, to_device, to_host};
 pub use backends::{BACKENDS, BackendInfo, BackendOptions, DefaultBackend, OnBackend, default_backend, on};
-pub use choose::{Chosen, choose_method, choose_preconditioner};
 pub use lacuna_core::*;
 #[cfg(feature = "cpu")]
 pub use lacuna_cpu as cpu;
 pub use lacuna_formats as formats;
 pub use lacuna_formats::{Csr, Spec, Structure, Triplets};
 pub use lacuna_solvers as solvers;
+pub use lacuna_solvers::{Chosen, choose_method, choose_preconditioner};
 pub use lacuna_solvers::{Method, Options, Outcome, Solver, Stop, System, Watch};
 pub use ndarray;
 pub use system::{LinearSystem, Prepared, solve};

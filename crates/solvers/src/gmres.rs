@@ -1,6 +1,6 @@
 //! Restarted GMRES, for general square systems.
 use crate::{Method, System};
-use lacuna_core::{Basis, Cell, Cells, Formula, Hessenberg, Pass, Recorder, Scalar};
+use lacuna_core::{Basis, Cell, Cells, Error, Formula, Hessenberg, Pass, Recorder, Scalar};
 
 /// How a new basis vector is made orthogonal to those before it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
@@ -52,6 +52,11 @@ pub struct Gmres {
     pub side: Side,
 }
 
+impl Gmres {
+    /// The longest cycle: its small dense problem takes a million numbers.
+    pub const MOST: usize = 1000;
+}
+
 impl Default for Gmres {
     fn default() -> Self {
         Gmres { restart: 30, orthogonalization: Orthogonalization::default(), side: Side::default() }
@@ -68,6 +73,10 @@ impl<T: Scalar> Method<T> for Gmres {
 
     fn record(&self, k: &mut Recorder<'_, T>, s: &System<'_, T>) {
         let (a, b, x, n, m) = (s.a, s.b, s.x, s.n(), self.restart.clamp(1, s.n().max(1)));
+        if m > Gmres::MOST {
+            let message = format!("expected at most {} iterations a cycle, got {m}", Gmres::MOST);
+            return k.fail(Error::Argument { what: "restart".into(), message });
+        }
         let v = k.basis(n, m + 1);
         let v0 = v.column(0);
         let [rr, beta, goal, floor, ww, norm, used] = k.cells();
@@ -85,8 +94,7 @@ impl<T: Scalar> Method<T> for Gmres {
         let w = s.m.map(|_| k.vector(n));
 
         let residual = Pass::new("residual").set(v0, b - v0).dot(rr, v0, v0);
-        let residual =
-            s.confirm(residual, rr).eval(goal, s.target).eval(beta, rr.sqrt()).eval(h.g.at(0), beta);
+        let residual = s.confirm(residual, rr).eval(goal, s.goal).eval(beta, rr.sqrt()).eval(h.g.at(0), beta);
         let first = Pass::new("first").set(v0, v0 / beta);
 
         k.multi_axpy_dot(Pass::new("empty").eval(used, 0.0));
@@ -107,7 +115,7 @@ impl<T: Scalar> Method<T> for Gmres {
                 let scaled = Pass::new("scaled")
                     .set(v0, w)
                     .dot(mr, w, w)
-                    .eval(goal, s.target * (mr / rr))
+                    .eval(goal, s.goal * (mr / rr))
                     .eval(beta, mr.sqrt())
                     .eval(h.g.at(0), beta);
                 k.spmv_dot(m, v0, w, scaled);

@@ -1,6 +1,7 @@
 //! Krylov methods, written once as programs of fused passes. No backend is named here.
 mod bicgstab;
 mod cg;
+mod choose;
 mod gmres;
 mod method;
 mod outcome;
@@ -10,6 +11,7 @@ mod system;
 
 pub use bicgstab::{BiCgStab, PipelinedBiCgStab};
 pub use cg::{Cg, PipelinedCg};
+pub use choose::{Chosen, choose_method, choose_preconditioner};
 pub use gmres::{Gmres, Orthogonalization, Side};
 pub use method::{METHODS, Method, MethodInfo, Options, method};
 pub use outcome::Outcome;

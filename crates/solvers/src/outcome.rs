@@ -17,7 +17,7 @@ pub struct Outcome {
     pub true_residual: f64,
     /// `‖r‖ / ‖b‖` at iterations 0, `history_stride`, 2 `history_stride`, …
     pub history: Vec<f64>,
-    /// Iterations between two values of the history; 1 up to 65 535 iterations.
+    /// Iterations between two values of the history; 1 below a limit of 1 048 576.
     pub history_stride: u64,
     /// Time of the solve proper: transfers of `b` and `x` and the iterations.
     pub time: Duration,

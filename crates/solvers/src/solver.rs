@@ -31,7 +31,7 @@ impl Default for Stop {
 pub struct Watch {
     /// Iterations done.
     pub iterations: u64,
-    /// `‖r‖` by the recurrence, in units of the scaled right-hand side; meant for ratios.
+    /// `‖r‖ / ‖b‖` by the recurrence; NaN for a solve of what is already on the device.
     pub residual: f64,
 }
 
@@ -82,8 +82,8 @@ impl<T: Scalar> Solver<T> {
         }
         let mut k = Recorder::new(dev, method.name());
         let [b, x] = k.vectors(rows);
-        let [bb, target, rtol2, atol2, dtol2, diverged, last, shrink] = k.cells();
-        let system = System { a, m, b, x, bb, target, rtol2, atol2, dtol2, diverged, last, shrink };
+        let [bb, target, goal, rtol2, atol2, dtol2, diverged, last, shrink] = k.cells();
+        let system = System { a, m, b, x, bb, target, goal, rtol2, atol2, dtol2, diverged, last, shrink };
         system.begin(&mut k);
         k.multi_axpy_dot(lacuna_core::Pass::new("shrink").eval(shrink, Formula::from(method.shrink())));
         method.record(&mut k, &system);
@@ -133,8 +133,8 @@ impl<T: Scalar> Solver<T> {
         watch: Option<&mut dyn FnMut(Watch) -> ControlFlow<()>>,
     ) -> Result<&Outcome> {
         let start = Instant::now();
-        let largest = largest(b, self.b.len, "b")?;
-        self::largest(x, self.x.len, "x0")?;
+        let (largest, norm) = survey(b, self.b.len, "b")?;
+        survey(x, self.x.len, "x0")?;
         if largest == 0.0 {
             x.fill(T::zero());
             self.outcome = Outcome {
@@ -157,7 +157,7 @@ impl<T: Scalar> Solver<T> {
             dev.upload(&scale(b), self.b)?;
             dev.upload(&scale(x), self.x)?;
         }
-        self.run(dev, exponent, watch)?;
+        self.run(dev, exponent, norm.scale_by_power_of_two(exponent), watch)?;
         dev.download(self.x, x)?;
         if exponent != 0 {
             x.iter_mut().for_each(|v| *v = v.scale_by_power_of_two(-exponent));
@@ -176,7 +176,7 @@ impl<T: Scalar> Solver<T> {
         watch: Option<&mut dyn FnMut(Watch) -> ControlFlow<()>>,
     ) -> Result<&Outcome> {
         let start = Instant::now();
-        self.run(dev, 0, watch)?;
+        self.run(dev, 0, f64::NAN, watch)?;
         self.outcome.time = start.elapsed();
         Ok(&self.outcome)
     }
@@ -185,6 +185,7 @@ impl<T: Scalar> Solver<T> {
         &mut self,
         dev: &mut B,
         exponent: i32,
+        norm: f64,
         watch: Option<&mut dyn FnMut(Watch) -> ControlFlow<()>>,
     ) -> Result<()> {
         let Stop { rtol, atol, dtol, max_iters } = self.stop;
@@ -193,7 +194,9 @@ impl<T: Scalar> Solver<T> {
             dev.write(cell, T::from_real(value * value))?;
         }
         let mut tell = watch.map(|watch| {
-            move |p: Progress| watch(Watch { iterations: p.iterations, residual: p.rr.max(0.0).sqrt() })
+            move |p: Progress| {
+                watch(Watch { iterations: p.iterations, residual: p.rr.max(0.0).sqrt() / norm })
+            }
         });
         let watch = tell.as_mut().map(|tell| tell as &mut dyn FnMut(Progress) -> ControlFlow<()>);
         let finish =
@@ -217,8 +220,8 @@ impl<T: Scalar> Solver<T> {
     }
 }
 
-/// The largest modulus of the parts of a vector, all of which must be finite.
-fn largest<T: Scalar>(values: &[T], expected: usize, what: &str) -> Result<f64> {
+/// The largest modulus of the parts of a vector, all of which must be finite, and its norm.
+fn survey<T: Scalar>(values: &[T], expected: usize, what: &str) -> Result<(f64, f64)> {
     Error::check_length("solve", what, expected, values.len())?;
     let mut largest = 0.0f64;
     for (row, v) in values.iter().enumerate() {
@@ -228,7 +231,11 @@ fn largest<T: Scalar>(values: &[T], expected: usize, what: &str) -> Result<f64> 
         }
         largest = largest.max(v.re().abs()).max(v.im().abs());
     }
-    Ok(largest)
+    if largest == 0.0 {
+        return Ok((0.0, 0.0));
+    }
+    let squares = values.iter().map(|v| (v.re() / largest).powi(2) + (v.im() / largest).powi(2));
+    Ok((largest, largest * squares.sum::<f64>().sqrt()))
 }
 
 /// The power of two that brings a largest element near 1, or 0 where its squares are safe as they are: above the

@@ -1,6 +1,9 @@
 //! What a method is given: a system, and what every method does alike.
 use lacuna_core::{Cell, Confirm, Formula, LinOp, Pass, Reason, Recorder, Scalar, Vector};
 
+/// The square of the fraction of the unit roundoff that no recurrence need fall below.
+const FLOOR: f64 = 0.01;
+
 /// `A x = b` with an optional preconditioner `M ≈ A⁻¹`, on a device.
 pub struct System<'a, T: Scalar> {
     /// The operator, square.
@@ -15,6 +18,9 @@ pub struct System<'a, T: Scalar> {
     pub bb: Cell<T>,
     /// The squared tolerance, `max(rtol² ‖b‖², atol²)`.
     pub target: Cell<T>,
+    /// What the recurrence has to meet before the true residual is looked at: the target, or what rounding leaves of
+    /// `‖b‖²` where that is more. A recurrence goes on falling below it and means nothing there.
+    pub goal: Cell<T>,
     /// Squared relative tolerance.
     pub rtol2: Cell<T>,
     /// Squared absolute tolerance.
@@ -42,6 +48,7 @@ impl<T: Scalar> System<'_, T> {
             Pass::new("target")
                 .dot(self.bb, self.b, self.b)
                 .eval(self.target, (self.rtol2 * self.bb).max(self.atol2))
+                .eval(self.goal, self.target.max(FLOOR * T::EPSILON * T::EPSILON * self.bb))
                 .eval(self.diverged, infinity.clone())
                 .eval(self.last, infinity),
         );
@@ -54,9 +61,9 @@ impl<T: Scalar> System<'_, T> {
     }
 
     /// After `pass`, counts an iteration whose squared residual norm by the recurrence is `rr`, and leaves it for
-    /// the confirmation where that meets the target or has grown beyond bounds.
+    /// the confirmation where that meets the goal or has grown beyond bounds.
     pub fn count(&self, pass: Pass<T>, rr: Cell<T>) -> Pass<T> {
-        pass.count(rr).leave_if(rr.le(self.target)).stop_if(rr.gt(self.diverged), Reason::Diverged)
+        pass.count(rr).leave_if(rr.le(self.goal)).stop_if(rr.gt(self.diverged), Reason::Diverged)
     }
 
     /// A place for `M r`: `r` itself where there is no preconditioner.

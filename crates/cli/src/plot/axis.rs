@@ -14,10 +14,10 @@ pub(super) fn counts(last: u64, most: u64) -> Vec<u64> {
     (0..=last / step).map(|k| k * step).collect()
 }
 
-/// Decades from `low` to `high`, both included, at most `most` of them.
+/// Multiples of one number of decades from `low` to `high`, about `most` of them.
 pub(super) fn decades(low: i32, high: i32, most: i32) -> Vec<i32> {
     let step = ((high - low) / most.max(1) + 1).max(1);
-    let first = low + (high - low).rem_euclid(step);
+    let first = low + (-low).rem_euclid(step);
     (first..=high).step_by(step as usize).collect()
 }
 
@@ -51,9 +51,10 @@ mod tests {
     }
 
     #[test]
-    fn decades_end_at_the_top() {
+    fn decades_are_multiples() {
         assert_eq!(decades(-8, 0, 10), (-8..=0).collect::<Vec<_>>());
-        assert_eq!(decades(-16, 2, 10), [-16, -14, -12, -10, -8, -6, -4, -2, 0, 2]);
+        assert_eq!(decades(-17, 2, 10), [-16, -14, -12, -10, -8, -6, -4, -2, 0, 2]);
+        assert_eq!(decades(-39, 1, 10), [-35, -30, -25, -20, -15, -10, -5, 0]);
     }
 
     #[test]

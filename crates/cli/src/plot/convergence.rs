@@ -1,7 +1,7 @@
 //! The residual over the iterations.
 use super::axis::{counts, decades, power_of_ten};
 use super::figure::{Anchor, BLUE, Figure, GRID, INK, ORANGE, shortened};
-use crate::report::{Report, thousands};
+use crate::report::{Report, relative, thousands};
 
 /// The drawing and the area of the plot in it: left, top, right, bottom.
 const SIZE: [f64; 2] = [760.0, 480.0];
@@ -10,7 +10,7 @@ const AREA: [f64; 4] = [86.0, 70.0, 730.0, 412.0];
 const TITLE: f64 = 17.0;
 const LABEL: f64 = 14.0;
 const NUMBER: f64 = 13.0;
-/// Columns of pixels that hold a point at the most, and decades shown below the tolerance and in all.
+/// Runs of iterations drawn as one at the most, and decades shown.
 const COLUMNS: usize = 640;
 const MOST_DECADES: i32 = 40;
 
@@ -42,9 +42,9 @@ pub(crate) fn convergence(report: &Report) -> Figure {
     figure.text([left, 28.0], Anchor::Start, TITLE, INK, &title);
     let iterations = thousands(outcome.iterations);
     let ended = format!(
-        "{} after {iterations} iterations, true residual {:.2e}",
+        "{} after {iterations} iterations, true residual {}",
         outcome.reason.name().replace('_', " "),
-        outcome.true_residual
+        relative(outcome.true_residual)
     );
     figure.text([left, 52.0], Anchor::Start, LABEL, INK, &ended);
 
@@ -69,7 +69,12 @@ pub(crate) fn convergence(report: &Report) -> Figure {
         let words = format!("tolerance {:e}", report.stop.rtol);
         figure.text([left + 10.0, at - 7.0], Anchor::Start, NUMBER, ORANGE, &words);
     }
-    curve(&mut figure, &points, x, y);
+    let shown: Vec<_> = points.into_iter().filter(|p| p.1 >= f64::from(low)).collect();
+    if shown.is_empty() {
+        let middle = [(left + right) / 2.0, (top + bottom) / 2.0];
+        figure.text(middle, Anchor::Middle, LABEL, INK, "the residual is 0, below any logarithmic scale");
+    }
+    curve(&mut figure, &shown, x, y);
     figure
 }
 

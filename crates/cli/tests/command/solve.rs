@@ -110,6 +110,19 @@ fn a_reader_that_goes_away_is_no_error() {
     }
 }
 
+/// Threads that cannot be had are a device that fails: there is no room for their stacks.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_device_that_fails_has_its_own_exit_code() {
+    let bench = Bench::new();
+    let script = "ulimit -v 400000 && exec \"$0\" solve gen:poisson1d:9 --threads 1024";
+    let mut command = std::process::Command::new("sh");
+    let ran = Ran::from(command.args(["-c", script, env!("CARGO_BIN_EXE_lacuna")]).output().unwrap());
+    assert_eq!((ran.code, ran.out.as_str()), (3, ""), "{}", ran.err);
+    assert!(ran.err.starts_with("error: cpu: starting threads: "), "{}", ran.err);
+    assert_eq!(bench.solve("gen:poisson1d:9 --threads 3").0, 0);
+}
+
 /// Linux tells whether a process has a handler for a signal, so the test knows when the solve has begun.
 #[cfg(target_os = "linux")]
 #[test]

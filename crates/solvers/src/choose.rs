@@ -5,14 +5,15 @@ use lacuna_formats::{Csr, Structure};
 /// A choice by name and why, in words.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Chosen {
-    /// The name, as in the lists of [`crate::solvers`].
+    /// The name, as in [`crate::METHODS`] and [`crate::PRECONDITIONERS`].
     pub name: String,
     /// Why.
     pub why: String,
 }
 
 impl Chosen {
-    pub(crate) fn new(name: &str, why: impl Into<String>) -> Self {
+    /// A choice and why.
+    pub fn new(name: &str, why: impl Into<String>) -> Self {
         Chosen { name: name.into(), why: why.into() }
     }
 

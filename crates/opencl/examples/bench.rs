@@ -1,0 +1,176 @@
+//! What this backend does on a device: solvers, products, passes, and what the device can copy.
+//!
+//! Protocol (Rupp et al. 2016): f64, right-hand side of ones, 30 fixed iterations, the median of ten solves of what is on
+//! the device, divided by 30. Each line is also printed as JSON.
+//!
+//! `bench [quick] [modes]`: `quick` leaves out the large systems; modes as in `auto,launches,one-group,persistent`. The
+//! environment chooses the device, see `OpenClOptions::from_env`.
+use lacuna_core::{Backend, Cell, Format, Matrix, Pass, Recorder, Result, Vector};
+use lacuna_formats::{Csr, Spec};
+use lacuna_opencl::{Mode, OpenCl, OpenClOptions};
+use lacuna_solvers::{Gmres, Method, Orthogonalization, PipelinedBiCgStab, PipelinedCg, Side, Solver, Stop};
+use std::sync::Arc;
+use std::time::Instant;
+
+const ITERATIONS: u64 = 30;
+const SOLVES: usize = 10;
+const SYSTEMS: [(&str, bool); 11] = [
+    ("gen:poisson-p1:15", false),
+    ("gen:poisson-p1:31", false),
+    ("gen:poisson-p1:63", false),
+    ("gen:poisson-p1:127", false),
+    ("gen:poisson-p1:255", false),
+    ("gen:elasticity3d:4", false),
+    ("gen:elasticity3d:8", false),
+    ("gen:elasticity3d:16", false),
+    ("gen:poisson-p1:511", true),
+    ("gen:poisson-p1:1023", true),
+    ("gen:elasticity3d:47", true),
+];
+
+fn main() -> Result<()> {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let quick = arguments.iter().any(|a| a == "quick");
+    let list = arguments.iter().find(|a| *a != "quick").map_or("auto", |a| a);
+    let modes: Vec<(&str, Mode)> = list
+        .split(',')
+        .map(|name| match name {
+            "launches" => (name, Mode::Launches),
+            "one-group" => (name, Mode::OneGroup),
+            "persistent" => (name, Mode::Persistent),
+            _ => (name, Mode::Auto),
+        })
+        .collect();
+    let open = |mode| OpenCl::new(OpenClOptions { mode, ..OpenClOptions::from_env()? });
+    let mut dev = open(Mode::Launches)?;
+    let info = dev.device();
+    println!("{}: {} units, {:?}", info.name, info.units, info.details);
+    let copy = dev.measure_bandwidth()? / 1e9;
+    println!("copy: {copy:.0} GB/s\n{{\"bench\":\"copy\",\"gbs\":{copy:.1}}}");
+
+    for (name, large) in SYSTEMS {
+        if large && quick {
+            continue;
+        }
+        let a: Arc<Csr<f64>> = Arc::new(Spec::parse(name)?.build()?);
+        let n = a.rows();
+        println!("\n{name}: n = {n}, {} entries, {} lanes", a.nnz(), Format::lanes(&*a));
+        for (method_name, method) in methods() {
+            for (mode_name, mode) in &modes {
+                if (*mode == Mode::OneGroup && n > 17_000) || (*mode == Mode::Persistent && n > 600_000) {
+                    continue;
+                }
+                match open(*mode).and_then(|mut dev| solves(&mut dev, &a, &*method)) {
+                    Ok((micros, bytes)) => {
+                        let rate = bytes as f64 / micros / 1e3;
+                        let share = 100.0 * rate / copy;
+                        println!(
+                            "{method_name:>12} {mode_name:>10} {micros:9.2} us/iteration {rate:7.1} GB/s ({share:3.0} %)"
+                        );
+                        println!(
+                            "{{\"bench\":\"solve\",\"matrix\":\"{name}\",\"n\":{n},\"method\":\"{method_name}\",\
+                             \"mode\":\"{mode_name}\",\"us\":{micros:.3},\"gbs\":{rate:.1}}}"
+                        );
+                    }
+                    Err(error) => println!("{method_name:>12} {mode_name:>10}: {error}"),
+                }
+            }
+        }
+        product(&mut dev, name, &a, copy)?;
+    }
+    sweep(&mut dev, if quick { 1 << 16 } else { 1 << 25 }, copy)?;
+    sweep(&mut dev, if quick { 1 << 14 } else { 1 << 20 }, copy)
+}
+
+fn methods() -> Vec<(&'static str, Box<dyn Method<f64>>)> {
+    let gmres = |orthogonalization| Gmres { restart: 30, orthogonalization, side: Side::Right };
+    vec![
+        ("cg", Box::new(PipelinedCg)),
+        ("bicgstab", Box::new(PipelinedBiCgStab)),
+        ("gmres-once", Box::new(gmres(Orthogonalization::Classical))),
+        ("gmres", Box::new(gmres(Orthogonalization::default()))),
+    ]
+}
+
+/// Microseconds and bytes of an iteration.
+fn solves(dev: &mut OpenCl, a: &Arc<Csr<f64>>, method: &dyn Method<f64>) -> Result<(f64, usize)> {
+    let matrix: Matrix<f64> = dev.matrix(a.clone())?;
+    let stop = Stop { rtol: 0.0, atol: 0.0, max_iters: ITERATIONS, dtol: f64::INFINITY };
+    let mut solver = Solver::new(dev, &matrix, None, method, stop)?;
+    let (b, x) = (vec![1.0; a.rows()], vec![0.0; a.rows()]);
+    let mut times = Vec::new();
+    for i in 0..=SOLVES {
+        dev.upload(&b, solver.b())?;
+        dev.upload(&x, solver.x())?;
+        let start = Instant::now();
+        let iterations = solver.solve_on_device(dev, None)?.iterations.max(1);
+        if i > 0 {
+            times.push(start.elapsed().as_secs_f64() / iterations as f64);
+        }
+    }
+    times.sort_by(f64::total_cmp);
+    Ok((times[times.len() / 2] * 1e6, solver.program().bytes_per_iteration()))
+}
+
+/// A product.
+fn product(dev: &mut OpenCl, name: &str, a: &Arc<Csr<f64>>, copy: f64) -> Result<()> {
+    let mark = dev.mark();
+    let matrix: Matrix<f64> = dev.matrix(a.clone())?;
+    let n = a.rows();
+    let [x, y]: [Vector<f64>; 2] = [Backend::vector(dev, n)?, Backend::vector(dev, n)?];
+    dev.upload(&vec![1.0; n], x)?;
+    let micros = repeat(dev, |k, c| k.spmv_dot(&matrix, x, y, Pass::new("count").count(c)))?;
+    let rate = (a.nnz() * 12 + (n + 1) * 4 + 16 * n) as f64 / micros / 1e3;
+    println!(
+        "{:>12} {:>10} {micros:9.2} us           {rate:7.1} GB/s ({:3.0} %)",
+        "spmv",
+        "csr",
+        100.0 * rate / copy
+    );
+    println!(
+        "{{\"bench\":\"spmv\",\"matrix\":\"{name}\",\"n\":{n},\"format\":\"csr\",\"us\":{micros:.3},\"gbs\":{rate:.1}}}"
+    );
+    dev.release(mark);
+    Ok(())
+}
+
+/// The update pass of conjugate gradients.
+fn sweep(dev: &mut OpenCl, n: usize, copy: f64) -> Result<()> {
+    let mark = dev.mark();
+    let v: Vec<Vector<f64>> = (0..4).map(|_| Backend::vector(dev, n)).collect::<Result<_, _>>()?;
+    let c = Backend::cells::<f64>(dev, 3)?;
+    let micros = repeat(dev, |k, rr| {
+        let (x, r, p, q, alpha, beta) = (v[0], v[1], v[2], v[3], c.at(0), c.at(1));
+        let step = Pass::new("step").set(x, x + alpha * p).set(r, r - alpha * q).set(p, r + beta * p);
+        k.multi_axpy_dot(step.dot(rr, r, r).count(rr));
+    })?;
+    let rate = 56.0 * n as f64 / micros / 1e3;
+    println!(
+        "\n{:>12} n = {n}: {micros:9.2} us {rate:7.1} GB/s ({:3.0} %)",
+        "cg's pass",
+        100.0 * rate / copy
+    );
+    println!("{{\"bench\":\"sweep\",\"n\":{n},\"us\":{micros:.3},\"gbs\":{rate:.1}}}");
+    dev.release(mark);
+    Ok(())
+}
+
+/// Microseconds of what `body` records, of many runs within one program: the median of five.
+fn repeat(dev: &mut OpenCl, body: impl FnOnce(&mut Recorder<'_, f64>, Cell<f64>)) -> Result<f64> {
+    const RUNS: u64 = 208;
+    let mut k = Recorder::new(dev, "repeat");
+    let [c] = k.cells();
+    k.each(|k| body(k, c));
+    let program = k.finish()?;
+    let mut plan = dev.plan(program)?;
+    let mut times = Vec::new();
+    for _ in 0..6 {
+        let start = Instant::now();
+        let mut history = lacuna_core::History::default();
+        dev.execute(&mut plan, lacuna_core::Run { limit: RUNS, history: &mut history, watch: None })?;
+        times.push(start.elapsed().as_secs_f64() / RUNS as f64 * 1e6);
+    }
+    times.remove(0);
+    times.sort_by(f64::total_cmp);
+    Ok(times[times.len() / 2])
+}

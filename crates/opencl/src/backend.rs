@@ -1,0 +1,247 @@
+//! The backend: memory, transfer, planning.
+use crate::device::{self, Device};
+use crate::driver::{Buffer, Context, Kernel, Program, Queue, Status, failed};
+use crate::memory::Memory;
+use crate::plan::{HISTORY, Prepared};
+use crate::{OpenClOptions, source};
+use lacuna_core::cells::Machine;
+use lacuna_core::{
+    Backend, Basis, Cell, Cells, Control, DeviceInfo, Error, Finish, Format, History, Mark, Matrix, Op, Plan,
+    Result, Run, Scalar, Vector, next_serial,
+};
+use std::sync::Arc;
+
+/// An OpenCL device with its memory and an in-order queue.
+///
+/// ```no_run
+/// use lacuna_opencl::{OpenCl, OpenClOptions};
+///
+/// let dev = OpenCl::new(OpenClOptions::from_env()?)?;
+/// # Ok::<(), lacuna_core::Error>(())
+/// ```
+pub struct OpenCl {
+    // Kernels, programs and buffers first: the context goes last.
+    programs: [Option<Program>; 4],
+    pub(crate) memory: Memory,
+    pub(crate) scratch: Option<Scratch>,
+    pub(crate) queue: Queue,
+    pub(crate) context: Context,
+    pub(crate) device: Device,
+    pub(crate) options: OpenClOptions,
+    /// Whether a work-item takes a whole segment.
+    pub(crate) segments_each: bool,
+    pub(crate) serial: u32,
+}
+
+/// Buffers that all programs share, one after the other.
+pub(crate) struct Scratch {
+    pub(crate) partials: Buffer,
+    bytes: usize,
+    pub(crate) counter: Buffer,
+    pub(crate) history: Buffer,
+}
+
+impl OpenCl {
+    /// The device the options name.
+    ///
+    /// # Errors
+    /// [`Error::Device`] where there is no such device, with those there are, or the driver fails.
+    pub fn new(options: OpenClOptions) -> Result<Self> {
+        let device = device::find(&options)?;
+        let fail = |status| failed(&device.name, "opening the device", status);
+        let context = Context::new(device.id).map_err(fail)?;
+        let queue = context.queue(device.id).map_err(fail)?;
+        Ok(OpenCl {
+            programs: [const { None }; 4],
+            memory: Memory::new(&device),
+            scratch: None,
+            queue,
+            context,
+            segments_each: device.runs_segments(options.shape),
+            device,
+            options,
+            serial: next_serial(),
+        })
+    }
+
+    /// Whether the device is known to run as many work-groups at once as it has units: what [`crate::Mode::Persistent`]
+    /// needs.
+    pub fn runs_groups_together(&self) -> bool {
+        self.device.runs_groups_together() && !self.segments_each
+    }
+
+    /// Bytes a second the device copies, read and written together: what bandwidth-bound kernels are held against.
+    ///
+    /// # Errors
+    /// Out of memory for the two buffers of 64 MiB (fewer on a small device), and device failures.
+    pub fn measure_bandwidth(&mut self) -> Result<f64> {
+        let operation = "measuring bandwidth";
+        let bytes = (64usize << 20).min((self.device.largest_buffer / 4) as usize);
+        let from = self.memory.buffer(&self.context, bytes, operation)?;
+        let to = self.memory.buffer(&self.context, bytes, operation)?;
+        let copy = |times: usize| -> Result<f64, Status> {
+            let start = std::time::Instant::now();
+            (0..times).try_for_each(|_| self.queue.copy(&from, &to, bytes))?;
+            self.queue.finish()?;
+            Ok(start.elapsed().as_secs_f64())
+        };
+        let warm = || {
+            self.queue.fill(&from, 0, bytes, &[0; 4])?;
+            copy(2)?;
+            (0..5).map(|_| copy(8)).collect::<Result<Vec<_>, _>>()
+        };
+        let times = warm().map_err(self.fail(operation))?;
+        let best = times.into_iter().fold(f64::INFINITY, f64::min);
+        Ok(16.0 * bytes as f64 / best)
+    }
+
+    pub(crate) fn fail(&self, operation: &str) -> impl Fn(Status) -> Error + use<> {
+        let (device, operation) = (self.device.name.clone(), operation.to_owned());
+        move |status| failed(&device, &operation, status)
+    }
+
+    fn check_type<T: Scalar>(&self) -> Result<()> {
+        if size_of::<T::Real>() == 8 && !self.device.doubles {
+            return Err(Error::Unsupported {
+                operation: format!("{} on {}", T::KIND.name(), self.device.name),
+                message: "the device has no double precision (cl_khr_fp64); use f32 or Complex<f32>, or \
+                          another device"
+                    .into(),
+            });
+        }
+        Ok(())
+    }
+
+    /// Builds the program of a number type unless that is done.
+    pub(crate) fn build<T: Scalar>(&mut self) -> Result<()> {
+        self.check_type::<T>()?;
+        let place = &mut self.programs[T::KIND as usize];
+        if place.is_none() {
+            *place = Some(source::program(&self.context, &self.device, T::KIND, self.segments_each)?);
+        }
+        Ok(())
+    }
+
+    /// A kernel of a program that is built.
+    pub(crate) fn kernel<T: Scalar>(&self, stem: &str) -> Result<Kernel> {
+        let name = format!("{stem}_{}", T::KIND.name());
+        let fail = self.fail(&format!("kernel {name}"));
+        match &self.programs[T::KIND as usize] {
+            Some(program) => program.kernel(&name).map_err(fail),
+            None => Err(Error::Stale { operation: name, what: "program" }),
+        }
+    }
+
+    /// Makes room for so many sums, twice.
+    pub(crate) fn reserve_scratch<T: Scalar>(&mut self, sums: usize) -> Result<()> {
+        let bytes = 2 * sums * size_of::<T>();
+        if self.scratch.as_ref().is_some_and(|scratch| scratch.bytes >= bytes) {
+            return Ok(());
+        }
+        let (bytes, operation) = (bytes.next_power_of_two().max(1 << 16), "room for sums");
+        let buffer = |bytes| self.memory.buffer(&self.context, bytes, operation);
+        let scratch =
+            Scratch { partials: buffer(bytes)?, bytes, counter: buffer(64)?, history: buffer(8 * HISTORY)? };
+        self.queue.fill(&scratch.counter, 0, 64, &[0; 4]).map_err(self.fail(operation))?;
+        self.scratch = Some(scratch);
+        self.memory.generation += 1;
+        Ok(())
+    }
+}
+
+impl Backend for OpenCl {
+    fn device(&self) -> DeviceInfo {
+        self.device.info()
+    }
+    fn vector<T: Scalar>(&mut self, n: usize) -> Result<Vector<T>> {
+        Ok(Backend::basis::<T>(self, n, 1)?.column(0))
+    }
+    fn basis<T: Scalar>(&mut self, n: usize, columns: usize) -> Result<Basis<T>> {
+        self.check_type::<T>()?;
+        self.memory.basis(&self.context, &self.queue, n, columns)
+    }
+    fn cells<T: Scalar>(&mut self, count: usize) -> Result<Cells<T>> {
+        self.check_type::<T>()?;
+        self.memory.cells(&self.context, &self.queue, count)
+    }
+    fn matrix<T: Scalar>(&mut self, a: Arc<dyn Format<T>>) -> Result<Matrix<T>> {
+        self.check_type::<T>()?;
+        self.memory.matrix(&self.context, &self.queue, a)
+    }
+    fn mark(&self) -> Mark {
+        self.memory.mark()
+    }
+    fn release(&mut self, mark: Mark) {
+        self.memory.release(mark);
+    }
+    fn upload<T: Scalar>(&mut self, from: &[T], to: Vector<T>) -> Result<()> {
+        Error::check_length("upload", "the host slice", to.len, from.len())?;
+        let offset = self.memory.offset(to, "upload")?;
+        self.memory.upload(&self.queue, offset, bytemuck::cast_slice(from))
+    }
+    fn download<T: Scalar>(&mut self, from: Vector<T>, to: &mut [T]) -> Result<()> {
+        Error::check_length("download", "the host slice", from.len, to.len())?;
+        let offset = self.memory.offset(from, "download")?;
+        self.memory.download(&self.queue, offset, bytemuck::cast_slice_mut(to))
+    }
+    fn write<T: Scalar>(&mut self, cell: Cell<T>, value: T) -> Result<()> {
+        self.memory.write(&self.queue, cell, value)
+    }
+    fn read<T: Scalar>(&mut self, cells: &[Cell<T>]) -> Result<Vec<T>> {
+        self.memory.read(&self.queue, cells)
+    }
+
+    /// The instructions on the host, the rest on the device: slow, for looking at a program operation by operation.
+    fn step<T: Scalar>(&mut self, op: &Op<T>, control: &mut Control, history: &mut History) -> Result<()> {
+        let count = self.memory.cell_count::<T>();
+        let mut machine = Machine {
+            cells: self.memory.read_range::<T>(&self.queue, 0..count)?,
+            control: *control,
+            history: std::mem::take(history),
+        };
+        let goes_on = machine.run(&op.sweep.before);
+        self.memory.write_all(&self.queue, &machine.cells)?;
+        let mut done = Ok(());
+        if goes_on {
+            done = self.bare(op);
+            machine.cells = self.memory.read_range::<T>(&self.queue, 0..count)?;
+            machine.run(&op.sweep.after);
+            self.memory.write_all(&self.queue, &machine.cells)?;
+        }
+        (*control, *history) = (machine.control, machine.history);
+        done
+    }
+
+    fn plan<T: Scalar>(&mut self, program: lacuna_core::Program<T>) -> Result<Plan<T>> {
+        let prepared = self.prepare(&program)?;
+        Ok(Plan { program, prepared: Box::new(prepared) })
+    }
+
+    fn execute<T: Scalar>(&mut self, plan: &mut Plan<T>, run: Run<'_>) -> Result<Finish> {
+        let Plan { program, prepared } = plan;
+        let prepared = prepared.downcast_mut::<Prepared<T>>().filter(|p| p.owner == self.serial);
+        let Some(prepared) = prepared else {
+            return Err(Error::Stale { operation: format!("running `{}`", program.name), what: "plan" });
+        };
+        let finish = self.run(program, prepared, run);
+        if finish.is_err() {
+            // Nothing queued may outlive what it reads and writes. The error to tell is the first one.
+            let _ = self.queue.finish();
+        }
+        finish
+    }
+}
+
+impl OpenCl {
+    /// Runs an operation without its instructions.
+    fn bare<T: Scalar>(&mut self, op: &Op<T>) -> Result<()> {
+        let mut alone = op.clone();
+        alone.sweep.before.clear();
+        alone.sweep.after.clear();
+        let mut program = lacuna_core::Program::new("step");
+        program.setup.push(alone);
+        let mut plan = self.plan(program)?;
+        let run = Run { limit: 1, history: &mut History::off(), watch: None };
+        self.execute(&mut plan, run).map(drop)
+    }
+}

@@ -1,0 +1,452 @@
+//! The OpenCL calls this crate makes, with owners for what they create. Every status becomes an error value: the
+//! status, its name, and what was being done.
+use lacuna_core::{Error, Result};
+use ocl_core::ffi;
+use std::ffi::{CString, c_void};
+use std::ptr;
+
+/// A status of the driver that is not success.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Status(i32);
+
+pub(crate) const MEM_OBJECT_ALLOCATION_FAILURE: Status = Status(-4);
+pub(crate) const OUT_OF_RESOURCES: Status = Status(-5);
+pub(crate) const OUT_OF_HOST_MEMORY: Status = Status(-6);
+pub(crate) const BUILD_PROGRAM_FAILURE: Status = Status(-11);
+pub(crate) const INVALID_BUFFER_SIZE: Status = Status(-61);
+const DEVICE_NOT_FOUND: Status = Status(-1);
+const PLATFORM_NOT_FOUND: Status = Status(-1001);
+
+impl Status {
+    /// The name in the specification, where it is one of the usual ones.
+    fn name(self) -> &'static str {
+        match self.0 {
+            -1 => "CL_DEVICE_NOT_FOUND",
+            -2 => "CL_DEVICE_NOT_AVAILABLE",
+            -3 => "CL_COMPILER_NOT_AVAILABLE",
+            -4 => "CL_MEM_OBJECT_ALLOCATION_FAILURE",
+            -5 => "CL_OUT_OF_RESOURCES",
+            -6 => "CL_OUT_OF_HOST_MEMORY",
+            -11 => "CL_BUILD_PROGRAM_FAILURE",
+            -14 => "CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST",
+            -30 => "CL_INVALID_VALUE",
+            -33 => "CL_INVALID_DEVICE",
+            -34 => "CL_INVALID_CONTEXT",
+            -36 => "CL_INVALID_COMMAND_QUEUE",
+            -38 => "CL_INVALID_MEM_OBJECT",
+            -43 => "CL_INVALID_BUILD_OPTIONS",
+            -45 => "CL_INVALID_PROGRAM_EXECUTABLE",
+            -46 => "CL_INVALID_KERNEL_NAME",
+            -48 => "CL_INVALID_KERNEL",
+            -49 => "CL_INVALID_ARG_INDEX",
+            -50 => "CL_INVALID_ARG_VALUE",
+            -51 => "CL_INVALID_ARG_SIZE",
+            -52 => "CL_INVALID_KERNEL_ARGS",
+            -54 => "CL_INVALID_WORK_GROUP_SIZE",
+            -55 => "CL_INVALID_WORK_ITEM_SIZE",
+            -59 => "CL_INVALID_OPERATION",
+            -61 => "CL_INVALID_BUFFER_SIZE",
+            -1001 => "CL_PLATFORM_NOT_FOUND_KHR",
+            -9999 => "NVIDIA: an access outside a buffer",
+            _ => "unknown status",
+        }
+    }
+    /// Whether memory could not be had.
+    pub(crate) fn is_out_of_memory(self) -> bool {
+        [MEM_OBJECT_ALLOCATION_FAILURE, OUT_OF_RESOURCES, OUT_OF_HOST_MEMORY, INVALID_BUFFER_SIZE]
+            .contains(&self)
+    }
+}
+
+impl std::fmt::Display for Status {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} ({})", self.name(), self.0)
+    }
+}
+
+type Outcome<T> = Result<T, Status>;
+
+fn check(status: i32) -> Outcome<()> {
+    if status == 0 { Ok(()) } else { Err(Status(status)) }
+}
+
+/// An error of the device for a status.
+pub(crate) fn failed(device: &str, operation: &str, status: Status) -> Error {
+    let advice = match status {
+        PLATFORM_NOT_FOUND | DEVICE_NOT_FOUND => "; `clinfo -l` shows what the system has",
+        OUT_OF_RESOURCES => "; a kernel may have run out of registers, local memory or time",
+        _ => "",
+    };
+    Error::Device {
+        device: device.into(),
+        operation: operation.into(),
+        message: format!("the driver answered {status}{advice}"),
+    }
+}
+
+/// A device of a platform; platforms and devices live as long as the process.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Id(ffi::cl_device_id);
+// SAFETY: a device id is a name that any thread may use.
+unsafe impl Send for Id {}
+// SAFETY: as above.
+unsafe impl Sync for Id {}
+
+/// The devices of every platform, platform by platform.
+pub(crate) fn devices() -> Outcome<Vec<(Id, String)>> {
+    let mut count = 0;
+    // SAFETY: asks for the number alone.
+    let status = unsafe { ffi::clGetPlatformIDs(0, ptr::null_mut(), &mut count) };
+    if Status(status) == PLATFORM_NOT_FOUND || (status == 0 && count == 0) {
+        return Ok(Vec::new());
+    }
+    check(status)?;
+    let mut platforms = vec![ptr::null_mut(); count as usize];
+    // SAFETY: the array has room for `count` ids.
+    check(unsafe { ffi::clGetPlatformIDs(count, platforms.as_mut_ptr(), ptr::null_mut()) })?;
+    let mut found = Vec::new();
+    for platform in platforms {
+        let mut count = 0;
+        // SAFETY: asks for the number alone.
+        let status =
+            unsafe { ffi::clGetDeviceIDs(platform, ffi::CL_DEVICE_TYPE_ALL, 0, ptr::null_mut(), &mut count) };
+        if status != 0 || count == 0 {
+            continue; // a platform without devices, or whose driver does not work here
+        }
+        let mut ids = vec![ptr::null_mut(); count as usize];
+        // SAFETY: the array has room for `count` ids.
+        let status = unsafe {
+            ffi::clGetDeviceIDs(platform, ffi::CL_DEVICE_TYPE_ALL, count, ids.as_mut_ptr(), ptr::null_mut())
+        };
+        check(status)?;
+        let name = bytes(|size, at, got| {
+            // SAFETY: `at` has room for `size` bytes.
+            unsafe { ffi::clGetPlatformInfo(platform, ffi::CL_PLATFORM_NAME, size, at, got) }
+        })?;
+        found.extend(ids.into_iter().map(|id| (Id(id), text(&name))));
+    }
+    Ok(found)
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).trim_matches(['\0', ' ', '\n']).to_owned()
+}
+
+/// What an info call of the driver tells: it is asked for the size first.
+fn bytes(ask: impl Fn(usize, *mut c_void, *mut usize) -> i32) -> Outcome<Vec<u8>> {
+    let mut size = 0;
+    check(ask(0, ptr::null_mut(), &mut size))?;
+    let mut out = vec![0u8; size];
+    check(ask(size, out.as_mut_ptr().cast(), ptr::null_mut()))?;
+    Ok(out)
+}
+
+impl Id {
+    fn info(self, what: u32) -> Outcome<Vec<u8>> {
+        // SAFETY: `at` has room for `size` bytes.
+        bytes(|size, at, got| unsafe { ffi::clGetDeviceInfo(self.0, what, size, at, got) })
+    }
+    /// A text the device tells of itself; empty where it does not.
+    pub(crate) fn text(self, what: u32) -> String {
+        self.info(what).map(|bytes| text(&bytes)).unwrap_or_default()
+    }
+    /// A number the device tells of itself; 0 where it does not.
+    pub(crate) fn number(self, what: u32) -> u64 {
+        let bytes = self.info(what).unwrap_or_default();
+        let mut word = [0; 8];
+        let used = bytes.len().min(8);
+        word[..used].copy_from_slice(&bytes[..used]);
+        u64::from_le_bytes(word)
+    }
+}
+
+macro_rules! owner {
+    ($(#[$doc:meta])* $name:ident, $raw:ident, $release:ident) => {
+        $(#[$doc])*
+        #[derive(Debug)]
+        pub(crate) struct $name(ffi::$raw);
+        // SAFETY: OpenCL objects may be used from any thread; a kernel, whose arguments are state, from one at a
+        // time, which `&mut` access in this crate keeps.
+        unsafe impl Send for $name {}
+        impl Drop for $name {
+            fn drop(&mut self) {
+                // SAFETY: this owns the one reference that creation gave.
+                unsafe { ffi::$release(self.0) };
+            }
+        }
+    };
+}
+owner!(
+    /// A context of one device.
+    Context, cl_context, clReleaseContext
+);
+owner!(
+    /// An in-order queue.
+    Queue, cl_command_queue, clReleaseCommandQueue
+);
+owner!(
+    /// A buffer in device memory.
+    Buffer, cl_mem, clReleaseMemObject
+);
+owner!(
+    /// A program built for one device.
+    Program, cl_program, clReleaseProgram
+);
+owner!(
+    /// A kernel with its arguments.
+    Kernel, cl_kernel, clReleaseKernel
+);
+owner!(
+    /// A queued command to wait for.
+    Event, cl_event, clReleaseEvent
+);
+
+impl Context {
+    pub(crate) fn new(device: Id) -> Outcome<Self> {
+        let mut status = 0;
+        // SAFETY: one device, no properties, no callback.
+        let raw =
+            unsafe { ffi::clCreateContext(ptr::null(), 1, &device.0, None, ptr::null_mut(), &mut status) };
+        check(status).map(|()| Context(raw))
+    }
+    pub(crate) fn queue(&self, device: Id) -> Outcome<Queue> {
+        let mut status = 0;
+        // SAFETY: the device is the context's.
+        let raw = unsafe { ffi::clCreateCommandQueue(self.0, device.0, 0, &mut status) };
+        check(status).map(|()| Queue(raw))
+    }
+    pub(crate) fn buffer(&self, bytes: usize) -> Outcome<Buffer> {
+        let mut status = 0;
+        // SAFETY: no host pointer.
+        let raw = unsafe {
+            ffi::clCreateBuffer(self.0, ffi::CL_MEM_READ_WRITE, bytes.max(16), ptr::null_mut(), &mut status)
+        };
+        check(status).map(|()| Buffer(raw))
+    }
+    pub(crate) fn program(&self, source: &str) -> Outcome<Program> {
+        let mut status = 0;
+        let (text, length) = (source.as_ptr().cast(), source.len());
+        // SAFETY: one string with its length.
+        let raw = unsafe { ffi::clCreateProgramWithSource(self.0, 1, &text, &length, &mut status) };
+        check(status).map(|()| Program(raw))
+    }
+    pub(crate) fn program_from_binary(&self, device: Id, binary: &[u8]) -> Outcome<Program> {
+        let (mut status, mut of_binary) = (0, 0);
+        let (data, length) = (binary.as_ptr(), binary.len());
+        // SAFETY: one device, one binary with its length.
+        let raw = unsafe {
+            ffi::clCreateProgramWithBinary(self.0, 1, &device.0, &length, &data, &mut of_binary, &mut status)
+        };
+        check(status)?;
+        let program = Program(raw);
+        check(of_binary).map(|()| program)
+    }
+}
+
+impl Program {
+    pub(crate) fn build(&self, device: Id, options: &str) -> Outcome<()> {
+        let options = CString::new(options).unwrap_or_default();
+        // SAFETY: one device, a terminated string, no callback.
+        check(unsafe { ffi::clBuildProgram(self.0, 1, &device.0, options.as_ptr(), None, ptr::null_mut()) })
+    }
+    pub(crate) fn log(&self, device: Id) -> String {
+        let log = bytes(|size, at, got| {
+            // SAFETY: `at` has room for `size` bytes.
+            unsafe { ffi::clGetProgramBuildInfo(self.0, device.0, ffi::CL_PROGRAM_BUILD_LOG, size, at, got) }
+        });
+        log.map(|bytes| text(&bytes)).unwrap_or_default()
+    }
+    /// The program as the driver compiled it.
+    pub(crate) fn binary(&self) -> Outcome<Vec<u8>> {
+        let sizes = bytes(|size, at, got| {
+            // SAFETY: `at` has room for `size` bytes.
+            unsafe { ffi::clGetProgramInfo(self.0, ffi::CL_PROGRAM_BINARY_SIZES, size, at, got) }
+        })?;
+        let size = sizes.first_chunk().map_or(0, |bytes| usize::from_le_bytes(*bytes));
+        let mut binary = vec![0u8; size];
+        let mut at = binary.as_mut_ptr();
+        // SAFETY: one device, so one pointer, to as many bytes as the driver said.
+        check(unsafe {
+            ffi::clGetProgramInfo(
+                self.0,
+                ffi::CL_PROGRAM_BINARIES,
+                size_of::<*mut u8>(),
+                (&raw mut at).cast(),
+                ptr::null_mut(),
+            )
+        })?;
+        Ok(binary)
+    }
+    pub(crate) fn kernel(&self, name: &str) -> Outcome<Kernel> {
+        let mut status = 0;
+        let name = CString::new(name).unwrap_or_default();
+        // SAFETY: a terminated string.
+        let raw = unsafe { ffi::clCreateKernel(self.0, name.as_ptr(), &mut status) };
+        check(status).map(|()| Kernel(raw))
+    }
+}
+
+/// An argument of a kernel.
+pub(crate) enum Arg<'a> {
+    /// A buffer.
+    Buffer(&'a Buffer),
+    /// A number.
+    Word(u32),
+    /// Local memory of so many bytes.
+    Local(usize),
+}
+
+impl Kernel {
+    pub(crate) fn set(&mut self, index: u32, arg: &Arg<'_>) -> Outcome<()> {
+        let (size, at): (usize, *const c_void) = match arg {
+            Arg::Buffer(buffer) => (size_of::<ffi::cl_mem>(), (&raw const buffer.0).cast()),
+            Arg::Word(word) => (4, ptr::from_ref(word).cast()),
+            Arg::Local(bytes) => ((*bytes).max(16), ptr::null()),
+        };
+        // SAFETY: `at` points to `size` bytes, or is null for local memory.
+        check(unsafe { ffi::clSetKernelArg(self.0, index, size, at) })
+    }
+    pub(crate) fn set_all(&mut self, args: &[Arg<'_>]) -> Outcome<()> {
+        args.iter().enumerate().try_for_each(|(i, arg)| self.set(i as u32, arg))
+    }
+    /// The largest work-group the kernel can have.
+    pub(crate) fn group_limit(&self, device: Id) -> usize {
+        let bytes = bytes(|size, at, got| {
+            // SAFETY: `at` has room for `size` bytes.
+            unsafe {
+                ffi::clGetKernelWorkGroupInfo(self.0, device.0, ffi::CL_KERNEL_WORK_GROUP_SIZE, size, at, got)
+            }
+        });
+        bytes.ok().and_then(|b| b.first_chunk().map(|b| usize::from_le_bytes(*b))).unwrap_or(0)
+    }
+}
+
+impl Queue {
+    /// Queues a kernel over `groups` work-groups of `size` work-items.
+    pub(crate) fn launch(&self, kernel: &Kernel, groups: usize, size: usize) -> Outcome<()> {
+        let global = groups * size;
+        // SAFETY: one dimension; the arguments were set, and what they name is owned by the backend that queues.
+        check(unsafe {
+            ffi::clEnqueueNDRangeKernel(
+                self.0,
+                kernel.0,
+                1,
+                ptr::null(),
+                &global,
+                &size,
+                0,
+                ptr::null(),
+                ptr::null_mut(),
+            )
+        })
+    }
+    /// Writes and waits until the host's bytes are no longer needed.
+    pub(crate) fn write(&self, to: &Buffer, offset: usize, from: &[u8]) -> Outcome<()> {
+        if from.is_empty() {
+            return Ok(());
+        }
+        // SAFETY: blocking, and `from` has as many bytes as are asked for.
+        check(unsafe {
+            ffi::clEnqueueWriteBuffer(
+                self.0,
+                to.0,
+                1,
+                offset,
+                from.len(),
+                from.as_ptr().cast_mut().cast(),
+                0,
+                ptr::null(),
+                ptr::null_mut(),
+            )
+        })
+    }
+    /// Reads and waits.
+    pub(crate) fn read(&self, from: &Buffer, offset: usize, to: &mut [u8]) -> Outcome<()> {
+        if to.is_empty() {
+            return Ok(());
+        }
+        // SAFETY: blocking, and `to` has as many bytes as are asked for.
+        check(unsafe {
+            ffi::clEnqueueReadBuffer(
+                self.0,
+                from.0,
+                1,
+                offset,
+                to.len(),
+                to.as_mut_ptr().cast(),
+                0,
+                ptr::null(),
+                ptr::null_mut(),
+            )
+        })
+    }
+    /// Queues a read.
+    ///
+    /// # Safety
+    /// `to` must stay where it is, untouched, until the event has been waited for.
+    pub(crate) unsafe fn read_later(&self, from: &Buffer, offset: usize, to: &mut [u8]) -> Outcome<Event> {
+        let mut event = ptr::null_mut();
+        // SAFETY: the caller keeps `to` alive.
+        check(unsafe {
+            ffi::clEnqueueReadBuffer(
+                self.0,
+                from.0,
+                0,
+                offset,
+                to.len(),
+                to.as_mut_ptr().cast(),
+                0,
+                ptr::null(),
+                &mut event,
+            )
+        })?;
+        Ok(Event(event))
+    }
+    /// Queues filling `bytes` bytes with a pattern of 1, 2, 4, 8 or 16 bytes.
+    pub(crate) fn fill(&self, to: &Buffer, offset: usize, bytes: usize, pattern: &[u8]) -> Outcome<()> {
+        if bytes == 0 {
+            return Ok(());
+        }
+        // SAFETY: the driver copies the pattern before it returns.
+        check(unsafe {
+            ffi::clEnqueueFillBuffer(
+                self.0,
+                to.0,
+                pattern.as_ptr().cast(),
+                pattern.len(),
+                offset,
+                bytes,
+                0,
+                ptr::null(),
+                ptr::null_mut(),
+            )
+        })
+    }
+    /// Queues a copy between two buffers.
+    pub(crate) fn copy(&self, from: &Buffer, to: &Buffer, bytes: usize) -> Outcome<()> {
+        if bytes == 0 {
+            return Ok(());
+        }
+        // SAFETY: both buffers have at least so many bytes, as their owner knows.
+        check(unsafe {
+            ffi::clEnqueueCopyBuffer(self.0, from.0, to.0, 0, 0, bytes, 0, ptr::null(), ptr::null_mut())
+        })
+    }
+    /// Sends what is queued to the device.
+    pub(crate) fn flush(&self) -> Outcome<()> {
+        // SAFETY: a live queue.
+        check(unsafe { ffi::clFlush(self.0) })
+    }
+    /// Waits for everything queued.
+    pub(crate) fn finish(&self) -> Outcome<()> {
+        // SAFETY: a live queue.
+        check(unsafe { ffi::clFinish(self.0) })
+    }
+}
+
+impl Event {
+    pub(crate) fn wait(&self) -> Outcome<()> {
+        // SAFETY: one live event.
+        check(unsafe { ffi::clWaitForEvents(1, &self.0) })
+    }
+}

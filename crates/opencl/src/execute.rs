@@ -1,0 +1,217 @@
+//! Running a program: work is queued ahead, and the host learns how it stands by reads behind it.
+use crate::backend::OpenCl;
+use crate::driver::{Arg, Event, Status};
+use crate::plan::{ADVANCE_MODE, HISTORY, PROGRAM_BUDGET, Prepared};
+use lacuna_core::encode::{self, real_bits, real_from_bits};
+use lacuna_core::{Finish, Program, Progress, Reason, Result, Run, Scalar};
+use std::time::{Duration, Instant};
+
+/// The modes of the kernel `advance`, as in `kernels-opencl/cells.cl`.
+const MODE_DONE: u32 = 0;
+const MODE_ENTER: u32 = 1;
+const MODE_CANCEL: u32 = 2;
+/// Rounds in the queue at a time.
+const AHEAD: usize = 2;
+/// What a round should take at the most: how soon the host learns of anything.
+const ROUND: Duration = Duration::from_millis(3);
+/// Operations of the first launch of a whole program.
+const FIRST_BUDGET: u32 = 1024;
+
+type Words = [u64; encode::CONTROL_WORDS as usize];
+
+fn word(words: &Words, at: u32) -> u64 {
+    words[at as usize]
+}
+
+/// Queues rounds of one program.
+struct Rounds<'a, T> {
+    dev: &'a OpenCl,
+    prepared: &'a mut Prepared<T>,
+    /// Operations with vectors, by section.
+    sections: [Vec<usize>; 3],
+    /// Iterations one run through `each` counts.
+    counts: u64,
+    /// Iterations of the next round, over `counts`; operations where a whole program is launched.
+    size: u64,
+    /// Iterations queued and not yet known to be done, with those done.
+    queued: u64,
+}
+
+impl<T: Scalar> Rounds<'_, T> {
+    fn launch_section(&self, section: u32) -> Result<(), Status> {
+        for &op in &self.sections[section as usize] {
+            if let Some(step) = &self.prepared.steps[op] {
+                let size = if self.dev.segments_each { 1 } else { crate::source::SEGMENT };
+                self.dev.queue.launch(&step.kernel, step.groups, size)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn advance(&mut self, mode: u32) -> Result<(), Status> {
+        self.prepared.advance.set(ADVANCE_MODE, &Arg::Word(mode))?;
+        self.dev.queue.launch(&self.prepared.advance, 1, 1)
+    }
+
+    /// Queues what comes before the first iteration.
+    fn begin(&mut self) -> Result<(), Status> {
+        self.advance(MODE_ENTER)?;
+        self.launch_section(encode::SECTION_SETUP)?;
+        self.launch_section(encode::SECTION_RESTART)
+    }
+
+    /// Queues a round of at most `left` iterations.
+    fn round(&mut self, left: u64) -> Result<(), Status> {
+        if let Some(whole) = &mut self.prepared.whole {
+            whole.kernel.set(PROGRAM_BUDGET, &Arg::Word(self.size as u32))?;
+            if let Some(scratch) = self.dev.scratch.as_ref().filter(|_| whole.groups > 1) {
+                self.dev.queue.fill(&scratch.counter, 0, 4, &[0; 4])?;
+            }
+            return self.dev.queue.launch(&whole.kernel, whole.groups, whole.size);
+        }
+        let times = self.size.min(left.div_ceil(self.counts)).max(1);
+        for _ in 0..times {
+            self.launch_section(encode::SECTION_EACH)?;
+        }
+        self.queued += times * self.counts;
+        if self.sections[encode::SECTION_EACH as usize].is_empty() {
+            // Instructions alone, more than one call goes through.
+            self.advance(MODE_DONE)?;
+            self.launch_section(encode::SECTION_SETUP)?;
+        }
+        self.launch_section(encode::SECTION_RESTART)
+    }
+
+    /// Queues a read of the control block to one of the host's places.
+    fn look(&mut self, place: usize) -> Result<Event, Status> {
+        let Prepared { control, host, .. } = &mut *self.prepared;
+        let to = bytemuck::cast_slice_mut(&mut host[place]);
+        // SAFETY: the place is in a box that the plan keeps; it is not touched before the event has been waited for,
+        // and `execute` waits for the queue before it returns, also where something failed.
+        let event = unsafe { self.dev.queue.read_later(control, 0, to) }?;
+        self.dev.queue.flush()?;
+        Ok(event)
+    }
+}
+
+impl OpenCl {
+    pub(crate) fn run<T: Scalar>(
+        &mut self,
+        program: &Program<T>,
+        prepared: &mut Prepared<T>,
+        run: Run<'_>,
+    ) -> Result<Finish> {
+        let Run { limit, history, mut watch } = run;
+        history.reset(limit);
+        let operation = format!("running `{}`", program.name);
+        self.check_live(&prepared.encoded, &operation)?;
+        self.bind(prepared)?;
+        let fail = self.fail(&operation);
+        let nan = real_bits::<T>(f64::NAN);
+        let start = prepared.encoded.control(limit, history.stride, HISTORY as u64, nan);
+        self.queue.write(&prepared.control, 0, bytemuck::cast_slice(&start)).map_err(&fail)?;
+
+        let of = |section: usize| prepared.encoded.sections[section].clone();
+        let with_vectors = |section| -> Vec<usize> {
+            of(section).filter(|op| !prepared.encoded.is_scalar(*op)).map(|op| op as usize).collect()
+        };
+        let sections = [0, 1, 2].map(with_vectors);
+        let whole = prepared.whole.is_some();
+        let counts = program.counts().max(1) as u64;
+        let size = match limit.div_ceil(counts) {
+            _ if whole => u64::from(FIRST_BUDGET),
+            few if few <= 64 => few.max(1),
+            _ => 8,
+        };
+        let loops = !program.each.is_empty();
+        let mut rounds = Rounds { dev: self, prepared, sections, counts, size, queued: 0 };
+        rounds.begin().map_err(&fail)?;
+
+        let mut in_flight = std::collections::VecDeque::with_capacity(AHEAD);
+        let (mut place, mut told) = (0, 0);
+        let mut since = Instant::now();
+        let mut state: Words = start;
+        let mut looked = false;
+        loop {
+            // As many rounds as may be needed, and no more than a few.
+            while in_flight.len() < AHEAD
+                && (in_flight.is_empty() || (loops && (whole || rounds.queued < limit)))
+            {
+                if loops || whole || looked {
+                    rounds.round(limit.saturating_sub(rounds.queued)).map_err(&fail)?;
+                }
+                looked = true;
+                in_flight.push_back((place, rounds.look(place).map_err(&fail)?));
+                place = (place + 1) % AHEAD;
+            }
+            let Some((at, event)) = in_flight.pop_front() else { break };
+            event.wait().map_err(&fail)?;
+            state = rounds.prepared.host[at];
+            if word(&state, encode::CONTROL_OP) == u64::from(encode::NONE) {
+                break;
+            }
+            let iterations = word(&state, encode::CONTROL_ITERATIONS);
+            if in_flight.is_empty() {
+                rounds.queued = iterations;
+            }
+            rounds.grow(since.elapsed(), iterations);
+            since = Instant::now();
+            if let Some(watch) = &mut watch
+                && iterations > told
+            {
+                told = iterations;
+                let rr = real_from_bits::<T>(word(&state, encode::CONTROL_RECURRENCE));
+                if watch(Progress { iterations, rr }).is_break() {
+                    rounds.advance(MODE_CANCEL).map_err(&fail)?;
+                    rounds.launch_section(encode::SECTION_RESTART).map_err(&fail)?;
+                }
+            }
+        }
+        // What is still queued finds the program stopped.
+        for (_, event) in in_flight {
+            event.wait().map_err(&fail)?;
+        }
+        self.read_history::<T>(&state, history).map_err(&fail)?;
+        let reason = word(&state, encode::CONTROL_REASON) as usize;
+        Ok(Finish {
+            reason: program.reasons.get(reason).copied().unwrap_or(Reason::Limit),
+            iterations: word(&state, encode::CONTROL_ITERATIONS),
+            restarts: word(&state, encode::CONTROL_RESTARTS),
+            recurrence: real_from_bits::<T>(word(&state, encode::CONTROL_RECURRENCE)),
+            confirmed: real_from_bits::<T>(word(&state, encode::CONTROL_CONFIRMED)),
+        })
+    }
+
+    fn read_history<T: Scalar>(
+        &self,
+        state: &Words,
+        history: &mut lacuna_core::History,
+    ) -> Result<(), Status> {
+        let count = (word(state, encode::CONTROL_HISTORY) as usize).min(HISTORY);
+        let Some(scratch) = self.scratch.as_ref().filter(|_| count > 0) else { return Ok(()) };
+        let size = size_of::<T::Real>();
+        let mut bytes = vec![0u8; count * size];
+        self.queue.read(&scratch.history, 0, &mut bytes)?;
+        let number = |bytes: &[u8]| {
+            let mut word = [0; 8];
+            word[..size].copy_from_slice(bytes);
+            real_from_bits::<T>(u64::from_le_bytes(word))
+        };
+        history.values.extend(bytes.chunks_exact(size).map(number));
+        Ok(())
+    }
+}
+
+impl<T: Scalar> Rounds<'_, T> {
+    /// Makes the next round longer, as the solve goes on, up to the time a round may take.
+    fn grow(&mut self, last: Duration, iterations: u64) {
+        if last > ROUND {
+            self.size = (self.size / 2).max(1);
+        } else if self.prepared.whole.is_some() {
+            self.size = (2 * self.size).min(1 << 30);
+        } else {
+            // Launches after the end do nothing but cost their launch: a small part of those before it.
+            self.size = self.size.max(iterations / (8 * self.counts));
+        }
+    }
+}

@@ -1,0 +1,361 @@
+//! Device memory: one arena for vectors, bases and matrices, one buffer of cells for each number type.
+use crate::device::Device;
+use crate::driver::{Buffer, Context, Queue, Status, failed};
+use lacuna_core::{
+    Argument, Basis, Cell, Cells, Error, Format, Kind, Mark, Matrix, Result, Scalar, Vector, next_serial,
+};
+use std::any::Any;
+use std::ops::Range;
+use std::sync::Arc;
+
+/// What every array in the arena is aligned to.
+const ALIGN: usize = 256;
+/// The arena's size when it is first needed.
+const FIRST: usize = 1 << 20;
+
+/// Where the numbers of a vector are.
+struct Slot {
+    serial: u32,
+    kind: Kind,
+    /// In bytes.
+    offset: usize,
+    len: usize,
+}
+
+struct StoredMatrix {
+    serial: u32,
+    kind: Kind,
+    start: usize,
+    /// The words of the matrix in a table of names.
+    words: Vec<u64>,
+    /// Keeps the host's arrays alive, as the trait promises.
+    _format: Box<dyn Any + Send + Sync>,
+}
+
+/// The cells of one number type.
+struct CellFile {
+    buffer: Option<Buffer>,
+    capacity: usize,
+    serials: Vec<u32>,
+    /// Cells that are 0 but not yet set so on the device.
+    zero: Range<usize>,
+}
+
+/// The memory of a device behind handles.
+pub(crate) struct Memory {
+    device: String,
+    total: u64,
+    largest: u64,
+    arena: Option<Buffer>,
+    capacity: usize,
+    used: usize,
+    slots: Vec<Slot>,
+    matrices: Vec<StoredMatrix>,
+    cells: [CellFile; 4],
+    /// Counts the buffers replaced so far: arguments set before are void.
+    pub(crate) generation: u64,
+}
+
+/// The code of a format in the kernels, with the lanes they can take.
+fn format_code(kernel: &str) -> Option<u64> {
+    match kernel {
+        "csr" => Some(0),
+        _ => None,
+    }
+}
+
+impl Memory {
+    pub(crate) fn new(device: &Device) -> Self {
+        let file = || CellFile { buffer: None, capacity: 0, serials: Vec::new(), zero: 0..0 };
+        Memory {
+            device: device.name.clone(),
+            total: device.memory,
+            largest: device.largest_buffer,
+            arena: None,
+            capacity: 0,
+            used: 0,
+            slots: Vec::new(),
+            matrices: Vec::new(),
+            cells: [file(), file(), file(), file()],
+            generation: 0,
+        }
+    }
+
+    /// A buffer, or out of memory with how much was asked for and is free.
+    pub(crate) fn buffer(&self, context: &Context, bytes: usize, operation: &str) -> Result<Buffer> {
+        let exhausted = || Error::OutOfMemory {
+            operation: operation.into(),
+            device: self.device.clone(),
+            requested: bytes as u64,
+            available: Some(self.total.saturating_sub(self.capacity as u64).min(self.largest)),
+        };
+        if bytes as u64 > self.total {
+            return Err(exhausted());
+        }
+        context.buffer(bytes).map_err(|status| match status.is_out_of_memory() {
+            true => exhausted(),
+            false => failed(&self.device, operation, status),
+        })
+    }
+
+    fn fail(&self, operation: &str) -> impl Fn(Status) -> Error + use<> {
+        let (device, operation) = (self.device.clone(), operation.to_owned());
+        move |status| failed(&device, &operation, status)
+    }
+
+    /// Room for `bytes` bytes more in the arena; the offset of it.
+    fn take(&mut self, context: &Context, queue: &Queue, bytes: usize, operation: &str) -> Result<usize> {
+        let start = self.used;
+        let end = bytes.checked_next_multiple_of(ALIGN).and_then(|bytes| bytes.checked_add(start));
+        let end = end.ok_or_else(|| Error::OutOfMemory {
+            operation: operation.into(),
+            device: self.device.clone(),
+            requested: u64::MAX,
+            available: Some(self.total),
+        })?;
+        if end > self.capacity || self.arena.is_none() {
+            let generous = end.max(self.capacity.saturating_mul(2)).max(FIRST);
+            let (bytes, buffer) = match self.buffer(context, generous, operation) {
+                Ok(buffer) => (generous, buffer),
+                Err(_) => (end, self.buffer(context, end, operation)?),
+            };
+            if let Some(old) = &self.arena {
+                queue.copy(old, &buffer, self.used).map_err(self.fail(operation))?;
+            }
+            (self.arena, self.capacity) = (Some(buffer), bytes);
+            self.generation += 1;
+        }
+        self.used = end;
+        Ok(start)
+    }
+
+    pub(crate) fn basis<T: Scalar>(
+        &mut self,
+        context: &Context,
+        queue: &Queue,
+        n: usize,
+        columns: usize,
+    ) -> Result<Basis<T>> {
+        let operation = format!("{columns} vectors of {n} elements");
+        let stride = n.saturating_mul(size_of::<T>()).saturating_add(ALIGN - 1) / ALIGN * ALIGN;
+        let bytes = stride.saturating_mul(columns);
+        let offset = self.take(context, queue, bytes, &operation)?;
+        if let Some(arena) = &self.arena {
+            queue.fill(arena, offset, bytes, &[0; 4]).map_err(self.fail(&operation))?;
+        }
+        let (first, serial) = (self.slots.len() as u32, next_serial());
+        let slot = |j| Slot { serial, kind: T::KIND, offset: offset + j * stride, len: n };
+        self.slots.extend((0..columns).map(slot));
+        Ok(Basis::new(first, serial, n, columns))
+    }
+
+    pub(crate) fn matrix<T: Scalar>(
+        &mut self,
+        context: &Context,
+        queue: &Queue,
+        a: Arc<dyn Format<T>>,
+    ) -> Result<Matrix<T>> {
+        let ((rows, cols), lanes) = (a.shape(), a.lanes());
+        let operation = format!("a {rows}x{cols} matrix in format `{}`", a.kernel());
+        let code = format_code(a.kernel()).filter(|_| lanes.is_power_of_two() && lanes <= 256);
+        let Some(code) = code else {
+            let message = "there is no OpenCL kernel for it; use CSR".into();
+            return Err(Error::Unsupported { operation, message });
+        };
+        let mut words = vec![code, lanes as u64];
+        let start = self.used;
+        let mut put = |bytes: &[u8]| -> Result<u64> {
+            let offset = self.take(context, queue, bytes.len(), &operation)?;
+            if let Some(arena) = &self.arena {
+                queue.write(arena, offset, bytes).map_err(self.fail(&operation))?;
+            }
+            Ok(offset as u64)
+        };
+        let mut put_all = || -> Result<()> {
+            for argument in a.arguments() {
+                words.push(match argument {
+                    Argument::Size(size) => size.into(),
+                    Argument::Indices(array) => put(bytemuck::cast_slice(array))?,
+                    Argument::Offsets(array) => put(bytemuck::cast_slice(array))?,
+                    Argument::Values(array) => put(bytemuck::cast_slice(array))?,
+                });
+            }
+            Ok(())
+        };
+        if let Err(error) = put_all() {
+            self.used = start;
+            return Err(error);
+        }
+        words.resize(crate::source::MATRIX_WORDS, 0);
+        let serial = next_serial();
+        let handle = Matrix::new(self.matrices.len() as u32, serial, rows, cols, a.nnz(), a.bytes());
+        self.matrices.push(StoredMatrix { serial, kind: T::KIND, start, words, _format: Box::new(a) });
+        Ok(handle)
+    }
+
+    pub(crate) fn mark(&self) -> Mark {
+        let [a, b, c, d] = [0, 1, 2, 3].map(|kind| self.cells[kind].serials.len());
+        Mark { counts: [self.slots.len(), self.matrices.len(), a, b, c, d] }
+    }
+
+    pub(crate) fn release(&mut self, mark: Mark) {
+        let [slots, matrices, cells @ ..] = mark.counts;
+        let starts = self.slots.get(slots).map(|s| s.offset).into_iter();
+        let starts = starts.chain(self.matrices.get(matrices).map(|m| m.start));
+        self.used = starts.min().unwrap_or(self.used).min(self.used);
+        self.slots.truncate(slots);
+        self.matrices.truncate(matrices);
+        for (file, count) in self.cells.iter_mut().zip(cells) {
+            file.serials.truncate(count);
+            let end = file.zero.end.min(count);
+            file.zero = file.zero.start.min(end)..end;
+        }
+    }
+
+    /// The byte offset of a live vector.
+    pub(crate) fn offset<T: Scalar>(&self, v: Vector<T>, operation: &str) -> Result<usize> {
+        let live = |slot: &&Slot| slot.serial == v.serial && slot.kind == T::KIND && slot.len == v.len;
+        let slot = self.slots.get(v.slot as usize).filter(live);
+        slot.map(|s| s.offset).ok_or_else(|| Error::Stale { operation: operation.into(), what: "vector" })
+    }
+
+    /// The byte offset of column 0 of a live basis, and the bytes from one column to the next.
+    pub(crate) fn basis_offset<T: Scalar>(&self, v: Basis<T>, operation: &str) -> Result<(usize, usize)> {
+        if v.columns == 0 {
+            return Ok((0, 0));
+        }
+        let first = self.offset(v.column(0), operation)?;
+        let last = self.offset(v.column(v.columns - 1), operation)?;
+        Ok((first, if v.columns > 1 { (last - first) / (v.columns - 1) } else { 0 }))
+    }
+
+    /// The words of a live matrix.
+    pub(crate) fn matrix_words<T: Scalar>(&self, a: Matrix<T>, operation: &str) -> Result<&[u64]> {
+        let live = |m: &&StoredMatrix| m.serial == a.serial && m.kind == T::KIND;
+        let matrix = self.matrices.get(a.slot as usize).filter(live);
+        matrix
+            .map(|m| m.words.as_slice())
+            .ok_or_else(|| Error::Stale { operation: operation.into(), what: "matrix" })
+    }
+
+    /// The arena; made where there is none yet.
+    pub(crate) fn arena(&mut self, context: &Context, queue: &Queue) -> Result<&Buffer> {
+        if self.arena.is_none() {
+            self.take(context, queue, 0, "device memory")?;
+        }
+        self.arena.as_ref().ok_or_else(|| Error::Stale { operation: "device memory".into(), what: "arena" })
+    }
+
+    pub(crate) fn upload(&self, queue: &Queue, offset: usize, from: &[u8]) -> Result<()> {
+        let Some(arena) = &self.arena else { return Ok(()) };
+        queue.write(arena, offset, from).map_err(self.fail("upload"))
+    }
+    pub(crate) fn download(&self, queue: &Queue, offset: usize, to: &mut [u8]) -> Result<()> {
+        let Some(arena) = &self.arena else { return Ok(()) };
+        queue.read(arena, offset, to).map_err(self.fail("download"))
+    }
+
+    // Cells.
+    pub(crate) fn cells<T: Scalar>(
+        &mut self,
+        context: &Context,
+        queue: &Queue,
+        count: usize,
+    ) -> Result<Cells<T>> {
+        let operation = format!("{count} cells");
+        let size = size_of::<T>();
+        let file = &self.cells[T::KIND as usize];
+        let (first, end) = (file.serials.len(), file.serials.len() + count);
+        if end > file.capacity || file.buffer.is_none() {
+            let capacity = end.next_power_of_two().max(1024);
+            let buffer = self.buffer(context, capacity * size, &operation)?;
+            if let Some(old) = &file.buffer {
+                queue.copy(old, &buffer, first * size).map_err(self.fail(&operation))?;
+            }
+            let file = &mut self.cells[T::KIND as usize];
+            (file.buffer, file.capacity) = (Some(buffer), capacity);
+            self.generation += 1;
+        }
+        let file = &mut self.cells[T::KIND as usize];
+        let serial = next_serial();
+        file.serials.resize(end, serial);
+        let start = if file.zero.start == file.zero.end { first } else { file.zero.start };
+        file.zero = start..end;
+        Ok(Cells::new(first as u32, count as u32, serial))
+    }
+
+    /// Sets the cells that should be 0 to 0.
+    pub(crate) fn settle<T: Scalar>(&mut self, queue: &Queue) -> Result<()> {
+        let fail = self.fail("cells");
+        let file = &mut self.cells[T::KIND as usize];
+        let zero = std::mem::replace(&mut file.zero, 0..0);
+        if let Some(buffer) = &file.buffer
+            && zero.start < zero.end
+        {
+            let size = size_of::<T>();
+            queue.fill(buffer, zero.start * size, (zero.end - zero.start) * size, &[0; 4]).map_err(fail)?;
+        }
+        Ok(())
+    }
+
+    fn check_cell<T: Scalar>(&self, cell: Cell<T>, operation: &str) -> Result<()> {
+        match self.cells[T::KIND as usize].serials.get(cell.index as usize) {
+            Some(serial) if *serial == cell.serial => Ok(()),
+            _ => Err(Error::Stale { operation: operation.into(), what: "cell" }),
+        }
+    }
+
+    /// How many cells there are.
+    pub(crate) fn cell_count<T: Scalar>(&self) -> usize {
+        self.cells[T::KIND as usize].serials.len()
+    }
+
+    pub(crate) fn write<T: Scalar>(&mut self, queue: &Queue, cell: Cell<T>, value: T) -> Result<()> {
+        self.check_cell(cell, "write")?;
+        self.settle::<T>(queue)?;
+        let (at, bytes) = (cell.index as usize * size_of::<T>(), bytemuck::bytes_of(&value));
+        match &self.cells[T::KIND as usize].buffer {
+            Some(buffer) => queue.fill(buffer, at, bytes.len(), bytes).map_err(self.fail("write")),
+            None => Ok(()),
+        }
+    }
+
+    pub(crate) fn read<T: Scalar>(&mut self, queue: &Queue, cells: &[Cell<T>]) -> Result<Vec<T>> {
+        cells.iter().try_for_each(|cell| self.check_cell(*cell, "read"))?;
+        let low = cells.iter().map(|c| c.index as usize).min().unwrap_or(0);
+        let high = cells.iter().map(|c| c.index as usize + 1).max().unwrap_or(0);
+        let values = self.read_range::<T>(queue, low..high)?;
+        Ok(cells.iter().map(|c| values[c.index as usize - low]).collect())
+    }
+
+    pub(crate) fn read_range<T: Scalar>(&mut self, queue: &Queue, range: Range<usize>) -> Result<Vec<T>> {
+        self.settle::<T>(queue)?;
+        let mut values = vec![T::zero(); range.len()];
+        if let Some(buffer) = &self.cells[T::KIND as usize].buffer {
+            let to = bytemuck::cast_slice_mut(&mut values);
+            queue.read(buffer, range.start * size_of::<T>(), to).map_err(self.fail("read"))?;
+        }
+        Ok(values)
+    }
+
+    pub(crate) fn write_all<T: Scalar>(&mut self, queue: &Queue, values: &[T]) -> Result<()> {
+        self.settle::<T>(queue)?;
+        match &self.cells[T::KIND as usize].buffer {
+            Some(buffer) => queue.write(buffer, 0, bytemuck::cast_slice(values)).map_err(self.fail("write")),
+            None => Ok(()),
+        }
+    }
+
+    /// The cells of a number type; made where there are none yet.
+    pub(crate) fn cell_buffer<T: Scalar>(&mut self, context: &Context, queue: &Queue) -> Result<&Buffer> {
+        if self.cells[T::KIND as usize].buffer.is_none() {
+            self.cells::<T>(context, queue, 0)?;
+        }
+        let buffer = self.cells[T::KIND as usize].buffer.as_ref();
+        buffer.ok_or_else(|| Error::Stale { operation: "cells".into(), what: "cell" })
+    }
+    /// The arena and the cells together, once both are there.
+    pub(crate) fn both<T: Scalar>(&self) -> Option<(&Buffer, &Buffer)> {
+        self.arena.as_ref().zip(self.cells[T::KIND as usize].buffer.as_ref())
+    }
+}

@@ -1,0 +1,279 @@
+//! A program made ready for the device: its tables, its kernels and how each is launched.
+use crate::backend::OpenCl;
+use crate::driver::{Arg, Buffer, Kernel};
+use crate::source::{self, SEGMENT};
+use crate::{Mode, OpenClOptions};
+use lacuna_core::encode::{self, Encoded};
+use lacuna_core::{Error, History, Program, Result, Scalar};
+
+/// The kernel of an operation and its launch.
+pub(crate) struct Step {
+    pub(crate) kernel: Kernel,
+    pub(crate) groups: usize,
+}
+
+/// The launch of a whole program.
+pub(crate) struct Whole {
+    pub(crate) kernel: Kernel,
+    pub(crate) groups: usize,
+    pub(crate) size: usize,
+}
+
+/// The backend's own form of a program.
+pub(crate) struct Prepared<T> {
+    /// The backend that made it.
+    pub(crate) owner: u32,
+    pub(crate) encoded: Encoded<T>,
+    table: Buffer,
+    names: Buffer,
+    pub(crate) control: Buffer,
+    pub(crate) advance: Kernel,
+    /// By operation; nothing where an operation is instructions alone.
+    pub(crate) steps: Vec<Option<Step>>,
+    pub(crate) whole: Option<Whole>,
+    /// The generation of buffers the arguments name.
+    bound: Option<u64>,
+    /// What the device says of the control block: two places to read to, one to write from.
+    pub(crate) host: Box<[[u64; encode::CONTROL_WORDS as usize]; 3]>,
+}
+
+/// The rows up to which a whole loop in one group is worth it, by kind of device, and in several groups.
+const ONE_GROUP_ROWS: (usize, usize) = (2048, 4096);
+const PERSISTENT_ROWS: usize = 150_000;
+/// Places of arguments that change from launch to launch.
+pub(crate) const ADVANCE_MODE: u32 = 7;
+pub(crate) const PROGRAM_BUDGET: u32 = 11;
+/// Values of the history on the device.
+pub(crate) const HISTORY: usize = History::CAPACITY as usize + 2;
+
+/// Numbers of local memory a group of so many work-items needs to make sums.
+fn work(batch: usize, size: usize) -> usize {
+    batch * size + SEGMENT
+}
+
+impl OpenCl {
+    pub(crate) fn prepare<T: Scalar>(&mut self, program: &Program<T>) -> Result<Prepared<T>> {
+        let operation = format!("planning `{}`", program.name);
+        let encoded = encode::encode(program)?;
+        self.check_live(&encoded, &operation)?;
+        self.build::<T>()?;
+        let words: Vec<u64> = self.names(&encoded, &operation)?;
+        let table = self.filled(bytemuck::cast_slice(&encoded.words), &operation)?;
+        let names = self.filled(bytemuck::cast_slice(&words), &operation)?;
+        let control = self.filled(&[0; 8 * encode::CONTROL_WORDS as usize], &operation)?;
+        let segments = (encoded.n as usize).div_ceil(SEGMENT);
+        let sums = (encoded.sums as usize).max(1) * segments.max(1);
+        self.reserve_scratch::<T>(sums)?;
+
+        let mut advance = self.kernel::<T>("advance")?;
+        let fail = self.fail(&operation);
+        advance.set(8, &Arg::Local(8 * encode::CONTROL_WORDS as usize)).map_err(&fail)?;
+        let whole = self.whole(&encoded, sums, &operation)?;
+        // One launch runs everything, or the launches of each operation do.
+        let steps = (0..encoded.ops())
+            .map(|op| match whole.is_some() || encoded.is_scalar(op) {
+                true => Ok(None),
+                false => self.step_of(&encoded, op, &operation).map(Some),
+            })
+            .collect::<Result<Vec<_>>>()?;
+        let host = Box::new([[0; encode::CONTROL_WORDS as usize]; 3]);
+        Ok(Prepared {
+            owner: self.serial,
+            encoded,
+            table,
+            names,
+            control,
+            advance,
+            steps,
+            whole,
+            bound: None,
+            host,
+        })
+    }
+
+    /// Fails unless every handle is live.
+    pub(crate) fn check_live<T: Scalar>(&self, encoded: &Encoded<T>, operation: &str) -> Result<()> {
+        encoded.vectors.iter().try_for_each(|v| self.memory.offset(*v, operation).map(drop))?;
+        encoded.bases.iter().try_for_each(|v| self.memory.basis_offset(*v, operation).map(drop))?;
+        encoded.matrices.iter().try_for_each(|a| self.memory.matrix_words(*a, operation).map(drop))?;
+        if encoded.cells.end as usize > self.memory.cell_count::<T>() {
+            return Err(Error::Stale { operation: operation.into(), what: "cell" });
+        }
+        Ok(())
+    }
+
+    /// What the table's indices stand for, see `kernels-opencl/cells.cl`.
+    fn names<T: Scalar>(&self, encoded: &Encoded<T>, operation: &str) -> Result<Vec<u64>> {
+        let bases = 2 + encoded.vectors.len();
+        let matrices = bases + 2 * encoded.bases.len();
+        let mut words = vec![bases as u64, matrices as u64];
+        for v in &encoded.vectors {
+            words.push(self.memory.offset(*v, operation)? as u64);
+        }
+        for v in &encoded.bases {
+            let (offset, stride) = self.memory.basis_offset(*v, operation)?;
+            words.extend([offset as u64, stride as u64]);
+        }
+        for a in &encoded.matrices {
+            words.extend(self.memory.matrix_words(*a, operation)?);
+        }
+        Ok(words)
+    }
+
+    fn filled(&self, bytes: &[u8], operation: &str) -> Result<Buffer> {
+        let buffer = self.memory.buffer(&self.context, bytes.len(), operation)?;
+        self.queue.write(&buffer, 0, bytes).map_err(self.fail(operation))?;
+        Ok(buffer)
+    }
+
+    /// Bytes of local memory that kernels may use.
+    fn local_budget(&self) -> usize {
+        self.device.local_memory.saturating_sub(1024)
+    }
+
+    fn step_of<T: Scalar>(&self, encoded: &Encoded<T>, op: u32, operation: &str) -> Result<Step> {
+        let kind = encoded.op(op, encode::OP_KIND);
+        let stem = match kind {
+            encode::KIND_SPMV => "spmv_csr",
+            encode::KIND_BASIS_DOT => "basis_dot",
+            encode::KIND_BASIS_AXPY => "basis_axpy",
+            _ => "sweep",
+        };
+        let fail = self.fail(operation);
+        let mut kernel = self.kernel::<T>(stem)?;
+        let (size, word) = (size_of::<T>(), source::batch(T::KIND));
+        let work = work(word, SEGMENT);
+        let cells = encoded.cells.len();
+        let budget = (self.local_budget() / size).saturating_sub(work);
+        let slots = encoded.op(op, encode::OP_SLOT_COUNT) as usize;
+        let (cap, near) = if self.segments_each {
+            (1, 0)
+        } else {
+            let cap = slots.clamp(1, (budget / SEGMENT).max(1));
+            (cap, if cells <= budget { cells.max(cap * SEGMENT) } else { cap * SEGMENT })
+        };
+        let args = [
+            Arg::Word(encoded.cells.start),
+            Arg::Word(cells as u32),
+            Arg::Word(op),
+            Arg::Word(cap as u32),
+            Arg::Word(if self.segments_each { 0 } else { near as u32 }),
+            Arg::Local(work * size),
+            Arg::Local((cap * SEGMENT).max(near) * size),
+            Arg::Local(8 * encode::CONTROL_WORDS as usize),
+        ];
+        for (i, arg) in args.iter().enumerate() {
+            kernel.set(9 + i as u32, arg).map_err(&fail)?;
+        }
+        let segments = (encoded.op(op, encode::OP_N) as usize).div_ceil(SEGMENT);
+        let most = if self.segments_each { 4 } else { 8 } * self.device.units;
+        Ok(Step { kernel, groups: segments.clamp(1, most) })
+    }
+
+    /// How a whole program is launched, where it is.
+    fn whole<T: Scalar>(&self, encoded: &Encoded<T>, sums: usize, operation: &str) -> Result<Option<Whole>> {
+        let OpenClOptions { mode, group, one_group_rows, persistent_rows, .. } = self.options;
+        let n = encoded.n as usize;
+        let segments = n.div_ceil(SEGMENT).max(1);
+        let (of_gpu, of_cpu) = ONE_GROUP_ROWS;
+        let alone = one_group_rows.unwrap_or(if self.segments_each { of_cpu } else { of_gpu });
+        let together = persistent_rows.unwrap_or(PERSISTENT_ROWS);
+        let can_meet = self.device.runs_groups_together() && !self.segments_each;
+        // A program that runs through once is a call from the host: a launch or two.
+        let loops = !encoded.sections[2].is_empty();
+        let several = match mode {
+            Mode::Launches => return Ok(None),
+            Mode::OneGroup => false,
+            Mode::Persistent if can_meet => true,
+            Mode::Persistent => {
+                return Err(Error::Unsupported {
+                    operation: operation.into(),
+                    message: format!(
+                        "{} is not known to run several work-groups at once; use launches or one-group",
+                        self.device.name
+                    ),
+                });
+            }
+            Mode::Auto if !loops => return Ok(None),
+            Mode::Auto if n <= alone => false,
+            Mode::Auto if n <= together && can_meet => true,
+            Mode::Auto => return Ok(None),
+        };
+        if segments > SEGMENT * SEGMENT {
+            return Ok(None);
+        }
+        let (size, batch, cells) = (size_of::<T>(), source::batch(T::KIND), encoded.cells.len());
+        let mut kernel = self.kernel::<T>("program")?;
+        let most = self.device.largest_group.min(kernel.group_limit(self.device.id)).max(1);
+        // Slots that fit beside what a group of so many segments needs for sums and cells.
+        let cap_of = |subs: usize| {
+            let taken = work(batch, subs * SEGMENT) + cells;
+            (self.local_budget() / size).saturating_sub(taken) / (subs * SEGMENT)
+        };
+        let slots = (encoded.slots as usize).max(1);
+        let groups = if several { segments.min(self.device.units) } else { 1 };
+        let subs = if self.segments_each {
+            1
+        } else {
+            let fits = |subs: &usize| subs * SEGMENT <= most && cap_of(*subs) >= slots.min(3);
+            let wanted = segments.div_ceil(groups);
+            let wanted = if group > 0 { (group / SEGMENT).clamp(1, 4) } else { wanted };
+            [4, 2, 1].into_iter().filter(|subs| *subs < 2 * wanted).find(fits).unwrap_or(1)
+        };
+        let item = if self.segments_each { 1 } else { subs * SEGMENT };
+        let cap = cap_of(subs).min(if self.segments_each { 1 } else { slots });
+        if cap == 0 || item > most {
+            return match mode {
+                Mode::Auto => Ok(None),
+                _ => Err(Error::Unsupported {
+                    operation: operation.into(),
+                    message: format!(
+                        "{cells} cells do not fit the local memory of {}; use launches",
+                        self.device.name
+                    ),
+                }),
+            };
+        }
+        let args = [
+            Arg::Word(encoded.cells.start),
+            Arg::Word(cells as u32),
+            Arg::Word(0),
+            Arg::Word(cap as u32),
+            Arg::Word(sums as u32),
+            Arg::Local(work(batch, subs * SEGMENT) * size),
+            Arg::Local(cap * subs * SEGMENT * size),
+            Arg::Local(cells * size),
+            Arg::Local(8 * encode::CONTROL_WORDS as usize),
+        ];
+        for (i, arg) in args.iter().enumerate() {
+            kernel.set(9 + i as u32, arg).map_err(self.fail(operation))?;
+        }
+        Ok(Some(Whole { kernel, groups, size: item }))
+    }
+
+    /// Makes the kernels' arguments name the buffers there are now.
+    pub(crate) fn bind<T: Scalar>(&mut self, prepared: &mut Prepared<T>) -> Result<()> {
+        self.memory.arena(&self.context, &self.queue)?;
+        self.memory.cell_buffer::<T>(&self.context, &self.queue)?;
+        self.memory.settle::<T>(&self.queue)?;
+        if prepared.bound == Some(self.memory.generation) {
+            return Ok(());
+        }
+        let fail = self.fail("setting arguments");
+        let (Some((arena, cells)), Some(scratch)) = (self.memory.both::<T>(), self.scratch.as_ref()) else {
+            return Err(Error::Stale { operation: "setting arguments".into(), what: "buffer" });
+        };
+        let Prepared { table, names, control, advance, steps, whole, .. } = prepared;
+        let common = [arena, arena, table, names, cells, control, &scratch.history].map(Arg::Buffer);
+        let sums = [&scratch.partials, &scratch.counter].map(Arg::Buffer);
+        advance.set_all(&common).map_err(&fail)?;
+        let kernels = steps.iter_mut().flatten().map(|step| &mut step.kernel);
+        for kernel in kernels.chain(whole.iter_mut().map(|whole| &mut whole.kernel)) {
+            kernel.set_all(&common).map_err(&fail)?;
+            kernel.set(7, &sums[0]).map_err(&fail)?;
+            kernel.set(8, &sums[1]).map_err(&fail)?;
+        }
+        prepared.bound = Some(self.memory.generation);
+        Ok(())
+    }
+}

@@ -1,0 +1,124 @@
+//! The kernel sources, and programs built of them: once for each device and number type, kept on disk.
+use crate::device::Device;
+use crate::driver::{BUILD_PROGRAM_FAILURE, Context, Program, failed};
+use lacuna_core::{Error, Kind, Result, encode};
+use std::path::PathBuf;
+use std::sync::{Mutex, PoisonError};
+
+/// The kernel files in the order they build on each other.
+pub const SOURCES: [(&str, &str); 6] = [
+    ("scalar.cl", include_str!("../../../kernels-opencl/scalar.cl")),
+    ("cells.cl", include_str!("../../../kernels-opencl/cells.cl")),
+    ("sweep.cl", include_str!("../../../kernels-opencl/sweep.cl")),
+    ("spmv_csr.cl", include_str!("../../../kernels-opencl/spmv_csr.cl")),
+    ("basis.cl", include_str!("../../../kernels-opencl/basis.cl")),
+    ("program.cl", include_str!("../../../kernels-opencl/program.cl")),
+];
+
+/// The number types: real type, bits of it, complex.
+const TYPES: [(Kind, &str, u32, u32); 4] = [
+    (Kind::F32, "float", 32, 0),
+    (Kind::F64, "double", 64, 0),
+    (Kind::C32, "float", 32, 1),
+    (Kind::C64, "double", 64, 1),
+];
+
+/// Words of a matrix in the table of names: format, lanes, arguments.
+pub(crate) const MATRIX_WORDS: usize = 8;
+/// Elements of a segment, and work-items of a group that takes one.
+pub(crate) const SEGMENT: usize = 256;
+
+/// Sums made at a time: what local memory is laid out for.
+pub(crate) fn batch(kind: Kind) -> usize {
+    if kind == Kind::C64 { 2 } else { 4 }
+}
+
+/// The whole text for a number type, `cpu` where a work-item takes a segment, `nvidia` for that vendor's compiler.
+pub fn text(kind: Kind, cpu: bool, nvidia: bool) -> String {
+    let (_, real, bits, complex) = TYPES[kind as usize];
+    let group = if cpu { 1 } else { SEGMENT };
+    let mut text = encode::c_header();
+    for (name, value) in [
+        ("REAL", real.to_owned()),
+        ("REAL_BITS", bits.to_string()),
+        ("COMPLEX", complex.to_string()),
+        ("SUFFIX", kind.name().to_owned()),
+        ("CPU", u32::from(cpu).to_string()),
+        ("NVIDIA", u32::from(nvidia).to_string()),
+        ("BATCH", format!("{}u", batch(kind))),
+        ("MATRIX_WORDS", format!("{MATRIX_WORDS}u")),
+        ("GROUP", format!("__attribute__((reqd_work_group_size({group}, 1, 1)))")),
+    ] {
+        text += &format!("#define LACUNA_{name} {value}\n");
+    }
+    for (name, source) in SOURCES {
+        text += &format!("#line 1 \"{name}\"\n{source}");
+    }
+    text
+}
+
+/// A program for the device, from disk where it was built before.
+pub(crate) fn program(context: &Context, device: &Device, kind: Kind, cpu: bool) -> Result<Program> {
+    let text = text(kind, cpu, device.is_nvidia());
+    let mut options = String::from("-cl-std=CL1.2");
+    if device.rounded_floats {
+        options += " -cl-fp32-correctly-rounded-divide-sqrt";
+    }
+    // Not every driver builds programs on several threads at once.
+    static BUILDING: Mutex<()> = Mutex::new(());
+    let _building = BUILDING.lock().unwrap_or_else(PoisonError::into_inner);
+    let key = [&text, &options, &device.platform, &device.name, &device.driver, &device.version];
+    let path = cache_path(&key.map(String::as_str));
+    let cached = path.as_ref().and_then(|path| std::fs::read(path).ok());
+    if let Some(program) = cached.and_then(|binary| context.program_from_binary(device.id, &binary).ok())
+        && program.build(device.id, &options).is_ok()
+    {
+        return Ok(program);
+    }
+    let operation = format!("building the {} kernels", kind.name());
+    let program = context.program(&text).map_err(|status| failed(&device.name, &operation, status))?;
+    program.build(device.id, &options).map_err(|status| match status {
+        BUILD_PROGRAM_FAILURE => Error::Device {
+            device: device.name.clone(),
+            operation,
+            message: format!(
+                "the driver's compiler refused them; please report this with its log:\n{}",
+                program.log(device.id)
+            ),
+        },
+        other => failed(&device.name, &operation, other),
+    })?;
+    if let (Some(path), Ok(binary)) = (path, program.binary()) {
+        keep(&path, &binary);
+    }
+    Ok(program)
+}
+
+/// Where the binary for a key is kept: `$LACUNA_CACHE`, or `lacuna` in the user's cache folder. `LACUNA_CACHE=off` keeps
+/// none.
+fn cache_path(key: &[&str]) -> Option<PathBuf> {
+    let set = |name: &str| std::env::var_os(name).filter(|v| !v.is_empty()).map(PathBuf::from);
+    let folder = match set("LACUNA_CACHE") {
+        Some(off) if off.as_os_str() == "off" => return None,
+        Some(folder) => folder,
+        None => set("XDG_CACHE_HOME").or_else(|| set("HOME").map(|home| home.join(".cache")))?.join("lacuna"),
+    };
+    let hash = |start: u64| {
+        let bytes = key.iter().flat_map(|part| part.bytes().chain([0]));
+        bytes.fold(start, |h, byte| (h ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3)) // FNV-1a
+    };
+    let name = format!("opencl-{:016x}{:016x}.bin", hash(0xcbf2_9ce4_8422_2325), hash(0x9e37_79b9_7f4a_7c15));
+    Some(folder.join(name))
+}
+
+/// Writes a file so that nobody ever sees half of it. A cache that cannot be written is no error.
+fn keep(path: &std::path::Path, bytes: &[u8]) {
+    let part = path.with_extension(format!("{}.part", std::process::id()));
+    let folder = path.parent().map(std::fs::create_dir_all);
+    if matches!(folder, Some(Ok(())))
+        && std::fs::write(&part, bytes).is_ok()
+        && std::fs::rename(&part, path).is_err()
+    {
+        let _ = std::fs::remove_file(&part);
+    }
+}

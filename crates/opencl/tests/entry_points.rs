@@ -1,0 +1,120 @@
+//! Without a device: every kernel the host asks for is there, takes as many arguments as the host sets, in the order
+//! it sets them; and the kernels for CUDA have the same entry points.
+use lacuna_core::Kind;
+use lacuna_opencl::{SOURCES, text};
+use std::collections::BTreeMap;
+use std::path::Path;
+
+/// The arguments of each entry point by the name before the number type, comments left out.
+fn kernels(source: &str) -> BTreeMap<String, Vec<String>> {
+    let code: String =
+        source.lines().map(|line| line.split("//").next().unwrap_or("").to_owned() + "\n").collect();
+    let mut found = BTreeMap::new();
+    for part in code.split("__kernel").skip(1) {
+        let name = part.split("KERNEL(").nth(1).and_then(|p| p.split(')').next()).expect("a name");
+        let list =
+            part.split_once(&format!("KERNEL({name})(")).and_then(|p| p.1.split_once(") {")).expect("a body");
+        let arguments =
+            list.0.split(',').map(|a| a.split_whitespace().collect::<Vec<_>>().join(" ")).collect();
+        found.insert(name.to_owned(), arguments);
+    }
+    found
+}
+
+fn all() -> BTreeMap<String, Vec<String>> {
+    SOURCES.iter().flat_map(|(_, source)| kernels(source)).collect()
+}
+
+const COMMON: [&str; 7] = [
+    "__global uchar *arena",
+    "__global const uchar *restrict fixed",
+    "__global const uint *restrict table",
+    "__global const ulong *restrict names",
+    "__global number *cells",
+    "__global ulong *control",
+    "__global real *history",
+];
+
+#[test]
+fn kernels_take_what_the_host_sets() {
+    let kernels = all();
+    let names: Vec<_> = kernels.keys().map(String::as_str).collect();
+    assert_eq!(names, ["advance", "basis_axpy", "basis_dot", "program", "spmv_csr", "sweep"]);
+    let rest = |name: &str| {
+        let arguments = &kernels[name];
+        assert_eq!(arguments[..7], COMMON, "{name}");
+        arguments[7..].to_vec()
+    };
+    for name in ["sweep", "spmv_csr", "basis_dot", "basis_axpy"] {
+        let expected = [
+            "__global number *partials",
+            "__global uint *counter",
+            "const uint first",
+            "const uint cell_count",
+            "const uint op",
+            "const uint slot_cap",
+            "const uint near_capacity",
+            "__local number *work",
+            "__local number *slots",
+            "__local ulong *near_control",
+        ];
+        assert_eq!(rest(name), expected, "{name}");
+    }
+    assert_eq!(rest("advance"), ["const uint mode", "__local ulong *near_control"]);
+    let expected = [
+        "__global number *partials",
+        "__global uint *meeting",
+        "const uint first",
+        "const uint cell_count",
+        "const uint budget",
+        "const uint slot_cap",
+        "const uint partials_half",
+        "__local number *work",
+        "__local number *slots",
+        "__local number *near_cells",
+        "__local ulong *near_control",
+    ];
+    assert_eq!(rest("program"), expected);
+}
+
+#[test]
+fn every_name_of_the_layout_that_a_kernel_uses_is_defined() {
+    for kind in [Kind::F32, Kind::F64, Kind::C32, Kind::C64] {
+        let text = text(kind, false, true);
+        let defined: Vec<&str> = text
+            .lines()
+            .filter_map(|line| line.strip_prefix("#define ").and_then(|rest| rest.split([' ', '(']).next()))
+            .collect();
+        let words = text.split(|c: char| !(c.is_alphanumeric() || c == '_'));
+        for word in words.filter(|w| w.starts_with("LACUNA_") && *w != "LACUNA_") {
+            assert!(defined.contains(&word), "{word} is not defined");
+        }
+    }
+}
+
+#[test]
+fn each_file_opens_with_what_it_computes_and_how_it_is_launched() {
+    for (name, source) in SOURCES {
+        let head: String = source.lines().take_while(|line| line.starts_with("//")).collect();
+        for what in ["Bytes moved", "Launch shape", "Assumes"] {
+            assert!(head.contains(what), "{name}: no `{what}`");
+        }
+    }
+}
+
+#[test]
+fn kernels_for_cuda_have_the_same_entry_points() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../kernels-cuda");
+    let Ok(files) = std::fs::read_dir(&folder) else {
+        eprintln!("SKIPPED: there are no kernels for CUDA here");
+        return;
+    };
+    let sources: String = files
+        .flatten()
+        .filter(|file| file.path().extension().is_some_and(|e| e == "cu" || e == "cuh"))
+        .filter_map(|file| std::fs::read_to_string(file.path()).ok())
+        .collect();
+    let shared = all().into_keys().filter(|name| name != "advance"); // `start` there; a graph replays the rest
+    let missing: Vec<_> = shared.filter(|name| !sources.contains(&format!(" {name}_##S("))).collect();
+    assert!(missing.is_empty(), "not in kernels-cuda by the same name: {}", missing.join(", "));
+}

@@ -1,0 +1,165 @@
+//! Every method, with and without Jacobi, against the serial reference: the same bits of solution, history and
+//! outcome, however the program is run.
+#[macro_use]
+mod common;
+use common::{alone, bits, device, devices, grid, small};
+use lacuna_core::{Backend, LinOp, Reason, Reference, Scalar};
+use lacuna_formats::Csr;
+use lacuna_opencl::{Mode, OpenCl};
+use lacuna_solvers::{METHODS, Options, Outcome, Solver, Stop, jacobi, method};
+use std::ops::ControlFlow;
+use std::sync::Arc;
+
+fn solve<T: Scalar, B: Backend>(
+    dev: &mut B,
+    name: &str,
+    a: &Csr<T>,
+    precondition: bool,
+    stop: Stop,
+    times: usize,
+) -> (Outcome, Vec<T>) {
+    let mark = dev.mark();
+    let op = dev.matrix(Arc::new(a.clone())).unwrap();
+    let diagonal = precondition.then(|| jacobi(dev, a).unwrap());
+    let m = diagonal.as_ref().map(|d| d as &dyn LinOp<T>);
+    let b: Vec<T> = (0..a.rows()).map(|i| if i % 3 == 0 { T::one() } else { -T::one() }).collect();
+    let options = Options { restart: Some(12), ..Options::default() };
+    let mut solver = Solver::new(dev, &op, m, &*method(name, &options).unwrap(), stop).unwrap();
+    let mut last: Option<(Outcome, Vec<T>)> = None;
+    for _ in 0..times {
+        let mut x = vec![T::zero(); a.rows()];
+        let outcome = solver.solve(dev, &b, &mut x).unwrap().clone();
+        if let Some((_, before)) = &last {
+            assert_eq!(bits(&x), bits(before), "a second solve differs");
+        }
+        last = Some((outcome, x));
+    }
+    dev.release(mark);
+    last.unwrap()
+}
+
+fn told(outcome: &Outcome) -> String {
+    let Outcome { reason, iterations, restarts, residual, true_residual, history, .. } = outcome;
+    format!("{reason:?} {iterations} {restarts} {residual:e} {true_residual:e} {:?}", bits(history))
+}
+
+fn agree<T: Scalar>(on: &mut [(Mode, OpenCl)], name: &str, a: &Csr<T>, precondition: bool, stop: Stop) {
+    let (expected, solution) = solve(&mut Reference::new(), name, a, precondition, stop, 1);
+    for (mode, dev) in on {
+        let (outcome, x) = solve(dev, name, a, precondition, stop, 2);
+        let what = format!("{name} {} {mode:?} Jacobi {precondition}", T::KIND.name());
+        assert_eq!(told(&outcome), told(&expected), "{what}");
+        assert_eq!(bits(&x), bits(&solution), "{what}");
+    }
+}
+
+fn methods<T: Scalar>() {
+    let mut on = devices();
+    let size = if small() { 9 } else { 17 };
+    let complex = T::KIND.is_complex();
+    for info in METHODS {
+        let hermitian = info.positive_definite;
+        let wind = if hermitian { T::zero() } else { T::from_parts(0.3, 0.2) };
+        let shift = T::from_parts(0.2, if complex && !hermitian { 0.7 } else { 0.0 });
+        let a = grid::<T>(size, wind, shift);
+        let rtol = if T::EPSILON > 1e-10 { 1e-5 } else { 1e-10 };
+        for precondition in [false, true] {
+            agree(&mut on, info.name, &a, precondition, Stop { rtol, max_iters: 500, ..Stop::default() });
+        }
+        agree(
+            &mut on,
+            info.name,
+            &a,
+            false,
+            Stop { rtol: 0.0, max_iters: if small() { 9 } else { 90 }, ..Stop::default() },
+        );
+        agree(&mut on, info.name, &a, false, Stop { rtol, max_iters: 5, ..Stop::default() });
+    }
+}
+in_every_type!(methods);
+
+#[test]
+fn what_goes_wrong_is_told_alike() {
+    let _alone = alone();
+    let mut on = devices();
+    let a = grid::<f64>(10, 0.0, -4.0);
+    for name in ["cg", "classical-cg", "gmres", "bicgstab"] {
+        agree(&mut on, name, &a.clone(), false, Stop { max_iters: 60, ..Stop::default() });
+    }
+    // Products that overflow.
+    let huge = grid::<f64>(8, 0.0, 0.5).map(|v| v * 1e300).unwrap();
+    agree(&mut on, "bicgstab", &huge, false, Stop::default());
+}
+
+#[test]
+fn larger_systems_take_several_rounds() {
+    if small() {
+        return;
+    }
+    let _alone = alone();
+    let mut on = devices();
+    let a = grid::<f64>(150, 0.0, 0.001);
+    agree(&mut on, "cg", &a, true, Stop::default());
+    agree(&mut on, "gmres", &a, false, Stop { max_iters: 100, ..Stop::default() });
+}
+
+#[test]
+fn a_watched_solve_can_be_cancelled() {
+    let _alone = alone();
+    let a = grid::<f64>(60, 0.0, 0.0);
+    for (mode, mut dev) in devices() {
+        let op = dev.matrix(Arc::new(a.clone())).unwrap();
+        let stop = Stop { rtol: 0.0, max_iters: 100_000_000, ..Stop::default() };
+        let method = |k: &mut lacuna_core::Recorder<'_, f64>, s: &lacuna_solvers::System<'_, f64>| {
+            // Counts for ever: the residual never changes.
+            let [rr] = k.cells();
+            let [r] = k.vectors(s.n());
+            k.each(|k| k.spmv_dot(s.a, s.b, r, lacuna_core::Pass::new("spin").dot(rr, s.b, s.b).count(rr)));
+        };
+        let mut solver = Solver::new(&mut dev, &op, None, &method, stop).unwrap();
+        let mut seen = 0;
+        let mut watch = |w: lacuna_solvers::Watch| {
+            assert!(w.iterations > seen);
+            seen = w.iterations;
+            if seen > 20 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        };
+        let (b, mut x) = (vec![1.0; a.rows()], vec![0.0; a.rows()]);
+        let outcome = solver.solve_watched(&mut dev, &b, &mut x, Some(&mut watch)).unwrap();
+        assert_eq!(outcome.reason, Reason::Cancelled, "{mode:?} {:?}", outcome.iterations);
+    }
+}
+
+#[test]
+fn a_thousand_solves_leak_nothing() {
+    let _alone = alone();
+    let Some(mut dev) = device(Mode::Auto) else { return };
+    let a = grid::<f64>(6, 0.0, 0.5);
+    let pages = || {
+        let statm = std::fs::read_to_string("/proc/self/statm").unwrap_or_default();
+        statm.split(' ').nth(1).and_then(|n| n.parse::<usize>().ok()).unwrap_or(0)
+    };
+    let solves = if small() { 3 } else { 1000 };
+    let mut after_warm_up = 0;
+    for k in 0..solves {
+        solve(&mut dev, "cg", &a, false, Stop::default(), 1);
+        if k == solves / 5 {
+            after_warm_up = pages();
+        }
+    }
+    let grown = pages().saturating_sub(after_warm_up) * 4096;
+    assert!(grown < 24 << 20, "{grown} bytes more after {solves} solves");
+}
+
+#[test]
+fn stale_handles_are_errors() {
+    let _alone = alone();
+    let Some(mut dev) = device(Mode::Auto) else { return };
+    let mark = dev.mark();
+    let x = Backend::vector::<f64>(&mut dev, 100).unwrap();
+    dev.release(mark);
+    assert!(dev.download(x, &mut [0.0; 100]).unwrap_err().to_string().contains("released"));
+    let sum = Backend::cells::<f64>(&mut dev, 1).unwrap().at(0);
+    assert!(dev.multi_axpy_dot(lacuna_core::Pass::new("stale").dot(sum, x, x)).is_err());
+    let huge = Backend::vector::<f64>(&mut dev, 1 << 50).unwrap_err().to_string();
+    assert!(huge.contains("out of memory") && huge.contains("free"), "{huge}");
+}

@@ -1,0 +1,141 @@
+// All columns of a basis in one sweep over memory.
+//
+// Formula: basis_dot: h[j] <- sum of conj(v_j[i]) w[i]; basis_axpy: w <- w -+ sum of h[j] v_j by fma in order of j,
+// where a column whose coefficient is 0 changes nothing; then the pass, which finds w in slot 0.
+// Bytes moved per row: each column in use once and w once (basis_dot); the same and w written (basis_axpy), then what
+// the pass moves (see sweep.cl).
+// Launch shape: as sweep.cl; LACUNA_BATCH columns are loaded and reduced at a time.
+// Assumes: columns lie one stride apart; the pass writes no column in use.
+
+static inline void run_basis_dot(const Place *p, uint op, uint group, uint groups, __local number *work,
+    __global number *partials) {
+    uint n = OP(*p, op, LACUNA_OP_N), segments = segments_of(n), columns = OP(*p, op, LACUNA_OP_COLUMNS);
+    __global const ulong *basis = BASIS(*p, OP(*p, op, LACUNA_OP_BASIS));
+    const ulong stride = basis[1];
+    for (uint first = group * SUBS; first < segments; first += groups * SUBS) {
+        uint segment = first + SUB;
+        uint count = segment < segments ? min(SEGMENT, n - segment * SEGMENT) : 0;
+        const ulong base = (ulong)segment * SEGMENT;
+        __global const number *w = VECTOR(*p, OP(*p, op, LACUNA_OP_Y)) + base;
+        __global const uchar *v = p->arena + basis[0] + base * sizeof(number);
+        for (uint j = 0; j < columns; j += LACUNA_BATCH) {
+            uint batch = min(columns - j, (uint)LACUNA_BATCH);
+#if !LACUNA_CPU
+            if (batch == LACUNA_BATCH) {
+                number terms[LACUNA_BATCH];
+                __local number *to = work + SUB * SEGMENT + LANE;
+#pragma unroll
+                for (uint b = 0; b < LACUNA_BATCH; b++) {
+                    terms[b] = ZERO;
+                }
+                EACH(e, count) {
+                    number we = w[e];
+#pragma unroll
+                    for (uint b = 0; b < LACUNA_BATCH; b++) {
+                        terms[b] = ((__global const number *)(v + (j + b) * stride))[e];
+                    }
+#pragma unroll
+                    for (uint b = 0; b < LACUNA_BATCH; b++) {
+                        terms[b] = dot_term(terms[b], we);
+                    }
+                }
+#pragma unroll
+                for (uint b = 0; b < LACUNA_BATCH; b++) {
+                    to[b * THREADS] = terms[b];
+                }
+            } else
+#endif
+            for (uint b = 0; b < batch; b++) {
+                __global const number *column = (__global const number *)(v + (j + b) * stride);
+                __local number *to = work + (b * SUBS + SUB) * SEGMENT;
+                EACH(e, count) { to[e] = dot_term(column[e], w[e]); }
+                PAD(e, count) { to[e] = ZERO; }
+            }
+            sum_segments(work, batch, partials, j, segments, first);
+        }
+    }
+}
+
+// w -+ V h of one segment into slot 0.
+static inline void combine(const Place *p, uint op, uint segment, uint count, __local number *slots) {
+    __global const ulong *basis = BASIS(*p, OP(*p, op, LACUNA_OP_BASIS));
+    uint columns = OP(*p, op, LACUNA_OP_COLUMNS), h = OP(*p, op, LACUNA_OP_H);
+    bool add = OP(*p, op, LACUNA_OP_ADD) != 0;
+    const ulong base = (ulong)segment * SEGMENT, stride = basis[1];
+    __global const number *w = VECTOR(*p, OP(*p, op, LACUNA_OP_Y)) + base;
+    __global const uchar *v = p->arena + basis[0] + base * sizeof(number);
+#define COLUMN(j) ((__global const number *)(v + (j) * stride))
+#define WEIGHT(j) (add ? cell(p, h + (j)) : -cell(p, h + (j)))
+    number sum[ELEMENTS];
+    EACH(e, count) { sum[MINE(e)] = w[e]; }
+    uint j = 0;
+    for (; j + 4 <= columns; j += 4) {
+        number h0 = WEIGHT(j), h1 = WEIGHT(j + 1), h2 = WEIGHT(j + 2), h3 = WEIGHT(j + 3);
+        __global const number *c0 = COLUMN(j), *c1 = COLUMN(j + 1), *c2 = COLUMN(j + 2), *c3 = COLUMN(j + 3);
+        bool z0 = is_zero(h0), z1 = is_zero(h1), z2 = is_zero(h2), z3 = is_zero(h3);
+        if (z0 || z1 || z2 || z3) {
+            EACH(e, count) {
+                number s = sum[MINE(e)];
+                s = z0 ? s : multiply_add(h0, c0[e], s);
+                s = z1 ? s : multiply_add(h1, c1[e], s);
+                s = z2 ? s : multiply_add(h2, c2[e], s);
+                sum[MINE(e)] = z3 ? s : multiply_add(h3, c3[e], s);
+            }
+        } else {
+            EACH(e, count) {
+                number v0 = c0[e], v1 = c1[e], v2 = c2[e], v3 = c3[e];
+                number s = multiply_add(h1, v1, multiply_add(h0, v0, sum[MINE(e)]));
+                sum[MINE(e)] = multiply_add(h3, v3, multiply_add(h2, v2, s));
+            }
+        }
+    }
+    for (; j < columns; j++) {
+        number weight = WEIGHT(j);
+        __global const number *column = COLUMN(j);
+        if (!is_zero(weight)) {
+            EACH(e, count) { sum[MINE(e)] = multiply_add(weight, column[e], sum[MINE(e)]); }
+        }
+    }
+    EACH(e, count) { slots[e] = sum[MINE(e)]; }
+#undef COLUMN
+#undef WEIGHT
+}
+
+static inline void run_basis_axpy(const Place *p, uint op, uint group, uint groups, uint slot_cap,
+    __local number *slots, __local number *work, __global number *partials) {
+    uint n = OP(*p, op, LACUNA_OP_N), segments = segments_of(n);
+    __local number *mine = slots + (ulong)SUB * slot_cap * SEGMENT;
+    for (uint first = group * SUBS; first < segments; first += groups * SUBS) {
+        uint segment = first + SUB;
+        uint count = segment < segments ? min(SEGMENT, n - segment * SEGMENT) : 0;
+        combine(p, op, segment, count, mine);
+        pass(p, op, segment, count, slot_cap, mine);
+        dots(p, op, segment, count, segments, first, slot_cap, mine, work, partials);
+    }
+}
+
+__kernel LACUNA_GROUP void KERNEL(basis_dot)(__global uchar *arena, __global const uchar *restrict fixed,
+    __global const uint *restrict table, __global const ulong *restrict names, __global number *cells,
+    __global ulong *control, __global real *history, __global number *partials, __global uint *counter,
+    const uint first, const uint cell_count, const uint op, const uint slot_cap, const uint near_capacity,
+    __local number *work, __local number *slots, __local ulong *near_control) {
+    if (control[LACUNA_CONTROL_OP] != op) {
+        return;
+    }
+    Place p = { arena, fixed, table, names, cells, 0, near_control, history, first, cell_count, false };
+    run_basis_dot(&p, op, get_group_id(0), get_num_groups(0), work, partials);
+    finish(p, op, segments_of(OP(p, op, LACUNA_OP_N)), control, partials, counter, near_capacity, slots, work);
+}
+
+__kernel LACUNA_GROUP void KERNEL(basis_axpy)(__global uchar *arena, __global const uchar *restrict fixed,
+    __global const uint *restrict table, __global const ulong *restrict names, __global number *cells,
+    __global ulong *control, __global real *history, __global number *partials, __global uint *counter,
+    const uint first, const uint cell_count, const uint op, const uint slot_cap, const uint near_capacity,
+    __local number *work, __local number *slots, __local ulong *near_control) {
+    if (control[LACUNA_CONTROL_OP] != op) {
+        return;
+    }
+    Place p = { arena, fixed, table, names, cells, 0, near_control, history, first, cell_count, false };
+    run_basis_axpy(&p, op, get_group_id(0), get_num_groups(0), slot_cap, slots, work, partials);
+    finish(p, op, segments_of(OP(p, op, LACUNA_OP_N)), control, partials, counter, near_capacity, slots, work);
+}

@@ -1,0 +1,92 @@
+// The number type: one way to round each operation, the same as `core/scalar.rs` to the bit.
+//
+// Bytes moved: none. Launch shape: none, functions only.
+// Assumes: LACUNA_REAL (float or double), LACUNA_REAL_BITS, LACUNA_COMPLEX (0 or 1), LACUNA_SUFFIX; no contraction
+// of a product and a sum; correctly rounded division and square root (-cl-fp32-correctly-rounded-divide-sqrt).
+#pragma OPENCL FP_CONTRACT OFF
+#ifdef cl_khr_fp64
+#pragma OPENCL EXTENSION cl_khr_fp64 : enable
+#endif
+
+#define LACUNA_JOIN_(a, b) a##_##b
+#define LACUNA_JOIN(a, b) LACUNA_JOIN_(a, b)
+// The entry point of this number type: KERNEL(sweep) is sweep_f64.
+#define KERNEL(name) LACUNA_JOIN(name, LACUNA_SUFFIX)
+
+typedef LACUNA_REAL real;
+#if LACUNA_REAL_BITS == 64
+#define REAL_BITS(x) as_ulong(x)
+#else
+#define REAL_BITS(x) ((ulong)as_uint(x))
+#endif
+
+#if LACUNA_COMPLEX
+#if LACUNA_REAL_BITS == 64
+typedef double2 number;
+#else
+typedef float2 number;
+#endif
+#define MAKE(re, im) ((number)((re), (im)))
+#define ZERO MAKE((real)0, (real)0)
+#define RE(a) ((a).x)
+
+static inline number conjugate(number a) { return MAKE(a.x, -a.y); }
+static inline number times(number a, number b) { return MAKE(a.x * b.x - a.y * b.y, a.x * b.y + a.y * b.x); }
+static inline number multiply_add(number a, number b, number c) {
+    return MAKE(fma(-a.y, b.y, fma(a.x, b.x, c.x)), fma(a.y, b.x, fma(a.x, b.y, c.y)));
+}
+// Smith 1962: divide through by the larger part, so that no square overflows.
+static inline number quotient(number a, number by) {
+    if (fabs(by.x) >= fabs(by.y)) {
+        real ratio = by.y / by.x;
+        real scale = fma(by.y, ratio, by.x);
+        return MAKE(fma(a.y, ratio, a.x) / scale, fma(-a.x, ratio, a.y) / scale);
+    }
+    real ratio = by.x / by.y;
+    real scale = fma(by.x, ratio, by.y);
+    return MAKE(fma(a.x, ratio, a.y) / scale, fma(a.y, ratio, -a.x) / scale);
+}
+// |z| from the larger part; then the half-angle formulas on the side that does not cancel.
+static inline number root(number a) {
+    real re = fabs(a.x), im = fabs(a.y);
+    real large = re >= im ? re : im, small = re >= im ? im : re;
+    if (large == (real)0) {
+        return MAKE((real)0, a.y);
+    }
+    real ratio = small / large;
+    real modulus = large * sqrt(fma(ratio, ratio, (real)1));
+    real half_root = sqrt((real)0.5 * (modulus + re));
+    real other = (real)0.5 * im / half_root;
+    return a.x >= (real)0 ? MAKE(half_root, copysign(other, a.y)) : MAKE(other, copysign(half_root, a.y));
+}
+static inline bool finite(number a) { return isfinite(a.x) && isfinite(a.y); }
+static inline bool is_zero(number a) { return a.x == (real)0 && a.y == (real)0; }
+static inline number from_real(real a) { return MAKE(a, (real)0); }
+// A read that sees what other work-groups have written.
+static inline number read_shared(volatile __global const number *at) {
+    volatile __global const real *parts = (volatile __global const real *)at;
+    return MAKE(parts[0], parts[1]);
+}
+#else
+typedef real number;
+#define ZERO ((real)0)
+#define RE(a) (a)
+
+static inline number conjugate(number a) { return a; }
+static inline number times(number a, number b) { return a * b; }
+static inline number multiply_add(number a, number b, number c) { return fma(a, b, c); }
+static inline number quotient(number a, number by) { return a / by; }
+static inline number root(number a) { return sqrt(a); }
+static inline bool finite(number a) { return isfinite(a); }
+static inline bool is_zero(number a) { return a == (real)0; }
+static inline number from_real(real a) { return a; }
+static inline number read_shared(volatile __global const number *at) { return *at; }
+#endif
+#define ONE from_real((real)1)
+
+// A term of a dot product.
+static inline number dot_term(number a, number b) { return times(conjugate(a), b); }
+
+// Eight terms of a canonical sum, `step` apart, by halving.
+#define SUM_8(e0, e1, e2, e3, e4, e5, e6, e7) \
+    ((((e0) + (e4)) + ((e2) + (e6))) + (((e1) + (e5)) + ((e3) + (e7))))
