@@ -191,63 +191,70 @@ unsafe fn accumulate_group<T: Scalar, const K: usize>(
     }
 }
 
-const HALF: usize = SEGMENT / 2;
-
 /// The canonical sum of `conj(a[i]) b[i]` over one segment, `n ≤ 256` terms.
 ///
 /// # Safety
 /// `a` and `b` must be valid for `n` elements.
 #[inline(always)]
 pub(crate) unsafe fn dot_segment<T: Scalar>(a: *const T, b: *const T, n: usize) -> T {
-    // SAFETY: indices below n, or below 256 where n is 256.
+    // SAFETY: only asked for indices below n.
     let product = |i: usize| unsafe { (*a.add(i)).dot_term(*b.add(i)) };
-    let mut sums = [T::zero(); HALF];
     if n == SEGMENT {
-        for (i, s) in sums.iter_mut().enumerate() {
-            *s = product(i) + product(i + HALF);
-        }
-    } else {
-        let upper = n.saturating_sub(HALF);
-        for (i, s) in sums[..upper].iter_mut().enumerate() {
-            *s = product(i) + product(i + HALF);
-        }
-        for (i, s) in sums[..n.min(HALF)].iter_mut().enumerate().skip(upper) {
-            *s = product(i) + T::zero();
-        }
+        return full_segment(product);
     }
-    halve(&mut sums)
+    let mut padded = [T::zero(); SEGMENT];
+    for (i, p) in padded[..n].iter_mut().enumerate() {
+        *p = product(i);
+    }
+    full_segment(|i| padded[i])
 }
 
-/// The rest of a canonical segment, from stride 64 down.
+/// Numbers that are summed side by side: a cache line of `f64`.
+const LINE: usize = 8;
+
+/// The canonical sum of a full segment, a line at a time and in registers: lines 0, 16, 8 and 24 first, which is what
+/// the strides 128 and 64 add, and so on down to one line.
 #[inline(always)]
-fn halve<T: Scalar>(sums: &mut [T; HALF]) -> T {
-    macro_rules! strides {
-        ($($stride:literal)*) => {$(
-            for i in 0..$stride {
-                let upper = sums[i + $stride];
-                sums[i] += upper;
-            }
-        )*};
-    }
-    strides!(64 32 16 8 4 2 1);
-    sums[0]
+fn full_segment<T: Scalar>(term: impl Fn(usize) -> T) -> T {
+    let line = |k: usize| -> [T; LINE] { std::array::from_fn(|j| term(k * LINE + j)) };
+    let four = |k: usize| sum_lines(sum_lines(line(k), line(k + 16)), sum_lines(line(k + 8), line(k + 24)));
+    let eight = |k: usize| sum_lines(four(k), four(k + 4));
+    let sixteen = |k: usize| sum_lines(eight(k), eight(k + 2));
+    let [a, b, c, d, e, f, g, h] = sum_lines(sixteen(0), sixteen(1));
+    ((a + e) + (c + g)) + ((b + f) + (d + h))
 }
+
+#[inline(always)]
+fn sum_lines<T: Scalar>(a: [T; LINE], b: [T; LINE]) -> [T; LINE] {
+    std::array::from_fn(|j| a[j] + b[j])
+}
+
+/// Terms up to which a sum is done one by one.
+const FEW: usize = 16;
 
 /// The canonical sum of at most one segment of numbers.
 #[inline(always)]
 fn sum_segment<T: Scalar>(terms: &[T]) -> T {
-    let mut sums = [T::zero(); HALF];
     if let Ok(full) = <&[T; SEGMENT]>::try_from(terms) {
-        for (i, s) in sums.iter_mut().enumerate() {
-            *s = full[i] + full[i + HALF];
-        }
-    } else {
-        let upper = terms.len().saturating_sub(HALF);
-        for (i, s) in sums[..terms.len().min(HALF)].iter_mut().enumerate() {
-            *s = terms[i] + if i < upper { terms[i + HALF] } else { T::zero() };
-        }
+        return full_segment(|i| full[i]);
     }
-    halve(&mut sums)
+    if terms.len() <= FEW {
+        // The longer strides would only add zeros; adding one is enough to turn −0 into 0.
+        let mut sums = [T::zero(); FEW];
+        for (s, term) in sums.iter_mut().zip(terms) {
+            *s += *term;
+        }
+        for stride in [8, 4, 2, 1] {
+            for i in 0..stride {
+                let upper = sums[i + stride];
+                sums[i] += upper;
+            }
+        }
+        return sums[0];
+    }
+    let mut padded = [T::zero(); SEGMENT];
+    padded[..terms.len()].copy_from_slice(terms);
+    full_segment(|i| padded[i])
 }
 
 /// The canonical sum of segment sums; `scratch` holds a 256th of them.
