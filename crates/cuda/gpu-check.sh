@@ -26,7 +26,7 @@ nvidia-smi --query-gpu=name,driver_version --format=csv,noheader 2> /dev/null | 
 for part in $parts; do
     case $part in
     tests)
-        for binary in faults primitives solves; do run "$binary" ".bin/cuda-$binary"; done
+        for binary in faults small primitives solves; do run "$binary" ".bin/cuda-$binary" --test-threads 4; done
         ;;
     sanitize)
         if command -v compute-sanitizer > /dev/null; then
