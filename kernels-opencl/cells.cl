@@ -46,7 +46,7 @@ static inline bool holds(const Place *p, uint test, uint a, uint b) {
         case LACUNA_TEST_LESS_EQUAL: return RE(cell(p, a)) <= RE(cell(p, b));
         case LACUNA_TEST_GREATER: return RE(cell(p, a)) > RE(cell(p, b));
         case LACUNA_TEST_NOT_POSITIVE: return !(RE(cell(p, a)) > (real)0);
-        case LACUNA_TEST_NOT_FINITE: return !finite(cell(p, a));
+        case LACUNA_TEST_NOT_FINITE: return !is_finite(cell(p, a));
         default: return is_zero(cell(p, a));
     }
 }
@@ -215,7 +215,7 @@ static inline bool evaluate(const Place *p, uint at, uint count) {
                 number value = cell(p, dst);
                 p->control[LACUNA_CONTROL_ITERATIONS] += 1;
                 p->control[LACUNA_CONTROL_RECURRENCE] = REAL_BITS(RE(value));
-                if (!finite(value)) {
+                if (!is_finite(value)) {
                     stop(p->control, LACUNA_REASON_NOT_FINITE, false);
                 } else if (p->control[LACUNA_CONTROL_ITERATIONS] >= p->control[LACUNA_CONTROL_LIMIT]) {
                     stop(p->control, LACUNA_REASON_LIMIT, false);

@@ -59,7 +59,7 @@ static inline number root(number a) {
     real other = (real)0.5 * im / half_root;
     return a.x >= (real)0 ? MAKE(half_root, copysign(other, a.y)) : MAKE(other, copysign(half_root, a.y));
 }
-static inline bool finite(number a) { return isfinite(a.x) && isfinite(a.y); }
+static inline bool is_finite(number a) { return isfinite(a.x) && isfinite(a.y); }
 static inline bool is_zero(number a) { return a.x == (real)0 && a.y == (real)0; }
 static inline number from_real(real a) { return MAKE(a, (real)0); }
 // A read that sees what other work-groups have written.
@@ -77,7 +77,7 @@ static inline number times(number a, number b) { return a * b; }
 static inline number multiply_add(number a, number b, number c) { return fma(a, b, c); }
 static inline number quotient(number a, number by) { return a / by; }
 static inline number root(number a) { return sqrt(a); }
-static inline bool finite(number a) { return isfinite(a); }
+static inline bool is_finite(number a) { return isfinite(a); }
 static inline bool is_zero(number a) { return a == (real)0; }
 static inline number from_real(real a) { return a; }
 static inline number read_shared(volatile __global const number *at) { return *at; }

@@ -1,1 +1,115 @@
-//! The conformance suite.
+//! The conformance suite: one source, run on every backend, in every number type.
+//!
+//! A case is a function generic over `T: Scalar` and `B: Backend` that runs on a backend and on the serial
+//! [`Reference`](lacuna_core::Reference) and compares **by equal bits** (a NaN equals any NaN). A backend's own test
+//! file names how to make the backend, and [`conformance!`] makes a test of every case:
+//!
+//! ```ignore
+//! lacuna_tests::conformance!(threads_2, "cpu", || Cpu::with(two_threads()), [f32, f64, Complex32, Complex64]);
+//! ```
+//!
+//! A backend that cannot be made is skipped, loudly; `LACUNA_REQUIRE=cpu,opencl` turns the skip into a failure. A
+//! backend that cannot do a case yet names it with the reason: `…, except &[("products::own_format", "no kernel")]`.
+pub mod basis;
+pub mod bits;
+pub mod cells;
+pub mod concurrent;
+pub mod counting;
+pub mod hostile;
+pub mod numbers;
+pub mod operators;
+pub mod passes;
+pub mod products;
+pub mod programs;
+pub mod random;
+pub mod solves;
+
+pub use paste::paste;
+
+/// Makes a test of every case for one way to make a backend and a list of number types.
+#[macro_export]
+macro_rules! conformance {
+    ($module:ident, $backend:literal, $make:expr, [$($type:ident),* $(,)?]) => {
+        $crate::conformance!($module, $backend, $make, [$($type),*], except &[]);
+    };
+    ($module:ident, $backend:literal, $make:expr, [$($type:ident),* $(,)?], except $except:expr) => {
+        mod $module {
+            #[allow(unused_imports)]
+            use super::*;
+            fn runs(case: &str) -> bool {
+                static AVAILABLE: std::sync::OnceLock<bool> = std::sync::OnceLock::new();
+                let except: &[(&str, &str)] = $except;
+                *AVAILABLE.get_or_init(|| $crate::available($backend, ($make)().err()))
+                    && $crate::not_excepted($backend, case, except)
+            }
+            $($crate::paste! {
+                mod [<in_ $type:lower>] {
+                    #[allow(unused_imports)]
+                    use super::*;
+                    $crate::conformance! { @cases $make, $type;
+                        passes: canonical_sums every_form_of_term aliasing updates_in_order lengths large
+                            wide_passes formulas_around;
+                        products: shapes lanes riding_passes own_format;
+                        basis: dots axpys zero_coefficients modified_columns;
+                        cells: arithmetic special_values tests rotations;
+                        operators: simple composed transposed own;
+                        programs: flow stops confirmations histories no_ops_after_stop endless_is_cancelled
+                            guarded riding_passes_come_after;
+                        random: passes_agree products_agree bases_agree fusion_changes_nothing;
+                        solves: agree parallel_sizes again warm_start cancelled gmres_variants scaled_exactly;
+                        concurrent: several_backends_at_once;
+                        hostile: zero_right_hand_side exact_start tolerance_zero huge_and_tiny not_finite_input
+                            wrong_lengths stale_handles stale_cells foreign_handles pass_rules program_rules
+                            tiny_systems refused_allocations endless_limits;
+                    }
+                }
+            })*
+        }
+    };
+    (@cases $make:expr, $type:ident; $($file:ident: $($case:ident)*;)*) => {$(
+        mod $file {
+            #[allow(unused_imports)]
+            use super::*;
+            $(
+                #[test]
+                fn $case() {
+                    if super::super::runs(concat!(stringify!($file), "::", stringify!($case))) {
+                        $crate::$file::$case::<$type, _>(|| ($make)().expect("a backend that was made before"));
+                    }
+                }
+            )*
+        }
+    )*};
+}
+
+/// Whether a backend could be made. Where not, says so, or fails where `LACUNA_REQUIRE` names it.
+///
+/// # Panics
+/// Where the backend is required and could not be made.
+pub fn available(backend: &str, error: Option<lacuna_core::Error>) -> bool {
+    let Some(error) = error else { return true };
+    let required = std::env::var("LACUNA_REQUIRE").unwrap_or_default();
+    if required.split(',').any(|name| name.trim() == backend) {
+        panic!("LACUNA_REQUIRE names `{backend}`, which is not there: {error}");
+    }
+    loudly(&format!("SKIPPED: every test of the backend `{backend}`, which is not there: {error}"));
+    false
+}
+
+/// Whether a backend does a case. Where not, says so with the reason.
+pub fn not_excepted(backend: &str, case: &str, except: &[(&str, &str)]) -> bool {
+    match except.iter().find(|(name, _)| *name == case) {
+        Some((_, reason)) => {
+            loudly(&format!("SKIPPED: {case} on `{backend}`: {reason}"));
+            false
+        }
+        None => true,
+    }
+}
+
+/// Prints past the test harness, which keeps what a passing test prints to itself.
+pub fn loudly(text: &str) {
+    use std::io::Write;
+    // Nothing better can be done where even this fails.
+    let _ = writeln!(std::io::stderr(), "\n*** {text} ***");
+}

@@ -150,32 +150,7 @@ pub trait Backend: Sized + 'static {
 
     /// Runs a program until it stops. Provided: operation by operation.
     fn execute<T: Scalar>(&mut self, plan: &mut Plan<T>, run: Run<'_>) -> Result<Finish> {
-        let program = &plan.program;
-        let Run { limit, history, mut watch } = run;
-        history.reset(limit);
-        let mut control = Control::new(limit, !program.restart.is_empty());
-        let mut section = Section::Setup;
-        let mut told = 0;
-        while control.section != Section::Stopped {
-            control.enter(section);
-            for op in program.section(section) {
-                self.step(op, &mut control, history)?;
-                if control.halted() {
-                    break;
-                }
-            }
-            if let Some(watch) = &mut watch
-                && control.iterations > told
-                && control.section == Section::Each
-            {
-                told = control.iterations;
-                if watch(Progress { iterations: told, rr: control.recurrence }).is_break() {
-                    control.cancel();
-                }
-            }
-            section = next_section(program, section, &control);
-        }
-        Ok(Finish::of(program, &control))
+        step_by_step(self, plan, run)
     }
 
     // Fused primitives, one call at a time. A program runs them without the checks of each call.
@@ -201,6 +176,39 @@ pub trait Backend: Sized + 'static {
     fn basis_axpy<T: Scalar>(&mut self, v: Basis<T>, h: Cells<T>, w: Vector<T>, pass: Pass<T>) -> Result<()> {
         once(self, |k| k.basis_axpy(v, h, w, pass))
     }
+}
+
+/// Runs a program operation by operation through [`Backend::step`]: the provided [`Backend::execute`].
+///
+/// # Errors
+/// As the operations.
+pub fn step_by_step<T: Scalar, B: Backend>(dev: &mut B, plan: &mut Plan<T>, run: Run<'_>) -> Result<Finish> {
+    let program = &plan.program;
+    let Run { limit, history, mut watch } = run;
+    history.reset(limit);
+    let mut control = Control::new(limit, !program.restart.is_empty());
+    let mut section = Section::Setup;
+    let mut told = 0;
+    while control.section != Section::Stopped {
+        control.enter(section);
+        for op in program.section(section) {
+            dev.step(op, &mut control, history)?;
+            if control.halted() {
+                break;
+            }
+        }
+        if let Some(watch) = &mut watch
+            && control.iterations > told
+            && control.section == Section::Each
+        {
+            told = control.iterations;
+            if watch(Progress { iterations: told, rr: control.recurrence }).is_break() {
+                control.cancel();
+            }
+        }
+        section = next_section(program, section, &control);
+    }
+    Ok(Finish::of(program, &control))
 }
 
 /// The section that follows: setup, restart, the iteration until it is left, restart again. A program whose sections

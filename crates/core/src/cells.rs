@@ -318,7 +318,7 @@ impl History {
 
     /// Empties the history for a solve of at most `limit` iterations.
     pub fn reset(&mut self, limit: u64) {
-        self.stride = (limit + 1).div_ceil(Self::CAPACITY).max(1);
+        self.stride = limit.saturating_add(1).div_ceil(Self::CAPACITY).max(1);
         self.values.clear();
     }
     /// A history that keeps nothing.

@@ -797,6 +797,7 @@ mod tests {
             updates,
             dots: dots.map(|w| Dot { cell: w[0], a: slot(w[1]), b: slot(w[2]) }).collect(),
             after: code(OP_AFTER, OP_AFTER_COUNT),
+            cells: Vec::new(),
         };
         Op { kind, sweep }
     }

@@ -101,6 +101,17 @@ pub enum Test<T> {
     Zero(Cell<T>),
 }
 
+impl<T> Test<T> {
+    /// The cells it asks about.
+    pub(crate) fn cells(self) -> impl Iterator<Item = Cell<T>> {
+        let (a, b) = match self {
+            Test::LessEqual(a, b) | Test::Greater(a, b) => (a, Some(b)),
+            Test::NotPositive(a) | Test::NotFinite(a) | Test::Zero(a) => (a, None),
+        };
+        [a].into_iter().chain(b)
+    }
+}
+
 impl<T> From<Cell<T>> for Expr<T> {
     fn from(cell: Cell<T>) -> Self {
         Expr::Cell(cell)

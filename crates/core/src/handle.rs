@@ -129,6 +129,18 @@ impl<T> Cells<T> {
         assert!(count <= self.count as usize, "{count} cells of a run of {}", self.count);
         Cells::new(self.first, count as u32, self.serial)
     }
+    /// Whether the cell with this index is one of the run.
+    pub(crate) fn has(self, index: u32) -> bool {
+        index.checked_sub(self.first).is_some_and(|i| i < self.count)
+    }
+    /// The first cell and the last, where there are any.
+    pub(crate) fn ends(self) -> impl Iterator<Item = Cell<T>> {
+        let end = self.first.saturating_add(self.count.saturating_sub(1));
+        (self.count > 0)
+            .then(|| [self.first, end].map(|index| Cell::new(index, self.serial)))
+            .into_iter()
+            .flatten()
+    }
 }
 
 impl<T> Basis<T> {

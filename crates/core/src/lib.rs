@@ -21,7 +21,9 @@ mod reference;
 mod scalar;
 mod store;
 
-pub use backend::{Backend, DeviceInfo, Finish, Mark, Plan, Progress, Run, Ticket, next_section};
+pub use backend::{
+    Backend, DeviceInfo, Finish, Mark, Plan, Progress, Run, Ticket, next_section, step_by_step,
+};
 pub use cells::{Control, History, Section};
 pub use error::{Error, Result};
 pub use format::{Argument, Format, row_sum};

@@ -65,13 +65,21 @@ pub struct Sweep<T> {
     pub before: Vec<Instr>,
     /// Then, for every element, in order.
     pub updates: Vec<Update<T>>,
-    /// Of the values after all updates.
+    /// Of the values after all updates, each into another cell.
     pub dots: Vec<Dot<T>>,
     /// Evaluated last.
     pub after: Vec<Instr>,
+    /// The cells that the statements name, whose handles planning checks.
+    pub cells: Vec<Cell<T>>,
 }
 
 impl<T: Scalar> Sweep<T> {
+    /// A sweep that does nothing.
+    pub(crate) fn nothing(name: &str) -> Self {
+        let (before, updates, dots) = (Vec::new(), Vec::new(), Vec::new());
+        Sweep { name: name.into(), n: 0, before, updates, dots, after: Vec::new(), cells: Vec::new() }
+    }
+
     /// Whether no vector is touched.
     pub fn is_scalar(&self) -> bool {
         self.updates.is_empty() && self.dots.is_empty()
@@ -97,6 +105,12 @@ impl<T: Scalar> Sweep<T> {
         seen
     }
 
+    /// Adds a dot product. One before it into the same cell is never seen, and is left out.
+    fn sum(&mut self, dot: Dot<T>) {
+        self.dots.retain(|earlier| earlier.cell != dot.cell);
+        self.dots.push(dot);
+    }
+
     /// This sweep and the next as one, where that computes the same: see [`Sweep::fuses_with`].
     pub fn fuse(&mut self, next: Sweep<T>) {
         self.name = format!("{}+{}", self.name, next.name);
@@ -107,12 +121,13 @@ impl<T: Scalar> Sweep<T> {
             self.before.extend(next.before);
         }
         self.updates.extend(next.updates);
-        self.dots.extend(next.dots);
+        next.dots.into_iter().for_each(|dot| self.sum(dot));
         self.after.extend(next.after);
+        self.cells.extend(next.cells);
     }
 
     /// Whether `next` may run in this sweep: nothing it needs is decided or summed at the end of this one, and it
-    /// changes nothing this one sums.
+    /// changes nothing this one sums, and no cell this one reads or sets at its end.
     pub fn fuses_with(&self, next: &Sweep<T>) -> bool {
         let guarded = |s: &Self| s.before.iter().any(|i| matches!(i, Instr::OnlyIf { .. }));
         if guarded(self) || guarded(next) {
@@ -133,19 +148,17 @@ impl<T: Scalar> Sweep<T> {
             Coefficient::Cell(c) => Some(c),
             _ => None,
         });
-        let used_here: Vec<u32> = self
-            .after
-            .iter()
-            .flat_map(Instr::reads)
-            .chain(used_here)
-            .chain(decided.iter().copied())
-            .collect();
+        let late: Vec<u32> =
+            self.after.iter().flat_map(|i| i.reads().into_iter().chain(i.writes())).collect();
+        let used_here: Vec<u32> =
+            late.iter().copied().chain(used_here).chain(decided.iter().copied()).collect();
         let summed = |v: Vector<T>| self.dots.iter().any(|d| d.a == v || d.b == v);
         (self.n == next.n || self.is_scalar())
             && !self.after.iter().any(Instr::is_control)
             && !next.before.iter().any(Instr::is_control)
             && !needed.iter().any(|c| decided.contains(c))
             && !early.iter().any(|c| used_here.contains(c))
+            && !next.dots.iter().any(|d| late.contains(&d.cell))
             && !next.updates.iter().any(|u| summed(u.dst))
     }
 }
@@ -168,14 +181,7 @@ enum Phase {
 
 /// Lowers a pass, or says which rule it breaks.
 pub(crate) fn lower<T: Scalar>(pass: &Pass<T>, cells: &mut dyn Cells<T>) -> Result<Sweep<T>> {
-    let mut sweep = Sweep {
-        name: pass.name.into(),
-        n: 0,
-        before: Vec::new(),
-        updates: Vec::new(),
-        dots: Vec::new(),
-        after: Vec::new(),
-    };
+    let mut sweep = Sweep::nothing(pass.name);
     let mut phase = Phase::Before;
     let fail = |message: String| Error::Pass { pass: pass.name.into(), message };
     for statement in &pass.statements {
@@ -193,6 +199,7 @@ pub(crate) fn lower<T: Scalar>(pass: &Pass<T>, cells: &mut dyn Cells<T>) -> Resu
             )));
         }
         phase = next;
+        name_cells(statement, &mut sweep.cells);
         let code = if phase == Phase::After { &mut sweep.after } else { &mut sweep.before };
         match statement {
             Statement::Set(dst, expr) => {
@@ -200,7 +207,7 @@ pub(crate) fn lower<T: Scalar>(pass: &Pass<T>, cells: &mut dyn Cells<T>) -> Resu
                 let terms = merge(terms).into_iter().map(|t| t.resolve(cells, &mut sweep.before)).collect();
                 sweep.updates.push(Update { dst: *dst, terms });
             }
-            Statement::Dot(cell, a, b) => sweep.dots.push(Dot { cell: cell.index, a: *a, b: *b }),
+            Statement::Dot(cell, a, b) => sweep.sum(Dot { cell: cell.index, a: *a, b: *b }),
             Statement::Eval(cell, formula) => evaluate(&formula.0, Some(*cell), cells, code),
             Statement::StopIf(test, reason) => {
                 let (test, a, b) = compare(*test);
@@ -219,9 +226,13 @@ pub(crate) fn lower<T: Scalar>(pass: &Pass<T>, cells: &mut dyn Cells<T>) -> Resu
                 shrink: c.shrink.index,
             }),
             Statement::Rotate(r) => {
+                holds_problem(&r.hessenberg, r.j).map_err(fail)?;
                 code.push(Instr::Rotate { at: hessenberg(&r.hessenberg), j: r.j as u32, rr: r.rr.index })
             }
-            Statement::BackSubstitute(h) => code.push(Instr::BackSubstitute { at: hessenberg(h) }),
+            Statement::BackSubstitute(h) => {
+                holds_problem(h, 0).map_err(fail)?;
+                code.push(Instr::BackSubstitute { at: hessenberg(h) });
+            }
         }
     }
     let vectors = sweep.vectors();
@@ -232,6 +243,65 @@ pub(crate) fn lower<T: Scalar>(pass: &Pass<T>, cells: &mut dyn Cells<T>) -> Resu
         }
     }
     Ok(sweep)
+}
+
+/// Whether the cells of a least-squares problem hold it, and it has the column, or what is wrong.
+fn holds_problem<T>(h: &crate::Hessenberg<T>, column: usize) -> Result<(), String> {
+    let m = h.m;
+    if column >= m.max(1) {
+        return Err(format!("it rotates column {column} of a least-squares problem of {m} columns"));
+    }
+    let runs = [
+        ("h", h.h, m.saturating_mul(m.saturating_add(1))),
+        ("rotations", h.rotations, m.saturating_mul(2)),
+        ("g", h.g, m.saturating_add(1)),
+        ("y", h.y, m),
+    ];
+    match runs.into_iter().find(|(_, run, needed)| (run.count as usize) < *needed) {
+        Some((name, run, needed)) => Err(format!(
+            "a least-squares problem of {m} columns needs {needed} cells for `{name}`, got {}",
+            run.count
+        )),
+        None => Ok(()),
+    }
+}
+
+/// Adds the cells that a statement names.
+fn name_cells<T: Scalar>(statement: &Statement<T>, cells: &mut Vec<Cell<T>>) {
+    match statement {
+        Statement::Set(_, expr) => name_cells_of(expr, cells),
+        Statement::Dot(cell, ..) | Statement::Count(cell) => cells.push(*cell),
+        Statement::Eval(cell, formula) => {
+            cells.push(*cell);
+            name_cells_of(&formula.0, cells);
+        }
+        Statement::StopIf(test, _) | Statement::LeaveIf(test) => cells.extend(test.cells()),
+        Statement::Leave => {}
+        Statement::Confirm(c) => cells.extend([c.rr, c.target, c.last, c.shrink]),
+        Statement::Rotate(r) => {
+            cells.push(r.rr);
+            name_cells_of_problem(&r.hessenberg, cells);
+        }
+        Statement::BackSubstitute(h) => name_cells_of_problem(h, cells),
+    }
+}
+
+/// Adds the first and the last cell of each run: they live and die together.
+fn name_cells_of_problem<T>(h: &crate::Hessenberg<T>, cells: &mut Vec<Cell<T>>) {
+    cells.push(h.used);
+    cells.extend([h.h, h.rotations, h.g, h.y].into_iter().flat_map(crate::Cells::ends));
+}
+
+fn name_cells_of<T>(expr: &Expr<T>, cells: &mut Vec<Cell<T>>) {
+    match expr {
+        Expr::Cell(cell) => cells.push(*cell),
+        Expr::Value(_) | Expr::Vector(_) => {}
+        Expr::Neg(a) | Expr::Conj(a) | Expr::Sqrt(a) => name_cells_of(a, cells),
+        Expr::Max(a, b) | Expr::Add(a, b) | Expr::Sub(a, b) | Expr::Mul(a, b) | Expr::Div(a, b) => {
+            name_cells_of(a, cells);
+            name_cells_of(b, cells);
+        }
+    }
 }
 
 fn hessenberg<T>(h: &crate::Hessenberg<T>) -> HessenbergCells {

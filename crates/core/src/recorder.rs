@@ -1,4 +1,5 @@
 //! Writes a method down as a program.
+use crate::cells::Instr;
 use crate::lower::{self, lower};
 use crate::program::{Kind, Op, Program};
 use crate::{Basis, Cell, Cells, Error, LinOp, Matrix, Pass, Reason, Result, Scalar, Section, Test, Vector};
@@ -91,7 +92,7 @@ impl<'a, T: Scalar> Recorder<'a, T> {
     /// `columns` vectors of `n` zeros, stored one after the other.
     pub fn basis(&mut self, n: usize, columns: usize) -> Basis<T> {
         let basis = self.memory.basis(n, columns);
-        self.keep(basis, Basis::new(u32::MAX, 0, n, columns))
+        self.keep(basis, Basis::new(0, 0, n, columns))
     }
 
     /// Records what `body` records as the restart section: it runs at the start and whenever the iteration was left.
@@ -155,8 +156,33 @@ impl<'a, T: Scalar> Recorder<'a, T> {
             Ok(sweep) => sweep,
             Err(error) => return self.fail(error),
         };
+        let mut kind = kind;
+        let mut bare = None;
+        if matches!(kind, Kind::Sweep)
+            && sweep.is_scalar()
+            && sweep.before.is_empty()
+            && sweep.after.is_empty()
+        {
+            return; // a pass that does nothing is not worth a kernel
+        }
+        if !matches!(kind, Kind::Sweep) {
+            // The operation is complete before the pass begins: what the pass decides or sets first must not come
+            // before it.
+            let sets =
+                |i: &Instr| matches!((kind, i.writes()), (Kind::BasisAxpy { h, .. }, Some(c)) if h.has(c));
+            if sweep.is_scalar() {
+                sweep.after = sweep.before.drain(..).chain(std::mem::take(&mut sweep.after)).collect();
+            } else if sweep.before.iter().any(|i| i.is_control() || sets(i)) {
+                bare = Some(Op { kind, sweep: lower::Sweep::nothing(pass.name) });
+                kind = Kind::Sweep;
+            }
+        }
         if let Some(test) = self.guard {
-            sweep.before.insert(0, lower::only_if(test));
+            let sweeps = bare.iter_mut().map(|op| &mut op.sweep).chain([&mut sweep]);
+            sweeps.for_each(|sweep| {
+                sweep.before.insert(0, lower::only_if(test));
+                sweep.cells.extend(test.cells());
+            });
         }
         let fusion = self.fusion;
         let ops = match self.section {
@@ -164,6 +190,7 @@ impl<'a, T: Scalar> Recorder<'a, T> {
             Section::Restart => &mut self.program.restart,
             Section::Each => &mut self.program.each,
         };
+        ops.extend(bare);
         match (ops.last_mut(), kind) {
             (Some(last), Kind::Sweep) if fusion && last.takes(&sweep) => last.sweep.fuse(sweep),
             _ => ops.push(Op { kind, sweep }),
@@ -180,7 +207,11 @@ impl<T: Scalar> Op<T> {
             Kind::Sweep => true,
             Kind::Spmv { x, .. } => fits && !writes(x),
             Kind::BasisDot { .. } => next.is_scalar(),
-            Kind::BasisAxpy { v, h, .. } => fits && !(0..h.count as usize).any(|j| writes(v.column(j))),
+            Kind::BasisAxpy { v, h, .. } => {
+                let sets = |i: &Instr| i.writes().is_some_and(|c| h.has(c));
+                let early = !next.is_scalar() && next.before.iter().any(sets);
+                fits && !early && !(0..h.count as usize).any(|j| writes(v.column(j)))
+            }
         };
         allowed && self.sweep.fuses_with(next)
     }
@@ -188,7 +219,9 @@ impl<T: Scalar> Op<T> {
 
 impl<T: Scalar> lower::Cells<T> for Recorder<'_, T> {
     fn constant(&mut self, value: T) -> u32 {
-        if let Some((_, cell)) = self.constants.iter().find(|(known, _)| *known == value) {
+        // By bits: 0 and −0 are two numbers.
+        let same = |known: &T| bytemuck::bytes_of(known) == bytemuck::bytes_of(&value);
+        if let Some((_, cell)) = self.constants.iter().find(|(known, _)| same(known)) {
             return *cell;
         }
         let cell = self.run_of_cells(1).at(0);

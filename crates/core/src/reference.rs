@@ -4,7 +4,8 @@ use crate::lower::{Coefficient, Sweep, Term};
 use crate::program::{Kind, Op};
 use crate::sum::pairwise;
 use crate::{
-    Backend, Basis, Cell, Cells, DeviceInfo, Format, HostStore, Mark, Matrix, Result, Scalar, Vector,
+    Backend, Basis, Cell, Cells, DeviceInfo, Finish, Format, HostStore, Mark, Matrix, Plan, Program, Result,
+    Run, Scalar, Vector, step_by_step,
 };
 use std::sync::Arc;
 
@@ -93,6 +94,14 @@ impl Backend for Reference {
 
     fn step<T: Scalar>(&mut self, op: &Op<T>, control: &mut Control, history: &mut History) -> Result<()> {
         reference_step(&mut self.store, op, control, history)
+    }
+    fn plan<T: Scalar>(&mut self, program: Program<T>) -> Result<Plan<T>> {
+        self.store.check(&program)?;
+        Ok(Plan { program, prepared: Box::new(()) })
+    }
+    fn execute<T: Scalar>(&mut self, plan: &mut Plan<T>, run: Run<'_>) -> Result<Finish> {
+        self.store.check(&plan.program)?;
+        step_by_step(self, plan, run)
     }
 }
 

@@ -1,6 +1,6 @@
 //! Memory of a backend that computes on the host: vectors, bases, cells and matrices behind handles.
 use crate::{
-    Argument, Basis, Cell, Cells, Error, Format, Kind, Mark, Matrix, Result, Scalar, Vector,
+    Argument, Basis, Cell, Cells, Error, Format, Kind, Mark, Matrix, OpKind, Program, Result, Scalar, Vector,
     handle::next_serial, pages,
 };
 use bytemuck::Zeroable;
@@ -72,17 +72,20 @@ impl HostStore {
 
     /// `columns` zero vectors in one allocation, each starting on a cache line.
     pub fn basis<T: Scalar>(&mut self, n: usize, columns: usize) -> Result<Basis<T>> {
-        let lines = (n * size_of::<T>()).div_ceil(LINE);
-        let requested = (lines as u64).saturating_mul(columns as u64).saturating_mul(LINE as u64);
-        let buffer = lines
-            .checked_mul(columns)
+        let refused = |device: &str| Error::OutOfMemory {
+            operation: format!("{columns} vectors of {n} elements"),
+            device: device.into(),
+            requested: (n as u64).saturating_mul(size_of::<T>() as u64).saturating_mul(columns as u64),
+            available: None,
+        };
+        let lines = n.checked_mul(size_of::<T>()).map_or(usize::MAX, |bytes| bytes.div_ceil(LINE));
+        let places = self.slots.len().checked_add(columns).filter(|&places| places <= u32::MAX as usize);
+        let buffer = places
+            .and_then(|_| lines.checked_mul(columns))
+            .filter(|lines| lines.checked_mul(LINE).is_some())
             .and_then(|lines| bytemuck::allocation::try_zeroed_vec::<Line>(lines).ok())
-            .ok_or_else(|| Error::OutOfMemory {
-                operation: format!("{columns} vectors of {n} elements"),
-                device: self.device.into(),
-                requested,
-                available: None,
-            })?;
+            .filter(|_| self.slots.try_reserve(columns).is_ok())
+            .ok_or_else(|| refused(self.device))?;
         pages::advise(&buffer);
         let (first, serial) = (self.slots.len() as u32, next_serial());
         let stride = lines * LINE / size_of::<T>();
@@ -101,6 +104,17 @@ impl HostStore {
     pub fn cells<T: Scalar>(&mut self, count: usize) -> Result<Cells<T>> {
         let (serial, device) = (next_serial(), self.device);
         let file = self.file_mut::<T>();
+        let fits = (file.values.len().checked_add(count)).is_some_and(|cells| cells <= u32::MAX as usize)
+            && file.values.try_reserve(count).is_ok()
+            && file.serials.try_reserve(count).is_ok();
+        if !fits {
+            return Err(Error::OutOfMemory {
+                operation: format!("{count} cells"),
+                device: device.into(),
+                requested: (count as u64).saturating_mul(size_of::<T>() as u64),
+                available: None,
+            });
+        }
         let first = file.values.len() as u32;
         let fits = u32::try_from(file.values.len().saturating_add(count)).is_ok();
         if !fits || file.values.try_reserve(count).is_err() || file.serials.try_reserve(count).is_err() {
@@ -219,6 +233,33 @@ impl HostStore {
             Some(serial) if *serial == cell.serial => Ok(()),
             _ => Err(Error::Stale { operation: operation.into(), what: "cell" }),
         }
+    }
+
+    /// Fails unless every vector, matrix and cell that a program names is live, with the name of the pass.
+    ///
+    /// # Errors
+    /// [`Error::Stale`].
+    pub fn check<T: Scalar>(&self, program: &Program<T>) -> Result<()> {
+        for op in program.ops() {
+            let name = &op.sweep.name;
+            let vector = |v: Vector<T>| self.slot(v, name).map(drop);
+            let columns = |v: Basis<T>, used: u32| (0..used as usize).try_for_each(|j| vector(v.column(j)));
+            let cell = |c: Cell<T>| self.check_cell(c, name);
+            match op.kind {
+                OpKind::Sweep => {}
+                OpKind::Spmv { a, x, y } => {
+                    self.format(a, name)?;
+                    vector(x).and_then(|()| vector(y))?;
+                }
+                OpKind::BasisDot { v, w, h } | OpKind::BasisAxpy { v, w, h, .. } => {
+                    columns(v, h.count).and_then(|()| vector(w))?;
+                    h.ends().try_for_each(cell)?;
+                }
+            }
+            op.sweep.vectors().into_iter().try_for_each(|(v, ..)| vector(v))?;
+            op.sweep.cells.iter().copied().try_for_each(cell)?;
+        }
+        Ok(())
     }
 
     /// Copies a host slice into a vector.

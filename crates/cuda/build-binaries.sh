@@ -1,0 +1,20 @@
+#!/bin/sh
+# Builds the test binaries and the bench, stripped, into .bin/, for a machine with a GPU and without Rust. Run from anywhere.
+set -eu
+cd "$(dirname "$0")/../.."
+eval "$(kernels-cuda/toolkit.sh)"
+mkdir -p .bin
+names=$({
+    cargo test --release -p lacuna-cuda --no-run --tests --message-format=json
+    cargo build --release -p lacuna-cuda --example bench --message-format=json
+} | python3 -c '
+import json, sys
+for line in sys.stdin:
+    message = json.loads(line)
+    if message.get("executable") and message["target"]["kind"] != ["lib"]:
+        print(message["target"]["name"], message["executable"])')
+echo "$names" | while read -r name path; do
+    cp "$path" ".bin/cuda-$name"
+    strip ".bin/cuda-$name"
+done
+ls -l .bin

@@ -1,0 +1,48 @@
+#!/bin/sh
+# Checks the CUDA backend on a machine with a GPU and without Rust: the test binaries of build-binaries.sh, compute-sanitizer
+# on small cases, the bench. Usage: gpu-check.sh [tests|sanitize|bench]... (all three where none is named). OUT, where set,
+# is a folder for what is printed.
+set -u
+cd "$(dirname "$0")/../.."
+out=${OUT:-/tmp/lacuna-gpu}
+mkdir -p "$out"
+export LACUNA_REQUIRE=cuda
+failed=0
+parts=${*:-tests sanitize bench}
+
+run() { # NAME COMMAND...
+    name=$1
+    shift
+    if timeout 540 "$@" > "$out/$name.txt" 2>&1; then
+        echo "ok      $name: $(grep -E '^test result|ERROR SUMMARY' "$out/$name.txt" | tail -n 1)"
+    else
+        echo "FAILED  $name (status $?)"
+        grep -E 'panicked|differ|FAILED|ERROR|Error|error' -A 3 "$out/$name.txt" | head -n 40
+        failed=1
+    fi
+}
+
+nvidia-smi --query-gpu=name,driver_version --format=csv,noheader 2> /dev/null | head -n 1
+for part in $parts; do
+    case $part in
+    tests)
+        for binary in faults small primitives solves; do run "$binary" ".bin/cuda-$binary" --test-threads 4; done
+        ;;
+    sanitize)
+        if command -v compute-sanitizer > /dev/null; then
+            for tool in memcheck racecheck synccheck initcheck; do
+                run "sanitize-$tool-primitives" compute-sanitizer --tool "$tool" --error-exitcode 9 \
+                    .bin/cuda-small --test-threads 1
+            done
+        else
+            echo "SKIPPED compute-sanitizer: not installed"
+        fi
+        ;;
+    bench)
+        run bench .bin/cuda-bench
+        grep -v '^{' "$out/bench.txt"
+        grep '^{' "$out/bench.txt" > "$out/bench.jsonl" || true
+        ;;
+    esac
+done
+exit $failed

@@ -1,0 +1,484 @@
+//! The driver: context, stream, kernels and raw calls, each failure with what was being done.
+use cust::context::{Context, CurrentContext};
+use cust::device::{Device, DeviceAttribute};
+use cust::error::CudaError;
+use cust::module::Module;
+use cust::stream::{Stream, StreamFlags};
+use cust::sys;
+use lacuna_core::{DeviceInfo, Error, Result};
+use std::collections::HashMap;
+use std::ffi::{CStr, c_void};
+
+/// The kernels, compiled by `build.rs`: a name and a fatbin for each file of `kernels-cuda/`.
+const FATBINS: &[(&str, &[u8])] = include!(concat!(env!("OUT_DIR"), "/fatbins.rs"));
+/// The oldest devices the fatbins run on: 7.5, Turing.
+const OLDEST: (i32, i32) = (7, 5);
+
+/// An address in the memory of the device.
+pub(crate) type Address = u64;
+
+/// What a device offers, read once.
+#[derive(Clone, Debug)]
+pub(crate) struct Limits {
+    pub(crate) name: String,
+    pub(crate) multiprocessors: u32,
+    /// Bytes of shared memory a block can ask for.
+    pub(crate) shared: u32,
+    pub(crate) cooperative: bool,
+    memory: u64,
+    details: Vec<(&'static str, String)>,
+}
+
+/// A device ready for work.
+pub(crate) struct Driver {
+    pub(crate) limits: Limits,
+    functions: HashMap<String, Kernel>,
+    // In this order: what is dropped first needs what comes after.
+    stream: Stream,
+    _modules: Vec<Module>,
+    context: Context,
+}
+
+/// A kernel.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Kernel(sys::CUfunction);
+// SAFETY: a function handle is an address in the driver, valid in any thread for which the context is current.
+unsafe impl Send for Kernel {}
+
+/// An instantiated graph.
+pub(crate) struct Graph(sys::CUgraphExec);
+// SAFETY: the driver lets any thread launch or destroy a graph, one at a time; nothing here shares one.
+unsafe impl Send for Graph {}
+
+/// A point in the queue.
+pub(crate) struct Event(cust::event::Event);
+
+impl Event {
+    pub(crate) fn new(driver: &Driver) -> Result<Self> {
+        let event = cust::event::Event::new(cust::event::EventFlags::DISABLE_TIMING);
+        event.map(Event).map_err(|e| driver.failed("creating an event", e))
+    }
+}
+
+/// How a kernel is launched.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Launch {
+    pub(crate) blocks: u32,
+    pub(crate) threads: u32,
+    pub(crate) shared: u32,
+    pub(crate) cooperative: bool,
+}
+
+fn failure(device: &str, operation: &str, error: CudaError) -> Error {
+    let hint = match error {
+        CudaError::NoDevice | CudaError::NotInitialized | CudaError::UnknownError => {
+            ": no usable NVIDIA driver and device; `nvidia-smi` tells more"
+        }
+        CudaError::IllegalAddress
+        | CudaError::LaunchFailed
+        | CudaError::IllegalInstruction
+        | CudaError::MisalignedAddress
+        | CudaError::HardwareStackError
+        | CudaError::LaunchTimeout => {
+            ": a kernel faulted; the device's context is lost to this process, other backends go on"
+        }
+        CudaError::NoBinaryForGpu | CudaError::InvalidPtx => {
+            ": the kernels were built for other devices; build with LACUNA_CUDA_ARCHITECTURES naming this one"
+        }
+        _ => "",
+    };
+    Error::Device {
+        device: device.into(),
+        operation: operation.into(),
+        // Not by `Display`, which asks the driver for a text and panics where there is none.
+        message: format!("{error:?}{hint}"),
+    }
+}
+
+/// The devices there are.
+///
+/// # Errors
+/// [`Error::Device`] where there is no driver.
+pub fn devices() -> Result<Vec<DeviceInfo>> {
+    let failed = |e| failure("cuda", "listing devices", e);
+    cust::init(cust::CudaFlags::empty()).map_err(failed)?;
+    let mut list = Vec::new();
+    for device in Device::devices().map_err(failed)? {
+        list.push(limits(device.map_err(failed)?).map_err(failed)?.info());
+    }
+    Ok(list)
+}
+
+fn limits(device: Device) -> Result<Limits, CudaError> {
+    let attribute = |a| device.get_attribute(a);
+    let major = attribute(DeviceAttribute::ComputeCapabilityMajor)?;
+    let minor = attribute(DeviceAttribute::ComputeCapabilityMinor)?;
+    let mut version = 0;
+    // SAFETY: writes one integer.
+    unsafe { sys::cuDriverGetVersion(&mut version) };
+    let details = vec![
+        ("compute capability", format!("{major}.{minor}")),
+        ("second-level cache", format!("{} bytes", attribute(DeviceAttribute::L2CacheSize)?)),
+        ("driver's CUDA", format!("{}.{}", version / 1000, version % 1000 / 10)),
+    ];
+    Ok(Limits {
+        name: device.name()?,
+        multiprocessors: attribute(DeviceAttribute::MultiprocessorCount)?.max(1) as u32,
+        shared: raw_attribute(
+            device,
+            sys::CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN,
+        )
+        .max(attribute(DeviceAttribute::MaxSharedMemoryPerBlock)?) as u32,
+        cooperative: raw_attribute(device, sys::CUdevice_attribute::CU_DEVICE_ATTRIBUTE_COOPERATIVE_LAUNCH)
+            != 0,
+        memory: device.total_memory()? as u64,
+        details,
+    })
+}
+
+fn raw_attribute(device: Device, attribute: sys::CUdevice_attribute) -> i32 {
+    let mut value = 0;
+    // SAFETY: writes one integer; an attribute the driver does not know leaves it 0.
+    unsafe { sys::cuDeviceGetAttribute(&mut value, attribute, device.as_raw()) };
+    value
+}
+
+impl Limits {
+    pub(crate) fn info(&self) -> DeviceInfo {
+        DeviceInfo {
+            backend: "cuda",
+            name: self.name.clone(),
+            units: self.multiprocessors as usize,
+            memory: Some(self.memory),
+            details: self.details.clone(),
+        }
+    }
+}
+
+impl Driver {
+    /// Opens the device of that index, or the first whose name contains the text.
+    pub(crate) fn open(which: &str) -> Result<Self> {
+        let failed = |e| failure("cuda", "opening a device", e);
+        cust::init(cust::CudaFlags::empty()).map_err(failed)?;
+        let mut found = None;
+        let mut names = Vec::new();
+        for (i, device) in Device::devices().map_err(failed)?.enumerate() {
+            let device = device.map_err(failed)?;
+            let name = device.name().map_err(failed)?;
+            let wanted = which.parse() == Ok(i) || name.to_lowercase().contains(&which.to_lowercase());
+            if found.is_none() && wanted {
+                found = Some(device);
+            }
+            names.push(format!("{i}: {name}"));
+        }
+        let device = found.ok_or_else(|| Error::Device {
+            device: "cuda".into(),
+            operation: "opening a device".into(),
+            message: format!("no device matches `{which}`; there are [{}]", names.join(", ")),
+        })?;
+        let limits = limits(device).map_err(failed)?;
+        let capability = (
+            device.get_attribute(DeviceAttribute::ComputeCapabilityMajor).map_err(failed)?,
+            device.get_attribute(DeviceAttribute::ComputeCapabilityMinor).map_err(failed)?,
+        );
+        if capability < OLDEST {
+            return Err(Error::Unsupported {
+                operation: "opening a device".into(),
+                message: format!(
+                    "{} has compute capability {}.{}; expected {}.{} or newer",
+                    limits.name, capability.0, capability.1, OLDEST.0, OLDEST.1
+                ),
+            });
+        }
+        let failed = |e| failure(&limits.name, "opening the device", e);
+        let context = Context::new(device).map_err(failed)?;
+        CurrentContext::set_current(&context).map_err(failed)?;
+        let stream = Stream::new(StreamFlags::NON_BLOCKING, None).map_err(failed)?;
+        let mut modules = Vec::new();
+        for (name, image) in FATBINS {
+            let module = Module::from_fatbin(image, &[]);
+            modules.push(module.map_err(|e| failure(&limits.name, &format!("loading kernels `{name}`"), e))?);
+        }
+        Ok(Driver { limits, functions: HashMap::new(), stream, _modules: modules, context })
+    }
+
+    /// Makes this device the calling thread's.
+    pub(crate) fn enter(&self) -> Result<()> {
+        CurrentContext::set_current(&self.context).map_err(|e| self.failed("entering the context", e))
+    }
+
+    pub(crate) fn failed(&self, operation: &str, error: CudaError) -> Error {
+        failure(&self.limits.name, operation, error)
+    }
+
+    fn check(&self, operation: &str, result: sys::CUresult) -> Result<()> {
+        if result == sys::CUresult::CUDA_SUCCESS {
+            return Ok(());
+        }
+        let text =
+            |of: unsafe extern "C" fn(sys::CUresult, *mut *const std::ffi::c_char) -> sys::CUresult| {
+                let mut text = std::ptr::null();
+                // SAFETY: the driver stores the address of a text of its own, or null.
+                let known =
+                    unsafe { of(result, &mut text) } == sys::CUresult::CUDA_SUCCESS && !text.is_null();
+                // SAFETY: not null, and a terminated text that lives as long as the driver.
+                if known {
+                    unsafe { CStr::from_ptr(text) }.to_string_lossy().into_owned()
+                } else {
+                    String::new()
+                }
+            };
+        let lost = (700..=720).contains(&(result as u32));
+        let hint = if lost {
+            ": a kernel faulted; the device's context is lost to this process, other backends go on"
+        } else {
+            ""
+        };
+        Err(Error::Device {
+            device: self.limits.name.clone(),
+            operation: operation.into(),
+            message: format!("{} ({}){hint}", text(sys::cuGetErrorString), text(sys::cuGetErrorName)),
+        })
+    }
+
+    /// The kernel of that name, able to use all shared memory a block can have.
+    pub(crate) fn kernel(&mut self, name: &str) -> Result<Kernel> {
+        if let Some(kernel) = self.functions.get(name) {
+            return Ok(*kernel);
+        }
+        let found = self._modules.iter().find_map(|m| m.get_function(name).ok()).map(|f| Kernel(f.to_raw()));
+        let kernel = found.ok_or_else(|| Error::Unsupported {
+            operation: format!("kernel `{name}`"),
+            message: "the CUDA backend has none of that name".into(),
+        })?;
+        let mut fixed = 0;
+        let size = sys::CUfunction_attribute::CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES;
+        // SAFETY: the function belongs to a loaded module; writes one integer.
+        self.check("asking a kernel's shared memory", unsafe {
+            sys::cuFuncGetAttribute(&mut fixed, size, kernel.0)
+        })?;
+        let most = self.limits.shared as i32 - fixed;
+        let dynamic = sys::CUfunction_attribute::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES;
+        // SAFETY: the function belongs to a loaded module.
+        self.check("raising a kernel's shared memory", unsafe {
+            sys::cuFuncSetAttribute(kernel.0, dynamic, most)
+        })?;
+        self.functions.insert(name.into(), kernel);
+        Ok(kernel)
+    }
+
+    /// Launches a kernel on the stream.
+    ///
+    /// # Safety
+    /// `arguments` must be what the kernel takes, in size and order, and every address in them must be live until the
+    /// kernel has ended and large enough for what the kernel does with it.
+    pub(crate) unsafe fn launch(
+        &self,
+        name: &str,
+        kernel: Kernel,
+        how: Launch,
+        arguments: &mut [*mut c_void],
+    ) -> Result<()> {
+        let stream = self.stream.as_inner();
+        let Launch { blocks, threads, shared, cooperative } = how;
+        // SAFETY: the function is of a loaded module; the caller vouches for the arguments.
+        let result = unsafe {
+            if cooperative {
+                let arguments = arguments.as_mut_ptr();
+                sys::cuLaunchCooperativeKernel(
+                    kernel.0, blocks, 1, 1, threads, 1, 1, shared, stream, arguments,
+                )
+            } else {
+                let (arguments, extra) = (arguments.as_mut_ptr(), std::ptr::null_mut());
+                sys::cuLaunchKernel(kernel.0, blocks, 1, 1, threads, 1, 1, shared, stream, arguments, extra)
+            }
+        };
+        self.check(&format!("launching `{name}`"), result)
+    }
+
+    /// Waits until the queue is empty.
+    pub(crate) fn wait(&self, operation: &str) -> Result<()> {
+        // SAFETY: the stream is live.
+        self.check(operation, unsafe { sys::cuStreamSynchronize(self.stream.as_inner()) })
+    }
+
+    /// Marks this point of the queue.
+    pub(crate) fn record(&self, event: &Event) -> Result<()> {
+        event.0.record(&self.stream).map_err(|e| self.failed("recording an event", e))
+    }
+    /// Waits until the queue has passed the mark.
+    pub(crate) fn wait_for(&self, event: &Event, operation: &str) -> Result<()> {
+        event.0.synchronize().map_err(|e| self.failed(operation, e))
+    }
+
+    /// Captures what `body` queues as a graph.
+    pub(crate) fn capture(&self, body: impl FnOnce() -> Result<()>) -> Result<Graph> {
+        let stream = self.stream.as_inner();
+        let mode = sys::CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_THREAD_LOCAL;
+        // SAFETY: the stream is live and not capturing.
+        self.check("beginning a capture", unsafe { sys::cuStreamBeginCapture_v2(stream, mode) })?;
+        let done = body();
+        let mut graph = std::ptr::null_mut();
+        // SAFETY: the stream is capturing; the graph's address is written on success.
+        let ended = self.check("ending a capture", unsafe { sys::cuStreamEndCapture(stream, &mut graph) });
+        done?;
+        ended?;
+        let mut exec = std::ptr::null_mut();
+        // SAFETY: the graph was just made; it may be destroyed once instantiated.
+        let made = unsafe {
+            let made = sys::cuGraphInstantiateWithFlags(&mut exec, graph, 0);
+            sys::cuGraphDestroy(graph);
+            made
+        };
+        self.check("instantiating a graph", made)?;
+        Ok(Graph(exec))
+    }
+
+    /// Queues a graph.
+    pub(crate) fn replay(&self, graph: &Graph) -> Result<()> {
+        // SAFETY: both are live; what the kernels use is kept by the program the graph belongs to.
+        self.check("launching a graph", unsafe { sys::cuGraphLaunch(graph.0, self.stream.as_inner()) })
+    }
+
+    /// Fresh memory, or `None` where there is not enough.
+    pub(crate) fn allocate(&self, bytes: usize) -> Result<Option<Address>> {
+        let mut address = 0;
+        // SAFETY: writes an address.
+        let result = unsafe { sys::cuMemAlloc_v2(&mut address, bytes) };
+        if result == sys::CUresult::CUDA_ERROR_OUT_OF_MEMORY {
+            return Ok(None);
+        }
+        self.check(&format!("allocating {bytes} bytes"), result)?;
+        Ok(Some(address))
+    }
+    /// Gives memory back. Waits for the queue.
+    pub(crate) fn free(&self, address: Address) {
+        // SAFETY: the address came from `allocate` and is given back once; the driver waits for kernels that use it. After a
+        // fault the driver refuses, and the memory went with the context.
+        unsafe { sys::cuMemFree_v2(address) };
+    }
+    /// Bytes of the device that are free.
+    pub(crate) fn free_bytes(&self) -> Option<u64> {
+        let (mut free, mut total) = (0, 0);
+        // SAFETY: writes two sizes.
+        let result = unsafe { sys::cuMemGetInfo_v2(&mut free, &mut total) };
+        (result == sys::CUresult::CUDA_SUCCESS).then_some(free as u64)
+    }
+
+    /// Zeroes memory, in the queue.
+    pub(crate) fn zero(&self, address: Address, bytes: usize) -> Result<()> {
+        if bytes == 0 {
+            return Ok(());
+        }
+        // SAFETY: callers pass ranges of live buffers of this module.
+        let result = unsafe { sys::cuMemsetD8Async(address, 0, bytes, self.stream.as_inner()) };
+        self.check("clearing memory", result)
+    }
+    /// Copies to the device, in the queue; the source may change once this returns.
+    pub(crate) fn upload<T: bytemuck::Pod>(&self, from: &[T], to: Address, operation: &str) -> Result<()> {
+        if from.is_empty() {
+            return Ok(());
+        }
+        let (source, bytes) = (from.as_ptr().cast::<c_void>(), size_of_val(from));
+        // SAFETY: the source is a live slice, which the driver has copied when it returns, pageable as it is; callers pass
+        // destinations of at least its size.
+        let result = unsafe { sys::cuMemcpyHtoDAsync_v2(to, source, bytes, self.stream.as_inner()) };
+        self.check(operation, result)
+    }
+    /// Copies from the device and waits for it.
+    pub(crate) fn download<T: bytemuck::Pod>(
+        &self,
+        from: Address,
+        to: &mut [T],
+        operation: &str,
+    ) -> Result<()> {
+        if to.is_empty() {
+            return Ok(());
+        }
+        let (target, bytes) = (to.as_mut_ptr().cast::<c_void>(), size_of_val(to));
+        // SAFETY: the target is a live slice that stays borrowed until the wait below has ended.
+        let result = unsafe { sys::cuMemcpyDtoHAsync_v2(target, from, bytes, self.stream.as_inner()) };
+        self.check(operation, result)?;
+        self.wait(operation)
+    }
+    /// Starts a copy into page-locked memory.
+    pub(crate) fn fetch(&self, from: Address, to: &Pinned, at: usize, bytes: usize) -> Result<()> {
+        debug_assert!(at + bytes <= to.bytes);
+        if bytes == 0 {
+            return Ok(());
+        }
+        // SAFETY: the range lies in the page-locked buffer, which is not freed before the queue is empty.
+        let result = unsafe {
+            sys::cuMemcpyDtoHAsync_v2(to.address.byte_add(at), from, bytes, self.stream.as_inner())
+        };
+        self.check("copying results to the host", result)
+    }
+    /// Starts a copy out of page-locked memory, which must not change until the queue has passed it.
+    pub(crate) fn send(&self, from: &Pinned, at: usize, bytes: usize, to: Address) -> Result<()> {
+        debug_assert!(at + bytes <= from.bytes);
+        if bytes == 0 {
+            return Ok(());
+        }
+        // SAFETY: the range lies in the page-locked buffer, which is not freed before the queue is empty.
+        let result = unsafe {
+            sys::cuMemcpyHtoDAsync_v2(to, from.address.byte_add(at), bytes, self.stream.as_inner())
+        };
+        self.check("copying parameters to the device", result)
+    }
+
+    /// Page-locked host memory.
+    pub(crate) fn pinned(&self, bytes: usize) -> Result<Pinned> {
+        let mut address = std::ptr::null_mut();
+        // SAFETY: writes an address.
+        let result = unsafe { sys::cuMemHostAlloc(&mut address, bytes.max(16), 0) };
+        self.check(&format!("allocating {bytes} bytes of page-locked memory"), result)?;
+        // SAFETY: fresh memory of that many bytes.
+        unsafe { std::ptr::write_bytes(address.cast::<u8>(), 0, bytes.max(16)) };
+        Ok(Pinned { address, bytes: bytes.max(16) })
+    }
+}
+
+/// Page-locked host memory, which the device copies from and to without a stop on the way.
+pub(crate) struct Pinned {
+    address: *mut c_void,
+    bytes: usize,
+}
+// SAFETY: owned memory, reached through `&mut` or after the queue has been waited for.
+unsafe impl Send for Pinned {}
+
+impl Pinned {
+    /// Values at an offset in bytes, which must be a multiple of their size.
+    pub(crate) fn get<T: bytemuck::Pod>(&self, at: usize, count: usize) -> Vec<T> {
+        debug_assert!(at + count * size_of::<T>() <= self.bytes);
+        // SAFETY: the range lies in the buffer and is aligned; any bytes are a T. Read as volatile because a copy of the
+        // device wrote it.
+        (0..count).map(|i| unsafe { self.address.byte_add(at).cast::<T>().add(i).read_volatile() }).collect()
+    }
+    /// Writes values at an offset in bytes.
+    pub(crate) fn set<T: bytemuck::Pod>(&mut self, at: usize, values: &[T]) {
+        debug_assert!(at + size_of_val(values) <= self.bytes);
+        for (i, v) in values.iter().enumerate() {
+            // SAFETY: the range lies in the buffer and is aligned.
+            unsafe { self.address.byte_add(at).cast::<T>().add(i).write_volatile(*v) };
+        }
+    }
+}
+
+impl Drop for Pinned {
+    fn drop(&mut self) {
+        // SAFETY: came from cuMemHostAlloc and is freed once.
+        unsafe { sys::cuMemFreeHost(self.address) };
+    }
+}
+
+impl Drop for Graph {
+    fn drop(&mut self) {
+        // SAFETY: instantiated once, destroyed once; the driver waits where it is running.
+        unsafe { sys::cuGraphExecDestroy(self.0) };
+    }
+}
+
+/// A kernel's name with the suffix of a number type.
+pub(crate) fn kernel_name(stem: &str, kind: lacuna_core::Kind) -> String {
+    format!("{stem}_{}", kind.name())
+}

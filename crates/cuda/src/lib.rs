@@ -1,0 +1,290 @@
+//! The CUDA backend: whole solves on the device.
+//!
+//! A program runs in one of five ways, all with the same bits: see [`Mode`]. The kernels are compiled when the crate is built
+//! and embedded; at run time only the driver is needed. Without one, or without a device, [`Cuda::new`] says so in an
+//! error.
+mod driver;
+mod memory;
+mod options;
+mod prepared;
+mod run;
+mod store;
+mod table;
+
+pub use driver::devices;
+pub use options::{CudaOptions, Mode};
+
+use crate::driver::{Driver, kernel_name};
+use crate::memory::Buffer;
+use crate::prepared::{Owned, Prepared, Workshop, single, sweep_up};
+use crate::run::Runner;
+use crate::store::Store;
+use lacuna_core::cells::{Instr, Machine, Unary};
+use lacuna_core::{
+    Backend, Basis, Cell, Cells, Control, DeviceInfo, Error, Finish, Format, History, Mark, Matrix, Op, Plan,
+    Program, Result, Run, Scalar, Vector, encode, next_section,
+};
+use std::sync::Arc;
+
+/// An NVIDIA GPU as a device.
+pub struct Cuda {
+    store: Store,
+    owned: Vec<Owned>,
+    history: Option<Buffer>,
+    mode: Mode,
+    driver: Driver,
+}
+
+impl Cuda {
+    /// A backend on the first device, or the one `LACUNA_CUDA_DEVICE` names.
+    ///
+    /// # Errors
+    /// [`Error::Device`] where there is no driver or device, [`Error::Unsupported`] where it is older than Turing.
+    pub fn new() -> Result<Self> {
+        Self::with(&CudaOptions::default())
+    }
+    /// A backend with the given options.
+    ///
+    /// # Errors
+    /// As [`Cuda::new`], and [`Error::Argument`] for a mode that does not exist.
+    pub fn with(options: &CudaOptions) -> Result<Self> {
+        let mode = options.mode()?;
+        let driver = Driver::open(&options.device())?;
+        Ok(Cuda { store: Store::new(), owned: Vec::new(), history: None, mode, driver })
+    }
+    /// How programs planned from now on are executed.
+    pub fn set_mode(&mut self, mode: Mode) {
+        self.mode = mode;
+    }
+    /// Allocations of device memory made by the driver so far: what a second solve must not add to.
+    pub fn allocations(&self) -> usize {
+        self.store.pool.allocations
+    }
+    /// How a plan made by this backend is executed.
+    pub fn mode_of<T: Scalar>(plan: &Plan<T>) -> Option<Mode> {
+        plan.prepared.downcast_ref::<Prepared<T>>().map(|p| p.mode)
+    }
+    /// Waits until the queue is empty.
+    ///
+    /// # Errors
+    /// [`Error::Device`] for a kernel that faulted.
+    pub fn wait(&self) -> Result<()> {
+        self.driver.wait("waiting")
+    }
+
+    /// Copies `bytes` bytes on the device `times` times over and returns the seconds one copy took: what the card can move
+    /// is twice the bytes in that time.
+    ///
+    /// # Errors
+    /// Device failures.
+    pub fn time_copy(&mut self, bytes: usize, times: u32) -> Result<f64> {
+        let count = bytes / 16;
+        let from = self.store.pool.take_zeroed(&self.driver, bytes, "a copy")?;
+        let to = match self.store.pool.take_zeroed(&self.driver, bytes, "a copy") {
+            Ok(to) => to,
+            Err(error) => {
+                self.store.pool.give(from);
+                return Err(error);
+            }
+        };
+        let timed = self.time_copies(from.address, to.address, count as u64, times);
+        self.store.pool.give(from);
+        self.store.pool.give(to);
+        timed
+    }
+
+    fn time_copies(&mut self, from: u64, to: u64, count: u64, times: u32) -> Result<f64> {
+        let kernel = self.driver.kernel("copy_bytes")?;
+        let (mut from, mut to, mut count) = (from, to, count);
+        let blocks = self.driver.limits.multiprocessors * 8;
+        let how = driver::Launch { blocks, threads: 256, shared: 0, cooperative: false };
+        let mut start = std::time::Instant::now();
+        for i in 0..=times {
+            if i == 1 {
+                self.driver.wait("a copy")?;
+                start = std::time::Instant::now();
+            }
+            let mut arguments = [(&raw mut from).cast(), (&raw mut to).cast(), (&raw mut count).cast()];
+            // SAFETY: the kernel takes two addresses and a count of 16-byte words that both buffers hold.
+            unsafe { self.driver.launch("copy_bytes", kernel, how, &mut arguments) }?;
+        }
+        self.driver.wait("a copy")?;
+        Ok(start.elapsed().as_secs_f64() / f64::from(times.max(1)))
+    }
+
+    fn workshop(&mut self) -> Workshop<'_> {
+        let Cuda { store, owned, mode, driver, .. } = self;
+        Workshop { driver, store, owned, mode: *mode }
+    }
+
+    /// Runs a program operation by operation, the host deciding between them.
+    fn steps<T: Scalar>(&mut self, program: &Program<T>, run: Run<'_>) -> Result<Finish> {
+        let Run { limit, history, mut watch } = run;
+        history.reset(limit);
+        let mut control = Control::new(limit, !program.restart.is_empty());
+        let mut section = lacuna_core::Section::Setup;
+        let mut told = 0;
+        while control.section != lacuna_core::Section::Stopped {
+            control.enter(section);
+            for op in program.section(section) {
+                self.step(op, &mut control, history)?;
+                if control.halted() {
+                    break;
+                }
+            }
+            if let Some(watch) = &mut watch
+                && control.iterations > told
+                && control.section == lacuna_core::Section::Each
+            {
+                told = control.iterations;
+                if watch(lacuna_core::Progress { iterations: told, rr: control.recurrence }).is_break() {
+                    control.cancel();
+                }
+            }
+            section = next_section(program, section, &control);
+        }
+        Ok(Finish::of(program, &control))
+    }
+}
+
+impl Drop for Cuda {
+    fn drop(&mut self) {
+        if self.driver.enter().is_ok() {
+            // A failure was told before; what is freed below goes with the context then.
+            let _ = self.driver.wait("closing the device");
+            let Cuda { store, owned, history, driver, .. } = self;
+            for buffer in owned.drain(..).flat_map(|o| o.buffers).chain(history.take()) {
+                store.pool.give(buffer);
+            }
+            store.free(driver);
+        }
+    }
+}
+
+impl Backend for Cuda {
+    fn device(&self) -> DeviceInfo {
+        self.driver.limits.info()
+    }
+    fn vector<T: Scalar>(&mut self, n: usize) -> Result<Vector<T>> {
+        Ok(Backend::basis::<T>(self, n, 1)?.column(0))
+    }
+    fn basis<T: Scalar>(&mut self, n: usize, columns: usize) -> Result<Basis<T>> {
+        self.driver.enter()?;
+        self.store.basis(&self.driver, n, columns)
+    }
+    fn cells<T: Scalar>(&mut self, count: usize) -> Result<Cells<T>> {
+        Ok(self.store.new_cells(count))
+    }
+    fn matrix<T: Scalar>(&mut self, a: Arc<dyn Format<T>>) -> Result<Matrix<T>> {
+        self.driver.enter()?;
+        table::product_kernel(a.kernel())?;
+        self.store.matrix(&self.driver, a)
+    }
+    fn mark(&self) -> Mark {
+        self.store.mark()
+    }
+    fn release(&mut self, mark: Mark) {
+        self.store.release(mark);
+        sweep_up(&mut self.owned, &mut self.store.pool);
+    }
+    fn upload<T: Scalar>(&mut self, from: &[T], to: Vector<T>) -> Result<()> {
+        Error::check_length("upload", "the host slice", to.len, from.len())?;
+        let address = self.store.address(to, "upload")?;
+        self.driver.enter()?;
+        self.driver.upload(from, address, "upload")
+    }
+    fn download<T: Scalar>(&mut self, from: Vector<T>, to: &mut [T]) -> Result<()> {
+        Error::check_length("download", "the host slice", from.len, to.len())?;
+        let address = self.store.address(from, "download")?;
+        self.driver.enter()?;
+        self.driver.download(address, to, "download")
+    }
+    fn write<T: Scalar>(&mut self, cell: Cell<T>, value: T) -> Result<()> {
+        self.driver.enter()?;
+        self.store.write(&self.driver, cell, value)
+    }
+    fn read<T: Scalar>(&mut self, cells: &[Cell<T>]) -> Result<Vec<T>> {
+        cells.iter().try_for_each(|c| self.store.check_cell(*c, "read"))?;
+        self.driver.enter()?;
+        let host = self.store.host_cells::<T>(&self.driver)?;
+        Ok(cells.iter().map(|c| host[c.index as usize]).collect())
+    }
+
+    fn step<T: Scalar>(&mut self, op: &Op<T>, control: &mut Control, history: &mut History) -> Result<()> {
+        self.driver.enter()?;
+        let mut machine = Machine {
+            cells: std::mem::take(self.store.host_cells::<T>(&self.driver)?),
+            control: *control,
+            history: std::mem::take(history),
+        };
+        machine.run(&op.sweep.before);
+        let halted = machine.control.halted();
+        *self.store.host_cells::<T>(&self.driver)? = std::mem::take(&mut machine.cells);
+        self.store.host_changed::<T>();
+        let mut done = Ok(());
+        if !halted {
+            done = self.sweep_alone(op).and_then(|copies| {
+                machine.cells = std::mem::take(self.store.host_cells::<T>(&self.driver)?);
+                machine.run(&copies);
+                machine.run(&op.sweep.after);
+                *self.store.host_cells::<T>(&self.driver)? = std::mem::take(&mut machine.cells);
+                self.store.host_changed::<T>();
+                Ok(())
+            });
+        }
+        (*control, *history) = (machine.control, machine.history);
+        done
+    }
+
+    fn plan<T: Scalar>(&mut self, program: Program<T>) -> Result<Plan<T>> {
+        self.driver.enter()?;
+        let prepared = self.workshop().prepare(&program)?;
+        Ok(Plan { program, prepared: Box::new(prepared) })
+    }
+
+    fn execute<T: Scalar>(&mut self, plan: &mut Plan<T>, run: Run<'_>) -> Result<Finish> {
+        self.driver.enter()?;
+        let stale = || Error::Stale { operation: plan.program.name.into(), what: "plan" };
+        let prepared = plan.prepared.downcast_mut::<Prepared<T>>().ok_or_else(stale)?;
+        if !self.owned.iter().any(|o| Arc::ptr_eq(&o.alive, &prepared.alive)) {
+            return Err(stale());
+        }
+        if prepared.mode == Mode::Steps {
+            prepared.check(&self.store, plan.program.name)?;
+            return self.steps(&plan.program, run);
+        }
+        let Cuda { store, history, driver, .. } = self;
+        Runner { driver, store, history }.run(&plan.program, prepared, run)
+    }
+}
+
+impl Cuda {
+    /// The sweep of one operation, its instructions left out. Returns what copies the sums that other cells receive too.
+    fn sweep_alone<T: Scalar>(&mut self, op: &Op<T>) -> Result<Vec<Instr>> {
+        let program = single(op);
+        if program.setup.is_empty() {
+            return Ok(Vec::new());
+        }
+        let mode = std::mem::replace(&mut self.mode, Mode::Steps);
+        let prepared = self.workshop().prepare(&program);
+        self.mode = mode;
+        let mut prepared = prepared?;
+        prepared.common.cells = self.store.device_cells::<T>(&self.driver)?;
+        let encoded = &prepared.encoded;
+        self.store.device_changes::<T>(encoded.cells.start as usize..encoded.cells.end as usize);
+        for (step, _) in &prepared.steps[0] {
+            let kernel = self.driver.kernel(&kernel_name(step.kernel, T::KIND))?;
+            step.queue(&self.driver, kernel, &prepared.common)?;
+        }
+        self.driver.wait("running an operation")?;
+        let after = encoded.op(0, encode::OP_AFTER) as usize;
+        let copies = encoded.op(0, encode::OP_COPIES) * encode::INSTR_WORDS;
+        let copy = |w: &[u32]| Instr::Unary {
+            op: Unary::Copy,
+            dst: w[encode::INSTR_DST as usize],
+            a: w[encode::INSTR_A as usize],
+        };
+        let words = &encoded.words[after..after + copies as usize];
+        Ok(words.chunks(encode::INSTR_WORDS as usize).map(copy).collect())
+    }
+}

@@ -1,0 +1,78 @@
+//! A pool of device memory: what is given back is kept and handed out again, so that a solve after the first allocates
+//! nothing.
+use crate::driver::{Address, Driver};
+use lacuna_core::{Error, Result};
+use std::collections::BTreeMap;
+
+/// Buffers start at multiples of this many bytes, and so do the vectors within a basis.
+pub(crate) const ALIGNMENT: usize = 256;
+
+/// Memory of the device, to be given back to the pool it came from.
+#[derive(Debug)]
+pub(crate) struct Buffer {
+    pub(crate) address: Address,
+    pub(crate) bytes: usize,
+}
+
+/// Memory by size.
+#[derive(Debug, Default)]
+pub(crate) struct Pool {
+    free: BTreeMap<usize, Vec<Address>>,
+    /// Allocations made by the driver so far.
+    pub(crate) allocations: usize,
+}
+
+impl Pool {
+    /// A buffer of at least that many bytes, with whatever was in it.
+    pub(crate) fn take(&mut self, driver: &Driver, bytes: usize, operation: &str) -> Result<Buffer> {
+        let wanted =
+            bytes.max(1).checked_next_multiple_of(ALIGNMENT).unwrap_or(usize::MAX & !(ALIGNMENT - 1));
+        let most = wanted.saturating_add(wanted / 4).saturating_add(1 << 12);
+        if let Some((&size, list)) = self.free.range_mut(wanted..=most).next()
+            && let Some(address) = list.pop()
+        {
+            if list.is_empty() {
+                self.free.remove(&size);
+            }
+            return Ok(Buffer { address, bytes: size });
+        }
+        self.allocations += 1;
+        if let Some(address) = driver.allocate(wanted)? {
+            return Ok(Buffer { address, bytes: wanted });
+        }
+        self.clear(driver);
+        match driver.allocate(wanted)? {
+            Some(address) => Ok(Buffer { address, bytes: wanted }),
+            None => Err(Error::OutOfMemory {
+                operation: operation.into(),
+                device: driver.limits.name.clone(),
+                requested: wanted as u64,
+                available: driver.free_bytes(),
+            }),
+        }
+    }
+
+    /// A buffer of zeros.
+    pub(crate) fn take_zeroed(&mut self, driver: &Driver, bytes: usize, operation: &str) -> Result<Buffer> {
+        let buffer = self.take(driver, bytes, operation)?;
+        match driver.zero(buffer.address, buffer.bytes) {
+            Ok(()) => Ok(buffer),
+            Err(error) => {
+                self.give(buffer);
+                Err(error)
+            }
+        }
+    }
+
+    /// Takes a buffer back. Work that uses it may still be queued: what is queued later comes after.
+    pub(crate) fn give(&mut self, buffer: Buffer) {
+        self.free.entry(buffer.bytes).or_default().push(buffer.address);
+    }
+
+    /// Returns all that is not in use to the driver.
+    pub(crate) fn clear(&mut self, driver: &Driver) {
+        for address in std::mem::take(&mut self.free).into_values().flatten() {
+            driver.free(address);
+        }
+    }
+}

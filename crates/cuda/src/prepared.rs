@@ -1,0 +1,388 @@
+//! What planning makes of a program.
+use crate::driver::{Driver, Event, Graph, Kernel, Launch, Pinned, kernel_name};
+use crate::memory::{Buffer, Pool};
+use crate::options::Mode;
+use crate::store::Store;
+use crate::table::{Common, ProgramArgs, ProgramTable, SEGMENT, Step, most_entries, program_table, step};
+use lacuna_core::encode::{CONTROL_WORDS, Encoded, OP_SECTION, SECTION_EACH, SECTION_RESTART, encode};
+use lacuna_core::{Basis, Error, Matrix, Op, OpKind, Program, Result, Scalar, Vector};
+use std::ffi::c_void;
+use std::sync::Arc;
+
+/// Unknowns below which one block is the fastest: an iteration costs block barriers alone.
+const ONE_BLOCK: u32 = 1100;
+/// Unknowns above which kernels of their own are the fastest: the row's work outweighs a launch in a graph.
+const GRID: u32 = 200_000;
+/// Threads of a block of the kernel that runs whole programs, at the most.
+const THREADS: u32 = 512;
+/// Shared memory that kernel has besides what is asked for.
+const FIXED_SHARED: u32 = 1024;
+/// Blocks of a sweep for each multiprocessor.
+const BLOCKS_PER_UNIT: u32 = 8;
+
+/// Bytes of a control block.
+pub(crate) const CONTROL_BYTES: usize = CONTROL_WORDS as usize * 8;
+
+/// The handles a program uses, to be found live before each run.
+struct Handles<T> {
+    vectors: Vec<Vector<T>>,
+    bases: Vec<Basis<T>>,
+    matrices: Vec<Matrix<T>>,
+    /// Cells with the serials they had.
+    cells: Vec<u32>,
+    first_cell: usize,
+}
+
+/// Device memory that belongs to a plan, and what tells whether the plan still exists.
+pub(crate) struct Owned {
+    pub(crate) alive: Arc<()>,
+    pub(crate) buffers: Vec<Buffer>,
+}
+
+/// One launch that runs a whole program.
+#[derive(Clone, Copy)]
+pub(crate) struct Whole {
+    pub(crate) kernel: Kernel,
+    pub(crate) launch: Launch,
+    pub(crate) args: ProgramArgs,
+}
+
+/// A program in this backend's own form.
+pub(crate) struct Prepared<T> {
+    handles: Handles<T>,
+    pub(crate) encoded: Encoded<T>,
+    /// How it is executed; never `Auto`.
+    pub(crate) mode: Mode,
+    /// Operations as kernels, by section.
+    pub(crate) steps: [Vec<(Step, Kernel)>; 3],
+    pub(crate) start: Kernel,
+    pub(crate) whole: Option<Whole>,
+    pub(crate) common: Common,
+    pub(crate) control: Pinned,
+    pub(crate) epoch: u64,
+    pub(crate) graph: Option<(Graph, Common, u64)>,
+    pub(crate) events: Vec<Event>,
+    /// Keeps the buffers in the backend.
+    pub(crate) alive: Arc<()>,
+    /// Passes through `each` a replayed graph holds.
+    pub(crate) watched_passes: u64,
+}
+
+/// Everything a plan is made with.
+pub(crate) struct Workshop<'a> {
+    pub(crate) driver: &'a mut Driver,
+    pub(crate) store: &'a mut Store,
+    pub(crate) owned: &'a mut Vec<Owned>,
+    pub(crate) mode: Mode,
+}
+
+impl Workshop<'_> {
+    /// Returns buffers of plans that are gone to the pool.
+    pub(crate) fn sweep_up(&mut self) {
+        sweep_up(self.owned, &mut self.store.pool);
+    }
+
+    pub(crate) fn prepare<T: Scalar>(&mut self, program: &Program<T>) -> Result<Prepared<T>> {
+        self.sweep_up();
+        let encoded = encode(program)?;
+        let handles = handles(self.store, program, &encoded)?;
+        let mut steps = [Vec::new(), Vec::new(), Vec::new()];
+        for (op, from) in program.ops().enumerate() {
+            if let Some(step) = step(self.store, &encoded, op as u32, &from.sweep.name)? {
+                let most = self.driver.limits.shared.saturating_sub(FIXED_SHARED + 4096);
+                if step.shared > most {
+                    return Err(Error::Unsupported {
+                        operation: format!("pass `{}`", from.sweep.name),
+                        message: format!(
+                            "its vectors and dot products need {} bytes of shared memory, {} has {most}: split it",
+                            step.shared, self.driver.limits.name
+                        ),
+                    });
+                }
+                let kernel = self.driver.kernel(&kernel_name(step.kernel, T::KIND))?;
+                steps[encoded.op(op as u32, OP_SECTION) as usize].push((step, kernel));
+            }
+        }
+        let table = program_table(self.store, &encoded, program.name)?;
+        let (mode, whole) = self.choose::<T>(program.name, &encoded, table)?;
+
+        let alive = Arc::new(());
+        let mut owned = Owned { alive: alive.clone(), buffers: Vec::new() };
+        let built = self.build(&encoded, mode, whole, &steps, &mut owned);
+        let (common, whole) = match built {
+            Ok(built) => built,
+            Err(error) => {
+                owned.buffers.into_iter().for_each(|b| self.store.pool.give(b));
+                return Err(error);
+            }
+        };
+        self.owned.push(owned);
+        let control = self.driver.pinned(4 * CONTROL_BYTES)?;
+        let start = self.driver.kernel(&kernel_name("start", T::KIND))?;
+        let events = (0..2).map(|_| Event::new(self.driver)).collect::<Result<_>>()?;
+        Ok(Prepared {
+            handles,
+            encoded,
+            mode,
+            steps,
+            start,
+            whole,
+            common,
+            control,
+            epoch: 0,
+            graph: None,
+            events,
+            alive,
+            watched_passes: 16,
+        })
+    }
+
+    /// The mode, and the launch and table where that is one kernel.
+    fn choose<T: Scalar>(
+        &mut self,
+        name: &str,
+        encoded: &Encoded<T>,
+        table: Result<ProgramTable, &'static str>,
+    ) -> Result<(Mode, Option<(Whole, ProgramTable)>)> {
+        let wanted = match self.mode {
+            Mode::Auto if encoded.n <= ONE_BLOCK => Mode::Block,
+            Mode::Auto if encoded.n <= GRID => Mode::Grid,
+            mode => mode,
+        };
+        let refusal = match wanted {
+            Mode::Auto => return Ok((Mode::Graph, None)),
+            Mode::Steps | Mode::Stream | Mode::Graph => return Ok((wanted, None)),
+            Mode::Block | Mode::Grid => match table {
+                Ok(table) => match self.fit::<T>(encoded, &table, wanted)? {
+                    Some(whole) => return Ok((wanted, Some((whole, table)))),
+                    None => "its cells and table do not fit into shared memory",
+                },
+                Err(refusal) => refusal,
+            },
+        };
+        if self.mode == Mode::Auto {
+            return Ok((Mode::Graph, None));
+        }
+        Err(Error::Unsupported {
+            operation: format!("program `{name}` in mode `{}`", wanted.name()),
+            message: format!("{refusal}; mode `auto` runs it"),
+        })
+    }
+
+    /// How a program is laid out in shared memory, where it fits.
+    fn fit<T: Scalar>(
+        &mut self,
+        encoded: &Encoded<T>,
+        table: &ProgramTable,
+        mode: Mode,
+    ) -> Result<Option<Whole>> {
+        let limits = &self.driver.limits;
+        if !limits.cooperative && mode == Mode::Grid {
+            return Ok(None);
+        }
+        let word = size_of::<T>();
+        let segments = table.args.segments;
+        let blocks = if mode == Mode::Block { 1 } else { limits.multiprocessors.min(segments) };
+        if blocks == 1 && segments > 256 {
+            return Ok(None);
+        }
+        let room = limits.shared.saturating_sub(FIXED_SHARED) as usize;
+        let mut at = 0;
+        let mut place = |bytes: usize| {
+            let here = at;
+            at = (at + bytes).next_multiple_of(16);
+            here as u32
+        };
+        let mut args = table.args;
+        place(table.words.len() * 4);
+        args.at_cells = place(args.cell_count as usize * word);
+        let sums = if blocks == 1 { segments } else { args.groups } * table.sums;
+        args.at_sums = place(sums as usize * word);
+        let bare = at;
+        if bare > room {
+            return Ok(None);
+        }
+        let most_segments = segments.div_ceil(blocks);
+        let rows = (most_segments * SEGMENT).min(table.args.n.max(1));
+        let homes = args.vectors as usize * rows as usize * word;
+        let resident = bare + homes <= room;
+        let mut shared = bare;
+        if resident {
+            args.home_stride = rows;
+            let mut at = bare.next_multiple_of(16);
+            args.at_home = at as u32;
+            at = (at + homes).next_multiple_of(16);
+            shared = at;
+            let entries =
+                encoded.matrices.first().and_then(|a| most_entries(self.store, *a, segments, blocks));
+            if let Some(entries) = entries {
+                let values = (at + entries as usize * word).next_multiple_of(16);
+                let columns = (values + entries as usize * 4).next_multiple_of(16);
+                let end = columns + (rows as usize + 1) * 4;
+                if end <= room {
+                    args.at_values = at as u32;
+                    args.at_col_idx = values as u32;
+                    args.at_row_ptr = columns as u32;
+                    shared = end;
+                }
+            }
+        }
+        let work = rows.saturating_mul(table.lanes.max(1));
+        let threads = work.next_multiple_of(32).clamp(if blocks == 1 { 32 } else { 256 }, THREADS);
+        args.exchange_words = (table.sums * segments).max(blocks) * if word > 8 { 2 } else { 1 };
+        let stem = if resident { "program_resident" } else { "program" };
+        let kernel = self.driver.kernel(&kernel_name(stem, T::KIND))?;
+        let launch = Launch { blocks, threads, shared: shared as u32, cooperative: blocks > 1 };
+        Ok(Some(Whole { kernel, launch, args }))
+    }
+
+    /// The buffers of a plan.
+    fn build<T: Scalar>(
+        &mut self,
+        encoded: &Encoded<T>,
+        mode: Mode,
+        whole: Option<(Whole, ProgramTable)>,
+        steps: &[Vec<(Step, Kernel)>; 3],
+        owned: &mut Owned,
+    ) -> Result<(Common, Option<Whole>)> {
+        let driver = &*self.driver;
+        let pool = &mut self.store.pool;
+        let mut take = |bytes: usize, zeroed: bool| -> Result<u64> {
+            let what = "the tables of a program";
+            let buffer =
+                if zeroed { pool.take_zeroed(driver, bytes, what)? } else { pool.take(driver, bytes, what)? };
+            let address = buffer.address;
+            owned.buffers.push(buffer);
+            Ok(address)
+        };
+        let mut common = Common { first: encoded.sections.each_ref().map(|s| s.start), ..Common::default() };
+        common.control = take(CONTROL_BYTES, true)?;
+        if let Some((mut whole, table)) = whole {
+            whole.args.words = take(table.words.len() * 4, false)?;
+            driver.upload(&table.words, whole.args.words, "copying a program's table")?;
+            whole.args.control = common.control;
+            if whole.launch.blocks > 1 {
+                whole.args.exchange = take(2 * 16 * whole.args.exchange_words as usize, true)?;
+            }
+            return Ok((common, Some(whole)));
+        }
+        let most = |f: fn(&Step) -> usize| steps.iter().flatten().map(|(step, _)| f(step)).max().unwrap_or(0);
+        let word = size_of::<T>();
+        let sums = most(|s| s.op.dots as usize * s.op.segments as usize);
+        let groups = most(|s| s.op.segments.div_ceil(256) as usize);
+        let group_sums = most(|s| s.op.dots as usize * s.op.segments.div_ceil(256) as usize);
+        common.partial = take(sums * word, false)?;
+        common.group = take(group_sums * word, false)?;
+        common.tickets = take((groups + 1) * 4, true)?;
+        common.words = take(encoded.words.len() * 4, false)?;
+        driver.upload(&encoded.words, common.words, "copying a program's table")?;
+        common.alone = (mode == Mode::Steps).into();
+        Ok((common, None))
+    }
+}
+
+/// Returns buffers of plans that are gone to the pool.
+pub(crate) fn sweep_up(owned: &mut Vec<Owned>, pool: &mut Pool) {
+    let mut at = 0;
+    while at < owned.len() {
+        if Arc::strong_count(&owned[at].alive) == 1 {
+            owned.swap_remove(at).buffers.into_iter().for_each(|b| pool.give(b));
+        } else {
+            at += 1;
+        }
+    }
+}
+
+/// The handles of a program, all of them live.
+fn handles<T: Scalar>(store: &Store, program: &Program<T>, encoded: &Encoded<T>) -> Result<Handles<T>> {
+    let serials = store.cell_serials::<T>();
+    let range = encoded.cells.start as usize..encoded.cells.end as usize;
+    let cells = serials.get(range.clone());
+    let cells = cells.ok_or_else(|| Error::Stale { operation: program.name.into(), what: "cell" })?.to_vec();
+    let handles = Handles {
+        vectors: encoded.vectors.clone(),
+        bases: encoded.bases.clone(),
+        matrices: encoded.matrices.clone(),
+        cells,
+        first_cell: range.start,
+    };
+    handles.check(store, program.name)?;
+    Ok(handles)
+}
+
+impl<T: Scalar> Handles<T> {
+    fn check(&self, store: &Store, operation: &str) -> Result<()> {
+        self.vectors.iter().try_for_each(|v| store.address(*v, operation).map(drop))?;
+        self.bases.iter().try_for_each(|v| store.basis_address(*v, operation).map(drop))?;
+        self.matrices.iter().try_for_each(|a| store.stored(*a, operation).map(drop))?;
+        let serials = store.cell_serials::<T>();
+        let now = serials.get(self.first_cell..self.first_cell + self.cells.len());
+        if now != Some(&self.cells) {
+            return Err(Error::Stale { operation: operation.into(), what: "cell" });
+        }
+        Ok(())
+    }
+}
+
+impl<T: Scalar> Prepared<T> {
+    /// Fails unless everything the program uses is live.
+    pub(crate) fn check(&self, store: &Store, operation: &str) -> Result<()> {
+        self.handles.check(store, operation)
+    }
+    /// The section of an operation in the order of the steps: setup, restart, each.
+    pub(crate) fn restart(&self) -> &[(Step, Kernel)] {
+        &self.steps[SECTION_RESTART as usize]
+    }
+    /// The steps of an iteration.
+    pub(crate) fn each(&self) -> &[(Step, Kernel)] {
+        &self.steps[SECTION_EACH as usize]
+    }
+}
+
+impl Step {
+    /// How this step is launched on a device with that many multiprocessors.
+    fn launch(&self, units: u32) -> Launch {
+        let blocks = self.op.segments.min(units * BLOCKS_PER_UNIT).max(1);
+        Launch { blocks, threads: 256, shared: self.shared, cooperative: false }
+    }
+    /// Queues this step.
+    pub(crate) fn queue(&self, driver: &Driver, kernel: Kernel, common: &Common) -> Result<()> {
+        let (mut common, mut op) = (*common, self.op.clone());
+        let mut arguments = [(&raw mut common).cast::<c_void>(), (&raw mut *op).cast()];
+        // SAFETY: the kernel takes `Common` and `StreamOp`; `prepare` resolved every address from live handles, which
+        // `Handles::check` found live again before this run, and made the buffers large enough for the operation.
+        unsafe {
+            driver.launch(self.kernel, kernel, self.launch(driver.limits.multiprocessors), &mut arguments)
+        }
+    }
+}
+
+/// Queues the kernel that starts a program.
+pub(crate) fn queue_start(driver: &Driver, kernel: Kernel, common: &Common) -> Result<()> {
+    let mut common = *common;
+    let mut arguments = [(&raw mut common).cast::<c_void>()];
+    let how = Launch { blocks: 1, threads: 32, shared: 0, cooperative: false };
+    // SAFETY: the kernel takes `Common`, whose addresses are of live buffers.
+    unsafe { driver.launch("start", kernel, how, &mut arguments) }
+}
+
+/// Queues the kernel that runs a whole program.
+pub(crate) fn queue_whole(driver: &Driver, whole: &Whole, args: &ProgramArgs) -> Result<()> {
+    let mut args = *args;
+    let mut arguments = [(&raw mut args).cast::<c_void>()];
+    // SAFETY: the kernel takes `ProgramArgs`; its addresses are of buffers of live handles and of this plan.
+    unsafe { driver.launch("program", whole.kernel, whole.launch, &mut arguments) }
+}
+
+/// One operation alone, for [`Backend::step`](lacuna_core::Backend::step).
+pub(crate) fn single<T: Scalar>(op: &Op<T>) -> Program<T> {
+    let mut program = Program::new("step");
+    let mut op = op.clone();
+    op.sweep.before.clear();
+    op.sweep.after.clear();
+    if matches!(op.kind, OpKind::Sweep) && op.sweep.is_scalar() {
+        return program;
+    }
+    program.setup.push(op);
+    program
+}

@@ -1,0 +1,286 @@
+//! The ways to run a program on the device. The flow is that of [`Backend::execute`](lacuna_core::Backend::execute); here
+//! the device decides it, and the host looks at the control block behind the queue.
+use crate::driver::Driver;
+use crate::memory::{Buffer, Pool};
+use crate::options::Mode;
+use crate::prepared::{CONTROL_BYTES, Prepared, queue_start, queue_whole};
+use crate::store::Store;
+use crate::table::{CONTROL_EPOCH, CONTROL_NEXT, Common};
+use lacuna_core::encode::*;
+use lacuna_core::{Finish, History, Program, Progress, Reason, Result, Run, Scalar};
+use std::time::Instant;
+
+type Control = [u64; CONTROL_WORDS as usize];
+
+/// How long the host lets a watched program run by itself, in seconds.
+const WATCH: f64 = 2e-3;
+/// Passes through the iteration in one graph, at the most.
+const GRAPH_PASSES: u64 = 16;
+/// Launches that are worth capturing together.
+const GRAPH_LAUNCHES: u64 = 64;
+
+/// What runs need of a backend.
+pub(crate) struct Runner<'a> {
+    pub(crate) driver: &'a Driver,
+    pub(crate) store: &'a mut Store,
+    /// Room for histories, on the device.
+    pub(crate) history: &'a mut Option<Buffer>,
+}
+
+impl Runner<'_> {
+    /// Runs a program from the start until it stops.
+    pub(crate) fn run<T: Scalar>(
+        &mut self,
+        program: &Program<T>,
+        prepared: &mut Prepared<T>,
+        run: Run<'_>,
+    ) -> Result<Finish> {
+        prepared.check(self.store, program.name)?;
+        let Run { limit, history, watch } = run;
+        history.reset(limit);
+        let room = (limit / history.stride).saturating_add(2).min(History::CAPACITY + 2) as usize;
+        let word = size_of::<T::Real>();
+        let room_for = reserve(self.driver, &mut self.store.pool, self.history, room * word)?;
+        let cells = self.store.device_cells::<T>(self.driver)?;
+        let range = prepared.encoded.cells.start as usize..prepared.encoded.cells.end as usize;
+        self.store.device_changes::<T>(range);
+
+        let nan = real_bits::<T>(f64::NAN);
+        let mut control = prepared.encoded.control(limit, history.stride, room as u64, nan);
+        control[CONTROL_NEXT] = prepared.encoded.first_section().into();
+        prepared.common.cells = cells;
+        prepared.common.history = room_for;
+        let control = match prepared.mode {
+            Mode::Block | Mode::Grid => self.whole(prepared, control, watch)?,
+            _ => self.queued(prepared, control, watch)?,
+        };
+        let count = control[CONTROL_HISTORY as usize] as usize;
+        let mut values = vec![T::Real::default(); count.min(room)];
+        self.driver.download(room_for, &mut values, "reading the history")?;
+        history.values.extend(values.into_iter().map(Scalar::re));
+        let word = |at: u32| control[at as usize];
+        let reason = program.reasons.get(word(CONTROL_REASON) as usize).copied();
+        Ok(Finish {
+            reason: reason.unwrap_or(Reason::Limit),
+            iterations: word(CONTROL_ITERATIONS),
+            restarts: word(CONTROL_RESTARTS),
+            recurrence: real_from_bits::<T>(word(CONTROL_RECURRENCE)),
+            confirmed: real_from_bits::<T>(word(CONTROL_CONFIRMED)),
+        })
+    }
+
+    /// In one kernel; in several where the host wants to look in between.
+    fn whole<T: Scalar>(
+        &mut self,
+        prepared: &mut Prepared<T>,
+        mut control: Control,
+        mut watch: Option<&mut dyn FnMut(Progress) -> std::ops::ControlFlow<()>>,
+    ) -> Result<Control> {
+        let Some(whole) = prepared.whole else { return Ok(control) };
+        let mut args = whole.args;
+        (args.cells, args.history) = (prepared.common.cells, prepared.common.history);
+        let mut told = 0;
+        loop {
+            args.passes = if watch.is_some() { prepared.watched_passes } else { u64::MAX };
+            control[CONTROL_EPOCH] = prepared.epoch;
+            let start = Instant::now();
+            self.send(prepared, &control)?;
+            queue_whole(self.driver, &whole, &args)?;
+            control = self.receive(prepared, 1, "running a program")?;
+            prepared.epoch = control[CONTROL_EPOCH];
+            let next = control[CONTROL_NEXT];
+            if next == u64::from(NONE) {
+                return Ok(control);
+            }
+            // Every pass allowed was used. Look, and go on.
+            let seconds = start.elapsed().as_secs_f64();
+            if seconds < WATCH / 2.0 {
+                prepared.watched_passes = prepared.watched_passes.saturating_mul(2);
+            } else if seconds > WATCH * 2.0 {
+                prepared.watched_passes = (prepared.watched_passes / 2).max(1);
+            }
+            control[CONTROL_NEXT] = next & 0x7fff_ffff;
+            if tell::<T>(&control, &mut told, &mut watch) && cancel(&mut control) {
+                return Ok(control);
+            }
+        }
+    }
+
+    /// As kernels of their own, launched or replayed.
+    fn queued<T: Scalar>(
+        &mut self,
+        prepared: &mut Prepared<T>,
+        mut control: Control,
+        mut watch: Option<&mut dyn FnMut(Progress) -> std::ops::ControlFlow<()>>,
+    ) -> Result<Control> {
+        let common = prepared.common;
+        let limit = control[CONTROL_LIMIT as usize];
+        self.send(prepared, &control)?;
+        queue_start(self.driver, prepared.start, &common)?;
+        let mut told = 0;
+        for (step, kernel) in prepared.steps[..SECTION_EACH as usize].iter().flatten() {
+            step.queue(self.driver, *kernel, &common)?;
+        }
+        let launches = prepared.each().len().max(1) as u64;
+        let counts = counted(&prepared.encoded).max(1);
+        let most = (GRAPH_LAUNCHES / launches).clamp(1, GRAPH_PASSES);
+        let needed = limit.div_ceil(counts);
+        let passes =
+            if needed < most * 64 { needed.div_ceil(needed.div_ceil(most).max(1)) } else { most }.max(1);
+        let mut queued = 0u64;
+        let mut waiting = std::collections::VecDeque::new();
+        let mut slot = 0;
+        loop {
+            // One batch: passes through the iteration, then the restart section, which most of the time is not due.
+            if prepared.mode == Mode::Graph {
+                self.replay(prepared, &common, passes)?;
+            } else {
+                queue_batch(self.driver, prepared, &common, passes)?;
+            }
+            queued += passes;
+            self.driver.fetch(
+                common.control,
+                &prepared.control,
+                (1 + slot) * CONTROL_BYTES,
+                CONTROL_BYTES,
+            )?;
+            self.driver.record(&prepared.events[slot])?;
+            waiting.push_back(slot);
+            slot = 1 - slot;
+            // Stay one batch ahead, but not beyond the limit, where the program is expected to end.
+            while waiting.len() > 1 || (queued.saturating_mul(counts) >= limit && !waiting.is_empty()) {
+                let Some(done) = waiting.pop_front() else { break };
+                self.driver.wait_for(&prepared.events[done], "running a program")?;
+                let words = prepared.control.get::<u64>((1 + done) * CONTROL_BYTES, CONTROL_WORDS as usize);
+                control.copy_from_slice(&words);
+                if control[CONTROL_NEXT] == u64::from(NONE) {
+                    self.driver.wait("running a program")?;
+                    return Ok(control);
+                }
+                if tell::<T>(&control, &mut told, &mut watch) {
+                    control = self.receive(prepared, 0, "running a program")?;
+                    waiting.clear();
+                    if control[CONTROL_NEXT] == u64::from(NONE) {
+                        return Ok(control);
+                    }
+                    control[CONTROL_NEXT] = SECTION_EACH.into();
+                    if cancel(&mut control) {
+                        return Ok(control);
+                    }
+                    self.send(prepared, &control)?;
+                    queue_start(self.driver, prepared.start, &common)?;
+                    for (step, kernel) in prepared.restart() {
+                        step.queue(self.driver, *kernel, &common)?;
+                    }
+                }
+            }
+        }
+    }
+
+    /// Replays the batch, captured once.
+    fn replay<T: Scalar>(&mut self, prepared: &mut Prepared<T>, common: &Common, passes: u64) -> Result<()> {
+        let fits = |known: &Option<(_, Common, u64)>| matches!(known, Some((_, c, p)) if c == common && *p == passes);
+        if !fits(&prepared.graph) {
+            prepared.graph = None;
+            let graph = self.driver.capture(|| queue_batch(self.driver, prepared, common, passes))?;
+            prepared.graph = Some((graph, *common, passes));
+        }
+        match &prepared.graph {
+            Some((graph, ..)) => self.driver.replay(graph),
+            None => Ok(()),
+        }
+    }
+
+    fn send<T>(&self, prepared: &mut Prepared<T>, control: &Control) -> Result<()> {
+        prepared.control.set(0, control);
+        self.driver.send(&prepared.control, 0, CONTROL_BYTES, prepared.common.control)
+    }
+
+    fn receive<T>(&self, prepared: &Prepared<T>, place: usize, operation: &str) -> Result<Control> {
+        self.driver.fetch(
+            prepared.common.control,
+            &prepared.control,
+            (1 + place) * CONTROL_BYTES,
+            CONTROL_BYTES,
+        )?;
+        self.driver.wait(operation)?;
+        let mut control = [0; CONTROL_WORDS as usize];
+        let words = prepared.control.get::<u64>((1 + place) * CONTROL_BYTES, CONTROL_WORDS as usize);
+        control.copy_from_slice(&words);
+        Ok(control)
+    }
+}
+
+fn queue_batch<T: Scalar>(
+    driver: &Driver,
+    prepared: &Prepared<T>,
+    common: &Common,
+    passes: u64,
+) -> Result<()> {
+    for _ in 0..passes {
+        for (step, kernel) in prepared.each() {
+            step.queue(driver, *kernel, common)?;
+        }
+    }
+    for (step, kernel) in prepared.restart() {
+        step.queue(driver, *kernel, common)?;
+    }
+    Ok(())
+}
+
+/// Iterations that one pass through `each` counts.
+fn counted<T>(encoded: &Encoded<T>) -> u64 {
+    let mut count = 0;
+    for op in encoded.sections[SECTION_EACH as usize].clone() {
+        for (at, length) in [(OP_BEFORE, OP_BEFORE_COUNT), (OP_AFTER, OP_AFTER_COUNT)] {
+            let first = encoded.op(op, at) as usize;
+            let words = &encoded.words[first..first + (encoded.op(op, length) * INSTR_WORDS) as usize];
+            count += words.chunks(INSTR_WORDS as usize).filter(|w| w[0] == CODE_COUNT).count() as u64;
+        }
+    }
+    count
+}
+
+/// A buffer of at least that many bytes in `place`.
+fn reserve(driver: &Driver, pool: &mut Pool, place: &mut Option<Buffer>, bytes: usize) -> Result<u64> {
+    if let Some(buffer) = place
+        && buffer.bytes >= bytes
+    {
+        return Ok(buffer.address);
+    }
+    let fresh = pool.take(driver, bytes.max(1 << 16), "the history of a solve")?;
+    let address = fresh.address;
+    place.replace(fresh).into_iter().for_each(|old| pool.give(old));
+    Ok(address)
+}
+
+/// Tells the caller where a running program stands; true where the caller wants it cancelled.
+fn tell<T: Scalar>(
+    control: &Control,
+    told: &mut u64,
+    watch: &mut Option<&mut dyn FnMut(Progress) -> std::ops::ControlFlow<()>>,
+) -> bool {
+    let iterations = control[CONTROL_ITERATIONS as usize];
+    let Some(watch) = watch else { return false };
+    if iterations <= *told {
+        return false;
+    }
+    *told = iterations;
+    let rr = real_from_bits::<T>(control[CONTROL_RECURRENCE as usize]);
+    watch(Progress { iterations, rr }).is_break()
+}
+
+/// What [`lacuna_core::Control::cancel`] does between two passes through the iteration, the section to go on with in
+/// `CONTROL_NEXT`. True where the program has stopped.
+fn cancel(control: &mut Control) -> bool {
+    if control[CONTROL_HAS_RESTART as usize] != 0 {
+        control[CONTROL_PENDING as usize] = u64::from(REASON_CANCELLED) + 1;
+        control[CONTROL_SOFT as usize] = 0;
+        control[CONTROL_NEXT] = SECTION_RESTART.into();
+        false
+    } else {
+        control[CONTROL_REASON as usize] = REASON_CANCELLED.into();
+        control[CONTROL_SECTION as usize] = SECTION_STOPPED.into();
+        true
+    }
+}

@@ -1,0 +1,342 @@
+//! What handles stand for: vectors, bases, matrices and cells in device memory.
+use crate::driver::{Address, Driver};
+use crate::memory::{ALIGNMENT, Buffer, Pool};
+use lacuna_core::{
+    Argument, Basis, Cell, Cells, Error, Format, Kind, Mark, Matrix, Result, Scalar, Vector, next_serial,
+};
+use std::any::Any;
+use std::ops::Range;
+use std::sync::Arc;
+
+/// Cells a number type has room for at first.
+const CELLS: usize = 4096;
+
+struct Slot {
+    serial: u32,
+    kind: Kind,
+    address: Address,
+    len: usize,
+    /// Index into the buffers.
+    buffer: usize,
+    /// Bytes to the next column of the same basis.
+    stride: usize,
+}
+
+/// A matrix on the device.
+pub(crate) struct StoredMatrix {
+    serial: u32,
+    kind: Kind,
+    /// The stem of its kernels.
+    pub(crate) kernel: &'static str,
+    pub(crate) lanes: u32,
+    /// Arrays in the order of the format's arguments; sizes stand for themselves.
+    pub(crate) arrays: Vec<u64>,
+    buffers: Vec<Buffer>,
+    /// The format, an `Arc<dyn Format<T>>`, where kernels want to look at it from the host.
+    format: Box<dyn Any + Send + Sync>,
+}
+
+/// Cells of one number type: on the device, and as the host last knew them.
+struct CellFile<T> {
+    host: Vec<T>,
+    serials: Vec<u32>,
+    /// Indices the host has changed since.
+    changed: Range<usize>,
+    /// Indices the device may have changed since.
+    stale: Range<usize>,
+    buffer: Option<Buffer>,
+}
+
+/// Everything a backend has made.
+pub(crate) struct Store {
+    slots: Vec<Slot>,
+    buffers: Vec<Buffer>,
+    matrices: Vec<StoredMatrix>,
+    /// A `CellFile<T>` for each number type, in the order of [`Kind`].
+    cells: [Box<dyn Any + Send>; 4],
+    pub(crate) pool: Pool,
+}
+
+fn union(a: &Range<usize>, b: Range<usize>) -> Range<usize> {
+    if a.is_empty() {
+        b
+    } else if b.is_empty() {
+        a.clone()
+    } else {
+        a.start.min(b.start)..a.end.max(b.end)
+    }
+}
+
+impl Store {
+    pub(crate) fn new() -> Self {
+        fn file<T: Scalar>() -> Box<dyn Any + Send> {
+            Box::new(CellFile::<T> {
+                host: Vec::new(),
+                serials: Vec::new(),
+                changed: 0..0,
+                stale: 0..0,
+                buffer: None,
+            })
+        }
+        Store {
+            slots: Vec::new(),
+            buffers: Vec::new(),
+            matrices: Vec::new(),
+            cells: [
+                file::<f32>(),
+                file::<f64>(),
+                file::<lacuna_core::Complex32>(),
+                file::<lacuna_core::Complex64>(),
+            ],
+            pool: Pool::default(),
+        }
+    }
+
+    pub(crate) fn basis<T: Scalar>(&mut self, driver: &Driver, n: usize, columns: usize) -> Result<Basis<T>> {
+        let operation = || format!("{columns} vectors of {n} elements");
+        let stride = n.checked_mul(size_of::<T>()).and_then(|b| b.checked_next_multiple_of(ALIGNMENT));
+        let bytes = stride.and_then(|stride| stride.checked_mul(columns));
+        let (Some(stride), Some(bytes)) = (stride, bytes) else {
+            return Err(Error::OutOfMemory {
+                operation: operation(),
+                device: driver.limits.name.clone(),
+                requested: u64::MAX,
+                available: driver.free_bytes(),
+            });
+        };
+        if columns == 0 {
+            return Ok(Basis::new(self.slots.len() as u32, next_serial(), n, 0));
+        }
+        let buffer = self.pool.take_zeroed(driver, bytes, &operation())?;
+        let (first, serial) = (self.slots.len() as u32, next_serial());
+        self.slots.extend((0..columns).map(|j| Slot {
+            serial,
+            kind: T::KIND,
+            address: buffer.address + (j * stride) as u64,
+            len: n,
+            buffer: self.buffers.len(),
+            stride,
+        }));
+        self.buffers.push(buffer);
+        Ok(Basis::new(first, serial, n, columns))
+    }
+
+    pub(crate) fn matrix<T: Scalar>(&mut self, driver: &Driver, a: Arc<dyn Format<T>>) -> Result<Matrix<T>> {
+        let mut buffers = Vec::new();
+        let arrays = upload(driver, &mut self.pool, &mut buffers, &a.arguments());
+        let arrays = match arrays {
+            Ok(arrays) => arrays,
+            Err(error) => {
+                buffers.into_iter().for_each(|b| self.pool.give(b));
+                return Err(error);
+            }
+        };
+        let (serial, (rows, cols)) = (next_serial(), a.shape());
+        let handle = Matrix::new(self.matrices.len() as u32, serial, rows, cols, a.nnz(), a.bytes());
+        self.matrices.push(StoredMatrix {
+            serial,
+            kind: T::KIND,
+            kernel: a.kernel(),
+            lanes: a.lanes() as u32,
+            arrays,
+            buffers,
+            format: Box::new(a),
+        });
+        Ok(handle)
+    }
+
+    pub(crate) fn mark(&self) -> Mark {
+        let [a, b, c, d] = [
+            self.file::<f32>().host.len(),
+            self.file::<f64>().host.len(),
+            self.file::<lacuna_core::Complex32>().host.len(),
+            self.file::<lacuna_core::Complex64>().host.len(),
+        ];
+        Mark { counts: [self.slots.len(), self.matrices.len(), a, b, c, d] }
+    }
+
+    pub(crate) fn release(&mut self, mark: Mark) {
+        let [slots, matrices, a, b, c, d] = mark.counts;
+        if let Some(slot) = self.slots.get(slots) {
+            for buffer in self.buffers.drain(slot.buffer..) {
+                self.pool.give(buffer);
+            }
+        }
+        self.slots.truncate(slots);
+        let keep = matrices.min(self.matrices.len());
+        for matrix in self.matrices.drain(keep..) {
+            matrix.buffers.into_iter().for_each(|b| self.pool.give(b));
+        }
+        fn cut<T: Scalar>(store: &mut Store, count: usize) {
+            let file = store.file_mut::<T>();
+            file.host.truncate(count);
+            file.serials.truncate(count);
+            for range in [&mut file.changed, &mut file.stale] {
+                *range = range.start.min(count)..range.end.min(count);
+            }
+        }
+        cut::<f32>(self, a);
+        cut::<f64>(self, b);
+        cut::<lacuna_core::Complex32>(self, c);
+        cut::<lacuna_core::Complex64>(self, d);
+    }
+
+    fn slot<T: Scalar>(&self, v: Vector<T>, operation: &str) -> Result<&Slot> {
+        let live = |slot: &&Slot| slot.serial == v.serial && slot.kind == T::KIND && slot.len == v.len;
+        let stale = || Error::Stale { operation: operation.into(), what: "vector" };
+        self.slots.get(v.slot as usize).filter(live).ok_or_else(stale)
+    }
+    /// Where a vector is.
+    pub(crate) fn address<T: Scalar>(&self, v: Vector<T>, operation: &str) -> Result<Address> {
+        self.slot(v, operation).map(|slot| slot.address)
+    }
+    /// Where a basis is, and the elements from one column to the next.
+    pub(crate) fn basis_address<T: Scalar>(&self, v: Basis<T>, operation: &str) -> Result<(Address, usize)> {
+        if v.columns == 0 {
+            return Ok((0, 0));
+        }
+        self.slot(v.column(v.columns - 1), operation)?;
+        let slot = self.slot(v.column(0), operation)?;
+        Ok((slot.address, slot.stride / size_of::<T>()))
+    }
+    /// The matrix behind a handle.
+    pub(crate) fn stored<T: Scalar>(&self, a: Matrix<T>, operation: &str) -> Result<&StoredMatrix> {
+        let stale = || Error::Stale { operation: operation.into(), what: "matrix" };
+        let live = |m: &&StoredMatrix| m.serial == a.serial && m.kind == T::KIND;
+        self.matrices.get(a.slot as usize).filter(live).ok_or_else(stale)
+    }
+    /// The format of a matrix, on the host.
+    pub(crate) fn format<T: Scalar>(&self, a: Matrix<T>) -> Option<&Arc<dyn Format<T>>> {
+        self.matrices.get(a.slot as usize).and_then(|m| m.format.downcast_ref())
+    }
+
+    fn file<T: Scalar>(&self) -> &CellFile<T> {
+        let file = self.cells[T::KIND as usize].downcast_ref();
+        file.expect("the file of a kind holds numbers of that kind")
+    }
+    fn file_mut<T: Scalar>(&mut self) -> &mut CellFile<T> {
+        let file = self.cells[T::KIND as usize].downcast_mut();
+        file.expect("the file of a kind holds numbers of that kind")
+    }
+
+    pub(crate) fn new_cells<T: Scalar>(&mut self, count: usize) -> Cells<T> {
+        let serial = next_serial();
+        let file = self.file_mut::<T>();
+        let first = file.host.len();
+        file.host.resize(first + count, T::zero());
+        file.serials.resize(first + count, serial);
+        file.changed = union(&file.changed, first..first + count);
+        Cells::new(first as u32, count as u32, serial)
+    }
+    pub(crate) fn check_cell<T: Scalar>(&self, cell: Cell<T>, operation: &str) -> Result<()> {
+        match self.file::<T>().serials.get(cell.index as usize) {
+            Some(serial) if *serial == cell.serial => Ok(()),
+            _ => Err(Error::Stale { operation: operation.into(), what: "cell" }),
+        }
+    }
+    /// The serials of the cells in use, to tell whether those a program names are live.
+    pub(crate) fn cell_serials<T: Scalar>(&self) -> &[u32] {
+        &self.file::<T>().serials
+    }
+    /// Sets a cell, for the device to see when the next program starts.
+    pub(crate) fn write<T: Scalar>(&mut self, driver: &Driver, cell: Cell<T>, value: T) -> Result<()> {
+        self.check_cell(cell, "write")?;
+        let at = cell.index as usize;
+        if !self.file::<T>().stale.is_empty() {
+            self.host_cells::<T>(driver)?;
+        }
+        let file = self.file_mut::<T>();
+        file.host[at] = value;
+        file.changed = union(&file.changed, at..at + 1);
+        Ok(())
+    }
+    /// The cells as they are once the queue is empty.
+    pub(crate) fn host_cells<T: Scalar>(&mut self, driver: &Driver) -> Result<&mut Vec<T>> {
+        let file = self.file_mut::<T>();
+        let stale = std::mem::replace(&mut file.stale, 0..0);
+        if !stale.is_empty()
+            && let Some(buffer) = &file.buffer
+        {
+            let from = buffer.address + (stale.start * size_of::<T>()) as u64;
+            if let Err(error) = driver.download(from, &mut file.host[stale.clone()], "reading cells") {
+                file.stale = stale;
+                return Err(error);
+            }
+        }
+        Ok(&mut file.host)
+    }
+    /// The cells where the device works on them, up to date.
+    pub(crate) fn device_cells<T: Scalar>(&mut self, driver: &Driver) -> Result<Address> {
+        let room = self.file::<T>().buffer.as_ref().map_or(0, |b| b.bytes / size_of::<T>());
+        let count = self.file::<T>().host.len();
+        if room < count.max(1) {
+            self.host_cells::<T>(driver)?;
+            let bytes = (2 * count).max(CELLS) * size_of::<T>();
+            let buffer = self.pool.take_zeroed(driver, bytes, "cells")?;
+            let old = self.file_mut::<T>().buffer.replace(buffer);
+            old.into_iter().for_each(|b| self.pool.give(b));
+            self.file_mut::<T>().changed = 0..count;
+        }
+        let file = self.file_mut::<T>();
+        let Some(buffer) = &file.buffer else { return Ok(0) };
+        let changed = file.changed.clone();
+        let to = buffer.address + (changed.start * size_of::<T>()) as u64;
+        driver.upload(&file.host[changed], to, "writing cells")?;
+        file.changed = 0..0;
+        Ok(buffer.address)
+    }
+    /// Notes that the device changes these cells.
+    pub(crate) fn device_changes<T: Scalar>(&mut self, cells: Range<usize>) {
+        let file = self.file_mut::<T>();
+        file.stale = union(&file.stale, cells);
+    }
+    /// Notes that the host changed cells of [`Store::host_cells`].
+    pub(crate) fn host_changed<T: Scalar>(&mut self) {
+        let file = self.file_mut::<T>();
+        file.changed = 0..file.host.len();
+    }
+
+    /// Gives every buffer back to the driver.
+    pub(crate) fn free(&mut self, driver: &Driver) {
+        self.release(Mark { counts: [0; 6] });
+        fn drop_file<T: Scalar>(store: &mut Store) {
+            let buffer = store.file_mut::<T>().buffer.take();
+            buffer.into_iter().for_each(|b| store.pool.give(b));
+        }
+        drop_file::<f32>(self);
+        drop_file::<f64>(self);
+        drop_file::<lacuna_core::Complex32>(self);
+        drop_file::<lacuna_core::Complex64>(self);
+        self.pool.clear(driver);
+    }
+}
+
+fn upload<T: Scalar>(
+    driver: &Driver,
+    pool: &mut Pool,
+    buffers: &mut Vec<Buffer>,
+    arguments: &[Argument<'_, T>],
+) -> Result<Vec<u64>> {
+    fn one<E: bytemuck::Pod>(
+        driver: &Driver,
+        pool: &mut Pool,
+        buffers: &mut Vec<Buffer>,
+        array: &[E],
+    ) -> Result<u64> {
+        let buffer = pool.take(driver, size_of_val(array), "a matrix")?;
+        let address = buffer.address;
+        buffers.push(buffer);
+        driver.upload(array, address, "copying a matrix to the device")?;
+        Ok(address)
+    }
+    let mut arrays = Vec::new();
+    for argument in arguments {
+        arrays.push(match argument {
+            Argument::Size(size) => u64::from(*size),
+            Argument::Indices(a) => one(driver, pool, buffers, a)?,
+            Argument::Offsets(a) => one(driver, pool, buffers, a)?,
+            Argument::Values(a) => one(driver, pool, buffers, a)?,
+        });
+    }
+    Ok(arrays)
+}

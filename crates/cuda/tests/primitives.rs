@@ -1,0 +1,222 @@
+//! Every primitive against the serial reference, by equal bits, in every number type and mode.
+mod support;
+
+use lacuna_core::{Backend, Formula, Matrix, Pass, Reference, Result, Scalar, Vector};
+use lacuna_cuda::Mode;
+use std::sync::Arc;
+use support::{Random, assert_same, device, modes, random_matrix};
+
+const LENGTHS: [usize; 8] = [1, 2, 255, 256, 257, 1000, 5001, 70_001];
+
+type Results<T> = (Vec<Vec<T>>, Vec<T>);
+
+/// One of the two backends.
+enum Either<'a> {
+    Reference(&'a mut Reference),
+    Cuda(&'a mut lacuna_cuda::Cuda),
+}
+
+macro_rules! on {
+    ($either:expr, $dev:ident => $body:expr) => {
+        match $either {
+            Either::Reference(dev) => {
+                let $dev = &mut **dev;
+                $body
+            }
+            Either::Cuda(dev) => {
+                let $dev = &mut **dev;
+                $body
+            }
+        }
+    };
+}
+
+/// Runs the same on a device and on the reference and compares all vectors and cells it returns.
+fn both<T: Scalar>(
+    what: &str,
+    n: usize,
+    only: Option<&[Mode]>,
+    work: impl Fn(&mut Either<'_>) -> Result<Results<T>>,
+) {
+    let Some(mut dev) = device() else { return };
+    let (vectors, cells) = work(&mut Either::Reference(&mut Reference::new())).unwrap();
+    let all = modes(n);
+    for mode in only.unwrap_or(&all) {
+        dev.set_mode(*mode);
+        let mark = dev.mark();
+        let what = format!("{what}, n = {n}, mode {}", mode.name());
+        let (got, got_cells) = work(&mut Either::Cuda(&mut dev)).unwrap_or_else(|e| panic!("{what}: {e}"));
+        assert_same(&got_cells, &cells, &format!("{what}, cells"));
+        for (i, (got, expected)) in got.iter().zip(&vectors).enumerate() {
+            assert_same(got, expected, &format!("{what}, vector {i}"));
+        }
+        dev.release(mark);
+    }
+}
+
+fn uploaded<T: Scalar, B: Backend>(dev: &mut B, n: usize, count: usize, seed: u64) -> Result<Vec<Vector<T>>> {
+    let mut random = Random::new(seed);
+    (0..count)
+        .map(|_| {
+            let v = dev.vector(n)?;
+            dev.upload(&random.vector::<T>(n), v)?;
+            Ok(v)
+        })
+        .collect()
+}
+
+fn downloaded<T: Scalar, B: Backend>(dev: &mut B, vectors: &[Vector<T>]) -> Result<Vec<Vec<T>>> {
+    vectors
+        .iter()
+        .map(|v| {
+            let mut values = vec![T::zero(); v.len];
+            dev.download(*v, &mut values)?;
+            Ok(values)
+        })
+        .collect()
+}
+
+fn pass_of_every_kind_of_term<T: Scalar>() {
+    for n in LENGTHS {
+        fn work<T: Scalar, B: Backend>(dev: &mut B, n: usize) -> Result<Results<T>> {
+            let v = uploaded::<T, B>(dev, n, 6, 1)?;
+            let cells = dev.cells::<T>(6)?;
+            for i in 0..3 {
+                dev.write(cells.at(i), Random::new(7 + i as u64).number())?;
+            }
+            let (a, b) = (cells.at(0), cells.at(1));
+            let pass = Pass::new("terms")
+                .set(v[0], v[0] + a * v[1] - v[2])
+                .set(v[1], v[3] * v[2] - v[3] * v[1] + a * (v[3] * v[4]))
+                .set(v[2], -v[0] + b * v[1] + v[1] * v[2])
+                .set(v[3], -(v[3] * v[0]) - v[5])
+                .set(v[4], a * (v[2] * v[1]))
+                .set(v[5], Formula::value(T::zero()))
+                .dot(cells.at(3), v[0], v[1])
+                .dot(cells.at(4), v[2], v[2])
+                .dot(cells.at(5), v[4], v[3]);
+            dev.multi_axpy_dot(pass)?;
+            let all: Vec<_> = (0..6).map(|i| cells.at(i)).collect();
+            Ok((downloaded(dev, &v)?, dev.read(&all)?))
+        }
+        both::<T>("terms", n, None, |dev| on!(dev, d => work(d, n)));
+    }
+}
+
+fn formulas<T: Scalar>() {
+    fn work<T: Scalar, B: Backend>(dev: &mut B) -> Result<Results<T>> {
+        let c = dev.cells::<T>(24)?;
+        let mut random = Random::new(3);
+        for i in 0..4 {
+            dev.write(c.at(i), random.number())?;
+        }
+        let v = uploaded::<T, B>(dev, 300, 1, 5)?;
+        let (a, b, p, q) = (c.at(0), c.at(1), c.at(2), c.at(3));
+        let mut pass = Pass::new("formulas").dot(c.at(4), v[0], v[0]);
+        let list: Vec<Formula<T>> = vec![
+            a + b,
+            a - b * p,
+            a / b,
+            (a * b) / (p - q),
+            (a * a.conj()).sqrt(),
+            Formula::from(a).sqrt(),
+            (-a).sqrt(),
+            a.max(b),
+            b.max(a),
+            (a.conj() - b.conj()) / q,
+            (c.at(4) / a).sqrt(),
+            (c.at(4) + 1e-30) / (b * 1e-20),
+            (a - a * 1.0) / b,
+            a / (b - b * 1.0),
+        ];
+        for (i, formula) in list.into_iter().enumerate() {
+            pass = pass.eval(c.at(5 + i), formula);
+        }
+        dev.multi_axpy_dot(pass)?;
+        let all: Vec<_> = (0..24).map(|i| c.at(i)).collect();
+        Ok((Vec::new(), dev.read(&all)?))
+    }
+    both::<T>("formulas", 300, None, |dev| on!(dev, d => work(d)));
+}
+
+fn products<T: Scalar>() {
+    for (rows, cols, per_row) in [
+        (1, 1, 1),
+        (255, 255, 3),
+        (1000, 1000, 5),
+        (700, 700, 17),
+        (700, 700, 40),
+        (600, 600, 90),
+        (515, 515, 150),
+        (600, 600, 300),
+        (20_000, 20_000, 6),
+        (300, 7000, 30),
+        (7000, 300, 3),
+    ] {
+        let a = Arc::new(random_matrix::<T>(rows, cols, per_row, 11));
+        fn work<T: Scalar, B: Backend>(dev: &mut B, a: Arc<lacuna_formats::Csr<T>>) -> Result<Results<T>> {
+            let (rows, cols) = (a.rows(), a.cols());
+            let a: Matrix<T> = dev.matrix(a)?;
+            let x = uploaded::<T, B>(dev, cols, 1, 2)?[0];
+            let v = uploaded::<T, B>(dev, rows, 3, 4)?;
+            let cells = dev.cells::<T>(3)?;
+            dev.write(cells.at(0), Random::new(9).number())?;
+            let mut pass = Pass::new("along")
+                .set(v[1], v[1] - cells.at(0) * v[0])
+                .dot(cells.at(1), v[0], v[1])
+                .dot(cells.at(2), v[2], v[0]);
+            if rows == cols {
+                pass = Pass::new("operand").set(v[2], v[2] + x).then(pass);
+            }
+            dev.spmv_dot(&a, x, v[0], pass)?;
+            let all: Vec<_> = (0..3).map(|i| cells.at(i)).collect();
+            Ok((downloaded(dev, &v)?, dev.read(&all)?))
+        }
+        let what =
+            format!("product {rows}x{cols}, {per_row} a row, lanes {}", lacuna_core::Format::lanes(&*a));
+        let any = [Mode::Steps, Mode::Stream, Mode::Graph];
+        let only = (rows != cols).then_some(&any[..]);
+        both::<T>(&what, rows, only, |dev| on!(dev, d => work(d, a.clone())));
+    }
+}
+
+fn bases<T: Scalar>() {
+    for (n, columns) in [(1, 1), (257, 3), (3000, 9), (3000, 40), (70_001, 13)] {
+        fn work<T: Scalar, B: Backend>(dev: &mut B, n: usize, columns: usize) -> Result<Results<T>> {
+            let basis = dev.basis::<T>(n, columns)?;
+            let mut random = Random::new(21);
+            for j in 0..columns {
+                dev.upload(&random.vector::<T>(n), basis.column(j))?;
+            }
+            let w = uploaded::<T, B>(dev, n, 2, 8)?;
+            let h = dev.cells::<T>(columns + 1)?;
+            dev.basis_dot(basis, w[0], h.take(columns))?;
+            if columns > 2 {
+                dev.write(h.at(1), T::zero())?;
+            }
+            let norm = h.at(columns);
+            let pass = Pass::new("norm").set(w[1], w[1] + w[0]).dot(norm, w[0], w[1]);
+            dev.basis_axpy(basis, h.take(columns), w[0], pass)?;
+            let all: Vec<_> = (0..=columns).map(|i| h.at(i)).collect();
+            Ok((downloaded(dev, &w)?, dev.read(&all)?))
+        }
+        both::<T>(&format!("basis of {columns}"), n, None, |dev| on!(dev, d => work(d, n, columns)));
+    }
+}
+
+in_every_type!(pass_of_every_kind_of_term, formulas, products, bases);
+
+/// A sum of more than 65536 segments needs another level.
+#[test]
+fn long_sums() {
+    let n = 256 * 65_536 + 300;
+    let Some(mut dev) = device() else { return };
+    dev.set_mode(Mode::Stream);
+    let values: Vec<f32> = Random::new(17).vector(n);
+    let v = Backend::vector::<f32>(&mut dev, n).unwrap();
+    dev.upload(&values, v).unwrap();
+    let c = Backend::cells::<f32>(&mut dev, 1).unwrap().at(0);
+    dev.multi_axpy_dot(Pass::new("long").dot(c, v, v)).unwrap();
+    let expected = lacuna_core::dot_product(&values, &values);
+    assert_same(&dev.read(&[c]).unwrap(), &[expected], "a long sum");
+}

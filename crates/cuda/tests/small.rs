@@ -1,0 +1,41 @@
+//! Every kernel once on a small case, for memory checkers, under which anything larger takes too long.
+mod support;
+
+use lacuna_core::{Backend, Matrix, Pass, Reference, Result, Scalar};
+use lacuna_cuda::Mode;
+use lacuna_solvers::{Gmres, Method, PipelinedCg, Solver, Stop};
+use std::sync::Arc;
+use support::{Random, assert_same, device, random_matrix};
+
+fn solve<T: Scalar, B: Backend>(dev: &mut B, n: usize, method: &dyn Method<T>) -> Result<Vec<T>> {
+    let a = Arc::new(random_matrix::<T>(n, n, 20, 1));
+    let matrix: Matrix<T> = dev.matrix(a)?;
+    let mut solver = Solver::new(dev, &matrix, None, method, Stop { max_iters: 5, ..Stop::default() })?;
+    let mut x = vec![T::zero(); n];
+    solver.solve(dev, &Random::new(2).vector::<T>(n), &mut x)?;
+    Ok(x)
+}
+
+fn every_kernel<T: Scalar>() {
+    let Some(mut dev) = device() else { return };
+    let methods: [Box<dyn Method<T>>; 2] =
+        [Box::new(PipelinedCg), Box::new(Gmres { restart: 3, ..Gmres::default() })];
+    for method in methods {
+        for n in [300, 700] {
+            let expected = solve(&mut Reference::new(), n, &*method).unwrap();
+            for mode in [Mode::Stream, Mode::Graph, Mode::Block, Mode::Grid] {
+                dev.set_mode(mode);
+                let mark = dev.mark();
+                let got = solve(&mut dev, n, &*method).unwrap();
+                assert_same(&got, &expected, mode.name());
+                dev.release(mark);
+            }
+        }
+    }
+    let v = Backend::vector::<T>(&mut dev, 300).unwrap();
+    let c = Backend::cells::<T>(&mut dev, 1).unwrap().at(0);
+    dev.set_mode(Mode::Steps);
+    dev.multi_axpy_dot(Pass::new("once").set(v, v + v).dot(c, v, v)).unwrap();
+}
+
+in_every_type!(every_kernel);

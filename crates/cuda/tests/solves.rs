@@ -1,0 +1,192 @@
+//! Whole solves against the serial reference: outcomes, histories and solutions by equal bits, in every mode.
+mod support;
+
+use lacuna_core::{Backend, LinOp, Matrix, Reason, Reference, Result, Scalar};
+use lacuna_cuda::Mode;
+use lacuna_formats::{Csr, Spec};
+use lacuna_solvers::{
+    BiCgStab, Cg, Gmres, Method, Orthogonalization, Outcome, PipelinedBiCgStab, PipelinedCg, Side, Solver,
+    Stop, jacobi,
+};
+use std::ops::ControlFlow;
+use std::sync::Arc;
+use support::{Random, assert_same, device, modes, random_matrix};
+
+fn methods<T: Scalar>() -> Vec<Box<dyn Method<T>>> {
+    let gmres = |restart, orthogonalization, side| Box::new(Gmres { restart, orthogonalization, side });
+    vec![
+        Box::new(PipelinedCg),
+        Box::new(Cg),
+        Box::new(PipelinedBiCgStab),
+        Box::new(BiCgStab),
+        gmres(5, Orthogonalization::ClassicalTwice, Side::Right),
+        gmres(30, Orthogonalization::Classical, Side::Left),
+        gmres(4, Orthogonalization::Modified, Side::Right),
+    ]
+}
+
+struct Solved<T> {
+    outcomes: Vec<Outcome>,
+    x: Vec<T>,
+}
+
+fn solve<T: Scalar, B: Backend>(
+    dev: &mut B,
+    a: &Arc<Csr<T>>,
+    method: &dyn Method<T>,
+    preconditioned: bool,
+    stop: Stop,
+) -> Result<Solved<T>> {
+    let mark = dev.mark();
+    let matrix: Matrix<T> = dev.matrix(a.clone())?;
+    let diagonal = if preconditioned { Some(jacobi(dev, a)?) } else { None };
+    let m = diagonal.as_ref().map(|d| d as &dyn LinOp<T>);
+    let mut solver = Solver::new(dev, &matrix, m, method, stop)?;
+    let b: Vec<T> = Random::new(5).vector(a.rows());
+    let mut x = vec![T::zero(); a.rows()];
+    let mut outcomes = vec![solver.solve(dev, &b, &mut x)?.clone()];
+    // Again, from where it ended, for another right-hand side.
+    let b: Vec<T> = Random::new(6).vector(a.rows());
+    outcomes.push(solver.solve(dev, &b, &mut x)?.clone());
+    dev.release(mark);
+    Ok(Solved { outcomes, x })
+}
+
+#[track_caller]
+fn assert_same_outcome(got: &Outcome, expected: &Outcome, what: &str) {
+    assert_eq!(got.reason, expected.reason, "{what}");
+    assert_eq!(got.iterations, expected.iterations, "{what}");
+    assert_eq!(got.restarts, expected.restarts, "{what}");
+    assert_same(&got.history, &expected.history, &format!("{what}, history"));
+    assert_same(
+        &[got.residual, got.true_residual],
+        &[expected.residual, expected.true_residual],
+        &format!("{what}, residuals"),
+    );
+}
+
+fn compare<T: Scalar>(name: &str, a: Csr<T>, stop: Stop) {
+    let Some(mut dev) = device() else { return };
+    let a = Arc::new(a);
+    for method in methods::<T>() {
+        for preconditioned in [false, true] {
+            let expected = solve(&mut Reference::new(), &a, &*method, preconditioned, stop).unwrap();
+            for mode in modes(a.rows()) {
+                if mode == Mode::Steps && a.rows() > 1000 {
+                    continue;
+                }
+                dev.set_mode(mode);
+                let jacobi = if preconditioned { "jacobi" } else { "none" };
+                let what =
+                    format!("{name}, {}, {jacobi}, mode {}, {}", method.name(), mode.name(), T::KIND.name());
+                let got = solve(&mut dev, &a, &*method, preconditioned, stop)
+                    .unwrap_or_else(|e| panic!("{what}: {e}"));
+                for (got, expected) in got.outcomes.iter().zip(&expected.outcomes) {
+                    assert_same_outcome(got, expected, &what);
+                }
+                assert_same(&got.x, &expected.x, &what);
+            }
+        }
+    }
+}
+
+fn poisson<T: Scalar>() {
+    let stop = Stop { rtol: 1e3 * T::EPSILON, max_iters: 60, ..Stop::default() };
+    let a = Spec::parse("gen:poisson-p1:16").unwrap().build::<T>().unwrap();
+    compare("poisson", a, stop);
+}
+
+fn fixed_iterations<T: Scalar>() {
+    let stop = Stop { rtol: 0.0, max_iters: 13, ..Stop::default() };
+    let a = Spec::parse("gen:poisson-p1:80").unwrap().build::<T>().unwrap();
+    compare("fixed", a, stop);
+}
+
+fn wide_rows<T: Scalar>() {
+    let stop = Stop { rtol: 1e2 * T::EPSILON, max_iters: 40, ..Stop::default() };
+    compare("wide rows", random_matrix::<T>(600, 600, 40, 3), stop);
+}
+
+fn indefinite<T: Scalar>() {
+    // Breakdowns, indefinite operators and stagnation must look alike too.
+    let n = 300;
+    let mut a = random_matrix::<T>(n, n, 3, 9);
+    let values: Vec<T> =
+        a.values().iter().enumerate().map(|(k, v)| if k % 7 == 0 { -*v } else { *v }).collect();
+    a.set_values(&values).unwrap();
+    compare("indefinite", a, Stop { max_iters: 50, ..Stop::default() });
+}
+
+fn larger<T: Scalar>() {
+    let stop = Stop { rtol: 0.0, max_iters: 7, ..Stop::default() };
+    let a = Spec::parse("gen:poisson-p1:300").unwrap().build::<T>().unwrap();
+    compare("larger", a, stop);
+}
+
+in_every_type!(poisson, fixed_iterations, wide_rows, indefinite, larger);
+
+#[test]
+fn a_second_solve_allocates_nothing() {
+    let Some(mut dev) = device() else { return };
+    for mode in modes(900) {
+        dev.set_mode(mode);
+        let mark = dev.mark();
+        let a = Arc::new(Spec::parse("gen:poisson-p1:31").unwrap().build::<f64>().unwrap());
+        let matrix = Backend::matrix::<f64>(&mut dev, a.clone()).unwrap();
+        let mut solver = Solver::new(&mut dev, &matrix, None, &PipelinedCg, Stop::default()).unwrap();
+        let (b, mut x) = (vec![1.0; a.rows()], vec![0.0; a.rows()]);
+        solver.solve(&mut dev, &b, &mut x).unwrap();
+        let before = dev.allocations();
+        for _ in 0..3 {
+            x.fill(0.0);
+            solver.solve(&mut dev, &b, &mut x).unwrap();
+        }
+        if mode != Mode::Steps {
+            assert_eq!(dev.allocations(), before, "mode {}", mode.name());
+        }
+        dev.release(mark);
+    }
+}
+
+#[test]
+fn a_watched_solve_can_be_cancelled() {
+    let Some(mut dev) = device() else { return };
+    for mode in modes(900) {
+        dev.set_mode(mode);
+        let a = Arc::new(Spec::parse("gen:poisson-p1:120").unwrap().build::<f64>().unwrap());
+        let matrix = Backend::matrix::<f64>(&mut dev, a.clone()).unwrap();
+        let stop = Stop { rtol: 0.0, atol: 0.0, max_iters: 100_000_000, dtol: f64::INFINITY };
+        let mut solver = Solver::new(&mut dev, &matrix, None, &PipelinedCg, stop).unwrap();
+        let (b, mut x) = (vec![1.0; a.rows()], vec![0.0; a.rows()]);
+        let mut seen = 0;
+        let mut watch = |w: lacuna_solvers::Watch| {
+            assert!(w.iterations > seen);
+            seen = w.iterations;
+            if seen > 100 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        };
+        let outcome = solver.solve_watched(&mut dev, &b, &mut x, Some(&mut watch)).unwrap();
+        assert_eq!(outcome.reason, Reason::Cancelled, "mode {}", mode.name());
+        assert!(outcome.true_residual.is_finite());
+    }
+}
+
+#[test]
+fn watching_changes_nothing() {
+    let Some(mut dev) = device() else { return };
+    let a = Arc::new(Spec::parse("gen:poisson-p1:40").unwrap().build::<f64>().unwrap());
+    let (b, mut expected) = (vec![1.0; a.rows()], vec![0.0; a.rows()]);
+    let mut reference = Reference::new();
+    let matrix = Backend::matrix::<f64>(&mut reference, a.clone()).unwrap();
+    let mut solver = Solver::new(&mut reference, &matrix, None, &PipelinedBiCgStab, Stop::default()).unwrap();
+    let outcome = solver.solve(&mut reference, &b, &mut expected).unwrap().clone();
+    for mode in modes(1600) {
+        dev.set_mode(mode);
+        let matrix = Backend::matrix::<f64>(&mut dev, a.clone()).unwrap();
+        let mut solver = Solver::new(&mut dev, &matrix, None, &PipelinedBiCgStab, Stop::default()).unwrap();
+        let mut x = vec![0.0; a.rows()];
+        let mut watch = |_: lacuna_solvers::Watch| ControlFlow::Continue(());
+        let got = solver.solve_watched(&mut dev, &b, &mut x, Some(&mut watch)).unwrap();
+        assert_same_outcome(got, &outcome, mode.name());
+        assert_same(&x, &expected, mode.name());
+    }
+}

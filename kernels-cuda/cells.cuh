@@ -1,0 +1,250 @@
+// Cell instructions: what one thread evaluates between sweeps, and how a program goes on from there.
+//
+// Formula: operation by operation Machine and Control of crates/core/src/cells.rs, and Backend::execute for the flow.
+// Bytes: the cells an instruction names. Launch shape: one thread; every block of a persistent kernel for itself, the
+// last block to end of a kernel of its own for all. Assumes: `layout.h`, generated from crates/core/src/encode.rs; the
+// table, the cells and the control block are where the thread can read and write them, in shared or global memory.
+#pragma once
+#include "layout.h"
+#include "scalar.cuh"
+
+// Words of the control block that this backend adds.
+#define LACUNA_CONTROL_NEXT 14u   // the operation that runs next, or NONE; before a start: the section to begin with
+#define LACUNA_CONTROL_EPOCH 15u  // exchanges of persistent kernels so far
+
+template <typename T> struct RealOf { typedef T type; };
+template <typename R> struct RealOf<Complex<R>> { typedef R type; };
+
+LACUNA_FN u64 bits_of(double v) {
+#ifdef __CUDACC__
+    return (u64)__double_as_longlong(v);
+#else
+    u64 b;
+    __builtin_memcpy(&b, &v, 8);
+    return b;
+#endif
+}
+LACUNA_FN u64 bits_of(float v) {
+#ifdef __CUDACC__
+    return (u64)__float_as_uint(v);
+#else
+    u32 b;
+    __builtin_memcpy(&b, &v, 4);
+    return b;
+#endif
+}
+
+// Where a program's table starts, and the first operation of each section.
+struct Flow {
+    const u32 *words;
+    u32 first[3];
+    u32 pad;
+};
+
+template <typename T> struct Machine {
+    typedef typename RealOf<T>::type R;
+    Flow flow;
+    T *cells;
+    u64 *control;
+    R *history;
+    u64 passes; // runs through `each` still allowed
+
+    LACUNA_FN u64 &word(u32 at) { return control[at]; }
+    LACUNA_FN bool halted() { return word(LACUNA_CONTROL_LEFT) || word(LACUNA_CONTROL_SECTION) == LACUNA_SECTION_STOPPED; }
+    LACUNA_FN double re(u32 cell) { return re_of(cells[cell]); }
+
+    LACUNA_FN void end(u32 reason) {
+        word(LACUNA_CONTROL_REASON) = reason;
+        word(LACUNA_CONTROL_SECTION) = LACUNA_SECTION_STOPPED;
+    }
+    LACUNA_FN void stop(u32 reason, u32 soft) {
+        if (word(LACUNA_CONTROL_HAS_RESTART) && word(LACUNA_CONTROL_SECTION) == LACUNA_SECTION_EACH) {
+            word(LACUNA_CONTROL_PENDING) = reason + 1;
+            word(LACUNA_CONTROL_SOFT) = soft;
+            word(LACUNA_CONTROL_LEFT) = 1;
+        } else {
+            end(reason);
+        }
+    }
+    LACUNA_FN void record(u64 iteration, R value) {
+        u64 stride = word(LACUNA_CONTROL_STRIDE);
+        if (stride == 0) return;
+        u64 at = iteration;
+        if (stride != 1) {
+            if (iteration % stride != 0) return;
+            at = iteration / stride;
+        }
+        u64 count = word(LACUNA_CONTROL_HISTORY);
+        if (at < count) count = at;
+        if (count >= word(LACUNA_CONTROL_CAPACITY)) return;
+        history[count] = value;
+        word(LACUNA_CONTROL_HISTORY) = count + 1;
+    }
+    LACUNA_FN void count(u32 cell) {
+        T value = cells[cell];
+        R rr = R(re_of(value));
+        u64 iterations = word(LACUNA_CONTROL_ITERATIONS) + 1;
+        word(LACUNA_CONTROL_ITERATIONS) = iterations;
+        word(LACUNA_CONTROL_RECURRENCE) = bits_of(rr);
+        if (!is_finite(value))
+            stop(LACUNA_REASON_NOT_FINITE, 0);
+        else if (iterations >= word(LACUNA_CONTROL_LIMIT))
+            stop(LACUNA_REASON_LIMIT, 0);
+        record(iterations, rr);
+    }
+    LACUNA_FN void confirm(u32 rr_cell, u32 target_cell, u32 last_cell, u32 shrink_cell) {
+        double rr = re(rr_cell), target = re(target_cell), last = re(last_cell), shrink = re(shrink_cell);
+        u64 iterations = word(LACUNA_CONTROL_ITERATIONS);
+        if (iterations == 0) record(0, R(rr));
+        word(LACUNA_CONTROL_CONFIRMED) = bits_of(R(rr));
+        if (iterations == 0) word(LACUNA_CONTROL_RECURRENCE) = bits_of(R(rr));
+        u64 pending = word(LACUNA_CONTROL_PENDING), soft = word(LACUNA_CONTROL_SOFT);
+        word(LACUNA_CONTROL_PENDING) = 0;
+        if (!is_finite(rr))
+            end(LACUNA_REASON_NOT_FINITE);
+        else if (rr <= target)
+            end(LACUNA_REASON_CONVERGED);
+        else if (pending && !soft)
+            end(u32(pending - 1));
+        else if (iterations >= word(LACUNA_CONTROL_LIMIT))
+            end(LACUNA_REASON_LIMIT);
+        else if (rr >= shrink * last)
+            end(pending ? u32(pending - 1) : LACUNA_REASON_STAGNATED);
+        else
+            word(LACUNA_CONTROL_RESTARTS) += 1;
+        cells[last_cell] = cells[rr_cell];
+    }
+    LACUNA_FN bool holds(u32 test, u32 a, u32 b) {
+        switch (test) {
+        case LACUNA_TEST_ALWAYS: return true;
+        case LACUNA_TEST_LESS_EQUAL: return re(a) <= re(b);
+        case LACUNA_TEST_GREATER: return re(a) > re(b);
+        case LACUNA_TEST_NOT_POSITIVE: return !(re(a) > 0.0);
+        case LACUNA_TEST_NOT_FINITE: return !is_finite(cells[a]);
+        default: return is_zero(cells[a]);
+        }
+    }
+
+    // (a, b) <- (conj(c) a + conj(s) b, c b - s a) down column j, then the rotation that zeroes its last entry.
+    LACUNA_FN void rotate(const u32 *w) {
+        u32 m = w[LACUNA_INSTR_DST], j = w[LACUNA_INSTR_F];
+        T *column = cells + w[LACUNA_INSTR_A] + j * (m + 1), *rotations = cells + w[LACUNA_INSTR_B];
+        T *g = cells + w[LACUNA_INSTR_C];
+        T a = column[0];
+        for (u32 i = 0; i < j; i++) {
+            T c = rotations[2 * i], s = rotations[2 * i + 1], b = column[i + 1];
+            column[i] = fma_of(conj_of(s), b, mul(conj_of(c), a));
+            a = fma_of(neg(s), a, mul(c, b));
+        }
+        T b = column[j + 1];
+        T norm = root(add(dot_term(a, a), dot_term(b, b)));
+        T c = number<T>(1.0), s = zero<T>();
+        if (!is_zero(norm)) {
+            c = quotient(a, norm);
+            s = quotient(b, norm);
+        }
+        rotations[2 * j] = c;
+        rotations[2 * j + 1] = s;
+        column[j] = norm;
+        column[j + 1] = zero<T>();
+        T gj = g[j], last = mul(neg(s), gj);
+        g[j] = mul(conj_of(c), gj);
+        g[j + 1] = last;
+        cells[w[LACUNA_INSTR_G]] = dot_term(last, last);
+        cells[w[LACUNA_INSTR_E]] = number<T>(double(j + 1));
+    }
+    LACUNA_FN void back_substitute(const u32 *w) {
+        u32 m = w[LACUNA_INSTR_DST];
+        T *h = cells + w[LACUNA_INSTR_A], *g = cells + w[LACUNA_INSTR_C], *y = cells + w[LACUNA_INSTR_D];
+        double in_use = re(w[LACUNA_INSTR_E]);
+        u32 used = in_use >= double(m) ? m : in_use > 0.0 ? u32(in_use) : 0;
+        for (u32 i = 0; i < m; i++) y[i] = zero<T>();
+        for (u32 i = used; i-- > 0;) {
+            T sum = g[i];
+            for (u32 j = i + 1; j < used; j++) sum = fma_of(neg(h[j * (m + 1) + i]), y[j], sum);
+            T diagonal = h[i * (m + 1) + i];
+            y[i] = is_zero(diagonal) ? zero<T>() : quotient(sum, diagonal);
+        }
+        cells[w[LACUNA_INSTR_E]] = zero<T>();
+    }
+
+    // Evaluates instructions in order; passes over the rest once one of them halts the section.
+    LACUNA_FN void run(u32 at, u32 count) {
+        const u32 *w = flow.words + at;
+        for (u32 i = 0; i < count; i++, w += LACUNA_INSTR_WORDS) {
+            u32 code = w[LACUNA_INSTR_CODE], dst = w[LACUNA_INSTR_DST], a = w[LACUNA_INSTR_A], b = w[LACUNA_INSTR_B];
+            if (code < LACUNA_CODE_STOP) {
+                T u = cells[a], value;
+                if (code < LACUNA_CODE_ADD) {
+                    value = code == LACUNA_CODE_COPY ? u : code == LACUNA_CODE_NEG ? neg(u)
+                            : code == LACUNA_CODE_CONJ ? conj_of(u) : root(u);
+                } else {
+                    T v = cells[b];
+                    switch (code) {
+                    case LACUNA_CODE_ADD: value = add(u, v); break;
+                    case LACUNA_CODE_SUB: value = sub(u, v); break;
+                    case LACUNA_CODE_MUL: value = mul(u, v); break;
+                    case LACUNA_CODE_DIV: value = quotient(u, v); break;
+                    default: value = re_of(u) >= re_of(v) ? u : v; break;
+                    }
+                }
+                cells[dst] = value;
+                continue;
+            }
+            switch (code) {
+            case LACUNA_CODE_STOP:
+                if (holds(dst, a, b)) stop(w[LACUNA_INSTR_C], w[LACUNA_INSTR_D]);
+                break;
+            case LACUNA_CODE_LEAVE:
+                if (holds(dst, a, b)) word(LACUNA_CONTROL_LEFT) = 1;
+                break;
+            case LACUNA_CODE_COUNT: this->count(dst); break;
+            case LACUNA_CODE_CONFIRM: confirm(dst, a, b, w[LACUNA_INSTR_C]); break;
+            case LACUNA_CODE_ROTATE: rotate(w); break;
+            default: back_substitute(w); break;
+            }
+            if (halted()) return;
+        }
+    }
+
+    // Goes on after the sweep of `op`, or starts with the section in CONTROL_NEXT where `op` is NONE: instructions,
+    // changes of section, operations that touch no vector. Leaves in CONTROL_NEXT, and returns, the operation whose
+    // sweep runs next with its `before` done; NONE where the program has stopped. Where no pass through `each` is
+    // left, CONTROL_NEXT receives the section to begin with again, its highest bit set, and NONE is returned.
+    LACUNA_FN u32 advance(u32 op) {
+        const u32 *record = flow.words + op * LACUNA_OP_WORDS;
+        u32 section = u32(word(LACUNA_CONTROL_NEXT));
+        bool entering = op == LACUNA_NONE;
+        if (!entering) run(record[LACUNA_OP_AFTER], record[LACUNA_OP_AFTER_COUNT]);
+        while (true) {
+            if (word(LACUNA_CONTROL_SECTION) == LACUNA_SECTION_STOPPED) break;
+            if (!entering && !word(LACUNA_CONTROL_LEFT) && !record[LACUNA_OP_LAST]) {
+                op++;
+            } else {
+                if (!entering) {
+                    section = word(LACUNA_CONTROL_LEFT) ? record[LACUNA_OP_NEXT_LEFT] : record[LACUNA_OP_NEXT];
+                    if (record[LACUNA_OP_SECTION] == LACUNA_SECTION_EACH && --passes == 0) {
+                        word(LACUNA_CONTROL_NEXT) = 0x80000000u | section;
+                        return LACUNA_NONE;
+                    }
+                }
+                entering = false;
+                word(LACUNA_CONTROL_SECTION) = section;
+                word(LACUNA_CONTROL_LEFT) = 0;
+                if (section == LACUNA_SECTION_STOPPED) break;
+                op = flow.first[section];
+            }
+            record = flow.words + op * LACUNA_OP_WORDS;
+            run(record[LACUNA_OP_BEFORE], record[LACUNA_OP_BEFORE_COUNT]);
+            if (halted()) continue;
+            if (record[LACUNA_OP_KIND] == LACUNA_KIND_SWEEP && record[LACUNA_OP_SLOT_COUNT] == 0) {
+                run(record[LACUNA_OP_AFTER], record[LACUNA_OP_AFTER_COUNT]);
+                continue;
+            }
+            word(LACUNA_CONTROL_NEXT) = op;
+            return op;
+        }
+        word(LACUNA_CONTROL_NEXT) = LACUNA_NONE;
+        return LACUNA_NONE;
+    }
+};

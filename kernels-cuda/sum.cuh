@@ -1,0 +1,37 @@
+// The canonical sum within a warp: a segment of 256 terms, eight to a lane.
+//
+// Formula: crates/core/src/sum.rs. Lane l holds the terms l, l + 32, ..., l + 224; strides 128, 64 and 32 stay within a
+// lane, 16 to 1 go between lanes. Terms that are not there are +0. Launch shape: whole warps.
+#pragma once
+#include "scalar.cuh"
+
+#define SEGMENT 256u
+#define WARP 32u
+
+LACUNA_FN float from_lane_above(float v, u32 d) { return __shfl_down_sync(~0u, v, d); }
+LACUNA_FN double from_lane_above(double v, u32 d) { return __shfl_down_sync(~0u, v, d); }
+template <typename R> LACUNA_FN Complex<R> from_lane_above(Complex<R> v, u32 d) {
+    return complex(from_lane_above(v.re, d), from_lane_above(v.im, d));
+}
+
+// The sum of a segment, in lane 0.
+template <typename T> LACUNA_FN T segment_sum(T (&e)[8]) {
+#pragma unroll
+    for (u32 k = 0; k < 4; k++) e[k] = add(e[k], e[k + 4]);
+    e[0] = add(e[0], e[2]);
+    e[1] = add(e[1], e[3]);
+    T sum = add(e[0], e[1]);
+#pragma unroll
+    for (u32 d = 16; d > 0; d /= 2) sum = add(sum, from_lane_above(sum, d));
+    return sum;
+}
+
+// The canonical sum of `count` values of one segment in memory, in lane 0. A single value is its own sum.
+template <typename T> LACUNA_FN T sum_of(const T *values, u32 count) {
+    u32 lane = threadIdx.x % WARP;
+    if (count == 1) return values[0];
+    T e[8];
+#pragma unroll
+    for (u32 k = 0; k < 8; k++) e[k] = lane + WARP * k < count ? values[lane + WARP * k] : zero<T>();
+    return segment_sum(e);
+}

@@ -1,0 +1,239 @@
+// One operation as one kernel: what sweep.cu, spmv_csr.cu and basis.cu have in common.
+//
+// Formula: a row of a pass is a list of terms over slots; see crates/core/src/lower.rs for how each is rounded.
+// Launch shape: blocks of 256 threads, a segment of 256 rows at a time, one row a thread; a block takes consecutive
+// segments. The slots of a row and its dot terms are in dynamic shared memory. Sums: a warp sums the segment of one
+// dot; the last block to end among those of 256 segments sums these, the last of all sums the rest and evaluates the
+// instructions, so that a kernel leaves the device ready for the next one. A kernel whose operation is not the next
+// one by the control block returns at once.
+#pragma once
+#include "cells.cuh"
+#include "sum.cuh"
+
+#define BLOCK 256u
+#define WARPS 8u
+
+// A term, four words: flags; its cell, or NONE; slot of the vector and, above 16 bits, of the factor; the slot written.
+#define TERM_MINUS 1u   // coefficient -1
+#define TERM_CELL 2u    // coefficient in a cell
+#define TERM_FIRST 4u   // begins an update
+#define TERM_LAST 8u    // ends an update
+#define TERM_FACTOR 16u // has an element-wise factor
+#define TERM_EMPTY 32u  // an update without terms: 0
+#define TERM_SHARED 64u // what is written is read by other blocks (program.cu)
+
+#define MAX_SLOTS 32u
+#define MAX_TERMS 96u
+#define MAX_DOTS 32u
+
+// A term added to the sum so far.
+template <typename T> LACUNA_FN T add_term(u32 flags, T c, T v, T f, T sum) {
+    if (flags & TERM_CELL) {
+        if (flags & TERM_FACTOR) v = mul(f, v);
+        return flags & TERM_FIRST ? mul(c, v) : fma_of(c, v, sum);
+    }
+    if (flags & TERM_FACTOR) {
+        if (flags & TERM_FIRST) return flags & TERM_MINUS ? neg(mul(f, v)) : mul(f, v);
+        return fma_of(flags & TERM_MINUS ? neg(f) : f, v, sum);
+    }
+    if (flags & TERM_FIRST) return flags & TERM_MINUS ? neg(v) : v;
+    return flags & TERM_MINUS ? sub(sum, v) : add(sum, v);
+}
+
+// What every kernel of a program takes.
+struct Common {
+    Flow flow;
+    u64 cells, control, history;
+    u64 partial; // sums of segments, dot by dot
+    u64 group;   // sums of 256 segments each, dot by dot
+    u64 tickets; // one for the whole, then one for each group; 0 between kernels
+    u32 alone;   // the operation runs outside a program: no control block, no instructions
+    u32 pad;
+};
+
+// One operation.
+struct StreamOp {
+    u32 op, n, segments, groups;
+    u32 terms, loads, stores, dots;
+    u32 slots, lanes, columns, h;
+    u32 add, dot_cells_follow, pad0, pad1; // dot_cells_follow: cell of sum d is h + d
+    u64 x, row_ptr, col_idx, values;       // a product; a basis is at `values`
+    u64 stride;                            // elements between columns of a basis
+    u64 slot[MAX_SLOTS];
+    uint4 term[MAX_TERMS];
+    u32 dot_cell[MAX_DOTS];
+    unsigned char load[MAX_SLOTS], store[MAX_SLOTS], dot_a[MAX_DOTS], dot_b[MAX_DOTS];
+};
+
+LACUNA_FN bool is_next(const Common &c, const StreamOp &op) {
+    return c.alone || ((const u64 *)c.control)[LACUNA_CONTROL_NEXT] == op.op;
+}
+
+// The consecutive segments of this block.
+LACUNA_FN void share(const StreamOp &op, u32 &from, u32 &to) {
+    from = u32(u64(op.segments) * blockIdx.x / gridDim.x);
+    to = u32(u64(op.segments) * (blockIdx.x + 1) / gridDim.x);
+}
+
+// Coefficients of the terms, to shared memory. Ends without a barrier.
+template <typename T> LACUNA_FN void fetch_coefficients(const Common &c, const StreamOp &op, T *coefficient) {
+    const T *cells = (const T *)c.cells;
+    for (u32 t = threadIdx.x; t < op.terms; t += BLOCK)
+        if (op.term[t].x & TERM_CELL) coefficient[t] = cells[op.term[t].y];
+}
+
+// The rows of one segment, once slot 0 of a product or basis update is in place: loads, updates, stores, and the sums
+// of the dots. `terms` is room for the terms of the dots of one segment. Every thread of the block takes part.
+template <typename T>
+LACUNA_FN void sweep_rows(const Common &c, const StreamOp &op, u32 segment, T *slots, T *terms, const T *coefficient) {
+    u32 tid = threadIdx.x, row = segment * SEGMENT + tid;
+    bool live = row < op.n;
+    T *mine = slots + tid;
+    if (live) {
+        for (u32 l = 0; l < op.loads; l++) {
+            u32 s = op.load[l];
+            mine[s * BLOCK] = ((const T *)op.slot[s])[row];
+        }
+        T sum = zero<T>();
+        for (u32 t = 0; t < op.terms; t++) {
+            uint4 term = op.term[t];
+            if (term.x & TERM_EMPTY) {
+                sum = zero<T>();
+            } else {
+                T v = mine[(term.z & 0xffffu) * BLOCK], f = v, k = v;
+                if (term.x & TERM_FACTOR) f = mine[(term.z >> 16) * BLOCK];
+                if (term.x & TERM_CELL) k = coefficient[t];
+                sum = add_term(term.x, k, v, f, sum);
+            }
+            if (term.x & TERM_LAST) mine[term.w * BLOCK] = sum;
+        }
+        for (u32 l = 0; l < op.stores; l++) {
+            u32 s = op.store[l];
+            ((T *)op.slot[s])[row] = mine[s * BLOCK];
+        }
+    }
+    if (op.dots == 0) return;
+    for (u32 d = 0; d < op.dots; d++)
+        terms[d * BLOCK + tid] =
+            live ? dot_term(mine[op.dot_a[d] * BLOCK], mine[op.dot_b[d] * BLOCK]) : zero<T>();
+    __syncthreads();
+    T *partial = (T *)c.partial;
+    for (u32 d = tid / WARP; d < op.dots; d += WARPS) {
+        T e[8];
+#pragma unroll
+        for (u32 k = 0; k < 8; k++) e[k] = terms[d * BLOCK + tid % WARP + WARP * k];
+        T sum = segment_sum(e);
+        if (tid % WARP == 0) partial[d * op.segments + segment] = sum;
+    }
+}
+
+// The canonical sum of `count` values, in lane 0. They are overwritten.
+template <typename T> LACUNA_FN T sum_levels(T *values, u32 count) {
+    while (count > SEGMENT) {
+        u32 next = (count + SEGMENT - 1) / SEGMENT;
+        for (u32 g = 0; g < next; g++) {
+            u32 left = count - g * SEGMENT;
+            T e[8];
+            u32 lane = threadIdx.x % WARP;
+#pragma unroll
+            for (u32 k = 0; k < 8; k++)
+                e[k] = lane + WARP * k < left ? values[g * SEGMENT + lane + WARP * k] : zero<T>();
+            T sum = segment_sum(e);
+            __syncwarp();
+            if (lane == 0) values[g] = sum;
+            __syncwarp();
+        }
+        count = next;
+    }
+    return sum_of(values, count);
+}
+
+// The last block to end sums what is left, sets the cells and goes on with the program. Every thread takes part.
+template <typename T> __device__ __noinline__ void conclude(const Common &c, const StreamOp &op) {
+    u32 tid = threadIdx.x, warp = tid / WARP;
+    T *cells = (T *)c.cells;
+    // What the instructions will read, on its way to the first-level cache.
+    if (!c.alone) {
+        const u32 *record = c.flow.words + op.op * LACUNA_OP_WORDS;
+        const volatile u32 *touch = c.flow.words;
+        if (warp == WARPS - 1) {
+            u32 words = record[LACUNA_OP_AFTER_COUNT] * LACUNA_INSTR_WORDS;
+            for (u32 i = tid % WARP * 8; i < words; i += 8 * WARP) (void)touch[record[LACUNA_OP_AFTER] + i];
+            (void)((const volatile u64 *)c.control)[tid % 16];
+        }
+    }
+    for (u32 d = warp; d < op.dots; d += WARPS) {
+        T sum;
+        if (op.groups > 1)
+            sum = sum_levels((T *)c.group + d * op.groups, op.groups);
+        else if (op.segments > 1)
+            sum = ((const T *)c.group)[d];
+        else
+            sum = ((const T *)c.partial)[d];
+        if (tid % WARP == 0) cells[op.dot_cells_follow ? op.h + d : op.dot_cell[d]] = sum;
+    }
+    __syncthreads();
+    if (tid == 0 && !c.alone) {
+        Machine<T> m;
+        m.flow = c.flow;
+        m.cells = cells;
+        m.control = (u64 *)c.control;
+        m.history = (typename Machine<T>::R *)c.history;
+        m.passes = ~0ull;
+        m.advance(op.op);
+    }
+}
+
+// After the last segment of a block: whoever ends last goes on. Every thread takes part.
+template <typename T> LACUNA_FN void finish(const Common &c, const StreamOp &op, u32 from, u32 to) {
+    __shared__ bool last;
+    u32 tid = threadIdx.x;
+    u32 *tickets = (u32 *)c.tickets;
+    u32 goal = gridDim.x; // arrivals at the top ticket
+    if (op.dots > 0 && op.segments > 1) {
+        goal = op.groups;
+        bool any = false;
+        for (u32 g = from / SEGMENT; g * SEGMENT < to; g++) {
+            u32 first = g * SEGMENT, count = min(op.segments - first, SEGMENT);
+            __syncthreads();
+            if (tid == 0) {
+                u32 mine = min(to, first + count) - max(from, first);
+                __threadfence();
+                last = atomicAdd(tickets + 1 + g, mine) + mine == count;
+            }
+            __syncthreads();
+            if (!last) continue;
+            __threadfence();
+            if (tid == 0) tickets[1 + g] = 0;
+            for (u32 d = tid / WARP; d < op.dots; d += WARPS) {
+                const T *values = (const T *)c.partial + d * op.segments + first;
+                T e[8];
+                u32 lane = tid % WARP;
+#pragma unroll
+                for (u32 k = 0; k < 8; k++) e[k] = lane + WARP * k < count ? values[lane + WARP * k] : zero<T>();
+                // A group of one is still a tree of 256 where there are others beside it.
+                T sum = segment_sum(e);
+                if (lane == 0) ((T *)c.group)[d * op.groups + g] = sum;
+            }
+            __syncthreads();
+            if (tid == 0) {
+                __threadfence();
+                last = atomicAdd(tickets, 1u) + 1 == goal;
+            }
+            __syncthreads();
+            any = any || last;
+        }
+        if (!any) return;
+    } else {
+        __syncthreads();
+        if (tid == 0) {
+            __threadfence();
+            last = atomicAdd(tickets, 1u) + 1 == goal;
+        }
+        __syncthreads();
+        if (!last) return;
+    }
+    __threadfence();
+    if (tid == 0) tickets[0] = 0;
+    conclude<T>(c, op);
+}

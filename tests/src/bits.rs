@@ -1,0 +1,161 @@
+//! Comparing by equal bits.
+use lacuna_core::{Backend, Cell, Finish, History, Scalar, Vector};
+use lacuna_solvers::Outcome;
+use std::fmt::Debug;
+
+/// Whether two numbers have the same bits; a NaN part equals any NaN part, whose bits no standard fixes.
+pub fn equal<T: Scalar>(a: T, b: T) -> bool {
+    let part = |a: f64, b: f64| a.to_bits() == b.to_bits() || (a.is_nan() && b.is_nan());
+    bytemuck::bytes_of(&a) == bytemuck::bytes_of(&b) || (part(a.re(), b.re()) && part(a.im(), b.im()))
+}
+
+/// Fails unless two slices have the same bits, naming the first index that differs with both values.
+///
+/// # Panics
+/// Where they differ.
+#[track_caller]
+pub fn same<T: Scalar>(what: &str, got: &[T], want: &[T]) {
+    assert_eq!(got.len(), want.len(), "{what}: length");
+    let differing = got.iter().zip(want).filter(|(a, b)| !equal(**a, **b)).count();
+    if let Some(i) = (0..got.len()).find(|&i| !equal(got[i], want[i])) {
+        let hex = |v: &T| bytemuck::bytes_of(v).iter().rev().map(|b| format!("{b:02x}")).collect::<String>();
+        panic!(
+            "{what}[{i}] of {} ({differing} differ): got {:e} = 0x{}, expected {:e} = 0x{}",
+            got.len(),
+            got[i],
+            hex(&got[i]),
+            want[i],
+            hex(&want[i])
+        );
+    }
+}
+
+/// What a scenario left behind on one backend, to be compared with what it left on another.
+#[derive(Clone, Debug)]
+pub struct Trace<T> {
+    numbers: Vec<(String, Vec<T>)>,
+    reals: Vec<(String, Vec<f64>)>,
+    facts: Vec<(String, String)>,
+}
+
+impl<T> Default for Trace<T> {
+    fn default() -> Self {
+        Trace { numbers: Vec::new(), reals: Vec::new(), facts: Vec::new() }
+    }
+}
+
+impl<T: Scalar> Trace<T> {
+    /// Nothing yet.
+    pub fn new() -> Self {
+        Self::default()
+    }
+    /// Notes numbers.
+    pub fn numbers(&mut self, what: impl Into<String>, values: &[T]) {
+        self.numbers.push((what.into(), values.to_vec()));
+    }
+    /// Notes a vector of a device.
+    ///
+    /// # Panics
+    /// Where it cannot be downloaded.
+    pub fn vector<B: Backend>(&mut self, dev: &mut B, what: impl Into<String>, v: Vector<T>) {
+        self.numbers.push((what.into(), download(dev, v)));
+    }
+    /// Notes cells of a device.
+    ///
+    /// # Panics
+    /// Where they cannot be read.
+    pub fn cells<B: Backend>(&mut self, dev: &mut B, what: impl Into<String>, cells: &[Cell<T>]) {
+        self.numbers.push((what.into(), dev.read(cells).unwrap()));
+    }
+    /// Notes real numbers.
+    pub fn reals(&mut self, what: impl Into<String>, values: &[f64]) {
+        self.reals.push((what.into(), values.to_vec()));
+    }
+    /// Notes anything else.
+    pub fn fact(&mut self, what: impl Into<String>, value: impl Debug) {
+        self.facts.push((what.into(), format!("{value:?}")));
+    }
+    /// Notes how a program ended.
+    pub fn finish(&mut self, what: &str, finish: &Finish, history: &History) {
+        let Finish { reason, iterations, restarts, recurrence, confirmed } = *finish;
+        self.fact(format!("{what}: reason, iterations, restarts"), (reason, iterations, restarts));
+        self.reals(format!("{what}: recurrence, confirmed"), &[recurrence, confirmed]);
+        self.reals(format!("{what}: history"), &history.values);
+    }
+    /// Notes how a solve ended.
+    pub fn outcome(&mut self, what: &str, outcome: &Outcome) {
+        let counts = (outcome.reason, outcome.iterations, outcome.restarts, outcome.history_stride);
+        self.fact(format!("{what}: reason, iterations, restarts, stride"), counts);
+        self.reals(format!("{what}: history"), &outcome.history);
+        self.reals(format!("{what}: residuals"), &[outcome.residual, outcome.true_residual]);
+    }
+
+    /// Fails unless everything noted has the same bits.
+    ///
+    /// # Panics
+    /// Where something differs.
+    #[track_caller]
+    pub fn agrees_with(&self, want: &Self, context: &str) {
+        assert_eq!(self.numbers.len(), want.numbers.len(), "{context}: what was noted");
+        for ((what, got), (_, want)) in self.facts.iter().zip(&want.facts) {
+            assert_eq!(got, want, "{context}: {what}");
+        }
+        for ((what, got), (_, want)) in self.reals.iter().zip(&want.reals) {
+            same(&format!("{context}: {what}"), got, want);
+        }
+        for ((what, got), (_, want)) in self.numbers.iter().zip(&want.numbers) {
+            same(&format!("{context}: {what}"), got, want);
+        }
+    }
+}
+
+/// A device's vector on the host.
+///
+/// # Panics
+/// Where it cannot be downloaded.
+pub fn download<T: Scalar, B: Backend>(dev: &mut B, v: Vector<T>) -> Vec<T> {
+    let mut values = vec![T::zero(); v.len];
+    dev.download(v, &mut values).unwrap();
+    values
+}
+
+/// A host slice as a vector of a device.
+///
+/// # Panics
+/// Where there is no memory for it.
+pub fn upload<T: Scalar, B: Backend>(dev: &mut B, values: &[T]) -> Vector<T> {
+    let v = Backend::vector(dev, values.len()).unwrap();
+    dev.upload(values, v).unwrap();
+    v
+}
+
+/// Cells with values.
+///
+/// # Panics
+/// Where they cannot be made.
+pub fn cells_of<T: Scalar, B: Backend>(dev: &mut B, values: &[T]) -> Vec<Cell<T>> {
+    let run = Backend::cells::<T>(dev, values.len()).unwrap();
+    let cells: Vec<_> = (0..values.len()).map(|i| run.at(i)).collect();
+    for (cell, value) in cells.iter().zip(values) {
+        Backend::write(dev, *cell, *value).unwrap();
+    }
+    cells
+}
+
+/// Runs the same lines, which end in a [`Trace`], on the backend under test and on the serial reference, and compares.
+#[macro_export]
+macro_rules! on_both {
+    ($make:expr, $context:expr, |$dev:ident| $body:block) => {{
+        let got: $crate::bits::Trace<_> = {
+            let mut made = $make();
+            let $dev = &mut made;
+            $body
+        };
+        let want: $crate::bits::Trace<_> = {
+            let mut made = lacuna_core::Reference::new();
+            let $dev = &mut made;
+            $body
+        };
+        got.agrees_with(&want, &$context);
+    }};
+}

@@ -1,0 +1,473 @@
+//! Edge cases and bad input: an outcome or an error that names the place, never a panic, never a wrong answer.
+use crate::bits::{Trace, cells_of, download, same, upload};
+use crate::cells::hessenberg;
+use crate::numbers::{Rng, generated, random_matrix};
+use crate::on_both;
+use crate::solves::{Case, solver, solver_with, tolerance};
+use lacuna_core::{
+    Backend, Confirm, Diagonal, Error, Expr, History, Identity, LinOp, Pass, Product, Reason, Recorder, Run,
+    Scalar, Shifted, Sum,
+};
+use lacuna_formats::Csr;
+use lacuna_solvers::{METHODS, Options, Solver, Stop, method};
+use std::sync::Arc;
+
+fn case(method: &'static str) -> Case {
+    Case { matrix: "gen:poisson2d:13x11", method, jacobi: true, max_iters: 200 }
+}
+
+/// Fails unless the result is an error that holds the words.
+#[track_caller]
+fn fails<R>(result: Result<R, Error>, words: &[&str]) -> Error {
+    let Err(error) = result else { panic!("no error; expected one about {words:?}") };
+    let text = error.to_string();
+    for word in words {
+        assert!(text.contains(word), "`{text}` does not say `{word}`");
+    }
+    error
+}
+
+#[track_caller]
+fn stale<R>(result: Result<R, Error>, what: &str) {
+    let error = fails(result, &[what]);
+    assert!(matches!(error, Error::Stale { .. }), "expected a stale handle, got: {error}");
+}
+
+/// For `b = 0` the solution is 0, whatever the guess.
+pub fn zero_right_hand_side<T: Scalar, B: Backend>(make: fn() -> B) {
+    for info in METHODS {
+        let a = generated::<T>(case("").matrix);
+        let dev = &mut make();
+        let (_, mut solver) = solver(dev, &a, &case(info.name));
+        let mut x = Rng::new(1).vector::<T>(a.rows());
+        let outcome = solver.solve(dev, &vec![T::zero(); a.rows()], &mut x).unwrap();
+        assert_eq!((outcome.reason, outcome.iterations), (Reason::Converged, 0), "{outcome:?}");
+        assert_eq!((outcome.residual, outcome.true_residual), (0.0, 0.0), "{outcome:?}");
+        assert_eq!(outcome.history, [0.0]);
+        same("x", &x, &vec![T::zero(); a.rows()]);
+    }
+}
+
+/// A guess that is exact takes no iteration and stays as it is, with a tolerance of zero too.
+pub fn exact_start<T: Scalar, B: Backend>(make: fn() -> B) {
+    for info in METHODS {
+        let a = generated::<T>(case("").matrix);
+        let x: Vec<T> = (0..a.rows()).map(|i| T::from_parts((i % 7) as f64 - 3.0, (i % 5) as f64)).collect();
+        let mut b = vec![T::zero(); a.rows()];
+        a.product(&x, &mut b).unwrap();
+        let dev = &mut make();
+        let (_, mut solver) = solver(dev, &a, &case(info.name));
+        for rtol in [tolerance::<T>(), 0.0] {
+            solver.set_stop(Stop { rtol, ..Stop::default() });
+            let mut guess = x.clone();
+            let outcome = solver.solve(dev, &b, &mut guess).unwrap();
+            assert_eq!((outcome.reason, outcome.iterations), (Reason::Converged, 0), "{outcome:?}");
+            assert_eq!(outcome.true_residual, 0.0, "{outcome:?}");
+            same("x", &guess, &x);
+        }
+    }
+}
+
+/// A tolerance of zero is not met, and the outcome says so: as good as the precision allows, and not `Converged`.
+pub fn tolerance_zero<T: Scalar, B: Backend>(make: fn() -> B) {
+    let a = generated::<T>(case("").matrix);
+    let b = Rng::new(3).vector::<T>(a.rows());
+    for info in METHODS {
+        let stop = Stop { rtol: 0.0, max_iters: 3000, ..Stop::default() };
+        on_both!(make, info.name, |dev| {
+            let (_, mut solver) = solver_with(dev, &a, &case(info.name), &Options::default(), stop);
+            let mut x = vec![T::zero(); a.rows()];
+            let outcome = solver.solve(dev, &b, &mut x).unwrap();
+            assert!(matches!(outcome.reason, Reason::Stagnated | Reason::Breakdown(_)), "{outcome:?}");
+            // The rounding of b − A x alone: eps times |b| + |A| |x|, of which the norms are below condition times |b|.
+            let reachable = T::EPSILON * a.rows() as f64 * 8.0;
+            assert!(outcome.true_residual <= reachable, "{} above {reachable}", outcome.true_residual);
+            let mut trace = Trace::new();
+            trace.outcome("outcome", outcome);
+            trace.numbers("x", &x);
+            trace
+        });
+    }
+}
+
+/// Right-hand sides and matrices whose squares overflow or vanish.
+pub fn huge_and_tiny<T: Scalar, B: Backend>(make: fn() -> B) {
+    let far = if T::MAX > 1e100 { 150 } else { 18 };
+    let a = generated::<T>(case("").matrix);
+    let unit = Rng::new(4).vector::<T>(a.rows());
+    for info in METHODS {
+        for size in [10f64.powi(far), 10f64.powi(-far)] {
+            let b: Vec<T> = unit.iter().map(|v| *v * T::from_real(size)).collect();
+            on_both!(make, format!("{} with b times {size:e}", info.name), |dev| {
+                let (_, mut solver) = solver(dev, &a, &case(info.name));
+                let mut x = vec![T::zero(); a.rows()];
+                let outcome = solver.solve(dev, &b, &mut x).unwrap();
+                assert_eq!(outcome.reason, Reason::Converged, "{} {size:e} {outcome:?}", info.name);
+                assert!(outcome.residual > 0.0 && outcome.true_residual > 0.0, "{outcome:?}");
+                let mut trace = Trace::new();
+                trace.outcome("outcome", outcome);
+                trace.numbers("x", &x);
+                trace
+            });
+        }
+        // A matrix times a power of two: the same iterations, and x divided by it.
+        let dev = &mut make();
+        let (_, mut plain) = solver(dev, &a, &case(info.name));
+        let mut x = vec![T::zero(); a.rows()];
+        let expected = plain.solve(dev, &unit, &mut x).unwrap().clone();
+        let exponent = (T::MAX.log2() / 6.0) as i32;
+        for exponent in [exponent, -exponent] {
+            let scaled = a.map(|v| v.scale_by_power_of_two(exponent)).unwrap();
+            let (_, mut solver) = solver(dev, &scaled, &case(info.name));
+            let mut got = vec![T::zero(); a.rows()];
+            let outcome = solver.solve(dev, &unit, &mut got).unwrap();
+            let context = format!("{} with A times 2^{exponent}", info.name);
+            let told = (outcome.reason, outcome.iterations);
+            assert_eq!(told, (expected.reason, expected.iterations), "{context}");
+            let want: Vec<T> = x.iter().map(|v| v.scale_by_power_of_two(-exponent)).collect();
+            same(&context, &got, &want);
+        }
+    }
+}
+
+/// NaN and infinities in `b` or the guess are errors that name the row; the solver works on.
+pub fn not_finite_input<T: Scalar, B: Backend>(make: fn() -> B) {
+    let a = generated::<T>(case("").matrix);
+    let n = a.rows();
+    let good = Rng::new(5).vector::<T>(n);
+    let dev = &mut make();
+    let (_, mut solver) = solver(dev, &a, &case("bicgstab"));
+    let mut expected = vec![T::zero(); n];
+    solver.solve(dev, &good, &mut expected).unwrap();
+    let mut bad = vec![(0, T::from_real(f64::NAN)), (n - 1, T::from_real(f64::INFINITY))];
+    bad.push((7, T::from_real(f64::NEG_INFINITY)));
+    if T::KIND.is_complex() {
+        bad.push((9, T::from_parts(1.0, f64::NAN)));
+    }
+    for (row, value) in bad {
+        let mut spoilt = good.clone();
+        spoilt[row] = value;
+        let error = solver.solve(dev, &spoilt, &mut vec![T::zero(); n]).unwrap_err();
+        assert!(matches!(&error, Error::Element { what, row: r, .. } if what == "b" && *r == row), "{error}");
+        let error = solver.solve(dev, &good, &mut spoilt).unwrap_err();
+        assert!(
+            matches!(&error, Error::Element { what, row: r, .. } if what == "x0" && *r == row),
+            "{error}"
+        );
+        fails::<()>(Err(error), &[&format!("row {row}"), "finite"]);
+    }
+    let mut x = vec![T::zero(); n];
+    solver.solve(dev, &good, &mut x).unwrap();
+    same("x after errors", &x, &expected);
+}
+
+/// Lengths and shapes that do not fit, everywhere a length or shape goes in.
+pub fn wrong_lengths<T: Scalar, B: Backend>(make: fn() -> B) {
+    let a = generated::<T>(case("").matrix);
+    let n = a.rows();
+    let dev = &mut make();
+    let (_, mut used) = solver(dev, &a, &case("cg"));
+    let (long, short) = (vec![T::one(); n + 1], vec![T::one(); n - 1]);
+    fails(used.solve(dev, &long, &mut vec![T::zero(); n]), &["b", &format!("{}", n + 1), &n.to_string()]);
+    fails(used.solve(dev, &short, &mut vec![T::zero(); n]), &["b"]);
+    fails(used.solve(dev, &vec![T::one(); n], &mut vec![T::zero(); n + 1]), &["x0"]);
+    fails(used.solve(dev, &[], &mut []), &["length"]);
+
+    let v = upload(dev, &vec![T::one(); n]);
+    fails(dev.upload(&long, v), &["upload", "length"]);
+    fails(dev.download(v, &mut vec![T::zero(); n - 1]), &["download", "length"]);
+    same("a vector after failed transfers", &download(dev, v), &vec![T::one(); n]);
+
+    let tall = dev.matrix(Arc::new(random_matrix::<T>(&mut Rng::new(1), n, 5, 2))).unwrap();
+    let (x, y) = (upload(dev, &[T::one(); 5]), upload(dev, &vec![T::one(); n]));
+    let c = cells_of(dev, &[T::one()]);
+    fails(dev.spmv_dot(&tall, y, v, Pass::new("mine")), &["mine", "x", "5"]);
+    fails(dev.spmv_dot(&tall, x, x, Pass::new("mine")), &["mine", "y"]);
+    fails(dev.spmv_dot(&tall, x, y, Pass::new("mine").dot(c[0], x, x)), &["mine"]);
+    fails(dev.multi_axpy_dot(Pass::new("mine").set(y, x + y)), &["mine", "length"]);
+    fails(dev.multi_axpy_dot(Pass::new("mine").dot(c[0], x, y)), &["mine", "length"]);
+    fails(dev.multi_axpy_dot(Pass::new("mine").set(y, y * x)), &["mine", "length"]);
+    fails(dev.spmv_dot(&Sum(&Identity(n), &tall), v, y, Pass::nothing()), &["length"]);
+    fails(dev.spmv_dot(&Product(&tall, &Identity(n)), v, y, Pass::nothing()), &["length"]);
+    fails(dev.spmv_dot(&Shifted(&tall, c[0]), x, y, Pass::nothing()), &["length"]);
+
+    let basis = Backend::basis::<T>(dev, n, 2).unwrap();
+    let h = Backend::cells::<T>(dev, 3).unwrap();
+    fails(dev.basis_dot(basis, x, h.take(2)), &["basis_dot", "length"]);
+    fails(dev.basis_dot(basis, y, h), &["columns"]);
+    fails(dev.basis_axpy(basis, h.take(1), x, Pass::nothing()), &["basis_axpy", "length"]);
+    fails(dev.basis_axpy(basis, h, y, Pass::nothing()), &["columns"]);
+
+    let m = method::<T>("cg", &Options::default()).unwrap();
+    let shape = Solver::new(dev, &tall, None, &*m, Stop::default()).err().unwrap();
+    assert!(matches!(shape, Error::Shape { got, .. } if got == (n, 5)), "{shape}");
+    let square = dev.matrix(Arc::new(a)).unwrap();
+    let other: &dyn LinOp<T> = &Diagonal(x);
+    let shape = Solver::new(dev, &square, Some(other), &*m, Stop::default()).err().unwrap();
+    assert!(matches!(shape, Error::Shape { got: (5, 5), .. }), "{shape}");
+    for wrong in [f64::NAN, -1.0] {
+        let stop = Stop { rtol: wrong, ..Stop::default() };
+        fails(Solver::new(dev, &square, None, &*m, stop), &["rtol"]);
+        let stop = Stop { atol: wrong, ..Stop::default() };
+        fails(Solver::new(dev, &square, None, &*m, stop), &["atol"]);
+    }
+    fails(method::<T>("conjugate", &Options::default()), &["conjugate", "gmres"]);
+}
+
+/// Vectors, bases and matrices released with a mark, also where something new has taken their place.
+pub fn stale_handles<T: Scalar, B: Backend>(make: fn() -> B) {
+    let dev = &mut make();
+    let n = 40;
+    let live = upload(dev, &vec![T::one(); n]);
+    let c = cells_of(dev, &[T::one(); 2]);
+    let h = Backend::cells::<T>(dev, 2).unwrap();
+    let mark = dev.mark();
+    let old = upload(dev, &vec![T::one(); n]);
+    let basis = Backend::basis::<T>(dev, n, 2).unwrap();
+    let a = Csr::<T>::identity(n).unwrap();
+    let matrix = dev.matrix(Arc::new(a.clone())).unwrap();
+    dev.release(mark);
+    assert_eq!(dev.mark(), mark);
+    for replaced in [false, true] {
+        if replaced {
+            let _new = upload(dev, &vec![T::one(); n]);
+            let _basis = Backend::basis::<T>(dev, n, 2).unwrap();
+            let _matrix = dev.matrix(Arc::new(a.clone())).unwrap();
+        }
+        stale(dev.upload(&vec![T::one(); n], old), "vector");
+        stale(dev.download(old, &mut vec![T::one(); n]), "vector");
+        stale(dev.multi_axpy_dot(Pass::new("mine").set(live, live + old)), "vector");
+        stale(dev.multi_axpy_dot(Pass::new("mine").set(old, live)), "vector");
+        stale(dev.multi_axpy_dot(Pass::new("mine").set(live, old * live)), "vector");
+        stale(dev.multi_axpy_dot(Pass::new("mine").dot(c[0], live, old)), "vector");
+        stale(dev.spmv_dot(&matrix, live, old, Pass::nothing()), "");
+        let other = upload(dev, &vec![T::one(); n]);
+        stale(dev.spmv_dot(&matrix, live, other, Pass::nothing()), "matrix");
+        stale(dev.basis_dot(basis, live, h), "vector");
+        stale(dev.basis_axpy(basis, h, live, Pass::nothing()), "vector");
+        same("a live vector", &download(dev, live), &vec![T::one(); n]);
+        if !replaced {
+            dev.release(mark);
+        }
+    }
+    // A plan outlives its vectors: running it is an error, and so is planning a program about them.
+    let mark = dev.mark();
+    let old = upload(dev, &vec![T::one(); n]);
+    let mut k = Recorder::new(dev, "program");
+    k.multi_axpy_dot(Pass::new("mine").set(live, live + old));
+    let program = k.finish().unwrap();
+    let mut plan = dev.plan(program.clone()).unwrap();
+    dev.release(mark);
+    let run = Run { limit: 1, history: &mut History::default(), watch: None };
+    stale(dev.execute(&mut plan, run), "vector");
+    stale(dev.plan(program).map(drop), "vector");
+    same("a live vector", &download(dev, live), &vec![T::one(); n]);
+}
+
+/// The pass that names a stale handle is named; a cell of another backend is one. Cells released with a mark: reads, writes, and everything in a pass that names one.
+pub fn stale_cells<T: Scalar, B: Backend>(make: fn() -> B) {
+    let dev = &mut make();
+    let x = upload(dev, &[T::one(); 9]);
+    let abroad = &mut make();
+    let (foreign, y) = (cells_of(abroad, &[T::one()])[0], upload(abroad, &[T::one(); 9]));
+    let _home = cells_of(dev, &[T::one(); 3]);
+    stale(dev.multi_axpy_dot(Pass::new("mine").set(x, foreign * x)), "mine");
+    stale(dev.multi_axpy_dot(Pass::new("mine").set(x, x + y)), "mine");
+    let live = cells_of(dev, &[T::one(); 2])[0];
+    let basis = Backend::basis::<T>(dev, 9, 2).unwrap();
+    let mark = dev.mark();
+    let old = cells_of(dev, &[T::one(); 3])[2];
+    let run = Backend::cells::<T>(dev, 2).unwrap();
+    let small = hessenberg::<T, _>(dev, 2);
+    dev.release(mark);
+    for replaced in [false, true] {
+        if replaced {
+            let _new = cells_of(dev, &[T::one(); 50]);
+        }
+        stale(dev.read(&[live, old]), "cell");
+        stale(Backend::write(dev, old, T::one()), "cell");
+        let mine = || Pass::new("mine");
+        stale(dev.multi_axpy_dot(mine().eval(old, live + 1.0)), "mine");
+        stale(dev.multi_axpy_dot(mine().eval(live, live * (old / 2.0))), "mine");
+        stale(dev.multi_axpy_dot(mine().set(x, x + old * x)), "mine");
+        stale(dev.multi_axpy_dot(mine().dot(old, x, x)), "mine");
+        stale(dev.multi_axpy_dot(mine().stop_if(old.gt(live), Reason::Diverged)), "mine");
+        stale(dev.multi_axpy_dot(mine().leave_if(live.le(old))), "mine");
+        stale(dev.multi_axpy_dot(mine().count(old)), "mine");
+        let confirm = Confirm { rr: live, target: live, last: old, shrink: live };
+        stale(dev.multi_axpy_dot(mine().confirm(confirm)), "mine");
+        stale(dev.multi_axpy_dot(mine().rotate(small, 0, live)), "mine");
+        stale(dev.multi_axpy_dot(mine().back_substitute(small)), "mine");
+        stale(dev.basis_dot(basis, x, run), "cell");
+        stale(dev.basis_axpy(basis, run, x, Pass::nothing()), "cell");
+    }
+    assert_eq!(dev.read(&[live]).unwrap(), [T::one()]);
+    let mark = dev.mark();
+    let old = cells_of(dev, &[T::one(); 300])[299];
+    let mut k = Recorder::new(dev, "program");
+    k.multi_axpy_dot(Pass::new("mine").eval(live, live + old));
+    let mut plan = k.finish().and_then(|program| dev.plan(program)).unwrap();
+    dev.release(mark);
+    let run = Run { limit: 1, history: &mut History::default(), watch: None };
+    stale(dev.execute(&mut plan, run), "mine");
+}
+
+/// Handles that another backend made, though it has something in the same place.
+pub fn foreign_handles<T: Scalar, B: Backend>(make: fn() -> B) {
+    let (home, abroad) = (&mut make(), &mut make());
+    let n = 12;
+    let (mine, other) = (upload(home, &vec![T::one(); n]), upload(abroad, &vec![T::one(); n]));
+    let a = Csr::<T>::identity(n).unwrap();
+    let _here = home.matrix(Arc::new(a.clone())).unwrap();
+    let there = abroad.matrix(Arc::new(a)).unwrap();
+    let (cell, foreign) = (cells_of(home, &[T::one()])[0], cells_of(abroad, &[T::one()])[0]);
+    let y = upload(home, &vec![T::zero(); n]);
+    stale(home.download(other, &mut vec![T::zero(); n]), "vector");
+    stale(home.upload(&vec![T::zero(); n], other), "vector");
+    stale(home.multi_axpy_dot(Pass::new("mine").set(mine, mine + other)), "vector");
+    stale(home.spmv_dot(&there, mine, y, Pass::nothing()), "matrix");
+    stale(home.read(&[cell, foreign]), "cell");
+    stale(Backend::write(home, foreign, T::zero()), "cell");
+}
+
+/// What a pass may not do is told when it is recorded or planned, with the name of the pass, and changes nothing.
+pub fn pass_rules<T: Scalar, B: Backend>(make: fn() -> B) {
+    let dev = &mut make();
+    let n = 30;
+    let start = Rng::new(6).vector::<T>(n);
+    let [x, y, z] = std::array::from_fn(|_| upload(dev, &start));
+    let c = cells_of(dev, &[T::one(); 2]);
+    let a = dev.matrix(Arc::new(Csr::<T>::identity(n).unwrap())).unwrap();
+    let mine = || Pass::new("mine");
+    fails(
+        dev.multi_axpy_dot(mine().dot(c[0], x, y).eval(c[1], c[0]).dot(c[0], y, y)),
+        &["mine", "a dot product comes after"],
+    );
+    fails(
+        dev.multi_axpy_dot(mine().dot(c[0], x, y).set(x, y)),
+        &["mine", "an update comes after a dot product"],
+    );
+    fails(
+        dev.multi_axpy_dot(mine().set(x, y).eval(c[0], c[1]).set(y, x)),
+        &["mine", "an update comes after"],
+    );
+    let boxed = |v| Box::new(Expr::from(v));
+    let nonlinear: [(Expr<T>, &str); 8] = [
+        (x / y, "divides by a vector"),
+        (x * y * z, "three vectors"),
+        ((x + y) * (y + z), "two sums"),
+        (x + 1.0, "adds a number"),
+        (x + c[0], "adds a number"),
+        (Expr::Sqrt(boxed(x)), "root"),
+        (Expr::Conj(boxed(x)), "conjugates"),
+        (Expr::Max(boxed(x), boxed(y)), "maximum"),
+    ];
+    for (formula, why) in nonlinear {
+        let error = fails(dev.multi_axpy_dot(mine().set(z, formula)), &["mine", "not linear", why]);
+        assert!(matches!(error, Error::Pass { .. }), "{error}");
+    }
+    fails(dev.spmv_dot(&a, x, y, mine().set(x, x - y)), &["mine", "writes the operand"]);
+    fails(dev.spmv_dot(&a, x, x, mine()), &["mine", "same vector"]);
+    let v = Backend::basis::<T>(dev, n, 2).unwrap();
+    let h = Backend::cells::<T>(dev, 2).unwrap();
+    fails(dev.basis_axpy(v, h, v.column(1), mine()), &["mine", "changes a column"]);
+    fails(dev.basis_axpy(v, h, x, mine().set(v.column(0), x)), &["mine", "writes a column"]);
+    // A column not in use may be changed.
+    dev.basis_axpy(v, h.take(1), v.column(1), mine()).unwrap();
+    for (name, v) in [("x", x), ("y", y), ("z", z)] {
+        same(name, &download(dev, v), &start);
+    }
+}
+
+/// What a program may not do, and errors of recording that come out of `finish`, the first one.
+pub fn program_rules<T: Scalar, B: Backend>(make: fn() -> B) {
+    let dev = &mut make();
+    let (x, y) = (upload(dev, &[T::one(); 8]), upload(dev, &[T::one(); 9]));
+    let c = cells_of(dev, &[T::one()]);
+    let mut k = Recorder::new(dev, "endless");
+    k.each(|k| k.multi_axpy_dot(Pass::new("round").set(x, -x)));
+    let error = fails(k.finish(), &["endless", "count"]);
+    assert!(matches!(error, Error::Program { .. }), "{error}");
+    let mut k = Recorder::new(dev, "two errors");
+    k.multi_axpy_dot(Pass::new("first").set(x, y));
+    k.multi_axpy_dot(Pass::new("second").set(x, x / y));
+    k.each(|k| k.multi_axpy_dot(Pass::new("round").count(c[0])));
+    fails(k.finish(), &["first"]);
+    // A problem whose cells do not hold it.
+    let at = hessenberg::<T, _>(dev, 3);
+    fails(dev.multi_axpy_dot(Pass::new("mine").rotate(at, 3, c[0])), &["mine"]);
+    fails(
+        dev.multi_axpy_dot(Pass::new("mine").rotate(lacuna_core::Hessenberg { m: 4, ..at }, 0, c[0])),
+        &["mine"],
+    );
+    fails(
+        dev.multi_axpy_dot(Pass::new("mine").back_substitute(lacuna_core::Hessenberg { m: 4, ..at })),
+        &["mine"],
+    );
+    // A program without operations ends.
+    let program = Recorder::new(dev, "empty").finish().unwrap();
+    let mut plan = dev.plan::<T>(program).unwrap();
+    let run = Run { limit: 3, history: &mut History::default(), watch: None };
+    assert_eq!(dev.execute(&mut plan, run).unwrap().iterations, 0);
+}
+
+/// Systems of no and of one unknown.
+pub fn tiny_systems<T: Scalar, B: Backend>(make: fn() -> B) {
+    for info in METHODS {
+        for jacobi in [false, true] {
+            let case = Case { jacobi, ..case(info.name) };
+            let dev = &mut make();
+            let nothing = Csr::<T>::new(0, 0, vec![0], vec![], vec![]).unwrap();
+            let (_, mut solver_0) = solver(dev, &nothing, &case);
+            let outcome = solver_0.solve(dev, &[], &mut []).unwrap();
+            assert_eq!((outcome.reason, outcome.iterations), (Reason::Converged, 0), "{case:?}");
+            let four = Csr::<T>::new(1, 1, vec![0, 1], vec![0], vec![T::from_real(4.0)]).unwrap();
+            let (_, mut solver_1) = solver(dev, &four, &case);
+            let mut x = [T::zero()];
+            let outcome = solver_1.solve(dev, &[T::from_parts(2.0, 8.0)], &mut x).unwrap();
+            assert_eq!(outcome.reason, Reason::Converged, "{case:?} {outcome:?}");
+            assert!(outcome.iterations <= 1, "{case:?} {outcome:?}");
+            same("x", &x, &[T::from_parts(0.5, 2.0)]);
+        }
+    }
+}
+
+/// Memory that no machine has is refused, and what was there stays.
+pub fn refused_allocations<T: Scalar, B: Backend>(make: fn() -> B) {
+    let dev = &mut make();
+    let x = upload(dev, &[T::one(); 5]);
+    let mark = dev.mark();
+    let word = size_of::<T>();
+    for n in [usize::MAX, usize::MAX / word, usize::MAX / word + 2, usize::MAX / 64, 1 << 52] {
+        let error = Backend::vector::<T>(dev, n).err().unwrap_or_else(|| panic!("a vector of {n} elements"));
+        assert!(matches!(error, Error::OutOfMemory { .. }), "{error}");
+        assert!(error.is_device_failure());
+        assert!(Backend::basis::<T>(dev, n / 3, 4).is_err(), "a basis of 4 times {} elements", n / 3);
+        assert!(Backend::basis::<T>(dev, 4, n).is_err(), "a basis of {n} columns");
+    }
+    assert!(Backend::cells::<T>(dev, usize::MAX).is_err());
+    assert!(Backend::cells::<T>(dev, 1 << 40).is_err());
+    assert_eq!(dev.mark(), mark);
+    same("x", &download(dev, x), &[T::one(); 5]);
+    let y = upload(dev, &[T::one(); 5]);
+    dev.multi_axpy_dot(Pass::new("mine").set(y, x + y)).unwrap();
+    // In a recorder the refusal comes out at the end.
+    let mut k = Recorder::<T>::new(dev, "too large");
+    let v = k.vector(usize::MAX);
+    k.multi_axpy_dot(Pass::new("mine").set(v, -v));
+    fails(k.finish(), &["memory"]);
+}
+
+/// The largest limits mean no limit.
+pub fn endless_limits<T: Scalar, B: Backend>(make: fn() -> B) {
+    let a = generated::<T>(case("").matrix);
+    let dev = &mut make();
+    let stop = Stop { rtol: tolerance::<T>(), atol: 0.0, max_iters: u64::MAX, dtol: f64::INFINITY };
+    let (_, mut solver) = solver_with(dev, &a, &case("cg"), &Options::default(), stop);
+    let outcome = solver.solve(dev, &vec![T::one(); a.rows()], &mut vec![T::zero(); a.rows()]).unwrap();
+    assert_eq!(outcome.reason, Reason::Converged, "{outcome:?}");
+    // An infinite tolerance is met at once.
+    solver.set_stop(Stop { rtol: f64::INFINITY, ..stop });
+    let outcome = solver.solve(dev, &vec![T::one(); a.rows()], &mut vec![T::zero(); a.rows()]).unwrap();
+    assert_eq!((outcome.reason, outcome.iterations), (Reason::Converged, 0), "{outcome:?}");
+}

@@ -1,0 +1,221 @@
+//! Passes: canonical sums, every form of term, aliasing, any length.
+use crate::bits::{Trace, cells_of, upload};
+use crate::numbers::Rng;
+use crate::on_both;
+use lacuna_core::{Backend, Expr, Formula, Pass, Scalar};
+
+/// Lengths around every border of a canonical sum.
+pub const LENGTHS: [usize; 15] =
+    [0, 1, 2, 31, 255, 256, 257, 511, 512, 513, 4097, 65535, 65536, 65537, 200_003];
+
+/// Dot products at lengths around the borders of segments, of numbers of very different sizes.
+pub fn canonical_sums<T: Scalar, B: Backend>(make: fn() -> B) {
+    on_both!(make, "canonical sums", |dev| {
+        let mut trace = Trace::new();
+        for (seed, n) in LENGTHS.into_iter().enumerate() {
+            let mut rng = Rng::new(seed as u64);
+            let (a, b) = (upload(dev, &rng.spread::<T>(n, 12)), upload(dev, &rng.vector::<T>(n)));
+            let c = cells_of(dev, &[T::one(); 4]);
+            let pass = Pass::new("sums").dot(c[0], a, b).dot(c[1], b, a).dot(c[2], a, a).dot(c[3], b, b);
+            dev.multi_axpy_dot(pass).unwrap();
+            trace.cells(dev, format!("n = {n}: <a,b> <b,a> <a,a> <b,b>"), &c);
+        }
+        trace
+    });
+}
+
+/// Each coefficient, with and without a factor, in first place and later, positive and negative.
+pub fn every_form_of_term<T: Scalar, B: Backend>(make: fn() -> B) {
+    on_both!(make, "forms of term", |dev| {
+        let mut trace = Trace::new();
+        let (mut rng, n) = (Rng::new(1), 1003);
+        let [u, v, w] = std::array::from_fn(|_| upload(dev, &rng.vector::<T>(n)));
+        let c = cells_of(dev, &rng.vector::<T>(3));
+        let forms: Vec<Expr<T>> = vec![
+            v.into(),
+            -v,
+            w * v,
+            -(w * v),
+            c[0] * v,
+            v * c[0],
+            -(c[0] * v),
+            c[1] * (w * v),
+            (c[1] * w) * v,
+            -(c[1] * (w * v)),
+            (c[0] * c[1]) * v,
+            v / c[2],
+            (w * v) / c[2],
+            2.5 * v,
+            (-1.0) * v,
+            0.0 * v,
+            c[0].conj() * v,
+            v * v,
+            v - Expr::from(v),
+            v + v,
+        ];
+        for (i, form) in forms.iter().enumerate() {
+            let out: [_; 4] = std::array::from_fn(|_| Backend::vector(dev, n).unwrap());
+            let pass = Pass::new("forms")
+                .set(out[0], form.clone())
+                .set(out[1], u + form.clone())
+                .set(out[2], u - form.clone())
+                .set(out[3], c[2] * (u - c[1] * form.clone()));
+            dev.multi_axpy_dot(pass).unwrap();
+            for (j, out) in out.into_iter().enumerate() {
+                trace.vector(dev, format!("form {i} in place {j}"), out);
+            }
+        }
+        trace
+    });
+}
+
+/// A destination among its own operands, as vector and as factor, twice in a pass, and two vectors exchanged.
+pub fn aliasing<T: Scalar, B: Backend>(make: fn() -> B) {
+    on_both!(make, "aliasing", |dev| {
+        let mut trace = Trace::new();
+        for n in [1, 255, 256, 1003, 70_001] {
+            let mut rng = Rng::new(n as u64);
+            let [x, y, z] = std::array::from_fn(|_| upload(dev, &rng.vector::<T>(n)));
+            let c = cells_of(dev, &rng.vector::<T>(4));
+            let pass = Pass::new("alias")
+                .set(x, x + c[0] * x + y)
+                .set(y, y * y - x)
+                .set(x, c[1] * (x * y) + x)
+                .set(z, y)
+                .set(y, x)
+                .set(x, z)
+                .dot(c[2], x, x)
+                .dot(c[3], y, z);
+            dev.multi_axpy_dot(pass).unwrap();
+            for (name, v) in [("x", x), ("y", y), ("z", z)] {
+                trace.vector(dev, format!("n = {n}: {name}"), v);
+            }
+            trace.cells(dev, format!("n = {n}: cells"), &c);
+        }
+        trace
+    });
+}
+
+/// Updates see those before them; dots see the values after all; no terms make a zero, even of a NaN.
+pub fn updates_in_order<T: Scalar, B: Backend>(make: fn() -> B) {
+    on_both!(make, "updates in order", |dev| {
+        let mut trace = Trace::new();
+        let (mut rng, n) = (Rng::new(3), 777);
+        let [x, r, p, q] = std::array::from_fn(|_| upload(dev, &rng.vector::<T>(n)));
+        let nan = upload(dev, &vec![T::from_real(f64::NAN); n]);
+        let c = cells_of(dev, &rng.vector::<T>(5));
+        let step = Pass::new("step")
+            .eval(c[2], c[0] / c[1])
+            .set(x, x + c[2] * p)
+            .set(r, r - c[2] * q)
+            .set(p, r + c[1] * p)
+            .set(nan, Formula::value(T::zero()))
+            .dot(c[3], r, r)
+            .dot(c[4], p, nan)
+            .eval(c[0], c[3] / c[2]);
+        dev.multi_axpy_dot(step).unwrap();
+        for (name, v) in [("x", x), ("r", r), ("p", p), ("q", q), ("zeroed", nan)] {
+            trace.vector(dev, name, v);
+        }
+        trace.cells(dev, "cells", &c);
+        trace
+    });
+}
+
+/// CG's step at every length of [`LENGTHS`].
+pub fn lengths<T: Scalar, B: Backend>(make: fn() -> B) {
+    on_both!(make, "lengths", |dev| {
+        let mut trace = Trace::new();
+        for n in LENGTHS.into_iter().filter(|&n| n < 100_000) {
+            let mut rng = Rng::new(n as u64);
+            let [x, r, p, q] = std::array::from_fn(|_| upload(dev, &rng.vector::<T>(n)));
+            let c = cells_of(dev, &rng.vector::<T>(4));
+            let step = Pass::new("step")
+                .set(x, x + c[0] * p)
+                .set(r, r - c[0] * q)
+                .set(p, r + c[1] * p)
+                .dot(c[2], r, r)
+                .dot(c[3], p, q);
+            dev.multi_axpy_dot(step).unwrap();
+            for (name, v) in [("x", x), ("r", r), ("p", p)] {
+                trace.vector(dev, format!("n = {n}: {name}"), v);
+            }
+            trace.cells(dev, format!("n = {n}: cells"), &c);
+        }
+        trace
+    });
+}
+
+/// A pass over more elements than any cache of a core holds.
+pub fn large<T: Scalar, B: Backend>(make: fn() -> B) {
+    on_both!(make, "a large pass", |dev| {
+        let mut trace = Trace::new();
+        let (mut rng, n) = (Rng::new(5), 300_007);
+        let [x, p, d] = std::array::from_fn(|_| upload(dev, &rng.vector::<T>(n)));
+        let c = cells_of(dev, &rng.vector::<T>(3));
+        let pass = Pass::new("large")
+            .set(x, x + c[0] * p)
+            .set(p, d * x - c[1] * p)
+            .dot(c[1], p, x)
+            .dot(c[2], p, p)
+            .eval(c[0], c[1] / c[2]);
+        dev.multi_axpy_dot(pass.clone()).unwrap();
+        dev.multi_axpy_dot(pass).unwrap();
+        trace.vector(dev, "x", x);
+        trace.vector(dev, "p", p);
+        trace.cells(dev, "cells", &c);
+        trace
+    });
+}
+
+/// Many vectors, updates, terms and dots in one pass: no table of a backend may be too small without saying so.
+pub fn wide_passes<T: Scalar, B: Backend>(make: fn() -> B) {
+    on_both!(make, "a wide pass", |dev| {
+        let mut trace = Trace::new();
+        let (mut rng, n) = (Rng::new(6), 2001);
+        let v: Vec<_> = (0..24).map(|_| upload(dev, &rng.vector::<T>(n))).collect();
+        let c = cells_of(dev, &rng.vector::<T>(40));
+        let mut pass = Pass::new("wide");
+        for i in 0..12 {
+            let sum = (0..10).fold(Expr::from(v[2 * i]), |sum, k| sum + c[k] * v[(i + 2 * k) % 24]);
+            pass = pass.set(v[2 * i + 1], sum);
+        }
+        for i in 0..20 {
+            pass = pass.dot(c[10 + i], v[i], v[23 - i]);
+        }
+        for i in 0..10 {
+            pass = pass.eval(c[30 + i], c[10 + i] / c[20 + i]);
+        }
+        dev.multi_axpy_dot(pass).unwrap();
+        for (i, v) in v.into_iter().enumerate() {
+            trace.vector(dev, format!("vector {i}"), v);
+        }
+        trace.cells(dev, "cells", &c);
+        trace
+    });
+}
+
+/// Formulas before the updates are their coefficients; formulas after the dots see the dots.
+pub fn formulas_around<T: Scalar, B: Backend>(make: fn() -> B) {
+    on_both!(make, "formulas around", |dev| {
+        let mut trace = Trace::new();
+        let (mut rng, n) = (Rng::new(7), 300);
+        let [x, y] = std::array::from_fn(|_| upload(dev, &rng.vector::<T>(n)));
+        let c = cells_of(dev, &rng.vector::<T>(6));
+        let pass = Pass::new("around")
+            .eval(c[0], c[1] * c[2] - c[3])
+            .eval(c[1], c[0].max(c[2]) / 3.0)
+            .set(x, c[0] * x + (c[1] * c[0] - 0.5) * y)
+            .dot(c[4], x, y)
+            .eval(c[5], (c[4] * c[4].conj()).sqrt())
+            .eval(c[4], -c[5] + 1.0);
+        dev.multi_axpy_dot(pass).unwrap();
+        trace.vector(dev, "x", x);
+        trace.cells(dev, "cells", &c);
+        // A pass without vectors, and one that does nothing.
+        dev.multi_axpy_dot(Pass::new("cells alone").eval(c[2], c[4] - c[5])).unwrap();
+        dev.multi_axpy_dot(Pass::<T>::nothing()).unwrap();
+        trace.cells(dev, "cells after", &c);
+        trace
+    });
+}

@@ -1,0 +1,249 @@
+//! Solves: every method, with and without a preconditioner, gives the reference's bits.
+use crate::bits::{Trace, same};
+use crate::numbers::{Rng, generated};
+use crate::on_both;
+use lacuna_core::{Backend, LinOp, Matrix, Reason, Scalar};
+use lacuna_formats::Csr;
+use lacuna_solvers::{METHODS, Options, Orthogonalization, Side, Solver, Stop, jacobi, method};
+use std::ops::ControlFlow;
+use std::sync::Arc;
+
+/// A system and a method.
+#[derive(Clone, Copy, Debug)]
+pub struct Case {
+    /// The matrix, by name.
+    pub matrix: &'static str,
+    /// The method, by name.
+    pub method: &'static str,
+    /// Whether Jacobi's preconditioner is used.
+    pub jacobi: bool,
+    /// Iterations at the most.
+    pub max_iters: u64,
+}
+
+/// A tolerance that a solve of the number type can meet.
+pub fn tolerance<T: Scalar>() -> f64 {
+    T::EPSILON.sqrt() / 8.0
+}
+
+/// The matrices that solves are tried on: those that suit the method and the number type.
+fn matrices<T: Scalar>(positive_definite: bool) -> Vec<&'static str> {
+    let mut names =
+        vec!["gen:poisson2d:21x17", "gen:poisson3d:9x7x6:27", "gen:poisson-p1:15", "gen:poisson1d:1"];
+    if !positive_definite {
+        names.extend(["gen:convection:19x18:40", "gen:random:400:9:3", "gen:markov:17x12"]);
+        if T::KIND.is_complex() {
+            names.push("gen:helmholtz:20x19");
+        }
+    }
+    names
+}
+
+fn right_hand_side<T: Scalar>(n: usize, seed: u64) -> Vec<T> {
+    Rng::new(seed).vector(n)
+}
+
+/// A matrix on a device with a solver for it.
+///
+/// # Panics
+/// Where it cannot be made.
+pub fn solver<T: Scalar, B: Backend>(dev: &mut B, a: &Csr<T>, case: &Case) -> (Matrix<T>, Solver<T>) {
+    let options = Options { restart: Some(12), ..Options::default() };
+    let stop = Stop { rtol: tolerance::<T>(), max_iters: case.max_iters, ..Stop::default() };
+    solver_with(dev, a, case, &options, stop)
+}
+
+/// [`solver`] with options.
+///
+/// # Panics
+/// Where it cannot be made.
+pub fn solver_with<T: Scalar, B: Backend>(
+    dev: &mut B,
+    a: &Csr<T>,
+    case: &Case,
+    options: &Options,
+    stop: Stop,
+) -> (Matrix<T>, Solver<T>) {
+    let operator = dev.matrix(Arc::new(a.clone())).unwrap();
+    let diagonal = case.jacobi.then(|| jacobi(dev, a).unwrap());
+    let m = diagonal.as_ref().map(|d| d as &dyn LinOp<T>);
+    let solver = Solver::new(dev, &operator, m, &*method(case.method, options).unwrap(), stop).unwrap();
+    (operator, solver)
+}
+
+/// A fresh solve of a case, and all it leaves behind.
+///
+/// # Panics
+/// Where it cannot be made.
+pub fn solve<T: Scalar, B: Backend>(dev: &mut B, case: &Case) -> Trace<T> {
+    let a = generated::<T>(case.matrix);
+    let (_, mut solver) = solver(dev, &a, case);
+    solve_with(dev, &mut solver, &right_hand_side(a.rows(), 1), &mut vec![T::zero(); a.rows()])
+}
+
+fn solve_with<T: Scalar, B: Backend>(dev: &mut B, solver: &mut Solver<T>, b: &[T], x: &mut [T]) -> Trace<T> {
+    let mut trace = Trace::new();
+    trace.outcome("outcome", solver.solve(dev, b, x).unwrap());
+    trace.numbers("x", x);
+    trace
+}
+
+fn cases<T: Scalar>(max_iters: u64) -> Vec<Case> {
+    let mut cases = Vec::new();
+    for info in METHODS {
+        for matrix in matrices::<T>(info.positive_definite) {
+            for jacobi in [false, true] {
+                cases.push(Case { matrix, method: info.name, jacobi, max_iters });
+            }
+        }
+    }
+    cases
+}
+
+/// Every method on every matrix that suits it: iterations, reason, history and solution.
+pub fn agree<T: Scalar, B: Backend>(make: fn() -> B) {
+    for case in cases::<T>(40) {
+        on_both!(make, format!("{case:?}"), |dev| { solve::<T, _>(dev, &case) });
+    }
+}
+
+/// Systems large enough to be shared among threads.
+pub fn parallel_sizes<T: Scalar, B: Backend>(make: fn() -> B) {
+    for info in METHODS {
+        let case = Case { matrix: "gen:poisson2d:211x193", method: info.name, jacobi: true, max_iters: 8 };
+        on_both!(make, format!("{case:?}"), |dev| { solve::<T, _>(dev, &case) });
+    }
+    let case = Case { matrix: "gen:power-law:20000", method: "bicgstab", jacobi: true, max_iters: 8 };
+    on_both!(make, format!("{case:?}"), |dev| { solve::<T, _>(dev, &case) });
+}
+
+/// A second right-hand side gives the bits of a fresh solver and allocates nothing, and so does the first one again.
+pub fn again<T: Scalar, B: Backend>(make: fn() -> B) {
+    for info in METHODS {
+        for jacobi in [false, true] {
+            let case = Case { matrix: "gen:poisson2d:21x17", method: info.name, jacobi, max_iters: 60 };
+            let a = generated::<T>(case.matrix);
+            let n = a.rows();
+            let dev = &mut make();
+            let (_, mut used) = solver(dev, &a, &case);
+            for seed in [1, 2, 1] {
+                let mark = dev.mark();
+                let b = right_hand_side::<T>(n, seed);
+                let got = solve_with(dev, &mut used, &b, &mut vec![T::zero(); n]);
+                assert_eq!(dev.mark(), mark, "{case:?}: a solve leaves something behind");
+                let fresh = &mut make();
+                let (_, mut fresh_solver) = solver(fresh, &a, &case);
+                let want = solve_with(fresh, &mut fresh_solver, &b, &mut vec![T::zero(); n]);
+                got.agrees_with(&want, &format!("{case:?}, right-hand side {seed}"));
+            }
+        }
+    }
+}
+
+/// A guess is used: from a good one it takes fewer iterations, and the bits are the reference's.
+pub fn warm_start<T: Scalar, B: Backend>(make: fn() -> B) {
+    for info in METHODS {
+        let case = Case { matrix: "gen:poisson2d:21x17", method: info.name, jacobi: true, max_iters: 200 };
+        let a = generated::<T>(case.matrix);
+        let b = right_hand_side::<T>(a.rows(), 1);
+        on_both!(make, format!("{case:?}"), |dev| {
+            let (_, mut solver) = solver(dev, &a, &case);
+            let mut x = vec![T::zero(); a.rows()];
+            let cold = solver.solve(dev, &b, &mut x).unwrap().clone();
+            assert_eq!(cold.reason, Reason::Converged, "{cold:?}");
+            let relax = Stop { rtol: 2.0 * tolerance::<T>(), max_iters: 200, ..Stop::default() };
+            solver.set_stop(relax);
+            let mut again = x.clone();
+            let warm = solver.solve(dev, &b, &mut again).unwrap().clone();
+            assert_eq!((warm.reason, warm.iterations), (Reason::Converged, 0), "{warm:?}");
+            same("a solution that is good enough stays as it is", &again, &x);
+            // A tenth of the solution away.
+            let mut near: Vec<T> = x.iter().map(|v| *v * T::from_real(0.9)).collect();
+            let trace = solve_with(dev, &mut solver, &b, &mut near);
+            let near =
+                solver.solve(dev, &b, &mut x.iter().map(|v| *v * T::from_real(1.001)).collect::<Vec<_>>());
+            let near = near.unwrap();
+            assert!(near.converged() && near.iterations < cold.iterations, "{near:?}");
+            trace
+        });
+    }
+}
+
+/// A watch cancels a solve; the solver then solves as if nothing had happened.
+pub fn cancelled<T: Scalar, B: Backend>(make: fn() -> B) {
+    for info in METHODS {
+        // Thousands of iterations from an answer.
+        let case =
+            Case { matrix: "gen:poisson1d:20000", method: info.name, jacobi: false, max_iters: 20_000 };
+        let a = generated::<T>(case.matrix);
+        let n = a.rows();
+        let dev = &mut make();
+        let (_, mut used) = solver(dev, &a, &case);
+        let b = right_hand_side::<T>(n, 1);
+        let mut told = Vec::new();
+        let mut watch = |watch: lacuna_solvers::Watch| {
+            told.push(watch);
+            if told.len() == 2 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        };
+        let outcome = used.solve_watched(dev, &b, &mut vec![T::zero(); n], Some(&mut watch)).unwrap();
+        assert_eq!(outcome.reason, Reason::Cancelled, "{case:?}");
+        assert!(outcome.true_residual.is_finite() && outcome.true_residual > 0.0, "{outcome:?}");
+        assert_eq!(outcome.history.len() as u64, outcome.iterations / outcome.history_stride + 1, "{case:?}");
+        assert!(outcome.iterations >= told[1].iterations, "{case:?}");
+        assert_eq!(told.len(), 2, "not called again after it cancelled");
+        assert!(told[0].iterations < told[1].iterations && told[1].residual > 0.0, "{told:?}");
+        used.set_stop(Stop { rtol: tolerance::<T>(), max_iters: 30, ..Stop::default() });
+        let got = solve_with(dev, &mut used, &b, &mut vec![T::zero(); n]);
+        let fresh = &mut make();
+        let (_, mut fresh_solver) = solver(fresh, &a, &Case { max_iters: 30, ..case });
+        let want = solve_with(fresh, &mut fresh_solver, &b, &mut vec![T::zero(); n]);
+        got.agrees_with(&want, &format!("{case:?} after a cancelled solve"));
+    }
+}
+
+/// GMRES with every orthogonalization, both sides, and cycles of one, few and too many iterations.
+pub fn gmres_variants<T: Scalar, B: Backend>(make: fn() -> B) {
+    let every =
+        [Orthogonalization::ClassicalTwice, Orthogonalization::Classical, Orthogonalization::Modified];
+    let case = Case { matrix: "gen:convection:11x12:10", method: "gmres", jacobi: true, max_iters: 30 };
+    let a = generated::<T>(case.matrix);
+    let b = right_hand_side::<T>(a.rows(), 1);
+    for orthogonalization in every {
+        for (side, jacobi) in [(Side::Right, false), (Side::Right, true), (Side::Left, true)] {
+            for restart in [0, 1, 7, 1000] {
+                let options = Options { restart: Some(restart), orthogonalization, side };
+                let case = Case { jacobi, max_iters: if restart == 1000 { 200 } else { 30 }, ..case };
+                let stop = Stop { rtol: tolerance::<T>(), max_iters: case.max_iters, ..Stop::default() };
+                on_both!(make, format!("{case:?} {options:?}"), |dev| {
+                    let (_, mut solver) = solver_with(dev, &a, &case, &options, stop);
+                    solve_with(dev, &mut solver, &b, &mut vec![T::zero(); a.rows()])
+                });
+            }
+        }
+    }
+}
+
+/// A power of two times `b` gives exactly that power of two times `x`, in as many iterations, at any size.
+pub fn scaled_exactly<T: Scalar, B: Backend>(make: fn() -> B) {
+    let far = (T::MAX.log2() * 0.49) as i32;
+    for info in METHODS {
+        let case = Case { matrix: "gen:poisson2d:15x14", method: info.name, jacobi: true, max_iters: 100 };
+        let a = generated::<T>(case.matrix);
+        // Whole numbers, so that no element of b is much smaller than the others.
+        let whole = |v: T| T::from_parts((8.0 * v.re()).ceil(), (8.0 * v.im()).ceil());
+        let b: Vec<T> = right_hand_side::<T>(a.rows(), 1).into_iter().map(whole).collect();
+        let dev = &mut make();
+        let (_, mut solver) = solver(dev, &a, &case);
+        let mut x = vec![T::zero(); a.rows()];
+        let outcome = solver.solve(dev, &b, &mut x).unwrap().clone();
+        assert_eq!(outcome.reason, Reason::Converged, "{case:?}");
+        for exponent in [-far, -9, 1, 10, far] {
+            let scale = |v: &[T]| v.iter().map(|v| v.scale_by_power_of_two(exponent)).collect::<Vec<T>>();
+            let mut got = vec![T::zero(); a.rows()];
+            let scaled = solver.solve(dev, &scale(&b), &mut got).unwrap();
+            let context = format!("{case:?} with b times 2^{exponent}");
+            assert_eq!((scaled.reason, scaled.iterations), (outcome.reason, outcome.iterations), "{context}");
+            same(&context, &got, &scale(&x));
+        }
+    }
+}

@@ -1,0 +1,95 @@
+//! Who may import whom, read from the manifests.
+use std::collections::BTreeMap;
+use std::path::Path;
+
+/// What a crate of ours may depend on, of ours.
+const ALLOWED: [(&str, &[&str]); 8] = [
+    ("core", &[]),
+    ("formats", &["core"]),
+    ("cpu", &["core", "formats"]),
+    ("opencl", &["core", "formats"]),
+    ("cuda", &["core", "formats"]),
+    ("solvers", &["core", "formats"]),
+    ("lacuna", &["core", "formats", "cpu", "opencl", "cuda", "solvers"]),
+    ("cli", &["lacuna"]),
+];
+
+/// The crates of ours in each table of dependencies of a manifest.
+fn dependencies(manifest: &str) -> BTreeMap<String, Vec<String>> {
+    let mut tables = BTreeMap::<String, Vec<String>>::new();
+    let mut table = String::new();
+    for line in manifest.lines().map(str::trim) {
+        if let Some(header) = line.strip_prefix('[') {
+            let header = header.trim_end_matches(']');
+            // `[dependencies.lacuna-core]` is a table and a name at once.
+            let (head, name) = header.rsplit_once('.').unwrap_or((header, ""));
+            table = if name.starts_with("lacuna") { head.into() } else { header.into() };
+            if name.starts_with("lacuna") {
+                tables.entry(table.clone()).or_default().push(name.into());
+            }
+        } else if line.starts_with("lacuna") && table.ends_with("dependencies") {
+            let name = line.split(['.', ' ', '=']).next().unwrap_or_default();
+            tables.entry(table.clone()).or_default().push(name.into());
+        }
+    }
+    tables
+}
+
+#[test]
+fn crates_import_only_what_they_may() {
+    let crates = Path::new(env!("CARGO_MANIFEST_DIR")).join("../crates");
+    let mut seen = 0;
+    for (name, allowed) in ALLOWED {
+        let Ok(manifest) = std::fs::read_to_string(crates.join(name).join("Cargo.toml")) else { continue };
+        seen += 1;
+        for (table, imports) in dependencies(&manifest) {
+            if table.ends_with("dev-dependencies") && name != "core" {
+                continue; // a test may use anything, but a solver's text may not
+            }
+            for import in imports {
+                let import = import.strip_prefix("lacuna-").unwrap_or(&import);
+                let may =
+                    allowed.contains(&import) || (table.ends_with("dev-dependencies") && import == name);
+                assert!(may, "`{name}` imports `{import}` in [{table}]; it may import {allowed:?}");
+            }
+        }
+    }
+    assert!(seen >= 6, "only {seen} crates found in {}", crates.display());
+}
+
+#[test]
+fn a_solver_names_no_backend_and_a_backend_no_solver() {
+    let crates = Path::new(env!("CARGO_MANIFEST_DIR")).join("../crates");
+    for (name, forbidden) in [
+        ("solvers", &["lacuna_cpu", "lacuna_opencl", "lacuna_cuda", "Reference::"][..]),
+        ("formats", &["lacuna_cpu", "lacuna_opencl", "lacuna_cuda", "lacuna_solvers"]),
+        ("cpu", &["lacuna_solvers"]),
+        ("opencl", &["lacuna_solvers"]),
+        ("cuda", &["lacuna_solvers"]),
+    ] {
+        let mut folders = vec![crates.join(name).join("src")];
+        while let Some(folder) = folders.pop() {
+            for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
+                let path = entry.path();
+                if path.is_dir() {
+                    folders.push(path);
+                    continue;
+                }
+                let text = std::fs::read_to_string(&path).unwrap_or_default();
+                for word in forbidden {
+                    assert!(!text.contains(word), "{} names {word}", path.display());
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn manifests_are_read_as_written() {
+    let text = "[dependencies]\nlacuna-core.workspace = true\nrayon = \"1\"\n\n[dependencies.lacuna-cpu]\npath = \"x\"\n\
+                [target.'cfg(unix)'.dependencies]\nlacuna-cuda = { workspace = true }\n[dev-dependencies]\nlacuna = \"0\"\n";
+    let found = dependencies(text);
+    assert_eq!(found["dependencies"], ["lacuna-core", "lacuna-cpu"]);
+    assert_eq!(found["target.'cfg(unix)'.dependencies"], ["lacuna-cuda"]);
+    assert_eq!(found["dev-dependencies"], ["lacuna"]);
+}

@@ -1,0 +1,157 @@
+//! Real matrices: Jacobi-CG in f64 on every symmetric positive definite one of a folder that `LACUNA_MATRICES` names.
+use lacuna_core::{Backend, Reason};
+use lacuna_cpu::Cpu;
+use lacuna_formats::{Csr, Triplets};
+use lacuna_solvers::{Options, Outcome, Solver, Stop, jacobi, method};
+use lacuna_tests::{available, loudly};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// Symmetric positive definite with a condition estimate below 1e10.
+const POSITIVE_DEFINITE: [&str; 25] = [
+    "bcsstk01",
+    "bcsstk02",
+    "lund_a",
+    "bcsstk05",
+    "nos1",
+    "pyamg_airfoil",
+    "mhdb416",
+    "494_bus",
+    "pyamg_bar",
+    "msc00726",
+    "nos7",
+    "gr_30_30",
+    "nos3",
+    "bcsstk09",
+    "1138_bus",
+    "vem1",
+    "Trefethen_2000",
+    "bcsstk15",
+    "bcsstk16",
+    "wathenSmall",
+    "bcsstm25",
+    "bodyy5",
+    "wathen100",
+    // Positive definite by their collection, without an estimate.
+    "Trefethen_20000",
+    "G2_circuit",
+];
+/// Not positive definite, with a diagonal that has no zero: the reason must say so.
+const INDEFINITE: [&str; 3] = ["sherman1", "spe10_layer50_dirichlet", "Si2"];
+
+fn folder() -> Option<PathBuf> {
+    match std::env::var_os("LACUNA_MATRICES") {
+        Some(folder) => Some(folder.into()),
+        None => {
+            loudly("SKIPPED: real matrices, because LACUNA_MATRICES names no folder with them");
+            None
+        }
+    }
+}
+
+/// A coordinate file, read in the plainest way there is: independent of the reader of the library.
+fn read(path: &Path) -> Csr<f64> {
+    let text = std::fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+    let symmetric = text.lines().next().is_some_and(|banner| banner.contains("symmetric"));
+    let mut lines = text.lines().filter(|line| !line.starts_with('%') && !line.trim().is_empty());
+    let numbers = |line: &str| line.split_whitespace().map(|w| w.parse::<f64>().unwrap()).collect::<Vec<_>>();
+    let size = numbers(lines.next().unwrap());
+    let mut entries = Triplets::new(size[0] as usize, size[1] as usize);
+    for line in lines {
+        let entry = numbers(line);
+        let (i, j) = (entry[0] as usize - 1, entry[1] as usize - 1);
+        entries.push(i, j, entry[2]);
+        if symmetric && i != j {
+            entries.push(j, i, entry[2]);
+        }
+    }
+    entries.to_csr().unwrap()
+}
+
+/// The right-hand side of the solution 1, 2, … 7, 1, 2, …
+fn right_hand_side(a: &Csr<f64>) -> Vec<f64> {
+    let x: Vec<f64> = (0..a.cols()).map(|i| (i % 7 + 1) as f64).collect();
+    let mut b = vec![0.0; a.rows()];
+    a.product(&x, &mut b).unwrap();
+    b
+}
+
+/// `‖b − A x‖ / ‖b‖`, computed here.
+fn true_residual(a: &Csr<f64>, b: &[f64], x: &[f64]) -> f64 {
+    let (mut rr, mut bb) = (0.0, 0.0);
+    for (i, b) in b.iter().enumerate() {
+        let ax: f64 = a.row_entries(i).map(|(j, v)| v * x[j]).sum();
+        rr += (b - ax) * (b - ax);
+        bb += b * b;
+    }
+    (rr / bb).sqrt()
+}
+
+fn solve(a: &Csr<f64>, name: &str, stop: Stop) -> (Outcome, Vec<f64>) {
+    let mut dev = Cpu::new().unwrap();
+    let operator = dev.matrix(Arc::new(a.clone())).unwrap();
+    let diagonal = jacobi(&mut dev, a).unwrap();
+    let method = method(name, &Options::default()).unwrap();
+    let mut solver = Solver::new(&mut dev, &operator, Some(&diagonal), &*method, stop).unwrap();
+    let mut x = vec![0.0; a.rows()];
+    let outcome = solver.solve(&mut dev, &right_hand_side(a), &mut x).unwrap().clone();
+    (outcome, x)
+}
+
+#[test]
+fn jacobi_cg_solves_positive_definite_systems() {
+    let Some(folder) = folder() else { return };
+    if !available("cpu", Cpu::new().err()) {
+        return;
+    }
+    let mut wrong = Vec::new();
+    for name in POSITIVE_DEFINITE {
+        let a = read(&folder.join(format!("{name}.mtx")));
+        let b = right_hand_side(&a);
+        for method in ["cg", "classical-cg"] {
+            // In exact arithmetic n iterations are enough; rounding delays ill-conditioned systems by a multiple.
+            let max_iters = 40 * a.rows() as u64 + 1000;
+            let (outcome, x) = solve(&a, method, Stop { rtol: 1e-6, max_iters, ..Stop::default() });
+            let checked = true_residual(&a, &b, &x);
+            let sum: f64 = x.iter().sum();
+            println!(
+                "{name:18} {method:12} n {:6} iterations {:6} {:9} residual {:.2e} true {:.2e} checked {checked:.2e} \
+                 sum of x {sum:.6e}",
+                a.rows(),
+                outcome.iterations,
+                outcome.reason.name(),
+                outcome.residual,
+                outcome.true_residual
+            );
+            // The right reasons why not: the limit above, or that the true residual stopped falling. That a positive
+            // definite operator is indefinite, or that something broke down, is not one.
+            let met = outcome.reason == Reason::Converged && checked <= 1e-6 * (1.0 + 1e-3);
+            let honest = matches!(outcome.reason, Reason::Limit | Reason::Stagnated) && checked > 1e-6;
+            let told = (outcome.true_residual - checked).abs() <= 1e-3 * checked;
+            if !(met || honest) || !told {
+                wrong.push(
+                    format!("{name} by {method}: {outcome:?}, checked {checked:e}").replace("history", "\n"),
+                );
+            }
+        }
+    }
+    assert!(
+        wrong.is_empty(),
+        "{}",
+        wrong.iter().map(|w| w.chars().take(300).collect::<String>()).collect::<Vec<_>>().join("\n")
+    );
+}
+
+#[test]
+fn cg_tells_that_a_matrix_is_not_positive_definite() {
+    let Some(folder) = folder() else { return };
+    for name in INDEFINITE {
+        let a = read(&folder.join(format!("{name}.mtx")));
+        for method in ["cg", "classical-cg"] {
+            let (outcome, _) = solve(&a, method, Stop { rtol: 1e-6, max_iters: 20_000, ..Stop::default() });
+            let told =
+                matches!(outcome.reason, Reason::IndefiniteOperator | Reason::IndefinitePreconditioner);
+            assert!(told, "{name} by {method}: {:?}", outcome.reason);
+        }
+    }
+}

@@ -1,0 +1,158 @@
+//! What the design promises, as figures: operations, bytes, vectors and waits of each method.
+use lacuna_core::{Format, LinOp, Reference, Scalar};
+use lacuna_formats::{Csr, Spec};
+use lacuna_solvers::{Options, Orthogonalization, Solver, Stop, jacobi, method};
+use lacuna_tests::counting::{Counting, Counts};
+use std::sync::Arc;
+
+fn matrix() -> Csr<f64> {
+    Spec::parse("gen:poisson2d:20x20").unwrap().build().unwrap()
+}
+
+/// A solver on a counting backend.
+fn solver(
+    a: &Csr<f64>,
+    name: &str,
+    precondition: bool,
+    options: &Options,
+) -> (Counting<Reference>, Solver<f64>, Counts) {
+    use lacuna_core::Backend;
+    let mut dev = Counting::new(Reference::new());
+    let operator = dev.matrix(Arc::new(a.clone())).unwrap();
+    let diagonal = precondition.then(|| jacobi(&mut dev, a).unwrap());
+    let m = diagonal.as_ref().map(|d| d as &dyn LinOp<f64>);
+    dev.take();
+    let stop = Stop { rtol: 0.0, max_iters: 20, ..Stop::default() };
+    let method = method(name, options).unwrap();
+    let solver = Solver::new(&mut dev, &operator, m, &*method, stop).unwrap();
+    let made = dev.take();
+    (dev, solver, made)
+}
+
+/// The method; whether Jacobi preconditions; operations an iteration; products an iteration; vectors moved an
+/// iteration beside the matrix; vectors made, `b` and `x` among them.
+const PROMISED: [(&str, bool, f64, usize, usize, usize); 8] = [
+    // A p: p, q. Step: x, r, p twice, q.
+    ("cg", false, 2.0, 1, 2 + 7, 2 + 3),
+    // A p with M q along: p, q, d, M q. Step: x, r, z, p twice, q, M q.
+    ("cg", true, 2.0, 1, 4 + 10, 2 + 5),
+    // A p: p, q. Descend: x, r twice, p, q. Turn: p twice, r.
+    ("classical-cg", false, 3.0, 1, 2 + 6 + 3, 2 + 3),
+    // M r rides on the descent: d, z. Turn: p twice, z.
+    ("classical-cg", true, 3.0, 1, 2 + 8 + 3, 2 + 4),
+    // A p: p, v, r₀. Half: r, v, s. A s: s, t, r₀. Step: x, p twice, r, s, t, v, r₀.
+    ("bicgstab", false, 4.0, 2, 3 + 3 + 3 + 9, 2 + 6),
+    // M p on its own, as the iteration begins with it: p, d, M p. M s rides on the half step: d, M s. A M s reads s.
+    ("bicgstab", true, 5.0, 2, 3 + 3 + 5 + 4 + 11, 2 + 8),
+    // A p: p, v, r₀. Half: 3. A s: s, t. Step: x twice, p, s, t, r, r₀. Turn: p twice, r, v.
+    ("classical-bicgstab", false, 5.0, 2, 3 + 3 + 2 + 7 + 4, 2 + 6),
+    ("classical-bicgstab", true, 6.0, 2, 3 + 3 + 5 + 3 + 8 + 4, 2 + 8),
+];
+
+#[test]
+fn operations_bytes_and_vectors_of_an_iteration() {
+    let a = matrix();
+    let n = a.rows();
+    let matrix = (n + 1 + a.nnz()) * 4 + a.nnz() * 8;
+    assert_eq!(Format::bytes(&a), matrix);
+    let mut wrong = Vec::new();
+    for (name, precondition, ops, products, moved, stored) in PROMISED {
+        let (_, solver, made) = solver(&a, name, precondition, &Options::default());
+        let program = solver.program();
+        let found = (
+            program.ops_per_iteration(),
+            (program.bytes_per_iteration() - products * matrix) as f64 / (8 * n) as f64,
+            made.vectors,
+        );
+        let promised = (ops, moved as f64, stored);
+        if found != promised {
+            wrong.push(format!("{name}, Jacobi {precondition}: promised {promised:?}, found {found:?}"));
+        }
+    }
+    assert!(wrong.is_empty(), "operations, vectors moved, vectors stored:\n{}", wrong.join("\n"));
+}
+
+#[test]
+fn gmres_stores_its_basis_and_little_else() {
+    let a = matrix();
+    for (precondition, beside) in [(false, 0), (true, 1)] {
+        let options = Options { restart: Some(10), ..Options::default() };
+        let (_, _, made) = solver(&a, "gmres", precondition, &options);
+        assert_eq!(made.vectors, 2 + 11 + beside, "Jacobi {precondition}");
+    }
+}
+
+/// One iteration of classical GMRES reads the basis so far twice: once to project, once to subtract.
+#[test]
+fn gmres_moves_its_basis_twice() {
+    let (a, m) = (matrix(), 10);
+    let n = a.rows();
+    let options =
+        Options { restart: Some(m), orthogonalization: Orthogonalization::Classical, ..Options::default() };
+    let (_, solver, _) = solver(&a, "gmres", false, &options);
+    // Iteration j: A v: 2. Project: j + 1 columns, w. Subtract: j + 1 columns, w twice. Normalise: w twice, not
+    // after the last.
+    let vectors: usize = (0..m).map(|j| 2 + (j + 2) + (j + 3) + if j + 1 < m { 2 } else { 0 }).sum();
+    let matrix = Format::bytes(&a);
+    assert_eq!(solver.program().bytes_per_iteration(), (m * matrix + vectors * 8 * n) / m);
+}
+
+/// A solve: two uploads, one download, one wait for its figures; nothing made, the second time as the first.
+#[test]
+fn a_solve_waits_once_and_makes_nothing() {
+    let a = matrix();
+    let b = vec![1.0; a.rows()];
+    for name in ["cg", "classical-cg", "bicgstab", "classical-bicgstab", "gmres"] {
+        for precondition in [false, true] {
+            let (mut dev, mut solver, _) = solver(&a, name, precondition, &Options::default());
+            for _ in 0..2 {
+                solver.solve(&mut dev, &b, &mut vec![0.0; a.rows()]).unwrap();
+                let counts = dev.take();
+                let expected = Counts {
+                    steps: counts.steps,
+                    uploads: 2,
+                    downloads: 1,
+                    reads: 1,
+                    vectors: 0,
+                    matrices: 0,
+                };
+                assert_eq!(counts, expected, "{name}, Jacobi {precondition}");
+                assert!(counts.steps > 0, "{name}, Jacobi {precondition}");
+            }
+        }
+    }
+}
+
+/// What runs is what is recorded: twenty iterations run twenty times the operations of one, and the rest is the
+/// beginning and the confirmation.
+#[test]
+fn twenty_iterations_run_their_operations_and_few_more() {
+    let a = matrix();
+    for (name, precondition, ops, ..) in PROMISED {
+        let (mut dev, mut solver, _) = solver(&a, name, precondition, &Options::default());
+        let outcome = solver.solve(&mut dev, &vec![1.0; a.rows()], &mut vec![0.0; a.rows()]).unwrap();
+        assert_eq!(outcome.iterations, 20, "{name}: {outcome:?}");
+        let program = solver.program();
+        let around = program.setup.len() + 2 * program.restart.len();
+        let steps = dev.take().steps;
+        let least = 20 * ops as usize;
+        assert!((least - 1..=least + around).contains(&steps), "{name}: {steps} operations run");
+    }
+}
+
+/// A matrix costs what its arrays cost, in every number type.
+#[test]
+fn bytes_follow_the_number_type() {
+    fn bytes<T: Scalar>() -> usize {
+        let a: Csr<T> = Spec::parse("gen:poisson2d:20x20").unwrap().build().unwrap();
+        let indices = (a.rows() + 1 + a.nnz()) * 4;
+        (Format::bytes(&a) - indices) / a.nnz()
+    }
+    let found = [
+        bytes::<f32>(),
+        bytes::<f64>(),
+        bytes::<lacuna_core::Complex32>(),
+        bytes::<lacuna_core::Complex64>(),
+    ];
+    assert_eq!(found, [4, 8, 8, 16]);
+}
