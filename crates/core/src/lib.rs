@@ -13,7 +13,7 @@ mod formula;
 mod handle;
 mod operator;
 mod outcome;
-mod pages;
+pub mod pages;
 mod pass;
 mod program;
 mod recorder;

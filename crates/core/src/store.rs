@@ -1,6 +1,6 @@
 //! Memory of a backend that computes on the host: vectors, bases, cells and matrices behind handles.
 use crate::{
-    Argument, Basis, Cell, Cells, Error, Format, Kind, Mark, Matrix, OpKind, Program, Result, Scalar, Vector,
+    Basis, Cell, Cells, Error, Format, Kind, Mark, Matrix, OpKind, Program, Result, Scalar, Vector,
     handle::next_serial, pages,
 };
 use bytemuck::Zeroable;
@@ -83,10 +83,9 @@ impl HostStore {
         let buffer = places
             .and_then(|_| lines.checked_mul(columns))
             .filter(|lines| lines.checked_mul(LINE).is_some())
-            .and_then(|lines| bytemuck::allocation::try_zeroed_vec::<Line>(lines).ok())
+            .and_then(|lines| pages::zeroed::<Line>("vectors", lines).ok())
             .filter(|_| self.slots.try_reserve(columns).is_ok())
             .ok_or_else(|| refused(self.device))?;
-        pages::advise(&buffer);
         let (first, serial) = (self.slots.len() as u32, next_serial());
         let stride = lines * LINE / size_of::<T>();
         self.slots.extend((0..columns).map(|j| Slot {
@@ -133,14 +132,6 @@ impl HostStore {
 
     /// Keeps a matrix, where it is.
     pub fn matrix<T: Scalar>(&mut self, a: Arc<dyn Format<T>>) -> Result<Matrix<T>> {
-        for argument in a.arguments() {
-            match argument {
-                Argument::Size(_) => {}
-                Argument::Indices(array) => pages::advise(array),
-                Argument::Offsets(array) => pages::advise(array),
-                Argument::Values(array) => pages::advise(array),
-            }
-        }
         let (serial, (rows, cols)) = (next_serial(), a.shape());
         let handle = Matrix::new(self.matrices.len() as u32, serial, rows, cols, a.nnz(), a.bytes());
         self.matrices.push(StoredMatrix { serial, format: Box::new(a) });

@@ -2,7 +2,7 @@
 use lacuna_core::cells::{Instr, Unary};
 use lacuna_core::lower::{self, Coefficient, Sweep};
 use lacuna_core::sum::SEGMENT;
-use lacuna_core::{Format, HostStore, Matrix, Op, OpKind, Program, Result, Scalar, Section, Vector};
+use lacuna_core::{Cell, Format, HostStore, Matrix, Op, OpKind, Program, Result, Scalar, Section, Vector};
 use lacuna_formats::Csr;
 use std::sync::Arc;
 
@@ -91,6 +91,8 @@ pub(crate) struct Compiled<T: Scalar> {
     pub(crate) vectors: Vec<Vector<T>>,
     /// The matrices, to tell stale handles.
     pub(crate) matrices: Vec<Matrix<T>>,
+    /// The cells, likewise.
+    pub(crate) cells: Vec<Cell<T>>,
     /// Divisions of rows among threads, for each length there is.
     pub(crate) divisions: Vec<Shares>,
     /// Segment sums of the largest step.
@@ -107,11 +109,14 @@ impl<T: Scalar> Compiled<T> {
             sections: [Vec::new(), Vec::new(), Vec::new()],
             vectors: Vec::new(),
             matrices: Vec::new(),
+            cells: program.ops().flat_map(|op| &op.sweep.cells).copied().collect(),
             divisions: Vec::new(),
             sums: 0,
             segments: 0,
             work: 0,
         };
+        compiled.cells.sort_unstable_by_key(|c| (c.index, c.serial));
+        compiled.cells.dedup();
         let mut lengths: Vec<usize> = Vec::new();
         for (i, section) in [Section::Setup, Section::Restart, Section::Each].into_iter().enumerate() {
             let ops = program.section(section);

@@ -157,6 +157,7 @@ fn parallel<T: Scalar>(
                 let progress = Progress { iterations, rr: f64::from_bits(bits) };
                 if iterations > 0 && watch(progress).is_break() {
                     shared.cancel.store(true, Ordering::Relaxed);
+                    break;
                 }
             }
         }
@@ -202,7 +203,7 @@ impl<T: Scalar> Shared<'_, T> {
             {
                 *told = Instant::now();
                 if watch(Progress { iterations: control.iterations, rr: control.recurrence }).is_break()
-                    && !control.halted()
+                    && control.section != Section::Stopped
                 {
                     control.cancel();
                 }

@@ -165,8 +165,8 @@ impl Backend for Cpu {
     }
 
     fn plan<T: Scalar>(&mut self, program: Program<T>) -> Result<Plan<T>> {
+        self.store.check(&program)?;
         let compiled = Compiled::new(&program, &self.store, self.threads())?;
-        compiled.vectors.iter().try_for_each(|v| self.store.slice(*v, program.name).map(drop))?;
         let arena = Arena::new(&compiled, self.threads());
         Ok(Plan { program, prepared: Box::new(Prepared { compiled, arena }) })
     }
@@ -176,13 +176,18 @@ impl Backend for Cpu {
         let Some(Prepared { compiled, arena }) = prepared.downcast_mut::<Prepared<T>>() else {
             return Err(Error::Stale { operation: program.name.into(), what: "plan" });
         };
-        let operation = program.name;
         arena.vectors.clear();
         for v in &compiled.vectors {
-            arena.vectors.push(self.store.slice_mut(*v, operation)?.as_mut_ptr());
+            match self.store.slice_mut(*v, program.name) {
+                Ok(slice) => arena.vectors.push(slice.as_mut_ptr()),
+                Err(stale) => return Err(self.store.check(program).err().unwrap_or(stale)),
+            }
         }
-        for a in &compiled.matrices {
-            self.store.format(*a, operation)?;
+        let cells = compiled.cells.iter().try_for_each(|c| self.store.check_cell(*c, program.name));
+        let matrices =
+            || compiled.matrices.iter().try_for_each(|a| self.store.format(*a, program.name).map(drop));
+        if let Err(stale) = cells.and_then(|()| matrices()) {
+            return Err(self.store.check(program).err().unwrap_or(stale)); // which names the pass
         }
         let pool = self.pool.as_ref().filter(|_| compiled.work >= self.parallel_from);
         let start = Start {

@@ -5,7 +5,7 @@
 //! where its entries are placed row by row. Only rows whose columns are still out of order are sorted.
 use crate::Csr;
 use crate::csr::{check_sizes, not_finite};
-use bytemuck::allocation::zeroed_vec;
+use lacuna_core::pages::zeroed;
 use lacuna_core::{Result, Scalar};
 use rayon::prelude::*;
 use std::borrow::Cow;
@@ -65,9 +65,9 @@ fn copied<T: Scalar>(
     total: usize,
     pieces: Vec<Piece<'_, T>>,
 ) -> Result<Csr<T>> {
-    let mut row_ptr: Vec<u32> = zeroed_vec(rows + 1);
-    let mut col_idx: Vec<u32> = zeroed_vec(total);
-    let mut values: Vec<T> = zeroed_vec(total);
+    let mut row_ptr: Vec<u32> = zeroed(operation, rows + 1)?;
+    let mut col_idx: Vec<u32> = zeroed(operation, total)?;
+    let mut values: Vec<T> = zeroed(operation, total)?;
     {
         // A piece writes the starts of the rows after the last one of the piece before, up to its own last one.
         let (mut starts, mut columns, mut numbers) = (&mut row_ptr[..], &mut col_idx[..], &mut values[..]);
@@ -144,9 +144,9 @@ fn sorted<T: Scalar>(
     let sizes: Vec<usize> =
         (0..buckets).map(|b| pieces.iter().map(|p| (p.starts[b + 1] - p.starts[b]) as usize).sum()).collect();
 
-    let mut row_ptr: Vec<u32> = zeroed_vec(rows + 1);
-    let mut col_idx: Vec<u32> = zeroed_vec(total);
-    let mut values: Vec<T> = zeroed_vec(total);
+    let mut row_ptr: Vec<u32> = zeroed(operation, rows + 1)?;
+    let mut col_idx: Vec<u32> = zeroed(operation, total)?;
+    let mut values: Vec<T> = zeroed(operation, total)?;
     let (mut lengths, mut columns, mut numbers) = (&mut row_ptr[..rows], &mut col_idx[..], &mut values[..]);
     let mut tasks = Vec::with_capacity(buckets);
     for (b, &size) in sizes.iter().enumerate() {

@@ -211,7 +211,7 @@ impl<T: Scalar> Solver<T> {
         let outcome = &mut self.outcome;
         outcome.reason = finish.reason;
         outcome.iterations = finish.iterations;
-        outcome.restarts = finish.restarts;
+        outcome.restarts = finish.restarts.saturating_sub(1); // the first confirmation begins the solve
         outcome.residual = relative(finish.recurrence);
         outcome.true_residual = relative(finish.confirmed);
         outcome.history.clear();

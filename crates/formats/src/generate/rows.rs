@@ -1,7 +1,7 @@
 //! A matrix from a function that lists a row.
 use crate::Csr;
 use crate::csr::{check_sizes, not_finite};
-use bytemuck::allocation::zeroed_vec;
+use lacuna_core::pages::zeroed;
 use lacuna_core::{Result, Scalar};
 use rayon::prelude::*;
 
@@ -30,7 +30,7 @@ pub(super) fn from_rows<T: Scalar>(
             });
         }
     };
-    let mut row_ptr: Vec<u32> = zeroed_vec(rows + 1);
+    let mut row_ptr: Vec<u32> = zeroed(operation, rows + 1)?;
     row_ptr[1..].par_chunks_mut(SHARE).enumerate().for_each_init(Vec::new, |entries, (share, lengths)| {
         for (k, length) in lengths.iter_mut().enumerate() {
             list(share * SHARE + k, entries);
@@ -44,7 +44,8 @@ pub(super) fn from_rows<T: Scalar>(
         *p = end;
     }
 
-    let (mut col_idx, mut values): (Vec<u32>, Vec<T>) = (zeroed_vec(end as usize), zeroed_vec(end as usize));
+    let (mut col_idx, mut values): (Vec<u32>, Vec<T>) =
+        (zeroed(operation, end as usize)?, zeroed(operation, end as usize)?);
     let (mut columns, mut numbers) = (&mut col_idx[..], &mut values[..]);
     let mut tasks = Vec::with_capacity(rows.div_ceil(SHARE));
     for first in (0..rows).step_by(SHARE) {
