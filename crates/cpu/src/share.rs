@@ -15,6 +15,9 @@ const BASIS_CHUNK_BYTES: usize = 65536;
 /// Columns of a basis that are resolved at a time.
 const COLUMNS: usize = 64;
 
+/// Bytes of a vector from which it is taken to come from memory.
+const FAR: usize = 1 << 20;
+
 /// What a thread needs to run its share of a step.
 pub(crate) struct Share<'a, T> {
     pub(crate) step: &'a Step<T>,
@@ -148,12 +151,13 @@ unsafe fn segment_dots<T: Scalar>(
 ) {
     let n = share.step.n;
     let count = n.div_ceil(SEGMENT);
+    let far = n * size_of::<T>() > FAR;
     for s in segments {
         let start = s * SEGMENT;
         // SAFETY: rows of this share, as the caller promises.
         unsafe {
             let (a, b) = (share.vectors[a as usize].add(start), share.vectors[b as usize].add(start));
-            *share.sums.add(d * count + s) = dot_segment(a, b, (n - start).min(SEGMENT));
+            *share.sums.add(d * count + s) = dot_segment(a, b, (n - start).min(SEGMENT), far);
         }
     }
 }

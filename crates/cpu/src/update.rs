@@ -3,6 +3,7 @@
 //! Every function is inlined into code compiled for the instruction set at hand, see [`crate::share`].
 use lacuna_core::Scalar;
 use lacuna_core::sum::SEGMENT;
+use std::mem::MaybeUninit;
 
 /// A term with its pointers found: `coefficient · factor · vector`.
 #[derive(Clone, Copy)]
@@ -191,22 +192,28 @@ unsafe fn accumulate_group<T: Scalar, const K: usize>(
     }
 }
 
-/// The canonical sum of `conj(a[i]) b[i]` over one segment, `n ≤ 256` terms.
+/// The canonical sum of `conj(a[i]) b[i]` over one segment, `n ≤ 256` terms. `far` tells that the vectors come from
+/// memory rather than a cache.
 ///
 /// # Safety
 /// `a` and `b` must be valid for `n` elements.
 #[inline(always)]
-pub(crate) unsafe fn dot_segment<T: Scalar>(a: *const T, b: *const T, n: usize) -> T {
+pub(crate) unsafe fn dot_segment<T: Scalar>(a: *const T, b: *const T, n: usize, far: bool) -> T {
     // SAFETY: only asked for indices below n.
     let product = |i: usize| unsafe { (*a.add(i)).dot_term(*b.add(i)) };
-    if n == SEGMENT {
+    if n == SEGMENT && !far {
         return full_segment(product);
     }
-    let mut padded = [T::zero(); SEGMENT];
-    for (i, p) in padded[..n].iter_mut().enumerate() {
-        *p = product(i);
+    // From memory the products are made in its order, which the prefetcher follows, and summed from a buffer: the order
+    // of the tree leaps about and would wait for every line.
+    let mut products = [MaybeUninit::<T>::uninit(); SEGMENT];
+    for (i, p) in products[..n].iter_mut().enumerate() {
+        p.write(product(i));
     }
-    full_segment(|i| padded[i])
+    products[n..].fill(MaybeUninit::new(T::zero()));
+    // SAFETY: all of the buffer has been written.
+    let products: &[T; SEGMENT] = unsafe { &*products.as_ptr().cast() };
+    full_segment(|i| products[i])
 }
 
 /// Numbers that are summed side by side: a cache line of `f64`.
