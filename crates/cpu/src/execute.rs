@@ -150,15 +150,17 @@ fn parallel<T: Scalar>(
             }
         });
         if let Some(watch) = watch {
+            let mut last = 0;
             while !done.load(Ordering::Acquire) {
                 std::thread::park_timeout(TELL);
                 let [iterations, bits] =
                     [&shared.told[0], &shared.told[1]].map(|t| t.load(Ordering::Relaxed));
                 let progress = Progress { iterations, rr: f64::from_bits(bits) };
-                if iterations > 0 && watch(progress).is_break() {
+                if iterations > last && watch(progress).is_break() {
                     shared.cancel.store(true, Ordering::Relaxed);
                     break;
                 }
+                last = iterations;
             }
         }
     });
