@@ -12,6 +12,13 @@
 #define LACUNA_CONTROL_NEXT 14u   // the operation that runs next, or NONE; before a start: the section to begin with
 #define LACUNA_CONTROL_EPOCH 15u  // exchanges of persistent kernels so far
 
+// What is rarely run, or long: kept out of line, so that what runs all the time stays in the instruction cache.
+#ifdef __CUDACC__
+#define LACUNA_RARE __device__ __noinline__
+#else
+#define LACUNA_RARE inline
+#endif
+
 template <typename T> struct RealOf { typedef T type; };
 template <typename R> struct RealOf<Complex<R>> { typedef R type; };
 
@@ -41,6 +48,33 @@ struct Flow {
     u32 pad;
 };
 
+// Whether a test of cells holds.
+template <typename T> LACUNA_FN bool test_holds(const T *cells, u32 test, u32 a, u32 b) {
+    switch (test) {
+    case LACUNA_TEST_ALWAYS: return true;
+    case LACUNA_TEST_LESS_EQUAL: return re_of(cells[a]) <= re_of(cells[b]);
+    case LACUNA_TEST_GREATER: return re_of(cells[a]) > re_of(cells[b]);
+    case LACUNA_TEST_NOT_POSITIVE: return !(re_of(cells[a]) > 0.0);
+    case LACUNA_TEST_NOT_FINITE: return !is_finite(cells[a]);
+    default: return is_zero(cells[a]);
+    }
+}
+
+// The value of a plain instruction.
+template <typename T> LACUNA_FN T value_of(u32 code, T u, T v) {
+    if (code == LACUNA_CODE_DIV) return quotient(u, v);
+    switch (code) {
+    case LACUNA_CODE_COPY: return u;
+    case LACUNA_CODE_NEG: return neg(u);
+    case LACUNA_CODE_CONJ: return conj_of(u);
+    case LACUNA_CODE_SQRT: return root(u);
+    case LACUNA_CODE_ADD: return add(u, v);
+    case LACUNA_CODE_SUB: return sub(u, v);
+    case LACUNA_CODE_MUL: return mul(u, v);
+    default: return re_of(u) >= re_of(v) ? u : v;
+    }
+}
+
 template <typename T> struct Machine {
     typedef typename RealOf<T>::type R;
     Flow flow;
@@ -66,21 +100,25 @@ template <typename T> struct Machine {
             end(reason);
         }
     }
-    LACUNA_FN void record(u64 iteration, R value) {
-        u64 stride = word(LACUNA_CONTROL_STRIDE);
-        if (stride == 0) return;
-        u64 at = iteration;
-        if (stride != 1) {
-            if (iteration % stride != 0) return;
-            at = iteration / stride;
-        }
+    LACUNA_RARE void record_at(u64 iteration, R value, u64 stride) {
+        if (iteration % stride != 0) return;
+        place(iteration / stride, value);
+    }
+    LACUNA_FN void place(u64 at, R value) {
         u64 count = word(LACUNA_CONTROL_HISTORY);
         if (at < count) count = at;
         if (count >= word(LACUNA_CONTROL_CAPACITY)) return;
         history[count] = value;
         word(LACUNA_CONTROL_HISTORY) = count + 1;
     }
-    LACUNA_FN void count(u32 cell) {
+    LACUNA_FN void record(u64 iteration, R value) {
+        u64 stride = word(LACUNA_CONTROL_STRIDE);
+        if (stride == 1)
+            place(iteration, value);
+        else if (stride != 0)
+            record_at(iteration, value, stride);
+    }
+    LACUNA_RARE void count(u32 cell) {
         T value = cells[cell];
         R rr = R(re_of(value));
         u64 iterations = word(LACUNA_CONTROL_ITERATIONS) + 1;
@@ -92,7 +130,7 @@ template <typename T> struct Machine {
             stop(LACUNA_REASON_LIMIT, 0);
         record(iterations, rr);
     }
-    LACUNA_FN void confirm(u32 rr_cell, u32 target_cell, u32 last_cell, u32 shrink_cell) {
+    LACUNA_RARE void confirm(u32 rr_cell, u32 target_cell, u32 last_cell, u32 shrink_cell) {
         double rr = re(rr_cell), target = re(target_cell), last = re(last_cell), shrink = re(shrink_cell);
         u64 iterations = word(LACUNA_CONTROL_ITERATIONS);
         if (iterations == 0) record(0, R(rr));
@@ -114,25 +152,24 @@ template <typename T> struct Machine {
             word(LACUNA_CONTROL_RESTARTS) += 1;
         cells[last_cell] = cells[rr_cell];
     }
-    LACUNA_FN bool holds(u32 test, u32 a, u32 b) {
-        switch (test) {
-        case LACUNA_TEST_ALWAYS: return true;
-        case LACUNA_TEST_LESS_EQUAL: return re(a) <= re(b);
-        case LACUNA_TEST_GREATER: return re(a) > re(b);
-        case LACUNA_TEST_NOT_POSITIVE: return !(re(a) > 0.0);
-        case LACUNA_TEST_NOT_FINITE: return !is_finite(cells[a]);
-        default: return is_zero(cells[a]);
-        }
-    }
+    LACUNA_FN bool holds(u32 test, u32 a, u32 b) { return test_holds(cells, test, a, b); }
 
     // (a, b) <- (conj(c) a + conj(s) b, c b - s a) down column j, then the rotation that zeroes its last entry.
-    LACUNA_FN void rotate(const u32 *w) {
+    LACUNA_RARE void rotate(const u32 *w) {
         u32 m = w[LACUNA_INSTR_DST], j = w[LACUNA_INSTR_F];
         T *column = cells + w[LACUNA_INSTR_A] + j * (m + 1), *rotations = cells + w[LACUNA_INSTR_B];
         T *g = cells + w[LACUNA_INSTR_C];
         T a = column[0];
+        // What the next rotation reads is on its way while this one is computed.
+        T c_next = rotations[0], s_next = rotations[1], b_next = column[1];
+#pragma unroll 1
         for (u32 i = 0; i < j; i++) {
-            T c = rotations[2 * i], s = rotations[2 * i + 1], b = column[i + 1];
+            T c = c_next, s = s_next, b = b_next;
+            if (i + 1 < j) {
+                c_next = rotations[2 * i + 2];
+                s_next = rotations[2 * i + 3];
+                b_next = column[i + 2];
+            }
             column[i] = fma_of(conj_of(s), b, mul(conj_of(c), a));
             a = fma_of(neg(s), a, mul(c, b));
         }
@@ -153,14 +190,17 @@ template <typename T> struct Machine {
         cells[w[LACUNA_INSTR_G]] = dot_term(last, last);
         cells[w[LACUNA_INSTR_E]] = number<T>(double(j + 1));
     }
-    LACUNA_FN void back_substitute(const u32 *w) {
+    LACUNA_RARE void back_substitute(const u32 *w) {
         u32 m = w[LACUNA_INSTR_DST];
         T *h = cells + w[LACUNA_INSTR_A], *g = cells + w[LACUNA_INSTR_C], *y = cells + w[LACUNA_INSTR_D];
         double in_use = re(w[LACUNA_INSTR_E]);
         u32 used = in_use >= double(m) ? m : in_use > 0.0 ? u32(in_use) : 0;
+#pragma unroll 1
         for (u32 i = 0; i < m; i++) y[i] = zero<T>();
+#pragma unroll 1
         for (u32 i = used; i-- > 0;) {
             T sum = g[i];
+#pragma unroll 4
             for (u32 j = i + 1; j < used; j++) sum = fma_of(neg(h[j * (m + 1) + i]), y[j], sum);
             T diagonal = h[i * (m + 1) + i];
             y[i] = is_zero(diagonal) ? zero<T>() : quotient(sum, diagonal);
@@ -168,33 +208,26 @@ template <typename T> struct Machine {
         cells[w[LACUNA_INSTR_E]] = zero<T>();
     }
 
-    // Evaluates instructions in order; passes over the rest once one of them halts the section.
-    LACUNA_FN void run(u32 at, u32 count) {
+    // Evaluates instructions in order; tells whether the operation goes on. It does not once an instruction has halted
+    // the section or passed over the operation, and then those that remain are passed over too.
+    LACUNA_RARE bool run(u32 at, u32 count) {
         const u32 *w = flow.words + at;
+#pragma unroll 1
         for (u32 i = 0; i < count; i++, w += LACUNA_INSTR_WORDS) {
             u32 code = w[LACUNA_INSTR_CODE], dst = w[LACUNA_INSTR_DST], a = w[LACUNA_INSTR_A], b = w[LACUNA_INSTR_B];
             if (code < LACUNA_CODE_STOP) {
-                T u = cells[a], value;
-                if (code < LACUNA_CODE_ADD) {
-                    value = code == LACUNA_CODE_COPY ? u : code == LACUNA_CODE_NEG ? neg(u)
-                            : code == LACUNA_CODE_CONJ ? conj_of(u) : root(u);
-                } else {
-                    T v = cells[b];
-                    switch (code) {
-                    case LACUNA_CODE_ADD: value = add(u, v); break;
-                    case LACUNA_CODE_SUB: value = sub(u, v); break;
-                    case LACUNA_CODE_MUL: value = mul(u, v); break;
-                    case LACUNA_CODE_DIV: value = quotient(u, v); break;
-                    default: value = re_of(u) >= re_of(v) ? u : v; break;
-                    }
-                }
-                cells[dst] = value;
+                T u = cells[a], v = u;
+                if (code >= LACUNA_CODE_ADD) v = cells[b];
+                cells[dst] = value_of(code, u, v);
                 continue;
             }
             switch (code) {
             case LACUNA_CODE_STOP:
                 if (holds(dst, a, b)) stop(w[LACUNA_INSTR_C], w[LACUNA_INSTR_D]);
                 break;
+            case LACUNA_CODE_ONLY_IF:
+                if (!holds(dst, a, b)) return false;
+                continue;
             case LACUNA_CODE_LEAVE:
                 if (holds(dst, a, b)) word(LACUNA_CONTROL_LEFT) = 1;
                 break;
@@ -203,20 +236,23 @@ template <typename T> struct Machine {
             case LACUNA_CODE_ROTATE: rotate(w); break;
             default: back_substitute(w); break;
             }
-            if (halted()) return;
+            if (halted()) return false;
         }
+        return true;
     }
 
     // Goes on after the sweep of `op`, or starts with the section in CONTROL_NEXT where `op` is NONE: instructions,
     // changes of section, operations that touch no vector. Leaves in CONTROL_NEXT, and returns, the operation whose
     // sweep runs next with its `before` done; NONE where the program has stopped. Where no pass through `each` is
-    // left, CONTROL_NEXT receives the section to begin with again, its highest bit set, and NONE is returned.
-    LACUNA_FN u32 advance(u32 op) {
+    // left, CONTROL_NEXT receives the section to begin with again, its highest bit set, and NONE is returned. With
+    // `evaluated`, the instructions after the sweep of `op` have been evaluated.
+    LACUNA_RARE u32 advance(u32 op, bool evaluated) {
         const u32 *record = flow.words + op * LACUNA_OP_WORDS;
         u32 section = u32(word(LACUNA_CONTROL_NEXT));
-        bool entering = op == LACUNA_NONE;
-        if (!entering) run(record[LACUNA_OP_AFTER], record[LACUNA_OP_AFTER_COUNT]);
+        bool entering = op == LACUNA_NONE, after = !entering && !evaluated;
         while (true) {
+            if (after) run(record[LACUNA_OP_AFTER], record[LACUNA_OP_AFTER_COUNT]);
+            after = false;
             if (word(LACUNA_CONTROL_SECTION) == LACUNA_SECTION_STOPPED) break;
             if (!entering && !word(LACUNA_CONTROL_LEFT) && !record[LACUNA_OP_LAST]) {
                 op++;
@@ -235,10 +271,10 @@ template <typename T> struct Machine {
                 op = flow.first[section];
             }
             record = flow.words + op * LACUNA_OP_WORDS;
-            run(record[LACUNA_OP_BEFORE], record[LACUNA_OP_BEFORE_COUNT]);
-            if (halted()) continue;
+            if (record[LACUNA_OP_BEFORE_COUNT] && !run(record[LACUNA_OP_BEFORE], record[LACUNA_OP_BEFORE_COUNT]))
+                continue;
             if (record[LACUNA_OP_KIND] == LACUNA_KIND_SWEEP && record[LACUNA_OP_SLOT_COUNT] == 0) {
-                run(record[LACUNA_OP_AFTER], record[LACUNA_OP_AFTER_COUNT]);
+                after = true;
                 continue;
             }
             word(LACUNA_CONTROL_NEXT) = op;

@@ -29,6 +29,7 @@ struct ProgramArgs {
     u32 at_columns; // words: the vectors that are the columns of the bases
     u32 at_bases;   // words: where the columns of a basis start
     u32 at_matrices; // words: row_ptr, col_idx, values as 64-bit numbers, lanes as one; NONE in unused places
+    u32 at_plans;   // words: for each operation its short plan, four words: see `Plan`
     u32 at_hazards; // words: for each operation what it writes for others, what it reads of others, 64 bits each
     u32 vectors;
     u32 cell_first, cell_count;
@@ -36,8 +37,16 @@ struct ProgramArgs {
     u32 exchange_words; // 16-byte words of one half
     u32 at_cells, at_sums, at_home, home_stride; // bytes; elements
     u32 at_row_ptr, at_col_idx, at_values;       // bytes: the rows of matrix 0; all 0 where they are not staged
-    u32 pad;
 };
+
+// How the instructions after an operation are evaluated by the lanes of one warp, one each: words where they start, how
+// many, how many levels, and the operation that comes next where nothing is decided. `levels` NONE: one by one.
+struct Plan {
+    u32 at, count, levels, next;
+};
+// An instruction of a plan: x: its code, above 8 bits its level, above 16 the test, above 24 whether it is soft; y: the
+// cell written or the reason; z and w: the operands. An instruction of a level needs nothing of its own level or later.
+#define PLAN_WRAPS 0x80000000u // of `next`: a pass through `each` ends
 
 #ifdef __CUDACC__
 LACUNA_FN void put_word(u64 address, u64 value, u64 epoch) {
@@ -75,6 +84,7 @@ template <typename T>
 LACUNA_FN T row_lane(const u32 *col_idx, const T *values, const T *x, u32 k, u32 end, u32 lanes) {
     const u32 DEPTH = sizeof(T) > 8 ? 4 : 8;
     T sum = zero<T>();
+#pragma unroll 1
     for (; k < end; k += DEPTH * lanes) {
         u32 column[DEPTH];
         T a[DEPTH], v[DEPTH];
@@ -105,6 +115,55 @@ template <typename T, bool RESIDENT> struct Share {
     LACUNA_FN T *global(u32 v) const { return (T *)wide(words + a.at_vectors + 4 * v); }
     LACUNA_FN u32 flags(u32 v) const { return words[a.at_vectors + 4 * v + 2]; }
 };
+
+// Evaluates a plan; every lane of a warp. Instructions behind one that halts the section are taken back: they are passed
+// over. True where nothing was decided.
+template <typename T> LACUNA_FN bool evaluate(Machine<T> &m, const u32 *words, const Plan &plan, T *cells, u64 *control, u32 lane) {
+    uint4 w = {LACUNA_NONE, 0, 0, 0};
+    if (lane < plan.count) w = ((const uint4 *)(words + plan.at))[lane];
+    const u32 code = w.x & 0xffu, level = w.x >> 8 & 0xffu;
+    bool fires = false;
+    T old = zero<T>(), counted = zero<T>();
+    u64 iterations = control[LACUNA_CONTROL_ITERATIONS] + 1, limit = control[LACUNA_CONTROL_LIMIT];
+    u64 stride = control[LACUNA_CONTROL_STRIDE];
+#pragma unroll 1
+    for (u32 l = 0; l < plan.levels; l++) {
+        if (level == l) {
+            if (code < LACUNA_CODE_STOP) {
+                T u = cells[w.z], v = cells[w.w];
+                old = cells[w.y];
+                cells[w.y] = value_of(code, u, v);
+            } else if (code == LACUNA_CODE_COUNT) {
+                counted = cells[w.z];
+                fires = !is_finite(counted) || iterations >= limit;
+            } else if (lane < plan.count) {
+                fires = test_holds(cells, w.x >> 16 & 0xffu, w.z, w.w);
+            }
+        }
+        __syncwarp();
+    }
+    const u32 fired = __ballot_sync(~0u, fires), stop = fired ? __ffs(fired) - 1 : WARP;
+    if (code == LACUNA_CODE_COUNT && lane <= stop) {
+        if (fires || stride > 1) {
+            m.count(w.z);
+        } else {
+            typename RealOf<T>::type rr = typename RealOf<T>::type(re_of(counted));
+            control[LACUNA_CONTROL_ITERATIONS] = iterations;
+            control[LACUNA_CONTROL_RECURRENCE] = bits_of(rr);
+            if (stride == 1) m.place(iterations, rr);
+        }
+    }
+    if (fired == 0) {
+        __syncwarp();
+        return true;
+    }
+    if (lane > stop && code < LACUNA_CODE_STOP) cells[w.y] = old;
+    if (lane == stop && code == LACUNA_CODE_LEAVE) m.word(LACUNA_CONTROL_LEFT) = 1;
+    __syncwarp(); // a count before it
+    if (lane == stop && code == LACUNA_CODE_STOP) m.stop(w.y, w.x >> 24);
+    __syncwarp();
+    return false;
+}
 
 // All blocks have come here, and see what each wrote before.
 LACUNA_FN void barrier(const ProgramArgs &a, u64 epoch) {
@@ -183,7 +242,7 @@ template <typename T, bool RESIDENT> LACUNA_FN void program(const ProgramArgs &a
     // Every block evaluates; only the first keeps the history.
     if (tid == 0) {
         if (blockIdx.x != 0) control[LACUNA_CONTROL_STRIDE] = 0;
-        next = m.advance(LACUNA_NONE);
+        next = m.advance(LACUNA_NONE, false);
     }
     __syncthreads();
 
@@ -216,6 +275,7 @@ template <typename T, bool RESIDENT> LACUNA_FN void program(const ProgramArgs &a
             T *y = share.at(yv), *y_shared = nullptr;
             if (RESIDENT && !one && share.flags(yv) & VECTOR_SHARED) y_shared = share.global(yv) + first;
             if (lanes == 1) {
+#pragma unroll 1
                 for (u32 i = tid; i < rows; i += threads) {
                     T sum = row_lane(col_idx, values, x, row_ptr[i], row_ptr[i + 1], 1);
                     y[i] = sum;
@@ -223,6 +283,7 @@ template <typename T, bool RESIDENT> LACUNA_FN void program(const ProgramArgs &a
                 }
             } else {
                 u32 part = tid & (lanes - 1), step = threads / lanes;
+#pragma unroll 1
                 for (u32 base = 0; base < rows; base += step) {
                     u32 i = base + tid / lanes;
                     T sum = zero<T>();
@@ -242,8 +303,10 @@ template <typename T, bool RESIDENT> LACUNA_FN void program(const ProgramArgs &a
             const bool adds = record[LACUNA_OP_ADD] != 0;
             T *w = share.at(wv), *w_shared = nullptr;
             if (RESIDENT && !one && share.flags(wv) & VECTOR_SHARED) w_shared = share.global(wv) + first;
+#pragma unroll 1
             for (u32 i = tid; i < rows; i += threads) {
                 T sum = w[i];
+#pragma unroll 1
                 for (u32 j = 0; j < columns; j += 4) {
                     T k[4], v[4];
 #pragma unroll
@@ -265,21 +328,38 @@ template <typename T, bool RESIDENT> LACUNA_FN void program(const ProgramArgs &a
         const u32 term_count = record[LACUNA_OP_TERM_COUNT];
         if (term_count > 0) {
             const uint4 *terms = (const uint4 *)(words + record[LACUNA_OP_UPDATES]);
+            const u32 DEPTH = 4;
+#pragma unroll 1
             for (u32 i = tid; i < rows; i += threads) {
                 T sum = zero<T>();
-                for (u32 t = 0; t < term_count; t++) {
-                    uint4 term = terms[t];
-                    if (term.x & TERM_EMPTY) {
-                        sum = zero<T>();
-                    } else {
-                        T v = share.at(term.z & 0xffffu)[i], f = v, k = v;
-                        if (term.x & TERM_FACTOR) f = share.at(term.z >> 16)[i];
-                        if (term.x & TERM_CELL) k = cells[term.y];
-                        sum = add_term(term.x, k, v, f, sum);
+#pragma unroll 1
+                for (u32 t = 0; t < term_count; t += DEPTH) {
+                    uint4 term[DEPTH];
+                    T v[DEPTH], k[DEPTH];
+#pragma unroll
+                    for (u32 c = 0; c < DEPTH; c++)
+                        term[c] = t + c < term_count ? terms[t + c] : uint4{TERM_EMPTY | TERM_FRESH, 0, 0, 0};
+#pragma unroll
+                    for (u32 c = 0; c < DEPTH; c++) {
+                        k[c] = v[c] = zero<T>();
+                        if (term[c].x & TERM_CELL) k[c] = cells[term[c].y];
+                        if (!(term[c].x & (TERM_FRESH | TERM_EMPTY))) v[c] = share.at(term[c].z & 0xffffu)[i];
                     }
-                    if (term.x & TERM_LAST) {
-                        share.at(term.w)[i] = sum;
-                        if (RESIDENT && !one && term.x & TERM_SHARED) share.global(term.w)[first + i] = sum;
+#pragma unroll
+                    for (u32 c = 0; c < DEPTH; c++) {
+                        const uint4 now = term[c];
+                        if (now.x & TERM_EMPTY) {
+                            sum = zero<T>();
+                        } else {
+                            if (now.x & TERM_FRESH) v[c] = share.at(now.z & 0xffffu)[i];
+                            T f = v[c];
+                            if (now.x & TERM_FACTOR) f = share.at(now.z >> 16)[i];
+                            sum = add_term(now.x, k[c], v[c], f, sum);
+                        }
+                        if (now.x & TERM_LAST) {
+                            share.at(now.w)[i] = sum;
+                            if (RESIDENT && !one && now.x & TERM_SHARED) share.global(now.w)[first + i] = sum;
+                        }
                     }
                 }
             }
@@ -295,8 +375,9 @@ template <typename T, bool RESIDENT> LACUNA_FN void program(const ProgramArgs &a
             const u32 h = record[LACUNA_OP_H], wv = record[LACUNA_OP_Y];
             const u64 half = a.exchange + ((epoch + 1) & 1) * a.exchange_words * 16;
             bool fenced = false;
+#pragma unroll 1
             for (u32 p = warp; p < dots * mine; p += warps) {
-                u32 d = p / mine, s = p - d * mine;
+                u32 d = mine == 1 ? p : p / mine, s = p - d * mine;
                 const T *left = share.at(basis_dot ? column[d] : list[d * LACUNA_DOT_WORDS + LACUNA_DOT_A]);
                 const T *right = share.at(basis_dot ? wv : list[d * LACUNA_DOT_WORDS + LACUNA_DOT_B]);
                 T e[8];
@@ -307,12 +388,14 @@ template <typename T, bool RESIDENT> LACUNA_FN void program(const ProgramArgs &a
                 }
                 T sum = segment_sum(e);
                 if (lane == 0) {
-                    if (one) {
+                    if (a.segments == 1) {
+                        cells[basis_dot ? h + d : list[d * LACUNA_DOT_WORDS]] = sum;
+                    } else if (one) {
                         sums[d * a.segments + s] = sum;
                     } else {
                         u64 w[Parts<T>::count];
                         to_words(sum, w);
-                        if (!fenced) __threadfence();
+                        if (!fenced && written) __threadfence();
                         fenced = true;
 #pragma unroll
                         for (u32 q = 0; q < Parts<T>::count; q++)
@@ -320,8 +403,11 @@ template <typename T, bool RESIDENT> LACUNA_FN void program(const ProgramArgs &a
                     }
                 }
             }
-            if (one) {
+            if (a.segments == 1) {
                 __syncthreads();
+            } else if (one) {
+                __syncthreads();
+#pragma unroll 1
                 for (u32 d = warp; d < dots; d += warps) {
                     T sum = sum_of(sums + d * a.segments, a.segments);
                     if (lane == 0) cells[basis_dot ? h + d : list[d * LACUNA_DOT_WORDS]] = sum;
@@ -329,8 +415,9 @@ template <typename T, bool RESIDENT> LACUNA_FN void program(const ProgramArgs &a
                 __syncthreads();
             } else {
                 epoch++;
+#pragma unroll 1
                 for (u32 p = warp; p < dots * a.groups; p += warps) {
-                    u32 d = p / a.groups, g = p - d * a.groups;
+                    u32 d = a.groups == 1 ? p : p / a.groups, g = p - d * a.groups;
                     T e[8];
                     bool there;
                     do {
@@ -359,9 +446,11 @@ template <typename T, bool RESIDENT> LACUNA_FN void program(const ProgramArgs &a
                             sums[p] = sum;
                     }
                 }
-                __threadfence();
+                // What other blocks wrote since the last exchange is seen from here on.
+                if (written && warp < dots * a.groups) __threadfence();
                 if (a.groups > 1) {
                     __syncthreads();
+#pragma unroll 1
                     for (u32 d = warp; d < dots; d += warps) {
                         T sum = sum_of(sums + d * a.groups, a.groups);
                         if (lane == 0) cells[basis_dot ? h + d : list[d * LACUNA_DOT_WORDS]] = sum;
@@ -371,7 +460,14 @@ template <typename T, bool RESIDENT> LACUNA_FN void program(const ProgramArgs &a
                 written = read = 0;
             }
         }
-        if (tid == 0) next = m.advance(op);
+        if (warp == 0) {
+            const uint4 packed = *(const uint4 *)(words + a.at_plans + 4 * op);
+            const Plan plan = {packed.x, packed.y, packed.z, packed.w};
+            const bool evaluated = plan.levels != LACUNA_NONE;
+            bool goes_on = evaluated && evaluate(m, words, plan, cells, control, lane) && plan.next != LACUNA_NONE;
+            if (goes_on && plan.next & PLAN_WRAPS) goes_on = a.passes == ~0ull;
+            if (lane == 0) next = goes_on ? plan.next & ~PLAN_WRAPS : m.advance(op, evaluated);
+        }
         __syncthreads();
     }
 

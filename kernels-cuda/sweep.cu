@@ -27,7 +27,7 @@ template <typename T> LACUNA_FN void start(const Common &c) {
     m.control = (u64 *)c.control;
     m.history = (typename Machine<T>::R *)c.history;
     m.passes = ~0ull;
-    m.advance(LACUNA_NONE);
+    m.advance(LACUNA_NONE, false);
 }
 
 #define KERNELS(T, S)                                                                                                \

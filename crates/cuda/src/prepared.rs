@@ -22,6 +22,10 @@ const BLOCKS_PER_UNIT: u32 = 8;
 
 /// Bytes of a control block.
 pub(crate) const CONTROL_BYTES: usize = CONTROL_WORDS as usize * 8;
+/// Bytes of a history that lies behind the control block and is read back with it.
+pub(crate) const SHORT_HISTORY: usize = 2048;
+/// Where such a history lies in the page-locked buffer of a plan; a control block is before it.
+pub(crate) const HISTORY_PLACE: usize = 4 * CONTROL_BYTES;
 
 /// The handles a program uses, to be found live before each run.
 struct Handles<T> {
@@ -117,7 +121,7 @@ impl Workshop<'_> {
             }
         };
         self.owned.push(owned);
-        let control = self.driver.pinned(4 * CONTROL_BYTES)?;
+        let control = self.driver.pinned(HISTORY_PLACE + SHORT_HISTORY)?;
         let start = self.driver.kernel(&kernel_name("start", T::KIND))?;
         let events = (0..2).map(|_| Event::new(self.driver)).collect::<Result<_>>()?;
         Ok(Prepared {
@@ -256,7 +260,7 @@ impl Workshop<'_> {
             Ok(address)
         };
         let mut common = Common { first: encoded.sections.each_ref().map(|s| s.start), ..Common::default() };
-        common.control = take(CONTROL_BYTES, true)?;
+        common.control = take(CONTROL_BYTES + SHORT_HISTORY, true)?;
         if let Some((mut whole, table)) = whole {
             whole.args.words = take(table.words.len() * 4, false)?;
             driver.upload(&table.words, whole.args.words, "copying a program's table")?;

@@ -3,7 +3,7 @@
 use crate::driver::Driver;
 use crate::memory::{Buffer, Pool};
 use crate::options::Mode;
-use crate::prepared::{CONTROL_BYTES, Prepared, queue_start, queue_whole};
+use crate::prepared::{CONTROL_BYTES, HISTORY_PLACE, Prepared, SHORT_HISTORY, queue_start, queue_whole};
 use crate::store::Store;
 use crate::table::{CONTROL_EPOCH, CONTROL_NEXT, Common};
 use lacuna_core::encode::*;
@@ -40,7 +40,12 @@ impl Runner<'_> {
         history.reset(limit);
         let room = (limit / history.stride).saturating_add(2).min(History::CAPACITY + 2) as usize;
         let word = size_of::<T::Real>();
-        let room_for = reserve(self.driver, &mut self.store.pool, self.history, room * word)?;
+        let short = room * word <= SHORT_HISTORY;
+        let room_for = if short {
+            prepared.common.control + CONTROL_BYTES as u64
+        } else {
+            reserve(self.driver, &mut self.store.pool, self.history, room * word)?
+        };
         let cells = self.store.device_cells::<T>(self.driver)?;
         let range = prepared.encoded.cells.start as usize..prepared.encoded.cells.end as usize;
         self.store.device_changes::<T>(range);
@@ -50,13 +55,19 @@ impl Runner<'_> {
         control[CONTROL_NEXT] = prepared.encoded.first_section().into();
         prepared.common.cells = cells;
         prepared.common.history = room_for;
-        let control = match prepared.mode {
-            Mode::Block | Mode::Grid => self.whole(prepared, control, watch)?,
-            _ => self.queued(prepared, control, watch)?,
+        let whole = matches!(prepared.mode, Mode::Block | Mode::Grid);
+        let control = if whole {
+            self.whole(prepared, control, watch, if short { room * word } else { 0 })?
+        } else {
+            self.queued(prepared, control, watch)?
         };
         let count = control[CONTROL_HISTORY as usize] as usize;
         let mut values = vec![T::Real::default(); count.min(room)];
-        self.driver.download(room_for, &mut values, "reading the history")?;
+        if whole && short {
+            values = prepared.control.get(HISTORY_PLACE, values.len());
+        } else {
+            self.driver.download(room_for, &mut values, "reading the history")?;
+        }
         history.values.extend(values.into_iter().map(Scalar::re));
         let word = |at: u32| control[at as usize];
         let reason = program.reasons.get(word(CONTROL_REASON) as usize).copied();
@@ -69,12 +80,13 @@ impl Runner<'_> {
         })
     }
 
-    /// In one kernel; in several where the host wants to look in between.
+    /// In one kernel; in several where the host wants to look in between. `short`: bytes of a history behind the control block.
     fn whole<T: Scalar>(
         &mut self,
         prepared: &mut Prepared<T>,
         mut control: Control,
         mut watch: Option<&mut dyn FnMut(Progress) -> std::ops::ControlFlow<()>>,
+        short: usize,
     ) -> Result<Control> {
         let Some(whole) = prepared.whole else { return Ok(control) };
         let mut args = whole.args;
@@ -86,7 +98,16 @@ impl Runner<'_> {
             let start = Instant::now();
             self.send(prepared, &control)?;
             queue_whole(self.driver, &whole, &args)?;
-            control = self.receive(prepared, 1, "running a program")?;
+            // A short history lies behind the control block and comes along.
+            self.driver.fetch(
+                prepared.common.control,
+                &prepared.control,
+                HISTORY_PLACE - CONTROL_BYTES,
+                CONTROL_BYTES + short,
+            )?;
+            self.driver.wait("running a program")?;
+            let words = prepared.control.get::<u64>(HISTORY_PLACE - CONTROL_BYTES, CONTROL_WORDS as usize);
+            control.copy_from_slice(&words);
             prepared.epoch = control[CONTROL_EPOCH];
             let next = control[CONTROL_NEXT];
             if next == u64::from(NONE) {

@@ -18,6 +18,11 @@ const TERM_LAST: u32 = 8;
 const TERM_FACTOR_FLAG: u32 = 16;
 const TERM_EMPTY: u32 = 32;
 const TERM_SHARED: u32 = 64;
+const TERM_FRESH: u32 = 128;
+/// `PLAN_WRAPS` of `program.cu`.
+const PLAN_WRAPS: u32 = 1 << 31;
+/// Instructions of a plan, at the most: the lanes of a warp.
+const PLAN_INSTRUCTIONS: usize = 32;
 
 const VECTOR_WRITTEN: u32 = 1;
 const VECTOR_SHARED: u32 = 2;
@@ -110,6 +115,7 @@ fn flat_terms<T>(
     shared: impl Fn(u32) -> bool,
 ) -> Vec<[u32; 4]> {
     let mut terms = Vec::new();
+    let mut written = Vec::new();
     let mut at = e.op(op, OP_UPDATES) as usize;
     for _ in 0..e.op(op, OP_UPDATE_COUNT) {
         let (slot, count) = (e.words[at + UPDATE_SLOT as usize], e.words[at + UPDATE_TERMS as usize]);
@@ -133,6 +139,9 @@ fn flat_terms<T>(
                 flags |= TERM_LAST | through;
             }
             let mut operands = place(w[TERM_SLOT as usize]);
+            if written.contains(&w[TERM_SLOT as usize]) {
+                flags |= TERM_FRESH;
+            }
             if w[TERM_FACTOR as usize] != NONE {
                 flags |= TERM_FACTOR_FLAG;
                 operands |= place(w[TERM_FACTOR as usize]) << 16;
@@ -140,6 +149,7 @@ fn flat_terms<T>(
             terms.push([flags, w[TERM_CELL as usize], operands, dst]);
             at += TERM_WORDS as usize;
         }
+        written.push(slot);
     }
     terms
 }
@@ -273,6 +283,7 @@ pub(crate) struct ProgramArgs {
     pub(crate) at_columns: u32,
     pub(crate) at_bases: u32,
     pub(crate) at_matrices: u32,
+    pub(crate) at_plans: u32,
     pub(crate) at_hazards: u32,
     pub(crate) vectors: u32,
     pub(crate) cell_first: u32,
@@ -288,7 +299,6 @@ pub(crate) struct ProgramArgs {
     pub(crate) at_row_ptr: u32,
     pub(crate) at_col_idx: u32,
     pub(crate) at_values: u32,
-    pub(crate) pad: u32,
 }
 
 /// The table of a program that runs as one kernel.
@@ -385,6 +395,20 @@ pub(crate) fn program_table<T: Scalar>(
             sums = sums.max(e.op(op, OP_COLUMNS));
         }
     }
+    let mut plans = Vec::new();
+    for op in 0..e.ops() {
+        let next = successor(e, op);
+        let plan = plan(words(e, op, OP_AFTER, e.op(op, OP_AFTER_COUNT) * INSTR_WORDS));
+        plans.extend(match plan {
+            Some((instructions, levels)) => {
+                table.resize(table.len().next_multiple_of(ALIGN_WORDS as usize), 0);
+                let at = table.len() as u32;
+                table.extend(instructions.concat());
+                [at, instructions.len() as u32, levels, next]
+            }
+            None => [0, 0, NONE, NONE],
+        });
+    }
     let mut lanes = 1;
     let mut matrices = Vec::new();
     for a in &e.matrices {
@@ -418,6 +442,7 @@ pub(crate) fn program_table<T: Scalar>(
         at_columns: append(columns),
         at_bases: append(bases),
         at_matrices: append(matrices),
+        at_plans: append(plans),
         at_hazards: append(hazards),
         vectors: vectors.len() as u32,
         cell_first: e.cells.start,
@@ -430,6 +455,75 @@ pub(crate) fn program_table<T: Scalar>(
     };
     let args = ProgramArgs { word_count: table.len() as u32, ..args };
     Ok(Ok(ProgramTable { words: table, args, sums, lanes }))
+}
+
+/// The operation whose sweep follows that of `op` where nothing is decided, with [`PLAN_WRAPS`] where a pass through `each` ends
+/// between; `NONE` where that takes more than going on: another section, or instructions before the sweep.
+fn successor<T>(e: &Encoded<T>, op: u32) -> u32 {
+    let last = e.op(op, OP_LAST) != 0;
+    let section = e.op(op, OP_SECTION);
+    if last && (section != SECTION_EACH || e.op(op, OP_NEXT) != SECTION_EACH) {
+        return NONE;
+    }
+    let next = if last { e.sections[SECTION_EACH as usize].start } else { op + 1 };
+    if e.op(next, OP_BEFORE_COUNT) != 0 || e.is_scalar(next) {
+        return NONE;
+    }
+    if last { next | PLAN_WRAPS } else { next }
+}
+
+/// Instructions for the lanes of a warp, one each, and their levels; `None` where they go one by one. In a level
+/// are those that need nothing of it or of later ones, and set nothing that an earlier one has yet to read.
+fn plan(code: &[u32]) -> Option<(Vec<[u32; 4]>, u32)> {
+    let mut out: Vec<[u32; 4]> = Vec::new();
+    // Cells read and written by each instruction, and its level.
+    let mut known: Vec<([Option<u32>; 2], Option<u32>, u32)> = Vec::new();
+    let mut counts = 0;
+    for w in code.chunks(INSTR_WORDS as usize) {
+        let (code, dst, a, b) =
+            (w[INSTR_CODE as usize], w[INSTR_DST as usize], w[INSTR_A as usize], w[INSTR_B as usize]);
+        let (reads, writes, packed) = match code {
+            CODE_COPY | CODE_NEG | CODE_CONJ | CODE_SQRT => ([Some(a), None], Some(dst), [code, dst, a, a]),
+            CODE_ADD | CODE_SUB | CODE_MUL | CODE_DIV | CODE_MAX => {
+                ([Some(a), Some(b)], Some(dst), [code, dst, a, b])
+            }
+            CODE_STOP | CODE_LEAVE => {
+                let reads = match dst {
+                    TEST_ALWAYS => [None, None],
+                    TEST_LESS_EQUAL | TEST_GREATER => [Some(a), Some(b)],
+                    _ => [Some(a), None],
+                };
+                let soft = if code == CODE_STOP { w[INSTR_D as usize] << 24 } else { 0 };
+                (reads, None, [code | dst << 16 | soft, w[INSTR_C as usize], a, b])
+            }
+            CODE_COUNT => {
+                counts += 1;
+                ([Some(dst), None], None, [code, 0, dst, dst])
+            }
+            _ => return None,
+        };
+        let level = known
+            .iter()
+            .filter(|(read, written, _)| {
+                let needs = written.is_some() && reads.contains(written);
+                let overwrites = writes.is_some() && (read.contains(&writes) || *written == writes);
+                needs || overwrites
+            })
+            .map(|(.., level)| level + 1)
+            .max()
+            .unwrap_or(0);
+        // What is taken back is what was there before: one writer for each cell.
+        if writes.is_some() && known.iter().any(|(_, written, _)| *written == writes) {
+            return None;
+        }
+        known.push((reads, writes, level));
+        out.push([packed[0] | level << 8, packed[1], packed[2], packed[3]]);
+    }
+    if out.len() > PLAN_INSTRUCTIONS || counts > 1 {
+        return None;
+    }
+    let levels = known.iter().map(|(.., level)| level + 1).max().unwrap_or(0);
+    Some((out, levels))
 }
 
 /// The most entries that consecutive segments, shared among `blocks`, have in one block. The matrix must be in

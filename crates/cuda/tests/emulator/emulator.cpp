@@ -108,6 +108,15 @@ template <typename V> static V shuffle_down(V v, unsigned d) {
     syncwarp();
     return v;
 }
+static unsigned ballot(bool v) {
+    Block *b = block;
+    unsigned t = b->current, first = t / 32 * 32, all = 0;
+    memset(&b->lane_value[0][t], v, 1);
+    syncwarp();
+    for (unsigned i = 0; i < 32; i++) all |= unsigned(*(unsigned char *)&b->lane_value[0][first + i] != 0) << i;
+    syncwarp();
+    return all;
+}
 static unsigned char *emu_shared() { return (unsigned char *)((uintptr_t(block->shared.data()) + 63) & ~uintptr_t(63)); }
 
 // The language.
@@ -129,6 +138,8 @@ static Dim emu_thread() { return Dim{block->current}; }
 #define __syncwarp syncwarp
 #define __threadfence() std::atomic_thread_fence(std::memory_order_seq_cst)
 #define __shfl_down_sync(mask, v, d) shuffle_down(v, d)
+#define __ballot_sync(mask, v) ballot(v)
+#define __ffs(v) __builtin_ffs(int(v))
 #define __ldg(p) (*(p))
 struct alignas(16) uint4 { unsigned x, y, z, w; };
 static unsigned min(unsigned a, unsigned b) { return a < b ? a : b; }
