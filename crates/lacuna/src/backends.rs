@@ -2,11 +2,17 @@
 use lacuna_core::{Backend, Error, Result};
 
 /// The backend that the features of this crate chose.
-#[cfg(feature = "cpu")]
+#[cfg(feature = "cuda")]
+pub type DefaultBackend = lacuna_cuda::Cuda;
+/// The backend that the features of this crate chose.
+#[cfg(all(feature = "opencl", not(feature = "cuda")))]
+pub type DefaultBackend = lacuna_opencl::OpenCl;
+/// The backend that the features of this crate chose.
+#[cfg(all(feature = "cpu", not(any(feature = "cuda", feature = "opencl"))))]
 pub type DefaultBackend = lacuna_cpu::Cpu;
 /// No backend is built in: turn on a feature of this crate. The serial reference stands in its place so that generic
 /// code compiles; [`default_backend`] gives an error.
-#[cfg(not(feature = "cpu"))]
+#[cfg(not(any(feature = "cuda", feature = "opencl", feature = "cpu")))]
 pub type DefaultBackend = lacuna_core::Reference;
 
 /// A backend in the list.
@@ -21,11 +27,23 @@ pub struct BackendInfo {
 }
 
 /// Every backend by name, the preferred one first. The first that is built in is the [`DefaultBackend`].
-pub const BACKENDS: [BackendInfo; 1] = [BackendInfo {
-    name: "cpu",
-    about: "the cores of this machine, one parallel region for a whole solve",
-    built_in: cfg!(feature = "cpu"),
-}];
+pub const BACKENDS: [BackendInfo; 3] = [
+    BackendInfo {
+        name: "cuda",
+        about: "an NVIDIA GPU, whole solves on the device",
+        built_in: cfg!(feature = "cuda"),
+    },
+    BackendInfo {
+        name: "opencl",
+        about: "any device with an OpenCL 1.2 driver, whole solves on the device",
+        built_in: cfg!(feature = "opencl"),
+    },
+    BackendInfo {
+        name: "cpu",
+        about: "the cores of this machine, one parallel region for a whole solve",
+        built_in: cfg!(feature = "cpu"),
+    },
+];
 
 /// How a backend is made.
 #[derive(Clone, Copy, Debug, Default)]
@@ -39,12 +57,18 @@ pub struct BackendOptions {
 /// # Errors
 /// [`Error::Unsupported`] where no backend is built in, [`Error::Device`] where it cannot start.
 pub fn default_backend() -> Result<DefaultBackend> {
-    #[cfg(feature = "cpu")]
+    #[cfg(feature = "cuda")]
+    return lacuna_cuda::Cuda::new();
+    #[cfg(all(feature = "opencl", not(feature = "cuda")))]
+    return lacuna_opencl::OpenCl::new(lacuna_opencl::OpenClOptions::from_env()?);
+    #[cfg(all(feature = "cpu", not(any(feature = "cuda", feature = "opencl"))))]
     return lacuna_cpu::Cpu::new();
-    #[cfg(not(feature = "cpu"))]
+    #[cfg(not(any(feature = "cuda", feature = "opencl", feature = "cpu")))]
     Err(Error::Unsupported {
         operation: "default_backend".into(),
-        message: "no backend is built in; turn on the feature `cpu` of the crate `lacuna`".into(),
+        message:
+            "no backend is built in; turn on the feature `cpu`, `cuda` or `opencl` of the crate `lacuna`"
+                .into(),
     })
 }
 
@@ -82,6 +106,10 @@ pub fn on<F: OnBackend>(name: Option<&str>, options: BackendOptions, task: F) ->
         return default_backend().map(|dev| task.run(dev));
     };
     match name {
+        #[cfg(feature = "cuda")]
+        "cuda" => Ok(task.run(lacuna_cuda::Cuda::new()?)),
+        #[cfg(feature = "opencl")]
+        "opencl" => Ok(task.run(lacuna_opencl::OpenCl::new(lacuna_opencl::OpenClOptions::from_env()?)?)),
         #[cfg(feature = "cpu")]
         "cpu" => {
             let options =

@@ -23,7 +23,8 @@
 //!
 //! # Backends
 //! A program moves to another device by changing one word of its `Cargo.toml`, the feature of this crate. Where
-//! several are on, [`DefaultBackend`] is the first of `cuda`, `opencl`, `cpu` that is. This version has `cpu`.
+//! several are on, [`DefaultBackend`] is the first of `cuda`, `opencl`, `cpu` that is. `cuda` needs
+//! `nvcc` to build, `opencl` an OpenCL loader to link; `cpu` needs nothing.
 //!
 //! # A method of your own
 //! A method records what it does: passes that update vectors, take dot products, and compute coefficients, all on the
@@ -70,8 +71,12 @@ pub use backends::{BACKENDS, BackendInfo, BackendOptions, DefaultBackend, OnBack
 pub use lacuna_core::*;
 #[cfg(feature = "cpu")]
 pub use lacuna_cpu as cpu;
+#[cfg(feature = "cuda")]
+pub use lacuna_cuda as cuda;
 pub use lacuna_formats as formats;
 pub use lacuna_formats::{Csr, Spec, Structure, Triplets};
+#[cfg(feature = "opencl")]
+pub use lacuna_opencl as opencl;
 pub use lacuna_solvers as solvers;
 pub use lacuna_solvers::{Chosen, choose_method, choose_preconditioner};
 pub use lacuna_solvers::{Method, Options, Outcome, Solver, Stop, System, Watch};
