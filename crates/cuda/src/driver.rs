@@ -221,8 +221,8 @@ impl Driver {
                 // SAFETY: the driver stores the address of a text of its own, or null.
                 let known =
                     unsafe { of(result, &mut text) } == sys::CUresult::CUDA_SUCCESS && !text.is_null();
-                // SAFETY: not null, and a terminated text that lives as long as the driver.
                 if known {
+                    // SAFETY: not null, and a terminated text that lives as long as the driver.
                     unsafe { CStr::from_ptr(text) }.to_string_lossy().into_owned()
                 } else {
                     String::new()
