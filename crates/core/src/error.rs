@@ -3,7 +3,7 @@
 /// The result of an operation of this library.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// Why something could not be done. Not converging is an [`Outcome`](crate::Outcome), not an error.
+/// Why something could not be done. Not converging is an outcome with a [`Reason`](crate::Reason), not an error.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
