@@ -21,6 +21,30 @@ pub(crate) unsafe fn rows<T: Scalar>(a: &Csr<T>, x: *const T, y: *mut T, start: 
     }
 }
 
+/// Entries between what is computed and what is asked for from memory: 4 KiB of `f64`.
+const AHEAD: usize = 512;
+
+/// Asks for the entries that a row `AHEAD` entries on will need, a line at a time.
+#[inline(always)]
+fn ahead<T>(values: *const T, col_idx: *const u32, first: usize, last: usize) {
+    #[cfg(target_arch = "x86_64")]
+    {
+        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+        let line = 64 / size_of::<T>();
+        let mut k = first;
+        while k < last {
+            // SAFETY: a prefetch may name any address; nothing is read.
+            unsafe {
+                _mm_prefetch::<_MM_HINT_T0>(values.wrapping_add(k + AHEAD).cast());
+                _mm_prefetch::<_MM_HINT_T0>(col_idx.wrapping_add(k + AHEAD).cast());
+            }
+            k += line;
+        }
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = (values, col_idx, first, last);
+}
+
 #[inline(always)]
 unsafe fn single<T: Scalar>(a: &Csr<T>, x: *const T, y: *mut T, start: usize, end: usize) {
     let (row_ptr, col_idx, values) = (a.row_ptr().as_ptr(), a.col_idx().as_ptr(), a.values().as_ptr());
@@ -29,6 +53,7 @@ unsafe fn single<T: Scalar>(a: &Csr<T>, x: *const T, y: *mut T, start: usize, en
         let mut k = *row_ptr.add(start) as usize;
         for i in start..end {
             let last = *row_ptr.add(i + 1) as usize;
+            ahead(values, col_idx, k, last);
             let mut sum = T::zero();
             while k < last {
                 sum = (*values.add(k)).fma(*x.add(*col_idx.add(k) as usize), sum);
@@ -47,6 +72,7 @@ unsafe fn lanes<T: Scalar, const W: usize>(a: &Csr<T>, x: *const T, y: *mut T, s
         let mut k = *row_ptr.add(start) as usize;
         for i in start..end {
             let last = *row_ptr.add(i + 1) as usize;
+            ahead(values, col_idx, k, last);
             let mut sums = [T::zero(); W];
             while k + W <= last {
                 for (j, s) in sums.iter_mut().enumerate() {
