@@ -3,7 +3,8 @@
 //! Protocol (Rupp et al. 2016): f64, right-hand side of ones, 30 fixed iterations, the median of ten solves of what is on
 //! the device, divided by 30. Each line is also printed as JSON.
 //!
-//! `bench [quick] [modes]`: `quick` leaves out the large systems; modes as in `auto,launches,one-group,persistent`. The
+//! `bench [quick] [modes] [systems=a,b] [methods=a,b]`: `quick` leaves out the large systems; modes as in
+//! `auto,launches,one-group,persistent`; systems and methods by parts of their names, all where none is given. The
 //! environment chooses the device, see `OpenClOptions::from_env`.
 use lacuna_core::{Backend, Cell, Format, Matrix, Pass, Recorder, Result, Vector};
 use lacuna_formats::{Csr, Spec};
@@ -31,7 +32,11 @@ const SYSTEMS: [(&str, bool); 11] = [
 fn main() -> Result<()> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let quick = arguments.iter().any(|a| a == "quick");
-    let list = arguments.iter().find(|a| *a != "quick").map_or("auto", |a| a);
+    let list = arguments.iter().find(|a| *a != "quick" && !a.contains('=')).map_or("auto", |a| a);
+    let chosen = |what: &str, name: &str| {
+        let list = arguments.iter().find_map(|a| a.strip_prefix(what));
+        list.is_none_or(|list| list.split(',').any(|part| name.ends_with(part)))
+    };
     let modes: Vec<(&str, Mode)> = list
         .split(',')
         .map(|name| match name {
@@ -49,13 +54,13 @@ fn main() -> Result<()> {
     println!("copy: {copy:.0} GB/s\n{{\"bench\":\"copy\",\"gbs\":{copy:.1}}}");
 
     for (name, large) in SYSTEMS {
-        if large && quick {
+        if (large && quick) || !chosen("systems=", name) {
             continue;
         }
         let a: Arc<Csr<f64>> = Arc::new(Spec::parse(name)?.build()?);
         let n = a.rows();
         println!("\n{name}: n = {n}, {} entries, {} lanes", a.nnz(), Format::lanes(&*a));
-        for (method_name, method) in methods() {
+        for (method_name, method) in methods().into_iter().filter(|(name, _)| chosen("methods=", name)) {
             for (mode_name, mode) in &modes {
                 if (*mode == Mode::OneGroup && n > 17_000) || (*mode == Mode::Persistent && n > 600_000) {
                     continue;
@@ -76,7 +81,12 @@ fn main() -> Result<()> {
                 }
             }
         }
-        product(&mut dev, name, &a, copy)?;
+        if chosen("methods=", "spmv") {
+            product(&mut dev, name, &a, copy)?;
+        }
+    }
+    if !chosen("methods=", "pass") {
+        return Ok(());
     }
     sweep(&mut dev, if quick { 1 << 16 } else { 1 << 25 }, copy)?;
     sweep(&mut dev, if quick { 1 << 14 } else { 1 << 20 }, copy)

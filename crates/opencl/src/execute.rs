@@ -1,6 +1,7 @@
 //! Running a program: work is queued ahead, and the host learns how it stands by reads behind it.
 use crate::backend::OpenCl;
 use crate::driver::{Arg, Event, Status};
+use crate::near::{NEAR_BUDGET, NEAR_ENTER};
 use crate::plan::{ADVANCE_MODE, HISTORY, PROGRAM_BUDGET, Prepared};
 use lacuna_core::encode::{self, real_bits, real_from_bits};
 use lacuna_core::{Finish, Program, Progress, Reason, Result, Run, Scalar};
@@ -16,6 +17,9 @@ const AHEAD: usize = 2;
 const ROUND: Duration = Duration::from_millis(3);
 /// Operations of the first launch of a whole program.
 const FIRST_BUDGET: u32 = 1024;
+
+/// The same where a kernel is written for the program.
+const NEAR_FIRST: u64 = 4096;
 
 type Words = [u64; encode::CONTROL_WORDS as usize];
 
@@ -35,6 +39,8 @@ struct Rounds<'a, T> {
     size: u64,
     /// Iterations queued and not yet known to be done, with those done.
     queued: u64,
+    /// Whether nothing has been launched yet.
+    begins: bool,
 }
 
 impl<T: Scalar> Rounds<'_, T> {
@@ -55,6 +61,9 @@ impl<T: Scalar> Rounds<'_, T> {
 
     /// Queues what comes before the first iteration.
     fn begin(&mut self) -> Result<(), Status> {
+        if self.prepared.is_near() {
+            return Ok(()); // its first launch does this
+        }
         self.advance(MODE_ENTER)?;
         self.launch_section(encode::SECTION_SETUP)?;
         self.launch_section(encode::SECTION_RESTART)
@@ -62,6 +71,12 @@ impl<T: Scalar> Rounds<'_, T> {
 
     /// Queues a round of at most `left` iterations.
     fn round(&mut self, left: u64) -> Result<(), Status> {
+        if let Some(whole) = self.prepared.whole.as_mut().filter(|whole| whole.near.is_some()) {
+            whole.kernel.set(NEAR_BUDGET, &Arg::Word(self.size as u32))?;
+            whole.kernel.set(NEAR_ENTER, &Arg::Word(self.begins.into()))?;
+            self.begins = false;
+            return self.dev.queue.launch(&whole.kernel, whole.groups, whole.size);
+        }
         if let Some(whole) = &mut self.prepared.whole {
             whole.kernel.set(PROGRAM_BUDGET, &Arg::Word(self.size as u32))?;
             if let Some(scratch) = self.dev.scratch.as_ref().filter(|_| whole.groups > 1) {
@@ -118,13 +133,18 @@ impl OpenCl {
         let sections = [0, 1, 2].map(with_vectors);
         let whole = prepared.whole.is_some();
         let counts = program.counts().max(1) as u64;
+        // Operations of the whole solve, where nothing restarts it.
+        let operations = limit.div_ceil(counts).saturating_mul(program.each.len() as u64).saturating_add(64);
+        let near = prepared.is_near();
+        let ahead = if near && operations <= NEAR_FIRST { 1 } else { AHEAD };
         let size = match limit.div_ceil(counts) {
+            _ if near => NEAR_FIRST,
             _ if whole => u64::from(FIRST_BUDGET),
             few if few <= 64 => few.max(1),
             _ => 8,
         };
         let loops = !program.each.is_empty();
-        let mut rounds = Rounds { dev: self, prepared, sections, counts, size, queued: 0 };
+        let mut rounds = Rounds { dev: self, prepared, sections, counts, size, queued: 0, begins: true };
         rounds.begin().map_err(&fail)?;
 
         let mut in_flight = std::collections::VecDeque::with_capacity(AHEAD);
@@ -134,7 +154,7 @@ impl OpenCl {
         let mut looked = false;
         loop {
             // As many rounds as may be needed, and no more than a few.
-            while in_flight.len() < AHEAD
+            while in_flight.len() < ahead
                 && (in_flight.is_empty() || (loops && (whole || rounds.queued < limit)))
             {
                 if loops || whole || looked {

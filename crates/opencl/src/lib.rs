@@ -7,12 +7,14 @@ mod backend;
 mod device;
 mod driver;
 mod execute;
+mod generate;
 mod memory;
+mod near;
 mod options;
 mod plan;
 mod source;
 
 pub use backend::OpenCl;
 pub use device::devices;
-pub use options::{DeviceChoice, Mode, OpenClOptions, Shape};
-pub use source::{SOURCES, text};
+pub use options::{Compile, DeviceChoice, Mode, OpenClOptions, Shape};
+pub use source::{NEAR_SOURCES, SOURCES, text};

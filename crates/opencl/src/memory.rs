@@ -1,6 +1,7 @@
 //! Device memory: one arena for vectors, bases and matrices, one buffer of cells for each number type.
 use crate::device::Device;
 use crate::driver::{Buffer, Context, Queue, Status, failed};
+use crate::source::SEGMENT;
 use lacuna_core::{
     Argument, Basis, Cell, Cells, Error, Format, Kind, Mark, Matrix, Result, Scalar, Vector, next_serial,
 };
@@ -28,6 +29,8 @@ struct StoredMatrix {
     start: usize,
     /// The words of the matrix in a table of names.
     words: Vec<u64>,
+    /// For each segment of rows, the first column of its entries and one behind the last.
+    spans: Vec<(u32, u32)>,
     /// Keeps the host's arrays alive, as the trait promises.
     _format: Box<dyn Any + Send + Sync>,
 }
@@ -62,6 +65,26 @@ fn format_code(kernel: &str) -> Option<u64> {
         "csr" => Some(0),
         _ => None,
     }
+}
+
+/// Rows beyond which nobody asks for spans.
+const SPANS_UP_TO: usize = 1 << 18;
+
+/// For each segment of rows of a matrix in compressed rows, the first column of its entries and one behind the last.
+fn spans<T: Scalar>(a: &dyn Format<T>) -> Vec<(u32, u32)> {
+    let arguments = a.arguments();
+    let [Argument::Indices(row_ptr), Argument::Indices(columns), ..] = arguments[..] else { return Vec::new() };
+    let rows = a.shape().0;
+    if rows > SPANS_UP_TO {
+        return Vec::new();
+    }
+    let span = |first: usize| {
+        let end = (first + SEGMENT).min(rows);
+        let entries = &columns[row_ptr[first] as usize..row_ptr[end] as usize];
+        let low = entries.iter().copied().min().unwrap_or(0);
+        (low, entries.iter().copied().max().map_or(low, |high| high + 1))
+    };
+    (0..rows).step_by(SEGMENT).map(span).collect()
 }
 
 impl Memory {
@@ -163,6 +186,7 @@ impl Memory {
             return Err(Error::Unsupported { operation, message });
         };
         let mut words = vec![code, lanes as u64];
+        let spans = spans(&*a);
         let start = self.used;
         let mut put = |bytes: &[u8]| -> Result<u64> {
             let offset = self.take(context, queue, bytes.len(), &operation)?;
@@ -189,7 +213,7 @@ impl Memory {
         words.resize(crate::source::MATRIX_WORDS, 0);
         let serial = next_serial();
         let handle = Matrix::new(self.matrices.len() as u32, serial, rows, cols, a.nnz(), a.bytes());
-        self.matrices.push(StoredMatrix { serial, kind: T::KIND, start, words, _format: Box::new(a) });
+        self.matrices.push(StoredMatrix { serial, kind: T::KIND, start, words, spans, _format: Box::new(a) });
         Ok(handle)
     }
 
@@ -227,6 +251,12 @@ impl Memory {
         let first = self.offset(v.column(0), operation)?;
         let last = self.offset(v.column(v.columns - 1), operation)?;
         Ok((first, if v.columns > 1 { (last - first) / (v.columns - 1) } else { 0 }))
+    }
+
+    /// The columns that segments of rows of a live matrix have entries in.
+    pub(crate) fn spans<T: Scalar>(&self, a: Matrix<T>) -> &[(u32, u32)] {
+        let live = self.matrices.get(a.slot as usize).filter(|m| m.serial == a.serial);
+        live.map_or(&[], |m| &m.spans)
     }
 
     /// The words of a live matrix.

@@ -1,6 +1,7 @@
 //! A program made ready for the device: its tables, its kernels and how each is launched.
 use crate::backend::OpenCl;
 use crate::driver::{Arg, Buffer, Kernel};
+use crate::near::Near;
 use crate::source::{self, SEGMENT};
 use crate::{Mode, OpenClOptions};
 use lacuna_core::encode::{self, Encoded};
@@ -17,6 +18,8 @@ pub(crate) struct Whole {
     pub(crate) kernel: Kernel,
     pub(crate) groups: usize,
     pub(crate) size: usize,
+    /// Where it is a kernel written for the program.
+    pub(crate) near: Option<Near>,
 }
 
 /// The backend's own form of a program.
@@ -37,12 +40,21 @@ pub(crate) struct Prepared<T> {
     pub(crate) host: Box<[[u64; encode::CONTROL_WORDS as usize]; 3]>,
 }
 
+impl<T> Prepared<T> {
+    /// Whether a kernel is written for the program.
+    pub(crate) fn is_near(&self) -> bool {
+        self.whole.as_ref().is_some_and(|whole| whole.near.is_some())
+    }
+}
+
 /// The rows up to which a whole loop in one group is worth it, by kind of device, and in several groups.
 const ONE_GROUP_ROWS: (usize, usize) = (2048, 4096);
 const PERSISTENT_ROWS: usize = 150_000;
 /// Places of arguments that change from launch to launch.
 pub(crate) const ADVANCE_MODE: u32 = 7;
 pub(crate) const PROGRAM_BUDGET: u32 = 11;
+/// Words behind the control block: what a kernel written for a program keeps from launch to launch.
+const STATE_WORDS: usize = 2;
 /// Values of the history on the device.
 pub(crate) const HISTORY: usize = History::CAPACITY as usize + 2;
 
@@ -56,19 +68,24 @@ impl OpenCl {
         let operation = format!("planning `{}`", program.name);
         let encoded = encode::encode(program)?;
         self.check_live(&encoded, &operation)?;
-        self.build::<T>()?;
+        self.check_type::<T>()?;
         let words: Vec<u64> = self.names(&encoded, &operation)?;
         let table = self.filled(bytemuck::cast_slice(&encoded.words), &operation)?;
         let names = self.filled(bytemuck::cast_slice(&words), &operation)?;
-        let control = self.filled(&[0; 8 * encode::CONTROL_WORDS as usize], &operation)?;
+        let control = self.filled(&[0; 8 * (encode::CONTROL_WORDS as usize + STATE_WORDS)], &operation)?;
         let segments = (encoded.n as usize).div_ceil(SEGMENT);
         let sums = (encoded.sums as usize).max(1) * segments.max(1);
         self.reserve_scratch::<T>(sums)?;
 
-        let mut advance = self.kernel::<T>("advance")?;
+        let (whole, mut advance) = match self.near(&encoded, &operation)? {
+            Some((near, advance)) => (Some(near), advance),
+            None => {
+                self.build::<T>()?;
+                (self.whole(&encoded, sums, &operation)?, self.kernel::<T>("advance")?)
+            }
+        };
         let fail = self.fail(&operation);
         advance.set(8, &Arg::Local(8 * encode::CONTROL_WORDS as usize)).map_err(&fail)?;
-        let whole = self.whole(&encoded, sums, &operation)?;
         // One launch runs everything, or the launches of each operation do.
         let steps = (0..encoded.ops())
             .map(|op| match whole.is_some() || encoded.is_scalar(op) {
@@ -120,14 +137,14 @@ impl OpenCl {
         Ok(words)
     }
 
-    fn filled(&self, bytes: &[u8], operation: &str) -> Result<Buffer> {
+    pub(crate) fn filled(&self, bytes: &[u8], operation: &str) -> Result<Buffer> {
         let buffer = self.memory.buffer(&self.context, bytes.len(), operation)?;
         self.queue.write(&buffer, 0, bytes).map_err(self.fail(operation))?;
         Ok(buffer)
     }
 
     /// Bytes of local memory that kernels may use.
-    fn local_budget(&self) -> usize {
+    pub(crate) fn local_budget(&self) -> usize {
         self.device.local_memory.saturating_sub(1024)
     }
 
@@ -178,7 +195,7 @@ impl OpenCl {
         let (of_gpu, of_cpu) = ONE_GROUP_ROWS;
         let alone = one_group_rows.unwrap_or(if self.segments_each { of_cpu } else { of_gpu });
         let together = persistent_rows.unwrap_or(PERSISTENT_ROWS);
-        let can_meet = self.device.runs_groups_together() && !self.segments_each;
+        let can_meet = self.runs_groups_together();
         // A program that runs through once is a call from the host: a launch or two.
         let loops = !encoded.sections[2].is_empty();
         let several = match mode {
@@ -211,7 +228,7 @@ impl OpenCl {
             (self.local_budget() / size).saturating_sub(taken) / (subs * SEGMENT)
         };
         let slots = (encoded.slots as usize).max(1);
-        let groups = if several { segments.min(self.device.units) } else { 1 };
+        let groups = if several { segments.min(self.together()) } else { 1 };
         let subs = if self.segments_each {
             1
         } else {
@@ -248,7 +265,7 @@ impl OpenCl {
         for (i, arg) in args.iter().enumerate() {
             kernel.set(9 + i as u32, arg).map_err(self.fail(operation))?;
         }
-        Ok(Some(Whole { kernel, groups, size: item }))
+        Ok(Some(Whole { kernel, groups, size: item, near: None }))
     }
 
     /// Makes the kernels' arguments name the buffers there are now.
@@ -268,7 +285,14 @@ impl OpenCl {
         let sums = [&scratch.partials, &scratch.counter].map(Arg::Buffer);
         advance.set_all(&common).map_err(&fail)?;
         let kernels = steps.iter_mut().flatten().map(|step| &mut step.kernel);
-        for kernel in kernels.chain(whole.iter_mut().map(|whole| &mut whole.kernel)) {
+        if let Some(Whole { kernel, near: Some(near), .. }) = whole {
+            kernel.set_all(&common).map_err(&fail)?;
+            for (i, arg) in near.args().iter().enumerate() {
+                kernel.set(7 + i as u32, arg).map_err(&fail)?;
+            }
+        }
+        let table_driven = whole.iter_mut().filter(|whole| whole.near.is_none());
+        for kernel in kernels.chain(table_driven.map(|whole| &mut whole.kernel)) {
             kernel.set_all(&common).map_err(&fail)?;
             kernel.set(7, &sums[0]).map_err(&fail)?;
             kernel.set(8, &sums[1]).map_err(&fail)?;

@@ -1,18 +1,28 @@
 //! The kernel sources, and programs built of them: once for each device and number type, kept on disk.
 use crate::device::Device;
 use crate::driver::{BUILD_PROGRAM_FAILURE, Context, Program, failed};
+use crate::generate::Shape;
 use lacuna_core::{Error, Kind, Result, encode};
 use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 
 /// The kernel files in the order they build on each other.
-pub const SOURCES: [(&str, &str); 6] = [
+pub const SOURCES: [(&str, &str); 7] = [
     ("scalar.cl", include_str!("../../../kernels-opencl/scalar.cl")),
     ("cells.cl", include_str!("../../../kernels-opencl/cells.cl")),
+    ("shape.cl", include_str!("../../../kernels-opencl/shape.cl")),
     ("sweep.cl", include_str!("../../../kernels-opencl/sweep.cl")),
     ("spmv_csr.cl", include_str!("../../../kernels-opencl/spmv_csr.cl")),
     ("basis.cl", include_str!("../../../kernels-opencl/basis.cl")),
     ("program.cl", include_str!("../../../kernels-opencl/program.cl")),
+];
+
+/// What a kernel written for one program is made of.
+pub const NEAR_SOURCES: [(&str, &str); 4] = [
+    SOURCES[0],
+    SOURCES[1],
+    SOURCES[2],
+    ("near.cl", include_str!("../../../kernels-opencl/near.cl")),
 ];
 
 /// The number types: real type, bits of it, complex.
@@ -33,8 +43,8 @@ pub(crate) fn batch(kind: Kind) -> usize {
     if kind == Kind::C64 { 2 } else { 4 }
 }
 
-/// The whole text for a number type, `cpu` where a work-item takes a segment, `nvidia` for that vendor's compiler.
-pub fn text(kind: Kind, cpu: bool, nvidia: bool) -> String {
+/// The definitions that the kernels of a number type begin with.
+fn header(kind: Kind, cpu: bool, nvidia: bool) -> String {
     let (_, real, bits, complex) = TYPES[kind as usize];
     let group = if cpu { 1 } else { SEGMENT };
     let mut text = encode::c_header();
@@ -51,15 +61,32 @@ pub fn text(kind: Kind, cpu: bool, nvidia: bool) -> String {
     ] {
         text += &format!("#define LACUNA_{name} {value}\n");
     }
-    for (name, source) in SOURCES {
+    text
+}
+
+fn joined(mut text: String, sources: &[(&str, &str)]) -> String {
+    for (name, source) in sources {
         text += &format!("#line 1 \"{name}\"\n{source}");
     }
     text
 }
 
+/// The whole text for a number type, `cpu` where a work-item takes a segment, `nvidia` for that vendor's compiler.
+pub fn text(kind: Kind, cpu: bool, nvidia: bool) -> String {
+    joined(header(kind, cpu, nvidia), &SOURCES)
+}
+
+/// The text of a kernel written for one program.
+pub(crate) fn near_text(kind: Kind, nvidia: bool, shape: &Shape, written: &str) -> String {
+    let mut text = header(kind, false, nvidia);
+    for (name, value) in [("SIZE", shape.size), ("ONE", shape.one.into())] {
+        text += &format!("#define LACUNA_{name} {value}\n");
+    }
+    joined(joined(text, &NEAR_SOURCES), &[("a program", written)])
+}
+
 /// A program for the device, from disk where it was built before.
-pub(crate) fn program(context: &Context, device: &Device, kind: Kind, cpu: bool) -> Result<Program> {
-    let text = text(kind, cpu, device.is_nvidia());
+pub(crate) fn program(context: &Context, device: &Device, kind: Kind, text: &str) -> Result<Program> {
     let mut options = String::from("-cl-std=CL1.2");
     if device.rounded_floats {
         options += " -cl-fp32-correctly-rounded-divide-sqrt";
@@ -67,8 +94,8 @@ pub(crate) fn program(context: &Context, device: &Device, kind: Kind, cpu: bool)
     // Not every driver builds programs on several threads at once.
     static BUILDING: Mutex<()> = Mutex::new(());
     let _building = BUILDING.lock().unwrap_or_else(PoisonError::into_inner);
-    let key = [&text, &options, &device.platform, &device.name, &device.driver, &device.version];
-    let path = cache_path(&key.map(String::as_str));
+    let key = [text, &options, &device.platform, &device.name, &device.driver, &device.version];
+    let path = cache_path(&key);
     let cached = path.as_ref().and_then(|path| std::fs::read(path).ok());
     if let Some(program) = cached.and_then(|binary| context.program_from_binary(device.id, &binary).ok())
         && program.build(device.id, &options).is_ok()
@@ -76,7 +103,7 @@ pub(crate) fn program(context: &Context, device: &Device, kind: Kind, cpu: bool)
         return Ok(program);
     }
     let operation = format!("building the {} kernels", kind.name());
-    let program = context.program(&text).map_err(|status| failed(&device.name, &operation, status))?;
+    let program = context.program(text).map_err(|status| failed(&device.name, &operation, status))?;
     program.build(device.id, &options).map_err(|status| match status {
         BUILD_PROGRAM_FAILURE => Error::Device {
             device: device.name.clone(),
