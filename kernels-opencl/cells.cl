@@ -249,8 +249,11 @@ static inline bool is_scalar(const Place *p, uint op) {
 // Operations without vectors that one call goes through at the most.
 #define PATIENCE 4096u
 
+#ifndef LACUNA_RARE
+#define LACUNA_RARE inline
+#endif
 // Runs instructions from an operation on, up to the next one that has vectors; one work-item calls it.
-static inline void advance_from(const Place *p, uint op, uint mode) {
+static LACUNA_RARE void advance_from(const Place *p, uint op, uint mode) {
     __local ulong *control = p->control;
     bool entered = mode == MODE_ENTER;
     for (uint patience = PATIENCE;; patience--) {

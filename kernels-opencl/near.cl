@@ -11,6 +11,9 @@
 // 1024 segments; 16-byte accesses are single on NVIDIA, and elsewhere stores and loads are seen in order.
 
 #define SIZE LACUNA_SIZE
+// Words of the control buffer: the control block, then the state, then room for a short history, then the cells.
+#define AT_HISTORY LACUNA_AT_HISTORY
+#define AT_CELLS LACUNA_AT_CELLS
 #define ONE_GROUP LACUNA_ONE
 // What an operation leaves in `next`: an operation that is due, or one of these with where it comes from.
 #define NEXT_DONE 0xC0000000u   // its instructions are to be evaluated
@@ -118,6 +121,7 @@ typedef struct {
     uint n, segments, half_words;
     uint from, mine;          // segments of this group
     uint first, rows;         // rows of this group
+    uint upper;               // where a half has the sums of chunks, see far.cl
 } Share;
 
 // What all work-items of all groups know alike.
@@ -125,6 +129,7 @@ typedef struct {
     ulong epoch, tag;
     uint shown; // the vector whose rows are in `shared` or `window`
     uint reads; // products since the last exchange
+    bool dirty; // an operand has been written since then, see far.cl
 } State;
 
 #define WARP (ITEM / 32u)
@@ -320,6 +325,26 @@ static inline void collect(const Share *s, State *state, uint dots) {
     MEET();
 }
 
+// The same for a single sum of one chunk, which the first work-item alone receives, at once.
+static inline number collect_alone(const Share *s, State *state) {
+#if LACUNA_NVIDIA && LACUNA_CHUNKS == 1
+    number sum = ZERO;
+    state->epoch += 1;
+    state->reads = 0;
+    if (WARP == 0) {
+#if ONE_GROUP
+        sum = s->got[0]; // written by this warp
+#else
+        sum = collect_one(s, half_of(s, state->epoch), state->epoch, 0, 0);
+#endif
+    }
+    return sum;
+#else
+    collect(s, state, 1);
+    return last_sum(s->got, chunks_of(s));
+#endif
+}
+
 // All groups have come here.
 static inline void meet_groups(const Share *s, State *state) {
     MEET();
@@ -327,15 +352,24 @@ static inline void meet_groups(const Share *s, State *state) {
     state->epoch += 1;
     __global ulong *words = half_of(s, state->epoch);
     if (ITEM == 0) {
+#if LACUNA_FAR
+        __asm__ volatile("fence.acq_rel.gpu;" ::: "memory");
+#endif
         put_word(words + 2 * get_group_id(0), 0, state->epoch);
     }
     for (uint i = ITEM; i < get_num_groups(0); i += SIZE) {
         while (get_word(words + 2 * i).y != state->epoch) {
         }
     }
+#if LACUNA_FAR
+    if (ITEM < get_num_groups(0)) {
+        __asm__ volatile("fence.acq_rel.gpu;" ::: "memory");
+    }
+#endif
     MEET();
 #endif
     state->reads = 0;
+    state->dirty = false;
 }
 
 // Makes the rows of vector `v` known to all who multiply it; each work-item brings its own.

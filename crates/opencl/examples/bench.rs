@@ -66,15 +66,15 @@ fn main() -> Result<()> {
                     continue;
                 }
                 match open(*mode).and_then(|mut dev| solves(&mut dev, &a, &*method)) {
-                    Ok((micros, bytes)) => {
+                    Ok((micros, planned, bytes)) => {
                         let rate = bytes as f64 / micros / 1e3;
                         let share = 100.0 * rate / copy;
                         println!(
-                            "{method_name:>12} {mode_name:>10} {micros:9.2} us/iteration {rate:7.1} GB/s ({share:3.0} %)"
+                            "{method_name:>12} {mode_name:>10} {micros:9.2} us/iteration {rate:7.1} GB/s ({share:3.0} %), planned in {planned:.0} ms"
                         );
                         println!(
                             "{{\"bench\":\"solve\",\"matrix\":\"{name}\",\"n\":{n},\"method\":\"{method_name}\",\
-                             \"mode\":\"{mode_name}\",\"us\":{micros:.3},\"gbs\":{rate:.1}}}"
+                             \"mode\":\"{mode_name}\",\"us\":{micros:.3},\"gbs\":{rate:.1},\"plan_ms\":{planned:.1}}}"
                         );
                     }
                     Err(error) => println!("{method_name:>12} {mode_name:>10}: {error}"),
@@ -102,11 +102,13 @@ fn methods() -> Vec<(&'static str, Box<dyn Method<f64>>)> {
     ]
 }
 
-/// Microseconds and bytes of an iteration.
-fn solves(dev: &mut OpenCl, a: &Arc<Csr<f64>>, method: &dyn Method<f64>) -> Result<(f64, usize)> {
+/// Microseconds of an iteration, milliseconds of planning, bytes of an iteration.
+fn solves(dev: &mut OpenCl, a: &Arc<Csr<f64>>, method: &dyn Method<f64>) -> Result<(f64, f64, usize)> {
     let matrix: Matrix<f64> = dev.matrix(a.clone())?;
     let stop = Stop { rtol: 0.0, atol: 0.0, max_iters: ITERATIONS, dtol: f64::INFINITY };
+    let planned = Instant::now();
     let mut solver = Solver::new(dev, &matrix, None, method, stop)?;
+    let planned = planned.elapsed().as_secs_f64() * 1e3;
     let (b, x) = (vec![1.0; a.rows()], vec![0.0; a.rows()]);
     let mut times = Vec::new();
     for i in 0..=SOLVES {
@@ -119,7 +121,7 @@ fn solves(dev: &mut OpenCl, a: &Arc<Csr<f64>>, method: &dyn Method<f64>) -> Resu
         }
     }
     times.sort_by(f64::total_cmp);
-    Ok((times[times.len() / 2] * 1e6, solver.program().bytes_per_iteration()))
+    Ok((times[times.len() / 2] * 1e6, planned, solver.program().bytes_per_iteration()))
 }
 
 /// A product.

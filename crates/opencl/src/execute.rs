@@ -1,8 +1,9 @@
 //! Running a program: work is queued ahead, and the host learns how it stands by reads behind it.
 use crate::backend::OpenCl;
 use crate::driver::{Arg, Event, Status};
-use crate::near::{NEAR_BUDGET, NEAR_ENTER};
+use crate::near::{NEAR_BUDGET, NEAR_ENTER, NEAR_SHORT_HISTORY};
 use crate::plan::{ADVANCE_MODE, HISTORY, PROGRAM_BUDGET, Prepared};
+use crate::source::{NEAR_CELLS_AT, NEAR_HISTORY_AT};
 use lacuna_core::encode::{self, real_bits, real_from_bits};
 use lacuna_core::{Finish, Program, Progress, Reason, Result, Run, Scalar};
 use std::time::{Duration, Instant};
@@ -41,6 +42,8 @@ struct Rounds<'a, T> {
     queued: u64,
     /// Whether nothing has been launched yet.
     begins: bool,
+    /// Whether the history fits behind the control block.
+    short_history: bool,
 }
 
 impl<T: Scalar> Rounds<'_, T> {
@@ -73,6 +76,7 @@ impl<T: Scalar> Rounds<'_, T> {
     fn round(&mut self, left: u64) -> Result<(), Status> {
         if let Some(whole) = self.prepared.whole.as_mut().filter(|whole| whole.near.is_some()) {
             whole.kernel.set(NEAR_BUDGET, &Arg::Word(self.size as u32))?;
+            whole.kernel.set(NEAR_SHORT_HISTORY, &Arg::Word(self.short_history.into()))?;
             whole.kernel.set(NEAR_ENTER, &Arg::Word(self.begins.into()))?;
             self.begins = false;
             return self.dev.queue.launch(&whole.kernel, whole.groups, whole.size);
@@ -109,6 +113,11 @@ impl<T: Scalar> Rounds<'_, T> {
     }
 }
 
+/// Whether the history of so many iterations fits behind the control block.
+fn is_short(limit: u64) -> bool {
+    limit < (NEAR_CELLS_AT - NEAR_HISTORY_AT) as u64
+}
+
 impl OpenCl {
     pub(crate) fn run<T: Scalar>(
         &mut self,
@@ -124,7 +133,13 @@ impl OpenCl {
         let fail = self.fail(&operation);
         let nan = real_bits::<T>(f64::NAN);
         let start = prepared.encoded.control(limit, history.stride, HISTORY as u64, nan);
-        self.queue.write(&prepared.control, 0, bytemuck::cast_slice(&start)).map_err(&fail)?;
+        let [.., written] = &mut prepared.host;
+        written[..start.len()].copy_from_slice(&start);
+        // SAFETY: the place stays as it is until this returns, and everything queued has been waited for by then.
+        unsafe {
+            self.queue.write_later(&prepared.control, 0, bytemuck::cast_slice(&written[..start.len()]))
+        }
+        .map_err(&fail)?;
 
         let of = |section: usize| prepared.encoded.sections[section].clone();
         let with_vectors = |section| -> Vec<usize> {
@@ -144,7 +159,16 @@ impl OpenCl {
             _ => 8,
         };
         let loops = !program.each.is_empty();
-        let mut rounds = Rounds { dev: self, prepared, sections, counts, size, queued: 0, begins: true };
+        let mut rounds = Rounds {
+            dev: self,
+            prepared,
+            sections,
+            counts,
+            size,
+            queued: 0,
+            begins: true,
+            short_history: is_short(limit),
+        };
         rounds.begin().map_err(&fail)?;
 
         let mut in_flight = std::collections::VecDeque::with_capacity(AHEAD);
@@ -152,6 +176,7 @@ impl OpenCl {
         let mut since = Instant::now();
         let mut state: Words = start;
         let mut looked = false;
+        let mut last = 0;
         loop {
             // As many rounds as may be needed, and no more than a few.
             while in_flight.len() < ahead
@@ -166,7 +191,8 @@ impl OpenCl {
             }
             let Some((at, event)) = in_flight.pop_front() else { break };
             event.wait().map_err(&fail)?;
-            state = rounds.prepared.host[at];
+            state.copy_from_slice(&rounds.prepared.host[at][..start.len()]);
+            last = at;
             if word(&state, encode::CONTROL_OP) == u64::from(encode::NONE) {
                 break;
             }
@@ -191,7 +217,16 @@ impl OpenCl {
         for (_, event) in in_flight {
             event.wait().map_err(&fail)?;
         }
-        self.read_history::<T>(&state, history).map_err(&fail)?;
+        if near && is_short(limit) {
+            let count = (word(&state, encode::CONTROL_HISTORY) as usize).min(NEAR_CELLS_AT - NEAR_HISTORY_AT);
+            add_history::<T>(bytemuck::cast_slice(&prepared.host[last][NEAR_HISTORY_AT..]), count, history);
+        } else {
+            self.read_history::<T>(&state, history).map_err(&fail)?;
+        }
+        if near {
+            let cells = &prepared.host[last][NEAR_CELLS_AT..];
+            self.memory.mirror::<T>(prepared.encoded.cells.clone(), bytemuck::cast_slice(cells));
+        }
         let reason = word(&state, encode::CONTROL_REASON) as usize;
         Ok(Finish {
             reason: program.reasons.get(reason).copied().unwrap_or(Reason::Limit),
@@ -209,17 +244,22 @@ impl OpenCl {
     ) -> Result<(), Status> {
         let count = (word(state, encode::CONTROL_HISTORY) as usize).min(HISTORY);
         let Some(scratch) = self.scratch.as_ref().filter(|_| count > 0) else { return Ok(()) };
-        let size = size_of::<T::Real>();
-        let mut bytes = vec![0u8; count * size];
+        let mut bytes = vec![0u8; count * size_of::<T::Real>()];
         self.queue.read(&scratch.history, 0, &mut bytes)?;
-        let number = |bytes: &[u8]| {
-            let mut word = [0; 8];
-            word[..size].copy_from_slice(bytes);
-            real_from_bits::<T>(u64::from_le_bytes(word))
-        };
-        history.values.extend(bytes.chunks_exact(size).map(number));
+        add_history::<T>(&bytes, count, history);
         Ok(())
     }
+}
+
+/// Adds so many numbers of the real type, as the device wrote them.
+fn add_history<T: Scalar>(bytes: &[u8], count: usize, history: &mut lacuna_core::History) {
+    let size = size_of::<T::Real>();
+    let number = |bytes: &[u8]| {
+        let mut word = [0; 8];
+        word[..size].copy_from_slice(bytes);
+        real_from_bits::<T>(u64::from_le_bytes(word))
+    };
+    history.values.extend(bytes.chunks_exact(size).take(count).map(number));
 }
 
 impl<T: Scalar> Rounds<'_, T> {

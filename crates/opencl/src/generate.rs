@@ -3,8 +3,8 @@
 //! Each operation becomes a block of a switch; what the blocks call is in `kernels-opencl/near.cl`. Operations whose
 //! blocks differ in numbers alone (the steps of a cycle of GMRES) share one, which reads the numbers from a table. The
 //! text names no size and no address, so one build serves every system that a method is recorded for.
-use lacuna_core::encode::{Encoded, *};
 use lacuna_core::Scalar;
+use lacuna_core::encode::{Encoded, *};
 use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
@@ -18,8 +18,12 @@ use text::Text;
 pub(crate) struct Shape {
     /// Work-items of a group.
     pub(crate) size: usize,
+    /// Whether vectors stay in memory and a warp takes whole segments.
+    pub(crate) far: bool,
     /// Whether one group runs alone.
     pub(crate) one: bool,
+    /// Chunks of 256 segments of a sum, or segments where one group runs.
+    pub(crate) chunks: usize,
     /// Segments' terms of local memory for each segment of a group.
     pub(crate) work: usize,
     /// Lanes of each matrix.
@@ -39,6 +43,9 @@ pub(crate) struct Written {
     /// Sums of one exchange at the most.
     pub(crate) sums: usize,
 }
+
+/// Words of the numbers of blocks that local memory takes.
+pub(crate) const NEAR_PARAMS: usize = 3072;
 
 /// Sums that an operation leaves to the exchange of the next one.
 #[derive(Clone, Debug, Default)]
@@ -72,7 +79,8 @@ pub(crate) fn write<T: Scalar>(e: &Encoded<T>, shape: &Shape) -> Option<Written>
     if !e.vectors.iter().all(|v| v.len == e.n as usize) {
         return None;
     }
-    let operands = (0..e.ops()).filter(|op| e.op(*op, OP_KIND) == KIND_SPMV).map(|op| e.op(op, OP_X)).collect();
+    let operands =
+        (0..e.ops()).filter(|op| e.op(*op, OP_KIND) == KIND_SPMV).map(|op| e.op(op, OP_X)).collect();
     let writer = Writer { e, shape, registers: registers(e, shape), operands, sums: Cell::new(1) };
     Some(writer.kernel())
 }
@@ -81,7 +89,9 @@ pub(crate) fn write<T: Scalar>(e: &Encoded<T>, shape: &Shape) -> Option<Written>
 fn registers<T>(e: &Encoded<T>, shape: &Shape) -> BTreeSet<u32> {
     let column = |v: u32| {
         let v = e.vectors[v as usize];
-        e.bases.iter().any(|b| b.serial == v.serial && (b.first..b.first + b.columns as u32).contains(&v.slot))
+        e.bases
+            .iter()
+            .any(|b| b.serial == v.serial && (b.first..b.first + b.columns as u32).contains(&v.slot))
     };
     let mut uses = BTreeMap::<u32, usize>::new();
     for op in e.sections[2].clone() {
@@ -108,7 +118,10 @@ impl<T: Scalar> Writer<'_, T> {
         let mut classes: Vec<(&str, Vec<u32>)> = Vec::new();
         for (op, block) in blocks.iter().enumerate() {
             let Some(block) = block else { continue };
-            match classes.iter_mut().find(|(text, ops)| *text == block.text && holes(ops[0]).len() == block.holes.len()) {
+            match classes
+                .iter_mut()
+                .find(|(text, ops)| *text == block.text && holes(ops[0]).len() == block.holes.len())
+            {
                 Some((_, ops)) => ops.push(op as u32),
                 None => classes.push((&block.text, vec![op as u32])),
             }
@@ -158,13 +171,19 @@ impl<T: Scalar> Writer<'_, T> {
                 let _ = writeln!(store, "        VEC({v}) = v{v};");
             }
         }
-        let choose = if shared {
-            format!("const uint *q = params + op * {stride}u;\n        switch (q[0]) {{\n")
-                .replace("const uint", "__global const uint")
+        let words = stride * self.e.ops() as usize;
+        let near = shared && words <= NEAR_PARAMS;
+        let copied = format!("    for (uint i = ITEM; i < {words}; i += SIZE) near_params[i] = params[i];\n");
+        let choose = if near {
+            format!("__local const uint *q = near_params + op * {stride}u;\n        switch (q[0]) {{\n")
+        } else if shared {
+            format!("__global const uint *q = params + op * {stride}u;\n        switch (q[0]) {{\n")
         } else {
             "switch (op) {\n".into()
         };
-        NEAR_FRAME
+        FRAME
+            .replace("$SUMS", &format!("{}u", self.sums.get()))
+            .replace("$PARAMS", if near { &copied } else { "" })
             .replace("$LOAD", &load)
             .replace("$STORE", &store)
             .replace("$CHOOSE", &choose)
@@ -193,19 +212,64 @@ impl<T: Scalar> Writer<'_, T> {
         let slots: Vec<u32> = list(e, op, OP_SLOTS, OP_SLOT_COUNT, 1).map(|w| w[0]).collect();
         let name = |slot: u32| match self.is_register(slots[slot as usize]) {
             true => format!("v{}", slots[slot as usize]),
+            false if self.shape.far => format!("m{slot}[r]"),
             false => format!("m{slot}"),
         };
+        let far = self.shape.far;
         let moved = |at, count| -> Vec<u32> {
             list(e, op, at, count, MOVE_WORDS).map(|w| w[MOVE_SLOT as usize]).collect()
         };
         let (loads, stores) = (moved(OP_LOADS, OP_LOAD_COUNT), moved(OP_STORES, OP_STORE_COUNT));
+        if far {
+            self.open_loop(&mut t, op, &stores.iter().map(|slot| slots[*slot as usize]).collect::<Vec<_>>());
+        }
         for (slot, v) in slots.iter().enumerate().filter(|(_, v)| !self.is_register(**v)) {
+            if far {
+                t.line(&format!("number m{slot}[8];"));
+                if loads.contains(&(slot as u32)) {
+                    let home = t.hole(*v);
+                    t.line(&format!(
+                        "ROWS m{slot}[r] = LIVE(r) ? VECTOR(s.p, {home})[base + 32 * r] : ZERO;"
+                    ));
+                }
+                continue;
+            }
             let value = if loads.contains(&(slot as u32)) { self.at_home(&mut t, *v) } else { "ZERO".into() };
             t.line(&format!("number m{slot} = {value};"));
         }
 
         // What comes before the pass.
         match kind {
+            KIND_SPMV if far => {
+                let (x, y, m) = (t.hole(field(OP_X)), t.hole(field(OP_Y)), t.hole(field(OP_MATRIX)));
+                let lanes = self.shape.lanes[field(OP_MATRIX) as usize];
+                t.line(&format!(
+                    "product_far(&s, {m}, {lanes}, VECTOR(s.p, {x}), VECTOR(s.p, {y}), segment, m0);"
+                ));
+            }
+            KIND_BASIS_AXPY if far => {
+                let w = t.hole(field(OP_Y));
+                t.line(&format!("ROWS m0[r] = LIVE(r) ? VECTOR(s.p, {w})[base + 32 * r] : ZERO;"));
+                let [a, b] = [0, 0].map(|_| t.hole(field(OP_BASIS)));
+                let (h, columns) = (t.hole(field(OP_H) - e.cells.start), t.hole(field(OP_COLUMNS)));
+                t.line(&format!(
+                    "combine_far(&s, s.p.arena + BASIS(s.p, {a})[0], BASIS(s.p, {b})[1], near_cells + {h}, \
+                     {columns}, {}, segment, m0);",
+                    field(OP_ADD)
+                ));
+            }
+            KIND_BASIS_DOT if far => {
+                let w = t.hole(field(OP_Y));
+                t.line("number w[8];");
+                t.line(&format!("ROWS w[r] = LIVE(r) ? VECTOR(s.p, {w})[base + 32 * r] : ZERO;"));
+                let [a, b] = [0, 0].map(|_| t.hole(field(OP_BASIS)));
+                let columns = t.hole(field(OP_COLUMNS));
+                let slot = deferred.as_ref().map_or(0, |d| d.cells.len());
+                t.line(&format!(
+                    "project_far(&s, s.p.arena + BASIS(s.p, {a})[0], BASIS(s.p, {b})[1], {slot}, {columns}, \
+                     segment, w);"
+                ));
+            }
             KIND_SPMV => {
                 let (x, matrix) = (field(OP_X), field(OP_MATRIX));
                 let value = self.at_home(&mut t, x);
@@ -232,7 +296,16 @@ impl<T: Scalar> Writer<'_, T> {
         self.updates(&mut t, op, &name);
         for slot in stores.iter().filter(|slot| !self.is_register(slots[**slot as usize])) {
             let home = t.hole(slots[*slot as usize]);
-            t.line(&format!("if (own) VEC({home}) = m{slot};"));
+            match far {
+                true => {
+                    t.line(&format!("ROWS if (LIVE(r)) VECTOR(s.p, {home})[base + 32 * r] = m{slot}[r];"))
+                }
+                false => t.line(&format!("if (own) VEC({home}) = m{slot};")),
+            }
+        }
+        if far {
+            self.sums(&mut t, op, &name, deferred);
+            return t;
         }
         // An operand that has changed is shown, at once where the next operation multiplies it.
         let next_operand = self.next_operand(op);
@@ -248,6 +321,24 @@ impl<T: Scalar> Writer<'_, T> {
         }
         self.sums(&mut t, op, &name, deferred);
         t
+    }
+
+    /// The head of the loop over the segments of a warp, where vectors stay in memory; `written` are stored.
+    fn open_loop(&self, t: &mut Text, op: u32, written: &[u32]) {
+        // What other groups may still read of an operand, and what they have not yet seen of it.
+        let writes = written.iter().any(|v| self.operands.contains(v));
+        if writes {
+            t.line("if (state.reads) meet_groups(&s, &state);");
+        }
+        if self.e.op(op, OP_KIND) == KIND_SPMV {
+            t.line("if (state.dirty) meet_groups(&s, &state);");
+            t.line("state.reads += 1;");
+        }
+        if writes {
+            t.line("state.dirty = true;");
+        }
+        t.line("for (uint segment = s.from + WARP; segment < s.from + s.mine; segment += WARPS) {");
+        t.line("const uint base = segment * SEGMENT + WARP_LANE;");
     }
 
     fn updates(&self, t: &mut Text, op: u32, name: &dyn Fn(u32) -> String) {
@@ -287,7 +378,8 @@ impl<T: Scalar> Writer<'_, T> {
                     }
                 });
             }
-            t.line(&format!("{} = {};", name(dst), sum.unwrap_or_else(|| "ZERO".into())));
+            let rows = if self.shape.far { "ROWS " } else { "" };
+            t.line(&format!("{rows}{} = {};", name(dst), sum.unwrap_or_else(|| "ZERO".into())));
         }
     }
 
@@ -318,4 +410,5 @@ impl<T: Scalar> Writer<'_, T> {
     }
 }
 
-const NEAR_FRAME: &str = include_str!("generate/frame.cl");
+/// The kernel of a program around its operations.
+pub const FRAME: &str = include_str!("generate/frame.cl");

@@ -16,5 +16,6 @@ mod source;
 
 pub use backend::OpenCl;
 pub use device::devices;
+pub use generate::FRAME;
 pub use options::{Compile, DeviceChoice, Mode, OpenClOptions, Shape};
 pub use source::{NEAR_SOURCES, SOURCES, text};

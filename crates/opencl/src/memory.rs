@@ -6,11 +6,14 @@ use lacuna_core::{
     Argument, Basis, Cell, Cells, Error, Format, Kind, Mark, Matrix, Result, Scalar, Vector, next_serial,
 };
 use std::any::Any;
+use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Arc;
 
 /// What every array in the arena is aligned to.
 const ALIGN: usize = 256;
+/// Runs of cells that may be on their way to the device at a time.
+const SENT: usize = 256;
 /// The arena's size when it is first needed.
 const FIRST: usize = 1 << 20;
 
@@ -42,6 +45,10 @@ struct CellFile {
     serials: Vec<u32>,
     /// Cells that are 0 but not yet set so on the device.
     zero: Range<usize>,
+    /// Values not yet on the device, by cell, in runs.
+    pending: BTreeMap<usize, Vec<u8>>,
+    /// Values on their way there.
+    sent: Vec<Vec<u8>>,
 }
 
 /// The memory of a device behind handles.
@@ -55,6 +62,8 @@ pub(crate) struct Memory {
     slots: Vec<Slot>,
     matrices: Vec<StoredMatrix>,
     cells: [CellFile; 4],
+    /// Cells as they are on the device: their type, the first of them, the numbers.
+    mirror: Option<(Kind, usize, Vec<u8>)>,
     /// Counts the buffers replaced so far: arguments set before are void.
     pub(crate) generation: u64,
 }
@@ -73,7 +82,9 @@ const SPANS_UP_TO: usize = 1 << 18;
 /// For each segment of rows of a matrix in compressed rows, the first column of its entries and one behind the last.
 fn spans<T: Scalar>(a: &dyn Format<T>) -> Vec<(u32, u32)> {
     let arguments = a.arguments();
-    let [Argument::Indices(row_ptr), Argument::Indices(columns), ..] = arguments[..] else { return Vec::new() };
+    let [Argument::Indices(row_ptr), Argument::Indices(columns), ..] = arguments[..] else {
+        return Vec::new();
+    };
     let rows = a.shape().0;
     if rows > SPANS_UP_TO {
         return Vec::new();
@@ -89,7 +100,14 @@ fn spans<T: Scalar>(a: &dyn Format<T>) -> Vec<(u32, u32)> {
 
 impl Memory {
     pub(crate) fn new(device: &Device) -> Self {
-        let file = || CellFile { buffer: None, capacity: 0, serials: Vec::new(), zero: 0..0 };
+        let file = || CellFile {
+            buffer: None,
+            capacity: 0,
+            serials: Vec::new(),
+            zero: 0..0,
+            pending: BTreeMap::new(),
+            sent: Vec::new(),
+        };
         Memory {
             device: device.name.clone(),
             total: device.memory,
@@ -100,6 +118,7 @@ impl Memory {
             slots: Vec::new(),
             matrices: Vec::new(),
             cells: [file(), file(), file(), file()],
+            mirror: None,
             generation: 0,
         }
     }
@@ -233,6 +252,7 @@ impl Memory {
             file.serials.truncate(count);
             let end = file.zero.end.min(count);
             file.zero = file.zero.start.min(end)..end;
+            file.pending.split_off(&count);
         }
     }
 
@@ -306,6 +326,7 @@ impl Memory {
             (file.buffer, file.capacity) = (Some(buffer), capacity);
             self.generation += 1;
         }
+        self.mirror = None;
         let file = &mut self.cells[T::KIND as usize];
         let serial = next_serial();
         file.serials.resize(end, serial);
@@ -314,16 +335,42 @@ impl Memory {
         Ok(Cells::new(first as u32, count as u32, serial))
     }
 
-    /// Sets the cells that should be 0 to 0.
+    /// Keeps what the cells are on the device, until something may change them.
+    pub(crate) fn mirror<T: Scalar>(&mut self, cells: Range<u32>, bytes: &[u8]) {
+        self.mirror = Some((T::KIND, cells.start as usize, bytes[..cells.len() * size_of::<T>()].to_vec()));
+    }
+
+    /// Brings what the host has set to the device: before anything there may read or change cells.
     pub(crate) fn settle<T: Scalar>(&mut self, queue: &Queue) -> Result<()> {
         let fail = self.fail("cells");
+        self.mirror = None;
         let file = &mut self.cells[T::KIND as usize];
         let zero = std::mem::replace(&mut file.zero, 0..0);
         if let Some(buffer) = &file.buffer
             && zero.start < zero.end
         {
             let size = size_of::<T>();
-            queue.fill(buffer, zero.start * size, (zero.end - zero.start) * size, &[0; 4]).map_err(fail)?;
+            queue.fill(buffer, zero.start * size, (zero.end - zero.start) * size, &[0; 4]).map_err(&fail)?;
+        }
+        let size = size_of::<T>();
+        let mut runs: Vec<(usize, Vec<u8>)> = Vec::new();
+        for (cell, value) in std::mem::take(&mut file.pending) {
+            match runs.last_mut() {
+                Some((first, run)) if *first + run.len() / size == cell => run.extend(value),
+                _ => runs.push((cell, value)),
+            }
+        }
+        if file.sent.len() + runs.len() > SENT {
+            queue.finish().map_err(&fail)?;
+            file.sent.clear();
+        }
+        for (cell, run) in runs {
+            if let Some(buffer) = &file.buffer {
+                file.sent.push(run);
+                let run = &file.sent[file.sent.len() - 1];
+                // SAFETY: what is sent stays until the queue has been waited for.
+                unsafe { queue.write_later(buffer, cell * size, run) }.map_err(&fail)?;
+            }
         }
         Ok(())
     }
@@ -342,18 +389,36 @@ impl Memory {
 
     pub(crate) fn write<T: Scalar>(&mut self, queue: &Queue, cell: Cell<T>, value: T) -> Result<()> {
         self.check_cell(cell, "write")?;
-        self.settle::<T>(queue)?;
-        let (at, bytes) = (cell.index as usize * size_of::<T>(), bytemuck::bytes_of(&value));
-        match &self.cells[T::KIND as usize].buffer {
-            Some(buffer) => queue.fill(buffer, at, bytes.len(), bytes).map_err(self.fail("write")),
-            None => Ok(()),
+        if let Some((kind, first, bytes)) = &mut self.mirror
+            && *kind == T::KIND
+        {
+            // What the mirror shows stays true of the cells beside this one.
+            let at = (cell.index as usize).wrapping_sub(*first).wrapping_mul(size_of::<T>());
+            if let Some(place) = bytes.get_mut(at..at.saturating_add(size_of::<T>())) {
+                place.copy_from_slice(bytemuck::bytes_of(&value));
+            }
         }
+        let file = &mut self.cells[T::KIND as usize];
+        file.pending.insert(cell.index as usize, bytemuck::bytes_of(&value).to_vec());
+        if file.pending.len() > SENT { self.settle::<T>(queue) } else { Ok(()) }
     }
 
     pub(crate) fn read<T: Scalar>(&mut self, queue: &Queue, cells: &[Cell<T>]) -> Result<Vec<T>> {
         cells.iter().try_for_each(|cell| self.check_cell(*cell, "read"))?;
         let low = cells.iter().map(|c| c.index as usize).min().unwrap_or(0);
         let high = cells.iter().map(|c| c.index as usize + 1).max().unwrap_or(0);
+        if let Some((kind, first, bytes)) = &self.mirror
+            && *kind == T::KIND
+            && low >= *first
+            && (high - first) * size_of::<T>() <= bytes.len()
+        {
+            let numbers = |c: &Cell<T>| {
+                bytemuck::pod_read_unaligned(
+                    &bytes[(c.index as usize - first) * size_of::<T>()..][..size_of::<T>()],
+                )
+            };
+            return Ok(cells.iter().map(numbers).collect());
+        }
         let values = self.read_range::<T>(queue, low..high)?;
         Ok(cells.iter().map(|c| values[c.index as usize - low]).collect())
     }

@@ -26,16 +26,39 @@ impl Near {
 /// Places of arguments that change from launch to launch.
 pub(crate) const NEAR_BUDGET: u32 = 13;
 pub(crate) const NEAR_ENTER: u32 = 14;
+pub(crate) const NEAR_SHORT_HISTORY: u32 = 17;
 /// Rows up to which one group is the faster one.
 const ALONE: usize = 512;
+/// Work-items of a group where vectors stay in memory.
+const FAR_SIZE: usize = 512;
 /// Registers of 32 bits a device has for a group, and a work-item at the most; what the code itself needs of them.
 const REGISTERS: (usize, usize, usize) = (65536, 255, 40);
 /// Sums of a thousand segments at the most meet in one exchange.
 const SEGMENTS: usize = 4 * SEGMENT;
 
+/// How local memory is divided, in numbers.
+struct Room {
+    groups: usize,
+    /// Segments of a group at the most.
+    #[allow(dead_code)]
+    mine: usize,
+    /// Sums of one exchange at the most.
+    sums: usize,
+    /// Bytes.
+    params: usize,
+    got: usize,
+    rows_at: usize,
+    terms: usize,
+    widest: usize,
+}
+
 impl OpenCl {
     /// How a program runs as a kernel written for it; nothing where it does not.
-    pub(crate) fn near<T: Scalar>(&mut self, e: &Encoded<T>, operation: &str) -> Result<Option<(Whole, Kernel)>> {
+    pub(crate) fn near<T: Scalar>(
+        &mut self,
+        e: &Encoded<T>,
+        operation: &str,
+    ) -> Result<Option<(Whole, Kernel)>> {
         let OpenClOptions { mode, compile, group, one_group_rows, persistent_rows, .. } = self.options;
         let wanted = match compile {
             Compile::Auto => self.device.is_gpu(),
@@ -51,7 +74,12 @@ impl OpenCl {
         let alone = segments <= most;
         let together = units > 1 && segments.div_ceil(units) <= most && segments <= SEGMENTS;
         let together = together && n <= persistent_rows.unwrap_or(usize::MAX);
+        let far = !together && units > 1 && self.device.is_nvidia() && segments <= SEGMENT * SEGMENT;
+        let far = far && n <= persistent_rows.unwrap_or(usize::MAX);
         let groups = match mode {
+            Mode::Persistent | Mode::Auto if far && (mode == Mode::Persistent || !alone) => {
+                return self.divide_far(e, segments.min(units), operation);
+            }
             Mode::OneGroup if alone => 1,
             Mode::Persistent if together => segments.min(units),
             Mode::Auto if alone && (n <= one_group_rows.unwrap_or(ALONE) || !together) => 1,
@@ -59,8 +87,37 @@ impl OpenCl {
             _ => return Ok(None),
         };
         let mine = segments.div_ceil(groups);
-        let size = mine.max(group / SEGMENT).min(most) * SEGMENT;
+        // Lanes of long rows work side by side, and so do the columns of a basis.
+        let lanes = e.matrices.iter().map(|a| self.memory.matrix_words(*a, operation).map(|w| w[1] as usize));
+        let lanes = lanes.collect::<Result<Vec<_>>>()?.into_iter().max().unwrap_or(1);
+        let wide = (mine * lanes).max(if e.bases.is_empty() { 1 } else { 2 });
+        let wide = if group > 0 { group / SEGMENT } else { wide };
+        let size = mine.max(wide).min(most) * SEGMENT;
         self.divide(e, groups, mine, size, operation)
+    }
+
+    /// The same where vectors stay in memory.
+    fn divide_far<T: Scalar>(
+        &mut self,
+        e: &Encoded<T>,
+        groups: usize,
+        operation: &str,
+    ) -> Result<Option<(Whole, Kernel)>> {
+        let (number, n) = (size_of::<T>(), e.n as usize);
+        let segments = n.div_ceil(SEGMENT);
+        let (mine, chunks) = (segments.div_ceil(groups), segments.div_ceil(SEGMENT));
+        let size = if self.options.group > 0 { self.options.group } else { FAR_SIZE };
+        let words = |a: &lacuna_core::Matrix<T>| self.memory.matrix_words(*a, operation).map(|w| w[1] as u32);
+        let lanes = e.matrices.iter().map(words).collect::<Result<Vec<_>>>()?;
+        let (fits, sums) = (vec![false; lanes.len()], e.sums as usize + 4);
+        let params = if e.bases.is_empty() { 4 } else { 4 * generate::NEAR_PARAMS };
+        let bytes = (sums * mine + sums + e.cells.len() + 2) * number + params;
+        if bytes + 8 * encode::CONTROL_WORDS as usize + 64 > self.local_budget() {
+            return Ok(None);
+        }
+        let shape = Shape { size, far: true, one: false, chunks, work: 1, lanes, fits, registers: 0 };
+        let room = Room { groups, mine, sums, params, got: sums * mine, rows_at: 1, terms: sums, widest: 1 };
+        self.build_near(e, shape, room, &[0], operation)
     }
 
     fn divide<T: Scalar>(
@@ -82,6 +139,8 @@ impl OpenCl {
         let (got, cells) = (sums * chunks, e.cells.len());
         let rows_at = if lanes.iter().any(|w| *w > 1) { rows } else { 1 };
         let fixed = (got + cells + rows_at) * number + 8 * encode::CONTROL_WORDS as usize + 64;
+        let params = if e.bases.is_empty() { 4 } else { 4 * generate::NEAR_PARAMS };
+        let fixed = fixed + params;
         let Some(room) = self.local_budget().checked_sub(fixed) else { return Ok(None) };
         let room = room / number;
         let least = match (nvidia, e.bases.is_empty()) {
@@ -123,7 +182,22 @@ impl OpenCl {
 
         let (all, each, taken) = REGISTERS;
         let registers = (all / size).min(each).saturating_sub(taken) * 4 / number;
-        let shape = Shape { size, one, work, lanes, fits, registers };
+        let shape = Shape { size, far: false, one, chunks, work, lanes, fits, registers };
+        let room = Room { groups, mine, sums, params, got, rows_at, terms, widest };
+        self.build_near(e, shape, room, &windows, operation)
+    }
+
+    fn build_near<T: Scalar>(
+        &mut self,
+        e: &Encoded<T>,
+        shape: Shape,
+        room: Room,
+        windows: &[u32],
+        operation: &str,
+    ) -> Result<Option<(Whole, Kernel)>> {
+        let Room { groups, sums, params, got, rows_at, terms, widest, .. } = room;
+        let (number, cells, n) = (size_of::<T>(), e.cells.len(), e.n as usize);
+        let (nvidia, segments) = (self.device.is_nvidia(), n.div_ceil(SEGMENT));
         let Some(written) = generate::write(e, &shape) else { return Ok(None) };
         if written.sums > sums {
             return Ok(None);
@@ -133,15 +207,16 @@ impl OpenCl {
             eprintln!("{text}");
         }
         let [mut kernel, advance] = self.near_kernels::<T>(text)?;
-        if kernel.group_limit(self.device.id) < size {
+        // NVIDIA's answer is for kernels that name no size of their own.
+        if !nvidia && kernel.group_limit(self.device.id) < shape.size {
             return Ok(None);
         }
         let parts = if number == 16 { 2 } else { 1 };
-        let half = (written.sums * segments * parts).max(groups) * 2;
+        let half = (written.sums * (segments + segments.div_ceil(SEGMENT)) * parts).max(groups) * 2;
         let near = Near {
             exchange: self.zeros(2 * half * 8, operation)?,
-            shared: self.zeros(if one { 16 } else { 4 * parts * n * 8 }, operation)?,
-            windows: self.filled(bytemuck::cast_slice(&windows), operation)?,
+            shared: self.zeros(if shape.one || shape.far { 16 } else { 4 * parts * n * 8 }, operation)?,
+            windows: self.filled(bytemuck::cast_slice(windows), operation)?,
             params: self.filled(bytemuck::cast_slice(&written.params), operation)?,
         };
         let args = [
@@ -151,17 +226,19 @@ impl OpenCl {
             Arg::Word(0),
             Arg::Word(n as u32),
             Arg::Word(half as u32),
+            Arg::Word(0),
             Arg::Local(terms * number),
             Arg::Local(got * number),
             Arg::Local(rows_at * number),
             Arg::Local(widest * number),
             Arg::Local(cells * number),
             Arg::Local(8 * encode::CONTROL_WORDS as usize),
+            Arg::Local(params),
         ];
         for (i, arg) in args.iter().enumerate() {
             kernel.set(11 + i as u32, arg).map_err(self.fail(operation))?;
         }
-        Ok(Some((Whole { kernel, groups, size, near: Some(near) }, advance)))
+        Ok(Some((Whole { kernel, groups, size: shape.size, near: Some(near) }, advance)))
     }
 
     fn zeros(&self, bytes: usize, operation: &str) -> Result<Buffer> {

@@ -36,8 +36,8 @@ pub(crate) struct Prepared<T> {
     pub(crate) whole: Option<Whole>,
     /// The generation of buffers the arguments name.
     bound: Option<u64>,
-    /// What the device says of the control block: two places to read to, one to write from.
-    pub(crate) host: Box<[[u64; encode::CONTROL_WORDS as usize]; 3]>,
+    /// What the device says: two places to read to; one to write the control block from. They never grow.
+    pub(crate) host: [Vec<u64>; 3],
 }
 
 impl<T> Prepared<T> {
@@ -53,8 +53,6 @@ const PERSISTENT_ROWS: usize = 150_000;
 /// Places of arguments that change from launch to launch.
 pub(crate) const ADVANCE_MODE: u32 = 7;
 pub(crate) const PROGRAM_BUDGET: u32 = 11;
-/// Words behind the control block: what a kernel written for a program keeps from launch to launch.
-const STATE_WORDS: usize = 2;
 /// Values of the history on the device.
 pub(crate) const HISTORY: usize = History::CAPACITY as usize + 2;
 
@@ -72,7 +70,10 @@ impl OpenCl {
         let words: Vec<u64> = self.names(&encoded, &operation)?;
         let table = self.filled(bytemuck::cast_slice(&encoded.words), &operation)?;
         let names = self.filled(bytemuck::cast_slice(&words), &operation)?;
-        let control = self.filled(&[0; 8 * (encode::CONTROL_WORDS as usize + STATE_WORDS)], &operation)?;
+        // What the host reads back: the control block; with a kernel written for the program a short history and the
+        // cells too.
+        let words = source::NEAR_CELLS_AT + encoded.cells.len() * size_of::<T>() / 8 + 1;
+        let control = self.filled(&vec![0; 8 * words], &operation)?;
         let segments = (encoded.n as usize).div_ceil(SEGMENT);
         let sums = (encoded.sums as usize).max(1) * segments.max(1);
         self.reserve_scratch::<T>(sums)?;
@@ -86,6 +87,7 @@ impl OpenCl {
         };
         let fail = self.fail(&operation);
         advance.set(8, &Arg::Local(8 * encode::CONTROL_WORDS as usize)).map_err(&fail)?;
+        let near = whole.as_ref().is_some_and(|whole: &Whole| whole.near.is_some());
         // One launch runs everything, or the launches of each operation do.
         let steps = (0..encoded.ops())
             .map(|op| match whole.is_some() || encoded.is_scalar(op) {
@@ -93,7 +95,8 @@ impl OpenCl {
                 false => self.step_of(&encoded, op, &operation).map(Some),
             })
             .collect::<Result<Vec<_>>>()?;
-        let host = Box::new([[0; encode::CONTROL_WORDS as usize]; 3]);
+        let words = if near { words } else { encode::CONTROL_WORDS as usize };
+        let host = [0; 3].map(|_| vec![0; words]);
         Ok(Prepared {
             owner: self.serial,
             encoded,

@@ -18,12 +18,8 @@ pub const SOURCES: [(&str, &str); 7] = [
 ];
 
 /// What a kernel written for one program is made of.
-pub const NEAR_SOURCES: [(&str, &str); 4] = [
-    SOURCES[0],
-    SOURCES[1],
-    SOURCES[2],
-    ("near.cl", include_str!("../../../kernels-opencl/near.cl")),
-];
+pub const NEAR_SOURCES: [(&str, &str); 4] =
+    [SOURCES[0], SOURCES[1], SOURCES[2], ("near.cl", include_str!("../../../kernels-opencl/near.cl"))];
 
 /// The number types: real type, bits of it, complex.
 const TYPES: [(Kind, &str, u32, u32); 4] = [
@@ -35,6 +31,9 @@ const TYPES: [(Kind, &str, u32, u32); 4] = [
 
 /// Words of a matrix in the table of names: format, lanes, arguments.
 pub(crate) const MATRIX_WORDS: usize = 8;
+/// Words of the control buffer of a kernel written for a program: where a short history begins, and the cells.
+pub(crate) const NEAR_HISTORY_AT: usize = 32;
+pub(crate) const NEAR_CELLS_AT: usize = 256;
 /// Elements of a segment, and work-items of a group that takes one.
 pub(crate) const SEGMENT: usize = 256;
 
@@ -79,10 +78,20 @@ pub fn text(kind: Kind, cpu: bool, nvidia: bool) -> String {
 /// The text of a kernel written for one program.
 pub(crate) fn near_text(kind: Kind, nvidia: bool, shape: &Shape, written: &str) -> String {
     let mut text = header(kind, false, nvidia);
-    for (name, value) in [("SIZE", shape.size), ("ONE", shape.one.into())] {
+    let places = [("AT_HISTORY", NEAR_HISTORY_AT), ("AT_CELLS", NEAR_CELLS_AT)];
+    let far = shape.far;
+    let shape = [
+        ("SIZE", shape.size),
+        ("ONE", shape.one.into()),
+        ("CHUNKS", shape.chunks),
+        ("FAR", shape.far.into()),
+    ];
+    let sources = if far { &NEAR_SOURCES[..] } else { &NEAR_SOURCES[..4] };
+    text += "#define LACUNA_RARE __attribute__((noinline))\n";
+    for (name, value) in shape.into_iter().chain(places) {
         text += &format!("#define LACUNA_{name} {value}\n");
     }
-    joined(joined(text, &NEAR_SOURCES), &[("a program", written)])
+    joined(joined(text, sources), &[("a program", written)])
 }
 
 /// A program for the device, from disk where it was built before.

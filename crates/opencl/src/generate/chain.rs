@@ -25,7 +25,19 @@ impl<T: Scalar> Writer<'_, T> {
         let before = deferred.take();
         let mut cells = before.as_ref().map_or(Vec::new(), |d| d.cells.clone());
         let mut slot = cells.len();
-        for batch in dots.chunks(self.shape.work.max(1)) {
+        let far = self.shape.far;
+        if far {
+            for (k, [_, a, b]) in dots.iter().enumerate() {
+                let (a, b) = (name(*a), name(*b));
+                t.line(&format!(
+                    "{{ number e[8]; ROWS e[r] = LIVE(r) ? dot_term({a}, {b}) : ZERO; keep_sum(&s, {}, segment, e); }}",
+                    slot + k
+                ));
+            }
+            t.line("}");
+            slot += dots.len();
+        }
+        for batch in dots.chunks(self.shape.work.max(1)).filter(|_| !far) {
             if slot > cells.len() || before.is_some() {
                 t.line("MEET();");
             }
@@ -40,7 +52,9 @@ impl<T: Scalar> Writer<'_, T> {
         }
         cells.extend(dots.iter().map(|d| d[0]));
         let (h, columns) = (e.op(op, OP_H), e.op(op, OP_COLUMNS));
-        if projects {
+        if projects && far {
+            slot += e.op(op, OP_COLUMNS) as usize;
+        } else if projects {
             let w = self.at_home(t, e.op(op, OP_Y));
             t.line("MEET();");
             t.line(&format!("if (ITEM < span) s.work[ITEM] = own ? {w} : ZERO;"));
@@ -75,7 +89,9 @@ impl<T: Scalar> Writer<'_, T> {
             return;
         }
         let (text, preload, reads) = match chain {
-            Chain::Nothing(next) => (format!("            next[0] = {next};\n"), String::new(), BTreeSet::new()),
+            Chain::Nothing(next) => {
+                (format!("            next[0] = {next};\n"), String::new(), BTreeSet::new())
+            }
             Chain::Code { text, preload, reads } => (text, preload, reads),
         };
         // What the formulas read is on its way while the sums are.
@@ -87,14 +103,22 @@ impl<T: Scalar> Writer<'_, T> {
             }
             false => slot.to_string(),
         };
-        t.line(&format!("collect(&s, &state, {total});"));
+        let alone = !far && !projects && slot == 1 && self.shape.chunks == 1;
+        match alone {
+            true => t.line("const number s0 = collect_alone(&s, &state);"),
+            false if far => t.line(&format!("collect_far(&s, &state, {total});")),
+            false => t.line(&format!("collect(&s, &state, {total});")),
+        }
         if projects {
             let (count, first) = (t.hole(columns), t.hole(h - e.cells.start));
             t.line(&format!("for (uint d = ITEM; d < {count}; d += SIZE)"));
-            t.line(&format!(
-                "    CELL({first} + d) = last_sum(s.got + ({} + d) * chunks_of(&s), chunks_of(&s));",
-                cells.len()
-            ));
+            let at = cells.len();
+            t.line(&match far {
+                true => format!("    CELL({first} + d) = s.work[{at} + d];"),
+                false => format!(
+                    "    CELL({first} + d) = last_sum(s.got + ({at} + d) * chunks_of(&s), chunks_of(&s));"
+                ),
+            });
             if reads.is_empty() || reads.iter().any(|c| (h..h + columns).contains(c)) {
                 t.line("MEET();");
             }
@@ -102,7 +126,13 @@ impl<T: Scalar> Writer<'_, T> {
         t.line("if (ITEM == 0) {");
         for (k, cell) in cells.iter().enumerate() {
             let place = t.hole(cell - e.cells.start);
-            t.line(&format!("    const number s{k} = last_sum(s.got + {k} * chunks_of(&s), chunks_of(&s));"));
+            if far {
+                t.line(&format!("    const number s{k} = s.work[{k}];"));
+            } else if !alone {
+                t.line(&format!(
+                    "    const number s{k} = last_sum(s.got + {k} * chunks_of(&s), chunks_of(&s));"
+                ));
+            }
             t.line(&format!("    CELL({place}) = s{k};"));
         }
         t.text += &text;

@@ -1,0 +1,193 @@
+// What near.cl is, for systems whose vectors do not fit registers: a warp takes whole segments, eight rows to a lane.
+//
+// Formula: as near.cl. Lane l of a warp holds the rows l, l + 32, ..., l + 224 of a segment: the first three levels of a
+// canonical sum stay within a lane, the others go between lanes.
+// Bytes moved per row: the entries of the matrix; each vector an operation reads and writes, once; the operand of a
+// product once, from cache where columns are near.
+// Launch shape: groups of LACUNA_SIZE work-items, as many as the device runs at once; each takes consecutive segments.
+// Sums meet in two steps: the sums of 256 segments are made by one warp of one group, those of all by every group.
+// Assumes: NVIDIA's compiler; every group runs; at most 65536 segments.
+
+#define ROWS _Pragma("unroll") for (uint r = 0; r < 8; r++)
+#define LIVE(r) (base + 32u * (r) < n)
+#define FENCE() __asm__ volatile("fence.acq_rel.gpu;" ::: "memory")
+
+// Two rows at once of a product, entries `lanes` apart.
+#if LACUNA_COMPLEX
+#define DEPTH_FAR 2
+#else
+#define DEPTH_FAR 8
+#endif
+static inline void two_rows(__global const uint *restrict columns, __global const number *restrict values,
+    __global const number *x, uint k0, uint end0, uint k1, uint end1, uint lanes, number *y0, number *y1) {
+    number sum0 = ZERO, sum1 = ZERO;
+    while (k0 < end0 || k1 < end1) {
+        uint c0[DEPTH_FAR], c1[DEPTH_FAR];
+        number a0[DEPTH_FAR], a1[DEPTH_FAR], x0[DEPTH_FAR], x1[DEPTH_FAR];
+#pragma unroll
+        for (uint i = 0; i < DEPTH_FAR; i++) {
+            bool l0 = k0 + i * lanes < end0, l1 = k1 + i * lanes < end1;
+            c0[i] = l0 ? columns[k0 + i * lanes] : 0;
+            c1[i] = l1 ? columns[k1 + i * lanes] : 0;
+            a0[i] = l0 ? values[k0 + i * lanes] : ZERO;
+            a1[i] = l1 ? values[k1 + i * lanes] : ZERO;
+        }
+#pragma unroll
+        for (uint i = 0; i < DEPTH_FAR; i++) {
+            x0[i] = k0 + i * lanes < end0 ? x[c0[i]] : ZERO;
+            x1[i] = k1 + i * lanes < end1 ? x[c1[i]] : ZERO;
+        }
+#pragma unroll
+        for (uint i = 0; i < DEPTH_FAR; i++) {
+            sum0 = k0 + i * lanes < end0 ? multiply_add(a0[i], x0[i], sum0) : sum0;
+            sum1 = k1 + i * lanes < end1 ? multiply_add(a1[i], x1[i], sum1) : sum1;
+        }
+        k0 += DEPTH_FAR * lanes;
+        k1 += DEPTH_FAR * lanes;
+    }
+    *y0 = sum0;
+    *y1 = sum1;
+}
+
+// The rows of a segment of the product of matrix `m` with `x`; also to `y` in global memory where rows have lanes.
+static inline void product_far(const Share *s, uint m, uint lanes, __global const number *x, __global number *to,
+    uint segment, number *y) {
+    __global const ulong *words = MATRIX(s->p, m);
+    __global const uint *restrict row_ptr = (__global const uint *)(s->p.fixed + words[MATRIX_ARGUMENTS]);
+    __global const uint *restrict columns = (__global const uint *)(s->p.fixed + words[MATRIX_ARGUMENTS + 1]);
+    __global const number *restrict values = (__global const number *)(s->p.fixed + words[MATRIX_ARGUMENTS + 2]);
+    const uint n = s->n, base = segment * SEGMENT + WARP_LANE;
+    if (lanes == 1) {
+        uint start[8], end[8];
+        ROWS start[r] = LIVE(r) ? row_ptr[base + 32 * r] : 0;
+        ROWS end[r] = LIVE(r) ? row_ptr[base + 32 * r + 1] : 0;
+#pragma unroll
+        for (uint r = 0; r < 8; r += 2) {
+            two_rows(columns, values, x, start[r], end[r], start[r + 1], end[r + 1], 1, &y[r], &y[r + 1]);
+        }
+        return;
+    }
+    const uint part = WARP_LANE % lanes, step = 32 / lanes;
+    for (uint i = segment * SEGMENT + WARP_LANE / lanes; i - WARP_LANE / lanes < (segment + 1) * SEGMENT; i += 2 * step) {
+        uint j = i + step;
+        uint k0 = i < n ? row_ptr[i] + part : 0, end0 = i < n ? row_ptr[i + 1] : 0;
+        uint k1 = j < n ? row_ptr[j] + part : 0, end1 = j < n ? row_ptr[j + 1] : 0;
+        number y0, y1;
+        two_rows(columns, values, x, k0, end0, k1, end1, lanes, &y0, &y1);
+        __asm__ volatile("bar.warp.sync 0xffffffff;" ::: "memory");
+        for (uint d = lanes / 2; d > 0; d /= 2) {
+            y0 = y0 + down(y0, d);
+            y1 = y1 + down(y1, d);
+        }
+        if (part == 0 && i < n) {
+            to[i] = y0;
+        }
+        if (part == 0 && j < n) {
+            to[j] = y1;
+        }
+    }
+    __asm__ volatile("bar.warp.sync 0xffffffff;" ::: "memory");
+    ROWS y[r] = LIVE(r) ? to[base + 32 * r] : ZERO;
+}
+
+// w -+ V h of the rows of a segment.
+static inline void combine_far(const Share *s, __global const uchar *v, ulong stride, __local const number *h,
+    uint columns, bool add, uint segment, number *w) {
+    const uint n = s->n, base = segment * SEGMENT + WARP_LANE;
+    __global const uchar *at = v + (ulong)base * sizeof(number);
+    for (uint j = 0; j < columns; j += 2) {
+        bool second = j + 1 < columns;
+        number a[8], b[8];
+        __global const number *left = (__global const number *)(at + j * stride);
+        __global const number *right = (__global const number *)(at + (j + second) * stride);
+        ROWS a[r] = LIVE(r) ? left[32 * r] : ZERO;
+        ROWS b[r] = LIVE(r) && second ? right[32 * r] : ZERO;
+        number p = add ? h[j] : -h[j], q = second ? (add ? h[j + 1] : -h[j + 1]) : ZERO;
+        if (!is_zero(p)) {
+            ROWS w[r] = multiply_add(p, a[r], w[r]);
+        }
+        if (!is_zero(q)) {
+            ROWS w[r] = multiply_add(q, b[r], w[r]);
+        }
+    }
+}
+
+// The sum of a segment for the next exchange.
+static inline void keep_sum(const Share *s, uint sum, uint segment, const number *e) {
+    number total = warp_sum(e);
+    if (WARP_LANE == 0) {
+        s->got[sum * s->mine + segment - s->from] = total;
+    }
+}
+
+// conj(v_j) . w of a segment, for each column.
+static inline void project_far(const Share *s, __global const uchar *v, ulong stride, uint slot, uint columns,
+    uint segment, const number *w) {
+    const uint n = s->n, base = segment * SEGMENT + WARP_LANE;
+    __global const uchar *at = v + (ulong)base * sizeof(number);
+    for (uint j = 0; j < columns; j += 2) {
+        bool second = j + 1 < columns;
+        number a[8], b[8];
+        __global const number *left = (__global const number *)(at + j * stride);
+        __global const number *right = (__global const number *)(at + (j + second) * stride);
+        ROWS a[r] = LIVE(r) ? left[32 * r] : ZERO;
+        ROWS b[r] = LIVE(r) && second ? right[32 * r] : ZERO;
+        ROWS a[r] = LIVE(r) ? dot_term(a[r], w[r]) : ZERO;
+        ROWS b[r] = LIVE(r) ? dot_term(b[r], w[r]) : ZERO;
+        keep_sum(s, slot + j, segment, a);
+        if (second) {
+            keep_sum(s, slot + j + 1, segment, b);
+        }
+    }
+}
+
+// Waits for the sums of all groups and puts them in `work`, seen by all work-items, together with what all groups wrote
+// to operands before.
+static inline void collect_far(const Share *s, State *state, uint dots) {
+    state->epoch += 1;
+    __global ulong *words = half_of(s, state->epoch), *upper = words + s->upper;
+    const uint group = get_group_id(0), groups = get_num_groups(0), chunks = segments_of(s->segments);
+    MEET();
+    if (state->dirty && ITEM < dots * s->mine) {
+        FENCE();
+    }
+    for (uint p = ITEM; p < dots * s->mine; p += SIZE) {
+        uint d = p / s->mine, i = p - d * s->mine;
+        put_number(words, d * s->segments + s->from + i, s->got[p], state->epoch);
+    }
+    for (uint u = group + groups * WARP; u < dots * chunks; u += groups * WARPS) {
+        number sum = collect_one(s, words, state->epoch, u / chunks, u % chunks);
+        if (WARP_LANE == 0) {
+            if (state->dirty) {
+                FENCE();
+            }
+            put_number(upper, u, sum, state->epoch);
+        }
+    }
+    for (uint d = WARP; d < dots; d += WARPS) {
+        number e[8];
+        bool there;
+        do {
+            there = true;
+#pragma unroll
+            for (uint k = 0; k < 8; k++) {
+                uint i = WARP_LANE + 32 * k;
+                e[k] = ZERO;
+                if (i < chunks) {
+                    there &= get_number(upper, d * chunks + i, state->epoch, &e[k]);
+                }
+            }
+        } while (!there);
+        __asm__ volatile("bar.warp.sync 0xffffffff;" ::: "memory");
+        number sum = chunks == 1 ? e[0] : warp_sum(e);
+        if (WARP_LANE == 0) {
+            s->work[d] = sum;
+        }
+    }
+    if (state->dirty && WARP < dots) {
+        FENCE();
+    }
+    MEET();
+    state->dirty = false;
+    state->reads = 0;
+}
