@@ -18,8 +18,13 @@ pub const SOURCES: [(&str, &str); 7] = [
 ];
 
 /// What a kernel written for one program is made of.
-pub const NEAR_SOURCES: [(&str, &str); 4] =
-    [SOURCES[0], SOURCES[1], SOURCES[2], ("near.cl", include_str!("../../../kernels-opencl/near.cl"))];
+pub const NEAR_SOURCES: [(&str, &str); 5] = [
+    SOURCES[0],
+    SOURCES[1],
+    SOURCES[2],
+    ("near.cl", include_str!("../../../kernels-opencl/near.cl")),
+    ("far.cl", include_str!("../../../kernels-opencl/far.cl")),
+];
 
 /// The number types: real type, bits of it, complex.
 const TYPES: [(Kind, &str, u32, u32); 4] = [
