@@ -12,82 +12,52 @@
 #define LIVE(r) (base + 32u * (r) < n)
 #define FENCE() __asm__ volatile("fence.acq_rel.gpu;" ::: "memory")
 
-// Two rows at once of a product, entries `lanes` apart.
+// The rows of this group of the product of matrix `m` with `x`, to `y` in global memory: every warp takes rows, so that
+// all work however few segments there are. All work-items come here.
 #if LACUNA_COMPLEX
-#define DEPTH_FAR 2
+#define DEPTH_FAR 4
 #else
 #define DEPTH_FAR 8
 #endif
-static inline void two_rows(__global const uint *restrict columns, __global const number *restrict values,
-    __global const number *x, uint k0, uint end0, uint k1, uint end1, uint lanes, number *y0, number *y1) {
-    number sum0 = ZERO, sum1 = ZERO;
-    while (k0 < end0 || k1 < end1) {
-        uint c0[DEPTH_FAR], c1[DEPTH_FAR];
-        number a0[DEPTH_FAR], a1[DEPTH_FAR], x0[DEPTH_FAR], x1[DEPTH_FAR];
-#pragma unroll
-        for (uint i = 0; i < DEPTH_FAR; i++) {
-            bool l0 = k0 + i * lanes < end0, l1 = k1 + i * lanes < end1;
-            c0[i] = l0 ? columns[k0 + i * lanes] : 0;
-            c1[i] = l1 ? columns[k1 + i * lanes] : 0;
-            a0[i] = l0 ? values[k0 + i * lanes] : ZERO;
-            a1[i] = l1 ? values[k1 + i * lanes] : ZERO;
-        }
-#pragma unroll
-        for (uint i = 0; i < DEPTH_FAR; i++) {
-            x0[i] = k0 + i * lanes < end0 ? x[c0[i]] : ZERO;
-            x1[i] = k1 + i * lanes < end1 ? x[c1[i]] : ZERO;
-        }
-#pragma unroll
-        for (uint i = 0; i < DEPTH_FAR; i++) {
-            sum0 = k0 + i * lanes < end0 ? multiply_add(a0[i], x0[i], sum0) : sum0;
-            sum1 = k1 + i * lanes < end1 ? multiply_add(a1[i], x1[i], sum1) : sum1;
-        }
-        k0 += DEPTH_FAR * lanes;
-        k1 += DEPTH_FAR * lanes;
-    }
-    *y0 = sum0;
-    *y1 = sum1;
-}
-
-// The rows of a segment of the product of matrix `m` with `x`; also to `y` in global memory where rows have lanes.
-static inline void product_far(const Share *s, uint m, uint lanes, __global const number *x, __global number *to,
-    uint segment, number *y) {
+static inline void product_far(const Share *s, uint m, uint lanes, __global const number *x, __global number *y) {
     __global const ulong *words = MATRIX(s->p, m);
     __global const uint *restrict row_ptr = (__global const uint *)(s->p.fixed + words[MATRIX_ARGUMENTS]);
     __global const uint *restrict columns = (__global const uint *)(s->p.fixed + words[MATRIX_ARGUMENTS + 1]);
     __global const number *restrict values = (__global const number *)(s->p.fixed + words[MATRIX_ARGUMENTS + 2]);
-    const uint n = s->n, base = segment * SEGMENT + WARP_LANE;
-    if (lanes == 1) {
-        uint start[8], end[8];
-        ROWS start[r] = LIVE(r) ? row_ptr[base + 32 * r] : 0;
-        ROWS end[r] = LIVE(r) ? row_ptr[base + 32 * r + 1] : 0;
+    const uint part = ITEM % lanes, step = SIZE / lanes, last = s->first + s->rows;
+    for (uint first = s->first; first < last; first += step) {
+        const uint i = first + ITEM / lanes;
+        uint k = i < last ? row_ptr[i] + part : 0, end = i < last ? row_ptr[i + 1] : 0;
+        number sum = ZERO;
+        for (; k < end; k += DEPTH_FAR * lanes) {
+            uint c[DEPTH_FAR];
+            number a[DEPTH_FAR], v[DEPTH_FAR];
 #pragma unroll
-        for (uint r = 0; r < 8; r += 2) {
-            two_rows(columns, values, x, start[r], end[r], start[r + 1], end[r + 1], 1, &y[r], &y[r + 1]);
+            for (uint e = 0; e < DEPTH_FAR; e++) {
+                bool there = k + e * lanes < end;
+                c[e] = there ? columns[k + e * lanes] : 0;
+                a[e] = there ? values[k + e * lanes] : ZERO;
+            }
+#pragma unroll
+            for (uint e = 0; e < DEPTH_FAR; e++) {
+                v[e] = k + e * lanes < end ? x[c[e]] : ZERO;
+            }
+#pragma unroll
+            for (uint e = 0; e < DEPTH_FAR; e++) {
+                sum = k + e * lanes < end ? multiply_add(a[e], v[e], sum) : sum;
+            }
         }
-        return;
+        if (lanes > 1) {
+            __asm__ volatile("bar.warp.sync 0xffffffff;" ::: "memory");
+            for (uint d = lanes / 2; d > 0; d /= 2) {
+                sum = sum + down(sum, d);
+            }
+        }
+        if (part == 0 && i < last) {
+            y[i] = sum;
+        }
     }
-    const uint part = WARP_LANE % lanes, step = 32 / lanes;
-    for (uint i = segment * SEGMENT + WARP_LANE / lanes; i - WARP_LANE / lanes < (segment + 1) * SEGMENT; i += 2 * step) {
-        uint j = i + step;
-        uint k0 = i < n ? row_ptr[i] + part : 0, end0 = i < n ? row_ptr[i + 1] : 0;
-        uint k1 = j < n ? row_ptr[j] + part : 0, end1 = j < n ? row_ptr[j + 1] : 0;
-        number y0, y1;
-        two_rows(columns, values, x, k0, end0, k1, end1, lanes, &y0, &y1);
-        __asm__ volatile("bar.warp.sync 0xffffffff;" ::: "memory");
-        for (uint d = lanes / 2; d > 0; d /= 2) {
-            y0 = y0 + down(y0, d);
-            y1 = y1 + down(y1, d);
-        }
-        if (part == 0 && i < n) {
-            to[i] = y0;
-        }
-        if (part == 0 && j < n) {
-            to[j] = y1;
-        }
-    }
-    __asm__ volatile("bar.warp.sync 0xffffffff;" ::: "memory");
-    ROWS y[r] = LIVE(r) ? to[base + 32 * r] : ZERO;
+    MEET();
 }
 
 // w -+ V h of the rows of a segment.

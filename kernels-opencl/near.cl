@@ -114,6 +114,8 @@ typedef struct {
     __global ulong *exchange; // two halves of sums
     __global ulong *shared;   // two vectors of words
     __global const uint *restrict windows;
+    __global const uint *restrict columns;  // of entries that lie as they are taken
+    __global const number *restrict values;
     __local number *work;     // LACUNA_WORK segments' terms for each segment of the group
     __local number *got;      // sums
     __local number *rows_at;  // rows of a product
@@ -404,7 +406,7 @@ static inline uint open_window(const Share *s, State *state, uint m, bool fits) 
 #if !ONE_GROUP
     if (fits) {
         __global const ulong *words = SHOWN(s, state);
-        __global const uint *restrict window = s->windows + 2 * (m * get_num_groups(0) + get_group_id(0));
+        __global const uint *restrict window = s->windows + 4 * (m * get_num_groups(0) + get_group_id(0));
         low = window[0];
         uint width = window[1];
         for (uint i = ITEM; i < width; i += 4 * SIZE) {
@@ -482,12 +484,63 @@ static inline number row_lane(const Share *s, const State *state, bool fits, uin
     return sum;
 }
 
+// The same where entries lie as they are taken: entry by entry for all work-items; columns count from the window.
+static inline number staged_lane(const Share *s, const State *state, bool fits, __global const uint *restrict columns,
+    __global const number *restrict values, uint entries) {
+    number sum = ZERO;
+    for (uint e = 0; e < entries; e += DEPTH) {
+        uint column[DEPTH];
+        number a[DEPTH], x[DEPTH];
+#pragma unroll
+        for (uint i = 0; i < DEPTH; i++) {
+            bool there = e + i < entries;
+            column[i] = there ? columns[(e + i) * SIZE + ITEM] : LACUNA_NONE;
+            a[i] = there ? values[(e + i) * SIZE + ITEM] : ZERO;
+        }
+#if !ONE_GROUP
+        if (!fits) {
+            __global const ulong *words = SHOWN(s, state);
+            bool all;
+            do {
+                all = true;
+#pragma unroll
+                for (uint i = 0; i < DEPTH; i++) {
+                    if (column[i] != LACUNA_NONE) {
+                        all &= get_number(words, column[i], state->tag, &x[i]);
+                    }
+                }
+            } while (!all);
+        } else
+#endif
+        {
+#pragma unroll
+            for (uint i = 0; i < DEPTH; i++) {
+                x[i] = column[i] != LACUNA_NONE ? s->window[column[i]] : ZERO;
+            }
+        }
+#pragma unroll
+        for (uint i = 0; i < DEPTH; i++) {
+            sum = column[i] != LACUNA_NONE ? multiply_add(a[i], x[i], sum) : sum;
+        }
+    }
+    return sum;
+}
+
 // The work-item's row of the product of matrix `m` with what is shown. All work-items come here.
-static inline number product_csr(const Share *s, State *state, uint m, uint lanes, bool fits, bool own) {
+static inline number product_csr(const Share *s, State *state, uint m, uint lanes, bool fits, uint steps,
+    bool own) {
     __global const ulong *words = MATRIX(s->p, m);
     __global const uint *restrict row_ptr = (__global const uint *)(s->p.fixed + words[MATRIX_ARGUMENTS]) + s->first;
     __global const uint *restrict columns = (__global const uint *)(s->p.fixed + words[MATRIX_ARGUMENTS + 1]);
     __global const number *restrict values = (__global const number *)(s->p.fixed + words[MATRIX_ARGUMENTS + 2]);
+    __global const uint *restrict window = s->windows + 4 * (m * get_num_groups(0) + get_group_id(0));
+    __global const uint *restrict at_columns = s->columns + window[2];
+    __global const number *restrict at_values = s->values + window[2];
+    const uint entries = window[3];
+    if (lanes == 1 && steps > 0) {
+        open_window(s, state, m, fits);
+        return staged_lane(s, state, fits, at_columns, at_values, entries);
+    }
     if (lanes == 1) {
         uint start = own ? row_ptr[ITEM] : 0, end = own ? row_ptr[ITEM + 1] : 0;
         uint low = open_window(s, state, m, fits);
@@ -495,13 +548,17 @@ static inline number product_csr(const Share *s, State *state, uint m, uint lane
     }
     uint low = open_window(s, state, m, fits);
     const uint part = ITEM % lanes, step = SIZE / lanes;
-    for (uint base = 0; base < s->rows; base += step) {
+    for (uint base = 0, turn = 0; base < s->rows; base += step, turn++) {
         uint i = base + ITEM / lanes;
         number sum = ZERO;
-        if (i < s->rows) {
+        if (steps > 0) {
+            uint at = turn * entries * SIZE;
+            sum = staged_lane(s, state, fits, at_columns + at, at_values + at, entries);
+        } else if (i < s->rows) {
             sum = row_lane(s, state, fits, low, columns, values, row_ptr[i] + part, row_ptr[i + 1], lanes);
         }
 #if LACUNA_NVIDIA
+        __asm__ volatile("bar.warp.sync 0xffffffff;" ::: "memory");
         for (uint d = lanes / 2; d > 0; d /= 2) {
             sum = sum + down(sum, d);
         }

@@ -30,6 +30,8 @@ pub(crate) struct Shape {
     pub(crate) lanes: Vec<u32>,
     /// Whether what a group multiplies fits local memory, for each matrix.
     pub(crate) fits: Vec<bool>,
+    /// How many rows a work-item's lane takes of each matrix whose entries lie as they are taken; 0 for others.
+    pub(crate) steps: Vec<usize>,
     /// Numbers a work-item may keep in registers.
     pub(crate) registers: usize,
 }
@@ -241,11 +243,8 @@ impl<T: Scalar> Writer<'_, T> {
         // What comes before the pass.
         match kind {
             KIND_SPMV if far => {
-                let (x, y, m) = (t.hole(field(OP_X)), t.hole(field(OP_Y)), t.hole(field(OP_MATRIX)));
-                let lanes = self.shape.lanes[field(OP_MATRIX) as usize];
-                t.line(&format!(
-                    "product_far(&s, {m}, {lanes}, VECTOR(s.p, {x}), VECTOR(s.p, {y}), segment, m0);"
-                ));
+                let y = t.hole(field(OP_Y));
+                t.line(&format!("ROWS m0[r] = LIVE(r) ? VECTOR(s.p, {y})[base + 32 * r] : ZERO;"));
             }
             KIND_BASIS_AXPY if far => {
                 let w = t.hole(field(OP_Y));
@@ -278,7 +277,11 @@ impl<T: Scalar> Writer<'_, T> {
                 let (lanes, fits) =
                     (self.shape.lanes[matrix as usize], u32::from(self.shape.fits[matrix as usize]));
                 let m = t.hole(matrix);
-                t.line(&format!("{} = product_csr(&s, &state, {m}, {lanes}, {fits}, own);", name(0)));
+                let steps = self.shape.steps[matrix as usize];
+                t.line(&format!(
+                    "{} = product_csr(&s, &state, {m}, {lanes}, {fits}, {steps}, own);",
+                    name(0)
+                ));
             }
             KIND_BASIS_AXPY => {
                 let w = self.at_home(&mut t, field(OP_Y));
@@ -294,7 +297,17 @@ impl<T: Scalar> Writer<'_, T> {
             _ => {}
         }
         self.updates(&mut t, op, &name);
-        for slot in stores.iter().filter(|slot| !self.is_register(slots[**slot as usize])) {
+        let rewritten = |slot: u32| {
+            let mut at = field(OP_UPDATES) as usize;
+            (0..field(OP_UPDATE_COUNT)).any(|_| {
+                let dst = e.words[at];
+                at += (UPDATE_WORDS + e.words[at + 1] * TERM_WORDS) as usize;
+                dst == slot
+            })
+        };
+        let there = far && kind == KIND_SPMV && !rewritten(0);
+        let to_store = stores.iter().filter(|slot| !(there && **slot == 0));
+        for slot in to_store.filter(|slot| !self.is_register(slots[**slot as usize])) {
             let home = t.hole(slots[*slot as usize]);
             match far {
                 true => {
@@ -333,6 +346,10 @@ impl<T: Scalar> Writer<'_, T> {
         if self.e.op(op, OP_KIND) == KIND_SPMV {
             t.line("if (state.dirty) meet_groups(&s, &state);");
             t.line("state.reads += 1;");
+            let (x, y) = (t.hole(self.e.op(op, OP_X)), t.hole(self.e.op(op, OP_Y)));
+            let (m, lanes) = (self.e.op(op, OP_MATRIX), self.shape.lanes[self.e.op(op, OP_MATRIX) as usize]);
+            let m = t.hole(m);
+            t.line(&format!("product_far(&s, {m}, {lanes}, VECTOR(s.p, {x}), VECTOR(s.p, {y}));"));
         }
         if writes {
             t.line("state.dirty = true;");

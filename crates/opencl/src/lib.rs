@@ -13,6 +13,7 @@ mod near;
 mod options;
 mod plan;
 mod source;
+mod staged;
 
 pub use backend::OpenCl;
 pub use device::devices;

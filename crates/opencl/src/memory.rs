@@ -35,7 +35,7 @@ struct StoredMatrix {
     /// For each segment of rows, the first column of its entries and one behind the last.
     spans: Vec<(u32, u32)>,
     /// Keeps the host's arrays alive, as the trait promises.
-    _format: Box<dyn Any + Send + Sync>,
+    format: Box<dyn Any + Send + Sync>,
 }
 
 /// The cells of one number type.
@@ -232,7 +232,7 @@ impl Memory {
         words.resize(crate::source::MATRIX_WORDS, 0);
         let serial = next_serial();
         let handle = Matrix::new(self.matrices.len() as u32, serial, rows, cols, a.nnz(), a.bytes());
-        self.matrices.push(StoredMatrix { serial, kind: T::KIND, start, words, spans, _format: Box::new(a) });
+        self.matrices.push(StoredMatrix { serial, kind: T::KIND, start, words, spans, format: Box::new(a) });
         Ok(handle)
     }
 
@@ -277,6 +277,12 @@ impl Memory {
     pub(crate) fn spans<T: Scalar>(&self, a: Matrix<T>) -> &[(u32, u32)] {
         let live = self.matrices.get(a.slot as usize).filter(|m| m.serial == a.serial);
         live.map_or(&[], |m| &m.spans)
+    }
+
+    /// The host's form of a live matrix.
+    pub(crate) fn format<T: Scalar>(&self, a: Matrix<T>) -> Option<&Arc<dyn Format<T>>> {
+        let live = self.matrices.get(a.slot as usize).filter(|m| m.serial == a.serial);
+        live.and_then(|m| m.format.downcast_ref())
     }
 
     /// The words of a live matrix.

@@ -4,6 +4,7 @@ use crate::driver::{Arg, Buffer, Kernel};
 use crate::generate::{self, Shape};
 use crate::plan::Whole;
 use crate::source::{self, SEGMENT};
+use crate::staged::Staged;
 use crate::{Compile, Mode, OpenClOptions};
 use lacuna_core::encode::{self, Encoded};
 use lacuna_core::{Result, Scalar};
@@ -14,19 +15,22 @@ pub(crate) struct Near {
     shared: Buffer,
     windows: Buffer,
     params: Buffer,
+    columns: Buffer,
+    values: Buffer,
 }
 
 impl Near {
     /// The arguments behind those that all kernels share.
-    pub(crate) fn args(&self) -> [Arg<'_>; 4] {
-        [&self.exchange, &self.shared, &self.windows, &self.params].map(Arg::Buffer)
+    pub(crate) fn args(&self) -> [Arg<'_>; 6] {
+        let Near { exchange, shared, windows, params, columns, values } = self;
+        [exchange, shared, windows, params, columns, values].map(Arg::Buffer)
     }
 }
 
 /// Places of arguments that change from launch to launch.
-pub(crate) const NEAR_BUDGET: u32 = 13;
-pub(crate) const NEAR_ENTER: u32 = 14;
-pub(crate) const NEAR_SHORT_HISTORY: u32 = 17;
+pub(crate) const NEAR_BUDGET: u32 = 15;
+pub(crate) const NEAR_ENTER: u32 = 16;
+pub(crate) const NEAR_SHORT_HISTORY: u32 = 19;
 /// Rows up to which one group is the faster one.
 const ALONE: usize = 512;
 /// Work-items of a group where vectors stay in memory.
@@ -115,9 +119,19 @@ impl OpenCl {
         if bytes + 8 * encode::CONTROL_WORDS as usize + 64 > self.local_budget() {
             return Ok(None);
         }
-        let shape = Shape { size, far: true, one: false, chunks, work: 1, lanes, fits, registers: 0 };
+        let shape = Shape {
+            size,
+            far: true,
+            one: false,
+            chunks,
+            work: 1,
+            steps: vec![0; lanes.len()],
+            lanes,
+            fits,
+            registers: 0,
+        };
         let room = Room { groups, mine, sums, params, got: sums * mine, rows_at: 1, terms: sums, widest: 1 };
-        self.build_near(e, shape, room, &[0], operation)
+        self.build_near(e, shape, room, &Staged::default(), operation)
     }
 
     fn divide<T: Scalar>(
@@ -155,9 +169,9 @@ impl OpenCl {
         let work = ((room - window) / rows).clamp(1, 3);
         let work = if one { work } else { work.min(2).max(least.div_ceil(rows)) };
         let terms = (work * rows).max(least);
-        let mut fits = Vec::new();
-        let (mut widest, mut windows) = (1, Vec::new());
-        for a in e.matrices.iter().filter(|_| !one) {
+        let mut staged = Staged::default();
+        let (mut widest, mut fits, mut steps) = (if one { n } else { 1 }, Vec::new(), Vec::new());
+        for (a, lanes) in e.matrices.iter().zip(&lanes) {
             let spans = self.memory.spans(*a);
             let window = |g: usize| {
                 let mine = spans.get(segments * g / groups..segments * (g + 1) / groups).unwrap_or(&[]);
@@ -167,24 +181,25 @@ impl OpenCl {
             };
             let of_groups: Vec<(u32, u32)> = (0..groups).map(window).collect();
             let width = of_groups.iter().map(|w| w.1 as usize).max().unwrap_or(0);
-            let fit = !spans.is_empty() && width <= room - terms;
-            if fit {
+            let fit = one || (!spans.is_empty() && width <= room - terms);
+            if fit && !one {
                 widest = widest.max(width);
             }
             fits.push(fit);
-            windows.extend(of_groups.iter().flat_map(|(low, width)| [*low, *width]));
+            let format = self.memory.format(*a);
+            let counts = format.is_some_and(|format| {
+                let lows = of_groups.iter().map(|(low, _)| if fit && !one { *low } else { 0 });
+                staged.add(&**format, &of_groups, &lows.collect::<Vec<_>>(), size, *lanes as usize)
+            });
+            steps.push(if counts { (rows * *lanes as usize).div_ceil(size) } else { 0 });
         }
-        if one {
-            fits.resize(e.matrices.len(), true);
-            widest = n;
-        }
-        windows.push(0);
+        staged.pad();
 
         let (all, each, taken) = REGISTERS;
         let registers = (all / size).min(each).saturating_sub(taken) * 4 / number;
-        let shape = Shape { size, far: false, one, chunks, work, lanes, fits, registers };
+        let shape = Shape { size, far: false, one, chunks, work, lanes, fits, steps, registers };
         let room = Room { groups, mine, sums, params, got, rows_at, terms, widest };
-        self.build_near(e, shape, room, &windows, operation)
+        self.build_near(e, shape, room, &staged, operation)
     }
 
     fn build_near<T: Scalar>(
@@ -192,7 +207,7 @@ impl OpenCl {
         e: &Encoded<T>,
         shape: Shape,
         room: Room,
-        windows: &[u32],
+        staged: &Staged<T>,
         operation: &str,
     ) -> Result<Option<(Whole, Kernel)>> {
         let Room { groups, sums, params, got, rows_at, terms, widest, .. } = room;
@@ -216,7 +231,9 @@ impl OpenCl {
         let near = Near {
             exchange: self.zeros(2 * half * 8, operation)?,
             shared: self.zeros(if shape.one || shape.far { 16 } else { 4 * parts * n * 8 }, operation)?,
-            windows: self.filled(bytemuck::cast_slice(windows), operation)?,
+            windows: self.filled(bytemuck::cast_slice(&staged.windows), operation)?,
+            columns: self.filled(bytemuck::cast_slice(&staged.columns), operation)?,
+            values: self.filled(bytemuck::cast_slice(&staged.values), operation)?,
             params: self.filled(bytemuck::cast_slice(&written.params), operation)?,
         };
         let args = [
@@ -236,7 +253,7 @@ impl OpenCl {
             Arg::Local(params),
         ];
         for (i, arg) in args.iter().enumerate() {
-            kernel.set(11 + i as u32, arg).map_err(self.fail(operation))?;
+            kernel.set(13 + i as u32, arg).map_err(self.fail(operation))?;
         }
         Ok(Some((Whole { kernel, groups, size: shape.size, near: Some(near) }, advance)))
     }

@@ -87,6 +87,8 @@ fn the_kernel_of_a_program_takes_what_the_host_sets() {
         "__global ulong *shared",
         "__global const uint *restrict windows",
         "__global const uint *restrict params",
+        "__global const uint *restrict staged_columns",
+        "__global const number *restrict staged_values",
         "const uint first_cell",
         "const uint cell_count",
         "const uint budget",

@@ -3,6 +3,7 @@ __kernel __attribute__((reqd_work_group_size(LACUNA_SIZE, 1, 1))) void KERNEL(ne
     __global const uchar *restrict fixed, __global const uint *restrict table, __global const ulong *restrict names,
     __global number *cells, __global ulong *control, __global real *history, __global ulong *exchange,
     __global ulong *shared, __global const uint *restrict windows, __global const uint *restrict params,
+    __global const uint *restrict staged_columns, __global const number *restrict staged_values,
     const uint first_cell, const uint cell_count, const uint budget, const uint enter, const uint n,
     const uint half_words, const uint short_history, __local number *work, __local number *got, __local number *rows_at,
     __local number *window, __local number *near_cells, __local ulong *near_control, __local uint *near_params) {
@@ -19,7 +20,8 @@ __kernel __attribute__((reqd_work_group_size(LACUNA_SIZE, 1, 1))) void KERNEL(ne
     const uint span = mine * SEGMENT;
     Share s = { { arena, fixed, table, names, cells, near_cells, near_control,
         group != 0 ? 0 : short_history ? (__global real *)(control + AT_HISTORY) : history, first_cell, cell_count,
-        true }, exchange, shared, windows, work, got, rows_at, window, n, segments, half_words, from, mine,
+        true }, exchange, shared, windows,
+        staged_columns, staged_values, work, got, rows_at, window, n, segments, half_words, from, mine,
         first, rows, $SUMS * segments * PARTS * 2 };
     Place rare = s.p;
     State state = { control[STATE_EPOCH], control[STATE_TAG], LACUNA_NONE, 0, true };
