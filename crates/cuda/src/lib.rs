@@ -3,13 +3,16 @@
 //! A program runs in one of five ways, all with the same bits: see [`Mode`]. The kernels are compiled when the crate is built
 //! and embedded; at run time only the driver is needed. Without one, or without a device, [`Cuda::new`] says so in an
 //! error.
+mod chunks;
 mod driver;
+mod halo;
 mod memory;
 mod options;
 mod prepared;
 mod run;
 mod store;
 mod table;
+mod whole;
 
 pub use driver::devices;
 pub use options::{CudaOptions, Mode};
