@@ -7,6 +7,7 @@
 mod barrier;
 mod compile;
 mod execute;
+mod prefetch;
 mod share;
 mod spmv_csr;
 mod update;

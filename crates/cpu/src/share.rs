@@ -90,8 +90,10 @@ unsafe fn chunks<T: Scalar>(share: &Share<'_, T>) {
                 update(vectors[row.dst as usize], own, start, end);
                 terms = rest;
             }
-            for (d, dot) in step.dots.iter().enumerate() {
-                segment_dots(share, d, dot.a, dot.b, segment..last);
+            for segment in segment..last {
+                for (d, dot) in step.dots.iter().enumerate() {
+                    segment_dots(share, d, dot.a, dot.b, segment..segment + 1, dot.fresh);
+                }
             }
         }
         segment = last;
@@ -116,7 +118,7 @@ unsafe fn lead<T: Scalar>(share: &Share<'_, T>, segment: usize, last: usize, sta
             }
             Kind::BasisDot { first, columns, w, .. } => {
                 for j in 0..*columns {
-                    segment_dots(share, j as usize, first + j, *w, segment..last);
+                    segment_dots(share, j as usize, first + j, *w, segment..last, true);
                 }
             }
             Kind::BasisAxpy { first, columns, w, h, add } => {
@@ -148,10 +150,11 @@ unsafe fn segment_dots<T: Scalar>(
     a: u32,
     b: u32,
     segments: std::ops::Range<usize>,
+    fresh: bool,
 ) {
     let n = share.step.n;
     let count = n.div_ceil(SEGMENT);
-    let far = n * size_of::<T>() > FAR;
+    let far = fresh && n * size_of::<T>() > FAR;
     for s in segments {
         let start = s * SEGMENT;
         // SAFETY: rows of this share, as the caller promises.

@@ -1,4 +1,5 @@
 //! `y ← A x` for compressed sparse rows: 12 bytes an entry in `f64`, 4 a row.
+use crate::prefetch::prefetch;
 use lacuna_core::{Format, Scalar};
 use lacuna_formats::Csr;
 
@@ -27,22 +28,10 @@ const AHEAD: usize = 512;
 /// Asks for the entries that a row `AHEAD` entries on will need, a line at a time.
 #[inline(always)]
 fn ahead<T>(values: *const T, col_idx: *const u32, first: usize, last: usize) {
-    #[cfg(target_arch = "x86_64")]
-    {
-        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-        let line = 64 / size_of::<T>();
-        let mut k = first;
-        while k < last {
-            // SAFETY: a prefetch may name any address; nothing is read.
-            unsafe {
-                _mm_prefetch::<_MM_HINT_T0>(values.wrapping_add(k + AHEAD).cast());
-                _mm_prefetch::<_MM_HINT_T0>(col_idx.wrapping_add(k + AHEAD).cast());
-            }
-            k += line;
-        }
+    for k in (first..last).step_by(64 / size_of::<T>()) {
+        prefetch(values.wrapping_add(k + AHEAD));
+        prefetch(col_idx.wrapping_add(k + AHEAD));
     }
-    #[cfg(not(target_arch = "x86_64"))]
-    let _ = (values, col_idx, first, last);
 }
 
 #[inline(always)]

@@ -204,6 +204,15 @@ pub(crate) unsafe fn dot_segment<T: Scalar>(a: *const T, b: *const T, n: usize, 
     if n == SEGMENT && !far {
         return full_segment(product);
     }
+    if n == SEGMENT {
+        let mut products = [MaybeUninit::<T>::uninit(); SEGMENT];
+        for (i, p) in products.iter_mut().enumerate() {
+            p.write(product(i));
+        }
+        // SAFETY: all of the buffer has been written.
+        let products: &[T; SEGMENT] = unsafe { &*products.as_ptr().cast() };
+        return full_segment(|i| products[i]);
+    }
     // From memory the products are made in its order, which the prefetcher follows, and summed from a buffer: the order
     // of the tree leaps about and would wait for every line.
     let mut products = [MaybeUninit::<T>::uninit(); SEGMENT];

@@ -1,0 +1,14 @@
+//! Asking for memory before it is needed, where the order of reading is none that the hardware follows.
+
+/// Asks for the cache line at an address. Nothing is read: the address need not be valid.
+#[inline(always)]
+pub(crate) fn prefetch<T>(address: *const T) {
+    #[cfg(target_arch = "x86_64")]
+    // SAFETY: a prefetch may name any address.
+    unsafe {
+        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+        _mm_prefetch::<_MM_HINT_T0>(address.cast());
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = address;
+}
