@@ -220,12 +220,11 @@ impl Backend for Cuda {
             control: *control,
             history: std::mem::take(history),
         };
-        machine.run(&op.sweep.before);
-        let halted = machine.control.halted();
+        let goes_on = machine.run(&op.sweep.before);
         *self.store.host_cells::<T>(&self.driver)? = std::mem::take(&mut machine.cells);
         self.store.host_changed::<T>();
         let mut done = Ok(());
-        if !halted {
+        if goes_on {
             done = self.sweep_alone(op).and_then(|copies| {
                 machine.cells = std::mem::take(self.store.host_cells::<T>(&self.driver)?);
                 machine.run(&copies);

@@ -11,7 +11,7 @@ use std::ffi::c_void;
 use std::sync::Arc;
 
 /// Unknowns below which one block is the fastest: an iteration costs block barriers alone.
-const ONE_BLOCK: u32 = 1100;
+const ONE_BLOCK: u32 = 512;
 /// Unknowns above which kernels of their own are the fastest: the row's work outweighs a launch in a graph.
 const GRID: u32 = 200_000;
 /// Shared memory that kernel has besides what is asked for.
