@@ -118,8 +118,8 @@ template <typename T> struct Machine {
         else if (stride != 0)
             record_at(iteration, value, stride);
     }
-    LACUNA_RARE void count(u32 cell) {
-        T value = cells[cell];
+    LACUNA_RARE void count(u32 cell) { count_value(cells[cell]); }
+    LACUNA_RARE void count_value(T value) {
         R rr = R(re_of(value));
         u64 iterations = word(LACUNA_CONTROL_ITERATIONS) + 1;
         word(LACUNA_CONTROL_ITERATIONS) = iterations;

@@ -1,6 +1,7 @@
 //! The command line.
 use clap::builder::PossibleValuesParser;
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
+use lacuna::formats::FORMATS;
 use lacuna::solvers::{METHODS, PRECONDITIONERS};
 use lacuna::{BACKENDS, Kind, Spec};
 
@@ -54,8 +55,8 @@ pub(crate) struct SolveArgs {
     /// The backend [default: the best one that is built in]
     #[arg(long, value_name = "NAME")]
     pub(crate) backend: Option<String>,
-    /// The storage format on the device
-    #[arg(long, default_value = "auto", value_parser = ["auto", "csr"])]
+    /// The storage format on the device; `auto` takes what moves the fewest bytes and says how many
+    #[arg(long, default_value = "auto", value_parser = names(FORMATS.iter().map(|f| f.name)), hide_possible_values = true)]
     pub(crate) format: String,
     /// The number type [default: f64, or c64 where the input is complex]
     #[arg(long = "type", value_enum)]
@@ -93,6 +94,9 @@ pub(crate) struct SolveArgs {
 pub(crate) struct InfoArgs {
     /// A Matrix Market file, may end in .gz, or a generator such as gen:poisson2d:512x512
     pub(crate) matrix: String,
+    /// Every storage format with what it would take, and why not
+    #[arg(long)]
+    pub(crate) why: bool,
     /// Write the facts as JSON to a file, or to standard output for `-`
     #[arg(long, value_name = "FILE|-")]
     pub(crate) json: Option<String>,
@@ -187,6 +191,7 @@ fn lists() -> String {
     let built_in = BACKENDS.iter().filter(|b| b.built_in);
     list("Methods", &mut METHODS.iter().map(|m| (m.name, m.about)))
         + &list("Preconditioners", &mut PRECONDITIONERS.iter().map(|p| (p.name, p.about)))
+        + &list("Formats", &mut FORMATS.iter().map(|f| (f.name, f.description)))
         + &list("Backends", &mut built_in.map(|b| (b.name, b.about)))
         + &generators()
         + "\nExit codes: 0 converged, 1 not converged, 2 bad input or usage, 3 device failure."

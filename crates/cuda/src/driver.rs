@@ -447,6 +447,10 @@ pub(crate) struct Pinned {
 unsafe impl Send for Pinned {}
 
 impl Pinned {
+    /// Where the device finds it: page-locked memory has one address for both.
+    pub(crate) fn address(&self) -> Address {
+        self.address as Address
+    }
     /// Values at an offset in bytes, which must be a multiple of their size.
     pub(crate) fn get<T: bytemuck::Pod>(&self, at: usize, count: usize) -> Vec<T> {
         debug_assert!(at + count * size_of::<T>() <= self.bytes);

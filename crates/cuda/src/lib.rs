@@ -3,13 +3,16 @@
 //! A program runs in one of five ways, all with the same bits: see [`Mode`]. The kernels are compiled when the crate is built
 //! and embedded; at run time only the driver is needed. Without one, or without a device, [`Cuda::new`] says so in an
 //! error.
+mod chunks;
 mod driver;
+mod halo;
 mod memory;
 mod options;
 mod prepared;
 mod run;
 mod store;
 mod table;
+mod whole;
 
 pub use driver::devices;
 pub use options::{CudaOptions, Mode};
@@ -217,12 +220,11 @@ impl Backend for Cuda {
             control: *control,
             history: std::mem::take(history),
         };
-        machine.run(&op.sweep.before);
-        let halted = machine.control.halted();
+        let goes_on = machine.run(&op.sweep.before);
         *self.store.host_cells::<T>(&self.driver)? = std::mem::take(&mut machine.cells);
         self.store.host_changed::<T>();
         let mut done = Ok(());
-        if !halted {
+        if goes_on {
             done = self.sweep_alone(op).and_then(|copies| {
                 machine.cells = std::mem::take(self.store.host_cells::<T>(&self.driver)?);
                 machine.run(&copies);

@@ -3,18 +3,17 @@ use crate::driver::{Driver, Event, Graph, Kernel, Launch, Pinned, kernel_name};
 use crate::memory::{Buffer, Pool};
 use crate::options::Mode;
 use crate::store::Store;
-use crate::table::{Common, ProgramArgs, ProgramTable, SEGMENT, Step, most_entries, program_table, step};
-use lacuna_core::encode::{CONTROL_WORDS, Encoded, OP_SECTION, SECTION_EACH, SECTION_RESTART, encode};
+use crate::table::{Common, Step, segments, step};
+use crate::whole::{ProgramArgs, Refusal, WholeTable, whole_table};
+use lacuna_core::encode::{CONTROL_WORDS, Encoded, NONE, OP_SECTION, SECTION_EACH, SECTION_RESTART, encode};
 use lacuna_core::{Basis, Error, Matrix, Op, OpKind, Program, Result, Scalar, Vector};
 use std::ffi::c_void;
 use std::sync::Arc;
 
 /// Unknowns below which one block is the fastest: an iteration costs block barriers alone.
-const ONE_BLOCK: u32 = 1100;
+const ONE_BLOCK: u32 = 512;
 /// Unknowns above which kernels of their own are the fastest: the row's work outweighs a launch in a graph.
 const GRID: u32 = 200_000;
-/// Threads of a block of the kernel that runs whole programs, at the most.
-const THREADS: u32 = 512;
 /// Shared memory that kernel has besides what is asked for.
 const FIXED_SHARED: u32 = 1024;
 /// Blocks of a sweep for each multiprocessor.
@@ -24,8 +23,8 @@ const BLOCKS_PER_UNIT: u32 = 8;
 pub(crate) const CONTROL_BYTES: usize = CONTROL_WORDS as usize * 8;
 /// Bytes of a history that lies behind the control block and is read back with it.
 pub(crate) const SHORT_HISTORY: usize = 2048;
-/// Where such a history lies in the page-locked buffer of a plan; a control block is before it.
-pub(crate) const HISTORY_PLACE: usize = 4 * CONTROL_BYTES;
+/// Where the cells lie in the page-locked result of a program that runs as one kernel: behind control block and history.
+pub(crate) const RESULT_CELLS: usize = CONTROL_BYTES + SHORT_HISTORY;
 
 /// The handles a program uses, to be found live before each run.
 struct Handles<T> {
@@ -63,6 +62,8 @@ pub(crate) struct Prepared<T> {
     pub(crate) whole: Option<Whole>,
     pub(crate) common: Common,
     pub(crate) control: Pinned,
+    /// Where one kernel leaves control block, short history and cells.
+    pub(crate) result: Pinned,
     pub(crate) epoch: u64,
     pub(crate) graph: Option<(Graph, Common, u64)>,
     pub(crate) events: Vec<Event>,
@@ -107,8 +108,7 @@ impl Workshop<'_> {
                 steps[encoded.op(op as u32, OP_SECTION) as usize].push((step, kernel));
             }
         }
-        let table = program_table(self.store, &encoded, program.name)?;
-        let (mode, whole) = self.choose::<T>(program.name, &encoded, table)?;
+        let (mode, whole) = self.choose::<T>(program.name, &encoded)?;
 
         let alive = Arc::new(());
         let mut owned = Owned { alive: alive.clone(), buffers: Vec::new() };
@@ -121,7 +121,9 @@ impl Workshop<'_> {
             }
         };
         self.owned.push(owned);
-        let control = self.driver.pinned(HISTORY_PLACE + SHORT_HISTORY)?;
+        let control = self.driver.pinned(3 * CONTROL_BYTES)?;
+        let cells = whole.filter(|w| w.args.result_cells != 0).map_or(0, |w| w.args.cell_count as usize);
+        let result = self.driver.pinned(RESULT_CELLS + cells * size_of::<T>())?;
         let start = self.driver.kernel(&kernel_name("start", T::KIND))?;
         let events = (0..2).map(|_| Event::new(self.driver)).collect::<Result<_>>()?;
         Ok(Prepared {
@@ -133,6 +135,7 @@ impl Workshop<'_> {
             whole,
             common,
             control,
+            result,
             epoch: 0,
             graph: None,
             events,
@@ -146,8 +149,7 @@ impl Workshop<'_> {
         &mut self,
         name: &str,
         encoded: &Encoded<T>,
-        table: Result<ProgramTable, &'static str>,
-    ) -> Result<(Mode, Option<(Whole, ProgramTable)>)> {
+    ) -> Result<(Mode, Option<(Whole, WholeTable)>)> {
         let wanted = match self.mode {
             Mode::Auto if encoded.n <= ONE_BLOCK => Mode::Block,
             Mode::Auto if encoded.n <= GRID => Mode::Grid,
@@ -156,11 +158,8 @@ impl Workshop<'_> {
         let refusal = match wanted {
             Mode::Auto => return Ok((Mode::Graph, None)),
             Mode::Steps | Mode::Stream | Mode::Graph => return Ok((wanted, None)),
-            Mode::Block | Mode::Grid => match table {
-                Ok(table) => match self.fit::<T>(encoded, &table, wanted)? {
-                    Some(whole) => return Ok((wanted, Some((whole, table)))),
-                    None => "its cells and table do not fit into shared memory",
-                },
+            Mode::Block | Mode::Grid => match self.fit::<T>(name, encoded, wanted)? {
+                Ok(whole) => return Ok((wanted, Some(whole))),
                 Err(refusal) => refusal,
             },
         };
@@ -173,71 +172,30 @@ impl Workshop<'_> {
         })
     }
 
-    /// How a program is laid out in shared memory, where it fits.
+    /// How a program is laid out in one kernel, where it fits.
     fn fit<T: Scalar>(
         &mut self,
+        name: &str,
         encoded: &Encoded<T>,
-        table: &ProgramTable,
         mode: Mode,
-    ) -> Result<Option<Whole>> {
+    ) -> Result<Result<(Whole, WholeTable), Refusal>> {
         let limits = &self.driver.limits;
-        if !limits.cooperative && mode == Mode::Grid {
-            return Ok(None);
-        }
-        let word = size_of::<T>();
-        let segments = table.args.segments;
+        let segments = segments(encoded.n);
         let blocks = if mode == Mode::Block { 1 } else { limits.multiprocessors.min(segments) };
         if blocks == 1 && segments > 256 {
-            return Ok(None);
+            return Ok(Err("it has too many rows for one block"));
+        }
+        if !limits.cooperative && blocks > 1 {
+            return Ok(Err("the device cannot run all blocks of a kernel together"));
         }
         let room = limits.shared.saturating_sub(FIXED_SHARED) as usize;
-        let mut at = 0;
-        let mut place = |bytes: usize| {
-            let here = at;
-            at = (at + bytes).next_multiple_of(16);
-            here as u32
+        let table = match whole_table(self.store, encoded, name, blocks, room)? {
+            Ok(table) => table,
+            Err(refusal) => return Ok(Err(refusal)),
         };
-        let mut args = table.args;
-        place(table.words.len() * 4);
-        args.at_cells = place(args.cell_count as usize * word);
-        let sums = if blocks == 1 { segments } else { args.groups } * table.sums;
-        args.at_sums = place(sums as usize * word);
-        let bare = at;
-        if bare > room {
-            return Ok(None);
-        }
-        let most_segments = segments.div_ceil(blocks);
-        let rows = (most_segments * SEGMENT).min(table.args.n.max(1));
-        let homes = args.vectors as usize * rows as usize * word;
-        let resident = bare + homes <= room;
-        let mut shared = bare;
-        if resident {
-            args.home_stride = rows;
-            let mut at = bare.next_multiple_of(16);
-            args.at_home = at as u32;
-            at = (at + homes).next_multiple_of(16);
-            shared = at;
-            let entries =
-                encoded.matrices.first().and_then(|a| most_entries(self.store, *a, segments, blocks));
-            if let Some(entries) = entries {
-                let values = (at + entries as usize * word).next_multiple_of(16);
-                let columns = (values + entries as usize * 4).next_multiple_of(16);
-                let end = columns + (rows as usize + 1) * 4;
-                if end <= room {
-                    args.at_values = at as u32;
-                    args.at_col_idx = values as u32;
-                    args.at_row_ptr = columns as u32;
-                    shared = end;
-                }
-            }
-        }
-        let work = rows.saturating_mul(table.lanes.max(1));
-        let threads = work.next_multiple_of(32).clamp(if blocks == 1 { 32 } else { 256 }, THREADS);
-        args.exchange_words = (table.sums * segments).max(blocks) * if word > 8 { 2 } else { 1 };
-        let stem = if resident { "program_resident" } else { "program" };
-        let kernel = self.driver.kernel(&kernel_name(stem, T::KIND))?;
-        let launch = Launch { blocks, threads, shared: shared as u32, cooperative: blocks > 1 };
-        Ok(Some(Whole { kernel, launch, args }))
+        let kernel = self.driver.kernel(&kernel_name("program", T::KIND))?;
+        let launch = Launch { blocks, threads: table.threads, shared: table.shared, cooperative: blocks > 1 };
+        Ok(Ok((Whole { kernel, launch, args: table.args }, table)))
     }
 
     /// The buffers of a plan.
@@ -245,7 +203,7 @@ impl Workshop<'_> {
         &mut self,
         encoded: &Encoded<T>,
         mode: Mode,
-        whole: Option<(Whole, ProgramTable)>,
+        whole: Option<(Whole, WholeTable)>,
         steps: &[Vec<(Step, Kernel)>; 3],
         owned: &mut Owned,
     ) -> Result<(Common, Option<Whole>)> {
@@ -261,12 +219,33 @@ impl Workshop<'_> {
         };
         let mut common = Common { first: encoded.sections.each_ref().map(|s| s.start), ..Common::default() };
         common.control = take(CONTROL_BYTES + SHORT_HISTORY, true)?;
-        if let Some((mut whole, table)) = whole {
-            whole.args.words = take(table.words.len() * 4, false)?;
-            driver.upload(&table.words, whole.args.words, "copying a program's table")?;
-            whole.args.control = common.control;
+        if let Some((mut whole, mut table)) = whole {
+            let parts = if size_of::<T>() > 8 { 2 } else { 1 };
+            for (vector, len) in table.as_words.clone() {
+                table.set_words(vector, take((len * parts).saturating_mul(16), true)?);
+            }
+            for (matrix, halo) in std::mem::take(&mut table.halos).into_iter().enumerate() {
+                let mut put = |list: &[u32]| -> Result<u64> {
+                    let address = take(size_of_val(list), false)?;
+                    driver.upload(list, address, "copying a program's table")?;
+                    Ok(address)
+                };
+                let places = [put(&halo.col_idx)?, put(&halo.list)?, put(&halo.offsets)?];
+                table.set_halo(matrix, places);
+            }
+            let args = &mut whole.args;
+            if table.far_words {
+                args.words = take(encoded.words.len() * 4, false)?;
+                driver.upload(&encoded.words, args.words, "copying a program's table")?;
+            }
+            args.table = take(table.table.len() * 4, false)?;
+            driver.upload(&table.table, args.table, "copying a program's table")?;
             if whole.launch.blocks > 1 {
-                whole.args.exchange = take(2 * 16 * whole.args.exchange_words as usize, true)?;
+                args.exchange = take(2 * 16 * args.exchange_words as usize, true)?;
+                if args.at_halo == NONE {
+                    let most = args.halo_most as usize * whole.launch.blocks as usize;
+                    args.halo = take(most.saturating_mul(size_of::<T>()), false)?;
+                }
             }
             return Ok((common, Some(whole)));
         }

@@ -3,9 +3,10 @@
 use crate::driver::Driver;
 use crate::memory::{Buffer, Pool};
 use crate::options::Mode;
-use crate::prepared::{CONTROL_BYTES, HISTORY_PLACE, Prepared, SHORT_HISTORY, queue_start, queue_whole};
+use crate::prepared::{CONTROL_BYTES, Prepared, RESULT_CELLS, SHORT_HISTORY, queue_start, queue_whole};
 use crate::store::Store;
 use crate::table::{CONTROL_EPOCH, CONTROL_NEXT, Common};
+use crate::whole::CHANGED_BYTES;
 use lacuna_core::encode::*;
 use lacuna_core::{Finish, History, Program, Progress, Reason, Result, Run, Scalar};
 use std::time::Instant;
@@ -46,25 +47,22 @@ impl Runner<'_> {
         } else {
             reserve(self.driver, &mut self.store.pool, self.history, room * word)?
         };
-        let cells = self.store.device_cells::<T>(self.driver)?;
-        let range = prepared.encoded.cells.start as usize..prepared.encoded.cells.end as usize;
-        self.store.device_changes::<T>(range);
-
         let nan = real_bits::<T>(f64::NAN);
         let mut control = prepared.encoded.control(limit, history.stride, room as u64, nan);
         control[CONTROL_NEXT] = prepared.encoded.first_section().into();
-        prepared.common.cells = cells;
         prepared.common.history = room_for;
         let whole = matches!(prepared.mode, Mode::Block | Mode::Grid);
         let control = if whole {
-            self.whole(prepared, control, watch, if short { room * word } else { 0 })?
+            self.whole(prepared, control, watch, if short { room } else { 0 })?
         } else {
+            prepared.common.cells = self.store.device_cells::<T>(self.driver)?;
+            self.store.device_changes::<T>(cell_range(&prepared.encoded));
             self.queued(prepared, control, watch)?
         };
         let count = control[CONTROL_HISTORY as usize] as usize;
         let mut values = vec![T::Real::default(); count.min(room)];
         if whole && short {
-            values = prepared.control.get(HISTORY_PLACE, values.len());
+            values = prepared.result.get(CONTROL_BYTES, values.len());
         } else {
             self.driver.download(room_for, &mut values, "reading the history")?;
         }
@@ -80,7 +78,8 @@ impl Runner<'_> {
         })
     }
 
-    /// In one kernel; in several where the host wants to look in between. `short`: bytes of a history behind the control block.
+    /// In one kernel; in several where the host wants to look in between. What the host sets goes along with the launch, and
+    /// the kernel leaves what the host reads in its memory: nothing else is queued. `short`: numbers of a short history.
     fn whole<T: Scalar>(
         &mut self,
         prepared: &mut Prepared<T>,
@@ -90,25 +89,30 @@ impl Runner<'_> {
     ) -> Result<Control> {
         let Some(whole) = prepared.whole else { return Ok(control) };
         let mut args = whole.args;
-        (args.cells, args.history) = (prepared.common.cells, prepared.common.history);
+        let range = cell_range(&prepared.encoded);
+        let (cells, changed) =
+            self.store.device_cells_but::<T>(self.driver, &range, CHANGED_BYTES / size_of::<T>())?;
+        (args.changed_first, args.changed_count) = (changed.start as u32, changed.len() as u32);
+        bytemuck::cast_slice_mut(&mut args.changed)[..changed.len()]
+            .copy_from_slice(&self.store.known_cells::<T>()[changed]);
+        (args.cells, args.history) = (cells, prepared.common.history);
+        (args.result, args.short_history) = (prepared.result.address(), short as u32);
+        self.store.device_changes::<T>(range.clone());
         let mut told = 0;
         loop {
             args.passes = if watch.is_some() { prepared.watched_passes } else { u64::MAX };
             control[CONTROL_EPOCH] = prepared.epoch;
+            args.control = control;
             let start = Instant::now();
-            self.send(prepared, &control)?;
             queue_whole(self.driver, &whole, &args)?;
-            // A short history lies behind the control block and comes along.
-            self.driver.fetch(
-                prepared.common.control,
-                &prepared.control,
-                HISTORY_PLACE - CONTROL_BYTES,
-                CONTROL_BYTES + short,
-            )?;
             self.driver.wait("running a program")?;
-            let words = prepared.control.get::<u64>(HISTORY_PLACE - CONTROL_BYTES, CONTROL_WORDS as usize);
+            let words = prepared.result.get::<u64>(0, CONTROL_WORDS as usize);
             control.copy_from_slice(&words);
             prepared.epoch = control[CONTROL_EPOCH];
+            args.changed_count = 0;
+            if args.result_cells != 0 {
+                self.store.learn(range.start, &prepared.result.get::<T>(RESULT_CELLS, range.len()));
+            }
             let next = control[CONTROL_NEXT];
             if next == u64::from(NONE) {
                 return Ok(control);
@@ -247,6 +251,11 @@ fn queue_batch<T: Scalar>(
         step.queue(driver, *kernel, common)?;
     }
     Ok(())
+}
+
+/// The cells a program names.
+fn cell_range<T>(encoded: &Encoded<T>) -> std::ops::Range<usize> {
+    encoded.cells.start as usize..encoded.cells.end as usize
 }
 
 /// Iterations that one pass through `each` counts.

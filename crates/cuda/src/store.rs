@@ -267,6 +267,44 @@ impl Store {
     }
     /// The cells where the device works on them, up to date.
     pub(crate) fn device_cells<T: Scalar>(&mut self, driver: &Driver) -> Result<Address> {
+        let address = self.device_room::<T>(driver)?;
+        let file = self.file_mut::<T>();
+        let changed = std::mem::replace(&mut file.changed, 0..0);
+        let to = address + (changed.start * size_of::<T>()) as u64;
+        driver.upload(&file.host[changed], to, "writing cells")?;
+        Ok(address)
+    }
+    /// The cells where the device works on them, and those it has yet to be told of, where these are few and all lie in `range`;
+    /// others are on their way.
+    pub(crate) fn device_cells_but<T: Scalar>(
+        &mut self,
+        driver: &Driver,
+        range: &Range<usize>,
+        most: usize,
+    ) -> Result<(Address, Range<usize>)> {
+        let address = self.device_room::<T>(driver)?;
+        let changed = self.file::<T>().changed.clone();
+        if changed.len() <= most && range.start <= changed.start && changed.end <= range.end {
+            self.file_mut::<T>().changed = 0..0;
+            return Ok((address, changed));
+        }
+        Ok((self.device_cells::<T>(driver)?, 0..0))
+    }
+    /// The cells as the host last knew them.
+    pub(crate) fn known_cells<T: Scalar>(&self) -> &[T] {
+        &self.file::<T>().host
+    }
+    /// Notes what the device has made of the cells from `first` on.
+    pub(crate) fn learn<T: Scalar>(&mut self, first: usize, values: &[T]) {
+        let file = self.file_mut::<T>();
+        let range = first..first + values.len();
+        file.host[range.clone()].copy_from_slice(values);
+        if range.start <= file.stale.start && file.stale.end <= range.end {
+            file.stale = 0..0;
+        }
+    }
+    /// Room for the cells on the device.
+    fn device_room<T: Scalar>(&mut self, driver: &Driver) -> Result<Address> {
         let room = self.file::<T>().buffer.as_ref().map_or(0, |b| b.bytes / size_of::<T>());
         let count = self.file::<T>().host.len();
         if room < count.max(1) {
@@ -277,13 +315,7 @@ impl Store {
             old.into_iter().for_each(|b| self.pool.give(b));
             self.file_mut::<T>().changed = 0..count;
         }
-        let file = self.file_mut::<T>();
-        let Some(buffer) = &file.buffer else { return Ok(0) };
-        let changed = file.changed.clone();
-        let to = buffer.address + (changed.start * size_of::<T>()) as u64;
-        driver.upload(&file.host[changed], to, "writing cells")?;
-        file.changed = 0..0;
-        Ok(buffer.address)
+        Ok(self.file::<T>().buffer.as_ref().map_or(0, |buffer| buffer.address))
     }
     /// Notes that the device changes these cells.
     pub(crate) fn device_changes<T: Scalar>(&mut self, cells: Range<usize>) {

@@ -1,9 +1,9 @@
 //! A program in the form the kernels take: one record by value for each operation that runs as a kernel of its own, one
-//! table for the kernel that runs them all. The structures here mirror those of `sweep.cuh` and `program.cu`.
+//! table for the kernel that runs them all (`whole.rs`). The structures here mirror those of `sweep.cuh`.
 use crate::driver::Address;
 use crate::store::Store;
 use lacuna_core::encode::*;
-use lacuna_core::{Error, Matrix, Result, Scalar, Vector};
+use lacuna_core::{Error, Result, Scalar};
 
 /// Elements of a segment of a canonical sum.
 pub(crate) const SEGMENT: u32 = lacuna_core::sum::SEGMENT as u32;
@@ -11,22 +11,14 @@ const MAX_SLOTS: usize = 32;
 const MAX_TERMS: usize = 96;
 const MAX_DOTS: usize = 32;
 
-const TERM_MINUS: u32 = 1;
-const TERM_CELL_FLAG: u32 = 2;
+pub(crate) const TERM_MINUS: u32 = 1;
+pub(crate) const TERM_CELL_FLAG: u32 = 2;
 const TERM_FIRST: u32 = 4;
-const TERM_LAST: u32 = 8;
-const TERM_FACTOR_FLAG: u32 = 16;
-const TERM_EMPTY: u32 = 32;
-const TERM_SHARED: u32 = 64;
-const TERM_FRESH: u32 = 128;
-/// `PLAN_WRAPS` of `program.cu`.
-const PLAN_WRAPS: u32 = 1 << 31;
-/// Instructions of a plan, at the most: the lanes of a warp.
-const PLAN_INSTRUCTIONS: usize = 32;
-
-const VECTOR_WRITTEN: u32 = 1;
-const VECTOR_SHARED: u32 = 2;
-
+pub(crate) const TERM_LAST: u32 = 8;
+pub(crate) const TERM_FACTOR_FLAG: u32 = 16;
+pub(crate) const TERM_EMPTY: u32 = 32;
+pub(crate) const TERM_SHARED: u32 = 64;
+pub(crate) const TERM_FRESH: u32 = 128;
 /// `CONTROL_NEXT` of `cells.cuh`.
 pub(crate) const CONTROL_NEXT: usize = 14;
 /// `CONTROL_EPOCH` of `cells.cuh`.
@@ -102,13 +94,13 @@ pub(crate) fn segments(n: u32) -> u32 {
     n.div_ceil(SEGMENT).max(1)
 }
 
-fn words<T>(e: &Encoded<T>, op: u32, at: u32, length: u32) -> &[u32] {
+pub(crate) fn words<T>(e: &Encoded<T>, op: u32, at: u32, length: u32) -> &[u32] {
     let at = e.op(op, at) as usize;
     &e.words[at..at + length as usize]
 }
 
 /// The terms of all updates of an operation, four words each; `place` maps a slot to what the kernel knows it by.
-fn flat_terms<T>(
+pub(crate) fn flat_terms<T>(
     e: &Encoded<T>,
     op: u32,
     place: impl Fn(u32) -> u32,
@@ -262,284 +254,4 @@ pub(crate) fn product_kernel(format: &'static str) -> Result<&'static str> {
             message: "the CUDA backend has no kernel for it; convert it to `csr`".into(),
         }),
     }
-}
-
-/// Why a program cannot run as one kernel.
-pub(crate) type Refusal = &'static str;
-
-/// `ProgramArgs` of `program.cu`.
-#[derive(Clone, Copy, Debug, Default)]
-#[repr(C)]
-pub(crate) struct ProgramArgs {
-    pub(crate) words: Address,
-    pub(crate) cells: Address,
-    pub(crate) control: Address,
-    pub(crate) history: Address,
-    pub(crate) exchange: Address,
-    pub(crate) passes: u64,
-    pub(crate) word_count: u32,
-    pub(crate) first: [u32; 3],
-    pub(crate) at_vectors: u32,
-    pub(crate) at_columns: u32,
-    pub(crate) at_bases: u32,
-    pub(crate) at_matrices: u32,
-    pub(crate) at_plans: u32,
-    pub(crate) at_hazards: u32,
-    pub(crate) vectors: u32,
-    pub(crate) cell_first: u32,
-    pub(crate) cell_count: u32,
-    pub(crate) n: u32,
-    pub(crate) segments: u32,
-    pub(crate) groups: u32,
-    pub(crate) exchange_words: u32,
-    pub(crate) at_cells: u32,
-    pub(crate) at_sums: u32,
-    pub(crate) at_home: u32,
-    pub(crate) home_stride: u32,
-    pub(crate) at_row_ptr: u32,
-    pub(crate) at_col_idx: u32,
-    pub(crate) at_values: u32,
-}
-
-/// The table of a program that runs as one kernel.
-#[derive(Clone, Debug)]
-pub(crate) struct ProgramTable {
-    pub(crate) words: Vec<u32>,
-    /// What does not depend on the launch.
-    pub(crate) args: ProgramArgs,
-    /// The most sums of an operation.
-    pub(crate) sums: u32,
-    /// The most lanes of a matrix.
-    pub(crate) lanes: u32,
-}
-
-/// The table of a program for the kernel that runs all of it, or why there is none.
-pub(crate) fn program_table<T: Scalar>(
-    store: &Store,
-    e: &Encoded<T>,
-    name: &str,
-) -> Result<Result<ProgramTable, Refusal>> {
-    let ops = 0..e.ops();
-    let n = e.n;
-    if ops.clone().any(|op| !e.is_scalar(op) && e.op(op, OP_N) != n) {
-        return Ok(Err("its operations go over different numbers of rows"));
-    }
-    if e.matrices.iter().any(|a| a.rows != n as usize || a.cols != n as usize) {
-        return Ok(Err("a matrix is not square"));
-    }
-    let mut table = e.words.clone();
-    let mut vectors: Vec<Vector<T>> = e.vectors.clone();
-    let mut columns = Vec::new();
-    let mut bases = Vec::new();
-    for basis in &e.bases {
-        bases.push(columns.len() as u32);
-        for j in 0..basis.columns {
-            let column = basis.column(j);
-            let at = vectors.iter().position(|v| *v == column).unwrap_or_else(|| {
-                vectors.push(column);
-                vectors.len() - 1
-            });
-            columns.push(at as u32);
-        }
-    }
-    if vectors.len() >= 1 << 16 {
-        return Ok(Err("it has too many vectors"));
-    }
-    let mut flags = vec![0; vectors.len()];
-    let mut hazards = Vec::new();
-    for op in ops.clone() {
-        if e.op(op, OP_KIND) == KIND_SPMV {
-            flags[e.op(op, OP_X) as usize] |= VECTOR_SHARED;
-        }
-    }
-    let mut sums = 0;
-    for op in ops {
-        let record = (op * OP_WORDS) as usize;
-        let slots = words(e, op, OP_SLOTS, e.op(op, OP_SLOT_COUNT)).to_vec();
-        let mut written: Vec<u32> = words(e, op, OP_STORES, e.op(op, OP_STORE_COUNT) * MOVE_WORDS)
-            .chunks(MOVE_WORDS as usize)
-            .map(|w| w[MOVE_VECTOR as usize])
-            .collect();
-        let kind = e.op(op, OP_KIND);
-        if matches!(kind, KIND_SPMV | KIND_BASIS_AXPY) {
-            written.push(e.op(op, OP_Y));
-        }
-        let bit = |v: u32| 1u64 << v.min(63);
-        let mut writes = 0;
-        for v in written {
-            flags[v as usize] |= VECTOR_WRITTEN;
-            if flags[v as usize] & VECTOR_SHARED != 0 {
-                writes |= bit(v);
-            }
-        }
-        let reads = if kind == KIND_SPMV { bit(e.op(op, OP_X)) } else { 0 };
-        hazards.extend([writes as u32, (writes >> 32) as u32, reads as u32, (reads >> 32) as u32]);
-        let terms = flat_terms(
-            e,
-            op,
-            |slot| slots[slot as usize],
-            |slot| flags[slots[slot as usize] as usize] & VECTOR_SHARED != 0,
-        );
-        table[record + OP_UPDATES as usize] = table.len() as u32;
-        table[record + OP_TERM_COUNT as usize] = terms.len() as u32;
-        table.extend(terms.concat());
-        let dots = e.op(op, OP_DOTS) as usize;
-        for d in 0..e.op(op, OP_DOT_COUNT) as usize {
-            let at = dots + d * DOT_WORDS as usize;
-            for operand in [DOT_A, DOT_B] {
-                table[at + operand as usize] = slots[e.words[at + operand as usize] as usize];
-            }
-        }
-        sums = sums.max(e.op(op, OP_DOT_COUNT));
-        if kind == KIND_BASIS_DOT {
-            sums = sums.max(e.op(op, OP_COLUMNS));
-        }
-    }
-    let mut plans = Vec::new();
-    for op in 0..e.ops() {
-        let next = successor(e, op);
-        let plan = plan(words(e, op, OP_AFTER, e.op(op, OP_AFTER_COUNT) * INSTR_WORDS));
-        plans.extend(match plan {
-            Some((instructions, levels)) => {
-                table.resize(table.len().next_multiple_of(ALIGN_WORDS as usize), 0);
-                let at = table.len() as u32;
-                table.extend(instructions.concat());
-                [at, instructions.len() as u32, levels, next]
-            }
-            None => [0, 0, NONE, NONE],
-        });
-    }
-    let mut lanes = 1;
-    let mut matrices = Vec::new();
-    for a in &e.matrices {
-        let stored = store.stored(*a, name)?;
-        let [row_ptr, col_idx, values] = stored.arrays[..] else {
-            return Ok(Err("a matrix is in a format the kernel does not know"));
-        };
-        if stored.kernel != "csr" {
-            return Ok(Err("a matrix is in a format the kernel does not know"));
-        }
-        lanes = lanes.max(stored.lanes);
-        for address in [row_ptr, col_idx, values] {
-            matrices.extend([address as u32, (address >> 32) as u32]);
-        }
-        matrices.extend([stored.lanes, NONE]);
-    }
-    let mut places = Vec::new();
-    for (v, flags) in vectors.iter().zip(&flags) {
-        let address = store.address(*v, name)?;
-        places.extend([address as u32, (address >> 32) as u32, *flags, 0]);
-    }
-    let mut append = |list: Vec<u32>| {
-        let at = table.len() as u32;
-        table.extend(list);
-        table.resize(table.len().next_multiple_of(ALIGN_WORDS as usize), 0);
-        at
-    };
-    let args = ProgramArgs {
-        first: e.sections.each_ref().map(|s| s.start),
-        at_vectors: append(places),
-        at_columns: append(columns),
-        at_bases: append(bases),
-        at_matrices: append(matrices),
-        at_plans: append(plans),
-        at_hazards: append(hazards),
-        vectors: vectors.len() as u32,
-        cell_first: e.cells.start,
-        cell_count: e.cells.end - e.cells.start,
-        n,
-        segments: segments(n),
-        groups: segments(n).div_ceil(SEGMENT),
-        word_count: 0,
-        ..ProgramArgs::default()
-    };
-    let args = ProgramArgs { word_count: table.len() as u32, ..args };
-    Ok(Ok(ProgramTable { words: table, args, sums, lanes }))
-}
-
-/// The operation whose sweep follows that of `op` where nothing is decided, with [`PLAN_WRAPS`] where a pass through `each` ends
-/// between; `NONE` where that takes more than going on: another section, or instructions before the sweep.
-fn successor<T>(e: &Encoded<T>, op: u32) -> u32 {
-    let last = e.op(op, OP_LAST) != 0;
-    let section = e.op(op, OP_SECTION);
-    if last && (section != SECTION_EACH || e.op(op, OP_NEXT) != SECTION_EACH) {
-        return NONE;
-    }
-    let next = if last { e.sections[SECTION_EACH as usize].start } else { op + 1 };
-    if e.op(next, OP_BEFORE_COUNT) != 0 || e.is_scalar(next) {
-        return NONE;
-    }
-    if last { next | PLAN_WRAPS } else { next }
-}
-
-/// Instructions for the lanes of a warp, one each, and their levels; `None` where they go one by one. In a level
-/// are those that need nothing of it or of later ones, and set nothing that an earlier one has yet to read.
-fn plan(code: &[u32]) -> Option<(Vec<[u32; 4]>, u32)> {
-    let mut out: Vec<[u32; 4]> = Vec::new();
-    // Cells read and written by each instruction, and its level.
-    let mut known: Vec<([Option<u32>; 2], Option<u32>, u32)> = Vec::new();
-    let mut counts = 0;
-    for w in code.chunks(INSTR_WORDS as usize) {
-        let (code, dst, a, b) =
-            (w[INSTR_CODE as usize], w[INSTR_DST as usize], w[INSTR_A as usize], w[INSTR_B as usize]);
-        let (reads, writes, packed) = match code {
-            CODE_COPY | CODE_NEG | CODE_CONJ | CODE_SQRT => ([Some(a), None], Some(dst), [code, dst, a, a]),
-            CODE_ADD | CODE_SUB | CODE_MUL | CODE_DIV | CODE_MAX => {
-                ([Some(a), Some(b)], Some(dst), [code, dst, a, b])
-            }
-            CODE_STOP | CODE_LEAVE => {
-                let reads = match dst {
-                    TEST_ALWAYS => [None, None],
-                    TEST_LESS_EQUAL | TEST_GREATER => [Some(a), Some(b)],
-                    _ => [Some(a), None],
-                };
-                let soft = if code == CODE_STOP { w[INSTR_D as usize] << 24 } else { 0 };
-                (reads, None, [code | dst << 16 | soft, w[INSTR_C as usize], a, b])
-            }
-            CODE_COUNT => {
-                counts += 1;
-                ([Some(dst), None], None, [code, 0, dst, dst])
-            }
-            _ => return None,
-        };
-        let level = known
-            .iter()
-            .filter(|(read, written, _)| {
-                let needs = written.is_some() && reads.contains(written);
-                let overwrites = writes.is_some() && (read.contains(&writes) || *written == writes);
-                needs || overwrites
-            })
-            .map(|(.., level)| level + 1)
-            .max()
-            .unwrap_or(0);
-        // What is taken back is what was there before: one writer for each cell.
-        if writes.is_some() && known.iter().any(|(_, written, _)| *written == writes) {
-            return None;
-        }
-        known.push((reads, writes, level));
-        out.push([packed[0] | level << 8, packed[1], packed[2], packed[3]]);
-    }
-    if out.len() > PLAN_INSTRUCTIONS || counts > 1 {
-        return None;
-    }
-    let levels = known.iter().map(|(.., level)| level + 1).max().unwrap_or(0);
-    Some((out, levels))
-}
-
-/// The most entries that consecutive segments, shared among `blocks`, have in one block. The matrix must be in
-/// compressed rows.
-pub(crate) fn most_entries<T: Scalar>(
-    store: &Store,
-    a: Matrix<T>,
-    segments: u32,
-    blocks: u32,
-) -> Option<u32> {
-    let format = store.format(a)?;
-    let arguments = format.arguments();
-    let lacuna_core::Argument::Indices(row_ptr) = arguments.first()? else { return None };
-    let row = |segment: u64| ((segment * u64::from(SEGMENT)) as usize).min(a.rows);
-    let cut = |block: u32| row(u64::from(segments) * u64::from(block) / u64::from(blocks));
-    (0..blocks)
-        .map(|b| Some(row_ptr.get(cut(b + 1))? - row_ptr.get(cut(b))?))
-        .try_fold(0, |most, count| count.map(|count: u32| most.max(count)))
 }

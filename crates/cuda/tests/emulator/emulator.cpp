@@ -25,7 +25,7 @@ __asm__(".text\n.globl fiber_switch\nfiber_switch:\n"
         "pop %r15\npop %r14\npop %r13\npop %r12\npop %rbx\npop %rbp\nret\n");
 
 struct Dim { unsigned x; };
-struct Block {
+struct Fibers {
     unsigned threads, current = 0, alive, arrived = 0, generation = 0;
     std::vector<void *> stack_pointer;
     std::vector<char> finished;
@@ -36,12 +36,12 @@ struct Block {
     std::function<void()> body;
 };
 static const size_t STACK = 128 << 10;
-static thread_local Block *block;
+static thread_local Fibers *block;
 static thread_local Dim emu_blockIdx;
 static Dim emu_gridDim, emu_blockDim;
 
 static void yield() {
-    Block *b = block;
+    Fibers *b = block;
     unsigned from = b->current;
     for (unsigned i = 1; i <= b->threads; i++) {
         unsigned next = (from + i) % b->threads;
@@ -54,7 +54,7 @@ static void yield() {
     fiber_switch(&b->stack_pointer[from], b->scheduler);
 }
 static void fiber_main() {
-    Block *b = block;
+    Fibers *b = block;
     b->body();
     b->finished[b->current] = 1;
     b->alive--;
@@ -64,7 +64,7 @@ static void fiber_main() {
     abort();
 }
 static void run_block(unsigned threads, size_t shared, std::function<void()> body) {
-    Block b;
+    Fibers b;
     b.threads = b.alive = threads;
     b.stack_pointer.resize(threads);
     b.finished.assign(threads, 0);
@@ -88,19 +88,19 @@ static void run_block(unsigned threads, size_t shared, std::function<void()> bod
     block = nullptr;
 }
 static void syncthreads() {
-    Block *b = block;
+    Fibers *b = block;
     unsigned g = b->generation;
     if (++b->arrived == b->alive) b->arrived = 0, b->generation++;
     while (b->generation == g) yield();
 }
 static void syncwarp() {
-    Block *b = block;
+    Fibers *b = block;
     unsigned w = b->current / 32, g = b->warp_generation[w];
     if (++b->warp_arrived[w] == b->warp_alive[w]) b->warp_arrived[w] = 0, b->warp_generation[w]++;
     while (b->warp_generation[w] == g) yield();
 }
 template <typename V> static V shuffle_down(V v, unsigned d) {
-    Block *b = block;
+    Fibers *b = block;
     unsigned t = b->current, from = t % 32 + d < 32 ? t + d : t;
     memcpy(&b->lane_value[0][t], &v, sizeof v);
     syncwarp();
@@ -108,8 +108,17 @@ template <typename V> static V shuffle_down(V v, unsigned d) {
     syncwarp();
     return v;
 }
+template <typename V> static V shuffle(V v, unsigned from) {
+    Fibers *b = block;
+    unsigned t = b->current;
+    memcpy(&b->lane_value[0][t], &v, sizeof v);
+    syncwarp();
+    memcpy(&v, &b->lane_value[0][t / 32 * 32 + from % 32], sizeof v);
+    syncwarp();
+    return v;
+}
 static unsigned ballot(bool v) {
-    Block *b = block;
+    Fibers *b = block;
     unsigned t = b->current, first = t / 32 * 32, all = 0;
     memset(&b->lane_value[0][t], v, 1);
     syncwarp();
@@ -138,10 +147,12 @@ static Dim emu_thread() { return Dim{block->current}; }
 #define __syncwarp syncwarp
 #define __threadfence() std::atomic_thread_fence(std::memory_order_seq_cst)
 #define __shfl_down_sync(mask, v, d) shuffle_down(v, d)
+#define __shfl_sync(mask, v, lane) shuffle(v, lane)
 #define __ballot_sync(mask, v) ballot(v)
 #define __ffs(v) __builtin_ffs(int(v))
 #define __ldg(p) (*(p))
 struct alignas(16) uint4 { unsigned x, y, z, w; };
+struct alignas(16) ulonglong2 { uint64_t x, y; };
 static unsigned min(unsigned a, unsigned b) { return a < b ? a : b; }
 static unsigned max(unsigned a, unsigned b) { return a > b ? a : b; }
 static unsigned atomicAdd(unsigned *p, unsigned v) { return __atomic_fetch_add(p, v, __ATOMIC_SEQ_CST); }
@@ -183,8 +194,7 @@ static void register_kernels() {
     add("spmv_csr_" #S, spmv_csr_##S);                                                                               \
     add("basis_dot_" #S, basis_dot_##S);                                                                             \
     add("basis_axpy_" #S, basis_axpy_##S);                                                                           \
-    add("program_" #S, program_##S);                                                                                 \
-    add("program_resident_" #S, program_resident_##S);
+    add("program_" #S, program_##S);
     add("copy_bytes", copy_bytes);
     LACUNA_TYPES(REGISTER)
 }
