@@ -159,8 +159,17 @@ static inline void back_substitute(const Place *p, __global const uint *w) {
     }
     for (uint i = used; i-- > 0;) {
         number sum = cell(p, g + i);
-        for (uint j = i + 1; j < used; j++) {
-            sum = multiply_add(-cell(p, h + j * (m + 1) + i), cell(p, y + j), sum);
+        // Eight loads are under way before the first is waited for.
+        for (uint j = i + 1; j < used; j += 8) {
+            number a[8], b[8];
+            for (uint k = 0; k < 8; k++) {
+                uint at = min(j + k, used - 1);
+                a[k] = cell(p, h + at * (m + 1) + i);
+                b[k] = cell(p, y + at);
+            }
+            for (uint k = 0; k < 8; k++) {
+                sum = j + k < used ? multiply_add(-a[k], b[k], sum) : sum;
+            }
         }
         number diagonal = cell(p, h + i * (m + 1) + i);
         set_cell(p, y + i, is_zero(diagonal) ? ZERO : quotient(sum, diagonal));

@@ -19,16 +19,45 @@
 #else
 #define DEPTH_FAR 8
 #endif
-static inline void product_far(const Share *s, uint m, uint lanes, __global const number *x, __global number *y) {
+static inline void product_far(const Share *s, uint m, uint lanes, uint steps, __global const number *x,
+    __global number *y) {
     __global const ulong *words = MATRIX(s->p, m);
     __global const uint *restrict row_ptr = (__global const uint *)(s->p.fixed + words[MATRIX_ARGUMENTS]);
     __global const uint *restrict columns = (__global const uint *)(s->p.fixed + words[MATRIX_ARGUMENTS + 1]);
     __global const number *restrict values = (__global const number *)(s->p.fixed + words[MATRIX_ARGUMENTS + 2]);
+    __global const uint *restrict window = s->windows + 4 * (m * get_num_groups(0) + get_group_id(0));
+    __global const uint *restrict at_columns = s->columns + window[2] + ITEM;
+    __global const number *restrict at_values = s->values + window[2] + ITEM;
+    const uint entries = steps > 0 ? window[3] : 0;
     const uint part = ITEM % lanes, step = SIZE / lanes, last = s->first + s->rows;
     for (uint first = s->first; first < last; first += step) {
         const uint i = first + ITEM / lanes;
-        uint k = i < last ? row_ptr[i] + part : 0, end = i < last ? row_ptr[i + 1] : 0;
+        uint k = 0, end = 0;
+        if (steps == 0 && i < last) {
+            k = row_ptr[i] + part;
+            end = row_ptr[i + 1];
+        }
         number sum = ZERO;
+        for (uint at = 0; at < entries; at += DEPTH_FAR) {
+            uint c[DEPTH_FAR];
+            number a[DEPTH_FAR], v[DEPTH_FAR];
+#pragma unroll
+            for (uint e = 0; e < DEPTH_FAR; e++) {
+                bool there = at + e < entries;
+                c[e] = there ? at_columns[(at + e) * SIZE] : LACUNA_NONE;
+                a[e] = there ? at_values[(at + e) * SIZE] : ZERO;
+            }
+#pragma unroll
+            for (uint e = 0; e < DEPTH_FAR; e++) {
+                v[e] = c[e] != LACUNA_NONE ? x[c[e]] : ZERO;
+            }
+#pragma unroll
+            for (uint e = 0; e < DEPTH_FAR; e++) {
+                sum = c[e] != LACUNA_NONE ? multiply_add(a[e], v[e], sum) : sum;
+            }
+        }
+        at_columns += entries * SIZE;
+        at_values += entries * SIZE;
         for (; k < end; k += DEPTH_FAR * lanes) {
             uint c[DEPTH_FAR];
             number a[DEPTH_FAR], v[DEPTH_FAR];

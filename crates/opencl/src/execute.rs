@@ -128,7 +128,8 @@ impl OpenCl {
         let Run { limit, history, mut watch } = run;
         history.reset(limit);
         let operation = format!("running `{}`", program.name);
-        self.check_live(&prepared.encoded, &operation)?;
+        // Where something is gone, the error names the pass that needs it.
+        self.check_live(prepared, &operation).or_else(|error| self.memory.check(program).and(Err(error)))?;
         self.bind(prepared)?;
         let fail = self.fail(&operation);
         let nan = real_bits::<T>(f64::NAN);
@@ -176,7 +177,7 @@ impl OpenCl {
         let mut since = Instant::now();
         let mut state: Words = start;
         let mut looked = false;
-        let mut last = 0;
+        let (mut last, mut cancelled) = (0, false);
         loop {
             // As many rounds as may be needed, and no more than a few.
             while in_flight.len() < ahead
@@ -202,12 +203,13 @@ impl OpenCl {
             }
             rounds.grow(since.elapsed(), iterations);
             since = Instant::now();
-            if let Some(watch) = &mut watch
+            if let Some(watch) = watch.as_mut().filter(|_| !cancelled)
                 && iterations > told
             {
                 told = iterations;
                 let rr = real_from_bits::<T>(word(&state, encode::CONTROL_RECURRENCE));
-                if watch(Progress { iterations, rr }).is_break() {
+                cancelled = watch(Progress { iterations, rr }).is_break();
+                if cancelled {
                     rounds.advance(MODE_CANCEL).map_err(&fail)?;
                     rounds.launch_section(encode::SECTION_RESTART).map_err(&fail)?;
                 }

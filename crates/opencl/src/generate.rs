@@ -348,8 +348,9 @@ impl<T: Scalar> Writer<'_, T> {
             t.line("state.reads += 1;");
             let (x, y) = (t.hole(self.e.op(op, OP_X)), t.hole(self.e.op(op, OP_Y)));
             let (m, lanes) = (self.e.op(op, OP_MATRIX), self.shape.lanes[self.e.op(op, OP_MATRIX) as usize]);
+            let steps = self.shape.steps[m as usize];
             let m = t.hole(m);
-            t.line(&format!("product_far(&s, {m}, {lanes}, VECTOR(s.p, {x}), VECTOR(s.p, {y}));"));
+            t.line(&format!("product_far(&s, {m}, {lanes}, {steps}, VECTOR(s.p, {x}), VECTOR(s.p, {y}));"));
         }
         if writes {
             t.line("state.dirty = true;");

@@ -3,7 +3,8 @@ use crate::device::Device;
 use crate::driver::{Buffer, Context, Queue, Status, failed};
 use crate::source::SEGMENT;
 use lacuna_core::{
-    Argument, Basis, Cell, Cells, Error, Format, Kind, Mark, Matrix, Result, Scalar, Vector, next_serial,
+    Argument, Basis, Cell, Cells, Error, Format, Kind, Mark, Matrix, OpKind, Program, Result, Scalar, Vector,
+    next_serial,
 };
 use std::any::Any;
 use std::collections::BTreeMap;
@@ -321,9 +322,18 @@ impl Memory {
         let operation = format!("{count} cells");
         let size = size_of::<T>();
         let file = &self.cells[T::KIND as usize];
-        let (first, end) = (file.serials.len(), file.serials.len() + count);
+        let first = file.serials.len();
+        let end = first.checked_add(count).filter(|end| u32::try_from(*end).is_ok());
+        let capacity = end.and_then(usize::checked_next_power_of_two).unwrap_or(usize::MAX).max(1024);
+        let Some(end) = end.filter(|_| capacity.checked_mul(size).is_some()) else {
+            return Err(Error::OutOfMemory {
+                operation,
+                device: self.device.clone(),
+                requested: (count as u64).saturating_mul(size as u64),
+                available: Some(self.total),
+            });
+        };
         if end > file.capacity || file.buffer.is_none() {
-            let capacity = end.next_power_of_two().max(1024);
             let buffer = self.buffer(context, capacity * size, &operation)?;
             if let Some(old) = &file.buffer {
                 queue.copy(old, &buffer, first * size).map_err(self.fail(&operation))?;
@@ -381,7 +391,32 @@ impl Memory {
         Ok(())
     }
 
-    fn check_cell<T: Scalar>(&self, cell: Cell<T>, operation: &str) -> Result<()> {
+    /// Fails unless every vector, matrix and cell that a program names is live, with the name of the pass.
+    pub(crate) fn check<T: Scalar>(&self, program: &Program<T>) -> Result<()> {
+        for op in program.ops() {
+            let name = &op.sweep.name;
+            let vector = |v: Vector<T>| self.offset(v, name).map(drop);
+            match op.kind {
+                OpKind::Sweep => {}
+                OpKind::Spmv { a, x, y } => {
+                    self.matrix_words(a, name)?;
+                    vector(x).and_then(|()| vector(y))?;
+                }
+                OpKind::BasisDot { v, w, h } | OpKind::BasisAxpy { v, w, h, .. } => {
+                    (0..h.count as usize).try_for_each(|j| vector(v.column(j)))?;
+                    vector(w)?;
+                    let ends: [Cell<T>; 2] =
+                        [0, h.count.saturating_sub(1)].map(|i| Cell::new(h.first + i, h.serial));
+                    ends.iter().filter(|_| h.count > 0).try_for_each(|c| self.check_cell(*c, name))?;
+                }
+            }
+            op.sweep.vectors().into_iter().try_for_each(|(v, ..)| vector(v))?;
+            op.sweep.cells.iter().try_for_each(|c| self.check_cell(*c, name))?;
+        }
+        Ok(())
+    }
+
+    pub(crate) fn check_cell<T: Scalar>(&self, cell: Cell<T>, operation: &str) -> Result<()> {
         match self.cells[T::KIND as usize].serials.get(cell.index as usize) {
             Some(serial) if *serial == cell.serial => Ok(()),
             _ => Err(Error::Stale { operation: operation.into(), what: "cell" }),

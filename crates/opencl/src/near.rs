@@ -33,8 +33,11 @@ pub(crate) const NEAR_ENTER: u32 = 16;
 pub(crate) const NEAR_SHORT_HISTORY: u32 = 19;
 /// Rows up to which one group is the faster one.
 const ALONE: usize = 512;
-/// Work-items of a group where vectors stay in memory.
-const FAR_SIZE: usize = 512;
+/// Work-items of a group where vectors stay in memory, and where a pass has many of them.
+const FAR_SIZE: [usize; 2] = [768, 512];
+/// Entries and padding together, over entries, in quarters, beyond which a matrix stays as it is.
+const NEAR_PADDING: usize = 12;
+const FAR_PADDING: usize = 5;
 /// Registers of 32 bits a device has for a group, and a work-item at the most; what the code itself needs of them.
 const REGISTERS: (usize, usize, usize) = (65536, 255, 40);
 /// Sums of a thousand segments at the most meet in one exchange.
@@ -110,28 +113,35 @@ impl OpenCl {
         let (number, n) = (size_of::<T>(), e.n as usize);
         let segments = n.div_ceil(SEGMENT);
         let (mine, chunks) = (segments.div_ceil(groups), segments.div_ceil(SEGMENT));
-        let size = if self.options.group > 0 { self.options.group } else { FAR_SIZE };
         let words = |a: &lacuna_core::Matrix<T>| self.memory.matrix_words(*a, operation).map(|w| w[1] as u32);
         let lanes = e.matrices.iter().map(words).collect::<Result<Vec<_>>>()?;
+        let heavy = e.slots > 4 && lanes.iter().all(|w| *w == 1);
+        let size = match self.options.group {
+            0 => FAR_SIZE[usize::from(heavy)],
+            size => size,
+        };
         let (fits, sums) = (vec![false; lanes.len()], e.sums as usize + 4);
         let params = if e.bases.is_empty() { 4 } else { 4 * generate::NEAR_PARAMS };
         let bytes = (sums * mine + sums + e.cells.len() + 2) * number + params;
         if bytes + 8 * encode::CONTROL_WORDS as usize + 64 > self.local_budget() {
             return Ok(None);
         }
-        let shape = Shape {
-            size,
-            far: true,
-            one: false,
-            chunks,
-            work: 1,
-            steps: vec![0; lanes.len()],
-            lanes,
-            fits,
-            registers: 0,
-        };
+        let (mut staged, mut steps) = (Staged::default(), Vec::new());
+        for (a, lanes) in e.matrices.iter().zip(&lanes) {
+            let none = vec![(0, 0); groups];
+            let format = self.memory.format(*a).filter(|_| (a.bytes as u64) < self.device.memory / 8);
+            let counts = format.is_some_and(|f| {
+                staged.add(&**f, &none, &vec![0; groups], size, *lanes as usize, FAR_PADDING)
+            });
+            if !counts {
+                staged.windows_of(&none);
+            }
+            steps.push(usize::from(counts));
+        }
+        staged.pad();
+        let shape = Shape { size, far: true, one: false, chunks, work: 1, steps, lanes, fits, registers: 0 };
         let room = Room { groups, mine, sums, params, got: sums * mine, rows_at: 1, terms: sums, widest: 1 };
-        self.build_near(e, shape, room, &Staged::default(), operation)
+        self.build_near(e, shape, room, &staged, operation)
     }
 
     fn divide<T: Scalar>(
@@ -187,10 +197,21 @@ impl OpenCl {
             }
             fits.push(fit);
             let format = self.memory.format(*a);
-            let counts = format.is_some_and(|format| {
+            // Rows of one lane lie well enough as they are.
+            let counts = format.filter(|_| *lanes > 1).is_some_and(|format| {
                 let lows = of_groups.iter().map(|(low, _)| if fit && !one { *low } else { 0 });
-                staged.add(&**format, &of_groups, &lows.collect::<Vec<_>>(), size, *lanes as usize)
+                staged.add(
+                    &**format,
+                    &of_groups,
+                    &lows.collect::<Vec<_>>(),
+                    size,
+                    *lanes as usize,
+                    NEAR_PADDING,
+                )
             });
+            if !counts {
+                staged.windows_of(&of_groups);
+            }
             steps.push(if counts { (rows * *lanes as usize).div_ceil(size) } else { 0 });
         }
         staged.pad();

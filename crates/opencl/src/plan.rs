@@ -5,7 +5,7 @@ use crate::near::Near;
 use crate::source::{self, SEGMENT};
 use crate::{Mode, OpenClOptions};
 use lacuna_core::encode::{self, Encoded};
-use lacuna_core::{Error, History, Program, Result, Scalar};
+use lacuna_core::{Cell, Error, History, Program, Result, Scalar};
 
 /// The kernel of an operation and its launch.
 pub(crate) struct Step {
@@ -34,6 +34,8 @@ pub(crate) struct Prepared<T> {
     /// By operation; nothing where an operation is instructions alone.
     pub(crate) steps: Vec<Option<Step>>,
     pub(crate) whole: Option<Whole>,
+    /// The cells that the program names.
+    named: Vec<Cell<T>>,
     /// The generation of buffers the arguments name.
     bound: Option<u64>,
     /// What the device says: two places to read to; one to write the control block from. They never grow.
@@ -65,7 +67,10 @@ impl OpenCl {
     pub(crate) fn prepare<T: Scalar>(&mut self, program: &Program<T>) -> Result<Prepared<T>> {
         let operation = format!("planning `{}`", program.name);
         let encoded = encode::encode(program)?;
-        self.check_live(&encoded, &operation)?;
+        self.memory.check(program)?;
+        let mut named: Vec<_> = program.ops().flat_map(|op| &op.sweep.cells).copied().collect();
+        named.sort_by_key(|cell| (cell.index, cell.serial));
+        named.dedup();
         self.check_type::<T>()?;
         let words: Vec<u64> = self.names(&encoded, &operation)?;
         let table = self.filled(bytemuck::cast_slice(&encoded.words), &operation)?;
@@ -106,13 +111,16 @@ impl OpenCl {
             advance,
             steps,
             whole,
+            named,
             bound: None,
             host,
         })
     }
 
     /// Fails unless every handle is live.
-    pub(crate) fn check_live<T: Scalar>(&self, encoded: &Encoded<T>, operation: &str) -> Result<()> {
+    pub(crate) fn check_live<T: Scalar>(&self, prepared: &Prepared<T>, operation: &str) -> Result<()> {
+        let encoded = &prepared.encoded;
+        prepared.named.iter().try_for_each(|cell| self.memory.check_cell(*cell, operation))?;
         encoded.vectors.iter().try_for_each(|v| self.memory.offset(*v, operation).map(drop))?;
         encoded.bases.iter().try_for_each(|v| self.memory.basis_offset(*v, operation).map(drop))?;
         encoded.matrices.iter().try_for_each(|a| self.memory.matrix_words(*a, operation).map(drop))?;

@@ -3,8 +3,6 @@
 use crate::source::SEGMENT;
 use lacuna_core::{Argument, Format, Scalar};
 
-/// Entries and padding together, over entries, beyond which a matrix stays as it is.
-const MOST_PADDING: usize = 3;
 const NONE: u32 = u32::MAX;
 
 /// Of all matrices of a program, one after the other.
@@ -24,7 +22,13 @@ impl<T> Default for Staged<T> {
 }
 
 impl<T: Scalar> Staged<T> {
-    /// Adds a matrix in compressed rows for groups of `size` work-items; false where only its windows were added.
+    /// Adds the windows of a matrix alone.
+    pub(crate) fn windows_of(&mut self, windows: &[(u32, u32)]) {
+        self.windows.extend(windows.iter().flat_map(|(low, width)| [*low, *width, 0, 0]));
+    }
+
+    /// Adds a matrix in compressed rows for groups of `size` work-items, with up to `padding` quarters of its entries;
+    /// false where nothing was added.
     pub(crate) fn add(
         &mut self,
         a: &dyn Format<T>,
@@ -32,9 +36,8 @@ impl<T: Scalar> Staged<T> {
         lows: &[u32],
         size: usize,
         lanes: usize,
+        padding: usize,
     ) -> bool {
-        let from = self.windows.len();
-        self.windows.extend(windows.iter().flat_map(|(low, width)| [*low, *width, 0, 0]));
         let arguments = a.arguments();
         let [Argument::Indices(row_ptr), Argument::Indices(columns), Argument::Values(values)] =
             arguments[..]
@@ -44,6 +47,8 @@ impl<T: Scalar> Staged<T> {
         let (n, groups) = (a.shape().0, windows.len());
         let segments = n.div_ceil(SEGMENT);
         let start = self.columns.len();
+        let from = self.windows.len();
+        self.windows_of(windows);
         let per_step = size / lanes;
         for (g, low) in lows.iter().enumerate() {
             let first = segments * g / groups * SEGMENT;
@@ -52,20 +57,21 @@ impl<T: Scalar> Staged<T> {
             let entries = (first..end).map(|row| length(row).div_ceil(lanes)).max().unwrap_or(0);
             let at = self.columns.len();
             let total = (end - first).div_ceil(per_step) * entries * size;
-            if at - start + total > MOST_PADDING * columns.len() + size * groups * 4
+            if at - start + total > padding * columns.len() / 4 + 4 * size * groups
                 || at + total > NONE as usize
             {
                 self.columns.truncate(start);
                 self.values.truncate(start);
+                self.windows.truncate(from);
                 return false;
             }
             self.columns.resize(at + total, NONE);
             self.values.resize(at + total, T::zero());
-            for row in first..end {
+            for (row, start) in row_ptr.iter().enumerate().take(end).skip(first) {
                 let (step, place) = ((row - first) / per_step, (row - first) % per_step * lanes);
                 for k in 0..length(row) {
                     let to = at + (step * entries + k / lanes) * size + place + k % lanes;
-                    let entry = row_ptr[row] as usize + k;
+                    let entry = *start as usize + k;
                     self.columns[to] = columns[entry] - low;
                     self.values[to] = values[entry];
                 }
