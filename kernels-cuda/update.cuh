@@ -38,6 +38,7 @@ template <typename T, bool PLAIN> LACUNA_FN void update(const Block<T> &b, const
             const T v = ((const T *)term.vector)[i];
             const u32 flags = term.flags;
             T *to = (T *)term.to;
+            const u64 words = term.factor;
             if constexpr (PLAIN) {
                 term = *++at; // one behind the last is there
                 sum = fma_of(k, v, sum);
@@ -50,7 +51,14 @@ template <typename T, bool PLAIN> LACUNA_FN void update(const Block<T> &b, const
             }
             if (flags & TERM_LAST) {
                 to[i] = sum;
-                if (flags & TERM_SHARED) b.publish(b.vector(flags >> 16), i, sum, tag);
+                if (flags & TERM_SHARED) {
+                    if constexpr (PLAIN) {
+                        put_number(words, i, sum, tag);
+                        if (i == 0) b.vector(flags >> 16).tag = tag;
+                    } else {
+                        b.publish(b.vector(flags >> 16), i, sum, tag);
+                    }
+                }
                 sum = nothing<T>();
                 if (at == end) break;
             }

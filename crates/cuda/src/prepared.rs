@@ -12,8 +12,8 @@ use std::sync::Arc;
 
 /// Unknowns below which one block is the fastest: an iteration costs block barriers alone.
 const ONE_BLOCK: u32 = 512;
-/// Unknowns above which kernels of their own are the fastest: the row's work outweighs a launch in a graph.
-const GRID: u32 = 200_000;
+/// Unknowns above which kernels of their own are chosen: one kernel was the faster up to the largest size measured.
+const GRID: u32 = 1_500_000;
 /// Shared memory that kernel has besides what is asked for.
 const FIXED_SHARED: u32 = 1024;
 /// Blocks of a sweep for each multiprocessor.

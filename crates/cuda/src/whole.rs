@@ -10,6 +10,7 @@ use crate::table::{
 use lacuna_core::encode::*;
 use lacuna_core::{Result, Scalar, Vector};
 
+const TERM_WORDS: u32 = 256;
 const NEXT_WRAPS: u32 = 1 << 31;
 const TERMS_PLAIN: u32 = 1 << 31;
 const H_ADDS: u32 = 1 << 31;
@@ -88,6 +89,8 @@ pub(crate) struct WholeTable {
 /// Why a program cannot run as one kernel.
 pub(crate) type Refusal = &'static str;
 
+/// `AHEAD` of `program.cuh`: entries that a lane of a row reads at once.
+const AHEAD: u32 = 8;
 /// The most threads of a block.
 const THREADS: u32 = 512;
 
@@ -218,8 +221,8 @@ pub(crate) fn whole_table<T: Scalar>(
         _ => None,
     };
     if let Some((entries, list)) = entries {
-        let sizes =
-            [entries as usize * word, entries as usize * 4, (rows as usize + 1) * 4, list as usize * 4];
+        let behind = (entries + AHEAD * lanes) as usize;
+        let sizes = [behind * word, behind * 4, (rows as usize + 1) * 4, list as usize * 4];
         let padded: usize = sizes.iter().map(|s| s.next_multiple_of(16)).sum();
         // All of it or nothing.
         if let Some(mut here) = place(padded) {
@@ -419,6 +422,9 @@ impl<'a, T: Scalar> Builder<'a, T> {
                 && terms[first_term * 8..].iter().step_by(8).all(|f| f & odd == 0)
             {
                 term_count |= TERMS_PLAIN;
+                for flags in terms[first_term * 8..].iter_mut().step_by(8) {
+                    *flags |= if *flags & TERM_SHARED != 0 { TERM_WORDS } else { 0 };
+                }
             }
             let basis_dot = kind == KIND_BASIS_DOT;
             let dots = if basis_dot { e.op(op, OP_COLUMNS) } else { e.op(op, OP_DOT_COUNT) };
@@ -437,7 +443,7 @@ impl<'a, T: Scalar> Builder<'a, T> {
             let [at_plan, count, next] = self.plan(op);
             let adds = if e.op(op, OP_ADD) != 0 { H_ADDS } else { 0 };
             records.push([
-                kind,
+                kind | e.op(op, OP_SECTION) << 8,
                 term_count,
                 first_term as u32,
                 dots,
@@ -468,6 +474,7 @@ impl<'a, T: Scalar> Builder<'a, T> {
     /// The chunks of the instructions after an operation and before the next: where they are, how many, and the next operation.
     fn plan(&mut self, op: u32) -> [u32; 3] {
         let e = self.e;
+        let (first, count_cells, word) = (e.cells.start, e.cells.end - e.cells.start, size_of::<T>() as u32);
         let code = |op: u32, at: u32, count: u32| words(e, op, at, e.op(op, count) * INSTR_WORDS);
         let after = code(op, OP_AFTER, OP_AFTER_COUNT);
         let Some(mut list) = chunks(after) else { return [0, NONE, NONE] };
@@ -490,7 +497,8 @@ impl<'a, T: Scalar> Builder<'a, T> {
         }
         let mut records = Vec::new();
         for chunk in &list {
-            let at = self.append(&chunk.instructions.concat());
+            let (count, steps, instructions) = chunk.words(|cell| (cell - first) * word, count_cells * word);
+            let at = self.append(&instructions.concat());
             let special = chunk.special.map_or(NONE, |place| {
                 let behind = e.op(op, OP_AFTER_COUNT);
                 if place < behind {
@@ -499,23 +507,19 @@ impl<'a, T: Scalar> Builder<'a, T> {
                     e.op(next & !NEXT_WRAPS, OP_BEFORE) + (place - behind) * INSTR_WORDS
                 }
             });
-            records.extend([at, chunk.instructions.len() as u32, chunk.levels, special]);
+            records.extend([at, count, steps, special]);
         }
         [self.append(&records), list.len() as u32 | (alone as u32) << 16, next]
     }
 }
 
 /// The operation whose sweep follows that of `op` where nothing is decided, with [`NEXT_WRAPS`] where a pass through `each` ends
-/// between; `NONE` where that takes more than going on: another section.
+/// between; `NONE` where that takes more than going on: what follows touches no vector, or nothing follows.
 fn successor<T>(e: &Encoded<T>, op: u32) -> u32 {
-    let last = e.op(op, OP_LAST) != 0;
-    let section = e.op(op, OP_SECTION);
-    if last && (section != SECTION_EACH || e.op(op, OP_NEXT) != SECTION_EACH) {
+    let next = if e.op(op, OP_LAST) != 0 { e.op(op, OP_NEXT_OP) } else { op + 1 };
+    if next == NONE || e.is_scalar(next) {
         return NONE;
     }
-    let next = if last { e.sections[SECTION_EACH as usize].start } else { op + 1 };
-    if e.is_scalar(next) {
-        return NONE;
-    }
-    if last { next | NEXT_WRAPS } else { next }
+    let wraps = e.op(op, OP_LAST) != 0 && e.op(op, OP_SECTION) == SECTION_EACH;
+    if wraps { next | NEXT_WRAPS } else { next }
 }
