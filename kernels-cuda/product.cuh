@@ -32,56 +32,60 @@ LACUNA_FN void fetch_halo(const Block<T> &b, const MatrixPlace &m, const VectorP
     }
 }
 
-// The sum of a row's lane; see spmv_csr.cu. The arrays may be in shared memory; `far` is where the halo starts, less `bound`.
-// Entries past the end are read as the last one, and left out: loads under conditions cost more.
+// The sum of a row's lane: the entries of the rows of a warp lie step by step, 32 at a time, one for each lane; see halo.rs. Near:
+// everything is in shared memory, given as bytes of it, and steps past the last are those of the next rows, or zeros.
 template <typename T>
-LACUNA_FN T row_lane(const u32 *col_idx, const T *values, const T *x, const T *far, u32 bound, u32 k, u32 end, u32 lanes) {
-    const u32 DEPTH = sizeof(T) > 8 ? 4 : 8;
-    T sum = zero<T>();
-#pragma unroll 1
-    for (; k < end; k += DEPTH * lanes) {
-        u32 column[DEPTH];
-        T a[DEPTH], v[DEPTH];
-#pragma unroll
-        for (u32 i = 0; i < DEPTH; i++) {
-            const u32 at = min(k + i * lanes, end - 1);
-            column[i] = col_idx[at];
-            a[i] = values[at];
-        }
-#pragma unroll
-        for (u32 i = 0; i < DEPTH; i++) v[i] = (column[i] < bound ? x : far)[column[i]];
-#pragma unroll
-        for (u32 i = 0; i < DEPTH; i++)
-            if (k + i * lanes < end) sum = fma_of(a[i], v[i], sum);
-    }
-    return sum;
-}
-
-// The same where everything is in shared memory, given as bytes of it; entries past the end of the row are the next row's, or
-// what was put behind the last.
-template <typename T>
-LACUNA_FN T row_lane_near(const unsigned char *memory, u32 col_idx, u32 values, u32 x, u32 far, u32 bound, u32 k, u32 end,
+LACUNA_FN T lane_sum_near(const unsigned char *memory, u32 col_idx, u32 values, u32 x, u32 far, u32 bound, u32 steps, u32 left,
                           u32 lanes) {
     const u32 DEPTH = sizeof(T) > 8 ? 4 : 8;
     T sum = zero<T>();
-    const u32 *c = (const u32 *)(memory + col_idx) + k;
-    const T *a = (const T *)(memory + values) + k;
+    const u32 *c = (const u32 *)(memory + col_idx);
+    const T *a = (const T *)(memory + values);
 #pragma unroll 1
-    for (; k < end; k += DEPTH * lanes) {
+    for (u32 s = 0; s < steps; s += DEPTH) {
         u32 column[DEPTH];
         T v[DEPTH];
 #pragma unroll
-        for (u32 i = 0; i < DEPTH; i++) column[i] = c[i * lanes];
+        for (u32 i = 0; i < DEPTH; i++) column[i] = c[i * WARP];
 #pragma unroll
         for (u32 i = 0; i < DEPTH; i++)
             v[i] = *(const T *)(memory + (column[i] < bound ? x : far) + column[i] * u32(sizeof(T)));
 #pragma unroll
         for (u32 i = 0; i < DEPTH; i++) {
-            const T next = fma_of(a[i * lanes], v[i], sum);
-            if (k + i * lanes < end) sum = next;
+            const T next = fma_of(a[i * WARP], v[i], sum);
+            if ((s + i) * lanes < left) sum = next;
         }
-        c += DEPTH * lanes;
-        a += DEPTH * lanes;
+        c += DEPTH * WARP;
+        a += DEPTH * WARP;
+    }
+    return sum;
+}
+
+// The same anywhere; `far` is where the halo starts, less `bound`.
+template <typename T>
+LACUNA_FN T lane_sum(const u32 *c, const T *a, const T *x, const T *far, u32 bound, u32 steps, u32 left, u32 lanes) {
+    const u32 DEPTH = sizeof(T) > 8 ? 4 : 8;
+    T sum = zero<T>();
+#pragma unroll 1
+    for (u32 s = 0; s < steps; s += DEPTH) {
+        u32 column[DEPTH];
+        T value[DEPTH], v[DEPTH];
+#pragma unroll
+        for (u32 i = 0; i < DEPTH; i++) {
+            column[i] = 0;
+            value[i] = zero<T>();
+            if (s + i < steps) {
+                column[i] = c[i * WARP];
+                value[i] = a[i * WARP];
+            }
+        }
+#pragma unroll
+        for (u32 i = 0; i < DEPTH; i++) v[i] = (column[i] < bound ? x : far)[column[i]];
+#pragma unroll
+        for (u32 i = 0; i < DEPTH; i++)
+            if ((s + i) * lanes < left) sum = fma_of(value[i], v[i], sum);
+        c += DEPTH * WARP;
+        a += DEPTH * WARP;
     }
     return sum;
 }
@@ -92,27 +96,37 @@ template <typename T> LACUNA_FN void product(const Block<T> &b, u32 which, u32 x
     const MatrixPlace &m = b.matrix(which);
     const VectorPlace &px = b.vector(xv);
     VectorPlace &py = b.vector(yv);
-    const u32 *row_ptr = (const u32 *)m.row_ptr, *col_idx = (const u32 *)m.col_idx;
+    const u32 *row_ptr = (const u32 *)m.row_ptr, *col_idx = (const u32 *)m.col_idx, *groups = (const u32 *)m.groups;
     const T *values = (const T *)m.values, *x = (const T *)px.at, *far = b.one ? x : b.halo() - b.a.rows;
     T *y = (T *)py.at;
     const bool shared = !b.one && py.flags & VECTOR_SHARED;
-    const u32 lanes = m.lanes, bound = b.a.rows;
+    const u32 lane = b.tid % WARP, lanes = m.lanes, bound = b.a.rows, mine = lane / lanes, part = lane & (lanes - 1);
     const bool near = b.near && which == 0 && px.home != LACUNA_NONE;
     const u32 x_bytes = px.home, far_bytes = b.one ? x_bytes : b.a.at_halo - bound * u32(sizeof(T));
-    const u32 part = b.tid & (lanes - 1), step = b.threads / lanes;
+    const u32 per_warp = WARP / lanes, warps = b.threads / WARP, last = (b.rows + per_warp - 1) / per_warp;
+    // What the next group needs is on its way while this one is computed.
+    u32 g = b.tid / WARP, at = min(g * per_warp + mine, b.rows - 1);
+    u32 next = groups[min(g, last)], next_end = groups[min(g + 1, last)];
+    u32 next_row = row_ptr[at], next_row_end = row_ptr[at + 1];
 #pragma unroll 1
-    for (u32 base = 0, i = lanes == 1 ? b.tid : b.tid / lanes; base < b.rows; base += step, i += step) {
-        const u32 row = min(i, b.rows - 1), k = row_ptr[row] + part, end = i < b.rows ? row_ptr[row + 1] : 0;
+    for (; g < last; g += warps) {
+        const u32 row = g * per_warp + mine, first = next, steps = (next_end - next) / WARP;
+        const u32 length = next_row_end - next_row, left = length > part && row < b.rows ? length - part : 0;
+        next = groups[min(g + warps, last)];
+        next_end = groups[min(g + warps + 1, last)];
+        at = min((g + warps) * per_warp + mine, b.rows - 1);
+        next_row = row_ptr[at];
+        next_row_end = row_ptr[at + 1];
         T sum;
         if (near)
-            sum = row_lane_near<T>(b.memory, b.a.at_col_idx, b.a.at_values, x_bytes, far_bytes, bound, k, end, lanes);
+            sum = lane_sum_near<T>(b.memory, b.a.at_col_idx + (first + lane) * 4, b.a.at_values + (first + lane) * u32(sizeof(T)),
+                                   x_bytes, far_bytes, bound, steps, left, lanes);
         else
-            sum = row_lane(col_idx, values, x, far, bound, k, end, lanes);
-        if (lanes > 1)
-            for (u32 d = lanes / 2; d > 0; d /= 2) sum = add(sum, from_lane_above(sum, d));
-        if (part == 0 && i < b.rows) {
-            y[i] = sum;
-            if (shared) b.publish(py, i, sum, tag);
+            sum = lane_sum(col_idx + first + lane, values + first + lane, x, far, bound, steps, left, lanes);
+        for (u32 d = lanes / 2; d > 0; d /= 2) sum = add(sum, from_lane_above(sum, d));
+        if (part == 0 && row < b.rows) {
+            y[row] = sum;
+            if (shared) b.publish(py, row, sum, tag);
         }
     }
     if (lanes > 1) __syncthreads();

@@ -29,6 +29,7 @@ template <typename T> LACUNA_FN void settle(const Block<T> &b, u64 tag) {
     if (b.tid < a.matrices) {
         MatrixPlace &m = ((MatrixPlace *)(b.table + a.at_matrices))[b.tid];
         m.row_ptr += u64(first) * 4;
+        m.groups += u64(first / (WARP / m.lanes)) * 4;
         m.count = 0;
         if (!b.one) {
             const u32 *offsets = (const u32 *)m.offsets;
@@ -38,7 +39,7 @@ template <typename T> LACUNA_FN void settle(const Block<T> &b, u64 tag) {
         }
     }
     __syncthreads();
-    for (u32 t = b.tid; t < a.terms; t += b.threads) {
+    for (u32 t = b.tid; t <= a.terms; t += b.threads) { // and the one behind the last, which is read ahead of
         HotTerm &term = ((HotTerm *)(b.table + a.at_terms))[t];
         term.vector = b.vector(u32(term.vector)).at;
         term.to = b.vector(u32(term.to)).at;
@@ -61,21 +62,22 @@ template <typename T> LACUNA_FN void settle(const Block<T> &b, u64 tag) {
     }
     if (a.at_values) {
         MatrixPlace &m = ((MatrixPlace *)(b.table + a.at_matrices))[0];
-        const u32 *row_ptr = (const u32 *)m.row_ptr, *list = (const u32 *)m.list;
-        const u32 begin = row_ptr[0], count = row_ptr[rows] - begin;
+        const u32 *row_ptr = (const u32 *)m.row_ptr, *list = (const u32 *)m.list, *groups = (const u32 *)m.groups;
+        const u32 last = (rows + WARP / m.lanes - 1) / (WARP / m.lanes), begin = groups[0], count = groups[last] - begin;
         const u32 *col_idx = (const u32 *)m.col_idx + begin;
         const T *values = (const T *)m.values + begin;
         u32 *rp = (u32 *)(b.memory + a.at_row_ptr), *ci = (u32 *)(b.memory + a.at_col_idx);
-        u32 *li = (u32 *)(b.memory + a.at_list);
+        u32 *li = (u32 *)(b.memory + a.at_list), *gr = (u32 *)(b.memory + a.at_groups);
         T *va = (T *)(b.memory + a.at_values);
-        for (u32 i = b.tid; i <= rows; i += b.threads) rp[i] = row_ptr[i] - begin;
+        for (u32 i = b.tid; i <= rows; i += b.threads) rp[i] = row_ptr[i];
+        for (u32 i = b.tid; i <= last; i += b.threads) gr[i] = groups[i] - begin;
         for (u32 i = b.tid; i < m.count; i += b.threads) li[i] = list[i];
 #pragma unroll 4
         for (u32 i = b.tid; i < count; i += b.threads) {
             ci[i] = col_idx[i];
             va[i] = values[i];
         }
-        for (u32 i = count + b.tid; i < count + AHEAD * m.lanes; i += b.threads) {
+        for (u32 i = count + b.tid; i < count + AHEAD * WARP; i += b.threads) {
             ci[i] = 0;
             va[i] = zero<T>();
         }
@@ -85,6 +87,7 @@ template <typename T> LACUNA_FN void settle(const Block<T> &b, u64 tag) {
             m.col_idx = u64(ci);
             m.values = u64(va);
             m.list = u64(li);
+            m.groups = u64(gr);
         }
     }
 }
@@ -160,7 +163,8 @@ template <typename T> LACUNA_FN void program(const ProgramArgs &a) {
         } else if (op.what() == LACUNA_KIND_BASIS_AXPY) {
             update_by_basis(b, op, tag);
         }
-        if (op.terms & TERMS_PLAIN) update<T, !IsComplex<T>::value>(b, op, tag);
+        if (!IsComplex<T>::value && op.terms & TERMS_PLAIN && rows > 2 * threads) update_many(b, op, tag);
+        else if (op.terms & TERMS_PLAIN) update<T, !IsComplex<T>::value>(b, op, tag);
         else if (op.terms > 0) update<T, false>(b, op, tag);
         // What most likely comes next.
         const u32 guess = op.next != LACUNA_NONE ? op.next & ~NEXT_WRAPS : at;

@@ -29,10 +29,11 @@ struct ProgramArgs {
     u32 exchange_words;            // 16-byte words of one half
     u32 at_cells, at_sums, at_halo; // bytes of shared memory; at_halo NONE: at `halo`
     u32 halo_most;
-    u32 at_row_ptr, at_col_idx, at_values, at_list; // bytes: the rows of matrix 0; 0 where they are not staged
+    u32 at_row_ptr, at_col_idx, at_values, at_list, at_groups; // bytes: the rows of matrix 0; 0 where they are not staged
     u32 short_history;           // numbers that `result` has room for
     u32 result_cells;            // whether the cells go to `result` too
     u32 changed_first, changed_count; // cells the host has set
+    u32 pad[3];
     alignas(16) u64 changed[CHANGED_BYTES / 8];
 };
 
@@ -68,7 +69,8 @@ struct alignas(16) VectorPlace {
 
 // A matrix. The host writes addresses of whole arrays; those here are of the block.
 struct alignas(16) MatrixPlace {
-    u64 row_ptr, col_idx, values;
+    u64 row_ptr; // for the lengths of rows
+    u64 col_idx, values, groups; // the entries as halo.rs lays them out, and where those of the rows of a warp start
     u64 list;    // rows of x that others keep
     u64 offsets; // where each block's list starts; 0 where there is one block
     u32 lanes, count;

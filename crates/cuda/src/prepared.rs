@@ -149,7 +149,7 @@ impl Workshop<'_> {
         &mut self,
         name: &str,
         encoded: &Encoded<T>,
-    ) -> Result<(Mode, Option<(Whole, WholeTable)>)> {
+    ) -> Result<(Mode, Option<(Whole, WholeTable<T>)>)> {
         let wanted = match self.mode {
             Mode::Auto if encoded.n <= ONE_BLOCK => Mode::Block,
             Mode::Auto if encoded.n <= GRID => Mode::Grid,
@@ -178,7 +178,7 @@ impl Workshop<'_> {
         name: &str,
         encoded: &Encoded<T>,
         mode: Mode,
-    ) -> Result<Result<(Whole, WholeTable), Refusal>> {
+    ) -> Result<Result<(Whole, WholeTable<T>), Refusal>> {
         let limits = &self.driver.limits;
         let segments = segments(encoded.n);
         let blocks = if mode == Mode::Block { 1 } else { limits.multiprocessors.min(segments) };
@@ -203,7 +203,7 @@ impl Workshop<'_> {
         &mut self,
         encoded: &Encoded<T>,
         mode: Mode,
-        whole: Option<(Whole, WholeTable)>,
+        whole: Option<(Whole, WholeTable<T>)>,
         steps: &[Vec<(Step, Kernel)>; 3],
         owned: &mut Owned,
     ) -> Result<(Common, Option<Whole>)> {
@@ -224,14 +224,17 @@ impl Workshop<'_> {
             for (vector, len) in table.as_words.clone() {
                 table.set_words(vector, take((len * parts).saturating_mul(16), true)?);
             }
+            let what = "copying a program's table";
             for (matrix, halo) in std::mem::take(&mut table.halos).into_iter().enumerate() {
+                let values = take(size_of_val(&*halo.values), false)?;
+                driver.upload(&halo.values, values, what)?;
                 let mut put = |list: &[u32]| -> Result<u64> {
                     let address = take(size_of_val(list), false)?;
-                    driver.upload(list, address, "copying a program's table")?;
+                    driver.upload(list, address, what)?;
                     Ok(address)
                 };
-                let places = [put(&halo.col_idx)?, put(&halo.list)?, put(&halo.offsets)?];
-                table.set_halo(matrix, places);
+                let [col_idx, groups] = [put(&halo.col_idx)?, put(&halo.groups)?];
+                table.set_halo(matrix, [col_idx, values, groups, put(&halo.list)?, put(&halo.offsets)?]);
             }
             let args = &mut whole.args;
             if table.far_words {

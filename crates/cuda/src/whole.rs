@@ -18,7 +18,7 @@ const VECTOR_WRITTEN: u32 = 1;
 const VECTOR_SHARED: u32 = 2;
 const OP_RECORD: usize = 16;
 const VECTOR_RECORD: usize = 12;
-const MATRIX_RECORD: usize = 12;
+const MATRIX_RECORD: usize = 16;
 /// `CHANGED_BYTES` of `program.cuh`.
 pub(crate) const CHANGED_BYTES: usize = 1024;
 /// Bytes of a program's words that each block keeps in shared memory, at the most.
@@ -63,16 +63,18 @@ pub(crate) struct ProgramArgs {
     pub(crate) at_col_idx: u32,
     pub(crate) at_values: u32,
     pub(crate) at_list: u32,
+    pub(crate) at_groups: u32,
     pub(crate) short_history: u32,
     pub(crate) result_cells: u32,
     pub(crate) changed_first: u32,
     pub(crate) changed_count: u32,
+    pub(crate) pad: [u32; 3],
     pub(crate) changed: [u64; CHANGED_BYTES / 8],
 }
 
 /// A program's table, and what a launch needs besides.
 #[derive(Clone, Debug)]
-pub(crate) struct WholeTable {
+pub(crate) struct WholeTable<T> {
     pub(crate) table: Vec<u32>,
     pub(crate) args: ProgramArgs,
     /// Bytes of dynamic shared memory.
@@ -80,8 +82,8 @@ pub(crate) struct WholeTable {
     pub(crate) threads: u32,
     /// Vectors that are kept as words too, and the elements of each.
     pub(crate) as_words: Vec<(u32, usize)>,
-    /// For each matrix; empty where there is one block.
-    pub(crate) halos: Vec<Halo>,
+    /// For each matrix.
+    pub(crate) halos: Vec<Halo<T>>,
     /// The program as encoded, where it is not in the table.
     pub(crate) far_words: bool,
 }
@@ -101,7 +103,7 @@ pub(crate) fn whole_table<T: Scalar>(
     name: &str,
     blocks: u32,
     room: usize,
-) -> Result<Result<WholeTable, Refusal>> {
+) -> Result<Result<WholeTable<T>, Refusal>> {
     let n = e.n;
     if (0..e.ops()).any(|op| !e.is_scalar(op) && e.op(op, OP_N) != n) {
         return Ok(Err("its operations go over different numbers of rows"));
@@ -134,9 +136,10 @@ pub(crate) fn whole_table<T: Scalar>(
         let Some(arrays) = compressed_rows(store, *a) else {
             return Ok(Err("a matrix is in a format the kernel does not know"));
         };
-        if !one {
-            halos.push(halo(arrays, &cuts, rows));
-        }
+        let Some(halo) = halo(arrays, &cuts, rows, store.stored(*a, name)?.lanes) else {
+            return Ok(Err("the rows of a matrix differ too much in length"));
+        };
+        halos.push(halo);
     }
     let mut args = ProgramArgs {
         first: e.sections.each_ref().map(|s| s.start),
@@ -170,10 +173,10 @@ pub(crate) fn whole_table<T: Scalar>(
     args.at_matrices = b.table.len() as u32;
     for a in &e.matrices {
         let stored = store.stored(*a, name)?;
-        for address in &stored.arrays {
-            b.table.extend([*address as u32, (*address >> 32) as u32]);
-        }
-        b.table.extend([0, 0, 0, 0, stored.lanes, 0]);
+        let row_ptr = stored.arrays[0];
+        b.table.extend([row_ptr as u32, (row_ptr >> 32) as u32]);
+        b.table.extend([0; 10]);
+        b.table.extend([stored.lanes, 0, 0, 0]);
     }
     let far_words = e.words.len() * 4 > SHARED_WORDS;
     if !far_words {
@@ -215,14 +218,11 @@ pub(crate) fn whole_table<T: Scalar>(
     for v in plain {
         home(v, &mut b.table, &mut place);
     }
-    let entries = match (halos.first(), e.matrices.first()) {
-        (Some(halo), _) => Some((halo.entries, halo.most)),
-        (None, Some(a)) => Some((a.nnz as u32, 0)),
-        _ => None,
-    };
-    if let Some((entries, list)) = entries {
-        let behind = (entries + AHEAD * lanes) as usize;
-        let sizes = [behind * word, behind * 4, (rows as usize + 1) * 4, list as usize * 4];
+    if let Some(halo) = halos.first() {
+        let behind = (halo.entries + AHEAD * 32) as usize;
+        let most_groups = (rows * lanes).div_ceil(32) as usize + 1;
+        let sizes =
+            [behind * word, behind * 4, (rows as usize + 1) * 4, halo.most as usize * 4, most_groups * 4];
         let padded: usize = sizes.iter().map(|s| s.next_multiple_of(16)).sum();
         // All of it or nothing.
         if let Some(mut here) = place(padded) {
@@ -235,6 +235,7 @@ pub(crate) fn whole_table<T: Scalar>(
             args.at_col_idx = next(sizes[1]);
             args.at_row_ptr = next(sizes[2]);
             args.at_list = next(sizes[3]);
+            args.at_groups = next(sizes[4]);
         }
     }
     for v in columns {
@@ -288,27 +289,29 @@ impl ProgramArgs {
             at_col_idx: 0,
             at_values: 0,
             at_list: 0,
+            at_groups: 0,
             short_history: 0,
             result_cells: 0,
             changed_first: 0,
             changed_count: 0,
+            pad: [0; 3],
             changed: [0; CHANGED_BYTES / 8],
         }
     }
 }
 
-impl WholeTable {
+impl<T> WholeTable<T> {
     /// Sets the address of a vector's words.
     pub(crate) fn set_words(&mut self, vector: u32, address: Address) {
         let at = self.args.at_vectors as usize + vector as usize * VECTOR_RECORD + 4;
         self.set(at, address);
     }
-    /// Sets the addresses of a matrix's local columns, list and offsets.
-    pub(crate) fn set_halo(&mut self, matrix: usize, [col_idx, list, offsets]: [Address; 3]) {
+    /// Sets the addresses of a matrix's columns, values, groups, list and offsets.
+    pub(crate) fn set_halo(&mut self, matrix: usize, addresses: [Address; 5]) {
         let at = self.args.at_matrices as usize + matrix * MATRIX_RECORD;
-        self.set(at + 2, col_idx);
-        self.set(at + 6, list);
-        self.set(at + 8, offsets);
+        for (i, address) in addresses.into_iter().enumerate() {
+            self.set(at + 2 + 2 * i, address);
+        }
     }
     fn set(&mut self, at: usize, address: Address) {
         self.table[at] = address as u32;
