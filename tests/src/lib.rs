@@ -15,6 +15,7 @@ pub mod bits;
 pub mod cells;
 pub mod concurrent;
 pub mod counting;
+pub mod formats;
 pub mod hostile;
 pub mod numbers;
 pub mod operators;
@@ -50,6 +51,7 @@ macro_rules! conformance {
                         passes: canonical_sums every_form_of_term aliasing updates_in_order lengths large
                             wide_passes formulas_around;
                         products: shapes lanes riding_passes own_format;
+                        formats: shapes structures large not_finite solves;
                         basis: dots axpys zero_coefficients modified_columns;
                         cells: arithmetic special_values tests rotations;
                         operators: simple composed transposed own;

@@ -6,19 +6,21 @@ use lacuna_bench::report::Report;
 use lacuna_bench::stats::{Samples, median_of, seconds};
 use lacuna_bench::triad::Triad;
 use lacuna_bench::{Done, device, with_type};
-use lacuna_core::{Backend, Matrix, Result, Scalar};
+use lacuna_core::{Backend, Format, Matrix, Result, Scalar};
 use lacuna_cpu::Cpu;
+use lacuna_formats::{Csr, Structure, choose_format, convert};
 use lacuna_solvers::{Gmres, Method, Options, Orthogonalization, Solver, Stop, method};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 const USAGE: &str = "\
-solves [--type f64] [--threads 1,2,auto] [--methods cg,bicgstab,gmres,gmres-once] [--matrices NAME,..]
+solves [--type f64] [--threads 1,2,auto] [--methods cg,bicgstab,gmres,gmres-once] [--matrices NAME,..] [--format auto]
        [--iterations 30] [--rounds 5] [--repeats 10] [--json FILE] [--lines NAME] [--dump FILE]
 A row for each matrix, method and number of threads: microseconds an iteration. `fresh` is a whole solve: recording,
 planning and allocating, the solve, the confirmation of the true residual, x brought back; `again` is a second solve
 with what the first has made. GB/s counts the bytes of the iterations alone; the triad is measured in every round.
 gmres-once orthogonalises once (classical Gram-Schmidt), as most libraries do; gmres, the default, twice.
+--format takes the name of a storage format; auto is the library's choice.
 With a number of threads all of them work whatever the size; auto is what you get without asking.
 With --lines, prints `lacuna-THREADS METHOD NAME ROWS FRESH AGAIN` and nothing else. With --dump, writes the first
 matrix to a file for other programs and ends; --matrices takes such files too.";
@@ -60,11 +62,12 @@ fn run<T: Scalar>(args: &Args) -> Done {
     for name in args.list::<String>("--matrices", MATRICES)? {
         let a = Arc::new(matrix(&name)?.cast::<T>()?);
         let n = a.rows();
+        let stored = in_format(&a, &args.text("--format", "auto"))?;
         let mut cases = Vec::new();
         for method in args.list::<String>("--methods", "cg,bicgstab,gmres,gmres-once")? {
             for threads in args.list::<String>("--threads", "1,2,auto")? {
                 let mut dev = device(&threads)?;
-                let a = dev.matrix::<T>(a.clone())?;
+                let a = dev.matrix::<T>(stored.clone())?;
                 let solver = Solver::new(&mut dev, &a, None, &*named(&method)?, stop)?;
                 let (fresh, again, fraction) = Default::default();
                 let (method, threads) = (method.clone(), threads);
@@ -106,6 +109,15 @@ fn run<T: Scalar>(args: &Args) -> Done {
         }
     }
     Ok(())
+}
+
+/// The matrix in a format by name, or in the one the CPU's choice falls on.
+fn in_format<T: Scalar>(
+    a: &Arc<Csr<T>>,
+    name: &str,
+) -> std::result::Result<Arc<dyn Format<T>>, Box<dyn std::error::Error>> {
+    let chosen = choose_format(a, &Structure::of(a), device("1")?.formats()).0;
+    Ok(convert(a, if name == "auto" { chosen } else { name })?)
 }
 
 fn named<T: Scalar>(name: &str) -> Result<Box<dyn Method<T>>> {

@@ -7,13 +7,14 @@ use lacuna_bench::triad::Triad;
 use lacuna_bench::{Done, device, with_type};
 use lacuna_core::{Backend, Format, History, Matrix, Pass, Plan, Recorder, Result, Run, Scalar};
 use lacuna_cpu::Cpu;
+use lacuna_formats::{Csr, FORMATS, Structure, choose_format, convert};
 use std::sync::Arc;
 
 const USAGE: &str = "\
-spmv [--type f64] [--threads 1,2] [--matrices NAME,..] [--rounds 9] [--json FILE] [--lines NAME]
+spmv [--type f64] [--threads 1,2] [--matrices NAME,..] [--formats csr] [--rounds 9] [--json FILE] [--lines NAME]
 A row for each matrix: microseconds a product, GFLOP/s (2 an entry), GB/s by the bytes of the format and of both
 vectors, and that over the triad measured just before. A matrix is a generator such as gen:poisson2d:1000x1000, or a
-file of `solves --dump`. With --lines, prints `lacuna-THREADS spmv NAME ROWS US US` and nothing else.";
+file of `solves --dump`; --formats takes names, `auto` and `all`. With --lines, prints `lacuna-THREADS spmv NAME ROWS US US` and nothing else.";
 
 const MATRICES: &str = "gen:poisson2d:1000x1000,gen:poisson3d:100x100x100,gen:poisson3d:100x100x100:27,\
 gen:poisson-p1:255,gen:poisson-p1:511,gen:elasticity3d:47,gen:power-law:1000000";
@@ -31,47 +32,76 @@ fn run<T: Scalar>(args: &Args) -> Done {
     let mut triads: Vec<_> = threads.iter().map(|_| None).collect();
     for name in args.list::<String>("--matrices", MATRICES)? {
         let a = Arc::new(matrix(&name)?.cast::<T>()?);
-        for (threads, triad) in threads.iter().zip(&mut triads) {
-            let mut dev = device(threads)?;
-            let stored = dev.matrix::<T>(a.clone())?;
-            let mut plan = product(&mut dev, stored)?;
-            let bytes = plan.program.bytes_per_iteration() as f64;
-            let mut once = timed(&mut dev, &mut plan, 3)?;
-            once = once.min(timed(&mut dev, &mut plan, 3)?);
-            let iterations = (0.03 / once).ceil().max(3.0) as u64;
-            let (mut times, mut fractions) = (Samples::default(), Samples::default());
-            for _ in 0..rounds {
-                let yardstick = match lines {
-                    Some(_) => f64::NAN,
-                    None => triad.get_or_insert_with(|| Triad::new(dev.threads())).run(),
-                };
-                let time = timed(&mut dev, &mut plan, iterations)?;
-                times.push(time);
-                fractions.push(1e-9 * bytes / time / yardstick);
-            }
-            let time = times.median();
-            if let Some(name) = lines {
-                println!("lacuna-{threads} spmv {name} {} {:.3} {:.3}", a.rows(), 1e6 * time, 1e6 * time);
-            }
-            if let Some(report) = &mut report {
-                report.row(&[
-                    ("matrix", name.trim_start_matches("gen:").into()),
-                    ("type", T::KIND.name().into()),
-                    ("format", a.kernel().into()),
-                    ("lanes", a.lanes().into()),
-                    ("rows", a.rows().into()),
-                    ("nnz", a.nnz().into()),
-                    ("threads", threads.as_str().into()),
-                    ("us", (1e6 * time, 1).into()),
-                    ("spread%", (times.spread(), 1).into()),
-                    ("GFLOP/s", (2e-9 * a.nnz() as f64 / time, 2).into()),
-                    ("GB/s", (1e-9 * bytes / time, 1).into()),
-                    ("of_triad", (fractions.median(), 3).into()),
-                ])?;
+        for (format, a) in in_formats(&a, &args.list::<String>("--formats", "csr")?)? {
+            for (threads, triad) in threads.iter().zip(&mut triads) {
+                let mut dev = device(threads)?;
+                let stored = dev.matrix::<T>(a.clone())?;
+                let mut plan = product(&mut dev, stored)?;
+                let bytes = plan.program.bytes_per_iteration() as f64;
+                let mut once = timed(&mut dev, &mut plan, 3)?;
+                once = once.min(timed(&mut dev, &mut plan, 3)?);
+                let iterations = (0.03 / once).ceil().max(3.0) as u64;
+                let (mut times, mut fractions) = (Samples::default(), Samples::default());
+                for _ in 0..rounds {
+                    let yardstick = match lines {
+                        Some(_) => f64::NAN,
+                        None => triad.get_or_insert_with(|| Triad::new(dev.threads())).run(),
+                    };
+                    let time = timed(&mut dev, &mut plan, iterations)?;
+                    times.push(time);
+                    fractions.push(1e-9 * bytes / time / yardstick);
+                }
+                let time = times.median();
+                if let Some(name) = lines {
+                    println!(
+                        "lacuna-{threads} spmv {name} {} {:.3} {:.3}",
+                        a.shape().0,
+                        1e6 * time,
+                        1e6 * time
+                    );
+                }
+                if let Some(report) = &mut report {
+                    report.row(&[
+                        ("matrix", name.trim_start_matches("gen:").into()),
+                        ("type", T::KIND.name().into()),
+                        ("format", format.into()),
+                        ("lanes", a.lanes().into()),
+                        ("rows", a.shape().0.into()),
+                        ("nnz", a.nnz().into()),
+                        ("threads", threads.as_str().into()),
+                        ("us", (1e6 * time, 1).into()),
+                        ("spread%", (times.spread(), 1).into()),
+                        ("GFLOP/s", (2e-9 * a.nnz() as f64 / time, 2).into()),
+                        ("GB/s", (1e-9 * bytes / time, 1).into()),
+                        ("of_triad", (fractions.median(), 3).into()),
+                    ])?;
+                }
             }
         }
     }
     Ok(())
+}
+
+/// The matrix in each of the formats asked for; of `all`, in those that take it.
+fn in_formats<T: Scalar>(
+    a: &Arc<Csr<T>>,
+    names: &[String],
+) -> Result<Vec<(&'static str, Arc<dyn Format<T>>)>> {
+    let mut made = Vec::new();
+    for name in names {
+        match name.as_str() {
+            "all" => made.extend(FORMATS.iter().filter_map(|f| Some((f.name, convert(a, f.name).ok()?)))),
+            "auto" => {
+                let (name, _) = choose_format(a, &Structure::of(a), Cpu::new()?.formats());
+                made.push((name, convert(a, name)?));
+            }
+            name => {
+                let known = FORMATS.iter().find(|f| f.name == name).map_or("csr", |f| f.name);
+                made.push((known, convert(a, name)?));
+            }
+        }
+    }
+    Ok(made)
 }
 
 /// `y ← A x` over and over.

@@ -1,6 +1,7 @@
 //! The command line.
 use clap::builder::PossibleValuesParser;
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
+use lacuna::formats::FORMATS;
 use lacuna::solvers::{METHODS, PRECONDITIONERS};
 use lacuna::{BACKENDS, Kind, Spec};
 
@@ -18,6 +19,7 @@ Examples:
   lacuna solve A.mtx --rhs b.mtx --output x.mtx
   lacuna solve A.mtx.gz --method gmres --restart 50 --rtol 1e-10 --plot convergence.svg
   lacuna info A.mtx --plot spy.png            what the matrix looks like, what would solve it
+  lacuna spmv A.mtx --plot spmv.svg           which storage format is fastest here
   lacuna generate gen:convection:300x300 --output A.mtx.gz
   lacuna devices
 
@@ -27,6 +29,8 @@ Examples:
 pub(crate) enum Command {
     /// Solve A x = b
     Solve(Box<SolveArgs>),
+    /// Time the product with a matrix in each storage format
+    Spmv(SpmvArgs),
     /// Describe a matrix: structure, symmetry, rows, diagonal, and what would solve it
     Info(InfoArgs),
     /// Write a generated matrix to a file
@@ -54,8 +58,8 @@ pub(crate) struct SolveArgs {
     /// The backend [default: the best one that is built in]
     #[arg(long, value_name = "NAME")]
     pub(crate) backend: Option<String>,
-    /// The storage format on the device
-    #[arg(long, default_value = "auto", value_parser = ["auto", "csr"])]
+    /// The storage format on the device; `auto` takes what moves the fewest bytes and says how many
+    #[arg(long, default_value = "auto", value_parser = names(FORMATS.iter().map(|f| f.name)), hide_possible_values = true)]
     pub(crate) format: String,
     /// The number type [default: f64, or c64 where the input is complex]
     #[arg(long = "type", value_enum)]
@@ -93,6 +97,9 @@ pub(crate) struct SolveArgs {
 pub(crate) struct InfoArgs {
     /// A Matrix Market file, may end in .gz, or a generator such as gen:poisson2d:512x512
     pub(crate) matrix: String,
+    /// Every storage format with what it would take, and why not
+    #[arg(long)]
+    pub(crate) why: bool,
     /// Write the facts as JSON to a file, or to standard output for `-`
     #[arg(long, value_name = "FILE|-")]
     pub(crate) json: Option<String>,
@@ -100,6 +107,36 @@ pub(crate) struct InfoArgs {
     #[arg(long, value_name = "FILE.svg|FILE.png")]
     pub(crate) plot: Option<String>,
     /// Threads [default: all cores]
+    #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    pub(crate) threads: Option<u16>,
+    /// No text and no progress
+    #[arg(long, short)]
+    pub(crate) quiet: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct SpmvArgs {
+    /// A Matrix Market file, may end in .gz, or a generator such as gen:poisson2d:512x512
+    pub(crate) matrix: String,
+    /// Formats by name, separated by commas, or `all` that take the matrix
+    #[arg(long, default_value = "all", value_delimiter = ',', value_name = "all|NAME,...")]
+    pub(crate) format: Vec<String>,
+    /// The backend [default: the best one that is built in]
+    #[arg(long, value_name = "NAME")]
+    pub(crate) backend: Option<String>,
+    /// The number type [default: f64, or c64 where the matrix is complex]
+    #[arg(long = "type", value_enum)]
+    pub(crate) number: Option<NumberType>,
+    /// Rounds in which every format is timed once; the median counts
+    #[arg(long, default_value_t = 7, value_parser = clap::value_parser!(u16).range(1..=1000))]
+    pub(crate) rounds: u16,
+    /// Write the figures as JSON to a file, or to standard output for `-`
+    #[arg(long, value_name = "FILE|-")]
+    pub(crate) json: Option<String>,
+    /// Plot the speed of each format
+    #[arg(long, value_name = "FILE.svg|FILE.png")]
+    pub(crate) plot: Option<String>,
+    /// Threads of the CPU [default: all cores]
     #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub(crate) threads: Option<u16>,
     /// No text and no progress
@@ -169,6 +206,7 @@ fn tolerance(text: &str) -> Result<f64, String> {
 pub(crate) fn parse() -> Command {
     let command = Cli::command()
         .mut_subcommand("solve", |c| c.after_help(lists()))
+        .mut_subcommand("spmv", |c| c.after_help(formats() + &generators()))
         .mut_subcommand("info", |c| c.after_help(generators()))
         .mut_subcommand("generate", |c| c.after_help(generators()));
     let matches = command.get_matches();
@@ -180,16 +218,23 @@ const WIDTH: usize = 92;
 
 /// What `--method`, `--precond` and the rest may be, and what the exit codes mean.
 fn lists() -> String {
-    let list = |heading: &str, items: &mut dyn Iterator<Item = (&str, &str)>| {
-        let lines: String = items.map(|(name, about)| entry(&format!("  {name:20}"), about)).collect();
-        format!("{heading}:\n{lines}\n")
-    };
     let built_in = BACKENDS.iter().filter(|b| b.built_in);
     list("Methods", &mut METHODS.iter().map(|m| (m.name, m.about)))
         + &list("Preconditioners", &mut PRECONDITIONERS.iter().map(|p| (p.name, p.about)))
+        + &formats()
         + &list("Backends", &mut built_in.map(|b| (b.name, b.about)))
         + &generators()
         + "\nExit codes: 0 converged, 1 not converged, 2 bad input or usage, 3 device failure."
+}
+
+/// Names with what each is.
+fn list(heading: &str, items: &mut dyn Iterator<Item = (&str, &str)>) -> String {
+    let lines: String = items.map(|(name, about)| entry(&format!("  {name:20}"), about)).collect();
+    format!("{heading}:\n{lines}\n")
+}
+
+fn formats() -> String {
+    list("Formats", &mut FORMATS.iter().map(|f| (f.name, f.description)))
 }
 
 /// The generators with their arguments.

@@ -1,19 +1,11 @@
 //! `lacuna devices`
 use crate::args::DevicesArgs;
+use crate::bandwidth::triad;
 use crate::failure::Result;
 use crate::out;
 use crate::report::{bytes, units};
-use lacuna::{BACKENDS, Backend, BackendOptions, DeviceInfo, History, OnBackend, Pass, Recorder, Run};
+use lacuna::{BACKENDS, Backend, BackendOptions, DeviceInfo, OnBackend};
 use std::fs;
-use std::time::Instant;
-
-/// Elements of each of the three vectors of the triad: 128 MiB of f64, beyond the caches of most devices.
-const TRIAD_ELEMENTS: usize = 1 << 24;
-/// The triad's vectors take at most this part of the memory.
-const MEMORY_SHARE: u64 = 8;
-/// Sweeps in a run, and runs, the fastest of which counts.
-const SWEEPS: u64 = 5;
-const RUNS: usize = 4;
 
 pub(crate) fn run(args: &DevicesArgs) -> Result<()> {
     let options = BackendOptions { threads: args.threads.map(usize::from) };
@@ -53,33 +45,6 @@ impl OnBackend for Describe {
         }
         Ok(lines.iter().map(|(what, value)| format!("  {what:12}  {value}\n")).collect())
     }
-}
-
-/// Bytes moved in a second by `z ← x + c y` over vectors larger than the caches.
-fn triad<B: Backend>(dev: &mut B, memory: Option<u64>) -> lacuna::Result<f64> {
-    let affordable = memory.map_or(u64::MAX, |memory| memory / MEMORY_SHARE / (3 * 8));
-    let n = TRIAD_ELEMENTS.min(usize::try_from(affordable).unwrap_or(usize::MAX)).max(1);
-    let mark = dev.mark();
-    let mut k = Recorder::<f64>::new(dev, "triad");
-    let [x, y, z] = k.vectors(n);
-    let [c, rr] = k.cells();
-    k.multi_axpy_dot(Pass::new("start").eval(c, 0.5).eval(rr, 1.0));
-    k.each(|k| k.multi_axpy_dot(Pass::new("triad").set(z, x + c * y).count(rr)));
-    let program = k.finish()?;
-    let moved = program.bytes_per_iteration() as f64 * SWEEPS as f64;
-    let mut plan = dev.plan(program)?;
-    // Pages that were never written may all be the same one.
-    let numbers = vec![1.0; n];
-    [x, y, z].into_iter().try_for_each(|v| dev.upload(&numbers, v))?;
-    let mut best = f64::INFINITY;
-    for _ in 0..RUNS {
-        let start = Instant::now();
-        dev.execute(&mut plan, Run { limit: SWEEPS, history: &mut History::off(), watch: None })?;
-        dev.read(&[rr])?;
-        best = best.min(start.elapsed().as_secs_f64());
-    }
-    dev.release(mark);
-    Ok(moved / best)
 }
 
 /// Adds what the operating system tells about the processor and the backend does not.

@@ -4,8 +4,12 @@ use crate::failure::Result;
 use crate::input::{Source, set_threads};
 use crate::report::{bytes, thousands};
 use crate::{out, plot};
+use lacuna::formats::{Candidate, candidates, choose_format};
 use lacuna::solvers::METHODS;
-use lacuna::{Chosen, Complex64, Csr, Format, Kind, Scalar, Structure, choose_method, choose_preconditioner};
+use lacuna::{
+    Backend, Chosen, Complex64, Csr, Format, Kind, Scalar, Structure, choose_method, choose_preconditioner,
+    default_backend,
+};
 use serde_json::{Value, json};
 use std::fmt::Write;
 
@@ -24,7 +28,7 @@ pub(crate) fn run(args: &InfoArgs) -> Result<()> {
 }
 
 fn describe<T: Scalar>(args: &InfoArgs, a: &Csr<T>) -> Result<()> {
-    let facts = Facts::of(&args.matrix, a);
+    let facts = Facts::of(args, a)?;
     if !args.quiet {
         if args.json.as_deref() == Some("-") {
             out::note(facts.text().trim_end());
@@ -49,10 +53,14 @@ struct Facts<'a> {
     structure: Structure,
     /// Method and preconditioner, where the matrix is square.
     suggested: Option<(Chosen, Chosen)>,
+    format: Chosen,
+    /// Every format, cheapest first.
+    candidates: Vec<Candidate>,
+    why: bool,
 }
 
 impl<'a> Facts<'a> {
-    fn of<T: Scalar>(matrix: &'a str, a: &Csr<T>) -> Self {
+    fn of<T: Scalar>(args: &'a InfoArgs, a: &Csr<T>) -> Result<Self> {
         let structure = Structure::of(a);
         let suggested = (a.rows() == a.cols()).then(|| {
             let method = choose_method(&structure, T::KIND.is_complex());
@@ -60,7 +68,12 @@ impl<'a> Facts<'a> {
             let precond = choose_preconditioner(a, &structure, definite);
             (method, precond)
         });
-        Facts { matrix, kind: T::KIND, bytes: a.bytes(), structure, suggested }
+        let costs = default_backend()?.formats();
+        let (name, why) = choose_format(a, &structure, costs);
+        let format = Chosen::new(name, why);
+        let candidates = candidates(a, &structure, costs);
+        let (matrix, why) = (args.matrix.as_str(), args.why);
+        Ok(Facts { matrix, kind: T::KIND, bytes: a.bytes(), structure, suggested, format, candidates, why })
     }
 
     fn symmetry(&self) -> &'static str {
@@ -121,6 +134,10 @@ impl<'a> Facts<'a> {
         )?;
         let fill = s.block_fill.map(|(size, fill)| format!("{size}x{size} {:.0} %", 100.0 * fill)).join(", ");
         writeln!(text, "  blocks      filled: {fill}")?;
+        writeln!(text, "  format      {}: {}", self.format.name, self.format.why)?;
+        if self.why {
+            self.write_candidates(text)?;
+        }
         match &self.suggested {
             Some((method, precond)) => {
                 writeln!(text, "  method      {}: {}", method.name, method.why)?;
@@ -128,6 +145,20 @@ impl<'a> Facts<'a> {
             }
             None => writeln!(text, "  method      none: only square systems can be solved"),
         }
+    }
+
+    /// A line for each format.
+    fn write_candidates(&self, text: &mut String) -> std::fmt::Result {
+        let csr = self.candidates.iter().find(|c| c.name == "csr").map_or(f64::NAN, |c| c.cost);
+        for c in &self.candidates {
+            let each = c.bytes as f64 / self.structure.rows.max(1) as f64;
+            let verdict = match c.refused {
+                Some(why) => format!("no: {why}"),
+                None => format!("a product is expected to take {:.2} times csr's time", c.cost / csr),
+            };
+            writeln!(text, "              {:6} {each:9.1} bytes a row; {verdict}", c.name)?;
+        }
+        Ok(())
     }
 
     fn json(&self) -> Value {
@@ -162,6 +193,13 @@ impl<'a> Facts<'a> {
             "block_fill": s.block_fill.iter().map(|(size, fill)| (size.to_string(), json!(fill)))
                 .collect::<serde_json::Map<_, _>>(),
             "method": self.suggested.as_ref().map(|(method, _)| suggested(method)),
+            "format": suggested(&self.format),
+            "formats": self.candidates.iter().map(|c| json!({
+                "name": c.name,
+                "bytes": c.bytes,
+                "cost": c.refused.is_none().then_some(c.cost),
+                "refused": c.refused,
+            })).collect::<Vec<_>>(),
             "precond": self.suggested.as_ref().map(|(_, precond)| suggested(precond)),
             "version": env!("CARGO_PKG_VERSION"),
         })

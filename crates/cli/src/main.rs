@@ -1,5 +1,6 @@
-//! The `lacuna` command: solves sparse linear systems, describes and makes matrices, lists devices.
+//! The `lacuna` command: solves sparse linear systems, times products, describes and makes matrices, lists devices.
 mod args;
+mod bandwidth;
 mod devices;
 mod failure;
 mod generate;
@@ -10,6 +11,7 @@ mod plot;
 mod progress;
 mod report;
 mod solve;
+mod spmv;
 
 use args::Command;
 use failure::Failure;
@@ -18,6 +20,7 @@ use std::process::ExitCode;
 fn main() -> ExitCode {
     let done = match args::parse() {
         Command::Solve(args) => solve::run(&args),
+        Command::Spmv(args) => spmv::run(&args).map(|()| ExitCode::SUCCESS),
         Command::Info(args) => info::run(&args).map(|()| ExitCode::SUCCESS),
         Command::Generate(args) => generate::run(&args).map(|()| ExitCode::SUCCESS),
         Command::Devices(args) => devices::run(&args).map(|()| ExitCode::SUCCESS),

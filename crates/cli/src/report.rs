@@ -21,14 +21,12 @@ pub(crate) struct Report {
     pub(crate) device: DeviceInfo,
     pub(crate) method: Chosen,
     pub(crate) precond: Chosen,
+    pub(crate) format: Chosen,
     pub(crate) stop: Stop,
     pub(crate) bytes_per_iteration: usize,
     pub(crate) times: Times,
     pub(crate) outcome: Outcome,
 }
-
-/// The storage format and why.
-const FORMAT: [&str; 2] = ["csr", "compressed rows, the one format of this version"];
 
 impl Report {
     /// The summary.
@@ -53,7 +51,7 @@ impl Report {
         writeln!(text, "  backend     {}: {}, {}", device.backend, device.name, units(device))?;
         writeln!(text, "  method      {}: {}", self.method.name, self.method.why)?;
         writeln!(text, "  precond     {}: {}", self.precond.name, self.precond.why)?;
-        writeln!(text, "  format      {}: {}", FORMAT[0], FORMAT[1])?;
+        writeln!(text, "  format      {}: {}", self.format.name, self.format.why)?;
         writeln!(text, "{}", self.conclusion())?;
         writeln!(text, "  iterations  {}", thousands(outcome.iterations))?;
         writeln!(
@@ -105,8 +103,6 @@ impl Report {
     /// The outcome as JSON.
     pub(crate) fn json(&self) -> Value {
         let outcome = &self.outcome;
-        let mut choices = outcome.choices.clone();
-        choices.push(format!("format {}: {}", FORMAT[0], FORMAT[1]));
         json!({
             "outcome": outcome.reason.name(),
             "reason": outcome.reason.to_string(),
@@ -124,11 +120,11 @@ impl Report {
             "device": self.device.name,
             "method": self.method.name,
             "precond": self.precond.name,
-            "format": FORMAT[0],
+            "format": self.format.name,
             "type": self.kind.name(),
             "n": self.n,
             "nnz": self.nnz,
-            "choices": choices,
+            "choices": outcome.choices,
             "version": env!("CARGO_PKG_VERSION"),
         })
     }

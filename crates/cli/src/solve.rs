@@ -90,6 +90,7 @@ impl Solve<'_> {
             device: dev.device(),
             method: system.method().clone(),
             precond: system.preconditioner().clone(),
+            format: system.format().clone(),
             stop,
             bytes_per_iteration: system.solver().program().bytes_per_iteration(),
             times: Times { read, setup, solve: outcome.time },
@@ -117,8 +118,11 @@ impl Solve<'_> {
     }
 
     fn system<T: Scalar>(&self, a: Csr<T>, stop: Stop) -> LinearSystem<T> {
-        let system =
-            LinearSystem::new(a).method(&self.args.method).preconditioner(&self.args.precond).stop(stop);
+        let system = LinearSystem::new(a)
+            .method(&self.args.method)
+            .preconditioner(&self.args.precond)
+            .format(&self.args.format)
+            .stop(stop);
         match self.args.restart {
             Some(restart) => system.restart(restart as usize),
             None => system,

@@ -101,6 +101,12 @@ pub trait Backend: Sized + 'static {
     /// What the device is.
     fn device(&self) -> DeviceInfo;
 
+    /// The formats there are kernels for, by [`Format::kernel`], with what moving a byte in each costs relative to `csr`:
+    /// what a choice of format goes by. Provided: `csr`.
+    fn formats(&self) -> &'static [(&'static str, f64)] {
+        &[("csr", 1.0)]
+    }
+
     // Memory.
     /// A vector of `n` zeros.
     fn vector<T: Scalar>(&mut self, n: usize) -> Result<Vector<T>>;

@@ -1,10 +1,9 @@
 //! A program with its vectors numbered, its matrices found and its work divided.
+use crate::product::Stored;
 use lacuna_core::cells::{Instr, Unary};
 use lacuna_core::lower::{self, Coefficient, Sweep};
 use lacuna_core::sum::SEGMENT;
-use lacuna_core::{Cell, Format, HostStore, Matrix, Op, OpKind, Program, Result, Scalar, Section, Vector};
-use lacuna_formats::Csr;
-use std::sync::Arc;
+use lacuna_core::{Cell, HostStore, Matrix, Op, OpKind, Program, Result, Scalar, Section, Vector};
 
 /// A term over numbered vectors.
 #[derive(Clone, Copy)]
@@ -28,13 +27,6 @@ pub(crate) struct Dot {
     pub(crate) b: u32,
     /// Whether a vector is read that the step has not yet touched.
     pub(crate) fresh: bool,
-}
-
-/// A matrix as the kernels take it.
-pub(crate) enum Stored<T> {
-    Csr(Arc<Csr<T>>),
-    /// Any other format, through its reference product.
-    Other(Arc<dyn Format<T>>),
 }
 
 /// What a step does before its sweep, over numbered vectors.
@@ -136,11 +128,11 @@ impl<T: Scalar> Compiled<T> {
         for (shares, n) in lengths.into_iter().enumerate() {
             let matrix = compiled.sections.iter().flatten().filter(|s| s.shares == shares).find_map(|s| {
                 match &s.kind {
-                    Kind::Spmv { a: Stored::Csr(a), .. } => Some(a.clone()),
+                    Kind::Spmv { a, .. } => Some(a.clone()),
                     _ => None,
                 }
             });
-            compiled.divisions.push(divide(n, threads, matrix.as_deref()));
+            compiled.divisions.push(divide(n, threads, matrix.as_ref()));
         }
         for step in compiled.sections.iter().flatten() {
             let segments = step.n.div_ceil(SEGMENT);
@@ -188,10 +180,7 @@ impl<T: Scalar> Compiled<T> {
             OpKind::Spmv { a, x, y } => {
                 let format = store.format(a, &op.sweep.name)?;
                 self.matrices.push(a);
-                let stored = match format.clone().as_any().downcast::<Csr<T>>() {
-                    Ok(csr) => Stored::Csr(csr),
-                    Err(_) => Stored::Other(format.clone()),
-                };
+                let stored = Stored::new(format);
                 self.work = self.work.max(a.nnz + op.sweep.vectors().len() * a.rows);
                 Kind::Spmv { a: stored, x: self.number(x), y: self.number(y) }
             }
@@ -246,12 +235,12 @@ fn mark_meetings<T>(steps: &mut [Step<T>]) {
 }
 
 /// Segment borders that give each thread about the same entries of the matrix, or the same rows where there is none.
-fn divide<T: Scalar>(n: usize, threads: usize, matrix: Option<&Csr<T>>) -> Shares {
+fn divide<T: Scalar>(n: usize, threads: usize, matrix: Option<&Stored<T>>) -> Shares {
     let segments = n.div_ceil(SEGMENT);
     // Each row also costs its share of the vectors: as much as a few entries.
     let before = |segment: usize| {
         let row = (segment * SEGMENT).min(n);
-        matrix.map_or(0, |a| a.row_ptr()[row] as usize) + 4 * row
+        matrix.map_or(0, |a| a.entries_before(row)) + 4 * row
     };
     let all = before(segments);
     let border = |t: usize| {

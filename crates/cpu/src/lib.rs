@@ -8,8 +8,12 @@ mod barrier;
 mod compile;
 mod execute;
 mod prefetch;
+mod product;
 mod share;
+mod spmv_bcsr;
 mod spmv_csr;
+mod spmv_dia;
+mod spmv_sell;
 mod update;
 
 use compile::Compiled;
@@ -129,6 +133,9 @@ impl Backend for Cpu {
             memory: None,
             details: vec![("instructions", instructions)],
         }
+    }
+    fn formats(&self) -> &'static [(&'static str, f64)] {
+        &product::COSTS
     }
     fn vector<T: Scalar>(&mut self, n: usize) -> Result<Vector<T>> {
         self.store.vector(n)

@@ -1,6 +1,5 @@
 //! One thread's share of one step, a cache-sized chunk of rows at a time.
-use crate::compile::{Kind, Step, Stored};
-use crate::spmv_csr;
+use crate::compile::{Kind, Step};
 use crate::update::{Bound, BoundTerm, accumulate, dot_segment, update};
 use lacuna_core::Scalar;
 use lacuna_core::lower::Coefficient;
@@ -107,15 +106,7 @@ unsafe fn lead<T: Scalar>(share: &Share<'_, T>, segment: usize, last: usize, sta
     unsafe {
         match &step.kind {
             Kind::Sweep => {}
-            Kind::Spmv { a: Stored::Csr(a), x, y } => {
-                spmv_csr::rows(a, vectors[*x as usize], vectors[*y as usize], start, end);
-            }
-            Kind::Spmv { a: Stored::Other(a), x, y } => {
-                let x = std::slice::from_raw_parts(vectors[*x as usize], a.shape().1);
-                for i in start..end {
-                    *vectors[*y as usize].add(i) = a.row(i, x);
-                }
-            }
+            Kind::Spmv { a, x, y } => a.rows(vectors[*x as usize], vectors[*y as usize], start, end),
             Kind::BasisDot { first, columns, w, .. } => {
                 for j in 0..*columns {
                     segment_dots(share, j as usize, first + j, *w, segment..last, true);

@@ -374,7 +374,7 @@ impl<T: Scalar> Format<T> for Csr<T> {
 }
 
 /// The largest power of two that leaves every lane of an average non-empty row [`ENTRIES_PER_LANE`] entries.
-fn lanes(entries: usize, filled_rows: usize) -> usize {
+pub(crate) fn lanes(entries: usize, filled_rows: usize) -> usize {
     let mut lanes = 1;
     while lanes < MAX_LANES && entries >= filled_rows.saturating_mul(2 * lanes * ENTRIES_PER_LANE).max(1) {
         lanes *= 2;

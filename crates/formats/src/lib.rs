@@ -1,20 +1,29 @@
 //! Sparse matrices on the host.
 //!
 //! - [`Csr`] is the format everything else is built from; [`Triplets`] assembles it from entries in any order.
+//! - [`Dia`], [`Sell`] (and ELLPACK), [`Bcsr`] hold what suits them in less; [`choose_format`] says which does.
 //! - [`Spec`] makes model problems of any size by name.
 //! - [`mm`] reads and writes Matrix Market files.
 //! - [`open`] takes either, a file or a name.
 //! - [`Structure`] says what a matrix looks like, [`spy`] counts entries for a picture of it.
 mod assemble;
+mod bcsr;
 mod csr;
+mod dia;
 mod generate;
 pub mod mm;
+mod select;
+mod sell;
 mod source;
 mod structure;
 mod triplets;
 
+pub use bcsr::{BLOCK_SIZES, Bcsr};
 pub use csr::Csr;
+pub use dia::Dia;
 pub use generate::{Generator, Spec};
+pub use select::{Candidate, FORMATS, FormatInfo, candidates, choose_format, convert};
+pub use sell::{SLICE, Sell};
 pub use source::{field, open};
 pub use structure::{Structure, spy};
 pub use triplets::Triplets;

@@ -220,22 +220,7 @@ impl Facts {
 
 /// Part of the places in `size`x`size` blocks that hold an entry, over blocks with at least one.
 fn block_fill<T: Scalar>(a: &Csr<T>, size: usize) -> f64 {
-    let count = |block_row: usize| {
-        let mut rows: [&[u32]; 4] = [&[]; 4];
-        for (k, row) in rows.iter_mut().take(size).enumerate() {
-            *row = a.row_slices(block_row * size + k).0;
-        }
-        let mut blocks = 0usize;
-        while let Some(first) = rows.iter().filter_map(|row| row.first()).min() {
-            let end = (*first as usize / size + 1) * size;
-            for row in &mut rows {
-                let inside = row.iter().take_while(|&&c| (c as usize) < end).count();
-                *row = &row[inside..];
-            }
-            blocks += 1;
-        }
-        blocks
-    };
+    let count = |block_row: usize| crate::bcsr::columns(a, block_row, size).count();
     let block_rows = a.rows().div_ceil(size);
     let blocks: usize = (0..block_rows).into_par_iter().with_min_len(1024).map(count).sum();
     if blocks == 0 { 0.0 } else { a.nnz() as f64 / (blocks * size * size) as f64 }

@@ -1,7 +1,7 @@
 //! A linear system: choose, prepare once, solve for as many right-hand sides as you like.
 use crate::{Chosen, choose_method, choose_preconditioner};
 use lacuna_core::{Backend, Error, LinOp, Result, Scalar};
-use lacuna_formats::{Csr, Structure};
+use lacuna_formats::{Csr, Structure, choose_format, convert};
 use lacuna_solvers::{
     METHODS, Method, Options, Outcome, PRECONDITIONERS, Solver, Stop, Watch, jacobi, method,
 };
@@ -70,6 +70,7 @@ pub struct LinearSystem<T: Scalar> {
     a: Arc<Csr<T>>,
     method: MethodChoice<T>,
     preconditioner: Option<String>,
+    format: Option<String>,
     options: Options,
     stop: Stop,
     x0: Option<Vec<T>>,
@@ -86,6 +87,7 @@ impl<T: Scalar> LinearSystem<T> {
             a: a.into(),
             method: MethodChoice::Auto,
             preconditioner: None,
+            format: None,
             options: Options::default(),
             stop: Stop { rtol: Self::DEFAULT_RTOL, ..Stop::default() },
             x0: None,
@@ -108,6 +110,12 @@ impl<T: Scalar> LinearSystem<T> {
     /// The preconditioner by name, see [`PRECONDITIONERS`]; `auto` chooses.
     pub fn preconditioner(mut self, name: &str) -> Self {
         self.preconditioner = (name != "auto").then(|| name.into());
+        self
+    }
+    /// The storage format by name, see [`FORMATS`](lacuna_formats::FORMATS); `auto` chooses by the bytes a product moves.
+    /// While the matrix is converted both forms are in memory.
+    pub fn format(mut self, name: &str) -> Self {
+        self.format = (name != "auto").then(|| name.into());
         self
     }
     /// Settings that some methods take.
@@ -135,7 +143,8 @@ impl<T: Scalar> LinearSystem<T> {
     ///
     /// # Errors
     /// [`Error::Shape`] where the matrix is not square, [`Error::Length`] for `x0`, [`Error::Argument`] for an unknown
-    /// name or a tolerance that is none, [`Error::Entry`] where Jacobi's preconditioner was asked for and a diagonal
+    /// name or a tolerance that is none, [`Error::Unsupported`] for a format that does not suit the matrix or that the
+    /// backend has no kernel for, [`Error::Entry`] where Jacobi's preconditioner was asked for and a diagonal
     /// entry is zero, device failures.
     pub fn prepare<B: Backend>(self, dev: &mut B) -> Result<Prepared<T>> {
         let (rows, cols) = (self.a.rows(), self.a.cols());
@@ -146,7 +155,9 @@ impl<T: Scalar> LinearSystem<T> {
         if let Some(x0) = &self.x0 {
             Error::check_length("solve", "x0", rows, x0.len())?;
         }
-        let undecided = matches!(self.method, MethodChoice::Auto) || self.preconditioner.is_none();
+        let undecided = matches!(self.method, MethodChoice::Auto)
+            || self.preconditioner.is_none()
+            || self.format.is_none() && dev.formats().len() > 1;
         let structure = undecided.then(|| Structure::of(&*self.a));
         let asked = |name: &str| Chosen::new(name, "asked for");
         let (chosen_method, own) = match (self.method, &structure) {
@@ -174,14 +185,28 @@ impl<T: Scalar> LinearSystem<T> {
             }
         };
         let m = diagonal.as_ref().map(|d| d as &dyn LinOp<T>);
-        let matrix = dev.matrix(self.a)?;
+        let format = match (self.format, &structure) {
+            (Some(name), _) => asked(&name),
+            (None, Some(s)) => {
+                let (name, why) = choose_format(&self.a, s, dev.formats());
+                Chosen::new(name, why)
+            }
+            (None, None) => Chosen::new("csr", "the only format the backend has"),
+        };
+        let stored = convert(&self.a, &format.name)?;
+        drop(self.a);
+        let matrix = dev.matrix(stored)?;
         let solver = Solver::new(dev, &matrix, m, &*method, self.stop)?;
-        let choices =
-            vec![chosen_method.sentence("method"), chosen_preconditioner.sentence("preconditioner")];
+        let choices = vec![
+            chosen_method.sentence("method"),
+            chosen_preconditioner.sentence("preconditioner"),
+            format.sentence("format"),
+        ];
         Ok(Prepared {
             solver,
             method: chosen_method,
             preconditioner: chosen_preconditioner,
+            format,
             outcome: Outcome { choices, ..Outcome::default() },
             staged: [Vec::new(), Vec::new()],
             x0: self.x0,
@@ -195,6 +220,7 @@ pub struct Prepared<T: Scalar> {
     solver: Solver<T>,
     method: Chosen,
     preconditioner: Chosen,
+    format: Chosen,
     outcome: Outcome,
     staged: [Vec<T>; 2],
     x0: Option<Vec<T>>,
@@ -265,6 +291,10 @@ impl<T: Scalar> Prepared<T> {
     /// The preconditioner and why it was chosen.
     pub fn preconditioner(&self) -> &Chosen {
         &self.preconditioner
+    }
+    /// The storage format and why it was chosen.
+    pub fn format(&self) -> &Chosen {
+        &self.format
     }
     /// What runs underneath: the program, and the vectors on the device.
     pub fn solver(&mut self) -> &mut Solver<T> {

@@ -2,8 +2,10 @@
 mod axis;
 mod convergence;
 mod figure;
+mod speeds;
 mod spy;
 
 pub(crate) use convergence::convergence;
 pub(crate) use figure::check_name;
+pub(crate) use speeds::speeds;
 pub(crate) use spy::spy;

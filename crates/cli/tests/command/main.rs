@@ -1,4 +1,5 @@
 //! The command as people and scripts call it.
+mod formats;
 mod hostile;
 mod json;
 mod other;

@@ -1,0 +1,249 @@
+//! `lacuna spmv`
+use crate::args::SpmvArgs;
+use crate::bandwidth::triad;
+use crate::failure::Result;
+use crate::input::{Source, set_threads};
+use crate::report::thousands;
+use crate::{out, plot};
+use lacuna::formats::{FORMATS, choose_format, convert};
+use lacuna::{
+    Backend, BackendOptions, Complex32, Complex64, Csr, DeviceInfo, Error, Format, History, Kind, OnBackend,
+    Pass, Plan, Recorder, Run, Scalar, Structure,
+};
+use serde_json::{Value, json};
+use std::fmt::Write;
+use std::sync::Arc;
+use std::time::Instant;
+
+/// Seconds that one measurement lasts at least.
+const LONG_ENOUGH: f64 = 0.02;
+
+pub(crate) fn run(args: &SpmvArgs) -> Result<()> {
+    if let Some(path) = &args.plot {
+        plot::check_name(path)?;
+        out::check_place("--plot", path)?;
+    }
+    args.json.as_ref().map_or(Ok(()), |path| out::check_place("--json", path))?;
+    set_threads(args.threads)?;
+    let source = Source::open(&args.matrix)?;
+    let kind = source.number_type(args.number, false)?;
+    let options = BackendOptions { threads: args.threads.map(usize::from) };
+    lacuna::on(args.backend.as_deref(), options, Products { args, source, kind })?
+}
+
+/// Products with a matrix that has been found, on a backend still to be chosen.
+struct Products<'a> {
+    args: &'a SpmvArgs,
+    source: Source,
+    kind: Kind,
+}
+
+impl OnBackend for Products<'_> {
+    type Output = Result<()>;
+
+    fn run<B: Backend>(self, dev: B) -> Result<()> {
+        match self.kind {
+            Kind::F32 => self.time::<f32, B>(dev),
+            Kind::F64 => self.time::<f64, B>(dev),
+            Kind::C32 => self.time::<Complex32, B>(dev),
+            Kind::C64 => self.time::<Complex64, B>(dev),
+        }
+    }
+}
+
+impl Products<'_> {
+    fn time<T: Scalar, B: Backend>(self, mut dev: B) -> Result<()> {
+        let args = self.args;
+        let a = Arc::new(self.source.read::<T>(args.quiet)?);
+        let device = dev.device();
+        let triad = triad(&mut dev, device.memory)?;
+        let mut speeds = Speeds {
+            matrix: args.matrix.clone(),
+            kind: T::KIND,
+            shape: (a.rows(), a.cols()),
+            nnz: a.nnz(),
+            device,
+            triad,
+            auto: choose_format(&a, &Structure::of(&*a), dev.formats()).0,
+            rows: Vec::new(),
+            refused: Vec::new(),
+        };
+        let mut timed = Vec::new();
+        for name in names(&args.format)? {
+            match Product::new(&mut dev, &a, name) {
+                Ok(product) => timed.push((product, Vec::new())),
+                Err(error @ Error::Unsupported { .. }) => speeds.refused.push((name, error.to_string())),
+                Err(error) => return Err(error.into()),
+            }
+        }
+        for _ in 0..args.rounds {
+            for (product, times) in &mut timed {
+                times.push(product.time(&mut dev)?);
+            }
+        }
+        speeds.rows = timed.into_iter().map(|(product, times)| Row::new(product, times)).collect();
+        speeds.rows.sort_by(|a, b| a.seconds.total_cmp(&b.seconds));
+        speeds.tell(args)
+    }
+}
+
+/// The formats asked for.
+fn names(asked: &[String]) -> lacuna::Result<Vec<&'static str>> {
+    let mut names = Vec::new();
+    for name in asked {
+        match FORMATS.iter().find(|f| f.name == name) {
+            Some(format) => names.push(format.name),
+            None if name == "all" => names.extend(FORMATS.iter().map(|f| f.name)),
+            None => {
+                let known: Vec<_> = FORMATS.iter().map(|f| f.name).collect();
+                let message = format!("expected `all` or one of {}, got `{name}`", known.join(", "));
+                return Err(Error::Argument { what: "format".into(), message });
+            }
+        }
+    }
+    Ok(names)
+}
+
+/// A product that is ready to run.
+struct Product<T: Scalar> {
+    name: &'static str,
+    bytes: usize,
+    plan: Plan<T>,
+    iterations: u64,
+}
+
+impl<T: Scalar> Product<T> {
+    fn new<B: Backend>(dev: &mut B, a: &Arc<Csr<T>>, name: &'static str) -> lacuna::Result<Self> {
+        let stored: Arc<dyn Format<T>> = convert(a, name)?;
+        let bytes = stored.bytes() + (a.rows() + a.cols()) * size_of::<T>();
+        let a = dev.matrix(stored)?;
+        let mut k = Recorder::new(dev, "spmv");
+        let ([x], [y], [count]) = (k.vectors(a.cols), k.vectors(a.rows), k.cells());
+        k.each(|k| k.spmv_dot(&a, x, y, Pass::new("count").count(count)));
+        let program = k.finish()?;
+        dev.upload(&vec![T::one(); a.cols], x)?;
+        let mut product = Product { name, bytes, plan: dev.plan(program)?, iterations: 3 };
+        product.time(dev)?;
+        let once = product.time(dev)?;
+        product.iterations = (LONG_ENOUGH / once).ceil().clamp(3.0, 1e6) as u64;
+        Ok(product)
+    }
+
+    /// Seconds of one.
+    fn time<B: Backend>(&mut self, dev: &mut B) -> lacuna::Result<f64> {
+        let start = Instant::now();
+        let run = Run { limit: self.iterations, history: &mut History::off(), watch: None };
+        dev.execute(&mut self.plan, run)?;
+        Ok(start.elapsed().as_secs_f64() / self.iterations as f64)
+    }
+}
+
+/// What was measured of a format.
+pub(crate) struct Row {
+    pub(crate) name: &'static str,
+    /// Of the matrix and both vectors, once each.
+    bytes: usize,
+    pub(crate) seconds: f64,
+    /// Distance of the quartiles over the median.
+    spread: f64,
+}
+
+impl Row {
+    fn new<T: Scalar>(product: Product<T>, mut times: Vec<f64>) -> Self {
+        times.sort_by(f64::total_cmp);
+        let at = |part: f64| times[((times.len() - 1) as f64 * part).round() as usize];
+        let seconds = at(0.5);
+        Row { name: product.name, bytes: product.bytes, seconds, spread: (at(0.75) - at(0.25)) / seconds }
+    }
+    pub(crate) fn rate(&self) -> f64 {
+        self.bytes as f64 / self.seconds
+    }
+}
+
+/// Every format of a matrix on a device, the fastest first.
+pub(crate) struct Speeds {
+    pub(crate) matrix: String,
+    pub(crate) kind: Kind,
+    shape: (usize, usize),
+    nnz: usize,
+    pub(crate) device: DeviceInfo,
+    /// Bytes a second.
+    pub(crate) triad: f64,
+    auto: &'static str,
+    pub(crate) rows: Vec<Row>,
+    refused: Vec<(&'static str, String)>,
+}
+
+impl Speeds {
+    /// Two operations an entry: Bell and Garland's measure.
+    pub(crate) fn flops(&self, row: &Row) -> f64 {
+        2.0 * self.nnz as f64 / row.seconds
+    }
+
+    fn tell(&self, args: &SpmvArgs) -> Result<()> {
+        if !args.quiet {
+            if args.json.as_deref() == Some("-") {
+                out::note(self.text().trim_end());
+            } else {
+                out::print(&self.text())?;
+            }
+        }
+        if let Some(path) = &args.json {
+            out::json(&self.json(), path)?;
+        }
+        args.plot.as_ref().map_or(Ok(()), |path| plot::speeds(self).save(path))
+    }
+
+    fn text(&self) -> String {
+        let mut text = String::new();
+        // Writing to a string does not fail.
+        let _ = self.write_text(&mut text);
+        text
+    }
+
+    fn write_text(&self, text: &mut String) -> std::fmt::Result {
+        let [rows, cols, nnz] = [self.shape.0, self.shape.1, self.nnz].map(|n| thousands(n as u64));
+        writeln!(text, "{}: {rows} x {cols}, {nnz} entries, {}", self.matrix, self.kind.name())?;
+        let triad = self.triad / 1e9;
+        writeln!(text, "  backend     {}: {}, triad {triad:.1} GB/s", self.device.backend, self.device.name)?;
+        writeln!(text, "  format         time us   spread   GFLOP/s      GB/s   of triad")?;
+        for row in &self.rows {
+            let chosen = if row.name == self.auto { "  <- auto" } else { "" };
+            writeln!(
+                text,
+                "  {:8}    {:10.2}   {:4.1} %   {:7.2}   {:7.1}   {:8.2}{chosen}",
+                row.name,
+                row.seconds * 1e6,
+                row.spread * 100.0,
+                self.flops(row) / 1e9,
+                row.rate() / 1e9,
+                row.rate() / self.triad
+            )?;
+        }
+        self.refused.iter().try_for_each(|(name, why)| writeln!(text, "  {name:8}    no: {why}"))
+    }
+
+    fn json(&self) -> Value {
+        json!({
+            "matrix": self.matrix,
+            "rows": self.shape.0,
+            "cols": self.shape.1,
+            "nnz": self.nnz,
+            "type": self.kind.name(),
+            "backend": self.device.backend,
+            "device": self.device.name,
+            "triad": self.triad,
+            "auto": self.auto,
+            "formats": self.rows.iter().map(|row| json!({
+                "name": row.name,
+                "seconds": row.seconds,
+                "spread": row.spread,
+                "bytes": row.bytes,
+                "flops_per_second": self.flops(row),
+                "bytes_per_second": row.rate(),
+            })).collect::<Vec<_>>(),
+            "refused": self.refused.iter().map(|(name, why)| json!({ "name": name, "why": why })).collect::<Vec<_>>(),
+            "version": env!("CARGO_PKG_VERSION"),
+        })
+    }
+}

@@ -1,0 +1,73 @@
+//! `y ← A x` in the formats that the CPU has kernels for.
+use crate::{spmv_bcsr, spmv_csr, spmv_dia, spmv_sell};
+use lacuna_core::{Format, Scalar};
+use lacuna_formats::{Bcsr, Csr, Dia, Sell};
+use std::sync::Arc;
+
+/// What a byte of each format costs, relative to CSR: see docs/performance.md for the measurement.
+pub(crate) const COSTS: [(&str, f64); 5] =
+    [("csr", 1.0), ("dia", 1.0), ("bcsr", 0.8), ("sell", 0.95), ("ell", 0.95)];
+
+/// A matrix as the kernels take it.
+#[derive(Clone)]
+pub(crate) enum Stored<T> {
+    Csr(Arc<Csr<T>>),
+    Dia(Arc<Dia<T>>),
+    /// ELLPACK too.
+    Sell(Arc<Sell<T>>),
+    Bcsr(Arc<Bcsr<T>>),
+    /// Any other format, through its reference product.
+    Other(Arc<dyn Format<T>>),
+}
+
+impl<T: Scalar> Stored<T> {
+    pub(crate) fn new(format: &Arc<dyn Format<T>>) -> Self {
+        let any = || format.clone().as_any();
+        any()
+            .downcast()
+            .map(Stored::Csr)
+            .or_else(|_| any().downcast().map(Stored::Dia))
+            .or_else(|_| any().downcast().map(Stored::Sell))
+            .or_else(|_| any().downcast().map(Stored::Bcsr))
+            .unwrap_or_else(|_| Stored::Other(format.clone()))
+    }
+
+    /// Entries stored before a row, which shares of the work are balanced by.
+    pub(crate) fn entries_before(&self, row: usize) -> usize {
+        match self {
+            Stored::Csr(a) => a.row_ptr()[row] as usize,
+            Stored::Dia(a) => a.offsets().len() * row,
+            Stored::Sell(a) => {
+                a.slice_ptr()[row.div_ceil(lacuna_formats::SLICE)] as usize * lacuna_formats::SLICE
+            }
+            Stored::Bcsr(a) => {
+                let b = a.block();
+                a.row_ptr()[row.div_ceil(b)] as usize * b * b
+            }
+            Stored::Other(a) => (a.nnz() / a.shape().0.max(1)) * row,
+        }
+    }
+
+    /// `y[i] ← (A x)[i]` for the rows `start..end`, whole segments but for the last.
+    ///
+    /// # Safety
+    /// `x` must be valid for the columns of the matrix and `y` for its rows, none of which `x` holds; the rows must exist.
+    #[inline(always)]
+    pub(crate) unsafe fn rows(&self, x: *const T, y: *mut T, start: usize, end: usize) {
+        // SAFETY: as the caller promises.
+        unsafe {
+            match self {
+                Stored::Csr(a) => spmv_csr::rows(a, x, y, start, end),
+                Stored::Dia(a) => spmv_dia::rows(a, x, y, start, end),
+                Stored::Sell(a) => spmv_sell::rows(a, x, y, start, end),
+                Stored::Bcsr(a) => spmv_bcsr::rows(a, x, y, start, end),
+                Stored::Other(a) => {
+                    let x = std::slice::from_raw_parts(x, a.shape().1);
+                    for i in start..end {
+                        *y.add(i) = a.row(i, x);
+                    }
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,131 @@
+//! Which format suits a matrix: every candidate with its bytes, and the choice with its reason.
+use crate::{Bcsr, Csr, Dia, Sell, Structure, bcsr::BLOCK_SIZES};
+use lacuna_core::{Error, Format, Result, Scalar};
+use std::sync::Arc;
+
+/// A format by name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FormatInfo {
+    /// What it is asked for by.
+    pub name: &'static str,
+    /// The stem of its kernels, as [`Format::kernel`].
+    pub kernel: &'static str,
+    /// What it is.
+    pub description: &'static str,
+}
+
+/// All formats, the one everything else is made from first.
+pub const FORMATS: [FormatInfo; 7] = [
+    FormatInfo { name: "csr", kernel: "csr", description: "compressed rows: suits everything" },
+    FormatInfo { name: "dia", kernel: "dia", description: "diagonals, without column indices: grids" },
+    FormatInfo { name: "ell", kernel: "ell", description: "ELLPACK: rows of about one length" },
+    FormatInfo {
+        name: "sell",
+        kernel: "sell",
+        description: "sliced ELLPACK, SELL-32-256: rows of any lengths",
+    },
+    FormatInfo {
+        name: "bcsr2",
+        kernel: "bcsr",
+        description: "compressed rows of 2x2 blocks: two unknowns a node",
+    },
+    FormatInfo {
+        name: "bcsr3",
+        kernel: "bcsr",
+        description: "compressed rows of 3x3 blocks: three unknowns a node",
+    },
+    FormatInfo {
+        name: "bcsr4",
+        kernel: "bcsr",
+        description: "compressed rows of 4x4 blocks: four unknowns a node",
+    },
+];
+
+/// The matrix in the format of that name.
+///
+/// # Errors
+/// [`Error::Argument`] for an unknown name; what the format's conversion refuses.
+pub fn convert<T: Scalar>(a: &Arc<Csr<T>>, name: &str) -> Result<Arc<dyn Format<T>>> {
+    Ok(match name {
+        "csr" => a.clone(),
+        "dia" => Arc::new(Dia::from_csr(a)?),
+        "ell" => Arc::new(Sell::ellpack(a)?),
+        "sell" => Arc::new(Sell::from_csr(a)?),
+        "bcsr2" => Arc::new(Bcsr::from_csr(a, 2)?),
+        "bcsr3" => Arc::new(Bcsr::from_csr(a, 3)?),
+        "bcsr4" => Arc::new(Bcsr::from_csr(a, 4)?),
+        _ => {
+            let names: Vec<_> = FORMATS.iter().map(|f| f.name).collect();
+            let message = format!("expected one of {}, got `{name}`", names.join(", "));
+            return Err(Error::Argument { what: "format".into(), message });
+        }
+    })
+}
+
+/// A format a matrix could be put in.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Candidate {
+    /// Its name in [`FORMATS`].
+    pub name: &'static str,
+    /// Bytes the matrix would take.
+    pub bytes: usize,
+    /// What a product costs: the bytes it moves, vectors too, times what the device says a byte of this format costs
+    /// it. Infinite where the format is refused or the device has no kernel for it.
+    pub cost: f64,
+    /// Why it is out of the question, if it is.
+    pub refused: Option<&'static str>,
+}
+
+/// Every format with its cost for a matrix, cheapest first. `costs` says by kernel what a byte costs a device relative to
+/// CSR's ([`lacuna_core::Backend::formats`]); a kernel that is not listed cannot be run.
+pub fn candidates<T: Scalar>(a: &Csr<T>, s: &Structure, costs: &[(&str, f64)]) -> Vec<Candidate> {
+    let [sell, ell] = Sell::footprints(a);
+    let vectors = (a.rows() + a.cols()) * size_of::<T>();
+    let candidate = |format: &FormatInfo| {
+        let (bytes, refused) = match format.name {
+            "dia" => {
+                let refused = Dia::<T>::refuses(a.rows(), s.diagonals, a.nnz());
+                (
+                    Dia::<T>::footprint(a.rows(), s.diagonals),
+                    refused.then_some("too few entries on its diagonals"),
+                )
+            }
+            "sell" => (sell.0, Sell::<T>::refuses(sell.1, a.nnz()).then_some("too much padding")),
+            "ell" => (ell.0, Sell::<T>::refuses(ell.1, a.nnz()).then_some("too much padding")),
+            "csr" => (Format::bytes(a), None),
+            blocks => {
+                let size = BLOCK_SIZES.into_iter().find(|b| blocks.ends_with(&b.to_string())).unwrap_or(1);
+                let fill = s.block_fill.iter().find(|(b, _)| *b == size).map_or(1.0, |(_, fill)| *fill);
+                let blocks = (a.nnz() as f64 / fill.max(1e-9) / (size * size) as f64).round() as usize;
+                let divides = a.rows().is_multiple_of(size) && a.cols().is_multiple_of(size);
+                (
+                    Bcsr::<T>::footprint(a.rows(), size, blocks),
+                    (!divides).then_some("no multiple of the block size"),
+                )
+            }
+        };
+        let factor = costs.iter().find(|(kernel, _)| *kernel == format.kernel).map(|(_, cost)| *cost);
+        let refused = refused.or(factor.is_none().then_some("the backend has no kernel for it"));
+        let cost =
+            if refused.is_some() { f64::INFINITY } else { (bytes + vectors) as f64 * factor.unwrap_or(1.0) };
+        Candidate { name: format.name, bytes, cost, refused }
+    };
+    let mut all: Vec<_> = FORMATS.iter().map(candidate).collect();
+    all.sort_by(|a, b| a.cost.total_cmp(&b.cost));
+    all
+}
+
+/// The cheapest candidate and why, in words.
+pub fn choose_format<T: Scalar>(a: &Csr<T>, s: &Structure, costs: &[(&str, f64)]) -> (&'static str, String) {
+    let all = candidates(a, s, costs);
+    let rows = a.rows().max(1) as f64;
+    let best = all.iter().find(|c| c.refused.is_none());
+    let csr = all.iter().find(|c| c.name == "csr");
+    match (best, csr) {
+        (Some(best), Some(csr)) if best.name != "csr" => {
+            let [own, plain] = [best.bytes, csr.bytes].map(|bytes| bytes as f64 / rows);
+            (best.name, format!("{own:.1} bytes a row, {plain:.1} in csr"))
+        }
+        _ => ("csr", "no other format promises less to move".into()),
+    }
+}

@@ -1,0 +1,113 @@
+//! Every format holds the same matrix, refuses what does not suit it, and says what it takes.
+use lacuna_core::{Complex64, Error, Scalar};
+use lacuna_formats::{
+    Bcsr, Csr, Dia, FORMATS, Sell, Spec, Structure, Triplets, candidates, choose_format, convert,
+};
+use proptest::prelude::*;
+use std::sync::Arc;
+
+/// The costs of a device that has every kernel and to which all bytes are alike.
+const ALIKE: [(&str, f64); 5] = [("csr", 1.0), ("dia", 1.0), ("ell", 1.0), ("sell", 1.0), ("bcsr", 1.0)];
+
+fn generated(name: &str) -> Arc<Csr<f64>> {
+    Arc::new(Spec::parse(name).unwrap().build().unwrap())
+}
+
+fn close<T: Scalar>(a: &Arc<Csr<T>>, x: &[T]) {
+    let mut want = vec![T::zero(); a.rows()];
+    a.product(x, &mut want).unwrap();
+    for format in FORMATS {
+        let Ok(stored) = convert(a, format.name) else { continue };
+        assert_eq!(stored.shape(), (a.rows(), a.cols()), "{}", format.name);
+        assert_eq!(stored.nnz(), a.nnz(), "{}", format.name);
+        assert_eq!(stored.kernel(), format.kernel);
+        for (i, want) in want.iter().enumerate() {
+            let scale: f64 = a.row_entries(i).map(|(j, v)| v.modulus() * x[j].modulus()).sum();
+            let difference = (stored.row(i, x) - *want).modulus();
+            let most = 4.0 * T::EPSILON * (a.cols() as f64 + 4.0) * scale;
+            assert!(difference <= most, "{} row {i}: off by {difference:e}", format.name);
+        }
+    }
+}
+
+#[test]
+fn the_generated_ones_agree() {
+    for name in ["gen:poisson2d:37x29", "gen:poisson3d:7x8x9:27", "gen:elasticity3d:4", "gen:power-law:900"] {
+        let a = generated(name);
+        let x: Vec<f64> = (0..a.cols()).map(|j| ((j * 7919) % 1013) as f64 - 500.0).collect();
+        close(&a, &x);
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    #[test]
+    fn random_ones_agree(
+        rows in 0usize..300,
+        cols in 0usize..300,
+        entries in prop::collection::vec((0usize..300, 0usize..300, -8i32..8, -8i32..8), 0..600),
+    ) {
+        let mut triplets = Triplets::<Complex64>::new(rows, cols);
+        for (i, j, re, im) in entries {
+            if i < rows && j < cols {
+                triplets.push(i, j, Complex64::new(f64::from(re), f64::from(im)));
+            }
+        }
+        let a = Arc::new(triplets.to_csr().unwrap());
+        let x: Vec<_> = (0..cols).map(|j| Complex64::new(1.0 + j as f64, 0.5 - j as f64)).collect();
+        close(&a, &x);
+    }
+}
+
+#[test]
+fn bytes_are_foretold_to_the_byte() {
+    for name in
+        ["gen:poisson2d:100x101", "gen:poisson3d:12x12x12:27", "gen:elasticity3d:6", "gen:power-law:20000"]
+    {
+        let a = generated(name);
+        for candidate in candidates(&*a, &Structure::of(&*a), &ALIKE) {
+            match convert(&a, candidate.name) {
+                Ok(stored) => {
+                    assert_eq!(candidate.refused, None, "{name} in {}", candidate.name);
+                    assert_eq!(candidate.bytes, stored.bytes(), "{name} in {}", candidate.name);
+                }
+                Err(error) => assert!(candidate.refused.is_some(), "{name} in {}: {error}", candidate.name),
+            }
+        }
+    }
+}
+
+#[test]
+fn the_choice_follows_the_structure() {
+    let choice = |name: &str, costs: &[(&str, f64)]| {
+        let a = generated(name);
+        choose_format(&*a, &Structure::of(&*a), costs)
+    };
+    assert_eq!(choice("gen:poisson2d:300x300", &ALIKE).0, "dia");
+    assert_eq!(choice("gen:poisson2d:300x300", &ALIKE).1, "40.0 bytes a row, 63.8 in csr");
+    assert_eq!(choice("gen:elasticity3d:8", &ALIKE).0, "bcsr3");
+    assert_eq!(choice("gen:power-law:20000", &ALIKE[..1]).0, "csr");
+    assert_eq!(choice("gen:poisson2d:300x300", &ALIKE[..1]).0, "csr", "a device with csr alone");
+}
+
+#[test]
+fn what_does_not_suit_is_refused_with_its_size() {
+    let message = |result: Result<(), Error>| result.expect_err("should be refused").to_string();
+    let scattered = generated("gen:power-law:20000");
+    let refused = message(Dia::from_csr(&*scattered).map(drop));
+    assert!(refused.starts_with("Dia::from_csr: ") && refused.contains(" diagonals are in use"), "{refused}");
+    assert!(refused.contains(" MB in csr); keep csr"), "{refused}");
+    let refused = message(Sell::ellpack(&*scattered).map(drop));
+    assert!(refused.starts_with("Sell::ellpack: rows of very different lengths would take "), "{refused}");
+    let odd = generated("gen:poisson2d:5x5");
+    assert_eq!(
+        message(Bcsr::from_csr(&*odd, 2).map(drop)),
+        "Bcsr::from_csr: 25 rows and 25 columns are not multiples of 2; keep csr"
+    );
+    assert_eq!(message(Bcsr::from_csr(&*odd, 5).map(drop)), "block size: expected 2, 3 or 4, got 5");
+    assert_eq!(
+        message(convert(&odd, "diag").map(drop)),
+        "format: expected one of csr, dia, ell, sell, bcsr2, bcsr3, bcsr4, got `diag`"
+    );
+}

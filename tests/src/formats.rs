@@ -1,0 +1,136 @@
+//! Every storage format that a backend has kernels for gives the bits of its rows.
+use crate::bits::{Trace, cells_of, upload};
+use crate::numbers::{Rng, generated, random_matrix};
+use crate::on_both;
+use lacuna_core::{Backend, Error, Format, Pass, Scalar};
+use lacuna_formats::{Csr, FORMATS, Triplets, convert};
+use lacuna_solvers::{Options, Solver, Stop, method};
+use std::sync::Arc;
+
+/// The matrix in every format that takes it and that the backend has a kernel for.
+///
+/// # Panics
+/// Where the backend does not refuse, as unsupported, a format it does not list.
+fn every<T: Scalar, B: Backend>(make: fn() -> B, a: &Csr<T>) -> Vec<(&'static str, Arc<dyn Format<T>>)> {
+    let a = Arc::new(a.clone());
+    let mut dev = make();
+    let listed = dev.formats();
+    let mut kept = Vec::new();
+    for format in FORMATS {
+        let Ok(made) = convert(&a, format.name) else { continue };
+        if listed.iter().any(|(kernel, _)| *kernel == format.kernel) {
+            kept.push((format.name, made));
+        } else if let Err(error) = dev.matrix(made) {
+            assert!(matches!(error, Error::Unsupported { .. }), "{}: {error}", format.name);
+        }
+    }
+    assert!(kept.iter().any(|(name, _)| *name == "csr"), "every backend has csr");
+    kept
+}
+
+/// `y ← A x`, with and without a pass on the rows.
+fn product<T: Scalar, B: Backend>(make: fn() -> B, name: &str, a: &Csr<T>, x: &[T]) {
+    for (format, a) in every(make, a) {
+        on_both!(make, format!("{name} in {format}"), |dev| {
+            let mut trace = Trace::new();
+            let (rows, _) = a.shape();
+            let (x, y) = (upload(dev, x), upload(dev, &vec![T::from_real(f64::NAN); rows]));
+            let b = upload(dev, &Rng::new(7).vector::<T>(rows));
+            let c = cells_of(dev, &[T::zero(), T::zero()]);
+            let a = dev.matrix(a.clone()).unwrap();
+            dev.spmv_dot(&a, x, y, Pass::nothing()).unwrap();
+            trace.vector(dev, "y", y);
+            dev.spmv_dot(&a, x, y, Pass::new("residual").set(y, b - y).dot(c[0], y, y).dot(c[1], b, y))
+                .unwrap();
+            trace.vector(dev, "b - A x", y);
+            trace.cells(dev, "its sums", &c);
+            trace
+        });
+    }
+}
+
+/// Random structures: empty rows, a full row, a single column or row, lengths around the borders of segments and slices.
+pub fn shapes<T: Scalar, B: Backend>(make: fn() -> B) {
+    let shapes = [
+        (1, 1, 1),
+        (1, 64, 30),
+        (64, 1, 1),
+        (31, 33, 5),
+        (32, 32, 9),
+        (255, 257, 3),
+        (256, 256, 12),
+        (257, 250, 40),
+        (600, 90, 2),
+        (1024, 1026, 20),
+        (1500, 1500, 1),
+    ];
+    for (rows, cols, per_row) in shapes {
+        let mut rng = Rng::new((rows + per_row) as u64);
+        let a = random_matrix(&mut rng, rows, cols, per_row);
+        product(make, &format!("{rows}x{cols}"), &a, &rng.spread::<T>(cols, 10));
+    }
+    for (rows, cols) in [(0, 0), (0, 5), (5, 0), (600, 600)] {
+        let a = Triplets::<T>::new(rows, cols).to_csr().unwrap();
+        product(make, &format!("{rows}x{cols}, empty"), &a, &Rng::new(1).vector::<T>(cols));
+    }
+}
+
+/// What formats are for: grids, blocks, bands, rows of very different lengths.
+pub fn structures<T: Scalar, B: Backend>(make: fn() -> B) {
+    let mut names = vec![
+        "gen:poisson1d:1000",
+        "gen:poisson2d:37x29",
+        "gen:poisson2d:31x30:9",
+        "gen:poisson3d:9x8x11:27",
+        "gen:elasticity3d:4",
+        "gen:convection:30x29:10",
+        "gen:power-law:700",
+    ];
+    if T::KIND.is_complex() {
+        names.push("gen:helmholtz:20x21");
+    }
+    for name in names {
+        let a = generated::<T>(name);
+        product(make, name, &a, &Rng::new(3).spread::<T>(a.cols(), 10));
+    }
+}
+
+/// A product large enough for every thread and group, with rows shared out unevenly.
+pub fn large<T: Scalar, B: Backend>(make: fn() -> B) {
+    for name in ["gen:poisson2d:170x171", "gen:elasticity3d:10"] {
+        let a = generated::<T>(name);
+        product(make, name, &a, &Rng::new(4).vector::<T>(a.cols()));
+    }
+}
+
+/// An infinite or undefined number in `x` reaches the same rows everywhere, padding or not.
+pub fn not_finite<T: Scalar, B: Backend>(make: fn() -> B) {
+    let a = generated::<T>("gen:poisson2d:20x20");
+    let mut x = Rng::new(5).vector::<T>(a.cols());
+    x[17] = T::from_real(f64::INFINITY);
+    x[300] = T::from_real(f64::NAN);
+    product(make, "not finite", &a, &x);
+}
+
+/// A whole solve in every format.
+pub fn solves<T: Scalar, B: Backend>(make: fn() -> B) {
+    for (name, method_name) in [("gen:poisson2d:40x30", "cg"), ("gen:elasticity3d:5", "bicgstab")] {
+        let a = generated::<T>(name);
+        let b = Rng::new(6).vector::<T>(a.rows());
+        for (format, stored) in every(make, &a) {
+            on_both!(make, format!("{method_name} of {name} in {format}"), |dev| {
+                let mut trace = Trace::new();
+                let stop = Stop { rtol: 0.0, max_iters: 12, ..Stop::default() };
+                let operator = dev.matrix(stored.clone()).unwrap();
+                let method = method(method_name, &Options::default()).unwrap();
+                let mut solver = Solver::new(dev, &operator, None, &*method, stop).unwrap();
+                let mut x = vec![T::zero(); b.len()];
+                let outcome = solver.solve(dev, &b, &mut x).unwrap().clone();
+                assert_eq!(outcome.iterations, 12, "{}", outcome.reason);
+                let x = upload(dev, &x);
+                trace.vector(dev, "x", x);
+                trace
+            });
+        }
+    }
+}
