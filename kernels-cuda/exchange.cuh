@@ -49,7 +49,7 @@ template <typename T> LACUNA_FN T dot_segment(const T *left, const T *right, u32
     } else {
 #pragma unroll
         for (u32 k = 0; k < 8; k++) {
-            const u32 i = from + lane + WARP * k, at = min(i, rows - 1);
+            const u32 i = from + lane + WARP * k, at = min(i, rows > 0 ? rows - 1 : 0);
             e[k] = dot_term(left[at], right[at]);
             if (i >= rows) e[k] = zero<T>();
         }

@@ -49,7 +49,7 @@ LACUNA_FN T lane_sum_near(const unsigned char *memory, u32 col_idx, u32 values, 
         for (u32 i = 0; i < DEPTH; i++) column[i] = c[i * WARP];
 #pragma unroll
         for (u32 i = 0; i < DEPTH; i++)
-            v[i] = *(const T *)(memory + (column[i] < bound ? x : far) + column[i] * u32(sizeof(T)));
+            v[i] = *(const T *)(memory + ((column[i] < bound ? x : far) + column[i] * u32(sizeof(T)))); // far may be < 0
 #pragma unroll
         for (u32 i = 0; i < DEPTH; i++) {
             const T next = fma_of(a[i * WARP], v[i], sum);
@@ -104,8 +104,9 @@ template <typename T> LACUNA_FN void product(const Block<T> &b, u32 which, u32 x
     const bool near = b.near && which == 0 && px.home != LACUNA_NONE;
     const u32 x_bytes = px.home, far_bytes = b.one ? x_bytes : b.a.at_halo - bound * u32(sizeof(T));
     const u32 per_warp = WARP / lanes, warps = b.threads / WARP, last = (b.rows + per_warp - 1) / per_warp;
+    const u32 end = b.rows > 0 ? b.rows - 1 : 0;
     // What the next group needs is on its way while this one is computed.
-    u32 g = b.tid / WARP, at = min(g * per_warp + mine, b.rows - 1);
+    u32 g = b.tid / WARP, at = min(g * per_warp + mine, end);
     u32 next = groups[min(g, last)], next_end = groups[min(g + 1, last)];
     u32 next_row = row_ptr[at], next_row_end = row_ptr[at + 1];
 #pragma unroll 1
@@ -114,7 +115,7 @@ template <typename T> LACUNA_FN void product(const Block<T> &b, u32 which, u32 x
         const u32 length = next_row_end - next_row, left = length > part && row < b.rows ? length - part : 0;
         next = groups[min(g + warps, last)];
         next_end = groups[min(g + warps + 1, last)];
-        at = min((g + warps) * per_warp + mine, b.rows - 1);
+        at = min((g + warps) * per_warp + mine, end);
         next_row = row_ptr[at];
         next_row_end = row_ptr[at + 1];
         T sum;

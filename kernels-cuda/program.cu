@@ -212,7 +212,9 @@ template <typename T> LACUNA_FN void program(const ProgramArgs &a) {
         if (at != guess && at != LACUNA_NONE) op = ops[at];
     }
 
-    // What has changed, back to global memory, and what the host asks for to the host's.
+    // What has changed, back to global memory, and what the host asks for to the host's; once every block has read the cells it
+    // began with, which an exchange says too.
+    if (!one && epoch == a.control[LACUNA_CONTROL_EPOCH]) barrier(b, ++epoch);
     for (u32 v = 0; v < a.vectors; v++) {
         const VectorPlace &p = b.vector(v);
         if (!(p.flags & VECTOR_WRITTEN) || p.home == LACUNA_NONE) continue;

@@ -50,6 +50,9 @@ pub(crate) struct Whole {
     pub(crate) args: ProgramArgs,
 }
 
+/// Such a launch, and the table it takes.
+type Laid<T> = (Whole, WholeTable<T>);
+
 /// A program in this backend's own form.
 pub(crate) struct Prepared<T> {
     handles: Handles<T>,
@@ -90,7 +93,6 @@ impl Workshop<'_> {
     pub(crate) fn prepare<T: Scalar>(&mut self, program: &Program<T>) -> Result<Prepared<T>> {
         self.sweep_up();
         let encoded = encode(program)?;
-        let handles = handles(self.store, program, &encoded)?;
         let mut steps = [Vec::new(), Vec::new(), Vec::new()];
         for (op, from) in program.ops().enumerate() {
             if let Some(step) = step(self.store, &encoded, op as u32, &from.sweep.name)? {
@@ -108,6 +110,7 @@ impl Workshop<'_> {
                 steps[encoded.op(op as u32, OP_SECTION) as usize].push((step, kernel));
             }
         }
+        let handles = handles(self.store, program, &encoded)?;
         let (mode, whole) = self.choose::<T>(program.name, &encoded)?;
 
         let alive = Arc::new(());
@@ -136,7 +139,8 @@ impl Workshop<'_> {
             common,
             control,
             result,
-            epoch: 0,
+            // Not 0: words begin as zeros, and their tags must differ from all that is expected.
+            epoch: 1,
             graph: None,
             events,
             alive,
@@ -145,11 +149,7 @@ impl Workshop<'_> {
     }
 
     /// The mode, and the launch and table where that is one kernel.
-    fn choose<T: Scalar>(
-        &mut self,
-        name: &str,
-        encoded: &Encoded<T>,
-    ) -> Result<(Mode, Option<(Whole, WholeTable<T>)>)> {
+    fn choose<T: Scalar>(&mut self, name: &str, encoded: &Encoded<T>) -> Result<(Mode, Option<Laid<T>>)> {
         let wanted = match self.mode {
             Mode::Auto if encoded.n <= ONE_BLOCK => Mode::Block,
             Mode::Auto if encoded.n <= GRID => Mode::Grid,
@@ -178,7 +178,7 @@ impl Workshop<'_> {
         name: &str,
         encoded: &Encoded<T>,
         mode: Mode,
-    ) -> Result<Result<(Whole, WholeTable<T>), Refusal>> {
+    ) -> Result<Result<Laid<T>, Refusal>> {
         let limits = &self.driver.limits;
         let segments = segments(encoded.n);
         let blocks = if mode == Mode::Block { 1 } else { limits.multiprocessors.min(segments) };
@@ -203,7 +203,7 @@ impl Workshop<'_> {
         &mut self,
         encoded: &Encoded<T>,
         mode: Mode,
-        whole: Option<(Whole, WholeTable<T>)>,
+        whole: Option<Laid<T>>,
         steps: &[Vec<(Step, Kernel)>; 3],
         owned: &mut Owned,
     ) -> Result<(Common, Option<Whole>)> {
@@ -281,6 +281,9 @@ pub(crate) fn sweep_up(owned: &mut Vec<Owned>, pool: &mut Pool) {
 
 /// The handles of a program, all of them live.
 fn handles<T: Scalar>(store: &Store, program: &Program<T>, encoded: &Encoded<T>) -> Result<Handles<T>> {
+    for op in program.ops() {
+        op.sweep.cells.iter().try_for_each(|cell| store.check_cell(*cell, &op.sweep.name))?;
+    }
     let serials = store.cell_serials::<T>();
     let range = encoded.cells.start as usize..encoded.cells.end as usize;
     let cells = serials.get(range.clone());
