@@ -159,8 +159,17 @@ static inline void back_substitute(const Place *p, __global const uint *w) {
     }
     for (uint i = used; i-- > 0;) {
         number sum = cell(p, g + i);
-        for (uint j = i + 1; j < used; j++) {
-            sum = multiply_add(-cell(p, h + j * (m + 1) + i), cell(p, y + j), sum);
+        // Eight loads are under way before the first is waited for.
+        for (uint j = i + 1; j < used; j += 8) {
+            number a[8], b[8];
+            for (uint k = 0; k < 8; k++) {
+                uint at = min(j + k, used - 1);
+                a[k] = cell(p, h + at * (m + 1) + i);
+                b[k] = cell(p, y + at);
+            }
+            for (uint k = 0; k < 8; k++) {
+                sum = j + k < used ? multiply_add(-a[k], b[k], sum) : sum;
+            }
         }
         number diagonal = cell(p, h + i * (m + 1) + i);
         set_cell(p, y + i, is_zero(diagonal) ? ZERO : quotient(sum, diagonal));
@@ -249,8 +258,11 @@ static inline bool is_scalar(const Place *p, uint op) {
 // Operations without vectors that one call goes through at the most.
 #define PATIENCE 4096u
 
+#ifndef LACUNA_RARE
+#define LACUNA_RARE inline
+#endif
 // Runs instructions from an operation on, up to the next one that has vectors; one work-item calls it.
-static inline void advance_from(const Place *p, uint op, uint mode) {
+static LACUNA_RARE void advance_from(const Place *p, uint op, uint mode) {
     __local ulong *control = p->control;
     bool entered = mode == MODE_ENTER;
     for (uint patience = PATIENCE;; patience--) {

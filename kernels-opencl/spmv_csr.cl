@@ -8,11 +8,6 @@
 // summed in local memory.
 // Assumes: W is a power of two up to 256; the pass does not write x.
 
-// The place of a matrix in `names`: the format, the lanes, then a byte offset (or a number) for each argument.
-#define MATRIX_FORMAT 0
-#define MATRIX_LANES 1
-#define MATRIX_ARGUMENTS 2
-
 #define CSR_SUM(start, end, step) \
     number sum = ZERO; \
     for (uint k = (start); k < (end); k += (step)) { \

@@ -9,46 +9,6 @@
 // Assumes: the operation is the one that is due (else the launch does nothing); slots below `slot_cap` are in local
 // memory, the others stay where their vectors are, which only the work-item of an element touches.
 
-#define SEGMENT 256u
-
-// EACH goes over the `count` live elements of a segment that belong to this work-item, PAD over the rest; MINE is the
-// element's place in a private array.
-#if LACUNA_CPU
-#define ELEMENTS 256
-#define EACH(e, count) for (uint e = 0; e < (count); e++)
-#define PAD(e, count) for (uint e = (count); e < SEGMENT; e++)
-#define MINE(e) (e)
-#define SYNC()
-#define SYNC_ALL()
-#define SUBS 1u
-#define SUB 0u
-#define LANE 0u
-#define THREADS SEGMENT
-#else
-#define ELEMENTS 1
-#define EACH(e, count) for (uint e = LANE, once_ = e < (count); once_; once_ = 0)
-#define PAD(e, count) for (uint e = LANE, once_ = e >= (count); once_; once_ = 0)
-#define MINE(e) 0
-#define SYNC() barrier(CLK_LOCAL_MEM_FENCE)
-#define SYNC_ALL() barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE)
-// Segments a work-group handles at a time, which of them is this work-item's, and its place there.
-#define SUBS ((uint)get_local_size(0) / SEGMENT)
-#define SUB ((uint)get_local_id(0) / SEGMENT)
-#define LANE ((uint)get_local_id(0) % SEGMENT)
-#define THREADS ((uint)get_local_size(0))
-#endif
-#define ITEM ((uint)get_local_id(0))
-
-// Makes what this work-item wrote visible to other work-groups before what it does next, and the reverse. OpenCL 1.2
-// promises that for a work-group alone; NVIDIA's compiler is told in its own words.
-#if LACUNA_NVIDIA
-#define DEVICE_FENCE() __asm__ volatile("membar.gl;" ::: "memory")
-#else
-#define DEVICE_FENCE() mem_fence(CLK_GLOBAL_MEM_FENCE)
-#endif
-
-static inline uint segments_of(uint n) { return n / SEGMENT + (n % SEGMENT != 0); }
-
 // The value of slot `s` at element `e` of a segment, wherever it is.
 #define SLOT_HOME(p, op, s) VECTOR(p, (p).table[OP(p, op, LACUNA_OP_SLOTS) + (s)])
 #define GET(s, home, e) ((s) < slot_cap ? slots[(s) * SEGMENT + (e)] : (home)[base + (e)])

@@ -3,17 +3,20 @@
 //! Protocol (Rupp et al. 2016): f64, right-hand side of ones, 30 fixed iterations, the median of ten solves of what is on
 //! the device, divided by 30. Each line is also printed as JSON.
 //!
-//! `bench [quick] [modes]`: `quick` leaves out the large systems; modes as in `auto,launches,one-group,persistent`. The
+//! `bench [quick] [modes] [systems=a,b] [methods=a,b]`: `quick` leaves out the large systems; modes as in
+//! `auto,launches,one-group,persistent`; systems and methods by parts of their names, all where none is given. The
 //! environment chooses the device, see `OpenClOptions::from_env`.
 use lacuna_core::{Backend, Cell, Format, Matrix, Pass, Recorder, Result, Vector};
 use lacuna_formats::{Csr, Spec};
 use lacuna_opencl::{Mode, OpenCl, OpenClOptions};
 use lacuna_solvers::{Gmres, Method, Orthogonalization, PipelinedBiCgStab, PipelinedCg, Side, Solver, Stop};
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 const ITERATIONS: u64 = 30;
 const SOLVES: usize = 10;
+/// How long solves are repeated before the first that counts: a device that has been idle is slow at first.
+const WARM_UP: Duration = Duration::from_millis(200);
 const SYSTEMS: [(&str, bool); 11] = [
     ("gen:poisson-p1:15", false),
     ("gen:poisson-p1:31", false),
@@ -31,7 +34,11 @@ const SYSTEMS: [(&str, bool); 11] = [
 fn main() -> Result<()> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let quick = arguments.iter().any(|a| a == "quick");
-    let list = arguments.iter().find(|a| *a != "quick").map_or("auto", |a| a);
+    let list = arguments.iter().find(|a| *a != "quick" && !a.contains('=')).map_or("auto", |a| a);
+    let chosen = |what: &str, name: &str| {
+        let list = arguments.iter().find_map(|a| a.strip_prefix(what));
+        list.is_none_or(|list| list.split(',').any(|part| name.ends_with(part)))
+    };
     let modes: Vec<(&str, Mode)> = list
         .split(',')
         .map(|name| match name {
@@ -49,34 +56,39 @@ fn main() -> Result<()> {
     println!("copy: {copy:.0} GB/s\n{{\"bench\":\"copy\",\"gbs\":{copy:.1}}}");
 
     for (name, large) in SYSTEMS {
-        if large && quick {
+        if (large && quick) || !chosen("systems=", name) {
             continue;
         }
         let a: Arc<Csr<f64>> = Arc::new(Spec::parse(name)?.build()?);
         let n = a.rows();
         println!("\n{name}: n = {n}, {} entries, {} lanes", a.nnz(), Format::lanes(&*a));
-        for (method_name, method) in methods() {
+        for (method_name, method) in methods().into_iter().filter(|(name, _)| chosen("methods=", name)) {
             for (mode_name, mode) in &modes {
                 if (*mode == Mode::OneGroup && n > 17_000) || (*mode == Mode::Persistent && n > 600_000) {
                     continue;
                 }
                 match open(*mode).and_then(|mut dev| solves(&mut dev, &a, &*method)) {
-                    Ok((micros, bytes)) => {
+                    Ok((micros, planned, bytes)) => {
                         let rate = bytes as f64 / micros / 1e3;
                         let share = 100.0 * rate / copy;
                         println!(
-                            "{method_name:>12} {mode_name:>10} {micros:9.2} us/iteration {rate:7.1} GB/s ({share:3.0} %)"
+                            "{method_name:>12} {mode_name:>10} {micros:9.2} us/iteration {rate:7.1} GB/s ({share:3.0} %), planned in {planned:.0} ms"
                         );
                         println!(
                             "{{\"bench\":\"solve\",\"matrix\":\"{name}\",\"n\":{n},\"method\":\"{method_name}\",\
-                             \"mode\":\"{mode_name}\",\"us\":{micros:.3},\"gbs\":{rate:.1}}}"
+                             \"mode\":\"{mode_name}\",\"us\":{micros:.3},\"gbs\":{rate:.1},\"plan_ms\":{planned:.1}}}"
                         );
                     }
                     Err(error) => println!("{method_name:>12} {mode_name:>10}: {error}"),
                 }
             }
         }
-        product(&mut dev, name, &a, copy)?;
+        if chosen("methods=", "spmv") {
+            product(&mut dev, name, &a, copy)?;
+        }
+    }
+    if !chosen("methods=", "pass") {
+        return Ok(());
     }
     sweep(&mut dev, if quick { 1 << 16 } else { 1 << 25 }, copy)?;
     sweep(&mut dev, if quick { 1 << 14 } else { 1 << 20 }, copy)
@@ -92,24 +104,27 @@ fn methods() -> Vec<(&'static str, Box<dyn Method<f64>>)> {
     ]
 }
 
-/// Microseconds and bytes of an iteration.
-fn solves(dev: &mut OpenCl, a: &Arc<Csr<f64>>, method: &dyn Method<f64>) -> Result<(f64, usize)> {
+/// Microseconds of an iteration, milliseconds of planning, bytes of an iteration.
+fn solves(dev: &mut OpenCl, a: &Arc<Csr<f64>>, method: &dyn Method<f64>) -> Result<(f64, f64, usize)> {
     let matrix: Matrix<f64> = dev.matrix(a.clone())?;
     let stop = Stop { rtol: 0.0, atol: 0.0, max_iters: ITERATIONS, dtol: f64::INFINITY };
+    let planned = Instant::now();
     let mut solver = Solver::new(dev, &matrix, None, method, stop)?;
+    let planned = planned.elapsed().as_secs_f64() * 1e3;
     let (b, x) = (vec![1.0; a.rows()], vec![0.0; a.rows()]);
     let mut times = Vec::new();
-    for i in 0..=SOLVES {
+    let begun = Instant::now();
+    while times.len() < SOLVES {
         dev.upload(&b, solver.b())?;
         dev.upload(&x, solver.x())?;
         let start = Instant::now();
         let iterations = solver.solve_on_device(dev, None)?.iterations.max(1);
-        if i > 0 {
+        if begun.elapsed() > WARM_UP {
             times.push(start.elapsed().as_secs_f64() / iterations as f64);
         }
     }
     times.sort_by(f64::total_cmp);
-    Ok((times[times.len() / 2] * 1e6, solver.program().bytes_per_iteration()))
+    Ok((times[times.len() / 2] * 1e6, planned, solver.program().bytes_per_iteration()))
 }
 
 /// A product.

@@ -9,6 +9,7 @@ use lacuna_core::{
     Backend, Basis, Cell, Cells, Control, DeviceInfo, Error, Finish, Format, History, Mark, Matrix, Op, Plan,
     Result, Run, Scalar, Vector, next_serial,
 };
+use std::collections::HashMap;
 use std::sync::Arc;
 
 /// An OpenCL device with its memory and an in-order queue.
@@ -22,6 +23,8 @@ use std::sync::Arc;
 pub struct OpenCl {
     // Kernels, programs and buffers first: the context goes last.
     programs: [Option<Program>; 4],
+    /// Programs of one kernel each, by their text.
+    near_programs: HashMap<String, Program>,
     pub(crate) memory: Memory,
     pub(crate) scratch: Option<Scratch>,
     pub(crate) queue: Queue,
@@ -53,6 +56,7 @@ impl OpenCl {
         let queue = context.queue(device.id).map_err(fail)?;
         Ok(OpenCl {
             programs: [const { None }; 4],
+            near_programs: HashMap::new(),
             memory: Memory::new(&device),
             scratch: None,
             queue,
@@ -67,7 +71,13 @@ impl OpenCl {
     /// Whether the device is known to run as many work-groups at once as it has units: what [`crate::Mode::Persistent`]
     /// needs.
     pub fn runs_groups_together(&self) -> bool {
-        self.device.runs_groups_together() && !self.segments_each
+        self.together() > 1 && !self.segments_each
+    }
+
+    /// How many work-groups are known to run at once.
+    pub(crate) fn together(&self) -> usize {
+        let known = if self.device.runs_groups_together() { self.device.units } else { 1 };
+        self.options.together.unwrap_or(known)
     }
 
     /// Bytes a second the device copies, read and written together: what bandwidth-bound kernels are held against.
@@ -100,7 +110,7 @@ impl OpenCl {
         move |status| failed(&device, &operation, status)
     }
 
-    fn check_type<T: Scalar>(&self) -> Result<()> {
+    pub(crate) fn check_type<T: Scalar>(&self) -> Result<()> {
         if size_of::<T::Real>() == 8 && !self.device.doubles {
             return Err(Error::Unsupported {
                 operation: format!("{} on {}", T::KIND.name(), self.device.name),
@@ -117,7 +127,8 @@ impl OpenCl {
         self.check_type::<T>()?;
         let place = &mut self.programs[T::KIND as usize];
         if place.is_none() {
-            *place = Some(source::program(&self.context, &self.device, T::KIND, self.segments_each)?);
+            let text = source::text(T::KIND, self.segments_each, self.device.is_nvidia());
+            *place = Some(source::program(&self.context, &self.device, T::KIND, &text)?);
         }
         Ok(())
     }
@@ -130,6 +141,18 @@ impl OpenCl {
             Some(program) => program.kernel(&name).map_err(fail),
             None => Err(Error::Stale { operation: name, what: "program" }),
         }
+    }
+
+    /// The kernel of a text written for one program and its `advance`, built unless that is done.
+    pub(crate) fn near_kernels<T: Scalar>(&mut self, text: String) -> Result<[Kernel; 2]> {
+        let names = ["near", "advance"].map(|stem| format!("{stem}_{}", T::KIND.name()));
+        let fail = self.fail("kernels written for a program");
+        if !self.near_programs.contains_key(&text) {
+            let program = source::program(&self.context, &self.device, T::KIND, &text)?;
+            self.near_programs.insert(text.clone(), program);
+        }
+        let program = &self.near_programs[&text];
+        Ok([program.kernel(&names[0]).map_err(&fail)?, program.kernel(&names[1]).map_err(&fail)?])
     }
 
     /// Makes room for so many sums, twice.

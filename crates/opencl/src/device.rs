@@ -46,7 +46,7 @@ impl Device {
         }
     }
 
-    fn is_gpu(&self) -> bool {
+    pub(crate) fn is_gpu(&self) -> bool {
         self.kind & (ffi::CL_DEVICE_TYPE_GPU | ffi::CL_DEVICE_TYPE_ACCELERATOR) != 0
     }
     fn is_cpu(&self) -> bool {

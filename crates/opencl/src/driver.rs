@@ -360,6 +360,26 @@ impl Queue {
             )
         })
     }
+    /// Queues a write.
+    ///
+    /// # Safety
+    /// `from` must stay where and as it is until the queue has been waited for.
+    pub(crate) unsafe fn write_later(&self, to: &Buffer, offset: usize, from: &[u8]) -> Outcome<()> {
+        // SAFETY: the caller keeps `from` alive.
+        check(unsafe {
+            ffi::clEnqueueWriteBuffer(
+                self.0,
+                to.0,
+                0,
+                offset,
+                from.len(),
+                from.as_ptr().cast_mut().cast(),
+                0,
+                ptr::null(),
+                ptr::null_mut(),
+            )
+        })
+    }
     /// Reads and waits.
     pub(crate) fn read(&self, from: &Buffer, offset: usize, to: &mut [u8]) -> Outcome<()> {
         if to.is_empty() {

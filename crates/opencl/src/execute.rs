@@ -1,7 +1,9 @@
 //! Running a program: work is queued ahead, and the host learns how it stands by reads behind it.
 use crate::backend::OpenCl;
 use crate::driver::{Arg, Event, Status};
+use crate::near::{NEAR_BUDGET, NEAR_ENTER, NEAR_SHORT_HISTORY};
 use crate::plan::{ADVANCE_MODE, HISTORY, PROGRAM_BUDGET, Prepared};
+use crate::source::{NEAR_CELLS_AT, NEAR_HISTORY_AT};
 use lacuna_core::encode::{self, real_bits, real_from_bits};
 use lacuna_core::{Finish, Program, Progress, Reason, Result, Run, Scalar};
 use std::time::{Duration, Instant};
@@ -16,6 +18,9 @@ const AHEAD: usize = 2;
 const ROUND: Duration = Duration::from_millis(3);
 /// Operations of the first launch of a whole program.
 const FIRST_BUDGET: u32 = 1024;
+
+/// The same where a kernel is written for the program.
+const NEAR_FIRST: u64 = 4096;
 
 type Words = [u64; encode::CONTROL_WORDS as usize];
 
@@ -35,6 +40,10 @@ struct Rounds<'a, T> {
     size: u64,
     /// Iterations queued and not yet known to be done, with those done.
     queued: u64,
+    /// Whether nothing has been launched yet.
+    begins: bool,
+    /// Whether the history fits behind the control block.
+    short_history: bool,
 }
 
 impl<T: Scalar> Rounds<'_, T> {
@@ -55,6 +64,9 @@ impl<T: Scalar> Rounds<'_, T> {
 
     /// Queues what comes before the first iteration.
     fn begin(&mut self) -> Result<(), Status> {
+        if self.prepared.is_near() {
+            return Ok(()); // its first launch does this
+        }
         self.advance(MODE_ENTER)?;
         self.launch_section(encode::SECTION_SETUP)?;
         self.launch_section(encode::SECTION_RESTART)
@@ -62,6 +74,13 @@ impl<T: Scalar> Rounds<'_, T> {
 
     /// Queues a round of at most `left` iterations.
     fn round(&mut self, left: u64) -> Result<(), Status> {
+        if let Some(whole) = self.prepared.whole.as_mut().filter(|whole| whole.near.is_some()) {
+            whole.kernel.set(NEAR_BUDGET, &Arg::Word(self.size as u32))?;
+            whole.kernel.set(NEAR_SHORT_HISTORY, &Arg::Word(self.short_history.into()))?;
+            whole.kernel.set(NEAR_ENTER, &Arg::Word(self.begins.into()))?;
+            self.begins = false;
+            return self.dev.queue.launch(&whole.kernel, whole.groups, whole.size);
+        }
         if let Some(whole) = &mut self.prepared.whole {
             whole.kernel.set(PROGRAM_BUDGET, &Arg::Word(self.size as u32))?;
             if let Some(scratch) = self.dev.scratch.as_ref().filter(|_| whole.groups > 1) {
@@ -94,6 +113,11 @@ impl<T: Scalar> Rounds<'_, T> {
     }
 }
 
+/// Whether the history of so many iterations fits behind the control block.
+fn is_short(limit: u64) -> bool {
+    limit < (NEAR_CELLS_AT - NEAR_HISTORY_AT) as u64
+}
+
 impl OpenCl {
     pub(crate) fn run<T: Scalar>(
         &mut self,
@@ -104,12 +128,19 @@ impl OpenCl {
         let Run { limit, history, mut watch } = run;
         history.reset(limit);
         let operation = format!("running `{}`", program.name);
-        self.check_live(&prepared.encoded, &operation)?;
+        // Where something is gone, the error names the pass that needs it.
+        self.check_live(prepared, &operation).or_else(|error| self.memory.check(program).and(Err(error)))?;
         self.bind(prepared)?;
         let fail = self.fail(&operation);
         let nan = real_bits::<T>(f64::NAN);
         let start = prepared.encoded.control(limit, history.stride, HISTORY as u64, nan);
-        self.queue.write(&prepared.control, 0, bytemuck::cast_slice(&start)).map_err(&fail)?;
+        let [.., written] = &mut prepared.host;
+        written[..start.len()].copy_from_slice(&start);
+        // SAFETY: the place stays as it is until this returns, and everything queued has been waited for by then.
+        unsafe {
+            self.queue.write_later(&prepared.control, 0, bytemuck::cast_slice(&written[..start.len()]))
+        }
+        .map_err(&fail)?;
 
         let of = |section: usize| prepared.encoded.sections[section].clone();
         let with_vectors = |section| -> Vec<usize> {
@@ -118,13 +149,27 @@ impl OpenCl {
         let sections = [0, 1, 2].map(with_vectors);
         let whole = prepared.whole.is_some();
         let counts = program.counts().max(1) as u64;
+        // Operations of the whole solve, where nothing restarts it.
+        let operations = limit.div_ceil(counts).saturating_mul(program.each.len() as u64).saturating_add(64);
+        let near = prepared.is_near();
+        let ahead = if near && operations <= NEAR_FIRST { 1 } else { AHEAD };
         let size = match limit.div_ceil(counts) {
+            _ if near => NEAR_FIRST,
             _ if whole => u64::from(FIRST_BUDGET),
             few if few <= 64 => few.max(1),
             _ => 8,
         };
         let loops = !program.each.is_empty();
-        let mut rounds = Rounds { dev: self, prepared, sections, counts, size, queued: 0 };
+        let mut rounds = Rounds {
+            dev: self,
+            prepared,
+            sections,
+            counts,
+            size,
+            queued: 0,
+            begins: true,
+            short_history: is_short(limit),
+        };
         rounds.begin().map_err(&fail)?;
 
         let mut in_flight = std::collections::VecDeque::with_capacity(AHEAD);
@@ -132,9 +177,10 @@ impl OpenCl {
         let mut since = Instant::now();
         let mut state: Words = start;
         let mut looked = false;
+        let (mut last, mut cancelled) = (0, false);
         loop {
             // As many rounds as may be needed, and no more than a few.
-            while in_flight.len() < AHEAD
+            while in_flight.len() < ahead
                 && (in_flight.is_empty() || (loops && (whole || rounds.queued < limit)))
             {
                 if loops || whole || looked {
@@ -146,7 +192,8 @@ impl OpenCl {
             }
             let Some((at, event)) = in_flight.pop_front() else { break };
             event.wait().map_err(&fail)?;
-            state = rounds.prepared.host[at];
+            state.copy_from_slice(&rounds.prepared.host[at][..start.len()]);
+            last = at;
             if word(&state, encode::CONTROL_OP) == u64::from(encode::NONE) {
                 break;
             }
@@ -156,12 +203,13 @@ impl OpenCl {
             }
             rounds.grow(since.elapsed(), iterations);
             since = Instant::now();
-            if let Some(watch) = &mut watch
+            if let Some(watch) = watch.as_mut().filter(|_| !cancelled)
                 && iterations > told
             {
                 told = iterations;
                 let rr = real_from_bits::<T>(word(&state, encode::CONTROL_RECURRENCE));
-                if watch(Progress { iterations, rr }).is_break() {
+                cancelled = watch(Progress { iterations, rr }).is_break();
+                if cancelled {
                     rounds.advance(MODE_CANCEL).map_err(&fail)?;
                     rounds.launch_section(encode::SECTION_RESTART).map_err(&fail)?;
                 }
@@ -171,7 +219,16 @@ impl OpenCl {
         for (_, event) in in_flight {
             event.wait().map_err(&fail)?;
         }
-        self.read_history::<T>(&state, history).map_err(&fail)?;
+        if near && is_short(limit) {
+            let count = (word(&state, encode::CONTROL_HISTORY) as usize).min(NEAR_CELLS_AT - NEAR_HISTORY_AT);
+            add_history::<T>(bytemuck::cast_slice(&prepared.host[last][NEAR_HISTORY_AT..]), count, history);
+        } else {
+            self.read_history::<T>(&state, history).map_err(&fail)?;
+        }
+        if near {
+            let cells = &prepared.host[last][NEAR_CELLS_AT..];
+            self.memory.mirror::<T>(prepared.encoded.cells.clone(), bytemuck::cast_slice(cells));
+        }
         let reason = word(&state, encode::CONTROL_REASON) as usize;
         Ok(Finish {
             reason: program.reasons.get(reason).copied().unwrap_or(Reason::Limit),
@@ -189,17 +246,22 @@ impl OpenCl {
     ) -> Result<(), Status> {
         let count = (word(state, encode::CONTROL_HISTORY) as usize).min(HISTORY);
         let Some(scratch) = self.scratch.as_ref().filter(|_| count > 0) else { return Ok(()) };
-        let size = size_of::<T::Real>();
-        let mut bytes = vec![0u8; count * size];
+        let mut bytes = vec![0u8; count * size_of::<T::Real>()];
         self.queue.read(&scratch.history, 0, &mut bytes)?;
-        let number = |bytes: &[u8]| {
-            let mut word = [0; 8];
-            word[..size].copy_from_slice(bytes);
-            real_from_bits::<T>(u64::from_le_bytes(word))
-        };
-        history.values.extend(bytes.chunks_exact(size).map(number));
+        add_history::<T>(&bytes, count, history);
         Ok(())
     }
+}
+
+/// Adds so many numbers of the real type, as the device wrote them.
+fn add_history<T: Scalar>(bytes: &[u8], count: usize, history: &mut lacuna_core::History) {
+    let size = size_of::<T::Real>();
+    let number = |bytes: &[u8]| {
+        let mut word = [0; 8];
+        word[..size].copy_from_slice(bytes);
+        real_from_bits::<T>(u64::from_le_bytes(word))
+    };
+    history.values.extend(bytes.chunks_exact(size).take(count).map(number));
 }
 
 impl<T: Scalar> Rounds<'_, T> {

@@ -1,15 +1,20 @@
 //! Device memory: one arena for vectors, bases and matrices, one buffer of cells for each number type.
 use crate::device::Device;
 use crate::driver::{Buffer, Context, Queue, Status, failed};
+use crate::source::SEGMENT;
 use lacuna_core::{
-    Argument, Basis, Cell, Cells, Error, Format, Kind, Mark, Matrix, Result, Scalar, Vector, next_serial,
+    Argument, Basis, Cell, Cells, Error, Format, Kind, Mark, Matrix, OpKind, Program, Result, Scalar, Vector,
+    next_serial,
 };
 use std::any::Any;
+use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Arc;
 
 /// What every array in the arena is aligned to.
 const ALIGN: usize = 256;
+/// Runs of cells that may be on their way to the device at a time.
+const SENT: usize = 256;
 /// The arena's size when it is first needed.
 const FIRST: usize = 1 << 20;
 
@@ -28,8 +33,10 @@ struct StoredMatrix {
     start: usize,
     /// The words of the matrix in a table of names.
     words: Vec<u64>,
+    /// For each segment of rows, the first column of its entries and one behind the last.
+    spans: Vec<(u32, u32)>,
     /// Keeps the host's arrays alive, as the trait promises.
-    _format: Box<dyn Any + Send + Sync>,
+    format: Box<dyn Any + Send + Sync>,
 }
 
 /// The cells of one number type.
@@ -39,6 +46,10 @@ struct CellFile {
     serials: Vec<u32>,
     /// Cells that are 0 but not yet set so on the device.
     zero: Range<usize>,
+    /// Values not yet on the device, by cell, in runs.
+    pending: BTreeMap<usize, Vec<u8>>,
+    /// Values on their way there.
+    sent: Vec<Vec<u8>>,
 }
 
 /// The memory of a device behind handles.
@@ -52,6 +63,8 @@ pub(crate) struct Memory {
     slots: Vec<Slot>,
     matrices: Vec<StoredMatrix>,
     cells: [CellFile; 4],
+    /// Cells as they are on the device: their type, the first of them, the numbers.
+    mirror: Option<(Kind, usize, Vec<u8>)>,
     /// Counts the buffers replaced so far: arguments set before are void.
     pub(crate) generation: u64,
 }
@@ -64,9 +77,38 @@ fn format_code(kernel: &str) -> Option<u64> {
     }
 }
 
+/// Rows beyond which nobody asks for spans.
+const SPANS_UP_TO: usize = 1 << 18;
+
+/// For each segment of rows of a matrix in compressed rows, the first column of its entries and one behind the last.
+fn spans<T: Scalar>(a: &dyn Format<T>) -> Vec<(u32, u32)> {
+    let arguments = a.arguments();
+    let [Argument::Indices(row_ptr), Argument::Indices(columns), ..] = arguments[..] else {
+        return Vec::new();
+    };
+    let rows = a.shape().0;
+    if rows > SPANS_UP_TO {
+        return Vec::new();
+    }
+    let span = |first: usize| {
+        let end = (first + SEGMENT).min(rows);
+        let entries = &columns[row_ptr[first] as usize..row_ptr[end] as usize];
+        let low = entries.iter().copied().min().unwrap_or(0);
+        (low, entries.iter().copied().max().map_or(low, |high| high + 1))
+    };
+    (0..rows).step_by(SEGMENT).map(span).collect()
+}
+
 impl Memory {
     pub(crate) fn new(device: &Device) -> Self {
-        let file = || CellFile { buffer: None, capacity: 0, serials: Vec::new(), zero: 0..0 };
+        let file = || CellFile {
+            buffer: None,
+            capacity: 0,
+            serials: Vec::new(),
+            zero: 0..0,
+            pending: BTreeMap::new(),
+            sent: Vec::new(),
+        };
         Memory {
             device: device.name.clone(),
             total: device.memory,
@@ -77,6 +119,7 @@ impl Memory {
             slots: Vec::new(),
             matrices: Vec::new(),
             cells: [file(), file(), file(), file()],
+            mirror: None,
             generation: 0,
         }
     }
@@ -163,6 +206,7 @@ impl Memory {
             return Err(Error::Unsupported { operation, message });
         };
         let mut words = vec![code, lanes as u64];
+        let spans = spans(&*a);
         let start = self.used;
         let mut put = |bytes: &[u8]| -> Result<u64> {
             let offset = self.take(context, queue, bytes.len(), &operation)?;
@@ -189,7 +233,7 @@ impl Memory {
         words.resize(crate::source::MATRIX_WORDS, 0);
         let serial = next_serial();
         let handle = Matrix::new(self.matrices.len() as u32, serial, rows, cols, a.nnz(), a.bytes());
-        self.matrices.push(StoredMatrix { serial, kind: T::KIND, start, words, _format: Box::new(a) });
+        self.matrices.push(StoredMatrix { serial, kind: T::KIND, start, words, spans, format: Box::new(a) });
         Ok(handle)
     }
 
@@ -209,6 +253,7 @@ impl Memory {
             file.serials.truncate(count);
             let end = file.zero.end.min(count);
             file.zero = file.zero.start.min(end)..end;
+            file.pending.split_off(&count);
         }
     }
 
@@ -227,6 +272,18 @@ impl Memory {
         let first = self.offset(v.column(0), operation)?;
         let last = self.offset(v.column(v.columns - 1), operation)?;
         Ok((first, if v.columns > 1 { (last - first) / (v.columns - 1) } else { 0 }))
+    }
+
+    /// The columns that segments of rows of a live matrix have entries in.
+    pub(crate) fn spans<T: Scalar>(&self, a: Matrix<T>) -> &[(u32, u32)] {
+        let live = self.matrices.get(a.slot as usize).filter(|m| m.serial == a.serial);
+        live.map_or(&[], |m| &m.spans)
+    }
+
+    /// The host's form of a live matrix.
+    pub(crate) fn format<T: Scalar>(&self, a: Matrix<T>) -> Option<&Arc<dyn Format<T>>> {
+        let live = self.matrices.get(a.slot as usize).filter(|m| m.serial == a.serial);
+        live.and_then(|m| m.format.downcast_ref())
     }
 
     /// The words of a live matrix.
@@ -265,9 +322,18 @@ impl Memory {
         let operation = format!("{count} cells");
         let size = size_of::<T>();
         let file = &self.cells[T::KIND as usize];
-        let (first, end) = (file.serials.len(), file.serials.len() + count);
+        let first = file.serials.len();
+        let end = first.checked_add(count).filter(|end| u32::try_from(*end).is_ok());
+        let capacity = end.and_then(usize::checked_next_power_of_two).unwrap_or(usize::MAX).max(1024);
+        let Some(end) = end.filter(|_| capacity.checked_mul(size).is_some()) else {
+            return Err(Error::OutOfMemory {
+                operation,
+                device: self.device.clone(),
+                requested: (count as u64).saturating_mul(size as u64),
+                available: Some(self.total),
+            });
+        };
         if end > file.capacity || file.buffer.is_none() {
-            let capacity = end.next_power_of_two().max(1024);
             let buffer = self.buffer(context, capacity * size, &operation)?;
             if let Some(old) = &file.buffer {
                 queue.copy(old, &buffer, first * size).map_err(self.fail(&operation))?;
@@ -276,6 +342,7 @@ impl Memory {
             (file.buffer, file.capacity) = (Some(buffer), capacity);
             self.generation += 1;
         }
+        self.mirror = None;
         let file = &mut self.cells[T::KIND as usize];
         let serial = next_serial();
         file.serials.resize(end, serial);
@@ -284,21 +351,72 @@ impl Memory {
         Ok(Cells::new(first as u32, count as u32, serial))
     }
 
-    /// Sets the cells that should be 0 to 0.
+    /// Keeps what the cells are on the device, until something may change them.
+    pub(crate) fn mirror<T: Scalar>(&mut self, cells: Range<u32>, bytes: &[u8]) {
+        self.mirror = Some((T::KIND, cells.start as usize, bytes[..cells.len() * size_of::<T>()].to_vec()));
+    }
+
+    /// Brings what the host has set to the device: before anything there may read or change cells.
     pub(crate) fn settle<T: Scalar>(&mut self, queue: &Queue) -> Result<()> {
         let fail = self.fail("cells");
+        self.mirror = None;
         let file = &mut self.cells[T::KIND as usize];
         let zero = std::mem::replace(&mut file.zero, 0..0);
         if let Some(buffer) = &file.buffer
             && zero.start < zero.end
         {
             let size = size_of::<T>();
-            queue.fill(buffer, zero.start * size, (zero.end - zero.start) * size, &[0; 4]).map_err(fail)?;
+            queue.fill(buffer, zero.start * size, (zero.end - zero.start) * size, &[0; 4]).map_err(&fail)?;
+        }
+        let size = size_of::<T>();
+        let mut runs: Vec<(usize, Vec<u8>)> = Vec::new();
+        for (cell, value) in std::mem::take(&mut file.pending) {
+            match runs.last_mut() {
+                Some((first, run)) if *first + run.len() / size == cell => run.extend(value),
+                _ => runs.push((cell, value)),
+            }
+        }
+        if file.sent.len() + runs.len() > SENT {
+            queue.finish().map_err(&fail)?;
+            file.sent.clear();
+        }
+        for (cell, run) in runs {
+            if let Some(buffer) = &file.buffer {
+                file.sent.push(run);
+                let run = &file.sent[file.sent.len() - 1];
+                // SAFETY: what is sent stays until the queue has been waited for.
+                unsafe { queue.write_later(buffer, cell * size, run) }.map_err(&fail)?;
+            }
         }
         Ok(())
     }
 
-    fn check_cell<T: Scalar>(&self, cell: Cell<T>, operation: &str) -> Result<()> {
+    /// Fails unless every vector, matrix and cell that a program names is live, with the name of the pass.
+    pub(crate) fn check<T: Scalar>(&self, program: &Program<T>) -> Result<()> {
+        for op in program.ops() {
+            let name = &op.sweep.name;
+            let vector = |v: Vector<T>| self.offset(v, name).map(drop);
+            match op.kind {
+                OpKind::Sweep => {}
+                OpKind::Spmv { a, x, y } => {
+                    self.matrix_words(a, name)?;
+                    vector(x).and_then(|()| vector(y))?;
+                }
+                OpKind::BasisDot { v, w, h } | OpKind::BasisAxpy { v, w, h, .. } => {
+                    (0..h.count as usize).try_for_each(|j| vector(v.column(j)))?;
+                    vector(w)?;
+                    let ends: [Cell<T>; 2] =
+                        [0, h.count.saturating_sub(1)].map(|i| Cell::new(h.first + i, h.serial));
+                    ends.iter().filter(|_| h.count > 0).try_for_each(|c| self.check_cell(*c, name))?;
+                }
+            }
+            op.sweep.vectors().into_iter().try_for_each(|(v, ..)| vector(v))?;
+            op.sweep.cells.iter().try_for_each(|c| self.check_cell(*c, name))?;
+        }
+        Ok(())
+    }
+
+    pub(crate) fn check_cell<T: Scalar>(&self, cell: Cell<T>, operation: &str) -> Result<()> {
         match self.cells[T::KIND as usize].serials.get(cell.index as usize) {
             Some(serial) if *serial == cell.serial => Ok(()),
             _ => Err(Error::Stale { operation: operation.into(), what: "cell" }),
@@ -312,18 +430,36 @@ impl Memory {
 
     pub(crate) fn write<T: Scalar>(&mut self, queue: &Queue, cell: Cell<T>, value: T) -> Result<()> {
         self.check_cell(cell, "write")?;
-        self.settle::<T>(queue)?;
-        let (at, bytes) = (cell.index as usize * size_of::<T>(), bytemuck::bytes_of(&value));
-        match &self.cells[T::KIND as usize].buffer {
-            Some(buffer) => queue.fill(buffer, at, bytes.len(), bytes).map_err(self.fail("write")),
-            None => Ok(()),
+        if let Some((kind, first, bytes)) = &mut self.mirror
+            && *kind == T::KIND
+        {
+            // What the mirror shows stays true of the cells beside this one.
+            let at = (cell.index as usize).wrapping_sub(*first).wrapping_mul(size_of::<T>());
+            if let Some(place) = bytes.get_mut(at..at.saturating_add(size_of::<T>())) {
+                place.copy_from_slice(bytemuck::bytes_of(&value));
+            }
         }
+        let file = &mut self.cells[T::KIND as usize];
+        file.pending.insert(cell.index as usize, bytemuck::bytes_of(&value).to_vec());
+        if file.pending.len() > SENT { self.settle::<T>(queue) } else { Ok(()) }
     }
 
     pub(crate) fn read<T: Scalar>(&mut self, queue: &Queue, cells: &[Cell<T>]) -> Result<Vec<T>> {
         cells.iter().try_for_each(|cell| self.check_cell(*cell, "read"))?;
         let low = cells.iter().map(|c| c.index as usize).min().unwrap_or(0);
         let high = cells.iter().map(|c| c.index as usize + 1).max().unwrap_or(0);
+        if let Some((kind, first, bytes)) = &self.mirror
+            && *kind == T::KIND
+            && low >= *first
+            && (high - first) * size_of::<T>() <= bytes.len()
+        {
+            let numbers = |c: &Cell<T>| {
+                bytemuck::pod_read_unaligned(
+                    &bytes[(c.index as usize - first) * size_of::<T>()..][..size_of::<T>()],
+                )
+            };
+            return Ok(cells.iter().map(numbers).collect());
+        }
         let values = self.read_range::<T>(queue, low..high)?;
         Ok(cells.iter().map(|c| values[c.index as usize - low]).collect())
     }

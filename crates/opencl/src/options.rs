@@ -60,6 +60,20 @@ pub enum Shape {
     Cpu,
 }
 
+/// Whether a kernel is written and built for each program, its passes and formulas as plain code, or kernels that read
+/// tables run all of them. NVIDIA's driver takes one to three seconds to build one (measured on an H200), once for each
+/// method, number type and shape of launch: what is built is kept on disk.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Compile {
+    /// For whole programs on GPUs.
+    #[default]
+    Auto,
+    /// Wherever a program has such a form.
+    Always,
+    /// Nowhere.
+    Never,
+}
+
 /// Settings of the backend. [`OpenClOptions::from_env`] reads them from the environment.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct OpenClOptions {
@@ -69,6 +83,10 @@ pub struct OpenClOptions {
     pub mode: Mode,
     /// How the kernels divide their work.
     pub shape: Shape,
+    /// Whether kernels are written for each program.
+    pub compile: Compile,
+    /// How many work-groups run at once, where the caller knows; `None` goes by what is known of the device.
+    pub together: Option<usize>,
     /// Work-items of the group of [`Mode::OneGroup`] and [`Mode::Persistent`], a multiple of 256; 0 chooses.
     pub group: usize,
     /// Rows up to which [`Mode::Auto`] runs the whole loop in one group; `None` chooses.
@@ -80,7 +98,8 @@ pub struct OpenClOptions {
 impl OpenClOptions {
     /// What the environment says: `LACUNA_OPENCL_DEVICE` (`auto`, `gpu`, `cpu`, a number, a part of a name),
     /// `LACUNA_OPENCL_MODE` (`auto`, `launches`, `one-group`, `persistent`), `LACUNA_OPENCL_SHAPE` (`auto`, `gpu`, `cpu`),
-    /// `LACUNA_OPENCL_GROUP`, `LACUNA_OPENCL_ONE_GROUP_ROWS` and `LACUNA_OPENCL_PERSISTENT_ROWS` (numbers).
+    /// `LACUNA_OPENCL_COMPILE` (`auto`, `always`, `never`), `LACUNA_OPENCL_TOGETHER`, `LACUNA_OPENCL_GROUP`,
+    /// `LACUNA_OPENCL_ONE_GROUP_ROWS` and `LACUNA_OPENCL_PERSISTENT_ROWS` (numbers).
     ///
     /// # Errors
     /// [`Error::Argument`] for a value that is none of these.
@@ -107,7 +126,15 @@ impl OpenClOptions {
             "cpu" => Shape::Cpu,
             _ => return Err(wrong("LACUNA_OPENCL_SHAPE", "auto, gpu or cpu")),
         };
+        let compile = match get("LACUNA_OPENCL_COMPILE").as_str() {
+            "" | "auto" => Compile::Auto,
+            "always" => Compile::Always,
+            "never" => Compile::Never,
+            _ => return Err(wrong("LACUNA_OPENCL_COMPILE", "auto, always or never")),
+        };
         Ok(OpenClOptions {
+            compile,
+            together: number("LACUNA_OPENCL_TOGETHER")?,
             device: get("LACUNA_OPENCL_DEVICE").parse().unwrap_or_default(),
             mode,
             shape,

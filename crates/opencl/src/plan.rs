@@ -1,10 +1,11 @@
 //! A program made ready for the device: its tables, its kernels and how each is launched.
 use crate::backend::OpenCl;
 use crate::driver::{Arg, Buffer, Kernel};
+use crate::near::Near;
 use crate::source::{self, SEGMENT};
 use crate::{Mode, OpenClOptions};
 use lacuna_core::encode::{self, Encoded};
-use lacuna_core::{Error, History, Program, Result, Scalar};
+use lacuna_core::{Cell, Error, History, Program, Result, Scalar};
 
 /// The kernel of an operation and its launch.
 pub(crate) struct Step {
@@ -17,6 +18,8 @@ pub(crate) struct Whole {
     pub(crate) kernel: Kernel,
     pub(crate) groups: usize,
     pub(crate) size: usize,
+    /// Where it is a kernel written for the program.
+    pub(crate) near: Option<Near>,
 }
 
 /// The backend's own form of a program.
@@ -31,10 +34,19 @@ pub(crate) struct Prepared<T> {
     /// By operation; nothing where an operation is instructions alone.
     pub(crate) steps: Vec<Option<Step>>,
     pub(crate) whole: Option<Whole>,
+    /// The cells that the program names.
+    named: Vec<Cell<T>>,
     /// The generation of buffers the arguments name.
     bound: Option<u64>,
-    /// What the device says of the control block: two places to read to, one to write from.
-    pub(crate) host: Box<[[u64; encode::CONTROL_WORDS as usize]; 3]>,
+    /// What the device says: two places to read to; one to write the control block from. They never grow.
+    pub(crate) host: [Vec<u64>; 3],
+}
+
+impl<T> Prepared<T> {
+    /// Whether a kernel is written for the program.
+    pub(crate) fn is_near(&self) -> bool {
+        self.whole.as_ref().is_some_and(|whole| whole.near.is_some())
+    }
 }
 
 /// The rows up to which a whole loop in one group is worth it, by kind of device, and in several groups.
@@ -55,20 +67,32 @@ impl OpenCl {
     pub(crate) fn prepare<T: Scalar>(&mut self, program: &Program<T>) -> Result<Prepared<T>> {
         let operation = format!("planning `{}`", program.name);
         let encoded = encode::encode(program)?;
-        self.check_live(&encoded, &operation)?;
-        self.build::<T>()?;
+        self.memory.check(program)?;
+        let mut named: Vec<_> = program.ops().flat_map(|op| &op.sweep.cells).copied().collect();
+        named.sort_by_key(|cell| (cell.index, cell.serial));
+        named.dedup();
+        self.check_type::<T>()?;
         let words: Vec<u64> = self.names(&encoded, &operation)?;
         let table = self.filled(bytemuck::cast_slice(&encoded.words), &operation)?;
         let names = self.filled(bytemuck::cast_slice(&words), &operation)?;
-        let control = self.filled(&[0; 8 * encode::CONTROL_WORDS as usize], &operation)?;
+        // What the host reads back: the control block; with a kernel written for the program a short history and the
+        // cells too.
+        let words = source::NEAR_CELLS_AT + encoded.cells.len() * size_of::<T>() / 8 + 1;
+        let control = self.filled(&vec![0; 8 * words], &operation)?;
         let segments = (encoded.n as usize).div_ceil(SEGMENT);
         let sums = (encoded.sums as usize).max(1) * segments.max(1);
         self.reserve_scratch::<T>(sums)?;
 
-        let mut advance = self.kernel::<T>("advance")?;
+        let (whole, mut advance) = match self.near(&encoded, &operation)? {
+            Some((near, advance)) => (Some(near), advance),
+            None => {
+                self.build::<T>()?;
+                (self.whole(&encoded, sums, &operation)?, self.kernel::<T>("advance")?)
+            }
+        };
         let fail = self.fail(&operation);
         advance.set(8, &Arg::Local(8 * encode::CONTROL_WORDS as usize)).map_err(&fail)?;
-        let whole = self.whole(&encoded, sums, &operation)?;
+        let near = whole.as_ref().is_some_and(|whole: &Whole| whole.near.is_some());
         // One launch runs everything, or the launches of each operation do.
         let steps = (0..encoded.ops())
             .map(|op| match whole.is_some() || encoded.is_scalar(op) {
@@ -76,7 +100,8 @@ impl OpenCl {
                 false => self.step_of(&encoded, op, &operation).map(Some),
             })
             .collect::<Result<Vec<_>>>()?;
-        let host = Box::new([[0; encode::CONTROL_WORDS as usize]; 3]);
+        let words = if near { words } else { encode::CONTROL_WORDS as usize };
+        let host = [0; 3].map(|_| vec![0; words]);
         Ok(Prepared {
             owner: self.serial,
             encoded,
@@ -86,13 +111,16 @@ impl OpenCl {
             advance,
             steps,
             whole,
+            named,
             bound: None,
             host,
         })
     }
 
     /// Fails unless every handle is live.
-    pub(crate) fn check_live<T: Scalar>(&self, encoded: &Encoded<T>, operation: &str) -> Result<()> {
+    pub(crate) fn check_live<T: Scalar>(&self, prepared: &Prepared<T>, operation: &str) -> Result<()> {
+        let encoded = &prepared.encoded;
+        prepared.named.iter().try_for_each(|cell| self.memory.check_cell(*cell, operation))?;
         encoded.vectors.iter().try_for_each(|v| self.memory.offset(*v, operation).map(drop))?;
         encoded.bases.iter().try_for_each(|v| self.memory.basis_offset(*v, operation).map(drop))?;
         encoded.matrices.iter().try_for_each(|a| self.memory.matrix_words(*a, operation).map(drop))?;
@@ -120,14 +148,14 @@ impl OpenCl {
         Ok(words)
     }
 
-    fn filled(&self, bytes: &[u8], operation: &str) -> Result<Buffer> {
+    pub(crate) fn filled(&self, bytes: &[u8], operation: &str) -> Result<Buffer> {
         let buffer = self.memory.buffer(&self.context, bytes.len(), operation)?;
         self.queue.write(&buffer, 0, bytes).map_err(self.fail(operation))?;
         Ok(buffer)
     }
 
     /// Bytes of local memory that kernels may use.
-    fn local_budget(&self) -> usize {
+    pub(crate) fn local_budget(&self) -> usize {
         self.device.local_memory.saturating_sub(1024)
     }
 
@@ -178,7 +206,7 @@ impl OpenCl {
         let (of_gpu, of_cpu) = ONE_GROUP_ROWS;
         let alone = one_group_rows.unwrap_or(if self.segments_each { of_cpu } else { of_gpu });
         let together = persistent_rows.unwrap_or(PERSISTENT_ROWS);
-        let can_meet = self.device.runs_groups_together() && !self.segments_each;
+        let can_meet = self.runs_groups_together();
         // A program that runs through once is a call from the host: a launch or two.
         let loops = !encoded.sections[2].is_empty();
         let several = match mode {
@@ -211,7 +239,7 @@ impl OpenCl {
             (self.local_budget() / size).saturating_sub(taken) / (subs * SEGMENT)
         };
         let slots = (encoded.slots as usize).max(1);
-        let groups = if several { segments.min(self.device.units) } else { 1 };
+        let groups = if several { segments.min(self.together()) } else { 1 };
         let subs = if self.segments_each {
             1
         } else {
@@ -248,7 +276,7 @@ impl OpenCl {
         for (i, arg) in args.iter().enumerate() {
             kernel.set(9 + i as u32, arg).map_err(self.fail(operation))?;
         }
-        Ok(Some(Whole { kernel, groups, size: item }))
+        Ok(Some(Whole { kernel, groups, size: item, near: None }))
     }
 
     /// Makes the kernels' arguments name the buffers there are now.
@@ -268,7 +296,14 @@ impl OpenCl {
         let sums = [&scratch.partials, &scratch.counter].map(Arg::Buffer);
         advance.set_all(&common).map_err(&fail)?;
         let kernels = steps.iter_mut().flatten().map(|step| &mut step.kernel);
-        for kernel in kernels.chain(whole.iter_mut().map(|whole| &mut whole.kernel)) {
+        if let Some(Whole { kernel, near: Some(near), .. }) = whole {
+            kernel.set_all(&common).map_err(&fail)?;
+            for (i, arg) in near.args().iter().enumerate() {
+                kernel.set(7 + i as u32, arg).map_err(&fail)?;
+            }
+        }
+        let table_driven = whole.iter_mut().filter(|whole| whole.near.is_none());
+        for kernel in kernels.chain(table_driven.map(|whole| &mut whole.kernel)) {
             kernel.set_all(&common).map_err(&fail)?;
             kernel.set(7, &sums[0]).map_err(&fail)?;
             kernel.set(8, &sums[1]).map_err(&fail)?;

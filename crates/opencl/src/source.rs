@@ -1,18 +1,29 @@
 //! The kernel sources, and programs built of them: once for each device and number type, kept on disk.
 use crate::device::Device;
 use crate::driver::{BUILD_PROGRAM_FAILURE, Context, Program, failed};
+use crate::generate::Shape;
 use lacuna_core::{Error, Kind, Result, encode};
 use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 
 /// The kernel files in the order they build on each other.
-pub const SOURCES: [(&str, &str); 6] = [
+pub const SOURCES: [(&str, &str); 7] = [
     ("scalar.cl", include_str!("../../../kernels-opencl/scalar.cl")),
     ("cells.cl", include_str!("../../../kernels-opencl/cells.cl")),
+    ("shape.cl", include_str!("../../../kernels-opencl/shape.cl")),
     ("sweep.cl", include_str!("../../../kernels-opencl/sweep.cl")),
     ("spmv_csr.cl", include_str!("../../../kernels-opencl/spmv_csr.cl")),
     ("basis.cl", include_str!("../../../kernels-opencl/basis.cl")),
     ("program.cl", include_str!("../../../kernels-opencl/program.cl")),
+];
+
+/// What a kernel written for one program is made of.
+pub const NEAR_SOURCES: [(&str, &str); 5] = [
+    SOURCES[0],
+    SOURCES[1],
+    SOURCES[2],
+    ("near.cl", include_str!("../../../kernels-opencl/near.cl")),
+    ("far.cl", include_str!("../../../kernels-opencl/far.cl")),
 ];
 
 /// The number types: real type, bits of it, complex.
@@ -25,6 +36,9 @@ const TYPES: [(Kind, &str, u32, u32); 4] = [
 
 /// Words of a matrix in the table of names: format, lanes, arguments.
 pub(crate) const MATRIX_WORDS: usize = 8;
+/// Words of the control buffer of a kernel written for a program: where a short history begins, and the cells.
+pub(crate) const NEAR_HISTORY_AT: usize = 32;
+pub(crate) const NEAR_CELLS_AT: usize = 256;
 /// Elements of a segment, and work-items of a group that takes one.
 pub(crate) const SEGMENT: usize = 256;
 
@@ -33,8 +47,8 @@ pub(crate) fn batch(kind: Kind) -> usize {
     if kind == Kind::C64 { 2 } else { 4 }
 }
 
-/// The whole text for a number type, `cpu` where a work-item takes a segment, `nvidia` for that vendor's compiler.
-pub fn text(kind: Kind, cpu: bool, nvidia: bool) -> String {
+/// The definitions that the kernels of a number type begin with.
+fn header(kind: Kind, cpu: bool, nvidia: bool) -> String {
     let (_, real, bits, complex) = TYPES[kind as usize];
     let group = if cpu { 1 } else { SEGMENT };
     let mut text = encode::c_header();
@@ -51,15 +65,42 @@ pub fn text(kind: Kind, cpu: bool, nvidia: bool) -> String {
     ] {
         text += &format!("#define LACUNA_{name} {value}\n");
     }
-    for (name, source) in SOURCES {
+    text
+}
+
+fn joined(mut text: String, sources: &[(&str, &str)]) -> String {
+    for (name, source) in sources {
         text += &format!("#line 1 \"{name}\"\n{source}");
     }
     text
 }
 
+/// The whole text for a number type, `cpu` where a work-item takes a segment, `nvidia` for that vendor's compiler.
+pub fn text(kind: Kind, cpu: bool, nvidia: bool) -> String {
+    joined(header(kind, cpu, nvidia), &SOURCES)
+}
+
+/// The text of a kernel written for one program.
+pub(crate) fn near_text(kind: Kind, nvidia: bool, shape: &Shape, written: &str) -> String {
+    let mut text = header(kind, false, nvidia);
+    let places = [("AT_HISTORY", NEAR_HISTORY_AT), ("AT_CELLS", NEAR_CELLS_AT)];
+    let far = shape.far;
+    let shape = [
+        ("SIZE", shape.size),
+        ("ONE", shape.one.into()),
+        ("CHUNKS", shape.chunks),
+        ("FAR", shape.far.into()),
+    ];
+    let sources = if far { &NEAR_SOURCES[..] } else { &NEAR_SOURCES[..4] };
+    text += "#define LACUNA_RARE __attribute__((noinline))\n";
+    for (name, value) in shape.into_iter().chain(places) {
+        text += &format!("#define LACUNA_{name} {value}\n");
+    }
+    joined(joined(text, sources), &[("a program", written)])
+}
+
 /// A program for the device, from disk where it was built before.
-pub(crate) fn program(context: &Context, device: &Device, kind: Kind, cpu: bool) -> Result<Program> {
-    let text = text(kind, cpu, device.is_nvidia());
+pub(crate) fn program(context: &Context, device: &Device, kind: Kind, text: &str) -> Result<Program> {
     let mut options = String::from("-cl-std=CL1.2");
     if device.rounded_floats {
         options += " -cl-fp32-correctly-rounded-divide-sqrt";
@@ -67,8 +108,8 @@ pub(crate) fn program(context: &Context, device: &Device, kind: Kind, cpu: bool)
     // Not every driver builds programs on several threads at once.
     static BUILDING: Mutex<()> = Mutex::new(());
     let _building = BUILDING.lock().unwrap_or_else(PoisonError::into_inner);
-    let key = [&text, &options, &device.platform, &device.name, &device.driver, &device.version];
-    let path = cache_path(&key.map(String::as_str));
+    let key = [text, &options, &device.platform, &device.name, &device.driver, &device.version];
+    let path = cache_path(&key);
     let cached = path.as_ref().and_then(|path| std::fs::read(path).ok());
     if let Some(program) = cached.and_then(|binary| context.program_from_binary(device.id, &binary).ok())
         && program.build(device.id, &options).is_ok()
@@ -76,7 +117,7 @@ pub(crate) fn program(context: &Context, device: &Device, kind: Kind, cpu: bool)
         return Ok(program);
     }
     let operation = format!("building the {} kernels", kind.name());
-    let program = context.program(&text).map_err(|status| failed(&device.name, &operation, status))?;
+    let program = context.program(text).map_err(|status| failed(&device.name, &operation, status))?;
     program.build(device.id, &options).map_err(|status| match status {
         BUILD_PROGRAM_FAILURE => Error::Device {
             device: device.name.clone(),

@@ -1,7 +1,7 @@
 //! Without a device: every kernel the host asks for is there, takes as many arguments as the host sets, in the order
 //! it sets them; and the kernels for CUDA have the same entry points.
 use lacuna_core::Kind;
-use lacuna_opencl::{SOURCES, text};
+use lacuna_opencl::{FRAME, NEAR_SOURCES, SOURCES, text};
 use std::collections::BTreeMap;
 use std::path::Path;
 
@@ -78,6 +78,36 @@ fn kernels_take_what_the_host_sets() {
 }
 
 #[test]
+fn the_kernel_of_a_program_takes_what_the_host_sets() {
+    let kernels = kernels(FRAME);
+    let arguments = &kernels["near"];
+    assert_eq!(arguments[..7], COMMON);
+    let expected = [
+        "__global ulong *exchange",
+        "__global ulong *shared",
+        "__global const uint *restrict windows",
+        "__global const uint *restrict params",
+        "__global const uint *restrict staged_columns",
+        "__global const number *restrict staged_values",
+        "const uint first_cell",
+        "const uint cell_count",
+        "const uint budget",
+        "const uint enter",
+        "const uint n",
+        "const uint half_words",
+        "const uint short_history",
+        "__local number *work",
+        "__local number *got",
+        "__local number *rows_at",
+        "__local number *window",
+        "__local number *near_cells",
+        "__local ulong *near_control",
+        "__local uint *near_params",
+    ];
+    assert_eq!(arguments[7..], expected);
+}
+
+#[test]
 fn every_name_of_the_layout_that_a_kernel_uses_is_defined() {
     for kind in [Kind::F32, Kind::F64, Kind::C32, Kind::C64] {
         let text = text(kind, false, true);
@@ -94,7 +124,7 @@ fn every_name_of_the_layout_that_a_kernel_uses_is_defined() {
 
 #[test]
 fn each_file_opens_with_what_it_computes_and_how_it_is_launched() {
-    for (name, source) in SOURCES {
+    for (name, source) in SOURCES.into_iter().chain(NEAR_SOURCES) {
         let head: String = source.lines().take_while(|line| line.starts_with("//")).collect();
         for what in ["Bytes moved", "Launch shape", "Assumes"] {
             assert!(head.contains(what), "{name}: no `{what}`");

@@ -91,6 +91,49 @@ fn what_goes_wrong_is_told_alike() {
     agree(&mut on, "bicgstab", &huge, false, Stop::default());
 }
 
+/// Rows of many entries, which several lanes share.
+fn long_rows<T: Scalar>() {
+    let mut on = devices();
+    let n = if small() { 70 } else { 700 };
+    let mut random = common::Random(11);
+    for per_row in [30, 90] {
+        let scattered = random.matrix::<T>(n, n, per_row.min(n / 2));
+        let dominant = 2.0 * per_row as f64;
+        let (mut row_ptr, mut columns, mut values) = (vec![0u32], vec![], vec![]);
+        for i in 0..n {
+            let range = scattered.row_ptr()[i] as usize..scattered.row_ptr()[i + 1] as usize;
+            columns.extend(scattered.col_idx()[range.clone()].iter().filter(|c| **c as usize != i));
+            let entries = range.clone().filter(|k| scattered.col_idx()[*k] as usize != i);
+            values.extend(entries.map(|k| scattered.values()[k]));
+            columns.push(i as u32);
+            values.push(T::from_real(dominant));
+            row_ptr.push(columns.len() as u32);
+        }
+        let a = sorted(n, row_ptr, columns, values);
+        for name in ["bicgstab", "gmres"] {
+            agree(
+                &mut on,
+                name,
+                &a,
+                false,
+                Stop { max_iters: if small() { 4 } else { 40 }, ..Stop::default() },
+            );
+        }
+    }
+}
+in_every_type!(long_rows);
+
+fn sorted<T: Scalar>(n: usize, row_ptr: Vec<u32>, columns: Vec<u32>, values: Vec<T>) -> Csr<T> {
+    let (mut col_idx, mut numbers) = (Vec::new(), Vec::new());
+    for i in 0..n {
+        let mut row: Vec<usize> = (row_ptr[i] as usize..row_ptr[i + 1] as usize).collect();
+        row.sort_by_key(|k| columns[*k]);
+        col_idx.extend(row.iter().map(|k| columns[*k]));
+        numbers.extend(row.iter().map(|k| values[*k]));
+    }
+    Csr::new(n, n, row_ptr, col_idx, numbers).expect("a valid matrix")
+}
+
 #[test]
 fn larger_systems_take_several_rounds() {
     if small() {

@@ -1,0 +1,432 @@
+//! Writes the kernel of one program: its passes as plain expressions over registers, its formulas as plain arithmetic.
+//!
+//! Each operation becomes a block of a switch; what the blocks call is in `kernels-opencl/near.cl`. Operations whose
+//! blocks differ in numbers alone (the steps of a cycle of GMRES) share one, which reads the numbers from a table. The
+//! text names no size and no address, so one build serves every system that a method is recorded for.
+use lacuna_core::Scalar;
+use lacuna_core::encode::{Encoded, *};
+use std::cell::Cell;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write;
+
+mod chain;
+mod text;
+use text::Text;
+
+/// What the text depends on beside the program.
+#[derive(Clone, Debug)]
+pub(crate) struct Shape {
+    /// Work-items of a group.
+    pub(crate) size: usize,
+    /// Whether vectors stay in memory and a warp takes whole segments.
+    pub(crate) far: bool,
+    /// Whether one group runs alone.
+    pub(crate) one: bool,
+    /// Chunks of 256 segments of a sum, or segments where one group runs.
+    pub(crate) chunks: usize,
+    /// Segments' terms of local memory for each segment of a group.
+    pub(crate) work: usize,
+    /// Lanes of each matrix.
+    pub(crate) lanes: Vec<u32>,
+    /// Whether what a group multiplies fits local memory, for each matrix.
+    pub(crate) fits: Vec<bool>,
+    /// How many rows a work-item's lane takes of each matrix whose entries lie as they are taken; 0 for others.
+    pub(crate) steps: Vec<usize>,
+    /// Numbers a work-item may keep in registers.
+    pub(crate) registers: usize,
+}
+
+/// A kernel for a program.
+pub(crate) struct Written {
+    /// What follows `near.cl`.
+    pub(crate) text: String,
+    /// The numbers of the blocks, operation by operation.
+    pub(crate) params: Vec<u32>,
+    /// Sums of one exchange at the most.
+    pub(crate) sums: usize,
+}
+
+/// Words of the numbers of blocks that local memory takes.
+pub(crate) const NEAR_PARAMS: usize = 3072;
+
+/// Sums that an operation leaves to the exchange of the next one.
+#[derive(Clone, Debug, Default)]
+struct Deferred {
+    cells: Vec<u32>,
+    op: u32,
+}
+
+struct Writer<'a, T> {
+    e: &'a Encoded<T>,
+    shape: &'a Shape,
+    /// Vectors in registers.
+    registers: BTreeSet<u32>,
+    /// Vectors that products multiply.
+    operands: BTreeSet<u32>,
+    sums: Cell<usize>,
+}
+
+/// The words of a list of an operation.
+fn list<T>(e: &Encoded<T>, op: u32, at: u32, count: u32, words: u32) -> impl Iterator<Item = &[u32]> {
+    let start = e.op(op, at) as usize;
+    e.words[start..start + (e.op(op, count) * words) as usize].chunks(words as usize)
+}
+
+/// Writes the kernel of a program; nothing where it has no such form.
+pub(crate) fn write<T: Scalar>(e: &Encoded<T>, shape: &Shape) -> Option<Written> {
+    let fits = |op| e.is_scalar(op) || e.op(op, OP_N) == e.n;
+    if e.n == 0 || e.sections[2].is_empty() || !(0..e.ops()).all(fits) {
+        return None;
+    }
+    if !e.vectors.iter().all(|v| v.len == e.n as usize) {
+        return None;
+    }
+    let operands =
+        (0..e.ops()).filter(|op| e.op(*op, OP_KIND) == KIND_SPMV).map(|op| e.op(op, OP_X)).collect();
+    let writer = Writer { e, shape, registers: registers(e, shape), operands, sums: Cell::new(1) };
+    Some(writer.kernel())
+}
+
+/// The vectors that the iteration uses most and that are no columns of a basis, as many as fit.
+fn registers<T>(e: &Encoded<T>, shape: &Shape) -> BTreeSet<u32> {
+    let column = |v: u32| {
+        let v = e.vectors[v as usize];
+        e.bases
+            .iter()
+            .any(|b| b.serial == v.serial && (b.first..b.first + b.columns as u32).contains(&v.slot))
+    };
+    let mut uses = BTreeMap::<u32, usize>::new();
+    for op in e.sections[2].clone() {
+        let slots = list(e, op, OP_SLOTS, OP_SLOT_COUNT, 1).map(|w| w[0]);
+        let others = [OP_X, OP_Y].map(|field| e.op(op, field));
+        for v in slots.chain(others).filter(|v| *v != NONE && !column(*v)) {
+            *uses.entry(v).or_default() += 1;
+        }
+    }
+    let mut order: Vec<_> = uses.into_iter().collect();
+    order.sort_by_key(|(v, uses)| (std::cmp::Reverse(*uses), *v));
+    order.into_iter().map(|(v, _)| v).take(shape.registers).collect()
+}
+
+impl<T: Scalar> Writer<'_, T> {
+    fn kernel(&self) -> Written {
+        let e = self.e;
+        let mut deferred = None;
+        let blocks: Vec<Option<Text>> = (0..e.ops())
+            .map(|op| if e.is_scalar(op) { None } else { Some(self.block(op, &mut deferred)) })
+            .collect();
+        let holes = |op: u32| blocks[op as usize].as_ref().map_or(&[][..], |b| &b.holes);
+        // Operations with the same text share a block.
+        let mut classes: Vec<(&str, Vec<u32>)> = Vec::new();
+        for (op, block) in blocks.iter().enumerate() {
+            let Some(block) = block else { continue };
+            match classes
+                .iter_mut()
+                .find(|(text, ops)| *text == block.text && holes(ops[0]).len() == block.holes.len())
+            {
+                Some((_, ops)) => ops.push(op as u32),
+                None => classes.push((&block.text, vec![op as u32])),
+            }
+        }
+        let shared = classes.iter().any(|(_, ops)| ops.len() > 1);
+        let mut body = String::new();
+        let mut records: Vec<Vec<u32>> = vec![vec![NONE]; e.ops() as usize];
+        for (class, (text, ops)) in classes.iter().enumerate() {
+            let first = holes(ops[0]);
+            // Where all have the same number it is written out, else it has a place in the record.
+            let mut places = Vec::new();
+            let mut words = Vec::new();
+            for (hole, value) in first.iter().enumerate() {
+                if ops.iter().all(|op| holes(*op)[hole] == *value) {
+                    places.push(format!("{value}u"));
+                } else {
+                    places.push(format!("q[{}]", words.len() + 1));
+                    words.push(hole);
+                }
+            }
+            for op in ops {
+                let values = words.iter().map(|hole| holes(*op)[*hole]);
+                records[*op as usize] = [class as u32].into_iter().chain(values).collect();
+            }
+            let label = if shared { class as u32 } else { ops[0] };
+            let _ = write!(body, "    case {label}: {{\n{}    }} break;\n", text::fill(text, &places));
+        }
+        let stride = records.iter().map(Vec::len).max().unwrap_or(1);
+        let params = records.into_iter().flat_map(|mut r| {
+            r.resize(stride, 0);
+            r
+        });
+        Written { text: self.frame(&body, shared, stride), params: params.collect(), sums: self.sums.get() }
+    }
+
+    /// The kernel around the blocks.
+    fn frame(&self, body: &str, shared: bool, stride: usize) -> String {
+        let stored: BTreeSet<u32> = (0..self.e.ops())
+            .flat_map(|op| list(self.e, op, OP_STORES, OP_STORE_COUNT, MOVE_WORDS))
+            .map(|w| w[MOVE_VECTOR as usize])
+            .collect();
+        let mut load = String::new();
+        let mut store = String::new();
+        for v in &self.registers {
+            let _ = writeln!(load, "    number v{v} = own ? VEC({v}) : ZERO;");
+            if stored.contains(v) {
+                let _ = writeln!(store, "        VEC({v}) = v{v};");
+            }
+        }
+        let words = stride * self.e.ops() as usize;
+        let near = shared && words <= NEAR_PARAMS;
+        let copied = format!("    for (uint i = ITEM; i < {words}; i += SIZE) near_params[i] = params[i];\n");
+        let choose = if near {
+            format!("__local const uint *q = near_params + op * {stride}u;\n        switch (q[0]) {{\n")
+        } else if shared {
+            format!("__global const uint *q = params + op * {stride}u;\n        switch (q[0]) {{\n")
+        } else {
+            "switch (op) {\n".into()
+        };
+        FRAME
+            .replace("$SUMS", &format!("{}u", self.sums.get()))
+            .replace("$PARAMS", if near { &copied } else { "" })
+            .replace("$LOAD", &load)
+            .replace("$STORE", &store)
+            .replace("$CHOOSE", &choose)
+            .replace("$BODY", body)
+    }
+
+    fn is_register(&self, v: u32) -> bool {
+        self.registers.contains(&v)
+    }
+
+    /// A vector's value at the work-item's row, where it lies.
+    fn at_home(&self, t: &mut Text, v: u32) -> String {
+        match self.is_register(v) {
+            true => format!("v{v}"),
+            false => format!("(own ? VEC({}) : ZERO)", t.hole(v)),
+        }
+    }
+
+    /// The block of an operation. `deferred` has the sums the operation before left to this one, and receives those it
+    /// leaves to the next.
+    fn block(&self, op: u32, deferred: &mut Option<Deferred>) -> Text {
+        let e = self.e;
+        let mut t = Text::default();
+        let field = |at| e.op(op, at);
+        let kind = field(OP_KIND);
+        let slots: Vec<u32> = list(e, op, OP_SLOTS, OP_SLOT_COUNT, 1).map(|w| w[0]).collect();
+        let name = |slot: u32| match self.is_register(slots[slot as usize]) {
+            true => format!("v{}", slots[slot as usize]),
+            false if self.shape.far => format!("m{slot}[r]"),
+            false => format!("m{slot}"),
+        };
+        let far = self.shape.far;
+        let moved = |at, count| -> Vec<u32> {
+            list(e, op, at, count, MOVE_WORDS).map(|w| w[MOVE_SLOT as usize]).collect()
+        };
+        let (loads, stores) = (moved(OP_LOADS, OP_LOAD_COUNT), moved(OP_STORES, OP_STORE_COUNT));
+        if far {
+            self.open_loop(&mut t, op, &stores.iter().map(|slot| slots[*slot as usize]).collect::<Vec<_>>());
+        }
+        for (slot, v) in slots.iter().enumerate().filter(|(_, v)| !self.is_register(**v)) {
+            if far {
+                t.line(&format!("number m{slot}[8];"));
+                if loads.contains(&(slot as u32)) {
+                    let home = t.hole(*v);
+                    t.line(&format!(
+                        "ROWS m{slot}[r] = LIVE(r) ? VECTOR(s.p, {home})[base + 32 * r] : ZERO;"
+                    ));
+                }
+                continue;
+            }
+            let value = if loads.contains(&(slot as u32)) { self.at_home(&mut t, *v) } else { "ZERO".into() };
+            t.line(&format!("number m{slot} = {value};"));
+        }
+
+        // What comes before the pass.
+        match kind {
+            KIND_SPMV if far => {
+                let y = t.hole(field(OP_Y));
+                t.line(&format!("ROWS m0[r] = LIVE(r) ? VECTOR(s.p, {y})[base + 32 * r] : ZERO;"));
+            }
+            KIND_BASIS_AXPY if far => {
+                let w = t.hole(field(OP_Y));
+                t.line(&format!("ROWS m0[r] = LIVE(r) ? VECTOR(s.p, {w})[base + 32 * r] : ZERO;"));
+                let [a, b] = [0, 0].map(|_| t.hole(field(OP_BASIS)));
+                let (h, columns) = (t.hole(field(OP_H) - e.cells.start), t.hole(field(OP_COLUMNS)));
+                t.line(&format!(
+                    "combine_far(&s, s.p.arena + BASIS(s.p, {a})[0], BASIS(s.p, {b})[1], near_cells + {h}, \
+                     {columns}, {}, segment, m0);",
+                    field(OP_ADD)
+                ));
+            }
+            KIND_BASIS_DOT if far => {
+                let w = t.hole(field(OP_Y));
+                t.line("number w[8];");
+                t.line(&format!("ROWS w[r] = LIVE(r) ? VECTOR(s.p, {w})[base + 32 * r] : ZERO;"));
+                let [a, b] = [0, 0].map(|_| t.hole(field(OP_BASIS)));
+                let columns = t.hole(field(OP_COLUMNS));
+                let slot = deferred.as_ref().map_or(0, |d| d.cells.len());
+                t.line(&format!(
+                    "project_far(&s, s.p.arena + BASIS(s.p, {a})[0], BASIS(s.p, {b})[1], {slot}, {columns}, \
+                     segment, w);"
+                ));
+            }
+            KIND_SPMV => {
+                let (x, matrix) = (field(OP_X), field(OP_MATRIX));
+                let value = self.at_home(&mut t, x);
+                let (a, b) = (t.hole(x), t.hole(x));
+                t.line(&format!("if (state.shown != {a}) show(&s, &state, {b}, own, {value});"));
+                let (lanes, fits) =
+                    (self.shape.lanes[matrix as usize], u32::from(self.shape.fits[matrix as usize]));
+                let m = t.hole(matrix);
+                let steps = self.shape.steps[matrix as usize];
+                t.line(&format!(
+                    "{} = product_csr(&s, &state, {m}, {lanes}, {fits}, {steps}, own);",
+                    name(0)
+                ));
+            }
+            KIND_BASIS_AXPY => {
+                let w = self.at_home(&mut t, field(OP_Y));
+                let [a, b] = [0, 0].map(|_| t.hole(field(OP_BASIS)));
+                let (h, columns) = (t.hole(field(OP_H) - e.cells.start), t.hole(field(OP_COLUMNS)));
+                t.line(&format!(
+                    "if (own) {} = combine_row(&s, s.p.arena + BASIS(s.p, {a})[0], BASIS(s.p, {b})[1], \
+                     near_cells + {h}, {columns}, {}, {w});",
+                    name(0),
+                    field(OP_ADD)
+                ));
+            }
+            _ => {}
+        }
+        self.updates(&mut t, op, &name);
+        let rewritten = |slot: u32| {
+            let mut at = field(OP_UPDATES) as usize;
+            (0..field(OP_UPDATE_COUNT)).any(|_| {
+                let dst = e.words[at];
+                at += (UPDATE_WORDS + e.words[at + 1] * TERM_WORDS) as usize;
+                dst == slot
+            })
+        };
+        let there = far && kind == KIND_SPMV && !rewritten(0);
+        let to_store = stores.iter().filter(|slot| !(there && **slot == 0));
+        for slot in to_store.filter(|slot| !self.is_register(slots[**slot as usize])) {
+            let home = t.hole(slots[*slot as usize]);
+            match far {
+                true => {
+                    t.line(&format!("ROWS if (LIVE(r)) VECTOR(s.p, {home})[base + 32 * r] = m{slot}[r];"))
+                }
+                false => t.line(&format!("if (own) VEC({home}) = m{slot};")),
+            }
+        }
+        if far {
+            self.sums(&mut t, op, &name, deferred);
+            return t;
+        }
+        // An operand that has changed is shown, at once where the next operation multiplies it.
+        let next_operand = self.next_operand(op);
+        for slot in &stores {
+            let v = slots[*slot as usize];
+            if next_operand == Some(v) {
+                let shown = t.hole(v);
+                t.line(&format!("show(&s, &state, {shown}, own, {});", name(*slot)));
+            } else if self.operands.contains(&v) {
+                let shown = t.hole(v);
+                t.line(&format!("if (state.shown == {shown}) state.shown = LACUNA_NONE;"));
+            }
+        }
+        self.sums(&mut t, op, &name, deferred);
+        t
+    }
+
+    /// The head of the loop over the segments of a warp, where vectors stay in memory; `written` are stored.
+    fn open_loop(&self, t: &mut Text, op: u32, written: &[u32]) {
+        // What other groups may still read of an operand, and what they have not yet seen of it.
+        let writes = written.iter().any(|v| self.operands.contains(v));
+        if writes {
+            t.line("if (state.reads) meet_groups(&s, &state);");
+        }
+        if self.e.op(op, OP_KIND) == KIND_SPMV {
+            t.line("if (state.dirty) meet_groups(&s, &state);");
+            t.line("state.reads += 1;");
+            let (x, y) = (t.hole(self.e.op(op, OP_X)), t.hole(self.e.op(op, OP_Y)));
+            let (m, lanes) = (self.e.op(op, OP_MATRIX), self.shape.lanes[self.e.op(op, OP_MATRIX) as usize]);
+            let steps = self.shape.steps[m as usize];
+            let m = t.hole(m);
+            t.line(&format!("product_far(&s, {m}, {lanes}, {steps}, VECTOR(s.p, {x}), VECTOR(s.p, {y}));"));
+        }
+        if writes {
+            t.line("state.dirty = true;");
+        }
+        t.line("for (uint segment = s.from + WARP; segment < s.from + s.mine; segment += WARPS) {");
+        t.line("const uint base = segment * SEGMENT + WARP_LANE;");
+    }
+
+    fn updates(&self, t: &mut Text, op: u32, name: &dyn Fn(u32) -> String) {
+        let e = self.e;
+        let mut at = e.op(op, OP_UPDATES) as usize;
+        let mut known = BTreeMap::<u32, String>::new();
+        for _ in 0..e.op(op, OP_UPDATE_COUNT) {
+            let (dst, terms) = (e.words[at], e.words[at + 1]);
+            at += UPDATE_WORDS as usize;
+            let mut sum: Option<String> = None;
+            for _ in 0..terms {
+                let w = &e.words[at..at + TERM_WORDS as usize];
+                at += TERM_WORDS as usize;
+                let v = name(w[TERM_SLOT as usize]);
+                let factor = Some(w[TERM_FACTOR as usize]).filter(|f| *f != NONE).map(name);
+                let kind = w[TERM_COEFFICIENT as usize];
+                let minus = if kind == COEFFICIENT_MINUS_ONE { "-" } else { "" };
+                let scaled = |v: &str| factor.as_ref().map_or(v.to_owned(), |f| format!("times({f}, {v})"));
+                sum = Some(if kind == COEFFICIENT_CELL {
+                    let cell = w[TERM_CELL as usize];
+                    let c = known.entry(cell).or_insert_with(|| {
+                        let place = t.hole(cell - e.cells.start);
+                        let c = format!("c{}", t.names());
+                        t.line(&format!("const number {c} = CELL({place});"));
+                        c
+                    });
+                    match sum {
+                        None => format!("times({c}, {})", scaled(&v)),
+                        Some(s) => format!("multiply_add({c}, {}, {s})", scaled(&v)),
+                    }
+                } else {
+                    match (sum, &factor) {
+                        (None, _) => format!("{minus}{}", scaled(&v)),
+                        (Some(s), None) if minus.is_empty() => format!("({s} + {v})"),
+                        (Some(s), None) => format!("({s} - {v})"),
+                        (Some(s), Some(f)) => format!("multiply_add({minus}{f}, {v}, {s})"),
+                    }
+                });
+            }
+            let rows = if self.shape.far { "ROWS " } else { "" };
+            t.line(&format!("{rows}{} = {};", name(dst), sum.unwrap_or_else(|| "ZERO".into())));
+        }
+    }
+
+    /// The operation behind one of the iteration, where nothing is decided.
+    fn next_of(&self, op: u32) -> u32 {
+        if self.e.op(op, OP_LAST) == 1 { self.e.op(op, OP_NEXT_OP) } else { op + 1 }
+    }
+
+    /// The operation with vectors behind one of the iteration, where nothing is decided.
+    fn follower(&self, op: u32) -> Option<u32> {
+        let mut at = self.next_of(op);
+        for _ in 0..4 {
+            if at == NONE || !self.e.is_scalar(at) {
+                break;
+            }
+            at = self.next_of(at);
+        }
+        Some(at).filter(|at| self.is_each(op) && *at != NONE && self.is_each(*at))
+    }
+
+    fn is_each(&self, op: u32) -> bool {
+        self.e.op(op, OP_SECTION) == SECTION_EACH
+    }
+
+    fn next_operand(&self, op: u32) -> Option<u32> {
+        let next = self.follower(op)?;
+        (self.e.op(next, OP_KIND) == KIND_SPMV).then(|| self.e.op(next, OP_X))
+    }
+}
+
+/// The kernel of a program around its operations.
+pub const FRAME: &str = include_str!("generate/frame.cl");

@@ -1,0 +1,408 @@
+//! The sums of an operation, and what is evaluated between it and the next one.
+use super::text::Text;
+use super::{Deferred, Writer, list};
+use lacuna_core::Scalar;
+use lacuna_core::encode::*;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Operations that a chain of instructions goes through before it leaves the rest to the table.
+const DEEPEST: usize = 4;
+
+impl<T: Scalar> Writer<'_, T> {
+    /// The sums of an operation, the formulas behind them, and which operation is due then.
+    pub(super) fn sums(
+        &self,
+        t: &mut Text,
+        op: u32,
+        name: &dyn Fn(u32) -> String,
+        deferred: &mut Option<Deferred>,
+    ) {
+        let e = self.e;
+        let projects = e.op(op, OP_KIND) == KIND_BASIS_DOT;
+        let dots: Vec<[u32; 3]> = list(e, op, OP_DOTS, OP_DOT_COUNT, DOT_WORDS)
+            .map(|w| [w[DOT_CELL as usize], w[DOT_A as usize], w[DOT_B as usize]])
+            .collect();
+        let before = deferred.take();
+        let mut cells = before.as_ref().map_or(Vec::new(), |d| d.cells.clone());
+        let mut slot = cells.len();
+        let far = self.shape.far;
+        if far {
+            for (k, [_, a, b]) in dots.iter().enumerate() {
+                let (a, b) = (name(*a), name(*b));
+                t.line(&format!(
+                    "{{ number e[8]; ROWS e[r] = LIVE(r) ? dot_term({a}, {b}) : ZERO; keep_sum(&s, {}, segment, e); }}",
+                    slot + k
+                ));
+            }
+            t.line("}");
+            slot += dots.len();
+        }
+        for batch in dots.chunks(self.shape.work.max(1)).filter(|_| !far) {
+            if slot > cells.len() || before.is_some() {
+                t.line("MEET();");
+            }
+            t.line("if (ITEM < span) {");
+            for (k, [_, a, b]) in batch.iter().enumerate() {
+                let (a, b) = (name(*a), name(*b));
+                t.line(&format!("    s.work[{k} * span + ITEM] = own ? dot_term({a}, {b}) : ZERO;"));
+            }
+            t.line("}");
+            t.line(&format!("send(&s, &state, {slot}, {});", batch.len()));
+            slot += batch.len();
+        }
+        cells.extend(dots.iter().map(|d| d[0]));
+        let (h, columns) = (e.op(op, OP_H), e.op(op, OP_COLUMNS));
+        if projects && far {
+            slot += e.op(op, OP_COLUMNS) as usize;
+        } else if projects {
+            let w = self.at_home(t, e.op(op, OP_Y));
+            t.line("MEET();");
+            t.line(&format!("if (ITEM < span) s.work[ITEM] = own ? {w} : ZERO;"));
+            let [a, b] = [0, 0].map(|_| t.hole(e.op(op, OP_BASIS)));
+            let columns = t.hole(columns);
+            t.line(&format!(
+                "send_columns(&s, &state, s.p.arena + BASIS(s.p, {a})[0], BASIS(s.p, {b})[1], {slot}, {columns});"
+            ));
+            slot += e.op(op, OP_COLUMNS) as usize;
+        }
+        self.sums.set(self.sums.get().max(slot));
+        if !projects && before.is_none() && self.leaves_sums(op) {
+            *deferred = Some(Deferred { cells, op });
+            let next = t.hole(self.next_of(op));
+            t.line(&format!("op = {next};"));
+            return;
+        }
+        let chain = self.chain(t, op, &cells, before.map(|d| d.op));
+        if slot == 0 {
+            match chain {
+                Chain::Nothing(next) => t.line(&format!("op = {next};")),
+                Chain::Code { text, preload, .. } => {
+                    t.line("MEET();");
+                    t.line("if (ITEM == 0) {");
+                    t.text += &preload;
+                    t.text += &text;
+                    t.line("}");
+                    t.line("MEET();");
+                    t.line("op = next[0];");
+                }
+            }
+            return;
+        }
+        let (text, preload, reads) = match chain {
+            Chain::Nothing(next) => {
+                (format!("            next[0] = {next};\n"), String::new(), BTreeSet::new())
+            }
+            Chain::Code { text, preload, reads } => (text, preload, reads),
+        };
+        // What the formulas read is on its way while the sums are.
+        t.text += &preload;
+        let total = match projects {
+            true => {
+                let columns = t.hole(columns);
+                format!("{} + {columns}", cells.len())
+            }
+            false => slot.to_string(),
+        };
+        let alone = !far && !projects && slot == 1 && self.shape.chunks == 1;
+        match alone {
+            true => t.line("const number s0 = collect_alone(&s, &state);"),
+            false if far => t.line(&format!("collect_far(&s, &state, {total});")),
+            false => t.line(&format!("collect(&s, &state, {total});")),
+        }
+        if projects {
+            let (count, first) = (t.hole(columns), t.hole(h - e.cells.start));
+            t.line(&format!("for (uint d = ITEM; d < {count}; d += SIZE)"));
+            let at = cells.len();
+            t.line(&match far {
+                true => format!("    CELL({first} + d) = s.work[{at} + d];"),
+                false => format!(
+                    "    CELL({first} + d) = last_sum(s.got + ({at} + d) * chunks_of(&s), chunks_of(&s));"
+                ),
+            });
+            if reads.is_empty() || reads.iter().any(|c| (h..h + columns).contains(c)) {
+                t.line("MEET();");
+            }
+        }
+        t.line("if (ITEM == 0) {");
+        for (k, cell) in cells.iter().enumerate() {
+            let place = t.hole(cell - e.cells.start);
+            if far {
+                t.line(&format!("    const number s{k} = s.work[{k}];"));
+            } else if !alone {
+                t.line(&format!(
+                    "    const number s{k} = last_sum(s.got + {k} * chunks_of(&s), chunks_of(&s));"
+                ));
+            }
+            t.line(&format!("    CELL({place}) = s{k};"));
+        }
+        t.text += &text;
+        t.line("}");
+        t.line("MEET();");
+        t.line("op = next[0];");
+    }
+
+    /// Whether the sums of an operation can wait for those of the next one, a projection: nothing that depends on them
+    /// is decided or used before.
+    fn leaves_sums(&self, op: u32) -> bool {
+        let e = self.e;
+        if !self.is_each(op) || e.op(op, OP_LAST) == 1 || e.op(op, OP_DOT_COUNT) == 0 {
+            return false;
+        }
+        let next = op + 1;
+        if e.op(next, OP_KIND) != KIND_BASIS_DOT || e.op(next, OP_BEFORE_COUNT) > 0 {
+            return false;
+        }
+        let (h, columns) = (e.op(next, OP_H), e.op(next, OP_COLUMNS));
+        let sums = list(e, op, OP_DOTS, OP_DOT_COUNT, DOT_WORDS).map(|w| w[DOT_CELL as usize]);
+        let code = list(e, op, OP_AFTER, OP_AFTER_COUNT, INSTR_WORDS);
+        let mut plain = true;
+        let named = code.flat_map(|w| {
+            plain &= w[0] < CODE_STOP;
+            [w[INSTR_DST as usize], w[INSTR_A as usize], w[INSTR_B as usize]]
+        });
+        let apart = sums.chain(named).all(|c| !(h..h + columns).contains(&c));
+        plain && apart
+    }
+
+    /// The code behind an operation whose sums are in `sums`, behind that of one that left its sums to it.
+    fn chain(&self, t: &mut Text, op: u32, sums: &[u32], before: Option<u32>) -> Chain {
+        if !self.is_each(op) || !self.writes_out(op, OP_AFTER, OP_AFTER_COUNT) {
+            let op = t.hole(op);
+            return Chain::Code {
+                text: format!("            next[0] = NEXT_DONE | {op};\n"),
+                preload: String::new(),
+                reads: BTreeSet::new(),
+            };
+        }
+        let known = sums.iter().enumerate().map(|(k, c)| (*c, format!("s{k}"))).collect();
+        let (h, columns) = (self.e.op(op, OP_H), self.e.op(op, OP_COLUMNS));
+        let projects = self.e.op(op, OP_KIND) == KIND_BASIS_DOT;
+        let mut c = Code {
+            writer: self,
+            t,
+            known,
+            preload: String::new(),
+            text: String::new(),
+            reads: BTreeSet::new(),
+            changed: projects.then_some(h..h + columns).into_iter().collect(),
+            temps: 0,
+            empty: true,
+        };
+        if let Some(before) = before {
+            c.instructions(before, OP_AFTER, OP_AFTER_COUNT);
+        }
+        c.after(op, 0);
+        let Code { text, preload, reads, empty, .. } = c;
+        match (empty, self.follower_is_plain(op)) {
+            (true, Some(next)) => Chain::Nothing(t.hole(next)),
+            _ => Chain::Code {
+                text: format!("            do {{\n{text}            }} while (0);\n"),
+                preload,
+                reads,
+            },
+        }
+    }
+
+    /// Whether instructions have a form outside the table.
+    fn writes_out(&self, op: u32, at: u32, count: u32) -> bool {
+        let rare = [CODE_CONFIRM, CODE_BACK_SUBSTITUTE, CODE_ONLY_IF];
+        list(self.e, op, at, count, INSTR_WORDS).all(|w| !rare.contains(&w[0]))
+    }
+
+    /// The next operation, where nothing at all happens in between.
+    fn follower_is_plain(&self, op: u32) -> Option<u32> {
+        let next = self.next_of(op);
+        (next != NONE && !self.e.is_scalar(next) && self.e.op(next, OP_BEFORE_COUNT) == 0).then_some(next)
+    }
+}
+
+/// What happens between two operations.
+enum Chain {
+    /// Nothing: the next operation.
+    Nothing(String),
+    /// Code of the first work-item; the cells it reads, none of them where it may read any.
+    Code { text: String, preload: String, reads: BTreeSet<u32> },
+}
+
+/// Instructions as text.
+struct Code<'w, 'a, T> {
+    writer: &'w Writer<'a, T>,
+    t: &'w mut Text,
+    /// The name of a cell's value, where it has one.
+    known: BTreeMap<u32, String>,
+    preload: String,
+    text: String,
+    reads: BTreeSet<u32>,
+    /// Cells that change otherwise than by what is known.
+    changed: Vec<std::ops::Range<u32>>,
+    temps: usize,
+    empty: bool,
+}
+
+impl<T: Scalar> Code<'_, '_, T> {
+    fn line(&mut self, line: &str) {
+        self.empty = false;
+        self.text += &format!("            {line}\n");
+    }
+    fn place(&mut self, cell: u32) -> String {
+        self.t.hole(cell - self.writer.e.cells.start)
+    }
+    fn leave(&mut self, how: &str, op: u32) {
+        let op = self.t.hole(op);
+        self.line(&format!("next[0] = {how}{op}; break;"));
+    }
+
+    fn value(&mut self, cell: u32) -> String {
+        if let Some(known) = self.known.get(&cell) {
+            return known.clone();
+        }
+        self.reads.insert(cell);
+        self.temps += 1;
+        let (name, place) = (format!("r{}", self.temps), self.place(cell));
+        if self.changed.iter().any(|run| run.contains(&cell)) {
+            self.line(&format!("const number {name} = CELL({place});"));
+        } else {
+            self.preload += &format!("        const number {name} = CELL({place});\n");
+        }
+        self.known.insert(cell, name.clone());
+        name
+    }
+
+    fn set(&mut self, cell: u32, value: &str) {
+        self.temps += 1;
+        let (name, place) = (format!("t{}", self.temps), self.place(cell));
+        self.line(&format!("const number {name} = {value}; CELL({place}) = {name};"));
+        self.known.insert(cell, name);
+    }
+
+    fn test(&mut self, test: u32, a: u32, b: u32) -> String {
+        match test {
+            TEST_ALWAYS => "true".into(),
+            TEST_LESS_EQUAL => format!("RE({}) <= RE({})", self.value(a), self.value(b)),
+            TEST_GREATER => format!("RE({}) > RE({})", self.value(a), self.value(b)),
+            TEST_NOT_POSITIVE => format!("!(RE({}) > (real)0)", self.value(a)),
+            TEST_NOT_FINITE => format!("!is_finite({})", self.value(a)),
+            _ => format!("is_zero({})", self.value(a)),
+        }
+    }
+
+    /// The instructions behind an operation, then the way on.
+    fn after(&mut self, op: u32, depth: usize) {
+        if self.instructions(op, OP_AFTER, OP_AFTER_COUNT) {
+            self.go_on(op, depth);
+        }
+    }
+
+    fn go_on(&mut self, op: u32, depth: usize) {
+        let (e, next) = (self.writer.e, self.writer.next_of(op));
+        if next == NONE || !self.writer.is_each(next) {
+            return self.leave("NEXT_HALT | ", op); // not reached: an iteration leads to itself
+        }
+        let code: Vec<&[u32]> = list(e, next, OP_BEFORE, OP_BEFORE_COUNT, INSTR_WORDS).collect();
+        let plain = |w: &&[u32]| w[0] < CODE_STOP || w[0] == CODE_ONLY_IF;
+        let rare = e.is_scalar(next) && !self.writer.writes_out(next, OP_AFTER, OP_AFTER_COUNT);
+        if depth >= DEEPEST || rare || !code.iter().all(plain) {
+            return self.leave("NEXT_ENTER | ", next);
+        }
+        for w in code {
+            if w[0] == CODE_ONLY_IF {
+                let test = self.test(w[INSTR_DST as usize], w[INSTR_A as usize], w[INSTR_B as usize]);
+                self.line(&format!("if (!({test})) {{"));
+                let known = self.known.clone();
+                self.go_on(next, depth + 1);
+                self.known = known;
+                self.line("}");
+            } else {
+                self.plain(w);
+            }
+        }
+        if e.is_scalar(next) {
+            self.after(next, depth + 1);
+        } else {
+            let empty = self.empty;
+            self.leave("", next);
+            self.empty = empty;
+        }
+    }
+
+    fn plain(&mut self, w: &[u32]) {
+        let (dst, a) = (w[INSTR_DST as usize], w[INSTR_A as usize]);
+        let u = self.value(a);
+        let value = match w[0] {
+            CODE_COPY => u,
+            CODE_NEG => format!("-{u}"),
+            CODE_CONJ => format!("conjugate({u})"),
+            CODE_SQRT => format!("root({u})"),
+            code => {
+                let v = self.value(w[INSTR_B as usize]);
+                match code {
+                    CODE_ADD => format!("{u} + {v}"),
+                    CODE_SUB => format!("{u} - {v}"),
+                    CODE_MUL => format!("times({u}, {v})"),
+                    CODE_DIV => format!("quotient({u}, {v})"),
+                    _ => format!("RE({u}) >= RE({v}) ? {u} : {v}"),
+                }
+            }
+        };
+        self.set(dst, &value);
+    }
+
+    /// Instructions in order; false where the last of them leaves for good.
+    fn instructions(&mut self, op: u32, at: u32, count: u32) -> bool {
+        let e = self.writer.e;
+        let code: Vec<Vec<u32>> = list(e, op, at, count, INSTR_WORDS).map(<[u32]>::to_vec).collect();
+        for w in &code {
+            let word = |at: u32| w[at as usize];
+            let (dst, a, b) = (word(INSTR_DST), word(INSTR_A), word(INSTR_B));
+            match w[0] {
+                CODE_STOP => {
+                    let test = self.test(dst, a, b);
+                    let (reason, soft) = (word(INSTR_C), word(INSTR_D));
+                    self.line(&format!("if ({test}) {{ stop(s.p.control, {reason}, {soft});"));
+                    self.leave("NEXT_HALT | ", op);
+                    self.line("}");
+                }
+                CODE_LEAVE => {
+                    let test = self.test(dst, a, b);
+                    self.line(&format!("if ({test}) {{ s.p.control[LACUNA_CONTROL_LEFT] = 1;"));
+                    self.leave("NEXT_HALT | ", op);
+                    self.line("}");
+                    if dst == TEST_ALWAYS {
+                        return false;
+                    }
+                }
+                CODE_COUNT => {
+                    let rr = self.value(dst);
+                    self.line(&format!("if (count_near(&s, {rr})) {{"));
+                    self.leave("NEXT_HALT | ", op);
+                    self.line("}");
+                }
+                CODE_ROTATE => {
+                    let fields = [INSTR_A, INSTR_B, INSTR_C, INSTR_E].map(word).map(|c| self.place(c));
+                    let [h, rotations, g, used] = fields;
+                    let (m, j) = (self.t.hole(word(INSTR_DST)), self.t.hole(word(INSTR_F)));
+                    let rr = self.place(word(INSTR_G));
+                    self.line(&format!(
+                        "rotate_near(near_cells, {m}, {h}, {rotations}, {g}, {used}, {j}, {rr});"
+                    ));
+                    let m = word(INSTR_DST);
+                    self.forget([
+                        (word(INSTR_A), m * (m + 1)),
+                        (b, 2 * m),
+                        (word(INSTR_C), m + 1),
+                        (word(INSTR_E), 1),
+                        (word(INSTR_G), 1),
+                    ]);
+                }
+                _ => self.plain(w),
+            }
+        }
+        true
+    }
+
+    /// Cells have changed by more than a plain instruction: they are read anew.
+    fn forget(&mut self, runs: [(u32, u32); 5]) {
+        self.changed.extend(runs.map(|(first, count)| first..first + count));
+        self.known.retain(|cell, _| !self.changed.iter().any(|run| run.contains(cell)));
+    }
+}

@@ -1,0 +1,82 @@
+#define VEC(v) VECTOR(s.p, v)[row]
+__kernel __attribute__((reqd_work_group_size(LACUNA_SIZE, 1, 1))) void KERNEL(near)(__global uchar *arena,
+    __global const uchar *restrict fixed, __global const uint *restrict table, __global const ulong *restrict names,
+    __global number *cells, __global ulong *control, __global real *history, __global ulong *exchange,
+    __global ulong *shared, __global const uint *restrict windows, __global const uint *restrict params,
+    __global const uint *restrict staged_columns, __global const number *restrict staged_values,
+    const uint first_cell, const uint cell_count, const uint budget, const uint enter, const uint n,
+    const uint half_words, const uint short_history, __local number *work, __local number *got, __local number *rows_at,
+    __local number *window, __local number *near_cells, __local ulong *near_control, __local uint *near_params) {
+    __local uint next[1];
+    uint op = (uint)control[LACUNA_CONTROL_OP];
+    if (op == LACUNA_NONE) {
+        return;
+    }
+    const uint group = get_group_id(0), groups = get_num_groups(0), segments = segments_of(n);
+    const uint from = (uint)((ulong)segments * group / groups);
+    const uint mine = (uint)((ulong)segments * (group + 1) / groups) - from;
+    const uint first = from * SEGMENT, rows = min(n - first, mine * SEGMENT), row = first + ITEM;
+    const bool own = ITEM < rows;
+    const uint span = mine * SEGMENT;
+    Share s = { { arena, fixed, table, names, cells, near_cells, near_control,
+        group != 0 ? 0 : short_history ? (__global real *)(control + AT_HISTORY) : history, first_cell, cell_count,
+        true }, exchange, shared, windows,
+        staged_columns, staged_values, work, got, rows_at, window, n, segments, half_words, from, mine,
+        first, rows, $SUMS * segments * PARTS * 2 };
+    Place rare = s.p;
+    State state = { control[STATE_EPOCH], control[STATE_TAG], LACUNA_NONE, 0, true };
+    const ulong start = state.epoch;
+    for (uint i = ITEM; i < cell_count; i += SIZE) {
+        near_cells[i] = cells[first_cell + i];
+    }
+    for (uint i = ITEM; i < LACUNA_CONTROL_WORDS; i += SIZE) {
+        near_control[i] = control[i];
+    }
+$PARAMS
+$LOAD
+    MEET();
+    if (enter) {
+        op |= NEXT_ENTER;
+    }
+    for (uint done = 0;; done++) {
+        if ((op & NEXT_RARE) && op != LACUNA_NONE) {
+            MEET();
+            if (ITEM == 0) {
+                uint kind = op & NEXT_RARE;
+                advance_from(&rare, op & ~NEXT_RARE, kind == NEXT_DONE ? MODE_DONE
+                    : kind == NEXT_HALT ? MODE_CANCEL : MODE_ENTER);
+                next[0] = (uint)near_control[LACUNA_CONTROL_OP];
+            }
+            MEET();
+            op = next[0];
+        }
+        if (op == LACUNA_NONE || done >= budget) {
+            break;
+        }
+        $CHOOSE
+$BODY
+        default: op |= NEXT_DONE; break;
+        }
+    }
+    // No group may still need what the first one is about to change.
+    if (state.epoch == start) {
+        meet_groups(&s, &state);
+    }
+    if (own) {
+$STORE
+    }
+    MEET();
+    if (group == 0) {
+        for (uint i = ITEM; i < cell_count; i += SIZE) {
+            cells[first_cell + i] = near_cells[i];
+            ((__global number *)(control + AT_CELLS))[i] = near_cells[i];
+        }
+        for (uint i = ITEM; i < LACUNA_CONTROL_WORDS; i += SIZE) {
+            control[i] = i == LACUNA_CONTROL_OP ? op : near_control[i];
+        }
+        if (ITEM == 0) {
+            control[STATE_EPOCH] = state.epoch;
+            control[STATE_TAG] = state.tag;
+        }
+    }
+}
