@@ -1,8 +1,9 @@
 // Instructions evaluated together by the lanes of a warp, one each.
 //
-// Formula: those of cells.cuh. Planning sorts the instructions of an operation into levels; operands are cells as they were
-// before, or what another lane has computed, which a shuffle brings. Cells are written at the end: what stands behind an
-// instruction that halts the section is left out.
+// Formula: those of cells.cuh. Planning sorts the instructions of an operation into steps of one kind each; operands are cells
+// as they were before, or what another lane has computed, which a shuffle brings. Cells are written at the end: what stands
+// behind an instruction that halts the section is left out. All of it is on the way from one sum to the next update: few
+// instructions, and few branches, which cost a lone warp twenty cycles each.
 #pragma once
 #include "program.cuh"
 
@@ -41,46 +42,67 @@ template <typename T> LACUNA_FN bool value_holds(u32 test, T u, T v) {
     return holds >> test & 1u;
 }
 
+// A number the compiler takes for another: so that it divides what it is told to.
+#ifdef __CUDACC__
+LACUNA_FN float opaque(float v) { asm volatile("" : "+f"(v)); return v; }
+LACUNA_FN double opaque(double v) { asm volatile("" : "+d"(v)); return v; }
+#else
+template <typename R> LACUNA_FN R opaque(R v) { return v; }
+#endif
+template <typename R> LACUNA_FN Complex<R> opaque(Complex<R> v) { return complex(opaque(v.re), opaque(v.im)); }
+
+// A lane's instruction of a chunk, read before the sums are there.
+struct Ready {
+    uint4 w;
+    u32 steps, special;
+    bool in_use;
+};
+LACUNA_FN Ready ready(const u32 *table, const Chunk *chunk, u32 lane) {
+    const uint4 packed = *(const uint4 *)chunk;
+    Ready r = {{0xffffu, 0, 0, 0}, packed.z, packed.w, lane < packed.y};
+    if (r.in_use) r.w = ((const uint4 *)(table + packed.x))[lane];
+    return r;
+}
+
 // Evaluates a chunk; every lane of a warp. True where nothing was decided.
-template <typename T> LACUNA_FN bool evaluate(const Block<T> &b, Machine<T> &m, const Chunk &chunk, u32 lane) {
-    T *cells = b.cells;
+template <typename T> LACUNA_FN bool evaluate(const Block<T> &b, Machine<T> &m, const Ready &r, u32 lane) {
+    unsigned char *cells = b.memory + b.a.at_cells;
     u64 *control = b.control;
-    uint4 w = {LACUNA_NONE, 0, 0, 0};
-    if (lane < chunk.count) w = ((const uint4 *)(b.table + chunk.at))[lane];
-    const u32 code = w.x & 0xffu, level = w.x >> 8 & 0xffu;
+    const uint4 w = r.w;
+    const u32 code = w.x & 0xffu, mine = w.x >> 8 & 0xffu;
     const bool plain = code < LACUNA_CODE_STOP, counts = code == LACUNA_CODE_COUNT;
     const bool u_comes = w.z & FROM_LANE, v_comes = w.w & FROM_LANE;
-    T u = zero<T>(), v = u, value = u;
-    if (lane < chunk.count) {
-        if (!u_comes) u = cells[w.z];
-        if (!v_comes) v = cells[w.w];
-    }
-    const u32 levels = chunk.levels & 0xffu;
-    const Simple<T> simple(code);
+    const u32 u_lane = w.z >> 26 & 31u, v_lane = w.w >> 26 & 31u;
+    T u = *(const T *)(cells + (w.z & CELL_BYTES)), v = *(const T *)(cells + (w.w & CELL_BYTES)), value = u;
     const ulonglong2 *words = (const ulonglong2 *)control;
     const ulonglong2 limits = words[LACUNA_CONTROL_ITERATIONS / 2]; // iterations, limit
     const ulonglong2 history = words[LACUNA_CONTROL_HISTORY / 2];   // values, room for values
+    const Simple<T> simple(code);
+    const u32 steps = r.steps & 0xffu;
+    u32 kinds = r.steps >> 8;
 #pragma unroll 1
-    for (u32 l = 0; l <= levels; l++) {
-        if (l > 0) {
-            const T a = from_lane(value, w.z & 31u), c = from_lane(value, w.w & 31u);
-            if (u_comes) u = a;
-            if (v_comes) v = c;
+    for (u32 step = 0; step < steps; step++) {
+        const bool now = mine == step;
+        T fresh;
+        if (kinds & 1u) {
+            fresh = quotient(opaque(now ? u : number<T>(1.0)), opaque(now ? v : number<T>(1.0)));
+        } else if (kinds & 2u) {
+            fresh = root(opaque(now ? u : number<T>(1.0)));
+        } else {
+            fresh = simple(u, v);
         }
-        if (l == levels) break;
-        const bool now = plain && level == l;
-        T fresh = simple(u, v);
-        // Behind a branch: what other lanes hold may be slow to divide.
-        if (now && code == LACUNA_CODE_DIV) fresh = quotient(u, v);
-        if (now && code == LACUNA_CODE_SQRT) fresh = root(u);
+        kinds >>= 2;
         if (now) value = fresh;
+        const T from_u = from_lane(value, u_lane), from_v = from_lane(value, v_lane);
+        if (u_comes) u = from_u;
+        if (v_comes) v = from_v;
     }
     const u64 iterations = limits.x + 1;
-    bool fires = !plain && lane < chunk.count && value_holds(w.x >> 16 & 0xffu, u, v);
+    bool fires = !plain && r.in_use && value_holds(w.x >> 16 & 0xffu, u, v);
     if (counts) fires = !is_finite(u) || iterations >= limits.y;
-    const u32 fired = __ballot_sync(~0u, fires), stop = fired ? __ffs(fired) - 1 : WARP;
-    if (plain && lane < stop) cells[w.y] = value;
+    const u32 fired = __ballot_sync(~0u, fires);
     if (fired == 0) {
+        if (plain) *(T *)(cells + w.y) = value;
         if (counts) {
             const typename RealOf<T>::type rr = typename RealOf<T>::type(re_of(u));
             control[LACUNA_CONTROL_ITERATIONS] = iterations;
@@ -99,6 +121,8 @@ template <typename T> LACUNA_FN bool evaluate(const Block<T> &b, Machine<T> &m, 
         __syncwarp();
         return true;
     }
+    const u32 stop = __ffs(fired) - 1;
+    if (plain && lane < stop) *(T *)(cells + w.y) = value;
     __syncwarp();
     if (counts && lane <= stop) m.count_value(u);
     if (lane == stop && code == LACUNA_CODE_LEAVE) m.word(LACUNA_CONTROL_LEFT) = 1;
@@ -153,4 +177,21 @@ template <typename T> LACUNA_RARE void rotate_together(T *cells, const u32 *w, u
         cells[w[LACUNA_INSTR_E]] = number<T>(double(j + 1));
     }
     __syncwarp();
+}
+
+// What one lane does alone, or the warp as a whole. True where nothing was decided.
+template <typename T> LACUNA_FN bool evaluate_alone(const Block<T> &b, Machine<T> &m, const u32 *w, u32 lane) {
+    const u32 code = w[LACUNA_INSTR_CODE];
+    if (code == LACUNA_CODE_ROTATE) {
+        rotate_together(b.cells, w, lane);
+        return true;
+    }
+    if (lane == 0) {
+        if (code == LACUNA_CODE_CONFIRM)
+            m.confirm(w[LACUNA_INSTR_DST], w[LACUNA_INSTR_A], w[LACUNA_INSTR_B], w[LACUNA_INSTR_C]);
+        else
+            m.back_substitute(w);
+    }
+    __syncwarp();
+    return !m.halted();
 }

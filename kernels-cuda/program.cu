@@ -29,6 +29,7 @@ template <typename T> LACUNA_FN void settle(const Block<T> &b, u64 tag) {
     if (b.tid < a.matrices) {
         MatrixPlace &m = ((MatrixPlace *)(b.table + a.at_matrices))[b.tid];
         m.row_ptr += u64(first) * 4;
+        m.groups += u64(first / (WARP / m.lanes)) * 4;
         m.count = 0;
         if (!b.one) {
             const u32 *offsets = (const u32 *)m.offsets;
@@ -38,11 +39,13 @@ template <typename T> LACUNA_FN void settle(const Block<T> &b, u64 tag) {
         }
     }
     __syncthreads();
-    for (u32 t = b.tid; t < a.terms; t += b.threads) {
+    for (u32 t = b.tid; t <= a.terms; t += b.threads) { // and the one behind the last, which is read ahead of
         HotTerm &term = ((HotTerm *)(b.table + a.at_terms))[t];
         term.vector = b.vector(u32(term.vector)).at;
         term.to = b.vector(u32(term.to)).at;
-        term.factor = b.vector(u32(term.factor)).at;
+        const VectorPlace &to = b.vector(term.flags >> 16);
+        if (term.flags & TERM_WORDS) term.factor = to.words + u64(first) * Parts<T>::count * 16;
+        else term.factor = b.vector(u32(term.factor)).at;
     }
     for (u32 v = 0; v < a.vectors; v++) {
         const VectorPlace &p = b.vector(v);
@@ -59,19 +62,24 @@ template <typename T> LACUNA_FN void settle(const Block<T> &b, u64 tag) {
     }
     if (a.at_values) {
         MatrixPlace &m = ((MatrixPlace *)(b.table + a.at_matrices))[0];
-        const u32 *row_ptr = (const u32 *)m.row_ptr, *list = (const u32 *)m.list;
-        const u32 begin = row_ptr[0], count = row_ptr[rows] - begin;
+        const u32 *row_ptr = (const u32 *)m.row_ptr, *list = (const u32 *)m.list, *groups = (const u32 *)m.groups;
+        const u32 last = (rows + WARP / m.lanes - 1) / (WARP / m.lanes), begin = groups[0], count = groups[last] - begin;
         const u32 *col_idx = (const u32 *)m.col_idx + begin;
         const T *values = (const T *)m.values + begin;
         u32 *rp = (u32 *)(b.memory + a.at_row_ptr), *ci = (u32 *)(b.memory + a.at_col_idx);
-        u32 *li = (u32 *)(b.memory + a.at_list);
+        u32 *li = (u32 *)(b.memory + a.at_list), *gr = (u32 *)(b.memory + a.at_groups);
         T *va = (T *)(b.memory + a.at_values);
-        for (u32 i = b.tid; i <= rows; i += b.threads) rp[i] = row_ptr[i] - begin;
+        for (u32 i = b.tid; i <= rows; i += b.threads) rp[i] = row_ptr[i];
+        for (u32 i = b.tid; i <= last; i += b.threads) gr[i] = groups[i] - begin;
         for (u32 i = b.tid; i < m.count; i += b.threads) li[i] = list[i];
 #pragma unroll 4
         for (u32 i = b.tid; i < count; i += b.threads) {
             ci[i] = col_idx[i];
             va[i] = values[i];
+        }
+        for (u32 i = count + b.tid; i < count + AHEAD * WARP; i += b.threads) {
+            ci[i] = 0;
+            va[i] = zero<T>();
         }
         __syncthreads();
         if (b.tid == 0) {
@@ -79,6 +87,7 @@ template <typename T> LACUNA_FN void settle(const Block<T> &b, u64 tag) {
             m.col_idx = u64(ci);
             m.values = u64(va);
             m.list = u64(li);
+            m.groups = u64(gr);
         }
     }
 }
@@ -96,7 +105,7 @@ template <typename T> LACUNA_FN void program(const ProgramArgs &a) {
     u32 *table = (u32 *)memory;
     T *cells = (T *)(memory + a.at_cells) - a.cell_first;
     const Block<T> b = {a, memory, table, cells, (T *)(memory + a.at_sums), control, first, rows, from, to - from,
-                        tid, threads, one};
+                        tid, threads, one, a.at_values && (one || a.at_halo != LACUNA_NONE)};
 
     // The table, the cells and the control block.
     for (u32 i = tid; i < a.table_words / 4; i += threads) ((uint4 *)table)[i] = ((const uint4 *)a.table)[i];
@@ -131,9 +140,12 @@ template <typename T> LACUNA_FN void program(const ProgramArgs &a) {
     __syncthreads();
 
     const bool watched = a.passes != ~0ull;
-    u32 read = 0; // as words, since the last exchange
-    for (u32 at = next; at != LACUNA_NONE;) {
-        const HotOp op = ((const HotOp *)(table + a.at_ops))[at];
+    const HotOp *ops = (const HotOp *)(table + a.at_ops);
+    u32 read = 0;                 // as words, since the last exchange
+    u32 fetched = LACUNA_NONE;    // the operation whose halo is there
+    u32 at = next;
+    HotOp op = ops[at != LACUNA_NONE ? at : 0];
+    while (at != LACUNA_NONE) {
         tag++;
         if (!one) {
             if (op.writes & read) {
@@ -142,39 +154,67 @@ template <typename T> LACUNA_FN void program(const ProgramArgs &a) {
             }
             read |= op.reads;
         }
-        if (op.kind == LACUNA_KIND_SPMV) product(b, op.matrix, op.x, op.y, tag);
-        else if (op.kind == LACUNA_KIND_BASIS_AXPY) update_by_basis(b, op, tag);
-        if (op.terms & TERMS_PLAIN) update<T, !IsComplex<T>::value>(b, op, tag);
+        if (op.what() == LACUNA_KIND_SPMV) {
+            if (!one && fetched != at) {
+                fetch_halo(b, b.matrix(op.matrix), b.vector(op.x), tid, threads);
+                __syncthreads();
+            }
+            product(b, op.matrix, op.x, op.y, tag);
+        } else if (op.what() == LACUNA_KIND_BASIS_AXPY) {
+            update_by_basis(b, op, tag);
+        }
+        if (!IsComplex<T>::value && op.terms & TERMS_PLAIN && rows > 2 * threads) update_many(b, op, tag);
+        else if (op.terms & TERMS_PLAIN) update<T, !IsComplex<T>::value>(b, op, tag);
         else if (op.terms > 0) update<T, false>(b, op, tag);
+        // What most likely comes next.
+        const u32 guess = op.next != LACUNA_NONE ? op.next & ~NEXT_WRAPS : at;
+        const HotOp ahead = ops[guess];
+        fetched = LACUNA_NONE;
         __syncthreads();
         if (op.dots > 0) {
             if (!one) {
                 epoch++;
                 read = 0;
+                if (op.next != LACUNA_NONE && ahead.what() == LACUNA_KIND_SPMV && op.dots * a.groups < threads / WARP) {
+                    fetched = guess;
+                    read = ahead.reads;
+                }
             }
-            sum_up(b, op, epoch);
-        } else if (op.chunks == 0 && op.next != LACUNA_NONE && !(watched && op.next & NEXT_WRAPS)) {
-            at = op.next & ~NEXT_WRAPS;
+            // The halo of the next operation comes while the first warps wait for the sums of this one.
+            sum_up(b, op, epoch, [&](u32 waiting) {
+                if (fetched != LACUNA_NONE && tid >= waiting * WARP)
+                    fetch_halo(b, b.matrix(ahead.matrix), b.vector(ahead.x), tid - waiting * WARP, threads - waiting * WARP);
+            });
+        } else if (op.chunks == 0 && op.next != LACUNA_NONE && ahead.section() == op.section() && !(watched && op.next & NEXT_WRAPS)) {
+            at = guess;
+            op = ahead;
             continue;
         }
         if (tid < WARP) {
-            bool goes_on = op.chunks != LACUNA_NONE, evaluated = goes_on;
+            bool goes_on = op.chunks != LACUNA_NONE;
+            const bool evaluated = goes_on;
             const u32 chunks = watched && op.next & NEXT_WRAPS ? op.chunks >> 16 : op.chunks & 0xffffu;
 #pragma unroll 1
             for (u32 c = 0; goes_on && c < chunks; c++) {
-                const uint4 packed = ((const uint4 *)(table + op.at_plan))[c];
-                const Chunk chunk = {packed.x, packed.y, packed.z, packed.w};
-                goes_on = evaluate(b, m, chunk, lane);
-                if (goes_on && chunk.special != LACUNA_NONE) rotate_together(cells, m.flow.words + chunk.special, lane);
+                const Ready r = ready(table, (const Chunk *)(table + op.at_plan) + c, lane);
+                goes_on = evaluate(b, m, r, lane);
+                if (goes_on && r.special != LACUNA_NONE) goes_on = evaluate_alone(b, m, m.flow.words + r.special, lane);
             }
             goes_on = goes_on && op.next != LACUNA_NONE && !(watched && op.next & NEXT_WRAPS);
-            if (lane == 0) next = goes_on ? op.next & ~NEXT_WRAPS : m.advance(at, evaluated);
+            if (lane == 0) {
+                if (goes_on && ahead.section() != op.section()) control[LACUNA_CONTROL_SECTION] = ahead.section();
+                next = goes_on ? guess : m.advance(at, evaluated);
+            }
         }
         __syncthreads();
         at = next;
+        op = ahead;
+        if (at != guess && at != LACUNA_NONE) op = ops[at];
     }
 
-    // What has changed, back to global memory, and what the host asks for to the host's.
+    // What has changed, back to global memory, and what the host asks for to the host's; once every block has read the cells it
+    // began with, which an exchange says too.
+    if (!one && epoch == a.control[LACUNA_CONTROL_EPOCH]) barrier(b, ++epoch);
     for (u32 v = 0; v < a.vectors; v++) {
         const VectorPlace &p = b.vector(v);
         if (!(p.flags & VECTOR_WRITTEN) || p.home == LACUNA_NONE) continue;

@@ -38,6 +38,7 @@ template <typename T, bool PLAIN> LACUNA_FN void update(const Block<T> &b, const
             const T v = ((const T *)term.vector)[i];
             const u32 flags = term.flags;
             T *to = (T *)term.to;
+            const u64 words = term.factor;
             if constexpr (PLAIN) {
                 term = *++at; // one behind the last is there
                 sum = fma_of(k, v, sum);
@@ -50,10 +51,67 @@ template <typename T, bool PLAIN> LACUNA_FN void update(const Block<T> &b, const
             }
             if (flags & TERM_LAST) {
                 to[i] = sum;
-                if (flags & TERM_SHARED) b.publish(b.vector(flags >> 16), i, sum, tag);
+                if (flags & TERM_SHARED) {
+                    if constexpr (PLAIN) {
+                        put_number(words, i, sum, tag);
+                        if (i == 0) b.vector(flags >> 16).tag = tag;
+                    } else {
+                        b.publish(b.vector(flags >> 16), i, sum, tag);
+                    }
+                }
                 sum = nothing<T>();
                 if (at == end) break;
             }
+        }
+    }
+}
+
+// The same for plain operations over many rows: four rows a thread, and the vector of the next term on its way while this one's
+// is used, unless it is just being written.
+template <typename T> LACUNA_FN void update_many(const Block<T> &b, const HotOp &op, u64 tag) {
+    const u32 ROWS = 4;
+    const unsigned char *cells = b.memory + b.a.at_cells;
+    const u32 step = b.threads, last = b.rows - 1;
+#pragma unroll 1
+    for (u32 i = b.tid; i < b.rows; i += ROWS * step) {
+        u32 row[ROWS];
+        T sum[ROWS], v[ROWS];
+        const HotTerm *at = (const HotTerm *)(b.table + op.at_terms), *end = at + (op.terms & ~TERMS_PLAIN);
+        HotTerm term = *at;
+#pragma unroll
+        for (u32 r = 0; r < ROWS; r++) {
+            row[r] = min(i + r * step, last);
+            sum[r] = nothing<T>();
+            v[r] = ((const T *)term.vector)[row[r]];
+        }
+#pragma unroll 1
+        while (at != end) {
+            const T k = *(const T *)(cells + term.cell);
+            const u32 flags = term.flags;
+            T *to = (T *)term.to, now[ROWS];
+            const u64 words = term.factor;
+            term = *++at; // one behind the last is there, and names a vector
+            const bool fresh = term.flags & TERM_FRESH;
+#pragma unroll
+            for (u32 r = 0; r < ROWS; r++) {
+                now[r] = v[r];
+                if (!fresh) v[r] = ((const T *)term.vector)[row[r]];
+            }
+#pragma unroll
+            for (u32 r = 0; r < ROWS; r++) sum[r] = fma_of(k, now[r], sum[r]);
+            if (flags & TERM_LAST) {
+#pragma unroll
+                for (u32 r = 0; r < ROWS; r++)
+                    if (i + r * step <= last) {
+                        to[row[r]] = sum[r];
+                        if (flags & TERM_SHARED) put_number(words, row[r], sum[r], tag);
+                        sum[r] = nothing<T>();
+                    }
+                if (flags & TERM_SHARED && i == 0) b.vector(flags >> 16).tag = tag;
+            }
+            if (fresh)
+#pragma unroll
+                for (u32 r = 0; r < ROWS; r++) v[r] = ((const T *)term.vector)[row[r]];
         }
     }
 }

@@ -26,12 +26,12 @@ nvidia-smi --query-gpu=name,driver_version --format=csv,noheader 2> /dev/null | 
 for part in $parts; do
     case $part in
     tests)
-        for binary in faults small primitives solves; do run "$binary" ".bin/cuda-$binary" --test-threads 4; done
+        for binary in faults small primitives solves conformance; do run "$binary" ".bin/cuda-$binary" --test-threads 4; done
         ;;
     sanitize)
         if command -v compute-sanitizer > /dev/null; then
             for tool in memcheck racecheck synccheck initcheck; do
-                run "sanitize-$tool-primitives" compute-sanitizer --tool "$tool" --error-exitcode 9 \
+                run "sanitize-$tool" compute-sanitizer --tool "$tool" --error-exitcode 9 \
                     .bin/cuda-small --test-threads 1
             done
         else

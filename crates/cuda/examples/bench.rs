@@ -3,7 +3,8 @@
 //! Protocol (Rupp et al. 2016): f64, right-hand side of ones, 30 fixed iterations, the median of ten solves, set-up of a solve
 //! and copies of `b` and `x` included, divided by 30. Each line is also printed as JSON.
 //!
-//! `bench [quick] [modes]`: `quick` leaves out the large systems; a list of modes as in `auto,grid,graph`.
+//! `bench [quick|large] [modes]`: `quick` leaves out the large systems, `large` all others; a list of modes as in
+//! `auto,grid,graph`.
 use lacuna_core::{Backend, Matrix, Pass, Vector};
 use lacuna_cuda::{Cuda, CudaOptions, Mode};
 use lacuna_formats::{Csr, Spec};
@@ -31,7 +32,11 @@ const SYSTEMS: [(&str, bool); 11] = [
 fn main() -> Result<(), Box<dyn Error>> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let quick = arguments.iter().any(|a| a == "quick");
-    let list = arguments.iter().find(|a| *a != "quick").map_or("auto,block,grid,graph,stream", |a| a);
+    let only_large = arguments.iter().any(|a| a == "large");
+    let list = arguments
+        .iter()
+        .find(|a| *a != "quick" && *a != "large")
+        .map_or("auto,block,grid,graph,stream", |a| a);
     let modes: Vec<Mode> = list.split(',').map(str::parse).collect::<Result<_, _>>()?;
     let mut dev = Cuda::with(&CudaOptions::default())?;
     let info = dev.device();
@@ -42,7 +47,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     println!("{{\"bench\":\"copy\",\"gbs\":{copy:.1}}}");
 
     for (name, large) in SYSTEMS {
-        if large && quick {
+        if (large && quick) || (!large && only_large) {
             continue;
         }
         let a: Arc<Csr<f64>> = Arc::new(Spec::parse(name)?.build()?);
@@ -50,7 +55,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         println!("\n{name}: n = {n}, {} entries, {} lanes", a.nnz(), lacuna_core::Format::lanes(&*a));
         for (method_name, method) in methods() {
             for mode in &modes {
-                if (*mode == Mode::Block && n > 17_000) || (*mode == Mode::Grid && n > 600_000) {
+                if *mode == Mode::Block && n > 17_000 {
                     continue;
                 }
                 dev.set_mode(*mode);

@@ -7,6 +7,7 @@ mod chunks;
 mod driver;
 mod halo;
 mod memory;
+mod operations;
 mod options;
 mod prepared;
 mod run;
@@ -176,7 +177,7 @@ impl Backend for Cuda {
         self.store.basis(&self.driver, n, columns)
     }
     fn cells<T: Scalar>(&mut self, count: usize) -> Result<Cells<T>> {
-        Ok(self.store.new_cells(count))
+        self.store.new_cells(&self.driver, count)
     }
     fn matrix<T: Scalar>(&mut self, a: Arc<dyn Format<T>>) -> Result<Matrix<T>> {
         self.driver.enter()?;

@@ -12,8 +12,8 @@ use std::sync::Arc;
 
 /// Unknowns below which one block is the fastest: an iteration costs block barriers alone.
 const ONE_BLOCK: u32 = 512;
-/// Unknowns above which kernels of their own are the fastest: the row's work outweighs a launch in a graph.
-const GRID: u32 = 200_000;
+/// Unknowns above which kernels of their own are chosen: one kernel was the faster up to the largest size measured.
+const GRID: u32 = 1_500_000;
 /// Shared memory that kernel has besides what is asked for.
 const FIXED_SHARED: u32 = 1024;
 /// Blocks of a sweep for each multiprocessor.
@@ -49,6 +49,9 @@ pub(crate) struct Whole {
     pub(crate) launch: Launch,
     pub(crate) args: ProgramArgs,
 }
+
+/// Such a launch, and the table it takes.
+type Laid<T> = (Whole, WholeTable<T>);
 
 /// A program in this backend's own form.
 pub(crate) struct Prepared<T> {
@@ -90,7 +93,6 @@ impl Workshop<'_> {
     pub(crate) fn prepare<T: Scalar>(&mut self, program: &Program<T>) -> Result<Prepared<T>> {
         self.sweep_up();
         let encoded = encode(program)?;
-        let handles = handles(self.store, program, &encoded)?;
         let mut steps = [Vec::new(), Vec::new(), Vec::new()];
         for (op, from) in program.ops().enumerate() {
             if let Some(step) = step(self.store, &encoded, op as u32, &from.sweep.name)? {
@@ -108,6 +110,7 @@ impl Workshop<'_> {
                 steps[encoded.op(op as u32, OP_SECTION) as usize].push((step, kernel));
             }
         }
+        let handles = handles(self.store, program, &encoded)?;
         let (mode, whole) = self.choose::<T>(program.name, &encoded)?;
 
         let alive = Arc::new(());
@@ -136,7 +139,8 @@ impl Workshop<'_> {
             common,
             control,
             result,
-            epoch: 0,
+            // Not 0: words begin as zeros, and their tags must differ from all that is expected.
+            epoch: 1,
             graph: None,
             events,
             alive,
@@ -145,11 +149,7 @@ impl Workshop<'_> {
     }
 
     /// The mode, and the launch and table where that is one kernel.
-    fn choose<T: Scalar>(
-        &mut self,
-        name: &str,
-        encoded: &Encoded<T>,
-    ) -> Result<(Mode, Option<(Whole, WholeTable)>)> {
+    fn choose<T: Scalar>(&mut self, name: &str, encoded: &Encoded<T>) -> Result<(Mode, Option<Laid<T>>)> {
         let wanted = match self.mode {
             Mode::Auto if encoded.n <= ONE_BLOCK => Mode::Block,
             Mode::Auto if encoded.n <= GRID => Mode::Grid,
@@ -178,7 +178,7 @@ impl Workshop<'_> {
         name: &str,
         encoded: &Encoded<T>,
         mode: Mode,
-    ) -> Result<Result<(Whole, WholeTable), Refusal>> {
+    ) -> Result<Result<Laid<T>, Refusal>> {
         let limits = &self.driver.limits;
         let segments = segments(encoded.n);
         let blocks = if mode == Mode::Block { 1 } else { limits.multiprocessors.min(segments) };
@@ -203,7 +203,7 @@ impl Workshop<'_> {
         &mut self,
         encoded: &Encoded<T>,
         mode: Mode,
-        whole: Option<(Whole, WholeTable)>,
+        whole: Option<Laid<T>>,
         steps: &[Vec<(Step, Kernel)>; 3],
         owned: &mut Owned,
     ) -> Result<(Common, Option<Whole>)> {
@@ -224,14 +224,17 @@ impl Workshop<'_> {
             for (vector, len) in table.as_words.clone() {
                 table.set_words(vector, take((len * parts).saturating_mul(16), true)?);
             }
+            let what = "copying a program's table";
             for (matrix, halo) in std::mem::take(&mut table.halos).into_iter().enumerate() {
+                let values = take(size_of_val(&*halo.values), false)?;
+                driver.upload(&halo.values, values, what)?;
                 let mut put = |list: &[u32]| -> Result<u64> {
                     let address = take(size_of_val(list), false)?;
-                    driver.upload(list, address, "copying a program's table")?;
+                    driver.upload(list, address, what)?;
                     Ok(address)
                 };
-                let places = [put(&halo.col_idx)?, put(&halo.list)?, put(&halo.offsets)?];
-                table.set_halo(matrix, places);
+                let [col_idx, groups] = [put(&halo.col_idx)?, put(&halo.groups)?];
+                table.set_halo(matrix, [col_idx, values, groups, put(&halo.list)?, put(&halo.offsets)?]);
             }
             let args = &mut whole.args;
             if table.far_words {
@@ -278,6 +281,9 @@ pub(crate) fn sweep_up(owned: &mut Vec<Owned>, pool: &mut Pool) {
 
 /// The handles of a program, all of them live.
 fn handles<T: Scalar>(store: &Store, program: &Program<T>, encoded: &Encoded<T>) -> Result<Handles<T>> {
+    for op in program.ops() {
+        op.sweep.cells.iter().try_for_each(|cell| store.check_cell(*cell, &op.sweep.name))?;
+    }
     let serials = store.cell_serials::<T>();
     let range = encoded.cells.start as usize..encoded.cells.end as usize;
     let cells = serials.get(range.clone());

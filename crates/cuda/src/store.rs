@@ -219,14 +219,23 @@ impl Store {
         file.expect("the file of a kind holds numbers of that kind")
     }
 
-    pub(crate) fn new_cells<T: Scalar>(&mut self, count: usize) -> Cells<T> {
+    pub(crate) fn new_cells<T: Scalar>(&mut self, driver: &Driver, count: usize) -> Result<Cells<T>> {
         let serial = next_serial();
         let file = self.file_mut::<T>();
         let first = file.host.len();
+        let fits = first.checked_add(count).is_some_and(|end| u32::try_from(end).is_ok());
+        if !fits || file.host.try_reserve(count).is_err() || file.serials.try_reserve(count).is_err() {
+            return Err(Error::OutOfMemory {
+                operation: format!("{count} cells"),
+                device: driver.limits.name.clone(),
+                requested: (count as u64).saturating_mul(size_of::<T>() as u64),
+                available: None,
+            });
+        }
         file.host.resize(first + count, T::zero());
         file.serials.resize(first + count, serial);
         file.changed = union(&file.changed, first..first + count);
-        Cells::new(first as u32, count as u32, serial)
+        Ok(Cells::new(first as u32, count as u32, serial))
     }
     pub(crate) fn check_cell<T: Scalar>(&self, cell: Cell<T>, operation: &str) -> Result<()> {
         match self.file::<T>().serials.get(cell.index as usize) {

@@ -1,23 +1,14 @@
 //! A program in the form of the kernel that runs all of it. The structures here mirror those of `program.cuh`.
-use crate::chunks::chunks;
 use crate::driver::Address;
 use crate::halo::{Halo, compressed_rows, cuts, halo};
+use crate::operations::{Builder, VECTOR_SHARED};
 use crate::store::Store;
-use crate::table::{
-    SEGMENT, TERM_CELL_FLAG, TERM_EMPTY, TERM_FACTOR_FLAG, TERM_LAST, TERM_MINUS, TERM_SHARED, flat_terms,
-    segments, words,
-};
+use crate::table::{SEGMENT, segments};
 use lacuna_core::encode::*;
 use lacuna_core::{Result, Scalar, Vector};
 
-const NEXT_WRAPS: u32 = 1 << 31;
-const TERMS_PLAIN: u32 = 1 << 31;
-const H_ADDS: u32 = 1 << 31;
-const VECTOR_WRITTEN: u32 = 1;
-const VECTOR_SHARED: u32 = 2;
-const OP_RECORD: usize = 16;
 const VECTOR_RECORD: usize = 12;
-const MATRIX_RECORD: usize = 12;
+const MATRIX_RECORD: usize = 16;
 /// `CHANGED_BYTES` of `program.cuh`.
 pub(crate) const CHANGED_BYTES: usize = 1024;
 /// Bytes of a program's words that each block keeps in shared memory, at the most.
@@ -62,16 +53,18 @@ pub(crate) struct ProgramArgs {
     pub(crate) at_col_idx: u32,
     pub(crate) at_values: u32,
     pub(crate) at_list: u32,
+    pub(crate) at_groups: u32,
     pub(crate) short_history: u32,
     pub(crate) result_cells: u32,
     pub(crate) changed_first: u32,
     pub(crate) changed_count: u32,
+    pub(crate) pad: [u32; 3],
     pub(crate) changed: [u64; CHANGED_BYTES / 8],
 }
 
 /// A program's table, and what a launch needs besides.
 #[derive(Clone, Debug)]
-pub(crate) struct WholeTable {
+pub(crate) struct WholeTable<T> {
     pub(crate) table: Vec<u32>,
     pub(crate) args: ProgramArgs,
     /// Bytes of dynamic shared memory.
@@ -79,8 +72,8 @@ pub(crate) struct WholeTable {
     pub(crate) threads: u32,
     /// Vectors that are kept as words too, and the elements of each.
     pub(crate) as_words: Vec<(u32, usize)>,
-    /// For each matrix; empty where there is one block.
-    pub(crate) halos: Vec<Halo>,
+    /// For each matrix.
+    pub(crate) halos: Vec<Halo<T>>,
     /// The program as encoded, where it is not in the table.
     pub(crate) far_words: bool,
 }
@@ -88,6 +81,8 @@ pub(crate) struct WholeTable {
 /// Why a program cannot run as one kernel.
 pub(crate) type Refusal = &'static str;
 
+/// `AHEAD` of `program.cuh`: entries that a lane of a row reads at once.
+const AHEAD: u32 = 8;
 /// The most threads of a block.
 const THREADS: u32 = 512;
 
@@ -98,7 +93,7 @@ pub(crate) fn whole_table<T: Scalar>(
     name: &str,
     blocks: u32,
     room: usize,
-) -> Result<Result<WholeTable, Refusal>> {
+) -> Result<Result<WholeTable<T>, Refusal>> {
     let n = e.n;
     if (0..e.ops()).any(|op| !e.is_scalar(op) && e.op(op, OP_N) != n) {
         return Ok(Err("its operations go over different numbers of rows"));
@@ -131,9 +126,10 @@ pub(crate) fn whole_table<T: Scalar>(
         let Some(arrays) = compressed_rows(store, *a) else {
             return Ok(Err("a matrix is in a format the kernel does not know"));
         };
-        if !one {
-            halos.push(halo(arrays, &cuts, rows));
-        }
+        let Some(halo) = halo(arrays, &cuts, rows, store.stored(*a, name)?.lanes) else {
+            return Ok(Err("the rows of a matrix differ too much in length"));
+        };
+        halos.push(halo);
     }
     let mut args = ProgramArgs {
         first: e.sections.each_ref().map(|s| s.start),
@@ -167,10 +163,10 @@ pub(crate) fn whole_table<T: Scalar>(
     args.at_matrices = b.table.len() as u32;
     for a in &e.matrices {
         let stored = store.stored(*a, name)?;
-        for address in &stored.arrays {
-            b.table.extend([*address as u32, (*address >> 32) as u32]);
-        }
-        b.table.extend([0, 0, 0, 0, stored.lanes, 0]);
+        let row_ptr = stored.arrays[0];
+        b.table.extend([row_ptr as u32, (row_ptr >> 32) as u32]);
+        b.table.extend([0; 10]);
+        b.table.extend([stored.lanes, 0, 0, 0]);
     }
     let far_words = e.words.len() * 4 > SHARED_WORDS;
     if !far_words {
@@ -212,14 +208,11 @@ pub(crate) fn whole_table<T: Scalar>(
     for v in plain {
         home(v, &mut b.table, &mut place);
     }
-    let entries = match (halos.first(), e.matrices.first()) {
-        (Some(halo), _) => Some((halo.entries, halo.most)),
-        (None, Some(a)) => Some((a.nnz as u32, 0)),
-        _ => None,
-    };
-    if let Some((entries, list)) = entries {
+    if let Some(halo) = halos.first() {
+        let behind = (halo.entries + AHEAD * 32) as usize;
+        let most_groups = (rows * lanes).div_ceil(32) as usize + 1;
         let sizes =
-            [entries as usize * word, entries as usize * 4, (rows as usize + 1) * 4, list as usize * 4];
+            [behind * word, behind * 4, (rows as usize + 1) * 4, halo.most as usize * 4, most_groups * 4];
         let padded: usize = sizes.iter().map(|s| s.next_multiple_of(16)).sum();
         // All of it or nothing.
         if let Some(mut here) = place(padded) {
@@ -232,6 +225,7 @@ pub(crate) fn whole_table<T: Scalar>(
             args.at_col_idx = next(sizes[1]);
             args.at_row_ptr = next(sizes[2]);
             args.at_list = next(sizes[3]);
+            args.at_groups = next(sizes[4]);
         }
     }
     for v in columns {
@@ -285,237 +279,32 @@ impl ProgramArgs {
             at_col_idx: 0,
             at_values: 0,
             at_list: 0,
+            at_groups: 0,
             short_history: 0,
             result_cells: 0,
             changed_first: 0,
             changed_count: 0,
+            pad: [0; 3],
             changed: [0; CHANGED_BYTES / 8],
         }
     }
 }
 
-impl WholeTable {
+impl<T> WholeTable<T> {
     /// Sets the address of a vector's words.
     pub(crate) fn set_words(&mut self, vector: u32, address: Address) {
         let at = self.args.at_vectors as usize + vector as usize * VECTOR_RECORD + 4;
         self.set(at, address);
     }
-    /// Sets the addresses of a matrix's local columns, list and offsets.
-    pub(crate) fn set_halo(&mut self, matrix: usize, [col_idx, list, offsets]: [Address; 3]) {
+    /// Sets the addresses of a matrix's columns, values, groups, list and offsets.
+    pub(crate) fn set_halo(&mut self, matrix: usize, addresses: [Address; 5]) {
         let at = self.args.at_matrices as usize + matrix * MATRIX_RECORD;
-        self.set(at + 2, col_idx);
-        self.set(at + 6, list);
-        self.set(at + 8, offsets);
+        for (i, address) in addresses.into_iter().enumerate() {
+            self.set(at + 2 + 2 * i, address);
+        }
     }
     fn set(&mut self, at: usize, address: Address) {
         self.table[at] = address as u32;
         self.table[at + 1] = (address >> 32) as u32;
     }
-}
-
-/// A table on its way.
-struct Builder<'a, T> {
-    e: &'a Encoded<T>,
-    table: Vec<u32>,
-    vectors: Vec<Vector<T>>,
-    /// The vectors that are the columns of each basis.
-    columns: Vec<Vec<u32>>,
-    flags: Vec<u32>,
-    /// Of vectors kept as words, their place among these, 31 at the most.
-    bits: Vec<u32>,
-    /// The most sums of an operation.
-    sums: u32,
-}
-
-impl<'a, T: Scalar> Builder<'a, T> {
-    fn new(e: &'a Encoded<T>) -> Self {
-        let mut vectors = e.vectors.clone();
-        let columns = e.bases.iter().map(|basis| {
-            (0..basis.columns)
-                .map(|j| {
-                    let column = basis.column(j);
-                    let at = vectors.iter().position(|v| *v == column).unwrap_or_else(|| {
-                        vectors.push(column);
-                        vectors.len() - 1
-                    });
-                    at as u32
-                })
-                .collect()
-        });
-        let columns = columns.collect();
-        let (flags, bits) = (vec![0; vectors.len()], vec![0; vectors.len()]);
-        Builder { e, table: Vec::new(), vectors, columns, flags, bits, sums: 0 }
-    }
-
-    /// Marks the vectors that blocks read of each other.
-    fn share(&mut self) {
-        let mut count = 0;
-        for op in 0..self.e.ops() {
-            if self.e.op(op, OP_KIND) == KIND_SPMV {
-                let x = self.e.op(op, OP_X) as usize;
-                if self.flags[x] & VECTOR_SHARED == 0 {
-                    self.flags[x] |= VECTOR_SHARED;
-                    self.bits[x] = 1 << count.min(31);
-                    count += 1;
-                }
-            }
-        }
-    }
-
-    fn align(&mut self) {
-        self.table.resize(self.table.len().next_multiple_of(ALIGN_WORDS as usize), 0);
-    }
-
-    fn append(&mut self, list: &[u32]) -> u32 {
-        self.align();
-        let at = self.table.len() as u32;
-        self.table.extend(list);
-        at
-    }
-
-    /// The records of the operations, and what they name.
-    fn operations<U: Scalar>(&mut self, args: &mut ProgramArgs, one: bool) {
-        let e = self.e;
-        let word = size_of::<U>() as u32;
-        let mut records = Vec::new();
-        let mut terms = Vec::new();
-        for op in 0..e.ops() {
-            let kind = e.op(op, OP_KIND);
-            let slots = words(e, op, OP_SLOTS, e.op(op, OP_SLOT_COUNT)).to_vec();
-            let mut written: Vec<u32> = words(e, op, OP_STORES, e.op(op, OP_STORE_COUNT) * MOVE_WORDS)
-                .chunks(MOVE_WORDS as usize)
-                .map(|w| w[MOVE_VECTOR as usize])
-                .collect();
-            if matches!(kind, KIND_SPMV | KIND_BASIS_AXPY) {
-                written.push(e.op(op, OP_Y));
-            }
-            let mut writes = 0;
-            for v in written {
-                self.flags[v as usize] |= VECTOR_WRITTEN;
-                writes |= self.bits[v as usize];
-            }
-            let reads = if kind == KIND_SPMV { self.bits[e.op(op, OP_X) as usize] } else { 0 };
-            let first_term = terms.len() / 8;
-            let flags = &self.flags;
-            let shared = |slot: u32| flags[slots[slot as usize] as usize] & VECTOR_SHARED != 0;
-            for [flags, cell, operands, dst] in flat_terms(e, op, |slot| slots[slot as usize], shared) {
-                let place = match flags {
-                    f if f & TERM_CELL_FLAG != 0 => cell - args.cell_first,
-                    f if f & TERM_MINUS != 0 => args.cell_count + 1,
-                    _ => args.cell_count,
-                };
-                let through = if flags & (TERM_SHARED | TERM_LAST) == TERM_SHARED | TERM_LAST && !one {
-                    dst << 16
-                } else {
-                    0
-                };
-                let flags = (if one { flags & !TERM_SHARED } else { flags }) | through;
-                terms.extend([flags, place * word, operands & 0xffff, 0, dst, 0, operands >> 16, 0]);
-            }
-            let mut term_count = (terms.len() / 8 - first_term) as u32;
-            let odd = TERM_FACTOR_FLAG | TERM_EMPTY;
-            if term_count > 0
-                && !U::KIND.is_complex()
-                && terms[first_term * 8..].iter().step_by(8).all(|f| f & odd == 0)
-            {
-                term_count |= TERMS_PLAIN;
-            }
-            let basis_dot = kind == KIND_BASIS_DOT;
-            let dots = if basis_dot { e.op(op, OP_COLUMNS) } else { e.op(op, OP_DOT_COUNT) };
-            self.sums = self.sums.max(dots);
-            let list: Vec<u32> = words(e, op, OP_DOTS, e.op(op, OP_DOT_COUNT) * DOT_WORDS)
-                .chunks(DOT_WORDS as usize)
-                .flat_map(|w| {
-                    let of = |operand: u32| slots[w[operand as usize] as usize];
-                    [w[DOT_CELL as usize], of(DOT_A), of(DOT_B), 0]
-                })
-                .collect();
-            let at_dots = self.append(&list);
-            let basis = e.op(op, OP_BASIS);
-            let columns = self.columns.get(basis as usize).cloned().unwrap_or_default();
-            let at_columns = self.append(&columns);
-            let [at_plan, count, next] = self.plan(op);
-            let adds = if e.op(op, OP_ADD) != 0 { H_ADDS } else { 0 };
-            records.push([
-                kind,
-                term_count,
-                first_term as u32,
-                dots,
-                at_dots,
-                e.op(op, OP_X),
-                e.op(op, OP_Y),
-                e.op(op, OP_MATRIX),
-                reads,
-                writes,
-                at_plan,
-                count,
-                next,
-                e.op(op, OP_COLUMNS),
-                at_columns,
-                e.op(op, OP_H) | adds,
-            ]);
-        }
-        args.terms = terms.len() as u32 / 8;
-        terms.extend([0; 8]); // read ahead of
-        args.at_terms = self.append(&terms);
-        for record in &mut records {
-            record[2] = args.at_terms + record[2] * 8;
-        }
-        args.at_ops = self.append(&records.concat());
-        debug_assert_eq!(records.len() * OP_RECORD, self.table.len() - args.at_ops as usize);
-    }
-
-    /// The chunks of the instructions after an operation and before the next: where they are, how many, and the next operation.
-    fn plan(&mut self, op: u32) -> [u32; 3] {
-        let e = self.e;
-        let code = |op: u32, at: u32, count: u32| words(e, op, at, e.op(op, count) * INSTR_WORDS);
-        let after = code(op, OP_AFTER, OP_AFTER_COUNT);
-        let Some(mut list) = chunks(after) else { return [0, NONE, NONE] };
-        let alone = list.len();
-        let mut next = successor(e, op);
-        if next != NONE {
-            let before = code(next & !NEXT_WRAPS, OP_BEFORE, OP_BEFORE_COUNT);
-            // At the end of a pass a watched program may end between the two.
-            let both = if next & NEXT_WRAPS == 0 {
-                chunks(&[after, before].concat())
-            } else {
-                chunks(before)
-                    .filter(|more| more.iter().all(|chunk| chunk.special.is_none()))
-                    .map(|more| list.iter().cloned().chain(more).collect())
-            };
-            match both {
-                Some(both) => list = both,
-                None => next = NONE,
-            }
-        }
-        let mut records = Vec::new();
-        for chunk in &list {
-            let at = self.append(&chunk.instructions.concat());
-            let special = chunk.special.map_or(NONE, |place| {
-                let behind = e.op(op, OP_AFTER_COUNT);
-                if place < behind {
-                    e.op(op, OP_AFTER) + place * INSTR_WORDS
-                } else {
-                    e.op(next & !NEXT_WRAPS, OP_BEFORE) + (place - behind) * INSTR_WORDS
-                }
-            });
-            records.extend([at, chunk.instructions.len() as u32, chunk.levels, special]);
-        }
-        [self.append(&records), list.len() as u32 | (alone as u32) << 16, next]
-    }
-}
-
-/// The operation whose sweep follows that of `op` where nothing is decided, with [`NEXT_WRAPS`] where a pass through `each` ends
-/// between; `NONE` where that takes more than going on: another section.
-fn successor<T>(e: &Encoded<T>, op: u32) -> u32 {
-    let last = e.op(op, OP_LAST) != 0;
-    let section = e.op(op, OP_SECTION);
-    if last && (section != SECTION_EACH || e.op(op, OP_NEXT) != SECTION_EACH) {
-        return NONE;
-    }
-    let next = if last { e.sections[SECTION_EACH as usize].start } else { op + 1 };
-    if e.is_scalar(next) {
-        return NONE;
-    }
-    if last { next | NEXT_WRAPS } else { next }
 }
