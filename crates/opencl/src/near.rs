@@ -46,9 +46,6 @@ const SEGMENTS: usize = 4 * SEGMENT;
 /// How local memory is divided, in numbers.
 struct Room {
     groups: usize,
-    /// Segments of a group at the most.
-    #[allow(dead_code)]
-    mine: usize,
     /// Sums of one exchange at the most.
     sums: usize,
     /// Bytes.
@@ -140,7 +137,7 @@ impl OpenCl {
         }
         staged.pad();
         let shape = Shape { size, far: true, one: false, chunks, work: 1, steps, lanes, fits, registers: 0 };
-        let room = Room { groups, mine, sums, params, got: sums * mine, rows_at: 1, terms: sums, widest: 1 };
+        let room = Room { groups, sums, params, got: sums * mine, rows_at: 1, terms: sums, widest: 1 };
         self.build_near(e, shape, room, &staged, operation)
     }
 
@@ -219,7 +216,7 @@ impl OpenCl {
         let (all, each, taken) = REGISTERS;
         let registers = (all / size).min(each).saturating_sub(taken) * 4 / number;
         let shape = Shape { size, far: false, one, chunks, work, lanes, fits, steps, registers };
-        let room = Room { groups, mine, sums, params, got, rows_at, terms, widest };
+        let room = Room { groups, sums, params, got, rows_at, terms, widest };
         self.build_near(e, shape, room, &staged, operation)
     }
 
@@ -231,7 +228,7 @@ impl OpenCl {
         staged: &Staged<T>,
         operation: &str,
     ) -> Result<Option<(Whole, Kernel)>> {
-        let Room { groups, sums, params, got, rows_at, terms, widest, .. } = room;
+        let Room { groups, sums, params, got, rows_at, terms, widest } = room;
         let (number, cells, n) = (size_of::<T>(), e.cells.len(), e.n as usize);
         let (nvidia, segments) = (self.device.is_nvidia(), n.div_ceil(SEGMENT));
         let Some(written) = generate::write(e, &shape) else { return Ok(None) };
@@ -239,9 +236,6 @@ impl OpenCl {
             return Ok(None);
         }
         let text = source::near_text(T::KIND, nvidia, &shape, &written.text);
-        if std::env::var_os("LACUNA_OPENCL_DUMP").is_some() {
-            eprintln!("{text}");
-        }
         let [mut kernel, advance] = self.near_kernels::<T>(text)?;
         // NVIDIA's answer is for kernels that name no size of their own.
         if !nvidia && kernel.group_limit(self.device.id) < shape.size {
