@@ -1,17 +1,13 @@
 //! Diagonals.
 use crate::Csr;
 use crate::csr::check_sizes;
+use crate::padding::is_too_much;
 use lacuna_core::sum::SEGMENT;
 use lacuna_core::{Argument, Error, Format, Result, Scalar};
 use rayon::prelude::*;
 use std::any::Any;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-
-/// Places stored for each entry at the most; small matrices may have more.
-const MOST_FILL: usize = 4;
-/// Places that are always allowed.
-const SMALL: usize = 1 << 16;
 
 /// A sparse matrix in diagonals: no column index at all.
 ///
@@ -47,9 +43,7 @@ impl<T: Scalar> Dia<T> {
         let (rows, cols, nnz) = (a.rows(), a.cols(), a.nnz());
         let offsets = diagonals(a);
         let places = rows.div_ceil(SEGMENT).saturating_mul(SEGMENT).saturating_mul(offsets.len());
-        if places > SMALL.max(nnz.saturating_mul(MOST_FILL))
-            || offsets.iter().any(|&o| i32::try_from(o).is_err())
-        {
+        if is_too_much(places, nnz) || offsets.iter().any(|&o| i32::try_from(o).is_err()) {
             return Err(Error::Unsupported {
                 operation: "Dia::from_csr".into(),
                 message: format!(
@@ -98,7 +92,7 @@ impl<T: Scalar> Dia<T> {
 
     /// Whether so many places are refused.
     pub(crate) fn refuses(rows: usize, diagonals: usize, nnz: usize) -> bool {
-        rows.next_multiple_of(SEGMENT).saturating_mul(diagonals) > SMALL.max(nnz.saturating_mul(MOST_FILL))
+        is_too_much(rows.next_multiple_of(SEGMENT).saturating_mul(diagonals), nnz)
     }
 }
 

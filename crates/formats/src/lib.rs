@@ -12,6 +12,7 @@ mod csr;
 mod dia;
 mod generate;
 pub mod mm;
+mod padding;
 mod select;
 mod sell;
 mod source;

@@ -1,4 +1,5 @@
 //! Which format suits a matrix: every candidate with its bytes, and the choice with its reason.
+use crate::padding::is_too_much;
 use crate::{Bcsr, Csr, Dia, Sell, Structure, bcsr::BLOCK_SIZES};
 use lacuna_core::{Error, Format, Result, Scalar};
 use std::sync::Arc;
@@ -90,8 +91,8 @@ pub fn candidates<T: Scalar>(a: &Csr<T>, s: &Structure, costs: &[(&str, f64)]) -
                     refused.then_some("too few entries on its diagonals"),
                 )
             }
-            "sell" => (sell.0, Sell::<T>::refuses(sell.1, a.nnz()).then_some("too much padding")),
-            "ell" => (ell.0, Sell::<T>::refuses(ell.1, a.nnz()).then_some("too much padding")),
+            "sell" => (sell.0, is_too_much(sell.1, a.nnz()).then_some("too much padding")),
+            "ell" => (ell.0, is_too_much(ell.1, a.nnz()).then_some("too much padding")),
             "csr" => (Format::bytes(a), None),
             blocks => {
                 let size = BLOCK_SIZES.into_iter().find(|b| blocks.ends_with(&b.to_string())).unwrap_or(1);

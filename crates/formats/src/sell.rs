@@ -1,6 +1,7 @@
 //! Sliced ELLPACK: SELL-C-σ, and ELLPACK itself as the case of one width.
 use crate::Csr;
 use crate::csr::check_sizes;
+use crate::padding::is_too_much;
 use lacuna_core::sum::SEGMENT;
 use lacuna_core::{Argument, Error, Format, Result, Scalar};
 use rayon::prelude::*;
@@ -10,11 +11,6 @@ use std::sync::Arc;
 
 /// Rows of a slice, `C`: a warp of a GPU, four vectors of a CPU.
 pub const SLICE: usize = 32;
-/// Places stored for each entry at the most; small matrices may have more.
-const MOST_FILL: usize = 4;
-/// Places that are always allowed.
-const SMALL: usize = 1 << 16;
-
 /// A sparse matrix in slices of 32 rows, each as wide as its longest row: SELL-C-σ with `C = 32`.
 ///
 /// With `σ = 256` the rows of every 256 are sorted by length first, longest first, so that slices are filled better; the
@@ -72,7 +68,7 @@ impl<T: Scalar> Sell<T> {
         check_sizes(operation, rows, cols, nnz)?;
         let columns: usize = widths.iter().map(|&w| w as usize).sum();
         let places = columns.saturating_mul(SLICE);
-        if places > SMALL.max(nnz.saturating_mul(MOST_FILL)) || columns > u32::MAX as usize {
+        if is_too_much(places, nnz) || columns > u32::MAX as usize {
             return Err(Error::Unsupported {
                 operation: operation.into(),
                 message: format!(
@@ -128,11 +124,6 @@ impl<T: Scalar> Sell<T> {
         ];
         let in_slices = if in_slices[1].0 < in_slices[0].0 { in_slices[1] } else { in_slices[0] };
         [in_slices, (Self::bytes_of(&ell, 0, false), places(&ell))]
-    }
-
-    /// Whether so many places are refused.
-    pub(crate) fn refuses(places: usize, nnz: usize) -> bool {
-        places > SMALL.max(nnz.saturating_mul(MOST_FILL))
     }
 
     /// Where each slice begins, in columns of 32 places, and where the last one ends.
