@@ -1,8 +1,8 @@
 // A whole program in one launch: operations one after the other until it stops or `budget` of them have run.
 //
-// Formula: that of each operation (sweep.cl, spmv_csr.cl, basis.cl, cells.cl).
+// Formula: that of each operation (sweep.cl, spmv_*.cl, basis.cl, cells.cl).
 // Bytes moved per row: as the operations'; small systems stay in cache. Cells and control stay in local memory.
-// Launch shape: one work-group of 256, 512 or 1024 work-items (one work-item where LACUNA_CPU is 1), or several groups
+// Launch shape: one work-group of up to 32 teams (one work-item where LACUNA_CPU is 1), or several groups
 // that meet at a barrier of their own after each operation whose results others need. Every group makes the sums and
 // runs the instructions for itself, so that one meeting is enough.
 // Assumes: several groups are only launched where the device runs all of them at once; `meeting` is 0; `partials` has
@@ -51,7 +51,12 @@ __kernel void KERNEL(program)(__global uchar *arena, __global const uchar *restr
         turn ^= sums;
         __global number *sums_at = partials + (ulong)turn * partials_half;
         if (kind == LACUNA_KIND_SPMV) {
-            run_spmv_csr(&p, op, group, groups, slot_cap, slots, work, sums_at);
+            switch (MATRIX(p, OP(p, op, LACUNA_OP_MATRIX))[MATRIX_FORMAT]) {
+                case FORMAT_DIA: run_spmv_dia(&p, op, group, groups, slot_cap, slots, work, sums_at); break;
+                case FORMAT_SELL: run_spmv_sell(&p, op, group, groups, slot_cap, slots, work, sums_at); break;
+                case FORMAT_BCSR: run_spmv_bcsr(&p, op, group, groups, slot_cap, slots, work, sums_at); break;
+                default: run_spmv_csr(&p, op, group, groups, slot_cap, slots, work, sums_at); break;
+            }
         } else if (kind == LACUNA_KIND_BASIS_DOT) {
             run_basis_dot(&p, op, group, groups, work, sums_at);
         } else if (kind == LACUNA_KIND_BASIS_AXPY) {

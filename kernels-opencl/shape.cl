@@ -1,8 +1,9 @@
 // How work is divided: segments, who takes which elements, and where tables name what.
 //
-// Bytes moved: none. Launch shape: a work-item for each element of a segment of 256, or, where LACUNA_CPU is 1, one for
-// all of them.
-// Assumes: LACUNA_CPU and LACUNA_NVIDIA (0 or 1); work-groups of a multiple of 256 work-items, or of one.
+// Bytes moved: none. Launch shape: a team of 32 work-items for each segment of 256 elements, eight elements each, so that
+// what a table says is read once for eight elements and eight loads of a vector are under way at a time; where LACUNA_CPU
+// is 1, one work-item for all 256.
+// Assumes: LACUNA_CPU and LACUNA_NVIDIA (0 or 1); work-groups of whole teams, or of one work-item.
 
 #define SEGMENT 256u
 
@@ -20,16 +21,20 @@
 #define LANE 0u
 #define THREADS SEGMENT
 #else
-#define ELEMENTS 1
-#define EACH(e, count) for (uint e = LANE, once_ = e < (count); once_; once_ = 0)
-#define PAD(e, count) for (uint e = LANE, once_ = e >= (count); once_; once_ = 0)
-#define MINE(e) 0
+#define ELEMENTS 8
+#define TEAM 32u
+#define UNROLLED _Pragma("unroll")
+#define EACH(e, count) \
+    UNROLLED \
+    for (uint at_##e = 0; at_##e < ELEMENTS; at_##e++) \
+        for (uint e = LANE + TEAM * at_##e, once_##e = e < (count); once_##e; once_##e = 0)
+#define MINE(e) at_##e
 #define SYNC() barrier(CLK_LOCAL_MEM_FENCE)
 #define SYNC_ALL() barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE)
-// Segments a work-group handles at a time, which of them is this work-item's, and its place there.
-#define SUBS ((uint)get_local_size(0) / SEGMENT)
-#define SUB ((uint)get_local_id(0) / SEGMENT)
-#define LANE ((uint)get_local_id(0) % SEGMENT)
+// Teams of a work-group, which of them is this work-item's, and its place there.
+#define SUBS ((uint)get_local_size(0) / TEAM)
+#define SUB ((uint)get_local_id(0) / TEAM)
+#define LANE ((uint)get_local_id(0) % TEAM)
 #define THREADS ((uint)get_local_size(0))
 #endif
 #define ITEM ((uint)get_local_id(0))
@@ -48,3 +53,7 @@ static inline uint segments_of(uint n) { return n / SEGMENT + (n % SEGMENT != 0)
 #define MATRIX_FORMAT 0
 #define MATRIX_LANES 1
 #define MATRIX_ARGUMENTS 2
+#define FORMAT_CSR 0
+#define FORMAT_DIA 1
+#define FORMAT_SELL 2
+#define FORMAT_BCSR 3

@@ -1,7 +1,7 @@
 //! Device memory: one arena for vectors, bases and matrices, one buffer of cells for each number type.
 use crate::device::Device;
 use crate::driver::{Buffer, Context, Queue, Status, failed};
-use crate::source::SEGMENT;
+use crate::source::{SEGMENT, TEAM};
 use lacuna_core::{
     Argument, Basis, Cell, Cells, Error, Format, Kind, Mark, Matrix, OpKind, Program, Result, Scalar, Vector,
     next_serial,
@@ -69,12 +69,19 @@ pub(crate) struct Memory {
     pub(crate) generation: u64,
 }
 
-/// The code of a format in the kernels, with the lanes they can take.
+/// The code of compressed rows in the kernels.
+pub(crate) const CSR: u64 = 0;
+/// The kernels of products by their codes, as in `kernels-opencl/shape.cl`, with the formats they take.
+const PRODUCTS: [(&str, &[&str]); 4] = [
+    ("spmv_csr", &["csr"]),
+    ("spmv_dia", &["dia"]),
+    ("spmv_sell", &["sell", "ell"]),
+    ("spmv_bcsr", &["bcsr"]),
+];
+
+/// The code of a format in the kernels.
 fn format_code(kernel: &str) -> Option<u64> {
-    match kernel {
-        "csr" => Some(0),
-        _ => None,
-    }
+    PRODUCTS.iter().position(|(_, formats)| formats.contains(&kernel)).map(|code| code as u64)
 }
 
 /// Rows beyond which nobody asks for spans.
@@ -200,13 +207,13 @@ impl Memory {
     ) -> Result<Matrix<T>> {
         let ((rows, cols), lanes) = (a.shape(), a.lanes());
         let operation = format!("a {rows}x{cols} matrix in format `{}`", a.kernel());
-        let code = format_code(a.kernel()).filter(|_| lanes.is_power_of_two() && lanes <= 256);
+        let code = format_code(a.kernel()).filter(|_| lanes.is_power_of_two() && lanes <= TEAM);
         let Some(code) = code else {
             let message = "there is no OpenCL kernel for it; use CSR".into();
             return Err(Error::Unsupported { operation, message });
         };
         let mut words = vec![code, lanes as u64];
-        let spans = spans(&*a);
+        let spans = if code == CSR { spans(&*a) } else { Vec::new() };
         let start = self.used;
         let mut put = |bytes: &[u8]| -> Result<u64> {
             let offset = self.take(context, queue, bytes.len(), &operation)?;
@@ -293,6 +300,11 @@ impl Memory {
         matrix
             .map(|m| m.words.as_slice())
             .ok_or_else(|| Error::Stale { operation: operation.into(), what: "matrix" })
+    }
+
+    /// The kernel of products with a live matrix.
+    pub(crate) fn spmv_kernel<T: Scalar>(&self, a: Matrix<T>, operation: &str) -> Result<&'static str> {
+        Ok(PRODUCTS[self.matrix_words(a, operation)?[0] as usize].0)
     }
 
     /// The arena; made where there is none yet.

@@ -7,12 +7,16 @@ use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 
 /// The kernel files in the order they build on each other.
-pub const SOURCES: [(&str, &str); 7] = [
+pub const SOURCES: [(&str, &str); 11] = [
     ("scalar.cl", include_str!("../../../kernels-opencl/scalar.cl")),
     ("cells.cl", include_str!("../../../kernels-opencl/cells.cl")),
     ("shape.cl", include_str!("../../../kernels-opencl/shape.cl")),
+    ("sum.cl", include_str!("../../../kernels-opencl/sum.cl")),
     ("sweep.cl", include_str!("../../../kernels-opencl/sweep.cl")),
     ("spmv_csr.cl", include_str!("../../../kernels-opencl/spmv_csr.cl")),
+    ("spmv_dia.cl", include_str!("../../../kernels-opencl/spmv_dia.cl")),
+    ("spmv_sell.cl", include_str!("../../../kernels-opencl/spmv_sell.cl")),
+    ("spmv_bcsr.cl", include_str!("../../../kernels-opencl/spmv_bcsr.cl")),
     ("basis.cl", include_str!("../../../kernels-opencl/basis.cl")),
     ("program.cl", include_str!("../../../kernels-opencl/program.cl")),
 ];
@@ -39,8 +43,23 @@ pub(crate) const MATRIX_WORDS: usize = 8;
 /// Words of the control buffer of a kernel written for a program: where a short history begins, and the cells.
 pub(crate) const NEAR_HISTORY_AT: usize = 32;
 pub(crate) const NEAR_CELLS_AT: usize = 256;
-/// Elements of a segment, and work-items of a group that takes one.
+/// Elements of a segment.
 pub(crate) const SEGMENT: usize = 256;
+/// Work-items of a team, which takes a segment.
+pub(crate) const TEAM: usize = 32;
+/// Partial sums of an operation from which on `fold` sums them before the last group does.
+pub(crate) const FOLD: usize = 4096;
+/// Words of local memory for where the rows of a segment start.
+const STARTS: usize = SEGMENT + 4;
+
+/// Bytes of local memory that a group of so many work-items needs for sums; one of a single team reads entries of
+/// compressed rows through it too.
+pub(crate) fn work(kind: Kind, group: usize) -> usize {
+    let (_, _, bits, complex) = TYPES[kind as usize];
+    let number = (bits / 8 * (1 + complex)) as usize;
+    let sums = (batch(kind) * group + SEGMENT) * number;
+    if group == TEAM { sums.max((SEGMENT + TEAM) * number + (SEGMENT + STARTS) * 4) } else { sums }
+}
 
 /// Sums made at a time: what local memory is laid out for.
 pub(crate) fn batch(kind: Kind) -> usize {
@@ -50,7 +69,7 @@ pub(crate) fn batch(kind: Kind) -> usize {
 /// The definitions that the kernels of a number type begin with.
 fn header(kind: Kind, cpu: bool, nvidia: bool) -> String {
     let (_, real, bits, complex) = TYPES[kind as usize];
-    let group = if cpu { 1 } else { SEGMENT };
+    let group = if cpu { 1 } else { TEAM };
     let mut text = encode::c_header();
     for (name, value) in [
         ("REAL", real.to_owned()),
@@ -60,6 +79,8 @@ fn header(kind: Kind, cpu: bool, nvidia: bool) -> String {
         ("CPU", u32::from(cpu).to_string()),
         ("NVIDIA", u32::from(nvidia).to_string()),
         ("BATCH", format!("{}u", batch(kind))),
+        ("FOLD", format!("{FOLD}u")),
+        ("STARTS", format!("{STARTS}u")),
         ("MATRIX_WORDS", format!("{MATRIX_WORDS}u")),
         ("GROUP", format!("__attribute__((reqd_work_group_size({group}, 1, 1)))")),
     ] {
