@@ -1,7 +1,8 @@
 //! Without a device: every kernel the host asks for is there, takes as many arguments as the host sets, in the order
 //! it sets them; and the kernels for CUDA have the same entry points.
 use lacuna_core::Kind;
-use lacuna_opencl::{FRAME, NEAR_SOURCES, SOURCES, text};
+use lacuna_generate::{FRAME, NEAR_SOURCES};
+use lacuna_opencl::{SOURCES, text};
 use std::collections::BTreeMap;
 use std::path::Path;
 
