@@ -89,7 +89,10 @@ static inline void csr_staged(__global const uint *restrict row_ptr, __global co
         }
         FETCH()
         const uint here = min(end, stop);
-        SUM_ENTRIES(sum, at, here, lanes, near_values[k - first], near_columns[k - first])
+        if (at < here) {
+            SUM_ENTRIES(sum, at, here, lanes, near_values[k - first], near_columns[k - first])
+            at = here + ((at - here) & (lanes - 1)); // the lane's next entry, here or in what comes next
+        }
         if (complete) {
             sum = sum_lanes(sum, lanes, sums);
             uint row = step * rows + row_of;

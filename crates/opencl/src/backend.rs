@@ -3,7 +3,7 @@ use crate::device::{self, Device};
 use crate::driver::{Buffer, Context, Kernel, Program, Queue, Status, failed};
 use crate::memory::Memory;
 use crate::plan::{HISTORY, Prepared};
-use crate::{OpenClOptions, source};
+use crate::{Compile, OpenClOptions, source};
 use lacuna_core::cells::Machine;
 use lacuna_core::{
     Backend, Basis, Cell, Cells, Control, DeviceInfo, Error, Finish, Format, History, Mark, Matrix, Op, Plan,
@@ -11,6 +11,13 @@ use lacuna_core::{
 };
 use std::collections::HashMap;
 use std::sync::Arc;
+
+/// Formats with what moving a byte in each costs, where programs run operation by operation.
+const BY_OPERATIONS: [(&str, f64); 5] =
+    [("csr", 1.0), ("dia", 1.0), ("sell", 1.0), ("ell", 1.0), ("bcsr", 1.0)];
+/// The same where kernels are written for programs: they know compressed rows alone, and a program over another format
+/// takes a launch for each operation.
+const BY_WRITTEN: [(&str, f64); 5] = [("csr", 1.0), ("dia", 2.0), ("sell", 2.0), ("ell", 2.0), ("bcsr", 2.0)];
 
 /// An OpenCL device with its memory and an in-order queue.
 ///
@@ -72,6 +79,16 @@ impl OpenCl {
     /// needs.
     pub fn runs_groups_together(&self) -> bool {
         self.together() > 1 && !self.segments_each
+    }
+
+    /// Whether kernels are written for programs.
+    pub(crate) fn writes_kernels(&self) -> bool {
+        let wanted = match self.options.compile {
+            Compile::Auto => self.device.is_gpu(),
+            Compile::Always => true,
+            Compile::Never => false,
+        };
+        wanted && !self.segments_each
     }
 
     /// How many work-groups are known to run at once.
@@ -175,6 +192,9 @@ impl OpenCl {
 impl Backend for OpenCl {
     fn device(&self) -> DeviceInfo {
         self.device.info()
+    }
+    fn formats(&self) -> &'static [(&'static str, f64)] {
+        if self.writes_kernels() { &BY_WRITTEN } else { &BY_OPERATIONS }
     }
     fn vector<T: Scalar>(&mut self, n: usize) -> Result<Vector<T>> {
         Ok(Backend::basis::<T>(self, n, 1)?.column(0))

@@ -7,16 +7,13 @@ mod backend;
 mod device;
 mod driver;
 mod execute;
-mod generate;
 mod memory;
 mod near;
 mod options;
 mod plan;
 mod source;
-mod staged;
 
 pub use backend::OpenCl;
 pub use device::devices;
-pub use generate::FRAME;
 pub use options::{Compile, DeviceChoice, Mode, OpenClOptions, Shape};
-pub use source::{NEAR_SOURCES, SOURCES, text};
+pub use source::{SOURCES, text};

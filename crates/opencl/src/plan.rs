@@ -1,8 +1,8 @@
 //! A program made ready for the device: its tables, its kernels and how each is launched.
 use crate::backend::OpenCl;
 use crate::driver::{Arg, Buffer, Kernel};
-use crate::near::Near;
 use crate::memory::CSR;
+use crate::near::Near;
 use crate::source::{self, FOLD, SEGMENT, TEAM};
 use crate::{Mode, OpenClOptions};
 use lacuna_core::encode::{self, Encoded};
@@ -184,8 +184,7 @@ impl OpenCl {
             _ => "sweep",
         };
         let segments = (encoded.op(op, encode::OP_N) as usize).div_ceil(SEGMENT);
-        let dots =
-            if kind == encode::KIND_BASIS_DOT { encode::OP_COLUMNS } else { encode::OP_DOT_COUNT };
+        let dots = if kind == encode::KIND_BASIS_DOT { encode::OP_COLUMNS } else { encode::OP_DOT_COUNT };
         let sums = encoded.op(op, dots) as usize;
         let folds = !self.segments_each && sums * segments > FOLD;
         let step = |stem, teams: usize| -> Result<Step> {
@@ -206,7 +205,7 @@ impl OpenCl {
     ) -> Result<Kernel> {
         let mut kernel = self.kernel::<T>(stem)?;
         let (size, cells) = (size_of::<T>(), encoded.cells.len());
-        let work = source::work(T::KIND, if self.segments_each { SEGMENT } else { TEAM });
+        let work = source::work::<T>(if self.segments_each { SEGMENT } else { TEAM });
         let budget = self.local_budget().saturating_sub(work) / size;
         let slots = encoded.op(op, encode::OP_SLOT_COUNT) as usize;
         let (cap, near) = if self.segments_each {
@@ -269,7 +268,7 @@ impl OpenCl {
         // A team for each segment, and slots that fit beside what a group needs for sums and cells.
         let item = |teams: usize| if self.segments_each { SEGMENT } else { teams * TEAM };
         let cap_of = |teams: usize| {
-            let taken = source::work(T::KIND, item(teams)) + cells * size;
+            let taken = source::work::<T>(item(teams)) + cells * size;
             self.local_budget().saturating_sub(taken) / (size * teams * SEGMENT)
         };
         let slots = (encoded.slots as usize).max(1);
@@ -302,7 +301,7 @@ impl OpenCl {
             Arg::Word(0),
             Arg::Word(cap as u32),
             Arg::Word(sums as u32),
-            Arg::Local(source::work(T::KIND, item)),
+            Arg::Local(source::work::<T>(item)),
             Arg::Local(cap * teams * SEGMENT * size),
             Arg::Local(cells * size),
             Arg::Local(8 * encode::CONTROL_WORDS as usize),

@@ -6,13 +6,14 @@ use lacuna_core::{Argument, Format, Scalar};
 const NONE: u32 = u32::MAX;
 
 /// Of all matrices of a program, one after the other.
-pub(crate) struct Staged<T> {
+pub struct Staged<T> {
     /// For each matrix and group: the first column multiplied, how many from there on, where the entries lie, and how
     /// many of them a work-item takes at the most for one row.
-    pub(crate) windows: Vec<u32>,
+    pub windows: Vec<u32>,
     /// `columns[at + (step * entries + e) * size + item]`, counted from the first column; no entry where it is all ones.
-    pub(crate) columns: Vec<u32>,
-    pub(crate) values: Vec<T>,
+    pub columns: Vec<u32>,
+    /// The values of the same entries.
+    pub values: Vec<T>,
 }
 
 impl<T> Default for Staged<T> {
@@ -23,13 +24,13 @@ impl<T> Default for Staged<T> {
 
 impl<T: Scalar> Staged<T> {
     /// Adds the windows of a matrix alone.
-    pub(crate) fn windows_of(&mut self, windows: &[(u32, u32)]) {
+    pub fn windows_of(&mut self, windows: &[(u32, u32)]) {
         self.windows.extend(windows.iter().flat_map(|(low, width)| [*low, *width, 0, 0]));
     }
 
     /// Adds a matrix in compressed rows for groups of `size` work-items, with up to `padding` quarters of its entries;
     /// false where nothing was added.
-    pub(crate) fn add(
+    pub fn add(
         &mut self,
         a: &dyn Format<T>,
         windows: &[(u32, u32)],
@@ -83,7 +84,7 @@ impl<T: Scalar> Staged<T> {
     }
 
     /// Makes sure that there is something of everything.
-    pub(crate) fn pad(&mut self) {
+    pub fn pad(&mut self) {
         self.windows.resize(self.windows.len().max(4), 0);
         self.columns.resize(self.columns.len().max(1), NONE);
         self.values.resize(self.values.len().max(1), T::zero());

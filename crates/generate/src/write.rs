@@ -15,35 +15,35 @@ use text::Text;
 
 /// What the text depends on beside the program.
 #[derive(Clone, Debug)]
-pub(crate) struct Shape {
+pub struct Shape {
     /// Work-items of a group.
-    pub(crate) size: usize,
+    pub size: usize,
     /// Whether vectors stay in memory and a warp takes whole segments.
-    pub(crate) far: bool,
+    pub far: bool,
     /// Whether one group runs alone.
-    pub(crate) one: bool,
+    pub one: bool,
     /// Chunks of 256 segments of a sum, or segments where one group runs.
-    pub(crate) chunks: usize,
+    pub chunks: usize,
     /// Segments' terms of local memory for each segment of a group.
-    pub(crate) work: usize,
+    pub work: usize,
     /// Lanes of each matrix.
-    pub(crate) lanes: Vec<u32>,
+    pub lanes: Vec<u32>,
     /// Whether what a group multiplies fits local memory, for each matrix.
-    pub(crate) fits: Vec<bool>,
+    pub fits: Vec<bool>,
     /// How many rows a work-item's lane takes of each matrix whose entries lie as they are taken; 0 for others.
-    pub(crate) steps: Vec<usize>,
+    pub steps: Vec<usize>,
     /// Numbers a work-item may keep in registers.
-    pub(crate) registers: usize,
+    pub registers: usize,
 }
 
 /// A kernel for a program.
-pub(crate) struct Written {
+pub struct Written {
     /// What follows `near.cl`.
-    pub(crate) text: String,
+    pub text: String,
     /// The numbers of the blocks, operation by operation.
-    pub(crate) params: Vec<u32>,
+    pub params: Vec<u32>,
     /// Sums of one exchange at the most.
-    pub(crate) sums: usize,
+    pub sums: usize,
 }
 
 /// Words of the numbers of blocks that local memory takes.
@@ -73,7 +73,7 @@ fn list<T>(e: &Encoded<T>, op: u32, at: u32, count: u32, words: u32) -> impl Ite
 }
 
 /// Writes the kernel of a program; nothing where it has no such form.
-pub(crate) fn write<T: Scalar>(e: &Encoded<T>, shape: &Shape) -> Option<Written> {
+pub fn write<T: Scalar>(e: &Encoded<T>, shape: &Shape) -> Option<Written> {
     let fits = |op| e.is_scalar(op) || e.op(op, OP_N) == e.n;
     if e.n == 0 || e.sections[2].is_empty() || !(0..e.ops()).all(fits) {
         return None;
@@ -429,4 +429,4 @@ impl<T: Scalar> Writer<'_, T> {
 }
 
 /// The kernel of a program around its operations.
-pub const FRAME: &str = include_str!("generate/frame.cl");
+pub const FRAME: &str = include_str!("write/frame.cl");

@@ -1,0 +1,212 @@
+//! How the rows and the local memory of a written kernel are divided.
+use crate::source::{self, SEGMENT};
+use crate::staged::Staged;
+use crate::write::{self, Shape, Written};
+use lacuna_core::encode::{self, Encoded};
+use lacuna_core::{Format, Scalar};
+
+/// What a layout depends on of the device.
+#[derive(Clone, Copy, Debug)]
+pub struct Device {
+    /// Whether it is NVIDIA's: warps of 32 and 16-byte accesses that are single.
+    pub nvidia: bool,
+    /// Bytes of local memory a group may use.
+    pub local: usize,
+    /// Work-items of a group at the most.
+    pub largest: usize,
+    /// Work-items of a group, a multiple of 256; 0 chooses.
+    pub size: usize,
+}
+
+/// What a layout depends on of a matrix.
+#[derive(Clone, Copy)]
+pub struct MatrixFacts<'a, T> {
+    /// Lanes of a row.
+    pub lanes: u32,
+    /// The host's form, where its entries may be laid out anew.
+    pub format: Option<&'a dyn Format<T>>,
+    /// For each segment of rows, the first column of its entries and one behind the last; empty where not known.
+    pub spans: &'a [(u32, u32)],
+}
+
+/// A program as a kernel written for it: the text, what lies in its buffers, and how it is launched.
+pub struct Layout<T> {
+    /// The whole text, an entry point `near` and one `advance`.
+    pub text: String,
+    /// The number of groups.
+    pub groups: usize,
+    /// What the text was written for.
+    pub shape: Shape,
+    /// What follows the shared texts, and the numbers it reads.
+    pub written: Written,
+    /// Entries of matrices in the order in which they are taken.
+    pub staged: Staged<T>,
+    /// Words of one half of the buffer of sums.
+    pub half: usize,
+    /// Words of the buffer of operands.
+    pub shared: usize,
+    /// Bytes of each local buffer: terms, sums, rows of a product, its operand, cells, control block, numbers of blocks.
+    pub local: [usize; 7],
+}
+
+/// Work-items of a group where vectors stay in memory, and where a pass has many of them.
+const FAR_SIZE: [usize; 2] = [768, 512];
+/// Entries and padding together, over entries, in quarters, beyond which a matrix stays as it is.
+const NEAR_PADDING: usize = 12;
+const FAR_PADDING: usize = 5;
+/// Registers of 32 bits a device has for a group, and a work-item at the most; what the code itself needs of them.
+const REGISTERS: (usize, usize, usize) = (65536, 255, 40);
+
+/// How local memory is divided, in numbers.
+struct Room {
+    groups: usize,
+    /// Sums of one exchange at the most.
+    sums: usize,
+    /// Bytes.
+    params: usize,
+    got: usize,
+    rows_at: usize,
+    terms: usize,
+    widest: usize,
+}
+
+/// Bytes of the numbers of blocks in local memory.
+fn params_room<T>(e: &Encoded<T>) -> usize {
+    if e.bases.is_empty() { 4 } else { 4 * write::NEAR_PARAMS }
+}
+
+impl<T: Scalar> Layout<T> {
+    /// A row for each work-item, vectors in registers; nothing where the program has no such form.
+    pub fn near(
+        e: &Encoded<T>,
+        matrices: &[MatrixFacts<'_, T>],
+        device: Device,
+        groups: usize,
+    ) -> Option<Layout<T>> {
+        let (number, one, nvidia) = (size_of::<T>(), groups == 1, device.nvidia);
+        let (n, segments) = (e.n as usize, (e.n as usize).div_ceil(SEGMENT));
+        let (mine, most) = (segments.div_ceil(groups), device.largest.min(1024) / SEGMENT);
+        let lanes: Vec<u32> = matrices.iter().map(|a| a.lanes).collect();
+        // Lanes of long rows work side by side, and so do the columns of a basis.
+        let widest = lanes.iter().copied().max().unwrap_or(1) as usize;
+        let wide = (mine * widest).max(if e.bases.is_empty() { 1 } else { 2 });
+        let wide = if device.size > 0 { device.size / SEGMENT } else { wide };
+        let (size, rows) = (mine.max(wide).min(most) * SEGMENT, mine * SEGMENT);
+
+        // Local memory: what is needed first, then terms of sums, then what a group multiplies.
+        let chunks = if one { mine } else { segments.div_ceil(SEGMENT) };
+        let sums = e.sums as usize + 4; // with those that an operation may leave to the next
+        let (got, cells) = (sums * chunks, e.cells.len());
+        let rows_at = if lanes.iter().any(|w| *w > 1) { rows } else { 1 };
+        let params = params_room(e);
+        let fixed = (got + cells + rows_at) * number + 8 * encode::CONTROL_WORDS as usize + 64 + params;
+        let room = device.local.checked_sub(fixed)? / number;
+        let least = match (nvidia, e.bases.is_empty()) {
+            (true, _) => rows,
+            (false, true) => rows.max(size),
+            (false, false) => (2 * rows).max(size),
+        };
+        let window = if one { n } else { 0 };
+        if room < least + window {
+            return None;
+        }
+        let work = ((room - window) / rows).clamp(1, 3);
+        let work = if one { work } else { work.min(2).max(least.div_ceil(rows)) };
+        let terms = (work * rows).max(least);
+        let mut staged = Staged::default();
+        let (mut widest, mut fits, mut steps) = (if one { n } else { 1 }, Vec::new(), Vec::new());
+        for a in matrices {
+            let window = |g: usize| {
+                let mine = a.spans.get(segments * g / groups..segments * (g + 1) / groups).unwrap_or(&[]);
+                let mine = mine.iter().filter(|(low, end)| low < end);
+                let low = mine.clone().map(|s| s.0).min().unwrap_or(0);
+                (low, mine.map(|s| s.1).max().unwrap_or(low) - low)
+            };
+            let of_groups: Vec<(u32, u32)> = (0..groups).map(window).collect();
+            let width = of_groups.iter().map(|w| w.1 as usize).max().unwrap_or(0);
+            let fit = one || (!a.spans.is_empty() && width <= room - terms);
+            if fit && !one {
+                widest = widest.max(width);
+            }
+            fits.push(fit);
+            // Rows of one lane lie well enough as they are.
+            let counts = a.format.filter(|_| a.lanes > 1).is_some_and(|format| {
+                let lows = of_groups.iter().map(|(low, _)| if fit && !one { *low } else { 0 });
+                let lows: Vec<u32> = lows.collect();
+                staged.add(format, &of_groups, &lows, size, a.lanes as usize, NEAR_PADDING)
+            });
+            if !counts {
+                staged.windows_of(&of_groups);
+            }
+            steps.push(if counts { (rows * a.lanes as usize).div_ceil(size) } else { 0 });
+        }
+        staged.pad();
+
+        let (all, each, taken) = REGISTERS;
+        let registers = (all / size).min(each).saturating_sub(taken) * 4 / number;
+        let shape = Shape { size, far: false, one, chunks, work, lanes, fits, steps, registers };
+        let room = Room { groups, sums, params, got, rows_at, terms, widest };
+        Layout::written(e, device, shape, room, staged)
+    }
+
+    /// Vectors in memory, a warp for each segment. `stage` tells whether entries of a matrix are laid out anew.
+    pub fn far(
+        e: &Encoded<T>,
+        matrices: &[MatrixFacts<'_, T>],
+        device: Device,
+        groups: usize,
+    ) -> Option<Layout<T>> {
+        let (number, n) = (size_of::<T>(), e.n as usize);
+        let segments = n.div_ceil(SEGMENT);
+        let (mine, chunks) = (segments.div_ceil(groups), segments.div_ceil(SEGMENT));
+        let lanes: Vec<u32> = matrices.iter().map(|a| a.lanes).collect();
+        let heavy = e.slots > 4 && lanes.iter().all(|w| *w == 1);
+        let size = match device.size {
+            0 => FAR_SIZE[usize::from(heavy)],
+            size => size,
+        };
+        let (fits, sums) = (vec![false; lanes.len()], e.sums as usize + 4);
+        let params = params_room(e);
+        let bytes = (sums * mine + sums + e.cells.len() + 2) * number + params;
+        if bytes + 8 * encode::CONTROL_WORDS as usize + 64 > device.local {
+            return None;
+        }
+        let (mut staged, mut steps) = (Staged::default(), Vec::new());
+        for a in matrices {
+            let none = vec![(0, 0); groups];
+            let counts = a.format.is_some_and(|format| {
+                staged.add(format, &none, &vec![0; groups], size, a.lanes as usize, FAR_PADDING)
+            });
+            if !counts {
+                staged.windows_of(&none);
+            }
+            steps.push(usize::from(counts));
+        }
+        staged.pad();
+        let shape = Shape { size, far: true, one: false, chunks, work: 1, steps, lanes, fits, registers: 0 };
+        let room = Room { groups, sums, params, got: sums * mine, rows_at: 1, terms: sums, widest: 1 };
+        Layout::written(e, device, shape, room, staged)
+    }
+
+    fn written(
+        e: &Encoded<T>,
+        device: Device,
+        shape: Shape,
+        room: Room,
+        staged: Staged<T>,
+    ) -> Option<Layout<T>> {
+        let Room { groups, sums, params, got, rows_at, terms, widest } = room;
+        let (number, cells, n) = (size_of::<T>(), e.cells.len(), e.n as usize);
+        let segments = n.div_ceil(SEGMENT);
+        let written = write::write(e, &shape).filter(|written| written.sums <= sums)?;
+        let parts = if number == 16 { 2 } else { 1 };
+        let half = (written.sums * (segments + segments.div_ceil(SEGMENT)) * parts).max(groups) * 2;
+        let shared = if shape.one || shape.far { 2 } else { 4 * parts * n };
+        let control = 8 * encode::CONTROL_WORDS as usize;
+        let numbers = [terms, got, rows_at, widest, cells].map(|count| count * number);
+        let [terms, got, rows_at, widest, cells] = numbers;
+        let local = [terms, got, rows_at, widest, cells, control, params];
+        let text = source::text(T::KIND, device.nvidia, &shape, &written.text);
+        Some(Layout { text, groups, shape, written, staged, half, shared, local })
+    }
+}

@@ -1,0 +1,16 @@
+//! Kernels that the GPU backends of Lacuna write for one program: its passes and formulas as plain code in OpenCL C, in
+//! a frame that keeps vectors in registers where they fit.
+//!
+//! A backend asks for a [`Layout`] of a program, compiles [`Layout::text`] (CUDA through a prelude that gives the words
+//! of OpenCL C their meaning there), makes the buffers the layout counts, and launches.
+mod layout;
+mod source;
+mod staged;
+mod write;
+
+pub use layout::{Device, Layout, MatrixFacts};
+pub use source::{
+    AT_CELLS, AT_HISTORY, MATRIX_WORDS, NEAR_SOURCES, SEGMENT, SHARED_SOURCES, batch, header, joined,
+};
+pub use staged::Staged;
+pub use write::{FRAME, Shape, Written, write};

@@ -1,0 +1,89 @@
+//! The texts that written kernels are made of, and the definitions they begin with.
+use crate::write::Shape;
+use lacuna_core::{Kind, encode};
+
+/// What all kernels in OpenCL C build on.
+pub const SHARED_SOURCES: [(&str, &str); 3] = [
+    ("scalar.cl", include_str!("../../../kernels-opencl/scalar.cl")),
+    ("cells.cl", include_str!("../../../kernels-opencl/cells.cl")),
+    ("shape.cl", include_str!("../../../kernels-opencl/shape.cl")),
+];
+
+/// What a kernel written for one program is made of.
+pub const NEAR_SOURCES: [(&str, &str); 5] = [
+    SHARED_SOURCES[0],
+    SHARED_SOURCES[1],
+    SHARED_SOURCES[2],
+    ("near.cl", include_str!("../../../kernels-opencl/near.cl")),
+    ("far.cl", include_str!("../../../kernels-opencl/far.cl")),
+];
+
+/// The number types: real type, bits of it, complex.
+const TYPES: [(Kind, &str, u32, u32); 4] = [
+    (Kind::F32, "float", 32, 0),
+    (Kind::F64, "double", 64, 0),
+    (Kind::C32, "float", 32, 1),
+    (Kind::C64, "double", 64, 1),
+];
+
+/// Words of a matrix in the table of names: format, lanes, arguments.
+pub const MATRIX_WORDS: usize = 8;
+/// Words of the control buffer of a kernel written for a program: where a short history begins.
+pub const AT_HISTORY: usize = 32;
+/// The same: where the cells begin.
+pub const AT_CELLS: usize = 256;
+/// Elements of a segment.
+pub const SEGMENT: usize = 256;
+
+/// Sums made at a time: what local memory is laid out for.
+pub fn batch(kind: Kind) -> usize {
+    if kind == Kind::C64 { 2 } else { 4 }
+}
+
+/// The definitions that the kernels of a number type begin with: `cpu` where a work-item takes a segment, `nvidia` for
+/// that vendor's compiler.
+pub fn header(kind: Kind, cpu: bool, nvidia: bool) -> String {
+    let (_, real, bits, complex) = TYPES[kind as usize];
+    let mut text = encode::c_header();
+    for (name, value) in [
+        ("REAL", real.to_owned()),
+        ("REAL_BITS", bits.to_string()),
+        ("COMPLEX", complex.to_string()),
+        ("SUFFIX", kind.name().to_owned()),
+        ("CPU", u32::from(cpu).to_string()),
+        ("NVIDIA", u32::from(nvidia).to_string()),
+        ("BATCH", format!("{}u", batch(kind))),
+        ("MATRIX_WORDS", format!("{MATRIX_WORDS}u")),
+    ] {
+        text += &format!("#define LACUNA_{name} {value}\n");
+    }
+    text
+}
+
+/// Texts one after the other, each with its name for the compiler's messages.
+pub fn joined(mut text: String, sources: &[(&str, &str)]) -> String {
+    for (name, source) in sources {
+        text += &format!("#line 1 \"{name}\"\n{source}");
+    }
+    text
+}
+
+/// The text of a kernel written for one program.
+pub(crate) fn text(kind: Kind, nvidia: bool, shape: &Shape, written: &str) -> String {
+    let mut text = header(kind, false, nvidia);
+    let far = shape.far;
+    let shape = [
+        ("SIZE", shape.size),
+        ("ONE", shape.one.into()),
+        ("CHUNKS", shape.chunks),
+        ("FAR", shape.far.into()),
+        ("AT_HISTORY", AT_HISTORY),
+        ("AT_CELLS", AT_CELLS),
+    ];
+    let sources = if far { &NEAR_SOURCES[..] } else { &NEAR_SOURCES[..4] };
+    text += "#define LACUNA_RARE __attribute__((noinline))\n";
+    for (name, value) in shape {
+        text += &format!("#define LACUNA_{name} {value}\n");
+    }
+    joined(joined(text, sources), &[("a program", written)])
+}
