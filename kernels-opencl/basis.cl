@@ -20,7 +20,9 @@ static inline void run_basis_dot(const Place *p, uint op, uint group, uint group
         __global const uchar *v = p->arena + basis[0] + base * sizeof(number);
 #if !LACUNA_CPU
         number own[ELEMENTS];
-        EACH(e, count) { own[MINE(e)] = w[e]; }
+        if (count > 0) {
+            EACH(e, count) { own[MINE(e)] = w[e]; }
+        }
 #endif
         for (uint j = 0; j < columns; j += LACUNA_BATCH) {
             uint batch = min(columns - j, (uint)LACUNA_BATCH);
@@ -32,37 +34,66 @@ static inline void run_basis_dot(const Place *p, uint op, uint group, uint group
                 PAD(e, count) { to[e] = ZERO; }
             }
 #else
-            number terms[LACUNA_BATCH][ELEMENTS];
-            UNROLLED
-            for (uint b = 0; b < LACUNA_BATCH; b++) {
-                __global const number *column = (__global const number *)(v + (j + b) * stride);
-                const uint live = b < batch ? count : 0;
+            if (count > 0) {
+                number terms[LACUNA_BATCH][ELEMENTS];
                 UNROLLED
-                for (uint i = 0; i < ELEMENTS; i++) {
-                    terms[b][i] = LANE + TEAM * i < live ? column[LANE + TEAM * i] : ZERO;
+                for (uint b = 0; b < LACUNA_BATCH; b++) {
+                    const uint column = min(j + b, columns - 1);
+                    __global const number *from = (__global const number *)(v + column * stride);
+                    EACH(e, count) { terms[b][MINE(e)] = from[e]; }
+                }
+                UNROLLED
+                for (uint b = 0; b < LACUNA_BATCH; b++) {
+                    EACH(e, count) {
+                        const number term = dot_term(terms[b][MINE(e)], own[MINE(e)]);
+                        terms[b][MINE(e)] = e < count ? term : ZERO;
+                    }
+                    work[b * THREADS + ITEM] = SUM_OF(terms[b]);
                 }
             }
-            UNROLLED
-            for (uint b = 0; b < LACUNA_BATCH; b++) {
-                EACH(e, count) { terms[b][MINE(e)] = dot_term(terms[b][MINE(e)], own[MINE(e)]); }
-                work[b * THREADS + ITEM] = SUM_OF(terms[b]);
-            }
 #endif
-            sum_segments(work, batch, partials, j, segments, first);
+            sum_segments(work, batch, partials, j, segments, first, segments);
         }
     }
 }
 
-// w -+ V h of one segment into slot 0.
-static inline void combine(const Place *p, uint op, uint segment, uint count, __local number *slots) {
+// A basis update: the columns, what is updated, and the weights, which a GPU keeps in local memory.
+typedef struct {
+    const Place *place;
+    __global const uchar *v;
+    __global const number *w;
+    ulong stride;
+    uint columns, h;
+    bool add;
+    __local const number *weights;
+} Combination;
+
+static inline Combination combination_of(const Place *p, uint op, __local number *weights) {
     __global const ulong *basis = BASIS(*p, OP(*p, op, LACUNA_OP_BASIS));
-    uint columns = OP(*p, op, LACUNA_OP_COLUMNS), h = OP(*p, op, LACUNA_OP_H);
-    bool add = OP(*p, op, LACUNA_OP_ADD) != 0;
-    const ulong base = (ulong)segment * SEGMENT, stride = basis[1];
-    __global const number *w = VECTOR(*p, OP(*p, op, LACUNA_OP_Y)) + base;
-    __global const uchar *v = p->arena + basis[0] + base * sizeof(number);
+    Combination c = { p, p->arena + basis[0], VECTOR(*p, OP(*p, op, LACUNA_OP_Y)), basis[1],
+        OP(*p, op, LACUNA_OP_COLUMNS), OP(*p, op, LACUNA_OP_H), OP(*p, op, LACUNA_OP_ADD) != 0, weights };
+#if !LACUNA_CPU
+    for (uint j = ITEM; j < c.columns; j += THREADS) {
+        number h = cell(p, c.h + j);
+        weights[j] = c.add ? h : -h;
+    }
+    SYNC();
+#endif
+    return c;
+}
+
+// w -+ V h of one segment into slot 0.
+static inline void combine(const Combination *c, uint segment, uint count, __local number *slots) {
+    const ulong base = (ulong)segment * SEGMENT, stride = c->stride;
+    const uint columns = c->columns;
+    __global const number *w = c->w + base;
+    __global const uchar *v = c->v + base * sizeof(number);
 #define COLUMN(j) ((__global const number *)(v + (j) * stride))
-#define WEIGHT(j) (add ? cell(p, h + (j)) : -cell(p, h + (j)))
+#if LACUNA_CPU
+#define WEIGHT(j) (c->add ? cell(c->place, c->h + (j)) : -cell(c->place, c->h + (j)))
+#else
+#define WEIGHT(j) c->weights[j]
+#endif
     number sum[ELEMENTS];
     EACH(e, count) { sum[MINE(e)] = w[e]; }
     uint j = 0;
@@ -83,14 +114,14 @@ static inline void combine(const Place *p, uint op, uint segment, uint count, __
 #define COLUMN_OF(i, c, e) c[e]
 #else
             // All are under way before the first is waited for.
-            number v[4][ELEMENTS];
+            number vs[4][ELEMENTS];
             EACH(e, count) {
-                v[0][MINE(e)] = c0[e];
-                v[1][MINE(e)] = c1[e];
-                v[2][MINE(e)] = c2[e];
-                v[3][MINE(e)] = c3[e];
+                vs[0][MINE(e)] = c0[e];
+                vs[1][MINE(e)] = c1[e];
+                vs[2][MINE(e)] = c2[e];
+                vs[3][MINE(e)] = c3[e];
             }
-#define COLUMN_OF(i, c, e) v[i][MINE(e)]
+#define COLUMN_OF(i, c, e) vs[i][MINE(e)]
 #endif
             EACH(e, count) {
                 number s = multiply_add(h0, COLUMN_OF(0, c0, e), sum[MINE(e)]);
@@ -113,18 +144,20 @@ static inline void combine(const Place *p, uint op, uint segment, uint count, __
 }
 
 static inline void run_basis_axpy(const Place *p, uint op, uint group, uint groups, uint slot_cap,
-    __local number *slots, __local number *work, __global number *partials) {
-    OVER_SEGMENTS(combine(p, op, segment, count, mine))
+    __local number *slots, __local number *work, __local number *near, __global number *partials) {
+    const Combination c = combination_of(p, op, near);
+    near += (c.columns + 3) / 4 * 4;
+    OVER_SEGMENTS(if (count > 0) { combine(&c, segment, count, mine); })
 }
 
 __kernel LACUNA_GROUP void KERNEL(basis_dot)(OPERATION_ARGUMENTS) {
     BEGIN_OPERATION();
-    run_basis_dot(&p, op, group, groups, work, partials);
+    run_basis_dot(p, op, group, groups, work, partials);
     END_OPERATION();
 }
 
 __kernel LACUNA_GROUP void KERNEL(basis_axpy)(OPERATION_ARGUMENTS) {
     BEGIN_OPERATION();
-    run_basis_axpy(&p, op, group, groups, slot_cap, slots, work, partials);
+    run_basis_axpy(p, op, group, groups, slot_cap, slots, work, near, partials);
     END_OPERATION();
 }

@@ -2,18 +2,23 @@
 //
 // Bytes moved: none. Launch shape: a team of 32 work-items for each segment of 256 elements, eight elements each, so that
 // what a table says is read once for eight elements and eight loads of a vector are under way at a time; where LACUNA_CPU
-// is 1, one work-item for all 256.
+// is 1, one work-item for all 256. In products LACUNA_TEAMS teams share a segment's rows: one where teams of a group cannot
+// wait for themselves.
 // Assumes: LACUNA_CPU and LACUNA_NVIDIA (0 or 1); work-groups of whole teams, or of one work-item.
 
 #define SEGMENT 256u
+#define UNROLLED _Pragma("unroll")
 
-// EACH goes over the `count` live elements of a segment that belong to this work-item, PAD over the rest; MINE is the
-// element's place in a private array.
+// EACH goes over the elements of a segment that belong to this work-item, MINE is the element's place in a private array.
+// On a CPU these are the `count` live ones, and PAD goes over the rest. On a GPU all eight are: vectors have room for whole
+// segments, and a sum leaves out what is not live; a branch for each element would cost more than the elements.
 #if LACUNA_CPU
 #define ELEMENTS 256
 #define EACH(e, count) for (uint e = 0; e < (count); e++)
 #define PAD(e, count) for (uint e = (count); e < SEGMENT; e++)
 #define MINE(e) (e)
+#define TEAM 1u
+#define SHARING 1u
 #define SYNC()
 #define SYNC_ALL()
 #define SUBS 1u
@@ -23,14 +28,20 @@
 #else
 #define ELEMENTS 8
 #define TEAM 32u
-#define UNROLLED _Pragma("unroll")
 #define EACH(e, count) \
     UNROLLED \
-    for (uint at_##e = 0; at_##e < ELEMENTS; at_##e++) \
-        for (uint e = LANE + TEAM * at_##e, once_##e = e < (count); once_##e; once_##e = 0)
+    for (uint at_##e = 0, e = LANE; at_##e < ELEMENTS; at_##e++, e += TEAM)
 #define MINE(e) at_##e
 #define SYNC() barrier(CLK_LOCAL_MEM_FENCE)
 #define SYNC_ALL() barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE)
+// Of a team alone.
+#if LACUNA_NVIDIA
+#define TEAM_SYNC() __asm__ volatile("bar.warp.sync 0xffffffff;" ::: "memory")
+#else
+#define TEAM_SYNC() SYNC()
+#endif
+// Work-items of a group that shares the rows of a segment.
+#define SHARING (LACUNA_TEAMS * TEAM)
 // Teams of a work-group, which of them is this work-item's, and its place there.
 #define SUBS ((uint)get_local_size(0) / TEAM)
 #define SUB ((uint)get_local_id(0) / TEAM)

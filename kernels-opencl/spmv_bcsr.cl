@@ -5,20 +5,56 @@
 // which finds y in slot 0.
 // Bytes moved per row: its values, 1 / b of an offset and of the blocks' columns, x once in all (from cache where columns
 // are near), y once; then what the pass moves.
-// Launch shape: as sweep.cl. Blocks lie column by column; a team takes 32 / W rows at a time, a lane each work-item.
+// Launch shape: as spmv_csr.cl. Blocks lie column by column; a group takes 32 / W rows for each of its teams at a time, a
+// lane each work-item.
 // Assumes: b is 2, 3 or 4; W is a power of two up to 32; the pass does not write x.
 
-// What row `r` of `B` adds to a lane's sum: blocks `at`, `at + W`, ... up to `end`.
+typedef struct {
+    uint block;
+    uint lanes;
+    __global const uint *restrict row_ptr;
+    __global const uint *restrict columns;
+    __global const number *restrict values;
+    __global const number *restrict x;
+} Bcsr;
+
+static inline Bcsr bcsr_of(const Place *p, uint op) {
+    __global const ulong *m = MATRIX(*p, OP(*p, op, LACUNA_OP_MATRIX));
+    Bcsr a = { (uint)m[MATRIX_ARGUMENTS], (uint)m[MATRIX_LANES],
+        (__global const uint *)(p->fixed + m[MATRIX_ARGUMENTS + 1]),
+        (__global const uint *)(p->fixed + m[MATRIX_ARGUMENTS + 2]),
+        (__global const number *)(p->fixed + m[MATRIX_ARGUMENTS + 3]), VECTOR(*p, OP(*p, op, LACUNA_OP_X)) };
+    return a;
+}
+
+// Blocks whose loads are under way before the first is multiplied; the last one stands in for those behind it.
+#if LACUNA_CPU
+#define BLOCKS 1
+#else
+#define BLOCKS LACUNA_BATCH
+#endif
+
+// What row `r` of blocks of `B` adds to a lane's sum: blocks `at`, `at + W`, ... up to `end`.
 #define SUM_BLOCKS(B) \
-    for (; at < end; at += lanes) { \
-        __global const number *v = values + (ulong)at * (B * B) + r, *xs = x + (ulong)columns[at] * B; \
-        number a[B], b[B]; \
-        for (uint c = 0; c < B; c++) { \
-            a[c] = v[c * B]; \
-            b[c] = xs[c]; \
+    for (; at < end; at += BLOCKS * lanes) { \
+        number v[BLOCKS][B], b[BLOCKS][B]; \
+        UNROLLED \
+        for (uint i = 0; i < BLOCKS; i++) { \
+            const uint k = min(at + i * lanes, end - 1); \
+            const ulong column = (ulong)columns[k] * B; \
+            UNROLLED \
+            for (uint c = 0; c < B; c++) { \
+                v[i][c] = values[(ulong)k * (B * B) + c * B + r]; \
+                b[i][c] = x[column + c]; \
+            } \
         } \
-        for (uint c = 0; c < B; c++) { \
-            sum = multiply_add(a[c], b[c], sum); \
+        UNROLLED \
+        for (uint i = 0; i < BLOCKS; i++) { \
+            UNROLLED \
+            for (uint c = 0; c < B; c++) { \
+                const number next = multiply_add(v[i][c], b[i][c], sum); \
+                sum = at + i * lanes < end ? next : sum; \
+            } \
         } \
     }
 
@@ -35,14 +71,14 @@ static inline number sum_blocks(__global const uint *restrict columns, __global 
     return sum;
 }
 
-static inline void bcsr_rows(const Place *p, uint op, uint segment, uint count, __local number *slots,
+// The rows of a segment, a lane each of `width` work-items, this being the one at `me`.
+static inline void bcsr_rows(const Bcsr *a, uint segment, uint count, uint me, uint width, __local number *slots,
     __local number *work) {
-    __global const ulong *m = MATRIX(*p, OP(*p, op, LACUNA_OP_MATRIX));
-    const uint lanes = (uint)m[MATRIX_LANES], block = (uint)m[MATRIX_ARGUMENTS], base = segment * SEGMENT;
-    __global const uint *restrict row_ptr = (__global const uint *)(p->fixed + m[MATRIX_ARGUMENTS + 1]);
-    __global const uint *restrict columns = (__global const uint *)(p->fixed + m[MATRIX_ARGUMENTS + 2]);
-    __global const number *restrict values = (__global const number *)(p->fixed + m[MATRIX_ARGUMENTS + 3]);
-    __global const number *restrict x = VECTOR(*p, OP(*p, op, LACUNA_OP_X));
+    const uint lanes = a->lanes, block = a->block, base = segment * SEGMENT;
+    __global const uint *restrict row_ptr = a->row_ptr;
+    __global const uint *restrict columns = a->columns;
+    __global const number *restrict values = a->values;
+    __global const number *restrict x = a->x;
 #if LACUNA_CPU
     EACH(e, count) {
         const uint of = (base + e) / block, r = (base + e) % block;
@@ -57,14 +93,14 @@ static inline void bcsr_rows(const Place *p, uint op, uint segment, uint count, 
         slots[e] = work[0];
     }
 #else
-    const uint rows = TEAM / lanes;
+    const uint rows = width / lanes;
     for (uint step = 0; step < SEGMENT / rows; step++) {
-        const uint row = step * rows + LANE / lanes;
+        const uint row = step * rows + me / lanes;
         const bool live = row < count;
         const uint of = live ? (base + row) / block : 0, r = (base + row) % block;
-        const uint at = live ? row_ptr[of] + LANE % lanes : 0, end = live ? row_ptr[of + 1] : 0;
+        const uint at = live ? row_ptr[of] + me % lanes : 0, end = live ? row_ptr[of + 1] : 0;
         number sum = sum_lanes(sum_blocks(columns, values, x, block, r, at, end, lanes), lanes, work);
-        if (LANE % lanes == 0 && live) {
+        if (me % lanes == 0 && live) {
             slots[row] = sum;
         }
     }
@@ -73,12 +109,14 @@ static inline void bcsr_rows(const Place *p, uint op, uint segment, uint count, 
 }
 
 static inline void run_spmv_bcsr(const Place *p, uint op, uint group, uint groups, uint slot_cap,
-    __local number *slots, __local number *work, __global number *partials) {
-    OVER_SEGMENTS(bcsr_rows(p, op, segment, count, mine, work))
+    __local number *slots, __local number *work, __local number *near, __global number *partials) {
+    const Bcsr a = bcsr_of(p, op);
+    OVER_SEGMENTS(bcsr_rows(&a, segment, count, LANE, TEAM, mine, work))
 }
 
-__kernel LACUNA_GROUP void KERNEL(spmv_bcsr)(OPERATION_ARGUMENTS) {
+__kernel LACUNA_SHARING_GROUP void KERNEL(spmv_bcsr)(OPERATION_ARGUMENTS) {
     BEGIN_OPERATION();
-    run_spmv_bcsr(&p, op, group, groups, slot_cap, slots, work, partials);
+    const Bcsr a = bcsr_of(p, op);
+    OVER_SHARED_SEGMENTS(bcsr_rows(&a, segment, count, ITEM, SHARING, mine, work))
     END_OPERATION();
 }

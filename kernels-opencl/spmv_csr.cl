@@ -4,10 +4,28 @@
 // with fused multiply-add in order, lanes are summed by halving. Then the pass, which finds y in slot 0.
 // Bytes moved per row: an offset, its columns and values, x once in all (from cache where columns are near), y once;
 // then what the pass moves (see sweep.cl).
-// Launch shape: as sweep.cl. A team takes 32 / W rows at a time, a lane each work-item. Where a group is one team it reads
-// the entries of those rows, which lie one behind the other, side by side into local memory, the next ones while it
-// multiplies these.
+// Launch shape: groups of LACUNA_TEAMS teams that share the rows of a segment; a team takes 32 / W rows at a time, a lane
+// each work-item. It reads the entries of those rows, which lie one behind the other, side by side into local memory, the
+// next ones while it multiplies these. In a whole program (program.cl) a team has a segment for itself and lanes read
+// where entries lie.
 // Assumes: W is a power of two up to 32; the pass does not write x.
+
+typedef struct {
+    __global const uint *restrict row_ptr;
+    __global const uint *restrict columns;
+    __global const number *restrict values;
+    __global const number *restrict x;
+    uint lanes;
+} Csr;
+
+static inline Csr csr_of(const Place *p, uint op) {
+    __global const ulong *m = MATRIX(*p, OP(*p, op, LACUNA_OP_MATRIX));
+    Csr a = { (__global const uint *)(p->fixed + m[MATRIX_ARGUMENTS]),
+        (__global const uint *)(p->fixed + m[MATRIX_ARGUMENTS + 1]),
+        (__global const number *)(p->fixed + m[MATRIX_ARGUMENTS + 2]), VECTOR(*p, OP(*p, op, LACUNA_OP_X)),
+        (uint)m[MATRIX_LANES] };
+    return a;
+}
 
 #if !LACUNA_CPU
 // The first of a team's `lanes` neighbours has their sum by halving; `at` has room for THREADS numbers.
@@ -29,63 +47,66 @@ static inline number sum_lanes(number sum, uint lanes, __local number *at) {
 // Entries that are multiplied before the first product is waited for.
 #define AHEAD 8
 
-// A row of a lane: entries from `at` up to `end`, a lane's stride apart.
+// A row of a lane: entries from `at` up to `end`, a lane's stride apart; the last one stands in for those behind it.
 #define SUM_ENTRIES(sum, at, end, stride, value, column) \
     while (at < end) { \
         number xs[AHEAD]; \
         UNROLLED \
         for (uint i = 0; i < AHEAD; i++) { \
-            uint k = at + i * (stride); \
-            xs[i] = k < end ? x[column] : ZERO; \
+            const uint k = min(at + i * (stride), end - 1); \
+            xs[i] = x[column]; \
         } \
         UNROLLED \
         for (uint i = 0; i < AHEAD; i++) { \
-            uint k = at + i * (stride); \
-            sum = k < end ? multiply_add(value, xs[i], sum) : sum; \
+            const uint k = min(at + i * (stride), end - 1); \
+            const number next = multiply_add(value, xs[i], sum); \
+            sum = at + i * (stride) < end ? next : sum; \
         } \
         at += AHEAD * (stride); \
     }
 
-// The rows of a segment by a group of one team, entries through local memory.
-static inline void csr_staged(__global const uint *restrict row_ptr, __global const uint *restrict columns,
-    __global const number *restrict values, __global const number *restrict x, uint lanes, uint count,
-    __local number *slots, __local number *work) {
-    __local number *near_values = work;
-    __local uint *near_columns = (__local uint *)(work + SEGMENT), *starts = near_columns + SEGMENT;
-    __local number *sums = (__local number *)(starts + LACUNA_STARTS);
-    UNROLLED
-    for (uint m = 0; m < ELEMENTS; m++) {
-        uint e = LANE + TEAM * m;
+// The rows of a segment that fall to this team of those that share it, entries through local memory.
+static inline void csr_staged(const Csr *a, ulong base, uint count, __local number *slots, __local number *work) {
+    const uint lanes = a->lanes;
+    __global const uint *restrict row_ptr = a->row_ptr + base;
+    __global const uint *restrict columns = a->columns;
+    __global const number *restrict values = a->values;
+    __global const number *restrict x = a->x;
+    __local uint *starts = (__local uint *)(work + THREADS + SUBS * SEGMENT);
+    __local number *near_values = work + THREADS + SUB * SEGMENT;
+    __local uint *near_columns = starts + LACUNA_STARTS + SUB * SEGMENT;
+    SYNC();
+    for (uint e = ITEM; e <= SEGMENT; e += THREADS) {
         starts[e] = row_ptr[min(e, count)];
     }
-    if (LANE == 0) {
-        starts[SEGMENT] = row_ptr[count];
-    }
     SYNC();
-    const uint rows = TEAM / lanes, steps = (count + rows - 1) / rows, row_of = LANE / lanes, part = LANE % lanes;
-    uint from = starts[0], to = starts[rows], at = starts[row_of] + part, end = starts[row_of + 1];
+    const uint rows = TEAM / lanes, row_of = LANE / lanes, part = LANE % lanes;
+    uint step = SUB, row = step * rows + row_of;
+    uint from = starts[step * rows], to = starts[(step + 1) * rows], at = starts[row] + part, end = starts[row + 1];
     uint c[ELEMENTS];
     number v[ELEMENTS], sum = ZERO;
 #define FETCH() \
     UNROLLED \
     for (uint m = 0; m < ELEMENTS; m++) { \
-        uint k = from + LANE + TEAM * m; \
-        c[m] = k < to ? columns[k] : 0; \
-        v[m] = k < to ? values[k] : ZERO; \
+        const uint k = min(from + LANE + TEAM * m, max(to, 1u) - 1); \
+        c[m] = columns[k]; \
+        v[m] = values[k]; \
     }
     FETCH()
-    for (uint step = 0; step < steps;) {
+    while (step * rows < count) {
         UNROLLED
         for (uint m = 0; m < ELEMENTS; m++) {
             near_columns[LANE + TEAM * m] = c[m];
             near_values[LANE + TEAM * m] = v[m];
         }
-        SYNC();
+        TEAM_SYNC();
         const uint first = from, stop = min(to, from + SEGMENT);
         const bool complete = stop == to;
         from = stop;
         if (complete) {
-            to = starts[min((step + 2) * rows, SEGMENT)];
+            const uint next = min((step + SUBS) * rows, SEGMENT);
+            from = starts[next];
+            to = starts[min(next + rows, SEGMENT)];
         }
         FETCH()
         const uint here = min(end, stop);
@@ -93,33 +114,42 @@ static inline void csr_staged(__global const uint *restrict row_ptr, __global co
             SUM_ENTRIES(sum, at, here, lanes, near_values[k - first], near_columns[k - first])
             at = here + ((at - here) & (lanes - 1)); // the lane's next entry, here or in what comes next
         }
+        TEAM_SYNC();
         if (complete) {
-            sum = sum_lanes(sum, lanes, sums);
-            uint row = step * rows + row_of;
+            if (lanes > 1) {
+                work[ITEM] = sum;
+                TEAM_SYNC();
+                for (uint width = lanes / 2; width > 0; width /= 2) {
+                    if (part < width) {
+                        work[ITEM] = work[ITEM] + work[ITEM + width];
+                    }
+                    TEAM_SYNC();
+                }
+                sum = work[ITEM];
+            }
             if (part == 0 && row < count) {
                 slots[row] = sum;
             }
-            step++;
+            step += SUBS;
             row = min(step * rows + row_of, SEGMENT - 1);
             at = starts[row] + part;
             end = starts[row + 1];
             sum = ZERO;
         }
-        SYNC();
     }
 #undef FETCH
 }
 #endif
 
-static inline void csr_rows(const Place *p, uint op, uint segment, uint count, __local number *slots,
+// The rows of a segment, a lane each of `width` work-items, this being the one at `me`.
+static inline void csr_rows(const Csr *a, uint segment, uint count, uint me, uint width, __local number *slots,
     __local number *work) {
-    __global const ulong *m = MATRIX(*p, OP(*p, op, LACUNA_OP_MATRIX));
     const ulong base = (ulong)segment * SEGMENT;
-    __global const uint *restrict row_ptr = (__global const uint *)(p->fixed + m[MATRIX_ARGUMENTS]) + base;
-    __global const uint *restrict columns = (__global const uint *)(p->fixed + m[MATRIX_ARGUMENTS + 1]);
-    __global const number *restrict values = (__global const number *)(p->fixed + m[MATRIX_ARGUMENTS + 2]);
-    __global const number *restrict x = VECTOR(*p, OP(*p, op, LACUNA_OP_X));
-    const uint lanes = (uint)m[MATRIX_LANES];
+    __global const uint *restrict row_ptr = a->row_ptr + base;
+    __global const uint *restrict columns = a->columns;
+    __global const number *restrict values = a->values;
+    __global const number *restrict x = a->x;
+    const uint lanes = a->lanes;
 #if LACUNA_CPU
     if (lanes == 1) {
         EACH(e, count) {
@@ -150,19 +180,15 @@ static inline void csr_rows(const Place *p, uint op, uint segment, uint count, _
         slots[e] = work[0];
     }
 #else
-    if (get_local_size(0) == TEAM) {
-        csr_staged(row_ptr, columns, values, x, lanes, count, slots, work);
-        return;
-    }
-    const uint rows = TEAM / lanes;
+    const uint rows = width / lanes;
     for (uint step = 0; step < SEGMENT / rows; step++) {
-        uint row = step * rows + LANE / lanes;
+        uint row = step * rows + me / lanes;
         bool live = row < count;
-        uint at = live ? row_ptr[row] + LANE % lanes : 0, end = live ? row_ptr[row + 1] : 0;
+        uint at = live ? row_ptr[row] + me % lanes : 0, end = live ? row_ptr[row + 1] : 0;
         number sum = ZERO;
         SUM_ENTRIES(sum, at, end, lanes, values[k], columns[k])
         sum = sum_lanes(sum, lanes, work);
-        if (LANE % lanes == 0 && live) {
+        if (me % lanes == 0 && live) {
             slots[row] = sum;
         }
     }
@@ -171,12 +197,18 @@ static inline void csr_rows(const Place *p, uint op, uint segment, uint count, _
 }
 
 static inline void run_spmv_csr(const Place *p, uint op, uint group, uint groups, uint slot_cap,
-    __local number *slots, __local number *work, __global number *partials) {
-    OVER_SEGMENTS(csr_rows(p, op, segment, count, mine, work))
+    __local number *slots, __local number *work, __local number *near, __global number *partials) {
+    const Csr a = csr_of(p, op);
+    OVER_SEGMENTS(csr_rows(&a, segment, count, LANE, TEAM, mine, work))
 }
 
-__kernel LACUNA_GROUP void KERNEL(spmv_csr)(OPERATION_ARGUMENTS) {
+__kernel LACUNA_SHARING_GROUP void KERNEL(spmv_csr)(OPERATION_ARGUMENTS) {
     BEGIN_OPERATION();
-    run_spmv_csr(&p, op, group, groups, slot_cap, slots, work, partials);
+    const Csr a = csr_of(p, op);
+#if LACUNA_CPU
+    OVER_SEGMENTS(csr_rows(&a, segment, count, LANE, TEAM, mine, work))
+#else
+    OVER_SHARED_SEGMENTS(csr_staged(&a, (ulong)segment * SEGMENT, count, mine, work))
+#endif
     END_OPERATION();
 }

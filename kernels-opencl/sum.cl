@@ -31,19 +31,19 @@ static inline number sum_32(__local number *work, uint blocks) {
 }
 #endif
 
-// Sums terms in `work` for each of `batch` sums and each segment of this group into `partials`: all 256 of a segment on a
-// CPU, else what is left of them after each work-item has halved its eight, batch by batch.
+// Sums terms in `work` for each of `batch` sums and each segment of this group, from `first` to before `end`, into
+// `partials`: all 256 of a segment on a CPU, else what is left of them after each work-item has halved its eight.
 static inline void sum_segments(__local number *work, uint batch, __global number *partials, uint first_sum,
-    uint segments, uint segment_base) {
+    uint segments, uint first, uint end) {
 #if LACUNA_CPU
     for (uint b = 0; b < batch; b++) {
         sum_256(work + b * SEGMENT);
-        partials[(ulong)(first_sum + b) * segments + segment_base] = work[b * SEGMENT];
+        partials[(ulong)(first_sum + b) * segments + first] = work[b * SEGMENT];
     }
 #else
     number sum = sum_32(work, batch * SUBS);
-    uint segment = segment_base + ITEM % SUBS;
-    if (ITEM < batch * SUBS && segment < segments) {
+    uint segment = first + ITEM % SUBS;
+    if (ITEM < batch * SUBS && segment < end) {
         partials[(ulong)(first_sum + ITEM / SUBS) * segments + segment] = sum;
     }
 #endif
@@ -149,7 +149,7 @@ static inline void sum_partials(const Place *p, uint op, uint terms, __global nu
 
 // What every launch of an operation ends with: the last group to come here makes the sums, runs the instructions and
 // says what is due next. `near` has room for `near_capacity` cells.
-static inline void finish(Place p, uint op, uint terms, __global ulong *control, __global number *partials,
+static LACUNA_RARE void finish(Place p, uint op, uint terms, __global ulong *control, __global number *partials,
     __global uint *counter, uint near_capacity, __local number *near, __local number *work) {
     SYNC_ALL();
     if (ITEM == 0) {
@@ -163,9 +163,9 @@ static inline void finish(Place p, uint op, uint terms, __global ulong *control,
     DEVICE_FENCE();
     if (ITEM == 0) {
         *counter = 0;
-        for (uint i = 0; i < LACUNA_CONTROL_WORDS - 1; i++) {
-            p.control[i] = control[i];
-        }
+    }
+    for (uint i = ITEM; i < LACUNA_CONTROL_WORDS - 1; i += get_local_size(0)) {
+        p.control[i] = control[i];
     }
     p.is_near = p.cell_count <= near_capacity;
     p.near_cells = near;
@@ -178,11 +178,11 @@ static inline void finish(Place p, uint op, uint terms, __global ulong *control,
     sum_partials(&p, op, terms, partials, work);
     if (ITEM == 0) {
         advance_from(&p, op, MODE_DONE);
-        for (uint i = 0; i < LACUNA_CONTROL_WORDS - 1; i++) {
-            control[i] = p.control[i];
-        }
     }
     SYNC_ALL();
+    for (uint i = ITEM; i < LACUNA_CONTROL_WORDS - 1; i += get_local_size(0)) {
+        control[i] = p.control[i];
+    }
     if (p.is_near) {
         for (uint i = ITEM; i < p.cell_count; i += get_local_size(0)) {
             p.far_cells[p.first + i] = near[i];
@@ -194,26 +194,27 @@ static inline void finish(Place p, uint op, uint terms, __global ulong *control,
 #define OPERATION_ARGUMENTS \
     __global uchar *arena, __global const uchar *restrict fixed, __global const uint *restrict table, \
     __global const ulong *restrict names, __global number *cells, __global ulong *control, \
-    __global real *history, __global number *partials, __global uint *counter, const uint first, \
+    __global real *history, __global number *partials, __global uint *counter, const uint first_cell, \
     const uint cell_count, const uint op, const uint slot_cap, const uint near_capacity, \
-    __local number *work, __local number *slots, __local ulong *near_control
+    __local number *work, __local number *slots, __local ulong *near_control, __local number *near_table
 #define BEGIN_OPERATION() \
     if (control[LACUNA_CONTROL_OP] != op) { \
         return; \
     } \
-    Place p = { arena, fixed, table, names, cells, 0, near_control, history, first, cell_count, false }; \
+    Place place = { arena, fixed, table, names, cells, 0, near_control, history, first_cell, cell_count, false }; \
+    const Place *p = &place; \
+    __local number *near = near_table; \
     const uint group = get_group_id(0), groups = get_num_groups(0)
 #define END_OPERATION() \
-    if (!folds(&p, op)) { \
-        uint terms = segments_of(OP(p, op, LACUNA_OP_N)); \
-        finish(p, op, terms, control, partials, counter, near_capacity, slots, work); \
+    if (!folds(p, op)) { \
+        finish(place, op, segments_of(OP(place, op, LACUNA_OP_N)), control, partials, counter, near_capacity, slots, work); \
     }
 
 // The sums of segments, 256 to 1, behind an operation that leaves them to this.
 __kernel LACUNA_GROUP void KERNEL(fold)(OPERATION_ARGUMENTS) {
     BEGIN_OPERATION();
 #if !LACUNA_CPU
-    const uint terms = segments_of(OP(p, op, LACUNA_OP_N)), chunks = segments_of(terms), sums = sums_of(&p, op);
+    const uint terms = segments_of(OP(place, op, LACUNA_OP_N)), chunks = segments_of(terms), sums = sums_of(p, op);
     __global number *folded = partials + (ulong)sums * terms;
     for (uint q = group; q < sums * chunks; q += groups) {
         number e[8];
@@ -225,6 +226,6 @@ __kernel LACUNA_GROUP void KERNEL(fold)(OPERATION_ARGUMENTS) {
             folded[q] = sum;
         }
     }
-    finish(p, op, chunks, control, folded, counter, near_capacity, slots, work);
+    finish(place, op, chunks, control, folded, counter, near_capacity, slots, work);
 #endif
 }

@@ -9,96 +9,158 @@
 // Assumes: the operation is the one that is due (else the launch does nothing); slots below `slot_cap` are in local
 // memory, the others stay where their vectors are, which only the work-item of an element touches.
 
-// Where slot `s` is: in local memory, or where its vector is.
-#define SLOT_HOME(p, op, s) VECTOR(p, (p).table[OP(p, op, LACUNA_OP_SLOTS) + (s)])
+// What a group reads of the table for every segment: where the words of its lists are, its vectors, its coefficients. On
+// a GPU all of that is in local memory: what streams by would push it out of a cache.
+typedef struct {
+    const Place *place;
+    uint op, slot_cap, first_word, cached_loads;
+    uint loads, load_count, updates, update_count, stores, store_count, dots, dot_count;
+    __local const uint *words;
+    __local const ulong *homes;
+    __local const number *coefficients;
+} Sweep;
 
-// OPERAND makes the values of a slot ready, OF is one of them: on a CPU each is read where it lies.
+static inline Sweep sweep_of(const Place *p, uint op, uint slot_cap, __local number *near) {
+    Sweep s = { p, op, slot_cap, OP(*p, op, LACUNA_OP_SLOTS), 0, OP(*p, op, LACUNA_OP_LOADS),
+        OP(*p, op, LACUNA_OP_LOAD_COUNT), OP(*p, op, LACUNA_OP_UPDATES), OP(*p, op, LACUNA_OP_UPDATE_COUNT),
+        OP(*p, op, LACUNA_OP_STORES), OP(*p, op, LACUNA_OP_STORE_COUNT), OP(*p, op, LACUNA_OP_DOTS),
+        OP(*p, op, LACUNA_OP_DOT_COUNT), 0, 0, 0 };
+#if !LACUNA_CPU
+    // Where vectors are, coefficients, words: from those that name slots to the last of a dot product.
+    const uint terms = OP(*p, op, LACUNA_OP_TERM_COUNT), slots = OP(*p, op, LACUNA_OP_SLOT_COUNT);
+    __local ulong *homes = (__local ulong *)near;
+    __local number *coefficients = (__local number *)(homes + (slots + 1) / 2 * 2);
+    __local uint *words = (__local uint *)(coefficients + terms);
+    const uint count = s.dots + s.dot_count * LACUNA_DOT_WORDS - s.first_word;
+    SYNC();
+    for (uint i = ITEM; i < count; i += THREADS) {
+        words[i] = p->table[s.first_word + i];
+    }
+    SYNC();
+    for (uint i = ITEM; i < slots; i += THREADS) {
+        homes[i] = p->names[2 + words[i]];
+    }
+    uint at = s.updates - s.first_word, before = 0;
+    for (uint u = 0; u < s.update_count; u++) {
+        const uint here = words[at + LACUNA_UPDATE_TERMS];
+        at += LACUNA_UPDATE_WORDS;
+        for (uint term = ITEM; term < here; term += THREADS) {
+            __local const uint *w = words + at + term * LACUNA_TERM_WORDS;
+            const uint kind = w[LACUNA_TERM_COEFFICIENT];
+            coefficients[before + term] = kind == LACUNA_COEFFICIENT_CELL ? cell(p, w[LACUNA_TERM_CELL])
+                : kind == LACUNA_COEFFICIENT_ONE ? ONE : -ONE;
+        }
+        before += here;
+        at += here * LACUNA_TERM_WORDS;
+    }
+    SYNC();
+    for (; s.cached_loads < s.load_count; s.cached_loads++) {
+        const uint load = s.loads - s.first_word + s.cached_loads * LACUNA_MOVE_WORDS;
+        if (words[load + LACUNA_MOVE_SLOT] >= slot_cap) {
+            break;
+        }
+    }
+    s.words = words;
+    s.homes = homes;
+    s.coefficients = coefficients;
+#endif
+    return s;
+}
+
+// OPERAND makes the values of a slot ready, OF is one of them: on a CPU each is read where it lies. A slot is in local
+// memory, or where its vector is.
 #if LACUNA_CPU
-#define OPERAND(v, s) \
-    __global const number *v = (s) < slot_cap ? (__global const number *)0 : SLOT_HOME(*p, op, s) + base
-#define OF(v, s, e) ((s) < slot_cap ? slots[(s) * SEGMENT + (e)] : v[e])
+#define WORD(i) s->place->table[i]
+#define HOME(slot) VECTOR(*s->place, WORD(s->first_word + (slot)))
+#define OPERAND(v, slot) \
+    __global const number *v = (slot) < s->slot_cap ? (__global const number *)0 : HOME(slot) + base
+#define OF(v, slot, e) ((slot) < s->slot_cap ? slots[(slot) * SEGMENT + (e)] : v[e])
 #else
-#define OPERAND(v, s) \
+#define WORD(i) s->words[(i) - s->first_word]
+#define HOME(slot) ((__global number *)(s->place->arena + s->homes[slot]))
+#define OPERAND(v, slot) \
     number v[ELEMENTS]; \
-    read_slot(p, op, s, base, count, slot_cap, slots, v)
-#define OF(v, s, e) v[MINE(e)]
-static inline void read_slot(const Place *p, uint op, uint slot, ulong base, uint count, uint slot_cap,
-    __local const number *slots, number *v) {
-    if (slot < slot_cap) {
+    read_slot(s, slot, base, count, slots, v)
+#define OF(v, slot, e) v[MINE(e)]
+static inline void read_slot(const Sweep *s, uint slot, ulong base, uint count, __local const number *slots,
+    number *v) {
+    if (slot < s->slot_cap) {
         EACH(e, count) { v[MINE(e)] = slots[slot * SEGMENT + e]; }
     } else {
-        __global const number *home = SLOT_HOME(*p, op, slot) + base;
+        __global const number *home = HOME(slot) + base;
         EACH(e, count) { v[MINE(e)] = home[e]; }
     }
 }
 #endif
 
 // Loads, updates and stores of one segment, of which `count` elements exist. Slot 0 holds what a product computed.
-static inline void pass(const Place *p, uint op, uint segment, uint count, uint slot_cap, __local number *slots) {
-    __global const uint *restrict table = p->table;
+static inline void pass(const Sweep *s, uint segment, uint count, __local number *slots) {
     const ulong base = (ulong)segment * SEGMENT;
-    uint at = OP(*p, op, LACUNA_OP_LOADS), loads = OP(*p, op, LACUNA_OP_LOAD_COUNT), k = 0;
-#define MOVE_SLOT(k) table[at + (k) * LACUNA_MOVE_WORDS + LACUNA_MOVE_SLOT]
-#define MOVE_HOME(k) (VECTOR(*p, table[at + (k) * LACUNA_MOVE_WORDS + LACUNA_MOVE_VECTOR]) + base)
-#if !LACUNA_CPU
-    // Several vectors are under way before the first is waited for. Slots of loads ascend.
-    for (; k + LACUNA_BATCH <= loads && MOVE_SLOT(k + LACUNA_BATCH - 1) < slot_cap; k += LACUNA_BATCH) {
-        number v[LACUNA_BATCH][ELEMENTS];
-        UNROLLED
-        for (uint b = 0; b < LACUNA_BATCH; b++) {
-            __global const number *from = MOVE_HOME(k + b);
-            EACH(e, count) { v[b][MINE(e)] = from[e]; }
-        }
-        UNROLLED
-        for (uint b = 0; b < LACUNA_BATCH; b++) {
-            __local number *to = slots + MOVE_SLOT(k + b) * SEGMENT;
-            EACH(e, count) { to[e] = v[b][MINE(e)]; }
-        }
-    }
-#endif
-    for (; k < loads && MOVE_SLOT(k) < slot_cap; k++) {
-        __global const number *from = MOVE_HOME(k);
-        __local number *to = slots + MOVE_SLOT(k) * SEGMENT;
+    const uint slot_cap = s->slot_cap;
+    uint at = s->loads, k = 0;
+#define MOVE_SLOT(k) WORD(at + (k) * LACUNA_MOVE_WORDS + LACUNA_MOVE_SLOT)
 #if LACUNA_CPU
+    for (; k < s->load_count && MOVE_SLOT(k) < slot_cap; k++) {
+        __global const number *from = HOME(MOVE_SLOT(k)) + base;
+        __local number *to = slots + MOVE_SLOT(k) * SEGMENT;
         EACH(e, count) { to[e] = from[e]; }
-#else
-        number v[ELEMENTS];
-        EACH(e, count) { v[MINE(e)] = from[e]; }
-        EACH(e, count) { to[e] = v[MINE(e)]; }
-#endif
     }
+#else
+    // Several vectors are under way before the first is waited for. Slots of loads ascend.
+#define LOAD(B) \
+    for (; k + B <= s->cached_loads; k += B) { \
+        number v[B][ELEMENTS]; \
+        UNROLLED \
+        for (uint b = 0; b < B; b++) { \
+            __global const number *from = HOME(MOVE_SLOT(k + b)) + base; \
+            EACH(e, count) { v[b][MINE(e)] = from[e]; } \
+        } \
+        UNROLLED \
+        for (uint b = 0; b < B; b++) { \
+            __local number *to = slots + MOVE_SLOT(k + b) * SEGMENT; \
+            EACH(e, count) { to[e] = v[b][MINE(e)]; } \
+        } \
+    }
+    LOAD(LACUNA_BATCH)
+    LOAD(2)
+    LOAD(1)
+#endif
 
-    at = OP(*p, op, LACUNA_OP_UPDATES);
-    uint updates = OP(*p, op, LACUNA_OP_UPDATE_COUNT);
-    for (uint u = 0; u < updates; u++) {
-        uint dst = table[at + LACUNA_UPDATE_SLOT], terms = table[at + LACUNA_UPDATE_TERMS];
+    at = s->updates;
+    uint ordinal = 0;
+    for (uint u = 0; u < s->update_count; u++) {
+        uint dst = WORD(at + LACUNA_UPDATE_SLOT), terms = WORD(at + LACUNA_UPDATE_TERMS);
         at += LACUNA_UPDATE_WORDS;
         number sum[ELEMENTS];
         // Adding to -0 is the first term itself, to the bit, where numbers are real.
         EACH(e, count) { sum[MINE(e)] = !LACUNA_COMPLEX && terms ? -ZERO : ZERO; }
-        for (uint term = 0; term < terms; term++, at += LACUNA_TERM_WORDS) {
-            uint kind = table[at + LACUNA_TERM_COEFFICIENT], factor = table[at + LACUNA_TERM_FACTOR];
-            uint source = table[at + LACUNA_TERM_SLOT];
+        for (uint term = 0; term < terms; term++, ordinal++, at += LACUNA_TERM_WORDS) {
+            uint kind = WORD(at + LACUNA_TERM_COEFFICIENT), factor = WORD(at + LACUNA_TERM_FACTOR);
+            uint source = WORD(at + LACUNA_TERM_SLOT);
             bool of_cell = kind == LACUNA_COEFFICIENT_CELL;
-            number c = of_cell ? cell(p, table[at + LACUNA_TERM_CELL])
+#if LACUNA_CPU
+            number c = of_cell ? cell(s->place, WORD(at + LACUNA_TERM_CELL))
                 : kind == LACUNA_COEFFICIENT_ONE ? ONE : -ONE;
+#else
+            number c = s->coefficients[ordinal];
+#endif
             OPERAND(vector, source);
 #if LACUNA_COMPLEX
             bool first = term == 0, negative = kind == LACUNA_COEFFICIENT_MINUS_ONE;
             if (factor == LACUNA_NONE) {
                 EACH(e, count) {
-                    number v = OF(vector, source, e), s = sum[MINE(e)];
+                    number v = OF(vector, source, e), old = sum[MINE(e)];
                     number signed_v = negative ? -v : v;
-                    sum[MINE(e)] = of_cell ? (first ? times(c, v) : multiply_add(c, v, s))
-                        : (first ? signed_v : negative ? s - v : s + v);
+                    sum[MINE(e)] = of_cell ? (first ? times(c, v) : multiply_add(c, v, old))
+                        : (first ? signed_v : negative ? old - v : old + v);
                 }
             } else {
                 OPERAND(factors, factor);
                 EACH(e, count) {
-                    number v = OF(vector, source, e), f = OF(factors, factor, e), s = sum[MINE(e)];
+                    number v = OF(vector, source, e), f = OF(factors, factor, e), old = sum[MINE(e)];
                     number fv = times(f, v);
-                    sum[MINE(e)] = of_cell ? (first ? times(c, fv) : multiply_add(c, fv, s))
-                        : first ? (negative ? -fv : fv) : multiply_add(negative ? -f : f, v, s);
+                    sum[MINE(e)] = of_cell ? (first ? times(c, fv) : multiply_add(c, fv, old))
+                        : first ? (negative ? -fv : fv) : multiply_add(negative ? -f : f, v, old);
                 }
             }
 #else
@@ -107,8 +169,8 @@ static inline void pass(const Place *p, uint op, uint segment, uint count, uint 
             } else {
                 OPERAND(factors, factor);
                 EACH(e, count) {
-                    number v = OF(vector, source, e), f = OF(factors, factor, e), s = sum[MINE(e)];
-                    sum[MINE(e)] = of_cell ? fma(c, f * v, s) : fma(c * f, v, s);
+                    number v = OF(vector, source, e), f = OF(factors, factor, e), old = sum[MINE(e)];
+                    sum[MINE(e)] = of_cell ? fma(c, f * v, old) : fma(c * f, v, old);
                 }
             }
 #endif
@@ -116,65 +178,94 @@ static inline void pass(const Place *p, uint op, uint segment, uint count, uint 
         if (dst < slot_cap) {
             EACH(e, count) { slots[dst * SEGMENT + e] = sum[MINE(e)]; }
         } else {
-            __global number *to = SLOT_HOME(*p, op, dst) + base;
+            __global number *to = HOME(dst) + base;
             EACH(e, count) { to[e] = sum[MINE(e)]; }
         }
     }
 
-    at = OP(*p, op, LACUNA_OP_STORES);
-    uint stores = OP(*p, op, LACUNA_OP_STORE_COUNT);
-    for (k = 0; k < stores && MOVE_SLOT(k) < slot_cap; k++) {
-        __global number *to = MOVE_HOME(k);
+    at = s->stores;
+    for (k = 0; k < s->store_count && MOVE_SLOT(k) < slot_cap; k++) {
+        __global number *to = HOME(MOVE_SLOT(k)) + base;
         __local const number *from = slots + MOVE_SLOT(k) * SEGMENT;
         EACH(e, count) { to[e] = from[e]; }
     }
 }
 
-// The dot products of one segment.
-static inline void dots(const Place *p, uint op, uint segment, uint count, uint segments, uint segment_base,
-    uint slot_cap, __local number *slots, __local number *work, __global number *partials) {
+// The dot products of one segment, of which a group has those from `first` to before `end`, a team each.
+static inline void dots(const Sweep *s, uint segment, uint count, uint segments, uint first, uint end,
+    __local number *slots, __local number *work, __global number *partials) {
     const ulong base = (ulong)segment * SEGMENT;
-    uint at = OP(*p, op, LACUNA_OP_DOTS), sums = OP(*p, op, LACUNA_OP_DOT_COUNT);
-    for (uint first = 0; first < sums; first += LACUNA_BATCH) {
-        uint batch = min(sums - first, (uint)LACUNA_BATCH);
+    for (uint sum = 0; sum < s->dot_count; sum += LACUNA_BATCH) {
+        uint batch = min(s->dot_count - sum, (uint)LACUNA_BATCH);
         for (uint b = 0; b < batch; b++) {
-            __global const uint *dot = p->table + at + (first + b) * LACUNA_DOT_WORDS;
-            uint sa = dot[LACUNA_DOT_A], sb = dot[LACUNA_DOT_B];
+            const uint at = s->dots + (sum + b) * LACUNA_DOT_WORDS;
+            const uint sa = WORD(at + LACUNA_DOT_A), sb = WORD(at + LACUNA_DOT_B);
+#if LACUNA_CPU
             OPERAND(va, sa);
             OPERAND(vb, sb);
-#if LACUNA_CPU
             __local number *w = work + b * SEGMENT;
             EACH(e, count) { w[e] = dot_term(OF(va, sa, e), OF(vb, sb, e)); }
             PAD(e, count) { w[e] = ZERO; }
 #else
-            number terms[ELEMENTS] = { ZERO, ZERO, ZERO, ZERO, ZERO, ZERO, ZERO, ZERO };
-            EACH(e, count) { terms[MINE(e)] = dot_term(OF(va, sa, e), OF(vb, sb, e)); }
-            work[b * THREADS + ITEM] = SUM_OF(terms);
+            if (count > 0) {
+                OPERAND(va, sa);
+                OPERAND(vb, sb);
+                number terms[ELEMENTS];
+                EACH(e, count) {
+                    terms[MINE(e)] = dot_term(OF(va, sa, e), OF(vb, sb, e));
+                    terms[MINE(e)] = e < count ? terms[MINE(e)] : ZERO;
+                }
+                work[b * THREADS + ITEM] = SUM_OF(terms);
+            }
 #endif
         }
-        sum_segments(work, batch, partials, first, segments, segment_base);
+        sum_segments(work, batch, partials, sum, segments, first, end);
     }
 }
 
-// Goes over the segments that fall to this group: `rows` computes what slot 0 is to hold, then comes the pass.
+// Goes over the segments that fall to this group, a team each: `rows` computes what slot 0 is to hold, then comes the
+// pass.
 #define OVER_SEGMENTS(rows) \
-    uint n = OP(*p, op, LACUNA_OP_N), segments = segments_of(n); \
+    const Sweep s = sweep_of(p, op, slot_cap, near); \
+    const uint n = OP(*p, op, LACUNA_OP_N), segments = segments_of(n); \
     __local number *mine = slots + (ulong)SUB * slot_cap * SEGMENT; \
     for (uint first = group * SUBS; first < segments; first += groups * SUBS) { \
-        uint segment = first + SUB; \
-        uint count = segment < segments ? min(SEGMENT, n - segment * SEGMENT) : 0; \
+        const uint segment = first + SUB; \
+        const uint count = segment < segments ? min(SEGMENT, n - segment * SEGMENT) : 0; \
         rows; \
-        pass(p, op, segment, count, slot_cap, mine); \
-        dots(p, op, segment, count, segments, first, slot_cap, mine, work, partials); \
+        if (count > 0) { \
+            pass(&s, segment, count, mine); \
+        } \
+        dots(&s, segment, count, segments, first, segments, mine, work, partials); \
     }
 
+// The same where all teams of a group share the rows of a segment, and the first of them has the pass.
+#if LACUNA_CPU
+#define OVER_SHARED_SEGMENTS(rows) OVER_SEGMENTS(rows)
+#else
+#define OVER_SHARED_SEGMENTS(rows) \
+    const Sweep s = sweep_of(p, op, slot_cap, near); \
+    const uint n = OP(*p, op, LACUNA_OP_N), segments = segments_of(n); \
+    __local number *mine = slots; \
+    for (uint segment = group; segment < segments; segment += groups) { \
+        const uint count = min(SEGMENT, n - segment * SEGMENT), own = SUB == 0 ? count : 0; \
+        rows; \
+        SYNC(); \
+        if (SUB == 0) { \
+            pass(&s, segment, count, mine); \
+        } \
+        dots(&s, segment, own, segments, segment, segment + 1, mine, work, partials); \
+        SYNC(); \
+    }
+#endif
+
 static inline void run_sweep(const Place *p, uint op, uint group, uint groups, uint slot_cap, __local number *slots,
-    __local number *work, __global number *partials) {
+    __local number *work, __local number *near, __global number *partials) {
     OVER_SEGMENTS()
 }
 
 __kernel LACUNA_GROUP void KERNEL(sweep)(OPERATION_ARGUMENTS) {
     BEGIN_OPERATION();
-    run_sweep(&p, op, group, groups, slot_cap, slots, work, partials);
+    run_sweep(p, op, group, groups, slot_cap, slots, work, near, partials);
     END_OPERATION();
 }

@@ -3,7 +3,7 @@ use crate::backend::OpenCl;
 use crate::driver::{Arg, Event, Status};
 use crate::near::{NEAR_BUDGET, NEAR_ENTER, NEAR_SHORT_HISTORY};
 use crate::plan::{ADVANCE_MODE, HISTORY, PROGRAM_BUDGET, Prepared};
-use crate::source::{NEAR_CELLS_AT, NEAR_HISTORY_AT, TEAM};
+use crate::source::{NEAR_CELLS_AT, NEAR_HISTORY_AT};
 use lacuna_core::encode::{self, real_bits, real_from_bits};
 use lacuna_core::{Finish, Program, Progress, Reason, Result, Run, Scalar};
 use std::time::{Duration, Instant};
@@ -51,8 +51,7 @@ impl<T: Scalar> Rounds<'_, T> {
         for &op in &self.sections[section as usize] {
             let Some(steps) = &self.prepared.steps[op] else { continue };
             for step in [Some(&steps.operation), steps.fold.as_ref()].into_iter().flatten() {
-                let size = if self.dev.segments_each { 1 } else { TEAM };
-                self.dev.queue.launch(&step.kernel, step.groups, size)?;
+                self.dev.queue.launch(&step.kernel, step.groups, step.size)?;
             }
         }
         Ok(())

@@ -187,7 +187,8 @@ impl Memory {
         columns: usize,
     ) -> Result<Basis<T>> {
         let operation = format!("{columns} vectors of {n} elements");
-        let stride = n.saturating_mul(size_of::<T>()).saturating_add(ALIGN - 1) / ALIGN * ALIGN;
+        // Kernels go over whole segments.
+        let stride = n.div_ceil(SEGMENT).saturating_mul(SEGMENT * size_of::<T>());
         let bytes = stride.saturating_mul(columns);
         let offset = self.take(context, queue, bytes, &operation)?;
         if let Some(arena) = &self.arena {
@@ -216,7 +217,7 @@ impl Memory {
         let spans = if code == CSR { spans(&*a) } else { Vec::new() };
         let start = self.used;
         let mut put = |bytes: &[u8]| -> Result<u64> {
-            let offset = self.take(context, queue, bytes.len(), &operation)?;
+            let offset = self.take(context, queue, bytes.len().max(ALIGN), &operation)?;
             if let Some(arena) = &self.arena {
                 queue.write(arena, offset, bytes).map_err(self.fail(&operation))?;
             }

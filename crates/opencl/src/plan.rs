@@ -12,6 +12,7 @@ use lacuna_core::{Cell, Error, History, Program, Result, Scalar};
 pub(crate) struct Step {
     pub(crate) kernel: Kernel,
     pub(crate) groups: usize,
+    pub(crate) size: usize,
 }
 
 /// The launches of an operation.
@@ -68,6 +69,8 @@ pub(crate) const HISTORY: usize = History::CAPACITY as usize + 2;
 
 /// Groups of one team for each unit: as many as a unit of a GPU has room for where a pass has four vectors.
 const TEAMS_A_UNIT: usize = 20;
+/// The same of groups that share segments.
+const SHARING_A_UNIT: usize = 12;
 /// The same of a CPU, where a group takes whole segments.
 const GROUPS_A_UNIT: usize = 4;
 
@@ -187,26 +190,38 @@ impl OpenCl {
         let dots = if kind == encode::KIND_BASIS_DOT { encode::OP_COLUMNS } else { encode::OP_DOT_COUNT };
         let sums = encoded.op(op, dots) as usize;
         let folds = !self.segments_each && sums * segments > FOLD;
-        let step = |stem, teams: usize| -> Result<Step> {
-            let most = if self.segments_each { GROUPS_A_UNIT } else { TEAMS_A_UNIT } * self.device.units;
-            Ok(Step { kernel: self.step_kernel(encoded, op, stem, operation)?, groups: teams.clamp(1, most) })
+        let shares = kind == encode::KIND_SPMV;
+        let step = |stem, groups: usize, shares: bool| -> Result<Step> {
+            let (size, most) = match (self.segments_each, shares) {
+                (true, _) => (1, GROUPS_A_UNIT),
+                (false, false) => (TEAM, TEAMS_A_UNIT),
+                (false, true) => (source::teams(self.device.is_nvidia()) * TEAM, SHARING_A_UNIT),
+            };
+            let kernel = self.step_kernel(encoded, op, stem, size, operation)?;
+            Ok(Step { kernel, groups: groups.clamp(1, most * self.device.units), size })
         };
-        let fold = || step("fold", sums * segments.div_ceil(SEGMENT));
-        Ok(Steps { operation: step(stem, segments)?, fold: folds.then(fold).transpose()? })
+        let fold = || step("fold", sums * segments.div_ceil(SEGMENT), false);
+        Ok(Steps { operation: step(stem, segments, shares)?, fold: folds.then(fold).transpose()? })
     }
 
-    /// A kernel of an operation with the arguments that stay.
+    /// A kernel of an operation with the arguments that stay, for groups of `group` work-items.
     fn step_kernel<T: Scalar>(
         &self,
         encoded: &Encoded<T>,
         op: u32,
         stem: &str,
+        group: usize,
         operation: &str,
     ) -> Result<Kernel> {
         let mut kernel = self.kernel::<T>(stem)?;
         let (size, cells) = (size_of::<T>(), encoded.cells.len());
-        let work = source::work::<T>(if self.segments_each { SEGMENT } else { TEAM });
-        let budget = self.local_budget().saturating_sub(work) / size;
+        let work = if self.segments_each {
+            source::work::<T>(SEGMENT)
+        } else {
+            source::work_of_products::<T>(group)
+        };
+        let table = self.table_bytes(encoded, op);
+        let budget = self.local_budget().saturating_sub(work + table) / size;
         let slots = encoded.op(op, encode::OP_SLOT_COUNT) as usize;
         let (cap, near) = if self.segments_each {
             (1, 0)
@@ -223,11 +238,29 @@ impl OpenCl {
             Arg::Local(work),
             Arg::Local((cap * SEGMENT).max(near) * size),
             Arg::Local(8 * encode::CONTROL_WORDS as usize),
+            Arg::Local(table),
         ];
         for (i, arg) in args.iter().enumerate() {
             kernel.set(9 + i as u32, arg).map_err(self.fail(operation))?;
         }
         Ok(kernel)
+    }
+
+    /// Bytes of local memory for what a group reads of the table for every segment: see `kernels-opencl/sweep.cl`.
+    fn table_bytes<T: Scalar>(&self, encoded: &Encoded<T>, op: u32) -> usize {
+        if self.segments_each {
+            return 0;
+        }
+        let field = |field| encoded.op(op, field) as usize;
+        let weights = if field(encode::OP_KIND) == encode::KIND_BASIS_AXPY as usize {
+            field(encode::OP_COLUMNS).next_multiple_of(4)
+        } else {
+            0
+        };
+        let words = field(encode::OP_DOTS) + field(encode::OP_DOT_COUNT) * encode::DOT_WORDS as usize
+            - field(encode::OP_SLOTS);
+        let numbers = weights + field(encode::OP_TERM_COUNT);
+        8 * field(encode::OP_SLOT_COUNT).next_multiple_of(2) + numbers * size_of::<T>() + 4 * words
     }
 
     /// How a whole program is launched, where it is.
@@ -267,8 +300,9 @@ impl OpenCl {
         let most = self.device.largest_group.min(kernel.group_limit(self.device.id)).max(1);
         // A team for each segment, and slots that fit beside what a group needs for sums and cells.
         let item = |teams: usize| if self.segments_each { SEGMENT } else { teams * TEAM };
+        let table = (0..encoded.ops()).map(|op| self.table_bytes(encoded, op)).max().unwrap_or(0);
         let cap_of = |teams: usize| {
-            let taken = source::work::<T>(item(teams)) + cells * size;
+            let taken = source::work::<T>(item(teams)) + cells * size + table;
             self.local_budget().saturating_sub(taken) / (size * teams * SEGMENT)
         };
         let slots = (encoded.slots as usize).max(1);
@@ -305,6 +339,7 @@ impl OpenCl {
             Arg::Local(cap * teams * SEGMENT * size),
             Arg::Local(cells * size),
             Arg::Local(8 * encode::CONTROL_WORDS as usize),
+            Arg::Local(table),
         ];
         for (i, arg) in args.iter().enumerate() {
             kernel.set(9 + i as u32, arg).map_err(self.fail(operation))?;

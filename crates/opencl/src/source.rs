@@ -31,22 +31,33 @@ pub(crate) const FOLD: usize = 2048;
 /// Words of local memory for where the rows of a segment start.
 const STARTS: usize = SEGMENT + 4;
 
-/// Bytes of local memory that a group of so many work-items needs for sums; one of a single team reads entries of
-/// compressed rows through it too.
+/// Teams that share the rows of a segment in a product: more than one where a team can wait for itself, without its group.
+pub(crate) fn teams(nvidia: bool) -> usize {
+    if nvidia { 4 } else { 1 }
+}
+
+/// Bytes of local memory that a group of so many work-items needs for sums.
 pub(crate) fn work<T: Scalar>(group: usize) -> usize {
-    let number = size_of::<T>();
-    let sums = (batch(T::KIND) * group + SEGMENT) * number;
-    if group == TEAM { sums.max((SEGMENT + TEAM) * number + (SEGMENT + STARTS) * 4) } else { sums }
+    (batch(T::KIND) * group + SEGMENT) * size_of::<T>()
+}
+
+/// The same where its teams read entries of compressed rows through it too.
+pub(crate) fn work_of_products<T: Scalar>(group: usize) -> usize {
+    let entries = group / TEAM * SEGMENT;
+    work::<T>(group).max((group + entries) * size_of::<T>() + (STARTS + entries) * 4)
 }
 
 /// The whole text for a number type, `cpu` where a work-item takes a segment, `nvidia` for that vendor's compiler.
 pub fn text(kind: Kind, cpu: bool, nvidia: bool) -> String {
-    let group = if cpu { 1 } else { TEAM };
+    let (group, sharing) = if cpu { (1, 1) } else { (TEAM, teams(nvidia) * TEAM) };
     let mut text = header(kind, cpu, nvidia);
     for (name, value) in [
         ("FOLD", format!("{FOLD}u")),
         ("STARTS", format!("{STARTS}u")),
+        ("RARE", if nvidia { "__attribute__((noinline))" } else { "inline" }.to_owned()),
+        ("TEAMS", format!("{}u", teams(nvidia))),
         ("GROUP", format!("__attribute__((reqd_work_group_size({group}, 1, 1)))")),
+        ("SHARING_GROUP", format!("__attribute__((reqd_work_group_size({sharing}, 1, 1)))")),
     ] {
         text += &format!("#define LACUNA_{name} {value}\n");
     }

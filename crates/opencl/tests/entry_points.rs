@@ -75,7 +75,7 @@ fn kernels_take_what_the_host_sets() {
         let expected = [
             "__global number *partials",
             "__global uint *counter",
-            "const uint first",
+            "const uint first_cell",
             "const uint cell_count",
             "const uint op",
             "const uint slot_cap",
@@ -83,6 +83,7 @@ fn kernels_take_what_the_host_sets() {
             "__local number *work",
             "__local number *slots",
             "__local ulong *near_control",
+            "__local number *near_table",
         ];
         assert_eq!(rest(name), expected, "{name}");
     }
@@ -99,6 +100,7 @@ fn kernels_take_what_the_host_sets() {
         "__local number *slots",
         "__local number *near_cells",
         "__local ulong *near_control",
+        "__local number *near_table",
     ];
     assert_eq!(rest("program"), expected);
 }
