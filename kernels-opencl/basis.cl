@@ -52,7 +52,7 @@ static inline void run_basis_dot(const Place *p, uint op, uint group, uint group
                 }
             }
 #endif
-            sum_segments(work, batch, partials, j, segments, first, segments);
+            sum_segments(work, batch, partials, j, segments, first);
         }
     }
 }

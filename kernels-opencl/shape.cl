@@ -2,8 +2,7 @@
 //
 // Bytes moved: none. Launch shape: a team of 32 work-items for each segment of 256 elements, eight elements each, so that
 // what a table says is read once for eight elements and eight loads of a vector are under way at a time; where LACUNA_CPU
-// is 1, one work-item for all 256. In products LACUNA_TEAMS teams share a segment's rows: one where teams of a group cannot
-// wait for themselves.
+// is 1, one work-item for all 256.
 // Assumes: LACUNA_CPU and LACUNA_NVIDIA (0 or 1); work-groups of whole teams, or of one work-item.
 
 #define SEGMENT 256u
@@ -18,7 +17,6 @@
 #define PAD(e, count) for (uint e = (count); e < SEGMENT; e++)
 #define MINE(e) (e)
 #define TEAM 1u
-#define SHARING 1u
 #define SYNC()
 #define SYNC_ALL()
 #define SUBS 1u
@@ -34,14 +32,6 @@
 #define MINE(e) at_##e
 #define SYNC() barrier(CLK_LOCAL_MEM_FENCE)
 #define SYNC_ALL() barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE)
-// Of a team alone.
-#if LACUNA_NVIDIA
-#define TEAM_SYNC() __asm__ volatile("bar.warp.sync 0xffffffff;" ::: "memory")
-#else
-#define TEAM_SYNC() SYNC()
-#endif
-// Work-items of a group that shares the rows of a segment.
-#define SHARING (LACUNA_TEAMS * TEAM)
 // Teams of a work-group, which of them is this work-item's, and its place there.
 #define SUBS ((uint)get_local_size(0) / TEAM)
 #define SUB ((uint)get_local_id(0) / TEAM)

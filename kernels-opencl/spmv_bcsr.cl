@@ -5,8 +5,7 @@
 // which finds y in slot 0.
 // Bytes moved per row: its values, 1 / b of an offset and of the blocks' columns, x once in all (from cache where columns
 // are near), y once; then what the pass moves.
-// Launch shape: as spmv_csr.cl. Blocks lie column by column; a group takes 32 / W rows for each of its teams at a time, a
-// lane each work-item.
+// Launch shape: as sweep.cl. Blocks lie column by column; a team takes 32 / W rows at a time, a lane each work-item.
 // Assumes: b is 2, 3 or 4; W is a power of two up to 32; the pass does not write x.
 
 typedef struct {
@@ -71,9 +70,7 @@ static inline number sum_blocks(__global const uint *restrict columns, __global 
     return sum;
 }
 
-// The rows of a segment, a lane each of `width` work-items, this being the one at `me`.
-static inline void bcsr_rows(const Bcsr *a, uint segment, uint count, uint me, uint width, __local number *slots,
-    __local number *work) {
+static inline void bcsr_rows(const Bcsr *a, uint segment, uint count, __local number *slots, __local number *work) {
     const uint lanes = a->lanes, block = a->block, base = segment * SEGMENT;
     __global const uint *restrict row_ptr = a->row_ptr;
     __global const uint *restrict columns = a->columns;
@@ -93,14 +90,14 @@ static inline void bcsr_rows(const Bcsr *a, uint segment, uint count, uint me, u
         slots[e] = work[0];
     }
 #else
-    const uint rows = width / lanes;
+    const uint rows = TEAM / lanes;
     for (uint step = 0; step < SEGMENT / rows; step++) {
-        const uint row = step * rows + me / lanes;
+        const uint row = step * rows + LANE / lanes;
         const bool live = row < count;
         const uint of = live ? (base + row) / block : 0, r = (base + row) % block;
-        const uint at = live ? row_ptr[of] + me % lanes : 0, end = live ? row_ptr[of + 1] : 0;
+        const uint at = live ? row_ptr[of] + LANE % lanes : 0, end = live ? row_ptr[of + 1] : 0;
         number sum = sum_lanes(sum_blocks(columns, values, x, block, r, at, end, lanes), lanes, work);
-        if (me % lanes == 0 && live) {
+        if (LANE % lanes == 0 && live) {
             slots[row] = sum;
         }
     }
@@ -111,12 +108,11 @@ static inline void bcsr_rows(const Bcsr *a, uint segment, uint count, uint me, u
 static inline void run_spmv_bcsr(const Place *p, uint op, uint group, uint groups, uint slot_cap,
     __local number *slots, __local number *work, __local number *near, __global number *partials) {
     const Bcsr a = bcsr_of(p, op);
-    OVER_SEGMENTS(bcsr_rows(&a, segment, count, LANE, TEAM, mine, work))
+    OVER_SEGMENTS(bcsr_rows(&a, segment, count, mine, work))
 }
 
-__kernel LACUNA_SHARING_GROUP void KERNEL(spmv_bcsr)(OPERATION_ARGUMENTS) {
+__kernel LACUNA_GROUP void KERNEL(spmv_bcsr)(OPERATION_ARGUMENTS) {
     BEGIN_OPERATION();
-    const Bcsr a = bcsr_of(p, op);
-    OVER_SHARED_SEGMENTS(bcsr_rows(&a, segment, count, ITEM, SHARING, mine, work))
+    run_spmv_bcsr(p, op, group, groups, slot_cap, slots, work, near, partials);
     END_OPERATION();
 }

@@ -4,10 +4,9 @@
 // with fused multiply-add in order, lanes are summed by halving. Then the pass, which finds y in slot 0.
 // Bytes moved per row: an offset, its columns and values, x once in all (from cache where columns are near), y once;
 // then what the pass moves (see sweep.cl).
-// Launch shape: groups of LACUNA_TEAMS teams that share the rows of a segment; a team takes 32 / W rows at a time, a lane
-// each work-item. It reads the entries of those rows, which lie one behind the other, side by side into local memory, the
-// next ones while it multiplies these. In a whole program (program.cl) a team has a segment for itself and lanes read
-// where entries lie.
+// Launch shape: as sweep.cl. A team takes 32 / W rows at a time, a lane each work-item. Where a group is one team it reads
+// the entries of those rows, which lie one behind the other, side by side into local memory, the next ones while it
+// multiplies these; else (program.cl) lanes read them where they lie.
 // Assumes: W is a power of two up to 32; the pass does not write x.
 
 typedef struct {
@@ -65,24 +64,26 @@ static inline number sum_lanes(number sum, uint lanes, __local number *at) {
         at += AHEAD * (stride); \
     }
 
-// The rows of a segment that fall to this team of those that share it, entries through local memory.
+// The rows of a segment by a group of one team, entries through local memory.
 static inline void csr_staged(const Csr *a, ulong base, uint count, __local number *slots, __local number *work) {
     const uint lanes = a->lanes;
     __global const uint *restrict row_ptr = a->row_ptr + base;
     __global const uint *restrict columns = a->columns;
     __global const number *restrict values = a->values;
     __global const number *restrict x = a->x;
-    __local uint *starts = (__local uint *)(work + THREADS + SUBS * SEGMENT);
-    __local number *near_values = work + THREADS + SUB * SEGMENT;
-    __local uint *near_columns = starts + LACUNA_STARTS + SUB * SEGMENT;
+    __local number *near_values = work + TEAM;
+    __local uint *near_columns = (__local uint *)(near_values + SEGMENT), *starts = near_columns + SEGMENT;
     SYNC();
-    for (uint e = ITEM; e <= SEGMENT; e += THREADS) {
-        starts[e] = row_ptr[min(e, count)];
+    UNROLLED
+    for (uint m = 0; m < ELEMENTS; m++) {
+        starts[LANE + TEAM * m] = row_ptr[min(LANE + TEAM * m, count)];
+    }
+    if (LANE == 0) {
+        starts[SEGMENT] = row_ptr[count];
     }
     SYNC();
     const uint rows = TEAM / lanes, row_of = LANE / lanes, part = LANE % lanes;
-    uint step = SUB, row = step * rows + row_of;
-    uint from = starts[step * rows], to = starts[(step + 1) * rows], at = starts[row] + part, end = starts[row + 1];
+    uint step = 0, row = row_of, from = starts[0], to = starts[rows], at = starts[row] + part, end = starts[row + 1];
     uint c[ELEMENTS];
     number v[ELEMENTS], sum = ZERO;
 #define FETCH() \
@@ -99,14 +100,12 @@ static inline void csr_staged(const Csr *a, ulong base, uint count, __local numb
             near_columns[LANE + TEAM * m] = c[m];
             near_values[LANE + TEAM * m] = v[m];
         }
-        TEAM_SYNC();
+        SYNC();
         const uint first = from, stop = min(to, from + SEGMENT);
         const bool complete = stop == to;
         from = stop;
         if (complete) {
-            const uint next = min((step + SUBS) * rows, SEGMENT);
-            from = starts[next];
-            to = starts[min(next + rows, SEGMENT)];
+            to = starts[min((step + 2) * rows, SEGMENT)];
         }
         FETCH()
         const uint here = min(end, stop);
@@ -114,23 +113,13 @@ static inline void csr_staged(const Csr *a, ulong base, uint count, __local numb
             SUM_ENTRIES(sum, at, here, lanes, near_values[k - first], near_columns[k - first])
             at = here + ((at - here) & (lanes - 1)); // the lane's next entry, here or in what comes next
         }
-        TEAM_SYNC();
+        SYNC();
         if (complete) {
-            if (lanes > 1) {
-                work[ITEM] = sum;
-                TEAM_SYNC();
-                for (uint width = lanes / 2; width > 0; width /= 2) {
-                    if (part < width) {
-                        work[ITEM] = work[ITEM] + work[ITEM + width];
-                    }
-                    TEAM_SYNC();
-                }
-                sum = work[ITEM];
-            }
+            sum = sum_lanes(sum, lanes, work);
             if (part == 0 && row < count) {
                 slots[row] = sum;
             }
-            step += SUBS;
+            step++;
             row = min(step * rows + row_of, SEGMENT - 1);
             at = starts[row] + part;
             end = starts[row + 1];
@@ -141,9 +130,7 @@ static inline void csr_staged(const Csr *a, ulong base, uint count, __local numb
 }
 #endif
 
-// The rows of a segment, a lane each of `width` work-items, this being the one at `me`.
-static inline void csr_rows(const Csr *a, uint segment, uint count, uint me, uint width, __local number *slots,
-    __local number *work) {
+static inline void csr_rows(const Csr *a, uint segment, uint count, __local number *slots, __local number *work) {
     const ulong base = (ulong)segment * SEGMENT;
     __global const uint *restrict row_ptr = a->row_ptr + base;
     __global const uint *restrict columns = a->columns;
@@ -180,15 +167,19 @@ static inline void csr_rows(const Csr *a, uint segment, uint count, uint me, uin
         slots[e] = work[0];
     }
 #else
-    const uint rows = width / lanes;
+    if (get_local_size(0) == TEAM) {
+        csr_staged(a, base, count, slots, work);
+        return;
+    }
+    const uint rows = TEAM / lanes;
     for (uint step = 0; step < SEGMENT / rows; step++) {
-        uint row = step * rows + me / lanes;
+        uint row = step * rows + LANE / lanes;
         bool live = row < count;
-        uint at = live ? row_ptr[row] + me % lanes : 0, end = live ? row_ptr[row + 1] : 0;
+        uint at = live ? row_ptr[row] + LANE % lanes : 0, end = live ? row_ptr[row + 1] : 0;
         number sum = ZERO;
         SUM_ENTRIES(sum, at, end, lanes, values[k], columns[k])
         sum = sum_lanes(sum, lanes, work);
-        if (me % lanes == 0 && live) {
+        if (LANE % lanes == 0 && live) {
             slots[row] = sum;
         }
     }
@@ -199,16 +190,11 @@ static inline void csr_rows(const Csr *a, uint segment, uint count, uint me, uin
 static inline void run_spmv_csr(const Place *p, uint op, uint group, uint groups, uint slot_cap,
     __local number *slots, __local number *work, __local number *near, __global number *partials) {
     const Csr a = csr_of(p, op);
-    OVER_SEGMENTS(csr_rows(&a, segment, count, LANE, TEAM, mine, work))
+    OVER_SEGMENTS(csr_rows(&a, segment, count, mine, work))
 }
 
-__kernel LACUNA_SHARING_GROUP void KERNEL(spmv_csr)(OPERATION_ARGUMENTS) {
+__kernel LACUNA_GROUP void KERNEL(spmv_csr)(OPERATION_ARGUMENTS) {
     BEGIN_OPERATION();
-    const Csr a = csr_of(p, op);
-#if LACUNA_CPU
-    OVER_SEGMENTS(csr_rows(&a, segment, count, LANE, TEAM, mine, work))
-#else
-    OVER_SHARED_SEGMENTS(csr_staged(&a, (ulong)segment * SEGMENT, count, mine, work))
-#endif
+    run_spmv_csr(p, op, group, groups, slot_cap, slots, work, near, partials);
     END_OPERATION();
 }

@@ -3,7 +3,7 @@
 // Formula: y[i] <- sum over diagonals k, by increasing offset, of value[k][i] * x[i + offset[k]] with fused multiply-add;
 // places outside the matrix take no part. Then the pass, which finds y in slot 0.
 // Bytes moved per row: a value for each diagonal, no index; x once in all, y once; then what the pass moves.
-// Launch shape: as spmv_csr.cl; the value at row 256 s + r on diagonal k of d is at (s d + k) 256 + r, so that a team reads
+// Launch shape: as sweep.cl; the value at row 256 s + r on diagonal k of d is at (s d + k) 256 + r, so that a team reads
 // whole lines.
 // Assumes: the pass does not write x.
 
@@ -23,8 +23,7 @@ static inline Dia dia_of(const Place *p, uint op) {
     return a;
 }
 
-// The rows of a segment, one after the other of `width` work-items, this being the one at `me`.
-static inline void dia_rows(const Dia *a, uint segment, uint count, uint me, uint width, __local number *slots) {
+static inline void dia_rows(const Dia *a, uint segment, uint count, __local number *slots) {
     const uint diagonals = a->diagonals;
     const long cols = a->cols, base = (long)segment * SEGMENT;
     __global const int *restrict offsets = a->offsets;
@@ -63,43 +62,33 @@ static inline void dia_rows(const Dia *a, uint segment, uint count, uint me, uin
         __global const number *xs = x + column;
         number v[ELEMENTS], b[ELEMENTS];
         if (within) {
-            UNROLLED
-            for (uint i = 0; i < SEGMENT / width; i++) {
-                v[i] = values[me + width * i];
-                b[i] = xs[me + width * i];
+            EACH(e, count) {
+                v[MINE(e)] = values[e];
+                b[MINE(e)] = xs[e];
             }
-            UNROLLED
-            for (uint i = 0; i < SEGMENT / width; i++) {
-                sum[i] = multiply_add(v[i], b[i], sum[i]);
-            }
+            EACH(e, count) { sum[MINE(e)] = multiply_add(v[MINE(e)], b[MINE(e)], sum[MINE(e)]); }
         } else {
             // Rows of places within the matrix.
             const uint from = (uint)clamp(-column, 0L, (long)count), to = (uint)clamp(cols - column, 0L, (long)count);
-            UNROLLED
-            for (uint i = 0; i < SEGMENT / width; i++) {
-                const uint e = me + width * i;
+            EACH(e, count) {
                 if (e >= from && e < to) {
-                    sum[i] = multiply_add(values[e], xs[e], sum[i]);
+                    sum[MINE(e)] = multiply_add(values[e], xs[e], sum[MINE(e)]);
                 }
             }
         }
     }
-    UNROLLED
-    for (uint i = 0; i < SEGMENT / width; i++) {
-        slots[me + width * i] = sum[i];
-    }
+    EACH(e, count) { slots[e] = sum[MINE(e)]; }
 #endif
 }
 
 static inline void run_spmv_dia(const Place *p, uint op, uint group, uint groups, uint slot_cap,
     __local number *slots, __local number *work, __local number *near, __global number *partials) {
     const Dia a = dia_of(p, op);
-    OVER_SEGMENTS(dia_rows(&a, segment, count, LANE, TEAM, mine))
+    OVER_SEGMENTS(if (count > 0) { dia_rows(&a, segment, count, mine); })
 }
 
-__kernel LACUNA_SHARING_GROUP void KERNEL(spmv_dia)(OPERATION_ARGUMENTS) {
+__kernel LACUNA_GROUP void KERNEL(spmv_dia)(OPERATION_ARGUMENTS) {
     BEGIN_OPERATION();
-    const Dia a = dia_of(p, op);
-    OVER_SHARED_SEGMENTS(dia_rows(&a, segment, count, ITEM, SHARING, mine))
+    run_spmv_dia(p, op, group, groups, slot_cap, slots, work, near, partials);
     END_OPERATION();
 }

@@ -4,7 +4,7 @@
 // pass, which finds y in slot 0.
 // Bytes moved per row: its places' columns and values, an eighth of an offset, 4 bytes more where rows are sorted; x once
 // in all (from cache where columns are near), y once; then what the pass moves.
-// Launch shape: as spmv_csr.cl; place j of lane l of a slice that starts at column c is at (c + j) 32 + l: a row each
+// Launch shape: as sweep.cl; place j of lane l of a slice that starts at column c is at (c + j) 32 + l: a row each
 // work-item of a team, slice by slice, whole lines at a time.
 // Assumes: sorting stays within segments of 256 rows; the pass does not write x.
 
@@ -26,8 +26,7 @@ static inline Sell sell_of(const Place *p, uint op) {
     return a;
 }
 
-// The slices of a segment, one after the other of teams `width` work-items together, this being the one at `me`.
-static inline void sell_rows(const Sell *a, uint segment, uint count, uint me, uint width, __local number *slots) {
+static inline void sell_rows(const Sell *a, uint segment, uint count, __local number *slots) {
     __global const uint *restrict columns = a->columns;
     __global const number *restrict values = a->values;
     __global const number *restrict x = a->x;
@@ -53,8 +52,7 @@ static inline void sell_rows(const Sell *a, uint segment, uint count, uint me, u
     }
 #else
     // Places are fetched while those before them are multiplied.
-    const uint teams = width / TEAM;
-    uint slice = me / TEAM, c[AHEAD];
+    uint slice = 0, c[AHEAD];
     number v[AHEAD], sum = ZERO;
     ulong at = 0, end = 0;
 #define OPEN() \
@@ -86,7 +84,7 @@ static inline void sell_rows(const Sell *a, uint segment, uint count, uint me, u
         }
         at += 32 * AHEAD;
         if (at >= end) {
-            slice += teams;
+            slice++;
             OPEN()
         }
         FETCH()
@@ -112,12 +110,11 @@ static inline void sell_rows(const Sell *a, uint segment, uint count, uint me, u
 static inline void run_spmv_sell(const Place *p, uint op, uint group, uint groups, uint slot_cap,
     __local number *slots, __local number *work, __local number *near, __global number *partials) {
     const Sell a = sell_of(p, op);
-    OVER_SEGMENTS(sell_rows(&a, segment, count, LANE, TEAM, mine))
+    OVER_SEGMENTS(sell_rows(&a, segment, count, mine))
 }
 
-__kernel LACUNA_SHARING_GROUP void KERNEL(spmv_sell)(OPERATION_ARGUMENTS) {
+__kernel LACUNA_GROUP void KERNEL(spmv_sell)(OPERATION_ARGUMENTS) {
     BEGIN_OPERATION();
-    const Sell a = sell_of(p, op);
-    OVER_SHARED_SEGMENTS(sell_rows(&a, segment, count, ITEM, SHARING, mine))
+    run_spmv_sell(p, op, group, groups, slot_cap, slots, work, near, partials);
     END_OPERATION();
 }

@@ -31,10 +31,9 @@ static inline number sum_32(__local number *work, uint blocks) {
 }
 #endif
 
-// Sums terms in `work` for each of `batch` sums and each segment of this group, from `first` to before `end`, into
-// `partials`: all 256 of a segment on a CPU, else what is left of them after each work-item has halved its eight.
+// Sums terms in `work` for each of `batch` sums and each segment of this group, from `first` on, into `partials`: all 256 of a segment on a CPU, else what is left of them after each work-item has halved its eight.
 static inline void sum_segments(__local number *work, uint batch, __global number *partials, uint first_sum,
-    uint segments, uint first, uint end) {
+    uint segments, uint first) {
 #if LACUNA_CPU
     for (uint b = 0; b < batch; b++) {
         sum_256(work + b * SEGMENT);
@@ -43,7 +42,7 @@ static inline void sum_segments(__local number *work, uint batch, __global numbe
 #else
     number sum = sum_32(work, batch * SUBS);
     uint segment = first + ITEM % SUBS;
-    if (ITEM < batch * SUBS && segment < end) {
+    if (ITEM < batch * SUBS && segment < segments) {
         partials[(ulong)(first_sum + ITEM / SUBS) * segments + segment] = sum;
     }
 #endif

@@ -191,9 +191,9 @@ static inline void pass(const Sweep *s, uint segment, uint count, __local number
     }
 }
 
-// The dot products of one segment, of which a group has those from `first` to before `end`, a team each.
-static inline void dots(const Sweep *s, uint segment, uint count, uint segments, uint first, uint end,
-    __local number *slots, __local number *work, __global number *partials) {
+// The dot products of one segment, of which a group has those from `first` on, a team each.
+static inline void dots(const Sweep *s, uint segment, uint count, uint segments, uint first, __local number *slots,
+    __local number *work, __global number *partials) {
     const ulong base = (ulong)segment * SEGMENT;
     for (uint sum = 0; sum < s->dot_count; sum += LACUNA_BATCH) {
         uint batch = min(s->dot_count - sum, (uint)LACUNA_BATCH);
@@ -219,7 +219,7 @@ static inline void dots(const Sweep *s, uint segment, uint count, uint segments,
             }
 #endif
         }
-        sum_segments(work, batch, partials, sum, segments, first, end);
+        sum_segments(work, batch, partials, sum, segments, first);
     }
 }
 
@@ -236,28 +236,8 @@ static inline void dots(const Sweep *s, uint segment, uint count, uint segments,
         if (count > 0) { \
             pass(&s, segment, count, mine); \
         } \
-        dots(&s, segment, count, segments, first, segments, mine, work, partials); \
+        dots(&s, segment, count, segments, first, mine, work, partials); \
     }
-
-// The same where all teams of a group share the rows of a segment, and the first of them has the pass.
-#if LACUNA_CPU
-#define OVER_SHARED_SEGMENTS(rows) OVER_SEGMENTS(rows)
-#else
-#define OVER_SHARED_SEGMENTS(rows) \
-    const Sweep s = sweep_of(p, op, slot_cap, near); \
-    const uint n = OP(*p, op, LACUNA_OP_N), segments = segments_of(n); \
-    __local number *mine = slots; \
-    for (uint segment = group; segment < segments; segment += groups) { \
-        const uint count = min(SEGMENT, n - segment * SEGMENT), own = SUB == 0 ? count : 0; \
-        rows; \
-        SYNC(); \
-        if (SUB == 0) { \
-            pass(&s, segment, count, mine); \
-        } \
-        dots(&s, segment, own, segments, segment, segment + 1, mine, work, partials); \
-        SYNC(); \
-    }
-#endif
 
 static inline void run_sweep(const Place *p, uint op, uint group, uint groups, uint slot_cap, __local number *slots,
     __local number *work, __local number *near, __global number *partials) {

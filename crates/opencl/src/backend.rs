@@ -97,6 +97,11 @@ impl OpenCl {
         self.options.together.unwrap_or(known)
     }
 
+    /// Bytes of device memory that this backend holds.
+    pub fn held_bytes(&self) -> u64 {
+        self.context.held()
+    }
+
     /// Bytes a second the device copies, read and written together: what bandwidth-bound kernels are held against.
     ///
     /// # Errors
@@ -104,8 +109,8 @@ impl OpenCl {
     pub fn measure_bandwidth(&mut self) -> Result<f64> {
         let operation = "measuring bandwidth";
         let bytes = (64usize << 20).min((self.device.largest_buffer / 4) as usize);
-        let from = self.memory.buffer(&self.context, bytes, operation)?;
-        let to = self.memory.buffer(&self.context, bytes, operation)?;
+        let from = self.memory.buffer(&self.context, &self.queue, bytes, operation)?;
+        let to = self.memory.buffer(&self.context, &self.queue, bytes, operation)?;
         let copy = |times: usize| -> Result<f64, Status> {
             let start = std::time::Instant::now();
             (0..times).try_for_each(|_| self.queue.copy(&from, &to, bytes))?;
@@ -127,21 +132,9 @@ impl OpenCl {
         move |status| failed(&device, &operation, status)
     }
 
-    pub(crate) fn check_type<T: Scalar>(&self) -> Result<()> {
-        if size_of::<T::Real>() == 8 && !self.device.doubles {
-            return Err(Error::Unsupported {
-                operation: format!("{} on {}", T::KIND.name(), self.device.name),
-                message: "the device has no double precision (cl_khr_fp64); use f32 or Complex<f32>, or \
-                          another device"
-                    .into(),
-            });
-        }
-        Ok(())
-    }
-
     /// Builds the program of a number type unless that is done.
     pub(crate) fn build<T: Scalar>(&mut self) -> Result<()> {
-        self.check_type::<T>()?;
+        self.device.check_type::<T>()?;
         let place = &mut self.programs[T::KIND as usize];
         if place.is_none() {
             let text = source::text(T::KIND, self.segments_each, self.device.is_nvidia());
@@ -179,7 +172,7 @@ impl OpenCl {
             return Ok(());
         }
         let (bytes, operation) = (bytes.next_power_of_two().max(1 << 16), "room for sums");
-        let buffer = |bytes| self.memory.buffer(&self.context, bytes, operation);
+        let buffer = |bytes| self.memory.buffer(&self.context, &self.queue, bytes, operation);
         let scratch =
             Scratch { partials: buffer(bytes)?, bytes, counter: buffer(64)?, history: buffer(8 * HISTORY)? };
         self.queue.fill(&scratch.counter, 0, 64, &[0; 4]).map_err(self.fail(operation))?;
@@ -200,15 +193,15 @@ impl Backend for OpenCl {
         Ok(Backend::basis::<T>(self, n, 1)?.column(0))
     }
     fn basis<T: Scalar>(&mut self, n: usize, columns: usize) -> Result<Basis<T>> {
-        self.check_type::<T>()?;
+        self.device.check_type::<T>()?;
         self.memory.basis(&self.context, &self.queue, n, columns)
     }
     fn cells<T: Scalar>(&mut self, count: usize) -> Result<Cells<T>> {
-        self.check_type::<T>()?;
+        self.device.check_type::<T>()?;
         self.memory.cells(&self.context, &self.queue, count)
     }
     fn matrix<T: Scalar>(&mut self, a: Arc<dyn Format<T>>) -> Result<Matrix<T>> {
-        self.check_type::<T>()?;
+        self.device.check_type::<T>()?;
         self.memory.matrix(&self.context, &self.queue, a)
     }
     fn mark(&self) -> Mark {

@@ -131,18 +131,26 @@ impl Memory {
         }
     }
 
-    /// A buffer, or out of memory with how much was asked for and is free.
-    pub(crate) fn buffer(&self, context: &Context, bytes: usize, operation: &str) -> Result<Buffer> {
+    /// A buffer, or out of memory with how much was asked for and is free: the largest buffer the device gives, or less
+    /// where this backend holds the rest. Some drivers find out only when a buffer is first used, so its first bytes are.
+    pub(crate) fn buffer(
+        &self,
+        context: &Context,
+        queue: &Queue,
+        bytes: usize,
+        operation: &str,
+    ) -> Result<Buffer> {
         let exhausted = || Error::OutOfMemory {
             operation: operation.into(),
             device: self.device.clone(),
             requested: bytes as u64,
-            available: Some(self.total.saturating_sub(self.capacity as u64).min(self.largest)),
+            available: Some(self.total.saturating_sub(context.held()).min(self.largest)),
         };
         if bytes as u64 > self.total {
             return Err(exhausted());
         }
-        context.buffer(bytes).map_err(|status| match status.is_out_of_memory() {
+        let used = |buffer: Buffer| queue.fill(&buffer, 0, bytes.min(16), &[0]).map(|()| buffer);
+        context.buffer(bytes).and_then(used).map_err(|status| match status.is_out_of_memory() {
             true => exhausted(),
             false => failed(&self.device, operation, status),
         })
@@ -165,9 +173,9 @@ impl Memory {
         })?;
         if end > self.capacity || self.arena.is_none() {
             let generous = end.max(self.capacity.saturating_mul(2)).max(FIRST);
-            let (bytes, buffer) = match self.buffer(context, generous, operation) {
+            let (bytes, buffer) = match self.buffer(context, queue, generous, operation) {
                 Ok(buffer) => (generous, buffer),
-                Err(_) => (end, self.buffer(context, end, operation)?),
+                Err(_) => (end, self.buffer(context, queue, end, operation)?),
             };
             if let Some(old) = &self.arena {
                 queue.copy(old, &buffer, self.used).map_err(self.fail(operation))?;
@@ -347,7 +355,7 @@ impl Memory {
             });
         };
         if end > file.capacity || file.buffer.is_none() {
-            let buffer = self.buffer(context, capacity * size, &operation)?;
+            let buffer = self.buffer(context, queue, capacity * size, &operation)?;
             if let Some(old) = &file.buffer {
                 queue.copy(old, &buffer, first * size).map_err(self.fail(&operation))?;
             }

@@ -115,7 +115,7 @@ impl OpenCl {
 
     fn zeros(&self, bytes: usize, operation: &str) -> Result<Buffer> {
         let bytes = bytes.next_multiple_of(16);
-        let buffer = self.memory.buffer(&self.context, bytes, operation)?;
+        let buffer = self.memory.buffer(&self.context, &self.queue, bytes, operation)?;
         self.queue.fill(&buffer, 0, bytes, &[0; 4]).map_err(self.fail(operation))?;
         Ok(buffer)
     }

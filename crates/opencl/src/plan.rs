@@ -67,10 +67,9 @@ pub(crate) const PROGRAM_BUDGET: u32 = 11;
 /// Values of the history on the device.
 pub(crate) const HISTORY: usize = History::CAPACITY as usize + 2;
 
-/// Groups of one team for each unit: as many as a unit of a GPU has room for where a pass has four vectors.
-const TEAMS_A_UNIT: usize = 20;
-/// The same of groups that share segments.
-const SHARING_A_UNIT: usize = 12;
+/// Groups of one team for each unit: no more than run at once where a work-item takes 128 registers, since the last ones
+/// would run alone.
+const TEAMS_A_UNIT: usize = 16;
 /// The same of a CPU, where a group takes whole segments.
 const GROUPS_A_UNIT: usize = 4;
 
@@ -82,7 +81,7 @@ impl OpenCl {
         let mut named: Vec<_> = program.ops().flat_map(|op| &op.sweep.cells).copied().collect();
         named.sort_by_key(|cell| (cell.index, cell.serial));
         named.dedup();
-        self.check_type::<T>()?;
+        self.device.check_type::<T>()?;
         let words: Vec<u64> = self.names(&encoded, &operation)?;
         let table = self.filled(bytemuck::cast_slice(&encoded.words), &operation)?;
         let names = self.filled(bytemuck::cast_slice(&words), &operation)?;
@@ -165,7 +164,7 @@ impl OpenCl {
     }
 
     pub(crate) fn filled(&self, bytes: &[u8], operation: &str) -> Result<Buffer> {
-        let buffer = self.memory.buffer(&self.context, bytes.len(), operation)?;
+        let buffer = self.memory.buffer(&self.context, &self.queue, bytes.len(), operation)?;
         self.queue.write(&buffer, 0, bytes).map_err(self.fail(operation))?;
         Ok(buffer)
     }
@@ -190,36 +189,26 @@ impl OpenCl {
         let dots = if kind == encode::KIND_BASIS_DOT { encode::OP_COLUMNS } else { encode::OP_DOT_COUNT };
         let sums = encoded.op(op, dots) as usize;
         let folds = !self.segments_each && sums * segments > FOLD;
-        let shares = kind == encode::KIND_SPMV;
-        let step = |stem, groups: usize, shares: bool| -> Result<Step> {
-            let (size, most) = match (self.segments_each, shares) {
-                (true, _) => (1, GROUPS_A_UNIT),
-                (false, false) => (TEAM, TEAMS_A_UNIT),
-                (false, true) => (source::teams(self.device.is_nvidia()) * TEAM, SHARING_A_UNIT),
-            };
-            let kernel = self.step_kernel(encoded, op, stem, size, operation)?;
+        let (size, most) = if self.segments_each { (1, GROUPS_A_UNIT) } else { (TEAM, TEAMS_A_UNIT) };
+        let step = |stem, groups: usize| -> Result<Step> {
+            let kernel = self.step_kernel(encoded, op, stem, operation)?;
             Ok(Step { kernel, groups: groups.clamp(1, most * self.device.units), size })
         };
-        let fold = || step("fold", sums * segments.div_ceil(SEGMENT), false);
-        Ok(Steps { operation: step(stem, segments, shares)?, fold: folds.then(fold).transpose()? })
+        let fold = || step("fold", sums * segments.div_ceil(SEGMENT));
+        Ok(Steps { operation: step(stem, segments)?, fold: folds.then(fold).transpose()? })
     }
 
-    /// A kernel of an operation with the arguments that stay, for groups of `group` work-items.
+    /// A kernel of an operation with the arguments that stay.
     fn step_kernel<T: Scalar>(
         &self,
         encoded: &Encoded<T>,
         op: u32,
         stem: &str,
-        group: usize,
         operation: &str,
     ) -> Result<Kernel> {
         let mut kernel = self.kernel::<T>(stem)?;
         let (size, cells) = (size_of::<T>(), encoded.cells.len());
-        let work = if self.segments_each {
-            source::work::<T>(SEGMENT)
-        } else {
-            source::work_of_products::<T>(group)
-        };
+        let work = source::work::<T>(if self.segments_each { SEGMENT } else { TEAM });
         let table = self.table_bytes(encoded, op);
         let budget = self.local_budget().saturating_sub(work + table) / size;
         let slots = encoded.op(op, encode::OP_SLOT_COUNT) as usize;

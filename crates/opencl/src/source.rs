@@ -31,33 +31,21 @@ pub(crate) const FOLD: usize = 2048;
 /// Words of local memory for where the rows of a segment start.
 const STARTS: usize = SEGMENT + 4;
 
-/// Teams that share the rows of a segment in a product: more than one where a team can wait for itself, without its group.
-pub(crate) fn teams(nvidia: bool) -> usize {
-    if nvidia { 4 } else { 1 }
-}
-
-/// Bytes of local memory that a group of so many work-items needs for sums.
+/// Bytes of local memory that a group of so many work-items needs for sums; one of a single team reads entries of
+/// compressed rows through it too.
 pub(crate) fn work<T: Scalar>(group: usize) -> usize {
-    (batch(T::KIND) * group + SEGMENT) * size_of::<T>()
-}
-
-/// The same where its teams read entries of compressed rows through it too.
-pub(crate) fn work_of_products<T: Scalar>(group: usize) -> usize {
-    let entries = group / TEAM * SEGMENT;
-    work::<T>(group).max((group + entries) * size_of::<T>() + (STARTS + entries) * 4)
+    let sums = (batch(T::KIND) * group + SEGMENT) * size_of::<T>();
+    if group == TEAM { sums.max((TEAM + SEGMENT) * size_of::<T>() + (SEGMENT + STARTS) * 4) } else { sums }
 }
 
 /// The whole text for a number type, `cpu` where a work-item takes a segment, `nvidia` for that vendor's compiler.
 pub fn text(kind: Kind, cpu: bool, nvidia: bool) -> String {
-    let (group, sharing) = if cpu { (1, 1) } else { (TEAM, teams(nvidia) * TEAM) };
+    let group = if cpu { 1 } else { TEAM };
     let mut text = header(kind, cpu, nvidia);
     for (name, value) in [
         ("FOLD", format!("{FOLD}u")),
-        ("STARTS", format!("{STARTS}u")),
         ("RARE", if nvidia { "__attribute__((noinline))" } else { "inline" }.to_owned()),
-        ("TEAMS", format!("{}u", teams(nvidia))),
         ("GROUP", format!("__attribute__((reqd_work_group_size({group}, 1, 1)))")),
-        ("SHARING_GROUP", format!("__attribute__((reqd_work_group_size({sharing}, 1, 1)))")),
     ] {
         text += &format!("#define LACUNA_{name} {value}\n");
     }
@@ -126,5 +114,24 @@ fn keep(path: &std::path::Path, bytes: &[u8]) {
         && std::fs::rename(&part, path).is_err()
     {
         let _ = std::fs::remove_file(&part);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{OpenClOptions, device};
+
+    #[test]
+    fn a_kernel_that_does_not_build_is_told_with_the_log() {
+        let Ok(device) = device::find(&OpenClOptions::default()) else {
+            eprintln!("SKIPPED, no OpenCL device");
+            return;
+        };
+        let context = Context::new(device.id).unwrap();
+        let text = "__kernel void broken(__global float *x) { x[0] = no_such_name; }";
+        let told = program(&context, &device, Kind::F32, text).unwrap_err().to_string();
+        assert!(told.contains("building the f32 kernels") && told.contains(&device.name), "{told}");
+        assert!(told.contains("no_such_name"), "the driver's log is missing: {told}");
     }
 }
