@@ -25,8 +25,6 @@ pub(crate) struct Dot {
     pub(crate) cell: u32,
     pub(crate) a: u32,
     pub(crate) b: u32,
-    /// Whether a vector is read that the step has not yet touched.
-    pub(crate) fresh: bool,
 }
 
 /// What a step does before its sweep, over numbered vectors.
@@ -158,17 +156,13 @@ impl<T: Scalar> Compiled<T> {
     }
 
     /// The dot products that differ, and copies of their cells for those that do not.
-    fn distinct(&mut self, dots: &[lower::Dot<T>], mut touched: Vec<u32>) -> (Box<[Dot]>, Vec<Instr>) {
+    fn distinct(&mut self, dots: &[lower::Dot<T>]) -> (Box<[Dot]>, Vec<Instr>) {
         let (mut distinct, mut copies) = (Vec::<Dot>::new(), Vec::new());
         for dot in dots {
             let (cell, a, b) = (dot.cell, self.number(dot.a), self.number(dot.b));
             match distinct.iter().find(|d| (d.a, d.b) == (a, b)) {
                 Some(same) => copies.push(Instr::Unary { op: Unary::Copy, dst: cell, a: same.cell }),
-                None => {
-                    let fresh = !touched.contains(&a) || !touched.contains(&b);
-                    touched.extend([a, b]);
-                    distinct.push(Dot { cell, a, b, fresh });
-                }
+                None => distinct.push(Dot { cell, a, b }),
             }
         }
         (distinct.into(), copies)
@@ -204,24 +198,11 @@ impl<T: Scalar> Compiled<T> {
             Update { terms: terms.collect(), dst: self.number(u.dst) }
         });
         let updates: Box<[Update]> = updates.collect();
-        let (dots, mut copies) = self.distinct(dots, touched(&kind, &updates));
+        let (dots, mut copies) = self.distinct(dots);
         copies.extend_from_slice(after);
         let (before, after) = (before.clone().into(), copies.into());
         Ok(Step { kind, n: op.n(), before, updates, dots, after, shares, meet: true })
     }
-}
-
-/// The vectors whose rows a step holds in cache when it comes to its dot products.
-fn touched<T>(kind: &Kind<T>, updates: &[Update]) -> Vec<u32> {
-    let led = match *kind {
-        Kind::Sweep => None,
-        Kind::Spmv { y, .. } => Some(y),
-        Kind::BasisDot { w, .. } | Kind::BasisAxpy { w, .. } => Some(w),
-    };
-    let operands = |u: &Update| {
-        u.terms.iter().flat_map(|t| [Some(t.vector), t.factor]).chain([Some(u.dst)]).collect::<Vec<_>>()
-    };
-    updates.iter().flat_map(operands).chain([led]).flatten().collect()
 }
 
 /// Steps that leave no sum, read no other rows, and whose results only their own rows need next, go on without

@@ -1,8 +1,9 @@
 //! Runs a compiled program: on the calling thread where it is small, else in one parallel region.
 use crate::barrier::Barrier;
 use crate::compile::{Compiled, Kind, Step};
+use crate::dot::total;
 use crate::share::{self, Share};
-use crate::update::{BoundTerm, total};
+use crate::update::BoundTerm;
 use lacuna_core::cells::Machine;
 use lacuna_core::sum::SEGMENT;
 use lacuna_core::{Control, History, Program, Progress, Scalar, Section, next_section};

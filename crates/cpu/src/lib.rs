@@ -6,6 +6,7 @@
 //! first-level cache. Small programs run on the calling thread. The bits do not depend on any of this.
 mod barrier;
 mod compile;
+mod dot;
 mod execute;
 mod prefetch;
 mod product;
