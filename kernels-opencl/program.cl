@@ -28,7 +28,8 @@ __kernel void KERNEL(program)(__global uchar *arena, __global const uchar *restr
     __global const uint *restrict table, __global const ulong *restrict names, __global number *cells,
     __global ulong *control, __global real *history, __global number *partials, __global uint *meeting,
     const uint first, const uint cell_count, const uint budget, const uint slot_cap, const uint partials_half,
-    __local number *work, __local number *slots, __local number *near_cells, __local ulong *near_control, __local number *near_table) {
+    __local number *work, __local number *slots, __local number *near_cells, __local ulong *near_control,
+    __local ulong2 *near_table) {
     uint op = (uint)control[LACUNA_CONTROL_OP];
     if (op == LACUNA_NONE) {
         return;
@@ -43,6 +44,7 @@ __kernel void KERNEL(program)(__global uchar *arena, __global const uchar *restr
         near_control[i] = control[i];
     }
     SYNC_ALL();
+    __local number *near = (__local number *)near_table;
     uint met = 0, turn = 0;
     for (uint done = 0; op != LACUNA_NONE && done < budget; done++) {
         uint kind = OP(p, op, LACUNA_OP_KIND);
@@ -52,17 +54,17 @@ __kernel void KERNEL(program)(__global uchar *arena, __global const uchar *restr
         __global number *sums_at = partials + (ulong)turn * partials_half;
         if (kind == LACUNA_KIND_SPMV) {
             switch (MATRIX(p, OP(p, op, LACUNA_OP_MATRIX))[MATRIX_FORMAT]) {
-                case FORMAT_DIA: run_spmv_dia(&p, op, group, groups, slot_cap, slots, work, near_table, sums_at); break;
-                case FORMAT_SELL: run_spmv_sell(&p, op, group, groups, slot_cap, slots, work, near_table, sums_at); break;
-                case FORMAT_BCSR: run_spmv_bcsr(&p, op, group, groups, slot_cap, slots, work, near_table, sums_at); break;
-                default: run_spmv_csr(&p, op, group, groups, slot_cap, slots, work, near_table, sums_at); break;
+                case FORMAT_DIA: run_spmv_dia(&p, op, group, groups, slot_cap, slots, work, near, sums_at); break;
+                case FORMAT_SELL: run_spmv_sell(&p, op, group, groups, slot_cap, slots, work, near, sums_at); break;
+                case FORMAT_BCSR: run_spmv_bcsr(&p, op, group, groups, slot_cap, slots, work, near, sums_at); break;
+                default: run_spmv_csr(&p, op, group, groups, slot_cap, slots, work, near, sums_at); break;
             }
         } else if (kind == LACUNA_KIND_BASIS_DOT) {
             run_basis_dot(&p, op, group, groups, work, sums_at);
         } else if (kind == LACUNA_KIND_BASIS_AXPY) {
-            run_basis_axpy(&p, op, group, groups, slot_cap, slots, work, near_table, sums_at);
+            run_basis_axpy(&p, op, group, groups, slot_cap, slots, work, near, sums_at);
         } else {
-            run_sweep(&p, op, group, groups, slot_cap, slots, work, near_table, sums_at);
+            run_sweep(&p, op, group, groups, slot_cap, slots, work, near, sums_at);
         }
         if (sums) {
             meet(meeting, &met);

@@ -126,6 +126,7 @@ static inline void csr_staged(const Csr *a, ulong base, uint count, __local numb
             sum = ZERO;
         }
     }
+    SYNC(); // rows are of others than their elements
 #undef FETCH
 }
 #endif

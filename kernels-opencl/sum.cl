@@ -195,14 +195,14 @@ static LACUNA_RARE void finish(Place p, uint op, uint terms, __global ulong *con
     __global const ulong *restrict names, __global number *cells, __global ulong *control, \
     __global real *history, __global number *partials, __global uint *counter, const uint first_cell, \
     const uint cell_count, const uint op, const uint slot_cap, const uint near_capacity, \
-    __local number *work, __local number *slots, __local ulong *near_control, __local number *near_table
+    __local number *work, __local number *slots, __local ulong *near_control, __local ulong2 *near_table
 #define BEGIN_OPERATION() \
     if (control[LACUNA_CONTROL_OP] != op) { \
         return; \
     } \
     Place place = { arena, fixed, table, names, cells, 0, near_control, history, first_cell, cell_count, false }; \
     const Place *p = &place; \
-    __local number *near = near_table; \
+    __local number *near = (__local number *)near_table; \
     const uint group = get_group_id(0), groups = get_num_groups(0)
 #define END_OPERATION() \
     if (!folds(p, op)) { \

@@ -20,6 +20,7 @@ typedef struct {
     __local const number *coefficients;
 } Sweep;
 
+// `near` begins where any number may.
 static inline Sweep sweep_of(const Place *p, uint op, uint slot_cap, __local number *near) {
     Sweep s = { p, op, slot_cap, OP(*p, op, LACUNA_OP_SLOTS), 0, OP(*p, op, LACUNA_OP_LOADS),
         OP(*p, op, LACUNA_OP_LOAD_COUNT), OP(*p, op, LACUNA_OP_UPDATES), OP(*p, op, LACUNA_OP_UPDATE_COUNT),

@@ -83,7 +83,7 @@ fn kernels_take_what_the_host_sets() {
             "__local number *work",
             "__local number *slots",
             "__local ulong *near_control",
-            "__local number *near_table",
+            "__local ulong2 *near_table",
         ];
         assert_eq!(rest(name), expected, "{name}");
     }
@@ -100,7 +100,7 @@ fn kernels_take_what_the_host_sets() {
         "__local number *slots",
         "__local number *near_cells",
         "__local ulong *near_control",
-        "__local number *near_table",
+        "__local ulong2 *near_table",
     ];
     assert_eq!(rest("program"), expected);
 }
