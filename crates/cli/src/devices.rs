@@ -23,15 +23,14 @@ pub(crate) fn run(args: &DevicesArgs) -> Result<()> {
         if devices.is_empty() {
             out::print("  no device: no driver of the system offers one\n")?;
         }
-        for index in 0..devices.len() {
+        for (index, device) in devices.iter().enumerate() {
             let options =
                 BackendOptions { threads: args.threads.map(usize::from), device: Some(index.to_string()) };
             let described = lacuna::on(Some(backend.name), options, Describe { measure: !args.no_measure });
             match described.and_then(|text| text) {
                 Ok(text) => out::print(&format!(" {index}:\n{text}"))?,
                 Err(error) => {
-                    let name = &devices[index].name;
-                    out::print(&format!(" {index}:\n  {name}\n  not usable: {error}\n"))?;
+                    out::print(&format!(" {index}:\n  {}\n  not usable: {error}\n", device.name))?;
                 }
             }
         }
