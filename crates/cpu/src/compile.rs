@@ -63,6 +63,8 @@ pub(crate) struct Step<T> {
     pub(crate) shares: usize,
     /// Whether all threads must be done before the next step begins.
     pub(crate) meet: bool,
+    /// Entries of matrices and elements of vectors touched.
+    pub(crate) work: usize,
 }
 
 impl<T> Step<T> {
@@ -91,7 +93,7 @@ pub(crate) struct Compiled<T: Scalar> {
     pub(crate) sums: usize,
     /// Segments of the longest step.
     pub(crate) segments: usize,
-    /// Entries of matrices and elements of vectors touched by the heaviest step.
+    /// Entries of matrices and elements of vectors touched by the heaviest step, but for columns of bases.
     pub(crate) work: usize,
 }
 
@@ -169,26 +171,29 @@ impl<T: Scalar> Compiled<T> {
     }
 
     fn step(&mut self, op: &Op<T>, store: &HostStore, shares: usize) -> Result<Step<T>> {
+        let (mut work, mut columns) = (op.n() * op.sweep.vectors().len(), 0);
         let kind = match op.kind {
             OpKind::Sweep => Kind::Sweep,
             OpKind::Spmv { a, x, y } => {
                 let format = store.format(a, &op.sweep.name)?;
                 self.matrices.push(a);
                 let stored = Stored::new(format);
-                self.work = self.work.max(a.nnz + op.sweep.vectors().len() * a.rows);
+                work += a.nnz;
                 Kind::Spmv { a: stored, x: self.number(x), y: self.number(y) }
             }
             OpKind::BasisDot { v, w, h } => {
                 let first = self.number_columns(v, h.count);
+                columns = op.n() * h.count as usize;
                 Kind::BasisDot { first, columns: h.count, w: self.number(w), h: h.first }
             }
             OpKind::BasisAxpy { v, h, w, add } => {
                 let first = self.number_columns(v, h.count);
+                columns = op.n() * h.count as usize;
                 Kind::BasisAxpy { first, columns: h.count, w: self.number(w), h: h.first, add }
             }
         };
         let Sweep { before, updates, dots, after, .. } = &op.sweep;
-        self.work = self.work.max(op.n() * op.sweep.vectors().len());
+        self.work = self.work.max(work);
         let updates = updates.iter().map(|u| {
             let terms = u.terms.iter().map(|t| Term {
                 coefficient: t.coefficient,
@@ -201,7 +206,7 @@ impl<T: Scalar> Compiled<T> {
         let (dots, mut copies) = self.distinct(dots);
         copies.extend_from_slice(after);
         let (before, after) = (before.clone().into(), copies.into());
-        Ok(Step { kind, n: op.n(), before, updates, dots, after, shares, meet: true })
+        Ok(Step { kind, n: op.n(), before, updates, dots, after, shares, meet: true, work: work + columns })
     }
 }
 
