@@ -44,7 +44,6 @@ pub fn batch(kind: Kind) -> usize {
 /// that vendor's compiler.
 pub fn header(kind: Kind, cpu: bool, nvidia: bool) -> String {
     let (_, real, bits, complex) = TYPES[kind as usize];
-    let group = if cpu { 1 } else { SEGMENT };
     let mut text = encode::c_header();
     for (name, value) in [
         ("REAL", real.to_owned()),
@@ -55,7 +54,6 @@ pub fn header(kind: Kind, cpu: bool, nvidia: bool) -> String {
         ("NVIDIA", u32::from(nvidia).to_string()),
         ("BATCH", format!("{}u", batch(kind))),
         ("MATRIX_WORDS", format!("{MATRIX_WORDS}u")),
-        ("GROUP", format!("__attribute__((reqd_work_group_size({group}, 1, 1)))")),
     ] {
         text += &format!("#define LACUNA_{name} {value}\n");
     }
