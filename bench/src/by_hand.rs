@@ -28,7 +28,7 @@ pub struct Vectors<T> {
 impl<T: Scalar> Vectors<T> {
     /// Vectors of ones.
     pub fn new(n: usize) -> Self {
-        let ones = || vec![T::one(); n];
+        let ones = || crate::triad::array(n, T::one());
         Vectors { x: ones(), r: ones(), p: ones(), q: ones(), s: ones(), t: ones(), r0: ones() }
     }
 

@@ -45,13 +45,13 @@ impl Triad {
 }
 
 /// An array in large pages where the system has them, as the library's own vectors are.
-fn array(n: usize, value: f64) -> Vec<f64> {
+pub(crate) fn array<T: Copy>(n: usize, value: T) -> Vec<T> {
     let mut array = Vec::with_capacity(n);
     #[cfg(target_os = "linux")]
     {
         const PAGE: usize = 2 << 20;
         let first = (array.as_ptr() as usize).next_multiple_of(PAGE);
-        let last = (array.as_ptr() as usize + size_of::<f64>() * n) / PAGE * PAGE;
+        let last = (array.as_ptr() as usize + size_of::<T>() * n) / PAGE * PAGE;
         // SAFETY: the range lies within the array, and the advice does not change what it holds.
         unsafe { libc::madvise(first as *mut libc::c_void, last.saturating_sub(first), libc::MADV_HUGEPAGE) };
     }
