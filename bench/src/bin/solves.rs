@@ -62,7 +62,7 @@ fn run<T: Scalar>(args: &Args) -> Done {
     for name in args.list::<String>("--matrices", MATRICES)? {
         let a = Arc::new(matrix(&name)?.cast::<T>()?);
         let n = a.rows();
-        let stored = in_format(&a, &args.text("--format", "auto"))?;
+        let stored = in_format(&a, args.text("--format", "auto"))?;
         let mut cases = Vec::new();
         for method in args.list::<String>("--methods", "cg,bicgstab,gmres,gmres-once")? {
             for threads in args.list::<String>("--threads", "1,2,auto")? {
