@@ -15,6 +15,17 @@
 #define AT_HISTORY LACUNA_AT_HISTORY
 #define AT_CELLS LACUNA_AT_CELLS
 #define ONE_GROUP LACUNA_ONE
+#if !LACUNA_PRELUDE
+#define LACUNA_ENTRY __attribute__((reqd_work_group_size(LACUNA_SIZE, 1, 1)))
+#define LACUNA_GIVEN
+#define GIVEN(i) control[i]
+#define TAKE_CHANGED(cells)
+#define LOCAL(type, name) __local type *name
+#define OPEN_LOCAL(type, name)
+#define FIXED_LOCAL(type, name, size) __local type name[size]
+#endif
+// How a launch begins beside going on: from the start, or on behalf of a caller who cancels.
+#define ENTER_CANCEL 2u
 // What an operation leaves in `next`: an operation that is due, or one of these with where it comes from.
 #define NEXT_DONE 0xC0000000u   // its instructions are to be evaluated
 #define NEXT_HALT 0x80000000u   // it has halted the section
@@ -26,16 +37,21 @@
 #define STATE_EPOCH LACUNA_CONTROL_WORDS
 #define STATE_TAG (LACUNA_CONTROL_WORDS + 1u)
 
+// A value and what tells when it was written.
+typedef struct {
+    ulong value, tag;
+} Word;
+
 #if LACUNA_NVIDIA
 #define MEET() barrier(CLK_LOCAL_MEM_FENCE)
 static inline void put_word(__global ulong *at, ulong value, ulong tag) {
     __asm__ volatile("{ .reg .b128 w; mov.b128 w, {%1, %2}; st.relaxed.gpu.global.b128 [%0], w; }"
                      :: "l"(at), "l"(value), "l"(tag) : "memory");
 }
-static inline ulong2 get_word(__global const ulong *at) {
-    ulong2 word;
+static inline Word get_word(__global const ulong *at) {
+    Word word;
     __asm__ volatile("{ .reg .b128 w; ld.relaxed.gpu.global.b128 w, [%2]; mov.b128 {%0, %1}, w; }"
-                     : "=l"(word.x), "=l"(word.y) : "l"(at) : "memory");
+                     : "=l"(word.value), "=l"(word.tag) : "l"(at) : "memory");
     return word;
 }
 static inline uint down_bits(uint v, uint d) {
@@ -45,8 +61,8 @@ static inline uint down_bits(uint v, uint d) {
 }
 static inline real down_real(real v, uint d) {
 #if LACUNA_REAL_BITS == 64
-    uint2 bits = as_uint2(v);
-    return as_double((uint2)(down_bits(bits.x, d), down_bits(bits.y, d)));
+    ulong bits = as_ulong(v);
+    return as_double((ulong)down_bits((uint)(bits >> 32), d) << 32 | down_bits((uint)bits, d));
 #else
     return as_float(down_bits(as_uint(v), d));
 #endif
@@ -65,10 +81,12 @@ static inline void put_word(volatile __global ulong *at, ulong value, ulong tag)
     mem_fence(CLK_GLOBAL_MEM_FENCE);
     at[1] = tag;
 }
-static inline ulong2 get_word(volatile __global const ulong *at) {
-    ulong tag = at[1];
+static inline Word get_word(volatile __global const ulong *at) {
+    Word word;
+    word.tag = at[1];
     mem_fence(CLK_GLOBAL_MEM_FENCE);
-    return (ulong2)(at[0], tag);
+    word.value = at[0];
+    return word;
 }
 #endif
 
@@ -100,12 +118,12 @@ static inline void put_number(__global ulong *words, uint i, number v, ulong tag
 }
 // The number of place `i` where its tag is there.
 static inline bool get_number(__global const ulong *words, uint i, ulong tag, number *v) {
-    ulong2 a = get_word(words + 2 * PARTS * i), b = a;
+    Word a = get_word(words + 2 * PARTS * i), b = a;
 #if LACUNA_COMPLEX && LACUNA_REAL_BITS == 64
     b = get_word(words + 2 * (PARTS * i + 1));
 #endif
-    *v = of_parts(a.x, b.x);
-    return a.y == tag && b.y == tag;
+    *v = of_parts(a.value, b.value);
+    return a.tag == tag && b.tag == tag;
 }
 
 // What stays as it is while the kernel runs, of this group.
@@ -360,7 +378,7 @@ static inline void meet_groups(const Share *s, State *state) {
         put_word(words + 2 * get_group_id(0), 0, state->epoch);
     }
     for (uint i = ITEM; i < get_num_groups(0); i += SIZE) {
-        while (get_word(words + 2 * i).y != state->epoch) {
+        while (get_word(words + 2 * i).tag != state->epoch) {
         }
     }
 #if LACUNA_FAR

@@ -16,6 +16,8 @@ pub struct Device {
     pub largest: usize,
     /// Work-items of a group, a multiple of 256; 0 chooses.
     pub size: usize,
+    /// The words of OpenCL C for a compiler of another language: a name and the text.
+    pub prelude: Option<(&'static str, &'static str)>,
 }
 
 /// What a layout depends on of a matrix.
@@ -206,7 +208,7 @@ impl<T: Scalar> Layout<T> {
         let numbers = [terms, got, rows_at, widest, cells].map(|count| count * number);
         let [terms, got, rows_at, widest, cells] = numbers;
         let local = [terms, got, rows_at, widest, cells, control, params];
-        let text = source::text(T::KIND, device.nvidia, &shape, &written.text);
+        let text = source::text(T::KIND, device.nvidia, device.prelude, &shape, &written.text);
         Some(Layout { text, groups, shape, written, staged, half, shared, local })
     }
 }

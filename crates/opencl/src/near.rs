@@ -74,6 +74,7 @@ impl OpenCl {
             local: self.local_budget(),
             largest: self.device.largest_group,
             size: group,
+            prelude: None,
         };
         let facts = |a: &lacuna_core::Matrix<T>| {
             let lanes = self.memory.matrix_words(*a, operation)?[1] as u32;
