@@ -220,7 +220,7 @@ impl Backend for Cuda {
 
     fn step<T: Scalar>(&mut self, op: &Op<T>, control: &mut Control, history: &mut History) -> Result<()> {
         self.driver.enter()?;
-        op.sweep.cells.iter().try_for_each(|cell| self.store.check_cell(*cell, &op.sweep.name))?;
+        self.store.check_cells_of(op)?;
         let mut machine = Machine {
             cells: std::mem::take(self.store.host_cells::<T>(&self.driver)?),
             control: *control,

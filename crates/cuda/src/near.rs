@@ -96,9 +96,10 @@ impl Planning<'_> {
             matrices.push(MatrixFacts { lanes: stored.lanes, format, spans });
         }
         let alone = segments <= 4;
+        let long = matrices.iter().any(|a| a.lanes > 1);
         let mode = match self.mode {
             Mode::Block if alone => Mode::Block,
-            Mode::Auto if alone && n <= ALONE => Mode::Block,
+            Mode::Auto if alone && n <= ALONE && !long => Mode::Block,
             Mode::Auto | Mode::Grid if limits.cooperative => Mode::Grid,
             _ => return Ok(None),
         };
@@ -109,6 +110,8 @@ impl Planning<'_> {
             local: (limits.shared as usize).saturating_sub(FIXED_SHARED),
             largest: 1024,
             size: 0,
+            ways: 0,
+            units,
             prelude: Some(PRELUDE),
         };
         let layout = match together {

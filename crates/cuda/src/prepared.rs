@@ -350,9 +350,7 @@ pub(crate) fn sweep_up(owned: &mut Vec<Owned>, pool: &mut Pool) {
 
 /// The handles of a program, all of them live.
 fn handles<T: Scalar>(store: &Store, program: &Program<T>, encoded: &Encoded<T>) -> Result<Handles<T>> {
-    for op in program.ops() {
-        op.sweep.cells.iter().try_for_each(|cell| store.check_cell(*cell, &op.sweep.name))?;
-    }
+    program.ops().try_for_each(|op| store.check_cells_of(op))?;
     let serials = store.cell_serials::<T>();
     let range = encoded.cells.start as usize..encoded.cells.end as usize;
     let cells = serials.get(range.clone());

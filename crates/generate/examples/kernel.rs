@@ -36,9 +36,16 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let facts = MatrixFacts { lanes: Format::lanes(&*a) as u32, format: Some(&*a), spans: &spans };
     let cuda = rest.iter().any(|word| word == "cuda");
     let prelude = ("prelude.cuh", include_str!("../../../kernels-cuda/prelude.cuh"));
-    let device =
-        Device { nvidia: true, local: 230_000, largest: 1024, size: 0, prelude: cuda.then_some(prelude) };
     let near = a.rows().div_ceil(SEGMENT).div_ceil(groups) <= 4;
+    let device = Device {
+        nvidia: true,
+        local: 231_424,
+        largest: 1024,
+        size: 0,
+        ways: 0,
+        units: 132,
+        prelude: cuda.then_some(prelude),
+    };
     let layout = match near {
         true => Layout::near(&e, &[facts], device, groups),
         false => Layout::far(&e, &[facts], device, groups),

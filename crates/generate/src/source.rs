@@ -86,6 +86,10 @@ pub(crate) fn text(
         ("ONE", shape.one.into()),
         ("CHUNKS", shape.chunks),
         ("FAR", shape.far.into()),
+        ("WAYS", shape.ways),
+        ("MINE", shape.mine),
+        ("PIECES", shape.words / shape.ways),
+        ("SPREAD", shape.segments.next_power_of_two().min(32)),
         ("AT_HISTORY", AT_HISTORY),
         ("AT_CELLS", AT_CELLS),
     ];

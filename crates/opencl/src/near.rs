@@ -74,6 +74,8 @@ impl OpenCl {
             local: self.local_budget(),
             largest: self.device.largest_group,
             size: group,
+            ways: 0,
+            units,
             prelude: None,
         };
         let facts = |a: &lacuna_core::Matrix<T>| {

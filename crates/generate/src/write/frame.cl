@@ -21,18 +21,19 @@ __kernel void LACUNA_ENTRY KERNEL(near)(__global uchar *arena,
         return;
     }
     const uint group = get_group_id(0), groups = get_num_groups(0), segments = segments_of(n);
-    const uint from = (uint)((ulong)segments * group / groups);
-    const uint mine = (uint)((ulong)segments * (group + 1) / groups) - from;
-    const uint first = from * SEGMENT, rows = min(n - first, mine * SEGMENT), row = first + ITEM;
+    const uint unit = group / WAYS, units = groups / WAYS, way = group % WAYS;
+    const uint from = (uint)((ulong)segments * unit / units);
+    const uint mine = (uint)((ulong)segments * (unit + 1) / units) - from;
+    const uint first = from * SEGMENT, rows = (min(n - first, mine * SEGMENT) + WAYS - 1 - way) / WAYS;
     const bool own = ITEM < rows;
-    const uint span = mine * SEGMENT;
+    const uint row = first + ITEM * WAYS + way, span = mine * SPAN;
     Share s = { { arena, fixed, table, names, cells, near_cells, near_control,
         group != 0 ? 0 : short_history ? (__global real *)(control + AT_HISTORY) : history, first_cell, cell_count,
         true }, exchange, shared, windows,
         staged_columns, staged_values, work, got, rows_at, window, n, segments, half_words, from, mine,
-        first, rows, $SUMS * segments * PARTS * 2 };
+        first, rows, way, $SUMS * segments * PARTS * 2 };
     Place rare = s.p;
-    State state = { GIVEN(STATE_EPOCH), GIVEN(STATE_TAG), LACUNA_NONE, 0, true };
+    State state = { GIVEN(STATE_EPOCH), GIVEN(STATE_TAG), LACUNA_NONE, 0, LACUNA_NONE, false, true };
     const ulong start = state.epoch;
     for (uint i = ITEM; i < cell_count; i += SIZE) {
         near_cells[i] = cells[first_cell + i];
@@ -54,6 +55,9 @@ $LOAD
     } else if (enter) {
         op |= NEXT_ENTER;
     }
+    // Of vectors in memory, the one written last.
+    number last = ZERO;
+    uint last_of = LACUNA_NONE;
     for (uint done = 0;; done++) {
         if ((op & NEXT_RARE) && op != LACUNA_NONE) {
             MEET();
@@ -69,9 +73,10 @@ $LOAD
         if (op == LACUNA_NONE || done >= budget) {
             break;
         }
-        $CHOOSE
+        bool ran = false;
 $BODY
-        default: op |= NEXT_DONE; break;
+        if (!ran) {
+            op |= NEXT_DONE;
         }
     }
     // No group may still need what the first one is about to change.
