@@ -105,7 +105,9 @@ impl<T: Scalar> Writer<'_, T> {
             }
             false => slot.to_string(),
         };
-        let alone = !far && !projects && slot * self.shape.words <= FEW_WORDS;
+        // Large groups have few registers for them.
+        let few = if self.shape.size > 256 { FEW_WORDS / 2 } else { FEW_WORDS };
+        let alone = !far && !projects && slot * self.shape.words <= few;
         match alone {
             true => {
                 t.line(&format!("number sums[{slot}];"));

@@ -48,10 +48,10 @@ $LOAD
     if (enter == ENTER_CANCEL) {
         MEET();
         if (ITEM == 0) {
-            cancel(near_control);
+            next[0] = cancel(near_control) ? op | NEXT_HALT : op;
         }
         MEET();
-        op |= near_control[LACUNA_CONTROL_LEFT] ? NEXT_HALT : 0;
+        op = next[0];
     } else if (enter) {
         op |= NEXT_ENTER;
     }
