@@ -38,7 +38,10 @@ impl Runner<'_> {
         prepared: &mut Prepared<T>,
         run: Run<'_>,
     ) -> Result<Finish> {
-        prepared.check(self.store, program.name)?;
+        // Where something is gone, the error names the pass that needs it.
+        prepared.check(self.store, program.name).or_else(|error| {
+            program.ops().try_for_each(|op| self.store.check_cells_of(op)).and(Err(error))
+        })?;
         let Run { limit, history, watch } = run;
         history.reset(limit);
         let room = (limit / history.stride).saturating_add(2).min(History::CAPACITY + 2) as usize;

@@ -455,7 +455,7 @@ impl<T: Scalar> Code<'_, '_, T> {
             self.early +=
                 &format!("        if (TURNS_AHEAD) s.got[TURNED] = {};\n", turn("s.got + TURNED_COLUMN"));
             let [column, step] = [self.place(first), self.t.hole(j)];
-            self.preload += &format!("        const number turned = s.got[TURNED];\n");
+            self.preload += "        const number turned = s.got[TURNED];\n";
             self.preload += &format!("        keep_turned(&s, near_cells + {column}, {step});\n");
         } else {
             let column = self.place(first);
