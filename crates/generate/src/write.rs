@@ -36,7 +36,7 @@ pub struct Shape {
     pub steps: Vec<usize>,
     /// Numbers a work-item may keep in registers.
     pub registers: usize,
-    /// Groups that share a segment, each with every so manieth row.
+    /// Groups that share the rows of a segment, each with one of every so many.
     pub ways: usize,
     /// Segments of a group at the most.
     pub mine: usize,
