@@ -197,13 +197,20 @@ template <typename T> struct Machine {
         u32 used = in_use >= double(m) ? m : in_use > 0.0 ? u32(in_use) : 0;
 #pragma unroll 1
         for (u32 i = 0; i < m; i++) y[i] = zero<T>();
+        R largest = 0;
+#pragma unroll 1
+        for (u32 i = 0; i < used; i++) {
+            R diagonal = R(re_of(h[i * (m + 1) + i]));
+            largest = diagonal > largest ? diagonal : largest;
+        }
+        R negligible = largest * R(sizeof(R) == 8 ? 0x1p-48 : 0x1p-19);
 #pragma unroll 1
         for (u32 i = used; i-- > 0;) {
             T sum = g[i];
 #pragma unroll 4
             for (u32 j = i + 1; j < used; j++) sum = fma_of(neg(h[j * (m + 1) + i]), y[j], sum);
             T diagonal = h[i * (m + 1) + i];
-            y[i] = is_zero(diagonal) ? zero<T>() : quotient(sum, diagonal);
+            y[i] = R(re_of(diagonal)) <= negligible ? zero<T>() : quotient(sum, diagonal);
         }
         cells[w[LACUNA_INSTR_E]] = zero<T>();
     }

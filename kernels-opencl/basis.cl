@@ -4,7 +4,7 @@
 // where a column whose coefficient is 0 changes nothing; then the pass, which finds w in slot 0.
 // Bytes moved per row: each column in use once and w once (basis_dot); the same and w written (basis_axpy), then what
 // the pass moves (see sweep.cl).
-// Launch shape: as sweep.cl; LACUNA_BATCH columns are loaded and reduced at a time.
+// Launch shape: as sweep.cl; LACUNA_BATCH columns are projected on at a time, four are combined.
 // Assumes: columns lie one stride apart; the pass writes no column in use.
 
 static inline void run_basis_dot(const Place *p, uint op, uint group, uint groups, __local number *work,
@@ -18,54 +18,82 @@ static inline void run_basis_dot(const Place *p, uint op, uint group, uint group
         const ulong base = (ulong)segment * SEGMENT;
         __global const number *w = VECTOR(*p, OP(*p, op, LACUNA_OP_Y)) + base;
         __global const uchar *v = p->arena + basis[0] + base * sizeof(number);
+#if !LACUNA_CPU
+        number own[ELEMENTS];
+        if (count > 0) {
+            EACH(e, count) { own[MINE(e)] = w[e]; }
+        }
+#endif
         for (uint j = 0; j < columns; j += LACUNA_BATCH) {
             uint batch = min(columns - j, (uint)LACUNA_BATCH);
-#if !LACUNA_CPU
-            if (batch == LACUNA_BATCH) {
-                number terms[LACUNA_BATCH];
-                __local number *to = work + SUB * SEGMENT + LANE;
-#pragma unroll
-                for (uint b = 0; b < LACUNA_BATCH; b++) {
-                    terms[b] = ZERO;
-                }
-                EACH(e, count) {
-                    number we = w[e];
-#pragma unroll
-                    for (uint b = 0; b < LACUNA_BATCH; b++) {
-                        terms[b] = ((__global const number *)(v + (j + b) * stride))[e];
-                    }
-#pragma unroll
-                    for (uint b = 0; b < LACUNA_BATCH; b++) {
-                        terms[b] = dot_term(terms[b], we);
-                    }
-                }
-#pragma unroll
-                for (uint b = 0; b < LACUNA_BATCH; b++) {
-                    to[b * THREADS] = terms[b];
-                }
-            } else
-#endif
+#if LACUNA_CPU
             for (uint b = 0; b < batch; b++) {
                 __global const number *column = (__global const number *)(v + (j + b) * stride);
-                __local number *to = work + (b * SUBS + SUB) * SEGMENT;
+                __local number *to = work + b * SEGMENT;
                 EACH(e, count) { to[e] = dot_term(column[e], w[e]); }
                 PAD(e, count) { to[e] = ZERO; }
             }
+#else
+            if (count > 0) {
+                number terms[LACUNA_BATCH][ELEMENTS];
+                UNROLLED
+                for (uint b = 0; b < LACUNA_BATCH; b++) {
+                    const uint column = min(j + b, columns - 1);
+                    __global const number *from = (__global const number *)(v + column * stride);
+                    EACH(e, count) { terms[b][MINE(e)] = from[e]; }
+                }
+                UNROLLED
+                for (uint b = 0; b < LACUNA_BATCH; b++) {
+                    EACH(e, count) {
+                        const number term = dot_term(terms[b][MINE(e)], own[MINE(e)]);
+                        terms[b][MINE(e)] = e < count ? term : ZERO;
+                    }
+                    work[b * THREADS + ITEM] = SUM_OF(terms[b]);
+                }
+            }
+#endif
             sum_segments(work, batch, partials, j, segments, first);
         }
     }
 }
 
-// w -+ V h of one segment into slot 0.
-static inline void combine(const Place *p, uint op, uint segment, uint count, __local number *slots) {
+// A basis update: the columns, what is updated, and the weights, which a GPU keeps in local memory.
+typedef struct {
+    const Place *place;
+    __global const uchar *v;
+    __global const number *w;
+    ulong stride;
+    uint columns, h;
+    bool add;
+    __local const number *weights;
+} Combination;
+
+static inline Combination combination_of(const Place *p, uint op, __local number *weights) {
     __global const ulong *basis = BASIS(*p, OP(*p, op, LACUNA_OP_BASIS));
-    uint columns = OP(*p, op, LACUNA_OP_COLUMNS), h = OP(*p, op, LACUNA_OP_H);
-    bool add = OP(*p, op, LACUNA_OP_ADD) != 0;
-    const ulong base = (ulong)segment * SEGMENT, stride = basis[1];
-    __global const number *w = VECTOR(*p, OP(*p, op, LACUNA_OP_Y)) + base;
-    __global const uchar *v = p->arena + basis[0] + base * sizeof(number);
+    Combination c = { p, p->arena + basis[0], VECTOR(*p, OP(*p, op, LACUNA_OP_Y)), basis[1],
+        OP(*p, op, LACUNA_OP_COLUMNS), OP(*p, op, LACUNA_OP_H), OP(*p, op, LACUNA_OP_ADD) != 0, weights };
+#if !LACUNA_CPU
+    for (uint j = ITEM; j < c.columns; j += THREADS) {
+        number h = cell(p, c.h + j);
+        weights[j] = c.add ? h : -h;
+    }
+    SYNC();
+#endif
+    return c;
+}
+
+// w -+ V h of one segment into slot 0.
+static inline void combine(const Combination *c, uint segment, uint count, __local number *slots) {
+    const ulong base = (ulong)segment * SEGMENT, stride = c->stride;
+    const uint columns = c->columns;
+    __global const number *w = c->w + base;
+    __global const uchar *v = c->v + base * sizeof(number);
 #define COLUMN(j) ((__global const number *)(v + (j) * stride))
-#define WEIGHT(j) (add ? cell(p, h + (j)) : -cell(p, h + (j)))
+#if LACUNA_CPU
+#define WEIGHT(j) (c->add ? cell(c->place, c->h + (j)) : -cell(c->place, c->h + (j)))
+#else
+#define WEIGHT(j) c->weights[j]
+#endif
     number sum[ELEMENTS];
     EACH(e, count) { sum[MINE(e)] = w[e]; }
     uint j = 0;
@@ -82,10 +110,24 @@ static inline void combine(const Place *p, uint op, uint segment, uint count, __
                 sum[MINE(e)] = z3 ? s : multiply_add(h3, c3[e], s);
             }
         } else {
+#if LACUNA_CPU
+#define COLUMN_OF(i, c, e) c[e]
+#else
+            // All are under way before the first is waited for.
+            number vs[4][ELEMENTS];
             EACH(e, count) {
-                number v0 = c0[e], v1 = c1[e], v2 = c2[e], v3 = c3[e];
-                number s = multiply_add(h1, v1, multiply_add(h0, v0, sum[MINE(e)]));
-                sum[MINE(e)] = multiply_add(h3, v3, multiply_add(h2, v2, s));
+                vs[0][MINE(e)] = c0[e];
+                vs[1][MINE(e)] = c1[e];
+                vs[2][MINE(e)] = c2[e];
+                vs[3][MINE(e)] = c3[e];
+            }
+#define COLUMN_OF(i, c, e) vs[i][MINE(e)]
+#endif
+            EACH(e, count) {
+                number s = multiply_add(h0, COLUMN_OF(0, c0, e), sum[MINE(e)]);
+                s = multiply_add(h1, COLUMN_OF(1, c1, e), s);
+                s = multiply_add(h2, COLUMN_OF(2, c2, e), s);
+                sum[MINE(e)] = multiply_add(h3, COLUMN_OF(3, c3, e), s);
             }
         }
     }
@@ -102,40 +144,20 @@ static inline void combine(const Place *p, uint op, uint segment, uint count, __
 }
 
 static inline void run_basis_axpy(const Place *p, uint op, uint group, uint groups, uint slot_cap,
-    __local number *slots, __local number *work, __global number *partials) {
-    uint n = OP(*p, op, LACUNA_OP_N), segments = segments_of(n);
-    __local number *mine = slots + (ulong)SUB * slot_cap * SEGMENT;
-    for (uint first = group * SUBS; first < segments; first += groups * SUBS) {
-        uint segment = first + SUB;
-        uint count = segment < segments ? min(SEGMENT, n - segment * SEGMENT) : 0;
-        combine(p, op, segment, count, mine);
-        pass(p, op, segment, count, slot_cap, mine);
-        dots(p, op, segment, count, segments, first, slot_cap, mine, work, partials);
-    }
+    __local number *slots, __local number *work, __local number *near, __global number *partials) {
+    const Combination c = combination_of(p, op, near);
+    near += (c.columns + 3) / 4 * 4;
+    OVER_SEGMENTS(if (count > 0) { combine(&c, segment, count, mine); })
 }
 
-__kernel LACUNA_GROUP void KERNEL(basis_dot)(__global uchar *arena, __global const uchar *restrict fixed,
-    __global const uint *restrict table, __global const ulong *restrict names, __global number *cells,
-    __global ulong *control, __global real *history, __global number *partials, __global uint *counter,
-    const uint first, const uint cell_count, const uint op, const uint slot_cap, const uint near_capacity,
-    __local number *work, __local number *slots, __local ulong *near_control) {
-    if (control[LACUNA_CONTROL_OP] != op) {
-        return;
-    }
-    Place p = { arena, fixed, table, names, cells, 0, near_control, history, first, cell_count, false };
-    run_basis_dot(&p, op, get_group_id(0), get_num_groups(0), work, partials);
-    finish(p, op, segments_of(OP(p, op, LACUNA_OP_N)), control, partials, counter, near_capacity, slots, work);
+__kernel LACUNA_GROUP void KERNEL(basis_dot)(OPERATION_ARGUMENTS) {
+    BEGIN_OPERATION();
+    run_basis_dot(p, op, group, groups, work, partials);
+    END_OPERATION();
 }
 
-__kernel LACUNA_GROUP void KERNEL(basis_axpy)(__global uchar *arena, __global const uchar *restrict fixed,
-    __global const uint *restrict table, __global const ulong *restrict names, __global number *cells,
-    __global ulong *control, __global real *history, __global number *partials, __global uint *counter,
-    const uint first, const uint cell_count, const uint op, const uint slot_cap, const uint near_capacity,
-    __local number *work, __local number *slots, __local ulong *near_control) {
-    if (control[LACUNA_CONTROL_OP] != op) {
-        return;
-    }
-    Place p = { arena, fixed, table, names, cells, 0, near_control, history, first, cell_count, false };
-    run_basis_axpy(&p, op, get_group_id(0), get_num_groups(0), slot_cap, slots, work, partials);
-    finish(p, op, segments_of(OP(p, op, LACUNA_OP_N)), control, partials, counter, near_capacity, slots, work);
+__kernel LACUNA_GROUP void KERNEL(basis_axpy)(OPERATION_ARGUMENTS) {
+    BEGIN_OPERATION();
+    run_basis_axpy(p, op, group, groups, slot_cap, slots, work, near, partials);
+    END_OPERATION();
 }

@@ -157,6 +157,12 @@ static inline void back_substitute(const Place *p, __global const uint *w) {
     for (uint i = used; i < m; i++) {
         set_cell(p, y + i, ZERO);
     }
+    real largest = (real)0;
+    for (uint i = 0; i < used; i++) {
+        real diagonal = RE(cell(p, h + i * (m + 1) + i));
+        largest = diagonal > largest ? diagonal : largest;
+    }
+    real negligible = largest * (real)(LACUNA_REAL_BITS == 64 ? 0x1p-48 : 0x1p-19f);
     for (uint i = used; i-- > 0;) {
         number sum = cell(p, g + i);
         // Eight loads are under way before the first is waited for.
@@ -172,7 +178,7 @@ static inline void back_substitute(const Place *p, __global const uint *w) {
             }
         }
         number diagonal = cell(p, h + i * (m + 1) + i);
-        set_cell(p, y + i, is_zero(diagonal) ? ZERO : quotient(sum, diagonal));
+        set_cell(p, y + i, RE(diagonal) <= negligible ? ZERO : quotient(sum, diagonal));
     }
     set_cell(p, w[LACUNA_INSTR_E], ZERO);
 }

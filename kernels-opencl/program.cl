@@ -1,8 +1,8 @@
 // A whole program in one launch: operations one after the other until it stops or `budget` of them have run.
 //
-// Formula: that of each operation (sweep.cl, spmv_csr.cl, basis.cl, cells.cl).
+// Formula: that of each operation (sweep.cl, spmv_*.cl, basis.cl, cells.cl).
 // Bytes moved per row: as the operations'; small systems stay in cache. Cells and control stay in local memory.
-// Launch shape: one work-group of 256, 512 or 1024 work-items (one work-item where LACUNA_CPU is 1), or several groups
+// Launch shape: one work-group of up to 32 teams (one work-item where LACUNA_CPU is 1), or several groups
 // that meet at a barrier of their own after each operation whose results others need. Every group makes the sums and
 // runs the instructions for itself, so that one meeting is enough.
 // Assumes: several groups are only launched where the device runs all of them at once; `meeting` is 0; `partials` has
@@ -28,7 +28,8 @@ __kernel void KERNEL(program)(__global uchar *arena, __global const uchar *restr
     __global const uint *restrict table, __global const ulong *restrict names, __global number *cells,
     __global ulong *control, __global real *history, __global number *partials, __global uint *meeting,
     const uint first, const uint cell_count, const uint budget, const uint slot_cap, const uint partials_half,
-    __local number *work, __local number *slots, __local number *near_cells, __local ulong *near_control) {
+    __local number *work, __local number *slots, __local number *near_cells, __local ulong *near_control,
+    __local ulong2 *near_table) {
     uint op = (uint)control[LACUNA_CONTROL_OP];
     if (op == LACUNA_NONE) {
         return;
@@ -43,6 +44,7 @@ __kernel void KERNEL(program)(__global uchar *arena, __global const uchar *restr
         near_control[i] = control[i];
     }
     SYNC_ALL();
+    __local number *near = (__local number *)near_table;
     uint met = 0, turn = 0;
     for (uint done = 0; op != LACUNA_NONE && done < budget; done++) {
         uint kind = OP(p, op, LACUNA_OP_KIND);
@@ -51,13 +53,18 @@ __kernel void KERNEL(program)(__global uchar *arena, __global const uchar *restr
         turn ^= sums;
         __global number *sums_at = partials + (ulong)turn * partials_half;
         if (kind == LACUNA_KIND_SPMV) {
-            run_spmv_csr(&p, op, group, groups, slot_cap, slots, work, sums_at);
+            switch (MATRIX(p, OP(p, op, LACUNA_OP_MATRIX))[MATRIX_FORMAT]) {
+                case FORMAT_DIA: run_spmv_dia(&p, op, group, groups, slot_cap, slots, work, near, sums_at); break;
+                case FORMAT_SELL: run_spmv_sell(&p, op, group, groups, slot_cap, slots, work, near, sums_at); break;
+                case FORMAT_BCSR: run_spmv_bcsr(&p, op, group, groups, slot_cap, slots, work, near, sums_at); break;
+                default: run_spmv_csr(&p, op, group, groups, slot_cap, slots, work, near, sums_at); break;
+            }
         } else if (kind == LACUNA_KIND_BASIS_DOT) {
             run_basis_dot(&p, op, group, groups, work, sums_at);
         } else if (kind == LACUNA_KIND_BASIS_AXPY) {
-            run_basis_axpy(&p, op, group, groups, slot_cap, slots, work, sums_at);
+            run_basis_axpy(&p, op, group, groups, slot_cap, slots, work, near, sums_at);
         } else {
-            run_sweep(&p, op, group, groups, slot_cap, slots, work, sums_at);
+            run_sweep(&p, op, group, groups, slot_cap, slots, work, near, sums_at);
         }
         if (sums) {
             meet(meeting, &met);

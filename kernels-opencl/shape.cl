@@ -1,18 +1,22 @@
 // How work is divided: segments, who takes which elements, and where tables name what.
 //
-// Bytes moved: none. Launch shape: a work-item for each element of a segment of 256, or, where LACUNA_CPU is 1, one for
-// all of them.
-// Assumes: LACUNA_CPU and LACUNA_NVIDIA (0 or 1); work-groups of a multiple of 256 work-items, or of one.
+// Bytes moved: none. Launch shape: a team of 32 work-items for each segment of 256 elements, eight elements each, so that
+// what a table says is read once for eight elements and eight loads of a vector are under way at a time; where LACUNA_CPU
+// is 1, one work-item for all 256.
+// Assumes: LACUNA_CPU and LACUNA_NVIDIA (0 or 1); work-groups of whole teams, or of one work-item.
 
 #define SEGMENT 256u
+#define UNROLLED _Pragma("unroll")
 
-// EACH goes over the `count` live elements of a segment that belong to this work-item, PAD over the rest; MINE is the
-// element's place in a private array.
+// EACH goes over the elements of a segment that belong to this work-item, MINE is the element's place in a private array.
+// On a CPU these are the `count` live ones, and PAD goes over the rest. On a GPU all eight are: vectors have room for whole
+// segments, and a sum leaves out what is not live; a branch for each element would cost more than the elements.
 #if LACUNA_CPU
 #define ELEMENTS 256
 #define EACH(e, count) for (uint e = 0; e < (count); e++)
 #define PAD(e, count) for (uint e = (count); e < SEGMENT; e++)
 #define MINE(e) (e)
+#define TEAM 1u
 #define SYNC()
 #define SYNC_ALL()
 #define SUBS 1u
@@ -20,16 +24,18 @@
 #define LANE 0u
 #define THREADS SEGMENT
 #else
-#define ELEMENTS 1
-#define EACH(e, count) for (uint e = LANE, once_ = e < (count); once_; once_ = 0)
-#define PAD(e, count) for (uint e = LANE, once_ = e >= (count); once_; once_ = 0)
-#define MINE(e) 0
+#define ELEMENTS 8
+#define TEAM 32u
+#define EACH(e, count) \
+    UNROLLED \
+    for (uint at_##e = 0, e = LANE; at_##e < ELEMENTS; at_##e++, e += TEAM)
+#define MINE(e) at_##e
 #define SYNC() barrier(CLK_LOCAL_MEM_FENCE)
 #define SYNC_ALL() barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE)
-// Segments a work-group handles at a time, which of them is this work-item's, and its place there.
-#define SUBS ((uint)get_local_size(0) / SEGMENT)
-#define SUB ((uint)get_local_id(0) / SEGMENT)
-#define LANE ((uint)get_local_id(0) % SEGMENT)
+// Teams of a work-group, which of them is this work-item's, and its place there.
+#define SUBS ((uint)get_local_size(0) / TEAM)
+#define SUB ((uint)get_local_id(0) / TEAM)
+#define LANE ((uint)get_local_id(0) % TEAM)
 #define THREADS ((uint)get_local_size(0))
 #endif
 #define ITEM ((uint)get_local_id(0))
@@ -48,3 +54,7 @@ static inline uint segments_of(uint n) { return n / SEGMENT + (n % SEGMENT != 0)
 #define MATRIX_FORMAT 0
 #define MATRIX_LANES 1
 #define MATRIX_ARGUMENTS 2
+#define FORMAT_CSR 0
+#define FORMAT_DIA 1
+#define FORMAT_SELL 2
+#define FORMAT_BCSR 3

@@ -4,35 +4,153 @@
 // with fused multiply-add in order, lanes are summed by halving. Then the pass, which finds y in slot 0.
 // Bytes moved per row: an offset, its columns and values, x once in all (from cache where columns are near), y once;
 // then what the pass moves (see sweep.cl).
-// Launch shape: as sweep.cl. With one lane a work-item takes a row; with W of them 256 / W rows at a time, their lanes
-// summed in local memory.
-// Assumes: W is a power of two up to 256; the pass does not write x.
+// Launch shape: as sweep.cl. A team takes 32 / W rows at a time, a lane each work-item. Where a group is one team it reads
+// the entries of those rows, which lie one behind the other, side by side into local memory, the next ones while it
+// multiplies these; else (program.cl) lanes read them where they lie.
+// Assumes: W is a power of two up to 32; the pass does not write x.
 
-#define CSR_SUM(start, end, step) \
-    number sum = ZERO; \
-    for (uint k = (start); k < (end); k += (step)) { \
-        sum = multiply_add(values[k], x[columns[k]], sum); \
+typedef struct {
+    __global const uint *restrict row_ptr;
+    __global const uint *restrict columns;
+    __global const number *restrict values;
+    __global const number *restrict x;
+    uint lanes;
+} Csr;
+
+static inline Csr csr_of(const Place *p, uint op) {
+    __global const ulong *m = MATRIX(*p, OP(*p, op, LACUNA_OP_MATRIX));
+    Csr a = { (__global const uint *)(p->fixed + m[MATRIX_ARGUMENTS]),
+        (__global const uint *)(p->fixed + m[MATRIX_ARGUMENTS + 1]),
+        (__global const number *)(p->fixed + m[MATRIX_ARGUMENTS + 2]), VECTOR(*p, OP(*p, op, LACUNA_OP_X)),
+        (uint)m[MATRIX_LANES] };
+    return a;
+}
+
+#if !LACUNA_CPU
+// The first of a team's `lanes` neighbours has their sum by halving; `at` has room for THREADS numbers.
+static inline number sum_lanes(number sum, uint lanes, __local number *at) {
+    if (lanes > 1) {
+        at[ITEM] = sum;
+        SYNC();
+        for (uint width = lanes / 2; width > 0; width /= 2) {
+            if (LANE % lanes < width) {
+                at[ITEM] = at[ITEM] + at[ITEM + width];
+            }
+            SYNC();
+        }
+        sum = at[ITEM];
+    }
+    return sum;
+}
+
+// Entries that are multiplied before the first product is waited for.
+#define AHEAD 8
+
+// A row of a lane: entries from `at` up to `end`, a lane's stride apart; the last one stands in for those behind it.
+#define SUM_ENTRIES(sum, at, end, stride, value, column) \
+    while (at < end) { \
+        number xs[AHEAD]; \
+        UNROLLED \
+        for (uint i = 0; i < AHEAD; i++) { \
+            const uint k = min(at + i * (stride), end - 1); \
+            xs[i] = x[column]; \
+        } \
+        UNROLLED \
+        for (uint i = 0; i < AHEAD; i++) { \
+            const uint k = min(at + i * (stride), end - 1); \
+            const number next = multiply_add(value, xs[i], sum); \
+            sum = at + i * (stride) < end ? next : sum; \
+        } \
+        at += AHEAD * (stride); \
     }
 
-static inline void csr_rows(const Place *p, uint op, uint segment, uint count, __local number *slots,
-    __local number *work) {
-    __global const ulong *m = MATRIX(*p, OP(*p, op, LACUNA_OP_MATRIX));
-    __global const uint *restrict row_ptr = (__global const uint *)(p->fixed + m[MATRIX_ARGUMENTS]);
-    __global const uint *restrict columns = (__global const uint *)(p->fixed + m[MATRIX_ARGUMENTS + 1]);
-    __global const number *restrict values = (__global const number *)(p->fixed + m[MATRIX_ARGUMENTS + 2]);
-    __global const number *x = VECTOR(*p, OP(*p, op, LACUNA_OP_X));
-    const uint lanes = (uint)m[MATRIX_LANES];
+// The rows of a segment by a group of one team, entries through local memory.
+static inline void csr_staged(const Csr *a, ulong base, uint count, __local number *slots, __local number *work) {
+    const uint lanes = a->lanes;
+    __global const uint *restrict row_ptr = a->row_ptr + base;
+    __global const uint *restrict columns = a->columns;
+    __global const number *restrict values = a->values;
+    __global const number *restrict x = a->x;
+    __local number *near_values = work + TEAM;
+    __local uint *near_columns = (__local uint *)(near_values + SEGMENT), *starts = near_columns + SEGMENT;
+    SYNC();
+    UNROLLED
+    for (uint m = 0; m < ELEMENTS; m++) {
+        starts[LANE + TEAM * m] = row_ptr[min(LANE + TEAM * m, count)];
+    }
+    if (LANE == 0) {
+        starts[SEGMENT] = row_ptr[count];
+    }
+    SYNC();
+    const uint rows = TEAM / lanes, row_of = LANE / lanes, part = LANE % lanes;
+    uint step = 0, row = row_of, from = starts[0], to = starts[rows], at = starts[row] + part, end = starts[row + 1];
+    uint c[ELEMENTS];
+    number v[ELEMENTS], sum = ZERO;
+#define FETCH() \
+    UNROLLED \
+    for (uint m = 0; m < ELEMENTS; m++) { \
+        const uint k = min(from + LANE + TEAM * m, max(to, 1u) - 1); \
+        c[m] = columns[k]; \
+        v[m] = values[k]; \
+    }
+    FETCH()
+    while (step * rows < count) {
+        UNROLLED
+        for (uint m = 0; m < ELEMENTS; m++) {
+            near_columns[LANE + TEAM * m] = c[m];
+            near_values[LANE + TEAM * m] = v[m];
+        }
+        SYNC();
+        const uint first = from, stop = min(to, from + SEGMENT);
+        const bool complete = stop == to;
+        from = stop;
+        if (complete) {
+            to = starts[min((step + 2) * rows, SEGMENT)];
+        }
+        FETCH()
+        const uint here = min(end, stop);
+        if (at < here) {
+            SUM_ENTRIES(sum, at, here, lanes, near_values[k - first], near_columns[k - first])
+            at = here + ((at - here) & (lanes - 1)); // the lane's next entry, here or in what comes next
+        }
+        SYNC();
+        if (complete) {
+            sum = sum_lanes(sum, lanes, work);
+            if (part == 0 && row < count) {
+                slots[row] = sum;
+            }
+            step++;
+            row = min(step * rows + row_of, SEGMENT - 1);
+            at = starts[row] + part;
+            end = starts[row + 1];
+            sum = ZERO;
+        }
+    }
+    SYNC(); // rows are of others than their elements
+#undef FETCH
+}
+#endif
+
+static inline void csr_rows(const Csr *a, uint segment, uint count, __local number *slots, __local number *work) {
     const ulong base = (ulong)segment * SEGMENT;
+    __global const uint *restrict row_ptr = a->row_ptr + base;
+    __global const uint *restrict columns = a->columns;
+    __global const number *restrict values = a->values;
+    __global const number *restrict x = a->x;
+    const uint lanes = a->lanes;
+#if LACUNA_CPU
     if (lanes == 1) {
         EACH(e, count) {
-            CSR_SUM(row_ptr[base + e], row_ptr[base + e + 1], 1)
+            number sum = ZERO;
+            for (uint k = row_ptr[e], end = row_ptr[e + 1]; k < end; k++) {
+                sum = multiply_add(values[k], x[columns[k]], sum);
+            }
             slots[e] = sum;
         }
         return;
     }
-#if LACUNA_CPU
     EACH(e, count) {
-        uint start = row_ptr[base + e], end = row_ptr[base + e + 1];
+        uint start = row_ptr[e], end = row_ptr[e + 1];
         for (uint j = 0; j < lanes; j++) {
             work[j] = ZERO;
         }
@@ -50,60 +168,34 @@ static inline void csr_rows(const Place *p, uint op, uint segment, uint count, _
         slots[e] = work[0];
     }
 #else
-    const uint lane = LANE % lanes, row = LANE / lanes, rows = SEGMENT / lanes;
-    for (uint step = 0; step < lanes; step += LACUNA_BATCH) {
-        for (uint b = 0; b < LACUNA_BATCH; b++) {
-            uint e = (step + b) * rows + row;
-            bool live = step + b < lanes && e < count;
-            uint start = live ? row_ptr[base + e] + lane : 0, end = live ? row_ptr[base + e + 1] : 0;
-            CSR_SUM(start, end, lanes)
-            work[b * THREADS + ITEM] = sum;
-        }
-        SYNC();
-        for (uint half_width = lanes / 2; half_width > 0; half_width /= 2) {
-            if (lane < half_width) {
-                for (uint b = 0; b < LACUNA_BATCH; b++) {
-                    __local number *w = work + b * THREADS + ITEM;
-                    w[0] = w[0] + w[half_width];
-                }
-            }
-            SYNC();
-        }
-        if (lane == 0) {
-            for (uint b = 0; b < LACUNA_BATCH; b++) {
-                uint e = (step + b) * rows + row;
-                if (step + b < lanes && e < count) {
-                    slots[e] = work[b * THREADS + ITEM];
-                }
-            }
+    if (get_local_size(0) == TEAM) {
+        csr_staged(a, base, count, slots, work);
+        return;
+    }
+    const uint rows = TEAM / lanes;
+    for (uint step = 0; step < SEGMENT / rows; step++) {
+        uint row = step * rows + LANE / lanes;
+        bool live = row < count;
+        uint at = live ? row_ptr[row] + LANE % lanes : 0, end = live ? row_ptr[row + 1] : 0;
+        number sum = ZERO;
+        SUM_ENTRIES(sum, at, end, lanes, values[k], columns[k])
+        sum = sum_lanes(sum, lanes, work);
+        if (LANE % lanes == 0 && live) {
+            slots[row] = sum;
         }
     }
     SYNC();
 #endif
 }
 
-static inline void run_spmv_csr(const Place *p, uint op, uint group, uint groups, uint slot_cap, __local number *slots,
-    __local number *work, __global number *partials) {
-    uint n = OP(*p, op, LACUNA_OP_N), segments = segments_of(n);
-    __local number *mine = slots + (ulong)SUB * slot_cap * SEGMENT;
-    for (uint first = group * SUBS; first < segments; first += groups * SUBS) {
-        uint segment = first + SUB;
-        uint count = segment < segments ? min(SEGMENT, n - segment * SEGMENT) : 0;
-        csr_rows(p, op, segment, count, mine, work);
-        pass(p, op, segment, count, slot_cap, mine);
-        dots(p, op, segment, count, segments, first, slot_cap, mine, work, partials);
-    }
+static inline void run_spmv_csr(const Place *p, uint op, uint group, uint groups, uint slot_cap,
+    __local number *slots, __local number *work, __local number *near, __global number *partials) {
+    const Csr a = csr_of(p, op);
+    OVER_SEGMENTS(csr_rows(&a, segment, count, mine, work))
 }
 
-__kernel LACUNA_GROUP void KERNEL(spmv_csr)(__global uchar *arena, __global const uchar *restrict fixed,
-    __global const uint *restrict table, __global const ulong *restrict names, __global number *cells,
-    __global ulong *control, __global real *history, __global number *partials, __global uint *counter,
-    const uint first, const uint cell_count, const uint op, const uint slot_cap, const uint near_capacity,
-    __local number *work, __local number *slots, __local ulong *near_control) {
-    if (control[LACUNA_CONTROL_OP] != op) {
-        return;
-    }
-    Place p = { arena, fixed, table, names, cells, 0, near_control, history, first, cell_count, false };
-    run_spmv_csr(&p, op, get_group_id(0), get_num_groups(0), slot_cap, slots, work, partials);
-    finish(p, op, segments_of(OP(p, op, LACUNA_OP_N)), control, partials, counter, near_capacity, slots, work);
+__kernel LACUNA_GROUP void KERNEL(spmv_csr)(OPERATION_ARGUMENTS) {
+    BEGIN_OPERATION();
+    run_spmv_csr(p, op, group, groups, slot_cap, slots, work, near, partials);
+    END_OPERATION();
 }

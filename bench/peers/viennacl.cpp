@@ -1,7 +1,10 @@
-// ViennaCL on the host with OpenMP: its pipelined solvers and its product.
+// ViennaCL on the host with OpenMP, or on an OpenCL device (-DVIENNACL_WITH_OPENCL -lOpenCL): its pipelined solvers and
+// its product.
+#ifndef VIENNACL_WITH_OPENCL
 #define VIENNACL_WITH_OPENMP
-#include "peer.hpp"
 #include <omp.h>
+#endif
+#include "peer.hpp"
 #include <viennacl/compressed_matrix.hpp>
 #include <viennacl/linalg/bicgstab.hpp>
 #include <viennacl/linalg/cg.hpp>
@@ -9,13 +12,24 @@
 #include <viennacl/linalg/prod.hpp>
 #include <viennacl/vector.hpp>
 
+#ifdef VIENNACL_WITH_OPENCL
+const char *const PEER = "viennacl-opencl";
+int threads() { return 1; }
+#else
+const char *const PEER = "viennacl";
+int threads() { return omp_get_max_threads(); }
+#endif
+
 template <typename T, typename Tag>
 void solve(const Task &task, const std::string &method, const viennacl::compressed_matrix<T> &a,
            const viennacl::vector<T> &b, const Tag &tag) {
   viennacl::vector<T> x(b.size());
-  double time = median(task.repeats, [&] { x = viennacl::linalg::solve(a, b, tag); });
-  task.check("viennacl", method, tag.iters());
-  task.print("viennacl", omp_get_max_threads(), method, b.size(), time, time);
+  double time = median(task.repeats, [&] {
+    x = viennacl::linalg::solve(a, b, tag);
+    viennacl::backend::finish();
+  });
+  task.check(PEER, method, tag.iters());
+  task.print(PEER, threads(), method, b.size(), time, time);
 }
 
 template <typename T> void run(const Task &task) {
@@ -29,8 +43,11 @@ template <typename T> void run(const Task &task) {
       solve(task, method, a, b, viennacl::linalg::bicgstab_tag(1e-100, ITERATIONS, ITERATIONS));
     if (method == "gmres") solve(task, method, a, b, viennacl::linalg::gmres_tag(1e-100, ITERATIONS, ITERATIONS));
     if (method == "spmv") {
-      double time = median(task.repeats, [&] { y = viennacl::linalg::prod(a, b); });
-      task.print("viennacl", omp_get_max_threads(), method, csr.rows, time, time);
+      double time = median(task.repeats, [&] {
+        y = viennacl::linalg::prod(a, b);
+        viennacl::backend::finish();
+      });
+      task.print(PEER, threads(), method, csr.rows, time, time);
     }
   }
 }

@@ -432,6 +432,29 @@ pub fn tiny_systems<T: Scalar, B: Backend>(make: fn() -> B) {
     }
 }
 
+/// A singular matrix under which GMRES breaks down: no solution is claimed, and what is handed back is no worse than the
+/// guess. The third basis vector is rounding error, and so is the last diagonal of its triangle.
+pub fn singular_breakdown<T: Scalar, B: Backend>(make: fn() -> B) {
+    let ones = vec![T::one(); 2];
+    let shift = Csr::<T>::new(3, 3, vec![0, 1, 2, 2], vec![1, 2], ones).unwrap();
+    let b = [1.0, 1.0, 0.5].map(T::from_real);
+    let of = |x: &[T]| {
+        let mut ax = [T::zero(); 3];
+        shift.product(x, &mut ax).unwrap();
+        b.iter().zip(&ax).map(|(b, ax)| (*b - *ax).modulus().powi(2)).sum::<f64>().sqrt()
+    };
+    for guess in [[0.0, 0.0, 0.0], [0.0, 0.9, 0.9]] {
+        let dev = &mut make();
+        let (_, mut solver) = solver(dev, &shift, &Case { jacobi: false, ..case("gmres") });
+        let mut x = guess.map(T::from_real);
+        let before = of(&x);
+        let outcome = solver.solve(dev, &b, &mut x).unwrap();
+        assert_ne!(outcome.reason, Reason::Converged, "{outcome:?}");
+        let (after, slack) = (of(&x), 1.0 + 16.0 * T::EPSILON);
+        assert!(after <= slack * before, "a residual of {before} became {after}: {outcome:?}");
+    }
+}
+
 /// Memory that no machine has is refused, and what was there stays.
 pub fn refused_allocations<T: Scalar, B: Backend>(make: fn() -> B) {
     let dev = &mut make();

@@ -62,7 +62,8 @@ macro_rules! conformance {
                         concurrent: several_backends_at_once;
                         hostile: zero_right_hand_side exact_start tolerance_zero huge_and_tiny not_finite_input
                             wrong_lengths stale_handles stale_cells foreign_handles pass_rules program_rules
-                            tiny_systems refused_allocations endless_limits;
+                            tiny_systems singular_breakdown refused_allocations
+                            endless_limits;
                     }
                 }
             })*

@@ -1,14 +1,25 @@
 //! The conformance suite on the CPU backend: with any number of threads, and with each set of instructions.
-use lacuna_core::{Complex32, Complex64};
+use lacuna_core::{Complex32, Complex64, Reason};
 use lacuna_cpu::{Cpu, CpuOptions, Simd};
+use lacuna_solvers::{Options, Stop};
 use lacuna_tests::conformance;
+use lacuna_tests::numbers::generated;
+use lacuna_tests::solves::{Case, solver_with};
+use std::ops::ControlFlow;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 
 /// All threads take part however small the work is, so that every case is shared among them.
 fn shared(threads: usize) -> lacuna_core::Result<Cpu> {
-    Cpu::with(CpuOptions { threads: Some(threads), parallel_from: Some(0), ..CpuOptions::default() })
+    Cpu::with(CpuOptions {
+        threads: Some(threads),
+        parallel_from: Some(0),
+        gather: true,
+        ..CpuOptions::default()
+    })
 }
+/// Threads join when they are there, so that a case may be shared from its middle or not at all.
 fn with(simd: Simd) -> lacuna_core::Result<Cpu> {
-    Cpu::with(CpuOptions { threads: Some(2), simd, ..CpuOptions::default() })
+    Cpu::with(CpuOptions { threads: Some(2), simd, parallel_from: Some(0), ..CpuOptions::default() })
 }
 
 conformance!(threads_1, "cpu", || shared(1), [f32, f64, Complex32, Complex64]);
@@ -17,3 +28,21 @@ conformance!(threads_3, "cpu", || shared(3), [f64, Complex32]);
 conformance!(threads_7, "cpu", || shared(7), [f32, Complex64]);
 conformance!(avx2, "cpu", || with(Simd::Avx2), [f32, Complex64]);
 conformance!(baseline, "cpu", || with(Simd::Baseline), [f64, Complex32]);
+
+/// A caller whose `watch` panics gets its panic, and the threads that helped are free for the next solve.
+#[test]
+fn a_panic_of_the_caller_ends_the_run() {
+    let case = Case { matrix: "gen:poisson2d:300x300", method: "cg", jacobi: false, max_iters: 1_000_000 };
+    let (a, dev) = (generated::<f64>(case.matrix), &mut shared(2).expect("a CPU backend"));
+    let stop = Stop { rtol: 0.0, max_iters: case.max_iters, ..Stop::default() };
+    let (_, mut solver) = solver_with(dev, &a, &case, &Options::default(), stop);
+    let (b, mut x) = (vec![1.0; a.rows()], vec![0.0; a.rows()]);
+    let mut watch = |_: lacuna_solvers::Watch| -> ControlFlow<()> { panic!("the caller's own") };
+    let caught =
+        catch_unwind(AssertUnwindSafe(|| solver.solve_watched(dev, &b, &mut x, Some(&mut watch)).map(drop)));
+    let payload = caught.expect_err("the panic comes through");
+    assert_eq!(payload.downcast_ref::<&str>(), Some(&"the caller's own"));
+    let mut stop_at_once = |_: lacuna_solvers::Watch| ControlFlow::Break(());
+    let outcome = solver.solve_watched(dev, &b, &mut x, Some(&mut stop_at_once)).expect("a solve");
+    assert_eq!(outcome.reason, Reason::Cancelled);
+}

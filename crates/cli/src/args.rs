@@ -22,6 +22,7 @@ Examples:
   lacuna spmv A.mtx --plot spmv.svg           which storage format is fastest here
   lacuna generate gen:convection:300x300 --output A.mtx.gz
   lacuna devices
+  lacuna solve A.mtx --backend opencl --device 1
 
 `lacuna help solve` lists the methods, preconditioners and generators.";
 
@@ -35,7 +36,7 @@ pub(crate) enum Command {
     Info(InfoArgs),
     /// Write a generated matrix to a file
     Generate(GenerateArgs),
-    /// List the devices with their measured memory bandwidth
+    /// List every device of every backend: its memory, its number types, its measured bandwidth
     Devices(DevicesArgs),
 }
 
@@ -58,6 +59,9 @@ pub(crate) struct SolveArgs {
     /// The backend [default: the best one that is built in]
     #[arg(long, value_name = "NAME")]
     pub(crate) backend: Option<String>,
+    /// The device: its place in the list of `lacuna devices`, a part of its name, or auto; opencl also takes gpu and cpu
+    #[arg(long, value_name = "INDEX|NAME|auto")]
+    pub(crate) device: Option<String>,
     /// The storage format on the device; `auto` takes what moves the fewest bytes and says how many
     #[arg(long, default_value = "auto", value_parser = names(FORMATS.iter().map(|f| f.name)), hide_possible_values = true)]
     pub(crate) format: String,
@@ -124,6 +128,9 @@ pub(crate) struct SpmvArgs {
     /// The backend [default: the best one that is built in]
     #[arg(long, value_name = "NAME")]
     pub(crate) backend: Option<String>,
+    /// The device: its place in the list of `lacuna devices`, a part of its name, or auto; opencl also takes gpu and cpu
+    #[arg(long, value_name = "INDEX|NAME|auto")]
+    pub(crate) device: Option<String>,
     /// The number type [default: f64, or c64 where the matrix is complex]
     #[arg(long = "type", value_enum)]
     pub(crate) number: Option<NumberType>,

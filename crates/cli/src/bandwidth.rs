@@ -1,8 +1,8 @@
 //! What a device's memory does, measured.
-use lacuna::{Backend, History, Pass, Recorder, Run};
+use lacuna::{Backend, History, Pass, Recorder, Run, Scalar};
 use std::time::Instant;
 
-/// Elements of each of the three vectors of the triad: 128 MiB of f64, beyond the caches of most devices.
+/// Elements of each of the three vectors of the triad: 128 MiB in f64, beyond the caches of most devices.
 const TRIAD_ELEMENTS: usize = 1 << 24;
 /// The triad's vectors take at most this part of the memory.
 const MEMORY_SHARE: u64 = 8;
@@ -11,11 +11,11 @@ const SWEEPS: u64 = 5;
 const RUNS: usize = 4;
 
 /// Bytes moved in a second by `z ← x + c y` over vectors larger than the caches.
-pub(crate) fn triad<B: Backend>(dev: &mut B, memory: Option<u64>) -> lacuna::Result<f64> {
+pub(crate) fn triad<T: Scalar, B: Backend>(dev: &mut B, memory: Option<u64>) -> lacuna::Result<f64> {
     let affordable = memory.map_or(u64::MAX, |memory| memory / MEMORY_SHARE / (3 * 8));
     let n = TRIAD_ELEMENTS.min(usize::try_from(affordable).unwrap_or(usize::MAX)).max(1);
     let mark = dev.mark();
-    let mut k = Recorder::<f64>::new(dev, "triad");
+    let mut k = Recorder::<T>::new(dev, "triad");
     let [x, y, z] = k.vectors(n);
     let [c, rr] = k.cells();
     k.multi_axpy_dot(Pass::new("start").eval(c, 0.5).eval(rr, 1.0));
@@ -24,7 +24,7 @@ pub(crate) fn triad<B: Backend>(dev: &mut B, memory: Option<u64>) -> lacuna::Res
     let moved = program.bytes_per_iteration() as f64 * SWEEPS as f64;
     let mut plan = dev.plan(program)?;
     // Pages that were never written may all be the same one.
-    let numbers = vec![1.0; n];
+    let numbers = vec![T::one(); n];
     [x, y, z].into_iter().try_for_each(|v| dev.upload(&numbers, v))?;
     let mut best = f64::INFINITY;
     for _ in 0..RUNS {

@@ -4,22 +4,36 @@ use crate::bandwidth::triad;
 use crate::failure::Result;
 use crate::out;
 use crate::report::{bytes, units};
-use lacuna::{BACKENDS, Backend, BackendOptions, DeviceInfo, OnBackend};
+use lacuna::{BACKENDS, Backend, BackendOptions, DeviceInfo, Error, OnBackend};
 use std::fs;
 
 pub(crate) fn run(args: &DevicesArgs) -> Result<()> {
-    let options = BackendOptions { threads: args.threads.map(usize::from) };
     let mut default = " (default)";
     for backend in BACKENDS.iter().filter(|b| b.built_in) {
-        let described = lacuna::on(Some(backend.name), options, Describe { measure: !args.no_measure });
-        match described.and_then(|text| text) {
-            Ok(text) => out::print(&format!("{}{default}\n{text}", backend.name))?,
+        out::print(&format!("{}{default}\n", backend.name))?;
+        default = "";
+        let devices = match lacuna::devices(backend.name) {
+            Ok(devices) => devices,
             Err(error) if error.is_device_failure() => {
-                out::print(&format!("{}\n  not usable: {error}\n", backend.name))?;
+                out::print(&format!("  not usable: {error}\n"))?;
+                continue;
             }
             Err(error) => return Err(error.into()),
+        };
+        if devices.is_empty() {
+            out::print("  no device: no driver of the system offers one\n")?;
         }
-        default = "";
+        for (index, device) in devices.iter().enumerate() {
+            let options =
+                BackendOptions { threads: args.threads.map(usize::from), device: Some(index.to_string()) };
+            let described = lacuna::on(Some(backend.name), options, Describe { measure: !args.no_measure });
+            match described.and_then(|text| text) {
+                Ok(text) => out::print(&format!(" {index}:\n{text}"))?,
+                Err(error) => {
+                    out::print(&format!(" {index}:\n  {}\n  not usable: {error}\n", device.name))?;
+                }
+            }
+        }
     }
     Ok(())
 }
@@ -40,8 +54,12 @@ impl OnBackend for Describe {
         lines.extend(device.memory.map(|size| ("memory", bytes(size))));
         lines.append(&mut device.details);
         if self.measure {
-            let speed = triad(&mut dev, device.memory)?;
-            lines.push(("triad", format!("{:.1} GB/s measured (z = x + c y, f64)", speed / 1e9)));
+            // A device without double precision is measured in single.
+            let (number, speed) = match triad::<f64, B>(&mut dev, device.memory) {
+                Err(Error::Unsupported { .. }) => ("f32", triad::<f32, B>(&mut dev, device.memory)?),
+                speed => ("f64", speed?),
+            };
+            lines.push(("triad", format!("{:.1} GB/s measured (z = x + c y, {number})", speed / 1e9)));
         }
         Ok(lines.iter().map(|(what, value)| format!("  {what:12}  {value}\n")).collect())
     }

@@ -35,7 +35,7 @@ pub(crate) fn run(args: &SolveArgs) -> Result<ExitCode> {
     let also_complex = rhs.is_complex()? || x0.as_ref().map_or(Ok(false), VectorSource::is_complex)?;
     let kind = source.number_type(args.number, also_complex)?;
     let task = Solve { args, source, rhs, x0, kind, start: Instant::now() };
-    let options = BackendOptions { threads: args.threads.map(usize::from) };
+    let options = BackendOptions { threads: args.threads.map(usize::from), device: args.device.clone() };
     lacuna::on(args.backend.as_deref(), options, task)?
 }
 

@@ -27,7 +27,7 @@ pub(crate) fn run(args: &SpmvArgs) -> Result<()> {
     set_threads(args.threads)?;
     let source = Source::open(&args.matrix)?;
     let kind = source.number_type(args.number, false)?;
-    let options = BackendOptions { threads: args.threads.map(usize::from) };
+    let options = BackendOptions { threads: args.threads.map(usize::from), device: args.device.clone() };
     lacuna::on(args.backend.as_deref(), options, Products { args, source, kind })?
 }
 
@@ -56,7 +56,7 @@ impl Products<'_> {
         let args = self.args;
         let a = Arc::new(self.source.read::<T>(args.quiet)?);
         let device = dev.device();
-        let triad = triad(&mut dev, device.memory)?;
+        let triad = triad::<f64, B>(&mut dev, device.memory)?;
         let mut speeds = Speeds {
             matrix: args.matrix.clone(),
             kind: T::KIND,

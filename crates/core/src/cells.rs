@@ -344,6 +344,10 @@ pub struct Machine<T> {
     pub history: History,
 }
 
+/// Diagonals of the triangle up to so many epsilons of the largest count as zero: their columns say nothing new, as where
+/// the matrix is singular.
+const NEGLIGIBLE: f64 = 16.0;
+
 impl<T: Scalar> Machine<T> {
     /// Evaluates instructions in order; tells whether the operation goes on. It does not once an instruction has
     /// halted the section or passed over the operation, and then the instructions that remain are passed over too.
@@ -467,13 +471,15 @@ impl<T: Scalar> Machine<T> {
         let cells = &mut self.cells;
         let used = (cells[at.used as usize].re() as usize).min(m);
         cells[y..y + m].fill(T::zero());
+        let largest = (0..used).map(|i| cells[h + i * (m + 1) + i].re()).fold(0.0, f64::max);
+        let negligible = (T::from_real(largest) * T::from_real(NEGLIGIBLE * T::EPSILON)).re();
         for i in (0..used).rev() {
             let mut sum = cells[g + i];
             for j in i + 1..used {
                 sum = (-cells[h + j * (m + 1) + i]).fma(cells[y + j], sum);
             }
             let diagonal = cells[h + i * (m + 1) + i];
-            cells[y + i] = if diagonal == T::zero() { T::zero() } else { sum.quotient(diagonal) };
+            cells[y + i] = if diagonal.re() <= negligible { T::zero() } else { sum.quotient(diagonal) };
         }
         cells[at.used as usize] = T::zero();
     }

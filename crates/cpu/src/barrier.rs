@@ -1,11 +1,16 @@
-//! A spinning barrier that also carries the caller's wish to cancel to all threads at once.
+//! A spinning barrier that also carries the caller's wishes to all threads at once.
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU8, AtomicU32, AtomicUsize, Ordering};
 
 /// Spins before giving the core away, where every thread can have one: about 50 microseconds.
 const SPINS: u32 = 1 << 11;
 /// The same where threads outnumber cores: whoever is waited for may need this very core.
 const CROWDED_SPINS: u32 = 1 << 4;
+
+/// The wish that the program stop.
+pub(crate) const CANCEL: u8 = 1;
+/// The wish that all threads but the caller's leave.
+pub(crate) const PART: u8 = 2;
 
 /// Threads of this process that are running programs.
 static RUNNING: AtomicUsize = AtomicUsize::new(0);
@@ -21,8 +26,10 @@ pub(crate) struct Barrier {
     threads: usize,
     arrived: Padded<AtomicUsize>,
     epoch: Padded<AtomicU32>,
-    /// What the last thread to arrive saw of the wish, by the parity of the epoch.
-    seen: [AtomicBool; 2],
+    /// What the caller wishes, see [`CANCEL`] and [`PART`].
+    wish: AtomicU8,
+    /// What the last thread to arrive saw of it, by the parity of the epoch.
+    seen: [AtomicU8; 2],
 }
 
 /// Alone on its cache lines.
@@ -31,23 +38,35 @@ struct Padded<T>(T);
 
 impl Barrier {
     pub(crate) fn new(threads: usize) -> Self {
-        RUNNING.fetch_add(threads, Ordering::Relaxed);
         Barrier {
             threads,
             arrived: Padded(AtomicUsize::new(0)),
             epoch: Padded(AtomicU32::new(0)),
-            seen: [AtomicBool::new(false), AtomicBool::new(false)],
+            wish: AtomicU8::new(0),
+            seen: [AtomicU8::new(0), AtomicU8::new(0)],
         }
     }
 
-    /// Waits for all threads; tells whether `wish` had been raised when the last one came. All threads are told the
-    /// same.
-    pub(crate) fn wait(&self, wish: &AtomicBool) -> bool {
+    pub(crate) fn threads(&self) -> usize {
+        self.threads
+    }
+
+    /// Tells all at the next meeting, and until the wish is taken back.
+    pub(crate) fn wish(&self, wish: u8) {
+        self.wish.fetch_or(wish, Ordering::Relaxed);
+    }
+
+    pub(crate) fn take_back(&self, wish: u8) {
+        self.wish.fetch_and(!wish, Ordering::Relaxed);
+    }
+
+    /// Waits for all threads; the wishes there were when the last one came. All threads are told the same.
+    pub(crate) fn wait(&self) -> u8 {
         let epoch = self.epoch.0.load(Ordering::Relaxed);
         let seen = &self.seen[epoch as usize & 1];
         if self.arrived.0.fetch_add(1, Ordering::AcqRel) + 1 == self.threads {
             self.arrived.0.store(0, Ordering::Relaxed);
-            seen.store(wish.load(Ordering::Relaxed), Ordering::Relaxed);
+            seen.store(self.wish.load(Ordering::Relaxed), Ordering::Relaxed);
             self.epoch.0.store(epoch.wrapping_add(1), Ordering::Release);
         } else {
             let crowded = RUNNING.load(Ordering::Relaxed) > cores();
@@ -65,8 +84,18 @@ impl Barrier {
     }
 }
 
-impl Drop for Barrier {
+/// Threads that run a program as long as this lives.
+pub(crate) struct Running(usize);
+
+impl Running {
+    pub(crate) fn new(threads: usize) -> Self {
+        RUNNING.fetch_add(threads, Ordering::Relaxed);
+        Running(threads)
+    }
+}
+
+impl Drop for Running {
     fn drop(&mut self) {
-        RUNNING.fetch_sub(self.threads, Ordering::Relaxed);
+        RUNNING.fetch_sub(self.0, Ordering::Relaxed);
     }
 }

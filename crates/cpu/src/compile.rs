@@ -25,8 +25,6 @@ pub(crate) struct Dot {
     pub(crate) cell: u32,
     pub(crate) a: u32,
     pub(crate) b: u32,
-    /// Whether a vector is read that the step has not yet touched.
-    pub(crate) fresh: bool,
 }
 
 /// What a step does before its sweep, over numbered vectors.
@@ -65,6 +63,8 @@ pub(crate) struct Step<T> {
     pub(crate) shares: usize,
     /// Whether all threads must be done before the next step begins.
     pub(crate) meet: bool,
+    /// Entries of matrices and elements of vectors touched.
+    pub(crate) work: usize,
 }
 
 impl<T> Step<T> {
@@ -93,7 +93,7 @@ pub(crate) struct Compiled<T: Scalar> {
     pub(crate) sums: usize,
     /// Segments of the longest step.
     pub(crate) segments: usize,
-    /// Entries of matrices and elements of vectors touched by the heaviest step.
+    /// Entries of matrices and elements of vectors touched by the heaviest step, but for columns of bases.
     pub(crate) work: usize,
 }
 
@@ -158,43 +158,42 @@ impl<T: Scalar> Compiled<T> {
     }
 
     /// The dot products that differ, and copies of their cells for those that do not.
-    fn distinct(&mut self, dots: &[lower::Dot<T>], mut touched: Vec<u32>) -> (Box<[Dot]>, Vec<Instr>) {
+    fn distinct(&mut self, dots: &[lower::Dot<T>]) -> (Box<[Dot]>, Vec<Instr>) {
         let (mut distinct, mut copies) = (Vec::<Dot>::new(), Vec::new());
         for dot in dots {
             let (cell, a, b) = (dot.cell, self.number(dot.a), self.number(dot.b));
             match distinct.iter().find(|d| (d.a, d.b) == (a, b)) {
                 Some(same) => copies.push(Instr::Unary { op: Unary::Copy, dst: cell, a: same.cell }),
-                None => {
-                    let fresh = !touched.contains(&a) || !touched.contains(&b);
-                    touched.extend([a, b]);
-                    distinct.push(Dot { cell, a, b, fresh });
-                }
+                None => distinct.push(Dot { cell, a, b }),
             }
         }
         (distinct.into(), copies)
     }
 
     fn step(&mut self, op: &Op<T>, store: &HostStore, shares: usize) -> Result<Step<T>> {
+        let (mut work, mut columns) = (op.n() * op.sweep.vectors().len(), 0);
         let kind = match op.kind {
             OpKind::Sweep => Kind::Sweep,
             OpKind::Spmv { a, x, y } => {
                 let format = store.format(a, &op.sweep.name)?;
                 self.matrices.push(a);
                 let stored = Stored::new(format);
-                self.work = self.work.max(a.nnz + op.sweep.vectors().len() * a.rows);
+                work += a.nnz;
                 Kind::Spmv { a: stored, x: self.number(x), y: self.number(y) }
             }
             OpKind::BasisDot { v, w, h } => {
                 let first = self.number_columns(v, h.count);
+                columns = op.n() * h.count as usize;
                 Kind::BasisDot { first, columns: h.count, w: self.number(w), h: h.first }
             }
             OpKind::BasisAxpy { v, h, w, add } => {
                 let first = self.number_columns(v, h.count);
+                columns = op.n() * h.count as usize;
                 Kind::BasisAxpy { first, columns: h.count, w: self.number(w), h: h.first, add }
             }
         };
         let Sweep { before, updates, dots, after, .. } = &op.sweep;
-        self.work = self.work.max(op.n() * op.sweep.vectors().len());
+        self.work = self.work.max(work);
         let updates = updates.iter().map(|u| {
             let terms = u.terms.iter().map(|t| Term {
                 coefficient: t.coefficient,
@@ -204,24 +203,11 @@ impl<T: Scalar> Compiled<T> {
             Update { terms: terms.collect(), dst: self.number(u.dst) }
         });
         let updates: Box<[Update]> = updates.collect();
-        let (dots, mut copies) = self.distinct(dots, touched(&kind, &updates));
+        let (dots, mut copies) = self.distinct(dots);
         copies.extend_from_slice(after);
         let (before, after) = (before.clone().into(), copies.into());
-        Ok(Step { kind, n: op.n(), before, updates, dots, after, shares, meet: true })
+        Ok(Step { kind, n: op.n(), before, updates, dots, after, shares, meet: true, work: work + columns })
     }
-}
-
-/// The vectors whose rows a step holds in cache when it comes to its dot products.
-fn touched<T>(kind: &Kind<T>, updates: &[Update]) -> Vec<u32> {
-    let led = match *kind {
-        Kind::Sweep => None,
-        Kind::Spmv { y, .. } => Some(y),
-        Kind::BasisDot { w, .. } | Kind::BasisAxpy { w, .. } => Some(w),
-    };
-    let operands = |u: &Update| {
-        u.terms.iter().flat_map(|t| [Some(t.vector), t.factor]).chain([Some(u.dst)]).collect::<Vec<_>>()
-    };
-    updates.iter().flat_map(operands).chain([led]).flatten().collect()
 }
 
 /// Steps that leave no sum, read no other rows, and whose results only their own rows need next, go on without

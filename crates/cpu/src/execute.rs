@@ -1,14 +1,17 @@
-//! Runs a compiled program: on the calling thread where it is small, else in one parallel region.
-use crate::barrier::Barrier;
+//! Runs a compiled program: on the calling thread, and with others where it is large enough.
+use crate::barrier::{Barrier, CANCEL, PART, Running};
 use crate::compile::{Compiled, Kind, Step};
+use crate::dot::total;
 use crate::share::{self, Share};
-use crate::update::{BoundTerm, total};
+use crate::team::{Task, Team};
+use crate::update::BoundTerm;
 use lacuna_core::cells::Machine;
 use lacuna_core::sum::SEGMENT;
 use lacuna_core::{Control, History, Program, Progress, Scalar, Section, next_section};
 use pulp::Arch;
+use std::any::Any;
 use std::ops::ControlFlow;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::{Duration, Instant};
 
 /// How often the caller's `watch` is called.
@@ -45,6 +48,17 @@ impl<T: Scalar> Arena<T> {
     }
 }
 
+impl<T: Scalar> Private<T> {
+    /// Cancels where that is wished; tells whether what remains of the section is passed over.
+    fn obey(&mut self, wishes: u8, section: Section) -> bool {
+        let control = &mut self.machine.control;
+        if wishes & CANCEL != 0 && section == Section::Each && !control.halted() {
+            control.cancel();
+        }
+        control.halted()
+    }
+}
+
 // SAFETY: the pointers are to vectors that outlive the run and that its threads share by the rules of `share::run`.
 unsafe impl<T: Send> Send for Arena<T> {}
 
@@ -56,15 +70,33 @@ struct Shared<'a, T: Scalar> {
     sums: *mut T,
     arch: Arch,
     barrier: Barrier,
-    cancel: AtomicBool,
-    /// Iterations and the bits of the squared residual norm, for the caller.
-    told: [AtomicU64; 2],
 }
+
+/// Where all threads begin together.
+#[derive(Clone, Copy)]
+struct Entry<'a, T: Scalar> {
+    shared: *const Shared<'a, T>,
+    /// The cells and control of the caller.
+    from: *const Machine<T>,
+    /// The private parts of all threads, the caller's first.
+    threads: *mut Private<T>,
+    section: Section,
+    meetings: usize,
+}
+
+/// Nanoseconds that an entry or element takes at the most on threads that are not held up, and what comes on top.
+const SLOW: u64 = 2;
+const HELD_UP: Duration = Duration::from_millis(1);
+/// Work from which a section takes longer than calling threads.
+const LONG: usize = 1 << 20;
 // SAFETY: threads write disjoint rows and disjoint sums between barriers.
 unsafe impl<T: Scalar> Sync for Shared<'_, T> {}
 
 /// The wish of a caller who watches.
 pub(crate) type Watching<'w> = Option<&'w mut dyn FnMut(Progress) -> ControlFlow<()>>;
+
+/// What a caller's `watch` panicked with.
+type Panic = Box<dyn Any + Send>;
 
 /// What a run starts from.
 pub(crate) struct Start<'a, T> {
@@ -72,8 +104,10 @@ pub(crate) struct Start<'a, T> {
     pub(crate) history: &'a mut History,
     pub(crate) limit: u64,
     pub(crate) arch: Arch,
-    /// The pool, and so all threads; the calling thread alone where not given.
+    /// The pool of the other threads; the calling thread is alone where not given.
     pub(crate) pool: Option<&'a rayon::ThreadPool>,
+    /// Whether to begin only when all threads are there, and never to part from them.
+    pub(crate) gather: bool,
 }
 
 /// Runs a program to its end and returns its control.
@@ -87,134 +121,165 @@ pub(crate) unsafe fn run<T: Scalar>(
     start: Start<'_, T>,
     mut watch: Watching<'_>,
 ) -> Control {
-    let threads = start.pool.map_or(1, |pool| pool.current_num_threads());
     start.history.reset(start.limit);
-    for (t, private) in arena.threads.iter_mut().enumerate() {
-        private.machine.control = Control::new(start.limit, !program.restart.is_empty());
-        if t == 0 {
-            std::mem::swap(&mut private.machine.cells, start.cells);
-            std::mem::swap(&mut private.machine.history, start.history);
-        } else if threads > 1 {
-            private.machine.history.stride = 0;
-        }
-    }
-    if threads > 1
-        && let Some((first, others)) = arena.threads.split_first_mut()
-    {
-        others.iter_mut().for_each(|p| p.machine.cells.clone_from(&first.machine.cells));
-    }
+    let first = &mut arena.threads[0].machine;
+    first.control = Control::new(start.limit, !program.restart.is_empty());
+    std::mem::swap(&mut first.cells, start.cells);
+    std::mem::swap(&mut first.history, start.history);
     let shared = Shared {
         program,
         compiled,
         vectors: &arena.vectors,
         sums: arena.sums.as_mut_ptr(),
         arch: start.arch,
-        barrier: Barrier::new(threads),
-        cancel: AtomicBool::new(false),
-        told: [AtomicU64::new(0), AtomicU64::new(0)],
+        barrier: Barrier::new(arena.threads.len()),
     };
-    match start.pool {
-        None => {
-            // SAFETY: this thread alone runs the program.
-            unsafe { shared.work(0, 1, &mut arena.threads[0], &mut watch) };
-        }
-        Some(pool) => parallel(pool, &shared, &mut arena.threads, watch),
-    }
+    let _running = Running::new(1);
+    let mut team = start.pool.map(|pool| Team::call(pool, start.gather));
+    // SAFETY: the threads of the team are those of the arena.
+    let panic = unsafe { shared.lead(arena.threads.as_mut_ptr(), &mut team, &mut watch) };
+    drop(team);
     let first = &mut arena.threads[0].machine;
     std::mem::swap(&mut first.cells, start.cells);
     std::mem::swap(&mut first.history, start.history);
+    if let Some(panic) = panic {
+        std::panic::resume_unwind(panic);
+    }
     first.control
 }
 
-/// One parallel region for the whole program, while the calling thread watches.
-fn parallel<T: Scalar>(
-    pool: &rayon::ThreadPool,
-    shared: &Shared<'_, T>,
-    threads: &mut [Private<T>],
-    watch: Watching<'_>,
-) {
-    let count = threads.len();
-    let done = AtomicBool::new(false);
-    let caller = std::thread::current();
-    let slots: Vec<_> = threads.iter_mut().map(|p| std::sync::Mutex::new(Some(p))).collect();
-    pool.in_place_scope(|scope| {
-        scope.spawn_broadcast(|_, context| {
-            let private = slots[context.index()].lock().ok().and_then(|mut slot| slot.take());
-            if let Some(private) = private {
-                // SAFETY: every thread of the pool runs the program with its own share of the rows.
-                unsafe { shared.work(context.index(), count, private, &mut None) };
-            }
-            if context.index() == 0 {
-                done.store(true, Ordering::Release);
-                caller.unpark();
-            }
-        });
-        if let Some(watch) = watch {
-            let mut last = 0;
-            while !done.load(Ordering::Acquire) {
-                std::thread::park_timeout(TELL);
-                let [iterations, bits] =
-                    [&shared.told[0], &shared.told[1]].map(|t| t.load(Ordering::Relaxed));
-                let progress = Progress { iterations, rr: f64::from_bits(bits) };
-                if iterations > last && watch(progress).is_break() {
-                    shared.cancel.store(true, Ordering::Relaxed);
-                    break;
-                }
-                last = iterations;
-            }
-        }
-    });
+/// A thread that was let in: from the caller's state to the end, or until all but the caller leave.
+///
+/// # Safety
+/// `data` must point to an [`Entry`] that lives until the first meeting, and what that points to until the thread leaves;
+/// the caller must go on from the same place.
+unsafe fn join<T: Scalar>(data: *const (), thread: usize) {
+    // SAFETY: as the caller promises; each thread takes the private part of its number, and the caller changes its
+    // machine only after the first meeting.
+    unsafe {
+        let Entry { shared, from, threads, section, meetings } = *data.cast::<Entry<'_, T>>();
+        let private = &mut *threads.add(thread);
+        private.machine.cells.clone_from(&(*from).cells);
+        private.machine.control = (*from).control;
+        private.machine.history.stride = 0;
+        (*shared).barrier.wait();
+        (*shared).follow(thread, private, section, meetings);
+    }
 }
 
 impl<T: Scalar> Shared<'_, T> {
-    /// Thread `me` of `threads` runs the program to its end.
+    fn steps(&self, section: Section) -> &[Step<T>] {
+        match section {
+            Section::Setup => &self.compiled.sections[0],
+            Section::Restart => &self.compiled.sections[1],
+            Section::Each => &self.compiled.sections[2],
+            Section::Stopped => &[],
+        }
+    }
+
+    /// The caller's thread runs the program to its end, with others when they are there. A panic of `watch` cancels the run
+    /// and is handed back, since the others must not be left waiting.
     ///
     /// # Safety
-    /// All threads must run it, each once.
-    unsafe fn work(&self, me: usize, threads: usize, private: &mut Private<T>, watch: &mut Watching<'_>) {
+    /// `threads` must point to a private part for each thread of the team, or one where there is no team.
+    unsafe fn lead(
+        &self,
+        threads: *mut Private<T>,
+        team: &mut Option<Team<'_>>,
+        watch: &mut Watching<'_>,
+    ) -> Option<Panic> {
+        let mut panic = None;
         let mut section = Section::Setup;
         let mut meetings = 0usize;
         let mut last_told = watch.is_some().then(Instant::now);
+        let mut entry;
+        // SAFETY: the caller's own.
+        let private = unsafe { &mut *threads };
         while private.machine.control.section != Section::Stopped {
             private.machine.control.enter(section);
-            let steps = match section {
-                Section::Setup => &self.compiled.sections[0][..],
-                Section::Restart => &self.compiled.sections[1],
-                Section::Each => &self.compiled.sections[2],
-                Section::Stopped => &[],
-            };
+            let steps = self.steps(section);
+            let work: usize = steps.iter().map(|step| step.work).sum();
+            if let Some(team) = team
+                && !team.together()
+                && team.ready(section == Section::Setup && self.compiled.work >= LONG)
+            {
+                entry = Entry { shared: self, from: &raw const private.machine, threads, section, meetings };
+                let task = Task { run: join::<T>, data: (&raw const entry).cast() };
+                // SAFETY: the entry lives until the team is dropped or called anew, and by then all have left.
+                unsafe { team.let_in(task) };
+                self.barrier.wait();
+            }
+            let together = team.as_ref().is_some_and(Team::together);
+            let began = together.then(Instant::now);
             for step in steps {
-                // SAFETY: all threads run the same steps, since all take the same decisions.
-                let cancelled = unsafe { self.step(step, me, threads, private, &mut meetings) };
-                let control = &mut private.machine.control;
-                if cancelled && section == Section::Each && !control.halted() {
-                    control.cancel();
+                let with = if team.as_ref().is_some_and(Team::together) { self.barrier.threads() } else { 1 };
+                // SAFETY: all threads that take part run the same steps, since all take the same decisions.
+                let wishes = unsafe { self.step(step, 0, with, private, &mut meetings) };
+                if wishes & PART != 0
+                    && let Some(team) = team
+                {
+                    team.part();
+                    self.barrier.take_back(PART);
                 }
-                if control.halted() {
+                if private.obey(wishes, section) {
                     break;
                 }
             }
-            let control = &mut private.machine.control;
-            if me == 0 {
-                self.told[1].store(control.recurrence.to_bits(), Ordering::Relaxed);
-                self.told[0].store(control.iterations, Ordering::Relaxed);
+            let late =
+                began.is_some_and(|at| at.elapsed() > HELD_UP + Duration::from_nanos(SLOW * work as u64));
+            if late && team.as_ref().is_some_and(Team::may_part) {
+                self.barrier.wish(PART);
             }
+            let control = &mut private.machine.control;
             if let (Some(watch), Some(told)) = (watch.as_mut(), last_told.as_mut())
                 && section == Section::Each
                 && told.elapsed() >= TELL
             {
                 *told = Instant::now();
-                if watch(Progress { iterations: control.iterations, rr: control.recurrence }).is_break()
-                    && control.section != Section::Stopped
-                {
-                    control.cancel();
+                let progress = Progress { iterations: control.iterations, rr: control.recurrence };
+                let stop = match catch_unwind(AssertUnwindSafe(|| watch(progress))) {
+                    Ok(wish) => wish.is_break(),
+                    Err(caught) => {
+                        panic = Some(caught);
+                        true
+                    }
+                };
+                if stop {
+                    last_told = None;
+                    match team {
+                        Some(team) if team.together() => self.barrier.wish(CANCEL),
+                        _ if control.section != Section::Stopped => control.cancel(),
+                        _ => {}
+                    }
                 }
             }
             section = next_section(self.program, section, control);
         }
+        panic
     }
 
-    /// One step; tells whether the caller was seen to cancel.
+    /// Another thread takes its share until the program ends or it is told to leave.
+    ///
+    /// # Safety
+    /// All threads must begin with the same section and the same state.
+    unsafe fn follow(&self, me: usize, private: &mut Private<T>, mut section: Section, mut meetings: usize) {
+        while private.machine.control.section != Section::Stopped {
+            private.machine.control.enter(section);
+            for step in self.steps(section) {
+                // SAFETY: all threads run the same steps, since all take the same decisions.
+                let wishes = unsafe { self.step(step, me, self.barrier.threads(), private, &mut meetings) };
+                if wishes & PART != 0 {
+                    return;
+                }
+                if private.obey(wishes, section) {
+                    break;
+                }
+            }
+            section = next_section(self.program, section, &private.machine.control);
+        }
+    }
+
+    /// One step; what the caller was seen to wish.
     unsafe fn step(
         &self,
         step: &Step<T>,
@@ -222,10 +287,10 @@ impl<T: Scalar> Shared<'_, T> {
         threads: usize,
         private: &mut Private<T>,
         meetings: &mut usize,
-    ) -> bool {
+    ) -> u8 {
         let machine = &mut private.machine;
         if !machine.run(&step.before) {
-            return false;
+            return 0;
         }
         let borders = &self.compiled.divisions[step.shares];
         let count = step.n.div_ceil(SEGMENT);
@@ -238,9 +303,9 @@ impl<T: Scalar> Shared<'_, T> {
         let share = Share { step, vectors: self.vectors, cells, terms, segments, sums };
         // SAFETY: the rows of this thread; products read vectors that no step writes before the next meeting.
         unsafe { share::run(self.arch, share) };
-        let mut cancelled = false;
+        let mut wishes = 0;
         if step.meet && threads > 1 {
-            cancelled = self.barrier.wait(&self.cancel);
+            wishes = self.barrier.wait();
             *meetings += 1;
         }
         // SAFETY: all threads have written their segments, and write the other half next.
@@ -258,6 +323,6 @@ impl<T: Scalar> Shared<'_, T> {
             d += 1;
         }
         machine.run(&step.after);
-        cancelled
+        wishes
     }
 }

@@ -6,6 +6,7 @@
 //! first-level cache. Small programs run on the calling thread. The bits do not depend on any of this.
 mod barrier;
 mod compile;
+mod dot;
 mod execute;
 mod prefetch;
 mod product;
@@ -14,6 +15,7 @@ mod spmv_bcsr;
 mod spmv_csr;
 mod spmv_dia;
 mod spmv_sell;
+mod team;
 mod update;
 
 use compile::Compiled;
@@ -47,6 +49,10 @@ pub struct CpuOptions {
     /// Entries and elements of the heaviest operation from which all threads work on a program, rather than the
     /// calling one; [`CpuOptions::PARALLEL_FROM`] where not given.
     pub parallel_from: Option<usize>,
+    /// Begin only when all threads are there and keep them to the end. Otherwise the calling thread begins at once, the
+    /// others join once the system runs them, and they part for a while when other programs hold them up; the results are
+    /// the same to the bit.
+    pub gather: bool,
 }
 
 impl CpuOptions {
@@ -57,9 +63,11 @@ impl CpuOptions {
 /// The CPU as a device.
 pub struct Cpu {
     store: HostStore,
+    /// The threads beside the caller's.
     pool: Option<rayon::ThreadPool>,
     arch: Arch,
     parallel_from: usize,
+    gather: bool,
 }
 
 impl Cpu {
@@ -85,8 +93,8 @@ impl Cpu {
         let pool = (threads > 1)
             .then(|| {
                 rayon::ThreadPoolBuilder::new()
-                    .num_threads(threads)
-                    .thread_name(|i| format!("lacuna-{i}"))
+                    .num_threads(threads - 1)
+                    .thread_name(|i| format!("lacuna-{}", i + 1))
                     .build()
             })
             .transpose()
@@ -96,12 +104,18 @@ impl Cpu {
                 message: error.to_string(),
             })?;
         let parallel_from = options.parallel_from.unwrap_or(CpuOptions::PARALLEL_FROM);
-        Ok(Cpu { store: HostStore::new("cpu"), pool, arch: arch(options.simd), parallel_from })
+        Ok(Cpu {
+            store: HostStore::new("cpu"),
+            pool,
+            arch: arch(options.simd),
+            parallel_from,
+            gather: options.gather,
+        })
     }
 
     /// Threads it computes with.
     pub fn threads(&self) -> usize {
-        self.pool.as_ref().map_or(1, rayon::ThreadPool::current_num_threads)
+        self.pool.as_ref().map_or(1, |pool| pool.current_num_threads() + 1)
     }
 }
 
@@ -204,6 +218,7 @@ impl Backend for Cpu {
             limit: run.limit,
             arch: self.arch,
             pool,
+            gather: self.gather,
         };
         // SAFETY: the pointers were found just now, all vectors are live, and `self` is borrowed for the run.
         let control = unsafe { execute::run(program, compiled, arena, start, run.watch) };

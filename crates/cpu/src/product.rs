@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 /// What a byte of each format costs, relative to CSR: see docs/performance.md for the measurement.
 pub(crate) const COSTS: [(&str, f64); 5] =
-    [("csr", 1.0), ("dia", 1.0), ("bcsr", 0.8), ("sell", 0.95), ("ell", 0.95)];
+    [("csr", 1.0), ("dia", 0.75), ("bcsr", 0.8), ("sell", 0.85), ("ell", 0.85)];
 
 /// A matrix as the kernels take it.
 #[derive(Clone)]

@@ -1,10 +1,11 @@
 //! One thread's share of one step, a cache-sized chunk of rows at a time.
 use crate::compile::{Kind, Step};
-use crate::update::{Bound, BoundTerm, accumulate, dot_segment, update};
+use crate::dot::dot_segment;
+use crate::update::{Bound, BoundTerm, accumulate, update};
 use lacuna_core::Scalar;
 use lacuna_core::lower::Coefficient;
 use lacuna_core::sum::SEGMENT;
-use pulp::{Arch, NullaryFnOnce};
+use pulp::{Arch, Simd, WithSimd};
 
 /// Bytes of one vector in a chunk: with the eight vectors of a long pass it stays within a 32 KiB cache.
 const CHUNK_BYTES: usize = 4096;
@@ -13,9 +14,6 @@ const CHUNK_BYTES: usize = 4096;
 const BASIS_CHUNK_BYTES: usize = 65536;
 /// Columns of a basis that are resolved at a time.
 const COLUMNS: usize = 64;
-
-/// Bytes of a vector from which it is taken to come from memory.
-const FAR: usize = 1 << 20;
 
 /// What a thread needs to run its share of a step.
 pub(crate) struct Share<'a, T> {
@@ -57,19 +55,19 @@ pub(crate) fn bind<T: Scalar>(
 /// what it writes.
 pub(crate) unsafe fn run<T: Scalar>(arch: Arch, share: Share<'_, T>) {
     struct Inlined<'a, T>(Share<'a, T>);
-    impl<T: Scalar> NullaryFnOnce for Inlined<'_, T> {
+    impl<T: Scalar> WithSimd for Inlined<'_, T> {
         type Output = ();
         #[inline(always)]
-        fn call(self) {
+        fn with_simd<S: Simd>(self, simd: S) {
             // SAFETY: as the caller of `run` promises.
-            unsafe { chunks(&self.0) }
+            unsafe { chunks(simd, &self.0) }
         }
     }
     arch.dispatch(Inlined(share));
 }
 
 #[inline(always)]
-unsafe fn chunks<T: Scalar>(share: &Share<'_, T>) {
+unsafe fn chunks<T: Scalar, S: Simd>(simd: S, share: &Share<'_, T>) {
     let Share { step, vectors, .. } = *share;
     let bytes = match step.kind {
         Kind::BasisDot { .. } | Kind::BasisAxpy { .. } => BASIS_CHUNK_BYTES,
@@ -82,7 +80,7 @@ unsafe fn chunks<T: Scalar>(share: &Share<'_, T>) {
         let (start, end) = (segment * SEGMENT, (last * SEGMENT).min(step.n));
         // SAFETY: rows of this share, as the caller promises.
         unsafe {
-            lead(share, segment, last, start, end);
+            lead(simd, share, segment, last, start, end);
             let mut terms = share.terms;
             for row in &step.updates {
                 let (own, rest) = terms.split_at(row.terms.len());
@@ -91,7 +89,7 @@ unsafe fn chunks<T: Scalar>(share: &Share<'_, T>) {
             }
             for segment in segment..last {
                 for (d, dot) in step.dots.iter().enumerate() {
-                    segment_dots(share, d, dot.a, dot.b, segment..segment + 1, dot.fresh);
+                    segment_dots(simd, share, d, dot.a, dot.b, segment..segment + 1);
                 }
             }
         }
@@ -100,7 +98,14 @@ unsafe fn chunks<T: Scalar>(share: &Share<'_, T>) {
 }
 /// The part of a step before its sweep, for one chunk.
 #[inline(always)]
-unsafe fn lead<T: Scalar>(share: &Share<'_, T>, segment: usize, last: usize, start: usize, end: usize) {
+unsafe fn lead<T: Scalar, S: Simd>(
+    simd: S,
+    share: &Share<'_, T>,
+    segment: usize,
+    last: usize,
+    start: usize,
+    end: usize,
+) {
     let Share { step, vectors, cells, .. } = *share;
     // SAFETY: rows of this share, as the caller promises.
     unsafe {
@@ -109,7 +114,7 @@ unsafe fn lead<T: Scalar>(share: &Share<'_, T>, segment: usize, last: usize, sta
             Kind::Spmv { a, x, y } => a.rows(vectors[*x as usize], vectors[*y as usize], start, end),
             Kind::BasisDot { first, columns, w, .. } => {
                 for j in 0..*columns {
-                    segment_dots(share, j as usize, first + j, *w, segment..last, true);
+                    segment_dots(simd, share, j as usize, first + j, *w, segment..last);
                 }
             }
             Kind::BasisAxpy { first, columns, w, h, add } => {
@@ -135,23 +140,22 @@ unsafe fn lead<T: Scalar>(share: &Share<'_, T>, segment: usize, last: usize, sta
 
 /// The segment sums of `⟨a, b⟩` for the given segments, as sum `d`.
 #[inline(always)]
-unsafe fn segment_dots<T: Scalar>(
+unsafe fn segment_dots<T: Scalar, S: Simd>(
+    simd: S,
     share: &Share<'_, T>,
     d: usize,
     a: u32,
     b: u32,
     segments: std::ops::Range<usize>,
-    fresh: bool,
 ) {
     let n = share.step.n;
     let count = n.div_ceil(SEGMENT);
-    let far = fresh && n * size_of::<T>() > FAR;
     for s in segments {
         let start = s * SEGMENT;
         // SAFETY: rows of this share, as the caller promises.
         unsafe {
             let (a, b) = (share.vectors[a as usize].add(start), share.vectors[b as usize].add(start));
-            *share.sums.add(d * count + s) = dot_segment(a, b, (n - start).min(SEGMENT), far);
+            *share.sums.add(d * count + s) = dot_segment(simd, a, b, (n - start).min(SEGMENT));
         }
     }
 }

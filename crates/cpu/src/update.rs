@@ -1,9 +1,7 @@
-//! Updates and dot products over a piece of vectors that fits the first-level cache.
+//! Updates over a piece of vectors that fits the first-level cache.
 //!
 //! Every function is inlined into code compiled for the instruction set at hand, see [`crate::share`].
 use lacuna_core::Scalar;
-use lacuna_core::sum::SEGMENT;
-use std::mem::MaybeUninit;
 
 /// A term with its pointers found: `coefficient · factor · vector`.
 #[derive(Clone, Copy)]
@@ -190,108 +188,4 @@ unsafe fn accumulate_group<T: Scalar, const K: usize>(
             *w = sum;
         }
     }
-}
-
-/// The canonical sum of `conj(a[i]) b[i]` over one segment, `n ≤ 256` terms. `far` tells that the vectors come from
-/// memory rather than a cache.
-///
-/// # Safety
-/// `a` and `b` must be valid for `n` elements.
-#[inline(always)]
-pub(crate) unsafe fn dot_segment<T: Scalar>(a: *const T, b: *const T, n: usize, far: bool) -> T {
-    // SAFETY: only asked for indices below n.
-    let product = |i: usize| unsafe { (*a.add(i)).dot_term(*b.add(i)) };
-    if n == SEGMENT && !far {
-        return full_segment(product);
-    }
-    if n == SEGMENT {
-        let mut products = [MaybeUninit::<T>::uninit(); SEGMENT];
-        for (i, p) in products.iter_mut().enumerate() {
-            p.write(product(i));
-        }
-        // SAFETY: all of the buffer has been written.
-        let products: &[T; SEGMENT] = unsafe { &*products.as_ptr().cast() };
-        return full_segment(|i| products[i]);
-    }
-    // From memory the products are made in its order, which the prefetcher follows, and summed from a buffer: the order
-    // of the tree leaps about and would wait for every line.
-    let mut products = [MaybeUninit::<T>::uninit(); SEGMENT];
-    for (i, p) in products[..n].iter_mut().enumerate() {
-        p.write(product(i));
-    }
-    products[n..].fill(MaybeUninit::new(T::zero()));
-    // SAFETY: all of the buffer has been written.
-    let products: &[T; SEGMENT] = unsafe { &*products.as_ptr().cast() };
-    full_segment(|i| products[i])
-}
-
-/// Numbers that are summed side by side: a cache line of `f64`.
-const LINE: usize = 8;
-
-/// The canonical sum of a full segment, a line at a time and in registers: lines 0, 16, 8 and 24 first, which is what
-/// the strides 128 and 64 add, and so on down to one line.
-#[inline(always)]
-fn full_segment<T: Scalar>(term: impl Fn(usize) -> T) -> T {
-    let line = |k: usize| -> [T; LINE] { std::array::from_fn(|j| term(k * LINE + j)) };
-    let four = |k: usize| sum_lines(sum_lines(line(k), line(k + 16)), sum_lines(line(k + 8), line(k + 24)));
-    let eight = |k: usize| sum_lines(four(k), four(k + 4));
-    let sixteen = |k: usize| sum_lines(eight(k), eight(k + 2));
-    let [a, b, c, d, e, f, g, h] = sum_lines(sixteen(0), sixteen(1));
-    ((a + e) + (c + g)) + ((b + f) + (d + h))
-}
-
-#[inline(always)]
-fn sum_lines<T: Scalar>(a: [T; LINE], b: [T; LINE]) -> [T; LINE] {
-    std::array::from_fn(|j| a[j] + b[j])
-}
-
-/// Terms up to which a sum is done one by one.
-const FEW: usize = 16;
-
-/// The canonical sum of at most one segment of numbers.
-#[inline(always)]
-fn sum_segment<T: Scalar>(terms: &[T]) -> T {
-    if let Ok(full) = <&[T; SEGMENT]>::try_from(terms) {
-        return full_segment(|i| full[i]);
-    }
-    if terms.len() <= FEW {
-        // The longer strides would only add zeros; adding one is enough to turn −0 into 0.
-        let mut sums = [T::zero(); FEW];
-        for (s, term) in sums.iter_mut().zip(terms) {
-            *s += *term;
-        }
-        for stride in [8, 4, 2, 1] {
-            for i in 0..stride {
-                let upper = sums[i + stride];
-                sums[i] += upper;
-            }
-        }
-        return sums[0];
-    }
-    let mut padded = [T::zero(); SEGMENT];
-    padded[..terms.len()].copy_from_slice(terms);
-    full_segment(|i| padded[i])
-}
-
-/// The canonical sum of segment sums; `scratch` holds a 256th of them.
-#[inline(always)]
-pub(crate) fn total<T: Scalar>(sums: &[T], scratch: &mut [T]) -> T {
-    match sums.len() {
-        0 => return T::zero(),
-        1 => return sums[0],
-        n if n <= SEGMENT => return sum_segment(sums),
-        _ => {}
-    }
-    let mut count = sums.len().div_ceil(SEGMENT);
-    for (s, segment) in scratch.iter_mut().zip(sums.chunks(SEGMENT)) {
-        *s = sum_segment(segment);
-    }
-    while count > 1 {
-        let next = count.div_ceil(SEGMENT);
-        for i in 0..next {
-            scratch[i] = sum_segment(&scratch[i * SEGMENT..count.min((i + 1) * SEGMENT)]);
-        }
-        count = next;
-    }
-    scratch[0]
 }

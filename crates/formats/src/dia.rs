@@ -2,18 +2,22 @@
 use crate::Csr;
 use crate::csr::check_sizes;
 use crate::padding::is_too_much;
-use lacuna_core::sum::SEGMENT;
 use lacuna_core::{Argument, Error, Format, Result, Scalar};
 use rayon::prelude::*;
 use std::any::Any;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+/// Blocks of rows that one task converts.
+const BLOCKS: usize = 64;
+/// Rows of a diagonal that lie together: so few that their sums stay in registers.
+pub const DIA_ROWS: usize = 64;
+
 /// A sparse matrix in diagonals: no column index at all.
 ///
-/// All places of a diagonal are stored, zeros too, 256 rows at a time: the value at row `256 s + r` on the `k`-th of `d`
-/// diagonals is at `(s d + k) 256 + r`, so that a product reads one stream. Places outside the matrix are zero and take no
-/// part. A row sum goes over the diagonals by increasing offset, one fused multiply-add each.
+/// All places of a diagonal are stored, zeros too, 64 rows at a time: the value at row `64 s + r` on the `k`-th of `d`
+/// diagonals is at `(s d + k) 64 + r`, so that a product reads one stream from end to end. Places outside the matrix are
+/// zero and take no part. A row sum goes over the diagonals by increasing offset, one fused multiply-add each.
 ///
 /// Reference: Bell and Garland 2008, section 2.1; Jost et al. 2009.
 ///
@@ -42,7 +46,7 @@ impl<T: Scalar> Dia<T> {
     pub fn from_csr(a: &Csr<T>) -> Result<Self> {
         let (rows, cols, nnz) = (a.rows(), a.cols(), a.nnz());
         let offsets = diagonals(a);
-        let places = rows.div_ceil(SEGMENT).saturating_mul(SEGMENT).saturating_mul(offsets.len());
+        let places = rows.div_ceil(DIA_ROWS).saturating_mul(DIA_ROWS).saturating_mul(offsets.len());
         if is_too_much(places, nnz) || offsets.iter().any(|&o| i32::try_from(o).is_err()) {
             return Err(Error::Unsupported {
                 operation: "Dia::from_csr".into(),
@@ -58,15 +62,16 @@ impl<T: Scalar> Dia<T> {
         let offsets: Vec<i32> = offsets.into_iter().map(|o| o as i32).collect();
         let mut values = lacuna_core::pages::zeroed::<T>("Dia::from_csr", places)?;
         if !offsets.is_empty() {
-            values.par_chunks_mut(SEGMENT * offsets.len()).enumerate().for_each(|(s, block)| {
-                for r in 0..SEGMENT.min(rows - s * SEGMENT) {
-                    let i = s * SEGMENT + r;
+            let blocks = values.par_chunks_mut(DIA_ROWS * offsets.len()).enumerate();
+            blocks.with_min_len(BLOCKS).for_each(|(s, block)| {
+                for r in 0..DIA_ROWS.min(rows - s * DIA_ROWS) {
+                    let i = s * DIA_ROWS + r;
                     let mut k = 0;
                     for (j, v) in a.row_entries(i) {
                         while (offsets[k] as i64) < j as i64 - i as i64 {
                             k += 1;
                         }
-                        block[k * SEGMENT + r] = v;
+                        block[k * DIA_ROWS + r] = v;
                     }
                 }
             });
@@ -86,13 +91,13 @@ impl<T: Scalar> Dia<T> {
 
     /// Bytes that `diagonals` diagonals of a matrix of so many rows take.
     pub(crate) fn footprint(rows: usize, diagonals: usize) -> usize {
-        rows.next_multiple_of(SEGMENT).saturating_mul(diagonals).saturating_mul(size_of::<T>())
+        rows.next_multiple_of(DIA_ROWS).saturating_mul(diagonals).saturating_mul(size_of::<T>())
             + 4 * diagonals
     }
 
     /// Whether so many places are refused.
     pub(crate) fn refuses(rows: usize, diagonals: usize, nnz: usize) -> bool {
-        is_too_much(rows.next_multiple_of(SEGMENT).saturating_mul(diagonals), nnz)
+        is_too_much(rows.next_multiple_of(DIA_ROWS).saturating_mul(diagonals), nnz)
     }
 }
 
@@ -119,12 +124,12 @@ impl<T: Scalar> Format<T> for Dia<T> {
     }
 
     fn row(&self, i: usize, x: &[T]) -> T {
-        let first = i / SEGMENT * SEGMENT * self.offsets.len() + i % SEGMENT;
+        let first = i / DIA_ROWS * DIA_ROWS * self.offsets.len() + i % DIA_ROWS;
         let mut sum = T::zero();
         for (k, &offset) in self.offsets.iter().enumerate() {
             let column = i as i64 + i64::from(offset);
             if (0..self.cols as i64).contains(&column) {
-                sum = self.values[first + k * SEGMENT].fma(x[column as usize], sum);
+                sum = self.values[first + k * DIA_ROWS].fma(x[column as usize], sum);
             }
         }
         sum

@@ -21,7 +21,7 @@ mod triplets;
 
 pub use bcsr::{BLOCK_SIZES, Bcsr};
 pub use csr::Csr;
-pub use dia::Dia;
+pub use dia::{DIA_ROWS, Dia};
 pub use generate::{Generator, Spec};
 pub use select::{Candidate, FORMATS, FormatInfo, candidates, choose_format, convert};
 pub use sell::{SLICE, Sell};

@@ -44,7 +44,6 @@ pub fn batch(kind: Kind) -> usize {
 /// that vendor's compiler, `prelude` where the words of OpenCL C are defined for another one.
 pub fn header(kind: Kind, cpu: bool, nvidia: bool, prelude: bool) -> String {
     let (_, real, bits, complex) = TYPES[kind as usize];
-    let group = if cpu { 1 } else { SEGMENT };
     let mut text = encode::c_header();
     for (name, value) in [
         ("REAL", real.to_owned()),
@@ -56,7 +55,6 @@ pub fn header(kind: Kind, cpu: bool, nvidia: bool, prelude: bool) -> String {
         ("PRELUDE", u32::from(prelude).to_string()),
         ("BATCH", format!("{}u", batch(kind))),
         ("MATRIX_WORDS", format!("{MATRIX_WORDS}u")),
-        ("GROUP", format!("__attribute__((reqd_work_group_size({group}, 1, 1)))")),
     ] {
         text += &format!("#define LACUNA_{name} {value}\n");
     }

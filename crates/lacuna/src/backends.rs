@@ -1,5 +1,5 @@
 //! The backends that are built in: one chosen when the program is compiled, any by name when it runs.
-use lacuna_core::{Backend, Error, Result};
+use lacuna_core::{Backend, DeviceInfo, Error, Result};
 
 /// The backend that the features of this crate chose.
 #[cfg(feature = "cuda")]
@@ -46,10 +46,40 @@ pub const BACKENDS: [BackendInfo; 3] = [
 ];
 
 /// How a backend is made.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct BackendOptions {
     /// Threads of the CPU; all cores where not given.
     pub threads: Option<usize>,
+    /// Which device: its place in the list of [`devices`], a part of its name, or `auto`; for `opencl` also `gpu` or `cpu`.
+    /// Where not given, what the environment says (`LACUNA_OPENCL_DEVICE`, `LACUNA_CUDA_DEVICE`), else `auto`.
+    pub device: Option<String>,
+}
+
+/// The devices of a backend that is built in, in the order in which they are counted.
+///
+/// ```
+/// let cpu = lacuna::devices("cpu")?;
+/// assert_eq!(cpu.len(), 1);
+/// # Ok::<(), lacuna::Error>(())
+/// ```
+///
+/// # Errors
+/// As [`on`].
+pub fn devices(backend: &str) -> Result<Vec<DeviceInfo>> {
+    struct Describe;
+    impl OnBackend for Describe {
+        type Output = DeviceInfo;
+        fn run<B: Backend>(self, dev: B) -> DeviceInfo {
+            dev.device()
+        }
+    }
+    match backend {
+        #[cfg(feature = "cuda")]
+        "cuda" => lacuna_cuda::devices(),
+        #[cfg(feature = "opencl")]
+        "opencl" => lacuna_opencl::devices(),
+        name => on(Some(name), BackendOptions::default(), Describe).map(|device| vec![device]),
+    }
 }
 
 /// The backend that the features of this crate chose, with its default options.
@@ -107,11 +137,31 @@ pub fn on<F: OnBackend>(name: Option<&str>, options: BackendOptions, task: F) ->
     };
     match name {
         #[cfg(feature = "cuda")]
-        "cuda" => Ok(task.run(lacuna_cuda::Cuda::new()?)),
+        "cuda" => {
+            let device = options.device.filter(|device| device != "auto");
+            let options = lacuna_cuda::CudaOptions { device, ..lacuna_cuda::CudaOptions::default() };
+            Ok(task.run(lacuna_cuda::Cuda::with(&options)?))
+        }
         #[cfg(feature = "opencl")]
-        "opencl" => Ok(task.run(lacuna_opencl::OpenCl::new(lacuna_opencl::OpenClOptions::from_env()?)?)),
+        "opencl" => {
+            let mut settings = lacuna_opencl::OpenClOptions::from_env()?;
+            if let Some(device) = options.device {
+                settings.device = device.parse().unwrap_or_default();
+            }
+            Ok(task.run(lacuna_opencl::OpenCl::new(settings)?))
+        }
         #[cfg(feature = "cpu")]
         "cpu" => {
+            if let Some(device) =
+                options.device.filter(|device| !["auto", "cpu", "0"].contains(&device.as_str()))
+            {
+                return Err(Error::Argument {
+                    what: "device".into(),
+                    message: format!(
+                        "the backend cpu has one device, got `{device}`; opencl and cuda have more"
+                    ),
+                });
+            }
             let options =
                 lacuna_cpu::CpuOptions { threads: options.threads, ..lacuna_cpu::CpuOptions::default() };
             Ok(task.run(lacuna_cpu::Cpu::with(options)?))

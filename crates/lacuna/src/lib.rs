@@ -67,7 +67,9 @@ mod backends;
 mod system;
 
 pub use arrays::{from_dense, to_dense, to_device, to_host};
-pub use backends::{BACKENDS, BackendInfo, BackendOptions, DefaultBackend, OnBackend, default_backend, on};
+pub use backends::{
+    BACKENDS, BackendInfo, BackendOptions, DefaultBackend, OnBackend, default_backend, devices, on,
+};
 pub use lacuna_core::*;
 #[cfg(feature = "cpu")]
 pub use lacuna_cpu as cpu;

@@ -1,7 +1,7 @@
 //! Finding a device and telling what it is.
 use crate::driver::{self, Id};
 use crate::{DeviceChoice, OpenClOptions, Shape};
-use lacuna_core::{DeviceInfo, Error, Result};
+use lacuna_core::{DeviceInfo, Error, Result, Scalar};
 use ocl_core::ffi;
 
 /// A device with what this crate needs to know of it.
@@ -67,6 +67,18 @@ impl Device {
     pub(crate) fn is_nvidia(&self) -> bool {
         self.vendor.contains("NVIDIA")
     }
+    /// Fails where the device lacks the precision of a number type.
+    pub(crate) fn check_type<T: Scalar>(&self) -> Result<()> {
+        if size_of::<T::Real>() == 8 && !self.doubles {
+            return Err(Error::Unsupported {
+                operation: format!("{} on {}", T::KIND.name(), self.name),
+                message: "the device has no double precision (cl_khr_fp64); use f32 or Complex<f32>, or \
+                          another device"
+                    .into(),
+            });
+        }
+        Ok(())
+    }
     pub(crate) fn info(&self) -> DeviceInfo {
         let kind = if self.is_gpu() { "gpu" } else { "cpu" };
         let yes = |yes: bool| if yes { "yes" } else { "no" }.to_owned();
@@ -105,36 +117,117 @@ pub fn devices() -> Result<Vec<DeviceInfo>> {
 /// The device an option names.
 pub(crate) fn find(options: &OpenClOptions) -> Result<Device> {
     let mut devices = all()?;
-    let fail = |message: String| {
-        Err(Error::Device { device: "OpenCL".into(), operation: "choosing a device".into(), message })
-    };
+    let position = position(&options.device, &devices)?;
+    Ok(devices.swap_remove(position))
+}
+
+/// The place of the device that a choice names.
+fn position(choice: &DeviceChoice, devices: &[Device]) -> Result<usize> {
     if devices.is_empty() {
-        return fail(
-            "there is no OpenCL platform with a device; install a driver (a GPU vendor's, or pocl-opencl-icd for \
-             CPUs) and see `clinfo -l`"
+        return Err(Error::Device {
+            device: "OpenCL".into(),
+            operation: "choosing a device".into(),
+            message: "no platform offers a device; install a driver (a GPU vendor's, or pocl-opencl-icd for CPUs); \
+                      `clinfo -l` shows what the loader finds, which reads the .icd files of /etc/OpenCL/vendors or of \
+                      $OCL_ICD_VENDORS"
                 .into(),
-        );
+        });
     }
-    let position = match &options.device {
-        DeviceChoice::Auto => devices.iter().position(Device::is_gpu).or(Some(0)),
-        DeviceChoice::Gpu => devices.iter().position(Device::is_gpu),
-        DeviceChoice::Cpu => devices.iter().position(Device::is_cpu),
-        DeviceChoice::Index(index) => Some(*index).filter(|i| *i < devices.len()),
+    let gpu = devices.iter().position(Device::is_gpu);
+    let (found, wanted) = match choice {
+        DeviceChoice::Auto => (gpu.or(Some(0)), "auto".to_owned()),
+        DeviceChoice::Gpu => (gpu, "gpu".into()),
+        DeviceChoice::Cpu => (devices.iter().position(Device::is_cpu), "cpu".into()),
+        DeviceChoice::Index(index) => (Some(*index).filter(|i| *i < devices.len()), index.to_string()),
         DeviceChoice::Name(name) => {
-            let name = name.to_lowercase();
-            let has = |d: &Device| format!("{} {}", d.name, d.platform).to_lowercase().contains(&name);
-            devices.iter().position(has)
+            let part = name.to_lowercase();
+            let has = |d: &Device| format!("{} {}", d.name, d.platform).to_lowercase().contains(&part);
+            (devices.iter().position(has), name.clone())
         }
     };
-    match position {
-        Some(position) => Ok(devices.swap_remove(position)),
-        None => {
-            let names: Vec<_> = devices
-                .iter()
-                .enumerate()
-                .map(|(i, d)| format!("{i}: {} ({})", d.name, d.platform))
-                .collect();
-            fail(format!("no device is {:?}; there are {}", options.device, names.join(", ")))
+    found.ok_or_else(|| {
+        let there = |(i, d): (usize, &Device)| format!("{i}: {} ({})", d.name, d.platform);
+        let list: Vec<_> = devices.iter().enumerate().map(there).collect();
+        let message = format!("no OpenCL device is `{wanted}`; there are {}", list.join(", "));
+        Error::Argument { what: "device".into(), message }
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use lacuna_core::{Complex32, Complex64};
+
+    fn device(name: &str, kind: u64) -> Device {
+        let text = |text: &str| text.to_owned();
+        Device {
+            id: Id::none(),
+            platform: text("Somebody's Platform"),
+            name: name.into(),
+            vendor: text("Somebody"),
+            driver: text("1"),
+            version: text("OpenCL 1.2"),
+            kind,
+            units: 1,
+            memory: 1 << 30,
+            largest_buffer: 1 << 28,
+            local_memory: 1 << 15,
+            largest_group: 256,
+            doubles: false,
+            rounded_floats: true,
+        }
+    }
+
+    #[test]
+    fn a_device_is_chosen_by_place_name_and_kind() {
+        let devices =
+            [device("Slow Core", ffi::CL_DEVICE_TYPE_CPU), device("Fast Card", ffi::CL_DEVICE_TYPE_GPU)];
+        for (text, expected) in [
+            ("auto", 1),
+            ("", 1),
+            ("gpu", 1),
+            ("cpu", 0),
+            ("0", 0),
+            ("1", 1),
+            ("slow", 0),
+            ("CARD", 1),
+            ("somebody", 0),
+        ] {
+            let choice = text.parse().unwrap();
+            assert_eq!(position(&choice, &devices).unwrap(), expected, "{text}");
+        }
+        assert_eq!(position(&DeviceChoice::Auto, &devices[..1]).unwrap(), 0);
+    }
+
+    #[test]
+    fn a_choice_that_names_none_lists_what_there_is() {
+        let devices = [device("Slow Core", ffi::CL_DEVICE_TYPE_CPU)];
+        for text in ["gpu", "7", "fast"] {
+            let error = position(&text.parse().unwrap(), &devices).unwrap_err();
+            assert!(matches!(error, Error::Argument { .. }));
+            let told = error.to_string();
+            assert!(told.contains(text) && told.contains("0: Slow Core (Somebody's Platform)"), "{told}");
+        }
+    }
+
+    #[test]
+    fn without_a_device_the_error_says_what_to_install() {
+        let error = position(&DeviceChoice::Auto, &[]).unwrap_err();
+        assert!(error.is_device_failure());
+        let told = error.to_string();
+        assert!(told.contains("install") && told.contains("clinfo -l"), "{told}");
+    }
+
+    #[test]
+    fn a_device_without_double_precision_is_named_and_takes_single() {
+        let device = device("Small Card", ffi::CL_DEVICE_TYPE_GPU);
+        assert!(device.check_type::<f32>().is_ok() && device.check_type::<Complex32>().is_ok());
+        for told in [device.check_type::<f64>(), device.check_type::<Complex64>()] {
+            let told = told.unwrap_err().to_string();
+            assert!(
+                told.contains("Small Card") && told.contains("cl_khr_fp64") && told.contains("f32"),
+                "{told}"
+            );
         }
     }
 }

@@ -4,6 +4,8 @@ use lacuna_core::{Error, Result};
 use ocl_core::ffi;
 use std::ffi::{CString, c_void};
 use std::ptr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 /// A status of the driver that is not success.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -142,6 +144,11 @@ fn bytes(ask: impl Fn(usize, *mut c_void, *mut usize) -> i32) -> Outcome<Vec<u8>
 }
 
 impl Id {
+    /// No device, for tests that ask it nothing.
+    #[cfg(test)]
+    pub(crate) fn none() -> Self {
+        Id(ptr::null_mut())
+    }
     fn info(self, what: u32) -> Outcome<Vec<u8>> {
         // SAFETY: `at` has room for `size` bytes.
         bytes(|size, at, got| unsafe { ffi::clGetDeviceInfo(self.0, what, size, at, got) })
@@ -177,16 +184,8 @@ macro_rules! owner {
     };
 }
 owner!(
-    /// A context of one device.
-    Context, cl_context, clReleaseContext
-);
-owner!(
     /// An in-order queue.
     Queue, cl_command_queue, clReleaseCommandQueue
-);
-owner!(
-    /// A buffer in device memory.
-    Buffer, cl_mem, clReleaseMemObject
 );
 owner!(
     /// A program built for one device.
@@ -201,33 +200,71 @@ owner!(
     Event, cl_event, clReleaseEvent
 );
 
+/// A context of one device, with the bytes of its buffers.
+#[derive(Debug)]
+pub(crate) struct Context {
+    raw: ffi::cl_context,
+    held: Arc<AtomicU64>,
+}
+// SAFETY: as for the objects above.
+unsafe impl Send for Context {}
+impl Drop for Context {
+    fn drop(&mut self) {
+        // SAFETY: this owns the one reference that creation gave.
+        unsafe { ffi::clReleaseContext(self.raw) };
+    }
+}
+
+/// A buffer in device memory.
+#[derive(Debug)]
+pub(crate) struct Buffer {
+    raw: ffi::cl_mem,
+    bytes: u64,
+    held: Arc<AtomicU64>,
+}
+// SAFETY: as for the objects above.
+unsafe impl Send for Buffer {}
+impl Drop for Buffer {
+    fn drop(&mut self) {
+        self.held.fetch_sub(self.bytes, Ordering::Relaxed);
+        // SAFETY: this owns the one reference that creation gave.
+        unsafe { ffi::clReleaseMemObject(self.raw) };
+    }
+}
+
 impl Context {
+    /// Bytes of all its buffers.
+    pub(crate) fn held(&self) -> u64 {
+        self.held.load(Ordering::Relaxed)
+    }
     pub(crate) fn new(device: Id) -> Outcome<Self> {
         let mut status = 0;
         // SAFETY: one device, no properties, no callback.
         let raw =
             unsafe { ffi::clCreateContext(ptr::null(), 1, &device.0, None, ptr::null_mut(), &mut status) };
-        check(status).map(|()| Context(raw))
+        check(status).map(|()| Context { raw, held: Arc::default() })
     }
     pub(crate) fn queue(&self, device: Id) -> Outcome<Queue> {
         let mut status = 0;
         // SAFETY: the device is the context's.
-        let raw = unsafe { ffi::clCreateCommandQueue(self.0, device.0, 0, &mut status) };
+        let raw = unsafe { ffi::clCreateCommandQueue(self.raw, device.0, 0, &mut status) };
         check(status).map(|()| Queue(raw))
     }
     pub(crate) fn buffer(&self, bytes: usize) -> Outcome<Buffer> {
-        let mut status = 0;
+        let (mut status, bytes) = (0, bytes.max(16));
         // SAFETY: no host pointer.
         let raw = unsafe {
-            ffi::clCreateBuffer(self.0, ffi::CL_MEM_READ_WRITE, bytes.max(16), ptr::null_mut(), &mut status)
+            ffi::clCreateBuffer(self.raw, ffi::CL_MEM_READ_WRITE, bytes, ptr::null_mut(), &mut status)
         };
-        check(status).map(|()| Buffer(raw))
+        check(status)?;
+        self.held.fetch_add(bytes as u64, Ordering::Relaxed);
+        Ok(Buffer { raw, bytes: bytes as u64, held: self.held.clone() })
     }
     pub(crate) fn program(&self, source: &str) -> Outcome<Program> {
         let mut status = 0;
         let (text, length) = (source.as_ptr().cast(), source.len());
         // SAFETY: one string with its length.
-        let raw = unsafe { ffi::clCreateProgramWithSource(self.0, 1, &text, &length, &mut status) };
+        let raw = unsafe { ffi::clCreateProgramWithSource(self.raw, 1, &text, &length, &mut status) };
         check(status).map(|()| Program(raw))
     }
     pub(crate) fn program_from_binary(&self, device: Id, binary: &[u8]) -> Outcome<Program> {
@@ -235,7 +272,15 @@ impl Context {
         let (data, length) = (binary.as_ptr(), binary.len());
         // SAFETY: one device, one binary with its length.
         let raw = unsafe {
-            ffi::clCreateProgramWithBinary(self.0, 1, &device.0, &length, &data, &mut of_binary, &mut status)
+            ffi::clCreateProgramWithBinary(
+                self.raw,
+                1,
+                &device.0,
+                &length,
+                &data,
+                &mut of_binary,
+                &mut status,
+            )
         };
         check(status)?;
         let program = Program(raw);
@@ -299,7 +344,7 @@ pub(crate) enum Arg<'a> {
 impl Kernel {
     pub(crate) fn set(&mut self, index: u32, arg: &Arg<'_>) -> Outcome<()> {
         let (size, at): (usize, *const c_void) = match arg {
-            Arg::Buffer(buffer) => (size_of::<ffi::cl_mem>(), (&raw const buffer.0).cast()),
+            Arg::Buffer(buffer) => (size_of::<ffi::cl_mem>(), (&raw const buffer.raw).cast()),
             Arg::Word(word) => (4, ptr::from_ref(word).cast()),
             Arg::Local(bytes) => ((*bytes).max(16), ptr::null()),
         };
@@ -349,7 +394,7 @@ impl Queue {
         check(unsafe {
             ffi::clEnqueueWriteBuffer(
                 self.0,
-                to.0,
+                to.raw,
                 1,
                 offset,
                 from.len(),
@@ -369,7 +414,7 @@ impl Queue {
         check(unsafe {
             ffi::clEnqueueWriteBuffer(
                 self.0,
-                to.0,
+                to.raw,
                 0,
                 offset,
                 from.len(),
@@ -389,7 +434,7 @@ impl Queue {
         check(unsafe {
             ffi::clEnqueueReadBuffer(
                 self.0,
-                from.0,
+                from.raw,
                 1,
                 offset,
                 to.len(),
@@ -410,7 +455,7 @@ impl Queue {
         check(unsafe {
             ffi::clEnqueueReadBuffer(
                 self.0,
-                from.0,
+                from.raw,
                 0,
                 offset,
                 to.len(),
@@ -431,7 +476,7 @@ impl Queue {
         check(unsafe {
             ffi::clEnqueueFillBuffer(
                 self.0,
-                to.0,
+                to.raw,
                 pattern.as_ptr().cast(),
                 pattern.len(),
                 offset,
@@ -449,7 +494,7 @@ impl Queue {
         }
         // SAFETY: both buffers have at least so many bytes, as their owner knows.
         check(unsafe {
-            ffi::clEnqueueCopyBuffer(self.0, from.0, to.0, 0, 0, bytes, 0, ptr::null(), ptr::null_mut())
+            ffi::clEnqueueCopyBuffer(self.0, from.raw, to.raw, 0, 0, bytes, 0, ptr::null(), ptr::null_mut())
         })
     }
     /// Sends what is queued to the device.

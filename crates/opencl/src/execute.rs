@@ -49,9 +49,9 @@ struct Rounds<'a, T> {
 impl<T: Scalar> Rounds<'_, T> {
     fn launch_section(&self, section: u32) -> Result<(), Status> {
         for &op in &self.sections[section as usize] {
-            if let Some(step) = &self.prepared.steps[op] {
-                let size = if self.dev.segments_each { 1 } else { crate::source::SEGMENT };
-                self.dev.queue.launch(&step.kernel, step.groups, size)?;
+            let Some(steps) = &self.prepared.steps[op] else { continue };
+            for step in [Some(&steps.operation), steps.fold.as_ref()].into_iter().flatten() {
+                self.dev.queue.launch(&step.kernel, step.groups, step.size)?;
             }
         }
         Ok(())

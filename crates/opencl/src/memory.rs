@@ -1,7 +1,7 @@
 //! Device memory: one arena for vectors, bases and matrices, one buffer of cells for each number type.
 use crate::device::Device;
 use crate::driver::{Buffer, Context, Queue, Status, failed};
-use crate::source::SEGMENT;
+use crate::source::{SEGMENT, TEAM};
 use lacuna_core::{
     Argument, Basis, Cell, Cells, Error, Format, Kind, Mark, Matrix, OpKind, Program, Result, Scalar, Vector,
     next_serial,
@@ -69,12 +69,19 @@ pub(crate) struct Memory {
     pub(crate) generation: u64,
 }
 
-/// The code of a format in the kernels, with the lanes they can take.
+/// The code of compressed rows in the kernels.
+pub(crate) const CSR: u64 = 0;
+/// The kernels of products by their codes, as in `kernels-opencl/shape.cl`, with the formats they take.
+const PRODUCTS: [(&str, &[&str]); 4] = [
+    ("spmv_csr", &["csr"]),
+    ("spmv_dia", &["dia"]),
+    ("spmv_sell", &["sell", "ell"]),
+    ("spmv_bcsr", &["bcsr"]),
+];
+
+/// The code of a format in the kernels.
 fn format_code(kernel: &str) -> Option<u64> {
-    match kernel {
-        "csr" => Some(0),
-        _ => None,
-    }
+    PRODUCTS.iter().position(|(_, formats)| formats.contains(&kernel)).map(|code| code as u64)
 }
 
 /// Rows beyond which nobody asks for spans.
@@ -124,18 +131,26 @@ impl Memory {
         }
     }
 
-    /// A buffer, or out of memory with how much was asked for and is free.
-    pub(crate) fn buffer(&self, context: &Context, bytes: usize, operation: &str) -> Result<Buffer> {
+    /// A buffer, or out of memory with how much was asked for and is free: the largest buffer the device gives, or less
+    /// where this backend holds the rest. Some drivers find out only when a buffer is first used, so its first bytes are.
+    pub(crate) fn buffer(
+        &self,
+        context: &Context,
+        queue: &Queue,
+        bytes: usize,
+        operation: &str,
+    ) -> Result<Buffer> {
         let exhausted = || Error::OutOfMemory {
             operation: operation.into(),
             device: self.device.clone(),
             requested: bytes as u64,
-            available: Some(self.total.saturating_sub(self.capacity as u64).min(self.largest)),
+            available: Some(self.total.saturating_sub(context.held()).min(self.largest)),
         };
         if bytes as u64 > self.total {
             return Err(exhausted());
         }
-        context.buffer(bytes).map_err(|status| match status.is_out_of_memory() {
+        let used = |buffer: Buffer| queue.fill(&buffer, 0, bytes.min(16), &[0]).map(|()| buffer);
+        context.buffer(bytes).and_then(used).map_err(|status| match status.is_out_of_memory() {
             true => exhausted(),
             false => failed(&self.device, operation, status),
         })
@@ -158,9 +173,9 @@ impl Memory {
         })?;
         if end > self.capacity || self.arena.is_none() {
             let generous = end.max(self.capacity.saturating_mul(2)).max(FIRST);
-            let (bytes, buffer) = match self.buffer(context, generous, operation) {
+            let (bytes, buffer) = match self.buffer(context, queue, generous, operation) {
                 Ok(buffer) => (generous, buffer),
-                Err(_) => (end, self.buffer(context, end, operation)?),
+                Err(_) => (end, self.buffer(context, queue, end, operation)?),
             };
             if let Some(old) = &self.arena {
                 queue.copy(old, &buffer, self.used).map_err(self.fail(operation))?;
@@ -180,7 +195,8 @@ impl Memory {
         columns: usize,
     ) -> Result<Basis<T>> {
         let operation = format!("{columns} vectors of {n} elements");
-        let stride = n.saturating_mul(size_of::<T>()).saturating_add(ALIGN - 1) / ALIGN * ALIGN;
+        // Kernels go over whole segments.
+        let stride = n.div_ceil(SEGMENT).saturating_mul(SEGMENT * size_of::<T>());
         let bytes = stride.saturating_mul(columns);
         let offset = self.take(context, queue, bytes, &operation)?;
         if let Some(arena) = &self.arena {
@@ -200,16 +216,16 @@ impl Memory {
     ) -> Result<Matrix<T>> {
         let ((rows, cols), lanes) = (a.shape(), a.lanes());
         let operation = format!("a {rows}x{cols} matrix in format `{}`", a.kernel());
-        let code = format_code(a.kernel()).filter(|_| lanes.is_power_of_two() && lanes <= 256);
+        let code = format_code(a.kernel()).filter(|_| lanes.is_power_of_two() && lanes <= TEAM);
         let Some(code) = code else {
             let message = "there is no OpenCL kernel for it; use CSR".into();
             return Err(Error::Unsupported { operation, message });
         };
         let mut words = vec![code, lanes as u64];
-        let spans = spans(&*a);
+        let spans = if code == CSR { spans(&*a) } else { Vec::new() };
         let start = self.used;
         let mut put = |bytes: &[u8]| -> Result<u64> {
-            let offset = self.take(context, queue, bytes.len(), &operation)?;
+            let offset = self.take(context, queue, bytes.len().max(ALIGN), &operation)?;
             if let Some(arena) = &self.arena {
                 queue.write(arena, offset, bytes).map_err(self.fail(&operation))?;
             }
@@ -295,6 +311,11 @@ impl Memory {
             .ok_or_else(|| Error::Stale { operation: operation.into(), what: "matrix" })
     }
 
+    /// The kernel of products with a live matrix.
+    pub(crate) fn spmv_kernel<T: Scalar>(&self, a: Matrix<T>, operation: &str) -> Result<&'static str> {
+        Ok(PRODUCTS[self.matrix_words(a, operation)?[0] as usize].0)
+    }
+
     /// The arena; made where there is none yet.
     pub(crate) fn arena(&mut self, context: &Context, queue: &Queue) -> Result<&Buffer> {
         if self.arena.is_none() {
@@ -334,7 +355,7 @@ impl Memory {
             });
         };
         if end > file.capacity || file.buffer.is_none() {
-            let buffer = self.buffer(context, capacity * size, &operation)?;
+            let buffer = self.buffer(context, queue, capacity * size, &operation)?;
             if let Some(old) = &file.buffer {
                 queue.copy(old, &buffer, first * size).map_err(self.fail(&operation))?;
             }

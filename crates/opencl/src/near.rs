@@ -2,7 +2,7 @@
 use crate::backend::OpenCl;
 use crate::driver::{Arg, Buffer, Kernel};
 use crate::plan::Whole;
-use crate::{Compile, Mode, OpenClOptions};
+use crate::{Mode, OpenClOptions};
 use lacuna_core::encode::Encoded;
 use lacuna_core::{Result, Scalar};
 use lacuna_generate::{Device, Layout, MatrixFacts, SEGMENT};
@@ -41,16 +41,11 @@ impl OpenCl {
         e: &Encoded<T>,
         operation: &str,
     ) -> Result<Option<(Whole, Kernel)>> {
-        let OpenClOptions { mode, compile, group, one_group_rows, persistent_rows, .. } = self.options;
-        let wanted = match compile {
-            Compile::Auto => self.device.is_gpu(),
-            Compile::Always => true,
-            Compile::Never => false,
-        };
+        let OpenClOptions { mode, group, one_group_rows, persistent_rows, .. } = self.options;
         let n = e.n as usize;
         let (segments, units) = (n.div_ceil(SEGMENT), self.together());
         let most = self.device.largest_group.min(1024) / SEGMENT;
-        if !wanted || self.segments_each || n == 0 || most == 0 || e.matrices.iter().any(|a| a.cols != n) {
+        if !self.writes_kernels() || n == 0 || most == 0 || e.matrices.iter().any(|a| a.cols != n) {
             return Ok(None);
         }
         let alone = segments <= most;
@@ -126,7 +121,7 @@ impl OpenCl {
 
     fn zeros(&self, bytes: usize, operation: &str) -> Result<Buffer> {
         let bytes = bytes.next_multiple_of(16);
-        let buffer = self.memory.buffer(&self.context, bytes, operation)?;
+        let buffer = self.memory.buffer(&self.context, &self.queue, bytes, operation)?;
         self.queue.fill(&buffer, 0, bytes, &[0; 4]).map_err(self.fail(operation))?;
         Ok(buffer)
     }

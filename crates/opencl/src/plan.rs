@@ -1,16 +1,25 @@
 //! A program made ready for the device: its tables, its kernels and how each is launched.
 use crate::backend::OpenCl;
 use crate::driver::{Arg, Buffer, Kernel};
+use crate::memory::CSR;
 use crate::near::Near;
-use crate::source::{self, SEGMENT};
+use crate::source::{self, FOLD, SEGMENT, TEAM};
 use crate::{Mode, OpenClOptions};
 use lacuna_core::encode::{self, Encoded};
 use lacuna_core::{Cell, Error, History, Program, Result, Scalar};
 
-/// The kernel of an operation and its launch.
+/// A kernel of an operation and its launch.
 pub(crate) struct Step {
     pub(crate) kernel: Kernel,
     pub(crate) groups: usize,
+    pub(crate) size: usize,
+}
+
+/// The launches of an operation.
+pub(crate) struct Steps {
+    pub(crate) operation: Step,
+    /// Where its sums are many.
+    pub(crate) fold: Option<Step>,
 }
 
 /// The launch of a whole program.
@@ -32,7 +41,7 @@ pub(crate) struct Prepared<T> {
     pub(crate) control: Buffer,
     pub(crate) advance: Kernel,
     /// By operation; nothing where an operation is instructions alone.
-    pub(crate) steps: Vec<Option<Step>>,
+    pub(crate) steps: Vec<Option<Steps>>,
     pub(crate) whole: Option<Whole>,
     /// The cells that the program names.
     named: Vec<Cell<T>>,
@@ -58,10 +67,11 @@ pub(crate) const PROGRAM_BUDGET: u32 = 11;
 /// Values of the history on the device.
 pub(crate) const HISTORY: usize = History::CAPACITY as usize + 2;
 
-/// Numbers of local memory a group of so many work-items needs to make sums.
-fn work(batch: usize, size: usize) -> usize {
-    batch * size + SEGMENT
-}
+/// Groups of one team for each unit: no more than run at once where a work-item takes 128 registers, since the last ones
+/// would run alone.
+const TEAMS_A_UNIT: usize = 16;
+/// The same of a CPU, where a group takes whole segments.
+const GROUPS_A_UNIT: usize = 4;
 
 impl OpenCl {
     pub(crate) fn prepare<T: Scalar>(&mut self, program: &Program<T>) -> Result<Prepared<T>> {
@@ -71,7 +81,7 @@ impl OpenCl {
         let mut named: Vec<_> = program.ops().flat_map(|op| &op.sweep.cells).copied().collect();
         named.sort_by_key(|cell| (cell.index, cell.serial));
         named.dedup();
-        self.check_type::<T>()?;
+        self.device.check_type::<T>()?;
         let words: Vec<u64> = self.names(&encoded, &operation)?;
         let table = self.filled(bytemuck::cast_slice(&encoded.words), &operation)?;
         let names = self.filled(bytemuck::cast_slice(&words), &operation)?;
@@ -83,7 +93,12 @@ impl OpenCl {
         let sums = (encoded.sums as usize).max(1) * segments.max(1);
         self.reserve_scratch::<T>(sums)?;
 
-        let (whole, mut advance) = match self.near(&encoded, &operation)? {
+        // Kernels are written for compressed rows alone.
+        let rows = |a: &lacuna_core::Matrix<T>| {
+            self.memory.matrix_words(*a, &operation).is_ok_and(|words| words[0] == CSR)
+        };
+        let near = if encoded.matrices.iter().all(rows) { self.near(&encoded, &operation)? } else { None };
+        let (whole, mut advance) = match near {
             Some((near, advance)) => (Some(near), advance),
             None => {
                 self.build::<T>()?;
@@ -97,7 +112,7 @@ impl OpenCl {
         let steps = (0..encoded.ops())
             .map(|op| match whole.is_some() || encoded.is_scalar(op) {
                 true => Ok(None),
-                false => self.step_of(&encoded, op, &operation).map(Some),
+                false => self.steps_of(&encoded, op, &operation).map(Some),
             })
             .collect::<Result<Vec<_>>>()?;
         let words = if near { words } else { encode::CONTROL_WORDS as usize };
@@ -149,7 +164,7 @@ impl OpenCl {
     }
 
     pub(crate) fn filled(&self, bytes: &[u8], operation: &str) -> Result<Buffer> {
-        let buffer = self.memory.buffer(&self.context, bytes.len(), operation)?;
+        let buffer = self.memory.buffer(&self.context, &self.queue, bytes.len(), operation)?;
         self.queue.write(&buffer, 0, bytes).map_err(self.fail(operation))?;
         Ok(buffer)
     }
@@ -159,20 +174,43 @@ impl OpenCl {
         self.device.local_memory.saturating_sub(1024)
     }
 
-    fn step_of<T: Scalar>(&self, encoded: &Encoded<T>, op: u32, operation: &str) -> Result<Step> {
+    fn steps_of<T: Scalar>(&self, encoded: &Encoded<T>, op: u32, operation: &str) -> Result<Steps> {
         let kind = encoded.op(op, encode::OP_KIND);
         let stem = match kind {
-            encode::KIND_SPMV => "spmv_csr",
+            encode::KIND_SPMV => {
+                let a = encoded.matrices[encoded.op(op, encode::OP_MATRIX) as usize];
+                self.memory.spmv_kernel(a, operation)?
+            }
             encode::KIND_BASIS_DOT => "basis_dot",
             encode::KIND_BASIS_AXPY => "basis_axpy",
             _ => "sweep",
         };
-        let fail = self.fail(operation);
+        let segments = (encoded.op(op, encode::OP_N) as usize).div_ceil(SEGMENT);
+        let dots = if kind == encode::KIND_BASIS_DOT { encode::OP_COLUMNS } else { encode::OP_DOT_COUNT };
+        let sums = encoded.op(op, dots) as usize;
+        let folds = !self.segments_each && sums * segments > FOLD;
+        let (size, most) = if self.segments_each { (1, GROUPS_A_UNIT) } else { (TEAM, TEAMS_A_UNIT) };
+        let step = |stem, groups: usize| -> Result<Step> {
+            let kernel = self.step_kernel(encoded, op, stem, operation)?;
+            Ok(Step { kernel, groups: groups.clamp(1, most * self.device.units), size })
+        };
+        let fold = || step("fold", sums * segments.div_ceil(SEGMENT));
+        Ok(Steps { operation: step(stem, segments)?, fold: folds.then(fold).transpose()? })
+    }
+
+    /// A kernel of an operation with the arguments that stay.
+    fn step_kernel<T: Scalar>(
+        &self,
+        encoded: &Encoded<T>,
+        op: u32,
+        stem: &str,
+        operation: &str,
+    ) -> Result<Kernel> {
         let mut kernel = self.kernel::<T>(stem)?;
-        let (size, word) = (size_of::<T>(), source::batch(T::KIND));
-        let work = work(word, SEGMENT);
-        let cells = encoded.cells.len();
-        let budget = (self.local_budget() / size).saturating_sub(work);
+        let (size, cells) = (size_of::<T>(), encoded.cells.len());
+        let work = source::work::<T>(if self.segments_each { SEGMENT } else { TEAM });
+        let table = self.table_bytes(encoded, op);
+        let budget = self.local_budget().saturating_sub(work + table) / size;
         let slots = encoded.op(op, encode::OP_SLOT_COUNT) as usize;
         let (cap, near) = if self.segments_each {
             (1, 0)
@@ -185,17 +223,33 @@ impl OpenCl {
             Arg::Word(cells as u32),
             Arg::Word(op),
             Arg::Word(cap as u32),
-            Arg::Word(if self.segments_each { 0 } else { near as u32 }),
-            Arg::Local(work * size),
+            Arg::Word(near as u32),
+            Arg::Local(work),
             Arg::Local((cap * SEGMENT).max(near) * size),
             Arg::Local(8 * encode::CONTROL_WORDS as usize),
+            Arg::Local(table),
         ];
         for (i, arg) in args.iter().enumerate() {
-            kernel.set(9 + i as u32, arg).map_err(&fail)?;
+            kernel.set(9 + i as u32, arg).map_err(self.fail(operation))?;
         }
-        let segments = (encoded.op(op, encode::OP_N) as usize).div_ceil(SEGMENT);
-        let most = if self.segments_each { 4 } else { 8 } * self.device.units;
-        Ok(Step { kernel, groups: segments.clamp(1, most) })
+        Ok(kernel)
+    }
+
+    /// Bytes of local memory for what a group reads of the table for every segment: see `kernels-opencl/sweep.cl`.
+    fn table_bytes<T: Scalar>(&self, encoded: &Encoded<T>, op: u32) -> usize {
+        if self.segments_each {
+            return 0;
+        }
+        let field = |field| encoded.op(op, field) as usize;
+        let weights = if field(encode::OP_KIND) == encode::KIND_BASIS_AXPY as usize {
+            field(encode::OP_COLUMNS).next_multiple_of(4)
+        } else {
+            0
+        };
+        let words = field(encode::OP_DOTS) + field(encode::OP_DOT_COUNT) * encode::DOT_WORDS as usize
+            - field(encode::OP_SLOTS);
+        let numbers = weights + field(encode::OP_TERM_COUNT);
+        8 * field(encode::OP_SLOT_COUNT).next_multiple_of(2) + numbers * size_of::<T>() + 4 * words
     }
 
     /// How a whole program is launched, where it is.
@@ -230,27 +284,29 @@ impl OpenCl {
         if segments > SEGMENT * SEGMENT {
             return Ok(None);
         }
-        let (size, batch, cells) = (size_of::<T>(), source::batch(T::KIND), encoded.cells.len());
+        let (size, cells) = (size_of::<T>(), encoded.cells.len());
         let mut kernel = self.kernel::<T>("program")?;
         let most = self.device.largest_group.min(kernel.group_limit(self.device.id)).max(1);
-        // Slots that fit beside what a group of so many segments needs for sums and cells.
-        let cap_of = |subs: usize| {
-            let taken = work(batch, subs * SEGMENT) + cells;
-            (self.local_budget() / size).saturating_sub(taken) / (subs * SEGMENT)
+        // A team for each segment, and slots that fit beside what a group needs for sums and cells.
+        let item = |teams: usize| if self.segments_each { SEGMENT } else { teams * TEAM };
+        let table = (0..encoded.ops()).map(|op| self.table_bytes(encoded, op)).max().unwrap_or(0);
+        let cap_of = |teams: usize| {
+            let taken = source::work::<T>(item(teams)) + cells * size + table;
+            self.local_budget().saturating_sub(taken) / (size * teams * SEGMENT)
         };
         let slots = (encoded.slots as usize).max(1);
         let groups = if several { segments.min(self.together()) } else { 1 };
-        let subs = if self.segments_each {
+        let teams = if self.segments_each {
             1
         } else {
-            let fits = |subs: &usize| subs * SEGMENT <= most && cap_of(*subs) >= slots.min(3);
-            let wanted = segments.div_ceil(groups);
-            let wanted = if group > 0 { (group / SEGMENT).clamp(1, 4) } else { wanted };
-            [4, 2, 1].into_iter().filter(|subs| *subs < 2 * wanted).find(fits).unwrap_or(1)
+            let fits = |teams: &usize| teams * TEAM <= most && cap_of(*teams) >= slots.min(2);
+            let wanted = if group > 0 { group / TEAM } else { segments.div_ceil(groups) };
+            [32, 16, 8, 4, 2, 1].into_iter().filter(|teams| *teams < 2 * wanted).find(fits).unwrap_or(1)
         };
-        let item = if self.segments_each { 1 } else { subs * SEGMENT };
-        let cap = cap_of(subs).min(if self.segments_each { 1 } else { slots });
-        if cap == 0 || item > most {
+        let cap = cap_of(teams).min(if self.segments_each { 1 } else { slots });
+        let item = item(teams);
+        let size_of_group = if self.segments_each { 1 } else { item };
+        if cap == 0 || size_of_group > most {
             return match mode {
                 Mode::Auto => Ok(None),
                 _ => Err(Error::Unsupported {
@@ -268,15 +324,16 @@ impl OpenCl {
             Arg::Word(0),
             Arg::Word(cap as u32),
             Arg::Word(sums as u32),
-            Arg::Local(work(batch, subs * SEGMENT) * size),
-            Arg::Local(cap * subs * SEGMENT * size),
+            Arg::Local(source::work::<T>(item)),
+            Arg::Local(cap * teams * SEGMENT * size),
             Arg::Local(cells * size),
             Arg::Local(8 * encode::CONTROL_WORDS as usize),
+            Arg::Local(table),
         ];
         for (i, arg) in args.iter().enumerate() {
             kernel.set(9 + i as u32, arg).map_err(self.fail(operation))?;
         }
-        Ok(Some(Whole { kernel, groups, size: item, near: None }))
+        Ok(Some(Whole { kernel, groups, size: size_of_group, near: None }))
     }
 
     /// Makes the kernels' arguments name the buffers there are now.
@@ -295,7 +352,12 @@ impl OpenCl {
         let common = [arena, arena, table, names, cells, control, &scratch.history].map(Arg::Buffer);
         let sums = [&scratch.partials, &scratch.counter].map(Arg::Buffer);
         advance.set_all(&common).map_err(&fail)?;
-        let kernels = steps.iter_mut().flatten().map(|step| &mut step.kernel);
+        let kernels = steps
+            .iter_mut()
+            .flatten()
+            .flat_map(|steps| [Some(&mut steps.operation), steps.fold.as_mut()])
+            .flatten()
+            .map(|step| &mut step.kernel);
         if let Some(Whole { kernel, near: Some(near), .. }) = whole {
             kernel.set_all(&common).map_err(&fail)?;
             for (i, arg) in near.args().iter().enumerate() {

@@ -1,7 +1,7 @@
 //! The kernel sources, and programs built of them: once for each device and number type, kept on disk.
 use crate::device::Device;
 use crate::driver::{BUILD_PROGRAM_FAILURE, Context, Program, failed};
-use lacuna_core::{Error, Kind, Result};
+use lacuna_core::{Error, Kind, Result, Scalar};
 pub(crate) use lacuna_generate::{
     AT_CELLS as NEAR_CELLS_AT, AT_HISTORY as NEAR_HISTORY_AT, MATRIX_WORDS, SEGMENT, batch,
 };
@@ -9,19 +9,46 @@ use lacuna_generate::{Cached, SHARED_SOURCES, header, joined};
 use std::sync::{Mutex, PoisonError};
 
 /// The kernel files in the order they build on each other.
-pub const SOURCES: [(&str, &str); 7] = [
+pub const SOURCES: [(&str, &str); 11] = [
     SHARED_SOURCES[0],
     SHARED_SOURCES[1],
     SHARED_SOURCES[2],
+    ("sum.cl", include_str!("../../../kernels-opencl/sum.cl")),
     ("sweep.cl", include_str!("../../../kernels-opencl/sweep.cl")),
     ("spmv_csr.cl", include_str!("../../../kernels-opencl/spmv_csr.cl")),
+    ("spmv_dia.cl", include_str!("../../../kernels-opencl/spmv_dia.cl")),
+    ("spmv_sell.cl", include_str!("../../../kernels-opencl/spmv_sell.cl")),
+    ("spmv_bcsr.cl", include_str!("../../../kernels-opencl/spmv_bcsr.cl")),
     ("basis.cl", include_str!("../../../kernels-opencl/basis.cl")),
     ("program.cl", include_str!("../../../kernels-opencl/program.cl")),
 ];
 
+/// Work-items of a team, which takes a segment.
+pub(crate) const TEAM: usize = 32;
+/// Partial sums of an operation from which on `fold` sums them before the last group does.
+pub(crate) const FOLD: usize = 2048;
+/// Words of local memory for where the rows of a segment start.
+const STARTS: usize = SEGMENT + 4;
+
+/// Bytes of local memory that a group of so many work-items needs for sums; one of a single team reads entries of
+/// compressed rows through it too.
+pub(crate) fn work<T: Scalar>(group: usize) -> usize {
+    let sums = (batch(T::KIND) * group + SEGMENT) * size_of::<T>();
+    if group == TEAM { sums.max((TEAM + SEGMENT) * size_of::<T>() + (SEGMENT + STARTS) * 4) } else { sums }
+}
+
 /// The whole text for a number type, `cpu` where a work-item takes a segment, `nvidia` for that vendor's compiler.
 pub fn text(kind: Kind, cpu: bool, nvidia: bool) -> String {
-    joined(header(kind, cpu, nvidia, false), &SOURCES)
+    let group = if cpu { 1 } else { TEAM };
+    let mut text = header(kind, cpu, nvidia, false);
+    for (name, value) in [
+        ("FOLD", format!("{FOLD}u")),
+        ("RARE", if nvidia { "__attribute__((noinline))" } else { "inline" }.to_owned()),
+        ("GROUP", format!("__attribute__((reqd_work_group_size({group}, 1, 1)))")),
+    ] {
+        text += &format!("#define LACUNA_{name} {value}\n");
+    }
+    joined(text, &SOURCES)
 }
 
 /// A program for the device, from disk where it was built before.
@@ -58,4 +85,23 @@ pub(crate) fn program(context: &Context, device: &Device, kind: Kind, text: &str
         cached.keep(&binary);
     }
     Ok(program)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{OpenClOptions, device};
+
+    #[test]
+    fn a_kernel_that_does_not_build_is_told_with_the_log() {
+        let Ok(device) = device::find(&OpenClOptions::default()) else {
+            eprintln!("SKIPPED, no OpenCL device");
+            return;
+        };
+        let context = Context::new(device.id).unwrap();
+        let text = "__kernel void broken(__global float *x) { x[0] = no_such_name; }";
+        let told = program(&context, &device, Kind::F32, text).unwrap_err().to_string();
+        assert!(told.contains("building the f32 kernels") && told.contains(&device.name), "{told}");
+        assert!(told.contains("no_such_name"), "the driver's log is missing: {told}");
+    }
 }

@@ -182,13 +182,14 @@ fn a_thousand_solves_leak_nothing() {
         statm.split(' ').nth(1).and_then(|n| n.parse::<usize>().ok()).unwrap_or(0)
     };
     let solves = if small() { 3 } else { 1000 };
-    let mut after_warm_up = 0;
+    let (mut after_warm_up, mut held) = (0, 0);
     for k in 0..solves {
         solve(&mut dev, "cg", &a, false, Stop::default(), 1);
         if k == solves / 5 {
-            after_warm_up = pages();
+            (after_warm_up, held) = (pages(), dev.held_bytes());
         }
     }
+    assert_eq!(dev.held_bytes(), held, "device memory after {solves} solves");
     let grown = pages().saturating_sub(after_warm_up) * 4096;
     assert!(grown < 24 << 20, "{grown} bytes more after {solves} solves");
 }
@@ -203,6 +204,25 @@ fn stale_handles_are_errors() {
     assert!(dev.download(x, &mut [0.0; 100]).unwrap_err().to_string().contains("released"));
     let sum = Backend::cells::<f64>(&mut dev, 1).unwrap().at(0);
     assert!(dev.multi_axpy_dot(lacuna_core::Pass::new("stale").dot(sum, x, x)).is_err());
-    let huge = Backend::vector::<f64>(&mut dev, 1 << 50).unwrap_err().to_string();
-    assert!(huge.contains("out of memory") && huge.contains("free"), "{huge}");
+}
+
+#[test]
+fn what_does_not_fit_says_how_much_was_asked_for_and_is_free() {
+    let _alone = alone();
+    let Some(mut dev) = device(Mode::Auto) else { return };
+    let memory = dev.device().memory.unwrap_or(0);
+    for bytes in [memory.saturating_add(1 << 30), 1 << 53] {
+        let held = dev.held_bytes();
+        let error = Backend::vector::<f64>(&mut dev, bytes as usize / 8).unwrap_err();
+        let lacuna_core::Error::OutOfMemory { requested, available, .. } = error else { panic!("{error}") };
+        assert!(requested >= bytes / 256 * 256, "{requested} of {bytes}");
+        assert!(available.is_some_and(|free| free > 0 && free <= memory), "{available:?} of {memory}");
+        assert_eq!(dev.held_bytes(), held);
+    }
+    // The backend goes on.
+    let x = Backend::vector::<f64>(&mut dev, 1000).unwrap();
+    dev.upload(&[1.0; 1000], x).unwrap();
+    let mut back = [0.0; 1000];
+    dev.download(x, &mut back).unwrap();
+    assert_eq!(back, [1.0; 1000]);
 }

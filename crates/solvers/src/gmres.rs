@@ -40,7 +40,8 @@ pub enum Side {
 ///   is made orthogonal twice. Storage: `m + 1` vectors, 2 more with a preconditioner.
 /// * The Hessenberg matrix, its rotations and the small triangular system stay on the device; a cycle ends as soon
 ///   as the recurrence meets the tolerance. The host waits for nothing.
-/// * Outcome: `Stagnated` where a whole cycle does not reduce the true residual.
+/// * Outcome: `Stagnated` where a whole cycle does not reduce the true residual. On a singular matrix, directions that
+///   only rounding errors tell apart are left out of the correction.
 /// * Reference: Saad and Schultz 1986, doi:10.1137/0907058; Rupp et al. 2016, Algorithm 5, doi:10.1145/2907944.
 #[derive(Clone, Copy, Debug)]
 pub struct Gmres {

@@ -63,7 +63,7 @@ fn a_format_that_does_not_suit_is_bad_input() {
 fn info_says_why() {
     let ran = Bench::new().run("info gen:poisson2d:100x100 --why");
     assert_eq!(ran.code, 0, "{}", ran.err);
-    assert!(ran.out.contains("  format      dia: 41.0 bytes a row, 63.5 in csr\n"), "{}", ran.out);
+    assert!(ran.out.contains("  format      dia: 40.2 bytes a row, 63.5 in csr\n"), "{}", ran.out);
     assert!(
         ran.out.contains("bcsr3") && ran.out.contains("no: no multiple of the block size"),
         "{}",

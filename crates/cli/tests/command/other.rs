@@ -52,6 +52,14 @@ fn devices_are_listed() {
 }
 
 #[test]
+fn the_cpu_is_one_device() {
+    let bench = Bench::new();
+    assert_eq!(bench.run("solve gen:poisson1d:9 --backend cpu --device 0").code, 0);
+    let told = bench.refused("solve gen:poisson1d:9 --backend cpu --device gpu");
+    assert!(told.contains("device") && told.contains("`gpu`"), "{told}");
+}
+
+#[test]
 fn help_teaches() {
     let bench = Bench::new();
     let ran = bench.run("--help");

@@ -1,0 +1,100 @@
+// The product with a matrix in diagonals, and the pass on the rows just computed.
+//
+// Formula: y[i] <- sum over diagonals k, by increasing offset, of value[k][i] * x[i + offset[k]] with fused multiply-add;
+// places outside the matrix take no part. Then the pass, which finds y in slot 0.
+// Bytes moved per row: a value for each diagonal, no index; x once in all, y once; then what the pass moves.
+// Launch shape: as sweep.cl; the value at row 64 s + r on diagonal k of d is at (s d + k) 64 + r, so that a team reads
+// whole lines.
+// Assumes: the pass does not write x.
+
+typedef struct {
+    uint diagonals;
+    long cols;
+    __global const int *restrict offsets;
+    __global const number *restrict values;
+    __global const number *restrict x;
+} Dia;
+
+static inline Dia dia_of(const Place *p, uint op) {
+    __global const ulong *m = MATRIX(*p, OP(*p, op, LACUNA_OP_MATRIX));
+    Dia a = { (uint)m[MATRIX_ARGUMENTS], (long)m[MATRIX_ARGUMENTS + 1],
+        (__global const int *)(p->fixed + m[MATRIX_ARGUMENTS + 2]),
+        (__global const number *)(p->fixed + m[MATRIX_ARGUMENTS + 3]), VECTOR(*p, OP(*p, op, LACUNA_OP_X)) };
+    return a;
+}
+
+// Rows of a diagonal that lie together.
+#define DIA_ROWS 64u
+
+static inline void dia_rows(const Dia *a, uint segment, uint count, __local number *slots) {
+    const uint diagonals = a->diagonals, block = diagonals * DIA_ROWS;
+    const long cols = a->cols, base = (long)segment * SEGMENT;
+    __global const int *restrict offsets = a->offsets;
+    __global const number *restrict values = a->values + (ulong)segment * (SEGMENT / DIA_ROWS) * block;
+    __global const number *restrict x = a->x;
+    // Whether all places are within the matrix.
+    const bool within = diagonals > 0 && count == SEGMENT && base + offsets[0] >= 0
+        && base + SEGMENT + offsets[diagonals - 1] <= cols;
+#if LACUNA_CPU
+    EACH(e, count) { slots[e] = ZERO; }
+    for (uint row = 0; row < count; row += DIA_ROWS, values += block) {
+        const uint rows = min(DIA_ROWS, count - row);
+        __local number *sums = slots + row;
+        uint d = 0;
+        for (; within && d + 4 <= diagonals; d += 4) {
+            __global const number *v = values + d * DIA_ROWS, *xs = x + (base + row);
+            __global const number *x0 = xs + offsets[d], *x1 = xs + offsets[d + 1], *x2 = xs + offsets[d + 2],
+                                  *x3 = xs + offsets[d + 3];
+            for (uint e = 0; e < rows; e++) {
+                number sum = multiply_add(v[e], x0[e], sums[e]);
+                sum = multiply_add(v[e + DIA_ROWS], x1[e], sum);
+                sum = multiply_add(v[e + 2 * DIA_ROWS], x2[e], sum);
+                sums[e] = multiply_add(v[e + 3 * DIA_ROWS], x3[e], sum);
+            }
+        }
+        for (; d < diagonals; d++) {
+            const long column = base + row + offsets[d];
+            const uint from = (uint)clamp(-column, 0L, (long)rows), to = (uint)clamp(cols - column, 0L, (long)rows);
+            for (uint e = from; e < to; e++) {
+                sums[e] = multiply_add(values[d * DIA_ROWS + e], x[column + e], sums[e]);
+            }
+        }
+    }
+#else
+#define PLACE(e) (MINE(e) / 2 * block + LANE + TEAM * (MINE(e) % 2))
+    number sum[ELEMENTS] = { ZERO, ZERO, ZERO, ZERO, ZERO, ZERO, ZERO, ZERO };
+    for (uint d = 0; d < diagonals; d++, values += DIA_ROWS) {
+        const long column = base + offsets[d];
+        __global const number *xs = x + column;
+        if (within) {
+            number v[ELEMENTS], b[ELEMENTS];
+            EACH(e, count) {
+                v[MINE(e)] = values[PLACE(e)];
+                b[MINE(e)] = xs[e];
+            }
+            EACH(e, count) { sum[MINE(e)] = multiply_add(v[MINE(e)], b[MINE(e)], sum[MINE(e)]); }
+        } else {
+            const uint from = (uint)clamp(-column, 0L, (long)count), to = (uint)clamp(cols - column, 0L, (long)count);
+            EACH(e, count) {
+                if (e >= from && e < to) {
+                    sum[MINE(e)] = multiply_add(values[PLACE(e)], xs[e], sum[MINE(e)]);
+                }
+            }
+        }
+    }
+#undef PLACE
+    EACH(e, count) { slots[e] = sum[MINE(e)]; }
+#endif
+}
+
+static inline void run_spmv_dia(const Place *p, uint op, uint group, uint groups, uint slot_cap,
+    __local number *slots, __local number *work, __local number *near, __global number *partials) {
+    const Dia a = dia_of(p, op);
+    OVER_SEGMENTS(if (count > 0) { dia_rows(&a, segment, count, mine); })
+}
+
+__kernel LACUNA_GROUP void KERNEL(spmv_dia)(OPERATION_ARGUMENTS) {
+    BEGIN_OPERATION();
+    run_spmv_dia(p, op, group, groups, slot_cap, slots, work, near, partials);
+    END_OPERATION();
+}

@@ -1,0 +1,230 @@
+// Canonical sums: of the terms of a segment, and of the sums of segments.
+//
+// Formula: a sum over n terms is the pairwise tree of fan-in 256; inside 256 the stride halves (128, 64, ..., 1).
+// Bytes moved: one partial sum for each sum and 256 terms, written and read; a two hundred and fifty-sixth of that where
+// sums are folded.
+// Launch shape: by whole work-groups. The last group to end an operation sums what all have left; where that is more than
+// LACUNA_FOLD numbers, a launch of `fold` behind the operation sums them 256 to 1 first, in as many groups as it takes.
+// Assumes: `work` has LACUNA_BATCH * THREADS numbers and SEGMENT more; `partials` has room for the sums twice.
+
+#if LACUNA_CPU
+static inline void sum_256(__local number *w) {
+    for (uint stride = SEGMENT / 2; stride > 0; stride /= 2) {
+        for (uint j = 0; j < stride; j++) {
+            w[j] = w[j] + w[j + stride];
+        }
+    }
+}
+#else
+// Halves blocks of 32 numbers in `work` to one each; the block `b` is complete for the work-item `b`.
+static inline number sum_32(__local number *work, uint blocks) {
+    SYNC();
+    if (ITEM < blocks * 4) {
+        __local number *w = work + (ITEM / 4) * 32 + ITEM % 4;
+        w[0] = SUM_8(w[0], w[4], w[8], w[12], w[16], w[20], w[24], w[28]);
+    }
+    SYNC();
+    __local const number *w = work + (ITEM < blocks ? ITEM : 0) * 32;
+    number sum = (w[0] + w[2]) + (w[1] + w[3]);
+    SYNC();
+    return sum;
+}
+#endif
+
+// Sums terms in `work` for each of `batch` sums and each segment of this group, from `first` on, into `partials`: all 256 of a segment on a CPU, else what is left of them after each work-item has halved its eight.
+static inline void sum_segments(__local number *work, uint batch, __global number *partials, uint first_sum,
+    uint segments, uint first) {
+#if LACUNA_CPU
+    for (uint b = 0; b < batch; b++) {
+        sum_256(work + b * SEGMENT);
+        partials[(ulong)(first_sum + b) * segments + first] = work[b * SEGMENT];
+    }
+#else
+    number sum = sum_32(work, batch * SUBS);
+    uint segment = first + ITEM % SUBS;
+    if (ITEM < batch * SUBS && segment < segments) {
+        partials[(ulong)(first_sum + ITEM / SUBS) * segments + segment] = sum;
+    }
+#endif
+}
+
+// Sums of an operation.
+static inline uint sums_of(const Place *p, uint op) {
+    bool projects = OP(*p, op, LACUNA_OP_KIND) == LACUNA_KIND_BASIS_DOT;
+    return OP(*p, op, projects ? LACUNA_OP_COLUMNS : LACUNA_OP_DOT_COUNT);
+}
+static inline void set_sum(const Place *p, uint op, uint sum, number value) {
+    bool projects = OP(*p, op, LACUNA_OP_KIND) == LACUNA_KIND_BASIS_DOT;
+    uint at = OP(*p, op, LACUNA_OP_DOTS) + sum * LACUNA_DOT_WORDS + LACUNA_DOT_CELL;
+    set_cell(p, projects ? OP(*p, op, LACUNA_OP_H) + sum : p->table[at], value);
+}
+
+// Whether the sums of an operation are left to `fold`.
+static inline bool folds(const Place *p, uint op) {
+    return !LACUNA_CPU && (ulong)sums_of(p, op) * segments_of(OP(*p, op, LACUNA_OP_N)) > LACUNA_FOLD;
+}
+
+#if !LACUNA_CPU
+// Of 256 terms from `from` on, those of this work-item's place in 32, halved; terms from `left` on are zero.
+static inline void read_8(__global const number *from, uint left, number *e) {
+    UNROLLED
+    for (uint m = 0; m < 8; m++) {
+        uint i = ITEM % 32 + 32 * m;
+        e[m] = i < left ? read_shared(from + i) : ZERO;
+    }
+}
+#define SUM_OF(e) SUM_8((e)[0], (e)[1], (e)[2], (e)[3], (e)[4], (e)[5], (e)[6], (e)[7])
+#endif
+
+// Canonical sums of `terms` partial sums each, at most 65536, into cells, by one whole work-group.
+static inline void sum_partials(const Place *p, uint op, uint terms, __global number *partials,
+    __local number *work) {
+    uint sums = sums_of(p, op);
+#if LACUNA_CPU
+    for (uint d = 0; d < sums; d++) {
+        __global number *own = partials + (ulong)d * terms;
+        for (uint left = terms; left > 1; left = segments_of(left)) {
+            for (uint c = 0; c < segments_of(left); c++) {
+                uint count = min(SEGMENT, left - c * SEGMENT);
+                EACH(e, count) { work[e] = own[c * SEGMENT + e]; }
+                PAD(e, count) { work[e] = ZERO; }
+                sum_256(work);
+                own[c] = work[0];
+            }
+        }
+        set_sum(p, op, d, terms == 0 ? ZERO : own[0]);
+    }
+#else
+    if (terms <= 1) {
+        for (uint d = ITEM; d < sums; d += THREADS) {
+            set_sum(p, op, d, terms == 0 ? ZERO : read_shared(partials + d));
+        }
+        SYNC_ALL();
+        return;
+    }
+    __local number *level = work + LACUNA_BATCH * THREADS;
+    const uint at_once = LACUNA_BATCH * THREADS / 32;
+    const uint chunks = segments_of(terms), sums_at_once = max(1u, min(SEGMENT / chunks, at_once));
+    for (uint d0 = 0; d0 < sums; d0 += sums_at_once) {
+        uint here = min(sums - d0, sums_at_once), total = here * chunks;
+        for (uint q0 = 0; q0 < total; q0 += at_once) {
+            number e[LACUNA_BATCH][8];
+            UNROLLED
+            for (uint b = 0; b < LACUNA_BATCH; b++) {
+                uint q = q0 + b * (THREADS / 32) + ITEM / 32, i = q % chunks * SEGMENT;
+                read_8(partials + (ulong)(d0 + q / chunks) * terms + i, q < total ? terms - i : 0, e[b]);
+            }
+            UNROLLED
+            for (uint b = 0; b < LACUNA_BATCH; b++) {
+                work[b * THREADS + ITEM] = SUM_OF(e[b]);
+            }
+            number sum = sum_32(work, at_once);
+            if (ITEM < at_once && q0 + ITEM < total) {
+                if (chunks == 1) {
+                    set_sum(p, op, d0 + ITEM, sum);
+                } else {
+                    level[q0 + ITEM] = sum;
+                }
+            }
+            SYNC_ALL();
+        }
+        if (chunks > 1) {
+            const uint k = ITEM % 32;
+            for (uint x = ITEM; x < here * 32; x += THREADS) {
+                __local const number *from = level + x / 32 * chunks;
+#define TERM(m) (k + 32 * (m) < chunks ? from[k + 32 * (m)] : ZERO)
+                work[x] = SUM_8(TERM(0), TERM(1), TERM(2), TERM(3), TERM(4), TERM(5), TERM(6), TERM(7));
+#undef TERM
+            }
+            number sum = sum_32(work, here);
+            if (ITEM < here) {
+                set_sum(p, op, d0 + ITEM, sum);
+            }
+            SYNC_ALL();
+        }
+    }
+#endif
+}
+
+// What every launch of an operation ends with: the last group to come here makes the sums, runs the instructions and
+// says what is due next. `near` has room for `near_capacity` cells.
+static LACUNA_RARE void finish(Place p, uint op, uint terms, __global ulong *control, __global number *partials,
+    __global uint *counter, uint near_capacity, __local number *near, __local number *work) {
+    SYNC_ALL();
+    if (ITEM == 0) {
+        DEVICE_FENCE();
+        p.control[LACUNA_CONTROL_WORDS - 1] = atomic_inc(counter) + 1 == get_num_groups(0);
+    }
+    SYNC();
+    if (!p.control[LACUNA_CONTROL_WORDS - 1]) {
+        return;
+    }
+    DEVICE_FENCE();
+    if (ITEM == 0) {
+        *counter = 0;
+    }
+    for (uint i = ITEM; i < LACUNA_CONTROL_WORDS - 1; i += get_local_size(0)) {
+        p.control[i] = control[i];
+    }
+    p.is_near = p.cell_count <= near_capacity;
+    p.near_cells = near;
+    if (p.is_near) {
+        for (uint i = ITEM; i < p.cell_count; i += get_local_size(0)) {
+            near[i] = p.far_cells[p.first + i];
+        }
+    }
+    SYNC_ALL();
+    sum_partials(&p, op, terms, partials, work);
+    if (ITEM == 0) {
+        advance_from(&p, op, MODE_DONE);
+    }
+    SYNC_ALL();
+    for (uint i = ITEM; i < LACUNA_CONTROL_WORDS - 1; i += get_local_size(0)) {
+        control[i] = p.control[i];
+    }
+    if (p.is_near) {
+        for (uint i = ITEM; i < p.cell_count; i += get_local_size(0)) {
+            p.far_cells[p.first + i] = near[i];
+        }
+    }
+}
+
+// What kernels of operations take, begin with and end with.
+#define OPERATION_ARGUMENTS \
+    __global uchar *arena, __global const uchar *restrict fixed, __global const uint *restrict table, \
+    __global const ulong *restrict names, __global number *cells, __global ulong *control, \
+    __global real *history, __global number *partials, __global uint *counter, const uint first_cell, \
+    const uint cell_count, const uint op, const uint slot_cap, const uint near_capacity, \
+    __local number *work, __local number *slots, __local ulong *near_control, __local ulong2 *near_table
+#define BEGIN_OPERATION() \
+    if (control[LACUNA_CONTROL_OP] != op) { \
+        return; \
+    } \
+    Place place = { arena, fixed, table, names, cells, 0, near_control, history, first_cell, cell_count, false }; \
+    const Place *p = &place; \
+    __local number *near = (__local number *)near_table; \
+    const uint group = get_group_id(0), groups = get_num_groups(0)
+#define END_OPERATION() \
+    if (!folds(p, op)) { \
+        finish(place, op, segments_of(OP(place, op, LACUNA_OP_N)), control, partials, counter, near_capacity, slots, work); \
+    }
+
+// The sums of segments, 256 to 1, behind an operation that leaves them to this.
+__kernel LACUNA_GROUP void KERNEL(fold)(OPERATION_ARGUMENTS) {
+    BEGIN_OPERATION();
+#if !LACUNA_CPU
+    const uint terms = segments_of(OP(place, op, LACUNA_OP_N)), chunks = segments_of(terms), sums = sums_of(p, op);
+    __global number *folded = partials + (ulong)sums * terms;
+    for (uint q = group; q < sums * chunks; q += groups) {
+        number e[8];
+        uint i = q % chunks * SEGMENT;
+        read_8(partials + (ulong)(q / chunks) * terms + i, terms - i, e);
+        work[ITEM] = SUM_OF(e);
+        number sum = sum_32(work, SUBS);
+        if (ITEM == 0) {
+            folded[q] = sum;
+        }
+    }
+    finish(place, op, chunks, control, folded, counter, near_capacity, slots, work);
+#endif
+}
