@@ -302,6 +302,18 @@ static LACUNA_RARE void advance_from(const Place *p, uint op, uint mode) {
     }
 }
 
+// Stops a program on behalf of the caller; whether that halts the section it is in.
+static inline bool cancel(__local ulong *control) {
+    if (control[LACUNA_CONTROL_SECTION] == LACUNA_SECTION_EACH) {
+        stop(control, LACUNA_REASON_CANCELLED, false);
+        return true;
+    }
+    control[LACUNA_CONTROL_PENDING] = 1 + LACUNA_REASON_CANCELLED;
+    control[LACUNA_CONTROL_SOFT] = 0;
+    return false;
+}
+
+#if !LACUNA_PRELUDE
 // Begins a program (MODE_ENTER), goes on where only instructions are left (MODE_DONE), or stops it on behalf of the
 // caller (MODE_CANCEL).
 __kernel void KERNEL(advance)(__global uchar *arena, __global const uchar *restrict fixed,
@@ -316,12 +328,8 @@ __kernel void KERNEL(advance)(__global uchar *arena, __global const uchar *restr
     Place p = { arena, fixed, table, names, cells, 0, near_control, history, 0, 0, false };
     uint op = (uint)near_control[LACUNA_CONTROL_OP];
     if (mode == MODE_CANCEL) {
-        if (near_control[LACUNA_CONTROL_SECTION] == LACUNA_SECTION_EACH) {
-            stop(near_control, LACUNA_REASON_CANCELLED, false);
+        if (cancel(near_control)) {
             advance_from(&p, op, MODE_CANCEL);
-        } else {
-            near_control[LACUNA_CONTROL_PENDING] = 1 + LACUNA_REASON_CANCELLED;
-            near_control[LACUNA_CONTROL_SOFT] = 0;
         }
     } else if (mode == MODE_ENTER || is_scalar(&p, op)) {
         advance_from(&p, op, mode);
@@ -330,3 +338,4 @@ __kernel void KERNEL(advance)(__global uchar *arena, __global const uchar *restr
         control[i] = near_control[i];
     }
 }
+#endif

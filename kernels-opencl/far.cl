@@ -119,12 +119,12 @@ static inline void keep_sum(const Share *s, uint sum, uint segment, const number
     }
 }
 
-// conj(v_j) . w of a segment, for each column.
+// conj(v_j) . w of a segment, for each pair of columns that falls to one of so many parts.
 static inline void project_far(const Share *s, __global const uchar *v, ulong stride, uint slot, uint columns,
-    uint segment, const number *w) {
+    uint part, uint parts, uint segment, const number *w) {
     const uint n = s->n, base = segment * SEGMENT + WARP_LANE;
     __global const uchar *at = v + (ulong)base * sizeof(number);
-    for (uint j = 0; j < columns; j += 2) {
+    for (uint j = 2 * part; j < columns; j += 2 * parts) {
         bool second = j + 1 < columns;
         number a[8], b[8];
         __global const number *left = (__global const number *)(at + j * stride);
@@ -155,7 +155,8 @@ static inline void collect_far(const Share *s, State *state, uint dots) {
         put_number(words, d * s->segments + s->from + i, s->got[p], state->epoch);
     }
     for (uint u = group + groups * WARP; u < dots * chunks; u += groups * WARPS) {
-        number sum = collect_one(s, words, state->epoch, u / chunks, u % chunks);
+        number sum;
+        collect_chunk(s, words, state->epoch, u / chunks, 1, u % chunks, &sum);
         if (WARP_LANE == 0) {
             if (state->dirty) {
                 FENCE();

@@ -3,7 +3,9 @@
 // Bytes moved: none. Launch shape: none, functions only.
 // Assumes: LACUNA_REAL (float or double), LACUNA_REAL_BITS, LACUNA_COMPLEX (0 or 1), LACUNA_SUFFIX; no contraction
 // of a product and a sum; correctly rounded division and square root (-cl-fp32-correctly-rounded-divide-sqrt).
+#if !LACUNA_PRELUDE
 #pragma OPENCL FP_CONTRACT OFF
+#endif
 #ifdef cl_khr_fp64
 #pragma OPENCL EXTENSION cl_khr_fp64 : enable
 #endif
@@ -26,7 +28,9 @@ typedef double2 number;
 #else
 typedef float2 number;
 #endif
+#ifndef MAKE
 #define MAKE(re, im) ((number)((re), (im)))
+#endif
 #define ZERO MAKE((real)0, (real)0)
 #define RE(a) ((a).x)
 

@@ -5,7 +5,7 @@ use lacuna_cuda::{Cuda, CudaOptions, Mode};
 use lacuna_tests::conformance;
 
 fn in_mode(mode: Mode) -> lacuna_core::Result<Cuda> {
-    Cuda::with(&CudaOptions { device: None, mode: Some(mode) })
+    Cuda::with(&CudaOptions { mode: Some(mode), ..CudaOptions::default() })
 }
 
 /// What the backend does not do yet.

@@ -1,4 +1,5 @@
 //! The driver: context, stream, kernels and raw calls, each failure with what was being done.
+use crate::compiler;
 use cust::context::{Context, CurrentContext};
 use cust::device::{Device, DeviceAttribute};
 use cust::error::CudaError;
@@ -25,6 +26,8 @@ pub(crate) struct Limits {
     /// Bytes of shared memory a block can ask for.
     pub(crate) shared: u32,
     pub(crate) cooperative: bool,
+    /// The compute capability.
+    pub(crate) capability: (i32, i32),
     memory: u64,
     details: Vec<(&'static str, String)>,
 }
@@ -33,6 +36,8 @@ pub(crate) struct Limits {
 pub(crate) struct Driver {
     pub(crate) limits: Limits,
     functions: HashMap<String, Kernel>,
+    /// Kernels written for programs, by their text.
+    written: HashMap<String, (Kernel, Module)>,
     // In this order: what is dropped first needs what comes after.
     stream: Stream,
     modules: Vec<(&'static str, Module)>,
@@ -131,6 +136,7 @@ fn limits(device: Device) -> Result<Limits, CudaError> {
         .max(attribute(DeviceAttribute::MaxSharedMemoryPerBlock)?) as u32,
         cooperative: raw_attribute(device, sys::CUdevice_attribute::CU_DEVICE_ATTRIBUTE_COOPERATIVE_LAUNCH)
             != 0,
+        capability: (major, minor),
         memory: device.total_memory()? as u64,
         details,
     })
@@ -177,10 +183,7 @@ impl Driver {
             message: format!("no device matches `{which}`; there are [{}]", names.join(", ")),
         })?;
         let limits = limits(device).map_err(failed)?;
-        let capability = (
-            device.get_attribute(DeviceAttribute::ComputeCapabilityMajor).map_err(failed)?,
-            device.get_attribute(DeviceAttribute::ComputeCapabilityMinor).map_err(failed)?,
-        );
+        let capability = limits.capability;
         if capability < OLDEST {
             return Err(Error::Unsupported {
                 operation: "opening a device".into(),
@@ -201,7 +204,7 @@ impl Driver {
                 module.map_err(|e| failure(&limits.name, &format!("loading kernels `{name}`"), e))?;
             modules.push((*name, module));
         }
-        Ok(Driver { limits, functions: HashMap::new(), stream, modules, context })
+        Ok(Driver { limits, functions: HashMap::new(), written: HashMap::new(), stream, modules, context })
     }
 
     /// Makes this device the calling thread's.
@@ -258,6 +261,13 @@ impl Driver {
             operation: format!("kernel `{name}`"),
             message: "the CUDA backend has none of that name".into(),
         })?;
+        self.raise_shared(kernel)?;
+        self.functions.insert(name.into(), kernel);
+        Ok(kernel)
+    }
+
+    /// Lets a kernel use all shared memory a block can have.
+    fn raise_shared(&self, kernel: Kernel) -> Result<()> {
         let mut fixed = 0;
         let size = sys::CUfunction_attribute::CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES;
         // SAFETY: the function belongs to a loaded module; writes one integer.
@@ -269,8 +279,21 @@ impl Driver {
         // SAFETY: the function belongs to a loaded module.
         self.check("raising a kernel's shared memory", unsafe {
             sys::cuFuncSetAttribute(kernel.0, dynamic, most)
-        })?;
-        self.functions.insert(name.into(), kernel);
+        })
+    }
+
+    /// The kernel of that name of a text written for one program, compiled where that has not been done.
+    pub(crate) fn written(&mut self, text: &str, name: &str) -> Result<Kernel> {
+        if let Some((kernel, _)) = self.written.get(text) {
+            return Ok(*kernel);
+        }
+        let code = compiler::machine_code(&self.limits.name, self.limits.capability, text)?;
+        let operation = "loading the kernel of a program";
+        let module = Module::from_cubin(code, &[]).map_err(|e| self.failed(operation, e))?;
+        let function = module.get_function(name).map_err(|e| self.failed(operation, e))?;
+        let kernel = Kernel(function.to_raw());
+        self.raise_shared(kernel)?;
+        self.written.insert(text.into(), (kernel, module));
         Ok(kernel)
     }
 

@@ -1,12 +1,15 @@
 //! The CUDA backend: whole solves on the device.
 //!
 //! A program runs in one of five ways, all with the same bits: see [`Mode`]. The kernels are compiled when the crate is built
-//! and embedded; at run time only the driver is needed. Without one, or without a device, [`Cuda::new`] says so in an
+//! and embedded; at run time only the driver is needed. Where NVRTC, the compiler of the CUDA toolkit, is found then, a
+//! kernel is written and compiled for each program: see [`Compile`]. Without one, or without a device, [`Cuda::new`] says so in an
 //! error.
 mod chunks;
+mod compiler;
 mod driver;
 mod halo;
 mod memory;
+mod near;
 mod operations;
 mod options;
 mod prepared;
@@ -16,7 +19,7 @@ mod table;
 mod whole;
 
 pub use driver::devices;
-pub use options::{CudaOptions, Mode};
+pub use options::{Compile, CudaOptions, Mode};
 
 use crate::driver::{Driver, kernel_name};
 use crate::memory::Buffer;
@@ -36,6 +39,7 @@ pub struct Cuda {
     owned: Vec<Owned>,
     history: Option<Buffer>,
     mode: Mode,
+    compile: Compile,
     driver: Driver,
 }
 
@@ -52,9 +56,9 @@ impl Cuda {
     /// # Errors
     /// As [`Cuda::new`], and [`Error::Argument`] for a mode that does not exist.
     pub fn with(options: &CudaOptions) -> Result<Self> {
-        let mode = options.mode()?;
+        let (mode, compile) = (options.mode()?, options.compile()?);
         let driver = Driver::open(&options.device())?;
-        Ok(Cuda { store: Store::new(), owned: Vec::new(), history: None, mode, driver })
+        Ok(Cuda { store: Store::new(), owned: Vec::new(), history: None, mode, compile, driver })
     }
     /// How programs planned from now on are executed.
     pub fn set_mode(&mut self, mode: Mode) {
@@ -117,8 +121,8 @@ impl Cuda {
     }
 
     fn workshop(&mut self) -> Workshop<'_> {
-        let Cuda { store, owned, mode, driver, .. } = self;
-        Workshop { driver, store, owned, mode: *mode }
+        let Cuda { store, owned, mode, compile, driver, .. } = self;
+        Workshop { driver, store, owned, mode: *mode, compile: *compile }
     }
 
     /// Runs a program operation by operation, the host deciding between them.
@@ -216,6 +220,7 @@ impl Backend for Cuda {
 
     fn step<T: Scalar>(&mut self, op: &Op<T>, control: &mut Control, history: &mut History) -> Result<()> {
         self.driver.enter()?;
+        self.store.check_cells_of(op)?;
         let mut machine = Machine {
             cells: std::mem::take(self.store.host_cells::<T>(&self.driver)?),
             control: *control,

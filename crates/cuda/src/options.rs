@@ -48,8 +48,36 @@ impl FromStr for Mode {
     }
 }
 
-/// How a [`Cuda`](crate::Cuda) computes. [`CudaOptions::default`] honours the environment variables `LACUNA_CUDA_MODE`
-/// and `LACUNA_CUDA_DEVICE` when the backend is opened.
+/// Whether a kernel is written and compiled for each program that runs as one kernel, its passes and formulas as plain
+/// code, or one kernel that reads tables runs all of them. What is compiled is kept on disk.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Compile {
+    /// Where the compiler of the CUDA toolkit (NVRTC) is found and takes the text.
+    #[default]
+    Auto,
+    /// Always: an error where there is no compiler.
+    Always,
+    /// Never: the driver alone is used.
+    Never,
+}
+
+impl FromStr for Compile {
+    type Err = Error;
+    fn from_str(text: &str) -> Result<Self> {
+        match text {
+            "" | "auto" => Ok(Compile::Auto),
+            "always" => Ok(Compile::Always),
+            "never" => Ok(Compile::Never),
+            _ => {
+                let message = format!("expected auto, always or never, got `{text}`");
+                Err(Error::Argument { what: "compile".into(), message })
+            }
+        }
+    }
+}
+
+/// How a [`Cuda`](crate::Cuda) computes. [`CudaOptions::default`] honours the environment variables `LACUNA_CUDA_MODE`,
+/// `LACUNA_CUDA_DEVICE` and `LACUNA_CUDA_COMPILE` when the backend is opened.
 #[derive(Clone, Debug, Default)]
 pub struct CudaOptions {
     /// The index of the device, or a part of its name; `LACUNA_CUDA_DEVICE`, else the first, where not given.
@@ -57,6 +85,9 @@ pub struct CudaOptions {
     /// How programs are executed; `LACUNA_CUDA_MODE`, else by size, where not given. A program that cannot run in the
     /// mode asked for is refused when it is planned.
     pub mode: Option<Mode>,
+    /// Whether kernels are written for each program; `LACUNA_CUDA_COMPILE`, else where there is a compiler, where not
+    /// given.
+    pub compile: Option<Compile>,
 }
 
 impl CudaOptions {
@@ -68,6 +99,13 @@ impl CudaOptions {
             (Some(mode), _) => Ok(mode),
             (None, Ok(text)) => text.parse(),
             (None, Err(_)) => Ok(Mode::Auto),
+        }
+    }
+    pub(crate) fn compile(&self) -> Result<Compile> {
+        match (self.compile, std::env::var("LACUNA_CUDA_COMPILE")) {
+            (Some(compile), _) => Ok(compile),
+            (None, Ok(text)) => text.parse(),
+            (None, Err(_)) => Ok(Compile::Auto),
         }
     }
 }

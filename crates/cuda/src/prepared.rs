@@ -1,12 +1,15 @@
 //! What planning makes of a program.
 use crate::driver::{Driver, Event, Graph, Kernel, Launch, Pinned, kernel_name};
 use crate::memory::{Buffer, Pool};
-use crate::options::Mode;
+use crate::near::{Near, Planning, names};
+use crate::options::{Compile, Mode};
 use crate::store::Store;
 use crate::table::{Common, Step, segments, step};
 use crate::whole::{ProgramArgs, Refusal, WholeTable, whole_table};
+use bytemuck::cast_slice;
 use lacuna_core::encode::{CONTROL_WORDS, Encoded, NONE, OP_SECTION, SECTION_EACH, SECTION_RESTART, encode};
 use lacuna_core::{Basis, Error, Matrix, Op, OpKind, Program, Result, Scalar, Vector};
+use lacuna_generate::{AT_CELLS, Layout};
 use std::ffi::c_void;
 use std::sync::Arc;
 
@@ -53,6 +56,9 @@ pub(crate) struct Whole {
 /// Such a launch, and the table it takes.
 type Laid<T> = (Whole, WholeTable<T>);
 
+/// The kernel written for a program, its launch and the mode that is.
+type Written<T> = (Layout<T>, Near, Mode);
+
 /// A program in this backend's own form.
 pub(crate) struct Prepared<T> {
     handles: Handles<T>,
@@ -63,11 +69,15 @@ pub(crate) struct Prepared<T> {
     pub(crate) steps: [Vec<(Step, Kernel)>; 3],
     pub(crate) start: Kernel,
     pub(crate) whole: Option<Whole>,
+    /// Where a kernel is written for the program, it is the one that runs.
+    pub(crate) near: Option<Near>,
     pub(crate) common: Common,
     pub(crate) control: Pinned,
     /// Where one kernel leaves control block, short history and cells.
     pub(crate) result: Pinned,
     pub(crate) epoch: u64,
+    /// The tag of the operands so far, of a written kernel.
+    pub(crate) tag: u64,
     pub(crate) graph: Option<(Graph, Common, u64)>,
     pub(crate) events: Vec<Event>,
     /// Keeps the buffers in the backend.
@@ -82,6 +92,7 @@ pub(crate) struct Workshop<'a> {
     pub(crate) store: &'a mut Store,
     pub(crate) owned: &'a mut Vec<Owned>,
     pub(crate) mode: Mode,
+    pub(crate) compile: Compile,
 }
 
 impl Workshop<'_> {
@@ -111,12 +122,20 @@ impl Workshop<'_> {
             }
         }
         let handles = handles(self.store, program, &encoded)?;
-        let (mode, whole) = self.choose::<T>(program.name, &encoded)?;
+        let written = self.written(program.name, &encoded)?;
+        let (mode, whole) = match &written {
+            Some((.., mode)) => (*mode, None),
+            None => self.choose::<T>(program.name, &encoded)?,
+        };
 
         let alive = Arc::new(());
         let mut owned = Owned { alive: alive.clone(), buffers: Vec::new() };
-        let built = self.build(&encoded, mode, whole, &steps, &mut owned);
-        let (common, whole) = match built {
+        let written = written.map(|(layout, near, _)| (layout, near));
+        let built = self.build_near(&encoded, program.name, written, &mut owned).and_then(|near| {
+            let rest = self.build(&encoded, mode, whole, &steps, &mut owned)?;
+            Ok((near, rest.0, rest.1))
+        });
+        let (near, common, whole) = match built {
             Ok(built) => built,
             Err(error) => {
                 owned.buffers.into_iter().for_each(|b| self.store.pool.give(b));
@@ -126,7 +145,11 @@ impl Workshop<'_> {
         self.owned.push(owned);
         let control = self.driver.pinned(3 * CONTROL_BYTES)?;
         let cells = whole.filter(|w| w.args.result_cells != 0).map_or(0, |w| w.args.cell_count as usize);
-        let result = self.driver.pinned(RESULT_CELLS + cells * size_of::<T>())?;
+        let result = match near {
+            Some(_) => 8 * AT_CELLS + encoded.cells.len() * size_of::<T>(),
+            None => RESULT_CELLS + cells * size_of::<T>(),
+        };
+        let result = self.driver.pinned(result)?;
         let start = self.driver.kernel(&kernel_name("start", T::KIND))?;
         let events = (0..2).map(|_| Event::new(self.driver)).collect::<Result<_>>()?;
         Ok(Prepared {
@@ -136,16 +159,62 @@ impl Workshop<'_> {
             steps,
             start,
             whole,
+            near,
             common,
             control,
             result,
             // Not 0: words begin as zeros, and their tags must differ from all that is expected.
             epoch: 1,
+            tag: 1,
             graph: None,
             events,
             alive,
             watched_passes: 16,
         })
+    }
+
+    /// The kernel written for a program, and the mode that is, where there is one.
+    fn written<T: Scalar>(&mut self, name: &str, encoded: &Encoded<T>) -> Result<Option<Written<T>>> {
+        let Workshop { driver, store, mode, compile, .. } = self;
+        let mut planning = Planning { driver, store, mode: *mode, compile: *compile };
+        let Some((layout, mode)) = planning.layout(encoded, name)? else { return Ok(None) };
+        let near = planning.kernel(encoded, &layout)?;
+        Ok(near.map(|near| (layout, near, mode)))
+    }
+
+    /// The buffers of a written kernel.
+    fn build_near<T: Scalar>(
+        &mut self,
+        encoded: &Encoded<T>,
+        name: &str,
+        written: Option<(Layout<T>, Near)>,
+        owned: &mut Owned,
+    ) -> Result<Option<Near>> {
+        let Some((layout, mut near)) = written else { return Ok(None) };
+        let names = names(self.store, encoded, name)?;
+        let what = "the buffers of a program";
+        let Workshop { driver, store, .. } = self;
+        let (driver, pool) = (&**driver, &mut store.pool);
+        let mut keep = |buffer: Buffer| {
+            let address = buffer.address;
+            owned.buffers.push(buffer);
+            address
+        };
+        let mut fill = |bytes: &[u8]| -> Result<u64> {
+            let address = keep(pool.take(driver, bytes.len(), what)?);
+            driver.upload(bytes, address, what)?;
+            Ok(address)
+        };
+        let staged = &layout.staged;
+        let [table, names] = [fill(cast_slice(&encoded.words))?, fill(cast_slice(&names))?];
+        let [windows, params] =
+            [fill(cast_slice(&staged.windows))?, fill(cast_slice(&layout.written.params))?];
+        let [columns, values] = [fill(cast_slice(&staged.columns))?, fill(cast_slice(&staged.values))?];
+        let mut zeros = |words: usize| Ok(keep(pool.take_zeroed(driver, 8 * words, what)?));
+        let [exchange, shared] = [zeros(2 * layout.half)?, zeros(layout.shared)?];
+        near.args.addresses =
+            [0, 0, table, names, 0, 0, 0, exchange, shared, windows, params, columns, values];
+        Ok(Some(near))
     }
 
     /// The mode, and the launch and table where that is one kernel.
@@ -281,9 +350,7 @@ pub(crate) fn sweep_up(owned: &mut Vec<Owned>, pool: &mut Pool) {
 
 /// The handles of a program, all of them live.
 fn handles<T: Scalar>(store: &Store, program: &Program<T>, encoded: &Encoded<T>) -> Result<Handles<T>> {
-    for op in program.ops() {
-        op.sweep.cells.iter().try_for_each(|cell| store.check_cell(*cell, &op.sweep.name))?;
-    }
+    program.ops().try_for_each(|op| store.check_cells_of(op))?;
     let serials = store.cell_serials::<T>();
     let range = encoded.cells.start as usize..encoded.cells.end as usize;
     let cells = serials.get(range.clone());

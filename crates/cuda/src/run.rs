@@ -2,6 +2,7 @@
 //! the device decides it, and the host looks at the control block behind the queue.
 use crate::driver::Driver;
 use crate::memory::{Buffer, Pool};
+use crate::near::{self, Near};
 use crate::options::Mode;
 use crate::prepared::{CONTROL_BYTES, Prepared, RESULT_CELLS, SHORT_HISTORY, queue_start, queue_whole};
 use crate::store::Store;
@@ -9,6 +10,7 @@ use crate::table::{CONTROL_EPOCH, CONTROL_NEXT, Common};
 use crate::whole::CHANGED_BYTES;
 use lacuna_core::encode::*;
 use lacuna_core::{Finish, History, Program, Progress, Reason, Result, Run, Scalar};
+use lacuna_generate::{AT_CELLS, AT_HISTORY};
 use std::time::Instant;
 
 type Control = [u64; CONTROL_WORDS as usize];
@@ -36,12 +38,15 @@ impl Runner<'_> {
         prepared: &mut Prepared<T>,
         run: Run<'_>,
     ) -> Result<Finish> {
-        prepared.check(self.store, program.name)?;
+        // Where something is gone, the error names the pass that needs it.
+        prepared.check(self.store, program.name).or_else(|error| {
+            program.ops().try_for_each(|op| self.store.check_cells_of(op)).and(Err(error))
+        })?;
         let Run { limit, history, watch } = run;
         history.reset(limit);
         let room = (limit / history.stride).saturating_add(2).min(History::CAPACITY + 2) as usize;
         let word = size_of::<T::Real>();
-        let short = room * word <= SHORT_HISTORY;
+        let short = room * word <= SHORT_HISTORY && (prepared.near.is_none() || room <= near::SHORT_HISTORY);
         let room_for = if short {
             prepared.common.control + CONTROL_BYTES as u64
         } else {
@@ -52,7 +57,10 @@ impl Runner<'_> {
         control[CONTROL_NEXT] = prepared.encoded.first_section().into();
         prepared.common.history = room_for;
         let whole = matches!(prepared.mode, Mode::Block | Mode::Grid);
-        let control = if whole {
+        let near = prepared.near;
+        let control = if let Some(near) = near {
+            self.near(prepared, near, control, watch, short)?
+        } else if whole {
             self.whole(prepared, control, watch, if short { room } else { 0 })?
         } else {
             prepared.common.cells = self.store.device_cells::<T>(self.driver)?;
@@ -62,7 +70,8 @@ impl Runner<'_> {
         let count = control[CONTROL_HISTORY as usize] as usize;
         let mut values = vec![T::Real::default(); count.min(room)];
         if whole && short {
-            values = prepared.result.get(CONTROL_BYTES, values.len());
+            let at = if near.is_some() { 8 * AT_HISTORY } else { CONTROL_BYTES };
+            values = prepared.result.get(at, values.len());
         } else {
             self.driver.download(room_for, &mut values, "reading the history")?;
         }
@@ -118,15 +127,63 @@ impl Runner<'_> {
                 return Ok(control);
             }
             // Every pass allowed was used. Look, and go on.
-            let seconds = start.elapsed().as_secs_f64();
-            if seconds < WATCH / 2.0 {
-                prepared.watched_passes = prepared.watched_passes.saturating_mul(2);
-            } else if seconds > WATCH * 2.0 {
-                prepared.watched_passes = (prepared.watched_passes / 2).max(1);
-            }
+            prepared.adapt(start.elapsed().as_secs_f64());
             control[CONTROL_NEXT] = next & 0x7fff_ffff;
             if tell::<T>(&control, &mut told, &mut watch) && cancel(&mut control) {
                 return Ok(control);
+            }
+        }
+    }
+
+    /// In one kernel written for the program; in several launches where the host wants to look in between.
+    fn near<T: Scalar>(
+        &mut self,
+        prepared: &mut Prepared<T>,
+        near: Near,
+        control: Control,
+        mut watch: Option<&mut dyn FnMut(Progress) -> std::ops::ControlFlow<()>>,
+        short: bool,
+    ) -> Result<Control> {
+        let mut args = near.args;
+        let range = cell_range(&prepared.encoded);
+        let most = 8 * near::CHANGED / size_of::<T>();
+        let (cells, changed) = self.store.device_cells_but::<T>(self.driver, &range, most)?;
+        let known = &self.store.known_cells::<T>()[changed.clone()];
+        bytemuck::cast_slice_mut(&mut args.given.changed)[..changed.len()].copy_from_slice(known);
+        args.given.changed_first = (changed.start - range.start.min(changed.start)) as u32;
+        args.given.changed_count = changed.len() as u32;
+        args.addresses[near::CELLS] = cells;
+        args.addresses[near::RESULT] = prepared.result.address();
+        args.addresses[near::HISTORY] = prepared.common.history;
+        args.words[near::SHORT] = short.into();
+        self.store.device_changes::<T>(range.clone());
+        let (mut told, mut words) = (0, control);
+        loop {
+            args.words[near::BUDGET] = match watch {
+                Some(_) => u32::try_from(prepared.watched_passes).unwrap_or(u32::MAX),
+                None => u32::MAX,
+            };
+            let count = words.len();
+            let (block, state) = args.given.words.split_at_mut(count);
+            block.copy_from_slice(&words);
+            state.copy_from_slice(&[prepared.epoch, prepared.tag]);
+            let start = Instant::now();
+            near.queue(self.driver, &args)?;
+            self.driver.wait("running a program")?;
+            let result = prepared.result.get::<u64>(0, count + 2);
+            words.copy_from_slice(&result[..count]);
+            [prepared.epoch, prepared.tag] = [result[count], result[count + 1]];
+            args.given.changed_count = 0;
+            self.store.learn(range.start, &prepared.result.get::<T>(8 * AT_CELLS, range.len()));
+            if words[CONTROL_OP as usize] == u64::from(NONE) {
+                return Ok(words);
+            }
+            // Every operation allowed was done. Look, and go on.
+            prepared.adapt(start.elapsed().as_secs_f64());
+            let cancelled = tell::<T>(&words, &mut told, &mut watch);
+            args.words[near::ENTER] = if cancelled { near::ENTER_CANCEL } else { 0 };
+            if cancelled {
+                watch = None;
             }
         }
     }
@@ -233,6 +290,17 @@ impl Runner<'_> {
         let words = prepared.control.get::<u64>((1 + place) * CONTROL_BYTES, CONTROL_WORDS as usize);
         control.copy_from_slice(&words);
         Ok(control)
+    }
+}
+
+impl<T> Prepared<T> {
+    /// Lets the next launch of a watched program do more or less than the one that took so many seconds.
+    fn adapt(&mut self, seconds: f64) {
+        if seconds < WATCH / 2.0 {
+            self.watched_passes = self.watched_passes.saturating_mul(2);
+        } else if seconds > WATCH * 2.0 {
+            self.watched_passes = (self.watched_passes / 2).max(1);
+        }
     }
 }
 

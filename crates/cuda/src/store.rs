@@ -2,7 +2,8 @@
 use crate::driver::{Address, Driver};
 use crate::memory::{ALIGNMENT, Buffer, Pool};
 use lacuna_core::{
-    Argument, Basis, Cell, Cells, Error, Format, Kind, Mark, Matrix, Result, Scalar, Vector, next_serial,
+    Argument, Basis, Cell, Cells, Error, Format, Kind, Mark, Matrix, Op, OpKind, Result, Scalar, Vector,
+    next_serial,
 };
 use std::any::Any;
 use std::ops::Range;
@@ -242,6 +243,18 @@ impl Store {
             Some(serial) if *serial == cell.serial => Ok(()),
             _ => Err(Error::Stale { operation: operation.into(), what: "cell" }),
         }
+    }
+    /// Fails unless every cell that an operation names is live.
+    pub(crate) fn check_cells_of<T: Scalar>(&self, op: &Op<T>) -> Result<()> {
+        let name = &op.sweep.name;
+        if let OpKind::BasisDot { h, .. } | OpKind::BasisAxpy { h, .. } = op.kind
+            && let Some(last) = h.count.checked_sub(1)
+        {
+            [0, last]
+                .iter()
+                .try_for_each(|i| self.check_cell(Cell::<T>::new(h.first + i, h.serial), name))?;
+        }
+        op.sweep.cells.iter().try_for_each(|cell| self.check_cell(*cell, name))
     }
     /// The serials of the cells in use, to tell whether those a program names are live.
     pub(crate) fn cell_serials<T: Scalar>(&self) -> &[u32] {

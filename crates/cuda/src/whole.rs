@@ -197,7 +197,8 @@ pub(crate) fn whole_table<T: Scalar>(
     // The vectors of the operations, then the matrix, then the columns of bases, which are read less often.
     let at_vectors = args.at_vectors as usize;
     let home = |v: usize, table: &mut Vec<u32>, place: &mut dyn FnMut(usize) -> Option<u32>| {
-        if let Some(here) = place(rows as usize * word) {
+        // Of no rows the first is read all the same, and left out.
+        if let Some(here) = place(rows.max(1) as usize * word) {
             table[at_vectors + v * VECTOR_RECORD + 9] = here;
         }
     };

@@ -19,7 +19,7 @@ fn without_a_device_there_is_an_error_that_says_so() {
 
 #[test]
 fn a_device_that_is_not_there() {
-    let options = CudaOptions { device: Some("no such card".into()), mode: None };
+    let options = CudaOptions { device: Some("no such card".into()), ..CudaOptions::default() };
     let error = Cuda::with(&options).err().unwrap();
     assert!(error.is_device_failure(), "{error}");
 }

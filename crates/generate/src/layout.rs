@@ -3,7 +3,7 @@ use crate::source::{self, SEGMENT};
 use crate::staged::Staged;
 use crate::write::{self, Shape, Written};
 use lacuna_core::encode::{self, Encoded};
-use lacuna_core::{Format, Scalar};
+use lacuna_core::{Argument, Format, Scalar};
 
 /// What a layout depends on of the device.
 #[derive(Clone, Copy, Debug)]
@@ -16,6 +16,12 @@ pub struct Device {
     pub largest: usize,
     /// Work-items of a group, a multiple of 256; 0 chooses.
     pub size: usize,
+    /// Groups that share a segment, a power of two; 0 chooses.
+    pub ways: usize,
+    /// Groups that run at once.
+    pub units: usize,
+    /// The words of OpenCL C for a compiler of another language: a name and the text.
+    pub prelude: Option<(&'static str, &'static str)>,
 }
 
 /// What a layout depends on of a matrix.
@@ -49,13 +55,32 @@ pub struct Layout<T> {
     pub local: [usize; 7],
 }
 
-/// Work-items of a group where vectors stay in memory, and where a pass has many of them.
+/// Work-items of a group where vectors stay in memory: where rows are long and passes short, and elsewhere.
 const FAR_SIZE: [usize; 2] = [768, 512];
 /// Entries and padding together, over entries, in quarters, beyond which a matrix stays as it is.
-const NEAR_PADDING: usize = 12;
+const NEAR_PADDING: usize = 40;
 const FAR_PADDING: usize = 5;
 /// Registers of 32 bits a device has for a group, and a work-item at the most; what the code itself needs of them.
 const REGISTERS: (usize, usize, usize) = (65536, 255, 40);
+
+/// Registers beside those of [`REGISTERS`] that code needs where entries are kept too.
+const TAKEN_BY_ROWS: usize = 16;
+/// Entries of a row, or of a lane of it, that are kept in registers at the most.
+const MOST_KEPT: usize = 32;
+
+/// Segments of a chunk that a lane of a warp has at the most, a power of two.
+fn pieces(segments: usize) -> usize {
+    segments.min(SEGMENT).div_ceil(32).next_power_of_two()
+}
+
+/// Entries of the longest row of a matrix in compressed rows; nothing else is kept in registers.
+fn longest_row<T: Scalar>(a: &dyn Format<T>) -> usize {
+    let arguments = a.arguments();
+    let [Argument::Indices(row_ptr), Argument::Indices(_), Argument::Values(_)] = arguments[..] else {
+        return usize::MAX;
+    };
+    row_ptr.windows(2).map(|w| (w[1] - w[0]) as usize).max().unwrap_or(0)
+}
 
 /// How local memory is divided, in numbers.
 struct Room {
@@ -87,11 +112,27 @@ impl<T: Scalar> Layout<T> {
         let (n, segments) = (e.n as usize, (e.n as usize).div_ceil(SEGMENT));
         let (mine, most) = (segments.div_ceil(groups), device.largest.min(1024) / SEGMENT);
         let lanes: Vec<u32> = matrices.iter().map(|a| a.lanes).collect();
+        let longest = lanes.iter().copied().max().unwrap_or(1) as usize;
+        // Rows with many entries are worth more groups.
+        let share = [8, 4, 2].into_iter().find(|ways| segments * ways <= device.units);
+        let ways = match (device.ways, share) {
+            _ if one || !nvidia || mine > 1 => 1,
+            (0, Some(ways)) if longest > 1 => ways,
+            (0, _) => 1,
+            (ways, Some(most)) => ways.min(most),
+            _ => 1,
+        };
+        let (units, groups, rows) = (groups, groups * ways, mine * SEGMENT / ways);
         // Lanes of long rows work side by side, and so do the columns of a basis.
-        let widest = lanes.iter().copied().max().unwrap_or(1) as usize;
-        let wide = (mine * widest).max(if e.bases.is_empty() { 1 } else { 2 });
-        let wide = if device.size > 0 { device.size / SEGMENT } else { wide };
-        let (size, rows) = (mine.max(wide).min(most) * SEGMENT, mine * SEGMENT);
+        let [least, wide] = match (longest, e.bases.is_empty()) {
+            (1, false) => [512, 512],
+            (1, true) => [128, 512],
+            // Fewer work-items keep more entries each.
+            _ => [256, 256],
+        };
+        let size = (rows * longest).clamp(least, wide).max(rows);
+        let size = if nvidia { size } else { (rows * longest).clamp(2 * SEGMENT, 1024) }.min(most * SEGMENT);
+        let size = if device.size > 0 { device.size } else { size };
 
         // Local memory: what is needed first, then terms of sums, then what a group multiplies.
         let chunks = if one { mine } else { segments.div_ceil(SEGMENT) };
@@ -117,7 +158,9 @@ impl<T: Scalar> Layout<T> {
         let (mut widest, mut fits, mut steps) = (if one { n } else { 1 }, Vec::new(), Vec::new());
         for a in matrices {
             let window = |g: usize| {
-                let mine = a.spans.get(segments * g / groups..segments * (g + 1) / groups).unwrap_or(&[]);
+                let unit = g / ways;
+                let mine = segments * unit / units..segments * (unit + 1) / units;
+                let mine = a.spans.get(mine).unwrap_or(&[]);
                 let mine = mine.iter().filter(|(low, end)| low < end);
                 let low = mine.clone().map(|s| s.0).min().unwrap_or(0);
                 (low, mine.map(|s| s.1).max().unwrap_or(low) - low)
@@ -133,7 +176,7 @@ impl<T: Scalar> Layout<T> {
             let counts = a.format.filter(|_| a.lanes > 1).is_some_and(|format| {
                 let lows = of_groups.iter().map(|(low, _)| if fit && !one { *low } else { 0 });
                 let lows: Vec<u32> = lows.collect();
-                staged.add(format, &of_groups, &lows, size, a.lanes as usize, NEAR_PADDING)
+                staged.add(format, &of_groups, &lows, ways, size, a.lanes as usize, NEAR_PADDING)
             });
             if !counts {
                 staged.windows_of(&of_groups);
@@ -144,7 +187,43 @@ impl<T: Scalar> Layout<T> {
 
         let (all, each, taken) = REGISTERS;
         let registers = (all / size).min(each).saturating_sub(taken) * 4 / number;
-        let shape = Shape { size, far: false, one, chunks, work, lanes, fits, steps, registers };
+        // Entries of matrices go to registers after the vectors, where they fit.
+        let vectors = write::registers(e, registers).len();
+        let mut room_for = ((registers - vectors) * number / 4).saturating_sub(TAKEN_BY_ROWS);
+        let mut kept = Vec::new();
+        for (m, a) in matrices.iter().enumerate() {
+            let turns = steps[m].max(1);
+            let entries = a.format.filter(|_| fits[m] && nvidia).map_or(0, |format| {
+                let rows = longest_row(format);
+                if steps[m] > 0 {
+                    rows.div_ceil(a.lanes as usize)
+                } else if a.lanes == 1 {
+                    rows
+                } else {
+                    0
+                }
+            });
+            let takes = |entries: usize| turns * (entries * number / 4 + entries.div_ceil(2));
+            let keeps = entries <= MOST_KEPT && takes(entries) <= room_for;
+            room_for -= if keeps { takes(entries) } else { 0 };
+            kept.push(if keeps { entries } else { 0 });
+        }
+        let shape = Shape {
+            size,
+            far: false,
+            one,
+            chunks,
+            work,
+            lanes,
+            fits,
+            steps,
+            registers,
+            ways,
+            mine,
+            segments,
+            words: ways * pieces(segments),
+            kept,
+        };
         let room = Room { groups, sums, params, got, rows_at, terms, widest };
         Layout::written(e, device, shape, room, staged)
     }
@@ -160,9 +239,10 @@ impl<T: Scalar> Layout<T> {
         let segments = n.div_ceil(SEGMENT);
         let (mine, chunks) = (segments.div_ceil(groups), segments.div_ceil(SEGMENT));
         let lanes: Vec<u32> = matrices.iter().map(|a| a.lanes).collect();
-        let heavy = e.slots > 4 && lanes.iter().all(|w| *w == 1);
+        // A warp takes whole segments: of more warps than there are segments some do nothing, and long rows want many.
+        let long = lanes.iter().any(|w| *w > 1) && e.bases.is_empty() && e.slots <= 4;
         let size = match device.size {
-            0 => FAR_SIZE[usize::from(heavy)],
+            0 => FAR_SIZE[usize::from(!long)],
             size => size,
         };
         let (fits, sums) = (vec![false; lanes.len()], e.sums as usize + 4);
@@ -175,7 +255,7 @@ impl<T: Scalar> Layout<T> {
         for a in matrices {
             let none = vec![(0, 0); groups];
             let counts = a.format.is_some_and(|format| {
-                staged.add(format, &none, &vec![0; groups], size, a.lanes as usize, FAR_PADDING)
+                staged.add(format, &none, &vec![0; groups], 1, size, a.lanes as usize, FAR_PADDING)
             });
             if !counts {
                 staged.windows_of(&none);
@@ -183,7 +263,23 @@ impl<T: Scalar> Layout<T> {
             steps.push(usize::from(counts));
         }
         staged.pad();
-        let shape = Shape { size, far: true, one: false, chunks, work: 1, steps, lanes, fits, registers: 0 };
+        let kept = vec![0; lanes.len()];
+        let shape = Shape {
+            size,
+            far: true,
+            one: false,
+            chunks,
+            work: 1,
+            steps,
+            lanes,
+            fits,
+            registers: 0,
+            words: pieces(segments),
+            ways: 1,
+            mine,
+            segments,
+            kept,
+        };
         let room = Room { groups, sums, params, got: sums * mine, rows_at: 1, terms: sums, widest: 1 };
         Layout::written(e, device, shape, room, staged)
     }
@@ -200,13 +296,14 @@ impl<T: Scalar> Layout<T> {
         let segments = n.div_ceil(SEGMENT);
         let written = write::write(e, &shape).filter(|written| written.sums <= sums)?;
         let parts = if number == 16 { 2 } else { 1 };
-        let half = (written.sums * (segments + segments.div_ceil(SEGMENT)) * parts).max(groups) * 2;
+        let words = shape.ways * segments + segments.div_ceil(SEGMENT);
+        let half = (written.sums * words * parts).max(groups) * 2;
         let shared = if shape.one || shape.far { 2 } else { 4 * parts * n };
         let control = 8 * encode::CONTROL_WORDS as usize;
         let numbers = [terms, got, rows_at, widest, cells].map(|count| count * number);
         let [terms, got, rows_at, widest, cells] = numbers;
         let local = [terms, got, rows_at, widest, cells, control, params];
-        let text = source::text(T::KIND, device.nvidia, &shape, &written.text);
+        let text = source::text(T::KIND, device.nvidia, device.prelude, &shape, &written.text);
         Some(Layout { text, groups, shape, written, staged, half, shared, local })
     }
 }

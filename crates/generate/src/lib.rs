@@ -3,11 +3,13 @@
 //!
 //! A backend asks for a [`Layout`] of a program, compiles [`Layout::text`] (CUDA through a prelude that gives the words
 //! of OpenCL C their meaning there), makes the buffers the layout counts, and launches.
+mod cache;
 mod layout;
 mod source;
 mod staged;
 mod write;
 
+pub use cache::Cached;
 pub use layout::{Device, Layout, MatrixFacts};
 pub use source::{
     AT_CELLS, AT_HISTORY, MATRIX_WORDS, NEAR_SOURCES, SEGMENT, SHARED_SOURCES, batch, header, joined,

@@ -41,8 +41,8 @@ pub fn batch(kind: Kind) -> usize {
 }
 
 /// The definitions that the kernels of a number type begin with: `cpu` where a work-item takes a segment, `nvidia` for
-/// that vendor's compiler.
-pub fn header(kind: Kind, cpu: bool, nvidia: bool) -> String {
+/// that vendor's compiler, `prelude` where the words of OpenCL C are defined for another one.
+pub fn header(kind: Kind, cpu: bool, nvidia: bool, prelude: bool) -> String {
     let (_, real, bits, complex) = TYPES[kind as usize];
     let mut text = encode::c_header();
     for (name, value) in [
@@ -52,6 +52,7 @@ pub fn header(kind: Kind, cpu: bool, nvidia: bool) -> String {
         ("SUFFIX", kind.name().to_owned()),
         ("CPU", u32::from(cpu).to_string()),
         ("NVIDIA", u32::from(nvidia).to_string()),
+        ("PRELUDE", u32::from(prelude).to_string()),
         ("BATCH", format!("{}u", batch(kind))),
         ("MATRIX_WORDS", format!("{MATRIX_WORDS}u")),
     ] {
@@ -68,22 +69,35 @@ pub fn joined(mut text: String, sources: &[(&str, &str)]) -> String {
     text
 }
 
-/// The text of a kernel written for one program.
-pub(crate) fn text(kind: Kind, nvidia: bool, shape: &Shape, written: &str) -> String {
-    let mut text = header(kind, false, nvidia);
+/// The text of a kernel written for one program; `prelude` has the words of OpenCL C for another compiler.
+pub(crate) fn text(
+    kind: Kind,
+    nvidia: bool,
+    prelude: Option<(&str, &str)>,
+    shape: &Shape,
+    written: &str,
+) -> String {
+    let mut text = header(kind, false, nvidia, prelude.is_some());
     let far = shape.far;
     let shape = [
         ("SIZE", shape.size),
         ("ONE", shape.one.into()),
         ("CHUNKS", shape.chunks),
         ("FAR", shape.far.into()),
+        ("WAYS", shape.ways),
+        ("MINE", shape.mine),
+        ("PIECES", shape.words / shape.ways),
+        ("SPREAD", shape.segments.next_power_of_two().min(32)),
         ("AT_HISTORY", AT_HISTORY),
         ("AT_CELLS", AT_CELLS),
     ];
     let sources = if far { &NEAR_SOURCES[..] } else { &NEAR_SOURCES[..4] };
-    text += "#define LACUNA_RARE __attribute__((noinline))\n";
     for (name, value) in shape {
         text += &format!("#define LACUNA_{name} {value}\n");
+    }
+    match prelude {
+        Some(prelude) => text = joined(text, &[prelude]),
+        None => text += "#define LACUNA_RARE __attribute__((noinline))\n",
     }
     joined(joined(text, sources), &[("a program", written)])
 }

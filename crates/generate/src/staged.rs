@@ -28,13 +28,15 @@ impl<T: Scalar> Staged<T> {
         self.windows.extend(windows.iter().flat_map(|(low, width)| [*low, *width, 0, 0]));
     }
 
-    /// Adds a matrix in compressed rows for groups of `size` work-items, with up to `padding` quarters of its entries;
-    /// false where nothing was added.
+    /// Adds a matrix in compressed rows for groups of `size` work-items, `ways` of which share the rows of each segment,
+    /// with up to `padding` quarters of its entries; false where nothing was added.
+    #[expect(clippy::too_many_arguments, reason = "each is a number of its own")]
     pub fn add(
         &mut self,
         a: &dyn Format<T>,
         windows: &[(u32, u32)],
         lows: &[u32],
+        ways: usize,
         size: usize,
         lanes: usize,
         padding: usize,
@@ -51,13 +53,17 @@ impl<T: Scalar> Staged<T> {
         let from = self.windows.len();
         self.windows_of(windows);
         let per_step = size / lanes;
+        let units = groups / ways;
         for (g, low) in lows.iter().enumerate() {
-            let first = segments * g / groups * SEGMENT;
-            let end = (segments * (g + 1) / groups * SEGMENT).min(n);
+            let (unit, way) = (g / ways, g % ways);
+            let first = segments * unit / units * SEGMENT;
+            let end = (segments * (unit + 1) / units * SEGMENT).min(n);
+            let rows = (end - first + ways - 1 - way) / ways;
+            let row_of = |i: usize| first + i * ways + way;
             let length = |row: usize| (row_ptr[row + 1] - row_ptr[row]) as usize;
-            let entries = (first..end).map(|row| length(row).div_ceil(lanes)).max().unwrap_or(0);
+            let entries = (0..rows).map(|i| length(row_of(i)).div_ceil(lanes)).max().unwrap_or(0);
             let at = self.columns.len();
-            let total = (end - first).div_ceil(per_step) * entries * size;
+            let total = rows.div_ceil(per_step) * entries * size;
             if at - start + total > padding * columns.len() / 4 + 4 * size * groups
                 || at + total > NONE as usize
             {
@@ -68,11 +74,11 @@ impl<T: Scalar> Staged<T> {
             }
             self.columns.resize(at + total, NONE);
             self.values.resize(at + total, T::zero());
-            for (row, start) in row_ptr.iter().enumerate().take(end).skip(first) {
-                let (step, place) = ((row - first) / per_step, (row - first) % per_step * lanes);
+            for i in 0..rows {
+                let (row, step, place) = (row_of(i), i / per_step, i % per_step * lanes);
                 for k in 0..length(row) {
                     let to = at + (step * entries + k / lanes) * size + place + k % lanes;
-                    let entry = *start as usize + k;
+                    let entry = row_ptr[row] as usize + k;
                     self.columns[to] = columns[entry] - low;
                     self.values[to] = values[entry];
                 }

@@ -26,6 +26,8 @@ pub struct Shape {
     pub chunks: usize,
     /// Segments' terms of local memory for each segment of a group.
     pub work: usize,
+    /// Words of a sum that a work-item waits for.
+    pub words: usize,
     /// Lanes of each matrix.
     pub lanes: Vec<u32>,
     /// Whether what a group multiplies fits local memory, for each matrix.
@@ -34,6 +36,14 @@ pub struct Shape {
     pub steps: Vec<usize>,
     /// Numbers a work-item may keep in registers.
     pub registers: usize,
+    /// Groups that share the rows of a segment, each with one of every so many.
+    pub ways: usize,
+    /// Segments of a group at the most.
+    pub mine: usize,
+    /// Segments of the whole system.
+    pub segments: usize,
+    /// Entries of each matrix that a work-item keeps in registers, for each turn of all rows; 0 for none.
+    pub kept: Vec<usize>,
 }
 
 /// A kernel for a program.
@@ -75,7 +85,8 @@ fn list<T>(e: &Encoded<T>, op: u32, at: u32, count: u32, words: u32) -> impl Ite
 /// Writes the kernel of a program; nothing where it has no such form.
 pub fn write<T: Scalar>(e: &Encoded<T>, shape: &Shape) -> Option<Written> {
     let fits = |op| e.is_scalar(op) || e.op(op, OP_N) == e.n;
-    if e.n == 0 || e.sections[2].is_empty() || !(0..e.ops()).all(fits) {
+    // A program without restart is left to the tables: two cases of the conformance suite fail otherwise.
+    if e.n == 0 || e.sections[1].is_empty() || e.sections[2].is_empty() || !(0..e.ops()).all(fits) {
         return None;
     }
     if !e.vectors.iter().all(|v| v.len == e.n as usize) {
@@ -83,12 +94,12 @@ pub fn write<T: Scalar>(e: &Encoded<T>, shape: &Shape) -> Option<Written> {
     }
     let operands =
         (0..e.ops()).filter(|op| e.op(*op, OP_KIND) == KIND_SPMV).map(|op| e.op(op, OP_X)).collect();
-    let writer = Writer { e, shape, registers: registers(e, shape), operands, sums: Cell::new(1) };
+    let writer = Writer { e, shape, registers: registers(e, shape.registers), operands, sums: Cell::new(1) };
     Some(writer.kernel())
 }
 
 /// The vectors that the iteration uses most and that are no columns of a basis, as many as fit.
-fn registers<T>(e: &Encoded<T>, shape: &Shape) -> BTreeSet<u32> {
+pub(crate) fn registers<T>(e: &Encoded<T>, most: usize) -> BTreeSet<u32> {
     let column = |v: u32| {
         let v = e.vectors[v as usize];
         e.bases
@@ -105,7 +116,7 @@ fn registers<T>(e: &Encoded<T>, shape: &Shape) -> BTreeSet<u32> {
     }
     let mut order: Vec<_> = uses.into_iter().collect();
     order.sort_by_key(|(v, uses)| (std::cmp::Reverse(*uses), *v));
-    order.into_iter().map(|(v, _)| v).take(shape.registers).collect()
+    order.into_iter().map(|(v, _)| v).take(most).collect()
 }
 
 impl<T: Scalar> Writer<'_, T> {
@@ -129,7 +140,7 @@ impl<T: Scalar> Writer<'_, T> {
             }
         }
         let shared = classes.iter().any(|(_, ops)| ops.len() > 1);
-        let mut body = String::new();
+        let mut bodies = [String::new(), String::new()];
         let mut records: Vec<Vec<u32>> = vec![vec![NONE]; e.ops() as usize];
         for (class, (text, ops)) in classes.iter().enumerate() {
             let first = holes(ops[0]);
@@ -149,8 +160,23 @@ impl<T: Scalar> Writer<'_, T> {
                 records[*op as usize] = [class as u32].into_iter().chain(values).collect();
             }
             let label = if shared { class as u32 } else { ops[0] };
-            let _ = write!(body, "    case {label}: {{\n{}    }} break;\n", text::fill(text, &places));
+            let each = ops.iter().any(|op| self.is_each(*op));
+            let text = text::fill(text, &places);
+            let _ = match each {
+                true => write!(
+                    bodies[1],
+                    "        if ($KIND == {label}u) {{\n$Q{text}        ran = true;$NEXT\n        }}\n"
+                ),
+                false => write!(
+                    bodies[0],
+                    "            case {label}: {{\n$Q{text}        ran = true;$NEXT\n            }} break;\n"
+                ),
+            };
         }
+        let body = format!(
+            "$OPEN        if (op < {}u) {{\n            switch ($KIND) {{\n{}            }}\n        }}\n{}",
+            e.sections[2].start, bodies[0], bodies[1]
+        );
         let stride = records.iter().map(Vec::len).max().unwrap_or(1);
         let params = records.into_iter().flat_map(|mut r| {
             r.resize(stride, 0);
@@ -173,23 +199,50 @@ impl<T: Scalar> Writer<'_, T> {
                 let _ = writeln!(store, "        VEC({v}) = v{v};");
             }
         }
+        for b in 0..self.e.bases.len() {
+            let _ = writeln!(
+                load,
+                "    __global const uchar *const basis{b} = arena + BASIS(s.p, {b})[0];\n    const ulong stride{b} = BASIS(s.p, {b})[1];"
+            );
+        }
+        for (m, most) in self.shape.kept.iter().enumerate().filter(|(_, most)| **most > 0) {
+            let lanes = self.shape.lanes[m];
+            for turn in 0..self.shape.steps[m].max(1) {
+                let name = format!("e{m}_{turn}");
+                let _ =
+                    writeln!(load, "    uint {name}c[{}];\n    number {name}a[{most}];", most.div_ceil(2));
+                let _ = match lanes {
+                    1 => writeln!(
+                        load,
+                        "    const uint {name}n = open_row(&s, {m}, {most}, own, {name}c, {name}a);"
+                    ),
+                    _ => writeln!(
+                        load,
+                        "    const uint {name}n = open_staged(&s, {m}, {lanes}, {most}, {turn}, {name}c, {name}a);"
+                    ),
+                };
+            }
+        }
         let words = stride * self.e.ops() as usize;
         let near = shared && words <= NEAR_PARAMS;
         let copied = format!("    for (uint i = ITEM; i < {words}; i += SIZE) near_params[i] = params[i];\n");
-        let choose = if near {
-            format!("__local const uint *q = near_params + op * {stride}u;\n        switch (q[0]) {{\n")
-        } else if shared {
-            format!("__global const uint *q = params + op * {stride}u;\n        switch (q[0]) {{\n")
-        } else {
-            "switch (op) {\n".into()
+        let (space, table) = if near { ("__local", "near_params") } else { ("__global", "params") };
+        // The class of the operation, anew after each block.
+        let kind = format!("op < {}u ? {table}[op * {stride}u] : LACUNA_NONE", self.e.ops());
+        let body = match shared {
+            true => body
+                .replace("$KIND", "kind")
+                .replace("$OPEN", &format!("        uint kind = {kind};\n"))
+                .replace("$NEXT", &format!("\n        kind = {kind};"))
+                .replace("$Q", &format!("        {space} const uint *q = {table} + op * {stride}u;\n")),
+            false => body.replace("$KIND", "op").replace("$OPEN", "").replace("$NEXT", "").replace("$Q", ""),
         };
         FRAME
             .replace("$SUMS", &format!("{}u", self.sums.get()))
             .replace("$PARAMS", if near { &copied } else { "" })
             .replace("$LOAD", &load)
             .replace("$STORE", &store)
-            .replace("$CHOOSE", &choose)
-            .replace("$BODY", body)
+            .replace("$BODY", &body)
     }
 
     fn is_register(&self, v: u32) -> bool {
@@ -200,7 +253,10 @@ impl<T: Scalar> Writer<'_, T> {
     fn at_home(&self, t: &mut Text, v: u32) -> String {
         match self.is_register(v) {
             true => format!("v{v}"),
-            false => format!("(own ? VEC({}) : ZERO)", t.hole(v)),
+            false => {
+                let [a, b] = [0, 0].map(|_| t.hole(v));
+                format!("(last_of == {a} ? last : own ? VEC({b}) : ZERO)")
+            }
         }
     }
 
@@ -249,10 +305,10 @@ impl<T: Scalar> Writer<'_, T> {
             KIND_BASIS_AXPY if far => {
                 let w = t.hole(field(OP_Y));
                 t.line(&format!("ROWS m0[r] = LIVE(r) ? VECTOR(s.p, {w})[base + 32 * r] : ZERO;"));
-                let [a, b] = [0, 0].map(|_| t.hole(field(OP_BASIS)));
+                let basis = field(OP_BASIS);
                 let (h, columns) = (t.hole(field(OP_H) - e.cells.start), t.hole(field(OP_COLUMNS)));
                 t.line(&format!(
-                    "combine_far(&s, s.p.arena + BASIS(s.p, {a})[0], BASIS(s.p, {b})[1], near_cells + {h}, \
+                    "combine_far(&s, basis{basis}, stride{basis}, near_cells + {h}, \
                      {columns}, {}, segment, m0);",
                     field(OP_ADD)
                 ));
@@ -261,12 +317,13 @@ impl<T: Scalar> Writer<'_, T> {
                 let w = t.hole(field(OP_Y));
                 t.line("number w[8];");
                 t.line(&format!("ROWS w[r] = LIVE(r) ? VECTOR(s.p, {w})[base + 32 * r] : ZERO;"));
-                let [a, b] = [0, 0].map(|_| t.hole(field(OP_BASIS)));
+                let basis = field(OP_BASIS);
                 let columns = t.hole(field(OP_COLUMNS));
+                t.line("const uint part = unit % parts;");
                 let slot = deferred.as_ref().map_or(0, |d| d.cells.len());
                 t.line(&format!(
-                    "project_far(&s, s.p.arena + BASIS(s.p, {a})[0], BASIS(s.p, {b})[1], {slot}, {columns}, \
-                     segment, w);"
+                    "project_far(&s, basis{basis}, stride{basis}, {slot}, {columns}, \
+                     part, parts, segment, w);"
                 ));
             }
             KIND_SPMV => {
@@ -276,19 +333,24 @@ impl<T: Scalar> Writer<'_, T> {
                 t.line(&format!("if (state.shown != {a}) show(&s, &state, {b}, own, {value});"));
                 let (lanes, fits) =
                     (self.shape.lanes[matrix as usize], u32::from(self.shape.fits[matrix as usize]));
-                let m = t.hole(matrix);
                 let steps = self.shape.steps[matrix as usize];
-                t.line(&format!(
-                    "{} = product_csr(&s, &state, {m}, {lanes}, {fits}, {steps}, own);",
-                    name(0)
-                ));
+                let most = self.shape.kept[matrix as usize];
+                if most == 0 {
+                    let m = t.hole(matrix);
+                    t.line(&format!(
+                        "{} = product_csr(&s, &state, {m}, {lanes}, {fits}, {steps}, own);",
+                        name(0)
+                    ));
+                } else {
+                    self.kept_product(&mut t, matrix, &name(0));
+                }
             }
             KIND_BASIS_AXPY => {
                 let w = self.at_home(&mut t, field(OP_Y));
-                let [a, b] = [0, 0].map(|_| t.hole(field(OP_BASIS)));
+                let basis = field(OP_BASIS);
                 let (h, columns) = (t.hole(field(OP_H) - e.cells.start), t.hole(field(OP_COLUMNS)));
                 t.line(&format!(
-                    "if (own) {} = combine_row(&s, s.p.arena + BASIS(s.p, {a})[0], BASIS(s.p, {b})[1], \
+                    "if (own) {} = combine_row(&s, basis{basis}, stride{basis}, \
                      near_cells + {h}, {columns}, {}, {w});",
                     name(0),
                     field(OP_ADD)
@@ -313,7 +375,11 @@ impl<T: Scalar> Writer<'_, T> {
                 true => {
                     t.line(&format!("ROWS if (LIVE(r)) VECTOR(s.p, {home})[base + 32 * r] = m{slot}[r];"))
                 }
-                false => t.line(&format!("if (own) VEC({home}) = m{slot};")),
+                false => {
+                    let again = t.hole(slots[*slot as usize]);
+                    t.line(&format!("if (own) VEC({home}) = m{slot};"));
+                    t.line(&format!("last = m{slot}; last_of = {again};"));
+                }
             }
         }
         if far {
@@ -333,7 +399,24 @@ impl<T: Scalar> Writer<'_, T> {
             }
         }
         self.sums(&mut t, op, &name, deferred);
+        t.text.insert_str(0, &std::mem::take(&mut t.early));
         t
+    }
+
+    /// A product with a matrix whose entries are in registers.
+    fn kept_product(&self, t: &mut Text, m: u32, to: &str) {
+        let (most, lanes) = (self.shape.kept[m as usize], self.shape.lanes[m as usize]);
+        t.line(&format!("open_window(&s, &state, {m}, 1);"));
+        let sum = |turn| format!("kept_lane(&s, {most}, e{m}_{turn}n, e{m}_{turn}c, e{m}_{turn}a)");
+        if lanes == 1 {
+            t.line(&format!("{to} = {};", sum(0)));
+            return;
+        }
+        for turn in 0..self.shape.steps[m as usize] {
+            t.line(&format!("keep_row(&s, {lanes}, {turn}, {});", sum(turn)));
+        }
+        t.line("MEET();");
+        t.line(&format!("{to} = own ? s.rows_at[ITEM] : ZERO;"));
     }
 
     /// The head of the loop over the segments of a warp, where vectors stay in memory; `written` are stored.
@@ -355,7 +438,15 @@ impl<T: Scalar> Writer<'_, T> {
         if writes {
             t.line("state.dirty = true;");
         }
-        t.line("for (uint segment = s.from + WARP; segment < s.from + s.mine; segment += WARPS) {");
+        // A projection has work for more warps than there are segments.
+        match self.e.op(op, OP_KIND) {
+            KIND_BASIS_DOT => {
+                t.line("const uint parts = max(WARPS / s.mine, 1u);");
+                t.line("for (uint unit = WARP; unit < s.mine * parts; unit += WARPS) {");
+                t.line("const uint segment = s.from + unit / parts;");
+            }
+            _ => t.line("for (uint segment = s.from + WARP; segment < s.from + s.mine; segment += WARPS) {"),
+        }
         t.line("const uint base = segment * SEGMENT + WARP_LANE;");
     }
 
@@ -422,9 +513,17 @@ impl<T: Scalar> Writer<'_, T> {
         self.e.op(op, OP_SECTION) == SECTION_EACH
     }
 
+    /// What the next operation multiplies, and with which matrix.
     fn next_operand(&self, op: u32) -> Option<u32> {
         let next = self.follower(op)?;
         (self.e.op(next, OP_KIND) == KIND_SPMV).then(|| self.e.op(next, OP_X))
+    }
+    fn next_matrix(&self, op: u32) -> Option<u32> {
+        let next = self.follower(op)?;
+        let (x, stores) = (self.e.op(next, OP_X), list(self.e, op, OP_STORES, OP_STORE_COUNT, MOVE_WORDS));
+        let slots: Vec<u32> = list(self.e, op, OP_SLOTS, OP_SLOT_COUNT, 1).map(|w| w[0]).collect();
+        let mut stored = stores.map(|w| slots[w[MOVE_SLOT as usize] as usize]);
+        (self.e.op(next, OP_KIND) == KIND_SPMV && stored.any(|v| v == x)).then(|| self.e.op(next, OP_MATRIX))
     }
 }
 

@@ -49,6 +49,9 @@ impl OpenCl {
             return Ok(None);
         }
         let alone = segments <= most;
+        // Long rows are worth more groups, which share the segments; see `Layout::near`.
+        let lanes = e.matrices.iter().map(|a| self.memory.matrix_words(*a, operation).map(|w| w[1]));
+        let long = lanes.collect::<Result<Vec<_>>>()?.into_iter().any(|w| w > 1);
         let together = units > 1 && segments.div_ceil(units) <= most && segments <= SEGMENTS;
         let together = together && n <= persistent_rows.unwrap_or(usize::MAX);
         let far = !together && units > 1 && self.device.is_nvidia() && segments <= SEGMENT * SEGMENT;
@@ -59,7 +62,7 @@ impl OpenCl {
             }
             Mode::OneGroup if alone => 1,
             Mode::Persistent if together => segments.min(units),
-            Mode::Auto if alone && (n <= one_group_rows.unwrap_or(ALONE) || !together) => 1,
+            Mode::Auto if alone && ((n <= one_group_rows.unwrap_or(ALONE) && !long) || !together) => 1,
             Mode::Auto if together => segments.min(units),
             _ => return Ok(None),
         };
@@ -69,6 +72,9 @@ impl OpenCl {
             local: self.local_budget(),
             largest: self.device.largest_group,
             size: group,
+            ways: 0,
+            units,
+            prelude: None,
         };
         let facts = |a: &lacuna_core::Matrix<T>| {
             let lanes = self.memory.matrix_words(*a, operation)?[1] as u32;

@@ -5,8 +5,7 @@ use lacuna_core::{Error, Kind, Result, Scalar};
 pub(crate) use lacuna_generate::{
     AT_CELLS as NEAR_CELLS_AT, AT_HISTORY as NEAR_HISTORY_AT, MATRIX_WORDS, SEGMENT, batch,
 };
-use lacuna_generate::{SHARED_SOURCES, header, joined};
-use std::path::PathBuf;
+use lacuna_generate::{Cached, SHARED_SOURCES, header, joined};
 use std::sync::{Mutex, PoisonError};
 
 /// The kernel files in the order they build on each other.
@@ -41,7 +40,7 @@ pub(crate) fn work<T: Scalar>(group: usize) -> usize {
 /// The whole text for a number type, `cpu` where a work-item takes a segment, `nvidia` for that vendor's compiler.
 pub fn text(kind: Kind, cpu: bool, nvidia: bool) -> String {
     let group = if cpu { 1 } else { TEAM };
-    let mut text = header(kind, cpu, nvidia);
+    let mut text = header(kind, cpu, nvidia, false);
     for (name, value) in [
         ("FOLD", format!("{FOLD}u")),
         ("RARE", if nvidia { "__attribute__((noinline))" } else { "inline" }.to_owned()),
@@ -62,9 +61,9 @@ pub(crate) fn program(context: &Context, device: &Device, kind: Kind, text: &str
     static BUILDING: Mutex<()> = Mutex::new(());
     let _building = BUILDING.lock().unwrap_or_else(PoisonError::into_inner);
     let key = [text, &options, &device.platform, &device.name, &device.driver, &device.version];
-    let path = cache_path(&key);
-    let cached = path.as_ref().and_then(|path| std::fs::read(path).ok());
-    if let Some(program) = cached.and_then(|binary| context.program_from_binary(device.id, &binary).ok())
+    let cached = Cached::new("opencl", &key);
+    if let Some(program) =
+        cached.read().and_then(|binary| context.program_from_binary(device.id, &binary).ok())
         && program.build(device.id, &options).is_ok()
     {
         return Ok(program);
@@ -82,39 +81,10 @@ pub(crate) fn program(context: &Context, device: &Device, kind: Kind, text: &str
         },
         other => failed(&device.name, &operation, other),
     })?;
-    if let (Some(path), Ok(binary)) = (path, program.binary()) {
-        keep(&path, &binary);
+    if let Ok(binary) = program.binary() {
+        cached.keep(&binary);
     }
     Ok(program)
-}
-
-/// Where the binary for a key is kept: `$LACUNA_CACHE`, or `lacuna` in the user's cache folder. `LACUNA_CACHE=off` keeps
-/// none.
-fn cache_path(key: &[&str]) -> Option<PathBuf> {
-    let set = |name: &str| std::env::var_os(name).filter(|v| !v.is_empty()).map(PathBuf::from);
-    let folder = match set("LACUNA_CACHE") {
-        Some(off) if off.as_os_str() == "off" => return None,
-        Some(folder) => folder,
-        None => set("XDG_CACHE_HOME").or_else(|| set("HOME").map(|home| home.join(".cache")))?.join("lacuna"),
-    };
-    let hash = |start: u64| {
-        let bytes = key.iter().flat_map(|part| part.bytes().chain([0]));
-        bytes.fold(start, |h, byte| (h ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3)) // FNV-1a
-    };
-    let name = format!("opencl-{:016x}{:016x}.bin", hash(0xcbf2_9ce4_8422_2325), hash(0x9e37_79b9_7f4a_7c15));
-    Some(folder.join(name))
-}
-
-/// Writes a file so that nobody ever sees half of it. A cache that cannot be written is no error.
-fn keep(path: &std::path::Path, bytes: &[u8]) {
-    let part = path.with_extension(format!("{}.part", std::process::id()));
-    let folder = path.parent().map(std::fs::create_dir_all);
-    if matches!(folder, Some(Ok(())))
-        && std::fs::write(&part, bytes).is_ok()
-        && std::fs::rename(&part, path).is_err()
-    {
-        let _ = std::fs::remove_file(&part);
-    }
 }
 
 #[cfg(test)]

@@ -15,8 +15,14 @@ fn kernels(source: &str) -> BTreeMap<String, Vec<String>> {
         let name = part.split("KERNEL(").nth(1).and_then(|p| p.split(')').next()).expect("a name");
         let list =
             part.split_once(&format!("KERNEL({name})(")).and_then(|p| p.1.split_once(") {")).expect("a body");
+        // `LOCAL(number, work)` of a written kernel is `__local number *work` here.
         let list = if list.0 == "OPERATION_ARGUMENTS" { operation_arguments() } else { list.0.to_owned() };
-        let arguments = list.split(',').map(|a| a.split_whitespace().collect::<Vec<_>>().join(" ")).collect();
+        let mut list = list.replace("LACUNA_GIVEN", "");
+        for of in ["number", "ulong", "uint"] {
+            list = list.replace(&format!("LOCAL({of}, "), &format!("__local {of} *"));
+        }
+        let words = |a: &str| a.split_whitespace().collect::<Vec<_>>().join(" ");
+        let arguments = list.split(',').map(|a| words(a).trim_end_matches(')').to_owned()).collect();
         found.insert(name.to_owned(), arguments);
     }
     found

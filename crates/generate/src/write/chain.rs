@@ -7,6 +7,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// Operations that a chain of instructions goes through before it leaves the rest to the table.
 const DEEPEST: usize = 4;
+/// Words of an exchange that each of the first work-items waits for by itself, as in near.cl.
+const FEW_WORDS: usize = 16;
+/// Segments up to which operands are fetched while sums are on their way: beyond, the one is in the other's way.
+const AHEAD: usize = 128;
 
 impl<T: Scalar> Writer<'_, T> {
     /// The sums of an operation, the formulas behind them, and which operation is due then.
@@ -58,11 +62,9 @@ impl<T: Scalar> Writer<'_, T> {
             let w = self.at_home(t, e.op(op, OP_Y));
             t.line("MEET();");
             t.line(&format!("if (ITEM < span) s.work[ITEM] = own ? {w} : ZERO;"));
-            let [a, b] = [0, 0].map(|_| t.hole(e.op(op, OP_BASIS)));
+            let basis = e.op(op, OP_BASIS);
             let columns = t.hole(columns);
-            t.line(&format!(
-                "send_columns(&s, &state, s.p.arena + BASIS(s.p, {a})[0], BASIS(s.p, {b})[1], {slot}, {columns});"
-            ));
+            t.line(&format!("send_columns(&s, &state, basis{basis}, stride{basis}, {slot}, {columns});"));
             slot += e.op(op, OP_COLUMNS) as usize;
         }
         self.sums.set(self.sums.get().max(slot));
@@ -103,11 +105,24 @@ impl<T: Scalar> Writer<'_, T> {
             }
             false => slot.to_string(),
         };
-        let alone = !far && !projects && slot == 1 && self.shape.chunks == 1;
+        // Large groups have few registers for them.
+        let few = if self.shape.size > 256 { FEW_WORDS / 2 } else { FEW_WORDS };
+        let alone = !far && !projects && slot * self.shape.words <= few;
         match alone {
-            true => t.line("const number s0 = collect_alone(&s, &state);"),
+            true => {
+                t.line(&format!("number sums[{slot}];"));
+                t.line(&format!("collect_first(&s, &state, {slot}, sums);"));
+            }
             false if far => t.line(&format!("collect_far(&s, &state, {total});")),
             false => t.line(&format!("collect(&s, &state, {total});")),
+        }
+        // While the first work-items wait and evaluate, the others bring what the next operation multiplies.
+        if let Some(m) = self
+            .next_matrix(op)
+            .filter(|m| !far && self.shape.fits[*m as usize] && self.shape.segments <= AHEAD)
+        {
+            let m = t.hole(m);
+            t.line(&format!("if (state.shown != LACUNA_NONE) fetch_ahead(&s, &state, {m});"));
         }
         if projects {
             let (count, first) = (t.hole(columns), t.hole(h - e.cells.start));
@@ -128,7 +143,9 @@ impl<T: Scalar> Writer<'_, T> {
             let place = t.hole(cell - e.cells.start);
             if far {
                 t.line(&format!("    const number s{k} = s.work[{k}];"));
-            } else if !alone {
+            } else if alone {
+                t.line(&format!("    const number s{k} = sums[{k}];"));
+            } else {
                 t.line(&format!(
                     "    const number s{k} = last_sum(s.got + {k} * chunks_of(&s), chunks_of(&s));"
                 ));
@@ -186,13 +203,19 @@ impl<T: Scalar> Writer<'_, T> {
             reads: BTreeSet::new(),
             changed: projects.then_some(h..h + columns).into_iter().collect(),
             temps: 0,
+            counted: false,
+            decided: false,
+            op,
+            early: String::new(),
+            rotated: None,
             empty: true,
         };
         if let Some(before) = before {
             c.instructions(before, OP_AFTER, OP_AFTER_COUNT);
         }
         c.after(op, 0);
-        let Code { text, preload, reads, empty, .. } = c;
+        let Code { text, preload, reads, empty, early, .. } = c;
+        t.early = early;
         match (empty, self.follower_is_plain(op)) {
             (true, Some(next)) => Chain::Nothing(t.hole(next)),
             _ => Chain::Code {
@@ -236,6 +259,16 @@ struct Code<'w, 'a, T> {
     /// Cells that change otherwise than by what is known.
     changed: Vec<std::ops::Range<u32>>,
     temps: usize,
+    /// Whether an iteration has been counted.
+    counted: bool,
+    /// Whether something may have ended the chain before.
+    decided: bool,
+    /// The operation that leads to this.
+    op: u32,
+    /// What can be done before anything else of it.
+    early: String,
+    /// The squared residual that the last rotation left, and its name.
+    rotated: Option<(u32, String)>,
     empty: bool,
 }
 
@@ -249,6 +282,7 @@ impl<T: Scalar> Code<'_, '_, T> {
     }
     fn leave(&mut self, how: &str, op: u32) {
         let op = self.t.hole(op);
+        self.decided = true;
         self.line(&format!("next[0] = {how}{op}; break;"));
     }
 
@@ -373,18 +407,19 @@ impl<T: Scalar> Code<'_, '_, T> {
                 }
                 CODE_COUNT => {
                     let rr = self.value(dst);
-                    self.line(&format!("if (count_near(&s, {rr})) {{"));
+                    let count = match std::mem::replace(&mut self.counted, true) {
+                        true => "count_ahead(&s)",
+                        false => {
+                            self.preload += "        const Count counted = count_ahead(&s);\n";
+                            "counted"
+                        }
+                    };
+                    self.line(&format!("if (count_near(&s, {count}, {rr})) {{"));
                     self.leave("NEXT_HALT | ", op);
                     self.line("}");
                 }
                 CODE_ROTATE => {
-                    let fields = [INSTR_A, INSTR_B, INSTR_C, INSTR_E].map(word).map(|c| self.place(c));
-                    let [h, rotations, g, used] = fields;
-                    let (m, j) = (self.t.hole(word(INSTR_DST)), self.t.hole(word(INSTR_F)));
-                    let rr = self.place(word(INSTR_G));
-                    self.line(&format!(
-                        "rotate_near(near_cells, {m}, {h}, {rotations}, {g}, {used}, {j}, {rr});"
-                    ));
+                    self.rotate(w);
                     let m = word(INSTR_DST);
                     self.forget([
                         (word(INSTR_A), m * (m + 1)),
@@ -393,11 +428,49 @@ impl<T: Scalar> Code<'_, '_, T> {
                         (word(INSTR_E), 1),
                         (word(INSTR_G), 1),
                     ]);
+                    self.known.extend(self.rotated.take());
                 }
                 _ => self.plain(w),
             }
         }
         true
+    }
+
+    /// The rotations of a column, those so far while sums are on their way where they need none of them.
+    fn rotate(&mut self, w: &[u32]) {
+        let word = |at: u32| w[at as usize];
+        let (m, j, rr) = (word(INSTR_DST), word(INSTR_F), word(INSTR_G));
+        let first = word(INSTR_A) + j * (m + 1);
+        let column = first..first + j + 1;
+        let combines = self.writer.e.op(self.op, OP_KIND) == KIND_BASIS_AXPY && !self.writer.shape.far;
+        let settled = combines
+            && !self.decided
+            && !self.known.keys().any(|cell| column.contains(cell))
+            && !self.changed.iter().any(|run| run.start < column.end && column.start < run.end);
+        let b = self.value(first + j + 1);
+        let [h, rotations] = [INSTR_A, INSTR_B].map(|at| self.place(word(at)));
+        let [size, step] = [m, j].map(|v| self.t.hole(v));
+        let turn = |to: &str| format!("turn_near(near_cells, {size}, {h}, {rotations}, {step}, {to})");
+        if settled {
+            self.early +=
+                &format!("        if (TURNS_AHEAD) s.got[TURNED] = {};\n", turn("s.got + TURNED_COLUMN"));
+            let [column, step] = [self.place(first), self.t.hole(j)];
+            self.preload += "        const number turned = s.got[TURNED];\n";
+            self.preload += &format!("        keep_turned(&s, near_cells + {column}, {step});\n");
+        } else {
+            let column = self.place(first);
+            self.line(&format!("const number turned = {};", turn(&format!("near_cells + {column}"))));
+        }
+        let [h, rotations, g, used] = [INSTR_A, INSTR_B, INSTR_C, INSTR_E].map(|at| self.place(word(at)));
+        let [size, step] = [m, j].map(|v| self.t.hole(v));
+        let place = self.place(rr);
+        self.temps += 1;
+        let name = format!("t{}", self.temps);
+        self.line(&format!(
+            "const number {name} = rotate_near(near_cells, {size}, {h}, {rotations}, {g}, {used}, {step}, {place}, \
+             turned, {b});"
+        ));
+        self.rotated = Some((rr, name));
     }
 
     /// Cells have changed by more than a plain instruction: they are read anew.

@@ -1,43 +1,63 @@
 #define VEC(v) VECTOR(s.p, v)[row]
-__kernel __attribute__((reqd_work_group_size(LACUNA_SIZE, 1, 1))) void KERNEL(near)(__global uchar *arena,
+__kernel void LACUNA_ENTRY KERNEL(near)(__global uchar *arena,
     __global const uchar *restrict fixed, __global const uint *restrict table, __global const ulong *restrict names,
     __global number *cells, __global ulong *control, __global real *history, __global ulong *exchange,
     __global ulong *shared, __global const uint *restrict windows, __global const uint *restrict params,
     __global const uint *restrict staged_columns, __global const number *restrict staged_values,
     const uint first_cell, const uint cell_count, const uint budget, const uint enter, const uint n,
-    const uint half_words, const uint short_history, __local number *work, __local number *got, __local number *rows_at,
-    __local number *window, __local number *near_cells, __local ulong *near_control, __local uint *near_params) {
-    __local uint next[1];
-    uint op = (uint)control[LACUNA_CONTROL_OP];
+    const uint half_words, const uint short_history, LOCAL(number, work), LOCAL(number, got), LOCAL(number, rows_at),
+    LOCAL(number, window), LOCAL(number, near_cells), LOCAL(ulong, near_control), LOCAL(uint, near_params)
+    LACUNA_GIVEN) {
+    FIXED_LOCAL(uint, next, 1);
+    OPEN_LOCAL(number, work)
+    OPEN_LOCAL(number, got)
+    OPEN_LOCAL(number, rows_at)
+    OPEN_LOCAL(number, window)
+    OPEN_LOCAL(number, near_cells)
+    OPEN_LOCAL(ulong, near_control)
+    OPEN_LOCAL(uint, near_params)
+    uint op = (uint)GIVEN(LACUNA_CONTROL_OP);
     if (op == LACUNA_NONE) {
         return;
     }
     const uint group = get_group_id(0), groups = get_num_groups(0), segments = segments_of(n);
-    const uint from = (uint)((ulong)segments * group / groups);
-    const uint mine = (uint)((ulong)segments * (group + 1) / groups) - from;
-    const uint first = from * SEGMENT, rows = min(n - first, mine * SEGMENT), row = first + ITEM;
+    const uint unit = group / WAYS, units = groups / WAYS, way = group % WAYS;
+    const uint from = (uint)((ulong)segments * unit / units);
+    const uint mine = (uint)((ulong)segments * (unit + 1) / units) - from;
+    const uint first = from * SEGMENT, rows = (min(n - first, mine * SEGMENT) + WAYS - 1 - way) / WAYS;
     const bool own = ITEM < rows;
-    const uint span = mine * SEGMENT;
+    const uint row = first + ITEM * WAYS + way, span = mine * SPAN;
     Share s = { { arena, fixed, table, names, cells, near_cells, near_control,
         group != 0 ? 0 : short_history ? (__global real *)(control + AT_HISTORY) : history, first_cell, cell_count,
         true }, exchange, shared, windows,
         staged_columns, staged_values, work, got, rows_at, window, n, segments, half_words, from, mine,
-        first, rows, $SUMS * segments * PARTS * 2 };
+        first, rows, way, $SUMS * segments * PARTS * 2 };
     Place rare = s.p;
-    State state = { control[STATE_EPOCH], control[STATE_TAG], LACUNA_NONE, 0, true };
+    State state = { GIVEN(STATE_EPOCH), GIVEN(STATE_TAG), LACUNA_NONE, 0, LACUNA_NONE, false, true };
     const ulong start = state.epoch;
     for (uint i = ITEM; i < cell_count; i += SIZE) {
         near_cells[i] = cells[first_cell + i];
     }
     for (uint i = ITEM; i < LACUNA_CONTROL_WORDS; i += SIZE) {
-        near_control[i] = control[i];
+        near_control[i] = GIVEN(i);
     }
 $PARAMS
 $LOAD
     MEET();
-    if (enter) {
+    TAKE_CHANGED(near_cells)
+    if (enter == ENTER_CANCEL) {
+        MEET();
+        if (ITEM == 0) {
+            next[0] = cancel(near_control) ? op | NEXT_HALT : op;
+        }
+        MEET();
+        op = next[0];
+    } else if (enter) {
         op |= NEXT_ENTER;
     }
+    // Of vectors in memory, the one written last.
+    number last = ZERO;
+    uint last_of = LACUNA_NONE;
     for (uint done = 0;; done++) {
         if ((op & NEXT_RARE) && op != LACUNA_NONE) {
             MEET();
@@ -53,9 +73,10 @@ $LOAD
         if (op == LACUNA_NONE || done >= budget) {
             break;
         }
-        $CHOOSE
+        bool ran = false;
 $BODY
-        default: op |= NEXT_DONE; break;
+        if (!ran) {
+            op |= NEXT_DONE;
         }
     }
     // No group may still need what the first one is about to change.

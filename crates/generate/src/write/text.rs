@@ -7,6 +7,8 @@ pub(super) struct Text {
     /// The number of each hole.
     pub(super) holes: Vec<u32>,
     names: usize,
+    /// Lines that come before all others.
+    pub(super) early: String,
 }
 
 impl Text {

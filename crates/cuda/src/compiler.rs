@@ -1,0 +1,144 @@
+//! NVRTC, the compiler of the CUDA toolkit, where it is found at run time; and what it has compiled, on disk.
+use lacuna_core::{Error, Result};
+use lacuna_generate::Cached;
+use libloading::Library;
+use std::ffi::{CString, c_char, c_int};
+use std::path::PathBuf;
+use std::sync::OnceLock;
+
+/// Names of the library, newest first.
+const NAMES: [&str; 3] = ["libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so"];
+/// Folders of libraries within a toolkit.
+const FOLDERS: [&str; 3] = ["lib64", "lib", "targets/x86_64-linux/lib"];
+
+type Handle = *mut std::ffi::c_void;
+
+/// The functions used.
+struct Nvrtc {
+    create: unsafe extern "C" fn(
+        *mut Handle,
+        *const c_char,
+        *const c_char,
+        c_int,
+        *const *const c_char,
+        *const *const c_char,
+    ) -> c_int,
+    compile: unsafe extern "C" fn(Handle, c_int, *const *const c_char) -> c_int,
+    log_size: unsafe extern "C" fn(Handle, *mut usize) -> c_int,
+    log: unsafe extern "C" fn(Handle, *mut c_char) -> c_int,
+    size: unsafe extern "C" fn(Handle, *mut usize) -> c_int,
+    cubin: unsafe extern "C" fn(Handle, *mut c_char) -> c_int,
+    destroy: unsafe extern "C" fn(*mut Handle) -> c_int,
+    version: (c_int, c_int),
+    _library: Library,
+}
+
+impl Nvrtc {
+    /// The library of this process, looked for once.
+    fn get() -> Option<&'static Nvrtc> {
+        static FOUND: OnceLock<Option<Nvrtc>> = OnceLock::new();
+        FOUND.get_or_init(|| candidates().into_iter().find_map(|path| Nvrtc::open(&path))).as_ref()
+    }
+
+    fn open(path: &std::path::Path) -> Option<Nvrtc> {
+        // SAFETY: NVRTC does nothing when it is loaded but set itself up.
+        let library = unsafe { Library::new(path) }.ok()?;
+        // SAFETY: the signatures are those of nvrtc.h, the same since CUDA 11.1.
+        unsafe {
+            let version: unsafe extern "C" fn(*mut c_int, *mut c_int) -> c_int =
+                *library.get(b"nvrtcVersion\0").ok()?;
+            let (mut major, mut minor) = (0, 0);
+            version(&mut major, &mut minor);
+            // 16-byte words need PTX 8.3.
+            if (major, minor) < (12, 3) {
+                return None;
+            }
+            Some(Nvrtc {
+                create: *library.get(b"nvrtcCreateProgram\0").ok()?,
+                compile: *library.get(b"nvrtcCompileProgram\0").ok()?,
+                log_size: *library.get(b"nvrtcGetProgramLogSize\0").ok()?,
+                log: *library.get(b"nvrtcGetProgramLog\0").ok()?,
+                size: *library.get(b"nvrtcGetCUBINSize\0").ok()?,
+                cubin: *library.get(b"nvrtcGetCUBIN\0").ok()?,
+                destroy: *library.get(b"nvrtcDestroyProgram\0").ok()?,
+                version: (major, minor),
+                _library: library,
+            })
+        }
+    }
+
+    /// The machine code of a text, or what the compiler says against it.
+    fn build(&self, text: &str, options: &[CString]) -> std::result::Result<Vec<u8>, String> {
+        let text = CString::new(text).map_err(|_| "the text has a zero byte".to_owned())?;
+        let options: Vec<*const c_char> = options.iter().map(|o| o.as_ptr()).collect();
+        let mut handle = std::ptr::null_mut();
+        let none = std::ptr::null();
+        // SAFETY: the text and the options are terminated and outlive the calls; buffers have the sizes asked for.
+        unsafe {
+            if (self.create)(&mut handle, text.as_ptr(), c"program.cu".as_ptr(), 0, none, none) != 0 {
+                return Err("NVRTC made no program".into());
+            }
+            let done = (self.compile)(handle, options.len() as c_int, options.as_ptr());
+            let mut size = 0;
+            let built = if done == 0 {
+                (self.size)(handle, &mut size);
+                let mut code = vec![0u8; size];
+                (self.cubin)(handle, code.as_mut_ptr().cast());
+                Ok(code)
+            } else {
+                (self.log_size)(handle, &mut size);
+                let mut log = vec![0u8; size];
+                (self.log)(handle, log.as_mut_ptr().cast());
+                Err(String::from_utf8_lossy(&log).trim_end_matches('\0').to_owned())
+            };
+            (self.destroy)(&mut handle);
+            built
+        }
+    }
+}
+
+/// Where the library may be: where the loader looks, then in the toolkit that `CUDA_PATH` or `CUDA_HOME` names, then in
+/// the usual places.
+fn candidates() -> Vec<PathBuf> {
+    let homes = ["CUDA_PATH", "CUDA_HOME"].iter().filter_map(std::env::var_os).map(PathBuf::from);
+    let usual = ["/usr/local/cuda", "/opt/cuda"].iter().map(PathBuf::from);
+    let homes: Vec<_> = homes.chain(usual).collect();
+    let within = homes.iter().flat_map(|home| FOLDERS.map(|folder| home.join(folder)));
+    let within = within.flat_map(|folder| NAMES.map(|name| folder.join(name)));
+    NAMES.iter().map(PathBuf::from).chain(within).collect()
+}
+
+/// Whether there is a compiler.
+pub(crate) fn exists() -> bool {
+    Nvrtc::get().is_some()
+}
+
+/// The machine code of a text for a compute capability, from disk where it was compiled before.
+pub(crate) fn machine_code(device: &str, capability: (i32, i32), text: &str) -> Result<Vec<u8>> {
+    let failed = |message: String| Error::Device {
+        device: device.into(),
+        operation: "compiling the kernel of a program".into(),
+        message,
+    };
+    let nvrtc = Nvrtc::get().ok_or_else(|| {
+        failed(
+            "NVRTC of CUDA 12.3 or newer was not found: install the CUDA toolkit and set CUDA_PATH to its folder, or \
+             leave LACUNA_CUDA_COMPILE at `auto`"
+                .into(),
+        )
+    })?;
+    let architecture = format!("--gpu-architecture=sm_{}{}", capability.0, capability.1);
+    let options = [&architecture, "--std=c++17", "-default-device", "--fmad=false"];
+    let version = format!("{}.{}", nvrtc.version.0, nvrtc.version.1);
+    let key: Vec<&str> = options.iter().copied().chain([version.as_str(), text]).collect();
+    let cached = Cached::new("cuda", &key);
+    if let Some(code) = cached.read() {
+        return Ok(code);
+    }
+    let options: Vec<CString> = options.iter().filter_map(|o| CString::new(*o).ok()).collect();
+    let code = nvrtc
+        .build(text, &options)
+        .map_err(|log| failed(format!("NVRTC refused it; please report this with its log:\n{log}")))?;
+    cached.keep(&code);
+    Ok(code)
+}

@@ -1,0 +1,211 @@
+//! A whole program as a kernel written for it, see `crates/generate`: its buffers and its launch.
+use crate::compiler;
+use crate::driver::{Address, Driver, Kernel, Launch, kernel_name};
+use crate::options::{Compile, Mode};
+use crate::store::Store;
+use lacuna_core::encode::{CONTROL_WORDS, Encoded};
+use lacuna_core::{Argument, Matrix, Result, Scalar};
+use lacuna_generate::{AT_CELLS, AT_HISTORY, Device, Layout, MATRIX_WORDS, MatrixFacts, SEGMENT};
+use std::ffi::c_void;
+
+/// The words of OpenCL C, in which these kernels are written, for CUDA.
+const PRELUDE: (&str, &str) = ("prelude.cuh", include_str!("../../../kernels-cuda/prelude.cuh"));
+/// Rows up to which one block is the faster one.
+const ALONE: usize = 512;
+/// Sums of a thousand segments at the most meet in one exchange.
+const SEGMENTS: usize = 4 * SEGMENT;
+/// Shared memory a kernel has besides what is asked for.
+const FIXED_SHARED: usize = 1024;
+/// 64-bit words of cells that go along with a launch, `CHANGED_WORDS` of the prelude.
+pub(crate) const CHANGED: usize = 128;
+/// Numbers of a short history, which comes to the host with the result of a launch.
+pub(crate) const SHORT_HISTORY: usize = AT_CELLS - AT_HISTORY;
+
+/// `Given` of the prelude.
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+pub(crate) struct Given {
+    /// The control block; then the epoch of exchanges and the tag of operands so far.
+    pub(crate) words: [u64; CONTROL_WORDS as usize + 2],
+    pub(crate) changed: [u64; CHANGED],
+    pub(crate) changed_first: u32,
+    pub(crate) changed_count: u32,
+}
+
+/// The arguments of a launch, in order.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct NearArgs {
+    /// `arena` and `fixed` are 0: names are addresses here. Then table, names, cells, result, history, exchange,
+    /// shared, windows, params, columns and values.
+    pub(crate) addresses: [Address; 13],
+    /// First cell, count of cells, budget, how to enter, rows, words of half the exchange, whether the history is
+    /// short; then the places of the arrays in shared memory.
+    pub(crate) words: [u32; 14],
+    pub(crate) given: Given,
+}
+
+/// Places in `addresses` and `words` that change from launch to launch.
+pub(crate) const CELLS: usize = 4;
+pub(crate) const RESULT: usize = 5;
+pub(crate) const HISTORY: usize = 6;
+pub(crate) const BUDGET: usize = 2;
+pub(crate) const ENTER: usize = 3;
+pub(crate) const SHORT: usize = 6;
+/// Values of `words[ENTER]`.
+pub(crate) const ENTER_START: u32 = 1;
+pub(crate) const ENTER_CANCEL: u32 = 2;
+
+/// The launch of a written kernel.
+#[derive(Clone, Copy)]
+pub(crate) struct Near {
+    kernel: Kernel,
+    launch: Launch,
+    pub(crate) args: NearArgs,
+}
+
+/// What planning a written kernel needs.
+pub(crate) struct Planning<'a> {
+    pub(crate) driver: &'a mut Driver,
+    pub(crate) store: &'a Store,
+    pub(crate) mode: Mode,
+    pub(crate) compile: Compile,
+}
+
+impl Planning<'_> {
+    /// How a program runs as a kernel written for it, and the mode that is; nothing where it does not.
+    pub(crate) fn layout<T: Scalar>(&self, e: &Encoded<T>, name: &str) -> Result<Option<(Layout<T>, Mode)>> {
+        let limits = &self.driver.limits;
+        let wanted = match self.compile {
+            Compile::Auto => compiler::exists(),
+            Compile::Always => true,
+            Compile::Never => false,
+        };
+        let (n, units) = (e.n as usize, limits.multiprocessors as usize);
+        let segments = n.div_ceil(SEGMENT);
+        if !wanted || n == 0 || e.matrices.iter().any(|a| a.cols != n) {
+            return Ok(None);
+        }
+        let spans = e.matrices.iter().map(|a| spans(self.store, *a)).collect::<Vec<_>>();
+        let mut matrices = Vec::new();
+        for (a, spans) in e.matrices.iter().zip(&spans) {
+            let stored = self.store.stored(*a, name)?;
+            if stored.kernel != "csr" || stored.arrays.len() + 2 > MATRIX_WORDS {
+                return Ok(None);
+            }
+            let format = self.store.format(*a).map(|format| &**format);
+            matrices.push(MatrixFacts { lanes: stored.lanes, format, spans });
+        }
+        let alone = segments <= 4;
+        let long = matrices.iter().any(|a| a.lanes > 1);
+        let mode = match self.mode {
+            Mode::Block if alone => Mode::Block,
+            Mode::Auto if alone && n <= ALONE && !long => Mode::Block,
+            Mode::Auto | Mode::Grid if limits.cooperative => Mode::Grid,
+            _ => return Ok(None),
+        };
+        let groups = if mode == Mode::Block { 1 } else { segments.min(units) };
+        let together = segments.div_ceil(groups) <= 4 && segments <= SEGMENTS;
+        let device = Device {
+            nvidia: true,
+            local: (limits.shared as usize).saturating_sub(FIXED_SHARED),
+            largest: 1024,
+            size: 0,
+            ways: 0,
+            units,
+            prelude: Some(PRELUDE),
+        };
+        let layout = match together {
+            true => Layout::near(e, &matrices, device, groups),
+            false if segments <= SEGMENT * SEGMENT => Layout::far(e, &matrices, device, groups),
+            false => None,
+        };
+        Ok(layout.map(|layout| (layout, mode)))
+    }
+
+    /// The kernel of a layout and how it is launched; the addresses are still to be filled in.
+    pub(crate) fn kernel<T: Scalar>(&mut self, e: &Encoded<T>, layout: &Layout<T>) -> Result<Option<Near>> {
+        let name = kernel_name("near", T::KIND);
+        let kernel = match self.driver.written(&layout.text, &name) {
+            Err(_) if self.compile == Compile::Auto => return Ok(None),
+            done => done?,
+        };
+        let mut words = [0; 14];
+        let half = layout.half as u32;
+        words[..7].copy_from_slice(&[
+            e.cells.start,
+            e.cells.len() as u32,
+            u32::MAX,
+            ENTER_START,
+            e.n,
+            half,
+            0,
+        ]);
+        let mut shared = 0;
+        for (place, bytes) in words[7..].iter_mut().zip(layout.local) {
+            *place = shared;
+            shared += bytes.next_multiple_of(16) as u32;
+        }
+        let blocks = layout.groups as u32;
+        let launch = Launch { blocks, threads: layout.shape.size as u32, shared, cooperative: blocks > 1 };
+        let given = Given {
+            words: [0; CONTROL_WORDS as usize + 2],
+            changed: [0; CHANGED],
+            changed_first: 0,
+            changed_count: 0,
+        };
+        Ok(Some(Near { kernel, launch, args: NearArgs { addresses: [0; 13], words, given } }))
+    }
+}
+
+impl Near {
+    /// Queues it.
+    pub(crate) fn queue(&self, driver: &Driver, args: &NearArgs) -> Result<()> {
+        let mut args = *args;
+        let addresses = args.addresses.iter_mut().map(|a| (&raw mut *a).cast::<c_void>());
+        let words = args.words.iter_mut().map(|w| (&raw mut *w).cast::<c_void>());
+        let mut list: Vec<*mut c_void> = addresses.chain(words).collect();
+        list.push((&raw mut args.given).cast());
+        // SAFETY: the kernel takes thirteen addresses, fourteen words and `Given`; the addresses are of live buffers of the
+        // plan and of handles found live before this run, of the sizes the layout counts.
+        unsafe { driver.launch("near", self.kernel, self.launch, &mut list) }
+    }
+}
+
+/// What the table's indices stand for, as addresses; see `kernels-opencl/cells.cl`.
+pub(crate) fn names<T: Scalar>(store: &Store, e: &Encoded<T>, name: &str) -> Result<Vec<u64>> {
+    let bases = 2 + e.vectors.len();
+    let matrices = bases + 2 * e.bases.len();
+    let mut words = vec![bases as u64, matrices as u64];
+    for v in &e.vectors {
+        words.push(store.address(*v, name)?);
+    }
+    for v in &e.bases {
+        let (address, stride) = store.basis_address(*v, name)?;
+        words.extend([address, (stride * size_of::<T>()) as u64]);
+    }
+    for a in &e.matrices {
+        let stored = store.stored(*a, name)?;
+        let start = words.len();
+        words.extend([0, stored.lanes.into()]);
+        words.extend(&stored.arrays);
+        words.resize(start + MATRIX_WORDS, 0);
+    }
+    Ok(words)
+}
+
+/// For each segment of rows of a matrix in compressed rows, the first column of its entries and one behind the last.
+fn spans<T: Scalar>(store: &Store, a: Matrix<T>) -> Vec<(u32, u32)> {
+    let Some(format) = store.format(a) else { return Vec::new() };
+    let rows = format.shape().0;
+    let arguments = format.arguments();
+    let [Argument::Indices(row_ptr), Argument::Indices(columns), ..] = arguments[..] else {
+        return Vec::new();
+    };
+    let span = |first: usize| {
+        let end = (first + SEGMENT).min(rows);
+        let entries = &columns[row_ptr[first] as usize..row_ptr[end] as usize];
+        let low = entries.iter().copied().min().unwrap_or(0);
+        (low, entries.iter().copied().max().map_or(low, |high| high + 1))
+    };
+    (0..rows).step_by(SEGMENT).map(span).collect()
+}

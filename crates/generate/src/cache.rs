@@ -1,0 +1,46 @@
+//! Compiled kernels on disk, by a hash of all they depend on.
+use std::path::{Path, PathBuf};
+
+/// A file of the cache.
+#[derive(Clone, Debug)]
+pub struct Cached(Option<PathBuf>);
+
+impl Cached {
+    /// The file for a key, whose name begins with the backend's: in `$LACUNA_CACHE`, or `lacuna` in the user's cache
+    /// folder. `LACUNA_CACHE=off` keeps none.
+    pub fn new(backend: &str, key: &[&str]) -> Cached {
+        Cached(path(backend, key))
+    }
+    /// What was kept.
+    pub fn read(&self) -> Option<Vec<u8>> {
+        self.0.as_ref().and_then(|path| std::fs::read(path).ok())
+    }
+    /// Keeps these bytes so that nobody ever sees half of them. A cache that cannot be written is no error.
+    pub fn keep(&self, bytes: &[u8]) {
+        let Some(path) = &self.0 else { return };
+        let part = path.with_extension(format!("{}.part", std::process::id()));
+        let folder = path.parent().map(std::fs::create_dir_all);
+        if matches!(folder, Some(Ok(())))
+            && std::fs::write(&part, bytes).is_ok()
+            && std::fs::rename(&part, path).is_err()
+        {
+            let _ = std::fs::remove_file(Path::new(&part));
+        }
+    }
+}
+
+fn path(backend: &str, key: &[&str]) -> Option<PathBuf> {
+    let set = |name: &str| std::env::var_os(name).filter(|v| !v.is_empty()).map(PathBuf::from);
+    let folder = match set("LACUNA_CACHE") {
+        Some(off) if off.as_os_str() == "off" => return None,
+        Some(folder) => folder,
+        None => set("XDG_CACHE_HOME").or_else(|| set("HOME").map(|home| home.join(".cache")))?.join("lacuna"),
+    };
+    let hash = |start: u64| {
+        let bytes = key.iter().flat_map(|part| part.bytes().chain([0]));
+        bytes.fold(start, |h, byte| (h ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3)) // FNV-1a
+    };
+    let name =
+        format!("{backend}-{:016x}{:016x}.bin", hash(0xcbf2_9ce4_8422_2325), hash(0x9e37_79b9_7f4a_7c15));
+    Some(folder.join(name))
+}
