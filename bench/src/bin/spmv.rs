@@ -82,11 +82,11 @@ fn run<T: Scalar>(args: &Args) -> Done {
     Ok(())
 }
 
+/// A matrix with the name of its format.
+type Named<T> = (&'static str, Arc<dyn Format<T>>);
+
 /// The matrix in each of the formats asked for; of `all`, in those that take it.
-fn in_formats<T: Scalar>(
-    a: &Arc<Csr<T>>,
-    names: &[String],
-) -> Result<Vec<(&'static str, Arc<dyn Format<T>>)>> {
+fn in_formats<T: Scalar>(a: &Arc<Csr<T>>, names: &[String]) -> Result<Vec<Named<T>>> {
     let mut made = Vec::new();
     for name in names {
         match name.as_str() {
