@@ -12,19 +12,26 @@ use std::mem::MaybeUninit;
 /// `a` and `b` must be valid for `n` elements.
 #[inline(always)]
 pub(crate) unsafe fn dot_segment<T: Scalar, S: Simd>(simd: S, a: *const T, b: *const T, n: usize) -> T {
-    // SAFETY: a full segment; the types are those that the kind names.
+    // SAFETY: the types are those that the kind names.
     unsafe {
         match T::KIND {
-            Kind::F64 if n == SEGMENT && !S::IS_SCALAR => {
-                return bytemuck::cast(real_segment::<F64, S>(simd, a.cast(), b.cast()));
+            Kind::F64 if !S::IS_SCALAR => {
+                return bytemuck::cast(real_segment::<F64, S>(simd, a.cast(), b.cast(), n));
             }
-            Kind::F32 if n == SEGMENT && !S::IS_SCALAR => {
-                return bytemuck::cast(real_segment::<F32, S>(simd, a.cast(), b.cast()));
+            Kind::F32 if !S::IS_SCALAR => {
+                return bytemuck::cast(real_segment::<F32, S>(simd, a.cast(), b.cast(), n));
             }
             _ => {}
         }
     }
-    // The products in the order of memory, which the prefetcher follows; the tree then leaps about in a buffer.
+    // SAFETY: as the caller promises.
+    let products = unsafe { products(a, b, n) };
+    full_segment(|i| products[i])
+}
+
+/// The products, in the order of memory, which the prefetcher follows, and zeros up to a full segment.
+#[inline(always)]
+unsafe fn products<T: Scalar>(a: *const T, b: *const T, n: usize) -> [T; SEGMENT] {
     let mut products = [MaybeUninit::<T>::uninit(); SEGMENT];
     for (i, p) in products[..n].iter_mut().enumerate() {
         // SAFETY: below n.
@@ -32,8 +39,7 @@ pub(crate) unsafe fn dot_segment<T: Scalar, S: Simd>(simd: S, a: *const T, b: *c
     }
     products[n..].fill(MaybeUninit::new(T::zero()));
     // SAFETY: all of the buffer has been written.
-    let products: &[T; SEGMENT] = unsafe { &*products.as_ptr().cast() };
-    full_segment(|i| products[i])
+    unsafe { products.as_ptr().cast::<[T; SEGMENT]>().read() }
 }
 
 /// A real number type as vectors of it.
@@ -70,32 +76,42 @@ macro_rules! real {
 real!(F64, f64, f64s);
 real!(F32, f32, f32s);
 
-/// [`dot_segment`] of a full segment of real numbers: the terms in the order of memory, the sums in registers.
+/// [`dot_segment`] of real numbers: of a full segment the terms in the order of memory, the sums in registers.
 #[inline(always)]
-unsafe fn real_segment<R: Real<S>, S: Simd>(simd: S, a: *const R::Number, b: *const R::Number) -> R::Number {
-    // SAFETY: as the caller promises.
+unsafe fn real_segment<R: Real<S>, S: Simd>(
+    simd: S,
+    a: *const R::Number,
+    b: *const R::Number,
+    n: usize,
+) -> R::Number {
+    // SAFETY: as the caller promises; a vector is as many numbers as it has lanes, and the buffer a full segment.
     unsafe {
-        match R::LANES {
-            16 => folded::<R, S, 16, 8>(simd, a, b),
-            8 => folded::<R, S, 8, 16>(simd, a, b),
-            4 => folded::<R, S, 4, 32>(simd, a, b),
-            _ => folded::<R, S, 2, 64>(simd, a, b),
+        let load = |v: *const R::Number, k: usize| v.add(k * R::LANES).cast::<R::Vector>().read_unaligned();
+        if n == SEGMENT {
+            return folded::<R, S>(simd, |k| R::mul(simd, load(a, k), load(b, k)));
         }
+        let products = products(a, b, n);
+        folded::<R, S>(simd, |k| load(products.as_ptr(), k))
+    }
+}
+
+/// The canonical sum of the vectors of a segment.
+#[inline(always)]
+fn folded<R: Real<S>, S: Simd>(simd: S, term: impl Fn(usize) -> R::Vector) -> R::Number {
+    match R::LANES {
+        16 => folded_halves::<R, S, 16, 8>(simd, term),
+        8 => folded_halves::<R, S, 8, 16>(simd, term),
+        4 => folded_halves::<R, S, 4, 32>(simd, term),
+        _ => folded_halves::<R, S, 2, 64>(simd, term),
     }
 }
 
 /// Vectors of `LANES` numbers, of which there are twice `HALF` in a segment.
 #[inline(always)]
-unsafe fn folded<R: Real<S>, S: Simd, const LANES: usize, const HALF: usize>(
+fn folded_halves<R: Real<S>, S: Simd, const LANES: usize, const HALF: usize>(
     simd: S,
-    a: *const R::Number,
-    b: *const R::Number,
+    product: impl Fn(usize) -> R::Vector,
 ) -> R::Number {
-    // SAFETY: as the caller promises; a vector is as many numbers as it has lanes.
-    let product = |k: usize| unsafe {
-        let load = |v: *const R::Number| v.add(k * LANES).cast::<R::Vector>().read_unaligned();
-        R::mul(simd, load(a), load(b))
-    };
     let mut sums = [product(0); HALF];
     for (k, s) in sums.iter_mut().enumerate() {
         *s = product(k);
@@ -110,7 +126,7 @@ unsafe fn folded<R: Real<S>, S: Simd, const LANES: usize, const HALF: usize>(
         }
         half /= 2;
     }
-    // SAFETY: likewise.
+    // SAFETY: a vector is as many numbers as it has lanes.
     let mut sums: [R::Number; LANES] =
         unsafe { std::ptr::from_ref(&sums[0]).cast::<[R::Number; LANES]>().read() };
     let mut half = LANES / 2;
