@@ -29,16 +29,7 @@ pub(crate) fn run(args: &InfoArgs) -> Result<()> {
 
 fn describe<T: Scalar>(args: &InfoArgs, a: &Csr<T>) -> Result<()> {
     let facts = Facts::of(args, a)?;
-    if !args.quiet {
-        if args.json.as_deref() == Some("-") {
-            out::note(facts.text().trim_end());
-        } else {
-            out::print(&facts.text())?;
-        }
-    }
-    if let Some(path) = &args.json {
-        out::json(&facts.json(), path)?;
-    }
+    out::tell(args.quiet, args.json.as_deref(), || facts.text(), || facts.json())?;
     if let Some(path) = &args.plot {
         plot::spy(&args.matrix, a).save(path)?;
     }

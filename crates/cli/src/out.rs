@@ -20,12 +20,28 @@ pub(crate) fn note(line: &str) {
 }
 
 /// Writes JSON to a file, or to standard output for `-`.
-pub(crate) fn json(value: &serde_json::Value, path: &str) -> Result<()> {
+fn json(value: &serde_json::Value, path: &str) -> Result<()> {
     let text = format!("{value:#}\n");
     match path {
         "-" => print(&text),
         path => std::fs::write(path, text).map_err(|e| Failure::writing(path, e)),
     }
+}
+
+/// Tells a result: as text unless that is not wanted, on standard error where standard output takes the JSON, and as JSON
+/// where that is asked for.
+pub(crate) fn tell(
+    quiet: bool,
+    path: Option<&str>,
+    text: impl FnOnce() -> String,
+    value: impl FnOnce() -> serde_json::Value,
+) -> Result<()> {
+    match path {
+        _ if quiet => {}
+        Some("-") => note(text().trim_end()),
+        _ => print(&text())?,
+    }
+    path.map_or(Ok(()), |path| json(&value(), path))
 }
 
 /// Refuses a place where no file can be made, before any work is done for it.

@@ -151,16 +151,7 @@ impl Solve<'_> {
 
     fn tell(&self, report: &Report) -> Result<()> {
         let args = self.args;
-        if !args.quiet {
-            if args.json.as_deref() == Some("-") {
-                out::note(report.summary().trim_end());
-            } else {
-                out::print(&report.summary())?;
-            }
-        }
-        if let Some(path) = &args.json {
-            out::json(&report.json(), path)?;
-        }
+        out::tell(args.quiet, args.json.as_deref(), || report.summary(), || report.json())?;
         if let Some(path) = &args.plot {
             plot::convergence(report).save(path)?;
         }

@@ -181,16 +181,7 @@ impl Speeds {
     }
 
     fn tell(&self, args: &SpmvArgs) -> Result<()> {
-        if !args.quiet {
-            if args.json.as_deref() == Some("-") {
-                out::note(self.text().trim_end());
-            } else {
-                out::print(&self.text())?;
-            }
-        }
-        if let Some(path) = &args.json {
-            out::json(&self.json(), path)?;
-        }
+        out::tell(args.quiet, args.json.as_deref(), || self.text(), || self.json())?;
         args.plot.as_ref().map_or(Ok(()), |path| plot::speeds(self).save(path))
     }
 
