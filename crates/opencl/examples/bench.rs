@@ -6,12 +6,15 @@
 //! `bench [quick] [modes] [systems=a,b] [methods=a,b]`: `quick` leaves out the large systems; modes as in
 //! `auto,launches,one-group,persistent`; systems and methods by parts of their names, all where none is given. The
 //! environment chooses the device, see `OpenClOptions::from_env`.
-use lacuna_core::{Backend, Cell, Format, Matrix, Pass, Recorder, Result, Vector};
+use lacuna_core::{Backend, Format, Matrix, Pass, Result, Vector};
 use lacuna_formats::{Csr, Spec};
 use lacuna_opencl::{Mode, OpenCl, OpenClOptions};
 use lacuna_solvers::{Gmres, Method, Orthogonalization, PipelinedBiCgStab, PipelinedCg, Side, Solver, Stop};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
+
+mod support;
+use support::repeat;
 
 const ITERATIONS: u64 = 30;
 const SOLVES: usize = 10;
@@ -168,24 +171,4 @@ fn sweep(dev: &mut OpenCl, n: usize, copy: f64) -> Result<()> {
     println!("{{\"bench\":\"sweep\",\"n\":{n},\"us\":{micros:.3},\"gbs\":{rate:.1}}}");
     dev.release(mark);
     Ok(())
-}
-
-/// Microseconds of what `body` records, of many runs within one program: the median of five.
-fn repeat(dev: &mut OpenCl, body: impl FnOnce(&mut Recorder<'_, f64>, Cell<f64>)) -> Result<f64> {
-    const RUNS: u64 = 208;
-    let mut k = Recorder::new(dev, "repeat");
-    let [c] = k.cells();
-    k.each(|k| body(k, c));
-    let program = k.finish()?;
-    let mut plan = dev.plan(program)?;
-    let mut times = Vec::new();
-    for _ in 0..6 {
-        let start = Instant::now();
-        let mut history = lacuna_core::History::default();
-        dev.execute(&mut plan, lacuna_core::Run { limit: RUNS, history: &mut history, watch: None })?;
-        times.push(start.elapsed().as_secs_f64() / RUNS as f64 * 1e6);
-    }
-    times.remove(0);
-    times.sort_by(f64::total_cmp);
-    Ok(times[times.len() / 2])
 }

@@ -2,11 +2,13 @@
 //!
 //! `primitives [passes] [bases] [MATRIX …]`: a matrix is a generator such as `gen:poisson3d:256x256x256`. The
 //! environment chooses the device, see `OpenClOptions::from_env`.
-use lacuna_core::{Backend, Cell, Matrix, Pass, Recorder, Result, Vector};
+use lacuna_core::{Backend, Matrix, Pass, Result, Vector};
 use lacuna_formats::{Csr, FORMATS, Spec, convert};
 use lacuna_opencl::{Mode, OpenCl, OpenClOptions};
 use std::sync::Arc;
-use std::time::Instant;
+
+mod support;
+use support::repeat;
 
 fn main() -> Result<()> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -90,24 +92,4 @@ fn products(dev: &mut OpenCl, name: &str, copy: f64) -> Result<()> {
         dev.release(mark);
     }
     Ok(())
-}
-
-/// Microseconds of what `body` records, of many runs within one program: the median of five.
-fn repeat(dev: &mut OpenCl, body: impl FnOnce(&mut Recorder<'_, f64>, Cell<f64>)) -> Result<f64> {
-    const RUNS: u64 = 104;
-    let mut k = Recorder::new(dev, "repeat");
-    let [c] = k.cells();
-    k.each(|k| body(k, c));
-    let program = k.finish()?;
-    let mut plan = dev.plan(program)?;
-    let mut times = Vec::new();
-    for _ in 0..6 {
-        let start = Instant::now();
-        let mut history = lacuna_core::History::default();
-        dev.execute(&mut plan, lacuna_core::Run { limit: RUNS, history: &mut history, watch: None })?;
-        times.push(start.elapsed().as_secs_f64() / RUNS as f64 * 1e6);
-    }
-    times.remove(0);
-    times.sort_by(f64::total_cmp);
-    Ok(times[times.len() / 2])
 }

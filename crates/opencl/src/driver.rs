@@ -390,20 +390,8 @@ impl Queue {
         if from.is_empty() {
             return Ok(());
         }
-        // SAFETY: blocking, and `from` has as many bytes as are asked for.
-        check(unsafe {
-            ffi::clEnqueueWriteBuffer(
-                self.0,
-                to.raw,
-                1,
-                offset,
-                from.len(),
-                from.as_ptr().cast_mut().cast(),
-                0,
-                ptr::null(),
-                ptr::null_mut(),
-            )
-        })
+        // SAFETY: blocking, so that `from` outlives the write.
+        unsafe { self.enqueue_write(true, to, offset, from) }
     }
     /// Queues a write.
     ///
@@ -411,11 +399,17 @@ impl Queue {
     /// `from` must stay where and as it is until the queue has been waited for.
     pub(crate) unsafe fn write_later(&self, to: &Buffer, offset: usize, from: &[u8]) -> Outcome<()> {
         // SAFETY: the caller keeps `from` alive.
+        unsafe { self.enqueue_write(false, to, offset, from) }
+    }
+    /// # Safety
+    /// `from` must stay where and as it is until the write is done.
+    unsafe fn enqueue_write(&self, wait: bool, to: &Buffer, offset: usize, from: &[u8]) -> Outcome<()> {
+        // SAFETY: `from` has as many bytes as are asked for and lives as the caller promises.
         check(unsafe {
             ffi::clEnqueueWriteBuffer(
                 self.0,
                 to.raw,
-                0,
+                u32::from(wait),
                 offset,
                 from.len(),
                 from.as_ptr().cast_mut().cast(),
