@@ -1,5 +1,6 @@
 //! The yardstick: `a[i] ← b[i] + s c[i]` over arrays far larger than any cache, measured between the things it is
 //! compared with.
+use lacuna_core::Scalar;
 use pulp::Arch;
 use std::hint::black_box;
 
@@ -44,18 +45,13 @@ impl Triad {
     }
 }
 
-/// An array in large pages where the system has them, as the library's own vectors are.
-pub(crate) fn array<T: Copy>(n: usize, value: T) -> Vec<T> {
-    let mut array = Vec::with_capacity(n);
-    #[cfg(target_os = "linux")]
-    {
-        const PAGE: usize = 2 << 20;
-        let first = (array.as_ptr() as usize).next_multiple_of(PAGE);
-        let last = (array.as_ptr() as usize + size_of::<T>() * n) / PAGE * PAGE;
-        // SAFETY: the range lies within the array, and the advice does not change what it holds.
-        unsafe { libc::madvise(first as *mut libc::c_void, last.saturating_sub(first), libc::MADV_HUGEPAGE) };
-    }
-    array.resize(n, value);
+/// An array as the library makes its own: in large pages where the system has them.
+///
+/// # Panics
+/// Where there is no memory for it.
+pub(crate) fn array<T: Scalar>(n: usize, value: T) -> Vec<T> {
+    let mut array = lacuna_core::pages::zeroed("an array", n).expect("memory for an array");
+    array.fill(value);
     array
 }
 
