@@ -72,6 +72,9 @@ struct Shared<'a, T: Scalar> {
     barrier: Barrier,
 }
 
+// SAFETY: threads write disjoint rows and disjoint sums between barriers.
+unsafe impl<T: Scalar> Sync for Shared<'_, T> {}
+
 /// Where all threads begin together.
 #[derive(Clone, Copy)]
 struct Entry<'a, T: Scalar> {
@@ -89,8 +92,6 @@ const SLOW: u64 = 2;
 const HELD_UP: Duration = Duration::from_millis(1);
 /// Work from which a section takes longer than calling threads.
 const LONG: usize = 1 << 20;
-// SAFETY: threads write disjoint rows and disjoint sums between barriers.
-unsafe impl<T: Scalar> Sync for Shared<'_, T> {}
 
 /// The wish of a caller who watches.
 pub(crate) type Watching<'w> = Option<&'w mut dyn FnMut(Progress) -> ControlFlow<()>>;
