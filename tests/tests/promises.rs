@@ -97,6 +97,25 @@ fn gmres_moves_its_basis_twice() {
     assert_eq!(solver.program().bytes_per_iteration(), (m * matrix + vectors * 8 * n) / m);
 }
 
+/// What runs only where a test holds need not move anything, and a cycle that is not finished moves less.
+#[test]
+fn the_fewest_bytes_are_counted() {
+    let (a, m) = (matrix(), 10u64);
+    let program = |orthogonalization| {
+        let options = Options { restart: Some(m as usize), orthogonalization, ..Options::default() };
+        let (_, solver, _) = solver(&a, "gmres", false, &options);
+        let program = solver.program();
+        assert_eq!(program.bytes_of(m) / m, program.bytes_per_iteration() as u64);
+        [1, 3, m, m + 3].map(|iterations| program.bytes_of(iterations))
+    };
+    let [once, selective, twice] =
+        [Orthogonalization::Classical, Orthogonalization::Selective, Orthogonalization::ClassicalTwice]
+            .map(program);
+    assert_eq!(once[2], selective[2]);
+    assert_eq!(once[3], once[1] + once[2]);
+    assert!(once[1] > 3 * once[0] && once[1] < 3 * once[2] / 10 && once[2] < twice[2], "{once:?} {twice:?}");
+}
+
 /// A solve: two uploads, one download, one wait for its figures; nothing made, the second time as the first.
 #[test]
 fn a_solve_waits_once_and_makes_nothing() {

@@ -23,6 +23,8 @@ Examples:
   lacuna generate gen:convection:300x300 --output A.mtx.gz
   lacuna devices
   lacuna solve A.mtx --backend opencl --device 1
+  lacuna compare                              which backend and method wins here, from small systems to large
+  lacuna compare A.mtx --formats all --html compare.html
 
 `lacuna help solve` lists the methods, preconditioners and generators.";
 
@@ -32,6 +34,8 @@ pub(crate) enum Command {
     Solve(Box<SolveArgs>),
     /// Time the product with a matrix in each storage format
     Spmv(SpmvArgs),
+    /// Tell which backend, format and method wins here, and whether all have the same bits
+    Compare(Box<CompareArgs>),
     /// Describe a matrix: structure, symmetry, rows, diagonal, and what would solve it
     Info(InfoArgs),
     /// Write a generated matrix to a file
@@ -93,6 +97,61 @@ pub(crate) struct SolveArgs {
     #[arg(long, value_name = "FILE.svg|FILE.png")]
     pub(crate) plot: Option<String>,
     /// No summary and no progress
+    #[arg(long, short)]
+    pub(crate) quiet: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct CompareArgs {
+    /// Matrix Market files or generators [default: gen:poisson-p1 with 225 to 261121 unknowns]
+    pub(crate) matrices: Vec<String>,
+    /// Backends by name, `NAME:DEVICE` for one of its devices [default: all]
+    #[arg(long, value_delimiter = ',', value_name = "NAME[:DEVICE],...")]
+    pub(crate) backends: Vec<String>,
+    /// Methods by name, also gmres-once (orthogonalises once) and spmv (products alone) [default: cg where the matrix
+    /// is positive definite, bicgstab, gmres]
+    #[arg(long, value_delimiter = ',', value_name = "NAME,...")]
+    pub(crate) methods: Vec<String>,
+    /// Storage formats by name, `auto` for what any of the backends would choose, or `all` [default: auto]
+    #[arg(long, value_delimiter = ',', value_name = "NAME,...")]
+    pub(crate) formats: Vec<String>,
+    /// Number types [default: f64, or c64 where the matrix is complex]
+    #[arg(long, value_delimiter = ',', value_enum, value_name = "TYPE,...")]
+    pub(crate) types: Vec<NumberType>,
+    /// The preconditioner of every solve
+    #[arg(long, default_value = "none", value_parser = PossibleValuesParser::new(PRECONDITIONERS.iter().map(|p| p.name)))]
+    pub(crate) precond: String,
+    /// Iterations of every solve, whatever the residual
+    #[arg(long, default_value_t = 30, value_name = "COUNT", value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
+    pub(crate) iterations: u64,
+    /// Solve until |b - A x| <= rtol |b| instead
+    #[arg(long, value_parser = tolerance, allow_hyphen_values = true, value_name = "NUMBER", conflicts_with = "iterations")]
+    pub(crate) rtol: Option<f64>,
+    /// Iterations at the most with --rtol [default: 10 n, at least 1000, at most 100000]
+    #[arg(long, value_name = "COUNT", requires = "rtol")]
+    pub(crate) max_iters: Option<u64>,
+    /// Iterations of a GMRES cycle [default: 30]
+    #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub(crate) restart: Option<u32>,
+    /// Rounds in which everything is measured once, taking turns; medians count
+    #[arg(long, default_value_t = 7, value_parser = clap::value_parser!(u16).range(1..=1000))]
+    pub(crate) rounds: u16,
+    /// Begin nothing more after so many seconds
+    #[arg(long, value_name = "SECONDS", value_parser = tolerance)]
+    pub(crate) time_limit: Option<f64>,
+    /// Threads of the CPU [default: all cores]
+    #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    pub(crate) threads: Option<u16>,
+    /// Append the results as lines of JSON to a file, as they come
+    #[arg(long, value_name = "FILE")]
+    pub(crate) json: Option<String>,
+    /// Write a page with plots and tables, which needs nothing else
+    #[arg(long, value_name = "FILE")]
+    pub(crate) html: Option<String>,
+    /// Results of other libraries to show beside ours, as bench/peers/run.sh keeps them
+    #[arg(long, value_name = "FILE")]
+    pub(crate) peers: Option<String>,
+    /// No text and no progress
     #[arg(long, short)]
     pub(crate) quiet: bool,
 }
@@ -213,6 +272,7 @@ fn tolerance(text: &str) -> Result<f64, String> {
 pub(crate) fn parse() -> Command {
     let command = Cli::command()
         .mut_subcommand("solve", |c| c.after_help(lists()))
+        .mut_subcommand("compare", |c| c.after_help(lists()))
         .mut_subcommand("spmv", |c| c.after_help(formats() + &generators()))
         .mut_subcommand("info", |c| c.after_help(generators()))
         .mut_subcommand("generate", |c| c.after_help(generators()));

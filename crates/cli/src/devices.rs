@@ -1,7 +1,7 @@
 //! `lacuna devices`
 use crate::args::DevicesArgs;
-use crate::bandwidth::triad;
 use crate::failure::Result;
+use crate::measure::triad;
 use crate::out;
 use crate::report::{bytes, units};
 use lacuna::{BACKENDS, Backend, BackendOptions, DeviceInfo, Error, OnBackend};

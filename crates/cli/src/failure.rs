@@ -9,6 +9,15 @@ pub(crate) const NOT_CONVERGED: u8 = 1;
 const BAD_INPUT: u8 = 2;
 /// Exit code of a device that failed.
 const DEVICE_FAILED: u8 = 3;
+/// Exit code of a process that Ctrl-C ended, by the custom of shells.
+pub(crate) const INTERRUPTED: u8 = 130;
+
+/// What is left to say where no backend was there.
+pub(crate) fn no_device<T>() -> Result<T> {
+    let message = "none of the backends is there".into();
+    let (device, operation) = ("any".into(), "looking for devices".into());
+    Err(Failure::Library(Error::Device { device, operation, message }))
+}
 
 /// Why a command ended early.
 #[derive(Debug)]

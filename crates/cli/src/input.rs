@@ -17,6 +17,10 @@ impl Source {
         Ok(Source { name: name.into(), complex: formats::field(name)? == Field::Complex })
     }
 
+    pub(crate) fn name(&self) -> &str {
+        &self.name
+    }
+
     /// The number type asked for, or the one that fits; `also_complex` where something else in the input is complex.
     pub(crate) fn number_type(&self, asked: Option<NumberType>, also_complex: bool) -> Result<Kind> {
         let complex = self.complex || also_complex;

@@ -1,14 +1,17 @@
-//! The `lacuna` command: solves sparse linear systems, times products, describes and makes matrices, lists devices.
+//! The `lacuna` command: solves sparse linear systems, compares backends, times products, describes and makes matrices, lists devices.
 mod args;
-mod bandwidth;
+mod compare;
 mod devices;
 mod failure;
 mod generate;
 mod info;
 mod input;
+mod measure;
 mod out;
+mod page;
 mod plot;
 mod progress;
+mod record;
 mod report;
 mod solve;
 mod spmv;
@@ -21,6 +24,7 @@ fn main() -> ExitCode {
     let done = match args::parse() {
         Command::Solve(args) => solve::run(&args),
         Command::Spmv(args) => spmv::run(&args).map(|()| ExitCode::SUCCESS),
+        Command::Compare(args) => compare::run(&args),
         Command::Info(args) => info::run(&args).map(|()| ExitCode::SUCCESS),
         Command::Generate(args) => generate::run(&args).map(|()| ExitCode::SUCCESS),
         Command::Devices(args) => devices::run(&args).map(|()| ExitCode::SUCCESS),

@@ -1,6 +1,8 @@
 //! What is shown on a terminal while it takes long, and Ctrl-C.
+use crate::failure::INTERRUPTED;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use lacuna::Watch;
+use std::cell::Cell;
 use std::collections::VecDeque;
 use std::io::{IsTerminal, stderr};
 use std::ops::ControlFlow;
@@ -128,6 +130,49 @@ impl Drop for Solving {
     }
 }
 
+/// The progress of a comparison: so many systems, each of so many steps.
+pub(crate) struct Counting {
+    bar: ProgressBar,
+    systems: usize,
+    begun: Cell<usize>,
+}
+
+impl Counting {
+    pub(crate) fn new(quiet: bool, systems: usize) -> Self {
+        let bar = ProgressBar::with_draw_target(Some(0), target(quiet));
+        bar.set_style(style("{msg} {bar:30} {pos}/{len} {elapsed}"));
+        Counting { bar, systems, begun: Cell::new(0) }
+    }
+
+    /// The next system begins.
+    pub(crate) fn begin(&self, matrix: &str, number: &str) {
+        self.begun.set(self.begun.get() + 1);
+        self.bar.set_message(format!("{}/{} {matrix} {number}", self.begun.get(), self.systems));
+        self.bar.set_length(0);
+        self.bar.set_position(0);
+    }
+
+    /// It has so many combinations, each prepared and then measured in so many rounds.
+    pub(crate) fn steps(&self, combinations: usize, rounds: usize) {
+        self.bar.set_length((combinations * (rounds + 1)) as u64);
+    }
+
+    pub(crate) fn step(&self) {
+        self.bar.inc(1);
+    }
+
+    /// Takes the bar away, for text to be printed.
+    pub(crate) fn clear(&self) {
+        self.bar.suspend(|| {});
+    }
+}
+
+impl Drop for Counting {
+    fn drop(&mut self) {
+        self.bar.finish_and_clear();
+    }
+}
+
 /// A time in words, to about three digits.
 pub(crate) fn duration(seconds: f64) -> String {
     let digits = |value: f64, unit: &str| {
@@ -143,22 +188,21 @@ pub(crate) fn duration(seconds: f64) -> String {
     }
 }
 
-/// 0 while Ctrl-C ends the process, 1 while it cancels the solve, 2 once it has.
+/// 0 while Ctrl-C ends the process, 1 while it cancels what is being done, 2 once it has.
 static INTERRUPT: AtomicU8 = AtomicU8::new(0);
-/// Exit code of a process that Ctrl-C ended, by the custom of shells.
-const INTERRUPTED: i32 = 130;
 
-fn interrupted() -> bool {
+/// Whether Ctrl-C was pressed since [`cancel_on_interrupt`].
+pub(crate) fn interrupted() -> bool {
     INTERRUPT.load(Ordering::Relaxed) == 2
 }
 
-/// From now on Ctrl-C cancels the solve, the second time the process.
+/// From now on Ctrl-C cancels what is being done, the second time the process.
 pub(crate) fn cancel_on_interrupt() {
     INTERRUPT.store(1, Ordering::Relaxed);
     // Where no handler can be set, Ctrl-C ends the process as it always did.
     let _ = ctrlc::set_handler(|| {
         if INTERRUPT.compare_exchange(1, 2, Ordering::Relaxed, Ordering::Relaxed).is_err() {
-            std::process::exit(INTERRUPTED);
+            std::process::exit(INTERRUPTED.into());
         }
     });
 }

@@ -1,8 +1,8 @@
 //! `lacuna spmv`
 use crate::args::SpmvArgs;
-use crate::bandwidth::triad;
 use crate::failure::Result;
 use crate::input::{Source, set_threads};
+use crate::measure::triad;
 use crate::report::thousands;
 use crate::{out, plot};
 use lacuna::formats::{FORMATS, choose_format, convert};

@@ -59,6 +59,17 @@ impl<T: Scalar> Op<T> {
         }
     }
 
+    /// Whether the operation runs only where a test holds.
+    pub fn is_conditional(&self) -> bool {
+        self.sweep.before.iter().any(|i| matches!(i, Instr::OnlyIf { .. }))
+    }
+
+    /// How many iterations the operation counts.
+    pub fn counts(&self) -> usize {
+        let code = self.sweep.before.iter().chain(&self.sweep.after);
+        code.filter(|i| matches!(i, Instr::Count { .. })).count()
+    }
+
     /// The fewest bytes the operation can move: each array it needs read once, each it changes written once. A
     /// basis counts all its columns in use.
     pub fn bytes(&self) -> usize {
@@ -186,12 +197,28 @@ impl<T: Scalar> Program<T> {
     }
     /// How many iterations one run through `each` counts.
     pub fn counts(&self) -> usize {
-        let code = self.each.iter().flat_map(|op| op.sweep.before.iter().chain(&op.sweep.after));
-        code.filter(|i| matches!(i, Instr::Count { .. })).count()
+        self.each.iter().map(Op::counts).sum()
     }
-    /// The fewest bytes an iteration can move, see [`Op::bytes`].
+    /// The fewest bytes an iteration can move, see [`Program::bytes_of`].
     pub fn bytes_per_iteration(&self) -> usize {
-        self.each.iter().map(Op::bytes).sum::<usize>() / self.counts().max(1)
+        let counts = self.counts().max(1);
+        self.bytes_of(counts as u64) as usize / counts
+    }
+    /// The fewest bytes that so many iterations can move, see [`Op::bytes`]: without operations that run only where a
+    /// test holds, and where `each` counts several iterations, the last run through it as far as it goes.
+    pub fn bytes_of(&self, iterations: u64) -> u64 {
+        let counts = self.counts().max(1) as u64;
+        let bytes = |op: &Op<T>| if op.is_conditional() { 0 } else { op.bytes() as u64 };
+        let whole: u64 = self.each.iter().map(bytes).sum();
+        let (mut left, mut part) = (iterations % counts, 0);
+        for op in &self.each {
+            if left == 0 {
+                break;
+            }
+            part += bytes(op);
+            left = left.saturating_sub(op.counts() as u64);
+        }
+        iterations / counts * whole + part
     }
     /// Operations, and so kernel launches at most, of an iteration.
     pub fn ops_per_iteration(&self) -> f64 {

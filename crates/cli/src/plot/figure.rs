@@ -6,19 +6,19 @@ use std::fmt::{Arguments, Write};
 use std::sync::Arc;
 
 /// Colours that people with any kind of colour vision tell apart (Okabe and Ito).
-pub(super) const BLUE: &str = "#0072b2";
-pub(super) const ORANGE: &str = "#d55e00";
+pub(crate) const BLUE: &str = "#0072b2";
+pub(crate) const ORANGE: &str = "#d55e00";
 /// Text and axes.
-pub(super) const INK: &str = "#222222";
+pub(crate) const INK: &str = "#222222";
 /// What stands back.
-pub(super) const GRID: &str = "#dddddd";
+pub(crate) const GRID: &str = "#dddddd";
 
 /// Pixels of a PNG for each unit of the drawing.
 const ZOOM: f32 = 2.0;
 
 /// Where a text is held.
 #[derive(Clone, Copy)]
-pub(super) enum Anchor {
+pub(crate) enum Anchor {
     Start,
     Middle,
     End,
@@ -32,24 +32,24 @@ pub(crate) struct Figure {
 }
 
 impl Figure {
-    pub(super) fn new(width: f64, height: f64) -> Self {
+    pub(crate) fn new(width: f64, height: f64) -> Self {
         Figure { width, height, body: String::new() }
     }
 
     /// Adds an element.
-    pub(super) fn draw(&mut self, element: Arguments<'_>) {
+    pub(crate) fn draw(&mut self, element: Arguments<'_>) {
         // Writing to a string does not fail.
         let _ = self.body.write_fmt(element);
         self.body.push('\n');
     }
 
-    pub(super) fn line(&mut self, [x1, y1]: [f64; 2], [x2, y2]: [f64; 2], colour: &str, style: &str) {
+    pub(crate) fn line(&mut self, [x1, y1]: [f64; 2], [x2, y2]: [f64; 2], colour: &str, style: &str) {
         self.draw(format_args!(
             r#"<line x1="{x1:.1}" y1="{y1:.1}" x2="{x2:.1}" y2="{y2:.1}" stroke="{colour}" {style}/>"#
         ));
     }
 
-    pub(super) fn text(&mut self, [x, y]: [f64; 2], anchor: Anchor, size: f64, colour: &str, text: &str) {
+    pub(crate) fn text(&mut self, [x, y]: [f64; 2], anchor: Anchor, size: f64, colour: &str, text: &str) {
         let anchor = match anchor {
             Anchor::Start => "start",
             Anchor::Middle => "middle",
@@ -62,7 +62,7 @@ impl Figure {
     }
 
     /// Text from below to above, its middle at a place.
-    pub(super) fn upright(&mut self, [x, y]: [f64; 2], size: f64, text: &str) {
+    pub(crate) fn upright(&mut self, [x, y]: [f64; 2], size: f64, text: &str) {
         let text = escaped(text);
         self.draw(format_args!(
             r#"<text transform="translate({x:.1} {y:.1}) rotate(-90)" font-size="{size}" text-anchor="middle" fill="{INK}">{text}</text>"#
@@ -70,7 +70,7 @@ impl Figure {
     }
 
     /// The drawing as an SVG document.
-    pub(super) fn svg(&self) -> String {
+    pub(crate) fn svg(&self) -> String {
         let (width, height) = (self.width, self.height);
         format!(
             r#"<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" viewBox="0 0 {width} {height}" font-family="DejaVu Sans, Verdana, sans-serif">
@@ -79,6 +79,13 @@ impl Figure {
 "#,
             self.body
         )
+    }
+
+    /// The drawing as part of a page, as wide as there is room, with words for those who do not see it.
+    pub(crate) fn inline(&self, label: &str) -> String {
+        let Figure { width, height, body } = self;
+        let label = escaped(label);
+        format!("<svg viewBox=\"0 0 {width} {height}\" role=\"img\" aria-label=\"{label}\">\n{body}</svg>\n")
     }
 
     /// Writes the drawing; the name's end says how.
@@ -120,7 +127,7 @@ fn png(svg: &str) -> Result<Vec<u8>, String> {
 }
 
 /// Text without what XML would take for markup or refuse.
-fn escaped(text: &str) -> String {
+pub(crate) fn escaped(text: &str) -> String {
     let escape = |c: char| match c {
         '&' => "&amp;".into(),
         '<' => "&lt;".into(),
@@ -133,7 +140,7 @@ fn escaped(text: &str) -> String {
 }
 
 /// The end of a name that is too long for its place.
-pub(super) fn shortened(name: &str, most: usize) -> String {
+pub(crate) fn shortened(name: &str, most: usize) -> String {
     let count = name.chars().count();
     if count <= most {
         return name.into();

@@ -1,7 +1,7 @@
 //! Plots as SVG or PNG, drawn by the same code, in a font that comes along.
-mod axis;
+pub(crate) mod axis;
 mod convergence;
-mod figure;
+pub(crate) mod figure;
 mod speeds;
 mod spy;
 

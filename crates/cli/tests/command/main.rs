@@ -1,8 +1,10 @@
 //! The command as people and scripts call it.
+mod compare;
 mod formats;
 mod hostile;
 mod json;
 mod other;
+mod page;
 mod solve;
 
 use std::path::PathBuf;

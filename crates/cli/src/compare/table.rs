@@ -1,0 +1,84 @@
+//! What a comparison prints.
+use crate::progress::duration;
+use crate::record::{Bits, Case, Entry, Line, cases};
+use crate::report::{relative, thousands};
+use std::fmt::Write;
+
+/// The backends with their devices, and why some are missing.
+pub(super) fn devices(lines: &[Line]) -> String {
+    let mut text = String::new();
+    for line in lines {
+        let Entry::Device(device) = &line.entry else { continue };
+        let words = match (&device.why, &device.device, device.copy) {
+            (None, Some(name), Some(copy)) => format!("{name}, copies {:.1} GB/s", copy / 1e9),
+            (why, ..) => format!("not here: {}", why.as_deref().unwrap_or_default()),
+        };
+        let _ = writeln!(text, "{:8}  {words}", device.backend);
+    }
+    text
+}
+
+/// A row for every case of a system.
+pub(super) fn system(lines: &[Line]) -> String {
+    let all: Vec<&Case> = cases(lines).collect();
+    let Some(first) = all.first() else { return String::new() };
+    let mut text = String::new();
+    // Writing to a string does not fail.
+    let _ = write_system(&mut text, first, &all);
+    text
+}
+
+fn write_system(text: &mut String, first: &Case, all: &[&Case]) -> std::fmt::Result {
+    let system = &first.system;
+    let [n, nnz] = [system.n, system.nnz].map(|count| thousands(count as u64));
+    writeln!(text, "\n{}: {n} unknowns, {nnz} entries, {}; {}", system.matrix, system.number, first.stop)?;
+    writeln!(
+        text,
+        "  {:18} {:6} {:7} {:>10} {:>10} {:>6} {:>9} {:>9} {:>8} {:>7} {:>6} {:>10}  bits",
+        "method",
+        "format",
+        "backend",
+        "us/iter",
+        "with setup",
+        "spread",
+        "setup",
+        "transfers",
+        "GB/s",
+        "of copy",
+        "iters",
+        "residual"
+    )?;
+    for case in all {
+        let (method, format, backend) = (case.way(), &case.format, &case.backend);
+        write!(text, "  {method:18} {format:6} {backend:7} ")?;
+        let Some(m) = &case.measured else {
+            writeln!(text, "no: {}", case.why.as_deref().unwrap_or_default())?;
+            continue;
+        };
+        let micros = |seconds: Option<f64>| seconds.map_or("-".into(), |s| format!("{:.2}", s * 1e6));
+        let time = |t: Option<crate::measure::Timing>| t.map_or("-".into(), |t| duration(t.median));
+        let fastest = if is_fastest(case, all) { "  <- fastest" } else { "" };
+        writeln!(
+            text,
+            "{:>10} {:>10} {:>4.1} % {:>9} {:>9} {:>8.1} {:>7.2} {:>6} {:>10}  {}{fastest}",
+            micros(Some(m.each())),
+            micros(m.each_fresh()),
+            m.again.spread() * 100.0,
+            time(m.setup),
+            time(m.transfers),
+            m.rate() / 1e9,
+            m.rate() / case.copy,
+            m.iterations,
+            m.true_residual.map_or("-".into(), relative),
+            Bits::of(case, all).word(),
+        )?;
+    }
+    Ok(())
+}
+
+/// Whether no other case of the same method takes less time for a whole solve.
+fn is_fastest(case: &Case, all: &[&Case]) -> bool {
+    let time = |c: &Case| c.measured.as_ref().map_or(f64::INFINITY, |m| m.again.median);
+    let rivals = || all.iter().filter(|c| c.way() == case.way());
+    rivals().count() > 1 && rivals().all(|c| time(case) <= time(c))
+}

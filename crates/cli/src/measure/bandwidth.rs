@@ -1,0 +1,60 @@
+//! What a device's memory does, measured.
+use lacuna::{Backend, Cell, History, Pass, Recorder, Result, Run, Scalar, Vector};
+use std::time::Instant;
+
+/// Elements of each of the three vectors: 128 MiB in f64, beyond the caches of most devices.
+const ELEMENTS: usize = 1 << 24;
+/// The vectors take at most this part of the memory.
+const MEMORY_SHARE: u64 = 8;
+/// Sweeps in a run, and runs, the fastest of which counts.
+const SWEEPS: u64 = 5;
+const RUNS: usize = 4;
+
+/// Bytes moved in a second by `z ← x + c y` over vectors larger than the caches.
+pub(crate) fn triad<T: Scalar, B: Backend>(dev: &mut B, memory: Option<u64>) -> Result<f64> {
+    speed::<T, B>(dev, memory, |[x, y, z], c| Pass::new("triad").set(z, x + c * y))
+}
+
+/// Bytes read and written in a second by `z ← x` over vectors larger than the caches.
+pub(crate) fn copy<T: Scalar, B: Backend>(dev: &mut B, memory: Option<u64>) -> Result<f64> {
+    speed::<T, B>(dev, memory, |[x, _, z], _| Pass::new("copy").set(z, x))
+}
+
+fn speed<T: Scalar, B: Backend>(
+    dev: &mut B,
+    memory: Option<u64>,
+    pass: impl FnOnce([Vector<T>; 3], Cell<T>) -> Pass<T>,
+) -> Result<f64> {
+    let affordable = memory.map_or(u64::MAX, |memory| memory / MEMORY_SHARE / (3 * 8));
+    let n = ELEMENTS.min(usize::try_from(affordable).unwrap_or(usize::MAX)).max(1);
+    let mark = dev.mark();
+    let measured = measure(dev, n, pass);
+    dev.release(mark);
+    measured
+}
+
+fn measure<T: Scalar, B: Backend>(
+    dev: &mut B,
+    n: usize,
+    pass: impl FnOnce([Vector<T>; 3], Cell<T>) -> Pass<T>,
+) -> Result<f64> {
+    let mut k = Recorder::<T>::new(dev, "bandwidth");
+    let vectors = k.vectors(n);
+    let [c, rr] = k.cells();
+    k.multi_axpy_dot(Pass::new("start").eval(c, 0.5).eval(rr, 1.0));
+    k.each(|k| k.multi_axpy_dot(pass(vectors, c).count(rr)));
+    let program = k.finish()?;
+    let moved = program.bytes_per_iteration() as f64 * SWEEPS as f64;
+    let mut plan = dev.plan(program)?;
+    // Pages that were never written may all be the same one.
+    let numbers = vec![T::one(); n];
+    vectors.into_iter().try_for_each(|v| dev.upload(&numbers, v))?;
+    let mut best = f64::INFINITY;
+    for _ in 0..RUNS {
+        let start = Instant::now();
+        dev.execute(&mut plan, Run { limit: SWEEPS, history: &mut History::off(), watch: None })?;
+        dev.read(&[rr])?;
+        best = best.min(start.elapsed().as_secs_f64());
+    }
+    Ok(moved / best)
+}

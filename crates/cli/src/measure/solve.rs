@@ -1,0 +1,198 @@
+//! One way of solving one system, measured by the protocol of Rupp et al. 2016 (doi:10.1145/2907944): the right-hand side
+//! all ones, everything included but the matrix; and then part by part.
+use super::system::Typed;
+use super::target::Case;
+use super::{GMRES_ONCE, Measured, Samples, Task, four_digits};
+use fnv::FnvHasher;
+use lacuna::solvers::{self, Gmres, Orthogonalization, jacobi};
+use lacuna::{Backend, Diagonal, Error, LinOp, Matrix, Method, Options, Outcome, Result, Scalar};
+use lacuna::{Solver, Stop};
+use std::hash::Hasher;
+use std::time::Instant;
+
+/// Residuals kept of a solve at the most.
+const HISTORY: usize = 400;
+
+/// A solve that is ready.
+pub(super) struct Solves<T: Scalar> {
+    method: Box<dyn Method<T>>,
+    a: Matrix<T>,
+    m: Option<Diagonal<T>>,
+    stop: Stop,
+    solver: Solver<T>,
+    b: Vec<T>,
+    x: Vec<T>,
+    outcome: Outcome,
+    first: Bits,
+    reproducible: bool,
+    upload: f64,
+    first_setup: f64,
+    fresh: Samples,
+    setup: Samples,
+    again: Samples,
+    transfers: Samples,
+    on_device: Samples,
+}
+
+/// Digests of a solution and of its residuals.
+#[derive(Clone, Copy, PartialEq)]
+struct Bits {
+    x: u64,
+    history: u64,
+}
+
+impl Bits {
+    fn of<T: Scalar>(x: &[T], outcome: &Outcome) -> Self {
+        Bits { x: digest(x), history: digest(&outcome.history) }
+    }
+}
+
+/// A digest of the bits of numbers, the same on every machine.
+pub(super) fn digest<T: Scalar>(values: &[T]) -> u64 {
+    let mut hasher = FnvHasher::default();
+    for value in values {
+        hasher.write(&value.re().to_bits().to_le_bytes());
+        if T::KIND.is_complex() {
+            hasher.write(&value.im().to_bits().to_le_bytes());
+        }
+    }
+    hasher.finish()
+}
+
+impl<T: Scalar> Solves<T> {
+    pub(super) fn new<B: Backend>(dev: &mut B, system: &Typed<T>, task: &Task) -> Result<Self> {
+        let stored = system.in_format(task.format)?;
+        let start = Instant::now();
+        let a = dev.matrix(stored)?;
+        let upload = start.elapsed().as_secs_f64();
+        let m = match task.precond.as_str() {
+            "none" => None,
+            "jacobi" => Some(jacobi(dev, &system.a)?),
+            name => {
+                let message = format!("expected none or jacobi, got `{name}`");
+                return Err(Error::Argument { what: "preconditioner".into(), message });
+            }
+        };
+        let method = named::<T>(task)?;
+        let start = Instant::now();
+        let mut solver = make(dev, &a, &m, &*method, task.stop)?;
+        let first_setup = start.elapsed().as_secs_f64();
+        let (b, mut x) = (vec![T::one(); a.rows], vec![T::zero(); a.rows]);
+        let outcome = solver.solve(dev, &b, &mut x)?.clone();
+        let first = Bits::of(&x, &outcome);
+        let (fresh, setup, again, transfers, on_device) = Default::default();
+        let (reproducible, stop) = (true, task.stop);
+        Ok(Solves {
+            method,
+            a,
+            m,
+            stop,
+            solver,
+            b,
+            x,
+            outcome,
+            first,
+            reproducible,
+            upload,
+            first_setup,
+            fresh,
+            setup,
+            again,
+            transfers,
+            on_device,
+        })
+    }
+}
+
+impl<T: Scalar, B: Backend> Case<B> for Solves<T> {
+    fn round(&mut self, dev: &mut B) -> Result<()> {
+        let Solves { method, a, m, stop, solver, b, x, first, reproducible, .. } = self;
+        let mut setups = Samples::default();
+        self.fresh.round(|| -> Result<_> {
+            let mark = dev.mark();
+            x.fill(T::zero());
+            let start = Instant::now();
+            let done = make(dev, a, m, &**method, *stop).and_then(|mut solver| {
+                setups.push(start.elapsed().as_secs_f64());
+                solver.solve(dev, b, x).map(drop)
+            });
+            let time = start.elapsed();
+            dev.release(mark);
+            done.map(|()| time)
+        })?;
+        self.setup.push(setups.median());
+        *reproducible &= digest(x) == first.x;
+        self.again.round(|| -> Result<_> {
+            x.fill(T::zero());
+            let start = Instant::now();
+            solver.solve(dev, b, x)?;
+            Ok(start.elapsed())
+        })?;
+        x.fill(T::zero());
+        let outcome = solver.solve(dev, b, x)?;
+        *reproducible &= Bits::of(x, outcome) == *first;
+        x.fill(T::zero());
+        let mut transferred = Samples::default();
+        self.on_device.round(|| -> Result<_> {
+            let start = Instant::now();
+            dev.upload(b, solver.b())?;
+            dev.upload(x, solver.x())?;
+            dev.download(solver.x(), x)?;
+            transferred.push(start.elapsed().as_secs_f64());
+            let start = Instant::now();
+            solver.solve_on_device(dev, None)?;
+            Ok(start.elapsed())
+        })?;
+        self.transfers.push(transferred.median());
+        Ok(())
+    }
+
+    fn measured(&self) -> Option<Measured> {
+        let outcome = &self.outcome;
+        let (history, history_stride) = thinned(outcome);
+        Some(Measured {
+            iterations: outcome.iterations,
+            bytes: self.solver.program().bytes_of(outcome.iterations),
+            fresh: self.fresh.timing(),
+            again: self.again.timing()?,
+            on_device: self.on_device.timing(),
+            setup: self.setup.timing(),
+            transfers: self.transfers.timing(),
+            first_setup: four_digits(self.first_setup),
+            upload: Some(four_digits(self.upload)),
+            outcome: Some(outcome.reason.name().into()),
+            true_residual: Some(four_digits(outcome.true_residual)).filter(|r| r.is_finite()),
+            x_bits: format!("{:016x}", self.first.x),
+            history_bits: Some(format!("{:016x}", self.first.history)),
+            reproducible: self.reproducible,
+            history,
+            history_stride,
+        })
+    }
+}
+
+fn make<T: Scalar, B: Backend>(
+    dev: &mut B,
+    a: &Matrix<T>,
+    m: &Option<Diagonal<T>>,
+    method: &dyn Method<T>,
+    stop: Stop,
+) -> Result<Solver<T>> {
+    Solver::new(dev, a, m.as_ref().map(|m| m as &dyn LinOp<T>), method, stop)
+}
+
+fn named<T: Scalar>(task: &Task) -> Result<Box<dyn Method<T>>> {
+    if task.method == GMRES_ONCE {
+        let mut gmres = Gmres { orthogonalization: Orthogonalization::Classical, ..Gmres::default() };
+        gmres.restart = task.restart.unwrap_or(gmres.restart);
+        return Ok(Box::new(gmres));
+    }
+    solvers::method(&task.method, &Options { restart: task.restart, ..Options::default() })
+}
+
+/// The residuals of a solve, every so many of them where they are many.
+fn thinned(outcome: &Outcome) -> (Vec<f64>, u64) {
+    let every = outcome.history.len().div_ceil(HISTORY).max(1);
+    let kept = outcome.history.iter().step_by(every).map(|&r| four_digits(r));
+    (kept.map(|r| if r.is_finite() { r } else { f64::MAX }).collect(), outcome.history_stride * every as u64)
+}

@@ -1,0 +1,84 @@
+//! A matrix in one of the number types, with what every backend can share of it.
+use crate::failure::Result;
+use crate::input::Source;
+use lacuna::formats::{choose_format, convert};
+use lacuna::{Complex32, Complex64, Csr, Format, Kind, Scalar, Structure};
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::sync::Arc;
+
+/// A square system.
+pub(crate) enum System {
+    F32(Typed<f32>),
+    F64(Typed<f64>),
+    C32(Typed<Complex32>),
+    C64(Typed<Complex64>),
+}
+
+/// Does something generic with the system whatever its number type is.
+macro_rules! with_system {
+    ($system:expr, $typed:ident => $body:expr) => {
+        match $system {
+            System::F32($typed) => $body,
+            System::F64($typed) => $body,
+            System::C32($typed) => $body,
+            System::C64($typed) => $body,
+        }
+    };
+}
+pub(crate) use with_system;
+
+/// A matrix and its forms that have been asked for.
+pub(crate) struct Typed<T: Scalar> {
+    pub(crate) a: Arc<Csr<T>>,
+    pub(crate) structure: Structure,
+    stored: RefCell<HashMap<&'static str, Arc<dyn Format<T>>>>,
+}
+
+impl System {
+    /// Reads or generates the matrix.
+    pub(crate) fn read(source: &Source, kind: Kind, quiet: bool) -> Result<Self> {
+        Ok(match kind {
+            Kind::F32 => System::F32(Typed::read(source, quiet)?),
+            Kind::F64 => System::F64(Typed::read(source, quiet)?),
+            Kind::C32 => System::C32(Typed::read(source, quiet)?),
+            Kind::C64 => System::C64(Typed::read(source, quiet)?),
+        })
+    }
+
+    pub(crate) fn kind(&self) -> Kind {
+        match self {
+            System::F32(_) => Kind::F32,
+            System::F64(_) => Kind::F64,
+            System::C32(_) => Kind::C32,
+            System::C64(_) => Kind::C64,
+        }
+    }
+
+    pub(crate) fn structure(&self) -> &Structure {
+        with_system!(self, typed => &typed.structure)
+    }
+}
+
+impl<T: Scalar> Typed<T> {
+    fn read(source: &Source, quiet: bool) -> Result<Self> {
+        let a = source.read::<T>(quiet)?;
+        let structure = Structure::of(&a);
+        Ok(Typed { a: Arc::new(a), structure, stored: RefCell::default() })
+    }
+
+    /// The format that moves the fewest bytes, weighed as a backend says.
+    pub(crate) fn choose(&self, costs: &[(&str, f64)]) -> &'static str {
+        choose_format(&self.a, &self.structure, costs).0
+    }
+
+    /// The matrix in a format; converted once for all backends.
+    pub(crate) fn in_format(&self, name: &'static str) -> lacuna::Result<Arc<dyn Format<T>>> {
+        if let Some(stored) = self.stored.borrow().get(name) {
+            return Ok(stored.clone());
+        }
+        let stored = convert(&self.a, name)?;
+        self.stored.borrow_mut().insert(name, stored.clone());
+        Ok(stored)
+    }
+}

@@ -1,0 +1,96 @@
+//! A backend that is there, its device and the cases prepared on it, whatever its type.
+use super::product::Products;
+use super::solve::Solves;
+use super::system::{System, Typed, with_system};
+use super::{Measured, SPMV, Task, copy};
+use lacuna::{Backend, BackendOptions, DeviceInfo, Error, Mark, OnBackend, Result, Scalar};
+
+/// What can be measured on a backend.
+pub(crate) trait Target {
+    fn device(&self) -> &DeviceInfo;
+    /// Bytes read and written in a second by a copy, measured when the target was opened.
+    fn copy(&self) -> f64;
+    /// The format that the choice falls on for a matrix.
+    fn choose_format(&self, system: &System) -> &'static str;
+    /// Makes a case ready, runs it once, and gives the number it goes by.
+    fn prepare(&mut self, system: &System, task: &Task) -> Result<usize>;
+    /// Measures a case once more.
+    fn round(&mut self, case: usize) -> Result<()>;
+    /// What was measured of a case; nothing before its first round.
+    fn measured(&self, case: usize) -> Option<Measured>;
+    /// Forgets every case and frees what they held.
+    fn clear(&mut self);
+}
+
+/// Opens a backend by name and measures its copy bandwidth.
+///
+/// # Errors
+/// As [`lacuna::on`].
+pub(crate) fn open(name: &str, options: BackendOptions) -> Result<Box<dyn Target>> {
+    lacuna::on(Some(name), options, Opening)?
+}
+
+/// One way of solving on a backend.
+pub(super) trait Case<B: Backend> {
+    fn round(&mut self, dev: &mut B) -> Result<()>;
+    fn measured(&self) -> Option<Measured>;
+}
+
+struct Opening;
+
+impl OnBackend for Opening {
+    type Output = Result<Box<dyn Target>>;
+
+    fn run<B: Backend>(self, mut dev: B) -> Self::Output {
+        let device = dev.device();
+        // A device without double precision is measured in single.
+        let copy = match copy::<f64, B>(&mut dev, device.memory) {
+            Err(Error::Unsupported { .. }) => copy::<f32, B>(&mut dev, device.memory)?,
+            speed => speed?,
+        };
+        let start = dev.mark();
+        Ok(Box::new(Held { dev, device, copy, start, cases: Vec::new() }))
+    }
+}
+
+struct Held<B> {
+    dev: B,
+    device: DeviceInfo,
+    copy: f64,
+    start: Mark,
+    cases: Vec<Box<dyn Case<B>>>,
+}
+
+impl<B: Backend> Target for Held<B> {
+    fn device(&self) -> &DeviceInfo {
+        &self.device
+    }
+    fn copy(&self) -> f64 {
+        self.copy
+    }
+    fn choose_format(&self, system: &System) -> &'static str {
+        with_system!(system, typed => typed.choose(self.dev.formats()))
+    }
+    fn prepare(&mut self, system: &System, task: &Task) -> Result<usize> {
+        let case = with_system!(system, typed => prepare(&mut self.dev, typed, task))?;
+        self.cases.push(case);
+        Ok(self.cases.len() - 1)
+    }
+    fn round(&mut self, case: usize) -> Result<()> {
+        self.cases[case].round(&mut self.dev)
+    }
+    fn measured(&self, case: usize) -> Option<Measured> {
+        self.cases[case].measured()
+    }
+    fn clear(&mut self) {
+        self.cases.clear();
+        self.dev.release(self.start);
+    }
+}
+
+fn prepare<T: Scalar, B: Backend>(dev: &mut B, system: &Typed<T>, task: &Task) -> Result<Box<dyn Case<B>>> {
+    Ok(match task.method.as_str() {
+        SPMV => Box::new(Products::new(dev, system, task)?),
+        _ => Box::new(Solves::new(dev, system, task)?),
+    })
+}

@@ -1,0 +1,131 @@
+//! Lines put in order: what belongs together, and what everything is called.
+use crate::record::{Case, Device, Entry, Line, Peer, SystemKey};
+use lacuna::BACKENDS;
+
+/// What a page shows.
+pub(crate) struct Results<'a> {
+    pub(crate) devices: Vec<&'a Device>,
+    /// One for each way of solving a system; of several runs the middle one.
+    pub(crate) cases: Vec<&'a Case>,
+    pub(crate) peers: Vec<&'a Peer>,
+    /// Names of the legend: ours, then the peers.
+    names: Vec<String>,
+}
+
+impl<'a> Results<'a> {
+    pub(crate) fn new(lines: &'a [Line]) -> Self {
+        let mut results =
+            Results { devices: Vec::new(), cases: Vec::new(), peers: Vec::new(), names: Vec::new() };
+        let (mut cases, mut peers) = (Vec::new(), Vec::new());
+        for line in lines {
+            match &line.entry {
+                Entry::Device(device) => {
+                    let known = |d: &&Device| (&d.backend, &d.device) == (&device.backend, &device.device);
+                    if !results.devices.iter().any(known) {
+                        results.devices.push(device);
+                    }
+                }
+                Entry::Case(case) => cases.push(case),
+                Entry::Peer(peer) => peers.push(peer),
+            }
+        }
+        let time = |c: &Case| c.measured.as_ref().map_or(f64::INFINITY, |m| m.again.median);
+        results.cases = middle(cases, |a, b| a.same_work(b) && place(a) == place(b), time);
+        results.peers = middle(peers, |a, b| key(a) == key(b), |p| p.again_us);
+        results.names = results.cases.iter().map(|c| results.label(c)).collect();
+        let order = |name: &String| BACKENDS.iter().position(|b| name.starts_with(b.name));
+        results.names.sort_by_key(|name| (order(name), name.clone()));
+        results.names.extend(results.peers.iter().map(|p| p.peer.clone()));
+        let mut seen = Vec::new();
+        results.names.retain(|name| !seen.contains(name) && (seen.push(name.clone()), true).1);
+        results
+    }
+
+    /// The backend, with its device or its threads where there are several of it.
+    pub(crate) fn label(&self, case: &Case) -> String {
+        let others = || self.cases.iter().filter(|c| c.backend == case.backend);
+        let word = if case.backend == "cpu" { "threads" } else { "units" };
+        match () {
+            () if others().any(|c| c.device != case.device) => format!("{}: {}", case.backend, case.device),
+            () if others().any(|c| c.units != case.units) => {
+                format!("{}, {} {word}", case.backend, case.units)
+            }
+            () => case.backend.clone(),
+        }
+    }
+
+    /// Its place in the legend, which is its colour and its marker.
+    pub(crate) fn style(&self, name: &str) -> usize {
+        self.names.iter().position(|n| n == name).unwrap_or(0)
+    }
+
+    /// Every name with its style.
+    pub(crate) fn names(&self) -> Vec<(usize, String)> {
+        self.names.iter().cloned().enumerate().collect()
+    }
+
+    /// The systems in the order in which they came.
+    pub(crate) fn systems(&self) -> Vec<&'a SystemKey> {
+        distinct(self.cases.iter().map(|c| &c.system))
+    }
+
+    /// The cases of a system.
+    pub(crate) fn of(&self, system: &SystemKey) -> Vec<&'a Case> {
+        self.cases.iter().copied().filter(|c| c.system == *system).collect()
+    }
+
+    /// The peers that did what a case did. Theirs orthogonalise once, as our gmres-once.
+    pub(crate) fn peers_of(&self, case: &Case) -> impl Iterator<Item = &'a Peer> {
+        let theirs = if case.method == crate::measure::GMRES_ONCE { "gmres" } else { &case.method };
+        let ours = (case.system.matrix.clone(), case.system.number.clone(), theirs.to_string());
+        let plain = case.precond == "none" && !case.stop.starts_with("to ");
+        let peers = self.peers.iter().copied();
+        peers.filter(move |p| plain && (&p.matrix, &p.number, &p.method) == (&ours.0, &ours.1, &ours.2))
+    }
+}
+
+/// What runs a case.
+fn place(case: &Case) -> (&str, &str, usize) {
+    (&case.backend, &case.device, case.units)
+}
+
+fn key(peer: &Peer) -> (&str, usize, &str, &str, &str) {
+    (&peer.peer, peer.threads, &peer.method, &peer.matrix, &peer.number)
+}
+
+/// One of each, in order of their first appearance.
+pub(super) fn distinct<T: PartialEq>(items: impl Iterator<Item = T>) -> Vec<T> {
+    items.fold(Vec::new(), |mut list, item| {
+        if !list.contains(&item) {
+            list.push(item);
+        }
+        list
+    })
+}
+
+/// Of those that are the same the one with the middle time.
+fn middle<'a, T>(items: Vec<&'a T>, same: impl Fn(&T, &T) -> bool, time: impl Fn(&T) -> f64) -> Vec<&'a T> {
+    let mut groups: Vec<Vec<&'a T>> = Vec::new();
+    for item in items {
+        match groups.iter_mut().find(|group| same(group[0], item)) {
+            Some(group) => group.push(item),
+            None => groups.push(vec![item]),
+        }
+    }
+    let chosen = groups.into_iter().map(|mut group| {
+        group.sort_by(|a, b| time(a).total_cmp(&time(b)));
+        group[(group.len() - 1) / 2]
+    });
+    chosen.collect()
+}
+
+/// A time in microseconds to three digits.
+pub(crate) fn micros(seconds: f64) -> String {
+    let us = seconds * 1e6;
+    match us {
+        _ if !us.is_finite() => "-".into(),
+        us if us < 9.995 => format!("{us:.2}"),
+        us if us < 99.95 => format!("{us:.1}"),
+        us => crate::report::thousands(us.round() as u64),
+    }
+}

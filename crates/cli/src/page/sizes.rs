@@ -1,0 +1,216 @@
+//! Time against size, and from which size on a GPU pays.
+use super::chart::{Chart, Point, Scale, Series, legend};
+use super::results::{Results, distinct, micros};
+use crate::measure::SPMV;
+use crate::record::Case;
+use crate::report::thousands;
+use std::fmt::Write;
+
+/// One way of solving over several sizes of one kind of system.
+struct Ladder<'a> {
+    family: &'a str,
+    number: &'a str,
+    way: String,
+    stop: &'a str,
+    /// By name, the smallest size first: unknowns, seconds an iteration, also with the set-up, and words.
+    curves: Vec<(String, Vec<Rung>)>,
+}
+
+struct Rung {
+    n: f64,
+    again: f64,
+    fresh: Option<f64>,
+    what: String,
+}
+
+/// What a matrix is one size of.
+fn family(matrix: &str) -> &str {
+    let generated = matrix.starts_with("gen:");
+    matrix.rsplit_once(':').filter(|(family, _)| generated && family.contains(':')).map_or(matrix, |f| f.0)
+}
+
+fn ladders<'a>(results: &Results<'a>) -> Vec<Ladder<'a>> {
+    let kinds = distinct(
+        results
+            .cases
+            .iter()
+            .map(|c| (family(&c.system.matrix), c.system.number.as_str(), c.way(), c.stop.as_str())),
+    );
+    let ladders = kinds.into_iter().map(|(family_name, number, way, stop)| {
+        let of = |c: &&&Case| {
+            (family(&c.system.matrix), c.system.number.as_str(), c.way(), c.stop.as_str())
+                == (family_name, number, way.clone(), stop)
+        };
+        let cases: Vec<&Case> = results.cases.iter().filter(of).copied().collect();
+        let mut curves: Vec<(String, Vec<Rung>)> = Vec::new();
+        for (name, rung) in cases.iter().flat_map(|case| rungs(results, case)) {
+            match curves.iter_mut().find(|c| c.0 == name) {
+                Some((_, rungs)) => match rungs.iter_mut().find(|r| r.n == rung.n) {
+                    Some(slower) if slower.again > rung.again => *slower = rung,
+                    Some(_) => {}
+                    None => rungs.push(rung),
+                },
+                None => curves.push((name, vec![rung])),
+            }
+        }
+        curves.iter_mut().for_each(|c| c.1.sort_by(|a, b| a.n.total_cmp(&b.n)));
+        Ladder { family: family_name, number, way, stop, curves }
+    });
+    ladders.filter(|l| l.curves.iter().any(|c| c.1.len() > 1)).collect()
+}
+
+/// A case and the peers beside it, as points.
+fn rungs(results: &Results<'_>, case: &Case) -> Vec<(String, Rung)> {
+    let n = case.system.n as f64;
+    let mut list = Vec::new();
+    if let Some(m) = &case.measured {
+        let rung = Rung { n, again: m.each(), fresh: m.each_fresh(), what: case.format.clone() };
+        list.push((results.label(case), rung));
+    }
+    list.extend(results.peers_of(case).map(|p| {
+        let (again, fresh) = (p.again_us * 1e-6, Some(p.fresh_us * 1e-6));
+        (p.peer.clone(), Rung { n, again, fresh, what: format!("{} threads", p.threads) })
+    }));
+    list
+}
+
+/// Where one curve falls below another: unknowns.
+enum Crossing {
+    At(f64),
+    Always,
+    Never,
+}
+
+/// From where on `gpu` is the faster one for good, between two sizes by straight lines over logarithms.
+fn crossing(cpu: &[Rung], gpu: &[Rung]) -> Option<Crossing> {
+    let at = |g: &Rung| cpu.iter().find(|c| c.n == g.n).map(|c| (g.n.ln(), (g.again / c.again).ln()));
+    let ratios: Vec<(f64, f64)> = gpu.iter().filter_map(at).collect();
+    let last = ratios.last()?;
+    if last.1 >= 0.0 {
+        return Some(Crossing::Never);
+    }
+    let Some(slower) = ratios.iter().rposition(|r| r.1 >= 0.0) else { return Some(Crossing::Always) };
+    let ((x0, y0), (x1, y1)) = (ratios[slower], ratios[slower + 1]);
+    Some(Crossing::At((x0 + (x1 - x0) * y0 / (y0 - y1)).exp()))
+}
+
+/// Every pair of a CPU and something else in a ladder, with where they cross.
+fn crossings(ladder: &Ladder<'_>, ours: &[String]) -> Vec<(String, String, Crossing)> {
+    let cpu = ladder.curves.iter().filter(|c| c.0.starts_with("cpu"));
+    let pairs = cpu.flat_map(|cpu| {
+        let others = ladder.curves.iter().filter(|c| ours.contains(&c.0) && !c.0.starts_with("cpu"));
+        others.filter_map(|gpu| Some((cpu.0.clone(), gpu.0.clone(), crossing(&cpu.1, &gpu.1)?)))
+    });
+    pairs.collect()
+}
+
+/// The charts and the table of crossings.
+pub(super) fn html(results: &Results<'_>) -> String {
+    let ladders = ladders(results);
+    if ladders.is_empty() {
+        return String::new();
+    }
+    let ours: Vec<String> = results.cases.iter().map(|c| results.label(c)).collect();
+    let mut html = String::from(
+        "<h2>Time against size</h2>\n<p>Of each backend the fastest format. Filled markers and solid lines: solving \
+         again with what is there, transfers of <code>b</code> and <code>x</code> included. Hollow markers and broken \
+         lines: with the set-up of the solve. Dotted uprights: where a backend overtakes the CPU.</p>\n",
+    );
+    html += &legend(&results.names());
+    html += "<div class=\"grid\">\n";
+    for ladder in &ladders {
+        let marks = crossings(ladder, &ours).into_iter().filter_map(|c| match c.2 {
+            Crossing::At(n) => Some(n),
+            _ => None,
+        });
+        html += &chart(results, ladder, marks.collect()).html();
+    }
+    html += "</div>\n";
+    html + &table(&ladders, &ours)
+}
+
+fn chart<'c>(results: &Results<'_>, ladder: &Ladder<'_>, marks: Vec<f64>) -> Chart<'c> {
+    let mut series = Vec::new();
+    for (name, rungs) in &ladder.curves {
+        let style = results.style(name);
+        let point = |r: &Rung, seconds: f64, with: &str| {
+            let words = format!("{name}, {}: {} unknowns, {} µs{with}", r.what, r.n, micros(seconds));
+            Point { x: r.n, y: seconds * 1e6, words }
+        };
+        let fresh = rungs.iter().filter_map(|r| Some(point(r, r.fresh?, " with the set-up")));
+        series.push(Series { style, dashed: true, points: fresh.collect() });
+        let again = rungs.iter().map(|r| point(r, r.again, ""));
+        series.push(Series { style, dashed: false, points: again.collect() });
+    }
+    let product = ladder.way == SPMV;
+    Chart {
+        title: format!("{}, {}, {}", ladder.way, ladder.family.trim_start_matches("gen:"), ladder.number),
+        subtitle: ladder.stop.into(),
+        x: ("unknowns", Scale::Log),
+        y: if product { "time of a product (µs)" } else { "time per iteration (µs)" },
+        series,
+        marks,
+    }
+}
+
+/// From which size on something is faster than the CPU.
+fn table(ladders: &[Ladder<'_>], ours: &[String]) -> String {
+    let mut rows = String::new();
+    for ladder in ladders {
+        let (family, way) = (ladder.family.trim_start_matches("gen:"), &ladder.way);
+        for (cpu, gpu, crossing) in crossings(ladder, ours) {
+            let words = match crossing {
+                Crossing::At(n) => format!("from about {} unknowns on", thousands(two_digits(n))),
+                Crossing::Always => "at every size measured".into(),
+                Crossing::Never => "at no size measured".into(),
+            };
+            let _ = writeln!(
+                rows,
+                "<tr><td class=\"text\">{way}</td><td class=\"text\">{family}, {}</td><td class=\"text\">{gpu}</td>\
+                 <td class=\"text\">{cpu}</td><td class=\"text\">{words}</td></tr>",
+                ladder.number
+            );
+        }
+    }
+    if rows.is_empty() {
+        return String::new();
+    }
+    format!(
+        "<h3>Cross-over with the CPU</h3>\n<div class=\"scroll\"><table>\n<tr><th class=\"text\">method</th>\
+         <th class=\"text\">system</th><th class=\"text\">this</th><th class=\"text\">is faster than</th>\
+         <th class=\"text\">when solving again</th></tr>\n{rows}</table></div>\n"
+    )
+}
+
+/// A size to two digits, which is what an interpolation is worth.
+fn two_digits(n: f64) -> u64 {
+    let unit = 10f64.powf((n.log10().floor() - 1.0).max(0.0));
+    ((n / unit).round() * unit) as u64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Crossing, Rung, crossing, family, two_digits};
+
+    fn curve(points: &[(f64, f64)]) -> Vec<Rung> {
+        let rung = |&(n, again): &(f64, f64)| Rung { n, again, fresh: None, what: String::new() };
+        points.iter().map(rung).collect()
+    }
+
+    #[test]
+    fn curves_cross_between_sizes() {
+        let cpu = curve(&[(100.0, 1.0), (10_000.0, 100.0)]);
+        let gpu = curve(&[(100.0, 10.0), (10_000.0, 10.0)]);
+        assert!(matches!(crossing(&cpu, &gpu), Some(Crossing::At(n)) if (n - 1000.0).abs() < 1e-6));
+        assert!(matches!(crossing(&gpu, &gpu), Some(Crossing::Never)));
+        assert!(matches!(crossing(&curve(&[(100.0, 20.0)]), &gpu), Some(Crossing::Always)));
+        assert!(crossing(&curve(&[(7.0, 1.0)]), &gpu).is_none());
+    }
+
+    #[test]
+    fn families_and_digits() {
+        assert_eq!(family("gen:poisson-p1:63"), "gen:poisson-p1");
+        assert_eq!((family("A:b.mtx"), family("gen:x")), ("A:b.mtx", "gen:x"));
+        assert_eq!((two_digits(1234.0), two_digits(7.0)), (1200, 7));
+    }
+}

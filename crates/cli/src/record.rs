@@ -1,0 +1,189 @@
+//! Results as lines of JSON, each of which stands alone: what was measured, on what, with what, when.
+use crate::failure::{Failure, Result};
+use crate::measure::{Machine, Measured};
+use serde::{Deserialize, Serialize};
+use std::fs::{File, OpenOptions};
+use std::io::Write;
+
+/// A line.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct Line {
+    #[serde(flatten)]
+    pub(crate) entry: Entry,
+    #[serde(flatten)]
+    pub(crate) machine: Machine,
+}
+
+/// What a line tells.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "lowercase")]
+pub(crate) enum Entry {
+    Device(Device),
+    Case(Case),
+    Peer(Peer),
+}
+
+/// A backend and what it runs on, or why it does not.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct Device {
+    pub(crate) backend: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) device: Option<String>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) details: Vec<(String, String)>,
+    /// Bytes a second.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) copy: Option<f64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) why: Option<String>,
+}
+
+/// One system, method, format and backend: what was measured, or why it was not.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct Case {
+    /// What belongs together: a matrix in one number type.
+    #[serde(flatten)]
+    pub(crate) system: SystemKey,
+    pub(crate) method: String,
+    pub(crate) precond: String,
+    pub(crate) format: String,
+    /// When it stops, in words.
+    pub(crate) stop: String,
+    pub(crate) backend: String,
+    pub(crate) device: String,
+    /// Threads, compute units or multiprocessors.
+    pub(crate) units: usize,
+    /// Bytes a second that a copy reached in the same run.
+    pub(crate) copy: f64,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) why: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) measured: Option<Box<Measured>>,
+}
+
+/// A matrix in a number type.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub(crate) struct SystemKey {
+    pub(crate) matrix: String,
+    pub(crate) n: usize,
+    pub(crate) nnz: usize,
+    #[serde(rename = "type")]
+    pub(crate) number: String,
+}
+
+/// Another library on the same matrix: microseconds an iteration, 30 of them.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct Peer {
+    pub(crate) peer: String,
+    pub(crate) threads: usize,
+    pub(crate) method: String,
+    pub(crate) matrix: String,
+    #[serde(rename = "type")]
+    pub(crate) number: String,
+    pub(crate) n: usize,
+    pub(crate) fresh_us: f64,
+    pub(crate) again_us: f64,
+}
+
+impl Case {
+    /// Whether two cases do the same, on whatever backend.
+    pub(crate) fn same_work(&self, other: &Case) -> bool {
+        self.system == other.system
+            && (&self.method, &self.precond, &self.format, &self.stop)
+                == (&other.method, &other.precond, &other.format, &other.stop)
+    }
+    /// The method with its preconditioner.
+    pub(crate) fn way(&self) -> String {
+        match self.precond.as_str() {
+            "none" => self.method.clone(),
+            precond => format!("{} + {precond}", self.method),
+        }
+    }
+}
+
+/// Lines that were made or read, and the file that receives the new ones as they come.
+pub(crate) struct Kept {
+    pub(crate) lines: Vec<Line>,
+    machine: Machine,
+    file: Option<(File, String)>,
+}
+
+impl Kept {
+    /// Appends to a file, if one is named.
+    pub(crate) fn to(path: Option<&str>) -> Result<Self> {
+        let open = |path: &str| {
+            let file = OpenOptions::new().create(true).append(true).open(path);
+            file.map(|file| (file, path.to_string())).map_err(|e| Failure::writing(path, e))
+        };
+        Ok(Kept { lines: Vec::new(), machine: Machine::here(), file: path.map(open).transpose()? })
+    }
+
+    /// Adds a result of this run.
+    pub(crate) fn push(&mut self, entry: Entry) -> Result<()> {
+        let line = Line { entry, machine: self.machine.clone() };
+        if let Some((file, path)) = &mut self.file {
+            let text = serde_json::to_string(&line).map_err(|e| Failure::writing(path, e.into()))?;
+            writeln!(file, "{text}").map_err(|e| Failure::writing(path, e))?;
+        }
+        self.lines.push(line);
+        Ok(())
+    }
+}
+
+/// Reads lines that were kept.
+pub(crate) fn read(path: &str) -> Result<Vec<Line>> {
+    let text = std::fs::read_to_string(path).map_err(|source| {
+        Failure::Library(lacuna::Error::Io { operation: "reading".into(), path: path.into(), source })
+    })?;
+    let lines = text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty());
+    lines
+        .map(|(at, line)| {
+            serde_json::from_str(line).map_err(|error| {
+                let at = at + 1;
+                Failure::Usage(format!("{path}, line {at}: expected a result that was kept: {error}"))
+            })
+        })
+        .collect()
+}
+
+/// The cases among lines.
+pub(crate) fn cases(lines: &[Line]) -> impl Iterator<Item = &Case> {
+    lines.iter().filter_map(|line| match &line.entry {
+        Entry::Case(case) => Some(case),
+        _ => None,
+    })
+}
+
+/// Whether backends agreed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Bits {
+    /// Only one backend did this.
+    Alone,
+    /// The solution and every residual, on every backend, every time.
+    Equal,
+    Differ,
+}
+
+impl Bits {
+    /// Compares a case with those that did the same work.
+    pub(crate) fn of(case: &Case, all: &[&Case]) -> Self {
+        let digests = |c: &Case| c.measured.as_ref().map(|m| (m.x_bits.clone(), m.history_bits.clone()));
+        let same: Vec<_> = all.iter().filter(|c| c.measured.is_some() && c.same_work(case)).collect();
+        if same.iter().any(|c| c.measured.as_ref().is_some_and(|m| !m.reproducible)) {
+            return Bits::Differ;
+        }
+        match same.len() {
+            0 | 1 => Bits::Alone,
+            _ if same.iter().all(|c| digests(c) == digests(case)) => Bits::Equal,
+            _ => Bits::Differ,
+        }
+    }
+
+    pub(crate) fn word(self) -> &'static str {
+        match self {
+            Bits::Alone => "-",
+            Bits::Equal => "equal",
+            Bits::Differ => "DIFFER",
+        }
+    }
+}

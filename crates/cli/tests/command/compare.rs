@@ -1,0 +1,152 @@
+//! `lacuna compare`: what it keeps, and the page it writes.
+use crate::{Bench, Ran};
+use serde_json::Value;
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+fn kept(bench: &Bench, name: &str) -> Vec<Value> {
+    let text = std::fs::read_to_string(bench.path(name)).unwrap();
+    text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+fn cases(lines: &[Value]) -> Vec<&Value> {
+    lines.iter().filter(|line| line["kind"] == "case").collect()
+}
+
+#[test]
+fn every_combination_is_a_line() {
+    let bench = Bench::new();
+    let args = "compare gen:poisson-p1:9 gen:convection:8x7 --backends cpu --formats auto,csr --methods cg,gmres-once,spmv \
+        --types f64,f32 --rounds 2 --iterations 12 --threads 1 --json kept.jsonl";
+    let ran = bench.run(args);
+    assert_eq!((ran.code, ran.err.as_str()), (0, ""));
+    assert!(
+        ran.out.contains("gen:poisson-p1:9: 81 unknowns, ") && ran.out.contains("<- fastest"),
+        "{}",
+        ran.out
+    );
+    let lines = kept(&bench, "kept.jsonl");
+    for line in &lines {
+        for field in ["date", "machine", "version", "compiler", "command"] {
+            assert!(line[field].as_str().is_some_and(|text| !text.is_empty()), "{field}: {line}");
+        }
+    }
+    assert_eq!((&lines[0]["kind"], &lines[0]["backend"]), (&"device".into(), &"cpu".into()));
+    assert!(lines[0]["copy"].as_f64().unwrap() > 0.0);
+    let cases = cases(&lines);
+    // Two matrices, two types, three methods, two formats.
+    assert_eq!(cases.len(), 2 * 2 * 3 * 2);
+    for case in cases {
+        let m = &case["measured"];
+        assert!(m["again"]["median"].as_f64().unwrap() > 0.0 && m["again"]["rounds"] == 2, "{case}");
+        assert!(m["reproducible"] == true && m["bytes"].as_u64().unwrap() > 0, "{case}");
+        if case["method"] == "spmv" {
+            assert!((&m["iterations"], &case["stop"]) == (&1.into(), &"products".into()), "{case}");
+        } else {
+            assert_eq!((&m["iterations"], &m["outcome"]), (&12.into(), &"limit".into()), "{case}");
+            assert_eq!(m["history"].as_array().unwrap().len(), 13);
+            assert!(m["fresh"]["median"].as_f64() > m["setup"]["median"].as_f64(), "{case}");
+        }
+    }
+}
+
+#[test]
+fn what_is_missing_says_why() {
+    let bench = Bench::new();
+    bench.matrix("hole.mtx", 2, 2, &["1 1 1", "1 2 2", "2 1 2"]);
+    let ran = bench.run("compare hole.mtx --precond jacobi --methods gmres,spmv --rounds 1 --json kept.jsonl --html page.html");
+    assert_eq!(ran.code, 0, "{}", ran.err);
+    let lines = kept(&bench, "kept.jsonl");
+    let why = |what: &str| {
+        let line =
+            lines.iter().find(|l| l["method"] == what || l["backend"] == what && l["kind"] == "device");
+        line.unwrap()["why"].as_str().unwrap_or_default().to_string()
+    };
+    assert!(why("gmres").contains("the diagonal entry is missing"), "{}", why("gmres"));
+    assert_eq!((why("spmv"), why("cpu")), (String::new(), String::new()));
+    // A machine that has CUDA has a line for it, too.
+    assert!(lines.iter().any(|l| l["backend"] == "cuda"));
+    let page = std::fs::read_to_string(bench.path("page.html")).unwrap();
+    assert!(page.contains("the diagonal entry is missing"));
+    if !why("cuda").is_empty() {
+        assert!(ran.out.contains("cuda      not here: ") && page.contains("not here: "), "{}", ran.out);
+    }
+}
+
+#[test]
+fn a_tolerance_ends_solves() {
+    let bench = Bench::new();
+    let ran = bench.run("compare gen:poisson-p1:9 --backends cpu --methods cg --rtol 1e-6 --rounds 1 --quiet --json kept.jsonl");
+    assert_eq!((ran.code, ran.out.as_str()), (0, ""), "{}", ran.err);
+    let lines = kept(&bench, "kept.jsonl");
+    let m = &cases(&lines)[0]["measured"];
+    assert_eq!(m["outcome"], "converged");
+    assert!(m["true_residual"].as_f64().unwrap() <= 1e-6 && m["iterations"].as_u64().unwrap() < 81);
+}
+
+#[test]
+fn methods_nobody_asked_for_are_not_tried_where_they_do_not_fit() {
+    let bench = Bench::new();
+    bench.run("compare gen:convection:8x7 --backends cpu --rounds 1 --json kept.jsonl");
+    let lines = kept(&bench, "kept.jsonl");
+    let of = |method: &str| cases(&lines).into_iter().find(|c| c["method"] == method).unwrap().clone();
+    assert!(of("cg")["why"].as_str().unwrap().contains("it is not Hermitian"));
+    assert!(of("bicgstab")["measured"].is_object());
+}
+
+#[test]
+fn nonsense_is_refused_before_anything_is_measured() {
+    let bench = Bench::new();
+    for (args, expected) in [
+        ("--backends abacus", "there is none called `abacus`"),
+        ("--methods magic", "got `magic`"),
+        ("--formats round", "got `round`"),
+        ("--json no/such/folder", "there is no folder no/such"),
+        ("--peers nothing.jsonl", "nothing.jsonl"),
+        ("gen:helmholtz:5x5 --types f64", "complex"),
+    ] {
+        let told = bench.refused(&format!("compare gen:poisson1d:9 --rounds 1 {args}"));
+        assert!(told.contains(expected), "{args}: {told}");
+    }
+    bench.file("peers.jsonl", "{\"kind\":\"case\"}\n");
+    let told = bench.refused("compare gen:poisson1d:9 --peers peers.jsonl");
+    assert!(told.contains("peers.jsonl, line 1: expected a result"), "{told}");
+}
+
+#[test]
+fn time_that_is_up_keeps_what_there_is() {
+    let bench = Bench::new();
+    let ran = bench.run(
+        "compare gen:poisson-p1:9 gen:poisson-p1:200 --backends cpu --rounds 1000 --time-limit 1 --json kept.jsonl --html page.html",
+    );
+    assert_eq!(ran.code, 0, "{}", ran.err);
+    assert!(ran.err.contains("the time was up"), "{}", ran.err);
+    let lines = kept(&bench, "kept.jsonl");
+    assert!(cases(&lines).iter().any(|c| c["measured"].is_object()));
+    assert!(bench.path("page.html").exists());
+}
+
+/// Waits for the first line that was measured, then presses Ctrl-C.
+#[cfg(unix)]
+#[test]
+fn ctrl_c_keeps_what_there_is() {
+    let bench = Bench::new();
+    let args = "compare gen:poisson-p1:9 gen:poisson-p1:60 gen:poisson-p1:61 gen:poisson-p1:62 --backends cpu --rounds 100 \
+        --json kept.jsonl --html page.html";
+    let child = bench.command(args).spawn().unwrap();
+    let since = Instant::now();
+    let text = || std::fs::read_to_string(bench.path("kept.jsonl")).unwrap_or_default();
+    while !text().contains("\"kind\":\"case\"") {
+        assert!(since.elapsed() < Duration::from_secs(120), "nothing is kept");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    assert!(Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap().success());
+    let ran = Ran::from(child.wait_with_output().unwrap());
+    assert_eq!(ran.code, 130, "{}", ran.err);
+    assert!(ran.err.contains("what had been measured is kept"), "{}", ran.err);
+    let lines = kept(&bench, "kept.jsonl");
+    let measured = cases(&lines).into_iter().filter(|c| c["measured"].is_object()).count();
+    assert!(measured >= 3, "{measured} cases");
+    let page = std::fs::read_to_string(bench.path("page.html")).unwrap();
+    assert!(page.contains("poisson-p1:9") && page.ends_with("</html>\n"));
+}
