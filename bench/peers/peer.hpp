@@ -12,7 +12,7 @@
 
 const int ITERATIONS = 30;
 
-// A matrix in compressed sparse rows, as `solves --dump` writes it (see bench/src/matrix_file.rs).
+// A matrix in compressed sparse rows, as `lacuna generate SPEC --output NAME.laccsr` writes it (see crates/cli/src/raw.rs).
 template <typename T> struct Csr {
   std::int64_t rows = 0, cols = 0, nnz = 0;
   std::vector<int> row_ptr, col_idx;
@@ -89,10 +89,12 @@ struct Task {
     std::stringstream list(argv[5]);
     for (std::string method; std::getline(list, method, ',');) methods.push_back(method);
   }
-  // `peer method matrix n fresh again`: microseconds an iteration, with everything made anew and with what there is.
+  // A line of JSON: microseconds an iteration, with everything made anew and with what there is.
   void print(const char *peer, int threads, const std::string &method, std::int64_t n, double fresh, double again) const {
     int count = method == "spmv" ? 1 : ITERATIONS;
-    std::printf("%s-%d %s %s %lld %.4f %.4f\n", peer, threads, method.c_str(), name, (long long)n, 1e6 * fresh / count,
+    std::printf("{\"kind\":\"peer\",\"peer\":\"%s\",\"threads\":%d,\"method\":\"%s\",\"matrix\":\"%s\",\"type\":\"%s\","
+                "\"n\":%lld,\"fresh_us\":%.4f,\"again_us\":%.4f}\n",
+                peer, threads, method.c_str(), name, single ? "f32" : "f64", (long long)n, 1e6 * fresh / count,
                 1e6 * again / count);
     std::fflush(stdout);
   }

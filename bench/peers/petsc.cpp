@@ -1,5 +1,5 @@
 // PETSc: KSPCG, KSPBCGS and KSPGMRES (classical Gram-Schmidt) without preconditioner, MatMult; in double precision.
-// A name that begins with elasticity is stored in 3x3 blocks too, as peer `petsc-baij`.
+// A name that begins with gen:elasticity is stored in 3x3 blocks too, as peer `petsc-baij`.
 #include "peer.hpp"
 #include <petscksp.h>
 
@@ -88,7 +88,7 @@ int main(int argc, char **argv) {
     MatCreateMPIAIJWithArrays(PETSC_COMM_WORLD, last - first, last - first, csr.rows, csr.cols, row_ptr.data(),
                               col_idx.data(), values, &a);
   run(task, a);
-  if (!std::strncmp(task.name, "elasticity", 10)) {
+  if (!std::strncmp(task.name, "gen:elasticity", 14)) {
     Mat blocks;
     MatSetBlockSize(a, 3);
     MatConvert(a, ranks == 1 ? MATSEQBAIJ : MATMPIBAIJ, MAT_INITIAL_MATRIX, &blocks);

@@ -1,12 +1,16 @@
 #!/usr/bin/env bash
-# Ours against the peers installed here, round by round, on the same matrices; ends with one table.
+# Ours against the peers installed here, round by round, on the same matrices; ends with a page and tables in Markdown.
 #
 #   bench/peers/run.sh                 all rows, f64: 30 fixed iterations, products
 #   TYPE=f32 ROUNDS=9 bench/peers/run.sh
 #   MATRICES="gen:poisson-p1:15 gen:poisson-p1:31" METHODS=cg PRODUCTS="" bench/peers/run.sh
 #
-# Peers: Eigen, ViennaCL (OpenMP), PETSc (1 and 2 ranks) from apt; MKL where MKL_ROOT has include/mkl.h and
-# lib/libmkl_rt.so.* (pip install --prefix "$MKL_ROOT" mkl-devel). What is missing is said and left out.
+# Leaves ours-TYPE.jsonl, peers-TYPE.jsonl, peers-TYPE.html and peers-TYPE.md in $OUT (else target/peers). Of several rounds the
+# middle one counts. `lacuna compare --peers` shows peers-TYPE.jsonl beside other runs.
+#
+# Peers: Eigen, ViennaCL (OpenMP, and OpenCL where there is a loader), PETSc (1 and 2 ranks) from apt; MKL where MKL_ROOT has
+# include/mkl.h and lib/libmkl_rt.so.* (pip install --prefix "$MKL_ROOT" mkl-devel); SciPy from apt. What is missing is said
+# and left out.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 
@@ -21,24 +25,27 @@ PRODUCTS=${PRODUCTS-gen:poisson2d:1000x1000 gen:poisson3d:100x100x100 gen:poisso
   gen:poisson-p1:511 gen:elasticity3d:47 gen:power-law:1000000}
 TARGET=${CARGO_TARGET_DIR:-target}
 OUT=${OUT:-$TARGET/peers}
-OURS=$TARGET/release
+OURS=$TARGET/release/lacuna
 mkdir -p "$OUT/matrices"
 
 missing() { echo "MISSING, LEFT OUT: $*" >&2; }
 
 # --- install ---------------------------------------------------------------------------------------------------
-for package in g++ pkg-config libeigen3-dev libviennacl-dev petsc-dev libopenmpi-dev openmpi-bin; do
+for package in g++ pkg-config libeigen3-dev libviennacl-dev petsc-dev libopenmpi-dev openmpi-bin python3-scipy; do
   dpkg -s "$package" >/dev/null 2>&1 && continue
   echo "installing $package" >&2
   apt-get install -y -q "$package" >/dev/null 2>&1 || missing "$package could not be installed"
 done
 
 # --- build -----------------------------------------------------------------------------------------------------
-cargo build --release -q -p lacuna-bench
+BACKENDS=cpu
+if ldconfig -p | grep -q libOpenCL.so; then BACKENDS=cpu,opencl; fi
+cargo build --release -q -p lacuna-cli --features "$BACKENDS"
 FLAGS="-O3 -march=native -std=c++17"
 build() { # NAME COMPILER FLAGS...
   local name=$1 source=bench/peers/$1.cpp
   shift
+  [[ -e $source ]] || source=bench/peers/${name%%-*}.cpp
   if [[ ! $OUT/$name -nt $source || ! $OUT/$name -nt bench/peers/peer.hpp ]]; then
     local compiler=$1
     shift
@@ -49,6 +56,9 @@ build() { # NAME COMPILER FLAGS...
 }
 build eigen g++ -fopenmp -I/usr/include/eigen3
 build viennacl g++ -fopenmp
+if [[ $BACKENDS == *opencl* ]]; then
+  build viennacl-opencl g++ -DVIENNACL_WITH_OPENCL -lOpenCL
+fi
 petsc=$(dpkg -L libpetsc-real-dev libpetsc-real3.18-dev 2>/dev/null | grep -m1 '/PETSc.pc$' || true)
 export OMPI_CXX=g++
 # shellcheck disable=SC2046
@@ -60,14 +70,18 @@ else
   missing "MKL (set MKL_ROOT)"
 fi
 
+PYTHON=${PYTHON:-/usr/bin/python3}
+
 # --- matrices --------------------------------------------------------------------------------------------------
 for spec in $MATRICES $PRODUCTS; do
-  file=$OUT/matrices/${spec#gen:}
-  [[ -s $file ]] || "$OURS/solves" --matrices "$spec" --dump "$file"
+  file=$OUT/matrices/${spec#gen:}.laccsr
+  [[ -s $file ]] || "$OURS" generate "$spec" --output "$file"
 done
 
 # --- rounds ----------------------------------------------------------------------------------------------------
-lines=$OUT/lines-$TYPE.txt
+ours=$OUT/ours-$TYPE.jsonl
+lines=$OUT/peers-$TYPE.jsonl
+: >"$ours"
 : >"$lines"
 export MKL_THREADING_LAYER=GNU
 peer() { # THREADS NAME ARGUMENTS...
@@ -84,8 +98,10 @@ ranks() { # RANKS ARGUMENTS...
     missing "petsc $* failed"
 }
 round() { # SPEC METHODS REPEATS
-  local name=${1#gen:} methods=$2 repeats=$3
-  local arguments=("$OUT/matrices/$name" "$name" "$TYPE" "$repeats" "$methods")
+  local name=$1 methods=$2 repeats=$3
+  local arguments=("$OUT/matrices/${name#gen:}.laccsr" "$name" "$TYPE" "$repeats" "$methods")
+  if [[ $methods != spmv ]]; then peer 1 viennacl-opencl "${arguments[@]}"; fi
+  "$PYTHON" bench/peers/scipy_peer.py "${arguments[@]}" >>"$lines" || missing "scipy $* failed"
   for threads in 1 "$THREADS"; do
     for program in eigen viennacl mkl; do
       peer "$threads" "$program" "${arguments[@]}"
@@ -94,20 +110,25 @@ round() { # SPEC METHODS REPEATS
   done
 }
 # Large systems take long enough that fewer solves a round will do.
-repeats() { if (($(stat -c %s "$OUT/matrices/${1#gen:}") > 20000000)); then echo $(((REPEATS + 4) / 5)); else echo "$REPEATS"; fi; }
+repeats() { if (($(stat -c %s "$OUT/matrices/${1#gen:}.laccsr") > 20000000)); then echo $(((REPEATS + 4) / 5)); else echo "$REPEATS"; fi; }
+
+compare() { # SPEC METHODS FORMATS
+  local common=(--types "$TYPE" --methods "$2" --formats "$3" --rounds 3 --quiet --json "$ours")
+  "$OURS" compare "$1" "${common[@]}" --backends cpu --threads 1
+  "$OURS" compare "$1" "${common[@]}" --backends "$BACKENDS"
+}
 
 for ((r = 1; r <= ROUNDS; r++)); do
   echo "round $r of $ROUNDS" >&2
   for spec in $MATRICES; do
-    "$OURS/solves" --type "$TYPE" --matrices "$OUT/matrices/${spec#gen:}" --lines "${spec#gen:}" --rounds 1 \
-      --repeats "$(repeats "$spec")" --methods "${METHODS//gmres/gmres,gmres-once}" --threads "1,$THREADS,auto" >>"$lines"
+    compare "$spec" "${METHODS//gmres/gmres,gmres-once}" auto
     round "$spec" "$METHODS" "$(repeats "$spec")"
   done
   for spec in $PRODUCTS; do
-    "$OURS/spmv" --type "$TYPE" --matrices "$OUT/matrices/${spec#gen:}" --lines "${spec#gen:}" --rounds 3 \
-      --threads "1,$THREADS,auto" >>"$lines"
+    compare "$spec" spmv csr,auto
     round "$spec" spmv 10
   done
 done
 
-"$OURS/table" --lines "$lines"
+"$OURS" report "$ours" "$lines" --html "$OUT/peers-$TYPE.html" --markdown "$OUT/peers-$TYPE.md"
+cat "$OUT/peers-$TYPE.md"

@@ -36,6 +36,10 @@ pub(crate) enum Command {
     Spmv(SpmvArgs),
     /// Tell which backend, format and method wins here, and whether all have the same bits
     Compare(Box<CompareArgs>),
+    /// Run the project's own measurements: passes, products, solvers, those of the papers
+    Bench(BenchArgs),
+    /// Make a page or tables of results that were kept
+    Report(ReportArgs),
     /// Describe a matrix: structure, symmetry, rows, diagonal, and what would solve it
     Info(InfoArgs),
     /// Write a generated matrix to a file
@@ -105,9 +109,6 @@ pub(crate) struct SolveArgs {
 pub(crate) struct CompareArgs {
     /// Matrix Market files or generators [default: gen:poisson-p1 with 225 to 261121 unknowns]
     pub(crate) matrices: Vec<String>,
-    /// Backends by name, `NAME:DEVICE` for one of its devices [default: all]
-    #[arg(long, value_delimiter = ',', value_name = "NAME[:DEVICE],...")]
-    pub(crate) backends: Vec<String>,
     /// Methods by name, also gmres-once (orthogonalises once) and spmv (products alone) [default: cg where the matrix
     /// is positive definite, bicgstab, gmres]
     #[arg(long, value_delimiter = ',', value_name = "NAME,...")]
@@ -133,6 +134,16 @@ pub(crate) struct CompareArgs {
     /// Iterations of a GMRES cycle [default: 30]
     #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub(crate) restart: Option<u32>,
+    #[command(flatten)]
+    pub(crate) measuring: MeasuringArgs,
+}
+
+/// What the commands that measure share.
+#[derive(Debug, Args)]
+pub(crate) struct MeasuringArgs {
+    /// Backends by name, `NAME:DEVICE` for one of its devices [default: all]
+    #[arg(long, value_delimiter = ',', value_name = "NAME[:DEVICE],...")]
+    pub(crate) backends: Vec<String>,
     /// Rounds in which everything is measured once, taking turns; medians count
     #[arg(long, default_value_t = 7, value_parser = clap::value_parser!(u16).range(1..=1000))]
     pub(crate) rounds: u16,
@@ -154,6 +165,50 @@ pub(crate) struct CompareArgs {
     /// No text and no progress
     #[arg(long, short)]
     pub(crate) quiet: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct BenchArgs {
+    /// What to measure [default: passes, spmv and solvers]
+    #[arg(value_enum)]
+    pub(crate) suites: Vec<Suite>,
+    /// Number types of passes, products and solvers
+    #[arg(long, value_delimiter = ',', value_enum, value_name = "TYPE,...", default_value = "f64")]
+    pub(crate) types: Vec<NumberType>,
+    /// Small sizes alone, for a quick look
+    #[arg(long)]
+    pub(crate) small: bool,
+    /// Hold what is measured against results kept earlier; exit code 1 where something is slower beyond the noise
+    #[arg(long, value_name = "FILE")]
+    pub(crate) against: Option<String>,
+    #[command(flatten)]
+    pub(crate) measuring: MeasuringArgs,
+}
+
+/// A part of the project's own measurements.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Suite {
+    /// Fused passes, far out of cache and in it, beside loops written by hand
+    Passes,
+    /// Products in every format
+    Spmv,
+    /// 30 iterations of every method, from small systems to large
+    Solvers,
+    /// The tables and figures of five papers, at today's sizes
+    Papers,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ReportArgs {
+    /// Results kept with --json, of one run or several, and of peers
+    #[arg(required = true)]
+    pub(crate) files: Vec<String>,
+    /// Write a page with plots and tables, which needs nothing else
+    #[arg(long, value_name = "FILE")]
+    pub(crate) html: Option<String>,
+    /// Write tables as Markdown to a file, or to standard output for `-` [default: -, unless --html is given]
+    #[arg(long, value_name = "FILE|-")]
+    pub(crate) markdown: Option<String>,
 }
 
 #[derive(Debug, Args)]
@@ -215,7 +270,8 @@ pub(crate) struct GenerateArgs {
     /// A generator with its arguments, such as gen:poisson2d:512x512
     #[arg(required_unless_present = "list")]
     pub(crate) spec: Option<String>,
-    /// The file to write, compressed where it ends in .gz; `-` for standard output
+    /// The file to write, compressed where it ends in .gz; `-` for standard output; compressed rows for programs in any
+    /// language where it ends in .laccsr
     #[arg(long, short, value_name = "FILE", required_unless_present = "list")]
     pub(crate) output: Option<String>,
     /// The number type [default: f64, or c64 for a complex matrix]

@@ -2,9 +2,9 @@
 use crate::args::{GenerateArgs, generators};
 use crate::failure::{Failure, Result};
 use crate::input::{Source, set_threads};
-use crate::out;
+use crate::{out, raw};
 use lacuna::formats::mm::{self, WriteOptions};
-use lacuna::{Complex32, Complex64, Kind, Scalar, Spec};
+use lacuna::{Complex32, Complex64, Csr, Kind, Scalar, Spec};
 use std::io::{BufWriter, stdout};
 
 pub(crate) fn run(args: &GenerateArgs) -> Result<()> {
@@ -14,6 +14,16 @@ pub(crate) fn run(args: &GenerateArgs) -> Result<()> {
     out::check_place("--output", output)?;
     let spec = Spec::parse(spec)?;
     set_threads(None)?;
+    if output.ends_with(raw::END) {
+        let kind = Source::open(&spec.to_string())?.number_type(args.number, false)?;
+        if kind != Kind::F64 {
+            let message = format!("--output {output}: such files hold f64, the matrix is {}", kind.name());
+            return Err(Failure::Usage(message));
+        }
+        let a = spec.build::<f64>()?;
+        raw::write(output, &a)?;
+        return told(output, &a);
+    }
     match Source::open(&spec.to_string())?.number_type(args.number, false)? {
         Kind::F32 => write::<f32>(&spec, output),
         Kind::F64 => write::<f64>(&spec, output),
@@ -32,6 +42,10 @@ fn write<T: Scalar>(spec: &Spec, output: &str) -> Result<()> {
         return std::io::Write::flush(&mut out).map_err(|e| Failure::writing("standard output", e));
     }
     mm::write_matrix(output, &a, &options)?;
+    told(output, &a)
+}
+
+fn told<T: Scalar>(output: &str, a: &Csr<T>) -> Result<()> {
     let (rows, cols, nnz) = (a.rows() as u64, a.cols() as u64, a.nnz() as u64);
     let [rows, cols, nnz] = [rows, cols, nnz].map(crate::report::thousands);
     out::print(&format!("{output}: {rows} x {cols}, {nnz} entries, {}\n", T::KIND.name()))

@@ -1,16 +1,19 @@
 //! The `lacuna` command: solves sparse linear systems, compares backends, times products, describes and makes matrices, lists devices.
 mod args;
+mod bench;
 mod compare;
 mod devices;
 mod failure;
 mod generate;
 mod info;
 mod input;
+mod kept;
 mod measure;
 mod out;
 mod page;
 mod plot;
 mod progress;
+mod raw;
 mod record;
 mod report;
 mod solve;
@@ -25,6 +28,8 @@ fn main() -> ExitCode {
         Command::Solve(args) => solve::run(&args),
         Command::Spmv(args) => spmv::run(&args).map(|()| ExitCode::SUCCESS),
         Command::Compare(args) => compare::run(&args),
+        Command::Bench(args) => bench::run(&args),
+        Command::Report(args) => kept::run(&args).map(|()| ExitCode::SUCCESS),
         Command::Info(args) => info::run(&args).map(|()| ExitCode::SUCCESS),
         Command::Generate(args) => generate::run(&args).map(|()| ExitCode::SUCCESS),
         Command::Devices(args) => devices::run(&args).map(|()| ExitCode::SUCCESS),

@@ -133,21 +133,26 @@ impl Drop for Solving {
 /// The progress of a comparison: so many systems, each of so many steps.
 pub(crate) struct Counting {
     bar: ProgressBar,
-    systems: usize,
+    systems: Cell<usize>,
     begun: Cell<usize>,
 }
 
 impl Counting {
-    pub(crate) fn new(quiet: bool, systems: usize) -> Self {
+    pub(crate) fn new(quiet: bool) -> Self {
         let bar = ProgressBar::with_draw_target(Some(0), target(quiet));
         bar.set_style(style("{msg} {bar:30} {pos}/{len} {elapsed}"));
-        Counting { bar, systems, begun: Cell::new(0) }
+        Counting { bar, systems: Cell::new(0), begun: Cell::new(0) }
+    }
+
+    /// So many systems more are to come.
+    pub(crate) fn expect(&self, systems: usize) {
+        self.systems.set(self.systems.get() + systems);
     }
 
     /// The next system begins.
     pub(crate) fn begin(&self, matrix: &str, number: &str) {
         self.begun.set(self.begun.get() + 1);
-        self.bar.set_message(format!("{}/{} {matrix} {number}", self.begun.get(), self.systems));
+        self.bar.set_message(format!("{}/{} {matrix} {number}", self.begun.get(), self.systems.get()));
         self.bar.set_length(0);
         self.bar.set_position(0);
     }

@@ -1,6 +1,7 @@
 //! Results as lines of JSON, each of which stands alone: what was measured, on what, with what, when.
 use crate::failure::{Failure, Result};
 use crate::measure::{Machine, Measured};
+use crate::report::thousands;
 use serde::{Deserialize, Serialize};
 use std::fs::{File, OpenOptions};
 use std::io::Write;
@@ -21,6 +22,7 @@ pub(crate) enum Entry {
     Device(Device),
     Case(Case),
     Peer(Peer),
+    Note(Note),
 }
 
 /// A backend and what it runs on, or why it does not.
@@ -41,6 +43,9 @@ pub(crate) struct Device {
 /// One system, method, format and backend: what was measured, or why it was not.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Case {
+    /// What it is part of.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) suite: Option<String>,
     /// What belongs together: a matrix in one number type.
     #[serde(flatten)]
     pub(crate) system: SystemKey,
@@ -71,6 +76,17 @@ pub(crate) struct SystemKey {
     pub(crate) number: String,
 }
 
+impl SystemKey {
+    /// The system and its size, in words.
+    pub(crate) fn describe(&self) -> String {
+        let [n, nnz] = [self.n, self.nnz].map(|count| thousands(count as u64));
+        match self.nnz {
+            0 => format!("{} of {n} elements, {}", self.matrix, self.number),
+            _ => format!("{}: {n} unknowns, {nnz} entries, {}", self.matrix, self.number),
+        }
+    }
+}
+
 /// Another library on the same matrix: microseconds an iteration, 30 of them.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Peer {
@@ -85,10 +101,18 @@ pub(crate) struct Peer {
     pub(crate) again_us: f64,
 }
 
+/// Words about a suite.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct Note {
+    pub(crate) suite: String,
+    pub(crate) text: String,
+}
+
 impl Case {
     /// Whether two cases do the same, on whatever backend.
     pub(crate) fn same_work(&self, other: &Case) -> bool {
         self.system == other.system
+            && self.suite == other.suite
             && (&self.method, &self.precond, &self.format, &self.stop)
                 == (&other.method, &other.precond, &other.format, &other.stop)
     }
@@ -168,12 +192,14 @@ impl Bits {
     /// Compares a case with those that did the same work.
     pub(crate) fn of(case: &Case, all: &[&Case]) -> Self {
         let digests = |c: &Case| c.measured.as_ref().map(|m| (m.x_bits.clone(), m.history_bits.clone()));
-        let same: Vec<_> = all.iter().filter(|c| c.measured.is_some() && c.same_work(case)).collect();
+        let compared = |c: &Case| c.measured.as_ref().is_some_and(|m| m.x_bits.is_some());
+        let same: Vec<_> = all.iter().filter(|c| compared(c) && c.same_work(case)).collect();
         if same.iter().any(|c| c.measured.as_ref().is_some_and(|m| !m.reproducible)) {
             return Bits::Differ;
         }
         match same.len() {
             0 | 1 => Bits::Alone,
+            _ if !compared(case) => Bits::Alone,
             _ if same.iter().all(|c| digests(c) == digests(case)) => Bits::Equal,
             _ => Bits::Differ,
         }

@@ -2,21 +2,16 @@
 use crate::args::SpmvArgs;
 use crate::failure::Result;
 use crate::input::{Source, set_threads};
-use crate::measure::triad;
+use crate::measure::{Product, Samples, triad};
 use crate::report::thousands;
 use crate::{out, plot};
 use lacuna::formats::{FORMATS, choose_format, convert};
 use lacuna::{
-    Backend, BackendOptions, Complex32, Complex64, Csr, DeviceInfo, Error, Format, History, Kind, OnBackend,
-    Pass, Plan, Recorder, Run, Scalar, Structure,
+    Backend, BackendOptions, Complex32, Complex64, DeviceInfo, Error, Kind, OnBackend, Scalar, Structure,
 };
 use serde_json::{Value, json};
 use std::fmt::Write;
 use std::sync::Arc;
-use std::time::Instant;
-
-/// Seconds that one measurement lasts at least.
-const LONG_ENOUGH: f64 = 0.02;
 
 pub(crate) fn run(args: &SpmvArgs) -> Result<()> {
     if let Some(path) = &args.plot {
@@ -70,18 +65,18 @@ impl Products<'_> {
         };
         let mut timed = Vec::new();
         for name in names(&args.format)? {
-            match Product::new(&mut dev, &a, name) {
-                Ok(product) => timed.push((product, Vec::new())),
+            match convert(&a, name).and_then(|stored| Product::new(&mut dev, stored)) {
+                Ok(product) => timed.push((name, product, Samples::default())),
                 Err(error @ Error::Unsupported { .. }) => speeds.refused.push((name, error.to_string())),
                 Err(error) => return Err(error.into()),
             }
         }
         for _ in 0..args.rounds {
-            for (product, times) in &mut timed {
+            for (_, product, times) in &mut timed {
                 times.push(product.time(&mut dev)?);
             }
         }
-        speeds.rows = timed.into_iter().map(|(product, times)| Row::new(product, times)).collect();
+        speeds.rows = timed.iter().map(|(name, product, times)| Row::new(name, product, times)).collect();
         speeds.rows.sort_by(|a, b| a.seconds.total_cmp(&b.seconds));
         speeds.tell(args)
     }
@@ -104,56 +99,21 @@ fn names(asked: &[String]) -> lacuna::Result<Vec<&'static str>> {
     Ok(names)
 }
 
-/// A product that is ready to run.
-struct Product<T: Scalar> {
-    name: &'static str,
-    bytes: usize,
-    plan: Plan<T>,
-    iterations: u64,
-}
-
-impl<T: Scalar> Product<T> {
-    fn new<B: Backend>(dev: &mut B, a: &Arc<Csr<T>>, name: &'static str) -> lacuna::Result<Self> {
-        let stored: Arc<dyn Format<T>> = convert(a, name)?;
-        let bytes = stored.bytes() + (a.rows() + a.cols()) * size_of::<T>();
-        let a = dev.matrix(stored)?;
-        let mut k = Recorder::new(dev, "spmv");
-        let ([x], [y], [count]) = (k.vectors(a.cols), k.vectors(a.rows), k.cells());
-        k.each(|k| k.spmv_dot(&a, x, y, Pass::new("count").count(count)));
-        let program = k.finish()?;
-        dev.upload(&vec![T::one(); a.cols], x)?;
-        let mut product = Product { name, bytes, plan: dev.plan(program)?, iterations: 3 };
-        product.time(dev)?;
-        let once = product.time(dev)?;
-        product.iterations = (LONG_ENOUGH / once).ceil().clamp(3.0, 1e6) as u64;
-        Ok(product)
-    }
-
-    /// Seconds of one.
-    fn time<B: Backend>(&mut self, dev: &mut B) -> lacuna::Result<f64> {
-        let start = Instant::now();
-        let run = Run { limit: self.iterations, history: &mut History::off(), watch: None };
-        dev.execute(&mut self.plan, run)?;
-        Ok(start.elapsed().as_secs_f64() / self.iterations as f64)
-    }
-}
-
 /// What was measured of a format.
 pub(crate) struct Row {
     pub(crate) name: &'static str,
     /// Of the matrix and both vectors, once each.
-    bytes: usize,
+    bytes: u64,
     pub(crate) seconds: f64,
     /// Distance of the quartiles over the median.
     spread: f64,
 }
 
 impl Row {
-    fn new<T: Scalar>(product: Product<T>, mut times: Vec<f64>) -> Self {
-        times.sort_by(f64::total_cmp);
-        let at = |part: f64| times[((times.len() - 1) as f64 * part).round() as usize];
-        let seconds = at(0.5);
-        Row { name: product.name, bytes: product.bytes, seconds, spread: (at(0.75) - at(0.25)) / seconds }
+    fn new<T: Scalar>(name: &'static str, product: &Product<T>, times: &Samples) -> Self {
+        let timing = times.timing();
+        let (seconds, spread) = timing.map_or((f64::NAN, f64::NAN), |t| (t.median, t.spread()));
+        Row { name, bytes: product.bytes(), seconds, spread }
     }
     pub(crate) fn rate(&self) -> f64 {
         self.bytes as f64 / self.seconds

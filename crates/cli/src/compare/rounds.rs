@@ -1,17 +1,17 @@
-//! Every combination of a system, prepared and measured in rounds that take turns.
-use crate::args::CompareArgs;
+//! Every combination on a subject, prepared and measured in rounds that take turns.
+use super::session::Session;
+use super::work::Work;
 use crate::failure::Result;
-use crate::measure::{SPMV, System, Target, Task};
-use crate::progress::Counting;
-use crate::record::{Case, Entry, Kept, SystemKey};
+use crate::measure::{PASSES, SPMV, Subject, Target, Task};
+use crate::record::{Case, Entry, SystemKey};
 use lacuna::Stop;
 use lacuna::formats::FORMATS;
 use lacuna::solvers::METHODS;
 
 /// The methods where none are named.
 const DEFAULT_METHODS: [&str; 3] = ["cg", "bicgstab", "gmres"];
-/// Iterations at the most where a tolerance decides.
-const MOST_ITERATIONS: u64 = 100_000;
+/// What stands for a format where there is no matrix.
+const NO_FORMAT: &str = "-";
 
 /// A combination, once it is ready, or why it cannot be.
 struct Combination {
@@ -31,113 +31,92 @@ impl Combination {
     }
 }
 
-/// Measures all that was asked for of a system.
-pub(super) fn measure(
-    args: &CompareArgs,
-    name: &str,
-    system: &System,
-    targets: &mut [Box<dyn Target>],
-    kept: &mut Kept,
-    progress: &Counting,
-    enough: &dyn Fn() -> bool,
-) -> Result<()> {
-    let (stop, stop_words) = stop(args, system);
-    let mut combinations = combinations(args, system, targets, stop);
-    progress.steps(combinations.len(), args.rounds.into());
+/// Measures all that is to be done on a subject, and keeps it.
+pub(super) fn measure(session: &mut Session<'_>, work: &Work, name: &str, subject: &Subject) -> Result<()> {
+    let (n, nnz) = subject.size();
+    let (stop, stop_words) = work.ending.stop(n);
+    let mut combinations = combinations(work, subject, &session.targets, stop);
+    let rounds = session.args.rounds;
+    session.progress.steps(combinations.len(), rounds.into());
     for combination in &mut combinations {
-        if enough() {
+        if session.enough() {
             break;
         }
         if combination.why.is_none() {
-            let ready = targets[combination.target].prepare(system, &combination.task);
+            let ready = session.targets[combination.target].prepare(subject, &combination.task);
             combination.note(ready);
         }
-        progress.step();
+        session.progress.step();
     }
-    'rounds: for _ in 0..args.rounds {
+    'rounds: for _ in 0..rounds {
         for combination in &mut combinations {
-            if enough() {
+            if session.enough() {
                 break 'rounds;
             }
             if let Some(case) = combination.case {
-                let done = targets[combination.target].round(case);
+                let done = session.targets[combination.target].round(case);
                 combination.note(done.map(|()| case));
             }
-            progress.step();
+            session.progress.step();
         }
     }
-    let structure = system.structure();
-    let system = SystemKey {
-        matrix: name.into(),
-        n: structure.rows,
-        nnz: structure.nnz,
-        number: system.kind().name().into(),
-    };
+    let number = subject.kind().name().into();
+    let system = SystemKey { matrix: name.into(), n, nnz, number };
     for Combination { target, task, case, why } in combinations {
-        let target = &targets[target];
-        let (device, spmv) = (target.device(), task.method == SPMV);
+        let target = &session.targets[target];
+        let device = target.device();
         let measured = case.and_then(|case| target.measured(case));
-        let why =
-            why.or_else(|| measured.is_none().then(|| "the run was ended before it was measured".into()));
-        kept.push(Entry::Case(Case {
+        let ended = || Some("the run was ended before it was measured".into());
+        let why = why.or_else(|| if measured.is_none() { ended() } else { None });
+        let stop = match (subject, task.method.as_str()) {
+            (Subject::Vectors { .. }, _) => "passes".into(),
+            (_, SPMV) => "products".into(),
+            _ => stop_words.clone(),
+        };
+        let case = Case {
+            suite: work.suite.clone(),
             system: system.clone(),
             method: task.method,
             precond: task.precond,
             format: task.format.into(),
-            stop: if spmv { "products".into() } else { stop_words.clone() },
+            stop,
             backend: device.backend.into(),
             device: device.name.clone(),
             units: device.units,
             copy: target.copy(),
             why,
             measured: measured.map(Box::new),
-        }))?;
+        };
+        session.kept.push(Entry::Case(case))?;
     }
-    targets.iter_mut().for_each(|target| target.clear());
+    session.targets.iter_mut().for_each(|target| target.clear());
     Ok(())
 }
 
-/// When solves stop, and that in words.
-fn stop(args: &CompareArgs, system: &System) -> (Stop, String) {
-    match args.rtol {
-        Some(rtol) => {
-            let most =
-                args.max_iters.unwrap_or((10 * system.structure().rows as u64).clamp(1000, MOST_ITERATIONS));
-            let stop = Stop { rtol, max_iters: most, ..Stop::default() };
-            (stop, format!("to |b - A x| <= {rtol:e} |b|"))
-        }
-        None => {
-            let stop = Stop { rtol: 0.0, atol: 0.0, max_iters: args.iterations, dtol: f64::INFINITY };
-            (stop, format!("{} iterations", args.iterations))
-        }
-    }
-}
-
 /// Methods times formats times backends.
-fn combinations(
-    args: &CompareArgs,
-    system: &System,
-    targets: &[Box<dyn Target>],
-    stop: Stop,
-) -> Vec<Combination> {
-    let methods: Vec<&str> = match args.methods.is_empty() {
-        true => DEFAULT_METHODS.to_vec(),
-        false => args.methods.iter().map(String::as_str).collect(),
+fn combinations(work: &Work, subject: &Subject, targets: &[Box<dyn Target>], stop: Stop) -> Vec<Combination> {
+    let methods: Vec<&str> = match (work.methods.is_empty(), subject) {
+        (false, _) => work.methods.iter().map(String::as_str).collect(),
+        (true, Subject::System(_)) => DEFAULT_METHODS.to_vec(),
+        (true, Subject::Vectors { .. }) => PASSES.iter().map(|pass| pass.name).collect(),
     };
-    let formats = formats(&args.formats, system, targets);
+    let formats = match subject {
+        Subject::System(_) => formats(&work.formats, subject, targets),
+        Subject::Vectors { .. } => vec![NO_FORMAT],
+    };
     let mut list = Vec::new();
     for method in methods {
         for &format in &formats {
             for target in 0..targets.len() {
-                let precond = if method == SPMV { "none" } else { &args.precond };
+                let precond = work.precond.as_deref().filter(|_| method != SPMV).unwrap_or("none");
                 let task = Task {
                     method: method.into(),
                     precond: precond.into(),
                     format,
                     stop,
-                    restart: args.restart.map(|m| m as usize),
+                    restart: work.restart.map(|m| m as usize),
                 };
-                let why = unsuited(method, system).filter(|_| args.methods.is_empty());
+                let why = unsuited(method, subject).filter(|_| work.methods.is_empty());
                 list.push(Combination { target, task, case: None, why });
             }
         }
@@ -147,8 +126,8 @@ fn combinations(
 
 /// Formats by name. `auto` is what the choice falls on, on any of the backends: so each is seen with its own and with
 /// the others' choice, and bits can be compared.
-fn formats(asked: &[String], system: &System, targets: &[Box<dyn Target>]) -> Vec<&'static str> {
-    let choices = || targets.iter().map(|target| target.choose_format(system));
+fn formats(asked: &[String], subject: &Subject, targets: &[Box<dyn Target>]) -> Vec<&'static str> {
+    let choices = || targets.iter().filter_map(|target| target.choose_format(subject));
     let mut list = Vec::new();
     for name in asked {
         let named = FORMATS.iter().map(|f| f.name).filter(|f| name == "all" || f == name);
@@ -164,8 +143,8 @@ fn formats(asked: &[String], system: &System, targets: &[Box<dyn Target>]) -> Ve
 }
 
 /// Why a method that nobody asked for is not tried.
-fn unsuited(method: &str, system: &System) -> Option<String> {
-    let s = system.structure();
+fn unsuited(method: &str, subject: &Subject) -> Option<String> {
+    let s = subject.structure()?;
     let needs = METHODS.iter().any(|m| m.name == method && m.positive_definite);
     (needs && !(s.hermitian && s.diagonal_positive)).then(|| {
         let what = if s.hermitian { "its diagonal is not positive" } else { "it is not Hermitian" };

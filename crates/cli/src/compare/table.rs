@@ -1,7 +1,7 @@
 //! What a comparison prints.
 use crate::progress::duration;
 use crate::record::{Bits, Case, Entry, Line, cases};
-use crate::report::{relative, thousands};
+use crate::report::relative;
 use std::fmt::Write;
 
 /// The backends with their devices, and why some are missing.
@@ -29,9 +29,7 @@ pub(super) fn system(lines: &[Line]) -> String {
 }
 
 fn write_system(text: &mut String, first: &Case, all: &[&Case]) -> std::fmt::Result {
-    let system = &first.system;
-    let [n, nnz] = [system.n, system.nnz].map(|count| thousands(count as u64));
-    writeln!(text, "\n{}: {n} unknowns, {nnz} entries, {}; {}", system.matrix, system.number, first.stop)?;
+    writeln!(text, "\n{}; {}", first.system.describe(), first.stop)?;
     writeln!(
         text,
         "  {:18} {:6} {:7} {:>10} {:>10} {:>6} {:>9} {:>9} {:>8} {:>7} {:>6} {:>10}  bits",

@@ -1,6 +1,8 @@
 //! Measuring: solves and products on every backend that is there, in rounds that take turns.
 mod bandwidth;
+mod by_hand;
 mod machine;
+mod pass;
 mod product;
 mod samples;
 mod solve;
@@ -8,9 +10,12 @@ mod system;
 mod target;
 
 pub(crate) use bandwidth::{copy, triad};
+pub(crate) use by_hand::ByHand;
 pub(crate) use machine::Machine;
+pub(crate) use pass::PASSES;
+pub(crate) use product::Product;
 pub(crate) use samples::{Samples, Timing};
-pub(crate) use system::System;
+pub(crate) use system::{Subject, System};
 pub(crate) use target::{Target, open};
 
 use serde::{Deserialize, Serialize};
@@ -19,7 +24,7 @@ use std::time::Duration;
 /// In each round, something is repeated for about so long and the median taken.
 pub(crate) const BUDGET: Duration = Duration::from_millis(20);
 
-/// What one case is: a solve, or products where the method is [`SPMV`].
+/// What one case is: a solve; products where the method is [`SPMV`]; or a pass, by name, where the subject is vectors.
 #[derive(Clone, Debug)]
 pub(crate) struct Task {
     pub(crate) method: String,
@@ -64,7 +69,8 @@ pub(crate) struct Measured {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) true_residual: Option<f64>,
     /// A digest of the bits of `x`, and one of the residuals.
-    pub(crate) x_bits: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) x_bits: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) history_bits: Option<String>,
     /// Whether every solve of this case had the same bits.
@@ -77,6 +83,28 @@ pub(crate) struct Measured {
 }
 
 impl Measured {
+    /// Of something that is done over and over and has no parts: products, passes. `bits` where they can be compared.
+    fn of_one(bytes: u64, once: Timing, first_setup: f64, bits: Option<u64>) -> Self {
+        Measured {
+            iterations: 1,
+            bytes,
+            fresh: None,
+            again: once,
+            on_device: None,
+            setup: None,
+            transfers: None,
+            first_setup,
+            upload: None,
+            outcome: None,
+            true_residual: None,
+            x_bits: bits.map(|bits| format!("{bits:016x}")),
+            history_bits: None,
+            reproducible: true,
+            history: Vec::new(),
+            history_stride: 0,
+        }
+    }
+
     /// Seconds of an iteration with what is there.
     pub(crate) fn each(&self) -> f64 {
         self.again.median / self.iterations.max(1) as f64

@@ -11,7 +11,7 @@ use std::time::Instant;
 pub(crate) struct Product<T: Scalar> {
     plan: Plan<T>,
     y: Vector<T>,
-    pub(crate) iterations: u64,
+    iterations: u64,
 }
 
 /// Products in a run of a plan before it is known how long one takes.
@@ -33,6 +33,11 @@ impl<T: Scalar> Product<T> {
         Ok(product)
     }
 
+    /// Bytes that one must move: the matrix and both vectors, once each.
+    pub(crate) fn bytes(&self) -> u64 {
+        self.plan.program.bytes_of(1)
+    }
+
     /// Seconds of one.
     pub(crate) fn time<B: Backend>(&mut self, dev: &mut B) -> Result<f64> {
         let start = Instant::now();
@@ -45,7 +50,6 @@ impl<T: Scalar> Product<T> {
 /// Products in one format, as a case.
 pub(super) struct Products<T: Scalar> {
     product: Product<T>,
-    bytes: u64,
     first: u64,
     reproducible: bool,
     first_setup: f64,
@@ -58,9 +62,8 @@ impl<T: Scalar> Products<T> {
         let start = Instant::now();
         let product = Product::new(dev, stored)?;
         let first_setup = start.elapsed().as_secs_f64();
-        let bytes = product.plan.program.bytes_of(1);
         let first = digest_of(dev, product.y)?;
-        Ok(Products { product, bytes, first, reproducible: true, first_setup, once: Samples::default() })
+        Ok(Products { product, first, reproducible: true, first_setup, once: Samples::default() })
     }
 }
 
@@ -78,23 +81,9 @@ impl<T: Scalar, B: Backend> Case<B> for Products<T> {
     }
 
     fn measured(&self) -> Option<Measured> {
-        Some(Measured {
-            iterations: 1,
-            bytes: self.bytes,
-            fresh: None,
-            again: self.once.timing()?,
-            on_device: None,
-            setup: None,
-            transfers: None,
-            first_setup: four_digits(self.first_setup),
-            upload: None,
-            outcome: None,
-            true_residual: None,
-            x_bits: format!("{:016x}", self.first),
-            history_bits: None,
-            reproducible: self.reproducible,
-            history: Vec::new(),
-            history_stride: 0,
-        })
+        let once = self.once.timing()?;
+        let measured =
+            Measured::of_one(self.product.bytes(), once, four_digits(self.first_setup), Some(self.first));
+        Some(Measured { reproducible: self.reproducible, ..measured })
     }
 }

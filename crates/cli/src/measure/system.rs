@@ -7,6 +7,38 @@ use std::cell::RefCell;
 use std::collections::HashMap;
 use std::sync::Arc;
 
+/// What something is measured on.
+pub(crate) enum Subject {
+    System(Box<System>),
+    /// Nothing but vectors of a length.
+    Vectors {
+        kind: Kind,
+        n: usize,
+    },
+}
+
+impl Subject {
+    pub(crate) fn kind(&self) -> Kind {
+        match self {
+            Subject::System(system) => system.kind(),
+            Subject::Vectors { kind, .. } => *kind,
+        }
+    }
+    pub(crate) fn structure(&self) -> Option<&Structure> {
+        match self {
+            Subject::System(system) => Some(system.structure()),
+            Subject::Vectors { .. } => None,
+        }
+    }
+    /// Rows and entries.
+    pub(crate) fn size(&self) -> (usize, usize) {
+        match self {
+            Subject::System(system) => (system.structure().rows, system.structure().nnz),
+            Subject::Vectors { n, .. } => (*n, 0),
+        }
+    }
+}
+
 /// A square system.
 pub(crate) enum System {
     F32(Typed<f32>),
@@ -46,7 +78,7 @@ impl System {
         })
     }
 
-    pub(crate) fn kind(&self) -> Kind {
+    fn kind(&self) -> Kind {
         match self {
             System::F32(_) => Kind::F32,
             System::F64(_) => Kind::F64,
@@ -55,7 +87,7 @@ impl System {
         }
     }
 
-    pub(crate) fn structure(&self) -> &Structure {
+    fn structure(&self) -> &Structure {
         with_system!(self, typed => &typed.structure)
     }
 }

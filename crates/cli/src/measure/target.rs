@@ -1,9 +1,11 @@
 //! A backend that is there, its device and the cases prepared on it, whatever its type.
+use super::pass::Passes;
 use super::product::Products;
 use super::solve::Solves;
 use super::system::{System, Typed, with_system};
-use super::{Measured, SPMV, Task, copy};
-use lacuna::{Backend, BackendOptions, DeviceInfo, Error, Mark, OnBackend, Result, Scalar};
+use super::{Measured, SPMV, Subject, Task, copy};
+use lacuna::{Backend, BackendOptions, Complex32, Complex64, DeviceInfo, Error, Kind, Mark, OnBackend};
+use lacuna::{Result, Scalar};
 
 /// What can be measured on a backend.
 pub(crate) trait Target {
@@ -11,9 +13,9 @@ pub(crate) trait Target {
     /// Bytes read and written in a second by a copy, measured when the target was opened.
     fn copy(&self) -> f64;
     /// The format that the choice falls on for a matrix.
-    fn choose_format(&self, system: &System) -> &'static str;
+    fn choose_format(&self, subject: &Subject) -> Option<&'static str>;
     /// Makes a case ready, runs it once, and gives the number it goes by.
-    fn prepare(&mut self, system: &System, task: &Task) -> Result<usize>;
+    fn prepare(&mut self, subject: &Subject, task: &Task) -> Result<usize>;
     /// Measures a case once more.
     fn round(&mut self, case: usize) -> Result<()>;
     /// What was measured of a case; nothing before its first round.
@@ -68,11 +70,27 @@ impl<B: Backend> Target for Held<B> {
     fn copy(&self) -> f64 {
         self.copy
     }
-    fn choose_format(&self, system: &System) -> &'static str {
-        with_system!(system, typed => typed.choose(self.dev.formats()))
+    fn choose_format(&self, subject: &Subject) -> Option<&'static str> {
+        match subject {
+            Subject::System(system) => {
+                Some(with_system!(&**system, typed => typed.choose(self.dev.formats())))
+            }
+            Subject::Vectors { .. } => None,
+        }
     }
-    fn prepare(&mut self, system: &System, task: &Task) -> Result<usize> {
-        let case = with_system!(system, typed => prepare(&mut self.dev, typed, task))?;
+    fn prepare(&mut self, subject: &Subject, task: &Task) -> Result<usize> {
+        let dev = &mut self.dev;
+        let case: Box<dyn Case<B>> = match subject {
+            Subject::System(system) => with_system!(&**system, typed => prepare(dev, typed, task))?,
+            Subject::Vectors { kind: Kind::F32, n } => Box::new(Passes::<f32>::new(dev, &task.method, *n)?),
+            Subject::Vectors { kind: Kind::F64, n } => Box::new(Passes::<f64>::new(dev, &task.method, *n)?),
+            Subject::Vectors { kind: Kind::C32, n } => {
+                Box::new(Passes::<Complex32>::new(dev, &task.method, *n)?)
+            }
+            Subject::Vectors { kind: Kind::C64, n } => {
+                Box::new(Passes::<Complex64>::new(dev, &task.method, *n)?)
+            }
+        };
         self.cases.push(case);
         Ok(self.cases.len() - 1)
     }

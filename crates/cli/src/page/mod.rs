@@ -1,17 +1,19 @@
 //! A page with everything that was measured: plots as inline SVG, tables, nothing from elsewhere and no script.
 mod chart;
 mod histories;
+mod markdown;
 mod ratios;
 mod results;
 mod sizes;
 mod tables;
 
-use results::Results;
+pub(crate) use markdown::markdown;
 
 use crate::failure::{Failure, Result};
+use crate::measure::Machine;
 use crate::plot::figure::escaped;
-use crate::record::Line;
-use results::distinct;
+use crate::record::{Entry, Line};
+use results::{Results, distinct};
 
 const STYLE: &str = include_str!("style.css");
 
@@ -21,32 +23,70 @@ pub(crate) fn write(path: &str, lines: &[Line]) -> Result<()> {
 }
 
 fn html(lines: &[Line]) -> String {
-    let results = Results::new(lines);
-    let parts = [
-        origin(lines),
-        tables::devices(&results),
-        tables::winners(&results),
-        sizes::html(&results),
-        ratios::html(&results),
-        histories::html(&results),
-        tables::systems(&results),
-    ];
+    let devices = Results::new(lines, None);
+    let mut body = origin(lines) + &tables::devices(&devices);
+    for suite in suites(lines) {
+        let results = Results::new(lines, suite.as_deref());
+        if let Some(name) = &suite {
+            body += &format!("<h1>{}</h1>\n", escaped(name));
+        }
+        body.extend(notes(lines, suite.as_deref()).map(|note| format!("<p>{}</p>\n", escaped(note))));
+        body += &tables::winners(&results);
+        body += &sizes::html(&results);
+        body += &ratios::html(&results);
+        body += &histories::html(&results);
+        body += &tables::systems(&results);
+    }
     format!(
         "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
          <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<link rel=\"icon\" href=\"data:,\">\n\
          <title>Lacuna: what wins here</title>\n<style>\n{STYLE}</style>\n</head>\n<body>\n\
-         <h1>Lacuna: backends, formats and methods compared</h1>\n{}</body>\n</html>\n",
-        parts.concat()
+         <h1>Lacuna: backends, formats and methods compared</h1>\n{body}</body>\n</html>\n"
     )
 }
 
-/// Where the results come from.
+/// The suites in the order in which they came; none for what is part of none.
+fn suites(lines: &[Line]) -> Vec<Option<String>> {
+    distinct(lines.iter().filter_map(|line| match &line.entry {
+        Entry::Case(case) => Some(case.suite.clone()),
+        Entry::Note(note) => Some(Some(note.suite.clone())),
+        _ => None,
+    }))
+}
+
+/// What is said about a suite.
+fn notes<'a>(lines: &'a [Line], suite: Option<&'a str>) -> impl Iterator<Item = &'a str> {
+    lines.iter().filter_map(move |line| match &line.entry {
+        Entry::Note(note) if Some(note.suite.as_str()) == suite => Some(note.text.as_str()),
+        _ => None,
+    })
+}
+
+/// Where the results come from: machines, and on each the commands.
+fn origins(lines: &[Line]) -> Vec<(Machine, Vec<&str>)> {
+    let machines = lines.iter().map(|line| &line.machine).filter(|m| !m.command.is_empty());
+    machines.fold(Vec::new(), |mut list, machine| {
+        let (command, facts) =
+            (machine.command.as_str(), Machine { command: String::new(), ..machine.clone() });
+        match list.iter_mut().find(|origin: &&mut (Machine, Vec<&str>)| origin.0 == facts) {
+            Some((_, commands)) if commands.contains(&command) => {}
+            Some((_, commands)) => commands.push(command),
+            None => list.push((facts, vec![command])),
+        }
+        list
+    })
+}
+
 fn origin(lines: &[Line]) -> String {
-    let machines = distinct(lines.iter().map(|line| &line.machine).filter(|m| !m.command.is_empty()));
-    let line = |m: &&crate::measure::Machine| {
-        let [date, machine, version, compiler, command] =
-            [&m.date, &m.machine, &m.version, &m.compiler, &m.command].map(|t| escaped(t));
-        format!("<p>{date}, {machine}. Lacuna {version}, {compiler}.<br><code>{command}</code></p>\n")
+    let line = |(m, commands): &(Machine, Vec<&str>)| {
+        let [date, machine, version, compiler] =
+            [&m.date, &m.machine, &m.version, &m.compiler].map(|text| escaped(text));
+        let list: Vec<_> = commands.iter().map(|c| format!("<code>{}</code>", escaped(c))).collect();
+        let list = match list.len() {
+            0..=2 => format!("<p>{}</p>", list.join("<br>\n")),
+            n => format!("<details><summary>{n} commands</summary><p>{}</p></details>", list.join("<br>\n")),
+        };
+        format!("<p>{date}, {machine}. Lacuna {version}, {compiler}.</p>\n{list}\n")
     };
-    machines.iter().map(line).collect()
+    origins(lines).iter().map(line).collect()
 }

@@ -1,4 +1,5 @@
 //! Lines put in order: what belongs together, and what everything is called.
+use crate::measure::GMRES_ONCE;
 use crate::record::{Case, Device, Entry, Line, Peer, SystemKey};
 use lacuna::BACKENDS;
 
@@ -13,7 +14,8 @@ pub(crate) struct Results<'a> {
 }
 
 impl<'a> Results<'a> {
-    pub(crate) fn new(lines: &'a [Line]) -> Self {
+    /// What belongs to a suite, or to none.
+    pub(crate) fn new(lines: &'a [Line], suite: Option<&str>) -> Self {
         let mut results =
             Results { devices: Vec::new(), cases: Vec::new(), peers: Vec::new(), names: Vec::new() };
         let (mut cases, mut peers) = (Vec::new(), Vec::new());
@@ -25,13 +27,16 @@ impl<'a> Results<'a> {
                         results.devices.push(device);
                     }
                 }
-                Entry::Case(case) => cases.push(case),
+                Entry::Case(case) if case.suite.as_deref() == suite => cases.push(case),
                 Entry::Peer(peer) => peers.push(peer),
+                Entry::Case(_) | Entry::Note(_) => {}
             }
         }
         let time = |c: &Case| c.measured.as_ref().map_or(f64::INFINITY, |m| m.again.median);
         results.cases = middle(cases, |a, b| a.same_work(b) && place(a) == place(b), time);
-        results.peers = middle(peers, |a, b| key(a) == key(b), |p| p.again_us);
+        let peers = middle(peers, |a, b| key(a) == key(b), |p| p.again_us);
+        let beside = |p: &&Peer| results.cases.iter().any(|c| results.is_beside(p, c));
+        results.peers = peers.into_iter().filter(beside).collect();
         results.names = results.cases.iter().map(|c| results.label(c)).collect();
         let order = |name: &String| BACKENDS.iter().position(|b| name.starts_with(b.name));
         results.names.sort_by_key(|name| (order(name), name.clone()));
@@ -74,13 +79,17 @@ impl<'a> Results<'a> {
         self.cases.iter().copied().filter(|c| c.system == *system).collect()
     }
 
-    /// The peers that did what a case did. Theirs orthogonalise once, as our gmres-once.
+    /// The peers that did what a case did.
     pub(crate) fn peers_of(&self, case: &Case) -> impl Iterator<Item = &'a Peer> {
-        let theirs = if case.method == crate::measure::GMRES_ONCE { "gmres" } else { &case.method };
-        let ours = (case.system.matrix.clone(), case.system.number.clone(), theirs.to_string());
-        let plain = case.precond == "none" && !case.stop.starts_with("to ");
-        let peers = self.peers.iter().copied();
-        peers.filter(move |p| plain && (&p.matrix, &p.number, &p.method) == (&ours.0, &ours.1, &ours.2))
+        self.peers.iter().copied().filter(|p| self.is_beside(p, case))
+    }
+
+    /// Whether a peer did what a case did. Theirs orthogonalise once, as our gmres-once.
+    fn is_beside(&self, peer: &Peer, case: &Case) -> bool {
+        let theirs = if case.method == GMRES_ONCE { "gmres" } else { &case.method };
+        let ours = (case.system.matrix.as_str(), case.system.number.as_str(), theirs);
+        let plain = case.precond == "none" && ["30 iterations", "products"].contains(&case.stop.as_str());
+        plain && (peer.matrix.as_str(), peer.number.as_str(), peer.method.as_str()) == ours
     }
 }
 

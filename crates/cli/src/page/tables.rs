@@ -113,7 +113,6 @@ const COLUMNS: [&str; 13] = [
 ];
 
 fn table(results: &Results<'_>, system: &SystemKey, stop: &str, cases: &[&Case]) -> String {
-    let [n, nnz] = [system.n, system.nnz].map(|count| thousands(count as u64));
     let head: String = COLUMNS
         .iter()
         .enumerate()
@@ -130,9 +129,8 @@ fn table(results: &Results<'_>, system: &SystemKey, stop: &str, cases: &[&Case])
         }
     }
     format!(
-        "<h3>{}: {n} unknowns, {nnz} entries, {}; {}</h3>\n<div class=\"scroll\"><table>\n<tr>{head}</tr>\n{rows}</table></div>\n",
-        escaped(system.matrix.trim_start_matches("gen:")),
-        system.number,
+        "<h3>{}; {}</h3>\n<div class=\"scroll\"><table>\n<tr>{head}</tr>\n{rows}</table></div>\n",
+        escaped(system.describe().trim_start_matches("gen:")),
         escaped(stop)
     )
 }

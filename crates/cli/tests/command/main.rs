@@ -1,4 +1,5 @@
 //! The command as people and scripts call it.
+mod bench;
 mod compare;
 mod formats;
 mod hostile;

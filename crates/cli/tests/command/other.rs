@@ -36,6 +36,16 @@ fn generated_files_are_read_again() {
 }
 
 #[test]
+fn generated_files_for_other_programs() {
+    let bench = Bench::new();
+    let ran = bench.run("generate gen:poisson1d:3 --output a.laccsr");
+    assert_eq!(ran.out, "a.laccsr: 3 x 3, 7 entries, f64\n", "{}", ran.err);
+    let bytes = std::fs::read(bench.path("a.laccsr")).unwrap();
+    assert!(bytes.starts_with(b"LACCSR1\n") && bytes.len() == 32 + 4 * (4 + 7 + 1) + 8 * 7);
+    assert!(bench.refused("generate gen:helmholtz:5x5 --output a.laccsr").contains("such files hold f64"));
+}
+
+#[test]
 fn generators_are_listed() {
     let ran = Bench::new().run("generate --list");
     assert_eq!(ran.code, 0);

@@ -1,8 +1,0 @@
-//! Tells the programs which compiler built them.
-fn main() {
-    let rustc = std::env::var_os("RUSTC").unwrap_or("rustc".into());
-    let version = std::process::Command::new(rustc).arg("--version").output();
-    let version = version.map(|o| String::from_utf8_lossy(&o.stdout).trim().to_string());
-    println!("cargo::rustc-env=LACUNA_BENCH_RUSTC={}", version.unwrap_or_default());
-    println!("cargo::rerun-if-changed=build.rs");
-}

@@ -1,0 +1,62 @@
+"""SciPy: its conjugate gradients, BiCGSTAB and GMRES without preconditioner, and its product.
+
+Arguments as of the others, see peer.hpp: FILE NAME TYPE REPEATS METHOD,METHOD,...
+"""
+import inspect
+import json
+import statistics
+import sys
+import time
+
+import numpy as np
+import scipy.sparse as sparse
+import scipy.sparse.linalg as linalg
+
+ITERATIONS = 30
+
+
+def read(path, dtype):
+    """A matrix in compressed sparse rows, as `lacuna generate SPEC --output NAME.laccsr` writes it."""
+    with open(path, "rb") as file:
+        if file.read(8) != b"LACCSR1\n":
+            sys.exit(f"{path} is not a matrix file")
+        rows, cols, nnz = np.fromfile(file, "<u8", 3)
+        row_ptr = np.fromfile(file, "<u4", rows + 1).astype(np.int32)
+        col_idx = np.fromfile(file, "<u4", nnz).astype(np.int32)
+        file.seek(4 * int((rows + 1 + nnz) % 2), 1)
+        values = np.fromfile(file, "<f8", nnz).astype(dtype)
+    return sparse.csr_matrix((values, col_idx, row_ptr), shape=(rows, cols))
+
+
+def median(repeats, work):
+    """The median time of `work` in seconds, over `repeats` calls or as many as fit 20 ms; one call goes before."""
+    work()
+    times, begin = [], time.perf_counter()
+    while len(times) < repeats or time.perf_counter() - begin < 0.02:
+        start = time.perf_counter()
+        work()
+        times.append(time.perf_counter() - start)
+    return statistics.median(times)
+
+
+def main():
+    path, name, number, repeats, methods = sys.argv[1:6]
+    a = read(path, np.float32 if number == "f32" else np.float64)
+    b = np.ones(a.shape[0], a.dtype)
+    # The name of the relative tolerance has changed.
+    tolerance = "rtol" if "rtol" in inspect.signature(linalg.cg).parameters else "tol"
+    never = {tolerance: 1e-100, "atol": 0.0}
+    work = {
+        "cg": lambda: linalg.cg(a, b, maxiter=ITERATIONS, **never),
+        "bicgstab": lambda: linalg.bicgstab(a, b, maxiter=ITERATIONS, **never),
+        "gmres": lambda: linalg.gmres(a, b, restart=ITERATIONS, maxiter=1, **never),
+        "spmv": lambda: a @ b,
+    }
+    for method in methods.split(","):
+        count = 1 if method == "spmv" else ITERATIONS
+        us = 1e6 * median(int(repeats), work[method]) / count
+        line = {"kind": "peer", "peer": "scipy", "threads": 1, "method": method, "matrix": name, "type": number}
+        print(json.dumps({**line, "n": a.shape[0], "fresh_us": us, "again_us": us}))
+
+
+main()

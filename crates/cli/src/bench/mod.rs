@@ -1,0 +1,97 @@
+//! `lacuna bench`
+mod against;
+mod papers;
+
+use crate::args::{BenchArgs, Suite};
+use crate::compare::{LADDER, Session, Work};
+use crate::failure::{NOT_CONVERGED, Result};
+use crate::{out, record};
+use std::process::ExitCode;
+
+/// Products: structured, unstructured, in cache and far out of it.
+const PRODUCTS: [&str; 7] = [
+    "gen:poisson2d:1000x1000",
+    "gen:poisson3d:100x100x100",
+    "gen:poisson3d:100x100x100:27",
+    "gen:poisson-p1:255",
+    "gen:poisson-p1:511",
+    "gen:elasticity3d:47",
+    "gen:power-law:1000000",
+];
+const SMALL_PRODUCTS: [&str; 4] =
+    ["gen:poisson2d:100x100", "gen:poisson3d:20x20x20:27", "gen:elasticity3d:8", "gen:power-law:10000"];
+/// Solves beside those of the ladder.
+const ELASTICITY: [&str; 4] =
+    ["gen:elasticity3d:4", "gen:elasticity3d:8", "gen:elasticity3d:16", "gen:elasticity3d:47"];
+/// Lengths of vectors: far out of cache, about the last one's size, in the second, in the first.
+const LENGTHS: [usize; 4] = [16_777_216, 1_000_000, 20_000, 2_000];
+
+pub(crate) fn run(args: &BenchArgs) -> Result<ExitCode> {
+    let old = args.against.as_deref().map(record::read).transpose()?;
+    let mut session = Session::open(&args.measuring)?;
+    let suites = match args.suites.is_empty() {
+        true => vec![Suite::Passes, Suite::Spmv, Suite::Solvers],
+        false => args.suites.clone(),
+    };
+    for suite in suites {
+        match suite {
+            Suite::Passes => {
+                session.beside_loops_by_hand();
+                session.measure(&passes(args))?;
+                session.without_loops_by_hand();
+            }
+            Suite::Spmv => session.measure(&products(args))?,
+            Suite::Solvers => session.measure(&solvers(args))?,
+            Suite::Papers => {
+                for paper in papers::all(args.small) {
+                    session.note(paper.name, &paper.about())?;
+                    for work in &paper.works {
+                        session.measure(work)?;
+                    }
+                }
+            }
+        }
+    }
+    let (code, lines) = session.finish()?;
+    let Some(old) = old else { return Ok(code) };
+    let verdict =
+        against::judge(&record::cases(&old).collect::<Vec<_>>(), &record::cases(&lines).collect::<Vec<_>>());
+    out::print(&verdict.text())?;
+    Ok(if verdict.is_slower() && code == ExitCode::SUCCESS { ExitCode::from(NOT_CONVERGED) } else { code })
+}
+
+fn names(list: &[&str]) -> Vec<String> {
+    list.iter().map(|name| name.to_string()).collect()
+}
+
+fn passes(args: &BenchArgs) -> Work {
+    let lengths = if args.small { &LENGTHS[2..] } else { &LENGTHS };
+    Work {
+        suite: Some("passes".into()),
+        lengths: lengths.to_vec(),
+        types: args.types.clone(),
+        ..Work::default()
+    }
+}
+
+fn products(args: &BenchArgs) -> Work {
+    Work {
+        suite: Some("products".into()),
+        matrices: if args.small { names(&SMALL_PRODUCTS) } else { names(&PRODUCTS) },
+        methods: names(&["spmv"]),
+        formats: names(&["all"]),
+        types: args.types.clone(),
+        ..Work::default()
+    }
+}
+
+fn solvers(args: &BenchArgs) -> Work {
+    let (ladder, elasticity) = if args.small { (3, 2) } else { (LADDER.len(), ELASTICITY.len()) };
+    Work {
+        suite: Some("solvers".into()),
+        matrices: [names(&LADDER[..ladder]), names(&ELASTICITY[..elasticity])].concat(),
+        methods: names(&["cg", "classical-cg", "bicgstab", "classical-bicgstab", "gmres", "gmres-once"]),
+        types: args.types.clone(),
+        ..Work::default()
+    }
+}

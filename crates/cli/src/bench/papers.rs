@@ -1,0 +1,182 @@
+//! The measurements of five papers, on matrices like theirs at today's sizes, as far as there are methods for them.
+use super::names;
+use crate::args::NumberType::{self, F32, F64};
+use crate::compare::{Ending, Work};
+use lacuna::formats::FORMATS;
+use lacuna::solvers::{METHODS, PRECONDITIONERS};
+
+/// What a paper measured.
+pub(super) struct Paper {
+    pub(super) name: &'static str,
+    what: &'static str,
+    /// Formats, methods and preconditioners that the paper has: by the name they would go by here, and in words.
+    theirs: &'static [(&'static str, &'static str)],
+    /// What else is not like the paper.
+    differs: &'static str,
+    pub(super) works: Vec<Work>,
+}
+
+impl Paper {
+    /// What is redone, what is not there, and what differs.
+    pub(super) fn about(&self) -> String {
+        let here = |name: &str| {
+            FORMATS.iter().any(|f| f.name == name)
+                || METHODS.iter().any(|m| m.name == name)
+                || PRECONDITIONERS.iter().any(|p| p.name == name)
+        };
+        let missing: Vec<_> = self.theirs.iter().filter(|(name, _)| !here(name)).map(|t| t.1).collect();
+        let missing = match missing.is_empty() {
+            true => String::new(),
+            false => format!(" Not here, and so not measured: {}.", missing.join(", ")),
+        };
+        format!("{}.{missing} {}", self.what, self.differs)
+    }
+}
+
+/// All five. Sizes that take long are left out where only `small` ones are wanted.
+pub(super) fn all(small: bool) -> Vec<Paper> {
+    vec![bell_garland(small), buatois(small), jost(small), wang(small), rupp(small)]
+}
+
+fn work(paper: &str, matrices: &[&str], methods: &[&str], formats: &[&str], types: &[NumberType]) -> Work {
+    Work {
+        suite: Some(paper.into()),
+        matrices: names(matrices),
+        methods: names(methods),
+        formats: names(formats),
+        types: types.to_vec(),
+        ..Work::default()
+    }
+}
+
+fn bell_garland(small: bool) -> Paper {
+    let name = "Bell and Garland 2008";
+    let structured: &[&str] = match small {
+        true => &["gen:poisson1d:10000", "gen:poisson2d:100x100", "gen:poisson2d:100x100:9"],
+        false => &[
+            "gen:poisson1d:1000000",
+            "gen:poisson2d:1000x1000",
+            "gen:poisson3d:100x100x100",
+            "gen:poisson2d:1000x1000:9",
+            "gen:poisson3d:100x100x100:27",
+        ],
+    };
+    let unstructured: &[&str] = match small {
+        true => &["gen:dense:200", "gen:elasticity3d:8", "gen:power-law:10000"],
+        false => &[
+            "gen:dense:2000",
+            "gen:elasticity3d:28",
+            "gen:markov:1025x513",
+            "gen:power-law:1000000",
+            "gen:random:200000:13:1",
+        ],
+    };
+    let types = [F32, F64];
+    Paper {
+        name,
+        what: "Sparse products in each format, structured (Table 3, Figures 27 to 30) and unstructured (Table 4, Figures 31 to 36)",
+        theirs: &[("coo", "COO"), ("hyb", "HYB"), ("pkt", "PKT")],
+        differs: "Structured matrices are theirs; for the unstructured ones stand generated ones with rows of a like shape: a dense \
+                  matrix, elasticity for the finite element ones, a Markov chain for Epidemiology, a network for Webbase, random \
+                  rows for Economics and Circuit.",
+        works: vec![
+            work(name, structured, &["spmv"], &["all"], &types),
+            work(name, unstructured, &["spmv"], &["all"], &types),
+        ],
+    }
+}
+
+fn buatois(small: bool) -> Paper {
+    let name = "Buatois et al. 2009";
+    // As many unknowns as the parameterisations of Table 3.
+    let all = [
+        "gen:poisson-p1:40",
+        "gen:poisson-p1:80",
+        "gen:poisson-p1:162",
+        "gen:poisson-p1:322",
+        "gen:poisson-p1:820",
+    ];
+    let solve = Work {
+        precond: Some("jacobi".into()),
+        ..work(name, &all[..if small { 2 } else { 5 }], &["cg"], &["csr", "bcsr2", "bcsr4"], &[F32])
+    };
+    Paper {
+        name,
+        what: "Conjugate gradients with Jacobi's preconditioner in single precision, in rows and in 2x2 and 4x4 blocks (Figure 9)",
+        theirs: &[],
+        differs: "Linear triangles on meshes with as many unknowns as those of Table 3 stand for the meshes of the paper; nothing is \
+                  reordered; 30 iterations.",
+        works: vec![solve],
+    }
+}
+
+fn jost(small: bool) -> Paper {
+    let name = "Jost et al. 2009";
+    let matrices = ["gen:convection:64x64", "gen:convection:128x128", "gen:convection:256x256"];
+    let matrices = &matrices[..if small { 1 } else { 3 }];
+    let to = |rtol, number| Work {
+        ending: Ending::Tolerance { rtol, max_iters: Some(2000) },
+        ..work(name, matrices, &["bicgstab"], &["dia"], &[number])
+    };
+    Paper {
+        name,
+        what: "BiCGStab on matrices stored by diagonals, in single and in double precision: time to a tolerance and the residual that \
+               is reached (Figures 1 to 3)",
+        theirs: &[
+            ("bicg", "BiCG"),
+            ("jacobi-iteration", "Jacobi's iteration"),
+            ("gauss-seidel", "Gauss and Seidel's iteration"),
+            ("compensated", "compensated sums"),
+        ],
+        differs: "Convection and diffusion on a grid stands for the paper's artificial matrices. Sums are pairwise on every backend.",
+        works: vec![to(1e-5, F32), to(1e-10, F64)],
+    }
+}
+
+fn wang(small: bool) -> Paper {
+    let name = "Wang et al. 2009";
+    let matrices: &[&str] = match small {
+        true => &["gen:poisson3d:14x14x10"],
+        false => &["gen:poisson3d:14x14x10", "gen:poisson3d:58x58x57", "gen:spe10-like:1"],
+    };
+    let solve = Work {
+        precond: Some("jacobi".into()),
+        restart: Some(20),
+        ending: Ending::Tolerance { rtol: 1e-2, max_iters: Some(200) },
+        ..work(name, matrices, &["gmres"], &["auto"], &[F64])
+    };
+    Paper {
+        name,
+        what: "GMRES restarted after 20 iterations to a residual of 1e-2 (Table 1)",
+        theirs: &[("block-ilu", "block ILU"), ("polynomial", "its polynomial enhancement (Figure 3)")],
+        differs: "Jacobi's preconditioner stands where theirs are missing; at most 200 iterations. A generated reservoir of 1 122 000 cells stands for \
+                  85x220x60, grids of like sizes for Sample 1 and 2.",
+        works: vec![solve],
+    }
+}
+
+fn rupp(small: bool) -> Paper {
+    let name = "Rupp et al. 2016";
+    let poisson = [
+        "gen:poisson-p1:15",
+        "gen:poisson-p1:31",
+        "gen:poisson-p1:63",
+        "gen:poisson-p1:127",
+        "gen:poisson-p1:255",
+        "gen:poisson-p1:511",
+    ];
+    let elasticity =
+        ["gen:elasticity3d:6", "gen:elasticity3d:12", "gen:elasticity3d:24", "gen:elasticity3d:47"];
+    let methods = ["cg", "classical-cg", "bicgstab", "classical-bicgstab", "gmres-once"];
+    Paper {
+        name,
+        what: "Time per iteration of pipelined and classical methods against size, set-up included, linear triangles (Figure 4) and \
+               linear elasticity (Figure 5), and the backends against each other (Figure 9)",
+        theirs: &[],
+        differs: "Elasticity has sizes near theirs. The matrices of Table I are not fetched: `lacuna compare` takes their files.",
+        works: vec![
+            work(name, &poisson[..if small { 3 } else { 6 }], &methods, &["ell"], &[F64]),
+            work(name, &elasticity[..if small { 1 } else { 4 }], &methods, &["ell"], &[F64]),
+        ],
+    }
+}

@@ -1,0 +1,151 @@
+//! A run that measures: the backends that are there, what is kept, and when it has been enough.
+use super::work::{Unmade, Work};
+use super::{rounds, table};
+use crate::args::MeasuringArgs;
+use crate::failure::{INTERRUPTED, Result, no_device};
+use crate::input::set_threads;
+use crate::measure::{ByHand, Subject, System, Target, open};
+use crate::progress::{Counting, cancel_on_interrupt, interrupted};
+use crate::record::{self, Device, Entry, Kept, Line};
+use crate::{out, page};
+use lacuna::{BACKENDS, BackendOptions, Error};
+use std::process::ExitCode;
+use std::time::{Duration, Instant};
+
+pub(crate) struct Session<'a> {
+    pub(super) args: &'a MeasuringArgs,
+    pub(super) targets: Vec<Box<dyn Target>>,
+    pub(super) kept: Kept,
+    pub(super) progress: Counting,
+    peers: Vec<Line>,
+    limit: Option<Instant>,
+}
+
+impl<'a> Session<'a> {
+    /// Opens the backends asked for. Those that are not there leave a line that says why.
+    pub(crate) fn open(args: &'a MeasuringArgs) -> Result<Self> {
+        for (option, path) in [("--json", &args.json), ("--html", &args.html)] {
+            path.as_ref().map_or(Ok(()), |path| out::check_place(option, path))?;
+        }
+        set_threads(args.threads)?;
+        let peers = args.peers.as_deref().map(record::read).transpose()?.unwrap_or_default();
+        let mut kept = Kept::to(args.json.as_deref())?;
+        let targets = targets(args, &mut kept)?;
+        if !args.quiet {
+            out::print(&table::devices(&kept.lines))?;
+        }
+        cancel_on_interrupt();
+        let limit = args.time_limit.map(|seconds| Instant::now() + Duration::from_secs_f64(seconds));
+        Ok(Session { args, targets, kept, progress: Counting::new(args.quiet), peers, limit })
+    }
+
+    /// Adds loops written by hand to what is measured, where the CPU is.
+    pub(crate) fn beside_loops_by_hand(&mut self) {
+        let cpu = self.targets.iter().find(|t| t.device().backend == "cpu");
+        if let Some((units, copy)) = cpu.map(|cpu| (cpu.device().units, cpu.copy())) {
+            self.targets.push(Box::new(ByHand::new(units, copy)));
+        }
+    }
+
+    /// No more of them.
+    pub(crate) fn without_loops_by_hand(&mut self) {
+        self.targets.retain(|target| target.device().backend != "by-hand");
+    }
+
+    /// Whether nothing more is to be begun.
+    pub(super) fn enough(&self) -> bool {
+        interrupted() || self.limit.is_some_and(|limit| Instant::now() >= limit)
+    }
+
+    /// Measures all of some work, one matrix after the other.
+    pub(crate) fn measure(&mut self, work: &Work) -> Result<()> {
+        let subjects = work.subjects()?;
+        self.progress.expect(subjects.len());
+        for unmade in subjects {
+            if self.enough() || self.targets.is_empty() {
+                break;
+            }
+            let (name, kind) = (unmade.name(), unmade.kind());
+            self.progress.begin(&name, kind.name());
+            let subject = match unmade {
+                Unmade::Matrix(source, kind) => {
+                    Subject::System(Box::new(System::read(&source, kind, self.args.quiet)?))
+                }
+                Unmade::Vectors(n, kind) => Subject::Vectors { kind, n },
+            };
+            let from = self.kept.lines.len();
+            rounds::measure(self, work, &name, &subject)?;
+            self.progress.clear();
+            if !self.args.quiet {
+                out::print(&table::system(&self.kept.lines[from..]))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Keeps a line of words.
+    pub(crate) fn note(&mut self, suite: &str, text: &str) -> Result<()> {
+        if !self.args.quiet {
+            out::print(&format!("\n{suite}: {text}\n"))?;
+        }
+        self.kept.push(Entry::Note(record::Note { suite: suite.into(), text: text.into() }))
+    }
+
+    /// Writes the page and says how it went.
+    pub(crate) fn finish(self) -> Result<(ExitCode, Vec<Line>)> {
+        let Session { args, targets, kept, progress, peers, limit } = self;
+        drop(progress);
+        if let Some(path) = &args.html {
+            let lines: Vec<_> = kept.lines.iter().chain(&peers).cloned().collect();
+            page::write(path, &lines)?;
+        }
+        if interrupted() {
+            out::note("interrupted: what had been measured is kept");
+            return Ok((ExitCode::from(INTERRUPTED), kept.lines));
+        }
+        if limit.is_some_and(|limit| Instant::now() >= limit) {
+            out::note("--time-limit: the time was up, what had been measured is kept");
+        }
+        if targets.is_empty() { no_device() } else { Ok((ExitCode::SUCCESS, kept.lines)) }
+    }
+}
+
+fn targets(args: &MeasuringArgs, kept: &mut Kept) -> Result<Vec<Box<dyn Target>>> {
+    let all = || BACKENDS.iter().map(|b| b.name.to_string()).collect();
+    let names: Vec<String> = if args.backends.is_empty() { all() } else { args.backends.clone() };
+    let mut targets = Vec::new();
+    for name in names {
+        let (backend, device) = match name.split_once(':') {
+            Some((backend, device)) => (backend, Some(device.to_string())),
+            None => (name.as_str(), None),
+        };
+        let options = BackendOptions { threads: args.threads.map(usize::from), device };
+        let device = match open(backend, options) {
+            Ok(target) => {
+                let device = here(&*target);
+                targets.push(target);
+                device
+            }
+            Err(error @ Error::Argument { .. }) => return Err(error.into()),
+            Err(error) => {
+                let why = Some(error.to_string());
+                Device { backend: backend.into(), device: None, details: Vec::new(), copy: None, why }
+            }
+        };
+        kept.push(Entry::Device(device))?;
+    }
+    Ok(targets)
+}
+
+fn here(target: &dyn Target) -> Device {
+    let device = target.device();
+    let mut details = vec![("units".to_string(), device.units.to_string())];
+    details.extend(device.details.iter().map(|(what, value)| (what.to_string(), value.clone())));
+    Device {
+        backend: device.backend.into(),
+        device: Some(device.name.clone()),
+        details,
+        copy: Some(target.copy()),
+        why: None,
+    }
+}

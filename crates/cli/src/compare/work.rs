@@ -1,0 +1,131 @@
+//! What is to be measured.
+use crate::args::NumberType;
+use crate::failure::Result;
+use crate::input::Source;
+use crate::measure::{GMRES_ONCE, PASSES, SPMV};
+use lacuna::formats::FORMATS;
+use lacuna::solvers::METHODS;
+use lacuna::{Error, Kind, Stop};
+
+/// Iterations at the most where a tolerance decides: for each unknown, and the bounds of that.
+const ITERATIONS_PER_ROW: u64 = 10;
+const LEAST_ITERATIONS: u64 = 1000;
+const MOST_ITERATIONS: u64 = 100_000;
+
+/// Matrices, or lengths of vectors, times number types times methods times formats.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Work {
+    /// What it is part of.
+    pub(crate) suite: Option<String>,
+    /// Files and generators.
+    pub(crate) matrices: Vec<String>,
+    /// Lengths of vectors that passes run over; the methods are passes then.
+    pub(crate) lengths: Vec<usize>,
+    /// All that suit a matrix where none is named.
+    pub(crate) methods: Vec<String>,
+    /// `auto` where none is named.
+    pub(crate) formats: Vec<String>,
+    /// The one that suits a matrix where none is named.
+    pub(crate) types: Vec<NumberType>,
+    /// None where not named.
+    pub(crate) precond: Option<String>,
+    pub(crate) ending: Ending,
+    pub(crate) restart: Option<u32>,
+}
+
+/// When a solve stops.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Ending {
+    /// After so many iterations, whatever the residual.
+    Iterations(u64),
+    Tolerance {
+        rtol: f64,
+        max_iters: Option<u64>,
+    },
+}
+
+impl Default for Ending {
+    /// The protocol of Rupp et al. 2016.
+    fn default() -> Self {
+        Ending::Iterations(30)
+    }
+}
+
+impl Ending {
+    /// When to stop on a system of so many unknowns, and that in words.
+    pub(super) fn stop(self, n: usize) -> (Stop, String) {
+        match self {
+            Ending::Iterations(count) => {
+                let stop = Stop { rtol: 0.0, atol: 0.0, max_iters: count, dtol: f64::INFINITY };
+                (stop, format!("{count} iterations"))
+            }
+            Ending::Tolerance { rtol, max_iters } => {
+                let sane = (ITERATIONS_PER_ROW * n as u64).clamp(LEAST_ITERATIONS, MOST_ITERATIONS);
+                let stop = Stop { rtol, max_iters: max_iters.unwrap_or(sane), ..Stop::default() };
+                (stop, format!("to |b - A x| <= {rtol:e} |b|"))
+            }
+        }
+    }
+}
+
+/// A matrix that has not been read, or vectors that have not been made.
+pub(super) enum Unmade {
+    Matrix(Source, Kind),
+    Vectors(usize, Kind),
+}
+
+impl Unmade {
+    /// What it goes by.
+    pub(super) fn name(&self) -> String {
+        match self {
+            Unmade::Matrix(source, _) => source.name().into(),
+            Unmade::Vectors(..) => "vectors".into(),
+        }
+    }
+    pub(super) fn kind(&self) -> Kind {
+        match self {
+            Unmade::Matrix(_, kind) | Unmade::Vectors(_, kind) => *kind,
+        }
+    }
+}
+
+impl Work {
+    /// Refuses names that nothing goes by, before any work is done.
+    pub(super) fn check(&self) -> Result<()> {
+        let methods = METHODS.iter().map(|m| m.name).chain([GMRES_ONCE, SPMV]);
+        let formats = FORMATS.iter().map(|f| f.name).chain(["auto", "all"]);
+        if self.lengths.is_empty() {
+            known("method", &self.methods, methods.collect())?;
+        } else {
+            known("pass", &self.methods, PASSES.iter().map(|p| p.name).collect())?;
+        }
+        known("format", &self.formats, formats.collect())
+    }
+
+    /// Each matrix, or length, in each of the number types asked for, or in the one that suits it.
+    pub(super) fn subjects(&self) -> Result<Vec<Unmade>> {
+        let mut subjects = Vec::new();
+        for name in &self.matrices {
+            let types = self.types.iter().copied().map(Some).collect::<Vec<_>>();
+            for number in if types.is_empty() { vec![None] } else { types } {
+                let source = Source::open(name)?;
+                let kind = source.number_type(number, false)?;
+                subjects.push(Unmade::Matrix(source, kind));
+            }
+        }
+        for length in &self.lengths {
+            subjects.extend(self.types.iter().map(|number| Unmade::Vectors(*length, number.kind())));
+        }
+        Ok(subjects)
+    }
+}
+
+fn known(what: &str, asked: &[String], names: Vec<&str>) -> Result<()> {
+    match asked.iter().find(|name| !names.contains(&name.as_str())) {
+        Some(name) => {
+            let message = format!("expected some of {}, got `{name}`", names.join(", "));
+            Err(Error::Argument { what: what.into(), message }.into())
+        }
+        None => Ok(()),
+    }
+}
