@@ -75,7 +75,7 @@ PYTHON=${PYTHON:-/usr/bin/python3}
 # --- matrices --------------------------------------------------------------------------------------------------
 for spec in $MATRICES $PRODUCTS; do
   file=$OUT/matrices/${spec#gen:}.laccsr
-  [[ -s $file ]] || "$OURS" generate "$spec" --output "$file"
+  [[ -s $file ]] || "$OURS" generate "$spec" --output "$file" >/dev/null
 done
 
 # --- rounds ----------------------------------------------------------------------------------------------------

@@ -20,10 +20,10 @@ def read(path, dtype):
     with open(path, "rb") as file:
         if file.read(8) != b"LACCSR1\n":
             sys.exit(f"{path} is not a matrix file")
-        rows, cols, nnz = np.fromfile(file, "<u8", 3)
+        rows, cols, nnz = (int(size) for size in np.fromfile(file, "<u8", 3))
         row_ptr = np.fromfile(file, "<u4", rows + 1).astype(np.int32)
         col_idx = np.fromfile(file, "<u4", nnz).astype(np.int32)
-        file.seek(4 * int((rows + 1 + nnz) % 2), 1)
+        file.seek(4 * ((rows + 1 + nnz) % 2), 1)
         values = np.fromfile(file, "<f8", nnz).astype(dtype)
     return sparse.csr_matrix((values, col_idx, row_ptr), shape=(rows, cols))
 

@@ -66,6 +66,9 @@ pub(crate) struct Case {
     pub(crate) measured: Option<Box<Measured>>,
 }
 
+/// What stands for a matrix where there are vectors alone.
+pub(crate) const VECTORS: &str = "vectors";
+
 /// A matrix in a number type.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub(crate) struct SystemKey {
@@ -77,11 +80,19 @@ pub(crate) struct SystemKey {
 }
 
 impl SystemKey {
+    /// What it is, briefly.
+    pub(crate) fn title(&self) -> String {
+        match self.matrix.as_str() {
+            VECTORS => format!("{VECTORS} of {}", thousands(self.n as u64)),
+            _ => self.matrix.trim_start_matches("gen:").into(),
+        }
+    }
+
     /// The system and its size, in words.
     pub(crate) fn describe(&self) -> String {
         let [n, nnz] = [self.n, self.nnz].map(|count| thousands(count as u64));
-        match self.nnz {
-            0 => format!("{} of {n} elements, {}", self.matrix, self.number),
+        match self.matrix.as_str() {
+            VECTORS => format!("{VECTORS} of {n} elements, {}", self.number),
             _ => format!("{}: {n} unknowns, {nnz} entries, {}", self.matrix, self.number),
         }
     }
@@ -175,6 +186,16 @@ pub(crate) fn cases(lines: &[Line]) -> impl Iterator<Item = &Case> {
     lines.iter().filter_map(|line| match &line.entry {
         Entry::Case(case) => Some(case),
         _ => None,
+    })
+}
+
+/// One of each, in order of their first appearance.
+pub(crate) fn distinct<T: PartialEq>(items: impl Iterator<Item = T>) -> Vec<T> {
+    items.fold(Vec::new(), |mut list, item| {
+        if !list.contains(&item) {
+            list.push(item);
+        }
+        list
     })
 }
 

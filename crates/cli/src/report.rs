@@ -137,8 +137,13 @@ pub(crate) fn relative(residual: f64) -> String {
 
 /// `threads` of a CPU, `units` of anything else.
 pub(crate) fn units(device: &DeviceInfo) -> String {
-    let what = if device.backend == "cpu" { "thread" } else { "unit" };
-    format!("{} {what}{}", device.units, if device.units == 1 { "" } else { "s" })
+    counted_units(device.backend, device.units)
+}
+
+/// The same of a backend by name.
+pub(crate) fn counted_units(backend: &str, count: usize) -> String {
+    let what = if backend == "cpu" { "thread" } else { "unit" };
+    format!("{count} {what}{}", if count == 1 { "" } else { "s" })
 }
 
 /// A count with its digits in groups of three.

@@ -3,7 +3,7 @@ use super::session::Session;
 use super::work::Work;
 use crate::failure::Result;
 use crate::measure::{PASSES, SPMV, Subject, Target, Task};
-use crate::record::{Case, Entry, SystemKey};
+use crate::record::{Case, Entry, SystemKey, distinct};
 use lacuna::Stop;
 use lacuna::formats::FORMATS;
 use lacuna::solvers::METHODS;
@@ -137,9 +137,7 @@ fn formats(asked: &[String], subject: &Subject, targets: &[Box<dyn Target>]) -> 
     if asked.is_empty() {
         list.extend(choices());
     }
-    let mut seen = Vec::new();
-    list.retain(|name| !seen.contains(name) && (seen.push(*name), true).1);
-    list
+    distinct(list.into_iter())
 }
 
 /// Why a method that nobody asked for is not tried.

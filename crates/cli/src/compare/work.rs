@@ -3,6 +3,7 @@ use crate::args::NumberType;
 use crate::failure::Result;
 use crate::input::Source;
 use crate::measure::{GMRES_ONCE, PASSES, SPMV};
+use crate::record::VECTORS;
 use lacuna::formats::FORMATS;
 use lacuna::solvers::METHODS;
 use lacuna::{Error, Kind, Stop};
@@ -79,7 +80,7 @@ impl Unmade {
     pub(super) fn name(&self) -> String {
         match self {
             Unmade::Matrix(source, _) => source.name().into(),
-            Unmade::Vectors(..) => "vectors".into(),
+            Unmade::Vectors(..) => VECTORS.into(),
         }
     }
     pub(super) fn kind(&self) -> Kind {

@@ -1,7 +1,7 @@
 //! Residuals over the iterations.
 use super::chart::{Chart, Point, Scale, Series, legend};
-use super::results::{Results, distinct};
-use crate::record::{Bits, Case};
+use super::results::Results;
+use crate::record::{Bits, Case, distinct};
 
 pub(super) fn html(results: &Results<'_>) -> String {
     let solves = |c: &&&Case| c.measured.as_ref().is_some_and(|m| m.history.len() > 1);
@@ -25,7 +25,7 @@ pub(super) fn html(results: &Results<'_>) -> String {
                 Some(Series { style, dashed: false, points: points.collect() })
             });
             let subtitle = format!("{}, {stop}; {}", system.number, agreement(&of));
-            let title = system.matrix.trim_start_matches("gen:").into();
+            let title = system.title();
             let (x, y) = (("iteration", Scale::Linear), "relative residual ‖r‖/‖b‖");
             let (series, marks) = (series.collect(), Vec::new());
             charts += &Chart { title, subtitle, x, y, series, marks }.html();

@@ -49,7 +49,7 @@ fn table(text: &mut String, results: &Results<'_>) -> std::fmt::Result {
         write!(
             text,
             "| {} | {} | {} | {} | {} | {} | {} | {} | {:.1} % | {:.1} | {:.2} | {} |",
-            system.matrix.trim_start_matches("gen:"),
+            system.title(),
             thousands(system.n as u64),
             system.number,
             case.way(),

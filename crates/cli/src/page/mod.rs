@@ -12,8 +12,8 @@ pub(crate) use markdown::markdown;
 use crate::failure::{Failure, Result};
 use crate::measure::Machine;
 use crate::plot::figure::escaped;
-use crate::record::{Entry, Line};
-use results::{Results, distinct};
+use crate::record::{Entry, Line, distinct};
+use results::Results;
 
 const STYLE: &str = include_str!("style.css");
 

@@ -1,8 +1,8 @@
 //! Two backends against each other on every matrix, in the manner of Rupp et al. 2016, Figure 9.
 use super::chart::{colour, legend};
-use super::results::{Results, distinct, micros};
+use super::results::{Results, micros};
 use crate::plot::figure::{Anchor, Figure, escaped, shortened};
-use crate::record::Case;
+use crate::record::{Case, SystemKey, distinct};
 
 /// The drawing's width; the height of a bar, of the two of a matrix with the name above, and of what is around them.
 const WIDTH: f64 = 400.0;
@@ -17,7 +17,7 @@ const NUMBER: f64 = 13.0;
 const MOST: f64 = 5.0;
 
 /// A matrix and the time of an iteration on both.
-type Pair<'a> = (&'a str, [f64; 2]);
+type Pair = (String, [f64; 2]);
 
 pub(super) fn html(results: &Results<'_>) -> String {
     let present = results.cases.iter().filter(|c| c.measured.is_some());
@@ -43,12 +43,12 @@ pub(super) fn html(results: &Results<'_>) -> String {
         let of =
             |c: &&&Case| (c.way(), c.system.number.as_str(), c.stop.as_str()) == (way.clone(), number, stop);
         let cases: Vec<&Case> = results.cases.iter().filter(of).copied().collect();
-        let matrices = distinct(cases.iter().map(|c| c.system.matrix.as_str()));
-        let pairs = matrices.into_iter().filter_map(|matrix| {
-            let times = pair.map(|backend| fastest(&cases, matrix, backend));
-            times.iter().all(|t| t.is_finite()).then_some((matrix, times))
+        let systems = distinct(cases.iter().map(|c| &c.system));
+        let pairs = systems.into_iter().filter_map(|system| {
+            let times = pair.map(|backend| fastest(&cases, system, backend));
+            times.iter().all(|t| t.is_finite()).then(|| (system.title(), times))
         });
-        let pairs: Vec<Pair<'_>> = pairs.collect();
+        let pairs: Vec<Pair> = pairs.collect();
         if !pairs.is_empty() {
             let styles = pair.map(|backend| results.style(&label(results, backend)));
             let title = format!("{way}, {number}");
@@ -64,8 +64,8 @@ pub(super) fn html(results: &Results<'_>) -> String {
 }
 
 /// Seconds of an iteration with the fastest format of a backend.
-fn fastest(cases: &[&Case], matrix: &str, backend: &str) -> f64 {
-    let of = cases.iter().filter(|c| c.system.matrix == matrix && c.backend == backend);
+fn fastest(cases: &[&Case], system: &SystemKey, backend: &str) -> f64 {
+    let of = cases.iter().filter(|c| c.system == *system && c.backend == backend);
     of.filter_map(|c| c.measured.as_ref()).map(|m| m.each()).fold(f64::INFINITY, f64::min)
 }
 
@@ -92,13 +92,13 @@ fn missing(results: &Results<'_>, pair: [&str; 2]) -> String {
     lines.collect()
 }
 
-fn draw(pairs: &[Pair<'_>], styles: [usize; 2]) -> Figure {
+fn draw(pairs: &[Pair], styles: [usize; 2]) -> Figure {
     let bottom = HEAD + STEP * pairs.len() as f64;
     let mut figure = Figure::new(WIDTH, bottom + FOOT);
     let ratio = |times: &[f64; 2]| times[0].max(times[1]) / times[0].min(times[1]);
     let longest = pairs.iter().map(|(_, times)| ratio(times)).fold(1.2, f64::max).min(MOST);
     let x = |ratio: f64| LEFT + (RIGHT - LEFT) * ratio.min(longest) / longest;
-    let step = if longest < 2.5 { 0.5 } else { (longest / 4.0).ceil() };
+    let step = if longest < 2.5 { 0.5 } else { 1.0 };
     for k in 0..=(longest / step) as u32 {
         let at = f64::from(k) * step;
         figure.line([x(at), HEAD], [x(at), bottom], "var(--grid)", "");
@@ -108,7 +108,7 @@ fn draw(pairs: &[Pair<'_>], styles: [usize; 2]) -> Figure {
     figure.text(middle, Anchor::Middle, NUMBER, "var(--ink)", "time relative to the faster one");
     for (k, (matrix, times)) in pairs.iter().enumerate() {
         let top = HEAD + STEP * k as f64 + 20.0;
-        let matrix = shortened(matrix.trim_start_matches("gen:"), 44);
+        let matrix = shortened(matrix, 44);
         figure.text([LEFT, top - 5.0], Anchor::Start, NUMBER, "var(--ink)", &matrix);
         for (j, (time, style)) in times.iter().zip(styles).enumerate() {
             let (top, ratio) = (top + (BAR + 2.0) * j as f64, time / times[0].min(times[1]));

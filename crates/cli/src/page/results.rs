@@ -1,6 +1,7 @@
 //! Lines put in order: what belongs together, and what everything is called.
 use crate::measure::GMRES_ONCE;
-use crate::record::{Case, Device, Entry, Line, Peer, SystemKey};
+use crate::record::{Case, Device, Entry, Line, Peer, SystemKey, distinct};
+use crate::report::{counted_units, thousands};
 use lacuna::BACKENDS;
 
 /// What a page shows.
@@ -38,22 +39,21 @@ impl<'a> Results<'a> {
         let beside = |p: &&Peer| results.cases.iter().any(|c| results.is_beside(p, c));
         results.peers = peers.into_iter().filter(beside).collect();
         results.names = results.cases.iter().map(|c| results.label(c)).collect();
-        let order = |name: &String| BACKENDS.iter().position(|b| name.starts_with(b.name));
+        let order =
+            |name: &String| BACKENDS.iter().position(|b| name.starts_with(b.name)).unwrap_or(BACKENDS.len());
         results.names.sort_by_key(|name| (order(name), name.clone()));
         results.names.extend(results.peers.iter().map(|p| p.peer.clone()));
-        let mut seen = Vec::new();
-        results.names.retain(|name| !seen.contains(name) && (seen.push(name.clone()), true).1);
+        results.names = distinct(results.names.drain(..));
         results
     }
 
     /// The backend, with its device or its threads where there are several of it.
     pub(crate) fn label(&self, case: &Case) -> String {
         let others = || self.cases.iter().filter(|c| c.backend == case.backend);
-        let word = if case.backend == "cpu" { "threads" } else { "units" };
         match () {
             () if others().any(|c| c.device != case.device) => format!("{}: {}", case.backend, case.device),
             () if others().any(|c| c.units != case.units) => {
-                format!("{}, {} {word}", case.backend, case.units)
+                format!("{}, {}", case.backend, counted_units(&case.backend, case.units))
             }
             () => case.backend.clone(),
         }
@@ -102,16 +102,6 @@ fn key(peer: &Peer) -> (&str, usize, &str, &str, &str) {
     (&peer.peer, peer.threads, &peer.method, &peer.matrix, &peer.number)
 }
 
-/// One of each, in order of their first appearance.
-pub(super) fn distinct<T: PartialEq>(items: impl Iterator<Item = T>) -> Vec<T> {
-    items.fold(Vec::new(), |mut list, item| {
-        if !list.contains(&item) {
-            list.push(item);
-        }
-        list
-    })
-}
-
 /// Of those that are the same the one with the middle time.
 fn middle<'a, T>(items: Vec<&'a T>, same: impl Fn(&T, &T) -> bool, time: impl Fn(&T) -> f64) -> Vec<&'a T> {
     let mut groups: Vec<Vec<&'a T>> = Vec::new();
@@ -135,6 +125,6 @@ pub(crate) fn micros(seconds: f64) -> String {
         _ if !us.is_finite() => "-".into(),
         us if us < 9.995 => format!("{us:.2}"),
         us if us < 99.95 => format!("{us:.1}"),
-        us => crate::report::thousands(us.round() as u64),
+        us => thousands(us.round() as u64),
     }
 }

@@ -1,9 +1,8 @@
 //! Time against size, and from which size on a GPU pays.
 use super::chart::{Chart, Point, Scale, Series, legend};
-use super::results::{Results, distinct, micros};
-use crate::measure::SPMV;
-use crate::record::Case;
-use crate::report::thousands;
+use super::results::{Results, micros};
+use crate::record::{Case, distinct};
+use crate::report::{counted_units, thousands};
 use std::fmt::Write;
 
 /// One way of solving over several sizes of one kind of system.
@@ -69,7 +68,7 @@ fn rungs(results: &Results<'_>, case: &Case) -> Vec<(String, Rung)> {
     }
     list.extend(results.peers_of(case).map(|p| {
         let (again, fresh) = (p.again_us * 1e-6, Some(p.fresh_us * 1e-6));
-        (p.peer.clone(), Rung { n, again, fresh, what: format!("{} threads", p.threads) })
+        (p.peer.clone(), Rung { n, again, fresh, what: counted_units("cpu", p.threads) })
     }));
     list
 }
@@ -98,7 +97,8 @@ fn crossing(cpu: &[Rung], gpu: &[Rung]) -> Option<Crossing> {
 fn crossings(ladder: &Ladder<'_>, ours: &[String]) -> Vec<(String, String, Crossing)> {
     let cpu = ladder.curves.iter().filter(|c| c.0.starts_with("cpu"));
     let pairs = cpu.flat_map(|cpu| {
-        let others = ladder.curves.iter().filter(|c| ours.contains(&c.0) && !c.0.starts_with("cpu"));
+        let other = |name: &String| ours.contains(name) && !name.starts_with("cpu") && name != "by-hand";
+        let others = ladder.curves.iter().filter(move |c| other(&c.0));
         others.filter_map(|gpu| Some((cpu.0.clone(), gpu.0.clone(), crossing(&cpu.1, &gpu.1)?)))
     });
     pairs.collect()
@@ -142,12 +142,15 @@ fn chart<'c>(results: &Results<'_>, ladder: &Ladder<'_>, marks: Vec<f64>) -> Cha
         let again = rungs.iter().map(|r| point(r, r.again, ""));
         series.push(Series { style, dashed: false, points: again.collect() });
     }
-    let product = ladder.way == SPMV;
     Chart {
         title: format!("{}, {}, {}", ladder.way, ladder.family.trim_start_matches("gen:"), ladder.number),
         subtitle: ladder.stop.into(),
-        x: ("unknowns", Scale::Log),
-        y: if product { "time of a product (µs)" } else { "time per iteration (µs)" },
+        x: (if ladder.stop == "passes" { "elements" } else { "unknowns" }, Scale::Log),
+        y: match ladder.stop {
+            "products" => "time of a product (µs)",
+            "passes" => "time of a pass (µs)",
+            _ => "time per iteration (µs)",
+        },
         series,
         marks,
     }

@@ -1,9 +1,9 @@
 //! Everything that was measured, in figures.
-use super::results::{Results, distinct, micros};
+use super::results::{Results, micros};
 use crate::measure::Timing;
 use crate::plot::figure::escaped;
-use crate::record::{Bits, Case, SystemKey};
-use crate::report::thousands;
+use crate::record::{Bits, Case, SystemKey, distinct};
+use crate::report::{counted_units, thousands};
 use std::fmt::Write;
 
 /// The backends and what they run on.
@@ -44,8 +44,8 @@ pub(super) fn winners(results: &Results<'_>) -> String {
             winner(results, &of.collect::<Vec<_>>())
         });
         format!(
-            "<tr><td class=\"text\">{}, {}<small>{} unknowns</small></td>{}</tr>\n",
-            escaped(system.matrix.trim_start_matches("gen:")),
+            "<tr><td class=\"text\">{}, {}<small>n = {}</small></td>{}</tr>\n",
+            escaped(&system.title()),
             system.number,
             thousands(system.n as u64),
             cells.collect::<String>()
@@ -171,11 +171,11 @@ fn row(results: &Results<'_>, case: &Case, all: &[&Case]) -> String {
 fn peers(results: &Results<'_>, case: &Case) -> String {
     let rows = results.peers_of(case).map(|p| {
         format!(
-            "<tr><td class=\"text\">{}</td><td></td><td class=\"text\">{}, {} threads</td><td>{}</td><td></td><td>{}</td>\
+            "<tr><td class=\"text\">{}</td><td></td><td class=\"text\">{}, {}</td><td>{}</td><td></td><td>{}</td>\
              <td colspan=\"7\"></td></tr>\n",
             escaped(&case.way()),
             escaped(&p.peer),
-            p.threads,
+            counted_units("cpu", p.threads),
             micros(p.again_us * 1e-6),
             micros(p.fresh_us * 1e-6)
         )
