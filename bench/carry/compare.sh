@@ -15,7 +15,7 @@ export LACUNA_CACHE="${LACUNA_CACHE:-/tmp/lc}"
 
 # The OpenCL driver that comes with NVIDIA's, where no installation has told the loader of it.
 for driver in /usr/local/nvidia/lib64/libnvidia-opencl.so.1 /usr/lib/x86_64-linux-gnu/libnvidia-opencl.so.1; do
-    if [ -z "${OCL_ICD_VENDORS:-}" ] && [ ! -d /etc/OpenCL/vendors ] && [ -e "$driver" ]; then
+    if [ -z "${OCL_ICD_VENDORS:-}" ] && [ -e "$driver" ] && ! grep -qs nvidia /etc/OpenCL/vendors/*.icd; then
         mkdir -p /tmp/icd
         echo "$driver" > /tmp/icd/nvidia.icd
         export OCL_ICD_VENDORS=/tmp/icd

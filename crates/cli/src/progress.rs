@@ -166,9 +166,9 @@ impl Counting {
         self.bar.inc(1);
     }
 
-    /// Takes the bar away, for text to be printed.
-    pub(crate) fn clear(&self) {
-        self.bar.suspend(|| {});
+    /// Does something that prints, with the bar out of the way.
+    pub(crate) fn aside<R>(&self, print: impl FnOnce() -> R) -> R {
+        self.bar.suspend(print)
     }
 }
 

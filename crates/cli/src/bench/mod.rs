@@ -29,6 +29,19 @@ const LENGTHS: [usize; 4] = [16_777_216, 1_000_000, 20_000, 2_000];
 pub(crate) fn run(args: &BenchArgs) -> Result<ExitCode> {
     let old = args.against.as_deref().map(record::read).transpose()?;
     let mut session = Session::open(&args.measuring)?;
+    let measured = measure(args, &mut session);
+    // What came before an error is shown, too.
+    let (code, lines) = session.finish()?;
+    measured?;
+    let Some(old) = old else { return Ok(code) };
+    let verdict =
+        against::judge(&record::cases(&old).collect::<Vec<_>>(), &record::cases(&lines).collect::<Vec<_>>());
+    out::print(&verdict.text())?;
+    Ok(if verdict.is_slower() && code == ExitCode::SUCCESS { ExitCode::from(NOT_CONVERGED) } else { code })
+}
+
+/// Every suite asked for.
+fn measure(args: &BenchArgs, session: &mut Session<'_>) -> Result<()> {
     let suites = match args.suites.is_empty() {
         true => vec![Suite::Passes, Suite::Spmv, Suite::Solvers],
         false => args.suites.clone(),
@@ -52,12 +65,7 @@ pub(crate) fn run(args: &BenchArgs) -> Result<ExitCode> {
             }
         }
     }
-    let (code, lines) = session.finish()?;
-    let Some(old) = old else { return Ok(code) };
-    let verdict =
-        against::judge(&record::cases(&old).collect::<Vec<_>>(), &record::cases(&lines).collect::<Vec<_>>());
-    out::print(&verdict.text())?;
-    Ok(if verdict.is_slower() && code == ExitCode::SUCCESS { ExitCode::from(NOT_CONVERGED) } else { code })
+    Ok(())
 }
 
 fn names(list: &[&str]) -> Vec<String> {

@@ -39,6 +39,8 @@ pub(crate) fn run(args: &CompareArgs) -> Result<ExitCode> {
     work.check()?;
     work.subjects()?;
     let mut session = Session::open(&args.measuring)?;
-    session.measure(&work)?;
-    Ok(session.finish()?.0)
+    let measured = session.measure(&work);
+    // What came before an error is shown, too.
+    let (code, _) = session.finish()?;
+    measured.map(|()| code)
 }

@@ -75,19 +75,22 @@ impl<'a> Session<'a> {
             };
             let from = self.kept.lines.len();
             rounds::measure(self, work, &name, &subject)?;
-            self.progress.clear();
-            if !self.args.quiet {
-                out::print(&table::system(&self.kept.lines[from..]))?;
-            }
+            self.told(|lines| table::system(&lines[from..]))?;
         }
         Ok(())
     }
 
+    /// Prints text, unless nobody wants any.
+    fn told(&self, text: impl FnOnce(&[Line]) -> String) -> Result<()> {
+        if self.args.quiet {
+            return Ok(());
+        }
+        self.progress.aside(|| out::print(&text(&self.kept.lines)))
+    }
+
     /// Keeps a line of words.
     pub(crate) fn note(&mut self, suite: &str, text: &str) -> Result<()> {
-        if !self.args.quiet {
-            out::print(&format!("\n{suite}: {text}\n"))?;
-        }
+        self.told(|_| format!("\n{suite}: {text}\n"))?;
         self.kept.push(Entry::Note(record::Note { suite: suite.into(), text: text.into() }))
     }
 

@@ -114,6 +114,17 @@ fn nonsense_is_refused_before_anything_is_measured() {
 }
 
 #[test]
+fn a_matrix_that_cannot_be_read_leaves_what_came_before() {
+    let bench = Bench::new();
+    bench.matrix("bad.mtx", 2, 2, &["1 1 1", "3 3 1"]);
+    let args = "compare gen:poisson1d:9 bad.mtx --backends cpu --rounds 1 --json kept.jsonl --html page.html";
+    let ran = bench.run(args);
+    assert!(ran.code == 2 && ran.err.contains("bad.mtx"), "{}", ran.err);
+    assert!(cases(&kept(&bench, "kept.jsonl")).iter().any(|c| c["measured"].is_object()));
+    assert!(std::fs::read_to_string(bench.path("page.html")).unwrap().contains("poisson1d:9"));
+}
+
+#[test]
 fn time_that_is_up_keeps_what_there_is() {
     let bench = Bench::new();
     let ran = bench.run(
