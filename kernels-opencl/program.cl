@@ -53,10 +53,18 @@ __kernel void KERNEL(program)(__global uchar *arena, __global const uchar *restr
         turn ^= sums;
         __global number *sums_at = partials + (ulong)turn * partials_half;
         if (kind == LACUNA_KIND_SPMV) {
+            if (MATRIX(p, OP(p, op, LACUNA_OP_MATRIX))[MATRIX_FORMAT] == FORMAT_HYB) {
+                const Hyb a = hyb_of(&p, op);
+                if (a.pieces > 0) {
+                    sum_pieces(&a, group, groups, work);
+                    meet(meeting, &met);
+                }
+            }
             switch (MATRIX(p, OP(p, op, LACUNA_OP_MATRIX))[MATRIX_FORMAT]) {
                 case FORMAT_DIA: run_spmv_dia(&p, op, group, groups, slot_cap, slots, work, near, sums_at); break;
                 case FORMAT_SELL: run_spmv_sell(&p, op, group, groups, slot_cap, slots, work, near, sums_at); break;
                 case FORMAT_BCSR: run_spmv_bcsr(&p, op, group, groups, slot_cap, slots, work, near, sums_at); break;
+                case FORMAT_HYB: run_spmv_hyb(&p, op, group, groups, slot_cap, slots, work, near, sums_at); break;
                 default: run_spmv_csr(&p, op, group, groups, slot_cap, slots, work, near, sums_at); break;
             }
         } else if (kind == LACUNA_KIND_BASIS_DOT) {

@@ -95,9 +95,31 @@ pub fn structures<T: Scalar, B: Backend>(make: fn() -> B) {
     }
 }
 
+/// Rows whose lengths say where they are cut: none, short, just over a piece, a full one, a full last one of many.
+pub fn long_rows<T: Scalar, B: Backend>(make: fn() -> B) {
+    let lengths = |full: usize| {
+        let mut lengths = vec![0, 64, 65, 512, 513, 1024, 1025, full];
+        lengths.extend((0..290).map(|i| i % 7));
+        lengths.extend([70; 300]);
+        lengths.push(full / 2);
+        lengths
+    };
+    for cols in [3000, 70_001] {
+        let lengths = lengths(cols);
+        let mut t = Triplets::<T>::new(lengths.len(), cols);
+        let mut rng = Rng::new(cols as u64);
+        for (i, length) in lengths.into_iter().enumerate() {
+            let values = rng.vector::<T>(length);
+            values.into_iter().enumerate().for_each(|(k, v)| t.push(i, (k * (cols / length) + i) % cols, v));
+        }
+        let a = t.to_csr().unwrap();
+        product(make, &format!("long rows of {cols}"), &a, &rng.vector::<T>(cols));
+    }
+}
+
 /// A product large enough for every thread and group, with rows shared out unevenly.
 pub fn large<T: Scalar, B: Backend>(make: fn() -> B) {
-    for name in ["gen:poisson2d:170x171", "gen:elasticity3d:10"] {
+    for name in ["gen:poisson2d:170x171", "gen:elasticity3d:10", "gen:power-law:20000"] {
         let a = generated::<T>(name);
         product(make, name, &a, &Rng::new(4).vector::<T>(a.cols()));
     }
@@ -114,7 +136,9 @@ pub fn not_finite<T: Scalar, B: Backend>(make: fn() -> B) {
 
 /// A whole solve in every format.
 pub fn solves<T: Scalar, B: Backend>(make: fn() -> B) {
-    for (name, method_name) in [("gen:poisson2d:40x30", "cg"), ("gen:elasticity3d:5", "bicgstab")] {
+    for (name, method_name) in
+        [("gen:poisson2d:40x30", "cg"), ("gen:elasticity3d:5", "bicgstab"), ("gen:power-law:9000", "gmres")]
+    {
         let a = generated::<T>(name);
         let b = Rng::new(6).vector::<T>(a.rows());
         for (format, stored) in every(make, &a) {

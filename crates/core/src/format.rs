@@ -46,6 +46,11 @@ pub trait Format<T: Scalar>: Any + Send + Sync {
     fn lanes(&self) -> usize {
         1
     }
+    /// Partial sums that kernels compute ahead of the rows: those of the pieces that long rows are cut into. A backend keeps
+    /// room for them with the matrix, behind the arguments.
+    fn partial_sums(&self) -> usize {
+        0
+    }
     /// `(A x)[i]`, in the canonical order: what every kernel must agree with to the bit.
     ///
     /// # Panics

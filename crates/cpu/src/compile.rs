@@ -3,7 +3,9 @@ use crate::product::Stored;
 use lacuna_core::cells::{Instr, Unary};
 use lacuna_core::lower::{self, Coefficient, Sweep};
 use lacuna_core::sum::SEGMENT;
-use lacuna_core::{Cell, HostStore, Matrix, Op, OpKind, Program, Result, Scalar, Section, Vector};
+use lacuna_core::{Cell, Format, HostStore, Matrix, Op, OpKind, Program, Result, Scalar, Section, Vector};
+use lacuna_formats::Hyb;
+use std::sync::Arc;
 
 /// A term over numbered vectors.
 #[derive(Clone, Copy)]
@@ -34,6 +36,11 @@ pub(crate) enum Kind<T> {
         a: Stored<T>,
         x: u32,
         y: u32,
+    },
+    /// The sums of the pieces of long rows, ahead of the product.
+    Pieces {
+        a: Arc<Hyb<T>>,
+        x: u32,
     },
     /// Column `j` is vector `first + j`.
     BasisDot {
@@ -91,6 +98,8 @@ pub(crate) struct Compiled<T: Scalar> {
     pub(crate) divisions: Vec<Shares>,
     /// Segment sums of the largest step.
     pub(crate) sums: usize,
+    /// Pieces of the matrix that has the most.
+    pub(crate) pieces: usize,
     /// Segments of the longest step.
     pub(crate) segments: usize,
     /// Entries of matrices and elements of vectors touched by the heaviest step, but for columns of bases.
@@ -106,6 +115,7 @@ impl<T: Scalar> Compiled<T> {
             cells: program.ops().flat_map(|op| &op.sweep.cells).copied().collect(),
             divisions: Vec::new(),
             sums: 0,
+            pieces: 0,
             segments: 0,
             work: 0,
         };
@@ -120,7 +130,9 @@ impl<T: Scalar> Compiled<T> {
                     lengths.push(op.n());
                     lengths.len() - 1
                 });
-                steps.push(compiled.step(op, store, shares)?);
+                let step = compiled.step(op, store, shares)?;
+                steps.extend(compiled.pieces_before(&step));
+                steps.push(step);
             }
             mark_meetings(&mut steps);
             compiled.sections[i] = steps;
@@ -210,12 +222,36 @@ impl<T: Scalar> Compiled<T> {
     }
 }
 
+impl<T: Scalar> Compiled<T> {
+    /// The step that a product with a matrix cut into pieces takes first.
+    fn pieces_before(&mut self, step: &Step<T>) -> Option<Step<T>> {
+        let Kind::Spmv { a: Stored::Hyb(a), x, .. } = &step.kind else { return None };
+        if a.partial_sums() == 0 {
+            return None;
+        }
+        self.pieces = self.pieces.max(a.partial_sums());
+        let guard = step.before.first().filter(|instr| matches!(instr, Instr::OnlyIf { .. }));
+        Some(Step {
+            kind: Kind::Pieces { a: a.clone(), x: *x },
+            n: 0,
+            before: guard.copied().into_iter().collect(),
+            updates: Box::new([]),
+            dots: Box::new([]),
+            after: Box::new([]),
+            shares: step.shares,
+            meet: true,
+            work: step.work,
+        })
+    }
+}
+
 /// Steps that leave no sum, read no other rows, and whose results only their own rows need next, go on without
 /// meeting.
 fn mark_meetings<T>(steps: &mut [Step<T>]) {
     for i in 0..steps.len().saturating_sub(1) {
         let (step, next) = (&steps[i], &steps[i + 1]);
-        let rowwise = !matches!(next.kind, Kind::Spmv { .. }) && step.shares == next.shares;
+        let rowwise =
+            !matches!(next.kind, Kind::Spmv { .. } | Kind::Pieces { .. }) && step.shares == next.shares;
         steps[i].meet = step.sums() > 0 || !rowwise || matches!(step.kind, Kind::Spmv { .. });
     }
 }

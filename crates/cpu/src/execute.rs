@@ -3,6 +3,7 @@ use crate::barrier::{Barrier, CANCEL, PART, Running};
 use crate::compile::{Compiled, Kind, Step};
 use crate::dot::total;
 use crate::share::{self, Share};
+use crate::spmv_hyb;
 use crate::team::{Task, Team};
 use crate::update::BoundTerm;
 use lacuna_core::cells::Machine;
@@ -23,6 +24,8 @@ pub(crate) struct Arena<T> {
     pub(crate) vectors: Vec<*mut T>,
     /// Segment sums, one half for every other meeting.
     sums: Vec<T>,
+    /// Sums of the pieces of long rows.
+    pieces: Vec<T>,
     threads: Vec<Private<T>>,
 }
 
@@ -43,6 +46,7 @@ impl<T: Scalar> Arena<T> {
         Arena {
             vectors: Vec::with_capacity(compiled.vectors.len()),
             sums: vec![T::zero(); 2 * compiled.sums],
+            pieces: vec![T::zero(); compiled.pieces],
             threads: (0..threads).map(|_| private()).collect(),
         }
     }
@@ -68,6 +72,7 @@ struct Shared<'a, T: Scalar> {
     compiled: &'a Compiled<T>,
     vectors: &'a [*mut T],
     sums: *mut T,
+    pieces: *mut T,
     arch: Arch,
     barrier: Barrier,
 }
@@ -132,6 +137,7 @@ pub(crate) unsafe fn run<T: Scalar>(
         compiled,
         vectors: &arena.vectors,
         sums: arena.sums.as_mut_ptr(),
+        pieces: arena.pieces.as_mut_ptr(),
         arch: start.arch,
         barrier: Barrier::new(arena.threads.len()),
     };
@@ -295,13 +301,18 @@ impl<T: Scalar> Shared<'_, T> {
         }
         let borders = &self.compiled.divisions[step.shares];
         let count = step.n.div_ceil(SEGMENT);
-        let segments = if threads == 1 { 0..count } else { borders[me]..borders[me + 1] };
+        let segments = match &step.kind {
+            Kind::Pieces { a, .. } => spmv_hyb::share(a, me, threads),
+            _ if threads == 1 => 0..count,
+            _ => borders[me]..borders[me + 1],
+        };
         // The half of the sums that no thread can still be reading.
         // SAFETY: both halves are in the allocation.
         let sums = unsafe { self.sums.add((*meetings & 1) * self.compiled.sums) };
         share::bind(step, self.vectors, &machine.cells, &mut private.terms);
         let (cells, terms) = (&machine.cells, &private.terms);
-        let share = Share { step, vectors: self.vectors, cells, terms, segments, sums };
+        let (vectors, pieces) = (self.vectors, self.pieces);
+        let share = Share { step, vectors, cells, terms, segments, sums, pieces };
         // SAFETY: the rows of this thread; products read vectors that no step writes before the next meeting.
         unsafe { share::run(self.arch, share) };
         let mut wishes = 0;

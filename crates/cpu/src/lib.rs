@@ -14,6 +14,7 @@ mod share;
 mod spmv_bcsr;
 mod spmv_csr;
 mod spmv_dia;
+mod spmv_hyb;
 mod spmv_sell;
 mod team;
 mod update;

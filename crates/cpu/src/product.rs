@@ -1,12 +1,13 @@
 //! `y ← A x` in the formats that the CPU has kernels for.
-use crate::{spmv_bcsr, spmv_csr, spmv_dia, spmv_sell};
+use crate::{spmv_bcsr, spmv_csr, spmv_dia, spmv_hyb, spmv_sell};
+use lacuna_core::sum::SEGMENT;
 use lacuna_core::{Format, Scalar};
-use lacuna_formats::{Bcsr, Csr, Dia, Sell};
+use lacuna_formats::{Bcsr, Csr, Dia, Hyb, Sell};
 use std::sync::Arc;
 
 /// What a byte of each format costs, relative to CSR: see docs/performance.md for the measurement.
-pub(crate) const COSTS: [(&str, f64); 5] =
-    [("csr", 1.0), ("dia", 0.75), ("bcsr", 0.8), ("sell", 0.85), ("ell", 0.85)];
+pub(crate) const COSTS: [(&str, f64); 7] =
+    [("csr", 1.0), ("dia", 0.75), ("bcsr", 0.8), ("sell", 0.85), ("ell", 0.85), ("hyb", 0.9), ("coo", 1.0)];
 
 /// A matrix as the kernels take it.
 #[derive(Clone)]
@@ -16,6 +17,8 @@ pub(crate) enum Stored<T> {
     /// ELLPACK too.
     Sell(Arc<Sell<T>>),
     Bcsr(Arc<Bcsr<T>>),
+    /// COO too.
+    Hyb(Arc<Hyb<T>>),
     /// Any other format, through its reference product.
     Other(Arc<dyn Format<T>>),
 }
@@ -29,6 +32,7 @@ impl<T: Scalar> Stored<T> {
             .or_else(|_| any().downcast().map(Stored::Dia))
             .or_else(|_| any().downcast().map(Stored::Sell))
             .or_else(|_| any().downcast().map(Stored::Bcsr))
+            .or_else(|_| any().downcast().map(Stored::Hyb))
             .unwrap_or_else(|_| Stored::Other(format.clone()))
     }
 
@@ -44,6 +48,12 @@ impl<T: Scalar> Stored<T> {
                 let b = a.block();
                 a.row_ptr()[row.div_ceil(b)] as usize * b * b
             }
+            Stored::Hyb(a) => {
+                let layout = a.layout();
+                let in_slices =
+                    layout.slice_ptr()[row.div_ceil(lacuna_formats::SLICE)] as usize * lacuna_formats::SLICE;
+                in_slices + layout.segment_ptr()[row.div_ceil(SEGMENT)] as usize - layout.in_slices()
+            }
             Stored::Other(a) => (a.nnz() / a.shape().0.max(1)) * row,
         }
     }
@@ -51,9 +61,10 @@ impl<T: Scalar> Stored<T> {
     /// `y[i] ← (A x)[i]` for the rows `start..end`, whole segments but for the last.
     ///
     /// # Safety
-    /// `x` must be valid for the columns of the matrix and `y` for its rows, none of which `x` holds; the rows must exist.
+    /// `x` must be valid for the columns of the matrix, `y` for its rows, none of which `x` holds, and `sums` for its partial
+    /// sums, which must be there; the rows must exist.
     #[inline(always)]
-    pub(crate) unsafe fn rows(&self, x: *const T, y: *mut T, start: usize, end: usize) {
+    pub(crate) unsafe fn rows(&self, x: *const T, y: *mut T, sums: *const T, start: usize, end: usize) {
         // SAFETY: as the caller promises.
         unsafe {
             match self {
@@ -61,6 +72,7 @@ impl<T: Scalar> Stored<T> {
                 Stored::Dia(a) => spmv_dia::rows(a, x, y, start, end),
                 Stored::Sell(a) => spmv_sell::rows(a, x, y, start, end),
                 Stored::Bcsr(a) => spmv_bcsr::rows(a, x, y, start, end),
+                Stored::Hyb(a) => spmv_hyb::rows(a, x, y, sums, start, end),
                 Stored::Other(a) => {
                     let x = std::slice::from_raw_parts(x, a.shape().1);
                     for i in start..end {

@@ -1,6 +1,7 @@
 //! One thread's share of one step, a cache-sized chunk of rows at a time.
 use crate::compile::{Kind, Step};
 use crate::dot::dot_segment;
+use crate::spmv_hyb;
 use crate::update::{Bound, BoundTerm, accumulate, update};
 use lacuna_core::Scalar;
 use lacuna_core::lower::Coefficient;
@@ -23,10 +24,12 @@ pub(crate) struct Share<'a, T> {
     pub(crate) cells: &'a [T],
     /// The terms of all updates, bound, one after the other.
     pub(crate) terms: &'a [BoundTerm<T>],
-    /// The segments of this thread.
+    /// The segments of this thread; where the step is about pieces, its pieces.
     pub(crate) segments: std::ops::Range<usize>,
     /// Segment sums: sum `d` of segment `s` at `d · segments + s`.
     pub(crate) sums: *mut T,
+    /// Sums of the pieces of long rows.
+    pub(crate) pieces: *mut T,
 }
 
 /// Finds the pointers and values of a step's terms.
@@ -69,9 +72,13 @@ pub(crate) unsafe fn run<T: Scalar>(arch: Arch, share: Share<'_, T>) {
 #[inline(always)]
 unsafe fn chunks<T: Scalar, S: Simd>(simd: S, share: &Share<'_, T>) {
     let Share { step, vectors, .. } = *share;
+    if let Kind::Pieces { a, x } = &step.kind {
+        // SAFETY: pieces of this thread, as the caller promises.
+        return unsafe { spmv_hyb::pieces(a, vectors[*x as usize], share.pieces, share.segments.clone()) };
+    }
     let bytes = match step.kind {
         Kind::BasisDot { .. } | Kind::BasisAxpy { .. } => BASIS_CHUNK_BYTES,
-        Kind::Sweep | Kind::Spmv { .. } => CHUNK_BYTES,
+        Kind::Sweep | Kind::Spmv { .. } | Kind::Pieces { .. } => CHUNK_BYTES,
     };
     let chunk = (bytes / size_of::<T>() / SEGMENT).max(1);
     let mut segment = share.segments.start;
@@ -110,8 +117,10 @@ unsafe fn lead<T: Scalar, S: Simd>(
     // SAFETY: rows of this share, as the caller promises.
     unsafe {
         match &step.kind {
-            Kind::Sweep => {}
-            Kind::Spmv { a, x, y } => a.rows(vectors[*x as usize], vectors[*y as usize], start, end),
+            Kind::Sweep | Kind::Pieces { .. } => {}
+            Kind::Spmv { a, x, y } => {
+                a.rows(vectors[*x as usize], vectors[*y as usize], share.pieces, start, end);
+            }
             Kind::BasisDot { first, columns, w, .. } => {
                 for j in 0..*columns {
                     segment_dots(simd, share, j as usize, first + j, *w, segment..last);

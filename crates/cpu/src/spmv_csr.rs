@@ -62,26 +62,44 @@ unsafe fn lanes<T: Scalar, const W: usize>(a: &Csr<T>, x: *const T, y: *mut T, s
         for i in start..end {
             let last = *row_ptr.add(i + 1) as usize;
             ahead(values, col_idx, k, last);
-            let mut sums = [T::zero(); W];
-            while k + W <= last {
-                for (j, s) in sums.iter_mut().enumerate() {
-                    *s = (*values.add(k + j)).fma(*x.add(*col_idx.add(k + j) as usize), *s);
-                }
-                k += W;
-            }
-            for (s, k) in sums.iter_mut().zip(k..last) {
-                *s = (*values.add(k)).fma(*x.add(*col_idx.add(k) as usize), *s);
-            }
+            *y.add(i) = sum::<T, W>(values, col_idx, x, k, last);
             k = last;
-            let mut stride = W / 2;
-            while stride > 0 {
-                for j in 0..stride {
-                    let upper = sums[j + stride];
-                    sums[j] += upper;
-                }
-                stride /= 2;
-            }
-            *y.add(i) = sums[0];
         }
     }
+}
+
+/// The sum of the entries `first..last` by `W` lanes.
+///
+/// # Safety
+/// The entries must exist and `x` be valid for their columns.
+#[inline(always)]
+pub(crate) unsafe fn sum<T: Scalar, const W: usize>(
+    values: *const T,
+    col_idx: *const u32,
+    x: *const T,
+    first: usize,
+    last: usize,
+) -> T {
+    let (mut k, mut sums) = (first, [T::zero(); W]);
+    // SAFETY: as the caller promises.
+    unsafe {
+        while k + W <= last {
+            for (j, s) in sums.iter_mut().enumerate() {
+                *s = (*values.add(k + j)).fma(*x.add(*col_idx.add(k + j) as usize), *s);
+            }
+            k += W;
+        }
+        for (s, k) in sums.iter_mut().zip(k..last) {
+            *s = (*values.add(k)).fma(*x.add(*col_idx.add(k) as usize), *s);
+        }
+    }
+    let mut stride = W / 2;
+    while stride > 0 {
+        for j in 0..stride {
+            let upper = sums[j + stride];
+            sums[j] += upper;
+        }
+        stride /= 2;
+    }
+    sums[0]
 }

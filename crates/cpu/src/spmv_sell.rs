@@ -31,8 +31,12 @@ pub(crate) unsafe fn rows<T: Scalar>(a: &Sell<T>, x: *const T, y: *mut T, start:
     }
 }
 
+/// The sums of the 32 lanes of the slice at the places `first..last`.
+///
+/// # Safety
+/// The places must exist and `x` be valid for their columns.
 #[inline(always)]
-unsafe fn slice<T: Scalar>(
+pub(crate) unsafe fn slice<T: Scalar>(
     col_idx: *const u32,
     values: *const T,
     x: *const T,

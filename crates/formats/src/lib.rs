@@ -1,7 +1,7 @@
 //! Sparse matrices on the host.
 //!
 //! - [`Csr`] is the format everything else is built from; [`Triplets`] assembles it from entries in any order.
-//! - [`Dia`], [`Sell`] (and ELLPACK), [`Bcsr`] hold what suits them in less; [`choose_format`] says which does.
+//! - [`Dia`], [`Sell`] (and ELLPACK), [`Bcsr`] hold what suits them in less, [`Hyb`] (and COO) rows of any length; [`choose_format`] says which does.
 //! - [`Spec`] makes model problems of any size by name.
 //! - [`mm`] reads and writes Matrix Market files.
 //! - [`open`] takes either, a file or a name.
@@ -11,6 +11,8 @@ mod bcsr;
 mod csr;
 mod dia;
 mod generate;
+mod hyb;
+mod hyb_layout;
 pub mod mm;
 mod padding;
 mod select;
@@ -23,6 +25,8 @@ pub use bcsr::{BLOCK_SIZES, Bcsr};
 pub use csr::Csr;
 pub use dia::{DIA_ROWS, Dia};
 pub use generate::{Generator, Spec};
+pub use hyb::{Hyb, PIECE_LANES};
+pub use hyb_layout::HybLayout;
 pub use select::{Candidate, FORMATS, FormatInfo, candidates, choose_format, convert};
 pub use sell::{SLICE, Sell};
 pub use source::{field, open};

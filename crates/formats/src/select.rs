@@ -1,6 +1,6 @@
 //! Which format suits a matrix: every candidate with its bytes, and the choice with its reason.
 use crate::padding::is_too_much;
-use crate::{Bcsr, Csr, Dia, Sell, Structure, bcsr::BLOCK_SIZES};
+use crate::{Bcsr, Csr, Dia, Hyb, Sell, Structure, bcsr::BLOCK_SIZES};
 use lacuna_core::{Error, Format, Result, Scalar};
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ pub struct FormatInfo {
 }
 
 /// All formats, the one everything else is made from first.
-pub const FORMATS: [FormatInfo; 7] = [
+pub const FORMATS: [FormatInfo; 9] = [
     FormatInfo { name: "csr", kernel: "csr", description: "compressed rows: suits everything" },
     FormatInfo { name: "dia", kernel: "dia", description: "diagonals, without column indices: grids" },
     FormatInfo { name: "ell", kernel: "ell", description: "ELLPACK: rows of about one length" },
@@ -24,6 +24,16 @@ pub const FORMATS: [FormatInfo; 7] = [
         name: "sell",
         kernel: "sell",
         description: "sliced ELLPACK, SELL-32-256: rows of any lengths",
+    },
+    FormatInfo {
+        name: "hyb",
+        kernel: "hyb",
+        description: "ELLPACK with the rest in coordinates: a few rows much longer than the others",
+    },
+    FormatInfo {
+        name: "coo",
+        kernel: "coo",
+        description: "coordinates: rows of lengths that follow no rule",
     },
     FormatInfo {
         name: "bcsr2",
@@ -52,6 +62,8 @@ pub fn convert<T: Scalar>(a: &Arc<Csr<T>>, name: &str) -> Result<Arc<dyn Format<
         "dia" => Arc::new(Dia::from_csr(a)?),
         "ell" => Arc::new(Sell::ellpack(a)?),
         "sell" => Arc::new(Sell::from_csr(a)?),
+        "hyb" => Arc::new(Hyb::from_csr(a)?),
+        "coo" => Arc::new(Hyb::coo(a)?),
         "bcsr2" => Arc::new(Bcsr::from_csr(a, 2)?),
         "bcsr3" => Arc::new(Bcsr::from_csr(a, 3)?),
         "bcsr4" => Arc::new(Bcsr::from_csr(a, 4)?),
@@ -81,6 +93,7 @@ pub struct Candidate {
 /// CSR's ([`lacuna_core::Backend::formats`]); a kernel that is not listed cannot be run.
 pub fn candidates<T: Scalar>(a: &Csr<T>, s: &Structure, costs: &[(&str, f64)]) -> Vec<Candidate> {
     let [sell, ell] = Sell::footprints(a);
+    let [hyb, coo] = Hyb::footprints(a);
     let vectors = (a.rows() + a.cols()) * size_of::<T>();
     let candidate = |format: &FormatInfo| {
         let (bytes, refused) = match format.name {
@@ -93,6 +106,8 @@ pub fn candidates<T: Scalar>(a: &Csr<T>, s: &Structure, costs: &[(&str, f64)]) -
             }
             "sell" => (sell.0, is_too_much(sell.1, a.nnz()).then_some("too much padding")),
             "ell" => (ell.0, is_too_much(ell.1, a.nnz()).then_some("too much padding")),
+            "hyb" => (hyb, None),
+            "coo" => (coo, None),
             "csr" => (Format::bytes(a), None),
             blocks => {
                 let size = BLOCK_SIZES.into_iter().find(|b| blocks.ends_with(&b.to_string())).unwrap_or(1);

@@ -95,13 +95,7 @@ impl<T: Scalar> Sell<T> {
         tasks.into_par_iter().for_each(|(s, columns, entries)| {
             for l in 0..SLICE {
                 let row = if sorts { row_of[s * SLICE + l] as usize } else { s * SLICE + l };
-                let (c, v) = a.row_slices(row);
-                for (j, (&c, &v)) in c.iter().zip(v).enumerate() {
-                    columns[j * SLICE + l] = c;
-                    entries[j * SLICE + l] = v;
-                }
-                let last = c.last().copied().unwrap_or(0);
-                columns.iter_mut().skip(l).step_by(SLICE).skip(c.len()).for_each(|column| *column = last);
+                fill_lane(columns, entries, l, a.row_slices(row));
             }
         });
         Ok(Sell { rows, cols, nnz, slice_ptr, row_of, col_idx, values, kernel })
@@ -219,10 +213,20 @@ fn widths<T: Scalar>(a: &Csr<T>, sorted: bool) -> Vec<u32> {
     (0..segments).into_par_iter().with_min_len(32).flat_map_iter(of_segment).collect()
 }
 
+/// Puts a row into lane `l` of a slice and pads it with its last column.
+pub(crate) fn fill_lane<T: Scalar>(columns: &mut [u32], entries: &mut [T], l: usize, (c, v): (&[u32], &[T])) {
+    for (j, (&c, &v)) in c.iter().zip(v).enumerate() {
+        columns[j * SLICE + l] = c;
+        entries[j * SLICE + l] = v;
+    }
+    let last = c.last().copied().unwrap_or(0);
+    columns.iter_mut().skip(l).step_by(SLICE).skip(c.len()).for_each(|column| *column = last);
+}
+
 type Task<'a, T> = (usize, &'a mut [u32], &'a mut [T]);
 
 /// The arrays cut into slices.
-fn slices_of<'a, T>(
+pub(crate) fn slices_of<'a, T>(
     slice_ptr: &[u32],
     mut col_idx: &'a mut [u32],
     mut values: &'a mut [T],

@@ -1,13 +1,14 @@
 //! Every format holds the same matrix, refuses what does not suit it, and says what it takes.
 use lacuna_core::{Complex64, Error, Scalar};
 use lacuna_formats::{
-    Bcsr, Csr, Dia, FORMATS, Sell, Spec, Structure, Triplets, candidates, choose_format, convert,
+    Bcsr, Csr, Dia, FORMATS, Hyb, Sell, Spec, Structure, Triplets, candidates, choose_format, convert,
 };
 use proptest::prelude::*;
 use std::sync::Arc;
 
 /// The costs of a device that has every kernel and to which all bytes are alike.
-const ALIKE: [(&str, f64); 5] = [("csr", 1.0), ("dia", 1.0), ("ell", 1.0), ("sell", 1.0), ("bcsr", 1.0)];
+const ALIKE: [(&str, f64); 7] =
+    [("csr", 1.0), ("dia", 1.0), ("ell", 1.0), ("sell", 1.0), ("hyb", 1.0), ("coo", 1.0), ("bcsr", 1.0)];
 
 fn generated(name: &str) -> Arc<Csr<f64>> {
     Arc::new(Spec::parse(name).unwrap().build().unwrap())
@@ -108,6 +109,45 @@ fn what_does_not_suit_is_refused_with_its_size() {
     assert_eq!(message(Bcsr::from_csr(&*odd, 5).map(drop)), "block size: expected 2, 3 or 4, got 5");
     assert_eq!(
         message(convert(&odd, "diag").map(drop)),
-        "format: expected one of csr, dia, ell, sell, bcsr2, bcsr3, bcsr4, got `diag`"
+        "format: expected one of csr, dia, ell, sell, hyb, coo, bcsr2, bcsr3, bcsr4, got `diag`"
     );
+}
+
+/// Rows of the lengths given, the columns spread over the whole row.
+fn of_lengths(lengths: &[usize], cols: usize) -> Arc<Csr<f64>> {
+    let mut triplets = Triplets::new(lengths.len(), cols);
+    for (i, &length) in lengths.iter().enumerate() {
+        (0..length).for_each(|k| triplets.push(i, (k * cols / length + i) % cols, (i + k) as f64 + 0.5));
+    }
+    Arc::new(triplets.to_csr().unwrap())
+}
+
+#[test]
+fn a_third_of_the_rows_decides_what_is_in_slices() {
+    let width = |lengths: &[usize]| Hyb::from_csr(&*of_lengths(lengths, 100)).unwrap().width();
+    let mut lengths = vec![2; 30_000];
+    assert_eq!(width(&lengths), 2);
+    lengths[..10_000].fill(5);
+    assert_eq!(width(&lengths), 5);
+    lengths[0] = 2;
+    assert_eq!(width(&lengths), 2, "one row short of a third");
+    assert_eq!(width(&[3, 4, 5]), 3, "all rows, where they are few");
+    assert_eq!(width(&[3, 0, 5]), 0);
+    assert_eq!(width(&[]), 0);
+}
+
+#[test]
+fn long_rows_are_cut_into_pieces() {
+    let lengths = [0, 64, 65, 512, 513, 3, 100_000];
+    let a = of_lengths(&lengths, 100_000);
+    let coo = Hyb::coo(&*a).unwrap();
+    let layout = coo.layout();
+    assert_eq!(layout.long_rows(), [2, 3, 4, 6]);
+    assert_eq!(coo.row_idx().len(), 67);
+    let pieces: Vec<u32> = layout.long_ptr().windows(2).map(|ends| ends[1] - ends[0]).collect();
+    assert_eq!(pieces, [1, 1, 2, 128]);
+    assert_eq!(layout.piece_ptr().first(), Some(&67));
+    assert_eq!(*layout.piece_ptr().last().unwrap() as usize, a.nnz());
+    let x: Vec<f64> = (0..a.cols()).map(|j| 1.0 / (j + 1) as f64).collect();
+    close(&a, &x);
 }

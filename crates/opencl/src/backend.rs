@@ -13,15 +13,18 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 /// Formats with what moving a byte in each costs, where a work-item takes a segment: on PoCL a 5-point grid of 160000 rows and
-/// elasticity of 9450 moved 9 to 19 GB/s in compressed rows, 19 to 47 in diagonals, 11 to 33 in slices, 6 to 18 in blocks.
-const BY_SEGMENTS: [(&str, f64); 5] =
-    [("csr", 1.0), ("dia", 0.5), ("sell", 0.6), ("ell", 0.6), ("bcsr", 1.3)];
-/// The same on GPUs, where programs run operation by operation: on an H200 all within a tenth of each other at 8000000 rows.
-const BY_OPERATIONS: [(&str, f64); 5] =
-    [("csr", 1.0), ("dia", 1.0), ("sell", 1.0), ("ell", 1.0), ("bcsr", 1.0)];
+/// elasticity of 9450 moved 9 to 19 GB/s in compressed rows, 19 to 47 in diagonals, 11 to 33 in slices, 6 to 18 in blocks; the
+/// grid 8.1 with coordinates beside slices and 6.0 in coordinates, against 9.4 in compressed rows.
+const BY_SEGMENTS: [(&str, f64); 7] =
+    [("csr", 1.0), ("dia", 0.5), ("sell", 0.6), ("ell", 0.6), ("bcsr", 1.3), ("hyb", 1.0), ("coo", 1.0)];
+/// The same on GPUs, where programs run operation by operation: on an H200 all within a tenth of each other at 8000000 rows;
+/// coordinates are not measured there and counted twice.
+const BY_OPERATIONS: [(&str, f64); 7] =
+    [("csr", 1.0), ("dia", 1.0), ("sell", 1.0), ("ell", 1.0), ("bcsr", 1.0), ("hyb", 2.0), ("coo", 2.0)];
 /// The same where kernels are written for programs: they know compressed rows alone, and a program over another format
 /// takes a launch for each operation.
-const BY_WRITTEN: [(&str, f64); 5] = [("csr", 1.0), ("dia", 2.0), ("sell", 2.0), ("ell", 2.0), ("bcsr", 2.0)];
+const BY_WRITTEN: [(&str, f64); 7] =
+    [("csr", 1.0), ("dia", 2.0), ("sell", 2.0), ("ell", 2.0), ("bcsr", 2.0), ("hyb", 4.0), ("coo", 4.0)];
 
 /// An OpenCL device with its memory and an in-order queue.
 ///

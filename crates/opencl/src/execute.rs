@@ -50,7 +50,9 @@ impl<T: Scalar> Rounds<'_, T> {
     fn launch_section(&self, section: u32) -> Result<(), Status> {
         for &op in &self.sections[section as usize] {
             let Some(steps) = &self.prepared.steps[op] else { continue };
-            for step in [Some(&steps.operation), steps.fold.as_ref()].into_iter().flatten() {
+            for step in
+                [steps.ahead.as_ref(), Some(&steps.operation), steps.fold.as_ref()].into_iter().flatten()
+            {
                 self.dev.queue.launch(&step.kernel, step.groups, step.size)?;
             }
         }

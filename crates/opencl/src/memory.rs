@@ -72,11 +72,12 @@ pub(crate) struct Memory {
 /// The code of compressed rows in the kernels.
 pub(crate) const CSR: u64 = 0;
 /// The kernels of products by their codes, as in `kernels-opencl/shape.cl`, with the formats they take.
-const PRODUCTS: [(&str, &[&str]); 4] = [
+const PRODUCTS: [(&str, &[&str]); 5] = [
     ("spmv_csr", &["csr"]),
     ("spmv_dia", &["dia"]),
     ("spmv_sell", &["sell", "ell"]),
     ("spmv_bcsr", &["bcsr"]),
+    ("spmv_hyb", &["hyb", "coo"]),
 ];
 
 /// The code of a format in the kernels.
@@ -224,21 +225,26 @@ impl Memory {
         let mut words = vec![code, lanes as u64];
         let spans = if code == CSR { spans(&*a) } else { Vec::new() };
         let start = self.used;
-        let mut put = |bytes: &[u8]| -> Result<u64> {
-            let offset = self.take(context, queue, bytes.len().max(ALIGN), &operation)?;
-            if let Some(arena) = &self.arena {
-                queue.write(arena, offset, bytes).map_err(self.fail(&operation))?;
-            }
-            Ok(offset as u64)
-        };
         let mut put_all = || -> Result<()> {
             for argument in a.arguments() {
-                words.push(match argument {
-                    Argument::Size(size) => size.into(),
-                    Argument::Indices(array) => put(bytemuck::cast_slice(array))?,
-                    Argument::Offsets(array) => put(bytemuck::cast_slice(array))?,
-                    Argument::Values(array) => put(bytemuck::cast_slice(array))?,
-                });
+                let bytes = match argument {
+                    Argument::Size(size) => {
+                        words.push(size.into());
+                        continue;
+                    }
+                    Argument::Indices(array) => bytemuck::cast_slice(array),
+                    Argument::Offsets(array) => bytemuck::cast_slice(array),
+                    Argument::Values(array) => bytemuck::cast_slice(array),
+                };
+                let offset = self.take(context, queue, bytes.len().max(ALIGN), &operation)?;
+                if let Some(arena) = &self.arena {
+                    queue.write(arena, offset, bytes).map_err(self.fail(&operation))?;
+                }
+                words.push(offset as u64);
+            }
+            if a.partial_sums() > 0 {
+                let bytes = a.partial_sums().saturating_mul(size_of::<T>());
+                words.push(self.take(context, queue, bytes, &operation)? as u64);
             }
             Ok(())
         };
@@ -314,6 +320,11 @@ impl Memory {
     /// The kernel of products with a live matrix.
     pub(crate) fn spmv_kernel<T: Scalar>(&self, a: Matrix<T>, operation: &str) -> Result<&'static str> {
         Ok(PRODUCTS[self.matrix_words(a, operation)?[0] as usize].0)
+    }
+
+    /// Partial sums that a product with a live matrix takes ahead of its rows.
+    pub(crate) fn partial_sums<T: Scalar>(&self, a: Matrix<T>) -> usize {
+        self.format(a).map_or(0, |format| format.partial_sums())
     }
 
     /// The arena; made where there is none yet.

@@ -17,6 +17,8 @@ pub(crate) struct Step {
 
 /// The launches of an operation.
 pub(crate) struct Steps {
+    /// Where a product takes partial sums first.
+    pub(crate) ahead: Option<Step>,
     pub(crate) operation: Step,
     /// Where its sums are many.
     pub(crate) fold: Option<Step>,
@@ -176,9 +178,11 @@ impl OpenCl {
 
     fn steps_of<T: Scalar>(&self, encoded: &Encoded<T>, op: u32, operation: &str) -> Result<Steps> {
         let kind = encoded.op(op, encode::OP_KIND);
+        let mut pieces = 0;
         let stem = match kind {
             encode::KIND_SPMV => {
                 let a = encoded.matrices[encoded.op(op, encode::OP_MATRIX) as usize];
+                pieces = self.memory.partial_sums(a);
                 self.memory.spmv_kernel(a, operation)?
             }
             encode::KIND_BASIS_DOT => "basis_dot",
@@ -195,7 +199,11 @@ impl OpenCl {
             Ok(Step { kernel, groups: groups.clamp(1, most * self.device.units), size })
         };
         let fold = || step("fold", sums * segments.div_ceil(SEGMENT));
-        Ok(Steps { operation: step(stem, segments)?, fold: folds.then(fold).transpose()? })
+        Ok(Steps {
+            ahead: (pieces > 0).then(|| step("spmv_pieces", pieces)).transpose()?,
+            operation: step(stem, segments)?,
+            fold: folds.then(fold).transpose()?,
+        })
     }
 
     /// A kernel of an operation with the arguments that stay.
@@ -355,7 +363,7 @@ impl OpenCl {
         let kernels = steps
             .iter_mut()
             .flatten()
-            .flat_map(|steps| [Some(&mut steps.operation), steps.fold.as_mut()])
+            .flat_map(|steps| [steps.ahead.as_mut(), Some(&mut steps.operation), steps.fold.as_mut()])
             .flatten()
             .map(|step| &mut step.kernel);
         if let Some(Whole { kernel, near: Some(near), .. }) = whole {

@@ -9,7 +9,7 @@ use lacuna_generate::{Cached, SHARED_SOURCES, header, joined};
 use std::sync::{Mutex, PoisonError};
 
 /// The kernel files in the order they build on each other.
-pub const SOURCES: [(&str, &str); 11] = [
+pub const SOURCES: [(&str, &str); 12] = [
     SHARED_SOURCES[0],
     SHARED_SOURCES[1],
     SHARED_SOURCES[2],
@@ -19,6 +19,7 @@ pub const SOURCES: [(&str, &str); 11] = [
     ("spmv_dia.cl", include_str!("../../../kernels-opencl/spmv_dia.cl")),
     ("spmv_sell.cl", include_str!("../../../kernels-opencl/spmv_sell.cl")),
     ("spmv_bcsr.cl", include_str!("../../../kernels-opencl/spmv_bcsr.cl")),
+    ("spmv_hyb.cl", include_str!("../../../kernels-opencl/spmv_hyb.cl")),
     ("basis.cl", include_str!("../../../kernels-opencl/basis.cl")),
     ("program.cl", include_str!("../../../kernels-opencl/program.cl")),
 ];

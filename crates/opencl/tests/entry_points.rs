@@ -68,6 +68,8 @@ fn kernels_take_what_the_host_sets() {
             "spmv_bcsr",
             "spmv_csr",
             "spmv_dia",
+            "spmv_hyb",
+            "spmv_pieces",
             "spmv_sell",
             "sweep",
         ]
@@ -180,7 +182,7 @@ fn kernels_for_cuda_have_the_same_entry_points() {
         .collect();
     // `advance` is `start` there, a graph replays the rest; sums of many segments meet in `sweep` itself; products are of
     // compressed rows alone.
-    let here_alone = ["advance", "fold", "spmv_bcsr", "spmv_dia", "spmv_sell"];
+    let here_alone = ["advance", "fold", "spmv_bcsr", "spmv_dia", "spmv_hyb", "spmv_pieces", "spmv_sell"];
     let shared = all().into_keys().filter(|name| !here_alone.contains(&name.as_str()));
     let missing: Vec<_> = shared.filter(|name| !sources.contains(&format!(" {name}_##S("))).collect();
     assert!(missing.is_empty(), "not in kernels-cuda by the same name: {}", missing.join(", "));

@@ -11,7 +11,7 @@ fn products_are_timed_in_every_format_that_takes_the_matrix() {
     let mut names: Vec<_> =
         json["formats"].as_array().unwrap().iter().map(|f| f["name"].as_str().unwrap()).collect();
     names.sort_unstable();
-    assert_eq!(names, ["bcsr3", "csr", "dia", "ell", "sell"]);
+    assert_eq!(names, ["bcsr3", "coo", "csr", "dia", "ell", "hyb", "sell"]);
     let refused: Vec<_> =
         json["refused"].as_array().unwrap().iter().map(|f| f["name"].as_str().unwrap()).collect();
     assert_eq!(refused, ["bcsr2", "bcsr4"], "a multiple of neither");
@@ -34,7 +34,9 @@ fn unknown_formats_are_named() {
     let bench = Bench::new();
     let refused = bench.refused("spmv gen:poisson1d:9 --format csr,dja");
     assert!(
-        refused.contains("expected `all` or one of csr, dia, ell, sell, bcsr2, bcsr3, bcsr4, got `dja`"),
+        refused.contains(
+            "expected `all` or one of csr, dia, ell, sell, hyb, coo, bcsr2, bcsr3, bcsr4, got `dja`"
+        ),
         "{refused}"
     );
     assert!(bench.refused("solve gen:poisson1d:9 --format dja").contains("dja"));
@@ -43,7 +45,7 @@ fn unknown_formats_are_named() {
 #[test]
 fn every_format_solves_to_the_same_residual() {
     let bench = Bench::new();
-    for format in ["csr", "dia", "ell", "sell", "bcsr3"] {
+    for format in ["csr", "dia", "ell", "sell", "hyb", "coo", "bcsr3"] {
         let (code, json) = bench.solve(&format!("gen:elasticity3d:4 --format {format}"));
         assert_eq!((code, json["format"].as_str()), (0, Some(format)));
         assert!(json["true_residual"].as_f64().unwrap() <= 1e-8, "{format}");

@@ -1,0 +1,147 @@
+//! Where the parts of a matrix in slices and coordinates are.
+use crate::Csr;
+use crate::sell::SLICE;
+use lacuna_core::Scalar;
+use lacuna_core::sum::SEGMENT;
+
+/// Coordinates up to which a row is not cut into pieces.
+const SHORT: usize = 64;
+/// Entries of a piece, but for long rows.
+const PIECE: usize = 512;
+/// Pieces of a row at the most.
+const MOST_PIECES: usize = 128;
+/// Rows that must have an entry for another column of slices, where there are so many: below, a GPU is not busy.
+const LEAST_ROWS: usize = 4096;
+/// Of so many rows one must.
+const OF_ROWS: usize = 3;
+/// Words before the first list.
+const HEAD: usize = 3;
+
+/// The offsets of a [`crate::Hyb`] in one array of words: the numbers of places in slices, of rows in pieces and of pieces;
+/// then the lists, each as long as it says below.
+#[derive(Clone, Debug, PartialEq)]
+pub struct HybLayout {
+    words: Vec<u32>,
+    /// Where each list begins.
+    starts: [usize; 6],
+    /// Places in slices, in coordinates and in pieces.
+    pub(crate) places: [usize; 3],
+}
+
+impl HybLayout {
+    /// The layout for `width` entries of a row in slices. Offsets are void where places are more than `u32::MAX`.
+    pub(crate) fn new<T: Scalar>(a: &Csr<T>, width: usize) -> Self {
+        let length = |row: usize| (a.row_ptr()[row + 1] - a.row_ptr()[row]) as usize;
+        let (rows, mut columns) = (a.rows(), 0);
+        let mut slice_ptr = vec![0];
+        for first in (0..rows).step_by(SLICE) {
+            let in_slice = (first..(first + SLICE).min(rows)).map(|row| length(row).min(width));
+            columns += if width == 0 { 0 } else { in_slice.max().unwrap_or(0) };
+            slice_ptr.push(columns as u32);
+        }
+        let ell = columns * SLICE;
+        let (mut short, mut long) = (0, 0);
+        let (mut segment_ptr, mut segment_long) = (vec![ell as u32], vec![0]);
+        let (mut long_rows, mut long_lengths) = (Vec::new(), Vec::new());
+        for first in (0..rows).step_by(SEGMENT) {
+            for row in first..(first + SEGMENT).min(rows) {
+                let rest = length(row).saturating_sub(width);
+                if Self::is_short(rest) {
+                    short += rest;
+                } else {
+                    long += rest;
+                    long_rows.push(row as u32);
+                    long_lengths.push(rest);
+                }
+            }
+            segment_ptr.push((ell + short) as u32);
+            segment_long.push(long_rows.len() as u32);
+        }
+        let (mut long_ptr, mut piece_ptr) = (vec![0], vec![(ell + short) as u32]);
+        let mut before = ell + short;
+        for rest in long_lengths {
+            let piece = PIECE.max(rest.div_ceil(MOST_PIECES));
+            piece_ptr.extend((0..rest).step_by(piece).map(|at| (before + (at + piece).min(rest)) as u32));
+            long_ptr.push(piece_ptr.len() as u32 - 1);
+            before += rest;
+        }
+        let head: [u32; HEAD] = [ell as u32, long_rows.len() as u32, piece_ptr.len() as u32 - 1];
+        let lists = [slice_ptr, segment_ptr, segment_long, long_rows, long_ptr, piece_ptr];
+        let mut end = HEAD;
+        let starts = lists.each_ref().map(|list| {
+            end += list.len();
+            end - list.len()
+        });
+        let words = head.into_iter().chain(lists.into_iter().flatten()).collect();
+        HybLayout { words, starts, places: [ell, short, long] }
+    }
+
+    /// Whether so many coordinates of a row are not cut into pieces.
+    pub(crate) fn is_short(entries: usize) -> bool {
+        entries <= SHORT
+    }
+
+    fn list(&self, of: usize) -> &[u32] {
+        let end = self.starts.get(of + 1).copied().unwrap_or(self.words.len());
+        &self.words[self.starts[of]..end]
+    }
+
+    /// All of it.
+    pub fn words(&self) -> &[u32] {
+        &self.words
+    }
+    /// Places of all slices.
+    pub fn in_slices(&self) -> usize {
+        self.places[0]
+    }
+    /// Where each slice of 32 rows begins, in columns of 32 places, and where the last one ends.
+    pub fn slice_ptr(&self) -> &[u32] {
+        self.list(0)
+    }
+    /// Where the coordinates of each segment of 256 rows begin, in places, and where the last ones end.
+    pub fn segment_ptr(&self) -> &[u32] {
+        self.list(1)
+    }
+    /// Segments.
+    pub(crate) fn segments(&self) -> usize {
+        self.segment_ptr().len() - 1
+    }
+    /// Where the rows of each segment begin in [`HybLayout::long_rows`], and where the last ones end.
+    pub fn segment_long(&self) -> &[u32] {
+        self.list(2)
+    }
+    /// The rows whose coordinates are in pieces.
+    pub fn long_rows(&self) -> &[u32] {
+        self.list(3)
+    }
+    /// Where the pieces of each such row begin, and where the last ones end.
+    pub fn long_ptr(&self) -> &[u32] {
+        self.list(4)
+    }
+    /// Where each piece begins, in places, and where the last one ends.
+    pub fn piece_ptr(&self) -> &[u32] {
+        self.list(5)
+    }
+    /// Pieces.
+    pub fn pieces(&self) -> usize {
+        self.piece_ptr().len() - 1
+    }
+}
+
+/// The entries of a row that are worth a place in slices: Bell and Garland's rule.
+pub(crate) fn widest<T: Scalar>(a: &Csr<T>) -> usize {
+    let rows = a.rows();
+    let enough = rows.div_ceil(OF_ROWS).max(LEAST_ROWS.min(rows));
+    // So many rows cannot have more entries than all have together.
+    let most = a.nnz() / enough.max(1);
+    let mut with = vec![0usize; most + 1];
+    a.row_ptr().windows(2).for_each(|ends| with[((ends[1] - ends[0]) as usize).min(most)] += 1);
+    let mut longer = 0;
+    (0..=most)
+        .rev()
+        .find(|&width| {
+            longer += with[width];
+            longer >= enough
+        })
+        .unwrap_or(0)
+}
