@@ -8,6 +8,7 @@
 //! - [`Structure`] says what a matrix looks like, [`spy`] counts entries for a picture of it.
 mod assemble;
 mod bcsr;
+mod blocks;
 mod csr;
 mod dia;
 mod generate;
@@ -22,6 +23,7 @@ mod structure;
 mod triplets;
 
 pub use bcsr::{BLOCK_SIZES, Bcsr};
+pub use blocks::LEAST_FILL;
 pub use csr::Csr;
 pub use dia::{DIA_ROWS, Dia};
 pub use generate::{Generator, Spec};

@@ -1,6 +1,6 @@
 //! Which format suits a matrix: every candidate with its bytes, and the choice with its reason.
 use crate::padding::is_too_much;
-use crate::{Bcsr, Csr, Dia, Hyb, Sell, Structure, bcsr::BLOCK_SIZES};
+use crate::{Bcsr, Csr, Dia, Hyb, LEAST_FILL, Sell, Structure, bcsr::BLOCK_SIZES};
 use lacuna_core::{Error, Format, Result, Scalar};
 use std::sync::Arc;
 
@@ -80,12 +80,12 @@ pub fn convert<T: Scalar>(a: &Arc<Csr<T>>, name: &str) -> Result<Arc<dyn Format<
 pub struct Candidate {
     /// Its name in [`FORMATS`].
     pub name: &'static str,
-    /// Bytes the matrix would take.
+    /// Bytes the matrix would take; an estimate where too few entries are in its blocks.
     pub bytes: usize,
     /// What a product costs: the bytes it moves, vectors too, times what the device says a byte of this format costs
     /// it. Infinite where the format is refused or the device has no kernel for it.
     pub cost: f64,
-    /// Why it is out of the question, if it is.
+    /// Why it is out of the question, if it is. By name a matrix can be had in blocks however few their entries.
     pub refused: Option<&'static str>,
 }
 
@@ -114,10 +114,11 @@ pub fn candidates<T: Scalar>(a: &Csr<T>, s: &Structure, costs: &[(&str, f64)]) -
                 let fill = s.block_fill.iter().find(|(b, _)| *b == size).map_or(1.0, |(_, fill)| *fill);
                 let blocks = (a.nnz() as f64 / fill.max(1e-9) / (size * size) as f64).round() as usize;
                 let divides = a.rows().is_multiple_of(size) && a.cols().is_multiple_of(size);
-                (
-                    Bcsr::<T>::footprint(a.rows(), size, blocks),
-                    (!divides).then_some("no multiple of the block size"),
-                )
+                let refused = match divides {
+                    false => Some("no multiple of the block size"),
+                    true => (fill < LEAST_FILL && a.nnz() > 0).then_some("too few entries in its blocks"),
+                };
+                (Bcsr::<T>::footprint(a.rows(), size, blocks), refused)
             }
         };
         let factor = costs.iter().find(|(kernel, _)| *kernel == format.kernel).map(|(_, cost)| *cost);

@@ -1,12 +1,12 @@
 //! What a matrix looks like: the facts that choose a method, a preconditioner and a format.
 use crate::Csr;
+#[cfg(doc)]
+use crate::LEAST_FILL;
 use lacuna_core::Scalar;
 use rayon::prelude::*;
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Block sizes whose fill is measured.
-const BLOCKS: [usize; 3] = [2, 3, 4];
 /// A block size is suggested when its blocks are filled at least this much: then one index for each block saves
 /// more bytes than the zeros cost.
 const WORTHWHILE_FILL: f64 = 0.8;
@@ -54,7 +54,8 @@ pub struct Structure {
     pub diagonal_positive: bool,
     /// Whether in every row the diagonal entry is at least as large as all others together.
     pub diagonally_dominant: bool,
-    /// Part of the places in 2x2, 3x3 and 4x4 blocks that hold an entry, over blocks with at least one.
+    /// Part of the places in 2x2, 3x3 and 4x4 blocks that hold an entry, over blocks with at least one; where that is below
+    /// [`LEAST_FILL`], of an eighth of the rows.
     pub block_fill: [(usize, f64); 3],
 }
 
@@ -68,6 +69,8 @@ impl Structure {
             .into_par_iter()
             .map(|share| Facts::of(a, share, &seen))
             .reduce(|| Facts::nothing(rows == cols), Facts::and);
+        // Entries above the diagonal have one across it; where there are as many below, that is all of those.
+        let balanced = facts.below == facts.above;
         let row_mean = nnz as f64 / rows.max(1) as f64;
         let mean_square = facts.row_squares as f64 / rows.max(1) as f64;
         Self {
@@ -84,13 +87,13 @@ impl Structure {
             diagonals: seen.iter().map(|w| w.load(Ordering::Relaxed).count_ones() as usize).sum(),
             zero_diagonal: facts.zero_diagonal,
             first_zero_diagonal: facts.first_zero_diagonal,
-            pattern_symmetric: facts.pattern_symmetric,
-            symmetric: facts.symmetric,
-            hermitian: facts.hermitian,
-            skew_symmetric: facts.skew_symmetric,
+            pattern_symmetric: balanced && facts.pattern_symmetric,
+            symmetric: balanced && facts.symmetric,
+            hermitian: balanced && facts.hermitian,
+            skew_symmetric: balanced && facts.skew_symmetric,
             diagonal_positive: facts.diagonal_positive,
             diagonally_dominant: facts.diagonally_dominant,
-            block_fill: BLOCKS.map(|size| (size, block_fill(a, size))),
+            block_fill: crate::blocks::fills(a),
         }
     }
 
@@ -117,6 +120,10 @@ struct Facts {
     upper: usize,
     zero_diagonal: usize,
     first_zero_diagonal: Option<usize>,
+    /// Entries below and above the diagonal.
+    below: usize,
+    above: usize,
+    /// What follows is so for all entries above the diagonal and those across it, and for the diagonal.
     pattern_symmetric: bool,
     symmetric: bool,
     hermitian: bool,
@@ -137,6 +144,8 @@ impl Facts {
             upper: 0,
             zero_diagonal: 0,
             first_zero_diagonal: None,
+            below: 0,
+            above: 0,
             pattern_symmetric: square,
             symmetric: square,
             hermitian: square,
@@ -157,6 +166,8 @@ impl Facts {
             upper: self.upper.max(after.upper),
             zero_diagonal: self.zero_diagonal + after.zero_diagonal,
             first_zero_diagonal: self.first_zero_diagonal.or(after.first_zero_diagonal),
+            below: self.below + after.below,
+            above: self.above + after.above,
             pattern_symmetric: self.pattern_symmetric && after.pattern_symmetric,
             symmetric: self.symmetric && after.symmetric,
             hermitian: self.hermitian && after.hermitian,
@@ -171,28 +182,35 @@ impl Facts {
         let size = |v: T| if T::KIND.is_complex() { v.modulus() } else { v.re().abs() };
         let square = a.rows() == a.cols();
         let mut facts = Self::nothing(square);
+        let mut across = Across::new(a, &share);
+        let mut before: &[u32] = &[];
         for i in share {
-            let entries = a.row_entries(i);
-            let length = entries.len();
+            let (columns, values) = a.row_slices(i);
+            let length = columns.len();
             facts.row_min = facts.row_min.min(length);
             facts.row_max = facts.row_max.max(length);
             facts.row_squares += (length as u128).pow(2);
             facts.empty_rows += usize::from(length == 0);
-            let (mut diagonal, mut others) = (T::zero(), 0.0);
-            for (j, v) in entries {
-                if i == j {
-                    diagonal = v;
-                } else {
-                    others += size(v);
-                }
-                facts.lower = facts.lower.max(i.saturating_sub(j));
-                facts.upper = facts.upper.max(j.saturating_sub(i));
-                let (word, bit) = ((j + a.rows() - i) / 64, 1 << ((j + a.rows() - i) % 64));
-                if seen[word].load(Ordering::Relaxed) & bit == 0 {
-                    seen[word].fetch_or(bit, Ordering::Relaxed);
-                }
-                if facts.pattern_symmetric {
-                    facts.compare(v, a.get(j, i));
+            if let ([first, .., last] | [first @ last], _) = (columns, values) {
+                facts.lower = facts.lower.max(i.saturating_sub(*first as usize));
+                facts.upper = facts.upper.max((*last as usize).saturating_sub(i));
+            }
+            // A row that is on the diagonals of the one before it marks no others.
+            let moved = before.iter().zip(columns).fold(true, |same, (b, c)| same & (b + 1 == *c));
+            if !moved || before.len() != length {
+                columns.iter().for_each(|&j| mark(seen, j as usize + a.rows() - i));
+            }
+            before = columns;
+            let below = columns.partition_point(|&j| (j as usize) < i);
+            let above = below + usize::from(columns.get(below) == Some(&(i as u32)));
+            let diagonal = if above > below { values[below] } else { T::zero() };
+            let others = values[..below].iter().chain(&values[above..]).map(|&v| size(v)).sum::<f64>();
+            facts.below += below;
+            facts.above += length - above;
+            if facts.pattern_symmetric {
+                facts.compare(diagonal, Some(diagonal));
+                for (&j, &v) in columns[above..].iter().zip(&values[above..]) {
+                    facts.compare(v, across.entry(a, i, j as usize));
                 }
             }
             if i < a.cols() && diagonal == T::zero() {
@@ -207,23 +225,47 @@ impl Facts {
 
     /// Takes note of an entry and the one across the diagonal.
     fn compare<T: Scalar>(&mut self, v: T, across: Option<T>) {
-        self.pattern_symmetric &= across.is_some();
-        let is = |expected: T| across == Some(expected);
-        self.symmetric &= is(v);
-        self.hermitian &= is(v.conj());
-        self.skew_symmetric &= is(-v);
-        if !self.pattern_symmetric {
-            (self.symmetric, self.hermitian, self.skew_symmetric) = (false, false, false);
-        }
+        let Some(other) = across else {
+            (self.pattern_symmetric, self.symmetric) = (false, false);
+            (self.hermitian, self.skew_symmetric) = (false, false);
+            return;
+        };
+        self.symmetric = self.symmetric && other == v;
+        self.hermitian = self.hermitian && other == v.conj();
+        self.skew_symmetric = self.skew_symmetric && other == -v;
     }
 }
 
-/// Part of the places in `size`x`size` blocks that hold an entry, over blocks with at least one.
-fn block_fill<T: Scalar>(a: &Csr<T>, size: usize) -> f64 {
-    let count = |block_row: usize| crate::bcsr::columns(a, block_row, size).count();
-    let block_rows = a.rows().div_ceil(size);
-    let blocks: usize = (0..block_rows).into_par_iter().with_min_len(1024).map(count).sum();
-    if blocks == 0 { 0.0 } else { a.nnz() as f64 / (blocks * size * size) as f64 }
+/// Marks a diagonal as seen.
+fn mark(seen: &[AtomicU64], diagonal: usize) {
+    let (word, bit) = (&seen[diagonal / 64], 1 << (diagonal % 64));
+    if word.load(Ordering::Relaxed) & bit == 0 {
+        word.fetch_or(bit, Ordering::Relaxed);
+    }
+}
+
+/// Finds entries across the diagonal, those of a row by increasing column, as a walk through the rows asks for them.
+struct Across {
+    first: usize,
+    /// Where the search in each row of a share goes on.
+    next: Vec<u32>,
+}
+
+impl Across {
+    fn new<T: Scalar>(a: &Csr<T>, share: &Range<usize>) -> Self {
+        Across { first: share.start, next: a.row_ptr()[share.clone()].to_vec() }
+    }
+
+    /// The entry at row `j` and column `i`, if there is one.
+    fn entry<T: Scalar>(&mut self, a: &Csr<T>, i: usize, j: usize) -> Option<T> {
+        let Some(next) = self.next.get_mut(j - self.first) else { return a.get(j, i) };
+        let end = a.row_ptr()[j + 1];
+        while *next < end && (a.col_idx()[*next as usize] as usize) < i {
+            *next += 1;
+        }
+        let at = *next as usize;
+        (*next < end && a.col_idx()[at] as usize == i).then(|| a.values()[at])
+    }
 }
 
 /// Entries in each cell of a picture of the matrix, `width` cells wide and `height` high, row by row from the top.

@@ -69,6 +69,9 @@ fn bytes_are_foretold_to_the_byte() {
         let a = generated(name);
         for candidate in candidates(&*a, &Structure::of(&*a), &ALIKE) {
             match convert(&a, candidate.name) {
+                Ok(_) if candidate.refused == Some("too few entries in its blocks") => {
+                    assert!(candidate.name.starts_with("bcsr") && candidate.cost.is_infinite());
+                }
                 Ok(stored) => {
                     assert_eq!(candidate.refused, None, "{name} in {}", candidate.name);
                     assert_eq!(candidate.bytes, stored.bytes(), "{name} in {}", candidate.name);

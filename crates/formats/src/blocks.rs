@@ -1,0 +1,73 @@
+//! How full small blocks are.
+use crate::Csr;
+use crate::bcsr::columns;
+use lacuna_core::Scalar;
+use rayon::prelude::*;
+
+/// Places in blocks that an entry must fill for blocks to be worth looking at: below, zeros outweigh the columns saved.
+pub const LEAST_FILL: f64 = 0.5;
+/// Rows of a run: whole blocks of each size.
+const ROWS: usize = 12 * 64;
+/// Of so many runs one is looked at first.
+const SAMPLE: usize = 8;
+/// Runs that a thread takes at least.
+const GRAIN: usize = 8;
+/// Places of a table, twice the entries of a block row that it is used for.
+const PLACES: usize = 2048;
+
+/// Part of the places in 2x2, 3x3 and 4x4 blocks that hold an entry, over blocks with at least one; where that is little,
+/// of a part of the rows.
+pub(crate) fn fills<T: Scalar>(a: &Csr<T>) -> [(usize, f64); 3] {
+    [(2, fill::<T, 2>(a)), (3, fill::<T, 3>(a)), (4, fill::<T, 4>(a))]
+}
+
+fn fill<T: Scalar, const B: usize>(a: &Csr<T>) -> f64 {
+    let runs = a.rows().div_ceil(ROWS);
+    let of = |step: usize| {
+        let (entries, blocks) = (0..runs.div_ceil(step))
+            .into_par_iter()
+            .with_min_len(GRAIN)
+            .map_init(Seen::nothing, |seen, run| {
+                let (first, last) = (run * step * ROWS, ((run * step + 1) * ROWS).min(a.rows()));
+                ((a.row_ptr()[last] - a.row_ptr()[first]) as usize, seen.count::<T, B>(a, first, last))
+            })
+            .reduce(|| (0, 0), |a, b| (a.0 + b.0, a.1 + b.1));
+        if blocks == 0 { 0.0 } else { entries as f64 / (blocks * B * B) as f64 }
+    };
+    let sample = of(if runs > SAMPLE * GRAIN { SAMPLE } else { 1 });
+    if sample < LEAST_FILL || runs <= SAMPLE * GRAIN { sample } else { of(1) }
+}
+
+/// Blocks seen in a block row: a table with open addressing that needs no clearing, since its keys hold the row.
+struct Seen {
+    places: [u64; PLACES],
+}
+
+impl Seen {
+    fn nothing() -> Self {
+        Seen { places: [u64::MAX; PLACES] }
+    }
+
+    /// Blocks of `B` rows and columns with an entry in the rows `first..last`.
+    fn count<T: Scalar, const B: usize>(&mut self, a: &Csr<T>, first: usize, last: usize) -> usize {
+        let mut blocks = 0;
+        for block_row in first / B..last.div_ceil(B) {
+            let rows = block_row * B..((block_row + 1) * B).min(a.rows());
+            let entries = a.row_ptr()[rows.start] as usize..a.row_ptr()[rows.end] as usize;
+            if entries.len() > PLACES / 2 {
+                blocks += columns(a, block_row, B).count();
+                continue;
+            }
+            for &column in &a.col_idx()[entries] {
+                let key = (block_row as u64) << 32 | (column as usize / B) as u64;
+                let mut at = column as usize / B % PLACES;
+                while self.places[at] != key && self.places[at] >> 32 == block_row as u64 {
+                    at = (at + 1) % PLACES;
+                }
+                blocks += usize::from(self.places[at] != key);
+                self.places[at] = key;
+            }
+        }
+        blocks
+    }
+}
