@@ -2,8 +2,8 @@
 use crate::bits::{Trace, cells_of, upload};
 use crate::numbers::{Rng, generated, random_matrix};
 use crate::on_both;
-use lacuna_core::{Backend, Error, Format, Pass, Scalar};
-use lacuna_formats::{Csr, FORMATS, Triplets, convert};
+use lacuna_core::{Adjoint, Backend, Error, Format, Pass, Scalar};
+use lacuna_formats::{Csr, FORMATS, Pair, Triplets, convert};
 use lacuna_solvers::{Options, Solver, Stop, method};
 use std::sync::Arc;
 
@@ -132,6 +132,32 @@ pub fn not_finite<T: Scalar, B: Backend>(make: fn() -> B) {
     x[17] = T::from_real(f64::INFINITY);
     x[300] = T::from_real(f64::NAN);
     product(make, "not finite", &a, &x);
+}
+
+/// `Aᴴ x` in every format has the bits of the conjugate transpose in that format.
+pub fn adjoints<T: Scalar, B: Backend>(make: fn() -> B) {
+    let mut rng = Rng::new(8);
+    for a in [random_matrix::<T>(&mut rng, 300, 470, 5), generated("gen:elasticity3d:3")] {
+        let x = rng.vector::<T>(a.rows());
+        let a = Arc::new(a);
+        let hermitian = a.adjoint() == *a;
+        for (format, _) in every(make, &a) {
+            let Ok(turned) = convert(&Arc::new(a.adjoint()), format) else { continue };
+            on_both!(make, format!("adjoint in {format}"), |dev| {
+                let mut trace = Trace::new();
+                let pair = Pair::new(dev, &a, format).unwrap();
+                assert_eq!(pair.a == pair.adjoint, hermitian);
+                let (v, y) = (upload(dev, &x), upload(dev, &vec![T::zero(); a.cols()]));
+                dev.spmv_dot(&Adjoint(&pair), v, y, Pass::nothing()).unwrap();
+                trace.vector(dev, "y", y);
+                let mut got = vec![T::zero(); a.cols()];
+                dev.download(y, &mut got).unwrap();
+                let want: Vec<T> = (0..a.cols()).map(|i| turned.row(i, &x)).collect();
+                assert_eq!(bytemuck::cast_slice::<T, u8>(&got), bytemuck::cast_slice::<T, u8>(&want));
+                trace
+            });
+        }
+    }
 }
 
 /// A whole solve in every format.

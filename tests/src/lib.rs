@@ -51,10 +51,10 @@ macro_rules! conformance {
                         passes: canonical_sums every_form_of_term aliasing updates_in_order lengths large
                             wide_passes formulas_around;
                         products: shapes lanes riding_passes own_format;
-                        formats: shapes structures long_rows large not_finite solves;
+                        formats: shapes structures long_rows large not_finite adjoints solves;
                         basis: dots axpys zero_coefficients modified_columns;
                         cells: arithmetic special_values tests rotations;
-                        operators: simple composed transposed own;
+                        operators: simple composed transposed adjoints own;
                         programs: flow stops confirmations histories no_ops_after_stop endless_is_cancelled
                             guarded riding_passes_come_after;
                         random: passes_agree products_agree bases_agree fusion_changes_nothing;

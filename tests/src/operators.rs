@@ -3,8 +3,8 @@ use crate::bits::{Trace, cells_of, upload};
 use crate::numbers::{Rng, random_matrix};
 use crate::on_both;
 use lacuna_core::{
-    Backend, Diagonal, Error, Identity, LinOp, Matrix, Pass, Product, Recorder, Scalar, Scaled, Shifted, Sum,
-    Transposed, Vector, WithTranspose,
+    Adjoint, Backend, Diagonal, Error, Identity, LinOp, Matrix, Pass, Product, Recorder, Scalar, Scaled,
+    Shifted, Sum, Transposed, Vector, WithAdjoint, WithTranspose,
 };
 use std::sync::Arc;
 
@@ -89,6 +89,36 @@ pub fn transposed<T: Scalar, B: Backend>(make: fn() -> B) {
         let error = dev.spmv_dot(&Transposed(&a), x, y, Pass::nothing()).unwrap_err();
         assert!(matches!(error, Error::Unsupported { .. }), "{error}");
         assert!(error.to_string().contains("WithTranspose"), "{error}");
+        trace
+    });
+}
+
+/// Adjoints of operators that know theirs; the others say so.
+pub fn adjoints<T: Scalar, B: Backend>(make: fn() -> B) {
+    on_both!(make, "adjoint operators", |dev| {
+        let mut trace = Trace::new();
+        let (mut rng, n, m) = (Rng::new(35), 210, 330);
+        let host = random_matrix::<T>(&mut rng, n, m, 4);
+        let a = dev.matrix(Arc::new(host.clone())).unwrap();
+        let ah = dev.matrix(Arc::new(host.adjoint())).unwrap();
+        let square = dev.matrix(Arc::new(random_matrix::<T>(&mut rng, n, n, 4))).unwrap();
+        let (x, d) = (upload(dev, &rng.vector::<T>(n)), upload(dev, &rng.vector::<T>(m)));
+        let c = cells_of(dev, &rng.vector::<T>(1));
+        let pair = WithAdjoint(&a, &ah);
+        apply(dev, &mut trace, "pair", &pair, d);
+        apply(dev, &mut trace, "adjoint", &Adjoint(&pair), x);
+        apply(dev, &mut trace, "twice", &Adjoint(&Adjoint(&pair)), d);
+        let gram = Product(&pair, &Adjoint(&pair));
+        apply(dev, &mut trace, "adjoint of a product", &Adjoint(&gram), x);
+        let shifted = Shifted(&gram, c[0]);
+        let scaled = Scaled(c[0], &shifted);
+        let identity = Identity(n);
+        apply(dev, &mut trace, "adjoint of a sum", &Adjoint(&Sum(&scaled, &identity)), x);
+        let y = upload(dev, &vec![T::zero(); n]);
+        let error = dev.spmv_dot(&Adjoint(&square), x, y, Pass::nothing()).unwrap_err();
+        assert!(matches!(error, Error::Unsupported { .. }), "{error}");
+        let hint = if T::KIND.is_complex() { "WithAdjoint" } else { "WithTranspose" };
+        assert!(error.to_string().contains(hint), "{error}");
         trace
     });
 }

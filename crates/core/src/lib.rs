@@ -30,7 +30,9 @@ pub use format::{Argument, Format, row_sum};
 pub use formula::{Expr, Formula, Test};
 pub use handle::{Basis, Cell, Cells, Matrix, Vector, next_serial};
 pub use num_complex::{Complex, Complex32, Complex64};
-pub use operator::{Diagonal, Identity, LinOp, Product, Scaled, Shifted, Sum, Transposed, WithTranspose};
+pub use operator::{
+    Adjoint, Diagonal, Identity, LinOp, Product, Scaled, Shifted, Sum, Transposed, WithAdjoint, WithTranspose,
+};
 pub use outcome::Reason;
 pub use pass::{Confirm, Hessenberg, Pass, Rotate, Statement};
 pub use program::{Kind as OpKind, Op, Program};

@@ -18,6 +18,16 @@ pub trait LinOp<T: Scalar> {
             message: "this operator does not know its transpose; pair it with one by `WithTranspose`".into(),
         });
     }
+    /// Records `y ← Aᴴ x`, then `then`. Provided: the transpose of a real operator; fails for a complex one.
+    fn apply_adjoint(&self, k: &mut Recorder<'_, T>, x: Vector<T>, y: Vector<T>, then: Pass<T>) {
+        if !T::KIND.is_complex() {
+            return self.apply_transpose(k, x, y, then);
+        }
+        k.fail(Error::Unsupported {
+            operation: "adjoint product".into(),
+            message: "this operator does not know its adjoint; pair it with one by `WithAdjoint`".into(),
+        });
+    }
 }
 
 impl<T: Scalar> LinOp<T> for Matrix<T> {
@@ -41,6 +51,9 @@ impl<T: Scalar> LinOp<T> for Identity {
         k.multi_axpy_dot(Pass::new("identity").set(y, x).then(then));
     }
     fn apply_transpose(&self, k: &mut Recorder<'_, T>, x: Vector<T>, y: Vector<T>, then: Pass<T>) {
+        self.apply(k, x, y, then);
+    }
+    fn apply_adjoint(&self, k: &mut Recorder<'_, T>, x: Vector<T>, y: Vector<T>, then: Pass<T>) {
         self.apply(k, x, y, then);
     }
 }
@@ -75,6 +88,9 @@ impl<T: Scalar> LinOp<T> for Scaled<'_, T> {
     fn apply_transpose(&self, k: &mut Recorder<'_, T>, x: Vector<T>, y: Vector<T>, then: Pass<T>) {
         self.1.apply_transpose(k, x, y, Pass::new("scale").set(y, self.0 * y).then(then));
     }
+    fn apply_adjoint(&self, k: &mut Recorder<'_, T>, x: Vector<T>, y: Vector<T>, then: Pass<T>) {
+        self.1.apply_adjoint(k, x, y, Pass::new("scale").set(y, self.0.conj() * y).then(then));
+    }
 }
 
 /// `y ← A x + c x`, a shifted square operator.
@@ -89,6 +105,9 @@ impl<T: Scalar> LinOp<T> for Shifted<'_, T> {
     }
     fn apply_transpose(&self, k: &mut Recorder<'_, T>, x: Vector<T>, y: Vector<T>, then: Pass<T>) {
         self.0.apply_transpose(k, x, y, Pass::new("shift").set(y, y + self.1 * x).then(then));
+    }
+    fn apply_adjoint(&self, k: &mut Recorder<'_, T>, x: Vector<T>, y: Vector<T>, then: Pass<T>) {
+        self.0.apply_adjoint(k, x, y, Pass::new("shift").set(y, y + self.1.conj() * x).then(then));
     }
 }
 
@@ -109,6 +128,11 @@ impl<T: Scalar> LinOp<T> for Sum<'_, T> {
         self.1.apply_transpose(k, x, other, Pass::nothing());
         self.0.apply_transpose(k, x, y, Pass::new("sum").set(y, y + other).then(then));
     }
+    fn apply_adjoint(&self, k: &mut Recorder<'_, T>, x: Vector<T>, y: Vector<T>, then: Pass<T>) {
+        let other = k.vector(y.len);
+        self.1.apply_adjoint(k, x, other, Pass::nothing());
+        self.0.apply_adjoint(k, x, y, Pass::new("sum").set(y, y + other).then(then));
+    }
 }
 
 /// `y ← A (B x)`
@@ -127,6 +151,11 @@ impl<T: Scalar> LinOp<T> for Product<'_, T> {
         let inner = k.vector(self.0.shape().1);
         self.0.apply_transpose(k, x, inner, Pass::nothing());
         self.1.apply_transpose(k, inner, y, then);
+    }
+    fn apply_adjoint(&self, k: &mut Recorder<'_, T>, x: Vector<T>, y: Vector<T>, then: Pass<T>) {
+        let inner = k.vector(self.0.shape().1);
+        self.0.apply_adjoint(k, x, inner, Pass::nothing());
+        self.1.apply_adjoint(k, inner, y, then);
     }
 }
 
@@ -157,6 +186,52 @@ impl<T: Scalar> LinOp<T> for Transposed<'_, T> {
         self.0.apply_transpose(k, x, y, then);
     }
     fn apply_transpose(&self, k: &mut Recorder<'_, T>, x: Vector<T>, y: Vector<T>, then: Pass<T>) {
+        self.0.apply(k, x, y, then);
+    }
+}
+
+/// An operator together with its conjugate transpose, each stored: for Hermitian operators, the same twice.
+pub struct WithAdjoint<'a, T>(pub &'a dyn LinOp<T>, pub &'a dyn LinOp<T>);
+
+impl<T: Scalar> LinOp<T> for WithAdjoint<'_, T> {
+    fn shape(&self) -> (usize, usize) {
+        self.0.shape()
+    }
+    fn apply(&self, k: &mut Recorder<'_, T>, x: Vector<T>, y: Vector<T>, then: Pass<T>) {
+        self.0.apply(k, x, y, then);
+    }
+    fn apply_transpose(&self, k: &mut Recorder<'_, T>, x: Vector<T>, y: Vector<T>, then: Pass<T>) {
+        match T::KIND.is_complex() {
+            false => self.1.apply(k, x, y, then),
+            true => self.0.apply_transpose(k, x, y, then),
+        }
+    }
+    fn apply_adjoint(&self, k: &mut Recorder<'_, T>, x: Vector<T>, y: Vector<T>, then: Pass<T>) {
+        self.1.apply(k, x, y, then);
+    }
+}
+
+/// `y ← Aᴴ x` of an operator that knows its adjoint.
+pub struct Adjoint<'a, T>(pub &'a dyn LinOp<T>);
+
+impl<T: Scalar> LinOp<T> for Adjoint<'_, T> {
+    fn shape(&self) -> (usize, usize) {
+        let (rows, cols) = self.0.shape();
+        (cols, rows)
+    }
+    fn apply(&self, k: &mut Recorder<'_, T>, x: Vector<T>, y: Vector<T>, then: Pass<T>) {
+        self.0.apply_adjoint(k, x, y, then);
+    }
+    fn apply_transpose(&self, k: &mut Recorder<'_, T>, x: Vector<T>, y: Vector<T>, then: Pass<T>) {
+        match T::KIND.is_complex() {
+            false => self.0.apply(k, x, y, then),
+            true => k.fail(Error::Unsupported {
+                operation: "transposed product".into(),
+                message: "the transpose of an adjoint is a conjugate, which no operator knows".into(),
+            }),
+        }
+    }
+    fn apply_adjoint(&self, k: &mut Recorder<'_, T>, x: Vector<T>, y: Vector<T>, then: Pass<T>) {
         self.0.apply(k, x, y, then);
     }
 }

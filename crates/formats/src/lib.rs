@@ -2,6 +2,7 @@
 //!
 //! - [`Csr`] is the format everything else is built from; [`Triplets`] assembles it from entries in any order.
 //! - [`Dia`], [`Sell`] (and ELLPACK), [`Bcsr`] hold what suits them in less, [`Hyb`] (and COO) rows of any length; [`choose_format`] says which does.
+//! - [`Pair`] puts a matrix and its conjugate transpose on a device.
 //! - [`Spec`] makes model problems of any size by name.
 //! - [`mm`] reads and writes Matrix Market files.
 //! - [`open`] takes either, a file or a name.
@@ -16,6 +17,7 @@ mod hyb;
 mod hyb_layout;
 pub mod mm;
 mod padding;
+mod pair;
 mod select;
 mod sell;
 mod source;
@@ -29,6 +31,7 @@ pub use dia::{DIA_ROWS, Dia};
 pub use generate::{Generator, Spec};
 pub use hyb::{Hyb, PIECE_LANES};
 pub use hyb_layout::HybLayout;
+pub use pair::Pair;
 pub use select::{Candidate, FORMATS, FormatInfo, candidates, choose_format, convert};
 pub use sell::{SLICE, Sell};
 pub use source::{field, open};
