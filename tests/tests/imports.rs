@@ -11,7 +11,7 @@ const ALLOWED: [(&str, &[&str]); 9] = [
     ("opencl", &["core", "formats", "generate"]),
     ("cuda", &["core", "formats", "generate"]),
     ("solvers", &["core", "formats"]),
-    ("lacuna", &["core", "formats", "cpu", "opencl", "cuda", "solvers"]),
+    ("lacuna", &["core", "formats", "generate", "cpu", "opencl", "cuda", "solvers"]),
     ("cli", &["lacuna"]),
 ];
 

@@ -1,7 +1,7 @@
 //! The command line.
 use clap::builder::PossibleValuesParser;
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
-use lacuna::formats::FORMATS;
+use lacuna::formats::{FORMATS, ORDERS};
 use lacuna::solvers::{METHODS, PRECONDITIONERS};
 use lacuna::{BACKENDS, Kind, Spec};
 
@@ -70,9 +70,13 @@ pub(crate) struct SolveArgs {
     /// The device: its place in the list of `lacuna devices`, a part of its name, or auto; opencl also takes gpu and cpu
     #[arg(long, value_name = "INDEX|NAME|auto")]
     pub(crate) device: Option<String>,
-    /// The storage format on the device; `auto` takes what moves the fewest bytes and says how many
-    #[arg(long, default_value = "auto", value_parser = names(FORMATS.iter().map(|f| f.name)), hide_possible_values = true)]
+    /// The storage format on the device; `auto` takes what moves the fewest bytes and says how many, `tune` what is fastest,
+    /// measured once and remembered
+    #[arg(long, default_value = "auto", value_parser = names(["tune"].into_iter().chain(FORMATS.iter().map(|f| f.name))), hide_possible_values = true)]
     pub(crate) format: String,
+    /// The order of rows and columns on the device; `auto` takes another than the one given where that promises much
+    #[arg(long, default_value = "none", value_parser = orders())]
+    pub(crate) reorder: String,
     /// The number type [default: f64, or c64 where the input is complex]
     #[arg(long = "type", value_enum)]
     pub(crate) number: Option<NumberType>,
@@ -215,7 +219,8 @@ pub(crate) struct ReportArgs {
 pub(crate) struct InfoArgs {
     /// A Matrix Market file, may end in .gz, or a generator such as gen:poisson2d:512x512
     pub(crate) matrix: String,
-    /// Every storage format with what it would take, and why not
+    /// Every storage format with what it would take, how long a product is measured to take on the default backend (or was),
+    /// and why not; every order of the rows with what it does
     #[arg(long)]
     pub(crate) why: bool,
     /// Write the facts as JSON to a file, or to standard output for `-`
@@ -236,9 +241,13 @@ pub(crate) struct InfoArgs {
 pub(crate) struct SpmvArgs {
     /// A Matrix Market file, may end in .gz, or a generator such as gen:poisson2d:512x512
     pub(crate) matrix: String,
-    /// Formats by name, separated by commas, or `all` that take the matrix
-    #[arg(long, default_value = "all", value_delimiter = ',', value_name = "all|NAME,...")]
+    /// Formats by name, separated by commas, `all` that take the matrix, or `tune` for the plausible ones, whose times are
+    /// remembered
+    #[arg(long, default_value = "all", value_delimiter = ',', value_name = "all|tune|NAME,...")]
     pub(crate) format: Vec<String>,
+    /// The order of rows and columns; `auto` takes another than the one given where that promises much
+    #[arg(long, default_value = "none", value_parser = orders())]
+    pub(crate) reorder: String,
     /// The backend [default: the best one that is built in]
     #[arg(long, value_name = "NAME")]
     pub(crate) backend: Option<String>,
@@ -317,6 +326,11 @@ fn names(names: impl Iterator<Item = &'static str>) -> PossibleValuesParser {
     PossibleValuesParser::new(std::iter::once("auto").chain(names))
 }
 
+/// The orders of rows.
+fn orders() -> PossibleValuesParser {
+    PossibleValuesParser::new(["none", "auto"].into_iter().chain(ORDERS.iter().map(|o| o.name)))
+}
+
 fn tolerance(text: &str) -> Result<f64, String> {
     match text.parse::<f64>() {
         Ok(value) if value >= 0.0 && value.is_finite() => Ok(value),
@@ -358,6 +372,7 @@ fn list(heading: &str, items: &mut dyn Iterator<Item = (&str, &str)>) -> String 
 
 fn formats() -> String {
     list("Formats", &mut FORMATS.iter().map(|f| (f.name, f.description)))
+        + &list("Orders", &mut ORDERS.iter().map(|o| (o.name, o.description)))
 }
 
 /// The generators with their arguments.

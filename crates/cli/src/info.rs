@@ -3,15 +3,17 @@ use crate::args::InfoArgs;
 use crate::failure::Result;
 use crate::input::{Source, set_threads};
 use crate::report::{bytes, thousands};
+use crate::spmv::became;
 use crate::{out, plot};
-use lacuna::formats::{Candidate, candidates, choose_format};
+use lacuna::formats::{Candidate, ORDERS, Profile, candidates, choose_format, reorder};
 use lacuna::solvers::METHODS;
 use lacuna::{
-    Backend, Chosen, Complex64, Csr, Format, Kind, Scalar, Structure, choose_method, choose_preconditioner,
-    default_backend,
+    Backend, Chosen, Complex64, Csr, DeviceInfo, Format, Kind, Scalar, Structure, Tuned, choose_method,
+    choose_preconditioner, default_backend, tune_format,
 };
 use serde_json::{Value, json};
 use std::fmt::Write;
+use std::sync::Arc;
 
 pub(crate) fn run(args: &InfoArgs) -> Result<()> {
     if let Some(path) = &args.plot {
@@ -22,12 +24,13 @@ pub(crate) fn run(args: &InfoArgs) -> Result<()> {
     set_threads(args.threads)?;
     let source = Source::open(&args.matrix)?;
     match source.number_type(None, false)? {
-        Kind::C32 | Kind::C64 => describe(args, &source.read::<Complex64>(args.quiet)?),
-        Kind::F32 | Kind::F64 => describe(args, &source.read::<f64>(args.quiet)?),
+        Kind::C32 | Kind::C64 => describe(args, source.read::<Complex64>(args.quiet)?),
+        Kind::F32 | Kind::F64 => describe(args, source.read::<f64>(args.quiet)?),
     }
 }
 
-fn describe<T: Scalar>(args: &InfoArgs, a: &Csr<T>) -> Result<()> {
+fn describe<T: Scalar>(args: &InfoArgs, a: Csr<T>) -> Result<()> {
+    let a = &Arc::new(a);
     let facts = Facts::of(args, a)?;
     out::tell(args.quiet, args.json.as_deref(), || facts.text(), || facts.json())?;
     if let Some(path) = &args.plot {
@@ -47,24 +50,37 @@ struct Facts<'a> {
     format: Chosen,
     /// Every format, cheapest first.
     candidates: Vec<Candidate>,
+    /// Where all reasons are asked for: the device and what was measured there, and what each order of rows does.
+    measured: Option<(DeviceInfo, Tuned)>,
+    orders: Vec<(&'static str, [Profile; 2])>,
     why: bool,
 }
 
 impl<'a> Facts<'a> {
-    fn of<T: Scalar>(args: &'a InfoArgs, a: &Csr<T>) -> Result<Self> {
-        let structure = Structure::of(a);
+    fn of<T: Scalar>(args: &'a InfoArgs, a: &Arc<Csr<T>>) -> Result<Self> {
+        let structure = Structure::of(&**a);
         let suggested = (a.rows() == a.cols()).then(|| {
             let method = choose_method(&structure, T::KIND.is_complex());
             let definite = METHODS.iter().any(|m| m.name == method.name && m.positive_definite);
             let precond = choose_preconditioner(a, &structure, definite);
             (method, precond)
         });
-        let costs = default_backend()?.formats();
+        let mut dev = default_backend()?;
+        let costs = dev.formats();
         let (name, why) = choose_format(a, &structure, costs);
         let format = Chosen::new(name, why);
         let candidates = candidates(a, &structure, costs);
         let (matrix, why) = (args.matrix.as_str(), args.why);
-        Ok(Facts { matrix, kind: T::KIND, bytes: a.bytes(), structure, suggested, format, candidates, why })
+        let measured = if why { Some((dev.device(), tune_format(&mut dev, a, &structure)?)) } else { None };
+        let mut orders = Vec::new();
+        for order in ORDERS.iter().filter(|_| why && a.rows() == a.cols()) {
+            if let Some(permutation) = reorder(a, order.name)? {
+                let permuted = a.permuted(&permutation)?;
+                orders.push((order.name, [&**a, &permuted].map(Profile::of)));
+            }
+        }
+        let (kind, bytes) = (T::KIND, a.bytes());
+        Ok(Facts { matrix, kind, bytes, structure, suggested, format, candidates, measured, orders, why })
     }
 
     fn symmetry(&self) -> &'static str {
@@ -141,15 +157,27 @@ impl<'a> Facts<'a> {
     /// A line for each format.
     fn write_candidates(&self, text: &mut String) -> std::fmt::Result {
         let csr = self.candidates.iter().find(|c| c.name == "csr").map_or(f64::NAN, |c| c.cost);
+        let times = self.measured.iter().flat_map(|(_, tuned)| &tuned.times);
+        let seconds = |of: &str| times.clone().find(|(name, _)| *name == of).map(|(_, seconds)| *seconds);
         for c in &self.candidates {
             let each = c.bytes as f64 / self.structure.rows.max(1) as f64;
+            let measured = match (seconds(c.name), seconds("csr")) {
+                (Some(own), Some(csr)) => format!(", measured {:.2} in {:.1} us", own / csr, own * 1e6),
+                _ => String::new(),
+            };
             let verdict = match c.refused {
                 Some(why) => format!("no: {why}"),
-                None => format!("a product is expected to take {:.2} times csr's time", c.cost / csr),
+                None => format!("expected {:.2} of csr's time{measured}", c.cost / csr),
             };
             writeln!(text, "              {:6} {each:9.1} bytes a row; {verdict}", c.name)?;
         }
-        Ok(())
+        if let Some((device, tuned)) = &self.measured {
+            let when = if tuned.remembered { "before" } else { "now" };
+            writeln!(text, "  measured    {when}, on {}: {}", device.backend, device.name)?;
+        }
+        self.orders.iter().try_for_each(|(name, [before, after])| {
+            writeln!(text, "  order       {name}: {}", became(before, after))
+        })
     }
 
     fn json(&self) -> Value {
@@ -191,6 +219,16 @@ impl<'a> Facts<'a> {
                 "cost": c.refused.is_none().then_some(c.cost),
                 "refused": c.refused,
             })).collect::<Vec<_>>(),
+            "measured": self.measured.as_ref().map(|(device, tuned)| json!({
+                "backend": device.backend,
+                "device": device.name,
+                "remembered": tuned.remembered,
+                "seconds": tuned.times.iter().map(|(name, seconds)| (name.to_string(), json!(seconds)))
+                    .collect::<serde_json::Map<_, _>>(),
+            })),
+            "orders": self.orders.iter().map(|(name, profiles)| (name.to_string(), json!(profiles.map(|p| {
+                json!({ "bandwidth": p.bandwidth, "profile": p.profile })
+            })))).collect::<serde_json::Map<_, _>>(),
             "precond": self.suggested.as_ref().map(|(_, precond)| suggested(precond)),
             "version": env!("CARGO_PKG_VERSION"),
         })

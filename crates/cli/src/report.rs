@@ -22,6 +22,7 @@ pub(crate) struct Report {
     pub(crate) method: Chosen,
     pub(crate) precond: Chosen,
     pub(crate) format: Chosen,
+    pub(crate) order: Chosen,
     pub(crate) stop: Stop,
     pub(crate) bytes_per_iteration: usize,
     pub(crate) times: Times,
@@ -52,6 +53,9 @@ impl Report {
         writeln!(text, "  method      {}: {}", self.method.name, self.method.why)?;
         writeln!(text, "  precond     {}: {}", self.precond.name, self.precond.why)?;
         writeln!(text, "  format      {}: {}", self.format.name, self.format.why)?;
+        if self.order.name != "none" {
+            writeln!(text, "  order       {}: {}", self.order.name, self.order.why)?;
+        }
         writeln!(text, "{}", self.conclusion())?;
         writeln!(text, "  iterations  {}", thousands(outcome.iterations))?;
         writeln!(
@@ -121,6 +125,7 @@ impl Report {
             "method": self.method.name,
             "precond": self.precond.name,
             "format": self.format.name,
+            "order": self.order.name,
             "type": self.kind.name(),
             "n": self.n,
             "nnz": self.nnz,

@@ -91,6 +91,7 @@ impl Solve<'_> {
             method: system.method().clone(),
             precond: system.preconditioner().clone(),
             format: system.format().clone(),
+            order: system.order().clone(),
             stop,
             bytes_per_iteration: system.solver().program().bytes_per_iteration(),
             times: Times { read, setup, solve: outcome.time },
@@ -122,6 +123,7 @@ impl Solve<'_> {
             .method(&self.args.method)
             .preconditioner(&self.args.precond)
             .format(&self.args.format)
+            .reorder(&self.args.reorder)
             .stop(stop);
         match self.args.restart {
             Some(restart) => system.restart(restart as usize),

@@ -5,9 +5,10 @@ use crate::input::{Source, set_threads};
 use crate::measure::{Product, Samples, triad};
 use crate::report::thousands;
 use crate::{out, plot};
-use lacuna::formats::{FORMATS, choose_format, convert};
+use lacuna::formats::{FORMATS, Profile, choose_format, convert, reorder};
 use lacuna::{
-    Backend, BackendOptions, Complex32, Complex64, DeviceInfo, Error, Kind, OnBackend, Scalar, Structure,
+    Backend, BackendOptions, Complex32, Complex64, Csr, DeviceInfo, Error, Kind, OnBackend, Scalar,
+    Structure, Tuned, tune_format,
 };
 use serde_json::{Value, json};
 use std::fmt::Write;
@@ -49,9 +50,17 @@ impl OnBackend for Products<'_> {
 impl Products<'_> {
     fn time<T: Scalar, B: Backend>(self, mut dev: B) -> Result<()> {
         let args = self.args;
-        let a = Arc::new(self.source.read::<T>(args.quiet)?);
+        let given = Arc::new(self.source.read::<T>(args.quiet)?);
+        let a = match reordered(&given, &args.reorder)? {
+            Some(a) => Arc::new(a),
+            None => given.clone(),
+        };
         let device = dev.device();
         let triad = triad::<f64, B>(&mut dev, device.memory)?;
+        let structure = Structure::of(&*a);
+        let tunes = args.format.iter().any(|name| name == "tune");
+        let tuned = tunes.then(|| tune_format(&mut dev, &a, &structure)).transpose()?;
+        let profiles = (a.rows() == a.cols()).then(|| [&*given, &*a].map(Profile::of));
         let mut speeds = Speeds {
             matrix: args.matrix.clone(),
             kind: T::KIND,
@@ -59,12 +68,14 @@ impl Products<'_> {
             nnz: a.nnz(),
             device,
             triad,
-            auto: choose_format(&a, &Structure::of(&*a), dev.formats()).0,
+            auto: choose_format(&a, &structure, dev.formats()).0,
+            tuned,
+            order: (args.reorder.clone(), profiles),
             rows: Vec::new(),
             refused: Vec::new(),
         };
         let mut timed = Vec::new();
-        for name in names(&args.format)? {
+        for name in names(&args.format, &speeds.tuned)? {
             match convert(&a, name).and_then(|stored| Product::new(&mut dev, stored)) {
                 Ok(product) => timed.push((name, product, Samples::default())),
                 Err(error @ Error::Unsupported { .. }) => speeds.refused.push((name, error.to_string())),
@@ -82,16 +93,27 @@ impl Products<'_> {
     }
 }
 
+/// The matrix in the order of that name, where that is another.
+fn reordered<T: Scalar>(a: &Csr<T>, name: &str) -> lacuna::Result<Option<Csr<T>>> {
+    if name == "none" {
+        return Ok(None);
+    }
+    reorder(a, name)?.map(|order| a.permuted(&order)).transpose()
+}
+
 /// The formats asked for.
-fn names(asked: &[String]) -> lacuna::Result<Vec<&'static str>> {
+fn names(asked: &[String], tuned: &Option<Tuned>) -> lacuna::Result<Vec<&'static str>> {
     let mut names = Vec::new();
     for name in asked {
         match FORMATS.iter().find(|f| f.name == name) {
             Some(format) => names.push(format.name),
+            None if name == "tune" => {
+                names.extend(tuned.iter().flat_map(|t| t.times.iter().map(|(name, _)| *name)))
+            }
             None if name == "all" => names.extend(FORMATS.iter().map(|f| f.name)),
             None => {
                 let known: Vec<_> = FORMATS.iter().map(|f| f.name).collect();
-                let message = format!("expected `all` or one of {}, got `{name}`", known.join(", "));
+                let message = format!("expected `all`, `tune` or one of {}, got `{name}`", known.join(", "));
                 return Err(Error::Argument { what: "format".into(), message });
             }
         }
@@ -130,8 +152,18 @@ pub(crate) struct Speeds {
     /// Bytes a second.
     pub(crate) triad: f64,
     auto: &'static str,
+    /// The plausible formats, where they were asked for.
+    tuned: Option<Tuned>,
+    /// The order of rows, with what it makes of the one given, where the matrix is square.
+    order: (String, Option<[Profile; 2]>),
     pub(crate) rows: Vec<Row>,
     refused: Vec<(&'static str, String)>,
+}
+
+/// What an order does.
+pub(crate) fn became(before: &Profile, after: &Profile) -> String {
+    let [old, new] = [before, after].map(|p| [p.bandwidth as u64, p.profile].map(thousands));
+    format!("bandwidth {} instead of {}, profile {} instead of {}", new[0], old[0], new[1], old[1])
 }
 
 impl Speeds {
@@ -157,9 +189,19 @@ impl Speeds {
         writeln!(text, "{}: {rows} x {cols}, {nnz} entries, {}", self.matrix, self.kind.name())?;
         let triad = self.triad / 1e9;
         writeln!(text, "  backend     {}: {}, triad {triad:.1} GB/s", self.device.backend, self.device.name)?;
+        if let (name, Some([before, after])) = &self.order
+            && name != "none"
+        {
+            writeln!(text, "  order       {name}: {}", became(before, after))?;
+        }
         writeln!(text, "  format         time us   spread   GFLOP/s      GB/s   of triad")?;
         for row in &self.rows {
-            let chosen = if row.name == self.auto { "  <- auto" } else { "" };
+            let mut chosen = String::new();
+            for (name, by) in [(Some(self.auto), "auto"), (self.tuned.as_ref().map(Tuned::name), "tune")] {
+                if name == Some(row.name) {
+                    chosen += &format!("  <- {by}");
+                }
+            }
             writeln!(
                 text,
                 "  {:8}    {:10.2}   {:4.1} %   {:7.2}   {:7.1}   {:8.2}{chosen}",
@@ -185,6 +227,12 @@ impl Speeds {
             "device": self.device.name,
             "triad": self.triad,
             "auto": self.auto,
+            "tuned": self.tuned.as_ref().map(Tuned::name),
+            "order": self.order.0,
+            "profiles": self.order.1.map(|both| both.map(|p| json!({
+                "bandwidth": p.bandwidth,
+                "profile": p.profile,
+            }))),
             "formats": self.rows.iter().map(|row| json!({
                 "name": row.name,
                 "seconds": row.seconds,

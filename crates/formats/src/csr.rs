@@ -224,6 +224,21 @@ impl<T: Scalar> Csr<T> {
         assemble("Csr::transpose", self.cols, self.rows, parts).unwrap_or_else(|e| unreachable!("{e}"))
     }
 
+    /// A number that two matrices have in common only where all their indices are the same, as good as certainly.
+    pub fn structure_hash(&self) -> u128 {
+        // Runs are hashed apart, so that threads share the work and their number does not matter.
+        let mix = |hash: u128, word: u64| {
+            let low = (hash as u64 ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+            let high = ((hash >> 64) as u64 ^ low.rotate_left(29)).wrapping_mul(0xd6e8_feb8_6659_fd93);
+            (u128::from(high ^ word.rotate_left(32)) << 64) | u128::from(low ^ (high >> 32))
+        };
+        let run = |words: &[u32]| words.iter().fold(1, |hash, &word| mix(hash, word.into()));
+        let of = |words: &[u32]| words.par_chunks(GRAIN).map(run).collect::<Vec<_>>();
+        let sizes = [self.rows, self.cols, self.nnz()].map(|size| size as u128);
+        let parts = sizes.into_iter().chain(of(&self.row_ptr)).chain(of(&self.col_idx));
+        parts.fold(0, |hash, part| mix(mix(hash, part as u64), (part >> 64) as u64))
+    }
+
     /// The same entries as triplets.
     pub fn to_triplets(&self) -> Triplets<T> {
         let share = |rows: std::ops::Range<usize>| {

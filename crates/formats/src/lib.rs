@@ -3,6 +3,7 @@
 //! - [`Csr`] is the format everything else is built from; [`Triplets`] assembles it from entries in any order.
 //! - [`Dia`], [`Sell`] (and ELLPACK), [`Bcsr`] hold what suits them in less, [`Hyb`] (and COO) rows of any length; [`choose_format`] says which does.
 //! - [`Pair`] puts a matrix and its conjugate transpose on a device.
+//! - [`reorder`] finds an order of the rows that brings what is coupled together.
 //! - [`Spec`] makes model problems of any size by name.
 //! - [`mm`] reads and writes Matrix Market files.
 //! - [`open`] takes either, a file or a name.
@@ -13,11 +14,14 @@ mod blocks;
 mod csr;
 mod dia;
 mod generate;
+mod graph;
 mod hyb;
 mod hyb_layout;
 pub mod mm;
 mod padding;
 mod pair;
+mod permutation;
+mod reorder;
 mod select;
 mod sell;
 mod source;
@@ -32,6 +36,8 @@ pub use generate::{Generator, Spec};
 pub use hyb::{Hyb, PIECE_LANES};
 pub use hyb_layout::HybLayout;
 pub use pair::Pair;
+pub use permutation::Permutation;
+pub use reorder::{ORDERS, OrderInfo, Profile, by_length, by_parts, reorder, reverse_cuthill_mckee};
 pub use select::{Candidate, FORMATS, FormatInfo, candidates, choose_format, convert};
 pub use sell::{SLICE, Sell};
 pub use source::{field, open};

@@ -64,7 +64,10 @@
 //! ```
 mod arrays;
 mod backends;
+mod order;
 mod system;
+mod timing;
+mod tune;
 
 pub use arrays::{from_dense, to_dense, to_device, to_host};
 pub use backends::{
@@ -84,6 +87,8 @@ pub use lacuna_solvers::{Chosen, choose_method, choose_preconditioner};
 pub use lacuna_solvers::{Method, Options, Outcome, Solver, Stop, System, Watch};
 pub use ndarray;
 pub use system::{LinearSystem, Prepared, solve};
+pub use timing::TimedProduct;
+pub use tune::{Tuned, tune_format};
 
 /// What most programs use.
 pub mod prelude {

@@ -1,7 +1,8 @@
 //! A linear system: choose, prepare once, solve for as many right-hand sides as you like.
-use crate::{Chosen, choose_method, choose_preconditioner};
+use crate::order::Order;
+use crate::{Chosen, choose_method, choose_preconditioner, tune_format};
 use lacuna_core::{Backend, Error, LinOp, Result, Scalar};
-use lacuna_formats::{Csr, Structure, choose_format, convert};
+use lacuna_formats::{Csr, Pair, Structure, choose_format, convert};
 use lacuna_solvers::{
     METHODS, Method, Options, Outcome, PRECONDITIONERS, Solver, Stop, Watch, jacobi, method,
 };
@@ -71,6 +72,8 @@ pub struct LinearSystem<T: Scalar> {
     method: MethodChoice<T>,
     preconditioner: Option<String>,
     format: Option<String>,
+    reorder: String,
+    adjoint: bool,
     options: Options,
     stop: Stop,
     x0: Option<Vec<T>>,
@@ -88,6 +91,8 @@ impl<T: Scalar> LinearSystem<T> {
             method: MethodChoice::Auto,
             preconditioner: None,
             format: None,
+            reorder: "none".into(),
+            adjoint: false,
             options: Options::default(),
             stop: Stop { rtol: Self::DEFAULT_RTOL, ..Stop::default() },
             x0: None,
@@ -112,10 +117,58 @@ impl<T: Scalar> LinearSystem<T> {
         self.preconditioner = (name != "auto").then(|| name.into());
         self
     }
-    /// The storage format by name, see [`FORMATS`](lacuna_formats::FORMATS); `auto` chooses by the bytes a product moves.
+    /// The storage format by name, see [`FORMATS`](lacuna_formats::FORMATS); `auto` chooses by the bytes a product moves,
+    /// `tune` by measurement, once for each structure, number type and device: see [`tune_format`].
     /// While the matrix is converted both forms are in memory.
     pub fn format(mut self, name: &str) -> Self {
         self.format = (name != "auto").then(|| name.into());
+        self
+    }
+    /// The order of rows and columns by name, see [`ORDERS`](lacuna_formats::ORDERS): `none`, the default, is the one given,
+    /// `auto` another where that promises much. Right-hand sides, solutions and errors are in the order given all the same.
+    pub fn reorder(mut self, name: &str) -> Self {
+        self.reorder = name.into();
+        self
+    }
+    /// Puts the conjugate transpose on the device too, in the same format, as much memory again unless the matrix is
+    /// Hermitian: for methods of your own that need `Aᴴ x`.
+    ///
+    /// The normal equations by conjugate gradients (CGNR), for any matrix that is not singular:
+    ///
+    /// ```
+    /// use lacuna::prelude::*;
+    /// use lacuna::Adjoint;
+    ///
+    /// fn cgnr<T: Scalar>(k: &mut Recorder<'_, T>, s: &System<'_, T>) {
+    ///     let (a, ah, b, x) = (s.a, Adjoint(s.a), s.b, s.x);
+    ///     let [r, z, p, w] = k.vectors(s.n());
+    ///     let [rr, zz, ww, alpha, beta, last] = k.cells();
+    ///     let residual = s.confirm(Pass::new("residual").set(r, b - w).dot(rr, r, r), rr);
+    ///     let begin = Pass::new("begin").set(p, z).dot(last, z, z);
+    ///     let along = Pass::new("along").dot(ww, w, w).eval(alpha, last / ww);
+    ///     let step = s.count(Pass::new("step").set(x, x + alpha * p).set(r, r - alpha * w).dot(rr, r, r), rr);
+    ///     let turn = Pass::new("turn").dot(zz, z, z).eval(beta, zz / last).eval(last, zz);
+    ///     k.restart(|k| {
+    ///         k.spmv_dot(a, x, w, residual);
+    ///         k.spmv_dot(&ah, r, z, begin);
+    ///     });
+    ///     k.each(|k| {
+    ///         k.spmv_dot(a, p, w, along);
+    ///         k.multi_axpy_dot(step);
+    ///         k.spmv_dot(&ah, r, z, turn);
+    ///         k.multi_axpy_dot(Pass::new("direction").set(p, z + beta * p));
+    ///     });
+    /// }
+    ///
+    /// let a = Spec::parse("gen:convection:12x12")?.build::<f64>()?;
+    /// let b = Array1::ones(a.rows());
+    /// let mut dev = default_backend()?;
+    /// let mut system = LinearSystem::new(a).own_method(cgnr).with_adjoint().prepare(&mut dev)?;
+    /// assert!(system.solve(&mut dev, b.view())?.1.converged());
+    /// # Ok::<(), lacuna::Error>(())
+    /// ```
+    pub fn with_adjoint(mut self) -> Self {
+        self.adjoint = true;
         self
     }
     /// Settings that some methods take.
@@ -143,7 +196,7 @@ impl<T: Scalar> LinearSystem<T> {
     ///
     /// # Errors
     /// [`Error::Shape`] where the matrix is not square, [`Error::Length`] for `x0`, [`Error::Argument`] for an unknown
-    /// name or a tolerance that is none, [`Error::Unsupported`] for a format that does not suit the matrix or that the
+    /// name of anything or a tolerance that is none, [`Error::Unsupported`] for a format that does not suit the matrix or that the
     /// backend has no kernel for, [`Error::Entry`] where Jacobi's preconditioner was asked for and a diagonal
     /// entry is zero, device failures.
     pub fn prepare<B: Backend>(self, dev: &mut B) -> Result<Prepared<T>> {
@@ -155,10 +208,12 @@ impl<T: Scalar> LinearSystem<T> {
         if let Some(x0) = &self.x0 {
             Error::check_length("solve", "x0", rows, x0.len())?;
         }
+        let (order, a) = Order::new(self.a, &self.reorder)?;
+        let tunes = self.format.as_deref() == Some("tune");
         let undecided = matches!(self.method, MethodChoice::Auto)
             || self.preconditioner.is_none()
-            || self.format.is_none() && dev.formats().len() > 1;
-        let structure = undecided.then(|| Structure::of(&*self.a));
+            || (self.format.is_none() || tunes) && dev.formats().len() > 1;
+        let structure = undecided.then(|| Structure::of(&*a));
         let asked = |name: &str| Chosen::new(name, "asked for");
         let (chosen_method, own) = match (self.method, &structure) {
             (MethodChoice::Own(own), _) => (asked(own.name()), Some(own)),
@@ -171,13 +226,13 @@ impl<T: Scalar> LinearSystem<T> {
             (Some(name), _) => asked(&name),
             (None, Some(s)) => {
                 let info = METHODS.iter().find(|m| m.name == chosen_method.name);
-                choose_preconditioner(&self.a, s, info.is_some_and(|m| m.positive_definite))
+                choose_preconditioner(&a, s, info.is_some_and(|m| m.positive_definite))
             }
             (None, None) => asked(PRECONDITIONERS[0].name),
         };
         let diagonal = match chosen_preconditioner.name.as_str() {
             "none" => None,
-            "jacobi" => Some(jacobi(dev, &self.a)?),
+            "jacobi" => Some(jacobi(dev, &a).map_err(|error| order.told(error))?),
             name => {
                 let names: Vec<_> = PRECONDITIONERS.iter().map(|p| p.name).collect();
                 let message = format!("expected one of {}, got `{name}`", names.join(", "));
@@ -186,27 +241,41 @@ impl<T: Scalar> LinearSystem<T> {
         };
         let m = diagonal.as_ref().map(|d| d as &dyn LinOp<T>);
         let format = match (self.format, &structure) {
-            (Some(name), _) => asked(&name),
+            (Some(_), Some(s)) if tunes => {
+                let tuned = tune_format(dev, &a, s)?;
+                Chosen::new(tuned.name(), tuned.why())
+            }
+            (Some(name), _) if !tunes => asked(&name),
             (None, Some(s)) => {
-                let (name, why) = choose_format(&self.a, s, dev.formats());
+                let (name, why) = choose_format(&a, s, dev.formats());
                 Chosen::new(name, why)
             }
-            (None, None) => Chosen::new("csr", "the only format the backend has"),
+            (_, None) | (Some(_), _) => Chosen::new("csr", "the only format the backend has"),
         };
-        let stored = convert(&self.a, &format.name)?;
-        drop(self.a);
-        let matrix = dev.matrix(stored)?;
-        let solver = Solver::new(dev, &matrix, m, &*method, self.stop)?;
-        let choices = vec![
+        let solver = if self.adjoint {
+            let pair = Pair::new(dev, &a, &format.name)?;
+            drop(a);
+            Solver::new(dev, &pair, m, &*method, self.stop)?
+        } else {
+            let stored = convert(&a, &format.name)?;
+            drop(a);
+            let matrix = dev.matrix(stored)?;
+            Solver::new(dev, &matrix, m, &*method, self.stop)?
+        };
+        let mut choices = vec![
             chosen_method.sentence("method"),
             chosen_preconditioner.sentence("preconditioner"),
             format.sentence("format"),
         ];
+        if self.reorder != "none" {
+            choices.push(order.chosen.sentence("order"));
+        }
         Ok(Prepared {
             solver,
             method: chosen_method,
             preconditioner: chosen_preconditioner,
             format,
+            order,
             outcome: Outcome { choices, ..Outcome::default() },
             staged: [Vec::new(), Vec::new()],
             x0: self.x0,
@@ -221,6 +290,7 @@ pub struct Prepared<T: Scalar> {
     method: Chosen,
     preconditioner: Chosen,
     format: Chosen,
+    order: Order,
     outcome: Outcome,
     staged: [Vec<T>; 2],
     x0: Option<Vec<T>>,
@@ -242,7 +312,7 @@ impl<T: Scalar> Prepared<T> {
     }
 
     /// Solves for `b` from what `x` holds, and puts the solution there. Allocates nothing on the device, and on the host
-    /// only the first time that a view is strided.
+    /// only the first time that a view is strided or the rows are in another order.
     ///
     /// # Errors
     /// [`Error::Length`] and [`Error::Element`] (an element that is not finite) for `b` and `x`; device failures.
@@ -266,6 +336,13 @@ impl<T: Scalar> Prepared<T> {
         mut x: ArrayViewMut1<'_, T>,
         watch: Option<&mut dyn FnMut(Watch) -> ControlFlow<()>>,
     ) -> Result<&Outcome> {
+        let order = &self.order;
+        if let Some([b, solution]) = order.stage(&mut self.staged, b, x.view())? {
+            let outcome = self.solver.solve_watched(dev, b, solution, watch);
+            copy_outcome(outcome.map_err(|error| order.told(error))?, &mut self.outcome);
+            order.restore(solution, x);
+            return Ok(&self.outcome);
+        }
         let [staged_b, staged_x] = &mut self.staged;
         let b = match b.as_slice() {
             Some(slice) => slice,
@@ -296,7 +373,11 @@ impl<T: Scalar> Prepared<T> {
     pub fn format(&self) -> &Chosen {
         &self.format
     }
-    /// What runs underneath: the program, and the vectors on the device.
+    /// The order of the rows and what it does to the matrix.
+    pub fn order(&self) -> &Chosen {
+        &self.order.chosen
+    }
+    /// What runs underneath: the program, and the vectors on the device, in the order of the rows there.
     pub fn solver(&mut self) -> &mut Solver<T> {
         &mut self.solver
     }

@@ -26,7 +26,7 @@ fn products_are_timed_in_every_format_that_takes_the_matrix() {
         ran.out
     );
     let svg = std::fs::read_to_string(bench.path("s.svg")).unwrap();
-    assert!(svg.matches("<rect").count() == 6 && svg.contains("of the triad"), "{svg}");
+    assert!(svg.matches("<rect").count() == 8 && svg.contains("of the triad"), "{svg}");
 }
 
 #[test]
@@ -35,7 +35,7 @@ fn unknown_formats_are_named() {
     let refused = bench.refused("spmv gen:poisson1d:9 --format csr,dja");
     assert!(
         refused.contains(
-            "expected `all` or one of csr, dia, ell, sell, hyb, coo, bcsr2, bcsr3, bcsr4, got `dja`"
+            "expected `all`, `tune` or one of csr, dia, ell, sell, hyb, coo, bcsr2, bcsr3, bcsr4, got `dja`"
         ),
         "{refused}"
     );
@@ -71,4 +71,48 @@ fn info_says_why() {
         "{}",
         ran.out
     );
+}
+
+#[test]
+fn what_was_measured_is_remembered() {
+    let bench = Bench::new();
+    let (code, first) = bench.solve("gen:poisson2d:30x30 --format tune");
+    assert_eq!(code, 0);
+    let choice = |json: &Value| json["choices"][2].as_str().unwrap().to_owned();
+    assert!(choice(&first).contains("us a product in") && choice(&first).ends_with("; measured"), "{first}");
+    let (_, again) = bench.solve("gen:poisson2d:30x30 --format tune");
+    assert_eq!(choice(&again), choice(&first) + " before");
+    let (_, other) = bench.solve("gen:poisson2d:30x31 --format tune");
+    assert!(choice(&other).ends_with("; measured"), "another structure: {other}");
+    let ran = bench.run("info gen:poisson2d:30x30 --why");
+    assert!(
+        ran.out.contains("measured    before, on cpu") && ran.out.contains(" of csr's time, measured"),
+        "{}",
+        ran.out
+    );
+    let ran = bench.run("spmv gen:poisson2d:30x30 --format tune --rounds 1");
+    assert!(ran.out.contains("<- tune") && !ran.out.contains("no:"), "{}", ran.out);
+}
+
+#[test]
+fn an_order_changes_nothing_but_the_way() {
+    let bench = Bench::new();
+    for order in ["none", "auto", "rcm", "length", "parts"] {
+        let (code, json) =
+            bench.solve(&format!("gen:power-law:900 --reorder {order} --output {order}.mtx --rtol 1e-12"));
+        assert_eq!(code, 0, "{json}");
+        let given = if order == "auto" { "none" } else { order };
+        assert_eq!(json["order"].as_str(), Some(given));
+        let read = |name: &str| {
+            let text = std::fs::read_to_string(bench.path(name)).unwrap();
+            text.lines().filter_map(|line| line.parse().ok()).collect::<Vec<f64>>()
+        };
+        let (x, want) = (read(&format!("{order}.mtx")), read("none.mtx"));
+        assert_eq!((x.len(), want.len()), (900, 900));
+        let scale = want.iter().fold(0.0f64, |most, v| most.max(v.abs()));
+        assert!(x.iter().zip(&want).all(|(x, want)| (x - want).abs() <= 1e-9 * scale), "{order}");
+    }
+    let ran = bench.run("spmv gen:power-law:900 --reorder rcm --rounds 1 --format csr");
+    assert!(ran.out.contains("  order       rcm: bandwidth "), "{}", ran.out);
+    assert!(bench.refused("solve gen:poisson1d:9 --reorder rmc").contains("rmc"));
 }

@@ -9,7 +9,7 @@ fn the_outcome_has_every_field() {
     assert_eq!(code, 0);
     let fields: Vec<_> = json.as_object().unwrap().keys().map(String::as_str).collect();
     let expected = "outcome reason iterations residual true_residual history history_stride time backend \
-        device method precond format type n nnz choices version";
+        device method precond format order type n nnz choices version";
     assert_eq!(fields, expected.split_whitespace().collect::<Vec<_>>());
     assert_eq!(json["outcome"], "converged");
     assert_eq!(json["reason"], "converged: the true residual meets the tolerance");

@@ -1,0 +1,112 @@
+//! Orders of rows: what they are, and that nothing but the order changes.
+use lacuna_formats::{
+    Csr, ORDERS, Permutation, Profile, Spec, Triplets, by_length, by_parts, reorder, reverse_cuthill_mckee,
+};
+use proptest::prelude::*;
+
+fn generated(name: &str) -> Csr<f64> {
+    Spec::parse(name).unwrap().build().unwrap()
+}
+
+/// A permutation that follows no rule.
+fn shuffled(n: usize) -> Permutation {
+    let mut order: Vec<u32> = (0..n as u32).collect();
+    order.sort_by_key(|&i| (u64::from(i) + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(20));
+    Permutation::new(order).unwrap()
+}
+
+#[test]
+fn a_shuffled_band_is_found_again() {
+    let mut t = Triplets::new(500, 500);
+    for i in 0..500usize {
+        (i.saturating_sub(1)..(i + 2).min(500)).for_each(|j| t.push(i, j, (i + j) as f64 + 1.0));
+    }
+    let band = t.to_csr().unwrap();
+    let a = band.permuted(&shuffled(500)).unwrap();
+    assert!(Profile::of(&a).bandwidth > 100);
+    let again = a.permuted(&reverse_cuthill_mckee(&a)).unwrap();
+    assert_eq!(Profile::of(&again), Profile { bandwidth: 1, profile: 499 });
+}
+
+#[test]
+fn a_shuffled_grid_gets_the_band_of_its_shorter_side() {
+    let a = generated("gen:poisson2d:60x20").permuted(&shuffled(1200)).unwrap();
+    let rcm = a.permuted(&reverse_cuthill_mckee(&a)).unwrap();
+    assert!(Profile::of(&rcm).bandwidth <= 21, "{:?}", Profile::of(&rcm));
+}
+
+#[test]
+fn rows_by_length_keep_their_order() {
+    let mut t = Triplets::new(4, 4);
+    [(0, 0), (1, 0), (1, 1), (2, 2), (3, 1), (3, 3)].into_iter().for_each(|(i, j)| t.push(i, j, 1.0));
+    assert_eq!(by_length(&t.to_csr().unwrap()).order(), [1, 3, 0, 2]);
+}
+
+#[test]
+fn parts_are_connected() {
+    let a = generated("gen:poisson2d:40x40").permuted(&shuffled(1600)).unwrap();
+    let order = by_parts(&a, 100);
+    let mut alone = 0;
+    for part in order.order().chunks(100) {
+        let inside = |row: &u32| {
+            a.row_entries(*row as usize).any(|(j, _)| j as u32 != *row && part.contains(&(j as u32)))
+        };
+        alone += part.iter().filter(|row| !inside(row)).count();
+    }
+    // What is left between full parts goes to one as it is.
+    assert!(alone <= 16, "{alone} rows of 1600 are in a part with none of their neighbours");
+}
+
+#[test]
+fn orders_by_name() {
+    let a = generated("gen:poisson2d:20x20").permuted(&shuffled(400)).unwrap();
+    for order in ORDERS {
+        let found = reorder(&a, order.name).unwrap();
+        assert_eq!(found.map(|p| p.len()), Some(400), "{}", order.name);
+    }
+    assert_eq!(reorder(&a, "none").unwrap(), None);
+    assert_eq!(reorder(&a, "auto").unwrap(), None, "as small as this nothing is gained");
+    assert_eq!(reorder(&generated("gen:poisson1d:9"), "length").unwrap().unwrap().order()[0], 1);
+    let told = reorder(&a, "rmc").unwrap_err().to_string();
+    assert_eq!(told, "reorder: expected none, auto or one of rcm, length, parts, got `rmc`");
+    let wide = Triplets::<f64>::new(2, 3).to_csr().unwrap();
+    assert!(reorder(&wide, "rcm").unwrap_err().to_string().contains("2x3"));
+    assert!(wide.permuted(&shuffled(2)).is_err() && a.permuted(&shuffled(2)).is_err());
+}
+
+#[test]
+fn what_is_no_permutation_is_refused() {
+    let told = |order: Vec<u32>| Permutation::new(order).unwrap_err().to_string();
+    assert!(told(vec![1, 1]).contains("row 1 comes a second time at place 1"));
+    assert!(told(vec![0, 7]).contains("row 7 at place 1 is out of range"));
+    assert!(Permutation::new(Vec::new()).unwrap().is_empty());
+}
+
+proptest! {
+    #[test]
+    fn only_the_order_changes(
+        n in 0usize..90,
+        entries in prop::collection::vec((0usize..90, 0usize..90, -8i32..8), 0..260),
+        part in 0usize..20,
+    ) {
+        let mut t = Triplets::<f64>::new(n, n);
+        entries.into_iter().filter(|(i, j, _)| *i < n && *j < n).for_each(|(i, j, v)| t.push(i, j, f64::from(v)));
+        let a = t.to_csr().unwrap();
+        for p in [reverse_cuthill_mckee(&a), by_length(&a), by_parts(&a, part), shuffled(n)] {
+            prop_assert!(Permutation::new(p.order().to_vec()).is_ok());
+            let b = a.permuted(&p).unwrap();
+            for i in 0..n {
+                for j in 0..n {
+                    prop_assert_eq!(b.get(i, j), a.get(p.order()[i] as usize, p.order()[j] as usize));
+                }
+            }
+            let old: Vec<usize> = (0..n).collect();
+            let (mut new, mut back) = (vec![0; n], vec![0; n]);
+            p.gather(&old, &mut new).unwrap();
+            p.scatter(&new, &mut back).unwrap();
+            prop_assert_eq!(&back, &old);
+            prop_assert!(new.iter().zip(p.order()).all(|(&new, &order)| new == order as usize));
+            prop_assert!(p.inverse().iter().enumerate().all(|(old, &at)| new[at as usize] == old));
+        }
+    }
+}

@@ -1,0 +1,72 @@
+//! A system solved in another order of its rows, without its caller's noticing.
+use crate::Chosen;
+use lacuna_core::{Error, Result, Scalar};
+use lacuna_formats::{Csr, Permutation, Profile, reorder};
+use ndarray::{ArrayView1, ArrayViewMut1};
+use std::sync::Arc;
+
+/// The order a system is solved in.
+pub(crate) struct Order {
+    /// Nothing where the order is the caller's.
+    permutation: Option<Permutation>,
+    pub(crate) chosen: Chosen,
+}
+
+impl Order {
+    /// The order of that name, and the matrix in it.
+    ///
+    /// # Errors
+    /// As [`reorder`].
+    pub(crate) fn new<T: Scalar>(a: Arc<Csr<T>>, name: &str) -> Result<(Self, Arc<Csr<T>>)> {
+        let Some(permutation) = reorder(&a, name)? else {
+            let why = if name == "none" { "the order given" } else { "another order would gain nothing" };
+            return Ok((Order { permutation: None, chosen: Chosen::new("none", why) }, a));
+        };
+        let permuted = a.permuted(&permutation)?;
+        let [before, after] = [&*a, &permuted].map(Profile::of);
+        let why = format!(
+            "bandwidth {} instead of {}, profile {} instead of {}",
+            after.bandwidth, before.bandwidth, after.profile, before.profile
+        );
+        let name = if name == "auto" { "rcm" } else { name };
+        Ok((Order { permutation: Some(permutation), chosen: Chosen::new(name, why) }, Arc::new(permuted)))
+    }
+
+    /// The right-hand side and the starting guess in this order.
+    pub(crate) fn stage<'a, T: Scalar>(
+        &self,
+        staged: &'a mut [Vec<T>; 2],
+        b: ArrayView1<'_, T>,
+        x: ArrayView1<'_, T>,
+    ) -> Result<Option<[&'a mut [T]; 2]>> {
+        let Some(permutation) = &self.permutation else { return Ok(None) };
+        Error::check_length("solve", "b", permutation.len(), b.len())?;
+        Error::check_length("solve", "x0", permutation.len(), x.len())?;
+        for (staged, given) in staged.iter_mut().zip([b.view(), x.view()]) {
+            staged.clear();
+            staged.extend(permutation.order().iter().map(|&old| given[old as usize]));
+        }
+        Ok(Some(staged.each_mut().map(|staged| staged.as_mut_slice())))
+    }
+
+    /// Puts a solution back into the caller's order.
+    pub(crate) fn restore<T: Scalar>(&self, solution: &[T], mut x: ArrayViewMut1<'_, T>) {
+        let order = self.permutation.iter().flat_map(|permutation| permutation.order());
+        order.zip(solution).for_each(|(&old, &value)| x[old as usize] = value);
+    }
+
+    /// The error with the caller's rows.
+    pub(crate) fn told(&self, error: Error) -> Error {
+        let Some(permutation) = &self.permutation else { return error };
+        let given = |row: usize| permutation.order().get(row).map_or(row, |&old| old as usize);
+        match error {
+            Error::Element { operation, what, row, message } => {
+                Error::Element { operation, what, row: given(row), message }
+            }
+            Error::Entry { operation, row, column, message } => {
+                Error::Entry { operation, row: given(row), column: given(column), message }
+            }
+            other => other,
+        }
+    }
+}

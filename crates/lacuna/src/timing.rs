@@ -1,0 +1,48 @@
+//! How long a product takes.
+use lacuna_core::{Backend, Format, History, Pass, Plan, Recorder, Result, Run, Scalar};
+use std::sync::Arc;
+use std::time::Instant;
+
+/// A product with a matrix on a device, ready to be timed.
+pub struct TimedProduct<T: Scalar> {
+    plan: Plan<T>,
+    iterations: u64,
+    bytes: usize,
+}
+
+impl<T: Scalar> TimedProduct<T> {
+    /// Puts the matrix on the device and finds out how many products last `seconds`.
+    ///
+    /// # Errors
+    /// [`lacuna_core::Error::Unsupported`] where the device has no kernel for the format, device failures.
+    pub fn new<B: Backend>(dev: &mut B, stored: Arc<dyn Format<T>>, seconds: f64) -> Result<Self> {
+        let a = dev.matrix(stored)?;
+        let bytes = a.bytes + (a.rows + a.cols) * size_of::<T>();
+        let mut k = Recorder::new(dev, "spmv");
+        let ([x], [y], [count]) = (k.vectors(a.cols), k.vectors(a.rows), k.cells());
+        k.each(|k| k.spmv_dot(&a, x, y, Pass::new("count").count(count)));
+        let program = k.finish()?;
+        dev.upload(&vec![T::one(); a.cols], x)?;
+        let mut product = TimedProduct { plan: dev.plan(program)?, iterations: 3, bytes };
+        product.time(dev)?;
+        let once = product.time(dev)?;
+        product.iterations = (seconds / once).ceil().clamp(3.0, 1e6) as u64;
+        Ok(product)
+    }
+
+    /// Bytes of the matrix and both vectors, once each.
+    pub fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    /// Seconds of one, on the average of as many as were asked for.
+    ///
+    /// # Errors
+    /// Device failures.
+    pub fn time<B: Backend>(&mut self, dev: &mut B) -> Result<f64> {
+        let start = Instant::now();
+        let run = Run { limit: self.iterations, history: &mut History::off(), watch: None };
+        dev.execute(&mut self.plan, run)?;
+        Ok(start.elapsed().as_secs_f64() / self.iterations as f64)
+    }
+}

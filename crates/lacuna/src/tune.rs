@@ -1,0 +1,125 @@
+//! The format that is fastest by measurement, remembered.
+use crate::{TimedProduct, formats};
+use lacuna_core::{Backend, Result, Scalar};
+use lacuna_formats::{Csr, FORMATS, Structure, candidates, convert};
+use lacuna_generate::Cached;
+use std::sync::Arc;
+
+/// Formats are timed that are expected to take up to so many times the least.
+const PLAUSIBLE: f64 = 2.5;
+/// Seconds of a measurement, and how many there are of each format; the least counts.
+const SECONDS: f64 = 0.004;
+const ROUNDS: usize = 5;
+
+/// What was measured of the formats of a matrix on a device.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Tuned {
+    /// Seconds of a product by format, the fastest first.
+    pub times: Vec<(&'static str, f64)>,
+    /// Whether this was known from before.
+    pub remembered: bool,
+}
+
+impl Tuned {
+    /// The fastest format.
+    pub fn name(&self) -> &'static str {
+        self.times.first().map_or(FORMATS[0].name, |(name, _)| *name)
+    }
+
+    /// Why it was taken, in words.
+    pub fn why(&self) -> String {
+        let of = |(name, seconds): &(&str, f64)| format!("{:.1} us a product in {name}", seconds * 1e6);
+        let times: Vec<_> = self.times.iter().take(3).map(of).collect();
+        let when = if self.remembered { "measured before" } else { "measured" };
+        format!("{}; {when}", times.join(", "))
+    }
+}
+
+/// Times the plausible formats of a matrix on a device, compressed rows always among them, or remembers the answer: by the
+/// structure of the matrix, the number type, the device and the version of this crate, in a file of `$LACUNA_CACHE` (`off`
+/// keeps none; `lacuna` in the user's cache folder where it is not set). One format at a time is on the device, and nothing
+/// afterwards.
+///
+/// ```
+/// use lacuna::prelude::*;
+/// use std::sync::Arc;
+///
+/// let a = Arc::new(Spec::parse("gen:poisson2d:50x50")?.build::<f64>()?);
+/// let tuned = lacuna::tune_format(&mut default_backend()?, &a, &Structure::of(&*a))?;
+/// println!("{}: {}", tuned.name(), tuned.why());
+/// # Ok::<(), lacuna::Error>(())
+/// ```
+///
+/// # Errors
+/// Too little memory for a conversion, device failures.
+pub fn tune_format<T: Scalar, B: Backend>(dev: &mut B, a: &Arc<Csr<T>>, s: &Structure) -> Result<Tuned> {
+    let (device, formats) = (dev.device(), dev.formats());
+    let hash = format!("{:032x}", a.structure_hash());
+    let units = device.units.to_string();
+    let version = env!("CARGO_PKG_VERSION");
+    let cached =
+        Cached::new("format", &[&hash, T::KIND.name(), device.backend, &device.name, &units, version]);
+    if let Some(times) = cached.read().and_then(|text| parsed(&text, formats)) {
+        return Ok(Tuned { times, remembered: true });
+    }
+    let all = candidates(a, s, formats);
+    let least = all.first().map_or(f64::INFINITY, |c| c.cost);
+    let plausible =
+        |c: &formats::Candidate| c.refused.is_none() && (c.cost <= PLAUSIBLE * least || c.name == "csr");
+    let mut times = Vec::new();
+    for candidate in all.into_iter().filter(plausible) {
+        let mark = dev.mark();
+        let time = convert(a, candidate.name).and_then(|stored| best_of_rounds(dev, stored));
+        dev.release(mark);
+        times.push((candidate.name, time?));
+    }
+    times.sort_by(|a, b| a.1.total_cmp(&b.1));
+    let lines: String = times.iter().map(|(name, seconds)| format!("{name} {seconds:e}\n")).collect();
+    cached.keep(lines.as_bytes());
+    Ok(Tuned { times, remembered: false })
+}
+
+fn best_of_rounds<T: Scalar, B: Backend>(
+    dev: &mut B,
+    stored: Arc<dyn lacuna_core::Format<T>>,
+) -> Result<f64> {
+    let mut product = TimedProduct::new(dev, stored, SECONDS)?;
+    (0..ROUNDS).try_fold(f64::INFINITY, |best, _| Ok(product.time(dev)?.min(best)))
+}
+
+/// What a file says, where it is whole and about formats that the device has.
+fn parsed(text: &[u8], formats: &[(&str, f64)]) -> Option<Vec<(&'static str, f64)>> {
+    let line = |line: &str| {
+        let (name, seconds) = line.split_once(' ')?;
+        let format = FORMATS.iter().find(|f| f.name == name)?;
+        let seconds = seconds.parse().ok().filter(|s: &f64| s.is_finite() && *s > 0.0)?;
+        formats.iter().any(|(kernel, _)| *kernel == format.kernel).then_some((format.name, seconds))
+    };
+    let times: Option<Vec<_>> = std::str::from_utf8(text).ok()?.lines().map(line).collect();
+    times.filter(|times| times.iter().any(|(name, _)| *name == "csr") && times.is_sorted_by_key(|(_, s)| *s))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::parsed;
+
+    #[test]
+    fn only_whole_answers_are_taken() {
+        let formats = [("csr", 1.0), ("dia", 1.0)];
+        let taken = |text: &str| parsed(text.as_bytes(), &formats);
+        assert_eq!(taken("dia 1e-6\ncsr 2e-6\n"), Some(vec![("dia", 1e-6), ("csr", 2e-6)]));
+        for broken in [
+            "",
+            "dia 1e-6\n",
+            "csr 2e-6\ndia 1e-6\n",
+            "dia 1e-6\ncs",
+            "csr -1\n",
+            "csr NaN\n",
+            "csr 1\nxyz 2\n",
+            "csr 1\nsell 2\n",
+        ] {
+            assert_eq!(taken(broken), None, "{broken:?}");
+        }
+        assert_eq!(parsed(&[0xff, 0x20, 0x31], &formats), None);
+    }
+}

@@ -1,0 +1,100 @@
+//! Systems solved in another order, in a format that was measured, with the adjoint at hand.
+use lacuna::formats::{Profile, reverse_cuthill_mckee};
+use lacuna::ndarray::{Array2, s};
+use lacuna::prelude::*;
+use lacuna::{Adjoint, tune_format};
+use std::sync::Arc;
+
+/// A grid whose rows follow no rule.
+fn scattered() -> Csr<f64> {
+    let a: Csr<f64> = Spec::parse("gen:convection:30x20").unwrap().build().unwrap();
+    let mut order: Vec<u32> = (0..600).collect();
+    order.sort_by_key(|&i| (i * 7919) % 601);
+    a.permuted(&lacuna::formats::Permutation::new(order).unwrap()).unwrap()
+}
+
+#[test]
+fn solutions_are_in_the_order_given() {
+    let a = scattered();
+    let b: Array1<f64> = (0..600).map(|i| (i % 17) as f64 - 8.0).collect();
+    let mut dev = default_backend().unwrap();
+    let solve = |dev: &mut DefaultBackend, order: &str| {
+        let mut system = LinearSystem::new(a.clone())
+            .reorder(order)
+            .stop(Stop { rtol: 1e-12, ..Stop::default() })
+            .prepare(dev)
+            .unwrap();
+        let (x, outcome) = system.solve(dev, b.view()).unwrap();
+        assert!(outcome.converged());
+        // Strided views, from the solution: nothing is left to do.
+        let (mut wide, mut twice) = (Array2::zeros((600, 2)), Array2::zeros((600, 3)));
+        twice.column_mut(1).assign(&b);
+        wide.column_mut(0).assign(&x);
+        let again = system.solve_into(dev, twice.slice(s![.., 1]), wide.column_mut(0)).unwrap();
+        assert_eq!((again.converged(), again.iterations), (true, 0));
+        assert_eq!(wide.column(0), x);
+        (x, outcome.choices, system.order().clone())
+    };
+    let (want, choices, order) = solve(&mut dev, "none");
+    assert_eq!((choices.len(), order.name.as_str()), (3, "none"));
+    for name in ["rcm", "length", "parts"] {
+        let (x, choices, order) = solve(&mut dev, name);
+        assert_eq!(order.name, name);
+        assert_eq!(choices[3], order.sentence("order"));
+        let scale = want.iter().fold(0.0f64, |most, v| most.max(v.abs()));
+        assert!((&x - &want).iter().all(|d| d.abs() <= 1e-9 * scale), "{name}");
+    }
+    let better = a.permuted(&reverse_cuthill_mckee(&a)).unwrap();
+    let [before, after] = [&a, &better].map(Profile::of);
+    assert!(4 * after.profile < before.profile);
+    let (_, _, order) = solve(&mut dev, "rcm");
+    let why = format!("bandwidth {} instead of {}", after.bandwidth, before.bandwidth);
+    assert!(order.why.starts_with(&why), "{}", order.why);
+}
+
+#[test]
+fn errors_name_rows_as_they_were_given() {
+    let mut dev = default_backend().unwrap();
+    let mut system = LinearSystem::new(scattered()).reorder("rcm").prepare(&mut dev).unwrap();
+    let mut b = Array1::ones(600);
+    b[123] = f64::NAN;
+    let told = system.solve(&mut dev, b.view()).unwrap_err();
+    assert!(matches!(told, Error::Element { row: 123, .. }), "{told}");
+    let told = system.solve(&mut dev, Array1::ones(599).view()).unwrap_err();
+    assert!(matches!(told, Error::Length { .. }), "{told}");
+    let mut t = scattered().to_triplets();
+    t.push(77, 77, -scattered().get(77, 77).unwrap());
+    let system = LinearSystem::new(t.to_csr().unwrap()).reorder("rcm").preconditioner("jacobi");
+    let told = system.prepare(&mut dev).err().unwrap();
+    assert!(matches!(told, Error::Entry { row: 77, column: 77, .. }), "{told}");
+    let told = LinearSystem::new(scattered()).reorder("rmc").prepare(&mut dev).err().unwrap();
+    assert!(told.to_string().contains("got `rmc`"), "{told}");
+}
+
+#[test]
+fn tuning_leaves_nothing_on_the_device() {
+    let a = Arc::new(scattered());
+    let mut dev = default_backend().unwrap();
+    let before = dev.mark();
+    let tuned = tune_format(&mut dev, &a, &Structure::of(&*a)).unwrap();
+    assert_eq!(dev.mark(), before);
+    assert!(tuned.times.iter().any(|(name, _)| *name == "csr"));
+    assert!(tuned.times.is_sorted_by(|a, b| a.1 <= b.1));
+    assert!(tuned.why().contains(&format!("us a product in {}", tuned.name())), "{}", tuned.why());
+}
+
+#[test]
+fn methods_that_need_the_adjoint_say_so_without_it() {
+    fn turned<T: Scalar>(k: &mut Recorder<'_, T>, s: &System<'_, T>) {
+        let [y] = k.vectors(s.n());
+        let [yy] = k.cells();
+        let (a, ah) = (s.a, Adjoint(s.a));
+        let residual = s.confirm(Pass::new("residual").set(y, s.b - y).dot(yy, y, y), yy);
+        k.restart(|k| k.spmv_dot(a, s.x, y, residual));
+        k.each(|k| k.spmv_dot(&ah, s.b, y, s.count(Pass::new("turned").dot(yy, y, y), yy)));
+    }
+    let mut dev = default_backend().unwrap();
+    let told = LinearSystem::new(scattered()).own_method(turned).prepare(&mut dev).err().unwrap();
+    assert!(told.to_string().contains("does not know its transpose"), "{told}");
+    LinearSystem::new(scattered()).own_method(turned).with_adjoint().prepare(&mut dev).unwrap();
+}
