@@ -91,6 +91,7 @@ fn the_choice_follows_the_structure() {
     assert_eq!(choice("gen:poisson2d:300x300", &ALIKE).0, "dia");
     assert_eq!(choice("gen:poisson2d:300x300", &ALIKE).1, "40.0 bytes a row, 63.8 in csr");
     assert_eq!(choice("gen:elasticity3d:8", &ALIKE).0, "bcsr3");
+    assert_eq!(choice("gen:power-law:20000", &ALIKE).0, "hyb", "rows of different lengths");
     assert_eq!(choice("gen:power-law:20000", &ALIKE[..1]).0, "csr");
     assert_eq!(choice("gen:poisson2d:300x300", &ALIKE[..1]).0, "csr", "a device with csr alone");
 }
