@@ -21,6 +21,9 @@ pub(crate) unsafe fn rows<T: Scalar>(a: &Bcsr<T>, x: *const T, y: *mut T, start:
             (2, 2) => blocks::<T, 2, 2>(a, x, y, start, end),
             (3, 2) => blocks::<T, 3, 2>(a, x, y, start, end),
             (4, 2) => blocks::<T, 4, 2>(a, x, y, start, end),
+            (2, 4) => blocks::<T, 2, 4>(a, x, y, start, end),
+            (3, 4) => blocks::<T, 3, 4>(a, x, y, start, end),
+            (4, 4) => blocks::<T, 4, 4>(a, x, y, start, end),
             _ => {
                 let x = std::slice::from_raw_parts(x, a.shape().1);
                 for i in start..end {
@@ -59,9 +62,13 @@ unsafe fn blocks<T: Scalar, const B: usize, const W: usize>(
                 }
                 k += W;
             }
-            if W == 2 {
-                let upper = sums[W - 1];
-                sums[0].iter_mut().zip(upper).for_each(|(s, u)| *s += u);
+            let mut half = W / 2;
+            while half > 0 {
+                for w in 0..half {
+                    let upper = sums[w + half];
+                    sums[w].iter_mut().zip(upper).for_each(|(s, u)| *s += u);
+                }
+                half /= 2;
             }
             // A share may begin or end within a block row.
             let row = block_row * B;

@@ -89,7 +89,7 @@ impl<T: Scalar> Bcsr<T> {
             }
         });
         let filled = counts.iter().filter(|&&count| count > 0).count();
-        Ok(Bcsr { rows, cols, nnz, block, row_ptr, col_idx, values, lanes: lanes(blocks, filled) })
+        Ok(Bcsr { rows, cols, nnz, block, row_ptr, col_idx, values, lanes: lanes(blocks * block, filled) })
     }
 
     /// Rows and columns of a block.
