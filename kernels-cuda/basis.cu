@@ -8,7 +8,7 @@
 
 template <typename T> LACUNA_FN void basis_dot(const Common &c, const StreamOp &op) {
     if (!is_next(c, op)) return;
-    const T *v = (const T *)op.values, *w = (const T *)op.x;
+    const T *v = (const T *)op.arrays[0], *w = (const T *)op.x;
     T *partial = (T *)c.partial;
     u32 from, to, lane = threadIdx.x % WARP;
     share(op, from, to);
@@ -35,7 +35,7 @@ template <typename T> LACUNA_FN void basis_axpy(const Common &c, const StreamOp 
     __shared__ __align__(16) unsigned char coefficients[MAX_TERMS * sizeof(T)];
     if (!is_next(c, op)) return;
     T *slots = (T *)memory, *terms = slots + op.slots * BLOCK, *coefficient = (T *)coefficients;
-    const T *v = (const T *)op.values, *h = (const T *)c.cells + op.h;
+    const T *v = (const T *)op.arrays[0], *h = (const T *)c.cells + op.h;
     fetch_coefficients(c, op, coefficient);
     __syncthreads();
     u32 from, to;

@@ -1,4 +1,4 @@
-// One operation as one kernel: what sweep.cu, spmv_csr.cu and basis.cu have in common.
+// One operation as one kernel: what sweep.cu, the products (spmv_*.cu) and basis.cu have in common.
 //
 // Formula: a row of a pass is a list of terms over slots; see crates/core/src/lower.rs for how each is rounded.
 // Launch shape: blocks of 256 threads, a segment of 256 rows at a time, one row a thread; a block takes consecutive
@@ -57,9 +57,10 @@ struct StreamOp {
     u32 op, n, segments, groups;
     u32 terms, loads, stores, dots;
     u32 slots, lanes, columns, h;
-    u32 add, dot_cells_follow, pad0, pad1; // dot_cells_follow: cell of sum d is h + d
-    u64 x, row_ptr, col_idx, values;       // a product; a basis is at `values`
-    u64 stride;                            // elements between columns of a basis
+    u32 add, dot_cells_follow; // dot_cells_follow: cell of sum d is h + d
+    u32 sizes[2];              // the numbers among the arguments of a matrix's format
+    u64 x, arrays[4];          // a product and the arrays of its matrix; a basis is the first
+    u64 stride;                // elements between columns of a basis
     u64 slot[MAX_SLOTS];
     uint4 term[MAX_TERMS];
     u32 dot_cell[MAX_DOTS];
@@ -237,4 +238,24 @@ template <typename T> LACUNA_FN void finish(const Common &c, const StreamOp &op,
     __threadfence();
     if (tid == 0) tickets[0] = 0;
     conclude<T>(c, op);
+}
+
+// Entries a thread has under way at once.
+template <typename T> struct Depth { static const u32 count = sizeof(T) > 8 ? 4 : 8; };
+
+// A product and the pass on the rows just computed: `rows(base, slots)` leaves those of the segment that begins at row
+// `base` in slot 0, each in its own thread or all of them seen by all threads.
+template <typename T, typename Rows>
+LACUNA_FN void over_segments(const Common &c, const StreamOp &op, unsigned char *memory, T *coefficient, Rows rows) {
+    if (!is_next(c, op)) return;
+    T *slots = (T *)memory, *terms = slots + op.slots * BLOCK;
+    fetch_coefficients(c, op, coefficient);
+    __syncthreads();
+    u32 from, to;
+    share(op, from, to);
+    for (u32 s = from; s < to; s++) {
+        rows(s * SEGMENT, slots);
+        sweep_rows(c, op, s, slots, terms + (s & 1) * op.dots * BLOCK, coefficient);
+    }
+    finish<T>(c, op, from, to);
 }

@@ -28,6 +28,8 @@ pub(crate) struct Limits {
     pub(crate) cooperative: bool,
     /// The compute capability.
     pub(crate) capability: (i32, i32),
+    /// Bytes of the second-level cache.
+    pub(crate) cache: usize,
     memory: u64,
     details: Vec<(&'static str, String)>,
 }
@@ -137,6 +139,7 @@ fn limits(device: Device) -> Result<Limits, CudaError> {
         cooperative: raw_attribute(device, sys::CUdevice_attribute::CU_DEVICE_ATTRIBUTE_COOPERATIVE_LAUNCH)
             != 0,
         capability: (major, minor),
+        cache: attribute(DeviceAttribute::L2CacheSize)?.max(0) as usize,
         memory: device.total_memory()? as u64,
         details,
     })

@@ -169,9 +169,15 @@ impl Drop for Cuda {
     }
 }
 
+/// What moving a byte of a matrix in each format costs relative to `csr`.
+const COSTS: [(&str, f64); 5] = [("csr", 1.0), ("dia", 1.0), ("sell", 1.0), ("ell", 1.0), ("bcsr", 1.0)];
+
 impl Backend for Cuda {
     fn device(&self) -> DeviceInfo {
         self.driver.limits.info()
+    }
+    fn formats(&self) -> &'static [(&'static str, f64)] {
+        &COSTS
     }
     fn vector<T: Scalar>(&mut self, n: usize) -> Result<Vector<T>> {
         Ok(Backend::basis::<T>(self, n, 1)?.column(0))

@@ -30,8 +30,12 @@ pub(crate) struct StoredMatrix {
     /// The stem of its kernels.
     pub(crate) kernel: &'static str,
     pub(crate) lanes: u32,
-    /// Arrays in the order of the format's arguments; sizes stand for themselves.
-    pub(crate) arrays: Vec<u64>,
+    /// The format's arguments in order: numbers as they are, arrays by their addresses.
+    pub(crate) arguments: Vec<u64>,
+    /// The numbers among them.
+    pub(crate) sizes: Vec<u32>,
+    /// The arrays among them.
+    pub(crate) arrays: Vec<Address>,
     buffers: Vec<Buffer>,
     /// The format, an `Arc<dyn Format<T>>`, where kernels want to look at it from the host.
     format: Box<dyn Any + Send + Sync>,
@@ -124,14 +128,18 @@ impl Store {
 
     pub(crate) fn matrix<T: Scalar>(&mut self, driver: &Driver, a: Arc<dyn Format<T>>) -> Result<Matrix<T>> {
         let mut buffers = Vec::new();
-        let arrays = upload(driver, &mut self.pool, &mut buffers, &a.arguments());
-        let arrays = match arrays {
-            Ok(arrays) => arrays,
+        let given = a.arguments();
+        let arguments = match upload(driver, &mut self.pool, &mut buffers, &given) {
+            Ok(arguments) => arguments,
             Err(error) => {
                 buffers.into_iter().for_each(|b| self.pool.give(b));
                 return Err(error);
             }
         };
+        let is_size = |argument: &Argument<'_, T>| matches!(argument, Argument::Size(_));
+        let (sizes, arrays): (Vec<_>, Vec<_>) = given.iter().zip(&arguments).partition(|(a, _)| is_size(a));
+        let sizes = sizes.into_iter().map(|(_, size)| *size as u32).collect();
+        let arrays = arrays.into_iter().map(|(_, address)| *address).collect();
         let (serial, (rows, cols)) = (next_serial(), a.shape());
         let handle = Matrix::new(self.matrices.len() as u32, serial, rows, cols, a.nnz(), a.bytes());
         self.matrices.push(StoredMatrix {
@@ -139,6 +147,8 @@ impl Store {
             kind: T::KIND,
             kernel: a.kernel(),
             lanes: a.lanes() as u32,
+            arguments,
+            sizes,
             arrays,
             buffers,
             format: Box::new(a),

@@ -64,11 +64,9 @@ pub(crate) struct StreamOp {
     h: u32,
     add: u32,
     dot_cells_follow: u32,
-    pad: [u32; 2],
+    sizes: [u32; 2],
     x: Address,
-    row_ptr: Address,
-    col_idx: Address,
-    values: Address,
+    arrays: [Address; 4],
     stride: u64,
     slot: [Address; MAX_SLOTS],
     term: [Quad; MAX_TERMS],
@@ -176,11 +174,9 @@ pub(crate) fn step<T: Scalar>(store: &Store, e: &Encoded<T>, op: u32, name: &str
         h: field(OP_H),
         add: field(OP_ADD),
         dot_cells_follow: 0,
-        pad: [0; 2],
+        sizes: [0; 2],
         x: 0,
-        row_ptr: 0,
-        col_idx: 0,
-        values: 0,
+        arrays: [0; 4],
         stride: 0,
         slot: [0; MAX_SLOTS],
         term: [Quad::default(); MAX_TERMS],
@@ -224,14 +220,13 @@ pub(crate) fn step<T: Scalar>(store: &Store, e: &Encoded<T>, op: u32, name: &str
             let kernel = product_kernel(a.kernel)?;
             s.x = vector(field(OP_X))?;
             s.lanes = a.lanes;
-            if let [row_ptr, col_idx, values] = a.arrays[..] {
-                (s.row_ptr, s.col_idx, s.values) = (row_ptr, col_idx, values);
-            }
+            s.sizes.iter_mut().zip(&a.sizes).for_each(|(to, size)| *to = *size);
+            s.arrays.iter_mut().zip(&a.arrays).for_each(|(to, address)| *to = *address);
             kernel
         }
         kind => {
             let (address, stride) = store.basis_address(e.bases[field(OP_BASIS) as usize], name)?;
-            (s.values, s.stride) = (address, stride as u64);
+            (s.arrays[0], s.stride) = (address, stride as u64);
             s.x = vector(field(OP_Y))?;
             if kind == KIND_BASIS_DOT {
                 (s.dots, s.dot_cells_follow, room) = (s.columns, 1, 0);
@@ -249,6 +244,9 @@ pub(crate) fn step<T: Scalar>(store: &Store, e: &Encoded<T>, op: u32, name: &str
 pub(crate) fn product_kernel(format: &'static str) -> Result<&'static str> {
     match format {
         "csr" => Ok("spmv_csr"),
+        "dia" => Ok("spmv_dia"),
+        "sell" | "ell" => Ok("spmv_sell"),
+        "bcsr" => Ok("spmv_bcsr"),
         other => Err(Error::Unsupported {
             operation: format!("product with a matrix in format `{other}`"),
             message: "the CUDA backend has no kernel for it; convert it to `csr`".into(),

@@ -192,6 +192,9 @@ static void register_kernels() {
     add("sweep_" #S, sweep_##S);                                                                                     \
     add("start_" #S, start_##S);                                                                                     \
     add("spmv_csr_" #S, spmv_csr_##S);                                                                               \
+    add("spmv_dia_" #S, spmv_dia_##S);                                                                               \
+    add("spmv_sell_" #S, spmv_sell_##S);                                                                             \
+    add("spmv_bcsr_" #S, spmv_bcsr_##S);                                                                             \
     add("basis_dot_" #S, basis_dot_##S);                                                                             \
     add("basis_axpy_" #S, basis_axpy_##S);                                                                           \
     add("program_" #S, program_##S);

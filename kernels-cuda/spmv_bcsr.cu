@@ -1,0 +1,72 @@
+// spmv_dot for compressed rows of square blocks: y <- A x, then a pass on the rows just computed.
+//
+// Formula: y[b i + r] = sum over the blocks of block row i, by W lanes (lane j takes blocks j, j + W, ...), of the block's
+// columns in order: value[r][c] x[b column + c] with fused multiply-add from 0; lanes are summed by halving. Bytes per row:
+// its values, 1 / b of an offset and of the blocks' columns, one number for x and one for y, and what the pass moves. Launch
+// shape: see sweep.cuh; within a segment 256 / W rows at a time, their lanes in one warp. A block lies column by column.
+// Assumes: b is 2, 3 or 4; W is a power of two, 32 at the most.
+#include "sweep.cuh"
+
+// What a lane adds up of row `r` of blocks of `B`: blocks `k`, `k + W`, ... up to `end`.
+template <u32 B, typename T>
+LACUNA_FN T block_lane(const u32 *__restrict__ col_idx, const T *__restrict__ values, const T *__restrict__ x, u32 r, u32 k,
+                       u32 end, u32 lanes) {
+    const u32 DEPTH = Depth<T>::count / 2;
+    T sum = zero<T>();
+    for (; k < end; k += DEPTH * lanes) {
+        T a[DEPTH][B], v[DEPTH][B];
+#pragma unroll
+        for (u32 i = 0; i < DEPTH; i++) {
+            const u64 at = min(k + i * lanes, end - 1);
+            const T *from = x + u64(__ldg(col_idx + at)) * B;
+#pragma unroll
+            for (u32 c = 0; c < B; c++) {
+                a[i][c] = values[at * (B * B) + c * B + r];
+                v[i][c] = from[c];
+            }
+        }
+#pragma unroll
+        for (u32 i = 0; i < DEPTH; i++)
+#pragma unroll
+            for (u32 c = 0; c < B; c++)
+                if (k + i * lanes < end) sum = fma_of(a[i][c], v[i][c], sum);
+    }
+    return sum;
+}
+
+template <u32 B, typename T> LACUNA_FN void block_rows(const StreamOp &op, u32 base, T *slots) {
+    const u32 *row_ptr = (const u32 *)op.arrays[0], *col_idx = (const u32 *)op.arrays[1];
+    const T *values = (const T *)op.arrays[2], *x = (const T *)op.x;
+    const u32 lanes = op.lanes, lane = threadIdx.x & (lanes - 1), step = BLOCK / lanes;
+    __syncthreads(); // the rows of the segment before are done with slot 0
+    for (u32 r = threadIdx.x / lanes; r < SEGMENT; r += step) {
+        const u32 row = base + r;
+        T sum = zero<T>();
+        if (row < op.n) {
+            const u32 of = row / B;
+            sum = block_lane<B>(col_idx, values, x, row % B, __ldg(row_ptr + of) + lane, __ldg(row_ptr + of + 1), lanes);
+        }
+        for (u32 d = lanes / 2; d > 0; d /= 2) sum = add(sum, from_lane_above(sum, d));
+        if (lane == 0) slots[r] = sum;
+    }
+    __syncthreads();
+}
+
+template <typename T> LACUNA_FN void spmv_bcsr(const Common &c, const StreamOp &op) {
+    extern __shared__ __align__(16) unsigned char memory[];
+    __shared__ __align__(16) unsigned char coefficients[MAX_TERMS * sizeof(T)];
+    const u32 block = op.sizes[0];
+    over_segments(c, op, memory, (T *)coefficients, [&](u32 base, T *slots) {
+        if (block == 2)
+            block_rows<2>(op, base, slots);
+        else if (block == 3)
+            block_rows<3>(op, base, slots);
+        else
+            block_rows<4>(op, base, slots);
+    });
+}
+
+#define KERNELS(T, S)                                                                                                \
+    extern "C" __global__ void __launch_bounds__(256)                                                                \
+        spmv_bcsr_##S(const __grid_constant__ Common c, const __grid_constant__ StreamOp op) { spmv_bcsr<T>(c, op); }
+LACUNA_TYPES(KERNELS)

@@ -1,0 +1,51 @@
+// spmv_dot for diagonals: y <- A x, then a pass on the rows just computed.
+//
+// Formula: y[i] = sum over the diagonals k, by increasing offset, of value[k][i] x[i + offset[k]] with fused multiply-add
+// from 0; places outside the matrix take no part. Bytes per row: one number for each diagonal, no index, one number for x
+// and one for y, and what the pass moves. Launch shape: see sweep.cuh; a row a thread. The value at row 64 s + r on
+// diagonal k of d is at (s d + k) 64 + r, so that a warp reads whole lines.
+#include "sweep.cuh"
+
+// Rows of a diagonal that lie together.
+#define DIA_ROWS 64u
+
+template <typename T>
+LACUNA_FN T dia_row(const int *__restrict__ offsets, const T *__restrict__ values, const T *__restrict__ x, u32 diagonals,
+                    u32 cols, u32 row) {
+    const u32 DEPTH = Depth<T>::count;
+    values += u64(row / DIA_ROWS) * diagonals * DIA_ROWS + row % DIA_ROWS;
+    T sum = zero<T>();
+    for (u32 k = 0; k < diagonals; k += DEPTH) {
+        bool within[DEPTH];
+        T a[DEPTH], v[DEPTH];
+#pragma unroll
+        for (u32 i = 0; i < DEPTH; i++) {
+            const u32 d = min(k + i, diagonals - 1);
+            const u32 column = row + u32(__ldg(offsets + d)); // beyond `cols` too where it is negative
+            within[i] = k + i < diagonals && column < cols;
+            a[i] = values[d * DIA_ROWS];
+            v[i] = within[i] ? x[column] : zero<T>();
+        }
+#pragma unroll
+        for (u32 i = 0; i < DEPTH; i++)
+            if (within[i]) sum = fma_of(a[i], v[i], sum);
+    }
+    return sum;
+}
+
+template <typename T> LACUNA_FN void spmv_dia(const Common &c, const StreamOp &op) {
+    extern __shared__ __align__(16) unsigned char memory[];
+    __shared__ __align__(16) unsigned char coefficients[MAX_TERMS * sizeof(T)];
+    const u32 diagonals = op.sizes[0], cols = op.sizes[1];
+    over_segments(c, op, memory, (T *)coefficients, [&](u32 base, T *slots) {
+        const u32 row = base + threadIdx.x;
+        if (row < op.n)
+            slots[threadIdx.x] =
+                dia_row((const int *)op.arrays[0], (const T *)op.arrays[1], (const T *)op.x, diagonals, cols, row);
+    });
+}
+
+#define KERNELS(T, S)                                                                                                \
+    extern "C" __global__ void __launch_bounds__(256)                                                                \
+        spmv_dia_##S(const __grid_constant__ Common c, const __grid_constant__ StreamOp op) { spmv_dia<T>(c, op); }
+LACUNA_TYPES(KERNELS)

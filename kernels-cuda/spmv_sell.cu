@@ -1,0 +1,54 @@
+// spmv_dot for slices of 32 rows (SELL-32-256, ELLPACK): y <- A x, then a pass on the rows just computed.
+//
+// Formula: y[i] = sum over the places of row i's lane, in order, of value x[column] with fused multiply-add from 0; places
+// without an entry hold zero and take part. Bytes per row: a column and a number for each place, 4 where rows are in another
+// order, one number for x and one for y, and what the pass moves. Launch shape: see sweep.cuh; a slice a warp. Place j of
+// lane l of a slice that begins at column p is at (p + j) 32 + l.
+#include "sweep.cuh"
+
+template <typename T>
+LACUNA_FN T slice_row(const u32 *__restrict__ col_idx, const T *__restrict__ values, const T *__restrict__ x, u32 width) {
+    const u32 DEPTH = Depth<T>::count;
+    T sum = zero<T>();
+    for (u32 k = 0; k < width; k += DEPTH) {
+        u32 column[DEPTH];
+        T a[DEPTH], v[DEPTH];
+#pragma unroll
+        for (u32 i = 0; i < DEPTH; i++) {
+            const u32 at = min(k + i, width - 1) * WARP;
+            column[i] = col_idx[at];
+            a[i] = values[at];
+        }
+#pragma unroll
+        for (u32 i = 0; i < DEPTH; i++) v[i] = x[column[i]];
+#pragma unroll
+        for (u32 i = 0; i < DEPTH; i++)
+            if (k + i < width) sum = fma_of(a[i], v[i], sum);
+    }
+    return sum;
+}
+
+template <typename T> LACUNA_FN void spmv_sell(const Common &c, const StreamOp &op) {
+    extern __shared__ __align__(16) unsigned char memory[];
+    __shared__ __align__(16) unsigned char coefficients[MAX_TERMS * sizeof(T)];
+    const u32 *slice_ptr = (const u32 *)op.arrays[0], *row_of = (const u32 *)op.arrays[1];
+    const u32 tid = threadIdx.x;
+    const bool sorted = op.sizes[0] != 0;
+    over_segments(c, op, memory, (T *)coefficients, [&](u32 base, T *slots) {
+        const u32 lane = base + tid, slices = (op.n + WARP - 1) / WARP;
+        if (sorted) __syncthreads(); // the rows of the segment before are done with slot 0
+        if (lane / WARP < slices) {
+            const u32 first = __ldg(slice_ptr + lane / WARP), width = __ldg(slice_ptr + lane / WARP + 1) - first;
+            const u64 at = u64(first) * WARP + tid % WARP;
+            const u32 row = sorted ? __ldg(row_of + lane) : lane;
+            const T sum = slice_row((const u32 *)op.arrays[2] + at, (const T *)op.arrays[3] + at, (const T *)op.x, width);
+            if (row < op.n) slots[row - base] = sum;
+        }
+        if (sorted) __syncthreads();
+    });
+}
+
+#define KERNELS(T, S)                                                                                                \
+    extern "C" __global__ void __launch_bounds__(256)                                                                \
+        spmv_sell_##S(const __grid_constant__ Common c, const __grid_constant__ StreamOp op) { spmv_sell<T>(c, op); }
+LACUNA_TYPES(KERNELS)
