@@ -54,7 +54,10 @@ impl Runner<'_> {
         };
         let nan = real_bits::<T>(f64::NAN);
         let mut control = prepared.encoded.control(limit, history.stride, room as u64, nan);
-        control[CONTROL_NEXT] = prepared.encoded.first_section().into();
+        // Written kernels begin at an operation, which `control` says, the others at a section.
+        if prepared.near.is_none() {
+            control[CONTROL_NEXT] = prepared.encoded.first_section().into();
+        }
         prepared.common.history = room_for;
         let whole = matches!(prepared.mode, Mode::Block | Mode::Grid);
         let near = prepared.near;
