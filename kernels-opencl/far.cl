@@ -5,60 +5,71 @@
 // Bytes moved per row: the entries of the matrix; each vector an operation reads and writes, once; the operand of a
 // product once, from cache where columns are near.
 // Launch shape: groups of LACUNA_SIZE work-items, as many as the device runs at once; each takes consecutive segments.
-// Sums meet in two steps: the sums of 256 segments are made by one warp of one group, those of all by every group.
+// Many sums meet in two steps: the sums of 256 segments are made by one warp of one group, those of all by every group.
 // Assumes: NVIDIA's compiler; every group runs; at most 65536 segments.
 
 #define ROWS _Pragma("unroll") for (uint r = 0; r < 8; r++)
 #define LIVE(r) (base + 32u * (r) < n)
 #define FENCE() __asm__ volatile("fence.acq_rel.gpu;" ::: "memory")
 
-// The rows of this group of the product of matrix `m` with `x`, to `y` in global memory: every warp takes rows, so that
-// all work however few segments there are. All work-items come here.
+// Entries are read once in an operation: they leave the second-level cache first, so that vectors stay there.
+#if LACUNA_STREAMS
+static inline ulong read_once(void) {
+    ulong policy;
+    __asm__("createpolicy.fractional.L2::evict_first.b64 %0, 1.0;" : "=l"(policy));
+    return policy;
+}
+#define ONCE(type, operands) "{ .reg .pred p; setp.ne.u32 p, " operands                              \
+    "; @p ld.global.nc.L1::no_allocate.L2::cache_hint." type " "
+static inline uint index_once(__global const uint *at, bool there, ulong policy) {
+    uint v = LACUNA_NONE;
+    __asm__(ONCE("u32", "%3, 0") "%0, [%1], %2; }" : "+r"(v) : "l"(at), "l"(policy), "r"((uint)there));
+    return v;
+}
+static inline number number_once(__global const number *at, bool there, ulong policy) {
+    number v = ZERO;
+#if LACUNA_COMPLEX && LACUNA_REAL_BITS == 64
+    double re = 0, im = 0;
+    __asm__(ONCE("v2.f64", "%4, 0") "{%0, %1}, [%2], %3; }" : "+d"(re), "+d"(im) : "l"(at), "l"(policy), "r"((uint)there));
+    v = MAKE(re, im);
+#elif LACUNA_COMPLEX
+    float re = 0, im = 0;
+    __asm__(ONCE("v2.f32", "%4, 0") "{%0, %1}, [%2], %3; }" : "+f"(re), "+f"(im) : "l"(at), "l"(policy), "r"((uint)there));
+    v = MAKE(re, im);
+#elif LACUNA_REAL_BITS == 64
+    __asm__(ONCE("f64", "%3, 0") "%0, [%1], %2; }" : "+d"(v) : "l"(at), "l"(policy), "r"((uint)there));
+#else
+    __asm__(ONCE("f32", "%3, 0") "%0, [%1], %2; }" : "+f"(v) : "l"(at), "l"(policy), "r"((uint)there));
+#endif
+    return v;
+}
+#else
+static inline ulong read_once(void) { return 0; }
+static inline uint index_once(__global const uint *at, bool there, ulong policy) { return there ? at[0] : LACUNA_NONE; }
+static inline number number_once(__global const number *at, bool there, ulong policy) { return there ? at[0] : ZERO; }
+#endif
+
+// Entries that a work-item has under way at a time.
 #if LACUNA_COMPLEX
 #define DEPTH_FAR 4
 #else
 #define DEPTH_FAR 8
 #endif
-static inline void product_far(const Share *s, uint m, uint lanes, uint steps, __global const number *x,
-    __global number *y) {
+
+// Products: the rows of this group of matrix `m` times `x`, to `y` in global memory. Every warp takes rows, so that all
+// work however few segments there are. All work-items come here.
+
+// Compressed rows as they are.
+static inline void product_rows(const Share *s, uint m, uint lanes, __global const number *x, __global number *y) {
     __global const ulong *words = MATRIX(s->p, m);
     __global const uint *restrict row_ptr = (__global const uint *)(s->p.fixed + words[MATRIX_ARGUMENTS]);
     __global const uint *restrict columns = (__global const uint *)(s->p.fixed + words[MATRIX_ARGUMENTS + 1]);
     __global const number *restrict values = (__global const number *)(s->p.fixed + words[MATRIX_ARGUMENTS + 2]);
-    __global const uint *restrict window = s->windows + 4 * (m * get_num_groups(0) + get_group_id(0));
-    __global const uint *restrict at_columns = s->columns + window[2] + ITEM;
-    __global const number *restrict at_values = s->values + window[2] + ITEM;
-    const uint entries = steps > 0 ? window[3] : 0;
     const uint part = ITEM % lanes, step = SIZE / lanes, last = s->first + s->rows;
     for (uint first = s->first; first < last; first += step) {
-        const uint i = first + ITEM / lanes;
-        uint k = 0, end = 0;
-        if (steps == 0 && i < last) {
-            k = row_ptr[i] + part;
-            end = row_ptr[i + 1];
-        }
+        const uint i = first + ITEM / lanes, end = i < last ? row_ptr[i + 1] : 0;
         number sum = ZERO;
-        for (uint at = 0; at < entries; at += DEPTH_FAR) {
-            uint c[DEPTH_FAR];
-            number a[DEPTH_FAR], v[DEPTH_FAR];
-#pragma unroll
-            for (uint e = 0; e < DEPTH_FAR; e++) {
-                bool there = at + e < entries;
-                c[e] = there ? at_columns[(at + e) * SIZE] : LACUNA_NONE;
-                a[e] = there ? at_values[(at + e) * SIZE] : ZERO;
-            }
-#pragma unroll
-            for (uint e = 0; e < DEPTH_FAR; e++) {
-                v[e] = c[e] != LACUNA_NONE ? x[c[e]] : ZERO;
-            }
-#pragma unroll
-            for (uint e = 0; e < DEPTH_FAR; e++) {
-                sum = c[e] != LACUNA_NONE ? multiply_add(a[e], v[e], sum) : sum;
-            }
-        }
-        at_columns += entries * SIZE;
-        at_values += entries * SIZE;
-        for (; k < end; k += DEPTH_FAR * lanes) {
+        for (uint k = i < last ? row_ptr[i] + part : 0; k < end; k += DEPTH_FAR * lanes) {
             uint c[DEPTH_FAR];
             number a[DEPTH_FAR], v[DEPTH_FAR];
 #pragma unroll
@@ -89,25 +100,175 @@ static inline void product_far(const Share *s, uint m, uint lanes, uint steps, _
     MEET();
 }
 
+// A batch of runs of entries: of each its first column and `run` values.
+#define RUNS_FAR 16
+typedef struct {
+    uint column[DEPTH_FAR];
+    number value[RUNS_FAR];
+} Batch;
+static inline void fetch_batch(Batch *b, __global const uint *columns, __global const number *values, uint at,
+    uint end, uint depth, uint run, ulong policy) {
+#pragma unroll
+    for (uint e = 0; e < depth; e++) {
+        const bool there = at + e < end;
+        const ulong place = at + e;
+        b->column[e] = index_once(columns + place * 32, there, policy);
+#pragma unroll
+        for (uint c = 0; c < run; c++) {
+            b->value[e * run + c] = number_once(values + (place * run + c) * 32, there, policy);
+        }
+    }
+}
+
+// Slices of 32 lanes, `lanes` of them a row; `row_of` where rows are in another order. While a batch waits for what it
+// multiplies, the next is on its way.
+static inline void multiply_slices(const Share *s, __global const uint *restrict slice_ptr,
+    __global const uint *restrict columns, __global const number *restrict values,
+    __global const uint *restrict row_of, bool sorted, uint lanes, uint run, __global const number *x,
+    __global number *y) {
+    const uint depth = run == 1 ? DEPTH_FAR : DEPTH_FAR / 2, rows = 32 / lanes, part = WARP_LANE % lanes;
+    const uint last = (min(s->first + s->mine * SEGMENT, s->n) + rows - 1) / rows;
+    const ulong policy = read_once();
+    columns += WARP_LANE;
+    values += WARP_LANE;
+    uint slice = s->first / rows + WARP;
+    if (slice < last) {
+        uint at = slice_ptr[slice], end = slice_ptr[slice + 1];
+        uint next = min(slice + WARPS, last - 1), next_at = slice_ptr[next], next_end = slice_ptr[next + 1];
+        Batch b;
+        fetch_batch(&b, columns, values, at, end, depth, run, policy);
+        number sum = ZERO;
+        for (;;) {
+            number v[RUNS_FAR];
+#pragma unroll
+            for (uint e = 0; e < depth; e++) {
+                const bool there = b.column[e] != LACUNA_NONE;
+                __global const number *from = x + (there ? b.column[e] : 0);
+#pragma unroll
+                for (uint c = 0; c < run; c++) {
+                    v[e * run + c] = there ? from[c] : ZERO;
+                }
+            }
+            const uint row = slice * rows + WARP_LANE / lanes;
+            at += depth;
+            const bool done = at >= end;
+            if (done) {
+                slice += WARPS;
+                at = next_at;
+                end = next_end;
+                next = min(slice + WARPS, last - 1);
+                next_at = slice_ptr[next];
+                next_end = slice_ptr[next + 1];
+            }
+            Batch ahead;
+            fetch_batch(&ahead, columns, values, at, slice < last ? end : 0, depth, run, policy);
+#pragma unroll
+            for (uint e = 0; e < depth; e++) {
+#pragma unroll
+                for (uint c = 0; c < run; c++) {
+                    const number more = multiply_add(b.value[e * run + c], v[e * run + c], sum);
+                    sum = b.column[e] != LACUNA_NONE ? more : sum;
+                }
+            }
+            if (done) {
+                for (uint d = lanes / 2; d > 0; d /= 2) {
+                    sum = sum + down(sum, d);
+                }
+                const uint to = sorted ? row_of[row] : row;
+                if (part == 0 && to < s->n) {
+                    y[to] = sum;
+                }
+                if (slice >= last) {
+                    break;
+                }
+                sum = ZERO;
+            }
+            b = ahead;
+        }
+    }
+    MEET();
+}
+
+// Compressed rows, or blocks with a run for each row of theirs, laid out anew in slices.
+static inline void product_slices(const Share *s, uint m, uint lanes, uint run, __global const number *x,
+    __global number *y) {
+    __global const uint *restrict head = s->windows + 4 * m;
+    multiply_slices(s, s->windows + head[0], s->columns + head[1], s->values + head[2], s->windows, false, lanes, run,
+        x, y);
+}
+
+// Sliced ELLPACK as it is.
+static inline void product_sell(const Share *s, uint m, __global const number *x, __global number *y) {
+    __global const ulong *words = MATRIX(s->p, m) + MATRIX_ARGUMENTS;
+    multiply_slices(s, (__global const uint *)(s->p.fixed + words[1]), (__global const uint *)(s->p.fixed + words[3]),
+        (__global const number *)(s->p.fixed + words[4]), (__global const uint *)(s->p.fixed + words[2]), words[0] != 0,
+        1, 1, x, y);
+}
+
+// Diagonals as they are: a row of a work-item at a time.
+#define DIAGONALS(m) (uint)MATRIX(s.p, m)[MATRIX_ARGUMENTS]
+#define DIA_ROWS 64u
+static inline void product_diagonals(const Share *s, uint m, uint diagonals, __global const number *x,
+    __global number *y) {
+    __global const ulong *words = MATRIX(s->p, m) + MATRIX_ARGUMENTS;
+    const uint cols = (uint)words[1], last = s->first + s->rows;
+    __global const int *restrict offsets = (__global const int *)(s->p.fixed + words[2]);
+    __global const number *restrict values = (__global const number *)(s->p.fixed + words[3]);
+    const ulong policy = read_once();
+    for (uint i = s->first + ITEM; i < last; i += SIZE) {
+        __global const number *from = values + (ulong)(i / DIA_ROWS) * diagonals * DIA_ROWS + i % DIA_ROWS;
+        number sum = ZERO;
+#pragma unroll
+        for (uint k = 0; k < diagonals; k += DEPTH_FAR) {
+            bool within[DEPTH_FAR];
+            number a[DEPTH_FAR], v[DEPTH_FAR];
+#pragma unroll
+            for (uint e = 0; e < DEPTH_FAR; e++) {
+                const bool there = k + e < diagonals;
+                const uint d = there ? k + e : diagonals - 1;
+                const uint column = i + (uint)offsets[d]; // beyond `cols` too where it is negative
+                within[e] = there && column < cols;
+                a[e] = number_once(from + d * DIA_ROWS, there, policy);
+                v[e] = within[e] ? x[column] : ZERO;
+            }
+#pragma unroll
+            for (uint e = 0; e < DEPTH_FAR; e++) {
+                sum = within[e] ? multiply_add(a[e], v[e], sum) : sum;
+            }
+        }
+        y[i] = sum;
+    }
+    MEET();
+}
+
+// Two columns of the rows of a segment, from column `j` on.
+static inline void fetch_pair(__global const uchar *at, ulong stride, uint j, uint columns, uint base, uint n, number *a,
+    number *b) {
+    __global const number *left = (__global const number *)(at + j * stride);
+    __global const number *right = (__global const number *)(at + (j + 1) * stride);
+    ROWS a[r] = LIVE(r) && j < columns ? left[32 * r] : ZERO;
+    ROWS b[r] = LIVE(r) && j + 1 < columns ? right[32 * r] : ZERO;
+}
+
 // w -+ V h of the rows of a segment.
 static inline void combine_far(const Share *s, __global const uchar *v, ulong stride, __local const number *h,
     uint columns, bool add, uint segment, number *w) {
     const uint n = s->n, base = segment * SEGMENT + WARP_LANE;
     __global const uchar *at = v + (ulong)base * sizeof(number);
+    number a[8], b[8];
+    fetch_pair(at, stride, 0, columns, base, n, a, b);
     for (uint j = 0; j < columns; j += 2) {
-        bool second = j + 1 < columns;
-        number a[8], b[8];
-        __global const number *left = (__global const number *)(at + j * stride);
-        __global const number *right = (__global const number *)(at + (j + second) * stride);
-        ROWS a[r] = LIVE(r) ? left[32 * r] : ZERO;
-        ROWS b[r] = LIVE(r) && second ? right[32 * r] : ZERO;
-        number p = add ? h[j] : -h[j], q = second ? (add ? h[j + 1] : -h[j + 1]) : ZERO;
+        number c[8], d[8];
+        fetch_pair(at, stride, j + 2, columns, base, n, c, d);
+        number p = add ? h[j] : -h[j], q = j + 1 < columns ? (add ? h[j + 1] : -h[j + 1]) : ZERO;
         if (!is_zero(p)) {
             ROWS w[r] = multiply_add(p, a[r], w[r]);
         }
         if (!is_zero(q)) {
             ROWS w[r] = multiply_add(q, b[r], w[r]);
         }
+        ROWS a[r] = c[r];
+        ROWS b[r] = d[r];
     }
 }
 
@@ -124,28 +285,26 @@ static inline void project_far(const Share *s, __global const uchar *v, ulong st
     uint part, uint parts, uint segment, const number *w) {
     const uint n = s->n, base = segment * SEGMENT + WARP_LANE;
     __global const uchar *at = v + (ulong)base * sizeof(number);
+    number a[8], b[8];
+    fetch_pair(at, stride, 2 * part, columns, base, n, a, b);
     for (uint j = 2 * part; j < columns; j += 2 * parts) {
-        bool second = j + 1 < columns;
-        number a[8], b[8];
-        __global const number *left = (__global const number *)(at + j * stride);
-        __global const number *right = (__global const number *)(at + (j + second) * stride);
-        ROWS a[r] = LIVE(r) ? left[32 * r] : ZERO;
-        ROWS b[r] = LIVE(r) && second ? right[32 * r] : ZERO;
+        number c[8], d[8];
+        fetch_pair(at, stride, j + 2 * parts, columns, base, n, c, d);
         ROWS a[r] = LIVE(r) ? dot_term(a[r], w[r]) : ZERO;
-        ROWS b[r] = LIVE(r) ? dot_term(b[r], w[r]) : ZERO;
         keep_sum(s, slot + j, segment, a);
-        if (second) {
+        if (j + 1 < columns) {
+            ROWS b[r] = LIVE(r) ? dot_term(b[r], w[r]) : ZERO;
             keep_sum(s, slot + j + 1, segment, b);
         }
+        ROWS a[r] = c[r];
+        ROWS b[r] = d[r];
     }
 }
 
-// Waits for the sums of all groups and puts them in `work`, seen by all work-items, together with what all groups wrote
-// to operands before.
-static inline void collect_far(const Share *s, State *state, uint dots) {
+// The sums of this group's segments, for all groups, behind what it wrote to operands.
+static inline __global ulong *show_sums(const Share *s, State *state, uint dots) {
     state->epoch += 1;
-    __global ulong *words = half_of(s, state->epoch), *upper = words + s->upper;
-    const uint group = get_group_id(0), groups = get_num_groups(0), chunks = segments_of(s->segments);
+    __global ulong *words = half_of(s, state->epoch);
     MEET();
     if (state->dirty && ITEM < dots * s->mine) {
         FENCE();
@@ -154,6 +313,23 @@ static inline void collect_far(const Share *s, State *state, uint dots) {
         uint d = p / s->mine, i = p - d * s->mine;
         put_number(words, d * s->segments + s->from + i, s->got[p], state->epoch);
     }
+    return words;
+}
+
+// `count` warps have what they waited for: all work-items see it, together with what all groups wrote to operands before.
+static inline void collected(State *state, uint count) {
+    if (state->dirty && WARP < count) {
+        FENCE();
+    }
+    MEET();
+    state->dirty = false;
+    state->reads = 0;
+}
+
+// Waits for the sums of all groups and puts them in `work`.
+static inline void collect_far(const Share *s, State *state, uint dots) {
+    __global ulong *words = show_sums(s, state, dots), *upper = words + s->upper;
+    const uint group = get_group_id(0), groups = get_num_groups(0), chunks = LACUNA_CHUNKS;
     for (uint u = group + groups * WARP; u < dots * chunks; u += groups * WARPS) {
         number sum;
         collect_chunk(s, words, state->epoch, u / chunks, 1, u % chunks, &sum);
@@ -184,10 +360,18 @@ static inline void collect_far(const Share *s, State *state, uint dots) {
             s->work[d] = sum;
         }
     }
-    if (state->dirty && WARP < dots) {
-        FENCE();
+    collected(state, dots);
+}
+
+// The same where they are few: every group waits for all of them by itself, and `work` has them chunk by chunk.
+static inline void collect_few(const Share *s, State *state, uint dots) {
+    __global ulong *words = show_sums(s, state, dots);
+    if (WARP < dots * LACUNA_CHUNKS) {
+        number sum;
+        collect_chunk(s, words, state->epoch, WARP / LACUNA_CHUNKS, 1, WARP % LACUNA_CHUNKS, &sum);
+        if (WARP_LANE == 0) {
+            s->work[WARP] = sum;
+        }
     }
-    MEET();
-    state->dirty = false;
-    state->reads = 0;
+    collected(state, dots * LACUNA_CHUNKS);
 }

@@ -174,10 +174,18 @@ typedef struct {
 #define CELL(c) near_cells[c]
 #define ROW(i) (s->first + (i) * WAYS + s->way)
 
-// The sum of the chunks of a canonical sum, of which there are up to four.
+// The sum of the chunks of a canonical sum, of which there are up to eight.
 static inline number last_sum(__local const number *got, uint count) {
     if (count <= 1) {
         return got[0];
+    }
+    if (count > 4) {
+        number e[8];
+#pragma unroll
+        for (uint k = 0; k < 8; k++) {
+            e[k] = (k < count ? got[k] : ZERO) + ZERO;
+        }
+        return SUM_8(e[0], e[1], e[2], e[3], e[4], e[5], e[6], e[7]);
     }
     number a = got[0] + ZERO, b = got[1] + ZERO;
     number c = (count > 2 ? got[2] : ZERO) + ZERO, d = (count > 3 ? got[3] : ZERO) + ZERO;
@@ -622,7 +630,7 @@ static inline number staged_lane(const Share *s, const State *state, bool fits, 
 }
 
 // The work-item's row of the product of matrix `m` with what is shown. All work-items come here.
-static inline number product_csr(const Share *s, State *state, uint m, uint lanes, bool fits, uint steps,
+static inline number product_near(const Share *s, State *state, uint m, uint lanes, bool fits, uint steps,
     bool own) {
     __global const ulong *words = MATRIX(s->p, m);
     __global const uint *restrict row_ptr = (__global const uint *)(s->p.fixed + words[MATRIX_ARGUMENTS]) + s->first + s->way;

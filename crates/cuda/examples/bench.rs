@@ -3,11 +3,12 @@
 //! Protocol (Rupp et al. 2016): f64, right-hand side of ones, 30 fixed iterations, the median of ten solves, set-up of a solve
 //! and copies of `b` and `x` included, divided by 30. Each line is also printed as JSON.
 //!
-//! `bench [quick|large] [modes] [systems=a,b] [methods=a,b]`: `quick` leaves out the large systems, `large` all others;
-//! modes as in `auto,grid,graph`; systems and methods by the ends of their names, all where none is given.
-use lacuna_core::{Backend, Matrix, Pass, Vector};
+//! `bench [quick|large] [modes] [systems=a,b] [methods=a,b] [formats=a,b]`: `quick` leaves out the large systems, `large`
+//! all others; modes as in `auto,grid,graph`; systems and methods by the ends of their names, all where none is given;
+//! formats by name, `auto` where none is given, for products (`methods=product`) every one that takes the matrix.
+use lacuna_core::{Backend, Format, Matrix, Pass, Vector};
 use lacuna_cuda::{Cuda, CudaOptions, Mode};
-use lacuna_formats::{Csr, Spec};
+use lacuna_formats::{Csr, FORMATS, Spec, Structure, choose_format, convert};
 use lacuna_solvers::{Gmres, Method, Orthogonalization, PipelinedBiCgStab, PipelinedCg, Side, Solver, Stop};
 use std::error::Error;
 use std::sync::Arc;
@@ -29,6 +30,18 @@ const SYSTEMS: [(&str, bool); 11] = [
     ("gen:poisson-p1:511", true),
     ("gen:poisson-p1:1023", true),
     ("gen:elasticity3d:47", true),
+];
+
+/// Systems that products are timed on.
+const PRODUCTS: [&str; 8] = [
+    "gen:poisson1d:1000000",
+    "gen:poisson2d:1000x1000",
+    "gen:poisson3d:100x100x100",
+    "gen:poisson2d:1000x1000:9",
+    "gen:poisson3d:100x100x100:27",
+    "gen:elasticity3d:47",
+    "gen:power-law:1000000",
+    "gen:poisson3d:256x256x256",
 ];
 
 fn main() -> Result<(), Box<dyn Error>> {
@@ -58,18 +71,22 @@ fn main() -> Result<(), Box<dyn Error>> {
         }
         let a: Arc<Csr<f64>> = Arc::new(Spec::parse(name)?.build()?);
         let n = a.rows();
-        println!("\n{name}: n = {n}, {} entries, {} lanes", a.nnz(), lacuna_core::Format::lanes(&*a));
+        println!("\n{name}: n = {n}, {} entries, {} lanes", a.nnz(), a.lanes());
+        let auto = choose_format(&a, &Structure::of(&*a), dev.formats()).0;
+        let wanted = arguments.iter().find_map(|a| a.strip_prefix("formats=")).unwrap_or("auto");
+        let wanted = wanted.split(',').map(|f| if f == "auto" { auto } else { f });
+        let formats: Vec<_> = wanted.filter_map(|f| Some((f, convert(&a, f).ok()?))).collect();
         for (method_name, method) in methods().into_iter().filter(|(name, _)| chosen("methods=", name)) {
-            for mode in &modes {
+            for ((format, stored), mode) in formats.iter().flat_map(|f| modes.iter().map(move |m| (f, m))) {
                 if *mode == Mode::Block && n > 17_000 {
                     continue;
                 }
                 dev.set_mode(*mode);
-                match solves(&mut dev, &a, &*method) {
+                match solves(&mut dev, stored, &*method) {
                     Ok((micros, bytes, actual)) => {
                         let rate = bytes as f64 / micros / 1e3;
                         println!(
-                            "{method_name:>12} {:>7}{} {micros:9.2} us/iteration {rate:7.0} GB/s ({:3.0} %)",
+                            "{method_name:>12} {format:>5} {:>7}{} {micros:9.2} us/iteration {rate:7.0} GB/s ({:3.0} %)",
                             mode.name(),
                             if *mode == Mode::Auto {
                                 format!("={:<6}", actual.name())
@@ -79,17 +96,26 @@ fn main() -> Result<(), Box<dyn Error>> {
                             100.0 * rate / copy
                         );
                         println!(
-                            "{{\"bench\":\"solve\",\"matrix\":\"{name}\",\"n\":{n},\"method\":\"{method_name}\",\"mode\":\"{}\",\"ran\":\"{}\",\"us\":{micros:.3},\"gbs\":{rate:.1}}}",
+                            "{{\"bench\":\"solve\",\"matrix\":\"{name}\",\"n\":{n},\"method\":\"{method_name}\",\"format\":\"{format}\",\"mode\":\"{}\",\"ran\":\"{}\",\"us\":{micros:.3},\"gbs\":{rate:.1}}}",
                             mode.name(),
                             actual.name()
                         );
                     }
-                    Err(error) => println!("{method_name:>12} {:>7}: {error}", mode.name()),
+                    Err(error) => println!("{method_name:>12} {format:>5} {:>7}: {error}", mode.name()),
                 }
             }
         }
-        if chosen("methods=", "product") {
-            product(&mut dev, name, &a, copy)?;
+    }
+    for name in PRODUCTS.iter().filter(|_| chosen("methods=", "product")) {
+        if quick || !chosen("systems=", name) {
+            continue;
+        }
+        let a: Arc<Csr<f64>> = Arc::new(Spec::parse(name)?.build()?);
+        println!("\n{name}: n = {}, {} entries, {} lanes", a.rows(), a.nnz(), a.lanes());
+        for format in FORMATS.iter().filter(|f| chosen("formats=", f.name)) {
+            if let Ok(stored) = convert(&a, format.name) {
+                product(&mut dev, name, format.name, stored, copy)?;
+            }
         }
     }
     if chosen("methods=", "pass") {
@@ -112,7 +138,7 @@ fn methods() -> Vec<(&'static str, Box<dyn Method<f64>>)> {
 /// Microseconds and bytes of an iteration, and the mode it ran in.
 fn solves(
     dev: &mut Cuda,
-    a: &Arc<Csr<f64>>,
+    a: &Arc<dyn Format<f64>>,
     method: &dyn Method<f64>,
 ) -> Result<(f64, usize, Mode), lacuna_core::Error> {
     let mark = dev.mark();
@@ -120,7 +146,8 @@ fn solves(
         let matrix: Matrix<f64> = dev.matrix(a.clone())?;
         let stop = Stop { rtol: 0.0, atol: 0.0, max_iters: ITERATIONS, dtol: f64::INFINITY };
         let mut solver = Solver::new(dev, &matrix, None, method, stop)?;
-        let (b, mut x) = (vec![1.0; a.rows()], vec![0.0; a.rows()]);
+        let n = a.shape().0;
+        let (b, mut x) = (vec![1.0; n], vec![0.0; n]);
         let mut times = Vec::new();
         let begin = Instant::now();
         while times.len() < SOLVES {
@@ -146,25 +173,31 @@ fn solves(
     done
 }
 
-/// Twenty products in one program, so that launches do not count.
-fn product(dev: &mut Cuda, name: &str, a: &Arc<Csr<f64>>, copy: f64) -> Result<(), lacuna_core::Error> {
+/// Many products in one program, so that launches do not count.
+fn product(
+    dev: &mut Cuda,
+    name: &str,
+    format: &str,
+    a: Arc<dyn Format<f64>>,
+    copy: f64,
+) -> Result<(), lacuna_core::Error> {
     let mark = dev.mark();
-    dev.set_mode(Mode::Graph);
+    dev.set_mode(Mode::Auto);
     let matrix: Matrix<f64> = dev.matrix(a.clone())?;
-    let n = a.rows();
+    let n = a.shape().0;
     let (x, y): (Vector<f64>, Vector<f64>) = (dev.vector(n)?, dev.vector(n)?);
     dev.upload(&vec![1.0; n], x)?;
     let micros = repeat(dev, |k, c| k.spmv_dot(&matrix, x, y, Pass::new("count").count(c)))?;
-    let bytes = a.nnz() * 12 + (n + 1) * 4 + 16 * n;
+    let bytes = a.bytes() + 16 * n;
     let rate = bytes as f64 / micros / 1e3;
     println!(
         "{:>12} {:>14} {micros:9.2} us            {rate:7.0} GB/s ({:3.0} %)",
         "spmv",
-        "csr",
+        format,
         100.0 * rate / copy
     );
     println!(
-        "{{\"bench\":\"spmv\",\"matrix\":\"{name}\",\"n\":{n},\"format\":\"csr\",\"us\":{micros:.3},\"gbs\":{rate:.1}}}"
+        "{{\"bench\":\"spmv\",\"matrix\":\"{name}\",\"n\":{n},\"format\":\"{format}\",\"us\":{micros:.3},\"gbs\":{rate:.1}}}"
     );
     dev.release(mark);
     Ok(())

@@ -4,7 +4,7 @@ use crate::driver::{Address, Driver, Kernel, Launch, kernel_name};
 use crate::options::{Compile, Mode};
 use crate::store::Store;
 use lacuna_core::encode::{CONTROL_WORDS, Encoded};
-use lacuna_core::{Argument, Matrix, Result, Scalar};
+use lacuna_core::{Result, Scalar};
 use lacuna_generate::{AT_CELLS, AT_HISTORY, Device, Layout, MATRIX_WORDS, MatrixFacts, SEGMENT};
 use std::ffi::c_void;
 
@@ -85,18 +85,14 @@ impl Planning<'_> {
         if !wanted || n == 0 || e.matrices.iter().any(|a| a.cols != n) {
             return Ok(None);
         }
-        let spans = e.matrices.iter().map(|a| spans(self.store, *a)).collect::<Vec<_>>();
         let mut matrices = Vec::new();
-        for (a, spans) in e.matrices.iter().zip(&spans) {
-            let stored = self.store.stored(*a, name)?;
-            if stored.kernel != "csr" || stored.arrays.len() + 2 > MATRIX_WORDS {
-                return Ok(None);
-            }
-            let format = self.store.format(*a).map(|format| &**format);
-            matrices.push(MatrixFacts { lanes: stored.lanes, format, spans });
+        for a in &e.matrices {
+            self.store.stored(*a, name)?;
+            let Some(format) = self.store.format(*a) else { return Ok(None) };
+            matrices.push(MatrixFacts { format: &**format, stages: true });
         }
         let alone = segments <= 4;
-        let long = matrices.iter().any(|a| a.lanes > 1);
+        let long = matrices.iter().any(MatrixFacts::has_long_rows);
         let mode = match self.mode {
             Mode::Block if alone => Mode::Block,
             Mode::Auto if alone && n <= ALONE && !long => Mode::Block,
@@ -107,6 +103,7 @@ impl Planning<'_> {
         let together = segments.div_ceil(groups) <= 4 && segments <= SEGMENTS;
         let device = Device {
             nvidia: true,
+            cache: if limits.capability >= (8, 0) { limits.cache } else { 0 },
             local: (limits.shared as usize).saturating_sub(FIXED_SHARED),
             largest: 1024,
             size: 0,
@@ -187,25 +184,8 @@ pub(crate) fn names<T: Scalar>(store: &Store, e: &Encoded<T>, name: &str) -> Res
         let stored = store.stored(*a, name)?;
         let start = words.len();
         words.extend([0, stored.lanes.into()]);
-        words.extend(&stored.arrays);
+        words.extend(&stored.arguments);
         words.resize(start + MATRIX_WORDS, 0);
     }
     Ok(words)
-}
-
-/// For each segment of rows of a matrix in compressed rows, the first column of its entries and one behind the last.
-fn spans<T: Scalar>(store: &Store, a: Matrix<T>) -> Vec<(u32, u32)> {
-    let Some(format) = store.format(a) else { return Vec::new() };
-    let rows = format.shape().0;
-    let arguments = format.arguments();
-    let [Argument::Indices(row_ptr), Argument::Indices(columns), ..] = arguments[..] else {
-        return Vec::new();
-    };
-    let span = |first: usize| {
-        let end = (first + SEGMENT).min(rows);
-        let entries = &columns[row_ptr[first] as usize..row_ptr[end] as usize];
-        let low = entries.iter().copied().min().unwrap_or(0);
-        (low, entries.iter().copied().max().map_or(low, |high| high + 1))
-    };
-    (0..rows).step_by(SEGMENT).map(span).collect()
 }

@@ -1,9 +1,9 @@
 //! Whole solves against the serial reference: outcomes, histories and solutions by equal bits, in every mode.
 mod support;
 
-use lacuna_core::{Backend, LinOp, Matrix, Reason, Reference, Result, Scalar};
+use lacuna_core::{Backend, Format, LinOp, Matrix, Reason, Reference, Result, Scalar};
 use lacuna_cuda::Mode;
-use lacuna_formats::{Csr, Spec};
+use lacuna_formats::{Csr, FORMATS, Spec, convert};
 use lacuna_solvers::{
     BiCgStab, Cg, Gmres, Method, Orthogonalization, Outcome, PipelinedBiCgStab, PipelinedCg, Side, Solver,
     Stop, jacobi,
@@ -39,15 +39,28 @@ fn solve<T: Scalar, B: Backend>(
     stop: Stop,
 ) -> Result<Solved<T>> {
     let mark = dev.mark();
-    let matrix: Matrix<T> = dev.matrix(a.clone())?;
     let diagonal = if preconditioned { Some(jacobi(dev, a)?) } else { None };
-    let m = diagonal.as_ref().map(|d| d as &dyn LinOp<T>);
+    let solved = solve_stored(dev, a.clone(), diagonal.as_ref().map(|d| d as &dyn LinOp<T>), method, stop);
+    dev.release(mark);
+    solved
+}
+
+fn solve_stored<T: Scalar, B: Backend>(
+    dev: &mut B,
+    a: Arc<dyn Format<T>>,
+    m: Option<&dyn LinOp<T>>,
+    method: &dyn Method<T>,
+    stop: Stop,
+) -> Result<Solved<T>> {
+    let mark = dev.mark();
+    let rows = a.shape().0;
+    let matrix: Matrix<T> = dev.matrix(a)?;
     let mut solver = Solver::new(dev, &matrix, m, method, stop)?;
-    let b: Vec<T> = Random::new(5).vector(a.rows());
-    let mut x = vec![T::zero(); a.rows()];
+    let b: Vec<T> = Random::new(5).vector(rows);
+    let mut x = vec![T::zero(); rows];
     let mut outcomes = vec![solver.solve(dev, &b, &mut x)?.clone()];
     // Again, from where it ended, for another right-hand side.
-    let b: Vec<T> = Random::new(6).vector(a.rows());
+    let b: Vec<T> = Random::new(6).vector(rows);
     outcomes.push(solver.solve(dev, &b, &mut x)?.clone());
     dev.release(mark);
     Ok(Solved { outcomes, x })
@@ -136,6 +149,35 @@ fn larger<T: Scalar>() {
 }
 
 in_every_type!(poisson, fixed_iterations, wide_rows, indefinite, larger);
+
+/// Systems whose vectors do not fit the registers of the device, and formats that suit them.
+const LARGE: [(&str, &[&str]); 2] =
+    [("gen:poisson2d:420x330", &["csr", "dia", "sell"]), ("gen:elasticity3d:35", &["csr", "dia", "bcsr3"])];
+
+/// Every way of a product in memory.
+#[test]
+fn every_format_of_large_systems() {
+    let Some(mut dev) = device() else { return };
+    let stop = Stop { rtol: 0.0, max_iters: 3, ..Stop::default() };
+    let gmres = Gmres { restart: 3, orthogonalization: Orthogonalization::Classical, side: Side::Right };
+    for (system, formats) in LARGE {
+        let a = Arc::new(Spec::parse(system).unwrap().build::<f64>().unwrap());
+        for format in FORMATS.iter().filter(|f| formats.contains(&f.name)) {
+            let Ok(a) = convert(&a, format.name) else { continue };
+            let methods: [Box<dyn Method<f64>>; 2] = [Box::new(PipelinedBiCgStab), Box::new(gmres)];
+            for method in methods {
+                let what = format!("{} of {system} in {}", method.name(), format.name);
+                let expected = solve_stored(&mut Reference::new(), a.clone(), None, &*method, stop).unwrap();
+                let got = solve_stored(&mut dev, a.clone(), None, &*method, stop)
+                    .unwrap_or_else(|e| panic!("{what}: {e}"));
+                for (got, expected) in got.outcomes.iter().zip(&expected.outcomes) {
+                    assert_same_outcome(got, expected, &what);
+                }
+                assert_same(&got.x, &expected.x, &what);
+            }
+        }
+    }
+}
 
 #[test]
 fn a_second_solve_allocates_nothing() {

@@ -1,44 +1,43 @@
-//! Prints the kernel that is written for a method: `kernel cg gen:poisson-p1:31 4` for four groups, a last word `cuda`
-//! for what CUDA compiles.
-use lacuna_core::{Backend, Format, Reference, encode};
-use lacuna_formats::{Csr, Spec};
+//! Prints the kernel that is written for a method: `kernel cg gen:poisson-p1:31 4` for four groups; further words are
+//! `cuda` for what CUDA compiles, and `format=dia` and the like.
+use lacuna_core::{Backend, Pass, Recorder, Reference, encode};
+use lacuna_formats::{Csr, Spec, convert};
 use lacuna_generate::{Device, Layout, MatrixFacts, SEGMENT};
-use lacuna_solvers::{Gmres, Method, Orthogonalization, PipelinedBiCgStab, PipelinedCg, Side, Solver, Stop};
+use lacuna_solvers::{
+    Gmres, Method, Orthogonalization, PipelinedBiCgStab, PipelinedCg, Side, Solver, Stop, System,
+};
 use std::sync::Arc;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let words: Vec<String> = std::env::args().skip(1).collect();
     let [method, matrix, groups, rest @ ..] = &words[..] else {
-        return Err("kernel METHOD MATRIX GROUPS [cuda]".into());
+        return Err("kernel METHOD MATRIX GROUPS [cuda] [format=NAME]".into());
     };
     let groups: usize = groups.parse()?;
     let once = Gmres { restart: 30, orthogonalization: Orthogonalization::Classical, side: Side::Right };
     let method: Box<dyn Method<f64>> = match method.as_str() {
         "bicgstab" => Box::new(PipelinedBiCgStab),
         "gmres" => Box::new(once),
+        "product" => Box::new(|k: &mut Recorder<'_, f64>, s: &System<'_, f64>| {
+            let [rr] = k.cells();
+            k.each(|k| k.spmv_dot(s.a, s.b, s.x, Pass::new("count").count(rr)));
+        }),
         _ => Box::new(PipelinedCg),
     };
     let a: Arc<Csr<f64>> = Arc::new(Spec::parse(matrix)?.build()?);
+    let rows = a.rows();
+    let a = convert(&a, rest.iter().find_map(|word| word.strip_prefix("format=")).unwrap_or("csr"))?;
     let mut dev = Reference::default();
     let matrix = dev.matrix(a.clone())?;
     let solver = Solver::new(&mut dev, &matrix, None, &*method, Stop::default())?;
     let e = encode::encode(solver.program())?;
-    let (row_ptr, columns) = (a.row_ptr(), a.col_idx());
-    let spans: Vec<(u32, u32)> = (0..a.rows())
-        .step_by(SEGMENT)
-        .map(|first| {
-            let end = (first + SEGMENT).min(a.rows());
-            let entries = &columns[row_ptr[first] as usize..row_ptr[end] as usize];
-            let [low, high] = [entries.iter().min(), entries.iter().max()].map(|c| c.copied().unwrap_or(0));
-            (low, high + 1)
-        })
-        .collect();
-    let facts = MatrixFacts { lanes: Format::lanes(&*a) as u32, format: Some(&*a), spans: &spans };
+    let facts = MatrixFacts { format: &*a, stages: true };
     let cuda = rest.iter().any(|word| word == "cuda");
     let prelude = ("prelude.cuh", include_str!("../../../kernels-cuda/prelude.cuh"));
-    let near = a.rows().div_ceil(SEGMENT).div_ceil(groups) <= 4;
+    let near = rows.div_ceil(SEGMENT).div_ceil(groups) <= 4;
     let device = Device {
         nvidia: true,
+        cache: 60 << 20,
         local: 231_424,
         largest: 1024,
         size: 0,

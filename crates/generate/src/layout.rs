@@ -1,15 +1,19 @@
 //! How the rows and the local memory of a written kernel are divided.
+use crate::rows::Rows;
 use crate::source::{self, SEGMENT};
 use crate::staged::Staged;
-use crate::write::{self, Shape, Written};
+use crate::write::{self, Product, Shape, Written};
 use lacuna_core::encode::{self, Encoded};
-use lacuna_core::{Argument, Format, Scalar};
+use lacuna_core::{Format, Scalar};
 
 /// What a layout depends on of the device.
 #[derive(Clone, Copy, Debug)]
 pub struct Device {
     /// Whether it is NVIDIA's: warps of 32 and 16-byte accesses that are single.
     pub nvidia: bool,
+    /// Bytes of the second-level cache where loads can say what is to stay there (NVIDIA's compute capability 8.0), 0
+    /// where they cannot.
+    pub cache: usize,
     /// Bytes of local memory a group may use.
     pub local: usize,
     /// Work-items of a group at the most.
@@ -27,12 +31,20 @@ pub struct Device {
 /// What a layout depends on of a matrix.
 #[derive(Clone, Copy)]
 pub struct MatrixFacts<'a, T> {
-    /// Lanes of a row.
-    pub lanes: u32,
-    /// The host's form, where its entries may be laid out anew.
-    pub format: Option<&'a dyn Format<T>>,
-    /// For each segment of rows, the first column of its entries and one behind the last; empty where not known.
-    pub spans: &'a [(u32, u32)],
+    /// The host's form.
+    pub format: &'a dyn Format<T>,
+    /// Whether its entries may be laid out anew.
+    pub stages: bool,
+}
+
+/// Entries of a row beyond which it is long, on average.
+const LONG_ROW: usize = 16;
+
+impl<T: Scalar> MatrixFacts<'_, T> {
+    /// Whether rows have so many entries that more groups than there are segments pay.
+    pub fn has_long_rows(&self) -> bool {
+        self.format.nnz() > LONG_ROW * self.format.shape().0
+    }
 }
 
 /// A program as a kernel written for it: the text, what lies in its buffers, and how it is launched.
@@ -73,15 +85,6 @@ fn pieces(segments: usize) -> usize {
     segments.min(SEGMENT).div_ceil(32).next_power_of_two()
 }
 
-/// Entries of the longest row of a matrix in compressed rows; nothing else is kept in registers.
-fn longest_row<T: Scalar>(a: &dyn Format<T>) -> usize {
-    let arguments = a.arguments();
-    let [Argument::Indices(row_ptr), Argument::Indices(_), Argument::Values(_)] = arguments[..] else {
-        return usize::MAX;
-    };
-    row_ptr.windows(2).map(|w| (w[1] - w[0]) as usize).max().unwrap_or(0)
-}
-
 /// How local memory is divided, in numbers.
 struct Room {
     groups: usize,
@@ -111,13 +114,13 @@ impl<T: Scalar> Layout<T> {
         let (number, one, nvidia) = (size_of::<T>(), groups == 1, device.nvidia);
         let (n, segments) = (e.n as usize, (e.n as usize).div_ceil(SEGMENT));
         let (mine, most) = (segments.div_ceil(groups), device.largest.min(1024) / SEGMENT);
-        let lanes: Vec<u32> = matrices.iter().map(|a| a.lanes).collect();
+        let lanes: Vec<u32> = matrices.iter().map(|a| a.format.lanes() as u32).collect();
         let longest = lanes.iter().copied().max().unwrap_or(1) as usize;
         // Rows with many entries are worth more groups.
         let share = [8, 4, 2].into_iter().find(|ways| segments * ways <= device.units);
         let ways = match (device.ways, share) {
             _ if one || !nvidia || mine > 1 => 1,
-            (0, Some(ways)) if longest > 1 => ways,
+            (0, Some(ways)) if matrices.iter().any(MatrixFacts::has_long_rows) => ways,
             (0, _) => 1,
             (ways, Some(most)) => ways.min(most),
             _ => 1,
@@ -156,32 +159,44 @@ impl<T: Scalar> Layout<T> {
         let terms = (work * rows).max(least);
         let mut staged = Staged::default();
         let (mut widest, mut fits, mut steps) = (if one { n } else { 1 }, Vec::new(), Vec::new());
+        let mut all_entries = Vec::new();
         for a in matrices {
+            let rows_of = Rows::of(a.format)?;
+            let spans = rows_of.spans(n);
             let window = |g: usize| {
                 let unit = g / ways;
-                let mine = segments * unit / units..segments * (unit + 1) / units;
-                let mine = a.spans.get(mine).unwrap_or(&[]);
-                let mine = mine.iter().filter(|(low, end)| low < end);
+                let mine = spans[segments * unit / units..segments * (unit + 1) / units]
+                    .iter()
+                    .filter(|(low, end)| low < end);
                 let low = mine.clone().map(|s| s.0).min().unwrap_or(0);
                 (low, mine.map(|s| s.1).max().unwrap_or(low) - low)
             };
             let of_groups: Vec<(u32, u32)> = (0..groups).map(window).collect();
             let width = of_groups.iter().map(|w| w.1 as usize).max().unwrap_or(0);
-            let fit = one || (!a.spans.is_empty() && width <= room - terms);
+            let fit = one || width <= room - terms;
             if fit && !one {
                 widest = widest.max(width);
             }
             fits.push(fit);
-            // Rows of one lane lie well enough as they are.
-            let counts = a.format.filter(|_| a.lanes > 1).is_some_and(|format| {
-                let lows = of_groups.iter().map(|(low, _)| if fit && !one { *low } else { 0 });
-                let lows: Vec<u32> = lows.collect();
-                staged.add(format, &of_groups, &lows, ways, size, a.lanes as usize, NEAR_PADDING)
-            });
+            // Compressed rows of one lane lie well enough as they are.
+            let raw = matches!(rows_of, Rows::Csr(.., 1));
+            let counts = !raw && {
+                let lows: Vec<u32> = of_groups.iter().map(|w| if fit && !one { w.0 } else { 0 }).collect();
+                staged.add(&rows_of, n, &of_groups, &lows, ways, size, NEAR_PADDING)
+            };
+            if !counts && !matches!(rows_of, Rows::Csr(..)) {
+                return None;
+            }
             if !counts {
                 staged.windows_of(&of_groups);
             }
-            steps.push(if counts { (rows * a.lanes as usize).div_ceil(size) } else { 0 });
+            steps.push(if counts { (rows * rows_of.lanes()).div_ceil(size) } else { 0 });
+            let keeps = nvidia && fit && (counts || raw);
+            all_entries.push(if keeps {
+                (0..n).map(|row| rows_of.longest(row)).max().unwrap_or(0)
+            } else {
+                0
+            });
         }
         staged.pad();
 
@@ -191,18 +206,8 @@ impl<T: Scalar> Layout<T> {
         let vectors = write::registers(e, registers).len();
         let mut room_for = ((registers - vectors) * number / 4).saturating_sub(TAKEN_BY_ROWS);
         let mut kept = Vec::new();
-        for (m, a) in matrices.iter().enumerate() {
+        for (m, entries) in all_entries.into_iter().enumerate() {
             let turns = steps[m].max(1);
-            let entries = a.format.filter(|_| fits[m] && nvidia).map_or(0, |format| {
-                let rows = longest_row(format);
-                if steps[m] > 0 {
-                    rows.div_ceil(a.lanes as usize)
-                } else if a.lanes == 1 {
-                    rows
-                } else {
-                    0
-                }
-            });
             let takes = |entries: usize| turns * (entries * number / 4 + entries.div_ceil(2));
             let keeps = entries <= MOST_KEPT && takes(entries) <= room_for;
             room_for -= if keeps { takes(entries) } else { 0 };
@@ -215,6 +220,7 @@ impl<T: Scalar> Layout<T> {
             chunks,
             work,
             lanes,
+            products: Vec::new(),
             fits,
             steps,
             registers,
@@ -228,7 +234,7 @@ impl<T: Scalar> Layout<T> {
         Layout::written(e, device, shape, room, staged)
     }
 
-    /// Vectors in memory, a warp for each segment. `stage` tells whether entries of a matrix are laid out anew.
+    /// Vectors in memory, a warp for each segment.
     pub fn far(
         e: &Encoded<T>,
         matrices: &[MatrixFacts<'_, T>],
@@ -238,7 +244,7 @@ impl<T: Scalar> Layout<T> {
         let (number, n) = (size_of::<T>(), e.n as usize);
         let segments = n.div_ceil(SEGMENT);
         let (mine, chunks) = (segments.div_ceil(groups), segments.div_ceil(SEGMENT));
-        let lanes: Vec<u32> = matrices.iter().map(|a| a.lanes).collect();
+        let lanes: Vec<u32> = matrices.iter().map(|a| a.format.lanes() as u32).collect();
         // A warp takes whole segments: of more warps than there are segments some do nothing, and long rows want many.
         let long = lanes.iter().any(|w| *w > 1) && e.bases.is_empty() && e.slots <= 4;
         let size = match device.size {
@@ -247,22 +253,25 @@ impl<T: Scalar> Layout<T> {
         };
         let (fits, sums) = (vec![false; lanes.len()], e.sums as usize + 4);
         let params = params_room(e);
-        let bytes = (sums * mine + sums + e.cells.len() + 2) * number + params;
+        let bytes = (sums * mine + sums.max(size / 32) + e.cells.len() + 2) * number + params;
         if bytes + 8 * encode::CONTROL_WORDS as usize + 64 > device.local {
             return None;
         }
-        let (mut staged, mut steps) = (Staged::default(), Vec::new());
-        for a in matrices {
-            let none = vec![(0, 0); groups];
-            let counts = a.format.is_some_and(|format| {
-                staged.add(format, &none, &vec![0; groups], 1, size, a.lanes as usize, FAR_PADDING)
+        let (mut staged, mut products) = (Staged::default(), Vec::new());
+        matrices.iter().for_each(|_| staged.no_slices());
+        for (m, a) in matrices.iter().enumerate() {
+            let rows = Rows::of(a.format)?;
+            let slices = |staged: &mut Staged<T>| a.stages && staged.slices(m, &rows, n, FAR_PADDING);
+            products.push(match &rows {
+                Rows::Dia(_, offsets, _) => Product::Diagonals(offsets.len()),
+                Rows::Sell(..) => Product::Sell,
+                Rows::Csr(..) | Rows::Bcsr(..) if slices(&mut staged) => Product::Slices(rows.run()),
+                Rows::Csr(..) => Product::Rows,
+                Rows::Bcsr(..) => return None,
             });
-            if !counts {
-                staged.windows_of(&none);
-            }
-            steps.push(usize::from(counts));
         }
         staged.pad();
+        let steps = vec![0; lanes.len()];
         let kept = vec![0; lanes.len()];
         let shape = Shape {
             size,
@@ -272,6 +281,7 @@ impl<T: Scalar> Layout<T> {
             work: 1,
             steps,
             lanes,
+            products,
             fits,
             registers: 0,
             words: pieces(segments),
@@ -280,7 +290,8 @@ impl<T: Scalar> Layout<T> {
             segments,
             kept,
         };
-        let room = Room { groups, sums, params, got: sums * mine, rows_at: 1, terms: sums, widest: 1 };
+        let terms = sums.max(size / 32);
+        let room = Room { groups, sums, params, got: sums * mine, rows_at: 1, terms, widest: 1 };
         Layout::written(e, device, shape, room, staged)
     }
 
@@ -294,6 +305,9 @@ impl<T: Scalar> Layout<T> {
         let Room { groups, sums, params, got, rows_at, terms, widest } = room;
         let (number, cells, n) = (size_of::<T>(), e.cells.len(), e.n as usize);
         let segments = n.div_ceil(SEGMENT);
+        // What is used again before all of it is gone from the cache should stay there, entries of matrices should not.
+        let held = e.matrices.iter().map(|a| a.bytes).sum::<usize>() + e.vectors.len() * n * number;
+        let streams = device.cache > 0 && held > device.cache;
         let written = write::write(e, &shape).filter(|written| written.sums <= sums)?;
         let parts = if number == 16 { 2 } else { 1 };
         let words = shape.ways * segments + segments.div_ceil(SEGMENT);
@@ -303,7 +317,7 @@ impl<T: Scalar> Layout<T> {
         let numbers = [terms, got, rows_at, widest, cells].map(|count| count * number);
         let [terms, got, rows_at, widest, cells] = numbers;
         let local = [terms, got, rows_at, widest, cells, control, params];
-        let text = source::text(T::KIND, device.nvidia, device.prelude, &shape, &written.text);
+        let text = source::text(T::KIND, device.nvidia, streams, device.prelude, &shape, &written.text);
         Some(Layout { text, groups, shape, written, staged, half, shared, local })
     }
 }

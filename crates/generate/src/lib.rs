@@ -5,14 +5,16 @@
 //! of OpenCL C their meaning there), makes the buffers the layout counts, and launches.
 mod cache;
 mod layout;
+mod rows;
 mod source;
 mod staged;
 mod write;
 
 pub use cache::Cached;
 pub use layout::{Device, Layout, MatrixFacts};
+pub use rows::Rows;
 pub use source::{
     AT_CELLS, AT_HISTORY, MATRIX_WORDS, NEAR_SOURCES, SEGMENT, SHARED_SOURCES, batch, header, joined,
 };
 pub use staged::Staged;
-pub use write::{FRAME, Shape, Written, write};
+pub use write::{FRAME, Product, Shape, Written, write};

@@ -73,6 +73,7 @@ pub fn joined(mut text: String, sources: &[(&str, &str)]) -> String {
 pub(crate) fn text(
     kind: Kind,
     nvidia: bool,
+    streams: bool,
     prelude: Option<(&str, &str)>,
     shape: &Shape,
     written: &str,
@@ -88,6 +89,7 @@ pub(crate) fn text(
         ("MINE", shape.mine),
         ("PIECES", shape.words / shape.ways),
         ("SPREAD", shape.segments.next_power_of_two().min(32)),
+        ("STREAMS", streams.into()),
         ("AT_HISTORY", AT_HISTORY),
         ("AT_CELLS", AT_CELLS),
     ];

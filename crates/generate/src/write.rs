@@ -30,6 +30,8 @@ pub struct Shape {
     pub words: usize,
     /// Lanes of each matrix.
     pub lanes: Vec<u32>,
+    /// How each matrix is multiplied where vectors stay in memory.
+    pub products: Vec<Product>,
     /// Whether what a group multiplies fits local memory, for each matrix.
     pub fits: Vec<bool>,
     /// How many rows a work-item's lane takes of each matrix whose entries lie as they are taken; 0 for others.
@@ -45,6 +47,22 @@ pub struct Shape {
     /// Entries of each matrix that a work-item keeps in registers, for each turn of all rows; 0 for none.
     pub kept: Vec<usize>,
 }
+
+/// A product where vectors stay in memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Product {
+    /// Compressed rows as they are.
+    Rows,
+    /// Slices, laid out anew, of runs of so many entries.
+    Slices(usize),
+    /// Sliced ELLPACK as it is.
+    Sell,
+    /// So many diagonals as they are.
+    Diagonals(usize),
+}
+
+/// Diagonals up to which a product is written out for their number.
+const DIAGONALS: usize = 32;
 
 /// A kernel for a program.
 pub struct Written {
@@ -85,8 +103,7 @@ fn list<T>(e: &Encoded<T>, op: u32, at: u32, count: u32, words: u32) -> impl Ite
 /// Writes the kernel of a program; nothing where it has no such form.
 pub fn write<T: Scalar>(e: &Encoded<T>, shape: &Shape) -> Option<Written> {
     let fits = |op| e.is_scalar(op) || e.op(op, OP_N) == e.n;
-    // A program without restart is left to the tables: two cases of the conformance suite fail otherwise.
-    if e.n == 0 || e.sections[1].is_empty() || e.sections[2].is_empty() || !(0..e.ops()).all(fits) {
+    if e.n == 0 || e.sections[2].is_empty() || !(0..e.ops()).all(fits) {
         return None;
     }
     if !e.vectors.iter().all(|v| v.len == e.n as usize) {
@@ -211,8 +228,8 @@ impl<T: Scalar> Writer<'_, T> {
                 let name = format!("e{m}_{turn}");
                 let _ =
                     writeln!(load, "    uint {name}c[{}];\n    number {name}a[{most}];", most.div_ceil(2));
-                let _ = match lanes {
-                    1 => writeln!(
+                let _ = match self.shape.steps[m] {
+                    0 => writeln!(
                         load,
                         "    const uint {name}n = open_row(&s, {m}, {most}, own, {name}c, {name}a);"
                     ),
@@ -338,7 +355,7 @@ impl<T: Scalar> Writer<'_, T> {
                 if most == 0 {
                     let m = t.hole(matrix);
                     t.line(&format!(
-                        "{} = product_csr(&s, &state, {m}, {lanes}, {fits}, {steps}, own);",
+                        "{} = product_near(&s, &state, {m}, {lanes}, {fits}, {steps}, own);",
                         name(0)
                     ));
                 } else {
@@ -430,10 +447,19 @@ impl<T: Scalar> Writer<'_, T> {
             t.line("if (state.dirty) meet_groups(&s, &state);");
             t.line("state.reads += 1;");
             let (x, y) = (t.hole(self.e.op(op, OP_X)), t.hole(self.e.op(op, OP_Y)));
-            let (m, lanes) = (self.e.op(op, OP_MATRIX), self.shape.lanes[self.e.op(op, OP_MATRIX) as usize]);
-            let steps = self.shape.steps[m as usize];
+            let m = self.e.op(op, OP_MATRIX);
+            let (lanes, product) = (self.shape.lanes[m as usize], self.shape.products[m as usize]);
             let m = t.hole(m);
-            t.line(&format!("product_far(&s, {m}, {lanes}, {steps}, VECTOR(s.p, {x}), VECTOR(s.p, {y}));"));
+            let vectors = format!("VECTOR(s.p, {x}), VECTOR(s.p, {y})");
+            t.line(&match product {
+                Product::Rows => format!("product_rows(&s, {m}, {lanes}, {vectors});"),
+                Product::Slices(run) => format!("product_slices(&s, {m}, {lanes}, {run}, {vectors});"),
+                Product::Sell => format!("product_sell(&s, {m}, {vectors});"),
+                Product::Diagonals(count) if count <= DIAGONALS => {
+                    format!("product_diagonals(&s, {m}, {count}, {vectors});")
+                }
+                Product::Diagonals(_) => format!("product_diagonals(&s, {m}, DIAGONALS({m}), {vectors});"),
+            });
         }
         if writes {
             t.line("state.dirty = true;");

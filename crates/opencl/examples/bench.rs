@@ -1,13 +1,14 @@
-//! What this backend does on a device: solvers, products, passes, and what the device can copy.
+//! What this backend does on a device: solvers, passes, and what the device can copy.
 //!
 //! Protocol (Rupp et al. 2016): f64, right-hand side of ones, 30 fixed iterations, the median of ten solves of what is on
 //! the device, divided by 30. Each line is also printed as JSON.
 //!
-//! `bench [quick] [modes] [systems=a,b] [methods=a,b]`: `quick` leaves out the large systems; modes as in
-//! `auto,launches,one-group,persistent`; systems and methods by parts of their names, all where none is given. The
-//! environment chooses the device, see `OpenClOptions::from_env`.
+//! `bench [quick|large] [modes] [systems=a,b] [methods=a,b] [formats=a,b]`: `quick` leaves out the large systems, `large`
+//! all others; modes as in `auto,launches,one-group,persistent`; systems and methods by the ends of their names, all
+//! where none is given; formats by name, `auto` where none is given; `iterations=300` for another number of them. The environment chooses the device, see
+//! `OpenClOptions::from_env`. Products are timed by the example `primitives`.
 use lacuna_core::{Backend, Format, Matrix, Pass, Result, Vector};
-use lacuna_formats::{Csr, Spec};
+use lacuna_formats::{Csr, Spec, Structure, choose_format, convert};
 use lacuna_opencl::{Mode, OpenCl, OpenClOptions};
 use lacuna_solvers::{Gmres, Method, Orthogonalization, PipelinedBiCgStab, PipelinedCg, Side, Solver, Stop};
 use std::sync::Arc;
@@ -16,7 +17,6 @@ use std::time::{Duration, Instant};
 mod support;
 use support::repeat;
 
-const ITERATIONS: u64 = 30;
 const SOLVES: usize = 10;
 /// How long solves are repeated before the first that counts: a device that has been idle is slow at first.
 const WARM_UP: Duration = Duration::from_millis(200);
@@ -37,11 +37,14 @@ const SYSTEMS: [(&str, bool); 11] = [
 fn main() -> Result<()> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let quick = arguments.iter().any(|a| a == "quick");
-    let list = arguments.iter().find(|a| *a != "quick" && !a.contains('=')).map_or("auto", |a| a);
+    let only_large = arguments.iter().any(|a| a == "large");
+    let list =
+        arguments.iter().find(|a| *a != "quick" && *a != "large" && !a.contains('=')).map_or("auto", |a| a);
     let chosen = |what: &str, name: &str| {
         let list = arguments.iter().find_map(|a| a.strip_prefix(what));
         list.is_none_or(|list| list.split(',').any(|part| name.ends_with(part)))
     };
+    let iterations = arguments.iter().find_map(|a| a.strip_prefix("iterations=")?.parse().ok()).unwrap_or(30);
     let modes: Vec<(&str, Mode)> = list
         .split(',')
         .map(|name| match name {
@@ -59,35 +62,38 @@ fn main() -> Result<()> {
     println!("copy: {copy:.0} GB/s\n{{\"bench\":\"copy\",\"gbs\":{copy:.1}}}");
 
     for (name, large) in SYSTEMS {
-        if (large && quick) || !chosen("systems=", name) {
+        if (large && quick) || (!large && only_large) || !chosen("systems=", name) {
             continue;
         }
         let a: Arc<Csr<f64>> = Arc::new(Spec::parse(name)?.build()?);
         let n = a.rows();
         println!("\n{name}: n = {n}, {} entries, {} lanes", a.nnz(), Format::lanes(&*a));
+        let auto = choose_format(&a, &Structure::of(&*a), open(Mode::Auto)?.formats()).0;
+        let wanted = arguments.iter().find_map(|a| a.strip_prefix("formats=")).unwrap_or("auto");
+        let wanted = wanted.split(',').map(|f| if f == "auto" { auto } else { f });
+        let formats: Vec<_> = wanted.filter_map(|f| Some((f, convert(&a, f).ok()?))).collect();
         for (method_name, method) in methods().into_iter().filter(|(name, _)| chosen("methods=", name)) {
-            for (mode_name, mode) in &modes {
+            for ((format, a), (mode_name, mode)) in
+                formats.iter().flat_map(|f| modes.iter().map(move |m| (f, m)))
+            {
                 if (*mode == Mode::OneGroup && n > 17_000) || (*mode == Mode::Persistent && n > 600_000) {
                     continue;
                 }
-                match open(*mode).and_then(|mut dev| solves(&mut dev, &a, &*method)) {
+                match open(*mode).and_then(|mut dev| solves(&mut dev, a, &*method, iterations)) {
                     Ok((micros, planned, bytes)) => {
                         let rate = bytes as f64 / micros / 1e3;
                         let share = 100.0 * rate / copy;
                         println!(
-                            "{method_name:>12} {mode_name:>10} {micros:9.2} us/iteration {rate:7.1} GB/s ({share:3.0} %), planned in {planned:.0} ms"
+                            "{method_name:>12} {format:>5} {mode_name:>10} {micros:9.2} us/iteration {rate:7.1} GB/s ({share:3.0} %), planned in {planned:.0} ms"
                         );
                         println!(
-                            "{{\"bench\":\"solve\",\"matrix\":\"{name}\",\"n\":{n},\"method\":\"{method_name}\",\
+                            "{{\"bench\":\"solve\",\"matrix\":\"{name}\",\"n\":{n},\"method\":\"{method_name}\",\"format\":\"{format}\",\
                              \"mode\":\"{mode_name}\",\"us\":{micros:.3},\"gbs\":{rate:.1},\"plan_ms\":{planned:.1}}}"
                         );
                     }
-                    Err(error) => println!("{method_name:>12} {mode_name:>10}: {error}"),
+                    Err(error) => println!("{method_name:>12} {format:>5} {mode_name:>10}: {error}"),
                 }
             }
-        }
-        if chosen("methods=", "spmv") {
-            product(&mut dev, name, &a, copy)?;
         }
     }
     if !chosen("methods=", "pass") {
@@ -108,18 +114,26 @@ fn methods() -> Vec<(&'static str, Box<dyn Method<f64>>)> {
 }
 
 /// Microseconds of an iteration, milliseconds of planning, bytes of an iteration.
-fn solves(dev: &mut OpenCl, a: &Arc<Csr<f64>>, method: &dyn Method<f64>) -> Result<(f64, f64, usize)> {
+fn solves(
+    dev: &mut OpenCl,
+    a: &Arc<dyn Format<f64>>,
+    method: &dyn Method<f64>,
+    max_iters: u64,
+) -> Result<(f64, f64, usize)> {
     let matrix: Matrix<f64> = dev.matrix(a.clone())?;
-    let stop = Stop { rtol: 0.0, atol: 0.0, max_iters: ITERATIONS, dtol: f64::INFINITY };
+    let stop = Stop { rtol: 0.0, atol: 0.0, max_iters, dtol: f64::INFINITY };
     let planned = Instant::now();
     let mut solver = Solver::new(dev, &matrix, None, method, stop)?;
     let planned = planned.elapsed().as_secs_f64() * 1e3;
-    let (b, x) = (vec![1.0; a.rows()], vec![0.0; a.rows()]);
+    let (b, x) = (vec![1.0; a.shape().0], vec![0.0; a.shape().0]);
+    let mut back = x.clone();
     let mut times = Vec::new();
     let begun = Instant::now();
     while times.len() < SOLVES {
         dev.upload(&b, solver.b())?;
         dev.upload(&x, solver.x())?;
+        // A write that has returned may still be on its way.
+        dev.download(solver.x(), &mut back)?;
         let start = Instant::now();
         let iterations = solver.solve_on_device(dev, None)?.iterations.max(1);
         if begun.elapsed() > WARM_UP {
@@ -128,28 +142,6 @@ fn solves(dev: &mut OpenCl, a: &Arc<Csr<f64>>, method: &dyn Method<f64>) -> Resu
     }
     times.sort_by(f64::total_cmp);
     Ok((times[times.len() / 2] * 1e6, planned, solver.program().bytes_per_iteration()))
-}
-
-/// A product.
-fn product(dev: &mut OpenCl, name: &str, a: &Arc<Csr<f64>>, copy: f64) -> Result<()> {
-    let mark = dev.mark();
-    let matrix: Matrix<f64> = dev.matrix(a.clone())?;
-    let n = a.rows();
-    let [x, y]: [Vector<f64>; 2] = [Backend::vector(dev, n)?, Backend::vector(dev, n)?];
-    dev.upload(&vec![1.0; n], x)?;
-    let micros = repeat(dev, |k, c| k.spmv_dot(&matrix, x, y, Pass::new("count").count(c)))?;
-    let rate = (a.nnz() * 12 + (n + 1) * 4 + 16 * n) as f64 / micros / 1e3;
-    println!(
-        "{:>12} {:>10} {micros:9.2} us           {rate:7.1} GB/s ({:3.0} %)",
-        "spmv",
-        "csr",
-        100.0 * rate / copy
-    );
-    println!(
-        "{{\"bench\":\"spmv\",\"matrix\":\"{name}\",\"n\":{n},\"format\":\"csr\",\"us\":{micros:.3},\"gbs\":{rate:.1}}}"
-    );
-    dev.release(mark);
-    Ok(())
 }
 
 /// The update pass of conjugate gradients.

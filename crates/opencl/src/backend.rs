@@ -17,14 +17,10 @@ use std::sync::Arc;
 /// grid 8.1 with coordinates beside slices and 6.0 in coordinates, against 9.4 in compressed rows.
 const BY_SEGMENTS: [(&str, f64); 7] =
     [("csr", 1.0), ("dia", 0.5), ("sell", 0.6), ("ell", 0.6), ("bcsr", 1.3), ("hyb", 1.0), ("coo", 1.0)];
-/// The same on GPUs, where programs run operation by operation: on an H200 all within a tenth of each other at 8000000 rows;
-/// coordinates are not measured there and counted twice.
-const BY_OPERATIONS: [(&str, f64); 7] =
+/// The same on GPUs: what is large moves its bytes at the same speed in every format. Coordinates are not measured there; no
+/// kernel is written for programs over them, which counts as twice.
+const BY_BYTES: [(&str, f64); 7] =
     [("csr", 1.0), ("dia", 1.0), ("sell", 1.0), ("ell", 1.0), ("bcsr", 1.0), ("hyb", 2.0), ("coo", 2.0)];
-/// The same where kernels are written for programs: they know compressed rows alone, and a program over another format
-/// takes a launch for each operation.
-const BY_WRITTEN: [(&str, f64); 7] =
-    [("csr", 1.0), ("dia", 2.0), ("sell", 2.0), ("ell", 2.0), ("bcsr", 2.0), ("hyb", 4.0), ("coo", 4.0)];
 
 /// An OpenCL device with its memory and an in-order queue.
 ///
@@ -194,11 +190,7 @@ impl Backend for OpenCl {
         self.device.info()
     }
     fn formats(&self) -> &'static [(&'static str, f64)] {
-        match (self.writes_kernels(), self.segments_each) {
-            (true, _) => &BY_WRITTEN,
-            (false, true) => &BY_SEGMENTS,
-            (false, false) => &BY_OPERATIONS,
-        }
+        if self.segments_each { &BY_SEGMENTS } else { &BY_BYTES }
     }
     fn vector<T: Scalar>(&mut self, n: usize) -> Result<Vector<T>> {
         Ok(Backend::basis::<T>(self, n, 1)?.column(0))

@@ -22,12 +22,18 @@ pub(crate) struct Device {
     pub(crate) doubles: bool,
     /// Division and square root of `f32` can be correctly rounded.
     pub(crate) rounded_floats: bool,
+    /// NVIDIA's compute capability before the point; 0 elsewhere.
+    pub(crate) capability: u64,
 }
 
+/// `CL_DEVICE_COMPUTE_CAPABILITY_MAJOR_NV` of `cl_nv_device_attribute_query`.
+const CAPABILITY_MAJOR: u32 = 0x4000;
 const CORRECTLY_ROUNDED: u64 = 1 << 7;
 
 impl Device {
     fn new(id: Id, platform: String) -> Self {
+        let extensions = id.text(ffi::CL_DEVICE_EXTENSIONS);
+        let tells_capability = extensions.contains("cl_nv_device_attribute_query");
         Device {
             id,
             platform,
@@ -41,8 +47,9 @@ impl Device {
             largest_buffer: id.number(ffi::CL_DEVICE_MAX_MEM_ALLOC_SIZE),
             local_memory: id.number(ffi::CL_DEVICE_LOCAL_MEM_SIZE) as usize,
             largest_group: id.number(ffi::CL_DEVICE_MAX_WORK_GROUP_SIZE) as usize,
-            doubles: id.text(ffi::CL_DEVICE_EXTENSIONS).contains("cl_khr_fp64"),
+            doubles: extensions.contains("cl_khr_fp64"),
             rounded_floats: id.number(ffi::CL_DEVICE_SINGLE_FP_CONFIG) & CORRECTLY_ROUNDED != 0,
+            capability: if tells_capability { id.number(CAPABILITY_MAJOR) } else { 0 },
         }
     }
 
@@ -175,6 +182,7 @@ mod tests {
             largest_group: 256,
             doubles: false,
             rounded_floats: true,
+            capability: 0,
         }
     }
 

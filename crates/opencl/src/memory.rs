@@ -33,8 +33,6 @@ struct StoredMatrix {
     start: usize,
     /// The words of the matrix in a table of names.
     words: Vec<u64>,
-    /// For each segment of rows, the first column of its entries and one behind the last.
-    spans: Vec<(u32, u32)>,
     /// Keeps the host's arrays alive, as the trait promises.
     format: Box<dyn Any + Send + Sync>,
 }
@@ -69,8 +67,6 @@ pub(crate) struct Memory {
     pub(crate) generation: u64,
 }
 
-/// The code of compressed rows in the kernels.
-pub(crate) const CSR: u64 = 0;
 /// The kernels of products by their codes, as in `kernels-opencl/shape.cl`, with the formats they take.
 const PRODUCTS: [(&str, &[&str]); 5] = [
     ("spmv_csr", &["csr"]),
@@ -83,28 +79,6 @@ const PRODUCTS: [(&str, &[&str]); 5] = [
 /// The code of a format in the kernels.
 fn format_code(kernel: &str) -> Option<u64> {
     PRODUCTS.iter().position(|(_, formats)| formats.contains(&kernel)).map(|code| code as u64)
-}
-
-/// Rows beyond which nobody asks for spans.
-const SPANS_UP_TO: usize = 1 << 18;
-
-/// For each segment of rows of a matrix in compressed rows, the first column of its entries and one behind the last.
-fn spans<T: Scalar>(a: &dyn Format<T>) -> Vec<(u32, u32)> {
-    let arguments = a.arguments();
-    let [Argument::Indices(row_ptr), Argument::Indices(columns), ..] = arguments[..] else {
-        return Vec::new();
-    };
-    let rows = a.shape().0;
-    if rows > SPANS_UP_TO {
-        return Vec::new();
-    }
-    let span = |first: usize| {
-        let end = (first + SEGMENT).min(rows);
-        let entries = &columns[row_ptr[first] as usize..row_ptr[end] as usize];
-        let low = entries.iter().copied().min().unwrap_or(0);
-        (low, entries.iter().copied().max().map_or(low, |high| high + 1))
-    };
-    (0..rows).step_by(SEGMENT).map(span).collect()
 }
 
 impl Memory {
@@ -223,7 +197,6 @@ impl Memory {
             return Err(Error::Unsupported { operation, message });
         };
         let mut words = vec![code, lanes as u64];
-        let spans = if code == CSR { spans(&*a) } else { Vec::new() };
         let start = self.used;
         let mut put_all = || -> Result<()> {
             for argument in a.arguments() {
@@ -255,7 +228,7 @@ impl Memory {
         words.resize(crate::source::MATRIX_WORDS, 0);
         let serial = next_serial();
         let handle = Matrix::new(self.matrices.len() as u32, serial, rows, cols, a.nnz(), a.bytes());
-        self.matrices.push(StoredMatrix { serial, kind: T::KIND, start, words, spans, format: Box::new(a) });
+        self.matrices.push(StoredMatrix { serial, kind: T::KIND, start, words, format: Box::new(a) });
         Ok(handle)
     }
 
@@ -294,12 +267,6 @@ impl Memory {
         let first = self.offset(v.column(0), operation)?;
         let last = self.offset(v.column(v.columns - 1), operation)?;
         Ok((first, if v.columns > 1 { (last - first) / (v.columns - 1) } else { 0 }))
-    }
-
-    /// The columns that segments of rows of a live matrix have entries in.
-    pub(crate) fn spans<T: Scalar>(&self, a: Matrix<T>) -> &[(u32, u32)] {
-        let live = self.matrices.get(a.slot as usize).filter(|m| m.serial == a.serial);
-        live.map_or(&[], |m| &m.spans)
     }
 
     /// The host's form of a live matrix.

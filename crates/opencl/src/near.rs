@@ -29,6 +29,8 @@ impl Near {
 pub(crate) const NEAR_BUDGET: u32 = 15;
 pub(crate) const NEAR_ENTER: u32 = 16;
 pub(crate) const NEAR_SHORT_HISTORY: u32 = 19;
+/// Bytes of the second-level cache of a GPU that loads can ask to keep what they read; OpenCL does not tell how large it is.
+const CACHE: usize = 40 << 20;
 /// Rows up to which one group is the faster one.
 const ALONE: usize = 512;
 /// Sums of a thousand segments at the most meet in one exchange.
@@ -48,10 +50,16 @@ impl OpenCl {
         if !self.writes_kernels() || n == 0 || most == 0 || e.matrices.iter().any(|a| a.cols != n) {
             return Ok(None);
         }
-        let alone = segments <= most;
+        let facts = |a: &lacuna_core::Matrix<T>| {
+            self.memory.matrix_words(*a, operation)?;
+            let stages = (a.bytes as u64) < self.device.memory / 8;
+            Ok(self.memory.format(*a).map(|format| MatrixFacts { format: &**format, stages }))
+        };
+        let matrices = e.matrices.iter().map(facts).collect::<Result<Option<Vec<_>>>>()?;
+        let Some(matrices) = matrices else { return Ok(None) };
         // Long rows are worth more groups, which share the segments; see `Layout::near`.
-        let lanes = e.matrices.iter().map(|a| self.memory.matrix_words(*a, operation).map(|w| w[1]));
-        let long = lanes.collect::<Result<Vec<_>>>()?.into_iter().any(|w| w > 1);
+        let long = matrices.iter().any(MatrixFacts::has_long_rows);
+        let alone = segments <= most;
         let together = units > 1 && segments.div_ceil(units) <= most && segments <= SEGMENTS;
         let together = together && n <= persistent_rows.unwrap_or(usize::MAX);
         let far = !together && units > 1 && self.device.is_nvidia() && segments <= SEGMENT * SEGMENT;
@@ -69,6 +77,7 @@ impl OpenCl {
         let far = far && groups > 1;
         let device = Device {
             nvidia: self.device.is_nvidia(),
+            cache: if self.device.capability >= 8 { CACHE } else { 0 },
             local: self.local_budget(),
             largest: self.device.largest_group,
             size: group,
@@ -76,13 +85,6 @@ impl OpenCl {
             units,
             prelude: None,
         };
-        let facts = |a: &lacuna_core::Matrix<T>| {
-            let lanes = self.memory.matrix_words(*a, operation)?[1] as u32;
-            let format = self.memory.format(*a).map(|format| &**format);
-            let format = format.filter(|_| !far || (a.bytes as u64) < self.device.memory / 8);
-            Ok(MatrixFacts { lanes, format, spans: self.memory.spans(*a) })
-        };
-        let matrices = e.matrices.iter().map(facts).collect::<Result<Vec<_>>>()?;
         let layout = match far {
             true => Layout::far(e, &matrices, device, groups),
             false => Layout::near(e, &matrices, device, groups),

@@ -1,7 +1,6 @@
 //! A program made ready for the device: its tables, its kernels and how each is launched.
 use crate::backend::OpenCl;
 use crate::driver::{Arg, Buffer, Kernel};
-use crate::memory::CSR;
 use crate::near::Near;
 use crate::source::{self, FOLD, SEGMENT, TEAM};
 use crate::{Mode, OpenClOptions};
@@ -95,11 +94,7 @@ impl OpenCl {
         let sums = (encoded.sums as usize).max(1) * segments.max(1);
         self.reserve_scratch::<T>(sums)?;
 
-        // Kernels are written for compressed rows alone.
-        let rows = |a: &lacuna_core::Matrix<T>| {
-            self.memory.matrix_words(*a, &operation).is_ok_and(|words| words[0] == CSR)
-        };
-        let near = if encoded.matrices.iter().all(rows) { self.near(&encoded, &operation)? } else { None };
+        let near = self.near(&encoded, &operation)?;
         let (whole, mut advance) = match near {
             Some((near, advance)) => (Some(near), advance),
             None => {

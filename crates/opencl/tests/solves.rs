@@ -3,8 +3,8 @@
 #[macro_use]
 mod common;
 use common::{alone, bits, device, devices, grid, small};
-use lacuna_core::{Backend, LinOp, Reason, Reference, Scalar};
-use lacuna_formats::Csr;
+use lacuna_core::{Backend, Format, LinOp, Reason, Reference, Scalar};
+use lacuna_formats::{Csr, FORMATS, Spec, convert};
 use lacuna_opencl::{Mode, OpenCl};
 use lacuna_solvers::{METHODS, Options, Outcome, Solver, Stop, jacobi, method};
 use std::ops::ControlFlow;
@@ -19,15 +19,30 @@ fn solve<T: Scalar, B: Backend>(
     times: usize,
 ) -> (Outcome, Vec<T>) {
     let mark = dev.mark();
-    let op = dev.matrix(Arc::new(a.clone())).unwrap();
     let diagonal = precondition.then(|| jacobi(dev, a).unwrap());
     let m = diagonal.as_ref().map(|d| d as &dyn LinOp<T>);
-    let b: Vec<T> = (0..a.rows()).map(|i| if i % 3 == 0 { T::one() } else { -T::one() }).collect();
+    let solved = solve_stored(dev, name, Arc::new(a.clone()), m, stop, times);
+    dev.release(mark);
+    solved
+}
+
+fn solve_stored<T: Scalar, B: Backend>(
+    dev: &mut B,
+    name: &str,
+    a: Arc<dyn Format<T>>,
+    m: Option<&dyn LinOp<T>>,
+    stop: Stop,
+    times: usize,
+) -> (Outcome, Vec<T>) {
+    let mark = dev.mark();
+    let rows = a.shape().0;
+    let op = dev.matrix(a).unwrap();
+    let b: Vec<T> = (0..rows).map(|i| if i % 3 == 0 { T::one() } else { -T::one() }).collect();
     let options = Options { restart: Some(12), ..Options::default() };
     let mut solver = Solver::new(dev, &op, m, &*method(name, &options).unwrap(), stop).unwrap();
     let mut last: Option<(Outcome, Vec<T>)> = None;
     for _ in 0..times {
-        let mut x = vec![T::zero(); a.rows()];
+        let mut x = vec![T::zero(); rows];
         let outcome = solver.solve(dev, &b, &mut x).unwrap().clone();
         if let Some((_, before)) = &last {
             assert_eq!(bits(&x), bits(before), "a second solve differs");
@@ -144,6 +159,32 @@ fn larger_systems_take_several_rounds() {
     let a = grid::<f64>(150, 0.0, 0.001);
     agree(&mut on, "cg", &a, true, Stop::default());
     agree(&mut on, "gmres", &a, false, Stop { max_iters: 100, ..Stop::default() });
+}
+
+/// Systems whose vectors do not fit the registers of a large device, in every format.
+#[test]
+fn every_format_of_large_systems() {
+    let _alone = alone();
+    let Some(mut dev) = device(Mode::Auto) else { return };
+    // Others have no such kernels, and take long.
+    if !dev.device().details.contains(&("kind", "gpu".into())) {
+        return;
+    }
+    let stop = Stop { rtol: 0.0, max_iters: 4, ..Stop::default() };
+    for system in ["gen:poisson2d:420x330", "gen:elasticity3d:35"] {
+        let a = Arc::new(Spec::parse(system).unwrap().build::<f64>().unwrap());
+        for format in FORMATS {
+            let Ok(a) = convert(&a, format.name) else { continue };
+            for name in ["bicgstab", "gmres"] {
+                let (expected, solution) =
+                    solve_stored(&mut Reference::new(), name, a.clone(), None, stop, 1);
+                let (outcome, x) = solve_stored(&mut dev, name, a.clone(), None, stop, 1);
+                let what = format!("{name} of {system} in {}", format.name);
+                assert_eq!(told(&outcome), told(&expected), "{what}");
+                assert_eq!(bits(&x), bits(&solution), "{what}");
+            }
+        }
+    }
 }
 
 #[test]

@@ -9,6 +9,10 @@ use std::collections::{BTreeMap, BTreeSet};
 const DEEPEST: usize = 4;
 /// Words of an exchange that each of the first work-items waits for by itself, as in near.cl.
 const FEW_WORDS: usize = 16;
+/// Chunks that `last_sum` of near.cl takes.
+const LAST_CHUNKS: usize = 8;
+/// Work-items of a warp.
+const WARP: usize = 32;
 /// Segments up to which operands are fetched while sums are on their way: beyond, the one is in the other's way.
 const AHEAD: usize = 128;
 
@@ -81,7 +85,7 @@ impl<T: Scalar> Writer<'_, T> {
                 Chain::Code { text, preload, .. } => {
                     t.line("MEET();");
                     t.line("if (ITEM == 0) {");
-                    t.text += &preload;
+                    t.text += &preload.text(true);
                     t.text += &text;
                     t.line("}");
                     t.line("MEET();");
@@ -92,12 +96,10 @@ impl<T: Scalar> Writer<'_, T> {
         }
         let (text, preload, reads) = match chain {
             Chain::Nothing(next) => {
-                (format!("            next[0] = {next};\n"), String::new(), BTreeSet::new())
+                (format!("            next[0] = {next};\n"), Preload::default(), BTreeSet::new())
             }
             Chain::Code { text, preload, reads } => (text, preload, reads),
         };
-        // What the formulas read is on its way while the sums are.
-        t.text += &preload;
         let total = match projects {
             true => {
                 let columns = t.hole(columns);
@@ -108,11 +110,16 @@ impl<T: Scalar> Writer<'_, T> {
         // Large groups have few registers for them.
         let few = if self.shape.size > 256 { FEW_WORDS / 2 } else { FEW_WORDS };
         let alone = !far && !projects && slot * self.shape.words <= few;
+        let chunks = self.shape.chunks;
+        let at_once = far && !projects && chunks <= LAST_CHUNKS && slot * chunks <= self.shape.size / WARP;
+        // What the formulas read is on its way while the sums are.
+        t.text += &preload.text(!alone);
         match alone {
             true => {
                 t.line(&format!("number sums[{slot}];"));
                 t.line(&format!("collect_first(&s, &state, {slot}, sums);"));
             }
+            false if at_once => t.line(&format!("collect_few(&s, &state, {total});")),
             false if far => t.line(&format!("collect_far(&s, &state, {total});")),
             false => t.line(&format!("collect(&s, &state, {total});")),
         }
@@ -141,7 +148,9 @@ impl<T: Scalar> Writer<'_, T> {
         t.line("if (ITEM == 0) {");
         for (k, cell) in cells.iter().enumerate() {
             let place = t.hole(cell - e.cells.start);
-            if far {
+            if at_once {
+                t.line(&format!("    const number s{k} = last_sum(s.work + {k} * {chunks}, {chunks});"));
+            } else if far {
                 t.line(&format!("    const number s{k} = s.work[{k}];"));
             } else if alone {
                 t.line(&format!("    const number s{k} = sums[{k}];"));
@@ -187,7 +196,7 @@ impl<T: Scalar> Writer<'_, T> {
             let op = t.hole(op);
             return Chain::Code {
                 text: format!("            next[0] = NEXT_DONE | {op};\n"),
-                preload: String::new(),
+                preload: Preload::default(),
                 reads: BTreeSet::new(),
             };
         }
@@ -198,7 +207,7 @@ impl<T: Scalar> Writer<'_, T> {
             writer: self,
             t,
             known,
-            preload: String::new(),
+            preload: Preload::default(),
             text: String::new(),
             reads: BTreeSet::new(),
             changed: projects.then_some(h..h + columns).into_iter().collect(),
@@ -239,12 +248,36 @@ impl<T: Scalar> Writer<'_, T> {
     }
 }
 
+/// What is brought before formulas are evaluated.
+#[derive(Default)]
+struct Preload {
+    declared: String,
+    /// By the work-item that evaluates: others would still read what it goes on to write.
+    by_first: String,
+    by_all: String,
+}
+
+impl Preload {
+    fn take(&mut self, kind: &str, name: &str, value: &str) {
+        self.declared += &format!("        {kind} {name};\n");
+        self.by_first += &format!("            {name} = {value};\n");
+    }
+    /// `together`: a barrier follows before anything is evaluated, so that all may read, which is faster.
+    fn text(&self, together: bool) -> String {
+        let Preload { declared, by_first, by_all } = self;
+        match together || by_first.is_empty() {
+            true => format!("{declared}{by_first}{by_all}"),
+            false => format!("{declared}        if (ITEM == 0) {{\n{by_first}        }}\n{by_all}"),
+        }
+    }
+}
+
 /// What happens between two operations.
 enum Chain {
     /// Nothing: the next operation.
     Nothing(String),
     /// Code of the first work-item; the cells it reads, none of them where it may read any.
-    Code { text: String, preload: String, reads: BTreeSet<u32> },
+    Code { text: String, preload: Preload, reads: BTreeSet<u32> },
 }
 
 /// Instructions as text.
@@ -253,7 +286,7 @@ struct Code<'w, 'a, T> {
     t: &'w mut Text,
     /// The name of a cell's value, where it has one.
     known: BTreeMap<u32, String>,
-    preload: String,
+    preload: Preload,
     text: String,
     reads: BTreeSet<u32>,
     /// Cells that change otherwise than by what is known.
@@ -296,7 +329,7 @@ impl<T: Scalar> Code<'_, '_, T> {
         if self.changed.iter().any(|run| run.contains(&cell)) {
             self.line(&format!("const number {name} = CELL({place});"));
         } else {
-            self.preload += &format!("        const number {name} = CELL({place});\n");
+            self.preload.take("number", &name, &format!("CELL({place})"));
         }
         self.known.insert(cell, name.clone());
         name
@@ -410,7 +443,7 @@ impl<T: Scalar> Code<'_, '_, T> {
                     let count = match std::mem::replace(&mut self.counted, true) {
                         true => "count_ahead(&s)",
                         false => {
-                            self.preload += "        const Count counted = count_ahead(&s);\n";
+                            self.preload.take("Count", "counted", "count_ahead(&s)");
                             "counted"
                         }
                     };
@@ -455,8 +488,8 @@ impl<T: Scalar> Code<'_, '_, T> {
             self.early +=
                 &format!("        if (TURNS_AHEAD) s.got[TURNED] = {};\n", turn("s.got + TURNED_COLUMN"));
             let [column, step] = [self.place(first), self.t.hole(j)];
-            self.preload += "        const number turned = s.got[TURNED];\n";
-            self.preload += &format!("        keep_turned(&s, near_cells + {column}, {step});\n");
+            self.preload.take("number", "turned", "s.got[TURNED]");
+            self.preload.by_all += &format!("        keep_turned(&s, near_cells + {column}, {step});\n");
         } else {
             let column = self.place(first);
             self.line(&format!("const number turned = {};", turn(&format!("near_cells + {column}"))));

@@ -1,0 +1,129 @@
+//! The rows of a matrix as its kernels take them: lane by lane, entry by entry, whatever the format.
+use crate::source::SEGMENT;
+use lacuna_core::{Argument, Format, Scalar};
+
+/// Rows of a diagonal that lie together, as `lacuna_formats::DIA_ROWS`.
+const DIA_ROWS: usize = 64;
+/// Rows of a slice, as `lacuna_formats::SLICE`.
+const SLICE: usize = 32;
+const NONE: u32 = u32::MAX;
+
+/// A matrix in one of the formats that written kernels know.
+pub enum Rows<'a, T> {
+    /// Compressed rows: where each begins, columns, values, lanes of a row.
+    Csr(&'a [u32], &'a [u32], &'a [T], usize),
+    /// Diagonals: their number of columns, offsets and places.
+    Dia(usize, &'a [i32], &'a [T]),
+    /// Slices: where each begins, the lane of each row, columns, values.
+    Sell(&'a [u32], Vec<u32>, &'a [u32], &'a [T]),
+    /// Blocks: rows of a block, where each block row begins, block columns, blocks, lanes of a row.
+    Bcsr(usize, &'a [u32], &'a [u32], &'a [T], usize),
+}
+
+impl<'a, T: Scalar> Rows<'a, T> {
+    /// The rows of a matrix; nothing where its format has no such form.
+    pub fn of(a: &'a dyn Format<T>) -> Option<Rows<'a, T>> {
+        use Argument::{Indices, Offsets, Size, Values};
+        let lanes = a.lanes();
+        Some(match (a.kernel(), &a.arguments()[..]) {
+            ("csr", [Indices(row_ptr), Indices(columns), Values(values)]) => {
+                Rows::Csr(row_ptr, columns, values, lanes)
+            }
+            ("dia", [Size(_), Size(cols), Offsets(offsets), Values(values)]) => {
+                Rows::Dia(*cols as usize, offsets, values)
+            }
+            (
+                "sell" | "ell",
+                [Size(_), Indices(slice_ptr), Indices(row_of), Indices(columns), Values(values)],
+            ) => {
+                let mut lane_of = vec![0; row_of.len()];
+                for (lane, row) in row_of.iter().enumerate().filter(|(_, row)| **row != NONE) {
+                    lane_of[*row as usize] = lane as u32;
+                }
+                Rows::Sell(slice_ptr, lane_of, columns, values)
+            }
+            ("bcsr", [Size(block), Indices(row_ptr), Indices(columns), Values(values)]) => {
+                Rows::Bcsr(*block as usize, row_ptr, columns, values, lanes)
+            }
+            _ => return None,
+        })
+    }
+
+    /// Lanes of a row.
+    pub fn lanes(&self) -> usize {
+        match self {
+            Rows::Csr(.., lanes) | Rows::Bcsr(.., lanes) => *lanes,
+            Rows::Dia(..) | Rows::Sell(..) => 1,
+        }
+    }
+
+    /// Entries with consecutive columns that come together wherever one of them does.
+    pub fn run(&self) -> usize {
+        match self {
+            Rows::Bcsr(block, ..) => *block,
+            _ => 1,
+        }
+    }
+
+    /// Columns and values of the entries of a row that fall to a lane, in order.
+    pub fn each(&self, row: usize, lane: usize, mut take: impl FnMut(u32, T)) {
+        match self {
+            Rows::Csr(row_ptr, columns, values, lanes) => {
+                let entries = row_ptr[row] as usize..row_ptr[row + 1] as usize;
+                entries.skip(lane).step_by(*lanes).for_each(|at| take(columns[at], values[at]));
+            }
+            Rows::Dia(cols, offsets, values) => {
+                let first = row / DIA_ROWS * DIA_ROWS * offsets.len() + row % DIA_ROWS;
+                for (k, offset) in offsets.iter().enumerate() {
+                    let column = row as i64 + i64::from(*offset);
+                    if (0..*cols as i64).contains(&column) {
+                        take(column as u32, values[first + k * DIA_ROWS]);
+                    }
+                }
+            }
+            Rows::Sell(slice_ptr, lane_of, columns, values) => {
+                let lane = lane_of.get(row).map_or(row, |lane| *lane as usize);
+                let places = slice_ptr[lane / SLICE] as usize..slice_ptr[lane / SLICE + 1] as usize;
+                places.map(|p| p * SLICE + lane % SLICE).for_each(|at| take(columns[at], values[at]));
+            }
+            Rows::Bcsr(block, row_ptr, columns, values, lanes) => {
+                let (of, r) = (row / block, row % block);
+                for k in (row_ptr[of] as usize..row_ptr[of + 1] as usize).skip(lane).step_by(*lanes) {
+                    for c in 0..*block {
+                        take(columns[k] * *block as u32 + c as u32, values[(k * block + c) * block + r]);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Entries of the longest lane of a row, or more.
+    pub fn longest(&self, row: usize) -> usize {
+        match self {
+            Rows::Csr(row_ptr, .., lanes) => ((row_ptr[row + 1] - row_ptr[row]) as usize).div_ceil(*lanes),
+            Rows::Dia(_, offsets, _) => offsets.len(),
+            Rows::Sell(slice_ptr, lane_of, ..) => {
+                let slice = lane_of.get(row).map_or(row, |lane| *lane as usize) / SLICE;
+                (slice_ptr[slice + 1] - slice_ptr[slice]) as usize
+            }
+            Rows::Bcsr(block, row_ptr, .., lanes) => {
+                let of = row / block;
+                ((row_ptr[of + 1] - row_ptr[of]) as usize).div_ceil(*lanes) * block
+            }
+        }
+    }
+
+    /// For each segment of so many rows, the first column of its entries and one behind the last.
+    pub fn spans(&self, rows: usize) -> Vec<(u32, u32)> {
+        let span = |first: usize| {
+            let (mut low, mut end) = (NONE, 0);
+            for row in first..(first + SEGMENT).min(rows) {
+                for lane in 0..self.lanes() {
+                    self.each(row, lane, |column, _| (low, end) = (low.min(column), end.max(column + 1)));
+                }
+            }
+            (low.min(end), end)
+        };
+        (0..rows).step_by(SEGMENT).map(span).collect()
+    }
+}
