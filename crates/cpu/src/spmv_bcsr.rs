@@ -1,7 +1,7 @@
 //! `y ← A x` for compressed rows of blocks: for 3x3 blocks 8.4 bytes an entry in `f64`.
 use crate::prefetch::prefetch;
 use lacuna_core::{Format, Scalar};
-use lacuna_formats::Bcsr;
+use lacuna_formats::{Bcsr, MAX_LANES};
 
 /// Values between what is computed and what is asked for from memory: 4 KiB of `f64`.
 const AHEAD: usize = 512;
@@ -24,6 +24,9 @@ pub(crate) unsafe fn rows<T: Scalar>(a: &Bcsr<T>, x: *const T, y: *mut T, start:
             (2, 4) => blocks::<T, 2, 4>(a, x, y, start, end),
             (3, 4) => blocks::<T, 3, 4>(a, x, y, start, end),
             (4, 4) => blocks::<T, 4, 4>(a, x, y, start, end),
+            (2, _) => many_lanes::<T, 2>(a, x, y, start, end),
+            (3, _) => many_lanes::<T, 3>(a, x, y, start, end),
+            (4, _) => many_lanes::<T, 4>(a, x, y, start, end),
             _ => {
                 let x = std::slice::from_raw_parts(x, a.shape().1);
                 for i in start..end {
@@ -71,6 +74,44 @@ unsafe fn blocks<T: Scalar, const B: usize, const W: usize>(
                 half /= 2;
             }
             // A share may begin or end within a block row.
+            let row = block_row * B;
+            for r in start.max(row)..end.min(row + B) {
+                *y.add(r) = sums[0][r - row];
+            }
+        }
+    }
+}
+
+/// The same for a number of lanes that is known when it runs.
+#[inline(always)]
+unsafe fn many_lanes<T: Scalar, const B: usize>(
+    a: &Bcsr<T>,
+    x: *const T,
+    y: *mut T,
+    start: usize,
+    end: usize,
+) {
+    let (row_ptr, col_idx, values, lanes) =
+        (a.row_ptr(), a.col_idx().as_ptr(), a.values().as_ptr(), a.lanes());
+    let mut sums = [[T::zero(); B]; MAX_LANES];
+    for block_row in start / B..end.div_ceil(B) {
+        let (first, last) = (row_ptr[block_row] as usize, row_ptr[block_row + 1] as usize);
+        let sums = &mut sums[..lanes];
+        sums.fill([T::zero(); B]);
+        // SAFETY: a valid matrix: blocks and their columns are in range.
+        unsafe {
+            for k in first..last {
+                let column = *col_idx.add(k) as usize * B;
+                block::<T, B>(values.add(k * B * B), x.add(column), &mut sums[(k - first) % lanes]);
+            }
+            let mut half = lanes / 2;
+            while half > 0 {
+                for w in 0..half {
+                    let upper = sums[w + half];
+                    sums[w].iter_mut().zip(upper).for_each(|(s, u)| *s += u);
+                }
+                half /= 2;
+            }
             let row = block_row * B;
             for r in start.max(row)..end.min(row + B) {
                 *y.add(r) = sums[0][r - row];

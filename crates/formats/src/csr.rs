@@ -8,7 +8,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 /// The most lanes a row sum has.
-const MAX_LANES: usize = 32;
+pub const MAX_LANES: usize = 32;
 /// Entries of a row that make another lane worth its place in the final halving.
 const ENTRIES_PER_LANE: usize = 8;
 /// Elements a thread takes at least.
