@@ -1,7 +1,8 @@
-//! What each primitive moves in a second, launch by launch: passes, products in every format, bases.
+//! What each primitive moves in a second: passes, products in every format, bases.
 //!
-//! `primitives [passes] [bases] [MATRIX …]`: a matrix is a generator such as `gen:poisson3d:256x256x256`. The
-//! environment chooses the device, see `OpenClOptions::from_env`.
+//! `primitives [auto] [passes] [bases] [MATRIX …]`: launch by launch, or with `auto` as the backend runs a program, where
+//! a GPU takes one kernel for all of it; a matrix is a generator such as `gen:poisson3d:256x256x256`. The environment
+//! chooses the device, see `OpenClOptions::from_env`.
 use lacuna_core::{Backend, Matrix, Pass, Result, Vector};
 use lacuna_formats::{Csr, FORMATS, Spec, convert};
 use lacuna_opencl::{Mode, OpenCl, OpenClOptions};
@@ -12,11 +13,13 @@ use support::repeat;
 
 fn main() -> Result<()> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
-    let mut dev = OpenCl::new(OpenClOptions { mode: Mode::Launches, ..OpenClOptions::from_env()? })?;
+    let mode = if arguments.iter().any(|a| a == "auto") { Mode::Auto } else { Mode::Launches };
+    let mut dev = OpenCl::new(OpenClOptions { mode, ..OpenClOptions::from_env()? })?;
     let copy = dev.measure_bandwidth()? / 1e9;
     println!("{}: copy {copy:.0} GB/s", dev.device().name);
     for argument in &arguments {
         match argument.as_str() {
+            "auto" => {}
             "passes" => [1 << 16, 1 << 18, 1 << 20, 1 << 22, 1 << 25]
                 .into_iter()
                 .try_for_each(|n| passes(&mut dev, n, copy))?,
