@@ -70,6 +70,16 @@ impl<T: Scalar> Op<T> {
         code.filter(|i| matches!(i, Instr::Count { .. })).count()
     }
 
+    /// The fewest bytes of an operation that may not run at all.
+    fn least_bytes(&self) -> u64 {
+        if self.is_conditional() { 0 } else { self.bytes() as u64 }
+    }
+
+    /// Whether a true residual is confirmed behind the operation.
+    fn confirms(&self) -> bool {
+        self.sweep.after.iter().any(|i| matches!(i, Instr::Confirm { .. }))
+    }
+
     /// The fewest bytes the operation can move: each array it needs read once, each it changes written once. A
     /// basis counts all its columns in use.
     pub fn bytes(&self) -> usize {
@@ -208,7 +218,7 @@ impl<T: Scalar> Program<T> {
     /// test holds, and where `each` counts several iterations, the last run through it as far as it goes.
     pub fn bytes_of(&self, iterations: u64) -> u64 {
         let counts = self.counts().max(1) as u64;
-        let bytes = |op: &Op<T>| if op.is_conditional() { 0 } else { op.bytes() as u64 };
+        let bytes = Op::least_bytes;
         let whole: u64 = self.each.iter().map(bytes).sum();
         let (mut left, mut part) = (iterations % counts, 0);
         for op in &self.each {
@@ -219,6 +229,14 @@ impl<T: Scalar> Program<T> {
             left = left.saturating_sub(op.counts() as u64);
         }
         iterations / counts * whole + part
+    }
+    /// The fewest bytes that a whole solve can move: the setup, the start, so many iterations and restarts, and the
+    /// confirmation that ends it.
+    pub fn bytes_of_solve(&self, iterations: u64, restarts: u64) -> u64 {
+        let sum = |ops: &[Op<T>]| ops.iter().map(Op::least_bytes).sum::<u64>();
+        let confirmed = self.restart.iter().position(Op::confirms).map_or(0, |at| at + 1);
+        let starts = (restarts + 1) * sum(&self.restart) + sum(&self.restart[..confirmed]);
+        sum(&self.setup) + starts + self.bytes_of(iterations)
     }
     /// Operations, and so kernel launches at most, of an iteration.
     pub fn ops_per_iteration(&self) -> f64 {

@@ -1,9 +1,10 @@
 //! What the CUDA backend does on this machine's device: solvers, products, and what the card can copy.
 //!
 //! Protocol (Rupp et al. 2016): f64, right-hand side of ones, 30 fixed iterations, the median of ten solves, set-up of a solve
-//! and copies of `b` and `x` included, divided by 30. Each line is also printed as JSON.
+//! and copies of `b` and `x` included, divided by 30; bytes are the fewest that the solve can move, its setup and the
+//! confirmation of the true residual included. Each line is also printed as JSON.
 //!
-//! `bench [quick|large] [modes] [systems=a,b] [methods=a,b] [formats=a,b]`: `quick` leaves out the large systems, `large`
+//! `bench [quick|large] [modes] [systems=a,b] [methods=a,b] [formats=a,b] [iterations=30]`: `quick` leaves out the large systems, `large`
 //! all others; modes as in `auto,grid,graph`; systems and methods by the ends of their names, all where none is given;
 //! formats by name, `auto` where none is given, for products (`methods=product`) every one that takes the matrix.
 use lacuna_core::{Backend, Format, Matrix, Pass, Vector};
@@ -56,6 +57,8 @@ fn main() -> Result<(), Box<dyn Error>> {
         let list = arguments.iter().find_map(|a| a.strip_prefix(what));
         list.is_none_or(|list| list.split(',').any(|part| name.ends_with(part)))
     };
+    let iterations = arguments.iter().find_map(|a| a.strip_prefix("iterations="));
+    let iterations = iterations.map_or(Ok(ITERATIONS), str::parse)?;
     let modes: Vec<Mode> = list.split(',').map(str::parse).collect::<Result<_, _>>()?;
     let mut dev = Cuda::with(&CudaOptions::default())?;
     let info = dev.device();
@@ -82,7 +85,7 @@ fn main() -> Result<(), Box<dyn Error>> {
                     continue;
                 }
                 dev.set_mode(*mode);
-                match solves(&mut dev, stored, &*method) {
+                match solves(&mut dev, stored, &*method, iterations) {
                     Ok((micros, bytes, actual)) => {
                         let rate = bytes as f64 / micros / 1e3;
                         println!(
@@ -140,15 +143,16 @@ fn solves(
     dev: &mut Cuda,
     a: &Arc<dyn Format<f64>>,
     method: &dyn Method<f64>,
+    max_iters: u64,
 ) -> Result<(f64, usize, Mode), lacuna_core::Error> {
     let mark = dev.mark();
     let done = (|| {
         let matrix: Matrix<f64> = dev.matrix(a.clone())?;
-        let stop = Stop { rtol: 0.0, atol: 0.0, max_iters: ITERATIONS, dtol: f64::INFINITY };
+        let stop = Stop { rtol: 0.0, atol: 0.0, max_iters, dtol: f64::INFINITY };
         let mut solver = Solver::new(dev, &matrix, None, method, stop)?;
         let n = a.shape().0;
         let (b, mut x) = (vec![1.0; n], vec![0.0; n]);
-        let mut times = Vec::new();
+        let (mut times, mut bytes) = (Vec::new(), 0);
         let begin = Instant::now();
         while times.len() < SOLVES {
             x.fill(0.0);
@@ -159,7 +163,9 @@ fn solves(
             let start = Instant::now();
             let outcome = solver.solve_on_device(dev, None)?;
             let iterations = outcome.iterations.max(1);
+            let restarts = outcome.restarts;
             let seconds = start.elapsed().as_secs_f64();
+            bytes = solver.program().bytes_of_solve(iterations, restarts) / iterations;
             if begin.elapsed() > WARM_UP {
                 times.push(seconds / iterations as f64);
             }
@@ -167,7 +173,7 @@ fn solves(
         times.sort_by(f64::total_cmp);
         let plan = dev.plan(solver.program().clone())?;
         let mode = Cuda::mode_of(&plan).unwrap_or_default();
-        Ok((times[times.len() / 2] * 1e6, solver.program().bytes_per_iteration(), mode))
+        Ok((times[times.len() / 2] * 1e6, bytes as usize, mode))
     })();
     dev.release(mark);
     done
