@@ -13,7 +13,7 @@ pub(crate) unsafe fn rows<T: Scalar>(a: &Csr<T>, x: *const T, y: *mut T, start: 
     unsafe {
         match a.lanes() {
             1 => single(a, x, y, start, end),
-            2 => lanes::<T, 2>(a, x, y, start, end),
+            2 => pairs(a, x, y, start, end),
             4 => lanes::<T, 4>(a, x, y, start, end),
             8 => lanes::<T, 8>(a, x, y, start, end),
             16 => lanes::<T, 16>(a, x, y, start, end),
@@ -49,6 +49,31 @@ unsafe fn single<T: Scalar>(a: &Csr<T>, x: *const T, y: *mut T, start: usize, en
                 k += 1;
             }
             *y.add(i) = sum;
+        }
+    }
+}
+
+/// Two lanes: an entry that is left over is chosen, not branched for, since short rows have one as often as not.
+#[inline(always)]
+unsafe fn pairs<T: Scalar>(a: &Csr<T>, x: *const T, y: *mut T, start: usize, end: usize) {
+    let (row_ptr, col_idx, values) = (a.row_ptr().as_ptr(), a.col_idx().as_ptr(), a.values().as_ptr());
+    let behind = a.nnz().saturating_sub(1);
+    // SAFETY: as in `single`; `behind` is an entry, since a matrix with two lanes has some.
+    unsafe {
+        let term = |k: usize, sum: T| (*values.add(k)).fma(*x.add(*col_idx.add(k) as usize), sum);
+        let mut k = *row_ptr.add(start) as usize;
+        for i in start..end {
+            let last = *row_ptr.add(i + 1) as usize;
+            ahead(values, col_idx, k, last);
+            let mut sums = [T::zero(); 2];
+            while k + 1 < last {
+                sums = [term(k, sums[0]), term(k + 1, sums[1])];
+                k += 2;
+            }
+            let more = term(k.min(behind), sums[0]);
+            let first = if k < last { more } else { sums[0] };
+            *y.add(i) = first + sums[1];
+            k = last;
         }
     }
 }
