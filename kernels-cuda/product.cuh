@@ -124,7 +124,7 @@ template <typename T> LACUNA_FN void product(const Block<T> &b, u32 which, u32 x
                                    x_bytes, far_bytes, bound, steps, left, lanes);
         else
             sum = lane_sum(col_idx + first + lane, values + first + lane, x, far, bound, steps, left, lanes);
-        for (u32 d = lanes / 2; d > 0; d /= 2) sum = add(sum, from_lane_above(sum, d));
+        sum = halved(sum, lanes);
         if (part == 0 && row < b.rows) {
             y[row] = sum;
             if (shared) b.publish(py, row, sum, tag);

@@ -46,7 +46,7 @@ template <u32 B, typename T> LACUNA_FN void block_rows(const StreamOp &op, u32 b
             const u32 of = row / B;
             sum = block_lane<B>(col_idx, values, x, row % B, __ldg(row_ptr + of) + lane, __ldg(row_ptr + of + 1), lanes);
         }
-        for (u32 d = lanes / 2; d > 0; d /= 2) sum = add(sum, from_lane_above(sum, d));
+        sum = halved(sum, lanes);
         if (lane == 0) slots[r] = sum;
     }
     __syncthreads();

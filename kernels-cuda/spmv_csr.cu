@@ -4,31 +4,7 @@
 // multiply-add in order from 0, lanes are summed by halving. Bytes per row: 4 for the row pointer, 4 and one number
 // for each entry, one number for x and one for y, and what the pass moves. Launch shape: see sweep.cuh; within a
 // segment 256 / W rows at a time, their lanes in one warp. Assumes: W is a power of two, 32 at the most.
-#include "sweep.cuh"
-
-template <typename T>
-LACUNA_FN T lane_sum(const u32 *__restrict__ col_idx, const T *__restrict__ values, const T *__restrict__ x, u32 k, u32 end,
-                     u32 lanes) {
-    const u32 DEPTH = Depth<T>::count;
-    T sum = zero<T>();
-    for (; k < end; k += DEPTH * lanes) {
-        u32 column[DEPTH];
-        T a[DEPTH], v[DEPTH];
-#pragma unroll
-        for (u32 i = 0; i < DEPTH; i++)
-            if (k + i * lanes < end) {
-                column[i] = __ldg(col_idx + k + i * lanes);
-                a[i] = values[k + i * lanes];
-            }
-#pragma unroll
-        for (u32 i = 0; i < DEPTH; i++)
-            if (k + i * lanes < end) v[i] = x[column[i]];
-#pragma unroll
-        for (u32 i = 0; i < DEPTH; i++)
-            if (k + i * lanes < end) sum = fma_of(a[i], v[i], sum);
-    }
-    return sum;
-}
+#include "product_rows.cuh"
 
 template <typename T> LACUNA_FN void spmv_csr(const Common &c, const StreamOp &op) {
     extern __shared__ __align__(16) unsigned char memory[];
@@ -50,7 +26,7 @@ template <typename T> LACUNA_FN void spmv_csr(const Common &c, const StreamOp &o
             T sum = zero<T>();
             if (row < op.n)
                 sum = lane_sum(col_idx, values, x, __ldg(row_ptr + row) + lane, __ldg(row_ptr + row + 1), lanes);
-            for (u32 d = lanes / 2; d > 0; d /= 2) sum = add(sum, from_lane_above(sum, d));
+            sum = halved(sum, lanes);
             if (lane == 0) slots[r] = sum;
         }
         __syncthreads();

@@ -4,29 +4,7 @@
 // without an entry hold zero and take part. Bytes per row: a column and a number for each place, 4 where rows are in another
 // order, one number for x and one for y, and what the pass moves. Launch shape: see sweep.cuh; a slice a warp. Place j of
 // lane l of a slice that begins at column p is at (p + j) 32 + l.
-#include "sweep.cuh"
-
-template <typename T>
-LACUNA_FN T slice_row(const u32 *__restrict__ col_idx, const T *__restrict__ values, const T *__restrict__ x, u32 width) {
-    const u32 DEPTH = Depth<T>::count;
-    T sum = zero<T>();
-    for (u32 k = 0; k < width; k += DEPTH) {
-        u32 column[DEPTH];
-        T a[DEPTH], v[DEPTH];
-#pragma unroll
-        for (u32 i = 0; i < DEPTH; i++) {
-            const u32 at = min(k + i, width - 1) * WARP;
-            column[i] = col_idx[at];
-            a[i] = values[at];
-        }
-#pragma unroll
-        for (u32 i = 0; i < DEPTH; i++) v[i] = x[column[i]];
-#pragma unroll
-        for (u32 i = 0; i < DEPTH; i++)
-            if (k + i < width) sum = fma_of(a[i], v[i], sum);
-    }
-    return sum;
-}
+#include "product_rows.cuh"
 
 template <typename T> LACUNA_FN void spmv_sell(const Common &c, const StreamOp &op) {
     extern __shared__ __align__(16) unsigned char memory[];

@@ -14,16 +14,20 @@ template <typename R> LACUNA_FN Complex<R> from_lane_above(Complex<R> v, u32 d) 
     return complex(from_lane_above(v.re, d), from_lane_above(v.im, d));
 }
 
+// The sum of `lanes` neighbours, in the first of them: by halving.
+template <typename T> LACUNA_FN T halved(T sum, u32 lanes) {
+#pragma unroll
+    for (u32 d = lanes / 2; d > 0; d /= 2) sum = add(sum, from_lane_above(sum, d));
+    return sum;
+}
+
 // The sum of a segment, in lane 0.
 template <typename T> LACUNA_FN T segment_sum(T (&e)[8]) {
 #pragma unroll
     for (u32 k = 0; k < 4; k++) e[k] = add(e[k], e[k + 4]);
     e[0] = add(e[0], e[2]);
     e[1] = add(e[1], e[3]);
-    T sum = add(e[0], e[1]);
-#pragma unroll
-    for (u32 d = 16; d > 0; d /= 2) sum = add(sum, from_lane_above(sum, d));
-    return sum;
+    return halved(add(e[0], e[1]), WARP);
 }
 
 // The canonical sum of `count` values of one segment in memory, in lane 0. A single value is its own sum.

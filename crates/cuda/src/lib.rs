@@ -170,7 +170,8 @@ impl Drop for Cuda {
 }
 
 /// What moving a byte of a matrix in each format costs relative to `csr`.
-const COSTS: [(&str, f64); 5] = [("csr", 1.0), ("dia", 1.0), ("sell", 1.0), ("ell", 1.0), ("bcsr", 1.0)];
+const COSTS: [(&str, f64); 7] =
+    [("csr", 1.0), ("dia", 1.0), ("sell", 1.0), ("ell", 1.0), ("bcsr", 1.0), ("hyb", 1.0), ("coo", 1.0)];
 
 impl Backend for Cuda {
     fn device(&self) -> DeviceInfo {

@@ -194,6 +194,7 @@ static void register_kernels() {
     add("spmv_csr_" #S, spmv_csr_##S);                                                                               \
     add("spmv_dia_" #S, spmv_dia_##S);                                                                               \
     add("spmv_sell_" #S, spmv_sell_##S);                                                                             \
+    add("spmv_hyb_" #S, spmv_hyb_##S);                                                                               \
     add("spmv_bcsr_" #S, spmv_bcsr_##S);                                                                             \
     add("basis_dot_" #S, basis_dot_##S);                                                                             \
     add("basis_axpy_" #S, basis_axpy_##S);                                                                           \

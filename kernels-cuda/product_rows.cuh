@@ -1,0 +1,53 @@
+// The sums of rows as products of several formats have them: of a lane of consecutive entries, and along a slice.
+//
+// Formula: fused multiply-add from 0, in order. Entries under way at a time: Depth<T>::count.
+#pragma once
+#include "sweep.cuh"
+
+// The entries k, k + lanes, ... before `end`.
+template <typename T>
+LACUNA_FN T lane_sum(const u32 *__restrict__ col_idx, const T *__restrict__ values, const T *__restrict__ x, u32 k, u32 end,
+                     u32 lanes) {
+    const u32 DEPTH = Depth<T>::count;
+    T sum = zero<T>();
+    for (; k < end; k += DEPTH * lanes) {
+        u32 column[DEPTH];
+        T a[DEPTH], v[DEPTH];
+#pragma unroll
+        for (u32 i = 0; i < DEPTH; i++)
+            if (k + i * lanes < end) {
+                column[i] = __ldg(col_idx + k + i * lanes);
+                a[i] = values[k + i * lanes];
+            }
+#pragma unroll
+        for (u32 i = 0; i < DEPTH; i++)
+            if (k + i * lanes < end) v[i] = x[column[i]];
+#pragma unroll
+        for (u32 i = 0; i < DEPTH; i++)
+            if (k + i * lanes < end) sum = fma_of(a[i], v[i], sum);
+    }
+    return sum;
+}
+
+// `width` places of a lane of a slice.
+template <typename T>
+LACUNA_FN T slice_row(const u32 *__restrict__ col_idx, const T *__restrict__ values, const T *__restrict__ x, u32 width) {
+    const u32 DEPTH = Depth<T>::count;
+    T sum = zero<T>();
+    for (u32 k = 0; k < width; k += DEPTH) {
+        u32 column[DEPTH];
+        T a[DEPTH], v[DEPTH];
+#pragma unroll
+        for (u32 i = 0; i < DEPTH; i++) {
+            const u32 at = min(k + i, width - 1) * WARP;
+            column[i] = col_idx[at];
+            a[i] = values[at];
+        }
+#pragma unroll
+        for (u32 i = 0; i < DEPTH; i++) v[i] = x[column[i]];
+#pragma unroll
+        for (u32 i = 0; i < DEPTH; i++)
+            if (k + i < width) sum = fma_of(a[i], v[i], sum);
+    }
+    return sum;
+}
