@@ -1,15 +1,22 @@
-// What near.cl is, for systems whose vectors do not fit registers: a warp takes whole segments, eight rows to a lane.
+// What near.cl is, for systems whose vectors do not fit registers: a warp takes a segment, eight rows to a lane, or shares it
+// with LACUNA_SHARE - 1 others where there are more warps than segments.
 //
-// Formula: as near.cl. Lane l of a warp holds the rows l, l + 32, ..., l + 224 of a segment: the first three levels of a
-// canonical sum stay within a lane, the others go between lanes.
+// Formula: as near.cl. Lane l of the share h of a segment holds the rows l + 32 h, and those LACUNA_SHARE * 32 further on, and
+// so on: the first levels of a canonical sum stay within a lane, the next go between warps, the others between lanes.
 // Bytes moved per row: the entries of the matrix; each vector an operation reads and writes, once; the operand of a
 // product once, from cache where columns are near.
 // Launch shape: groups of LACUNA_SIZE work-items, as many as the device runs at once; each takes consecutive segments.
 // Many sums meet in two steps: the sums of 256 segments are made by one warp of one group, those of all by every group.
 // Assumes: NVIDIA's compiler; every group runs; at most 65536 segments.
 
-#define ROWS _Pragma("unroll") for (uint r = 0; r < 8; r++)
-#define LIVE(r) (base + 32u * (r) < n)
+#define SHARE LACUNA_SHARE
+// Rows of a lane, and from one to the next of them.
+#define PER (8u / SHARE)
+#define STEP (32u * SHARE)
+#define ROWS _Pragma("unroll") for (uint r = 0; r < PER; r++)
+#define LIVE(r) (base + STEP * (r) < n)
+// The first row of a lane in a unit: a share of a segment.
+#define BASE(unit) ((unit) / SHARE * SEGMENT + (unit) % SHARE * 32u + WARP_LANE)
 #define FENCE() __asm__ volatile("fence.acq_rel.gpu;" ::: "memory")
 
 // Entries are read once in an operation: they leave the second-level cache first, so that vectors stay there.
@@ -59,6 +66,38 @@ static inline number number_once(__global const number *at, bool there, ulong po
 // Products: the rows of this group of matrix `m` times `x`, to `y` in global memory. Every warp takes rows, so that all
 // work however few segments there are. All work-items come here.
 
+// The sum of one of so many lanes of a row.
+static inline number lane_sum(__global const uint *restrict columns, __global const number *restrict values,
+    __global const number *x, uint k, uint end, uint lanes) {
+    number sum = ZERO;
+    for (; k < end; k += DEPTH_FAR * lanes) {
+        uint c[DEPTH_FAR];
+        number a[DEPTH_FAR], v[DEPTH_FAR];
+#pragma unroll
+        for (uint e = 0; e < DEPTH_FAR; e++) {
+            bool there = k + e * lanes < end;
+            c[e] = there ? columns[k + e * lanes] : 0;
+            a[e] = there ? values[k + e * lanes] : ZERO;
+        }
+#pragma unroll
+        for (uint e = 0; e < DEPTH_FAR; e++) {
+            v[e] = k + e * lanes < end ? x[c[e]] : ZERO;
+        }
+#pragma unroll
+        for (uint e = 0; e < DEPTH_FAR; e++) {
+            sum = k + e * lanes < end ? multiply_add(a[e], v[e], sum) : sum;
+        }
+    }
+    return sum;
+}
+static inline number halved(number sum, uint lanes) {
+    __asm__ volatile("bar.warp.sync 0xffffffff;" ::: "memory");
+    for (uint d = lanes / 2; d > 0; d /= 2) {
+        sum = sum + down(sum, d);
+    }
+    return sum;
+}
+
 // Compressed rows as they are.
 static inline void product_rows(const Share *s, uint m, uint lanes, __global const number *x, __global number *y) {
     __global const ulong *words = MATRIX(s->p, m);
@@ -67,31 +106,10 @@ static inline void product_rows(const Share *s, uint m, uint lanes, __global con
     __global const number *restrict values = (__global const number *)(s->p.fixed + words[MATRIX_ARGUMENTS + 2]);
     const uint part = ITEM % lanes, step = SIZE / lanes, last = s->first + s->rows;
     for (uint first = s->first; first < last; first += step) {
-        const uint i = first + ITEM / lanes, end = i < last ? row_ptr[i + 1] : 0;
-        number sum = ZERO;
-        for (uint k = i < last ? row_ptr[i] + part : 0; k < end; k += DEPTH_FAR * lanes) {
-            uint c[DEPTH_FAR];
-            number a[DEPTH_FAR], v[DEPTH_FAR];
-#pragma unroll
-            for (uint e = 0; e < DEPTH_FAR; e++) {
-                bool there = k + e * lanes < end;
-                c[e] = there ? columns[k + e * lanes] : 0;
-                a[e] = there ? values[k + e * lanes] : ZERO;
-            }
-#pragma unroll
-            for (uint e = 0; e < DEPTH_FAR; e++) {
-                v[e] = k + e * lanes < end ? x[c[e]] : ZERO;
-            }
-#pragma unroll
-            for (uint e = 0; e < DEPTH_FAR; e++) {
-                sum = k + e * lanes < end ? multiply_add(a[e], v[e], sum) : sum;
-            }
-        }
+        const uint i = first + ITEM / lanes;
+        number sum = i < last ? lane_sum(columns, values, x, row_ptr[i] + part, row_ptr[i + 1], lanes) : ZERO;
         if (lanes > 1) {
-            __asm__ volatile("bar.warp.sync 0xffffffff;" ::: "memory");
-            for (uint d = lanes / 2; d > 0; d /= 2) {
-                sum = sum + down(sum, d);
-            }
+            sum = halved(sum, lanes);
         }
         if (part == 0 && i < last) {
             y[i] = sum;
@@ -124,17 +142,22 @@ static inline void fetch_batch(Batch *b, __global const uint *columns, __global 
 // multiplies, the next is on its way.
 static inline void multiply_slices(const Share *s, __global const uint *restrict slice_ptr,
     __global const uint *restrict columns, __global const number *restrict values,
-    __global const uint *restrict row_of, bool sorted, uint lanes, uint run, __global const number *x,
-    __global number *y) {
+    __global const uint *restrict row_of, bool sorted, uint lanes, uint run, uint warp, uint warps,
+    __global const number *x, __global number *y) {
     const uint depth = run == 1 ? DEPTH_FAR : DEPTH_FAR / 2, rows = 32 / lanes, part = WARP_LANE % lanes;
     const uint last = (min(s->first + s->mine * SEGMENT, s->n) + rows - 1) / rows;
     const ulong policy = read_once();
     columns += WARP_LANE;
     values += WARP_LANE;
-    uint slice = s->first / rows + WARP;
+    const uint mine = WARP_LANE / lanes;
+    uint slice = s->first / rows + warp;
     if (slice < last) {
         uint at = slice_ptr[slice], end = slice_ptr[slice + 1];
-        uint next = min(slice + WARPS, last - 1), next_at = slice_ptr[next], next_end = slice_ptr[next + 1];
+        uint next = min(slice + warps, last - 1), next_at = slice_ptr[next], next_end = slice_ptr[next + 1];
+        uint row = sorted ? row_of[slice * rows + mine] : slice * rows + mine, next_row = row;
+        if (sorted) {
+            next_row = row_of[next * rows + mine];
+        }
         Batch b;
         fetch_batch(&b, columns, values, at, end, depth, run, policy);
         number sum = ZERO;
@@ -149,16 +172,20 @@ static inline void multiply_slices(const Share *s, __global const uint *restrict
                     v[e * run + c] = there ? from[c] : ZERO;
                 }
             }
-            const uint row = slice * rows + WARP_LANE / lanes;
+            const uint to = row;
             at += depth;
             const bool done = at >= end;
             if (done) {
-                slice += WARPS;
+                slice += warps;
                 at = next_at;
                 end = next_end;
-                next = min(slice + WARPS, last - 1);
+                row = sorted ? next_row : slice * rows + mine;
+                next = min(slice + warps, last - 1);
                 next_at = slice_ptr[next];
                 next_end = slice_ptr[next + 1];
+                if (sorted) {
+                    next_row = row_of[next * rows + mine];
+                }
             }
             Batch ahead;
             fetch_batch(&ahead, columns, values, at, slice < last ? end : 0, depth, run, policy);
@@ -174,7 +201,6 @@ static inline void multiply_slices(const Share *s, __global const uint *restrict
                 for (uint d = lanes / 2; d > 0; d /= 2) {
                     sum = sum + down(sum, d);
                 }
-                const uint to = sorted ? row_of[row] : row;
                 if (part == 0 && to < s->n) {
                     y[to] = sum;
                 }
@@ -186,15 +212,150 @@ static inline void multiply_slices(const Share *s, __global const uint *restrict
             b = ahead;
         }
     }
+}
+
+// The words of a matrix in slices: see `crates/generate/src/slices.rs`.
+#define SLICES_HEAD 5u
+
+// Compressed rows that are too long for their lanes: a warp brings them through local memory, and each of its work-items adds
+// what falls to its lane in order. Of those of this group, the longest first, every `warps`-th. While a batch is added, what
+// the next one multiplies is on its way, and the entries of the one behind it.
+#define DEPTH_WIDE 4u
+#define BATCH_WIDE (32u * DEPTH_WIDE)
+typedef struct {
+    uint column[DEPTH_WIDE];
+    number value[DEPTH_WIDE], x[DEPTH_WIDE];
+} WideBatch;
+static inline void fetch_wide(WideBatch *b, __global const uint *columns, __global const number *values, uint at, uint end) {
+#pragma unroll
+    for (uint e = 0; e < DEPTH_WIDE; e++) {
+        const uint k = at + 32 * e + WARP_LANE;
+        b->column[e] = k < end ? columns[k] : LACUNA_NONE;
+        b->value[e] = k < end ? values[k] : ZERO;
+    }
+}
+static inline void fetch_operand(WideBatch *b, __global const number *x) {
+#pragma unroll
+    for (uint e = 0; e < DEPTH_WIDE; e++) {
+        b->x[e] = b->column[e] != LACUNA_NONE ? x[b->column[e]] : ZERO;
+    }
+}
+static inline void wide_rows(const Share *s, uint m, uint lanes, __global const uint *rows, uint count, uint warps,
+    __global const number *x, __global number *y) {
+    __global const ulong *words = MATRIX(s->p, m) + MATRIX_ARGUMENTS;
+    __global const uint *restrict row_ptr = (__global const uint *)(s->p.fixed + words[0]);
+    __global const uint *restrict columns = (__global const uint *)(s->p.fixed + words[1]);
+    __global const number *restrict values = (__global const number *)(s->p.fixed + words[2]);
+    for (uint l = WARP; l < count; l += warps) {
+        const uint row = rows[l], end = row_ptr[row + 1];
+        uint at = row_ptr[row];
+        number sum = ZERO;
+        __local number *pairs = s->rows_at + 64 * WARP;
+        __local const number *mine = pairs + 2 * (WARP_LANE % lanes);
+        WideBatch b, next;
+        fetch_wide(&b, columns, values, at, end);
+        fetch_wide(&next, columns, values, at + BATCH_WIDE, end);
+        fetch_operand(&b, x);
+        while (at < end) {
+            WideBatch ahead;
+            fetch_wide(&ahead, columns, values, at + 2 * BATCH_WIDE, end);
+            fetch_operand(&next, x);
+#pragma unroll
+            for (uint e = 0; e < DEPTH_WIDE; e++) {
+                const uint left = at < end ? min(end - at, 32u) : 0;
+                __asm__ volatile("bar.warp.sync 0xffffffff;" ::: "memory");
+                pairs[2 * WARP_LANE] = b.value[e];
+                pairs[2 * WARP_LANE + 1] = b.x[e];
+                __asm__ volatile("bar.warp.sync 0xffffffff;" ::: "memory");
+                if (left == 32) {
+#pragma unroll
+                    for (uint j = 0; j < 32; j += lanes) {
+                        sum = multiply_add(mine[2 * j], mine[2 * j + 1], sum);
+                    }
+                } else {
+                    for (uint j = WARP_LANE % lanes; j < left; j += lanes) {
+                        sum = multiply_add(pairs[2 * j], pairs[2 * j + 1], sum);
+                    }
+                }
+                at += 32;
+            }
+            b = next;
+            next = ahead;
+        }
+        sum = halved(sum, lanes);
+        if (WARP_LANE == 0) {
+            y[row] = sum;
+        }
+    }
+}
+
+// The pieces of this group's long rows: see `spmv_hyb.cl`.
+typedef struct {
+    __global const uint *rows;     // the long ones
+    __global const uint *long_ptr; // the first piece of each
+    __global const uint *piece_ptr;
+    uint first, last;              // rows of this group
+} Pieces;
+static inline Pieces pieces_of(const Share *s, uint m) {
+    __global const ulong *words = MATRIX(s->p, m) + MATRIX_ARGUMENTS;
+    __global const uint *head = (__global const uint *)(s->p.fixed + words[0]);
+    const uint longs = head[1], slices = s->n / 32 + (s->n % 32 != 0);
+    __global const uint *of_segment = head + 3 + slices + 1 + s->segments + 1, *rows = of_segment + s->segments + 1;
+    Pieces p = { rows, rows + longs, rows + longs + longs + 1, of_segment[s->from], of_segment[s->from + s->mine] };
+    return p;
+}
+// Their sums, to `rows_at`: a warp takes a piece.
+static inline void sum_pieces(const Share *s, uint m, const Pieces *p, __global const number *x) {
+    __global const ulong *words = MATRIX(s->p, m) + MATRIX_ARGUMENTS;
+    __global const uint *restrict columns = (__global const uint *)(s->p.fixed + words[2]);
+    __global const number *restrict values = (__global const number *)(s->p.fixed + words[3]);
+    const uint first = p->long_ptr[p->first], last = p->long_ptr[p->last];
+    for (uint q = first + WARP; q < last; q += WARPS) {
+        const uint at = p->piece_ptr[q] + WARP_LANE, end = p->piece_ptr[q + 1];
+        const number sum = halved(lane_sum(columns, values, x, at, end, 32), 32);
+        if (WARP_LANE == 0) {
+            s->rows_at[q - first] = sum;
+        }
+    }
+}
+// And these to their rows.
+static inline void add_pieces(const Share *s, const Pieces *p, __global number *y) {
+    const uint first = p->long_ptr[p->first];
+    for (uint l = p->first + ITEM; l < p->last; l += SIZE) {
+        number rest = s->rows_at[p->long_ptr[l] - first];
+        for (uint q = p->long_ptr[l] + 1; q < p->long_ptr[l + 1]; q++) {
+            rest = rest + s->rows_at[q - first];
+        }
+        y[p->rows[l]] = y[p->rows[l]] + rest;
+    }
     MEET();
 }
 
-// Compressed rows, or blocks with a run for each row of theirs, laid out anew in slices.
-static inline void product_slices(const Share *s, uint m, uint lanes, uint run, __global const number *x,
-    __global number *y) {
-    __global const uint *restrict head = s->windows + 4 * m;
-    multiply_slices(s, s->windows + head[0], s->columns + head[1], s->values + head[2], s->windows, false, lanes, run,
-        x, y);
+// Rows of any format, laid out anew in slices; those too long for a lane apart, by warps of their own.
+static inline void product_slices(const Share *s, uint m, uint lanes, uint run, bool sorted, bool wide, bool pieces,
+    __global const number *x, __global number *y) {
+    __global const uint *restrict head = s->windows + SLICES_HEAD * m;
+    Pieces p;
+    if (pieces) {
+        p = pieces_of(s, m);
+        sum_pieces(s, m, &p, x);
+    }
+    uint apart = 0;
+    if (wide) {
+        __global const uint *list = s->windows + head[4], *own = list + 2 * get_group_id(0);
+        apart = own[1];
+        if (WARP < apart) {
+            wide_rows(s, m, lanes, list + 2 * (get_num_groups(0) + 1) + own[0], own[2] - own[0], apart, x, y);
+        }
+    }
+    if (WARP >= apart) {
+        multiply_slices(s, s->windows + head[0], s->columns + head[1], s->values + head[2], s->windows + head[3], sorted,
+            lanes, run, WARP - apart, WARPS - apart, x, y);
+    }
+    MEET();
+    if (pieces) {
+        add_pieces(s, &p, y);
+    }
 }
 
 // Sliced ELLPACK as it is.
@@ -202,64 +363,78 @@ static inline void product_sell(const Share *s, uint m, __global const number *x
     __global const ulong *words = MATRIX(s->p, m) + MATRIX_ARGUMENTS;
     multiply_slices(s, (__global const uint *)(s->p.fixed + words[1]), (__global const uint *)(s->p.fixed + words[3]),
         (__global const number *)(s->p.fixed + words[4]), (__global const uint *)(s->p.fixed + words[2]), words[0] != 0,
-        1, 1, x, y);
-}
-
-// Diagonals as they are: a row of a work-item at a time.
-#define DIAGONALS(m) (uint)MATRIX(s.p, m)[MATRIX_ARGUMENTS]
-#define DIA_ROWS 64u
-static inline void product_diagonals(const Share *s, uint m, uint diagonals, __global const number *x,
-    __global number *y) {
-    __global const ulong *words = MATRIX(s->p, m) + MATRIX_ARGUMENTS;
-    const uint cols = (uint)words[1], last = s->first + s->rows;
-    __global const int *restrict offsets = (__global const int *)(s->p.fixed + words[2]);
-    __global const number *restrict values = (__global const number *)(s->p.fixed + words[3]);
-    const ulong policy = read_once();
-    for (uint i = s->first + ITEM; i < last; i += SIZE) {
-        __global const number *from = values + (ulong)(i / DIA_ROWS) * diagonals * DIA_ROWS + i % DIA_ROWS;
-        number sum = ZERO;
-#pragma unroll
-        for (uint k = 0; k < diagonals; k += DEPTH_FAR) {
-            bool within[DEPTH_FAR];
-            number a[DEPTH_FAR], v[DEPTH_FAR];
-#pragma unroll
-            for (uint e = 0; e < DEPTH_FAR; e++) {
-                const bool there = k + e < diagonals;
-                const uint d = there ? k + e : diagonals - 1;
-                const uint column = i + (uint)offsets[d]; // beyond `cols` too where it is negative
-                within[e] = there && column < cols;
-                a[e] = number_once(from + d * DIA_ROWS, there, policy);
-                v[e] = within[e] ? x[column] : ZERO;
-            }
-#pragma unroll
-            for (uint e = 0; e < DEPTH_FAR; e++) {
-                sum = within[e] ? multiply_add(a[e], v[e], sum) : sum;
-            }
-        }
-        y[i] = sum;
-    }
+        1, 1, WARP, WARPS, x, y);
     MEET();
 }
 
-// Two columns of the rows of a segment, from column `j` on.
-static inline void fetch_pair(__global const uchar *at, ulong stride, uint j, uint columns, uint base, uint n, number *a,
-    number *b) {
-    __global const number *left = (__global const number *)(at + j * stride);
-    __global const number *right = (__global const number *)(at + (j + 1) * stride);
-    ROWS a[r] = LIVE(r) && j < columns ? left[32 * r] : ZERO;
-    ROWS b[r] = LIVE(r) && j + 1 < columns ? right[32 * r] : ZERO;
+// Diagonals as they are: the rows of a unit. While one is multiplied, the next is on its way.
+#define DIA_ROWS 64u
+#define DIA_PLACE(row, stride) ((row) / DIA_ROWS * (stride) + (row) % DIA_ROWS)
+typedef struct {
+    number a[PER], v[PER];
+    uint within;
+} Diagonal;
+static inline void fetch_diagonal(Diagonal *d, __global const number *values, uint stride, int offset, uint base, uint n,
+    uint cols, __global const number *x, ulong policy) {
+    d->within = 0;
+    ROWS {
+        const uint column = base + STEP * r + (uint)offset; // beyond `cols` too where it is negative
+        const bool within = LIVE(r) && column < cols;
+        d->a[r] = number_once(values + DIA_PLACE(STEP * r, stride), LIVE(r), policy);
+        d->v[r] = within ? x[column] : ZERO;
+        d->within |= (uint)within << r;
+    }
+}
+static inline void multiply_diagonals(const Share *s, uint m, __global const number *x, uint unit, number *y) {
+    __global const ulong *words = MATRIX(s->p, m) + MATRIX_ARGUMENTS;
+    const uint diagonals = (uint)words[0], cols = (uint)words[1], stride = diagonals * DIA_ROWS;
+    const uint n = s->n, base = BASE(unit);
+    __global const int *restrict offsets = (__global const int *)(s->p.fixed + words[2]);
+    __global const number *values = (__global const number *)(s->p.fixed + words[3]);
+    values += (ulong)(unit / SHARE) * DIA_PLACE(SEGMENT, stride) + DIA_PLACE(unit % SHARE * 32, stride) + WARP_LANE;
+    const ulong policy = read_once();
+    ROWS y[r] = ZERO;
+    if (diagonals == 0) {
+        return;
+    }
+    Diagonal d;
+    fetch_diagonal(&d, values, stride, offsets[0], base, n, cols, x, policy);
+#pragma unroll 2
+    for (uint k = 0; k < diagonals; k++) {
+        Diagonal ahead;
+        const uint next = min(k + 1, diagonals - 1);
+        fetch_diagonal(&ahead, values + next * DIA_ROWS, stride, offsets[next], base, k + 1 < diagonals ? n : 0, cols,
+            x, policy);
+        ROWS y[r] = d.within >> r & 1 ? multiply_add(d.a[r], d.v[r], y[r]) : y[r];
+        d = ahead;
+    }
 }
 
-// w -+ V h of the rows of a segment.
+// Two columns from column `j` on, of `count` rows `step` apart.
+static inline void fetch_pair(__global const uchar *at, ulong stride, uint j, uint columns, uint base, uint n, uint count,
+    uint step, number *a, number *b) {
+    __global const number *left = (__global const number *)(at + j * stride);
+    __global const number *right = (__global const number *)(at + (j + 1) * stride);
+#pragma unroll
+    for (uint r = 0; r < count; r++) {
+        a[r] = base + step * r < n && j < columns ? left[step * r] : ZERO;
+    }
+#pragma unroll
+    for (uint r = 0; r < count; r++) {
+        b[r] = base + step * r < n && j + 1 < columns ? right[step * r] : ZERO;
+    }
+}
+
+// w -+ V h of the rows of a unit.
 static inline void combine_far(const Share *s, __global const uchar *v, ulong stride, __local const number *h,
-    uint columns, bool add, uint segment, number *w) {
-    const uint n = s->n, base = segment * SEGMENT + WARP_LANE;
+    uint columns, bool add, uint unit, number *w) {
+    const uint n = s->n, base = BASE(unit);
     __global const uchar *at = v + (ulong)base * sizeof(number);
-    number a[8], b[8];
-    fetch_pair(at, stride, 0, columns, base, n, a, b);
+    number a[PER], b[PER];
+    fetch_pair(at, stride, 0, columns, base, n, PER, STEP, a, b);
     for (uint j = 0; j < columns; j += 2) {
-        number c[8], d[8];
-        fetch_pair(at, stride, j + 2, columns, base, n, c, d);
+        number c[PER], d[PER];
+        fetch_pair(at, stride, j + 2, columns, base, n, PER, STEP, c, d);
         number p = add ? h[j] : -h[j], q = j + 1 < columns ? (add ? h[j + 1] : -h[j + 1]) : ZERO;
         if (!is_zero(p)) {
             ROWS w[r] = multiply_add(p, a[r], w[r]);
@@ -272,40 +447,75 @@ static inline void combine_far(const Share *s, __global const uchar *v, ulong st
     }
 }
 
-// The sum of a segment for the next exchange.
-static inline void keep_sum(const Share *s, uint sum, uint segment, const number *e) {
-    number total = warp_sum(e);
+// What a lane's rows of a unit add to a sum, for the next exchange: the sum itself where units are segments.
+static inline void keep_sum(const Share *s, uint sum, uint unit, const number *e) {
+    const uint at = sum * s->mine + unit / SHARE - s->from;
+#if LACUNA_SHARE == 1
+    const number total = warp_sum(e);
     if (WARP_LANE == 0) {
-        s->got[sum * s->mine + segment - s->from] = total;
+        s->got[at] = total;
     }
+#else
+    s->rows_at[(at * SHARE + unit % SHARE) * 32 + WARP_LANE] = PER == 4 ? (e[0] + e[2 % PER]) + (e[1 % PER] + e[3 % PER]) : e[0] + e[1 % PER];
+#endif
 }
 
 // conj(v_j) . w of a segment, for each pair of columns that falls to one of so many parts.
 static inline void project_far(const Share *s, __global const uchar *v, ulong stride, uint slot, uint columns,
-    uint part, uint parts, uint segment, const number *w) {
+    uint part, uint parts, uint segment, __global const number *x) {
     const uint n = s->n, base = segment * SEGMENT + WARP_LANE;
     __global const uchar *at = v + (ulong)base * sizeof(number);
-    number a[8], b[8];
-    fetch_pair(at, stride, 2 * part, columns, base, n, a, b);
+    number w[8], a[8], b[8];
+#pragma unroll
+    for (uint r = 0; r < 8; r++) {
+        w[r] = base + 32 * r < n ? x[base + 32 * r] : ZERO;
+    }
+    fetch_pair(at, stride, 2 * part, columns, base, n, 8, 32, a, b);
     for (uint j = 2 * part; j < columns; j += 2 * parts) {
         number c[8], d[8];
-        fetch_pair(at, stride, j + 2 * parts, columns, base, n, c, d);
-        ROWS a[r] = LIVE(r) ? dot_term(a[r], w[r]) : ZERO;
-        keep_sum(s, slot + j, segment, a);
-        if (j + 1 < columns) {
-            ROWS b[r] = LIVE(r) ? dot_term(b[r], w[r]) : ZERO;
-            keep_sum(s, slot + j + 1, segment, b);
+        fetch_pair(at, stride, j + 2 * parts, columns, base, n, 8, 32, c, d);
+#pragma unroll
+        for (uint k = 0; k < 2; k++) {
+            number *e = k == 0 ? a : b;
+            if (j + k < columns) {
+#pragma unroll
+                for (uint r = 0; r < 8; r++) {
+                    e[r] = base + 32 * r < n ? dot_term(e[r], w[r]) : ZERO;
+                }
+                const number sum = warp_sum(e);
+                if (WARP_LANE == 0) {
+                    s->got[(slot + j + k) * s->mine + segment - s->from] = sum;
+                }
+            }
         }
-        ROWS a[r] = c[r];
-        ROWS b[r] = d[r];
+#pragma unroll
+        for (uint r = 0; r < 8; r++) {
+            a[r] = c[r];
+            b[r] = d[r];
+        }
     }
 }
 
-// The sums of this group's segments, for all groups, behind what it wrote to operands.
-static inline __global ulong *show_sums(const Share *s, State *state, uint dots) {
+// The sums of this group's segments, for all groups, behind what it wrote to operands. The first `kept` of them are those of
+// `keep_sum`.
+static inline __global ulong *show_sums(const Share *s, State *state, uint dots, uint kept) {
     state->epoch += 1;
     __global ulong *words = half_of(s, state->epoch);
     MEET();
+#if LACUNA_SHARE > 1
+    for (uint p = WARP; p < kept * s->mine; p += WARPS) {
+        __local const number *parts = s->rows_at + p * SHARE * 32 + WARP_LANE;
+        number sum = SHARE == 4 ? (parts[0] + parts[64 % STEP]) + (parts[32] + parts[96 % STEP]) : parts[0] + parts[32];
+#pragma unroll
+        for (uint d = 16; d > 0; d /= 2) {
+            sum = sum + across(sum, d);
+        }
+        if (WARP_LANE == 0) {
+            s->got[p] = sum;
+        }
+    }
+    MEET();
+#endif
     if (state->dirty && ITEM < dots * s->mine) {
         FENCE();
     }
@@ -327,8 +537,8 @@ static inline void collected(State *state, uint count) {
 }
 
 // Waits for the sums of all groups and puts them in `work`.
-static inline void collect_far(const Share *s, State *state, uint dots) {
-    __global ulong *words = show_sums(s, state, dots), *upper = words + s->upper;
+static inline void collect_far(const Share *s, State *state, uint dots, uint kept) {
+    __global ulong *words = show_sums(s, state, dots, kept), *upper = words + s->upper;
     const uint group = get_group_id(0), groups = get_num_groups(0), chunks = LACUNA_CHUNKS;
     for (uint u = group + groups * WARP; u < dots * chunks; u += groups * WARPS) {
         number sum;
@@ -364,8 +574,8 @@ static inline void collect_far(const Share *s, State *state, uint dots) {
 }
 
 // The same where they are few: every group waits for all of them by itself, and `work` has them chunk by chunk.
-static inline void collect_few(const Share *s, State *state, uint dots) {
-    __global ulong *words = show_sums(s, state, dots);
+static inline void collect_few(const Share *s, State *state, uint dots, uint kept) {
+    __global ulong *words = show_sums(s, state, dots, kept);
     if (WARP < dots * LACUNA_CHUNKS) {
         number sum;
         collect_chunk(s, words, state->epoch, WARP / LACUNA_CHUNKS, 1, WARP % LACUNA_CHUNKS, &sum);

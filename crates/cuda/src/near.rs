@@ -89,7 +89,9 @@ impl Planning<'_> {
         for a in &e.matrices {
             self.store.stored(*a, name)?;
             let Some(format) = self.store.format(*a) else { return Ok(None) };
-            matrices.push(MatrixFacts { format: &**format, stages: true });
+            // What is laid out anew is there twice.
+            let stages = self.driver.free_bytes().is_none_or(|free| a.bytes as u64 <= free / 4);
+            matrices.push(MatrixFacts { format: &**format, stages });
         }
         let alone = segments <= 4;
         let long = matrices.iter().any(MatrixFacts::has_long_rows);
@@ -111,10 +113,10 @@ impl Planning<'_> {
             units,
             prelude: Some(PRELUDE),
         };
-        let layout = match together {
-            true => Layout::near(e, &matrices, device, groups),
-            false if segments <= SEGMENT * SEGMENT => Layout::far(e, &matrices, device, groups),
-            false => None,
+        let near = together.then(|| Layout::near(e, &matrices, device, groups)).flatten();
+        let layout = match near {
+            None if groups > 1 && segments <= SEGMENT * SEGMENT => Layout::far(e, &matrices, device, groups),
+            near => near,
         };
         Ok(layout.map(|layout| (layout, mode)))
     }

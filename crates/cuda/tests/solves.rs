@@ -3,7 +3,7 @@ mod support;
 
 use lacuna_core::{Backend, Format, LinOp, Matrix, Reason, Reference, Result, Scalar};
 use lacuna_cuda::Mode;
-use lacuna_formats::{Csr, FORMATS, Spec, convert};
+use lacuna_formats::{Csr, Spec, convert};
 use lacuna_solvers::{
     BiCgStab, Cg, Gmres, Method, Orthogonalization, Outcome, PipelinedBiCgStab, PipelinedCg, Side, Solver,
     Stop, jacobi,
@@ -150,33 +150,43 @@ fn larger<T: Scalar>() {
 
 in_every_type!(poisson, fixed_iterations, wide_rows, indefinite, larger);
 
-/// Systems whose vectors do not fit the registers of the device, and formats that suit them.
-const LARGE: [(&str, &[&str]); 2] =
-    [("gen:poisson2d:420x330", &["csr", "dia", "sell"]), ("gen:elasticity3d:35", &["csr", "dia", "bcsr3"])];
-
-/// Every way of a product in memory.
-#[test]
-fn every_format_of_large_systems() {
+/// A system whose vectors do not fit the registers of the device, in formats that suit it.
+fn large(system: &str, formats: &[&str]) {
     let Some(mut dev) = device() else { return };
     let stop = Stop { rtol: 0.0, max_iters: 3, ..Stop::default() };
     let gmres = Gmres { restart: 3, orthogonalization: Orthogonalization::Classical, side: Side::Right };
-    for (system, formats) in LARGE {
-        let a = Arc::new(Spec::parse(system).unwrap().build::<f64>().unwrap());
-        for format in FORMATS.iter().filter(|f| formats.contains(&f.name)) {
-            let Ok(a) = convert(&a, format.name) else { continue };
-            let methods: [Box<dyn Method<f64>>; 2] = [Box::new(PipelinedBiCgStab), Box::new(gmres)];
-            for method in methods {
-                let what = format!("{} of {system} in {}", method.name(), format.name);
-                let expected = solve_stored(&mut Reference::new(), a.clone(), None, &*method, stop).unwrap();
-                let got = solve_stored(&mut dev, a.clone(), None, &*method, stop)
-                    .unwrap_or_else(|e| panic!("{what}: {e}"));
-                for (got, expected) in got.outcomes.iter().zip(&expected.outcomes) {
-                    assert_same_outcome(got, expected, &what);
-                }
-                assert_same(&got.x, &expected.x, &what);
+    let a = Arc::new(Spec::parse(system).unwrap().build::<f64>().unwrap());
+    for format in formats {
+        let a = convert(&a, format).unwrap();
+        let methods: [Box<dyn Method<f64>>; 2] = [Box::new(PipelinedBiCgStab), Box::new(gmres)];
+        for method in methods {
+            let what = format!("{} of {system} in {format}", method.name());
+            let expected = solve_stored(&mut Reference::new(), a.clone(), None, &*method, stop).unwrap();
+            let got = solve_stored(&mut dev, a.clone(), None, &*method, stop)
+                .unwrap_or_else(|e| panic!("{what}: {e}"));
+            for (got, expected) in got.outcomes.iter().zip(&expected.outcomes) {
+                assert_same_outcome(got, expected, &what);
             }
+            assert_same(&got.x, &expected.x, &what);
         }
     }
+}
+
+#[test]
+fn large_grids() {
+    large("gen:poisson2d:420x330", &["csr", "dia", "sell"]);
+}
+#[test]
+fn large_blocks() {
+    large("gen:elasticity3d:35", &["csr", "dia", "bcsr3"]);
+}
+#[test]
+fn large_power_law() {
+    large("gen:power-law:140000", &["csr", "hyb", "coo"]);
+}
+#[test]
+fn more_segments_than_warps() {
+    large("gen:poisson2d:900x800", &["dia"]);
 }
 
 #[test]

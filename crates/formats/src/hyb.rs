@@ -40,7 +40,7 @@ pub struct Hyb<T> {
     cols: usize,
     nnz: usize,
     width: usize,
-    layout: HybLayout,
+    layout: HybLayout<'static>,
     /// The row of each coordinate that is in no piece.
     row_idx: Vec<u32>,
     /// Of the places of slices, then of coordinates, then of pieces.
@@ -140,7 +140,7 @@ impl<T: Scalar> Hyb<T> {
         self.width
     }
     /// Where the slices, the coordinates of each segment and the pieces are.
-    pub fn layout(&self) -> &HybLayout {
+    pub fn layout(&self) -> &HybLayout<'_> {
         &self.layout
     }
     /// The row of each coordinate that is in no piece.

@@ -3,6 +3,7 @@ use crate::Csr;
 use crate::sell::SLICE;
 use lacuna_core::Scalar;
 use lacuna_core::sum::SEGMENT;
+use std::borrow::Cow;
 
 /// Coordinates up to which a row is not cut into pieces.
 const SHORT: usize = 64;
@@ -20,15 +21,15 @@ const HEAD: usize = 3;
 /// The offsets of a [`crate::Hyb`] in one array of words: the numbers of places in slices, of rows in pieces and of pieces;
 /// then the lists, each as long as it says below.
 #[derive(Clone, Debug, PartialEq)]
-pub struct HybLayout {
-    words: Vec<u32>,
+pub struct HybLayout<'a> {
+    words: Cow<'a, [u32]>,
     /// Where each list begins.
     starts: [usize; 6],
     /// Places in slices, in coordinates and in pieces.
     pub(crate) places: [usize; 3],
 }
 
-impl HybLayout {
+impl HybLayout<'static> {
     /// The layout for `width` entries of a row in slices. Offsets are void where places are more than `u32::MAX`.
     pub(crate) fn new<T: Scalar>(a: &Csr<T>, width: usize) -> Self {
         let length = |row: usize| (a.row_ptr()[row + 1] - a.row_ptr()[row]) as usize;
@@ -67,13 +68,33 @@ impl HybLayout {
         }
         let head: [u32; HEAD] = [ell as u32, long_rows.len() as u32, piece_ptr.len() as u32 - 1];
         let lists = [slice_ptr, segment_ptr, segment_long, long_rows, long_ptr, piece_ptr];
-        let mut end = HEAD;
-        let starts = lists.each_ref().map(|list| {
-            end += list.len();
-            end - list.len()
-        });
+        let starts = starts(lists.each_ref().map(Vec::len));
         let words = head.into_iter().chain(lists.into_iter().flatten()).collect();
-        HybLayout { words, starts, places: [ell, short, long] }
+        HybLayout { words: Cow::Owned(words), starts, places: [ell, short, long] }
+    }
+}
+
+/// Where lists of so many words begin.
+fn starts(lengths: [usize; 6]) -> [usize; 6] {
+    let mut end = HEAD;
+    lengths.map(|length| {
+        end += length;
+        end - length
+    })
+}
+
+impl<'a> HybLayout<'a> {
+    /// The layout of a matrix of so many rows that these words are; nothing where they are none.
+    pub fn read(words: &'a [u32], rows: usize) -> Option<Self> {
+        let [ell, longs, pieces] = *words.first_chunk::<HEAD>()?;
+        let (longs, segments) = (longs as usize, rows.div_ceil(SEGMENT));
+        let lengths =
+            [rows.div_ceil(SLICE) + 1, segments + 1, segments + 1, longs, longs + 1, pieces as usize + 1];
+        let starts = starts(lengths);
+        let behind = |list: usize| words.get(starts[list] + lengths[list] - 1).map(|at| *at as usize);
+        let (ell, short, long) = (ell as usize, behind(1)?, behind(5)?);
+        let places = [ell, short.checked_sub(ell)?, long.checked_sub(short)?];
+        (words.len() == starts[5] + lengths[5]).then_some(HybLayout { words: words.into(), starts, places })
     }
 
     /// Whether so many coordinates of a row are not cut into pieces.

@@ -1,5 +1,5 @@
-//! Prints the kernel that is written for a method: `kernel cg gen:poisson-p1:31 4` for four groups; further words are
-//! `cuda` for what CUDA compiles, and `format=dia` and the like.
+//! Prints the kernel that is written for a method: `kernel cg gen:poisson-p1:31 4` for four groups; `bicgstab`, `gmres`, or
+//! `product` for one product alone. Further words are `cuda` for what CUDA compiles, and `format=dia` and the like.
 use lacuna_core::{Backend, Pass, Recorder, Reference, encode};
 use lacuna_formats::{Csr, Spec, convert};
 use lacuna_generate::{Device, Layout, MatrixFacts, SEGMENT};
@@ -45,10 +45,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         units: 132,
         prelude: cuda.then_some(prelude),
     };
-    let layout = match near {
-        true => Layout::near(&e, &[facts], device, groups),
-        false => Layout::far(&e, &[facts], device, groups),
-    };
+    let near = near.then(|| Layout::near(&e, &[facts], device, groups)).flatten();
+    let layout = near.or_else(|| Layout::far(&e, &[facts], device, groups));
     print!("{}", layout.ok_or("the program has no such form")?.text);
     Ok(())
 }

@@ -3,7 +3,7 @@ use crate::rows::Rows;
 use crate::source::{self, SEGMENT};
 use crate::staged::Staged;
 use crate::write::{self, Product, Shape, Written};
-use lacuna_core::encode::{self, Encoded};
+use lacuna_core::encode::{self, Encoded, OP_DOT_COUNT};
 use lacuna_core::{Format, Scalar};
 
 /// What a layout depends on of the device.
@@ -161,7 +161,7 @@ impl<T: Scalar> Layout<T> {
         let (mut widest, mut fits, mut steps) = (if one { n } else { 1 }, Vec::new(), Vec::new());
         let mut all_entries = Vec::new();
         for a in matrices {
-            let rows_of = Rows::of(a.format)?;
+            let rows_of = Rows::of(a.format).filter(|rows| rows.pieces().is_none())?;
             let spans = rows_of.spans(n);
             let window = |g: usize| {
                 let unit = g / ways;
@@ -193,7 +193,7 @@ impl<T: Scalar> Layout<T> {
             steps.push(if counts { (rows * rows_of.lanes()).div_ceil(size) } else { 0 });
             let keeps = nvidia && fit && (counts || raw);
             all_entries.push(if keeps {
-                (0..n).map(|row| rows_of.longest(row)).max().unwrap_or(0)
+                rows_of.lengths(n).into_iter().max().unwrap_or(0) as usize
             } else {
                 0
             });
@@ -228,6 +228,8 @@ impl<T: Scalar> Layout<T> {
             mine,
             segments,
             words: ways * pieces(segments),
+            share: 1,
+            streams: false,
             kept,
         };
         let room = Room { groups, sums, params, got, rows_at, terms, widest };
@@ -251,28 +253,50 @@ impl<T: Scalar> Layout<T> {
             0 => FAR_SIZE[usize::from(!long)],
             size => size,
         };
-        let (fits, sums) = (vec![false; lanes.len()], e.sums as usize + 4);
+        let sums = e.sums as usize + 4;
         let params = params_room(e);
         let bytes = (sums * mine + sums.max(size / 32) + e.cells.len() + 2) * number + params;
-        if bytes + 8 * encode::CONTROL_WORDS as usize + 64 > device.local {
-            return None;
-        }
-        let (mut staged, mut products) = (Staged::default(), Vec::new());
-        matrices.iter().for_each(|_| staged.no_slices());
+        let bytes = bytes + 8 * encode::CONTROL_WORDS as usize + 64;
+        // Where there are more warps than segments they share these.
+        let kept = (0..e.ops()).map(|op| e.op(op, OP_DOT_COUNT)).max().unwrap_or(0) as usize + 4;
+        let parts = |share: usize| if share > 1 { kept * mine * share * 32 } else { 1 };
+        let fits =
+            |share: &usize| mine * share <= size / 32 && bytes + parts(*share) * number <= device.local;
+        let share = [4, 2].into_iter().find(fits).unwrap_or(1);
+        let (mut staged, mut products, mut rows_at) = (Staged::default(), Vec::new(), parts(share));
+        staged.heads(matrices.len());
+        let of_groups: Vec<_> =
+            (0..groups).map(|g| segments * g / groups..segments * (g + 1) / groups).collect();
         for (m, a) in matrices.iter().enumerate() {
             let rows = Rows::of(a.format)?;
-            let slices = |staged: &mut Staged<T>| a.stages && staged.slices(m, &rows, n, FAR_PADDING);
             products.push(match &rows {
-                Rows::Dia(_, offsets, _) => Product::Diagonals(offsets.len()),
+                Rows::Dia(..) => Product::Diagonals,
                 Rows::Sell(..) => Product::Sell,
-                Rows::Csr(..) | Rows::Bcsr(..) if slices(&mut staged) => Product::Slices(rows.run()),
-                Rows::Csr(..) => Product::Rows,
-                Rows::Bcsr(..) => return None,
+                Rows::Csr(..) | Rows::Bcsr(..) | Rows::Hyb(..) => {
+                    // What has no other form may take more.
+                    let sorted = if matches!(rows, Rows::Hyb(..)) { NEAR_PADDING } else { FAR_PADDING };
+                    let padding = [FAR_PADDING, sorted];
+                    let slices =
+                        |staged: &mut Staged<T>| staged.slices(m, &rows, n, &of_groups, size / 32, padding);
+                    match a.stages.then(|| slices(&mut staged)).flatten() {
+                        Some(slices) => {
+                            rows_at = rows_at.max(slices.numbers);
+                            Product::Slices(slices)
+                        }
+                        None if matches!(rows, Rows::Csr(..)) => Product::Rows,
+                        None => return None,
+                    }
+                }
             });
         }
+        if bytes + rows_at * number > device.local {
+            return None;
+        }
+        // What is used again before all of it is gone from the cache should stay there, entries of matrices should not.
+        let held = e.matrices.iter().map(|a| a.bytes).sum::<usize>() + e.vectors.len() * n * number;
+        let streams = device.cache > 0 && held > device.cache;
         staged.pad();
-        let steps = vec![0; lanes.len()];
-        let kept = vec![0; lanes.len()];
+        let (steps, kept, fits) = (vec![0; lanes.len()], vec![0; lanes.len()], vec![false; lanes.len()]);
         let shape = Shape {
             size,
             far: true,
@@ -288,10 +312,12 @@ impl<T: Scalar> Layout<T> {
             ways: 1,
             mine,
             segments,
+            share,
+            streams,
             kept,
         };
         let terms = sums.max(size / 32);
-        let room = Room { groups, sums, params, got: sums * mine, rows_at: 1, terms, widest: 1 };
+        let room = Room { groups, sums, params, got: sums * mine, rows_at, terms, widest: 1 };
         Layout::written(e, device, shape, room, staged)
     }
 
@@ -305,9 +331,6 @@ impl<T: Scalar> Layout<T> {
         let Room { groups, sums, params, got, rows_at, terms, widest } = room;
         let (number, cells, n) = (size_of::<T>(), e.cells.len(), e.n as usize);
         let segments = n.div_ceil(SEGMENT);
-        // What is used again before all of it is gone from the cache should stay there, entries of matrices should not.
-        let held = e.matrices.iter().map(|a| a.bytes).sum::<usize>() + e.vectors.len() * n * number;
-        let streams = device.cache > 0 && held > device.cache;
         let written = write::write(e, &shape).filter(|written| written.sums <= sums)?;
         let parts = if number == 16 { 2 } else { 1 };
         let words = shape.ways * segments + segments.div_ceil(SEGMENT);
@@ -317,7 +340,7 @@ impl<T: Scalar> Layout<T> {
         let numbers = [terms, got, rows_at, widest, cells].map(|count| count * number);
         let [terms, got, rows_at, widest, cells] = numbers;
         let local = [terms, got, rows_at, widest, cells, control, params];
-        let text = source::text(T::KIND, device.nvidia, streams, device.prelude, &shape, &written.text);
+        let text = source::text(T::KIND, device.nvidia, device.prelude, &shape, &written.text);
         Some(Layout { text, groups, shape, written, staged, half, shared, local })
     }
 }

@@ -6,6 +6,7 @@
 mod cache;
 mod layout;
 mod rows;
+mod slices;
 mod source;
 mod staged;
 mod write;
@@ -13,6 +14,7 @@ mod write;
 pub use cache::Cached;
 pub use layout::{Device, Layout, MatrixFacts};
 pub use rows::Rows;
+pub use slices::Slices;
 pub use source::{
     AT_CELLS, AT_HISTORY, MATRIX_WORDS, NEAR_SOURCES, SEGMENT, SHARED_SOURCES, batch, header, joined,
 };

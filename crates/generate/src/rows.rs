@@ -1,12 +1,13 @@
 //! The rows of a matrix as its kernels take them: lane by lane, entry by entry, whatever the format.
 use crate::source::SEGMENT;
 use lacuna_core::{Argument, Format, Scalar};
+use lacuna_formats::{DIA_ROWS, HybLayout, SLICE};
+use rayon::prelude::*;
+use std::ops::Range;
 
-/// Rows of a diagonal that lie together, as `lacuna_formats::DIA_ROWS`.
-const DIA_ROWS: usize = 64;
-/// Rows of a slice, as `lacuna_formats::SLICE`.
-const SLICE: usize = 32;
 const NONE: u32 = u32::MAX;
+/// Rows that a thread of the host looks at, at least.
+const GRAIN: usize = 16 * SEGMENT;
 
 /// A matrix in one of the formats that written kernels know.
 pub enum Rows<'a, T> {
@@ -18,6 +19,8 @@ pub enum Rows<'a, T> {
     Sell(&'a [u32], Vec<u32>, &'a [u32], &'a [T]),
     /// Blocks: rows of a block, where each block row begins, block columns, blocks, lanes of a row.
     Bcsr(usize, &'a [u32], &'a [u32], &'a [T], usize),
+    /// Slices and coordinates: where all of it is, rows of coordinates, columns, values.
+    Hyb(HybLayout<'a>, &'a [u32], &'a [u32], &'a [T]),
 }
 
 impl<'a, T: Scalar> Rows<'a, T> {
@@ -45,6 +48,9 @@ impl<'a, T: Scalar> Rows<'a, T> {
             ("bcsr", [Size(block), Indices(row_ptr), Indices(columns), Values(values)]) => {
                 Rows::Bcsr(*block as usize, row_ptr, columns, values, lanes)
             }
+            ("hyb" | "coo", [Indices(words), Indices(row_of), Indices(columns), Values(values)]) => {
+                Rows::Hyb(HybLayout::read(words, a.shape().0)?, row_of, columns, values)
+            }
             _ => return None,
         })
     }
@@ -53,7 +59,7 @@ impl<'a, T: Scalar> Rows<'a, T> {
     pub fn lanes(&self) -> usize {
         match self {
             Rows::Csr(.., lanes) | Rows::Bcsr(.., lanes) => *lanes,
-            Rows::Dia(..) | Rows::Sell(..) => 1,
+            Rows::Dia(..) | Rows::Sell(..) | Rows::Hyb(..) => 1,
         }
     }
 
@@ -65,7 +71,24 @@ impl<'a, T: Scalar> Rows<'a, T> {
         }
     }
 
-    /// Columns and values of the entries of a row that fall to a lane, in order.
+    /// Long rows as the pieces that are summed apart and added to them; none but in coordinates.
+    pub fn pieces(&self) -> Option<&HybLayout<'a>> {
+        match self {
+            Rows::Hyb(layout, ..) if layout.pieces() > 0 => Some(layout),
+            _ => None,
+        }
+    }
+
+    /// The coordinates of a row of [`Rows::Hyb`] that are in no piece.
+    fn coordinates(layout: &HybLayout<'_>, row_of: &[u32], row: usize) -> Range<usize> {
+        let (first, segment) = (layout.in_slices(), row / SEGMENT);
+        let [from, to] = [segment, segment + 1].map(|s| layout.segment_ptr()[s] as usize - first);
+        let rows = &row_of[from..to];
+        let [begin, end] = [row, row + 1].map(|row| rows.partition_point(|&r| (r as usize) < row));
+        first + from + begin..first + from + end
+    }
+
+    /// Columns and values of the entries of a row that fall to a lane, in order; not those of pieces.
     pub fn each(&self, row: usize, lane: usize, mut take: impl FnMut(u32, T)) {
         match self {
             Rows::Csr(row_ptr, columns, values, lanes) => {
@@ -94,6 +117,12 @@ impl<'a, T: Scalar> Rows<'a, T> {
                     }
                 }
             }
+            Rows::Hyb(layout, row_of, columns, values) => {
+                let slice = &layout.slice_ptr()[row / SLICE..][..2];
+                let in_slice = (slice[0] as usize..slice[1] as usize).map(|p| p * SLICE + row % SLICE);
+                let places = in_slice.chain(Self::coordinates(layout, row_of, row));
+                places.for_each(|at| take(columns[at], values[at]));
+            }
         }
     }
 
@@ -110,7 +139,16 @@ impl<'a, T: Scalar> Rows<'a, T> {
                 let of = row / block;
                 ((row_ptr[of + 1] - row_ptr[of]) as usize).div_ceil(*lanes) * block
             }
+            Rows::Hyb(layout, row_of, ..) => {
+                let slice = &layout.slice_ptr()[row / SLICE..][..2];
+                (slice[1] - slice[0]) as usize + Self::coordinates(layout, row_of, row).len()
+            }
         }
+    }
+
+    /// [`Rows::longest`] of each of so many rows.
+    pub fn lengths(&self, rows: usize) -> Vec<u32> {
+        (0..rows).into_par_iter().with_min_len(GRAIN).map(|row| self.longest(row) as u32).collect()
     }
 
     /// For each segment of so many rows, the first column of its entries and one behind the last.
@@ -124,6 +162,7 @@ impl<'a, T: Scalar> Rows<'a, T> {
             }
             (low.min(end), end)
         };
-        (0..rows).step_by(SEGMENT).map(span).collect()
+        let segments = (0..rows.div_ceil(SEGMENT)).into_par_iter().with_min_len(GRAIN / SEGMENT);
+        segments.map(|segment| span(segment * SEGMENT)).collect()
     }
 }

@@ -10,10 +10,13 @@ pub const SHARED_SOURCES: [(&str, &str); 3] = [
 ];
 
 /// What a kernel written for one program is made of.
-pub const NEAR_SOURCES: [(&str, &str); 5] = [
+pub const NEAR_SOURCES: [(&str, &str); 8] = [
     SHARED_SOURCES[0],
     SHARED_SOURCES[1],
     SHARED_SOURCES[2],
+    ("words.cl", include_str!("../../../kernels-opencl/words.cl")),
+    ("exchange.cl", include_str!("../../../kernels-opencl/exchange.cl")),
+    ("steps.cl", include_str!("../../../kernels-opencl/steps.cl")),
     ("near.cl", include_str!("../../../kernels-opencl/near.cl")),
     ("far.cl", include_str!("../../../kernels-opencl/far.cl")),
 ];
@@ -73,7 +76,6 @@ pub fn joined(mut text: String, sources: &[(&str, &str)]) -> String {
 pub(crate) fn text(
     kind: Kind,
     nvidia: bool,
-    streams: bool,
     prelude: Option<(&str, &str)>,
     shape: &Shape,
     written: &str,
@@ -89,11 +91,12 @@ pub(crate) fn text(
         ("MINE", shape.mine),
         ("PIECES", shape.words / shape.ways),
         ("SPREAD", shape.segments.next_power_of_two().min(32)),
-        ("STREAMS", streams.into()),
+        ("SHARE", shape.share),
+        ("STREAMS", shape.streams.into()),
         ("AT_HISTORY", AT_HISTORY),
         ("AT_CELLS", AT_CELLS),
     ];
-    let sources = if far { &NEAR_SOURCES[..] } else { &NEAR_SOURCES[..4] };
+    let sources = if far { &NEAR_SOURCES[..] } else { &NEAR_SOURCES[..7] };
     for (name, value) in shape {
         text += &format!("#define LACUNA_{name} {value}\n");
     }

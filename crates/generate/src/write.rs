@@ -3,6 +3,7 @@
 //! Each operation becomes a block of a switch; what the blocks call is in `kernels-opencl/near.cl`. Operations whose
 //! blocks differ in numbers alone (the steps of a cycle of GMRES) share one, which reads the numbers from a table. The
 //! text names no size and no address, so one build serves every system that a method is recorded for.
+use crate::slices::Slices;
 use lacuna_core::Scalar;
 use lacuna_core::encode::{Encoded, *};
 use std::cell::Cell;
@@ -10,6 +11,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
 mod chain;
+mod far;
+mod near;
 mod text;
 use text::Text;
 
@@ -44,6 +47,10 @@ pub struct Shape {
     pub mine: usize,
     /// Segments of the whole system.
     pub segments: usize,
+    /// Warps that share a segment where vectors stay in memory.
+    pub share: usize,
+    /// Whether matrices and vectors exceed the second-level cache.
+    pub streams: bool,
     /// Entries of each matrix that a work-item keeps in registers, for each turn of all rows; 0 for none.
     pub kept: Vec<usize>,
 }
@@ -53,16 +60,13 @@ pub struct Shape {
 pub enum Product {
     /// Compressed rows as they are.
     Rows,
-    /// Slices, laid out anew, of runs of so many entries.
-    Slices(usize),
+    /// Slices, laid out anew.
+    Slices(Slices),
     /// Sliced ELLPACK as it is.
     Sell,
-    /// So many diagonals as they are.
-    Diagonals(usize),
+    /// Diagonals as they are.
+    Diagonals,
 }
-
-/// Diagonals up to which a product is written out for their number.
-const DIAGONALS: usize = 32;
 
 /// A kernel for a program.
 pub struct Written {
@@ -82,6 +86,17 @@ pub(crate) const NEAR_PARAMS: usize = 3072;
 struct Deferred {
     cells: Vec<u32>,
     op: u32,
+}
+
+/// What an operation does with vectors.
+struct Sweep {
+    op: u32,
+    /// The vector of each slot.
+    slots: Vec<u32>,
+    /// The slots that are loaded.
+    loads: Vec<u32>,
+    /// The slots that are stored.
+    stores: Vec<u32>,
 }
 
 struct Writer<'a, T> {
@@ -266,214 +281,23 @@ impl<T: Scalar> Writer<'_, T> {
         self.registers.contains(&v)
     }
 
-    /// A vector's value at the work-item's row, where it lies.
-    fn at_home(&self, t: &mut Text, v: u32) -> String {
-        match self.is_register(v) {
-            true => format!("v{v}"),
-            false => {
-                let [a, b] = [0, 0].map(|_| t.hole(v));
-                format!("(last_of == {a} ? last : own ? VEC({b}) : ZERO)")
-            }
-        }
-    }
-
     /// The block of an operation. `deferred` has the sums the operation before left to this one, and receives those it
     /// leaves to the next.
     fn block(&self, op: u32, deferred: &mut Option<Deferred>) -> Text {
         let e = self.e;
-        let mut t = Text::default();
-        let field = |at| e.op(op, at);
-        let kind = field(OP_KIND);
-        let slots: Vec<u32> = list(e, op, OP_SLOTS, OP_SLOT_COUNT, 1).map(|w| w[0]).collect();
-        let name = |slot: u32| match self.is_register(slots[slot as usize]) {
-            true => format!("v{}", slots[slot as usize]),
-            false if self.shape.far => format!("m{slot}[r]"),
-            false => format!("m{slot}"),
-        };
-        let far = self.shape.far;
         let moved = |at, count| -> Vec<u32> {
             list(e, op, at, count, MOVE_WORDS).map(|w| w[MOVE_SLOT as usize]).collect()
         };
-        let (loads, stores) = (moved(OP_LOADS, OP_LOAD_COUNT), moved(OP_STORES, OP_STORE_COUNT));
-        if far {
-            self.open_loop(&mut t, op, &stores.iter().map(|slot| slots[*slot as usize]).collect::<Vec<_>>());
-        }
-        for (slot, v) in slots.iter().enumerate().filter(|(_, v)| !self.is_register(**v)) {
-            if far {
-                t.line(&format!("number m{slot}[8];"));
-                if loads.contains(&(slot as u32)) {
-                    let home = t.hole(*v);
-                    t.line(&format!(
-                        "ROWS m{slot}[r] = LIVE(r) ? VECTOR(s.p, {home})[base + 32 * r] : ZERO;"
-                    ));
-                }
-                continue;
-            }
-            let value = if loads.contains(&(slot as u32)) { self.at_home(&mut t, *v) } else { "ZERO".into() };
-            t.line(&format!("number m{slot} = {value};"));
-        }
-
-        // What comes before the pass.
-        match kind {
-            KIND_SPMV if far => {
-                let y = t.hole(field(OP_Y));
-                t.line(&format!("ROWS m0[r] = LIVE(r) ? VECTOR(s.p, {y})[base + 32 * r] : ZERO;"));
-            }
-            KIND_BASIS_AXPY if far => {
-                let w = t.hole(field(OP_Y));
-                t.line(&format!("ROWS m0[r] = LIVE(r) ? VECTOR(s.p, {w})[base + 32 * r] : ZERO;"));
-                let basis = field(OP_BASIS);
-                let (h, columns) = (t.hole(field(OP_H) - e.cells.start), t.hole(field(OP_COLUMNS)));
-                t.line(&format!(
-                    "combine_far(&s, basis{basis}, stride{basis}, near_cells + {h}, \
-                     {columns}, {}, segment, m0);",
-                    field(OP_ADD)
-                ));
-            }
-            KIND_BASIS_DOT if far => {
-                let w = t.hole(field(OP_Y));
-                t.line("number w[8];");
-                t.line(&format!("ROWS w[r] = LIVE(r) ? VECTOR(s.p, {w})[base + 32 * r] : ZERO;"));
-                let basis = field(OP_BASIS);
-                let columns = t.hole(field(OP_COLUMNS));
-                t.line("const uint part = unit % parts;");
-                let slot = deferred.as_ref().map_or(0, |d| d.cells.len());
-                t.line(&format!(
-                    "project_far(&s, basis{basis}, stride{basis}, {slot}, {columns}, \
-                     part, parts, segment, w);"
-                ));
-            }
-            KIND_SPMV => {
-                let (x, matrix) = (field(OP_X), field(OP_MATRIX));
-                let value = self.at_home(&mut t, x);
-                let (a, b) = (t.hole(x), t.hole(x));
-                t.line(&format!("if (state.shown != {a}) show(&s, &state, {b}, own, {value});"));
-                let (lanes, fits) =
-                    (self.shape.lanes[matrix as usize], u32::from(self.shape.fits[matrix as usize]));
-                let steps = self.shape.steps[matrix as usize];
-                let most = self.shape.kept[matrix as usize];
-                if most == 0 {
-                    let m = t.hole(matrix);
-                    t.line(&format!(
-                        "{} = product_near(&s, &state, {m}, {lanes}, {fits}, {steps}, own);",
-                        name(0)
-                    ));
-                } else {
-                    self.kept_product(&mut t, matrix, &name(0));
-                }
-            }
-            KIND_BASIS_AXPY => {
-                let w = self.at_home(&mut t, field(OP_Y));
-                let basis = field(OP_BASIS);
-                let (h, columns) = (t.hole(field(OP_H) - e.cells.start), t.hole(field(OP_COLUMNS)));
-                t.line(&format!(
-                    "if (own) {} = combine_row(&s, basis{basis}, stride{basis}, \
-                     near_cells + {h}, {columns}, {}, {w});",
-                    name(0),
-                    field(OP_ADD)
-                ));
-            }
-            _ => {}
-        }
-        self.updates(&mut t, op, &name);
-        let rewritten = |slot: u32| {
-            let mut at = field(OP_UPDATES) as usize;
-            (0..field(OP_UPDATE_COUNT)).any(|_| {
-                let dst = e.words[at];
-                at += (UPDATE_WORDS + e.words[at + 1] * TERM_WORDS) as usize;
-                dst == slot
-            })
+        let sweep = Sweep {
+            op,
+            slots: list(e, op, OP_SLOTS, OP_SLOT_COUNT, 1).map(|w| w[0]).collect(),
+            loads: moved(OP_LOADS, OP_LOAD_COUNT),
+            stores: moved(OP_STORES, OP_STORE_COUNT),
         };
-        let there = far && kind == KIND_SPMV && !rewritten(0);
-        let to_store = stores.iter().filter(|slot| !(there && **slot == 0));
-        for slot in to_store.filter(|slot| !self.is_register(slots[**slot as usize])) {
-            let home = t.hole(slots[*slot as usize]);
-            match far {
-                true => {
-                    t.line(&format!("ROWS if (LIVE(r)) VECTOR(s.p, {home})[base + 32 * r] = m{slot}[r];"))
-                }
-                false => {
-                    let again = t.hole(slots[*slot as usize]);
-                    t.line(&format!("if (own) VEC({home}) = m{slot};"));
-                    t.line(&format!("last = m{slot}; last_of = {again};"));
-                }
-            }
+        match self.shape.far {
+            true => self.far_block(&sweep, deferred),
+            false => self.near_block(&sweep, deferred),
         }
-        if far {
-            self.sums(&mut t, op, &name, deferred);
-            return t;
-        }
-        // An operand that has changed is shown, at once where the next operation multiplies it.
-        let next_operand = self.next_operand(op);
-        for slot in &stores {
-            let v = slots[*slot as usize];
-            if next_operand == Some(v) {
-                let shown = t.hole(v);
-                t.line(&format!("show(&s, &state, {shown}, own, {});", name(*slot)));
-            } else if self.operands.contains(&v) {
-                let shown = t.hole(v);
-                t.line(&format!("if (state.shown == {shown}) state.shown = LACUNA_NONE;"));
-            }
-        }
-        self.sums(&mut t, op, &name, deferred);
-        t.text.insert_str(0, &std::mem::take(&mut t.early));
-        t
-    }
-
-    /// A product with a matrix whose entries are in registers.
-    fn kept_product(&self, t: &mut Text, m: u32, to: &str) {
-        let (most, lanes) = (self.shape.kept[m as usize], self.shape.lanes[m as usize]);
-        t.line(&format!("open_window(&s, &state, {m}, 1);"));
-        let sum = |turn| format!("kept_lane(&s, {most}, e{m}_{turn}n, e{m}_{turn}c, e{m}_{turn}a)");
-        if lanes == 1 {
-            t.line(&format!("{to} = {};", sum(0)));
-            return;
-        }
-        for turn in 0..self.shape.steps[m as usize] {
-            t.line(&format!("keep_row(&s, {lanes}, {turn}, {});", sum(turn)));
-        }
-        t.line("MEET();");
-        t.line(&format!("{to} = own ? s.rows_at[ITEM] : ZERO;"));
-    }
-
-    /// The head of the loop over the segments of a warp, where vectors stay in memory; `written` are stored.
-    fn open_loop(&self, t: &mut Text, op: u32, written: &[u32]) {
-        // What other groups may still read of an operand, and what they have not yet seen of it.
-        let writes = written.iter().any(|v| self.operands.contains(v));
-        if writes {
-            t.line("if (state.reads) meet_groups(&s, &state);");
-        }
-        if self.e.op(op, OP_KIND) == KIND_SPMV {
-            t.line("if (state.dirty) meet_groups(&s, &state);");
-            t.line("state.reads += 1;");
-            let (x, y) = (t.hole(self.e.op(op, OP_X)), t.hole(self.e.op(op, OP_Y)));
-            let m = self.e.op(op, OP_MATRIX);
-            let (lanes, product) = (self.shape.lanes[m as usize], self.shape.products[m as usize]);
-            let m = t.hole(m);
-            let vectors = format!("VECTOR(s.p, {x}), VECTOR(s.p, {y})");
-            t.line(&match product {
-                Product::Rows => format!("product_rows(&s, {m}, {lanes}, {vectors});"),
-                Product::Slices(run) => format!("product_slices(&s, {m}, {lanes}, {run}, {vectors});"),
-                Product::Sell => format!("product_sell(&s, {m}, {vectors});"),
-                Product::Diagonals(count) if count <= DIAGONALS => {
-                    format!("product_diagonals(&s, {m}, {count}, {vectors});")
-                }
-                Product::Diagonals(_) => format!("product_diagonals(&s, {m}, DIAGONALS({m}), {vectors});"),
-            });
-        }
-        if writes {
-            t.line("state.dirty = true;");
-        }
-        // A projection has work for more warps than there are segments.
-        match self.e.op(op, OP_KIND) {
-            KIND_BASIS_DOT => {
-                t.line("const uint parts = max(WARPS / s.mine, 1u);");
-                t.line("for (uint unit = WARP; unit < s.mine * parts; unit += WARPS) {");
-                t.line("const uint segment = s.from + unit / parts;");
-            }
-            _ => t.line("for (uint segment = s.from + WARP; segment < s.from + s.mine; segment += WARPS) {"),
-        }
-        t.line("const uint base = segment * SEGMENT + WARP_LANE;");
     }
 
     fn updates(&self, t: &mut Text, op: u32, name: &dyn Fn(u32) -> String) {

@@ -62,10 +62,10 @@ impl OpenCl {
         let alone = segments <= most;
         let together = units > 1 && segments.div_ceil(units) <= most && segments <= SEGMENTS;
         let together = together && n <= persistent_rows.unwrap_or(usize::MAX);
-        let far = !together && units > 1 && self.device.is_nvidia() && segments <= SEGMENT * SEGMENT;
+        let far = units > 1 && self.device.is_nvidia() && segments <= SEGMENT * SEGMENT;
         let far = far && n <= persistent_rows.unwrap_or(usize::MAX);
         let groups = match mode {
-            Mode::Persistent | Mode::Auto if far && (mode == Mode::Persistent || !alone) => {
+            Mode::Persistent | Mode::Auto if far && !together && (mode == Mode::Persistent || !alone) => {
                 segments.min(units)
             }
             Mode::OneGroup if alone => 1,
@@ -74,7 +74,6 @@ impl OpenCl {
             Mode::Auto if together => segments.min(units),
             _ => return Ok(None),
         };
-        let far = far && groups > 1;
         let device = Device {
             nvidia: self.device.is_nvidia(),
             cache: if self.device.capability >= 8 { CACHE } else { 0 },
@@ -85,9 +84,10 @@ impl OpenCl {
             units,
             prelude: None,
         };
-        let layout = match far {
-            true => Layout::far(e, &matrices, device, groups),
-            false => Layout::near(e, &matrices, device, groups),
+        let near = (together || groups == 1).then(|| Layout::near(e, &matrices, device, groups)).flatten();
+        let layout = match near {
+            None if far && groups > 1 => Layout::far(e, &matrices, device, groups),
+            near => near,
         };
         let Some(layout) = layout else { return Ok(None) };
         self.build_near(e, layout, operation)

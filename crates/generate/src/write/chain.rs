@@ -38,7 +38,7 @@ impl<T: Scalar> Writer<'_, T> {
             for (k, [_, a, b]) in dots.iter().enumerate() {
                 let (a, b) = (name(*a), name(*b));
                 t.line(&format!(
-                    "{{ number e[8]; ROWS e[r] = LIVE(r) ? dot_term({a}, {b}) : ZERO; keep_sum(&s, {}, segment, e); }}",
+                    "{{ number e[PER]; ROWS e[r] = LIVE(r) ? dot_term({a}, {b}) : ZERO; keep_sum(&s, {}, unit, e); }}",
                     slot + k
                 ));
             }
@@ -119,8 +119,8 @@ impl<T: Scalar> Writer<'_, T> {
                 t.line(&format!("number sums[{slot}];"));
                 t.line(&format!("collect_first(&s, &state, {slot}, sums);"));
             }
-            false if at_once => t.line(&format!("collect_few(&s, &state, {total});")),
-            false if far => t.line(&format!("collect_far(&s, &state, {total});")),
+            false if at_once => t.line(&format!("collect_few(&s, &state, {total}, {});", cells.len())),
+            false if far => t.line(&format!("collect_far(&s, &state, {total}, {});", cells.len())),
             false => t.line(&format!("collect(&s, &state, {total});")),
         }
         // While the first work-items wait and evaluate, the others bring what the next operation multiplies.
@@ -192,7 +192,7 @@ impl<T: Scalar> Writer<'_, T> {
 
     /// The code behind an operation whose sums are in `sums`, behind that of one that left its sums to it.
     fn chain(&self, t: &mut Text, op: u32, sums: &[u32], before: Option<u32>) -> Chain {
-        if !self.is_each(op) || !self.writes_out(op, OP_AFTER, OP_AFTER_COUNT) {
+        if self.is_rare(op) {
             let op = t.hole(op);
             return Chain::Code {
                 text: format!("            next[0] = NEXT_DONE | {op};\n"),
@@ -235,10 +235,14 @@ impl<T: Scalar> Writer<'_, T> {
         }
     }
 
-    /// Whether instructions have a form outside the table.
-    fn writes_out(&self, op: u32, at: u32, count: u32) -> bool {
+    /// Whether what is behind an operation is left to the table: instructions that have no other form, the end of all; and
+    /// what happens once a solve where the iteration wants the registers.
+    fn is_rare(&self, op: u32) -> bool {
         let rare = [CODE_CONFIRM, CODE_BACK_SUBSTITUTE, CODE_ONLY_IF];
-        list(self.e, op, at, count, INSTR_WORDS).all(|w| !rare.contains(&w[0]))
+        let ends = self.e.op(op, OP_LAST) == 1 && self.e.op(op, OP_NEXT) == SECTION_STOPPED;
+        let full = !self.shape.far && self.shape.segments > AHEAD && self.e.bases.is_empty();
+        let left = ends || full && !self.is_each(op);
+        left || list(self.e, op, OP_AFTER, OP_AFTER_COUNT, INSTR_WORDS).any(|w| rare.contains(&w[0]))
     }
 
     /// The next operation, where nothing at all happens in between.
@@ -362,12 +366,15 @@ impl<T: Scalar> Code<'_, '_, T> {
 
     fn go_on(&mut self, op: u32, depth: usize) {
         let (e, next) = (self.writer.e, self.writer.next_of(op));
-        if next == NONE || !self.writer.is_each(next) {
-            return self.leave("NEXT_HALT | ", op); // not reached: an iteration leads to itself
+        if next == NONE {
+            return self.leave("NEXT_HALT | ", op); // not reached: what ends all is rare
+        }
+        if e.op(op, OP_LAST) == 1 && !self.writer.is_each(op) {
+            self.line(&format!("s.p.control[LACUNA_CONTROL_SECTION] = {};", e.op(op, OP_NEXT)));
         }
         let code: Vec<&[u32]> = list(e, next, OP_BEFORE, OP_BEFORE_COUNT, INSTR_WORDS).collect();
         let plain = |w: &&[u32]| w[0] < CODE_STOP || w[0] == CODE_ONLY_IF;
-        let rare = e.is_scalar(next) && !self.writer.writes_out(next, OP_AFTER, OP_AFTER_COUNT);
+        let rare = e.is_scalar(next) && self.writer.is_rare(next);
         if depth >= DEEPEST || rare || !code.iter().all(plain) {
             return self.leave("NEXT_ENTER | ", next);
         }

@@ -1,0 +1,103 @@
+//! The operations of a kernel that keeps vectors in registers, a row for each work-item.
+use super::text::Text;
+use super::{Deferred, Sweep, Writer};
+use lacuna_core::Scalar;
+use lacuna_core::encode::*;
+
+impl<T: Scalar> Writer<'_, T> {
+    /// A vector's value at the work-item's row, where it lies.
+    pub(super) fn at_home(&self, t: &mut Text, v: u32) -> String {
+        match self.is_register(v) {
+            true => format!("v{v}"),
+            false => {
+                let [a, b] = [0, 0].map(|_| t.hole(v));
+                format!("(last_of == {a} ? last : own ? VEC({b}) : ZERO)")
+            }
+        }
+    }
+
+    pub(super) fn near_block(&self, sweep: &Sweep, deferred: &mut Option<Deferred>) -> Text {
+        let (e, op) = (self.e, sweep.op);
+        let Sweep { slots, loads, stores, .. } = sweep;
+        let mut t = Text::default();
+        let field = |at| e.op(op, at);
+        let name = |slot: u32| match self.is_register(slots[slot as usize]) {
+            true => format!("v{}", slots[slot as usize]),
+            false => format!("m{slot}"),
+        };
+        for (slot, v) in slots.iter().enumerate().filter(|(_, v)| !self.is_register(**v)) {
+            let value = if loads.contains(&(slot as u32)) { self.at_home(&mut t, *v) } else { "ZERO".into() };
+            t.line(&format!("number m{slot} = {value};"));
+        }
+        match field(OP_KIND) {
+            KIND_SPMV => {
+                let (x, matrix) = (field(OP_X), field(OP_MATRIX));
+                let value = self.at_home(&mut t, x);
+                let (a, b) = (t.hole(x), t.hole(x));
+                t.line(&format!("if (state.shown != {a}) show(&s, &state, {b}, own, {value});"));
+                let (lanes, fits) =
+                    (self.shape.lanes[matrix as usize], u32::from(self.shape.fits[matrix as usize]));
+                let steps = self.shape.steps[matrix as usize];
+                let most = self.shape.kept[matrix as usize];
+                if most == 0 {
+                    let m = t.hole(matrix);
+                    t.line(&format!(
+                        "{} = product_near(&s, &state, {m}, {lanes}, {fits}, {steps}, own);",
+                        name(0)
+                    ));
+                } else {
+                    self.kept_product(&mut t, matrix, &name(0));
+                }
+            }
+            KIND_BASIS_AXPY => {
+                let w = self.at_home(&mut t, field(OP_Y));
+                let basis = field(OP_BASIS);
+                let (h, columns) = (t.hole(field(OP_H) - e.cells.start), t.hole(field(OP_COLUMNS)));
+                t.line(&format!(
+                    "if (own) {} = combine_row(&s, basis{basis}, stride{basis}, \
+                     near_cells + {h}, {columns}, {}, {w});",
+                    name(0),
+                    field(OP_ADD)
+                ));
+            }
+            _ => {}
+        }
+        self.updates(&mut t, op, &name);
+        for slot in stores.iter().filter(|slot| !self.is_register(slots[**slot as usize])) {
+            let [home, again] = [0, 0].map(|_| t.hole(slots[*slot as usize]));
+            t.line(&format!("if (own) VEC({home}) = m{slot};"));
+            t.line(&format!("last = m{slot}; last_of = {again};"));
+        }
+        // An operand that has changed is shown, at once where the next operation multiplies it.
+        let next_operand = self.next_operand(op);
+        for slot in stores {
+            let v = slots[*slot as usize];
+            if next_operand == Some(v) {
+                let shown = t.hole(v);
+                t.line(&format!("show(&s, &state, {shown}, own, {});", name(*slot)));
+            } else if self.operands.contains(&v) {
+                let shown = t.hole(v);
+                t.line(&format!("if (state.shown == {shown}) state.shown = LACUNA_NONE;"));
+            }
+        }
+        self.sums(&mut t, op, &name, deferred);
+        t.text.insert_str(0, &std::mem::take(&mut t.early));
+        t
+    }
+
+    /// A product with a matrix whose entries are in registers.
+    fn kept_product(&self, t: &mut Text, m: u32, to: &str) {
+        let (most, lanes) = (self.shape.kept[m as usize], self.shape.lanes[m as usize]);
+        t.line(&format!("open_window(&s, &state, {m}, 1);"));
+        let sum = |turn| format!("kept_lane(&s, {most}, e{m}_{turn}n, e{m}_{turn}c, e{m}_{turn}a)");
+        if lanes == 1 {
+            t.line(&format!("{to} = {};", sum(0)));
+            return;
+        }
+        for turn in 0..self.shape.steps[m as usize] {
+            t.line(&format!("keep_row(&s, {lanes}, {turn}, {});", sum(turn)));
+        }
+        t.line("MEET();");
+        t.line(&format!("{to} = own ? s.rows_at[ITEM] : ZERO;"));
+    }
+}

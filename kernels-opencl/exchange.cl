@@ -1,0 +1,317 @@
+// The sums of a program, and how groups exchange them.
+//
+// Formula: the canonical sum, `crates/core/src/sum.rs`: segments by the groups that have them, what is above by every group.
+// Bytes moved per sum: PARTS words for each segment, written once and read by every group.
+// Launch shape: as near.cl. The sums meet as words of value and epoch that every group waits for, so that barrier and reduction
+// are one round trip; two halves of the buffer take turns.
+// Assumes: several groups only where the device runs them all at once.
+
+// What stays as it is while the kernel runs, of this group.
+typedef struct {
+    Place p;
+    __global ulong *exchange; // two halves of sums
+    __global ulong *shared;   // two vectors of words
+    __global const uint *restrict windows;
+    __global const uint *restrict columns;  // of entries that lie as they are taken
+    __global const number *restrict values;
+    __local number *work;     // LACUNA_WORK segments' terms for each segment of the group
+    __local number *got;      // sums
+    __local number *rows_at;  // rows of a product
+    __local number *window;   // the operand of a product
+    uint n, segments, half_words;
+    uint from, mine;          // segments of this group
+    uint first, rows;         // rows of this group: the first of its segments, and how many it has
+    uint way;                 // which of each WAYS rows it has
+    uint upper;               // where a half has the sums of chunks, see far.cl
+} Share;
+
+// What all work-items of all groups know alike.
+typedef struct {
+    ulong epoch, tag;
+    uint shown; // the vector whose rows are in `shared` or `window`
+    uint reads; // products since the last exchange
+    uint open;  // the matrix whose operand is in `window`
+    bool busy;  // `window` may still be read
+    bool dirty; // an operand has been written since then, see far.cl
+} State;
+
+#define WARP (ITEM / 32u)
+#define WARPS (SIZE / 32u)
+#define WARP_LANE (ITEM % 32u)
+#define CELL(c) near_cells[c]
+#define ROW(i) (s->first + (i) * WAYS + s->way)
+
+// The sum of the chunks of a canonical sum, of which there are up to eight.
+static inline number last_sum(__local const number *got, uint count) {
+    if (count <= 1) {
+        return got[0];
+    }
+    if (count > 4) {
+        number e[8];
+#pragma unroll
+        for (uint k = 0; k < 8; k++) {
+            e[k] = (k < count ? got[k] : ZERO) + ZERO;
+        }
+        return SUM_8(e[0], e[1], e[2], e[3], e[4], e[5], e[6], e[7]);
+    }
+    number a = got[0] + ZERO, b = got[1] + ZERO;
+    number c = (count > 2 ? got[2] : ZERO) + ZERO, d = (count > 3 ? got[3] : ZERO) + ZERO;
+    return (a + c) + (b + d);
+}
+
+#if LACUNA_NVIDIA
+// The canonical sum of terms of which a lane of a warp has those of stride 32, `count` of them; in every lane.
+static inline number warp_sum_of(const number *e, uint count) {
+    number sum = count == 8 ? SUM_8(e[0], e[1], e[2], e[3], e[4], e[5], e[6], e[7])
+        : count == 4 ? (e[0] + e[2]) + (e[1] + e[3]) : count == 2 ? e[0] + e[1] : e[0];
+#pragma unroll
+    for (uint d = 16; d > 0; d /= 2) {
+        sum = sum + across(sum, d);
+    }
+    return sum;
+}
+static inline number warp_sum(const number *e) { return warp_sum_of(e, 8); }
+static inline number segment_of(__local const number *terms) {
+    number e[8];
+#pragma unroll
+    for (uint k = 0; k < SPAN / 32; k++) {
+        e[k] = terms[WARP_LANE + 32 * k];
+    }
+    return warp_sum_of(e, SPAN / 32);
+}
+#else
+// Sums blocks of 256 terms in place, by all work-items.
+static inline void halve(__local number *terms, uint blocks) {
+    for (uint stride = SEGMENT / 2; stride > 0; stride /= 2) {
+        MEET();
+        for (uint x = ITEM; x < blocks * stride; x += SIZE) {
+            __local number *at = terms + x / stride * SEGMENT + x % stride;
+            at[0] = at[0] + at[stride];
+        }
+    }
+    MEET();
+}
+#endif
+
+// The words of the next exchange.
+static inline __global ulong *half_of(const Share *s, ulong epoch) {
+    return s->exchange + (epoch & 1) * s->half_words;
+}
+
+// Keeps the sum of segment `i` of this group for the next exchange.
+static inline void put_sum(const Share *s, const State *state, uint slot, uint i, number sum) {
+    if (ONE_GROUP) {
+        s->got[slot * s->mine + i] = sum;
+    } else {
+        uint at = (slot * s->segments + s->from + i) * WAYS + s->way;
+        put_number(half_of(s, state->epoch + 1), at, sum, state->epoch + 1);
+    }
+}
+
+// The terms of `dots` sums, which lie in `work` segment after segment for each sum, are summed and sent, as sums
+// `slot` and on. All work-items come here after the terms are written; a barrier must follow before they change.
+static inline void send(const Share *s, State *state, uint slot, uint dots) {
+    MEET();
+    state->busy = false;
+#if !LACUNA_NVIDIA
+    halve(s->work, dots * s->mine);
+    for (uint p = ITEM; p < dots * s->mine; p += SIZE) {
+        put_sum(s, state, slot + p / s->mine, p % s->mine, s->work[p * SEGMENT]);
+    }
+#else
+    for (uint p = WARP; p < dots * LACUNA_MINE; p += WARPS) {
+        uint d = p / LACUNA_MINE, i = p % LACUNA_MINE;
+        if (LACUNA_MINE == 1 || i < s->mine) {
+            number sum = segment_of(s->work + (d * (LACUNA_MINE == 1 ? 1 : s->mine) + i) * SPAN);
+            if (WARP_LANE == 0) {
+                put_sum(s, state, slot + d, i, sum);
+            }
+        }
+    }
+#endif
+}
+
+// The same for columns of a basis: conj(v_j) . w, with w in `work`.
+static inline void send_columns(const Share *s, State *state, __global const uchar *v, ulong stride, uint slot,
+    uint columns) {
+    MEET();
+    state->busy = false;
+#if LACUNA_NVIDIA
+    for (uint p = WARP; p < columns * LACUNA_MINE; p += WARPS) {
+        uint d = p / LACUNA_MINE, i = p % LACUNA_MINE;
+        if (LACUNA_MINE > 1 && i >= s->mine) {
+            continue;
+        }
+        __global const number *column = (__global const number *)(v + d * stride) + s->first + s->way;
+        number e[8];
+#pragma unroll
+        for (uint k = 0; k < SPAN / 32; k++) {
+            uint row = i * SPAN + WARP_LANE + 32 * k;
+            e[k] = row < s->rows ? column[row * WAYS] : ZERO;
+        }
+#pragma unroll
+        for (uint k = 0; k < SPAN / 32; k++) {
+            uint row = i * SPAN + WARP_LANE + 32 * k;
+            e[k] = row < s->rows ? dot_term(e[k], s->work[row]) : ZERO;
+        }
+        number sum = warp_sum_of(e, SPAN / 32);
+        if (WARP_LANE == 0) {
+            put_sum(s, state, slot + d, i, sum);
+        }
+    }
+#else
+    __local number *terms = s->work + s->mine * SEGMENT;
+    for (uint d = 0; d < columns; d++) {
+        __global const number *column = (__global const number *)(v + d * stride) + s->first;
+        for (uint x = ITEM; x < s->mine * SEGMENT; x += SIZE) {
+            terms[x] = x < s->rows ? dot_term(column[x], s->work[x]) : ZERO;
+        }
+        halve(terms, s->mine);
+        for (uint i = ITEM; i < s->mine; i += SIZE) {
+            put_sum(s, state, slot + d, i, terms[i * SEGMENT]);
+        }
+        MEET();
+    }
+#endif
+}
+
+// Chunks of the sums in `got` after `collect`.
+static inline uint chunks_of(const Share *s) { return ONE_GROUP ? s->mine : LACUNA_CHUNKS; }
+
+#if LACUNA_NVIDIA
+// Segments of a chunk that a lane has at the most.
+#define PIECES LACUNA_PIECES
+// One chunk of `count` sums from `d` on, as soon as all segments of all of them are there; one warp, the sums in every
+// lane. Up to FEW_WORDS words a lane are on their way at a time.
+#define FEW_WORDS 16
+static inline void collect_chunk(const Share *s, __global const ulong *words, ulong epoch, uint d, uint count,
+    uint chunk, number *sums) {
+    number e[FEW_WORDS];
+    bool there;
+    do {
+        there = true;
+#pragma unroll
+        for (uint at = 0; at < count * PIECES * WAYS; at++) {
+            const uint i = chunk * SEGMENT + WARP_LANE + 32 * (at / WAYS % PIECES);
+            e[at] = ZERO;
+            if (i < s->segments) {
+                uint place = ((d + at / (PIECES * WAYS)) * s->segments + i) * WAYS + at % WAYS;
+                there &= get_number(words, place, epoch, &e[at]);
+            }
+        }
+    } while (!there);
+    __asm__ volatile("bar.warp.sync 0xffffffff;" ::: "memory");
+#pragma unroll
+    for (uint c = 0; c < count; c++) {
+        number f[8];
+#pragma unroll
+        for (uint k = 0; k < PIECES; k++) {
+            number *p = e + (c * PIECES + k) * WAYS;
+            f[k] = WAYS == 8 ? SUM_8(p[0], p[1 % WAYS], p[2 % WAYS], p[3 % WAYS], p[4 % WAYS], p[5 % WAYS],
+                    p[6 % WAYS], p[7 % WAYS])
+                : WAYS == 4 ? (p[0] + p[2 % WAYS]) + (p[1 % WAYS] + p[3 % WAYS])
+                : WAYS == 2 ? p[0] + p[1 % WAYS] : p[0];
+        }
+        // Zeros beyond the last segment change nothing but the sign of a zero, which the first of them takes.
+        sums[c] = PIECES == 8 ? SUM_8(f[0], f[1], f[2], f[3], f[4], f[5], f[6], f[7])
+            : PIECES == 4 ? (f[0] + f[2]) + (f[1] + f[3]) : PIECES == 2 ? f[0] + f[1] : f[0];
+        if (LACUNA_SPREAD > 1) {
+            sums[c] = sums[c] + ZERO;
+        }
+    }
+#pragma unroll
+    for (uint t = LACUNA_SPREAD / 2; t > 0; t /= 2) {
+#pragma unroll
+        for (uint c = 0; c < count; c++) {
+            sums[c] = sums[c] + across(sums[c], t);
+        }
+    }
+}
+#endif
+
+// Waits for the sums of all groups and puts them in `got`, chunk after chunk for each sum, seen by all work-items. All
+// work-items come here.
+static inline void collect(const Share *s, State *state, uint dots) {
+    state->epoch += 1;
+    state->reads = 0;
+#if !ONE_GROUP
+    __global const ulong *words = half_of(s, state->epoch);
+#if LACUNA_NVIDIA
+    for (uint p = WARP; p < dots * LACUNA_CHUNKS; p += WARPS) {
+        number sum;
+        collect_chunk(s, words, state->epoch, p / LACUNA_CHUNKS, 1, p % LACUNA_CHUNKS, &sum);
+        if (WARP_LANE == 0) {
+            s->got[p] = sum;
+        }
+    }
+#else
+    const uint chunks = chunks_of(s);
+    MEET();
+    for (uint d = 0; d < dots; d++) {
+        for (uint c = 0; c < chunks; c++) {
+            for (uint x = ITEM; x < SEGMENT; x += SIZE) {
+                uint i = c * SEGMENT + x;
+                number v = ZERO;
+                while (i < s->segments && !get_number(words, d * s->segments + i, state->epoch, &v)) {
+                }
+                s->work[x] = v;
+            }
+            if (s->segments > 1) {
+                halve(s->work, 1);
+            } else {
+                MEET();
+            }
+            if (ITEM == 0) {
+                s->got[d * chunks + c] = s->work[0];
+            }
+            MEET();
+        }
+    }
+#endif
+#endif
+    MEET();
+}
+
+// The same for a few sums, `into` of the first work-item, which does not wait for the others.
+static inline void collect_first(const Share *s, State *state, uint dots, number *into) {
+#if LACUNA_NVIDIA && LACUNA_CHUNKS == 1 && !ONE_GROUP
+    state->epoch += 1;
+    state->reads = 0;
+    if (WARP == 0) {
+        collect_chunk(s, half_of(s, state->epoch), state->epoch, 0, dots, 0, into);
+    }
+#else
+    collect(s, state, dots);
+#pragma unroll
+    for (uint d = 0; d < dots; d++) {
+        into[d] = last_sum(s->got + d * chunks_of(s), chunks_of(s));
+    }
+#endif
+}
+
+// All groups have come here.
+static inline void meet_groups(const Share *s, State *state) {
+    MEET();
+#if !ONE_GROUP
+    state->epoch += 1;
+    __global ulong *words = half_of(s, state->epoch);
+    if (ITEM == 0) {
+#if LACUNA_FAR
+        __asm__ volatile("fence.acq_rel.gpu;" ::: "memory");
+#endif
+        put_word(words + 2 * get_group_id(0), 0, state->epoch);
+    }
+    for (uint i = ITEM; i < get_num_groups(0); i += SIZE) {
+        while (get_word(words + 2 * i).tag != state->epoch) {
+        }
+    }
+#if LACUNA_FAR
+    if (ITEM < get_num_groups(0)) {
+        __asm__ volatile("fence.acq_rel.gpu;" ::: "memory");
+    }
+#endif
+    MEET();
+#endif
+    state->reads = 0;
+    state->dirty = false;
+}
