@@ -113,6 +113,10 @@ impl Measured {
     pub(crate) fn each_fresh(&self) -> Option<f64> {
         Some(self.fresh?.median / self.iterations.max(1) as f64)
     }
+    /// Seconds of an iteration with `b` and `x` on the device.
+    pub(crate) fn each_on_device(&self) -> Option<f64> {
+        Some(self.on_device?.median / self.iterations.max(1) as f64)
+    }
     /// Bytes a second by what must be moved, without transfers to and from the device.
     pub(crate) fn rate(&self) -> f64 {
         self.bytes as f64 / self.on_device.unwrap_or(self.again).median

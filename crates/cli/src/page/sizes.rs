@@ -2,7 +2,7 @@
 use super::chart::{Chart, Point, Scale, Series, legend};
 use super::results::{Results, micros};
 use crate::record::{Case, distinct};
-use crate::report::{counted_units, thousands};
+use crate::report::thousands;
 use std::fmt::Write;
 
 /// One way of solving over several sizes of one kind of system.
@@ -68,7 +68,7 @@ fn rungs(results: &Results<'_>, case: &Case) -> Vec<(String, Rung)> {
     }
     list.extend(results.peers_of(case).map(|p| {
         let (again, fresh) = (p.again_us * 1e-6, Some(p.fresh_us * 1e-6));
-        (p.peer.clone(), Rung { n, again, fresh, what: counted_units("cpu", p.threads) })
+        (p.peer.clone(), Rung { n, again, fresh, what: p.with() })
     }));
     list
 }

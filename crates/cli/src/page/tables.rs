@@ -170,12 +170,15 @@ fn row(results: &Results<'_>, case: &Case, all: &[&Case]) -> String {
 /// Rows of other libraries on the same system and method.
 fn peers(results: &Results<'_>, case: &Case) -> String {
     let rows = results.peers_of(case).map(|p| {
+        let iterations = case.measured.as_ref().map_or(1, |m| m.iterations) as f64;
+        let transfers = p.on_device_us.map_or(String::new(), |us| micros((p.again_us - us) * iterations * 1e-6));
+        let residual = p.residual.map_or(String::new(), |r| format!("{r:.2e}"));
         format!(
-            "<tr><td class=\"text\">{}</td><td></td><td class=\"text\">{}, {}</td><td>{}</td><td></td><td>{}</td>\
-             <td colspan=\"7\"></td></tr>\n",
+            "<tr><td class=\"text\">{}</td><td class=\"text\">{}</td><td class=\"text\">{}</td><td>{}</td><td></td>\
+             <td>{}</td><td></td><td>{transfers}</td><td colspan=\"3\"></td><td>{residual}</td><td></td></tr>\n",
             escaped(&case.way()),
-            escaped(&p.peer),
-            counted_units("cpu", p.threads),
+            escaped(p.format.as_deref().unwrap_or_default()),
+            escaped(&p.threads.map_or(p.peer.clone(), |t| format!("{}, {}", p.peer, counted_units("cpu", t)))),
             micros(p.again_us * 1e-6),
             micros(p.fresh_us * 1e-6)
         )
