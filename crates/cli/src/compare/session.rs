@@ -109,8 +109,20 @@ impl<'a> Session<'a> {
         if limit.is_some_and(|limit| Instant::now() >= limit) {
             out::note("--time-limit: the time was up, what had been measured is kept");
         }
-        if targets.is_empty() { no_device() } else { Ok((ExitCode::SUCCESS, kept.lines)) }
+        match targets.is_empty() {
+            true => no_device(&reasons(&kept.lines)),
+            false => Ok((ExitCode::SUCCESS, kept.lines)),
+        }
     }
+}
+
+/// Why backends are not there.
+fn reasons(lines: &[Line]) -> Vec<&str> {
+    let whys = lines.iter().filter_map(|line| match &line.entry {
+        Entry::Device(device) => device.why.as_deref(),
+        _ => None,
+    });
+    whys.collect()
 }
 
 fn targets(args: &MeasuringArgs, kept: &mut Kept) -> Result<Vec<Box<dyn Target>>> {
