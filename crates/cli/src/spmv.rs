@@ -2,13 +2,13 @@
 use crate::args::SpmvArgs;
 use crate::failure::Result;
 use crate::input::{Source, set_threads};
-use crate::measure::{Product, Samples, triad};
+use crate::measure::{BUDGET, Samples, triad};
 use crate::report::thousands;
 use crate::{out, plot};
 use lacuna::formats::{FORMATS, Profile, choose_format, convert, reorder};
 use lacuna::{
     Backend, BackendOptions, Complex32, Complex64, Csr, DeviceInfo, Error, Kind, OnBackend, Scalar,
-    Structure, Tuned, tune_format,
+    Structure, TimedProduct, Tuned, tune_format,
 };
 use serde_json::{Value, json};
 use std::fmt::Write;
@@ -76,7 +76,8 @@ impl Products<'_> {
         };
         let mut timed = Vec::new();
         for name in names(&args.format, &speeds.tuned)? {
-            match convert(&a, name).and_then(|stored| Product::new(&mut dev, stored)) {
+            let ready = |stored| TimedProduct::new(&mut dev, stored, BUDGET.as_secs_f64());
+            match convert(&a, name).and_then(ready) {
                 Ok(product) => timed.push((name, product, Samples::default())),
                 Err(error @ Error::Unsupported { .. }) => speeds.refused.push((name, error.to_string())),
                 Err(error) => return Err(error.into()),
@@ -132,7 +133,7 @@ pub(crate) struct Row {
 }
 
 impl Row {
-    fn new<T: Scalar>(name: &'static str, product: &Product<T>, times: &Samples) -> Self {
+    fn new<T: Scalar>(name: &'static str, product: &TimedProduct<T>, times: &Samples) -> Self {
         let timing = times.timing();
         let (seconds, spread) = timing.map_or((f64::NAN, f64::NAN), |t| (t.median, t.spread()));
         Row { name, bytes: product.bytes(), seconds, spread }

@@ -13,7 +13,6 @@ pub(crate) use bandwidth::{copy, triad};
 pub(crate) use by_hand::ByHand;
 pub(crate) use machine::Machine;
 pub(crate) use pass::PASSES;
-pub(crate) use product::Product;
 pub(crate) use samples::{Samples, Timing};
 pub(crate) use system::{Subject, System};
 pub(crate) use target::{Target, open};
