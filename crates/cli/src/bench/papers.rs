@@ -1,7 +1,6 @@
 //! The measurements of five papers, on matrices like theirs at today's sizes, as far as there are methods for them.
-use super::names;
 use crate::args::NumberType::{self, F32, F64};
-use crate::compare::{Ending, Work};
+use crate::compare::{Ending, LADDER, Work, names};
 use lacuna::formats::FORMATS;
 use lacuna::solvers::{METHODS, PRECONDITIONERS};
 
@@ -157,14 +156,6 @@ fn wang(small: bool) -> Paper {
 
 fn rupp(small: bool) -> Paper {
     let name = "Rupp et al. 2016";
-    let poisson = [
-        "gen:poisson-p1:15",
-        "gen:poisson-p1:31",
-        "gen:poisson-p1:63",
-        "gen:poisson-p1:127",
-        "gen:poisson-p1:255",
-        "gen:poisson-p1:511",
-    ];
     let elasticity =
         ["gen:elasticity3d:6", "gen:elasticity3d:12", "gen:elasticity3d:24", "gen:elasticity3d:47"];
     let methods = ["cg", "classical-cg", "bicgstab", "classical-bicgstab", "gmres-once"];
@@ -175,7 +166,7 @@ fn rupp(small: bool) -> Paper {
         theirs: &[],
         differs: "Elasticity has sizes near theirs. The matrices of Table I are not fetched: `lacuna compare` takes their files.",
         works: vec![
-            work(name, &poisson[..if small { 3 } else { 6 }], &methods, &["ell"], &[F64]),
+            work(name, &LADDER[..if small { 3 } else { LADDER.len() }], &methods, &["ell"], &[F64]),
             work(name, &elasticity[..if small { 1 } else { 4 }], &methods, &["ell"], &[F64]),
         ],
     }

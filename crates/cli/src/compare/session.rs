@@ -22,8 +22,19 @@ pub(crate) struct Session<'a> {
 }
 
 impl<'a> Session<'a> {
-    /// Opens the backends asked for. Those that are not there leave a line that says why.
-    pub(crate) fn open(args: &'a MeasuringArgs) -> Result<Self> {
+    /// Measures on the backends asked for, keeps and shows what came of it, also of what came before an error.
+    pub(crate) fn run(
+        args: &'a MeasuringArgs,
+        measure: impl FnOnce(&mut Self) -> Result<()>,
+    ) -> Result<(ExitCode, Vec<Line>)> {
+        let mut session = Session::open(args)?;
+        let measured = measure(&mut session);
+        let finished = session.finish()?;
+        measured.map(|()| finished)
+    }
+
+    /// Opens the backends. Those that are not there leave a line that says why.
+    fn open(args: &'a MeasuringArgs) -> Result<Self> {
         for (option, path) in [("--json", &args.json), ("--html", &args.html)] {
             path.as_ref().map_or(Ok(()), |path| out::check_place(option, path))?;
         }
@@ -95,7 +106,7 @@ impl<'a> Session<'a> {
     }
 
     /// Writes the page and says how it went.
-    pub(crate) fn finish(self) -> Result<(ExitCode, Vec<Line>)> {
+    fn finish(self) -> Result<(ExitCode, Vec<Line>)> {
         let Session { args, targets, kept, progress, peers, limit } = self;
         drop(progress);
         if let Some(path) = &args.html {
