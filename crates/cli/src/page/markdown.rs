@@ -1,6 +1,6 @@
 //! The same in Markdown, for documents that keep figures.
 use super::results::{Results, micros};
-use crate::record::{Bits, Case, Line, Peer};
+use crate::record::{Bits, Case, Line, Peer, distinct};
 use crate::report::thousands;
 use std::fmt::Write;
 
@@ -76,7 +76,19 @@ fn table(text: &mut String, results: &Results<'_>) -> std::fmt::Result {
         }
         writeln!(text)?;
     }
-    writeln!(text)
+    writeln!(text)?;
+    left_out(text, results)
+}
+
+/// What was not measured, and why: one line for each reason.
+fn left_out(text: &mut String, results: &Results<'_>) -> std::fmt::Result {
+    let whys = distinct(results.cases.iter().filter_map(|c| c.why.as_deref()));
+    for why in &whys {
+        let of = results.cases.iter().filter(|c| c.why.as_deref() == Some(why));
+        let what = of.map(|c| format!("{} {} {}", c.system.title(), c.way(), c.format));
+        writeln!(text, "- not measured: {}: {why}", distinct(what).join(", "))?;
+    }
+    if whys.is_empty() { Ok(()) } else { writeln!(text) }
 }
 
 /// Columns about peers: with transfers to and from a device; and without.
