@@ -11,6 +11,11 @@ mod solve;
 use std::path::PathBuf;
 use std::process::{Command, Output, Stdio};
 
+/// The backends of this build, the default one first.
+pub(crate) fn built_in() -> Vec<&'static str> {
+    lacuna::BACKENDS.iter().filter(|b| b.built_in).map(|b| b.name).collect()
+}
+
 /// A folder with files for the command, and the command run in it.
 pub(crate) struct Bench {
     folder: tempfile::TempDir,
