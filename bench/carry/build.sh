@@ -12,4 +12,5 @@ strip .bin/lacuna
 loader=$(ldconfig -p | sed -n 's/.*libOpenCL\.so\.1 .*=> //p' | head -n 1)
 cp -L "$loader" .bin/libOpenCL.so.1
 tar -czf .bin/headers.tar.gz -C /usr/include viennacl CL
+git rev-parse --short HEAD > .bin/commit
 ls -l .bin

@@ -6,6 +6,8 @@ mkdir -p "${OUT:=.}"
 cd "$OUT" || exit
 export LD_LIBRARY_PATH="$here/.bin${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}"
 export LACUNA_CACHE="${LACUNA_CACHE:-/tmp/lc}"
+LACUNA_COMMIT=$(cat "$here/.bin/commit" 2> /dev/null || true)
+export LACUNA_COMMIT
 
 # The OpenCL driver that comes with NVIDIA's, where no installation has told the loader of it.
 for driver in /usr/local/nvidia/lib64/libnvidia-opencl.so.1 /usr/lib/x86_64-linux-gnu/libnvidia-opencl.so.1; do

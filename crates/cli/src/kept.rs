@@ -1,9 +1,12 @@
 //! `lacuna report`
 use crate::args::ReportArgs;
 use crate::failure::{Failure, Result};
-use crate::{out, page, record};
+use crate::{document, out, page, record};
 
 pub(crate) fn run(args: &ReportArgs) -> Result<()> {
+    if !args.fill.is_empty() {
+        return args.fill.iter().try_for_each(|path| document::fill(path, args.check));
+    }
     for (option, path) in [("--html", &args.html), ("--markdown", &args.markdown)] {
         path.as_ref().map_or(Ok(()), |path| out::check_place(option, path))?;
     }

@@ -100,7 +100,7 @@ pub(crate) enum Suite {
 #[derive(Debug, Args)]
 pub(crate) struct ReportArgs {
     /// Results kept with --json, of one run or several, and of peers
-    #[arg(required = true)]
+    #[arg(required_unless_present = "fill")]
     pub(crate) files: Vec<String>,
     /// Write a page with plots and tables, which needs nothing else
     #[arg(long, value_name = "FILE")]
@@ -108,4 +108,10 @@ pub(crate) struct ReportArgs {
     /// Write tables as Markdown to a file, or to standard output for `-` [default: -, unless --html is given]
     #[arg(long, value_name = "FILE|-")]
     pub(crate) markdown: Option<String>,
+    /// Make the tables of documents anew, each from the results that the comment above it names
+    #[arg(long, value_name = "FILE.md", num_args = 1.., conflicts_with_all = ["files", "html", "markdown"])]
+    pub(crate) fill: Vec<String>,
+    /// Only tell where a table is not what its results make it
+    #[arg(long, requires = "fill")]
+    pub(crate) check: bool,
 }

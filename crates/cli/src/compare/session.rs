@@ -4,7 +4,7 @@ use super::{rounds, table};
 use crate::args::MeasuringArgs;
 use crate::failure::{INTERRUPTED, Result, no_device};
 use crate::input::set_threads;
-use crate::measure::{ByHand, Subject, System, Target, open};
+use crate::measure::{BY_HAND, ByHand, Subject, System, Target, open};
 use crate::progress::{Counting, cancel_on_interrupt, interrupted};
 use crate::record::{self, Device, Entry, Kept, Line};
 use crate::{out, page};
@@ -60,7 +60,7 @@ impl<'a> Session<'a> {
 
     /// No more of them.
     pub(crate) fn without_loops_by_hand(&mut self) {
-        self.targets.retain(|target| target.device().backend != "by-hand");
+        self.targets.retain(|target| target.device().backend != BY_HAND);
     }
 
     /// Whether nothing more is to be begun.

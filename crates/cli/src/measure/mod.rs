@@ -10,7 +10,7 @@ mod system;
 mod target;
 
 pub(crate) use bandwidth::{copy, triad};
-pub(crate) use by_hand::ByHand;
+pub(crate) use by_hand::{BY_HAND, ByHand};
 pub(crate) use machine::Machine;
 pub(crate) use pass::PASSES;
 pub(crate) use samples::{Samples, Timing};

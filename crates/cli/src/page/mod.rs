@@ -3,7 +3,7 @@ mod chart;
 mod histories;
 mod markdown;
 mod ratios;
-mod results;
+pub(crate) mod results;
 mod sizes;
 mod tables;
 
@@ -63,7 +63,7 @@ fn notes<'a>(lines: &'a [Line], suite: Option<&'a str>) -> impl Iterator<Item = 
 }
 
 /// Where the results come from: machines, and on each the commands.
-fn origins(lines: &[Line]) -> Vec<(Machine, Vec<&str>)> {
+pub(crate) fn origins(lines: &[Line]) -> Vec<(Machine, Vec<&str>)> {
     let machines = lines.iter().map(|line| &line.machine).filter(|m| !m.command.is_empty());
     machines.fold(Vec::new(), |mut list, machine| {
         let (command, facts) =

@@ -1,6 +1,7 @@
 //! The command as people and scripts call it.
 mod bench;
 mod compare;
+mod documents;
 mod formats;
 mod hostile;
 mod json;
