@@ -19,7 +19,9 @@ pub(crate) fn run(args: &ReportArgs) -> Result<()> {
     }
     match args.markdown.as_deref() {
         None if args.html.is_some() => Ok(()),
-        None | Some("-") => out::print(&page::markdown(&lines)),
-        Some(path) => std::fs::write(path, page::markdown(&lines)).map_err(|e| Failure::writing(path, e)),
+        None | Some("-") => out::print(&page::markdown(&lines, None)),
+        Some(path) => {
+            std::fs::write(path, page::markdown(&lines, None)).map_err(|e| Failure::writing(path, e))
+        }
     }
 }

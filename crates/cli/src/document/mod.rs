@@ -14,7 +14,7 @@ mod grid;
 mod passes;
 
 use crate::failure::{Failure, Result};
-use crate::page::{markdown, origins, results::Results};
+use crate::page::{markdown, origin, results::Results};
 use crate::record::Line;
 use directive::Directive;
 use lacuna::Error;
@@ -69,7 +69,7 @@ fn filled(path: &str, text: &str) -> Result<String> {
 /// Where the results come from, and the table.
 fn table(directive: &Directive, lines: &[Line]) -> Result<String, String> {
     if directive.kind == "all" {
-        return Ok(markdown(lines).trim_end().to_string());
+        return Ok(markdown(lines, directive.first("commit")).trim_end().to_string());
     }
     let suite = crate::record::cases(lines).find_map(|case| case.suite.as_deref());
     let results = Results::new(lines, suite);
@@ -85,23 +85,5 @@ fn table(directive: &Directive, lines: &[Line]) -> Result<String, String> {
     if results.cases.is_empty() {
         return Err("there are no such results".into());
     }
-    Ok(format!("{}{}", origin(directive, lines), table.trim_end()))
-}
-
-/// When, on what and by which commands.
-fn origin(directive: &Directive, lines: &[Line]) -> String {
-    let mut text = String::new();
-    for (m, commands) in origins(lines) {
-        let more = match commands.len() {
-            1 => String::new(),
-            n => format!(" and {} more like it", n - 1),
-        };
-        let commit = if m.commit.is_empty() { directive.first("commit") } else { Some(m.commit.as_str()) };
-        let commit = commit.map_or(String::new(), |commit| format!(", commit {commit}"));
-        text += &format!(
-            "{}, {}, Lacuna {}{commit}, {}: `{}`{more}\n\n",
-            m.date, m.machine, m.version, m.compiler, commands[0]
-        );
-    }
-    text
+    Ok(origin(lines, directive.first("commit")) + table.trim_end())
 }

@@ -1,26 +1,34 @@
 //! The same in Markdown, for documents that keep figures.
 use super::results::{Results, micros};
+use crate::measure::Machine;
 use crate::record::{Bits, Case, Line, Peer, distinct};
 use crate::report::thousands;
 use std::fmt::Write;
 
-/// The backends, and a table for each suite and number type.
-pub(crate) fn markdown(lines: &[Line]) -> String {
-    let mut text = String::new();
+/// Where the results come from, and a table for each suite. The commit is for lines that do not tell theirs.
+pub(crate) fn markdown(lines: &[Line], commit: Option<&str>) -> String {
+    let mut text = origin(lines, commit);
     // Writing to a string does not fail.
     let _ = write(&mut text, lines);
     text
 }
 
-fn write(text: &mut String, lines: &[Line]) -> std::fmt::Result {
-    for (m, commands) in super::origins(lines) {
+/// When, on what and by which commands.
+pub(crate) fn origin(lines: &[Line], commit: Option<&str>) -> String {
+    let paragraph = |(m, commands): (Machine, Vec<&str>)| {
         let more = match commands.len() {
             1 => String::new(),
             n => format!(" and {} more like it", n - 1),
         };
-        let (date, machine, version, compiler) = (m.date, m.machine, m.version, m.compiler);
-        writeln!(text, "{date}, {machine}, Lacuna {version}, {compiler}: `{}`{more}\n", commands[0])?;
-    }
+        let commit = if m.commit.is_empty() { commit } else { Some(m.commit.as_str()) };
+        let commit = commit.map_or(String::new(), |commit| format!(", commit {commit}"));
+        let [date, machine, version, compiler] = [&m.date, &m.machine, &m.version, &m.compiler];
+        format!("{date}, {machine}, Lacuna {version}{commit}, {compiler}: `{}`{more}\n\n", commands[0])
+    };
+    super::origins(lines).into_iter().map(paragraph).collect()
+}
+
+fn write(text: &mut String, lines: &[Line]) -> std::fmt::Result {
     for suite in super::suites(lines) {
         let results = Results::new(lines, suite.as_deref());
         if let Some(suite) = &suite {

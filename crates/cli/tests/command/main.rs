@@ -65,7 +65,7 @@ impl Bench {
     pub(crate) fn command(&self, args: &str) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_lacuna"));
         command.args(args.split_whitespace()).current_dir(self.folder.path());
-        command.env("LACUNA_CACHE", self.folder.path().join("cache"));
+        command.env("LACUNA_CACHE", self.folder.path().join("cache")).env_remove("LACUNA_COMMIT");
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         command
     }
