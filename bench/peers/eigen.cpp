@@ -33,7 +33,7 @@ void solve(const Task &task, const std::string &method, const Matrix<T> &a, cons
   settings(solver);
   solver.compute(a);
   double again = median(task.repeats, [&] { x = solver.solve(b); });
-  task.print("eigen", omp_get_max_threads(), method, b.size(), fresh, again);
+  task.print("eigen", omp_get_max_threads(), method, b.size(), {fresh, again});
 }
 
 template <typename T> void run(const Task &task) {
@@ -48,7 +48,7 @@ template <typename T> void run(const Task &task) {
     if (method == "gmres") solve<Eigen::GMRES<Matrix<T>, I>>(task, method, a, b);
     if (method == "spmv") {
       double time = median(task.repeats, [&] { y.noalias() = a * b; });
-      task.print("eigen", omp_get_max_threads(), method, csr.rows, time, time);
+      task.print("eigen", omp_get_max_threads(), method, csr.rows, {time, time});
     }
   }
 }

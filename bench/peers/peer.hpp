@@ -2,6 +2,7 @@
 #pragma once
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -11,6 +12,8 @@
 #include <vector>
 
 const int ITERATIONS = 30;
+// Products in a row for each wait, on devices that have a queue.
+const int PRODUCTS = 30;
 
 // A matrix in compressed sparse rows, as `lacuna generate SPEC --output NAME.laccsr` writes it (see crates/cli/src/raw.rs).
 template <typename T> struct Csr {
@@ -73,6 +76,46 @@ template <typename Work> double median(int repeats, Work work) {
   return median(repeats, work, [](bool more) { return more; });
 }
 
+// `‖b − A x‖ / ‖b‖` for a right-hand side of ones.
+template <typename T> double residual(const Csr<T> &a, const std::vector<T> &x) {
+  double sum = 0;
+  for (std::int64_t i = 0; i < a.rows; i++) {
+    double r = 1;
+    for (int k = a.row_ptr[i]; k < a.row_ptr[i + 1]; k++) r -= double(a.values[k]) * double(x[a.col_idx[k]]);
+    sum += r * r;
+  }
+  return std::sqrt(sum / a.rows);
+}
+
+// The y that minimises ‖beta e1 − H y‖, by Givens rotations; H is (m + 1) x m, upper Hessenberg, column after column.
+template <typename T> std::vector<T> least_squares(std::vector<T> h, int m, T beta) {
+  std::vector<T> g(m + 1);
+  g[0] = beta;
+  auto at = [&](int i, int j) -> T & { return h[(m + 1) * j + i]; };
+  for (int i = 0; i < m; i++) {
+    T size = std::hypot(at(i, i), at(i + 1, i)), c = at(i, i) / size, s = at(i + 1, i) / size;
+    for (int j = i; j < m; j++) {
+      T upper = c * at(i, j) + s * at(i + 1, j);
+      at(i + 1, j) = c * at(i + 1, j) - s * at(i, j);
+      at(i, j) = upper;
+    }
+    g[i + 1] = -s * g[i], g[i] *= c;
+  }
+  for (int j = m - 1; j >= 0; j--) {
+    g[j] /= at(j, j);
+    for (int i = 0; i < j; i++) g[i] -= g[j] * at(i, j);
+  }
+  g.pop_back();
+  return g;
+}
+
+// What was measured, in seconds: with everything made anew, and with what there is; on a device also without transfers of b
+// and x (else negative). The residual that was reached is negative where it was not asked for.
+struct Result {
+  double fresh, again, on_device = -1, residual = -1;
+  const char *format = nullptr;
+};
+
 // The arguments: FILE NAME TYPE REPEATS METHOD,METHOD,...
 struct Task {
   const char *file, *name;
@@ -89,13 +132,18 @@ struct Task {
     std::stringstream list(argv[5]);
     for (std::string method; std::getline(list, method, ',');) methods.push_back(method);
   }
-  // A line of JSON: microseconds an iteration, with everything made anew and with what there is.
-  void print(const char *peer, int threads, const std::string &method, std::int64_t n, double fresh, double again) const {
-    int count = method == "spmv" ? 1 : ITERATIONS;
-    std::printf("{\"kind\":\"peer\",\"peer\":\"%s\",\"threads\":%d,\"method\":\"%s\",\"matrix\":\"%s\",\"type\":\"%s\","
-                "\"n\":%lld,\"fresh_us\":%.4f,\"again_us\":%.4f}\n",
-                peer, threads, method.c_str(), name, single ? "f32" : "f64", (long long)n, 1e6 * fresh / count,
-                1e6 * again / count);
+  // A line of JSON, with times in microseconds an iteration. No threads are those of a device.
+  void print(const char *peer, int threads, const std::string &method, std::int64_t n, const Result &result) const {
+    double scale = 1e6 / (method == "spmv" ? 1 : ITERATIONS);
+    std::printf("{\"kind\":\"peer\",\"peer\":\"%s\",\"method\":\"%s\",\"matrix\":\"%s\",\"type\":\"%s\","
+                "\"n\":%lld,\"fresh_us\":%.4f,\"again_us\":%.4f",
+                peer, method.c_str(), name, single ? "f32" : "f64", (long long)n, scale * result.fresh,
+                scale * result.again);
+    if (threads > 0) std::printf(",\"threads\":%d", threads);
+    if (result.on_device >= 0) std::printf(",\"on_device_us\":%.4f", scale * result.on_device);
+    if (result.residual >= 0) std::printf(",\"residual\":%.3e", result.residual);
+    if (result.format) std::printf(",\"format\":\"%s\"", result.format);
+    std::puts("}");
     std::fflush(stdout);
   }
   void check(const char *peer, const std::string &method, long iterations) const {
@@ -103,3 +151,13 @@ struct Task {
       std::fprintf(stderr, "%s %s %s: %ld iterations instead of %d\n", peer, method.c_str(), name, iterations, ITERATIONS);
   }
 };
+
+// The same five arguments once or more often, so that a device is opened once for all of them.
+inline std::vector<Task> tasks(int argc, char **argv) {
+  std::vector<Task> all;
+  do {
+    all.emplace_back(argc, argv);
+    argc -= 5, argv += 5;
+  } while (argc > 1);
+  return all;
+}

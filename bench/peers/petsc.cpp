@@ -13,7 +13,7 @@ static bool agree(bool more) {
 }
 
 static void print(const Task &task, const std::string &method, std::int64_t n, double fresh, double again) {
-  if (rank == 0) task.print(peer, ranks, method, n, fresh, again);
+  if (rank == 0) task.print(peer, ranks, method, n, {fresh, again});
 }
 
 static KSP make(Mat a, KSPType type) {

@@ -26,6 +26,8 @@ PRODUCTS=${PRODUCTS-gen:poisson2d:1000x1000 gen:poisson3d:100x100x100 gen:poisso
 TARGET=${CARGO_TARGET_DIR:-target}
 OUT=${OUT:-$TARGET/peers}
 OURS=$TARGET/release/lacuna
+LACUNA_COMMIT=${LACUNA_COMMIT:-$(git rev-parse --short HEAD)}
+export LACUNA_COMMIT
 mkdir -p "$OUT/matrices"
 
 missing() { echo "MISSING, LEFT OUT: $*" >&2; }

@@ -1,17 +1,23 @@
 #!/bin/sh
-# Makes what docs/results keeps of a machine: NAME.jsonl with NAME.html and NAME.md, backends against each other from small
-# systems to large; NAME-papers.* likewise, the tables and figures of five papers. For a machine with nothing else to do.
+# Makes what docs/results keeps of a machine, for one with nothing else to do: of each part NAME-PART.jsonl with a page of
+# plots and one of tables (NAME.* of `compare`).
 #
-#   docs/results/make.sh two-cores
+#   docs/results/make.sh two-cores                      backends compared; what five papers measured
+#   PARTS=bench docs/results/make.sh two-cores          the project's own measurements: passes, products, solvers
+#   PARTS=peers docs/results/make.sh two-cores          other libraries, with what bench/peers/run.sh takes from the environment
 #   PARTS=compare FEATURES=cpu ROUNDS=3 docs/results/make.sh laptop
 #
 # BINARY names a command that is there already, instead of building one.
 set -eu
 cd "$(dirname "$0")/../.."
 name=${1:?the name of the machine}
+LACUNA_COMMIT=${LACUNA_COMMIT:-$(git rev-parse --short HEAD)}
+export LACUNA_COMMIT
 [ -n "${BINARY:-}" ] || cargo build --release -q -p lacuna-cli --features "${FEATURES:-cpu,opencl}"
-lacuna=${BINARY:-${CARGO_TARGET_DIR:-target}/release/lacuna}
+target=${CARGO_TARGET_DIR:-target}
+lacuna=${BINARY:-$target/release/lacuna}
 for part in ${PARTS:-compare papers}; do
+    kept=docs/results/$name-$part
     case $part in
     compare)
         title="Backends compared: $name"
@@ -22,15 +28,33 @@ for part in ${PARTS:-compare papers}; do
         ;;
     papers)
         title="What five papers measured: $name"
-        kept=docs/results/$name-papers
         set -- bench papers
         ;;
+    bench)
+        title="The project's own measurements: $name"
+        set -- bench
+        ;;
+    peers)
+        title="Other libraries beside ours: $name"
+        set --
+        ;;
     esac
-    rm -f "$kept.jsonl"
     load=$(cut -d ' ' -f 1 /proc/loadavg 2>/dev/null || echo unknown)
-    "$lacuna" "$@" --rounds "${ROUNDS:-9}" --json "$kept.jsonl" --html "$kept.html"
     base=${kept##*/}
-    printf '# %s\n\nMade by `docs/results/make.sh %s`, load average %s before; [plots](%s.html), [every result](%s.jsonl).\n\n' \
-        "$title" "$name" "$load" "$base" "$base" >"$kept.md"
-    "$lacuna" report "$kept.jsonl" >>"$kept.md"
+    files=$base.jsonl
+    if [ $# -gt 0 ]; then
+        rm -f "$kept.jsonl"
+        "$lacuna" "$@" --rounds "${ROUNDS:-9}" --json "$kept.jsonl" --html "$kept.html"
+    else
+        bench/peers/run.sh
+        cp "${OUT:-$target/peers}/peers-${TYPE:-f64}.jsonl" "$kept.jsonl"
+        cp "${OUT:-$target/peers}/peers-${TYPE:-f64}.html" "$kept.html"
+        cp "${OUT:-$target/peers}/ours-${TYPE:-f64}.jsonl" "docs/results/$name-ours.jsonl"
+        files="$name-ours.jsonl $files"
+    fi
+    printf '# %s\n\nMade by `PARTS=%s docs/results/make.sh %s`, load average %s before; [plots](%s.html), every result:' \
+        "$title" "$part" "$name" "$load" "$base" >"$kept.md"
+    for file in $files; do printf ' [%s](%s)' "$file" "$file" >>"$kept.md"; done
+    printf '.\n\n<!-- table: all %s -->\n<!-- end of table -->\n' "$files" >>"$kept.md"
+    "$lacuna" report --fill "$kept.md"
 done

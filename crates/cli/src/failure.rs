@@ -12,9 +12,9 @@ const DEVICE_FAILED: u8 = 3;
 /// Exit code of a process that Ctrl-C ended, by the custom of shells.
 pub(crate) const INTERRUPTED: u8 = 130;
 
-/// What is left to say where no backend was there.
-pub(crate) fn no_device<T>() -> Result<T> {
-    let message = "none of the backends is there".into();
+/// What is left to say where no backend was there: why each is not.
+pub(crate) fn no_device<T>(reasons: &[&str]) -> Result<T> {
+    let message = format!("none of the backends is there: {}", reasons.join("; "));
     let (device, operation) = ("any".into(), "looking for devices".into());
     Err(Failure::Library(Error::Device { device, operation, message }))
 }

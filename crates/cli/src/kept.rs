@@ -1,9 +1,12 @@
 //! `lacuna report`
 use crate::args::ReportArgs;
 use crate::failure::{Failure, Result};
-use crate::{out, page, record};
+use crate::{document, out, page, record};
 
 pub(crate) fn run(args: &ReportArgs) -> Result<()> {
+    if !args.fill.is_empty() {
+        return args.fill.iter().try_for_each(|path| document::fill(path, args.check));
+    }
     for (option, path) in [("--html", &args.html), ("--markdown", &args.markdown)] {
         path.as_ref().map_or(Ok(()), |path| out::check_place(option, path))?;
     }
@@ -16,7 +19,9 @@ pub(crate) fn run(args: &ReportArgs) -> Result<()> {
     }
     match args.markdown.as_deref() {
         None if args.html.is_some() => Ok(()),
-        None | Some("-") => out::print(&page::markdown(&lines)),
-        Some(path) => std::fs::write(path, page::markdown(&lines)).map_err(|e| Failure::writing(path, e)),
+        None | Some("-") => out::print(&page::markdown(&lines, None)),
+        Some(path) => {
+            std::fs::write(path, page::markdown(&lines, None)).map_err(|e| Failure::writing(path, e))
+        }
     }
 }

@@ -3,6 +3,7 @@ mod args;
 mod bench;
 mod compare;
 mod devices;
+mod document;
 mod failure;
 mod generate;
 mod info;

@@ -1,7 +1,7 @@
 //! Results as lines of JSON, each of which stands alone: what was measured, on what, with what, when.
 use crate::failure::{Failure, Result};
 use crate::measure::{Machine, Measured};
-use crate::report::thousands;
+use crate::report::{counted_units, thousands};
 use serde::{Deserialize, Serialize};
 use std::fs::{File, OpenOptions};
 use std::io::Write;
@@ -98,11 +98,13 @@ impl SystemKey {
     }
 }
 
-/// Another library on the same matrix: microseconds an iteration, 30 of them.
+/// Another library on the same matrix: microseconds an iteration, 30 of them; on a device with `b` and `x` to and fro.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Peer {
     pub(crate) peer: String,
-    pub(crate) threads: usize,
+    /// None on a device.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) threads: Option<usize>,
     pub(crate) method: String,
     pub(crate) matrix: String,
     #[serde(rename = "type")]
@@ -110,6 +112,29 @@ pub(crate) struct Peer {
     pub(crate) n: usize,
     pub(crate) fresh_us: f64,
     pub(crate) again_us: f64,
+    /// The same with `b` and `x` on the device.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) on_device_us: Option<f64>,
+    /// What it reached, as our true residual.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) residual: Option<f64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) format: Option<String>,
+}
+
+impl Peer {
+    /// What it ran with: threads, or the format that was the fastest.
+    pub(crate) fn with(&self) -> String {
+        let threads = self.threads.map(|count| counted_units("cpu", count));
+        threads.into_iter().chain(self.format.clone()).collect::<Vec<_>>().join(", ")
+    }
+    /// Its name, with that.
+    pub(crate) fn label(&self) -> String {
+        match self.with() {
+            with if with.is_empty() => self.peer.clone(),
+            with => format!("{} ({with})", self.peer),
+        }
+    }
 }
 
 /// Words about a suite.

@@ -1,5 +1,5 @@
 //! `lacuna solve`
-use crate::args::SolveArgs;
+use crate::args::{SolveArgs, most_iterations};
 use crate::failure::{NOT_CONVERGED, Result};
 use crate::input::{Source, VectorSource, set_threads};
 use crate::progress::{Solving, cancel_on_interrupt, solved};
@@ -8,35 +8,28 @@ use crate::{out, plot};
 use lacuna::formats::mm;
 use lacuna::ndarray::{ArrayView1, ArrayViewMut1};
 use lacuna::{
-    Backend, BackendOptions, Complex32, Complex64, Csr, Kind, LinearSystem, OnBackend, Outcome, Prepared,
-    Scalar, Stop,
+    Backend, Complex32, Complex64, Csr, Kind, LinearSystem, OnBackend, Outcome, Prepared, Scalar, Stop,
 };
 use std::ops::ControlFlow;
 use std::process::ExitCode;
 use std::time::Instant;
-
-/// Iterations at the most for each unknown, where not given, and the bounds of that.
-const ITERATIONS_PER_ROW: u64 = 10;
-const LEAST_ITERATIONS: u64 = 1000;
-const MOST_ITERATIONS: u64 = 100_000;
 
 pub(crate) fn run(args: &SolveArgs) -> Result<ExitCode> {
     if let Some(path) = &args.plot {
         plot::check_name(path)?;
         out::check_place("--plot", path)?;
     }
-    for (option, path) in [("--output", &args.output), ("--json", &args.json)] {
+    for (option, path) in [("--output", &args.output), ("--json", &args.telling.json)] {
         path.as_ref().map_or(Ok(()), |path| out::check_place(option, path))?;
     }
-    set_threads(args.threads)?;
+    set_threads(args.place.threads)?;
     let source = Source::open(&args.matrix)?;
     let rhs = VectorSource::parse("--rhs", &args.rhs)?;
     let x0 = args.x0.clone().map(VectorSource::File);
     let also_complex = rhs.is_complex()? || x0.as_ref().map_or(Ok(false), VectorSource::is_complex)?;
     let kind = source.number_type(args.number, also_complex)?;
     let task = Solve { args, source, rhs, x0, kind, start: Instant::now() };
-    let options = BackendOptions { threads: args.threads.map(usize::from), device: args.device.clone() };
-    lacuna::on(args.backend.as_deref(), options, task)?
+    lacuna::on(args.place.backend.as_deref(), args.place.options(), task)?
 }
 
 /// A solve whose input has been found, on a backend still to be chosen.
@@ -68,7 +61,7 @@ impl Solve<'_> {
         let begun = self.start.elapsed();
 
         let reading = Instant::now();
-        let a = self.source.read::<T>(args.quiet)?;
+        let a = self.source.read::<T>(args.telling.quiet)?;
         let b = self.rhs.read::<T>("--rhs", a.rows())?;
         let mut x = match &self.x0 {
             Some(x0) => x0.read::<T>("--x0", a.cols())?,
@@ -109,11 +102,10 @@ impl Solve<'_> {
     }
 
     fn stop<T: Scalar>(&self, a: &Csr<T>) -> Stop {
-        let sane = (ITERATIONS_PER_ROW * a.rows() as u64).clamp(LEAST_ITERATIONS, MOST_ITERATIONS);
         Stop {
             rtol: self.args.rtol.unwrap_or(LinearSystem::<T>::DEFAULT_RTOL),
             atol: self.args.atol,
-            max_iters: self.args.max_iters.unwrap_or(sane),
+            max_iters: self.args.max_iters.unwrap_or(most_iterations(a.rows())),
             ..Stop::default()
         }
     }
@@ -142,7 +134,7 @@ impl Solve<'_> {
     ) -> Result<Outcome> {
         let norm = b.iter().map(|v| v.modulus().powi(2)).sum::<f64>().sqrt();
         let relative = stop.rtol.max(stop.atol / norm);
-        let mut progress = Solving::new(self.args.quiet, relative, stop.max_iters);
+        let mut progress = Solving::new(self.args.telling.quiet, relative, stop.max_iters);
         let mut watch = |watch| -> ControlFlow<()> { progress.at(watch) };
         cancel_on_interrupt();
         let outcome =
@@ -153,7 +145,7 @@ impl Solve<'_> {
 
     fn tell(&self, report: &Report) -> Result<()> {
         let args = self.args;
-        out::tell(args.quiet, args.json.as_deref(), || report.summary(), || report.json())?;
+        out::tell(args.telling.quiet, args.telling.json.as_deref(), || report.summary(), || report.json())?;
         if let Some(path) = &args.plot {
             plot::convergence(report).save(path)?;
         }

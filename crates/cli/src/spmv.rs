@@ -2,13 +2,13 @@
 use crate::args::SpmvArgs;
 use crate::failure::Result;
 use crate::input::{Source, set_threads};
-use crate::measure::{Product, Samples, triad};
+use crate::measure::{BUDGET, Samples, triad};
 use crate::report::thousands;
 use crate::{out, plot};
 use lacuna::formats::{FORMATS, Profile, choose_format, convert, reorder};
 use lacuna::{
-    Backend, BackendOptions, Complex32, Complex64, Csr, DeviceInfo, Error, Kind, OnBackend, Scalar,
-    Structure, Tuned, tune_format,
+    Backend, Complex32, Complex64, Csr, DeviceInfo, Error, Kind, OnBackend, Scalar, Structure, TimedProduct,
+    Tuned, tune_format,
 };
 use serde_json::{Value, json};
 use std::fmt::Write;
@@ -19,12 +19,11 @@ pub(crate) fn run(args: &SpmvArgs) -> Result<()> {
         plot::check_name(path)?;
         out::check_place("--plot", path)?;
     }
-    args.json.as_ref().map_or(Ok(()), |path| out::check_place("--json", path))?;
-    set_threads(args.threads)?;
+    args.telling.json.as_ref().map_or(Ok(()), |path| out::check_place("--json", path))?;
+    set_threads(args.place.threads)?;
     let source = Source::open(&args.matrix)?;
     let kind = source.number_type(args.number, false)?;
-    let options = BackendOptions { threads: args.threads.map(usize::from), device: args.device.clone() };
-    lacuna::on(args.backend.as_deref(), options, Products { args, source, kind })?
+    lacuna::on(args.place.backend.as_deref(), args.place.options(), Products { args, source, kind })?
 }
 
 /// Products with a matrix that has been found, on a backend still to be chosen.
@@ -50,7 +49,7 @@ impl OnBackend for Products<'_> {
 impl Products<'_> {
     fn time<T: Scalar, B: Backend>(self, mut dev: B) -> Result<()> {
         let args = self.args;
-        let given = Arc::new(self.source.read::<T>(args.quiet)?);
+        let given = Arc::new(self.source.read::<T>(args.telling.quiet)?);
         let a = match reordered(&given, &args.reorder)? {
             Some(a) => Arc::new(a),
             None => given.clone(),
@@ -76,7 +75,8 @@ impl Products<'_> {
         };
         let mut timed = Vec::new();
         for name in names(&args.format, &speeds.tuned)? {
-            match convert(&a, name).and_then(|stored| Product::new(&mut dev, stored)) {
+            let ready = |stored| TimedProduct::new(&mut dev, stored, BUDGET.as_secs_f64());
+            match convert(&a, name).and_then(ready) {
                 Ok(product) => timed.push((name, product, Samples::default())),
                 Err(error @ Error::Unsupported { .. }) => speeds.refused.push((name, error.to_string())),
                 Err(error) => return Err(error.into()),
@@ -132,7 +132,7 @@ pub(crate) struct Row {
 }
 
 impl Row {
-    fn new<T: Scalar>(name: &'static str, product: &Product<T>, times: &Samples) -> Self {
+    fn new<T: Scalar>(name: &'static str, product: &TimedProduct<T>, times: &Samples) -> Self {
         let timing = times.timing();
         let (seconds, spread) = timing.map_or((f64::NAN, f64::NAN), |t| (t.median, t.spread()));
         Row { name, bytes: product.bytes(), seconds, spread }
@@ -173,7 +173,7 @@ impl Speeds {
     }
 
     fn tell(&self, args: &SpmvArgs) -> Result<()> {
-        out::tell(args.quiet, args.json.as_deref(), || self.text(), || self.json())?;
+        out::tell(args.telling.quiet, args.telling.json.as_deref(), || self.text(), || self.json())?;
         args.plot.as_ref().map_or(Ok(()), |path| plot::speeds(self).save(path))
     }
 

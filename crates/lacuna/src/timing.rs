@@ -1,13 +1,16 @@
 //! How long a product takes.
-use lacuna_core::{Backend, Format, History, Pass, Plan, Recorder, Result, Run, Scalar};
+use lacuna_core::{Backend, Format, History, Pass, Plan, Recorder, Result, Run, Scalar, Vector};
 use std::sync::Arc;
 use std::time::Instant;
 
-/// A product with a matrix on a device, ready to be timed.
+/// Products in a run at the least.
+const LEAST: u64 = 3;
+
+/// `y ← A x` with `x` of ones, ready to be timed: so many products in a run that it takes long enough.
 pub struct TimedProduct<T: Scalar> {
     plan: Plan<T>,
+    y: Vector<T>,
     iterations: u64,
-    bytes: usize,
 }
 
 impl<T: Scalar> TimedProduct<T> {
@@ -17,25 +20,29 @@ impl<T: Scalar> TimedProduct<T> {
     /// [`lacuna_core::Error::Unsupported`] where the device has no kernel for the format, device failures.
     pub fn new<B: Backend>(dev: &mut B, stored: Arc<dyn Format<T>>, seconds: f64) -> Result<Self> {
         let a = dev.matrix(stored)?;
-        let bytes = a.bytes + (a.rows + a.cols) * size_of::<T>();
         let mut k = Recorder::new(dev, "spmv");
         let ([x], [y], [count]) = (k.vectors(a.cols), k.vectors(a.rows), k.cells());
         k.each(|k| k.spmv_dot(&a, x, y, Pass::new("count").count(count)));
         let program = k.finish()?;
         dev.upload(&vec![T::one(); a.cols], x)?;
-        let mut product = TimedProduct { plan: dev.plan(program)?, iterations: 3, bytes };
+        let mut product = TimedProduct { plan: dev.plan(program)?, y, iterations: LEAST };
         product.time(dev)?;
         let once = product.time(dev)?;
-        product.iterations = (seconds / once).ceil().clamp(3.0, 1e6) as u64;
+        product.iterations = (seconds / once).ceil().clamp(LEAST as f64, 1e6) as u64;
         Ok(product)
     }
 
-    /// Bytes of the matrix and both vectors, once each.
-    pub fn bytes(&self) -> usize {
-        self.bytes
+    /// Bytes that one must move: the matrix and both vectors, once each.
+    pub fn bytes(&self) -> u64 {
+        self.plan.program.bytes_of(1)
     }
 
-    /// Seconds of one, on the average of as many as were asked for.
+    /// What the products leave.
+    pub fn y(&self) -> Vector<T> {
+        self.y
+    }
+
+    /// Seconds of one, on the average of a run.
     ///
     /// # Errors
     /// Device failures.

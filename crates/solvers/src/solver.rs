@@ -133,7 +133,7 @@ impl<T: Scalar> Solver<T> {
         watch: Option<&mut dyn FnMut(Watch) -> ControlFlow<()>>,
     ) -> Result<&Outcome> {
         let start = Instant::now();
-        let (largest, norm) = survey(b, self.b.len, "b")?;
+        let largest = survey(b, self.b.len, "b")?;
         survey(x, self.x.len, "x0")?;
         if largest == 0.0 {
             x.fill(T::zero());
@@ -157,7 +157,9 @@ impl<T: Scalar> Solver<T> {
             dev.upload(&scale(b), self.b)?;
             dev.upload(&scale(x), self.x)?;
         }
-        self.run(dev, exponent, norm.scale_by_power_of_two(exponent), watch)?;
+        // Nobody else asks for it.
+        let norm = if watch.is_some() { norm(b, largest).scale_by_power_of_two(exponent) } else { f64::NAN };
+        self.run(dev, exponent, norm, watch)?;
         dev.download(self.x, x)?;
         if exponent != 0 {
             x.iter_mut().for_each(|v| *v = v.scale_by_power_of_two(-exponent));
@@ -220,22 +222,36 @@ impl<T: Scalar> Solver<T> {
     }
 }
 
-/// The largest modulus of the parts of a vector, all of which must be finite, and its norm.
-fn survey<T: Scalar>(values: &[T], expected: usize, what: &str) -> Result<(f64, f64)> {
+/// Elements of a vector that are looked at side by side, so that the compiler can use vector instructions.
+const LANES: usize = 16;
+
+/// The largest modulus of the parts of a vector, all of which must be finite.
+fn survey<T: Scalar>(values: &[T], expected: usize, what: &str) -> Result<f64> {
     Error::check_length("solve", what, expected, values.len())?;
-    let mut largest = 0.0f64;
-    for (row, v) in values.iter().enumerate() {
-        if !v.finite() {
-            let message = format!("expected a finite number, got {v}");
-            return Err(Error::Element { operation: "solve".into(), what: what.into(), row, message });
+    let (mut lanes, mut zeros) = ([0.0f64; LANES], [0.0f64; LANES]);
+    let mut look = |chunk: &[T]| {
+        for ((v, largest), zero) in chunk.iter().zip(&mut lanes).zip(&mut zeros) {
+            let (re, im) = (v.re().abs(), v.im().abs());
+            let part = if re > im { re } else { im };
+            *largest = if part > *largest { part } else { *largest };
+            *zero += re * 0.0 + im * 0.0; // NaN from the first that is not finite on
         }
-        largest = largest.max(v.re().abs()).max(v.im().abs());
+    };
+    let (chunks, rest) = values.as_chunks::<LANES>();
+    chunks.iter().for_each(|chunk| look(chunk));
+    look(rest);
+    let bad = || values.iter().enumerate().find(|(_, v)| !v.finite());
+    if let Some((row, v)) = zeros.iter().any(|zero| zero.is_nan()).then(bad).flatten() {
+        let message = format!("expected a finite number, got {v}");
+        return Err(Error::Element { operation: "solve".into(), what: what.into(), row, message });
     }
-    if largest == 0.0 {
-        return Ok((0.0, 0.0));
-    }
+    Ok(lanes.into_iter().fold(0.0, f64::max))
+}
+
+/// The norm of a vector whose largest part has that modulus, not 0.
+fn norm<T: Scalar>(values: &[T], largest: f64) -> f64 {
     let squares = values.iter().map(|v| (v.re() / largest).powi(2) + (v.im() / largest).powi(2));
-    Ok((largest, largest * squares.sum::<f64>().sqrt()))
+    largest * squares.sum::<f64>().sqrt()
 }
 
 /// The power of two that brings a largest element near 1, or 0 where its squares are safe as they are: above the
@@ -244,4 +260,27 @@ fn scaling_exponent<T: Scalar>(largest: f64) -> i32 {
     let bits = T::MAX.log2();
     let exponent = largest.log2().floor();
     if exponent > -bits / 6.0 && exponent < bits / 4.0 { 0 } else { -exponent as i32 }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{LANES, survey};
+    use lacuna_core::{Complex64, Error};
+
+    #[test]
+    fn every_element_is_looked_at() {
+        let n = 2 * LANES + 3;
+        for place in 0..n {
+            let mut values = vec![1.0; n];
+            values[place] = -f64::MAX;
+            assert_eq!(survey(&values, n, "b").ok(), Some(f64::MAX));
+            for bad in [f64::NAN, f64::INFINITY, f64::NEG_INFINITY] {
+                values[place] = bad;
+                assert!(matches!(survey(&values, n, "b"), Err(Error::Element { row, .. }) if row == place));
+                let complex: Vec<_> = values.iter().map(|&im| Complex64::new(f64::MAX, im)).collect();
+                assert!(matches!(survey(&complex, n, "b"), Err(Error::Element { row, .. }) if row == place));
+            }
+        }
+        assert_eq!(survey(&[Complex64::new(f64::MAX, -f64::MAX)], 1, "b").ok(), Some(f64::MAX));
+    }
 }

@@ -3,7 +3,7 @@ mod against;
 mod papers;
 
 use crate::args::{BenchArgs, Suite};
-use crate::compare::{LADDER, Session, Work};
+use crate::compare::{LADDER, Session, Work, names};
 use crate::failure::{NOT_CONVERGED, Result};
 use crate::{out, record};
 use std::process::ExitCode;
@@ -28,11 +28,7 @@ const LENGTHS: [usize; 4] = [16_777_216, 1_000_000, 20_000, 2_000];
 
 pub(crate) fn run(args: &BenchArgs) -> Result<ExitCode> {
     let old = args.against.as_deref().map(record::read).transpose()?;
-    let mut session = Session::open(&args.measuring)?;
-    let measured = measure(args, &mut session);
-    // What came before an error is shown, too.
-    let (code, lines) = session.finish()?;
-    measured?;
+    let (code, lines) = Session::run(&args.measuring, |session| measure(args, session))?;
     let Some(old) = old else { return Ok(code) };
     let verdict =
         against::judge(&record::cases(&old).collect::<Vec<_>>(), &record::cases(&lines).collect::<Vec<_>>());
@@ -66,10 +62,6 @@ fn measure(args: &BenchArgs, session: &mut Session<'_>) -> Result<()> {
         }
     }
     Ok(())
-}
-
-fn names(list: &[&str]) -> Vec<String> {
-    list.iter().map(|name| name.to_string()).collect()
 }
 
 fn passes(args: &BenchArgs) -> Work {

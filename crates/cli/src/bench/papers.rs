@@ -1,7 +1,6 @@
 //! The measurements of five papers, on matrices like theirs at today's sizes, as far as there are methods for them.
-use super::names;
 use crate::args::NumberType::{self, F32, F64};
-use crate::compare::{Ending, Work};
+use crate::compare::{Ending, LADDER, Work, names};
 use lacuna::formats::FORMATS;
 use lacuna::solvers::{METHODS, PRECONDITIONERS};
 
@@ -24,12 +23,14 @@ impl Paper {
                 || METHODS.iter().any(|m| m.name == name)
                 || PRECONDITIONERS.iter().any(|p| p.name == name)
         };
-        let missing: Vec<_> = self.theirs.iter().filter(|(name, _)| !here(name)).map(|t| t.1).collect();
+        let (here, missing): (Vec<_>, Vec<_>) = self.theirs.iter().partition(|(name, _)| here(name));
+        let words =
+            |list: Vec<&(&str, &'static str)>| list.iter().map(|t| t.1).collect::<Vec<_>>().join(", ");
         let missing = match missing.is_empty() {
-            true => String::new(),
-            false => format!(" Not here, and so not measured: {}.", missing.join(", ")),
+            true => "nothing is missing".into(),
+            false => format!("not here, and so not measured: {}", words(missing)),
         };
-        format!("{}.{missing} {}", self.what, self.differs)
+        format!("{}. Of what the paper has, here: {}; {missing}. {}", self.what, words(here), self.differs)
     }
 }
 
@@ -75,7 +76,14 @@ fn bell_garland(small: bool) -> Paper {
     Paper {
         name,
         what: "Sparse products in each format, structured (Table 3, Figures 27 to 30) and unstructured (Table 4, Figures 31 to 36)",
-        theirs: &[("coo", "COO"), ("hyb", "HYB"), ("pkt", "PKT")],
+        theirs: &[
+            ("dia", "DIA"),
+            ("ell", "ELL"),
+            ("csr", "CSR"),
+            ("coo", "COO"),
+            ("hyb", "HYB"),
+            ("pkt", "PKT"),
+        ],
         differs: "Structured matrices are theirs; for the unstructured ones stand generated ones with rows of a like shape: a dense \
                   matrix, elasticity for the finite element ones, a Markov chain for Epidemiology, a network for Webbase, random \
                   rows for Economics and Circuit.",
@@ -103,7 +111,13 @@ fn buatois(small: bool) -> Paper {
     Paper {
         name,
         what: "Conjugate gradients with Jacobi's preconditioner in single precision, in rows and in 2x2 and 4x4 blocks (Figure 9)",
-        theirs: &[],
+        theirs: &[
+            ("csr", "CRS"),
+            ("bcsr2", "BCRS 2x2"),
+            ("bcsr4", "BCRS 4x4"),
+            ("cg", "CG"),
+            ("jacobi", "Jacobi's preconditioner"),
+        ],
         differs: "Linear triangles on meshes with as many unknowns as those of Table 3 stand for the meshes of the paper; nothing is \
                   reordered; 30 iterations.",
         works: vec![solve],
@@ -123,6 +137,8 @@ fn jost(small: bool) -> Paper {
         what: "BiCGStab on matrices stored by diagonals, in single and in double precision: time to a tolerance and the residual that \
                is reached (Figures 1 to 3)",
         theirs: &[
+            ("dia", "diagonals"),
+            ("bicgstab", "BiCGStab"),
             ("bicg", "BiCG"),
             ("jacobi-iteration", "Jacobi's iteration"),
             ("gauss-seidel", "Gauss and Seidel's iteration"),
@@ -148,7 +164,11 @@ fn wang(small: bool) -> Paper {
     Paper {
         name,
         what: "GMRES restarted after 20 iterations to a residual of 1e-2 (Table 1)",
-        theirs: &[("block-ilu", "block ILU"), ("polynomial", "its polynomial enhancement (Figure 3)")],
+        theirs: &[
+            ("gmres", "GMRES"),
+            ("block-ilu", "block ILU"),
+            ("polynomial", "its polynomial enhancement (Figure 3)"),
+        ],
         differs: "Jacobi's preconditioner stands where theirs are missing; at most 200 iterations. A generated reservoir of 1 122 000 cells stands for \
                   85x220x60, grids of like sizes for Sample 1 and 2.",
         works: vec![solve],
@@ -157,14 +177,6 @@ fn wang(small: bool) -> Paper {
 
 fn rupp(small: bool) -> Paper {
     let name = "Rupp et al. 2016";
-    let poisson = [
-        "gen:poisson-p1:15",
-        "gen:poisson-p1:31",
-        "gen:poisson-p1:63",
-        "gen:poisson-p1:127",
-        "gen:poisson-p1:255",
-        "gen:poisson-p1:511",
-    ];
     let elasticity =
         ["gen:elasticity3d:6", "gen:elasticity3d:12", "gen:elasticity3d:24", "gen:elasticity3d:47"];
     let methods = ["cg", "classical-cg", "bicgstab", "classical-bicgstab", "gmres-once"];
@@ -172,10 +184,10 @@ fn rupp(small: bool) -> Paper {
         name,
         what: "Time per iteration of pipelined and classical methods against size, set-up included, linear triangles (Figure 4) and \
                linear elasticity (Figure 5), and the backends against each other (Figure 9)",
-        theirs: &[],
+        theirs: &[("ell", "ELL"), ("cg", "CG"), ("bicgstab", "BiCGStab"), ("gmres", "GMRES")],
         differs: "Elasticity has sizes near theirs. The matrices of Table I are not fetched: `lacuna compare` takes their files.",
         works: vec![
-            work(name, &poisson[..if small { 3 } else { 6 }], &methods, &["ell"], &[F64]),
+            work(name, &LADDER[..if small { 3 } else { LADDER.len() }], &methods, &["ell"], &[F64]),
             work(name, &elasticity[..if small { 1 } else { 4 }], &methods, &["ell"], &[F64]),
         ],
     }

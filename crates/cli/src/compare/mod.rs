@@ -5,7 +5,7 @@ mod table;
 mod work;
 
 pub(crate) use session::Session;
-pub(crate) use work::{Ending, Work};
+pub(crate) use work::{Ending, Work, names};
 
 use crate::args::CompareArgs;
 use crate::failure::Result;
@@ -22,9 +22,8 @@ pub(crate) const LADDER: [&str; 6] = [
 ];
 
 pub(crate) fn run(args: &CompareArgs) -> Result<ExitCode> {
-    let ladder = || LADDER.map(String::from).to_vec();
     let work = Work {
-        matrices: if args.matrices.is_empty() { ladder() } else { args.matrices.clone() },
+        matrices: if args.matrices.is_empty() { names(&LADDER) } else { args.matrices.clone() },
         methods: args.methods.clone(),
         formats: args.formats.clone(),
         types: args.types.clone(),
@@ -38,9 +37,5 @@ pub(crate) fn run(args: &CompareArgs) -> Result<ExitCode> {
     };
     work.check()?;
     work.subjects()?;
-    let mut session = Session::open(&args.measuring)?;
-    let measured = session.measure(&work);
-    // What came before an error is shown, too.
-    let (code, _) = session.finish()?;
-    measured.map(|()| code)
+    Session::run(&args.measuring, |session| session.measure(&work)).map(|(code, _)| code)
 }

@@ -4,7 +4,7 @@ use super::{rounds, table};
 use crate::args::MeasuringArgs;
 use crate::failure::{INTERRUPTED, Result, no_device};
 use crate::input::set_threads;
-use crate::measure::{ByHand, Subject, System, Target, open};
+use crate::measure::{BY_HAND, ByHand, Subject, System, Target, open};
 use crate::progress::{Counting, cancel_on_interrupt, interrupted};
 use crate::record::{self, Device, Entry, Kept, Line};
 use crate::{out, page};
@@ -22,8 +22,19 @@ pub(crate) struct Session<'a> {
 }
 
 impl<'a> Session<'a> {
-    /// Opens the backends asked for. Those that are not there leave a line that says why.
-    pub(crate) fn open(args: &'a MeasuringArgs) -> Result<Self> {
+    /// Measures on the backends asked for, keeps and shows what came of it, also of what came before an error.
+    pub(crate) fn run(
+        args: &'a MeasuringArgs,
+        measure: impl FnOnce(&mut Self) -> Result<()>,
+    ) -> Result<(ExitCode, Vec<Line>)> {
+        let mut session = Session::open(args)?;
+        let measured = measure(&mut session);
+        let finished = session.finish()?;
+        measured.map(|()| finished)
+    }
+
+    /// Opens the backends. Those that are not there leave a line that says why.
+    fn open(args: &'a MeasuringArgs) -> Result<Self> {
         for (option, path) in [("--json", &args.json), ("--html", &args.html)] {
             path.as_ref().map_or(Ok(()), |path| out::check_place(option, path))?;
         }
@@ -49,7 +60,7 @@ impl<'a> Session<'a> {
 
     /// No more of them.
     pub(crate) fn without_loops_by_hand(&mut self) {
-        self.targets.retain(|target| target.device().backend != "by-hand");
+        self.targets.retain(|target| target.device().backend != BY_HAND);
     }
 
     /// Whether nothing more is to be begun.
@@ -95,7 +106,7 @@ impl<'a> Session<'a> {
     }
 
     /// Writes the page and says how it went.
-    pub(crate) fn finish(self) -> Result<(ExitCode, Vec<Line>)> {
+    fn finish(self) -> Result<(ExitCode, Vec<Line>)> {
         let Session { args, targets, kept, progress, peers, limit } = self;
         drop(progress);
         if let Some(path) = &args.html {
@@ -109,8 +120,20 @@ impl<'a> Session<'a> {
         if limit.is_some_and(|limit| Instant::now() >= limit) {
             out::note("--time-limit: the time was up, what had been measured is kept");
         }
-        if targets.is_empty() { no_device() } else { Ok((ExitCode::SUCCESS, kept.lines)) }
+        match targets.is_empty() {
+            true => no_device(&reasons(&kept.lines)),
+            false => Ok((ExitCode::SUCCESS, kept.lines)),
+        }
     }
+}
+
+/// Why backends are not there.
+fn reasons(lines: &[Line]) -> Vec<&str> {
+    let whys = lines.iter().filter_map(|line| match &line.entry {
+        Entry::Device(device) => device.why.as_deref(),
+        _ => None,
+    });
+    whys.collect()
 }
 
 fn targets(args: &MeasuringArgs, kept: &mut Kept) -> Result<Vec<Box<dyn Target>>> {

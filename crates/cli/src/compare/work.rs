@@ -1,5 +1,5 @@
 //! What is to be measured.
-use crate::args::NumberType;
+use crate::args::{NumberType, most_iterations};
 use crate::failure::Result;
 use crate::input::Source;
 use crate::measure::{GMRES_ONCE, PASSES, SPMV};
@@ -7,11 +7,6 @@ use crate::record::VECTORS;
 use lacuna::formats::FORMATS;
 use lacuna::solvers::METHODS;
 use lacuna::{Error, Kind, Stop};
-
-/// Iterations at the most where a tolerance decides: for each unknown, and the bounds of that.
-const ITERATIONS_PER_ROW: u64 = 10;
-const LEAST_ITERATIONS: u64 = 1000;
-const MOST_ITERATIONS: u64 = 100_000;
 
 /// Matrices, or lengths of vectors, times number types times methods times formats.
 #[derive(Clone, Debug, Default)]
@@ -61,8 +56,8 @@ impl Ending {
                 (stop, format!("{count} iterations"))
             }
             Ending::Tolerance { rtol, max_iters } => {
-                let sane = (ITERATIONS_PER_ROW * n as u64).clamp(LEAST_ITERATIONS, MOST_ITERATIONS);
-                let stop = Stop { rtol, max_iters: max_iters.unwrap_or(sane), ..Stop::default() };
+                let stop =
+                    Stop { rtol, max_iters: max_iters.unwrap_or(most_iterations(n)), ..Stop::default() };
                 (stop, format!("to |b - A x| <= {rtol:e} |b|"))
             }
         }
@@ -119,6 +114,11 @@ impl Work {
         }
         Ok(subjects)
     }
+}
+
+/// A list of names as the work has them.
+pub(crate) fn names(list: &[&str]) -> Vec<String> {
+    list.iter().map(|name| name.to_string()).collect()
 }
 
 fn known(what: &str, asked: &[String], names: Vec<&str>) -> Result<()> {

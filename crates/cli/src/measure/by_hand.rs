@@ -6,6 +6,8 @@ use pulp::{Arch, NullaryFnOnce};
 use std::hint::black_box;
 use std::time::Instant;
 
+/// What stands for a backend where it is these loops.
+pub(crate) const BY_HAND: &str = "by-hand";
 /// Elements taken at a time.
 const BLOCK: usize = 32;
 /// Added to vectors of ones it changes nothing, so that they stay ones however often a loop runs.
@@ -185,7 +187,7 @@ impl ByHand {
     /// Loops on so many threads, beside a CPU that copies so many bytes a second.
     pub(crate) fn new(threads: usize, copy: f64) -> Self {
         let (name, details) = ("loops written by hand".into(), Vec::new());
-        let device = DeviceInfo { backend: "by-hand", name, units: threads, memory: None, details };
+        let device = DeviceInfo { backend: BY_HAND, name, units: threads, memory: None, details };
         ByHand { device, threads, copy, cases: Vec::new() }
     }
 }

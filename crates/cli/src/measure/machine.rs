@@ -10,6 +10,9 @@ pub(crate) struct Machine {
     pub(crate) machine: String,
     pub(crate) version: String,
     pub(crate) compiler: String,
+    /// What the program was built from, where `LACUNA_COMMIT` tells.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub(crate) commit: String,
     pub(crate) command: String,
 }
 
@@ -21,6 +24,7 @@ impl Machine {
             machine: machine(),
             version: env!("CARGO_PKG_VERSION").into(),
             compiler: env!("LACUNA_RUSTC").into(),
+            commit: std::env::var("LACUNA_COMMIT").unwrap_or_default(),
             command: command(),
         }
     }

@@ -10,10 +10,9 @@ mod system;
 mod target;
 
 pub(crate) use bandwidth::{copy, triad};
-pub(crate) use by_hand::ByHand;
+pub(crate) use by_hand::{BY_HAND, ByHand};
 pub(crate) use machine::Machine;
 pub(crate) use pass::PASSES;
-pub(crate) use product::Product;
 pub(crate) use samples::{Samples, Timing};
 pub(crate) use system::{Subject, System};
 pub(crate) use target::{Target, open};
@@ -112,6 +111,10 @@ impl Measured {
     /// Seconds of an iteration of a solve made for the occasion.
     pub(crate) fn each_fresh(&self) -> Option<f64> {
         Some(self.fresh?.median / self.iterations.max(1) as f64)
+    }
+    /// Seconds of an iteration with `b` and `x` on the device.
+    pub(crate) fn each_on_device(&self) -> Option<f64> {
+        Some(self.on_device?.median / self.iterations.max(1) as f64)
     }
     /// Bytes a second by what must be moved, without transfers to and from the device.
     pub(crate) fn rate(&self) -> f64 {

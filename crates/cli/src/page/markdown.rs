@@ -1,26 +1,34 @@
 //! The same in Markdown, for documents that keep figures.
 use super::results::{Results, micros};
-use crate::record::{Bits, Case, Line, Peer};
+use crate::measure::Machine;
+use crate::record::{Bits, Case, Line, Peer, distinct};
 use crate::report::thousands;
 use std::fmt::Write;
 
-/// The backends, and a table for each suite and number type.
-pub(crate) fn markdown(lines: &[Line]) -> String {
-    let mut text = String::new();
+/// Where the results come from, and a table for each suite. The commit is for lines that do not tell theirs.
+pub(crate) fn markdown(lines: &[Line], commit: Option<&str>) -> String {
+    let mut text = origin(lines, commit);
     // Writing to a string does not fail.
     let _ = write(&mut text, lines);
     text
 }
 
-fn write(text: &mut String, lines: &[Line]) -> std::fmt::Result {
-    for (m, commands) in super::origins(lines) {
+/// When, on what and by which commands.
+pub(crate) fn origin(lines: &[Line], commit: Option<&str>) -> String {
+    let paragraph = |(m, commands): (Machine, Vec<&str>)| {
         let more = match commands.len() {
             1 => String::new(),
             n => format!(" and {} more like it", n - 1),
         };
-        let (date, machine, version, compiler) = (m.date, m.machine, m.version, m.compiler);
-        writeln!(text, "{date}, {machine}, Lacuna {version}, {compiler}: `{}`{more}\n", commands[0])?;
-    }
+        let commit = if m.commit.is_empty() { commit } else { Some(m.commit.as_str()) };
+        let commit = commit.map_or(String::new(), |commit| format!(", commit {commit}"));
+        let [date, machine, version, compiler] = [&m.date, &m.machine, &m.version, &m.compiler];
+        format!("{date}, {machine}, Lacuna {version}{commit}, {compiler}: `{}`{more}\n\n", commands[0])
+    };
+    super::origins(lines).into_iter().map(paragraph).collect()
+}
+
+fn write(text: &mut String, lines: &[Line]) -> std::fmt::Result {
     for suite in super::suites(lines) {
         let results = Results::new(lines, suite.as_deref());
         if let Some(suite) = &suite {
@@ -36,12 +44,18 @@ fn write(text: &mut String, lines: &[Line]) -> std::fmt::Result {
 
 fn table(text: &mut String, results: &Results<'_>) -> std::fmt::Result {
     let with_peers = !results.peers.is_empty();
-    let peers = if with_peers { " best peer | µs | ratio | ratio, set-up too |" } else { "" };
+    let on_device = results.peers.iter().any(|p| p.on_device_us.is_some());
+    let peers = match (with_peers, on_device) {
+        (false, _) => "",
+        (true, false) => PEERS[0],
+        (true, true) => PEERS[1],
+    };
     writeln!(
         text,
         "| system | n | type | method | format | backend | µs/iteration | with set-up | spread | GB/s | of copy | bits |{peers}"
     )?;
-    let columns = if with_peers { "---|--:|--:|--:|" } else { "" };
+    let columns: String =
+        peers.split_terminator('|').map(|c| if c.contains("peer") { "---|" } else { "--:|" }).collect();
     writeln!(text, "|---|--:|---|---|---|---|--:|--:|--:|--:|--:|---|{columns}")?;
     for case in &results.cases {
         let Some(m) = &case.measured else { continue };
@@ -63,23 +77,65 @@ fn table(text: &mut String, results: &Results<'_>) -> std::fmt::Result {
             Bits::of(case, &results.cases).word(),
         )?;
         if with_peers {
-            write!(text, "{}", beside(case, results))?;
+            text.push_str(&beside(case, results));
+        }
+        if on_device {
+            text.push_str(&beside_on_device(case, results));
         }
         writeln!(text)?;
     }
-    writeln!(text)
+    writeln!(text)?;
+    left_out(text, results)
 }
+
+/// What was not measured, and why: one line for each reason.
+fn left_out(text: &mut String, results: &Results<'_>) -> std::fmt::Result {
+    let whys = distinct(results.cases.iter().filter_map(|c| c.why.as_deref()));
+    for why in &whys {
+        let of = results.cases.iter().filter(|c| c.why.as_deref() == Some(why));
+        let what = of.map(|c| format!("{} {} {}", c.system.title(), c.way(), c.format));
+        writeln!(text, "- not measured: {}: {why}", distinct(what).join(", "))?;
+    }
+    if whys.is_empty() { Ok(()) } else { writeln!(text) }
+}
+
+/// Columns about peers: with transfers to and from a device; and without.
+const PEERS: [&str; 2] = [
+    " best peer | µs | ratio | ratio, set-up too |",
+    " best peer | µs | ratio | ratio, set-up too | on the device, µs | best peer there | µs | ratio |",
+];
 
 /// The fastest peer on the same system, and ours over theirs.
 fn beside(case: &Case, results: &Results<'_>) -> String {
-    let best = |time: fn(&Peer) -> f64| {
-        results.peers_of(case).min_by(|a, b| time(a).total_cmp(&time(b))).map(|p| (p, time(p) * 1e-6))
-    };
+    let best = |time: fn(&Peer) -> f64| fastest(case, results, move |p| Some(time(p)));
     let (Some((peer, again)), Some((_, fresh)), Some(m)) =
         (best(|p| p.again_us), best(|p| p.fresh_us), &case.measured)
     else {
         return " | | | |".into();
     };
     let ours = m.each_fresh().map_or("-".into(), |ours| format!("{:.2}", ours / fresh));
-    format!(" {} ({}) | {} | {:.2} | {ours} |", peer.peer, peer.threads, micros(again), m.each() / again)
+    format!(" {} | {} | {:.2} | {ours} |", peer.label(), micros(again), m.each() / again)
+}
+
+/// The same with `b` and `x` on the device.
+fn beside_on_device(case: &Case, results: &Results<'_>) -> String {
+    let best = fastest(case, results, |p| p.on_device_us);
+    let ours = case.measured.as_ref().and_then(|m| m.each_on_device());
+    match (best, ours) {
+        (Some((peer, theirs)), Some(ours)) => {
+            let [us, theirs_us] = [ours, theirs].map(micros);
+            format!(" {us} | {} | {theirs_us} | {:.2} |", peer.label(), ours / theirs)
+        }
+        _ => " | | | |".into(),
+    }
+}
+
+/// The peer with the least of a time, and that in seconds.
+fn fastest<'a>(
+    case: &Case,
+    results: &Results<'a>,
+    time: impl Fn(&Peer) -> Option<f64>,
+) -> Option<(&'a Peer, f64)> {
+    let times = results.peers_of(case).filter_map(|p| Some((p, time(p)? * 1e-6)));
+    times.min_by(|a, b| a.1.total_cmp(&b.1))
 }

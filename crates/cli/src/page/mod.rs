@@ -3,11 +3,11 @@ mod chart;
 mod histories;
 mod markdown;
 mod ratios;
-mod results;
+pub(crate) mod results;
 mod sizes;
 mod tables;
 
-pub(crate) use markdown::markdown;
+pub(crate) use markdown::{markdown, origin};
 
 use crate::failure::{Failure, Result};
 use crate::measure::Machine;
@@ -24,7 +24,7 @@ pub(crate) fn write(path: &str, lines: &[Line]) -> Result<()> {
 
 fn html(lines: &[Line]) -> String {
     let devices = Results::new(lines, None);
-    let mut body = origin(lines) + &tables::devices(&devices);
+    let mut body = heading(lines) + &tables::devices(&devices);
     for suite in suites(lines) {
         let results = Results::new(lines, suite.as_deref());
         if let Some(name) = &suite {
@@ -77,7 +77,7 @@ fn origins(lines: &[Line]) -> Vec<(Machine, Vec<&str>)> {
     })
 }
 
-fn origin(lines: &[Line]) -> String {
+fn heading(lines: &[Line]) -> String {
     let line = |(m, commands): &(Machine, Vec<&str>)| {
         let [date, machine, version, compiler] =
             [&m.date, &m.machine, &m.version, &m.compiler].map(|text| escaped(text));
@@ -86,7 +86,9 @@ fn origin(lines: &[Line]) -> String {
             0..=2 => format!("<p>{}</p>", list.join("<br>\n")),
             n => format!("<details><summary>{n} commands</summary><p>{}</p></details>", list.join("<br>\n")),
         };
-        format!("<p>{date}, {machine}. Lacuna {version}, {compiler}.</p>\n{list}\n")
+        let commit =
+            if m.commit.is_empty() { String::new() } else { format!(", commit {}", escaped(&m.commit)) };
+        format!("<p>{date}, {machine}. Lacuna {version}{commit}, {compiler}.</p>\n{list}\n")
     };
     origins(lines).iter().map(line).collect()
 }

@@ -98,11 +98,11 @@ fn place(case: &Case) -> (&str, &str, usize) {
     (&case.backend, &case.device, case.units)
 }
 
-fn key(peer: &Peer) -> (&str, usize, &str, &str, &str) {
+fn key(peer: &Peer) -> (&str, Option<usize>, &str, &str, &str) {
     (&peer.peer, peer.threads, &peer.method, &peer.matrix, &peer.number)
 }
 
-/// Of those that are the same the one with the middle time.
+/// Of those that are the same the one with the middle time, among those that have one.
 fn middle<'a, T>(items: Vec<&'a T>, same: impl Fn(&T, &T) -> bool, time: impl Fn(&T) -> f64) -> Vec<&'a T> {
     let mut groups: Vec<Vec<&'a T>> = Vec::new();
     for item in items {
@@ -112,6 +112,9 @@ fn middle<'a, T>(items: Vec<&'a T>, same: impl Fn(&T, &T) -> bool, time: impl Fn
         }
     }
     let chosen = groups.into_iter().map(|mut group| {
+        if group.iter().any(|item| time(item).is_finite()) {
+            group.retain(|item| time(item).is_finite());
+        }
         group.sort_by(|a, b| time(a).total_cmp(&time(b)));
         group[(group.len() - 1) / 2]
     });

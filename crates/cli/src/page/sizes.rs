@@ -1,8 +1,9 @@
 //! Time against size, and from which size on a GPU pays.
 use super::chart::{Chart, Point, Scale, Series, legend};
 use super::results::{Results, micros};
+use crate::measure::BY_HAND;
 use crate::record::{Case, distinct};
-use crate::report::{counted_units, thousands};
+use crate::report::thousands;
 use std::fmt::Write;
 
 /// One way of solving over several sizes of one kind of system.
@@ -68,7 +69,7 @@ fn rungs(results: &Results<'_>, case: &Case) -> Vec<(String, Rung)> {
     }
     list.extend(results.peers_of(case).map(|p| {
         let (again, fresh) = (p.again_us * 1e-6, Some(p.fresh_us * 1e-6));
-        (p.peer.clone(), Rung { n, again, fresh, what: counted_units("cpu", p.threads) })
+        (p.peer.clone(), Rung { n, again, fresh, what: p.with() })
     }));
     list
 }
@@ -97,7 +98,7 @@ fn crossing(cpu: &[Rung], gpu: &[Rung]) -> Option<Crossing> {
 fn crossings(ladder: &Ladder<'_>, ours: &[String]) -> Vec<(String, String, Crossing)> {
     let cpu = ladder.curves.iter().filter(|c| c.0.starts_with("cpu"));
     let pairs = cpu.flat_map(|cpu| {
-        let other = |name: &String| ours.contains(name) && !name.starts_with("cpu") && name != "by-hand";
+        let other = |name: &String| ours.contains(name) && !name.starts_with("cpu") && name != BY_HAND;
         let others = ladder.curves.iter().filter(move |c| other(&c.0));
         others.filter_map(|gpu| Some((cpu.0.clone(), gpu.0.clone(), crossing(&cpu.1, &gpu.1)?)))
     });

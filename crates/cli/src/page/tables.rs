@@ -96,13 +96,14 @@ pub(super) fn systems(results: &Results<'_>) -> String {
     html
 }
 
-const COLUMNS: [&str; 13] = [
+const COLUMNS: [&str; 14] = [
     "method",
     "format",
     "backend",
     "µs per iteration",
     "quartiles",
     "with set-up",
+    "on the device",
     "set-up, µs",
     "transfers, µs",
     "GB/s",
@@ -140,7 +141,7 @@ fn row(results: &Results<'_>, case: &Case, all: &[&Case]) -> String {
     let texts: String = texts.iter().map(|t| format!("<td class=\"text\">{}</td>", escaped(t))).collect();
     let Some(m) = &case.measured else {
         let why = escaped(case.why.as_deref().unwrap_or_default());
-        return format!("<tr>{texts}<td class=\"words\" colspan=\"10\">no: {why}</td></tr>\n");
+        return format!("<tr>{texts}<td class=\"words\" colspan=\"11\">no: {why}</td></tr>\n");
     };
     let iterations = m.iterations.max(1) as f64;
     let whole = |t: Option<Timing>| t.map_or("-".into(), |t| micros(t.median));
@@ -154,6 +155,7 @@ fn row(results: &Results<'_>, case: &Case, all: &[&Case]) -> String {
         micros(m.each()),
         format!("{}–{}", micros(m.again.low / iterations), micros(m.again.high / iterations)),
         m.each_fresh().map_or("-".into(), micros),
+        m.each_on_device().map_or("-".into(), micros),
         whole(m.setup),
         whole(m.transfers),
         format!("{:.1}", m.rate() / 1e9),
@@ -170,12 +172,14 @@ fn row(results: &Results<'_>, case: &Case, all: &[&Case]) -> String {
 /// Rows of other libraries on the same system and method.
 fn peers(results: &Results<'_>, case: &Case) -> String {
     let rows = results.peers_of(case).map(|p| {
+        let on_device = p.on_device_us.map_or(String::new(), |us| micros(us * 1e-6));
+        let residual = p.residual.map_or(String::new(), |r| format!("{r:.2e}"));
         format!(
-            "<tr><td class=\"text\">{}</td><td></td><td class=\"text\">{}, {}</td><td>{}</td><td></td><td>{}</td>\
-             <td colspan=\"7\"></td></tr>\n",
+            "<tr><td class=\"text\">{}</td><td class=\"text\">{}</td><td class=\"text\">{}</td><td>{}</td><td></td>\
+             <td>{}</td><td>{on_device}</td><td colspan=\"5\"></td><td>{residual}</td><td></td></tr>\n",
             escaped(&case.way()),
-            escaped(&p.peer),
-            counted_units("cpu", p.threads),
+            escaped(p.format.as_deref().unwrap_or_default()),
+            escaped(&p.threads.map_or(p.peer.clone(), |t| format!("{}, {}", p.peer, counted_units("cpu", t)))),
             micros(p.again_us * 1e-6),
             micros(p.fresh_us * 1e-6)
         )

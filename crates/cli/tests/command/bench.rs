@@ -62,8 +62,13 @@ fn papers_say_what_is_not_there() {
         assert!(lines.iter().any(|l| measured(&l)) && page.contains(&format!("<h1>{name}</h1>")), "{name}");
     }
     // Nothing is said to be missing that is there, and all that is missing is said to be.
+    let about = lines.iter().find(|l| l["kind"] == "note" && l["suite"] == "Bell and Garland 2008").unwrap();
+    let (here, missing) = about["text"].as_str().unwrap().split_once("; ").unwrap();
     let formats: Vec<_> = lacuna::formats::FORMATS.iter().map(|f| f.name).collect();
-    assert_eq!(page.contains("not measured: COO"), !formats.contains(&"coo"));
+    for name in ["DIA", "ELL", "CSR", "COO", "HYB", "PKT"] {
+        let there = formats.contains(&name.to_lowercase().as_str());
+        assert_eq!((here.contains(name), missing.contains(name)), (there, !there), "{about}");
+    }
 }
 
 #[test]
@@ -85,7 +90,7 @@ fn kept_results_make_a_page_and_tables() {
     // Of two runs of the same one counts; the peer stands beside the system that it solved.
     assert_eq!(rows.len(), 2, "{}", ran.out);
     assert!(
-        rows[0].contains("| slow (2) | 1 000 000 000 | 0.00 |") && rows[1].ends_with("| | | | |"),
+        rows[0].contains("| slow (2 threads) | 1 000 000 000 | 0.00 |") && rows[1].ends_with("| | | | |"),
         "{}",
         ran.out
     );
@@ -93,6 +98,18 @@ fn kept_results_make_a_page_and_tables() {
     let head = ran.out.lines().position(|l| l.starts_with("| system")).unwrap();
     let table: Vec<_> = ran.out.lines().skip(head).take(4).map(columns).collect();
     assert_eq!(table, [17; 4], "{}", ran.out);
+
+    bench.file(
+        "gpu.jsonl",
+        r#"{"kind":"peer","peer":"quick","method":"cg","matrix":"gen:poisson-p1:9","type":"f64","n":81,"fresh_us":1e9,"again_us":1e8,"on_device_us":1e7,"residual":0.5,"format":"ell"}"#,
+    );
+    let ran = bench.run("report a.jsonl peers.jsonl gpu.jsonl");
+    let rows: Vec<_> = ran.out.lines().filter(|l| l.starts_with("| poisson-p1:")).collect();
+    let [with_transfers, without] =
+        ["| quick (ell) | 100 000 000 | 0.00 | 0.00 |", "| quick (ell) | 10 000 000 | 0.00 |"];
+    assert!(rows[0].contains(with_transfers) && rows[0].ends_with(without), "{}", ran.out);
+    assert!(rows[1].ends_with("| | | | | | | |"), "{}", ran.out);
+    assert_eq!(columns(rows[0]), 21);
 
     let ran = bench.run("report a.jsonl --html page.html");
     assert_eq!((ran.code, ran.out.as_str()), (0, ""));

@@ -74,6 +74,15 @@ fn what_is_missing_says_why() {
 }
 
 #[test]
+fn where_no_backend_is_there_each_says_why() {
+    let bench = Bench::new();
+    let ran = bench.run("compare gen:poisson1d:9 --backends cuda:no-such --quiet");
+    assert_eq!((ran.code, ran.out.as_str()), (3, ""), "{}", ran.err);
+    let (_, reasons) = ran.err.split_once("none of the backends is there: ").expect(&ran.err);
+    assert!(reasons.contains("cuda"), "{}", ran.err);
+}
+
+#[test]
 fn a_tolerance_ends_solves() {
     let bench = Bench::new();
     let ran = bench.run("compare gen:poisson-p1:9 --backends cpu --methods cg --rtol 1e-6 --rounds 1 --quiet --json kept.jsonl");

@@ -1,5 +1,5 @@
 //! Input that is wrong or strange: each with its message and exit code, or its outcome.
-use crate::Bench;
+use crate::{Bench, built_in};
 
 #[test]
 fn a_truncated_file() {
@@ -169,7 +169,7 @@ fn options_that_make_no_sense() {
     );
     assert_eq!(
         bench.refused("solve a.mtx --backend abacus"),
-        "backend: there is none called `abacus`; this build has cpu"
+        format!("backend: there is none called `abacus`; this build has {}", built_in().join(", "))
     );
     for (args, expected) in [
         ("solve", "MATRIX"),

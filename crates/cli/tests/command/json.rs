@@ -5,7 +5,7 @@ use serde_json::Value;
 #[test]
 fn the_outcome_has_every_field() {
     let bench = Bench::new();
-    let (code, json) = bench.solve("gen:poisson2d:16x12");
+    let (code, json) = bench.solve("gen:poisson2d:16x12 --backend cpu");
     assert_eq!(code, 0);
     let fields: Vec<_> = json.as_object().unwrap().keys().map(String::as_str).collect();
     let expected = "outcome reason iterations residual true_residual history history_stride time backend \

@@ -1,6 +1,7 @@
 //! The command as people and scripts call it.
 mod bench;
 mod compare;
+mod documents;
 mod formats;
 mod hostile;
 mod json;
@@ -10,6 +11,11 @@ mod solve;
 
 use std::path::PathBuf;
 use std::process::{Command, Output, Stdio};
+
+/// The backends of this build, the default one first.
+pub(crate) fn built_in() -> Vec<&'static str> {
+    lacuna::BACKENDS.iter().filter(|b| b.built_in).map(|b| b.name).collect()
+}
 
 /// A folder with files for the command, and the command run in it.
 pub(crate) struct Bench {
@@ -59,7 +65,7 @@ impl Bench {
     pub(crate) fn command(&self, args: &str) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_lacuna"));
         command.args(args.split_whitespace()).current_dir(self.folder.path());
-        command.env("LACUNA_CACHE", self.folder.path().join("cache"));
+        command.env("LACUNA_CACHE", self.folder.path().join("cache")).env_remove("LACUNA_COMMIT");
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         command
     }

@@ -1,5 +1,5 @@
 //! `lacuna info`, `generate`, `devices` and help.
-use crate::Bench;
+use crate::{Bench, built_in};
 
 #[test]
 fn info_describes() {
@@ -58,7 +58,11 @@ fn generators_are_listed() {
 fn devices_are_listed() {
     let ran = Bench::new().run("devices --no-measure --threads 1");
     assert_eq!(ran.code, 0, "{}", ran.err);
-    assert!(ran.out.starts_with("cpu (default)\n") && ran.out.contains("1 thread\n"), "{}", ran.out);
+    let headings: Vec<_> = ran.out.lines().filter(|line| !line.starts_with(' ')).collect();
+    let mut expected: Vec<_> = built_in().iter().map(|name| name.to_string()).collect();
+    expected[0] += " (default)";
+    assert_eq!(headings, expected, "{}", ran.out);
+    assert!(ran.out.contains("1 thread\n"), "{}", ran.out);
 }
 
 #[test]

@@ -131,7 +131,7 @@ fn ctrl_c_cancels_with_the_true_residual() {
     use std::time::{Duration, Instant};
     const SIGINT: u32 = 2;
     let bench = Bench::new();
-    let args = "solve --json - gen:poisson2d:700x700 --method gmres --rtol 1e-14 --max-iters 1000000000";
+    let args = "solve --json - gen:poisson2d:700x700 --backend cpu --method gmres --rtol 1e-14 --max-iters 1000000000";
     let child = bench.command(args).spawn().unwrap();
     let status = format!("/proc/{}/status", child.id());
     let since = Instant::now();

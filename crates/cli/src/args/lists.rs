@@ -1,0 +1,54 @@
+//! Lists at the end of the help: what the names mean.
+use lacuna::formats::{FORMATS, ORDERS};
+use lacuna::solvers::{METHODS, PRECONDITIONERS};
+use lacuna::{BACKENDS, Spec};
+
+/// Columns of the lists below.
+const WIDTH: usize = 92;
+
+/// What `--method`, `--precond` and the rest may be, and what the exit codes mean.
+pub(super) fn lists() -> String {
+    let built_in = BACKENDS.iter().filter(|b| b.built_in);
+    list("Methods", &mut METHODS.iter().map(|m| (m.name, m.about)))
+        + &list("Preconditioners", &mut PRECONDITIONERS.iter().map(|p| (p.name, p.about)))
+        + &formats()
+        + &list("Backends", &mut built_in.map(|b| (b.name, b.about)))
+        + &generators()
+        + "\nExit codes: 0 converged, 1 not converged, 2 bad input or usage, 3 device failure."
+}
+
+/// Names with what each is.
+fn list(heading: &str, items: &mut dyn Iterator<Item = (&str, &str)>) -> String {
+    let lines: String = items.map(|(name, about)| entry(&format!("  {name:20}"), about)).collect();
+    format!("{heading}:\n{lines}\n")
+}
+
+pub(super) fn formats() -> String {
+    list("Formats", &mut FORMATS.iter().map(|f| (f.name, f.description)))
+        + &list("Orders", &mut ORDERS.iter().map(|o| (o.name, o.description)))
+}
+
+/// The generators with their arguments.
+pub(crate) fn generators() -> String {
+    let lines = Spec::list().iter().map(|g| {
+        let call = format!("  gen:{}:{}", g.name, g.arguments);
+        format!("{call:38}  for example {}\n{}", g.example, entry("     ", g.description))
+    });
+    format!("Generators:\n{}", lines.collect::<String>())
+}
+
+/// A line, or more where it would be too long, that begins like `start` and goes on below what comes after it.
+fn entry(start: &str, about: &str) -> String {
+    let indent = start.chars().count();
+    let (mut text, mut column) = (start.to_string(), indent);
+    for word in about.split(' ') {
+        let length = word.chars().count() + 1;
+        if column + length > WIDTH && column > indent {
+            text += &format!("\n{:indent$}", "");
+            column = indent;
+        }
+        text += &format!(" {word}");
+        column += length;
+    }
+    text + "\n"
+}

@@ -1,0 +1,70 @@
+//! The command line.
+mod lists;
+mod matrix;
+mod measure;
+mod shared;
+mod solve;
+
+pub(crate) use lists::generators;
+pub(crate) use matrix::{DevicesArgs, GenerateArgs, InfoArgs};
+pub(crate) use measure::{BenchArgs, CompareArgs, MeasuringArgs, ReportArgs, Suite};
+pub(crate) use shared::{NumberType, most_iterations};
+pub(crate) use solve::{SolveArgs, SpmvArgs};
+
+use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
+use lists::{formats, lists};
+
+/// Sparse linear systems, solved by Krylov methods.
+#[derive(Debug, Parser)]
+#[command(name = "lacuna", version, after_help = EXAMPLES)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  lacuna solve gen:poisson2d:512x512          a model problem, everything chosen for you
+  lacuna solve A.mtx --rhs b.mtx --output x.mtx
+  lacuna solve A.mtx.gz --method gmres --restart 50 --rtol 1e-10 --plot convergence.svg
+  lacuna info A.mtx --plot spy.png            what the matrix looks like, what would solve it
+  lacuna spmv A.mtx --plot spmv.svg           which storage format is fastest here
+  lacuna generate gen:convection:300x300 --output A.mtx.gz
+  lacuna devices
+  lacuna solve A.mtx --backend opencl --device 1
+  lacuna compare                              which backend and method wins here, from small systems to large
+  lacuna compare A.mtx --formats all --html compare.html
+
+`lacuna help solve` lists the methods, preconditioners and generators.";
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Solve A x = b
+    Solve(Box<SolveArgs>),
+    /// Time the product with a matrix in each storage format
+    Spmv(SpmvArgs),
+    /// Tell which backend, format and method wins here, and whether all have the same bits
+    Compare(Box<CompareArgs>),
+    /// Run the project's own measurements: passes, products, solvers, those of the papers
+    Bench(BenchArgs),
+    /// Make a page or tables of results that were kept
+    Report(ReportArgs),
+    /// Describe a matrix: structure, symmetry, rows, diagonal, and what would solve it
+    Info(InfoArgs),
+    /// Write a generated matrix to a file
+    Generate(GenerateArgs),
+    /// List every device of every backend: its memory, its number types, its measured bandwidth
+    Devices(DevicesArgs),
+}
+
+/// Parses the command line; prints help or what is wrong with it, and exits, where that is what there is to do.
+pub(crate) fn parse() -> Command {
+    let command = Cli::command()
+        .mut_subcommand("solve", |c| c.after_help(lists()))
+        .mut_subcommand("compare", |c| c.after_help(lists()))
+        .mut_subcommand("spmv", |c| c.after_help(formats() + &generators()))
+        .mut_subcommand("info", |c| c.after_help(generators()))
+        .mut_subcommand("generate", |c| c.after_help(generators()));
+    let matches = command.get_matches();
+    Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit()).command
+}

@@ -1,0 +1,91 @@
+//! What commands share.
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+use clap::{Args, ValueEnum, value_parser};
+use lacuna::formats::ORDERS;
+use lacuna::{BackendOptions, Kind};
+
+/// Where something is done.
+#[derive(Debug, Args)]
+pub(crate) struct PlaceArgs {
+    /// The backend [default: the best one that is built in]
+    #[arg(long, value_name = "NAME")]
+    pub(crate) backend: Option<String>,
+    /// The device: its place in the list of `lacuna devices`, a part of its name, or auto; opencl also takes gpu and cpu
+    #[arg(long, value_name = "INDEX|NAME|auto")]
+    pub(crate) device: Option<String>,
+    /// Threads of the CPU [default: all cores]
+    #[arg(long, value_name = "COUNT", value_parser = threads())]
+    pub(crate) threads: Option<u16>,
+}
+
+impl PlaceArgs {
+    pub(crate) fn options(&self) -> BackendOptions {
+        BackendOptions { threads: self.threads.map(usize::from), device: self.device.clone() }
+    }
+}
+
+/// How something is told.
+#[derive(Debug, Args)]
+pub(crate) struct TellingArgs {
+    /// Write what is told as JSON to a file, or to standard output for `-`
+    #[arg(long, value_name = "FILE|-")]
+    pub(crate) json: Option<String>,
+    /// No text and no progress
+    #[arg(long, short)]
+    pub(crate) quiet: bool,
+}
+
+/// A number type by name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum NumberType {
+    F64,
+    F32,
+    C64,
+    C32,
+}
+
+impl NumberType {
+    pub(crate) fn kind(self) -> Kind {
+        match self {
+            NumberType::F64 => Kind::F64,
+            NumberType::F32 => Kind::F32,
+            NumberType::C64 => Kind::C64,
+            NumberType::C32 => Kind::C32,
+        }
+    }
+}
+
+/// Iterations at the most on so many unknowns where `--max-iters` is not given.
+pub(crate) fn most_iterations(n: usize) -> u64 {
+    (10 * n as u64).clamp(1000, 100_000)
+}
+
+/// `auto` and the names.
+pub(super) fn names(names: impl Iterator<Item = &'static str>) -> PossibleValuesParser {
+    PossibleValuesParser::new(std::iter::once("auto").chain(names))
+}
+
+/// The orders of rows.
+pub(super) fn orders() -> PossibleValuesParser {
+    PossibleValuesParser::new(["none", "auto"].into_iter().chain(ORDERS.iter().map(|o| o.name)))
+}
+
+pub(super) fn tolerance(text: &str) -> Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(value) if value >= 0.0 && value.is_finite() => Ok(value),
+        _ => Err("expected a finite number not below 0".into()),
+    }
+}
+
+pub(super) fn threads() -> impl TypedValueParser<Value = u16> {
+    value_parser!(u16).range(1..=1024)
+}
+
+pub(super) fn rounds() -> impl TypedValueParser<Value = u16> {
+    value_parser!(u16).range(1..=1000)
+}
+
+/// Iterations of a cycle.
+pub(super) fn restart() -> impl TypedValueParser<Value = u32> {
+    value_parser!(u32).range(1..=1000)
+}

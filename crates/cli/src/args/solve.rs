@@ -1,0 +1,81 @@
+//! What `lacuna solve` and `lacuna spmv` take.
+use super::shared::{NumberType, PlaceArgs, TellingArgs, names, orders, restart, rounds, tolerance};
+use clap::Args;
+use lacuna::formats::FORMATS;
+use lacuna::solvers::{METHODS, PRECONDITIONERS};
+
+#[derive(Debug, Args)]
+pub(crate) struct SolveArgs {
+    /// A Matrix Market file, may end in .gz, or a generator such as gen:poisson2d:512x512
+    pub(crate) matrix: String,
+    /// The right-hand side: a Matrix Market file of one column, `ones`, or `random:SEED`
+    #[arg(long, default_value = "ones", value_name = "FILE|ones|random:SEED")]
+    pub(crate) rhs: String,
+    /// Where to start from: a Matrix Market file of one column [default: 0]
+    #[arg(long, value_name = "FILE")]
+    pub(crate) x0: Option<String>,
+    /// The method; `auto` goes by the structure of the matrix and says why
+    #[arg(long, default_value = "auto", value_parser = names(METHODS.iter().map(|m| m.name)), hide_possible_values = true)]
+    pub(crate) method: String,
+    /// The preconditioner; `auto` is jacobi where the diagonal has no zero and is not constant
+    #[arg(long, default_value = "auto", value_parser = names(PRECONDITIONERS.iter().map(|p| p.name)))]
+    pub(crate) precond: String,
+    #[command(flatten)]
+    pub(crate) place: PlaceArgs,
+    /// The storage format on the device; `auto` takes what moves the fewest bytes and says how many, `tune` what is fastest,
+    /// measured once and remembered
+    #[arg(long, default_value = "auto", value_parser = names(["tune"].into_iter().chain(FORMATS.iter().map(|f| f.name))), hide_possible_values = true)]
+    pub(crate) format: String,
+    /// The order of rows and columns on the device; `auto` takes another than the one given where that promises much
+    #[arg(long, default_value = "none", value_parser = orders())]
+    pub(crate) reorder: String,
+    /// The number type [default: f64, or c64 where the input is complex]
+    #[arg(long = "type", value_enum)]
+    pub(crate) number: Option<NumberType>,
+    /// Converged where |b - A x| <= max(rtol |b|, atol) [default: 1e-8; 1e-5 for f32 and c32]
+    #[arg(long, value_parser = tolerance, allow_hyphen_values = true, value_name = "NUMBER")]
+    pub(crate) rtol: Option<f64>,
+    /// The absolute tolerance of the same test
+    #[arg(long, default_value = "0", value_parser = tolerance, allow_hyphen_values = true, value_name = "NUMBER")]
+    pub(crate) atol: f64,
+    /// Iterations at the most [default: 10 n, at least 1000, at most 100000]
+    #[arg(long, value_name = "COUNT")]
+    pub(crate) max_iters: Option<u64>,
+    /// Iterations of a GMRES cycle [default: 30]
+    #[arg(long, value_name = "COUNT", value_parser = restart())]
+    pub(crate) restart: Option<u32>,
+    /// Write the solution to a Matrix Market file
+    #[arg(long, value_name = "X.mtx")]
+    pub(crate) output: Option<String>,
+    /// Plot the residual over the iterations
+    #[arg(long, value_name = "FILE.svg|FILE.png")]
+    pub(crate) plot: Option<String>,
+    #[command(flatten)]
+    pub(crate) telling: TellingArgs,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct SpmvArgs {
+    /// A Matrix Market file, may end in .gz, or a generator such as gen:poisson2d:512x512
+    pub(crate) matrix: String,
+    /// Formats by name, separated by commas, `all` that take the matrix, or `tune` for the plausible ones, whose times are
+    /// remembered
+    #[arg(long, default_value = "all", value_delimiter = ',', value_name = "all|tune|NAME,...")]
+    pub(crate) format: Vec<String>,
+    /// The order of rows and columns; `auto` takes another than the one given where that promises much
+    #[arg(long, default_value = "none", value_parser = orders())]
+    pub(crate) reorder: String,
+    #[command(flatten)]
+    pub(crate) place: PlaceArgs,
+    /// The number type [default: f64, or c64 where the matrix is complex]
+    #[arg(long = "type", value_enum)]
+    pub(crate) number: Option<NumberType>,
+    /// Rounds in which every format is timed once; the median counts
+    #[arg(long, default_value_t = 7, value_parser = rounds())]
+    pub(crate) rounds: u16,
+    /// Plot the speed of each format
+    #[arg(long, value_name = "FILE.svg|FILE.png")]
+    pub(crate) plot: Option<String>,
+    #[command(flatten)]
+    pub(crate) telling: TellingArgs,
+}

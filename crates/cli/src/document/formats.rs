@@ -1,0 +1,68 @@
+//! Products in each format.
+use super::grid::Grid;
+use crate::page::results::{Results, micros};
+use crate::record::{Case, SystemKey, distinct};
+use crate::report::thousands;
+
+/// A row for each system and backend: in each format the time of a product and the bytes that it moves for each row.
+pub(super) fn table(results: &Results<'_>) -> String {
+    let products = |c: &&&Case| c.stop == "products" && c.measured.is_some();
+    let formats = distinct(results.cases.iter().filter(products).map(|c| c.format.as_str()));
+    let labels = distinct(results.cases.iter().filter(products).map(|c| results.label(c)));
+    let mut headings: Vec<String> = ["system", ">rows", ">entries", "type"].map(String::from).to_vec();
+    headings.extend((labels.len() > 1).then(|| "backend".into()));
+    headings.extend(formats.iter().map(|f| format!(">{f}: µs, bytes a row")));
+    headings.push(">fastest, of copy".into());
+    let mut grid = Grid::new(headings);
+    for system in results.systems() {
+        let of = results.of(system);
+        for label in &labels {
+            let of: Vec<_> = of.iter().filter(products).filter(|c| results.label(c) == *label).collect();
+            let time = |c: &Case| c.measured.as_ref().map_or(f64::INFINITY, |m| m.each());
+            let Some(best) = of.iter().min_by(|a, b| time(a).total_cmp(&time(b))) else { continue };
+            let mut cells = vec![
+                system.title(),
+                thousands(system.n as u64),
+                thousands(system.nnz as u64),
+                system.number.clone(),
+            ];
+            cells.extend((labels.len() > 1).then(|| label.clone()));
+            cells.extend(formats.iter().map(|format| {
+                let measured = of.iter().find(|c| c.format == *format).and_then(|c| c.measured.as_ref());
+                measured.map_or("-".into(), |m| {
+                    let each = format!("{}, {:.0}", micros(m.each()), m.bytes as f64 / system.n as f64);
+                    if *format == best.format { format!("**{each}**") } else { each }
+                })
+            }));
+            let of_copy = best.measured.as_ref().map_or(f64::NAN, |m| m.rate() / best.copy);
+            cells.push(format!("{} {of_copy:.2}", best.format));
+            grid.row(cells);
+        }
+    }
+    format!("{}\n{}", grid.text(), costs(results, &formats, &labels))
+}
+
+/// What a byte of each format takes next to one of csr, over all systems: the least and the most.
+fn costs(results: &Results<'_>, formats: &[&str], labels: &[String]) -> String {
+    let mut text = String::new();
+    for label in labels {
+        let mut ranges = Vec::new();
+        for format in formats.iter().filter(|format| **format != "csr") {
+            let of = |format: &str, system: &SystemKey| {
+                let is = |c: &&&Case| c.format == format && c.system == *system && results.label(c) == *label;
+                let m = results.cases.iter().filter(|c| c.stop == "products").find(is)?.measured.as_ref()?;
+                Some(m.each() / m.bytes as f64)
+            };
+            let ratios = results.systems().into_iter().filter_map(|s| Some(of(format, s)? / of("csr", s)?));
+            let (low, high) =
+                ratios.fold((f64::INFINITY, 0.0f64), |(low, high), r| (low.min(r), high.max(r)));
+            if high > 0.0 {
+                ranges.push(format!("{format} {low:.2} to {high:.2}"));
+            }
+        }
+        if !ranges.is_empty() {
+            text += &format!("- time of a byte next to one of csr, {label}: {}\n", ranges.join(", "));
+        }
+    }
+    text
+}

@@ -1,0 +1,89 @@
+//! Tables of documents, made from results that were kept.
+use crate::Bench;
+use std::path::{Path, PathBuf};
+
+const BEGIN: &str = "<!-- table: ";
+
+/// The project's own documents that have tables of results.
+fn documents() -> Vec<PathBuf> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let files =
+        ["", "docs", "docs/results"].into_iter().flat_map(|folder| root.join(folder).read_dir().unwrap());
+    let markdown =
+        files.map(|file| file.unwrap().path()).filter(|path| path.extension().is_some_and(|e| e == "md"));
+    markdown.filter(|path| std::fs::read_to_string(path).unwrap().contains(BEGIN)).collect()
+}
+
+#[test]
+fn the_documents_say_what_was_kept() {
+    let documents = documents();
+    for name in ["README.md", "performance.md"] {
+        assert!(documents.iter().any(|path| path.ends_with(name)), "{name}");
+    }
+    let paths: Vec<_> = documents.iter().map(|path| path.to_str().unwrap()).collect();
+    let ran = Bench::new().run(&format!("report --check --fill {}", paths.join(" ")));
+    assert_eq!((ran.code, ran.err.as_str()), (0, ""));
+}
+
+#[test]
+fn tables_are_filled_and_words_are_kept() {
+    let bench = Bench::new();
+    let measured = bench.run(
+        "compare gen:poisson-p1:9 --backends cpu --threads 1 --methods cg,spmv --formats csr,dia --rounds 1 --json kept.jsonl",
+    );
+    assert_eq!(measured.code, 0, "{}", measured.err);
+    bench.file(
+        "peers.jsonl",
+        r#"{"kind":"peer","peer":"slow","threads":2,"method":"cg","matrix":"gen:poisson-p1:9","type":"f64","n":81,"fresh_us":1e9,"again_us":1e9}
+{"kind":"peer","peer":"quick","threads":1,"method":"spmv","matrix":"gen:poisson-p1:9","type":"f64","n":81,"fresh_us":1e-9,"again_us":1e-9}"#,
+    );
+    let words = |table: &str, options: &str| format!("{BEGIN}{table} kept.jsonl peers.jsonl{options} -->");
+    let end = "<!-- end of table -->";
+    let kinds = ["beside", "backends", "formats", "all"];
+    let blocks: String = kinds
+        .iter()
+        .map(|kind| format!("Before.\n\n{}\nold\n{end}\n\nAfter.\n", words(kind, " commit=abc")))
+        .collect();
+    bench.file("page.md", &blocks);
+    assert!(
+        bench.refused("report --check --fill page.md").contains("page.md, line 4: the table is not what")
+    );
+    assert_eq!(bench.run("report --fill page.md").code, 0);
+    let text = std::fs::read_to_string(bench.path("page.md")).unwrap();
+    for kind in kinds {
+        let table = text.split(&words(kind, " commit=abc")).nth(1).unwrap().split(end).next().unwrap();
+        assert!(table.contains("`lacuna compare gen:poisson-p1:9"), "{kind}: {table}");
+        assert!(table.contains("| poisson-p1:9 | 81 |"), "{kind}: {table}");
+        let rows: Vec<_> = table.lines().filter(|line| line.starts_with('|')).collect();
+        let columns = rows[0].matches('|').count();
+        assert!(rows.iter().all(|row| row.matches('|').count() == columns), "{kind}: {table}");
+    }
+    assert_eq!(
+        (text.matches("Before.").count(), text.matches("After.").count(), text.matches("\nold\n").count()),
+        (4, 4, 0)
+    );
+    assert_eq!(text.matches(", commit abc, ").count(), 4, "{text}");
+    assert!(text.contains("1 000 000 000 slow (2 threads) | 0.00 |"), "{text}");
+    assert!(text.contains("- again: behind in 2 of 4 rows: poisson-p1:9 spmv csr ("), "{text}");
+    assert_eq!(bench.run("report --check --fill page.md").code, 0);
+
+    for (words, expected) in [
+        (
+            words("tables", ""),
+            "page.md, line 1: expected all, backends, beside, formats or passes, got `tables`",
+        ),
+        (words("beside", " colour=red"), "expected commit or one of backend,"),
+        (words("beside", " method=gmres"), "there are no such results"),
+        (format!("{BEGIN}beside nothing.jsonl -->"), "nothing.jsonl"),
+    ] {
+        bench.file("page.md", &format!("{words}\n{end}\n"));
+        let told = bench.refused("report --fill page.md");
+        assert!(told.contains(expected), "{words}: {told}");
+    }
+    bench.file("page.md", &format!("{}\n", words("beside", "")));
+    assert!(
+        bench
+            .refused("report --fill page.md")
+            .contains("page.md, line 1: expected `<!-- end of table -->` below")
+    );
+}
