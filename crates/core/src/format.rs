@@ -29,8 +29,8 @@ impl<T> Argument<'_, T> {
 
 /// A sparse matrix in one storage format, validated: every index it holds is in range and stays so.
 ///
-/// A backend keeps a kernel for each format by [`Format::kernel`]; the CPU runs a format it has no kernel for
-/// through [`Format::row`].
+/// A backend keeps a kernel for each format by [`Format::kernel`], or by its type, since every format is [`Any`]; the CPU
+/// runs a format it has no kernel for through [`Format::row`].
 pub trait Format<T: Scalar>: Any + Send + Sync {
     /// Rows and columns.
     fn shape(&self) -> (usize, usize);
@@ -60,8 +60,6 @@ pub trait Format<T: Scalar>: Any + Send + Sync {
     fn bytes(&self) -> usize {
         self.arguments().iter().map(Argument::bytes).sum()
     }
-    /// This matrix as `Any`, for a backend that has a kernel of its own for the format.
-    fn as_any(self: std::sync::Arc<Self>) -> std::sync::Arc<dyn Any + Send + Sync>;
 }
 
 /// The sum of one row in the canonical order: `lanes` partial sums by fused multiply-add, then halving.

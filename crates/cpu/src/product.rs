@@ -3,6 +3,7 @@ use crate::{spmv_bcsr, spmv_csr, spmv_dia, spmv_hyb, spmv_sell};
 use lacuna_core::sum::SEGMENT;
 use lacuna_core::{Format, Scalar};
 use lacuna_formats::{Bcsr, Csr, Dia, Hyb, Sell};
+use std::any::Any;
 use std::sync::Arc;
 
 /// What a byte of each format costs, relative to CSR: see docs/performance.md for the measurement.
@@ -25,7 +26,7 @@ pub(crate) enum Stored<T> {
 
 impl<T: Scalar> Stored<T> {
     pub(crate) fn new(format: &Arc<dyn Format<T>>) -> Self {
-        let any = || format.clone().as_any();
+        let any = || -> Arc<dyn Any + Send + Sync> { format.clone() };
         any()
             .downcast()
             .map(Stored::Csr)

@@ -3,9 +3,7 @@ use crate::Triplets;
 use crate::assemble::assemble;
 use lacuna_core::{Argument, Error, Format, Result, Scalar};
 use rayon::prelude::*;
-use std::any::Any;
 use std::borrow::Cow;
-use std::sync::Arc;
 
 /// The most lanes a row sum has.
 pub const MAX_LANES: usize = 32;
@@ -381,10 +379,6 @@ impl<T: Scalar> Format<T> for Csr<T> {
             half /= 2;
         }
         partial[0]
-    }
-
-    fn as_any(self: Arc<Self>) -> Arc<dyn Any + Send + Sync> {
-        self
     }
 }
 

@@ -12,6 +12,7 @@ mod assemble;
 mod bcsr;
 mod blocks;
 mod csr;
+mod cut;
 mod dia;
 mod generate;
 mod graph;
