@@ -16,6 +16,7 @@ mod spmv_csr;
 mod spmv_dia;
 mod spmv_hyb;
 mod spmv_sell;
+mod spmv_stencil;
 mod team;
 mod update;
 

@@ -1,5 +1,5 @@
 //! `y ← A x` in the formats that the CPU has kernels for.
-use crate::{spmv_bcsr, spmv_csr, spmv_dia, spmv_hyb, spmv_sell};
+use crate::{spmv_bcsr, spmv_csr, spmv_dia, spmv_hyb, spmv_sell, spmv_stencil};
 use lacuna_core::sum::SEGMENT;
 use lacuna_core::{Format, Scalar};
 use lacuna_formats::{Bcsr, Csr, Dia, Hyb, Sell};
@@ -7,8 +7,16 @@ use std::any::Any;
 use std::sync::Arc;
 
 /// What a byte of each format costs, relative to CSR: see docs/performance.md for the measurement.
-pub(crate) const COSTS: [(&str, f64); 7] =
-    [("csr", 1.0), ("dia", 0.75), ("bcsr", 0.8), ("sell", 0.85), ("ell", 0.85), ("hyb", 0.9), ("coo", 1.0)];
+pub(crate) const COSTS: [(&str, f64); 8] = [
+    ("csr", 1.0),
+    ("stencil", 1.0),
+    ("dia", 0.75),
+    ("bcsr", 0.8),
+    ("sell", 0.85),
+    ("ell", 0.85),
+    ("hyb", 0.9),
+    ("coo", 1.0),
+];
 
 /// A matrix as the kernels take it.
 #[derive(Clone)]
@@ -20,6 +28,7 @@ pub(crate) enum Stored<T> {
     Bcsr(Arc<Bcsr<T>>),
     /// COO too.
     Hyb(Arc<Hyb<T>>),
+    Stencil(Arc<spmv_stencil::Lines<T>>),
     /// Any other format, through its reference product.
     Other(Arc<dyn Format<T>>),
 }
@@ -34,6 +43,7 @@ impl<T: Scalar> Stored<T> {
             .or_else(|_| any().downcast().map(Stored::Sell))
             .or_else(|_| any().downcast().map(Stored::Bcsr))
             .or_else(|_| any().downcast().map(Stored::Hyb))
+            .or_else(|_| any().downcast().map(|a| Stored::Stencil(Arc::new(spmv_stencil::Lines::new(a)))))
             .unwrap_or_else(|_| Stored::Other(format.clone()))
     }
 
@@ -55,6 +65,7 @@ impl<T: Scalar> Stored<T> {
                     layout.slice_ptr()[row.div_ceil(lacuna_formats::SLICE)] as usize * lacuna_formats::SLICE;
                 in_slices + layout.segment_ptr()[row.div_ceil(SEGMENT)] as usize - layout.in_slices()
             }
+            Stored::Stencil(a) => a.stencil.coefficients().len() * row,
             Stored::Other(a) => (a.nnz() / a.shape().0.max(1)) * row,
         }
     }
@@ -74,6 +85,7 @@ impl<T: Scalar> Stored<T> {
                 Stored::Sell(a) => spmv_sell::rows(a, x, y, start, end),
                 Stored::Bcsr(a) => spmv_bcsr::rows(a, x, y, start, end),
                 Stored::Hyb(a) => spmv_hyb::rows(a, x, y, sums, start, end),
+                Stored::Stencil(a) => spmv_stencil::rows(a, x, y, start, end),
                 Stored::Other(a) => {
                     let x = std::slice::from_raw_parts(x, a.shape().1);
                     for i in start..end {

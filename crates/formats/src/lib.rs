@@ -1,7 +1,7 @@
 //! Sparse matrices on the host.
 //!
 //! - [`Csr`] is the format everything else is built from; [`Triplets`] assembles it from entries in any order.
-//! - [`Dia`], [`Sell`] (and ELLPACK), [`Bcsr`] hold what suits them in less, [`Hyb`] (and COO) rows of any length; [`choose_format`] says which does.
+//! - [`Stencil`], [`Dia`], [`Sell`] (and ELLPACK), [`Bcsr`] hold what suits them in less, [`Hyb`] (and COO) rows of any length; [`choose_format`] says which does.
 //! - [`Pair`] puts a matrix and its conjugate transpose on a device.
 //! - [`reorder`] finds an order of the rows that brings what is coupled together.
 //! - [`Spec`] makes model problems of any size by name.
@@ -26,6 +26,7 @@ mod reorder;
 mod select;
 mod sell;
 mod source;
+mod stencil;
 mod structure;
 mod triplets;
 
@@ -42,5 +43,6 @@ pub use reorder::{ORDERS, OrderInfo, Profile, by_length, by_parts, reorder, reve
 pub use select::{Candidate, FORMATS, FormatInfo, candidates, choose_format, convert};
 pub use sell::{SLICE, Sell};
 pub use source::{field, open};
+pub use stencil::{MOST_NEIGHBOURS, Stencil};
 pub use structure::{Structure, spy};
 pub use triplets::Triplets;

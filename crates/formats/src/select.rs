@@ -1,6 +1,6 @@
 //! Which format suits a matrix: every candidate with its bytes, and the choice with its reason.
 use crate::padding::is_too_much;
-use crate::{Bcsr, Csr, Dia, Hyb, LEAST_FILL, Sell, Structure, bcsr::BLOCK_SIZES};
+use crate::{Bcsr, Csr, Dia, Hyb, LEAST_FILL, MOST_NEIGHBOURS, Sell, Stencil, Structure, bcsr::BLOCK_SIZES};
 use lacuna_core::{Error, Format, Result, Scalar};
 use std::sync::Arc;
 
@@ -16,8 +16,13 @@ pub struct FormatInfo {
 }
 
 /// All formats, the one everything else is made from first.
-pub const FORMATS: [FormatInfo; 9] = [
+pub const FORMATS: [FormatInfo; 10] = [
     FormatInfo { name: "csr", kernel: "csr", description: "compressed rows: suits everything" },
+    FormatInfo {
+        name: "stencil",
+        kernel: "stencil",
+        description: "constant coefficients on a grid, no matrix in memory",
+    },
     FormatInfo { name: "dia", kernel: "dia", description: "diagonals, without column indices: grids" },
     FormatInfo { name: "ell", kernel: "ell", description: "ELLPACK: rows of about one length" },
     FormatInfo {
@@ -59,6 +64,7 @@ pub const FORMATS: [FormatInfo; 9] = [
 pub fn convert<T: Scalar>(a: &Arc<Csr<T>>, name: &str) -> Result<Arc<dyn Format<T>>> {
     Ok(match name {
         "csr" => a.clone(),
+        "stencil" => Arc::new(Stencil::from_csr(a)?),
         "dia" => Arc::new(Dia::from_csr(a)?),
         "ell" => Arc::new(Sell::ellpack(a)?),
         "sell" => Arc::new(Sell::from_csr(a)?),
@@ -103,6 +109,12 @@ pub fn candidates<T: Scalar>(a: &Csr<T>, s: &Structure, costs: &[(&str, f64)]) -
     let row_ends = ROW_END * a.rows() as f64 * s.row_std.min(1.0);
     let candidate = |format: &FormatInfo| {
         let (bytes, refused) = match format.name {
+            "stencil" => {
+                match Some(s.diagonals).filter(|&d| d <= MOST_NEIGHBOURS).map(|_| Stencil::from_csr(a)) {
+                    Some(Ok(stencil)) => (stencil.bytes(), None),
+                    _ => (0, Some("not the same coefficients all over a grid")),
+                }
+            }
             "dia" => {
                 let refused = Dia::<T>::refuses(a.rows(), s.diagonals, a.nnz());
                 (

@@ -18,6 +18,8 @@ pub enum Rows<'a, T> {
     Sell(&'a [u32], Vec<u32>, &'a [u32], &'a [T]),
     /// Blocks: rows of a block, where each block row begins, block columns, blocks, lanes of a row.
     Bcsr(usize, &'a [u32], &'a [u32], &'a [T], usize),
+    /// Constant coefficients on a grid: its size and the steps to each neighbour, in words of four; coefficients.
+    Stencil(&'a [i32], &'a [T]),
 }
 
 impl<'a, T: Scalar> Rows<'a, T> {
@@ -45,6 +47,7 @@ impl<'a, T: Scalar> Rows<'a, T> {
             ("bcsr", [Size(block), Indices(row_ptr), Indices(columns), Values(values)]) => {
                 Rows::Bcsr(*block as usize, row_ptr, columns, values, lanes)
             }
+            ("stencil", [Offsets(words), Values(coefficients)]) => Rows::Stencil(words, coefficients),
             _ => return None,
         })
     }
@@ -53,7 +56,7 @@ impl<'a, T: Scalar> Rows<'a, T> {
     pub fn lanes(&self) -> usize {
         match self {
             Rows::Csr(.., lanes) | Rows::Bcsr(.., lanes) => *lanes,
-            Rows::Dia(..) | Rows::Sell(..) => 1,
+            Rows::Dia(..) | Rows::Sell(..) | Rows::Stencil(..) => 1,
         }
     }
 
@@ -94,6 +97,18 @@ impl<'a, T: Scalar> Rows<'a, T> {
                     }
                 }
             }
+            Rows::Stencil(words, coefficients) => {
+                let size = &words[..3];
+                let [nx, ny] = [size[0], size[1]].map(|side| side as usize);
+                let at = [row % nx, row / nx % ny, row / nx / ny];
+                for (to, value) in words[4..].chunks(4).zip(*coefficients) {
+                    let mut axes = at.iter().zip(size).zip(to);
+                    if axes.all(|((at, side), step)| at.wrapping_add_signed(*step as isize) < *side as usize)
+                    {
+                        take(row.wrapping_add_signed(to[3] as isize) as u32, *value);
+                    }
+                }
+            }
         }
     }
 
@@ -102,6 +117,7 @@ impl<'a, T: Scalar> Rows<'a, T> {
         match self {
             Rows::Csr(row_ptr, .., lanes) => ((row_ptr[row + 1] - row_ptr[row]) as usize).div_ceil(*lanes),
             Rows::Dia(_, offsets, _) => offsets.len(),
+            Rows::Stencil(_, coefficients) => coefficients.len(),
             Rows::Sell(slice_ptr, lane_of, ..) => {
                 let slice = lane_of.get(row).map_or(row, |lane| *lane as usize) / SLICE;
                 (slice_ptr[slice + 1] - slice_ptr[slice]) as usize

@@ -68,12 +68,13 @@ pub(crate) struct Memory {
 }
 
 /// The kernels of products by their codes, as in `kernels-opencl/shape.cl`, with the formats they take.
-const PRODUCTS: [(&str, &[&str]); 5] = [
+const PRODUCTS: [(&str, &[&str]); 6] = [
     ("spmv_csr", &["csr"]),
     ("spmv_dia", &["dia"]),
     ("spmv_sell", &["sell", "ell"]),
     ("spmv_bcsr", &["bcsr"]),
     ("spmv_hyb", &["hyb", "coo"]),
+    ("spmv_stencil", &["stencil"]),
 ];
 
 /// The code of a format in the kernels.

@@ -71,6 +71,7 @@ fn kernels_take_what_the_host_sets() {
             "spmv_hyb",
             "spmv_pieces",
             "spmv_sell",
+            "spmv_stencil",
             "sweep",
         ]
     );
