@@ -410,6 +410,52 @@ static inline void multiply_diagonals(const Share *s, uint m, __global const num
     }
 }
 
+// Constant coefficients on a grid, see spmv_stencil.cl: the rows of a unit. While a neighbour is added, the next is on its way.
+#define ON_GRID(at, step, side) ((uint)((at) + (step)) < (uint)(side))
+typedef struct {
+    int px[PER], py[PER], pz[PER];
+} Points;
+typedef struct {
+    number c, v[PER];
+    uint within;
+} Neighbour;
+static inline void fetch_neighbour(Neighbour *d, const Points *p, int4 size, int4 step, number c, uint base, uint n,
+    __global const number *x) {
+    d->c = c;
+    d->within = 0;
+    ROWS {
+        const bool within = LIVE(r) && ON_GRID(p->px[r], step.x, size.x) && ON_GRID(p->py[r], step.y, size.y)
+            && ON_GRID(p->pz[r], step.z, size.z);
+        d->v[r] = within ? x[base + STEP * r + (uint)step.w] : ZERO;
+        d->within |= (uint)within << r;
+    }
+}
+static inline void multiply_stencil(const Share *s, uint m, __global const number *x, uint unit, number *y) {
+    __global const ulong *words = MATRIX(s->p, m) + MATRIX_ARGUMENTS;
+    __global const int4 *restrict grid = (__global const int4 *)(s->p.fixed + words[0]);
+    __global const number *restrict coefficients = (__global const number *)(s->p.fixed + words[1]);
+    const int4 size = grid[0];
+    const uint n = s->n, base = BASE(unit), neighbours = (uint)size.w;
+    Points p;
+    ROWS {
+        const uint row = base + STEP * r, line = row / (uint)size.x;
+        p.px[r] = (int)(row - line * (uint)size.x);
+        p.py[r] = (int)(line % (uint)size.y);
+        p.pz[r] = (int)(line / (uint)size.y);
+        y[r] = ZERO;
+    }
+    Neighbour d;
+    fetch_neighbour(&d, &p, size, grid[1], coefficients[0], base, n, x);
+#pragma unroll 2
+    for (uint k = 0; k < neighbours; k++) {
+        Neighbour ahead;
+        const uint next = min(k + 1, neighbours - 1);
+        fetch_neighbour(&ahead, &p, size, grid[1 + next], coefficients[next], base, k + 1 < neighbours ? n : 0, x);
+        ROWS y[r] = d.within >> r & 1 ? multiply_add(d.c, d.v[r], y[r]) : y[r];
+        d = ahead;
+    }
+}
+
 // Two columns from column `j` on, of `count` rows `step` apart.
 static inline void fetch_pair(__global const uchar *at, ulong stride, uint j, uint columns, uint base, uint n, uint count,
     uint step, number *a, number *b) {

@@ -95,6 +95,42 @@ pub fn structures<T: Scalar, B: Backend>(make: fn() -> B) {
     }
 }
 
+/// Stencils that reach far, to one side, along one axis alone, on grids with short and with long lines.
+pub fn stencils<T: Scalar, B: Backend>(make: fn() -> B) {
+    let star: &[[i32; 3]] = &[[0, 0, 0], [-1, 0, 0], [1, 0, 0], [0, -1, 0], [0, 1, 0], [0, 0, -1], [0, 0, 1]];
+    let wide: &[[i32; 3]] =
+        &[[0, 0, 0], [-3, 0, 0], [-1, 0, 0], [1, 0, 0], [2, 0, 0], [0, 1, 0], [1, -2, 0], [0, 0, -2]];
+    let up: &[[i32; 3]] = &[[0, 0, 0], [1, 0, 0], [0, 1, 0], [1, 1, 1]];
+    let mut rng = Rng::new(9);
+    for (size, steps) in [
+        ([600, 1, 1], &wide[..5]),
+        ([5, 130, 1], &star[..5]),
+        ([64, 9, 1], &star[..5]),
+        ([300, 7, 1], &wide[..7]),
+        ([7, 6, 16], wide),
+        ([131, 3, 4], star),
+        ([20, 21, 5], up),
+        ([1, 40, 30], &star[3..]),
+    ] {
+        let coefficients = rng.vector::<T>(steps.len());
+        let n = size.iter().product::<i32>();
+        let mut t = Triplets::<T>::new(n as usize, n as usize);
+        for i in 0..n {
+            let at = [i % size[0], i / size[0] % size[1], i / size[0] / size[1]];
+            for (step, &c) in steps.iter().zip(&coefficients) {
+                let to: [i32; 3] = std::array::from_fn(|axis| at[axis] + step[axis]);
+                if to.iter().zip(size).all(|(to, side)| (0..side).contains(to)) {
+                    t.push(i as usize, ((to[2] * size[1] + to[1]) * size[0] + to[0]) as usize, c);
+                }
+            }
+        }
+        let a = t.to_csr().unwrap();
+        let name = format!("{} neighbours on {size:?}", steps.len());
+        assert!(convert(&Arc::new(a.clone()), "stencil").is_ok(), "{name}");
+        product(make, &name, &a, &rng.spread::<T>(n as usize, 10));
+    }
+}
+
 /// Rows whose lengths say where they are cut: none, short, just over a piece, a full one, a full last one of many.
 pub fn long_rows<T: Scalar, B: Backend>(make: fn() -> B) {
     let lengths = |full: usize| {

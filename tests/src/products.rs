@@ -4,7 +4,6 @@ use crate::numbers::{Rng, random_matrix};
 use crate::on_both;
 use lacuna_core::{Argument, Backend, Error, Format, Pass, Scalar, row_sum};
 use lacuna_formats::{Csr, Triplets};
-use std::any::Any;
 use std::sync::Arc;
 
 /// `y ← A x` for matrices of every shape, with nothing along.
@@ -125,9 +124,6 @@ impl<T: Scalar> Format<T> for Hilbert {
     fn row(&self, i: usize, x: &[T]) -> T {
         let columns = i.saturating_sub(1)..(i + 2).min(self.n);
         row_sum(4, columns.map(|j| (T::from_real(1.0 / (1 + i + j) as f64), x[j])))
-    }
-    fn as_any(self: Arc<Self>) -> Arc<dyn Any + Send + Sync> {
-        self
     }
 }
 

@@ -702,9 +702,6 @@ mod tests {
         fn row(&self, i: usize, x: &[f64]) -> f64 {
             x[i]
         }
-        fn as_any(self: Arc<Self>) -> Arc<dyn std::any::Any + Send + Sync> {
-            self
-        }
     }
 
     fn decode_instr(w: &[u32]) -> Instr {

@@ -4,33 +4,39 @@ use std::any::Any;
 
 /// One array or number of a format, in the order its kernels take them.
 #[derive(Clone, Copy, Debug)]
-pub enum Argument<'a, T> {
+pub enum Argument<'a, T: Scalar> {
     /// A number passed by value.
     Size(u32),
     /// Indices or offsets.
     Indices(&'a [u32]),
     /// Signed offsets (diagonals, packed columns).
     Offsets(&'a [i32]),
+    /// Distances that two bytes hold.
+    Short(&'a [u16]),
     /// Entries.
     Values(&'a [T]),
+    /// Entries in the narrower type.
+    Narrow(&'a [T::Narrow]),
 }
 
-impl<T> Argument<'_, T> {
+impl<T: Scalar> Argument<'_, T> {
     /// Bytes of the array; 0 for a number.
     pub fn bytes(&self) -> usize {
         match self {
             Argument::Size(_) => 0,
             Argument::Indices(a) => size_of_val(*a),
             Argument::Offsets(a) => size_of_val(*a),
+            Argument::Short(a) => size_of_val(*a),
             Argument::Values(a) => size_of_val(*a),
+            Argument::Narrow(a) => size_of_val(*a),
         }
     }
 }
 
 /// A sparse matrix in one storage format, validated: every index it holds is in range and stays so.
 ///
-/// A backend keeps a kernel for each format by [`Format::kernel`]; the CPU runs a format it has no kernel for
-/// through [`Format::row`].
+/// A backend keeps a kernel for each format by [`Format::kernel`], or by its type, since every format is [`Any`]; the CPU
+/// runs a format it has no kernel for through [`Format::row`].
 pub trait Format<T: Scalar>: Any + Send + Sync {
     /// Rows and columns.
     fn shape(&self) -> (usize, usize);
@@ -60,8 +66,6 @@ pub trait Format<T: Scalar>: Any + Send + Sync {
     fn bytes(&self) -> usize {
         self.arguments().iter().map(Argument::bytes).sum()
     }
-    /// This matrix as `Any`, for a backend that has a kernel of its own for the format.
-    fn as_any(self: std::sync::Arc<Self>) -> std::sync::Arc<dyn Any + Send + Sync>;
 }
 
 /// The sum of one row in the canonical order: `lanes` partial sums by fused multiply-add, then halving.

@@ -169,9 +169,19 @@ impl Drop for Cuda {
     }
 }
 
-/// What moving a byte of a matrix in each format costs relative to `csr`.
-const COSTS: [(&str, f64); 7] =
-    [("csr", 1.0), ("dia", 1.0), ("sell", 1.0), ("ell", 1.0), ("bcsr", 1.0), ("hyb", 1.0), ("coo", 1.0)];
+/// What moving a byte of a matrix in each format costs relative to `csr`. Packed rows are multiplied as `csr` where a whole
+/// program is one kernel, which is laid out for it.
+const COSTS: [(&str, f64); 9] = [
+    ("csr", 1.0),
+    ("dia", 1.0),
+    ("sell", 1.0),
+    ("ell", 1.0),
+    ("bcsr", 1.0),
+    ("hyb", 1.0),
+    ("coo", 1.0),
+    ("stencil", 1.0),
+    ("packed", 2.0),
+];
 
 impl Backend for Cuda {
     fn device(&self) -> DeviceInfo {

@@ -174,7 +174,7 @@ fn large(system: &str, formats: &[&str]) {
 
 #[test]
 fn large_grids() {
-    large("gen:poisson2d:420x330", &["csr", "dia", "sell"]);
+    large("gen:poisson2d:420x330", &["csr", "dia", "sell", "stencil", "packed"]);
 }
 #[test]
 fn large_blocks() {
@@ -186,7 +186,7 @@ fn large_power_law() {
 }
 #[test]
 fn more_segments_than_warps() {
-    large("gen:poisson2d:900x800", &["dia"]);
+    large("gen:poisson2d:900x800", &["dia", "stencil"]);
 }
 
 #[test]

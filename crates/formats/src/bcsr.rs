@@ -1,13 +1,14 @@
 //! Compressed rows of small dense blocks.
 use crate::Csr;
 use crate::csr::{check_sizes, lanes};
+use crate::cut::cut;
 use lacuna_core::{Argument, Error, Format, Result, Scalar};
 use rayon::prelude::*;
-use std::any::Any;
-use std::sync::Arc;
 
 /// Block sizes that there are kernels for.
 pub const BLOCK_SIZES: [usize; 3] = [2, 3, 4];
+/// Block rows that one task converts.
+const RUN: usize = 256;
 
 /// A sparse matrix in compressed rows of dense square blocks: one column index for each block.
 ///
@@ -48,7 +49,7 @@ impl<T: Scalar> Bcsr<T> {
         let block_rows = rows / block;
         let counts: Vec<u32> = (0..block_rows)
             .into_par_iter()
-            .with_min_len(256)
+            .with_min_len(RUN)
             .map(|i| columns(a, i, block).count() as u32)
             .collect();
         let mut row_ptr = Vec::with_capacity(block_rows + 1);
@@ -61,17 +62,13 @@ impl<T: Scalar> Bcsr<T> {
         check_sizes(OPERATION, rows, cols, blocks.saturating_mul(block * block))?;
         let mut col_idx = lacuna_core::pages::zeroed::<u32>(OPERATION, blocks)?;
         let mut values = lacuna_core::pages::zeroed::<T>(OPERATION, blocks * block * block)?;
-        let mut tasks = Vec::new();
-        let (mut c_left, mut v_left) = (&mut col_idx[..], &mut values[..]);
-        for first in (0..block_rows).step_by(256) {
-            let last = (first + 256).min(block_rows);
-            let count = (row_ptr[last] - row_ptr[first]) as usize;
-            let (c, v);
-            (c, c_left) = c_left.split_at_mut(count);
-            (v, v_left) = v_left.split_at_mut(count * block * block);
-            tasks.push((first..last, c, v));
-        }
-        tasks.into_par_iter().for_each(|(block_rows, c, v)| {
+        let runs = || (0..block_rows).step_by(RUN).map(|first| first..(first + RUN).min(block_rows));
+        let blocks_of = || runs().map(|run| (row_ptr[run.end] - row_ptr[run.start]) as usize);
+        let parts = cut(&mut col_idx, blocks_of())
+            .into_iter()
+            .zip(cut(&mut values, blocks_of().map(|count| count * block * block)));
+        let tasks: Vec<_> = runs().zip(parts).collect();
+        tasks.into_par_iter().for_each(|(block_rows, (c, v))| {
             let start = row_ptr[block_rows.start] as usize;
             for i in block_rows {
                 let range = row_ptr[i] as usize - start..row_ptr[i + 1] as usize - start;
@@ -182,9 +179,5 @@ impl<T: Scalar> Format<T> for Bcsr<T> {
             half /= 2;
         }
         sums[0]
-    }
-
-    fn as_any(self: Arc<Self>) -> Arc<dyn Any + Send + Sync> {
-        self
     }
 }

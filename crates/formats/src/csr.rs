@@ -3,9 +3,7 @@ use crate::Triplets;
 use crate::assemble::assemble;
 use lacuna_core::{Argument, Error, Format, Result, Scalar};
 use rayon::prelude::*;
-use std::any::Any;
 use std::borrow::Cow;
-use std::sync::Arc;
 
 /// The most lanes a row sum has.
 pub const MAX_LANES: usize = 32;
@@ -189,6 +187,11 @@ impl<T: Scalar> Csr<T> {
         let (columns, values) = self.row_slices(i);
         let k = columns.binary_search(&u32::try_from(j).ok()?).ok()?;
         Some(values[k])
+    }
+
+    /// Row and column of entry `k`.
+    pub(crate) fn place(&self, k: usize) -> (usize, usize) {
+        position(&self.row_ptr, &self.col_idx, k)
     }
 
     /// The diagonal, zero where no entry is stored; as long as the shorter side.
@@ -388,10 +391,6 @@ impl<T: Scalar> Format<T> for Csr<T> {
             half /= 2;
         }
         partial[0]
-    }
-
-    fn as_any(self: Arc<Self>) -> Arc<dyn Any + Send + Sync> {
-        self
     }
 }
 

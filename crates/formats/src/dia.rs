@@ -4,8 +4,6 @@ use crate::csr::check_sizes;
 use crate::padding::is_too_much;
 use lacuna_core::{Argument, Error, Format, Result, Scalar};
 use rayon::prelude::*;
-use std::any::Any;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Blocks of rows that one task converts.
@@ -133,10 +131,6 @@ impl<T: Scalar> Format<T> for Dia<T> {
             }
         }
         sum
-    }
-
-    fn as_any(self: Arc<Self>) -> Arc<dyn Any + Send + Sync> {
-        self
     }
 }
 

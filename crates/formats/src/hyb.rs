@@ -1,14 +1,13 @@
 //! ELLPACK with the rest in coordinates (HYB), and coordinates alone (COO).
 use crate::Csr;
 use crate::csr::check_sizes;
+use crate::cut::{cut, lengths};
 use crate::hyb_layout::{HybLayout, widest};
 use crate::sell::{SLICE, fill_lane, slices_of};
 use lacuna_core::sum::SEGMENT;
 use lacuna_core::{Argument, Format, Result, Scalar, row_sum};
 use rayon::prelude::*;
-use std::any::Any;
 use std::ops::Range;
-use std::sync::Arc;
 
 /// Lanes of the sum of a piece.
 pub const PIECE_LANES: usize = 32;
@@ -77,38 +76,28 @@ impl<T: Scalar> Hyb<T> {
         let (ell_columns, columns) = col_idx.split_at_mut(ell);
         let (ell_values, entries) = values.split_at_mut(ell);
         let slices = slices_of(layout.slice_ptr(), ell_columns, ell_values);
-        slices.into_par_iter().for_each(|(s, columns, entries)| {
+        slices.into_par_iter().enumerate().for_each(|(s, (columns, entries))| {
             for l in 0..SLICE {
                 let (c, v) = a.row_slices(s * SLICE + l);
                 let first = width.min(c.len());
                 fill_lane(columns, entries, l, (&c[..first], &v[..first]));
             }
         });
-        let (mut long_columns, mut long_entries) = (&mut columns[short..], &mut entries[short..]);
-        let mut long_tasks = Vec::with_capacity(layout.long_rows().len());
-        for &row in layout.long_rows() {
+        let (short_columns, long_columns) = columns.split_at_mut(short);
+        let (short_entries, long_entries) = entries.split_at_mut(short);
+        let rest_of = |row: &u32| a.row_slices(*row as usize).0.len() - width;
+        let rests = || layout.long_rows().iter().map(rest_of);
+        let long_parts = cut(long_columns, rests()).into_iter().zip(cut(long_entries, rests()));
+        let tasks: Vec<_> = layout.long_rows().iter().zip(long_parts).collect();
+        tasks.into_par_iter().for_each(|(&row, (columns, entries))| {
             let (c, v) = a.row_slices(row as usize);
-            let (own_columns, own_entries);
-            (own_columns, long_columns) = long_columns.split_at_mut(c.len() - width);
-            (own_entries, long_entries) = long_entries.split_at_mut(c.len() - width);
-            long_tasks.push((own_columns, own_entries, &c[width..], &v[width..]));
-        }
-        long_tasks.into_par_iter().for_each(|(columns, entries, c, v)| {
-            columns.copy_from_slice(c);
-            entries.copy_from_slice(v);
+            columns.copy_from_slice(&c[width..]);
+            entries.copy_from_slice(&v[width..]);
         });
-        let mut tasks = Vec::with_capacity(layout.segments());
-        let (mut r_left, mut c_left, mut v_left) =
-            (&mut row_idx[..], &mut columns[..short], &mut entries[..short]);
-        for ends in layout.segment_ptr().windows(2) {
-            let count = (ends[1] - ends[0]) as usize;
-            let (r, c, v);
-            (r, r_left) = r_left.split_at_mut(count);
-            (c, c_left) = c_left.split_at_mut(count);
-            (v, v_left) = v_left.split_at_mut(count);
-            tasks.push((r, c, v));
-        }
-        tasks.into_par_iter().with_min_len(16).enumerate().for_each(|(s, (r, c, v))| {
+        let counts = || lengths(layout.segment_ptr());
+        let entry_parts = cut(short_columns, counts()).into_iter().zip(cut(short_entries, counts()));
+        let tasks: Vec<_> = cut(&mut row_idx, counts()).into_iter().zip(entry_parts).collect();
+        tasks.into_par_iter().with_min_len(16).enumerate().for_each(|(s, (r, (c, v)))| {
             let mut at = 0;
             for row in s * SEGMENT..((s + 1) * SEGMENT).min(a.rows()) {
                 let (columns, entries) = a.row_slices(row);
@@ -208,9 +197,5 @@ impl<T: Scalar> Format<T> for Hyb<T> {
         let rows = &self.row_idx[from..to];
         let own = rows.partition_point(|&r| (r as usize) < i)..rows.partition_point(|&r| r as usize <= i);
         self.along(first + from + own.start..first + from + own.end, x, sum)
-    }
-
-    fn as_any(self: Arc<Self>) -> Arc<dyn Any + Send + Sync> {
-        self
     }
 }

@@ -123,10 +123,6 @@ impl<'a> HybLayout<'a> {
     pub fn segment_ptr(&self) -> &[u32] {
         self.list(1)
     }
-    /// Segments.
-    pub(crate) fn segments(&self) -> usize {
-        self.segment_ptr().len() - 1
-    }
     /// Where the rows of each segment begin in [`HybLayout::long_rows`], and where the last ones end.
     pub fn segment_long(&self) -> &[u32] {
         self.list(2)

@@ -1,13 +1,12 @@
 //! Sliced ELLPACK: SELL-C-σ, and ELLPACK itself as the case of one width.
 use crate::Csr;
 use crate::csr::check_sizes;
+use crate::cut::{cut, lengths};
 use crate::padding::is_too_much;
 use lacuna_core::sum::SEGMENT;
 use lacuna_core::{Argument, Error, Format, Result, Scalar};
 use rayon::prelude::*;
-use std::any::Any;
 use std::ops::Range;
-use std::sync::Arc;
 
 /// Rows of a slice, `C`: a warp of a GPU, four vectors of a CPU.
 pub const SLICE: usize = 32;
@@ -92,7 +91,7 @@ impl<T: Scalar> Sell<T> {
         let mut col_idx = lacuna_core::pages::zeroed::<u32>(operation, places)?;
         let mut values = lacuna_core::pages::zeroed::<T>(operation, places)?;
         let tasks = slices_of(&slice_ptr, &mut col_idx, &mut values);
-        tasks.into_par_iter().for_each(|(s, columns, entries)| {
+        tasks.into_par_iter().enumerate().for_each(|(s, (columns, entries))| {
             for l in 0..SLICE {
                 let row = if sorts { row_of[s * SLICE + l] as usize } else { s * SLICE + l };
                 fill_lane(columns, entries, l, a.row_slices(row));
@@ -175,10 +174,6 @@ impl<T: Scalar> Format<T> for Sell<T> {
             .map(|c| c * SLICE + l)
             .fold(T::zero(), |sum, at| self.values[at].fma(x[self.col_idx[at] as usize], sum))
     }
-
-    fn as_any(self: Arc<Self>) -> Arc<dyn Any + Send + Sync> {
-        self
-    }
 }
 
 /// Entries of a row; none where there is no such row.
@@ -223,21 +218,12 @@ pub(crate) fn fill_lane<T: Scalar>(columns: &mut [u32], entries: &mut [T], l: us
     columns.iter_mut().skip(l).step_by(SLICE).skip(c.len()).for_each(|column| *column = last);
 }
 
-type Task<'a, T> = (usize, &'a mut [u32], &'a mut [T]);
-
-/// The arrays cut into slices.
+/// Both arrays in slices.
 pub(crate) fn slices_of<'a, T>(
     slice_ptr: &[u32],
-    mut col_idx: &'a mut [u32],
-    mut values: &'a mut [T],
-) -> Vec<Task<'a, T>> {
-    let mut tasks = Vec::with_capacity(slice_ptr.len());
-    for (s, ends) in slice_ptr.windows(2).enumerate() {
-        let places = (ends[1] - ends[0]) as usize * SLICE;
-        let (c, columns_left) = col_idx.split_at_mut(places);
-        let (v, values_left) = values.split_at_mut(places);
-        (col_idx, values) = (columns_left, values_left);
-        tasks.push((s, c, v));
-    }
-    tasks
+    col_idx: &'a mut [u32],
+    values: &'a mut [T],
+) -> Vec<(&'a mut [u32], &'a mut [T])> {
+    let places = || lengths(slice_ptr).map(|columns| columns * SLICE);
+    cut(col_idx, places()).into_iter().zip(cut(values, places())).collect()
 }

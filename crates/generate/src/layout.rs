@@ -272,7 +272,8 @@ impl<T: Scalar> Layout<T> {
             products.push(match &rows {
                 Rows::Dia(..) => Product::Diagonals,
                 Rows::Sell(..) => Product::Sell,
-                Rows::Csr(..) | Rows::Bcsr(..) | Rows::Hyb(..) => {
+                Rows::Stencil(..) => Product::Stencil,
+                Rows::Csr(..) | Rows::Bcsr(..) | Rows::Hyb(..) | Rows::Packed(..) => {
                     // What has no other form may take more.
                     let sorted = if matches!(rows, Rows::Hyb(..)) { NEAR_PADDING } else { FAR_PADDING };
                     let padding = [FAR_PADDING, sorted];

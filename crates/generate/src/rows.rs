@@ -10,7 +10,7 @@ const NONE: u32 = u32::MAX;
 const GRAIN: usize = 16 * SEGMENT;
 
 /// A matrix in one of the formats that written kernels know.
-pub enum Rows<'a, T> {
+pub enum Rows<'a, T: Scalar> {
     /// Compressed rows: where each begins, columns, values, lanes of a row.
     Csr(&'a [u32], &'a [u32], &'a [T], usize),
     /// Diagonals: their number of columns, offsets and places.
@@ -21,12 +21,24 @@ pub enum Rows<'a, T> {
     Bcsr(usize, &'a [u32], &'a [u32], &'a [T], usize),
     /// Slices and coordinates: where all of it is, rows of coordinates, columns, values.
     Hyb(HybLayout<'a>, &'a [u32], &'a [u32], &'a [T]),
+    /// Constant coefficients on a grid: its size and the steps to each neighbour, in words of four; coefficients.
+    Stencil(&'a [i32], &'a [T]),
+    /// Compressed rows with packed columns: where each begins and its first column, distances from it, values, lanes of a row.
+    Packed(&'a [u32], &'a [u16], Entries<'a, T>, usize),
+}
+
+/// Values as they are kept.
+pub enum Entries<'a, T: Scalar> {
+    /// In the type they are multiplied in.
+    Full(&'a [T]),
+    /// In the narrower one.
+    Narrow(&'a [T::Narrow]),
 }
 
 impl<'a, T: Scalar> Rows<'a, T> {
     /// The rows of a matrix; nothing where its format has no such form.
     pub fn of(a: &'a dyn Format<T>) -> Option<Rows<'a, T>> {
-        use Argument::{Indices, Offsets, Size, Values};
+        use Argument::{Indices, Narrow, Offsets, Short, Size, Values};
         let lanes = a.lanes();
         Some(match (a.kernel(), &a.arguments()[..]) {
             ("csr", [Indices(row_ptr), Indices(columns), Values(values)]) => {
@@ -51,6 +63,13 @@ impl<'a, T: Scalar> Rows<'a, T> {
             ("hyb" | "coo", [Indices(words), Indices(row_of), Indices(columns), Values(values)]) => {
                 Rows::Hyb(HybLayout::read(words, a.shape().0)?, row_of, columns, values)
             }
+            ("stencil", [Offsets(words), Values(coefficients)]) => Rows::Stencil(words, coefficients),
+            ("packed", [Size(_), Indices(words), Short(distances), Values(values)]) => {
+                Rows::Packed(words, distances, Entries::Full(values), lanes)
+            }
+            ("packed", [Size(_), Indices(words), Short(distances), Narrow(values)]) => {
+                Rows::Packed(words, distances, Entries::Narrow(values), lanes)
+            }
             _ => return None,
         })
     }
@@ -58,8 +77,8 @@ impl<'a, T: Scalar> Rows<'a, T> {
     /// Lanes of a row.
     pub fn lanes(&self) -> usize {
         match self {
-            Rows::Csr(.., lanes) | Rows::Bcsr(.., lanes) => *lanes,
-            Rows::Dia(..) | Rows::Sell(..) | Rows::Hyb(..) => 1,
+            Rows::Csr(.., lanes) | Rows::Bcsr(.., lanes) | Rows::Packed(.., lanes) => *lanes,
+            Rows::Dia(..) | Rows::Sell(..) | Rows::Hyb(..) | Rows::Stencil(..) => 1,
         }
     }
 
@@ -123,14 +142,39 @@ impl<'a, T: Scalar> Rows<'a, T> {
                 let places = in_slice.chain(Self::coordinates(layout, row_of, row));
                 places.for_each(|at| take(columns[at], values[at]));
             }
+            Rows::Packed(words, distances, values, lanes) => {
+                let first = words[words.len() / 2 + 1 + row];
+                for at in (words[row] as usize..words[row + 1] as usize).skip(lane).step_by(*lanes) {
+                    let value = match values {
+                        Entries::Full(values) => values[at],
+                        Entries::Narrow(values) => T::from_parts(values[at].re(), values[at].im()),
+                    };
+                    take(first + u32::from(distances[at]), value);
+                }
+            }
+            Rows::Stencil(words, coefficients) => {
+                let size = &words[..3];
+                let [nx, ny] = [size[0], size[1]].map(|side| side as usize);
+                let at = [row % nx, row / nx % ny, row / nx / ny];
+                for (to, value) in words[4..].chunks(4).zip(*coefficients) {
+                    let mut axes = at.iter().zip(size).zip(to);
+                    if axes.all(|((at, side), step)| at.wrapping_add_signed(*step as isize) < *side as usize)
+                    {
+                        take(row.wrapping_add_signed(to[3] as isize) as u32, *value);
+                    }
+                }
+            }
         }
     }
 
     /// Entries of the longest lane of a row, or more.
     pub fn longest(&self, row: usize) -> usize {
         match self {
-            Rows::Csr(row_ptr, .., lanes) => ((row_ptr[row + 1] - row_ptr[row]) as usize).div_ceil(*lanes),
+            Rows::Csr(row_ptr, .., lanes) | Rows::Packed(row_ptr, .., lanes) => {
+                ((row_ptr[row + 1] - row_ptr[row]) as usize).div_ceil(*lanes)
+            }
             Rows::Dia(_, offsets, _) => offsets.len(),
+            Rows::Stencil(_, coefficients) => coefficients.len(),
             Rows::Sell(slice_ptr, lane_of, ..) => {
                 let slice = lane_of.get(row).map_or(row, |lane| *lane as usize) / SLICE;
                 (slice_ptr[slice + 1] - slice_ptr[slice]) as usize

@@ -66,6 +66,8 @@ pub enum Product {
     Sell,
     /// Diagonals as they are.
     Diagonals,
+    /// Constant coefficients on a grid.
+    Stencil,
 }
 
 /// A kernel for a program.

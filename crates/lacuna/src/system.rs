@@ -2,7 +2,7 @@
 use crate::order::Order;
 use crate::{Chosen, choose_method, choose_preconditioner, tune_format};
 use lacuna_core::{Backend, Error, LinOp, Result, Scalar};
-use lacuna_formats::{Csr, Pair, Structure, choose_format, convert};
+use lacuna_formats::{Csr, FORMATS, Pair, Structure, choose_format, convert};
 use lacuna_solvers::{
     METHODS, Method, Options, Outcome, PRECONDITIONERS, Solver, Stop, Watch, jacobi, method,
 };
@@ -245,7 +245,13 @@ impl<T: Scalar> LinearSystem<T> {
                 let tuned = tune_format(dev, &a, s)?;
                 Chosen::new(tuned.name(), tuned.why())
             }
-            (Some(name), _) if !tunes => asked(&name),
+            (Some(name), _) if !tunes => match FORMATS.iter().any(|f| f.name == name && f.rounds) {
+                true => Chosen::new(
+                    name,
+                    format!("asked for; the system solved has values rounded to {}", T::Narrow::KIND.name()),
+                ),
+                false => asked(&name),
+            },
             (None, Some(s)) => {
                 let (name, why) = choose_format(&a, s, dev.formats());
                 Chosen::new(name, why)

@@ -57,12 +57,16 @@ pub fn tune_format<T: Scalar, B: Backend>(dev: &mut B, a: &Arc<Csr<T>>, s: &Stru
     let hash = format!("{:032x}", a.structure_hash());
     let units = device.units.to_string();
     let version = env!("CARGO_PKG_VERSION");
-    let cached =
-        Cached::new("format", &[&hash, T::KIND.name(), device.backend, &device.name, &units, version]);
+    let all = candidates(a, s, formats);
+    // Some formats are refused for the sake of values.
+    let possible = all.iter().filter(|c| c.refused.is_none()).map(|c| c.name);
+    let possible =
+        possible.collect::<std::collections::BTreeSet<_>>().into_iter().collect::<Vec<_>>().join(" ");
+    let key = [&hash, T::KIND.name(), device.backend, &device.name, &units, version, &possible];
+    let cached = Cached::new("format", &key);
     if let Some(times) = cached.read().and_then(|text| parsed(&text, formats)) {
         return Ok(Tuned { times, remembered: true });
     }
-    let all = candidates(a, s, formats);
     let least = all.first().map_or(f64::INFINITY, |c| c.cost);
     let plausible =
         |c: &formats::Candidate| c.refused.is_none() && (c.cost <= PLAUSIBLE * least || c.name == "csr");

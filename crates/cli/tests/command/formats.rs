@@ -11,7 +11,10 @@ fn products_are_timed_in_every_format_that_takes_the_matrix() {
     let mut names: Vec<_> =
         json["formats"].as_array().unwrap().iter().map(|f| f["name"].as_str().unwrap()).collect();
     names.sort_unstable();
-    assert_eq!(names, ["bcsr3", "coo", "csr", "dia", "ell", "hyb", "sell"]);
+    assert_eq!(
+        names,
+        ["bcsr3", "coo", "csr", "dia", "ell", "hyb", "packed", "packed-f32", "sell", "stencil"]
+    );
     let refused: Vec<_> =
         json["refused"].as_array().unwrap().iter().map(|f| f["name"].as_str().unwrap()).collect();
     assert_eq!(refused, ["bcsr2", "bcsr4"], "a multiple of neither");
@@ -26,7 +29,7 @@ fn products_are_timed_in_every_format_that_takes_the_matrix() {
         ran.out
     );
     let svg = std::fs::read_to_string(bench.path("s.svg")).unwrap();
-    assert!(svg.matches("<rect").count() == 8 && svg.contains("of the triad"), "{svg}");
+    assert!(svg.matches("<rect").count() == 11 && svg.contains("of the triad"), "{svg}");
 }
 
 #[test]
@@ -35,7 +38,7 @@ fn unknown_formats_are_named() {
     let refused = bench.refused("spmv gen:poisson1d:9 --format csr,dja");
     assert!(
         refused.contains(
-            "expected `all`, `tune` or one of csr, dia, ell, sell, hyb, coo, bcsr2, bcsr3, bcsr4, got `dja`"
+            "expected `all`, `tune` or one of csr, stencil, dia, ell, sell, packed, packed-f32, hyb, coo, bcsr2, bcsr3, bcsr4, got `dja`"
         ),
         "{refused}"
     );
@@ -45,7 +48,7 @@ fn unknown_formats_are_named() {
 #[test]
 fn every_format_solves_to_the_same_residual() {
     let bench = Bench::new();
-    for format in ["csr", "dia", "ell", "sell", "hyb", "coo", "bcsr3"] {
+    for format in ["csr", "dia", "ell", "sell", "packed", "packed-f32", "hyb", "coo", "bcsr3"] {
         let (code, json) = bench.solve(&format!("gen:elasticity3d:4 --format {format}"));
         assert_eq!((code, json["format"].as_str()), (0, Some(format)));
         assert!(json["true_residual"].as_f64().unwrap() <= 1e-8, "{format}");
@@ -63,7 +66,7 @@ fn a_format_that_does_not_suit_is_bad_input() {
 
 #[test]
 fn info_says_why() {
-    let ran = Bench::new().run("info gen:poisson2d:100x100 --why");
+    let ran = Bench::new().run("info gen:convection:100x100 --why");
     assert_eq!(ran.code, 0, "{}", ran.err);
     assert!(ran.out.contains("  format      dia: 40.2 bytes a row, 63.5 in csr\n"), "{}", ran.out);
     assert!(

@@ -15,7 +15,7 @@ fn the_outcome_has_every_field() {
     assert_eq!(json["reason"], "converged: the true residual meets the tolerance");
     assert_eq!(
         (&json["backend"], &json["format"], &json["type"]),
-        (&"cpu".into(), &"dia".into(), &"f64".into())
+        (&"cpu".into(), &"stencil".into(), &"f64".into())
     );
     assert_eq!((&json["method"], &json["precond"]), (&"cg".into(), &"none".into()));
     assert_eq!((&json["n"], &json["nnz"]), (&192.into(), &904.into()));

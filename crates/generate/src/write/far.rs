@@ -23,9 +23,10 @@ impl<T: Scalar> Writer<'_, T> {
         // Whether the product is in memory already.
         let mut there = false;
         match field(OP_KIND) {
-            KIND_SPMV if self.product(op) == Product::Diagonals => {
+            KIND_SPMV if self.multiplies_units(op) => {
+                let what = if self.product(op) == Product::Stencil { "stencil" } else { "diagonals" };
                 let (m, x) = (t.hole(field(OP_MATRIX)), t.hole(field(OP_X)));
-                t.line(&format!("multiply_diagonals(&s, {m}, VECTOR(s.p, {x}), unit, m0);"));
+                t.line(&format!("multiply_{what}(&s, {m}, VECTOR(s.p, {x}), unit, m0);"));
             }
             KIND_SPMV => {
                 let y = t.hole(field(OP_Y));
@@ -70,6 +71,11 @@ impl<T: Scalar> Writer<'_, T> {
         self.shape.products[self.e.op(op, OP_MATRIX) as usize]
     }
 
+    /// Whether a product is computed where the pass uses it, unit by unit.
+    fn multiplies_units(&self, op: u32) -> bool {
+        matches!(self.product(op), Product::Diagonals | Product::Stencil)
+    }
+
     /// Whether an operation computes a slot anew.
     fn rewrites(&self, op: u32, slot: u32) -> bool {
         let e = self.e;
@@ -105,7 +111,7 @@ impl<T: Scalar> Writer<'_, T> {
                     ));
                 }
                 Product::Sell => t.line(&format!("product_sell(&s, {m}, {vectors});")),
-                Product::Diagonals => {}
+                Product::Diagonals | Product::Stencil => {}
             }
         }
         if writes {

@@ -1,0 +1,19 @@
+//! Arrays that tasks fill side by side.
+
+/// The beginning of an array in parts of these lengths, one after the other.
+pub(crate) fn cut<T>(array: &mut [T], lengths: impl IntoIterator<Item = usize>) -> Vec<&mut [T]> {
+    let lengths = lengths.into_iter();
+    let mut parts = Vec::with_capacity(lengths.size_hint().0);
+    let mut rest = array;
+    for length in lengths {
+        let part;
+        (part, rest) = rest.split_at_mut(length);
+        parts.push(part);
+    }
+    parts
+}
+
+/// The lengths between the ends of lists.
+pub(crate) fn lengths(ends: &[u32]) -> impl Iterator<Item = usize> + '_ {
+    ends.windows(2).map(|ends| (ends[1] - ends[0]) as usize)
+}

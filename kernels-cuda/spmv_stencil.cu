@@ -1,0 +1,50 @@
+// spmv_dot for constant coefficients on a grid: y <- A x, then a pass on the rows just computed.
+//
+// Formula: y[i] = sum over neighbours k, by increasing distance, of coefficient[k] x[i + distance[k]] with fused multiply-add
+// from 0; neighbours outside the grid take no part. Bytes per row: none of a matrix, one number for x and one for y, and what
+// the pass moves. Launch shape: see sweep.cuh; a point a thread, numbered with x fastest. The words of
+// crates/formats/src/stencil.rs: the size of the grid and the number of neighbours, then the steps to each in x, y and z and
+// its distance.
+#include "sweep.cuh"
+
+LACUNA_FN bool on_grid(int at, int step, int side) { return u32(at + step) < u32(side); }
+
+template <typename T>
+LACUNA_FN T stencil_row(const int4 *__restrict__ words, const T *__restrict__ coefficients, const T *__restrict__ x, u32 row) {
+    const u32 DEPTH = Depth<T>::count;
+    const int4 size = __ldg(words);
+    const u32 line = row / u32(size.x), neighbours = u32(size.w);
+    const int px = int(row - line * u32(size.x)), py = int(line % u32(size.y)), pz = int(line / u32(size.y));
+    T sum = zero<T>();
+    for (u32 k = 0; k < neighbours; k += DEPTH) {
+        bool on[DEPTH];
+        T c[DEPTH], v[DEPTH];
+#pragma unroll
+        for (u32 i = 0; i < DEPTH; i++) {
+            const u32 at = min(k + i, neighbours - 1);
+            const int4 step = __ldg(words + 1 + at);
+            on[i] = k + i < neighbours && on_grid(px, step.x, size.x) && on_grid(py, step.y, size.y) &&
+                    on_grid(pz, step.z, size.z);
+            c[i] = coefficients[at];
+            v[i] = on[i] ? x[row + u32(step.w)] : zero<T>();
+        }
+#pragma unroll
+        for (u32 i = 0; i < DEPTH; i++)
+            if (on[i]) sum = fma_of(c[i], v[i], sum);
+    }
+    return sum;
+}
+
+template <typename T> LACUNA_FN void spmv_stencil(const Common &c, const StreamOp &op) {
+    extern __shared__ __align__(16) unsigned char memory[];
+    __shared__ __align__(16) unsigned char coefficients[MAX_TERMS * sizeof(T)];
+    over_segments(c, op, memory, (T *)coefficients, [&](u32 base, T *slots) {
+        const u32 row = base + threadIdx.x;
+        if (row < op.n) slots[threadIdx.x] = stencil_row((const int4 *)op.arrays[0], (const T *)op.arrays[1], (const T *)op.x, row);
+    });
+}
+
+#define KERNELS(T, S)                                                                                                \
+    extern "C" __global__ void __launch_bounds__(256)                                                                \
+        spmv_stencil_##S(const __grid_constant__ Common c, const __grid_constant__ StreamOp op) { spmv_stencil<T>(c, op); }
+LACUNA_TYPES(KERNELS)

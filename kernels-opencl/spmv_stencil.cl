@@ -1,0 +1,97 @@
+// The product with constant coefficients on a grid, and the pass on the rows just computed.
+//
+// Formula: y[i] <- sum over neighbours k, by increasing distance, of coefficient[k] * x[i + distance[k]] with fused
+// multiply-add; neighbours outside the grid take no part. Then the pass, which finds y in slot 0.
+// Bytes moved per row: none of a matrix; x once in all, y once; then what the pass moves.
+// Launch shape: as sweep.cl; points are numbered with x fastest, so that a team reads whole lines.
+// Assumes: the words of `crates/formats/src/stencil.rs`; the pass does not write x.
+
+typedef struct {
+    int nx, ny, nz;
+    uint neighbours;
+    // The steps to each neighbour in x, y and z, and its distance.
+    __global const int4 *restrict steps;
+    __global const number *restrict coefficients;
+    __global const number *restrict x;
+} Stencil;
+
+static inline Stencil stencil_of(const Place *p, uint op) {
+    __global const ulong *m = MATRIX(*p, OP(*p, op, LACUNA_OP_MATRIX));
+    __global const int4 *words = (__global const int4 *)(p->fixed + m[MATRIX_ARGUMENTS]);
+    const int4 size = words[0];
+    Stencil a = { size.x, size.y, size.z, (uint)size.w, words + 1,
+        (__global const number *)(p->fixed + m[MATRIX_ARGUMENTS + 1]), VECTOR(*p, OP(*p, op, LACUNA_OP_X)) };
+    return a;
+}
+
+// Whether a step of an axis ends on the grid.
+#define ON(at, step, side) ((uint)((at) + (step)) < (uint)(side))
+
+static inline void stencil_rows(const Stencil *a, uint segment, uint count, __local number *slots) {
+    const uint base = segment * SEGMENT;
+    const int nx = a->nx, ny = a->ny, nz = a->nz;
+    __global const int4 *restrict steps = a->steps;
+    __global const number *restrict coefficients = a->coefficients;
+    __global const number *restrict x = a->x;
+#if LACUNA_CPU
+    EACH(e, count) { slots[e] = ZERO; }
+    for (uint first = 0; first < count;) {
+        // A piece of a line.
+        const uint line = (base + first) / (uint)nx;
+        const int at = (int)(base + first - line * (uint)nx), py = (int)(line % (uint)ny), pz = (int)(line / (uint)ny);
+        const int length = min(nx - at, (int)(count - first));
+        __local number *sums = slots + first;
+        for (uint k = 0; k < a->neighbours; k++) {
+            const int4 step = steps[k];
+            if (ON(py, step.y, ny) && ON(pz, step.z, nz)) {
+                const number c = coefficients[k];
+                __global const number *xs = x + ((long)base + first + step.w);
+                const int from = clamp(-step.x - at, 0, length), to = clamp(nx - step.x - at, from, length);
+                for (int i = from; i < to; i++) {
+                    sums[i] = multiply_add(c, xs[i], sums[i]);
+                }
+            }
+        }
+        first += (uint)length;
+    }
+#else
+    number sum[ELEMENTS] = { ZERO, ZERO, ZERO, ZERO, ZERO, ZERO, ZERO, ZERO };
+    int px[ELEMENTS], py[ELEMENTS], pz[ELEMENTS];
+    EACH(e, count) {
+        const uint line = (base + e) / (uint)nx;
+        px[MINE(e)] = (int)(base + e - line * (uint)nx);
+        py[MINE(e)] = (int)(line % (uint)ny);
+        pz[MINE(e)] = (int)(line / (uint)ny);
+    }
+    for (uint k = 0; k < a->neighbours; k++) {
+        const int4 step = steps[k];
+        const number c = coefficients[k];
+        __global const number *xs = x + ((long)base + step.w);
+        bool on[ELEMENTS];
+        number b[ELEMENTS];
+        EACH(e, count) {
+            on[MINE(e)] = e < count && ON(px[MINE(e)], step.x, nx) && ON(py[MINE(e)], step.y, ny)
+                && ON(pz[MINE(e)], step.z, nz);
+            b[MINE(e)] = on[MINE(e)] ? xs[e] : ZERO;
+        }
+        EACH(e, count) {
+            const number next = multiply_add(c, b[MINE(e)], sum[MINE(e)]);
+            sum[MINE(e)] = on[MINE(e)] ? next : sum[MINE(e)];
+        }
+    }
+    EACH(e, count) { slots[e] = sum[MINE(e)]; }
+#endif
+}
+#undef ON
+
+static inline void run_spmv_stencil(const Place *p, uint op, uint group, uint groups, uint slot_cap,
+    __local number *slots, __local number *work, __local number *near, __global number *partials) {
+    const Stencil a = stencil_of(p, op);
+    OVER_SEGMENTS(if (count > 0) { stencil_rows(&a, segment, count, mine); })
+}
+
+__kernel LACUNA_GROUP void KERNEL(spmv_stencil)(OPERATION_ARGUMENTS) {
+    BEGIN_OPERATION();
+    run_spmv_stencil(p, op, group, groups, slot_cap, slots, work, near, partials);
+    END_OPERATION();
+}
