@@ -151,7 +151,7 @@ impl<T: Scalar, B: Backend> Case<B> for Solves<T> {
         let (history, history_stride) = thinned(outcome);
         Some(Measured {
             iterations: outcome.iterations,
-            bytes: self.solver.program().bytes_of(outcome.iterations),
+            bytes: self.solver.program().bytes_of_solve(outcome.iterations, outcome.restarts),
             fresh: self.fresh.timing(),
             again: self.again.timing()?,
             on_device: self.on_device.timing(),
