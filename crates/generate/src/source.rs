@@ -10,7 +10,7 @@ pub const SHARED_SOURCES: [(&str, &str); 3] = [
 ];
 
 /// What a kernel written for one program is made of.
-pub const NEAR_SOURCES: [(&str, &str); 8] = [
+pub const NEAR_SOURCES: [(&str, &str); 10] = [
     SHARED_SOURCES[0],
     SHARED_SOURCES[1],
     SHARED_SOURCES[2],
@@ -19,6 +19,8 @@ pub const NEAR_SOURCES: [(&str, &str); 8] = [
     ("steps.cl", include_str!("../../../kernels-opencl/steps.cl")),
     ("near.cl", include_str!("../../../kernels-opencl/near.cl")),
     ("far.cl", include_str!("../../../kernels-opencl/far.cl")),
+    ("far_rows.cl", include_str!("../../../kernels-opencl/far_rows.cl")),
+    ("far_grids.cl", include_str!("../../../kernels-opencl/far_grids.cl")),
 ];
 
 /// The number types: real type, bits of it, complex.

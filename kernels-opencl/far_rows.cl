@@ -1,0 +1,355 @@
+// Products of rows with column indices, where vectors stay in memory.
+//
+// Formula: as spmv_csr.cl, spmv_bcsr.cl, spmv_sell.cl and spmv_hyb.cl, to the bit.
+// Bytes moved per row: a column for each run of entries and their values, with padding to the longest row of 32 lanes; the
+// operand from cache where columns are near.
+// Launch shape: as far.cl; every warp takes slices, so that all work however few segments there are.
+// Assumes: the layout of `crates/generate/src/slices.rs`, or of the format itself.
+
+// Entries are read once in an operation: they leave the second-level cache first, so that vectors stay there.
+#if LACUNA_STREAMS
+static inline ulong read_once(void) {
+    ulong policy;
+    __asm__("createpolicy.fractional.L2::evict_first.b64 %0, 1.0;" : "=l"(policy));
+    return policy;
+}
+#define ONCE(type, operands) "{ .reg .pred p; setp.ne.u32 p, " operands                              \
+    "; @p ld.global.nc.L1::no_allocate.L2::cache_hint." type " "
+static inline uint index_once(__global const uint *at, bool there, ulong policy) {
+    uint v = LACUNA_NONE;
+    __asm__(ONCE("u32", "%3, 0") "%0, [%1], %2; }" : "+r"(v) : "l"(at), "l"(policy), "r"((uint)there));
+    return v;
+}
+static inline number number_once(__global const number *at, bool there, ulong policy) {
+    number v = ZERO;
+#if LACUNA_COMPLEX && LACUNA_REAL_BITS == 64
+    double re = 0, im = 0;
+    __asm__(ONCE("v2.f64", "%4, 0") "{%0, %1}, [%2], %3; }" : "+d"(re), "+d"(im) : "l"(at), "l"(policy), "r"((uint)there));
+    v = MAKE(re, im);
+#elif LACUNA_COMPLEX
+    float re = 0, im = 0;
+    __asm__(ONCE("v2.f32", "%4, 0") "{%0, %1}, [%2], %3; }" : "+f"(re), "+f"(im) : "l"(at), "l"(policy), "r"((uint)there));
+    v = MAKE(re, im);
+#elif LACUNA_REAL_BITS == 64
+    __asm__(ONCE("f64", "%3, 0") "%0, [%1], %2; }" : "+d"(v) : "l"(at), "l"(policy), "r"((uint)there));
+#else
+    __asm__(ONCE("f32", "%3, 0") "%0, [%1], %2; }" : "+f"(v) : "l"(at), "l"(policy), "r"((uint)there));
+#endif
+    return v;
+}
+#else
+static inline ulong read_once(void) { return 0; }
+static inline uint index_once(__global const uint *at, bool there, ulong policy) { return there ? at[0] : LACUNA_NONE; }
+static inline number number_once(__global const number *at, bool there, ulong policy) { return there ? at[0] : ZERO; }
+#endif
+
+// Entries that a work-item has under way at a time.
+#if LACUNA_COMPLEX
+#define DEPTH_FAR 4
+#else
+#define DEPTH_FAR 8
+#endif
+
+// Products: the rows of this group of matrix `m` times `x`, to `y` in global memory. Every warp takes rows, so that all
+// work however few segments there are. All work-items come here.
+
+// The sum of one of so many lanes of a row.
+static inline number lane_sum(__global const uint *restrict columns, __global const number *restrict values,
+    __global const number *x, uint k, uint end, uint lanes) {
+    number sum = ZERO;
+    for (; k < end; k += DEPTH_FAR * lanes) {
+        uint c[DEPTH_FAR];
+        number a[DEPTH_FAR], v[DEPTH_FAR];
+#pragma unroll
+        for (uint e = 0; e < DEPTH_FAR; e++) {
+            bool there = k + e * lanes < end;
+            c[e] = there ? columns[k + e * lanes] : 0;
+            a[e] = there ? values[k + e * lanes] : ZERO;
+        }
+#pragma unroll
+        for (uint e = 0; e < DEPTH_FAR; e++) {
+            v[e] = k + e * lanes < end ? x[c[e]] : ZERO;
+        }
+#pragma unroll
+        for (uint e = 0; e < DEPTH_FAR; e++) {
+            sum = k + e * lanes < end ? multiply_add(a[e], v[e], sum) : sum;
+        }
+    }
+    return sum;
+}
+static inline number halved(number sum, uint lanes) {
+    __asm__ volatile("bar.warp.sync 0xffffffff;" ::: "memory");
+    for (uint d = lanes / 2; d > 0; d /= 2) {
+        sum = sum + down(sum, d);
+    }
+    return sum;
+}
+
+// Compressed rows as they are.
+static inline void product_rows(const Share *s, uint m, uint lanes, __global const number *x, __global number *y) {
+    __global const ulong *words = MATRIX(s->p, m);
+    __global const uint *restrict row_ptr = (__global const uint *)(s->p.fixed + words[MATRIX_ARGUMENTS]);
+    __global const uint *restrict columns = (__global const uint *)(s->p.fixed + words[MATRIX_ARGUMENTS + 1]);
+    __global const number *restrict values = (__global const number *)(s->p.fixed + words[MATRIX_ARGUMENTS + 2]);
+    const uint part = ITEM % lanes, step = SIZE / lanes, last = s->first + s->rows;
+    for (uint first = s->first; first < last; first += step) {
+        const uint i = first + ITEM / lanes;
+        number sum = i < last ? lane_sum(columns, values, x, row_ptr[i] + part, row_ptr[i + 1], lanes) : ZERO;
+        if (lanes > 1) {
+            sum = halved(sum, lanes);
+        }
+        if (part == 0 && i < last) {
+            y[i] = sum;
+        }
+    }
+    MEET();
+}
+
+// A batch of runs of entries: of each its first column and `run` values.
+#define RUNS_FAR 16
+typedef struct {
+    uint column[DEPTH_FAR];
+    number value[RUNS_FAR];
+} Batch;
+static inline void fetch_batch(Batch *b, __global const uint *columns, __global const number *values, uint at,
+    uint end, uint depth, uint run, ulong policy) {
+#pragma unroll
+    for (uint e = 0; e < depth; e++) {
+        const bool there = at + e < end;
+        const ulong place = at + e;
+        b->column[e] = index_once(columns + place * 32, there, policy);
+#pragma unroll
+        for (uint c = 0; c < run; c++) {
+            b->value[e * run + c] = number_once(values + (place * run + c) * 32, there, policy);
+        }
+    }
+}
+
+// Slices of 32 lanes, `lanes` of them a row; `row_of` where rows are in another order. While a batch waits for what it
+// multiplies, the next is on its way.
+static inline void multiply_slices(const Share *s, __global const uint *restrict slice_ptr,
+    __global const uint *restrict columns, __global const number *restrict values,
+    __global const uint *restrict row_of, bool sorted, uint lanes, uint run, uint warp, uint warps,
+    __global const number *x, __global number *y) {
+    const uint depth = run == 1 ? DEPTH_FAR : DEPTH_FAR / 2, rows = 32 / lanes, part = WARP_LANE % lanes;
+    const uint last = (min(s->first + s->mine * SEGMENT, s->n) + rows - 1) / rows;
+    const ulong policy = read_once();
+    columns += WARP_LANE;
+    values += WARP_LANE;
+    const uint mine = WARP_LANE / lanes;
+    uint slice = s->first / rows + warp;
+    if (slice < last) {
+        uint at = slice_ptr[slice], end = slice_ptr[slice + 1];
+        uint next = min(slice + warps, last - 1), next_at = slice_ptr[next], next_end = slice_ptr[next + 1];
+        uint row = sorted ? row_of[slice * rows + mine] : slice * rows + mine, next_row = row;
+        if (sorted) {
+            next_row = row_of[next * rows + mine];
+        }
+        Batch b;
+        fetch_batch(&b, columns, values, at, end, depth, run, policy);
+        number sum = ZERO;
+        for (;;) {
+            number v[RUNS_FAR];
+#pragma unroll
+            for (uint e = 0; e < depth; e++) {
+                const bool there = b.column[e] != LACUNA_NONE;
+                __global const number *from = x + (there ? b.column[e] : 0);
+#pragma unroll
+                for (uint c = 0; c < run; c++) {
+                    v[e * run + c] = there ? from[c] : ZERO;
+                }
+            }
+            const uint to = row;
+            at += depth;
+            const bool done = at >= end;
+            if (done) {
+                slice += warps;
+                at = next_at;
+                end = next_end;
+                row = sorted ? next_row : slice * rows + mine;
+                next = min(slice + warps, last - 1);
+                next_at = slice_ptr[next];
+                next_end = slice_ptr[next + 1];
+                if (sorted) {
+                    next_row = row_of[next * rows + mine];
+                }
+            }
+            Batch ahead;
+            fetch_batch(&ahead, columns, values, at, slice < last ? end : 0, depth, run, policy);
+#pragma unroll
+            for (uint e = 0; e < depth; e++) {
+#pragma unroll
+                for (uint c = 0; c < run; c++) {
+                    const number more = multiply_add(b.value[e * run + c], v[e * run + c], sum);
+                    sum = b.column[e] != LACUNA_NONE ? more : sum;
+                }
+            }
+            if (done) {
+                for (uint d = lanes / 2; d > 0; d /= 2) {
+                    sum = sum + down(sum, d);
+                }
+                if (part == 0 && to < s->n) {
+                    y[to] = sum;
+                }
+                if (slice >= last) {
+                    break;
+                }
+                sum = ZERO;
+            }
+            b = ahead;
+        }
+    }
+}
+
+// The words of a matrix in slices: see `crates/generate/src/slices.rs`.
+#define SLICES_HEAD 5u
+
+// Compressed rows that are too long for their lanes: a warp brings them through local memory, and each of its work-items adds
+// what falls to its lane in order. Of those of this group, the longest first, every `warps`-th. While a batch is added, what
+// the next one multiplies is on its way, and the entries of the one behind it.
+#define DEPTH_WIDE 4u
+#define BATCH_WIDE (32u * DEPTH_WIDE)
+typedef struct {
+    uint column[DEPTH_WIDE];
+    number value[DEPTH_WIDE], x[DEPTH_WIDE];
+} WideBatch;
+static inline void fetch_wide(WideBatch *b, __global const uint *columns, __global const number *values, uint at, uint end) {
+#pragma unroll
+    for (uint e = 0; e < DEPTH_WIDE; e++) {
+        const uint k = at + 32 * e + WARP_LANE;
+        b->column[e] = k < end ? columns[k] : LACUNA_NONE;
+        b->value[e] = k < end ? values[k] : ZERO;
+    }
+}
+static inline void fetch_operand(WideBatch *b, __global const number *x) {
+#pragma unroll
+    for (uint e = 0; e < DEPTH_WIDE; e++) {
+        b->x[e] = b->column[e] != LACUNA_NONE ? x[b->column[e]] : ZERO;
+    }
+}
+static inline void wide_rows(const Share *s, uint m, uint lanes, __global const uint *rows, uint count, uint warps,
+    __global const number *x, __global number *y) {
+    __global const ulong *words = MATRIX(s->p, m) + MATRIX_ARGUMENTS;
+    __global const uint *restrict row_ptr = (__global const uint *)(s->p.fixed + words[0]);
+    __global const uint *restrict columns = (__global const uint *)(s->p.fixed + words[1]);
+    __global const number *restrict values = (__global const number *)(s->p.fixed + words[2]);
+    for (uint l = WARP; l < count; l += warps) {
+        const uint row = rows[l], end = row_ptr[row + 1];
+        uint at = row_ptr[row];
+        number sum = ZERO;
+        __local number *pairs = s->rows_at + 64 * WARP;
+        __local const number *mine = pairs + 2 * (WARP_LANE % lanes);
+        WideBatch b, next;
+        fetch_wide(&b, columns, values, at, end);
+        fetch_wide(&next, columns, values, at + BATCH_WIDE, end);
+        fetch_operand(&b, x);
+        while (at < end) {
+            WideBatch ahead;
+            fetch_wide(&ahead, columns, values, at + 2 * BATCH_WIDE, end);
+            fetch_operand(&next, x);
+#pragma unroll
+            for (uint e = 0; e < DEPTH_WIDE; e++) {
+                const uint left = at < end ? min(end - at, 32u) : 0;
+                __asm__ volatile("bar.warp.sync 0xffffffff;" ::: "memory");
+                pairs[2 * WARP_LANE] = b.value[e];
+                pairs[2 * WARP_LANE + 1] = b.x[e];
+                __asm__ volatile("bar.warp.sync 0xffffffff;" ::: "memory");
+                if (left == 32) {
+#pragma unroll
+                    for (uint j = 0; j < 32; j += lanes) {
+                        sum = multiply_add(mine[2 * j], mine[2 * j + 1], sum);
+                    }
+                } else {
+                    for (uint j = WARP_LANE % lanes; j < left; j += lanes) {
+                        sum = multiply_add(pairs[2 * j], pairs[2 * j + 1], sum);
+                    }
+                }
+                at += 32;
+            }
+            b = next;
+            next = ahead;
+        }
+        sum = halved(sum, lanes);
+        if (WARP_LANE == 0) {
+            y[row] = sum;
+        }
+    }
+}
+
+// The pieces of this group's long rows: see `spmv_hyb.cl`.
+typedef struct {
+    __global const uint *rows;     // the long ones
+    __global const uint *long_ptr; // the first piece of each
+    __global const uint *piece_ptr;
+    uint first, last;              // rows of this group
+} Pieces;
+static inline Pieces pieces_of(const Share *s, uint m) {
+    __global const ulong *words = MATRIX(s->p, m) + MATRIX_ARGUMENTS;
+    __global const uint *head = (__global const uint *)(s->p.fixed + words[0]);
+    const uint longs = head[1], slices = s->n / 32 + (s->n % 32 != 0);
+    __global const uint *of_segment = head + 3 + slices + 1 + s->segments + 1, *rows = of_segment + s->segments + 1;
+    Pieces p = { rows, rows + longs, rows + longs + longs + 1, of_segment[s->from], of_segment[s->from + s->mine] };
+    return p;
+}
+// Their sums, to `rows_at`: a warp takes a piece.
+static inline void sum_pieces(const Share *s, uint m, const Pieces *p, __global const number *x) {
+    __global const ulong *words = MATRIX(s->p, m) + MATRIX_ARGUMENTS;
+    __global const uint *restrict columns = (__global const uint *)(s->p.fixed + words[2]);
+    __global const number *restrict values = (__global const number *)(s->p.fixed + words[3]);
+    const uint first = p->long_ptr[p->first], last = p->long_ptr[p->last];
+    for (uint q = first + WARP; q < last; q += WARPS) {
+        const uint at = p->piece_ptr[q] + WARP_LANE, end = p->piece_ptr[q + 1];
+        const number sum = halved(lane_sum(columns, values, x, at, end, 32), 32);
+        if (WARP_LANE == 0) {
+            s->rows_at[q - first] = sum;
+        }
+    }
+}
+// And these to their rows.
+static inline void add_pieces(const Share *s, const Pieces *p, __global number *y) {
+    const uint first = p->long_ptr[p->first];
+    for (uint l = p->first + ITEM; l < p->last; l += SIZE) {
+        number rest = s->rows_at[p->long_ptr[l] - first];
+        for (uint q = p->long_ptr[l] + 1; q < p->long_ptr[l + 1]; q++) {
+            rest = rest + s->rows_at[q - first];
+        }
+        y[p->rows[l]] = y[p->rows[l]] + rest;
+    }
+    MEET();
+}
+
+// Rows of any format, laid out anew in slices; those too long for a lane apart, by warps of their own.
+static inline void product_slices(const Share *s, uint m, uint lanes, uint run, bool sorted, bool wide, bool pieces,
+    __global const number *x, __global number *y) {
+    __global const uint *restrict head = s->windows + SLICES_HEAD * m;
+    Pieces p;
+    if (pieces) {
+        p = pieces_of(s, m);
+        sum_pieces(s, m, &p, x);
+    }
+    uint apart = 0;
+    if (wide) {
+        __global const uint *list = s->windows + head[4], *own = list + 2 * get_group_id(0);
+        apart = own[1];
+        if (WARP < apart) {
+            wide_rows(s, m, lanes, list + 2 * (get_num_groups(0) + 1) + own[0], own[2] - own[0], apart, x, y);
+        }
+    }
+    if (WARP >= apart) {
+        multiply_slices(s, s->windows + head[0], s->columns + head[1], s->values + head[2], s->windows + head[3], sorted,
+            lanes, run, WARP - apart, WARPS - apart, x, y);
+    }
+    MEET();
+    if (pieces) {
+        add_pieces(s, &p, y);
+    }
+}
+
+// Sliced ELLPACK as it is.
+static inline void product_sell(const Share *s, uint m, __global const number *x, __global number *y) {
+    __global const ulong *words = MATRIX(s->p, m) + MATRIX_ARGUMENTS;
+    multiply_slices(s, (__global const uint *)(s->p.fixed + words[1]), (__global const uint *)(s->p.fixed + words[3]),
+        (__global const number *)(s->p.fixed + words[4]), (__global const uint *)(s->p.fixed + words[2]), words[0] != 0,
+        1, 1, WARP, WARPS, x, y);
+    MEET();
+}
