@@ -247,7 +247,7 @@ impl<T: Scalar> LinearSystem<T> {
             }
             (Some(name), _) if !tunes => match FORMATS.iter().any(|f| f.name == name && f.rounds) {
                 true => Chosen::new(
-                    name,
+                    &name,
                     format!("asked for; the system solved has values rounded to {}", T::Narrow::KIND.name()),
                 ),
                 false => asked(&name),
