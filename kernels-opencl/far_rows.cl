@@ -204,14 +204,14 @@ static inline void multiply_slices(const Share *s, __global const uint *restrict
 // The words of a matrix in slices: see `crates/generate/src/slices.rs`.
 #define SLICES_HEAD 5u
 
-// Compressed rows that are too long for their lanes: a warp brings them through local memory, and each of its work-items adds
-// what falls to its lane in order. Of those of this group, the longest first, every `warps`-th. While a batch is added, what
-// the next one multiplies is on its way, and the entries of the one behind it.
-#define DEPTH_WIDE 4u
+// Compressed rows that are too long for their lanes: a warp brings them to local memory, and each of its work-items adds what
+// falls to its lane in order. Of those of this group, the longest first, every `warps`-th. While a batch is added, what the
+// next one multiplies is on its way, and the entries of the one behind it.
+#define DEPTH_WIDE DEPTH_FAR
 #define BATCH_WIDE (32u * DEPTH_WIDE)
 typedef struct {
     uint column[DEPTH_WIDE];
-    number value[DEPTH_WIDE], x[DEPTH_WIDE];
+    number value[DEPTH_WIDE];
 } WideBatch;
 static inline void fetch_wide(WideBatch *b, __global const uint *columns, __global const number *values, uint at, uint end) {
 #pragma unroll
@@ -221,11 +221,20 @@ static inline void fetch_wide(WideBatch *b, __global const uint *columns, __glob
         b->value[e] = k < end ? values[k] : ZERO;
     }
 }
-static inline void fetch_operand(WideBatch *b, __global const number *x) {
+static inline void fetch_operand(number *v, const WideBatch *b, __global const number *x) {
 #pragma unroll
     for (uint e = 0; e < DEPTH_WIDE; e++) {
-        b->x[e] = b->column[e] != LACUNA_NONE ? x[b->column[e]] : ZERO;
+        v[e] = b->column[e] != LACUNA_NONE ? x[b->column[e]] : ZERO;
     }
+}
+static inline void put_pairs(__local number *pairs, const WideBatch *b, const number *v) {
+    __asm__ volatile("bar.warp.sync 0xffffffff;" ::: "memory");
+#pragma unroll
+    for (uint e = 0; e < DEPTH_WIDE; e++) {
+        pairs[2 * (32 * e + WARP_LANE)] = b->value[e];
+        pairs[2 * (32 * e + WARP_LANE) + 1] = v[e];
+    }
+    __asm__ volatile("bar.warp.sync 0xffffffff;" ::: "memory");
 }
 static inline void wide_rows(const Share *s, uint m, uint lanes, __global const uint *rows, uint count, uint warps,
     __global const number *x, __global number *y) {
@@ -233,41 +242,35 @@ static inline void wide_rows(const Share *s, uint m, uint lanes, __global const 
     __global const uint *restrict row_ptr = (__global const uint *)(s->p.fixed + words[0]);
     __global const uint *restrict columns = (__global const uint *)(s->p.fixed + words[1]);
     __global const number *restrict values = (__global const number *)(s->p.fixed + words[2]);
+    __local number *pairs = s->rows_at + 2 * BATCH_WIDE * WARP;
     for (uint l = WARP; l < count; l += warps) {
         const uint row = rows[l], end = row_ptr[row + 1];
         uint at = row_ptr[row];
-        number sum = ZERO;
-        __local number *pairs = s->rows_at + 64 * WARP;
-        __local const number *mine = pairs + 2 * (WARP_LANE % lanes);
-        WideBatch b, next;
+        number sum = ZERO, v[DEPTH_WIDE];
+        WideBatch b;
         fetch_wide(&b, columns, values, at, end);
-        fetch_wide(&next, columns, values, at + BATCH_WIDE, end);
-        fetch_operand(&b, x);
+        fetch_operand(v, &b, x);
+        put_pairs(pairs, &b, v);
+        fetch_wide(&b, columns, values, at + BATCH_WIDE, end);
         while (at < end) {
             WideBatch ahead;
+            fetch_operand(v, &b, x);
             fetch_wide(&ahead, columns, values, at + 2 * BATCH_WIDE, end);
-            fetch_operand(&next, x);
-#pragma unroll
-            for (uint e = 0; e < DEPTH_WIDE; e++) {
-                const uint left = at < end ? min(end - at, 32u) : 0;
-                __asm__ volatile("bar.warp.sync 0xffffffff;" ::: "memory");
-                pairs[2 * WARP_LANE] = b.value[e];
-                pairs[2 * WARP_LANE + 1] = b.x[e];
-                __asm__ volatile("bar.warp.sync 0xffffffff;" ::: "memory");
-                if (left == 32) {
-#pragma unroll
-                    for (uint j = 0; j < 32; j += lanes) {
-                        sum = multiply_add(mine[2 * j], mine[2 * j + 1], sum);
-                    }
-                } else {
-                    for (uint j = WARP_LANE % lanes; j < left; j += lanes) {
-                        sum = multiply_add(pairs[2 * j], pairs[2 * j + 1], sum);
-                    }
+            const uint left = min(end - at, BATCH_WIDE);
+            if (left == BATCH_WIDE) {
+                __local const number *mine = pairs + 2 * (WARP_LANE % lanes);
+#pragma unroll 32
+                for (uint j = 0; j < BATCH_WIDE; j += lanes) {
+                    sum = multiply_add(mine[2 * j], mine[2 * j + 1], sum);
                 }
-                at += 32;
+            } else {
+                for (uint j = WARP_LANE % lanes; j < left; j += lanes) {
+                    sum = multiply_add(pairs[2 * j], pairs[2 * j + 1], sum);
+                }
             }
-            b = next;
-            next = ahead;
+            put_pairs(pairs, &b, v);
+            b = ahead;
+            at += BATCH_WIDE;
         }
         sum = halved(sum, lanes);
         if (WARP_LANE == 0) {

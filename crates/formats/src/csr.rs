@@ -9,9 +9,6 @@ use std::borrow::Cow;
 pub const MAX_LANES: usize = 32;
 /// Entries of a row that make another lane worth its place in the final halving.
 const ENTRIES_PER_LANE: usize = 8;
-/// Entries of a lane of the longest row that make another one worth its place in all rows, and lanes up to which they do.
-const LONGEST_LANE: usize = 4096;
-const LANES_FOR_LONGEST: usize = 4;
 /// Elements a thread takes at least.
 const GRAIN: usize = 8192;
 
@@ -114,11 +111,7 @@ impl<T: Scalar> Csr<T> {
         debug_assert_eq!(row_ptr[rows] as usize, values.len());
         debug_assert_eq!(col_idx.len(), values.len());
         let filled = row_ptr.par_windows(2).with_min_len(GRAIN).filter(|w| w[1] > w[0]).count();
-        let longest = row_ptr.par_windows(2).with_min_len(GRAIN).map(|w| w[1] - w[0]).max().unwrap_or(0);
-        let mut lanes = lanes(values.len(), filled);
-        while lanes < LANES_FOR_LONGEST && longest as usize > LONGEST_LANE * lanes {
-            lanes *= 2;
-        }
+        let lanes = lanes(values.len(), filled);
         Self { rows, cols, row_ptr, col_idx, values, lanes }
     }
 

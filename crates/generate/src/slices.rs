@@ -179,7 +179,7 @@ impl<T: Scalar> Staged<T> {
         let row_of = self.windows.len();
         self.windows.extend(&order.row_of);
         let list = self.windows.len();
-        let mut before = 0;
+        let (mut before, mut most_apart) = (0, 0);
         for (own, group) in wide.iter().zip(groups) {
             let cost = own.iter().map(|row| runs[*row as usize] as usize).sum::<usize>() * WIDE_ENTRY;
             let slices = &order.ptr[group.start * SEGMENT / order.rows..];
@@ -187,6 +187,7 @@ impl<T: Scalar> Staged<T> {
             let batches: usize = slices.windows(2).map(|ends| (ends[1] - ends[0]).div_ceil(DEPTH)).sum();
             let all = cost + batches * BATCH;
             let apart = if own.is_empty() { 0 } else { (warps * cost).div_ceil(all).min(warps / 2) };
+            most_apart = most_apart.max(apart);
             self.windows.extend([before, apart as u32]);
             before += own.len() as u32;
         }
@@ -199,7 +200,7 @@ impl<T: Scalar> Staged<T> {
             groups.iter().map(|g| first(g.end) - first(g.start)).max().unwrap_or(0)
         });
         let wide = wide.iter().any(|own| !own.is_empty());
-        let numbers = if wide { 2 * WARP * warps } else { pieces };
+        let numbers = if wide { 2 * WARP * DEPTH * most_apart } else { pieces };
         Some(Slices { run, sorted: !order.row_of.is_empty(), wide, pieces: pieces > 0, numbers })
     }
 }
