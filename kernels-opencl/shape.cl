@@ -60,3 +60,4 @@ static inline uint segments_of(uint n) { return n / SEGMENT + (n % SEGMENT != 0)
 #define FORMAT_BCSR 3
 #define FORMAT_HYB 4
 #define FORMAT_STENCIL 5
+#define FORMAT_PACKED 6

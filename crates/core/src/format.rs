@@ -4,25 +4,31 @@ use std::any::Any;
 
 /// One array or number of a format, in the order its kernels take them.
 #[derive(Clone, Copy, Debug)]
-pub enum Argument<'a, T> {
+pub enum Argument<'a, T: Scalar> {
     /// A number passed by value.
     Size(u32),
     /// Indices or offsets.
     Indices(&'a [u32]),
     /// Signed offsets (diagonals, packed columns).
     Offsets(&'a [i32]),
+    /// Distances that two bytes hold.
+    Short(&'a [u16]),
     /// Entries.
     Values(&'a [T]),
+    /// Entries in the narrower type.
+    Narrow(&'a [T::Narrow]),
 }
 
-impl<T> Argument<'_, T> {
+impl<T: Scalar> Argument<'_, T> {
     /// Bytes of the array; 0 for a number.
     pub fn bytes(&self) -> usize {
         match self {
             Argument::Size(_) => 0,
             Argument::Indices(a) => size_of_val(*a),
             Argument::Offsets(a) => size_of_val(*a),
+            Argument::Short(a) => size_of_val(*a),
             Argument::Values(a) => size_of_val(*a),
+            Argument::Narrow(a) => size_of_val(*a),
         }
     }
 }

@@ -54,6 +54,8 @@ pub trait Scalar:
 {
     /// The type of this number's parts: `f32` or `f64`.
     type Real: Scalar<Real = Self::Real> + num_traits::Float;
+    /// The type a matrix may keep its values in to save bytes: `f32` or `Complex<f32>`.
+    type Narrow: Scalar;
     /// Which number type this is.
     const KIND: Kind;
     /// The unit roundoff's double (`f32::EPSILON` or `f64::EPSILON`).
@@ -114,6 +116,7 @@ macro_rules! number {
         paste::paste! {
             impl Scalar for $real {
                 type Real = $real;
+                type Narrow = f32;
                 const KIND: Kind = Kind::[<F $bits>];
                 const EPSILON: f64 = $real::EPSILON as f64;
                 const MAX: f64 = $real::MAX as f64;
@@ -155,6 +158,7 @@ macro_rules! number {
 
             impl Scalar for Complex<$real> {
                 type Real = $real;
+                type Narrow = Complex<f32>;
                 const KIND: Kind = Kind::[<C $bits>];
                 const EPSILON: f64 = $real::EPSILON as f64;
                 const MAX: f64 = $real::MAX as f64;

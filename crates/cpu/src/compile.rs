@@ -30,7 +30,7 @@ pub(crate) struct Dot {
 }
 
 /// What a step does before its sweep, over numbered vectors.
-pub(crate) enum Kind<T> {
+pub(crate) enum Kind<T: Scalar> {
     Sweep,
     Spmv {
         a: Stored<T>,
@@ -59,7 +59,7 @@ pub(crate) enum Kind<T> {
 }
 
 /// An operation made ready.
-pub(crate) struct Step<T> {
+pub(crate) struct Step<T: Scalar> {
     pub(crate) kind: Kind<T>,
     pub(crate) n: usize,
     pub(crate) before: Box<[Instr]>,
@@ -74,7 +74,7 @@ pub(crate) struct Step<T> {
     pub(crate) work: usize,
 }
 
-impl<T> Step<T> {
+impl<T: Scalar> Step<T> {
     /// Sums over all rows that the step leaves behind.
     pub(crate) fn sums(&self) -> usize {
         self.dots.len() + if let Kind::BasisDot { columns, .. } = self.kind { columns as usize } else { 0 }
@@ -247,7 +247,7 @@ impl<T: Scalar> Compiled<T> {
 
 /// Steps that leave no sum, read no other rows, and whose results only their own rows need next, go on without
 /// meeting.
-fn mark_meetings<T>(steps: &mut [Step<T>]) {
+fn mark_meetings<T: Scalar>(steps: &mut [Step<T>]) {
     for i in 0..steps.len().saturating_sub(1) {
         let (step, next) = (&steps[i], &steps[i + 1]);
         let rowwise =

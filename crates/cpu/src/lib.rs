@@ -15,6 +15,7 @@ mod spmv_bcsr;
 mod spmv_csr;
 mod spmv_dia;
 mod spmv_hyb;
+mod spmv_packed;
 mod spmv_sell;
 mod spmv_stencil;
 mod team;

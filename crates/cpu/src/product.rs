@@ -1,26 +1,27 @@
 //! `y ← A x` in the formats that the CPU has kernels for.
-use crate::{spmv_bcsr, spmv_csr, spmv_dia, spmv_hyb, spmv_sell, spmv_stencil};
+use crate::{spmv_bcsr, spmv_csr, spmv_dia, spmv_hyb, spmv_packed, spmv_sell, spmv_stencil};
 use lacuna_core::sum::SEGMENT;
 use lacuna_core::{Format, Scalar};
-use lacuna_formats::{Bcsr, Csr, Dia, Hyb, Sell};
+use lacuna_formats::{Bcsr, Csr, Dia, Hyb, Packed, SLICE, Sell};
 use std::any::Any;
 use std::sync::Arc;
 
 /// What a byte of each format costs, relative to CSR: see docs/performance.md for the measurement.
-pub(crate) const COSTS: [(&str, f64); 8] = [
+pub(crate) const COSTS: [(&str, f64); 9] = [
     ("csr", 1.0),
-    ("stencil", 1.0),
+    ("stencil", 1.3),
     ("dia", 0.75),
     ("bcsr", 0.8),
     ("sell", 0.85),
     ("ell", 0.85),
+    ("packed", 1.4),
     ("hyb", 0.9),
     ("coo", 1.0),
 ];
 
 /// A matrix as the kernels take it.
 #[derive(Clone)]
-pub(crate) enum Stored<T> {
+pub(crate) enum Stored<T: Scalar> {
     Csr(Arc<Csr<T>>),
     Dia(Arc<Dia<T>>),
     /// ELLPACK too.
@@ -28,6 +29,7 @@ pub(crate) enum Stored<T> {
     Bcsr(Arc<Bcsr<T>>),
     /// COO too.
     Hyb(Arc<Hyb<T>>),
+    Packed(Arc<Packed<T>>),
     Stencil(Arc<spmv_stencil::Lines<T>>),
     /// Any other format, through its reference product.
     Other(Arc<dyn Format<T>>),
@@ -43,6 +45,7 @@ impl<T: Scalar> Stored<T> {
             .or_else(|_| any().downcast().map(Stored::Sell))
             .or_else(|_| any().downcast().map(Stored::Bcsr))
             .or_else(|_| any().downcast().map(Stored::Hyb))
+            .or_else(|_| any().downcast().map(Stored::Packed))
             .or_else(|_| any().downcast().map(|a| Stored::Stencil(Arc::new(spmv_stencil::Lines::new(a)))))
             .unwrap_or_else(|_| Stored::Other(format.clone()))
     }
@@ -52,19 +55,17 @@ impl<T: Scalar> Stored<T> {
         match self {
             Stored::Csr(a) => a.row_ptr()[row] as usize,
             Stored::Dia(a) => a.offsets().len() * row,
-            Stored::Sell(a) => {
-                a.slice_ptr()[row.div_ceil(lacuna_formats::SLICE)] as usize * lacuna_formats::SLICE
-            }
+            Stored::Sell(a) => a.slice_ptr()[row.div_ceil(SLICE)] as usize * SLICE,
             Stored::Bcsr(a) => {
                 let b = a.block();
                 a.row_ptr()[row.div_ceil(b)] as usize * b * b
             }
             Stored::Hyb(a) => {
                 let layout = a.layout();
-                let in_slices =
-                    layout.slice_ptr()[row.div_ceil(lacuna_formats::SLICE)] as usize * lacuna_formats::SLICE;
+                let in_slices = layout.slice_ptr()[row.div_ceil(SLICE)] as usize * SLICE;
                 in_slices + layout.segment_ptr()[row.div_ceil(SEGMENT)] as usize - layout.in_slices()
             }
+            Stored::Packed(a) => a.row_ptr()[row] as usize,
             Stored::Stencil(a) => a.stencil.coefficients().len() * row,
             Stored::Other(a) => (a.nnz() / a.shape().0.max(1)) * row,
         }
@@ -85,6 +86,7 @@ impl<T: Scalar> Stored<T> {
                 Stored::Sell(a) => spmv_sell::rows(a, x, y, start, end),
                 Stored::Bcsr(a) => spmv_bcsr::rows(a, x, y, start, end),
                 Stored::Hyb(a) => spmv_hyb::rows(a, x, y, sums, start, end),
+                Stored::Packed(a) => spmv_packed::rows(a, x, y, start, end),
                 Stored::Stencil(a) => spmv_stencil::rows(a, x, y, start, end),
                 Stored::Other(a) => {
                     let x = std::slice::from_raw_parts(x, a.shape().1);

@@ -17,7 +17,7 @@ const BASIS_CHUNK_BYTES: usize = 65536;
 const COLUMNS: usize = 64;
 
 /// What a thread needs to run its share of a step.
-pub(crate) struct Share<'a, T> {
+pub(crate) struct Share<'a, T: Scalar> {
     pub(crate) step: &'a Step<T>,
     /// Vectors by number, each valid for its whole length.
     pub(crate) vectors: &'a [*mut T],
@@ -57,7 +57,7 @@ pub(crate) fn bind<T: Scalar>(
 /// The vectors and `sums` must be valid for the step, and no other thread may write what this share reads or touch
 /// what it writes.
 pub(crate) unsafe fn run<T: Scalar>(arch: Arch, share: Share<'_, T>) {
-    struct Inlined<'a, T>(Share<'a, T>);
+    struct Inlined<'a, T: Scalar>(Share<'a, T>);
     impl<T: Scalar> WithSimd for Inlined<'_, T> {
         type Output = ();
         #[inline(always)]

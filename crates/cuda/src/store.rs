@@ -399,7 +399,9 @@ fn upload<T: Scalar>(
             Argument::Size(size) => u64::from(*size),
             Argument::Indices(a) => one(driver, pool, buffers, a)?,
             Argument::Offsets(a) => one(driver, pool, buffers, a)?,
+            Argument::Short(a) => one(driver, pool, buffers, a)?,
             Argument::Values(a) => one(driver, pool, buffers, a)?,
+            Argument::Narrow(a) => one(driver, pool, buffers, a)?,
         });
     }
     Ok(arrays)

@@ -248,6 +248,7 @@ pub(crate) fn product_kernel(format: &'static str) -> Result<&'static str> {
         "sell" | "ell" => Ok("spmv_sell"),
         "bcsr" => Ok("spmv_bcsr"),
         "stencil" => Ok("spmv_stencil"),
+        "packed" => Ok("spmv_packed"),
         other => Err(Error::Unsupported {
             operation: format!("product with a matrix in format `{other}`"),
             message: "the CUDA backend has no kernel for it; convert it to `csr`".into(),

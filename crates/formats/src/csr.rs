@@ -182,6 +182,11 @@ impl<T: Scalar> Csr<T> {
         Some(values[k])
     }
 
+    /// Row and column of entry `k`.
+    pub(crate) fn place(&self, k: usize) -> (usize, usize) {
+        position(&self.row_ptr, &self.col_idx, k)
+    }
+
     /// The diagonal, zero where no entry is stored; as long as the shorter side.
     pub fn diagonal(&self) -> Vec<T> {
         let n = self.rows.min(self.cols);

@@ -1,7 +1,7 @@
 //! Sparse matrices on the host.
 //!
 //! - [`Csr`] is the format everything else is built from; [`Triplets`] assembles it from entries in any order.
-//! - [`Stencil`], [`Dia`], [`Sell`] (and ELLPACK), [`Bcsr`] hold what suits them in less, [`Hyb`] (and COO) rows of any length; [`choose_format`] says which does.
+//! - [`Stencil`], [`Dia`], [`Sell`] (and ELLPACK), [`Bcsr`] hold what suits them in less, [`Packed`] the rest in fewer bytes, [`Hyb`] (and COO) rows of any length; [`choose_format`] says which does.
 //! - [`Pair`] puts a matrix and its conjugate transpose on a device.
 //! - [`reorder`] finds an order of the rows that brings what is coupled together.
 //! - [`Spec`] makes model problems of any size by name.
@@ -19,6 +19,7 @@ mod graph;
 mod hyb;
 mod hyb_layout;
 pub mod mm;
+mod packed;
 mod padding;
 mod pair;
 mod permutation;
@@ -37,6 +38,7 @@ pub use dia::{DIA_ROWS, Dia};
 pub use generate::{Generator, Spec};
 pub use hyb::{Hyb, PIECE_LANES};
 pub use hyb_layout::HybLayout;
+pub use packed::{Packed, Values, widened};
 pub use pair::Pair;
 pub use permutation::Permutation;
 pub use reorder::{ORDERS, OrderInfo, Profile, by_length, by_parts, reorder, reverse_cuthill_mckee};

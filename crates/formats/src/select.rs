@@ -1,6 +1,8 @@
 //! Which format suits a matrix: every candidate with its bytes, and the choice with its reason.
 use crate::padding::is_too_much;
-use crate::{Bcsr, Csr, Dia, Hyb, LEAST_FILL, MOST_NEIGHBOURS, Sell, Stencil, Structure, bcsr::BLOCK_SIZES};
+use crate::{
+    Bcsr, Csr, Dia, Hyb, LEAST_FILL, MOST_NEIGHBOURS, Packed, Sell, Stencil, Structure, bcsr::BLOCK_SIZES,
+};
 use lacuna_core::{Error, Format, Result, Scalar};
 use std::sync::Arc;
 
@@ -13,48 +15,41 @@ pub struct FormatInfo {
     pub kernel: &'static str,
     /// What it is.
     pub description: &'static str,
+    /// Whether values may be rounded: it is then chosen by name alone.
+    pub rounds: bool,
+}
+
+impl FormatInfo {
+    const fn new(name: &'static str, kernel: &'static str, description: &'static str) -> Self {
+        FormatInfo { name, kernel, description, rounds: false }
+    }
 }
 
 /// All formats, the one everything else is made from first.
-pub const FORMATS: [FormatInfo; 10] = [
-    FormatInfo { name: "csr", kernel: "csr", description: "compressed rows: suits everything" },
+pub const FORMATS: [FormatInfo; 12] = [
+    FormatInfo::new("csr", "csr", "compressed rows: suits everything"),
+    FormatInfo::new("stencil", "stencil", "constant coefficients on a grid, no matrix in memory"),
+    FormatInfo::new("dia", "dia", "diagonals, without column indices: grids"),
+    FormatInfo::new("ell", "ell", "ELLPACK: rows of about one length"),
+    FormatInfo::new("sell", "sell", "sliced ELLPACK, SELL-32-256: rows of any lengths"),
+    FormatInfo::new(
+        "packed",
+        "packed",
+        "csr with 16-bit columns, and values in half the bytes where that is exact",
+    ),
     FormatInfo {
-        name: "stencil",
-        kernel: "stencil",
-        description: "constant coefficients on a grid, no matrix in memory",
+        rounds: true,
+        ..FormatInfo::new("packed-f32", "packed", "packed, every value rounded to half its bytes")
     },
-    FormatInfo { name: "dia", kernel: "dia", description: "diagonals, without column indices: grids" },
-    FormatInfo { name: "ell", kernel: "ell", description: "ELLPACK: rows of about one length" },
-    FormatInfo {
-        name: "sell",
-        kernel: "sell",
-        description: "sliced ELLPACK, SELL-32-256: rows of any lengths",
-    },
-    FormatInfo {
-        name: "hyb",
-        kernel: "hyb",
-        description: "ELLPACK with the rest in coordinates: a few rows much longer than the others",
-    },
-    FormatInfo {
-        name: "coo",
-        kernel: "coo",
-        description: "coordinates: rows of lengths that follow no rule",
-    },
-    FormatInfo {
-        name: "bcsr2",
-        kernel: "bcsr",
-        description: "compressed rows of 2x2 blocks: two unknowns a node",
-    },
-    FormatInfo {
-        name: "bcsr3",
-        kernel: "bcsr",
-        description: "compressed rows of 3x3 blocks: three unknowns a node",
-    },
-    FormatInfo {
-        name: "bcsr4",
-        kernel: "bcsr",
-        description: "compressed rows of 4x4 blocks: four unknowns a node",
-    },
+    FormatInfo::new(
+        "hyb",
+        "hyb",
+        "ELLPACK with the rest in coordinates: a few rows much longer than the others",
+    ),
+    FormatInfo::new("coo", "coo", "coordinates: rows of lengths that follow no rule"),
+    FormatInfo::new("bcsr2", "bcsr", "compressed rows of 2x2 blocks: two unknowns a node"),
+    FormatInfo::new("bcsr3", "bcsr", "compressed rows of 3x3 blocks: three unknowns a node"),
+    FormatInfo::new("bcsr4", "bcsr", "compressed rows of 4x4 blocks: four unknowns a node"),
 ];
 
 /// The matrix in the format of that name.
@@ -68,6 +63,8 @@ pub fn convert<T: Scalar>(a: &Arc<Csr<T>>, name: &str) -> Result<Arc<dyn Format<
         "dia" => Arc::new(Dia::from_csr(a)?),
         "ell" => Arc::new(Sell::ellpack(a)?),
         "sell" => Arc::new(Sell::from_csr(a)?),
+        "packed" => Arc::new(Packed::from_csr(a)?),
+        "packed-f32" => Arc::new(Packed::rounded(a)?),
         "hyb" => Arc::new(Hyb::from_csr(a)?),
         "coo" => Arc::new(Hyb::coo(a)?),
         "bcsr2" => Arc::new(Bcsr::from_csr(a, 2)?),
@@ -124,6 +121,11 @@ pub fn candidates<T: Scalar>(a: &Csr<T>, s: &Structure, costs: &[(&str, f64)]) -
             }
             "sell" => (sell.0, is_too_much(sell.1, a.nnz()).then_some("too much padding")),
             "ell" => (ell.0, is_too_much(ell.1, a.nnz()).then_some("too much padding")),
+            "packed" => match Packed::footprint(a) {
+                Some(bytes) => (bytes, None),
+                None => (Format::bytes(a), Some("rows reach over too many columns for 16 bits")),
+            },
+            "packed-f32" => (Packed::rounded_footprint(a), Some("it rounds values: by name alone")),
             "hyb" => (hyb, None),
             "coo" => (coo, None),
             "csr" => (Format::bytes(a), None),
@@ -141,7 +143,7 @@ pub fn candidates<T: Scalar>(a: &Csr<T>, s: &Structure, costs: &[(&str, f64)]) -
         };
         let factor = costs.iter().find(|(kernel, _)| *kernel == format.kernel).map(|(_, cost)| *cost);
         let refused = refused.or(factor.is_none().then_some("the backend has no kernel for it"));
-        let ends = if matches!(format.name, "csr" | "coo") { row_ends } else { 0.0 };
+        let ends = if matches!(format.kernel, "csr" | "coo" | "packed") { row_ends } else { 0.0 };
         let cost = match (refused, factor) {
             (None, Some(factor)) => (ends + (bytes + vectors) as f64) * factor,
             _ => f64::INFINITY,

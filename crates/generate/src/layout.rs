@@ -267,7 +267,7 @@ impl<T: Scalar> Layout<T> {
                 Rows::Sell(..) => Product::Sell,
                 Rows::Csr(..) | Rows::Bcsr(..) if slices(&mut staged) => Product::Slices(rows.run()),
                 Rows::Csr(..) => Product::Rows,
-                Rows::Bcsr(..) | Rows::Stencil(..) => return None,
+                Rows::Bcsr(..) | Rows::Stencil(..) | Rows::Packed(..) => return None,
             });
         }
         staged.pad();

@@ -12,7 +12,7 @@ mod write;
 
 pub use cache::Cached;
 pub use layout::{Device, Layout, MatrixFacts};
-pub use rows::Rows;
+pub use rows::{Entries, Rows};
 pub use source::{
     AT_CELLS, AT_HISTORY, MATRIX_WORDS, NEAR_SOURCES, SEGMENT, SHARED_SOURCES, batch, header, joined,
 };

@@ -9,7 +9,7 @@ const SLICE: usize = 32;
 const NONE: u32 = u32::MAX;
 
 /// A matrix in one of the formats that written kernels know.
-pub enum Rows<'a, T> {
+pub enum Rows<'a, T: Scalar> {
     /// Compressed rows: where each begins, columns, values, lanes of a row.
     Csr(&'a [u32], &'a [u32], &'a [T], usize),
     /// Diagonals: their number of columns, offsets and places.
@@ -20,12 +20,22 @@ pub enum Rows<'a, T> {
     Bcsr(usize, &'a [u32], &'a [u32], &'a [T], usize),
     /// Constant coefficients on a grid: its size and the steps to each neighbour, in words of four; coefficients.
     Stencil(&'a [i32], &'a [T]),
+    /// Compressed rows with packed columns: where each begins and its first column, distances from it, values, lanes of a row.
+    Packed(&'a [u32], &'a [u16], Entries<'a, T>, usize),
+}
+
+/// Values as they are kept.
+pub enum Entries<'a, T: Scalar> {
+    /// In the type they are multiplied in.
+    Full(&'a [T]),
+    /// In the narrower one.
+    Narrow(&'a [T::Narrow]),
 }
 
 impl<'a, T: Scalar> Rows<'a, T> {
     /// The rows of a matrix; nothing where its format has no such form.
     pub fn of(a: &'a dyn Format<T>) -> Option<Rows<'a, T>> {
-        use Argument::{Indices, Offsets, Size, Values};
+        use Argument::{Indices, Narrow, Offsets, Short, Size, Values};
         let lanes = a.lanes();
         Some(match (a.kernel(), &a.arguments()[..]) {
             ("csr", [Indices(row_ptr), Indices(columns), Values(values)]) => {
@@ -48,6 +58,12 @@ impl<'a, T: Scalar> Rows<'a, T> {
                 Rows::Bcsr(*block as usize, row_ptr, columns, values, lanes)
             }
             ("stencil", [Offsets(words), Values(coefficients)]) => Rows::Stencil(words, coefficients),
+            ("packed", [Size(_), Indices(words), Short(distances), Values(values)]) => {
+                Rows::Packed(words, distances, Entries::Full(values), lanes)
+            }
+            ("packed", [Size(_), Indices(words), Short(distances), Narrow(values)]) => {
+                Rows::Packed(words, distances, Entries::Narrow(values), lanes)
+            }
             _ => return None,
         })
     }
@@ -55,7 +71,7 @@ impl<'a, T: Scalar> Rows<'a, T> {
     /// Lanes of a row.
     pub fn lanes(&self) -> usize {
         match self {
-            Rows::Csr(.., lanes) | Rows::Bcsr(.., lanes) => *lanes,
+            Rows::Csr(.., lanes) | Rows::Bcsr(.., lanes) | Rows::Packed(.., lanes) => *lanes,
             Rows::Dia(..) | Rows::Sell(..) | Rows::Stencil(..) => 1,
         }
     }
@@ -97,6 +113,16 @@ impl<'a, T: Scalar> Rows<'a, T> {
                     }
                 }
             }
+            Rows::Packed(words, distances, values, lanes) => {
+                let first = words[words.len() / 2 + 1 + row];
+                for at in (words[row] as usize..words[row + 1] as usize).skip(lane).step_by(*lanes) {
+                    let value = match values {
+                        Entries::Full(values) => values[at],
+                        Entries::Narrow(values) => T::from_parts(values[at].re(), values[at].im()),
+                    };
+                    take(first + u32::from(distances[at]), value);
+                }
+            }
             Rows::Stencil(words, coefficients) => {
                 let size = &words[..3];
                 let [nx, ny] = [size[0], size[1]].map(|side| side as usize);
@@ -115,7 +141,9 @@ impl<'a, T: Scalar> Rows<'a, T> {
     /// Entries of the longest lane of a row, or more.
     pub fn longest(&self, row: usize) -> usize {
         match self {
-            Rows::Csr(row_ptr, .., lanes) => ((row_ptr[row + 1] - row_ptr[row]) as usize).div_ceil(*lanes),
+            Rows::Csr(row_ptr, .., lanes) | Rows::Packed(row_ptr, .., lanes) => {
+                ((row_ptr[row + 1] - row_ptr[row]) as usize).div_ceil(*lanes)
+            }
             Rows::Dia(_, offsets, _) => offsets.len(),
             Rows::Stencil(_, coefficients) => coefficients.len(),
             Rows::Sell(slice_ptr, lane_of, ..) => {

@@ -2,7 +2,7 @@
 use crate::order::Order;
 use crate::{Chosen, choose_method, choose_preconditioner, tune_format};
 use lacuna_core::{Backend, Error, LinOp, Result, Scalar};
-use lacuna_formats::{Csr, Pair, Structure, choose_format, convert};
+use lacuna_formats::{Csr, FORMATS, Pair, Structure, choose_format, convert};
 use lacuna_solvers::{
     METHODS, Method, Options, Outcome, PRECONDITIONERS, Solver, Stop, Watch, jacobi, method,
 };
@@ -240,10 +240,15 @@ impl<T: Scalar> LinearSystem<T> {
             }
         };
         let m = diagonal.as_ref().map(|d| d as &dyn LinOp<T>);
+        let rounds = |name: &str| FORMATS.iter().any(|format| format.name == name && format.rounds);
         let format = match (self.format, &structure) {
             (Some(_), Some(s)) if tunes => {
                 let tuned = tune_format(dev, &a, s)?;
                 Chosen::new(tuned.name(), tuned.why())
+            }
+            (Some(name), _) if !tunes && rounds(&name) => {
+                let narrow = T::Narrow::KIND.name();
+                Chosen::new(&name, format!("asked for; the system solved has its values rounded to {narrow}"))
             }
             (Some(name), _) if !tunes => asked(&name),
             (None, Some(s)) => {

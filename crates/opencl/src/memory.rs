@@ -68,13 +68,14 @@ pub(crate) struct Memory {
 }
 
 /// The kernels of products by their codes, as in `kernels-opencl/shape.cl`, with the formats they take.
-const PRODUCTS: [(&str, &[&str]); 6] = [
+const PRODUCTS: [(&str, &[&str]); 7] = [
     ("spmv_csr", &["csr"]),
     ("spmv_dia", &["dia"]),
     ("spmv_sell", &["sell", "ell"]),
     ("spmv_bcsr", &["bcsr"]),
     ("spmv_hyb", &["hyb", "coo"]),
     ("spmv_stencil", &["stencil"]),
+    ("spmv_packed", &["packed"]),
 ];
 
 /// The code of a format in the kernels.
@@ -208,7 +209,9 @@ impl Memory {
                     }
                     Argument::Indices(array) => bytemuck::cast_slice(array),
                     Argument::Offsets(array) => bytemuck::cast_slice(array),
+                    Argument::Short(array) => bytemuck::cast_slice(array),
                     Argument::Values(array) => bytemuck::cast_slice(array),
+                    Argument::Narrow(array) => bytemuck::cast_slice(array),
                 };
                 let offset = self.take(context, queue, bytes.len().max(ALIGN), &operation)?;
                 if let Some(arena) = &self.arena {

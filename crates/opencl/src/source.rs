@@ -9,7 +9,7 @@ use lacuna_generate::{Cached, SHARED_SOURCES, header, joined};
 use std::sync::{Mutex, PoisonError};
 
 /// The kernel files in the order they build on each other.
-pub const SOURCES: [(&str, &str); 13] = [
+pub const SOURCES: [(&str, &str); 14] = [
     SHARED_SOURCES[0],
     SHARED_SOURCES[1],
     SHARED_SOURCES[2],
@@ -21,6 +21,7 @@ pub const SOURCES: [(&str, &str); 13] = [
     ("spmv_bcsr.cl", include_str!("../../../kernels-opencl/spmv_bcsr.cl")),
     ("spmv_hyb.cl", include_str!("../../../kernels-opencl/spmv_hyb.cl")),
     ("spmv_stencil.cl", include_str!("../../../kernels-opencl/spmv_stencil.cl")),
+    ("spmv_packed.cl", include_str!("../../../kernels-opencl/spmv_packed.cl")),
     ("basis.cl", include_str!("../../../kernels-opencl/basis.cl")),
     ("program.cl", include_str!("../../../kernels-opencl/program.cl")),
 ];

@@ -69,6 +69,7 @@ fn kernels_take_what_the_host_sets() {
             "spmv_csr",
             "spmv_dia",
             "spmv_hyb",
+            "spmv_packed",
             "spmv_pieces",
             "spmv_sell",
             "spmv_stencil",

@@ -11,7 +11,10 @@ fn products_are_timed_in_every_format_that_takes_the_matrix() {
     let mut names: Vec<_> =
         json["formats"].as_array().unwrap().iter().map(|f| f["name"].as_str().unwrap()).collect();
     names.sort_unstable();
-    assert_eq!(names, ["bcsr3", "coo", "csr", "dia", "ell", "hyb", "sell", "stencil"]);
+    assert_eq!(
+        names,
+        ["bcsr3", "coo", "csr", "dia", "ell", "hyb", "packed", "packed-f32", "sell", "stencil"]
+    );
     let refused: Vec<_> =
         json["refused"].as_array().unwrap().iter().map(|f| f["name"].as_str().unwrap()).collect();
     assert_eq!(refused, ["bcsr2", "bcsr4"], "a multiple of neither");
@@ -26,7 +29,7 @@ fn products_are_timed_in_every_format_that_takes_the_matrix() {
         ran.out
     );
     let svg = std::fs::read_to_string(bench.path("s.svg")).unwrap();
-    assert!(svg.matches("<rect").count() == 9 && svg.contains("of the triad"), "{svg}");
+    assert!(svg.matches("<rect").count() == 11 && svg.contains("of the triad"), "{svg}");
 }
 
 #[test]
@@ -35,7 +38,7 @@ fn unknown_formats_are_named() {
     let refused = bench.refused("spmv gen:poisson1d:9 --format csr,dja");
     assert!(
         refused.contains(
-            "expected `all`, `tune` or one of csr, stencil, dia, ell, sell, hyb, coo, bcsr2, bcsr3, bcsr4, got `dja`"
+            "expected `all`, `tune` or one of csr, stencil, dia, ell, sell, packed, packed-f32, hyb, coo, bcsr2, bcsr3, bcsr4, got `dja`"
         ),
         "{refused}"
     );
@@ -45,7 +48,7 @@ fn unknown_formats_are_named() {
 #[test]
 fn every_format_solves_to_the_same_residual() {
     let bench = Bench::new();
-    for format in ["csr", "dia", "ell", "sell", "hyb", "coo", "bcsr3"] {
+    for format in ["csr", "dia", "ell", "sell", "packed", "packed-f32", "hyb", "coo", "bcsr3"] {
         let (code, json) = bench.solve(&format!("gen:elasticity3d:4 --format {format}"));
         assert_eq!((code, json["format"].as_str()), (0, Some(format)));
         assert!(json["true_residual"].as_f64().unwrap() <= 1e-8, "{format}");
@@ -59,6 +62,23 @@ fn a_format_that_does_not_suit_is_bad_input() {
         refused.contains("diagonals are in use, which would take") && refused.contains("keep csr"),
         "{refused}"
     );
+}
+
+#[test]
+fn rounded_values_are_told() {
+    let bench = Bench::new();
+    let choice = |format: &str| {
+        let (code, json) = bench.solve(&format!("gen:elasticity3d:4 --format {format}"));
+        assert_eq!(code, 0);
+        json["choices"][2].as_str().unwrap().to_owned()
+    };
+    assert_eq!(
+        choice("packed-f32"),
+        "format packed-f32: asked for; the system solved has its values rounded to f32"
+    );
+    assert_eq!(choice("packed"), "format packed: asked for");
+    let refused = bench.refused("solve gen:poisson1d:9 --format packed-f32 --type f32");
+    assert!(refused.contains("values are f32 already"), "{refused}");
 }
 
 #[test]
