@@ -8,34 +8,32 @@ use rayon::prelude::*;
 pub const LEAST_FILL: f64 = 0.5;
 /// Rows of a run: whole blocks of each size.
 const ROWS: usize = 12 * 64;
-/// Of so many runs one is looked at first.
+/// Runs up to which all are looked at, and of how many others one is.
+const FEW: usize = 64;
 const SAMPLE: usize = 8;
 /// Runs that a thread takes at least.
 const GRAIN: usize = 8;
 /// Places of a table, twice the entries of a block row that it is used for.
 const PLACES: usize = 2048;
 
-/// Part of the places in 2x2, 3x3 and 4x4 blocks that hold an entry, over blocks with at least one; where that is little,
-/// of a part of the rows.
+/// Part of the places in 2x2, 3x3 and 4x4 blocks that hold an entry, over blocks with at least one; where there are many rows,
+/// of a part of them.
 pub(crate) fn fills<T: Scalar>(a: &Csr<T>) -> [(usize, f64); 3] {
     [(2, fill::<T, 2>(a)), (3, fill::<T, 3>(a)), (4, fill::<T, 4>(a))]
 }
 
 fn fill<T: Scalar, const B: usize>(a: &Csr<T>) -> f64 {
     let runs = a.rows().div_ceil(ROWS);
-    let of = |step: usize| {
-        let (entries, blocks) = (0..runs.div_ceil(step))
-            .into_par_iter()
-            .with_min_len(GRAIN)
-            .map_init(Seen::nothing, |seen, run| {
-                let (first, last) = (run * step * ROWS, ((run * step + 1) * ROWS).min(a.rows()));
-                ((a.row_ptr()[last] - a.row_ptr()[first]) as usize, seen.count::<T, B>(a, first, last))
-            })
-            .reduce(|| (0, 0), |a, b| (a.0 + b.0, a.1 + b.1));
-        if blocks == 0 { 0.0 } else { entries as f64 / (blocks * B * B) as f64 }
-    };
-    let sample = of(if runs > SAMPLE * GRAIN { SAMPLE } else { 1 });
-    if sample < LEAST_FILL || runs <= SAMPLE * GRAIN { sample } else { of(1) }
+    let step = if runs > FEW { SAMPLE } else { 1 };
+    let (entries, blocks) = (0..runs.div_ceil(step))
+        .into_par_iter()
+        .with_min_len(GRAIN)
+        .map_init(Seen::nothing, |seen, run| {
+            let (first, last) = (run * step * ROWS, ((run * step + 1) * ROWS).min(a.rows()));
+            ((a.row_ptr()[last] - a.row_ptr()[first]) as usize, seen.count::<T, B>(a, first, last))
+        })
+        .reduce(|| (0, 0), |a, b| (a.0 + b.0, a.1 + b.1));
+    if blocks == 0 { 0.0 } else { entries as f64 / (blocks * B * B) as f64 }
 }
 
 /// Blocks seen in a block row: a table with open addressing that needs no clearing, since its keys hold the row.

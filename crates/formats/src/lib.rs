@@ -18,6 +18,7 @@ mod generate;
 mod graph;
 mod hyb;
 mod hyb_layout;
+mod mirror;
 pub mod mm;
 mod packed;
 mod padding;

@@ -174,11 +174,9 @@ fn bytes<T: Scalar>(a: &Csr<T>, saved: usize) -> usize {
 
 /// Whether every value is the same number in half its bytes.
 fn is_exact<T: Scalar>(a: &Csr<T>) -> bool {
-    let same = |v: &T| {
-        let wide = widened::<T>(T::Narrow::from_parts(v.re(), v.im()));
-        bytemuck::bytes_of(&wide) == bytemuck::bytes_of(v)
-    };
-    saved::<T>() > 0 && a.values().par_iter().with_min_len(GRAIN).all(same)
+    let same = |v: &T| widened::<T>(T::Narrow::from_parts(v.re(), v.im())) == *v;
+    let all = |values: &[T]| values.iter().fold(true, |all, v| all & same(v));
+    saved::<T>() > 0 && a.values().par_chunks(GRAIN).all(all)
 }
 
 /// A narrow value as it is multiplied.

@@ -83,7 +83,7 @@ pub fn convert<T: Scalar>(a: &Arc<Csr<T>>, name: &str) -> Result<Arc<dyn Format<
 pub struct Candidate {
     /// Its name in [`FORMATS`].
     pub name: &'static str,
-    /// Bytes the matrix would take; an estimate where too few entries are in its blocks.
+    /// Bytes the matrix would take; an estimate for the blocks of a large matrix.
     pub bytes: usize,
     /// What a product costs: the bytes it moves, vectors too, and those it could have moved at the ends of rows of different
     /// lengths, times what the device says a byte of this format costs it. Infinite where the format is refused or the device has no kernel for it.

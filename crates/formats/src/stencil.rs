@@ -128,10 +128,14 @@ impl<T: Scalar> Stencil<T> {
             for (x, i) in (first..first + n).zip(i..) {
                 let (columns, values) = a.row_slices(i);
                 let same = if whole && x >= low[0] && x + high[0] < nx {
-                    let distances = columns.iter().map(|&j| i64::from(j) - i as i64);
+                    let at = |offset: i32| (i as u32).wrapping_add_signed(offset);
+                    let places = columns.iter().zip(self.neighbours());
                     columns.len() == self.coefficients.len()
-                        && distances.zip(self.neighbours()).all(|(d, [.., offset])| d == i64::from(*offset))
-                        && values.iter().zip(&self.coefficients).all(|(v, c)| equal(*v, *c))
+                        && places.fold(true, |same, (j, [.., offset])| same & (*j == at(*offset)))
+                        && values
+                            .iter()
+                            .zip(&self.coefficients)
+                            .fold(true, |same, (v, c)| same & equal(*v, *c))
                 } else {
                     let same = |(own, (j, c)): ((usize, T), (usize, T))| own.0 == j && equal(own.1, c);
                     columns.len() == self.around(i).count() && a.row_entries(i).zip(self.around(i)).all(same)

@@ -1,7 +1,6 @@
 //! What a matrix looks like: the facts that choose a method, a preconditioner and a format.
 use crate::Csr;
-#[cfg(doc)]
-use crate::LEAST_FILL;
+use crate::mirror::{self, Mirror};
 use lacuna_core::Scalar;
 use rayon::prelude::*;
 use std::ops::Range;
@@ -10,6 +9,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 /// A block size is suggested when its blocks are filled at least this much: then one index for each block saves
 /// more bytes than the zeros cost.
 const WORTHWHILE_FILL: f64 = 0.8;
+
+/// Entries of a row below which counting beats a binary search.
+const SHORT: usize = 32;
 
 /// Facts about the structure and values of a matrix.
 ///
@@ -54,23 +56,24 @@ pub struct Structure {
     pub diagonal_positive: bool,
     /// Whether in every row the diagonal entry is at least as large as all others together.
     pub diagonally_dominant: bool,
-    /// Part of the places in 2x2, 3x3 and 4x4 blocks that hold an entry, over blocks with at least one; where that is below
-    /// [`LEAST_FILL`], of an eighth of the rows.
+    /// Part of the places in 2x2, 3x3 and 4x4 blocks that hold an entry, over blocks with at least one; where there are more than
+    /// 49152 rows, of an eighth of them.
     pub block_fill: [(usize, f64); 3],
 }
 
 impl Structure {
-    /// Analyses `a` on the current rayon pool.
+    /// Analyses `a` on the current rayon pool, in one pass. Symmetry is told by sums of hashes, which take a
+    /// matrix that lacks it for one that has it once in 2^64.
     pub fn of<T: Scalar>(a: &Csr<T>) -> Self {
         let (rows, cols, nnz) = (a.rows(), a.cols(), a.nnz());
         let seen: Vec<AtomicU64> = (0..(rows + cols).div_ceil(64)).map(|_| AtomicU64::new(0)).collect();
+        let mirrors = rows == cols && mirror::is_likely(a);
         let facts = a
             .row_shares()
             .into_par_iter()
-            .map(|share| Facts::of(a, share, &seen))
+            .map(|share| Facts::of(a, share, &seen, mirrors))
             .reduce(|| Facts::nothing(rows == cols), Facts::and);
-        // Entries above the diagonal have one across it; where there are as many below, that is all of those.
-        let balanced = facts.below == facts.above;
+        let mirrored = mirrors && facts.below == facts.above;
         let row_mean = nnz as f64 / rows.max(1) as f64;
         let mean_square = facts.row_squares as f64 / rows.max(1) as f64;
         Self {
@@ -87,10 +90,10 @@ impl Structure {
             diagonals: seen.iter().map(|w| w.load(Ordering::Relaxed).count_ones() as usize).sum(),
             zero_diagonal: facts.zero_diagonal,
             first_zero_diagonal: facts.first_zero_diagonal,
-            pattern_symmetric: balanced && facts.pattern_symmetric,
-            symmetric: balanced && facts.symmetric,
-            hermitian: balanced && facts.hermitian,
-            skew_symmetric: balanced && facts.skew_symmetric,
+            pattern_symmetric: mirrored && facts.mirror.of_pattern(),
+            symmetric: mirrored && facts.mirror.is_symmetric(),
+            hermitian: mirrored && facts.mirror.is_hermitian(),
+            skew_symmetric: mirrored && facts.mirror.is_skew(),
             diagonal_positive: facts.diagonal_positive,
             diagonally_dominant: facts.diagonally_dominant,
             block_fill: crate::blocks::fills(a),
@@ -123,11 +126,7 @@ struct Facts {
     /// Entries below and above the diagonal.
     below: usize,
     above: usize,
-    /// What follows is so for all entries above the diagonal and those across it, and for the diagonal.
-    pattern_symmetric: bool,
-    symmetric: bool,
-    hermitian: bool,
-    skew_symmetric: bool,
+    mirror: Mirror,
     diagonal_positive: bool,
     diagonally_dominant: bool,
 }
@@ -146,10 +145,7 @@ impl Facts {
             first_zero_diagonal: None,
             below: 0,
             above: 0,
-            pattern_symmetric: square,
-            symmetric: square,
-            hermitian: square,
-            skew_symmetric: square,
+            mirror: Mirror::default(),
             diagonal_positive: square,
             diagonally_dominant: square,
         }
@@ -168,28 +164,24 @@ impl Facts {
             first_zero_diagonal: self.first_zero_diagonal.or(after.first_zero_diagonal),
             below: self.below + after.below,
             above: self.above + after.above,
-            pattern_symmetric: self.pattern_symmetric && after.pattern_symmetric,
-            symmetric: self.symmetric && after.symmetric,
-            hermitian: self.hermitian && after.hermitian,
-            skew_symmetric: self.skew_symmetric && after.skew_symmetric,
+            mirror: self.mirror.and(after.mirror),
             diagonal_positive: self.diagonal_positive && after.diagonal_positive,
             diagonally_dominant: self.diagonally_dominant && after.diagonally_dominant,
         }
     }
 
     /// Of the rows `share`; marks their diagonals in `seen`.
-    fn of<T: Scalar>(a: &Csr<T>, share: Range<usize>, seen: &[AtomicU64]) -> Self {
-        let size = |v: T| if T::KIND.is_complex() { v.modulus() } else { v.re().abs() };
+    fn of<T: Scalar>(a: &Csr<T>, share: Range<usize>, seen: &[AtomicU64], mirrors: bool) -> Self {
+        let size = |v: &T| if T::KIND.is_complex() { v.modulus() } else { v.re().abs() };
         let square = a.rows() == a.cols();
         let mut facts = Self::nothing(square);
-        let mut across = Across::new(a, &share);
         let mut before: &[u32] = &[];
         for i in share {
             let (columns, values) = a.row_slices(i);
             let length = columns.len();
             facts.row_min = facts.row_min.min(length);
             facts.row_max = facts.row_max.max(length);
-            facts.row_squares += (length as u128).pow(2);
+            facts.row_squares += (length * length) as u128;
             facts.empty_rows += usize::from(length == 0);
             if let ([first, .., last] | [first @ last], _) = (columns, values) {
                 facts.lower = facts.lower.max(i.saturating_sub(*first as usize));
@@ -201,38 +193,28 @@ impl Facts {
                 columns.iter().for_each(|&j| mark(seen, j as usize + a.rows() - i));
             }
             before = columns;
-            let below = columns.partition_point(|&j| (j as usize) < i);
+            let below = match length {
+                ..SHORT => columns.iter().map(|&j| usize::from((j as usize) < i)).sum(),
+                _ => columns.partition_point(|&j| (j as usize) < i),
+            };
             let above = below + usize::from(columns.get(below) == Some(&(i as u32)));
             let diagonal = if above > below { values[below] } else { T::zero() };
-            let others = values[..below].iter().chain(&values[above..]).map(|&v| size(v)).sum::<f64>();
+            let before_diagonal = values[..below].iter().fold(0.0, |sum, v| sum + size(v));
+            let others = values[above..].iter().fold(before_diagonal, |sum, v| sum + size(v));
             facts.below += below;
             facts.above += length - above;
-            if facts.pattern_symmetric {
-                facts.compare(diagonal, Some(diagonal));
-                for (&j, &v) in columns[above..].iter().zip(&values[above..]) {
-                    facts.compare(v, across.entry(a, i, j as usize));
-                }
+            if mirrors {
+                let [lower, upper] = [0..below, above..length].map(|k| (&columns[k.clone()], &values[k]));
+                facts.mirror.row(i, lower, diagonal, upper);
             }
             if i < a.cols() && diagonal == T::zero() {
                 facts.zero_diagonal += 1;
                 facts.first_zero_diagonal.get_or_insert(i);
             }
             facts.diagonal_positive &= diagonal.re() > 0.0 && diagonal.im() == 0.0;
-            facts.diagonally_dominant &= size(diagonal) >= others;
+            facts.diagonally_dominant &= size(&diagonal) >= others;
         }
         facts
-    }
-
-    /// Takes note of an entry and the one across the diagonal.
-    fn compare<T: Scalar>(&mut self, v: T, across: Option<T>) {
-        let Some(other) = across else {
-            (self.pattern_symmetric, self.symmetric) = (false, false);
-            (self.hermitian, self.skew_symmetric) = (false, false);
-            return;
-        };
-        self.symmetric = self.symmetric && other == v;
-        self.hermitian = self.hermitian && other == v.conj();
-        self.skew_symmetric = self.skew_symmetric && other == -v;
     }
 }
 
@@ -241,30 +223,6 @@ fn mark(seen: &[AtomicU64], diagonal: usize) {
     let (word, bit) = (&seen[diagonal / 64], 1 << (diagonal % 64));
     if word.load(Ordering::Relaxed) & bit == 0 {
         word.fetch_or(bit, Ordering::Relaxed);
-    }
-}
-
-/// Finds entries across the diagonal, those of a row by increasing column, as a walk through the rows asks for them.
-struct Across {
-    first: usize,
-    /// Where the search in each row of a share goes on.
-    next: Vec<u32>,
-}
-
-impl Across {
-    fn new<T: Scalar>(a: &Csr<T>, share: &Range<usize>) -> Self {
-        Across { first: share.start, next: a.row_ptr()[share.clone()].to_vec() }
-    }
-
-    /// The entry at row `j` and column `i`, if there is one.
-    fn entry<T: Scalar>(&mut self, a: &Csr<T>, i: usize, j: usize) -> Option<T> {
-        let Some(next) = self.next.get_mut(j - self.first) else { return a.get(j, i) };
-        let end = a.row_ptr()[j + 1];
-        while *next < end && (a.col_idx()[*next as usize] as usize) < i {
-            *next += 1;
-        }
-        let at = *next as usize;
-        (*next < end && a.col_idx()[at] as usize == i).then(|| a.values()[at])
     }
 }
 

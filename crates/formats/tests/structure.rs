@@ -99,4 +99,31 @@ proptest! {
         }
         prop_assert_eq!(spy(&a, 5, 7).iter().sum::<u32>() as usize, a.nnz());
     }
+
+    #[test]
+    fn images_across_the_diagonal_are_told_from_spoilt_ones(
+        list in proptest::collection::btree_map((0..40usize, 0..40usize), (-3i8..4, -3i8..4), 1..90),
+        kind in 0..3,
+        spoilt in proptest::option::of(any::<proptest::sample::Index>()),
+    ) {
+        let mut entries = std::collections::BTreeMap::new();
+        for ((i, j), (re, im)) in list {
+            let v = Complex64::new(f64::from(re), f64::from(im));
+            let image = [v, v.conj(), -v][kind as usize];
+            if i != j || image == v {
+                entries.insert((i, j), v);
+                entries.insert((j, i), image);
+            }
+        }
+        let mut entries: Vec<_> = entries.into_iter().map(|((i, j), v)| (i, j, v)).collect();
+        if let Some(spoilt) = spoilt.filter(|_| !entries.is_empty()) {
+            let at = spoilt.index(entries.len());
+            entries[at].2 = -entries[at].2 * 2.0;
+        }
+        let a = matrix(40, 40, &entries);
+        let (s, t) = (Structure::of(&a), a.transpose());
+        prop_assert_eq!(s.symmetric, t == a);
+        prop_assert_eq!(s.hermitian, a.adjoint() == a);
+        prop_assert_eq!(s.skew_symmetric, t.map(|v| -v).unwrap() == a);
+    }
 }

@@ -240,18 +240,17 @@ impl<T: Scalar> LinearSystem<T> {
             }
         };
         let m = diagonal.as_ref().map(|d| d as &dyn LinOp<T>);
+        let rounds = |name: &str| FORMATS.iter().any(|format| format.name == name && format.rounds);
         let format = match (self.format, &structure) {
             (Some(_), Some(s)) if tunes => {
                 let tuned = tune_format(dev, &a, s)?;
                 Chosen::new(tuned.name(), tuned.why())
             }
-            (Some(name), _) if !tunes => match FORMATS.iter().any(|f| f.name == name && f.rounds) {
-                true => Chosen::new(
-                    &name,
-                    format!("asked for; the system solved has values rounded to {}", T::Narrow::KIND.name()),
-                ),
-                false => asked(&name),
-            },
+            (Some(name), _) if !tunes && rounds(&name) => {
+                let narrow = T::Narrow::KIND.name();
+                Chosen::new(&name, format!("asked for; the system solved has its values rounded to {narrow}"))
+            }
+            (Some(name), _) if !tunes => asked(&name),
             (None, Some(s)) => {
                 let (name, why) = choose_format(&a, s, dev.formats());
                 Chosen::new(name, why)

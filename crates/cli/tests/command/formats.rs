@@ -65,6 +65,23 @@ fn a_format_that_does_not_suit_is_bad_input() {
 }
 
 #[test]
+fn rounded_values_are_told() {
+    let bench = Bench::new();
+    let choice = |format: &str| {
+        let (code, json) = bench.solve(&format!("gen:elasticity3d:4 --format {format}"));
+        assert_eq!(code, 0);
+        json["choices"][2].as_str().unwrap().to_owned()
+    };
+    assert_eq!(
+        choice("packed-f32"),
+        "format packed-f32: asked for; the system solved has its values rounded to f32"
+    );
+    assert_eq!(choice("packed"), "format packed: asked for");
+    let refused = bench.refused("solve gen:poisson1d:9 --format packed-f32 --type f32");
+    assert!(refused.contains("values are f32 already"), "{refused}");
+}
+
+#[test]
 fn info_says_why() {
     let ran = Bench::new().run("info gen:convection:100x100 --why");
     assert_eq!(ran.code, 0, "{}", ran.err);
