@@ -8,10 +8,10 @@ use lacuna::{BACKENDS, Backend, BackendOptions, DeviceInfo, Error, OnBackend};
 use std::fs;
 
 pub(crate) fn run(args: &DevicesArgs) -> Result<()> {
-    let mut default = " (default)";
+    let preferred = lacuna::preferred();
     for backend in BACKENDS.iter().filter(|b| b.built_in) {
+        let default = if preferred == Some(backend.name) { " (default)" } else { "" };
         out::print(&format!("{}{default}\n", backend.name))?;
-        default = "";
         let devices = match lacuna::devices(backend.name) {
             Ok(devices) => devices,
             Err(error) if error.is_device_failure() => {

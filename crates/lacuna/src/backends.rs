@@ -102,6 +102,15 @@ pub fn default_backend() -> Result<DefaultBackend> {
     })
 }
 
+/// The backend that [`on`] takes where none is named: the first of [`BACKENDS`] that is built in and has a device, or the last
+/// one that is built in, which then says why it has none.
+pub fn preferred() -> Option<&'static str> {
+    let built_in = || BACKENDS.iter().filter(|b| b.built_in).map(|b| b.name);
+    let last = built_in().last();
+    let has_device = |name: &&str| Some(*name) == last || devices(name).is_ok_and(|list| !list.is_empty());
+    built_in().find(has_device)
+}
+
 /// Something to do on a backend whose type is known only when the program runs.
 pub trait OnBackend {
     /// What comes out.
@@ -110,7 +119,7 @@ pub trait OnBackend {
     fn run<B: Backend>(self, dev: B) -> Self::Output;
 }
 
-/// Makes the backend of that name, or the default one for `None`, and does `task` on it.
+/// Makes the backend of that name, or the [`preferred`] one for `None`, and does `task` on it.
 ///
 /// ```
 /// use lacuna::{Backend, BackendOptions, OnBackend};
@@ -132,7 +141,8 @@ pub trait OnBackend {
 /// [`Error::Device`] where it cannot start.
 pub fn on<F: OnBackend>(name: Option<&str>, options: BackendOptions, task: F) -> Result<F::Output> {
     let built_in = || BACKENDS.iter().filter(|b| b.built_in).map(|b| b.name);
-    let Some(name) = name.or(built_in().next()) else {
+    let preferred = if name.is_none() { preferred() } else { None };
+    let Some(name) = name.or(preferred) else {
         return default_backend().map(|dev| task.run(dev));
     };
     match name {

@@ -71,7 +71,7 @@ mod tune;
 
 pub use arrays::{from_dense, to_dense, to_device, to_host};
 pub use backends::{
-    BACKENDS, BackendInfo, BackendOptions, DefaultBackend, OnBackend, default_backend, devices, on,
+    BACKENDS, BackendInfo, BackendOptions, DefaultBackend, OnBackend, default_backend, devices, on, preferred,
 };
 pub use lacuna_core::*;
 #[cfg(feature = "cpu")]

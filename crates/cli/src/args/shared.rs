@@ -7,7 +7,7 @@ use lacuna::{BackendOptions, Kind};
 /// Where something is done.
 #[derive(Debug, Args)]
 pub(crate) struct PlaceArgs {
-    /// The backend [default: the best one that is built in]
+    /// The backend [default: the best one that is built in and has a device]
     #[arg(long, value_name = "NAME")]
     pub(crate) backend: Option<String>,
     /// The device: its place in the list of `lacuna devices`, a part of its name, or auto; opencl also takes gpu and cpu

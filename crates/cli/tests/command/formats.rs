@@ -1,5 +1,5 @@
 //! Storage formats: `lacuna spmv`, `info --why`, `solve --format`.
-use crate::{Bench, built_in};
+use crate::Bench;
 use serde_json::Value;
 
 #[test]
@@ -106,7 +106,7 @@ fn what_was_measured_is_remembered() {
     assert!(choice(&other).ends_with("; measured"), "another structure: {other}");
     let ran = bench.run("info gen:poisson2d:30x30 --why");
     assert!(
-        ran.out.contains(&format!("measured    before, on {}", built_in()[0]))
+        ran.out.contains(&format!("measured    before, on {}", lacuna::preferred().unwrap()))
             && ran.out.contains(" of csr's time, measured"),
         "{}",
         ran.out

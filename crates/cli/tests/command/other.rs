@@ -59,10 +59,21 @@ fn devices_are_listed() {
     let ran = Bench::new().run("devices --no-measure --threads 1");
     assert_eq!(ran.code, 0, "{}", ran.err);
     let headings: Vec<_> = ran.out.lines().filter(|line| !line.starts_with(' ')).collect();
-    let mut expected: Vec<_> = built_in().iter().map(|name| name.to_string()).collect();
-    expected[0] += " (default)";
+    let default = |name: &str| if lacuna::preferred() == Some(name) { " (default)" } else { "" };
+    let expected: Vec<_> = built_in().iter().map(|name| format!("{name}{}", default(name))).collect();
     assert_eq!(headings, expected, "{}", ran.out);
     assert!(ran.out.contains("1 thread\n"), "{}", ran.out);
+}
+
+#[test]
+fn a_backend_without_a_device_is_not_the_default() {
+    let bench = Bench::new();
+    let mut command = bench.command("solve gen:poisson1d:9 --quiet --json -");
+    command.env("OCL_ICD_VENDORS", "/nowhere").env("CUDA_VISIBLE_DEVICES", "");
+    let told = command.output().unwrap();
+    assert_eq!(told.status.code(), Some(0));
+    let told: serde_json::Value = serde_json::from_slice(&told.stdout).unwrap();
+    assert_eq!(told["backend"], "cpu", "{told}");
 }
 
 #[test]
