@@ -1,4 +1,5 @@
 //! `y ← A x` for compressed sparse rows: 12 bytes an entry in `f64`, 4 a row.
+use crate::lanes::halved;
 use crate::prefetch::prefetch;
 use lacuna_core::{Format, Scalar};
 use lacuna_formats::Csr;
@@ -118,13 +119,5 @@ pub(crate) unsafe fn sum<T: Scalar, const W: usize>(
             *s = (*values.add(k)).fma(*x.add(*col_idx.add(k) as usize), *s);
         }
     }
-    let mut stride = W / 2;
-    while stride > 0 {
-        for j in 0..stride {
-            let upper = sums[j + stride];
-            sums[j] += upper;
-        }
-        stride /= 2;
-    }
-    sums[0]
+    halved(sums)
 }

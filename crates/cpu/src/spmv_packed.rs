@@ -1,4 +1,5 @@
 //! `y ← A x` for compressed rows with packed columns: 10 bytes an entry in `f64`, 6 where values are narrow; 8 a row.
+use crate::lanes::halved;
 use crate::prefetch::prefetch;
 use lacuna_core::{Format, Scalar};
 use lacuna_formats::{Packed, Values, widened};
@@ -89,15 +90,7 @@ unsafe fn lanes<T: Scalar, V: Copy, const W: usize>(
                     *sum = term(x, k, *sum);
                 }
                 k = last;
-                let mut half = W / 2;
-                while half > 0 {
-                    for j in 0..half {
-                        let upper = sums[j + half];
-                        sums[j] += upper;
-                    }
-                    half /= 2;
-                }
-                *y.add(i) = sums[0];
+                *y.add(i) = halved(sums);
             }
             i += rows;
         }

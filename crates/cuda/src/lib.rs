@@ -169,9 +169,9 @@ impl Drop for Cuda {
     }
 }
 
-/// What moving a byte of a matrix in each format costs relative to `csr`. Packed rows are multiplied as `csr` where a whole
-/// program is one kernel, which is laid out for it.
-const COSTS: [(&str, f64); 9] = [
+/// What moving a byte of a matrix in each format costs relative to `csr`. Packed and dense rows are multiplied as
+/// `csr` where a whole program is one kernel, which is laid out for it.
+const COSTS: [(&str, f64); 10] = [
     ("csr", 1.0),
     ("dia", 1.0),
     ("sell", 1.0),
@@ -181,6 +181,7 @@ const COSTS: [(&str, f64); 9] = [
     ("coo", 1.0),
     ("stencil", 1.0),
     ("packed", 2.0),
+    ("dense", 2.0),
 ];
 
 impl Backend for Cuda {

@@ -250,6 +250,7 @@ pub(crate) fn product_kernel(format: &'static str) -> Result<&'static str> {
         "hyb" | "coo" => Ok("spmv_hyb"),
         "stencil" => Ok("spmv_stencil"),
         "packed" => Ok("spmv_packed"),
+        "dense" => Ok("spmv_dense"),
         other => Err(Error::Unsupported {
             operation: format!("product with a matrix in format `{other}`"),
             message: "the CUDA backend has no kernel for it; convert it to `csr`".into(),

@@ -1,7 +1,8 @@
 //! Sparse matrices on the host.
 //!
 //! - [`Csr`] is the format everything else is built from; [`Triplets`] assembles it from entries in any order.
-//! - [`Stencil`], [`Dia`], [`Sell`] (and ELLPACK), [`Bcsr`] hold what suits them in less, [`Packed`] the rest in fewer bytes, [`Hyb`] (and COO) rows of any length; [`choose_format`] says which does.
+//! - [`Stencil`], [`Dia`], [`Sell`] (and ELLPACK) and [`Bcsr`] hold what suits them in less, [`Packed`] compressed rows in fewer
+//!   bytes, [`Dense`] what has few zeros, [`Hyb`] (and COO) rows of any length; [`choose_format`] says which does.
 //! - [`Pair`] puts a matrix and its conjugate transpose on a device.
 //! - [`reorder`] finds an order of the rows that brings what is coupled together.
 //! - [`Spec`] makes model problems of any size by name.
@@ -13,6 +14,7 @@ mod bcsr;
 mod blocks;
 mod csr;
 mod cut;
+mod dense;
 mod dia;
 mod generate;
 mod graph;
@@ -35,6 +37,7 @@ mod triplets;
 pub use bcsr::{BLOCK_SIZES, Bcsr};
 pub use blocks::LEAST_FILL;
 pub use csr::{Csr, MAX_LANES};
+pub use dense::Dense;
 pub use dia::{DIA_ROWS, Dia};
 pub use generate::{Generator, Spec};
 pub use hyb::{Hyb, PIECE_LANES};

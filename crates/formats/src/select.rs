@@ -1,7 +1,8 @@
 //! Which format suits a matrix: every candidate with its bytes, and the choice with its reason.
 use crate::padding::is_too_much;
 use crate::{
-    Bcsr, Csr, Dia, Hyb, LEAST_FILL, MOST_NEIGHBOURS, Packed, Sell, Stencil, Structure, bcsr::BLOCK_SIZES,
+    Bcsr, Csr, Dense, Dia, Hyb, LEAST_FILL, MOST_NEIGHBOURS, Packed, Sell, Stencil, Structure,
+    bcsr::BLOCK_SIZES,
 };
 use lacuna_core::{Error, Format, Result, Scalar};
 use std::sync::Arc;
@@ -26,7 +27,7 @@ impl FormatInfo {
 }
 
 /// All formats, the one everything else is made from first.
-pub const FORMATS: [FormatInfo; 12] = [
+pub const FORMATS: [FormatInfo; 13] = [
     FormatInfo::new("csr", "csr", "compressed rows: suits everything"),
     FormatInfo::new("stencil", "stencil", "constant coefficients on a grid, no matrix in memory"),
     FormatInfo::new("dia", "dia", "diagonals, without column indices: grids"),
@@ -50,6 +51,7 @@ pub const FORMATS: [FormatInfo; 12] = [
     FormatInfo::new("bcsr2", "bcsr", "compressed rows of 2x2 blocks: two unknowns a node"),
     FormatInfo::new("bcsr3", "bcsr", "compressed rows of 3x3 blocks: three unknowns a node"),
     FormatInfo::new("bcsr4", "bcsr", "compressed rows of 4x4 blocks: four unknowns a node"),
+    FormatInfo::new("dense", "dense", "every place, row by row: matrices with few zeros"),
 ];
 
 /// The matrix in the format of that name.
@@ -70,6 +72,7 @@ pub fn convert<T: Scalar>(a: &Arc<Csr<T>>, name: &str) -> Result<Arc<dyn Format<
         "bcsr2" => Arc::new(Bcsr::from_csr(a, 2)?),
         "bcsr3" => Arc::new(Bcsr::from_csr(a, 3)?),
         "bcsr4" => Arc::new(Bcsr::from_csr(a, 4)?),
+        "dense" => Arc::new(Dense::from_csr(a)?),
         _ => {
             let names: Vec<_> = FORMATS.iter().map(|f| f.name).collect();
             let message = format!("expected one of {}, got `{name}`", names.join(", "));
@@ -128,6 +131,10 @@ pub fn candidates<T: Scalar>(a: &Csr<T>, s: &Structure, costs: &[(&str, f64)]) -
             "packed-f32" => (Packed::rounded_footprint(a), Some("it rounds values: by name alone")),
             "hyb" => (hyb, None),
             "coo" => (coo, None),
+            "dense" => {
+                let refused = Dense::<T>::refuses(a.rows(), a.cols(), a.nnz());
+                (Dense::<T>::footprint(a.rows(), a.cols()), refused.then_some("too many zeros"))
+            }
             "csr" => (Format::bytes(a), None),
             blocks => {
                 let size = BLOCK_SIZES.into_iter().find(|b| blocks.ends_with(&b.to_string())).unwrap_or(1);

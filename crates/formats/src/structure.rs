@@ -56,8 +56,8 @@ pub struct Structure {
     pub diagonal_positive: bool,
     /// Whether in every row the diagonal entry is at least as large as all others together.
     pub diagonally_dominant: bool,
-    /// Part of the places in 2x2, 3x3 and 4x4 blocks that hold an entry, over blocks with at least one; where there are more than
-    /// 49152 rows, of an eighth of them.
+    /// Part of the places in 2x2, 3x3 and 4x4 blocks that hold an entry, over blocks with at least one; where there are more
+    /// than 49152 rows, of an eighth of them.
     pub block_fill: [(usize, f64); 3],
 }
 

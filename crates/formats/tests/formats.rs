@@ -1,13 +1,13 @@
 //! Every format holds the same matrix, refuses what does not suit it, and says what it takes.
 use lacuna_core::{Complex64, Error, Scalar};
 use lacuna_formats::{
-    Bcsr, Csr, Dia, FORMATS, Hyb, Sell, Spec, Structure, Triplets, candidates, choose_format, convert,
+    Bcsr, Csr, Dense, Dia, FORMATS, Hyb, Sell, Spec, Structure, Triplets, candidates, choose_format, convert,
 };
 use proptest::prelude::*;
 use std::sync::Arc;
 
 /// The costs of a device that has every kernel and to which all bytes are alike.
-const ALIKE: [(&str, f64); 9] = [
+const ALIKE: [(&str, f64); 10] = [
     ("csr", 1.0),
     ("dia", 1.0),
     ("ell", 1.0),
@@ -17,6 +17,7 @@ const ALIKE: [(&str, f64); 9] = [
     ("bcsr", 1.0),
     ("stencil", 1.0),
     ("packed", 1.0),
+    ("dense", 1.0),
 ];
 
 fn generated(name: &str) -> Arc<Csr<f64>> {
@@ -109,6 +110,7 @@ fn the_choice_follows_the_structure() {
     assert_eq!(choice("gen:convection:300x300", &ALIKE).0, "dia", "other coefficients at every point");
     assert_eq!(choice("gen:elasticity3d:8", &ALIKE).0, "bcsr3");
     assert_eq!(choice("gen:power-law:20000", &ALIKE).0, "hyb", "rows of different lengths");
+    assert_eq!(choice("gen:dense:300", &ALIKE).1, "2400.0 bytes a row, 3604.0 in csr", "dense");
     assert_eq!(choice("gen:power-law:20000", &ALIKE[..1]).0, "csr");
     assert_eq!(choice("gen:poisson2d:300x300", &ALIKE[..1]).0, "csr", "a device with csr alone");
 }
@@ -122,6 +124,10 @@ fn what_does_not_suit_is_refused_with_its_size() {
     assert!(refused.contains(" MB in csr); keep csr"), "{refused}");
     let refused = message(Sell::ellpack(&*scattered).map(drop));
     assert!(refused.starts_with("Sell::ellpack: rows of very different lengths would take "), "{refused}");
+    assert_eq!(
+        message(Dense::from_csr(&*scattered).map(drop)),
+        "Dense::from_csr: 20000x20000 places would take 3200 MB for 63825 entries (0 MB in csr); keep csr"
+    );
     let odd = generated("gen:poisson2d:5x5");
     assert_eq!(
         message(Bcsr::from_csr(&*odd, 2).map(drop)),
@@ -130,7 +136,7 @@ fn what_does_not_suit_is_refused_with_its_size() {
     assert_eq!(message(Bcsr::from_csr(&*odd, 5).map(drop)), "block size: expected 2, 3 or 4, got 5");
     assert_eq!(
         message(convert(&odd, "diag").map(drop)),
-        "format: expected one of csr, stencil, dia, ell, sell, packed, packed-f32, hyb, coo, bcsr2, bcsr3, bcsr4, got `diag`"
+        "format: expected one of csr, stencil, dia, ell, sell, packed, packed-f32, hyb, coo, bcsr2, bcsr3, bcsr4, dense, got `diag`"
     );
 }
 
@@ -171,4 +177,13 @@ fn long_rows_are_cut_into_pieces() {
     assert_eq!(*layout.piece_ptr().last().unwrap() as usize, a.nnz());
     let x: Vec<f64> = (0..a.cols()).map(|j| 1.0 / (j + 1) as f64).collect();
     close(&a, &x);
+}
+
+#[test]
+fn dense_places_are_checked() {
+    let told = |values: Vec<f64>| Dense::new(2, 3, values).expect_err("should be refused").to_string();
+    assert_eq!(told(vec![1.0; 5]), "Dense::new: values should have length 6, got 5");
+    let refused = told(vec![1.0, 2.0, 3.0, 4.0, f64::NAN, 6.0]);
+    assert!(refused.contains("row 1") && refused.contains("column 1"), "{refused}");
+    assert_eq!(Dense::new(2, 3, vec![0.5; 6]).unwrap().values(), [0.5; 6]);
 }

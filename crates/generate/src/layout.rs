@@ -273,7 +273,7 @@ impl<T: Scalar> Layout<T> {
                 Rows::Dia(..) => Product::Diagonals,
                 Rows::Sell(..) => Product::Sell,
                 Rows::Stencil(..) => Product::Stencil,
-                Rows::Csr(..) | Rows::Bcsr(..) | Rows::Hyb(..) | Rows::Packed(..) => {
+                Rows::Csr(..) | Rows::Bcsr(..) | Rows::Hyb(..) | Rows::Packed(..) | Rows::Dense(..) => {
                     // What has no other form may take more.
                     let sorted = if matches!(rows, Rows::Hyb(..)) { NEAR_PADDING } else { FAR_PADDING };
                     let padding = [FAR_PADDING, sorted];

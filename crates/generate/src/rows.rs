@@ -23,6 +23,8 @@ pub enum Rows<'a, T: Scalar> {
     Hyb(HybLayout<'a>, &'a [u32], &'a [u32], &'a [T]),
     /// Constant coefficients on a grid: its size and the steps to each neighbour, in words of four; coefficients.
     Stencil(&'a [i32], &'a [T]),
+    /// All places, row by row: columns, values, lanes of a row.
+    Dense(usize, &'a [T], usize),
     /// Compressed rows with packed columns: where each begins and its first column, distances from it, values, lanes of a row.
     Packed(&'a [u32], &'a [u16], Entries<'a, T>, usize),
 }
@@ -63,6 +65,7 @@ impl<'a, T: Scalar> Rows<'a, T> {
             ("hyb" | "coo", [Indices(words), Indices(row_of), Indices(columns), Values(values)]) => {
                 Rows::Hyb(HybLayout::read(words, a.shape().0)?, row_of, columns, values)
             }
+            ("dense", [Size(cols), Values(values)]) => Rows::Dense(*cols as usize, values, lanes),
             ("stencil", [Offsets(words), Values(coefficients)]) => Rows::Stencil(words, coefficients),
             ("packed", [Size(_), Indices(words), Short(distances), Values(values)]) => {
                 Rows::Packed(words, distances, Entries::Full(values), lanes)
@@ -77,7 +80,8 @@ impl<'a, T: Scalar> Rows<'a, T> {
     /// Lanes of a row.
     pub fn lanes(&self) -> usize {
         match self {
-            Rows::Csr(.., lanes) | Rows::Bcsr(.., lanes) | Rows::Packed(.., lanes) => *lanes,
+            Rows::Csr(.., lanes) | Rows::Bcsr(.., lanes) => *lanes,
+            Rows::Packed(.., lanes) | Rows::Dense(.., lanes) => *lanes,
             Rows::Dia(..) | Rows::Sell(..) | Rows::Hyb(..) | Rows::Stencil(..) => 1,
         }
     }
@@ -142,6 +146,9 @@ impl<'a, T: Scalar> Rows<'a, T> {
                 let places = in_slice.chain(Self::coordinates(layout, row_of, row));
                 places.for_each(|at| take(columns[at], values[at]));
             }
+            Rows::Dense(cols, values, lanes) => {
+                (lane..*cols).step_by(*lanes).for_each(|j| take(j as u32, values[row * cols + j]));
+            }
             Rows::Packed(words, distances, values, lanes) => {
                 let first = words[words.len() / 2 + 1 + row];
                 for at in (words[row] as usize..words[row + 1] as usize).skip(lane).step_by(*lanes) {
@@ -174,6 +181,7 @@ impl<'a, T: Scalar> Rows<'a, T> {
                 ((row_ptr[row + 1] - row_ptr[row]) as usize).div_ceil(*lanes)
             }
             Rows::Dia(_, offsets, _) => offsets.len(),
+            Rows::Dense(cols, _, lanes) => cols.div_ceil(*lanes),
             Rows::Stencil(_, coefficients) => coefficients.len(),
             Rows::Sell(slice_ptr, lane_of, ..) => {
                 let slice = lane_of.get(row).map_or(row, |lane| *lane as usize) / SLICE;

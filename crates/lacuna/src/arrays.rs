@@ -1,6 +1,6 @@
 //! `ndarray` in and out.
 use lacuna_core::{Backend, Error, Result, Scalar, Vector};
-use lacuna_formats::Csr;
+use lacuna_formats::{Csr, Dense};
 use ndarray::{Array1, Array2, ArrayView1, ArrayView2};
 use std::borrow::Cow;
 
@@ -77,6 +77,28 @@ pub fn from_dense<T: Scalar>(a: ArrayView2<'_, T>) -> Result<Csr<T>> {
         row_ptr.push(values.len() as u32);
     }
     Csr::new(rows, cols, row_ptr, col_idx, values)
+}
+
+/// A dense matrix as a storage format, to put on a device with its zeros.
+///
+/// ```
+/// use lacuna::prelude::*;
+/// use std::sync::Arc;
+///
+/// let a = lacuna::dense(lacuna::ndarray::arr2(&[[4.0, -1.0], [0.5, 2.0]]).view())?;
+/// let mut dev = default_backend()?;
+/// let a = dev.matrix(Arc::new(a))?;
+/// let (x, y) = (to_device(&mut dev, Array1::ones(2).view())?, to_device(&mut dev, Array1::zeros(2).view())?);
+/// dev.spmv_dot(&a, x, y, Pass::nothing())?;
+/// assert_eq!(to_host(&mut dev, y)?, lacuna::ndarray::arr1(&[3.0, 2.5]));
+/// # Ok::<(), lacuna::Error>(())
+/// ```
+///
+/// # Errors
+/// As [`Dense::new`]: an element that is not finite, more elements than 32-bit indices count.
+pub fn dense<T: Scalar>(a: ArrayView2<'_, T>) -> Result<Dense<T>> {
+    let (rows, cols) = a.dim();
+    Dense::new(rows, cols, a.iter().copied().collect())
 }
 
 /// The dense matrix of a sparse one.

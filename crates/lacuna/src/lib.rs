@@ -15,7 +15,8 @@
 //! # Where things are
 //! - [`solve`] is one call with everything chosen for you; [`LinearSystem`] lets you choose, and solves again for a
 //!   new right-hand side with nothing allocated.
-//! - [`Csr`] and [`Triplets`] hold a matrix; [`from_dense`] makes one of an `ndarray`; [`formats`] has the rest.
+//! - [`Csr`] and [`Triplets`] hold a matrix; [`from_dense`] makes one of an `ndarray`, [`dense`] keeps its
+//!   zeros; [`formats`] has the rest.
 //! - [`default_backend`] is the device that the features of this crate chose when it was compiled; [`on`] takes one by
 //!   name at run time.
 //! - [`solvers`] has the methods. One of your own is a function of about 20 lines, see below.
@@ -69,7 +70,7 @@ mod system;
 mod timing;
 mod tune;
 
-pub use arrays::{from_dense, to_dense, to_device, to_host};
+pub use arrays::{dense, from_dense, to_dense, to_device, to_host};
 pub use backends::{
     BACKENDS, BackendInfo, BackendOptions, DefaultBackend, OnBackend, default_backend, devices, on, preferred,
 };

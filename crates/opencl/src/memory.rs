@@ -68,7 +68,7 @@ pub(crate) struct Memory {
 }
 
 /// The kernels of products by their codes, as in `kernels-opencl/shape.cl`, with the formats they take.
-const PRODUCTS: [(&str, &[&str]); 7] = [
+const PRODUCTS: [(&str, &[&str]); 8] = [
     ("spmv_csr", &["csr"]),
     ("spmv_dia", &["dia"]),
     ("spmv_sell", &["sell", "ell"]),
@@ -76,6 +76,7 @@ const PRODUCTS: [(&str, &[&str]); 7] = [
     ("spmv_hyb", &["hyb", "coo"]),
     ("spmv_stencil", &["stencil"]),
     ("spmv_packed", &["packed"]),
+    ("spmv_dense", &["dense"]),
 ];
 
 /// The code of a format in the kernels.

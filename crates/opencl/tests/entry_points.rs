@@ -67,6 +67,7 @@ fn kernels_take_what_the_host_sets() {
             "program",
             "spmv_bcsr",
             "spmv_csr",
+            "spmv_dense",
             "spmv_dia",
             "spmv_hyb",
             "spmv_packed",

@@ -13,7 +13,7 @@ fn products_are_timed_in_every_format_that_takes_the_matrix() {
     names.sort_unstable();
     assert_eq!(
         names,
-        ["bcsr3", "coo", "csr", "dia", "ell", "hyb", "packed", "packed-f32", "sell", "stencil"]
+        ["bcsr3", "coo", "csr", "dense", "dia", "ell", "hyb", "packed", "packed-f32", "sell", "stencil"]
     );
     let refused: Vec<_> =
         json["refused"].as_array().unwrap().iter().map(|f| f["name"].as_str().unwrap()).collect();
@@ -29,7 +29,7 @@ fn products_are_timed_in_every_format_that_takes_the_matrix() {
         ran.out
     );
     let svg = std::fs::read_to_string(bench.path("s.svg")).unwrap();
-    assert!(svg.matches("<rect").count() == 11 && svg.contains("of the triad"), "{svg}");
+    assert!(svg.matches("<rect").count() == 12 && svg.contains("of the triad"), "{svg}");
 }
 
 #[test]
@@ -38,7 +38,7 @@ fn unknown_formats_are_named() {
     let refused = bench.refused("spmv gen:poisson1d:9 --format csr,dja");
     assert!(
         refused.contains(
-            "expected `all`, `tune` or one of csr, stencil, dia, ell, sell, packed, packed-f32, hyb, coo, bcsr2, bcsr3, bcsr4, got `dja`"
+            "expected `all`, `tune` or one of csr, stencil, dia, ell, sell, packed, packed-f32, hyb, coo, bcsr2, bcsr3, bcsr4, dense, got `dja`"
         ),
         "{refused}"
     );
