@@ -106,7 +106,7 @@ pub fn default_backend() -> Result<DefaultBackend> {
 /// one that is built in, which then says why it has none.
 pub fn preferred() -> Option<&'static str> {
     let built_in = || BACKENDS.iter().filter(|b| b.built_in).map(|b| b.name);
-    let last = built_in().last();
+    let last = built_in().next_back();
     let has_device = |name: &&str| Some(*name) == last || devices(name).is_ok_and(|list| !list.is_empty());
     built_in().find(has_device)
 }
