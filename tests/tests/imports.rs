@@ -7,7 +7,7 @@ const ALLOWED: [(&str, &[&str]); 9] = [
     ("core", &[]),
     ("formats", &["core"]),
     ("cpu", &["core", "formats"]),
-    ("generate", &["core"]),
+    ("generate", &["core", "formats"]),
     ("opencl", &["core", "formats", "generate"]),
     ("cuda", &["core", "formats", "generate"]),
     ("solvers", &["core", "formats"]),
