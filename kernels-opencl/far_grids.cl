@@ -3,6 +3,7 @@
 // Formula: as spmv_dia.cl and spmv_stencil.cl, to the bit.
 // Bytes moved per row: a value for each diagonal, none for a stencil; the operand from cache where columns are near.
 // Launch shape: as far.cl; a product is computed in the pass that uses it, unit by unit.
+// Assumes: the layouts of `crates/formats/src/dia.rs` and `stencil.rs`; the pass does not write the operand.
 
 // Diagonals as they are: the rows of a unit. While one is multiplied, the next is on its way.
 #define DIA_ROWS 64u

@@ -1,6 +1,8 @@
 // What the first work-item of a group does between operations: rotations of GMRES, and the count of iterations.
 //
-// Formula: CODE_ROTATE and CODE_COUNT of cells.cl, to the bit. Launch shape: one work-item.
+// Formula: CODE_ROTATE and CODE_COUNT of cells.cl, to the bit.
+// Bytes moved: none beyond local memory but a residual for the history. Launch shape: one work-item of each group.
+// Assumes: cells and control block in local memory.
 
 // The rotations so far on column `j`, see `rotate_column` in cells.cl, `to` another place; its last entry but one.
 static inline number turn_near(__local number *near_cells, uint m, uint h, uint rotations, uint j, __local number *to) {
