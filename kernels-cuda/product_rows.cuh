@@ -29,6 +29,20 @@ LACUNA_FN T lane_sum(const u32 *__restrict__ col_idx, const T *__restrict__ valu
     return sum;
 }
 
+// Long rows: those of the warp's work-items that say so with the entries `k` to `end` of one, each by all 32 lanes. All lanes of
+// the warp come here.
+template <typename T>
+LACUNA_FN void long_rows(const u32 *__restrict__ col_idx, const T *__restrict__ values, const T *__restrict__ x, u32 k, u32 end,
+                         bool mine, T &sum) {
+    const u32 lane = threadIdx.x % WARP;
+    for (u32 left = __ballot_sync(~0u, mine); left != 0; left &= left - 1) {
+        const u32 of = __ffs(left) - 1, first = __shfl_sync(~0u, k, of), last = __shfl_sync(~0u, end, of);
+        T all = halved(lane_sum(col_idx, values, x, first + lane, last, LACUNA_MAX_LANES), LACUNA_MAX_LANES);
+        const T there = from_lane(all, 0);
+        if (lane == of) sum = there;
+    }
+}
+
 // `width` places of a lane of a slice.
 template <typename T>
 LACUNA_FN T slice_row(const u32 *__restrict__ col_idx, const T *__restrict__ values, const T *__restrict__ x, u32 width) {

@@ -1,7 +1,7 @@
 // spmv_dot for compressed rows: y <- A x, then a pass on the rows just computed.
 //
 // Formula: y[i] = sum of a[k] x[col[k]] over the entries k of row i; lane j of W takes entries j, j + W, ... with fused
-// multiply-add in order from 0, lanes are summed by halving. Bytes per row: 4 for the row pointer, 4 and one number
+// multiply-add in order from 0, lanes are summed by halving; W is 32 for a row whose lanes would have more than LONG_LANE. Bytes per row: 4 for the row pointer, 4 and one number
 // for each entry, one number for x and one for y, and what the pass moves. Launch shape: see sweep.cuh; within a
 // segment 256 / W rows at a time, their lanes in one warp. Assumes: W is a power of two, 32 at the most.
 #include "product_rows.cuh"
@@ -14,19 +14,23 @@ template <typename T> LACUNA_FN void spmv_csr(const Common &c, const StreamOp &o
     const u32 tid = threadIdx.x, lanes = op.lanes;
     over_segments(c, op, memory, (T *)coefficients, [&](u32 base, T *slots) {
         if (lanes == 1) {
-            u32 row = base + tid;
-            if (row < op.n)
-                slots[tid] = lane_sum(col_idx, values, x, __ldg(row_ptr + row), __ldg(row_ptr + row + 1), 1);
+            const u32 row = base + tid;
+            const u32 first = row < op.n ? __ldg(row_ptr + row) : 0, end = row < op.n ? __ldg(row_ptr + row + 1) : 0;
+            const bool is_long = end - first > LACUNA_LONG_LANE;
+            T sum = is_long ? zero<T>() : lane_sum(col_idx, values, x, first, end, 1);
+            long_rows(col_idx, values, x, first, end, is_long, sum);
+            if (row < op.n) slots[tid] = sum;
             return;
         }
         u32 lane = tid & (lanes - 1), step = BLOCK / lanes;
         __syncthreads(); // the rows of the segment before are done with slot 0
         for (u32 r = tid / lanes; r < SEGMENT; r += step) {
-            u32 row = base + r;
-            T sum = zero<T>();
-            if (row < op.n)
-                sum = lane_sum(col_idx, values, x, __ldg(row_ptr + row) + lane, __ldg(row_ptr + row + 1), lanes);
+            const u32 row = base + r;
+            const u32 first = row < op.n ? __ldg(row_ptr + row) : 0, end = row < op.n ? __ldg(row_ptr + row + 1) : 0;
+            const bool is_long = lanes < LACUNA_MAX_LANES && end - first > LACUNA_LONG_LANE * lanes;
+            T sum = is_long ? zero<T>() : lane_sum(col_idx, values, x, first + lane, end, lanes);
             sum = halved(sum, lanes);
+            long_rows(col_idx, values, x, first, end, is_long && lane == 0, sum);
             if (lane == 0) slots[r] = sum;
         }
         __syncthreads();

@@ -14,6 +14,12 @@ template <typename R> LACUNA_FN Complex<R> from_lane_above(Complex<R> v, u32 d) 
     return complex(from_lane_above(v.re, d), from_lane_above(v.im, d));
 }
 
+LACUNA_FN float from_lane(float v, u32 lane) { return __shfl_sync(~0u, v, lane); }
+LACUNA_FN double from_lane(double v, u32 lane) { return __shfl_sync(~0u, v, lane); }
+template <typename R> LACUNA_FN Complex<R> from_lane(Complex<R> v, u32 lane) {
+    return complex(from_lane(v.re, lane), from_lane(v.im, lane));
+}
+
 // The sum of `lanes` neighbours, in the first of them: by halving.
 template <typename T> LACUNA_FN T halved(T sum, u32 lanes) {
 #pragma unroll

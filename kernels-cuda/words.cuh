@@ -16,12 +16,6 @@ LACUNA_FN void get_word(u64 address, u64 &value, u64 &tag) {
 }
 #endif
 
-LACUNA_FN float from_lane(float v, u32 lane) { return __shfl_sync(~0u, v, lane); }
-LACUNA_FN double from_lane(double v, u32 lane) { return __shfl_sync(~0u, v, lane); }
-template <typename R> LACUNA_FN Complex<R> from_lane(Complex<R> v, u32 lane) {
-    return complex(from_lane(v.re, lane), from_lane(v.im, lane));
-}
-
 // A number as the values of words.
 LACUNA_FN void to_words(f32 v, u64 (&w)[1]) { w[0] = __float_as_uint(v); }
 LACUNA_FN void to_words(f64 v, u64 (&w)[1]) { w[0] = u64(__double_as_longlong(v)); }

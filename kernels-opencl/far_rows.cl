@@ -85,7 +85,7 @@ static inline number halved(number sum, uint lanes) {
     return sum;
 }
 
-// Compressed rows as they are.
+// Compressed rows as they are, none of them long.
 static inline void product_rows(const Share *s, uint m, uint lanes, __global const number *x, __global number *y) {
     __global const ulong *words = MATRIX(s->p, m);
     __global const uint *restrict row_ptr = (__global const uint *)(s->p.fixed + words[MATRIX_ARGUMENTS]);
@@ -204,75 +204,45 @@ static inline void multiply_slices(const Share *s, __global const uint *restrict
 // The words of a matrix in slices: see `crates/generate/src/slices.rs`.
 #define SLICES_HEAD 5u
 
-// Compressed rows that are too long for their lanes: a warp brings them to local memory, and each of its work-items adds what
-// falls to its lane in order. Of those of this group, the longest first, every `warps`-th. While a batch is added, what the
-// next one multiplies is on its way, and the entries of the one behind it.
-#define DEPTH_WIDE DEPTH_FAR
-#define BATCH_WIDE (32u * DEPTH_WIDE)
-typedef struct {
-    uint column[DEPTH_WIDE];
-    number value[DEPTH_WIDE];
-} WideBatch;
-static inline void fetch_wide(WideBatch *b, __global const uint *columns, __global const number *values, uint at, uint end) {
+// Long rows, see spmv_csr.cl: a warp takes one, of those of this group, the longest first, every `warps`-th. While a batch
+// waits for what it multiplies, the next is on its way.
+static inline void fetch_long(uint *column, number *value, __global const uint *columns, __global const number *values,
+    uint at, uint end) {
 #pragma unroll
-    for (uint e = 0; e < DEPTH_WIDE; e++) {
-        const uint k = at + 32 * e + WARP_LANE;
-        b->column[e] = k < end ? columns[k] : LACUNA_NONE;
-        b->value[e] = k < end ? values[k] : ZERO;
+    for (uint e = 0; e < DEPTH_FAR; e++) {
+        const uint k = at + 32 * e;
+        column[e] = k < end ? columns[k] : LACUNA_NONE;
+        value[e] = k < end ? values[k] : ZERO;
     }
 }
-static inline void fetch_operand(number *v, const WideBatch *b, __global const number *x) {
-#pragma unroll
-    for (uint e = 0; e < DEPTH_WIDE; e++) {
-        v[e] = b->column[e] != LACUNA_NONE ? x[b->column[e]] : ZERO;
-    }
-}
-static inline void put_pairs(__local number *pairs, const WideBatch *b, const number *v) {
-    __asm__ volatile("bar.warp.sync 0xffffffff;" ::: "memory");
-#pragma unroll
-    for (uint e = 0; e < DEPTH_WIDE; e++) {
-        pairs[2 * (32 * e + WARP_LANE)] = b->value[e];
-        pairs[2 * (32 * e + WARP_LANE) + 1] = v[e];
-    }
-    __asm__ volatile("bar.warp.sync 0xffffffff;" ::: "memory");
-}
-static inline void wide_rows(const Share *s, uint m, uint lanes, __global const uint *rows, uint count, uint warps,
+static inline void long_rows(const Share *s, uint m, __global const uint *rows, uint count, uint warps,
     __global const number *x, __global number *y) {
     __global const ulong *words = MATRIX(s->p, m) + MATRIX_ARGUMENTS;
     __global const uint *restrict row_ptr = (__global const uint *)(s->p.fixed + words[0]);
     __global const uint *restrict columns = (__global const uint *)(s->p.fixed + words[1]);
     __global const number *restrict values = (__global const number *)(s->p.fixed + words[2]);
-    __local number *pairs = s->rows_at + 2 * BATCH_WIDE * WARP;
     for (uint l = WARP; l < count; l += warps) {
         const uint row = rows[l], end = row_ptr[row + 1];
-        uint at = row_ptr[row];
-        number sum = ZERO, v[DEPTH_WIDE];
-        WideBatch b;
-        fetch_wide(&b, columns, values, at, end);
-        fetch_operand(v, &b, x);
-        put_pairs(pairs, &b, v);
-        fetch_wide(&b, columns, values, at + BATCH_WIDE, end);
+        uint at = row_ptr[row] + WARP_LANE, column[DEPTH_FAR];
+        number value[DEPTH_FAR], sum = ZERO;
+        fetch_long(column, value, columns, values, at, end);
         while (at < end) {
-            WideBatch ahead;
-            fetch_operand(v, &b, x);
-            fetch_wide(&ahead, columns, values, at + 2 * BATCH_WIDE, end);
-            const uint left = min(end - at, BATCH_WIDE);
-            if (left == BATCH_WIDE) {
-                __local const number *mine = pairs + 2 * (WARP_LANE % lanes);
-#pragma unroll 32
-                for (uint j = 0; j < BATCH_WIDE; j += lanes) {
-                    sum = multiply_add(mine[2 * j], mine[2 * j + 1], sum);
-                }
-            } else {
-                for (uint j = WARP_LANE % lanes; j < left; j += lanes) {
-                    sum = multiply_add(pairs[2 * j], pairs[2 * j + 1], sum);
-                }
+            uint next_column[DEPTH_FAR];
+            number v[DEPTH_FAR], next_value[DEPTH_FAR];
+#pragma unroll
+            for (uint e = 0; e < DEPTH_FAR; e++) {
+                v[e] = column[e] != LACUNA_NONE ? x[column[e]] : ZERO;
             }
-            put_pairs(pairs, &b, v);
-            b = ahead;
-            at += BATCH_WIDE;
+            at += 32 * DEPTH_FAR;
+            fetch_long(next_column, next_value, columns, values, at, end);
+#pragma unroll
+            for (uint e = 0; e < DEPTH_FAR; e++) {
+                sum = column[e] != LACUNA_NONE ? multiply_add(value[e], v[e], sum) : sum;
+                column[e] = next_column[e];
+                value[e] = next_value[e];
+            }
         }
-        sum = halved(sum, lanes);
+        sum = halved(sum, 32);
         if (WARP_LANE == 0) {
             y[row] = sum;
         }
@@ -322,7 +292,7 @@ static inline void add_pieces(const Share *s, const Pieces *p, __global number *
 }
 
 // Rows of any format, laid out anew in slices; those too long for a lane apart, by warps of their own.
-static inline void product_slices(const Share *s, uint m, uint lanes, uint run, bool sorted, bool wide, bool pieces,
+static inline void product_slices(const Share *s, uint m, uint lanes, uint run, bool sorted, bool has_long, bool pieces,
     __global const number *x, __global number *y) {
     __global const uint *restrict head = s->windows + SLICES_HEAD * m;
     Pieces p;
@@ -331,11 +301,11 @@ static inline void product_slices(const Share *s, uint m, uint lanes, uint run, 
         sum_pieces(s, m, &p, x);
     }
     uint apart = 0;
-    if (wide) {
+    if (has_long) {
         __global const uint *list = s->windows + head[4], *own = list + 2 * get_group_id(0);
         apart = own[1];
         if (WARP < apart) {
-            wide_rows(s, m, lanes, list + 2 * (get_num_groups(0) + 1) + own[0], own[2] - own[0], apart, x, y);
+            long_rows(s, m, list + 2 * (get_num_groups(0) + 1) + own[0], own[2] - own[0], apart, x, y);
         }
     }
     if (WARP >= apart) {

@@ -1,12 +1,13 @@
 // The product with a matrix in compressed sparse rows, and the pass on the rows just computed.
 //
 // Formula: y[i] <- sum over the entries of row i of value * x[column], by W lanes: lane j takes entries j, j + W, ...
-// with fused multiply-add in order, lanes are summed by halving. Then the pass, which finds y in slot 0.
+// with fused multiply-add in order, lanes are summed by halving; W is 32 for a row whose lanes would have more than
+// LACUNA_LONG_LANE. Then the pass, which finds y in slot 0.
 // Bytes moved per row: an offset, its columns and values, x once in all (from cache where columns are near), y once;
 // then what the pass moves (see sweep.cl).
 // Launch shape: as sweep.cl. A team takes 32 / W rows at a time, a lane each work-item. Where a group is one team it reads
 // the entries of those rows, which lie one behind the other, side by side into local memory, the next ones while it
-// multiplies these; else (program.cl) lanes read them where they lie.
+// multiplies these; else (program.cl) lanes read them where they lie. A long row is one work-item's.
 // Assumes: W is a power of two up to 32; the pass does not write x.
 
 typedef struct {
@@ -24,6 +25,36 @@ static inline Csr csr_of(const Place *p, uint op) {
         (__global const number *)(p->fixed + m[MATRIX_ARGUMENTS + 2]), VECTOR(*p, OP(*p, op, LACUNA_OP_X)),
         (uint)m[MATRIX_LANES] };
     return a;
+}
+
+static inline bool is_long(uint first, uint end, uint lanes) {
+    return lanes < LACUNA_MAX_LANES && end - first > LACUNA_LONG_LANE * lanes;
+}
+
+// A row by one work-item: so many lanes in turn, with room for `sums` of them.
+#define ROW_OF_LANES(sums, first, end, lanes, columns, values, x) \
+    for (uint j = 0; j < (lanes); j++) { \
+        sums[j] = ZERO; \
+    } \
+    for (uint at = (first); at < (end); at += (lanes)) { \
+        const uint width = min((uint)(lanes), (end) - at); \
+        for (uint j = 0; j < width; j++) { \
+            sums[j] = multiply_add(values[at + j], x[columns[at + j]], sums[j]); \
+        } \
+    } \
+    for (uint half_width = (lanes) / 2; half_width > 0; half_width /= 2) { \
+        for (uint j = 0; j < half_width; j++) { \
+            sums[j] = sums[j] + sums[j + half_width]; \
+        } \
+    }
+
+static inline number long_row(const Csr *a, uint first, uint end) {
+    __global const uint *restrict columns = a->columns;
+    __global const number *restrict values = a->values;
+    __global const number *restrict x = a->x;
+    number sums[LACUNA_MAX_LANES];
+    ROW_OF_LANES(sums, first, end, LACUNA_MAX_LANES, columns, values, x)
+    return sums[0];
 }
 
 #if !LACUNA_CPU
@@ -83,7 +114,8 @@ static inline void csr_staged(const Csr *a, ulong base, uint count, __local numb
     }
     SYNC();
     const uint rows = TEAM / lanes, row_of = LANE / lanes, part = LANE % lanes;
-    uint step = 0, row = row_of, from = starts[0], to = starts[rows], at = starts[row] + part, end = starts[row + 1];
+    uint step = 0, row = row_of, from = starts[0], to = starts[rows], end = starts[row + 1];
+    uint at = is_long(starts[row], end, lanes) ? end : starts[row] + part;
     uint c[ELEMENTS];
     number v[ELEMENTS], sum = ZERO;
 #define FETCH() \
@@ -117,12 +149,12 @@ static inline void csr_staged(const Csr *a, ulong base, uint count, __local numb
         if (complete) {
             sum = sum_lanes(sum, lanes, work);
             if (part == 0 && row < count) {
-                slots[row] = sum;
+                slots[row] = is_long(starts[row], end, lanes) ? long_row(a, starts[row], end) : sum;
             }
             step++;
             row = min(step * rows + row_of, SEGMENT - 1);
-            at = starts[row] + part;
             end = starts[row + 1];
+            at = is_long(starts[row], end, lanes) ? end : starts[row] + part;
             sum = ZERO;
         }
     }
@@ -139,33 +171,20 @@ static inline void csr_rows(const Csr *a, uint segment, uint count, __local numb
     __global const number *restrict x = a->x;
     const uint lanes = a->lanes;
 #if LACUNA_CPU
-    if (lanes == 1) {
-        EACH(e, count) {
+    EACH(e, count) {
+        const uint first = row_ptr[e], end = row_ptr[e + 1];
+        if (is_long(first, end, lanes)) {
+            slots[e] = long_row(a, first, end);
+        } else if (lanes == 1) {
             number sum = ZERO;
-            for (uint k = row_ptr[e], end = row_ptr[e + 1]; k < end; k++) {
+            for (uint k = first; k < end; k++) {
                 sum = multiply_add(values[k], x[columns[k]], sum);
             }
             slots[e] = sum;
+        } else {
+            ROW_OF_LANES(work, first, end, lanes, columns, values, x)
+            slots[e] = work[0];
         }
-        return;
-    }
-    EACH(e, count) {
-        uint start = row_ptr[e], end = row_ptr[e + 1];
-        for (uint j = 0; j < lanes; j++) {
-            work[j] = ZERO;
-        }
-        for (uint at = start; at < end; at += lanes) {
-            uint width = min(lanes, end - at);
-            for (uint j = 0; j < width; j++) {
-                work[j] = multiply_add(values[at + j], x[columns[at + j]], work[j]);
-            }
-        }
-        for (uint half_width = lanes / 2; half_width > 0; half_width /= 2) {
-            for (uint j = 0; j < half_width; j++) {
-                work[j] = work[j] + work[j + half_width];
-            }
-        }
-        slots[e] = work[0];
     }
 #else
     if (get_local_size(0) == TEAM) {
@@ -176,12 +195,13 @@ static inline void csr_rows(const Csr *a, uint segment, uint count, __local numb
     for (uint step = 0; step < SEGMENT / rows; step++) {
         uint row = step * rows + LANE / lanes;
         bool live = row < count;
-        uint at = live ? row_ptr[row] + LANE % lanes : 0, end = live ? row_ptr[row + 1] : 0;
+        const uint first = live ? row_ptr[row] : 0, end = live ? row_ptr[row + 1] : 0;
+        uint at = is_long(first, end, lanes) ? end : first + LANE % lanes;
         number sum = ZERO;
         SUM_ENTRIES(sum, at, end, lanes, values[k], columns[k])
         sum = sum_lanes(sum, lanes, work);
         if (LANE % lanes == 0 && live) {
-            slots[row] = sum;
+            slots[row] = is_long(first, end, lanes) ? long_row(a, first, end) : sum;
         }
     }
     SYNC();

@@ -89,10 +89,19 @@ pub fn structures<T: Scalar, B: Backend>(make: fn() -> B) {
     if T::KIND.is_complex() {
         names.push("gen:helmholtz:20x21");
     }
+    let rng = &mut Rng::new(3);
     for name in names {
         let a = generated::<T>(name);
-        product(make, name, &a, &Rng::new(3).spread::<T>(a.cols(), 10));
+        product(make, name, &a, &rng.spread::<T>(a.cols(), 10));
     }
+    // Rows with more lanes than the others: just about, and by far.
+    let mut t = Triplets::<T>::new(900, 900);
+    (0..900).for_each(|i| t.push(i, i, T::one()));
+    for (row, entries) in [(2, 96), (5, 97), (300, 900), (301, 500), (899, 899)] {
+        let values = rng.vector::<T>(entries);
+        values.into_iter().enumerate().filter(|(j, _)| *j != row).for_each(|(j, v)| t.push(row, j, v));
+    }
+    product(make, "long rows of a square matrix", &t.to_csr().unwrap(), &rng.spread::<T>(900, 10));
 }
 
 /// Stencils that reach far, to one side, along one axis alone, on grids with short and with long lines.

@@ -37,6 +37,11 @@ layout! {
     /// Lists start at multiples of this many words.
     ALIGN_WORDS = 4;
 
+    /// Lanes of a long row of compressed rows.
+    MAX_LANES = crate::MAX_LANES as u32;
+    /// Entries of a lane beyond which such a row is long: see [`crate::lanes_of_row`].
+    LONG_LANE = crate::LONG_LANE as u32;
+
     /// Words of an operation's record.
     OP_WORDS = 32;
     /// What it does before its sweep: one of `KIND_…`.

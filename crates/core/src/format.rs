@@ -48,7 +48,8 @@ pub trait Format<T: Scalar>: Any + Send + Sync {
     /// What the kernels take before `x` and `y`, in order.
     fn arguments(&self) -> Vec<Argument<'_, T>>;
     /// Lanes of a row sum, a power of two: lane `j` takes the entries `j`, `j + W`, … of a row with fused
-    /// multiply-add in order from 0, and lanes are summed by halving. It belongs to the matrix, not to the device.
+    /// multiply-add in order from 0, and lanes are summed by halving. It belongs to the matrix, not to the device. A format
+    /// may give its long rows more lanes: see [`lanes_of_row`].
     fn lanes(&self) -> usize {
         1
     }
@@ -66,6 +67,19 @@ pub trait Format<T: Scalar>: Any + Send + Sync {
     fn bytes(&self) -> usize {
         self.arguments().iter().map(Argument::bytes).sum()
     }
+}
+
+/// The most lanes a row sum has.
+pub const MAX_LANES: usize = 32;
+/// Entries of a lane beyond which a row is long.
+pub const LONG_LANE: usize = 96;
+
+/// Lanes of a row of so many entries in a matrix of so many lanes, where the format keeps long rows apart:
+/// [`MAX_LANES`] for a row whose lanes would have more than [`LONG_LANE`] entries each, so that no lane's chain of additions
+/// holds up all others.
+#[inline(always)]
+pub fn lanes_of_row(lanes: usize, entries: usize) -> usize {
+    if entries > LONG_LANE * lanes { MAX_LANES } else { lanes }
 }
 
 /// The sum of one row in the canonical order: `lanes` partial sums by fused multiply-add, then halving.

@@ -1,7 +1,7 @@
 //! `y ← A x` for compressed rows of blocks: for 3x3 blocks 8.4 bytes an entry in `f64`.
 use crate::prefetch::prefetch;
-use lacuna_core::{Format, Scalar};
-use lacuna_formats::{Bcsr, MAX_LANES};
+use lacuna_core::{Format, MAX_LANES, Scalar};
+use lacuna_formats::Bcsr;
 
 /// Values between what is computed and what is asked for from memory: 4 KiB of `f64`.
 const AHEAD: usize = 512;

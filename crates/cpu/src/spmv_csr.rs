@@ -1,7 +1,8 @@
-//! `y ← A x` for compressed sparse rows: 12 bytes an entry in `f64`, 4 a row.
+//! `y ← A x` for compressed sparse rows: 12 bytes an entry in `f64`, 4 a row. Long rows have more lanes than the others: see
+//! `lacuna_core::lanes_of_row`.
 use crate::lanes::halved;
 use crate::prefetch::prefetch;
-use lacuna_core::{Format, Scalar};
+use lacuna_core::{Format, LONG_LANE, MAX_LANES, Scalar};
 use lacuna_formats::Csr;
 
 /// `y[i] ← (A x)[i]` for the rows `start..end`.
@@ -44,6 +45,11 @@ unsafe fn single<T: Scalar>(a: &Csr<T>, x: *const T, y: *mut T, start: usize, en
         for i in start..end {
             let last = *row_ptr.add(i + 1) as usize;
             ahead(values, col_idx, k, last);
+            if last - k > LONG_LANE {
+                *y.add(i) = sum::<T, MAX_LANES>(values, col_idx, x, k, last);
+                k = last;
+                continue;
+            }
             let mut sum = T::zero();
             while k < last {
                 sum = (*values.add(k)).fma(*x.add(*col_idx.add(k) as usize), sum);
@@ -66,6 +72,11 @@ unsafe fn pairs<T: Scalar>(a: &Csr<T>, x: *const T, y: *mut T, start: usize, end
         for i in start..end {
             let last = *row_ptr.add(i + 1) as usize;
             ahead(values, col_idx, k, last);
+            if last - k > 2 * LONG_LANE {
+                *y.add(i) = sum::<T, MAX_LANES>(values, col_idx, x, k, last);
+                k = last;
+                continue;
+            }
             let mut sums = [T::zero(); 2];
             while k + 1 < last {
                 sums = [term(k, sums[0]), term(k + 1, sums[1])];
@@ -88,7 +99,11 @@ unsafe fn lanes<T: Scalar, const W: usize>(a: &Csr<T>, x: *const T, y: *mut T, s
         for i in start..end {
             let last = *row_ptr.add(i + 1) as usize;
             ahead(values, col_idx, k, last);
-            *y.add(i) = sum::<T, W>(values, col_idx, x, k, last);
+            *y.add(i) = if last - k > LONG_LANE * W {
+                sum::<T, MAX_LANES>(values, col_idx, x, k, last)
+            } else {
+                sum::<T, W>(values, col_idx, x, k, last)
+            };
             k = last;
         }
     }

@@ -1,12 +1,10 @@
 //! Compressed sparse rows.
 use crate::Triplets;
 use crate::assemble::assemble;
-use lacuna_core::{Argument, Error, Format, Result, Scalar};
+use lacuna_core::{Argument, Error, Format, MAX_LANES, Result, Scalar, lanes_of_row};
 use rayon::prelude::*;
 use std::borrow::Cow;
 
-/// The most lanes a row sum has.
-pub const MAX_LANES: usize = 32;
 /// Entries of a row that make another lane worth its place in the final halving.
 const ENTRIES_PER_LANE: usize = 8;
 /// Elements a thread takes at least.
@@ -16,6 +14,8 @@ const GRAIN: usize = 8192;
 ///
 /// Always valid: columns of a row are in range and strictly increasing, every value is finite. Rows, columns and
 /// entries are each at most `u32::MAX`. A matrix may be empty (0x0), rectangular, and have empty rows.
+///
+/// A row sum has the lanes that an average row gives work to; a row far longer has more, see [`lanes_of_row`].
 ///
 /// ```
 /// use lacuna_formats::Csr;
@@ -370,14 +370,15 @@ impl<T: Scalar> Format<T> for Csr<T> {
     #[inline]
     fn row(&self, i: usize, x: &[T]) -> T {
         let (columns, values) = self.row_slices(i);
+        let lanes = lanes_of_row(self.lanes, columns.len());
         let mut partial = [T::zero(); MAX_LANES];
-        let partial = &mut partial[..self.lanes];
-        for (columns, values) in columns.chunks(self.lanes).zip(values.chunks(self.lanes)) {
+        let partial = &mut partial[..lanes];
+        for (columns, values) in columns.chunks(lanes).zip(values.chunks(lanes)) {
             for ((sum, &c), &v) in partial.iter_mut().zip(columns).zip(values) {
                 *sum = v.fma(x[c as usize], *sum);
             }
         }
-        let mut half = self.lanes / 2;
+        let mut half = lanes / 2;
         while half > 0 {
             let (low, high) = partial.split_at_mut(half);
             low.iter_mut().zip(high).for_each(|(a, b)| *a += *b);

@@ -36,7 +36,7 @@ mod triplets;
 
 pub use bcsr::{BLOCK_SIZES, Bcsr};
 pub use blocks::LEAST_FILL;
-pub use csr::{Csr, MAX_LANES};
+pub use csr::Csr;
 pub use dense::Dense;
 pub use dia::{DIA_ROWS, Dia};
 pub use generate::{Generator, Spec};

@@ -1,6 +1,6 @@
 //! Compressed rows whose columns take two bytes, and whose values four where that loses nothing.
-use crate::{Csr, MAX_LANES};
-use lacuna_core::{Argument, Error, Format, Result, Scalar, pages};
+use crate::Csr;
+use lacuna_core::{Argument, Error, Format, MAX_LANES, Result, Scalar, lanes_of_row, pages};
 use rayon::prelude::*;
 
 /// Columns that two bytes tell apart.
@@ -87,6 +87,14 @@ impl<T: Scalar> Packed<T> {
             );
             return Err(Error::Unsupported { operation: operation.into(), message });
         }
+        if let Some(row) = (0..rows).into_par_iter().with_min_len(GRAIN).find_first(|&i| is_long(a, i)) {
+            let message = format!(
+                "row {row} has {} entries, many more than others, and packed rows have {} each; keep csr",
+                a.row_slices(row).0.len(),
+                if a.lanes() == 1 { "one lane".into() } else { format!("{} lanes", a.lanes()) },
+            );
+            return Err(Error::Unsupported { operation: operation.into(), message });
+        }
         let mut words = pages::zeroed::<u32>(operation, 2 * rows + 1)?;
         let (row_ptr, firsts) = words.split_at_mut(rows + 1);
         row_ptr.copy_from_slice(a.row_ptr());
@@ -122,9 +130,10 @@ impl<T: Scalar> Packed<T> {
 
     /// Bytes that the matrix takes; nothing where it is refused.
     pub(crate) fn footprint(a: &Csr<T>) -> Option<usize> {
-        let near = a.cols() <= REACH as usize
-            || (0..a.rows()).into_par_iter().with_min_len(GRAIN).all(|i| is_near(a, i));
-        near.then(|| bytes(a, if is_exact(a) { saved::<T>() } else { 0 }))
+        let narrow = a.cols() <= REACH as usize;
+        let packs = |i| !is_long(a, i) && (narrow || is_near(a, i));
+        let packs = (0..a.rows()).into_par_iter().with_min_len(GRAIN).all(packs);
+        packs.then(|| bytes(a, if is_exact(a) { saved::<T>() } else { 0 }))
     }
 
     /// Bytes that it takes with rounded values.
@@ -160,6 +169,11 @@ fn is_near<T: Scalar>(a: &Csr<T>, row: usize) -> bool {
         [first, .., last] => last - first < REACH,
         _ => true,
     }
+}
+
+/// Whether a row has more lanes in compressed rows than the others.
+fn is_long<T: Scalar>(a: &Csr<T>, row: usize) -> bool {
+    lanes_of_row(a.lanes(), a.row_slices(row).0.len()) > a.lanes()
 }
 
 /// Bytes that a narrow value saves.

@@ -49,6 +49,13 @@ fn what_does_not_fit_is_refused() {
         told(Packed::from_csr(&t.to_csr().unwrap())),
         "Packed::from_csr: row 1 reaches from column 1 to 65537, and 16 bits tell 65536 columns apart; keep csr (0 MB)"
     );
+    let mut t = Triplets::new(100, 100);
+    (0..100).for_each(|i| t.push(i, i, 1.0));
+    (0..97).filter(|j| *j != 7).for_each(|j| t.push(7, j, 0.1));
+    assert_eq!(
+        told(Packed::from_csr(&t.to_csr().unwrap())),
+        "Packed::from_csr: row 7 has 97 entries, many more than others, and packed rows have one lane each; keep csr"
+    );
     for (value, fits) in
         [(3.4e38, true), (3.5e38, false), (-1e300, false), (1.2e-38, true), (1e-39, false), (0.0, true)]
     {

@@ -162,6 +162,9 @@ impl<T: Scalar> Layout<T> {
         let mut all_entries = Vec::new();
         for a in matrices {
             let rows_of = Rows::of(a.format).filter(|rows| rows.pieces().is_none())?;
+            if !rows_of.long_rows(n).is_empty() {
+                return None;
+            }
             let spans = rows_of.spans(n);
             let window = |g: usize| {
                 let unit = g / ways;
@@ -284,7 +287,7 @@ impl<T: Scalar> Layout<T> {
                             rows_at = rows_at.max(slices.numbers);
                             Product::Slices(slices)
                         }
-                        None if matches!(rows, Rows::Csr(..)) => Product::Rows,
+                        None if matches!(rows, Rows::Csr(..)) && rows.long_rows(n).is_empty() => Product::Rows,
                         None => return None,
                     }
                 }

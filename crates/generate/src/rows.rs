@@ -1,6 +1,6 @@
 //! The rows of a matrix as its kernels take them: lane by lane, entry by entry, whatever the format.
 use crate::source::SEGMENT;
-use lacuna_core::{Argument, Format, Scalar};
+use lacuna_core::{Argument, Format, Scalar, lanes_of_row};
 use lacuna_formats::{DIA_ROWS, HybLayout, SLICE};
 use rayon::prelude::*;
 use std::ops::Range;
@@ -35,6 +35,11 @@ pub enum Entries<'a, T: Scalar> {
     Full(&'a [T]),
     /// In the narrower one.
     Narrow(&'a [T::Narrow]),
+}
+
+/// The entries of a row.
+fn entries_of(row_ptr: &[u32], row: usize) -> Range<usize> {
+    row_ptr[row] as usize..row_ptr[row + 1] as usize
 }
 
 impl<'a, T: Scalar> Rows<'a, T> {
@@ -86,6 +91,22 @@ impl<'a, T: Scalar> Rows<'a, T> {
         }
     }
 
+    /// Lanes of that row.
+    pub fn lanes_of(&self, row: usize) -> usize {
+        match self {
+            Rows::Csr(row_ptr, .., lanes) => lanes_of_row(*lanes, entries_of(row_ptr, row).len()),
+            _ => self.lanes(),
+        }
+    }
+
+    /// The rows that have more lanes than others, with their entries.
+    pub fn long_rows(&self, rows: usize) -> Vec<(u32, usize)> {
+        let Rows::Csr(row_ptr, ..) = self else { return Vec::new() };
+        let all = (0..rows).into_par_iter().with_min_len(GRAIN);
+        let long = all.filter(|row| self.lanes_of(*row) > self.lanes());
+        long.map(|row| (row as u32, entries_of(row_ptr, row).len())).collect()
+    }
+
     /// Entries with consecutive columns that come together wherever one of them does.
     pub fn run(&self) -> usize {
         match self {
@@ -114,9 +135,9 @@ impl<'a, T: Scalar> Rows<'a, T> {
     /// Columns and values of the entries of a row that fall to a lane, in order; not those of pieces.
     pub fn each(&self, row: usize, lane: usize, mut take: impl FnMut(u32, T)) {
         match self {
-            Rows::Csr(row_ptr, columns, values, lanes) => {
-                let entries = row_ptr[row] as usize..row_ptr[row + 1] as usize;
-                entries.skip(lane).step_by(*lanes).for_each(|at| take(columns[at], values[at]));
+            Rows::Csr(row_ptr, columns, values, _) => {
+                let entries = entries_of(row_ptr, row).skip(lane).step_by(self.lanes_of(row));
+                entries.for_each(|at| take(columns[at], values[at]));
             }
             Rows::Dia(cols, offsets, values) => {
                 let first = row / DIA_ROWS * DIA_ROWS * offsets.len() + row % DIA_ROWS;
@@ -134,7 +155,7 @@ impl<'a, T: Scalar> Rows<'a, T> {
             }
             Rows::Bcsr(block, row_ptr, columns, values, lanes) => {
                 let (of, r) = (row / block, row % block);
-                for k in (row_ptr[of] as usize..row_ptr[of + 1] as usize).skip(lane).step_by(*lanes) {
+                for k in entries_of(row_ptr, of).skip(lane).step_by(*lanes) {
                     for c in 0..*block {
                         take(columns[k] * *block as u32 + c as u32, values[(k * block + c) * block + r]);
                     }
@@ -151,7 +172,7 @@ impl<'a, T: Scalar> Rows<'a, T> {
             }
             Rows::Packed(words, distances, values, lanes) => {
                 let first = words[words.len() / 2 + 1 + row];
-                for at in (words[row] as usize..words[row + 1] as usize).skip(lane).step_by(*lanes) {
+                for at in entries_of(words, row).skip(lane).step_by(*lanes) {
                     let value = match values {
                         Entries::Full(values) => values[at],
                         Entries::Narrow(values) => T::from_parts(values[at].re(), values[at].im()),
@@ -177,8 +198,8 @@ impl<'a, T: Scalar> Rows<'a, T> {
     /// Entries of the longest lane of a row, or more.
     pub fn longest(&self, row: usize) -> usize {
         match self {
-            Rows::Csr(row_ptr, .., lanes) | Rows::Packed(row_ptr, .., lanes) => {
-                ((row_ptr[row + 1] - row_ptr[row]) as usize).div_ceil(*lanes)
+            Rows::Csr(row_ptr, ..) | Rows::Packed(row_ptr, ..) => {
+                entries_of(row_ptr, row).len().div_ceil(self.lanes_of(row))
             }
             Rows::Dia(_, offsets, _) => offsets.len(),
             Rows::Dense(cols, _, lanes) => cols.div_ceil(*lanes),
@@ -188,8 +209,7 @@ impl<'a, T: Scalar> Rows<'a, T> {
                 (slice_ptr[slice + 1] - slice_ptr[slice]) as usize
             }
             Rows::Bcsr(block, row_ptr, .., lanes) => {
-                let of = row / block;
-                ((row_ptr[of + 1] - row_ptr[of]) as usize).div_ceil(*lanes) * block
+                entries_of(row_ptr, row / block).len().div_ceil(*lanes) * block
             }
             Rows::Hyb(layout, row_of, ..) => {
                 let slice = &layout.slice_ptr()[row / SLICE..][..2];
@@ -208,7 +228,7 @@ impl<'a, T: Scalar> Rows<'a, T> {
         let span = |first: usize| {
             let (mut low, mut end) = (NONE, 0);
             for row in first..(first + SEGMENT).min(rows) {
-                for lane in 0..self.lanes() {
+                for lane in 0..self.lanes_of(row) {
                     self.each(row, lane, |column, _| (low, end) = (low.min(column), end.max(column + 1)));
                 }
             }

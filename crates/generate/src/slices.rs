@@ -2,7 +2,7 @@
 //! lines.
 //!
 //! For each matrix `windows` has a head of [`HEAD`] words: where its slices, its columns and its values begin, the rows of
-//! its lanes where they are in another order, and the rows too long for a lane. Slices are the runs of entries before each.
+//! its lanes where they are in another order, and the long rows. Slices are the runs of entries before each.
 //! The long rows of each group come one after the other, behind two words of each group: where they begin, and how many warps
 //! take nothing else.
 use crate::rows::Rows;
@@ -17,12 +17,9 @@ use std::ops::Range;
 const WARP: usize = 32;
 /// Words of the head of a matrix, as in far.cl.
 const HEAD: usize = 5;
-/// Entries of a lane beyond which a row is taken by a whole warp, in its order.
-const WIDE: u32 = 96;
-/// What a warp needs for an entry of such a row, and for a batch of entries of a slice, in clock cycles.
-const WIDE_ENTRY: usize = 12;
-const BATCH: usize = 1500;
-/// Entries of a batch.
+/// Stands for the runs of a row that is in no slice.
+const LONG: u32 = u32::MAX;
+/// Entries of a batch: of a slice's rows each, of a long row of all lanes together.
 const DEPTH: usize = 8;
 /// Slices that a thread of the host fills, at least.
 const GRAIN: usize = 64;
@@ -34,8 +31,8 @@ pub struct Slices {
     pub run: usize,
     /// Whether rows are in another order: within a group by their length.
     pub sorted: bool,
-    /// Whether there are rows too long for a lane, which are in no slice.
-    pub wide: bool,
+    /// Whether there are rows with more lanes, which are in no slice.
+    pub long: bool,
     /// Whether long rows are in pieces, which are in no slice either.
     pub pieces: bool,
     /// Numbers of local memory that the product takes for these.
@@ -59,8 +56,8 @@ impl Order {
         Order { rows, row_of: Vec::new(), ptr: ends(runs.chunks(rows).map(longest)) }
     }
 
-    /// Rows of each group by their length, those with more runs than `most` in no place.
-    fn sorted(runs: &[u32], rows: usize, groups: &[Range<usize>], most: u32) -> Order {
+    /// Rows of each group by their length, long ones in no place.
+    fn sorted(runs: &[u32], rows: usize, groups: &[Range<usize>]) -> Order {
         let mut row_of: Vec<u32> = (0..runs.len().next_multiple_of(rows) as u32).collect();
         let (mut left, mut tasks) = (&mut row_of[..runs.len()], Vec::with_capacity(groups.len()));
         for group in groups {
@@ -68,11 +65,11 @@ impl Order {
             (own, left) = left.split_at_mut(group.len());
             tasks.push(own);
         }
-        let length = |row: &u32| Some(runs[*row as usize]).filter(|runs| *runs <= most).unwrap_or(0);
+        let length = |row: &u32| Some(runs[*row as usize]).filter(|runs| *runs != LONG).unwrap_or(0);
         tasks.into_par_iter().for_each(|own| {
             own.sort_by_key(|row| Reverse(length(row)));
-            let wide = |row: &&mut u32| runs[**row as usize] > most;
-            own.iter_mut().filter(wide).for_each(|row| *row = NONE);
+            let long = |row: &&mut u32| runs[**row as usize] == LONG;
+            own.iter_mut().filter(long).for_each(|row| *row = NONE);
         });
         row_of[runs.len()..].fill(NONE);
         let longest = |slice: &[u32]| {
@@ -148,25 +145,22 @@ impl<T: Scalar> Staged<T> {
         let (lanes, run) = (a.lanes(), a.run());
         let mut runs = a.lengths(n);
         runs.iter_mut().for_each(|length| *length /= run as u32);
-        let in_slices = |longest: u32, padding: usize| {
-            let short = runs.par_iter().filter(|runs| **runs <= longest);
+        let long = a.long_rows(n);
+        long.iter().for_each(|(row, _)| runs[*row as usize] = LONG);
+        let in_slices = |padding: usize| {
+            let short = runs.par_iter().filter(|runs| **runs != LONG);
             padding * short.map(|runs| *runs as usize).sum::<usize>() * lanes / 4 + WARP * WARP
         };
-        let mut order = Order::plain(&runs, WARP / lanes);
-        let mut wide = vec![Vec::new(); groups.len()];
-        if order.places() > in_slices(NONE, padding[0]) {
-            let rows_of: Vec<Range<usize>> =
-                groups.iter().map(|g| g.start * SEGMENT..(g.end * SEGMENT).min(n)).collect();
-            let most = if matches!(a, Rows::Csr(..)) { WIDE } else { NONE };
-            order = Order::sorted(&runs, WARP / lanes, &rows_of, most);
-            if order.places() > in_slices(most, padding[1]) {
-                return None;
+        let plain = long.is_empty().then(|| Order::plain(&runs, WARP / lanes));
+        let order = match plain.filter(|order| order.places() <= in_slices(padding[0])) {
+            Some(order) => order,
+            None => {
+                let rows_of = |g: &Range<usize>| g.start * SEGMENT..(g.end * SEGMENT).min(n);
+                let rows_of: Vec<_> = groups.iter().map(rows_of).collect();
+                let order = Order::sorted(&runs, WARP / lanes, &rows_of);
+                Some(order).filter(|order| order.places() <= in_slices(padding[1]))?
             }
-            for (own, rows) in wide.iter_mut().zip(rows_of) {
-                own.extend(rows.filter(|row| runs[*row] > most).map(|row| row as u32));
-                own.sort_by_key(|row| Reverse(runs[*row as usize]));
-            }
-        }
+        };
         let (columns, values, places) = (self.columns.len(), self.values.len(), order.places());
         if values + places * run > NONE as usize {
             return None;
@@ -179,28 +173,30 @@ impl<T: Scalar> Staged<T> {
         let row_of = self.windows.len();
         self.windows.extend(&order.row_of);
         let list = self.windows.len();
-        let (mut before, mut most_apart) = (0, 0);
-        for (own, group) in wide.iter().zip(groups) {
-            let cost = own.iter().map(|row| runs[*row as usize] as usize).sum::<usize>() * WIDE_ENTRY;
+        let mut rows = Vec::with_capacity(long.len());
+        for group in groups {
+            let first = long.partition_point(|(row, _)| (*row as usize) < group.start * SEGMENT);
+            let end = long.partition_point(|(row, _)| (*row as usize) < group.end * SEGMENT);
+            let mut own = long[first..end].to_vec();
+            own.sort_by_key(|(_, entries)| Reverse(*entries));
+            // Warps for them alone, by the batches that all have.
+            let batches = own.iter().map(|(_, entries)| entries.div_ceil(WARP * DEPTH)).sum::<usize>();
             let slices = &order.ptr[group.start * SEGMENT / order.rows..];
             let slices = &slices[..(group.len() * SEGMENT / order.rows + 1).min(slices.len())];
-            let batches: usize = slices.windows(2).map(|ends| (ends[1] - ends[0]).div_ceil(DEPTH)).sum();
-            let all = cost + batches * BATCH;
-            let apart = if own.is_empty() { 0 } else { (warps * cost).div_ceil(all).min(warps / 2) };
-            most_apart = most_apart.max(apart);
-            self.windows.extend([before, apart as u32]);
-            before += own.len() as u32;
+            let all = batches + slices.windows(2).map(|ends| (ends[1] - ends[0]).div_ceil(DEPTH)).sum::<usize>();
+            let apart = if own.is_empty() { 0 } else { (warps * batches).div_ceil(all).min(warps / 2) };
+            self.windows.extend([rows.len() as u32, apart as u32]);
+            rows.extend(own.into_iter().map(|(row, _)| row));
         }
-        self.windows.extend([before, 0]);
-        self.windows.extend(wide.iter().flatten());
+        self.windows.extend([rows.len() as u32, 0]);
+        self.windows.extend(rows);
         let head = [ptr, columns, values, row_of, list].map(|at| at as u32);
         self.windows[m * HEAD..][..HEAD].copy_from_slice(&head);
         let pieces = a.pieces().map_or(0, |layout| {
             let first = |segment: usize| layout.long_ptr()[layout.segment_long()[segment] as usize] as usize;
             groups.iter().map(|g| first(g.end) - first(g.start)).max().unwrap_or(0)
         });
-        let wide = wide.iter().any(|own| !own.is_empty());
-        let numbers = if wide { 2 * WARP * DEPTH * most_apart } else { pieces };
-        Some(Slices { run, sorted: !order.row_of.is_empty(), wide, pieces: pieces > 0, numbers })
+        let (sorted, long) = (!order.row_of.is_empty(), !long.is_empty());
+        Some(Slices { run, sorted, long, pieces: pieces > 0, numbers: pieces })
     }
 }

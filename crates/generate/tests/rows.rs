@@ -18,7 +18,7 @@ fn checked<T: Scalar>(name: &str) -> String {
         let spans = rows.spans(n);
         for i in 0..n {
             // Lane by lane, as a row sum deals its entries out.
-            let lanes: Vec<Vec<(T, T)>> = (0..rows.lanes())
+            let lanes: Vec<Vec<(T, T)>> = (0..rows.lanes_of(i))
                 .map(|lane| {
                     let mut entries = Vec::new();
                     rows.each(i, lane, |column, v| {
