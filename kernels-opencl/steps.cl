@@ -62,6 +62,13 @@ static inline number rotate_near(__local number *near_cells, uint m, uint h, uin
     return square;
 }
 
+// Cells that follow each other, added to as many others.
+static inline void add_run(__local number *to, __local const number *from, uint count) {
+    for (uint i = 0; i < count; i++) {
+        to[i] = to[i] + from[i];
+    }
+}
+
 // What counting an iteration needs to know, read before its number is there.
 typedef struct {
     ulong iterations, at; // at: the place in the history, where there is one

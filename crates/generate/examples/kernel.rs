@@ -1,5 +1,5 @@
-//! Prints the kernel that is written for a method: `kernel cg gen:poisson-p1:31 4` for four groups; `bicgstab`, `gmres`, or
-//! `product` for one product alone. Further words are `cuda` for what CUDA compiles, and `format=dia` and the like.
+//! Prints the kernel that is written for a method: `kernel cg gen:poisson-p1:31 4` for four groups; `bicgstab`, `gmres`,
+//! `gmres-once`, or `product` for one product alone. Further words are `cuda` for what CUDA compiles, and `format=dia` and the like.
 use lacuna_core::{Backend, Pass, Recorder, Reference, encode};
 use lacuna_formats::{Csr, Spec, convert};
 use lacuna_generate::{Device, Layout, MatrixFacts, SEGMENT};
@@ -14,10 +14,11 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         return Err("kernel METHOD MATRIX GROUPS [cuda] [format=NAME]".into());
     };
     let groups: usize = groups.parse()?;
-    let once = Gmres { restart: 30, orthogonalization: Orthogonalization::Classical, side: Side::Right };
+    let gmres = |orthogonalization| Box::new(Gmres { restart: 30, orthogonalization, side: Side::Right });
     let method: Box<dyn Method<f64>> = match method.as_str() {
         "bicgstab" => Box::new(PipelinedBiCgStab),
-        "gmres" => Box::new(once),
+        "gmres" => gmres(Orthogonalization::Selective),
+        "gmres-once" => gmres(Orthogonalization::Classical),
         "product" => Box::new(|k: &mut Recorder<'_, f64>, s: &System<'_, f64>| {
             let [rr] = k.cells();
             k.each(|k| k.spmv_dot(s.a, s.b, s.x, Pass::new("count").count(rr)));

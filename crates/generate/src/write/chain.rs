@@ -284,6 +284,21 @@ enum Chain {
     Code { text: String, preload: Preload, reads: BTreeSet<u32> },
 }
 
+/// How many instructions add to cells that follow each other, each the next of as many cells: a vector added to another.
+fn additions(code: &[&[u32]]) -> usize {
+    let adds = |w: &[u32], i: u32| {
+        let [dst, a, b] = [INSTR_DST, INSTR_A, INSTR_B].map(|at| w[at as usize]);
+        let first = code[0];
+        w[0] == CODE_ADD && a == dst && dst == first[INSTR_DST as usize] + i && b == first[INSTR_B as usize] + i
+    };
+    let apart = |count: usize| {
+        let [dst, b] = [INSTR_DST, INSTR_B].map(|at| code[0][at as usize]);
+        dst.abs_diff(b) as usize >= count
+    };
+    let count = (0..).zip(code).take_while(|(i, w)| adds(w, *i)).count();
+    if apart(count) { count } else { 0 }
+}
+
 /// Instructions as text.
 struct Code<'w, 'a, T> {
     writer: &'w Writer<'a, T>,
@@ -424,8 +439,15 @@ impl<T: Scalar> Code<'_, '_, T> {
     /// Instructions in order; false where the last of them leaves for good.
     fn instructions(&mut self, op: u32, at: u32, count: u32) -> bool {
         let e = self.writer.e;
-        let code: Vec<Vec<u32>> = list(e, op, at, count, INSTR_WORDS).map(<[u32]>::to_vec).collect();
-        for w in &code {
+        let code: Vec<&[u32]> = list(e, op, at, count, INSTR_WORDS).collect();
+        let mut done = 0;
+        while let Some(w) = code.get(done) {
+            let run = additions(&code[done..]);
+            done += run.max(1);
+            if run > 1 {
+                self.add_run(w, run as u32);
+                continue;
+            }
             let word = |at: u32| w[at as usize];
             let (dst, a, b) = (word(INSTR_DST), word(INSTR_A), word(INSTR_B));
             match w[0] {
@@ -461,7 +483,7 @@ impl<T: Scalar> Code<'_, '_, T> {
                 CODE_ROTATE => {
                     self.rotate(w);
                     let m = word(INSTR_DST);
-                    self.forget([
+                    self.forget(&[
                         (word(INSTR_A), m * (m + 1)),
                         (b, 2 * m),
                         (word(INSTR_C), m + 1),
@@ -474,6 +496,16 @@ impl<T: Scalar> Code<'_, '_, T> {
             }
         }
         true
+    }
+
+    /// Additions to cells one after the other, as many as there are.
+    fn add_run(&mut self, w: &[u32], count: u32) {
+        let (dst, b) = (w[INSTR_DST as usize], w[INSTR_B as usize]);
+        let [to, from] = [dst, b].map(|cell| self.place(cell));
+        let all = self.t.hole(count);
+        self.line(&format!("add_run(near_cells + {to}, near_cells + {from}, {all});"));
+        self.reads.extend((dst..dst + count).chain(b..b + count));
+        self.forget(&[(dst, count)]);
     }
 
     /// The rotations of a column, those so far while sums are on their way where they need none of them.
@@ -514,8 +546,8 @@ impl<T: Scalar> Code<'_, '_, T> {
     }
 
     /// Cells have changed by more than a plain instruction: they are read anew.
-    fn forget(&mut self, runs: [(u32, u32); 5]) {
-        self.changed.extend(runs.map(|(first, count)| first..first + count));
+    fn forget(&mut self, runs: &[(u32, u32)]) {
+        self.changed.extend(runs.iter().map(|(first, count)| *first..first + count));
         self.known.retain(|cell, _| !self.changed.iter().any(|run| run.contains(cell)));
     }
 }
