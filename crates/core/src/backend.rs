@@ -124,6 +124,10 @@ pub trait Backend: Sized + 'static {
     // Transfer.
     /// Copies a host slice of the vector's length into it.
     fn upload<T: Scalar>(&mut self, from: &[T], to: Vector<T>) -> Result<()>;
+    /// Sets a vector to zeros. Provided: by copying them.
+    fn clear<T: Scalar>(&mut self, v: Vector<T>) -> Result<()> {
+        self.upload(&vec![T::zero(); v.len], v)
+    }
     /// Copies a vector into a host slice of its length.
     fn download<T: Scalar>(&mut self, from: Vector<T>, to: &mut [T]) -> Result<()>;
     /// Sets a cell.

@@ -259,6 +259,11 @@ impl HostStore {
         self.slice_mut(to, "upload")?.copy_from_slice(from);
         Ok(())
     }
+    /// Sets a vector to zeros.
+    pub fn clear<T: Scalar>(&mut self, v: Vector<T>) -> Result<()> {
+        self.slice_mut(v, "clear")?.fill(T::zero());
+        Ok(())
+    }
     /// Copies a vector into a host slice.
     pub fn download<T: Scalar>(&self, from: Vector<T>, to: &mut [T]) -> Result<()> {
         Error::check_length("download", "the host slice", from.len, to.len())?;

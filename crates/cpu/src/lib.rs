@@ -177,6 +177,9 @@ impl Backend for Cpu {
     fn upload<T: Scalar>(&mut self, from: &[T], to: Vector<T>) -> Result<()> {
         self.store.upload(from, to)
     }
+    fn clear<T: Scalar>(&mut self, v: Vector<T>) -> Result<()> {
+        self.store.clear(v)
+    }
     fn download<T: Scalar>(&mut self, from: Vector<T>, to: &mut [T]) -> Result<()> {
         self.store.download(from, to)
     }

@@ -1,5 +1,6 @@
 //! The driver: context, stream, kernels and raw calls, each failure with what was being done.
 use crate::compiler;
+use crate::transfer::{Carrier, Spare};
 use cust::context::{Context, CurrentContext};
 use cust::device::{Device, DeviceAttribute};
 use cust::error::CudaError;
@@ -7,6 +8,7 @@ use cust::module::Module;
 use cust::stream::{Stream, StreamFlags};
 use cust::sys;
 use lacuna_core::{DeviceInfo, Error, Result};
+use std::cell::RefCell;
 use std::collections::HashMap;
 use std::ffi::{CStr, c_void};
 
@@ -40,8 +42,11 @@ pub(crate) struct Driver {
     functions: HashMap<String, Kernel>,
     /// Kernels written for programs, by their text.
     written: HashMap<String, (Kernel, Module)>,
+    /// What large transfers go through, and page-locked memory that is not in use.
+    pub(crate) carrier: RefCell<Option<Carrier>>,
+    pub(crate) spare: Spare,
     // In this order: what is dropped first needs what comes after.
-    stream: Stream,
+    pub(crate) stream: Stream,
     modules: Vec<(&'static str, Module)>,
     context: Context,
 }
@@ -207,7 +212,16 @@ impl Driver {
                 module.map_err(|e| failure(&limits.name, &format!("loading kernels `{name}`"), e))?;
             modules.push((*name, module));
         }
-        Ok(Driver { limits, functions: HashMap::new(), written: HashMap::new(), stream, modules, context })
+        Ok(Driver {
+            limits,
+            functions: HashMap::new(),
+            written: HashMap::new(),
+            carrier: RefCell::default(),
+            spare: Spare::default(),
+            stream,
+            modules,
+            context,
+        })
     }
 
     /// Makes this device the calling thread's.
@@ -219,7 +233,7 @@ impl Driver {
         failure(&self.limits.name, operation, error)
     }
 
-    fn check(&self, operation: &str, result: sys::CUresult) -> Result<()> {
+    pub(crate) fn check(&self, operation: &str, result: sys::CUresult) -> Result<()> {
         if result == sys::CUresult::CUDA_SUCCESS {
             return Ok(());
         }
@@ -406,105 +420,6 @@ impl Driver {
         // SAFETY: callers pass ranges of live buffers of this module.
         let result = unsafe { sys::cuMemsetD8Async(address, 0, bytes, self.stream.as_inner()) };
         self.check("clearing memory", result)
-    }
-    /// Copies to the device, in the queue; the source may change once this returns.
-    pub(crate) fn upload<T: bytemuck::Pod>(&self, from: &[T], to: Address, operation: &str) -> Result<()> {
-        if from.is_empty() {
-            return Ok(());
-        }
-        let (source, bytes) = (from.as_ptr().cast::<c_void>(), size_of_val(from));
-        // SAFETY: the source is a live slice, which the driver has copied when it returns, pageable as it is; callers pass
-        // destinations of at least its size.
-        let result = unsafe { sys::cuMemcpyHtoDAsync_v2(to, source, bytes, self.stream.as_inner()) };
-        self.check(operation, result)
-    }
-    /// Copies from the device and waits for it.
-    pub(crate) fn download<T: bytemuck::Pod>(
-        &self,
-        from: Address,
-        to: &mut [T],
-        operation: &str,
-    ) -> Result<()> {
-        if to.is_empty() {
-            return Ok(());
-        }
-        let (target, bytes) = (to.as_mut_ptr().cast::<c_void>(), size_of_val(to));
-        // SAFETY: the target is a live slice that stays borrowed until the wait below has ended.
-        let result = unsafe { sys::cuMemcpyDtoHAsync_v2(target, from, bytes, self.stream.as_inner()) };
-        self.check(operation, result)?;
-        self.wait(operation)
-    }
-    /// Starts a copy into page-locked memory.
-    pub(crate) fn fetch(&self, from: Address, to: &Pinned, at: usize, bytes: usize) -> Result<()> {
-        debug_assert!(at + bytes <= to.bytes);
-        if bytes == 0 {
-            return Ok(());
-        }
-        // SAFETY: the range lies in the page-locked buffer, which is not freed before the queue is empty.
-        let result = unsafe {
-            sys::cuMemcpyDtoHAsync_v2(to.address.byte_add(at), from, bytes, self.stream.as_inner())
-        };
-        self.check("copying results to the host", result)
-    }
-    /// Starts a copy out of page-locked memory, which must not change until the queue has passed it.
-    pub(crate) fn send(&self, from: &Pinned, at: usize, bytes: usize, to: Address) -> Result<()> {
-        debug_assert!(at + bytes <= from.bytes);
-        if bytes == 0 {
-            return Ok(());
-        }
-        // SAFETY: the range lies in the page-locked buffer, which is not freed before the queue is empty.
-        let result = unsafe {
-            sys::cuMemcpyHtoDAsync_v2(to, from.address.byte_add(at), bytes, self.stream.as_inner())
-        };
-        self.check("copying parameters to the device", result)
-    }
-
-    /// Page-locked host memory.
-    pub(crate) fn pinned(&self, bytes: usize) -> Result<Pinned> {
-        let mut address = std::ptr::null_mut();
-        // SAFETY: writes an address.
-        let result = unsafe { sys::cuMemHostAlloc(&mut address, bytes.max(16), 0) };
-        self.check(&format!("allocating {bytes} bytes of page-locked memory"), result)?;
-        // SAFETY: fresh memory of that many bytes.
-        unsafe { std::ptr::write_bytes(address.cast::<u8>(), 0, bytes.max(16)) };
-        Ok(Pinned { address, bytes: bytes.max(16) })
-    }
-}
-
-/// Page-locked host memory, which the device copies from and to without a stop on the way.
-pub(crate) struct Pinned {
-    address: *mut c_void,
-    bytes: usize,
-}
-// SAFETY: owned memory, reached through `&mut` or after the queue has been waited for.
-unsafe impl Send for Pinned {}
-
-impl Pinned {
-    /// Where the device finds it: page-locked memory has one address for both.
-    pub(crate) fn address(&self) -> Address {
-        self.address as Address
-    }
-    /// Values at an offset in bytes, which must be a multiple of their size.
-    pub(crate) fn get<T: bytemuck::Pod>(&self, at: usize, count: usize) -> Vec<T> {
-        debug_assert!(at + count * size_of::<T>() <= self.bytes);
-        // SAFETY: the range lies in the buffer and is aligned; any bytes are a T. Read as volatile because a copy of the
-        // device wrote it.
-        (0..count).map(|i| unsafe { self.address.byte_add(at).cast::<T>().add(i).read_volatile() }).collect()
-    }
-    /// Writes values at an offset in bytes.
-    pub(crate) fn set<T: bytemuck::Pod>(&mut self, at: usize, values: &[T]) {
-        debug_assert!(at + size_of_val(values) <= self.bytes);
-        for (i, v) in values.iter().enumerate() {
-            // SAFETY: the range lies in the buffer and is aligned.
-            unsafe { self.address.byte_add(at).cast::<T>().add(i).write_volatile(*v) };
-        }
-    }
-}
-
-impl Drop for Pinned {
-    fn drop(&mut self) {
-        // SAFETY: came from cuMemHostAlloc and is freed once.
-        unsafe { sys::cuMemFreeHost(self.address) };
     }
 }
 

@@ -16,7 +16,9 @@ mod prepared;
 mod run;
 mod store;
 mod table;
+mod transfer;
 mod whole;
+mod written;
 
 pub use driver::devices;
 pub use options::{Compile, CudaOptions, Mode};
@@ -26,17 +28,21 @@ use crate::memory::Buffer;
 use crate::prepared::{Owned, Prepared, Workshop, single, sweep_up};
 use crate::run::Runner;
 use crate::store::Store;
+use crate::written::{Entries, Written};
 use lacuna_core::cells::{Instr, Machine, Unary};
 use lacuna_core::{
     Backend, Basis, Cell, Cells, Control, DeviceInfo, Error, Finish, Format, History, Mark, Matrix, Op, Plan,
     Program, Result, Run, Scalar, Vector, encode, next_section,
 };
+use lacuna_generate::Shelf;
 use std::sync::Arc;
 
 /// An NVIDIA GPU as a device.
 pub struct Cuda {
     store: Store,
     owned: Vec<Owned>,
+    /// What plans share with those after them.
+    shelf: Shelf<Entries, Written>,
     history: Option<Buffer>,
     mode: Mode,
     compile: Compile,
@@ -58,7 +64,8 @@ impl Cuda {
     pub fn with(options: &CudaOptions) -> Result<Self> {
         let (mode, compile) = (options.mode()?, options.compile()?);
         let driver = Driver::open(&options.device())?;
-        Ok(Cuda { store: Store::new(), owned: Vec::new(), history: None, mode, compile, driver })
+        let (store, owned, shelf) = (Store::new(), Vec::new(), Shelf::default());
+        Ok(Cuda { store, owned, shelf, history: None, mode, compile, driver })
     }
     /// How programs planned from now on are executed.
     pub fn set_mode(&mut self, mode: Mode) {
@@ -121,8 +128,20 @@ impl Cuda {
     }
 
     fn workshop(&mut self) -> Workshop<'_> {
-        let Cuda { store, owned, mode, compile, driver, .. } = self;
-        Workshop { driver, store, owned, mode: *mode, compile: *compile }
+        let Cuda { store, owned, shelf, mode, compile, driver, .. } = self;
+        Workshop { driver, store, owned, shelf, mode: *mode, compile: *compile }
+    }
+
+    /// Makes something; where there is no memory for it, once more without what is kept for plans to come.
+    fn making_room<X>(&mut self, mut make: impl FnMut(&mut Self) -> Result<X>) -> Result<X> {
+        self.driver.enter()?;
+        match make(self) {
+            Err(Error::OutOfMemory { .. }) if self.shelf.clear() => {
+                sweep_up(&mut self.owned, &mut self.store.pool);
+                make(self)
+            }
+            made => made,
+        }
     }
 
     /// Runs a program operation by operation, the host deciding between them.
@@ -165,6 +184,7 @@ impl Drop for Cuda {
                 store.pool.give(buffer);
             }
             store.free(driver);
+            driver.free_pinned();
         }
     }
 }
@@ -195,22 +215,21 @@ impl Backend for Cuda {
         Ok(Backend::basis::<T>(self, n, 1)?.column(0))
     }
     fn basis<T: Scalar>(&mut self, n: usize, columns: usize) -> Result<Basis<T>> {
-        self.driver.enter()?;
-        self.store.basis(&self.driver, n, columns)
+        self.making_room(|this| this.store.basis(&this.driver, n, columns))
     }
     fn cells<T: Scalar>(&mut self, count: usize) -> Result<Cells<T>> {
         self.store.new_cells(&self.driver, count)
     }
     fn matrix<T: Scalar>(&mut self, a: Arc<dyn Format<T>>) -> Result<Matrix<T>> {
-        self.driver.enter()?;
         table::product_kernel(a.kernel())?;
-        self.store.matrix(&self.driver, a)
+        self.making_room(|this| this.store.matrix(&this.driver, a.clone()))
     }
     fn mark(&self) -> Mark {
         self.store.mark()
     }
     fn release(&mut self, mark: Mark) {
         self.store.release(mark);
+        self.shelf.retain(|serial| self.store.has_matrix(serial));
         sweep_up(&mut self.owned, &mut self.store.pool);
     }
     fn upload<T: Scalar>(&mut self, from: &[T], to: Vector<T>) -> Result<()> {
@@ -218,6 +237,11 @@ impl Backend for Cuda {
         let address = self.store.address(to, "upload")?;
         self.driver.enter()?;
         self.driver.upload(from, address, "upload")
+    }
+    fn clear<T: Scalar>(&mut self, v: Vector<T>) -> Result<()> {
+        let address = self.store.address(v, "clear")?;
+        self.driver.enter()?;
+        self.driver.zero(address, v.len * size_of::<T>())
     }
     fn download<T: Scalar>(&mut self, from: Vector<T>, to: &mut [T]) -> Result<()> {
         Error::check_length("download", "the host slice", from.len, to.len())?;
@@ -263,8 +287,7 @@ impl Backend for Cuda {
     }
 
     fn plan<T: Scalar>(&mut self, program: Program<T>) -> Result<Plan<T>> {
-        self.driver.enter()?;
-        let prepared = self.workshop().prepare(&program)?;
+        let prepared = self.making_room(|this| this.workshop().prepare(&program))?;
         Ok(Plan { program, prepared: Box::new(prepared) })
     }
 

@@ -3,9 +3,12 @@ use crate::compiler;
 use crate::driver::{Address, Driver, Kernel, Launch, kernel_name};
 use crate::options::{Compile, Mode};
 use crate::store::Store;
+use crate::written::{Entries, Written};
 use lacuna_core::encode::{CONTROL_WORDS, Encoded};
 use lacuna_core::{Result, Scalar};
-use lacuna_generate::{AT_CELLS, AT_HISTORY, Device, Layout, MATRIX_WORDS, MatrixFacts, SEGMENT};
+use lacuna_generate::{
+    AT_CELLS, AT_HISTORY, Device, Laid, Layout, MATRIX_WORDS, MatrixFacts, SEGMENT, Shelf,
+};
 use std::ffi::c_void;
 
 /// The words of OpenCL C, in which these kernels are written, for CUDA.
@@ -67,13 +70,17 @@ pub(crate) struct Near {
 pub(crate) struct Planning<'a> {
     pub(crate) driver: &'a mut Driver,
     pub(crate) store: &'a Store,
+    pub(crate) shelf: &'a mut Shelf<Entries, Written>,
     pub(crate) mode: Mode,
     pub(crate) compile: Compile,
 }
 
+/// A layout, the entries of its matrices, and the mode that is.
+type Found<T> = (Layout, Laid<T, Entries>, Mode);
+
 impl Planning<'_> {
     /// How a program runs as a kernel written for it, and the mode that is; nothing where it does not.
-    pub(crate) fn layout<T: Scalar>(&self, e: &Encoded<T>, name: &str) -> Result<Option<(Layout<T>, Mode)>> {
+    pub(crate) fn layout<T: Scalar>(&mut self, e: &Encoded<T>, name: &str) -> Result<Option<Found<T>>> {
         let limits = &self.driver.limits;
         let wanted = match self.compile {
             Compile::Auto => compiler::exists(),
@@ -91,7 +98,7 @@ impl Planning<'_> {
             let Some(format) = self.store.format(*a) else { return Ok(None) };
             // What is laid out anew is there twice.
             let stages = self.driver.free_bytes().is_none_or(|free| a.bytes as u64 <= free / 4);
-            matrices.push(MatrixFacts { format: &**format, stages });
+            matrices.push(MatrixFacts { format: &**format, serial: a.serial, stages });
         }
         let alone = segments <= 4;
         let long = matrices.iter().any(MatrixFacts::has_long_rows);
@@ -113,16 +120,18 @@ impl Planning<'_> {
             units,
             prelude: Some(PRELUDE),
         };
-        let near = together.then(|| Layout::near(e, &matrices, device, groups)).flatten();
+        let near = together.then(|| Layout::near(e, &matrices, device, groups, self.shelf)).flatten();
         let layout = match near {
-            None if groups > 1 && segments <= SEGMENT * SEGMENT => Layout::far(e, &matrices, device, groups),
+            None if groups > 1 && segments <= SEGMENT * SEGMENT => {
+                Layout::far(e, &matrices, device, groups, self.shelf)
+            }
             near => near,
         };
-        Ok(layout.map(|layout| (layout, mode)))
+        Ok(layout.map(|(layout, laid)| (layout, laid, mode)))
     }
 
     /// The kernel of a layout and how it is launched; the addresses are still to be filled in.
-    pub(crate) fn kernel<T: Scalar>(&mut self, e: &Encoded<T>, layout: &Layout<T>) -> Result<Option<Near>> {
+    pub(crate) fn kernel<T: Scalar>(&mut self, e: &Encoded<T>, layout: &Layout) -> Result<Option<Near>> {
         let name = kernel_name("near", T::KIND);
         let kernel = match self.driver.written(&layout.text, &name) {
             Err(_) if self.compile == Compile::Auto => return Ok(None),

@@ -1,15 +1,16 @@
 //! What planning makes of a program.
-use crate::driver::{Driver, Event, Graph, Kernel, Launch, Pinned, kernel_name};
+use crate::driver::{Driver, Event, Graph, Kernel, Launch, kernel_name};
 use crate::memory::{Buffer, Pool};
-use crate::near::{Near, Planning, names};
+use crate::near::Near;
 use crate::options::{Compile, Mode};
 use crate::store::Store;
 use crate::table::{Common, Step, segments, step};
+use crate::transfer::Pinned;
 use crate::whole::{ProgramArgs, Refusal, WholeTable, whole_table};
-use bytemuck::cast_slice;
+use crate::written::{Entries, Written};
 use lacuna_core::encode::{CONTROL_WORDS, Encoded, NONE, OP_SECTION, SECTION_EACH, SECTION_RESTART, encode};
 use lacuna_core::{Basis, Error, Matrix, Op, OpKind, Program, Result, Scalar, Vector};
-use lacuna_generate::{AT_CELLS, Layout};
+use lacuna_generate::{AT_CELLS, Shelf};
 use std::ffi::c_void;
 use std::sync::Arc;
 
@@ -54,10 +55,7 @@ pub(crate) struct Whole {
 }
 
 /// Such a launch, and the table it takes.
-type Laid<T> = (Whole, WholeTable<T>);
-
-/// The kernel written for a program, its launch and the mode that is.
-type Written<T> = (Layout<T>, Near, Mode);
+type Tabled<T> = (Whole, WholeTable<T>);
 
 /// A program in this backend's own form.
 pub(crate) struct Prepared<T> {
@@ -71,6 +69,8 @@ pub(crate) struct Prepared<T> {
     pub(crate) whole: Option<Whole>,
     /// Where a kernel is written for the program, it is the one that runs.
     pub(crate) near: Option<Near>,
+    /// What it shares with other plans.
+    _written: Option<Written>,
     pub(crate) common: Common,
     pub(crate) control: Pinned,
     /// Where one kernel leaves control block, short history and cells.
@@ -91,6 +91,7 @@ pub(crate) struct Workshop<'a> {
     pub(crate) driver: &'a mut Driver,
     pub(crate) store: &'a mut Store,
     pub(crate) owned: &'a mut Vec<Owned>,
+    pub(crate) shelf: &'a mut Shelf<Entries, Written>,
     pub(crate) mode: Mode,
     pub(crate) compile: Compile,
 }
@@ -104,36 +105,26 @@ impl Workshop<'_> {
     pub(crate) fn prepare<T: Scalar>(&mut self, program: &Program<T>) -> Result<Prepared<T>> {
         self.sweep_up();
         let encoded = encode(program)?;
-        let mut steps = [Vec::new(), Vec::new(), Vec::new()];
-        for (op, from) in program.ops().enumerate() {
-            if let Some(step) = step(self.store, &encoded, op as u32, &from.sweep.name)? {
-                let most = self.driver.limits.shared.saturating_sub(FIXED_SHARED + 4096);
-                if step.shared > most {
-                    return Err(Error::Unsupported {
-                        operation: format!("pass `{}`", from.sweep.name),
-                        message: format!(
-                            "its vectors and dot products need {} bytes of shared memory, {} has {most}: split it",
-                            step.shared, self.driver.limits.name
-                        ),
-                    });
-                }
-                let kernel = self.driver.kernel(&kernel_name(step.kernel, T::KIND))?;
-                steps[encoded.op(op as u32, OP_SECTION) as usize].push((step, kernel));
-            }
-        }
         let handles = handles(self.store, program, &encoded)?;
         let written = self.written(program.name, &encoded)?;
+        let mut steps = [Vec::new(), Vec::new(), Vec::new()];
         let (mode, whole) = match &written {
-            Some((.., mode)) => (*mode, None),
-            None => self.choose::<T>(program.name, &encoded)?,
+            Some(written) => (written.mode, None),
+            None => {
+                steps = self.steps(program, &encoded)?;
+                self.choose::<T>(program.name, &encoded)?
+            }
         };
 
         let alive = Arc::new(());
         let mut owned = Owned { alive: alive.clone(), buffers: Vec::new() };
-        let written = written.map(|(layout, near, _)| (layout, near));
-        let built = self.build_near(&encoded, program.name, written, &mut owned).and_then(|near| {
-            let rest = self.build(&encoded, mode, whole, &steps, &mut owned)?;
-            Ok((near, rest.0, rest.1))
+        let near = match &written {
+            Some(written) => self.build_near(&encoded, program.name, written, &mut owned).map(Some),
+            None => Ok(None),
+        };
+        let built = near.and_then(|near| {
+            let (common, whole) = self.build(&encoded, mode, whole, &steps, &mut owned)?;
+            Ok((near, common, whole))
         });
         let (near, common, whole) = match built {
             Ok(built) => built,
@@ -160,6 +151,7 @@ impl Workshop<'_> {
             start,
             whole,
             near,
+            _written: written,
             common,
             control,
             result,
@@ -173,52 +165,34 @@ impl Workshop<'_> {
         })
     }
 
-    /// The kernel written for a program, and the mode that is, where there is one.
-    fn written<T: Scalar>(&mut self, name: &str, encoded: &Encoded<T>) -> Result<Option<Written<T>>> {
-        let Workshop { driver, store, mode, compile, .. } = self;
-        let mut planning = Planning { driver, store, mode: *mode, compile: *compile };
-        let Some((layout, mode)) = planning.layout(encoded, name)? else { return Ok(None) };
-        let near = planning.kernel(encoded, &layout)?;
-        Ok(near.map(|near| (layout, near, mode)))
-    }
-
-    /// The buffers of a written kernel.
-    fn build_near<T: Scalar>(
+    /// The kernels of a program's operations, by section.
+    fn steps<T: Scalar>(
         &mut self,
+        program: &Program<T>,
         encoded: &Encoded<T>,
-        name: &str,
-        written: Option<(Layout<T>, Near)>,
-        owned: &mut Owned,
-    ) -> Result<Option<Near>> {
-        let Some((layout, mut near)) = written else { return Ok(None) };
-        let names = names(self.store, encoded, name)?;
-        let what = "the buffers of a program";
-        let Workshop { driver, store, .. } = self;
-        let (driver, pool) = (&**driver, &mut store.pool);
-        let mut keep = |buffer: Buffer| {
-            let address = buffer.address;
-            owned.buffers.push(buffer);
-            address
-        };
-        let mut fill = |bytes: &[u8]| -> Result<u64> {
-            let address = keep(pool.take(driver, bytes.len(), what)?);
-            driver.upload(bytes, address, what)?;
-            Ok(address)
-        };
-        let staged = &layout.staged;
-        let [table, names] = [fill(cast_slice(&encoded.words))?, fill(cast_slice(&names))?];
-        let [windows, params] =
-            [fill(cast_slice(&staged.windows))?, fill(cast_slice(&layout.written.params))?];
-        let [columns, values] = [fill(cast_slice(&staged.columns))?, fill(cast_slice(&staged.values))?];
-        let mut zeros = |words: usize| Ok(keep(pool.take_zeroed(driver, 8 * words, what)?));
-        let [exchange, shared] = [zeros(2 * layout.half)?, zeros(layout.shared)?];
-        near.args.addresses =
-            [0, 0, table, names, 0, 0, 0, exchange, shared, windows, params, columns, values];
-        Ok(Some(near))
+    ) -> Result<[Vec<(Step, Kernel)>; 3]> {
+        let mut steps = [Vec::new(), Vec::new(), Vec::new()];
+        for (op, from) in program.ops().enumerate() {
+            if let Some(step) = step(self.store, encoded, op as u32, &from.sweep.name)? {
+                let most = self.driver.limits.shared.saturating_sub(FIXED_SHARED + 4096);
+                if step.shared > most {
+                    return Err(Error::Unsupported {
+                        operation: format!("pass `{}`", from.sweep.name),
+                        message: format!(
+                            "its vectors and dot products need {} bytes of shared memory, {} has {most}: split it",
+                            step.shared, self.driver.limits.name
+                        ),
+                    });
+                }
+                let kernel = self.driver.kernel(&kernel_name(step.kernel, T::KIND))?;
+                steps[encoded.op(op as u32, OP_SECTION) as usize].push((step, kernel));
+            }
+        }
+        Ok(steps)
     }
 
     /// The mode, and the launch and table where that is one kernel.
-    fn choose<T: Scalar>(&mut self, name: &str, encoded: &Encoded<T>) -> Result<(Mode, Option<Laid<T>>)> {
+    fn choose<T: Scalar>(&mut self, name: &str, encoded: &Encoded<T>) -> Result<(Mode, Option<Tabled<T>>)> {
         let wanted = match self.mode {
             Mode::Auto if encoded.n <= ONE_BLOCK => Mode::Block,
             Mode::Auto if encoded.n <= GRID => Mode::Grid,
@@ -247,7 +221,7 @@ impl Workshop<'_> {
         name: &str,
         encoded: &Encoded<T>,
         mode: Mode,
-    ) -> Result<Result<Laid<T>, Refusal>> {
+    ) -> Result<Result<Tabled<T>, Refusal>> {
         let limits = &self.driver.limits;
         let segments = segments(encoded.n);
         let blocks = if mode == Mode::Block { 1 } else { limits.multiprocessors.min(segments) };
@@ -272,7 +246,7 @@ impl Workshop<'_> {
         &mut self,
         encoded: &Encoded<T>,
         mode: Mode,
-        whole: Option<Laid<T>>,
+        whole: Option<Tabled<T>>,
         steps: &[Vec<(Step, Kernel)>; 3],
         owned: &mut Owned,
     ) -> Result<(Common, Option<Whole>)> {

@@ -216,6 +216,10 @@ impl Store {
         let live = |m: &&StoredMatrix| m.serial == a.serial && m.kind == T::KIND;
         self.matrices.get(a.slot as usize).filter(live).ok_or_else(stale)
     }
+    /// Whether a matrix is still there.
+    pub(crate) fn has_matrix(&self, serial: u32) -> bool {
+        self.matrices.iter().any(|m| m.serial == serial)
+    }
     /// The format of a matrix, on the host.
     pub(crate) fn format<T: Scalar>(&self, a: Matrix<T>) -> Option<&Arc<dyn Format<T>>> {
         self.matrices.get(a.slot as usize).and_then(|m| m.format.downcast_ref())

@@ -2,7 +2,7 @@
 //! `gmres-once`, or `product` for one product alone. Further words are `cuda` for what CUDA compiles, and `format=dia` and the like.
 use lacuna_core::{Backend, Pass, Recorder, Reference, encode};
 use lacuna_formats::{Csr, Spec, convert};
-use lacuna_generate::{Device, Layout, MatrixFacts, SEGMENT};
+use lacuna_generate::{Device, Layout, MatrixFacts, SEGMENT, Shelf};
 use lacuna_solvers::{
     Gmres, Method, Orthogonalization, PipelinedBiCgStab, PipelinedCg, Side, Solver, Stop, System,
 };
@@ -32,7 +32,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let matrix = dev.matrix(a.clone())?;
     let solver = Solver::new(&mut dev, &matrix, None, &*method, Stop::default())?;
     let e = encode::encode(solver.program())?;
-    let facts = MatrixFacts { format: &*a, stages: true };
+    let facts = MatrixFacts { format: &*a, serial: matrix.serial, stages: true };
+    let shelf = &mut Shelf::<(), ()>::default();
     let cuda = rest.iter().any(|word| word == "cuda");
     let prelude = ("prelude.cuh", include_str!("../../../kernels-cuda/prelude.cuh"));
     let near = rows.div_ceil(SEGMENT).div_ceil(groups) <= 4;
@@ -46,8 +47,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         units: 132,
         prelude: cuda.then_some(prelude),
     };
-    let near = near.then(|| Layout::near(&e, &[facts], device, groups)).flatten();
-    let layout = near.or_else(|| Layout::far(&e, &[facts], device, groups));
-    print!("{}", layout.ok_or("the program has no such form")?.text);
+    let near = near.then(|| Layout::near(&e, &[facts], device, groups, shelf)).flatten();
+    let layout = near.or_else(|| Layout::far(&e, &[facts], device, groups, shelf));
+    print!("{}", layout.ok_or("the program has no such form")?.0.text);
     Ok(())
 }

@@ -1,10 +1,12 @@
 //! How the rows and the local memory of a written kernel are divided.
 use crate::rows::Rows;
+use crate::shelf::{Key, Laid, Shelf, Way};
 use crate::source::{self, SEGMENT};
 use crate::staged::Staged;
 use crate::write::{self, Product, Shape, Written};
 use lacuna_core::encode::{self, Encoded, OP_DOT_COUNT};
 use lacuna_core::{Format, Scalar};
+use std::ops::Range;
 
 /// What a layout depends on of the device.
 #[derive(Clone, Copy, Debug)]
@@ -33,6 +35,8 @@ pub struct Device {
 pub struct MatrixFacts<'a, T> {
     /// The host's form.
     pub format: &'a dyn Format<T>,
+    /// The serial of its handle.
+    pub serial: u32,
     /// Whether its entries may be laid out anew.
     pub stages: bool,
 }
@@ -48,7 +52,7 @@ impl<T: Scalar> MatrixFacts<'_, T> {
 }
 
 /// A program as a kernel written for it: the text, what lies in its buffers, and how it is launched.
-pub struct Layout<T> {
+pub struct Layout {
     /// The whole text, an entry point `near` and one `advance`.
     pub text: String,
     /// The number of groups.
@@ -57,8 +61,6 @@ pub struct Layout<T> {
     pub shape: Shape,
     /// What follows the shared texts, and the numbers it reads.
     pub written: Written,
-    /// Entries of matrices in the order in which they are taken.
-    pub staged: Staged<T>,
     /// Words of one half of the buffer of sums.
     pub half: usize,
     /// Words of the buffer of operands.
@@ -103,14 +105,16 @@ fn params_room<T>(e: &Encoded<T>) -> usize {
     if e.bases.is_empty() { 4 } else { 4 * write::NEAR_PARAMS }
 }
 
-impl<T: Scalar> Layout<T> {
-    /// A row for each work-item, vectors in registers; nothing where the program has no such form.
-    pub fn near(
+impl Layout {
+    /// A row for each work-item, vectors in registers, and the entries of its matrices; nothing where the program has no
+    /// such form.
+    pub fn near<T: Scalar, E: Clone, P: Clone>(
         e: &Encoded<T>,
         matrices: &[MatrixFacts<'_, T>],
         device: Device,
         groups: usize,
-    ) -> Option<Layout<T>> {
+        shelf: &mut Shelf<E, P>,
+    ) -> Option<(Layout, Laid<T, E>)> {
         let (number, one, nvidia) = (size_of::<T>(), groups == 1, device.nvidia);
         let (n, segments) = (e.n as usize, (e.n as usize).div_ceil(SEGMENT));
         let (mine, most) = (segments.div_ceil(groups), device.largest.min(1024) / SEGMENT);
@@ -157,51 +161,59 @@ impl<T: Scalar> Layout<T> {
         let work = ((room - window) / rows).clamp(1, 3);
         let work = if one { work } else { work.min(2).max(least.div_ceil(rows)) };
         let terms = (work * rows).max(least);
-        let mut staged = Staged::default();
-        let (mut widest, mut fits, mut steps) = (if one { n } else { 1 }, Vec::new(), Vec::new());
-        let mut all_entries = Vec::new();
-        for a in matrices {
-            let rows_of = Rows::of(a.format).filter(|rows| rows.pieces().is_none())?;
-            if !rows_of.long_rows(n).is_empty() {
-                return None;
-            }
-            let spans = rows_of.spans(n);
-            let window = |g: usize| {
-                let unit = g / ways;
-                let mine = spans[segments * unit / units..segments * (unit + 1) / units]
-                    .iter()
-                    .filter(|(low, end)| low < end);
+        let facts: Vec<_> = matrices.iter().map(|a| shelf.facts(a, n)).collect::<Option<_>>()?;
+        if facts.iter().any(|facts| !facts.even) {
+            return None;
+        }
+        let windows_of = |spans: &[(u32, u32)]| -> Vec<(u32, u32)> {
+            let window = |unit: usize| {
+                let mine = &spans[segments * unit / units..segments * (unit + 1) / units];
+                let mine = mine.iter().filter(|(low, end)| low < end);
                 let low = mine.clone().map(|s| s.0).min().unwrap_or(0);
                 (low, mine.map(|s| s.1).max().unwrap_or(low) - low)
             };
-            let of_groups: Vec<(u32, u32)> = (0..groups).map(window).collect();
-            let width = of_groups.iter().map(|w| w.1 as usize).max().unwrap_or(0);
-            let fit = one || width <= room - terms;
-            if fit && !one {
-                widest = widest.max(width);
+            (0..groups).map(|g| window(g / ways)).collect()
+        };
+        let windows: Vec<_> = facts.iter().map(|facts| windows_of(&facts.spans)).collect();
+        let widths: Vec<_> =
+            windows.iter().map(|of| of.iter().map(|w| w.1 as usize).max().unwrap_or(0)).collect();
+        let fits: Vec<bool> = widths.iter().map(|width| one || *width <= room - terms).collect();
+        let widest = widths.into_iter().zip(&fits).filter(|(_, fits)| **fits && !one).map(|(width, _)| width);
+        let widest = widest.max().unwrap_or(1).max(if one { n } else { 1 });
+        // Compressed rows of one lane lie well enough as they are.
+        let raw = |a: &MatrixFacts<'_, T>| a.format.kernel() == "csr" && a.format.lanes() == 1;
+        let serials = matrices.iter().map(|a| a.serial).collect();
+        let key = Key { matrices: serials, far: false, groups, ways, size, fits: fits.clone() };
+        let (counts, laid) = match shelf.layout(&key) {
+            Some((Way::Near(counts), entries)) => (counts.clone(), Laid::Kept(entries.clone())),
+            _ => {
+                let (mut staged, mut counts) = (Staged::default(), Vec::new());
+                for ((a, of_groups), fits) in matrices.iter().zip(&windows).zip(&fits) {
+                    let laid = !raw(a) && {
+                        let lows: Vec<u32> =
+                            of_groups.iter().map(|w| if *fits && !one { w.0 } else { 0 }).collect();
+                        staged.add(&Rows::of(a.format)?, n, of_groups, &lows, ways, size, NEAR_PADDING)
+                    };
+                    if !laid && a.format.kernel() != "csr" {
+                        return None;
+                    }
+                    if !laid {
+                        staged.windows_of(of_groups);
+                    }
+                    counts.push(laid);
+                }
+                staged.pad();
+                (counts.clone(), Laid::Anew(staged, key, Way::Near(counts)))
             }
-            fits.push(fit);
-            // Compressed rows of one lane lie well enough as they are.
-            let raw = matches!(rows_of, Rows::Csr(.., 1));
-            let counts = !raw && {
-                let lows: Vec<u32> = of_groups.iter().map(|w| if fit && !one { w.0 } else { 0 }).collect();
-                staged.add(&rows_of, n, &of_groups, &lows, ways, size, NEAR_PADDING)
-            };
-            if !counts && !matches!(rows_of, Rows::Csr(..)) {
-                return None;
-            }
-            if !counts {
-                staged.windows_of(&of_groups);
-            }
-            steps.push(if counts { (rows * rows_of.lanes()).div_ceil(size) } else { 0 });
-            let keeps = nvidia && fit && (counts || raw);
-            all_entries.push(if keeps {
-                rows_of.lengths(n).into_iter().max().unwrap_or(0) as usize
-            } else {
-                0
-            });
-        }
-        staged.pad();
+        };
+        let steps: Vec<usize> = matrices
+            .iter()
+            .zip(&counts)
+            .map(|(a, laid)| if *laid { (rows * a.format.lanes()).div_ceil(size) } else { 0 })
+            .collect();
+        let keeps = |m: usize| nvidia && fits[m] && (counts[m] || raw(&matrices[m]));
+        let all_entries: Vec<usize> =
+            facts.iter().enumerate().map(|(m, facts)| if keeps(m) { facts.longest } else { 0 }).collect();
 
         let (all, each, taken) = REGISTERS;
         let registers = (all / size).min(each).saturating_sub(taken) * 4 / number;
@@ -236,16 +248,17 @@ impl<T: Scalar> Layout<T> {
             kept,
         };
         let room = Room { groups, sums, params, got, rows_at, terms, widest };
-        Layout::written(e, device, shape, room, staged)
+        Some((Layout::written(e, device, shape, room)?, laid))
     }
 
     /// Vectors in memory, a warp for each segment.
-    pub fn far(
+    pub fn far<T: Scalar, E: Clone, P: Clone>(
         e: &Encoded<T>,
         matrices: &[MatrixFacts<'_, T>],
         device: Device,
         groups: usize,
-    ) -> Option<Layout<T>> {
+        shelf: &mut Shelf<E, P>,
+    ) -> Option<(Layout, Laid<T, E>)> {
         let (number, n) = (size_of::<T>(), e.n as usize);
         let segments = n.div_ceil(SEGMENT);
         let (mine, chunks) = (segments.div_ceil(groups), segments.div_ceil(SEGMENT));
@@ -266,40 +279,27 @@ impl<T: Scalar> Layout<T> {
         let fits =
             |share: &usize| mine * share <= size / 32 && bytes + parts(*share) * number <= device.local;
         let share = [4, 2].into_iter().find(fits).unwrap_or(1);
-        let (mut staged, mut products, mut rows_at) = (Staged::default(), Vec::new(), parts(share));
-        staged.heads(matrices.len());
-        let of_groups: Vec<_> =
-            (0..groups).map(|g| segments * g / groups..segments * (g + 1) / groups).collect();
-        for (m, a) in matrices.iter().enumerate() {
-            let rows = Rows::of(a.format)?;
-            products.push(match &rows {
-                Rows::Dia(..) => Product::Diagonals,
-                Rows::Sell(..) => Product::Sell,
-                Rows::Stencil(..) => Product::Stencil,
-                Rows::Csr(..) | Rows::Bcsr(..) | Rows::Hyb(..) | Rows::Packed(..) | Rows::Dense(..) => {
-                    // What has no other form may take more.
-                    let sorted = if matches!(rows, Rows::Hyb(..)) { NEAR_PADDING } else { FAR_PADDING };
-                    let padding = [FAR_PADDING, sorted];
-                    let slices =
-                        |staged: &mut Staged<T>| staged.slices(m, &rows, n, &of_groups, size / 32, padding);
-                    match a.stages.then(|| slices(&mut staged)).flatten() {
-                        Some(slices) => {
-                            rows_at = rows_at.max(slices.numbers);
-                            Product::Slices(slices)
-                        }
-                        None if matches!(rows, Rows::Csr(..)) && rows.long_rows(n).is_empty() => Product::Rows,
-                        None => return None,
-                    }
-                }
-            });
-        }
+        let serials = matrices.iter().map(|a| a.serial).collect();
+        let key = Key { matrices: serials, far: true, groups, ways: 1, size, fits: Vec::new() };
+        let (products, numbers, laid) = match shelf.layout(&key) {
+            Some((Way::Far(products, numbers), entries)) => {
+                (products.clone(), *numbers, Laid::Kept(entries.clone()))
+            }
+            _ => {
+                let of_groups: Vec<_> =
+                    (0..groups).map(|g| segments * g / groups..segments * (g + 1) / groups).collect();
+                let (staged, products, numbers) = lay_out_far(matrices, n, &of_groups, size / 32)?;
+                let way = Way::Far(products.clone(), numbers);
+                (products, numbers, Laid::Anew(staged, key, way))
+            }
+        };
+        let rows_at = parts(share).max(numbers);
         if bytes + rows_at * number > device.local {
             return None;
         }
         // What is used again before all of it is gone from the cache should stay there, entries of matrices should not.
         let held = e.matrices.iter().map(|a| a.bytes).sum::<usize>() + e.vectors.len() * n * number;
         let streams = device.cache > 0 && held > device.cache;
-        staged.pad();
         let (steps, kept, fits) = (vec![0; lanes.len()], vec![0; lanes.len()], vec![false; lanes.len()]);
         let shape = Shape {
             size,
@@ -322,16 +322,10 @@ impl<T: Scalar> Layout<T> {
         };
         let terms = sums.max(size / 32);
         let room = Room { groups, sums, params, got: sums * mine, rows_at, terms, widest: 1 };
-        Layout::written(e, device, shape, room, staged)
+        Some((Layout::written(e, device, shape, room)?, laid))
     }
 
-    fn written(
-        e: &Encoded<T>,
-        device: Device,
-        shape: Shape,
-        room: Room,
-        staged: Staged<T>,
-    ) -> Option<Layout<T>> {
+    fn written<T: Scalar>(e: &Encoded<T>, device: Device, shape: Shape, room: Room) -> Option<Layout> {
         let Room { groups, sums, params, got, rows_at, terms, widest } = room;
         let (number, cells, n) = (size_of::<T>(), e.cells.len(), e.n as usize);
         let segments = n.div_ceil(SEGMENT);
@@ -345,6 +339,41 @@ impl<T: Scalar> Layout<T> {
         let [terms, got, rows_at, widest, cells] = numbers;
         let local = [terms, got, rows_at, widest, cells, control, params];
         let text = source::text(T::KIND, device.nvidia, device.prelude, &shape, &written.text);
-        Some(Layout { text, groups, shape, written, staged, half, shared, local })
+        Some(Layout { text, groups, shape, written, half, shared, local })
     }
+}
+
+/// How each matrix is multiplied where vectors stay in memory, its entries where they are laid out for that, and the numbers
+/// of local memory that this takes. `groups` are the segments of each group, and `warps` its warps.
+fn lay_out_far<T: Scalar>(
+    matrices: &[MatrixFacts<'_, T>],
+    n: usize,
+    groups: &[Range<usize>],
+    warps: usize,
+) -> Option<(Staged<T>, Vec<Product>, usize)> {
+    let (mut staged, mut products, mut numbers) = (Staged::default(), Vec::new(), 0);
+    staged.heads(matrices.len());
+    for (m, a) in matrices.iter().enumerate() {
+        products.push(match a.format.kernel() {
+            "dia" => Product::Diagonals,
+            "sell" | "ell" => Product::Sell,
+            "stencil" => Product::Stencil,
+            kernel => {
+                let rows = Rows::of(a.format)?;
+                // What has no other form may take more.
+                let sorted = if kernel == "hyb" || kernel == "coo" { NEAR_PADDING } else { FAR_PADDING };
+                let padding = [FAR_PADDING, sorted];
+                match a.stages.then(|| staged.slices(m, &rows, n, groups, warps, padding)).flatten() {
+                    Some(slices) => {
+                        numbers = numbers.max(slices.numbers);
+                        Product::Slices(slices)
+                    }
+                    None if kernel == "csr" && rows.long_rows(n).is_empty() => Product::Rows,
+                    None => return None,
+                }
+            }
+        });
+    }
+    staged.pad();
+    Some((staged, products, numbers))
 }

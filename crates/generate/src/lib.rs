@@ -6,6 +6,7 @@
 mod cache;
 mod layout;
 mod rows;
+mod shelf;
 mod slices;
 mod source;
 mod staged;
@@ -14,6 +15,7 @@ mod write;
 pub use cache::Cached;
 pub use layout::{Device, Layout, MatrixFacts};
 pub use rows::{Entries, Rows};
+pub use shelf::{Key, Laid, Shelf, Way};
 pub use slices::Slices;
 pub use source::{
     AT_CELLS, AT_HISTORY, MATRIX_WORDS, NEAR_SOURCES, SEGMENT, SHARED_SOURCES, batch, header, joined,

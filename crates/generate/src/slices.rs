@@ -96,6 +96,7 @@ impl Order {
             tasks.push((own_columns, own_values));
         }
         tasks.into_par_iter().enumerate().with_min_len(GRAIN).for_each(|(s, (columns, values))| {
+            columns.fill(NONE);
             for at in 0..WARP {
                 let place = s * self.rows + at / lanes;
                 let row = self.row_of.get(place).map_or(place, |row| *row as usize);
@@ -165,8 +166,7 @@ impl<T: Scalar> Staged<T> {
         if values + places * run > NONE as usize {
             return None;
         }
-        self.columns.resize(columns + places, NONE);
-        self.values.resize(values + places * run, T::zero());
+        self.grow(columns + places, values + places * run);
         order.fill(a, n, &mut self.columns[columns..], &mut self.values[values..]);
         let ptr = self.windows.len();
         self.windows.extend(order.ptr.iter().map(|at| *at as u32));
@@ -183,7 +183,8 @@ impl<T: Scalar> Staged<T> {
             let batches = own.iter().map(|(_, entries)| entries.div_ceil(WARP * DEPTH)).sum::<usize>();
             let slices = &order.ptr[group.start * SEGMENT / order.rows..];
             let slices = &slices[..(group.len() * SEGMENT / order.rows + 1).min(slices.len())];
-            let all = batches + slices.windows(2).map(|ends| (ends[1] - ends[0]).div_ceil(DEPTH)).sum::<usize>();
+            let all =
+                batches + slices.windows(2).map(|ends| (ends[1] - ends[0]).div_ceil(DEPTH)).sum::<usize>();
             let apart = if own.is_empty() { 0 } else { (warps * batches).div_ceil(all).min(warps / 2) };
             self.windows.extend([rows.len() as u32, apart as u32]);
             rows.extend(own.into_iter().map(|(row, _)| row));

@@ -2,7 +2,7 @@
 //! lines.
 use crate::rows::Rows;
 use crate::source::SEGMENT;
-use lacuna_core::Scalar;
+use lacuna_core::{Scalar, pages};
 use rayon::prelude::*;
 
 pub(crate) const NONE: u32 = u32::MAX;
@@ -69,8 +69,7 @@ impl<T: Scalar> Staged<T> {
             self.windows.truncate(from);
             return false;
         }
-        self.columns.resize(start + all, NONE);
-        self.values.resize(start + all, T::zero());
+        self.grow(start + all, start + all);
         let (mut columns, mut values) = (&mut self.columns[start..], &mut self.values[start..]);
         let (mut at, mut tasks) = (start, Vec::with_capacity(groups));
         for (g, share) in shares.into_iter().enumerate() {
@@ -83,6 +82,7 @@ impl<T: Scalar> Staged<T> {
             tasks.push((share, lows[g], own_columns, own_values));
         }
         tasks.into_par_iter().for_each(|((first, rows, entries), low, columns, values)| {
+            columns.fill(NONE);
             for i in 0..rows {
                 let (step, place) = (i / per_step, i % per_step * lanes);
                 for lane in 0..lanes {
@@ -96,6 +96,21 @@ impl<T: Scalar> Staged<T> {
             }
         });
         true
+    }
+
+    /// Makes room for so many columns, still to be set, and values. Pages of what is new come when they are written, by all
+    /// threads.
+    pub(crate) fn grow(&mut self, columns: usize, values: usize) {
+        fn to<N: Copy + bytemuck::Zeroable>(list: &mut Vec<N>, len: usize) {
+            if list.is_empty()
+                && let Ok(new) = pages::zeroed("laying out a matrix", len)
+            {
+                *list = new;
+            }
+            list.resize(len, N::zeroed());
+        }
+        to(&mut self.columns, columns);
+        to(&mut self.values, values);
     }
 
     /// Makes sure that there is something of everything.

@@ -2,6 +2,7 @@
 use crate::device::{self, Device};
 use crate::driver::{Buffer, Context, Kernel, Program, Queue, Status, failed};
 use crate::memory::Memory;
+use crate::near::Kept;
 use crate::plan::{HISTORY, Prepared};
 use crate::{Compile, OpenClOptions, source};
 use lacuna_core::cells::Machine;
@@ -56,6 +57,8 @@ pub struct OpenCl {
     programs: [Option<Program>; 4],
     /// Programs of one kernel each, by their text.
     near_programs: HashMap<String, Program>,
+    /// What plans share with those after them.
+    pub(crate) shelf: Kept,
     pub(crate) memory: Memory,
     pub(crate) scratch: Option<Scratch>,
     pub(crate) queue: Queue,
@@ -88,6 +91,7 @@ impl OpenCl {
         Ok(OpenCl {
             programs: [const { None }; 4],
             near_programs: HashMap::new(),
+            shelf: Kept::default(),
             memory: Memory::new(&device),
             scratch: None,
             queue,
@@ -178,14 +182,14 @@ impl OpenCl {
     }
 
     /// The kernel of a text written for one program and its `advance`, built unless that is done.
-    pub(crate) fn near_kernels<T: Scalar>(&mut self, text: String) -> Result<[Kernel; 2]> {
+    pub(crate) fn near_kernels<T: Scalar>(&mut self, text: &str) -> Result<[Kernel; 2]> {
         let names = ["near", "advance"].map(|stem| format!("{stem}_{}", T::KIND.name()));
         let fail = self.fail("kernels written for a program");
-        if !self.near_programs.contains_key(&text) {
-            let program = source::program(&self.context, &self.device, T::KIND, &text)?;
-            self.near_programs.insert(text.clone(), program);
+        if !self.near_programs.contains_key(text) {
+            let program = source::program(&self.context, &self.device, T::KIND, text)?;
+            self.near_programs.insert(text.into(), program);
         }
-        let program = &self.near_programs[&text];
+        let program = &self.near_programs[text];
         Ok([program.kernel(&names[0]).map_err(&fail)?, program.kernel(&names[1]).map_err(&fail)?])
     }
 
@@ -218,7 +222,7 @@ impl Backend for OpenCl {
     }
     fn basis<T: Scalar>(&mut self, n: usize, columns: usize) -> Result<Basis<T>> {
         self.device.check_type::<T>()?;
-        self.memory.basis(&self.context, &self.queue, n, columns)
+        self.making_room(|this| this.memory.basis(&this.context, &this.queue, n, columns))
     }
     fn cells<T: Scalar>(&mut self, count: usize) -> Result<Cells<T>> {
         self.device.check_type::<T>()?;
@@ -226,18 +230,23 @@ impl Backend for OpenCl {
     }
     fn matrix<T: Scalar>(&mut self, a: Arc<dyn Format<T>>) -> Result<Matrix<T>> {
         self.device.check_type::<T>()?;
-        self.memory.matrix(&self.context, &self.queue, a)
+        self.making_room(|this| this.memory.matrix(&this.context, &this.queue, a.clone()))
     }
     fn mark(&self) -> Mark {
         self.memory.mark()
     }
     fn release(&mut self, mark: Mark) {
         self.memory.release(mark);
+        self.shelf.retain(|serial| self.memory.has_matrix(serial));
     }
     fn upload<T: Scalar>(&mut self, from: &[T], to: Vector<T>) -> Result<()> {
         Error::check_length("upload", "the host slice", to.len, from.len())?;
         let offset = self.memory.offset(to, "upload")?;
         self.memory.upload(&self.queue, offset, bytemuck::cast_slice(from))
+    }
+    fn clear<T: Scalar>(&mut self, v: Vector<T>) -> Result<()> {
+        let offset = self.memory.offset(v, "clear")?;
+        self.memory.clear(&self.queue, offset, v.len * size_of::<T>())
     }
     fn download<T: Scalar>(&mut self, from: Vector<T>, to: &mut [T]) -> Result<()> {
         Error::check_length("download", "the host slice", from.len, to.len())?;
@@ -273,7 +282,7 @@ impl Backend for OpenCl {
     }
 
     fn plan<T: Scalar>(&mut self, program: lacuna_core::Program<T>) -> Result<Plan<T>> {
-        let prepared = self.prepare(&program)?;
+        let prepared = self.making_room(|this| this.prepare(&program))?;
         Ok(Plan { program, prepared: Box::new(prepared) })
     }
 
@@ -293,6 +302,14 @@ impl Backend for OpenCl {
 }
 
 impl OpenCl {
+    /// Makes something; where there is no memory for it, once more without what is kept for plans to come.
+    fn making_room<X>(&mut self, mut make: impl FnMut(&mut Self) -> Result<X>) -> Result<X> {
+        match make(self) {
+            Err(Error::OutOfMemory { .. }) if self.shelf.clear() => make(self),
+            made => made,
+        }
+    }
+
     /// Runs an operation without its instructions.
     fn bare<T: Scalar>(&mut self, op: &Op<T>) -> Result<()> {
         let mut alone = op.clone();

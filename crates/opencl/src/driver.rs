@@ -224,6 +224,8 @@ pub(crate) struct Buffer {
 }
 // SAFETY: as for the objects above.
 unsafe impl Send for Buffer {}
+// SAFETY: a shared reference gives nothing but the handle, and calls with memory objects may come from several threads.
+unsafe impl Sync for Buffer {}
 impl Drop for Buffer {
     fn drop(&mut self) {
         self.held.fetch_sub(self.bytes, Ordering::Relaxed);

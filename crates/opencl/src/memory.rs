@@ -257,6 +257,10 @@ impl Memory {
         }
     }
 
+    /// Whether a matrix is still there.
+    pub(crate) fn has_matrix(&self, serial: u32) -> bool {
+        self.matrices.iter().any(|m| m.serial == serial)
+    }
     /// The byte offset of a live vector.
     pub(crate) fn offset<T: Scalar>(&self, v: Vector<T>, operation: &str) -> Result<usize> {
         let live = |slot: &&Slot| slot.serial == v.serial && slot.kind == T::KIND && slot.len == v.len;
@@ -310,6 +314,10 @@ impl Memory {
     pub(crate) fn upload(&self, queue: &Queue, offset: usize, from: &[u8]) -> Result<()> {
         let Some(arena) = &self.arena else { return Ok(()) };
         queue.write(arena, offset, from).map_err(self.fail("upload"))
+    }
+    pub(crate) fn clear(&self, queue: &Queue, offset: usize, bytes: usize) -> Result<()> {
+        let Some(arena) = &self.arena else { return Ok(()) };
+        queue.fill(arena, offset, bytes, &[0; 4]).map_err(self.fail("clear"))
     }
     pub(crate) fn download(&self, queue: &Queue, offset: usize, to: &mut [u8]) -> Result<()> {
         let Some(arena) = &self.arena else { return Ok(()) };

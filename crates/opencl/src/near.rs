@@ -5,23 +5,36 @@ use crate::plan::Whole;
 use crate::{Mode, OpenClOptions};
 use lacuna_core::encode::Encoded;
 use lacuna_core::{Result, Scalar};
-use lacuna_generate::{Device, Layout, MatrixFacts, SEGMENT};
+use lacuna_generate::{Device, Laid, Layout, MatrixFacts, SEGMENT, Shelf};
+use std::sync::Arc;
 
-/// Buffers of its own.
+/// Windows, columns and values of laid out matrices, for all plans that multiply them so.
+pub(crate) type Entries = Arc<[Buffer; 3]>;
+
+/// What is the same for every plan of a program.
+#[derive(Clone)]
+pub(crate) struct Written {
+    layout: Arc<Layout>,
+    entries: Entries,
+    /// The numbers of blocks.
+    params: Arc<Buffer>,
+}
+
+/// What a backend keeps for plans to come.
+pub(crate) type Kept = Shelf<Entries, Written>;
+
+/// Buffers of a plan, and what it shares.
 pub(crate) struct Near {
     exchange: Buffer,
     shared: Buffer,
-    windows: Buffer,
-    params: Buffer,
-    columns: Buffer,
-    values: Buffer,
+    written: Written,
 }
 
 impl Near {
     /// The arguments behind those that all kernels share.
     pub(crate) fn args(&self) -> [Arg<'_>; 6] {
-        let Near { exchange, shared, windows, params, columns, values } = self;
-        [exchange, shared, windows, params, columns, values].map(Arg::Buffer)
+        let [windows, columns, values] = &*self.written.entries;
+        [&self.exchange, &self.shared, windows, &self.written.params, columns, values].map(Arg::Buffer)
     }
 }
 
@@ -43,6 +56,43 @@ impl OpenCl {
         e: &Encoded<T>,
         operation: &str,
     ) -> Result<Option<(Whole, Kernel)>> {
+        let written = match self.shelf.program(e, 0) {
+            Some(written) => Some(written),
+            None => self.written(e, operation)?,
+        };
+        written.map_or(Ok(None), |written| self.build_near(e, written, operation))
+    }
+
+    /// A program laid out, what it multiplies on the device; nothing where it has no such form.
+    fn written<T: Scalar>(&mut self, e: &Encoded<T>, operation: &str) -> Result<Option<Written>> {
+        let mut shelf = std::mem::take(&mut self.shelf);
+        let laid = self.lay_out(e, operation, &mut shelf);
+        self.shelf = shelf;
+        let Some((layout, laid)) = laid? else { return Ok(None) };
+        let entries = match laid {
+            Laid::Kept(entries) => entries,
+            Laid::Anew(staged, key, way) => {
+                let entries = Arc::new([
+                    self.filled(bytemuck::cast_slice(&staged.windows), operation)?,
+                    self.filled(bytemuck::cast_slice(&staged.columns), operation)?,
+                    self.filled(bytemuck::cast_slice(&staged.values), operation)?,
+                ]);
+                self.shelf.keep(key, way, entries.clone());
+                entries
+            }
+        };
+        let params = Arc::new(self.filled(bytemuck::cast_slice(&layout.written.params), operation)?);
+        let written = Written { layout: Arc::new(layout), entries, params };
+        self.shelf.keep_program(e, 0, written.clone());
+        Ok(Some(written))
+    }
+
+    fn lay_out<T: Scalar>(
+        &self,
+        e: &Encoded<T>,
+        operation: &str,
+        shelf: &mut Kept,
+    ) -> Result<Option<(Layout, Laid<T, Entries>)>> {
         let OpenClOptions { mode, group, one_group_rows, persistent_rows, .. } = self.options;
         let n = e.n as usize;
         let (segments, units) = (n.div_ceil(SEGMENT), self.together());
@@ -53,7 +103,11 @@ impl OpenCl {
         let facts = |a: &lacuna_core::Matrix<T>| {
             self.memory.matrix_words(*a, operation)?;
             let stages = (a.bytes as u64) < self.device.memory / 8;
-            Ok(self.memory.format(*a).map(|format| MatrixFacts { format: &**format, stages }))
+            Ok(self.memory.format(*a).map(|format| MatrixFacts {
+                format: &**format,
+                serial: a.serial,
+                stages,
+            }))
         };
         let matrices = e.matrices.iter().map(facts).collect::<Result<Option<Vec<_>>>>()?;
         let Some(matrices) = matrices else { return Ok(None) };
@@ -84,41 +138,35 @@ impl OpenCl {
             units,
             prelude: None,
         };
-        let near = (together || groups == 1).then(|| Layout::near(e, &matrices, device, groups)).flatten();
-        let layout = match near {
-            None if far && groups > 1 => Layout::far(e, &matrices, device, groups),
+        let near =
+            (together || groups == 1).then(|| Layout::near(e, &matrices, device, groups, shelf)).flatten();
+        Ok(match near {
+            None if far && groups > 1 => Layout::far(e, &matrices, device, groups, shelf),
             near => near,
-        };
-        let Some(layout) = layout else { return Ok(None) };
-        self.build_near(e, layout, operation)
+        })
     }
 
-    /// Builds a written kernel and makes its buffers.
+    /// Builds a written kernel and makes the buffers of a plan.
     fn build_near<T: Scalar>(
         &mut self,
         e: &Encoded<T>,
-        layout: Layout<T>,
+        written: Written,
         operation: &str,
     ) -> Result<Option<(Whole, Kernel)>> {
-        let Layout { text, groups, shape, written, staged, half, shared, local } = layout;
+        let Layout { text, groups, shape, half, shared, local, .. } = &*written.layout;
+        let (groups, size, half, local) = (*groups, shape.size, *half, *local);
         let [mut kernel, advance] = self.near_kernels::<T>(text)?;
         // NVIDIA's answer is for kernels that name no size of their own.
-        if !self.device.is_nvidia() && kernel.group_limit(self.device.id) < shape.size {
+        if !self.device.is_nvidia() && kernel.group_limit(self.device.id) < size {
             return Ok(None);
         }
-        let near = Near {
-            exchange: self.zeros(2 * half * 8, operation)?,
-            shared: self.zeros(8 * shared, operation)?,
-            windows: self.filled(bytemuck::cast_slice(&staged.windows), operation)?,
-            columns: self.filled(bytemuck::cast_slice(&staged.columns), operation)?,
-            values: self.filled(bytemuck::cast_slice(&staged.values), operation)?,
-            params: self.filled(bytemuck::cast_slice(&written.params), operation)?,
-        };
+        let (exchange, shared) = (self.zeros(2 * half * 8, operation)?, self.zeros(8 * shared, operation)?);
+        let near = Near { exchange, shared, written };
         let words = [e.cells.start, e.cells.len() as u32, 0, 0, e.n, half as u32, 0].map(Arg::Word);
         for (i, arg) in words.into_iter().chain(local.map(Arg::Local)).enumerate() {
             kernel.set(13 + i as u32, &arg).map_err(self.fail(operation))?;
         }
-        Ok(Some((Whole { kernel, groups, size: shape.size, near: Some(near) }, advance)))
+        Ok(Some((Whole { kernel, groups, size, near: Some(near) }, advance)))
     }
 
     fn zeros(&self, bytes: usize, operation: &str) -> Result<Buffer> {

@@ -4,6 +4,7 @@ use lacuna_core::{
     Backend, Cell, Error, Finish, Formula, History, LinOp, Plan, Progress, Reason, Recorder, Result, Run,
     Scalar, Vector,
 };
+use rayon::prelude::*;
 use std::ops::ControlFlow;
 use std::time::Instant;
 
@@ -134,7 +135,7 @@ impl<T: Scalar> Solver<T> {
     ) -> Result<&Outcome> {
         let start = Instant::now();
         let largest = survey(b, self.b.len, "b")?;
-        survey(x, self.x.len, "x0")?;
+        let from_zero = survey(x, self.x.len, "x0")? == 0.0;
         if largest == 0.0 {
             x.fill(T::zero());
             self.outcome = Outcome {
@@ -150,12 +151,13 @@ impl<T: Scalar> Solver<T> {
         let exponent = scaling_exponent::<T>(largest);
         if exponent == 0 {
             dev.upload(b, self.b)?;
-            dev.upload(x, self.x)?;
         } else {
-            let scale =
-                |values: &[T]| values.iter().map(|v| v.scale_by_power_of_two(exponent)).collect::<Vec<_>>();
-            dev.upload(&scale(b), self.b)?;
-            dev.upload(&scale(x), self.x)?;
+            dev.upload(&scaled(b, exponent), self.b)?;
+        }
+        match (from_zero, exponent) {
+            (true, _) => dev.clear(self.x)?,
+            (false, 0) => dev.upload(x, self.x)?,
+            (false, _) => dev.upload(&scaled(x, exponent), self.x)?,
         }
         // Nobody else asks for it.
         let norm = if watch.is_some() { norm(b, largest).scale_by_power_of_two(exponent) } else { f64::NAN };
@@ -222,12 +224,35 @@ impl<T: Scalar> Solver<T> {
     }
 }
 
+fn scaled<T: Scalar>(values: &[T], exponent: i32) -> Vec<T> {
+    values.iter().map(|v| v.scale_by_power_of_two(exponent)).collect()
+}
+
+/// Elements that a thread looks at, at least.
+const GRAIN: usize = 1 << 16;
 /// Elements of a vector that are looked at side by side, so that the compiler can use vector instructions.
 const LANES: usize = 16;
 
 /// The largest modulus of the parts of a vector, all of which must be finite.
 fn survey<T: Scalar>(values: &[T], expected: usize, what: &str) -> Result<f64> {
     Error::check_length("solve", what, expected, values.len())?;
+    let largest = match values.len() {
+        0..GRAIN => largest(values),
+        _ => values
+            .par_chunks(GRAIN)
+            .map(largest)
+            .reduce(|| 0.0, |a, b| if a.is_nan() || a > b { a } else { b }),
+    };
+    let bad = || values.iter().enumerate().find(|(_, v)| !v.finite());
+    if let Some((row, v)) = largest.is_nan().then(bad).flatten() {
+        let message = format!("expected a finite number, got {v}");
+        return Err(Error::Element { operation: "solve".into(), what: what.into(), row, message });
+    }
+    Ok(largest)
+}
+
+/// The largest modulus of the parts of some numbers, NaN where one of them is not finite.
+fn largest<T: Scalar>(values: &[T]) -> f64 {
     let (mut lanes, mut zeros) = ([0.0f64; LANES], [0.0f64; LANES]);
     let mut look = |chunk: &[T]| {
         for ((v, largest), zero) in chunk.iter().zip(&mut lanes).zip(&mut zeros) {
@@ -240,12 +265,8 @@ fn survey<T: Scalar>(values: &[T], expected: usize, what: &str) -> Result<f64> {
     let (chunks, rest) = values.as_chunks::<LANES>();
     chunks.iter().for_each(|chunk| look(chunk));
     look(rest);
-    let bad = || values.iter().enumerate().find(|(_, v)| !v.finite());
-    if let Some((row, v)) = zeros.iter().any(|zero| zero.is_nan()).then(bad).flatten() {
-        let message = format!("expected a finite number, got {v}");
-        return Err(Error::Element { operation: "solve".into(), what: what.into(), row, message });
-    }
-    Ok(lanes.into_iter().fold(0.0, f64::max))
+    let finite = zeros.iter().all(|zero| !zero.is_nan());
+    if finite { lanes.into_iter().fold(0.0, f64::max) } else { f64::NAN }
 }
 
 /// The norm of a vector whose largest part has that modulus, not 0.
@@ -264,13 +285,15 @@ fn scaling_exponent<T: Scalar>(largest: f64) -> i32 {
 
 #[cfg(test)]
 mod tests {
-    use super::{LANES, survey};
+    use super::{GRAIN, LANES, survey};
     use lacuna_core::{Complex64, Error};
 
     #[test]
     fn every_element_is_looked_at() {
-        let n = 2 * LANES + 3;
-        for place in 0..n {
+        for (n, place) in [2 * LANES + 3, 2 * GRAIN + 1]
+            .into_iter()
+            .flat_map(|n| (0..n).step_by(1 + n / 40).map(move |p| (n, p)))
+        {
             let mut values = vec![1.0; n];
             values[place] = -f64::MAX;
             assert_eq!(survey(&values, n, "b").ok(), Some(f64::MAX));

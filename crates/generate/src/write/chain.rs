@@ -289,7 +289,10 @@ fn additions(code: &[&[u32]]) -> usize {
     let adds = |w: &[u32], i: u32| {
         let [dst, a, b] = [INSTR_DST, INSTR_A, INSTR_B].map(|at| w[at as usize]);
         let first = code[0];
-        w[0] == CODE_ADD && a == dst && dst == first[INSTR_DST as usize] + i && b == first[INSTR_B as usize] + i
+        w[0] == CODE_ADD
+            && a == dst
+            && dst == first[INSTR_DST as usize] + i
+            && b == first[INSTR_B as usize] + i
     };
     let apart = |count: usize| {
         let [dst, b] = [INSTR_DST, INSTR_B].map(|at| code[0][at as usize]);

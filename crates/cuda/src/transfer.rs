@@ -1,0 +1,220 @@
+//! Copies between the host and the device, and page-locked memory of the host.
+use crate::driver::{Address, Driver, Event};
+use bytemuck::{Pod, cast_slice, cast_slice_mut};
+use cust::sys;
+use lacuna_core::Result;
+use rayon::prelude::*;
+use std::ffi::c_void;
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// Bytes from which a transfer goes through page-locked memory, of one piece of that, and of what a thread copies at a time.
+const LARGE: usize = 1 << 20;
+const PIECE: usize = 2 << 20;
+const GRAIN: usize = 256 << 10;
+
+impl Driver {
+    /// Copies to the device, in the queue; the source may change once this returns.
+    pub(crate) fn upload<T: Pod>(&self, from: &[T], to: Address, operation: &str) -> Result<()> {
+        let bytes: &[u8] = cast_slice(from);
+        if bytes.len() >= LARGE {
+            return self.carried(|carrier| carrier.upload(self, bytes, to, operation));
+        }
+        if bytes.is_empty() {
+            return Ok(());
+        }
+        let (source, stream) = (bytes.as_ptr().cast::<c_void>(), self.stream.as_inner());
+        // SAFETY: the source is a live slice, which the driver has copied when it returns, pageable as it is; callers pass
+        // destinations of at least its size.
+        let result = unsafe { sys::cuMemcpyHtoDAsync_v2(to, source, bytes.len(), stream) };
+        self.check(operation, result)
+    }
+
+    /// Copies from the device and waits for it.
+    pub(crate) fn download<T: Pod>(&self, from: Address, to: &mut [T], operation: &str) -> Result<()> {
+        let bytes: &mut [u8] = cast_slice_mut(to);
+        if bytes.len() >= LARGE {
+            return self.carried(|carrier| carrier.download(self, from, bytes, operation));
+        }
+        if bytes.is_empty() {
+            return Ok(());
+        }
+        let (target, stream) = (bytes.as_mut_ptr().cast::<c_void>(), self.stream.as_inner());
+        // SAFETY: the target is a live slice that stays borrowed until the wait below has ended.
+        let result = unsafe { sys::cuMemcpyDtoHAsync_v2(target, from, bytes.len(), stream) };
+        self.check(operation, result)?;
+        self.wait(operation)
+    }
+
+    /// Starts a copy into page-locked memory.
+    pub(crate) fn fetch(&self, from: Address, to: &Pinned, at: usize, bytes: usize) -> Result<()> {
+        debug_assert!(at + bytes <= to.bytes);
+        if bytes == 0 {
+            return Ok(());
+        }
+        // SAFETY: the range lies in the page-locked buffer, which is not freed before the queue is empty.
+        let result = unsafe {
+            sys::cuMemcpyDtoHAsync_v2(to.address.byte_add(at), from, bytes, self.stream.as_inner())
+        };
+        self.check("copying results to the host", result)
+    }
+
+    /// Starts a copy out of page-locked memory, which must not change until the queue has passed it.
+    pub(crate) fn send(&self, from: &Pinned, at: usize, bytes: usize, to: Address) -> Result<()> {
+        debug_assert!(at + bytes <= from.bytes);
+        if bytes == 0 {
+            return Ok(());
+        }
+        // SAFETY: the range lies in the page-locked buffer, which is not freed before the queue is empty.
+        let result = unsafe {
+            sys::cuMemcpyHtoDAsync_v2(to, from.address.byte_add(at), bytes, self.stream.as_inner())
+        };
+        self.check("copying parameters to the device", result)
+    }
+
+    /// Page-locked host memory of zeros: some that is not in use any more, or new, which takes the driver long.
+    pub(crate) fn pinned(&self, bytes: usize) -> Result<Pinned> {
+        let bytes = bytes.max(16).next_power_of_two();
+        let mut spare = self.spare.lock().unwrap_or_else(PoisonError::into_inner);
+        let found = spare.iter().position(|memory| memory.bytes == bytes).map(|at| spare.swap_remove(at));
+        drop(spare);
+        let memory = match found {
+            Some(memory) => memory,
+            None => {
+                let mut address = std::ptr::null_mut();
+                // SAFETY: writes an address.
+                let result = unsafe { sys::cuMemHostAlloc(&mut address, bytes, 0) };
+                self.check(&format!("allocating {bytes} bytes of page-locked memory"), result)?;
+                Memory { address, bytes }
+            }
+        };
+        let address = memory.address;
+        // SAFETY: memory of that many bytes, which nobody else has.
+        unsafe { std::ptr::write_bytes(address.cast::<u8>(), 0, bytes) };
+        Ok(Pinned { address, bytes, memory: Some(memory), home: self.spare.clone() })
+    }
+
+    /// Gives page-locked memory that is not in use back to the system.
+    pub(crate) fn free_pinned(&self) {
+        *self.carrier.borrow_mut() = None;
+        self.spare.lock().unwrap_or_else(PoisonError::into_inner).clear();
+    }
+
+    fn carried(&self, copy: impl FnOnce(&mut Carrier) -> Result<()>) -> Result<()> {
+        let mut place = self.carrier.borrow_mut();
+        let carrier = match &mut *place {
+            Some(carrier) => carrier,
+            none => none.insert(Carrier::new(self)?),
+        };
+        copy(carrier)
+    }
+}
+
+/// Two pieces of page-locked memory: while the device copies one, threads of the host copy the other. What is pageable the
+/// driver would copy by one thread.
+pub(crate) struct Carrier {
+    pieces: [Pinned; 2],
+    /// The queue has passed the last copy of the piece.
+    passed: [Event; 2],
+}
+
+impl Carrier {
+    fn new(driver: &Driver) -> Result<Self> {
+        let piece = || Ok((driver.pinned(PIECE)?, Event::new(driver)?));
+        let [(first, passed), (second, passed_too)] = [piece()?, piece()?];
+        Ok(Carrier { pieces: [first, second], passed: [passed, passed_too] })
+    }
+
+    fn upload(&mut self, driver: &Driver, from: &[u8], to: Address, operation: &str) -> Result<()> {
+        for (i, part) in from.chunks(PIECE).enumerate() {
+            let (piece, passed) = (&mut self.pieces[i % 2], &self.passed[i % 2]);
+            driver.wait_for(passed, operation)?;
+            let target = piece.bytes_mut()[..part.len()].par_chunks_mut(GRAIN);
+            target.zip(part.par_chunks(GRAIN)).for_each(|(to, from)| to.copy_from_slice(from));
+            driver.send(piece, 0, part.len(), to + (i * PIECE) as u64)?;
+            driver.record(passed)?;
+        }
+        Ok(())
+    }
+
+    fn download(&mut self, driver: &Driver, from: Address, to: &mut [u8], operation: &str) -> Result<()> {
+        let count = to.len().div_ceil(PIECE);
+        let start = |carrier: &Carrier, i: usize, bytes: usize| {
+            driver.fetch(from + (i * PIECE) as u64, &carrier.pieces[i % 2], 0, bytes)?;
+            driver.record(&carrier.passed[i % 2])
+        };
+        let len = to.len();
+        let bytes = |i: usize| PIECE.min(len - i * PIECE);
+        // A copy out of a piece that is still on its way passes first: all are in one queue.
+        (0..count.min(2)).try_for_each(|i| start(self, i, bytes(i)))?;
+        for (i, part) in to.chunks_mut(PIECE).enumerate() {
+            driver.wait_for(&self.passed[i % 2], operation)?;
+            let source = self.pieces[i % 2].bytes_mut()[..part.len()].par_chunks(GRAIN);
+            part.par_chunks_mut(GRAIN).zip(source).for_each(|(to, from)| to.copy_from_slice(from));
+            if i + 2 < count {
+                start(self, i + 2, bytes(i + 2))?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Page-locked memory that is the system's again once this goes.
+pub(crate) struct Memory {
+    address: *mut c_void,
+    bytes: usize,
+}
+// SAFETY: an address that one owner has at a time.
+unsafe impl Send for Memory {}
+
+impl Drop for Memory {
+    fn drop(&mut self) {
+        // SAFETY: came from cuMemHostAlloc and is freed once.
+        unsafe { sys::cuMemFreeHost(self.address) };
+    }
+}
+
+/// Page-locked memory that is not in use.
+pub(crate) type Spare = Arc<Mutex<Vec<Memory>>>;
+
+/// Page-locked host memory, which the device copies from and to without a stop on the way.
+pub(crate) struct Pinned {
+    address: *mut c_void,
+    bytes: usize,
+    memory: Option<Memory>,
+    home: Spare,
+}
+// SAFETY: owned memory, reached through `&mut` or after the queue has been waited for.
+unsafe impl Send for Pinned {}
+
+impl Pinned {
+    /// Where the device finds it: page-locked memory has one address for both.
+    pub(crate) fn address(&self) -> Address {
+        self.address as Address
+    }
+    /// Values at an offset in bytes, which must be a multiple of their size.
+    pub(crate) fn get<T: Pod>(&self, at: usize, count: usize) -> Vec<T> {
+        debug_assert!(at + count * size_of::<T>() <= self.bytes);
+        // SAFETY: the range lies in the buffer and is aligned; any bytes are a T. Read as volatile because a copy of the
+        // device wrote it.
+        (0..count).map(|i| unsafe { self.address.byte_add(at).cast::<T>().add(i).read_volatile() }).collect()
+    }
+    /// Writes values at an offset in bytes.
+    pub(crate) fn set<T: Pod>(&mut self, at: usize, values: &[T]) {
+        debug_assert!(at + size_of_val(values) <= self.bytes);
+        for (i, v) in values.iter().enumerate() {
+            // SAFETY: the range lies in the buffer and is aligned.
+            unsafe { self.address.byte_add(at).cast::<T>().add(i).write_volatile(*v) };
+        }
+    }
+    /// All of it, which no copy in the queue may touch.
+    fn bytes_mut(&mut self) -> &mut [u8] {
+        // SAFETY: owned memory of that many bytes, zeroed when it was taken.
+        unsafe { std::slice::from_raw_parts_mut(self.address.cast(), self.bytes) }
+    }
+}
+
+impl Drop for Pinned {
+    fn drop(&mut self) {
+        self.home.lock().unwrap_or_else(PoisonError::into_inner).extend(self.memory.take());
+    }
+}
