@@ -29,15 +29,22 @@ LACUNA_FN T lane_sum(const u32 *__restrict__ col_idx, const T *__restrict__ valu
     return sum;
 }
 
-// Long rows: those of the warp's work-items that say so with the entries `k` to `end` of one, each by all 32 lanes. All lanes of
-// the warp come here.
+// Long rows: those of the warp's threads that say so with the entries `k` to `end` of one, in pieces by all 32 lanes. All
+// threads of the warp come here.
+LACUNA_FN u32 piece_of(u32 entries) { return max(LACUNA_PIECE, (entries - 1) / LACUNA_MOST_PIECES + 1); }
 template <typename T>
 LACUNA_FN void long_rows(const u32 *__restrict__ col_idx, const T *__restrict__ values, const T *__restrict__ x, u32 k, u32 end,
                          bool mine, T &sum) {
     const u32 lane = threadIdx.x % WARP;
     for (u32 left = __ballot_sync(~0u, mine); left != 0; left &= left - 1) {
         const u32 of = __ffs(left) - 1, first = __shfl_sync(~0u, k, of), last = __shfl_sync(~0u, end, of);
-        T all = halved(lane_sum(col_idx, values, x, first + lane, last, LACUNA_MAX_LANES), LACUNA_MAX_LANES);
+        const u32 piece = piece_of(last - first);
+        T all = zero<T>();
+        for (u32 at = first; at < last; at += piece) {
+            const T part = lane_sum(col_idx, values, x, at + lane, min(at + piece, last), LACUNA_MAX_LANES);
+            const T whole = halved(part, LACUNA_MAX_LANES);
+            all = at == first ? whole : add(all, whole);
+        }
         const T there = from_lane(all, 0);
         if (lane == of) sum = there;
     }

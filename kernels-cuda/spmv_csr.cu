@@ -1,7 +1,8 @@
 // spmv_dot for compressed rows: y <- A x, then a pass on the rows just computed.
 //
 // Formula: y[i] = sum of a[k] x[col[k]] over the entries k of row i; lane j of W takes entries j, j + W, ... with fused
-// multiply-add in order from 0, lanes are summed by halving; W is 32 for a row whose lanes would have more than LONG_LANE. Bytes per row: 4 for the row pointer, 4 and one number
+// multiply-add in order from 0, lanes are summed by halving; a row whose lanes would have more than LONG_LANE is cut into pieces, each with
+// W = 32, whose sums are added in order. Bytes per row: 4 for the row pointer, 4 and one number
 // for each entry, one number for x and one for y, and what the pass moves. Launch shape: see sweep.cuh; within a
 // segment 256 / W rows at a time, their lanes in one warp. Assumes: W is a power of two, 32 at the most.
 #include "product_rows.cuh"
@@ -27,7 +28,7 @@ template <typename T> LACUNA_FN void spmv_csr(const Common &c, const StreamOp &o
         for (u32 r = tid / lanes; r < SEGMENT; r += step) {
             const u32 row = base + r;
             const u32 first = row < op.n ? __ldg(row_ptr + row) : 0, end = row < op.n ? __ldg(row_ptr + row + 1) : 0;
-            const bool is_long = lanes < LACUNA_MAX_LANES && end - first > LACUNA_LONG_LANE * lanes;
+            const bool is_long = end - first > LACUNA_LONG_LANE * lanes;
             T sum = is_long ? zero<T>() : lane_sum(col_idx, values, x, first + lane, end, lanes);
             sum = halved(sum, lanes);
             long_rows(col_idx, values, x, first, end, is_long && lane == 0, sum);

@@ -10,7 +10,6 @@
 // Assumes: the offsets of `crates/formats/src/hyb_layout.rs`, at most MOST_PIECES pieces to a row.
 #include "product_rows.cuh"
 
-#define MOST_PIECES 128u
 
 struct HybPlaces {
     u32 in_slices;
@@ -28,7 +27,7 @@ LACUNA_FN HybPlaces places_of(const StreamOp &op) {
 template <typename T> LACUNA_FN void spmv_hyb(const Common &c, const StreamOp &op) {
     extern __shared__ __align__(16) unsigned char memory[];
     __shared__ __align__(16) unsigned char coefficients[MAX_TERMS * sizeof(T)];
-    __shared__ __align__(16) unsigned char pieces[MOST_PIECES * sizeof(T)];
+    __shared__ __align__(16) unsigned char pieces[LACUNA_MOST_PIECES * sizeof(T)];
     const HybPlaces a = places_of(op);
     const u32 *rows = (const u32 *)op.arrays[1] - a.in_slices, *columns = (const u32 *)op.arrays[2];
     const T *values = (const T *)op.arrays[3], *x = (const T *)op.x;

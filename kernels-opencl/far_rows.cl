@@ -204,117 +204,83 @@ static inline void multiply_slices(const Share *s, __global const uint *restrict
 // The words of a matrix in slices: see `crates/generate/src/slices.rs`.
 #define SLICES_HEAD 5u
 
-// Long rows, see spmv_csr.cl: a warp takes one, of those of this group, the longest first, every `warps`-th. While a batch
-// waits for what it multiplies, the next is on its way.
-static inline void fetch_long(uint *column, number *value, __global const uint *columns, __global const number *values,
-    uint at, uint end) {
-#pragma unroll
-    for (uint e = 0; e < DEPTH_FAR; e++) {
-        const uint k = at + 32 * e;
-        column[e] = k < end ? columns[k] : LACUNA_NONE;
-        value[e] = k < end ? values[k] : ZERO;
-    }
-}
-static inline void long_rows(const Share *s, uint m, __global const uint *rows, uint count, uint warps,
-    __global const number *x, __global number *y) {
-    __global const ulong *words = MATRIX(s->p, m) + MATRIX_ARGUMENTS;
-    __global const uint *restrict row_ptr = (__global const uint *)(s->p.fixed + words[0]);
-    __global const uint *restrict columns = (__global const uint *)(s->p.fixed + words[1]);
-    __global const number *restrict values = (__global const number *)(s->p.fixed + words[2]);
-    for (uint l = WARP; l < count; l += warps) {
-        const uint row = rows[l], end = row_ptr[row + 1];
-        uint at = row_ptr[row] + WARP_LANE, column[DEPTH_FAR];
-        number value[DEPTH_FAR], sum = ZERO;
-        fetch_long(column, value, columns, values, at, end);
-        while (at < end) {
-            uint next_column[DEPTH_FAR];
-            number v[DEPTH_FAR], next_value[DEPTH_FAR];
-#pragma unroll
-            for (uint e = 0; e < DEPTH_FAR; e++) {
-                v[e] = column[e] != LACUNA_NONE ? x[column[e]] : ZERO;
-            }
-            at += 32 * DEPTH_FAR;
-            fetch_long(next_column, next_value, columns, values, at, end);
-#pragma unroll
-            for (uint e = 0; e < DEPTH_FAR; e++) {
-                sum = column[e] != LACUNA_NONE ? multiply_add(value[e], v[e], sum) : sum;
-                column[e] = next_column[e];
-                value[e] = next_value[e];
-            }
-        }
-        sum = halved(sum, 32);
-        if (WARP_LANE == 0) {
-            y[row] = sum;
-        }
-    }
-}
-
-// The pieces of this group's long rows: see `spmv_hyb.cl`.
+// The pieces of this group's long rows: of coordinates, see `spmv_hyb.cl`, or of compressed rows, see `spmv_csr.cl`.
+#define APART_COORDINATES 1u
+#define APART_ROWS 2u
 typedef struct {
     __global const uint *rows;     // the long ones
     __global const uint *long_ptr; // the first piece of each
-    __global const uint *piece_ptr;
+    __global const uint *starts, *ends;
+    __global const uint *columns;
+    __global const number *values;
     uint first, last;              // rows of this group
 } Pieces;
-static inline Pieces pieces_of(const Share *s, uint m) {
+static inline Pieces pieces_of(const Share *s, uint m, uint apart) {
     __global const ulong *words = MATRIX(s->p, m) + MATRIX_ARGUMENTS;
-    __global const uint *head = (__global const uint *)(s->p.fixed + words[0]);
-    const uint longs = head[1], slices = s->n / 32 + (s->n % 32 != 0);
-    __global const uint *of_segment = head + 3 + slices + 1 + s->segments + 1, *rows = of_segment + s->segments + 1;
-    Pieces p = { rows, rows + longs, rows + longs + longs + 1, of_segment[s->from], of_segment[s->from + s->mine] };
+    Pieces p;
+    if (apart == APART_ROWS) {
+        __global const uint *list = s->windows + s->windows[SLICES_HEAD * m + 4];
+        const uint longs = list[0];
+        p.rows = list + 2 + get_num_groups(0);
+        p.long_ptr = p.rows + longs;
+        p.starts = p.long_ptr + longs + 1;
+        p.ends = p.starts + p.long_ptr[longs];
+        p.first = list[1 + get_group_id(0)];
+        p.last = list[2 + get_group_id(0)];
+    } else {
+        __global const uint *head = (__global const uint *)(s->p.fixed + words[0]);
+        const uint longs = head[1], slices = s->n / 32 + (s->n % 32 != 0);
+        __global const uint *of_segment = head + 3 + slices + 1 + s->segments + 1;
+        p.rows = of_segment + s->segments + 1;
+        p.long_ptr = p.rows + longs;
+        p.starts = p.long_ptr + longs + 1;
+        p.ends = p.starts + 1;
+        p.first = of_segment[s->from];
+        p.last = of_segment[s->from + s->mine];
+    }
+    p.columns = (__global const uint *)(s->p.fixed + words[apart == APART_ROWS ? 1 : 2]);
+    p.values = (__global const number *)(s->p.fixed + words[apart == APART_ROWS ? 2 : 3]);
     return p;
 }
 // Their sums, to `rows_at`: a warp takes a piece.
-static inline void sum_pieces(const Share *s, uint m, const Pieces *p, __global const number *x) {
-    __global const ulong *words = MATRIX(s->p, m) + MATRIX_ARGUMENTS;
-    __global const uint *restrict columns = (__global const uint *)(s->p.fixed + words[2]);
-    __global const number *restrict values = (__global const number *)(s->p.fixed + words[3]);
+static inline void sum_pieces(const Share *s, const Pieces *p, __global const number *x) {
     const uint first = p->long_ptr[p->first], last = p->long_ptr[p->last];
     for (uint q = first + WARP; q < last; q += WARPS) {
-        const uint at = p->piece_ptr[q] + WARP_LANE, end = p->piece_ptr[q + 1];
-        const number sum = halved(lane_sum(columns, values, x, at, end, 32), 32);
+        const uint at = p->starts[q] + WARP_LANE;
+        const number sum = halved(lane_sum(p->columns, p->values, x, at, p->ends[q], 32), 32);
         if (WARP_LANE == 0) {
             s->rows_at[q - first] = sum;
         }
     }
 }
-// And these to their rows.
-static inline void add_pieces(const Share *s, const Pieces *p, __global number *y) {
+// And these to their rows, of which coordinates are only a part.
+static inline void add_pieces(const Share *s, const Pieces *p, bool part, __global number *y) {
     const uint first = p->long_ptr[p->first];
     for (uint l = p->first + ITEM; l < p->last; l += SIZE) {
         number rest = s->rows_at[p->long_ptr[l] - first];
         for (uint q = p->long_ptr[l] + 1; q < p->long_ptr[l + 1]; q++) {
             rest = rest + s->rows_at[q - first];
         }
-        y[p->rows[l]] = y[p->rows[l]] + rest;
+        const uint row = p->rows[l];
+        y[row] = part ? y[row] + rest : rest;
     }
     MEET();
 }
 
-// Rows of any format, laid out anew in slices; those too long for a lane apart, by warps of their own.
-static inline void product_slices(const Share *s, uint m, uint lanes, uint run, bool sorted, bool has_long, bool pieces,
+// Rows of any format, laid out anew in slices; what is in none of them `apart`.
+static inline void product_slices(const Share *s, uint m, uint lanes, uint run, bool sorted, uint apart,
     __global const number *x, __global number *y) {
     __global const uint *restrict head = s->windows + SLICES_HEAD * m;
     Pieces p;
-    if (pieces) {
-        p = pieces_of(s, m);
-        sum_pieces(s, m, &p, x);
+    if (apart) {
+        p = pieces_of(s, m, apart);
+        sum_pieces(s, &p, x);
     }
-    uint apart = 0;
-    if (has_long) {
-        __global const uint *list = s->windows + head[4], *own = list + 2 * get_group_id(0);
-        apart = own[1];
-        if (WARP < apart) {
-            long_rows(s, m, list + 2 * (get_num_groups(0) + 1) + own[0], own[2] - own[0], apart, x, y);
-        }
-    }
-    if (WARP >= apart) {
-        multiply_slices(s, s->windows + head[0], s->columns + head[1], s->values + head[2], s->windows + head[3], sorted,
-            lanes, run, WARP - apart, WARPS - apart, x, y);
-    }
+    multiply_slices(s, s->windows + head[0], s->columns + head[1], s->values + head[2], s->windows + head[3], sorted,
+        lanes, run, WARP, WARPS, x, y);
     MEET();
-    if (pieces) {
-        add_pieces(s, &p, y);
+    if (apart) {
+        add_pieces(s, &p, apart == APART_COORDINATES, y);
     }
 }
 

@@ -1,8 +1,8 @@
 // The product with a matrix in compressed sparse rows, and the pass on the rows just computed.
 //
 // Formula: y[i] <- sum over the entries of row i of value * x[column], by W lanes: lane j takes entries j, j + W, ...
-// with fused multiply-add in order, lanes are summed by halving; W is 32 for a row whose lanes would have more than
-// LACUNA_LONG_LANE. Then the pass, which finds y in slot 0.
+// with fused multiply-add in order, lanes are summed by halving; a row whose lanes would have more than LONG_LANE is
+// cut into pieces, each with W = 32, whose sums are added in order. Then the pass, which finds y in slot 0.
 // Bytes moved per row: an offset, its columns and values, x once in all (from cache where columns are near), y once;
 // then what the pass moves (see sweep.cl).
 // Launch shape: as sweep.cl. A team takes 32 / W rows at a time, a lane each work-item. Where a group is one team it reads
@@ -28,7 +28,7 @@ static inline Csr csr_of(const Place *p, uint op) {
 }
 
 static inline bool is_long(uint first, uint end, uint lanes) {
-    return lanes < LACUNA_MAX_LANES && end - first > LACUNA_LONG_LANE * lanes;
+    return end - first > LACUNA_LONG_LANE * lanes;
 }
 
 // A row by one work-item: so many lanes in turn, with room for `sums` of them.
@@ -52,9 +52,15 @@ static inline number long_row(const Csr *a, uint first, uint end) {
     __global const uint *restrict columns = a->columns;
     __global const number *restrict values = a->values;
     __global const number *restrict x = a->x;
-    number sums[LACUNA_MAX_LANES];
-    ROW_OF_LANES(sums, first, end, LACUNA_MAX_LANES, columns, values, x)
-    return sums[0];
+    const uint piece = max(LACUNA_PIECE, (end - first - 1) / LACUNA_MOST_PIECES + 1);
+    number all = ZERO;
+    for (uint from = first; from < end; from += piece) {
+        number sums[LACUNA_MAX_LANES];
+        const uint to = min(from + piece, end);
+        ROW_OF_LANES(sums, from, to, LACUNA_MAX_LANES, columns, values, x)
+        all = from == first ? sums[0] : all + sums[0];
+    }
+    return all;
 }
 
 #if !LACUNA_CPU

@@ -43,8 +43,6 @@ static inline Hyb hyb_of(const Place *p, uint op) {
     return a;
 }
 
-#define PIECE_LANES 32u
-
 // Sums the pieces that fall to this group, a team each.
 static inline void sum_pieces(const Hyb *a, uint group, uint groups, __local number *work) {
     __global const uint *restrict columns = a->columns;
@@ -56,16 +54,16 @@ static inline void sum_pieces(const Hyb *a, uint group, uint groups, __local num
         uint at = live ? a->piece_ptr[piece] : 0;
         const uint end = live ? a->piece_ptr[piece + 1] : 0;
 #if LACUNA_CPU
-        for (uint j = 0; j < PIECE_LANES; j++) {
+        for (uint j = 0; j < LACUNA_MAX_LANES; j++) {
             work[j] = ZERO;
         }
-        for (; at < end; at += PIECE_LANES) {
-            const uint width = min(PIECE_LANES, end - at);
+        for (; at < end; at += LACUNA_MAX_LANES) {
+            const uint width = min(LACUNA_MAX_LANES, end - at);
             for (uint j = 0; j < width; j++) {
                 work[j] = multiply_add(values[at + j], x[columns[at + j]], work[j]);
             }
         }
-        for (uint half_width = PIECE_LANES / 2; half_width > 0; half_width /= 2) {
+        for (uint half_width = LACUNA_MAX_LANES / 2; half_width > 0; half_width /= 2) {
             for (uint j = 0; j < half_width; j++) {
                 work[j] = work[j] + work[j + half_width];
             }
@@ -74,8 +72,8 @@ static inline void sum_pieces(const Hyb *a, uint group, uint groups, __local num
 #else
         number sum = ZERO;
         at += LANE;
-        SUM_ENTRIES(sum, at, end, PIECE_LANES, values[k], columns[k])
-        sum = sum_lanes(sum, PIECE_LANES, work);
+        SUM_ENTRIES(sum, at, end, LACUNA_MAX_LANES, values[k], columns[k])
+        sum = sum_lanes(sum, LACUNA_MAX_LANES, work);
         if (live && LANE == 0) {
             a->sums[piece] = sum;
         }

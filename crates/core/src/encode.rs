@@ -37,10 +37,14 @@ layout! {
     /// Lists start at multiples of this many words.
     ALIGN_WORDS = 4;
 
-    /// Lanes of a long row of compressed rows.
+    /// Lanes of a piece of a long row.
     MAX_LANES = crate::MAX_LANES as u32;
-    /// Entries of a lane beyond which such a row is long: see [`crate::lanes_of_row`].
+    /// Entries of a lane beyond which a row is long: see [`crate::is_long`].
     LONG_LANE = crate::LONG_LANE as u32;
+    /// Entries of a piece of it, and pieces at the most: see [`crate::piece_of`].
+    PIECE = crate::PIECE as u32;
+    /// The most pieces of a row.
+    MOST_PIECES = crate::MOST_PIECES as u32;
 
     /// Words of an operation's record.
     OP_WORDS = 32;

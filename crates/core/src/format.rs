@@ -49,7 +49,7 @@ pub trait Format<T: Scalar>: Any + Send + Sync {
     fn arguments(&self) -> Vec<Argument<'_, T>>;
     /// Lanes of a row sum, a power of two: lane `j` takes the entries `j`, `j + W`, … of a row with fused
     /// multiply-add in order from 0, and lanes are summed by halving. It belongs to the matrix, not to the device. A format
-    /// may give its long rows more lanes: see [`lanes_of_row`].
+    /// may cut its long rows into pieces: see [`is_long`].
     fn lanes(&self) -> usize {
         1
     }
@@ -72,14 +72,24 @@ pub trait Format<T: Scalar>: Any + Send + Sync {
 /// The most lanes a row sum has.
 pub const MAX_LANES: usize = 32;
 /// Entries of a lane beyond which a row is long.
-pub const LONG_LANE: usize = 96;
+pub const LONG_LANE: usize = 64;
+/// Entries of a piece of a long row, where these are no more than [`MOST_PIECES`].
+pub const PIECE: usize = 512;
+/// Pieces of a row at the most.
+pub const MOST_PIECES: usize = 128;
 
-/// Lanes of a row of so many entries in a matrix of so many lanes, where the format keeps long rows apart:
-/// [`MAX_LANES`] for a row whose lanes would have more than [`LONG_LANE`] entries each, so that no lane's chain of additions
-/// holds up all others.
+/// Whether a row of so many entries is long in a matrix of so many lanes. Formats that keep long rows apart cut one into pieces
+/// of [`piece_of`] entries; each is summed by [`MAX_LANES`] lanes and halving, and the sums of the pieces are added in
+/// order, so that no lane's chain of additions holds up all other rows.
 #[inline(always)]
-pub fn lanes_of_row(lanes: usize, entries: usize) -> usize {
-    if entries > LONG_LANE * lanes { MAX_LANES } else { lanes }
+pub fn is_long(lanes: usize, entries: usize) -> bool {
+    entries > LONG_LANE * lanes
+}
+
+/// Entries of each piece of a long row but the last.
+#[inline(always)]
+pub fn piece_of(entries: usize) -> usize {
+    PIECE.max(entries.div_ceil(MOST_PIECES))
 }
 
 /// The sum of one row in the canonical order: `lanes` partial sums by fused multiply-add, then halving.

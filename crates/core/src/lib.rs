@@ -26,7 +26,7 @@ pub use backend::{
 };
 pub use cells::{Control, History, Section};
 pub use error::{Error, Result};
-pub use format::{Argument, Format, LONG_LANE, MAX_LANES, lanes_of_row, row_sum};
+pub use format::{Argument, Format, LONG_LANE, MAX_LANES, MOST_PIECES, PIECE, is_long, piece_of, row_sum};
 pub use formula::{Expr, Formula, Test};
 pub use handle::{Basis, Cell, Cells, Matrix, Vector, next_serial};
 pub use num_complex::{Complex, Complex32, Complex64};

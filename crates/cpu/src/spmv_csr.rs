@@ -1,8 +1,8 @@
-//! `y ← A x` for compressed sparse rows: 12 bytes an entry in `f64`, 4 a row. Long rows have more lanes than the others: see
-//! `lacuna_core::lanes_of_row`.
+//! `y ← A x` for compressed sparse rows: 12 bytes an entry in `f64`, 4 a row. Long rows are summed in pieces: see
+//! `lacuna_core::is_long`.
 use crate::lanes::halved;
 use crate::prefetch::prefetch;
-use lacuna_core::{Format, LONG_LANE, MAX_LANES, Scalar};
+use lacuna_core::{Format, MAX_LANES, Scalar, is_long, piece_of};
 use lacuna_formats::Csr;
 
 /// `y[i] ← (A x)[i]` for the rows `start..end`.
@@ -45,8 +45,8 @@ unsafe fn single<T: Scalar>(a: &Csr<T>, x: *const T, y: *mut T, start: usize, en
         for i in start..end {
             let last = *row_ptr.add(i + 1) as usize;
             ahead(values, col_idx, k, last);
-            if last - k > LONG_LANE {
-                *y.add(i) = sum::<T, MAX_LANES>(values, col_idx, x, k, last);
+            if is_long(1, last - k) {
+                *y.add(i) = in_pieces(values, col_idx, x, k, last);
                 k = last;
                 continue;
             }
@@ -72,8 +72,8 @@ unsafe fn pairs<T: Scalar>(a: &Csr<T>, x: *const T, y: *mut T, start: usize, end
         for i in start..end {
             let last = *row_ptr.add(i + 1) as usize;
             ahead(values, col_idx, k, last);
-            if last - k > 2 * LONG_LANE {
-                *y.add(i) = sum::<T, MAX_LANES>(values, col_idx, x, k, last);
+            if is_long(2, last - k) {
+                *y.add(i) = in_pieces(values, col_idx, x, k, last);
                 k = last;
                 continue;
             }
@@ -99,14 +99,30 @@ unsafe fn lanes<T: Scalar, const W: usize>(a: &Csr<T>, x: *const T, y: *mut T, s
         for i in start..end {
             let last = *row_ptr.add(i + 1) as usize;
             ahead(values, col_idx, k, last);
-            *y.add(i) = if last - k > LONG_LANE * W {
-                sum::<T, MAX_LANES>(values, col_idx, x, k, last)
+            *y.add(i) = if is_long(W, last - k) {
+                in_pieces(values, col_idx, x, k, last)
             } else {
                 sum::<T, W>(values, col_idx, x, k, last)
             };
             k = last;
         }
     }
+}
+
+/// The sum of a long row's entries `first..last`.
+#[cold]
+unsafe fn in_pieces<T: Scalar>(
+    values: *const T,
+    col_idx: *const u32,
+    x: *const T,
+    first: usize,
+    last: usize,
+) -> T {
+    let piece = piece_of(last - first);
+    let starts = (first..last).step_by(piece);
+    // SAFETY: as the caller of `rows` promises.
+    let sums = starts.map(|k| unsafe { sum::<T, MAX_LANES>(values, col_idx, x, k, last.min(k + piece)) });
+    sums.reduce(|sum, piece| sum + piece).unwrap_or_else(T::zero)
 }
 
 /// The sum of the entries `first..last` by `W` lanes.

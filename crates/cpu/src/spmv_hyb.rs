@@ -1,9 +1,9 @@
 //! `y ← A x` for slices and coordinates: 12 bytes a place in slices, 16 a coordinate, 12 an entry of a piece in `f64`.
 use crate::prefetch::prefetch;
 use crate::{spmv_csr, spmv_sell};
-use lacuna_core::Scalar;
 use lacuna_core::sum::SEGMENT;
-use lacuna_formats::{Hyb, PIECE_LANES, SLICE};
+use lacuna_core::{MAX_LANES, Scalar};
+use lacuna_formats::{Hyb, SLICE};
 use std::ops::Range;
 
 /// Coordinates between what is computed and what is asked for from memory.
@@ -30,7 +30,7 @@ pub(crate) unsafe fn pieces<T: Scalar>(a: &Hyb<T>, x: *const T, sums: *mut T, pi
     for q in pieces {
         let (first, last) = (a.layout().piece_ptr()[q] as usize, a.layout().piece_ptr()[q + 1] as usize);
         // SAFETY: places and columns of a valid matrix are in range.
-        unsafe { *sums.add(q) = spmv_csr::sum::<T, PIECE_LANES>(values, col_idx, x, first, last) };
+        unsafe { *sums.add(q) = spmv_csr::sum::<T, MAX_LANES>(values, col_idx, x, first, last) };
     }
 }
 

@@ -1,6 +1,6 @@
 //! What each block of a program needs of other blocks' rows: see `product.cuh`.
 use crate::store::Store;
-use lacuna_core::{LONG_LANE, MAX_LANES, Matrix, Scalar};
+use lacuna_core::{Matrix, Scalar, is_long};
 
 /// A matrix as the blocks of a program see it: see [`halo`].
 #[derive(Clone, Debug)]
@@ -49,8 +49,8 @@ const FILL: usize = 3;
 
 /// The layout for the blocks that begin at `cuts`. `rows` is the most rows of a block. A warp takes 32 / `lanes` rows at a
 /// time; their entries lie step by step, in each step one for each lane: lane `j` of a row has its entries `j`, `j + lanes`,
-/// …, and zeros where it has no more. `None` where the rows differ so much in length that this takes too much room or that some have more
-/// lanes than others.
+/// …, and zeros where it has no more. `None` where the rows differ so much in length that this takes too much room or that some are
+/// long.
 pub(crate) fn halo<T: Scalar>(
     (row_ptr, columns, entries): Rows<'_, T>,
     cuts: &[u32],
@@ -58,7 +58,7 @@ pub(crate) fn halo<T: Scalar>(
     lanes: u32,
 ) -> Option<Halo<T>> {
     let lanes = lanes as usize;
-    if lanes < MAX_LANES && row_ptr.windows(2).any(|row| (row[1] - row[0]) as usize > LONG_LANE * lanes) {
+    if row_ptr.windows(2).any(|row| is_long(lanes, (row[1] - row[0]) as usize)) {
         return None;
     }
     let per_warp = WARP / lanes;

@@ -1,7 +1,7 @@
 //! Compressed sparse rows.
 use crate::Triplets;
 use crate::assemble::assemble;
-use lacuna_core::{Argument, Error, Format, MAX_LANES, Result, Scalar, lanes_of_row};
+use lacuna_core::{Argument, Error, Format, MAX_LANES, Result, Scalar, is_long, piece_of};
 use rayon::prelude::*;
 use std::borrow::Cow;
 
@@ -15,7 +15,7 @@ const GRAIN: usize = 8192;
 /// Always valid: columns of a row are in range and strictly increasing, every value is finite. Rows, columns and
 /// entries are each at most `u32::MAX`. A matrix may be empty (0x0), rectangular, and have empty rows.
 ///
-/// A row sum has the lanes that an average row gives work to; a row far longer has more, see [`lanes_of_row`].
+/// A row sum has the lanes that an average row gives work to; a row far longer is summed in pieces, see [`is_long`].
 ///
 /// ```
 /// use lacuna_formats::Csr;
@@ -370,22 +370,33 @@ impl<T: Scalar> Format<T> for Csr<T> {
     #[inline]
     fn row(&self, i: usize, x: &[T]) -> T {
         let (columns, values) = self.row_slices(i);
-        let lanes = lanes_of_row(self.lanes, columns.len());
-        let mut partial = [T::zero(); MAX_LANES];
-        let partial = &mut partial[..lanes];
-        for (columns, values) in columns.chunks(lanes).zip(values.chunks(lanes)) {
-            for ((sum, &c), &v) in partial.iter_mut().zip(columns).zip(values) {
-                *sum = v.fma(x[c as usize], *sum);
-            }
+        if !is_long(self.lanes, columns.len()) {
+            return by_lanes(self.lanes, columns, values, x);
         }
-        let mut half = lanes / 2;
-        while half > 0 {
-            let (low, high) = partial.split_at_mut(half);
-            low.iter_mut().zip(high).for_each(|(a, b)| *a += *b);
-            half /= 2;
-        }
-        partial[0]
+        let piece = piece_of(columns.len());
+        let pieces = columns.chunks(piece).zip(values.chunks(piece));
+        let sums = pieces.map(|(columns, values)| by_lanes(MAX_LANES, columns, values, x));
+        sums.reduce(|sum, piece| sum + piece).unwrap_or_else(T::zero)
     }
+}
+
+/// [`lacuna_core::row_sum`] of entries.
+#[inline]
+fn by_lanes<T: Scalar>(lanes: usize, columns: &[u32], values: &[T], x: &[T]) -> T {
+    let mut partial = [T::zero(); MAX_LANES];
+    let partial = &mut partial[..lanes];
+    for (columns, values) in columns.chunks(lanes).zip(values.chunks(lanes)) {
+        for ((sum, &c), &v) in partial.iter_mut().zip(columns).zip(values) {
+            *sum = v.fma(x[c as usize], *sum);
+        }
+    }
+    let mut half = lanes / 2;
+    while half > 0 {
+        let (low, high) = partial.split_at_mut(half);
+        low.iter_mut().zip(high).for_each(|(a, b)| *a += *b);
+        half /= 2;
+    }
+    partial[0]
 }
 
 /// The largest power of two that leaves every lane of an average non-empty row [`ENTRIES_PER_LANE`] entries.

@@ -5,12 +5,9 @@ use crate::cut::{cut, lengths};
 use crate::hyb_layout::{HybLayout, widest};
 use crate::sell::{SLICE, fill_lane, slices_of};
 use lacuna_core::sum::SEGMENT;
-use lacuna_core::{Argument, Format, Result, Scalar, row_sum};
+use lacuna_core::{Argument, Format, MAX_LANES, Result, Scalar, row_sum};
 use rayon::prelude::*;
 use std::ops::Range;
-
-/// Lanes of the sum of a piece.
-pub const PIECE_LANES: usize = 32;
 
 /// A sparse matrix whose first `K` entries of each row are in slices of 32 rows, and all others in coordinates: HYB; with
 /// `K = 0` COO.
@@ -188,7 +185,7 @@ impl<T: Scalar> Format<T> for Hyb<T> {
             let pieces = layout.long_ptr()[long] as usize..layout.long_ptr()[long + 1] as usize;
             let of_piece = |q: usize| {
                 let places = layout.piece_ptr()[q] as usize..layout.piece_ptr()[q + 1] as usize;
-                row_sum(PIECE_LANES, places.map(|k| (self.values[k], x[self.col_idx[k] as usize])))
+                row_sum(MAX_LANES, places.map(|k| (self.values[k], x[self.col_idx[k] as usize])))
             };
             return pieces.map(of_piece).reduce(|sum, piece| sum + piece).map_or(sum, |rest| sum + rest);
         }

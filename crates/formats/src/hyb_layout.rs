@@ -1,16 +1,10 @@
 //! Where the parts of a matrix in slices and coordinates are.
 use crate::Csr;
 use crate::sell::SLICE;
-use lacuna_core::Scalar;
 use lacuna_core::sum::SEGMENT;
+use lacuna_core::{Scalar, is_long, piece_of};
 use std::borrow::Cow;
 
-/// Coordinates up to which a row is not cut into pieces.
-const SHORT: usize = 64;
-/// Entries of a piece, but for long rows.
-const PIECE: usize = 512;
-/// Pieces of a row at the most.
-const MOST_PIECES: usize = 128;
 /// Rows that must have an entry for another column of slices, where there are so many: below, a GPU is not busy.
 const LEAST_ROWS: usize = 4096;
 /// Of so many rows one must.
@@ -61,7 +55,7 @@ impl HybLayout<'static> {
         let (mut long_ptr, mut piece_ptr) = (vec![0], vec![(ell + short) as u32]);
         let mut before = ell + short;
         for rest in long_lengths {
-            let piece = PIECE.max(rest.div_ceil(MOST_PIECES));
+            let piece = piece_of(rest);
             piece_ptr.extend((0..rest).step_by(piece).map(|at| (before + (at + piece).min(rest)) as u32));
             long_ptr.push(piece_ptr.len() as u32 - 1);
             before += rest;
@@ -99,7 +93,7 @@ impl<'a> HybLayout<'a> {
 
     /// Whether so many coordinates of a row are not cut into pieces.
     pub(crate) fn is_short(entries: usize) -> bool {
-        entries <= SHORT
+        !is_long(1, entries)
     }
 
     fn list(&self, of: usize) -> &[u32] {

@@ -40,7 +40,7 @@ pub use csr::Csr;
 pub use dense::Dense;
 pub use dia::{DIA_ROWS, Dia};
 pub use generate::{Generator, Spec};
-pub use hyb::{Hyb, PIECE_LANES};
+pub use hyb::Hyb;
 pub use hyb_layout::HybLayout;
 pub use packed::{Packed, Values, widened};
 pub use pair::Pair;

@@ -1,6 +1,6 @@
 //! Compressed rows whose columns take two bytes, and whose values four where that loses nothing.
 use crate::Csr;
-use lacuna_core::{Argument, Error, Format, MAX_LANES, Result, Scalar, lanes_of_row, pages};
+use lacuna_core::{Argument, Error, Format, MAX_LANES, Result, Scalar, is_long, pages};
 use rayon::prelude::*;
 
 /// Columns that two bytes tell apart.
@@ -87,11 +87,10 @@ impl<T: Scalar> Packed<T> {
             );
             return Err(Error::Unsupported { operation: operation.into(), message });
         }
-        if let Some(row) = (0..rows).into_par_iter().with_min_len(GRAIN).find_first(|&i| is_long(a, i)) {
+        if let Some(row) = (0..rows).into_par_iter().with_min_len(GRAIN).find_first(|&i| long(a, i)) {
             let message = format!(
-                "row {row} has {} entries, many more than others, and packed rows have {} each; keep csr",
-                a.row_slices(row).0.len(),
-                if a.lanes() == 1 { "one lane".into() } else { format!("{} lanes", a.lanes()) },
+                "row {row} has {} entries, far more than others, and packed rows are not cut into pieces; keep csr",
+                a.row_slices(row).0.len()
             );
             return Err(Error::Unsupported { operation: operation.into(), message });
         }
@@ -131,7 +130,7 @@ impl<T: Scalar> Packed<T> {
     /// Bytes that the matrix takes; nothing where it is refused.
     pub(crate) fn footprint(a: &Csr<T>) -> Option<usize> {
         let narrow = a.cols() <= REACH as usize;
-        let packs = |i| !is_long(a, i) && (narrow || is_near(a, i));
+        let packs = |i| !long(a, i) && (narrow || is_near(a, i));
         let packs = (0..a.rows()).into_par_iter().with_min_len(GRAIN).all(packs);
         packs.then(|| bytes(a, if is_exact(a) { saved::<T>() } else { 0 }))
     }
@@ -171,9 +170,9 @@ fn is_near<T: Scalar>(a: &Csr<T>, row: usize) -> bool {
     }
 }
 
-/// Whether a row has more lanes in compressed rows than the others.
-fn is_long<T: Scalar>(a: &Csr<T>, row: usize) -> bool {
-    lanes_of_row(a.lanes(), a.row_slices(row).0.len()) > a.lanes()
+/// Whether compressed rows keep a row apart.
+fn long<T: Scalar>(a: &Csr<T>, row: usize) -> bool {
+    is_long(a.lanes(), a.row_slices(row).0.len())
 }
 
 /// Bytes that a narrow value saves.

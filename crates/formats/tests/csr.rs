@@ -179,20 +179,23 @@ fn entries() -> impl Strategy<Value = (usize, usize, Vec<(usize, usize, f64)>)> 
 }
 
 #[test]
-fn long_rows_have_all_lanes() {
-    let mut t = Triplets::<f64>::new(200, 300);
-    (0..200).for_each(|i| t.push(i, i, 1.0));
-    for (row, entries) in [(3, 96), (4, 97), (5, 300)] {
+fn long_rows_are_summed_in_pieces() {
+    let mut t = Triplets::<f64>::new(700, 1300);
+    (0..700).for_each(|i| t.push(i, i, 1.0));
+    for (row, entries) in [(3, 64), (4, 65), (5, 512), (6, 1300)] {
         (0..entries).filter(|j| *j != row).for_each(|j| t.push(row, j, 1.0 / (3 + j) as f64));
     }
     let a = t.to_csr().unwrap();
     assert_eq!(a.lanes(), 1);
-    let x: Vec<f64> = (0..300).map(|j| 1.0 / (7 + scrambled(j, 91)) as f64).collect();
-    let terms = |row| a.row_entries(row).map(|(j, v)| (v, x[j]));
-    for (row, lanes) in [(3, 1), (4, 32), (5, 32)] {
-        assert_eq!(a.row(row, &x), row_sum(lanes, terms(row)), "row {row}");
-        assert_ne!(a.row(row, &x), row_sum(33 - lanes, terms(row)), "row {row}");
+    let x: Vec<f64> = (0..1300).map(|j| 1.0 / (7 + scrambled(j, 91)) as f64).collect();
+    let terms = |row| -> Vec<_> { a.row_entries(row).map(|(j, v)| (v, x[j])).collect() };
+    assert_eq!(a.row(3, &x), row_sum(1, terms(3)));
+    for row in [4, 5] {
+        assert_eq!(a.row(row, &x), row_sum(32, terms(row)), "row {row}");
     }
+    assert_ne!(a.row(5, &x), row_sum(1, terms(5)));
+    let pieces: Vec<f64> = terms(6).chunks(512).map(|piece| row_sum(32, piece.iter().copied())).collect();
+    assert_eq!(a.row(6, &x), pieces[0] + pieces[1] + pieces[2]);
 }
 
 proptest! {

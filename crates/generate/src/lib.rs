@@ -16,7 +16,7 @@ pub use cache::Cached;
 pub use layout::{Device, Layout, MatrixFacts};
 pub use rows::{Entries, Rows};
 pub use shelf::{Key, Laid, Shelf, Way};
-pub use slices::Slices;
+pub use slices::{Apart, Slices};
 pub use source::{
     AT_CELLS, AT_HISTORY, MATRIX_WORDS, NEAR_SOURCES, SEGMENT, SHARED_SOURCES, batch, header, joined,
 };

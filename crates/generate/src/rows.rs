@@ -1,6 +1,6 @@
 //! The rows of a matrix as its kernels take them: lane by lane, entry by entry, whatever the format.
 use crate::source::SEGMENT;
-use lacuna_core::{Argument, Format, Scalar, lanes_of_row};
+use lacuna_core::{Argument, Format, Scalar, is_long};
 use lacuna_formats::{DIA_ROWS, HybLayout, SLICE};
 use rayon::prelude::*;
 use std::ops::Range;
@@ -91,20 +91,12 @@ impl<'a, T: Scalar> Rows<'a, T> {
         }
     }
 
-    /// Lanes of that row.
-    pub fn lanes_of(&self, row: usize) -> usize {
-        match self {
-            Rows::Csr(row_ptr, .., lanes) => lanes_of_row(*lanes, entries_of(row_ptr, row).len()),
-            _ => self.lanes(),
-        }
-    }
-
-    /// The rows that have more lanes than others, with their entries.
-    pub fn long_rows(&self, rows: usize) -> Vec<(u32, usize)> {
-        let Rows::Csr(row_ptr, ..) = self else { return Vec::new() };
+    /// The long rows of compressed rows, which are summed in pieces, with their entries.
+    pub fn long_rows(&self, rows: usize) -> Vec<(u32, Range<usize>)> {
+        let Rows::Csr(row_ptr, .., lanes) = self else { return Vec::new() };
         let all = (0..rows).into_par_iter().with_min_len(GRAIN);
-        let long = all.filter(|row| self.lanes_of(*row) > self.lanes());
-        long.map(|row| (row as u32, entries_of(row_ptr, row).len())).collect()
+        let entries = all.map(|row| (row as u32, entries_of(row_ptr, row)));
+        entries.filter(|(_, entries)| is_long(*lanes, entries.len())).collect()
     }
 
     /// Entries with consecutive columns that come together wherever one of them does.
@@ -132,11 +124,11 @@ impl<'a, T: Scalar> Rows<'a, T> {
         first + from + begin..first + from + end
     }
 
-    /// Columns and values of the entries of a row that fall to a lane, in order; not those of pieces.
+    /// Columns and values of the entries of a row that fall to a lane, in order; not those of a row's pieces in coordinates.
     pub fn each(&self, row: usize, lane: usize, mut take: impl FnMut(u32, T)) {
         match self {
-            Rows::Csr(row_ptr, columns, values, _) => {
-                let entries = entries_of(row_ptr, row).skip(lane).step_by(self.lanes_of(row));
+            Rows::Csr(row_ptr, columns, values, lanes) => {
+                let entries = entries_of(row_ptr, row).skip(lane).step_by(*lanes);
                 entries.for_each(|at| take(columns[at], values[at]));
             }
             Rows::Dia(cols, offsets, values) => {
@@ -198,8 +190,8 @@ impl<'a, T: Scalar> Rows<'a, T> {
     /// Entries of the longest lane of a row, or more.
     pub fn longest(&self, row: usize) -> usize {
         match self {
-            Rows::Csr(row_ptr, ..) | Rows::Packed(row_ptr, ..) => {
-                entries_of(row_ptr, row).len().div_ceil(self.lanes_of(row))
+            Rows::Csr(row_ptr, .., lanes) | Rows::Packed(row_ptr, .., lanes) => {
+                entries_of(row_ptr, row).len().div_ceil(*lanes)
             }
             Rows::Dia(_, offsets, _) => offsets.len(),
             Rows::Dense(cols, _, lanes) => cols.div_ceil(*lanes),
@@ -228,7 +220,7 @@ impl<'a, T: Scalar> Rows<'a, T> {
         let span = |first: usize| {
             let (mut low, mut end) = (NONE, 0);
             for row in first..(first + SEGMENT).min(rows) {
-                for lane in 0..self.lanes_of(row) {
+                for lane in 0..self.lanes() {
                     self.each(row, lane, |column, _| (low, end) = (low.min(column), end.max(column + 1)));
                 }
             }

@@ -3,12 +3,12 @@
 //!
 //! For each matrix `windows` has a head of [`HEAD`] words: where its slices, its columns and its values begin, the rows of
 //! its lanes where they are in another order, and the long rows. Slices are the runs of entries before each.
-//! The long rows of each group come one after the other, behind two words of each group: where they begin, and how many warps
-//! take nothing else.
+//! Of long rows: how many there are; for each group its first one; their rows; the first piece of each; where pieces begin,
+//! and where they end.
 use crate::rows::Rows;
 use crate::source::SEGMENT;
 use crate::staged::{NONE, Staged};
-use lacuna_core::Scalar;
+use lacuna_core::{Scalar, piece_of};
 use rayon::prelude::*;
 use std::cmp::Reverse;
 use std::ops::Range;
@@ -19,10 +19,19 @@ const WARP: usize = 32;
 const HEAD: usize = 5;
 /// Stands for the runs of a row that is in no slice.
 const LONG: u32 = u32::MAX;
-/// Entries of a batch: of a slice's rows each, of a long row of all lanes together.
-const DEPTH: usize = 8;
 /// Slices that a thread of the host fills, at least.
 const GRAIN: usize = 64;
+
+/// What of a matrix is summed in pieces, by all warps of a group.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Apart {
+    /// Nothing.
+    Nothing,
+    /// Coordinates of rows that have too many.
+    Coordinates,
+    /// Long rows.
+    Rows,
+}
 
 /// How a matrix lies in slices.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,10 +40,8 @@ pub struct Slices {
     pub run: usize,
     /// Whether rows are in another order: within a group by their length.
     pub sorted: bool,
-    /// Whether there are rows with more lanes, which are in no slice.
-    pub long: bool,
-    /// Whether long rows are in pieces, which are in no slice either.
-    pub pieces: bool,
+    /// What is in no slice.
+    pub apart: Apart,
     /// Numbers of local memory that the product takes for these.
     pub numbers: usize,
 }
@@ -53,7 +60,7 @@ impl Order {
     /// Rows as they come.
     fn plain(runs: &[u32], rows: usize) -> Order {
         let longest = |slice: &[u32]| slice.iter().copied().max().unwrap_or(0);
-        Order { rows, row_of: Vec::new(), ptr: ends(runs.chunks(rows).map(longest)) }
+        Order { rows, row_of: Vec::new(), ptr: ends_of(runs.chunks(rows).map(longest)) }
     }
 
     /// Rows of each group by their length, long ones in no place.
@@ -76,7 +83,7 @@ impl Order {
             let rows = slice.iter().filter(|row| **row != NONE);
             rows.map(|row| runs[*row as usize]).max().unwrap_or(0)
         };
-        let ptr = ends(row_of.chunks(rows).map(longest));
+        let ptr = ends_of(row_of.chunks(rows).map(longest));
         Order { rows, row_of, ptr }
     }
 
@@ -117,7 +124,7 @@ impl Order {
 }
 
 /// What lies before each of so many, and in all.
-fn ends(lengths: impl Iterator<Item = u32>) -> Vec<usize> {
+fn ends_of(lengths: impl Iterator<Item = u32>) -> Vec<usize> {
     let ends = lengths.scan(0, |end, length| {
         *end += length as usize;
         Some(*end)
@@ -132,15 +139,14 @@ impl<T: Scalar> Staged<T> {
     }
 
     /// Adds a matrix of `n` rows in slices of 32 lanes, whole rows of them, where that takes no more than `padding` quarters
-    /// of its entries, the former with rows as they come, else the latter; nothing where it was not added. `groups` are the segments of each group, and `warps` its
-    /// warps. The heads of all matrices come before.
+    /// of its entries, the former with rows as they come, else the latter; nothing where it was not added. `groups` are the
+    /// segments of each group. The heads of all matrices come before.
     pub fn slices(
         &mut self,
         m: usize,
         a: &Rows<'_, T>,
         n: usize,
         groups: &[Range<usize>],
-        warps: usize,
         padding: [usize; 2],
     ) -> Option<Slices> {
         let (lanes, run) = (a.lanes(), a.run());
@@ -173,31 +179,35 @@ impl<T: Scalar> Staged<T> {
         let row_of = self.windows.len();
         self.windows.extend(&order.row_of);
         let list = self.windows.len();
-        let mut rows = Vec::with_capacity(long.len());
-        for group in groups {
-            let first = long.partition_point(|(row, _)| (*row as usize) < group.start * SEGMENT);
-            let end = long.partition_point(|(row, _)| (*row as usize) < group.end * SEGMENT);
-            let mut own = long[first..end].to_vec();
-            own.sort_by_key(|(_, entries)| Reverse(*entries));
-            // Warps for them alone, by the batches that all have.
-            let batches = own.iter().map(|(_, entries)| entries.div_ceil(WARP * DEPTH)).sum::<usize>();
-            let slices = &order.ptr[group.start * SEGMENT / order.rows..];
-            let slices = &slices[..(group.len() * SEGMENT / order.rows + 1).min(slices.len())];
-            let all =
-                batches + slices.windows(2).map(|ends| (ends[1] - ends[0]).div_ceil(DEPTH)).sum::<usize>();
-            let apart = if own.is_empty() { 0 } else { (warps * batches).div_ceil(all).min(warps / 2) };
-            self.windows.extend([rows.len() as u32, apart as u32]);
-            rows.extend(own.into_iter().map(|(row, _)| row));
-        }
-        self.windows.extend([rows.len() as u32, 0]);
-        self.windows.extend(rows);
+        let before = |segment: usize| long.partition_point(|(row, _)| (*row as usize) < segment * SEGMENT);
+        let ends = [long.len()];
+        let firsts: Vec<usize> = groups.iter().map(|g| before(g.start)).chain(ends).collect();
+        let pieces: Vec<Range<usize>> = long.iter().flat_map(|(_, entries)| pieces_of(entries)).collect();
+        let long_ptr = ends_of(long.iter().map(|(_, entries)| pieces_of(entries).count() as u32));
+        let words = ends.into_iter().chain(firsts.iter().copied());
+        let words = words.chain(long.iter().map(|(row, _)| *row as usize)).chain(long_ptr.iter().copied());
+        let words = words.chain(pieces.iter().map(|p| p.start)).chain(pieces.iter().map(|p| p.end));
+        self.windows.extend(words.map(|word| word as u32));
         let head = [ptr, columns, values, row_of, list].map(|at| at as u32);
         self.windows[m * HEAD..][..HEAD].copy_from_slice(&head);
-        let pieces = a.pieces().map_or(0, |layout| {
-            let first = |segment: usize| layout.long_ptr()[layout.segment_long()[segment] as usize] as usize;
-            groups.iter().map(|g| first(g.end) - first(g.start)).max().unwrap_or(0)
-        });
-        let (sorted, long) = (!order.row_of.is_empty(), !long.is_empty());
-        Some(Slices { run, sorted, long, pieces: pieces > 0, numbers: pieces })
+        let (apart, numbers) = match a.pieces() {
+            Some(layout) => {
+                let first =
+                    |segment: usize| layout.long_ptr()[layout.segment_long()[segment] as usize] as usize;
+                let most = groups.iter().map(|g| first(g.end) - first(g.start)).max().unwrap_or(0);
+                (if most > 0 { Apart::Coordinates } else { Apart::Nothing }, most)
+            }
+            None => {
+                let most = firsts.windows(2).map(|of| long_ptr[of[1]] - long_ptr[of[0]]).max().unwrap_or(0);
+                (if most > 0 { Apart::Rows } else { Apart::Nothing }, most)
+            }
+        };
+        Some(Slices { run, sorted: !order.row_of.is_empty(), apart, numbers })
     }
+}
+
+/// The pieces of a long row's entries.
+fn pieces_of(entries: &Range<usize>) -> impl Iterator<Item = Range<usize>> + use<> {
+    let (piece, end) = (piece_of(entries.len()), entries.end);
+    entries.clone().step_by(piece).map(move |first| first..end.min(first + piece))
 }
