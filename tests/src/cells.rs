@@ -39,6 +39,18 @@ pub fn arithmetic<T: Scalar, B: Backend>(make: fn() -> B) {
     numbers.extend(rng.spread::<T>(10, edge));
     numbers.extend([T::from_parts(1.0, 0.0), T::from_parts(0.0, -1.0), T::from_parts(-3.0, 4.0)]);
     on_both!(make, "arithmetic", |dev| { table(dev, &numbers) });
+    on_both!(make, "sums of runs of cells", |dev| {
+        let [a, b] = [0, 1].map(|_| Backend::cells::<T>(dev, numbers.len()).unwrap());
+        for (i, &number) in numbers.iter().enumerate() {
+            dev.write(a.at(i), number).unwrap();
+            dev.write(b.at(numbers.len() - 1 - i), number).unwrap();
+        }
+        dev.multi_axpy_dot(Pass::new("sums").add_cells(a, b)).unwrap();
+        let mut trace = Trace::new();
+        trace.cells(dev, "a + b", &(0..numbers.len()).map(|i| a.at(i)).collect::<Vec<_>>());
+        assert!(dev.multi_axpy_dot(Pass::new("unequal").add_cells(a, b.take(1))).is_err());
+        trace
+    });
 }
 
 /// Every operation on zeros of both signs, infinities, NaN, the largest and the smallest numbers.

@@ -110,7 +110,7 @@ pub trait Backend: Sized + 'static {
     // Memory.
     /// A vector of `n` zeros.
     fn vector<T: Scalar>(&mut self, n: usize) -> Result<Vector<T>>;
-    /// `columns` zero vectors of `n` elements each.
+    /// `columns` vectors of `n` elements each, whose numbers are any until they are written.
     fn basis<T: Scalar>(&mut self, n: usize, columns: usize) -> Result<Basis<T>>;
     /// A run of zero cells.
     fn cells<T: Scalar>(&mut self, count: usize) -> Result<Cells<T>>;
@@ -118,7 +118,8 @@ pub trait Backend: Sized + 'static {
     fn matrix<T: Scalar>(&mut self, a: Arc<dyn Format<T>>) -> Result<Matrix<T>>;
     /// Remembers what has been made so far.
     fn mark(&self) -> Mark;
-    /// Releases everything made after the mark; its handles become stale.
+    /// Releases everything made after the mark; its handles become stale. The backend **may** keep the memory for what is
+    /// made next.
     fn release(&mut self, mark: Mark);
 
     // Transfer.

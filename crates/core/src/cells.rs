@@ -158,12 +158,13 @@ impl Instr {
         !matches!(self, Instr::Unary { .. } | Instr::Binary { .. })
     }
     /// The cells a plain instruction reads.
-    pub fn reads(&self) -> Vec<u32> {
-        match *self {
-            Instr::Unary { a, .. } => vec![a],
-            Instr::Binary { a, b, .. } => vec![a, b],
-            _ => Vec::new(),
-        }
+    pub fn reads(&self) -> impl Iterator<Item = u32> + use<> {
+        let (a, b) = match *self {
+            Instr::Unary { a, .. } => (Some(a), None),
+            Instr::Binary { a, b, .. } => (Some(a), Some(b)),
+            _ => (None, None),
+        };
+        a.into_iter().chain(b)
     }
     /// The cell a plain instruction writes.
     pub fn writes(&self) -> Option<u32> {

@@ -598,7 +598,7 @@ impl<T: Scalar> Encoder<T> {
     fn see_instr(&mut self, instr: &Instr) {
         match *instr {
             Instr::Unary { .. } | Instr::Binary { .. } => {
-                instr.reads().into_iter().chain(instr.writes()).for_each(|c| self.see_cells(c, 1));
+                instr.reads().chain(instr.writes()).for_each(|c| self.see_cells(c, 1));
             }
             Instr::Stop { test, a, b, .. } | Instr::Leave { test, a, b } | Instr::OnlyIf { test, a, b } => {
                 match test {
@@ -797,7 +797,7 @@ mod tests {
         let dots = list(OP_DOTS, OP_DOT_COUNT, DOT_WORDS);
         let code = |at, count| list(at, count, INSTR_WORDS).map(decode_instr).collect::<Vec<_>>();
         let sweep = Sweep {
-            name: String::new(),
+            name: "".into(),
             n: 0,
             before: code(OP_BEFORE, OP_BEFORE_COUNT),
             updates,

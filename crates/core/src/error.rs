@@ -1,4 +1,5 @@
 //! What could not be done: the operation, what it expected, what came, and where.
+use std::fmt::Display;
 
 /// The result of an operation of this library.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -150,11 +151,11 @@ pub enum Error {
 
 impl Error {
     /// A [`Error::Length`] unless `got` is `expected`.
-    pub fn check_length(operation: &str, what: &str, expected: usize, got: usize) -> Result<()> {
+    pub fn check_length(operation: impl Display, what: &str, expected: usize, got: usize) -> Result<()> {
         if expected == got {
             return Ok(());
         }
-        Err(Error::Length { operation: operation.into(), what: what.into(), expected, got })
+        Err(Error::Length { operation: operation.to_string(), what: what.into(), expected, got })
     }
 
     /// Whether this is the device's fault, not the input's.

@@ -134,7 +134,7 @@ impl<T> Cells<T> {
         index.checked_sub(self.first).is_some_and(|i| i < self.count)
     }
     /// The first cell and the last, where there are any.
-    pub(crate) fn ends(self) -> impl Iterator<Item = Cell<T>> {
+    pub fn ends(self) -> impl Iterator<Item = Cell<T>> {
         let end = self.first.saturating_add(self.count.saturating_sub(1));
         (self.count > 0)
             .then(|| [self.first, end].map(|index| Cell::new(index, self.serial)))
@@ -151,5 +151,13 @@ impl<T> Basis<T> {
     pub fn column(self, j: usize) -> Vector<T> {
         assert!(j < self.columns, "column {j} of a basis of {}", self.columns);
         Vector::new(self.first + j as u32, self.serial, self.len)
+    }
+    /// Whether the vector is one of the first `count` columns.
+    pub(crate) fn has(self, vector: Vector<T>, count: u32) -> bool {
+        vector.serial == self.serial && vector.slot.checked_sub(self.first).is_some_and(|j| j < count)
+    }
+    /// The first of `count` columns and the last, where there are any.
+    pub fn ends(self, count: u32) -> impl Iterator<Item = Vector<T>> {
+        count.checked_sub(1).map(|last| [0, last].map(|j| self.column(j as usize))).into_iter().flatten()
     }
 }

@@ -11,6 +11,7 @@
 use crate::cells::{Binary, Compare, HessenbergCells, Instr, Unary};
 use crate::pass::Statement;
 use crate::{Cell, Error, Expr, Pass, Reason, Result, Scalar, Test, Vector};
+use std::borrow::Cow;
 
 /// The coefficient of a term.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -58,7 +59,7 @@ pub struct Dot<T> {
 #[derive(Clone, Debug)]
 pub struct Sweep<T> {
     /// The names of the passes it was made of.
-    pub name: String,
+    pub name: Cow<'static, str>,
     /// The length of its vectors; 0 where it has none.
     pub n: usize,
     /// Evaluated first.
@@ -75,7 +76,7 @@ pub struct Sweep<T> {
 
 impl<T: Scalar> Sweep<T> {
     /// A sweep that does nothing.
-    pub(crate) fn nothing(name: &str) -> Self {
+    pub(crate) fn nothing(name: &'static str) -> Self {
         let (before, updates, dots) = (Vec::new(), Vec::new(), Vec::new());
         Sweep { name: name.into(), n: 0, before, updates, dots, after: Vec::new(), cells: Vec::new() }
     }
@@ -92,17 +93,16 @@ impl<T: Scalar> Sweep<T> {
             Some(entry) => entry.2 |= write,
             None => seen.push((v, !write, write)),
         };
-        for update in &self.updates {
-            for term in &update.terms {
-                term.factor.into_iter().chain([term.vector]).for_each(|v| see(v, false));
-            }
-            see(update.dst, true);
-        }
-        for dot in &self.dots {
-            see(dot.a, false);
-            see(dot.b, false);
-        }
+        self.mentions().for_each(|(v, write)| see(v, write));
         seen
+    }
+
+    /// Every mention of a vector, in order, with whether it is written there.
+    pub fn mentions(&self) -> impl Iterator<Item = (Vector<T>, bool)> {
+        let read = |t: &Term<T>| t.factor.into_iter().chain([t.vector]).map(|v| (v, false));
+        let updates =
+            self.updates.iter().flat_map(move |u| u.terms.iter().flat_map(read).chain([(u.dst, true)]));
+        updates.chain(self.dots.iter().flat_map(|dot| [(dot.a, false), (dot.b, false)]))
     }
 
     /// Adds a dot product. One before it into the same cell is never seen, and is left out.
@@ -113,7 +113,8 @@ impl<T: Scalar> Sweep<T> {
 
     /// This sweep and the next as one, where that computes the same: see [`Sweep::fuses_with`].
     pub fn fuse(&mut self, next: Sweep<T>) {
-        self.name = format!("{}+{}", self.name, next.name);
+        *self.name.to_mut() += "+";
+        *self.name.to_mut() += &next.name;
         self.n = self.n.max(next.n);
         if next.is_scalar() {
             self.after.extend(next.before);
@@ -136,30 +137,27 @@ impl<T: Scalar> Sweep<T> {
         if next.is_scalar() {
             return true; // evaluated after everything here, as it would be alone
         }
-        let decided: Vec<u32> =
-            self.dots.iter().map(|d| d.cell).chain(self.after.iter().filter_map(Instr::writes)).collect();
-        let coefficients = next.updates.iter().flat_map(|u| &u.terms).filter_map(|t| match t.coefficient {
-            Coefficient::Cell(c) => Some(c),
-            _ => None,
-        });
-        let needed: Vec<u32> = next.before.iter().flat_map(Instr::reads).chain(coefficients).collect();
-        let early: Vec<u32> = next.before.iter().filter_map(Instr::writes).collect();
-        let used_here = self.updates.iter().flat_map(|u| &u.terms).filter_map(|t| match t.coefficient {
-            Coefficient::Cell(c) => Some(c),
-            _ => None,
-        });
-        let late: Vec<u32> =
-            self.after.iter().flat_map(|i| i.reads().into_iter().chain(i.writes())).collect();
-        let used_here: Vec<u32> =
-            late.iter().copied().chain(used_here).chain(decided.iter().copied()).collect();
         let summed = |v: Vector<T>| self.dots.iter().any(|d| d.a == v || d.b == v);
+        let decided = |c: u32| {
+            self.dots.iter().any(|d| d.cell == c) || self.after.iter().any(|i| i.writes() == Some(c))
+        };
+        let late = |c: u32| self.after.iter().any(|i| i.reads().chain(i.writes()).any(|used| used == c));
+        let used_here = |c: u32| late(c) || decided(c) || self.coefficients().any(|used| used == c);
         (self.n == next.n || self.is_scalar())
             && !self.after.iter().any(Instr::is_control)
             && !next.before.iter().any(Instr::is_control)
-            && !needed.iter().any(|c| decided.contains(c))
-            && !early.iter().any(|c| used_here.contains(c))
-            && !next.dots.iter().any(|d| late.contains(&d.cell))
+            && !next.before.iter().flat_map(Instr::reads).chain(next.coefficients()).any(decided)
+            && !next.before.iter().filter_map(Instr::writes).any(used_here)
+            && !next.dots.iter().any(|d| late(d.cell))
             && !next.updates.iter().any(|u| summed(u.dst))
+    }
+
+    /// The cells that are coefficients.
+    fn coefficients(&self) -> impl Iterator<Item = u32> {
+        self.updates.iter().flat_map(|u| &u.terms).filter_map(|t| match t.coefficient {
+            Coefficient::Cell(c) => Some(c),
+            _ => None,
+        })
     }
 }
 
@@ -209,6 +207,13 @@ pub(crate) fn lower<T: Scalar>(pass: &Pass<T>, cells: &mut dyn Cells<T>) -> Resu
             }
             Statement::Dot(cell, a, b) => sweep.sum(Dot { cell: cell.index, a: *a, b: *b }),
             Statement::Eval(cell, formula) => evaluate(&formula.0, Some(*cell), cells, code),
+            Statement::Add(a, b) if a.count != b.count => {
+                return Err(fail(format!("it adds {} cells to {}", b.count, a.count)));
+            }
+            Statement::Add(a, b) => code.extend((0..a.count).map(|i| {
+                let (a, b) = (a.first + i, b.first + i);
+                Instr::Binary { op: Binary::Add, dst: a, a, b }
+            })),
             Statement::StopIf(test, reason) => {
                 let (test, a, b) = compare(*test);
                 code.push(Instr::Stop { test, a, b, reason: cells.reason(*reason), soft: reason.is_soft() });
@@ -235,12 +240,12 @@ pub(crate) fn lower<T: Scalar>(pass: &Pass<T>, cells: &mut dyn Cells<T>) -> Resu
             }
         }
     }
-    let vectors = sweep.vectors();
-    if let Some((first, ..)) = vectors.first() {
-        sweep.n = first.len;
-        for (v, ..) in &vectors {
-            Error::check_length(&format!("pass `{}`", pass.name), "a vector", first.len, v.len)?;
+    let n = sweep.mentions().next().map(|(first, _)| first.len);
+    if let Some(n) = n {
+        for (v, _) in sweep.mentions() {
+            Error::check_length(format_args!("pass `{}`", pass.name), "a vector", n, v.len)?;
         }
+        sweep.n = n;
     }
     Ok(sweep)
 }
@@ -275,6 +280,7 @@ fn name_cells<T: Scalar>(statement: &Statement<T>, cells: &mut Vec<Cell<T>>) {
             cells.push(*cell);
             name_cells_of(&formula.0, cells);
         }
+        Statement::Add(a, b) => cells.extend(a.ends().chain(b.ends())),
         Statement::StopIf(test, _) | Statement::LeaveIf(test) => cells.extend(test.cells()),
         Statement::Leave => {}
         Statement::Confirm(c) => cells.extend([c.rr, c.target, c.last, c.shrink]),
@@ -288,6 +294,7 @@ fn name_cells<T: Scalar>(statement: &Statement<T>, cells: &mut Vec<Cell<T>>) {
 
 /// Adds the first and the last cell of each run: they live and die together.
 fn name_cells_of_problem<T>(h: &crate::Hessenberg<T>, cells: &mut Vec<Cell<T>>) {
+    cells.reserve(9);
     cells.push(h.used);
     cells.extend([h.h, h.rotations, h.g, h.y].into_iter().flat_map(crate::Cells::ends));
 }

@@ -1,5 +1,5 @@
 //! A pass: what one sweep over memory does.
-use crate::{Cell, Expr, Formula, Reason, Test, Vector};
+use crate::{Cell, Cells, Expr, Formula, Reason, Test, Vector};
 
 /// One statement of a pass.
 #[derive(Clone, Debug)]
@@ -10,6 +10,8 @@ pub enum Statement<T> {
     Dot(Cell<T>, Vector<T>, Vector<T>),
     /// `cell ← formula`
     Eval(Cell<T>, Formula<T>),
+    /// `a[i] ← a[i] + b[i]` for two runs of cells.
+    Add(Cells<T>, Cells<T>),
     /// Stop for a reason where a test holds.
     StopIf(Test<T>, Reason),
     /// Leave the iteration where a test holds, and run the restart section.
@@ -45,13 +47,13 @@ pub struct Hessenberg<T> {
     /// Columns at the most.
     pub m: usize,
     /// `H` by columns, `m + 1` cells each, then rotated in place to `R`.
-    pub h: crate::Cells<T>,
+    pub h: Cells<T>,
     /// Givens cosines and sines, `2 m` cells: `c₀ s₀ c₁ s₁ …`.
-    pub rotations: crate::Cells<T>,
+    pub rotations: Cells<T>,
     /// The rotated right-hand side, `m + 1` cells; `g₀ = β` at the start of a cycle.
-    pub g: crate::Cells<T>,
+    pub g: Cells<T>,
     /// The solution of the triangular system, `m` cells.
-    pub y: crate::Cells<T>,
+    pub y: Cells<T>,
     /// Columns in use, as a number.
     pub used: Cell<T>,
 }
@@ -107,6 +109,10 @@ impl<T> Pass<T> {
     /// `cell ← formula`.
     pub fn eval(self, cell: Cell<T>, formula: impl Into<Formula<T>>) -> Self {
         self.with(Statement::Eval(cell, formula.into()))
+    }
+    /// `a[i] ← a[i] + b[i]` for every cell of two runs of one length.
+    pub fn add_cells(self, a: Cells<T>, b: Cells<T>) -> Self {
+        self.with(Statement::Add(a, b))
     }
     /// Ends the solve for `reason` where the test holds. In a program with a restart section, the true residual is
     /// computed first and decides whether the solve had converged.

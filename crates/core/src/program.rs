@@ -113,23 +113,18 @@ impl<T: Scalar> Op<T> {
     }
 
     fn check(&self) -> Result<()> {
-        let fail =
-            |message: &str| Err(Error::Pass { pass: self.sweep.name.clone(), message: message.into() });
+        let name = &self.sweep.name;
+        let fail = |message: &str| Err(Error::Pass { pass: name.to_string(), message: message.into() });
         let written = |v: Vector<T>| self.sweep.updates.iter().any(|u| u.dst == v);
         if self.sweep.n != self.n() && !self.sweep.is_scalar() {
-            Error::check_length(
-                &format!("pass `{}`", self.sweep.name),
-                "its vectors",
-                self.n(),
-                self.sweep.n,
-            )?;
+            Error::check_length(format_args!("pass `{name}`"), "its vectors", self.n(), self.sweep.n)?;
         }
         match self.kind {
             Kind::Sweep => Ok(()),
             Kind::Spmv { a, x, y } => {
-                let operation = format!("spmv_dot with pass `{}`", self.sweep.name);
-                Error::check_length(&operation, "x", a.cols, x.len)?;
-                Error::check_length(&operation, "y", a.rows, y.len)?;
+                let operation = format_args!("spmv_dot with pass `{name}`");
+                Error::check_length(operation, "x", a.cols, x.len)?;
+                Error::check_length(operation, "y", a.rows, y.len)?;
                 if x == y {
                     return fail("y ← A x with y the same vector as x");
                 }
@@ -149,14 +144,13 @@ impl<T: Scalar> Op<T> {
             }
             Kind::BasisAxpy { v, h, w, .. } => {
                 Error::check_length("basis_axpy", "w", v.len, w.len)?;
-                let used = (0..(h.count as usize).min(v.columns)).map(|j| v.column(j));
                 if h.count as usize > v.columns {
                     return fail("basis_axpy over more columns than the basis has");
                 }
-                if used.clone().any(|column| column == w) {
+                if v.has(w, h.count) {
                     return fail("basis_axpy changes a column that it uses");
                 }
-                if used.clone().any(written) {
+                if self.sweep.updates.iter().any(|u| v.has(u.dst, h.count)) {
                     return fail("it writes a column of the basis it rides on");
                 }
                 Ok(())

@@ -8,7 +8,7 @@ use crate::{Basis, Cell, Cells, Error, LinOp, Matrix, Pass, Reason, Result, Scal
 pub trait Memory<T: Scalar> {
     /// A vector of `n` zeros.
     fn vector(&mut self, n: usize) -> Result<Vector<T>>;
-    /// `columns` zero vectors of `n` elements, one after the other.
+    /// `columns` vectors of `n` elements, one after the other, whose numbers are any until they are written.
     fn basis(&mut self, n: usize, columns: usize) -> Result<Basis<T>>;
     /// A run of zero cells.
     fn cells(&mut self, count: usize) -> Result<Cells<T>>;
@@ -89,7 +89,7 @@ impl<'a, T: Scalar> Recorder<'a, T> {
         let cells = self.memory.cells(count);
         self.keep(cells, Cells::new(0, u32::try_from(count).unwrap_or(u32::MAX), 0))
     }
-    /// `columns` vectors of `n` zeros, stored one after the other.
+    /// `columns` vectors of `n` elements, stored one after the other, whose numbers are any until they are written.
     pub fn basis(&mut self, n: usize, columns: usize) -> Basis<T> {
         let basis = self.memory.basis(n, columns);
         self.keep(basis, Basis::new(0, 0, n, columns))
@@ -124,8 +124,8 @@ impl<'a, T: Scalar> Recorder<'a, T> {
     pub fn spmv_dot(&mut self, a: &dyn LinOp<T>, x: Vector<T>, y: Vector<T>, pass: Pass<T>) {
         let (rows, cols) = a.shape();
         for (what, expected, got) in [("x", cols, x.len), ("y", rows, y.len)] {
-            let operation = format!("product with pass `{}`", pass.name);
-            if let Err(error) = Error::check_length(&operation, what, expected, got) {
+            let operation = format_args!("product with pass `{}`", pass.name);
+            if let Err(error) = Error::check_length(operation, what, expected, got) {
                 return self.fail(error);
             }
         }
@@ -171,7 +171,8 @@ impl<'a, T: Scalar> Recorder<'a, T> {
             let sets =
                 |i: &Instr| matches!((kind, i.writes()), (Kind::BasisAxpy { h, .. }, Some(c)) if h.has(c));
             if sweep.is_scalar() {
-                sweep.after = sweep.before.drain(..).chain(std::mem::take(&mut sweep.after)).collect();
+                let after = std::mem::replace(&mut sweep.after, std::mem::take(&mut sweep.before));
+                sweep.after.extend(after);
             } else if sweep.before.iter().any(|i| i.is_control() || sets(i)) {
                 bare = Some(Op { kind, sweep: lower::Sweep::nothing(pass.name) });
                 kind = Kind::Sweep;
@@ -210,7 +211,7 @@ impl<T: Scalar> Op<T> {
             Kind::BasisAxpy { v, h, .. } => {
                 let sets = |i: &Instr| i.writes().is_some_and(|c| h.has(c));
                 let early = !next.is_scalar() && next.before.iter().any(sets);
-                fits && !early && !(0..h.count as usize).any(|j| writes(v.column(j)))
+                fits && !early && !next.updates.iter().any(|u| v.has(u.dst, h.count))
             }
         };
         allowed && self.sweep.fuses_with(next)

@@ -1,7 +1,7 @@
 //! Memory of a backend that computes on the host: vectors, bases, cells and matrices behind handles.
 use crate::{
     Basis, Cell, Cells, Error, Format, Kind, Mark, Matrix, OpKind, Program, Result, Scalar, Vector,
-    handle::next_serial, pages,
+    handle::next_serial, pages, sum::SEGMENT,
 };
 use bytemuck::Zeroable;
 use std::any::Any;
@@ -44,6 +44,8 @@ pub struct HostStore {
     device: &'static str,
     slots: Vec<Slot>,
     buffers: Vec<Vec<Line>>,
+    /// What was released last, to be taken again by what has the same size.
+    spare: Vec<Vec<Line>>,
     matrices: Vec<StoredMatrix>,
     /// A `CellFile<T>` for each number type, in the order of [`Kind`].
     cells: [Box<dyn Any + Send>; 4],
@@ -59,6 +61,7 @@ impl HostStore {
             device,
             slots: Vec::new(),
             buffers: Vec::new(),
+            spare: Vec::new(),
             matrices: Vec::new(),
             cells: [file::<f32>(), file::<f64>(), file::<crate::Complex32>(), file::<crate::Complex64>()],
         }
@@ -66,11 +69,13 @@ impl HostStore {
 
     /// A vector of `n` zeros.
     pub fn vector<T: Scalar>(&mut self, n: usize) -> Result<Vector<T>> {
-        let basis = self.basis::<T>(n, 1)?;
-        Ok(basis.column(0))
+        let vector = self.basis::<T>(n, 1)?.column(0);
+        self.slice_mut(vector, "vector")?.fill(T::zero());
+        Ok(vector)
     }
 
-    /// `columns` zero vectors in one allocation, each starting on a cache line.
+    /// `columns` vectors in one allocation, each starting on a cache line, with any numbers. Behind each are zeros up to a
+    /// multiple of [`SEGMENT`], and a line that keeps columns from sharing sets of a cache.
     pub fn basis<T: Scalar>(&mut self, n: usize, columns: usize) -> Result<Basis<T>> {
         let refused = |device: &str| Error::OutOfMemory {
             operation: format!("{columns} vectors of {n} elements"),
@@ -78,16 +83,19 @@ impl HostStore {
             requested: (n as u64).saturating_mul(size_of::<T>() as u64).saturating_mul(columns as u64),
             available: None,
         };
-        let lines = n.checked_mul(size_of::<T>()).map_or(usize::MAX, |bytes| bytes.div_ceil(LINE));
+        let padded = n.checked_next_multiple_of(SEGMENT).and_then(|n| n.checked_mul(size_of::<T>()));
+        let lines = padded.map_or(usize::MAX, |bytes| bytes / LINE + 1);
         let places = self.slots.len().checked_add(columns).filter(|&places| places <= u32::MAX as usize);
-        let buffer = places
+        let mut buffer = places
             .and_then(|_| lines.checked_mul(columns))
             .filter(|lines| lines.checked_mul(LINE).is_some())
-            .and_then(|lines| pages::zeroed::<Line>("vectors", lines).ok())
+            .and_then(|lines| self.take(lines))
             .filter(|_| self.slots.try_reserve(columns).is_ok())
             .ok_or_else(|| refused(self.device))?;
         let (first, serial) = (self.slots.len() as u32, next_serial());
         let stride = lines * LINE / size_of::<T>();
+        let numbers: &mut [T] = bytemuck::cast_slice_mut(&mut buffer);
+        numbers.chunks_exact_mut(stride).for_each(|column| column[n..].fill(T::zero()));
         self.slots.extend((0..columns).map(|j| Slot {
             serial,
             kind: T::KIND,
@@ -97,6 +105,15 @@ impl HostStore {
         }));
         self.buffers.push(buffer);
         Ok(Basis::new(first, serial, n, columns))
+    }
+
+    /// A buffer that was released, or a new one; then the others that were released go back to the system.
+    fn take(&mut self, lines: usize) -> Option<Vec<Line>> {
+        if let Some(fitting) = self.spare.iter().position(|buffer| buffer.len() == lines) {
+            return Some(self.spare.remove(fitting));
+        }
+        self.spare.clear();
+        pages::zeroed("vectors", lines).ok()
     }
 
     /// A run of zero cells.
@@ -115,16 +132,6 @@ impl HostStore {
             });
         }
         let first = file.values.len() as u32;
-        let fits = u32::try_from(file.values.len().saturating_add(count)).is_ok();
-        if !fits || file.values.try_reserve(count).is_err() || file.serials.try_reserve(count).is_err() {
-            let requested = (count as u64).saturating_mul(size_of::<T>() as u64);
-            return Err(Error::OutOfMemory {
-                operation: format!("{count} cells"),
-                device: device.into(),
-                requested,
-                available: None,
-            });
-        }
         file.values.resize(file.values.len() + count, T::zero());
         file.serials.resize(file.values.len(), serial);
         Ok(Cells::new(first, count as u32, serial))
@@ -149,11 +156,12 @@ impl HostStore {
         Mark { counts: [self.slots.len(), self.matrices.len(), a, b, c, d] }
     }
 
-    /// Releases everything made after the mark.
+    /// Releases everything made after the mark. The memory of vectors is kept for what is made next, as long as that has
+    /// the same sizes: the system takes time to hand out pages.
     pub fn release(&mut self, mark: Mark) {
         let [slots, matrices, a, b, c, d] = mark.counts;
         if let Some(slot) = self.slots.get(slots) {
-            self.buffers.truncate(slot.buffer);
+            self.spare = self.buffers.split_off(slot.buffer);
         }
         self.slots.truncate(slots);
         self.matrices.truncate(matrices);
@@ -189,6 +197,25 @@ impl HostStore {
         let (buffer, range) = (slot.buffer, slot.offset..slot.offset + slot.len);
         let all: &mut [T] = bytemuck::cast_slice_mut(&mut self.buffers[buffer]);
         Ok(&mut all[range])
+    }
+
+    /// Where the numbers of each vector are, by slot, up to the slot of `last`; null for other number types.
+    ///
+    /// # Errors
+    /// [`Error::Stale`].
+    pub fn starts<T: Scalar>(
+        &mut self,
+        last: Vector<T>,
+        operation: &str,
+        to: &mut Vec<*mut T>,
+    ) -> Result<()> {
+        self.slot(last, operation)?;
+        to.clear();
+        to.extend(self.slots[..=last.slot as usize].iter().map(|slot| match slot.kind == T::KIND {
+            true => self.buffers[slot.buffer].as_mut_ptr().cast::<T>().wrapping_add(slot.offset),
+            false => std::ptr::null_mut(),
+        }));
+        Ok(())
     }
 
     /// The matrix behind a handle.
@@ -234,7 +261,6 @@ impl HostStore {
         for op in program.ops() {
             let name = &op.sweep.name;
             let vector = |v: Vector<T>| self.slot(v, name).map(drop);
-            let columns = |v: Basis<T>, used: u32| (0..used as usize).try_for_each(|j| vector(v.column(j)));
             let cell = |c: Cell<T>| self.check_cell(c, name);
             match op.kind {
                 OpKind::Sweep => {}
@@ -243,11 +269,11 @@ impl HostStore {
                     vector(x).and_then(|()| vector(y))?;
                 }
                 OpKind::BasisDot { v, w, h } | OpKind::BasisAxpy { v, w, h, .. } => {
-                    columns(v, h.count).and_then(|()| vector(w))?;
+                    v.ends(h.count).chain([w]).try_for_each(vector)?;
                     h.ends().try_for_each(cell)?;
                 }
             }
-            op.sweep.vectors().into_iter().try_for_each(|(v, ..)| vector(v))?;
+            op.sweep.mentions().try_for_each(|(v, _)| vector(v))?;
             op.sweep.cells.iter().copied().try_for_each(cell)?;
         }
         Ok(())
@@ -281,5 +307,30 @@ impl HostStore {
         let values = &self.file::<T>().values;
         let read = |c: &Cell<T>| self.check_cell(*c, "read").map(|()| values[c.index as usize]);
         cells.iter().map(read).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::HostStore;
+
+    #[test]
+    fn released_memory_is_taken_again_as_zeros() {
+        let mut store = HostStore::new("test");
+        let mark = store.mark();
+        let old = [3000, 70].map(|n| store.vector::<f64>(n).unwrap());
+        let places = old.map(|v| {
+            let slice = store.slice_mut(v, "test").unwrap();
+            slice.fill(1.0);
+            slice.as_ptr()
+        });
+        store.release(mark);
+        for (i, n) in [(1, 70), (0, 3000)] {
+            let new = store.vector::<f64>(n).unwrap();
+            let slice = store.slice(new, "test").unwrap();
+            assert_eq!(slice.as_ptr(), places[i]);
+            assert!(slice.iter().all(|&x| x == 0.0));
+        }
+        assert!(old.into_iter().all(|v| store.slice(v, "test").is_err()));
     }
 }

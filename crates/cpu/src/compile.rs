@@ -1,13 +1,15 @@
-//! A program with its vectors numbered, its matrices found and its work divided.
+//! A program with its matrices found and its work divided. Vectors go by their slots.
 use crate::product::Stored;
 use lacuna_core::cells::{Instr, Unary};
 use lacuna_core::lower::{self, Coefficient, Sweep};
 use lacuna_core::sum::SEGMENT;
-use lacuna_core::{Cell, Format, HostStore, Matrix, Op, OpKind, Program, Result, Scalar, Section, Vector};
+use lacuna_core::{
+    Basis, Cell, Cells, Format, HostStore, Matrix, Op, OpKind, Program, Result, Scalar, Section, Vector,
+};
 use lacuna_formats::Hyb;
 use std::sync::Arc;
 
-/// A term over numbered vectors.
+/// A term over vectors by slot.
 #[derive(Clone, Copy)]
 pub(crate) struct Term {
     pub(crate) coefficient: Coefficient,
@@ -15,13 +17,13 @@ pub(crate) struct Term {
     pub(crate) vector: u32,
 }
 
-/// An update over numbered vectors.
+/// An update over vectors by slot.
 pub(crate) struct Update {
     pub(crate) dst: u32,
     pub(crate) terms: Box<[Term]>,
 }
 
-/// A dot product over numbered vectors.
+/// A dot product over vectors by slot.
 #[derive(Clone, Copy)]
 pub(crate) struct Dot {
     pub(crate) cell: u32,
@@ -29,7 +31,7 @@ pub(crate) struct Dot {
     pub(crate) b: u32,
 }
 
-/// What a step does before its sweep, over numbered vectors.
+/// What a step does before its sweep.
 pub(crate) enum Kind<T: Scalar> {
     Sweep,
     Spmv {
@@ -42,7 +44,7 @@ pub(crate) enum Kind<T: Scalar> {
         a: Arc<Hyb<T>>,
         x: u32,
     },
-    /// Column `j` is vector `first + j`.
+    /// Column `j` is in slot `first + j`.
     BasisDot {
         first: u32,
         columns: u32,
@@ -88,12 +90,11 @@ pub(crate) type Shares = Box<[usize]>;
 pub(crate) struct Compiled<T: Scalar> {
     /// By section: setup, restart, each.
     pub(crate) sections: [Vec<Step<T>>; 3],
-    /// The vectors by number.
-    pub(crate) vectors: Vec<Vector<T>>,
-    /// The matrices, to tell stale handles.
-    pub(crate) matrices: Vec<Matrix<T>>,
-    /// The cells, likewise.
-    pub(crate) cells: Vec<Cell<T>>,
+    /// The newest vector, matrix and cell that it names. Memory is released from the newest on, so that while these are
+    /// live all are.
+    pub(crate) vector: Option<Vector<T>>,
+    pub(crate) matrix: Option<Matrix<T>>,
+    pub(crate) cell: Option<Cell<T>>,
     /// Divisions of rows among threads, for each length there is.
     pub(crate) divisions: Vec<Shares>,
     /// Segment sums of the largest step.
@@ -110,17 +111,15 @@ impl<T: Scalar> Compiled<T> {
     pub(crate) fn new(program: &Program<T>, store: &HostStore, threads: usize) -> Result<Self> {
         let mut compiled = Compiled {
             sections: [Vec::new(), Vec::new(), Vec::new()],
-            vectors: Vec::new(),
-            matrices: Vec::new(),
-            cells: program.ops().flat_map(|op| &op.sweep.cells).copied().collect(),
+            vector: None,
+            matrix: None,
+            cell: None,
             divisions: Vec::new(),
             sums: 0,
             pieces: 0,
             segments: 0,
             work: 0,
         };
-        compiled.cells.sort_unstable_by_key(|c| (c.index, c.serial));
-        compiled.cells.dedup();
         let mut lengths: Vec<usize> = Vec::new();
         for (i, section) in [Section::Setup, Section::Restart, Section::Each].into_iter().enumerate() {
             let ops = program.section(section);
@@ -154,32 +153,15 @@ impl<T: Scalar> Compiled<T> {
         Ok(compiled)
     }
 
-    fn number(&mut self, v: Vector<T>) -> u32 {
-        let at = self.vectors.iter().position(|w| *w == v).unwrap_or_else(|| {
-            self.vectors.push(v);
-            self.vectors.len() - 1
-        });
-        at as u32
+    fn see_vector(&mut self, v: Vector<T>) {
+        self.vector = self.vector.into_iter().chain([v]).max_by_key(|v| v.slot);
     }
-
-    /// Numbers `columns` vectors in a row; the number of the first.
-    fn number_columns(&mut self, v: lacuna_core::Basis<T>, columns: u32) -> u32 {
-        let first = self.vectors.len() as u32;
-        self.vectors.extend((0..columns).map(|j| v.column(j as usize)));
-        first
+    fn see_cell(&mut self, cell: Cell<T>) {
+        self.cell = self.cell.into_iter().chain([cell]).max_by_key(|c| c.index);
     }
-
-    /// The dot products that differ, and copies of their cells for those that do not.
-    fn distinct(&mut self, dots: &[lower::Dot<T>]) -> (Box<[Dot]>, Vec<Instr>) {
-        let (mut distinct, mut copies) = (Vec::<Dot>::new(), Vec::new());
-        for dot in dots {
-            let (cell, a, b) = (dot.cell, self.number(dot.a), self.number(dot.b));
-            match distinct.iter().find(|d| (d.a, d.b) == (a, b)) {
-                Some(same) => copies.push(Instr::Unary { op: Unary::Copy, dst: cell, a: same.cell }),
-                None => distinct.push(Dot { cell, a, b }),
-            }
-        }
-        (distinct.into(), copies)
+    fn see_columns(&mut self, v: Basis<T>, h: Cells<T>) {
+        v.ends(h.count).for_each(|v| self.see_vector(v));
+        h.ends().for_each(|cell| self.see_cell(cell));
     }
 
     fn step(&mut self, op: &Op<T>, store: &HostStore, shares: usize) -> Result<Step<T>> {
@@ -188,38 +170,52 @@ impl<T: Scalar> Compiled<T> {
             OpKind::Sweep => Kind::Sweep,
             OpKind::Spmv { a, x, y } => {
                 let format = store.format(a, &op.sweep.name)?;
-                self.matrices.push(a);
-                let stored = Stored::new(format);
+                self.matrix = self.matrix.into_iter().chain([a]).max_by_key(|a| a.slot);
+                [x, y].into_iter().for_each(|v| self.see_vector(v));
                 work += a.nnz;
-                Kind::Spmv { a: stored, x: self.number(x), y: self.number(y) }
+                Kind::Spmv { a: Stored::new(format), x: x.slot, y: y.slot }
             }
-            OpKind::BasisDot { v, w, h } => {
-                let first = self.number_columns(v, h.count);
+            OpKind::BasisDot { v, w, h } | OpKind::BasisAxpy { v, w, h, .. } => {
+                self.see_columns(v, h);
+                self.see_vector(w);
                 columns = op.n() * h.count as usize;
-                Kind::BasisDot { first, columns: h.count, w: self.number(w), h: h.first }
-            }
-            OpKind::BasisAxpy { v, h, w, add } => {
-                let first = self.number_columns(v, h.count);
-                columns = op.n() * h.count as usize;
-                Kind::BasisAxpy { first, columns: h.count, w: self.number(w), h: h.first, add }
+                let (first, columns, w, h) = (v.first, h.count, w.slot, h.first);
+                match op.kind {
+                    OpKind::BasisAxpy { add, .. } => Kind::BasisAxpy { first, columns, w, h, add },
+                    _ => Kind::BasisDot { first, columns, w, h },
+                }
             }
         };
-        let Sweep { before, updates, dots, after, .. } = &op.sweep;
         self.work = self.work.max(work);
+        let Sweep { before, updates, dots, after, cells, .. } = &op.sweep;
+        op.sweep.mentions().for_each(|(v, _)| self.see_vector(v));
+        cells.iter().for_each(|cell| self.see_cell(*cell));
         let updates = updates.iter().map(|u| {
             let terms = u.terms.iter().map(|t| Term {
                 coefficient: t.coefficient,
-                factor: t.factor.map(|f| self.number(f)),
-                vector: self.number(t.vector),
+                factor: t.factor.map(|f| f.slot),
+                vector: t.vector.slot,
             });
-            Update { terms: terms.collect(), dst: self.number(u.dst) }
+            Update { terms: terms.collect(), dst: u.dst.slot }
         });
-        let updates: Box<[Update]> = updates.collect();
-        let (dots, mut copies) = self.distinct(dots);
-        copies.extend_from_slice(after);
-        let (before, after) = (before.clone().into(), copies.into());
+        let (dots, after) = distinct(dots, after);
+        let (before, updates) = (before.as_slice().into(), updates.collect());
         Ok(Step { kind, n: op.n(), before, updates, dots, after, shares, meet: true, work: work + columns })
     }
+}
+
+/// The dot products that differ; what is evaluated after them, from copies of their cells for those that do not on.
+fn distinct<T>(dots: &[lower::Dot<T>], after: &[Instr]) -> (Box<[Dot]>, Box<[Instr]>) {
+    let (mut distinct, mut copies) = (Vec::<Dot>::with_capacity(dots.len()), Vec::new());
+    for dot in dots {
+        let (cell, a, b) = (dot.cell, dot.a.slot, dot.b.slot);
+        match distinct.iter().find(|d| (d.a, d.b) == (a, b)) {
+            Some(same) => copies.push(Instr::Unary { op: Unary::Copy, dst: cell, a: same.cell }),
+            None => distinct.push(Dot { cell, a, b }),
+        }
+    }
+    copies.extend_from_slice(after);
+    (distinct.into(), copies.into())
 }
 
 impl<T: Scalar> Compiled<T> {

@@ -4,42 +4,51 @@
 use lacuna_core::sum::SEGMENT;
 use lacuna_core::{Kind, Scalar};
 use pulp::Simd;
-use std::mem::MaybeUninit;
 
-/// The canonical sum of `conj(a[i]) b[i]` over one segment, `n ≤ 256` terms.
+/// The canonical sum of `conj(a[i]) b[i]` over one segment.
 ///
 /// # Safety
-/// `a` and `b` must be valid for `n` elements.
+/// `a` and `b` must be valid for a segment.
 #[inline(always)]
-pub(crate) unsafe fn dot_segment<T: Scalar, S: Simd>(simd: S, a: *const T, b: *const T, n: usize) -> T {
-    // SAFETY: the types are those that the kind names.
+pub(crate) unsafe fn dot_segment<T: Scalar, S: Simd>(simd: S, a: *const T, b: *const T) -> T {
+    // SAFETY: the types are those that the kind names, and the pointers as the caller promises.
     unsafe {
         match T::KIND {
-            Kind::F64 if !S::IS_SCALAR => {
-                return bytemuck::cast(real_segment::<F64, S>(simd, a.cast(), b.cast(), n));
-            }
-            Kind::F32 if !S::IS_SCALAR => {
-                return bytemuck::cast(real_segment::<F32, S>(simd, a.cast(), b.cast(), n));
-            }
-            _ => {}
+            Kind::F64 if !S::IS_SCALAR => bytemuck::cast(real_segment::<F64, S>(simd, a.cast(), b.cast())),
+            Kind::F32 if !S::IS_SCALAR => bytemuck::cast(real_segment::<F32, S>(simd, a.cast(), b.cast())),
+            _ => full_segment(|i| (*a.add(i)).dot_term(*b.add(i))),
         }
     }
-    // SAFETY: as the caller promises.
-    let products = unsafe { products(a, b, n) };
-    full_segment(|i| products[i])
 }
 
-/// The products, in the order of memory, which the prefetcher follows, and zeros up to a full segment.
+/// [`dot_segment`] of several vectors with the same one, which is loaded once for all of them.
+///
+/// # Safety
+/// As of [`dot_segment`].
 #[inline(always)]
-unsafe fn products<T: Scalar>(a: *const T, b: *const T, n: usize) -> [T; SEGMENT] {
-    let mut products = [MaybeUninit::<T>::uninit(); SEGMENT];
-    for (i, p) in products[..n].iter_mut().enumerate() {
-        // SAFETY: below n.
-        p.write(unsafe { (*a.add(i)).dot_term(*b.add(i)) });
+pub(crate) unsafe fn dot_segments<T: Scalar, S: Simd, const K: usize>(
+    simd: S,
+    a: [*const T; K],
+    b: *const T,
+) -> [T; K] {
+    // SAFETY: as in `dot_segment`.
+    unsafe {
+        match T::KIND {
+            Kind::F64 if !S::IS_SCALAR && K > 1 => {
+                real_segments::<F64, S, K>(simd, a.map(|a| a.cast()), b.cast()).map(bytemuck::cast)
+            }
+            Kind::F32 if !S::IS_SCALAR && K > 1 => {
+                real_segments::<F32, S, K>(simd, a.map(|a| a.cast()), b.cast()).map(bytemuck::cast)
+            }
+            _ => {
+                let mut sums = [T::zero(); K];
+                for (sum, a) in sums.iter_mut().zip(a) {
+                    *sum = dot_segment(simd, a, b);
+                }
+                sums
+            }
+        }
     }
-    products[n..].fill(MaybeUninit::new(T::zero()));
-    // SAFETY: all of the buffer has been written.
-    unsafe { products.as_ptr().cast::<[T; SEGMENT]>().read() }
 }
 
 /// A real number type as vectors of it.
@@ -76,42 +85,38 @@ macro_rules! real {
 real!(F64, f64, f64s);
 real!(F32, f32, f32s);
 
-/// [`dot_segment`] of real numbers: of a full segment the terms in the order of memory, the sums in registers.
+/// Vector `k` of a segment.
+///
+/// # Safety
+/// The segment must be valid.
 #[inline(always)]
-unsafe fn real_segment<R: Real<S>, S: Simd>(
+unsafe fn load<R: Real<S>, S: Simd>(segment: *const R::Number, k: usize) -> R::Vector {
+    // SAFETY: a vector is as many numbers as it has lanes.
+    unsafe { segment.add(k * R::LANES).cast::<R::Vector>().read_unaligned() }
+}
+
+/// [`dot_segment`] of real numbers: the terms in the order of memory, the sums in registers.
+#[inline(always)]
+unsafe fn real_segment<R: Real<S>, S: Simd>(simd: S, a: *const R::Number, b: *const R::Number) -> R::Number {
+    // SAFETY: as the caller promises; there are twice as many vectors in a segment as the second number says.
+    unsafe {
+        match R::LANES {
+            16 => in_order::<R, S, 16, 8>(simd, a, b),
+            8 => in_order::<R, S, 8, 16>(simd, a, b),
+            4 => in_order::<R, S, 4, 32>(simd, a, b),
+            _ => in_order::<R, S, 2, 64>(simd, a, b),
+        }
+    }
+}
+
+#[inline(always)]
+unsafe fn in_order<R: Real<S>, S: Simd, const LANES: usize, const HALF: usize>(
     simd: S,
     a: *const R::Number,
     b: *const R::Number,
-    n: usize,
 ) -> R::Number {
-    // SAFETY: as the caller promises; a vector is as many numbers as it has lanes, and the buffer a full segment.
-    unsafe {
-        let load = |v: *const R::Number, k: usize| v.add(k * R::LANES).cast::<R::Vector>().read_unaligned();
-        if n == SEGMENT {
-            return folded::<R, S>(simd, |k| R::mul(simd, load(a, k), load(b, k)));
-        }
-        let products = products(a, b, n);
-        folded::<R, S>(simd, |k| load(products.as_ptr(), k))
-    }
-}
-
-/// The canonical sum of the vectors of a segment.
-#[inline(always)]
-fn folded<R: Real<S>, S: Simd>(simd: S, term: impl Fn(usize) -> R::Vector) -> R::Number {
-    match R::LANES {
-        16 => folded_halves::<R, S, 16, 8>(simd, term),
-        8 => folded_halves::<R, S, 8, 16>(simd, term),
-        4 => folded_halves::<R, S, 4, 32>(simd, term),
-        _ => folded_halves::<R, S, 2, 64>(simd, term),
-    }
-}
-
-/// Vectors of `LANES` numbers, of which there are twice `HALF` in a segment.
-#[inline(always)]
-fn folded_halves<R: Real<S>, S: Simd, const LANES: usize, const HALF: usize>(
-    simd: S,
-    product: impl Fn(usize) -> R::Vector,
-) -> R::Number {
+    // SAFETY: vectors of a segment, as the caller promises.
+    let product = |k| unsafe { R::mul(simd, load::<R, S>(a, k), load::<R, S>(b, k)) };
     let mut sums = [product(0); HALF];
     for (k, s) in sums.iter_mut().enumerate() {
         *s = product(k);
@@ -119,16 +124,77 @@ fn folded_halves<R: Real<S>, S: Simd, const LANES: usize, const HALF: usize>(
     for (k, s) in sums.iter_mut().enumerate() {
         *s = R::add(simd, *s, product(HALF + k));
     }
-    let mut half = HALF / 2;
+    across::<R, S, LANES>(halved::<R, S, HALF>(simd, sums))
+}
+
+/// [`dot_segments`] of real numbers.
+#[inline(always)]
+unsafe fn real_segments<R: Real<S>, S: Simd, const K: usize>(
+    simd: S,
+    a: [*const R::Number; K],
+    b: *const R::Number,
+) -> [R::Number; K] {
+    // SAFETY: as the caller promises; there are four times as many vectors in a segment as the last number says.
+    unsafe {
+        match R::LANES {
+            16 => side_by_side::<R, S, K, 16, 4>(simd, a, b),
+            8 => side_by_side::<R, S, K, 8, 8>(simd, a, b),
+            4 => side_by_side::<R, S, K, 4, 16>(simd, a, b),
+            _ => side_by_side::<R, S, K, 2, 32>(simd, a, b),
+        }
+    }
+}
+
+/// A quarter of the vectors of each segment at a time: those at a distance of four, which the longer strides add.
+#[inline(always)]
+unsafe fn side_by_side<R: Real<S>, S: Simd, const K: usize, const LANES: usize, const QUARTER: usize>(
+    simd: S,
+    a: [*const R::Number; K],
+    b: *const R::Number,
+) -> [R::Number; K] {
+    // SAFETY: vectors of a segment, as the caller promises.
+    unsafe {
+        let mut sums = [[load::<R, S>(b, 0); 4]; K];
+        for k in 0..4 {
+            let mut others = [load::<R, S>(b, k); QUARTER];
+            for (i, other) in others.iter_mut().enumerate() {
+                *other = load::<R, S>(b, k + 4 * i);
+            }
+            for (sums, a) in sums.iter_mut().zip(a) {
+                let mut products = others;
+                for (i, product) in products.iter_mut().enumerate() {
+                    *product = R::mul(simd, load::<R, S>(a, k + 4 * i), *product);
+                }
+                sums[k] = halved::<R, S, QUARTER>(simd, products);
+            }
+        }
+        let mut totals = [across::<R, S, LANES>(sums[0][0]); K];
+        for (total, sums) in totals.iter_mut().zip(sums) {
+            *total = across::<R, S, LANES>(halved::<R, S, 4>(simd, sums));
+        }
+        totals
+    }
+}
+
+/// The sum of vectors by halving.
+#[inline(always)]
+fn halved<R: Real<S>, S: Simd, const N: usize>(simd: S, mut sums: [R::Vector; N]) -> R::Vector {
+    let mut half = N / 2;
     while half > 0 {
         for k in 0..half {
             sums[k] = R::add(simd, sums[k], sums[k + half]);
         }
         half /= 2;
     }
+    sums[0]
+}
+
+/// The sum of the lanes of a vector by halving.
+#[inline(always)]
+fn across<R: Real<S>, S: Simd, const LANES: usize>(vector: R::Vector) -> R::Number {
     // SAFETY: a vector is as many numbers as it has lanes.
     let mut sums: [R::Number; LANES] =
-        unsafe { std::ptr::from_ref(&sums[0]).cast::<[R::Number; LANES]>().read() };
+        unsafe { std::ptr::from_ref(&vector).cast::<[R::Number; LANES]>().read() };
     let mut half = LANES / 2;
     while half > 0 {
         for k in 0..half {

@@ -20,7 +20,7 @@ const TELL: Duration = Duration::from_millis(40);
 
 /// Everything a run needs that a second run uses again.
 pub(crate) struct Arena<T> {
-    /// Vectors by number; found anew for every run.
+    /// Where vectors are, by slot; found anew for every run.
     pub(crate) vectors: Vec<*mut T>,
     /// Segment sums, one half for every other meeting.
     sums: Vec<T>,
@@ -44,7 +44,7 @@ impl<T: Scalar> Arena<T> {
             terms: Vec::new(),
         };
         Arena {
-            vectors: Vec::with_capacity(compiled.vectors.len()),
+            vectors: Vec::new(),
             sums: vec![T::zero(); 2 * compiled.sums],
             pieces: vec![T::zero(); compiled.pieces],
             threads: (0..threads).map(|_| private()).collect(),

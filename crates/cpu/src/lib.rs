@@ -206,18 +206,12 @@ impl Backend for Cpu {
         let Some(Prepared { compiled, arena }) = prepared.downcast_mut::<Prepared<T>>() else {
             return Err(Error::Stale { operation: program.name.into(), what: "plan" });
         };
-        arena.vectors.clear();
-        for v in &compiled.vectors {
-            match self.store.slice_mut(*v, program.name) {
-                Ok(slice) => arena.vectors.push(slice.as_mut_ptr()),
-                Err(stale) => return Err(self.store.check(program).err().unwrap_or(stale)),
-            }
-        }
-        let cells = compiled.cells.iter().try_for_each(|c| self.store.check_cell(*c, program.name));
-        let matrices =
-            || compiled.matrices.iter().try_for_each(|a| self.store.format(*a, program.name).map(drop));
-        if let Err(stale) = cells.and_then(|()| matrices()) {
-            return Err(self.store.check(program).err().unwrap_or(stale)); // which names the pass
+        let (store, name) = (&mut self.store, program.name);
+        let vectors = compiled.vector.map_or(Ok(()), |v| store.starts(v, name, &mut arena.vectors));
+        let cells = || compiled.cell.map_or(Ok(()), |c| store.check_cell(c, name));
+        let matrices = || compiled.matrix.map_or(Ok(()), |a| store.format(a, name).map(drop));
+        if let Err(stale) = vectors.and_then(|()| cells()).and_then(|()| matrices()) {
+            return Err(store.check(program).err().unwrap_or(stale)); // which names the pass
         }
         let pool = self.pool.as_ref().filter(|_| compiled.work >= self.parallel_from);
         let start = Start {

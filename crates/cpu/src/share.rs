@@ -1,6 +1,6 @@
 //! One thread's share of one step, a cache-sized chunk of rows at a time.
 use crate::compile::{Kind, Step};
-use crate::dot::dot_segment;
+use crate::dot::{dot_segment, dot_segments};
 use crate::spmv_hyb;
 use crate::update::{Bound, BoundTerm, accumulate, update};
 use lacuna_core::Scalar;
@@ -15,11 +15,16 @@ const CHUNK_BYTES: usize = 4096;
 const BASIS_CHUNK_BYTES: usize = 65536;
 /// Columns of a basis that are resolved at a time.
 const COLUMNS: usize = 64;
+/// Columns of a basis that are projected on at a time while a cache holds them; the others one by one in the order of memory,
+/// which the prefetcher follows.
+const TOGETHER: usize = 4;
+/// Bytes of such columns at the most.
+const NEAR: usize = 8 << 20;
 
 /// What a thread needs to run its share of a step.
 pub(crate) struct Share<'a, T: Scalar> {
     pub(crate) step: &'a Step<T>,
-    /// Vectors by number, each valid for its whole length.
+    /// Vectors by slot, each that the step names valid for its whole length and padded with zeros to a whole segment.
     pub(crate) vectors: &'a [*mut T],
     pub(crate) cells: &'a [T],
     /// The terms of all updates, bound, one after the other.
@@ -94,9 +99,10 @@ unsafe fn chunks<T: Scalar, S: Simd>(simd: S, share: &Share<'_, T>) {
                 update(vectors[row.dst as usize], own, start, end);
                 terms = rest;
             }
-            for segment in segment..last {
+            for s in segment..last {
                 for (d, dot) in step.dots.iter().enumerate() {
-                    segment_dots(simd, share, d, dot.a, dot.b, segment..segment + 1);
+                    let [a, b] = [dot.a, dot.b].map(|v| vectors[v as usize].add(s * SEGMENT).cast_const());
+                    share.put(d, s, dot_segment(simd, a, b));
                 }
             }
         }
@@ -122,8 +128,14 @@ unsafe fn lead<T: Scalar, S: Simd>(
                 a.rows(vectors[*x as usize], vectors[*y as usize], share.pieces, start, end);
             }
             Kind::BasisDot { first, columns, w, .. } => {
-                for j in 0..*columns {
-                    segment_dots(simd, share, j as usize, first + j, *w, segment..last);
+                let columns = *columns as usize;
+                let near = step.n * columns * size_of::<T>() <= NEAR;
+                let together = if near { columns / TOGETHER * TOGETHER } else { 0 };
+                for j in (0..together).step_by(TOGETHER) {
+                    basis_dots::<T, S, TOGETHER>(simd, share, *first, j, *w, segment..last);
+                }
+                for j in together..columns {
+                    basis_dots::<T, S, 1>(simd, share, *first, j, *w, segment..last);
                 }
             }
             Kind::BasisAxpy { first, columns, w, h, add } => {
@@ -147,24 +159,40 @@ unsafe fn lead<T: Scalar, S: Simd>(
     }
 }
 
-/// The segment sums of `⟨a, b⟩` for the given segments, as sum `d`.
+/// The segment sums of `K` columns from `j` on with `w`, for the given segments.
 #[inline(always)]
-unsafe fn segment_dots<T: Scalar, S: Simd>(
+unsafe fn basis_dots<T: Scalar, S: Simd, const K: usize>(
     simd: S,
     share: &Share<'_, T>,
-    d: usize,
-    a: u32,
-    b: u32,
+    first: u32,
+    j: usize,
+    w: u32,
     segments: std::ops::Range<usize>,
 ) {
-    let n = share.step.n;
-    let count = n.div_ceil(SEGMENT);
+    let mut columns = [std::ptr::null::<T>(); K];
+    for (c, column) in columns.iter_mut().enumerate() {
+        *column = share.vectors[first as usize + j + c];
+    }
     for s in segments {
-        let start = s * SEGMENT;
         // SAFETY: rows of this share, as the caller promises.
         unsafe {
-            let (a, b) = (share.vectors[a as usize].add(start), share.vectors[b as usize].add(start));
-            *share.sums.add(d * count + s) = dot_segment(simd, a, b, (n - start).min(SEGMENT));
+            let columns = columns.map(|v| v.add(s * SEGMENT));
+            let sums = dot_segments(simd, columns, share.vectors[w as usize].add(s * SEGMENT));
+            for (c, sum) in sums.into_iter().enumerate() {
+                share.put(j + c, s, sum);
+            }
         }
+    }
+}
+
+impl<T: Scalar> Share<'_, T> {
+    /// Keeps sum `d` of segment `s`.
+    ///
+    /// # Safety
+    /// The step has that sum, and this share that segment.
+    #[inline(always)]
+    unsafe fn put(&self, d: usize, s: usize, sum: T) {
+        // SAFETY: as the caller promises.
+        unsafe { *self.sums.add(d * self.step.n.div_ceil(SEGMENT) + s) = sum }
     }
 }

@@ -180,12 +180,7 @@ impl Gmres {
         let again = k.run_of_cells(j + 1);
         let project_again = |k: &mut Recorder<'_, T>| {
             k.basis_dot(v, w, again);
-            k.basis_axpy(
-                v,
-                again,
-                w,
-                (0..=j).fold(norm(), |pass, i| pass.eval(h.at(i), h.at(i) + again.at(i))),
-            );
+            k.basis_axpy(v, again, w, norm().add_cells(h, again));
         };
         k.basis_dot(v, w, h);
         k.basis_axpy(v, h, w, norm());
