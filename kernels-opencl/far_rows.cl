@@ -111,12 +111,13 @@ typedef struct {
     uint column[DEPTH_FAR];
     number value[RUNS_FAR];
 } Batch;
+// Of each of a lane's rows as many.
 static inline void fetch_batch(Batch *b, __global const uint *columns, __global const number *values, uint at,
-    uint end, uint depth, uint run, ulong policy) {
+    uint end, uint depth, uint rows, uint run, ulong policy) {
 #pragma unroll
     for (uint e = 0; e < depth; e++) {
-        const bool there = at + e < end;
-        const ulong place = at + e;
+        const bool there = at + e / rows < end;
+        const ulong place = (ulong)at * rows + e;
         b->column[e] = index_once(columns + place * 32, there, policy);
 #pragma unroll
         for (uint c = 0; c < run; c++) {
@@ -125,29 +126,36 @@ static inline void fetch_batch(Batch *b, __global const uint *columns, __global 
     }
 }
 
-// Slices of 32 lanes, `lanes` of them a row; `row_of` where rows are in another order. While a batch waits for what it
-// multiplies, the next is on its way.
+// Slices of 32 lanes, `lanes` of them a row, or `twice` the rows, two a lane; `row_of` where rows are in another order. Those
+// from `slice` on, each `step`, before `last`. While a batch waits for what it multiplies, the next is on its way.
+#define ROWS_FAR 2u
+static inline uint slices_end(const Share *s, uint height) {
+    return (min(s->first + s->mine * SEGMENT, s->n) + height - 1) / height;
+}
+static inline void rows_of_slice(uint *row, __global const uint *restrict row_of, bool sorted, uint first, uint rows) {
+#pragma unroll
+    for (uint r = 0; r < rows; r++) {
+        row[r] = sorted ? row_of[first + 32 * r] : first + 32 * r;
+    }
+}
 static inline void multiply_slices(const Share *s, __global const uint *restrict slice_ptr,
     __global const uint *restrict columns, __global const number *restrict values,
-    __global const uint *restrict row_of, bool sorted, uint lanes, uint run, uint warp, uint warps,
+    __global const uint *restrict row_of, bool sorted, uint lanes, bool twice, uint run, uint slice, uint last, uint step,
     __global const number *x, __global number *y) {
-    const uint depth = run == 1 ? DEPTH_FAR : DEPTH_FAR / 2, rows = 32 / lanes, part = WARP_LANE % lanes;
-    const uint last = (min(s->first + s->mine * SEGMENT, s->n) + rows - 1) / rows;
+    const uint depth = run == 1 ? DEPTH_FAR : DEPTH_FAR / 2, rows = twice ? ROWS_FAR : 1, height = rows * 32 / lanes;
     const ulong policy = read_once();
     columns += WARP_LANE;
     values += WARP_LANE;
-    const uint mine = WARP_LANE / lanes;
-    uint slice = s->first / rows + warp;
+    const uint part = WARP_LANE % lanes, mine = WARP_LANE / lanes;
     if (slice < last) {
         uint at = slice_ptr[slice], end = slice_ptr[slice + 1];
-        uint next = min(slice + warps, last - 1), next_at = slice_ptr[next], next_end = slice_ptr[next + 1];
-        uint row = sorted ? row_of[slice * rows + mine] : slice * rows + mine, next_row = row;
-        if (sorted) {
-            next_row = row_of[next * rows + mine];
-        }
+        uint next = min(slice + step, last - 1), next_at = slice_ptr[next], next_end = slice_ptr[next + 1];
+        uint row[ROWS_FAR], next_row[ROWS_FAR];
+        rows_of_slice(row, row_of, sorted, slice * height + mine, rows);
+        rows_of_slice(next_row, row_of, sorted, next * height + mine, rows);
         Batch b;
-        fetch_batch(&b, columns, values, at, end, depth, run, policy);
-        number sum = ZERO;
+        fetch_batch(&b, columns, values, at, end, depth, rows, run, policy);
+        number sum[ROWS_FAR] = { ZERO, ZERO };
         for (;;) {
             number v[RUNS_FAR];
 #pragma unroll
@@ -159,42 +167,50 @@ static inline void multiply_slices(const Share *s, __global const uint *restrict
                     v[e * run + c] = there ? from[c] : ZERO;
                 }
             }
-            const uint to = row;
-            at += depth;
+            uint to[ROWS_FAR];
+#pragma unroll
+            for (uint r = 0; r < rows; r++) {
+                to[r] = row[r];
+            }
+            at += depth / rows;
             const bool done = at >= end;
             if (done) {
-                slice += warps;
+                slice += step;
                 at = next_at;
                 end = next_end;
-                row = sorted ? next_row : slice * rows + mine;
-                next = min(slice + warps, last - 1);
+#pragma unroll
+                for (uint r = 0; r < rows; r++) {
+                    row[r] = next_row[r];
+                }
+                next = min(slice + step, last - 1);
                 next_at = slice_ptr[next];
                 next_end = slice_ptr[next + 1];
-                if (sorted) {
-                    next_row = row_of[next * rows + mine];
-                }
+                rows_of_slice(next_row, row_of, sorted, next * height + mine, rows);
             }
             Batch ahead;
-            fetch_batch(&ahead, columns, values, at, slice < last ? end : 0, depth, run, policy);
+            fetch_batch(&ahead, columns, values, at, slice < last ? end : 0, depth, rows, run, policy);
 #pragma unroll
             for (uint e = 0; e < depth; e++) {
 #pragma unroll
                 for (uint c = 0; c < run; c++) {
-                    const number more = multiply_add(b.value[e * run + c], v[e * run + c], sum);
-                    sum = b.column[e] != LACUNA_NONE ? more : sum;
+                    const number more = multiply_add(b.value[e * run + c], v[e * run + c], sum[e % rows]);
+                    sum[e % rows] = b.column[e] != LACUNA_NONE ? more : sum[e % rows];
                 }
             }
             if (done) {
                 for (uint d = lanes / 2; d > 0; d /= 2) {
-                    sum = sum + down(sum, d);
+                    sum[0] = sum[0] + down(sum[0], d);
                 }
-                if (part == 0 && to < s->n) {
-                    y[to] = sum;
+#pragma unroll
+                for (uint r = 0; r < rows; r++) {
+                    if (part == 0 && to[r] < s->n) {
+                        y[to[r]] = sum[r];
+                    }
+                    sum[r] = ZERO;
                 }
                 if (slice >= last) {
                     break;
                 }
-                sum = ZERO;
             }
             b = ahead;
         }
@@ -202,7 +218,7 @@ static inline void multiply_slices(const Share *s, __global const uint *restrict
 }
 
 // The words of a matrix in slices: see `crates/generate/src/slices.rs`.
-#define SLICES_HEAD 5u
+#define SLICES_HEAD 6u
 
 // The pieces of this group's long rows: of coordinates, see `spmv_hyb.cl`, or of compressed rows, see `spmv_csr.cl`.
 #define APART_COORDINATES 1u
@@ -268,7 +284,7 @@ static inline void add_pieces(const Share *s, const Pieces *p, bool part, __glob
 }
 
 // Rows of any format, laid out anew in slices; what is in none of them `apart`.
-static inline void product_slices(const Share *s, uint m, uint lanes, uint run, bool sorted, uint apart,
+static inline void product_slices(const Share *s, uint m, uint lanes, bool twice, uint run, bool sorted, uint apart,
     __global const number *x, __global number *y) {
     __global const uint *restrict head = s->windows + SLICES_HEAD * m;
     Pieces p;
@@ -276,8 +292,16 @@ static inline void product_slices(const Share *s, uint m, uint lanes, uint run, 
         p = pieces_of(s, m, apart);
         sum_pieces(s, &p, x);
     }
+    const uint height = (twice ? ROWS_FAR : 1) * 32 / lanes;
+    uint slice = s->first / height + WARP, last = slices_end(s, height), step = WARPS;
+    if (sorted) { // of all kinds of length: shared out by what they cost
+        __global const uint *shares = s->windows + head[5] + (WARPS + 1) * get_group_id(0) + WARP;
+        slice = shares[0];
+        last = shares[1];
+        step = 1;
+    }
     multiply_slices(s, s->windows + head[0], s->columns + head[1], s->values + head[2], s->windows + head[3], sorted,
-        lanes, run, WARP, WARPS, x, y);
+        lanes, twice, run, slice, last, step, x, y);
     MEET();
     if (apart) {
         add_pieces(s, &p, apart == APART_COORDINATES, y);
@@ -289,6 +313,6 @@ static inline void product_sell(const Share *s, uint m, __global const number *x
     __global const ulong *words = MATRIX(s->p, m) + MATRIX_ARGUMENTS;
     multiply_slices(s, (__global const uint *)(s->p.fixed + words[1]), (__global const uint *)(s->p.fixed + words[3]),
         (__global const number *)(s->p.fixed + words[4]), (__global const uint *)(s->p.fixed + words[2]), words[0] != 0,
-        1, 1, WARP, WARPS, x, y);
+        1, false, 1, s->first / 32 + WARP, slices_end(s, 32), WARPS, x, y);
     MEET();
 }

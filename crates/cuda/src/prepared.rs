@@ -324,7 +324,10 @@ pub(crate) fn sweep_up(owned: &mut Vec<Owned>, pool: &mut Pool) {
 
 /// The handles of a program, all of them live.
 fn handles<T: Scalar>(store: &Store, program: &Program<T>, encoded: &Encoded<T>) -> Result<Handles<T>> {
-    program.ops().try_for_each(|op| store.check_cells_of(op))?;
+    for op in program.ops() {
+        store.check_cells_of(op)?;
+        op.sweep.mentions().try_for_each(|(v, _)| store.address(v, &op.sweep.name).map(drop))?;
+    }
     let serials = store.cell_serials::<T>();
     let range = encoded.cells.start as usize..encoded.cells.end as usize;
     let cells = serials.get(range.clone());

@@ -280,7 +280,7 @@ impl Layout {
             |share: &usize| mine * share <= size / 32 && bytes + parts(*share) * number <= device.local;
         let share = [4, 2].into_iter().find(fits).unwrap_or(1);
         let serials = matrices.iter().map(|a| a.serial).collect();
-        let key = Key { matrices: serials, far: true, groups, ways: 1, size: 0, fits: Vec::new() };
+        let key = Key { matrices: serials, far: true, groups, ways: 1, size, fits: Vec::new() };
         let (products, numbers, laid) = match shelf.layout(&key) {
             Some((Way::Far(products, numbers), entries)) => {
                 (products.clone(), *numbers, Laid::Kept(entries.clone()))
@@ -288,7 +288,7 @@ impl Layout {
             _ => {
                 let of_groups: Vec<_> =
                     (0..groups).map(|g| segments * g / groups..segments * (g + 1) / groups).collect();
-                let (staged, products, numbers) = lay_out_far(matrices, n, &of_groups)?;
+                let (staged, products, numbers) = lay_out_far(matrices, n, &of_groups, size / 32)?;
                 let way = Way::Far(products.clone(), numbers);
                 (products, numbers, Laid::Anew(staged, key, way))
             }
@@ -299,7 +299,7 @@ impl Layout {
         }
         // What is used again before all of it is gone from the cache should stay there, entries of matrices should not.
         let held = e.matrices.iter().map(|a| a.bytes).sum::<usize>() + e.vectors.len() * n * number;
-        let streams = device.cache > 0 && held > device.cache;
+        let streams = device.cache > 0 && held > device.cache / 4 * 3;
         let (steps, kept, fits) = (vec![0; lanes.len()], vec![0; lanes.len()], vec![false; lanes.len()]);
         let shape = Shape {
             size,
@@ -344,11 +344,12 @@ impl Layout {
 }
 
 /// How each matrix is multiplied where vectors stay in memory, its entries where they are laid out for that, and the numbers
-/// of local memory that this takes. `groups` are the segments of each group.
+/// of local memory that this takes. `groups` are the segments of each group, and `warps` its warps.
 fn lay_out_far<T: Scalar>(
     matrices: &[MatrixFacts<'_, T>],
     n: usize,
     groups: &[Range<usize>],
+    warps: usize,
 ) -> Option<(Staged<T>, Vec<Product>, usize)> {
     let (mut staged, mut products, mut numbers) = (Staged::default(), Vec::new(), 0);
     staged.heads(matrices.len());
@@ -362,7 +363,7 @@ fn lay_out_far<T: Scalar>(
                 // What has no other form may take more.
                 let sorted = if kernel == "hyb" || kernel == "coo" { NEAR_PADDING } else { FAR_PADDING };
                 let padding = [FAR_PADDING, sorted];
-                match a.stages.then(|| staged.slices(m, &rows, n, groups, padding)).flatten() {
+                match a.stages.then(|| staged.slices(m, &rows, n, groups, warps, padding)).flatten() {
                     Some(slices) => {
                         numbers = numbers.max(slices.numbers);
                         Product::Slices(slices)

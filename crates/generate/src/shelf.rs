@@ -38,9 +38,9 @@ pub struct Key {
     pub(crate) far: bool,
     pub(crate) groups: usize,
     pub(crate) ways: usize,
-    /// Of those whose vectors are near, work-items of a group.
+    /// Work-items of a group.
     pub(crate) size: usize,
-    /// Of the same, whether what a group multiplies fits local memory.
+    /// Of those whose vectors are near, whether what a group multiplies fits local memory.
     pub(crate) fits: Vec<bool>,
 }
 

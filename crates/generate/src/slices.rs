@@ -2,7 +2,8 @@
 //! lines.
 //!
 //! For each matrix `windows` has a head of [`HEAD`] words: where its slices, its columns and its values begin, the rows of
-//! its lanes where they are in another order, and the long rows. Slices are the runs of entries before each.
+//! its lanes where they are in another order, the long rows, and where they are in another order the first slice of each warp of
+//! each group and the last one's end. Slices are the runs of entries before each.
 //! Of long rows: how many there are; for each group its first one; their rows; the first piece of each; where pieces begin,
 //! and where they end.
 use crate::rows::Rows;
@@ -15,10 +16,14 @@ use std::ops::Range;
 
 /// Work-items of a warp.
 const WARP: usize = 32;
+/// Entries of a row, on average, up to which a lane takes two rows at a time.
+const FEW: usize = 4;
 /// Words of the head of a matrix, as in far.cl.
-const HEAD: usize = 5;
+const HEAD: usize = 6;
 /// Stands for the runs of a row that is in no slice.
 const LONG: u32 = u32::MAX;
+/// Entries of a batch, of one row a lane.
+const DEPTH: usize = 8;
 /// Slices that a thread of the host fills, at least.
 const GRAIN: usize = 64;
 
@@ -38,6 +43,8 @@ pub enum Apart {
 pub struct Slices {
     /// Entries with consecutive columns that come together.
     pub run: usize,
+    /// Whether a slice has twice as many rows, two of a lane.
+    pub twice: bool,
     /// Whether rows are in another order: within a group by their length.
     pub sorted: bool,
     /// What is in no slice.
@@ -48,8 +55,9 @@ pub struct Slices {
 
 /// Which rows each slice has, and how long it is.
 struct Order {
-    /// Whole rows of a slice.
+    /// Whole rows of a slice, and its places side by side: for each lane one, or two where it has two rows.
     rows: usize,
+    width: usize,
     /// The row of each place for one; empty where they are in order.
     row_of: Vec<u32>,
     /// The runs of entries before each slice, and in all.
@@ -58,13 +66,13 @@ struct Order {
 
 impl Order {
     /// Rows as they come.
-    fn plain(runs: &[u32], rows: usize) -> Order {
+    fn plain(runs: &[u32], [rows, width]: [usize; 2]) -> Order {
         let longest = |slice: &[u32]| slice.iter().copied().max().unwrap_or(0);
-        Order { rows, row_of: Vec::new(), ptr: ends_of(runs.chunks(rows).map(longest)) }
+        Order { rows, width, row_of: Vec::new(), ptr: ends_of(runs.chunks(rows).map(longest)) }
     }
 
     /// Rows of each group by their length, long ones in no place.
-    fn sorted(runs: &[u32], rows: usize, groups: &[Range<usize>]) -> Order {
+    fn sorted(runs: &[u32], [rows, width]: [usize; 2], groups: &[Range<usize>]) -> Order {
         let mut row_of: Vec<u32> = (0..runs.len().next_multiple_of(rows) as u32).collect();
         let (mut left, mut tasks) = (&mut row_of[..runs.len()], Vec::with_capacity(groups.len()));
         for group in groups {
@@ -84,19 +92,19 @@ impl Order {
             rows.map(|row| runs[*row as usize]).max().unwrap_or(0)
         };
         let ptr = ends_of(row_of.chunks(rows).map(longest));
-        Order { rows, row_of, ptr }
+        Order { rows, width, row_of, ptr }
     }
 
     fn places(&self) -> usize {
-        self.ptr.last().map_or(0, |end| end * WARP)
+        self.ptr.last().map_or(0, |end| end * self.width)
     }
 
     /// Fills the places of all slices.
     fn fill<T: Scalar>(&self, a: &Rows<'_, T>, n: usize, mut columns: &mut [u32], mut values: &mut [T]) {
-        let (lanes, run) = (a.lanes(), a.run());
+        let (lanes, run, width) = (a.lanes(), a.run(), self.width);
         let mut tasks = Vec::with_capacity(self.ptr.len());
         for ends in self.ptr.windows(2) {
-            let places = (ends[1] - ends[0]) * WARP;
+            let places = (ends[1] - ends[0]) * width;
             let (own_columns, own_values);
             (own_columns, columns) = columns.split_at_mut(places);
             (own_values, values) = values.split_at_mut(places * run);
@@ -104,7 +112,7 @@ impl Order {
         }
         tasks.into_par_iter().enumerate().with_min_len(GRAIN).for_each(|(s, (columns, values))| {
             columns.fill(NONE);
-            for at in 0..WARP {
+            for at in 0..width {
                 let place = s * self.rows + at / lanes;
                 let row = self.row_of.get(place).map_or(place, |row| *row as usize);
                 if row >= n {
@@ -113,9 +121,9 @@ impl Order {
                 let mut k = 0;
                 a.each(row, at % lanes, |column, value| {
                     if k % run == 0 {
-                        columns[k / run * WARP + at] = column;
+                        columns[k / run * width + at] = column;
                     }
-                    values[k * WARP + at] = value;
+                    values[k * width + at] = value;
                     k += 1;
                 });
             }
@@ -140,13 +148,14 @@ impl<T: Scalar> Staged<T> {
 
     /// Adds a matrix of `n` rows in slices of 32 lanes, whole rows of them, where that takes no more than `padding` quarters
     /// of its entries, the former with rows as they come, else the latter; nothing where it was not added. `groups` are the
-    /// segments of each group. The heads of all matrices come before.
+    /// segments of each group, and `warps` its warps. The heads of all matrices come before.
     pub fn slices(
         &mut self,
         m: usize,
         a: &Rows<'_, T>,
         n: usize,
         groups: &[Range<usize>],
+        warps: usize,
         padding: [usize; 2],
     ) -> Option<Slices> {
         let (lanes, run) = (a.lanes(), a.run());
@@ -154,20 +163,23 @@ impl<T: Scalar> Staged<T> {
         runs.iter_mut().for_each(|length| *length /= run as u32);
         let long = a.long_rows(n);
         long.iter().for_each(|(row, _)| runs[*row as usize] = LONG);
-        let in_slices = |padding: usize| {
-            let short = runs.par_iter().filter(|runs| **runs != LONG);
-            padding * short.map(|runs| *runs as usize).sum::<usize>() * lanes / 4 + WARP * WARP
+        let entries: usize = runs.par_iter().filter(|runs| **runs != LONG).map(|runs| *runs as usize).sum();
+        let in_slices = |padding: usize| padding * entries * lanes / 4 + WARP * WARP;
+        let rows_of = |g: &Range<usize>| g.start * SEGMENT..(g.end * SEGMENT).min(n);
+        let shape = |twice: bool| if twice { [2 * WARP; 2] } else { [WARP / lanes, WARP] };
+        let plain_of = |twice: bool| {
+            let plain = long.is_empty().then(|| Order::plain(&runs, shape(twice)));
+            plain.filter(|order| order.places() <= in_slices(padding[0]))
         };
-        let plain = long.is_empty().then(|| Order::plain(&runs, WARP / lanes));
-        let order = match plain.filter(|order| order.places() <= in_slices(padding[0])) {
-            Some(order) => order,
-            None => {
-                let rows_of = |g: &Range<usize>| g.start * SEGMENT..(g.end * SEGMENT).min(n);
-                let rows_of: Vec<_> = groups.iter().map(rows_of).collect();
-                let order = Order::sorted(&runs, WARP / lanes, &rows_of);
-                Some(order).filter(|order| order.places() <= in_slices(padding[1]))?
-            }
+        let sorted = || {
+            let order = Order::sorted(&runs, shape(false), &groups.iter().map(rows_of).collect::<Vec<_>>());
+            Some(order).filter(|order| order.places() <= in_slices(padding[1]))
         };
+        // Two rows a lane pay where all are short.
+        let few = lanes * run == 1 && entries <= FEW * n;
+        let paired = few.then(|| plain_of(true)).flatten();
+        let twice = paired.is_some();
+        let order = paired.or_else(|| plain_of(false)).or_else(sorted)?;
         let (columns, values, places) = (self.columns.len(), self.values.len(), order.places());
         if values + places * run > NONE as usize {
             return None;
@@ -188,7 +200,15 @@ impl<T: Scalar> Staged<T> {
         let words = words.chain(long.iter().map(|(row, _)| *row as usize)).chain(long_ptr.iter().copied());
         let words = words.chain(pieces.iter().map(|p| p.start)).chain(pieces.iter().map(|p| p.end));
         self.windows.extend(words.map(|word| word as u32));
-        let head = [ptr, columns, values, row_of, list].map(|at| at as u32);
+        let shares = self.windows.len();
+        if !order.row_of.is_empty() {
+            for group in groups {
+                let [first, end] =
+                    [group.start, group.end].map(|s| (s * SEGMENT).min(n).div_ceil(order.rows));
+                self.windows.extend(shared_out(&order.ptr, first..end, warps));
+            }
+        }
+        let head = [ptr, columns, values, row_of, list, shares].map(|at| at as u32);
         self.windows[m * HEAD..][..HEAD].copy_from_slice(&head);
         let (apart, numbers) = match a.pieces() {
             Some(layout) => {
@@ -202,8 +222,23 @@ impl<T: Scalar> Staged<T> {
                 (if most > 0 { Apart::Rows } else { Apart::Nothing }, most)
             }
         };
-        Some(Slices { run, sorted: !order.row_of.is_empty(), apart, numbers })
+        Some(Slices { run, twice, sorted: !order.row_of.is_empty(), apart, numbers })
     }
+}
+
+/// Consecutive slices for each of so many warps, as many batches for each as can be: the first slices and the end.
+fn shared_out(ptr: &[usize], slices: Range<usize>, warps: usize) -> Vec<u32> {
+    let cost = |s: usize| (ptr[s + 1] - ptr[s]).div_ceil(DEPTH).max(1);
+    let all: usize = slices.clone().map(cost).sum();
+    let (mut firsts, mut before) = (vec![slices.start as u32], 0);
+    for s in slices.clone() {
+        // The share that the middle of this slice is in.
+        let share = (2 * before + cost(s)) * warps / (2 * all);
+        firsts.resize(firsts.len().max(share + 1), s as u32);
+        before += cost(s);
+    }
+    firsts.resize(warps + 1, slices.end as u32);
+    firsts
 }
 
 /// The pieces of a long row's entries.

@@ -104,10 +104,10 @@ impl<T: Scalar> Writer<'_, T> {
             let vectors = format!("VECTOR(s.p, {x}), VECTOR(s.p, {y})");
             match product {
                 Product::Rows => t.line(&format!("product_rows(&s, {m}, {lanes}, {vectors});")),
-                Product::Slices(Slices { run, sorted, apart, .. }) => {
-                    let (sorted, apart) = (u32::from(sorted), apart as u32);
+                Product::Slices(Slices { run, twice, sorted, apart, .. }) => {
+                    let ([twice, sorted], apart) = ([twice, sorted].map(u32::from), apart as u32);
                     t.line(&format!(
-                        "product_slices(&s, {m}, {lanes}, {run}, {sorted}, {apart}, {vectors});"
+                        "product_slices(&s, {m}, {lanes}, {twice}, {run}, {sorted}, {apart}, {vectors});"
                     ));
                 }
                 Product::Sell => t.line(&format!("product_sell(&s, {m}, {vectors});")),
