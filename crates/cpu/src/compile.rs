@@ -224,19 +224,22 @@ fn distinct<T: Scalar>(dots: &[lower::Dot<T>], after: &[Instr]) -> (Box<[Dot]>, 
 
 /// Orders dot products of real vectors so that those with an operand in common follow each other, as their `b`.
 fn gather(dots: &mut [Dot]) {
-    let mut at = 0;
-    while at < dots.len() {
+    let mut start = 0;
+    while start < dots.len() {
         let has = |dot: &Dot, v: u32| dot.a == v || dot.b == v;
-        let sharing = |v: u32| dots[at..].iter().filter(|dot| has(dot, v)).count();
-        let common = if sharing(dots[at].a) > sharing(dots[at].b) { dots[at].a } else { dots[at].b };
-        for k in at..dots.len() {
+        let sharing = |v: u32| dots[start..].iter().filter(|dot| has(dot, v)).count();
+        let Dot { a, b, .. } = dots[start];
+        let common = if sharing(a) > sharing(b) { a } else { b };
+        let mut next = start;
+        for k in start..dots.len() {
             if has(&dots[k], common) {
                 let Dot { cell, a, b } = dots[k];
                 dots[k] = Dot { cell, a: if a == common { b } else { a }, b: common };
-                dots.swap(at, k);
-                at += 1;
+                dots.swap(next, k);
+                next += 1;
             }
         }
+        start = next;
     }
 }
 
