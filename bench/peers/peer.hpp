@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <random>
 #include <sstream>
 #include <string>
 #include <vector>
@@ -14,6 +15,10 @@
 const int ITERATIONS = 30;
 // Products in a row for each wait, on devices that have a queue.
 const int PRODUCTS = 30;
+// Conjugate gradients with Jacobi's preconditioner until ‖b − A x‖ ≤ TOLERANCE ‖b‖.
+const char *const CONVERGED = "jacobi-cg";
+const double TOLERANCE = 1e-8;
+const int MOST_ITERATIONS = 10000;
 
 // A matrix in compressed sparse rows, as `lacuna generate SPEC --output NAME.laccsr` writes it (see crates/cli/src/raw.rs).
 template <typename T> struct Csr {
@@ -50,6 +55,15 @@ template <typename T> Csr<T> read_csr(const char *path) {
   std::copy(values.begin(), values.end(), a.values.begin());
   std::fclose(file);
   return a;
+}
+
+// Calls `put(row, column, value)` for every entry, in no order.
+template <typename T, typename Put> void shuffled(const Csr<T> &a, Put put) {
+  std::vector<std::pair<int, int>> places(a.nnz);
+  for (std::int64_t i = 0; i < a.rows; i++)
+    for (int k = a.row_ptr[i]; k < a.row_ptr[i + 1]; k++) places[k] = {int(i), k};
+  std::shuffle(places.begin(), places.end(), std::mt19937_64(1));
+  for (auto [row, at] : places) put(row, a.col_idx[at], a.values[at]);
 }
 
 inline double now() {
@@ -110,10 +124,12 @@ template <typename T> std::vector<T> least_squares(std::vector<T> h, int m, T be
 }
 
 // What was measured, in seconds: with everything made anew, and with what there is; on a device also without transfers of b
-// and x (else negative). The residual that was reached is negative where it was not asked for.
+// and x (else negative). The residual that was reached is negative where it was not asked for; iterations are those of
+// CONVERGED.
 struct Result {
   double fresh, again, on_device = -1, residual = -1;
   const char *format = nullptr;
+  long iterations = 0;
 };
 
 // The arguments: FILE NAME TYPE REPEATS METHOD,METHOD,...
@@ -132,13 +148,18 @@ struct Task {
     std::stringstream list(argv[5]);
     for (std::string method; std::getline(list, method, ',');) methods.push_back(method);
   }
+  // The same matrix as a Matrix Market file with every entry.
+  std::string market() const { return std::string(file, std::strlen(file) - std::strlen(".laccsr")) + ".mtx"; }
   // A line of JSON, with times in microseconds an iteration. No threads are those of a device.
   void print(const char *peer, int threads, const std::string &method, std::int64_t n, const Result &result) const {
-    double scale = 1e6 / (method == "spmv" ? 1 : ITERATIONS);
+    bool converged = method == CONVERGED, fixed = method == "cg" || method == "bicgstab" || method == "gmres";
+    double scale = 1e6 / (converged ? result.iterations : fixed ? ITERATIONS : 1);
     std::printf("{\"kind\":\"peer\",\"peer\":\"%s\",\"method\":\"%s\",\"matrix\":\"%s\",\"type\":\"%s\","
                 "\"n\":%lld,\"fresh_us\":%.4f,\"again_us\":%.4f",
-                peer, method.c_str(), name, single ? "f32" : "f64", (long long)n, scale * result.fresh,
+                peer, converged ? "cg" : method.c_str(), name, single ? "f32" : "f64", (long long)n, scale * result.fresh,
                 scale * result.again);
+    if (converged)
+      std::printf(",\"precond\":\"jacobi\",\"stop\":\"to |b - A x| <= 1e-8 |b|\",\"iterations\":%ld", result.iterations);
     if (threads > 0) std::printf(",\"threads\":%d", threads);
     if (result.on_device >= 0) std::printf(",\"on_device_us\":%.4f", scale * result.on_device);
     if (result.residual >= 0) std::printf(",\"residual\":%.3e", result.residual);

@@ -1,12 +1,14 @@
 #!/usr/bin/env bash
-# Ours against the peers installed here, round by round, on the same matrices; ends with a page and tables in Markdown.
+# Ours against the peers installed here, round by round, on the same matrices; ends with a page and tables of ratios.
 #
-#   bench/peers/run.sh                 all rows, f64: 30 fixed iterations, products
-#   TYPE=f32 ROUNDS=9 bench/peers/run.sh
-#   MATRICES="gen:poisson-p1:15 gen:poisson-p1:31" METHODS=cg PRODUCTS="" bench/peers/run.sh
+#   bench/peers/run.sh                 every row, f64 and f32: 30 fixed iterations, products, a solve until converged, reading,
+#                                      assembling and converting matrices, passes beside loops written by hand
+#   TYPES=f32 ROUNDS=9 bench/peers/run.sh
+#   MATRICES="gen:poisson-p1:15 gen:poisson-p1:31" METHODS=cg PRODUCTS= CONVERGED= DATA= PASSES= bench/peers/run.sh
 #
-# Leaves ours-TYPE.jsonl, peers-TYPE.jsonl, peers-TYPE.html and peers-TYPE.md in $OUT (else target/peers). Of several rounds the
-# middle one counts. `lacuna compare --peers` shows peers-TYPE.jsonl beside other runs.
+# BACKENDS names ours (cpu, and opencl where there is a loader); BINARY a command that is there already, instead of building one.
+# Leaves ours.jsonl, peers.jsonl, peers.html and peers.md in $OUT (else target/peers). Of several rounds the middle one counts.
+# `lacuna compare --peers` shows peers.jsonl beside other runs.
 #
 # Peers: Eigen, ViennaCL (OpenMP, and OpenCL where there is a loader), PETSc (1 and 2 ranks) from apt; MKL where MKL_ROOT has
 # include/mkl.h and lib/libmkl_rt.so.* (pip install --prefix "$MKL_ROOT" mkl-devel); SciPy from apt. What is missing is said
@@ -14,7 +16,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 
-TYPE=${TYPE:-f64}
+TYPES=${TYPES:-f64 f32}
 ROUNDS=${ROUNDS:-5}
 REPEATS=${REPEATS:-10}
 THREADS=${THREADS:-2}
@@ -23,9 +25,14 @@ MATRICES=${MATRICES-gen:poisson-p1:15 gen:poisson-p1:31 gen:poisson-p1:63 gen:po
   gen:poisson-p1:511 gen:elasticity3d:47}
 PRODUCTS=${PRODUCTS-gen:poisson2d:1000x1000 gen:poisson3d:100x100x100 gen:poisson3d:100x100x100:27 gen:poisson-p1:255
   gen:poisson-p1:511 gen:elasticity3d:47 gen:power-law:1000000}
+# Solved by CG with Jacobi's preconditioner until |b - A x| <= 1e-8 |b|, in f64.
+CONVERGED=${CONVERGED-gen:poisson3d:100x100x100}
+# Made: what, and the matrix, in f64. Ours makes the same two.
+DATA=${DATA-read,assemble,to-coo,to-dia=gen:poisson3d:100x100x100:27 to-bcsr3=gen:elasticity3d:47}
+PASSES=${PASSES-yes}
 TARGET=${CARGO_TARGET_DIR:-target}
 OUT=${OUT:-$TARGET/peers}
-OURS=$TARGET/release/lacuna
+OURS=${BINARY:-$TARGET/release/lacuna}
 LACUNA_COMMIT=${LACUNA_COMMIT:-$(git rev-parse --short HEAD)}
 export LACUNA_COMMIT
 mkdir -p "$OUT/matrices"
@@ -40,9 +47,11 @@ for package in g++ pkg-config libeigen3-dev libviennacl-dev petsc-dev libopenmpi
 done
 
 # --- build -----------------------------------------------------------------------------------------------------
-BACKENDS=cpu
-if ldconfig -p | grep -q libOpenCL.so; then BACKENDS=cpu,opencl; fi
-cargo build --release -q -p lacuna-cli --features "$BACKENDS"
+if [[ -z ${BACKENDS:-} ]]; then
+  BACKENDS=cpu
+  if ldconfig -p | grep -q libOpenCL.so; then BACKENDS=cpu,opencl; fi
+fi
+[[ ${BINARY:-} ]] || cargo build --release -q -p lacuna-cli --features "$BACKENDS"
 FLAGS="-O3 -march=native -std=c++17"
 build() { # NAME COMPILER FLAGS...
   local name=$1 source=bench/peers/$1.cpp
@@ -75,14 +84,21 @@ fi
 PYTHON=${PYTHON:-/usr/bin/python3}
 
 # --- matrices --------------------------------------------------------------------------------------------------
-for spec in $MATRICES $PRODUCTS; do
-  file=$OUT/matrices/${spec#gen:}.laccsr
-  [[ -s $file ]] || "$OURS" generate "$spec" --output "$file" >/dev/null
+stem() { echo "$OUT/matrices/${1#gen:}"; }
+for spec in $MATRICES $PRODUCTS $CONVERGED; do
+  [[ -s $(stem "$spec").laccsr ]] || "$OURS" generate "$spec" --output "$(stem "$spec").laccsr" >/dev/null
+done
+for item in $DATA; do
+  spec=${item#*=}
+  [[ -s $(stem "$spec").laccsr ]] || "$OURS" generate "$spec" --output "$(stem "$spec").laccsr" >/dev/null
+  if [[ $item == *read* && ! -s $(stem "$spec").mtx ]]; then
+    "$OURS" generate "$spec" --general --output "$(stem "$spec").mtx" >/dev/null
+  fi
 done
 
 # --- rounds ----------------------------------------------------------------------------------------------------
-ours=$OUT/ours-$TYPE.jsonl
-lines=$OUT/peers-$TYPE.jsonl
+ours=$OUT/ours.jsonl
+lines=$OUT/peers.jsonl
 : >"$ours"
 : >"$lines"
 export MKL_THREADING_LAYER=GNU
@@ -93,44 +109,80 @@ peer() { # THREADS NAME ARGUMENTS...
   OMP_NUM_THREADS=$threads MKL_NUM_THREADS=$threads "$OUT/$name" "$@" >>"$lines" || missing "$name $* failed"
 }
 ranks() { # RANKS ARGUMENTS...
-  [[ -x $OUT/petsc && $TYPE == f64 ]] || return 0
+  [[ -x $OUT/petsc ]] || return 0
   local count=$1
   shift
   mpirun -n "$count" --allow-run-as-root --oversubscribe --bind-to none "$OUT/petsc" "$@" >>"$lines" ||
     missing "petsc $* failed"
 }
-round() { # SPEC METHODS REPEATS
-  local name=$1 methods=$2 repeats=$3
-  local arguments=("$OUT/matrices/${name#gen:}.laccsr" "$name" "$TYPE" "$repeats" "$methods")
-  if [[ $methods != spmv ]]; then peer 1 viennacl-opencl "${arguments[@]}"; fi
+round() { # TYPE SPEC METHODS REPEATS
+  local type=$1 spec=$2 methods=$3 repeats=$4
+  local arguments=("$(stem "$spec").laccsr" "$spec" "$type" "$repeats" "$methods")
+  case $methods in cg* | bicgstab* | gmres*) peer 1 viennacl-opencl "${arguments[@]}" ;; esac
   "$PYTHON" bench/peers/scipy_peer.py "${arguments[@]}" >>"$lines" || missing "scipy $* failed"
   for threads in 1 "$THREADS"; do
     for program in eigen viennacl mkl; do
       peer "$threads" "$program" "${arguments[@]}"
     done
-    ranks "$threads" "${arguments[@]}"
+    if [[ $type == f64 ]]; then ranks "$threads" "${arguments[@]}"; fi
   done
 }
+made() { # SPEC WORK
+  local arguments=("$(stem "$1").laccsr" "$1" f64 1 "$2")
+  "$PYTHON" bench/peers/scipy_peer.py "${arguments[@]}" >>"$lines" || missing "scipy $* failed"
+  peer 1 eigen "${arguments[@]}"
+}
 # Large systems take long enough that fewer solves a round will do.
-repeats() { if (($(stat -c %s "$OUT/matrices/${1#gen:}.laccsr") > 20000000)); then echo $(((REPEATS + 4) / 5)); else echo "$REPEATS"; fi; }
+repeats() { if (($(stat -c %s "$(stem "$1").laccsr") > 20000000)); then echo $(((REPEATS + 4) / 5)); else echo "$REPEATS"; fi; }
 
-compare() { # SPEC METHODS FORMATS
-  local common=(--types "$TYPE" --methods "$2" --formats "$3" --rounds 3 --quiet --json "$ours")
-  "$OURS" compare "$1" "${common[@]}" --backends cpu --threads 1
-  "$OURS" compare "$1" "${common[@]}" --backends "$BACKENDS"
+compare() { # TYPE SPEC METHODS ARGUMENTS...
+  local common=(--types "$1" --methods "$3" --rounds "${EACH:-3}" --quiet --json "$ours" "${@:4}")
+  "$OURS" compare "$2" "${common[@]}" --backends cpu --threads 1
+  "$OURS" compare "$2" "${common[@]}" --backends "$BACKENDS"
 }
 
 for ((r = 1; r <= ROUNDS; r++)); do
-  echo "round $r of $ROUNDS" >&2
-  for spec in $MATRICES; do
-    compare "$spec" "${METHODS//gmres/gmres,gmres-once}" auto
-    round "$spec" "$METHODS" "$(repeats "$spec")"
-  done
-  for spec in $PRODUCTS; do
-    compare "$spec" spmv csr,auto
-    round "$spec" spmv 10
+  for type in $TYPES; do
+    echo "round $r of $ROUNDS, $type" >&2
+    for spec in $MATRICES; do
+      compare "$type" "$spec" "${METHODS//gmres/gmres,gmres-once}"
+      round "$type" "$spec" "$METHODS" "$(repeats "$spec")"
+    done
+    for spec in $PRODUCTS; do
+      compare "$type" "$spec" spmv --formats csr,auto
+      round "$type" "$spec" spmv 10
+    done
+    if [[ $PASSES ]]; then "$OURS" bench passes --types "$type" --backends cpu --rounds 3 --quiet --json "$ours"; fi
+    [[ $type == f64 ]] || continue
+    for spec in $CONVERGED; do
+      EACH=1 compare f64 "$spec" cg --precond jacobi --rtol 1e-8
+      round f64 "$spec" jacobi-cg 1
+    done
+    if [[ $DATA ]]; then "$OURS" bench matrices --backends cpu --rounds 1 --quiet --json "$ours"; fi
+    for item in $DATA; do made "${item#*=}" "${item%=*}"; done
   done
 done
 
-"$OURS" report "$ours" "$lines" --html "$OUT/peers-$TYPE.html" --markdown "$OUT/peers-$TYPE.md"
-cat "$OUT/peers-$TYPE.md"
+# --- tables ----------------------------------------------------------------------------------------------------
+"$OURS" report "$ours" "$lines" --html "$OUT/peers.html"
+tables=$OUT/peers.md
+echo "# Ours beside the peers" >"$tables"
+table() { # TITLE KIND OPTIONS...
+  local title=$1 kind=$2
+  printf '\n## %s\n\n<!-- table: %s ours.jsonl peers.jsonl %s -->\n<!-- end of table -->\n' "$title" "$kind" "${*:3}" >>"$tables"
+}
+solvers=method=cg,bicgstab,gmres,gmres-once
+for type in $TYPES; do
+  if [[ $MATRICES ]]; then table "30 iterations, $type" beside "$solvers" precond=none "type=$type" "units=$THREADS"; fi
+  if [[ $PRODUCTS ]]; then
+    table "Products, csr against csr, $type" beside method=spmv format=csr "type=$type" "units=$THREADS"
+    table "Products, best against best, $type" best method=spmv "type=$type" "units=$THREADS"
+  fi
+  if [[ $PASSES ]]; then table "Passes beside loops by hand, $type" passes suite=passes "type=$type"; fi
+done
+if [[ $TYPES == *f64* ]]; then
+  if [[ $CONVERGED ]]; then table "Solved to 1e-8" beside precond=jacobi "units=$THREADS"; fi
+  if [[ $DATA ]]; then table "Matrices made" beside suite=matrices; fi
+fi
+"$OURS" report --fill "$tables"
+cat "$tables"

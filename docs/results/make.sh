@@ -47,14 +47,19 @@ for part in ${PARTS:-compare papers}; do
         "$lacuna" "$@" --rounds "${ROUNDS:-9}" --json "$kept.jsonl" --html "$kept.html"
     else
         bench/peers/run.sh
-        cp "${OUT:-$target/peers}/peers-${TYPE:-f64}.jsonl" "$kept.jsonl"
-        cp "${OUT:-$target/peers}/peers-${TYPE:-f64}.html" "$kept.html"
-        cp "${OUT:-$target/peers}/ours-${TYPE:-f64}.jsonl" "docs/results/$name-ours.jsonl"
+        cp "${OUT:-$target/peers}/peers.jsonl" "$kept.jsonl"
+        cp "${OUT:-$target/peers}/peers.html" "$kept.html"
+        cp "${OUT:-$target/peers}/ours.jsonl" "docs/results/$name-ours.jsonl"
         files="$name-ours.jsonl $files"
     fi
     printf '# %s\n\nMade by `PARTS=%s docs/results/make.sh %s`, load average %s before; [plots](%s.html), every result:' \
         "$title" "$part" "$name" "$load" "$base" >"$kept.md"
     for file in $files; do printf ' [%s](%s)' "$file" "$file" >>"$kept.md"; done
-    printf '.\n\n<!-- table: all %s -->\n<!-- end of table -->\n' "$files" >>"$kept.md"
+    printf '.\n\n' >>"$kept.md"
+    if [ "$part" = peers ]; then
+        sed -e 1,2d -e "s/ours.jsonl peers.jsonl/$name-ours.jsonl $base.jsonl/" "${OUT:-$target/peers}/peers.md" >>"$kept.md"
+        printf '\n## Everything\n\n' >>"$kept.md"
+    fi
+    printf '<!-- table: all %s -->\n<!-- end of table -->\n' "$files" >>"$kept.md"
     "$lacuna" report --fill "$kept.md"
 done

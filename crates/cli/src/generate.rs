@@ -3,7 +3,7 @@ use crate::args::{GenerateArgs, generators};
 use crate::failure::{Failure, Result};
 use crate::input::{Source, set_threads};
 use crate::{out, raw};
-use lacuna::formats::mm::{self, WriteOptions};
+use lacuna::formats::mm::{self, Storage, Symmetry, WriteOptions};
 use lacuna::{Complex32, Complex64, Csr, Kind, Scalar, Spec};
 use std::io::{BufWriter, stdout};
 
@@ -24,18 +24,19 @@ pub(crate) fn run(args: &GenerateArgs) -> Result<()> {
         raw::write(output, &a)?;
         return told(output, &a);
     }
+    let storage = if args.general { Storage::As(Symmetry::General) } else { Storage::Auto };
     match Source::open(&spec.to_string())?.number_type(args.number, false)? {
-        Kind::F32 => write::<f32>(&spec, output),
-        Kind::F64 => write::<f64>(&spec, output),
-        Kind::C32 => write::<Complex32>(&spec, output),
-        Kind::C64 => write::<Complex64>(&spec, output),
+        Kind::F32 => write::<f32>(&spec, output, storage),
+        Kind::F64 => write::<f64>(&spec, output, storage),
+        Kind::C32 => write::<Complex32>(&spec, output, storage),
+        Kind::C64 => write::<Complex64>(&spec, output, storage),
     }
 }
 
-fn write<T: Scalar>(spec: &Spec, output: &str) -> Result<()> {
+fn write<T: Scalar>(spec: &Spec, output: &str, storage: Storage) -> Result<()> {
     let a = spec.build::<T>()?;
     let comment = format!("lacuna generate {spec}");
-    let options = WriteOptions { comment: &comment, ..WriteOptions::default() };
+    let options = WriteOptions { storage, comment: &comment };
     if output == "-" {
         let mut out = BufWriter::new(stdout().lock());
         mm::encode_matrix(&mut out, &a, &options)?;

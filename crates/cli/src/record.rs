@@ -98,7 +98,8 @@ impl SystemKey {
     }
 }
 
-/// Another library on the same matrix: microseconds an iteration, 30 of them; on a device with `b` and `x` to and fro.
+/// Another library on the same matrix: microseconds an iteration, of 30 where nothing else is said; on a device with `b` and
+/// `x` to and fro.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Peer {
     pub(crate) peer: String,
@@ -106,6 +107,15 @@ pub(crate) struct Peer {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) threads: Option<usize>,
     pub(crate) method: String,
+    /// None where not named.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) precond: Option<String>,
+    /// When it stops, in the words of a case.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) stop: Option<String>,
+    /// How many iterations that took.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) iterations: Option<u64>,
     pub(crate) matrix: String,
     #[serde(rename = "type")]
     pub(crate) number: String,

@@ -204,8 +204,9 @@ impl<T: Scalar> Compiled<T> {
     }
 }
 
-/// The dot products that differ; what is evaluated after them, from copies of their cells for those that do not on.
-fn distinct<T>(dots: &[lower::Dot<T>], after: &[Instr]) -> (Box<[Dot]>, Box<[Instr]>) {
+/// The dot products that differ, those with an operand in common side by side; what is evaluated after them, from copies of their
+/// cells for those that do not on.
+fn distinct<T: Scalar>(dots: &[lower::Dot<T>], after: &[Instr]) -> (Box<[Dot]>, Box<[Instr]>) {
     let (mut distinct, mut copies) = (Vec::<Dot>::with_capacity(dots.len()), Vec::new());
     for dot in dots {
         let (cell, a, b) = (dot.cell, dot.a.slot, dot.b.slot);
@@ -214,8 +215,32 @@ fn distinct<T>(dots: &[lower::Dot<T>], after: &[Instr]) -> (Box<[Dot]>, Box<[Ins
             None => distinct.push(Dot { cell, a, b }),
         }
     }
+    if !T::KIND.is_complex() {
+        gather(&mut distinct);
+    }
     copies.extend_from_slice(after);
     (distinct.into(), copies.into())
+}
+
+/// Orders dot products of real vectors so that those with an operand in common follow each other, as their `b`.
+fn gather(dots: &mut [Dot]) {
+    let mut start = 0;
+    while start < dots.len() {
+        let has = |dot: &Dot, v: u32| dot.a == v || dot.b == v;
+        let sharing = |v: u32| dots[start..].iter().filter(|dot| has(dot, v)).count();
+        let Dot { a, b, .. } = dots[start];
+        let common = if sharing(a) > sharing(b) { a } else { b };
+        let mut next = start;
+        for k in start..dots.len() {
+            if has(&dots[k], common) {
+                let Dot { cell, a, b } = dots[k];
+                dots[k] = Dot { cell, a: if a == common { b } else { a }, b: common };
+                dots.swap(next, k);
+                next += 1;
+            }
+        }
+        start = next;
+    }
 }
 
 impl<T: Scalar> Compiled<T> {
@@ -271,4 +296,23 @@ fn divide<T: Scalar>(n: usize, threads: usize, matrix: Option<&Stored<T>>) -> Sh
         low
     };
     (0..=threads).map(|t| if t == threads { segments } else { border(t) }).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Dot, gather};
+
+    #[test]
+    fn dots_with_a_common_operand_follow_each_other() {
+        let pairs = [(1, 2), (3, 4), (5, 1), (4, 4), (6, 3), (1, 1)];
+        let mut dots: Vec<_> = pairs.iter().zip(0..).map(|(&(a, b), cell)| Dot { cell, a, b }).collect();
+        gather(&mut dots);
+        let groups: Vec<_> =
+            dots.chunk_by(|one, next| one.b == next.b).map(|group| (group[0].b, group.len())).collect();
+        assert_eq!(groups, [(1, 3), (4, 2), (3, 1)]);
+        for dot in dots {
+            let (a, b) = pairs[dot.cell as usize];
+            assert!((dot.a, dot.b) == (a, b) || (dot.a, dot.b) == (b, a), "{a} {b}");
+        }
+    }
 }

@@ -1,5 +1,5 @@
 //! One thread's share of one step, a cache-sized chunk of rows at a time.
-use crate::compile::{Kind, Step};
+use crate::compile::{Dot, Kind, Step};
 use crate::dot::{dot_segment, dot_segments};
 use crate::spmv_hyb;
 use crate::update::{Bound, BoundTerm, accumulate, update};
@@ -100,9 +100,9 @@ unsafe fn chunks<T: Scalar, S: Simd>(simd: S, share: &Share<'_, T>) {
                 terms = rest;
             }
             for s in segment..last {
-                for (d, dot) in step.dots.iter().enumerate() {
-                    let [a, b] = [dot.a, dot.b].map(|v| vectors[v as usize].add(s * SEGMENT).cast_const());
-                    share.put(d, s, dot_segment(simd, a, b));
+                let mut d = 0;
+                for dots in step.dots.chunk_by(|one, next| one.b == next.b) {
+                    d = dots_with(simd, share, s, dots, d);
                 }
             }
         }
@@ -157,6 +157,40 @@ unsafe fn lead<T: Scalar, S: Simd>(
             }
         }
     }
+}
+
+/// The sums of a segment of dot products whose `b` is the same, from sum `d` on; the sum that follows.
+#[inline(always)]
+unsafe fn dots_with<T: Scalar, S: Simd>(
+    simd: S,
+    share: &Share<'_, T>,
+    s: usize,
+    dots: &[Dot],
+    d: usize,
+) -> usize {
+    // SAFETY: rows of this share, as the caller promises.
+    unsafe {
+        let at = |v: u32| share.vectors[v as usize].add(s * SEGMENT).cast_const();
+        match *dots {
+            [one, two, three] => {
+                let [a, b, c] = dot_segments(simd, [at(one.a), at(two.a), at(three.a)], at(one.b));
+                share.put(d, s, a);
+                share.put(d + 1, s, b);
+                share.put(d + 2, s, c);
+            }
+            [one, two] => {
+                let [a, b] = dot_segments(simd, [at(one.a), at(two.a)], at(one.b));
+                share.put(d, s, a);
+                share.put(d + 1, s, b);
+            }
+            _ => {
+                for (k, dot) in dots.iter().enumerate() {
+                    share.put(d + k, s, dot_segment(simd, at(dot.a), at(dot.b)));
+                }
+            }
+        }
+    }
+    d + dots.len()
 }
 
 /// The segment sums of `K` columns from `j` on with `w`, for the given segments.

@@ -102,13 +102,21 @@ pub fn default_backend() -> Result<DefaultBackend> {
     })
 }
 
-/// The backend that [`on`] takes where none is named: the first of [`BACKENDS`] that is built in and has a device, or the last
-/// one that is built in, which then says why it has none.
+/// The backend that [`on`] takes where none is named: the first of [`BACKENDS`] that is built in and has a device other than the
+/// processor, or the last one that is built in: the processor is best left to the backend `cpu`.
 pub fn preferred() -> Option<&'static str> {
-    let built_in = || BACKENDS.iter().filter(|b| b.built_in).map(|b| b.name);
-    let last = built_in().next_back();
-    let has_device = |name: &&str| Some(*name) == last || devices(name).is_ok_and(|list| !list.is_empty());
-    built_in().find(has_device)
+    let built_in: Vec<_> = BACKENDS.iter().filter(|b| b.built_in).map(|b| b.name).collect();
+    first_beside_the_processor(&built_in, |name| devices(name).unwrap_or_default())
+}
+
+fn first_beside_the_processor(
+    names: &[&'static str],
+    devices: impl Fn(&str) -> Vec<DeviceInfo>,
+) -> Option<&'static str> {
+    let (last, others) = names.split_last()?;
+    let processor = |device: &DeviceInfo| device.details.contains(&("kind", "cpu".into()));
+    let found = others.iter().find(|name| devices(name).iter().any(|device| !processor(device)));
+    found.or(Some(last)).copied()
 }
 
 /// Something to do on a backend whose type is known only when the program runs.
@@ -195,5 +203,35 @@ pub fn on<F: OnBackend>(name: Option<&str>, options: BackendOptions, task: F) ->
                 }
             })
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::first_beside_the_processor;
+    use lacuna_core::DeviceInfo;
+
+    #[test]
+    fn the_processor_is_left_to_its_own_backend() {
+        let first = |names: &[&'static str], of_opencl: &[&str]| {
+            first_beside_the_processor(names, |name| {
+                let kinds = if name == "opencl" { of_opencl } else { &[] };
+                let device = |kind: &&str| DeviceInfo {
+                    backend: "opencl",
+                    name: "a device".into(),
+                    units: 1,
+                    memory: None,
+                    details: vec![("kind", kind.to_string())],
+                };
+                kinds.iter().map(device).collect()
+            })
+        };
+        let all = ["cuda", "opencl", "cpu"];
+        assert_eq!(first(&all, &["cpu", "gpu"]), Some("opencl"));
+        assert_eq!(first(&all, &["cpu"]), Some("cpu"));
+        assert_eq!(first(&all, &[]), Some("cpu"));
+        assert_eq!(first(&all[..2], &["cpu"]), Some("opencl"));
+        assert_eq!(first(&all[..1], &[]), Some("cuda"));
+        assert_eq!(first(&[], &[]), None);
     }
 }

@@ -151,8 +151,7 @@ fn a_backend_is_chosen_by_name() {
         }
     }
     let on = |name| lacuna::on(name, BackendOptions::default(), Name);
-    let preferred = BACKENDS.iter().find(|b| b.built_in).unwrap().name;
-    assert_eq!(on(None).unwrap(), preferred);
+    assert_eq!(on(None).unwrap(), lacuna::preferred().unwrap());
     for backend in BACKENDS {
         match on(Some(backend.name)) {
             Ok(name) => assert_eq!(name, backend.name),

@@ -32,6 +32,9 @@ pub(crate) struct GenerateArgs {
     /// The number type [default: f64, or c64 for a complex matrix]
     #[arg(long = "type", value_enum)]
     pub(crate) number: Option<NumberType>,
+    /// Write every entry of a Matrix Market file, also those that its symmetry tells
+    #[arg(long)]
+    pub(crate) general: bool,
     /// List the generators
     #[arg(long)]
     pub(crate) list: bool,

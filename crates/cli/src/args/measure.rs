@@ -68,10 +68,10 @@ pub(crate) struct MeasuringArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct BenchArgs {
-    /// What to measure [default: passes, spmv and solvers]
+    /// What to measure [default: all but papers]
     #[arg(value_enum)]
     pub(crate) suites: Vec<Suite>,
-    /// Number types of passes, products and solvers
+    /// Number types of all but papers
     #[arg(long, value_delimiter = ',', value_enum, value_name = "TYPE,...", default_value = "f64")]
     pub(crate) types: Vec<NumberType>,
     /// Small sizes alone, for a quick look
@@ -93,6 +93,8 @@ pub(crate) enum Suite {
     Spmv,
     /// 30 iterations of every method, from small systems to large
     Solvers,
+    /// Reading a matrix, assembling it from triplets, converting it
+    Matrices,
     /// The tables and figures of five papers, at today's sizes
     Papers,
 }

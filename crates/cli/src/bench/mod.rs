@@ -5,6 +5,7 @@ mod papers;
 use crate::args::{BenchArgs, Suite};
 use crate::compare::{LADDER, Session, Work, names};
 use crate::failure::{NOT_CONVERGED, Result};
+use crate::measure::{ASSEMBLE, READ, TO};
 use crate::{out, record};
 use std::process::ExitCode;
 
@@ -20,6 +21,9 @@ const PRODUCTS: [&str; 7] = [
 ];
 const SMALL_PRODUCTS: [&str; 4] =
     ["gen:poisson2d:100x100", "gen:poisson3d:20x20x20:27", "gen:elasticity3d:8", "gen:power-law:10000"];
+/// Matrices that are made: on a grid, and of 3x3 blocks.
+const MATRICES: [&str; 2] = ["gen:poisson3d:100x100x100:27", "gen:elasticity3d:47"];
+const SMALL_MATRICES: [&str; 2] = ["gen:poisson3d:20x20x20:27", "gen:elasticity3d:8"];
 /// Solves beside those of the ladder.
 const ELASTICITY: [&str; 4] =
     ["gen:elasticity3d:4", "gen:elasticity3d:8", "gen:elasticity3d:16", "gen:elasticity3d:47"];
@@ -39,7 +43,7 @@ pub(crate) fn run(args: &BenchArgs) -> Result<ExitCode> {
 /// Every suite asked for.
 fn measure(args: &BenchArgs, session: &mut Session<'_>) -> Result<()> {
     let suites = match args.suites.is_empty() {
-        true => vec![Suite::Passes, Suite::Spmv, Suite::Solvers],
+        true => vec![Suite::Passes, Suite::Spmv, Suite::Solvers, Suite::Matrices],
         false => args.suites.clone(),
     };
     for suite in suites {
@@ -51,6 +55,8 @@ fn measure(args: &BenchArgs, session: &mut Session<'_>) -> Result<()> {
             }
             Suite::Spmv => session.measure(&products(args))?,
             Suite::Solvers => session.measure(&solvers(args))?,
+            Suite::Matrices => session
+                .on_the_host(|session| matrices(args).iter().try_for_each(|work| session.measure(work)))?,
             Suite::Papers => {
                 for paper in papers::all(args.small) {
                     session.note(paper.name, &paper.about())?;
@@ -83,6 +89,20 @@ fn products(args: &BenchArgs) -> Work {
         types: args.types.clone(),
         ..Work::default()
     }
+}
+
+/// Reading and assembling the first of the matrices, converting both to what suits them.
+fn matrices(args: &BenchArgs) -> [Work; 2] {
+    let [grid, blocks] = if args.small { SMALL_MATRICES } else { MATRICES };
+    let to = |formats: &[&str]| formats.iter().map(|f| format!("{TO}{f}")).collect::<Vec<_>>();
+    let on_grid = [names(&[READ, ASSEMBLE]), to(&["coo", "dia", "ell", "sell", "packed"])].concat();
+    [(grid, on_grid), (blocks, to(&["bcsr3"]))].map(|(matrix, methods)| Work {
+        suite: Some("matrices".into()),
+        matrices: names(&[matrix]),
+        methods,
+        types: args.types.clone(),
+        ..Work::default()
+    })
 }
 
 fn solvers(args: &BenchArgs) -> Work {

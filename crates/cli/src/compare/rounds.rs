@@ -2,7 +2,7 @@
 use super::session::Session;
 use super::work::Work;
 use crate::failure::Result;
-use crate::measure::{PASSES, SPMV, Subject, Target, Task};
+use crate::measure::{HOST, PASSES, SPMV, Subject, Target, Task};
 use crate::record::{Case, Entry, SystemKey, distinct};
 use lacuna::Stop;
 use lacuna::formats::FORMATS;
@@ -71,6 +71,7 @@ pub(super) fn measure(session: &mut Session<'_>, work: &Work, name: &str, subjec
         let stop = match (subject, task.method.as_str()) {
             (Subject::Vectors { .. }, _) => "passes".into(),
             (_, SPMV) => "products".into(),
+            _ if device.backend == HOST => "once".into(),
             _ => stop_words.clone(),
         };
         let case = Case {

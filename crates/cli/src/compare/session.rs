@@ -4,7 +4,7 @@ use super::{rounds, table};
 use crate::args::MeasuringArgs;
 use crate::failure::{INTERRUPTED, Result, no_device};
 use crate::input::set_threads;
-use crate::measure::{BY_HAND, ByHand, Subject, System, Target, open};
+use crate::measure::{BY_HAND, ByHand, Host, Subject, System, Target, open};
 use crate::progress::{Counting, cancel_on_interrupt, interrupted};
 use crate::record::{self, Device, Entry, Kept, Line};
 use crate::{out, page};
@@ -61,6 +61,16 @@ impl<'a> Session<'a> {
     /// No more of them.
     pub(crate) fn without_loops_by_hand(&mut self) {
         self.targets.retain(|target| target.device().backend != BY_HAND);
+    }
+
+    /// Measures what needs no backend, where the CPU is.
+    pub(crate) fn on_the_host(&mut self, measure: impl FnOnce(&mut Self) -> Result<()>) -> Result<()> {
+        let Some(cpu) = self.targets.iter().find(|t| t.device().backend == "cpu") else { return Ok(()) };
+        let host: Box<dyn Target> = Box::new(Host::new(&cpu.device().name, cpu.copy()));
+        let backends = std::mem::replace(&mut self.targets, vec![host]);
+        let measured = measure(self);
+        self.targets = backends;
+        measured
     }
 
     /// Whether nothing more is to be begun.

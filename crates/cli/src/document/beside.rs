@@ -5,6 +5,18 @@ use crate::page::results::{Results, micros};
 use crate::record::{Case, Peer, distinct};
 use crate::report::thousands;
 
+/// Which of ours stand beside theirs.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Ours {
+    /// Every format.
+    All,
+    /// The fastest format of each method.
+    Fastest,
+}
+
+/// Rows that are named where peers are ahead.
+const NAMED: usize = 8;
+
 /// A time that both have: what it goes by, ours in seconds, theirs in microseconds.
 struct Time {
     name: &'static str,
@@ -28,10 +40,13 @@ impl<'a> Row<'a> {
     /// Where both have measured it.
     fn new(results: &Results<'a>, case: &'a Case, times: &[&Time]) -> Option<Self> {
         let m = case.measured.as_ref()?;
+        // Of an iteration where all do the same number of them, else of the whole solve.
         let of = |time: &Time| {
-            let theirs = results.peers_of(case).filter_map(|p| Some(((time.theirs)(p)? * 1e-6, p)));
+            let whole = |p: &Peer| p.iterations.map_or(1e-6, |count| 1e-6 * count as f64);
+            let theirs = results.peers_of(case).filter_map(|p| Some(((time.theirs)(p)? * whole(p), p)));
             let (best, peer) = theirs.min_by(|a, b| a.0.total_cmp(&b.0))?;
-            Some(((time.ours)(m)?, best, peer.label()))
+            let ours = (time.ours)(m)? * peer.iterations.map_or(1.0, |_| m.iterations as f64);
+            Some((ours, best, peer.label()))
         };
         let times: Vec<_> = times.iter().map(|time| of(time)).collect();
         times.iter().any(Option::is_some).then_some(Row { case, times })
@@ -43,13 +58,23 @@ impl<'a> Row<'a> {
 }
 
 /// A row for each case, and the geometric mean of each method; then the rows in which a peer is ahead.
-pub(super) fn table(results: &Results<'_>) -> String {
+pub(super) fn table(results: &Results<'_>, ours: Ours) -> String {
     let has = |time: &&Time| {
         results.cases.iter().any(|c| c.measured.as_ref().is_some_and(|m| (time.ours)(m).is_some()))
             && results.peers.iter().any(|p| (time.theirs)(p).is_some())
     };
     let times: Vec<_> = TIMES.iter().filter(has).collect();
-    let rows: Vec<_> = results.cases.iter().filter_map(|case| Row::new(results, case, &times)).collect();
+    let each = |case: &Case| case.measured.as_ref().map_or(f64::INFINITY, |m| m.each());
+    let taken = |case: &&&Case| {
+        let rival = |c: &&Case| {
+            (&c.system, c.way(), &c.stop, results.label(c))
+                == (&case.system, case.way(), &case.stop, results.label(case))
+                && each(c) < each(case)
+        };
+        ours == Ours::All || !results.cases.iter().any(rival)
+    };
+    let rows: Vec<_> =
+        results.cases.iter().filter(taken).filter_map(|case| Row::new(results, case, &times)).collect();
     let labels = distinct(rows.iter().map(|row| results.label(row.case)));
     let several = labels.len() > 1;
 
@@ -89,24 +114,26 @@ pub(super) fn table(results: &Results<'_>) -> String {
     format!("{}\n{}", grid.text(), ahead.collect::<String>())
 }
 
-/// The rows in which a peer is the faster one, in words.
+/// The rows in which a peer is the faster one, in words: how many, and the worst of them.
 fn behind(results: &Results<'_>, rows: &[Row<'_>], time: usize, name: &str, several: bool) -> String {
     let measured = rows.iter().filter(|row| row.ratio(time).is_some()).count();
-    let slower: Vec<_> = rows
+    let mut slower: Vec<(f64, &Row<'_>)> = rows
         .iter()
-        .filter_map(|row| {
-            let ratio = row.ratio(time).filter(|ratio| *ratio >= 1.005)?;
-            let backend = if several { format!(" {}", results.label(row.case)) } else { String::new() };
-            Some(format!(
-                "{} {} {}{backend} ({ratio:.2})",
-                row.case.system.title(),
-                row.case.way(),
-                row.case.format
-            ))
-        })
+        .filter_map(|row| row.ratio(time).filter(|ratio| *ratio >= 1.005).map(|ratio| (ratio, row)))
         .collect();
-    match slower.is_empty() {
-        true => format!("- {name}: ahead or level in all {measured} rows\n"),
-        false => format!("- {name}: behind in {} of {measured} rows: {}\n", slower.len(), slower.join(", ")),
+    if slower.is_empty() {
+        return format!("- {name}: ahead or level in all {measured} rows\n");
     }
+    slower.sort_by(|a, b| b.0.total_cmp(&a.0));
+    let words = slower.iter().take(NAMED).map(|(ratio, row)| {
+        let (case, system) = (row.case, row.case.system.title());
+        let backend = if several { format!(" {}", results.label(case)) } else { String::new() };
+        format!("{system} {} {}{backend} ({ratio:.2})", case.way(), case.format)
+    });
+    let more = match slower.len().saturating_sub(NAMED) {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    let (count, words) = (slower.len(), words.collect::<Vec<_>>().join(", "));
+    format!("- {name}: behind in {count} of {measured} rows: {words}{more}\n")
 }

@@ -1,10 +1,10 @@
 //! What a table is to be made of.
 use crate::failure::Result;
-use crate::record::{self, Case, Entry, Line};
+use crate::record::{self, Case, Entry, Line, Peer};
 use std::path::Path;
 
 /// Which cases a table takes, by what they are.
-const FILTERS: [&str; 7] = ["backend", "format", "matrix", "method", "suite", "type", "units"];
+const FILTERS: [&str; 8] = ["backend", "format", "matrix", "method", "precond", "suite", "type", "units"];
 
 /// A kind of table, files, and options with their values.
 pub(super) struct Directive {
@@ -43,9 +43,16 @@ impl Directive {
         lines.retain(|line| match &line.entry {
             Entry::Case(case) => self.takes(case),
             Entry::Device(_) => self.kind == "all",
-            Entry::Peer(_) | Entry::Note(_) => true,
+            Entry::Peer(peer) => self.takes_peer(peer),
+            Entry::Note(_) => true,
         });
         Ok(lines)
+    }
+
+    /// Whether a peer has one of the formats wanted, where it says which it has.
+    fn takes_peer(&self, peer: &Peer) -> bool {
+        let wanted = self.options.iter().find(|(key, _)| key == "format");
+        wanted.zip(peer.format.as_ref()).is_none_or(|((_, formats), format)| formats.contains(format))
     }
 
     /// Whether a case has what every option wants: matrices and suites that begin so, anything else exactly.
@@ -58,6 +65,7 @@ impl Directive {
                 "format" => is(&case.format),
                 "matrix" => begins(case.system.matrix.trim_start_matches("gen:")),
                 "method" => is(&case.method),
+                "precond" => is(&case.precond),
                 "suite" => begins(case.suite.as_deref().unwrap_or_default()),
                 "type" => is(&case.system.number),
                 "units" => is(&case.units.to_string()),

@@ -74,12 +74,13 @@ fn table(directive: &Directive, lines: &[Line]) -> Result<String, String> {
     let suite = crate::record::cases(lines).find_map(|case| case.suite.as_deref());
     let results = Results::new(lines, suite);
     let table = match directive.kind.as_str() {
-        "beside" => beside::table(&results),
+        "beside" => beside::table(&results, beside::Ours::All),
+        "best" => beside::table(&results, beside::Ours::Fastest),
         "backends" => backends::table(&results),
         "formats" => formats::table(&results),
         "passes" => passes::table(&results),
         kind => {
-            return Err(format!("expected all, backends, beside, formats or passes, got `{kind}`"));
+            return Err(format!("expected all, backends, beside, best, formats or passes, got `{kind}`"));
         }
     };
     if results.cases.is_empty() {

@@ -1,6 +1,7 @@
 //! Measuring: solves and products on every backend that is there, in rounds that take turns.
 mod bandwidth;
 mod by_hand;
+mod host;
 mod machine;
 mod pass;
 mod product;
@@ -11,6 +12,7 @@ mod target;
 
 pub(crate) use bandwidth::{copy, triad};
 pub(crate) use by_hand::{BY_HAND, ByHand};
+pub(crate) use host::{ASSEMBLE, HOST, Host, READ, TO};
 pub(crate) use machine::Machine;
 pub(crate) use pass::PASSES;
 pub(crate) use samples::{Samples, Timing};

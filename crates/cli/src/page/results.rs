@@ -87,9 +87,13 @@ impl<'a> Results<'a> {
     /// Whether a peer did what a case did. Theirs orthogonalise once, as our gmres-once.
     fn is_beside(&self, peer: &Peer, case: &Case) -> bool {
         let theirs = if case.method == GMRES_ONCE { "gmres" } else { &case.method };
-        let ours = (case.system.matrix.as_str(), case.system.number.as_str(), theirs);
-        let plain = case.precond == "none" && ["30 iterations", "products"].contains(&case.stop.as_str());
-        plain && (peer.matrix.as_str(), peer.number.as_str(), peer.method.as_str()) == ours
+        let ours = (case.system.matrix.as_str(), case.system.number.as_str(), theirs, case.precond.as_str());
+        let precond = peer.precond.as_deref().unwrap_or("none");
+        let stops = match &peer.stop {
+            Some(stop) => *stop == case.stop,
+            None => ["30 iterations", "products", "once"].contains(&case.stop.as_str()),
+        };
+        stops && (peer.matrix.as_str(), peer.number.as_str(), peer.method.as_str(), precond) == ours
     }
 }
 
@@ -98,8 +102,11 @@ fn place(case: &Case) -> (&str, &str, usize) {
     (&case.backend, &case.device, case.units)
 }
 
-fn key(peer: &Peer) -> (&str, Option<usize>, &str, &str, &str) {
-    (&peer.peer, peer.threads, &peer.method, &peer.matrix, &peer.number)
+type Key<'a> = (&'a str, Option<usize>, &'a str, Option<&'a str>, Option<&'a str>, &'a str, &'a str);
+
+fn key(peer: &Peer) -> Key<'_> {
+    let (precond, stop) = (peer.precond.as_deref(), peer.stop.as_deref());
+    (&peer.peer, peer.threads, &peer.method, precond, stop, &peer.matrix, &peer.number)
 }
 
 /// Of those that are the same the one with the middle time, among those that have one.

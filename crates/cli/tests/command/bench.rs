@@ -25,6 +25,22 @@ fn passes_stand_beside_loops_by_hand() {
 }
 
 #[test]
+fn matrices_are_read_assembled_and_converted() {
+    let bench = Bench::new();
+    let ran = bench.run("bench matrices --small --backends cpu --rounds 1 --quiet --json kept.jsonl");
+    assert_eq!((ran.code, ran.err.as_str()), (0, ""));
+    let cases: Vec<_> = kept(&bench, "kept.jsonl").into_iter().filter(|l| l["kind"] == "case").collect();
+    let work: Vec<_> = cases.iter().map(|c| c["method"].as_str().unwrap()).collect();
+    assert_eq!(work, ["read", "assemble", "to-coo", "to-dia", "to-ell", "to-sell", "to-packed", "to-bcsr3"]);
+    for case in &cases {
+        let entries = case["nnz"].as_u64().unwrap();
+        assert!(case["measured"]["bytes"].as_u64().unwrap() > 8 * entries, "{case}");
+        assert_eq!((&case["backend"], &case["stop"]), (&"host".into(), &"once".into()), "{case}");
+    }
+    assert_eq!(bench.run("bench matrices --small --backends cpu --threads 1 --rounds 1 --quiet").code, 0);
+}
+
+#[test]
 fn what_got_slower_is_told_by_the_exit_code() {
     let bench = Bench::new();
     let measure = "bench spmv --small --backends cpu --threads 1 --rounds 3 --quiet";

@@ -64,13 +64,13 @@ fn tables_are_filled_and_words_are_kept() {
     );
     assert_eq!(text.matches(", commit abc, ").count(), 4, "{text}");
     assert!(text.contains("1 000 000 000 slow (2 threads) | 0.00 |"), "{text}");
-    assert!(text.contains("- again: behind in 2 of 4 rows: poisson-p1:9 spmv csr ("), "{text}");
+    assert!(text.contains("- again: behind in 2 of 4 rows: poisson-p1:9 spmv "), "{text}");
     assert_eq!(bench.run("report --check --fill page.md").code, 0);
 
     for (words, expected) in [
         (
             words("tables", ""),
-            "page.md, line 1: expected all, backends, beside, formats or passes, got `tables`",
+            "page.md, line 1: expected all, backends, beside, best, formats or passes, got `tables`",
         ),
         (words("beside", " colour=red"), "expected commit or one of backend,"),
         (words("beside", " method=gmres"), "there are no such results"),
@@ -86,4 +86,39 @@ fn tables_are_filled_and_words_are_kept() {
             .refused("report --fill page.md")
             .contains("page.md, line 1: expected `<!-- end of table -->` below")
     );
+}
+
+#[test]
+fn rows_beside_peers_are_chosen_and_named() {
+    let bench = Bench::new();
+    let measure = "--backends cpu --threads 1 --rounds 1 --quiet --json kept.jsonl";
+    for solves in ["--methods spmv --formats all", "--methods cg --precond jacobi --rtol 1e-8 --formats csr"]
+    {
+        assert_eq!(bench.run(&format!("compare gen:poisson2d:9x9 {solves} {measure}")).code, 0);
+    }
+    bench.file(
+        "peers.jsonl",
+        r#"{"kind":"peer","peer":"quick","method":"spmv","matrix":"gen:poisson2d:9x9","type":"f64","n":81,"fresh_us":1e-9,"again_us":1e-9}
+{"kind":"peer","peer":"blocks","format":"bcsr3","method":"spmv","matrix":"gen:poisson2d:9x9","type":"f64","n":81,"fresh_us":1e-10,"again_us":1e-10}
+{"kind":"peer","peer":"slow","method":"cg","precond":"jacobi","stop":"to |b - A x| <= 1e-8 |b|","iterations":10,"matrix":"gen:poisson2d:9x9","type":"f64","n":81,"fresh_us":1e8,"again_us":1e8}
+{"kind":"peer","peer":"other","method":"cg","matrix":"gen:poisson2d:9x9","type":"f64","n":81,"fresh_us":1,"again_us":1}"#,
+    );
+    let table = |kind: &str| {
+        bench.file("page.md", &format!("{BEGIN}{kind} -->\n<!-- end of table -->\n"));
+        assert_eq!(bench.run("report --fill page.md").code, 0);
+        std::fs::read_to_string(bench.path("page.md")).unwrap()
+    };
+    let rows = |text: &str| text.lines().filter(|line| line.starts_with("| poisson2d:9x9")).count();
+    // The worst eight are named; of the peers that say their format those with another are left out.
+    let all = table("beside kept.jsonl peers.jsonl method=spmv");
+    let count = rows(&all);
+    assert!(count > 9 && all.contains("blocks (bcsr3)"), "{all}");
+    assert!(all.contains(&format!("behind in {count} of {count} rows: ")), "{all}");
+    assert!(all.ends_with(&format!(") and {} more\n<!-- end of table -->\n", count - 8)), "{all}");
+    assert_eq!(rows(&table("best kept.jsonl peers.jsonl method=spmv")), 1);
+    let csr = table("beside kept.jsonl peers.jsonl method=spmv format=csr");
+    assert!(rows(&csr) == 1 && csr.contains("quick") && !csr.contains("blocks"), "{csr}");
+    // Solves until converged are compared as a whole, with peers that did the same.
+    let solved = table("beside kept.jsonl peers.jsonl method=cg");
+    assert!(solved.contains("| 1 000 000 000 slow | 0.00 |") && !solved.contains("other"), "{solved}");
 }

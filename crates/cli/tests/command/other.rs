@@ -30,6 +30,10 @@ fn generated_files_are_read_again() {
         assert_eq!((code, &json["nnz"]), (0, &326.into()));
     }
     assert!(std::fs::read(bench.path("a.mtx.gz")).unwrap().starts_with(&[0x1f, 0x8b]));
+    for (option, entries) in [("", "5 5 9"), (" --general", "5 5 13")] {
+        let ran = bench.run(&format!("generate gen:poisson1d:5{option} --output -"));
+        assert!(ran.out.lines().any(|line| line == entries), "{option}: {}", ran.out);
+    }
     let ran = bench.run("generate gen:helmholtz:5x5 --output -");
     assert!(ran.out.starts_with("%%MatrixMarket matrix coordinate complex "), "{}", ran.out);
     assert!(bench.refused("generate gen:helmholtz:5x5 --type f64 --output -").contains("complex"));
