@@ -152,4 +152,17 @@ impl<T> Basis<T> {
         assert!(j < self.columns, "column {j} of a basis of {}", self.columns);
         Vector::new(self.first + j as u32, self.serial, self.len)
     }
+    /// The first `columns` columns.
+    ///
+    /// # Panics
+    /// Where the basis has fewer: a bug in the method that asks.
+    pub fn take(self, columns: usize) -> Self {
+        assert!(columns <= self.columns, "{columns} columns of a basis of {}", self.columns);
+        Basis { columns, ..self }
+    }
+    /// Whether a column of the one is a column of the other.
+    pub(crate) fn overlaps(self, other: Self) -> bool {
+        let end = |v: Self| v.first as usize + v.columns;
+        self.serial == other.serial && (self.first as usize) < end(other) && (other.first as usize) < end(self)
+    }
 }

@@ -242,6 +242,10 @@ impl HostStore {
                     self.format(a, name)?;
                     vector(x).and_then(|()| vector(y))?;
                 }
+                OpKind::Spmm { a, x, y } => {
+                    self.format(a, name)?;
+                    columns(x, x.columns as u32).and_then(|()| columns(y, y.columns as u32))?;
+                }
                 OpKind::BasisDot { v, w, h } | OpKind::BasisAxpy { v, w, h, .. } => {
                     columns(v, h.count).and_then(|()| vector(w))?;
                     h.ends().try_for_each(cell)?;

@@ -37,10 +37,18 @@ pub(crate) enum Kind<T: Scalar> {
         x: u32,
         y: u32,
     },
-    /// The sums of the pieces of long rows, ahead of the product.
+    /// Column `j` of `x` is vector `x + j`, and so with `y`.
+    Spmm {
+        a: Stored<T>,
+        x: u32,
+        y: u32,
+        columns: u32,
+    },
+    /// The sums of the pieces of long rows, ahead of the product, for each of its columns.
     Pieces {
         a: Arc<Hyb<T>>,
         x: u32,
+        columns: u32,
     },
     /// Column `j` is vector `first + j`.
     BasisDot {
@@ -140,7 +148,7 @@ impl<T: Scalar> Compiled<T> {
         for (shares, n) in lengths.into_iter().enumerate() {
             let matrix = compiled.sections.iter().flatten().filter(|s| s.shares == shares).find_map(|s| {
                 match &s.kind {
-                    Kind::Spmv { a, .. } => Some(a.clone()),
+                    Kind::Spmv { a, .. } | Kind::Spmm { a, .. } => Some(a.clone()),
                     _ => None,
                 }
             });
@@ -193,6 +201,15 @@ impl<T: Scalar> Compiled<T> {
                 work += a.nnz;
                 Kind::Spmv { a: stored, x: self.number(x), y: self.number(y) }
             }
+            OpKind::Spmm { a, x, y } => {
+                let format = store.format(a, &op.sweep.name)?;
+                self.matrices.push(a);
+                let count = x.columns as u32;
+                work += (a.nnz + a.rows) * x.columns;
+                let a = Stored::new(format);
+                let (x, y) = (self.number_columns(x, count), self.number_columns(y, count));
+                Kind::Spmm { a, x, y, columns: count }
+            }
             OpKind::BasisDot { v, w, h } => {
                 let first = self.number_columns(v, h.count);
                 columns = op.n() * h.count as usize;
@@ -225,14 +242,18 @@ impl<T: Scalar> Compiled<T> {
 impl<T: Scalar> Compiled<T> {
     /// The step that a product with a matrix cut into pieces takes first.
     fn pieces_before(&mut self, step: &Step<T>) -> Option<Step<T>> {
-        let Kind::Spmv { a: Stored::Hyb(a), x, .. } = &step.kind else { return None };
+        let (a, x, columns) = match &step.kind {
+            Kind::Spmv { a: Stored::Hyb(a), x, .. } => (a, x, 1),
+            Kind::Spmm { a: Stored::Hyb(a), x, columns, .. } => (a, x, *columns),
+            _ => return None,
+        };
         if a.partial_sums() == 0 {
             return None;
         }
-        self.pieces = self.pieces.max(a.partial_sums());
+        self.pieces = self.pieces.max(a.partial_sums() * columns as usize);
         let guard = step.before.first().filter(|instr| matches!(instr, Instr::OnlyIf { .. }));
         Some(Step {
-            kind: Kind::Pieces { a: a.clone(), x: *x },
+            kind: Kind::Pieces { a: a.clone(), x: *x, columns },
             n: 0,
             before: guard.copied().into_iter().collect(),
             updates: Box::new([]),
@@ -250,9 +271,11 @@ impl<T: Scalar> Compiled<T> {
 fn mark_meetings<T: Scalar>(steps: &mut [Step<T>]) {
     for i in 0..steps.len().saturating_sub(1) {
         let (step, next) = (&steps[i], &steps[i + 1]);
-        let rowwise =
-            !matches!(next.kind, Kind::Spmv { .. } | Kind::Pieces { .. }) && step.shares == next.shares;
-        steps[i].meet = step.sums() > 0 || !rowwise || matches!(step.kind, Kind::Spmv { .. });
+        let multiplies = |step: &Step<T>| matches!(step.kind, Kind::Spmv { .. } | Kind::Spmm { .. });
+        let rowwise = !multiplies(next)
+            && !matches!(next.kind, Kind::Pieces { .. })
+            && step.shares == next.shares;
+        steps[i].meet = step.sums() > 0 || !rowwise || multiplies(step);
     }
 }
 
