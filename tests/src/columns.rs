@@ -1,6 +1,6 @@
 //! Products of several columns at once: column by column the bits of so many products.
 use crate::basis::random_basis;
-use crate::bits::{Trace, cells_of, download, same, upload};
+use crate::bits::{Trace, cells_of, download, same};
 use crate::formats::every;
 use crate::numbers::{Rng, generated, random_matrix};
 use crate::on_both;
@@ -10,51 +10,59 @@ use lacuna_core::{
 use lacuna_formats::{Csr, Triplets};
 use std::sync::Arc;
 
-/// `Y ← A X` in one format: `Y` on the reference, and each column as a product of its own on the same backend.
+/// `Y ← A X` in one format for so many columns: `Y` on the reference, and each column as a product of its own on the same
+/// backend.
 fn product<T: Scalar, B: Backend>(
     make: fn() -> B,
     context: &str,
     a: &Arc<dyn Format<T>>,
     x: &[Vec<T>],
+    counts: &[usize],
 ) {
     let (rows, cols) = a.shape();
     on_both!(make, context, |dev| {
         let mut trace = Trace::new();
         let a = dev.matrix(a.clone()).unwrap();
         let [many, y] = [cols, rows].map(|n| Backend::basis::<T>(dev, n, x.len()).unwrap());
-        let nan = vec![T::from_real(f64::NAN); rows];
-        for (j, x) in x.iter().enumerate() {
-            dev.upload(x, many.column(j)).unwrap();
-            dev.upload(&nan, y.column(j)).unwrap();
-        }
-        dev.spmm(&a, many, y).unwrap();
-        let alone = upload(dev, &nan);
-        for j in 0..x.len() {
-            trace.vector(dev, format!("column {j} of {}", x.len()), y.column(j));
-            dev.spmv_dot(&a, many.column(j), alone, Pass::nothing()).unwrap();
-            let (got, want) = (download(dev, y.column(j)), download(dev, alone));
-            same(&format!("{context}: column {j} of {} as a product of its own", x.len()), &got, &want);
+        x.iter().enumerate().for_each(|(j, x)| dev.upload(x, many.column(j)).unwrap());
+        let alone: Vec<Vec<T>> = (0..x.len())
+            .map(|j| {
+                dev.spmv_dot(&a, many.column(j), y.column(0), Pass::nothing()).unwrap();
+                download(dev, y.column(0))
+            })
+            .collect();
+        for &count in counts {
+            for j in 0..x.len() {
+                dev.upload(&vec![T::from_real(f64::NAN); rows], y.column(j)).unwrap();
+            }
+            dev.spmm(&a, many.take(count), y.take(count)).unwrap();
+            for (j, alone) in alone.iter().enumerate() {
+                let got = download(dev, y.column(j));
+                let name = format!("column {j} of {count}");
+                if j < count {
+                    same(&format!("{context}: {name} as a product of its own"), &got, alone);
+                }
+                trace.numbers(name, &got);
+            }
         }
         trace
     });
 }
 
 /// Every format of a matrix, with so many columns.
-fn in_every_format<T: Scalar, B: Backend>(make: fn() -> B, name: &str, a: &Csr<T>, columns: &[usize]) {
+fn in_every_format<T: Scalar, B: Backend>(make: fn() -> B, name: &str, a: &Csr<T>, counts: &[usize]) {
     let mut rng = Rng::new(a.nnz() as u64);
-    let most = columns.iter().copied().max().unwrap_or(0);
+    let most = counts.iter().copied().max().unwrap_or(0);
     let x: Vec<Vec<T>> = (0..most).map(|_| rng.spread(a.cols(), 10)).collect();
     for (format, a) in every(make, a) {
-        for &count in columns {
-            product(make, &format!("{name} in {format}"), &a, &x[..count]);
-        }
+        product(make, &format!("{name} in {format}"), &a, &x, counts);
     }
 }
 
 /// Every format, for none, one and several columns, fewer and more than a kernel takes together; shapes of all kinds.
 pub fn shapes<T: Scalar, B: Backend>(make: fn() -> B) {
     let mut rng = Rng::new(11);
-    in_every_format(make, "257x250", &random_matrix::<T>(&mut rng, 257, 250, 7), &[0, 1, 2, 3, 4, 5, 7, 8, 9, 17]);
+    in_every_format(make, "257x250", &random_matrix::<T>(&mut rng, 257, 250, 7), &[0, 1, 2, 3, 4, 5, 8, 11]);
     for (rows, cols, per_row) in [(1, 1, 1), (1, 64, 30), (64, 1, 1), (33, 31, 40), (600, 90, 2)] {
         let a = random_matrix::<T>(&mut rng, rows, cols, per_row);
         in_every_format(make, &format!("{rows}x{cols}"), &a, &[3, 8]);
@@ -80,7 +88,7 @@ pub fn structures<T: Scalar, B: Backend>(make: fn() -> B) {
     let mut x: Vec<Vec<T>> = (0..3).map(|j| Rng::new(j).vector(a.cols())).collect();
     (x[1][17], x[2][300]) = (T::from_real(f64::INFINITY), T::from_real(f64::NAN));
     for (format, a) in every(make, &a) {
-        product(make, &format!("not finite in {format}"), &a, &x);
+        product(make, &format!("not finite in {format}"), &a, &x, &[3]);
     }
 }
 
@@ -113,7 +121,8 @@ pub fn programs<T: Scalar, B: Backend>(make: fn() -> B) {
             });
             let mut plan = { k.finish().and_then(|program| dev.plan(program)).unwrap() };
             let mut history = History::default();
-            let finish = dev.execute(&mut plan, Run { limit: 6, history: &mut history, watch: None }).unwrap();
+            let finish =
+                dev.execute(&mut plan, Run { limit: 6, history: &mut history, watch: None }).unwrap();
             trace.finish("columns", &finish, &history);
             for v in [x, y, z] {
                 (0..5).for_each(|j| trace.vector(dev, format!("column {j}"), v.column(j)));

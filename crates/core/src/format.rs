@@ -36,7 +36,8 @@ impl<T: Scalar> Argument<'_, T> {
 /// A sparse matrix in one storage format, validated: every index it holds is in range and stays so.
 ///
 /// A backend keeps a kernel for each format by [`Format::kernel`], or by its type, since every format is [`Any`]; the CPU
-/// runs a format it has no kernel for through [`Format::row`].
+/// runs a format it has no kernel for through [`Format::row`]. A product of several columns **must** give each the bits of a
+/// product of its own; a backend **may** take one after the other, as every one does in formats without a kernel for several.
 pub trait Format<T: Scalar>: Any + Send + Sync {
     /// Rows and columns.
     fn shape(&self) -> (usize, usize);

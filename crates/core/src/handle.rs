@@ -163,6 +163,8 @@ impl<T> Basis<T> {
     /// Whether a column of the one is a column of the other.
     pub(crate) fn overlaps(self, other: Self) -> bool {
         let end = |v: Self| v.first as usize + v.columns;
-        self.serial == other.serial && (self.first as usize) < end(other) && (other.first as usize) < end(self)
+        self.serial == other.serial
+            && (self.first as usize) < end(other)
+            && (other.first as usize) < end(self)
     }
 }

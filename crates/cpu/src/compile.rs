@@ -32,12 +32,14 @@ pub(crate) struct Dot {
 /// What a step does before its sweep, over numbered vectors.
 pub(crate) enum Kind<T: Scalar> {
     Sweep,
+    /// One column after the other: column `j` of `x` is vector `x + j`, and so with `y`.
     Spmv {
         a: Stored<T>,
         x: u32,
         y: u32,
+        columns: u32,
     },
-    /// Column `j` of `x` is vector `x + j`, and so with `y`.
+    /// The same by a kernel for several columns.
     Spmm {
         a: Stored<T>,
         x: u32,
@@ -199,16 +201,19 @@ impl<T: Scalar> Compiled<T> {
                 self.matrices.push(a);
                 let stored = Stored::new(format);
                 work += a.nnz;
-                Kind::Spmv { a: stored, x: self.number(x), y: self.number(y) }
+                Kind::Spmv { a: stored, x: self.number(x), y: self.number(y), columns: 1 }
             }
             OpKind::Spmm { a, x, y } => {
                 let format = store.format(a, &op.sweep.name)?;
                 self.matrices.push(a);
                 let count = x.columns as u32;
                 work += (a.nnz + a.rows) * x.columns;
-                let a = Stored::new(format);
+                let (a, columns) = (Stored::new(format), count);
                 let (x, y) = (self.number_columns(x, count), self.number_columns(y, count));
-                Kind::Spmm { a, x, y, columns: count }
+                match a.takes_columns(columns) {
+                    true => Kind::Spmm { a, x, y, columns },
+                    false => Kind::Spmv { a, x, y, columns },
+                }
             }
             OpKind::BasisDot { v, w, h } => {
                 let first = self.number_columns(v, h.count);
@@ -242,18 +247,14 @@ impl<T: Scalar> Compiled<T> {
 impl<T: Scalar> Compiled<T> {
     /// The step that a product with a matrix cut into pieces takes first.
     fn pieces_before(&mut self, step: &Step<T>) -> Option<Step<T>> {
-        let (a, x, columns) = match &step.kind {
-            Kind::Spmv { a: Stored::Hyb(a), x, .. } => (a, x, 1),
-            Kind::Spmm { a: Stored::Hyb(a), x, columns, .. } => (a, x, *columns),
-            _ => return None,
-        };
+        let Kind::Spmv { a: Stored::Hyb(a), x, columns, .. } = &step.kind else { return None };
         if a.partial_sums() == 0 {
             return None;
         }
-        self.pieces = self.pieces.max(a.partial_sums() * columns as usize);
+        self.pieces = self.pieces.max(a.partial_sums() * *columns as usize);
         let guard = step.before.first().filter(|instr| matches!(instr, Instr::OnlyIf { .. }));
         Some(Step {
-            kind: Kind::Pieces { a: a.clone(), x: *x, columns },
+            kind: Kind::Pieces { a: a.clone(), x: *x, columns: *columns },
             n: 0,
             before: guard.copied().into_iter().collect(),
             updates: Box::new([]),
@@ -272,9 +273,8 @@ fn mark_meetings<T: Scalar>(steps: &mut [Step<T>]) {
     for i in 0..steps.len().saturating_sub(1) {
         let (step, next) = (&steps[i], &steps[i + 1]);
         let multiplies = |step: &Step<T>| matches!(step.kind, Kind::Spmv { .. } | Kind::Spmm { .. });
-        let rowwise = !multiplies(next)
-            && !matches!(next.kind, Kind::Pieces { .. })
-            && step.shares == next.shares;
+        let rowwise =
+            !multiplies(next) && !matches!(next.kind, Kind::Pieces { .. }) && step.shares == next.shares;
         steps[i].meet = step.sums() > 0 || !rowwise || multiplies(step);
     }
 }

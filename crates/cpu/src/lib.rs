@@ -13,6 +13,7 @@ mod prefetch;
 mod product;
 mod share;
 mod spmm;
+mod spmm_bcsr;
 mod spmm_csr;
 mod spmm_dia;
 mod spmm_sell;

@@ -3,9 +3,9 @@ use crate::compile::{Kind, Step};
 use crate::dot::dot_segment;
 use crate::spmv_hyb;
 use crate::update::{Bound, BoundTerm, accumulate, update};
-use lacuna_core::{Format, Scalar};
 use lacuna_core::lower::Coefficient;
 use lacuna_core::sum::SEGMENT;
+use lacuna_core::{Format, Scalar};
 use pulp::{Arch, Simd, WithSimd};
 
 /// Bytes of one vector in a chunk: with the eight vectors of a long pass it stays within a 32 KiB cache.
@@ -81,7 +81,7 @@ pub(crate) unsafe fn run<T: Scalar>(arch: Arch, share: Share<'_, T>) {
     }
 }
 
-/// The rows of a product of several columns, which has no sweep.
+/// The rows of a product by a kernel for several columns, which has no sweep.
 ///
 /// # Safety
 /// As [`run`].
@@ -92,7 +92,7 @@ unsafe fn columns<T: Scalar>(share: &Share<'_, T>) {
     for segment in share.segments.clone() {
         let (start, end) = (segment * SEGMENT, ((segment + 1) * SEGMENT).min(share.step.n));
         // SAFETY: rows of this share, as the caller promises.
-        unsafe { a.columns(of(*x), of(*y), share.pieces, start, end) };
+        unsafe { a.columns(of(*x), of(*y), start, end) };
     }
 }
 
@@ -109,6 +109,8 @@ unsafe fn chunks<T: Scalar, S: Simd>(simd: S, share: &Share<'_, T>) {
     }
     let bytes = match step.kind {
         Kind::BasisDot { .. } | Kind::BasisAxpy { .. } => BASIS_CHUNK_BYTES,
+        // The matrix too comes from cache for every column but the first.
+        Kind::Spmv { columns: 2.., .. } => 0,
         Kind::Sweep | Kind::Spmv { .. } | Kind::Spmm { .. } | Kind::Pieces { .. } => CHUNK_BYTES,
     };
     let chunk = (bytes / size_of::<T>() / SEGMENT).max(1);
@@ -149,8 +151,12 @@ unsafe fn lead<T: Scalar, S: Simd>(
     unsafe {
         match &step.kind {
             Kind::Sweep | Kind::Spmm { .. } | Kind::Pieces { .. } => {}
-            Kind::Spmv { a, x, y } => {
-                a.rows(vectors[*x as usize], vectors[*y as usize], share.pieces, start, end);
+            Kind::Spmv { a, x, y, columns } => {
+                let sums = a.partial_sums();
+                for j in 0..*columns as usize {
+                    let (x, y) = (vectors[*x as usize + j], vectors[*y as usize + j]);
+                    a.rows(x, y, share.pieces.wrapping_add(j * sums), start, end);
+                }
             }
             Kind::BasisDot { first, columns, w, .. } => {
                 for j in 0..*columns {

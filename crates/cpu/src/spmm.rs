@@ -1,13 +1,12 @@
 //! `Y ← A X`: several columns at a time while the entries of a row are at hand, each with the sums of `y ← A x`.
 use crate::product::Stored;
-use crate::spmm_csr;
-use lacuna_core::{Format, Scalar};
-
-/// The most columns that a kernel takes together.
-const TOGETHER: usize = 8;
+use crate::{spmm_bcsr, spmm_csr};
+use lacuna_core::Scalar;
 
 /// A format whose rows are multiplied with `K` columns at a time.
 pub(crate) trait Columns<T: Scalar> {
+    /// The most columns at a time, 2 or 4: those behind them take the entries of the rows from cache.
+    const TOGETHER: usize;
     /// `y[j][i] ← (A x[j])[i]` for the rows `start..end` and every `j`.
     ///
     /// # Safety
@@ -17,32 +16,32 @@ pub(crate) trait Columns<T: Scalar> {
 }
 
 impl<T: Scalar> Stored<T> {
-    /// `y[j][i] ← (A x[j])[i]` for the rows `start..end`, whole segments but for the last, and every `j`. Formats without a kernel
-    /// take one column after the other, from the second on with what the cache kept of these rows.
+    /// Whether there is a kernel for so many columns at once; else they are multiplied one after the other.
+    pub(crate) fn takes_columns(&self, columns: u32) -> bool {
+        columns > 1
+            && match self {
+                Stored::Csr(a) => spmm_csr::pays(a),
+                Stored::Dia(_) | Stored::Sell(_) => true,
+                Stored::Bcsr(a) => spmm_bcsr::pays(a),
+                _ => false,
+            }
+    }
+
+    /// `y[j][i] ← (A x[j])[i]` for the rows `start..end`, whole segments but for the last, and every `j`; nothing where
+    /// [`Stored::takes_columns`] does not hold.
     ///
     /// # Safety
-    /// As [`Stored::rows`] for each column; the partial sums of column `j` begin at `sums + j · partial_sums`.
+    /// As [`Columns::rows`].
     #[inline(always)]
-    pub(crate) unsafe fn columns(
-        &self,
-        x: &[*mut T],
-        y: &[*mut T],
-        sums: *const T,
-        start: usize,
-        end: usize,
-    ) {
+    pub(crate) unsafe fn columns(&self, x: &[*mut T], y: &[*mut T], start: usize, end: usize) {
         // SAFETY: as the caller promises.
         unsafe {
             match self {
-                Stored::Csr(a) if spmm_csr::pays(a) => together(self, &**a, x, y, start, end),
-                Stored::Dia(a) => together(self, &**a, x, y, start, end),
-                Stored::Sell(a) => together(self, &**a, x, y, start, end),
-                _ => {
-                    let sums_each = if let Stored::Hyb(a) = self { a.partial_sums() } else { 0 };
-                    for (j, (x, y)) in x.iter().zip(y).enumerate() {
-                        self.rows(*x, *y, sums.wrapping_add(j * sums_each), start, end);
-                    }
-                }
+                Stored::Csr(a) => together(&**a, x, y, start, end),
+                Stored::Dia(a) => together(&**a, x, y, start, end),
+                Stored::Sell(a) => together(&**a, x, y, start, end),
+                Stored::Bcsr(a) => together(&**a, x, y, start, end),
+                _ => {}
             }
         }
     }
@@ -50,22 +49,14 @@ impl<T: Scalar> Stored<T> {
 
 /// Groups of columns, the last column standing in for those that a kernel takes beyond the last.
 #[inline(always)]
-unsafe fn together<T: Scalar, A: Columns<T>>(
-    stored: &Stored<T>,
-    a: &A,
-    x: &[*mut T],
-    y: &[*mut T],
-    start: usize,
-    end: usize,
-) {
-    for (x, y) in x.chunks(TOGETHER).zip(y.chunks(TOGETHER)) {
+unsafe fn together<T: Scalar, A: Columns<T>>(a: &A, x: &[*mut T], y: &[*mut T], start: usize, end: usize) {
+    for (x, y) in x.chunks(A::TOGETHER).zip(y.chunks(A::TOGETHER)) {
         // SAFETY: as the caller promises.
         unsafe {
-            match x.len() {
-                1 => stored.rows(x[0], y[0], std::ptr::null(), start, end),
-                2 => group::<T, A, 2>(a, x, y, start, end),
-                3 | 4 => group::<T, A, 4>(a, x, y, start, end),
-                _ => group::<T, A, TOGETHER>(a, x, y, start, end),
+            if A::TOGETHER == 2 || x.len() <= 2 {
+                group::<T, A, 2>(a, x, y, start, end);
+            } else {
+                group::<T, A, 4>(a, x, y, start, end);
             }
         }
     }

@@ -10,17 +10,20 @@ const AHEAD: usize = 512;
 
 /// Whether the sums of a row, of every lane and column, stay in registers.
 pub(crate) fn pays<T: Scalar>(a: &Csr<T>) -> bool {
-    a.lanes() <= 2
+    a.lanes() <= 4
 }
 
 impl<T: Scalar> Columns<T> for Csr<T> {
+    const TOGETHER: usize = 4;
+
     #[inline(always)]
     unsafe fn rows<const K: usize>(&self, x: [*const T; K], y: [*mut T; K], start: usize, end: usize) {
         // SAFETY: as the caller promises.
         unsafe {
             match self.lanes() {
                 1 => lanes::<T, 1, K>(self, x, y, start, end),
-                _ => lanes::<T, 2, K>(self, x, y, start, end),
+                2 => lanes::<T, 2, K>(self, x, y, start, end),
+                _ => lanes::<T, 4, K>(self, x, y, start, end),
             }
         }
     }

@@ -4,28 +4,24 @@ use crate::spmm::Columns;
 use lacuna_core::Scalar;
 use lacuna_formats::{SLICE, Sell};
 
-/// Places between what is computed and what is asked for from memory.
-const AHEAD: usize = 512;
 /// Rows of a slice whose sums, of all columns, stay in registers.
-const ROWS: usize = 8;
+const ROWS: usize = 4;
 
 impl<T: Scalar> Columns<T> for Sell<T> {
+    const TOGETHER: usize = 4;
+
     #[inline(always)]
     unsafe fn rows<const K: usize>(&self, x: [*const T; K], y: [*mut T; K], start: usize, end: usize) {
         let (slice_ptr, row_of) = (self.slice_ptr(), self.row_of());
-        let (col_idx, values) = (self.col_idx().as_ptr(), self.values().as_ptr());
         for s in start / SLICE..end.div_ceil(SLICE) {
-            let (first, last) = (slice_ptr[s] as usize * SLICE, slice_ptr[s + 1] as usize * SLICE);
+            let places = slice_ptr[s] as usize * SLICE..slice_ptr[s + 1] as usize * SLICE;
             for at in (s * SLICE..((s + 1) * SLICE).min(end)).step_by(ROWS) {
-                let lane = at - s * SLICE;
                 // SAFETY: columns of a valid matrix are in range, places that pad it too; rows that exist.
                 unsafe {
-                    let sums = part(col_idx, values, x, first + lane, last);
-                    for l in 0..ROWS.min(end - at) {
-                        let row = if row_of.is_empty() { at + l } else { row_of[at + l] as usize };
-                        for (y, sums) in y.iter().zip(&sums) {
-                            *y.add(row) = sums[l];
-                        }
+                    let sums = part(self, x, places.clone(), at - s * SLICE);
+                    for (at, sums) in (at..end).zip(sums) {
+                        let row = if row_of.is_empty() { at } else { row_of[at] as usize };
+                        y.into_iter().zip(sums).for_each(|(y, sum)| *y.add(row) = sum);
                     }
                 }
             }
@@ -33,26 +29,27 @@ impl<T: Scalar> Columns<T> for Sell<T> {
     }
 }
 
-/// The sums of some lanes of a slice: from the place of the first of them to the end of the slice.
+/// The sums of the lanes from `lane` on of the slice at those places, while the next slice is asked for in the order it lies.
 #[inline(always)]
 unsafe fn part<T: Scalar, const K: usize>(
-    col_idx: *const u32,
-    values: *const T,
+    a: &Sell<T>,
     x: [*const T; K],
-    first: usize,
-    last: usize,
-) -> [[T; ROWS]; K] {
-    let mut sums = [[T::zero(); ROWS]; K];
-    for at in (first..last).step_by(SLICE) {
-        // SAFETY: as the caller promises.
-        unsafe {
-            for line in (0..ROWS * size_of::<T>()).step_by(64) {
-                prefetch(values.wrapping_add(at + AHEAD).wrapping_byte_add(line));
-            }
-            prefetch(col_idx.wrapping_add(at + AHEAD));
-            for (x, sums) in x.into_iter().zip(&mut sums) {
-                for (l, sum) in sums.iter_mut().enumerate() {
-                    *sum = (*values.add(at + l)).fma(*x.add(*col_idx.add(at + l) as usize), *sum);
+    places: std::ops::Range<usize>,
+    lane: usize,
+) -> [[T; K]; ROWS] {
+    let (col_idx, values) = (a.col_idx().as_ptr(), a.values().as_ptr());
+    let mut sums = [[T::zero(); K]; ROWS];
+    let mut ahead = places.end + places.len() / SLICE * lane;
+    for at in places.step_by(SLICE) {
+        prefetch(values.wrapping_add(ahead));
+        prefetch(col_idx.wrapping_add(ahead));
+        ahead += ROWS;
+        for (l, sums) in sums.iter_mut().enumerate() {
+            // SAFETY: as the caller promises.
+            unsafe {
+                let (value, column) = (*values.add(at + lane + l), *col_idx.add(at + lane + l) as usize);
+                for (sum, x) in sums.iter_mut().zip(x) {
+                    *sum = value.fma(*x.add(column), *sum);
                 }
             }
         }

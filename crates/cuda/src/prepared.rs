@@ -103,6 +103,11 @@ impl Workshop<'_> {
 
     pub(crate) fn prepare<T: Scalar>(&mut self, program: &Program<T>) -> Result<Prepared<T>> {
         self.sweep_up();
+        // Where operations are launched one by one, columns are multiplied together, else one after the other.
+        let kept = program.column_by_column(|a| self.store.multiplies_columns(a));
+        let one = matches!(self.mode, Mode::Block | Mode::Grid);
+        let apart = if one { program.column_by_column(|_| false) } else { kept };
+        let program = &*apart;
         let encoded = encode(program)?;
         let mut steps = [Vec::new(), Vec::new(), Vec::new()];
         for (op, from) in program.ops().enumerate() {
@@ -122,9 +127,10 @@ impl Workshop<'_> {
             }
         }
         let handles = handles(self.store, program, &encoded)?;
-        let written = self.written(program.name, &encoded)?;
+        let written = if program.has_columns() { None } else { self.written(program.name, &encoded)? };
         let (mode, whole) = match &written {
             Some((.., mode)) => (*mode, None),
+            None if program.has_columns() && self.mode == Mode::Auto => (Mode::Graph, None),
             None => self.choose::<T>(program.name, &encoded)?,
         };
 

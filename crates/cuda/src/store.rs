@@ -216,6 +216,10 @@ impl Store {
         let live = |m: &&StoredMatrix| m.serial == a.serial && m.kind == T::KIND;
         self.matrices.get(a.slot as usize).filter(live).ok_or_else(stale)
     }
+    /// Whether there is a kernel for several columns at once.
+    pub(crate) fn multiplies_columns<T: Scalar>(&self, a: Matrix<T>) -> bool {
+        self.stored(a, "spmm").is_ok_and(|a| a.kernel == "csr")
+    }
     /// The format of a matrix, on the host.
     pub(crate) fn format<T: Scalar>(&self, a: Matrix<T>) -> Option<&Arc<dyn Format<T>>> {
         self.matrices.get(a.slot as usize).and_then(|m| m.format.downcast_ref())

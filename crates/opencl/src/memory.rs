@@ -408,7 +408,8 @@ impl Memory {
                 }
                 OpKind::Spmm { a, x, y } => {
                     self.matrix_words(a, name)?;
-                    let columns = (0..x.columns).map(|j| x.column(j)).chain((0..y.columns).map(|j| y.column(j)));
+                    let columns =
+                        (0..x.columns).map(|j| x.column(j)).chain((0..y.columns).map(|j| y.column(j)));
                     columns.into_iter().try_for_each(vector)?;
                 }
                 OpKind::BasisDot { v, w, h } | OpKind::BasisAxpy { v, w, h, .. } => {
