@@ -60,7 +60,8 @@ struct StreamOp {
     u32 add, dot_cells_follow; // dot_cells_follow: cell of sum d is h + d
     u32 sizes[2];              // the numbers among the arguments of a matrix's format
     u64 x, arrays[4];          // a product and the arrays of its matrix; a basis is the first
-    u64 stride;                // elements between columns of a basis
+    u64 stride;                // elements between columns of a basis, or of X
+    u64 y, y_stride;           // the columns of Y, and the elements between them
     u64 slot[MAX_SLOTS];
     uint4 term[MAX_TERMS];
     u32 dot_cell[MAX_DOTS];

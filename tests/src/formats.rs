@@ -11,7 +11,10 @@ use std::sync::Arc;
 ///
 /// # Panics
 /// Where the backend does not refuse, as unsupported, a format it does not list.
-fn every<T: Scalar, B: Backend>(make: fn() -> B, a: &Csr<T>) -> Vec<(&'static str, Arc<dyn Format<T>>)> {
+pub(crate) fn every<T: Scalar, B: Backend>(
+    make: fn() -> B,
+    a: &Csr<T>,
+) -> Vec<(&'static str, Arc<dyn Format<T>>)> {
     let a = Arc::new(a.clone());
     let mut dev = make();
     let listed = dev.formats();

@@ -13,6 +13,7 @@
 pub mod basis;
 pub mod bits;
 pub mod cells;
+pub mod columns;
 pub mod concurrent;
 pub mod counting;
 pub mod formats;
@@ -52,6 +53,7 @@ macro_rules! conformance {
                             wide_passes formulas_around;
                         products: shapes lanes riding_passes own_format;
                         formats: shapes structures stencils long_rows large not_finite adjoints solves;
+                        columns: shapes structures large programs refusals;
                         basis: dots axpys zero_coefficients modified_columns;
                         cells: arithmetic special_values tests rotations;
                         operators: simple composed transposed adjoints own;

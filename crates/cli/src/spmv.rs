@@ -75,20 +75,26 @@ impl Products<'_> {
         };
         let mut timed = Vec::new();
         for name in names(&args.format, &speeds.tuned)? {
-            let ready = |stored| TimedProduct::new(&mut dev, stored, BUDGET.as_secs_f64());
-            match convert(&a, name).and_then(ready) {
-                Ok(product) => timed.push((name, product, Samples::default())),
+            match convert(&a, name).and_then(|stored| dev.matrix(stored)) {
+                Ok(stored) => {
+                    for &vectors in &args.vectors {
+                        let product =
+                            TimedProduct::of(&mut dev, stored, vectors.into(), BUDGET.as_secs_f64())?;
+                        timed.push((name, vectors, product, Samples::default()));
+                    }
+                }
                 Err(error @ Error::Unsupported { .. }) => speeds.refused.push((name, error.to_string())),
                 Err(error) => return Err(error.into()),
             }
         }
         for _ in 0..args.rounds {
-            for (_, product, times) in &mut timed {
+            for (.., product, times) in &mut timed {
                 times.push(product.time(&mut dev)?);
             }
         }
-        speeds.rows = timed.iter().map(|(name, product, times)| Row::new(name, product, times)).collect();
-        speeds.rows.sort_by(|a, b| a.seconds.total_cmp(&b.seconds));
+        speeds.rows =
+            timed.iter().map(|(name, v, product, times)| Row::new(name, *v, product, times)).collect();
+        speeds.rows.sort_by(|a, b| a.seconds_each().total_cmp(&b.seconds_each()));
         speeds.tell(args)
     }
 }
@@ -123,19 +129,29 @@ fn names(asked: &[String], tuned: &Option<Tuned>) -> lacuna::Result<Vec<&'static
 
 /// What was measured of a format.
 pub(crate) struct Row {
-    pub(crate) name: &'static str,
-    /// Of the matrix and both vectors, once each.
+    name: &'static str,
+    /// Multiplied at once.
+    vectors: u16,
+    /// Of the matrix and the vectors, once each.
     bytes: u64,
-    pub(crate) seconds: f64,
+    seconds: f64,
     /// Distance of the quartiles over the median.
     spread: f64,
 }
 
 impl Row {
-    fn new<T: Scalar>(name: &'static str, product: &TimedProduct<T>, times: &Samples) -> Self {
+    fn new<T: Scalar>(name: &'static str, vectors: u16, product: &TimedProduct<T>, times: &Samples) -> Self {
         let timing = times.timing();
         let (seconds, spread) = timing.map_or((f64::NAN, f64::NAN), |t| (t.median, t.spread()));
-        Row { name, bytes: product.bytes(), seconds, spread }
+        Row { name, vectors, bytes: product.bytes(), seconds, spread }
+    }
+    /// The format, with the vectors where they are several.
+    pub(crate) fn label(&self) -> String {
+        if self.vectors == 1 { self.name.into() } else { format!("{} x {}", self.name, self.vectors) }
+    }
+    /// Seconds for each vector.
+    fn seconds_each(&self) -> f64 {
+        self.seconds / f64::from(self.vectors)
     }
     pub(crate) fn rate(&self) -> f64 {
         self.bytes as f64 / self.seconds
@@ -169,7 +185,7 @@ pub(crate) fn became(before: &Profile, after: &Profile) -> String {
 impl Speeds {
     /// Two operations an entry: Bell and Garland's measure.
     pub(crate) fn flops(&self, row: &Row) -> f64 {
-        2.0 * self.nnz as f64 / row.seconds
+        2.0 * self.nnz as f64 / row.seconds_each()
     }
 
     fn tell(&self, args: &SpmvArgs) -> Result<()> {
@@ -194,23 +210,27 @@ impl Speeds {
         {
             writeln!(text, "  order       {name}: {}", became(before, after))?;
         }
-        writeln!(text, "  format         time us   spread   GFLOP/s      GB/s   of triad")?;
+        let several = self.rows.iter().any(|row| row.vectors > 1);
+        let [wide, each] = if several { ["     ", "   us each"] } else { [""; 2] };
+        writeln!(text, "  format  {wide}       time us   spread{each}   GFLOP/s      GB/s   of triad")?;
         for row in &self.rows {
             let mut chosen = String::new();
             for (name, by) in [(Some(self.auto), "auto"), (self.tuned.as_ref().map(Tuned::name), "tune")] {
-                if name == Some(row.name) {
+                if name == Some(row.name) && row.vectors == 1 {
                     chosen += &format!("  <- {by}");
                 }
             }
             writeln!(
                 text,
-                "  {:8}    {:10.2}   {:4.1} %   {:7.2}   {:7.1}   {:8.2}{chosen}",
-                row.name,
+                "  {:width$}    {:10.2}   {:4.1} %{}   {:7.2}   {:7.1}   {:8.2}{chosen}",
+                row.label(),
                 row.seconds * 1e6,
                 row.spread * 100.0,
+                if several { format!("{:10.2}", row.seconds_each() * 1e6) } else { String::new() },
                 self.flops(row) / 1e9,
                 row.rate() / 1e9,
-                row.rate() / self.triad
+                row.rate() / self.triad,
+                width = 8 + wide.len()
             )?;
         }
         self.refused.iter().try_for_each(|(name, why)| writeln!(text, "  {name:8}    no: {why}"))
@@ -235,6 +255,7 @@ impl Speeds {
             }))),
             "formats": self.rows.iter().map(|row| json!({
                 "name": row.name,
+                "vectors": row.vectors,
                 "seconds": row.seconds,
                 "spread": row.spread,
                 "bytes": row.bytes,

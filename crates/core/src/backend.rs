@@ -179,6 +179,10 @@ pub trait Backend: Sized + 'static {
     ) -> Result<()> {
         once(self, |k| k.spmv_dot(a, x, y, pass))
     }
+    /// `Y ← A X` for all columns of `x`, which has as many as `y` and none in common with it.
+    fn spmm<T: Scalar>(&mut self, a: &dyn crate::LinOp<T>, x: Basis<T>, y: Basis<T>) -> Result<()> {
+        once(self, |k| k.spmm(a, x, y))
+    }
     /// `h ← Vᴴ w`.
     fn basis_dot<T: Scalar>(&mut self, v: Basis<T>, w: Vector<T>, h: Cells<T>) -> Result<()> {
         once(self, |k| k.basis_dot(v, w, h))

@@ -54,13 +54,14 @@ layout! {
     OP_N = 1;
     /// The matrix of a product.
     OP_MATRIX = 2;
-    /// The vector a product multiplies.
+    /// The vector a product multiplies; the basis, where it has several columns.
     OP_X = 3;
-    /// The vector a product or a basis update computes, or that a basis is projected on.
+    /// The vector a product or a basis update computes, or that a basis is projected on; the basis, where a product has several
+    /// columns.
     OP_Y = 4;
     /// The basis.
     OP_BASIS = 5;
-    /// Columns of the basis in use.
+    /// Columns of the basis in use, or of a product.
     OP_COLUMNS = 6;
     /// The first cell of the basis coefficients.
     OP_H = 7;
@@ -122,6 +123,8 @@ layout! {
     KIND_BASIS_DOT = 2;
     /// `w ← w ∓ V h`
     KIND_BASIS_AXPY = 3;
+    /// `Y ← A X`
+    KIND_SPMM = 4;
 
     /// Words of a load or store.
     MOVE_WORDS = 2;
@@ -487,6 +490,13 @@ impl<T: Scalar> Encoder<T> {
                 set(OP_X, index(&mut self.out.vectors, x));
                 set(OP_Y, index(&mut self.out.vectors, y));
                 fresh = Some(y);
+            }
+            Kind::Spmm { a, x, y } => {
+                set(OP_KIND, KIND_SPMM);
+                set(OP_MATRIX, index(&mut self.out.matrices, a));
+                set(OP_X, index(&mut self.out.bases, x));
+                set(OP_Y, index(&mut self.out.bases, y));
+                set(OP_COLUMNS, x.columns as u32);
             }
             Kind::BasisDot { v, w, h } => {
                 if !sweep.is_scalar() {

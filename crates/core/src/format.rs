@@ -36,7 +36,8 @@ impl<T: Scalar> Argument<'_, T> {
 /// A sparse matrix in one storage format, validated: every index it holds is in range and stays so.
 ///
 /// A backend keeps a kernel for each format by [`Format::kernel`], or by its type, since every format is [`Any`]; the CPU
-/// runs a format it has no kernel for through [`Format::row`].
+/// runs a format it has no kernel for through [`Format::row`]. A product of several columns **must** give each the bits of a
+/// product of its own; a backend **may** take one after the other, as every one does in formats without a kernel for several.
 pub trait Format<T: Scalar>: Any + Send + Sync {
     /// Rows and columns.
     fn shape(&self) -> (usize, usize);
@@ -52,6 +53,10 @@ pub trait Format<T: Scalar>: Any + Send + Sync {
     /// may cut its long rows into pieces: see [`is_long`].
     fn lanes(&self) -> usize {
         1
+    }
+    /// Whether some rows are summed in pieces: see [`is_long`].
+    fn has_long_rows(&self) -> bool {
+        false
     }
     /// Partial sums that kernels compute ahead of the rows: those of the pieces that long rows are cut into. A backend keeps
     /// room for them with the matrix, behind the arguments.

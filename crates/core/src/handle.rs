@@ -160,4 +160,19 @@ impl<T> Basis<T> {
     pub fn ends(self, count: u32) -> impl Iterator<Item = Vector<T>> {
         count.checked_sub(1).map(|last| [0, last].map(|j| self.column(j as usize))).into_iter().flatten()
     }
+    /// The first `columns` columns.
+    ///
+    /// # Panics
+    /// Where the basis has fewer: a bug in the method that asks.
+    pub fn take(self, columns: usize) -> Self {
+        assert!(columns <= self.columns, "{columns} columns of a basis of {}", self.columns);
+        Basis { columns, ..self }
+    }
+    /// Whether a column of the one is a column of the other.
+    pub(crate) fn overlaps(self, other: Self) -> bool {
+        let end = |v: Self| v.first as usize + v.columns;
+        self.serial == other.serial
+            && (self.first as usize) < end(other)
+            && (other.first as usize) < end(self)
+    }
 }

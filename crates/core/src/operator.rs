@@ -1,5 +1,5 @@
 //! Anything that maps a vector to a vector by recording operations.
-use crate::{Cell, Error, Matrix, Pass, Recorder, Scalar, Vector};
+use crate::{Basis, Cell, Error, Matrix, Pass, Recorder, Scalar, Vector};
 
 /// A matrix, a preconditioner, or anything else that can record `y ← A x`.
 ///
@@ -11,6 +11,11 @@ pub trait LinOp<T: Scalar> {
     fn shape(&self) -> (usize, usize);
     /// Records `y ← A x`, then `then` on the rows just computed. `x` and `y` have the right lengths and differ.
     fn apply(&self, k: &mut Recorder<'_, T>, x: Vector<T>, y: Vector<T>, then: Pass<T>);
+    /// Records `Y ← A X` for all columns; the lengths and the number of columns fit. Provided: column by column. An
+    /// implementation **must** give the bits of that.
+    fn apply_columns(&self, k: &mut Recorder<'_, T>, x: Basis<T>, y: Basis<T>) {
+        (0..x.columns).for_each(|j| self.apply(k, x.column(j), y.column(j), Pass::nothing()));
+    }
     /// Records `y ← Aᵀ x`, then `then`. Fails where the operator does not know its transpose.
     fn apply_transpose(&self, k: &mut Recorder<'_, T>, _x: Vector<T>, _y: Vector<T>, _then: Pass<T>) {
         k.fail(Error::Unsupported {
@@ -36,6 +41,9 @@ impl<T: Scalar> LinOp<T> for Matrix<T> {
     }
     fn apply(&self, k: &mut Recorder<'_, T>, x: Vector<T>, y: Vector<T>, then: Pass<T>) {
         k.matrix_product(*self, x, y, then);
+    }
+    fn apply_columns(&self, k: &mut Recorder<'_, T>, x: Basis<T>, y: Basis<T>) {
+        k.matrix_columns(*self, x, y);
     }
 }
 

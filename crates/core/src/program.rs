@@ -2,6 +2,7 @@
 use crate::cells::{COMMON_REASONS, Instr};
 use crate::lower::Sweep;
 use crate::{Basis, Cells, Error, Matrix, Reason, Result, Scalar, Section, Vector};
+use std::borrow::Cow;
 
 /// What an operation does before its sweep.
 #[derive(Clone, Copy, Debug)]
@@ -16,6 +17,16 @@ pub enum Kind<T> {
         x: Vector<T>,
         /// As long as the matrix has rows.
         y: Vector<T>,
+    },
+    /// `Y ← A X`, column by column to the bit of so many [`Kind::Spmv`]s, the matrix read once for several columns. It has no
+    /// sweep of its own.
+    Spmm {
+        /// The matrix.
+        a: Matrix<T>,
+        /// Columns as long as the matrix has columns.
+        x: Basis<T>,
+        /// As many columns, as long as the matrix has rows, none of them one of `x`.
+        y: Basis<T>,
     },
     /// `h ← Vᴴ w` over the first `h.count` columns, all in one sweep over memory. It has no sweep of its own.
     BasisDot {
@@ -54,7 +65,7 @@ impl<T: Scalar> Op<T> {
     pub fn n(&self) -> usize {
         match self.kind {
             Kind::Sweep => self.sweep.n,
-            Kind::Spmv { a, .. } => a.rows,
+            Kind::Spmv { a, .. } | Kind::Spmm { a, .. } => a.rows,
             Kind::BasisDot { w, .. } | Kind::BasisAxpy { w, .. } => w.len,
         }
     }
@@ -68,6 +79,23 @@ impl<T: Scalar> Op<T> {
     pub fn counts(&self) -> usize {
         let code = self.sweep.before.iter().chain(&self.sweep.after);
         code.filter(|i| matches!(i, Instr::Count { .. })).count()
+    }
+
+    /// A product of several columns as one product after another, the last with the sweep.
+    fn columns(&self) -> Vec<Op<T>> {
+        let Kind::Spmm { a, x, y } = self.kind else { return vec![self.clone()] };
+        let before = self.sweep.before.iter().filter(|i| matches!(i, Instr::OnlyIf { .. })).copied();
+        let bare = Sweep { before: before.collect(), name: self.sweep.name.clone(), ..Sweep::nothing("") };
+        let mut ops: Vec<_> = (0..x.columns)
+            .map(|j| Op {
+                kind: Kind::Spmv { a, x: x.column(j), y: y.column(j) },
+                sweep: if j + 1 == x.columns { self.sweep.clone() } else { bare.clone() },
+            })
+            .collect();
+        if ops.is_empty() {
+            ops.push(Op { kind: Kind::Sweep, sweep: self.sweep.clone() });
+        }
+        ops
     }
 
     /// The fewest bytes of an operation that may not run at all.
@@ -107,6 +135,7 @@ impl<T: Scalar> Op<T> {
             + match self.kind {
                 Kind::Sweep => 0,
                 Kind::Spmv { a, x, y } => a.bytes + (x.len + y.len) * word,
+                Kind::Spmm { a, x, y } => a.bytes + (x.len + y.len) * x.columns * word,
                 Kind::BasisDot { w, h, .. } => (h.count as usize + 1) * w.len * word,
                 Kind::BasisAxpy { w, h, .. } => (h.count as usize + 2) * w.len * word,
             }
@@ -132,6 +161,15 @@ impl<T: Scalar> Op<T> {
                     return fail(
                         "it writes the operand of the product it rides on, which other rows still need",
                     );
+                }
+                Ok(())
+            }
+            Kind::Spmm { a, x, y } => {
+                Error::check_length("spmm", "a column of X", a.cols, x.len)?;
+                Error::check_length("spmm", "a column of Y", a.rows, y.len)?;
+                Error::check_length("spmm", "the columns of Y", x.columns, y.columns)?;
+                if x.overlaps(y) {
+                    return fail("Y ← A X with a column of Y that is one of X");
                 }
                 Ok(())
             }
@@ -235,6 +273,25 @@ impl<T: Scalar> Program<T> {
     /// Operations, and so kernel launches at most, of an iteration.
     pub fn ops_per_iteration(&self) -> f64 {
         self.each.len() as f64 / self.counts().max(1) as f64
+    }
+
+    /// The program with each product of several columns as one product after another, where the backend has no kernel that
+    /// takes them together: itself where `together` holds for the matrices of all there are.
+    pub fn column_by_column(&self, together: impl Fn(Matrix<T>) -> bool) -> Cow<'_, Self> {
+        let stays = |op: &Op<T>| !matches!(op.kind, Kind::Spmm { a, .. } if !together(a));
+        if self.ops().all(stays) {
+            return Cow::Borrowed(self);
+        }
+        let apart = |ops: &[Op<T>]| -> Vec<Op<T>> {
+            let columns = |op: &Op<T>| if stays(op) { vec![op.clone()] } else { op.columns() };
+            ops.iter().flat_map(columns).collect()
+        };
+        let [setup, restart, each] = [&self.setup, &self.restart, &self.each].map(|ops| apart(ops));
+        Cow::Owned(Program { name: self.name, setup, restart, each, reasons: self.reasons.clone() })
+    }
+    /// Whether there are products of several columns.
+    pub fn has_columns(&self) -> bool {
+        self.ops().any(|op| matches!(op.kind, Kind::Spmm { .. }))
     }
 
     pub(crate) fn check(&self) -> Result<()> {

@@ -135,6 +135,24 @@ impl<'a, T: Scalar> Recorder<'a, T> {
     pub fn matrix_product(&mut self, a: Matrix<T>, x: Vector<T>, y: Vector<T>, pass: Pass<T>) {
         self.record(Kind::Spmv { a, x, y }, &pass);
     }
+    /// `Y ← A X` for all columns of `x`: see [`LinOp::apply_columns`].
+    pub fn spmm(&mut self, a: &dyn LinOp<T>, x: Basis<T>, y: Basis<T>) {
+        let (rows, cols) = a.shape();
+        for (what, expected, got) in [
+            ("a column of X", cols, x.len),
+            ("a column of Y", rows, y.len),
+            ("the columns of Y", x.columns, y.columns),
+        ] {
+            if let Err(error) = Error::check_length("spmm", what, expected, got) {
+                return self.fail(error);
+            }
+        }
+        a.apply_columns(self, x, y);
+    }
+    /// [`Recorder::spmm`] of a stored matrix: the same bits as so many products, the matrix read once for several columns.
+    pub fn matrix_columns(&mut self, a: Matrix<T>, x: Basis<T>, y: Basis<T>) {
+        self.record(Kind::Spmm { a, x, y }, &Pass::new("spmm"));
+    }
     /// `h ← Vᴴ w` over the first `h.count` columns.
     pub fn basis_dot(&mut self, v: Basis<T>, w: Vector<T>, h: Cells<T>) {
         self.record(Kind::BasisDot { v, w, h }, &Pass::new("basis_dot"));
@@ -207,7 +225,7 @@ impl<T: Scalar> Op<T> {
         let allowed = match self.kind {
             Kind::Sweep => true,
             Kind::Spmv { x, .. } => fits && !writes(x),
-            Kind::BasisDot { .. } => next.is_scalar(),
+            Kind::Spmm { .. } | Kind::BasisDot { .. } => next.is_scalar(),
             Kind::BasisAxpy { v, h, .. } => {
                 let sets = |i: &Instr| i.writes().is_some_and(|c| h.has(c));
                 let early = !next.is_scalar() && next.before.iter().any(sets);

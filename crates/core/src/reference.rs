@@ -135,6 +135,14 @@ pub fn reference_step<T: Scalar>(
                 let product: Vec<T> = (0..y.len).map(|i| a.row(i, x)).collect();
                 store.slice_mut(y, name)?.copy_from_slice(&product);
             }
+            Kind::Spmm { a, x, y } => {
+                let a = store.format(a, name)?.clone();
+                for j in 0..x.columns {
+                    let x = store.slice(x.column(j), name)?;
+                    let product: Vec<T> = (0..y.len).map(|i| a.row(i, x)).collect();
+                    store.slice_mut(y.column(j), name)?.copy_from_slice(&product);
+                }
+            }
             Kind::BasisDot { v, w, h } => {
                 for j in 0..h.count {
                     let column = store.slice(v.column(j as usize), name)?;

@@ -268,6 +268,10 @@ impl HostStore {
                     self.format(a, name)?;
                     vector(x).and_then(|()| vector(y))?;
                 }
+                OpKind::Spmm { a, x, y } => {
+                    self.format(a, name)?;
+                    [x, y].into_iter().flat_map(|v| v.ends(v.columns as u32)).try_for_each(vector)?;
+                }
                 OpKind::BasisDot { v, w, h } | OpKind::BasisAxpy { v, w, h, .. } => {
                     v.ends(h.count).chain([w]).try_for_each(vector)?;
                     h.ends().try_for_each(cell)?;

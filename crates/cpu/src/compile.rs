@@ -34,15 +34,25 @@ pub(crate) struct Dot {
 /// What a step does before its sweep.
 pub(crate) enum Kind<T: Scalar> {
     Sweep,
+    /// One column after the other: column `j` of `x` is vector `x + j`, and so with `y`.
     Spmv {
         a: Stored<T>,
         x: u32,
         y: u32,
+        columns: u32,
     },
-    /// The sums of the pieces of long rows, ahead of the product.
+    /// The same by a kernel for several columns.
+    Spmm {
+        a: Stored<T>,
+        x: u32,
+        y: u32,
+        columns: u32,
+    },
+    /// The sums of the pieces of long rows, ahead of the product, for each of its columns.
     Pieces {
         a: Arc<Hyb<T>>,
         x: u32,
+        columns: u32,
     },
     /// Column `j` is in slot `first + j`.
     BasisDot {
@@ -139,7 +149,7 @@ impl<T: Scalar> Compiled<T> {
         for (shares, n) in lengths.into_iter().enumerate() {
             let matrix = compiled.sections.iter().flatten().filter(|s| s.shares == shares).find_map(|s| {
                 match &s.kind {
-                    Kind::Spmv { a, .. } => Some(a.clone()),
+                    Kind::Spmv { a, .. } | Kind::Spmm { a, .. } => Some(a.clone()),
                     _ => None,
                 }
             });
@@ -173,7 +183,19 @@ impl<T: Scalar> Compiled<T> {
                 self.matrix = self.matrix.into_iter().chain([a]).max_by_key(|a| a.slot);
                 [x, y].into_iter().for_each(|v| self.see_vector(v));
                 work += a.nnz;
-                Kind::Spmv { a: Stored::new(format), x: x.slot, y: y.slot }
+                Kind::Spmv { a: Stored::new(format), x: x.slot, y: y.slot, columns: 1 }
+            }
+            OpKind::Spmm { a, x, y } => {
+                let format = store.format(a, &op.sweep.name)?;
+                self.matrix = self.matrix.into_iter().chain([a]).max_by_key(|a| a.slot);
+                let columns = x.columns as u32;
+                [x, y].into_iter().flat_map(|v| v.ends(columns)).for_each(|v| self.see_vector(v));
+                work += (a.nnz + a.rows) * x.columns;
+                let (a, x, y) = (Stored::new(format), x.first, y.first);
+                match a.takes_columns(columns) {
+                    true => Kind::Spmm { a, x, y, columns },
+                    false => Kind::Spmv { a, x, y, columns },
+                }
             }
             OpKind::BasisDot { v, w, h } | OpKind::BasisAxpy { v, w, h, .. } => {
                 self.see_columns(v, h);
@@ -246,14 +268,14 @@ fn gather(dots: &mut [Dot]) {
 impl<T: Scalar> Compiled<T> {
     /// The step that a product with a matrix cut into pieces takes first.
     fn pieces_before(&mut self, step: &Step<T>) -> Option<Step<T>> {
-        let Kind::Spmv { a: Stored::Hyb(a), x, .. } = &step.kind else { return None };
+        let Kind::Spmv { a: Stored::Hyb(a), x, columns, .. } = &step.kind else { return None };
         if a.partial_sums() == 0 {
             return None;
         }
-        self.pieces = self.pieces.max(a.partial_sums());
+        self.pieces = self.pieces.max(a.partial_sums() * *columns as usize);
         let guard = step.before.first().filter(|instr| matches!(instr, Instr::OnlyIf { .. }));
         Some(Step {
-            kind: Kind::Pieces { a: a.clone(), x: *x },
+            kind: Kind::Pieces { a: a.clone(), x: *x, columns: *columns },
             n: 0,
             before: guard.copied().into_iter().collect(),
             updates: Box::new([]),
@@ -271,9 +293,10 @@ impl<T: Scalar> Compiled<T> {
 fn mark_meetings<T: Scalar>(steps: &mut [Step<T>]) {
     for i in 0..steps.len().saturating_sub(1) {
         let (step, next) = (&steps[i], &steps[i + 1]);
+        let multiplies = |step: &Step<T>| matches!(step.kind, Kind::Spmv { .. } | Kind::Spmm { .. });
         let rowwise =
-            !matches!(next.kind, Kind::Spmv { .. } | Kind::Pieces { .. }) && step.shares == next.shares;
-        steps[i].meet = step.sums() > 0 || !rowwise || matches!(step.kind, Kind::Spmv { .. });
+            !multiplies(next) && !matches!(next.kind, Kind::Pieces { .. }) && step.shares == next.shares;
+        steps[i].meet = step.sums() > 0 || !rowwise || multiplies(step);
     }
 }
 

@@ -53,6 +53,11 @@ impl<T: Scalar> Stored<T> {
             .unwrap_or_else(|_| Stored::Other(format.clone()))
     }
 
+    /// Partial sums that a product takes ahead of the rows.
+    pub(crate) fn partial_sums(&self) -> usize {
+        if let Stored::Hyb(a) = self { a.partial_sums() } else { 0 }
+    }
+
     /// Entries stored before a row, which shares of the work are balanced by.
     pub(crate) fn entries_before(&self, row: usize) -> usize {
         match self {

@@ -3,9 +3,9 @@ use crate::compile::{Dot, Kind, Step};
 use crate::dot::{dot_segment, dot_segments};
 use crate::spmv_hyb;
 use crate::update::{Bound, BoundTerm, accumulate, update};
-use lacuna_core::Scalar;
 use lacuna_core::lower::Coefficient;
 use lacuna_core::sum::SEGMENT;
+use lacuna_core::{Format, Scalar};
 use pulp::{Arch, Simd, WithSimd};
 
 /// Bytes of one vector in a chunk: with the eight vectors of a long pass it stays within a 32 KiB cache.
@@ -71,19 +71,52 @@ pub(crate) unsafe fn run<T: Scalar>(arch: Arch, share: Share<'_, T>) {
             unsafe { chunks(simd, &self.0) }
         }
     }
-    arch.dispatch(Inlined(share));
+    struct Columns<'a, T: Scalar>(Share<'a, T>);
+    impl<T: Scalar> WithSimd for Columns<'_, T> {
+        type Output = ();
+        #[inline(always)]
+        fn with_simd<S: Simd>(self, _: S) {
+            // SAFETY: as the caller of `run` promises.
+            unsafe { columns(&self.0) }
+        }
+    }
+    match share.step.kind {
+        Kind::Spmm { .. } => arch.dispatch(Columns(share)),
+        _ => arch.dispatch(Inlined(share)),
+    }
+}
+
+/// The rows of a product by a kernel for several columns, which has no sweep.
+///
+/// # Safety
+/// As [`run`].
+#[inline(always)]
+unsafe fn columns<T: Scalar>(share: &Share<'_, T>) {
+    let Kind::Spmm { a, x, y, columns } = &share.step.kind else { return };
+    let of = |first: u32| &share.vectors[first as usize..(first + columns) as usize];
+    for segment in share.segments.clone() {
+        let (start, end) = (segment * SEGMENT, ((segment + 1) * SEGMENT).min(share.step.n));
+        // SAFETY: rows of this share, as the caller promises.
+        unsafe { a.columns(of(*x), of(*y), start, end) };
+    }
 }
 
 #[inline(always)]
 unsafe fn chunks<T: Scalar, S: Simd>(simd: S, share: &Share<'_, T>) {
     let Share { step, vectors, .. } = *share;
-    if let Kind::Pieces { a, x } = &step.kind {
-        // SAFETY: pieces of this thread, as the caller promises.
-        return unsafe { spmv_hyb::pieces(a, vectors[*x as usize], share.pieces, share.segments.clone()) };
+    if let Kind::Pieces { a, x, columns } = &step.kind {
+        for j in 0..*columns as usize {
+            let sums = share.pieces.wrapping_add(j * a.partial_sums());
+            // SAFETY: pieces of this thread, as the caller promises.
+            unsafe { spmv_hyb::pieces(a, vectors[*x as usize + j], sums, share.segments.clone()) };
+        }
+        return;
     }
     let bytes = match step.kind {
         Kind::BasisDot { .. } | Kind::BasisAxpy { .. } => BASIS_CHUNK_BYTES,
-        Kind::Sweep | Kind::Spmv { .. } | Kind::Pieces { .. } => CHUNK_BYTES,
+        // The matrix too comes from cache for every column but the first.
+        Kind::Spmv { columns: 2.., .. } => 0,
+        Kind::Sweep | Kind::Spmv { .. } | Kind::Spmm { .. } | Kind::Pieces { .. } => CHUNK_BYTES,
     };
     let chunk = (bytes / size_of::<T>() / SEGMENT).max(1);
     let mut segment = share.segments.start;
@@ -123,9 +156,13 @@ unsafe fn lead<T: Scalar, S: Simd>(
     // SAFETY: rows of this share, as the caller promises.
     unsafe {
         match &step.kind {
-            Kind::Sweep | Kind::Pieces { .. } => {}
-            Kind::Spmv { a, x, y } => {
-                a.rows(vectors[*x as usize], vectors[*y as usize], share.pieces, start, end);
+            Kind::Sweep | Kind::Spmm { .. } | Kind::Pieces { .. } => {}
+            Kind::Spmv { a, x, y, columns } => {
+                let sums = a.partial_sums();
+                for j in 0..*columns as usize {
+                    let (x, y) = (vectors[*x as usize + j], vectors[*y as usize + j]);
+                    a.rows(x, y, share.pieces.wrapping_add(j * sums), start, end);
+                }
             }
             Kind::BasisDot { first, columns, w, .. } => {
                 let columns = *columns as usize;

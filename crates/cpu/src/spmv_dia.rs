@@ -10,16 +10,12 @@ use lacuna_formats::{DIA_ROWS, Dia};
 #[inline(always)]
 pub(crate) unsafe fn rows<T: Scalar>(a: &Dia<T>, x: *const T, y: *mut T, start: usize, end: usize) {
     let (offsets, cols) = (a.offsets(), a.shape().1 as i64);
-    let (lowest, highest) = match offsets {
-        [] => (0, 0),
-        [first, ..] => (i64::from(*first), i64::from(offsets[offsets.len() - 1])),
-    };
     for first in (start..end).step_by(DIA_ROWS) {
         let n = (end - first).min(DIA_ROWS);
         let values = a.values()[first * offsets.len()..].as_ptr();
         // SAFETY: rows that exist; columns are in range, checked here for all diagonals or there for each.
         unsafe {
-            if n == DIA_ROWS && first as i64 + lowest >= 0 && (first + n) as i64 + highest <= cols {
+            if is_inside(offsets, first, n, cols) {
                 y.add(first).cast::<[T; DIA_ROWS]>().write_unaligned(inside(
                     offsets,
                     values,
@@ -30,6 +26,16 @@ pub(crate) unsafe fn rows<T: Scalar>(a: &Dia<T>, x: *const T, y: *mut T, start: 
             }
         }
     }
+}
+
+/// Whether a block of `n` rows from `first` is whole, and all its places lie within the matrix.
+#[inline(always)]
+pub(crate) fn is_inside(offsets: &[i32], first: usize, n: usize, cols: i64) -> bool {
+    let (lowest, highest) = match offsets {
+        [] => (0, 0),
+        [first, ..] => (i64::from(*first), i64::from(offsets[offsets.len() - 1])),
+    };
+    n == DIA_ROWS && first as i64 + lowest >= 0 && (first + n) as i64 + highest <= cols
 }
 
 /// The rows of a block all of whose places lie within the matrix. `x` points at the element of the first row.
@@ -49,8 +55,11 @@ unsafe fn inside<T: Scalar>(offsets: &[i32], values: *const T, x: *const T) -> [
 }
 
 /// A block of `n` rows from `first` some of whose places lie outside the matrix.
+///
+/// # Safety
+/// `x` must be valid for the columns of the matrix, `y` for the rows of the block and `values` for its places.
 #[inline(always)]
-unsafe fn at_border<T: Scalar>(
+pub(crate) unsafe fn at_border<T: Scalar>(
     offsets: &[i32],
     values: *const T,
     x: *const T,

@@ -104,15 +104,23 @@ impl Workshop<'_> {
 
     pub(crate) fn prepare<T: Scalar>(&mut self, program: &Program<T>) -> Result<Prepared<T>> {
         self.sweep_up();
+        // Where operations are launched one by one, columns are multiplied together, else one after the other.
+        let kept = program.column_by_column(|a| self.store.multiplies_columns(a));
+        let one = matches!(self.mode, Mode::Block | Mode::Grid);
+        let apart = if one { program.column_by_column(|_| false) } else { kept };
+        let program = &*apart;
         let encoded = encode(program)?;
         let handles = handles(self.store, program, &encoded)?;
-        let written = self.written(program.name, &encoded)?;
+        let written = if program.has_columns() { None } else { self.written(program.name, &encoded)? };
         let mut steps = [Vec::new(), Vec::new(), Vec::new()];
         let (mode, whole) = match &written {
             Some(written) => (written.mode, None),
             None => {
                 steps = self.steps(program, &encoded)?;
-                self.choose::<T>(program.name, &encoded)?
+                match program.has_columns() && self.mode == Mode::Auto {
+                    true => (Mode::Graph, None),
+                    false => self.choose::<T>(program.name, &encoded)?,
+                }
             }
         };
 

@@ -220,6 +220,11 @@ impl Store {
     pub(crate) fn has_matrix(&self, serial: u32) -> bool {
         self.matrices.iter().any(|m| m.serial == serial)
     }
+    /// Whether there is a kernel for several columns at once.
+    pub(crate) fn multiplies_columns<T: Scalar>(&self, a: Matrix<T>) -> bool {
+        self.stored(a, "spmm").is_ok_and(|a| a.kernel == "csr")
+            && self.format(a).is_some_and(|a| !a.has_long_rows())
+    }
     /// The format of a matrix, on the host.
     pub(crate) fn format<T: Scalar>(&self, a: Matrix<T>) -> Option<&Arc<dyn Format<T>>> {
         self.matrices.get(a.slot as usize).and_then(|m| m.format.downcast_ref())

@@ -1,7 +1,7 @@
 //! A program in the form the kernels take: one record by value for each operation that runs as a kernel of its own, one
 //! table for the kernel that runs them all (`whole.rs`). The structures here mirror those of `sweep.cuh`.
 use crate::driver::Address;
-use crate::store::Store;
+use crate::store::{Store, StoredMatrix};
 use lacuna_core::encode::*;
 use lacuna_core::{Error, Result, Scalar};
 
@@ -68,6 +68,8 @@ pub(crate) struct StreamOp {
     x: Address,
     arrays: [Address; 4],
     stride: u64,
+    y: Address,
+    y_stride: u64,
     slot: [Address; MAX_SLOTS],
     term: [Quad; MAX_TERMS],
     dot_cell: [u32; MAX_DOTS],
@@ -85,6 +87,15 @@ pub(crate) struct Step {
     pub(crate) kernel: &'static str,
     /// Bytes of dynamic shared memory.
     pub(crate) shared: u32,
+}
+
+impl StreamOp {
+    /// Takes the arrays and numbers of a matrix.
+    fn multiply(&mut self, a: &StoredMatrix) {
+        self.lanes = a.lanes;
+        self.sizes.iter_mut().zip(&a.sizes).for_each(|(to, size)| *to = *size);
+        self.arrays.iter_mut().zip(&a.arrays).for_each(|(to, address)| *to = *address);
+    }
 }
 
 /// Segments of `n` elements; one where there are none, which sums to 0.
@@ -178,6 +189,8 @@ pub(crate) fn step<T: Scalar>(store: &Store, e: &Encoded<T>, op: u32, name: &str
         x: 0,
         arrays: [0; 4],
         stride: 0,
+        y: 0,
+        y_stride: 0,
         slot: [0; MAX_SLOTS],
         term: [Quad::default(); MAX_TERMS],
         dot_cell: [0; MAX_DOTS],
@@ -219,10 +232,15 @@ pub(crate) fn step<T: Scalar>(store: &Store, e: &Encoded<T>, op: u32, name: &str
             let a = store.stored(e.matrices[field(OP_MATRIX) as usize], name)?;
             let kernel = product_kernel(a.kernel)?;
             s.x = vector(field(OP_X))?;
-            s.lanes = a.lanes;
-            s.sizes.iter_mut().zip(&a.sizes).for_each(|(to, size)| *to = *size);
-            s.arrays.iter_mut().zip(&a.arrays).for_each(|(to, address)| *to = *address);
+            s.multiply(a);
             kernel
+        }
+        KIND_SPMM => {
+            s.multiply(store.stored(e.matrices[field(OP_MATRIX) as usize], name)?);
+            let [x, y] = [OP_X, OP_Y].map(|of| store.basis_address(e.bases[field(of) as usize], name));
+            let ((x, stride), (y, y_stride)) = (x?, y?);
+            (s.x, s.stride, s.y, s.y_stride) = (x, stride as u64, y, y_stride as u64);
+            "spmm_csr"
         }
         kind => {
             let (address, stride) = store.basis_address(e.bases[field(OP_BASIS) as usize], name)?;

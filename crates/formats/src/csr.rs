@@ -367,6 +367,11 @@ impl<T: Scalar> Format<T> for Csr<T> {
         self.lanes
     }
 
+    fn has_long_rows(&self) -> bool {
+        let rows = self.row_ptr.par_windows(2).with_min_len(GRAIN);
+        rows.into_par_iter().any(|row| is_long(self.lanes, (row[1] - row[0]) as usize))
+    }
+
     #[inline]
     fn row(&self, i: usize, x: &[T]) -> T {
         let (columns, values) = self.row_slices(i);

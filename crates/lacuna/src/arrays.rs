@@ -1,7 +1,7 @@
 //! `ndarray` in and out.
-use lacuna_core::{Backend, Error, Result, Scalar, Vector};
+use lacuna_core::{Backend, Error, LinOp, Result, Scalar, Vector};
 use lacuna_formats::{Csr, Dense};
-use ndarray::{Array1, Array2, ArrayView1, ArrayView2};
+use ndarray::{Array1, Array2, ArrayView1, ArrayView2, ShapeBuilder};
 use std::borrow::Cow;
 
 /// The elements of a view in order: borrowed where they lie side by side, copied where not.
@@ -40,6 +40,53 @@ pub fn to_host<T: Scalar, B: Backend>(dev: &mut B, vector: Vector<T>) -> Result<
     let mut elements = vec![T::zero(); vector.len];
     dev.download(vector, &mut elements)?;
     Ok(Array1::from_vec(elements))
+}
+
+/// `A X` for all columns of a dense matrix at once: the bits of so many products, the matrix read once for several of them.
+///
+/// ```
+/// use lacuna::prelude::*;
+/// use std::sync::Arc;
+///
+/// let a = Spec::parse("gen:poisson2d:30x30")?.build::<f64>()?;
+/// let mut dev = default_backend()?;
+/// let stored = dev.matrix(Arc::new(a))?;
+/// let x = Array2::from_shape_fn((900, 4), |(i, j)| (i * j) as f64);
+/// let y = multiply(&mut dev, &stored, x.view())?;
+/// assert_eq!(y.dim(), (900, 4));
+/// assert_eq!(y[(450, 1)], 4.0 * 450.0 - 449.0 - 451.0 - 420.0 - 480.0);
+/// # Ok::<(), lacuna::Error>(())
+/// ```
+///
+/// # Errors
+/// [`Error::Length`] where `x` has not as many rows as `a` columns; memory that cannot be had, device failures.
+pub fn multiply<T: Scalar, B: Backend>(
+    dev: &mut B,
+    a: &dyn LinOp<T>,
+    x: ArrayView2<'_, T>,
+) -> Result<Array2<T>> {
+    let ((rows, cols), (n, count)) = (a.shape(), x.dim());
+    Error::check_length("multiply", "the rows of X", cols, n)?;
+    let mark = dev.mark();
+    let product = columns_of(dev, a, x);
+    dev.release(mark);
+    Array2::from_shape_vec((rows, count).f(), product?)
+        .map_err(|e| Error::Structure { operation: "multiply".into(), message: e.to_string() })
+}
+
+/// The columns of `A X`, one after the other.
+fn columns_of<T: Scalar, B: Backend>(dev: &mut B, a: &dyn LinOp<T>, x: ArrayView2<'_, T>) -> Result<Vec<T>> {
+    let (rows, cols) = a.shape();
+    let [from, to] = [Backend::basis(dev, cols, x.ncols())?, Backend::basis(dev, rows, x.ncols())?];
+    for (j, column) in x.columns().into_iter().enumerate() {
+        dev.upload(&elements(&column), from.column(j))?;
+    }
+    dev.spmm(a, from, to)?;
+    let mut product = vec![T::zero(); rows * x.ncols()];
+    for j in 0..x.ncols() {
+        dev.download(to.column(j), &mut product[j * rows..(j + 1) * rows])?;
+    }
+    Ok(product)
 }
 
 /// The sparse matrix of a dense one: what is not 0 is stored.

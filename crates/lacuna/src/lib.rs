@@ -70,7 +70,7 @@ mod system;
 mod timing;
 mod tune;
 
-pub use arrays::{dense, from_dense, to_dense, to_device, to_host};
+pub use arrays::{dense, from_dense, multiply, to_dense, to_device, to_host};
 pub use backends::{
     BACKENDS, BackendInfo, BackendOptions, DefaultBackend, OnBackend, default_backend, devices, on, preferred,
 };
@@ -96,8 +96,8 @@ pub mod prelude {
     pub use crate::{
         Backend, Cell, Complex, Complex32, Complex64, Csr, DefaultBackend, Error, LinOp, LinearSystem,
         Matrix, Method, Outcome, Pass, Prepared, Reason, Recorder, Result, Scalar, Solver, Spec, Stop,
-        Structure, System, Triplets, Vector, default_backend, from_dense, solve, to_dense, to_device,
-        to_host,
+        Structure, System, Triplets, Vector, default_backend, from_dense, multiply, solve, to_dense,
+        to_device, to_host,
     };
     pub use ndarray::{Array1, Array2, ArrayView1, ArrayView2, ArrayViewMut1};
 }

@@ -1,12 +1,12 @@
 //! How long a product takes.
-use lacuna_core::{Backend, Format, History, Pass, Plan, Recorder, Result, Run, Scalar, Vector};
+use lacuna_core::{Backend, Format, History, Matrix, Pass, Plan, Recorder, Result, Run, Scalar, Vector};
 use std::sync::Arc;
 use std::time::Instant;
 
 /// Products in a run at the least.
 const LEAST: u64 = 3;
 
-/// `y ← A x` with `x` of ones, ready to be timed: so many products in a run that it takes long enough.
+/// `y ← A x` with `x` of ones, for one vector or several at once, ready to be timed: so many products in a run that it takes long enough.
 pub struct TimedProduct<T: Scalar> {
     plan: Plan<T>,
     y: Vector<T>,
@@ -20,29 +20,46 @@ impl<T: Scalar> TimedProduct<T> {
     /// [`lacuna_core::Error::Unsupported`] where the device has no kernel for the format, device failures.
     pub fn new<B: Backend>(dev: &mut B, stored: Arc<dyn Format<T>>, seconds: f64) -> Result<Self> {
         let a = dev.matrix(stored)?;
+        Self::of(dev, a, 1, seconds)
+    }
+
+    /// The same of a matrix that is there already, with so many vectors, one at least.
+    ///
+    /// # Errors
+    /// Device failures.
+    pub fn of<B: Backend>(dev: &mut B, a: Matrix<T>, vectors: usize, seconds: f64) -> Result<Self> {
         let mut k = Recorder::new(dev, "spmv");
-        let ([x], [y], [count]) = (k.vectors(a.cols), k.vectors(a.rows), k.cells());
-        k.each(|k| k.spmv_dot(&a, x, y, Pass::new("count").count(count)));
+        let (x, y, [count]) = (k.basis(a.cols, vectors.max(1)), k.basis(a.rows, vectors.max(1)), k.cells());
+        let pass = Pass::new("count").count(count);
+        k.each(|k| match vectors {
+            0 | 1 => k.spmv_dot(&a, x.column(0), y.column(0), pass),
+            _ => {
+                k.spmm(&a, x, y);
+                k.multi_axpy_dot(pass);
+            }
+        });
         let program = k.finish()?;
-        dev.upload(&vec![T::one(); a.cols], x)?;
-        let mut product = TimedProduct { plan: dev.plan(program)?, y, iterations: LEAST };
+        for j in 0..x.columns {
+            dev.upload(&vec![T::one(); a.cols], x.column(j))?;
+        }
+        let mut product = TimedProduct { plan: dev.plan(program)?, y: y.column(0), iterations: LEAST };
         product.time(dev)?;
         let once = product.time(dev)?;
         product.iterations = (seconds / once).ceil().clamp(LEAST as f64, 1e6) as u64;
         Ok(product)
     }
 
-    /// Bytes that one must move: the matrix and both vectors, once each.
+    /// Bytes that one must move: the matrix and the vectors, once each.
     pub fn bytes(&self) -> u64 {
         self.plan.program.bytes_of(1)
     }
 
-    /// What the products leave.
+    /// What the products leave, of the first vector.
     pub fn y(&self) -> Vector<T> {
         self.y
     }
 
-    /// Seconds of one, on the average of a run.
+    /// Seconds of one, of all its vectors, on the average of a run.
     ///
     /// # Errors
     /// Device failures.

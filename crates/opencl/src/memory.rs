@@ -414,6 +414,12 @@ impl Memory {
                     self.matrix_words(a, name)?;
                     vector(x).and_then(|()| vector(y))?;
                 }
+                OpKind::Spmm { a, x, y } => {
+                    self.matrix_words(a, name)?;
+                    let columns =
+                        (0..x.columns).map(|j| x.column(j)).chain((0..y.columns).map(|j| y.column(j)));
+                    columns.into_iter().try_for_each(vector)?;
+                }
                 OpKind::BasisDot { v, w, h } | OpKind::BasisAxpy { v, w, h, .. } => {
                     (0..h.count as usize).try_for_each(|j| vector(v.column(j)))?;
                     vector(w)?;

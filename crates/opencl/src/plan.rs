@@ -5,7 +5,7 @@ use crate::near::Near;
 use crate::source::{self, FOLD, SEGMENT, TEAM};
 use crate::{Mode, OpenClOptions};
 use lacuna_core::encode::{self, Encoded};
-use lacuna_core::{Cell, Error, History, Program, Result, Scalar};
+use lacuna_core::{Cell, Error, History, Matrix, Program, Result, Scalar};
 
 /// A kernel of an operation and its launch.
 pub(crate) struct Step {
@@ -77,8 +77,11 @@ const GROUPS_A_UNIT: usize = 4;
 impl OpenCl {
     pub(crate) fn prepare<T: Scalar>(&mut self, program: &Program<T>) -> Result<Prepared<T>> {
         let operation = format!("planning `{}`", program.name);
-        let encoded = encode::encode(program)?;
         self.memory.check(program)?;
+        let kept = program.column_by_column(|a| self.multiplies_columns(a));
+        let by_operation = kept.has_columns() && matches!(self.options.mode, Mode::Auto | Mode::Launches);
+        let apart = if by_operation { kept } else { program.column_by_column(|_| false) };
+        let encoded = encode::encode(&*apart)?;
         let mut named: Vec<_> = program.ops().flat_map(|op| &op.sweep.cells).copied().collect();
         named.sort_by_key(|cell| (cell.index, cell.serial));
         named.dedup();
@@ -94,12 +97,13 @@ impl OpenCl {
         let sums = (encoded.sums as usize).max(1) * segments.max(1);
         self.reserve_scratch::<T>(sums)?;
 
-        let near = self.near(&encoded, &operation)?;
+        let near = if by_operation { None } else { self.near(&encoded, &operation)? };
         let (whole, mut advance) = match near {
             Some((near, advance)) => (Some(near), advance),
             None => {
                 self.build::<T>()?;
-                (self.whole(&encoded, sums, &operation)?, self.kernel::<T>("advance")?)
+                let whole = if by_operation { None } else { self.whole(&encoded, sums, &operation)? };
+                (whole, self.kernel::<T>("advance")?)
             }
         };
         let fail = self.fail(&operation);
@@ -127,6 +131,12 @@ impl OpenCl {
             bound: None,
             host,
         })
+    }
+
+    /// Whether there is a kernel for several columns at once.
+    fn multiplies_columns<T: Scalar>(&self, a: Matrix<T>) -> bool {
+        self.memory.spmv_kernel(a, "spmm").is_ok_and(|kernel| kernel == "spmv_csr")
+            && self.memory.format(a).is_some_and(|a| !a.has_long_rows())
     }
 
     /// Fails unless every handle is live.
@@ -180,6 +190,7 @@ impl OpenCl {
                 pieces = self.memory.partial_sums(a);
                 self.memory.spmv_kernel(a, operation)?
             }
+            encode::KIND_SPMM => "spmm_csr",
             encode::KIND_BASIS_DOT => "basis_dot",
             encode::KIND_BASIS_AXPY => "basis_axpy",
             _ => "sweep",

@@ -9,13 +9,14 @@ use lacuna_generate::{Cached, SHARED_SOURCES, header, joined};
 use std::sync::{Mutex, PoisonError};
 
 /// The kernel files in the order they build on each other.
-pub const SOURCES: [(&str, &str); 15] = [
+pub const SOURCES: [(&str, &str); 16] = [
     SHARED_SOURCES[0],
     SHARED_SOURCES[1],
     SHARED_SOURCES[2],
     ("sum.cl", include_str!("../../../kernels-opencl/sum.cl")),
     ("sweep.cl", include_str!("../../../kernels-opencl/sweep.cl")),
     ("spmv_csr.cl", include_str!("../../../kernels-opencl/spmv_csr.cl")),
+    ("spmm_csr.cl", include_str!("../../../kernels-opencl/spmm_csr.cl")),
     ("spmv_dia.cl", include_str!("../../../kernels-opencl/spmv_dia.cl")),
     ("spmv_sell.cl", include_str!("../../../kernels-opencl/spmv_sell.cl")),
     ("spmv_bcsr.cl", include_str!("../../../kernels-opencl/spmv_bcsr.cl")),

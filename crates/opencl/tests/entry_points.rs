@@ -65,6 +65,7 @@ fn kernels_take_what_the_host_sets() {
             "basis_dot",
             "fold",
             "program",
+            "spmm_csr",
             "spmv_bcsr",
             "spmv_csr",
             "spmv_dense",

@@ -85,6 +85,11 @@ pub(super) fn rounds() -> impl TypedValueParser<Value = u16> {
     value_parser!(u16).range(1..=1000)
 }
 
+/// Vectors of a product.
+pub(super) fn vectors() -> impl TypedValueParser<Value = u16> {
+    value_parser!(u16).range(1..=1000)
+}
+
 /// Iterations of a cycle.
 pub(super) fn restart() -> impl TypedValueParser<Value = u32> {
     value_parser!(u32).range(1..=1000)

@@ -1,5 +1,5 @@
 //! What `lacuna solve` and `lacuna spmv` take.
-use super::shared::{NumberType, PlaceArgs, TellingArgs, names, orders, restart, rounds, tolerance};
+use super::shared::{NumberType, PlaceArgs, TellingArgs, names, orders, restart, rounds, tolerance, vectors};
 use clap::Args;
 use lacuna::formats::FORMATS;
 use lacuna::solvers::{METHODS, PRECONDITIONERS};
@@ -70,6 +70,9 @@ pub(crate) struct SpmvArgs {
     /// The number type [default: f64, or c64 where the matrix is complex]
     #[arg(long = "type", value_enum)]
     pub(crate) number: Option<NumberType>,
+    /// Vectors that a product multiplies at once; several numbers, separated by commas, for one row of the table each
+    #[arg(long, default_value = "1", value_delimiter = ',', value_name = "K,...", value_parser = vectors())]
+    pub(crate) vectors: Vec<u16>,
     /// Rounds in which every format is timed once; the median counts
     #[arg(long, default_value_t = 7, value_parser = rounds())]
     pub(crate) rounds: u16,

@@ -36,7 +36,7 @@ pub(crate) fn speeds(s: &Speeds) -> Figure {
     for (k, row) in s.rows.iter().enumerate() {
         let top = HEAD + STEP * k as f64;
         let rate = row.rate() / 1e9;
-        figure.text([LEFT - 9.0, top + 19.0], Anchor::End, LABEL, INK, row.name);
+        figure.text([LEFT - 9.0, top + 19.0], Anchor::End, LABEL, INK, &row.label());
         figure.draw(format_args!(
             r#"<rect x="{LEFT}" y="{:.1}" width="{:.1}" height="{:.1}" fill="{BLUE}"/>"#,
             top + 3.0,

@@ -1,0 +1,58 @@
+//! `Y ← A X` in slices of 32 rows: 12 bytes a place in `f64` for all columns together.
+use crate::prefetch::prefetch;
+use crate::spmm::Columns;
+use lacuna_core::Scalar;
+use lacuna_formats::{SLICE, Sell};
+
+/// Rows of a slice whose sums, of all columns, stay in registers.
+const ROWS: usize = 4;
+
+impl<T: Scalar> Columns<T> for Sell<T> {
+    const TOGETHER: usize = 4;
+
+    #[inline(always)]
+    unsafe fn rows<const K: usize>(&self, x: [*const T; K], y: [*mut T; K], start: usize, end: usize) {
+        let (slice_ptr, row_of) = (self.slice_ptr(), self.row_of());
+        for s in start / SLICE..end.div_ceil(SLICE) {
+            let places = slice_ptr[s] as usize * SLICE..slice_ptr[s + 1] as usize * SLICE;
+            for at in (s * SLICE..((s + 1) * SLICE).min(end)).step_by(ROWS) {
+                // SAFETY: columns of a valid matrix are in range, places that pad it too; rows that exist.
+                unsafe {
+                    let sums = part(self, x, places.clone(), at - s * SLICE);
+                    for (at, sums) in (at..end).zip(sums) {
+                        let row = if row_of.is_empty() { at } else { row_of[at] as usize };
+                        y.into_iter().zip(sums).for_each(|(y, sum)| *y.add(row) = sum);
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// The sums of the lanes from `lane` on of the slice at those places, while the next slice is asked for in the order it lies.
+#[inline(always)]
+unsafe fn part<T: Scalar, const K: usize>(
+    a: &Sell<T>,
+    x: [*const T; K],
+    places: std::ops::Range<usize>,
+    lane: usize,
+) -> [[T; K]; ROWS] {
+    let (col_idx, values) = (a.col_idx().as_ptr(), a.values().as_ptr());
+    let mut sums = [[T::zero(); K]; ROWS];
+    let mut ahead = places.end + places.len() / SLICE * lane;
+    for at in places.step_by(SLICE) {
+        prefetch(values.wrapping_add(ahead));
+        prefetch(col_idx.wrapping_add(ahead));
+        ahead += ROWS;
+        for (l, sums) in sums.iter_mut().enumerate() {
+            // SAFETY: as the caller promises.
+            unsafe {
+                let (value, column) = (*values.add(at + lane + l), *col_idx.add(at + lane + l) as usize);
+                for (sum, x) in sums.iter_mut().zip(x) {
+                    *sum = value.fma(*x.add(column), *sum);
+                }
+            }
+        }
+    }
+    sums
+}
