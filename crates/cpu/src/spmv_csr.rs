@@ -110,7 +110,10 @@ unsafe fn lanes<T: Scalar, const W: usize>(a: &Csr<T>, x: *const T, y: *mut T, s
 }
 
 /// The sum of a long row's entries `first..last`.
-#[cold]
+///
+/// # Safety
+/// As [`sum`].
+#[inline(always)]
 unsafe fn in_pieces<T: Scalar>(
     values: *const T,
     col_idx: *const u32,
@@ -119,10 +122,17 @@ unsafe fn in_pieces<T: Scalar>(
     last: usize,
 ) -> T {
     let piece = piece_of(last - first);
-    let starts = (first..last).step_by(piece);
-    // SAFETY: as the caller of `rows` promises.
-    let sums = starts.map(|k| unsafe { sum::<T, MAX_LANES>(values, col_idx, x, k, last.min(k + piece)) });
-    sums.reduce(|sum, piece| sum + piece).unwrap_or_else(T::zero)
+    // SAFETY: as the caller promises.
+    unsafe {
+        let mut k = last.min(first + piece);
+        let mut all = sum::<T, MAX_LANES>(values, col_idx, x, first, k);
+        while k < last {
+            let end = last.min(k + piece);
+            all += sum::<T, MAX_LANES>(values, col_idx, x, k, end);
+            k = end;
+        }
+        all
+    }
 }
 
 /// The sum of the entries `first..last` by `W` lanes.
