@@ -4,14 +4,14 @@
 // columns in order: value[r][c] x[b column + c] with fused multiply-add from 0; lanes are summed by halving. Bytes per row:
 // its values, 1 / b of an offset and of the blocks' columns, one number for x and one for y, and what the pass moves. Launch
 // shape: see sweep.cuh; within a segment 256 / W rows at a time, their lanes in one warp. A block lies column by column.
-// Assumes: b is 2, 3 or 4; W is a power of two, 32 at the most.
+// Assumes: b is 2 to 8; W is a power of two, 32 at the most.
 #include "sweep.cuh"
 
 // What a lane adds up of row `r` of blocks of `B`: blocks `k`, `k + W`, ... up to `end`.
 template <u32 B, typename T>
 LACUNA_FN T block_lane(const u32 *__restrict__ col_idx, const T *__restrict__ values, const T *__restrict__ x, u32 r, u32 k,
                        u32 end, u32 lanes) {
-    const u32 DEPTH = Depth<T>::count / 2;
+    const u32 DEPTH = B > 4 ? 1 : Depth<T>::count / 2; // a large block is enough at a time
     T sum = zero<T>();
     for (; k < end; k += DEPTH * lanes) {
         T a[DEPTH][B], v[DEPTH][B];
@@ -61,8 +61,16 @@ template <typename T> LACUNA_FN void spmv_bcsr(const Common &c, const StreamOp &
             block_rows<2>(op, base, slots);
         else if (block == 3)
             block_rows<3>(op, base, slots);
-        else
+        else if (block == 4)
             block_rows<4>(op, base, slots);
+        else if (block == 5)
+            block_rows<5>(op, base, slots);
+        else if (block == 6)
+            block_rows<6>(op, base, slots);
+        else if (block == 7)
+            block_rows<7>(op, base, slots);
+        else
+            block_rows<8>(op, base, slots);
     });
 }
 

@@ -6,7 +6,7 @@
 // Bytes moved per row: its values, 1 / b of an offset and of the blocks' columns, x once in all (from cache where columns
 // are near), y once; then what the pass moves.
 // Launch shape: as sweep.cl. Blocks lie column by column; a team takes 32 / W rows at a time, a lane each work-item.
-// Assumes: b is 2, 3 or 4; W is a power of two up to 32; the pass does not write x.
+// Assumes: b is 2 to 8, of which 2, 3 and 4 have code of their own; W is a power of two up to 32; the pass does not write x.
 
 typedef struct {
     uint block;
@@ -64,8 +64,15 @@ static inline number sum_blocks(__global const uint *restrict columns, __global 
         SUM_BLOCKS(2)
     } else if (block == 3) {
         SUM_BLOCKS(3)
-    } else {
+    } else if (block == 4) {
         SUM_BLOCKS(4)
+    } else {
+        for (; at < end; at += lanes) {
+            __global const number *v = values + (ulong)at * (block * block) + r, *b = x + (ulong)columns[at] * block;
+            for (uint c = 0; c < block; c++) {
+                sum = multiply_add(v[c * block], b[c], sum);
+            }
+        }
     }
     return sum;
 }

@@ -139,7 +139,8 @@ impl<'a> Facts<'a> {
             thousands(s.upper_bandwidth as u64),
             thousands(s.diagonals as u64)
         )?;
-        let fill = s.block_fill.map(|(size, fill)| format!("{size}x{size} {:.0} %", 100.0 * fill)).join(", ");
+        let fill = s.block_fill.iter().map(|(size, fill)| format!("{size}x{size} {:.0} %", 100.0 * fill));
+        let fill = fill.collect::<Vec<_>>().join(", ");
         writeln!(text, "  blocks      filled: {fill}")?;
         writeln!(text, "  format      {}: {}", self.format.name, self.format.why)?;
         if self.why {

@@ -27,12 +27,10 @@ pub(crate) unsafe fn rows<T: Scalar>(a: &Bcsr<T>, x: *const T, y: *mut T, start:
             (2, _) => many_lanes::<T, 2>(a, x, y, start, end),
             (3, _) => many_lanes::<T, 3>(a, x, y, start, end),
             (4, _) => many_lanes::<T, 4>(a, x, y, start, end),
-            _ => {
-                let x = std::slice::from_raw_parts(x, a.shape().1);
-                for i in start..end {
-                    *y.add(i) = a.row(i, x);
-                }
-            }
+            (5, _) => many_lanes::<T, 5>(a, x, y, start, end),
+            (6, _) => many_lanes::<T, 6>(a, x, y, start, end),
+            (7, _) => many_lanes::<T, 7>(a, x, y, start, end),
+            _ => many_lanes::<T, 8>(a, x, y, start, end),
         }
     }
 }
@@ -102,7 +100,7 @@ unsafe fn many_lanes<T: Scalar, const B: usize>(
         unsafe {
             for k in first..last {
                 let column = *col_idx.add(k) as usize * B;
-                block::<T, B>(values.add(k * B * B), x.add(column), &mut sums[(k - first) % lanes]);
+                block::<T, B>(values.add(k * B * B), x.add(column), &mut sums[(k - first) & (lanes - 1)]);
             }
             let mut half = lanes / 2;
             while half > 0 {

@@ -6,7 +6,9 @@ use lacuna_core::{Argument, Error, Format, Result, Scalar};
 use rayon::prelude::*;
 
 /// Block sizes that there are kernels for.
-pub const BLOCK_SIZES: [usize; 3] = [2, 3, 4];
+pub const BLOCK_SIZES: [usize; 7] = [2, 3, 4, 5, 6, 7, 8];
+/// The largest of them.
+const MOST: usize = BLOCK_SIZES[BLOCK_SIZES.len() - 1];
 /// Block rows that one task converts.
 const RUN: usize = 256;
 
@@ -33,12 +35,12 @@ impl<T: Scalar> Bcsr<T> {
     /// The same matrix in blocks of `block` rows and columns.
     ///
     /// # Errors
-    /// [`Error::Argument`] for a block size other than 2, 3 or 4; [`Error::Unsupported`] where rows or columns are no
+    /// [`Error::Argument`] for a block size that is not one of [`BLOCK_SIZES`]; [`Error::Unsupported`] where rows or columns are no
     /// multiple of it; [`Error::OutOfMemory`].
     pub fn from_csr(a: &Csr<T>, block: usize) -> Result<Self> {
         const OPERATION: &str = "Bcsr::from_csr";
         if !BLOCK_SIZES.contains(&block) {
-            let message = format!("expected 2, 3 or 4, got {block}");
+            let message = format!("expected 2 to {MOST}, got {block}");
             return Err(Error::Argument { what: "block size".into(), message });
         }
         let (rows, cols, nnz) = (a.rows(), a.cols(), a.nnz());
@@ -118,7 +120,7 @@ pub(crate) fn columns<T: Scalar>(
     block_row: usize,
     block: usize,
 ) -> impl Iterator<Item = u32> + '_ {
-    let mut rows: [&[u32]; 4] = std::array::from_fn(|r| match r < block {
+    let mut rows: [&[u32]; MOST] = std::array::from_fn(|r| match r < block {
         true => a.row_slices(block_row * block + r).0,
         false => &[],
     });

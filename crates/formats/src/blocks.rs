@@ -6,7 +6,11 @@ use rayon::prelude::*;
 
 /// Places in blocks that an entry must fill for blocks to be worth looking at: below, zeros outweigh the columns saved.
 pub const LEAST_FILL: f64 = 0.5;
-/// Rows of a run: whole blocks of each size.
+/// The same of blocks of 5 and more, which compressed rows hold in fewer bytes below, and of 2x2 blocks, without which there are
+/// none of those: a grid has half of its 2x2 blocks filled.
+const LEAST_LARGE_FILL: f64 = 0.7;
+const LEAST_SMALL_FILL: f64 = 0.6;
+/// Rows of a run, or some less: whole blocks of each size.
 const ROWS: usize = 12 * 64;
 /// Runs up to which all are looked at, and of how many others one is.
 const FEW: usize = 64;
@@ -16,20 +20,40 @@ const GRAIN: usize = 8;
 /// Places of a table, twice the entries of a block row that it is used for.
 const PLACES: usize = 2048;
 
-/// Part of the places in 2x2, 3x3 and 4x4 blocks that hold an entry, over blocks with at least one; where there are many rows,
-/// of a part of them.
-pub(crate) fn fills<T: Scalar>(a: &Csr<T>) -> [(usize, f64); 3] {
-    [(2, fill::<T, 2>(a)), (3, fill::<T, 3>(a)), (4, fill::<T, 4>(a))]
+/// Part of the places in blocks that hold an entry, over blocks with at least one, by block size: of 2, 3 and 4, and of those from 5
+/// to 8 that rows and columns are multiples of, where 2x2 blocks and those in the first rows are full enough. Where there
+/// are many rows, of a part of them.
+pub(crate) fn fills<T: Scalar>(a: &Csr<T>) -> Vec<(usize, f64)> {
+    let mut fills = vec![(2, fill::<T, 2>(a)), (3, fill::<T, 3>(a)), (4, fill::<T, 4>(a))];
+    if fills[0].1 >= LEAST_SMALL_FILL {
+        fills.extend(promising::<T, 5>(a));
+        fills.extend(promising::<T, 6>(a));
+        fills.extend(promising::<T, 7>(a));
+        fills.extend(promising::<T, 8>(a));
+    }
+    fills
+}
+
+/// The fill of large blocks, where the matrix has whole ones and those of the first run are full enough.
+fn promising<T: Scalar, const B: usize>(a: &Csr<T>) -> Option<(usize, f64)> {
+    let divides = a.rows().is_multiple_of(B) && a.cols().is_multiple_of(B);
+    let last = (ROWS / B * B).min(a.rows());
+    let promises = || {
+        let places = Seen::nothing().count::<T, B>(a, 0, last) * B * B;
+        a.row_ptr()[last] as f64 >= LEAST_LARGE_FILL * places as f64
+    };
+    (divides && promises()).then(|| (B, fill::<T, B>(a)))
 }
 
 fn fill<T: Scalar, const B: usize>(a: &Csr<T>) -> f64 {
-    let runs = a.rows().div_ceil(ROWS);
+    let rows = ROWS / B * B;
+    let runs = a.rows().div_ceil(rows);
     let step = if runs > FEW { SAMPLE } else { 1 };
     let (entries, blocks) = (0..runs.div_ceil(step))
         .into_par_iter()
         .with_min_len(GRAIN)
         .map_init(Seen::nothing, |seen, run| {
-            let (first, last) = (run * step * ROWS, ((run * step + 1) * ROWS).min(a.rows()));
+            let (first, last) = (run * step * rows, ((run * step + 1) * rows).min(a.rows()));
             ((a.row_ptr()[last] - a.row_ptr()[first]) as usize, seen.count::<T, B>(a, first, last))
         })
         .reduce(|| (0, 0), |a, b| (a.0 + b.0, a.1 + b.1));

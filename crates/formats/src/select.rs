@@ -27,7 +27,7 @@ impl FormatInfo {
 }
 
 /// All formats, the one everything else is made from first.
-pub const FORMATS: [FormatInfo; 13] = [
+pub const FORMATS: [FormatInfo; 17] = [
     FormatInfo::new("csr", "csr", "compressed rows: suits everything"),
     FormatInfo::new("stencil", "stencil", "constant coefficients on a grid, no matrix in memory"),
     FormatInfo::new("dia", "dia", "diagonals, without column indices: grids"),
@@ -51,6 +51,10 @@ pub const FORMATS: [FormatInfo; 13] = [
     FormatInfo::new("bcsr2", "bcsr", "compressed rows of 2x2 blocks: two unknowns a node"),
     FormatInfo::new("bcsr3", "bcsr", "compressed rows of 3x3 blocks: three unknowns a node"),
     FormatInfo::new("bcsr4", "bcsr", "compressed rows of 4x4 blocks: four unknowns a node"),
+    FormatInfo::new("bcsr5", "bcsr", "compressed rows of 5x5 blocks: five unknowns a node"),
+    FormatInfo::new("bcsr6", "bcsr", "compressed rows of 6x6 blocks: six unknowns a node"),
+    FormatInfo::new("bcsr7", "bcsr", "compressed rows of 7x7 blocks: seven unknowns a node"),
+    FormatInfo::new("bcsr8", "bcsr", "compressed rows of 8x8 blocks: eight unknowns a node"),
     FormatInfo::new("dense", "dense", "every place, row by row: matrices with few zeros"),
 ];
 
@@ -69,16 +73,22 @@ pub fn convert<T: Scalar>(a: &Arc<Csr<T>>, name: &str) -> Result<Arc<dyn Format<
         "packed-f32" => Arc::new(Packed::rounded(a)?),
         "hyb" => Arc::new(Hyb::from_csr(a)?),
         "coo" => Arc::new(Hyb::coo(a)?),
-        "bcsr2" => Arc::new(Bcsr::from_csr(a, 2)?),
-        "bcsr3" => Arc::new(Bcsr::from_csr(a, 3)?),
-        "bcsr4" => Arc::new(Bcsr::from_csr(a, 4)?),
         "dense" => Arc::new(Dense::from_csr(a)?),
-        _ => {
+        other => {
+            if let Some(size) = block_size(other) {
+                return Ok(Arc::new(Bcsr::from_csr(a, size)?));
+            }
             let names: Vec<_> = FORMATS.iter().map(|f| f.name).collect();
             let message = format!("expected one of {}, got `{name}`", names.join(", "));
             return Err(Error::Argument { what: "format".into(), message });
         }
     })
+}
+
+/// The block size of a format of blocks.
+fn block_size(name: &str) -> Option<usize> {
+    let size = name.strip_prefix("bcsr")?.parse().ok()?;
+    BLOCK_SIZES.contains(&size).then_some(size)
 }
 
 /// A format a matrix could be put in.
@@ -137,15 +147,19 @@ pub fn candidates<T: Scalar>(a: &Csr<T>, s: &Structure, costs: &[(&str, f64)]) -
             }
             "csr" => (Format::bytes(a), None),
             blocks => {
-                let size = BLOCK_SIZES.into_iter().find(|b| blocks.ends_with(&b.to_string())).unwrap_or(1);
-                let fill = s.block_fill.iter().find(|(b, _)| *b == size).map_or(1.0, |(_, fill)| *fill);
-                let blocks = (a.nnz() as f64 / fill.max(1e-9) / (size * size) as f64).round() as usize;
+                let size = block_size(blocks).unwrap_or(1);
+                let fill = s.block_fill.iter().find(|(b, _)| *b == size).map(|(_, fill)| *fill);
+                let bytes = fill.map_or(0, |fill| {
+                    let blocks = (a.nnz() as f64 / fill.max(1e-9) / (size * size) as f64).round();
+                    Bcsr::<T>::footprint(a.rows(), size, blocks as usize)
+                });
                 let divides = a.rows().is_multiple_of(size) && a.cols().is_multiple_of(size);
                 let refused = match divides {
                     false => Some("no multiple of the block size"),
-                    true => (fill < LEAST_FILL && a.nnz() > 0).then_some("too few entries in its blocks"),
+                    true => (fill.is_none_or(|fill| fill < LEAST_FILL) && a.nnz() > 0)
+                        .then_some("too few entries in its blocks"),
                 };
-                (Bcsr::<T>::footprint(a.rows(), size, blocks), refused)
+                (bytes, refused)
             }
         };
         let factor = costs.iter().find(|(kernel, _)| *kernel == format.kernel).map(|(_, cost)| *cost);

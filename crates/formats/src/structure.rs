@@ -56,9 +56,10 @@ pub struct Structure {
     pub diagonal_positive: bool,
     /// Whether in every row the diagonal entry is at least as large as all others together.
     pub diagonally_dominant: bool,
-    /// Part of the places in 2x2, 3x3 and 4x4 blocks that hold an entry, over blocks with at least one; where there are more
-    /// than 49152 rows, of an eighth of them.
-    pub block_fill: [(usize, f64); 3],
+    /// Part of the places in blocks of a size that hold an entry, over blocks with at least one; where there are more than 49152
+    /// rows, of an eighth of them. Sizes of 2, 3 and 4, and those from 5 to 8 that divide rows and columns, where 2x2 blocks and those in the
+    /// first rows are full enough to be worth it.
+    pub block_fill: Vec<(usize, f64)>,
 }
 
 impl Structure {

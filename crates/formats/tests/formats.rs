@@ -133,10 +133,10 @@ fn what_does_not_suit_is_refused_with_its_size() {
         message(Bcsr::from_csr(&*odd, 2).map(drop)),
         "Bcsr::from_csr: 25 rows and 25 columns are not multiples of 2; keep csr"
     );
-    assert_eq!(message(Bcsr::from_csr(&*odd, 5).map(drop)), "block size: expected 2, 3 or 4, got 5");
+    assert_eq!(message(Bcsr::from_csr(&*odd, 9).map(drop)), "block size: expected 2 to 8, got 9");
     assert_eq!(
         message(convert(&odd, "diag").map(drop)),
-        "format: expected one of csr, stencil, dia, ell, sell, packed, packed-f32, hyb, coo, bcsr2, bcsr3, bcsr4, dense, got `diag`"
+        "format: expected one of csr, stencil, dia, ell, sell, packed, packed-f32, hyb, coo, bcsr2, bcsr3, bcsr4, bcsr5, bcsr6, bcsr7, bcsr8, dense, got `diag`"
     );
 }
 

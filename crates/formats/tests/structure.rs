@@ -1,6 +1,6 @@
 //! The facts [`Structure`] reports, on matrices small enough to check by eye.
 use lacuna_core::{Complex64, Scalar};
-use lacuna_formats::{Csr, Structure, Triplets, spy};
+use lacuna_formats::{Csr, Spec, Structure, Triplets, spy};
 use proptest::prelude::*;
 
 fn matrix<T: Scalar>(rows: usize, cols: usize, entries: &[(usize, usize, T)]) -> Csr<T> {
@@ -78,6 +78,23 @@ fn a_picture_counts_every_entry_once() {
     assert_eq!(spy(&a, 1, 1), [5]);
     assert_eq!(spy(&a, 4, 8).iter().sum::<u32>(), 5);
     assert_eq!(spy(&a, 0, 3), []);
+}
+
+#[test]
+fn large_blocks_are_looked_for_where_they_divide_and_small_ones_are_full() {
+    for size in 5..=8 {
+        let n = 6 * size;
+        let mut t = Triplets::new(n, n);
+        for (bi, bj) in [(0, 0), (1, 1), (2, 2), (3, 3), (4, 4), (5, 5), (0, 2), (3, 5)] {
+            (0..size * size).for_each(|k| t.push(size * bi + k / size, size * bj + k % size, 1.0));
+        }
+        let s = Structure::of(&t.to_csr().unwrap());
+        assert!(s.block_fill.contains(&(size, 1.0)), "{size}: {:?}", s.block_fill);
+        assert_eq!(s.block_size(), Some(size));
+        assert!(s.block_fill.iter().all(|(b, _)| *b < 5 || n.is_multiple_of(*b)), "{:?}", s.block_fill);
+    }
+    let grid: Csr<f64> = Spec::parse("gen:poisson2d:30x28").unwrap().build().unwrap();
+    assert_eq!(Structure::of(&grid).block_fill.len(), 3, "2x2 blocks are half full");
 }
 
 proptest! {

@@ -9,6 +9,9 @@ const NONE: u32 = u32::MAX;
 /// Rows that a thread of the host looks at, at least.
 const GRAIN: usize = 16 * SEGMENT;
 
+/// Entries of a run at the most, which kernels have room for.
+const MOST_RUN: usize = 4;
+
 /// A matrix in one of the formats that written kernels know.
 pub enum Rows<'a, T: Scalar> {
     /// Compressed rows: where each begins, columns, values, lanes of a row.
@@ -99,10 +102,11 @@ impl<'a, T: Scalar> Rows<'a, T> {
         entries.filter(|(_, entries)| is_long(*lanes, entries.len())).collect()
     }
 
-    /// Entries with consecutive columns that come together wherever one of them does.
+    /// Entries with consecutive columns that come together wherever one of them does: a row of a block, or an equal part of it
+    /// where that is more than four.
     pub fn run(&self) -> usize {
         match self {
-            Rows::Bcsr(block, ..) => *block,
+            Rows::Bcsr(block, ..) => (1..=MOST_RUN).rev().find(|run| block.is_multiple_of(*run)).unwrap_or(1),
             _ => 1,
         }
     }
