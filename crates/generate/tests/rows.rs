@@ -61,7 +61,7 @@ fn rows_are_those_of_the_format() {
         "csr stencil dia ell sell packed packed-f32 hyb coo bcsr2 bcsr3 bcsr4 bcsr6 bcsr7 bcsr8",
         "csr dia ell sell packed packed-f32 hyb coo bcsr2 bcsr3 bcsr4 bcsr5 bcsr6",
         "csr dia ell sell packed packed-f32 hyb bcsr2 bcsr3 bcsr4 bcsr5 bcsr6 bcsr8 dense",
-        "csr ell sell packed packed-f32 bcsr2 bcsr4 bcsr5 bcsr8",
+        "csr ell sell bcsr2 bcsr4 bcsr5 bcsr8",
         "csr dia ell sell packed packed-f32 hyb coo bcsr2 bcsr3 bcsr4 bcsr5 bcsr6 bcsr7",
     ];
     assert_eq!(known, expected);
