@@ -100,11 +100,6 @@ struct Room {
     widest: usize,
 }
 
-/// Bytes of the numbers of blocks in local memory.
-fn params_room<T>(e: &Encoded<T>) -> usize {
-    if e.bases.is_empty() { 4 } else { 4 * write::NEAR_PARAMS }
-}
-
 impl Layout {
     /// A row for each work-item, vectors in registers, and the entries of its matrices; nothing where the program has no
     /// such form.
@@ -146,7 +141,7 @@ impl Layout {
         let sums = e.sums as usize + 4; // with those that an operation may leave to the next
         let (got, cells) = (sums * chunks, e.cells.len());
         let rows_at = if lanes.iter().any(|w| *w > 1) { rows } else { 1 };
-        let params = params_room(e);
+        let params = write::params_room(e);
         let fixed = (got + cells + rows_at) * number + 8 * encode::CONTROL_WORDS as usize + 64 + params;
         let room = device.local.checked_sub(fixed)? / number;
         let least = match (nvidia, e.bases.is_empty()) {
@@ -270,7 +265,7 @@ impl Layout {
             size => size,
         };
         let sums = e.sums as usize + 4;
-        let params = params_room(e);
+        let params = write::params_room(e);
         let bytes = (sums * mine + sums.max(size / 32) + e.cells.len() + 2) * number + params;
         let bytes = bytes + 8 * encode::CONTROL_WORDS as usize + 64;
         // Where there are more warps than segments they share these.

@@ -81,7 +81,12 @@ pub struct Written {
 }
 
 /// Words of the numbers of blocks that local memory takes.
-pub(crate) const NEAR_PARAMS: usize = 3072;
+const NEAR_PARAMS: usize = 3072;
+
+/// Bytes of local memory for the numbers of blocks; those that need more are read from global memory.
+pub(crate) fn params_room<T>(e: &Encoded<T>) -> usize {
+    if e.bases.is_empty() { 4 } else { 4 * NEAR_PARAMS }
+}
 
 /// Sums that an operation leaves to the exchange of the next one.
 #[derive(Clone, Debug, Default)]
@@ -258,7 +263,7 @@ impl<T: Scalar> Writer<'_, T> {
             }
         }
         let words = stride * self.e.ops() as usize;
-        let near = shared && words <= NEAR_PARAMS;
+        let near = shared && 4 * words <= params_room(self.e);
         let copied = format!("    for (uint i = ITEM; i < {words}; i += SIZE) near_params[i] = params[i];\n");
         let (space, table) = if near { ("__local", "near_params") } else { ("__global", "params") };
         // The class of the operation, anew after each block.
