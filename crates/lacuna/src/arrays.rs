@@ -54,7 +54,7 @@ pub fn to_host<T: Scalar, B: Backend>(dev: &mut B, vector: Vector<T>) -> Result<
 /// let x = Array2::from_shape_fn((900, 4), |(i, j)| (i * j) as f64);
 /// let y = multiply(&mut dev, &stored, x.view())?;
 /// assert_eq!(y.dim(), (900, 4));
-/// assert_eq!(y[(450, 1)], 4.0 * 450.0 - 449.0 - 451.0 - 420.0 - 480.0);
+/// assert_eq!(y[(465, 1)], 4.0 * 465.0 - 464.0 - 466.0 - 435.0 - 495.0);
 /// # Ok::<(), lacuna::Error>(())
 /// ```
 ///
