@@ -294,7 +294,10 @@ impl Layout {
         }
         // What is used again before all of it is gone from the cache should stay there, entries of matrices should not.
         let held = e.matrices.iter().map(|a| a.bytes).sum::<usize>() + e.vectors.len() * n * number;
-        let streams = device.cache > 0 && held > device.cache / 4 * 3;
+        // Operands gathered from everywhere need more of it.
+        let gathers = products.iter().any(|p| matches!(p, Product::Slices(slices) if slices.sorted));
+        let most = if gathers { device.cache / 4 * 3 } else { device.cache };
+        let streams = device.cache > 0 && held > most;
         let (steps, kept, fits) = (vec![0; lanes.len()], vec![0; lanes.len()], vec![false; lanes.len()]);
         let shape = Shape {
             size,

@@ -49,7 +49,7 @@ pub struct Shape {
     pub segments: usize,
     /// Warps that share a segment where vectors stay in memory.
     pub share: usize,
-    /// Whether matrices and vectors take more than three quarters of the second-level cache.
+    /// Whether matrices and vectors take more of the second-level cache than they should.
     pub streams: bool,
     /// Entries of each matrix that a work-item keeps in registers, for each turn of all rows; 0 for none.
     pub kept: Vec<usize>,
