@@ -86,7 +86,8 @@ fn bell_garland(small: bool) -> Paper {
         ],
         differs: "Structured matrices are theirs; for the unstructured ones stand generated ones with rows of a like shape: a dense \
                   matrix, elasticity for the finite element ones, a Markov chain for Epidemiology, a network for Webbase, random \
-                  rows for Economics and Circuit.",
+                  rows for Economics and Circuit. PKT takes the rows as they are given, where they partitioned them first: \
+                  `lacuna spmv MATRIX --reorder packets` has that.",
         works: vec![
             work(name, structured, &["spmv"], &["all"], &types),
             work(name, unstructured, &["spmv"], &["all"], &types),
