@@ -1,7 +1,7 @@
 //! What was encoded is the program that was recorded.
 use super::*;
 use crate::lower::{Dot, Term, Update};
-use crate::{Backend, Cells, Format, Formula, Hessenberg, Pass, Recorder, Reference};
+use crate::{Backend, Cells, Format, Formula, Hessenberg, Pass, Reason, Recorder, Reference};
 use std::sync::Arc;
 
 /// The identity, as a matrix of nothing.
