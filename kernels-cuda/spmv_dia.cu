@@ -2,18 +2,15 @@
 //
 // Formula: y[i] = sum over the diagonals k, by increasing offset, of value[k][i] x[i + offset[k]] with fused multiply-add
 // from 0; places outside the matrix take no part. Bytes per row: one number for each diagonal, no index, one number for x
-// and one for y, and what the pass moves. Launch shape: see sweep.cuh; a row a thread. The value at row 64 s + r on
-// diagonal k of d is at (s d + k) 64 + r, so that a warp reads whole lines.
-#include "sweep.cuh"
-
-// Rows of a diagonal that lie together.
-#define DIA_ROWS 64u
+// and one for y, and what the pass moves. Launch shape: see sweep.cuh; a row a thread. Assumes: values lie as
+// diagonals.cuh says.
+#include "diagonals.cuh"
 
 template <typename T>
 LACUNA_FN T dia_row(const int *__restrict__ offsets, const T *__restrict__ values, const T *__restrict__ x, u32 diagonals,
                     u32 cols, u32 row) {
     const u32 DEPTH = Depth<T>::count;
-    values += u64(row / DIA_ROWS) * diagonals * DIA_ROWS + row % DIA_ROWS;
+    values += first_of_row(row, diagonals);
     T sum = zero<T>();
     for (u32 k = 0; k < diagonals; k += DEPTH) {
         bool within[DEPTH];

@@ -52,6 +52,9 @@ pub(crate) struct Case {
     pub(crate) method: String,
     pub(crate) precond: String,
     pub(crate) format: String,
+    /// The format that `auto` takes for this matrix on this backend; of products alone.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) auto: Option<String>,
     /// When it stops, in words.
     pub(crate) stop: String,
     pub(crate) backend: String,
@@ -66,6 +69,8 @@ pub(crate) struct Case {
     pub(crate) measured: Option<Box<Measured>>,
 }
 
+/// When products stop, in words.
+pub(crate) const PRODUCTS: &str = "products";
 /// What stands for a matrix where there are vectors alone.
 pub(crate) const VECTORS: &str = "vectors";
 

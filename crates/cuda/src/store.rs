@@ -1,6 +1,7 @@
 //! What handles stand for: vectors, bases, matrices and cells in device memory.
 use crate::driver::{Address, Driver};
 use crate::memory::{ALIGNMENT, Buffer, Pool};
+use crate::table::columns_kernel;
 use lacuna_core::{
     Argument, Basis, Cell, Cells, Error, Format, Kind, Mark, Matrix, Op, OpKind, Result, Scalar, Vector,
     next_serial,
@@ -222,7 +223,7 @@ impl Store {
     }
     /// Whether there is a kernel for several columns at once.
     pub(crate) fn multiplies_columns<T: Scalar>(&self, a: Matrix<T>) -> bool {
-        self.stored(a, "spmm").is_ok_and(|a| a.kernel == "csr")
+        self.stored(a, "spmm").is_ok_and(|a| columns_kernel(a.kernel).is_some())
             && self.format(a).is_some_and(|a| !a.has_long_rows())
     }
     /// The format of a matrix, on the host.

@@ -240,11 +240,15 @@ pub(crate) fn step<T: Scalar>(store: &Store, e: &Encoded<T>, op: u32, name: &str
             kernel
         }
         KIND_SPMM => {
-            s.multiply(store.stored(e.matrices[field(OP_MATRIX) as usize], name)?);
+            let a = store.stored(e.matrices[field(OP_MATRIX) as usize], name)?;
+            s.multiply(a);
             let [x, y] = [OP_X, OP_Y].map(|of| store.basis_address(e.bases[field(of) as usize], name));
             let ((x, stride), (y, y_stride)) = (x?, y?);
             (s.x, s.stride, s.y, s.y_stride) = (x, stride as u64, y, y_stride as u64);
-            "spmm_csr"
+            columns_kernel(a.kernel).ok_or_else(|| Error::Unsupported {
+                operation: format!("{name} with a matrix in format `{}`", a.kernel),
+                message: "no kernel takes its columns together; multiply them one by one".into(),
+            })?
         }
         kind => {
             let (address, stride) = store.basis_address(e.bases[field(OP_BASIS) as usize], name)?;
@@ -278,5 +282,16 @@ pub(crate) fn product_kernel(format: &'static str) -> Result<&'static str> {
             operation: format!("product with a matrix in format `{other}`"),
             message: "the CUDA backend has no kernel for it; convert it to `csr`".into(),
         }),
+    }
+}
+
+/// The stem of the kernel that multiplies several columns by a format at once, where there is one.
+pub(crate) fn columns_kernel(format: &str) -> Option<&'static str> {
+    match format {
+        "csr" => Some("spmm_csr"),
+        "dia" => Some("spmm_dia"),
+        "sell" | "ell" => Some("spmm_sell"),
+        "bcsr" => Some("spmm_bcsr"),
+        _ => None,
     }
 }

@@ -76,24 +76,23 @@ impl<T: Scalar> Packed<T> {
     }
 
     fn pack(a: &Csr<T>, operation: &str, narrow: bool) -> Result<Self> {
-        let rows = a.rows();
-        if let Some(row) = (0..rows).into_par_iter().with_min_len(GRAIN).find_first(|&i| !is_near(a, i)) {
+        if let Some((row, obstacle)) = first_obstacle(a) {
             let columns = a.row_slices(row).0;
-            let message = format!(
-                "row {row} reaches from column {} to {}, and 16 bits tell {REACH} columns apart; keep csr ({} MB)",
-                columns[0],
-                columns[columns.len() - 1],
-                a.bytes() / 1_000_000
-            );
+            let message = match obstacle {
+                Obstacle::Far => format!(
+                    "row {row} reaches from column {} to {}, and 16 bits tell {REACH} columns apart; keep csr ({} MB)",
+                    columns[0],
+                    columns[columns.len() - 1],
+                    a.bytes() / 1_000_000
+                ),
+                Obstacle::Long => format!(
+                    "row {row} has {} entries, far more than others, and packed rows are not cut into pieces; keep csr",
+                    columns.len()
+                ),
+            };
             return Err(Error::Unsupported { operation: operation.into(), message });
         }
-        if let Some(row) = (0..rows).into_par_iter().with_min_len(GRAIN).find_first(|&i| long(a, i)) {
-            let message = format!(
-                "row {row} has {} entries, far more than others, and packed rows are not cut into pieces; keep csr",
-                a.row_slices(row).0.len()
-            );
-            return Err(Error::Unsupported { operation: operation.into(), message });
-        }
+        let rows = a.rows();
         let mut words = pages::zeroed::<u32>(operation, 2 * rows + 1)?;
         let (row_ptr, firsts) = words.split_at_mut(rows + 1);
         row_ptr.copy_from_slice(a.row_ptr());
@@ -127,12 +126,13 @@ impl<T: Scalar> Packed<T> {
         Ok(Packed { rows, cols: a.cols(), lanes: a.lanes(), words, distances, values })
     }
 
-    /// Bytes that the matrix takes; nothing where it is refused.
-    pub(crate) fn footprint(a: &Csr<T>) -> Option<usize> {
-        let narrow = a.cols() <= REACH as usize;
-        let packs = |i| !long(a, i) && (narrow || is_near(a, i));
-        let packs = (0..a.rows()).into_par_iter().with_min_len(GRAIN).all(packs);
-        packs.then(|| bytes(a, if is_exact(a) { saved::<T>() } else { 0 }))
+    /// Bytes that the matrix takes, or why it is refused.
+    pub(crate) fn footprint(a: &Csr<T>) -> Result<usize, &'static str> {
+        match first_obstacle(a) {
+            Some((_, Obstacle::Far)) => Err("rows reach over too many columns for 16 bits"),
+            Some((_, Obstacle::Long)) => Err("a row is far longer than others"),
+            None => Ok(bytes(a, if is_exact(a) { saved::<T>() } else { 0 })),
+        }
     }
 
     /// Bytes that it takes with rounded values.
@@ -162,17 +162,22 @@ impl<T: Scalar> Packed<T> {
     }
 }
 
-/// Whether two bytes tell the columns of a row apart.
-fn is_near<T: Scalar>(a: &Csr<T>, row: usize) -> bool {
-    match a.row_slices(row).0 {
-        [first, .., last] => last - first < REACH,
-        _ => true,
-    }
+/// What keeps a row from being packed.
+enum Obstacle {
+    /// It reaches over more columns than two bytes tell apart.
+    Far,
+    /// Compressed rows keep it apart from the others.
+    Long,
 }
 
-/// Whether compressed rows keep a row apart.
-fn long<T: Scalar>(a: &Csr<T>, row: usize) -> bool {
-    is_long(a.lanes(), a.row_slices(row).0.len())
+/// The first row that cannot be packed, and why.
+fn first_obstacle<T: Scalar>(a: &Csr<T>) -> Option<(usize, Obstacle)> {
+    let narrow = a.cols() <= REACH as usize;
+    let of_row = |row: usize| match a.row_slices(row).0 {
+        [first, .., last] if !narrow && last - first >= REACH => Some((row, Obstacle::Far)),
+        columns => is_long(a.lanes(), columns.len()).then_some((row, Obstacle::Long)),
+    };
+    (0..a.rows()).into_par_iter().with_min_len(GRAIN).find_map_first(of_row)
 }
 
 /// Bytes that a narrow value saves.

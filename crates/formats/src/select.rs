@@ -141,8 +141,8 @@ pub fn candidates<T: Scalar>(a: &Csr<T>, s: &Structure, costs: &[(&str, f64)]) -
             "sell" => (sell.0, is_too_much(sell.1, a.nnz()).then_some("too much padding")),
             "ell" => (ell.0, is_too_much(ell.1, a.nnz()).then_some("too much padding")),
             "packed" => match Packed::footprint(a) {
-                Some(bytes) => (bytes, None),
-                None => (Format::bytes(a), Some("rows reach over too many columns for 16 bits")),
+                Ok(bytes) => (bytes, None),
+                Err(why) => (Format::bytes(a), Some(why)),
             },
             "packed-f32" => (Packed::rounded_footprint(a), Some("it rounds values: by name alone")),
             "pkt" => Pkt::footprint(a),

@@ -134,6 +134,110 @@ fn models_have_the_structure_they_promise() {
     }
 }
 
+/// Table 4 of Bell and Garland 2008: rows, columns, entries.
+const TABLE: [(&str, [usize; 3]); 14] = [
+    ("dense", [2_000, 2_000, 4_000_000]),
+    ("protein", [36_417, 36_417, 4_344_765]),
+    ("spheres", [83_334, 83_334, 6_010_480]),
+    ("cantilever", [62_451, 62_451, 4_007_383]),
+    ("wind-tunnel", [217_918, 217_918, 11_634_424]),
+    ("harbor", [46_835, 46_835, 2_374_001]),
+    ("qcd", [49_152, 49_152, 1_916_928]),
+    ("ship", [140_874, 140_874, 7_813_404]),
+    ("economics", [206_500, 206_500, 1_273_389]),
+    ("epidemiology", [525_825, 525_825, 2_100_225]),
+    ("accelerator", [121_192, 121_192, 2_624_331]),
+    ("circuit", [170_998, 170_998, 958_936]),
+    ("webbase", [1_000_005, 1_000_005, 3_105_536]),
+    ("lp", [4_284, 1_092_610, 11_279_748]),
+];
+
+#[test]
+fn look_alikes_have_the_papers_sizes() {
+    for (name, [rows, cols, entries]) in TABLE {
+        let a = build::<f32>(&format!("alike:{name}"));
+        assert_eq!([a.rows(), a.cols()], [rows, cols], "{name}");
+        let exact = ["dense", "qcd", "epidemiology"].contains(&name);
+        let most = if exact { 0.0 } else { 0.03 };
+        let off = a.nnz() as f64 / entries as f64 - 1.0;
+        assert!(off.abs() <= most, "{name}: {} entries, {entries} in the paper", a.nnz());
+    }
+}
+
+#[test]
+fn look_alikes_have_the_structure_of_their_kind() {
+    for (name, block) in [
+        ("protein", 3),
+        ("spheres", 3),
+        ("cantilever", 3),
+        ("wind-tunnel", 6),
+        ("ship", 6),
+        ("accelerator", 1),
+    ] {
+        let s = structure(&format!("alike:{name}:16"));
+        assert!(s.symmetric && s.diagonally_dominant && s.diagonal_positive, "{name}");
+        assert_eq!(s.block_size(), (block > 1).then_some(block), "{name}");
+        assert!(
+            s.diagonals * s.rows > 4 * s.nnz || name == "cantilever",
+            "{name}: {} diagonals",
+            s.diagonals
+        );
+    }
+    let s = structure("alike:wind-tunnel");
+    assert!(s.rows % 6 == 4 && s.row_std < 0.1 * s.row_mean, "{} on {}", s.row_std, s.row_mean);
+    let s = structure("alike:harbor:16");
+    assert!(s.pattern_symmetric && !s.symmetric && s.row_max > 2 * s.row_min);
+    let s = structure("alike:qcd:16");
+    assert_eq!((s.rows, s.row_min, s.row_max, s.zero_diagonal), (3072, 39, 39, 3072));
+    assert_eq!(s.block_fill[1], (3, 1.0));
+    let s = structure("alike:economics:16");
+    assert!(!s.pattern_symmetric && s.diagonally_dominant && (30..=44).contains(&s.row_max), "{}", s.row_max);
+    let s = structure("alike:circuit");
+    assert!(s.pattern_symmetric && !s.symmetric && s.diagonally_dominant);
+    assert!((250..=400).contains(&s.row_max), "{}", s.row_max);
+    // The hybrid format keeps 45.4 % of the entries of LP in rows as long as a third of all.
+    let a = build::<f32>("alike:lp");
+    let mut lengths: Vec<_> = a.row_ptr().windows(2).map(|w| (w[1] - w[0]) as usize).collect();
+    lengths.sort_unstable();
+    let width = lengths[2 * lengths.len() / 3];
+    let kept: usize = lengths.iter().map(|&length| length.min(width)).sum();
+    assert!((0.42..0.49).contains(&(kept as f64 / a.nnz() as f64)), "{kept} of {}", a.nnz());
+}
+
+#[test]
+fn an_epidemic_is_a_markov_chain_on_a_triangle() {
+    let a = build::<f64>("alike:epidemiology:1000");
+    // 31 lines of 31, 30, … states.
+    assert_eq!((a.rows(), a.nnz()), (496, 4 * 465 + 31));
+    let mut state = 0;
+    for y in 0..31 {
+        for x in 0..31 - y {
+            let up = (y > 0).then(|| state + y - 32);
+            let back = (x > 0).then(|| state - 1);
+            let room = x + y < 30;
+            let forth = if room { [Some(state + 1), Some(state + 31 - y)] } else { [Some(state), None] };
+            let want: Vec<usize> = [up, back].into_iter().chain(forth).flatten().collect();
+            let got: Vec<(usize, f64)> = a.row_entries(state).collect();
+            assert_eq!(got.iter().map(|e| e.0).collect::<Vec<_>>(), want, "state {x}, {y}");
+            let sum: f64 = got.iter().map(|e| e.1).sum();
+            assert!((sum - 1.0).abs() <= 4.0 * f64::EPSILON && got.iter().all(|e| e.1 > 0.0));
+            state += 1;
+        }
+    }
+}
+
+#[test]
+fn parts_of_look_alikes_are_as_small_as_can_be() {
+    for (name, [rows, ..]) in TABLE {
+        for part in [2, 7, 64, 1000, 4_294_967_295] {
+            let a = build::<f64>(&format!("alike:{name}:{part}"));
+            // Whole nodes, sites and periods: 3^4 sites of 12 unknowns at the least, or 413 equations.
+            let most = (rows / part).max(1) + if name == "qcd" { 972 } else { 413 };
+            assert!((1..=most).contains(&a.rows()) && a.nnz() > 0, "{name}:{part}: {} rows", a.rows());
+        }
+    }
+}
+
 /// The bits of a matrix in one word (FNV-1a).
 fn fingerprint(a: &Csr<f64>) -> u64 {
     let words = a.row_ptr().iter().chain(a.col_idx()).map(|&k| u64::from(k));
@@ -154,6 +258,12 @@ fn the_same_name_gives_the_same_bits() {
         ("markov:41x21", 0x31BB_A8CC_DE60_7F9E),
         ("dense:30", 0x7736_2FCC_906A_E529),
         ("random:5000:6:9", 0xCCC5_86ED_408D_D065),
+        ("alike:protein:50", 0x5F20_FEB4_EE58_ADFB),
+        ("alike:qcd:50", 0xFA56_5EA9_55E6_E457),
+        ("alike:economics:50", 0x48C3_A8DC_E82B_F4F7),
+        ("alike:epidemiology:50", 0x0BC5_5654_8B57_4BE5),
+        ("alike:circuit:50", 0x63D5_5C94_FFC8_80C9),
+        ("alike:lp:50", 0xD067_7BD2_141C_E8BD),
     ];
     let one_thread = rayon::ThreadPoolBuilder::new().num_threads(1).build().unwrap();
     let three_threads = rayon::ThreadPoolBuilder::new().num_threads(3).build().unwrap();
@@ -168,7 +278,7 @@ fn wrong_names_are_answered_with_what_there_is() {
     assert_eq!(
         message("gen:poison2d:3x3"),
         "gen:poison2d:3x3: no generator is called `poison2d`; there are poisson1d, poisson2d, poisson3d, \
-         poisson-p1, elasticity3d, convection, helmholtz, spe10-like, power-law, markov, dense, random; \
+         poisson-p1, elasticity3d, convection, helmholtz, spe10-like, power-law, markov, dense, random, alike; \
          for example gen:poisson2d:512x512"
     );
     assert_eq!(
@@ -198,6 +308,16 @@ fn wrong_names_are_answered_with_what_there_is() {
         ("gen:spe10-like:x", "SEED should be a whole number from 0, got `x`"),
         ("gen:markov:5x5:2", "a discount is at most 1, got 2"),
         ("gen:random:5:6", "6 entries do not fit a row of 5"),
+        (
+            "gen:alike:tunnel",
+            "NAME should be one of dense, protein, spheres, cantilever, wind-tunnel, harbor, qcd, ship, economics, \
+             epidemiology, accelerator, circuit, webbase, lp, got `tunnel`; it is called as gen:alike:NAME[:PART], for \
+             example gen:alike:protein",
+        ),
+        ("gen:alike", "NAME is missing"),
+        ("gen:alike:lp:0", "PART should be at least 1, got 0"),
+        ("gen:alike:lp:half", "PART should be a positive whole number, got `half`"),
+        ("gen:alike:lp:2:2", "nothing is expected after `lp:2`, got `2`"),
         ("gen:", "no generator is called ``"),
     ] {
         assert!(message(text).contains(part), "{text}: {}", message(text));
@@ -224,5 +344,9 @@ fn every_example_in_the_list_is_a_valid_name() {
         let spec = Spec::parse(generator.example).unwrap();
         assert_eq!(spec.to_string(), generator.example);
         assert!(!generator.description.is_empty());
+    }
+    let alike = Spec::list().last().unwrap();
+    for (name, _) in TABLE {
+        assert!(alike.name == "alike" && alike.description.contains(name), "{name}");
     }
 }

@@ -366,7 +366,7 @@ fn lay_out_far<T: Scalar>(
                         numbers = numbers.max(slices.numbers);
                         Product::Slices(slices)
                     }
-                    None if kernel == "csr" && rows.long_rows(n).is_empty() => Product::Rows,
+                    None if kernel == "csr" && !a.format.has_long_rows() => Product::Rows,
                     None => return None,
                 }
             }

@@ -139,7 +139,7 @@ impl<E: Clone, P: Clone> Shelf<E, P> {
         let facts = Arc::new(Facts {
             spans: rows.spans(n),
             longest: rows.lengths(n).into_iter().max().unwrap_or(0) as usize,
-            even: rows.pieces().is_none() && rows.long_rows(n).is_empty(),
+            even: rows.pieces().is_none() && !a.format.has_long_rows(),
         });
         push(&mut self.facts, (a.serial, facts.clone()), PROGRAMS);
         Some(facts)

@@ -65,6 +65,37 @@ struct Order {
 }
 
 impl Order {
+    /// The order with the least work that does not take too many places; nothing where there is none.
+    fn of<T: Scalar>(
+        a: &Rows<'_, T>,
+        n: usize,
+        groups: &[Range<usize>],
+        long: &Long,
+        padding: [usize; 2],
+    ) -> Option<Order> {
+        let (lanes, run) = (a.lanes(), a.run());
+        let mut runs = a.lengths(n);
+        runs.iter_mut().for_each(|length| *length /= run as u32);
+        long.rows.iter().for_each(|(row, _)| runs[*row as usize] = LONG);
+        let entries: usize = runs.par_iter().filter(|runs| **runs != LONG).map(|runs| *runs as usize).sum();
+        let fits =
+            |order: &Order, padding: usize| order.places() <= padding * entries * lanes / 4 + WARP * WARP;
+        let shape = [WARP / lanes, WARP];
+        let plain = |shape: [usize; 2]| {
+            let order = long.rows.is_empty().then(|| Order::plain(&runs, shape));
+            order.filter(|order| fits(order, padding[0]))
+        };
+        let sorted = || {
+            let rows_of = |g: &Range<usize>| g.start * SEGMENT..(g.end * SEGMENT).min(n);
+            let order = Order::sorted(&runs, shape, &groups.iter().map(rows_of).collect::<Vec<_>>());
+            Some(order).filter(|order| fits(order, padding[1]))
+        };
+        // Two rows a lane pay where all are short.
+        let few = lanes * run == 1 && entries <= FEW * n;
+        let paired = few.then(|| plain([2 * WARP; 2])).flatten();
+        paired.or_else(|| plain(shape)).or_else(sorted)
+    }
+
     /// Rows as they come.
     fn plain(runs: &[u32], [rows, width]: [usize; 2]) -> Order {
         let longest = |slice: &[u32]| slice.iter().copied().max().unwrap_or(0);
@@ -131,6 +162,45 @@ impl Order {
     }
 }
 
+/// The rows that are summed in pieces.
+struct Long {
+    /// Each with its entries.
+    rows: Vec<(u32, Range<usize>)>,
+    /// The first of each group, and their number.
+    firsts: Vec<usize>,
+    /// The entries of each piece.
+    pieces: Vec<Range<usize>>,
+    /// The first piece of each row, and their number.
+    ptr: Vec<usize>,
+}
+
+impl Long {
+    fn of<T: Scalar>(a: &Rows<'_, T>, n: usize, groups: &[Range<usize>]) -> Long {
+        let rows = a.long_rows(n);
+        let before = |segment: usize| rows.partition_point(|(row, _)| (*row as usize) < segment * SEGMENT);
+        let firsts = groups.iter().map(|g| before(g.start)).chain([rows.len()]).collect();
+        let pieces = rows.iter().flat_map(|(_, entries)| pieces_of(entries)).collect();
+        let ptr = ends_of(rows.iter().map(|(_, entries)| pieces_of(entries).count() as u32));
+        Long { rows, firsts, pieces, ptr }
+    }
+
+    /// Pieces of the group that has the most.
+    fn most(&self) -> usize {
+        let of_group = |of: &[usize]| self.ptr[of[1]] - self.ptr[of[0]];
+        self.firsts.windows(2).map(of_group).max().unwrap_or(0)
+    }
+
+    /// As kernels read it: the number of rows, the first of each group, the rows, their first pieces, where pieces begin and
+    /// where they end.
+    fn words(&self) -> impl Iterator<Item = u32> {
+        let words = [self.rows.len()].into_iter().chain(self.firsts.iter().copied());
+        let words =
+            words.chain(self.rows.iter().map(|(row, _)| *row as usize)).chain(self.ptr.iter().copied());
+        let words = words.chain(self.pieces.iter().map(|p| p.start)).chain(self.pieces.iter().map(|p| p.end));
+        words.map(|word| word as u32)
+    }
+}
+
 /// What lies before each of so many, and in all.
 fn ends_of(lengths: impl Iterator<Item = u32>) -> Vec<usize> {
     let ends = lengths.scan(0, |end, length| {
@@ -158,28 +228,9 @@ impl<T: Scalar> Staged<T> {
         warps: usize,
         padding: [usize; 2],
     ) -> Option<Slices> {
-        let (lanes, run) = (a.lanes(), a.run());
-        let mut runs = a.lengths(n);
-        runs.iter_mut().for_each(|length| *length /= run as u32);
-        let long = a.long_rows(n);
-        long.iter().for_each(|(row, _)| runs[*row as usize] = LONG);
-        let entries: usize = runs.par_iter().filter(|runs| **runs != LONG).map(|runs| *runs as usize).sum();
-        let in_slices = |padding: usize| padding * entries * lanes / 4 + WARP * WARP;
-        let rows_of = |g: &Range<usize>| g.start * SEGMENT..(g.end * SEGMENT).min(n);
-        let shape = |twice: bool| if twice { [2 * WARP; 2] } else { [WARP / lanes, WARP] };
-        let plain_of = |twice: bool| {
-            let plain = long.is_empty().then(|| Order::plain(&runs, shape(twice)));
-            plain.filter(|order| order.places() <= in_slices(padding[0]))
-        };
-        let sorted = || {
-            let order = Order::sorted(&runs, shape(false), &groups.iter().map(rows_of).collect::<Vec<_>>());
-            Some(order).filter(|order| order.places() <= in_slices(padding[1]))
-        };
-        // Two rows a lane pay where all are short.
-        let few = lanes * run == 1 && entries <= FEW * n;
-        let paired = few.then(|| plain_of(true)).flatten();
-        let twice = paired.is_some();
-        let order = paired.or_else(|| plain_of(false)).or_else(sorted)?;
+        let run = a.run();
+        let long = Long::of(a, n, groups);
+        let order = Order::of(a, n, groups, &long, padding)?;
         let (columns, values, places) = (self.columns.len(), self.values.len(), order.places());
         if values + places * run > NONE as usize {
             return None;
@@ -191,15 +242,7 @@ impl<T: Scalar> Staged<T> {
         let row_of = self.windows.len();
         self.windows.extend(&order.row_of);
         let list = self.windows.len();
-        let before = |segment: usize| long.partition_point(|(row, _)| (*row as usize) < segment * SEGMENT);
-        let ends = [long.len()];
-        let firsts: Vec<usize> = groups.iter().map(|g| before(g.start)).chain(ends).collect();
-        let pieces: Vec<Range<usize>> = long.iter().flat_map(|(_, entries)| pieces_of(entries)).collect();
-        let long_ptr = ends_of(long.iter().map(|(_, entries)| pieces_of(entries).count() as u32));
-        let words = ends.into_iter().chain(firsts.iter().copied());
-        let words = words.chain(long.iter().map(|(row, _)| *row as usize)).chain(long_ptr.iter().copied());
-        let words = words.chain(pieces.iter().map(|p| p.start)).chain(pieces.iter().map(|p| p.end));
-        self.windows.extend(words.map(|word| word as u32));
+        self.windows.extend(long.words());
         let shares = self.windows.len();
         if !order.row_of.is_empty() {
             for group in groups {
@@ -210,19 +253,17 @@ impl<T: Scalar> Staged<T> {
         }
         let head = [ptr, columns, values, row_of, list, shares].map(|at| at as u32);
         self.windows[m * HEAD..][..HEAD].copy_from_slice(&head);
-        let (apart, numbers) = match a.pieces() {
+        let (apart, most) = match a.pieces() {
             Some(layout) => {
                 let first =
                     |segment: usize| layout.long_ptr()[layout.segment_long()[segment] as usize] as usize;
-                let most = groups.iter().map(|g| first(g.end) - first(g.start)).max().unwrap_or(0);
-                (if most > 0 { Apart::Coordinates } else { Apart::Nothing }, most)
+                (Apart::Coordinates, groups.iter().map(|g| first(g.end) - first(g.start)).max().unwrap_or(0))
             }
-            None => {
-                let most = firsts.windows(2).map(|of| long_ptr[of[1]] - long_ptr[of[0]]).max().unwrap_or(0);
-                (if most > 0 { Apart::Rows } else { Apart::Nothing }, most)
-            }
+            None => (Apart::Rows, long.most()),
         };
-        Some(Slices { run, twice, sorted: !order.row_of.is_empty(), apart, numbers })
+        let apart = if most > 0 { apart } else { Apart::Nothing };
+        let twice = order.width == 2 * WARP;
+        Some(Slices { run, twice, sorted: !order.row_of.is_empty(), apart, numbers: most })
     }
 }
 

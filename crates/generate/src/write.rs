@@ -13,6 +13,7 @@ use std::fmt::Write;
 mod chain;
 mod far;
 mod near;
+mod sums;
 mod text;
 use text::Text;
 

@@ -12,6 +12,7 @@ mod near;
 mod options;
 mod plan;
 mod source;
+mod status;
 
 pub use backend::OpenCl;
 pub use device::devices;

@@ -135,7 +135,7 @@ impl OpenCl {
 
     /// Whether there is a kernel for several columns at once.
     fn multiplies_columns<T: Scalar>(&self, a: Matrix<T>) -> bool {
-        self.memory.spmv_kernel(a, "spmm").is_ok_and(|kernel| kernel == "spmv_csr")
+        self.memory.spmv_kernel(a, "spmm").is_ok_and(|kernel| columns_kernel(kernel).is_some())
             && self.memory.format(a).is_some_and(|a| !a.has_long_rows())
     }
 
@@ -190,7 +190,14 @@ impl OpenCl {
                 pieces = self.memory.partial_sums(a);
                 self.memory.spmv_kernel(a, operation)?
             }
-            encode::KIND_SPMM => "spmm_csr",
+            encode::KIND_SPMM => {
+                let a = encoded.matrices[encoded.op(op, encode::OP_MATRIX) as usize];
+                let kernel = self.memory.spmv_kernel(a, operation)?;
+                columns_kernel(kernel).ok_or_else(|| Error::Unsupported {
+                    operation: format!("{operation} by the kernel `{kernel}`"),
+                    message: "no kernel takes several columns together; multiply them one by one".into(),
+                })?
+            }
             encode::KIND_BASIS_DOT => "basis_dot",
             encode::KIND_BASIS_AXPY => "basis_axpy",
             _ => "sweep",
@@ -386,5 +393,16 @@ impl OpenCl {
         }
         prepared.bound = Some(self.memory.generation);
         Ok(())
+    }
+}
+
+/// The kernel that multiplies several columns at once where the one for a single vector is this, if there is one.
+fn columns_kernel(product: &str) -> Option<&'static str> {
+    match product {
+        "spmv_csr" => Some("spmm_csr"),
+        "spmv_dia" => Some("spmm_dia"),
+        "spmv_sell" => Some("spmm_sell"),
+        "spmv_bcsr" => Some("spmm_bcsr"),
+        _ => None,
     }
 }

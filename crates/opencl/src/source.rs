@@ -9,14 +9,13 @@ use lacuna_generate::{Cached, SHARED_SOURCES, header, joined};
 use std::sync::{Mutex, PoisonError};
 
 /// The kernel files in the order they build on each other.
-pub const SOURCES: [(&str, &str); 17] = [
+pub const SOURCES: [(&str, &str); 21] = [
     SHARED_SOURCES[0],
     SHARED_SOURCES[1],
     SHARED_SOURCES[2],
     ("sum.cl", include_str!("../../../kernels-opencl/sum.cl")),
     ("sweep.cl", include_str!("../../../kernels-opencl/sweep.cl")),
     ("spmv_csr.cl", include_str!("../../../kernels-opencl/spmv_csr.cl")),
-    ("spmm_csr.cl", include_str!("../../../kernels-opencl/spmm_csr.cl")),
     ("spmv_dia.cl", include_str!("../../../kernels-opencl/spmv_dia.cl")),
     ("spmv_sell.cl", include_str!("../../../kernels-opencl/spmv_sell.cl")),
     ("spmv_bcsr.cl", include_str!("../../../kernels-opencl/spmv_bcsr.cl")),
@@ -25,6 +24,11 @@ pub const SOURCES: [(&str, &str); 17] = [
     ("spmv_packed.cl", include_str!("../../../kernels-opencl/spmv_packed.cl")),
     ("spmv_dense.cl", include_str!("../../../kernels-opencl/spmv_dense.cl")),
     ("spmv_pkt.cl", include_str!("../../../kernels-opencl/spmv_pkt.cl")),
+    ("columns.cl", include_str!("../../../kernels-opencl/columns.cl")),
+    ("spmm_csr.cl", include_str!("../../../kernels-opencl/spmm_csr.cl")),
+    ("spmm_dia.cl", include_str!("../../../kernels-opencl/spmm_dia.cl")),
+    ("spmm_sell.cl", include_str!("../../../kernels-opencl/spmm_sell.cl")),
+    ("spmm_bcsr.cl", include_str!("../../../kernels-opencl/spmm_bcsr.cl")),
     ("basis.cl", include_str!("../../../kernels-opencl/basis.cl")),
     ("program.cl", include_str!("../../../kernels-opencl/program.cl")),
 ];

@@ -65,7 +65,10 @@ fn kernels_take_what_the_host_sets() {
             "basis_dot",
             "fold",
             "program",
+            "spmm_bcsr",
             "spmm_csr",
+            "spmm_dia",
+            "spmm_sell",
             "spmv_bcsr",
             "spmv_csr",
             "spmv_dense",
@@ -185,9 +188,8 @@ fn kernels_for_cuda_have_the_same_entry_points() {
         .filter(|file| file.path().extension().is_some_and(|e| e == "cu" || e == "cuh"))
         .filter_map(|file| std::fs::read_to_string(file.path()).ok())
         .collect();
-    // `advance` is `start` there, a graph replays the rest; sums of many segments meet in `sweep` itself; products are of
-    // compressed rows alone.
-    let here_alone = ["advance", "fold", "spmv_bcsr", "spmv_dia", "spmv_hyb", "spmv_pieces", "spmv_sell"];
+    // `advance` is `start` there, a graph replays the rest; sums of many segments meet in `sweep` itself.
+    let here_alone = ["advance", "fold", "spmv_pieces"];
     let shared = all().into_keys().filter(|name| !here_alone.contains(&name.as_str()));
     let missing: Vec<_> = shared.filter(|name| !sources.contains(&format!(" {name}_##S("))).collect();
     assert!(missing.is_empty(), "not in kernels-cuda by the same name: {}", missing.join(", "));

@@ -3,7 +3,7 @@ use super::session::Session;
 use super::work::Work;
 use crate::failure::Result;
 use crate::measure::{HOST, PASSES, SPMV, Subject, Target, Task};
-use crate::record::{Case, Entry, SystemKey, distinct};
+use crate::record::{Case, Entry, PRODUCTS, SystemKey, distinct};
 use lacuna::Stop;
 use lacuna::formats::FORMATS;
 use lacuna::solvers::METHODS;
@@ -60,17 +60,18 @@ pub(super) fn measure(session: &mut Session<'_>, work: &Work, name: &str, subjec
             session.progress.step();
         }
     }
+    let autos: Vec<_> = session.targets.iter().map(|target| target.choose_format(subject)).collect();
     let number = subject.kind().name().into();
     let system = SystemKey { matrix: name.into(), n, nnz, number };
     for Combination { target, task, case, why } in combinations {
-        let target = &session.targets[target];
+        let (target, auto) = (&session.targets[target], autos[target]);
         let device = target.device();
         let measured = case.and_then(|case| target.measured(case));
         let ended = || Some("the run was ended before it was measured".into());
         let why = why.or_else(|| if measured.is_none() { ended() } else { None });
         let stop = match (subject, task.method.as_str()) {
             (Subject::Vectors { .. }, _) => "passes".into(),
-            (_, SPMV) => "products".into(),
+            (_, SPMV) => PRODUCTS.into(),
             _ if device.backend == HOST => "once".into(),
             _ => stop_words.clone(),
         };
@@ -80,6 +81,7 @@ pub(super) fn measure(session: &mut Session<'_>, work: &Work, name: &str, subjec
             method: task.method,
             precond: task.precond,
             format: task.format.into(),
+            auto: auto.filter(|_| stop == PRODUCTS).map(String::from),
             stop,
             backend: device.backend.into(),
             device: device.name.clone(),

@@ -1,25 +1,29 @@
 //! Products in each format.
 use super::grid::Grid;
 use crate::page::results::{Results, micros};
-use crate::record::{Case, SystemKey, distinct};
+use crate::page::{Choice, choices, fastest};
+use crate::record::{Case, PRODUCTS, SystemKey, distinct};
 use crate::report::thousands;
 
-/// A row for each system and backend: in each format the time of a product and the bytes that it moves for each row.
+/// A row for each system and backend: in each format the time of a product and the bytes that it moves for each row; the
+/// fastest; and what `auto` takes with its time over the fastest's, where the results tell.
 pub(super) fn table(results: &Results<'_>) -> String {
-    let products = |c: &&&Case| c.stop == "products" && c.measured.is_some();
+    let products = |c: &&&Case| c.stop == PRODUCTS && c.measured.is_some();
     let formats = distinct(results.cases.iter().filter(products).map(|c| c.format.as_str()));
     let labels = distinct(results.cases.iter().filter(products).map(|c| results.label(c)));
     let mut headings: Vec<String> = ["system", ">rows", ">entries", "type"].map(String::from).to_vec();
     headings.extend((labels.len() > 1).then(|| "backend".into()));
     headings.extend(formats.iter().map(|f| format!(">{f}: µs, bytes a row")));
     headings.push(">fastest, of copy".into());
+    let told = results.cases.iter().filter(products).any(|c| c.auto.is_some());
+    headings.extend(told.then(|| ">`auto`, of the fastest".into()));
     let mut grid = Grid::new(headings);
     for system in results.systems() {
         let of = results.of(system);
         for label in &labels {
-            let of: Vec<_> = of.iter().filter(products).filter(|c| results.label(c) == *label).collect();
-            let time = |c: &Case| c.measured.as_ref().map_or(f64::INFINITY, |m| m.each());
-            let Some(best) = of.iter().min_by(|a, b| time(a).total_cmp(&time(b))) else { continue };
+            let of: Vec<&Case> =
+                of.iter().filter(products).filter(|c| results.label(c) == *label).copied().collect();
+            let Some(best) = fastest(&of) else { continue };
             let mut cells = vec![
                 system.title(),
                 thousands(system.n as u64),
@@ -36,10 +40,11 @@ pub(super) fn table(results: &Results<'_>) -> String {
             }));
             let of_copy = best.measured.as_ref().map_or(f64::NAN, |m| m.rate() / best.copy);
             cells.push(format!("{} {of_copy:.2}", best.format));
+            cells.extend(told.then(|| Choice::among(&of).map_or("-".into(), |choice| choice.brief())));
             grid.row(cells);
         }
     }
-    format!("{}\n{}", grid.text(), costs(results, &formats, &labels))
+    format!("{}\n{}{}", grid.text(), costs(results, &formats, &labels), choices(results))
 }
 
 /// What a byte of each format takes next to one of csr, over all systems: the least and the most.
@@ -50,7 +55,7 @@ fn costs(results: &Results<'_>, formats: &[&str], labels: &[String]) -> String {
         for format in formats.iter().filter(|format| **format != "csr") {
             let of = |format: &str, system: &SystemKey| {
                 let is = |c: &&&Case| c.format == format && c.system == *system && results.label(c) == *label;
-                let m = results.cases.iter().filter(|c| c.stop == "products").find(is)?.measured.as_ref()?;
+                let m = results.cases.iter().filter(|c| c.stop == PRODUCTS).find(is)?.measured.as_ref()?;
                 Some(m.each() / m.bytes as f64)
             };
             let ratios = results.systems().into_iter().filter_map(|s| Some(of(format, s)? / of("csr", s)?));

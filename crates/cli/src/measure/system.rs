@@ -39,7 +39,7 @@ impl Subject {
     }
 }
 
-/// A square system.
+/// A matrix in a number type.
 pub(crate) enum System {
     F32(Typed<f32>),
     F64(Typed<f64>),

@@ -1,4 +1,5 @@
 //! The same in Markdown, for documents that keep figures.
+use super::choices;
 use super::results::{Results, micros};
 use crate::measure::Machine;
 use crate::record::{Bits, Case, Line, Peer, distinct};
@@ -85,6 +86,10 @@ fn table(text: &mut String, results: &Results<'_>) -> std::fmt::Result {
         writeln!(text)?;
     }
     writeln!(text)?;
+    let choices = choices(results);
+    if !choices.is_empty() {
+        writeln!(text, "{choices}")?;
+    }
     left_out(text, results)
 }
 

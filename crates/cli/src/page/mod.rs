@@ -1,5 +1,6 @@
 //! A page with everything that was measured: plots as inline SVG, tables, nothing from elsewhere and no script.
 mod chart;
+mod choices;
 mod histories;
 mod markdown;
 mod ratios;
@@ -7,6 +8,7 @@ pub(crate) mod results;
 mod sizes;
 mod tables;
 
+pub(crate) use choices::{Choice, choices, fastest};
 pub(crate) use markdown::{markdown, origin};
 
 use crate::failure::{Failure, Result};

@@ -1,6 +1,6 @@
 //! Lines put in order: what belongs together, and what everything is called.
 use crate::measure::GMRES_ONCE;
-use crate::record::{Case, Device, Entry, Line, Peer, SystemKey, distinct};
+use crate::record::{Case, Device, Entry, Line, PRODUCTS, Peer, SystemKey, distinct};
 use crate::report::{counted_units, thousands};
 use lacuna::BACKENDS;
 
@@ -91,7 +91,7 @@ impl<'a> Results<'a> {
         let precond = peer.precond.as_deref().unwrap_or("none");
         let stops = match &peer.stop {
             Some(stop) => *stop == case.stop,
-            None => ["30 iterations", "products", "once"].contains(&case.stop.as_str()),
+            None => ["30 iterations", PRODUCTS, "once"].contains(&case.stop.as_str()),
         };
         stops && (peer.matrix.as_str(), peer.number.as_str(), peer.method.as_str(), precond) == ours
     }

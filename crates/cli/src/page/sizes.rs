@@ -2,7 +2,7 @@
 use super::chart::{Chart, Point, Scale, Series, legend};
 use super::results::{Results, micros};
 use crate::measure::BY_HAND;
-use crate::record::{Case, distinct};
+use crate::record::{Case, PRODUCTS, distinct};
 use crate::report::thousands;
 use std::fmt::Write;
 
@@ -148,7 +148,7 @@ fn chart<'c>(results: &Results<'_>, ladder: &Ladder<'_>, marks: Vec<f64>) -> Cha
         subtitle: ladder.stop.into(),
         x: (if ladder.stop == "passes" { "elements" } else { "unknowns" }, Scale::Log),
         y: match ladder.stop {
-            "products" => "time of a product (µs)",
+            PRODUCTS => "time of a product (µs)",
             "passes" => "time of a pass (µs)",
             _ => "time per iteration (µs)",
         },

@@ -65,6 +65,10 @@ fn tables_are_filled_and_words_are_kept() {
     assert_eq!(text.matches(", commit abc, ").count(), 4, "{text}");
     assert!(text.contains("1 000 000 000 slow (2 threads) | 0.00 |"), "{text}");
     assert!(text.contains("- again: behind in 2 of 4 rows: poisson-p1:9 spmv "), "{text}");
+    // Of the tables of formats and of everything.
+    let auto = "- what `auto` takes, cpu: at most 1.05 of csr's time for ";
+    assert_eq!(text.matches(auto).count(), 2, "{text}");
+    assert!(text.contains("| fastest, of copy | `auto`, of the fastest |"), "{text}");
     assert_eq!(bench.run("report --check --fill page.md").code, 0);
 
     for (words, expected) in [

@@ -1,4 +1,4 @@
-//! Finite differences on regular grids: Poisson, convection-diffusion, Helmholtz, a Markov chain.
+//! Finite differences on regular grids: Poisson, convection-diffusion, Helmholtz, Markov chains.
 //!
 //! Points are numbered with x fastest, boundaries hold no unknowns unless said.
 use super::rows::from_rows;
@@ -130,5 +130,29 @@ pub(super) fn markov<T: Scalar>(operation: &str, size: Size, discount: Option<f6
         if discount.is_some() {
             row.push((i as u32, T::one()));
         }
+    })
+}
+
+/// Two populations of together fewer than `m`, one birth or death at a time, crowding against births, for the largest
+/// triangle of at most so many states: the transition matrix, rows sum to 1. Four entries a row, fewer along the sides,
+/// one on the diagonal where there is no room for a birth. States are numbered line by line, the longest first.
+pub(super) fn epidemic<T: Scalar>(operation: &str, states: usize) -> Result<Csr<T>> {
+    let below = |states: usize| ((8 * states as u64 + 1).isqrt() as usize - 1) / 2;
+    let m = below(states);
+    let first = |y: usize| y * m - y * y.saturating_sub(1) / 2;
+    from_rows(operation, first(m), |i, row| {
+        // Counted from the last state, lines have 1, 2, … states.
+        let y = m - 1 - below(first(m) - 1 - i);
+        let x = i - first(y);
+        let crowd = (x + y) as f64 / m as f64;
+        let (death, birth) = (0.25 + crowd, 1.25 - crowd);
+        let moves = match x + y + 1 < m {
+            true => [(i + 1, birth), (first(y + 1) + x, birth)],
+            false => [(i, birth), (i, 0.0)],
+        };
+        let back = [(y > 0).then(|| (first(y - 1) + x, death)), (x > 0).then(|| (i - 1, death))];
+        let moves = || back.into_iter().flatten().chain(moves).filter(|m| m.1 > 0.0);
+        let total: f64 = moves().map(|m| m.1).sum();
+        row.extend(moves().map(|(j, rate)| (j as u32, T::from_real(rate / total))));
     })
 }

@@ -2,8 +2,11 @@
 //!
 //! The same name gives the same bits on every machine and with any number of threads: an entry depends on its place
 //! and the seed alone, and is computed by `+ − × ÷ √`, which are rounded alike everywhere.
+mod alike;
 mod elements;
 mod grid;
+mod lattice;
+mod mesh;
 mod network;
 mod noise;
 mod reservoir;

@@ -1,6 +1,7 @@
-//! Matrices without a grid: power-law rows, random columns, dense in sparse form. All strictly diagonally dominant.
-use super::noise::{below, signed, unit};
-use super::rows::from_rows;
+//! Matrices without a grid: power-law rows, random columns, dense in sparse form; circuits, economies, covers. The
+//! square ones are strictly diagonally dominant.
+use super::noise::{below, signed, unit, word};
+use super::rows::{from_rows, rectangular};
 use crate::Csr;
 use lacuna_core::{Result, Scalar};
 
@@ -67,4 +68,94 @@ pub(super) fn dense<T: Scalar>(operation: &str, n: usize) -> Result<Csr<T>> {
             (j as u32, T::from_real(value))
         }));
     })
+}
+
+/// Equations of a period.
+const EQUATIONS: usize = 413;
+
+/// An economy over time: the same 413 equations in every period, for about so many rows. Each has a few variables of
+/// its own period and of those before and after, seldom many: 6 entries a row, up to 44.
+pub(super) fn periods<T: Scalar>(operation: &str, rows: usize) -> Result<Csr<T>> {
+    let rows = rows.div_ceil(EQUATIONS) * EQUATIONS;
+    from_rows(operation, rows, |i, row| {
+        let (period, equation) = (i / EQUATIONS, i % EQUATIONS);
+        let draw = |k: u64| unit(SEED, equation as u64, k);
+        let others = (5.82 * exponential(draw(0))).min(43.0) as u64;
+        let columns = (0..others).filter_map(|k| {
+            // Periods before the next one, then which variable there.
+            let lag = [0, 1, 1, 1, 2, 2][below(6, SEED, equation as u64, 2 * k + 1)];
+            let variable = below(EQUATIONS, SEED, equation as u64, 2 * k + 2);
+            Some((period + 1).checked_sub(lag)? * EQUATIONS + variable).filter(|&j| j < rows)
+        });
+        dominant(i, row, columns);
+    })
+}
+
+/// Stages at which parts are joined, by powers of two.
+const STAGES: u32 = 18;
+/// How likely a part is to be joined with another at the first stage, and what becomes of that from one to the next.
+const JOINED: [f64; 2] = [0.745, 0.8];
+/// Parts among which a line may be shared.
+const LINES: [usize; 2] = [24, 360];
+
+/// A circuit of `n` parts, joined with few others near by, fewer far away, and through lines that up to 360 parts
+/// share: 5.6 entries a row. The pattern is symmetric.
+pub(super) fn circuit<T: Scalar>(operation: &str, n: usize) -> Result<Csr<T>> {
+    from_rows(operation, n, |i, row| {
+        // Two groups of 2^s parts that follow each other are matched one to one.
+        let partners = (0..STAGES).filter_map(|s| {
+            let bit = 1usize << s;
+            let j = i ^ (bit | word(SEED, i as u64 >> (s + 1), u64::from(s)) as usize & (bit - 1));
+            let likely = (0..s).fold(JOINED[0], |p, _| p * JOINED[1]);
+            let pair = unit(SEED, i.min(j) as u64, i.max(j) as u64);
+            (j < n && pair < likely).then_some(j)
+        });
+        // One part of each group has the line; how many of the others share it differs from line to line.
+        let lines = LINES.into_iter().flat_map(|size| {
+            let group = i / size * size;
+            let draw = |k: u64| unit(size as u64, group as u64, k);
+            let owner = group + below(size, size as u64, group as u64, 0);
+            let share = draw(1) * draw(1) * draw(1);
+            let members = if i == owner { group..(group + size).min(n) } else { i..i + 1 };
+            let shares = move |j: &usize| unit(size as u64, *j as u64, 2) < share;
+            let other = move |j: usize| if i == owner { j } else { owner };
+            members.filter(shares).map(other).filter(move |&j| j != i && j < n)
+        });
+        dominant(i, row, partners.chain(lines));
+    })
+}
+
+/// Entries in a column of a cover, on the average.
+const COVERED: f64 = 10.3235;
+
+/// Few rows of many columns each: a row's length is an exponential variable to the power 5/3, so that some are twenty
+/// times as long as the average; its columns are spread evenly.
+pub(super) fn cover<T: Scalar>(operation: &str, [rows, cols]: [usize; 2]) -> Result<Csr<T>> {
+    // The average of such a variable is Γ(8/3).
+    let scale = COVERED * cols as f64 / rows as f64 / 1.504_575_488_251_556;
+    rectangular(operation, [rows, cols], |i, row| {
+        let e = exponential(unit(SEED, i as u64, 0));
+        let length = ((scale * e * libm::cbrt(e * e)) as usize).clamp(1, cols);
+        let first = |k: usize| (k as u128 * cols as u128 / length as u128) as usize;
+        row.extend((0..length).map(|k| {
+            let j = first(k) + below(first(k + 1) - first(k), SEED, i as u64, 2 * k as u64 + 1);
+            (j as u32, T::from_real(signed(SEED, i as u64, 2 * k as u64 + 2)))
+        }));
+    })
+}
+
+/// An exponential variable of the average 1 from a uniform one.
+fn exponential(u: f64) -> f64 {
+    -libm::log(1.0 - u)
+}
+
+/// Random values in other columns of a row, and more than all of them on the diagonal.
+fn dominant<T: Scalar>(i: usize, row: &mut Vec<(u32, T)>, columns: impl Iterator<Item = usize>) {
+    let mut weight = 0.0;
+    for j in columns.filter(|&j| j != i) {
+        let value = signed(SEED, i as u64, j as u64);
+        weight += value.abs();
+        row.push((j as u32, T::from_real(value)));
+    }
+    row.push((i as u32, T::from_real(1.0 + weight)));
 }

@@ -5,8 +5,10 @@ use lacuna_core::pages::zeroed;
 use lacuna_core::{Result, Scalar};
 use rayon::prelude::*;
 
-/// Rows of one task.
+/// Rows of one task, at the most.
 const SHARE: usize = 4096;
+/// Tasks at the least, where there are rows for them.
+const TASKS: usize = 64;
 
 /// The matrix of `rows` rows and columns whose row `i` has the entries that `row(i, …)` pushes, in any order,
 /// repeated columns summed in the order pushed. Each row is listed twice: to count and to fill.
@@ -15,7 +17,17 @@ pub(super) fn from_rows<T: Scalar>(
     rows: usize,
     row: impl Fn(usize, &mut Vec<(u32, T)>) + Sync,
 ) -> Result<Csr<T>> {
-    check_sizes(operation, rows, rows, 0)?;
+    rectangular(operation, [rows, rows], row)
+}
+
+/// The same with `rows` and `cols`.
+pub(super) fn rectangular<T: Scalar>(
+    operation: &str,
+    [rows, cols]: [usize; 2],
+    row: impl Fn(usize, &mut Vec<(u32, T)>) + Sync,
+) -> Result<Csr<T>> {
+    check_sizes(operation, rows, cols, 0)?;
+    let share_rows = (rows / TASKS).clamp(1, SHARE);
     let list = |i: usize, entries: &mut Vec<(u32, T)>| {
         entries.clear();
         row(i, entries);
@@ -31,13 +43,16 @@ pub(super) fn from_rows<T: Scalar>(
         }
     };
     let mut row_ptr: Vec<u32> = zeroed(operation, rows + 1)?;
-    row_ptr[1..].par_chunks_mut(SHARE).enumerate().for_each_init(Vec::new, |entries, (share, lengths)| {
-        for (k, length) in lengths.iter_mut().enumerate() {
-            list(share * SHARE + k, entries);
-            *length = entries.len() as u32;
-        }
-    });
-    check_sizes(operation, rows, rows, row_ptr.iter().map(|&length| length as usize).sum())?;
+    row_ptr[1..].par_chunks_mut(share_rows).enumerate().for_each_init(
+        Vec::new,
+        |entries, (share, lengths)| {
+            for (k, length) in lengths.iter_mut().enumerate() {
+                list(share * share_rows + k, entries);
+                *length = entries.len() as u32;
+            }
+        },
+    );
+    check_sizes(operation, rows, cols, row_ptr.iter().map(|&length| length as usize).sum())?;
     let mut end = 0;
     for p in &mut row_ptr {
         end += *p;
@@ -47,9 +62,9 @@ pub(super) fn from_rows<T: Scalar>(
     let (mut col_idx, mut values): (Vec<u32>, Vec<T>) =
         (zeroed(operation, end as usize)?, zeroed(operation, end as usize)?);
     let (mut columns, mut numbers) = (&mut col_idx[..], &mut values[..]);
-    let mut tasks = Vec::with_capacity(rows.div_ceil(SHARE));
-    for first in (0..rows).step_by(SHARE) {
-        let last = (first + SHARE).min(rows);
+    let mut tasks = Vec::with_capacity(rows.div_ceil(share_rows));
+    for first in (0..rows).step_by(share_rows) {
+        let last = (first + share_rows).min(rows);
         let size = (row_ptr[last] - row_ptr[first]) as usize;
         let (own_columns, rest_columns) = columns.split_at_mut(size);
         let (own_numbers, rest_numbers) = numbers.split_at_mut(size);
@@ -74,5 +89,5 @@ pub(super) fn from_rows<T: Scalar>(
         .collect::<Vec<_>>()
         .into_iter()
         .collect::<Result<()>>()?;
-    Ok(Csr::assembled(rows, rows, row_ptr, col_idx, values))
+    Ok(Csr::assembled(rows, cols, row_ptr, col_idx, values))
 }

@@ -1,4 +1,5 @@
 //! The names of the generators and their arguments.
+use super::alike::{SHAPES, Shape};
 use super::{elements, grid, network, reservoir};
 use crate::Csr;
 use lacuna_core::{Error, Result, Scalar};
@@ -41,6 +42,7 @@ generators! {
     "markov" "NXxNY[:D|:p]" "1025x513" "Markov chain of two populations: I − D·P with discount D (0.999 unless given), or P itself; nonsymmetric";
     "dense" "N" "2000" "every entry stored; symmetric positive definite";
     "random" "N:PER_ROW[:SEED]" "100000:8:1" "PER_ROW random entries in every row; diagonally dominant";
+    "alike" "NAME[:PART]" "protein" "look-alikes of Bell and Garland's matrices, rows divided by PART: dense, protein, spheres, cantilever, wind-tunnel, harbor, qcd, ship, economics, epidemiology, accelerator, circuit, webbase, lp";
 }
 
 /// What to generate.
@@ -56,6 +58,7 @@ enum Model {
     Markov { size: grid::Size, discount: Option<f64> },
     Dense { n: usize },
     Random { n: usize, per_row: usize, seed: u64 },
+    Alike { shape: &'static Shape, part: usize },
 }
 
 /// A matrix by name, such as `gen:poisson2d:512x512`.
@@ -148,6 +151,7 @@ impl Spec {
             Model::Markov { size, discount } => grid::markov(operation, size, discount),
             Model::Dense { n } => network::dense(operation, n),
             Model::Random { n, per_row, seed } => network::random(operation, n, per_row, seed),
+            Model::Alike { shape, part } => shape.build(operation, part),
         }
     }
 
@@ -168,6 +172,7 @@ impl Spec {
             Model::PowerLaw { n } => product(&[2, n]),
             Model::Dense { n } => product(&[n, n]),
             Model::Random { n, per_row, .. } => product(&[n, per_row]),
+            Model::Alike { shape, part } => Some((shape.rows / part) as u64),
         }
     }
 }
@@ -219,6 +224,7 @@ impl<'a> Arguments<'a> {
             "power-law" => Model::PowerLaw { n: self.count("N")? },
             "markov" => self.markov()?,
             "dense" => Model::Dense { n: self.count("N")? },
+            "alike" => self.alike()?,
             _ => self.random()?,
         })
     }
@@ -259,6 +265,16 @@ impl<'a> Arguments<'a> {
         }
         let seed = self.optional().unwrap_or("1");
         Ok(Model::Random { n, per_row, seed: self.seed(seed)? })
+    }
+
+    fn alike(&mut self) -> Result<Model> {
+        let name = self.required("NAME")?;
+        let Some(shape) = Shape::named(name) else {
+            let names: Vec<_> = SHAPES.iter().map(|shape| shape.name).collect();
+            return Err(self.wrong(&format!("NAME should be one of {}, got `{name}`", names.join(", "))));
+        };
+        let part = self.optional().map_or(Ok(1), |part| self.positive("PART", part))?;
+        Ok(Model::Alike { shape, part })
     }
 
     /// The next argument, if there is one.

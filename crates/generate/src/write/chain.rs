@@ -1,197 +1,18 @@
-//! The sums of an operation, and what is evaluated between it and the next one.
+//! What is evaluated between an operation and the next one.
 use super::text::Text;
-use super::{Deferred, Writer, list};
+use super::{Writer, list};
 use lacuna_core::Scalar;
 use lacuna_core::encode::*;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Operations that a chain of instructions goes through before it leaves the rest to the table.
 const DEEPEST: usize = 4;
-/// Words of an exchange that each of the first work-items waits for by itself, as in near.cl.
-const FEW_WORDS: usize = 16;
-/// Chunks that `last_sum` of near.cl takes.
-const LAST_CHUNKS: usize = 8;
-/// Work-items of a warp.
-const WARP: usize = 32;
 /// Segments up to which operands are fetched while sums are on their way: beyond, the one is in the other's way.
-const AHEAD: usize = 128;
+pub(super) const AHEAD: usize = 128;
 
 impl<T: Scalar> Writer<'_, T> {
-    /// The sums of an operation, the formulas behind them, and which operation is due then.
-    pub(super) fn sums(
-        &self,
-        t: &mut Text,
-        op: u32,
-        name: &dyn Fn(u32) -> String,
-        deferred: &mut Option<Deferred>,
-    ) {
-        let e = self.e;
-        let projects = e.op(op, OP_KIND) == KIND_BASIS_DOT;
-        let dots: Vec<[u32; 3]> = list(e, op, OP_DOTS, OP_DOT_COUNT, DOT_WORDS)
-            .map(|w| [w[DOT_CELL as usize], w[DOT_A as usize], w[DOT_B as usize]])
-            .collect();
-        let before = deferred.take();
-        let mut cells = before.as_ref().map_or(Vec::new(), |d| d.cells.clone());
-        let mut slot = cells.len();
-        let far = self.shape.far;
-        if far {
-            for (k, [_, a, b]) in dots.iter().enumerate() {
-                let (a, b) = (name(*a), name(*b));
-                t.line(&format!(
-                    "{{ number e[PER]; ROWS e[r] = LIVE(r) ? dot_term({a}, {b}) : ZERO; keep_sum(&s, {}, unit, e); }}",
-                    slot + k
-                ));
-            }
-            t.line("}");
-            slot += dots.len();
-        }
-        for batch in dots.chunks(self.shape.work.max(1)).filter(|_| !far) {
-            if slot > cells.len() || before.is_some() {
-                t.line("MEET();");
-            }
-            t.line("if (ITEM < span) {");
-            for (k, [_, a, b]) in batch.iter().enumerate() {
-                let (a, b) = (name(*a), name(*b));
-                t.line(&format!("    s.work[{k} * span + ITEM] = own ? dot_term({a}, {b}) : ZERO;"));
-            }
-            t.line("}");
-            t.line(&format!("send(&s, &state, {slot}, {});", batch.len()));
-            slot += batch.len();
-        }
-        cells.extend(dots.iter().map(|d| d[0]));
-        let (h, columns) = (e.op(op, OP_H), e.op(op, OP_COLUMNS));
-        if projects && far {
-            slot += e.op(op, OP_COLUMNS) as usize;
-        } else if projects {
-            let w = self.at_home(t, e.op(op, OP_Y));
-            t.line("MEET();");
-            t.line(&format!("if (ITEM < span) s.work[ITEM] = own ? {w} : ZERO;"));
-            let basis = e.op(op, OP_BASIS);
-            let columns = t.hole(columns);
-            t.line(&format!("send_columns(&s, &state, basis{basis}, stride{basis}, {slot}, {columns});"));
-            slot += e.op(op, OP_COLUMNS) as usize;
-        }
-        self.sums.set(self.sums.get().max(slot));
-        if !projects && before.is_none() && self.leaves_sums(op) {
-            *deferred = Some(Deferred { cells, op });
-            let next = t.hole(self.next_of(op));
-            t.line(&format!("op = {next};"));
-            return;
-        }
-        let chain = self.chain(t, op, &cells, before.map(|d| d.op));
-        if slot == 0 {
-            match chain {
-                Chain::Nothing(next) => t.line(&format!("op = {next};")),
-                Chain::Code { text, preload, .. } => {
-                    t.line("MEET();");
-                    t.line("if (ITEM == 0) {");
-                    t.text += &preload.text(true);
-                    t.text += &text;
-                    t.line("}");
-                    t.line("MEET();");
-                    t.line("op = next[0];");
-                }
-            }
-            return;
-        }
-        let (text, preload, reads) = match chain {
-            Chain::Nothing(next) => {
-                (format!("            next[0] = {next};\n"), Preload::default(), BTreeSet::new())
-            }
-            Chain::Code { text, preload, reads } => (text, preload, reads),
-        };
-        let total = match projects {
-            true => {
-                let columns = t.hole(columns);
-                format!("{} + {columns}", cells.len())
-            }
-            false => slot.to_string(),
-        };
-        // Large groups have few registers for them.
-        let few = if self.shape.size > 256 { FEW_WORDS / 2 } else { FEW_WORDS };
-        let alone = !far && !projects && slot * self.shape.words <= few;
-        let chunks = self.shape.chunks;
-        let at_once = far && !projects && chunks <= LAST_CHUNKS && slot * chunks <= self.shape.size / WARP;
-        // What the formulas read is on its way while the sums are.
-        t.text += &preload.text(!alone);
-        match alone {
-            true => {
-                t.line(&format!("number sums[{slot}];"));
-                t.line(&format!("collect_first(&s, &state, {slot}, sums);"));
-            }
-            false if at_once => t.line(&format!("collect_few(&s, &state, {total}, {});", cells.len())),
-            false if far => t.line(&format!("collect_far(&s, &state, {total}, {});", cells.len())),
-            false => t.line(&format!("collect(&s, &state, {total});")),
-        }
-        // While the first work-items wait and evaluate, the others bring what the next operation multiplies.
-        if let Some(m) = self
-            .next_matrix(op)
-            .filter(|m| !far && self.shape.fits[*m as usize] && self.shape.segments <= AHEAD)
-        {
-            let m = t.hole(m);
-            t.line(&format!("if (state.shown != LACUNA_NONE) fetch_ahead(&s, &state, {m});"));
-        }
-        if projects {
-            let (count, first) = (t.hole(columns), t.hole(h - e.cells.start));
-            t.line(&format!("for (uint d = ITEM; d < {count}; d += SIZE)"));
-            let at = cells.len();
-            t.line(&match far {
-                true => format!("    CELL({first} + d) = s.work[{at} + d];"),
-                false => format!(
-                    "    CELL({first} + d) = last_sum(s.got + ({at} + d) * chunks_of(&s), chunks_of(&s));"
-                ),
-            });
-            if reads.is_empty() || reads.iter().any(|c| (h..h + columns).contains(c)) {
-                t.line("MEET();");
-            }
-        }
-        t.line("if (ITEM == 0) {");
-        for (k, cell) in cells.iter().enumerate() {
-            let place = t.hole(cell - e.cells.start);
-            if at_once {
-                t.line(&format!("    const number s{k} = last_sum(s.work + {k} * {chunks}, {chunks});"));
-            } else if far {
-                t.line(&format!("    const number s{k} = s.work[{k}];"));
-            } else if alone {
-                t.line(&format!("    const number s{k} = sums[{k}];"));
-            } else {
-                t.line(&format!(
-                    "    const number s{k} = last_sum(s.got + {k} * chunks_of(&s), chunks_of(&s));"
-                ));
-            }
-            t.line(&format!("    CELL({place}) = s{k};"));
-        }
-        t.text += &text;
-        t.line("}");
-        t.line("MEET();");
-        t.line("op = next[0];");
-    }
-
-    /// Whether the sums of an operation can wait for those of the next one, a projection: nothing that depends on them
-    /// is decided or used before.
-    fn leaves_sums(&self, op: u32) -> bool {
-        let e = self.e;
-        if !self.is_each(op) || e.op(op, OP_LAST) == 1 || e.op(op, OP_DOT_COUNT) == 0 {
-            return false;
-        }
-        let next = op + 1;
-        if e.op(next, OP_KIND) != KIND_BASIS_DOT || e.op(next, OP_BEFORE_COUNT) > 0 {
-            return false;
-        }
-        let (h, columns) = (e.op(next, OP_H), e.op(next, OP_COLUMNS));
-        let sums = list(e, op, OP_DOTS, OP_DOT_COUNT, DOT_WORDS).map(|w| w[DOT_CELL as usize]);
-        let code = list(e, op, OP_AFTER, OP_AFTER_COUNT, INSTR_WORDS);
-        let mut plain = true;
-        let named = code.flat_map(|w| {
-            plain &= w[0] < CODE_STOP;
-            [w[INSTR_DST as usize], w[INSTR_A as usize], w[INSTR_B as usize]]
-        });
-        let apart = sums.chain(named).all(|c| !(h..h + columns).contains(&c));
-        plain && apart
-    }
-
     /// The code behind an operation whose sums are in `sums`, behind that of one that left its sums to it.
-    fn chain(&self, t: &mut Text, op: u32, sums: &[u32], before: Option<u32>) -> Chain {
+    pub(super) fn chain(&self, t: &mut Text, op: u32, sums: &[u32], before: Option<u32>) -> Chain {
         if self.is_rare(op) {
             let op = t.hole(op);
             return Chain::Code {
@@ -254,7 +75,7 @@ impl<T: Scalar> Writer<'_, T> {
 
 /// What is brought before formulas are evaluated.
 #[derive(Default)]
-struct Preload {
+pub(super) struct Preload {
     declared: String,
     /// By the work-item that evaluates: others would still read what it goes on to write.
     by_first: String,
@@ -267,7 +88,7 @@ impl Preload {
         self.by_first += &format!("            {name} = {value};\n");
     }
     /// `together`: a barrier follows before anything is evaluated, so that all may read, which is faster.
-    fn text(&self, together: bool) -> String {
+    pub(super) fn text(&self, together: bool) -> String {
         let Preload { declared, by_first, by_all } = self;
         match together || by_first.is_empty() {
             true => format!("{declared}{by_first}{by_all}"),
@@ -277,7 +98,7 @@ impl Preload {
 }
 
 /// What happens between two operations.
-enum Chain {
+pub(super) enum Chain {
     /// Nothing: the next operation.
     Nothing(String),
     /// Code of the first work-item; the cells it reads, none of them where it may read any.

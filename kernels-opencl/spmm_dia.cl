@@ -1,0 +1,33 @@
+// The product of a matrix in diagonals with several vectors.
+//
+// Formula: Y[j][i] <- sum over diagonals k, by increasing offset, of value[k][i] * X[j][i + offset[k]], for each column j as in
+// spmv_dia.cl.
+// Bytes moved per row: a value for each diagonal once for VECTORS columns; of each column x once in all and y once.
+// Launch shape: as sweep.cl; a row each work-item of a team. Values lie as in spmv_dia.cl.
+// Assumes: columns lie one stride apart; no column of Y is one of X.
+
+static inline void dia_columns(const Place *p, uint op, const Columns *c, uint segment, uint count) {
+    const Dia a = dia_of(p, op); // its x is not one of the columns, and is not used
+    const long base = (long)segment * SEGMENT;
+    EACH(e, count) {
+        const long row = base + e;
+        __global const number *restrict values
+            = a.values + (ulong)(row / DIA_ROWS) * a.diagonals * DIA_ROWS + row % DIA_ROWS;
+        for (uint first = 0; first < c->count; first += VECTORS) {
+            NO_SUMS(sum)
+            for (uint d = 0; d < a.diagonals; d++) {
+                const long column = row + a.offsets[d];
+                if (column >= 0 && column < a.cols) {
+                    ADD_ENTRY(sum, c, first, values[d * DIA_ROWS], column)
+                }
+            }
+            PUT_COLUMNS(sum, c, first, row)
+        }
+    }
+}
+
+__kernel LACUNA_GROUP void KERNEL(spmm_dia)(OPERATION_ARGUMENTS) {
+    BEGIN_OPERATION();
+    OVER_COLUMNS(dia_columns(p, op, &columns, segment, count))
+    END_OPERATION();
+}
