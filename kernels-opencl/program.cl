@@ -70,6 +70,7 @@ __kernel void KERNEL(program)(__global uchar *arena, __global const uchar *restr
                     break;
                 case FORMAT_PACKED: run_spmv_packed(&p, op, group, groups, slot_cap, slots, work, near, sums_at); break;
                 case FORMAT_DENSE: run_spmv_dense(&p, op, group, groups, slot_cap, slots, work, near, sums_at); break;
+                case FORMAT_PKT: run_spmv_pkt(&p, op, group, groups, slot_cap, slots, work, near, sums_at); break;
                 default: run_spmv_csr(&p, op, group, groups, slot_cap, slots, work, near, sums_at); break;
             }
         } else if (kind == LACUNA_KIND_BASIS_DOT) {

@@ -62,3 +62,4 @@ static inline uint segments_of(uint n) { return n / SEGMENT + (n % SEGMENT != 0)
 #define FORMAT_STENCIL 5
 #define FORMAT_PACKED 6
 #define FORMAT_DENSE 7
+#define FORMAT_PKT 8

@@ -23,6 +23,7 @@ mod spmv_dense;
 mod spmv_dia;
 mod spmv_hyb;
 mod spmv_packed;
+mod spmv_pkt;
 mod spmv_sell;
 mod spmv_stencil;
 mod team;

@@ -1,13 +1,15 @@
 //! `y ← A x` in the formats that the CPU has kernels for.
-use crate::{spmv_bcsr, spmv_csr, spmv_dense, spmv_dia, spmv_hyb, spmv_packed, spmv_sell, spmv_stencil};
+use crate::{
+    spmv_bcsr, spmv_csr, spmv_dense, spmv_dia, spmv_hyb, spmv_packed, spmv_pkt, spmv_sell, spmv_stencil,
+};
 use lacuna_core::sum::SEGMENT;
 use lacuna_core::{Format, Scalar};
-use lacuna_formats::{Bcsr, Csr, Dense, Dia, Hyb, Packed, SLICE, Sell};
+use lacuna_formats::{Bcsr, Csr, Dense, Dia, Hyb, Packed, Pkt, SLICE, Sell};
 use std::any::Any;
 use std::sync::Arc;
 
 /// What a byte of each format costs, relative to CSR: see docs/performance.md for the measurement.
-pub(crate) const COSTS: [(&str, f64); 10] = [
+pub(crate) const COSTS: [(&str, f64); 11] = [
     ("csr", 1.0),
     ("stencil", 1.3),
     ("dia", 0.75),
@@ -16,6 +18,7 @@ pub(crate) const COSTS: [(&str, f64); 10] = [
     ("sell", 0.85),
     ("ell", 0.85),
     ("packed", 1.4),
+    ("pkt", 1.1),
     ("hyb", 0.9),
     ("coo", 1.0),
 ];
@@ -31,6 +34,7 @@ pub(crate) enum Stored<T: Scalar> {
     /// COO too.
     Hyb(Arc<Hyb<T>>),
     Packed(Arc<Packed<T>>),
+    Pkt(Arc<Pkt<T>>),
     Dense(Arc<Dense<T>>),
     Stencil(Arc<spmv_stencil::Lines<T>>),
     /// Any other format, through its reference product.
@@ -48,6 +52,7 @@ impl<T: Scalar> Stored<T> {
             .or_else(|_| any().downcast().map(Stored::Bcsr))
             .or_else(|_| any().downcast().map(Stored::Hyb))
             .or_else(|_| any().downcast().map(Stored::Packed))
+            .or_else(|_| any().downcast().map(Stored::Pkt))
             .or_else(|_| any().downcast().map(Stored::Dense))
             .or_else(|_| any().downcast().map(|a| Stored::Stencil(Arc::new(spmv_stencil::Lines::new(a)))))
             .unwrap_or_else(|_| Stored::Other(format.clone()))
@@ -74,6 +79,7 @@ impl<T: Scalar> Stored<T> {
                 in_slices + layout.segment_ptr()[row.div_ceil(SEGMENT)] as usize - layout.in_slices()
             }
             Stored::Packed(a) => a.row_ptr()[row] as usize,
+            Stored::Pkt(a) => a.slice_ptr()[row.div_ceil(SLICE)] as usize * SLICE + a.far_ptr()[row] as usize,
             Stored::Dense(a) => a.shape().1 * row,
             Stored::Stencil(a) => a.stencil.coefficients().len() * row,
             Stored::Other(a) => (a.nnz() / a.shape().0.max(1)) * row,
@@ -97,6 +103,7 @@ impl<T: Scalar> Stored<T> {
                 Stored::Hyb(a) => spmv_hyb::rows(a, x, y, sums, start, end),
                 Stored::Dense(a) => spmv_dense::rows(a, x, y, start, end),
                 Stored::Packed(a) => spmv_packed::rows(a, x, y, start, end),
+                Stored::Pkt(a) => spmv_pkt::rows(a, x, y, start, end),
                 Stored::Stencil(a) => spmv_stencil::rows(a, x, y, start, end),
                 Stored::Other(a) => {
                     let x = std::slice::from_raw_parts(x, a.shape().1);

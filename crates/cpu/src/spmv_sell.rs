@@ -36,8 +36,8 @@ pub(crate) unsafe fn rows<T: Scalar>(a: &Sell<T>, x: *const T, y: *mut T, start:
 /// # Safety
 /// The places must exist and `x` be valid for their columns.
 #[inline(always)]
-pub(crate) unsafe fn slice<T: Scalar>(
-    col_idx: *const u32,
+pub(crate) unsafe fn slice<T: Scalar, C: Copy + Into<u32>>(
+    col_idx: *const C,
     values: *const T,
     x: *const T,
     first: usize,
@@ -51,11 +51,12 @@ pub(crate) unsafe fn slice<T: Scalar>(
             for line in (0..SLICE * size_of::<T>()).step_by(64) {
                 prefetch(values.wrapping_add(at + AHEAD).wrapping_byte_add(line));
             }
-            for line in (0..SLICE * 4).step_by(64) {
+            for line in (0..SLICE * size_of::<C>()).step_by(64) {
                 prefetch(col_idx.wrapping_add(at + AHEAD).wrapping_byte_add(line));
             }
             for (l, sum) in sums.iter_mut().enumerate() {
-                *sum = (*values.add(at + l)).fma(*x.add(*col_idx.add(at + l) as usize), *sum);
+                let column: u32 = (*col_idx.add(at + l)).into();
+                *sum = (*values.add(at + l)).fma(*x.add(column as usize), *sum);
             }
         }
         at += SLICE;

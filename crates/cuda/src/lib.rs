@@ -189,9 +189,9 @@ impl Drop for Cuda {
     }
 }
 
-/// What moving a byte of a matrix in each format costs relative to `csr`. Packed and dense rows are multiplied as
+/// What moving a byte of a matrix in each format costs relative to `csr`. Packed and dense rows and packets are multiplied as
 /// `csr` where a whole program is one kernel, which is laid out for it.
-const COSTS: [(&str, f64); 10] = [
+const COSTS: [(&str, f64); 11] = [
     ("csr", 1.0),
     ("dia", 1.0),
     ("sell", 1.0),
@@ -201,6 +201,7 @@ const COSTS: [(&str, f64); 10] = [
     ("coo", 1.0),
     ("stencil", 1.0),
     ("packed", 2.0),
+    ("pkt", 2.0),
     ("dense", 2.0),
 ];
 

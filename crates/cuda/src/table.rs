@@ -4,6 +4,7 @@ use crate::driver::Address;
 use crate::store::{Store, StoredMatrix};
 use lacuna_core::encode::*;
 use lacuna_core::{Error, Result, Scalar};
+use lacuna_formats::PACKET;
 
 /// Elements of a segment of a canonical sum.
 pub(crate) const SEGMENT: u32 = lacuna_core::sum::SEGMENT as u32;
@@ -233,6 +234,9 @@ pub(crate) fn step<T: Scalar>(store: &Store, e: &Encoded<T>, op: u32, name: &str
             let kernel = product_kernel(a.kernel)?;
             s.x = vector(field(OP_X))?;
             s.multiply(a);
+            if kernel == "spmv_pkt" {
+                room += PACKET as u32 / SEGMENT;
+            }
             kernel
         }
         KIND_SPMM => {
@@ -273,6 +277,7 @@ pub(crate) fn product_kernel(format: &'static str) -> Result<&'static str> {
         "stencil" => Ok("spmv_stencil"),
         "packed" => Ok("spmv_packed"),
         "dense" => Ok("spmv_dense"),
+        "pkt" => Ok("spmv_pkt"),
         other => Err(Error::Unsupported {
             operation: format!("product with a matrix in format `{other}`"),
             message: "the CUDA backend has no kernel for it; convert it to `csr`".into(),

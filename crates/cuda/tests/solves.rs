@@ -174,7 +174,7 @@ fn large(system: &str, formats: &[&str]) {
 
 #[test]
 fn large_grids() {
-    large("gen:poisson2d:420x330", &["csr", "dia", "sell", "stencil", "packed"]);
+    large("gen:poisson2d:420x330", &["csr", "dia", "sell", "stencil", "packed", "pkt"]);
 }
 #[test]
 fn large_blocks() {

@@ -40,11 +40,12 @@ impl Graph {
     }
 
     /// A row about as far from some other as any of its component is: from `start`, the row of least degree among those
-    /// farthest away, over and over while that is farther (George and Liu 1979). Rows that `taken` are not there.
-    pub(crate) fn peripheral(&self, start: u32, taken: &[bool], search: &mut Search) -> u32 {
+    /// farthest away, over and over while that is farther (George and Liu 1979). Rows that `taken` are not there; no search
+    /// goes on after so many rows.
+    pub(crate) fn peripheral(&self, start: u32, taken: &[bool], search: &mut Search, rows: usize) -> u32 {
         let (mut start, mut depth) = (start, 0);
         loop {
-            let (farthest, levels) = search.farthest(self, start, taken);
+            let (farthest, levels) = search.farthest(self, start, taken, rows);
             if levels <= depth {
                 return start;
             }
@@ -66,19 +67,20 @@ impl Search {
         Search { reached: vec![0; n], search: 0, queue: VecDeque::new() }
     }
 
-    /// The row of least degree on the last level from `start`, and its level.
-    fn farthest(&mut self, graph: &Graph, start: u32, taken: &[bool]) -> (u32, u32) {
+    /// The row of least degree on the last level from `start` that so many rows reach, and its level.
+    fn farthest(&mut self, graph: &Graph, start: u32, taken: &[bool], rows: usize) -> (u32, u32) {
         self.search += 1;
         self.reached[start as usize] = self.search;
         self.queue.push_back((start, 0));
-        let (mut best, mut last) = (start, 0);
+        let (mut best, mut last, mut seen) = (start, 0, 1);
         while let Some((row, level)) = self.queue.pop_front() {
             if level > last || graph.degree(row) < graph.degree(best) {
                 (best, last) = (row, level);
             }
             for &next in graph.of_row(row) {
                 let reached = &mut self.reached[next as usize];
-                if *reached != self.search && !taken[next as usize] {
+                if *reached != self.search && !taken[next as usize] && seen < rows {
+                    seen += 1;
                     *reached = self.search;
                     self.queue.push_back((next, level + 1));
                 }

@@ -2,7 +2,7 @@
 //!
 //! - [`Csr`] is the format everything else is built from; [`Triplets`] assembles it from entries in any order.
 //! - [`Stencil`], [`Dia`], [`Sell`] (and ELLPACK) and [`Bcsr`] hold what suits them in less, [`Packed`] compressed rows in fewer
-//!   bytes, [`Dense`] what has few zeros, [`Hyb`] (and COO) rows of any length; [`choose_format`] says which does.
+//!   bytes, [`Pkt`] rows in parts that local memory holds the x of, [`Dense`] what has few zeros, [`Hyb`] (and COO) rows of any length; [`choose_format`] says which does.
 //! - [`Pair`] puts a matrix and its conjugate transpose on a device.
 //! - [`reorder`] finds an order of the rows that brings what is coupled together.
 //! - [`Spec`] makes model problems of any size by name.
@@ -26,6 +26,7 @@ mod packed;
 mod padding;
 mod pair;
 mod permutation;
+mod pkt;
 mod reorder;
 mod select;
 mod sell;
@@ -45,6 +46,7 @@ pub use hyb_layout::HybLayout;
 pub use packed::{Packed, Values, widened};
 pub use pair::Pair;
 pub use permutation::Permutation;
+pub use pkt::{PACKET, Pkt};
 pub use reorder::{ORDERS, OrderInfo, Profile, by_length, by_parts, reorder, reverse_cuthill_mckee};
 pub use select::{Candidate, FORMATS, FormatInfo, candidates, choose_format, convert};
 pub use sell::{SLICE, Sell};

@@ -1,12 +1,14 @@
 //! Orders of rows that bring what is coupled together.
 use crate::graph::{Graph, Search};
-use crate::{Csr, Permutation};
+use crate::{Csr, PACKET, Permutation};
 use lacuna_core::{Error, Result, Scalar};
 use std::cmp::Reverse;
 use std::collections::VecDeque;
 
 /// Rows of a part: their share of x, 64 KiB in `f64`, stays in a second-level cache.
 const PART: usize = 8192;
+/// Parts' worth of rows that a search for the first row of one goes over, so that an order costs its rows.
+const SEARCHED: usize = 8;
 /// Columns that a row reaches over on the average, from which `auto` takes another order: 256 KiB of x in `f64`.
 const WIDE: u64 = 1 << 15;
 /// `auto` keeps the order unless the profile falls to this part.
@@ -22,10 +24,11 @@ pub struct OrderInfo {
 }
 
 /// Every order but the one that there is.
-pub const ORDERS: [OrderInfo; 3] = [
+pub const ORDERS: [OrderInfo; 4] = [
     OrderInfo { name: "rcm", description: "reverse Cuthill-McKee: entries near the diagonal" },
     OrderInfo { name: "length", description: "rows by falling length" },
     OrderInfo { name: "parts", description: "rows by connected parts of 8192" },
+    OrderInfo { name: "packets", description: "rows by connected parts of 1024, the packets of pkt" },
 ];
 
 /// How far the entries of a square matrix are from its diagonal.
@@ -76,6 +79,7 @@ pub fn reorder<T: Scalar>(a: &Csr<T>, name: &str) -> Result<Option<Permutation>>
         "rcm" => reverse_cuthill_mckee(a),
         "length" => by_length(a),
         "parts" => by_parts(a, PART),
+        "packets" => by_parts(a, PACKET),
         _ => {
             let names: Vec<_> = ORDERS.iter().map(|o| o.name).collect();
             let message = format!("expected none, auto or one of {}, got `{name}`", names.join(", "));
@@ -100,7 +104,7 @@ pub fn reverse_cuthill_mckee<T: Scalar>(a: &Csr<T>) -> Permutation {
             continue;
         }
         let mut at = order.len();
-        let start = graph.peripheral(first, &taken, &mut search);
+        let start = graph.peripheral(first, &taken, &mut search, usize::MAX);
         taken[start as usize] = true;
         order.push(start);
         while let Some(&row) = order.get(at) {
@@ -137,7 +141,8 @@ pub fn by_parts<T: Scalar>(a: &Csr<T>, rows: usize) -> Permutation {
                 left = rows.max(1);
                 border.retain(|&row| !taken[row as usize]);
                 let start = border.front().copied().unwrap_or(first);
-                border = VecDeque::from([graph.peripheral(start, &taken, &mut search)]);
+                let reach = left.saturating_mul(SEARCHED);
+                border = VecDeque::from([graph.peripheral(start, &taken, &mut search, reach)]);
             }
             let row = border.pop_front().unwrap_or(first);
             if !std::mem::replace(&mut taken[row as usize], true) {

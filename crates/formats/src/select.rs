@@ -1,7 +1,7 @@
 //! Which format suits a matrix: every candidate with its bytes, and the choice with its reason.
 use crate::padding::is_too_much;
 use crate::{
-    Bcsr, Csr, Dense, Dia, Hyb, LEAST_FILL, MOST_NEIGHBOURS, Packed, Sell, Stencil, Structure,
+    Bcsr, Csr, Dense, Dia, Hyb, LEAST_FILL, MOST_NEIGHBOURS, Packed, Pkt, Sell, Stencil, Structure,
     bcsr::BLOCK_SIZES,
 };
 use lacuna_core::{Error, Format, Result, Scalar};
@@ -27,7 +27,7 @@ impl FormatInfo {
 }
 
 /// All formats, the one everything else is made from first.
-pub const FORMATS: [FormatInfo; 17] = [
+pub const FORMATS: [FormatInfo; 18] = [
     FormatInfo::new("csr", "csr", "compressed rows: suits everything"),
     FormatInfo::new("stencil", "stencil", "constant coefficients on a grid, no matrix in memory"),
     FormatInfo::new("dia", "dia", "diagonals, without column indices: grids"),
@@ -42,6 +42,11 @@ pub const FORMATS: [FormatInfo; 17] = [
         rounds: true,
         ..FormatInfo::new("packed-f32", "packed", "packed, every value rounded to half its bytes")
     },
+    FormatInfo::new(
+        "pkt",
+        "pkt",
+        "packets of 1024 rows with 16-bit columns: rows in parts that are coupled in themselves",
+    ),
     FormatInfo::new(
         "hyb",
         "hyb",
@@ -71,6 +76,7 @@ pub fn convert<T: Scalar>(a: &Arc<Csr<T>>, name: &str) -> Result<Arc<dyn Format<
         "sell" => Arc::new(Sell::from_csr(a)?),
         "packed" => Arc::new(Packed::from_csr(a)?),
         "packed-f32" => Arc::new(Packed::rounded(a)?),
+        "pkt" => Arc::new(Pkt::from_csr(a)?),
         "hyb" => Arc::new(Hyb::from_csr(a)?),
         "coo" => Arc::new(Hyb::coo(a)?),
         "dense" => Arc::new(Dense::from_csr(a)?),
@@ -139,6 +145,7 @@ pub fn candidates<T: Scalar>(a: &Csr<T>, s: &Structure, costs: &[(&str, f64)]) -
                 Err(why) => (Format::bytes(a), Some(why)),
             },
             "packed-f32" => (Packed::rounded_footprint(a), Some("it rounds values: by name alone")),
+            "pkt" => Pkt::footprint(a),
             "hyb" => (hyb, None),
             "coo" => (coo, None),
             "dense" => {

@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use std::sync::Arc;
 
 /// The costs of a device that has every kernel and to which all bytes are alike.
-const ALIKE: [(&str, f64); 10] = [
+const ALIKE: [(&str, f64); 11] = [
     ("csr", 1.0),
     ("dia", 1.0),
     ("ell", 1.0),
@@ -17,6 +17,7 @@ const ALIKE: [(&str, f64); 10] = [
     ("bcsr", 1.0),
     ("stencil", 1.0),
     ("packed", 1.0),
+    ("pkt", 1.0),
     ("dense", 1.0),
 ];
 
@@ -136,7 +137,7 @@ fn what_does_not_suit_is_refused_with_its_size() {
     assert_eq!(message(Bcsr::from_csr(&*odd, 9).map(drop)), "block size: expected 2 to 8, got 9");
     assert_eq!(
         message(convert(&odd, "diag").map(drop)),
-        "format: expected one of csr, stencil, dia, ell, sell, packed, packed-f32, hyb, coo, bcsr2, bcsr3, bcsr4, bcsr5, bcsr6, bcsr7, bcsr8, dense, got `diag`"
+        "format: expected one of csr, stencil, dia, ell, sell, packed, packed-f32, pkt, hyb, coo, bcsr2, bcsr3, bcsr4, bcsr5, bcsr6, bcsr7, bcsr8, dense, got `diag`"
     );
 }
 

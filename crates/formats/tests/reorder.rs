@@ -68,7 +68,7 @@ fn orders_by_name() {
     assert_eq!(reorder(&a, "auto").unwrap(), None, "as small as this nothing is gained");
     assert_eq!(reorder(&generated("gen:poisson1d:9"), "length").unwrap().unwrap().order()[0], 1);
     let told = reorder(&a, "rmc").unwrap_err().to_string();
-    assert_eq!(told, "reorder: expected none, auto or one of rcm, length, parts, got `rmc`");
+    assert_eq!(told, "reorder: expected none, auto or one of rcm, length, parts, packets, got `rmc`");
     let wide = Triplets::<f64>::new(2, 3).to_csr().unwrap();
     assert!(reorder(&wide, "rcm").unwrap_err().to_string().contains("2x3"));
     assert!(wide.permuted(&shuffled(2)).is_err() && a.permuted(&shuffled(2)).is_err());

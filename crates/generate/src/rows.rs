@@ -1,7 +1,7 @@
 //! The rows of a matrix as its kernels take them: lane by lane, entry by entry, whatever the format.
 use crate::source::SEGMENT;
 use lacuna_core::{Argument, Format, Scalar, is_long};
-use lacuna_formats::{DIA_ROWS, HybLayout, SLICE};
+use lacuna_formats::{DIA_ROWS, HybLayout, PACKET, SLICE};
 use rayon::prelude::*;
 use std::ops::Range;
 
@@ -30,6 +30,8 @@ pub enum Rows<'a, T: Scalar> {
     Dense(usize, &'a [T], usize),
     /// Compressed rows with packed columns: where each begins and its first column, distances from it, values, lanes of a row.
     Packed(&'a [u32], &'a [u16], Entries<'a, T>, usize),
+    /// Packets: where each slice begins, where the far entries of each row do, columns of both, values of both.
+    Pkt(&'a [u32], &'a [u32], &'a [u16], &'a [u32], &'a [T]),
 }
 
 /// Values as they are kept.
@@ -81,6 +83,10 @@ impl<'a, T: Scalar> Rows<'a, T> {
             ("packed", [Size(_), Indices(words), Short(distances), Narrow(values)]) => {
                 Rows::Packed(words, distances, Entries::Narrow(values), lanes)
             }
+            ("pkt", [Size(_), Indices(words), Short(near), Indices(far), Values(values)]) => {
+                let (slice_ptr, far_ptr) = words.split_at_checked(a.shape().0.div_ceil(SLICE) + 1)?;
+                Rows::Pkt(slice_ptr, far_ptr, near, far, values)
+            }
             _ => return None,
         })
     }
@@ -90,7 +96,7 @@ impl<'a, T: Scalar> Rows<'a, T> {
         match self {
             Rows::Csr(.., lanes) | Rows::Bcsr(.., lanes) => *lanes,
             Rows::Packed(.., lanes) | Rows::Dense(.., lanes) => *lanes,
-            Rows::Dia(..) | Rows::Sell(..) | Rows::Hyb(..) | Rows::Stencil(..) => 1,
+            Rows::Dia(..) | Rows::Sell(..) | Rows::Hyb(..) | Rows::Stencil(..) | Rows::Pkt(..) => 1,
         }
     }
 
@@ -176,6 +182,13 @@ impl<'a, T: Scalar> Rows<'a, T> {
                     take(first + u32::from(distances[at]), value);
                 }
             }
+            Rows::Pkt(slice_ptr, far_ptr, near, far, values) => {
+                let first = (row / PACKET * PACKET) as u32;
+                let slice = &slice_ptr[row / SLICE..][..2];
+                let places = (slice[0] as usize..slice[1] as usize).map(|p| p * SLICE + row % SLICE);
+                places.for_each(|at| take(first + u32::from(near[at]), values[at]));
+                entries_of(far_ptr, row).for_each(|k| take(far[k], values[near.len() + k]));
+            }
             Rows::Stencil(words, coefficients) => {
                 let size = &words[..3];
                 let [nx, ny] = [size[0], size[1]].map(|side| side as usize);
@@ -206,6 +219,10 @@ impl<'a, T: Scalar> Rows<'a, T> {
             }
             Rows::Bcsr(block, row_ptr, .., lanes) => {
                 entries_of(row_ptr, row / block).len().div_ceil(*lanes) * block
+            }
+            Rows::Pkt(slice_ptr, far_ptr, ..) => {
+                let slice = &slice_ptr[row / SLICE..][..2];
+                (slice[1] - slice[0]) as usize + entries_of(far_ptr, row).len()
             }
             Rows::Hyb(layout, row_of, ..) => {
                 let slice = &layout.slice_ptr()[row / SLICE..][..2];

@@ -16,10 +16,11 @@ use std::sync::Arc;
 /// Formats with what moving a byte in each costs, where a work-item takes a segment: on PoCL a 5-point grid of 160000 rows and
 /// elasticity of 9450 moved 9 to 19 GB/s in compressed rows, 19 to 47 in diagonals, 11 to 33 in slices, 6 to 18 in blocks; the
 /// grid 8.1 with coordinates beside slices and 6.0 in coordinates, against 9.4 in compressed rows; stencils of 5 and 7 points, 160000
-/// and 216000 rows, 15 and 7.9 GB/s, compressed rows of the same 21 and 12. Packed and dense rows are not measured.
-const BY_SEGMENTS: [(&str, f64); 10] = [
+/// and 216000 rows, 15 and 7.9 GB/s, compressed rows of the same 21 and 12. Packed and dense rows and packets are not measured.
+const BY_SEGMENTS: [(&str, f64); 11] = [
     ("csr", 1.0),
     ("packed", 1.5),
+    ("pkt", 1.0),
     ("dense", 1.0),
     ("stencil", 1.4),
     ("dia", 0.5),
@@ -29,9 +30,9 @@ const BY_SEGMENTS: [(&str, f64); 10] = [
     ("hyb", 1.0),
     ("coo", 1.0),
 ];
-/// The same on GPUs: what is large moves its bytes at the same speed in every format. Stencils, packed rows, dense ones and
+/// The same on GPUs: what is large moves its bytes at the same speed in every format. Stencils, packed rows, packets, dense ones and
 /// coordinates are not measured there and count twice.
-const BY_BYTES: [(&str, f64); 10] = [
+const BY_BYTES: [(&str, f64); 11] = [
     ("csr", 1.0),
     ("dia", 1.0),
     ("sell", 1.0),
@@ -39,6 +40,7 @@ const BY_BYTES: [(&str, f64); 10] = [
     ("bcsr", 1.0),
     ("stencil", 2.0),
     ("packed", 2.0),
+    ("pkt", 2.0),
     ("dense", 2.0),
     ("hyb", 2.0),
     ("coo", 2.0),

@@ -68,7 +68,7 @@ pub(crate) struct Memory {
 }
 
 /// The kernels of products by their codes, as in `kernels-opencl/shape.cl`, with the formats they take.
-const PRODUCTS: [(&str, &[&str]); 8] = [
+const PRODUCTS: [(&str, &[&str]); 9] = [
     ("spmv_csr", &["csr"]),
     ("spmv_dia", &["dia"]),
     ("spmv_sell", &["sell", "ell"]),
@@ -77,6 +77,7 @@ const PRODUCTS: [(&str, &[&str]); 8] = [
     ("spmv_stencil", &["stencil"]),
     ("spmv_packed", &["packed"]),
     ("spmv_dense", &["dense"]),
+    ("spmv_pkt", &["pkt"]),
 ];
 
 /// The code of a format in the kernels.

@@ -9,7 +9,7 @@ use lacuna_generate::{Cached, SHARED_SOURCES, header, joined};
 use std::sync::{Mutex, PoisonError};
 
 /// The kernel files in the order they build on each other.
-pub const SOURCES: [(&str, &str); 20] = [
+pub const SOURCES: [(&str, &str); 21] = [
     SHARED_SOURCES[0],
     SHARED_SOURCES[1],
     SHARED_SOURCES[2],
@@ -23,6 +23,7 @@ pub const SOURCES: [(&str, &str); 20] = [
     ("spmv_stencil.cl", include_str!("../../../kernels-opencl/spmv_stencil.cl")),
     ("spmv_packed.cl", include_str!("../../../kernels-opencl/spmv_packed.cl")),
     ("spmv_dense.cl", include_str!("../../../kernels-opencl/spmv_dense.cl")),
+    ("spmv_pkt.cl", include_str!("../../../kernels-opencl/spmv_pkt.cl")),
     ("columns.cl", include_str!("../../../kernels-opencl/columns.cl")),
     ("spmm_csr.cl", include_str!("../../../kernels-opencl/spmm_csr.cl")),
     ("spmm_dia.cl", include_str!("../../../kernels-opencl/spmm_dia.cl")),

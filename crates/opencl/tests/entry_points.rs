@@ -76,6 +76,7 @@ fn kernels_take_what_the_host_sets() {
             "spmv_hyb",
             "spmv_packed",
             "spmv_pieces",
+            "spmv_pkt",
             "spmv_sell",
             "spmv_stencil",
             "sweep",

@@ -13,7 +13,20 @@ fn products_are_timed_in_every_format_that_takes_the_matrix() {
     names.sort_unstable();
     assert_eq!(
         names,
-        ["bcsr3", "coo", "csr", "dense", "dia", "ell", "hyb", "packed", "packed-f32", "sell", "stencil"]
+        [
+            "bcsr3",
+            "coo",
+            "csr",
+            "dense",
+            "dia",
+            "ell",
+            "hyb",
+            "packed",
+            "packed-f32",
+            "pkt",
+            "sell",
+            "stencil"
+        ]
     );
     let refused: Vec<_> =
         json["refused"].as_array().unwrap().iter().map(|f| f["name"].as_str().unwrap()).collect();
@@ -29,7 +42,7 @@ fn products_are_timed_in_every_format_that_takes_the_matrix() {
         ran.out
     );
     let svg = std::fs::read_to_string(bench.path("s.svg")).unwrap();
-    assert!(svg.matches("<rect").count() == 12 && svg.contains("of the triad"), "{svg}");
+    assert!(svg.matches("<rect").count() == 13 && svg.contains("of the triad"), "{svg}");
 }
 
 #[test]
@@ -38,7 +51,7 @@ fn unknown_formats_are_named() {
     let refused = bench.refused("spmv gen:poisson1d:9 --format csr,dja");
     assert!(
         refused.contains(
-            "expected `all`, `tune` or one of csr, stencil, dia, ell, sell, packed, packed-f32, hyb, coo, bcsr2, bcsr3, bcsr4, bcsr5, bcsr6, bcsr7, bcsr8, dense, got `dja`"
+            "expected `all`, `tune` or one of csr, stencil, dia, ell, sell, packed, packed-f32, pkt, hyb, coo, bcsr2, bcsr3, bcsr4, bcsr5, bcsr6, bcsr7, bcsr8, dense, got `dja`"
         ),
         "{refused}"
     );
@@ -48,7 +61,7 @@ fn unknown_formats_are_named() {
 #[test]
 fn every_format_solves_to_the_same_residual() {
     let bench = Bench::new();
-    for format in ["csr", "dia", "ell", "sell", "packed", "packed-f32", "hyb", "coo", "bcsr3"] {
+    for format in ["csr", "dia", "ell", "sell", "packed", "packed-f32", "pkt", "hyb", "coo", "bcsr3"] {
         let (code, json) = bench.solve(&format!("gen:elasticity3d:4 --format {format}"));
         assert_eq!((code, json["format"].as_str()), (0, Some(format)));
         assert!(json["true_residual"].as_f64().unwrap() <= 1e-8, "{format}");
@@ -118,7 +131,7 @@ fn what_was_measured_is_remembered() {
 #[test]
 fn an_order_changes_nothing_but_the_way() {
     let bench = Bench::new();
-    for order in ["none", "auto", "rcm", "length", "parts"] {
+    for order in ["none", "auto", "rcm", "length", "parts", "packets"] {
         let (code, json) =
             bench.solve(&format!("gen:power-law:900 --reorder {order} --output {order}.mtx --rtol 1e-12"));
         assert_eq!(code, 0, "{json}");
