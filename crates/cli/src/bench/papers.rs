@@ -97,8 +97,8 @@ fn bell_garland(small: bool) -> Paper {
         ],
         differs: "Structured matrices are theirs; for the unstructured ones stand generated ones of the same rows, columns and entries \
                   a row: nodes of a box that are joined where they are near, of one to six unknowns, for Protein and the finite \
-                  element ones; the lattice of QCD as it is; for the others graphs with rows of a like shape. Values are random. PKT takes \
-                  the rows as they are given, where they partitioned them first: `lacuna spmv MATRIX --reorder packets` has that.",
+                  element ones; the lattice of QCD as it is; for the others graphs with rows of a like shape. Values are random. Packets are of \
+                  rows as they are given, where they partitioned them first: `lacuna spmv MATRIX --reorder packets` has that.",
         works: vec![
             work(name, structured, &["spmv"], &["all"], &types),
             work(name, &unstructured, &["spmv"], &["all"], &types),
