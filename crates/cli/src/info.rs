@@ -66,7 +66,7 @@ impl<'a> Facts<'a> {
             (method, precond)
         });
         let mut dev = default_backend()?;
-        let costs = dev.formats();
+        let costs = dev.formats(Format::bytes(&**a));
         let (name, why) = choose_format(a, &structure, costs);
         let format = Chosen::new(name, why);
         let candidates = candidates(a, &structure, costs);

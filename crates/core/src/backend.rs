@@ -101,9 +101,10 @@ pub trait Backend: Sized + 'static {
     /// What the device is.
     fn device(&self) -> DeviceInfo;
 
-    /// The formats there are kernels for, by [`Format::kernel`], with what moving a byte in each costs relative to `csr`:
-    /// what a choice of format goes by. Provided: `csr`.
-    fn formats(&self) -> &'static [(&'static str, f64)] {
+    /// The formats there are kernels for, by [`Format::kernel`], with what moving a byte in each costs relative to `csr` where
+    /// a matrix takes so many `bytes` in `csr`, since a cache changes that: what a choice of format goes by. Provided: `csr`.
+    fn formats(&self, bytes: usize) -> &'static [(&'static str, f64)] {
+        let _ = bytes;
         &[("csr", 1.0)]
     }
 

@@ -159,7 +159,7 @@ impl Backend for Cpu {
             details: vec![("instructions", instructions)],
         }
     }
-    fn formats(&self) -> &'static [(&'static str, f64)] {
+    fn formats(&self, _: usize) -> &'static [(&'static str, f64)] {
         &product::COSTS
     }
     fn vector<T: Scalar>(&mut self, n: usize) -> Result<Vector<T>> {

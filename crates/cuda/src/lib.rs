@@ -189,28 +189,43 @@ impl Drop for Cuda {
     }
 }
 
-/// What moving a byte of a matrix in each format costs relative to `csr`. Packed and dense rows and packets are multiplied as
-/// `csr` where a whole program is one kernel, which is laid out for it.
-const COSTS: [(&str, f64); 11] = [
+/// What moving a byte of a matrix in each format costs relative to `csr`, which is laid out in slices where a whole program is
+/// one kernel, and packed rows, packets and dense rows as it is: fitted to the products of `lacuna bench papers` on an H200
+/// (docs/results/h200-papers.md), of matrices that take more than its second-level cache.
+const FAR_COSTS: [(&str, f64); 11] = [
     ("csr", 1.0),
-    ("dia", 1.0),
-    ("sell", 1.0),
-    ("ell", 1.0),
-    ("bcsr", 1.0),
-    ("hyb", 1.0),
+    ("dia", 1.05),
+    ("sell", 1.2),
+    ("ell", 1.2),
+    ("bcsr", 1.1),
+    ("hyb", 1.2),
     ("coo", 1.0),
-    ("stencil", 1.0),
+    ("stencil", 3.5),
     ("packed", 2.0),
     ("pkt", 2.0),
-    ("dense", 2.0),
+    ("dense", 1.25),
+];
+/// The same of matrices that lie in the cache, where instructions count and not bytes.
+const NEAR_COSTS: [(&str, f64); 11] = [
+    ("csr", 1.0),
+    ("dia", 1.05),
+    ("sell", 1.2),
+    ("ell", 1.2),
+    ("bcsr", 2.0),
+    ("hyb", 1.5),
+    ("coo", 1.0),
+    ("stencil", 3.5),
+    ("packed", 2.0),
+    ("pkt", 2.0),
+    ("dense", 1.25),
 ];
 
 impl Backend for Cuda {
     fn device(&self) -> DeviceInfo {
         self.driver.limits.info()
     }
-    fn formats(&self) -> &'static [(&'static str, f64)] {
-        &COSTS
+    fn formats(&self, bytes: usize) -> &'static [(&'static str, f64)] {
+        if bytes > self.driver.limits.cache { &FAR_COSTS } else { &NEAR_COSTS }
     }
     fn vector<T: Scalar>(&mut self, n: usize) -> Result<Vector<T>> {
         Ok(Backend::basis::<T>(self, n, 1)?.column(0))

@@ -3,7 +3,7 @@
 //! MATRIX...` has all of it on one thread.
 use lacuna::cpu::{Cpu, CpuOptions};
 use lacuna::formats::{candidates, choose_format, convert, open};
-use lacuna::{Backend, Csr, Pass, Result, Structure};
+use lacuna::{Backend, Csr, Format, Pass, Result, Structure};
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -30,8 +30,8 @@ fn main() -> Result<()> {
             let (product, done) = seconds(products);
             done?;
             let (analysis, structure) = seconds(|| Structure::of(&*a));
-            let (costs, _) = seconds(|| candidates(&*a, &structure, dev.formats()));
-            chosen = choose_format(&*a, &structure, dev.formats()).0;
+            let (costs, _) = seconds(|| candidates(&*a, &structure, dev.formats(Format::bytes(&*a))));
+            chosen = choose_format(&*a, &structure, dev.formats(Format::bytes(&*a))).0;
             let (conversion, converted) = seconds(|| convert(&a, chosen));
             converted?;
             let times = [product / f64::from(PRODUCTS), analysis, costs, conversion];

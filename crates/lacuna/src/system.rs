@@ -1,7 +1,7 @@
 //! A linear system: choose, prepare once, solve for as many right-hand sides as you like.
 use crate::order::Order;
 use crate::{Chosen, choose_method, choose_preconditioner, tune_format};
-use lacuna_core::{Backend, Error, LinOp, Result, Scalar};
+use lacuna_core::{Backend, Error, Format, LinOp, Result, Scalar};
 use lacuna_formats::{Csr, FORMATS, Pair, Structure, choose_format, convert};
 use lacuna_solvers::{
     METHODS, Method, Options, Outcome, PRECONDITIONERS, Solver, Stop, Watch, jacobi, method,
@@ -212,7 +212,7 @@ impl<T: Scalar> LinearSystem<T> {
         let tunes = self.format.as_deref() == Some("tune");
         let undecided = matches!(self.method, MethodChoice::Auto)
             || self.preconditioner.is_none()
-            || (self.format.is_none() || tunes) && dev.formats().len() > 1;
+            || (self.format.is_none() || tunes) && dev.formats(Format::bytes(&*a)).len() > 1;
         let structure = undecided.then(|| Structure::of(&*a));
         let asked = |name: &str| Chosen::new(name, "asked for");
         let (chosen_method, own) = match (self.method, &structure) {
@@ -252,7 +252,7 @@ impl<T: Scalar> LinearSystem<T> {
             }
             (Some(name), _) if !tunes => asked(&name),
             (None, Some(s)) => {
-                let (name, why) = choose_format(&a, s, dev.formats());
+                let (name, why) = choose_format(&a, s, dev.formats(Format::bytes(&*a)));
                 Chosen::new(name, why)
             }
             (_, None) | (Some(_), _) => Chosen::new("csr", "the only format the backend has"),

@@ -1,6 +1,6 @@
 //! The format that is fastest by measurement, remembered.
 use crate::{TimedProduct, formats};
-use lacuna_core::{Backend, Result, Scalar};
+use lacuna_core::{Backend, Format, Result, Scalar};
 use lacuna_formats::{Csr, FORMATS, Structure, candidates, convert};
 use lacuna_generate::Cached;
 use std::sync::Arc;
@@ -53,7 +53,7 @@ impl Tuned {
 /// # Errors
 /// Too little memory for a conversion, device failures.
 pub fn tune_format<T: Scalar, B: Backend>(dev: &mut B, a: &Arc<Csr<T>>, s: &Structure) -> Result<Tuned> {
-    let (device, formats) = (dev.device(), dev.formats());
+    let (device, formats) = (dev.device(), dev.formats(Format::bytes(&**a)));
     let hash = format!("{:032x}", a.structure_hash());
     let units = device.units.to_string();
     let version = env!("CARGO_PKG_VERSION");
@@ -83,10 +83,7 @@ pub fn tune_format<T: Scalar, B: Backend>(dev: &mut B, a: &Arc<Csr<T>>, s: &Stru
     Ok(Tuned { times, remembered: false })
 }
 
-fn best_of_rounds<T: Scalar, B: Backend>(
-    dev: &mut B,
-    stored: Arc<dyn lacuna_core::Format<T>>,
-) -> Result<f64> {
+fn best_of_rounds<T: Scalar, B: Backend>(dev: &mut B, stored: Arc<dyn Format<T>>) -> Result<f64> {
     let mut product = TimedProduct::new(dev, stored, SECONDS)?;
     (0..ROUNDS).try_fold(f64::INFINITY, |best, _| Ok(product.time(dev)?.min(best)))
 }

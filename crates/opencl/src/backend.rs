@@ -30,20 +30,36 @@ const BY_SEGMENTS: [(&str, f64); 11] = [
     ("hyb", 1.0),
     ("coo", 1.0),
 ];
-/// The same on GPUs: what is large moves its bytes at the same speed in every format. Stencils, packed rows, packets, dense ones and
-/// coordinates are not measured there and count twice.
-const BY_BYTES: [(&str, f64); 11] = [
+/// Bytes of the second-level cache that the costs on GPUs were measured with.
+const CACHE: usize = 60 << 20;
+/// The same on GPUs, of matrices that take more than [`CACHE`]: fitted as those of the CUDA backend, to products of its kernels
+/// for OpenCL on the same card.
+const FAR: [(&str, f64); 11] = [
     ("csr", 1.0),
-    ("dia", 1.0),
-    ("sell", 1.0),
-    ("ell", 1.0),
-    ("bcsr", 1.0),
-    ("stencil", 2.0),
+    ("dia", 1.05),
+    ("sell", 1.2),
+    ("ell", 1.2),
+    ("bcsr", 1.1),
+    ("stencil", 3.5),
     ("packed", 2.0),
     ("pkt", 2.0),
     ("dense", 2.0),
-    ("hyb", 2.0),
-    ("coo", 2.0),
+    ("hyb", 1.2),
+    ("coo", 1.0),
+];
+/// The same of smaller ones, where instructions count and not bytes.
+const NEAR: [(&str, f64); 11] = [
+    ("csr", 1.0),
+    ("dia", 1.05),
+    ("sell", 1.2),
+    ("ell", 1.2),
+    ("bcsr", 2.0),
+    ("stencil", 3.5),
+    ("packed", 2.0),
+    ("pkt", 2.0),
+    ("dense", 2.0),
+    ("hyb", 1.5),
+    ("coo", 1.0),
 ];
 
 /// An OpenCL device with its memory and an in-order queue.
@@ -216,8 +232,12 @@ impl Backend for OpenCl {
     fn device(&self) -> DeviceInfo {
         self.device.info()
     }
-    fn formats(&self) -> &'static [(&'static str, f64)] {
-        if self.segments_each { &BY_SEGMENTS } else { &BY_BYTES }
+    fn formats(&self, bytes: usize) -> &'static [(&'static str, f64)] {
+        match self.segments_each {
+            true => &BY_SEGMENTS,
+            false if bytes > CACHE => &FAR,
+            false => &NEAR,
+        }
     }
     fn vector<T: Scalar>(&mut self, n: usize) -> Result<Vector<T>> {
         Ok(Backend::basis::<T>(self, n, 1)?.column(0))

@@ -72,9 +72,7 @@ impl<B: Backend> Target for Held<B> {
     }
     fn choose_format(&self, subject: &Subject) -> Option<&'static str> {
         match subject {
-            Subject::System(system) => {
-                Some(with_system!(&**system, typed => typed.choose(self.dev.formats())))
-            }
+            Subject::System(system) => Some(with_system!(&**system, typed => typed.choose(&self.dev))),
             Subject::Vectors { .. } => None,
         }
     }
