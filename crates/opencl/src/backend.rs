@@ -50,7 +50,7 @@ const FAR: [(&str, f64); 11] = [
 /// The same of smaller ones, where instructions count and not bytes.
 const NEAR: [(&str, f64); 11] = [
     ("csr", 1.0),
-    ("dia", 1.05),
+    ("dia", 1.3),
     ("sell", 1.2),
     ("ell", 1.2),
     ("bcsr", 2.0),
