@@ -10,6 +10,9 @@ static inline void dia_columns(const Place *p, uint op, const Columns *c, uint s
     const Dia a = dia_of(p, op); // its x is not one of the columns, and is not used
     const long base = (long)segment * SEGMENT;
     EACH(e, count) {
+        if (e >= count) {
+            continue;
+        }
         const long row = base + e;
         __global const number *restrict values
             = a.values + (ulong)(row / DIA_ROWS) * a.diagonals * DIA_ROWS + row % DIA_ROWS;

@@ -11,6 +11,9 @@ static inline void sell_columns(const Place *p, uint op, const Columns *c, uint 
     const Sell a = sell_of(p, op); // its x is not one of the columns, and is not used
     const uint base = segment * SEGMENT, lanes = (count + 31) / 32 * 32;
     EACH(e, lanes) {
+        if (e >= lanes) {
+            continue;
+        }
         const ulong at = (ulong)a.slice_ptr[(base + e) / 32] * 32 + e % 32;
         const ulong end = (ulong)a.slice_ptr[(base + e) / 32 + 1] * 32;
         const uint row = a.sorted ? a.row_of[base + e] : base + e;

@@ -7,7 +7,8 @@
 // then what the pass moves (see sweep.cl).
 // Launch shape: as sweep.cl. A team takes 32 / W rows at a time, a lane each work-item. Where a group is one team it reads
 // the entries of those rows, which lie one behind the other, side by side into local memory, the next ones while it
-// multiplies these; else (program.cl) lanes read them where they lie. A long row is one work-item's.
+// multiplies these, and long rows are the team's; else (program.cl) lanes read them where they lie, and a long row is one
+// work-item's.
 // Assumes: W is a power of two up to 32; the pass does not write x.
 
 typedef struct {
@@ -101,6 +102,24 @@ static inline number sum_lanes(number sum, uint lanes, __local number *at) {
         at += AHEAD * (stride); \
     }
 
+// A long row by a group of one team; its first work-item has the sum.
+static inline number long_row_of_team(const Csr *a, uint first, uint end, __local number *work) {
+    __global const uint *restrict columns = a->columns;
+    __global const number *restrict values = a->values;
+    __global const number *restrict x = a->x;
+    const uint piece = max(LACUNA_PIECE, (end - first - 1) / LACUNA_MOST_PIECES + 1);
+    number all = ZERO;
+    for (uint from = first; from < end; from += piece) {
+        const uint to = min(from + piece, end);
+        uint at = from + LANE;
+        number sum = ZERO;
+        SUM_ENTRIES(sum, at, to, TEAM, values[k], columns[k])
+        sum = sum_lanes(sum, LACUNA_MAX_LANES, work);
+        all = from == first ? sum : all + sum;
+    }
+    return all;
+}
+
 // The rows of a segment by a group of one team, entries through local memory.
 static inline void csr_staged(const Csr *a, ulong base, uint count, __local number *slots, __local number *work) {
     const uint lanes = a->lanes;
@@ -110,6 +129,7 @@ static inline void csr_staged(const Csr *a, ulong base, uint count, __local numb
     __global const number *restrict x = a->x;
     __local number *near_values = work + TEAM;
     __local uint *near_columns = (__local uint *)(near_values + SEGMENT), *starts = near_columns + SEGMENT;
+    __local uint *any_long = starts + SEGMENT + 1;
     SYNC();
     UNROLLED
     for (uint m = 0; m < ELEMENTS; m++) {
@@ -117,8 +137,15 @@ static inline void csr_staged(const Csr *a, ulong base, uint count, __local numb
     }
     if (LANE == 0) {
         starts[SEGMENT] = row_ptr[count];
+        *any_long = 0;
     }
     SYNC();
+    UNROLLED
+    for (uint m = 0; m < ELEMENTS; m++) {
+        if (is_long(starts[LANE + TEAM * m], starts[LANE + TEAM * m + 1], lanes)) {
+            *any_long = 1;
+        }
+    }
     const uint rows = TEAM / lanes, row_of = LANE / lanes, part = LANE % lanes;
     uint step = 0, row = row_of, from = starts[0], to = starts[rows], end = starts[row + 1];
     uint at = is_long(starts[row], end, lanes) ? end : starts[row] + part;
@@ -155,7 +182,7 @@ static inline void csr_staged(const Csr *a, ulong base, uint count, __local numb
         if (complete) {
             sum = sum_lanes(sum, lanes, work);
             if (part == 0 && row < count) {
-                slots[row] = is_long(starts[row], end, lanes) ? long_row(a, starts[row], end) : sum;
+                slots[row] = sum;
             }
             step++;
             row = min(step * rows + row_of, SEGMENT - 1);
@@ -165,6 +192,15 @@ static inline void csr_staged(const Csr *a, ulong base, uint count, __local numb
         }
     }
     SYNC(); // rows are of others than their elements
+    for (uint r = 0; *any_long && r < count; r++) {
+        if (is_long(starts[r], starts[r + 1], lanes)) {
+            const number whole = long_row_of_team(a, starts[r], starts[r + 1], work);
+            if (LANE == 0) {
+                slots[r] = whole;
+            }
+        }
+    }
+    SYNC();
 #undef FETCH
 }
 #endif
