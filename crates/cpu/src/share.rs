@@ -118,6 +118,8 @@ unsafe fn chunks<T: Scalar, S: Simd>(simd: S, share: &Share<'_, T>) {
         Kind::Spmv { columns: 2.., .. } => 0,
         Kind::Sweep | Kind::Spmv { .. } | Kind::Spmm { .. } | Kind::Pieces { .. } => CHUNK_BYTES,
     };
+    // Several sums at once do not read memory in order, which only a cache forgives.
+    let near = step.n * (step.dots.len() + 1) * size_of::<T>() <= NEAR;
     let chunk = (bytes / size_of::<T>() / SEGMENT).max(1);
     let mut segment = share.segments.start;
     while segment < share.segments.end {
@@ -134,7 +136,7 @@ unsafe fn chunks<T: Scalar, S: Simd>(simd: S, share: &Share<'_, T>) {
             }
             for s in segment..last {
                 let mut d = 0;
-                for dots in step.dots.chunk_by(|one, next| one.b == next.b) {
+                for dots in step.dots.chunk_by(|one, next| near && one.b == next.b) {
                     d = dots_with(simd, share, s, dots, d);
                 }
             }
