@@ -133,9 +133,12 @@ impl OpenCl {
         })
     }
 
-    /// Whether there is a kernel for several columns at once.
+    /// Whether several columns are multiplied at once: where there is a kernel for that, and on GPUs it is the faster way, as by
+    /// slices alone.
     fn multiplies_columns<T: Scalar>(&self, a: Matrix<T>) -> bool {
-        self.memory.spmv_kernel(a, "spmm").is_ok_and(|kernel| columns_kernel(kernel).is_some())
+        let pays = |kernel: &str| self.segments_each || kernel == "spmv_sell";
+        let kernel = self.memory.spmv_kernel(a, "spmm");
+        kernel.is_ok_and(|kernel| columns_kernel(kernel).is_some() && pays(kernel))
             && self.memory.format(a).is_some_and(|a| !a.has_long_rows())
     }
 
