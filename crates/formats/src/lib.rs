@@ -40,7 +40,7 @@ pub use blocks::LEAST_FILL;
 pub use csr::Csr;
 pub use dense::Dense;
 pub use dia::{DIA_ROWS, Dia};
-pub use generate::{Generator, Spec};
+pub use generate::{Generator, Spec, look_alikes};
 pub use hyb::Hyb;
 pub use hyb_layout::HybLayout;
 pub use packed::{Packed, Values, widened};

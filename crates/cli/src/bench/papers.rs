@@ -1,7 +1,7 @@
 //! The measurements of five papers, on matrices like theirs at today's sizes, as far as there are methods for them.
 use crate::args::NumberType::{self, F32, F64};
 use crate::compare::{Ending, LADDER, Work, names};
-use lacuna::formats::FORMATS;
+use lacuna::formats::{FORMATS, look_alikes};
 use lacuna::solvers::{METHODS, PRECONDITIONERS};
 
 /// What a paper measured.
@@ -50,24 +50,6 @@ fn work(paper: &str, matrices: &[&str], methods: &[&str], formats: &[&str], type
     }
 }
 
-/// The matrices of Bell and Garland's Table 4.
-const ALIKE: [&str; 14] = [
-    "dense",
-    "protein",
-    "spheres",
-    "cantilever",
-    "wind-tunnel",
-    "harbor",
-    "qcd",
-    "ship",
-    "economics",
-    "epidemiology",
-    "accelerator",
-    "circuit",
-    "webbase",
-    "lp",
-];
-
 fn bell_garland(small: bool) -> Paper {
     let name = "Bell and Garland 2008";
     let structured: &[&str] = match small {
@@ -81,7 +63,7 @@ fn bell_garland(small: bool) -> Paper {
         ],
     };
     let part = if small { ":64" } else { "" };
-    let unstructured = ALIKE.map(|matrix| format!("gen:alike:{matrix}{part}"));
+    let unstructured = look_alikes().map(|matrix| format!("gen:alike:{matrix}{part}"));
     let unstructured = unstructured.each_ref().map(String::as_str);
     let types = [F32, F64];
     Paper {

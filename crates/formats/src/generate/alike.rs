@@ -71,6 +71,11 @@ pub(super) const SHAPES: [Shape; 14] = [
     Shape { name: "lp", rows: 4_284, cols: 1_092_610, source: Source::Cover },
 ];
 
+/// The names of the look-alikes of Bell and Garland's fourteen unstructured matrices, in the order of the paper: `gen:alike:NAME`.
+pub fn look_alikes() -> [&'static str; 14] {
+    SHAPES.map(|shape| shape.name)
+}
+
 impl Shape {
     pub(super) fn named(name: &str) -> Option<&'static Shape> {
         SHAPES.iter().find(|shape| shape.name == name)

@@ -13,4 +13,5 @@ mod reservoir;
 mod rows;
 mod spec;
 
+pub use alike::look_alikes;
 pub use spec::{Generator, Spec};

@@ -1,5 +1,5 @@
 //! The names of the generators and their arguments.
-use super::alike::{SHAPES, Shape};
+use super::alike::{Shape, look_alikes};
 use super::{elements, grid, network, reservoir};
 use crate::Csr;
 use lacuna_core::{Error, Result, Scalar};
@@ -270,7 +270,7 @@ impl<'a> Arguments<'a> {
     fn alike(&mut self) -> Result<Model> {
         let name = self.required("NAME")?;
         let Some(shape) = Shape::named(name) else {
-            let names: Vec<_> = SHAPES.iter().map(|shape| shape.name).collect();
+            let names = look_alikes();
             return Err(self.wrong(&format!("NAME should be one of {}, got `{name}`", names.join(", "))));
         };
         let part = self.optional().map_or(Ok(1), |part| self.positive("PART", part))?;
