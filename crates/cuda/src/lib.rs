@@ -189,45 +189,12 @@ impl Drop for Cuda {
     }
 }
 
-/// What moving a byte of a matrix in each format costs relative to `csr`, which is laid out in slices where a whole program is
-/// one kernel, and packed rows, packets and dense rows as it is: fitted to the products of `lacuna bench papers` on an H200
-/// (docs/results/h200-papers.md), of matrices that take more than its second-level cache.
-const FAR_COSTS: [(&str, f64); 11] = [
-    ("csr", 1.0),
-    ("dia", 1.05),
-    ("sell", 1.2),
-    ("ell", 1.2),
-    ("bcsr", 1.1),
-    ("hyb", 1.2),
-    ("coo", 1.0),
-    ("stencil", 3.5),
-    ("packed", 2.0),
-    ("pkt", 2.0),
-    ("dense", 1.25),
-];
-/// The same of matrices that lie in the cache, where instructions count and not bytes. Diagonals with many zeros are slow in
-/// solves of small systems, which keep entries in registers: CG on elasticity3d:8 takes 7.8 us an iteration by diagonals, 5.2 by
-/// rows; on triangles (poisson-p1:255) 5.9 and 6.7.
-const NEAR_COSTS: [(&str, f64); 11] = [
-    ("csr", 1.0),
-    ("dia", 1.3),
-    ("sell", 1.2),
-    ("ell", 1.2),
-    ("bcsr", 2.0),
-    ("hyb", 1.5),
-    ("coo", 1.0),
-    ("stencil", 3.5),
-    ("packed", 2.0),
-    ("pkt", 2.0),
-    ("dense", 1.25),
-];
-
 impl Backend for Cuda {
     fn device(&self) -> DeviceInfo {
         self.driver.limits.info()
     }
     fn formats(&self, bytes: usize) -> &'static [(&'static str, f64)] {
-        if bytes > self.driver.limits.cache { &FAR_COSTS } else { &NEAR_COSTS }
+        lacuna_generate::costs(bytes, self.driver.limits.cache)
     }
     fn vector<T: Scalar>(&mut self, n: usize) -> Result<Vector<T>> {
         Ok(Backend::basis::<T>(self, n, 1)?.column(0))

@@ -4,6 +4,7 @@
 //! A backend asks for a [`Layout`] of a program, compiles [`Layout::text`] (CUDA through a prelude that gives the words
 //! of OpenCL C their meaning there), makes the buffers the layout counts, and launches.
 mod cache;
+mod costs;
 mod layout;
 mod rows;
 mod shelf;
@@ -13,6 +14,7 @@ mod staged;
 mod write;
 
 pub use cache::Cached;
+pub use costs::costs;
 pub use layout::{Device, Layout, MatrixFacts};
 pub use rows::{Entries, Rows};
 pub use shelf::{Key, Laid, Shelf, Way};

@@ -30,37 +30,8 @@ const BY_SEGMENTS: [(&str, f64); 11] = [
     ("hyb", 1.0),
     ("coo", 1.0),
 ];
-/// Bytes of the second-level cache that the costs on GPUs were measured with.
+/// Bytes of the second-level cache that costs on GPUs were measured with; OpenCL does not tell how large one is.
 const CACHE: usize = 60 << 20;
-/// The same on GPUs, of matrices that take more than [`CACHE`]: fitted as those of the CUDA backend, to products of its kernels
-/// for OpenCL on the same card.
-const FAR: [(&str, f64); 11] = [
-    ("csr", 1.0),
-    ("dia", 1.05),
-    ("sell", 1.2),
-    ("ell", 1.2),
-    ("bcsr", 1.1),
-    ("stencil", 3.5),
-    ("packed", 2.0),
-    ("pkt", 2.0),
-    ("dense", 2.0),
-    ("hyb", 1.2),
-    ("coo", 1.0),
-];
-/// The same of smaller ones, where instructions count and not bytes.
-const NEAR: [(&str, f64); 11] = [
-    ("csr", 1.0),
-    ("dia", 1.3),
-    ("sell", 1.2),
-    ("ell", 1.2),
-    ("bcsr", 2.0),
-    ("stencil", 3.5),
-    ("packed", 2.0),
-    ("pkt", 2.0),
-    ("dense", 2.0),
-    ("hyb", 1.5),
-    ("coo", 1.0),
-];
 
 /// An OpenCL device with its memory and an in-order queue.
 ///
@@ -233,11 +204,7 @@ impl Backend for OpenCl {
         self.device.info()
     }
     fn formats(&self, bytes: usize) -> &'static [(&'static str, f64)] {
-        match self.segments_each {
-            true => &BY_SEGMENTS,
-            false if bytes > CACHE => &FAR,
-            false => &NEAR,
-        }
+        if self.segments_each { &BY_SEGMENTS } else { lacuna_generate::costs(bytes, CACHE) }
     }
     fn vector<T: Scalar>(&mut self, n: usize) -> Result<Vector<T>> {
         Ok(Backend::basis::<T>(self, n, 1)?.column(0))
