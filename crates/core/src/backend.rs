@@ -229,11 +229,11 @@ pub fn step_by_step<T: Scalar, B: Backend>(dev: &mut B, plan: &mut Plan<T>, run:
 
 /// The section that follows: setup, restart, the iteration until it is left, restart again. A program whose sections
 /// give out has stopped.
-pub fn next_section<T>(program: &Program<T>, section: Section, control: &Control) -> Section {
+pub fn next_section<T: Scalar>(program: &Program<T>, section: Section, control: &Control) -> Section {
     match section {
         _ if control.section == Section::Stopped => Section::Stopped,
         Section::Setup if !program.restart.is_empty() => Section::Restart,
-        Section::Setup | Section::Restart if !program.each.is_empty() => Section::Each,
+        Section::Setup | Section::Restart if program.iterates() => Section::Each,
         Section::Each if !control.left => Section::Each,
         Section::Each if !program.restart.is_empty() => Section::Restart,
         _ => Section::Stopped,

@@ -72,6 +72,15 @@ pub enum Instr {
         /// The right operand.
         b: u32,
     },
+    /// `dst[i] ← dst[i] + a[i]` for `count` cells from each on, in order.
+    AddCells {
+        /// The first cell changed.
+        dst: u32,
+        /// The first cell added.
+        a: u32,
+        /// Cells of each.
+        count: u32,
+    },
     /// Stop for `reason` where the test holds.
     Stop {
         /// The test.
@@ -200,6 +209,11 @@ pub enum Section {
     Each,
     /// Nothing any more.
     Stopped,
+}
+
+impl Section {
+    /// The sections that have operations.
+    pub const RUNNING: [Section; 3] = [Section::Setup, Section::Restart, Section::Each];
 }
 
 /// Where a running program stands: what the tests have decided so far.
@@ -439,6 +453,11 @@ impl<T: Scalar> Machine<T> {
             }
             Instr::Rotate { at, j, rr } => self.rotate(at, j as usize, rr),
             Instr::BackSubstitute { at } => self.back_substitute(at),
+            Instr::AddCells { dst, a, count } => {
+                for i in 0..count {
+                    self.cells[(dst + i) as usize] = self.at(dst + i) + self.at(a + i);
+                }
+            }
             Instr::Unary { .. } | Instr::Binary { .. } | Instr::OnlyIf { .. } => {}
         }
     }

@@ -19,7 +19,7 @@
 use crate::cells::{Binary, Compare, HessenbergCells, Instr, Unary};
 use crate::lower::{Coefficient, Sweep};
 use crate::program::Kind;
-use crate::{Basis, Error, Matrix, Op, Program, Result, Scalar, Vector};
+use crate::{Basis, Error, Matrix, Op, Program, Result, Scalar, Section, Vector};
 use std::ops::Range;
 
 mod words;
@@ -110,7 +110,7 @@ pub fn real_from_bits<T: Scalar>(bits: u64) -> f64 {
 /// a basis that has updates or dots of its own.
 pub fn encode<T: Scalar>(program: &Program<T>) -> Result<Encoded<T>> {
     let mut encoder = Encoder { program: program.name, lists: Vec::new(), out: empty() };
-    let sections = [&program.setup, &program.restart, &program.each];
+    let sections = Section::RUNNING.map(|section| program.section(section));
     let count: usize = sections.iter().map(|ops| ops.len()).sum();
     let after = |section: u32, left: bool| -> u32 {
         let exists = |s: u32| !sections[s as usize].is_empty();
@@ -280,8 +280,9 @@ impl<T: Scalar> Encoder<T> {
 
         set(OP_COPIES, copies.len() as u32);
         set(OP_TERM_COUNT, terms);
-        let code =
-            |instrs: &mut dyn Iterator<Item = &Instr>| -> Vec<u32> { instrs.flat_map(instr).collect() };
+        let code = |instrs: &mut dyn Iterator<Item = &Instr>| -> Vec<u32> {
+            instrs.flat_map(one_by_one).flat_map(instr).collect()
+        };
         let before = code(&mut sweep.before.iter());
         let after = code(&mut copies.iter().chain(&sweep.after));
         sweep.before.iter().chain(&sweep.after).for_each(|i| self.see_instr(i));
@@ -340,6 +341,9 @@ impl<T: Scalar> Encoder<T> {
                 self.see_cells(rr, 1);
             }
             Instr::BackSubstitute { at } => self.see_hessenberg(at),
+            Instr::AddCells { dst, a, count } => {
+                [dst, a].iter().for_each(|first| self.see_cells(*first, count))
+            }
         }
     }
 
@@ -360,7 +364,18 @@ fn moves<T: Scalar>(sweep: &Sweep<T>, fresh: Option<Vector<T>>) -> Vec<(Vector<T
     first.into_iter().chain(others).collect()
 }
 
-fn instr(instr: &Instr) -> [u32; INSTR_WORDS as usize] {
+/// An instruction over runs of cells as one for each cell.
+fn one_by_one(instr: &Instr) -> Vec<Instr> {
+    match *instr {
+        Instr::AddCells { dst, a, count } => {
+            let add = |i| Instr::Binary { op: Binary::Add, dst: dst + i, a: dst + i, b: a + i };
+            (0..count).map(add).collect()
+        }
+        instr => vec![instr],
+    }
+}
+
+fn instr(instr: Instr) -> [u32; INSTR_WORDS as usize] {
     let test = |test: Compare| match test {
         Compare::Always => TEST_ALWAYS,
         Compare::LessEqual => TEST_LESS_EQUAL,
@@ -378,7 +393,7 @@ fn instr(instr: &Instr) -> [u32; INSTR_WORDS as usize] {
         words[1..6].copy_from_slice(&operands);
         words
     };
-    match *instr {
+    match instr {
         Instr::Unary { op, dst, a } => {
             let code = match op {
                 Unary::Copy => CODE_COPY,
@@ -405,6 +420,8 @@ fn instr(instr: &Instr) -> [u32; INSTR_WORDS as usize] {
         Instr::Confirm { rr, target, last, shrink } => words(CODE_CONFIRM, [rr, target, last, shrink, 0]),
         Instr::Rotate { at, j, rr } => hessenberg(CODE_ROTATE, at, j, rr),
         Instr::BackSubstitute { at } => hessenberg(CODE_BACK_SUBSTITUTE, at, 0, 0),
+        // Taken apart before.
+        Instr::AddCells { .. } => unreachable!(),
     }
 }
 

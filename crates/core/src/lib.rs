@@ -19,6 +19,7 @@ mod program;
 mod recorder;
 mod reference;
 mod scalar;
+mod steps;
 mod store;
 
 pub use backend::{
@@ -39,4 +40,5 @@ pub use program::{Kind as OpKind, Op, Program};
 pub use recorder::{Memory, Recorder};
 pub use reference::{Reference, add_term, dot_product, reference_step};
 pub use scalar::{Kind, Scalar};
+pub use steps::{Growth, Numbered, Steps};
 pub use store::HostStore;

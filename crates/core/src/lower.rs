@@ -36,7 +36,7 @@ pub struct Term<T> {
 }
 
 /// `dst ← Σ terms`; no terms make it 0.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Update<T> {
     /// What is written.
     pub dst: Vector<T>,
@@ -45,7 +45,7 @@ pub struct Update<T> {
 }
 
 /// `cell ← Σ conj(a[i]) b[i]`, a canonical sum.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Dot<T> {
     /// Index of the cell that receives the sum.
     pub cell: u32,
@@ -56,7 +56,7 @@ pub struct Dot<T> {
 }
 
 /// A pass in normal form.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Sweep<T> {
     /// The names of the passes it was made of.
     pub name: Cow<'static, str>,
@@ -210,10 +210,9 @@ pub(crate) fn lower<T: Scalar>(pass: &Pass<T>, cells: &mut dyn Cells<T>) -> Resu
             Statement::Add(a, b) if a.count != b.count => {
                 return Err(fail(format!("it adds {} cells to {}", b.count, a.count)));
             }
-            Statement::Add(a, b) => code.extend((0..a.count).map(|i| {
-                let (a, b) = (a.first + i, b.first + i);
-                Instr::Binary { op: Binary::Add, dst: a, a, b }
-            })),
+            Statement::Add(a, b) => {
+                code.push(Instr::AddCells { dst: a.first, a: b.first, count: a.count });
+            }
             Statement::StopIf(test, reason) => {
                 let (test, a, b) = compare(*test);
                 code.push(Instr::Stop { test, a, b, reason: cells.reason(*reason), soft: reason.is_soft() });

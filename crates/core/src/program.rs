@@ -1,11 +1,12 @@
 //! An iteration is data: operations in three sections, which a backend runs as it likes.
 use crate::cells::{COMMON_REASONS, Instr};
 use crate::lower::Sweep;
-use crate::{Basis, Cells, Error, Matrix, Reason, Result, Scalar, Section, Vector};
+use crate::{Basis, Cells, Error, Matrix, Reason, Result, Scalar, Section, Steps, Vector};
 use std::borrow::Cow;
+use std::sync::OnceLock;
 
 /// What an operation does before its sweep.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind<T> {
     /// Nothing: `multi_axpy_dot`.
     Sweep,
@@ -52,7 +53,7 @@ pub enum Kind<T> {
 }
 
 /// One operation of a program.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Op<T> {
     /// What it does first.
     pub kind: Kind<T>,
@@ -207,8 +208,14 @@ pub struct Program<T> {
     pub setup: Vec<Op<T>>,
     /// Runs at the start and whenever `each` was left.
     pub restart: Vec<Op<T>>,
-    /// Runs over and over.
-    pub each: Vec<Op<T>>,
+    /// Runs over and over: what is left of it behind the steps.
+    pub(crate) each: Vec<Op<T>>,
+    /// What it begins with.
+    pub(crate) steps: Option<Steps<T>>,
+    /// Both, one operation after the other, for those who ask for that.
+    unrolled: OnceLock<Vec<Op<T>>>,
+    /// Whether passes share sweeps.
+    pub(crate) fusion: bool,
     /// What the reason indices of stop instructions mean.
     pub reasons: Vec<Reason>,
 }
@@ -221,6 +228,9 @@ impl<T: Scalar> Program<T> {
             setup: Vec::new(),
             restart: Vec::new(),
             each: Vec::new(),
+            steps: None,
+            unrolled: OnceLock::new(),
+            fusion: true,
             reasons: COMMON_REASONS.to_vec(),
         }
     }
@@ -229,17 +239,44 @@ impl<T: Scalar> Program<T> {
         match section {
             Section::Setup => &self.setup,
             Section::Restart => &self.restart,
-            Section::Each => &self.each,
+            Section::Each => match &self.steps {
+                Some(steps) => self.unrolled.get_or_init(|| self.unroll(steps)),
+                None => &self.each,
+            },
             Section::Stopped => &[],
         }
     }
+    /// The steps that the iteration begins with, where it was recorded in steps.
+    pub fn steps(&self) -> Option<&Steps<T>> {
+        self.steps.as_ref()
+    }
+    /// The operations of a section but for [`Program::steps`].
+    pub fn section_behind_steps(&self, section: Section) -> &[Op<T>] {
+        if section == Section::Each { &self.each } else { self.section(section) }
+    }
+    fn unroll(&self, steps: &Steps<T>) -> Vec<Op<T>> {
+        let mut ops = Vec::with_capacity(steps.count() * steps.first().len() + self.each.len());
+        let all = (0..steps.count()).flat_map(|step| steps.at(step)).chain(self.each.iter().cloned());
+        all.for_each(|op| op.follow(&mut ops, self.fusion));
+        ops
+    }
+    /// Operations such that where the vectors, matrices and cells of all these live, those of the program do.
+    pub(crate) fn witnesses(&self) -> impl Iterator<Item = &Op<T>> {
+        let steps = self.steps.iter().flat_map(|steps| [steps.first(), steps.last()]).flatten();
+        self.setup.iter().chain(&self.restart).chain(steps).chain(&self.each)
+    }
     /// The operations of all sections.
     pub fn ops(&self) -> impl Iterator<Item = &Op<T>> {
-        self.setup.iter().chain(&self.restart).chain(&self.each)
+        Section::RUNNING.into_iter().flat_map(|section| self.section(section))
+    }
+    /// Whether there is anything to run over and over.
+    pub fn iterates(&self) -> bool {
+        self.steps.is_some() || !self.each.is_empty()
     }
     /// How many iterations one run through `each` counts.
     pub fn counts(&self) -> usize {
-        self.each.iter().map(Op::counts).sum()
+        let counts = |ops: &[Op<T>]| ops.iter().map(Op::counts).sum::<usize>();
+        counts(&self.each) + self.steps.as_ref().map_or(0, |steps| steps.count() * counts(steps.first()))
     }
     /// The fewest bytes an iteration can move, see [`Program::bytes_of`].
     pub fn bytes_per_iteration(&self) -> usize {
@@ -251,9 +288,10 @@ impl<T: Scalar> Program<T> {
     pub fn bytes_of(&self, iterations: u64) -> u64 {
         let counts = self.counts().max(1) as u64;
         let bytes = Op::least_bytes;
-        let whole: u64 = self.each.iter().map(bytes).sum();
+        let each = self.section(Section::Each);
+        let whole: u64 = each.iter().map(bytes).sum();
         let (mut left, mut part) = (iterations % counts, 0);
-        for op in &self.each {
+        for op in each {
             if left == 0 {
                 break;
             }
@@ -272,31 +310,32 @@ impl<T: Scalar> Program<T> {
     }
     /// Operations, and so kernel launches at most, of an iteration.
     pub fn ops_per_iteration(&self) -> f64 {
-        self.each.len() as f64 / self.counts().max(1) as f64
+        self.section(Section::Each).len() as f64 / self.counts().max(1) as f64
     }
 
     /// The program with each product of several columns as one product after another, where the backend has no kernel that
     /// takes them together: itself where `together` holds for the matrices of all there are.
     pub fn column_by_column(&self, together: impl Fn(Matrix<T>) -> bool) -> Cow<'_, Self> {
         let stays = |op: &Op<T>| !matches!(op.kind, Kind::Spmm { a, .. } if !together(a));
-        if self.ops().all(stays) {
+        if self.witnesses().all(stays) {
             return Cow::Borrowed(self);
         }
         let apart = |ops: &[Op<T>]| -> Vec<Op<T>> {
             let columns = |op: &Op<T>| if stays(op) { vec![op.clone()] } else { op.columns() };
             ops.iter().flat_map(columns).collect()
         };
-        let [setup, restart, each] = [&self.setup, &self.restart, &self.each].map(|ops| apart(ops));
-        Cow::Owned(Program { name: self.name, setup, restart, each, reasons: self.reasons.clone() })
+        let [setup, restart, each] = Section::RUNNING.map(|section| apart(self.section(section)));
+        let reasons = self.reasons.clone();
+        Cow::Owned(Program { setup, restart, each, reasons, fusion: self.fusion, ..Program::new(self.name) })
     }
     /// Whether there are products of several columns.
     pub fn has_columns(&self) -> bool {
-        self.ops().any(|op| matches!(op.kind, Kind::Spmm { .. }))
+        self.witnesses().any(|op| matches!(op.kind, Kind::Spmm { .. }))
     }
 
     pub(crate) fn check(&self) -> Result<()> {
-        self.ops().try_for_each(Op::check)?;
-        if !self.each.is_empty() && self.counts() == 0 {
+        self.witnesses().try_for_each(Op::check)?;
+        if self.iterates() && self.counts() == 0 {
             let message =
                 "`each` counts no iteration and could run for ever; expected a pass with `count`".into();
             return Err(Error::Program { program: self.name.into(), message });

@@ -2,7 +2,12 @@
 use crate::cells::Instr;
 use crate::lower::{self, lower};
 use crate::program::{Kind, Op, Program};
-use crate::{Basis, Cell, Cells, Error, LinOp, Matrix, Pass, Reason, Result, Scalar, Section, Test, Vector};
+use crate::{
+    Basis, Cell, Cells, Error, LinOp, Matrix, Pass, Reason, Result, Scalar, Section, Steps, Test, Vector,
+};
+
+/// Fewer steps than this are recorded one by one.
+const FEW: usize = 4;
 
 /// What a recorder needs of a backend: memory. Every [`Backend`](crate::Backend) is one.
 pub trait Memory<T: Scalar> {
@@ -25,7 +30,9 @@ pub struct Recorder<'a, T: Scalar> {
     program: Program<T>,
     section: Section,
     constants: Vec<(T, u32)>,
-    fusion: bool,
+    /// Cells of intermediate values, and how many of them are taken.
+    temporaries: Vec<u32>,
+    taken: usize,
     guard: Option<Test<T>>,
     error: Option<Error>,
 }
@@ -38,7 +45,8 @@ impl<'a, T: Scalar> Recorder<'a, T> {
             program: Program::new(name),
             section: Section::Setup,
             constants: Vec::new(),
-            fusion: true,
+            temporaries: Vec::new(),
+            taken: 0,
             guard: None,
             error: None,
         }
@@ -46,7 +54,7 @@ impl<'a, T: Scalar> Recorder<'a, T> {
 
     /// Keeps passes apart that could share a sweep: for measuring what fusion is worth.
     pub fn without_fusion(mut self) -> Self {
-        self.fusion = false;
+        self.program.fusion = false;
         self
     }
 
@@ -109,6 +117,36 @@ impl<'a, T: Scalar> Recorder<'a, T> {
         let outer = self.guard.replace(test);
         body(self);
         self.guard = outer;
+    }
+    /// Records what `body` records for the steps `0..count` of an iteration, one after the other. Where their operations differ by
+    /// numbers alone that grow evenly, as columns of a basis and cells of a run do, they are kept once, and so are the work and
+    /// the memory of preparing them. That is told from steps 0, 1 and `count - 1`: `body` must not treat one between otherwise,
+    /// which is checked in debug builds, and it must record the same whenever it is called for the same step.
+    pub fn steps(&mut self, count: usize, body: impl Fn(&mut Self, usize)) {
+        self.program.steps = self.rolled(count, &body);
+        if self.program.steps.is_none() {
+            (0..count).for_each(|step| body(self, step));
+        }
+    }
+    fn rolled(&mut self, count: usize, body: &impl Fn(&mut Self, usize)) -> Option<Steps<T>> {
+        let begins = self.section == Section::Each && !self.program.iterates() && self.guard.is_none();
+        if !begins || count < FEW {
+            return None;
+        }
+        let taken = self.taken;
+        let mut record = |step| {
+            self.taken = taken;
+            body(self, step);
+            std::mem::take(&mut self.program.each)
+        };
+        let steps = Steps::new(count, [0, 1, count - 1].map(&mut record))?;
+        if cfg!(debug_assertions)
+            && let Some(odd) = (2..count).find(|step| steps.at(*step) != record(*step))
+        {
+            let message = format!("step {odd} does not go on as steps 0, 1 and {} do", count - 1);
+            self.fail(Error::Program { program: self.program.name.into(), message });
+        }
+        self.error.is_none().then_some(steps)
     }
     fn within(&mut self, section: Section, body: impl FnOnce(&mut Self)) {
         let outer = std::mem::replace(&mut self.section, section);
@@ -203,21 +241,26 @@ impl<'a, T: Scalar> Recorder<'a, T> {
                 sweep.cells.extend(test.cells());
             });
         }
-        let fusion = self.fusion;
+        let fusion = self.program.fusion;
         let ops = match self.section {
             Section::Setup | Section::Stopped => &mut self.program.setup,
             Section::Restart => &mut self.program.restart,
             Section::Each => &mut self.program.each,
         };
         ops.extend(bare);
-        match (ops.last_mut(), kind) {
-            (Some(last), Kind::Sweep) if fusion && last.takes(&sweep) => last.sweep.fuse(sweep),
-            _ => ops.push(Op { kind, sweep }),
-        }
+        Op { kind, sweep }.follow(ops, fusion);
     }
 }
 
 impl<T: Scalar> Op<T> {
+    /// Becomes the next of the operations, or joins the last.
+    pub(crate) fn follow(self, ops: &mut Vec<Self>, fusion: bool) {
+        match (ops.last_mut(), self.kind) {
+            (Some(last), Kind::Sweep) if fusion && last.takes(&self.sweep) => last.sweep.fuse(self.sweep),
+            _ => ops.push(self),
+        }
+    }
+
     /// Whether a sweep may join this operation.
     fn takes(&self, next: &lower::Sweep<T>) -> bool {
         let writes = |v: Vector<T>| next.updates.iter().any(|u| u.dst == v);
@@ -250,7 +293,12 @@ impl<T: Scalar> lower::Cells<T> for Recorder<'_, T> {
         cell.index
     }
     fn temporary(&mut self) -> u32 {
-        self.run_of_cells(1).first
+        if self.taken == self.temporaries.len() {
+            let cell = self.run_of_cells(1).first;
+            self.temporaries.push(cell);
+        }
+        self.taken += 1;
+        self.temporaries[self.taken - 1]
     }
     fn reason(&mut self, reason: Reason) -> u32 {
         let reasons = &mut self.program.reasons;

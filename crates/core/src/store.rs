@@ -258,7 +258,7 @@ impl HostStore {
     /// # Errors
     /// [`Error::Stale`].
     pub fn check<T: Scalar>(&self, program: &Program<T>) -> Result<()> {
-        for op in program.ops() {
+        for op in program.witnesses() {
             let name = &op.sweep.name;
             let vector = |v: Vector<T>| self.slot(v, name).map(drop);
             let cell = |c: Cell<T>| self.check_cell(c, name);

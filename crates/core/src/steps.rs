@@ -1,0 +1,278 @@
+//! Operations that repeat on the next vectors of a basis and the next cells of a run, kept once.
+use crate::cells::Instr;
+use crate::lower::{Coefficient, Sweep};
+use crate::program::{Kind, Op};
+use crate::{Scalar, Vector};
+
+/// What names vectors and cells by numbers.
+pub trait Numbered {
+    /// Calls `each` with every slot, cell, count and column there is, in an order that depends on the shape alone.
+    fn numbers(&mut self, each: &mut impl FnMut(&mut u32));
+}
+
+/// By how much each number grows from one step to the next.
+#[derive(Clone, Debug)]
+pub struct Growth(Box<[u32]>);
+
+impl Growth {
+    /// The growth from a thing to the one a step later, where both have as many numbers.
+    pub fn between(first: &mut impl Numbered, second: &mut impl Numbered) -> Option<Self> {
+        let numbers = [numbers(first), numbers(second)];
+        let [first, second] = &numbers;
+        let differences = second.iter().zip(first).map(|(second, first)| second.wrapping_sub(*first));
+        (first.len() == second.len()).then(|| Growth(differences.collect()))
+    }
+    /// Whether nothing grows.
+    pub fn is_none(&self) -> bool {
+        self.0.iter().all(|growth| *growth == 0)
+    }
+    /// Makes a thing what it is so many steps later; a wrapped negative count leads back.
+    #[inline]
+    pub fn add(&self, to: &mut impl Numbered, steps: u32) {
+        let mut growth = self.0.iter();
+        to.numbers(&mut |number| {
+            let growth = growth.next().copied().unwrap_or(0);
+            *number = number.wrapping_add(growth.wrapping_mul(steps));
+        });
+    }
+}
+
+fn numbers(of: &mut impl Numbered) -> Vec<u32> {
+    let mut all = Vec::new();
+    of.numbers(&mut |number| all.push(*number));
+    all
+}
+
+/// The operations of one step, that run `count` times: each time on numbers that have grown evenly.
+#[derive(Clone, Debug)]
+pub struct Steps<T> {
+    count: usize,
+    first: Vec<Op<T>>,
+    last: Vec<Op<T>>,
+    growth: Vec<Growth>,
+}
+
+impl<T: Scalar> Steps<T> {
+    /// From the operations of steps 0, 1 and `count − 1`; `None` where the steps between cannot be told from these.
+    pub(crate) fn new(count: usize, [mut first, mut second, last]: [Vec<Op<T>>; 3]) -> Option<Self> {
+        if first.len() != second.len() || first.len() != last.len() {
+            return None;
+        }
+        let pairs = first.iter_mut().zip(&mut second);
+        let growth =
+            pairs.map(|(first, second)| Growth::between(first, second)).collect::<Option<Vec<_>>>()?;
+        let steps = Steps { count, first, last, growth };
+        let alike = |(first, last): (&Op<T>, &Op<T>)| order(first).eq(&order(last));
+        let even = steps.at(1) == second
+            && steps.at(count - 1) == steps.last
+            && steps.first.iter().zip(&steps.last).all(alike);
+        even.then_some(steps)
+    }
+
+    /// How many steps there are.
+    pub fn count(&self) -> usize {
+        self.count
+    }
+    /// The operations of a step.
+    pub fn at(&self, step: usize) -> Vec<Op<T>> {
+        let mut ops = self.first.clone();
+        ops.iter_mut().zip(&self.growth).for_each(|(op, growth)| growth.add(op, step as u32));
+        ops
+    }
+    /// The operations of the first step.
+    pub fn first(&self) -> &[Op<T>] {
+        &self.first
+    }
+    /// The operations of the last step. What lives at the first step and at the last lives at all between.
+    pub fn last(&self) -> &[Op<T>] {
+        &self.last
+    }
+}
+
+/// How the vectors and cells of an operation lie to each other: which are the same, before or behind. Numbers that grow evenly
+/// keep that at all steps where they have it at the first and the last, and with it all that operations are allowed and refused.
+fn order<T: Scalar>(op: &Op<T>) -> Vec<std::cmp::Ordering> {
+    let (mut vectors, mut cells) = (Vec::new(), Vec::new());
+    match op.kind {
+        Kind::Sweep | Kind::Spmm { .. } => {}
+        Kind::Spmv { x, y, .. } => vectors.extend([x.slot, y.slot]),
+        Kind::BasisDot { v, w, h } | Kind::BasisAxpy { v, w, h, .. } => {
+            vectors.extend([v.first, v.first + h.count, w.slot]);
+            cells.extend([h.first, h.first + h.count]);
+        }
+    }
+    let Sweep { before, updates, dots, after, .. } = &op.sweep;
+    vectors.extend(op.sweep.mentions().map(|(v, _)| v.slot));
+    cells.extend(dots.iter().map(|dot| dot.cell));
+    cells.extend(updates.iter().flat_map(|u| &u.terms).filter_map(|term| match term.coefficient {
+        Coefficient::Cell(cell) => Some(cell),
+        Coefficient::One | Coefficient::MinusOne => None,
+    }));
+    for instr in before.iter().chain(after) {
+        match *instr {
+            Instr::AddCells { dst, a, count } => cells.extend([dst, dst + count, a, a + count]),
+            _ => cells.extend(instr.reads().chain(instr.writes())),
+        }
+    }
+    let pairs = |of: &[u32]| -> Vec<_> {
+        of.iter().enumerate().flat_map(|(i, a)| of[..i].iter().map(|b| a.cmp(b))).collect()
+    };
+    let mut all = pairs(&vectors);
+    all.extend(pairs(&cells));
+    all
+}
+
+impl Numbered for Instr {
+    #[inline]
+    fn numbers(&mut self, each: &mut impl FnMut(&mut u32)) {
+        match self {
+            Instr::Unary { dst, a, .. } => [dst, a].into_iter().for_each(each),
+            Instr::Binary { dst, a, b, .. } => [dst, a, b].into_iter().for_each(each),
+            Instr::AddCells { dst, a, count } => [dst, a, count].into_iter().for_each(each),
+            Instr::Stop { a, b, .. } | Instr::Leave { a, b, .. } | Instr::OnlyIf { a, b, .. } => {
+                [a, b].into_iter().for_each(each);
+            }
+            Instr::Count { rr } => each(rr),
+            Instr::Confirm { rr, target, last, shrink } => {
+                [rr, target, last, shrink].into_iter().for_each(each);
+            }
+            Instr::Rotate { j, rr, .. } => [j, rr].into_iter().for_each(each),
+            Instr::BackSubstitute { .. } => {}
+        }
+    }
+}
+
+impl<T: Scalar> Numbered for Op<T> {
+    fn numbers(&mut self, each: &mut impl FnMut(&mut u32)) {
+        match &mut self.kind {
+            // The columns of a block product are no step's own.
+            Kind::Sweep | Kind::Spmm { .. } => {}
+            Kind::Spmv { x, y, .. } => [&mut x.slot, &mut y.slot].into_iter().for_each(&mut *each),
+            Kind::BasisDot { v, w, h } | Kind::BasisAxpy { v, w, h, .. } => {
+                [&mut v.first, &mut w.slot, &mut h.first, &mut h.count].into_iter().for_each(&mut *each);
+            }
+        }
+        let Sweep { before, updates, dots, after, cells, .. } = &mut self.sweep;
+        before.iter_mut().for_each(|instr| instr.numbers(each));
+        for update in updates {
+            for term in &mut update.terms {
+                if let Coefficient::Cell(cell) = &mut term.coefficient {
+                    each(cell);
+                }
+                let slots = |v: &mut Vector<T>| each(&mut v.slot);
+                term.factor.iter_mut().chain([&mut term.vector]).for_each(slots);
+            }
+            each(&mut update.dst.slot);
+        }
+        for dot in dots {
+            [&mut dot.cell, &mut dot.a.slot, &mut dot.b.slot].into_iter().for_each(&mut *each);
+        }
+        after.iter_mut().for_each(|instr| instr.numbers(each));
+        cells.iter_mut().for_each(|cell| each(&mut cell.index));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::{Backend, Basis, Cells, Op, Pass, Program, Reason, Recorder, Reference, Section};
+
+    type Body = fn(&mut Recorder<'_, f64>, Basis<f64>, Cells<f64>, usize);
+
+    /// A program of `count` steps, and what it would be without them.
+    fn both(count: usize, body: Body) -> [Program<f64>; 2] {
+        let mut dev = Reference::new();
+        let v = Backend::basis::<f64>(&mut dev, 5, 9).unwrap();
+        let c = Backend::cells::<f64>(&mut dev, 100).unwrap();
+        [true, false].map(|steps| {
+            let mut k = Recorder::new(&mut dev, "steps");
+            k.each(|k| {
+                match steps {
+                    true => k.steps(count, |k, j| body(k, v, c, j)),
+                    false => (0..count).for_each(|j| body(k, v, c, j)),
+                }
+                k.multi_axpy_dot(
+                    Pass::new("end").count(c.at(0)).stop_if(c.at(0).not_positive(), Reason::Stagnated),
+                );
+            });
+            k.finish().unwrap()
+        })
+    }
+
+    fn ops(program: &Program<f64>) -> &[Op<f64>] {
+        program.section(Section::Each)
+    }
+
+    /// Projects the next column on those before it.
+    fn even(k: &mut Recorder<'_, f64>, v: Basis<f64>, c: Cells<f64>, j: usize) {
+        let h = Cells::new(c.first + 1 + 9 * j as u32, j as u32 + 1, c.serial);
+        let (of, next) = (v.column(j), v.column(j + 1));
+        k.multi_axpy_dot(Pass::new("scale").set(next, c.at(0) * of));
+        k.basis_dot(v, next, h);
+        k.basis_axpy(v, h, next, Pass::new("norm").dot(c.at(90 + j), next, next).add_cells(h, h));
+        k.multi_axpy_dot(Pass::new("leave").leave_if(c.at(90 + j).le(c.at(0))));
+    }
+
+    #[test]
+    fn steps_unroll_to_what_was_recorded() {
+        for count in [1, 3, 4, 8] {
+            let [rolled, plain] = both(count, even);
+            assert_eq!(rolled.steps().is_some(), count > 3, "{count}");
+            assert_eq!(ops(&rolled), ops(&plain), "{count}");
+            assert_eq!(rolled.bytes_of(1), plain.bytes_of(1));
+        }
+    }
+
+    /// A program must have been told from its steps, or not be told at all.
+    fn stays_as_it_was(body: Body) {
+        let [rolled, plain] = both(8, body);
+        assert!(rolled.steps().is_none());
+        assert_eq!(ops(&rolled), ops(&plain));
+    }
+
+    #[test]
+    fn steps_of_another_shape_are_kept_one_by_one() {
+        stays_as_it_was(|k, v, c, j| {
+            (0..=j)
+                .for_each(|i| k.multi_axpy_dot(Pass::new("each").dot(c.at(i + 1), v.column(i), v.column(8))));
+        });
+        stays_as_it_was(|k, v, c, j| {
+            k.multi_axpy_dot(Pass::new("square").set(v.column(8), c.at(j * j) * v.column(0)));
+        });
+    }
+
+    #[test]
+    fn a_step_that_meets_a_vector_or_cell_of_its_own_on_the_way_is_no_pattern() {
+        stays_as_it_was(|k, v, c, j| {
+            k.multi_axpy_dot(Pass::new("meets").set(v.column(4), v.column(j)).dot(
+                c.at(1),
+                v.column(4),
+                v.column(j),
+            ));
+        });
+        stays_as_it_was(|k, v, c, j| {
+            let sum = Pass::new("sum").dot(c.at(j + 10), v.column(0), v.column(0));
+            k.multi_axpy_dot(sum);
+            k.multi_axpy_dot(Pass::new("uses").set(v.column(1), c.at(14) * v.column(0)).dot(
+                c.at(j + 10),
+                v.column(1),
+                v.column(0),
+            ));
+        });
+    }
+
+    #[test]
+    fn steps_elsewhere_than_at_the_beginning_are_kept_one_by_one() {
+        let mut dev = Reference::new();
+        let v = Backend::basis::<f64>(&mut dev, 5, 9).unwrap();
+        let c = Backend::cells::<f64>(&mut dev, 100).unwrap();
+        let mut k = Recorder::new(&mut dev, "late");
+        k.restart(|k| k.steps(8, |k, j| even(k, v, c, j)));
+        k.each(|k| {
+            k.multi_axpy_dot(Pass::new("begin").count(c.at(0)));
+            k.steps(8, |k, j| even(k, v, c, j));
+        });
+        let program = k.finish().unwrap();
+        assert!(program.steps().is_none());
+        assert_eq!(program.restart[1..], ops(&program)[1..]);
+    }
+}
