@@ -5,7 +5,7 @@ use crate::near::{NEAR_BUDGET, NEAR_ENTER, NEAR_SHORT_HISTORY};
 use crate::plan::{ADVANCE_MODE, HISTORY, PROGRAM_BUDGET, Prepared};
 use crate::source::{NEAR_CELLS_AT, NEAR_HISTORY_AT};
 use lacuna_core::encode::{self, real_bits, real_from_bits};
-use lacuna_core::{Finish, Program, Progress, Reason, Result, Run, Scalar};
+use lacuna_core::{Finish, Program, Progress, Reason, Result, Run, Scalar, Section};
 use std::time::{Duration, Instant};
 
 /// The modes of the kernel `advance`, as in `kernels-opencl/cells.cl`.
@@ -152,7 +152,7 @@ impl OpenCl {
         let whole = prepared.whole.is_some();
         let counts = program.counts().max(1) as u64;
         // Operations of the whole solve, where nothing restarts it.
-        let operations = limit.div_ceil(counts).saturating_mul(program.each.len() as u64).saturating_add(64);
+        let operations = limit.div_ceil(counts).saturating_mul(program.section(Section::Each).len() as u64).saturating_add(64);
         let near = prepared.is_near();
         let ahead = if near && operations <= NEAR_FIRST { 1 } else { AHEAD };
         let size = match limit.div_ceil(counts) {
@@ -161,7 +161,7 @@ impl OpenCl {
             few if few <= 64 => few.max(1),
             _ => 8,
         };
-        let loops = !program.each.is_empty();
+        let loops = program.iterates();
         let mut rounds = Rounds {
             dev: self,
             prepared,
