@@ -1,10 +1,12 @@
 //! A program with its matrices found and its work divided. Vectors go by their slots.
 use crate::product::Stored;
+use crate::turns::Turns;
 use lacuna_core::cells::{Instr, Unary};
 use lacuna_core::lower::{self, Coefficient, Sweep};
 use lacuna_core::sum::SEGMENT;
 use lacuna_core::{
-    Basis, Cell, Cells, Format, HostStore, Matrix, Op, OpKind, Program, Result, Scalar, Section, Vector,
+    Basis, Cell, Cells, Format, HostStore, Matrix, Op, OpKind, Program, Result, Scalar, Section, Steps,
+    Vector,
 };
 use lacuna_formats::Hyb;
 use std::sync::Arc;
@@ -18,6 +20,7 @@ pub(crate) struct Term {
 }
 
 /// An update over vectors by slot.
+#[derive(Clone)]
 pub(crate) struct Update {
     pub(crate) dst: u32,
     pub(crate) terms: Box<[Term]>,
@@ -32,6 +35,7 @@ pub(crate) struct Dot {
 }
 
 /// What a step does before its sweep.
+#[derive(Clone)]
 pub(crate) enum Kind<T: Scalar> {
     Sweep,
     /// One column after the other: column `j` of `x` is vector `x + j`, and so with `y`.
@@ -71,6 +75,7 @@ pub(crate) enum Kind<T: Scalar> {
 }
 
 /// An operation made ready.
+#[derive(Clone)]
 pub(crate) struct Step<T: Scalar> {
     pub(crate) kind: Kind<T>,
     pub(crate) n: usize,
@@ -98,8 +103,12 @@ pub(crate) type Shares = Box<[usize]>;
 
 /// A program made ready.
 pub(crate) struct Compiled<T: Scalar> {
-    /// By section: setup, restart, each.
+    /// What the iteration begins with.
+    pub(crate) turns: Option<Turns<T>>,
+    /// By section: setup, restart, each behind the turns.
     pub(crate) sections: [Vec<Step<T>>; 3],
+    /// Entries and elements touched by one run through each of the sections.
+    pub(crate) works: [usize; 3],
     /// The newest vector, matrix and cell that it names. Memory is released from the newest on, so that while these are
     /// live all are.
     pub(crate) vector: Option<Vector<T>>,
@@ -120,7 +129,9 @@ pub(crate) struct Compiled<T: Scalar> {
 impl<T: Scalar> Compiled<T> {
     pub(crate) fn new(program: &Program<T>, store: &HostStore, threads: usize) -> Result<Self> {
         let mut compiled = Compiled {
+            turns: None,
             sections: [Vec::new(), Vec::new(), Vec::new()],
+            works: [0; 3],
             vector: None,
             matrix: None,
             cell: None,
@@ -130,37 +141,46 @@ impl<T: Scalar> Compiled<T> {
             segments: 0,
             work: 0,
         };
-        let mut lengths: Vec<usize> = Vec::new();
-        for (i, section) in [Section::Setup, Section::Restart, Section::Each].into_iter().enumerate() {
-            let ops = program.section(section);
-            let mut steps = Vec::with_capacity(ops.len());
-            for op in ops {
-                let shares = lengths.iter().position(|n| *n == op.n()).unwrap_or_else(|| {
-                    lengths.push(op.n());
-                    lengths.len() - 1
-                });
-                let step = compiled.step(op, store, shares)?;
-                steps.extend(compiled.pieces_before(&step));
-                steps.push(step);
+        let mut lengths = Lengths::default();
+        for (i, section) in Section::RUNNING.into_iter().enumerate() {
+            let mut ops = program.section_behind_steps(section);
+            if section == Section::Each
+                && let Some(steps) = program.steps()
+                && !compiled.turn(steps, store, &mut lengths)?
+            {
+                ops = program.section(section);
             }
-            mark_meetings(&mut steps);
+            let steps = compiled.steps(ops, store, &mut lengths)?;
+            compiled.works[i] = work(&steps);
             compiled.sections[i] = steps;
         }
-        for (shares, n) in lengths.into_iter().enumerate() {
-            let matrix = compiled.sections.iter().flatten().filter(|s| s.shares == shares).find_map(|s| {
-                match &s.kind {
-                    Kind::Spmv { a, .. } | Kind::Spmm { a, .. } => Some(a.clone()),
-                    _ => None,
-                }
-            });
-            compiled.divisions.push(divide(n, threads, matrix.as_ref()));
-        }
-        for step in compiled.sections.iter().flatten() {
-            let segments = step.n.div_ceil(SEGMENT);
-            compiled.segments = compiled.segments.max(segments);
-            compiled.sums = compiled.sums.max(segments * step.sums());
-        }
+        compiled.divisions = lengths.0.iter().map(|(n, a)| divide(*n, threads, a.as_ref())).collect();
         Ok(compiled)
+    }
+
+    /// The steps that the iteration begins with as turns, where they can be.
+    fn turn(&mut self, steps: &Steps<T>, store: &HostStore, lengths: &mut Lengths<T>) -> Result<bool> {
+        let mut turns = Vec::with_capacity(3);
+        for ops in [steps.first(), &steps.at(1), steps.last()] {
+            turns.push(self.steps(ops, store, lengths)?);
+        }
+        let Ok(mut turns) = <[_; 3]>::try_from(turns) else { return Ok(false) };
+        self.turns = Turns::new(steps.count(), &mut turns);
+        Ok(self.turns.is_some())
+    }
+
+    fn steps(&mut self, ops: &[Op<T>], store: &HostStore, lengths: &mut Lengths<T>) -> Result<Vec<Step<T>>> {
+        let mut steps = Vec::with_capacity(ops.len());
+        for op in ops {
+            let step = self.step(op, store, lengths)?;
+            steps.extend(self.pieces_before(&step));
+            let segments = step.n.div_ceil(SEGMENT);
+            self.segments = self.segments.max(segments);
+            self.sums = self.sums.max(segments * step.sums());
+            steps.push(step);
+        }
+        mark_meetings(&mut steps);
+        Ok(steps)
     }
 
     fn see_vector(&mut self, v: Vector<T>) {
@@ -174,7 +194,7 @@ impl<T: Scalar> Compiled<T> {
         h.ends().for_each(|cell| self.see_cell(cell));
     }
 
-    fn step(&mut self, op: &Op<T>, store: &HostStore, shares: usize) -> Result<Step<T>> {
+    fn step(&mut self, op: &Op<T>, store: &HostStore, lengths: &mut Lengths<T>) -> Result<Step<T>> {
         let (mut work, mut columns) = (op.n() * op.sweep.vectors().len(), 0);
         let kind = match op.kind {
             OpKind::Sweep => Kind::Sweep,
@@ -208,6 +228,7 @@ impl<T: Scalar> Compiled<T> {
                 }
             }
         };
+        let shares = lengths.of(op.n(), &kind);
         self.work = self.work.max(work);
         let Sweep { before, updates, dots, after, cells, .. } = &op.sweep;
         op.sweep.mentions().for_each(|(v, _)| self.see_vector(v));
@@ -288,15 +309,45 @@ impl<T: Scalar> Compiled<T> {
     }
 }
 
-/// Steps that leave no sum, read no other rows, and whose results only their own rows need next, go on without
-/// meeting.
+/// Steps that touch no vector go on without meeting, and so do those that leave no sum, read no other rows, and whose results
+/// only their own rows need next.
 fn mark_meetings<T: Scalar>(steps: &mut [Step<T>]) {
-    for i in 0..steps.len().saturating_sub(1) {
-        let (step, next) = (&steps[i], &steps[i + 1]);
+    for i in 0..steps.len() {
         let multiplies = |step: &Step<T>| matches!(step.kind, Kind::Spmv { .. } | Kind::Spmm { .. });
-        let rowwise =
-            !multiplies(next) && !matches!(next.kind, Kind::Pieces { .. }) && step.shares == next.shares;
-        steps[i].meet = step.sums() > 0 || !rowwise || multiplies(step);
+        let step = &steps[i];
+        let idle = matches!(step.kind, Kind::Sweep) && step.n == 0;
+        let rowwise = steps.get(i + 1).is_some_and(|next| {
+            !multiplies(next) && !matches!(next.kind, Kind::Pieces { .. }) && step.shares == next.shares
+        });
+        steps[i].meet = !idle && (step.sums() > 0 || !rowwise || multiplies(step));
+    }
+}
+
+/// Entries and elements that steps touch.
+pub(crate) fn work<T: Scalar>(steps: &[Step<T>]) -> usize {
+    steps.iter().map(|step| step.work).sum()
+}
+
+/// The lengths of steps, each with the matrix of that many rows that is met first.
+struct Lengths<T: Scalar>(Vec<(usize, Option<Stored<T>>)>);
+
+impl<T: Scalar> Default for Lengths<T> {
+    fn default() -> Self {
+        Lengths(Vec::new())
+    }
+}
+
+impl<T: Scalar> Lengths<T> {
+    /// Which of them a step has.
+    fn of(&mut self, n: usize, kind: &Kind<T>) -> usize {
+        let at = self.0.iter().position(|(known, _)| *known == n).unwrap_or_else(|| {
+            self.0.push((n, None));
+            self.0.len() - 1
+        });
+        if let (Kind::Spmv { a, .. } | Kind::Spmm { a, .. }, matrix @ None) = (kind, &mut self.0[at].1) {
+            *matrix = Some(a.clone());
+        }
+        at
     }
 }
 

@@ -5,21 +5,18 @@ use crate::dot::total;
 use crate::share::{self, Share};
 use crate::spmv_hyb;
 use crate::team::{Task, Team};
+use crate::turns::Turns;
 use crate::update::BoundTerm;
+use crate::watch::{Watch, Watching};
 use lacuna_core::cells::Machine;
 use lacuna_core::sum::SEGMENT;
-use lacuna_core::{Control, History, Program, Progress, Scalar, Section, next_section};
+use lacuna_core::{Control, History, Program, Scalar, Section, next_section};
 use pulp::Arch;
-use std::any::Any;
 use std::ops::ControlFlow;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::{Duration, Instant};
 
-/// How often the caller's `watch` is called.
-const TELL: Duration = Duration::from_millis(40);
-
 /// Everything a run needs that a second run uses again.
-pub(crate) struct Arena<T> {
+pub(crate) struct Arena<T: Scalar> {
     /// Where vectors are, by slot; found anew for every run.
     pub(crate) vectors: Vec<*mut T>,
     /// Segment sums, one half for every other meeting.
@@ -30,9 +27,10 @@ pub(crate) struct Arena<T> {
 }
 
 /// What one thread keeps to itself.
-struct Private<T> {
+struct Private<T: Scalar> {
     machine: Machine<T>,
     scratch: Vec<T>,
+    turns: Option<Turns<T>>,
     terms: Vec<BoundTerm<T>>,
 }
 
@@ -41,6 +39,7 @@ impl<T: Scalar> Arena<T> {
         let private = || Private {
             machine: Machine { cells: Vec::new(), control: Control::new(0, false), history: History::off() },
             scratch: vec![T::zero(); compiled.segments.div_ceil(SEGMENT)],
+            turns: compiled.turns.clone(),
             terms: Vec::new(),
         };
         Arena {
@@ -53,18 +52,18 @@ impl<T: Scalar> Arena<T> {
 }
 
 impl<T: Scalar> Private<T> {
-    /// Cancels where that is wished; tells whether what remains of the section is passed over.
-    fn obey(&mut self, wishes: u8, section: Section) -> bool {
+    /// Cancels where that is wished; breaks where what remains of the section is passed over.
+    fn obey(&mut self, wishes: u8, section: Section) -> ControlFlow<()> {
         let control = &mut self.machine.control;
         if wishes & CANCEL != 0 && section == Section::Each && !control.halted() {
             control.cancel();
         }
-        control.halted()
+        if control.halted() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     }
 }
 
 // SAFETY: the pointers are to vectors that outlive the run and that its threads share by the rules of `share::run`.
-unsafe impl<T: Send> Send for Arena<T> {}
+unsafe impl<T: Scalar> Send for Arena<T> {}
 
 /// What all threads of a run see.
 struct Shared<'a, T: Scalar> {
@@ -80,7 +79,7 @@ struct Shared<'a, T: Scalar> {
 // SAFETY: threads write disjoint rows and disjoint sums between barriers.
 unsafe impl<T: Scalar> Sync for Shared<'_, T> {}
 
-/// Where all threads begin together.
+/// Where all threads begin together: at the start of a stretch of a section.
 #[derive(Clone, Copy)]
 struct Entry<'a, T: Scalar> {
     shared: *const Shared<'a, T>,
@@ -89,6 +88,7 @@ struct Entry<'a, T: Scalar> {
     /// The private parts of all threads, the caller's first.
     threads: *mut Private<T>,
     section: Section,
+    stretch: u32,
     meetings: usize,
 }
 
@@ -97,12 +97,6 @@ const SLOW: u64 = 2;
 const HELD_UP: Duration = Duration::from_millis(1);
 /// Work from which a section takes longer than calling threads.
 const LONG: usize = 1 << 20;
-
-/// The wish of a caller who watches.
-pub(crate) type Watching<'w> = Option<&'w mut dyn FnMut(Progress) -> ControlFlow<()>>;
-
-/// What a caller's `watch` panicked with.
-type Panic = Box<dyn Any + Send>;
 
 /// What a run starts from.
 pub(crate) struct Start<'a, T> {
@@ -125,7 +119,7 @@ pub(crate) unsafe fn run<T: Scalar>(
     compiled: &Compiled<T>,
     arena: &mut Arena<T>,
     start: Start<'_, T>,
-    mut watch: Watching<'_>,
+    watch: Watching<'_>,
 ) -> Control {
     start.history.reset(start.limit);
     let first = &mut arena.threads[0].machine;
@@ -143,15 +137,14 @@ pub(crate) unsafe fn run<T: Scalar>(
     };
     let _running = Running::new(1);
     let mut team = start.pool.map(|pool| Team::call(pool, start.gather));
+    let mut watch = Watch::new(watch);
     // SAFETY: the threads of the team are those of the arena.
-    let panic = unsafe { shared.lead(arena.threads.as_mut_ptr(), &mut team, &mut watch) };
+    unsafe { shared.lead(arena.threads.as_mut_ptr(), &mut team, &mut watch) };
     drop(team);
     let first = &mut arena.threads[0].machine;
     std::mem::swap(&mut first.cells, start.cells);
     std::mem::swap(&mut first.history, start.history);
-    if let Some(panic) = panic {
-        std::panic::resume_unwind(panic);
-    }
+    watch.resume();
     first.control
 }
 
@@ -164,124 +157,143 @@ unsafe fn join<T: Scalar>(data: *const (), thread: usize) {
     // SAFETY: as the caller promises; each thread takes the private part of its number, and the caller changes its
     // machine only after the first meeting.
     unsafe {
-        let Entry { shared, from, threads, section, meetings } = *data.cast::<Entry<'_, T>>();
+        let Entry { shared, from, threads, section, stretch, meetings } = *data.cast::<Entry<'_, T>>();
         let private = &mut *threads.add(thread);
         private.machine.cells.clone_from(&(*from).cells);
         private.machine.control = (*from).control;
         private.machine.history.stride = 0;
         (*shared).barrier.wait();
-        (*shared).follow(thread, private, section, meetings);
+        (*shared).follow(thread, private, (section, stretch), meetings);
     }
 }
 
 impl<T: Scalar> Shared<'_, T> {
-    fn steps(&self, section: Section) -> &[Step<T>] {
-        match section {
-            Section::Setup => &self.compiled.sections[0],
-            Section::Restart => &self.compiled.sections[1],
-            Section::Each => &self.compiled.sections[2],
-            Section::Stopped => &[],
+    /// Into how many stretches a section falls, between which threads come and go: each turn is one, and what is behind them.
+    fn stretches(&self, section: Section) -> u32 {
+        match &self.compiled.turns {
+            Some(turns) if section == Section::Each => turns.count + 1,
+            _ => 1,
         }
     }
 
-    /// The caller's thread runs the program to its end, with others when they are there. A panic of `watch` cancels the run
-    /// and is handed back, since the others must not be left waiting.
+    /// How long a stretch takes at the most on threads that are not held up.
+    fn patience(&self, section: Section, stretch: u32) -> Duration {
+        let work = match &self.compiled.turns {
+            Some(turns) if section == Section::Each && stretch < turns.count => turns.work,
+            _ => self.compiled.works.get(section as usize).copied().unwrap_or(0),
+        };
+        HELD_UP + Duration::from_nanos(SLOW * work as u64)
+    }
+
+    /// Goes through the steps of a stretch, until `run` says that the rest of the section is passed over.
+    fn walk(
+        &self,
+        section: Section,
+        stretch: u32,
+        private: &mut Private<T>,
+        mut run: impl FnMut(&Step<T>, &mut Private<T>) -> ControlFlow<()>,
+    ) -> ControlFlow<()> {
+        match private.turns.take() {
+            Some(mut turns) if section == Section::Each && stretch < turns.count => {
+                let flow = turns.turn(stretch).try_for_each(|step| run(step, private));
+                private.turns = Some(turns);
+                flow
+            }
+            turns => {
+                private.turns = turns;
+                let steps = self.compiled.sections.get(section as usize);
+                steps.into_iter().flatten().try_for_each(|step| run(step, private))
+            }
+        }
+    }
+
+    /// The caller's thread runs the program to its end, with others when they are there.
     ///
     /// # Safety
     /// `threads` must point to a private part for each thread of the team, or one where there is no team.
-    unsafe fn lead(
-        &self,
-        threads: *mut Private<T>,
-        team: &mut Option<Team<'_>>,
-        watch: &mut Watching<'_>,
-    ) -> Option<Panic> {
-        let mut panic = None;
+    unsafe fn lead(&self, threads: *mut Private<T>, team: &mut Option<Team<'_>>, watch: &mut Watch<'_>) {
         let mut section = Section::Setup;
         let mut meetings = 0usize;
-        let mut last_told = watch.is_some().then(Instant::now);
         let mut entry;
         // SAFETY: the caller's own.
         let private = unsafe { &mut *threads };
         while private.machine.control.section != Section::Stopped {
             private.machine.control.enter(section);
-            let steps = self.steps(section);
-            let work: usize = steps.iter().map(|step| step.work).sum();
-            if let Some(team) = team
-                && !team.together()
-                && team.ready(section == Section::Setup && self.compiled.work >= LONG)
-            {
-                entry = Entry { shared: self, from: &raw const private.machine, threads, section, meetings };
-                let task = Task { run: join::<T>, data: (&raw const entry).cast() };
-                // SAFETY: the entry lives until the team is dropped or called anew, and by then all have left.
-                unsafe { team.let_in(task) };
-                self.barrier.wait();
-            }
-            let together = team.as_ref().is_some_and(Team::together);
-            let began = together.then(Instant::now);
-            for step in steps {
-                let with = if team.as_ref().is_some_and(Team::together) { self.barrier.threads() } else { 1 };
-                // SAFETY: all threads that take part run the same steps, since all take the same decisions.
-                let wishes = unsafe { self.step(step, 0, with, private, &mut meetings) };
-                if wishes & PART != 0
-                    && let Some(team) = team
+            for stretch in 0..self.stretches(section) {
+                if let Some(team) = team
+                    && !team.together()
+                    && team.ready(section == Section::Setup && self.compiled.work >= LONG)
                 {
-                    team.part();
-                    self.barrier.take_back(PART);
+                    entry = Entry {
+                        shared: self,
+                        from: &raw const private.machine,
+                        threads,
+                        section,
+                        stretch,
+                        meetings,
+                    };
+                    let task = Task { run: join::<T>, data: (&raw const entry).cast() };
+                    // SAFETY: the entry lives until the team is dropped or called anew, and by then all have left.
+                    unsafe { team.let_in(task) };
+                    self.barrier.wait();
                 }
-                if private.obey(wishes, section) {
+                let together = team.as_ref().is_some_and(Team::together);
+                let began = together.then(Instant::now);
+                let flow = self.walk(section, stretch, private, |step, private| {
+                    let with =
+                        if team.as_ref().is_some_and(Team::together) { self.barrier.threads() } else { 1 };
+                    // SAFETY: all threads that take part run the same steps, since all take the same decisions.
+                    let wishes = unsafe { self.step(step, 0, with, private, &mut meetings) };
+                    if wishes & PART != 0
+                        && let Some(team) = team
+                    {
+                        team.part();
+                        self.barrier.take_back(PART);
+                    }
+                    private.obey(wishes, section)
+                });
+                let late = began.is_some_and(|at| at.elapsed() > self.patience(section, stretch));
+                if late && team.as_ref().is_some_and(Team::may_part) {
+                    self.barrier.wish(PART);
+                }
+                if flow.is_break() {
                     break;
                 }
             }
-            let late =
-                began.is_some_and(|at| at.elapsed() > HELD_UP + Duration::from_nanos(SLOW * work as u64));
-            if late && team.as_ref().is_some_and(Team::may_part) {
-                self.barrier.wish(PART);
-            }
             let control = &mut private.machine.control;
-            if let (Some(watch), Some(told)) = (watch.as_mut(), last_told.as_mut())
-                && section == Section::Each
-                && told.elapsed() >= TELL
-            {
-                *told = Instant::now();
-                let progress = Progress { iterations: control.iterations, rr: control.recurrence };
-                let stop = match catch_unwind(AssertUnwindSafe(|| watch(progress))) {
-                    Ok(wish) => wish.is_break(),
-                    Err(caught) => {
-                        panic = Some(caught);
-                        true
-                    }
-                };
-                if stop {
-                    last_told = None;
-                    match team {
-                        Some(team) if team.together() => self.barrier.wish(CANCEL),
-                        _ if control.section != Section::Stopped => control.cancel(),
-                        _ => {}
-                    }
+            if section == Section::Each && watch.ends(control) {
+                match team {
+                    Some(team) if team.together() => self.barrier.wish(CANCEL),
+                    _ if control.section != Section::Stopped => control.cancel(),
+                    _ => {}
                 }
             }
             section = next_section(self.program, section, control);
         }
-        panic
     }
 
     /// Another thread takes its share until the program ends or it is told to leave.
     ///
     /// # Safety
     /// All threads must begin with the same section and the same state.
-    unsafe fn follow(&self, me: usize, private: &mut Private<T>, mut section: Section, mut meetings: usize) {
+    unsafe fn follow(&self, me: usize, private: &mut Private<T>, from: (Section, u32), mut meetings: usize) {
+        let (mut section, mut first) = from;
         while private.machine.control.section != Section::Stopped {
             private.machine.control.enter(section);
-            for step in self.steps(section) {
-                // SAFETY: all threads run the same steps, since all take the same decisions.
-                let wishes = unsafe { self.step(step, me, self.barrier.threads(), private, &mut meetings) };
-                if wishes & PART != 0 {
-                    return;
-                }
-                if private.obey(wishes, section) {
-                    break;
-                }
+            let mut parts = false;
+            let _ = (first..self.stretches(section)).try_for_each(|stretch| {
+                self.walk(section, stretch, private, |step, private| {
+                    // SAFETY: all threads run the same steps, since all take the same decisions.
+                    let wishes =
+                        unsafe { self.step(step, me, self.barrier.threads(), private, &mut meetings) };
+                    parts = wishes & PART != 0;
+                    if parts { ControlFlow::Break(()) } else { private.obey(wishes, section) }
+                })
+            });
+            if parts {
+                return;
             }
+            first = 0;
             section = next_section(self.program, section, &private.machine.control);
         }
     }

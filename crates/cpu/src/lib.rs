@@ -27,7 +27,9 @@ mod spmv_pkt;
 mod spmv_sell;
 mod spmv_stencil;
 mod team;
+mod turns;
 mod update;
+mod watch;
 
 use compile::Compiled;
 use execute::{Arena, Start};

@@ -1,0 +1,119 @@
+//! Steps that run over and over on numbers that grow.
+use crate::compile::{Kind, Step, work};
+use lacuna_core::lower::Coefficient;
+use lacuna_core::{Growth, Numbered, Scalar};
+
+/// The steps of a turn, as they are at one of the turns.
+#[derive(Clone)]
+pub(crate) struct Turns<T: Scalar> {
+    pub(crate) count: u32,
+    /// Entries and elements touched by the last turn.
+    pub(crate) work: usize,
+    steps: Vec<(Step<T>, Growth)>,
+    at: u32,
+}
+
+impl<T: Scalar> Turns<T> {
+    /// From the steps of the first, the second and the last of `count` turns; `None` where they do not grow evenly.
+    pub(crate) fn new(count: usize, [first, second, last]: &mut [Vec<Step<T>>; 3]) -> Option<Self> {
+        let count = u32::try_from(count).ok()?;
+        let work = work(last);
+        let shape =
+            |steps: &[Step<T>]| -> Vec<_> { steps.iter().map(|s| (s.dots.len(), s.after.len())).collect() };
+        if shape(first) != shape(second) || shape(first) != shape(last) {
+            return None;
+        }
+        let even = |((first, second), last): ((&mut Step<T>, &mut Step<T>), &mut Step<T>)| {
+            let growth = Growth::between(first, second)?;
+            let mut reached = first.clone();
+            growth.add(&mut reached, count - 1);
+            Growth::between(&mut reached, last)?.is_none().then(|| (first.clone(), growth))
+        };
+        let steps = first.iter_mut().zip(second).zip(last).map(even).collect::<Option<_>>()?;
+        Some(Turns { count, work, steps, at: 0 })
+    }
+    /// The steps of a turn.
+    pub(crate) fn turn(&mut self, turn: u32) -> impl Iterator<Item = &Step<T>> {
+        let by = turn.wrapping_sub(self.at);
+        self.at = turn;
+        self.steps.iter_mut().for_each(|(step, growth)| growth.add(step, by)); // all now: a walk may end early
+        self.steps.iter().map(|(step, _)| step)
+    }
+}
+
+impl<T: Scalar> Numbered for Step<T> {
+    #[inline]
+    fn numbers(&mut self, each: &mut impl FnMut(&mut u32)) {
+        match &mut self.kind {
+            Kind::Sweep => {}
+            Kind::Pieces { x, .. } => each(x),
+            Kind::Spmv { x, y, .. } | Kind::Spmm { x, y, .. } => [x, y].into_iter().for_each(&mut *each),
+            Kind::BasisDot { first, columns, w, h } | Kind::BasisAxpy { first, columns, w, h, .. } => {
+                [first, columns, w, h].into_iter().for_each(&mut *each);
+            }
+        }
+        self.before.iter_mut().for_each(|instr| instr.numbers(each));
+        for update in &mut self.updates {
+            for term in &mut update.terms {
+                if let Coefficient::Cell(cell) = &mut term.coefficient {
+                    each(cell);
+                }
+                term.factor.iter_mut().chain([&mut term.vector]).for_each(&mut *each);
+            }
+            each(&mut update.dst);
+        }
+        for dot in &mut self.dots {
+            [&mut dot.cell, &mut dot.a, &mut dot.b].into_iter().for_each(&mut *each);
+        }
+        self.after.iter_mut().for_each(|instr| instr.numbers(each));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::compile::{Compiled, Kind};
+    use lacuna_core::{Backend, Cells, Pass, Recorder, Reference};
+
+    #[test]
+    fn turns_are_found_again_whichever_came_before_and_however_far_it_went() {
+        let mut dev = Reference::new();
+        let v = Backend::basis::<f64>(&mut dev, 5, 9).unwrap();
+        let c = Backend::cells::<f64>(&mut dev, 99).unwrap();
+        let mut k = Recorder::new(&mut dev, "turns");
+        k.each(|k| {
+            k.steps(8, |k, j| {
+                let h = Cells::new(c.first + 9 * j as u32, j as u32 + 1, c.serial);
+                k.basis_dot(v, v.column(j + 1), h);
+                k.basis_axpy(
+                    v,
+                    h,
+                    v.column(j + 1),
+                    Pass::new("norm").dot(c.at(90 + j), v.column(j + 1), v.column(j + 1)),
+                );
+                k.multi_axpy_dot(Pass::new("count").count(c.at(90 + j)));
+            });
+        });
+        let program = k.finish().unwrap();
+        let store = lacuna_core::HostStore::new("none");
+        let mut turns = Compiled::new(&program, &store, 2).unwrap().turns.unwrap();
+        for turn in [0, 1, 2, 7, 0, 5, 3] {
+            let halted = turns.turn(turn).take(turn as usize % 3).count();
+            assert_eq!(halted, turn as usize % 3);
+            let steps: Vec<_> = turns.turn(turn).collect();
+            let [dot, axpy] = steps.as_slice() else { panic!("{} steps", steps.len()) };
+            for step in [dot, axpy] {
+                let (Kind::BasisDot { first, columns, w, h } | Kind::BasisAxpy { first, columns, w, h, .. }) =
+                    step.kind
+                else {
+                    panic!("no basis")
+                };
+                assert_eq!(
+                    (first, columns, w, h),
+                    (v.first, turn + 1, v.first + turn + 1, c.first + 9 * turn)
+                );
+            }
+            assert_eq!((axpy.dots[0].cell, axpy.dots[0].b), (c.first + 90 + turn, v.first + turn + 1));
+            assert!(dot.meet && axpy.meet);
+        }
+    }
+}
