@@ -80,7 +80,7 @@ impl<T: Scalar> Method<T> for Gmres {
         }
         let v = k.basis(n, m + 1);
         let v0 = v.column(0);
-        let [rr, beta, goal, floor, ww, norm, used] = k.cells();
+        let [rr, goal, floor, ww, norm, used] = k.cells();
         let h = Hessenberg {
             m,
             h: k.run_of_cells(m * (m + 1)),
@@ -93,10 +93,10 @@ impl<T: Scalar> Method<T> for Gmres {
         let left = s.m.filter(|_| self.side == Side::Left);
         let right = s.m.filter(|_| self.side == Side::Right);
         let w = s.m.map(|_| k.vector(n));
+        let again = k.run_of_cells(m);
 
         let residual = Pass::new("residual").set(v0, b - v0).dot(rr, v0, v0);
-        let residual = s.confirm(residual, rr).eval(goal, s.goal).eval(beta, rr.sqrt()).eval(h.g.at(0), beta);
-        let first = Pass::new("first").set(v0, v0 / beta);
+        let residual = s.confirm(residual, rr).eval(goal, s.goal).eval(norm, rr.sqrt()).eval(h.g.at(0), norm);
 
         k.multi_axpy_dot(Pass::new("empty").eval(used, 0.0));
         k.restart(|k| {
@@ -117,15 +117,15 @@ impl<T: Scalar> Method<T> for Gmres {
                     .set(v0, w)
                     .dot(mr, w, w)
                     .eval(goal, s.goal * (mr / rr))
-                    .eval(beta, mr.sqrt())
-                    .eval(h.g.at(0), beta);
+                    .eval(norm, mr.sqrt())
+                    .eval(h.g.at(0), norm);
                 k.spmv_dot(m, v0, w, scaled);
             }
-            k.multi_axpy_dot(first);
         });
         k.each(|k| {
-            for j in 0..m {
+            k.steps(m, |k, j| {
                 let (vj, next) = (v.column(j), v.column(j + 1));
+                k.multi_axpy_dot(Pass::new("normalize").set(vj, vj / norm));
                 let before = Pass::new("norm_before").dot(floor, next, next).eval(floor, KEPT * floor);
                 match (right, left, w) {
                     (Some(m), _, Some(w)) => {
@@ -138,7 +138,7 @@ impl<T: Scalar> Method<T> for Gmres {
                     }
                     _ => k.spmv_dot(a, vj, next, before),
                 }
-                self.orthogonalize(k, v, column(j), j, [floor, ww]);
+                self.orthogonalize(k, v, [column(j), again], j, [floor, ww]);
                 let subdiagonal = column(j).at(j + 1);
                 let rotate = Pass::new("rotate")
                     .eval(norm, ww.sqrt())
@@ -146,27 +146,25 @@ impl<T: Scalar> Method<T> for Gmres {
                     .rotate(h, j, rr)
                     .count(rr)
                     .leave_if(rr.le(goal));
-                k.multi_axpy_dot(if j + 1 == m { rotate.leave() } else { rotate });
-                if j + 1 < m {
-                    k.multi_axpy_dot(Pass::new("normalize").set(next, next / norm));
-                }
-            }
+                k.multi_axpy_dot(rotate);
+            });
+            k.multi_axpy_dot(Pass::new("full").leave());
         });
     }
 }
 
 impl Gmres {
-    /// Makes column `j + 1` orthogonal to the columns before it; their coefficients go to `h`, its squared norm to `ww`.
-    /// `floor` is the squared norm below which too little of it is left.
+    /// Makes column `j + 1` orthogonal to the columns before it; their coefficients go to `h`, its squared norm to `ww`, those of a
+    /// second projection to `again` before they are added. `floor` is the squared norm below which too little of it is left.
     fn orthogonalize<T: Scalar>(
         &self,
         k: &mut Recorder<'_, T>,
         v: Basis<T>,
-        h: Cells<T>,
+        [h, again]: [Cells<T>; 2],
         j: usize,
         [floor, ww]: [Cell<T>; 2],
     ) {
-        let (w, h) = (v.column(j + 1), h.take(j + 1));
+        let (w, h, again) = (v.column(j + 1), h.take(j + 1), again.take(j + 1));
         let norm = || Pass::new("norm").dot(ww, w, w);
         if self.orthogonalization == Orthogonalization::Modified {
             k.multi_axpy_dot(Pass::new("project").dot(h.at(0), v.column(0), w));
@@ -177,7 +175,6 @@ impl Gmres {
             let less = Pass::new("norm").set(w, w - h.at(j) * v.column(j));
             return k.multi_axpy_dot(less.dot(ww, w, w));
         }
-        let again = k.run_of_cells(j + 1);
         let project_again = |k: &mut Recorder<'_, T>| {
             k.basis_dot(v, w, again);
             k.basis_axpy(v, again, w, norm().add_cells(h, again));
