@@ -152,7 +152,10 @@ impl OpenCl {
         let whole = prepared.whole.is_some();
         let counts = program.counts().max(1) as u64;
         // Operations of the whole solve, where nothing restarts it.
-        let operations = limit.div_ceil(counts).saturating_mul(program.section(Section::Each).len() as u64).saturating_add(64);
+        let operations = limit
+            .div_ceil(counts)
+            .saturating_mul(program.section(Section::Each).len() as u64)
+            .saturating_add(64);
         let near = prepared.is_near();
         let ahead = if near && operations <= NEAR_FIRST { 1 } else { AHEAD };
         let size = match limit.div_ceil(counts) {
