@@ -26,13 +26,19 @@ pub(crate) unsafe fn rows<T: Scalar>(a: &Csr<T>, x: *const T, y: *mut T, start: 
 
 /// Entries between what is computed and what is asked for from memory: 4 KiB of `f64`.
 const AHEAD: usize = 512;
+/// Bytes of a line of cache.
+const LINE: usize = 64;
 
-/// Asks for the entries that a row `AHEAD` entries on will need, a line at a time.
+/// Asks for the entries that will be needed `AHEAD` entries on: so many lines of values from there, and the columns in as many. That
+/// is the same for rows of all lengths, since a loop that is left after one round or two is mispredicted.
 #[inline(always)]
-fn ahead<T>(values: *const T, col_idx: *const u32, first: usize, last: usize) {
-    for k in (first..last).step_by(64 / size_of::<T>()) {
-        prefetch(values.wrapping_add(k + AHEAD));
-        prefetch(col_idx.wrapping_add(k + AHEAD));
+fn ahead<T, const LINES: usize>(values: *const T, col_idx: *const u32, k: usize) {
+    for line in 0..LINES {
+        let k = k + AHEAD + line * LINE / size_of::<T>();
+        prefetch(values.wrapping_add(k));
+        if line.is_multiple_of(size_of::<T>() / size_of::<u32>()) {
+            prefetch(col_idx.wrapping_add(k));
+        }
     }
 }
 
@@ -44,7 +50,7 @@ unsafe fn single<T: Scalar>(a: &Csr<T>, x: *const T, y: *mut T, start: usize, en
         let mut k = *row_ptr.add(start) as usize;
         for i in start..end {
             let last = *row_ptr.add(i + 1) as usize;
-            ahead(values, col_idx, k, last);
+            ahead::<T, 2>(values, col_idx, k);
             if is_long(1, last - k) {
                 *y.add(i) = in_pieces(values, col_idx, x, k, last);
                 k = last;
@@ -71,7 +77,7 @@ unsafe fn pairs<T: Scalar>(a: &Csr<T>, x: *const T, y: *mut T, start: usize, end
         let mut k = *row_ptr.add(start) as usize;
         for i in start..end {
             let last = *row_ptr.add(i + 1) as usize;
-            ahead(values, col_idx, k, last);
+            ahead::<T, 3>(values, col_idx, k);
             if is_long(2, last - k) {
                 *y.add(i) = in_pieces(values, col_idx, x, k, last);
                 k = last;
@@ -98,7 +104,6 @@ unsafe fn lanes<T: Scalar, const W: usize>(a: &Csr<T>, x: *const T, y: *mut T, s
         let mut k = *row_ptr.add(start) as usize;
         for i in start..end {
             let last = *row_ptr.add(i + 1) as usize;
-            ahead(values, col_idx, k, last);
             *y.add(i) = if is_long(W, last - k) {
                 in_pieces(values, col_idx, x, k, last)
             } else {
@@ -150,14 +155,18 @@ pub(crate) unsafe fn sum<T: Scalar, const W: usize>(
     let (mut k, mut sums) = (first, [T::zero(); W]);
     // SAFETY: as the caller promises.
     unsafe {
+        let term = |k: usize, sum: T| (*values.add(k)).fma(*x.add(*col_idx.add(k) as usize), sum);
         while k + W <= last {
+            for j in (0..W).step_by(LINE / size_of::<T>()) {
+                ahead::<T, 1>(values, col_idx, k + j);
+            }
             for (j, s) in sums.iter_mut().enumerate() {
-                *s = (*values.add(k + j)).fma(*x.add(*col_idx.add(k + j) as usize), *s);
+                *s = term(k + j, *s);
             }
             k += W;
         }
         for (s, k) in sums.iter_mut().zip(k..last) {
-            *s = (*values.add(k)).fma(*x.add(*col_idx.add(k) as usize), *s);
+            *s = term(k, *s);
         }
     }
     halved(sums)
