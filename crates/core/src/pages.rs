@@ -14,6 +14,7 @@ const LARGE: usize = 4 << 20;
 /// # Errors
 /// [`Error::OutOfMemory`] for the operation.
 pub fn zeroed<T: Zeroable>(operation: &str, n: usize) -> Result<Vec<T>> {
+    const { assert!(align_of::<T>() <= 16, "the allocator would write these zeros itself, on small pages") };
     let array = bytemuck::allocation::try_zeroed_vec::<T>(n).map_err(|()| Error::OutOfMemory {
         operation: operation.into(),
         device: "the host".into(),

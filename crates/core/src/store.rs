@@ -3,17 +3,13 @@ use crate::{
     Basis, Cell, Cells, Error, Format, Kind, Mark, Matrix, OpKind, Program, Result, Scalar, Vector,
     handle::next_serial, pages, sum::SEGMENT,
 };
-use bytemuck::Zeroable;
 use std::any::Any;
 use std::sync::Arc;
 
-/// A cache line: what buffers are aligned to.
-#[derive(Clone, Copy, Zeroable)]
-#[repr(C, align(64))]
-struct Line([u8; LINE]);
+/// Bytes of a cache line, where columns start.
 const LINE: usize = 64;
-// SAFETY: 64 plain bytes with no padding.
-unsafe impl bytemuck::Pod for Line {}
+/// Words of a cache line.
+const WORDS: usize = LINE / size_of::<u64>();
 
 /// Where the numbers of a vector are.
 struct Slot {
@@ -43,9 +39,9 @@ struct CellFile<T> {
 pub struct HostStore {
     device: &'static str,
     slots: Vec<Slot>,
-    buffers: Vec<Vec<Line>>,
+    buffers: Vec<Vec<u64>>,
     /// What was released last, to be taken again by what has the same size.
-    spare: Vec<Vec<Line>>,
+    spare: Vec<Vec<u64>>,
     matrices: Vec<StoredMatrix>,
     /// A `CellFile<T>` for each number type, in the order of [`Kind`].
     cells: [Box<dyn Any + Send>; 4],
@@ -87,20 +83,21 @@ impl HostStore {
         let lines = padded.map_or(usize::MAX, |bytes| bytes / LINE + 1);
         let places = self.slots.len().checked_add(columns).filter(|&places| places <= u32::MAX as usize);
         let mut buffer = places
-            .and_then(|_| lines.checked_mul(columns))
-            .filter(|lines| lines.checked_mul(LINE).is_some())
-            .and_then(|lines| self.take(lines))
+            .and_then(|_| lines.checked_mul(columns)?.checked_add(1)?.checked_mul(WORDS))
+            .and_then(|words| self.take(words))
             .filter(|_| self.slots.try_reserve(columns).is_ok())
             .ok_or_else(|| refused(self.device))?;
         let (first, serial) = (self.slots.len() as u32, next_serial());
         let stride = lines * LINE / size_of::<T>();
         let numbers: &mut [T] = bytemuck::cast_slice_mut(&mut buffer);
-        numbers.chunks_exact_mut(stride).for_each(|column| column[n..].fill(T::zero()));
+        let start = (numbers.as_ptr() as usize).next_multiple_of(LINE) - numbers.as_ptr() as usize;
+        let start = start / size_of::<T>();
+        numbers[start..].chunks_exact_mut(stride).for_each(|column| column[n..].fill(T::zero()));
         self.slots.extend((0..columns).map(|j| Slot {
             serial,
             kind: T::KIND,
             buffer: self.buffers.len(),
-            offset: j * stride,
+            offset: start + j * stride,
             len: n,
         }));
         self.buffers.push(buffer);
@@ -108,12 +105,12 @@ impl HostStore {
     }
 
     /// A buffer that was released, or a new one; then the others that were released go back to the system.
-    fn take(&mut self, lines: usize) -> Option<Vec<Line>> {
-        if let Some(fitting) = self.spare.iter().position(|buffer| buffer.len() == lines) {
+    fn take(&mut self, words: usize) -> Option<Vec<u64>> {
+        if let Some(fitting) = self.spare.iter().position(|buffer| buffer.len() == words) {
             return Some(self.spare.remove(fitting));
         }
         self.spare.clear();
-        pages::zeroed("vectors", lines).ok()
+        pages::zeroed("vectors", words).ok()
     }
 
     /// A run of zero cells.
@@ -316,7 +313,26 @@ impl HostStore {
 
 #[cfg(test)]
 mod tests {
-    use super::HostStore;
+    use super::{HostStore, LINE};
+    use crate::Scalar;
+
+    #[test]
+    fn columns_start_on_cache_lines() {
+        fn starts<T: Scalar>(store: &mut HostStore, n: usize) {
+            let v = store.basis::<T>(n, 3).unwrap();
+            for j in 0..3 {
+                let start = store.slice_mut(v.column(j), "test").unwrap().as_ptr() as usize;
+                assert_eq!(start % LINE, 0, "column {j} of {n} {}", T::KIND.name());
+            }
+        }
+        let mut store = HostStore::new("test");
+        for n in [1, 255, 256, 3000, 1 << 20] {
+            starts::<f32>(&mut store, n);
+            starts::<f64>(&mut store, n);
+            starts::<crate::Complex32>(&mut store, n);
+            starts::<crate::Complex64>(&mut store, n);
+        }
+    }
 
     #[test]
     fn released_memory_is_taken_again_as_zeros() {
