@@ -8,8 +8,8 @@ use crate::{out, plot};
 use lacuna::formats::{Candidate, ORDERS, Profile, candidates, choose_format, reorder};
 use lacuna::solvers::METHODS;
 use lacuna::{
-    Backend, Chosen, Complex64, Csr, DeviceInfo, Format, Kind, Scalar, Structure, Tuned, choose_method,
-    choose_preconditioner, default_backend, tune_format,
+    Backend, BackendOptions, Chosen, Complex64, Csr, DeviceInfo, Format, Kind, OnBackend, Scalar, Structure,
+    Tuned, choose_method, choose_preconditioner, on, tune_format,
 };
 use serde_json::{Value, json};
 use std::fmt::Write;
@@ -56,6 +56,25 @@ struct Facts<'a> {
     why: bool,
 }
 
+/// What is chosen for a device, and measured there where all reasons are asked for.
+struct Choose<'a, T: Scalar> {
+    a: &'a Arc<Csr<T>>,
+    structure: &'a Structure,
+    why: bool,
+}
+
+impl<T: Scalar> OnBackend for Choose<'_, T> {
+    type Output = Result<(Chosen, Vec<Candidate>, Option<(DeviceInfo, Tuned)>)>;
+
+    fn run<B: Backend>(self, mut dev: B) -> Self::Output {
+        let Choose { a, structure, why } = self;
+        let costs = dev.formats(Format::bytes(&**a));
+        let (name, reason) = choose_format(a, structure, costs);
+        let measured = if why { Some((dev.device(), tune_format(&mut dev, a, structure)?)) } else { None };
+        Ok((Chosen::new(name, reason), candidates(a, structure, costs), measured))
+    }
+}
+
 impl<'a> Facts<'a> {
     fn of<T: Scalar>(args: &'a InfoArgs, a: &Arc<Csr<T>>) -> Result<Self> {
         let structure = Structure::of(&**a);
@@ -65,13 +84,9 @@ impl<'a> Facts<'a> {
             let precond = choose_preconditioner(a, &structure, definite);
             (method, precond)
         });
-        let mut dev = default_backend()?;
-        let costs = dev.formats(Format::bytes(&**a));
-        let (name, why) = choose_format(a, &structure, costs);
-        let format = Chosen::new(name, why);
-        let candidates = candidates(a, &structure, costs);
         let (matrix, why) = (args.matrix.as_str(), args.why);
-        let measured = if why { Some((dev.device(), tune_format(&mut dev, a, &structure)?)) } else { None };
+        let choose = Choose { a, structure: &structure, why };
+        let (format, candidates, measured) = on(None, BackendOptions::default(), choose)??;
         let mut orders = Vec::new();
         for order in ORDERS.iter().filter(|_| why && a.rows() == a.cols()) {
             if let Some(permutation) = reorder(a, order.name)? {
