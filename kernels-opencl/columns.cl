@@ -51,9 +51,8 @@ static inline Columns columns_of(const Place *p, uint op) {
         } \
     }
 
-// Every row of a segment by `lanes` lanes, which are summed by halving; `lane_rows` are the statements that add up what lane
+// For CPUs: every row of a segment by `lanes` lanes, which are summed by halving; `lane_rows` are the statements that add up what lane
 // `lane` of row `row` has of the columns from `first` on to `sum`.
-#if LACUNA_CPU
 #define ROWS_BY_LANES(c, lanes, base, count, work, lane_rows) \
     EACH(e, count) { \
         const uint row = base + e; \
@@ -77,25 +76,6 @@ static inline Columns columns_of(const Place *p, uint op) {
             } \
         } \
     }
-#else
-#define ROWS_BY_LANES(c, lanes, base, count, work, lane_rows) \
-    for (uint step = 0; step < SEGMENT / (TEAM / lanes); step++) { \
-        const uint at_row = step * (TEAM / lanes) + LANE / lanes, row = base + at_row, lane = LANE % lanes; \
-        for (uint first = 0; first < (c)->count; first += VECTORS) { \
-            NO_SUMS(sum) \
-            if (at_row < count) { \
-                lane_rows \
-            } \
-            UNROLLED \
-            for (uint v = 0; v < VECTORS; v++) { \
-                sum[v] = sum_lanes(sum[v], lanes, work); \
-            } \
-            if (lane == 0 && at_row < count) { \
-                PUT_COLUMNS(sum, c, first, row) \
-            } \
-        } \
-    }
-#endif
 
 // `rows` for every segment of this group: the columns are `columns`, the rows of the segment `count`.
 #define OVER_COLUMNS(rows) \

@@ -4,9 +4,12 @@
 // columns in order, for each column j as in spmv_bcsr.cl.
 // Bytes moved per row: its values, 1 / b of an offset and of the blocks' columns, once for VECTORS columns; of each column x
 // once in all (from cache where columns are near) and y once.
-// Launch shape: as sweep.cl. A team takes 32 / W rows at a time, a lane each work-item, and VECTORS columns.
+// Launch shape: as sweep.cl.
 // Assumes: a block lies column by column; W is a power of two up to 32; columns lie one stride apart; no column of Y is one of
 // X.
+
+// On GPUs one product after another is as fast, and these are not built.
+#if LACUNA_CPU
 
 static inline void bcsr_columns(
     const Place *p, uint op, const Columns *c, uint segment, uint count, __local number *work) {
@@ -31,3 +34,4 @@ __kernel LACUNA_GROUP void KERNEL(spmm_bcsr)(OPERATION_ARGUMENTS) {
     OVER_COLUMNS(bcsr_columns(p, op, &columns, segment, count, work))
     END_OPERATION();
 }
+#endif

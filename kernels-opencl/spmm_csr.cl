@@ -3,8 +3,11 @@
 // Formula: Y[j][i] <- sum over the entries of row i of value * X[j][column], for each column j in the order of spmv_csr.cl.
 // Bytes moved per row: an offset, its columns and values once for VECTORS columns; of each column x once in all (from cache
 // where columns are near) and y once.
-// Launch shape: as sweep.cl. A team takes 32 / W rows at a time, a lane each work-item, and VECTORS columns.
+// Launch shape: as sweep.cl.
 // Assumes: W is a power of two up to 32; columns lie one stride apart; no column of Y is one of X.
+
+// On GPUs one product after another is as fast, and these are not built.
+#if LACUNA_CPU
 
 static inline void csr_columns(
     const Place *p, uint op, const Columns *c, uint segment, uint count, __local number *work) {
@@ -26,3 +29,4 @@ __kernel LACUNA_GROUP void KERNEL(spmm_csr)(OPERATION_ARGUMENTS) {
     OVER_COLUMNS(csr_columns(p, op, &columns, segment, count, work))
     END_OPERATION();
 }
+#endif

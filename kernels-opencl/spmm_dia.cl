@@ -6,13 +6,13 @@
 // Launch shape: as sweep.cl; a row each work-item of a team. Values lie as in spmv_dia.cl.
 // Assumes: columns lie one stride apart; no column of Y is one of X.
 
+// On GPUs one product after another is as fast, and these are not built.
+#if LACUNA_CPU
+
 static inline void dia_columns(const Place *p, uint op, const Columns *c, uint segment, uint count) {
     const Dia a = dia_of(p, op); // its x is not one of the columns, and is not used
     const long base = (long)segment * SEGMENT;
     EACH(e, count) {
-        if (e >= count) {
-            continue;
-        }
         const long row = base + e;
         __global const number *restrict values
             = a.values + (ulong)(row / DIA_ROWS) * a.diagonals * DIA_ROWS + row % DIA_ROWS;
@@ -34,3 +34,4 @@ __kernel LACUNA_GROUP void KERNEL(spmm_dia)(OPERATION_ARGUMENTS) {
     OVER_COLUMNS(dia_columns(p, op, &columns, segment, count))
     END_OPERATION();
 }
+#endif
