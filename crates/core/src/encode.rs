@@ -365,14 +365,15 @@ fn moves<T: Scalar>(sweep: &Sweep<T>, fresh: Option<Vector<T>>) -> Vec<(Vector<T
 }
 
 /// An instruction over runs of cells as one for each cell.
-fn one_by_one(instr: &Instr) -> Vec<Instr> {
-    match *instr {
-        Instr::AddCells { dst, a, count } => {
-            let add = |i| Instr::Binary { op: Binary::Add, dst: dst + i, a: dst + i, b: a + i };
-            (0..count).map(add).collect()
+fn one_by_one(instr: &Instr) -> impl Iterator<Item = Instr> + use<> {
+    let instr = *instr;
+    let count = if let Instr::AddCells { count, .. } = instr { count } else { 1 };
+    (0..count).map(move |i| match instr {
+        Instr::AddCells { dst, a, .. } => {
+            Instr::Binary { op: Binary::Add, dst: dst + i, a: dst + i, b: a + i }
         }
-        instr => vec![instr],
-    }
+        instr => instr,
+    })
 }
 
 fn instr(instr: Instr) -> [u32; INSTR_WORDS as usize] {

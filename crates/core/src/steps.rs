@@ -23,7 +23,7 @@ impl Growth {
         (first.len() == second.len()).then(|| Growth(differences.collect()))
     }
     /// Whether nothing grows.
-    pub fn is_none(&self) -> bool {
+    pub fn is_zero(&self) -> bool {
         self.0.iter().all(|growth| *growth == 0)
     }
     /// Makes a thing what it is so many steps later; a wrapped negative count leads back.

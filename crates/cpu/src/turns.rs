@@ -27,7 +27,7 @@ impl<T: Scalar> Turns<T> {
             let growth = Growth::between(first, second)?;
             let mut reached = first.clone();
             growth.add(&mut reached, count - 1);
-            Growth::between(&mut reached, last)?.is_none().then(|| (first.clone(), growth))
+            Growth::between(&mut reached, last)?.is_zero().then(|| (first.clone(), growth))
         };
         let steps = first.iter_mut().zip(second).zip(last).map(even).collect::<Option<_>>()?;
         Some(Turns { count, work, steps, at: 0 })

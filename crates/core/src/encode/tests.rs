@@ -159,7 +159,7 @@ fn program() -> Program<f64> {
                 .leave_if(rr.le(target)),
         );
         k.basis_dot(v, x, h.h.take(3));
-        k.basis_axpy(v, h.h.take(3), r, Pass::new("norm").dot(rr, r, r));
+        k.basis_axpy(v, h.h.take(3), r, Pass::new("norm").dot(rr, r, r).add_cells(h.g.take(3), h.y));
         k.multi_axpy_dot(Pass::new("rotate").rotate(h, 1, rr).leave());
     });
     k.finish().unwrap()
@@ -184,7 +184,10 @@ fn decoding_gives_back_the_program() {
             let last = op.sweep.dots.iter().rfind(|d| d.cell == dot.cell).unwrap();
             assert!(dots.contains(&(last.cell, last.a, last.b)), "{}", op.sweep.name);
         }
-        assert_eq!(back.sweep.after[copies..], op.sweep.after);
+        let after: Vec<_> = op.sweep.after.iter().flat_map(one_by_one).collect();
+        assert_eq!(back.sweep.after[copies..], after);
+        let adds = after.iter().filter(|i| matches!(i, Instr::Binary { op: Binary::Add, .. })).count();
+        assert_eq!(adds, if op.sweep.name.starts_with("norm") { 3 } else { 0 }, "{}", op.sweep.name);
         assert_eq!(back.sweep.before, op.sweep.before);
         assert_eq!(format!("{:?}", back.sweep.updates), format!("{:?}", op.sweep.updates));
         let kind = format!("{:?}", op.kind);
