@@ -220,6 +220,7 @@ impl<T: Scalar> Compiled<T> {
             OpKind::BasisDot { v, w, h } | OpKind::BasisAxpy { v, w, h, .. } => {
                 self.see_columns(v, h);
                 self.see_vector(w);
+                work += op.n();
                 columns = op.n() * h.count as usize;
                 let (first, columns, w, h) = (v.first, h.count, w.slot, h.first);
                 match op.kind {
@@ -374,7 +375,19 @@ fn divide<T: Scalar>(n: usize, threads: usize, matrix: Option<&Stored<T>>) -> Sh
 
 #[cfg(test)]
 mod tests {
-    use super::{Dot, gather};
+    use super::{Compiled, Dot, gather};
+    use lacuna_core::{HostStore, Recorder, Reference};
+
+    #[test]
+    fn a_projection_alone_is_work_for_all_threads() {
+        let mut dev = Reference::new();
+        let mut k = Recorder::<f64>::new(&mut dev, "projection");
+        let n = crate::CpuOptions::PARALLEL_FROM;
+        let (v, h) = (k.basis(n, 3), k.run_of_cells(2));
+        k.basis_dot(v, v.column(2), h);
+        let compiled = Compiled::new(&k.finish().unwrap(), &HostStore::new("none"), 2).unwrap();
+        assert!(compiled.work >= n, "{}", compiled.work);
+    }
 
     #[test]
     fn dots_with_a_common_operand_follow_each_other() {
