@@ -10,7 +10,7 @@ use crate::whole::{ProgramArgs, Refusal, WholeTable, whole_table};
 use crate::written::{Entries, Written};
 use lacuna_core::encode::{CONTROL_WORDS, Encoded, NONE, OP_SECTION, SECTION_EACH, SECTION_RESTART, encode};
 use lacuna_core::{Basis, Error, Matrix, Op, OpKind, Program, Result, Scalar, Vector};
-use lacuna_generate::{AT_CELLS, Shelf};
+use lacuna_generate::{AT_CELLS, Shelf, columns_pay};
 use std::ffi::c_void;
 use std::sync::Arc;
 
@@ -105,7 +105,9 @@ impl Workshop<'_> {
     pub(crate) fn prepare<T: Scalar>(&mut self, program: &Program<T>) -> Result<Prepared<T>> {
         self.sweep_up();
         // Where operations are launched one by one, columns are multiplied together, else one after the other.
-        let kept = program.column_by_column(|a| self.store.multiplies_columns(a));
+        let cache = self.driver.limits.cache;
+        let worth = |kernel: &str, bytes| self.mode != Mode::Auto || columns_pay(kernel, bytes, cache);
+        let kept = program.column_by_column(|a| self.store.multiplies_columns(a, worth));
         let one = matches!(self.mode, Mode::Block | Mode::Grid);
         let apart = if one { program.column_by_column(|_| false) } else { kept };
         let program = &*apart;

@@ -221,10 +221,14 @@ impl Store {
     pub(crate) fn has_matrix(&self, serial: u32) -> bool {
         self.matrices.iter().any(|m| m.serial == serial)
     }
-    /// Whether there is a kernel for several columns at once.
-    pub(crate) fn multiplies_columns<T: Scalar>(&self, a: Matrix<T>) -> bool {
+    /// Whether there is a kernel for several columns at once, which is `worth` launching by the format and its bytes.
+    pub(crate) fn multiplies_columns<T: Scalar>(
+        &self,
+        a: Matrix<T>,
+        worth: impl Fn(&str, usize) -> bool,
+    ) -> bool {
         self.stored(a, "spmm").is_ok_and(|a| columns_kernel(a.kernel).is_some())
-            && self.format(a).is_some_and(|a| !a.has_long_rows())
+            && self.format(a).is_some_and(|a| !a.has_long_rows() && worth(a.kernel(), a.bytes()))
     }
     /// The format of a matrix, on the host.
     pub(crate) fn format<T: Scalar>(&self, a: Matrix<T>) -> Option<&Arc<dyn Format<T>>> {

@@ -9,6 +9,16 @@ pub fn costs(bytes: usize, cache: usize) -> &'static [(&'static str, f64)] {
     if bytes > cache { &FAR } else { &NEAR }
 }
 
+/// Whether several columns at once pay, though operations are launched one by one for it: where one kernel for all columns, one after the
+/// other, has to read the matrix from memory again. On an H200, microseconds for each of eight columns together and apart: `csr`
+/// of elasticity3d:12 (3 MB) 5.5 and 2.2, of elasticity3d:24 (24 MB) 6.2 and 6.7, slices of them by OpenCL 13 and 3.5, 15.3 and 7.1.
+/// Where one alone takes longer than that: `bcsr3` of elasticity3d:47 22 and 31, diagonals of poisson3d:48x48x48:27 (24 MB) 3.2
+/// and 5.1, of 64x64x64 6.1 and 15.7.
+pub fn columns_pay(kernel: &str, bytes: usize, cache: usize) -> bool {
+    let kept = if kernel == "dia" { cache / 3 } else { cache / 2 };
+    bytes > kept
+}
+
 const FAR: [(&str, f64); 11] = table([1.05, 1.1, 1.2]);
 const NEAR: [(&str, f64); 11] = table([1.3, 2.0, 1.5]);
 

@@ -31,7 +31,7 @@ const BY_SEGMENTS: [(&str, f64); 11] = [
     ("coo", 1.0),
 ];
 /// Bytes of the second-level cache that costs on GPUs were measured with; OpenCL does not tell how large one is.
-const CACHE: usize = 60 << 20;
+pub(crate) const CACHE: usize = 60 << 20;
 
 /// An OpenCL device with its memory and an in-order queue.
 ///

@@ -1,11 +1,12 @@
 //! A program made ready for the device: its tables, its kernels and how each is launched.
-use crate::backend::OpenCl;
+use crate::backend::{CACHE, OpenCl};
 use crate::driver::{Arg, Buffer, Kernel};
 use crate::near::Near;
 use crate::source::{self, FOLD, SEGMENT, TEAM};
 use crate::{Mode, OpenClOptions};
 use lacuna_core::encode::{self, Encoded};
 use lacuna_core::{Cell, Error, History, Matrix, Program, Result, Scalar};
+use lacuna_generate::columns_pay;
 
 /// A kernel of an operation and its launch.
 pub(crate) struct Step {
@@ -134,12 +135,12 @@ impl OpenCl {
     }
 
     /// Whether several columns are multiplied at once: where there is a kernel for that, and on GPUs it is the faster way, as by
-    /// slices alone.
+    /// slices of large matrices alone.
     fn multiplies_columns<T: Scalar>(&self, a: Matrix<T>) -> bool {
-        let pays = |kernel: &str| self.segments_each || kernel == "spmv_sell";
-        let kernel = self.memory.spmv_kernel(a, "spmm");
-        kernel.is_ok_and(|kernel| columns_kernel(kernel).is_some() && pays(kernel))
-            && self.memory.format(a).is_some_and(|a| !a.has_long_rows())
+        let kernel = self.memory.spmv_kernel(a, "spmm").ok().and_then(columns_kernel);
+        let (Some(kernel), Some(a)) = (kernel, self.memory.format(a)) else { return false };
+        let far = self.options.mode != Mode::Auto || columns_pay(a.kernel(), a.bytes(), CACHE);
+        (self.segments_each || kernel == "spmm_sell" && far) && !a.has_long_rows()
     }
 
     /// Fails unless every handle is live.
