@@ -1,6 +1,7 @@
 //! Canonical sums: of the products of one segment, and of segment sums.
 //!
 //! Every function is inlined into code compiled for the instruction set at hand, see [`crate::share`].
+use crate::real::{F32, F64, Real, load};
 use lacuna_core::sum::SEGMENT;
 use lacuna_core::{Kind, Scalar};
 use pulp::Simd;
@@ -49,50 +50,6 @@ pub(crate) unsafe fn dot_segments<T: Scalar, S: Simd, const K: usize>(
             }
         }
     }
-}
-
-/// A real number type as vectors of it.
-trait Real<S: Simd> {
-    type Number: Scalar;
-    type Vector: Copy;
-    /// Numbers of a vector.
-    const LANES: usize = size_of::<Self::Vector>() / size_of::<Self::Number>();
-    fn mul(simd: S, a: Self::Vector, b: Self::Vector) -> Self::Vector;
-    fn add(simd: S, a: Self::Vector, b: Self::Vector) -> Self::Vector;
-}
-
-struct F64;
-struct F32;
-
-macro_rules! real {
-    ($name:ident, $number:ident, $vector:ident) => {
-        paste::paste! {
-            impl<S: Simd> Real<S> for $name {
-                type Number = $number;
-                type Vector = S::$vector;
-                #[inline(always)]
-                fn mul(simd: S, a: Self::Vector, b: Self::Vector) -> Self::Vector {
-                    simd.[<mul_ $vector>](a, b)
-                }
-                #[inline(always)]
-                fn add(simd: S, a: Self::Vector, b: Self::Vector) -> Self::Vector {
-                    simd.[<add_ $vector>](a, b)
-                }
-            }
-        }
-    };
-}
-real!(F64, f64, f64s);
-real!(F32, f32, f32s);
-
-/// Vector `k` of a segment.
-///
-/// # Safety
-/// The segment must be valid.
-#[inline(always)]
-unsafe fn load<R: Real<S>, S: Simd>(segment: *const R::Number, k: usize) -> R::Vector {
-    // SAFETY: a vector is as many numbers as it has lanes.
-    unsafe { segment.add(k * R::LANES).cast::<R::Vector>().read_unaligned() }
 }
 
 /// [`dot_segment`] of real numbers: the terms in the order of memory, the sums in registers.

@@ -11,6 +11,7 @@ mod execute;
 mod lanes;
 mod prefetch;
 mod product;
+mod real;
 mod share;
 mod spmm;
 mod spmm_bcsr;

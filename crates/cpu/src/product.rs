@@ -5,6 +5,7 @@ use crate::{
 use lacuna_core::sum::SEGMENT;
 use lacuna_core::{Format, Scalar};
 use lacuna_formats::{Bcsr, Csr, Dense, Dia, Hyb, Packed, Pkt, SLICE, Sell};
+use pulp::Simd;
 use std::any::Any;
 use std::sync::Arc;
 
@@ -95,16 +96,24 @@ impl<T: Scalar> Stored<T> {
     /// `x` must be valid for the columns of the matrix, `y` for its rows, none of which `x` holds, and `sums` for its partial
     /// sums, which must be there; the rows must exist.
     #[inline(always)]
-    pub(crate) unsafe fn rows(&self, x: *const T, y: *mut T, sums: *const T, start: usize, end: usize) {
+    pub(crate) unsafe fn rows<S: Simd>(
+        &self,
+        simd: S,
+        x: *const T,
+        y: *mut T,
+        sums: *const T,
+        start: usize,
+        end: usize,
+    ) {
         // SAFETY: as the caller promises.
         unsafe {
             match self {
                 Stored::Csr(a) => spmv_csr::rows(a, x, y, start, end),
                 Stored::Dia(a) => spmv_dia::rows(a, x, y, start, end),
                 Stored::Sell(a) => spmv_sell::rows(a, x, y, start, end),
-                Stored::Bcsr(a) => spmv_bcsr::rows(a, x, y, start, end),
+                Stored::Bcsr(a) => spmv_bcsr::rows(simd, a, x, y, start, end),
                 Stored::Hyb(a) => spmv_hyb::rows(a, x, y, sums, start, end),
-                Stored::Dense(a) => spmv_dense::rows(a, x, y, start, end),
+                Stored::Dense(a) => spmv_dense::rows(simd, a, x, y, start, end),
                 Stored::Packed(a) => spmv_packed::rows(a, x, y, start, end),
                 Stored::Pkt(a) => spmv_pkt::rows(a, x, y, start, end),
                 Stored::Stencil(a) => spmv_stencil::rows(a, x, y, start, end),

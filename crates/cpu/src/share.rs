@@ -163,7 +163,7 @@ unsafe fn lead<T: Scalar, S: Simd>(
                 let sums = a.partial_sums();
                 for j in 0..*columns as usize {
                     let (x, y) = (vectors[*x as usize + j], vectors[*y as usize + j]);
-                    a.rows(x, y, share.pieces.wrapping_add(j * sums), start, end);
+                    a.rows(simd, x, y, share.pieces.wrapping_add(j * sums), start, end);
                 }
             }
             Kind::BasisDot { first, columns, w, .. } => {

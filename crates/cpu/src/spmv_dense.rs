@@ -1,53 +1,127 @@
 //! `y ← A x` for a matrix with all its places: 8 bytes each in `f64`, and x from cache.
-use crate::lanes::halved;
+use crate::lanes::{halve, halved};
 use crate::prefetch::prefetch;
-use lacuna_core::{Format, Scalar};
+use crate::real::{F32, F64, Real, load, store};
+use lacuna_core::{Format, Kind, MAX_LANES, Scalar};
 use lacuna_formats::Dense;
+use pulp::Simd;
 
-/// Places between what is computed and what is asked for from memory.
-const AHEAD: usize = 512;
+/// Bytes between what is computed and what is asked for from memory.
+const AHEAD: usize = 4096;
 
 /// `y[i] ← (A x)[i]` for the rows `start..end`.
 ///
 /// # Safety
 /// `x` must be valid for the columns of `a` and `y` for its rows; the rows must exist.
 #[inline(always)]
-pub(crate) unsafe fn rows<T: Scalar>(a: &Dense<T>, x: *const T, y: *mut T, start: usize, end: usize) {
-    // SAFETY: as the caller promises.
+pub(crate) unsafe fn rows<T: Scalar, S: Simd>(
+    simd: S,
+    a: &Dense<T>,
+    x: *const T,
+    y: *mut T,
+    start: usize,
+    end: usize,
+) {
+    // SAFETY: as the caller promises; numbers are what the kind says.
     unsafe {
-        match a.lanes() {
-            1 => lanes::<T, 1>(a, x, y, start, end),
-            2 => lanes::<T, 2>(a, x, y, start, end),
-            4 => lanes::<T, 4>(a, x, y, start, end),
-            8 => lanes::<T, 8>(a, x, y, start, end),
-            16 => lanes::<T, 16>(a, x, y, start, end),
-            _ => lanes::<T, 32>(a, x, y, start, end),
+        let rows = Rows { values: a.values().as_ptr(), cols: a.shape().1, x, y, start, end };
+        match (T::KIND, a.lanes() * size_of::<T>() / size_of::<S::f64s>()) {
+            (Kind::F64, vectors @ 1..) if !S::IS_SCALAR => rows.cast().vectors::<F64, S>(simd, vectors),
+            (Kind::F32, vectors @ 1..) if !S::IS_SCALAR => rows.cast().vectors::<F32, S>(simd, vectors),
+            _ => match a.lanes() {
+                1 => rows.lanes::<1>(),
+                2 => rows.lanes::<2>(),
+                4 => rows.lanes::<4>(),
+                8 => rows.lanes::<8>(),
+                16 => rows.lanes::<16>(),
+                _ => rows.lanes::<32>(),
+            },
         }
     }
 }
 
-#[inline(always)]
-unsafe fn lanes<T: Scalar, const W: usize>(a: &Dense<T>, x: *const T, y: *mut T, start: usize, end: usize) {
-    let cols = a.shape().1;
-    for i in start..end {
-        let values = a.values()[i * cols..].as_ptr();
-        let (mut k, mut sums) = (0, [T::zero(); W]);
-        // SAFETY: places of a row and columns.
+/// Rows to be multiplied.
+struct Rows<T> {
+    values: *const T,
+    cols: usize,
+    x: *const T,
+    y: *mut T,
+    start: usize,
+    end: usize,
+}
+
+impl<T: Scalar> Rows<T> {
+    /// The same of another name for the number type.
+    #[inline(always)]
+    fn cast<U>(self) -> Rows<U> {
+        let Rows { values, cols, x, y, start, end } = self;
+        Rows { values: values.cast(), cols, x: x.cast(), y: y.cast(), start, end }
+    }
+
+    /// All rows, the lanes of each in so many registers.
+    #[inline(always)]
+    unsafe fn vectors<R: Real<S, Number = T>, S: Simd>(self, simd: S, vectors: usize) {
+        // SAFETY: as the caller promises.
         unsafe {
-            while k + W <= cols {
-                for line in (0..W * size_of::<T>()).step_by(64) {
-                    prefetch(values.wrapping_add(k + AHEAD).wrapping_byte_add(line));
-                }
-                for (j, sum) in sums.iter_mut().enumerate() {
-                    *sum = (*values.add(k + j)).fma(*x.add(k + j), *sum);
-                }
-                k += W;
-            }
-            for (sum, k) in sums.iter_mut().zip(k..cols) {
-                *sum = (*values.add(k)).fma(*x.add(k), *sum);
+            match vectors {
+                1 => self.registers::<R, S, 1>(simd),
+                2 => self.registers::<R, S, 2>(simd),
+                4 => self.registers::<R, S, 4>(simd),
+                8 => self.registers::<R, S, 8>(simd),
+                _ => self.registers::<R, S, 16>(simd),
             }
         }
-        // SAFETY: a row that exists.
-        unsafe { *y.add(i) = halved(sums) };
+    }
+
+    #[inline(always)]
+    unsafe fn registers<R: Real<S, Number = T>, S: Simd, const V: usize>(self, simd: S) {
+        let Rows { cols, x, y, .. } = self;
+        let width = V * R::LANES;
+        for i in self.start..self.end {
+            // SAFETY: places of a row and columns; lanes are at most as many as there is room for.
+            unsafe {
+                let row = self.values.add(i * cols);
+                let (mut k, mut sums) = (0, [R::splat(simd, T::zero()); V]);
+                while k + width <= cols {
+                    for (v, sum) in sums.iter_mut().enumerate() {
+                        prefetch(row.wrapping_add(k + v * R::LANES).wrapping_byte_add(AHEAD));
+                        *sum = R::fma(simd, load::<R, S>(row.add(k), v), load::<R, S>(x.add(k), v), *sum);
+                    }
+                    k += width;
+                }
+                let mut lanes = [T::zero(); MAX_LANES];
+                store::<R, S>(lanes.as_mut_ptr(), &sums);
+                let lanes = &mut lanes[..width];
+                for (sum, k) in lanes.iter_mut().zip(k..cols) {
+                    *sum = (*row.add(k)).fma(*x.add(k), *sum);
+                }
+                *y.add(i) = halve(lanes);
+            }
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn lanes<const W: usize>(self) {
+        let Rows { cols, x, y, .. } = self;
+        for i in self.start..self.end {
+            let (mut k, mut sums) = (0, [T::zero(); W]);
+            // SAFETY: places of a row and columns.
+            unsafe {
+                let row = self.values.add(i * cols);
+                while k + W <= cols {
+                    for line in (0..W * size_of::<T>()).step_by(64) {
+                        prefetch(row.wrapping_add(k).wrapping_byte_add(AHEAD + line));
+                    }
+                    for (j, sum) in sums.iter_mut().enumerate() {
+                        *sum = (*row.add(k + j)).fma(*x.add(k + j), *sum);
+                    }
+                    k += W;
+                }
+                for (sum, k) in sums.iter_mut().zip(k..cols) {
+                    *sum = (*row.add(k)).fma(*x.add(k), *sum);
+                }
+                *y.add(i) = halved(sums);
+            }
+        }
     }
 }

@@ -1,0 +1,70 @@
+//! Real numbers as many at a time as a register holds.
+use lacuna_core::Scalar;
+use pulp::Simd;
+
+/// A real number type as vectors of it.
+pub(crate) trait Real<S: Simd> {
+    type Number: Scalar;
+    type Vector: Copy;
+    /// Numbers of a vector.
+    const LANES: usize = size_of::<Self::Vector>() / size_of::<Self::Number>();
+    fn splat(simd: S, number: Self::Number) -> Self::Vector;
+    fn mul(simd: S, a: Self::Vector, b: Self::Vector) -> Self::Vector;
+    fn add(simd: S, a: Self::Vector, b: Self::Vector) -> Self::Vector;
+    /// `a b + c`, rounded once.
+    fn fma(simd: S, a: Self::Vector, b: Self::Vector, c: Self::Vector) -> Self::Vector;
+}
+
+pub(crate) struct F64;
+pub(crate) struct F32;
+
+macro_rules! real {
+    ($name:ident, $number:ident) => {
+        paste::paste! {
+            impl<S: Simd> Real<S> for $name {
+                type Number = $number;
+                type Vector = S::[<$number s>];
+                #[inline(always)]
+                fn splat(simd: S, number: Self::Number) -> Self::Vector {
+                    simd.[<splat_ $number s>](number)
+                }
+                #[inline(always)]
+                fn mul(simd: S, a: Self::Vector, b: Self::Vector) -> Self::Vector {
+                    simd.[<mul_ $number s>](a, b)
+                }
+                #[inline(always)]
+                fn add(simd: S, a: Self::Vector, b: Self::Vector) -> Self::Vector {
+                    simd.[<add_ $number s>](a, b)
+                }
+                #[inline(always)]
+                fn fma(simd: S, a: Self::Vector, b: Self::Vector, c: Self::Vector) -> Self::Vector {
+                    simd.[<mul_add_ $number s>](a, b, c)
+                }
+            }
+        }
+    };
+}
+real!(F64, f64);
+real!(F32, f32);
+
+/// Vector `k` of numbers that follow each other.
+///
+/// # Safety
+/// The numbers must be there.
+#[inline(always)]
+pub(crate) unsafe fn load<R: Real<S>, S: Simd>(from: *const R::Number, k: usize) -> R::Vector {
+    // SAFETY: a vector is as many numbers as it has lanes.
+    unsafe { from.add(k * R::LANES).cast::<R::Vector>().read_unaligned() }
+}
+
+/// Writes vectors behind each other.
+///
+/// # Safety
+/// There must be room for all their lanes.
+#[inline(always)]
+pub(crate) unsafe fn store<R: Real<S>, S: Simd>(to: *mut R::Number, vectors: &[R::Vector]) {
+    for (k, vector) in vectors.iter().enumerate() {
+        // SAFETY: as the caller promises.
+        unsafe { to.add(k * R::LANES).cast::<R::Vector>().write_unaligned(*vector) };
+    }
+}
