@@ -366,8 +366,14 @@ const NEGLIGIBLE: f64 = 16.0;
 impl<T: Scalar> Machine<T> {
     /// Evaluates instructions in order; tells whether the operation goes on. It does not once an instruction has
     /// halted the section or passed over the operation, and then the instructions that remain are passed over too.
-    #[inline]
     pub fn run(&mut self, code: &[Instr]) -> bool {
+        self.run_inlined(code)
+    }
+
+    /// [`Machine::run`] as part of its caller, for those compiled for a processor with fused multiply-adds: rotations are chains
+    /// of them.
+    #[inline(always)]
+    pub fn run_inlined(&mut self, code: &[Instr]) -> bool {
         for instr in code {
             match *instr {
                 Instr::Unary { op, dst, a } => {
@@ -430,6 +436,7 @@ impl<T: Scalar> Machine<T> {
         }
     }
 
+    #[inline(always)]
     fn decide(&mut self, instr: &Instr) {
         match *instr {
             Instr::Stop { test, a, b, reason, soft } => {
@@ -463,6 +470,7 @@ impl<T: Scalar> Machine<T> {
     }
 
     /// `(a, b) ← (c̄ a + s̄ b, c b − s a)` with the rotation `(c, s)` that zeroes the last entry of the column.
+    #[inline(always)]
     fn rotate(&mut self, at: HessenbergCells, j: usize, rr: u32) {
         let column = at.h as usize + j * (at.m as usize + 1);
         let (rotations, g) = (at.rotations as usize, at.g as usize);
@@ -486,6 +494,7 @@ impl<T: Scalar> Machine<T> {
         cells[at.used as usize] = T::from_real((j + 1) as f64);
     }
 
+    #[inline(always)]
     fn back_substitute(&mut self, at: HessenbergCells) {
         let (m, h, g, y) = (at.m as usize, at.h as usize, at.g as usize, at.y as usize);
         let cells = &mut self.cells;

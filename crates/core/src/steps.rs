@@ -10,17 +10,25 @@ pub trait Numbered {
     fn numbers(&mut self, each: &mut impl FnMut(&mut u32));
 }
 
+/// Numbers for which there is room at once.
+const NUMBERS: usize = 32;
+
 /// By how much each number grows from one step to the next.
 #[derive(Clone, Debug)]
-pub struct Growth(Box<[u32]>);
+pub struct Growth(Vec<u32>);
 
 impl Growth {
     /// The growth from a thing to the one a step later, where both have as many numbers.
     pub fn between(first: &mut impl Numbered, second: &mut impl Numbered) -> Option<Self> {
-        let numbers = [numbers(first), numbers(second)];
-        let [first, second] = &numbers;
-        let differences = second.iter().zip(first).map(|(second, first)| second.wrapping_sub(*first));
-        (first.len() == second.len()).then(|| Growth(differences.collect()))
+        let (mut growth, mut count) = (Vec::with_capacity(NUMBERS), 0);
+        first.numbers(&mut |number| growth.push(*number));
+        second.numbers(&mut |number| {
+            if let Some(growth) = growth.get_mut(count) {
+                *growth = number.wrapping_sub(*growth);
+            }
+            count += 1;
+        });
+        (growth.len() == count).then_some(Growth(growth))
     }
     /// Whether nothing grows.
     pub fn is_zero(&self) -> bool {
@@ -35,12 +43,6 @@ impl Growth {
             *number = number.wrapping_add(growth.wrapping_mul(steps));
         });
     }
-}
-
-fn numbers(of: &mut impl Numbered) -> Vec<u32> {
-    let mut all = Vec::new();
-    of.numbers(&mut |number| all.push(*number));
-    all
 }
 
 /// The operations of one step, that run `count` times: each time on numbers that have grown evenly.
@@ -62,7 +64,9 @@ impl<T: Scalar> Steps<T> {
         let growth =
             pairs.map(|(first, second)| Growth::between(first, second)).collect::<Option<Vec<_>>>()?;
         let steps = Steps { count, first, last, growth };
-        let alike = |(first, last): (&Op<T>, &Op<T>)| order(first).eq(&order(last));
+        let alike = |(first, last): (&Op<T>, &Op<T>)| {
+            names(first).iter().zip(&names(last)).all(|(first, last)| in_like_order(first, last))
+        };
         let even = steps.at(1) == second
             && steps.at(count - 1) == steps.last
             && steps.first.iter().zip(&steps.last).all(alike);
@@ -89,10 +93,16 @@ impl<T: Scalar> Steps<T> {
     }
 }
 
-/// How the vectors and cells of an operation lie to each other: which are the same, before or behind. Numbers that grow evenly
-/// keep that at all steps where they have it at the first and the last, and with it all that operations are allowed and refused.
-fn order<T: Scalar>(op: &Op<T>) -> Vec<std::cmp::Ordering> {
-    let (mut vectors, mut cells) = (Vec::new(), Vec::new());
+/// Whether numbers lie to each other as others do: which are the same, before or behind. Those of vectors and cells that grow
+/// evenly do so at all steps where they do at the first and the last, and with it goes all that operations are allowed and refused.
+fn in_like_order(first: &[u32], last: &[u32]) -> bool {
+    let alike = |i: usize, j: usize| first[i].cmp(&first[j]) == last[i].cmp(&last[j]);
+    first.len() == last.len() && (0..first.len()).all(|i| (0..i).all(|j| alike(i, j)))
+}
+
+/// The vectors and the cells that an operation names.
+fn names<T: Scalar>(op: &Op<T>) -> [Vec<u32>; 2] {
+    let (mut vectors, mut cells) = (Vec::with_capacity(NUMBERS), Vec::with_capacity(NUMBERS));
     match op.kind {
         Kind::Sweep | Kind::Spmm { .. } => {}
         Kind::Spmv { x, y, .. } => vectors.extend([x.slot, y.slot]),
@@ -114,12 +124,7 @@ fn order<T: Scalar>(op: &Op<T>) -> Vec<std::cmp::Ordering> {
             _ => cells.extend(instr.reads().chain(instr.writes())),
         }
     }
-    let pairs = |of: &[u32]| -> Vec<_> {
-        of.iter().enumerate().flat_map(|(i, a)| of[..i].iter().map(|b| a.cmp(b))).collect()
-    };
-    let mut all = pairs(&vectors);
-    all.extend(pairs(&cells));
-    all
+    [vectors, cells]
 }
 
 impl Numbered for Instr {

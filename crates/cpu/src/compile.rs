@@ -83,6 +83,8 @@ pub(crate) struct Step<T: Scalar> {
     pub(crate) updates: Box<[Update]>,
     pub(crate) dots: Box<[Dot]>,
     pub(crate) after: Box<[Instr]>,
+    /// Whether rotations are among the instructions, or the small triangular system.
+    pub(crate) rotates: bool,
     /// Which division of rows among threads applies.
     pub(crate) shares: usize,
     /// Whether all threads must be done before the next step begins.
@@ -244,7 +246,9 @@ impl<T: Scalar> Compiled<T> {
         });
         let (dots, after) = distinct(dots, after);
         let (before, updates) = (before.as_slice().into(), updates.collect());
-        Ok(Step { kind, n: op.n(), before, updates, dots, after, shares, meet: true, work: work + columns })
+        let rotates = after.iter().any(|i| matches!(i, Instr::Rotate { .. } | Instr::BackSubstitute { .. }));
+        let (n, work) = (op.n(), work + columns);
+        Ok(Step { kind, n, before, updates, dots, after, rotates, shares, meet: true, work })
     }
 }
 
@@ -303,6 +307,7 @@ impl<T: Scalar> Compiled<T> {
             updates: Box::new([]),
             dots: Box::new([]),
             after: Box::new([]),
+            rotates: false,
             shares: step.shares,
             meet: true,
             work: step.work,

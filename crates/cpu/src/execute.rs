@@ -346,7 +346,14 @@ impl<T: Scalar> Shared<'_, T> {
             machine.cells[dot.cell as usize] = sum(d);
             d += 1;
         }
-        machine.run(&step.after);
+        if step.rotates {
+            self.arch.dispatch(
+                #[inline(always)]
+                || machine.run_inlined(&step.after),
+            );
+        } else {
+            machine.run(&step.after);
+        }
         wishes
     }
 }
