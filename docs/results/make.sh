@@ -4,6 +4,7 @@
 #
 #   docs/results/make.sh two-cores                      backends compared; what five papers measured
 #   PARTS=bench docs/results/make.sh two-cores          the project's own measurements: passes, products, solvers
+#   PARTS=formats docs/results/make.sh two-cores    products in every format: grids, look-alikes, and the files of $MATRICES
 #   PARTS=peers docs/results/make.sh two-cores          other libraries, with what bench/peers/run.sh takes from the environment
 #   PARTS=compare FEATURES=cpu ROUNDS=3 docs/results/make.sh laptop
 #
@@ -30,6 +31,18 @@ for part in ${PARTS:-compare papers}; do
         title="What five papers measured: $name"
         set -- bench papers
         ;;
+    formats)
+        title="Products in every format: $name"
+        set -- compare
+        for matrix in poisson1d:1000000 poisson2d:1000x1000 poisson2d:1000x1000:9 poisson3d:100x100x100 \
+            poisson3d:100x100x100:27 poisson2d:300x300 poisson3d:40x40x40:27 poisson-p1:255 elasticity3d:16 \
+            elasticity3d:28 elasticity3d:47 alike:protein alike:spheres alike:cantilever alike:wind-tunnel alike:harbor \
+            alike:qcd alike:ship alike:economics alike:epidemiology alike:accelerator alike:circuit alike:webbase alike:lp \
+            alike:dense; do
+            set -- "$@" "gen:$matrix"
+        done
+        set -- "$@" --types f32,f64 --methods spmv --formats all --backends "${BACKENDS:-cpu}"
+        ;;
     bench)
         title="The project's own measurements: $name"
         set -- bench
@@ -45,6 +58,12 @@ for part in ${PARTS:-compare papers}; do
     if [ $# -gt 0 ]; then
         rm -f "$kept.jsonl"
         "$lacuna" "$@" --rounds "${ROUNDS:-9}" --json "$kept.jsonl" --html "$kept.html"
+        if [ "$part" = formats ] && [ -n "${MATRICES:-}" ]; then
+            # shellcheck disable=SC2086
+            "$lacuna" compare $MATRICES --methods spmv --formats all --backends "${BACKENDS:-cpu}" --rounds "${ROUNDS:-9}" \
+                --json "$kept.jsonl"
+            "$lacuna" report "$kept.jsonl" --html "$kept.html"
+        fi
     else
         bench/peers/run.sh
         cp "${OUT:-$target/peers}/peers.jsonl" "$kept.jsonl"
@@ -60,6 +79,7 @@ for part in ${PARTS:-compare papers}; do
         sed -e 1,2d -e "s/ours.jsonl peers.jsonl/$name-ours.jsonl $base.jsonl/" "${OUT:-$target/peers}/peers.md" >>"$kept.md"
         printf '\n## Everything\n\n' >>"$kept.md"
     fi
-    printf '<!-- table: all %s -->\n<!-- end of table -->\n' "$files" >>"$kept.md"
+    case $part in formats) table=formats ;; *) table=all ;; esac
+    printf '<!-- table: %s %s -->\n<!-- end of table -->\n' "$table" "$files" >>"$kept.md"
     "$lacuna" report --fill "$kept.md"
 done

@@ -2,7 +2,7 @@
 use crate::bits::{Trace, cells_of, upload};
 use crate::numbers::{Rng, generated, random_matrix};
 use crate::on_both;
-use lacuna_core::{Adjoint, Backend, Error, Format, Pass, Scalar};
+use lacuna_core::{Adjoint, Backend, Cost, Error, Format, Pass, Scalar};
 use lacuna_formats::{Csr, FORMATS, Pair, Triplets, convert};
 use lacuna_solvers::{Options, Solver, Stop, method};
 use std::sync::Arc;
@@ -21,7 +21,7 @@ pub(crate) fn every<T: Scalar, B: Backend>(
     let mut kept = Vec::new();
     for format in FORMATS {
         let Ok(made) = convert(&a, format.name) else { continue };
-        if listed.iter().any(|(kernel, _)| *kernel == format.kernel) {
+        if Cost::find(listed, format.name, format.kernel).is_some() {
             kept.push((format.name, made));
         } else if let Err(error) = dev.matrix(made) {
             assert!(matches!(error, Error::Unsupported { .. }), "{}: {error}", format.name);

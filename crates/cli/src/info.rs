@@ -143,8 +143,13 @@ impl<'a> Facts<'a> {
         writeln!(text, "  symmetry    {}", self.symmetry())?;
         writeln!(
             text,
-            "  rows        {} to {} entries, {:.2} on average, standard deviation {:.2}, {} empty",
-            s.row_min, s.row_max, s.row_mean, s.row_std, s.empty_rows
+            "  rows        {} to {} entries, {:.2} on average, standard deviation {:.2}, {} empty; lengths in no order: {:.0} %",
+            s.row_min,
+            s.row_max,
+            s.row_mean,
+            s.row_std,
+            s.empty_rows,
+            100.0 * s.surprising_rows
         )?;
         writeln!(text, "  diagonal    {}", self.diagonal())?;
         writeln!(
@@ -216,6 +221,7 @@ impl<'a> Facts<'a> {
                 "mean": s.row_mean,
                 "std": s.row_std,
                 "empty": s.empty_rows,
+                "surprising": s.surprising_rows,
             },
             "diagonal": {
                 "zero": s.zero_diagonal,

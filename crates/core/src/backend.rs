@@ -1,7 +1,9 @@
 //! What a device implements.
 use crate::cells::{Control, Section};
 use crate::program::{Op, Program};
-use crate::{Basis, Cell, Cells, Format, Matrix, Memory, Pass, Reason, Recorder, Result, Scalar, Vector};
+use crate::{
+    Basis, Cell, Cells, Cost, Format, Matrix, Memory, Pass, Reason, Recorder, Result, Scalar, Vector,
+};
 use std::any::Any;
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -101,11 +103,11 @@ pub trait Backend: Sized + 'static {
     /// What the device is.
     fn device(&self) -> DeviceInfo;
 
-    /// The formats there are kernels for, by [`Format::kernel`], with what moving a byte in each costs relative to `csr` where
-    /// a matrix takes so many `bytes` in `csr`, since a cache changes that: what a choice of format goes by. Provided: `csr`.
-    fn formats(&self, bytes: usize) -> &'static [(&'static str, f64)] {
+    /// The formats there are kernels for, with what each costs where a matrix takes so many `bytes` in `csr`, since a cache
+    /// changes that: what a choice of format goes by. Provided: `csr`.
+    fn formats(&self, bytes: usize) -> &'static [Cost] {
         let _ = bytes;
-        &[("csr", 1.0)]
+        const { &[Cost::of_bytes("csr", 1.0)] }
     }
 
     // Memory.

@@ -35,7 +35,7 @@ mod watch;
 use compile::Compiled;
 use execute::{Arena, Start};
 use lacuna_core::{
-    Backend, Basis, Cell, Cells, Control, DeviceInfo, Error, Finish, Format, History, HostStore, Mark,
+    Backend, Basis, Cell, Cells, Control, Cost, DeviceInfo, Error, Finish, Format, History, HostStore, Mark,
     Matrix, Op, Plan, Program, Result, Run, Scalar, Vector,
 };
 use pulp::Arch;
@@ -162,7 +162,7 @@ impl Backend for Cpu {
             details: vec![("instructions", instructions)],
         }
     }
-    fn formats(&self, _: usize) -> &'static [(&'static str, f64)] {
+    fn formats(&self, _: usize) -> &'static [Cost] {
         &product::COSTS
     }
     fn vector<T: Scalar>(&mut self, n: usize) -> Result<Vector<T>> {

@@ -3,28 +3,26 @@ use crate::{
     spmv_bcsr, spmv_csr, spmv_dense, spmv_dia, spmv_hyb, spmv_packed, spmv_pkt, spmv_sell, spmv_stencil,
 };
 use lacuna_core::sum::SEGMENT;
-use lacuna_core::{Format, Scalar};
+use lacuna_core::{Cost, Format, Scalar};
 use lacuna_formats::{Bcsr, Csr, Dense, Dia, Hyb, Packed, Pkt, SLICE, Sell};
 use pulp::Simd;
 use std::any::Any;
 use std::sync::Arc;
 
-/// What a byte of each format costs, relative to CSR: fitted so that the choice comes nearest to the fastest format of 91
-/// products on one thread of an AMD EPYC, by `lacuna compare MATRIX... --methods spmv --formats all --backends cpu --threads 1
-/// --rounds 5` of grids, elasticity, look-alikes (`gen:alike`) in f32 and f64, and 41 real matrices of 25 000 entries and more,
-/// and of 34 on two threads by `lacuna bench papers`, with blocks before diagonals where two threads are far out of cache.
-pub(crate) const COSTS: [(&str, f64); 11] = [
-    ("csr", 1.0),
-    ("stencil", 1.3),
-    ("dia", 0.78),
-    ("dense", 1.0),
-    ("bcsr", 0.96),
-    ("sell", 1.09),
-    ("ell", 1.06),
-    ("packed", 1.9),
-    ("pkt", 1.3),
-    ("hyb", 1.12),
-    ("coo", 0.99),
+/// What a product in each format costs: fitted so that the choice comes nearest to the fastest format of 91 products on two threads
+/// of an Intel Xeon, means of three runs (docs/results/two-cores-formats.md), and of 20 on two of an AMD EPYC.
+pub(crate) const COSTS: [Cost; 11] = [
+    Cost::of_bytes("csr", 1.0).and_rows(5.0, 63.0),
+    Cost::of_bytes("stencil", 0.5).and_places(1.7),
+    Cost::of_bytes("dia", 0.67),
+    Cost::of_bytes("dense", 0.15).and_places(2.3),
+    Cost::of_bytes("bcsr", 0.55).and_places(2.6),
+    Cost::of_bytes("sell", 1.0).and_places(4.0).and_rows(1.0, 0.0),
+    Cost::of_bytes("ell", 1.01).and_places(4.0).and_rows(1.0, 0.0),
+    Cost::of_bytes("packed", 4.0).and_places(1.5).and_rows(5.0, 63.0),
+    Cost::of_bytes("pkt", 3.0).and_places(2.6),
+    Cost::of_bytes("hyb", 0.87).and_places(3.6).and_rows(1.0, 0.0),
+    Cost::of_bytes("coo", 0.9).and_places(1.2).and_rows(5.0, 63.0),
 ];
 
 /// A matrix as the kernels take it.

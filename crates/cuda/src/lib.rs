@@ -31,8 +31,8 @@ use crate::store::Store;
 use crate::written::{Entries, Written};
 use lacuna_core::cells::{Instr, Machine, Unary};
 use lacuna_core::{
-    Backend, Basis, Cell, Cells, Control, DeviceInfo, Error, Finish, Format, History, Mark, Matrix, Op, Plan,
-    Program, Result, Run, Scalar, Vector, encode, next_section,
+    Backend, Basis, Cell, Cells, Control, Cost, DeviceInfo, Error, Finish, Format, History, Mark, Matrix, Op,
+    Plan, Program, Result, Run, Scalar, Vector, encode, next_section,
 };
 use lacuna_generate::Shelf;
 use std::sync::Arc;
@@ -193,7 +193,7 @@ impl Backend for Cuda {
     fn device(&self) -> DeviceInfo {
         self.driver.limits.info()
     }
-    fn formats(&self, bytes: usize) -> &'static [(&'static str, f64)] {
+    fn formats(&self, bytes: usize) -> &'static [Cost] {
         lacuna_generate::costs(bytes, self.driver.limits.cache)
     }
     fn vector<T: Scalar>(&mut self, n: usize) -> Result<Vector<T>> {

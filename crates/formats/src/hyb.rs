@@ -112,12 +112,13 @@ impl<T: Scalar> Hyb<T> {
         Ok(Hyb { rows, cols, nnz, width, layout, row_idx, col_idx, values, kernel })
     }
 
-    /// Bytes that the matrix takes as HYB and as COO.
-    pub(crate) fn footprints(a: &Csr<T>) -> [usize; 2] {
+    /// Bytes that the matrix takes as HYB and as COO, and the places of each.
+    pub(crate) fn footprints(a: &Csr<T>) -> [(usize, usize); 2] {
         [widest(a), 0].map(|width| {
             let layout = HybLayout::new(a, width);
             let [ell, short, long] = layout.places;
-            4 * layout.words().len() + 4 * short + (ell + short + long) * (4 + size_of::<T>())
+            let places = ell + short + long;
+            (4 * layout.words().len() + 4 * short + places * (4 + size_of::<T>()), places)
         })
     }
 

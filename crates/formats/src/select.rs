@@ -1,10 +1,7 @@
 //! Which format suits a matrix: every candidate with its bytes, and the choice with its reason.
-use crate::padding::is_too_much;
-use crate::{
-    Bcsr, Csr, Dense, Dia, Hyb, LEAST_FILL, MOST_NEIGHBOURS, Packed, Pkt, Sell, Stencil, Structure,
-    bcsr::BLOCK_SIZES,
-};
-use lacuna_core::{Error, Format, Result, Scalar};
+use crate::footprint::{Footprint, Footprints};
+use crate::{Bcsr, Csr, Dense, Dia, Hyb, Packed, Pkt, Sell, Stencil, Structure, bcsr::BLOCK_SIZES};
+use lacuna_core::{Cost, Error, Format, Result, Scalar};
 use std::sync::Arc;
 
 /// A format by name.
@@ -92,7 +89,7 @@ pub fn convert<T: Scalar>(a: &Arc<Csr<T>>, name: &str) -> Result<Arc<dyn Format<
 }
 
 /// The block size of a format of blocks.
-fn block_size(name: &str) -> Option<usize> {
+pub(crate) fn block_size(name: &str) -> Option<usize> {
     let size = name.strip_prefix("bcsr")?.parse().ok()?;
     BLOCK_SIZES.contains(&size).then_some(size)
 }
@@ -104,76 +101,27 @@ pub struct Candidate {
     pub name: &'static str,
     /// Bytes the matrix would take; an estimate for the blocks of a large matrix.
     pub bytes: usize,
-    /// What a product costs: the bytes it moves, vectors too, and those it could have moved at the ends of rows of different
-    /// lengths, times what the device says a byte of this format costs it. Infinite where the format is refused or the device has no kernel for it.
+    /// What a product costs: by the bytes it moves, vectors too, the places it takes and the rows, as the device says of this
+    /// format. Infinite where the format is refused or the device has no kernel for it.
     pub cost: f64,
     /// Why it is out of the question, if it is. By name a matrix can be had in blocks however few their entries.
     pub refused: Option<&'static str>,
 }
 
-/// Bytes that could be moved while a processor finds out where a row ends that is not as long as the one before: on one thread
-/// of a CPU, four matrices with such rows took 7 to 13 ns a row more in compressed rows than in slices, at 9 to 17 GB/s; half of
-/// that, since where lengths take turns nothing is lost.
-const ROW_END: f64 = 32.0;
-
-/// Every format with its cost for a matrix, cheapest first. `costs` says by kernel what a byte costs a device relative to
-/// CSR's ([`lacuna_core::Backend::formats`]); a kernel that is not listed cannot be run.
-pub fn candidates<T: Scalar>(a: &Csr<T>, s: &Structure, costs: &[(&str, f64)]) -> Vec<Candidate> {
-    let [sell, ell] = Sell::footprints(a);
-    let [hyb, coo] = Hyb::footprints(a);
-    let vectors = (a.rows() + a.cols()) * size_of::<T>();
-    let row_ends = ROW_END * a.rows() as f64 * s.row_std.min(1.0);
+/// Every format with its cost for a matrix, cheapest first. `costs` says what each costs the device
+/// ([`lacuna_core::Backend::formats`]); a format that is not listed cannot be run.
+pub fn candidates<T: Scalar>(a: &Csr<T>, s: &Structure, costs: &[Cost]) -> Vec<Candidate> {
+    let (rows, vectors) = (a.rows() as f64, (a.rows() + a.cols()) * size_of::<T>());
+    let of = Footprints::new(a, s);
     let candidate = |format: &FormatInfo| {
-        let (bytes, refused) = match format.name {
-            "stencil" => {
-                match Some(s.diagonals).filter(|&d| d <= MOST_NEIGHBOURS).map(|_| Stencil::from_csr(a)) {
-                    Some(Ok(stencil)) => (stencil.bytes(), None),
-                    _ => (0, Some("not the same coefficients all over a grid")),
-                }
+        let Footprint { bytes, places, refused } = of.format(format.name);
+        let cost = Cost::find(costs, format.name, format.kernel);
+        let refused = refused.or(cost.is_none().then_some("the backend has no kernel for it"));
+        let cost = match (refused, cost) {
+            (None, Some(cost)) => {
+                let of_row = cost.row + cost.surprise * s.surprising_rows;
+                cost.byte * (bytes + vectors) as f64 + cost.place * places as f64 + of_row * rows
             }
-            "dia" => {
-                let refused = Dia::<T>::refuses(a.rows(), s.diagonals, a.nnz());
-                (
-                    Dia::<T>::footprint(a.rows(), s.diagonals),
-                    refused.then_some("too few entries on its diagonals"),
-                )
-            }
-            "sell" => (sell.0, is_too_much(sell.1, a.nnz()).then_some("too much padding")),
-            "ell" => (ell.0, is_too_much(ell.1, a.nnz()).then_some("too much padding")),
-            "packed" => match Packed::footprint(a) {
-                Ok(bytes) => (bytes, None),
-                Err(why) => (Format::bytes(a), Some(why)),
-            },
-            "packed-f32" => (Packed::rounded_footprint(a), Some("it rounds values: by name alone")),
-            "pkt" => Pkt::footprint(a),
-            "hyb" => (hyb, None),
-            "coo" => (coo, None),
-            "dense" => {
-                let refused = Dense::<T>::refuses(a.rows(), a.cols(), a.nnz());
-                (Dense::<T>::footprint(a.rows(), a.cols()), refused.then_some("too many zeros"))
-            }
-            "csr" => (Format::bytes(a), None),
-            blocks => {
-                let size = block_size(blocks).unwrap_or(1);
-                let fill = s.block_fill.iter().find(|(b, _)| *b == size).map(|(_, fill)| *fill);
-                let bytes = fill.map_or(0, |fill| {
-                    let blocks = (a.nnz() as f64 / fill.max(1e-9) / (size * size) as f64).round();
-                    Bcsr::<T>::footprint(a.rows(), size, blocks as usize)
-                });
-                let divides = a.rows().is_multiple_of(size) && a.cols().is_multiple_of(size);
-                let refused = match divides {
-                    false => Some("no multiple of the block size"),
-                    true => (fill.is_none_or(|fill| fill < LEAST_FILL) && a.nnz() > 0)
-                        .then_some("too few entries in its blocks"),
-                };
-                (bytes, refused)
-            }
-        };
-        let factor = costs.iter().find(|(kernel, _)| *kernel == format.kernel).map(|(_, cost)| *cost);
-        let refused = refused.or(factor.is_none().then_some("the backend has no kernel for it"));
-        let ends = if matches!(format.kernel, "csr" | "coo" | "packed") { row_ends } else { 0.0 };
-        let cost = match (refused, factor) {
-            (None, Some(factor)) => (ends + (bytes + vectors) as f64) * factor,
             _ => f64::INFINITY,
         };
         Candidate { name: format.name, bytes, cost, refused }
@@ -184,7 +132,7 @@ pub fn candidates<T: Scalar>(a: &Csr<T>, s: &Structure, costs: &[(&str, f64)]) -
 }
 
 /// The cheapest candidate and why, in words.
-pub fn choose_format<T: Scalar>(a: &Csr<T>, s: &Structure, costs: &[(&str, f64)]) -> (&'static str, String) {
+pub fn choose_format<T: Scalar>(a: &Csr<T>, s: &Structure, costs: &[Cost]) -> (&'static str, String) {
     let all = candidates(a, s, costs);
     let rows = a.rows().max(1) as f64;
     let best = all.iter().find(|c| c.refused.is_none());

@@ -32,6 +32,9 @@ pub struct Structure {
     pub row_max: usize,
     /// Standard deviation of the entries of a row.
     pub row_std: f64,
+    /// Part of the rows whose length is not what followed the four lengths before it the last time, of up to 131072 rows: there
+    /// a processor guesses wrong where the row ends.
+    pub surprising_rows: f64,
     /// Rows without an entry.
     pub empty_rows: usize,
     /// Largest distance `i − j` of an entry below the diagonal.
@@ -85,6 +88,7 @@ impl Structure {
             row_mean,
             row_max: facts.row_max,
             row_std: (mean_square - row_mean * row_mean).max(0.0).sqrt(),
+            surprising_rows: crate::lengths::surprising(a.row_ptr()),
             empty_rows: facts.empty_rows,
             lower_bandwidth: facts.lower,
             upper_bandwidth: facts.upper,

@@ -1,5 +1,5 @@
 //! Every format holds the same matrix, refuses what does not suit it, and says what it takes.
-use lacuna_core::{Complex64, Error, Scalar};
+use lacuna_core::{Complex64, Cost, Error, Scalar};
 use lacuna_formats::{
     Bcsr, Csr, Dense, Dia, FORMATS, Hyb, Sell, Spec, Structure, Triplets, candidates, choose_format, convert,
 };
@@ -7,18 +7,18 @@ use proptest::prelude::*;
 use std::sync::Arc;
 
 /// The costs of a device that has every kernel and to which all bytes are alike.
-const ALIKE: [(&str, f64); 11] = [
-    ("csr", 1.0),
-    ("dia", 1.0),
-    ("ell", 1.0),
-    ("sell", 1.0),
-    ("hyb", 1.0),
-    ("coo", 1.0),
-    ("bcsr", 1.0),
-    ("stencil", 1.0),
-    ("packed", 1.0),
-    ("pkt", 1.0),
-    ("dense", 1.0),
+const ALIKE: [Cost; 11] = [
+    Cost::of_bytes("csr", 1.0).and_rows(0.0, 32.0),
+    Cost::of_bytes("dia", 1.0),
+    Cost::of_bytes("ell", 1.0),
+    Cost::of_bytes("sell", 1.0),
+    Cost::of_bytes("hyb", 1.0),
+    Cost::of_bytes("coo", 1.0).and_rows(0.0, 32.0),
+    Cost::of_bytes("bcsr", 1.0),
+    Cost::of_bytes("stencil", 1.0),
+    Cost::of_bytes("packed", 1.0).and_rows(0.0, 32.0),
+    Cost::of_bytes("pkt", 1.0),
+    Cost::of_bytes("dense", 1.0),
 ];
 
 fn generated(name: &str) -> Arc<Csr<f64>> {
@@ -100,7 +100,7 @@ fn bytes_are_foretold_to_the_byte() {
 
 #[test]
 fn the_choice_follows_the_structure() {
-    let choice = |name: &str, costs: &[(&str, f64)]| {
+    let choice = |name: &str, costs: &[Cost]| {
         let a = generated(name);
         choose_format(&*a, &Structure::of(&*a), costs)
     };

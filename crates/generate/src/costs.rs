@@ -1,11 +1,13 @@
-//! What a byte of a matrix costs GPUs in each format.
+//! What formats cost GPUs.
+use lacuna_core::Cost;
 
-/// What moving a byte of a matrix in each format costs relative to `csr`, where whole programs are one kernel: it lays out `csr`
-/// in slices, and packed rows, packets and dense rows as it. Of matrices that take more bytes than the second-level `cache`, and of others, where
-/// instructions count and not bytes. Fitted to the products of `lacuna bench papers` on an H200 by CUDA
-/// (docs/results/h200-papers.md). Diagonals with many zeros are slow in solves of small systems, which keep entries in
+/// What a product in each format costs where whole programs are one kernel: it lays out `csr` in slices, and packed rows, packets and
+/// dense rows as it. Of matrices that take more bytes than the second-level `cache`, where bytes count, and of others, where it is
+/// instructions: so many for each place, in `f32` as in `f64`. Blocks of five and more are slower than their bytes say.
+/// Fitted to products of five grids and fourteen look-alikes on an H200, `lacuna compare ... --methods spmv --formats all`
+/// (docs/results/h200-formats.md). Diagonals with many zeros are slow in solves of small systems, which keep entries in
 /// registers: CG on elasticity3d:8 takes 7.8 us an iteration by diagonals, 5.2 by rows; on triangles (poisson-p1:255) 5.9 and 6.7.
-pub fn costs(bytes: usize, cache: usize) -> &'static [(&'static str, f64)] {
+pub fn costs(bytes: usize, cache: usize) -> &'static [Cost] {
     if bytes > cache { &FAR } else { &NEAR }
 }
 
@@ -19,21 +21,40 @@ pub fn columns_pay(kernel: &str, bytes: usize, cache: usize) -> bool {
     bytes > kept
 }
 
-const FAR: [(&str, f64); 11] = table([1.05, 1.1, 1.2]);
-const NEAR: [(&str, f64); 11] = table([1.3, 2.0, 1.5]);
+const LARGE_BLOCKS: f64 = 3.0;
 
-const fn table([dia, bcsr, hyb]: [f64; 3]) -> [(&'static str, f64); 11] {
-    [
-        ("csr", 1.0),
-        ("dia", dia),
-        ("sell", 1.2),
-        ("ell", 1.2),
-        ("bcsr", bcsr),
-        ("hyb", hyb),
-        ("coo", 1.0),
-        ("stencil", 3.5),
-        ("packed", 2.0),
-        ("pkt", 2.0),
-        ("dense", 1.25),
-    ]
-}
+const FAR: [Cost; 15] = [
+    Cost::of_bytes("csr", 1.0),
+    Cost::of_bytes("dia", 0.9),
+    Cost::of_bytes("sell", 1.2),
+    Cost::of_bytes("ell", 1.2),
+    Cost::of_bytes("bcsr", 0.7).and_places(4.5),
+    Cost::of_bytes("bcsr5", LARGE_BLOCKS),
+    Cost::of_bytes("bcsr6", LARGE_BLOCKS),
+    Cost::of_bytes("bcsr7", LARGE_BLOCKS),
+    Cost::of_bytes("bcsr8", LARGE_BLOCKS),
+    Cost::of_bytes("hyb", 1.2),
+    Cost::of_bytes("coo", 1.01),
+    Cost::of_bytes("stencil", 0.0).and_places(3.1).and_rows(11.0, 0.0),
+    Cost::of_bytes("packed", 2.0),
+    Cost::of_bytes("pkt", 2.0),
+    Cost::of_bytes("dense", 0.2).and_places(12.0),
+];
+
+const NEAR: [Cost; 15] = [
+    Cost::of_bytes("csr", 1.0),
+    Cost::of_bytes("dia", 0.1).and_places(8.5),
+    Cost::of_bytes("sell", 1.2).and_places(1.0),
+    Cost::of_bytes("ell", 1.2).and_places(1.0),
+    Cost::of_bytes("bcsr", 1.2).and_places(12.0),
+    Cost::of_bytes("bcsr5", LARGE_BLOCKS),
+    Cost::of_bytes("bcsr6", LARGE_BLOCKS),
+    Cost::of_bytes("bcsr7", LARGE_BLOCKS),
+    Cost::of_bytes("bcsr8", LARGE_BLOCKS),
+    Cost::of_bytes("hyb", 1.05),
+    Cost::of_bytes("coo", 1.01),
+    Cost::of_bytes("stencil", 0.0).and_places(7.0).and_rows(20.0, 0.0),
+    Cost::of_bytes("packed", 2.0),
+    Cost::of_bytes("pkt", 2.0),
+    Cost::of_bytes("dense", 0.1).and_places(11.0),
+];

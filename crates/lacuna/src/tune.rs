@@ -1,6 +1,6 @@
 //! The format that is fastest by measurement, remembered.
 use crate::{TimedProduct, formats};
-use lacuna_core::{Backend, Format, Result, Scalar};
+use lacuna_core::{Backend, Cost, Format, Result, Scalar};
 use lacuna_formats::{Csr, FORMATS, Structure, candidates, convert};
 use lacuna_generate::Cached;
 use std::sync::Arc;
@@ -89,12 +89,12 @@ fn best_of_rounds<T: Scalar, B: Backend>(dev: &mut B, stored: Arc<dyn Format<T>>
 }
 
 /// What a file says, where it is whole and about formats that the device has.
-fn parsed(text: &[u8], formats: &[(&str, f64)]) -> Option<Vec<(&'static str, f64)>> {
+fn parsed(text: &[u8], formats: &[Cost]) -> Option<Vec<(&'static str, f64)>> {
     let line = |line: &str| {
         let (name, seconds) = line.split_once(' ')?;
         let format = FORMATS.iter().find(|f| f.name == name)?;
         let seconds = seconds.parse().ok().filter(|s: &f64| s.is_finite() && *s > 0.0)?;
-        formats.iter().any(|(kernel, _)| *kernel == format.kernel).then_some((format.name, seconds))
+        Cost::find(formats, format.name, format.kernel).is_some().then_some((format.name, seconds))
     };
     let times: Option<Vec<_>> = std::str::from_utf8(text).ok()?.lines().map(line).collect();
     times.filter(|times| times.iter().any(|(name, _)| *name == "csr") && times.is_sorted_by_key(|(_, s)| *s))
@@ -103,10 +103,11 @@ fn parsed(text: &[u8], formats: &[(&str, f64)]) -> Option<Vec<(&'static str, f64
 #[cfg(test)]
 mod tests {
     use super::parsed;
+    use lacuna_core::Cost;
 
     #[test]
     fn only_whole_answers_are_taken() {
-        let formats = [("csr", 1.0), ("dia", 1.0)];
+        let formats = ["csr", "dia"].map(|format| Cost::of_bytes(format, 1.0));
         let taken = |text: &str| parsed(text.as_bytes(), &formats);
         assert_eq!(taken("dia 1e-6\ncsr 2e-6\n"), Some(vec![("dia", 1e-6), ("csr", 2e-6)]));
         for broken in [

@@ -7,8 +7,8 @@ use crate::plan::{HISTORY, Prepared};
 use crate::{Compile, OpenClOptions, source};
 use lacuna_core::cells::Machine;
 use lacuna_core::{
-    Backend, Basis, Cell, Cells, Control, DeviceInfo, Error, Finish, Format, History, Mark, Matrix, Op, Plan,
-    Result, Run, Scalar, Vector, next_serial,
+    Backend, Basis, Cell, Cells, Control, Cost, DeviceInfo, Error, Finish, Format, History, Mark, Matrix, Op,
+    Plan, Result, Run, Scalar, Vector, next_serial,
 };
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -17,18 +17,18 @@ use std::sync::Arc;
 /// elasticity of 9450 moved 9 to 19 GB/s in compressed rows, 19 to 47 in diagonals, 11 to 33 in slices, 6 to 18 in blocks; the
 /// grid 8.1 with coordinates beside slices and 6.0 in coordinates, against 9.4 in compressed rows; stencils of 5 and 7 points, 160000
 /// and 216000 rows, 15 and 7.9 GB/s, compressed rows of the same 21 and 12. Packed and dense rows and packets are not measured.
-const BY_SEGMENTS: [(&str, f64); 11] = [
-    ("csr", 1.0),
-    ("packed", 1.5),
-    ("pkt", 1.0),
-    ("dense", 1.0),
-    ("stencil", 1.4),
-    ("dia", 0.5),
-    ("sell", 0.6),
-    ("ell", 0.6),
-    ("bcsr", 1.3),
-    ("hyb", 1.0),
-    ("coo", 1.0),
+const BY_SEGMENTS: [Cost; 11] = [
+    Cost::of_bytes("csr", 1.0),
+    Cost::of_bytes("packed", 1.5),
+    Cost::of_bytes("pkt", 1.0),
+    Cost::of_bytes("dense", 1.0),
+    Cost::of_bytes("stencil", 1.4),
+    Cost::of_bytes("dia", 0.5),
+    Cost::of_bytes("sell", 0.6),
+    Cost::of_bytes("ell", 0.6),
+    Cost::of_bytes("bcsr", 1.3),
+    Cost::of_bytes("hyb", 1.0),
+    Cost::of_bytes("coo", 1.0),
 ];
 /// Bytes of the second-level cache that costs on GPUs were measured with; OpenCL does not tell how large one is.
 pub(crate) const CACHE: usize = 60 << 20;
@@ -203,7 +203,7 @@ impl Backend for OpenCl {
     fn device(&self) -> DeviceInfo {
         self.device.info()
     }
-    fn formats(&self, bytes: usize) -> &'static [(&'static str, f64)] {
+    fn formats(&self, bytes: usize) -> &'static [Cost] {
         if self.segments_each { &BY_SEGMENTS } else { lacuna_generate::costs(bytes, CACHE) }
     }
     fn vector<T: Scalar>(&mut self, n: usize) -> Result<Vector<T>> {
