@@ -3,10 +3,10 @@ use lacuna_core::Cost;
 
 /// What a product in each format costs where whole programs are one kernel: it lays out `csr` in slices, and packed rows, packets and
 /// dense rows as it. Of matrices that take more bytes than the second-level `cache`, where bytes count, and of others, where it is
-/// instructions: so many for each place, in `f32` as in `f64`. Blocks of five and more are slower than their bytes say.
-/// Fitted to products of five grids and fourteen look-alikes on an H200, `lacuna compare ... --methods spmv --formats all`
-/// (docs/results/h200-formats.md). Diagonals with many zeros are slow in solves of small systems, which keep entries in
-/// registers: CG on elasticity3d:8 takes 7.8 us an iteration by diagonals, 5.2 by rows; on triangles (poisson-p1:255) 5.9 and 6.7.
+/// instructions: so many for each place and row, in `f32` as in `f64`. Blocks of five and more are slower than their bytes say.
+/// Fitted to products of grids, elasticity, triangles and look-alikes on an H200 (docs/results/h200-formats.md). Diagonals with many
+/// zeros are slow in solves of small systems, which keep entries in registers: CG on elasticity3d:8 takes 7.8 us an iteration by
+/// diagonals, 5.2 by rows; on triangles (poisson-p1:255) 5.9 and 6.7.
 pub fn costs(bytes: usize, cache: usize) -> &'static [Cost] {
     if bytes > cache { &FAR } else { &NEAR }
 }
@@ -25,36 +25,36 @@ const LARGE_BLOCKS: f64 = 3.0;
 
 const FAR: [Cost; 15] = [
     Cost::of_bytes("csr", 1.0),
-    Cost::of_bytes("dia", 0.9),
+    Cost::of_bytes("dia", 0.8).and_rows(6.0, 0.0),
     Cost::of_bytes("sell", 1.2),
     Cost::of_bytes("ell", 1.2),
-    Cost::of_bytes("bcsr", 0.7).and_places(4.5),
+    Cost::of_bytes("bcsr", 0.9).and_rows(10.0, 0.0),
     Cost::of_bytes("bcsr5", LARGE_BLOCKS),
     Cost::of_bytes("bcsr6", LARGE_BLOCKS),
     Cost::of_bytes("bcsr7", LARGE_BLOCKS),
     Cost::of_bytes("bcsr8", LARGE_BLOCKS),
-    Cost::of_bytes("hyb", 1.2),
+    Cost::of_bytes("hyb", 1.01),
     Cost::of_bytes("coo", 1.01),
-    Cost::of_bytes("stencil", 0.0).and_places(3.1).and_rows(11.0, 0.0),
+    Cost::of_bytes("stencil", 0.0).and_places(2.0).and_rows(30.0, 0.0),
     Cost::of_bytes("packed", 2.0),
     Cost::of_bytes("pkt", 2.0),
-    Cost::of_bytes("dense", 0.2).and_places(12.0),
+    Cost::of_bytes("dense", 0.4).and_places(6.5),
 ];
 
 const NEAR: [Cost; 15] = [
     Cost::of_bytes("csr", 1.0),
     Cost::of_bytes("dia", 0.1).and_places(8.5),
-    Cost::of_bytes("sell", 1.2).and_places(1.0),
-    Cost::of_bytes("ell", 1.2).and_places(1.0),
-    Cost::of_bytes("bcsr", 1.2).and_places(12.0),
+    Cost::of_bytes("sell", 2.0),
+    Cost::of_bytes("ell", 2.0),
+    Cost::of_bytes("bcsr", 1.0).and_places(36.0),
     Cost::of_bytes("bcsr5", LARGE_BLOCKS),
     Cost::of_bytes("bcsr6", LARGE_BLOCKS),
     Cost::of_bytes("bcsr7", LARGE_BLOCKS),
     Cost::of_bytes("bcsr8", LARGE_BLOCKS),
-    Cost::of_bytes("hyb", 1.05),
+    Cost::of_bytes("hyb", 1.02),
     Cost::of_bytes("coo", 1.01),
-    Cost::of_bytes("stencil", 0.0).and_places(7.0).and_rows(20.0, 0.0),
+    Cost::of_bytes("stencil", 0.0).and_places(5.0).and_rows(150.0, 0.0),
     Cost::of_bytes("packed", 2.0),
     Cost::of_bytes("pkt", 2.0),
-    Cost::of_bytes("dense", 0.1).and_places(11.0),
+    Cost::of_bytes("dense", 0.4).and_places(14.0),
 ];
