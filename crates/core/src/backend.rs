@@ -1,5 +1,5 @@
 //! What a device implements.
-use crate::cells::{Control, Section};
+use crate::control::{Control, Section};
 use crate::program::{Op, Program};
 use crate::{
     Basis, Cell, Cells, Cost, Format, Matrix, Memory, Pass, Reason, Recorder, Result, Scalar, Vector,

@@ -7,6 +7,7 @@ pub mod lower;
 pub mod sum;
 
 mod backend;
+mod control;
 mod cost;
 mod error;
 mod format;
@@ -26,7 +27,7 @@ mod store;
 pub use backend::{
     Backend, DeviceInfo, Finish, Mark, Plan, Progress, Run, Ticket, next_section, step_by_step,
 };
-pub use cells::{Control, History, Section};
+pub use control::{Control, History, Section};
 pub use cost::Cost;
 pub use error::{Error, Result};
 pub use format::{Argument, Format, LONG_LANE, MAX_LANES, MOST_PIECES, PIECE, is_long, piece_of, row_sum};

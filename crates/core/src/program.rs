@@ -1,5 +1,6 @@
 //! An iteration is data: operations in three sections, which a backend runs as it likes.
-use crate::cells::{COMMON_REASONS, Instr};
+use crate::cells::Instr;
+use crate::control::COMMON_REASONS;
 use crate::lower::Sweep;
 use crate::{Basis, Cells, Error, Matrix, Reason, Result, Scalar, Section, Steps, Vector};
 use std::borrow::Cow;

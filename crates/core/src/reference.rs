@@ -1,5 +1,6 @@
 //! The serial, obviously right backend: the oracle for every other one.
-use crate::cells::{Control, History, Machine};
+use crate::cells::Machine;
+use crate::control::{Control, History};
 use crate::lower::{Coefficient, Sweep, Term};
 use crate::program::{Kind, Op};
 use crate::sum::pairwise;

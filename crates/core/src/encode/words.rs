@@ -1,6 +1,6 @@
 //! The names of all places and values in a table of words.
 use crate::Reason;
-use crate::cells::COMMON_REASONS;
+use crate::control::COMMON_REASONS;
 use std::fmt::Write;
 
 macro_rules! layout {
