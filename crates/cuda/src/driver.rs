@@ -188,7 +188,7 @@ impl Driver {
         let device = found.ok_or_else(|| Error::Device {
             device: "cuda".into(),
             operation: "opening a device".into(),
-            message: format!("no device matches `{which}`; there are [{}]", names.join(", ")),
+            message: format!("no device matches `{which}`; expected one of [{}]", names.join(", ")),
         })?;
         let limits = limits(device).map_err(failed)?;
         let capability = limits.capability;

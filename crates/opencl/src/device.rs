@@ -155,7 +155,7 @@ fn position(choice: &DeviceChoice, devices: &[Device]) -> Result<usize> {
     found.ok_or_else(|| {
         let there = |(i, d): (usize, &Device)| format!("{i}: {} ({})", d.name, d.platform);
         let list: Vec<_> = devices.iter().enumerate().map(there).collect();
-        let message = format!("no OpenCL device is `{wanted}`; there are {}", list.join(", "));
+        let message = format!("no OpenCL device is `{wanted}`; expected one of [{}]", list.join(", "));
         Error::Argument { what: "device".into(), message }
     })
 }
