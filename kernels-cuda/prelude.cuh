@@ -6,6 +6,7 @@
 // device of compute capability 7.0 or newer.
 #define uchar unsigned char
 #define uint unsigned int
+#define ushort unsigned short
 #define ulong unsigned long long
 #define __global
 #define __local

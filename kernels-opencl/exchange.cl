@@ -18,6 +18,8 @@ typedef struct {
     __local number *got;      // sums
     __local number *rows_at;  // rows of a product
     __local number *window;   // the operand of a product
+    __local ushort *near_columns; // of entries that stay in local memory
+    __local number *near_values;
     uint n, segments, half_words;
     uint from, mine;          // segments of this group
     uint first, rows;         // rows of this group: the first of its segments, and how many it has

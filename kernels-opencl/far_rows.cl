@@ -6,43 +6,6 @@
 // Launch shape: as far.cl; every warp takes slices, so that all work however few segments there are.
 // Assumes: the layout of `crates/generate/src/slices.rs`, or of the format itself.
 
-// Entries are read once in an operation: they leave the second-level cache first, so that vectors stay there.
-#if LACUNA_STREAMS
-static inline ulong read_once(void) {
-    ulong policy;
-    __asm__("createpolicy.fractional.L2::evict_first.b64 %0, 1.0;" : "=l"(policy));
-    return policy;
-}
-#define ONCE(type, operands) "{ .reg .pred p; setp.ne.u32 p, " operands                              \
-    "; @p ld.global.nc.L1::no_allocate.L2::cache_hint." type " "
-static inline uint index_once(__global const uint *at, bool there, ulong policy) {
-    uint v = LACUNA_NONE;
-    __asm__(ONCE("u32", "%3, 0") "%0, [%1], %2; }" : "+r"(v) : "l"(at), "l"(policy), "r"((uint)there));
-    return v;
-}
-static inline number number_once(__global const number *at, bool there, ulong policy) {
-    number v = ZERO;
-#if LACUNA_COMPLEX && LACUNA_REAL_BITS == 64
-    double re = 0, im = 0;
-    __asm__(ONCE("v2.f64", "%4, 0") "{%0, %1}, [%2], %3; }" : "+d"(re), "+d"(im) : "l"(at), "l"(policy), "r"((uint)there));
-    v = MAKE(re, im);
-#elif LACUNA_COMPLEX
-    float re = 0, im = 0;
-    __asm__(ONCE("v2.f32", "%4, 0") "{%0, %1}, [%2], %3; }" : "+f"(re), "+f"(im) : "l"(at), "l"(policy), "r"((uint)there));
-    v = MAKE(re, im);
-#elif LACUNA_REAL_BITS == 64
-    __asm__(ONCE("f64", "%3, 0") "%0, [%1], %2; }" : "+d"(v) : "l"(at), "l"(policy), "r"((uint)there));
-#else
-    __asm__(ONCE("f32", "%3, 0") "%0, [%1], %2; }" : "+f"(v) : "l"(at), "l"(policy), "r"((uint)there));
-#endif
-    return v;
-}
-#else
-static inline ulong read_once(void) { return 0; }
-static inline uint index_once(__global const uint *at, bool there, ulong policy) { return there ? at[0] : LACUNA_NONE; }
-static inline number number_once(__global const number *at, bool there, ulong policy) { return there ? at[0] : ZERO; }
-#endif
-
 // Entries that a work-item has under way at a time.
 #if LACUNA_COMPLEX
 #define DEPTH_FAR 4

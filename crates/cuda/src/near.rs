@@ -43,7 +43,7 @@ pub(crate) struct NearArgs {
     pub(crate) addresses: [Address; 13],
     /// First cell, count of cells, budget, how to enter, rows, words of half the exchange, whether the history is
     /// short; then the places of the arrays in shared memory.
-    pub(crate) words: [u32; 14],
+    pub(crate) words: [u32; 16],
     pub(crate) given: Given,
 }
 
@@ -137,7 +137,7 @@ impl Planning<'_> {
             Err(_) if self.compile == Compile::Auto => return Ok(None),
             done => done?,
         };
-        let mut words = [0; 14];
+        let mut words = [0; 16];
         let half = layout.half as u32;
         words[..7].copy_from_slice(&[
             e.cells.start,
@@ -173,7 +173,7 @@ impl Near {
         let words = args.words.iter_mut().map(|w| (&raw mut *w).cast::<c_void>());
         let mut list: Vec<*mut c_void> = addresses.chain(words).collect();
         list.push((&raw mut args.given).cast());
-        // SAFETY: the kernel takes thirteen addresses, fourteen words and `Given`; the addresses are of live buffers of the
+        // SAFETY: the kernel takes thirteen addresses, sixteen words and `Given`; the addresses are of live buffers of the
         // plan and of handles found live before this run, of the sizes the layout counts.
         unsafe { driver.launch("near", self.kernel, self.launch, &mut list) }
     }

@@ -2,7 +2,7 @@
 use crate::rows::Rows;
 use crate::shelf::{Key, Laid, Shelf, Way};
 use crate::source::{self, SEGMENT};
-use crate::staged::Staged;
+use crate::staged::{Groups, Staged};
 use crate::write::{self, Product, Shape, Written};
 use lacuna_core::encode::{self, Encoded, OP_DOT_COUNT};
 use lacuna_core::{Format, Scalar};
@@ -65,8 +65,9 @@ pub struct Layout {
     pub half: usize,
     /// Words of the buffer of operands.
     pub shared: usize,
-    /// Bytes of each local buffer: terms, sums, rows of a product, its operand, cells, control block, numbers of blocks.
-    pub local: [usize; 7],
+    /// Bytes of each local buffer: terms, sums, rows of a product, its operand, cells, control block, numbers of blocks, columns and
+    /// values of entries that stay there.
+    pub local: [usize; 9],
 }
 
 /// Work-items of a group where vectors stay in memory: where rows are long and passes short, and elsewhere.
@@ -149,7 +150,7 @@ impl Layout {
             (false, true) => rows.max(size),
             (false, false) => (2 * rows).max(size),
         };
-        let window = if one { n } else { 0 };
+        let window = if one { n + 1 } else { 0 };
         if room < least + window {
             return None;
         }
@@ -172,57 +173,75 @@ impl Layout {
         let windows: Vec<_> = facts.iter().map(|facts| windows_of(&facts.spans)).collect();
         let widths: Vec<_> =
             windows.iter().map(|of| of.iter().map(|w| w.1 as usize).max().unwrap_or(0)).collect();
-        let fits: Vec<bool> = widths.iter().map(|width| one || *width <= room - terms).collect();
+        let fits: Vec<bool> = widths.iter().map(|width| one || *width < room - terms).collect();
         let widest = widths.into_iter().zip(&fits).filter(|(_, fits)| **fits && !one).map(|(width, _)| width);
-        let widest = widest.max().unwrap_or(1).max(if one { n } else { 1 });
+        let widest = 1 + widest.max().unwrap_or(0).max(if one { n } else { 0 });
         // Compressed rows of one lane lie well enough as they are.
         let raw = |a: &MatrixFacts<'_, T>| a.format.kernel() == "csr" && a.format.lanes() == 1;
-        let serials = matrices.iter().map(|a| a.serial).collect();
-        let key = Key { matrices: serials, far: false, groups, ways, size, fits: fits.clone() };
-        let (counts, laid) = match shelf.layout(&key) {
-            Some((Way::Near(counts), entries)) => (counts.clone(), Laid::Kept(entries.clone())),
-            _ => {
-                let (mut staged, mut counts) = (Staged::default(), Vec::new());
-                for ((a, of_groups), fits) in matrices.iter().zip(&windows).zip(&fits) {
-                    let laid = !raw(a) && {
-                        let lows: Vec<u32> =
-                            of_groups.iter().map(|w| if *fits && !one { w.0 } else { 0 }).collect();
-                        staged.add(&Rows::of(a.format)?, n, of_groups, &lows, ways, size, NEAR_PADDING)
-                    };
-                    if !laid && a.format.kernel() != "csr" {
-                        return None;
-                    }
-                    if !laid {
-                        staged.windows_of(of_groups);
-                    }
-                    counts.push(laid);
-                }
-                staged.pad();
-                (counts.clone(), Laid::Anew(staged, key, Way::Near(counts)))
-            }
-        };
-        let steps: Vec<usize> = matrices
-            .iter()
-            .zip(&counts)
-            .map(|(a, laid)| if *laid { (rows * a.format.lanes()).div_ceil(size) } else { 0 })
-            .collect();
-        let keeps = |m: usize| nvidia && fits[m] && (counts[m] || raw(&matrices[m]));
-        let all_entries: Vec<usize> =
-            facts.iter().enumerate().map(|(m, facts)| if keeps(m) { facts.longest } else { 0 }).collect();
-
         let (all, each, taken) = REGISTERS;
         let registers = (all / size).min(each).saturating_sub(taken) * 4 / number;
         // Entries of matrices go to registers after the vectors, where they fit.
         let vectors = write::registers(e, registers).len();
         let mut room_for = ((registers - vectors) * number / 4).saturating_sub(TAKEN_BY_ROWS);
         let mut kept = Vec::new();
-        for (m, entries) in all_entries.into_iter().enumerate() {
-            let turns = steps[m].max(1);
+        for (m, facts) in facts.iter().enumerate() {
+            let entries = if nvidia && fits[m] { facts.longest } else { 0 };
+            let turns = (rows * lanes[m] as usize).div_ceil(size);
             let takes = |entries: usize| turns * (entries * number / 4 + entries.div_ceil(2));
             let keeps = entries <= MOST_KEPT && takes(entries) <= room_for;
             room_for -= if keeps { takes(entries) } else { 0 };
             kept.push(if keeps { entries } else { 0 });
         }
+        // Where groups have no more work-items than rows, one takes all lanes of a row.
+        let depth = depth(number, size, device);
+        let all_busy = nvidia && !one && ways == 1 && 2 * n >= groups * size;
+        let folds = |m: usize| all_busy && kept[m] == 0 && (2..=depth).contains(&(lanes[m] as usize));
+        let folds: Vec<bool> = (0..matrices.len()).map(folds).collect();
+        let serials = matrices.iter().map(|a| a.serial).collect();
+        let how = fits.iter().copied().zip(folds.iter().copied()).collect();
+        let key = Key { matrices: serials, far: false, groups, ways, size, near: how };
+        let (counts, laid) = match shelf.layout(&key) {
+            Some((Way::Near(counts), entries)) => (counts.clone(), Laid::Kept(entries.clone())),
+            _ => {
+                let (mut staged, mut counts) = (Staged::default(), Vec::new());
+                staged.windows(matrices.len(), groups);
+                for (m, (a, windows)) in matrices.iter().zip(&windows).enumerate() {
+                    staged.windows_of(m, windows);
+                    let columns = |w: &(u32, u32)| column_and_hole::<T>(*w, one, fits[m], n);
+                    let columns: Vec<_> = windows.iter().map(columns).collect();
+                    let groups = Groups { windows, ways, size, columns: &columns };
+                    counts.push(match raw(a) {
+                        true => None,
+                        false => {
+                            Some(staged.add(m, &Rows::of(a.format)?, n, &groups, folds[m], NEAR_PADDING)?)
+                        }
+                    });
+                }
+                staged.pad();
+                (counts.clone(), Laid::Anew(staged, key, Way::Near(counts)))
+            }
+        };
+        let in_turn =
+            lanes.iter().zip(&folds).map(|(lanes, folds)| if *folds { *lanes } else { 1 }).collect();
+        let lanes: Vec<u32> =
+            lanes.into_iter().zip(&folds).map(|(lanes, folds)| if *folds { 1 } else { lanes }).collect();
+        let of_lanes = lanes.iter().zip(&counts);
+        let steps = of_lanes.map(|(lanes, laid)| laid.map_or(0, |_| (rows * *lanes as usize).div_ceil(size)));
+        let steps: Vec<usize> = steps.collect();
+        // Others stay in local memory, as many as it has room for.
+        let mut left = (room.saturating_sub(terms + widest) * number).saturating_sub(64);
+        let entry = number + size_of::<u16>();
+        let stay = |m: usize| {
+            let places = counts[m].filter(|_| kept[m] == 0 && fits[m] && widest < usize::from(u16::MAX));
+            let stay = places.unwrap_or(0).min(left / entry);
+            left -= stay * entry;
+            stay
+        };
+        let stay: Vec<usize> = (0..matrices.len()).map(stay).collect();
+        // What is left of them is read from memory or the second-level cache again and again, all of it in the same order.
+        let staying = stay.iter().sum::<usize>() * (number + size_of::<u32>()) * groups;
+        let held = e.matrices.iter().map(|a| a.bytes).sum::<usize>().saturating_sub(staying);
+        let keep = kept_percent(held, device.cache / 3 * 2);
         let shape = Shape {
             size,
             far: false,
@@ -230,6 +249,8 @@ impl Layout {
             chunks,
             work,
             lanes,
+            sums: in_turn,
+            depth,
             products: Vec::new(),
             fits,
             steps,
@@ -239,8 +260,9 @@ impl Layout {
             segments,
             words: ways * pieces(segments),
             share: 1,
-            streams: false,
+            keep,
             kept,
+            stay,
         };
         let room = Room { groups, sums, params, got, rows_at, terms, widest };
         Some((Layout::written(e, device, shape, room)?, laid))
@@ -275,7 +297,7 @@ impl Layout {
             |share: &usize| mine * share <= size / 32 && bytes + parts(*share) * number <= device.local;
         let share = [4, 2].into_iter().find(fits).unwrap_or(1);
         let serials = matrices.iter().map(|a| a.serial).collect();
-        let key = Key { matrices: serials, far: true, groups, ways: 1, size, fits: Vec::new() };
+        let key = Key { matrices: serials, far: true, groups, ways: 1, size, near: Vec::new() };
         let (products, numbers, laid) = match shelf.layout(&key) {
             Some((Way::Far(products, numbers), entries)) => {
                 (products.clone(), *numbers, Laid::Kept(entries.clone()))
@@ -297,8 +319,9 @@ impl Layout {
         // Operands gathered from everywhere need more of it.
         let gathers = products.iter().any(|p| matches!(p, Product::Slices(slices) if slices.sorted));
         let most = if gathers { device.cache / 4 * 3 } else { device.cache };
-        let streams = device.cache > 0 && held > most;
+        let keep = if device.cache > 0 && held > most { 0 } else { 100 };
         let (steps, kept, fits) = (vec![0; lanes.len()], vec![0; lanes.len()], vec![false; lanes.len()]);
+        let in_turn = vec![1; lanes.len()];
         let shape = Shape {
             size,
             far: true,
@@ -307,6 +330,8 @@ impl Layout {
             work: 1,
             steps,
             lanes,
+            sums: in_turn,
+            depth: 8,
             products,
             fits,
             registers: 0,
@@ -315,8 +340,9 @@ impl Layout {
             mine,
             segments,
             share,
-            streams,
+            keep,
             kept,
+            stay: Vec::new(),
         };
         let terms = sums.max(size / 32);
         let room = Room { groups, sums, params, got: sums * mine, rows_at, terms, widest: 1 };
@@ -333,9 +359,10 @@ impl Layout {
         let half = (written.sums * words * parts).max(groups) * 2;
         let shared = if shape.one || shape.far { 2 } else { 4 * parts * n };
         let control = 8 * encode::CONTROL_WORDS as usize;
-        let numbers = [terms, got, rows_at, widest, cells].map(|count| count * number);
-        let [terms, got, rows_at, widest, cells] = numbers;
-        let local = [terms, got, rows_at, widest, cells, control, params];
+        let stay = shape.stay.iter().sum::<usize>().max(1);
+        let numbers = [terms, got, rows_at, widest, cells, stay].map(|count| count * number);
+        let [terms, got, rows_at, widest, cells, values] = numbers;
+        let local = [terms, got, rows_at, widest, cells, control, params, 2 * stay, values];
         let text = source::text(T::KIND, device.nvidia, device.prelude, &shape, &written.text);
         Some(Layout { text, groups, shape, written, half, shared, local })
     }
@@ -374,4 +401,29 @@ fn lay_out_far<T: Scalar>(
     }
     staged.pad();
     Some((staged, products, numbers))
+}
+
+/// What a group that multiplies a window counts columns from, and the column of a place without an entry: the one behind the
+/// window, see `near_rows.cl`.
+fn column_and_hole<T: Scalar>(
+    (low, width): (u32, u32),
+    one: bool,
+    fits: bool,
+    n: usize,
+) -> (u32, Option<u32>) {
+    let (low, width) = if one { (0, n as u32) } else { (low, width) };
+    (if fits { low } else { 0 }, (fits && !T::KIND.is_complex()).then_some(width))
+}
+
+/// Entries of a slice that a work-item has under way: two batches of them, and what one of these multiplies, take half of the
+/// registers there are for it. OpenCL's compiler needs more of them.
+fn depth(number: usize, size: usize, device: Device) -> usize {
+    let words = 2 + 3 * number / 4;
+    let most = if device.prelude.is_none() && size > 512 { 4 } else { 8 };
+    [most, 4].into_iter().find(|depth| 2 * depth * words <= REGISTERS.0 / size).unwrap_or(2)
+}
+
+/// Percent of so many bytes that have room in so many of a cache; all where loads cannot say what is to stay there.
+fn kept_percent(bytes: usize, cache: usize) -> usize {
+    if cache > 0 && bytes > cache { 100 * cache / bytes } else { 100 }
 }

@@ -231,6 +231,15 @@ impl<'a, T: Scalar> Rows<'a, T> {
         }
     }
 
+    /// Places of a row whose lanes take turns: entry `i` of lane `j` is at `i` lanes and `j`.
+    pub fn folded(&self, row: usize) -> usize {
+        match self {
+            Rows::Csr(row_ptr, ..) | Rows::Packed(row_ptr, ..) => entries_of(row_ptr, row).len(),
+            Rows::Dense(cols, ..) => *cols,
+            _ => self.longest(row) * self.lanes(),
+        }
+    }
+
     /// [`Rows::longest`] of each of so many rows.
     pub fn lengths(&self, rows: usize) -> Vec<u32> {
         (0..rows).into_par_iter().with_min_len(GRAIN).map(|row| self.longest(row) as u32).collect()

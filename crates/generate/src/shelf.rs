@@ -40,15 +40,16 @@ pub struct Key {
     pub(crate) ways: usize,
     /// Work-items of a group.
     pub(crate) size: usize,
-    /// Of those whose vectors are near, whether what a group multiplies fits local memory.
-    pub(crate) fits: Vec<bool>,
+    /// Of each whose vectors are near, whether what a group multiplies fits local memory, and whether a work-item takes all lanes of
+    /// a row.
+    pub(crate) near: Vec<(bool, bool)>,
 }
 
 /// How each matrix was laid out.
 #[derive(Clone, Debug)]
 pub enum Way {
-    /// Whether as work-items take its entries.
-    Near(Vec<bool>),
+    /// As work-items take its entries: the places of the group that has the most; nothing where it stays as it is.
+    Near(Vec<Option<usize>>),
     /// How it is multiplied, and the numbers of local memory that this takes.
     Far(Vec<Product>, usize),
 }

@@ -8,7 +8,7 @@
 //! and where they end.
 use crate::rows::Rows;
 use crate::source::SEGMENT;
-use crate::staged::{NONE, Staged};
+use crate::staged::{NONE, Staged, ends_of};
 use lacuna_core::{Scalar, piece_of};
 use rayon::prelude::*;
 use std::cmp::Reverse;
@@ -199,15 +199,6 @@ impl Long {
         let words = words.chain(self.pieces.iter().map(|p| p.start)).chain(self.pieces.iter().map(|p| p.end));
         words.map(|word| word as u32)
     }
-}
-
-/// What lies before each of so many, and in all.
-fn ends_of(lengths: impl Iterator<Item = u32>) -> Vec<usize> {
-    let ends = lengths.scan(0, |end, length| {
-        *end += length as usize;
-        Some(*end)
-    });
-    std::iter::once(0).chain(ends).collect()
 }
 
 impl<T: Scalar> Staged<T> {

@@ -10,14 +10,16 @@ pub const SHARED_SOURCES: [(&str, &str); 3] = [
 ];
 
 /// What a kernel written for one program is made of.
-pub const NEAR_SOURCES: [(&str, &str); 10] = [
+pub const NEAR_SOURCES: [(&str, &str); 12] = [
     SHARED_SOURCES[0],
     SHARED_SOURCES[1],
     SHARED_SOURCES[2],
     ("words.cl", include_str!("../../../kernels-opencl/words.cl")),
     ("exchange.cl", include_str!("../../../kernels-opencl/exchange.cl")),
     ("steps.cl", include_str!("../../../kernels-opencl/steps.cl")),
+    ("entries.cl", include_str!("../../../kernels-opencl/entries.cl")),
     ("near.cl", include_str!("../../../kernels-opencl/near.cl")),
+    ("near_rows.cl", include_str!("../../../kernels-opencl/near_rows.cl")),
     ("far.cl", include_str!("../../../kernels-opencl/far.cl")),
     ("far_rows.cl", include_str!("../../../kernels-opencl/far_rows.cl")),
     ("far_grids.cl", include_str!("../../../kernels-opencl/far_grids.cl")),
@@ -94,11 +96,12 @@ pub(crate) fn text(
         ("PIECES", shape.words / shape.ways),
         ("SPREAD", shape.segments.next_power_of_two().min(32)),
         ("SHARE", shape.share),
-        ("STREAMS", shape.streams.into()),
+        ("KEEP", shape.keep),
+        ("DEPTH", shape.depth),
         ("AT_HISTORY", AT_HISTORY),
         ("AT_CELLS", AT_CELLS),
     ];
-    let sources = if far { &NEAR_SOURCES[..] } else { &NEAR_SOURCES[..7] };
+    let sources = if far { &NEAR_SOURCES[..] } else { &NEAR_SOURCES[..9] };
     for (name, value) in shape {
         text += &format!("#define LACUNA_{name} {value}\n");
     }

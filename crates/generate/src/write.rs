@@ -32,8 +32,12 @@ pub struct Shape {
     pub work: usize,
     /// Words of a sum that a work-item waits for.
     pub words: usize,
-    /// Lanes of each matrix.
+    /// Lanes of each matrix that lie side by side.
     pub lanes: Vec<u32>,
+    /// Lanes of each matrix that one work-item takes in turn.
+    pub sums: Vec<u32>,
+    /// Entries of a slice that a work-item has under way at a time, twice.
+    pub depth: usize,
     /// How each matrix is multiplied where vectors stay in memory.
     pub products: Vec<Product>,
     /// Whether what a group multiplies fits local memory, for each matrix.
@@ -50,10 +54,12 @@ pub struct Shape {
     pub segments: usize,
     /// Warps that share a segment where vectors stay in memory.
     pub share: usize,
-    /// Whether matrices and vectors take more of the second-level cache than they should.
-    pub streams: bool,
+    /// Percent of the entries of matrices that should stay in the second-level cache; 100 where loads say nothing.
+    pub keep: usize,
     /// Entries of each matrix that a work-item keeps in registers, for each turn of all rows; 0 for none.
     pub kept: Vec<usize>,
+    /// Entries of each matrix, with padding, that a group keeps in local memory at the most.
+    pub stay: Vec<usize>,
 }
 
 /// A product where vectors stay in memory.
@@ -261,6 +267,11 @@ impl<T: Scalar> Writer<'_, T> {
                         "    const uint {name}n = open_staged(&s, {m}, {lanes}, {most}, {turn}, {name}c, {name}a);"
                     ),
                 };
+            }
+        }
+        for (m, lanes) in self.shape.lanes.iter().enumerate() {
+            if let Some((stay, stays)) = self.stays(m).filter(|(stay, _)| *stay > 0) {
+                let _ = writeln!(load, "    stay_near(&s, {m}, {lanes}, {stay}, {stays});");
             }
         }
         let words = stride * self.e.ops() as usize;

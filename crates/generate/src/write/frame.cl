@@ -6,8 +6,8 @@ __kernel void LACUNA_ENTRY KERNEL(near)(__global uchar *arena,
     __global const uint *restrict staged_columns, __global const number *restrict staged_values,
     const uint first_cell, const uint cell_count, const uint budget, const uint enter, const uint n,
     const uint half_words, const uint short_history, LOCAL(number, work), LOCAL(number, got), LOCAL(number, rows_at),
-    LOCAL(number, window), LOCAL(number, near_cells), LOCAL(ulong, near_control), LOCAL(uint, near_params)
-    LACUNA_GIVEN) {
+    LOCAL(number, window), LOCAL(number, near_cells), LOCAL(ulong, near_control), LOCAL(uint, near_params),
+    LOCAL(ushort, near_columns), LOCAL(number, near_values) LACUNA_GIVEN) {
     FIXED_LOCAL(uint, next, 1);
     OPEN_LOCAL(number, work)
     OPEN_LOCAL(number, got)
@@ -16,6 +16,8 @@ __kernel void LACUNA_ENTRY KERNEL(near)(__global uchar *arena,
     OPEN_LOCAL(number, near_cells)
     OPEN_LOCAL(ulong, near_control)
     OPEN_LOCAL(uint, near_params)
+    OPEN_LOCAL(ushort, near_columns)
+    OPEN_LOCAL(number, near_values)
     uint op = (uint)GIVEN(LACUNA_CONTROL_OP);
     if (op == LACUNA_NONE) {
         return;
@@ -30,7 +32,7 @@ __kernel void LACUNA_ENTRY KERNEL(near)(__global uchar *arena,
     Share s = { { arena, fixed, table, names, cells, near_cells, near_control,
         group != 0 ? 0 : short_history ? (__global real *)(control + AT_HISTORY) : history, first_cell, cell_count,
         true }, exchange, shared, windows,
-        staged_columns, staged_values, work, got, rows_at, window, n, segments, half_words, from, mine,
+        staged_columns, staged_values, work, got, rows_at, window, near_columns, near_values, n, segments, half_words, from, mine,
         first, rows, way, $SUMS * segments * PARTS * 2 };
     Place rare = s.p;
     State state = { GIVEN(STATE_EPOCH), GIVEN(STATE_TAG), LACUNA_NONE, 0, LACUNA_NONE, false, true };
@@ -41,6 +43,11 @@ __kernel void LACUNA_ENTRY KERNEL(near)(__global uchar *arena,
     for (uint i = ITEM; i < LACUNA_CONTROL_WORDS; i += SIZE) {
         near_control[i] = GIVEN(i);
     }
+#if ONE_GROUP
+    if (ITEM == 0) {
+        window[n] = ONE;
+    }
+#endif
 $PARAMS
 $LOAD
     MEET();

@@ -37,14 +37,18 @@ impl<T: Scalar> Writer<'_, T> {
                 t.line(&format!("if (state.shown != {a}) show(&s, &state, {b}, own, {value});"));
                 let (lanes, fits) =
                     (self.shape.lanes[matrix as usize], u32::from(self.shape.fits[matrix as usize]));
-                let steps = self.shape.steps[matrix as usize];
                 let most = self.shape.kept[matrix as usize];
                 if most == 0 {
                     let m = t.hole(matrix);
-                    t.line(&format!(
-                        "{} = product_near(&s, &state, {m}, {lanes}, {fits}, {steps}, own);",
-                        name(0)
-                    ));
+                    let product = match self.stays(matrix as usize) {
+                        Some((stay, stays)) => {
+                            let sums = self.shape.sums[matrix as usize];
+                            let lanes = format!("{lanes}, {sums}, {fits}");
+                            format!("product_staged(&s, &state, {m}, {lanes}, {stay}, {stays}, own)")
+                        }
+                        None => format!("product_rows_near(&s, &state, {m}, {fits}, own)"),
+                    };
+                    t.line(&format!("{} = {product};", name(0)));
                 } else {
                     self.kept_product(&mut t, matrix, &name(0));
                 }
@@ -83,6 +87,12 @@ impl<T: Scalar> Writer<'_, T> {
         self.sums(&mut t, op, &name, deferred);
         t.text.insert_str(0, &std::mem::take(&mut t.early));
         t
+    }
+
+    /// How many of a group's entries of a matrix that lies in slices stay in local memory, and where there.
+    pub(super) fn stays(&self, m: usize) -> Option<(usize, usize)> {
+        let stay = &self.shape.stay;
+        (self.shape.steps[m] > 0).then(|| (stay[m], stay[..m].iter().sum()))
     }
 
     /// A product with a matrix whose entries are in registers.

@@ -1,0 +1,46 @@
+// Loads of the entries of matrices, which are read once in an operation.
+//
+// Bytes moved: those of the entries. Launch shape: none.
+// Assumes: NVIDIA's compiler, compute capability 8.0 where LACUNA_KEEP is below 100.
+
+// LACUNA_KEEP percent of the entries stay in the second-level cache from one operation to the next, the others leave it first:
+// entries of more than the cache, read in the same order each time, would otherwise push one another out before they are read again.
+#if LACUNA_KEEP < 100
+static inline ulong read_once(void) {
+    ulong policy;
+#if LACUNA_KEEP > 0
+    __asm__("createpolicy.fractional.L2::evict_normal.L2::evict_first.b64 %0, %1;" : "=l"(policy) : "f"(LACUNA_KEEP * 0.01f));
+#else
+    __asm__("createpolicy.fractional.L2::evict_first.b64 %0, 1.0;" : "=l"(policy));
+#endif
+    return policy;
+}
+#define ONCE(type, operands) "{ .reg .pred p; setp.ne.u32 p, " operands                              \
+    "; @p ld.global.nc.L1::no_allocate.L2::cache_hint." type " "
+static inline uint index_once(__global const uint *at, bool there, ulong policy) {
+    uint v = LACUNA_NONE;
+    __asm__(ONCE("u32", "%3, 0") "%0, [%1], %2; }" : "+r"(v) : "l"(at), "l"(policy), "r"((uint)there));
+    return v;
+}
+static inline number number_once(__global const number *at, bool there, ulong policy) {
+    number v = ZERO;
+#if LACUNA_COMPLEX && LACUNA_REAL_BITS == 64
+    double re = 0, im = 0;
+    __asm__(ONCE("v2.f64", "%4, 0") "{%0, %1}, [%2], %3; }" : "+d"(re), "+d"(im) : "l"(at), "l"(policy), "r"((uint)there));
+    v = MAKE(re, im);
+#elif LACUNA_COMPLEX
+    float re = 0, im = 0;
+    __asm__(ONCE("v2.f32", "%4, 0") "{%0, %1}, [%2], %3; }" : "+f"(re), "+f"(im) : "l"(at), "l"(policy), "r"((uint)there));
+    v = MAKE(re, im);
+#elif LACUNA_REAL_BITS == 64
+    __asm__(ONCE("f64", "%3, 0") "%0, [%1], %2; }" : "+d"(v) : "l"(at), "l"(policy), "r"((uint)there));
+#else
+    __asm__(ONCE("f32", "%3, 0") "%0, [%1], %2; }" : "+f"(v) : "l"(at), "l"(policy), "r"((uint)there));
+#endif
+    return v;
+}
+#else
+static inline ulong read_once(void) { return 0; }
+static inline uint index_once(__global const uint *at, bool there, ulong policy) { return there ? at[0] : LACUNA_NONE; }
+static inline number number_once(__global const number *at, bool there, ulong policy) { return there ? at[0] : ZERO; }
+#endif
