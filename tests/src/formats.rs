@@ -17,7 +17,7 @@ pub(crate) fn every<T: Scalar, B: Backend>(
 ) -> Vec<(&'static str, Arc<dyn Format<T>>)> {
     let a = Arc::new(a.clone());
     let mut dev = make();
-    let listed = dev.formats(Format::bytes(&*a));
+    let listed = dev.formats(a.rows(), Format::bytes(&*a));
     let mut kept = Vec::new();
     for format in FORMATS {
         let Ok(made) = convert(&a, format.name) else { continue };

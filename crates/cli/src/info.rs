@@ -68,7 +68,7 @@ impl<T: Scalar> OnBackend for Choose<'_, T> {
 
     fn run<B: Backend>(self, mut dev: B) -> Self::Output {
         let Choose { a, structure, why } = self;
-        let costs = dev.formats(Format::bytes(&**a));
+        let costs = dev.formats(a.rows(), Format::bytes(&**a));
         let (name, reason) = choose_format(a, structure, costs);
         let measured = if why { Some((dev.device(), tune_format(&mut dev, a, structure)?)) } else { None };
         Ok((Chosen::new(name, reason), candidates(a, structure, costs), measured))

@@ -67,7 +67,7 @@ impl Products<'_> {
             nnz: a.nnz(),
             device,
             triad,
-            auto: choose_format(&a, &structure, dev.formats(lacuna::Format::bytes(&*a))).0,
+            auto: choose_format(&a, &structure, dev.formats(a.rows(), lacuna::Format::bytes(&*a))).0,
             tuned,
             order: (args.reorder.clone(), profiles),
             rows: Vec::new(),

@@ -103,10 +103,10 @@ pub trait Backend: Sized + 'static {
     /// What the device is.
     fn device(&self) -> DeviceInfo;
 
-    /// The formats there are kernels for, with what each costs where a matrix takes so many `bytes` in `csr`, since a cache
-    /// changes that: what a choice of format goes by. Provided: `csr`.
-    fn formats(&self, bytes: usize) -> &'static [Cost] {
-        let _ = bytes;
+    /// The formats there are kernels for, with what each costs where a matrix has so many `rows` and takes so many `bytes` in
+    /// `csr`, since caches and registers change that: what a choice of format goes by. Provided: `csr`.
+    fn formats(&self, rows: usize, bytes: usize) -> &'static [Cost] {
+        let _ = (rows, bytes);
         const { &[Cost::of_bytes("csr", 1.0)] }
     }
 

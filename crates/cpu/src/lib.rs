@@ -162,7 +162,7 @@ impl Backend for Cpu {
             details: vec![("instructions", instructions)],
         }
     }
-    fn formats(&self, _: usize) -> &'static [Cost] {
+    fn formats(&self, _: usize, _: usize) -> &'static [Cost] {
         &product::COSTS
     }
     fn vector<T: Scalar>(&mut self, n: usize) -> Result<Vector<T>> {

@@ -193,8 +193,9 @@ impl Backend for Cuda {
     fn device(&self) -> DeviceInfo {
         self.driver.limits.info()
     }
-    fn formats(&self, bytes: usize) -> &'static [Cost] {
-        lacuna_generate::costs(bytes, self.driver.limits.cache)
+    fn formats(&self, rows: usize, bytes: usize) -> &'static [Cost] {
+        let limits = &self.driver.limits;
+        lacuna_generate::costs(rows, limits.multiprocessors as usize, bytes, limits.cache)
     }
     fn vector<T: Scalar>(&mut self, n: usize) -> Result<Vector<T>> {
         Ok(Backend::basis::<T>(self, n, 1)?.column(0))

@@ -2,13 +2,14 @@
 use lacuna_core::Cost;
 
 /// What a product in each format costs where whole programs are one kernel: it lays out `csr` in slices, and packed rows, packets and
-/// dense rows as it. Of matrices that take more bytes than the second-level `cache`, where bytes count, and of others, where it is
-/// instructions: so many for each place and row, in `f32` as in `f64`. Blocks of five and more are slower than their bytes say.
+/// dense rows as it. Of matrices whose vectors stay in memory and that take more bytes than the second-level `cache`, where bytes
+/// count, and of others, where it is instructions: so many for each place and row, in `f32` as in `f64`. Blocks of five and more are slower than their bytes say.
 /// Fitted to products of grids, elasticity, triangles and look-alikes on an H200 (docs/results/h200-formats.md). Diagonals with many
 /// zeros are slow in solves of small systems, which keep entries in registers: CG on elasticity3d:8 takes 7.8 us an iteration by
 /// diagonals, 5.2 by rows; on triangles (poisson-p1:255) 5.9 and 6.7.
-pub fn costs(bytes: usize, cache: usize) -> &'static [Cost] {
-    if bytes > cache { &FAR } else { &NEAR }
+pub fn costs(rows: usize, units: usize, bytes: usize, cache: usize) -> &'static [Cost] {
+    let near = rows <= units * LARGEST_GROUP;
+    if near || bytes <= cache { &NEAR } else { &FAR }
 }
 
 /// Whether several columns at once pay, though operations are launched one by one for it: where one kernel for all columns, one after the
@@ -21,6 +22,8 @@ pub fn columns_pay(kernel: &str, bytes: usize, cache: usize) -> bool {
     bytes > kept
 }
 
+/// Rows of a group at the most that keeps vectors in registers.
+const LARGEST_GROUP: usize = 1024;
 /// So much that blocks of these sizes are taken nowhere: of 3x3 and 6x6 blocks of one matrix the smaller were the faster.
 const LARGE_BLOCKS: f64 = 3.0;
 

@@ -30,8 +30,9 @@ fn main() -> Result<()> {
             let (product, done) = seconds(products);
             done?;
             let (analysis, structure) = seconds(|| Structure::of(&*a));
-            let (costs, _) = seconds(|| candidates(&*a, &structure, dev.formats(Format::bytes(&*a))));
-            chosen = choose_format(&*a, &structure, dev.formats(Format::bytes(&*a))).0;
+            let (costs, _) =
+                seconds(|| candidates(&*a, &structure, dev.formats(a.rows(), Format::bytes(&*a))));
+            chosen = choose_format(&*a, &structure, dev.formats(a.rows(), Format::bytes(&*a))).0;
             let (conversion, converted) = seconds(|| convert(&a, chosen));
             converted?;
             let times = [product / f64::from(PRODUCTS), analysis, costs, conversion];

@@ -212,7 +212,7 @@ impl<T: Scalar> LinearSystem<T> {
         let tunes = self.format.as_deref() == Some("tune");
         let undecided = matches!(self.method, MethodChoice::Auto)
             || self.preconditioner.is_none()
-            || (self.format.is_none() || tunes) && dev.formats(Format::bytes(&*a)).len() > 1;
+            || (self.format.is_none() || tunes) && dev.formats(a.rows(), Format::bytes(&*a)).len() > 1;
         let structure = undecided.then(|| Structure::of(&*a));
         let asked = |name: &str| Chosen::new(name, "asked for");
         let (chosen_method, own) = match (self.method, &structure) {
@@ -252,7 +252,7 @@ impl<T: Scalar> LinearSystem<T> {
             }
             (Some(name), _) if !tunes => asked(&name),
             (None, Some(s)) => {
-                let (name, why) = choose_format(&a, s, dev.formats(Format::bytes(&*a)));
+                let (name, why) = choose_format(&a, s, dev.formats(a.rows(), Format::bytes(&*a)));
                 Chosen::new(name, why)
             }
             (_, None) | (Some(_), _) => Chosen::new("csr", "the only format the backend has"),

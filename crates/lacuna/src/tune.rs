@@ -53,7 +53,7 @@ impl Tuned {
 /// # Errors
 /// Too little memory for a conversion, device failures.
 pub fn tune_format<T: Scalar, B: Backend>(dev: &mut B, a: &Arc<Csr<T>>, s: &Structure) -> Result<Tuned> {
-    let (device, formats) = (dev.device(), dev.formats(Format::bytes(&**a)));
+    let (device, formats) = (dev.device(), dev.formats(a.rows(), Format::bytes(&**a)));
     let hash = format!("{:032x}", a.structure_hash());
     let units = device.units.to_string();
     let version = env!("CARGO_PKG_VERSION");

@@ -68,7 +68,8 @@ fn main() -> Result<()> {
         let a: Arc<Csr<f64>> = Arc::new(Spec::parse(name)?.build()?);
         let n = a.rows();
         println!("\n{name}: n = {n}, {} entries, {} lanes", a.nnz(), Format::lanes(&*a));
-        let auto = choose_format(&a, &Structure::of(&*a), open(Mode::Auto)?.formats(Format::bytes(&*a))).0;
+        let auto =
+            choose_format(&a, &Structure::of(&*a), open(Mode::Auto)?.formats(a.rows(), Format::bytes(&*a))).0;
         let wanted = arguments.iter().find_map(|a| a.strip_prefix("formats=")).unwrap_or("auto");
         let wanted = wanted.split(',').map(|f| if f == "auto" { auto } else { f });
         let formats: Vec<_> = wanted.filter_map(|f| Some((f, convert(&a, f).ok()?))).collect();

@@ -203,8 +203,12 @@ impl Backend for OpenCl {
     fn device(&self) -> DeviceInfo {
         self.device.info()
     }
-    fn formats(&self, bytes: usize) -> &'static [Cost] {
-        if self.segments_each { &BY_SEGMENTS } else { lacuna_generate::costs(bytes, CACHE) }
+    fn formats(&self, rows: usize, bytes: usize) -> &'static [Cost] {
+        if self.segments_each {
+            &BY_SEGMENTS
+        } else {
+            lacuna_generate::costs(rows, self.device.units, bytes, CACHE)
+        }
     }
     fn vector<T: Scalar>(&mut self, n: usize) -> Result<Vector<T>> {
         Ok(Backend::basis::<T>(self, n, 1)?.column(0))

@@ -101,7 +101,7 @@ impl<T: Scalar> Typed<T> {
 
     /// The format that moves the fewest bytes, weighed as a backend says.
     pub(crate) fn choose(&self, dev: &impl lacuna::Backend) -> &'static str {
-        choose_format(&self.a, &self.structure, dev.formats(Format::bytes(&*self.a))).0
+        choose_format(&self.a, &self.structure, dev.formats(self.a.rows(), Format::bytes(&*self.a))).0
     }
 
     /// The matrix in a format; converted once for all backends.
