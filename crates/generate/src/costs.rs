@@ -62,3 +62,30 @@ const NEAR: [Cost; 15] = [
     Cost::of_bytes("pkt", 2.0),
     Cost::of_bytes("dense", 0.4).and_places(14.0),
 ];
+
+#[cfg(test)]
+mod tests {
+    use super::{FAR, NEAR, columns_pay, costs};
+    use lacuna_core::Cost;
+    use lacuna_formats::FORMATS;
+
+    #[test]
+    fn every_format_has_a_cost_wherever_vectors_lie() {
+        for table in [&NEAR, &FAR] {
+            for format in FORMATS {
+                assert!(Cost::find(table, format.name, format.kernel).is_some(), "{}", format.name);
+            }
+        }
+        let (units, cache) = (10, 1000);
+        assert_eq!(costs(10 * 1024, units, 5000, cache), NEAR, "vectors in registers");
+        assert_eq!(costs(10 * 1024 + 1, units, 1000, cache), NEAR, "a matrix in the cache");
+        assert_eq!(costs(10 * 1024 + 1, units, 1001, cache), FAR);
+    }
+
+    #[test]
+    fn columns_pay_beyond_a_part_of_the_cache() {
+        let pays = |kernel| [300, 334, 500, 501].map(|bytes| columns_pay(kernel, bytes, 1000));
+        assert_eq!(pays("csr"), [false, false, false, true]);
+        assert_eq!(pays("dia"), [false, true, true, true]);
+    }
+}

@@ -1,0 +1,134 @@
+//! Kernels whose vectors stay in memory, a warp for each segment.
+use super::{Device, Layout, MatrixFacts, Room, pieces};
+use crate::rows::Rows;
+use crate::shelf::{Key, Laid, Shelf, Way};
+use crate::source::SEGMENT;
+use crate::staged::Staged;
+use crate::write::{self, Product, Shape};
+use lacuna_core::Scalar;
+use lacuna_core::encode::{self, Encoded, OP_DOT_COUNT};
+use std::ops::Range;
+
+/// Work-items of a group where vectors stay in memory: where rows are long and passes short, and elsewhere.
+const SIZE: [usize; 2] = [768, 512];
+/// Entries and padding together, over entries, in quarters, beyond which a matrix stays as it is; and where it has no other form.
+const PADDING: usize = 5;
+const MOST_PADDING: usize = 40;
+
+impl Layout {
+    /// Vectors in memory, a warp for each segment.
+    pub fn far<T: Scalar, E: Clone, P: Clone>(
+        e: &Encoded<T>,
+        matrices: &[MatrixFacts<'_, T>],
+        device: Device,
+        groups: usize,
+        shelf: &mut Shelf<E, P>,
+    ) -> Option<(Layout, Laid<T, E>)> {
+        let (number, n) = (size_of::<T>(), e.n as usize);
+        let segments = n.div_ceil(SEGMENT);
+        let (mine, chunks) = (segments.div_ceil(groups), segments.div_ceil(SEGMENT));
+        let lanes: Vec<u32> = matrices.iter().map(|a| a.format.lanes() as u32).collect();
+        // A warp takes whole segments: of more warps than there are segments some do nothing, and long rows want many.
+        let long = lanes.iter().any(|w| *w > 1) && e.bases.is_empty() && e.slots <= 4;
+        let size = match device.size {
+            0 => SIZE[usize::from(!long)],
+            size => size,
+        };
+        let sums = e.sums as usize + 4;
+        let params = write::params_room(e);
+        let bytes = (sums * mine + sums.max(size / 32) + e.cells.len() + 2) * number + params;
+        let bytes = bytes + 8 * encode::CONTROL_WORDS as usize + 64;
+        // Where there are more warps than segments they share these.
+        let kept = (0..e.ops()).map(|op| e.op(op, OP_DOT_COUNT)).max().unwrap_or(0) as usize + 4;
+        let parts = |share: usize| if share > 1 { kept * mine * share * 32 } else { 1 };
+        let fits =
+            |share: &usize| mine * share <= size / 32 && bytes + parts(*share) * number <= device.local;
+        let share = [4, 2].into_iter().find(fits).unwrap_or(1);
+        let serials = matrices.iter().map(|a| a.serial).collect();
+        let key = Key { matrices: serials, far: true, groups, ways: 1, size, near: Vec::new() };
+        let (products, numbers, laid) = match shelf.layout(&key) {
+            Some((Way::Far(products, numbers), entries)) => {
+                (products.clone(), *numbers, Laid::Kept(entries.clone()))
+            }
+            _ => {
+                let of_groups: Vec<_> =
+                    (0..groups).map(|g| segments * g / groups..segments * (g + 1) / groups).collect();
+                let (staged, products, numbers) = lay_out_far(matrices, n, &of_groups, size / 32)?;
+                let way = Way::Far(products.clone(), numbers);
+                (products, numbers, Laid::Anew(staged, key, way))
+            }
+        };
+        let rows_at = parts(share).max(numbers);
+        if bytes + rows_at * number > device.local {
+            return None;
+        }
+        // What is used again before all of it is gone from the cache should stay there, entries of matrices should not.
+        let held = e.matrices.iter().map(|a| a.bytes).sum::<usize>() + e.vectors.len() * n * number;
+        // Operands gathered from everywhere need more of it.
+        let gathers = products.iter().any(|p| matches!(p, Product::Slices(slices) if slices.sorted));
+        let most = if gathers { device.cache / 4 * 3 } else { device.cache };
+        let keep = if device.cache > 0 && held > most { 0 } else { 100 };
+        let (steps, kept, fits) = (vec![0; lanes.len()], vec![0; lanes.len()], vec![false; lanes.len()]);
+        let in_turn = vec![1; lanes.len()];
+        let shape = Shape {
+            size,
+            far: true,
+            one: false,
+            chunks,
+            work: 1,
+            steps,
+            lanes,
+            sums: in_turn,
+            depth: 8,
+            products,
+            fits,
+            registers: 0,
+            words: pieces(segments),
+            ways: 1,
+            mine,
+            segments,
+            share,
+            keep,
+            kept,
+            stay: Vec::new(),
+        };
+        let terms = sums.max(size / 32);
+        let room = Room { groups, sums, params, got: sums * mine, rows_at, terms, widest: 1 };
+        Some((Layout::written(e, device, shape, room)?, laid))
+    }
+}
+
+/// How each matrix is multiplied where vectors stay in memory, its entries where they are laid out for that, and the numbers
+/// of local memory that this takes. `groups` are the segments of each group, and `warps` its warps.
+fn lay_out_far<T: Scalar>(
+    matrices: &[MatrixFacts<'_, T>],
+    n: usize,
+    groups: &[Range<usize>],
+    warps: usize,
+) -> Option<(Staged<T>, Vec<Product>, usize)> {
+    let (mut staged, mut products, mut numbers) = (Staged::default(), Vec::new(), 0);
+    staged.heads(matrices.len());
+    for (m, a) in matrices.iter().enumerate() {
+        products.push(match a.format.kernel() {
+            "dia" => Product::Diagonals,
+            "sell" | "ell" => Product::Sell,
+            "stencil" => Product::Stencil,
+            kernel => {
+                let rows = Rows::of(a.format)?;
+                // What has no other form may take more.
+                let sorted = if kernel == "hyb" || kernel == "coo" { MOST_PADDING } else { PADDING };
+                let padding = [PADDING, sorted];
+                match a.stages.then(|| staged.slices(m, &rows, n, groups, warps, padding)).flatten() {
+                    Some(slices) => {
+                        numbers = numbers.max(slices.numbers);
+                        Product::Slices(slices)
+                    }
+                    None if kernel == "csr" && !a.format.has_long_rows() => Product::Rows,
+                    None => return None,
+                }
+            }
+        });
+    }
+    staged.pad();
+    Some((staged, products, numbers))
+}
