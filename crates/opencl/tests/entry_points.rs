@@ -18,7 +18,7 @@ fn kernels(source: &str) -> BTreeMap<String, Vec<String>> {
         // `LOCAL(number, work)` of a written kernel is `__local number *work` here.
         let list = if list.0 == "OPERATION_ARGUMENTS" { operation_arguments() } else { list.0.to_owned() };
         let mut list = list.replace("LACUNA_GIVEN", "");
-        for of in ["number", "ulong", "uint"] {
+        for of in ["number", "ulong", "uint", "ushort"] {
             list = list.replace(&format!("LOCAL({of}, "), &format!("__local {of} *"));
         }
         let words = |a: &str| a.split_whitespace().collect::<Vec<_>>().join(" ");
@@ -147,6 +147,8 @@ fn the_kernel_of_a_program_takes_what_the_host_sets() {
         "__local number *near_cells",
         "__local ulong *near_control",
         "__local uint *near_params",
+        "__local ushort *near_columns",
+        "__local number *near_values",
     ];
     assert_eq!(arguments[7..], expected);
 }
