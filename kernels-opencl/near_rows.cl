@@ -159,13 +159,24 @@ static inline void fetch_operands(number *x, const Entries *b, const Share *s, c
         x[e] = HOLDS(fits, b->column[e]) ? s->window[b->column[e]] : ZERO;
     }
 }
-// Lanes that take turns have a sum each.
+// Lanes that take turns have a sum each; where they are two batches, `next_lanes` brings those of the other one to the front.
+static inline void next_lanes(number *sum, uint sums) {
+    if (sums > DEPTH_NEAR) {
+#pragma unroll
+        for (uint e = 0; e < DEPTH_NEAR; e++) {
+            const number other = sum[e];
+            sum[e] = sum[e + DEPTH_NEAR];
+            sum[e + DEPTH_NEAR] = other;
+        }
+    }
+}
 static inline void add_entries(number *sum, uint sums, const Entries *b, const number *x, bool fits) {
 #pragma unroll
     for (uint e = 0; e < DEPTH_NEAR; e++) {
         const uint k = e % sums;
         sum[k] = HOLDS(fits, b->column[e]) ? multiply_add(b->value[e], x[e], sum[k]) : sum[k];
     }
+    next_lanes(sum, sums);
 }
 
 // What a lane has of a row is added up and kept for the work-item of the row. All work-items come here.
@@ -202,11 +213,12 @@ static inline number product_staged(const Share *s, State *state, uint m, uint l
     const Places p = { slices[0], stay > 0 ? slices[0] + stay : 0, stays, HOLE(s, m, fits), read_once() };
     slices += WARP;
     uint at = slices[0], end = slices[1];
-    number sum[DEPTH_NEAR], x[DEPTH_NEAR];
+    number sum[2 * DEPTH_NEAR], x[DEPTH_NEAR];
 #pragma unroll
     for (uint k = 0; k < sums; k++) {
         sum[k] = ZERO;
     }
+    const bool odd = (end - at + 32 * DEPTH_NEAR - 1) / (32 * DEPTH_NEAR) % 2 > 0; // batches, where lanes take turns
     Entries b;
     fetch_entries(&b, s, &p, at, end);
 #if LACUNA_NVIDIA
@@ -250,6 +262,9 @@ static inline number product_staged(const Share *s, State *state, uint m, uint l
     }
 #endif
     if (lanes == 1) {
+        if (odd) {
+            next_lanes(sum, sums);
+        }
 #pragma unroll
         for (uint half_sums = sums / 2; half_sums > 0; half_sums /= 2) {
 #pragma unroll

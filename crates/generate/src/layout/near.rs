@@ -218,7 +218,7 @@ fn take<T: Scalar>(
             left -= takes;
             taken.kept = facts.longest;
         }
-        if all_busy && taken.kept == 0 && (2..=depth).contains(&(lanes as usize)) {
+        if all_busy && taken.kept == 0 && (2..=2 * depth).contains(&(lanes as usize)) {
             (taken.lanes, taken.sums) = (1, lanes);
         }
         taken
