@@ -1,5 +1,96 @@
 //! Lanes of a row sum.
-use lacuna_core::Scalar;
+use crate::real::{F32, F64, Real};
+use lacuna_core::{Kind, Scalar};
+use pulp::Simd;
+use std::array::from_fn;
+use std::mem::transmute_copy;
+
+/// The sum of the entries `first..last` of a row by `W` lanes: lane `j` takes entries `j`, `j + W` and so on, and lanes are summed by
+/// halving. `term(k)` is entry `k` as its value and what it multiplies, and is asked for entries of the row alone; `ahead(k)` is
+/// called for the first of every two rounds.
+#[inline(always)]
+pub(crate) fn row_sum<T: Scalar, S: Simd, const W: usize>(
+    simd: S,
+    (first, last): (usize, usize),
+    term: impl Fn(usize) -> (T, T),
+    ahead: impl Fn(usize),
+) -> T {
+    let (mut k, mut sums) = (first, [T::zero(); W]);
+    while k + 2 * W <= last {
+        ahead(k);
+        add_terms(simd, &mut sums, |j| term(k + j));
+        add_terms(simd, &mut sums, |j| term(k + W + j));
+        k += 2 * W;
+    }
+    if k + W <= last {
+        add_terms(simd, &mut sums, |j| term(k + j));
+        k += W;
+    }
+    if T::KIND.is_complex() || W <= 2 {
+        for (s, k) in sums.iter_mut().zip(k..last) {
+            let (value, x) = term(k);
+            *s = value.fma(x, *s);
+        }
+    } else if k < last {
+        // -0 times 1 changes no sum, not even one of -0.
+        let nothing = (-T::zero(), T::one());
+        add_terms(simd, &mut sums, |j| {
+            let there = term((k + j).min(last - 1));
+            if k + j < last { there } else { nothing }
+        });
+    }
+    halved(sums)
+}
+
+/// `sums[j] ← value x + sums[j]` for each lane `j`, in registers where the processor has them: LLVM keeps arrays of four numbers
+/// in memory, written one by one and read together, which stalls.
+#[inline(always)]
+fn add_terms<T: Scalar, S: Simd, const W: usize>(simd: S, sums: &mut [T; W], term: impl Fn(usize) -> (T, T)) {
+    match (T::KIND, size_of::<S::f64s>()) {
+        (Kind::F64, 64) if W >= 8 => in_registers::<F64, T, S, W, 8>(simd, sums, term),
+        (Kind::F32, 64) if W >= 16 => in_registers::<F32, T, S, W, 16>(simd, sums, term),
+        #[cfg(target_arch = "x86_64")]
+        (Kind::F64 | Kind::F32, 32..) if W >= 4 => {
+            // SAFETY: the registers are those of this level or of the one above.
+            let simd = unsafe { pulp::x86::V3::new_unchecked() };
+            match T::KIND {
+                Kind::F64 => in_registers::<F64, T, _, W, 4>(simd, sums, term),
+                _ => in_registers::<F32, T, _, W, 8>(simd, sums, term),
+            }
+        }
+        _ => {
+            let terms: [(T, T); W] = from_fn(term);
+            *sums = from_fn(|j| terms[j].0.fma(terms[j].1, sums[j]));
+        }
+    }
+}
+
+/// The same in registers of `L` lanes, some of them idle where `W` are fewer, of a real number type, which `T` is.
+#[inline(always)]
+fn in_registers<R: Real<S>, T: Scalar, S: Simd, const W: usize, const L: usize>(
+    simd: S,
+    sums: &mut [T; W],
+    term: impl Fn(usize) -> (T, T),
+) {
+    let fma = |first: usize, sums: [T; L]| -> [T; L] {
+        let idle = (T::zero(), T::zero());
+        let terms: [(T, T); L] = from_fn(|l| if first + l < W { term(first + l) } else { idle });
+        let (values, xs): ([T; L], [T; L]) = (from_fn(|l| terms[l].0), from_fn(|l| terms[l].1));
+        // SAFETY: a register is as large as its lanes.
+        unsafe {
+            let sums = R::fma(simd, transmute_copy(&values), transmute_copy(&xs), transmute_copy(&sums));
+            transmute_copy(&sums)
+        }
+    };
+    if W < L {
+        let padded = fma(0, from_fn(|l| if l < W { sums[l] } else { T::zero() }));
+        *sums = from_fn(|j| padded[j]);
+    } else {
+        for (k, sums) in sums.as_chunks_mut::<L>().0.iter_mut().enumerate() {
+            *sums = fma(k * L, *sums);
+        }
+    }
+}
 
 /// The sum of lanes by halving. Of so many known here, so that they stay in registers.
 #[inline(always)]

@@ -8,6 +8,7 @@ mod barrier;
 mod compile;
 mod dot;
 mod execute;
+mod gather;
 mod lanes;
 mod prefetch;
 mod product;

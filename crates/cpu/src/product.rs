@@ -106,14 +106,14 @@ impl<T: Scalar> Stored<T> {
         // SAFETY: as the caller promises.
         unsafe {
             match self {
-                Stored::Csr(a) => spmv_csr::rows(a, x, y, start, end),
+                Stored::Csr(a) => spmv_csr::rows(simd, a, x, y, start, end),
                 Stored::Dia(a) => spmv_dia::rows(a, x, y, start, end),
-                Stored::Sell(a) => spmv_sell::rows(a, x, y, start, end),
+                Stored::Sell(a) => spmv_sell::rows(simd, a, x, y, start, end),
                 Stored::Bcsr(a) => spmv_bcsr::rows(simd, a, x, y, start, end),
-                Stored::Hyb(a) => spmv_hyb::rows(a, x, y, sums, start, end),
+                Stored::Hyb(a) => spmv_hyb::rows(simd, a, x, y, sums, start, end),
                 Stored::Dense(a) => spmv_dense::rows(simd, a, x, y, start, end),
-                Stored::Packed(a) => spmv_packed::rows(a, x, y, start, end),
-                Stored::Pkt(a) => spmv_pkt::rows(a, x, y, start, end),
+                Stored::Packed(a) => spmv_packed::rows(simd, a, x, y, start, end),
+                Stored::Pkt(a) => spmv_pkt::rows(simd, a, x, y, start, end),
                 Stored::Stencil(a) => spmv_stencil::rows(a, x, y, start, end),
                 Stored::Other(a) => {
                     let x = std::slice::from_raw_parts(x, a.shape().1);

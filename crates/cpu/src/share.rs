@@ -108,7 +108,7 @@ unsafe fn chunks<T: Scalar, S: Simd>(simd: S, share: &Share<'_, T>) {
         for j in 0..*columns as usize {
             let sums = share.pieces.wrapping_add(j * a.partial_sums());
             // SAFETY: pieces of this thread, as the caller promises.
-            unsafe { spmv_hyb::pieces(a, vectors[*x as usize + j], sums, share.segments.clone()) };
+            unsafe { spmv_hyb::pieces(simd, a, vectors[*x as usize + j], sums, share.segments.clone()) };
         }
         return;
     }

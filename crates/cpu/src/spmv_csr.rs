@@ -1,25 +1,33 @@
 //! `y ← A x` for compressed sparse rows: 12 bytes an entry in `f64`, 4 a row. Long rows are summed in pieces: see
 //! `lacuna_core::is_long`.
-use crate::lanes::halved;
+use crate::lanes::row_sum;
 use crate::prefetch::prefetch;
 use lacuna_core::{Format, MAX_LANES, Scalar, is_long, piece_of};
 use lacuna_formats::Csr;
+use pulp::Simd;
 
 /// `y[i] ← (A x)[i]` for the rows `start..end`.
 ///
 /// # Safety
 /// `x` must be valid for the columns of `a` and `y` for its rows; the rows must exist.
 #[inline(always)]
-pub(crate) unsafe fn rows<T: Scalar>(a: &Csr<T>, x: *const T, y: *mut T, start: usize, end: usize) {
+pub(crate) unsafe fn rows<T: Scalar, S: Simd>(
+    simd: S,
+    a: &Csr<T>,
+    x: *const T,
+    y: *mut T,
+    start: usize,
+    end: usize,
+) {
     // SAFETY: as the caller promises.
     unsafe {
         match a.lanes() {
-            1 => single(a, x, y, start, end),
-            2 => pairs(a, x, y, start, end),
-            4 => lanes::<T, 4>(a, x, y, start, end),
-            8 => lanes::<T, 8>(a, x, y, start, end),
-            16 => lanes::<T, 16>(a, x, y, start, end),
-            _ => lanes::<T, 32>(a, x, y, start, end),
+            1 => single(simd, a, x, y, start, end),
+            2 => pairs(simd, a, x, y, start, end),
+            4 => lanes::<T, S, 4>(simd, a, x, y, start, end),
+            8 => lanes::<T, S, 8>(simd, a, x, y, start, end),
+            16 => lanes::<T, S, 16>(simd, a, x, y, start, end),
+            _ => lanes::<T, S, 32>(simd, a, x, y, start, end),
         }
     }
 }
@@ -43,7 +51,7 @@ fn ahead<T, const LINES: usize>(values: *const T, col_idx: *const u32, k: usize)
 }
 
 #[inline(always)]
-unsafe fn single<T: Scalar>(a: &Csr<T>, x: *const T, y: *mut T, start: usize, end: usize) {
+unsafe fn single<T: Scalar, S: Simd>(simd: S, a: &Csr<T>, x: *const T, y: *mut T, start: usize, end: usize) {
     let (row_ptr, col_idx, values) = (a.row_ptr().as_ptr(), a.col_idx().as_ptr(), a.values().as_ptr());
     // SAFETY: a validated matrix: row pointers are in range and every column is below the number of columns.
     unsafe {
@@ -52,7 +60,7 @@ unsafe fn single<T: Scalar>(a: &Csr<T>, x: *const T, y: *mut T, start: usize, en
             let last = *row_ptr.add(i + 1) as usize;
             ahead::<T, 2>(values, col_idx, k);
             if is_long(1, last - k) {
-                *y.add(i) = in_pieces(values, col_idx, x, k, last);
+                *y.add(i) = in_pieces(simd, values, col_idx, x, k, last);
                 k = last;
                 continue;
             }
@@ -68,7 +76,7 @@ unsafe fn single<T: Scalar>(a: &Csr<T>, x: *const T, y: *mut T, start: usize, en
 
 /// Two lanes: an entry that is left over is chosen, not branched for, since short rows have one as often as not.
 #[inline(always)]
-unsafe fn pairs<T: Scalar>(a: &Csr<T>, x: *const T, y: *mut T, start: usize, end: usize) {
+unsafe fn pairs<T: Scalar, S: Simd>(simd: S, a: &Csr<T>, x: *const T, y: *mut T, start: usize, end: usize) {
     let (row_ptr, col_idx, values) = (a.row_ptr().as_ptr(), a.col_idx().as_ptr(), a.values().as_ptr());
     let behind = a.nnz().saturating_sub(1);
     // SAFETY: as in `single`; `behind` is an entry, since a matrix with two lanes has some.
@@ -79,7 +87,7 @@ unsafe fn pairs<T: Scalar>(a: &Csr<T>, x: *const T, y: *mut T, start: usize, end
             let last = *row_ptr.add(i + 1) as usize;
             ahead::<T, 3>(values, col_idx, k);
             if is_long(2, last - k) {
-                *y.add(i) = in_pieces(values, col_idx, x, k, last);
+                *y.add(i) = in_pieces(simd, values, col_idx, x, k, last);
                 k = last;
                 continue;
             }
@@ -97,7 +105,14 @@ unsafe fn pairs<T: Scalar>(a: &Csr<T>, x: *const T, y: *mut T, start: usize, end
 }
 
 #[inline(always)]
-unsafe fn lanes<T: Scalar, const W: usize>(a: &Csr<T>, x: *const T, y: *mut T, start: usize, end: usize) {
+unsafe fn lanes<T: Scalar, S: Simd, const W: usize>(
+    simd: S,
+    a: &Csr<T>,
+    x: *const T,
+    y: *mut T,
+    start: usize,
+    end: usize,
+) {
     let (row_ptr, col_idx, values) = (a.row_ptr().as_ptr(), a.col_idx().as_ptr(), a.values().as_ptr());
     // SAFETY: as in `single`.
     unsafe {
@@ -105,9 +120,9 @@ unsafe fn lanes<T: Scalar, const W: usize>(a: &Csr<T>, x: *const T, y: *mut T, s
         for i in start..end {
             let last = *row_ptr.add(i + 1) as usize;
             *y.add(i) = if is_long(W, last - k) {
-                in_pieces(values, col_idx, x, k, last)
+                in_pieces(simd, values, col_idx, x, k, last)
             } else {
-                sum::<T, W>(values, col_idx, x, k, last)
+                sum::<T, S, W>(simd, values, col_idx, x, k, last)
             };
             k = last;
         }
@@ -119,7 +134,8 @@ unsafe fn lanes<T: Scalar, const W: usize>(a: &Csr<T>, x: *const T, y: *mut T, s
 /// # Safety
 /// As [`sum`].
 #[inline(always)]
-unsafe fn in_pieces<T: Scalar>(
+unsafe fn in_pieces<T: Scalar, S: Simd>(
+    simd: S,
     values: *const T,
     col_idx: *const u32,
     x: *const T,
@@ -130,10 +146,10 @@ unsafe fn in_pieces<T: Scalar>(
     // SAFETY: as the caller promises.
     unsafe {
         let mut k = last.min(first + piece);
-        let mut all = sum::<T, MAX_LANES>(values, col_idx, x, first, k);
+        let mut all = sum::<T, S, MAX_LANES>(simd, values, col_idx, x, first, k);
         while k < last {
             let end = last.min(k + piece);
-            all += sum::<T, MAX_LANES>(values, col_idx, x, k, end);
+            all += sum::<T, S, MAX_LANES>(simd, values, col_idx, x, k, end);
             k = end;
         }
         all
@@ -145,29 +161,19 @@ unsafe fn in_pieces<T: Scalar>(
 /// # Safety
 /// The entries must exist and `x` be valid for their columns.
 #[inline(always)]
-pub(crate) unsafe fn sum<T: Scalar, const W: usize>(
+pub(crate) unsafe fn sum<T: Scalar, S: Simd, const W: usize>(
+    simd: S,
     values: *const T,
     col_idx: *const u32,
     x: *const T,
     first: usize,
     last: usize,
 ) -> T {
-    let (mut k, mut sums) = (first, [T::zero(); W]);
     // SAFETY: as the caller promises.
-    unsafe {
-        let term = |k: usize, sum: T| (*values.add(k)).fma(*x.add(*col_idx.add(k) as usize), sum);
-        while k + W <= last {
-            for j in (0..W).step_by(LINE / size_of::<T>()) {
-                ahead::<T, 1>(values, col_idx, k + j);
-            }
-            for (j, s) in sums.iter_mut().enumerate() {
-                *s = term(k + j, *s);
-            }
-            k += W;
+    let term = |k: usize| unsafe { (*values.add(k), *x.add(*col_idx.add(k) as usize)) };
+    row_sum::<T, S, W>(simd, (first, last), term, |k| {
+        for j in (0..2 * W).step_by(LINE / size_of::<T>()) {
+            ahead::<T, 1>(values, col_idx, k + j);
         }
-        for (s, k) in sums.iter_mut().zip(k..last) {
-            *s = term(k, *s);
-        }
-    }
-    halved(sums)
+    })
 }

@@ -4,6 +4,7 @@ use crate::{spmv_csr, spmv_sell};
 use lacuna_core::sum::SEGMENT;
 use lacuna_core::{MAX_LANES, Scalar};
 use lacuna_formats::{Hyb, SLICE};
+use pulp::Simd;
 use std::ops::Range;
 
 /// Coordinates between what is computed and what is asked for from memory.
@@ -25,12 +26,18 @@ pub(crate) fn share<T: Scalar>(a: &Hyb<T>, me: usize, threads: usize) -> Range<u
 /// # Safety
 /// `x` must be valid for the columns of `a` and `sums` for its pieces.
 #[inline(always)]
-pub(crate) unsafe fn pieces<T: Scalar>(a: &Hyb<T>, x: *const T, sums: *mut T, pieces: Range<usize>) {
+pub(crate) unsafe fn pieces<T: Scalar, S: Simd>(
+    simd: S,
+    a: &Hyb<T>,
+    x: *const T,
+    sums: *mut T,
+    pieces: Range<usize>,
+) {
     let (col_idx, values) = (a.col_idx().as_ptr(), a.values().as_ptr());
     for q in pieces {
         let (first, last) = (a.layout().piece_ptr()[q] as usize, a.layout().piece_ptr()[q + 1] as usize);
         // SAFETY: places and columns of a valid matrix are in range.
-        unsafe { *sums.add(q) = spmv_csr::sum::<T, MAX_LANES>(values, col_idx, x, first, last) };
+        unsafe { *sums.add(q) = spmv_csr::sum::<T, S, MAX_LANES>(simd, values, col_idx, x, first, last) };
     }
 }
 
@@ -40,7 +47,8 @@ pub(crate) unsafe fn pieces<T: Scalar>(a: &Hyb<T>, x: *const T, sums: *mut T, pi
 /// `x` must be valid for the columns of `a`, `y` for its rows and `sums` for its pieces, which are summed already; the rows
 /// must exist and `start` begin a segment.
 #[inline(always)]
-pub(crate) unsafe fn rows<T: Scalar>(
+pub(crate) unsafe fn rows<T: Scalar, S: Simd>(
+    simd: S,
     a: &Hyb<T>,
     x: *const T,
     y: *mut T,
@@ -54,7 +62,7 @@ pub(crate) unsafe fn rows<T: Scalar>(
     unsafe {
         for s in start / SLICE..end.div_ceil(SLICE) {
             let (first, last) = (slice_ptr[s] as usize * SLICE, slice_ptr[s + 1] as usize * SLICE);
-            let in_slice = spmv_sell::slice(col_idx, values, x, first, last);
+            let in_slice = spmv_sell::slice(simd, col_idx, values, x, first, last);
             let lanes = s * SLICE..((s + 1) * SLICE).min(end);
             y.add(lanes.start).copy_from_nonoverlapping(in_slice.as_ptr(), lanes.len());
         }

@@ -3,6 +3,7 @@ use crate::prefetch::prefetch;
 use crate::spmv_sell::slice;
 use lacuna_core::Scalar;
 use lacuna_formats::{PACKET, Pkt, SLICE};
+use pulp::Simd;
 
 /// Far entries between what is computed and what is asked for from memory.
 const AHEAD: usize = 64;
@@ -12,7 +13,14 @@ const AHEAD: usize = 64;
 /// # Safety
 /// `x` must be valid for the columns of `a` and `y` for its rows; the rows must exist and `start` begin a segment.
 #[inline(always)]
-pub(crate) unsafe fn rows<T: Scalar>(a: &Pkt<T>, x: *const T, y: *mut T, start: usize, end: usize) {
+pub(crate) unsafe fn rows<T: Scalar, S: Simd>(
+    simd: S,
+    a: &Pkt<T>,
+    x: *const T,
+    y: *mut T,
+    start: usize,
+    end: usize,
+) {
     let (slice_ptr, far_ptr) = (a.slice_ptr(), a.far_ptr());
     let (near, near_values) = (a.near().as_ptr(), a.near_values().as_ptr());
     let (far, far_values) = (a.far().as_ptr(), a.far_values().as_ptr());
@@ -23,7 +31,7 @@ pub(crate) unsafe fn rows<T: Scalar>(a: &Pkt<T>, x: *const T, y: *mut T, start: 
         let lanes = s * SLICE..((s + 1) * SLICE).min(end);
         // SAFETY: rows that exist; places, entries and columns of a valid matrix are in range, places that pad it too.
         unsafe {
-            let mut sums = slice(near, near_values, of_packet, first, last);
+            let mut sums = slice(simd, near, near_values, of_packet, first, last);
             if far_ptr[lanes.start] < far_ptr[lanes.end] {
                 for (row, sum) in lanes.clone().zip(&mut sums) {
                     let entries = far_ptr[row] as usize..far_ptr[row + 1] as usize;

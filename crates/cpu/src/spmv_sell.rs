@@ -1,7 +1,11 @@
 //! `y ← A x` in slices of 32 rows: 12 bytes a place in `f64`, a row in each lane.
+use crate::gather::gather;
 use crate::prefetch::prefetch;
-use lacuna_core::Scalar;
+use crate::real::{F32, F64, Real, load, store};
+use bytemuck::Zeroable;
+use lacuna_core::{Kind, Scalar};
 use lacuna_formats::{SLICE, Sell};
+use pulp::Simd;
 
 /// Places between what is computed and what is asked for from memory.
 const AHEAD: usize = 512;
@@ -11,12 +15,19 @@ const AHEAD: usize = 512;
 /// # Safety
 /// `x` must be valid for the columns of `a` and `y` for its rows; the rows must exist and `start` begin a segment.
 #[inline(always)]
-pub(crate) unsafe fn rows<T: Scalar>(a: &Sell<T>, x: *const T, y: *mut T, start: usize, end: usize) {
+pub(crate) unsafe fn rows<T: Scalar, S: Simd>(
+    simd: S,
+    a: &Sell<T>,
+    x: *const T,
+    y: *mut T,
+    start: usize,
+    end: usize,
+) {
     let (slice_ptr, row_of) = (a.slice_ptr(), a.row_of());
     for s in start / SLICE..end.div_ceil(SLICE) {
         let (first, last) = (slice_ptr[s] as usize * SLICE, slice_ptr[s + 1] as usize * SLICE);
         // SAFETY: columns of a valid matrix are in range, places that pad it too.
-        let sums = unsafe { slice(a.col_idx().as_ptr(), a.values().as_ptr(), x, first, last) };
+        let sums = unsafe { slice(simd, a.col_idx().as_ptr(), a.values().as_ptr(), x, first, last) };
         let lanes = s * SLICE..((s + 1) * SLICE).min(end);
         // SAFETY: rows that exist.
         unsafe {
@@ -36,7 +47,70 @@ pub(crate) unsafe fn rows<T: Scalar>(a: &Sell<T>, x: *const T, y: *mut T, start:
 /// # Safety
 /// The places must exist and `x` be valid for their columns.
 #[inline(always)]
-pub(crate) unsafe fn slice<T: Scalar, C: Copy + Into<u32>>(
+pub(crate) unsafe fn slice<T: Scalar, C: Copy + Into<u32>, S: Simd>(
+    simd: S,
+    col_idx: *const C,
+    values: *const T,
+    x: *const T,
+    first: usize,
+    last: usize,
+) -> [T; SLICE] {
+    // SAFETY: as the caller promises.
+    unsafe {
+        let (f64s, f32s) = ((values.cast(), x.cast()), (values.cast(), x.cast()));
+        match (T::KIND, size_of::<S::f64s>()) {
+            (Kind::F64, 64) => bytemuck::cast(registers::<F64, S, C, 4, 8>(simd, col_idx, f64s, first, last)),
+            (Kind::F32, 64) => {
+                bytemuck::cast(registers::<F32, S, C, 2, 16>(simd, col_idx, f32s, first, last))
+            }
+            (Kind::F64, 32) => bytemuck::cast(registers::<F64, S, C, 8, 4>(simd, col_idx, f64s, first, last)),
+            (Kind::F32, 32) => bytemuck::cast(registers::<F32, S, C, 4, 8>(simd, col_idx, f32s, first, last)),
+            _ => numbers(col_idx, values, x, first, last),
+        }
+    }
+}
+
+/// Asks for the places `AHEAD` on from one of a slice's 32.
+#[inline(always)]
+fn ahead<T, C>(col_idx: *const C, values: *const T, at: usize) {
+    for line in (0..SLICE * size_of::<T>()).step_by(64) {
+        prefetch(values.wrapping_add(at + AHEAD).wrapping_byte_add(line));
+    }
+    for line in (0..SLICE * size_of::<C>()).step_by(64) {
+        prefetch(col_idx.wrapping_add(at + AHEAD).wrapping_byte_add(line));
+    }
+}
+
+/// [`slice`] in `N` registers of `L` lanes.
+#[inline(always)]
+unsafe fn registers<R: Real<S>, S: Simd, C: Copy + Into<u32>, const N: usize, const L: usize>(
+    simd: S,
+    col_idx: *const C,
+    (values, x): (*const R::Number, *const R::Number),
+    first: usize,
+    last: usize,
+) -> [R::Number; SLICE] {
+    debug_assert_eq!(N * L, SLICE, "registers of a slice");
+    let mut sums = [R::splat(simd, R::Number::zeroed()); N];
+    for at in (first..last).step_by(SLICE) {
+        ahead(col_idx, values, at);
+        for (k, sum) in sums.iter_mut().enumerate() {
+            // SAFETY: as the caller promises.
+            unsafe {
+                let x = gather::<R, S, C, L>(x, col_idx.add(at + k * L));
+                *sum = R::fma(simd, load::<R, S>(values.add(at), k), x, *sum);
+            }
+        }
+    }
+    let mut lanes = [R::Number::zeroed(); SLICE];
+    // SAFETY: the registers have as many lanes.
+    unsafe { store::<R, S>(lanes.as_mut_ptr(), &sums) };
+    lanes
+}
+
+/// [`slice`] number by number.
+#[inline(always)]
+unsafe fn numbers<T: Scalar, C: Copy + Into<u32>>(
     col_idx: *const C,
     values: *const T,
     x: *const T,
@@ -44,22 +118,15 @@ pub(crate) unsafe fn slice<T: Scalar, C: Copy + Into<u32>>(
     last: usize,
 ) -> [T; SLICE] {
     let mut sums = [T::zero(); SLICE];
-    let mut at = first;
-    while at < last {
-        // SAFETY: as the caller promises.
-        unsafe {
-            for line in (0..SLICE * size_of::<T>()).step_by(64) {
-                prefetch(values.wrapping_add(at + AHEAD).wrapping_byte_add(line));
-            }
-            for line in (0..SLICE * size_of::<C>()).step_by(64) {
-                prefetch(col_idx.wrapping_add(at + AHEAD).wrapping_byte_add(line));
-            }
-            for (l, sum) in sums.iter_mut().enumerate() {
+    for at in (first..last).step_by(SLICE) {
+        ahead(col_idx, values, at);
+        for (l, sum) in sums.iter_mut().enumerate() {
+            // SAFETY: as the caller promises.
+            unsafe {
                 let column: u32 = (*col_idx.add(at + l)).into();
                 *sum = (*values.add(at + l)).fma(*x.add(column as usize), *sum);
             }
         }
-        at += SLICE;
     }
     sums
 }
