@@ -117,3 +117,70 @@ pub(crate) fn halve<T: Scalar>(sums: &mut [T]) -> T {
     }
     sums[0]
 }
+
+#[cfg(test)]
+mod tests {
+    use super::row_sum;
+    use lacuna_core::{Complex32, Scalar};
+    use pulp::{Arch, Simd, WithSimd};
+
+    /// The sum of all terms by `W` lanes.
+    struct Sum<'a, T, const W: usize>(&'a [(T, T)]);
+    impl<T: Scalar, const W: usize> WithSimd for Sum<'_, T, W> {
+        type Output = T;
+        #[inline(always)]
+        fn with_simd<S: Simd>(self, simd: S) -> T {
+            row_sum::<T, S, W>(simd, (0, self.0.len()), |k| self.0[k], |_| {})
+        }
+    }
+
+    /// The same as it is defined.
+    fn by_definition<T: Scalar>(terms: &[(T, T)], width: usize) -> T {
+        let mut sums = vec![T::zero(); width];
+        for (k, (value, x)) in terms.iter().enumerate() {
+            sums[k % width] = value.fma(*x, sums[k % width]);
+        }
+        let mut half = width / 2;
+        while half > 0 {
+            (0..half).for_each(|j| sums[j] = sums[j] + sums[j + half]);
+            half /= 2;
+        }
+        sums[0]
+    }
+
+    fn sums_are_those_defined<T: Scalar>(number: impl Fn(usize) -> T) {
+        fn of<T: Scalar, const W: usize>(terms: &[(T, T)]) {
+            let want = by_definition(terms, W);
+            for arch in [Arch::new(), Arch::Scalar] {
+                let got = arch.dispatch(Sum::<T, W>(terms));
+                let same =
+                    bytemuck::bytes_of(&got) == bytemuck::bytes_of(&want) || (got != got && want != want);
+                assert!(same, "{} terms, {W} lanes: {got}, not {want}", terms.len());
+            }
+        }
+        for count in 0..130 {
+            let terms: Vec<(T, T)> = (0..count).map(|k| (number(k), number(3 * k + 1))).collect();
+            of::<T, 1>(&terms);
+            of::<T, 2>(&terms);
+            of::<T, 4>(&terms);
+            of::<T, 8>(&terms);
+            of::<T, 16>(&terms);
+            of::<T, 32>(&terms);
+        }
+    }
+
+    #[test]
+    fn lanes_are_summed_as_defined_whatever_the_registers() {
+        let number = |k: usize| 1.0 / ((k * 7919 % 1000) as f64 - 333.3);
+        sums_are_those_defined(number);
+        sums_are_those_defined(|k| number(k) as f32);
+        sums_are_those_defined(|k| Complex32::new(number(k) as f32, number(k + 1) as f32));
+    }
+
+    #[test]
+    fn lanes_without_an_entry_change_no_bit_of_the_others() {
+        sums_are_those_defined(|k| if k.is_multiple_of(2) { -0.0 } else { 1.0f64 });
+        sums_are_those_defined(|k| if k == 5 { f32::INFINITY } else { -0.0 });
+        sums_are_those_defined(|k| if k == 40 { f64::NAN } else { 0.5 });
+    }
+}

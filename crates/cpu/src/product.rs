@@ -9,20 +9,21 @@ use pulp::Simd;
 use std::any::Any;
 use std::sync::Arc;
 
-/// What a product in each format costs: fitted so that the choice comes nearest to the fastest format of 91 products on two threads
-/// of an Intel Xeon, means of three runs (docs/results/two-cores-formats.md), and of 20 on two of an AMD EPYC.
+/// What a product in each format costs: fitted so that the choice comes nearest to the fastest format of 87 products of real numbers
+/// on two threads of an Intel Xeon, means of three runs (docs/results/two-cores-formats.md); those of `stencil`, `dia`, `dense` and
+/// `bcsr` before that, on two of an AMD EPYC too.
 pub(crate) const COSTS: [Cost; 11] = [
-    Cost::of_bytes("csr", 1.0).and_rows(5.0, 63.0),
+    Cost::of_bytes("csr", 1.0).and_places(6.0).and_rows(10.0, 50.0),
     Cost::of_bytes("stencil", 0.5).and_places(1.7),
     Cost::of_bytes("dia", 0.67),
     Cost::of_bytes("dense", 0.15).and_places(2.3),
     Cost::of_bytes("bcsr", 0.55).and_places(2.6),
-    Cost::of_bytes("sell", 1.0).and_places(4.0).and_rows(1.0, 0.0),
-    Cost::of_bytes("ell", 1.01).and_places(4.0).and_rows(1.0, 0.0),
-    Cost::of_bytes("packed", 4.0).and_places(1.5).and_rows(5.0, 63.0),
-    Cost::of_bytes("pkt", 3.0).and_places(2.6),
-    Cost::of_bytes("hyb", 0.87).and_places(3.6).and_rows(1.0, 0.0),
-    Cost::of_bytes("coo", 0.9).and_places(1.2).and_rows(5.0, 63.0),
+    Cost::of_bytes("sell", 0.65).and_places(1.2).and_rows(5.0, 0.0),
+    Cost::of_bytes("ell", 0.66).and_places(1.2).and_rows(5.0, 0.0),
+    Cost::of_bytes("packed", 1.5).and_places(3.0).and_rows(10.0, 50.0),
+    Cost::of_bytes("pkt", 1.8).and_places(7.0).and_rows(20.0, 0.0),
+    Cost::of_bytes("hyb", 0.85).and_places(5.0).and_rows(4.0, 0.0),
+    Cost::of_bytes("coo", 1.0).and_places(2.0).and_rows(35.0, 50.0),
 ];
 
 /// A matrix as the kernels take it.

@@ -3,9 +3,10 @@ use crate::prefetch::prefetch;
 use crate::spmm::Columns;
 use lacuna_core::Scalar;
 use lacuna_formats::{SLICE, Sell};
+use std::ops::Range;
 
 /// Rows of a slice whose sums, of all columns, stay in registers.
-const ROWS: usize = 4;
+pub(crate) const ROWS: usize = 4;
 
 impl<T: Scalar> Columns<T> for Sell<T> {
     const TOGETHER: usize = 4;
@@ -18,7 +19,13 @@ impl<T: Scalar> Columns<T> for Sell<T> {
             for at in (s * SLICE..((s + 1) * SLICE).min(end)).step_by(ROWS) {
                 // SAFETY: columns of a valid matrix are in range, places that pad it too; rows that exist.
                 unsafe {
-                    let sums = part(self, x, places.clone(), at - s * SLICE);
+                    let sums = part(
+                        self.col_idx().as_ptr(),
+                        self.values().as_ptr(),
+                        x,
+                        places.clone(),
+                        at - s * SLICE,
+                    );
                     for (at, sums) in (at..end).zip(sums) {
                         let row = if row_of.is_empty() { at } else { row_of[at] as usize };
                         y.into_iter().zip(sums).for_each(|(y, sum)| *y.add(row) = sum);
@@ -30,14 +37,17 @@ impl<T: Scalar> Columns<T> for Sell<T> {
 }
 
 /// The sums of the lanes from `lane` on of the slice at those places, while the next slice is asked for in the order it lies.
+///
+/// # Safety
+/// The places must exist and `x` be valid for their columns.
 #[inline(always)]
-unsafe fn part<T: Scalar, const K: usize>(
-    a: &Sell<T>,
+pub(crate) unsafe fn part<T: Scalar, C: Copy + Into<u32>, const K: usize>(
+    col_idx: *const C,
+    values: *const T,
     x: [*const T; K],
-    places: std::ops::Range<usize>,
+    places: Range<usize>,
     lane: usize,
 ) -> [[T; K]; ROWS] {
-    let (col_idx, values) = (a.col_idx().as_ptr(), a.values().as_ptr());
     let mut sums = [[T::zero(); K]; ROWS];
     let mut ahead = places.end + places.len() / SLICE * lane;
     for at in places.step_by(SLICE) {
@@ -47,9 +57,9 @@ unsafe fn part<T: Scalar, const K: usize>(
         for (l, sums) in sums.iter_mut().enumerate() {
             // SAFETY: as the caller promises.
             unsafe {
-                let (value, column) = (*values.add(at + lane + l), *col_idx.add(at + lane + l) as usize);
+                let (value, column) = (*values.add(at + lane + l), (*col_idx.add(at + lane + l)).into());
                 for (sum, x) in sums.iter_mut().zip(x) {
-                    *sum = value.fma(*x.add(column), *sum);
+                    *sum = value.fma(*x.add(column as usize), *sum);
                 }
             }
         }

@@ -2,6 +2,7 @@
 use crate::gather::gather;
 use crate::prefetch::prefetch;
 use crate::real::{F32, F64, Real, load, store};
+use crate::spmm_sell::{ROWS, part};
 use bytemuck::Zeroable;
 use lacuna_core::{Kind, Scalar};
 use lacuna_formats::{SLICE, Sell};
@@ -108,7 +109,7 @@ unsafe fn registers<R: Real<S>, S: Simd, C: Copy + Into<u32>, const N: usize, co
     lanes
 }
 
-/// [`slice`] number by number.
+/// [`slice`] number by number, a few rows at a time.
 #[inline(always)]
 unsafe fn numbers<T: Scalar, C: Copy + Into<u32>>(
     col_idx: *const C,
@@ -118,15 +119,9 @@ unsafe fn numbers<T: Scalar, C: Copy + Into<u32>>(
     last: usize,
 ) -> [T; SLICE] {
     let mut sums = [T::zero(); SLICE];
-    for at in (first..last).step_by(SLICE) {
-        ahead(col_idx, values, at);
-        for (l, sum) in sums.iter_mut().enumerate() {
-            // SAFETY: as the caller promises.
-            unsafe {
-                let column: u32 = (*col_idx.add(at + l)).into();
-                *sum = (*values.add(at + l)).fma(*x.add(column as usize), *sum);
-            }
-        }
+    for (k, sums) in sums.as_chunks_mut::<ROWS>().0.iter_mut().enumerate() {
+        // SAFETY: as the caller promises.
+        *sums = unsafe { part(col_idx, values, [x], first..last, k * ROWS) }.map(|[sum]| sum);
     }
     sums
 }
