@@ -4,6 +4,7 @@
 //! and meets the others at a spinning barrier after each operation that needs it. Cell instructions are evaluated by
 //! every thread for itself, so that one meeting is enough. Inside a share a pass runs in chunks that stay in the
 //! first-level cache. Small programs run on the calling thread. The bits do not depend on any of this.
+mod apart;
 mod barrier;
 mod compile;
 mod dot;

@@ -1,4 +1,5 @@
 //! `y ← A x` in the formats that the CPU has kernels for.
+use crate::apart::rows_apart;
 use crate::{
     spmv_bcsr, spmv_csr, spmv_dense, spmv_dia, spmv_hyb, spmv_packed, spmv_pkt, spmv_sell, spmv_stencil,
 };
@@ -104,23 +105,24 @@ impl<T: Scalar> Stored<T> {
         start: usize,
         end: usize,
     ) {
-        // SAFETY: as the caller promises.
-        unsafe {
-            match self {
-                Stored::Csr(a) => spmv_csr::rows(simd, a, x, y, start, end),
-                Stored::Dia(a) => spmv_dia::rows(a, x, y, start, end),
-                Stored::Sell(a) => spmv_sell::rows(simd, a, x, y, start, end),
-                Stored::Bcsr(a) => spmv_bcsr::rows(simd, a, x, y, start, end),
-                Stored::Hyb(a) => spmv_hyb::rows(simd, a, x, y, sums, start, end),
-                Stored::Dense(a) => spmv_dense::rows(simd, a, x, y, start, end),
-                Stored::Packed(a) => spmv_packed::rows(simd, a, x, y, start, end),
-                Stored::Pkt(a) => spmv_pkt::rows(simd, a, x, y, start, end),
-                Stored::Stencil(a) => spmv_stencil::rows(a, x, y, start, end),
-                Stored::Other(a) => {
-                    let x = std::slice::from_raw_parts(x, a.shape().1);
-                    for i in start..end {
-                        *y.add(i) = a.row(i, x);
-                    }
+        match self {
+            // SAFETY: as the caller promises.
+            Stored::Csr(a) => unsafe { spmv_csr::rows(simd, a, x, y, start, end) },
+            Stored::Dia(a) => rows_apart!(simd, spmv_dia::rows(a, x, y, start, end)),
+            Stored::Sell(a) => rows_apart!(simd, spmv_sell::rows(simd, a, x, y, start, end)),
+            Stored::Bcsr(a) => rows_apart!(simd, spmv_bcsr::rows(simd, a, x, y, start, end)),
+            Stored::Hyb(a) => rows_apart!(simd, spmv_hyb::rows(simd, a, x, y, sums, start, end)),
+            Stored::Dense(a) => rows_apart!(simd, spmv_dense::rows(simd, a, x, y, start, end)),
+            // SAFETY: as the caller promises.
+            Stored::Packed(a) => unsafe { spmv_packed::rows(simd, a, x, y, start, end) },
+            Stored::Pkt(a) => rows_apart!(simd, spmv_pkt::rows(simd, a, x, y, start, end)),
+            Stored::Stencil(a) => rows_apart!(simd, spmv_stencil::rows(a, x, y, start, end)),
+            Stored::Other(a) => {
+                // SAFETY: as the caller promises.
+                let x = unsafe { std::slice::from_raw_parts(x, a.shape().1) };
+                for i in start..end {
+                    // SAFETY: as the caller promises.
+                    unsafe { *y.add(i) = a.row(i, x) };
                 }
             }
         }

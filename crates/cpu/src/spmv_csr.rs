@@ -1,5 +1,6 @@
 //! `y ← A x` for compressed sparse rows: 12 bytes an entry in `f64`, 4 a row. Long rows are summed in pieces: see
 //! `lacuna_core::is_long`.
+use crate::apart::rows_apart;
 use crate::lanes::row_sum;
 use crate::prefetch::prefetch;
 use lacuna_core::{Format, MAX_LANES, Scalar, is_long, piece_of};
@@ -19,16 +20,13 @@ pub(crate) unsafe fn rows<T: Scalar, S: Simd>(
     start: usize,
     end: usize,
 ) {
-    // SAFETY: as the caller promises.
-    unsafe {
-        match a.lanes() {
-            1 => single(simd, a, x, y, start, end),
-            2 => pairs(simd, a, x, y, start, end),
-            4 => lanes::<T, S, 4>(simd, a, x, y, start, end),
-            8 => lanes::<T, S, 8>(simd, a, x, y, start, end),
-            16 => lanes::<T, S, 16>(simd, a, x, y, start, end),
-            _ => lanes::<T, S, 32>(simd, a, x, y, start, end),
-        }
+    match a.lanes() {
+        1 => rows_apart!(simd, single(simd, a, x, y, start, end)),
+        2 => rows_apart!(simd, pairs(simd, a, x, y, start, end)),
+        4 => rows_apart!(simd, lanes::<T, S, 4>(simd, a, x, y, start, end)),
+        8 => rows_apart!(simd, lanes::<T, S, 8>(simd, a, x, y, start, end)),
+        16 => rows_apart!(simd, lanes::<T, S, 16>(simd, a, x, y, start, end)),
+        _ => rows_apart!(simd, lanes::<T, S, 32>(simd, a, x, y, start, end)),
     }
 }
 
@@ -58,7 +56,7 @@ unsafe fn single<T: Scalar, S: Simd>(simd: S, a: &Csr<T>, x: *const T, y: *mut T
         let mut k = *row_ptr.add(start) as usize;
         for i in start..end {
             let last = *row_ptr.add(i + 1) as usize;
-            ahead::<T, 2>(values, col_idx, k);
+            ahead::<T, 1>(values, col_idx, k);
             if is_long(1, last - k) {
                 *y.add(i) = in_pieces(simd, values, col_idx, x, k, last);
                 k = last;

@@ -1,4 +1,5 @@
 //! `y ← A x` for compressed rows with packed columns: 10 bytes an entry in `f64`, 6 where values are narrow; 8 a row.
+use crate::apart::rows_apart;
 use crate::lanes::row_sum;
 use crate::prefetch::prefetch;
 use lacuna_core::{Format, Scalar};
@@ -41,16 +42,13 @@ unsafe fn of_lanes<T: Scalar, V: Copy, S: Simd>(
     y: *mut T,
     rows: Range<usize>,
 ) {
-    // SAFETY: as the caller promises.
-    unsafe {
-        match a.lanes() {
-            1 => lanes::<T, V, S, 1>(simd, a, values, widen, x, y, rows),
-            2 => lanes::<T, V, S, 2>(simd, a, values, widen, x, y, rows),
-            4 => lanes::<T, V, S, 4>(simd, a, values, widen, x, y, rows),
-            8 => lanes::<T, V, S, 8>(simd, a, values, widen, x, y, rows),
-            16 => lanes::<T, V, S, 16>(simd, a, values, widen, x, y, rows),
-            _ => lanes::<T, V, S, 32>(simd, a, values, widen, x, y, rows),
-        }
+    match a.lanes() {
+        1 => rows_apart!(simd, lanes::<T, V, S, 1>(simd, a, values, widen, x, y, rows)),
+        2 => rows_apart!(simd, lanes::<T, V, S, 2>(simd, a, values, widen, x, y, rows)),
+        4 => rows_apart!(simd, lanes::<T, V, S, 4>(simd, a, values, widen, x, y, rows)),
+        8 => rows_apart!(simd, lanes::<T, V, S, 8>(simd, a, values, widen, x, y, rows)),
+        16 => rows_apart!(simd, lanes::<T, V, S, 16>(simd, a, values, widen, x, y, rows)),
+        _ => rows_apart!(simd, lanes::<T, V, S, 32>(simd, a, values, widen, x, y, rows)),
     }
 }
 
