@@ -24,6 +24,7 @@ pub(crate) struct Arena<T: Scalar> {
     /// Sums of the pieces of long rows.
     pieces: Vec<T>,
     threads: Vec<Private<T>>,
+    quickest: Quickest,
 }
 
 /// What one thread keeps to itself.
@@ -47,6 +48,7 @@ impl<T: Scalar> Arena<T> {
             sums: vec![T::zero(); 2 * compiled.sums],
             pieces: vec![T::zero(); compiled.pieces],
             threads: (0..threads).map(|_| private()).collect(),
+            quickest: Quickest([Duration::MAX; 3]),
         }
     }
 }
@@ -92,8 +94,21 @@ struct Entry<'a, T: Scalar> {
     meetings: usize,
 }
 
-/// Nanoseconds that an entry or element takes at the most on threads that are not held up, and what comes on top.
-const SLOW: u64 = 2;
+/// The shortest time that each section took on all threads together, of the runs so far.
+struct Quickest([Duration; 3]);
+
+impl Quickest {
+    /// Takes note of a time, and tells whether threads that are not held up would not have needed it.
+    fn is_late(&mut self, section: Section, took: Duration, at_most: Duration) -> bool {
+        let Some(quickest) = self.0.get_mut(section as usize) else { return false };
+        *quickest = took.min(*quickest);
+        took > HELD_UP + at_most.min(quickest.saturating_mul(3))
+    }
+}
+
+/// Nanoseconds that an entry or element takes at the most on threads that are not held up: one that is in memory alone, at an
+/// unforeseen place. And what comes on top.
+const SLOW: u64 = 16;
 const HELD_UP: Duration = Duration::from_millis(1);
 /// Work from which a section takes longer than calling threads.
 const LONG: usize = 1 << 20;
@@ -139,7 +154,7 @@ pub(crate) unsafe fn run<T: Scalar>(
     let mut team = start.pool.map(|pool| Team::call(pool, start.gather));
     let mut watch = Watch::new(watch);
     // SAFETY: the threads of the team are those of the arena.
-    unsafe { shared.lead(arena.threads.as_mut_ptr(), &mut team, &mut watch) };
+    unsafe { shared.lead(arena.threads.as_mut_ptr(), &mut team, &mut watch, &mut arena.quickest) };
     drop(team);
     let first = &mut arena.threads[0].machine;
     std::mem::swap(&mut first.cells, start.cells);
@@ -176,13 +191,19 @@ impl<T: Scalar> Shared<'_, T> {
         }
     }
 
-    /// How long a stretch takes at the most on threads that are not held up.
-    fn patience(&self, section: Section, stretch: u32) -> Duration {
-        let work = match &self.compiled.turns {
-            Some(turns) if section == Section::Each && stretch < turns.count => turns.work,
-            _ => self.compiled.works.get(section as usize).copied().unwrap_or(0),
-        };
-        HELD_UP + Duration::from_nanos(SLOW * work as u64)
+    /// Whether a stretch on all threads took longer than those that are not held up need.
+    fn is_late(&self, section: Section, stretch: u32, took: Duration, quickest: &mut Quickest) -> bool {
+        let at_most = |work: usize| Duration::from_nanos(SLOW * work as u64);
+        match &self.compiled.turns {
+            // A turn takes longer than the one before.
+            Some(turns) if section == Section::Each && stretch < turns.count => {
+                took > HELD_UP + at_most(turns.work)
+            }
+            _ => {
+                let work = self.compiled.works.get(section as usize).copied().unwrap_or(0);
+                quickest.is_late(section, took, at_most(work))
+            }
+        }
     }
 
     /// Goes through the steps of a stretch, until `run` says that the rest of the section is passed over.
@@ -211,7 +232,13 @@ impl<T: Scalar> Shared<'_, T> {
     ///
     /// # Safety
     /// `threads` must point to a private part for each thread of the team, or one where there is no team.
-    unsafe fn lead(&self, threads: *mut Private<T>, team: &mut Option<Team<'_>>, watch: &mut Watch<'_>) {
+    unsafe fn lead(
+        &self,
+        threads: *mut Private<T>,
+        team: &mut Option<Team<'_>>,
+        watch: &mut Watch<'_>,
+        quickest: &mut Quickest,
+    ) {
         let mut section = Section::Setup;
         let mut meetings = 0usize;
         let mut entry;
@@ -252,12 +279,12 @@ impl<T: Scalar> Shared<'_, T> {
                     }
                     private.obey(wishes, section)
                 });
-                let late = began.is_some_and(|at| at.elapsed() > self.patience(section, stretch));
-                if late && team.as_ref().is_some_and(Team::may_part) {
-                    self.barrier.wish(PART);
-                }
                 if flow.is_break() {
                     break;
+                }
+                let late = began.is_some_and(|at| self.is_late(section, stretch, at.elapsed(), quickest));
+                if late && team.as_ref().is_some_and(Team::may_part) {
+                    self.barrier.wish(PART);
                 }
             }
             let control = &mut private.machine.control;
