@@ -13,6 +13,7 @@ mod error;
 mod format;
 mod formula;
 mod handle;
+mod lines;
 mod operator;
 mod outcome;
 pub mod pages;
@@ -33,6 +34,7 @@ pub use error::{Error, Result};
 pub use format::{Argument, Format, LONG_LANE, MAX_LANES, MOST_PIECES, PIECE, is_long, piece_of, row_sum};
 pub use formula::{Expr, Formula, Test};
 pub use handle::{Basis, Cell, Cells, Matrix, Vector, next_serial};
+pub use lines::Lines;
 pub use num_complex::{Complex, Complex32, Complex64};
 pub use operator::{
     Adjoint, Diagonal, Identity, LinOp, Product, Scaled, Shifted, Sum, Transposed, WithAdjoint, WithTranspose,

@@ -2,7 +2,7 @@
 use crate::Csr;
 use crate::csr::check_sizes;
 use crate::padding::is_too_much;
-use lacuna_core::{Argument, Error, Format, Result, Scalar};
+use lacuna_core::{Argument, Error, Format, Lines, Result, Scalar};
 use rayon::prelude::*;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -32,7 +32,7 @@ pub struct Dia<T> {
     cols: usize,
     nnz: usize,
     offsets: Vec<i32>,
-    values: Vec<T>,
+    values: Lines<T>,
 }
 
 impl<T: Scalar> Dia<T> {
@@ -58,7 +58,7 @@ impl<T: Scalar> Dia<T> {
         }
         check_sizes("Dia::from_csr", rows, cols, nnz)?;
         let offsets: Vec<i32> = offsets.into_iter().map(|o| o as i32).collect();
-        let mut values = lacuna_core::pages::zeroed::<T>("Dia::from_csr", places)?;
+        let mut values = Lines::<T>::zeroed("Dia::from_csr", places)?;
         if !offsets.is_empty() {
             let blocks = values.par_chunks_mut(DIA_ROWS * offsets.len()).enumerate();
             blocks.with_min_len(BLOCKS).for_each(|(s, block)| {

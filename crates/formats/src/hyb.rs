@@ -5,7 +5,7 @@ use crate::cut::{cut, lengths};
 use crate::hyb_layout::{HybLayout, widest};
 use crate::sell::{SLICE, fill_lane, slices_of};
 use lacuna_core::sum::SEGMENT;
-use lacuna_core::{Argument, Format, MAX_LANES, Result, Scalar, row_sum};
+use lacuna_core::{Argument, Format, Lines, MAX_LANES, Result, Scalar, row_sum};
 use rayon::prelude::*;
 use std::ops::Range;
 
@@ -41,7 +41,7 @@ pub struct Hyb<T> {
     row_idx: Vec<u32>,
     /// Of the places of slices, then of coordinates, then of pieces.
     col_idx: Vec<u32>,
-    values: Vec<T>,
+    values: Lines<T>,
     kernel: &'static str,
 }
 
@@ -69,7 +69,7 @@ impl<T: Scalar> Hyb<T> {
         check_sizes(operation, a.rows(), a.cols(), ell + short + long)?;
         let mut row_idx = lacuna_core::pages::zeroed::<u32>(operation, short)?;
         let mut col_idx = lacuna_core::pages::zeroed::<u32>(operation, ell + short + long)?;
-        let mut values = lacuna_core::pages::zeroed::<T>(operation, ell + short + long)?;
+        let mut values = Lines::<T>::zeroed(operation, ell + short + long)?;
         let (ell_columns, columns) = col_idx.split_at_mut(ell);
         let (ell_values, entries) = values.split_at_mut(ell);
         let slices = slices_of(layout.slice_ptr(), ell_columns, ell_values);

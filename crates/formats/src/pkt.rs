@@ -3,7 +3,7 @@ use crate::Csr;
 use crate::cut::cut;
 use crate::padding::is_too_much;
 use crate::sell::SLICE;
-use lacuna_core::{Argument, Error, Format, Result, Scalar, is_long, pages};
+use lacuna_core::{Argument, Error, Format, Lines, Result, Scalar, is_long, pages};
 use rayon::prelude::*;
 use std::ops::Range;
 
@@ -47,7 +47,7 @@ pub struct Pkt<T> {
     near: Vec<u16>,
     far: Vec<u32>,
     /// Of all places, then of all far entries.
-    values: Vec<T>,
+    values: Lines<T>,
 }
 
 impl<T: Scalar> Pkt<T> {
@@ -91,7 +91,7 @@ impl<T: Scalar> Pkt<T> {
         let (slice_ptr, far_ptr) = words.split_at(outline.widths.len() + 1);
         let mut near_columns = pages::zeroed::<u16>(OPERATION, places)?;
         let mut far_columns = pages::zeroed::<u32>(OPERATION, far)?;
-        let mut values = pages::zeroed::<T>(OPERATION, places + far)?;
+        let mut values = Lines::<T>::zeroed(OPERATION, places + far)?;
         let (near_values, far_values) = values.split_at_mut(places);
         let packets = a.rows().div_ceil(PACKET);
         let in_slices = |p: usize| {

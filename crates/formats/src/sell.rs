@@ -4,7 +4,7 @@ use crate::csr::check_sizes;
 use crate::cut::{cut, lengths};
 use crate::padding::is_too_much;
 use lacuna_core::sum::SEGMENT;
-use lacuna_core::{Argument, Error, Format, Result, Scalar};
+use lacuna_core::{Argument, Error, Format, Lines, Result, Scalar};
 use rayon::prelude::*;
 use std::ops::Range;
 
@@ -28,7 +28,7 @@ pub struct Sell<T> {
     /// The row of each lane; `u32::MAX` where there is none. Empty where rows are in order.
     row_of: Vec<u32>,
     col_idx: Vec<u32>,
-    values: Vec<T>,
+    values: Lines<T>,
     kernel: &'static str,
 }
 
@@ -89,7 +89,7 @@ impl<T: Scalar> Sell<T> {
             row_of.par_chunks_mut(SEGMENT).for_each(|order| sort_rows(a, order));
         }
         let mut col_idx = lacuna_core::pages::zeroed::<u32>(operation, places)?;
-        let mut values = lacuna_core::pages::zeroed::<T>(operation, places)?;
+        let mut values = Lines::<T>::zeroed(operation, places)?;
         let tasks = slices_of(&slice_ptr, &mut col_idx, &mut values);
         tasks.into_par_iter().enumerate().for_each(|(s, (columns, entries))| {
             for l in 0..SLICE {

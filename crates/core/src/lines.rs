@@ -1,0 +1,91 @@
+//! Arrays that begin where a line of cache does.
+use crate::{Result, pages};
+use bytemuck::Zeroable;
+use std::fmt;
+use std::ops::{Deref, DerefMut};
+
+/// Bytes of a line of cache.
+const LINE: usize = 64;
+
+/// An array whose first number is the first of a line of cache, so that no register is read from two lines.
+pub struct Lines<T> {
+    /// As long as the array and a line.
+    buffer: Vec<T>,
+    start: usize,
+    len: usize,
+}
+
+impl<T: Zeroable> Lines<T> {
+    /// An array of zeros, on pages as of [`pages::zeroed`].
+    ///
+    /// # Errors
+    /// As of [`pages::zeroed`].
+    pub fn zeroed(operation: &str, len: usize) -> Result<Self> {
+        let buffer = pages::zeroed::<T>(operation, len.saturating_add(LINE / size_of::<T>()))?;
+        Ok(Lines { start: to_line(buffer.as_ptr()), buffer, len })
+    }
+}
+
+/// Numbers of a buffer ahead of the first that begins a line, fewer than a line holds.
+fn to_line<T>(buffer: *const T) -> usize {
+    const { assert!(LINE.is_multiple_of(size_of::<T>()), "a line holds whole numbers") };
+    let address = buffer as usize;
+    (address.next_multiple_of(LINE) - address) / size_of::<T>()
+}
+
+impl<T> Deref for Lines<T> {
+    type Target = [T];
+    fn deref(&self) -> &[T] {
+        &self.buffer[self.start..self.start + self.len]
+    }
+}
+
+impl<T> DerefMut for Lines<T> {
+    fn deref_mut(&mut self) -> &mut [T] {
+        &mut self.buffer[self.start..self.start + self.len]
+    }
+}
+
+impl<T: Clone> Clone for Lines<T> {
+    fn clone(&self) -> Self {
+        let mut buffer = Vec::with_capacity(self.buffer.len());
+        let start = to_line(buffer.as_ptr());
+        buffer.extend_from_slice(&self.buffer[..start]); // of no meaning
+        buffer.extend_from_slice(self);
+        Lines { buffer, start, len: self.len }
+    }
+}
+
+impl<T: PartialEq> PartialEq for Lines<T> {
+    fn eq(&self, other: &Self) -> bool {
+        **self == **other
+    }
+}
+
+impl<T: fmt::Debug> fmt::Debug for Lines<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        (**self).fmt(f)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{LINE, Lines};
+    use crate::Complex64;
+
+    #[test]
+    fn arrays_begin_lines_and_copies_too() {
+        for len in [0, 1, 7, 8, 1000] {
+            let mut array = Lines::<Complex64>::zeroed("a test", len).unwrap();
+            array.iter_mut().zip(1..).for_each(|(z, k)| z.re = f64::from(k));
+            let copy = array.clone();
+            assert_eq!((copy.len(), &copy), (len, &array));
+            assert!([&array, &copy].iter().all(|a| (a.as_ptr() as usize).is_multiple_of(LINE)));
+        }
+    }
+
+    #[test]
+    fn more_than_there_is_is_an_error() {
+        assert!(Lines::<f64>::zeroed("a test", usize::MAX).is_err());
+    }
+}
