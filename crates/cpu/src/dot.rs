@@ -135,7 +135,7 @@ unsafe fn side_by_side<R: Real<S>, S: Simd, const K: usize, const LANES: usize, 
 
 /// The sum of vectors by halving.
 #[inline(always)]
-fn halved<R: Real<S>, S: Simd, const N: usize>(simd: S, mut sums: [R::Vector; N]) -> R::Vector {
+pub(crate) fn halved<R: Real<S>, S: Simd, const N: usize>(simd: S, mut sums: [R::Vector; N]) -> R::Vector {
     let mut half = N / 2;
     while half > 0 {
         for k in 0..half {

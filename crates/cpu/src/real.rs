@@ -13,13 +13,24 @@ pub(crate) trait Real<S: Simd> {
     fn add(simd: S, a: Self::Vector, b: Self::Vector) -> Self::Vector;
     /// `a b + c`, rounded once.
     fn fma(simd: S, a: Self::Vector, b: Self::Vector, c: Self::Vector) -> Self::Vector;
+    /// The same in the first `count` lanes, of numbers that follow each other; `c` in the others.
+    ///
+    /// # Safety
+    /// So many numbers must be there.
+    unsafe fn fma_first(
+        simd: S,
+        count: usize,
+        a: *const Self::Number,
+        b: *const Self::Number,
+        c: Self::Vector,
+    ) -> Self::Vector;
 }
 
 pub(crate) struct F64;
 pub(crate) struct F32;
 
 macro_rules! real {
-    ($name:ident, $number:ident) => {
+    ($name:ident, $number:ident, $bits:literal) => {
         paste::paste! {
             impl<S: Simd> Real<S> for $name {
                 type Number = $number;
@@ -40,12 +51,27 @@ macro_rules! real {
                 fn fma(simd: S, a: Self::Vector, b: Self::Vector, c: Self::Vector) -> Self::Vector {
                     simd.[<mul_add_ $number s>](a, b, c)
                 }
+                #[inline(always)]
+                unsafe fn fma_first(
+                    simd: S,
+                    count: usize,
+                    a: *const Self::Number,
+                    b: *const Self::Number,
+                    c: Self::Vector,
+                ) -> Self::Vector {
+                    let mask = simd.[<mask_between_m $bits s>](0, count as _);
+                    // SAFETY: as the caller promises.
+                    let (a, b) = unsafe {
+                        (simd.[<mask_load_ptr_ $number s>](mask, a), simd.[<mask_load_ptr_ $number s>](mask, b))
+                    };
+                    simd.[<select_ $number s>](mask.mask(), Self::fma(simd, a, b, c), c)
+                }
             }
         }
     };
 }
-real!(F64, f64);
-real!(F32, f32);
+real!(F64, f64, 64);
+real!(F32, f32, 32);
 
 /// Vector `k` of numbers that follow each other.
 ///

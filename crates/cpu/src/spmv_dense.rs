@@ -1,4 +1,5 @@
 //! `y ← A x` for a matrix with all its places: 8 bytes each in `f64`, and x from cache.
+use crate::dot::halved as halved_vectors;
 use crate::lanes::{halve, halved};
 use crate::prefetch::prefetch;
 use crate::real::{F32, F64, Real, load, store};
@@ -89,13 +90,14 @@ impl<T: Scalar> Rows<T> {
                     }
                     k += width;
                 }
-                let mut lanes = [T::zero(); MAX_LANES];
-                store::<R, S>(lanes.as_mut_ptr(), &sums);
-                let lanes = &mut lanes[..width];
-                for (sum, k) in lanes.iter_mut().zip(k..cols) {
-                    *sum = (*row.add(k)).fma(*x.add(k), *sum);
+                for (v, sum) in sums.iter_mut().enumerate() {
+                    let count = cols.saturating_sub(k + v * R::LANES).min(R::LANES);
+                    let k = (k + v * R::LANES).min(cols);
+                    *sum = R::fma_first(simd, count, row.add(k), x.add(k), *sum);
                 }
-                *y.add(i) = halve(lanes);
+                let mut lanes = [T::zero(); MAX_LANES];
+                store::<R, S>(lanes.as_mut_ptr(), &[halved_vectors::<R, S, V>(simd, sums)]);
+                *y.add(i) = halve(&mut lanes[..R::LANES]);
             }
         }
     }
