@@ -9,6 +9,8 @@
 // the entries of those rows, which lie one behind the other, side by side into local memory, the next ones while it
 // multiplies these, and long rows are the team's; else (program.cl) lanes read them where they lie, and a long row is one
 // work-item's.
+// Few rows of many entries are too little work for segments: `spmv_csr_first` computes y alone, a row a group at a time, and the
+// pass follows as a sweep that reads it.
 // Assumes: W is a power of two up to 32; the pass does not write x.
 
 typedef struct {
@@ -64,7 +66,27 @@ static inline number long_row(const Csr *a, uint first, uint end) {
     return all;
 }
 
-#if !LACUNA_CPU
+#if LACUNA_CPU
+// A row by the only work-item there is.
+static inline number row_alone(const Csr *a, uint first, uint end, __local number *work) {
+    __global const uint *restrict columns = a->columns;
+    __global const number *restrict values = a->values;
+    __global const number *restrict x = a->x;
+    const uint lanes = a->lanes;
+    if (is_long(first, end, lanes)) {
+        return long_row(a, first, end);
+    }
+    if (lanes > 1) {
+        ROW_OF_LANES(work, first, end, lanes, columns, values, x)
+        return work[0];
+    }
+    number sum = ZERO;
+    for (uint k = first; k < end; k++) {
+        sum = multiply_add(values[k], x[columns[k]], sum);
+    }
+    return sum;
+}
+#else
 // The first of a team's `lanes` neighbours has their sum by halving; `at` has room for THREADS numbers.
 static inline number sum_lanes(number sum, uint lanes, __local number *at) {
     if (lanes > 1) {
@@ -102,15 +124,14 @@ static inline number sum_lanes(number sum, uint lanes, __local number *at) {
         at += AHEAD * (stride); \
     }
 
-// A long row by a group of one team; its first work-item has the sum.
-static inline number long_row_of_team(const Csr *a, uint first, uint end, __local number *work) {
+// A row by a group of one team, so many entries at a time; its first work-item has the sum.
+static inline number in_pieces_of(uint piece, const Csr *a, uint first, uint end, __local number *work) {
     __global const uint *restrict columns = a->columns;
     __global const number *restrict values = a->values;
     __global const number *restrict x = a->x;
-    const uint piece = max(LACUNA_PIECE, (end - first - 1) / LACUNA_MOST_PIECES + 1);
     number all = ZERO;
     for (uint from = first; from < end; from += piece) {
-        const uint to = min(from + piece, end);
+        const uint to = end - from < piece ? end : from + piece;
         uint at = from + LANE;
         number sum = ZERO;
         SUM_ENTRIES(sum, at, to, TEAM, values[k], columns[k])
@@ -118,6 +139,15 @@ static inline number long_row_of_team(const Csr *a, uint first, uint end, __loca
         all = from == first ? sum : all + sum;
     }
     return all;
+}
+
+static inline number long_row_of_team(const Csr *a, uint first, uint end, __local number *work) {
+    return in_pieces_of(max(LACUNA_PIECE, (end - first - 1) / LACUNA_MOST_PIECES + 1), a, first, end, work);
+}
+
+static inline number row_of_team(const Csr *a, uint first, uint end, __local number *work) {
+    return is_long(first, end, TEAM) ? long_row_of_team(a, first, end, work)
+        : in_pieces_of(max(end - first, 1u), a, first, end, work);
 }
 
 // The rows of a segment by a group of one team, entries through local memory.
@@ -208,27 +238,13 @@ static inline void csr_staged(const Csr *a, ulong base, uint count, __local numb
 static inline void csr_rows(const Csr *a, uint segment, uint count, __local number *slots, __local number *work) {
     const ulong base = (ulong)segment * SEGMENT;
     __global const uint *restrict row_ptr = a->row_ptr + base;
+#if LACUNA_CPU
+    EACH(e, count) { slots[e] = row_alone(a, row_ptr[e], row_ptr[e + 1], work); }
+#else
     __global const uint *restrict columns = a->columns;
     __global const number *restrict values = a->values;
     __global const number *restrict x = a->x;
     const uint lanes = a->lanes;
-#if LACUNA_CPU
-    EACH(e, count) {
-        const uint first = row_ptr[e], end = row_ptr[e + 1];
-        if (is_long(first, end, lanes)) {
-            slots[e] = long_row(a, first, end);
-        } else if (lanes == 1) {
-            number sum = ZERO;
-            for (uint k = first; k < end; k++) {
-                sum = multiply_add(values[k], x[columns[k]], sum);
-            }
-            slots[e] = sum;
-        } else {
-            ROW_OF_LANES(work, first, end, lanes, columns, values, x)
-            slots[e] = work[0];
-        }
-    }
-#else
     if (get_local_size(0) == TEAM) {
         csr_staged(a, base, count, slots, work);
         return;
@@ -260,4 +276,23 @@ __kernel LACUNA_GROUP void KERNEL(spmv_csr)(OPERATION_ARGUMENTS) {
     BEGIN_OPERATION();
     run_spmv_csr(p, op, group, groups, slot_cap, slots, work, near, partials);
     END_OPERATION();
+}
+
+// Lanes are as many as there are; a group is one team.
+__kernel LACUNA_GROUP void KERNEL(spmv_csr_first)(OPERATION_ARGUMENTS) {
+    BEGIN_OPERATION();
+    const Csr a = csr_of(p, op);
+    __global number *y = VECTOR(place, OP(place, op, LACUNA_OP_Y));
+    const uint n = OP(place, op, LACUNA_OP_N);
+    for (uint row = group; row < n; row += groups) {
+        const uint first = a.row_ptr[row], end = a.row_ptr[row + 1];
+#if LACUNA_CPU
+        y[row] = row_alone(&a, first, end, work);
+#else
+        const number sum = row_of_team(&a, first, end, work);
+        if (LANE == 0) {
+            y[row] = sum;
+        }
+#endif
+    }
 }

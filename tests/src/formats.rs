@@ -167,6 +167,20 @@ pub fn long_rows<T: Scalar, B: Backend>(make: fn() -> B) {
     }
 }
 
+/// Few rows of many entries, one of which are none, and a square matrix of such rows.
+pub fn few_heavy_rows<T: Scalar, B: Backend>(make: fn() -> B) {
+    for (cols, lengths) in [(40_000, vec![9000, 0, 40_000, 3, 2000, 2048, 2049]), (300, vec![300; 300])] {
+        let mut t = Triplets::<T>::new(lengths.len(), cols);
+        let mut rng = Rng::new(cols as u64 + 1);
+        for (i, length) in lengths.into_iter().enumerate() {
+            let values = rng.vector::<T>(length);
+            values.into_iter().enumerate().for_each(|(k, v)| t.push(i, (k + i) % cols, v));
+        }
+        let a = t.to_csr().unwrap();
+        product(make, &format!("few heavy rows of {cols}"), &a, &rng.vector::<T>(cols));
+    }
+}
+
 /// A product large enough for every thread and group, with rows shared out unevenly.
 pub fn large<T: Scalar, B: Backend>(make: fn() -> B) {
     for name in ["gen:poisson2d:170x171", "gen:elasticity3d:10", "gen:power-law:20000"] {

@@ -4,7 +4,7 @@ use crate::memory::{Buffer, Pool};
 use crate::near::Near;
 use crate::options::{Compile, Mode};
 use crate::store::Store;
-use crate::table::{Common, Step, segments, step};
+use crate::table::{Common, Step, rows_come_first, segments, step};
 use crate::transfer::Pinned;
 use crate::whole::{ProgramArgs, Refusal, WholeTable, whole_table};
 use crate::written::{Entries, Written};
@@ -121,7 +121,7 @@ impl Workshop<'_> {
                 steps = self.steps(program, &encoded)?;
                 match program.has_columns() && self.mode == Mode::Auto {
                     true => (Mode::Graph, None),
-                    false => self.choose::<T>(program.name, &encoded)?,
+                    false => self.choose(program, &encoded)?,
                 }
             }
         };
@@ -194,16 +194,38 @@ impl Workshop<'_> {
                         ),
                     });
                 }
-                let kernel = self.driver.kernel(&kernel_name(step.kernel, T::KIND))?;
-                steps[encoded.op(op as u32, OP_SECTION) as usize].push((step, kernel));
+                let rows_first = self.rows_come_first(from);
+                let section = &mut steps[encoded.op(op as u32, OP_SECTION) as usize];
+                let mut push = |step: Step| -> Result<()> {
+                    let kernel = self.driver.kernel(&kernel_name(step.kernel, T::KIND))?;
+                    section.push((step, kernel));
+                    Ok(())
+                };
+                match rows_first {
+                    true => step.rows_first().into_iter().try_for_each(push)?,
+                    false => push(step)?,
+                }
             }
         }
         Ok(steps)
     }
 
+    /// Whether an operation is a product whose rows are computed ahead of the pass.
+    fn rows_come_first<T: Scalar>(&self, op: &Op<T>) -> bool {
+        let OpKind::Spmv { a, .. } = op.kind else { return false };
+        let kernel = self.store.stored(a, &op.sweep.name).map_or("", |stored| stored.kernel);
+        rows_come_first(a, kernel, self.driver.limits.multiprocessors)
+    }
+
     /// The mode, and the launch and table where that is one kernel.
-    fn choose<T: Scalar>(&mut self, name: &str, encoded: &Encoded<T>) -> Result<(Mode, Option<Tabled<T>>)> {
+    fn choose<T: Scalar>(
+        &mut self,
+        program: &Program<T>,
+        encoded: &Encoded<T>,
+    ) -> Result<(Mode, Option<Tabled<T>>)> {
+        let name = program.name;
         let wanted = match self.mode {
+            Mode::Auto if program.ops().any(|op| self.rows_come_first(op)) => Mode::Auto,
             Mode::Auto if encoded.n <= ONE_BLOCK => Mode::Block,
             Mode::Auto if encoded.n <= GRID => Mode::Grid,
             mode => mode,
@@ -385,7 +407,7 @@ impl<T: Scalar> Prepared<T> {
 impl Step {
     /// How this step is launched on a device with that many multiprocessors.
     fn launch(&self, units: u32) -> Launch {
-        let blocks = self.op.segments.min(units * BLOCKS_PER_UNIT).max(1);
+        let blocks = self.blocks.min(units * BLOCKS_PER_UNIT).max(1);
         Launch { blocks, threads: 256, shared: self.shared, cooperative: false }
     }
     /// Queues this step.

@@ -3,7 +3,7 @@
 use crate::driver::Address;
 use crate::store::{Store, StoredMatrix};
 use lacuna_core::encode::*;
-use lacuna_core::{Error, Result, Scalar};
+use lacuna_core::{Error, Matrix, Result, Scalar};
 use lacuna_formats::PACKET;
 
 /// Elements of a segment of a canonical sum.
@@ -88,6 +88,8 @@ pub(crate) struct Step {
     pub(crate) kernel: &'static str,
     /// Bytes of dynamic shared memory.
     pub(crate) shared: u32,
+    /// Blocks that have something to do.
+    pub(crate) blocks: u32,
 }
 
 impl StreamOp {
@@ -97,6 +99,30 @@ impl StreamOp {
         self.sizes.iter_mut().zip(&a.sizes).for_each(|(to, size)| *to = *size);
         self.arrays.iter_mut().zip(&a.arrays).for_each(|(to, address)| *to = *address);
     }
+}
+
+impl Step {
+    /// A product with compressed rows as two steps: all rows by as many warps as there are, then the pass as a sweep, which finds them
+    /// where the vector is.
+    pub(crate) fn rows_first(self) -> [Step; 2] {
+        let mut pass = self;
+        let rows_of_a_block = SEGMENT / pass.op.lanes;
+        let blocks = pass.op.n.div_ceil(rows_of_a_block);
+        let rows = Step { op: pass.op.clone(), kernel: "spmv_csr_first", shared: 0, blocks };
+        pass.kernel = "sweep";
+        pass.op.load[pass.op.loads as usize] = 0;
+        pass.op.loads += 1;
+        [rows, pass]
+    }
+}
+
+/// Entries of a segment from which a product is more than one block should do.
+const HEAVY: usize = 32_768;
+
+/// Whether a matrix is so few segments of so many entries that they leave most of `units` multiprocessors idle.
+pub(crate) fn rows_come_first<T>(a: Matrix<T>, kernel: &str, units: u32) -> bool {
+    let segments = segments(a.rows as u32);
+    kernel == "csr" && segments < 4 * units && a.nnz >= HEAVY * segments as usize
 }
 
 /// Segments of `n` elements; one where there are none, which sums to 0.
@@ -263,7 +289,8 @@ pub(crate) fn step<T: Scalar>(store: &Store, e: &Encoded<T>, op: u32, name: &str
         }
     };
     let shared = room * SEGMENT * size_of::<T>() as u32;
-    Ok(Some(Step { op: Box::new(s), kernel, shared }))
+    let blocks = s.segments;
+    Ok(Some(Step { op: Box::new(s), kernel, shared, blocks }))
 }
 
 /// The stem of the kernel that multiplies by a format.

@@ -5,7 +5,7 @@ use crate::near::Near;
 use crate::source::{self, FOLD, SEGMENT, TEAM};
 use crate::{Mode, OpenClOptions};
 use lacuna_core::encode::{self, Encoded};
-use lacuna_core::{Cell, Error, History, Matrix, Program, Result, Scalar};
+use lacuna_core::{Cell, Error, Format, History, MAX_LANES, Matrix, Program, Result, Scalar};
 use lacuna_generate::columns_pay;
 
 /// A kernel of an operation and its launch.
@@ -68,6 +68,10 @@ pub(crate) const ADVANCE_MODE: u32 = 7;
 pub(crate) const PROGRAM_BUDGET: u32 = 11;
 /// Values of the history on the device.
 pub(crate) const HISTORY: usize = History::CAPACITY as usize + 2;
+
+/// The kernel of the rows ahead of their pass, and the entries of a segment from which that is worth it.
+const ROWS_FIRST: &str = "spmv_csr_first";
+const HEAVY: usize = 32_768;
 
 /// Groups of one team for each unit: no more than run at once where a work-item takes 128 registers, since the last ones
 /// would run alone.
@@ -187,12 +191,23 @@ impl OpenCl {
 
     fn steps_of<T: Scalar>(&self, encoded: &Encoded<T>, op: u32, operation: &str) -> Result<Steps> {
         let kind = encoded.op(op, encode::OP_KIND);
-        let mut pieces = 0;
+        // What comes ahead of a product, and its groups.
+        let mut first = None;
         let stem = match kind {
             encode::KIND_SPMV => {
                 let a = encoded.matrices[encoded.op(op, encode::OP_MATRIX) as usize];
-                pieces = self.memory.partial_sums(a);
-                self.memory.spmv_kernel(a, operation)?
+                let kernel = self.memory.spmv_kernel(a, operation)?;
+                match self.memory.partial_sums(a) {
+                    0 if self.rows_come_first(a) => {
+                        first = Some((ROWS_FIRST, a.rows));
+                        "sweep"
+                    }
+                    0 => kernel,
+                    pieces => {
+                        first = Some(("spmv_pieces", pieces));
+                        kernel
+                    }
+                }
             }
             encode::KIND_SPMM => {
                 let a = encoded.matrices[encoded.op(op, encode::OP_MATRIX) as usize];
@@ -217,10 +232,19 @@ impl OpenCl {
         };
         let fold = || step("fold", sums * segments.div_ceil(SEGMENT));
         Ok(Steps {
-            ahead: (pieces > 0).then(|| step("spmv_pieces", pieces)).transpose()?,
+            ahead: first.map(|(stem, groups)| step(stem, groups)).transpose()?,
             operation: step(stem, segments)?,
             fold: folds.then(fold).transpose()?,
         })
+    }
+
+    /// Whether a matrix in compressed rows is so few segments of so many entries that they leave most of the device idle.
+    fn rows_come_first<T: Scalar>(&self, a: Matrix<T>) -> bool {
+        let segments = a.rows.div_ceil(SEGMENT);
+        let long = |format: &dyn Format<T>| format.kernel() == "csr" && format.lanes() == MAX_LANES;
+        segments < 4 * self.device.units
+            && a.nnz >= HEAVY * segments
+            && self.memory.format(a).is_some_and(|format| long(&**format))
     }
 
     /// A kernel of an operation with the arguments that stay.
@@ -237,7 +261,11 @@ impl OpenCl {
         let table = self.table_bytes(encoded, op);
         let budget = self.local_budget().saturating_sub(work + table) / size;
         let slots = encoded.op(op, encode::OP_SLOT_COUNT) as usize;
-        let (cap, near) = if self.segments_each {
+        // A pass behind the rows finds them where the vector is.
+        let behind = stem == "sweep" && encoded.op(op, encode::OP_KIND) == encode::KIND_SPMV;
+        let (cap, near) = if behind {
+            (0, if cells <= budget { cells } else { 0 })
+        } else if self.segments_each {
             (1, 0)
         } else {
             let cap = slots.clamp(1, (budget / SEGMENT).max(1));
@@ -250,7 +278,7 @@ impl OpenCl {
             Arg::Word(cap as u32),
             Arg::Word(near as u32),
             Arg::Local(work),
-            Arg::Local((cap * SEGMENT).max(near) * size),
+            Arg::Local((cap * SEGMENT).max(near).max(1) * size),
             Arg::Local(8 * encode::CONTROL_WORDS as usize),
             Arg::Local(table),
         ];
@@ -302,6 +330,7 @@ impl OpenCl {
                 });
             }
             Mode::Auto if !loops => return Ok(None),
+            Mode::Auto if encoded.matrices.iter().any(|a| self.rows_come_first(*a)) => return Ok(None),
             Mode::Auto if n <= alone => false,
             Mode::Auto if n <= together && can_meet => true,
             Mode::Auto => return Ok(None),

@@ -71,6 +71,7 @@ fn kernels_take_what_the_host_sets() {
             "spmm_sell",
             "spmv_bcsr",
             "spmv_csr",
+            "spmv_csr_first",
             "spmv_dense",
             "spmv_dia",
             "spmv_hyb",
