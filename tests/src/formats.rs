@@ -167,7 +167,7 @@ pub fn long_rows<T: Scalar, B: Backend>(make: fn() -> B) {
     }
 }
 
-/// Few rows of many entries, one of which are none, and a square matrix of such rows.
+/// Few rows of many entries beside one of none and short ones, and a square matrix of full rows.
 pub fn few_heavy_rows<T: Scalar, B: Backend>(make: fn() -> B) {
     for (cols, lengths) in [(40_000, vec![9000, 0, 40_000, 3, 2000, 2048, 2049]), (300, vec![300; 300])] {
         let mut t = Triplets::<T>::new(lengths.len(), cols);

@@ -4,13 +4,13 @@ use crate::memory::{Buffer, Pool};
 use crate::near::Near;
 use crate::options::{Compile, Mode};
 use crate::store::Store;
-use crate::table::{Common, Step, rows_come_first, segments, step};
+use crate::table::{Common, Step, segments, step};
 use crate::transfer::Pinned;
 use crate::whole::{ProgramArgs, Refusal, WholeTable, whole_table};
 use crate::written::{Entries, Written};
 use lacuna_core::encode::{CONTROL_WORDS, Encoded, NONE, OP_SECTION, SECTION_EACH, SECTION_RESTART, encode};
 use lacuna_core::{Basis, Error, Matrix, Op, OpKind, Program, Result, Scalar, Vector};
-use lacuna_generate::{AT_CELLS, Shelf, columns_pay};
+use lacuna_generate::{AT_CELLS, Shelf, columns_pay, rows_come_first};
 use std::ffi::c_void;
 use std::sync::Arc;
 
@@ -213,8 +213,8 @@ impl Workshop<'_> {
     /// Whether an operation is a product whose rows are computed ahead of the pass.
     fn rows_come_first<T: Scalar>(&self, op: &Op<T>) -> bool {
         let OpKind::Spmv { a, .. } = op.kind else { return false };
-        let kernel = self.store.stored(a, &op.sweep.name).map_or("", |stored| stored.kernel);
-        rows_come_first(a, kernel, self.driver.limits.multiprocessors)
+        self.store.stored(a, &op.sweep.name).is_ok_and(|stored| stored.kernel == "csr")
+            && rows_come_first(a.rows, a.nnz, self.driver.limits.multiprocessors as usize)
     }
 
     /// The mode, and the launch and table where that is one kernel.

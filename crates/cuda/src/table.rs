@@ -3,7 +3,7 @@
 use crate::driver::Address;
 use crate::store::{Store, StoredMatrix};
 use lacuna_core::encode::*;
-use lacuna_core::{Error, Matrix, Result, Scalar};
+use lacuna_core::{Error, Result, Scalar};
 use lacuna_formats::PACKET;
 
 /// Elements of a segment of a canonical sum.
@@ -114,15 +114,6 @@ impl Step {
         pass.op.loads += 1;
         [rows, pass]
     }
-}
-
-/// Entries of a segment from which a product is more than one block should do.
-const HEAVY: usize = 32_768;
-
-/// Whether a matrix is so few segments of so many entries that they leave most of `units` multiprocessors idle.
-pub(crate) fn rows_come_first<T>(a: Matrix<T>, kernel: &str, units: u32) -> bool {
-    let segments = segments(a.rows as u32);
-    kernel == "csr" && segments < 4 * units && a.nnz >= HEAVY * segments as usize
 }
 
 /// Segments of `n` elements; one where there are none, which sums to 0.

@@ -14,7 +14,7 @@ mod staged;
 mod write;
 
 pub use cache::Cached;
-pub use costs::{columns_pay, costs};
+pub use costs::{columns_pay, costs, rows_come_first};
 pub use layout::{Device, Layout, MatrixFacts};
 pub use rows::{Entries, Rows};
 pub use shelf::{Key, Laid, Shelf, Way};

@@ -6,7 +6,7 @@ use crate::source::{self, FOLD, SEGMENT, TEAM};
 use crate::{Mode, OpenClOptions};
 use lacuna_core::encode::{self, Encoded};
 use lacuna_core::{Cell, Error, Format, History, MAX_LANES, Matrix, Program, Result, Scalar};
-use lacuna_generate::columns_pay;
+use lacuna_generate::{columns_pay, rows_come_first};
 
 /// A kernel of an operation and its launch.
 pub(crate) struct Step {
@@ -68,10 +68,6 @@ pub(crate) const ADVANCE_MODE: u32 = 7;
 pub(crate) const PROGRAM_BUDGET: u32 = 11;
 /// Values of the history on the device.
 pub(crate) const HISTORY: usize = History::CAPACITY as usize + 2;
-
-/// The kernel of the rows ahead of their pass, and the entries of a segment from which that is worth it.
-const ROWS_FIRST: &str = "spmv_csr_first";
-const HEAVY: usize = 32_768;
 
 /// Groups of one team for each unit: no more than run at once where a work-item takes 128 registers, since the last ones
 /// would run alone.
@@ -199,7 +195,7 @@ impl OpenCl {
                 let kernel = self.memory.spmv_kernel(a, operation)?;
                 match self.memory.partial_sums(a) {
                     0 if self.rows_come_first(a) => {
-                        first = Some((ROWS_FIRST, a.rows));
+                        first = Some(("spmv_csr_first", a.rows));
                         "sweep"
                     }
                     0 => kernel,
@@ -238,13 +234,11 @@ impl OpenCl {
         })
     }
 
-    /// Whether a matrix in compressed rows is so few segments of so many entries that they leave most of the device idle.
+    /// Whether the rows of a product are computed ahead of the pass.
     fn rows_come_first<T: Scalar>(&self, a: Matrix<T>) -> bool {
-        let segments = a.rows.div_ceil(SEGMENT);
-        let long = |format: &dyn Format<T>| format.kernel() == "csr" && format.lanes() == MAX_LANES;
-        segments < 4 * self.device.units
-            && a.nnz >= HEAVY * segments
-            && self.memory.format(a).is_some_and(|format| long(&**format))
+        let by_teams = |format: &dyn Format<T>| format.kernel() == "csr" && format.lanes() == MAX_LANES;
+        rows_come_first(a.rows, a.nnz, self.device.units)
+            && self.memory.format(a).is_some_and(|format| by_teams(&**format))
     }
 
     /// A kernel of an operation with the arguments that stay.
