@@ -105,7 +105,9 @@ static inline void multiply_slices(const Share *s, __global const uint *restrict
     __global const uint *restrict columns, __global const number *restrict values,
     __global const uint *restrict row_of, bool sorted, uint lanes, bool twice, uint run, uint slice, uint last, uint step,
     __global const number *x, __global number *y) {
-    const uint depth = run == 1 ? DEPTH_FAR : DEPTH_FAR / 2, rows = twice ? ROWS_FAR : 1, height = rows * 32 / lanes;
+    // As many as leave room for two batches in registers.
+    const bool few = run == 1 || run * sizeof(number) <= 8;
+    const uint depth = few ? DEPTH_FAR : DEPTH_FAR / 2, rows = twice ? ROWS_FAR : 1, height = rows * 32 / lanes;
     const ulong policy = read_once();
     columns += WARP_LANE;
     values += WARP_LANE;

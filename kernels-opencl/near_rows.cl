@@ -159,24 +159,24 @@ static inline void fetch_operands(number *x, const Entries *b, const Share *s, c
         x[e] = HOLDS(fits, b->column[e]) ? s->window[b->column[e]] : ZERO;
     }
 }
-// Lanes that take turns have a sum each; where they are two batches, `next_lanes` brings those of the other one to the front.
-static inline void next_lanes(number *sum, uint sums) {
-    if (sums > DEPTH_NEAR) {
-#pragma unroll
-        for (uint e = 0; e < DEPTH_NEAR; e++) {
-            const number other = sum[e];
-            sum[e] = sum[e + DEPTH_NEAR];
-            sum[e + DEPTH_NEAR] = other;
-        }
-    }
-}
+// Lanes that take turns have a sum each.
 static inline void add_entries(number *sum, uint sums, const Entries *b, const number *x, bool fits) {
 #pragma unroll
     for (uint e = 0; e < DEPTH_NEAR; e++) {
         const uint k = e % sums;
         sum[k] = HOLDS(fits, b->column[e]) ? multiply_add(b->value[e], x[e], sum[k]) : sum[k];
     }
-    next_lanes(sum, sums);
+}
+
+static inline number sum_of_lanes(number *sum, uint sums) {
+#pragma unroll
+    for (uint half_sums = sums / 2; half_sums > 0; half_sums /= 2) {
+#pragma unroll
+        for (uint k = 0; k < half_sums; k++) {
+            sum[k] = sum[k] + sum[k + half_sums];
+        }
+    }
+    return sum[0];
 }
 
 // What a lane has of a row is added up and kept for the work-item of the row. All work-items come here.
@@ -218,10 +218,26 @@ static inline number product_staged(const Share *s, State *state, uint m, uint l
     for (uint k = 0; k < sums; k++) {
         sum[k] = ZERO;
     }
-    const bool odd = (end - at + 32 * DEPTH_NEAR - 1) / (32 * DEPTH_NEAR) % 2 > 0; // batches, where lanes take turns
-    Entries b;
+    Entries b, ahead;
     fetch_entries(&b, s, &p, at, end);
 #if LACUNA_NVIDIA
+    if (lanes == 1) { // all of it in one turn; two batches have up to twice as many lanes
+        const uint other = sums > DEPTH_NEAR ? DEPTH_NEAR : 0;
+        open_window(s, state, m, fits);
+        while (at < end) {
+            fetch_entries(&ahead, s, &p, at + 32 * DEPTH_NEAR, end);
+            fetch_operands(x, &b, s, state, fits);
+            add_entries(sum, sums, &b, x, fits);
+            if (at + 32 * DEPTH_NEAR >= end) {
+                break;
+            }
+            at += 64 * DEPTH_NEAR;
+            fetch_entries(&b, s, &p, at, end);
+            fetch_operands(x, &ahead, s, state, fits);
+            add_entries(sum + other, sums, &ahead, x, fits);
+        }
+        return sum_of_lanes(sum, sums);
+    }
     uint next = turns > 1 ? WARPS : 0, next_at = slices[next], next_end = slices[next + 1];
     open_window(s, state, m, fits);
     for (uint turn = 0; turn < turns;) {
@@ -235,11 +251,10 @@ static inline number product_staged(const Share *s, State *state, uint m, uint l
             next_at = turn < turns ? slices[next] : 0;
             next_end = turn < turns ? slices[next + 1] : 0;
         }
-        Entries ahead;
         fetch_entries(&ahead, s, &p, at, end);
         fetch_operands(x, &b, s, state, fits);
         add_entries(sum, sums, &b, x, fits);
-        if (done && lanes > 1) {
+        if (done) {
             keep_row(s, lanes, turn - 1, sum[0]);
             sum[0] = ZERO;
         }
@@ -262,17 +277,7 @@ static inline number product_staged(const Share *s, State *state, uint m, uint l
     }
 #endif
     if (lanes == 1) {
-        if (odd) {
-            next_lanes(sum, sums);
-        }
-#pragma unroll
-        for (uint half_sums = sums / 2; half_sums > 0; half_sums /= 2) {
-#pragma unroll
-            for (uint k = 0; k < half_sums; k++) {
-                sum[k] = sum[k] + sum[k + half_sums];
-            }
-        }
-        return sum[0];
+        return sum_of_lanes(sum, sums);
     }
     MEET();
     return own ? s->rows_at[ITEM] : ZERO;
