@@ -57,7 +57,7 @@ const FAR: [Cost; 15] = [
 
 const NEAR: [Cost; 15] = [
     Cost::of_bytes("csr", 1.0),
-    Cost::of_bytes("dia", 0.1).and_places(8.5),
+    Cost::of_bytes("dia", 0.3).and_places(6.6),
     Cost::of_bytes("sell", 2.0),
     Cost::of_bytes("ell", 2.0),
     Cost::of_bytes("bcsr", 1.0).and_places(36.0),

@@ -30,8 +30,6 @@ const BY_SEGMENTS: [Cost; 11] = [
     Cost::of_bytes("hyb", 1.0),
     Cost::of_bytes("coo", 1.0),
 ];
-/// Bytes of the second-level cache that costs on GPUs were measured with; OpenCL does not tell how large one is.
-pub(crate) const CACHE: usize = 60 << 20;
 
 /// An OpenCL device with its memory and an in-order queue.
 ///
@@ -207,7 +205,7 @@ impl Backend for OpenCl {
         if self.segments_each {
             &BY_SEGMENTS
         } else {
-            lacuna_generate::costs(rows, self.device.units, bytes, CACHE)
+            lacuna_generate::costs(rows, self.device.units, bytes, self.device.cache())
         }
     }
     fn vector<T: Scalar>(&mut self, n: usize) -> Result<Vector<T>> {

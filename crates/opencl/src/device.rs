@@ -74,6 +74,15 @@ impl Device {
     pub(crate) fn is_nvidia(&self) -> bool {
         self.vendor.contains("NVIDIA")
     }
+    /// Bytes of a GPU's second-level cache, of which OpenCL tells nothing: those of NVIDIA's A100 and, from compute capability 9.0 on,
+    /// H200.
+    pub(crate) fn cache(&self) -> usize {
+        if self.capability >= 9 { 60 << 20 } else { 40 << 20 }
+    }
+    /// Whether loads can ask it to keep what they read.
+    pub(crate) fn asks_cache(&self) -> bool {
+        self.capability >= 8
+    }
     /// Fails where the device lacks the precision of a number type.
     pub(crate) fn check_type<T: Scalar>(&self) -> Result<()> {
         if size_of::<T::Real>() == 8 && !self.doubles {

@@ -42,8 +42,6 @@ impl Near {
 pub(crate) const NEAR_BUDGET: u32 = 15;
 pub(crate) const NEAR_ENTER: u32 = 16;
 pub(crate) const NEAR_SHORT_HISTORY: u32 = 19;
-/// Bytes of the second-level cache of a GPU that loads can ask to keep what they read; OpenCL does not tell how large it is.
-const CACHE: usize = 40 << 20;
 /// Rows up to which one group is the faster one.
 const ALONE: usize = 512;
 /// Sums of a thousand segments at the most meet in one exchange.
@@ -130,7 +128,7 @@ impl OpenCl {
         };
         let device = Device {
             nvidia: self.device.is_nvidia(),
-            cache: if self.device.capability >= 8 { CACHE } else { 0 },
+            cache: if self.device.asks_cache() { self.device.cache() } else { 0 },
             local: self.local_budget(),
             largest: self.device.largest_group,
             size: group,

@@ -1,5 +1,5 @@
 //! A program made ready for the device: its tables, its kernels and how each is launched.
-use crate::backend::{CACHE, OpenCl};
+use crate::backend::OpenCl;
 use crate::driver::{Arg, Buffer, Kernel};
 use crate::near::Near;
 use crate::source::{self, FOLD, SEGMENT, TEAM};
@@ -139,7 +139,7 @@ impl OpenCl {
     fn multiplies_columns<T: Scalar>(&self, a: Matrix<T>) -> bool {
         let kernel = self.memory.spmv_kernel(a, "spmm").ok().and_then(columns_kernel);
         let (Some(kernel), Some(a)) = (kernel, self.memory.format(a)) else { return false };
-        let far = self.options.mode != Mode::Auto || columns_pay(a.kernel(), a.bytes(), CACHE);
+        let far = self.options.mode != Mode::Auto || columns_pay(a.kernel(), a.bytes(), self.device.cache());
         (self.segments_each || kernel == "spmm_sell" && far) && !a.has_long_rows()
     }
 

@@ -161,6 +161,8 @@ impl Layout {
         // What is left of them is read from memory or the second-level cache again and again, all of it in the same order.
         let staying = stay.iter().sum::<usize>() * (number + size_of::<u32>()) * groups;
         let held = e.matrices.iter().map(|a| a.bytes).sum::<usize>().saturating_sub(staying);
+        // OpenCL's compiler makes less of loads that say so.
+        let most = if device.prelude.is_some() { device.cache / 3 * 2 } else { device.cache / 5 * 4 };
         let shape = Shape {
             size,
             far: false,
@@ -179,7 +181,7 @@ impl Layout {
             segments,
             words: ways * pieces(segments),
             share: 1,
-            keep: kept_percent(held, device.cache / 3 * 2),
+            keep: kept_percent(held, most),
             kept: taken.iter().map(|a| a.kept).collect(),
             stay,
         };
