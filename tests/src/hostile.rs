@@ -5,8 +5,8 @@ use crate::numbers::{Rng, generated, random_matrix};
 use crate::on_both;
 use crate::solves::{Case, solver, solver_with, tolerance};
 use lacuna_core::{
-    Backend, Confirm, Diagonal, Error, Expr, History, Identity, LinOp, Pass, Product, Reason, Recorder, Run,
-    Scalar, Shifted, Sum,
+    Backend, Diagonal, Error, Expr, History, Identity, LinOp, Pass, Product, Reason, Recorder, Run, Scalar,
+    Shifted, Sum,
 };
 use lacuna_formats::Csr;
 use lacuna_solvers::{METHODS, Options, Solver, Stop, method};
@@ -25,12 +25,6 @@ fn fails<R>(result: Result<R, Error>, words: &[&str]) -> Error {
         assert!(text.contains(word), "`{text}` does not say `{word}`");
     }
     error
-}
-
-#[track_caller]
-fn stale<R>(result: Result<R, Error>, what: &str) {
-    let error = fails(result, &[what]);
-    assert!(matches!(error, Error::Stale { .. }), "expected a stale handle, got: {error}");
 }
 
 /// For `b = 0` the solution is 0, whatever the guess.
@@ -212,122 +206,6 @@ pub fn wrong_lengths<T: Scalar, B: Backend>(make: fn() -> B) {
         fails(Solver::new(dev, &square, None, &*m, stop), &["atol"]);
     }
     fails(method::<T>("conjugate", &Options::default()), &["conjugate", "gmres"]);
-}
-
-/// Vectors, bases and matrices released with a mark, also where something new has taken their place.
-pub fn stale_handles<T: Scalar, B: Backend>(make: fn() -> B) {
-    let dev = &mut make();
-    let n = 40;
-    let live = upload(dev, &vec![T::one(); n]);
-    let c = cells_of(dev, &[T::one(); 2]);
-    let h = Backend::cells::<T>(dev, 2).unwrap();
-    let mark = dev.mark();
-    let old = upload(dev, &vec![T::one(); n]);
-    let basis = Backend::basis::<T>(dev, n, 2).unwrap();
-    let a = Csr::<T>::identity(n).unwrap();
-    let matrix = dev.matrix(Arc::new(a.clone())).unwrap();
-    dev.release(mark);
-    assert_eq!(dev.mark(), mark);
-    for replaced in [false, true] {
-        if replaced {
-            let _new = upload(dev, &vec![T::one(); n]);
-            let _basis = Backend::basis::<T>(dev, n, 2).unwrap();
-            let _matrix = dev.matrix(Arc::new(a.clone())).unwrap();
-        }
-        stale(dev.upload(&vec![T::one(); n], old), "vector");
-        stale(dev.download(old, &mut vec![T::one(); n]), "vector");
-        stale(dev.multi_axpy_dot(Pass::new("mine").set(live, live + old)), "vector");
-        stale(dev.multi_axpy_dot(Pass::new("mine").set(old, live)), "vector");
-        stale(dev.multi_axpy_dot(Pass::new("mine").set(live, old * live)), "vector");
-        stale(dev.multi_axpy_dot(Pass::new("mine").dot(c[0], live, old)), "vector");
-        stale(dev.spmv_dot(&matrix, live, old, Pass::nothing()), "");
-        let other = upload(dev, &vec![T::one(); n]);
-        stale(dev.spmv_dot(&matrix, live, other, Pass::nothing()), "matrix");
-        stale(dev.basis_dot(basis, live, h), "vector");
-        stale(dev.basis_axpy(basis, h, live, Pass::nothing()), "vector");
-        same("a live vector", &download(dev, live), &vec![T::one(); n]);
-        if !replaced {
-            dev.release(mark);
-        }
-    }
-    // A plan outlives its vectors: running it is an error, and so is planning a program about them.
-    let mark = dev.mark();
-    let old = upload(dev, &vec![T::one(); n]);
-    let mut k = Recorder::new(dev, "program");
-    k.multi_axpy_dot(Pass::new("mine").set(live, live + old));
-    let program = k.finish().unwrap();
-    let mut plan = dev.plan(program.clone()).unwrap();
-    dev.release(mark);
-    let run = Run { limit: 1, history: &mut History::default(), watch: None };
-    stale(dev.execute(&mut plan, run), "vector");
-    stale(dev.plan(program).map(drop), "vector");
-    same("a live vector", &download(dev, live), &vec![T::one(); n]);
-}
-
-/// The pass that names a stale handle is named; a cell of another backend is one. Cells released with a mark: reads, writes, and everything in a pass that names one.
-pub fn stale_cells<T: Scalar, B: Backend>(make: fn() -> B) {
-    let dev = &mut make();
-    let x = upload(dev, &[T::one(); 9]);
-    let abroad = &mut make();
-    let (foreign, y) = (cells_of(abroad, &[T::one()])[0], upload(abroad, &[T::one(); 9]));
-    let _home = cells_of(dev, &[T::one(); 3]);
-    stale(dev.multi_axpy_dot(Pass::new("mine").set(x, foreign * x)), "mine");
-    stale(dev.multi_axpy_dot(Pass::new("mine").set(x, x + y)), "mine");
-    let live = cells_of(dev, &[T::one(); 2])[0];
-    let basis = Backend::basis::<T>(dev, 9, 2).unwrap();
-    let mark = dev.mark();
-    let old = cells_of(dev, &[T::one(); 3])[2];
-    let run = Backend::cells::<T>(dev, 2).unwrap();
-    let small = hessenberg::<T, _>(dev, 2);
-    dev.release(mark);
-    for replaced in [false, true] {
-        if replaced {
-            let _new = cells_of(dev, &[T::one(); 50]);
-        }
-        stale(dev.read(&[live, old]), "cell");
-        stale(Backend::write(dev, old, T::one()), "cell");
-        let mine = || Pass::new("mine");
-        stale(dev.multi_axpy_dot(mine().eval(old, live + 1.0)), "mine");
-        stale(dev.multi_axpy_dot(mine().eval(live, live * (old / 2.0))), "mine");
-        stale(dev.multi_axpy_dot(mine().set(x, x + old * x)), "mine");
-        stale(dev.multi_axpy_dot(mine().dot(old, x, x)), "mine");
-        stale(dev.multi_axpy_dot(mine().stop_if(old.gt(live), Reason::Diverged)), "mine");
-        stale(dev.multi_axpy_dot(mine().leave_if(live.le(old))), "mine");
-        stale(dev.multi_axpy_dot(mine().count(old)), "mine");
-        let confirm = Confirm { rr: live, target: live, last: old, shrink: live };
-        stale(dev.multi_axpy_dot(mine().confirm(confirm)), "mine");
-        stale(dev.multi_axpy_dot(mine().rotate(small, 0, live)), "mine");
-        stale(dev.multi_axpy_dot(mine().back_substitute(small)), "mine");
-        stale(dev.basis_dot(basis, x, run), "cell");
-        stale(dev.basis_axpy(basis, run, x, Pass::nothing()), "cell");
-    }
-    assert_eq!(dev.read(&[live]).unwrap(), [T::one()]);
-    let mark = dev.mark();
-    let old = cells_of(dev, &[T::one(); 300])[299];
-    let mut k = Recorder::new(dev, "program");
-    k.multi_axpy_dot(Pass::new("mine").eval(live, live + old));
-    let mut plan = k.finish().and_then(|program| dev.plan(program)).unwrap();
-    dev.release(mark);
-    let run = Run { limit: 1, history: &mut History::default(), watch: None };
-    stale(dev.execute(&mut plan, run), "mine");
-}
-
-/// Handles that another backend made, though it has something in the same place.
-pub fn foreign_handles<T: Scalar, B: Backend>(make: fn() -> B) {
-    let (home, abroad) = (&mut make(), &mut make());
-    let n = 12;
-    let (mine, other) = (upload(home, &vec![T::one(); n]), upload(abroad, &vec![T::one(); n]));
-    let a = Csr::<T>::identity(n).unwrap();
-    let _here = home.matrix(Arc::new(a.clone())).unwrap();
-    let there = abroad.matrix(Arc::new(a)).unwrap();
-    let (cell, foreign) = (cells_of(home, &[T::one()])[0], cells_of(abroad, &[T::one()])[0]);
-    let y = upload(home, &vec![T::zero(); n]);
-    stale(home.download(other, &mut vec![T::zero(); n]), "vector");
-    stale(home.upload(&vec![T::zero(); n], other), "vector");
-    stale(home.multi_axpy_dot(Pass::new("mine").set(mine, mine + other)), "vector");
-    stale(home.spmv_dot(&there, mine, y, Pass::nothing()), "matrix");
-    stale(home.read(&[cell, foreign]), "cell");
-    stale(Backend::write(home, foreign, T::zero()), "cell");
 }
 
 /// What a pass may not do is told when it is recorded or planned, with the name of the pass, and changes nothing.

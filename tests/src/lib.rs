@@ -17,6 +17,7 @@ pub mod columns;
 pub mod concurrent;
 pub mod counting;
 pub mod formats;
+pub mod handles;
 pub mod hostile;
 pub mod numbers;
 pub mod operators;
@@ -62,9 +63,9 @@ macro_rules! conformance {
                         random: passes_agree products_agree bases_agree fusion_changes_nothing;
                         solves: agree parallel_sizes again warm_start cancelled gmres_variants scaled_exactly;
                         concurrent: several_backends_at_once;
+                        handles: stale_handles stale_cells foreign_handles;
                         hostile: zero_right_hand_side exact_start tolerance_zero huge_and_tiny not_finite_input
-                            wrong_lengths stale_handles stale_cells foreign_handles pass_rules program_rules
-                            tiny_systems singular_breakdown refused_allocations
+                            wrong_lengths pass_rules program_rules tiny_systems singular_breakdown refused_allocations
                             endless_limits;
                     }
                 }

@@ -13,6 +13,7 @@ mod error;
 mod format;
 mod formula;
 mod handle;
+mod linear;
 mod lines;
 mod operator;
 mod outcome;
