@@ -87,7 +87,8 @@ pub struct OpenClOptions {
     pub compile: Compile,
     /// How many work-groups run at once, where the caller knows; `None` goes by what is known of the device.
     pub together: Option<usize>,
-    /// Work-items of the group of [`Mode::OneGroup`] and [`Mode::Persistent`], a multiple of 256; 0 chooses.
+    /// Work-items of the group of [`Mode::OneGroup`] and [`Mode::Persistent`], in whole 256s and at least as many as its rows need;
+    /// 0 chooses.
     pub group: usize,
     /// Rows up to which [`Mode::Auto`] runs the whole loop in one group; `None` chooses.
     pub one_group_rows: Option<usize>,

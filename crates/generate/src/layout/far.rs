@@ -32,7 +32,7 @@ impl Layout {
         let long = lanes.iter().any(|w| *w > 1) && e.bases.is_empty() && e.slots <= 4;
         let size = match device.size {
             0 => SIZE[usize::from(!long)],
-            size => size,
+            size => (size.min(device.largest) / SEGMENT).max(1) * SEGMENT,
         };
         let sums = e.sums as usize + 4;
         let params = write::params_room(e);

@@ -62,7 +62,7 @@ impl Division {
         };
         let size = (rows * longest).clamp(least, wide).max(rows);
         let size = if nvidia { size } else { (rows * longest).clamp(2 * SEGMENT, 1024) }.min(most * SEGMENT);
-        let size = if device.size > 0 { device.size } else { size };
+        let size = if device.size > 0 { wanted_size(device.size, rows, most * SEGMENT) } else { size };
         Division { one, groups: groups * ways, ways, segments, mine, rows, size }
     }
 
@@ -272,10 +272,29 @@ fn column_and_hole<T: Scalar>(
     (if fits { low } else { 0 }, (fits && !T::KIND.is_complex()).then_some(width))
 }
 
+/// Work-items of a group where so many are wanted: whole segments, and one for each row.
+fn wanted_size(wanted: usize, rows: usize, most: usize) -> usize {
+    wanted.min(most).next_multiple_of(SEGMENT).max(rows)
+}
+
 /// Entries of a slice that a work-item has under way: two batches of them, and what one of these multiplies, take half of the
 /// registers there are for it. OpenCL's compiler needs more of them.
 fn depth(number: usize, size: usize, device: Device) -> usize {
     let words = 2 + 3 * number / 4;
     let most = if device.prelude.is_none() && size > 512 { 4 } else { 8 };
     [most, 4].into_iter().find(|depth| 2 * depth * words <= REGISTERS.0 / size).unwrap_or(2)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::wanted_size;
+
+    #[test]
+    fn every_row_has_a_work_item() {
+        for (wanted, rows, size) in
+            [(256, 512, 512), (512, 256, 512), (100, 256, 256), (usize::MAX, 256, 1024)]
+        {
+            assert_eq!(wanted_size(wanted, rows, 1024), size, "{wanted} wanted for {rows} rows");
+        }
+    }
 }
