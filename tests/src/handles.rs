@@ -1,6 +1,7 @@
 //! Handles of what is no longer there, or never was on this backend: errors that name what was asked for.
 use crate::bits::{cells_of, download, same, upload};
 use crate::cells::hessenberg;
+use crate::hostile::fails;
 use lacuna_core::{Backend, Confirm, Error, History, Pass, Reason, Recorder, Run, Scalar};
 use lacuna_formats::Csr;
 use std::sync::Arc;
@@ -8,9 +9,7 @@ use std::sync::Arc;
 /// Fails unless the result is an error about a stale handle that says what of.
 #[track_caller]
 fn stale<R>(result: Result<R, Error>, what: &str) {
-    let Err(error) = result else { panic!("no error; expected one about a stale {what}") };
-    let text = error.to_string();
-    assert!(text.contains(what), "`{text}` does not say `{what}`");
+    let error = fails(result, &[what]);
     assert!(matches!(error, Error::Stale { .. }), "expected a stale handle, got: {error}");
 }
 

@@ -18,7 +18,7 @@ fn case(method: &'static str) -> Case {
 
 /// Fails unless the result is an error that holds the words.
 #[track_caller]
-fn fails<R>(result: Result<R, Error>, words: &[&str]) -> Error {
+pub(crate) fn fails<R>(result: Result<R, Error>, words: &[&str]) -> Error {
     let Err(error) = result else { panic!("no error; expected one about {words:?}") };
     let text = error.to_string();
     for word in words {

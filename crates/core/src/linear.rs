@@ -1,9 +1,10 @@
 //! Formulas taken apart: those of an update into terms over vectors, those of cells into instructions.
 use crate::cells::{Binary, Instr, Unary};
 use crate::lower::{Cells, Coefficient, Term};
-use crate::{Cell, Expr, Scalar, Vector};
+use crate::{Expr, Scalar, Vector};
 
-/// The terms of an update, those over the same vectors as one, or why there are none; what their coefficients need computed is appended to `code`.
+/// The terms of an update, those over the same vectors as one, or why it is not linear; what their coefficients need computed is
+/// appended to `code`.
 pub(crate) fn terms<T: Scalar>(
     expr: &Expr<T>,
     cells: &mut dyn Cells<T>,
@@ -124,21 +125,15 @@ fn operand<T: Scalar>(expr: &Expr<T>, cells: &mut dyn Cells<T>, code: &mut Vec<I
         Expr::Cell(c) => c.index,
         Expr::Value(v) => cells.constant(*v),
         _ => {
-            let dst = Cell::new(cells.temporary(), 0);
-            evaluate(expr, Some(dst), cells, code);
-            dst.index
+            let dst = cells.temporary();
+            evaluate(expr, dst, cells, code);
+            dst
         }
     }
 }
 
-/// Instructions that compute a formula, appended to `code`: to the cell given, or one of their own.
-pub(crate) fn evaluate<T: Scalar>(
-    expr: &Expr<T>,
-    dst: Option<Cell<T>>,
-    cells: &mut dyn Cells<T>,
-    code: &mut Vec<Instr>,
-) {
-    let dst = dst.map_or_else(|| cells.temporary(), |cell| cell.index);
+/// Instructions that set cell `dst` to a formula, appended to `code`.
+pub(crate) fn evaluate<T: Scalar>(expr: &Expr<T>, dst: u32, cells: &mut dyn Cells<T>, code: &mut Vec<Instr>) {
     let (unary, binary) = match expr {
         Expr::Value(_) | Expr::Cell(_) => (Some((Unary::Copy, expr)), None),
         Expr::Neg(a) => (Some((Unary::Neg, &**a)), None),

@@ -207,7 +207,7 @@ pub(crate) fn lower<T: Scalar>(pass: &Pass<T>, cells: &mut dyn Cells<T>) -> Resu
                 sweep.updates.push(Update { dst: *dst, terms });
             }
             Statement::Dot(cell, a, b) => sweep.sum(Dot { cell: cell.index, a: *a, b: *b }),
-            Statement::Eval(cell, formula) => evaluate(&formula.0, Some(*cell), cells, code),
+            Statement::Eval(cell, formula) => evaluate(&formula.0, cell.index, cells, code),
             Statement::Add(a, b) if a.count != b.count => {
                 return Err(fail(format!("it adds {} cells to {}", b.count, a.count)));
             }

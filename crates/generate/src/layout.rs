@@ -19,7 +19,7 @@ pub struct Device {
     pub local: usize,
     /// Work-items of a group at the most.
     pub largest: usize,
-    /// Work-items of a group, a multiple of 256; 0 chooses.
+    /// Work-items of a group that are wanted; 0 chooses.
     pub size: usize,
     /// Groups that share a segment, a power of two; 0 chooses.
     pub ways: usize,
@@ -69,6 +69,11 @@ pub struct Layout {
     pub local: [usize; 9],
 }
 
+/// Work-items of a group where so many are wanted: whole segments of them, no more than there may be but one for each row.
+fn wanted_size(wanted: usize, rows: usize, most: usize) -> usize {
+    wanted.min(most / SEGMENT * SEGMENT).next_multiple_of(SEGMENT).max(rows)
+}
+
 /// Segments of a chunk that a lane of a warp has at the most, a power of two.
 fn pieces(segments: usize) -> usize {
     segments.min(SEGMENT).div_ceil(32).next_power_of_two()
@@ -110,4 +115,18 @@ impl Layout {
 /// Percent of so many bytes that have room in so many of a cache; all where loads cannot say what is to stay there.
 fn kept_percent(bytes: usize, cache: usize) -> usize {
     if cache > 0 && bytes > cache { 100 * cache / bytes } else { 100 }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::wanted_size;
+
+    #[test]
+    fn every_row_has_a_work_item() {
+        for (wanted, rows, size) in
+            [(256, 512, 512), (512, 256, 512), (100, 256, 256), (usize::MAX, 256, 1024)]
+        {
+            assert_eq!(wanted_size(wanted, rows, 1024), size, "{wanted} wanted for {rows} rows");
+        }
+    }
 }

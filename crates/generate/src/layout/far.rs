@@ -1,5 +1,5 @@
 //! Kernels whose vectors stay in memory, a warp for each segment.
-use super::{Device, Layout, MatrixFacts, Room, pieces};
+use super::{Device, Layout, MatrixFacts, Room, pieces, wanted_size};
 use crate::rows::Rows;
 use crate::shelf::{Key, Laid, Shelf, Way};
 use crate::source::SEGMENT;
@@ -32,7 +32,7 @@ impl Layout {
         let long = lanes.iter().any(|w| *w > 1) && e.bases.is_empty() && e.slots <= 4;
         let size = match device.size {
             0 => SIZE[usize::from(!long)],
-            size => (size.min(device.largest) / SEGMENT).max(1) * SEGMENT,
+            size => wanted_size(size, SEGMENT, device.largest),
         };
         let sums = e.sums as usize + 4;
         let params = write::params_room(e);

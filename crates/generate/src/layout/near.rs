@@ -1,5 +1,5 @@
 //! Kernels that keep vectors in registers, a row for each work-item.
-use super::{Device, Layout, MatrixFacts, Room, kept_percent, pieces};
+use super::{Device, Layout, MatrixFacts, Room, kept_percent, pieces, wanted_size};
 use crate::rows::Rows;
 use crate::shelf::{Facts, Key, Laid, Shelf, Way};
 use crate::source::SEGMENT;
@@ -161,7 +161,7 @@ impl Layout {
         // What is left of them is read from memory or the second-level cache again and again, all of it in the same order.
         let staying = stay.iter().sum::<usize>() * (number + size_of::<u32>()) * groups;
         let held = e.matrices.iter().map(|a| a.bytes).sum::<usize>().saturating_sub(staying);
-        // OpenCL's compiler makes less of loads that say so.
+        // Loads that say what is to stay are slower by OpenCL: none are, up to more of the cache.
         let most = if device.prelude.is_some() { device.cache / 3 * 2 } else { device.cache / 5 * 4 };
         let shape = Shape {
             size,
@@ -272,29 +272,10 @@ fn column_and_hole<T: Scalar>(
     (if fits { low } else { 0 }, (fits && !T::KIND.is_complex()).then_some(width))
 }
 
-/// Work-items of a group where so many are wanted: whole segments, and one for each row.
-fn wanted_size(wanted: usize, rows: usize, most: usize) -> usize {
-    wanted.min(most).next_multiple_of(SEGMENT).max(rows)
-}
-
 /// Entries of a slice that a work-item has under way: two batches of them, and what one of these multiplies, take half of the
 /// registers there are for it. OpenCL's compiler needs more of them.
 fn depth(number: usize, size: usize, device: Device) -> usize {
     let words = 2 + 3 * number / 4;
     let most = if device.prelude.is_none() && size > 512 { 4 } else { 8 };
     [most, 4].into_iter().find(|depth| 2 * depth * words <= REGISTERS.0 / size).unwrap_or(2)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::wanted_size;
-
-    #[test]
-    fn every_row_has_a_work_item() {
-        for (wanted, rows, size) in
-            [(256, 512, 512), (512, 256, 512), (100, 256, 256), (usize::MAX, 256, 1024)]
-        {
-            assert_eq!(wanted_size(wanted, rows, 1024), size, "{wanted} wanted for {rows} rows");
-        }
-    }
 }
