@@ -8,17 +8,17 @@
 #include "diagonals.cuh"
 
 template <typename T> LACUNA_FN void spmm_dia(const Common &c, const StreamOp &op) {
-    const int *offsets = (const int *)op.arrays[0];
+    const int *table = (const int *)op.arrays[0];
     const u32 diagonals = op.sizes[0], cols = op.sizes[1];
     over_columns<T>(c, op, [&](u32 base) {
         const u32 row = base + threadIdx.x;
         if (row >= op.n) return;
-        const T *values = (const T *)op.arrays[1] + first_of_row(row, diagonals);
+        const T *values = (const T *)op.arrays[1] + place_of_row(row, table, diagonals);
         for (u32 first = 0; first < op.columns; first += VECTORS) {
             Columns<T> part = columns_from<T>(op, first);
             for (u32 d = 0; d < diagonals; d++) {
-                const u32 column = row + u32(__ldg(offsets + d)); // beyond `cols` too where it is negative
-                if (column < cols) add_entry(part, values[d * DIA_ROWS], column);
+                const u32 column = row + u32(__ldg(table + d)); // beyond `cols` too where it is negative
+                if (column < cols) add_entry(part, values[__ldg(table + diagonals + d)], column);
             }
             put_columns(op, part, first, row, true);
         }

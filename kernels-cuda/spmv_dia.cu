@@ -7,10 +7,10 @@
 #include "diagonals.cuh"
 
 template <typename T>
-LACUNA_FN T dia_row(const int *__restrict__ offsets, const T *__restrict__ values, const T *__restrict__ x, u32 diagonals,
+LACUNA_FN T dia_row(const int *__restrict__ table, const T *__restrict__ values, const T *__restrict__ x, u32 diagonals,
                     u32 cols, u32 row) {
     const u32 DEPTH = Depth<T>::count;
-    values += first_of_row(row, diagonals);
+    values += place_of_row(row, table, diagonals);
     T sum = zero<T>();
     for (u32 k = 0; k < diagonals; k += DEPTH) {
         bool within[DEPTH];
@@ -18,9 +18,9 @@ LACUNA_FN T dia_row(const int *__restrict__ offsets, const T *__restrict__ value
 #pragma unroll
         for (u32 i = 0; i < DEPTH; i++) {
             const u32 d = min(k + i, diagonals - 1);
-            const u32 column = row + u32(__ldg(offsets + d)); // beyond `cols` too where it is negative
+            const u32 column = row + u32(__ldg(table + d)); // beyond `cols` too where it is negative
             within[i] = k + i < diagonals && column < cols;
-            a[i] = values[d * DIA_ROWS];
+            a[i] = within[i] ? values[__ldg(table + diagonals + d)] : zero<T>();
             v[i] = within[i] ? x[column] : zero<T>();
         }
 #pragma unroll

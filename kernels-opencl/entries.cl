@@ -15,6 +15,12 @@ static inline ulong read_once(void) {
 #endif
     return policy;
 }
+// Of entries that are read twice, shortly one after the other.
+static inline ulong read_twice(void) {
+    ulong policy;
+    __asm__("createpolicy.fractional.L2::evict_normal.b64 %0, 1.0;" : "=l"(policy));
+    return policy;
+}
 #define ONCE(type, operands) "{ .reg .pred p; setp.ne.u32 p, " operands                              \
     "; @p ld.global.nc.L1::no_allocate.L2::cache_hint." type " "
 static inline uint index_once(__global const uint *at, bool there, ulong policy) {
@@ -41,6 +47,7 @@ static inline number number_once(__global const number *at, bool there, ulong po
 }
 #else
 static inline ulong read_once(void) { return 0; }
+static inline ulong read_twice(void) { return 0; }
 static inline uint index_once(__global const uint *at, bool there, ulong policy) { return there ? at[0] : LACUNA_NONE; }
 static inline number number_once(__global const number *at, bool there, ulong policy) { return there ? at[0] : ZERO; }
 #endif

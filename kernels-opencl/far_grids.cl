@@ -7,42 +7,45 @@
 
 // Diagonals as they are: the rows of a unit. While one is multiplied, the next is on its way.
 #define DIA_ROWS 64u
-#define DIA_PLACE(row, stride) ((row) / DIA_ROWS * (stride) + (row) % DIA_ROWS)
+#define DIA_PLACE(row, step) ((row) / DIA_ROWS * (step) + (row) % DIA_ROWS)
 typedef struct {
     number a[PER], v[PER];
     uint within;
 } Diagonal;
-static inline void fetch_diagonal(Diagonal *d, __global const number *values, uint stride, int offset, uint base, uint n,
+static inline void fetch_diagonal(Diagonal *d, __global const number *values, uint step, int offset, uint base, uint n,
     uint cols, __global const number *x, ulong policy) {
     d->within = 0;
     ROWS {
         const uint column = base + STEP * r + (uint)offset; // beyond `cols` too where it is negative
         const bool within = LIVE(r) && column < cols;
-        d->a[r] = number_once(values + DIA_PLACE(STEP * r, stride), LIVE(r), policy);
+        d->a[r] = number_once(values + DIA_PLACE(STEP * r, step), within, policy);
         d->v[r] = within ? x[column] : ZERO;
         d->within |= (uint)within << r;
     }
 }
 static inline void multiply_diagonals(const Share *s, uint m, __global const number *x, uint unit, number *y) {
     __global const ulong *words = MATRIX(s->p, m) + MATRIX_ARGUMENTS;
-    const uint diagonals = (uint)words[0], cols = (uint)words[1], stride = diagonals * DIA_ROWS;
+    const uint diagonals = (uint)words[0], cols = (uint)words[1];
     const uint n = s->n, base = BASE(unit);
     __global const int *restrict offsets = (__global const int *)(s->p.fixed + words[2]);
+    __global const int *restrict starts = offsets + diagonals;
+    const uint step = (uint)starts[diagonals];
     __global const number *values = (__global const number *)(s->p.fixed + words[3]);
-    values += (ulong)(unit / SHARE) * DIA_PLACE(SEGMENT, stride) + DIA_PLACE(unit % SHARE * 32, stride) + WARP_LANE;
-    const ulong policy = read_once();
+    values += (ulong)(unit / SHARE) * DIA_PLACE(SEGMENT, step) + DIA_PLACE(unit % SHARE * 32, step) + WARP_LANE;
+    // Where diagonals lie one after the other, each stands for two.
+    const ulong policy = step == DIA_ROWS ? read_twice() : read_once();
     ROWS y[r] = ZERO;
     if (diagonals == 0) {
         return;
     }
     Diagonal d;
-    fetch_diagonal(&d, values, stride, offsets[0], base, n, cols, x, policy);
+    fetch_diagonal(&d, values + starts[0], step, offsets[0], base, n, cols, x, policy);
 #pragma unroll 2
     for (uint k = 0; k < diagonals; k++) {
         Diagonal ahead;
         const uint next = min(k + 1, diagonals - 1);
-        fetch_diagonal(&ahead, values + next * DIA_ROWS, stride, offsets[next], base, k + 1 < diagonals ? n : 0, cols,
-            x, policy);
+        fetch_diagonal(&ahead, values + starts[next], step, offsets[next], base, k + 1 < diagonals ? n : 0, cols, x,
+            policy);
         ROWS y[r] = d.within >> r & 1 ? multiply_add(d.a[r], d.v[r], y[r]) : y[r];
         d = ahead;
     }

@@ -15,13 +15,13 @@ static inline void dia_columns(const Place *p, uint op, const Columns *c, uint s
     EACH(e, count) {
         const long row = base + e;
         __global const number *restrict values
-            = a.values + (ulong)(row / DIA_ROWS) * a.diagonals * DIA_ROWS + row % DIA_ROWS;
+            = a.values + (ulong)(row / DIA_ROWS) * a.step + row % DIA_ROWS;
         for (uint first = 0; first < c->count; first += VECTORS) {
             NO_SUMS(sum)
             for (uint d = 0; d < a.diagonals; d++) {
                 const long column = row + a.offsets[d];
                 if (column >= 0 && column < a.cols) {
-                    ADD_ENTRY(sum, c, first, values[d * DIA_ROWS], column)
+                    ADD_ENTRY(sum, c, first, values[a.starts[d]], column)
                 }
             }
             PUT_COLUMNS(sum, c, first, row)

@@ -3,22 +3,25 @@
 // Formula: y[i] <- sum over diagonals k, by increasing offset, of value[k][i] * x[i + offset[k]] with fused multiply-add;
 // places outside the matrix take no part. Then the pass, which finds y in slot 0.
 // Bytes moved per row: a value for each diagonal, no index; x once in all, y once; then what the pass moves.
-// Launch shape: as sweep.cl; the value at row 64 s + r on diagonal k of d is at (s d + k) 64 + r, so that a team reads
-// whole lines.
+// Launch shape: as sweep.cl; the value at row 64 s + r on diagonal k of d is at start[k] + s step + r, where the table of a matrix
+// has d offsets, d starts and the step (`crates/formats/src/dia.rs`): a team reads whole lines, or nearly so.
 // Assumes: the pass does not write x.
 
 typedef struct {
     uint diagonals;
+    uint step;
     long cols;
     __global const int *restrict offsets;
+    __global const int *restrict starts;
     __global const number *restrict values;
     __global const number *restrict x;
 } Dia;
 
 static inline Dia dia_of(const Place *p, uint op) {
     __global const ulong *m = MATRIX(*p, OP(*p, op, LACUNA_OP_MATRIX));
-    Dia a = { (uint)m[MATRIX_ARGUMENTS], (long)m[MATRIX_ARGUMENTS + 1],
-        (__global const int *)(p->fixed + m[MATRIX_ARGUMENTS + 2]),
+    const uint diagonals = (uint)m[MATRIX_ARGUMENTS];
+    __global const int *table = (__global const int *)(p->fixed + m[MATRIX_ARGUMENTS + 2]);
+    Dia a = { diagonals, (uint)table[2 * diagonals], (long)m[MATRIX_ARGUMENTS + 1], table, table + diagonals,
         (__global const number *)(p->fixed + m[MATRIX_ARGUMENTS + 3]), VECTOR(*p, OP(*p, op, LACUNA_OP_X)) };
     return a;
 }
@@ -27,49 +30,52 @@ static inline Dia dia_of(const Place *p, uint op) {
 #define DIA_ROWS 64u
 
 static inline void dia_rows(const Dia *a, uint segment, uint count, __local number *slots) {
-    const uint diagonals = a->diagonals, block = diagonals * DIA_ROWS;
+    const uint diagonals = a->diagonals, step = a->step;
     const long cols = a->cols, base = (long)segment * SEGMENT;
-    __global const int *restrict offsets = a->offsets;
-    __global const number *restrict values = a->values + (ulong)segment * (SEGMENT / DIA_ROWS) * block;
+    __global const int *restrict offsets = a->offsets, *restrict starts = a->starts;
+    __global const number *restrict values = a->values + (ulong)segment * (SEGMENT / DIA_ROWS) * step;
     __global const number *restrict x = a->x;
     // Whether all places are within the matrix.
     const bool within = diagonals > 0 && count == SEGMENT && base + offsets[0] >= 0
         && base + SEGMENT + offsets[diagonals - 1] <= cols;
 #if LACUNA_CPU
     EACH(e, count) { slots[e] = ZERO; }
-    for (uint row = 0; row < count; row += DIA_ROWS, values += block) {
+    for (uint row = 0; row < count; row += DIA_ROWS, values += step) {
         const uint rows = min(DIA_ROWS, count - row);
         __local number *sums = slots + row;
         uint d = 0;
         for (; within && d + 4 <= diagonals; d += 4) {
-            __global const number *v = values + d * DIA_ROWS, *xs = x + (base + row);
+            __global const number *xs = x + (base + row);
+            __global const number *v0 = values + starts[d], *v1 = values + starts[d + 1], *v2 = values + starts[d + 2],
+                                  *v3 = values + starts[d + 3];
             __global const number *x0 = xs + offsets[d], *x1 = xs + offsets[d + 1], *x2 = xs + offsets[d + 2],
                                   *x3 = xs + offsets[d + 3];
             for (uint e = 0; e < rows; e++) {
-                number sum = multiply_add(v[e], x0[e], sums[e]);
-                sum = multiply_add(v[e + DIA_ROWS], x1[e], sum);
-                sum = multiply_add(v[e + 2 * DIA_ROWS], x2[e], sum);
-                sums[e] = multiply_add(v[e + 3 * DIA_ROWS], x3[e], sum);
+                number sum = multiply_add(v0[e], x0[e], sums[e]);
+                sum = multiply_add(v1[e], x1[e], sum);
+                sum = multiply_add(v2[e], x2[e], sum);
+                sums[e] = multiply_add(v3[e], x3[e], sum);
             }
         }
         for (; d < diagonals; d++) {
             const long column = base + row + offsets[d];
+            __global const number *v = values + starts[d];
             const uint from = (uint)clamp(-column, 0L, (long)rows), to = (uint)clamp(cols - column, 0L, (long)rows);
             for (uint e = from; e < to; e++) {
-                sums[e] = multiply_add(values[d * DIA_ROWS + e], x[column + e], sums[e]);
+                sums[e] = multiply_add(v[e], x[column + e], sums[e]);
             }
         }
     }
 #else
-#define PLACE(e) (MINE(e) / 2 * block + LANE + TEAM * (MINE(e) % 2))
+#define PLACE(e) (MINE(e) / 2 * step + LANE + TEAM * (MINE(e) % 2))
     number sum[ELEMENTS] = { ZERO, ZERO, ZERO, ZERO, ZERO, ZERO, ZERO, ZERO };
-    for (uint d = 0; d < diagonals; d++, values += DIA_ROWS) {
+    for (uint d = 0; d < diagonals; d++) {
         const long column = base + offsets[d];
-        __global const number *xs = x + column;
+        __global const number *xs = x + column, *vs = values + starts[d];
         if (within) {
             number v[ELEMENTS], b[ELEMENTS];
             EACH(e, count) {
-                v[MINE(e)] = values[PLACE(e)];
+                v[MINE(e)] = vs[PLACE(e)];
                 b[MINE(e)] = xs[e];
             }
             EACH(e, count) { sum[MINE(e)] = multiply_add(v[MINE(e)], b[MINE(e)], sum[MINE(e)]); }
@@ -77,7 +83,7 @@ static inline void dia_rows(const Dia *a, uint segment, uint count, __local numb
             const uint from = (uint)clamp(-column, 0L, (long)count), to = (uint)clamp(cols - column, 0L, (long)count);
             EACH(e, count) {
                 if (e >= from && e < to) {
-                    sum[MINE(e)] = multiply_add(values[PLACE(e)], xs[e], sum[MINE(e)]);
+                    sum[MINE(e)] = multiply_add(vs[PLACE(e)], xs[e], sum[MINE(e)]);
                 }
             }
         }

@@ -2,6 +2,9 @@
 use lacuna_core::{Format, Scalar};
 use lacuna_formats::{DIA_ROWS, Dia};
 
+/// Offsets and starts of diagonals.
+pub(crate) type Table<'a> = (&'a [i32], &'a [i32]);
+
 /// `y[i] ← (A x)[i]` for the rows `start..end`.
 ///
 /// # Safety
@@ -9,23 +12,29 @@ use lacuna_formats::{DIA_ROWS, Dia};
 /// begin a segment.
 #[inline(always)]
 pub(crate) unsafe fn rows<T: Scalar>(a: &Dia<T>, x: *const T, y: *mut T, start: usize, end: usize) {
-    let (offsets, cols) = (a.offsets(), a.shape().1 as i64);
+    let (offsets, starts, cols) = (a.offsets(), a.starts(), a.shape().1 as i64);
     for first in (start..end).step_by(DIA_ROWS) {
         let n = (end - first).min(DIA_ROWS);
-        let values = a.values()[first * offsets.len()..].as_ptr();
+        let values = places_of(a, first);
         // SAFETY: rows that exist; columns are in range, checked here for all diagonals or there for each.
         unsafe {
             if is_inside(offsets, first, n, cols) {
                 y.add(first).cast::<[T; DIA_ROWS]>().write_unaligned(inside(
-                    offsets,
+                    (offsets, starts),
                     values,
                     x.wrapping_add(first),
                 ));
             } else {
-                at_border(offsets, values, x, y.add(first), (first, n), cols);
+                at_border((offsets, starts), values, x, y.add(first), (first, n), cols);
             }
         }
     }
+}
+
+/// The places of the block that begins with a row, as if the diagonals began there.
+#[inline(always)]
+pub(crate) fn places_of<T: Scalar>(a: &Dia<T>, first: usize) -> *const T {
+    a.values().as_ptr().wrapping_add(first / DIA_ROWS * a.step())
 }
 
 /// Whether a block of `n` rows from `first` is whole, and all its places lie within the matrix.
@@ -40,12 +49,12 @@ pub(crate) fn is_inside(offsets: &[i32], first: usize, n: usize, cols: i64) -> b
 
 /// The rows of a block all of whose places lie within the matrix. `x` points at the element of the first row.
 #[inline(always)]
-unsafe fn inside<T: Scalar>(offsets: &[i32], values: *const T, x: *const T) -> [T; DIA_ROWS] {
+unsafe fn inside<T: Scalar>((offsets, starts): Table<'_>, values: *const T, x: *const T) -> [T; DIA_ROWS] {
     let mut sums = [T::zero(); DIA_ROWS];
-    for (k, &offset) in offsets.iter().enumerate() {
+    for (&offset, &start) in offsets.iter().zip(starts) {
+        let (values, x) = (values.wrapping_offset(start as isize), x.wrapping_offset(offset as isize));
         // SAFETY: as the caller has checked.
         unsafe {
-            let (values, x) = (values.add(k * DIA_ROWS), x.wrapping_offset(offset as isize));
             for (l, sum) in sums.iter_mut().enumerate() {
                 *sum = (*values.add(l)).fma(*x.add(l), *sum);
             }
@@ -60,7 +69,7 @@ unsafe fn inside<T: Scalar>(offsets: &[i32], values: *const T, x: *const T) -> [
 /// `x` must be valid for the columns of the matrix, `y` for the rows of the block and `values` for its places.
 #[inline(always)]
 pub(crate) unsafe fn at_border<T: Scalar>(
-    offsets: &[i32],
+    (offsets, starts): Table<'_>,
     values: *const T,
     x: *const T,
     y: *mut T,
@@ -70,13 +79,14 @@ pub(crate) unsafe fn at_border<T: Scalar>(
     // SAFETY: rows and columns are clipped to those that exist.
     unsafe {
         std::slice::from_raw_parts_mut(y, n).fill(T::zero());
-        for (k, &offset) in offsets.iter().enumerate() {
+        for (&offset, &start) in offsets.iter().zip(starts) {
+            let values = values.wrapping_offset(start as isize);
             let column = first as i64 + i64::from(offset);
             let from = (-column).clamp(0, n as i64) as usize;
             let to = (cols - column).clamp(from as i64, n as i64) as usize;
             for i in from..to {
                 let x = *x.offset((column + i as i64) as isize);
-                *y.add(i) = (*values.add(k * DIA_ROWS + i)).fma(x, *y.add(i));
+                *y.add(i) = (*values.add(i)).fma(x, *y.add(i));
             }
         }
     }

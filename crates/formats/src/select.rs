@@ -24,10 +24,11 @@ impl FormatInfo {
 }
 
 /// All formats, the one everything else is made from first.
-pub const FORMATS: [FormatInfo; 18] = [
+pub const FORMATS: [FormatInfo; 19] = [
     FormatInfo::new("csr", "csr", "compressed rows: suits everything"),
     FormatInfo::new("stencil", "stencil", "constant coefficients on a grid, no matrix in memory"),
     FormatInfo::new("dia", "dia", "diagonals, without column indices: grids"),
+    FormatInfo::new("dia-sym", "dia", "diagonals of a symmetric matrix, each pair stored once"),
     FormatInfo::new("ell", "ell", "ELLPACK: rows of about one length"),
     FormatInfo::new("sell", "sell", "sliced ELLPACK, SELL-32-256: rows of any lengths"),
     FormatInfo::new(
@@ -69,6 +70,7 @@ pub fn convert<T: Scalar>(a: &Arc<Csr<T>>, name: &str) -> Result<Arc<dyn Format<
         "csr" => a.clone(),
         "stencil" => Arc::new(Stencil::from_csr(a)?),
         "dia" => Arc::new(Dia::from_csr(a)?),
+        "dia-sym" => Arc::new(Dia::symmetric(a)?),
         "ell" => Arc::new(Sell::ellpack(a)?),
         "sell" => Arc::new(Sell::from_csr(a)?),
         "packed" => Arc::new(Packed::from_csr(a)?),

@@ -16,7 +16,7 @@ const MOST_RUN: usize = 4;
 pub enum Rows<'a, T: Scalar> {
     /// Compressed rows: where each begins, columns, values, lanes of a row.
     Csr(&'a [u32], &'a [u32], &'a [T], usize),
-    /// Diagonals: their number of columns, offsets and places.
+    /// Diagonals: their number of columns, table and places.
     Dia(usize, &'a [i32], &'a [T]),
     /// Slices: where each begins, the lane of each row, columns, values.
     Sell(&'a [u32], Vec<u32>, &'a [u32], &'a [T]),
@@ -56,8 +56,8 @@ impl<'a, T: Scalar> Rows<'a, T> {
             ("csr", [Indices(row_ptr), Indices(columns), Values(values)]) => {
                 Rows::Csr(row_ptr, columns, values, lanes)
             }
-            ("dia", [Size(_), Size(cols), Offsets(offsets), Values(values)]) => {
-                Rows::Dia(*cols as usize, offsets, values)
+            ("dia", [Size(_), Size(cols), Offsets(table), Values(values)]) => {
+                Rows::Dia(*cols as usize, table, values)
             }
             (
                 "sell" | "ell",
@@ -141,12 +141,13 @@ impl<'a, T: Scalar> Rows<'a, T> {
                 let entries = entries_of(row_ptr, row).skip(lane).step_by(*lanes);
                 entries.for_each(|at| take(columns[at], values[at]));
             }
-            Rows::Dia(cols, offsets, values) => {
-                let first = row / DIA_ROWS * DIA_ROWS * offsets.len() + row % DIA_ROWS;
-                for (k, offset) in offsets.iter().enumerate() {
+            Rows::Dia(cols, table, values) => {
+                let (offsets, starts) = table.split_at(table.len() / 2);
+                let first = (row / DIA_ROWS * starts[offsets.len()] as usize + row % DIA_ROWS) as i64;
+                for (offset, start) in offsets.iter().zip(starts) {
                     let column = row as i64 + i64::from(*offset);
                     if (0..*cols as i64).contains(&column) {
-                        take(column as u32, values[first + k * DIA_ROWS]);
+                        take(column as u32, values[(first + i64::from(*start)) as usize]);
                     }
                 }
             }
@@ -210,7 +211,7 @@ impl<'a, T: Scalar> Rows<'a, T> {
             Rows::Csr(row_ptr, .., lanes) | Rows::Packed(row_ptr, .., lanes) => {
                 entries_of(row_ptr, row).len().div_ceil(*lanes)
             }
-            Rows::Dia(_, offsets, _) => offsets.len(),
+            Rows::Dia(_, table, _) => table.len() / 2,
             Rows::Dense(cols, _, lanes) => cols.div_ceil(*lanes),
             Rows::Stencil(_, coefficients) => coefficients.len(),
             Rows::Sell(slice_ptr, lane_of, ..) => {

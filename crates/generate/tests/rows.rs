@@ -58,11 +58,11 @@ fn rows_are_those_of_the_format() {
         checked::<Complex64>("gen:helmholtz:20x21"),
     ];
     let expected = [
-        "csr stencil dia ell sell packed packed-f32 pkt hyb coo bcsr2 bcsr3 bcsr4 bcsr6 bcsr7 bcsr8",
-        "csr dia ell sell packed packed-f32 pkt hyb coo bcsr2 bcsr3 bcsr4 bcsr5 bcsr6",
-        "csr dia ell sell packed packed-f32 pkt hyb bcsr2 bcsr3 bcsr4 bcsr5 bcsr6 bcsr8 dense",
+        "csr stencil dia dia-sym ell sell packed packed-f32 pkt hyb coo bcsr2 bcsr3 bcsr4 bcsr6 bcsr7 bcsr8",
+        "csr dia dia-sym ell sell packed packed-f32 pkt hyb coo bcsr2 bcsr3 bcsr4 bcsr5 bcsr6",
+        "csr dia dia-sym ell sell packed packed-f32 pkt hyb bcsr2 bcsr3 bcsr4 bcsr5 bcsr6 bcsr8 dense",
         "csr ell sell pkt bcsr2 bcsr4 bcsr5 bcsr8",
-        "csr dia ell sell packed packed-f32 pkt hyb coo bcsr2 bcsr3 bcsr4 bcsr5 bcsr6 bcsr7",
+        "csr dia dia-sym ell sell packed packed-f32 pkt hyb coo bcsr2 bcsr3 bcsr4 bcsr5 bcsr6 bcsr7",
     ];
     assert_eq!(known, expected);
 }

@@ -19,6 +19,7 @@ fn products_are_timed_in_every_format_that_takes_the_matrix() {
             "csr",
             "dense",
             "dia",
+            "dia-sym",
             "ell",
             "hyb",
             "packed",
@@ -42,7 +43,7 @@ fn products_are_timed_in_every_format_that_takes_the_matrix() {
         ran.out
     );
     let svg = std::fs::read_to_string(bench.path("s.svg")).unwrap();
-    assert!(svg.matches("<rect").count() == 13 && svg.contains("of the triad"), "{svg}");
+    assert!(svg.matches("<rect").count() == 14 && svg.contains("of the triad"), "{svg}");
 }
 
 #[test]
@@ -51,7 +52,7 @@ fn unknown_formats_are_named() {
     let refused = bench.refused("spmv gen:poisson1d:9 --format csr,dja");
     assert!(
         refused.contains(
-            "expected `all`, `tune` or one of csr, stencil, dia, ell, sell, packed, packed-f32, pkt, hyb, coo, bcsr2, bcsr3, bcsr4, bcsr5, bcsr6, bcsr7, bcsr8, dense, got `dja`"
+            "expected `all`, `tune` or one of csr, stencil, dia, dia-sym, ell, sell, packed, packed-f32, pkt, hyb, coo, bcsr2, bcsr3, bcsr4, bcsr5, bcsr6, bcsr7, bcsr8, dense, got `dja`"
         ),
         "{refused}"
     );
@@ -61,7 +62,9 @@ fn unknown_formats_are_named() {
 #[test]
 fn every_format_solves_to_the_same_residual() {
     let bench = Bench::new();
-    for format in ["csr", "dia", "ell", "sell", "packed", "packed-f32", "pkt", "hyb", "coo", "bcsr3"] {
+    for format in
+        ["csr", "dia", "dia-sym", "ell", "sell", "packed", "packed-f32", "pkt", "hyb", "coo", "bcsr3"]
+    {
         let (code, json) = bench.solve(&format!("gen:elasticity3d:4 --format {format}"));
         assert_eq!((code, json["format"].as_str()), (0, Some(format)));
         assert!(json["true_residual"].as_f64().unwrap() <= 1e-8, "{format}");
