@@ -5,9 +5,9 @@ use crate::{Bcsr, Csr, Dense, Dia, Hyb, LEAST_FILL, MOST_NEIGHBOURS, Packed, Pkt
 use lacuna_core::{Format, Scalar};
 
 /// Bytes that lie between an entry and its image across the diagonal, at the most, for a second-level cache to keep the one until the
-/// other is due: on an Intel Xeon whose cache is of this size `dia-sym` takes 0.63 of the time of `dia` for triangles (16 KB between),
-/// 0.86 for elasticity3d:28 (0.9 MB), 1.5 for elasticity3d:47 (2.3 MB).
-const CACHED: usize = 1 << 20;
+/// other is due: on an Intel Xeon whose cache is twice this size `dia-sym` takes 0.63 of the time of `dia` for triangles (16 KB
+/// between), 0.71 for elasticity3d:16 (0.3 MB), 0.86 for elasticity3d:28 (0.9 MB), 1.5 for elasticity3d:47 (2.3 MB).
+const CACHED: usize = 1 << 19;
 
 /// What a matrix takes in a format.
 pub(crate) struct Footprint {
