@@ -29,7 +29,7 @@ fn the_documents_say_what_was_kept() {
 fn tables_are_filled_and_words_are_kept() {
     let bench = Bench::new();
     let measured = bench.run(
-        "compare gen:poisson-p1:9 --backends cpu --threads 1 --methods cg,spmv --formats csr,dia --rounds 1 --json kept.jsonl",
+        "compare gen:poisson-p1:9 --backends cpu --threads 1 --methods cg,spmv --formats csr,dia-sym --rounds 1 --json kept.jsonl",
     );
     assert_eq!(measured.code, 0, "{}", measured.err);
     bench.file(
