@@ -217,8 +217,11 @@ fn stride(rows: usize) -> usize {
 /// The offsets of the diagonals in use, increasing.
 fn offsets_of<T: Scalar>(operation: &str, a: &Csr<T>) -> Result<Vec<i32>> {
     let offsets = diagonals(a);
+    // Offsets and places of a block must be numbers that kernels know.
+    let fits = |number: i64| i32::try_from(number).is_ok();
     if Dia::<T>::refuses(a.rows(), offsets.len(), a.nnz())
-        || offsets.iter().any(|&o| i32::try_from(o).is_err())
+        || !offsets.iter().all(|&o| fits(o))
+        || !fits((DIA_ROWS * offsets.len()) as i64)
     {
         return Err(Error::Unsupported {
             operation: operation.into(),
