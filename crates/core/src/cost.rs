@@ -10,6 +10,8 @@ pub struct Cost {
     pub byte: f64,
     /// A place of the matrix, whether it holds an entry or pads.
     pub place: f64,
+    /// And a place that pads, above that.
+    pub pad: f64,
     /// A row.
     pub row: f64,
     /// A row whose length could not be told from those before it.
@@ -19,11 +21,15 @@ pub struct Cost {
 impl Cost {
     /// What goes by bytes alone.
     pub const fn of_bytes(format: &'static str, byte: f64) -> Self {
-        Cost { format, byte, place: 0.0, row: 0.0, surprise: 0.0 }
+        Cost { format, byte, place: 0.0, pad: 0.0, row: 0.0, surprise: 0.0 }
     }
     /// And so much more for each place.
     pub const fn and_places(self, place: f64) -> Self {
         Cost { place, ..self }
+    }
+    /// And so much more for each place that pads.
+    pub const fn and_pads(self, pad: f64) -> Self {
+        Cost { pad, ..self }
     }
     /// And so much more for each row, and for each of a surprising length.
     pub const fn and_rows(self, row: f64, surprise: f64) -> Self {

@@ -103,7 +103,7 @@ pub struct Candidate {
     pub name: &'static str,
     /// Bytes the matrix would take; an estimate for the blocks of a large matrix.
     pub bytes: usize,
-    /// What a product costs: by the bytes it moves, vectors too, the places it takes and the rows, as the device says of this
+    /// What a product costs: by the bytes it moves, vectors too, the places it takes, those that pad and the rows, as the device says of this
     /// format. Infinite where the format is refused or the device has no kernel for it.
     pub cost: f64,
     /// Why it is out of the question, if it is. By name a matrix can be had in blocks however few their entries.
@@ -122,7 +122,8 @@ pub fn candidates<T: Scalar>(a: &Csr<T>, s: &Structure, costs: &[Cost]) -> Vec<C
         let cost = match (refused, cost) {
             (None, Some(cost)) => {
                 let of_row = cost.row + cost.surprise * s.surprising_rows;
-                cost.byte * (bytes + vectors) as f64 + cost.place * places as f64 + of_row * rows
+                let of_places = cost.place * places as f64 + cost.pad * places.saturating_sub(a.nnz()) as f64;
+                cost.byte * (bytes + vectors) as f64 + of_places + of_row * rows
             }
             _ => f64::INFINITY,
         };
