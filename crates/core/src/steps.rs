@@ -11,7 +11,7 @@ pub trait Numbered {
 }
 
 /// Numbers for which there is room at once.
-const NUMBERS: usize = 32;
+const NUMBERS: usize = 128;
 
 /// By how much each number grows from one step to the next.
 #[derive(Clone, Debug)]
@@ -19,7 +19,7 @@ pub struct Growth(Vec<u32>);
 
 impl Growth {
     /// The growth from a thing to the one a step later, where both have as many numbers.
-    pub fn between(first: &mut impl Numbered, second: &mut impl Numbered) -> Option<Self> {
+    pub fn between<N: Numbered + ?Sized>(first: &mut N, second: &mut N) -> Option<Self> {
         let (mut growth, mut count) = (Vec::with_capacity(NUMBERS), 0);
         first.numbers(&mut |number| growth.push(*number));
         second.numbers(&mut |number| {
@@ -30,18 +30,21 @@ impl Growth {
         });
         (growth.len() == count).then_some(Growth(growth))
     }
-    /// Whether nothing grows.
-    pub fn is_zero(&self) -> bool {
-        self.0.iter().all(|growth| *growth == 0)
-    }
     /// Makes a thing what it is so many steps later; a wrapped negative count leads back.
     #[inline]
-    pub fn add(&self, to: &mut impl Numbered, steps: u32) {
+    pub fn add(&self, to: &mut (impl Numbered + ?Sized), steps: u32) {
         let mut growth = self.0.iter();
         to.numbers(&mut |number| {
             let growth = growth.next().copied().unwrap_or(0);
             *number = number.wrapping_add(growth.wrapping_mul(steps));
         });
+    }
+    /// Whether a thing is another, so many steps later.
+    pub fn leads<N: Numbered + PartialEq + ?Sized>(&self, first: &N, steps: u32, later: &mut N) -> bool {
+        self.add(later, steps.wrapping_neg());
+        let same = later == first;
+        self.add(later, steps);
+        same
     }
 }
 
@@ -50,27 +53,20 @@ impl Growth {
 pub struct Steps<T> {
     count: usize,
     first: Vec<Op<T>>,
+    second: Vec<Op<T>>,
     last: Vec<Op<T>>,
-    growth: Vec<Growth>,
+    growth: Growth,
 }
 
 impl<T: Scalar> Steps<T> {
     /// From the operations of steps 0, 1 and `count − 1`; `None` where the steps between cannot be told from these.
-    pub(crate) fn new(count: usize, [mut first, mut second, last]: [Vec<Op<T>>; 3]) -> Option<Self> {
-        if first.len() != second.len() || first.len() != last.len() {
-            return None;
-        }
-        let pairs = first.iter_mut().zip(&mut second);
-        let growth =
-            pairs.map(|(first, second)| Growth::between(first, second)).collect::<Option<Vec<_>>>()?;
-        let steps = Steps { count, first, last, growth };
-        let alike = |(first, last): (&Op<T>, &Op<T>)| {
-            names(first).iter().zip(&names(last)).all(|(first, last)| in_like_order(first, last))
-        };
-        let even = steps.at(1) == second
-            && steps.at(count - 1) == steps.last
-            && steps.first.iter().zip(&steps.last).all(alike);
-        even.then_some(steps)
+    pub(crate) fn new(count: usize, steps: [Vec<Op<T>>; 3]) -> Option<Self> {
+        let [mut first, mut second, mut last] = steps;
+        let growth = Growth::between(&mut *first, &mut *second)?;
+        let even = growth.leads(&*first, 1, &mut *second)
+            && growth.leads(&*first, u32::try_from(count).ok()?.checked_sub(1)?, &mut *last)
+            && in_like_order(&first, &last);
+        even.then_some(Steps { count, first, second, last, growth })
     }
 
     /// How many steps there are.
@@ -80,12 +76,16 @@ impl<T: Scalar> Steps<T> {
     /// The operations of a step.
     pub fn at(&self, step: usize) -> Vec<Op<T>> {
         let mut ops = self.first.clone();
-        ops.iter_mut().zip(&self.growth).for_each(|(op, growth)| growth.add(op, step as u32));
+        self.growth.add(&mut *ops, step as u32);
         ops
     }
     /// The operations of the first step.
     pub fn first(&self) -> &[Op<T>] {
         &self.first
+    }
+    /// The operations of the second step.
+    pub fn second(&self) -> &[Op<T>] {
+        &self.second
     }
     /// The operations of the last step. What lives at the first step and at the last lives at all between.
     pub fn last(&self) -> &[Op<T>] {
@@ -93,38 +93,64 @@ impl<T: Scalar> Steps<T> {
     }
 }
 
-/// Whether numbers lie to each other as others do: which are the same, before or behind. Those of vectors and cells that grow
-/// evenly do so at all steps where they do at the first and the last, and with it goes all that operations are allowed and refused.
-fn in_like_order(first: &[u32], last: &[u32]) -> bool {
+/// Whether the vectors and the cells of each operation lie to each other as those of another do: which are the same, before or
+/// behind. Those that grow evenly do so at all steps where they do at the first and the last, and with it goes all that operations
+/// are allowed and refused.
+fn in_like_order<T: Scalar>(first: &[Op<T>], last: &[Op<T>]) -> bool {
+    let (mut of_first, mut of_last) = (Names::default(), Names::default());
+    first.iter().zip(last).all(|(first, last)| {
+        of_first.list(first);
+        of_last.list(last);
+        alike(&of_first.vectors, &of_last.vectors) && alike(&of_first.cells, &of_last.cells)
+    })
+}
+
+fn alike(first: &[u32], last: &[u32]) -> bool {
     let alike = |i: usize, j: usize| first[i].cmp(&first[j]) == last[i].cmp(&last[j]);
     first.len() == last.len() && (0..first.len()).all(|i| (0..i).all(|j| alike(i, j)))
 }
 
 /// The vectors and the cells that an operation names.
-fn names<T: Scalar>(op: &Op<T>) -> [Vec<u32>; 2] {
-    let (mut vectors, mut cells) = (Vec::with_capacity(NUMBERS), Vec::with_capacity(NUMBERS));
-    match op.kind {
-        Kind::Sweep | Kind::Spmm { .. } => {}
-        Kind::Spmv { x, y, .. } => vectors.extend([x.slot, y.slot]),
-        Kind::BasisDot { v, w, h } | Kind::BasisAxpy { v, w, h, .. } => {
-            vectors.extend([v.first, v.first + h.count, w.slot]);
-            cells.extend([h.first, h.first + h.count]);
+#[derive(Default)]
+struct Names {
+    vectors: Vec<u32>,
+    cells: Vec<u32>,
+}
+
+impl Names {
+    fn list<T: Scalar>(&mut self, op: &Op<T>) {
+        let Names { vectors, cells } = self;
+        vectors.clear();
+        cells.clear();
+        match op.kind {
+            Kind::Sweep | Kind::Spmm { .. } => {}
+            Kind::Spmv { x, y, .. } => vectors.extend([x.slot, y.slot]),
+            Kind::BasisDot { v, w, h } | Kind::BasisAxpy { v, w, h, .. } => {
+                vectors.extend([v.first, v.first + h.count, w.slot]);
+                cells.extend([h.first, h.first + h.count]);
+            }
+        }
+        let Sweep { before, updates, dots, after, .. } = &op.sweep;
+        vectors.extend(op.sweep.mentions().map(|(v, _)| v.slot));
+        cells.extend(dots.iter().map(|dot| dot.cell));
+        cells.extend(updates.iter().flat_map(|u| &u.terms).filter_map(|term| match term.coefficient {
+            Coefficient::Cell(cell) => Some(cell),
+            Coefficient::One | Coefficient::MinusOne => None,
+        }));
+        for instr in before.iter().chain(after) {
+            match *instr {
+                Instr::AddCells { dst, a, count } => cells.extend([dst, dst + count, a, a + count]),
+                _ => cells.extend(instr.reads().chain(instr.writes())),
+            }
         }
     }
-    let Sweep { before, updates, dots, after, .. } = &op.sweep;
-    vectors.extend(op.sweep.mentions().map(|(v, _)| v.slot));
-    cells.extend(dots.iter().map(|dot| dot.cell));
-    cells.extend(updates.iter().flat_map(|u| &u.terms).filter_map(|term| match term.coefficient {
-        Coefficient::Cell(cell) => Some(cell),
-        Coefficient::One | Coefficient::MinusOne => None,
-    }));
-    for instr in before.iter().chain(after) {
-        match *instr {
-            Instr::AddCells { dst, a, count } => cells.extend([dst, dst + count, a, a + count]),
-            _ => cells.extend(instr.reads().chain(instr.writes())),
-        }
+}
+
+impl<N: Numbered> Numbered for [N] {
+    #[inline]
+    fn numbers(&mut self, each: &mut impl FnMut(&mut u32)) {
+        self.iter_mut().for_each(|one| one.numbers(each));
     }
-    [vectors, cells]
 }
 
 impl Numbered for Instr {

@@ -5,8 +5,7 @@ use lacuna_core::cells::{Instr, Unary};
 use lacuna_core::lower::{self, Coefficient, Sweep};
 use lacuna_core::sum::SEGMENT;
 use lacuna_core::{
-    Basis, Cell, Cells, Format, HostStore, Matrix, Op, OpKind, Program, Result, Scalar, Section, Steps,
-    Vector,
+    Cell, Format, HostStore, Matrix, Op, OpKind, Program, Result, Scalar, Section, Steps, Vector,
 };
 use lacuna_formats::Hyb;
 use std::sync::Arc;
@@ -89,14 +88,22 @@ pub(crate) struct Step<T: Scalar> {
     pub(crate) shares: usize,
     /// Whether all threads must be done before the next step begins.
     pub(crate) meet: bool,
-    /// Entries of matrices and elements of vectors touched.
-    pub(crate) work: usize,
+    /// Entries of matrices and elements of vectors touched, but for columns of bases.
+    work: usize,
 }
 
 impl<T: Scalar> Step<T> {
     /// Sums over all rows that the step leaves behind.
     pub(crate) fn sums(&self) -> usize {
         self.dots.len() + if let Kind::BasisDot { columns, .. } = self.kind { columns as usize } else { 0 }
+    }
+    /// Entries of matrices and elements of vectors touched.
+    fn work(&self) -> usize {
+        let columns = match self.kind {
+            Kind::BasisDot { columns, .. } | Kind::BasisAxpy { columns, .. } => columns as usize,
+            _ => 0,
+        };
+        self.work + columns * self.n
     }
 }
 
@@ -162,56 +169,78 @@ impl<T: Scalar> Compiled<T> {
 
     /// The steps that the iteration begins with as turns, where they can be.
     fn turn(&mut self, steps: &Steps<T>, store: &HostStore, lengths: &mut Lengths<T>) -> Result<bool> {
-        let mut turns = Vec::with_capacity(3);
-        for ops in [steps.first(), &steps.at(1), steps.last()] {
-            turns.push(self.steps(ops, store, lengths)?);
-        }
-        let Ok(mut turns) = <[_; 3]>::try_from(turns) else { return Ok(false) };
-        self.turns = Turns::new(steps.count(), &mut turns);
-        Ok(self.turns.is_some())
+        let first = self.steps(steps.first(), store, lengths)?;
+        let second = self.steps(steps.second(), store, lengths)?;
+        let Some(mut turns) = Turns::new(steps.count(), [first, second]) else { return Ok(false) };
+        steps.last().iter().for_each(|op| self.see(op));
+        turns.turn(turns.count - 1).iter().for_each(|step| self.make_room(step));
+        self.turns = Some(turns);
+        Ok(true)
     }
 
     fn steps(&mut self, ops: &[Op<T>], store: &HostStore, lengths: &mut Lengths<T>) -> Result<Vec<Step<T>>> {
         let mut steps = Vec::with_capacity(ops.len());
         for op in ops {
+            self.see(op);
             let step = self.step(op, store, lengths)?;
+            self.make_room(&step);
             steps.extend(self.pieces_before(&step));
-            let segments = step.n.div_ceil(SEGMENT);
-            self.segments = self.segments.max(segments);
-            self.sums = self.sums.max(segments * step.sums());
             steps.push(step);
         }
         mark_meetings(&mut steps);
         Ok(steps)
     }
 
+    /// Room for the sums of a step.
+    fn make_room(&mut self, step: &Step<T>) {
+        let segments = step.n.div_ceil(SEGMENT);
+        self.segments = self.segments.max(segments);
+        self.sums = self.sums.max(segments * step.sums());
+    }
+
+    /// Notes what an operation names.
+    fn see(&mut self, op: &Op<T>) {
+        match op.kind {
+            OpKind::Sweep => {}
+            OpKind::Spmv { a, x, y } => {
+                self.see_matrix(a);
+                [x, y].into_iter().for_each(|v| self.see_vector(v));
+            }
+            OpKind::Spmm { a, x, y } => {
+                self.see_matrix(a);
+                let columns = x.columns as u32;
+                [x, y].into_iter().flat_map(|v| v.ends(columns)).for_each(|v| self.see_vector(v));
+            }
+            OpKind::BasisDot { v, w, h } | OpKind::BasisAxpy { v, w, h, .. } => {
+                v.ends(h.count).chain([w]).for_each(|v| self.see_vector(v));
+                h.ends().for_each(|cell| self.see_cell(cell));
+            }
+        }
+        op.sweep.mentions().for_each(|(v, _)| self.see_vector(v));
+        op.sweep.cells.iter().for_each(|cell| self.see_cell(*cell));
+    }
+    fn see_matrix(&mut self, a: Matrix<T>) {
+        self.matrix = self.matrix.into_iter().chain([a]).max_by_key(|a| a.slot);
+    }
     fn see_vector(&mut self, v: Vector<T>) {
         self.vector = self.vector.into_iter().chain([v]).max_by_key(|v| v.slot);
     }
     fn see_cell(&mut self, cell: Cell<T>) {
         self.cell = self.cell.into_iter().chain([cell]).max_by_key(|c| c.index);
     }
-    fn see_columns(&mut self, v: Basis<T>, h: Cells<T>) {
-        v.ends(h.count).for_each(|v| self.see_vector(v));
-        h.ends().for_each(|cell| self.see_cell(cell));
-    }
 
     fn step(&mut self, op: &Op<T>, store: &HostStore, lengths: &mut Lengths<T>) -> Result<Step<T>> {
-        let (mut work, mut columns) = (op.n() * op.sweep.vectors().len(), 0);
+        let mut work = op.n() * op.sweep.vectors().len();
         let kind = match op.kind {
             OpKind::Sweep => Kind::Sweep,
             OpKind::Spmv { a, x, y } => {
                 let format = store.format(a, &op.sweep.name)?;
-                self.matrix = self.matrix.into_iter().chain([a]).max_by_key(|a| a.slot);
-                [x, y].into_iter().for_each(|v| self.see_vector(v));
                 work += a.nnz;
                 Kind::Spmv { a: Stored::new(format), x: x.slot, y: y.slot, columns: 1 }
             }
             OpKind::Spmm { a, x, y } => {
                 let format = store.format(a, &op.sweep.name)?;
-                self.matrix = self.matrix.into_iter().chain([a]).max_by_key(|a| a.slot);
                 let columns = x.columns as u32;
-                [x, y].into_iter().flat_map(|v| v.ends(columns)).for_each(|v| self.see_vector(v));
                 work += (a.nnz + a.rows) * x.columns;
                 let (a, x, y) = (Stored::new(format), x.first, y.first);
                 match a.takes_columns(columns) {
@@ -220,10 +249,7 @@ impl<T: Scalar> Compiled<T> {
                 }
             }
             OpKind::BasisDot { v, w, h } | OpKind::BasisAxpy { v, w, h, .. } => {
-                self.see_columns(v, h);
-                self.see_vector(w);
                 work += op.n();
-                columns = op.n() * h.count as usize;
                 let (first, columns, w, h) = (v.first, h.count, w.slot, h.first);
                 match op.kind {
                     OpKind::BasisAxpy { add, .. } => Kind::BasisAxpy { first, columns, w, h, add },
@@ -233,9 +259,7 @@ impl<T: Scalar> Compiled<T> {
         };
         let shares = lengths.of(op.n(), &kind);
         self.work = self.work.max(work);
-        let Sweep { before, updates, dots, after, cells, .. } = &op.sweep;
-        op.sweep.mentions().for_each(|(v, _)| self.see_vector(v));
-        cells.iter().for_each(|cell| self.see_cell(*cell));
+        let Sweep { before, updates, dots, after, .. } = &op.sweep;
         let updates = updates.iter().map(|u| {
             let terms = u.terms.iter().map(|t| Term {
                 coefficient: t.coefficient,
@@ -247,8 +271,7 @@ impl<T: Scalar> Compiled<T> {
         let (dots, after) = distinct(dots, after);
         let (before, updates) = (before.as_slice().into(), updates.collect());
         let rotates = after.iter().any(|i| matches!(i, Instr::Rotate { .. } | Instr::BackSubstitute { .. }));
-        let (n, work) = (op.n(), work + columns);
-        Ok(Step { kind, n, before, updates, dots, after, rotates, shares, meet: true, work })
+        Ok(Step { kind, n: op.n(), before, updates, dots, after, rotates, shares, meet: true, work })
     }
 }
 
@@ -331,7 +354,7 @@ fn mark_meetings<T: Scalar>(steps: &mut [Step<T>]) {
 
 /// Entries and elements that steps touch.
 pub(crate) fn work<T: Scalar>(steps: &[Step<T>]) -> usize {
-    steps.iter().map(|step| step.work).sum()
+    steps.iter().map(Step::work).sum()
 }
 
 /// The lengths of steps, each with the matrix of that many rows that is met first.

@@ -216,7 +216,7 @@ impl<T: Scalar> Shared<'_, T> {
     ) -> ControlFlow<()> {
         match private.turns.take() {
             Some(mut turns) if section == Section::Each && stretch < turns.count => {
-                let flow = turns.turn(stretch).try_for_each(|step| run(step, private));
+                let flow = turns.turn(stretch).iter().try_for_each(|step| run(step, private));
                 private.turns = Some(turns);
                 flow
             }

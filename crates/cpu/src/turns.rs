@@ -9,35 +9,26 @@ pub(crate) struct Turns<T: Scalar> {
     pub(crate) count: u32,
     /// Entries and elements touched by the last turn.
     pub(crate) work: usize,
-    steps: Vec<(Step<T>, Growth)>,
+    steps: Vec<Step<T>>,
+    growth: Growth,
     at: u32,
 }
 
 impl<T: Scalar> Turns<T> {
-    /// From the steps of the first, the second and the last of `count` turns; `None` where they do not grow evenly.
-    pub(crate) fn new(count: usize, [first, second, last]: &mut [Vec<Step<T>>; 3]) -> Option<Self> {
+    /// From the steps of the first and the second of `count` turns; `None` where these are not of one shape.
+    pub(crate) fn new(count: usize, [mut first, mut second]: [Vec<Step<T>>; 2]) -> Option<Self> {
         let count = u32::try_from(count).ok()?;
-        let work = work(last);
-        let shape =
-            |steps: &[Step<T>]| -> Vec<_> { steps.iter().map(|s| (s.dots.len(), s.after.len())).collect() };
-        if shape(first) != shape(second) || shape(first) != shape(last) {
-            return None;
-        }
-        let even = |((first, second), last): ((&mut Step<T>, &mut Step<T>), &mut Step<T>)| {
-            let growth = Growth::between(first, second)?;
-            let mut reached = first.clone();
-            growth.add(&mut reached, count - 1);
-            Growth::between(&mut reached, last)?.is_zero().then(|| (first.clone(), growth))
-        };
-        let steps = first.iter_mut().zip(second).zip(last).map(even).collect::<Option<_>>()?;
-        Some(Turns { count, work, steps, at: 0 })
+        let growth = Growth::between(&mut *first, &mut *second)?;
+        let mut turns = Turns { count, work: 0, steps: first, growth, at: 0 };
+        turns.turn(count - 1);
+        turns.work = work(&turns.steps);
+        Some(turns)
     }
     /// The steps of a turn.
-    pub(crate) fn turn(&mut self, turn: u32) -> impl Iterator<Item = &Step<T>> {
-        let by = turn.wrapping_sub(self.at);
+    pub(crate) fn turn(&mut self, turn: u32) -> &[Step<T>] {
+        self.growth.add(&mut *self.steps, turn.wrapping_sub(self.at)); // all now: a walk may end early
         self.at = turn;
-        self.steps.iter_mut().for_each(|(step, growth)| growth.add(step, by)); // all now: a walk may end early
-        self.steps.iter().map(|(step, _)| step)
+        &self.steps
     }
 }
 
@@ -97,10 +88,7 @@ mod tests {
         let store = lacuna_core::HostStore::new("none");
         let mut turns = Compiled::new(&program, &store, 2).unwrap().turns.unwrap();
         for turn in [0, 1, 2, 7, 0, 5, 3] {
-            let halted = turns.turn(turn).take(turn as usize % 3).count();
-            assert_eq!(halted, turn as usize % 3);
-            let steps: Vec<_> = turns.turn(turn).collect();
-            let [dot, axpy] = steps.as_slice() else { panic!("{} steps", steps.len()) };
+            let [dot, axpy] = turns.turn(turn) else { panic!("not two steps") };
             for step in [dot, axpy] {
                 let (Kind::BasisDot { first, columns, w, h } | Kind::BasisAxpy { first, columns, w, h, .. }) =
                     step.kind
