@@ -114,8 +114,7 @@ impl<T: Scalar> Sweep<T> {
 
     /// This sweep and the next as one, where that computes the same: see [`Sweep::fuses_with`].
     pub fn fuse(&mut self, next: Sweep<T>) {
-        *self.name.to_mut() += "+";
-        *self.name.to_mut() += &next.name;
+        self.name = Cow::Owned([&*self.name, &*next.name].join("+"));
         self.n = self.n.max(next.n);
         if next.is_scalar() {
             self.after.extend(next.before);
@@ -181,6 +180,7 @@ enum Phase {
 /// Lowers a pass, or says which rule it breaks.
 pub(crate) fn lower<T: Scalar>(pass: &Pass<T>, cells: &mut dyn Cells<T>) -> Result<Sweep<T>> {
     let mut sweep = Sweep::nothing(pass.name);
+    sweep.cells.reserve(2 * pass.statements.len());
     let mut phase = Phase::Before;
     let fail = |message: String| Error::Pass { pass: pass.name.into(), message };
     for statement in &pass.statements {

@@ -69,6 +69,9 @@ pub struct Rotate<T> {
     pub rr: Cell<T>,
 }
 
+/// Statements for which there is room at once.
+const STATEMENTS: usize = 8;
+
 /// A fused kernel in four phases, in this order: cell formulas; updates, each seeing those before it; dot products
 /// of the final values; cell formulas, tests and counts.
 ///
@@ -94,6 +97,9 @@ impl<T> Pass<T> {
         Pass::new("nothing")
     }
     fn with(mut self, statement: Statement<T>) -> Self {
+        if self.statements.capacity() == 0 {
+            self.statements.reserve(STATEMENTS);
+        }
         self.statements.push(statement);
         self
     }

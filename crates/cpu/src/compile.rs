@@ -220,13 +220,13 @@ impl<T: Scalar> Compiled<T> {
         op.sweep.cells.iter().for_each(|cell| self.see_cell(*cell));
     }
     fn see_matrix(&mut self, a: Matrix<T>) {
-        self.matrix = self.matrix.into_iter().chain([a]).max_by_key(|a| a.slot);
+        newest(&mut self.matrix, a, |a| a.slot);
     }
     fn see_vector(&mut self, v: Vector<T>) {
-        self.vector = self.vector.into_iter().chain([v]).max_by_key(|v| v.slot);
+        newest(&mut self.vector, v, |v| v.slot);
     }
     fn see_cell(&mut self, cell: Cell<T>) {
-        self.cell = self.cell.into_iter().chain([cell]).max_by_key(|c| c.index);
+        newest(&mut self.cell, cell, |cell| cell.index);
     }
 
     fn step(&mut self, op: &Op<T>, store: &HostStore, lengths: &mut Lengths<T>) -> Result<Step<T>> {
@@ -272,6 +272,13 @@ impl<T: Scalar> Compiled<T> {
         let (before, updates) = (before.as_slice().into(), updates.collect());
         let rotates = after.iter().any(|i| matches!(i, Instr::Rotate { .. } | Instr::BackSubstitute { .. }));
         Ok(Step { kind, n: op.n(), before, updates, dots, after, rotates, shares, meet: true, work })
+    }
+}
+
+/// Keeps the one with the larger number.
+fn newest<H>(newest: &mut Option<H>, other: H, number: impl Fn(&H) -> u32) {
+    if newest.as_ref().is_none_or(|newest| number(newest) <= number(&other)) {
+        *newest = Some(other);
     }
 }
 
