@@ -12,8 +12,8 @@ use std::sync::Arc;
 
 /// What a product in each format costs: fitted so that the choice comes nearest to the fastest format of 87 products of real numbers
 /// on two threads of an Intel Xeon, means of three runs (docs/results/two-cores-formats.md); those of `dia`, `dense` and
-/// `bcsr` before that, on two of an AMD EPYC too. That of `stencil` is the least that its entries and rows cost there: it takes 0.3 to 0.55 of the
-/// time of `dia-sym` for grids of 9 and 27 points in `f32`.
+/// `bcsr` before that, on two of an AMD EPYC too. That of `stencil` was taken down when `dia-sym` came: for
+/// grids of 9 and 27 points in `f32` it takes 0.29 and 0.55 of the time of that.
 pub(crate) const COSTS: [Cost; 11] = [
     Cost::of_bytes("csr", 1.0).and_places(6.0).and_rows(10.0, 50.0),
     Cost::of_bytes("stencil", 0.5).and_places(1.0),
