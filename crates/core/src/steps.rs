@@ -101,11 +101,12 @@ fn in_like_order<T: Scalar>(first: &[Op<T>], last: &[Op<T>]) -> bool {
     first.iter().zip(last).all(|(first, last)| {
         of_first.list(first);
         of_last.list(last);
-        alike(&of_first.vectors, &of_last.vectors) && alike(&of_first.cells, &of_last.cells)
+        same_order(&of_first.vectors, &of_last.vectors) && same_order(&of_first.cells, &of_last.cells)
     })
 }
 
-fn alike(first: &[u32], last: &[u32]) -> bool {
+/// Whether each pair of numbers compares as the pair in the same places of other numbers.
+fn same_order(first: &[u32], last: &[u32]) -> bool {
     let alike = |i: usize, j: usize| first[i].cmp(&first[j]) == last[i].cmp(&last[j]);
     first.len() == last.len() && (0..first.len()).all(|i| (0..i).all(|j| alike(i, j)))
 }

@@ -98,7 +98,7 @@ impl<T: Scalar> Step<T> {
         self.dots.len() + if let Kind::BasisDot { columns, .. } = self.kind { columns as usize } else { 0 }
     }
     /// Entries of matrices and elements of vectors touched.
-    fn work(&self) -> usize {
+    pub(crate) fn work(&self) -> usize {
         let columns = match self.kind {
             Kind::BasisDot { columns, .. } | Kind::BasisAxpy { columns, .. } => columns as usize,
             _ => 0,

@@ -63,10 +63,10 @@ impl<T: Scalar> Numbered for Step<T> {
 #[cfg(test)]
 mod tests {
     use crate::compile::{Compiled, Kind};
-    use lacuna_core::{Backend, Cells, Pass, Recorder, Reference};
+    use lacuna_core::{Backend, Cells, Numbered, Pass, Recorder, Reference};
 
     #[test]
-    fn turns_are_found_again_whichever_came_before_and_however_far_it_went() {
+    fn turns_are_found_again_whichever_came_before() {
         let mut dev = Reference::new();
         let v = Backend::basis::<f64>(&mut dev, 5, 9).unwrap();
         let c = Backend::cells::<f64>(&mut dev, 99).unwrap();
@@ -103,5 +103,46 @@ mod tests {
             assert_eq!((axpy.dots[0].cell, axpy.dots[0].b), (c.first + 90 + turn, v.first + turn + 1));
             assert!(dot.meet && axpy.meet);
         }
+    }
+
+    /// Dots that share operands and repeat are gathered and copied alike at every turn.
+    #[test]
+    fn turns_are_what_each_would_be_prepared_alone() {
+        let compiled = [true, false].map(|rolled| {
+            let mut dev = Reference::new();
+            let [u, v] = [8, 9].map(|columns| Backend::basis::<f64>(&mut dev, 5, columns).unwrap());
+            let c = Backend::cells::<f64>(&mut dev, 99).unwrap();
+            let mut k = Recorder::new(&mut dev, "turns");
+            let body = |k: &mut Recorder<'_, f64>, j: usize| {
+                let (of, next) = (u.column(j), v.column(j + 1));
+                let h = Cells::new(c.first, j as u32 + 1, c.serial);
+                let dots = Pass::new("dots").dot(c.at(20 + j), of, of).dot(c.at(30 + j), next, next);
+                k.basis_dot(v, next, h);
+                k.basis_axpy(v, h, next, dots.dot(c.at(40 + j), next, of).dot(c.at(50 + j), of, of));
+                k.multi_axpy_dot(Pass::new("count").count(c.at(30 + j)));
+            };
+            k.each(|k| match rolled {
+                true => k.steps(8, body),
+                false => (0..8).for_each(|j| body(k, j)),
+            });
+            Compiled::new(&k.finish().unwrap(), &lacuna_core::HostStore::new("none"), 2).unwrap()
+        });
+        let [mut rolled, mut plain] = compiled;
+        assert_eq!((rolled.sums, rolled.segments, rolled.work), (plain.sums, plain.segments, plain.work));
+        let newest = |c: &Compiled<f64>| (c.vector.map(|v| v.slot), c.cell.map(|cell| cell.index));
+        assert_eq!(newest(&rolled), newest(&plain));
+        let turns = rolled.turns.as_mut().unwrap();
+        for (turn, alone) in plain.sections[2].chunks_mut(2).enumerate() {
+            let mut steps = turns.turn(turn as u32).to_vec();
+            let [mut numbers, mut expected] = [Vec::new(), Vec::new()];
+            steps.numbers(&mut |number| numbers.push(*number));
+            alone.numbers(&mut |number| expected.push(*number));
+            assert_eq!(numbers, expected, "{turn}");
+            assert!(
+                steps.iter().zip(&*alone).all(|(a, b)| a.work() == b.work() && a.meet == b.meet),
+                "{turn}"
+            );
+        }
+        assert_eq!(plain.sections[2].len(), 16);
     }
 }
