@@ -311,13 +311,14 @@ impl<T: Scalar> Machine<T> {
         let column = at.h as usize + j * (at.m as usize + 1);
         let (rotations, g) = (at.rotations as usize, at.g as usize);
         let cells = &mut self.cells;
+        let mut a = cells[column]; // in a register from one rotation to the next
         for i in 0..j {
             let (c, s) = (cells[rotations + 2 * i], cells[rotations + 2 * i + 1]);
-            let (a, b) = (cells[column + i], cells[column + i + 1]);
+            let b = cells[column + i + 1];
             cells[column + i] = s.conj().fma(b, c.conj() * a);
-            cells[column + i + 1] = (-s).fma(a, c * b);
+            a = (-s).fma(a, c * b);
         }
-        let (a, b) = (cells[column + j], cells[column + j + 1]);
+        let b = cells[column + j + 1];
         let norm = (a.dot_term(a) + b.dot_term(b)).root();
         let (c, s) =
             if norm == T::zero() { (T::one(), T::zero()) } else { (a.quotient(norm), b.quotient(norm)) };
