@@ -98,6 +98,12 @@ impl<T: Scalar> Sweep<T> {
         seen
     }
 
+    /// How many vectors are mentioned.
+    pub fn vector_count(&self) -> usize {
+        let is_new = |at: usize, v| self.mentions().take(at).all(|(earlier, _)| earlier != v);
+        self.mentions().enumerate().filter(|(at, (v, _))| is_new(*at, *v)).count()
+    }
+
     /// Every mention of a vector, in order, with whether it is written there.
     pub fn mentions(&self) -> impl Iterator<Item = (Vector<T>, bool)> {
         let read = |t: &Term<T>| t.factor.into_iter().chain([t.vector]).map(|v| (v, false));

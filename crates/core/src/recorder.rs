@@ -6,6 +6,9 @@ use crate::{
     Basis, Cell, Cells, Error, LinOp, Matrix, Pass, Reason, Result, Scalar, Section, Steps, Test, Vector,
 };
 
+/// Operations of a section, or of a step, for which there is room at once.
+const OPS: usize = 8;
+
 /// Fewer steps than this are recorded one by one.
 const FEW: usize = 4;
 
@@ -137,7 +140,7 @@ impl<'a, T: Scalar> Recorder<'a, T> {
         let mut record = |step| {
             self.taken = taken;
             body(self, step);
-            std::mem::take(&mut self.program.each)
+            std::mem::replace(&mut self.program.each, Vec::with_capacity(OPS))
         };
         let steps = Steps::new(count, [0, 1, count - 1].map(&mut record))?;
         if cfg!(debug_assertions)
