@@ -230,7 +230,7 @@ impl<T: Scalar> Compiled<T> {
     }
 
     fn step(&mut self, op: &Op<T>, store: &HostStore, lengths: &mut Lengths<T>) -> Result<Step<T>> {
-        let mut work = op.n() * op.sweep.vectors().len();
+        let mut work = op.n() * op.sweep.vector_count();
         let kind = match op.kind {
             OpKind::Sweep => Kind::Sweep,
             OpKind::Spmv { a, x, y } => {
@@ -269,8 +269,9 @@ impl<T: Scalar> Compiled<T> {
             Update { terms: terms.collect(), dst: u.dst.slot }
         });
         let (dots, after) = distinct(dots, after);
-        let (before, updates) = (before.as_slice().into(), updates.collect());
-        let rotates = after.iter().any(|i| matches!(i, Instr::Rotate { .. } | Instr::BackSubstitute { .. }));
+        let (before, updates): (Box<[_]>, _) = (before.as_slice().into(), updates.collect());
+        let rotates = |i: &Instr| matches!(i, Instr::Rotate { .. } | Instr::BackSubstitute { .. });
+        let rotates = before.iter().chain(&*after).any(rotates);
         Ok(Step { kind, n: op.n(), before, updates, dots, after, rotates, shares, meet: true, work })
     }
 }
@@ -295,6 +296,9 @@ fn distinct<T: Scalar>(dots: &[lower::Dot<T>], after: &[Instr]) -> (Box<[Dot]>, 
     }
     if !T::KIND.is_complex() {
         gather(&mut distinct);
+    }
+    if copies.is_empty() {
+        return (distinct.into(), after.into());
     }
     copies.extend_from_slice(after);
     (distinct.into(), copies.into())

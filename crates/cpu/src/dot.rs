@@ -213,7 +213,7 @@ fn sum_segment<T: Scalar>(terms: &[T]) -> T {
 
 /// The canonical sum of segment sums; `scratch` holds a 256th of them.
 #[inline(always)]
-pub(crate) fn total<T: Scalar>(sums: &[T], scratch: &mut [T]) -> T {
+fn total<T: Scalar>(sums: &[T], scratch: &mut [T]) -> T {
     match sums.len() {
         0 => return T::zero(),
         1 => return sums[0],
@@ -232,4 +232,26 @@ pub(crate) fn total<T: Scalar>(sums: &[T], scratch: &mut [T]) -> T {
         count = next;
     }
     scratch[0]
+}
+
+/// Sums of segments, `count` to a sum over all rows.
+pub(crate) struct SegmentSums<'a, T> {
+    pub(crate) all: &'a [T],
+    pub(crate) count: usize,
+    pub(crate) scratch: &'a mut [T],
+}
+
+impl<T: Scalar> SegmentSums<'_, T> {
+    /// The next of the sums.
+    #[inline]
+    pub(crate) fn next(&mut self, sums: &mut [T]) {
+        let (these, rest) = self.all.split_at(sums.len() * self.count);
+        self.all = rest;
+        if self.count == 1 {
+            return sums.copy_from_slice(these);
+        }
+        for (d, sum) in sums.iter_mut().enumerate() {
+            *sum = total(&these[d * self.count..(d + 1) * self.count], self.scratch);
+        }
+    }
 }

@@ -1,17 +1,17 @@
 //! Runs a compiled program: on the calling thread, and with others where it is large enough.
 use crate::barrier::{Barrier, CANCEL, PART, Running};
 use crate::compile::{Compiled, Kind, Step};
-use crate::dot::total;
+use crate::dot::SegmentSums;
 use crate::share::{self, Share};
 use crate::spmv_hyb;
 use crate::team::{Task, Team};
 use crate::turns::Turns;
 use crate::update::BoundTerm;
 use crate::watch::{Watch, Watching};
-use lacuna_core::cells::Machine;
+use lacuna_core::cells::{Instr, Machine};
 use lacuna_core::sum::SEGMENT;
 use lacuna_core::{Control, History, Program, Scalar, Section, next_section};
-use pulp::Arch;
+use pulp::{Arch, Simd, WithSimd};
 use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
 
@@ -335,7 +335,7 @@ impl<T: Scalar> Shared<'_, T> {
         meetings: &mut usize,
     ) -> u8 {
         let machine = &mut private.machine;
-        if !machine.run(&step.before) {
+        if !self.evaluate(machine, &step.before, step.rotates) {
             return 0;
         }
         let borders = &self.compiled.divisions[step.shares];
@@ -361,26 +361,37 @@ impl<T: Scalar> Shared<'_, T> {
         }
         // SAFETY: all threads have written their segments, and write the other half next.
         let all = unsafe { std::slice::from_raw_parts(sums, count * step.sums()) };
-        let mut sum = |d: usize| total(&all[d * count..(d + 1) * count], &mut private.scratch);
-        let mut d = 0;
+        let mut sums = SegmentSums { all, count, scratch: &mut private.scratch };
         if let Kind::BasisDot { columns, h, .. } = step.kind {
-            for j in 0..columns {
-                machine.cells[(h + j) as usize] = sum(d);
-                d += 1;
-            }
+            sums.next(&mut machine.cells[h as usize..(h + columns) as usize]);
         }
         for dot in &step.dots {
-            machine.cells[dot.cell as usize] = sum(d);
-            d += 1;
+            sums.next(std::slice::from_mut(&mut machine.cells[dot.cell as usize]));
         }
-        if step.rotates {
-            self.arch.dispatch(
-                #[inline(always)]
-                || machine.run_inlined(&step.after),
-            );
-        } else {
-            machine.run(&step.after);
-        }
+        self.evaluate(machine, &step.after, step.rotates);
         wishes
+    }
+
+    /// Runs instructions, with fused multiply-adds of the processor where rotations are among them.
+    fn evaluate(&self, machine: &mut Machine<T>, code: &[Instr], rotates: bool) -> bool {
+        if !rotates {
+            return machine.run(code);
+        }
+        self.arch.dispatch(Rotating { machine, code })
+    }
+}
+
+/// Instructions with rotations among them.
+struct Rotating<'a, T: Scalar> {
+    machine: &'a mut Machine<T>,
+    code: &'a [Instr],
+}
+
+impl<T: Scalar> WithSimd for Rotating<'_, T> {
+    type Output = bool;
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, _: S) -> bool {
+        self.machine.run_inlined(self.code)
     }
 }
