@@ -1,4 +1,5 @@
 //! A program with its matrices found and its work divided. Vectors go by their slots.
+use crate::fused::Fused;
 use crate::product::Stored;
 use crate::turns::Turns;
 use lacuna_core::cells::{Instr, Unary};
@@ -81,6 +82,8 @@ pub(crate) struct Step<T: Scalar> {
     pub(crate) before: Box<[Instr]>,
     pub(crate) updates: Box<[Update]>,
     pub(crate) dots: Box<[Dot]>,
+    /// The loop for updates and dot products together, where there is one.
+    pub(crate) fused: Option<Fused>,
     pub(crate) after: Box<[Instr]>,
     /// Whether rotations are among the instructions, or the small triangular system.
     pub(crate) rotates: bool,
@@ -269,10 +272,11 @@ impl<T: Scalar> Compiled<T> {
             Update { terms: terms.collect(), dst: u.dst.slot }
         });
         let (dots, after) = distinct(dots, after);
-        let (before, updates): (Box<[_]>, _) = (before.as_slice().into(), updates.collect());
+        let (before, updates): (Box<[_]>, Box<[_]>) = (before.as_slice().into(), updates.collect());
+        let fused = matches!(kind, Kind::Sweep).then(|| Fused::find(&updates, &dots)).flatten();
         let rotates = |i: &Instr| matches!(i, Instr::Rotate { .. } | Instr::BackSubstitute { .. });
         let rotates = before.iter().chain(&*after).any(rotates);
-        Ok(Step { kind, n: op.n(), before, updates, dots, after, rotates, shares, meet: true, work })
+        Ok(Step { kind, n: op.n(), before, updates, dots, fused, after, rotates, shares, meet: true, work })
     }
 }
 
@@ -340,6 +344,7 @@ impl<T: Scalar> Compiled<T> {
             before: guard.copied().into_iter().collect(),
             updates: Box::new([]),
             dots: Box::new([]),
+            fused: None,
             after: Box::new([]),
             rotates: false,
             shares: step.shares,

@@ -148,7 +148,7 @@ pub(crate) fn halved<R: Real<S>, S: Simd, const N: usize>(simd: S, mut sums: [R:
 
 /// The sum of the lanes of a vector by halving.
 #[inline(always)]
-fn across<R: Real<S>, S: Simd, const LANES: usize>(vector: R::Vector) -> R::Number {
+pub(crate) fn across<R: Real<S>, S: Simd, const LANES: usize>(vector: R::Vector) -> R::Number {
     // SAFETY: a vector is as many numbers as it has lanes.
     let mut sums: [R::Number; LANES] =
         unsafe { std::ptr::from_ref(&vector).cast::<[R::Number; LANES]>().read() };

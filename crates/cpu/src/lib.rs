@@ -9,6 +9,7 @@ mod barrier;
 mod compile;
 mod dot;
 mod execute;
+mod fused;
 mod gather;
 mod lanes;
 mod prefetch;
@@ -127,6 +128,17 @@ impl Cpu {
             parallel_from,
             gather: options.gather,
         })
+    }
+
+    /// How many sweeps of a plan's iteration update several vectors, and how many of those are one loop over all of them, as the sweeps of
+    /// the library's methods are; any other is taken an update at a time. `None` for a plan of another backend.
+    pub fn loops<T: Scalar>(plan: &Plan<T>) -> Option<(usize, usize)> {
+        let Prepared { compiled, .. } = plan.prepared.downcast_ref::<Prepared<T>>()?;
+        let sweeps = || {
+            let [.., each] = &compiled.sections;
+            each.iter().filter(|step| matches!(step.kind, compile::Kind::Sweep) && step.updates.len() > 1)
+        };
+        Some((sweeps().count(), sweeps().filter(|step| step.fused.is_some()).count()))
     }
 
     /// Threads it computes with.

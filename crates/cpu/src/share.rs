@@ -1,6 +1,7 @@
 //! One thread's share of one step, a cache-sized chunk of rows at a time.
 use crate::compile::{Dot, Kind, Step};
 use crate::dot::{dot_segment, dot_segments};
+use crate::fused;
 use crate::spmv_hyb;
 use crate::update::{Bound, BoundTerm, accumulate, update};
 use lacuna_core::lower::Coefficient;
@@ -121,7 +122,8 @@ unsafe fn chunks<T: Scalar, S: Simd>(simd: S, share: &Share<'_, T>) {
     // Several sums at once do not read memory in order, which only a cache forgives.
     let near = step.n * (step.dots.len() + 1) * size_of::<T>() <= NEAR;
     let chunk = (bytes / size_of::<T>() / SEGMENT).max(1);
-    let mut segment = share.segments.start;
+    // SAFETY: as the caller promises.
+    let mut segment = share.segments.start + unsafe { fused::run(simd, share) };
     while segment < share.segments.end {
         let last = (segment + chunk).min(share.segments.end);
         let (start, end) = (segment * SEGMENT, (last * SEGMENT).min(step.n));

@@ -23,6 +23,18 @@ pub(crate) enum Bound<T> {
     Value(T),
 }
 
+impl<T: Scalar> Bound<T> {
+    /// Its value: ±1 multiplies to exactly what adding and subtracting round to.
+    #[inline(always)]
+    pub(crate) fn value(self) -> T {
+        match self {
+            Bound::One => T::one(),
+            Bound::MinusOne => -T::one(),
+            Bound::Value(v) => v,
+        }
+    }
+}
+
 /// Elements of the unrolled block: two 512-bit registers of `f64`, so that sums stay in registers.
 const BLOCK: usize = 16;
 
@@ -60,8 +72,7 @@ pub(crate) unsafe fn update<T: Scalar>(dst: *mut T, terms: &[BoundTerm<T>], star
 /// Stands for an update whose destination is none of its operands.
 const OTHER: usize = usize::MAX;
 
-/// `K` real terms without factors, of which term `OWN` is the destination itself. A coefficient ±1 multiplies: exactly
-/// what adding and subtracting round to.
+/// `K` real terms without factors, of which term `OWN` is the destination itself.
 #[inline(always)]
 unsafe fn linear<T: Scalar, const K: usize, const OWN: usize>(
     dst: *mut T,
@@ -69,11 +80,7 @@ unsafe fn linear<T: Scalar, const K: usize, const OWN: usize>(
     start: usize,
     end: usize,
 ) {
-    let c: [T; K] = std::array::from_fn(|k| match terms[k].coefficient {
-        Bound::One => T::one(),
-        Bound::MinusOne => -T::one(),
-        Bound::Value(v) => v,
-    });
+    let c: [T; K] = std::array::from_fn(|k| terms[k].coefficient.value());
     let n = end - start;
     // SAFETY: the range is valid in all vectors, and only the destination is written; term OWN is read through it.
     unsafe {
