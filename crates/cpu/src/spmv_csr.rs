@@ -72,7 +72,7 @@ unsafe fn single<T: Scalar, S: Simd>(simd: S, a: &Csr<T>, x: *const T, y: *mut T
     }
 }
 
-/// Two lanes: an entry that is left over is chosen, not branched for, since short rows have one as often as not.
+/// Two lanes, two rounds at once; an entry that is left over is chosen, not branched for, since rows have one as often as not.
 #[inline(always)]
 unsafe fn pairs<T: Scalar, S: Simd>(simd: S, a: &Csr<T>, x: *const T, y: *mut T, start: usize, end: usize) {
     let (row_ptr, col_idx, values) = (a.row_ptr().as_ptr(), a.col_idx().as_ptr(), a.values().as_ptr());
@@ -90,7 +90,12 @@ unsafe fn pairs<T: Scalar, S: Simd>(simd: S, a: &Csr<T>, x: *const T, y: *mut T,
                 continue;
             }
             let mut sums = [T::zero(); 2];
-            while k + 1 < last {
+            while k + 3 < last {
+                sums = [term(k, sums[0]), term(k + 1, sums[1])];
+                sums = [term(k + 2, sums[0]), term(k + 3, sums[1])];
+                k += 4;
+            }
+            if k + 1 < last {
                 sums = [term(k, sums[0]), term(k + 1, sums[1])];
                 k += 2;
             }
