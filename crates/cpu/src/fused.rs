@@ -65,6 +65,9 @@ pub(crate) unsafe fn run<T: Scalar, S: Simd>(simd: S, share: &Share<'_, T>) -> u
     let Some(fused) = share.step.fused else { return 0 };
     let end = share.segments.end.min(share.step.n / SEGMENT);
     let segments = end.saturating_sub(share.segments.start);
+    if segments == 0 {
+        return 0;
+    }
     // SAFETY: the types are those that the kind names, the rest as the caller promises. A segment has twice as many registers as
     // the second number says, and four times as many as the third.
     unsafe {
