@@ -273,7 +273,8 @@ impl<T: Scalar> Compiled<T> {
         });
         let (dots, after) = distinct(dots, after);
         let (before, updates): (Box<[_]>, Box<[_]>) = (before.as_slice().into(), updates.collect());
-        let fused = matches!(kind, Kind::Sweep).then(|| Fused::find(&updates, &dots)).flatten();
+        let loops = matches!(kind, Kind::Sweep) && !T::KIND.is_complex();
+        let fused = loops.then(|| Fused::find(&updates, &dots)).flatten();
         let rotates = |i: &Instr| matches!(i, Instr::Rotate { .. } | Instr::BackSubstitute { .. });
         let rotates = before.iter().chain(&*after).any(rotates);
         Ok(Step { kind, n: op.n(), before, updates, dots, fused, after, rotates, shares, meet: true, work })

@@ -1,8 +1,8 @@
 //! The passes that methods are made of, each as one loop over all its vectors.
 //!
-//! Any pass can be taken an update at a time ([`crate::update`]), a piece of one or two vectors and then a piece of others, but
-//! what reads memory ahead begins anew with each piece. In one loop every vector is a stream of its own from its first element to
-//! its last, and what is summed is still in a register. The bits are the same.
+//! Any pass can be taken an update at a time ([`crate::update`]), a piece of one or two vectors and then a piece of others. In one
+//! loop every vector is a stream of its own from its first element to its last, and what is summed is still in a register;
+//! docs/performance.md has what that gains. The bits are the same.
 mod form;
 mod passes;
 
@@ -341,6 +341,22 @@ mod tests {
             let [.., steps] = Compiled::new(&program, &dev.store, 1).unwrap().sections;
             assert_eq!(steps[0].fused.map(|fused| fused.which), Some(*which));
         }
+    }
+
+    #[test]
+    fn complex_passes_have_no_loops() {
+        fn loops<T: Scalar>() -> (usize, usize) {
+            let mut dev = Cpu::new().unwrap();
+            let [x, p, r, q] = std::array::from_fn(|_| Backend::vector::<T>(&mut dev, 9).unwrap());
+            let c = Backend::cells(&mut dev, 2).unwrap();
+            let pass =
+                Pass::new("descend").set(x, x + c.at(0) * p).set(r, r - c.at(0) * q).dot(c.at(1), r, r);
+            let mut k = Recorder::new(&mut dev, "form");
+            k.each(|k| k.multi_axpy_dot(pass.count(c.at(1))));
+            let program = k.finish().unwrap();
+            Cpu::loops(&dev.plan(program).unwrap()).unwrap()
+        }
+        assert_eq!((loops::<f32>(), loops::<lacuna_core::Complex32>()), ((1, 1), (1, 0)));
     }
 
     #[test]

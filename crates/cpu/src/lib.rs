@@ -130,8 +130,9 @@ impl Cpu {
         })
     }
 
-    /// How many sweeps of a plan's iteration update several vectors, and how many of those are one loop over all of them, as the sweeps of
-    /// the library's methods are; any other is taken an update at a time. `None` for a plan of another backend.
+    /// How many sweeps of a plan's iteration update several vectors, and how many of those are one loop over all of them where there
+    /// are vector instructions, as the sweeps of the library's methods are in real numbers; any other is taken an update at a time.
+    /// `None` for a plan of another backend.
     pub fn loops<T: Scalar>(plan: &Plan<T>) -> Option<(usize, usize)> {
         let Prepared { compiled, .. } = plan.prepared.downcast_ref::<Prepared<T>>()?;
         let sweeps = || {
