@@ -128,6 +128,8 @@ pub(crate) struct Compiled<T: Scalar> {
     pub(crate) cell: Option<Cell<T>>,
     /// Divisions of rows among threads, for each length there is.
     pub(crate) divisions: Vec<Shares>,
+    /// Terms of the updates of the step that has the most.
+    pub(crate) terms: usize,
     /// Segment sums of the largest step.
     pub(crate) sums: usize,
     /// Pieces of the matrix that has the most.
@@ -148,6 +150,7 @@ impl<T: Scalar> Compiled<T> {
             matrix: None,
             cell: None,
             divisions: Vec::new(),
+            terms: 0,
             sums: 0,
             pieces: 0,
             segments: 0,
@@ -194,10 +197,11 @@ impl<T: Scalar> Compiled<T> {
         Ok(steps)
     }
 
-    /// Room for the sums of a step.
+    /// Room for the terms and sums of a step.
     fn make_room(&mut self, step: &Step<T>) {
         let segments = step.n.div_ceil(SEGMENT);
         self.segments = self.segments.max(segments);
+        self.terms = self.terms.max(step.updates.iter().map(|update| update.terms.len()).sum());
         self.sums = self.sums.max(segments * step.sums());
     }
 

@@ -81,7 +81,7 @@ unsafe fn in_order<R: Real<S>, S: Simd, const LANES: usize, const HALF: usize>(
     for (k, s) in sums.iter_mut().enumerate() {
         *s = R::add(simd, *s, product(HALF + k));
     }
-    across::<R, S, LANES>(halved::<R, S, HALF>(simd, sums))
+    across::<R, S, LANES>(simd, halved::<R, S, HALF>(simd, sums))
 }
 
 /// [`dot_segments`] of real numbers.
@@ -125,9 +125,9 @@ unsafe fn side_by_side<R: Real<S>, S: Simd, const K: usize, const LANES: usize, 
                 sums[k] = halved::<R, S, QUARTER>(simd, products);
             }
         }
-        let mut totals = [across::<R, S, LANES>(sums[0][0]); K];
+        let mut totals = [across::<R, S, LANES>(simd, sums[0][0]); K];
         for (total, sums) in totals.iter_mut().zip(sums) {
-            *total = across::<R, S, LANES>(halved::<R, S, 4>(simd, sums));
+            *total = across::<R, S, LANES>(simd, halved::<R, S, 4>(simd, sums));
         }
         totals
     }
@@ -148,7 +148,10 @@ pub(crate) fn halved<R: Real<S>, S: Simd, const N: usize>(simd: S, mut sums: [R:
 
 /// The sum of the lanes of a vector by halving.
 #[inline(always)]
-pub(crate) fn across<R: Real<S>, S: Simd, const LANES: usize>(vector: R::Vector) -> R::Number {
+pub(crate) fn across<R: Real<S>, S: Simd, const LANES: usize>(simd: S, vector: R::Vector) -> R::Number {
+    if cfg!(target_arch = "x86_64") && size_of::<R::Vector>() > 16 {
+        return R::sum(simd, vector); // halves it too
+    }
     // SAFETY: a vector is as many numbers as it has lanes.
     let mut sums: [R::Number; LANES] =
         unsafe { std::ptr::from_ref(&vector).cast::<[R::Number; LANES]>().read() };

@@ -23,15 +23,22 @@ pub(crate) struct Arena<T: Scalar> {
     sums: Vec<T>,
     /// Sums of the pieces of long rows.
     pieces: Vec<T>,
-    threads: Vec<Private<T>>,
+    threads: Vec<Thread<T>>,
     quickest: Quickest,
+}
+
+/// What one thread goes by, in lines of cache of its own and their neighbours.
+#[repr(align(128))]
+struct Thread<T: Scalar> {
+    turns: Option<Turns<T>>,
+    private: Private<T>,
 }
 
 /// What one thread keeps to itself.
 struct Private<T: Scalar> {
     machine: Machine<T>,
     scratch: Vec<T>,
-    turns: Option<Turns<T>>,
+    /// Room for those of any step, once the thread itself has made it: what others allocate lies beside what they write.
     terms: Vec<BoundTerm<T>>,
 }
 
@@ -40,14 +47,15 @@ impl<T: Scalar> Arena<T> {
         let private = || Private {
             machine: Machine { cells: Vec::new(), control: Control::new(0, false), history: History::off() },
             scratch: vec![T::zero(); compiled.segments.div_ceil(SEGMENT)],
-            turns: compiled.turns.clone(),
             terms: Vec::new(),
         };
         Arena {
             vectors: Vec::new(),
             sums: vec![T::zero(); 2 * compiled.sums],
             pieces: vec![T::zero(); compiled.pieces],
-            threads: (0..threads).map(|_| private()).collect(),
+            threads: (0..threads)
+                .map(|_| Thread { turns: compiled.turns.clone(), private: private() })
+                .collect(),
             quickest: Quickest([Duration::MAX; 3]),
         }
     }
@@ -87,8 +95,8 @@ struct Entry<'a, T: Scalar> {
     shared: *const Shared<'a, T>,
     /// The cells and control of the caller.
     from: *const Machine<T>,
-    /// The private parts of all threads, the caller's first.
-    threads: *mut Private<T>,
+    /// What the threads go by, the caller's first.
+    threads: *mut Thread<T>,
     section: Section,
     stretch: u32,
     meetings: usize,
@@ -137,7 +145,8 @@ pub(crate) unsafe fn run<T: Scalar>(
     watch: Watching<'_>,
 ) -> Control {
     start.history.reset(start.limit);
-    let first = &mut arena.threads[0].machine;
+    let Private { machine: first, terms, .. } = &mut arena.threads[0].private;
+    terms.resize(compiled.terms, BoundTerm::NONE);
     first.control = Control::new(start.limit, !program.restart.is_empty());
     std::mem::swap(&mut first.cells, start.cells);
     std::mem::swap(&mut first.history, start.history);
@@ -156,7 +165,7 @@ pub(crate) unsafe fn run<T: Scalar>(
     // SAFETY: the threads of the team are those of the arena.
     unsafe { shared.lead(arena.threads.as_mut_ptr(), &mut team, &mut watch, &mut arena.quickest) };
     drop(team);
-    let first = &mut arena.threads[0].machine;
+    let first = &mut arena.threads[0].private.machine;
     std::mem::swap(&mut first.cells, start.cells);
     std::mem::swap(&mut first.history, start.history);
     watch.resume();
@@ -173,12 +182,13 @@ unsafe fn join<T: Scalar>(data: *const (), thread: usize) {
     // machine only after the first meeting.
     unsafe {
         let Entry { shared, from, threads, section, stretch, meetings } = *data.cast::<Entry<'_, T>>();
-        let private = &mut *threads.add(thread);
+        let Thread { turns, private } = &mut *threads.add(thread);
         private.machine.cells.clone_from(&(*from).cells);
         private.machine.control = (*from).control;
         private.machine.history.stride = 0;
+        private.terms.resize((*shared).compiled.terms, BoundTerm::NONE);
         (*shared).barrier.wait();
-        (*shared).follow(thread, private, (section, stretch), meetings);
+        (*shared).follow(thread, (turns, private), (section, stretch), meetings);
     }
 }
 
@@ -211,30 +221,24 @@ impl<T: Scalar> Shared<'_, T> {
         &self,
         section: Section,
         stretch: u32,
-        private: &mut Private<T>,
-        mut run: impl FnMut(&Step<T>, &mut Private<T>) -> ControlFlow<()>,
+        turns: &mut Option<Turns<T>>,
+        run: impl FnMut(&Step<T>) -> ControlFlow<()>,
     ) -> ControlFlow<()> {
-        match private.turns.take() {
-            Some(mut turns) if section == Section::Each && stretch < turns.count => {
-                let flow = turns.turn(stretch).iter().try_for_each(|step| run(step, private));
-                private.turns = Some(turns);
-                flow
+        match turns {
+            Some(turns) if section == Section::Each && stretch < turns.count => {
+                turns.turn(stretch).iter().try_for_each(run)
             }
-            turns => {
-                private.turns = turns;
-                let steps = self.compiled.sections.get(section as usize);
-                steps.into_iter().flatten().try_for_each(|step| run(step, private))
-            }
+            _ => self.compiled.sections.get(section as usize).into_iter().flatten().try_for_each(run),
         }
     }
 
     /// The caller's thread runs the program to its end, with others when they are there.
     ///
     /// # Safety
-    /// `threads` must point to a private part for each thread of the team, or one where there is no team.
+    /// `threads` must point to what each thread of the team goes by, or to one where there is no team.
     unsafe fn lead(
         &self,
-        threads: *mut Private<T>,
+        threads: *mut Thread<T>,
         team: &mut Option<Team<'_>>,
         watch: &mut Watch<'_>,
         quickest: &mut Quickest,
@@ -243,7 +247,7 @@ impl<T: Scalar> Shared<'_, T> {
         let mut meetings = 0usize;
         let mut entry;
         // SAFETY: the caller's own.
-        let private = unsafe { &mut *threads };
+        let Thread { turns, private } = unsafe { &mut *threads };
         while private.machine.control.section != Section::Stopped {
             private.machine.control.enter(section);
             for stretch in 0..self.stretches(section) {
@@ -266,7 +270,7 @@ impl<T: Scalar> Shared<'_, T> {
                 }
                 let together = team.as_ref().is_some_and(Team::together);
                 let began = together.then(Instant::now);
-                let flow = self.walk(section, stretch, private, |step, private| {
+                let flow = self.walk(section, stretch, turns, |step| {
                     let with =
                         if team.as_ref().is_some_and(Team::together) { self.barrier.threads() } else { 1 };
                     // SAFETY: all threads that take part run the same steps, since all take the same decisions.
@@ -303,13 +307,19 @@ impl<T: Scalar> Shared<'_, T> {
     ///
     /// # Safety
     /// All threads must begin with the same section and the same state.
-    unsafe fn follow(&self, me: usize, private: &mut Private<T>, from: (Section, u32), mut meetings: usize) {
+    unsafe fn follow(
+        &self,
+        me: usize,
+        (turns, private): (&mut Option<Turns<T>>, &mut Private<T>),
+        from: (Section, u32),
+        mut meetings: usize,
+    ) {
         let (mut section, mut first) = from;
         while private.machine.control.section != Section::Stopped {
             private.machine.control.enter(section);
             let mut parts = false;
             let _ = (first..self.stretches(section)).try_for_each(|stretch| {
-                self.walk(section, stretch, private, |step, private| {
+                self.walk(section, stretch, turns, |step| {
                     // SAFETY: all threads run the same steps, since all take the same decisions.
                     let wishes =
                         unsafe { self.step(step, me, self.barrier.threads(), private, &mut meetings) };
@@ -353,7 +363,7 @@ impl<T: Scalar> Shared<'_, T> {
         let (vectors, pieces) = (self.vectors, self.pieces);
         let share = Share { step, vectors, cells, terms, segments, sums, pieces };
         // SAFETY: the rows of this thread; products read vectors that no step writes before the next meeting.
-        unsafe { share::run(self.arch, share) };
+        unsafe { share::run(self.arch, &share) };
         let mut wishes = 0;
         if step.meet && threads > 1 {
             wishes = self.barrier.wait();
@@ -372,8 +382,12 @@ impl<T: Scalar> Shared<'_, T> {
         wishes
     }
 
-    /// Runs instructions, with fused multiply-adds of the processor where rotations are among them.
+    /// Runs instructions, if any, with fused multiply-adds of the processor where rotations are among them.
+    #[inline]
     fn evaluate(&self, machine: &mut Machine<T>, code: &[Instr], rotates: bool) -> bool {
+        if code.is_empty() {
+            return true;
+        }
         if !rotates {
             return machine.run(code);
         }

@@ -238,7 +238,7 @@ unsafe fn total<P: Pass, R: Real<S>, S: Simd, const LANES: usize, const N: usize
         // SAFETY: as the caller promises.
         unsafe {
             let sums = std::ptr::from_ref(sums).cast::<[R::Vector; N]>().read();
-            **total = across::<R, S, LANES>(halved::<R, S, N>(simd, sums));
+            **total = across::<R, S, LANES>(simd, halved::<R, S, N>(simd, sums));
         }
     }
 }

@@ -11,6 +11,8 @@ pub(crate) trait Real<S: Simd> {
     fn splat(simd: S, number: Self::Number) -> Self::Vector;
     fn mul(simd: S, a: Self::Vector, b: Self::Vector) -> Self::Vector;
     fn add(simd: S, a: Self::Vector, b: Self::Vector) -> Self::Vector;
+    /// The sum of its numbers, in whatever order the processor takes.
+    fn sum(simd: S, vector: Self::Vector) -> Self::Number;
     /// `a b + c`, rounded once.
     fn fma(simd: S, a: Self::Vector, b: Self::Vector, c: Self::Vector) -> Self::Vector;
     /// The same in the first `count` lanes, of numbers that follow each other; `c` in the others.
@@ -46,6 +48,10 @@ macro_rules! real {
                 #[inline(always)]
                 fn add(simd: S, a: Self::Vector, b: Self::Vector) -> Self::Vector {
                     simd.[<add_ $number s>](a, b)
+                }
+                #[inline(always)]
+                fn sum(simd: S, vector: Self::Vector) -> Self::Number {
+                    simd.[<reduce_sum_ $number s>](vector)
                 }
                 #[inline(always)]
                 fn fma(simd: S, a: Self::Vector, b: Self::Vector, c: Self::Vector) -> Self::Vector {

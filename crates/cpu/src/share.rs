@@ -38,23 +38,24 @@ pub(crate) struct Share<'a, T: Scalar> {
     pub(crate) pieces: *mut T,
 }
 
-/// Finds the pointers and values of a step's terms.
-pub(crate) fn bind<T: Scalar>(
-    step: &Step<T>,
-    vectors: &[*mut T],
-    cells: &[T],
-    terms: &mut Vec<BoundTerm<T>>,
-) {
-    terms.clear();
-    terms.extend(step.updates.iter().flat_map(|row| &row.terms).map(|term| BoundTerm {
-        vector: vectors[term.vector as usize],
-        factor: term.factor.map_or(std::ptr::null(), |f| vectors[f as usize]),
-        coefficient: match term.coefficient {
-            Coefficient::One => Bound::One,
-            Coefficient::MinusOne => Bound::MinusOne,
-            Coefficient::Cell(c) => Bound::Value(cells[c as usize]),
-        },
-    }));
+/// Finds the pointers and values of a step's terms, for which there must be room.
+pub(crate) fn bind<T: Scalar>(step: &Step<T>, vectors: &[*mut T], cells: &[T], terms: &mut [BoundTerm<T>]) {
+    let mut rest = terms;
+    for row in &step.updates {
+        let (own, more) = rest.split_at_mut(row.terms.len());
+        for (bound, term) in own.iter_mut().zip(&row.terms) {
+            *bound = BoundTerm {
+                vector: vectors[term.vector as usize],
+                factor: term.factor.map_or(std::ptr::null(), |f| vectors[f as usize]),
+                coefficient: match term.coefficient {
+                    Coefficient::One => Bound::One,
+                    Coefficient::MinusOne => Bound::MinusOne,
+                    Coefficient::Cell(c) => Bound::Value(cells[c as usize]),
+                },
+            };
+        }
+        rest = more;
+    }
 }
 
 /// Runs a share with the best instructions there are.
@@ -62,23 +63,23 @@ pub(crate) fn bind<T: Scalar>(
 /// # Safety
 /// The vectors and `sums` must be valid for the step, and no other thread may write what this share reads or touch
 /// what it writes.
-pub(crate) unsafe fn run<T: Scalar>(arch: Arch, share: Share<'_, T>) {
-    struct Inlined<'a, T: Scalar>(Share<'a, T>);
+pub(crate) unsafe fn run<T: Scalar>(arch: Arch, share: &Share<'_, T>) {
+    struct Inlined<'a, T: Scalar>(&'a Share<'a, T>);
     impl<T: Scalar> WithSimd for Inlined<'_, T> {
         type Output = ();
         #[inline(always)]
         fn with_simd<S: Simd>(self, simd: S) {
             // SAFETY: as the caller of `run` promises.
-            unsafe { chunks(simd, &self.0) }
+            unsafe { chunks(simd, self.0) }
         }
     }
-    struct Columns<'a, T: Scalar>(Share<'a, T>);
+    struct Columns<'a, T: Scalar>(&'a Share<'a, T>);
     impl<T: Scalar> WithSimd for Columns<'_, T> {
         type Output = ();
         #[inline(always)]
         fn with_simd<S: Simd>(self, _: S) {
             // SAFETY: as the caller of `run` promises.
-            unsafe { columns(&self.0) }
+            unsafe { columns(self.0) }
         }
     }
     match share.step.kind {

@@ -12,6 +12,12 @@ pub(crate) struct BoundTerm<T> {
     pub(crate) vector: *const T,
 }
 
+impl<T> BoundTerm<T> {
+    /// What stands where no term is bound.
+    pub(crate) const NONE: Self =
+        BoundTerm { coefficient: Bound::One, factor: std::ptr::null(), vector: std::ptr::null() };
+}
+
 // SAFETY: the pointers are bound, used and forgotten by one thread within a step.
 unsafe impl<T: Send> Send for BoundTerm<T> {}
 
