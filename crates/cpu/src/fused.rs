@@ -41,7 +41,7 @@ impl Numbered for Fused {
 
 /// Bytes of a thread's share of the vectors that a cache of its own holds, and of all vectors that a cache for all threads does.
 const OWN_CACHE: usize = 1 << 20;
-const ALL_CACHE: usize = 24 << 20;
+const ALL_CACHE: usize = 12 << 20;
 
 /// What a loop runs over.
 struct Streams<N> {
@@ -69,20 +69,20 @@ pub(crate) unsafe fn run<T: Scalar, S: Simd>(simd: S, share: &Share<'_, T>) -> u
         return 0;
     }
     // SAFETY: the types are those that the kind names, the rest as the caller promises. A segment has twice as many registers as
-    // the second number says, and four times as many as the third.
+    // the second number says, and four times as many as the third. The fourth is a part of those that the processor has.
     unsafe {
         match (T::KIND, size_of::<S::f64s>()) {
             (Kind::F64, 64) => {
-                fused.which.sweep::<F64, S, 8, 16, 8>(simd, streams::<F64, T, S>(fused, share, segments))
+                fused.which.sweep::<F64, S, 8, 16, 8, 8>(simd, streams::<F64, T, S>(fused, share, segments))
             }
             (Kind::F64, 32) => {
-                fused.which.sweep::<F64, S, 4, 32, 16>(simd, streams::<F64, T, S>(fused, share, segments))
+                fused.which.sweep::<F64, S, 4, 32, 16, 4>(simd, streams::<F64, T, S>(fused, share, segments))
             }
             (Kind::F32, 64) => {
-                fused.which.sweep::<F32, S, 16, 8, 4>(simd, streams::<F32, T, S>(fused, share, segments))
+                fused.which.sweep::<F32, S, 16, 8, 4, 8>(simd, streams::<F32, T, S>(fused, share, segments))
             }
             (Kind::F32, 32) => {
-                fused.which.sweep::<F32, S, 8, 16, 8>(simd, streams::<F32, T, S>(fused, share, segments))
+                fused.which.sweep::<F32, S, 8, 16, 8, 4>(simd, streams::<F32, T, S>(fused, share, segments))
             }
             _ => return 0,
         }
@@ -130,7 +130,15 @@ struct Lines<V, const N: usize>([[MaybeUninit<V>; N]; DOTS]);
 /// # Safety
 /// The vectors and sums must be there; a segment must have twice `HALF` and four times `QUARTER` registers.
 #[inline(always)]
-unsafe fn sweep<P: Pass, R: Real<S>, S: Simd, const LANES: usize, const HALF: usize, const QUARTER: usize>(
+unsafe fn sweep<
+    P: Pass,
+    R: Real<S>,
+    S: Simd,
+    const LANES: usize,
+    const HALF: usize,
+    const QUARTER: usize,
+    const KEPT: usize,
+>(
     simd: S,
     on: Streams<R::Number>,
 ) {
@@ -144,11 +152,11 @@ unsafe fn sweep<P: Pass, R: Real<S>, S: Simd, const LANES: usize, const HALF: us
     for _ in 0..segments {
         // SAFETY: as the caller promises.
         unsafe {
-            // Eight sums of each dot product stay in registers, more do not.
+            // Eight sums of each dot product stay in registers without that.
             if near && HALF > 8 {
                 by_quarters::<P, R, S, LANES, QUARTER>(simd, &vectors, &c, &sums);
             } else {
-                in_order::<P, R, S, LANES, HALF>(simd, &vectors, &c, &sums);
+                in_order::<P, R, S, LANES, HALF, KEPT>(simd, &vectors, &c, &sums);
             }
         }
         vectors.iter_mut().for_each(|vector| *vector = vector.wrapping_add(SEGMENT));
@@ -156,44 +164,75 @@ unsafe fn sweep<P: Pass, R: Real<S>, S: Simd, const LANES: usize, const HALF: us
     }
 }
 
-/// One segment in the order of memory, which is what reads it ahead follows best; the sums of its dot products.
+/// One segment in the order of memory, which is what reads it ahead follows best; the sums of its dot products. `KEPT` sums of each
+/// stay in registers from one half of the segment to the other, the rest do not.
 #[inline(always)]
-unsafe fn in_order<P: Pass, R: Real<S>, S: Simd, const LANES: usize, const HALF: usize>(
+unsafe fn in_order<P: Pass, R: Real<S>, S: Simd, const LANES: usize, const HALF: usize, const KEPT: usize>(
     simd: S,
     vectors: &[*mut R::Number; VECTORS],
     c: &[[R::Vector; TERMS]; UPDATES],
     totals: &[*mut R::Number; DOTS],
 ) {
+    let mut kept = [[c[0][0]; KEPT]; DOTS];
     let mut lines = Lines([[MaybeUninit::<R::Vector>::uninit(); HALF]; DOTS]);
+    macro_rules! elements {
+        ($k:expr, |$d:ident, $product:ident| $sum:expr) => {
+            P::elements::<R, S>(
+                simd,
+                vectors,
+                c,
+                $k,
+                #[inline(always)]
+                |$d, $product| $sum,
+            )
+        };
+    }
     // SAFETY: as the caller promises; the first half writes what the second adds to.
     unsafe {
-        for k in 0..HALF {
-            P::elements::<R, S>(
-                simd,
-                vectors,
-                c,
-                k,
-                #[inline(always)]
-                |d, product| {
-                    lines.0[d][k].write(product);
-                },
-            );
+        unrolled::<KEPT>(
+            #[inline(always)]
+            |k| elements!(k, |d, product| kept[d][k] = product),
+        );
+        keep_order();
+        for k in KEPT..HALF {
+            elements!(k, |d, product| lines.0[d][k] = MaybeUninit::new(product));
         }
-        for k in 0..HALF {
-            P::elements::<R, S>(
-                simd,
-                vectors,
-                c,
-                HALF + k,
-                #[inline(always)]
-                |d, product| {
-                    let sum = &mut lines.0[d][k];
-                    sum.write(R::add(simd, sum.assume_init(), product));
-                },
-            );
+        keep_order();
+        unrolled::<KEPT>(
+            #[inline(always)]
+            |k| elements!(HALF + k, |d, product| kept[d][k] = R::add(simd, kept[d][k], product)),
+        );
+        keep_order();
+        for k in KEPT..HALF {
+            elements!(HALF + k, |d, product| {
+                lines.0[d][k] = MaybeUninit::new(R::add(simd, lines.0[d][k].assume_init(), product));
+            });
         }
-        total::<P, R, S, LANES, HALF>(simd, &lines, totals);
+        keep_order();
+        for (d, total) in totals.iter().enumerate().take(P::FORM.dots.len()) {
+            let sums = std::array::from_fn(
+                #[inline(always)]
+                |k| if k < KEPT { kept[d][k] } else { lines.0[d][k].assume_init() },
+            );
+            **total = across::<R, S, LANES>(simd, halved::<R, S, HALF>(simd, sums));
+        }
     }
+}
+
+/// Keeps the compiler from reading ahead of this what comes behind it, or the other way round.
+#[inline(always)]
+fn keep_order() {
+    std::sync::atomic::compiler_fence(std::sync::atomic::Ordering::SeqCst);
+}
+
+/// The loop over less than `N`, written out, so that what it indexes may stay in registers.
+#[inline(always)]
+fn unrolled<const N: usize>(mut f: impl FnMut(usize)) {
+    macro_rules! each {
+        ($($k:literal)*) => { $(if $k < N { f($k) })* };
+    }
+    const { assert!(N <= 8) };
+    each!(0 1 2 3 4 5 6 7);
 }
 
 /// The same four registers at a time, which lie a quarter of a segment apart: half the sums of [`in_order`].
@@ -223,22 +262,12 @@ unsafe fn by_quarters<P: Pass, R: Real<S>, S: Simd, const LANES: usize, const QU
                 lines.0[d][k].write(halved::<R, S, 4>(simd, four));
             }
         }
-        total::<P, R, S, LANES, QUARTER>(simd, &lines, totals);
-    }
-}
-
-/// The totals of sums, which must be there.
-#[inline(always)]
-unsafe fn total<P: Pass, R: Real<S>, S: Simd, const LANES: usize, const N: usize>(
-    simd: S,
-    lines: &Lines<R::Vector, N>,
-    totals: &[*mut R::Number; DOTS],
-) {
-    for (sums, total) in lines.0.iter().zip(totals).take(P::FORM.dots.len()) {
-        // SAFETY: as the caller promises.
-        unsafe {
-            let sums = std::ptr::from_ref(sums).cast::<[R::Vector; N]>().read();
-            **total = across::<R, S, LANES>(simd, halved::<R, S, N>(simd, sums));
+        for (sums, total) in lines.0.iter().zip(totals).take(P::FORM.dots.len()) {
+            let sums = sums.map(
+                #[inline(always)]
+                |sum| sum.assume_init(),
+            );
+            **total = across::<R, S, LANES>(simd, halved::<R, S, QUARTER>(simd, sums));
         }
     }
 }

@@ -39,7 +39,7 @@ macro_rules! passes {
         impl Which {
             /// As [`sweep`].
             #[inline(always)]
-            pub(super) unsafe fn sweep<R: Real<S>, S: Simd, const LANES: usize, const HALF: usize, const QUARTER: usize>(
+            pub(super) unsafe fn sweep<R: Real<S>, S: Simd, const LANES: usize, const HALF: usize, const QUARTER: usize, const KEPT: usize>(
                 self,
                 simd: S,
                 on: Streams<R::Number>,
@@ -47,7 +47,7 @@ macro_rules! passes {
                 match self {
                     $(Which::$name => apart(simd, #[inline(always)] move || {
                         // SAFETY: as the caller promises.
-                        unsafe { sweep::<$name, R, S, LANES, HALF, QUARTER>(simd, on) }
+                        unsafe { sweep::<$name, R, S, LANES, HALF, QUARTER, KEPT>(simd, on) }
                     }),)*
                 }
             }
