@@ -1,4 +1,5 @@
 //! A program with its matrices found and its work divided. Vectors go by their slots.
+use crate::divide::{Lengths, Shares};
 use crate::fused::Fused;
 use crate::product::Stored;
 use crate::turns::Turns;
@@ -110,9 +111,6 @@ impl<T: Scalar> Step<T> {
     }
 }
 
-/// Segment borders of each thread's share, `threads + 1` of them.
-pub(crate) type Shares = Box<[usize]>;
-
 /// A program made ready.
 pub(crate) struct Compiled<T: Scalar> {
     /// What the iteration begins with.
@@ -169,7 +167,7 @@ impl<T: Scalar> Compiled<T> {
             compiled.works[i] = work(&steps);
             compiled.sections[i] = steps;
         }
-        compiled.divisions = lengths.0.iter().map(|(n, a)| divide(*n, threads, a.as_ref())).collect();
+        compiled.divisions = lengths.divisions(threads);
         Ok(compiled)
     }
 
@@ -376,50 +374,6 @@ fn mark_meetings<T: Scalar>(steps: &mut [Step<T>]) {
 /// Entries and elements that steps touch.
 pub(crate) fn work<T: Scalar>(steps: &[Step<T>]) -> usize {
     steps.iter().map(Step::work).sum()
-}
-
-/// The lengths of steps, each with the matrix of that many rows that is met first.
-struct Lengths<T: Scalar>(Vec<(usize, Option<Stored<T>>)>);
-
-impl<T: Scalar> Default for Lengths<T> {
-    fn default() -> Self {
-        Lengths(Vec::new())
-    }
-}
-
-impl<T: Scalar> Lengths<T> {
-    /// Which of them a step has.
-    fn of(&mut self, n: usize, kind: &Kind<T>) -> usize {
-        let at = self.0.iter().position(|(known, _)| *known == n).unwrap_or_else(|| {
-            self.0.push((n, None));
-            self.0.len() - 1
-        });
-        if let (Kind::Spmv { a, .. } | Kind::Spmm { a, .. }, matrix @ None) = (kind, &mut self.0[at].1) {
-            *matrix = Some(a.clone());
-        }
-        at
-    }
-}
-
-/// Segment borders that give each thread about the same entries of the matrix, or the same rows where there is none.
-fn divide<T: Scalar>(n: usize, threads: usize, matrix: Option<&Stored<T>>) -> Shares {
-    let segments = n.div_ceil(SEGMENT);
-    // Each row also costs its share of the vectors: as much as a few entries.
-    let before = |segment: usize| {
-        let row = (segment * SEGMENT).min(n);
-        matrix.map_or(0, |a| a.entries_before(row)) + 4 * row
-    };
-    let all = before(segments);
-    let border = |t: usize| {
-        let wanted = all / threads * t;
-        let (mut low, mut high) = (0, segments);
-        while low < high {
-            let middle = (low + high) / 2;
-            if before(middle) < wanted { low = middle + 1 } else { high = middle }
-        }
-        low
-    };
-    (0..=threads).map(|t| if t == threads { segments } else { border(t) }).collect()
 }
 
 #[cfg(test)]

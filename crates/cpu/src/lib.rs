@@ -7,6 +7,7 @@
 mod apart;
 mod barrier;
 mod compile;
+mod divide;
 mod dot;
 mod execute;
 mod fused;
