@@ -7,7 +7,8 @@ use bytemuck::Zeroable;
 const LARGE: usize = 4 << 20;
 /// Bytes that a large array has behind it. Arrays of a power of two of bytes would else lie that far and one page apart, as the system
 /// gives them; at 2²⁷ bytes a first-level cache that finds its ways by a hash of the address takes all of them for one (Zen:
-/// bit 12 with bit 27, 13 with 26 and so on). With two pages more no power of two does that.
+/// bit 12 with bit 27, 13 with 26, 14 with 25, 15 to 19 with 20 to 24; Lipp et al., Take A Way, 2020). With two pages more, which
+/// makes three, no power of two does that.
 const APART: usize = 8 << 10;
 
 /// An array of zeros, backed by large pages where it is large and the system can. The pages come when they are first
