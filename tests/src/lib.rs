@@ -57,7 +57,7 @@ macro_rules! conformance {
                         columns: shapes structures large programs refusals;
                         basis: dots axpys zero_coefficients modified_columns;
                         cells: arithmetic special_values tests rotations;
-                        operators: simple composed transposed adjoints own;
+                        operators: simple composed transposed adjoints own host host_panics;
                         programs: flow stops confirmations histories no_ops_after_stop endless_is_cancelled
                             guarded riding_passes_come_after;
                         random: passes_agree products_agree bases_agree fusion_changes_nothing;

@@ -1,12 +1,15 @@
 //! Operators: whatever records products and passes.
-use crate::bits::{Trace, cells_of, upload};
+use crate::bits::{Trace, cells_of, same, upload};
 use crate::numbers::{Rng, random_matrix};
 use crate::on_both;
+use crate::solves::tolerance;
 use lacuna_core::{
-    Adjoint, Backend, Diagonal, Error, Identity, LinOp, Matrix, Pass, Product, Recorder, Scalar, Scaled,
-    Shifted, Sum, Transposed, Vector, WithAdjoint, WithTranspose,
+    Adjoint, Backend, Diagonal, Error, HostOperator, Identity, LinOp, Matrix, Pass, Product, Recorder,
+    Scalar, Scaled, Shifted, Sum, Transposed, Vector, WithAdjoint, WithTranspose,
 };
+use lacuna_solvers::{METHODS, Options, Solver, Stop, method};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 fn apply<T: Scalar, B: Backend>(
     dev: &mut B,
@@ -155,4 +158,76 @@ pub fn own<T: Scalar, B: Backend>(make: fn() -> B) {
         apply(dev, &mut trace, "polynomial of matrix", &Product(&polynomial, &a), x);
         trace
     });
+}
+
+/// Functions of the host: alone, with a pass, rectangular, and as matrix and preconditioner of every method.
+pub fn host<T: Scalar, B: Backend>(make: fn() -> B) {
+    on_both!(make, "host operators", |dev| {
+        let mut trace = Trace::new();
+        let (mut rng, n, m) = (Rng::new(37), 521, 77);
+        let x = upload(dev, &rng.vector::<T>(n));
+        let halves = HostOperator::rectangular(m, n, move |x: &[T], y: &mut [T]| {
+            (0..m).for_each(|i| y[i] = x[i] * T::from_real(0.5));
+        });
+        apply(dev, &mut trace, "rectangular", &halves, x);
+        let square = HostOperator::new(n, differences::<T>);
+        apply(dev, &mut trace, "square", &square, x);
+        let both = HostOperator::new(n, differences::<T>).with_adjoint(differences::<T>);
+        apply(dev, &mut trace, "adjoint", &Adjoint(&both), x);
+        let a = dev.matrix(Arc::new(random_matrix::<T>(&mut rng, n, n, 5))).unwrap();
+        apply(dev, &mut trace, "sum with a matrix", &Sum(&a, &square), x);
+        trace
+    });
+    for info in METHODS {
+        on_both!(make, format!("{} on functions", info.name), |dev| {
+            let mut trace = Trace::new();
+            let n = 700;
+            let a = HostOperator::new(n, differences::<T>);
+            let third = T::one().quotient(T::from_real(3.0));
+            let m = HostOperator::new(n, move |x: &[T], y: &mut [T]| {
+                x.iter().zip(y).for_each(|(x, y)| *y = *x * third);
+            });
+            let method = method(info.name, &Options { restart: Some(9), ..Options::default() }).unwrap();
+            let stop = Stop { rtol: tolerance::<T>(), max_iters: 60, ..Stop::default() };
+            let mut solver = Solver::new(dev, &a, Some(&m), &*method, stop).unwrap();
+            let (b, mut x) = (Rng::new(5).vector::<T>(n), vec![T::zero(); n]);
+            let outcome = solver.solve(dev, &b, &mut x).unwrap();
+            assert!(outcome.converged(), "{outcome:?}");
+            trace.outcome("outcome", outcome);
+            trace.numbers("x", &x);
+            trace
+        });
+    }
+}
+
+/// A panic in a function of the host comes back as an error, and the backend goes on.
+pub fn host_panics<T: Scalar, B: Backend>(make: fn() -> B) {
+    let dev = &mut make();
+    let n = 20_000;
+    let calls = Arc::new(AtomicUsize::new(0));
+    let counted = calls.clone();
+    let a = HostOperator::new(n, move |x: &[T], y: &mut [T]| {
+        assert!(counted.fetch_add(1, Ordering::Relaxed) != 3, "the fourth call");
+        differences(x, y);
+    });
+    let method = method("cg", &Options::default()).unwrap();
+    let mut solver = Solver::new(dev, &a, None, &*method, Stop { max_iters: 50, ..Stop::default() }).unwrap();
+    let b = vec![T::one(); n];
+    let failed = solver.solve(dev, &b, &mut vec![T::zero(); n]);
+    let Err(Error::Function { message }) = failed else { panic!("{failed:?}") };
+    assert!(message.contains("the fourth call"), "{message}");
+    assert_eq!(calls.load(Ordering::Relaxed), 4, "no function is called after one that failed");
+    let (mut again, mut fresh) = (vec![T::zero(); n], vec![T::zero(); n]);
+    solver.solve(dev, &b, &mut again).unwrap();
+    solver.solve(&mut *dev, &b, &mut fresh).unwrap();
+    same("solves after a panic", &again, &fresh);
+}
+
+/// `y[i] ← 3 x[i] − x[i − 1] − x[i + 1]`
+fn differences<T: Scalar>(x: &[T], y: &mut [T]) {
+    for i in 0..x.len() {
+        let left = if i > 0 { x[i - 1] } else { T::zero() };
+        let right = x.get(i + 1).copied().unwrap_or(T::zero());
+        y[i] = x[i] * T::from_real(3.0) - left - right;
+    }
 }

@@ -2,7 +2,7 @@
 use crate::control::{Control, Section};
 use crate::program::{Op, Program};
 use crate::{
-    Basis, Cell, Cells, Cost, Format, Matrix, Memory, Pass, Reason, Recorder, Result, Scalar, Vector,
+    Basis, Cell, Cells, Cost, Error, Format, Matrix, Memory, Pass, Reason, Recorder, Result, Scalar, Vector,
 };
 use std::any::Any;
 use std::ops::ControlFlow;
@@ -115,6 +115,17 @@ pub trait Backend: Sized + 'static {
     fn vector<T: Scalar>(&mut self, n: usize) -> Result<Vector<T>>;
     /// `columns` vectors of `n` elements each, whose numbers are any until they are written.
     fn basis<T: Scalar>(&mut self, n: usize, columns: usize) -> Result<Basis<T>>;
+    /// `columns` vectors of `n` elements each that are stored in [`Scalar::Narrow`], whose numbers are any until they are
+    /// written: see [`Vector`]. Where there is no narrower type it **must** be [`Backend::basis`]. Provided: refuses.
+    fn narrow_basis<T: Scalar>(&mut self, n: usize, columns: usize) -> Result<Basis<T>> {
+        if !T::HAS_NARROW {
+            return self.basis(n, columns);
+        }
+        Err(Error::Unsupported {
+            operation: format!("vectors of {} stored in {}", T::KIND.name(), T::Narrow::KIND.name()),
+            message: format!("the backend `{}` keeps vectors in their own type only", self.device().backend),
+        })
+    }
     /// A run of zero cells.
     fn cells<T: Scalar>(&mut self, count: usize) -> Result<Cells<T>>;
     /// A matrix. The host keeps its arrays alive; a backend **may** use them where they are.
@@ -263,6 +274,9 @@ impl<T: Scalar, B: Backend> Memory<T> for B {
     }
     fn basis(&mut self, n: usize, columns: usize) -> Result<Basis<T>> {
         Backend::basis(self, n, columns)
+    }
+    fn narrow_basis(&mut self, n: usize, columns: usize) -> Result<Basis<T>> {
+        Backend::narrow_basis(self, n, columns)
     }
     fn cells(&mut self, count: usize) -> Result<Cells<T>> {
         Backend::cells(self, count)

@@ -192,7 +192,6 @@ impl<T: Scalar> Encoder<T> {
         }
         let mut set = |at: u32, value: u32| record[at as usize] = value;
         set(OP_N, n);
-        let mut fresh = None;
         let mut sums = 0;
         match op.kind {
             Kind::Sweep => set(OP_KIND, KIND_SWEEP),
@@ -201,7 +200,6 @@ impl<T: Scalar> Encoder<T> {
                 set(OP_MATRIX, index(&mut self.out.matrices, a));
                 set(OP_X, index(&mut self.out.vectors, x));
                 set(OP_Y, index(&mut self.out.vectors, y));
-                fresh = Some(y);
             }
             Kind::Spmm { a, x, y } => {
                 set(OP_KIND, KIND_SPMM);
@@ -211,10 +209,6 @@ impl<T: Scalar> Encoder<T> {
                 set(OP_COLUMNS, x.columns as u32);
             }
             Kind::BasisDot { v, w, h } => {
-                if !sweep.is_scalar() {
-                    let message = format!("pass `{}` rides on basis_dot, which takes none", sweep.name);
-                    return Err(Error::Program { program: self.program.into(), message });
-                }
                 set(OP_KIND, KIND_BASIS_DOT);
                 set(OP_BASIS, index(&mut self.out.bases, v));
                 set(OP_Y, index(&mut self.out.vectors, w));
@@ -231,10 +225,16 @@ impl<T: Scalar> Encoder<T> {
                 set(OP_H, h.first);
                 set(OP_ADD, add.into());
                 self.see_cells(h.first, h.count);
-                fresh = Some(w);
+            }
+            Kind::Host { .. } => {
+                return Err(Error::Unsupported {
+                    operation: format!("program `{}`", self.program),
+                    message: "a function of the host has no form for a device".into(),
+                });
             }
         }
 
+        let fresh = if op.kind.carries() { op.kind.result() } else { None };
         let moves = moves(sweep, fresh);
         let slots: Vec<Vector<T>> = moves.iter().map(|m| m.0).collect();
         let slot = |v: Vector<T>| slots.iter().position(|s| *s == v).map_or(NONE, |s| s as u32);

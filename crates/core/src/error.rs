@@ -124,6 +124,12 @@ pub enum Error {
         /// What was expected and what came.
         message: String,
     },
+    /// A function of the caller's, called during a solve, that panicked.
+    #[error("the function of a host operator failed: {message}")]
+    Function {
+        /// What it said.
+        message: String,
+    },
     /// Memory that could not be had.
     #[error("{operation}: out of memory on {device}: {requested} bytes asked for{}",
         available.map_or(String::new(), |free| format!(", {free} free")))]

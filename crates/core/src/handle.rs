@@ -1,4 +1,5 @@
 //! Names for things that live on a device. Handles are `Copy`; the backend that made one checks it at planning.
+use crate::Scalar;
 use std::fmt;
 use std::marker::PhantomData;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -45,13 +46,18 @@ macro_rules! handle {
 
 handle! {
     /// A vector of `len` numbers on the device.
+    ///
+    /// A narrow one is stored in [`Scalar::Narrow`](crate::Scalar::Narrow): it is widened, exactly, where it is read,
+    /// all arithmetic is done in `T`, and each element is rounded to nearest where it is written.
     Vector {
         /// The backend's place for it.
         slot: u32,
         /// Tells a stale handle.
         serial: u32,
         /// Elements.
-        len: usize
+        len: usize,
+        /// Whether it is stored in the narrower type.
+        narrow: bool
     }
 }
 handle! {
@@ -84,7 +90,9 @@ handle! {
         /// Rows.
         len: usize,
         /// Columns.
-        columns: usize
+        columns: usize,
+        /// Whether it is stored in the narrower type, as a narrow [`Vector`] is.
+        narrow: bool
     }
 }
 handle! {
@@ -108,7 +116,26 @@ handle! {
 impl<T> Vector<T> {
     /// A handle that stands for nothing, where recording has already failed.
     pub(crate) fn dangling(len: usize) -> Self {
-        Vector::new(u32::MAX, 0, len)
+        Vector::new(u32::MAX, 0, len, false)
+    }
+}
+
+/// Bytes of an element in the type it is stored in.
+fn element<T: Scalar>(narrow: bool) -> usize {
+    if narrow { size_of::<T::Narrow>() } else { size_of::<T>() }
+}
+
+impl<T: Scalar> Vector<T> {
+    /// Bytes of its elements.
+    pub fn bytes(self) -> usize {
+        self.len * element::<T>(self.narrow)
+    }
+}
+
+impl<T: Scalar> Basis<T> {
+    /// Bytes of its elements.
+    pub fn bytes(self) -> usize {
+        self.len * self.columns * element::<T>(self.narrow)
     }
 }
 
@@ -150,7 +177,7 @@ impl<T> Basis<T> {
     /// Where `j` is not a column: a bug in the method that asks.
     pub fn column(self, j: usize) -> Vector<T> {
         assert!(j < self.columns, "column {j} of a basis of {}", self.columns);
-        Vector::new(self.first + j as u32, self.serial, self.len)
+        Vector::new(self.first + j as u32, self.serial, self.len, self.narrow)
     }
     /// Whether the vector is one of the first `count` columns.
     pub(crate) fn has(self, vector: Vector<T>, count: u32) -> bool {

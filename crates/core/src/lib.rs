@@ -13,8 +13,10 @@ mod error;
 mod format;
 mod formula;
 mod handle;
+mod host;
 mod linear;
 mod lines;
+mod operands;
 mod operator;
 mod outcome;
 pub mod pages;
@@ -35,8 +37,10 @@ pub use error::{Error, Result};
 pub use format::{Argument, Format, LONG_LANE, MAX_LANES, MOST_PIECES, PIECE, is_long, piece_of, row_sum};
 pub use formula::{Expr, Formula, Test};
 pub use handle::{Basis, Cell, Cells, Matrix, Vector, next_serial};
+pub use host::{HostFunction, HostOperator, StepByStep, host_call};
 pub use lines::Lines;
 pub use num_complex::{Complex, Complex32, Complex64};
+pub use operands::{Access, Operand};
 pub use operator::{
     Adjoint, Diagonal, Identity, LinOp, Product, Scaled, Shifted, Sum, Transposed, WithAdjoint, WithTranspose,
 };

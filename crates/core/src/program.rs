@@ -2,12 +2,13 @@
 use crate::cells::Instr;
 use crate::control::COMMON_REASONS;
 use crate::lower::Sweep;
-use crate::{Basis, Cells, Error, Matrix, Reason, Result, Scalar, Section, Steps, Vector};
+use crate::operands::{Access, Operand};
+use crate::{Basis, Cells, Error, HostFunction, Matrix, Reason, Result, Scalar, Section, Steps, Vector};
 use std::borrow::Cow;
 use std::sync::OnceLock;
 
 /// What an operation does before its sweep.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Kind<T> {
     /// Nothing: `multi_axpy_dot`.
     Sweep,
@@ -51,6 +52,15 @@ pub enum Kind<T> {
         /// Add instead of subtract.
         add: bool,
     },
+    /// `y ← f(x)` by a function on the host. It has no sweep of its own.
+    Host {
+        /// The function.
+        f: HostFunction<T>,
+        /// What it reads.
+        x: Vector<T>,
+        /// What it writes, another vector.
+        y: Vector<T>,
+    },
 }
 
 /// One operation of a program.
@@ -69,6 +79,7 @@ impl<T: Scalar> Op<T> {
             Kind::Sweep => self.sweep.n,
             Kind::Spmv { a, .. } | Kind::Spmm { a, .. } => a.rows,
             Kind::BasisDot { w, .. } | Kind::BasisAxpy { w, .. } => w.len,
+            Kind::Host { y, .. } => y.len,
         }
     }
 
@@ -113,45 +124,36 @@ impl<T: Scalar> Op<T> {
     /// The fewest bytes the operation can move: each array it needs read once, each it changes written once. A
     /// basis counts all its columns in use.
     pub fn bytes(&self) -> usize {
-        let word = size_of::<T>();
-        let fresh = match self.kind {
-            Kind::Spmv { y, .. } => Some(y),
-            Kind::BasisAxpy { w, .. } => Some(w),
-            _ => None,
+        let times = |access: Access| access.reads() as usize + access.writes() as usize;
+        let (mut bytes, mut at_hand) = (0, None);
+        for operand in self.kind.operands() {
+            bytes += match operand {
+                Operand::Matrix(a) => a.bytes,
+                Operand::Vector(v, access) => {
+                    at_hand = if access == Access::Gather { Some(v) } else { at_hand };
+                    times(access) * v.bytes()
+                }
+                Operand::Basis(v, access) => times(access) * v.bytes(),
+                Operand::Cells(..) => 0,
+            };
+        }
+        let fresh = self.kind.result();
+        let moved = |(v, read, write): (Vector<T>, bool, bool)| {
+            let read = read && Some(v) != fresh && Some(v) != at_hand;
+            let write = write && Some(v) != fresh;
+            (read as usize + write as usize) * v.bytes()
         };
-        let at_hand = match self.kind {
-            Kind::Spmv { x, .. } => Some(x),
-            _ => None,
-        };
-        let sweep: usize = self
-            .sweep
-            .vectors()
-            .iter()
-            .map(|&(v, read, write)| {
-                let read = read && Some(v) != fresh && Some(v) != at_hand;
-                let write = write && Some(v) != fresh;
-                (read as usize + write as usize) * v.len * word
-            })
-            .sum();
-        sweep
-            + match self.kind {
-                Kind::Sweep => 0,
-                Kind::Spmv { a, x, y } => a.bytes + (x.len + y.len) * word,
-                Kind::Spmm { a, x, y } => a.bytes + (x.len + y.len) * x.columns * word,
-                Kind::BasisDot { w, h, .. } => (h.count as usize + 1) * w.len * word,
-                Kind::BasisAxpy { w, h, .. } => (h.count as usize + 2) * w.len * word,
-            }
+        bytes + self.sweep.vectors().into_iter().map(moved).sum::<usize>()
     }
 
     fn check(&self) -> Result<()> {
         let name = &self.sweep.name;
         let fail = |message: &str| Err(Error::Pass { pass: name.to_string(), message: message.into() });
-        let written = |v: Vector<T>| self.sweep.updates.iter().any(|u| u.dst == v);
         if self.sweep.n != self.n() && !self.sweep.is_scalar() {
             Error::check_length(format_args!("pass `{name}`"), "its vectors", self.n(), self.sweep.n)?;
         }
-        match self.kind {
-            Kind::Sweep => Ok(()),
+        match &self.kind {
+            Kind::Sweep => {}
             Kind::Spmv { a, x, y } => {
                 let operation = format_args!("spmv_dot with pass `{name}`");
                 Error::check_length(operation, "x", a.cols, x.len)?;
@@ -159,43 +161,59 @@ impl<T: Scalar> Op<T> {
                 if x == y {
                     return fail("y ← A x with y the same vector as x");
                 }
-                if written(x) {
-                    return fail(
-                        "it writes the operand of the product it rides on, which other rows still need",
-                    );
-                }
-                Ok(())
             }
             Kind::Spmm { a, x, y } => {
                 Error::check_length("spmm", "a column of X", a.cols, x.len)?;
                 Error::check_length("spmm", "a column of Y", a.rows, y.len)?;
                 Error::check_length("spmm", "the columns of Y", x.columns, y.columns)?;
-                if x.overlaps(y) {
+                if x.overlaps(*y) {
                     return fail("Y ← A X with a column of Y that is one of X");
                 }
-                Ok(())
             }
             Kind::BasisDot { v, w, h } => {
                 Error::check_length("basis_dot", "w", v.len, w.len)?;
                 if h.count as usize > v.columns {
                     return fail("basis_dot over more columns than the basis has");
                 }
-                Ok(())
             }
             Kind::BasisAxpy { v, h, w, .. } => {
                 Error::check_length("basis_axpy", "w", v.len, w.len)?;
                 if h.count as usize > v.columns {
                     return fail("basis_axpy over more columns than the basis has");
                 }
-                if v.has(w, h.count) {
+                if v.has(*w, h.count) {
                     return fail("basis_axpy changes a column that it uses");
                 }
-                if self.sweep.updates.iter().any(|u| v.has(u.dst, h.count)) {
-                    return fail("it writes a column of the basis it rides on");
+            }
+            Kind::Host { x, y, .. } => {
+                if x == y {
+                    return fail("y ← f(x) with y the same vector as x");
                 }
-                Ok(())
+                if x.narrow || y.narrow {
+                    return fail("a host function on a vector that is stored narrow");
+                }
             }
         }
+        if !self.kind.carries() && !self.sweep.is_scalar() {
+            return fail("it rides on an operation that takes no pass");
+        }
+        match self.sweep.updates.iter().find_map(|u| self.spoils(u.dst)) {
+            Some(message) => fail(message),
+            None => Ok(()),
+        }
+    }
+
+    /// Why a pass that rides on the operation must not write a vector.
+    pub(crate) fn spoils(&self, dst: Vector<T>) -> Option<&'static str> {
+        self.kind.operands().find_map(|operand| match operand {
+            Operand::Vector(x, Access::Gather) if x == dst => {
+                Some("it writes the operand of the product it rides on, which other rows still need")
+            }
+            Operand::Basis(v, access) if access.reads() && v.has(dst, v.columns as u32) => {
+                Some("it writes a column of the basis it rides on")
+            }
+            _ => None,
+        })
     }
 }
 
@@ -328,6 +346,10 @@ impl<T: Scalar> Program<T> {
         let [setup, restart, each] = Section::RUNNING.map(|section| apart(self.section(section)));
         let reasons = self.reasons.clone();
         Cow::Owned(Program { setup, restart, each, reasons, fusion: self.fusion, ..Program::new(self.name) })
+    }
+    /// Whether functions of the host are called.
+    pub fn calls_host(&self) -> bool {
+        self.witnesses().any(|op| matches!(op.kind, Kind::Host { .. }))
     }
     /// Whether there are products of several columns.
     pub fn has_columns(&self) -> bool {

@@ -3,7 +3,8 @@ use crate::cells::Instr;
 use crate::lower::{self, lower};
 use crate::program::{Kind, Op, Program};
 use crate::{
-    Basis, Cell, Cells, Error, LinOp, Matrix, Pass, Reason, Result, Scalar, Section, Steps, Test, Vector,
+    Access, Basis, Cell, Cells, Error, HostFunction, LinOp, Matrix, Operand, Pass, Reason, Result, Scalar,
+    Section, Steps, Test, Vector,
 };
 
 /// Operations of a section, or of a step, for which there is room at once.
@@ -18,6 +19,8 @@ pub trait Memory<T: Scalar> {
     fn vector(&mut self, n: usize) -> Result<Vector<T>>;
     /// `columns` vectors of `n` elements, one after the other, whose numbers are any until they are written.
     fn basis(&mut self, n: usize, columns: usize) -> Result<Basis<T>>;
+    /// The same in [`Scalar::Narrow`].
+    fn narrow_basis(&mut self, n: usize, columns: usize) -> Result<Basis<T>>;
     /// A run of zero cells.
     fn cells(&mut self, count: usize) -> Result<Cells<T>>;
     /// Sets a cell.
@@ -90,6 +93,16 @@ impl<'a, T: Scalar> Recorder<'a, T> {
     pub fn vectors<const N: usize>(&mut self, n: usize) -> [Vector<T>; N] {
         std::array::from_fn(|_| self.vector(n))
     }
+    /// A vector of `n` elements that is stored in [`Scalar::Narrow`], whose numbers are any until they are written.
+    pub fn narrow_vector(&mut self, n: usize) -> Vector<T> {
+        let basis = self.memory.narrow_basis(n, 1);
+        self.keep(basis.map(|basis| basis.column(0)), Vector::dangling(n))
+    }
+    /// `columns` vectors of `n` elements that are stored in [`Scalar::Narrow`].
+    pub fn narrow_basis(&mut self, n: usize, columns: usize) -> Basis<T> {
+        let basis = self.memory.narrow_basis(n, columns);
+        self.keep(basis, Basis::new(0, 0, n, columns, true))
+    }
     /// `N` cells.
     pub fn cells<const N: usize>(&mut self) -> [Cell<T>; N] {
         let run = self.run_of_cells(N);
@@ -103,7 +116,7 @@ impl<'a, T: Scalar> Recorder<'a, T> {
     /// `columns` vectors of `n` elements, stored one after the other, whose numbers are any until they are written.
     pub fn basis(&mut self, n: usize, columns: usize) -> Basis<T> {
         let basis = self.memory.basis(n, columns);
-        self.keep(basis, Basis::new(0, 0, n, columns))
+        self.keep(basis, Basis::new(0, 0, n, columns, false))
     }
 
     /// Records what `body` records as the restart section: it runs at the start and whenever the iteration was left.
@@ -207,6 +220,12 @@ impl<'a, T: Scalar> Recorder<'a, T> {
         self.record(Kind::BasisAxpy { v, h, w, add: true }, &pass);
     }
 
+    /// `y ← f(x)` by a function on the host, then the pass: see [`crate::HostOperator`].
+    pub fn host_product(&mut self, f: &HostFunction<T>, x: Vector<T>, y: Vector<T>, pass: Pass<T>) {
+        self.record(Kind::Host { f: f.clone(), x, y }, &Pass::new("host function"));
+        self.multi_axpy_dot(pass);
+    }
+
     fn record(&mut self, kind: Kind<T>, pass: &Pass<T>) {
         if self.error.is_some() {
             return;
@@ -227,14 +246,13 @@ impl<'a, T: Scalar> Recorder<'a, T> {
         if !matches!(kind, Kind::Sweep) {
             // The operation is complete before the pass begins: what the pass decides or sets first must not come
             // before it.
-            let sets =
-                |i: &Instr| matches!((kind, i.writes()), (Kind::BasisAxpy { h, .. }, Some(c)) if h.has(c));
+            let sets = |i: &Instr| i.writes().is_some_and(|c| kind.reads_cell(c));
             if sweep.is_scalar() {
                 let after = std::mem::replace(&mut sweep.after, std::mem::take(&mut sweep.before));
                 sweep.after.extend(after);
             } else if sweep.before.iter().any(|i| i.is_control() || sets(i)) {
-                bare = Some(Op { kind, sweep: lower::Sweep::nothing(pass.name) });
-                kind = Kind::Sweep;
+                let first = std::mem::replace(&mut kind, Kind::Sweep);
+                bare = Some(Op { kind: first, sweep: lower::Sweep::nothing(pass.name) });
             }
         }
         if let Some(test) = self.guard {
@@ -258,7 +276,7 @@ impl<'a, T: Scalar> Recorder<'a, T> {
 impl<T: Scalar> Op<T> {
     /// Becomes the next of the operations, or joins the last.
     pub(crate) fn follow(self, ops: &mut Vec<Self>, fusion: bool) {
-        match (ops.last_mut(), self.kind) {
+        match (ops.last_mut(), &self.kind) {
             (Some(last), Kind::Sweep) if fusion && last.takes(&self.sweep) => last.sweep.fuse(self.sweep),
             _ => ops.push(self),
         }
@@ -266,19 +284,19 @@ impl<T: Scalar> Op<T> {
 
     /// Whether a sweep may join this operation.
     fn takes(&self, next: &lower::Sweep<T>) -> bool {
-        let writes = |v: Vector<T>| next.updates.iter().any(|u| u.dst == v);
-        let fits = next.is_scalar() || next.n == self.n();
-        let allowed = match self.kind {
-            Kind::Sweep => true,
-            Kind::Spmv { x, .. } => fits && !writes(x),
-            Kind::Spmm { .. } | Kind::BasisDot { .. } => next.is_scalar(),
-            Kind::BasisAxpy { v, h, .. } => {
-                let sets = |i: &Instr| i.writes().is_some_and(|c| h.has(c));
-                let early = !next.is_scalar() && next.before.iter().any(sets);
-                fits && !early && !next.updates.iter().any(|u| v.has(u.dst, h.count))
-            }
-        };
-        allowed && self.sweep.fuses_with(next)
+        let fits =
+            next.is_scalar() || matches!(self.kind, Kind::Sweep) || self.kind.carries() && next.n == self.n();
+        let early = |i: &Instr| i.writes().is_some_and(|c| self.kind.reads_cell(c));
+        fits && (next.is_scalar() || !next.before.iter().any(early))
+            && !next.updates.iter().any(|u| self.spoils(u.dst).is_some())
+            && self.sweep.fuses_with(next)
+    }
+}
+
+impl<T: Scalar> Kind<T> {
+    /// Whether the operation needs the value of a cell while it goes over its rows.
+    fn reads_cell(&self, cell: u32) -> bool {
+        self.operands().any(|operand| matches!(operand, Operand::Cells(h, Access::Read) if h.has(cell)))
     }
 }
 

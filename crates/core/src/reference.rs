@@ -68,6 +68,9 @@ impl Backend for Reference {
     fn basis<T: Scalar>(&mut self, n: usize, columns: usize) -> Result<Basis<T>> {
         self.store.basis(n, columns)
     }
+    fn narrow_basis<T: Scalar>(&mut self, n: usize, columns: usize) -> Result<Basis<T>> {
+        self.store.narrow_basis(n, columns)
+    }
     fn cells<T: Scalar>(&mut self, count: usize) -> Result<Cells<T>> {
         self.store.cells(count)
     }
@@ -129,39 +132,35 @@ pub fn reference_step<T: Scalar>(
         if !machine.run(&op.sweep.before) {
             return Ok(());
         }
-        match op.kind {
+        match &op.kind {
             Kind::Sweep => {}
-            Kind::Spmv { a, x, y } => {
-                let (a, x) = (store.format(a, name)?, store.slice(x, name)?);
-                let product: Vec<T> = (0..y.len).map(|i| a.row(i, x)).collect();
-                store.slice_mut(y, name)?.copy_from_slice(&product);
-            }
+            Kind::Spmv { a, x, y } => product(store, *a, *x, *y, name)?,
             Kind::Spmm { a, x, y } => {
-                let a = store.format(a, name)?.clone();
-                for j in 0..x.columns {
-                    let x = store.slice(x.column(j), name)?;
-                    let product: Vec<T> = (0..y.len).map(|i| a.row(i, x)).collect();
-                    store.slice_mut(y.column(j), name)?.copy_from_slice(&product);
-                }
+                (0..x.columns).try_for_each(|j| product(store, *a, x.column(j), y.column(j), name))?;
             }
             Kind::BasisDot { v, w, h } => {
                 for j in 0..h.count {
-                    let column = store.slice(v.column(j as usize), name)?;
-                    machine.cells[(h.first + j) as usize] = dot_product(column, store.slice(w, name)?);
+                    let (column, w) = (store.numbers(v.column(j as usize), name)?, store.numbers(*w, name)?);
+                    machine.cells[(h.first + j) as usize] = dot_product(&column, &w);
                 }
             }
             Kind::BasisAxpy { v, h, w, add } => {
+                let mut sum = store.numbers(*w, name)?.into_owned();
                 for j in 0..h.count {
                     let h = machine.cells[(h.first + j) as usize];
-                    let h = if add { h } else { -h };
+                    let h = if *add { h } else { -h };
                     if h == T::zero() {
                         continue;
                     }
-                    let column = store.slice(v.column(j as usize), name)?.to_vec();
-                    for (w, v) in store.slice_mut(w, name)?.iter_mut().zip(column) {
-                        *w = h.fma(v, *w);
-                    }
+                    let column = store.numbers(v.column(j as usize), name)?;
+                    sum.iter_mut().zip(&*column).for_each(|(sum, v)| *sum = h.fma(*v, *sum));
                 }
+                store.set_numbers(*w, &sum, name)?;
+            }
+            Kind::Host { f, x, y } => {
+                let (from, mut to) = (store.numbers(*x, name)?, vec![T::zero(); y.len]);
+                f.call(&from, &mut to)?;
+                store.set_numbers(*y, &to, name)?;
             }
         }
         sweep(store, &op.sweep, &mut machine)?;
@@ -174,22 +173,34 @@ pub fn reference_step<T: Scalar>(
     done
 }
 
+fn product<T: Scalar>(
+    store: &mut HostStore,
+    a: Matrix<T>,
+    x: Vector<T>,
+    y: Vector<T>,
+    name: &str,
+) -> Result<()> {
+    let (a, x) = (store.format(a, name)?, store.numbers(x, name)?);
+    let product: Vec<T> = (0..y.len).map(|i| a.row(i, &x)).collect();
+    store.set_numbers(y, &product, name)
+}
+
 fn sweep<T: Scalar>(store: &mut HostStore, sweep: &Sweep<T>, machine: &mut Machine<T>) -> Result<()> {
     for update in &sweep.updates {
         let mut values = vec![T::zero(); update.dst.len];
         for (position, term) in update.terms.iter().enumerate() {
-            let vector = store.slice(term.vector, &sweep.name)?;
-            let factor = term.factor.map(|f| store.slice(f, &sweep.name)).transpose()?;
+            let vector = store.numbers(term.vector, &sweep.name)?;
+            let factor = term.factor.map(|f| store.numbers(f, &sweep.name)).transpose()?;
             for (i, value) in values.iter_mut().enumerate() {
                 let sum = (position > 0).then_some(*value);
-                *value = add_term(sum, term, vector[i], factor.map(|f| f[i]), &machine.cells);
+                *value = add_term(sum, term, vector[i], factor.as_ref().map(|f| f[i]), &machine.cells);
             }
         }
-        store.slice_mut(update.dst, &sweep.name)?.copy_from_slice(&values);
+        store.set_numbers(update.dst, &values, &sweep.name)?;
     }
     for dot in &sweep.dots {
-        let (a, b) = (store.slice(dot.a, &sweep.name)?, store.slice(dot.b, &sweep.name)?);
-        machine.cells[dot.cell as usize] = dot_product(a, b);
+        let (a, b) = (store.numbers(dot.a, &sweep.name)?, store.numbers(dot.b, &sweep.name)?);
+        machine.cells[dot.cell as usize] = dot_product(&a, &b);
     }
     Ok(())
 }

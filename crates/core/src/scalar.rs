@@ -83,6 +83,19 @@ pub trait Scalar:
     /// The number with its parts multiplied by `2^exponent`, exactly where the result is a normal number.
     fn scale_by_power_of_two(self, exponent: i32) -> Self;
 
+    /// The number rounded to the narrower type.
+    #[inline(always)]
+    fn narrowed(self) -> Self::Narrow {
+        Self::Narrow::from_parts(self.re(), self.im())
+    }
+    /// A number of the narrower type, exactly.
+    #[inline(always)]
+    fn widened(v: Self::Narrow) -> Self {
+        Self::from_parts(v.re(), v.im())
+    }
+    /// Whether the narrower type is another one.
+    const HAS_NARROW: bool = Self::KIND as u32 != <Self::Narrow as Scalar>::KIND as u32;
+
     /// A term of a dot product, `conj(self) · b`.
     #[inline(always)]
     fn dot_term(self, b: Self) -> Self {

@@ -1,7 +1,8 @@
 //! Operations that repeat on the next vectors of a basis and the next cells of a run, kept once.
 use crate::cells::Instr;
 use crate::lower::{Coefficient, Sweep};
-use crate::program::{Kind, Op};
+use crate::operands::Operand;
+use crate::program::Op;
 use crate::{Scalar, Vector};
 
 /// What names vectors and cells by numbers.
@@ -123,12 +124,12 @@ impl Names {
         let Names { vectors, cells } = self;
         vectors.clear();
         cells.clear();
-        match op.kind {
-            Kind::Sweep | Kind::Spmm { .. } => {}
-            Kind::Spmv { x, y, .. } => vectors.extend([x.slot, y.slot]),
-            Kind::BasisDot { v, w, h } | Kind::BasisAxpy { v, w, h, .. } => {
-                vectors.extend([v.first, v.first + h.count, w.slot]);
-                cells.extend([h.first, h.first + h.count]);
+        for operand in op.kind.operands() {
+            match operand {
+                Operand::Matrix(_) => {}
+                Operand::Vector(v, _) => vectors.push(v.slot),
+                Operand::Basis(v, _) => vectors.extend([v.first, v.first + v.columns as u32]),
+                Operand::Cells(h, _) => cells.extend([h.first, h.first + h.count]),
             }
         }
         let Sweep { before, updates, dots, after, .. } = &op.sweep;
@@ -176,14 +177,7 @@ impl Numbered for Instr {
 
 impl<T: Scalar> Numbered for Op<T> {
     fn numbers(&mut self, each: &mut impl FnMut(&mut u32)) {
-        match &mut self.kind {
-            // The columns of a block product are no step's own.
-            Kind::Sweep | Kind::Spmm { .. } => {}
-            Kind::Spmv { x, y, .. } => [&mut x.slot, &mut y.slot].into_iter().for_each(&mut *each),
-            Kind::BasisDot { v, w, h } | Kind::BasisAxpy { v, w, h, .. } => {
-                [&mut v.first, &mut w.slot, &mut h.first, &mut h.count].into_iter().for_each(&mut *each);
-            }
-        }
+        self.kind.numbers(each);
         let Sweep { before, updates, dots, after, cells, .. } = &mut self.sweep;
         before.iter_mut().for_each(|instr| instr.numbers(each));
         for update in updates {

@@ -1,9 +1,10 @@
 //! Memory of a backend that computes on the host: vectors, bases, cells and matrices behind handles.
 use crate::{
-    Basis, Cell, Cells, Error, Format, Kind, Mark, Matrix, OpKind, Program, Result, Scalar, Vector,
+    Basis, Cell, Cells, Error, Format, Kind, Mark, Matrix, Program, Result, Scalar, Vector,
     handle::next_serial, pages, sum::SEGMENT,
 };
 use std::any::Any;
+use std::borrow::Cow;
 use std::sync::Arc;
 
 /// Bytes of a cache line, where columns start.
@@ -76,6 +77,16 @@ impl HostStore {
     /// multiple of [`SEGMENT`], and a line that keeps columns from sharing sets of a cache. The first begins a page or half of one, in
     /// turns: what is read a few lines behind what is written, pages aside, seems to depend on it and waits.
     pub fn basis<T: Scalar>(&mut self, n: usize, columns: usize) -> Result<Basis<T>> {
+        let (first, serial) = self.columns::<T>(n, columns)?;
+        Ok(Basis::new(first, serial, n, columns, false))
+    }
+    /// The same stored in [`Scalar::Narrow`].
+    pub fn narrow_basis<T: Scalar>(&mut self, n: usize, columns: usize) -> Result<Basis<T>> {
+        let (first, serial) = self.columns::<T::Narrow>(n, columns)?;
+        Ok(Basis::new(first, serial, n, columns, T::HAS_NARROW))
+    }
+
+    fn columns<T: Scalar>(&mut self, n: usize, columns: usize) -> Result<(u32, u32)> {
         let refused = |device: &str| Error::OutOfMemory {
             operation: format!("{columns} vectors of {n} elements"),
             device: device.into(),
@@ -107,7 +118,7 @@ impl HostStore {
             len: n,
         }));
         self.buffers.push(buffer);
-        Ok(Basis::new(first, serial, n, columns))
+        Ok((first, serial))
     }
 
     /// A buffer that was released, or a new one; then the others that were released go back to the system.
@@ -180,29 +191,58 @@ impl HostStore {
     }
 
     fn slot<T: Scalar>(&self, v: Vector<T>, operation: &str) -> Result<&Slot> {
-        let live = |slot: &&Slot| slot.serial == v.serial && slot.kind == T::KIND && slot.len == v.len;
+        let kind = if v.narrow { T::Narrow::KIND } else { T::KIND };
+        let live = |slot: &&Slot| slot.serial == v.serial && slot.kind == kind && slot.len == v.len;
         self.slots
             .get(v.slot as usize)
             .filter(live)
             .ok_or_else(|| Error::Stale { operation: operation.into(), what: "vector" })
     }
 
-    /// The numbers of a vector.
-    pub fn slice<T: Scalar>(&self, v: Vector<T>, operation: &str) -> Result<&[T]> {
+    /// The elements of a vector in the type it is stored in.
+    fn stored<N: Scalar, T: Scalar>(&self, v: Vector<T>, operation: &str) -> Result<&[N]> {
         let slot = self.slot(v, operation)?;
-        let all: &[T] = bytemuck::cast_slice(&self.buffers[slot.buffer]);
+        let all: &[N] = bytemuck::cast_slice(&self.buffers[slot.buffer]);
         Ok(&all[slot.offset..slot.offset + slot.len])
     }
-
-    /// The numbers of a vector, to change.
-    pub fn slice_mut<T: Scalar>(&mut self, v: Vector<T>, operation: &str) -> Result<&mut [T]> {
+    fn stored_mut<N: Scalar, T: Scalar>(&mut self, v: Vector<T>, operation: &str) -> Result<&mut [N]> {
         let slot = self.slot(v, operation)?;
         let (buffer, range) = (slot.buffer, slot.offset..slot.offset + slot.len);
-        let all: &mut [T] = bytemuck::cast_slice_mut(&mut self.buffers[buffer]);
+        let all: &mut [N] = bytemuck::cast_slice_mut(&mut self.buffers[buffer]);
         Ok(&mut all[range])
     }
 
-    /// Where the numbers of each vector are, by slot, up to the slot of `last`; null for other number types.
+    /// The numbers of a vector that is not narrow.
+    pub fn slice<T: Scalar>(&self, v: Vector<T>, operation: &str) -> Result<&[T]> {
+        debug_assert!(!v.narrow);
+        self.stored(v, operation)
+    }
+    /// The numbers of a vector that is not narrow, to change.
+    pub fn slice_mut<T: Scalar>(&mut self, v: Vector<T>, operation: &str) -> Result<&mut [T]> {
+        debug_assert!(!v.narrow);
+        self.stored_mut(v, operation)
+    }
+    /// The numbers of any vector, widened where it is narrow.
+    pub fn numbers<T: Scalar>(&self, v: Vector<T>, operation: &str) -> Result<Cow<'_, [T]>> {
+        Ok(match v.narrow {
+            false => Cow::Borrowed(self.stored(v, operation)?),
+            true => self.stored::<T::Narrow, T>(v, operation)?.iter().map(|&e| T::widened(e)).collect(),
+        })
+    }
+    /// Sets the numbers of any vector, rounded where it is narrow.
+    pub fn set_numbers<T: Scalar>(&mut self, v: Vector<T>, from: &[T], operation: &str) -> Result<()> {
+        match v.narrow {
+            false => self.stored_mut(v, operation)?.copy_from_slice(from),
+            true => {
+                let to = self.stored_mut::<T::Narrow, T>(v, operation)?;
+                to.iter_mut().zip(from).for_each(|(to, from)| *to = from.narrowed());
+            }
+        }
+        Ok(())
+    }
+
+    /// Where the numbers of each vector are, by slot, up to the slot of `last`; null for number types other than `T` and
+    /// [`Scalar::Narrow`]. Those of a narrow vector are in that type, whatever the pointer says.
     ///
     /// # Errors
     /// [`Error::Stale`].
@@ -214,9 +254,15 @@ impl HostStore {
     ) -> Result<()> {
         self.slot(last, operation)?;
         to.clear();
-        to.extend(self.slots[..=last.slot as usize].iter().map(|slot| match slot.kind == T::KIND {
-            true => self.buffers[slot.buffer].as_mut_ptr().cast::<T>().wrapping_add(slot.offset),
-            false => std::ptr::null_mut(),
+        to.extend(self.slots[..=last.slot as usize].iter().map(|slot| {
+            let start = self.buffers[slot.buffer].as_mut_ptr();
+            match slot.kind {
+                kind if kind == T::KIND => start.cast::<T>().wrapping_add(slot.offset),
+                kind if kind == T::Narrow::KIND => {
+                    start.cast::<T::Narrow>().wrapping_add(slot.offset).cast::<T>()
+                }
+                _ => std::ptr::null_mut(),
+            }
         }));
         Ok(())
     }
@@ -263,25 +309,9 @@ impl HostStore {
     pub fn check<T: Scalar>(&self, program: &Program<T>) -> Result<()> {
         for op in program.witnesses() {
             let name = &op.sweep.name;
-            let vector = |v: Vector<T>| self.slot(v, name).map(drop);
-            let cell = |c: Cell<T>| self.check_cell(c, name);
-            match op.kind {
-                OpKind::Sweep => {}
-                OpKind::Spmv { a, x, y } => {
-                    self.format(a, name)?;
-                    vector(x).and_then(|()| vector(y))?;
-                }
-                OpKind::Spmm { a, x, y } => {
-                    self.format(a, name)?;
-                    [x, y].into_iter().flat_map(|v| v.ends(v.columns as u32)).try_for_each(vector)?;
-                }
-                OpKind::BasisDot { v, w, h } | OpKind::BasisAxpy { v, w, h, .. } => {
-                    v.ends(h.count).chain([w]).try_for_each(vector)?;
-                    h.ends().try_for_each(cell)?;
-                }
-            }
-            op.sweep.mentions().try_for_each(|(v, _)| vector(v))?;
-            op.sweep.cells.iter().copied().try_for_each(cell)?;
+            op.matrix().map_or(Ok(()), |a| self.format(a, name).map(drop))?;
+            op.vectors().try_for_each(|v| self.slot(v, name).map(drop))?;
+            op.cells().try_for_each(|cell| self.check_cell(cell, name))?;
         }
         Ok(())
     }
@@ -289,18 +319,22 @@ impl HostStore {
     /// Copies a host slice into a vector.
     pub fn upload<T: Scalar>(&mut self, from: &[T], to: Vector<T>) -> Result<()> {
         Error::check_length("upload", "the host slice", to.len, from.len())?;
-        self.slice_mut(to, "upload")?.copy_from_slice(from);
-        Ok(())
+        self.set_numbers(to, from, "upload")
     }
     /// Sets a vector to zeros.
     pub fn clear<T: Scalar>(&mut self, v: Vector<T>) -> Result<()> {
-        self.slice_mut(v, "clear")?.fill(T::zero());
+        match v.narrow {
+            false => self.stored_mut::<T, T>(v, "clear")?.fill(T::zero()),
+            true => {
+                self.stored_mut::<T::Narrow, T>(v, "clear")?.fill(<T::Narrow as num_traits::Zero>::zero())
+            }
+        }
         Ok(())
     }
     /// Copies a vector into a host slice.
     pub fn download<T: Scalar>(&self, from: Vector<T>, to: &mut [T]) -> Result<()> {
         Error::check_length("download", "the host slice", from.len, to.len())?;
-        to.copy_from_slice(self.slice(from, "download")?);
+        to.copy_from_slice(&self.numbers(from, "download")?);
         Ok(())
     }
     /// Sets a cell.

@@ -7,7 +7,8 @@ use lacuna_core::cells::{Instr, Unary};
 use lacuna_core::lower::{self, Coefficient, Sweep};
 use lacuna_core::sum::SEGMENT;
 use lacuna_core::{
-    Cell, Format, HostStore, Matrix, Op, OpKind, Program, Result, Scalar, Section, Steps, Vector,
+    Cell, Format, HostFunction, HostStore, Matrix, Op, OpKind, Program, Result, Scalar, Section, Steps,
+    Vector,
 };
 use lacuna_formats::Hyb;
 use std::sync::Arc;
@@ -72,6 +73,13 @@ pub(crate) enum Kind<T: Scalar> {
         w: u32,
         h: u32,
         add: bool,
+    },
+    /// By the calling thread, while the others wait.
+    Host {
+        f: HostFunction<T>,
+        x: u32,
+        cols: usize,
+        y: u32,
     },
 }
 
@@ -205,24 +213,9 @@ impl<T: Scalar> Compiled<T> {
 
     /// Notes what an operation names.
     fn see(&mut self, op: &Op<T>) {
-        match op.kind {
-            OpKind::Sweep => {}
-            OpKind::Spmv { a, x, y } => {
-                self.see_matrix(a);
-                [x, y].into_iter().for_each(|v| self.see_vector(v));
-            }
-            OpKind::Spmm { a, x, y } => {
-                self.see_matrix(a);
-                let columns = x.columns as u32;
-                [x, y].into_iter().flat_map(|v| v.ends(columns)).for_each(|v| self.see_vector(v));
-            }
-            OpKind::BasisDot { v, w, h } | OpKind::BasisAxpy { v, w, h, .. } => {
-                v.ends(h.count).chain([w]).for_each(|v| self.see_vector(v));
-                h.ends().for_each(|cell| self.see_cell(cell));
-            }
-        }
-        op.sweep.mentions().for_each(|(v, _)| self.see_vector(v));
-        op.sweep.cells.iter().for_each(|cell| self.see_cell(*cell));
+        op.matrix().into_iter().for_each(|a| self.see_matrix(a));
+        op.vectors().for_each(|v| self.see_vector(v));
+        op.cells().for_each(|cell| self.see_cell(cell));
     }
     fn see_matrix(&mut self, a: Matrix<T>) {
         newest(&mut self.matrix, a, |a| a.slot);
@@ -236,14 +229,14 @@ impl<T: Scalar> Compiled<T> {
 
     fn step(&mut self, op: &Op<T>, store: &HostStore, lengths: &mut Lengths<T>) -> Result<Step<T>> {
         let mut work = op.n() * op.sweep.vector_count();
-        let kind = match op.kind {
+        let kind = match &op.kind {
             OpKind::Sweep => Kind::Sweep,
-            OpKind::Spmv { a, x, y } => {
+            &OpKind::Spmv { a, x, y } => {
                 let format = store.format(a, &op.sweep.name)?;
                 work += a.nnz;
                 Kind::Spmv { a: Stored::new(format), x: x.slot, y: y.slot, columns: 1 }
             }
-            OpKind::Spmm { a, x, y } => {
+            &OpKind::Spmm { a, x, y } => {
                 let format = store.format(a, &op.sweep.name)?;
                 let columns = x.columns as u32;
                 work += (a.nnz + a.rows) * x.columns;
@@ -253,13 +246,17 @@ impl<T: Scalar> Compiled<T> {
                     false => Kind::Spmv { a, x, y, columns },
                 }
             }
-            OpKind::BasisDot { v, w, h } | OpKind::BasisAxpy { v, w, h, .. } => {
+            &(OpKind::BasisDot { v, w, h } | OpKind::BasisAxpy { v, w, h, .. }) => {
                 work += op.n();
                 let (first, columns, w, h) = (v.first, h.count, w.slot, h.first);
                 match op.kind {
                     OpKind::BasisAxpy { add, .. } => Kind::BasisAxpy { first, columns, w, h, add },
                     _ => Kind::BasisDot { first, columns, w, h },
                 }
+            }
+            OpKind::Host { f, x, y } => {
+                work += op.n();
+                Kind::Host { f: f.clone(), x: x.slot, cols: x.len, y: y.slot }
             }
         };
         let shares = lengths.of(op.n(), &kind);
@@ -361,7 +358,8 @@ impl<T: Scalar> Compiled<T> {
 /// only their own rows need next.
 fn mark_meetings<T: Scalar>(steps: &mut [Step<T>]) {
     for i in 0..steps.len() {
-        let multiplies = |step: &Step<T>| matches!(step.kind, Kind::Spmv { .. } | Kind::Spmm { .. });
+        let multiplies =
+            |step: &Step<T>| matches!(step.kind, Kind::Spmv { .. } | Kind::Spmm { .. } | Kind::Host { .. });
         let step = &steps[i];
         let idle = matches!(step.kind, Kind::Sweep) && step.n == 0;
         let rowwise = steps.get(i + 1).is_some_and(|next| {

@@ -10,9 +10,10 @@ use crate::update::BoundTerm;
 use crate::watch::{Watch, Watching};
 use lacuna_core::cells::{Instr, Machine};
 use lacuna_core::sum::SEGMENT;
-use lacuna_core::{Control, History, Program, Scalar, Section, next_section};
+use lacuna_core::{Control, Error, History, HostFunction, Program, Result, Scalar, Section, next_section};
 use pulp::{Arch, Simd, WithSimd};
 use std::ops::ControlFlow;
+use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 /// Everything a run needs that a second run uses again.
@@ -84,6 +85,8 @@ struct Shared<'a, T: Scalar> {
     pieces: *mut T,
     arch: Arch,
     barrier: Barrier,
+    /// What a function of the host failed with.
+    failure: Mutex<Option<Error>>,
 }
 
 // SAFETY: threads write disjoint rows and disjoint sums between barriers.
@@ -135,6 +138,9 @@ pub(crate) struct Start<'a, T> {
 
 /// Runs a program to its end and returns its control.
 ///
+/// # Errors
+/// What a function of the host failed with.
+///
 /// # Safety
 /// `arena.vectors` must point to the vectors of the program, which nothing else may touch meanwhile.
 pub(crate) unsafe fn run<T: Scalar>(
@@ -143,7 +149,7 @@ pub(crate) unsafe fn run<T: Scalar>(
     arena: &mut Arena<T>,
     start: Start<'_, T>,
     watch: Watching<'_>,
-) -> Control {
+) -> Result<Control> {
     start.history.reset(start.limit);
     let Private { machine: first, terms, .. } = &mut arena.threads[0].private;
     terms.resize(compiled.terms, BoundTerm::NONE);
@@ -158,6 +164,7 @@ pub(crate) unsafe fn run<T: Scalar>(
         pieces: arena.pieces.as_mut_ptr(),
         arch: start.arch,
         barrier: Barrier::new(arena.threads.len()),
+        failure: Mutex::new(None),
     };
     let _running = Running::new(1);
     let mut team = start.pool.map(|pool| Team::call(pool, start.gather));
@@ -165,11 +172,15 @@ pub(crate) unsafe fn run<T: Scalar>(
     // SAFETY: the threads of the team are those of the arena.
     unsafe { shared.lead(arena.threads.as_mut_ptr(), &mut team, &mut watch, &mut arena.quickest) };
     drop(team);
+    let failure = shared.failure.into_inner().unwrap_or_else(PoisonError::into_inner);
     let first = &mut arena.threads[0].private.machine;
     std::mem::swap(&mut first.cells, start.cells);
     std::mem::swap(&mut first.history, start.history);
     watch.resume();
-    first.control
+    match failure {
+        Some(failure) => Err(failure),
+        None => Ok(first.control),
+    }
 }
 
 /// A thread that was let in: from the caller's state to the end, or until all but the caller leave.
@@ -348,6 +359,16 @@ impl<T: Scalar> Shared<'_, T> {
         if !self.evaluate(machine, &step.before, step.rotates) {
             return 0;
         }
+        let mut wishes = 0;
+        if me == 0
+            && let Kind::Host { f, x, cols, y } = &step.kind
+        {
+            let [x, y] = [x, y].map(|v| self.vectors[*v as usize]);
+            // SAFETY: two vectors of these lengths, which no other thread touches before the meeting below.
+            let (x, y) =
+                unsafe { (std::slice::from_raw_parts(x, *cols), std::slice::from_raw_parts_mut(y, step.n)) };
+            wishes = self.call(f, x, y);
+        }
         let borders = &self.compiled.divisions[step.shares];
         let count = step.n.div_ceil(SEGMENT);
         let segments = match &step.kind {
@@ -364,7 +385,6 @@ impl<T: Scalar> Shared<'_, T> {
         let share = Share { step, vectors, cells, terms, segments, sums, pieces };
         // SAFETY: the rows of this thread; products read vectors that no step writes before the next meeting.
         unsafe { share::run(self.arch, &share) };
-        let mut wishes = 0;
         if step.meet && threads > 1 {
             wishes = self.barrier.wait();
             *meetings += 1;
@@ -380,6 +400,20 @@ impl<T: Scalar> Shared<'_, T> {
         }
         self.evaluate(machine, &step.after, step.rotates);
         wishes
+    }
+
+    /// Calls a function of the host. After one that failed none is called, `y` is not a number, and the run is cancelled.
+    fn call(&self, f: &HostFunction<T>, x: &[T], y: &mut [T]) -> u8 {
+        let mut failure = self.failure.lock().unwrap_or_else(PoisonError::into_inner);
+        if failure.is_none() {
+            *failure = f.call(x, y).err();
+        }
+        if failure.is_none() {
+            return 0;
+        }
+        y.fill(T::from_real(f64::NAN));
+        self.barrier.wish(CANCEL);
+        CANCEL
     }
 
     /// Runs instructions, if any, with fused multiply-adds of the processor where rotations are among them.

@@ -248,7 +248,7 @@ impl Backend for Cpu {
             gather: self.gather,
         };
         // SAFETY: the pointers were found just now, all vectors are live, and `self` is borrowed for the run.
-        let control = unsafe { execute::run(program, compiled, arena, start, run.watch) };
+        let control = unsafe { execute::run(program, compiled, arena, start, run.watch) }?;
         Ok(Finish::of(program, &control))
     }
 }

@@ -118,7 +118,7 @@ unsafe fn chunks<T: Scalar, S: Simd>(simd: S, share: &Share<'_, T>) {
         Kind::BasisDot { .. } | Kind::BasisAxpy { .. } => BASIS_CHUNK_BYTES,
         // The matrix too comes from cache for every column but the first.
         Kind::Spmv { columns: 2.., .. } => 0,
-        Kind::Sweep | Kind::Spmv { .. } | Kind::Spmm { .. } | Kind::Pieces { .. } => CHUNK_BYTES,
+        _ => CHUNK_BYTES,
     };
     // Several sums at once do not read memory in order, which only a cache forgives.
     let near = step.n * (step.dots.len() + 1) * size_of::<T>() <= NEAR;
@@ -161,7 +161,7 @@ unsafe fn lead<T: Scalar, S: Simd>(
     // SAFETY: rows of this share, as the caller promises.
     unsafe {
         match &step.kind {
-            Kind::Sweep | Kind::Spmm { .. } | Kind::Pieces { .. } => {}
+            Kind::Sweep | Kind::Spmm { .. } | Kind::Pieces { .. } | Kind::Host { .. } => {}
             Kind::Spmv { a, x, y, columns } => {
                 let sums = a.partial_sums();
                 for j in 0..*columns as usize {

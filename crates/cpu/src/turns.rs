@@ -38,7 +38,9 @@ impl<T: Scalar> Numbered for Step<T> {
         match &mut self.kind {
             Kind::Sweep => {}
             Kind::Pieces { x, .. } => each(x),
-            Kind::Spmv { x, y, .. } | Kind::Spmm { x, y, .. } => [x, y].into_iter().for_each(&mut *each),
+            Kind::Spmv { x, y, .. } | Kind::Spmm { x, y, .. } | Kind::Host { x, y, .. } => {
+                [x, y].into_iter().for_each(&mut *each)
+            }
             Kind::BasisDot { first, columns, w, h } | Kind::BasisAxpy { first, columns, w, h, .. } => {
                 [first, columns, w, h].into_iter().for_each(&mut *each);
             }

@@ -32,7 +32,8 @@ use crate::written::{Entries, Written};
 use lacuna_core::cells::{Instr, Machine, Unary};
 use lacuna_core::{
     Backend, Basis, Cell, Cells, Control, Cost, DeviceInfo, Error, Finish, Format, History, Mark, Matrix, Op,
-    Plan, Program, Result, Run, Scalar, Vector, encode, next_section,
+    OpKind, Plan, Program, Result, Run, Scalar, StepByStep, Vector, encode, host_call, next_section,
+    step_by_step,
 };
 use lacuna_generate::Shelf;
 use std::sync::Arc;
@@ -273,12 +274,20 @@ impl Backend for Cuda {
     }
 
     fn plan<T: Scalar>(&mut self, program: Program<T>) -> Result<Plan<T>> {
+        if program.calls_host() {
+            self.store.check(&program)?;
+            return Ok(Plan { program, prepared: Box::new(StepByStep) });
+        }
         let prepared = self.making_room(|this| this.workshop().prepare(&program))?;
         Ok(Plan { program, prepared: Box::new(prepared) })
     }
 
     fn execute<T: Scalar>(&mut self, plan: &mut Plan<T>, run: Run<'_>) -> Result<Finish> {
         self.driver.enter()?;
+        if plan.prepared.is::<StepByStep>() {
+            self.store.check(&plan.program)?;
+            return step_by_step(self, plan, run);
+        }
         let stale = || Error::Stale { operation: plan.program.name.into(), what: "plan" };
         let prepared = plan.prepared.downcast_mut::<Prepared<T>>().ok_or_else(stale)?;
         if !self.owned.iter().any(|o| Arc::ptr_eq(&o.alive, &prepared.alive)) {
@@ -296,6 +305,9 @@ impl Backend for Cuda {
 impl Cuda {
     /// The sweep of one operation, its instructions left out. Returns what copies the sums that other cells receive too.
     fn sweep_alone<T: Scalar>(&mut self, op: &Op<T>) -> Result<Vec<Instr>> {
+        if let OpKind::Host { f, x, y } = &op.kind {
+            return host_call(self, f, *x, *y).map(|()| Vec::new());
+        }
         let program = single(op);
         if program.setup.is_empty() {
             return Ok(Vec::new());

@@ -3,7 +3,7 @@ use crate::driver::{Address, Driver};
 use crate::memory::{ALIGNMENT, Buffer, Pool};
 use crate::table::columns_kernel;
 use lacuna_core::{
-    Argument, Basis, Cell, Cells, Error, Format, Kind, Mark, Matrix, Op, OpKind, Result, Scalar, Vector,
+    Argument, Basis, Cell, Cells, Error, Format, Kind, Mark, Matrix, Op, Program, Result, Scalar, Vector,
     next_serial,
 };
 use std::any::Any;
@@ -111,7 +111,7 @@ impl Store {
             });
         };
         if columns == 0 {
-            return Ok(Basis::new(self.slots.len() as u32, next_serial(), n, 0));
+            return Ok(Basis::new(self.slots.len() as u32, next_serial(), n, 0, false));
         }
         let buffer = self.pool.take_zeroed(driver, bytes, &operation())?;
         let (first, serial) = (self.slots.len() as u32, next_serial());
@@ -124,7 +124,7 @@ impl Store {
             stride,
         }));
         self.buffers.push(buffer);
-        Ok(Basis::new(first, serial, n, columns))
+        Ok(Basis::new(first, serial, n, columns, false))
     }
 
     pub(crate) fn matrix<T: Scalar>(&mut self, driver: &Driver, a: Arc<dyn Format<T>>) -> Result<Matrix<T>> {
@@ -271,14 +271,16 @@ impl Store {
     /// Fails unless every cell that an operation names is live.
     pub(crate) fn check_cells_of<T: Scalar>(&self, op: &Op<T>) -> Result<()> {
         let name = &op.sweep.name;
-        if let OpKind::BasisDot { h, .. } | OpKind::BasisAxpy { h, .. } = op.kind
-            && let Some(last) = h.count.checked_sub(1)
-        {
-            [0, last]
-                .iter()
-                .try_for_each(|i| self.check_cell(Cell::<T>::new(h.first + i, h.serial), name))?;
-        }
-        op.sweep.cells.iter().try_for_each(|cell| self.check_cell(*cell, name))
+        op.cells().try_for_each(|cell| self.check_cell(cell, name))
+    }
+    /// Fails unless everything that a program names is live, with the name of the pass.
+    pub(crate) fn check<T: Scalar>(&self, program: &Program<T>) -> Result<()> {
+        program.ops().try_for_each(|op| {
+            let name = &op.sweep.name;
+            op.matrix().map_or(Ok(()), |a| self.stored(a, name).map(drop))?;
+            op.vectors().try_for_each(|v| self.address(v, name).map(drop))?;
+            self.check_cells_of(op)
+        })
     }
     /// The serials of the cells in use, to tell whether those a program names are live.
     pub(crate) fn cell_serials<T: Scalar>(&self) -> &[u32] {

@@ -8,7 +8,7 @@ use crate::{Compile, OpenClOptions, source};
 use lacuna_core::cells::Machine;
 use lacuna_core::{
     Backend, Basis, Cell, Cells, Control, Cost, DeviceInfo, Error, Finish, Format, History, Mark, Matrix, Op,
-    Plan, Result, Run, Scalar, Vector, next_serial,
+    OpKind, Plan, Result, Run, Scalar, StepByStep, Vector, host_call, next_serial, step_by_step,
 };
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -273,11 +273,19 @@ impl Backend for OpenCl {
     }
 
     fn plan<T: Scalar>(&mut self, program: lacuna_core::Program<T>) -> Result<Plan<T>> {
+        if program.calls_host() {
+            self.memory.check(&program)?;
+            return Ok(Plan { program, prepared: Box::new(StepByStep) });
+        }
         let prepared = self.making_room(|this| this.prepare(&program))?;
         Ok(Plan { program, prepared: Box::new(prepared) })
     }
 
     fn execute<T: Scalar>(&mut self, plan: &mut Plan<T>, run: Run<'_>) -> Result<Finish> {
+        if plan.prepared.is::<StepByStep>() {
+            self.memory.check(&plan.program)?;
+            return step_by_step(self, plan, run);
+        }
         let Plan { program, prepared } = plan;
         let prepared = prepared.downcast_mut::<Prepared<T>>().filter(|p| p.owner == self.serial);
         let Some(prepared) = prepared else {
@@ -303,6 +311,9 @@ impl OpenCl {
 
     /// Runs an operation without its instructions.
     fn bare<T: Scalar>(&mut self, op: &Op<T>) -> Result<()> {
+        if let OpKind::Host { f, x, y } = &op.kind {
+            return host_call(self, f, *x, *y);
+        }
         let mut alone = op.clone();
         alone.sweep.before.clear();
         alone.sweep.after.clear();

@@ -5,8 +5,7 @@ use crate::driver::{Buffer, Context, Queue, Status, failed};
 use crate::source::{SEGMENT, TEAM};
 use cells::CellFile;
 use lacuna_core::{
-    Argument, Basis, Cell, Error, Format, Kind, Mark, Matrix, OpKind, Program, Result, Scalar, Vector,
-    next_serial,
+    Argument, Basis, Error, Format, Kind, Mark, Matrix, Program, Result, Scalar, Vector, next_serial,
 };
 use std::any::Any;
 use std::sync::Arc;
@@ -161,7 +160,7 @@ impl Memory {
         let (first, serial) = (self.slots.len() as u32, next_serial());
         let slot = |j| Slot { serial, kind: T::KIND, offset: offset + j * stride, len: n };
         self.slots.extend((0..columns).map(slot));
-        Ok(Basis::new(first, serial, n, columns))
+        Ok(Basis::new(first, serial, n, columns, false))
     }
 
     pub(crate) fn matrix<T: Scalar>(
@@ -301,29 +300,9 @@ impl Memory {
     pub(crate) fn check<T: Scalar>(&self, program: &Program<T>) -> Result<()> {
         for op in program.ops() {
             let name = &op.sweep.name;
-            let vector = |v: Vector<T>| self.offset(v, name).map(drop);
-            match op.kind {
-                OpKind::Sweep => {}
-                OpKind::Spmv { a, x, y } => {
-                    self.matrix_words(a, name)?;
-                    vector(x).and_then(|()| vector(y))?;
-                }
-                OpKind::Spmm { a, x, y } => {
-                    self.matrix_words(a, name)?;
-                    let columns =
-                        (0..x.columns).map(|j| x.column(j)).chain((0..y.columns).map(|j| y.column(j)));
-                    columns.into_iter().try_for_each(vector)?;
-                }
-                OpKind::BasisDot { v, w, h } | OpKind::BasisAxpy { v, w, h, .. } => {
-                    (0..h.count as usize).try_for_each(|j| vector(v.column(j)))?;
-                    vector(w)?;
-                    let ends: [Cell<T>; 2] =
-                        [0, h.count.saturating_sub(1)].map(|i| Cell::new(h.first + i, h.serial));
-                    ends.iter().filter(|_| h.count > 0).try_for_each(|c| self.check_cell(*c, name))?;
-                }
-            }
-            op.sweep.vectors().into_iter().try_for_each(|(v, ..)| vector(v))?;
-            op.sweep.cells.iter().try_for_each(|c| self.check_cell(*c, name))?;
+            op.matrix().map_or(Ok(()), |a| self.matrix_words(a, name).map(drop))?;
+            op.vectors().try_for_each(|v| self.offset(v, name).map(drop))?;
+            op.cells().try_for_each(|cell| self.check_cell(cell, name))?;
         }
         Ok(())
     }
