@@ -10,7 +10,7 @@ const THREADS: usize = 8;
 
 /// Eight threads, each with its own backend, solve at once: all finish, and all give the reference's bits.
 pub fn several_backends_at_once<T: Scalar, B: Backend>(make: fn() -> B) {
-    let case = |name| Case { matrix: "gen:poisson2d:70x71", method: name, jacobi: true, max_iters: 25 };
+    let case = |name| Case { matrix: "gen:poisson2d:70x71", method: name, precond: "jacobi", max_iters: 25 };
     let names = ["cg", "bicgstab", "gmres", "classical-cg"];
     let want: Vec<Trace<T>> = names.iter().map(|name| solve(&mut Reference::new(), &case(name))).collect();
     let (sender, receiver) = mpsc::channel();
@@ -18,7 +18,7 @@ pub fn several_backends_at_once<T: Scalar, B: Backend>(make: fn() -> B) {
         let (sender, name) = (sender.clone(), names[thread % names.len()]);
         std::thread::spawn(move || {
             let dev = &mut make();
-            let case = Case { matrix: "gen:poisson2d:70x71", method: name, jacobi: true, max_iters: 25 };
+            let case = Case { matrix: "gen:poisson2d:70x71", method: name, precond: "jacobi", max_iters: 25 };
             let traces: Vec<Trace<T>> = (0..2).map(|_| solve(dev, &case)).collect();
             // Nobody listens any more where another thread has already failed the test.
             let _ = sender.send((thread, traces));

@@ -59,6 +59,9 @@ impl<B: Backend> Backend for Counting<B> {
         self.counts.matrices += 1;
         self.inner.matrix(a)
     }
+    fn set_matrix<T: Scalar>(&mut self, a: Matrix<T>, to: Arc<dyn Format<T>>) -> Result<()> {
+        self.inner.set_matrix(a, to)
+    }
     fn mark(&self) -> Mark {
         self.inner.mark()
     }

@@ -13,7 +13,7 @@ use lacuna_solvers::{METHODS, Options, Solver, Stop, method};
 use std::sync::Arc;
 
 fn case(method: &'static str) -> Case {
-    Case { matrix: "gen:poisson2d:13x11", method, jacobi: true, max_iters: 200 }
+    Case { matrix: "gen:poisson2d:13x11", method, precond: "jacobi", max_iters: 200 }
 }
 
 /// Fails unless the result is an error that holds the words.
@@ -292,8 +292,8 @@ pub fn program_rules<T: Scalar, B: Backend>(make: fn() -> B) {
 /// Systems of no and of one unknown.
 pub fn tiny_systems<T: Scalar, B: Backend>(make: fn() -> B) {
     for info in METHODS {
-        for jacobi in [false, true] {
-            let case = Case { jacobi, ..case(info.name) };
+        for precond in ["none", "jacobi"] {
+            let case = Case { precond, ..case(info.name) };
             let dev = &mut make();
             let nothing = Csr::<T>::new(0, 0, vec![0], vec![], vec![]).unwrap();
             let (_, mut solver_0) = solver(dev, &nothing, &case);
@@ -323,7 +323,7 @@ pub fn singular_breakdown<T: Scalar, B: Backend>(make: fn() -> B) {
     };
     for guess in [[0.0, 0.0, 0.0], [0.0, 0.9, 0.9]] {
         let dev = &mut make();
-        let (_, mut solver) = solver(dev, &shift, &Case { jacobi: false, ..case("gmres") });
+        let (_, mut solver) = solver(dev, &shift, &Case { precond: "none", ..case("gmres") });
         let mut x = guess.map(T::from_real);
         let before = of(&x);
         let outcome = solver.solve(dev, &b, &mut x).unwrap();

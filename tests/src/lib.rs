@@ -19,6 +19,7 @@ pub mod counting;
 pub mod formats;
 pub mod handles;
 pub mod hostile;
+pub mod narrow;
 pub mod numbers;
 pub mod operators;
 pub mod passes;
@@ -61,7 +62,9 @@ macro_rules! conformance {
                         programs: flow stops confirmations histories no_ops_after_stop endless_is_cancelled
                             guarded riding_passes_come_after;
                         random: passes_agree products_agree bases_agree fusion_changes_nothing;
-                        solves: agree parallel_sizes again warm_start cancelled gmres_variants scaled_exactly;
+                        solves: agree parallel_sizes again warm_start cancelled gmres_variants scaled_exactly own_preconditioner
+                            new_values;
+                        narrow: passes products bases two_levels two_narrow_levels;
                         concurrent: several_backends_at_once;
                         handles: stale_handles stale_cells foreign_handles;
                         hostile: zero_right_hand_side exact_start tolerance_zero huge_and_tiny not_finite_input

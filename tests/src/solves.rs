@@ -2,9 +2,12 @@
 use crate::bits::{Trace, same};
 use crate::numbers::{Rng, generated};
 use crate::on_both;
-use lacuna_core::{Backend, LinOp, Matrix, Reason, Scalar};
-use lacuna_formats::Csr;
-use lacuna_solvers::{METHODS, Options, Orthogonalization, Side, Solver, Stop, jacobi, method};
+use lacuna_core::{Backend, Error, Format, LinOp, Matrix, Pass, Reason, Recorder, Result, Scalar, Vector};
+use lacuna_formats::{Csr, Triplets, convert};
+use lacuna_solvers::{
+    Handles, METHODS, Options, Orthogonalization, PRECONDITIONERS, Parts, Placed, Preconditioner, Side,
+    Solver, Stop, inverse_diagonal, method, preconditioner,
+};
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
@@ -15,8 +18,8 @@ pub struct Case {
     pub matrix: &'static str,
     /// The method, by name.
     pub method: &'static str,
-    /// Whether Jacobi's preconditioner is used.
-    pub jacobi: bool,
+    /// The preconditioner, by name.
+    pub precond: &'static str,
     /// Iterations at the most.
     pub max_iters: u64,
 }
@@ -65,10 +68,23 @@ pub fn solver_with<T: Scalar, B: Backend>(
     stop: Stop,
 ) -> (Matrix<T>, Solver<T>) {
     let operator = dev.matrix(Arc::new(a.clone())).unwrap();
-    let diagonal = case.jacobi.then(|| jacobi(dev, a).unwrap());
-    let m = diagonal.as_ref().map(|d| d as &dyn LinOp<T>);
+    let placed = placed(dev, case.precond, a, operator);
+    let m = placed.as_ref().map(|m| m as &dyn LinOp<T>);
     let solver = Solver::new(dev, &operator, m, &*method(case.method, options).unwrap(), stop).unwrap();
     (operator, solver)
+}
+
+/// A preconditioner by name for a matrix on a device.
+///
+/// # Panics
+/// Where it cannot be made.
+pub fn placed<T: Scalar, B: Backend>(
+    dev: &mut B,
+    name: &str,
+    host: &Csr<T>,
+    a: Matrix<T>,
+) -> Option<Placed<T>> {
+    preconditioner(name).unwrap().map(|kind| Placed::new(dev, kind, host, a).unwrap())
 }
 
 /// A fresh solve of a case, and all it leaves behind.
@@ -92,8 +108,8 @@ fn cases<T: Scalar>(max_iters: u64) -> Vec<Case> {
     let mut cases = Vec::new();
     for info in METHODS {
         for matrix in matrices::<T>(info.positive_definite) {
-            for jacobi in [false, true] {
-                cases.push(Case { matrix, method: info.name, jacobi, max_iters });
+            for precond in PRECONDITIONERS {
+                cases.push(Case { matrix, method: info.name, precond: precond.name, max_iters });
             }
         }
     }
@@ -110,18 +126,20 @@ pub fn agree<T: Scalar, B: Backend>(make: fn() -> B) {
 /// Systems large enough to be shared among threads.
 pub fn parallel_sizes<T: Scalar, B: Backend>(make: fn() -> B) {
     for info in METHODS {
-        let case = Case { matrix: "gen:poisson2d:211x193", method: info.name, jacobi: true, max_iters: 8 };
+        let case =
+            Case { matrix: "gen:poisson2d:211x193", method: info.name, precond: "jacobi", max_iters: 8 };
         on_both!(make, format!("{case:?}"), |dev| { solve::<T, _>(dev, &case) });
     }
-    let case = Case { matrix: "gen:power-law:20000", method: "bicgstab", jacobi: true, max_iters: 8 };
+    let case = Case { matrix: "gen:power-law:20000", method: "bicgstab", precond: "jacobi", max_iters: 8 };
     on_both!(make, format!("{case:?}"), |dev| { solve::<T, _>(dev, &case) });
 }
 
 /// A second right-hand side gives the bits of a fresh solver and allocates nothing, and so does the first one again.
 pub fn again<T: Scalar, B: Backend>(make: fn() -> B) {
     for info in METHODS {
-        for jacobi in [false, true] {
-            let case = Case { matrix: "gen:poisson2d:21x17", method: info.name, jacobi, max_iters: 60 };
+        for precond in PRECONDITIONERS {
+            let precond = precond.name;
+            let case = Case { matrix: "gen:poisson2d:21x17", method: info.name, precond, max_iters: 60 };
             let a = generated::<T>(case.matrix);
             let n = a.rows();
             let dev = &mut make();
@@ -143,7 +161,8 @@ pub fn again<T: Scalar, B: Backend>(make: fn() -> B) {
 /// A guess is used: from a good one it takes fewer iterations, and the bits are the reference's.
 pub fn warm_start<T: Scalar, B: Backend>(make: fn() -> B) {
     for info in METHODS {
-        let case = Case { matrix: "gen:poisson2d:21x17", method: info.name, jacobi: true, max_iters: 200 };
+        let case =
+            Case { matrix: "gen:poisson2d:21x17", method: info.name, precond: "jacobi", max_iters: 200 };
         let a = generated::<T>(case.matrix);
         let b = right_hand_side::<T>(a.rows(), 1);
         on_both!(make, format!("{case:?}"), |dev| {
@@ -174,7 +193,7 @@ pub fn cancelled<T: Scalar, B: Backend>(make: fn() -> B) {
     for info in METHODS {
         // Thousands of iterations from an answer.
         let case =
-            Case { matrix: "gen:poisson1d:20000", method: info.name, jacobi: false, max_iters: 20_000 };
+            Case { matrix: "gen:poisson1d:20000", method: info.name, precond: "none", max_iters: 20_000 };
         let a = generated::<T>(case.matrix);
         let n = a.rows();
         let dev = &mut make();
@@ -208,14 +227,14 @@ pub fn cancelled<T: Scalar, B: Backend>(make: fn() -> B) {
 pub fn gmres_variants<T: Scalar, B: Backend>(make: fn() -> B) {
     let every =
         [Orthogonalization::ClassicalTwice, Orthogonalization::Classical, Orthogonalization::Modified];
-    let case = Case { matrix: "gen:convection:11x12:10", method: "gmres", jacobi: true, max_iters: 30 };
+    let case = Case { matrix: "gen:convection:11x12:10", method: "gmres", precond: "jacobi", max_iters: 30 };
     let a = generated::<T>(case.matrix);
     let b = right_hand_side::<T>(a.rows(), 1);
     for orthogonalization in every {
-        for (side, jacobi) in [(Side::Right, false), (Side::Right, true), (Side::Left, true)] {
+        for (side, precond) in [(Side::Right, "none"), (Side::Right, "jacobi"), (Side::Left, "jacobi")] {
             for restart in [0, 1, 7, 1000] {
                 let options = Options { restart: Some(restart), orthogonalization, side };
-                let case = Case { jacobi, max_iters: if restart == 1000 { 200 } else { 30 }, ..case };
+                let case = Case { precond, max_iters: if restart == 1000 { 200 } else { 30 }, ..case };
                 let stop = Stop { rtol: tolerance::<T>(), max_iters: case.max_iters, ..Stop::default() };
                 on_both!(make, format!("{case:?} {options:?}"), |dev| {
                     let (_, mut solver) = solver_with(dev, &a, &case, &options, stop);
@@ -230,7 +249,8 @@ pub fn gmres_variants<T: Scalar, B: Backend>(make: fn() -> B) {
 pub fn scaled_exactly<T: Scalar, B: Backend>(make: fn() -> B) {
     let far = (T::MAX.log2() * 0.49) as i32;
     for info in METHODS {
-        let case = Case { matrix: "gen:poisson2d:15x14", method: info.name, jacobi: true, max_iters: 100 };
+        let case =
+            Case { matrix: "gen:poisson2d:15x14", method: info.name, precond: "jacobi", max_iters: 100 };
         let a = generated::<T>(case.matrix);
         // Whole numbers, so that no element of b is much smaller than the others.
         let whole = |v: T| T::from_parts((8.0 * v.re()).ceil(), (8.0 * v.im()).ceil());
@@ -247,6 +267,104 @@ pub fn scaled_exactly<T: Scalar, B: Backend>(make: fn() -> B) {
             let context = format!("{case:?} with b times 2^{exponent}");
             assert_eq!((scaled.reason, scaled.iterations), (outcome.reason, outcome.iterations), "{context}");
             same(&context, &got, &scale(&x));
+        }
+    }
+}
+
+/// Symmetric Gauss–Seidel with each triangular factor solved by two Jacobi sweeps: a preconditioner of a user's own.
+struct OwnSgs;
+
+impl<T: Scalar> Preconditioner<T> for OwnSgs {
+    fn set_up(&mut self, a: &Csr<T>) -> Result<Parts<T>> {
+        let n = a.rows();
+        let part = |keep: fn(usize, usize) -> bool| {
+            let mut t = Triplets::new(n, n);
+            for i in 0..n {
+                for k in a.row_ptr()[i] as usize..a.row_ptr()[i + 1] as usize {
+                    let j = a.col_idx()[k] as usize;
+                    if keep(i, j) {
+                        t.push(i, j, a.values()[k]);
+                    }
+                }
+            }
+            t.to_csr()
+        };
+        let parts = Parts::new().vector(inverse_diagonal(a)?).vector(a.diagonal());
+        let parts = parts.matrix(part(|i, j| j < i)?).matrix(part(|i, j| j > i)?);
+        Ok(parts.scratch(n).scratch(n).scratch(n).tell("sweeps", 2))
+    }
+    fn apply(&self, k: &mut Recorder<'_, T>, on: &Handles<T>, r: Vector<T>, z: Vector<T>, then: Pass<T>) {
+        let ([d, diagonal], [lower, upper], [y, s, t]) = (on.vectors(), on.matrices(), on.scratch());
+        k.multi_axpy_dot(Pass::new("start").set(y, d * r));
+        k.spmv_dot(&lower, y, t, Pass::new("lower").set(s, d * r - d * t));
+        k.spmv_dot(&lower, s, t, Pass::new("lower").set(y, d * r - d * t).set(s, diagonal * y));
+        k.spmv_dot(&upper, y, t, Pass::new("upper").set(z, d * s - d * t));
+        k.spmv_dot(&upper, z, t, Pass::nothing());
+        k.multi_axpy_dot(Pass::new("upper").set(z, d * s - d * t).then(then));
+    }
+}
+
+/// A preconditioner of a user's own under every method.
+pub fn own_preconditioner<T: Scalar, B: Backend>(make: fn() -> B) {
+    for info in METHODS {
+        on_both!(make, format!("{} with a preconditioner of one's own", info.name), |dev| {
+            let a = generated::<T>("gen:poisson2d:31x17");
+            let operator = dev.matrix(Arc::new(a.clone())).unwrap();
+            let m = Placed::new(dev, Box::new(OwnSgs), &a, operator).unwrap();
+            assert_eq!(m.report(), [("sweeps", "2".to_string())]);
+            let options = Options { restart: Some(12), ..Options::default() };
+            let stop = Stop { rtol: tolerance::<T>(), max_iters: 60, ..Stop::default() };
+            let method = method(info.name, &options).unwrap();
+            let mut solver = Solver::new(dev, &operator, Some(&m), &*method, stop).unwrap();
+            solve_with(dev, &mut solver, &right_hand_side(a.rows(), 1), &mut vec![T::zero(); a.rows()])
+        });
+    }
+}
+
+/// New values on the same pattern, preconditioner included, give the bits of a system made anew, in every format and
+/// with nothing allocated.
+pub fn new_values<T: Scalar, B: Backend>(make: fn() -> B) {
+    let a = generated::<T>("gen:poisson2d:21x17");
+    let b = right_hand_side::<T>(a.rows(), 1);
+    let mut scaled = a.clone();
+    let grown = |step: usize, k: usize, v: T| v * T::from_real(1.0 + 0.01 * ((k * 7 + step) % 5) as f64);
+    for precond in PRECONDITIONERS {
+        for format in ["csr", "sell", "bcsr2", "hyb", "packed", "dense"] {
+            let case = Case {
+                matrix: "gen:poisson2d:21x17",
+                method: "bicgstab",
+                precond: precond.name,
+                max_iters: 60,
+            };
+            let dev = &mut make();
+            if !dev.formats(a.rows(), a.bytes()).iter().any(|cost| format.starts_with(cost.format)) {
+                continue;
+            }
+            let operator = dev.matrix(convert(&Arc::new(a.clone()), format).unwrap()).unwrap();
+            let mut m = placed(dev, case.precond, &a, operator);
+            let method = method(case.method, &Options::default()).unwrap();
+            let stop = Stop { rtol: tolerance::<T>(), max_iters: 60, ..Stop::default() };
+            let operand = m.as_ref().map(|m| m as &dyn LinOp<T>);
+            let mut solver = Solver::new(dev, &operator, operand, &*method, stop).unwrap();
+            for step in 0..3 {
+                let values: Vec<T> = a.values().iter().enumerate().map(|(k, &v)| grown(step, k, v)).collect();
+                scaled.set_values(&values).unwrap();
+                let mark = dev.mark();
+                dev.set_matrix(operator, convert(&Arc::new(scaled.clone()), format).unwrap()).unwrap();
+                m.iter_mut().for_each(|m| m.update(dev, &scaled).unwrap());
+                let got = solve_with(dev, &mut solver, &b, &mut vec![T::zero(); a.rows()]);
+                assert_eq!(dev.mark(), mark, "{case:?} {format}");
+                let fresh = &mut make();
+                let operator = fresh.matrix(convert(&Arc::new(scaled.clone()), format).unwrap()).unwrap();
+                let m = placed(fresh, case.precond, &scaled, operator);
+                let operand = m.as_ref().map(|m| m as &dyn LinOp<T>);
+                let mut solver = Solver::new(fresh, &operator, operand, &*method, stop).unwrap();
+                let want = solve_with(fresh, &mut solver, &b, &mut vec![T::zero(); a.rows()]);
+                got.agrees_with(&want, &format!("{case:?} {format}, values {step}"));
+            }
+            let other = generated::<T>("gen:poisson2d:17x21");
+            let refused = dev.set_matrix(operator, convert(&Arc::new(other), format).unwrap());
+            assert!(format == "dense" || matches!(refused, Err(Error::Structure { .. })), "{refused:?}");
         }
     }
 }

@@ -32,7 +32,7 @@ conformance!(baseline, "cpu", || with(Simd::Baseline), [f64, Complex32]);
 /// A caller whose `watch` panics gets its panic, and the threads that helped are free for the next solve.
 #[test]
 fn a_panic_of_the_caller_ends_the_run() {
-    let case = Case { matrix: "gen:poisson2d:300x300", method: "cg", jacobi: false, max_iters: 1_000_000 };
+    let case = Case { matrix: "gen:poisson2d:300x300", method: "cg", precond: "none", max_iters: 1_000_000 };
     let (a, dev) = (generated::<f64>(case.matrix), &mut shared(2).expect("a CPU backend"));
     let stop = Stop { rtol: 0.0, max_iters: case.max_iters, ..Stop::default() };
     let (_, mut solver) = solver_with(dev, &a, &case, &Options::default(), stop);

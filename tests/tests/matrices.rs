@@ -2,7 +2,7 @@
 use lacuna_core::{Backend, Reason};
 use lacuna_cpu::Cpu;
 use lacuna_formats::{Csr, Triplets};
-use lacuna_solvers::{Options, Outcome, Solver, Stop, jacobi, method};
+use lacuna_solvers::{Jacobi, Options, Outcome, Placed, Solver, Stop, method};
 use lacuna_tests::{available, loudly};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -90,7 +90,7 @@ fn true_residual(a: &Csr<f64>, b: &[f64], x: &[f64]) -> f64 {
 fn solve(a: &Csr<f64>, name: &str, stop: Stop) -> (Outcome, Vec<f64>) {
     let mut dev = Cpu::new().unwrap();
     let operator = dev.matrix(Arc::new(a.clone())).unwrap();
-    let diagonal = jacobi(&mut dev, a).unwrap();
+    let diagonal = Placed::new(&mut dev, Box::new(Jacobi), a, operator).unwrap();
     let method = method(name, &Options::default()).unwrap();
     let mut solver = Solver::new(&mut dev, &operator, Some(&diagonal), &*method, stop).unwrap();
     let mut x = vec![0.0; a.rows()];

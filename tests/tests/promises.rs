@@ -2,7 +2,7 @@
 use lacuna_core::{Backend, Format, LinOp, Reference, Scalar};
 use lacuna_cpu::Cpu;
 use lacuna_formats::{Csr, Spec};
-use lacuna_solvers::{METHODS, Options, Orthogonalization, Solver, Stop, jacobi, method};
+use lacuna_solvers::{Jacobi, METHODS, Options, Orthogonalization, Placed, Solver, Stop, method};
 use lacuna_tests::counting::{Counting, Counts};
 use std::sync::Arc;
 
@@ -19,7 +19,7 @@ fn solver(
 ) -> (Counting<Reference>, Solver<f64>, Counts) {
     let mut dev = Counting::new(Reference::new());
     let operator = dev.matrix(Arc::new(a.clone())).unwrap();
-    let diagonal = precondition.then(|| jacobi(&mut dev, a).unwrap());
+    let diagonal = precondition.then(|| Placed::new(&mut dev, Box::new(Jacobi), a, operator).unwrap());
     let m = diagonal.as_ref().map(|d| d as &dyn LinOp<f64>);
     dev.take();
     let stop = Stop { rtol: 0.0, max_iters: 20, ..Stop::default() };
@@ -183,7 +183,8 @@ fn sweeps_of_methods_are_loops_on_the_cpu() {
         for precondition in [false, true] {
             let mut dev = Cpu::new().unwrap();
             let operator = dev.matrix(Arc::new(a.clone())).unwrap();
-            let diagonal = precondition.then(|| jacobi(&mut dev, &a).unwrap());
+            let diagonal =
+                precondition.then(|| Placed::new(&mut dev, Box::new(Jacobi), &a, operator).unwrap());
             let m = diagonal.as_ref().map(|d| d as &dyn LinOp<f64>);
             let method = method(info.name, &Options::default()).unwrap();
             let solver = Solver::new(&mut dev, &operator, m, &*method, Stop::default()).unwrap();

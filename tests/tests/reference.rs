@@ -4,7 +4,7 @@ use lacuna_core::{
     Shifted, Sum, Transposed, WithTranspose,
 };
 use lacuna_formats::Csr;
-use lacuna_solvers::{METHODS, Options, Solver, Stop, jacobi, method};
+use lacuna_solvers::{Jacobi, METHODS, Options, Placed, Solver, Stop, method};
 use lacuna_tests::bits::{Trace, cells_of, download, upload};
 use lacuna_tests::numbers::{Rng, generated, random_matrix};
 use lacuna_tests::{cells::least_squares, conformance};
@@ -238,7 +238,7 @@ mod naive {
             for precondition in [false, true] {
                 let dev = &mut Reference::new();
                 let operator = dev.matrix(Arc::new(a.clone())).unwrap();
-                let diagonal = jacobi(dev, &a).unwrap();
+                let diagonal = Placed::new(dev, Box::new(Jacobi), &a, operator).unwrap();
                 let m = precondition.then_some(&diagonal as &dyn LinOp<T>);
                 let rtol = T::EPSILON.sqrt();
                 let stop = Stop { rtol, max_iters: 400, ..Stop::default() };

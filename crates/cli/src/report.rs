@@ -9,7 +9,9 @@ use std::time::Duration;
 pub(crate) struct Times {
     pub(crate) read: Duration,
     pub(crate) setup: Duration,
-    pub(crate) solve: Duration,
+    /// Moving `b` and `x`.
+    pub(crate) transfers: Duration,
+    pub(crate) iterations: Duration,
 }
 
 /// Everything about a solve.
@@ -67,13 +69,14 @@ impl Report {
         let seconds = |d: Duration| duration(d.as_secs_f64());
         writeln!(
             text,
-            "  time        read {}, setup {}, solve {}",
+            "  time        read {}, setup {}, transfers {}, iterations {}",
             seconds(times.read),
             seconds(times.setup),
-            seconds(times.solve)
+            seconds(times.transfers),
+            seconds(times.iterations)
         )?;
         if outcome.iterations > 0 {
-            let each = times.solve.as_secs_f64() / outcome.iterations as f64;
+            let each = times.iterations.as_secs_f64() / outcome.iterations as f64;
             writeln!(
                 text,
                 "  speed       {} an iteration, {:.1} GB/s ({} an iteration)",
@@ -118,7 +121,9 @@ impl Report {
             "time": {
                 "read": self.times.read.as_secs_f64(),
                 "setup": self.times.setup.as_secs_f64(),
-                "solve": self.times.solve.as_secs_f64(),
+                "transfers": self.times.transfers.as_secs_f64(),
+                "iterations": self.times.iterations.as_secs_f64(),
+                "solve": (self.times.transfers + self.times.iterations).as_secs_f64(),
             },
             "backend": self.device.backend,
             "device": self.device.name,

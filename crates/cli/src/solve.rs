@@ -87,7 +87,12 @@ impl Solve<'_> {
             order: system.order().clone(),
             stop,
             bytes_per_iteration: system.solver().program().bytes_per_iteration(),
-            times: Times { read, setup, solve: outcome.time },
+            times: Times {
+                read,
+                setup,
+                transfers: outcome.transfers,
+                iterations: outcome.time.saturating_sub(outcome.transfers),
+            },
             outcome,
         };
         self.tell(&report)?;

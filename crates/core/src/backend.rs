@@ -130,6 +130,15 @@ pub trait Backend: Sized + 'static {
     fn cells<T: Scalar>(&mut self, count: usize) -> Result<Cells<T>>;
     /// A matrix. The host keeps its arrays alive; a backend **may** use them where they are.
     fn matrix<T: Scalar>(&mut self, a: Arc<dyn Format<T>>) -> Result<Matrix<T>>;
+    /// Gives a matrix new values on the same pattern, see [`crate::check_pattern`], in the memory it has. Plans that use it
+    /// **must** go on with the new values. Provided: refuses.
+    fn set_matrix<T: Scalar>(&mut self, a: Matrix<T>, to: Arc<dyn Format<T>>) -> Result<()> {
+        let _ = (a, to);
+        Err(Error::Unsupported {
+            operation: "new values of a matrix".into(),
+            message: format!("the backend `{}` takes none; prepare the system anew", self.device().backend),
+        })
+    }
     /// Remembers what has been made so far.
     fn mark(&self) -> Mark;
     /// Releases everything made after the mark; its handles become stale. The backend **may** keep the memory for what is

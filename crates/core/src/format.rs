@@ -1,5 +1,5 @@
 //! What a storage format of a sparse matrix tells a backend.
-use crate::Scalar;
+use crate::{Error, Result, Scalar};
 use std::any::Any;
 
 /// One array or number of a format, in the order its kernels take them.
@@ -72,6 +72,35 @@ pub trait Format<T: Scalar>: Any + Send + Sync {
     fn bytes(&self) -> usize {
         self.arguments().iter().map(Argument::bytes).sum()
     }
+}
+
+/// Fails unless a matrix differs from another by its values alone: the same format, shape, pattern and layout.
+///
+/// # Errors
+/// [`Error::Structure`] with what differs.
+pub fn check_pattern<T: Scalar>(old: &dyn Format<T>, new: &dyn Format<T>) -> Result<()> {
+    let differs = |what: &str| {
+        let message =
+            format!("{what} differs from that of the matrix that is there; prepare the system anew");
+        Err(Error::Structure { operation: "new values of a matrix".into(), message })
+    };
+    if old.kernel() != new.kernel() || old.lanes() != new.lanes() {
+        return differs("the format");
+    }
+    if old.shape() != new.shape() || old.nnz() != new.nnz() {
+        return differs("the shape or the number of entries");
+    }
+    let (old, new) = (old.arguments(), new.arguments());
+    let same = |pair: (&Argument<'_, T>, &Argument<'_, T>)| match pair {
+        (Argument::Size(a), Argument::Size(b)) => a == b,
+        (Argument::Indices(a), Argument::Indices(b)) => a == b,
+        (Argument::Offsets(a), Argument::Offsets(b)) => a == b,
+        (Argument::Short(a), Argument::Short(b)) => a == b,
+        (Argument::Values(a), Argument::Values(b)) => a.len() == b.len(),
+        (Argument::Narrow(a), Argument::Narrow(b)) => a.len() == b.len(),
+        _ => false,
+    };
+    if old.len() == new.len() && old.iter().zip(&new).all(same) { Ok(()) } else { differs("the pattern") }
 }
 
 /// The most lanes a row sum has.

@@ -34,7 +34,9 @@ pub use backend::{
 pub use control::{Control, History, Section};
 pub use cost::Cost;
 pub use error::{Error, Result};
-pub use format::{Argument, Format, LONG_LANE, MAX_LANES, MOST_PIECES, PIECE, is_long, piece_of, row_sum};
+pub use format::{
+    Argument, Format, LONG_LANE, MAX_LANES, MOST_PIECES, PIECE, check_pattern, is_long, piece_of, row_sum,
+};
 pub use formula::{Expr, Formula, Test};
 pub use handle::{Basis, Cell, Cells, Matrix, Vector, next_serial};
 pub use host::{HostFunction, HostOperator, StepByStep, host_call};

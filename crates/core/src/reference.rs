@@ -77,6 +77,9 @@ impl Backend for Reference {
     fn matrix<T: Scalar>(&mut self, a: Arc<dyn Format<T>>) -> Result<Matrix<T>> {
         self.store.matrix(a)
     }
+    fn set_matrix<T: Scalar>(&mut self, a: Matrix<T>, to: Arc<dyn Format<T>>) -> Result<()> {
+        self.store.set_matrix(a, to)
+    }
     fn mark(&self) -> Mark {
         self.store.mark()
     }

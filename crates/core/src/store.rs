@@ -1,6 +1,6 @@
 //! Memory of a backend that computes on the host: vectors, bases, cells and matrices behind handles.
 use crate::{
-    Basis, Cell, Cells, Error, Format, Kind, Mark, Matrix, Program, Result, Scalar, Vector,
+    Basis, Cell, Cells, Error, Format, Kind, Mark, Matrix, Program, Result, Scalar, Vector, check_pattern,
     handle::next_serial, pages, sum::SEGMENT,
 };
 use std::any::Any;
@@ -46,6 +46,7 @@ pub struct HostStore {
     /// What was released last, to be taken again by what has the same size.
     spare: Vec<Vec<u64>>,
     matrices: Vec<StoredMatrix>,
+    generation: u64,
     /// A `CellFile<T>` for each number type, in the order of [`Kind`].
     cells: [Box<dyn Any + Send>; 4],
 }
@@ -62,6 +63,7 @@ impl HostStore {
             buffers: Vec::new(),
             spare: Vec::new(),
             matrices: Vec::new(),
+            generation: 0,
             cells: [file::<f32>(), file::<f64>(), file::<crate::Complex32>(), file::<crate::Complex64>()],
         }
     }
@@ -157,6 +159,18 @@ impl HostStore {
         let handle = Matrix::new(self.matrices.len() as u32, serial, rows, cols, a.nnz(), a.bytes());
         self.matrices.push(StoredMatrix { serial, format: Box::new(a) });
         Ok(handle)
+    }
+
+    /// Takes another matrix of the same pattern in the place of one.
+    pub fn set_matrix<T: Scalar>(&mut self, a: Matrix<T>, to: Arc<dyn Format<T>>) -> Result<()> {
+        check_pattern(&**self.format(a, "new values of a matrix")?, &*to)?;
+        self.matrices[a.slot as usize].format = Box::new(to);
+        self.generation += 1;
+        Ok(())
+    }
+    /// How often a matrix was replaced: what holds on to a [`Format`] must look it up again where this has changed.
+    pub fn generation(&self) -> u64 {
+        self.generation
     }
 
     /// Remembers what has been made so far.

@@ -165,6 +165,16 @@ fn arch(simd: Simd) -> Arch {
 struct Prepared<T: Scalar> {
     compiled: Compiled<T>,
     arena: Arena<T>,
+    /// That of the matrices it found.
+    generation: u64,
+}
+
+impl Cpu {
+    fn prepare<T: Scalar>(&self, program: &Program<T>) -> Result<Prepared<T>> {
+        let compiled = Compiled::new(program, &self.store, self.threads())?;
+        let arena = Arena::new(&compiled, self.threads());
+        Ok(Prepared { compiled, arena, generation: self.store.generation() })
+    }
 }
 
 impl Backend for Cpu {
@@ -192,6 +202,9 @@ impl Backend for Cpu {
     }
     fn matrix<T: Scalar>(&mut self, a: Arc<dyn Format<T>>) -> Result<Matrix<T>> {
         self.store.matrix(a)
+    }
+    fn set_matrix<T: Scalar>(&mut self, a: Matrix<T>, to: Arc<dyn Format<T>>) -> Result<()> {
+        self.store.set_matrix(a, to)
     }
     fn mark(&self) -> Mark {
         self.store.mark()
@@ -221,16 +234,20 @@ impl Backend for Cpu {
 
     fn plan<T: Scalar>(&mut self, program: Program<T>) -> Result<Plan<T>> {
         self.store.check(&program)?;
-        let compiled = Compiled::new(&program, &self.store, self.threads())?;
-        let arena = Arena::new(&compiled, self.threads());
-        Ok(Plan { program, prepared: Box::new(Prepared { compiled, arena }) })
+        let prepared = Box::new(self.prepare(&program)?);
+        Ok(Plan { program, prepared })
     }
 
     fn execute<T: Scalar>(&mut self, plan: &mut Plan<T>, run: Run<'_>) -> Result<Finish> {
         let Plan { program, prepared } = plan;
-        let Some(Prepared { compiled, arena }) = prepared.downcast_mut::<Prepared<T>>() else {
+        let Some(prepared) = prepared.downcast_mut::<Prepared<T>>() else {
             return Err(Error::Stale { operation: program.name.into(), what: "plan" });
         };
+        if prepared.generation != self.store.generation() {
+            self.store.check(program)?;
+            *prepared = self.prepare(program)?;
+        }
+        let Prepared { compiled, arena, .. } = prepared;
         let (store, name) = (&mut self.store, program.name);
         let vectors = compiled.vector.map_or(Ok(()), |v| store.starts(v, name, &mut arena.vectors));
         let cells = || compiled.cell.map_or(Ok(()), |c| store.check_cell(c, name));

@@ -63,7 +63,7 @@ fn a_plan_outlives_its_vectors_as_an_error() {
         let mark = dev.mark();
         let a = std::sync::Arc::new(random_matrix::<f64>(50, 50, 3, 1));
         let matrix = Backend::matrix::<f64>(&mut dev, a).unwrap();
-        let method = lacuna_solvers::PipelinedCg;
+        let method = lacuna_solvers::Cg;
         let stop = lacuna_solvers::Stop::default();
         let mut solver = lacuna_solvers::Solver::new(&mut dev, &matrix, None, &method, stop).unwrap();
         dev.release(mark);

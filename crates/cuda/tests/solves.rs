@@ -1,12 +1,12 @@
 //! Whole solves against the serial reference: outcomes, histories and solutions by equal bits, in every mode.
 mod support;
 
-use lacuna_core::{Backend, Format, LinOp, Matrix, Reason, Reference, Result, Scalar};
+use lacuna_core::{Backend, Diagonal, Format, LinOp, Matrix, Reason, Reference, Result, Scalar};
 use lacuna_cuda::Mode;
 use lacuna_formats::{Csr, Spec, convert};
 use lacuna_solvers::{
-    BiCgStab, Cg, Gmres, Method, Orthogonalization, Outcome, PipelinedBiCgStab, PipelinedCg, Side, Solver,
-    Stop, jacobi,
+    BiCgStab, Cg, ClassicalBiCgStab, ClassicalCg, Gmres, Method, Orthogonalization, Outcome, Side, Solver,
+    Stop, inverse_diagonal,
 };
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -15,10 +15,10 @@ use support::{Random, assert_same, device, modes, random_matrix};
 fn methods<T: Scalar>() -> Vec<Box<dyn Method<T>>> {
     let gmres = |restart, orthogonalization, side| Box::new(Gmres { restart, orthogonalization, side });
     vec![
-        Box::new(PipelinedCg),
         Box::new(Cg),
-        Box::new(PipelinedBiCgStab),
+        Box::new(ClassicalCg),
         Box::new(BiCgStab),
+        Box::new(ClassicalBiCgStab),
         gmres(5, Orthogonalization::ClassicalTwice, Side::Right),
         gmres(30, Orthogonalization::Classical, Side::Left),
         gmres(4, Orthogonalization::Modified, Side::Right),
@@ -39,7 +39,14 @@ fn solve<T: Scalar, B: Backend>(
     stop: Stop,
 ) -> Result<Solved<T>> {
     let mark = dev.mark();
-    let diagonal = if preconditioned { Some(jacobi(dev, a)?) } else { None };
+    let diagonal = if preconditioned {
+        let inverse = inverse_diagonal(a)?;
+        let vector = dev.vector(inverse.len())?;
+        dev.upload(&inverse, vector)?;
+        Some(Diagonal(vector))
+    } else {
+        None
+    };
     let solved = solve_stored(dev, a.clone(), diagonal.as_ref().map(|d| d as &dyn LinOp<T>), method, stop);
     dev.release(mark);
     solved
@@ -145,7 +152,7 @@ fn larger<T: Scalar>() {
     // More segments than a segment has elements, and more than one to a block.
     let stop = Stop { rtol: 0.0, max_iters: 5, ..Stop::default() };
     let a = Spec::parse("gen:poisson-p1:258").unwrap().build::<T>().unwrap();
-    compare_of("larger", a, stop, vec![Box::new(PipelinedCg)], &[false]);
+    compare_of("larger", a, stop, vec![Box::new(Cg)], &[false]);
 }
 
 in_every_type!(poisson, fixed_iterations, wide_rows, indefinite, larger);
@@ -158,7 +165,7 @@ fn large(system: &str, formats: &[&str]) {
     let a = Arc::new(Spec::parse(system).unwrap().build::<f64>().unwrap());
     for format in formats {
         let a = convert(&a, format).unwrap();
-        let methods: [Box<dyn Method<f64>>; 2] = [Box::new(PipelinedBiCgStab), Box::new(gmres)];
+        let methods: [Box<dyn Method<f64>>; 2] = [Box::new(BiCgStab), Box::new(gmres)];
         for method in methods {
             let what = format!("{} of {system} in {format}", method.name());
             let expected = solve_stored(&mut Reference::new(), a.clone(), None, &*method, stop).unwrap();
@@ -197,7 +204,7 @@ fn a_second_solve_allocates_nothing() {
         let mark = dev.mark();
         let a = Arc::new(Spec::parse("gen:poisson-p1:31").unwrap().build::<f64>().unwrap());
         let matrix = Backend::matrix::<f64>(&mut dev, a.clone()).unwrap();
-        let mut solver = Solver::new(&mut dev, &matrix, None, &PipelinedCg, Stop::default()).unwrap();
+        let mut solver = Solver::new(&mut dev, &matrix, None, &Cg, Stop::default()).unwrap();
         let (b, mut x) = (vec![1.0; a.rows()], vec![0.0; a.rows()]);
         solver.solve(&mut dev, &b, &mut x).unwrap();
         let before = dev.allocations();
@@ -220,7 +227,7 @@ fn a_watched_solve_can_be_cancelled() {
         let a = Arc::new(Spec::parse("gen:poisson-p1:120").unwrap().build::<f64>().unwrap());
         let matrix = Backend::matrix::<f64>(&mut dev, a.clone()).unwrap();
         let stop = Stop { rtol: 0.0, atol: 0.0, max_iters: 100_000_000, dtol: f64::INFINITY };
-        let mut solver = Solver::new(&mut dev, &matrix, None, &PipelinedCg, stop).unwrap();
+        let mut solver = Solver::new(&mut dev, &matrix, None, &Cg, stop).unwrap();
         let (b, mut x) = (vec![1.0; a.rows()], vec![0.0; a.rows()]);
         let mut seen = 0;
         let mut watch = |w: lacuna_solvers::Watch| {
@@ -241,12 +248,12 @@ fn watching_changes_nothing() {
     let (b, mut expected) = (vec![1.0; a.rows()], vec![0.0; a.rows()]);
     let mut reference = Reference::new();
     let matrix = Backend::matrix::<f64>(&mut reference, a.clone()).unwrap();
-    let mut solver = Solver::new(&mut reference, &matrix, None, &PipelinedBiCgStab, Stop::default()).unwrap();
+    let mut solver = Solver::new(&mut reference, &matrix, None, &BiCgStab, Stop::default()).unwrap();
     let outcome = solver.solve(&mut reference, &b, &mut expected).unwrap().clone();
     for mode in modes(1600) {
         dev.set_mode(mode);
         let matrix = Backend::matrix::<f64>(&mut dev, a.clone()).unwrap();
-        let mut solver = Solver::new(&mut dev, &matrix, None, &PipelinedBiCgStab, Stop::default()).unwrap();
+        let mut solver = Solver::new(&mut dev, &matrix, None, &BiCgStab, Stop::default()).unwrap();
         let mut x = vec![0.0; a.rows()];
         let mut watch = |_: lacuna_solvers::Watch| ControlFlow::Continue(());
         let got = solver.solve_watched(&mut dev, &b, &mut x, Some(&mut watch)).unwrap();

@@ -3,9 +3,7 @@
 use lacuna_core::{Backend, Pass, Recorder, Reference, encode};
 use lacuna_formats::{Csr, Spec, convert};
 use lacuna_generate::{Device, Layout, MatrixFacts, SEGMENT, Shelf};
-use lacuna_solvers::{
-    Gmres, Method, Orthogonalization, PipelinedBiCgStab, PipelinedCg, Side, Solver, Stop, System,
-};
+use lacuna_solvers::{BiCgStab, Cg, Gmres, Method, Orthogonalization, Side, Solver, Stop, System};
 use std::sync::Arc;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -16,14 +14,14 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let groups: usize = groups.parse()?;
     let gmres = |orthogonalization| Box::new(Gmres { restart: 30, orthogonalization, side: Side::Right });
     let method: Box<dyn Method<f64>> = match method.as_str() {
-        "bicgstab" => Box::new(PipelinedBiCgStab),
+        "bicgstab" => Box::new(BiCgStab),
         "gmres" => gmres(Orthogonalization::Selective),
         "gmres-once" => gmres(Orthogonalization::Classical),
         "product" => Box::new(|k: &mut Recorder<'_, f64>, s: &System<'_, f64>| {
             let [rr] = k.cells();
             k.each(|k| k.spmv_dot(s.a, s.b, s.x, Pass::new("count").count(rr)));
         }),
-        _ => Box::new(PipelinedCg),
+        _ => Box::new(Cg),
     };
     let a: Arc<Csr<f64>> = Arc::new(Spec::parse(matrix)?.build()?);
     let rows = a.rows();

@@ -85,7 +85,9 @@ pub use lacuna_formats::{Csr, Spec, Structure, Triplets};
 pub use lacuna_opencl as opencl;
 pub use lacuna_solvers as solvers;
 pub use lacuna_solvers::{Chosen, choose_method, choose_preconditioner};
-pub use lacuna_solvers::{Method, Options, Outcome, Solver, Stop, System, Watch};
+pub use lacuna_solvers::{
+    Handles, Method, Options, Outcome, Parts, Placed, Preconditioner, Solver, Stop, System, Watch,
+};
 pub use ndarray;
 pub use system::{LinearSystem, Prepared, solve};
 pub use timing::TimedProduct;
@@ -94,10 +96,10 @@ pub use tune::{Tuned, tune_format};
 /// What most programs use.
 pub mod prelude {
     pub use crate::{
-        Backend, Cell, Complex, Complex32, Complex64, Csr, DefaultBackend, Error, LinOp, LinearSystem,
-        Matrix, Method, Outcome, Pass, Prepared, Reason, Recorder, Result, Scalar, Solver, Spec, Stop,
-        Structure, System, Triplets, Vector, default_backend, from_dense, multiply, solve, to_dense,
-        to_device, to_host,
+        Backend, Cell, Complex, Complex32, Complex64, Csr, DefaultBackend, Error, Handles, HostOperator,
+        LinOp, LinearSystem, Matrix, Method, Outcome, Parts, Pass, Preconditioner, Prepared, Reason,
+        Recorder, Result, Scalar, Solver, Spec, Stop, Structure, System, Triplets, Vector, default_backend,
+        from_dense, multiply, solve, to_dense, to_device, to_host,
     };
     pub use ndarray::{Array1, Array2, ArrayView1, ArrayView2, ArrayViewMut1};
 }

@@ -32,6 +32,14 @@ impl Order {
         Ok((Order { permutation: Some(permutation), chosen: Chosen::new(name, why) }, Arc::new(permuted)))
     }
 
+    /// A matrix of the same pattern in this order.
+    pub(crate) fn arranged<T: Scalar>(&self, a: &Arc<Csr<T>>) -> Result<Arc<Csr<T>>> {
+        match &self.permutation {
+            Some(permutation) => Ok(Arc::new(a.permuted(permutation)?)),
+            None => Ok(a.clone()),
+        }
+    }
+
     /// The right-hand side and the starting guess in this order.
     pub(crate) fn stage<'a, T: Scalar>(
         &self,

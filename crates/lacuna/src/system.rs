@@ -1,10 +1,11 @@
 //! A linear system: choose, prepare once, solve for as many right-hand sides as you like.
 use crate::order::Order;
 use crate::{Chosen, choose_method, choose_preconditioner, tune_format};
-use lacuna_core::{Backend, Error, Format, LinOp, Result, Scalar};
+use lacuna_core::{Backend, Error, Format, LinOp, Matrix, Result, Scalar};
 use lacuna_formats::{Csr, FORMATS, Pair, Structure, choose_format, convert};
 use lacuna_solvers::{
-    METHODS, Method, Options, Outcome, PRECONDITIONERS, Solver, Stop, Watch, jacobi, method,
+    METHODS, Method, Options, Outcome, PRECONDITIONERS, Placed, Preconditioner, Solver, Stop, Watch, method,
+    name_of, preconditioner,
 };
 use ndarray::{Array1, ArrayView1, ArrayViewMut1};
 use std::ops::ControlFlow;
@@ -45,6 +46,12 @@ enum MethodChoice<T: Scalar> {
     Own(Box<dyn Method<T>>),
 }
 
+enum PreconditionerChoice<T: Scalar> {
+    Auto,
+    Named(String),
+    Own(Box<dyn Preconditioner<T>>),
+}
+
 /// A matrix and how to solve with it. What is not set is chosen when [`LinearSystem::prepare`] sees the matrix.
 ///
 /// ```
@@ -70,7 +77,7 @@ enum MethodChoice<T: Scalar> {
 pub struct LinearSystem<T: Scalar> {
     a: Arc<Csr<T>>,
     method: MethodChoice<T>,
-    preconditioner: Option<String>,
+    preconditioner: PreconditionerChoice<T>,
     format: Option<String>,
     reorder: String,
     adjoint: bool,
@@ -89,7 +96,7 @@ impl<T: Scalar> LinearSystem<T> {
         LinearSystem {
             a: a.into(),
             method: MethodChoice::Auto,
-            preconditioner: None,
+            preconditioner: PreconditionerChoice::Auto,
             format: None,
             reorder: "none".into(),
             adjoint: false,
@@ -99,7 +106,7 @@ impl<T: Scalar> LinearSystem<T> {
         }
     }
 
-    /// The method by name, see [`METHODS`]; `auto` chooses.
+    /// The method by name, see [`METHODS`], with options as `NAME:key=value,…`; `auto` chooses.
     pub fn method(mut self, name: &str) -> Self {
         self.method = match name {
             "auto" => MethodChoice::Auto,
@@ -112,9 +119,17 @@ impl<T: Scalar> LinearSystem<T> {
         self.method = MethodChoice::Own(Box::new(method));
         self
     }
-    /// The preconditioner by name, see [`PRECONDITIONERS`]; `auto` chooses.
+    /// The preconditioner by name, see [`PRECONDITIONERS`], with options as `NAME:key=value,…`; `auto` chooses.
     pub fn preconditioner(mut self, name: &str) -> Self {
-        self.preconditioner = (name != "auto").then(|| name.into());
+        self.preconditioner = match name {
+            "auto" => PreconditionerChoice::Auto,
+            name => PreconditionerChoice::Named(name.into()),
+        };
+        self
+    }
+    /// A preconditioner of your own.
+    pub fn own_preconditioner(mut self, preconditioner: impl Preconditioner<T> + 'static) -> Self {
+        self.preconditioner = PreconditionerChoice::Own(Box::new(preconditioner));
         self
     }
     /// The storage format by name, see [`FORMATS`](lacuna_formats::FORMATS); `auto` chooses by the bytes a product moves,
@@ -196,9 +211,9 @@ impl<T: Scalar> LinearSystem<T> {
     ///
     /// # Errors
     /// [`Error::Shape`] where the matrix is not square, [`Error::Length`] for `x0`, [`Error::Argument`] for an unknown
-    /// name of anything or a tolerance that is none, [`Error::Unsupported`] for a format that does not suit the matrix or that the
-    /// backend has no kernel for, [`Error::Entry`] where Jacobi's preconditioner was asked for and a diagonal
-    /// entry is zero, device failures.
+    /// name or option of anything or a tolerance that is none, [`Error::Unsupported`] for a format that does not suit the matrix
+    /// or that the backend has no kernel for, what the preconditioner refuses (for Jacobi's [`Error::Entry`], a diagonal
+    /// entry that is zero), device failures.
     pub fn prepare<B: Backend>(self, dev: &mut B) -> Result<Prepared<T>> {
         let (rows, cols) = (self.a.rows(), self.a.cols());
         if rows != cols {
@@ -208,10 +223,11 @@ impl<T: Scalar> LinearSystem<T> {
         if let Some(x0) = &self.x0 {
             Error::check_length("solve", "x0", rows, x0.len())?;
         }
-        let (order, a) = Order::new(self.a, &self.reorder)?;
+        let given = self.a;
+        let (order, a) = Order::new(given.clone(), &self.reorder)?;
         let tunes = self.format.as_deref() == Some("tune");
         let undecided = matches!(self.method, MethodChoice::Auto)
-            || self.preconditioner.is_none()
+            || matches!(self.preconditioner, PreconditionerChoice::Auto)
             || (self.format.is_none() || tunes) && dev.formats(a.rows(), Format::bytes(&*a)).len() > 1;
         let structure = undecided.then(|| Structure::of(&*a));
         let asked = |name: &str| Chosen::new(name, "asked for");
@@ -222,24 +238,17 @@ impl<T: Scalar> LinearSystem<T> {
             (MethodChoice::Auto, None) => (asked(METHODS[0].name), None),
         };
         let method = own.map_or_else(|| method(&chosen_method.name, &self.options), Ok)?;
-        let chosen_preconditioner = match (self.preconditioner, &structure) {
-            (Some(name), _) => asked(&name),
-            (None, Some(s)) => {
-                let info = METHODS.iter().find(|m| m.name == chosen_method.name);
-                choose_preconditioner(&a, s, info.is_some_and(|m| m.positive_definite))
+        let (chosen_preconditioner, kind) = match (self.preconditioner, &structure) {
+            (PreconditionerChoice::Own(own), _) => (asked(&own.name()), Some(own)),
+            (PreconditionerChoice::Named(name), _) => (asked(&name), preconditioner(&name)?),
+            (PreconditionerChoice::Auto, Some(s)) => {
+                let info = METHODS.iter().find(|m| m.name == name_of(&chosen_method.name));
+                let chosen = choose_preconditioner(&a, s, info.is_some_and(|m| m.positive_definite));
+                let kind = preconditioner(&chosen.name)?;
+                (chosen, kind)
             }
-            (None, None) => asked(PRECONDITIONERS[0].name),
+            (PreconditionerChoice::Auto, None) => (asked(PRECONDITIONERS[0].name), None),
         };
-        let diagonal = match chosen_preconditioner.name.as_str() {
-            "none" => None,
-            "jacobi" => Some(jacobi(dev, &a).map_err(|error| order.told(error))?),
-            name => {
-                let names: Vec<_> = PRECONDITIONERS.iter().map(|p| p.name).collect();
-                let message = format!("expected one of {}, got `{name}`", names.join(", "));
-                return Err(Error::Argument { what: "preconditioner".into(), message });
-            }
-        };
-        let m = diagonal.as_ref().map(|d| d as &dyn LinOp<T>);
         let rounds = |name: &str| FORMATS.iter().any(|format| format.name == name && format.rounds);
         let format = match (self.format, &structure) {
             (Some(_), Some(s)) if tunes => {
@@ -257,21 +266,26 @@ impl<T: Scalar> LinearSystem<T> {
             }
             (_, None) | (Some(_), _) => Chosen::new("csr", "the only format the backend has"),
         };
-        let solver = if self.adjoint {
-            let pair = Pair::new(dev, &a, &format.name)?;
-            drop(a);
-            Solver::new(dev, &pair, m, &*method, self.stop)?
+        let pair = if self.adjoint {
+            Pair::new(dev, &a, &format.name)?
         } else {
-            let stored = convert(&a, &format.name)?;
-            drop(a);
-            let matrix = dev.matrix(stored)?;
-            Solver::new(dev, &matrix, m, &*method, self.stop)?
+            let stored = dev.matrix(convert(&a, &format.name)?)?;
+            Pair { a: stored, adjoint: stored }
         };
+        let placed = kind.map(|kind| Placed::new(dev, kind, &a, pair.a)).transpose();
+        let placed = placed.map_err(|error| order.told(error))?;
+        drop(a);
+        let m = placed.as_ref().map(|m| m as &dyn LinOp<T>);
+        let operator: &dyn LinOp<T> = if self.adjoint { &pair } else { &pair.a };
+        let solver = Solver::new(dev, operator, m, &*method, self.stop)?;
         let mut choices = vec![
             chosen_method.sentence("method"),
             chosen_preconditioner.sentence("preconditioner"),
             format.sentence("format"),
         ];
+        for (what, value) in placed.iter().flat_map(|m| m.report()) {
+            choices.push(format!("preconditioner {}: {what} {value}", chosen_preconditioner.name));
+        }
         if self.reorder != "none" {
             choices.push(order.chosen.sentence("order"));
         }
@@ -280,6 +294,10 @@ impl<T: Scalar> LinearSystem<T> {
             method: chosen_method,
             preconditioner: chosen_preconditioner,
             format,
+            given,
+            pair,
+            adjoint: self.adjoint,
+            placed,
             order,
             outcome: Outcome { choices, ..Outcome::default() },
             staged: [Vec::new(), Vec::new()],
@@ -295,6 +313,11 @@ pub struct Prepared<T: Scalar> {
     method: Chosen,
     preconditioner: Chosen,
     format: Chosen,
+    /// In the caller's order.
+    given: Arc<Csr<T>>,
+    pair: Pair<T>,
+    adjoint: bool,
+    placed: Option<Placed<T>>,
     order: Order,
     outcome: Outcome,
     staged: [Vec<T>; 2],
@@ -366,6 +389,51 @@ impl<T: Scalar> Prepared<T> {
         Ok(&self.outcome)
     }
 
+    /// Gives the matrix new values on the same pattern, in the order of [`Csr::values`] of the matrix that was prepared, and
+    /// sets the preconditioner up for them. Everything stays as it was chosen. Nothing is allocated on the device.
+    ///
+    /// ```
+    /// use lacuna::prelude::*;
+    ///
+    /// let a = Spec::parse("gen:poisson2d:20x20")?.build::<f64>()?;
+    /// let (values, b) = (a.values().to_vec(), Array1::ones(a.rows()));
+    /// let mut dev = default_backend()?;
+    /// let mut system = LinearSystem::new(a).format("csr").prepare(&mut dev)?;
+    /// for step in 1..4 {
+    ///     let scaled: Vec<f64> = values.iter().map(|v| v * step as f64).collect();
+    ///     system.update_values(&mut dev, &scaled)?;
+    ///     assert!(system.solve(&mut dev, b.view())?.1.converged());
+    /// }
+    /// # Ok::<(), lacuna::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::Length`] unless there are as many values as entries, [`Error::Entry`] for one that is not finite (both leave the
+    /// system as it was); [`Error::Structure`] and [`Error::Unsupported`] where the values do not suit the format, whose layout
+    /// may depend on them (`stencil`, `dia-sym`); what the preconditioner refuses; device failures. After these the system
+    /// **must** be given other values before it solves again.
+    pub fn update_values<B: Backend>(&mut self, dev: &mut B, values: &[T]) -> Result<()> {
+        Arc::make_mut(&mut self.given).set_values(values)?;
+        let a = self.order.arranged(&self.given)?;
+        dev.set_matrix(self.pair.a, convert(&a, &self.format.name)?)?;
+        if self.adjoint {
+            let turned = Arc::new(a.adjoint());
+            if self.pair.adjoint != self.pair.a {
+                dev.set_matrix(self.pair.adjoint, convert(&turned, &self.format.name)?)?;
+            } else if *turned != *a {
+                let message =
+                    "they are not Hermitian, as those prepared were; prepare the system anew".into();
+                return Err(Error::Structure { operation: "new values of a matrix".into(), message });
+            }
+        }
+        let updated = self.placed.as_mut().map_or(Ok(()), |m| m.update(dev, &a));
+        updated.map_err(|error| self.order.told(error))
+    }
+
+    /// The matrix on the device, in the order of the rows there.
+    pub fn matrix(&self) -> Matrix<T> {
+        self.pair.a
+    }
     /// The method and why it was chosen.
     pub fn method(&self) -> &Chosen {
         &self.method
@@ -409,4 +477,5 @@ fn copy_outcome(from: &Outcome, to: &mut Outcome) {
     to.history.clone_from(&from.history);
     to.history_stride = from.history_stride;
     to.time = from.time;
+    to.transfers = from.transfers;
 }

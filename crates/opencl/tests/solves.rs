@@ -3,10 +3,10 @@
 #[macro_use]
 mod common;
 use common::{alone, bits, device, devices, grid, small};
-use lacuna_core::{Backend, Format, LinOp, Reason, Reference, Scalar};
+use lacuna_core::{Backend, Diagonal, Format, LinOp, Reason, Reference, Scalar};
 use lacuna_formats::{Csr, FORMATS, Spec, convert};
 use lacuna_opencl::{Mode, OpenCl};
-use lacuna_solvers::{METHODS, Options, Outcome, Solver, Stop, jacobi, method};
+use lacuna_solvers::{METHODS, Options, Outcome, Solver, Stop, inverse_diagonal, method};
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
@@ -19,7 +19,12 @@ fn solve<T: Scalar, B: Backend>(
     times: usize,
 ) -> (Outcome, Vec<T>) {
     let mark = dev.mark();
-    let diagonal = precondition.then(|| jacobi(dev, a).unwrap());
+    let diagonal = precondition.then(|| {
+        let inverse = inverse_diagonal(a).unwrap();
+        let vector = dev.vector(inverse.len()).unwrap();
+        dev.upload(&inverse, vector).unwrap();
+        Diagonal(vector)
+    });
     let m = diagonal.as_ref().map(|d| d as &dyn LinOp<T>);
     let solved = solve_stored(dev, name, Arc::new(a.clone()), m, stop, times);
     dev.release(mark);

@@ -1,20 +1,18 @@
-//! Krylov methods, written once as programs of fused passes. No backend is named here.
-mod bicgstab;
-mod cg;
+//! Krylov methods and preconditioners, written once as programs of fused passes. No backend is named here.
 mod choose;
-mod gmres;
-mod method;
+mod krylov;
+mod named;
 mod outcome;
 mod precond;
 mod solver;
 mod system;
 
-pub use bicgstab::{BiCgStab, PipelinedBiCgStab};
-pub use cg::{Cg, PipelinedCg};
 pub use choose::{Chosen, choose_method, choose_preconditioner};
-pub use gmres::{Gmres, Orthogonalization, Side};
-pub use method::{METHODS, Method, MethodInfo, Options, method};
+pub use krylov::{BiCgStab, Cg, ClassicalBiCgStab, ClassicalCg};
+pub use krylov::{Gmres, METHODS, Method, MethodInfo, Options, Orthogonalization, Side, method};
+pub use named::{OptionInfo, name_of};
 pub use outcome::Outcome;
-pub use precond::{PRECONDITIONERS, PrecondInfo, inverse_diagonal, jacobi};
+pub use precond::{Handles, Jacobi, Neumann, Parts, Placed, Preconditioner, inverse_diagonal};
+pub use precond::{PRECONDITIONERS, PrecondInfo, preconditioner};
 pub use solver::{Solver, Stop, Watch};
 pub use system::System;

@@ -21,6 +21,8 @@ pub struct Outcome {
     pub history_stride: u64,
     /// Time of the solve proper: transfers of `b` and `x` and the iterations.
     pub time: Duration,
+    /// What of it went into looking at `b` and `x` and moving them to the device and back; the rest are the iterations.
+    pub transfers: Duration,
     /// What was chosen, in words.
     pub choices: Vec<String>,
 }
@@ -43,6 +45,7 @@ impl Default for Outcome {
             history: Vec::new(),
             history_stride: 1,
             time: Duration::ZERO,
+            transfers: Duration::ZERO,
             choices: Vec::new(),
         }
     }

@@ -161,12 +161,15 @@ impl<T: Scalar> Solver<T> {
         }
         // Nobody else asks for it.
         let norm = if watch.is_some() { norm(b, largest).scale_by_power_of_two(exponent) } else { f64::NAN };
+        let there = start.elapsed();
         self.run(dev, exponent, norm, watch)?;
+        let done = start.elapsed();
         dev.download(self.x, x)?;
         if exponent != 0 {
             x.iter_mut().for_each(|v| *v = v.scale_by_power_of_two(-exponent));
         }
         self.outcome.time = start.elapsed();
+        self.outcome.transfers = self.outcome.time.saturating_sub(done.saturating_sub(there));
         Ok(&self.outcome)
     }
 
@@ -181,7 +184,7 @@ impl<T: Scalar> Solver<T> {
     ) -> Result<&Outcome> {
         let start = Instant::now();
         self.run(dev, 0, f64::NAN, watch)?;
-        self.outcome.time = start.elapsed();
+        (self.outcome.time, self.outcome.transfers) = (start.elapsed(), std::time::Duration::ZERO);
         Ok(&self.outcome)
     }
 

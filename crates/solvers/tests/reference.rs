@@ -1,7 +1,7 @@
 //! Every method on the serial reference backend, in every number type.
 use lacuna_core::{Backend, Complex, Reason, Reference, Scalar};
 use lacuna_formats::Csr;
-use lacuna_solvers::{METHODS, Options, Outcome, Solver, Stop, inverse_diagonal, jacobi, method};
+use lacuna_solvers::{Jacobi, METHODS, Options, Outcome, Placed, Solver, Stop, inverse_diagonal, method};
 use std::sync::Arc;
 
 /// A convection-diffusion matrix on an `m × m` grid; symmetric where `wind` is 0.
@@ -28,7 +28,7 @@ fn grid<T: Scalar>(m: usize, wind: T, shift: T) -> Csr<T> {
 fn solve<T: Scalar>(name: &str, a: &Csr<T>, precondition: bool, stop: Stop) -> (Outcome, Vec<T>) {
     let mut dev = Reference::new();
     let op = dev.matrix(Arc::new(a.clone())).unwrap();
-    let diagonal = jacobi(&mut dev, a).unwrap();
+    let diagonal = Placed::new(&mut dev, Box::new(Jacobi), a, op).unwrap();
     let m = precondition.then_some(&diagonal as &dyn lacuna_core::LinOp<T>);
     let b: Vec<T> = (0..a.rows()).map(|i| if i % 3 == 0 { T::one() } else { -T::one() }).collect();
     let mut x = vec![T::zero(); a.rows()];

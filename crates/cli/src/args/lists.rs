@@ -1,6 +1,6 @@
 //! Lists at the end of the help: what the names mean.
 use lacuna::formats::{FORMATS, ORDERS};
-use lacuna::solvers::{METHODS, PRECONDITIONERS};
+use lacuna::solvers::{METHODS, OptionInfo, PRECONDITIONERS};
 use lacuna::{BACKENDS, Spec};
 
 /// Columns of the lists below.
@@ -9,8 +9,12 @@ const WIDTH: usize = 92;
 /// What `--method`, `--precond` and the rest may be, and what the exit codes mean.
 pub(super) fn lists() -> String {
     let built_in = BACKENDS.iter().filter(|b| b.built_in);
-    list("Methods", &mut METHODS.iter().map(|m| (m.name, m.about)))
-        + &list("Preconditioners", &mut PRECONDITIONERS.iter().map(|p| (p.name, p.about)))
+    let of = |name, about, options| (name, about, options);
+    with_options("Methods", &mut METHODS.iter().map(|m| of(m.name, m.about, m.options)))
+        + &with_options(
+            "Preconditioners",
+            &mut PRECONDITIONERS.iter().map(|p| of(p.name, p.about, p.options)),
+        )
         + &formats()
         + &list("Backends", &mut built_in.map(|b| (b.name, b.about)))
         + &generators()
@@ -20,6 +24,20 @@ pub(super) fn lists() -> String {
 /// Names with what each is.
 fn list(heading: &str, items: &mut dyn Iterator<Item = (&str, &str)>) -> String {
     let lines: String = items.map(|(name, about)| entry(&format!("  {name:20}"), about)).collect();
+    format!("{heading}:\n{lines}\n")
+}
+
+/// Names with what each is and its options, which are given as `NAME:key=value,…`.
+fn with_options(
+    heading: &str,
+    items: &mut dyn Iterator<Item = (&'static str, &'static str, &'static [OptionInfo])>,
+) -> String {
+    let lines: String = items
+        .map(|(name, about, options)| {
+            let option = |o: &OptionInfo| entry(&format!("    :{}={}", o.key, o.default), o.about);
+            entry(&format!("  {name:20}"), about) + &options.iter().map(option).collect::<String>()
+        })
+        .collect();
     format!("{heading}:\n{lines}\n")
 }
 

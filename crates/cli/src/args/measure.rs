@@ -1,8 +1,6 @@
 //! What the commands take that measure and report: `compare`, `bench`, `report`.
-use super::shared::{NumberType, restart, rounds, threads, tolerance};
-use clap::builder::PossibleValuesParser;
+use super::shared::{NumberType, fixed_preconditioner, restart, rounds, threads, tolerance};
 use clap::{Args, ValueEnum};
-use lacuna::solvers::PRECONDITIONERS;
 
 #[derive(Debug, Args)]
 pub(crate) struct CompareArgs {
@@ -18,8 +16,8 @@ pub(crate) struct CompareArgs {
     /// Number types [default: f64, or c64 where the matrix is complex]
     #[arg(long, value_delimiter = ',', value_enum, value_name = "TYPE,...")]
     pub(crate) types: Vec<NumberType>,
-    /// The preconditioner of every solve
-    #[arg(long, default_value = "none", value_parser = PossibleValuesParser::new(PRECONDITIONERS.iter().map(|p| p.name)))]
+    /// The preconditioner of every solve, with options
+    #[arg(long, default_value = "none", value_parser = fixed_preconditioner, value_name = "NAME[:key=value,...]")]
     pub(crate) precond: String,
     /// Iterations of every solve, whatever the residual
     #[arg(long, default_value_t = 30, value_name = "COUNT", value_parser = clap::value_parser!(u64).range(1..=1_000_000))]

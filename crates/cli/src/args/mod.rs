@@ -8,7 +8,7 @@ mod solve;
 pub(crate) use lists::generators;
 pub(crate) use matrix::{DevicesArgs, GenerateArgs, InfoArgs};
 pub(crate) use measure::{BenchArgs, CompareArgs, MeasuringArgs, ReportArgs, Suite};
-pub(crate) use shared::{NumberType, most_iterations};
+pub(crate) use shared::{NumberType, joined, most_iterations};
 pub(crate) use solve::{SolveArgs, SpmvArgs};
 
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};

@@ -2,6 +2,7 @@
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, ValueEnum, value_parser};
 use lacuna::formats::ORDERS;
+use lacuna::solvers::{self, Options};
 use lacuna::{BackendOptions, Kind};
 
 /// Where something is done.
@@ -63,6 +64,43 @@ pub(crate) fn most_iterations(n: usize) -> u64 {
 /// `auto` and the names.
 pub(super) fn names(names: impl Iterator<Item = &'static str>) -> PossibleValuesParser {
     PossibleValuesParser::new(std::iter::once("auto").chain(names))
+}
+
+/// A method, or `auto`: `NAME:key=value,…`.
+pub(super) fn method(text: &str) -> Result<String, String> {
+    if text != "auto" {
+        solvers::method::<f64>(text, &Options::default()).map_err(|error| error.to_string())?;
+    }
+    Ok(text.into())
+}
+
+/// A preconditioner, or `auto`: `NAME:key=value,…`.
+pub(super) fn preconditioner(text: &str) -> Result<String, String> {
+    if text != "auto" {
+        solvers::preconditioner::<f64>(text).map_err(|error| error.to_string())?;
+    }
+    Ok(text.into())
+}
+
+/// A preconditioner without `auto`.
+pub(super) fn fixed_preconditioner(text: &str) -> Result<String, String> {
+    match text {
+        "auto" => Err("expected a preconditioner by name, since every solve has the same".into()),
+        text => preconditioner(text),
+    }
+}
+
+/// Names with options from a list that was cut at every comma: what has no name of its own goes on with the one before.
+pub(crate) fn joined(pieces: &[String]) -> Vec<String> {
+    let mut names: Vec<String> = Vec::new();
+    for piece in pieces {
+        let goes_on = piece.contains('=') && !piece.contains(':');
+        match names.last_mut().filter(|_| goes_on) {
+            Some(last) => *last += &format!(",{piece}"),
+            None => names.push(piece.clone()),
+        }
+    }
+    names
 }
 
 /// The orders of rows.

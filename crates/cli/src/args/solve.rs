@@ -1,8 +1,10 @@
 //! What `lacuna solve` and `lacuna spmv` take.
-use super::shared::{NumberType, PlaceArgs, TellingArgs, names, orders, restart, rounds, tolerance, vectors};
+use super::shared::{
+    NumberType, PlaceArgs, TellingArgs, method, names, orders, preconditioner, restart, rounds, tolerance,
+    vectors,
+};
 use clap::Args;
 use lacuna::formats::FORMATS;
-use lacuna::solvers::{METHODS, PRECONDITIONERS};
 
 #[derive(Debug, Args)]
 pub(crate) struct SolveArgs {
@@ -14,11 +16,11 @@ pub(crate) struct SolveArgs {
     /// Where to start from: a Matrix Market file of one column [default: 0]
     #[arg(long, value_name = "FILE")]
     pub(crate) x0: Option<String>,
-    /// The method; `auto` goes by the structure of the matrix and says why
-    #[arg(long, default_value = "auto", value_parser = names(METHODS.iter().map(|m| m.name)), hide_possible_values = true)]
+    /// The method, with options as NAME:key=value,...; `auto` goes by the structure of the matrix and says why
+    #[arg(long, default_value = "auto", value_parser = method, value_name = "NAME[:key=value,...]")]
     pub(crate) method: String,
-    /// The preconditioner; `auto` is jacobi where the diagonal has no zero and is not constant
-    #[arg(long, default_value = "auto", value_parser = names(PRECONDITIONERS.iter().map(|p| p.name)))]
+    /// The preconditioner, with options; `auto` is jacobi where the diagonal has no zero and is not constant
+    #[arg(long, default_value = "auto", value_parser = preconditioner, value_name = "NAME[:key=value,...]")]
     pub(crate) precond: String,
     #[command(flatten)]
     pub(crate) place: PlaceArgs,

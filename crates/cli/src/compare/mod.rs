@@ -7,7 +7,7 @@ mod work;
 pub(crate) use session::Session;
 pub(crate) use work::{Ending, Work, names};
 
-use crate::args::CompareArgs;
+use crate::args::{CompareArgs, joined};
 use crate::failure::Result;
 use std::process::ExitCode;
 
@@ -24,7 +24,7 @@ pub(crate) const LADDER: [&str; 6] = [
 pub(crate) fn run(args: &CompareArgs) -> Result<ExitCode> {
     let work = Work {
         matrices: if args.matrices.is_empty() { names(&LADDER) } else { args.matrices.clone() },
-        methods: args.methods.clone(),
+        methods: joined(&args.methods),
         formats: args.formats.clone(),
         types: args.types.clone(),
         precond: Some(args.precond.clone()),

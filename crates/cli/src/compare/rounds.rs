@@ -6,7 +6,7 @@ use crate::measure::{HOST, PASSES, SPMV, Subject, Target, Task};
 use crate::record::{Case, Entry, PRODUCTS, SystemKey, distinct};
 use lacuna::Stop;
 use lacuna::formats::FORMATS;
-use lacuna::solvers::METHODS;
+use lacuna::solvers::{METHODS, name_of};
 
 /// The methods where none are named.
 const DEFAULT_METHODS: [&str; 3] = ["cg", "bicgstab", "gmres"];
@@ -146,7 +146,7 @@ fn formats(asked: &[String], subject: &Subject, targets: &[Box<dyn Target>]) -> 
 /// Why a method that nobody asked for is not tried.
 fn unsuited(method: &str, subject: &Subject) -> Option<String> {
     let s = subject.structure()?;
-    let needs = METHODS.iter().any(|m| m.name == method && m.positive_definite);
+    let needs = METHODS.iter().any(|m| m.name == name_of(method) && m.positive_definite);
     (needs && !(s.hermitian && s.diagonal_positive)).then(|| {
         let what = if s.hermitian { "its diagonal is not positive" } else { "it is not Hermitian" };
         format!("the matrix is not positive definite: {what}; --methods {method} tries all the same")

@@ -5,8 +5,8 @@ use crate::input::Source;
 use crate::measure::{GMRES_ONCE, PASSES, SPMV};
 use crate::record::VECTORS;
 use lacuna::formats::FORMATS;
-use lacuna::solvers::METHODS;
-use lacuna::{Error, Kind, Stop};
+use lacuna::solvers::{METHODS, method, name_of};
+use lacuna::{Error, Kind, Options, Stop};
 
 /// Matrices, or lengths of vectors, times number types times methods times formats.
 #[derive(Clone, Debug, Default)]
@@ -91,7 +91,13 @@ impl Work {
         let methods = METHODS.iter().map(|m| m.name).chain([GMRES_ONCE, SPMV]);
         let formats = FORMATS.iter().map(|f| f.name).chain(["auto", "all"]);
         if self.lengths.is_empty() {
-            known("method", &self.methods, methods.collect())?;
+            for text in &self.methods {
+                let name = name_of(text);
+                known("method", &[name.to_string()], methods.clone().collect())?;
+                if METHODS.iter().any(|m| m.name == name) {
+                    method::<f64>(text, &Options::default())?;
+                }
+            }
         } else {
             known("pass", &self.methods, PASSES.iter().map(|p| p.name).collect())?;
         }

@@ -4,8 +4,8 @@ use super::system::Typed;
 use super::target::Case;
 use super::{GMRES_ONCE, Measured, Samples, Task, four_digits};
 use fnv::FnvHasher;
-use lacuna::solvers::{self, Gmres, Orthogonalization, jacobi};
-use lacuna::{Backend, Diagonal, Error, LinOp, Matrix, Method, Options, Outcome, Result, Scalar};
+use lacuna::solvers::{self, Gmres, Orthogonalization, preconditioner};
+use lacuna::{Backend, LinOp, Matrix, Method, Options, Outcome, Placed, Result, Scalar};
 use lacuna::{Solver, Stop};
 use std::hash::Hasher;
 use std::time::Instant;
@@ -17,7 +17,7 @@ const HISTORY: usize = 400;
 pub(super) struct Solves<T: Scalar> {
     method: Box<dyn Method<T>>,
     a: Matrix<T>,
-    m: Option<Diagonal<T>>,
+    m: Option<Placed<T>>,
     stop: Stop,
     solver: Solver<T>,
     b: Vec<T>,
@@ -65,14 +65,8 @@ impl<T: Scalar> Solves<T> {
         let start = Instant::now();
         let a = dev.matrix(stored)?;
         let upload = start.elapsed().as_secs_f64();
-        let m = match task.precond.as_str() {
-            "none" => None,
-            "jacobi" => Some(jacobi(dev, &system.a)?),
-            name => {
-                let message = format!("expected none or jacobi, got `{name}`");
-                return Err(Error::Argument { what: "preconditioner".into(), message });
-            }
-        };
+        let kind = preconditioner(&task.precond)?;
+        let m = kind.map(|kind| Placed::new(dev, kind, &system.a, a)).transpose()?;
         let method = named::<T>(task)?;
         let start = Instant::now();
         let mut solver = make(dev, &a, &m, &*method, task.stop)?;
@@ -179,7 +173,7 @@ impl<T: Scalar, B: Backend> Case<B> for Solves<T> {
 fn make<T: Scalar, B: Backend>(
     dev: &mut B,
     a: &Matrix<T>,
-    m: &Option<Diagonal<T>>,
+    m: &Option<Placed<T>>,
     method: &dyn Method<T>,
     stop: Stop,
 ) -> Result<Solver<T>> {

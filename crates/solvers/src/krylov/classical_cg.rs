@@ -1,4 +1,4 @@
-//! Conjugate gradients, for Hermitian positive definite systems.
+//! Conjugate gradients as in the textbook, for Hermitian positive definite systems.
 use crate::{Method, System};
 use lacuna_core::{Pass, Reason, Recorder, Scalar};
 
@@ -13,11 +13,11 @@ use lacuna_core::{Pass, Reason, Recorder, Scalar};
 /// * Reference: Hestenes and Stiefel 1952, doi:10.6028/jres.049.044; Rupp et al. 2016, Algorithm 1,
 ///   doi:10.1145/2907944.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Cg;
+pub struct ClassicalCg;
 
-impl<T: Scalar> Method<T> for Cg {
+impl<T: Scalar> Method<T> for ClassicalCg {
     fn name(&self) -> &'static str {
-        "cg"
+        "classical-cg"
     }
 
     fn record(&self, k: &mut Recorder<'_, T>, s: &System<'_, T>) {
@@ -50,54 +50,6 @@ impl<T: Scalar> Method<T> for Cg {
             k.multi_axpy_dot(descend);
             s.precondition(k, r, z, weigh);
             k.multi_axpy_dot(turn);
-        });
-    }
-}
-
-/// Conjugate gradients in two sweeps an iteration: `β` comes from `⟨A p, M A p⟩` before the new residual is known,
-/// so that all three updates share one sweep.
-///
-/// * Solves: as [`Cg`].
-/// * Cost of an iteration: one product with `A`, one with `M`; two sweeps; without a preconditioner 7 vectors are
-///   moved beside the product's own. Storage: 3 vectors, 5 with a preconditioner.
-/// * Outcome, and what differs from the textbook: as [`Cg`].
-/// * Reference: Chronopoulos and Gear 1989, doi:10.1016/0377-0427(89)90045-9; Rupp et al. 2016, Algorithm 2,
-///   doi:10.1145/2907944.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct PipelinedCg;
-
-impl<T: Scalar> Method<T> for PipelinedCg {
-    fn name(&self) -> &'static str {
-        "pipelined-cg"
-    }
-
-    fn record(&self, k: &mut Recorder<'_, T>, s: &System<'_, T>) {
-        let (a, b, x) = (s.a, s.b, s.x);
-        let [r, p, q] = k.vectors(s.n());
-        let (z, mq) = (s.preconditioned(k, r), s.preconditioned(k, q));
-        let [rr, rz, pq, qmq, alpha, beta] = k.cells();
-
-        let residual = Pass::new("residual").set(r, b - q).dot(rr, r, r);
-        let direct = Pass::new("direct").set(p, z).dot(rz, r, z);
-        let along_p = Pass::new("along_p").dot(pq, p, q);
-        let ahead = Pass::new("ahead")
-            .dot(qmq, q, mq)
-            .stop_if(pq.not_positive(), Reason::IndefiniteOperator)
-            .stop_if(rz.not_positive(), Reason::IndefinitePreconditioner)
-            .eval(alpha, rz / pq)
-            .eval(beta, alpha * qmq / pq - 1.0);
-        let step = Pass::new("step").set(x, x + alpha * p).set(r, r - alpha * q);
-        let step = if s.m.is_some() { step.set(z, z - alpha * mq) } else { step };
-        let step = s.count(step.set(p, z + beta * p).dot(rz, r, z).dot(rr, r, r), rr);
-
-        k.restart(|k| {
-            k.spmv_dot(a, x, q, s.confirm(residual, rr));
-            s.precondition(k, r, z, direct);
-        });
-        k.each(|k| {
-            k.spmv_dot(a, p, q, along_p);
-            s.precondition(k, q, mq, ahead);
-            k.multi_axpy_dot(step);
         });
     }
 }

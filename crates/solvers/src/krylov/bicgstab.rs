@@ -1,0 +1,73 @@
+//! Stabilised bi-conjugate gradients in four sweeps an iteration, for general square systems.
+use crate::{Method, System};
+use lacuna_core::{Cell, Pass, Reason, Recorder, Scalar};
+
+/// BiCGStab in four sweeps an iteration: `β = −⟨r₀, A s⟩ / ⟨r₀, A p⟩` is known before the new residual is, so that
+/// all updates share one sweep.
+///
+/// * Solves, outcome, and what differs from the textbook: as [`ClassicalBiCgStab`](crate::ClassicalBiCgStab).
+/// * Cost of an iteration: two products with `A`, two with `M`; four sweeps. Storage: as [`ClassicalBiCgStab`](crate::ClassicalBiCgStab).
+/// * Reference: Rupp et al. 2016, Algorithm 4, doi:10.1145/2907944.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct BiCgStab;
+
+impl<T: Scalar> Method<T> for BiCgStab {
+    fn name(&self) -> &'static str {
+        "bicgstab"
+    }
+
+    fn record(&self, k: &mut Recorder<'_, T>, sys: &System<'_, T>) {
+        let (a, b, x) = (sys.a, sys.b, sys.x);
+        let [r, r0, p, v, s, t] = k.vectors(sys.n());
+        let (mp, ms) = (sys.preconditioned(k, p), sys.preconditioned(k, s));
+        let [rho, rr, r0r0, r0v, ts, tt, r0t, alpha, omega, beta] = k.cells();
+
+        let residual = Pass::new("residual").set(r, b - v).dot(rr, r, r);
+        let start = Pass::new("start").set(r0, r).set(p, r).eval(rho, rr).eval(r0r0, rr);
+        let along_p = Pass::new("along_p")
+            .dot(r0v, r0, v)
+            .stop_if(r0v.is_zero(), Reason::Breakdown("<r0, A p>"))
+            .eval(alpha, rho / r0v);
+        let half = Pass::new("half").set(s, r - alpha * v);
+        let along_s = Pass::new("along_s")
+            .dot(ts, t, s)
+            .dot(tt, t, t)
+            .dot(r0t, r0, t)
+            .eval(omega, ts / tt.max(T::TINY))
+            .eval(beta, -r0t / r0v);
+        let step = Pass::new("step")
+            .set(x, x + alpha * mp + omega * ms)
+            .set(r, s - omega * t)
+            .set(p, r + beta * (p - omega * v))
+            .dot(rho, r0, r)
+            .dot(rr, r, r);
+        let step = orthogonal(k, sys.count(step, rr), rho, r0r0, rr);
+
+        k.restart(|k| {
+            k.spmv_dot(a, x, v, sys.confirm(residual, rr));
+            k.multi_axpy_dot(start);
+        });
+        k.each(|k| {
+            sys.precondition(k, p, mp, Pass::nothing());
+            k.spmv_dot(a, mp, v, along_p);
+            k.multi_axpy_dot(half);
+            sys.precondition(k, s, ms, Pass::nothing());
+            k.spmv_dot(a, ms, t, along_s);
+            k.multi_axpy_dot(step);
+        });
+    }
+}
+
+/// Breakdown where `|⟨r₀, r⟩|² ≤ ε² ‖r₀‖² ‖r‖²`: the directions to come would be rounding errors.
+pub(super) fn orthogonal<T: Scalar>(
+    k: &mut Recorder<'_, T>,
+    pass: Pass<T>,
+    rho: Cell<T>,
+    r0r0: Cell<T>,
+    rr: Cell<T>,
+) -> Pass<T> {
+    let [size, bound] = k.cells();
+    pass.eval(size, rho.conj() * rho)
+        .eval(bound, T::EPSILON * T::EPSILON * r0r0 * rr)
+        .stop_if(size.le(bound), Reason::Breakdown("<r0, r>"))
+}

@@ -1,0 +1,144 @@
+//! `NAME:key=value,…`: how methods and preconditioners are named, with their options.
+use lacuna_core::{Error, Result};
+use std::str::FromStr;
+
+/// An option of a method or preconditioner.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct OptionInfo {
+    /// Its key.
+    pub key: &'static str,
+    /// Its value where none is given.
+    pub default: &'static str,
+    /// What it does, in a line.
+    pub about: &'static str,
+}
+
+/// The part of `NAME:key=value,…` before the colon.
+pub fn name_of(text: &str) -> &str {
+    text.split_once(':').map_or(text, |(name, _)| name)
+}
+
+/// The options of something named, checked against those it has.
+pub(crate) struct Settings<'a> {
+    what: &'static str,
+    name: &'a str,
+    given: Vec<(&'a str, &'a str)>,
+    known: &'static [OptionInfo],
+}
+
+impl<'a> Settings<'a> {
+    /// The options in a text.
+    ///
+    /// # Errors
+    /// [`Error::Argument`] for a key that is not known or given twice, with the keys there are, and for what is no
+    /// `key=value`.
+    pub(crate) fn parse(what: &'static str, text: &'a str, known: &'static [OptionInfo]) -> Result<Self> {
+        let (name, options) = text.split_once(':').unwrap_or((text, ""));
+        let mut settings = Settings { what, name, given: Vec::new(), known };
+        for option in options.split(',').filter(|option| !option.trim().is_empty()) {
+            let Some((key, value)) = option.split_once('=') else {
+                return Err(settings.refused(format!("expected `key=value`, got `{option}`")));
+            };
+            let (key, value) = (key.trim(), value.trim());
+            if !known.iter().any(|option| option.key == key) {
+                return Err(settings.refused(format!("{}, got `{key}`", settings.keys())));
+            }
+            if settings.given.iter().any(|(earlier, _)| *earlier == key) {
+                return Err(settings.refused(format!("`{key}` is given twice")));
+            }
+            settings.given.push((key, value));
+        }
+        Ok(settings)
+    }
+
+    fn keys(&self) -> String {
+        let list =
+            self.known.iter().map(|option| format!("{}={} ({})", option.key, option.default, option.about));
+        match self.known {
+            [] => "it has no options".into(),
+            _ => format!("its options are {}", list.collect::<Vec<_>>().join(", ")),
+        }
+    }
+
+    fn refused(&self, message: String) -> Error {
+        Error::Argument { what: format!("{} {}", self.what, self.name), message }
+    }
+
+    /// The text given for a key, if any.
+    pub(crate) fn given(&self, key: &str) -> Option<&'a str> {
+        self.given.iter().find(|(known, _)| *known == key).map(|(_, value)| *value)
+    }
+
+    /// The number given for a key, or its default.
+    ///
+    /// # Errors
+    /// [`Error::Argument`] for a text that is no such number or that `holds` refuses; `expected` says what would do.
+    pub(crate) fn number<N: FromStr>(
+        &self,
+        key: &str,
+        expected: &str,
+        holds: impl Fn(&N) -> bool,
+    ) -> Result<N> {
+        let default = self.known.iter().find(|option| option.key == key).map_or("", |option| option.default);
+        let text = self.given(key).unwrap_or(default);
+        let number = text.parse().ok().filter(holds);
+        number.ok_or_else(|| self.refused(format!("{key}: expected {expected}, got `{text}`")))
+    }
+
+    /// The choice given for a key, if any.
+    ///
+    /// # Errors
+    /// [`Error::Argument`] with the choices there are.
+    pub(crate) fn choice<V: Copy>(&self, key: &str, choices: &[(&str, V)]) -> Result<Option<V>> {
+        let Some(text) = self.given(key) else { return Ok(None) };
+        let found = choices.iter().find(|(name, _)| *name == text);
+        let names: Vec<_> = choices.iter().map(|(name, _)| *name).collect();
+        let refused = || self.refused(format!("{key}: expected one of {}, got `{text}`", names.join(", ")));
+        found.map(|(_, value)| Some(*value)).ok_or_else(refused)
+    }
+}
+
+/// Nothing of that name.
+pub(crate) fn unknown<'n>(what: &str, names: impl Iterator<Item = &'n str>, got: &str) -> Error {
+    let names: Vec<_> = names.collect();
+    Error::Argument {
+        what: what.into(),
+        message: format!("expected one of {}, got `{got}`", names.join(", ")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{OptionInfo, Settings};
+
+    const KNOWN: &[OptionInfo] = &[
+        OptionInfo { key: "order", default: "2", about: "products" },
+        OptionInfo { key: "omega", default: "0.5", about: "damping" },
+    ];
+
+    #[test]
+    fn options_are_read_and_the_rest_are_defaults() {
+        let settings = Settings::parse("preconditioner", "poly:order=3, omega=0.25", KNOWN).unwrap();
+        assert_eq!(settings.number("order", "a count", |_: &usize| true).unwrap(), 3);
+        assert_eq!(settings.number("omega", "a number", |_: &f64| true).unwrap(), 0.25);
+        let settings = Settings::parse("preconditioner", "poly", KNOWN).unwrap();
+        assert_eq!(settings.number("order", "a count", |_: &usize| true).unwrap(), 2);
+    }
+
+    #[test]
+    fn what_is_wrong_is_named_with_what_would_do() {
+        let told = |text: &'static str| match Settings::parse("preconditioner", text, KNOWN) {
+            Ok(settings) => settings.number("order", "a count", |_: &usize| true).map(drop),
+            Err(error) => Err(error),
+        };
+        let error = |text| told(text).unwrap_err().to_string();
+        for (text, part) in [
+            ("poly:degree=3", "its options are order=2 (products), omega=0.5 (damping), got `degree`"),
+            ("poly:order", "expected `key=value`, got `order`"),
+            ("poly:order=1,order=2", "`order` is given twice"),
+            ("poly:order=x", "order: expected a count, got `x`"),
+        ] {
+            assert!(error(text).contains(part), "{}", error(text));
+        }
+    }
+}

@@ -1,0 +1,65 @@
+//! Jacobi's preconditioner.
+use crate::named::Settings;
+use crate::{Handles, Parts, PrecondInfo, Preconditioner};
+use lacuna_core::{Error, Pass, Recorder, Result, Scalar, Vector};
+use lacuna_formats::Csr;
+use std::borrow::Cow;
+
+/// `M = D⁻¹`, the reciprocals of the diagonal.
+///
+/// * Needs: a diagonal without zeros; positive under a method for positive definite matrices.
+/// * Cost of an application: one vector read; it shares the sweep before it. Storage: 1 vector.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Jacobi;
+
+impl Jacobi {
+    pub(super) const INFO: PrecondInfo = PrecondInfo {
+        name: "jacobi",
+        about: "the inverse of the diagonal; costs no sweep of its own",
+        options: &[],
+        needs_diagonal: true,
+    };
+
+    pub(super) fn named(_: &Settings<'_>) -> Result<Self> {
+        Ok(Jacobi)
+    }
+}
+
+impl<T: Scalar> Preconditioner<T> for Jacobi {
+    fn name(&self) -> Cow<'static, str> {
+        "jacobi".into()
+    }
+    fn set_up(&mut self, a: &Csr<T>) -> Result<Parts<T>> {
+        Ok(Parts::new().vector(inverse_diagonal(a)?))
+    }
+    fn apply(&self, k: &mut Recorder<'_, T>, on: &Handles<T>, r: Vector<T>, z: Vector<T>, then: Pass<T>) {
+        let [d] = on.vectors();
+        k.multi_axpy_dot(Pass::new("diagonal").set(z, d * r).then(then));
+    }
+}
+
+/// The reciprocals of the diagonal of a square matrix.
+///
+/// # Errors
+/// [`Error::Shape`] unless square; [`Error::Entry`] where a diagonal entry is 0 or missing, or its reciprocal not
+/// finite.
+pub fn inverse_diagonal<T: Scalar>(a: &Csr<T>) -> Result<Vec<T>> {
+    let operation = "inverse of the diagonal";
+    if a.rows() != a.cols() {
+        let expected = "a square matrix".into();
+        return Err(Error::Shape { operation: operation.into(), expected, got: (a.rows(), a.cols()) });
+    }
+    let row = |i: usize| {
+        let range = a.row_ptr()[i] as usize..a.row_ptr()[i + 1] as usize;
+        let at = a.col_idx()[range.clone()].binary_search(&(i as u32));
+        let entry = at.map_or(T::zero(), |k| a.values()[range.start + k]);
+        let inverse = T::one().quotient(entry);
+        if entry == T::zero() || !inverse.finite() {
+            let what = if at.is_err() { "is missing".into() } else { format!("is {entry:e}") };
+            let message = format!("the diagonal entry {what}; expected one with a finite reciprocal");
+            return Err(Error::Entry { operation: operation.into(), row: i, column: i, message });
+        }
+        Ok(inverse)
+    };
+    (0..a.rows()).map(row).collect()
+}

@@ -1,0 +1,48 @@
+//! Preconditioners by name.
+use super::{Jacobi, Neumann, Preconditioner};
+use crate::named::{OptionInfo, Settings, name_of, unknown};
+use lacuna_core::{Result, Scalar};
+
+/// A preconditioner in the list.
+#[derive(Clone, Copy, Debug)]
+pub struct PrecondInfo {
+    /// The name it goes by.
+    pub name: &'static str,
+    /// What it is, in a line.
+    pub about: &'static str,
+    /// Its options, for `NAME:key=value,…`.
+    pub options: &'static [OptionInfo],
+    /// Whether it needs a diagonal without zeros.
+    pub needs_diagonal: bool,
+}
+
+/// No preconditioner.
+const NONE: PrecondInfo =
+    PrecondInfo { name: "none", about: "no preconditioner", options: &[], needs_diagonal: false };
+
+/// Makes the list and the function that finds in it, from one line for each.
+macro_rules! preconditioners {
+    ($($kind:ident),* $(,)?) => {
+        /// Every preconditioner, by name.
+        pub const PRECONDITIONERS: &[PrecondInfo] = &[NONE, $($kind::INFO),*];
+
+        /// The preconditioner of a name with options, `NAME:key=value,…`; nothing for `none`.
+        ///
+        /// # Errors
+        /// [`Error::Argument`](lacuna_core::Error::Argument) where there is none of that name, with the names there are;
+        /// for a key it does not have, with those it has; for a value that is none.
+        pub fn preconditioner<T: Scalar>(text: &str) -> Result<Option<Box<dyn Preconditioner<T>>>> {
+            const WHAT: &str = "preconditioner";
+            let name = name_of(text);
+            let info = PRECONDITIONERS.iter().find(|info| info.name == name);
+            let info = info.ok_or_else(|| unknown(WHAT, PRECONDITIONERS.iter().map(|p| p.name), name))?;
+            let settings = Settings::parse(WHAT, text, info.options)?;
+            $(if name == $kind::INFO.name {
+                return Ok(Some(Box::new($kind::named(&settings)?)));
+            })*
+            Ok(None)
+        }
+    };
+}
+
+preconditioners![Jacobi, Neumann];

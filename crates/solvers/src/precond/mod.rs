@@ -1,0 +1,10 @@
+//! Preconditioners: made on the host from a matrix, placed on a device, applied as operators.
+mod jacobi;
+mod list;
+mod neumann;
+mod placed;
+
+pub use jacobi::{Jacobi, inverse_diagonal};
+pub use list::{PRECONDITIONERS, PrecondInfo, preconditioner};
+pub use neumann::Neumann;
+pub use placed::{Handles, Parts, Placed, Preconditioner};

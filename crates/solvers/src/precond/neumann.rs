@@ -1,0 +1,73 @@
+//! The truncated Neumann series of the matrix scaled by its diagonal.
+use super::inverse_diagonal;
+use crate::named::{OptionInfo, Settings};
+use crate::{Handles, Parts, PrecondInfo, Preconditioner};
+use lacuna_core::{Pass, Recorder, Result, Scalar, Vector};
+use lacuna_formats::Csr;
+use std::borrow::Cow;
+
+/// `M = Σ (I − ω D⁻¹ A)ʲ ω D⁻¹` for `j = 0 … order`: so many steps of damped Jacobi's method from zero.
+///
+/// * Needs: a diagonal without zeros; converges as a series where `ω D⁻¹ A` has its spectrum in the unit disk around 1.
+///   Under a method for positive definite matrices an odd order keeps `M` definite wherever `ω ‖D⁻¹ A‖ < 2`, an even
+///   one everywhere.
+/// * Cost of an application: `order` products with `A`, whose sweeps do the rest. Storage: 3 vectors.
+/// * Reference: Dubois, Greenbaum and Rodrigue 1979, doi:10.1007/BF02243566.
+#[derive(Clone, Copy, Debug)]
+pub struct Neumann {
+    /// Products of an application.
+    pub order: usize,
+    /// Damping.
+    pub omega: f64,
+}
+
+impl Default for Neumann {
+    fn default() -> Self {
+        Neumann { order: 3, omega: 0.9 }
+    }
+}
+
+impl Neumann {
+    pub(super) const INFO: PrecondInfo = PrecondInfo {
+        name: "neumann",
+        about: "a polynomial of the matrix scaled by its diagonal; products alone",
+        options: &[
+            OptionInfo { key: "order", default: "3", about: "products of an application, 0 to 64" },
+            OptionInfo { key: "omega", default: "0.9", about: "damping, above 0 and below 2" },
+        ],
+        needs_diagonal: true,
+    };
+
+    pub(super) fn named(settings: &Settings<'_>) -> Result<Self> {
+        Ok(Neumann {
+            order: settings.number("order", "a whole number up to 64", |order| *order <= 64)?,
+            omega: settings.number("omega", "a number above 0 and below 2", |w| *w > 0.0 && *w < 2.0)?,
+        })
+    }
+}
+
+impl<T: Scalar> Preconditioner<T> for Neumann {
+    fn name(&self) -> Cow<'static, str> {
+        format!("neumann:order={},omega={}", self.order, self.omega).into()
+    }
+    fn set_up(&mut self, a: &Csr<T>) -> Result<Parts<T>> {
+        let (omega, n) = (T::from_real(self.omega), a.rows());
+        let d = inverse_diagonal(a)?.into_iter().map(|d| omega * d).collect();
+        Ok(Parts::new().vector(d).scratch(n).scratch(n))
+    }
+    fn apply(&self, k: &mut Recorder<'_, T>, on: &Handles<T>, r: Vector<T>, z: Vector<T>, then: Pass<T>) {
+        let ([d], [s, t]) = (on.vectors(), on.scratch());
+        // The sums alternate between z and s, such that the last is in z.
+        let place = |j: usize| if (self.order - j) % 2 == 0 { z } else { s };
+        let mut then = Some(then);
+        let mut last = |j: usize, pass: Pass<T>| match then.take_if(|_| j == self.order) {
+            Some(then) => pass.then(then),
+            None => pass,
+        };
+        k.multi_axpy_dot(last(0, Pass::new("first").set(place(0), d * r)));
+        for j in 1..=self.order {
+            let (old, new) = (place(j - 1), place(j));
+            k.spmv_dot(&on.a(), old, t, last(j, Pass::new("next").set(new, old + d * r - d * t)));
+        }
+    }
+}

@@ -1,0 +1,271 @@
+//! What a preconditioner is: parts made on the host, handles on a device, operations recorded over them.
+use lacuna_core::{Backend, Error, Format, LinOp, Matrix, Pass, Recorder, Result, Scalar, Vector};
+use lacuna_formats::Csr;
+use std::borrow::Cow;
+use std::sync::Arc;
+
+/// `z ← M r` with `M ≈ A⁻¹`, for every backend.
+///
+/// It is made in three steps. [`Preconditioner::set_up`] works on the host and returns the vectors and matrices that
+/// `M` needs. [`Placed::new`] puts these on a device. [`Preconditioner::apply`] records the operations of `M` over
+/// their handles, as often as a method asks for it; it **must** make `z` complete before `then` runs, **must not**
+/// change `r`, and **should** hand `then` to the operation that writes `z`.
+///
+/// ```
+/// use lacuna_core::{Pass, Recorder, Result, Scalar, Vector};
+/// use lacuna_formats::Csr;
+/// use lacuna_solvers::{Handles, Parts, Preconditioner, inverse_diagonal};
+///
+/// /// `M = 2 D⁻¹ − D⁻¹ A D⁻¹`: two Jacobi sweeps from zero.
+/// struct TwoSweeps;
+///
+/// impl<T: Scalar> Preconditioner<T> for TwoSweeps {
+///     fn set_up(&mut self, a: &Csr<T>) -> Result<Parts<T>> {
+///         Ok(Parts::new().vector(inverse_diagonal(a)?).scratch(a.rows()).scratch(a.rows()))
+///     }
+///     fn apply(&self, k: &mut Recorder<'_, T>, on: &Handles<T>, r: Vector<T>, z: Vector<T>, then: Pass<T>) {
+///         let ([d], [s, t]) = (on.vectors(), on.scratch());
+///         k.multi_axpy_dot(Pass::new("first").set(s, d * r));
+///         k.spmv_dot(&on.a(), s, t, Pass::new("second").set(z, s + d * r - d * t).then(then));
+///     }
+/// }
+/// ```
+pub trait Preconditioner<T: Scalar>: Send {
+    /// The name it goes by in reports.
+    fn name(&self) -> Cow<'static, str> {
+        "own".into()
+    }
+    /// Sets up on the host. What depends on the pattern of the matrix alone **may** be kept in `self` for
+    /// [`Preconditioner::update`].
+    ///
+    /// # Errors
+    /// What the preconditioner refuses, with the place.
+    fn set_up(&mut self, a: &Csr<T>) -> Result<Parts<T>>;
+    /// Sets up for new values on the pattern of the last set-up. The parts **must** have the same sizes. Provided:
+    /// sets up anew.
+    ///
+    /// # Errors
+    /// As [`Preconditioner::set_up`].
+    fn update(&mut self, a: &Csr<T>) -> Result<Parts<T>> {
+        self.set_up(a)
+    }
+    /// Records `z ← M r`, then `then`. `r` and `z` have as many elements as the matrix has rows, and differ.
+    fn apply(&self, k: &mut Recorder<'_, T>, on: &Handles<T>, r: Vector<T>, z: Vector<T>, then: Pass<T>);
+    /// Records `z ← Mᴴ r`, then `then`. Provided: fails.
+    fn apply_adjoint(
+        &self,
+        k: &mut Recorder<'_, T>,
+        _on: &Handles<T>,
+        _r: Vector<T>,
+        _z: Vector<T>,
+        _then: Pass<T>,
+    ) {
+        k.fail(Error::Unsupported {
+            operation: format!("the adjoint of preconditioner `{}`", self.name()),
+            message: "it does not know its adjoint".into(),
+        });
+    }
+}
+
+/// The type that a vector is stored in.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Width {
+    Full,
+    Narrow,
+}
+
+/// What a preconditioner keeps on a device, as made on the host.
+pub struct Parts<T: Scalar> {
+    vectors: Vec<(Vec<T>, Width)>,
+    matrices: Vec<Arc<dyn Format<T>>>,
+    scratch: Vec<(usize, Width)>,
+    report: Vec<(&'static str, String)>,
+}
+
+impl<T: Scalar> Default for Parts<T> {
+    fn default() -> Self {
+        Parts { vectors: Vec::new(), matrices: Vec::new(), scratch: Vec::new(), report: Vec::new() }
+    }
+}
+
+impl<T: Scalar> Parts<T> {
+    /// Nothing.
+    pub fn new() -> Self {
+        Self::default()
+    }
+    /// And a vector with these numbers.
+    pub fn vector(mut self, numbers: Vec<T>) -> Self {
+        self.vectors.push((numbers, Width::Full));
+        self
+    }
+    /// And a vector with these numbers, stored in [`Scalar::Narrow`].
+    pub fn narrow_vector(mut self, numbers: Vec<T>) -> Self {
+        self.vectors.push((numbers, Width::Narrow));
+        self
+    }
+    /// And a matrix, of any shape and in any format that the backend takes; `csr` always does.
+    pub fn matrix(self, a: impl Format<T>) -> Self {
+        self.shared_matrix(Arc::new(a))
+    }
+    /// And a matrix in a format that is known when the program runs: what [`lacuna_formats::convert`] makes.
+    pub fn shared_matrix(mut self, a: Arc<dyn Format<T>>) -> Self {
+        self.matrices.push(a);
+        self
+    }
+    /// And a vector of `n` elements to work with.
+    pub fn scratch(mut self, n: usize) -> Self {
+        self.scratch.push((n, Width::Full));
+        self
+    }
+    /// And a vector of `n` elements to work with, stored in [`Scalar::Narrow`].
+    pub fn narrow_scratch(mut self, n: usize) -> Self {
+        self.scratch.push((n, Width::Narrow));
+        self
+    }
+    /// And something worth telling of what was made: fill, levels, shifts.
+    pub fn tell(mut self, what: &'static str, value: impl ToString) -> Self {
+        self.report.push((what, value.to_string()));
+        self
+    }
+    /// Bytes of the vectors and matrices.
+    pub fn bytes(&self) -> usize {
+        let element = |width: Width| match width {
+            Width::Full => size_of::<T>(),
+            Width::Narrow => size_of::<T::Narrow>(),
+        };
+        let vectors = self.vectors.iter().map(|(v, width)| v.len() * element(*width)).sum::<usize>();
+        vectors + self.matrices.iter().map(|a| a.bytes()).sum::<usize>()
+    }
+}
+
+/// What a preconditioner has on a device.
+pub struct Handles<T> {
+    a: Matrix<T>,
+    vectors: Vec<Vector<T>>,
+    matrices: Vec<Matrix<T>>,
+    scratch: Vec<Vector<T>>,
+}
+
+/// The first `N` handles.
+fn first<H: Copy, const N: usize>(handles: &[H], what: &str) -> [H; N] {
+    assert!(N <= handles.len(), "asked for {N} {what}, set up with {}", handles.len());
+    std::array::from_fn(|i| handles[i])
+}
+
+impl<T: Scalar> Handles<T> {
+    /// The matrix of the system, in the format the system has it in.
+    pub fn a(&self) -> Matrix<T> {
+        self.a
+    }
+    /// The first `N` vectors of the parts.
+    ///
+    /// # Panics
+    /// Where there are fewer: a bug in the preconditioner that asks. So with the other two.
+    pub fn vectors<const N: usize>(&self) -> [Vector<T>; N] {
+        first(&self.vectors, "vectors")
+    }
+    /// The first `N` matrices of the parts.
+    ///
+    /// # Panics
+    /// As [`Handles::vectors`].
+    pub fn matrices<const N: usize>(&self) -> [Matrix<T>; N] {
+        first(&self.matrices, "matrices")
+    }
+    /// The first `N` vectors to work with.
+    ///
+    /// # Panics
+    /// As [`Handles::vectors`].
+    pub fn scratch<const N: usize>(&self) -> [Vector<T>; N] {
+        first(&self.scratch, "scratch vectors")
+    }
+}
+
+/// A vector of a device.
+fn make<T: Scalar, B: Backend>(dev: &mut B, n: usize, width: Width) -> Result<Vector<T>> {
+    match width {
+        Width::Full => dev.vector(n),
+        Width::Narrow => Ok(dev.narrow_basis(n, 1)?.column(0)),
+    }
+}
+
+/// A preconditioner on a device: an operator.
+pub struct Placed<T: Scalar> {
+    kind: Box<dyn Preconditioner<T>>,
+    on: Handles<T>,
+    bytes: usize,
+    report: Vec<(&'static str, String)>,
+}
+
+impl<T: Scalar> Placed<T> {
+    /// Sets a preconditioner up for a matrix, and puts it beside the matrix on its device.
+    ///
+    /// # Errors
+    /// [`Error::Shape`] unless the matrix is square, what the preconditioner refuses, device failures.
+    pub fn new<B: Backend>(
+        dev: &mut B,
+        mut kind: Box<dyn Preconditioner<T>>,
+        host: &Csr<T>,
+        a: Matrix<T>,
+    ) -> Result<Self> {
+        if host.rows() != host.cols() {
+            let operation = format!("preconditioner `{}`", kind.name());
+            return Err(Error::Shape {
+                operation,
+                expected: "a square matrix".into(),
+                got: (host.rows(), host.cols()),
+            });
+        }
+        let parts = kind.set_up(host)?;
+        let bytes = parts.bytes();
+        let Parts { vectors, matrices, scratch, report } = parts;
+        let vectors = vectors.into_iter().map(|(numbers, width)| {
+            let vector = make(dev, numbers.len(), width)?;
+            dev.upload(&numbers, vector).map(|()| vector)
+        });
+        let vectors = vectors.collect::<Result<_>>()?;
+        let matrices = matrices.into_iter().map(|a| dev.matrix(a)).collect::<Result<_>>()?;
+        let scratch = scratch.into_iter().map(|(n, width)| make(dev, n, width)).collect::<Result<_>>()?;
+        Ok(Placed { kind, on: Handles { a, vectors, matrices, scratch }, bytes, report })
+    }
+
+    /// Sets it up for new values on the same pattern, in the memory it has. Plans that use it go on.
+    ///
+    /// # Errors
+    /// What the preconditioner refuses, [`Error::Length`] and [`Error::Structure`] where its parts have other sizes than
+    /// before, device failures.
+    pub fn update<B: Backend>(&mut self, dev: &mut B, host: &Csr<T>) -> Result<()> {
+        let Parts { vectors, matrices, report, .. } = self.kind.update(host)?;
+        let operation = format!("new values of preconditioner `{}`", self.kind.name());
+        Error::check_length(&operation, "its vectors", self.on.vectors.len(), vectors.len())?;
+        Error::check_length(&operation, "its matrices", self.on.matrices.len(), matrices.len())?;
+        self.on.vectors.iter().zip(&vectors).try_for_each(|(to, (from, _))| dev.upload(from, *to))?;
+        self.on.matrices.iter().zip(matrices).try_for_each(|(to, from)| dev.set_matrix(*to, from))?;
+        self.report = report;
+        Ok(())
+    }
+
+    /// Its name.
+    pub fn name(&self) -> Cow<'static, str> {
+        self.kind.name()
+    }
+    /// Bytes of its vectors and matrices on the device, without the system's own.
+    pub fn bytes(&self) -> usize {
+        self.bytes
+    }
+    /// What it tells of what was made, as name and value.
+    pub fn report(&self) -> &[(&'static str, String)] {
+        &self.report
+    }
+}
+
+impl<T: Scalar> LinOp<T> for Placed<T> {
+    fn shape(&self) -> (usize, usize) {
+        (self.on.a.rows, self.on.a.cols)
+    }
+    fn apply(&self, k: &mut Recorder<'_, T>, x: Vector<T>, y: Vector<T>, then: Pass<T>) {
+        self.kind.apply(k, &self.on, x, y, then);
+    }
+    fn apply_adjoint(&self, k: &mut Recorder<'_, T>, x: Vector<T>, y: Vector<T>, then: Pass<T>) {
+        self.kind.apply_adjoint(k, &self.on, x, y, then);
+    }
+}

@@ -1,0 +1,227 @@
+//! Vectors stored in the narrower type, and programs over several lengths: passes, products, bases, a two-level cycle.
+use crate::bits::{Trace, cells_of, upload};
+use crate::numbers::{Rng, generated, random_matrix};
+use crate::on_both;
+use crate::solves::tolerance;
+use lacuna_core::{Backend, LinOp, Pass, Recorder, Result, Scalar, Vector};
+use lacuna_formats::{Csr, Triplets, convert};
+use lacuna_solvers::{
+    Handles, METHODS, Options, Parts, Placed, Preconditioner, Solver, Stop, inverse_diagonal, method,
+};
+use std::sync::Arc;
+
+/// A narrow vector with these numbers, rounded.
+fn narrow<T: Scalar, B: Backend>(dev: &mut B, numbers: &[T]) -> Vector<T> {
+    let vector = dev.narrow_basis::<T>(numbers.len(), 1).unwrap().column(0);
+    dev.upload(numbers, vector).unwrap();
+    vector
+}
+
+/// What is written is rounded, what is read is exact: by copies, updates and dot products, in passes of all kinds.
+pub fn passes<T: Scalar, B: Backend>(make: fn() -> B) {
+    for n in [1, 255, 256, 1003, 70_001] {
+        on_both!(make, format!("narrow passes over {n}"), |dev| {
+            let (mut trace, mut rng) = (Trace::new(), Rng::new(41));
+            let [x, y] = [(); 2].map(|()| upload(dev, &rng.vector::<T>(n)));
+            let [u, v] = [(); 2].map(|()| narrow(dev, &rng.vector::<T>(n)));
+            let c = cells_of(dev, &rng.vector::<T>(4));
+            let mixed =
+                Pass::new("mixed").set(u, c[0] * x + v).set(y, y - c[1] * u).dot(c[2], u, y).dot(c[3], u, u);
+            dev.multi_axpy_dot(mixed).unwrap();
+            dev.multi_axpy_dot(Pass::new("round").set(v, x).set(x, x - v)).unwrap();
+            dev.multi_axpy_dot(
+                Pass::new("twice").set(u, u * v).set(u, u + c[0] * v).set(y, u).dot(c[0], y, u),
+            )
+            .unwrap();
+            for (name, vector) in [("x", x), ("y", y), ("u", u), ("v", v)] {
+                trace.vector(dev, name.to_string(), vector);
+            }
+            trace.cells(dev, "cells".to_string(), &c);
+            trace
+        });
+    }
+}
+
+/// Products of every format that read and write narrow vectors, with passes.
+pub fn products<T: Scalar, B: Backend>(make: fn() -> B) {
+    let (mut rng, n) = (Rng::new(43), 531);
+    let host = Arc::new(random_matrix::<T>(&mut rng, n, n, 6));
+    let grid = Arc::new(generated::<T>("gen:poisson2d:23x19"));
+    for format in [
+        "csr",
+        "packed",
+        "packed-f32",
+        "sell",
+        "ell",
+        "hyb",
+        "coo",
+        "bcsr2",
+        "dia",
+        "dense",
+        "stencil",
+        "pkt",
+    ] {
+        let host = if matches!(format, "dia" | "stencil") { &grid } else { &host };
+        let Ok(stored) = convert(host, format) else { continue };
+        let n = host.rows();
+        on_both!(make, format!("narrow products in {format}"), |dev| {
+            let (mut trace, mut rng) = (Trace::new(), Rng::new(44));
+            let a = dev.matrix(stored.clone()).unwrap();
+            let (x, y) = (upload(dev, &rng.vector::<T>(n)), upload(dev, &rng.vector::<T>(n)));
+            let (u, v) = (narrow(dev, &rng.vector::<T>(n)), narrow(dev, &rng.vector::<T>(n)));
+            let c = cells_of(dev, &rng.vector::<T>(2));
+            let along =
+                |y: Vector<T>, other: Vector<T>| Pass::new("along").set(y, other + c[0] * y).dot(c[1], y, y);
+            for (name, from, to, other) in [("u, v", u, v, x), ("x, v", x, v, y), ("u, y", u, y, v)] {
+                dev.spmv_dot(&a, from, to, along(to, other)).unwrap();
+                trace.vector(dev, name.to_string(), to);
+                trace.cells(dev, format!("{name}: cells"), &c);
+                dev.spmv_dot(&a, from, to, Pass::nothing()).unwrap();
+                trace.vector(dev, format!("{name} alone"), to);
+            }
+            trace
+        });
+    }
+}
+
+/// Projections on a narrow basis, of narrow vectors and others.
+pub fn bases<T: Scalar, B: Backend>(make: fn() -> B) {
+    for n in [300, 20_003] {
+        on_both!(make, format!("narrow bases of {n}"), |dev| {
+            let (mut trace, mut rng) = (Trace::new(), Rng::new(45));
+            let v = dev.narrow_basis::<T>(n, 5).unwrap();
+            (0..5).for_each(|j| dev.upload(&rng.vector::<T>(n), v.column(j)).unwrap());
+            let w = upload(dev, &rng.vector::<T>(n));
+            let h = dev.cells::<T>(4).unwrap();
+            let c = cells_of(dev, &[T::zero()]);
+            for (name, w) in [("wide", w), ("narrow", v.column(4))] {
+                dev.basis_dot(v, w, h).unwrap();
+                dev.basis_axpy(v, h, w, Pass::new("norm").dot(c[0], w, w)).unwrap();
+                trace.vector(dev, name.to_string(), w);
+                let cells: Vec<_> = (0..4).map(|j| h.at(j)).chain([c[0]]).collect();
+                trace.cells(dev, format!("{name}: cells"), &cells);
+            }
+            trace
+        });
+    }
+}
+
+/// A two-level cycle: damped Jacobi's method before and after, boxes of unknowns, a dense inverse on the coarse level.
+struct TwoLevel {
+    side: usize,
+    narrow: bool,
+}
+
+impl<T: Scalar> Preconditioner<T> for TwoLevel {
+    fn set_up(&mut self, a: &Csr<T>) -> Result<Parts<T>> {
+        let (n, side) = (a.rows(), self.side);
+        let coarse_side = side.div_ceil(4);
+        let coarse = coarse_side * coarse_side;
+        let boxes = |i: usize| (i / side / 4) * coarse_side + i % side / 4;
+        let (mut p, mut r) = (Triplets::new(n, coarse), Triplets::new(coarse, n));
+        let mut galerkin = vec![vec![T::zero(); coarse]; coarse];
+        for i in 0..n {
+            p.push(i, boxes(i), T::one());
+            r.push(boxes(i), i, T::one());
+            for k in a.row_ptr()[i] as usize..a.row_ptr()[i + 1] as usize {
+                galerkin[boxes(i)][boxes(a.col_idx()[k] as usize)] += a.values()[k];
+            }
+        }
+        let mut inverse = Triplets::new(coarse, coarse);
+        for (i, row) in inverted(galerkin).into_iter().enumerate() {
+            row.into_iter().enumerate().for_each(|(j, v)| inverse.push(i, j, v));
+        }
+        let weights: Vec<T> = inverse_diagonal(a)?.into_iter().map(|d| T::from_real(0.75) * d).collect();
+        let parts = Parts::new().matrix(r.to_csr()?).matrix(p.to_csr()?);
+        let parts = parts.shared_matrix(convert(&Arc::new(inverse.to_csr()?), "dense")?);
+        Ok(match self.narrow {
+            false => (0..3)
+                .fold(parts.vector(weights).shared_matrix(Arc::new(a.clone())), |parts, _| parts.scratch(n))
+                .scratch(coarse)
+                .scratch(coarse),
+            true => (0..4)
+                .fold(
+                    parts.narrow_vector(weights).shared_matrix(convert(&Arc::new(a.clone()), "packed-f32")?),
+                    |parts, _| parts.narrow_scratch(n),
+                )
+                .narrow_scratch(coarse)
+                .narrow_scratch(coarse),
+        })
+    }
+    fn apply(&self, k: &mut Recorder<'_, T>, on: &Handles<T>, r: Vector<T>, z: Vector<T>, then: Pass<T>) {
+        let ([w], [restrict, prolong, solve, a]) = (on.vectors(), on.matrices());
+        let (b, x, y, t, rc, ec) = match self.narrow {
+            false => {
+                let [x, y, t, rc, ec] = on.scratch();
+                (r, x, y, t, rc, ec)
+            }
+            true => {
+                let [b, x, y, t, rc, ec] = on.scratch();
+                k.multi_axpy_dot(Pass::new("narrow").set(b, r));
+                (b, x, y, t, rc, ec)
+            }
+        };
+        k.multi_axpy_dot(Pass::new("smooth").set(x, w * b));
+        k.spmv_dot(&a, x, t, Pass::new("residual").set(t, b - t));
+        k.spmv_dot(&restrict, t, rc, Pass::nothing());
+        k.spmv_dot(&solve, rc, ec, Pass::nothing());
+        k.spmv_dot(&prolong, ec, y, Pass::new("correct").set(y, x + y));
+        k.spmv_dot(&a, y, t, Pass::new("smooth").set(t, b - t).set(z, y + w * t).then(then));
+    }
+}
+
+/// The inverse of a dense matrix that needs no pivots.
+fn inverted<T: Scalar>(mut a: Vec<Vec<T>>) -> Vec<Vec<T>> {
+    let n = a.len();
+    for (i, row) in a.iter_mut().enumerate() {
+        row.extend((0..n).map(|j| if i == j { T::one() } else { T::zero() }));
+    }
+    for i in 0..n {
+        let pivot = T::one().quotient(a[i][i]);
+        a[i].iter_mut().for_each(|v| *v *= pivot);
+        let pivot_row = a[i].clone();
+        for (_, row) in a.iter_mut().enumerate().filter(|(k, _)| *k != i) {
+            let factor = row[i];
+            row.iter_mut().zip(&pivot_row).for_each(|(v, p)| *v -= factor * *p);
+        }
+    }
+    a.into_iter().map(|row| row[n..].to_vec()).collect()
+}
+
+fn cycles<T: Scalar, B: Backend>(make: fn() -> B, side: usize, narrow: bool) {
+    let name = format!("gen:poisson2d:{side}x{side}");
+    let a = lacuna_formats::Spec::parse(&name).unwrap().build::<T>().unwrap();
+    for info in METHODS {
+        let mut iterations = [0, 0];
+        on_both!(make, format!("{} with two levels on {name}, narrow: {narrow}", info.name), |dev| {
+            let mut trace = Trace::new();
+            let operator = dev.matrix(Arc::new(a.clone())).unwrap();
+            let m = Placed::new(dev, Box::new(TwoLevel { side, narrow }), &a, operator).unwrap();
+            let method = method(info.name, &Options::default()).unwrap();
+            let stop = Stop { rtol: tolerance::<T>(), max_iters: 200, ..Stop::default() };
+            let (b, n) = (Rng::new(7).vector::<T>(a.rows()), a.rows());
+            let mut counts = [None, Some(&m as &dyn LinOp<T>)].map(|m| {
+                let mut solver = Solver::new(dev, &operator, m, &*method, stop).unwrap();
+                let mut x = vec![T::zero(); n];
+                let outcome = solver.solve(dev, &b, &mut x).unwrap();
+                assert!(outcome.converged(), "{outcome:?}");
+                trace.outcome("outcome", outcome);
+                trace.numbers("x", &x);
+                outcome.iterations
+            });
+            iterations.swap_with_slice(&mut counts);
+            trace
+        });
+        assert!(3 * iterations[1] < 2 * iterations[0], "{}: {iterations:?}", info.name);
+    }
+}
+
+/// Methods preconditioned by a cycle over two lengths, with rectangular matrices and a dense one.
+pub fn two_levels<T: Scalar, B: Backend>(make: fn() -> B) {
+    cycles::<T, B>(make, 41, false);
+}
+
+/// The same in the narrower type.
+pub fn two_narrow_levels<T: Scalar, B: Backend>(make: fn() -> B) {
+    cycles::<T, B>(make, 41, true);
+}
