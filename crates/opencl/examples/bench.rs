@@ -4,7 +4,7 @@
 //! the device, divided by 30. Each line is also printed as JSON.
 //!
 //! `bench [quick|large] [modes] [systems=a,b] [methods=a,b] [formats=a,b]`: `quick` leaves out the large systems, `large`
-//! all others; modes as in `auto,launches,one-group,persistent`; systems and methods by the ends of their names, all
+//! all others; modes as in `auto,jit,launches,one-group`; systems and methods by the ends of their names, all
 //! where none is given; formats by name, `auto` where none is given; `iterations=300` for another number of them. The environment chooses the device, see
 //! `OpenClOptions::from_env`. Products are timed by the example `primitives`.
 use lacuna_core::{Backend, Format, Matrix, Pass, Result, Vector};
@@ -50,7 +50,7 @@ fn main() -> Result<()> {
         .map(|name| match name {
             "launches" => (name, Mode::Launches),
             "one-group" => (name, Mode::OneGroup),
-            "persistent" => (name, Mode::Persistent),
+            "jit" => (name, Mode::Jit),
             _ => (name, Mode::Auto),
         })
         .collect();
@@ -77,7 +77,7 @@ fn main() -> Result<()> {
             for ((format, a), (mode_name, mode)) in
                 formats.iter().flat_map(|f| modes.iter().map(move |m| (f, m)))
             {
-                if (*mode == Mode::OneGroup && n > 17_000) || (*mode == Mode::Persistent && n > 600_000) {
+                if *mode == Mode::OneGroup && n > 17_000 {
                     continue;
                 }
                 match open(*mode).and_then(|mut dev| solves(&mut dev, a, &*method, iterations)) {

@@ -1,10 +1,11 @@
 //! The backend: memory, transfer, planning.
 use crate::device::{self, Device};
 use crate::driver::{Buffer, Context, Kernel, Program, Queue, Status, failed};
+use crate::jit::{Compiled, PlanCache};
 use crate::memory::Memory;
-use crate::near::Kept;
 use crate::plan::{HISTORY, Prepared};
-use crate::{Compile, OpenClOptions, source};
+use crate::source::{self, Source};
+use crate::{Mode, OpenClOptions};
 use lacuna_core::cells::Machine;
 use lacuna_core::{
     Backend, Basis, Cell, Cells, Control, Cost, DeviceInfo, Error, Finish, Format, History, Mark, Matrix, Op,
@@ -42,14 +43,14 @@ const BY_SEGMENTS: [Cost; 11] = [
 pub struct OpenCl {
     // Kernels, programs and buffers first: the context goes last.
     programs: [Option<Program>; 4],
-    /// Programs of one kernel each, by their text.
-    near_programs: HashMap<String, Program>,
+    /// Generated programs by their text.
+    pub(crate) generated: HashMap<String, Compiled>,
     /// What plans share with those after them.
-    pub(crate) shelf: Kept,
+    pub(crate) plans: PlanCache,
     pub(crate) memory: Memory,
     pub(crate) scratch: Option<Scratch>,
     pub(crate) queue: Queue,
-    pub(crate) context: Context,
+    pub(crate) context: Arc<Context>,
     pub(crate) device: Device,
     pub(crate) options: OpenClOptions,
     /// Whether a work-item takes a whole segment.
@@ -73,12 +74,12 @@ impl OpenCl {
     pub fn new(options: OpenClOptions) -> Result<Self> {
         let device = device::find(&options)?;
         let fail = |status| failed(&device.name, "opening the device", status);
-        let context = Context::new(device.id).map_err(fail)?;
+        let context = Arc::new(Context::new(device.id).map_err(fail)?);
         let queue = context.queue(device.id).map_err(fail)?;
         Ok(OpenCl {
             programs: [const { None }; 4],
-            near_programs: HashMap::new(),
-            shelf: Kept::default(),
+            generated: HashMap::new(),
+            plans: PlanCache::default(),
             memory: Memory::new(&device),
             scratch: None,
             queue,
@@ -90,20 +91,14 @@ impl OpenCl {
         })
     }
 
-    /// Whether the device is known to run as many work-groups at once as it has units: what [`crate::Mode::Persistent`]
-    /// needs.
-    pub fn runs_groups_together(&self) -> bool {
-        self.together() > 1 && !self.segments_each
+    /// The modes in which the device runs programs.
+    pub fn modes(&self) -> [Mode; 3] {
+        [Mode::Auto, Mode::Launches, if self.segments_each { Mode::OneGroup } else { Mode::Jit }]
     }
 
-    /// Whether kernels are written for programs.
-    pub(crate) fn writes_kernels(&self) -> bool {
-        let wanted = match self.options.compile {
-            Compile::Auto => self.device.is_gpu(),
-            Compile::Always => true,
-            Compile::Never => false,
-        };
-        wanted && !self.segments_each
+    /// Whether kernels are generated for programs.
+    pub(crate) fn generates_kernels(&self) -> bool {
+        matches!(self.options.mode, Mode::Auto | Mode::Jit) && !self.segments_each
     }
 
     /// How many work-groups are known to run at once.
@@ -153,7 +148,8 @@ impl OpenCl {
         let place = &mut self.programs[T::KIND as usize];
         if place.is_none() {
             let text = source::text(T::KIND, self.segments_each, self.device.is_nvidia());
-            *place = Some(source::program(&self.context, &self.device, T::KIND, &text)?);
+            let source = Source::new(&self.context, &self.device, T::KIND, text);
+            *place = Some(source.kept().map_or_else(|| source.compile(), Ok)?);
         }
         Ok(())
     }
@@ -166,18 +162,6 @@ impl OpenCl {
             Some(program) => program.kernel(&name).map_err(fail),
             None => Err(Error::Stale { operation: name, what: "program" }),
         }
-    }
-
-    /// The kernel of a text written for one program and its `advance`, built unless that is done.
-    pub(crate) fn near_kernels<T: Scalar>(&mut self, text: &str) -> Result<[Kernel; 2]> {
-        let names = ["near", "advance"].map(|stem| format!("{stem}_{}", T::KIND.name()));
-        let fail = self.fail("kernels written for a program");
-        if !self.near_programs.contains_key(text) {
-            let program = source::program(&self.context, &self.device, T::KIND, text)?;
-            self.near_programs.insert(text.into(), program);
-        }
-        let program = &self.near_programs[text];
-        Ok([program.kernel(&names[0]).map_err(&fail)?, program.kernel(&names[1]).map_err(&fail)?])
     }
 
     /// Makes room for so many sums, twice.
@@ -228,7 +212,7 @@ impl Backend for OpenCl {
     }
     fn release(&mut self, mark: Mark) {
         self.memory.release(mark);
-        self.shelf.retain(|serial| self.memory.has_matrix(serial));
+        self.plans.retain(|serial| self.memory.has_matrix(serial));
     }
     fn upload<T: Scalar>(&mut self, from: &[T], to: Vector<T>) -> Result<()> {
         Error::check_length("upload", "the host slice", to.len, from.len())?;
@@ -296,7 +280,7 @@ impl OpenCl {
     /// Makes something; where there is no memory for it, once more without what is kept for plans to come.
     fn making_room<X>(&mut self, mut make: impl FnMut(&mut Self) -> Result<X>) -> Result<X> {
         match make(self) {
-            Err(Error::OutOfMemory { .. }) if self.shelf.clear() => make(self),
+            Err(Error::OutOfMemory { .. }) if self.plans.clear() => make(self),
             made => made,
         }
     }

@@ -7,8 +7,10 @@ mod backend;
 mod device;
 mod driver;
 mod execute;
+mod jit;
+mod launches;
 mod memory;
-mod near;
+mod one_group;
 mod options;
 mod plan;
 mod source;
@@ -16,5 +18,5 @@ mod status;
 
 pub use backend::OpenCl;
 pub use device::devices;
-pub use options::{Compile, DeviceChoice, Mode, OpenClOptions, Shape};
+pub use options::{DeviceChoice, Mode, OpenClOptions, Shape};
 pub use source::{SOURCES, text};
