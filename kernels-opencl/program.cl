@@ -3,7 +3,7 @@
 // Formula: that of each operation (sweep.cl, spmv_*.cl, basis.cl, cells.cl).
 // Bytes moved per row: as the operations'; small systems stay in cache. Cells and control stay in local memory.
 // Launch shape: one work-group of one work-item, where LACUNA_CPU is 1.
-// Assumes: the program's cells fit local memory; at most 65536 segments.
+// Assumes: LACUNA_FORMATS has a bit for each format of the program; its cells fit local memory; at most 65536 segments.
 #if LACUNA_CPU
 __kernel void KERNEL(program)(__global uchar *arena, __global const uchar *restrict fixed,
     __global const uint *restrict table, __global const ulong *restrict names, __global number *cells,
@@ -22,24 +22,31 @@ __kernel void KERNEL(program)(__global uchar *arena, __global const uchar *restr
         near_control[i] = control[i];
     }
 #define RUN(name) run_##name(&p, op, 0, 1, 1, slots, work, 0, partials)
+// Compilers leave out what no matrix of the program needs.
+#define HAS(code) (LACUNA_FORMATS >> (code) & 1)
+#define PRODUCT(code, name) \
+    case code: \
+        if (HAS(code)) { \
+            RUN(name); \
+        } \
+        break;
     for (uint done = 0; op != LACUNA_NONE && done < budget; done++) {
         uint kind = OP(p, op, LACUNA_OP_KIND);
         if (kind == LACUNA_KIND_SPMV) {
+            if (HAS(FORMAT_HYB) && MATRIX(p, OP(p, op, LACUNA_OP_MATRIX))[MATRIX_FORMAT] == FORMAT_HYB) {
+                const Hyb a = hyb_of(&p, op);
+                sum_pieces(&a, 0, 1, work);
+            }
             switch (MATRIX(p, OP(p, op, LACUNA_OP_MATRIX))[MATRIX_FORMAT]) {
-                case FORMAT_DIA: RUN(spmv_dia); break;
-                case FORMAT_SELL: RUN(spmv_sell); break;
-                case FORMAT_BCSR: RUN(spmv_bcsr); break;
-                case FORMAT_HYB: {
-                    const Hyb a = hyb_of(&p, op);
-                    sum_pieces(&a, 0, 1, work);
-                    RUN(spmv_hyb);
-                    break;
-                }
-                case FORMAT_STENCIL: RUN(spmv_stencil); break;
-                case FORMAT_PACKED: RUN(spmv_packed); break;
-                case FORMAT_DENSE: RUN(spmv_dense); break;
-                case FORMAT_PKT: RUN(spmv_pkt); break;
-                default: RUN(spmv_csr); break;
+                PRODUCT(FORMAT_CSR, spmv_csr)
+                PRODUCT(FORMAT_DIA, spmv_dia)
+                PRODUCT(FORMAT_SELL, spmv_sell)
+                PRODUCT(FORMAT_BCSR, spmv_bcsr)
+                PRODUCT(FORMAT_HYB, spmv_hyb)
+                PRODUCT(FORMAT_STENCIL, spmv_stencil)
+                PRODUCT(FORMAT_PACKED, spmv_packed)
+                PRODUCT(FORMAT_DENSE, spmv_dense)
+                PRODUCT(FORMAT_PKT, spmv_pkt)
             }
         } else if (kind == LACUNA_KIND_BASIS_DOT) {
             run_basis_dot(&p, op, 0, 1, work, partials);

@@ -4,12 +4,12 @@ use crate::driver::{Buffer, Context, Kernel, Program, Queue, Status, failed};
 use crate::jit::{Compiled, PlanCache};
 use crate::memory::Memory;
 use crate::plan::{HISTORY, Prepared};
-use crate::source::{self, Source};
+use crate::source::{self, Entry, Source};
 use crate::{Mode, OpenClOptions};
 use lacuna_core::cells::Machine;
 use lacuna_core::{
-    Backend, Basis, Cell, Cells, Control, Cost, DeviceInfo, Error, Finish, Format, History, Mark, Matrix, Op,
-    Plan, Result, Run, Scalar, Vector, next_serial,
+    Backend, Basis, Cell, Cells, Control, Cost, DeviceInfo, Error, Finish, Format, History, Kind, Mark,
+    Matrix, Op, Plan, Result, Run, Scalar, Vector, next_serial,
 };
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -42,9 +42,12 @@ const BY_SEGMENTS: [Cost; 11] = [
 /// ```
 pub struct OpenCl {
     // Kernels, programs and buffers first: the context goes last.
-    programs: [Option<Program>; 4],
+    /// What was built of the library: entry points of a number type.
+    library: Vec<(Kind, Vec<Entry>, Program)>,
     /// Generated programs by their text.
     pub(crate) generated: HashMap<String, Compiled>,
+    /// Those that are to be compiled once the kernels of launches are there.
+    pub(crate) to_compile: Vec<(Compiled, Source)>,
     /// What plans share with those after them.
     pub(crate) plans: PlanCache,
     pub(crate) memory: Memory,
@@ -77,8 +80,9 @@ impl OpenCl {
         let context = Arc::new(Context::new(device.id).map_err(fail)?);
         let queue = context.queue(device.id).map_err(fail)?;
         Ok(OpenCl {
-            programs: [const { None }; 4],
+            library: Vec::new(),
             generated: HashMap::new(),
+            to_compile: Vec::new(),
             plans: PlanCache::default(),
             memory: Memory::new(&device),
             scratch: None,
@@ -142,23 +146,33 @@ impl OpenCl {
         move |status| failed(&device, &operation, status)
     }
 
-    /// Builds the program of a number type unless that is done.
-    pub(crate) fn build<T: Scalar>(&mut self) -> Result<()> {
-        self.device.check_type::<T>()?;
-        let place = &mut self.programs[T::KIND as usize];
-        if place.is_none() {
-            let text = source::text(T::KIND, self.segments_each, self.device.is_nvidia());
-            let source = Source::new(&self.context, &self.device, T::KIND, text);
-            *place = Some(source.kept().map_or_else(|| source.compile(), Ok)?);
+    /// Builds those of these entry points that are not there yet.
+    pub(crate) fn build<T: Scalar>(&mut self, entries: &[Entry]) -> Result<()> {
+        let mut missing: Vec<Entry> =
+            entries.iter().copied().filter(|entry| self.program_of::<T>(*entry).is_none()).collect();
+        missing.sort_unstable();
+        missing.dedup();
+        if missing.is_empty() {
+            return Ok(());
         }
+        let text = source::text_of(T::KIND, self.segments_each, self.device.is_nvidia(), &missing);
+        let source = Source::new(&self.context, &self.device, T::KIND, text);
+        let program = source.kept().map_or_else(|| source.compile(), Ok)?;
+        self.library.push((T::KIND, missing, program));
         Ok(())
     }
 
-    /// A kernel of a program that is built.
-    pub(crate) fn kernel<T: Scalar>(&self, stem: &str) -> Result<Kernel> {
-        let name = format!("{stem}_{}", T::KIND.name());
+    fn program_of<T: Scalar>(&self, (stem, formats): Entry) -> Option<&Program> {
+        let has = |known: &Entry| known.0 == stem && known.1 & formats == formats;
+        let mut library = self.library.iter().filter(|(kind, ..)| *kind == T::KIND);
+        library.find(|(_, entries, _)| entries.iter().any(has)).map(|(.., program)| program)
+    }
+
+    /// A kernel that is built.
+    pub(crate) fn kernel<T: Scalar>(&self, entry: Entry) -> Result<Kernel> {
+        let name = format!("{}_{}", entry.0, T::KIND.name());
         let fail = self.fail(&format!("kernel {name}"));
-        match &self.programs[T::KIND as usize] {
+        match self.program_of::<T>(entry) {
             Some(program) => program.kernel(&name).map_err(fail),
             None => Err(Error::Stale { operation: name, what: "program" }),
         }

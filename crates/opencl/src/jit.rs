@@ -118,17 +118,20 @@ impl OpenCl {
         } else if self.options.mode == Mode::Jit {
             let _ = compiled.set(Some(source.compile()?));
         } else {
-            // The kernels of the launches first, which the solve waits for.
-            self.build::<T>()?;
-            let (to, source) = (compiled.clone(), source.clone());
-            let compile = move || {
-                let _ = to.set(source.compile().ok());
-            };
-            // Without a thread the launches go on.
-            let _ = std::thread::Builder::new().name("lacuna-opencl-jit".into()).spawn(compile);
+            self.to_compile.push((compiled.clone(), source));
         }
         self.generated.insert(text.into(), compiled.clone());
         Ok(compiled)
+    }
+
+    /// Starts the compiler for what waits for it, a thread each. Without threads the launches go on.
+    pub(crate) fn compile_beside(&mut self) {
+        for (to, source) in self.to_compile.drain(..) {
+            let compile = move || {
+                let _ = to.set(source.compile().ok());
+            };
+            let _ = std::thread::Builder::new().name("lacuna-opencl-jit".into()).spawn(compile);
+        }
     }
 
     fn lay_out<T: Scalar>(
@@ -214,5 +217,75 @@ impl OpenCl {
         let buffer = self.memory.buffer(&self.context, &self.queue, bytes, operation)?;
         self.queue.fill(&buffer, 0, bytes, &[0; 4]).map_err(self.fail(operation))?;
         Ok(buffer)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::plan::Prepared;
+    use crate::{Mode, OpenCl, OpenClOptions};
+    use lacuna_core::{Backend, History, Pass, Plan, Recorder, Run, Vector};
+    use lacuna_formats::{Csr, Spec};
+    use std::sync::Arc;
+    use std::time::{Duration, Instant};
+
+    /// A device, a plan of a loop on it, and its solution's place; nothing on CPUs, which have no generated kernels: PoCL
+    /// takes minutes for one.
+    fn planned(mode: Mode) -> Option<(OpenCl, Plan<f64>, Vector<f64>)> {
+        let options = OpenClOptions { mode, ..OpenClOptions::from_env().unwrap() };
+        let dev = OpenCl::new(options).ok().filter(|dev| dev.modes().contains(&Mode::Jit));
+        let Some(mut dev) = dev else {
+            eprintln!("SKIPPED, no OpenCL device that generates kernels");
+            return None;
+        };
+        let a: Csr<f64> = Spec::parse("gen:poisson2d:17x18").unwrap().build().unwrap();
+        let n = a.rows();
+        let a = dev.matrix(Arc::new(a)).unwrap();
+        let mut k = Recorder::new(&mut dev, "power iteration");
+        let [x, y] = k.vectors(n);
+        let [xx, yy, scale] = k.cells();
+        k.each(|k| {
+            k.spmv_dot(&a, x, y, Pass::new("along").dot(yy, y, y).eval(scale, 1.0 / yy.sqrt()));
+            k.multi_axpy_dot(Pass::new("step").set(x, scale * y).dot(xx, x, x).count(xx));
+        });
+        let program = k.finish().unwrap();
+        let plan = dev.plan(program).unwrap();
+        Some((dev, plan, x))
+    }
+
+    fn solve(dev: &mut OpenCl, plan: &mut Plan<f64>, x: Vector<f64>) -> (Vec<f64>, bool) {
+        let mut values: Vec<f64> = (0..x.len).map(|i| 1.0 + (i % 7) as f64).collect();
+        dev.upload(&values, x).unwrap();
+        dev.execute(plan, Run { limit: 40, history: &mut History::default(), watch: None }).unwrap();
+        dev.download(x, &mut values).unwrap();
+        (values, plan.prepared.downcast_ref::<Prepared<f64>>().unwrap().is_jit())
+    }
+
+    #[test]
+    fn a_generated_kernel_takes_over_once_it_is_compiled() {
+        let Some((mut dev, mut plan, x)) = planned(Mode::Auto) else { return };
+        let (first, mut jit) = solve(&mut dev, &mut plan, x);
+        let begun = Instant::now();
+        while !jit {
+            assert!(begun.elapsed() < Duration::from_secs(300), "the compiler does not end");
+            std::thread::sleep(Duration::from_millis(20));
+            let (again, by_jit) = solve(&mut dev, &mut plan, x);
+            assert_eq!(again, first);
+            jit = by_jit;
+        }
+        assert_eq!(solve(&mut dev, &mut plan, x).0, first);
+        let Some((mut dev, mut plan, x)) = planned(Mode::Launches) else { return };
+        assert_eq!(solve(&mut dev, &mut plan, x), (first.clone(), false));
+        let Some((mut dev, mut plan, x)) = planned(Mode::Jit) else { return };
+        assert_eq!(solve(&mut dev, &mut plan, x), (first, true));
+    }
+
+    #[test]
+    fn a_backend_can_be_dropped_while_the_compiler_runs() {
+        let Some((mut dev, mut plan, x)) = planned(Mode::Auto) else { return };
+        solve(&mut dev, &mut plan, x);
+        let begun = Instant::now();
+        drop((dev, plan));
+        assert!(begun.elapsed() < Duration::from_secs(1), "{:?}", begun.elapsed());
     }
 }

@@ -17,6 +17,9 @@ pub(crate) struct Steps {
     pub(crate) fold: Option<Launch>,
 }
 
+/// The name of an operation's kernel; of one ahead of it, with its groups.
+type Stems = (Option<(&'static str, usize)>, &'static str);
+
 impl Steps {
     /// The launches in their order.
     pub(crate) fn launches(&self) -> impl Iterator<Item = &Launch> {
@@ -40,9 +43,25 @@ impl OpenCl {
         encoded: &Encoded<T>,
         operation: &str,
     ) -> Result<Vec<Option<Steps>>> {
-        self.build::<T>()?;
-        let steps = |op| self.steps_of(encoded, op, operation);
-        (0..encoded.ops()).map(|op| (!encoded.is_scalar(op)).then(|| steps(op)).transpose()).collect()
+        let mut entries = vec![("advance", 0), ("sweep", 0)];
+        let mut stems = Vec::new();
+        for op in 0..encoded.ops() {
+            let of_op = if encoded.is_scalar(op) { None } else { Some(self.stems(encoded, op, operation)?) };
+            entries.extend(
+                of_op
+                    .iter()
+                    .flat_map(|(ahead, stem)| ahead.iter().map(|a| a.0).chain([*stem]))
+                    .map(|stem| (stem, 0)),
+            );
+            stems.push(of_op);
+        }
+        if !self.segments_each {
+            entries.push(("fold", 0));
+        }
+        self.build::<T>(&entries)?;
+        let ops = (0..encoded.ops()).zip(stems);
+        ops.map(|(op, stems)| stems.map(|stems| self.steps_of(encoded, op, stems, operation)).transpose())
+            .collect()
     }
 
     /// Whether several columns are multiplied at once: where there is a kernel for that, and on GPUs it is the faster way, as by
@@ -54,9 +73,9 @@ impl OpenCl {
         (self.segments_each || kernel == "spmm_sell" && far) && !a.has_long_rows()
     }
 
-    fn steps_of<T: Scalar>(&self, encoded: &Encoded<T>, op: u32, operation: &str) -> Result<Steps> {
+    /// The kernel of an operation, and what comes ahead of a product, with its groups.
+    fn stems<T: Scalar>(&self, encoded: &Encoded<T>, op: u32, operation: &str) -> Result<Stems> {
         let kind = encoded.op(op, encode::OP_KIND);
-        // What comes ahead of a product, and its groups.
         let mut first = None;
         let stem = match kind {
             encode::KIND_SPMV => {
@@ -86,6 +105,17 @@ impl OpenCl {
             encode::KIND_BASIS_AXPY => "basis_axpy",
             _ => "sweep",
         };
+        Ok((first, stem))
+    }
+
+    fn steps_of<T: Scalar>(
+        &self,
+        encoded: &Encoded<T>,
+        op: u32,
+        (ahead, stem): Stems,
+        operation: &str,
+    ) -> Result<Steps> {
+        let kind = encoded.op(op, encode::OP_KIND);
         let segments = (encoded.op(op, encode::OP_N) as usize).div_ceil(SEGMENT);
         let dots = if kind == encode::KIND_BASIS_DOT { encode::OP_COLUMNS } else { encode::OP_DOT_COUNT };
         let sums = encoded.op(op, dots) as usize;
@@ -97,7 +127,7 @@ impl OpenCl {
         };
         let fold = || step("fold", sums * segments.div_ceil(SEGMENT));
         Ok(Steps {
-            ahead: first.map(|(stem, groups)| step(stem, groups)).transpose()?,
+            ahead: ahead.map(|(stem, groups)| step(stem, groups)).transpose()?,
             operation: step(stem, segments)?,
             fold: folds.then(fold).transpose()?,
         })
@@ -115,10 +145,10 @@ impl OpenCl {
         &self,
         encoded: &Encoded<T>,
         op: u32,
-        stem: &str,
+        stem: &'static str,
         operation: &str,
     ) -> Result<Kernel> {
-        let mut kernel = self.kernel::<T>(stem)?;
+        let mut kernel = self.kernel::<T>((stem, 0))?;
         let (size, cells) = (size_of::<T>(), encoded.cells.len());
         let work = source::work::<T>(if self.segments_each { SEGMENT } else { TEAM });
         let table = self.table_bytes(encoded, op);

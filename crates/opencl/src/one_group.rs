@@ -38,8 +38,12 @@ impl OpenCl {
             let message = format!("{cells} cells do not fit the local memory of {device}; use launches");
             return Err(Error::Unsupported { operation: operation.into(), message });
         }
-        self.build::<T>()?;
-        let mut kernel = self.kernel::<T>("program")?;
+        let mut formats = 0;
+        for a in &encoded.matrices {
+            formats |= 1 << self.memory.matrix_words(*a, operation)?[0];
+        }
+        self.build::<T>(&[("advance", 0), ("program", formats)])?;
+        let mut kernel = self.kernel::<T>(("program", formats))?;
         let args = [
             Arg::Word(encoded.cells.start),
             Arg::Word(cells as u32),

@@ -92,7 +92,8 @@ impl OpenCl {
                     Some(launch) => Execution::OneGroup(launch),
                     None => Execution::Launches(self.launches(&encoded, &operation)?),
                 };
-                (execution, self.kernel::<T>("advance")?, awaited)
+                self.compile_beside();
+                (execution, self.kernel::<T>(("advance", 0))?, awaited)
             }
         };
         let host = [0; 3].map(|_| vec![0; words]);

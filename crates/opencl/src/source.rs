@@ -49,16 +49,42 @@ pub(crate) fn work<T: Scalar>(group: usize) -> usize {
 
 /// The whole text for a number type, `cpu` where a work-item takes a segment, `nvidia` for that vendor's compiler.
 pub fn text(kind: Kind, cpu: bool, nvidia: bool) -> String {
+    text_for(kind, cpu, nvidia, u32::MAX)
+}
+
+/// The same, where the kernel `program` multiplies by matrices of these formats alone, a bit for each code.
+fn text_for(kind: Kind, cpu: bool, nvidia: bool, formats: u32) -> String {
     let group = if cpu { 1 } else { TEAM };
     let mut text = header(kind, cpu, nvidia, false);
     for (name, value) in [
         ("FOLD", format!("{FOLD}u")),
+        ("FORMATS", format!("{formats}u")),
         ("RARE", if nvidia { "__attribute__((noinline))" } else { "inline" }.to_owned()),
         ("GROUP", format!("__attribute__((reqd_work_group_size({group}, 1, 1)))")),
     ] {
         text += &format!("#define LACUNA_{name} {value}\n");
     }
     joined(text, &SOURCES)
+}
+
+/// An entry point of the library, with the formats it multiplies by where it is `program`.
+pub(crate) type Entry = (&'static str, u32);
+
+/// The text with these entry points alone: compilers take seconds for all of them.
+pub(crate) fn text_of(kind: Kind, cpu: bool, nvidia: bool, entries: &[Entry]) -> String {
+    let formats = entries.iter().fold(0, |all, (_, formats)| all | formats);
+    let wanted = |line: &str| entries.iter().any(|(stem, _)| line.contains(&format!("KERNEL({stem})")));
+    let mut inside = false;
+    let mut kept = String::new();
+    for line in text_for(kind, cpu, nvidia, formats).lines() {
+        inside |= line.starts_with("__kernel") && !wanted(line);
+        if !inside {
+            kept += line;
+            kept.push('\n');
+        }
+        inside &= line != "}";
+    }
+    kept
 }
 
 /// A text for a device, with the options it is built with.
@@ -134,6 +160,18 @@ fn locked(mutex: &'static Mutex<()>) -> MutexGuard<'static, ()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_text_has_the_entry_points_that_are_asked_for_alone() {
+        let text = text_of(Kind::F64, false, false, &[("spmv_csr", 0), ("advance", 0)]);
+        let entries: Vec<_> = text.lines().filter(|line| line.starts_with("__kernel")).collect();
+        assert_eq!(entries.len(), 2, "{entries:?}");
+        assert!(
+            entries[0].contains("KERNEL(advance)") && entries[1].contains("KERNEL(spmv_csr)"),
+            "{entries:?}"
+        );
+    }
+
     use crate::{OpenClOptions, device};
 
     #[test]
