@@ -4,7 +4,7 @@
 //! the device, divided by 30. Each line is also printed as JSON.
 //!
 //! `bench [quick|large] [modes] [systems=a,b] [methods=a,b] [formats=a,b]`: `quick` leaves out the large systems, `large`
-//! all others; modes as in `auto,launches,one-group,persistent`; systems and methods by the ends of their names, all
+//! all others, `methods=transfers` how vectors get there and back; modes as in `auto,jit,launches,one-group`; systems and methods by the ends of their names, all
 //! where none is given; formats by name, `auto` where none is given; `iterations=300` for another number of them. The environment chooses the device, see
 //! `OpenClOptions::from_env`. Products are timed by the example `primitives`.
 use lacuna_core::{Backend, Format, Matrix, Pass, Result, Vector};
@@ -50,7 +50,7 @@ fn main() -> Result<()> {
         .map(|name| match name {
             "launches" => (name, Mode::Launches),
             "one-group" => (name, Mode::OneGroup),
-            "persistent" => (name, Mode::Persistent),
+            "jit" => (name, Mode::Jit),
             _ => (name, Mode::Auto),
         })
         .collect();
@@ -60,6 +60,11 @@ fn main() -> Result<()> {
     println!("{}: {} units, {:?}", info.name, info.units, info.details);
     let copy = dev.measure_bandwidth()? / 1e9;
     println!("copy: {copy:.0} GB/s\n{{\"bench\":\"copy\",\"gbs\":{copy:.1}}}");
+    if chosen("methods=", "transfers") {
+        for megabytes in [1, 16, if quick { 64 } else { 256 }] {
+            transfers(&mut dev, megabytes << 20)?;
+        }
+    }
 
     for (name, large) in SYSTEMS {
         if (large && quick) || (!large && only_large) || !chosen("systems=", name) {
@@ -77,7 +82,7 @@ fn main() -> Result<()> {
             for ((format, a), (mode_name, mode)) in
                 formats.iter().flat_map(|f| modes.iter().map(move |m| (f, m)))
             {
-                if (*mode == Mode::OneGroup && n > 17_000) || (*mode == Mode::Persistent && n > 600_000) {
+                if *mode == Mode::OneGroup && n > 17_000 {
                     continue;
                 }
                 match open(*mode).and_then(|mut dev| solves(&mut dev, a, &*method, iterations)) {
@@ -143,6 +148,38 @@ fn solves(
     }
     times.sort_by(f64::total_cmp);
     Ok((times[times.len() / 2] * 1e6, planned, solver.program().bytes_per_iteration()))
+}
+
+/// What moving a vector of so many bytes there and back takes: the best of ten, and to pages that nothing has touched.
+fn transfers(dev: &mut OpenCl, bytes: usize) -> Result<()> {
+    let mark = dev.mark();
+    let x: Vector<f64> = Backend::vector(dev, bytes / 8)?;
+    let mut host = vec![1.0; bytes / 8];
+    let mut best = [f64::INFINITY; 3];
+    for _ in 0..10 {
+        let mut untouched = vec![0.0; bytes / 8];
+        let start = Instant::now();
+        dev.upload(&host, x)?;
+        // A write that has returned may still be on its way: a read of one cell comes behind it.
+        let c = Backend::cells::<f64>(dev, 1)?;
+        dev.read(&[c.at(0)])?;
+        let up = start.elapsed();
+        dev.download(x, &mut host)?;
+        let down = start.elapsed() - up;
+        dev.download(x, &mut untouched)?;
+        let fresh = start.elapsed() - up - down;
+        for (best, time) in best.iter_mut().zip([up, down, fresh]) {
+            *best = best.min(time.as_secs_f64());
+        }
+    }
+    let [up, down, fresh] = best.map(|seconds| bytes as f64 / seconds / 1e9);
+    let mib = bytes >> 20;
+    println!("{mib} MiB: upload {up:.1} GB/s, download {down:.1}, to untouched pages {fresh:.1}");
+    println!(
+        "{{\"bench\":\"transfer\",\"mib\":{mib},\"up\":{up:.2},\"down\":{down:.2},\"fresh\":{fresh:.2}}}"
+    );
+    dev.release(mark);
+    Ok(())
 }
 
 /// The update pass of conjugate gradients.

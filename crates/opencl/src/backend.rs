@@ -1,14 +1,15 @@
 //! The backend: memory, transfer, planning.
 use crate::device::{self, Device};
 use crate::driver::{Buffer, Context, Kernel, Program, Queue, Status, failed};
+use crate::jit::{Compiled, PlanCache};
 use crate::memory::Memory;
-use crate::near::Kept;
 use crate::plan::{HISTORY, Prepared};
-use crate::{Compile, OpenClOptions, source};
+use crate::source::{self, Entry, Source};
+use crate::{Mode, OpenClOptions};
 use lacuna_core::cells::Machine;
 use lacuna_core::{
-    Backend, Basis, Cell, Cells, Control, Cost, DeviceInfo, Error, Finish, Format, History, Mark, Matrix, Op,
-    OpKind, Plan, Result, Run, Scalar, StepByStep, Vector, host_call, next_serial, step_by_step,
+    Backend, Basis, Cell, Cells, Control, Cost, DeviceInfo, Error, Finish, Format, History, Kind, Mark,
+    Matrix, Op, OpKind, Plan, Result, Run, Scalar, StepByStep, Vector, host_call, next_serial, step_by_step,
 };
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -41,15 +42,18 @@ const BY_SEGMENTS: [Cost; 11] = [
 /// ```
 pub struct OpenCl {
     // Kernels, programs and buffers first: the context goes last.
-    programs: [Option<Program>; 4],
-    /// Programs of one kernel each, by their text.
-    near_programs: HashMap<String, Program>,
+    /// What was built of the library: entry points of a number type.
+    library: Vec<(Kind, Vec<Entry>, Program)>,
+    /// Generated programs by their text.
+    pub(crate) generated: HashMap<String, Compiled>,
+    /// Those that are to be compiled once the kernels of launches are there.
+    pub(crate) to_compile: Vec<(Compiled, Source)>,
     /// What plans share with those after them.
-    pub(crate) shelf: Kept,
+    pub(crate) plans: PlanCache,
     pub(crate) memory: Memory,
     pub(crate) scratch: Option<Scratch>,
     pub(crate) queue: Queue,
-    pub(crate) context: Context,
+    pub(crate) context: Arc<Context>,
     pub(crate) device: Device,
     pub(crate) options: OpenClOptions,
     /// Whether a work-item takes a whole segment.
@@ -73,12 +77,13 @@ impl OpenCl {
     pub fn new(options: OpenClOptions) -> Result<Self> {
         let device = device::find(&options)?;
         let fail = |status| failed(&device.name, "opening the device", status);
-        let context = Context::new(device.id).map_err(fail)?;
+        let context = Arc::new(Context::new(device.id).map_err(fail)?);
         let queue = context.queue(device.id).map_err(fail)?;
         Ok(OpenCl {
-            programs: [const { None }; 4],
-            near_programs: HashMap::new(),
-            shelf: Kept::default(),
+            library: Vec::new(),
+            generated: HashMap::new(),
+            to_compile: Vec::new(),
+            plans: PlanCache::default(),
             memory: Memory::new(&device),
             scratch: None,
             queue,
@@ -90,20 +95,14 @@ impl OpenCl {
         })
     }
 
-    /// Whether the device is known to run as many work-groups at once as it has units: what [`crate::Mode::Persistent`]
-    /// needs.
-    pub fn runs_groups_together(&self) -> bool {
-        self.together() > 1 && !self.segments_each
+    /// The modes in which the device runs programs.
+    pub fn modes(&self) -> [Mode; 3] {
+        [Mode::Auto, Mode::Launches, if self.segments_each { Mode::OneGroup } else { Mode::Jit }]
     }
 
-    /// Whether kernels are written for programs.
-    pub(crate) fn writes_kernels(&self) -> bool {
-        let wanted = match self.options.compile {
-            Compile::Auto => self.device.is_gpu(),
-            Compile::Always => true,
-            Compile::Never => false,
-        };
-        wanted && !self.segments_each
+    /// Whether kernels are generated for programs.
+    pub(crate) fn generates_kernels(&self) -> bool {
+        matches!(self.options.mode, Mode::Auto | Mode::Jit) && !self.segments_each
     }
 
     /// How many work-groups are known to run at once.
@@ -147,37 +146,36 @@ impl OpenCl {
         move |status| failed(&device, &operation, status)
     }
 
-    /// Builds the program of a number type unless that is done.
-    pub(crate) fn build<T: Scalar>(&mut self) -> Result<()> {
-        self.device.check_type::<T>()?;
-        let place = &mut self.programs[T::KIND as usize];
-        if place.is_none() {
-            let text = source::text(T::KIND, self.segments_each, self.device.is_nvidia());
-            *place = Some(source::program(&self.context, &self.device, T::KIND, &text)?);
+    /// Builds those of these entry points that are not there yet.
+    pub(crate) fn build<T: Scalar>(&mut self, entries: &[Entry]) -> Result<()> {
+        let mut missing: Vec<Entry> =
+            entries.iter().copied().filter(|entry| self.program_of::<T>(*entry).is_none()).collect();
+        missing.sort_unstable();
+        missing.dedup();
+        if missing.is_empty() {
+            return Ok(());
         }
+        let text = source::text_of(T::KIND, self.segments_each, self.device.is_nvidia(), &missing);
+        let source = Source::new(&self.context, &self.device, T::KIND, text);
+        let program = source.kept().map_or_else(|| source.compile(), Ok)?;
+        self.library.push((T::KIND, missing, program));
         Ok(())
     }
 
-    /// A kernel of a program that is built.
-    pub(crate) fn kernel<T: Scalar>(&self, stem: &str) -> Result<Kernel> {
-        let name = format!("{stem}_{}", T::KIND.name());
+    fn program_of<T: Scalar>(&self, (stem, formats): Entry) -> Option<&Program> {
+        let has = |known: &Entry| known.0 == stem && known.1 & formats == formats;
+        let mut library = self.library.iter().filter(|(kind, ..)| *kind == T::KIND);
+        library.find(|(_, entries, _)| entries.iter().any(has)).map(|(.., program)| program)
+    }
+
+    /// A kernel that is built.
+    pub(crate) fn kernel<T: Scalar>(&self, entry: Entry) -> Result<Kernel> {
+        let name = format!("{}_{}", entry.0, T::KIND.name());
         let fail = self.fail(&format!("kernel {name}"));
-        match &self.programs[T::KIND as usize] {
+        match self.program_of::<T>(entry) {
             Some(program) => program.kernel(&name).map_err(fail),
             None => Err(Error::Stale { operation: name, what: "program" }),
         }
-    }
-
-    /// The kernel of a text written for one program and its `advance`, built unless that is done.
-    pub(crate) fn near_kernels<T: Scalar>(&mut self, text: &str) -> Result<[Kernel; 2]> {
-        let names = ["near", "advance"].map(|stem| format!("{stem}_{}", T::KIND.name()));
-        let fail = self.fail("kernels written for a program");
-        if !self.near_programs.contains_key(text) {
-            let program = source::program(&self.context, &self.device, T::KIND, text)?;
-            self.near_programs.insert(text.into(), program);
-        }
-        let program = &self.near_programs[text];
-        Ok([program.kernel(&names[0]).map_err(&fail)?, program.kernel(&names[1]).map_err(&fail)?])
     }
 
     /// Makes room for so many sums, twice.
@@ -228,7 +226,7 @@ impl Backend for OpenCl {
     }
     fn release(&mut self, mark: Mark) {
         self.memory.release(mark);
-        self.shelf.retain(|serial| self.memory.has_matrix(serial));
+        self.plans.retain(|serial| self.memory.has_matrix(serial));
     }
     fn upload<T: Scalar>(&mut self, from: &[T], to: Vector<T>) -> Result<()> {
         Error::check_length("upload", "the host slice", to.len, from.len())?;
@@ -304,7 +302,7 @@ impl OpenCl {
     /// Makes something; where there is no memory for it, once more without what is kept for plans to come.
     fn making_room<X>(&mut self, mut make: impl FnMut(&mut Self) -> Result<X>) -> Result<X> {
         match make(self) {
-            Err(Error::OutOfMemory { .. }) if self.shelf.clear() => make(self),
+            Err(Error::OutOfMemory { .. }) if self.plans.clear() => make(self),
             made => made,
         }
     }

@@ -1,7 +1,9 @@
 //! The OpenCL calls this crate makes, with owners for what they create. Every status becomes an error value: the
 //! status, its name, and what was being done.
+mod queue;
 pub(crate) use crate::status::*;
 use ocl_core::ffi;
+pub(crate) use queue::Arg;
 use std::ffi::{CString, c_void};
 use std::ptr;
 use std::sync::Arc;
@@ -112,6 +114,8 @@ owner!(
     /// A program built for one device.
     Program, cl_program, clReleaseProgram
 );
+// SAFETY: of a program that is built, a shared reference makes kernels alone, which any thread may do.
+unsafe impl Sync for Program {}
 owner!(
     /// A kernel with its arguments.
     Kernel, cl_kernel, clReleaseKernel
@@ -129,6 +133,8 @@ pub(crate) struct Context {
 }
 // SAFETY: as for the objects above.
 unsafe impl Send for Context {}
+// SAFETY: a shared reference makes objects in the context, which any thread may do.
+unsafe impl Sync for Context {}
 impl Drop for Context {
     fn drop(&mut self) {
         // SAFETY: this owns the one reference that creation gave.
@@ -251,184 +257,5 @@ impl Program {
         // SAFETY: a terminated string.
         let raw = unsafe { ffi::clCreateKernel(self.0, name.as_ptr(), &mut status) };
         check(status).map(|()| Kernel(raw))
-    }
-}
-
-/// An argument of a kernel.
-pub(crate) enum Arg<'a> {
-    /// A buffer.
-    Buffer(&'a Buffer),
-    /// A number.
-    Word(u32),
-    /// Local memory of so many bytes.
-    Local(usize),
-}
-
-impl Kernel {
-    pub(crate) fn set(&mut self, index: u32, arg: &Arg<'_>) -> Outcome<()> {
-        let (size, at): (usize, *const c_void) = match arg {
-            Arg::Buffer(buffer) => (size_of::<ffi::cl_mem>(), (&raw const buffer.raw).cast()),
-            Arg::Word(word) => (4, ptr::from_ref(word).cast()),
-            Arg::Local(bytes) => ((*bytes).max(16), ptr::null()),
-        };
-        // SAFETY: `at` points to `size` bytes, or is null for local memory.
-        check(unsafe { ffi::clSetKernelArg(self.0, index, size, at) })
-    }
-    pub(crate) fn set_all(&mut self, args: &[Arg<'_>]) -> Outcome<()> {
-        args.iter().enumerate().try_for_each(|(i, arg)| self.set(i as u32, arg))
-    }
-    /// The largest work-group the kernel can have.
-    pub(crate) fn group_limit(&self, device: Id) -> usize {
-        let bytes = bytes(|size, at, got| {
-            // SAFETY: `at` has room for `size` bytes.
-            unsafe {
-                ffi::clGetKernelWorkGroupInfo(self.0, device.0, ffi::CL_KERNEL_WORK_GROUP_SIZE, size, at, got)
-            }
-        });
-        bytes.ok().and_then(|b| b.first_chunk().map(|b| usize::from_le_bytes(*b))).unwrap_or(0)
-    }
-}
-
-impl Queue {
-    /// Queues a kernel over `groups` work-groups of `size` work-items.
-    pub(crate) fn launch(&self, kernel: &Kernel, groups: usize, size: usize) -> Outcome<()> {
-        let global = groups * size;
-        // SAFETY: one dimension; the arguments were set, and what they name is owned by the backend that queues.
-        check(unsafe {
-            ffi::clEnqueueNDRangeKernel(
-                self.0,
-                kernel.0,
-                1,
-                ptr::null(),
-                &global,
-                &size,
-                0,
-                ptr::null(),
-                ptr::null_mut(),
-            )
-        })
-    }
-    /// Writes and waits until the host's bytes are no longer needed.
-    pub(crate) fn write(&self, to: &Buffer, offset: usize, from: &[u8]) -> Outcome<()> {
-        if from.is_empty() {
-            return Ok(());
-        }
-        // SAFETY: blocking, so that `from` outlives the write.
-        unsafe { self.enqueue_write(true, to, offset, from) }
-    }
-    /// Queues a write.
-    ///
-    /// # Safety
-    /// `from` must stay where and as it is until the queue has been waited for.
-    pub(crate) unsafe fn write_later(&self, to: &Buffer, offset: usize, from: &[u8]) -> Outcome<()> {
-        // SAFETY: the caller keeps `from` alive.
-        unsafe { self.enqueue_write(false, to, offset, from) }
-    }
-    /// # Safety
-    /// `from` must stay where and as it is until the write is done.
-    unsafe fn enqueue_write(&self, wait: bool, to: &Buffer, offset: usize, from: &[u8]) -> Outcome<()> {
-        // SAFETY: `from` has as many bytes as are asked for and lives as the caller promises.
-        check(unsafe {
-            ffi::clEnqueueWriteBuffer(
-                self.0,
-                to.raw,
-                u32::from(wait),
-                offset,
-                from.len(),
-                from.as_ptr().cast_mut().cast(),
-                0,
-                ptr::null(),
-                ptr::null_mut(),
-            )
-        })
-    }
-    /// Reads and waits.
-    pub(crate) fn read(&self, from: &Buffer, offset: usize, to: &mut [u8]) -> Outcome<()> {
-        if to.is_empty() {
-            return Ok(());
-        }
-        // SAFETY: blocking, and `to` has as many bytes as are asked for.
-        check(unsafe {
-            ffi::clEnqueueReadBuffer(
-                self.0,
-                from.raw,
-                1,
-                offset,
-                to.len(),
-                to.as_mut_ptr().cast(),
-                0,
-                ptr::null(),
-                ptr::null_mut(),
-            )
-        })
-    }
-    /// Queues a read.
-    ///
-    /// # Safety
-    /// `to` must stay where it is, untouched, until the event has been waited for.
-    pub(crate) unsafe fn read_later(&self, from: &Buffer, offset: usize, to: &mut [u8]) -> Outcome<Event> {
-        let mut event = ptr::null_mut();
-        // SAFETY: the caller keeps `to` alive.
-        check(unsafe {
-            ffi::clEnqueueReadBuffer(
-                self.0,
-                from.raw,
-                0,
-                offset,
-                to.len(),
-                to.as_mut_ptr().cast(),
-                0,
-                ptr::null(),
-                &mut event,
-            )
-        })?;
-        Ok(Event(event))
-    }
-    /// Queues filling `bytes` bytes with a pattern of 1, 2, 4, 8 or 16 bytes.
-    pub(crate) fn fill(&self, to: &Buffer, offset: usize, bytes: usize, pattern: &[u8]) -> Outcome<()> {
-        if bytes == 0 {
-            return Ok(());
-        }
-        // SAFETY: the driver copies the pattern before it returns.
-        check(unsafe {
-            ffi::clEnqueueFillBuffer(
-                self.0,
-                to.raw,
-                pattern.as_ptr().cast(),
-                pattern.len(),
-                offset,
-                bytes,
-                0,
-                ptr::null(),
-                ptr::null_mut(),
-            )
-        })
-    }
-    /// Queues a copy between two buffers.
-    pub(crate) fn copy(&self, from: &Buffer, to: &Buffer, bytes: usize) -> Outcome<()> {
-        if bytes == 0 {
-            return Ok(());
-        }
-        // SAFETY: both buffers have at least so many bytes, as their owner knows.
-        check(unsafe {
-            ffi::clEnqueueCopyBuffer(self.0, from.raw, to.raw, 0, 0, bytes, 0, ptr::null(), ptr::null_mut())
-        })
-    }
-    /// Sends what is queued to the device.
-    pub(crate) fn flush(&self) -> Outcome<()> {
-        // SAFETY: a live queue.
-        check(unsafe { ffi::clFlush(self.0) })
-    }
-    /// Waits for everything queued.
-    pub(crate) fn finish(&self) -> Outcome<()> {
-        // SAFETY: a live queue.
-        check(unsafe { ffi::clFinish(self.0) })
-    }
-}
-
-impl Event {
-    pub(crate) fn wait(&self) -> Outcome<()> {
-        // SAFETY: one live event.
-        check(unsafe { ffi::clWaitForEvents(1, &self.0) })
     }
 }

@@ -1,9 +1,11 @@
 //! Running a program: work is queued ahead, and the host learns how it stands by reads behind it.
 use crate::backend::OpenCl;
 use crate::driver::{Arg, Event, Status};
-use crate::near::{NEAR_BUDGET, NEAR_ENTER, NEAR_SHORT_HISTORY};
-use crate::plan::{ADVANCE_MODE, HISTORY, PROGRAM_BUDGET, Prepared};
-use crate::source::{NEAR_CELLS_AT, NEAR_HISTORY_AT};
+use crate::jit::{JIT_BUDGET, JIT_ENTER, JIT_SHORT_HISTORY};
+use crate::launches::Steps;
+use crate::one_group::PROGRAM_BUDGET;
+use crate::plan::{ADVANCE_MODE, Execution, HISTORY, Prepared};
+use crate::source::{JIT_CELLS_AT, JIT_HISTORY_AT};
 use lacuna_core::encode::{self, real_bits, real_from_bits};
 use lacuna_core::{Finish, Program, Progress, Reason, Result, Run, Scalar, Section};
 use std::time::{Duration, Instant};
@@ -16,11 +18,9 @@ const MODE_CANCEL: u32 = 2;
 const AHEAD: usize = 2;
 /// What a round should take at the most: how soon the host learns of anything.
 const ROUND: Duration = Duration::from_millis(3);
-/// Operations of the first launch of a whole program.
-const FIRST_BUDGET: u32 = 1024;
-
-/// The same where a kernel is written for the program.
-const NEAR_FIRST: u64 = 4096;
+/// Operations of the first launch of a whole program: in one group, and by a generated kernel.
+const ONE_GROUP_FIRST: u64 = 1024;
+const JIT_FIRST: u64 = 4096;
 
 type Words = [u64; encode::CONTROL_WORDS as usize];
 
@@ -48,15 +48,10 @@ struct Rounds<'a, T> {
 
 impl<T: Scalar> Rounds<'_, T> {
     fn launch_section(&self, section: u32) -> Result<(), Status> {
-        for &op in &self.sections[section as usize] {
-            let Some(steps) = &self.prepared.steps[op] else { continue };
-            for step in
-                [steps.ahead.as_ref(), Some(&steps.operation), steps.fold.as_ref()].into_iter().flatten()
-            {
-                self.dev.queue.launch(&step.kernel, step.groups, step.size)?;
-            }
-        }
-        Ok(())
+        let Execution::Launches(steps) = &self.prepared.execution else { return Ok(()) };
+        let steps = self.sections[section as usize].iter().filter_map(|op| steps[*op].as_ref());
+        let mut launches = steps.flat_map(Steps::launches);
+        launches.try_for_each(|launch| self.dev.queue.launch(&launch.kernel, launch.groups, launch.size))
     }
 
     fn advance(&mut self, mode: u32) -> Result<(), Status> {
@@ -66,7 +61,7 @@ impl<T: Scalar> Rounds<'_, T> {
 
     /// Queues what comes before the first iteration.
     fn begin(&mut self) -> Result<(), Status> {
-        if self.prepared.is_near() {
+        if self.prepared.is_jit() {
             return Ok(()); // its first launch does this
         }
         self.advance(MODE_ENTER)?;
@@ -76,19 +71,21 @@ impl<T: Scalar> Rounds<'_, T> {
 
     /// Queues a round of at most `left` iterations.
     fn round(&mut self, left: u64) -> Result<(), Status> {
-        if let Some(whole) = self.prepared.whole.as_mut().filter(|whole| whole.near.is_some()) {
-            whole.kernel.set(NEAR_BUDGET, &Arg::Word(self.size as u32))?;
-            whole.kernel.set(NEAR_SHORT_HISTORY, &Arg::Word(self.short_history.into()))?;
-            whole.kernel.set(NEAR_ENTER, &Arg::Word(self.begins.into()))?;
-            self.begins = false;
-            return self.dev.queue.launch(&whole.kernel, whole.groups, whole.size);
-        }
-        if let Some(whole) = &mut self.prepared.whole {
-            whole.kernel.set(PROGRAM_BUDGET, &Arg::Word(self.size as u32))?;
-            if let Some(scratch) = self.dev.scratch.as_ref().filter(|_| whole.groups > 1) {
-                self.dev.queue.fill(&scratch.counter, 0, 4, &[0; 4])?;
+        let budget = Arg::Word(self.size as u32);
+        match &mut self.prepared.execution {
+            Execution::Jit(jit) => {
+                let kernel = &mut jit.launch.kernel;
+                kernel.set(JIT_BUDGET, &budget)?;
+                kernel.set(JIT_SHORT_HISTORY, &Arg::Word(self.short_history.into()))?;
+                kernel.set(JIT_ENTER, &Arg::Word(self.begins.into()))?;
+                self.begins = false;
+                return self.dev.queue.launch(kernel, jit.launch.groups, jit.launch.size);
             }
-            return self.dev.queue.launch(&whole.kernel, whole.groups, whole.size);
+            Execution::OneGroup(launch) => {
+                launch.kernel.set(PROGRAM_BUDGET, &budget)?;
+                return self.dev.queue.launch(&launch.kernel, launch.groups, launch.size);
+            }
+            Execution::Launches(_) => {}
         }
         let times = self.size.min(left.div_ceil(self.counts)).max(1);
         for _ in 0..times {
@@ -105,8 +102,10 @@ impl<T: Scalar> Rounds<'_, T> {
 
     /// Queues a read of the control block to one of the host's places.
     fn look(&mut self, place: usize) -> Result<Event, Status> {
+        let jit = self.prepared.is_jit();
         let Prepared { control, host, .. } = &mut *self.prepared;
-        let to = bytemuck::cast_slice_mut(&mut host[place]);
+        let words = if jit { host[place].len() } else { encode::CONTROL_WORDS as usize };
+        let to = bytemuck::cast_slice_mut(&mut host[place][..words]);
         // SAFETY: the place is in a box that the plan keeps; it is not touched before the event has been waited for,
         // and `execute` waits for the queue before it returns, also where something failed.
         let event = unsafe { self.dev.queue.read_later(control, 0, to) }?;
@@ -117,7 +116,7 @@ impl<T: Scalar> Rounds<'_, T> {
 
 /// Whether the history of so many iterations fits behind the control block.
 fn is_short(limit: u64) -> bool {
-    limit < (NEAR_CELLS_AT - NEAR_HISTORY_AT) as u64
+    limit < (JIT_CELLS_AT - JIT_HISTORY_AT) as u64
 }
 
 impl OpenCl {
@@ -132,6 +131,7 @@ impl OpenCl {
         let operation = format!("running `{}`", program.name);
         // Where something is gone, the error names the pass that needs it.
         self.check_live(prepared, &operation).or_else(|error| self.memory.check(program).and(Err(error)))?;
+        self.take_jit(prepared, &operation)?;
         self.bind(prepared)?;
         let fail = self.fail(&operation);
         let nan = real_bits::<T>(f64::NAN);
@@ -149,18 +149,17 @@ impl OpenCl {
             of(section).filter(|op| !prepared.encoded.is_scalar(*op)).map(|op| op as usize).collect()
         };
         let sections = [0, 1, 2].map(with_vectors);
-        let whole = prepared.whole.is_some();
+        let (whole, jit) = (!matches!(prepared.execution, Execution::Launches(_)), prepared.is_jit());
         let counts = program.counts().max(1) as u64;
         // Operations of the whole solve, where nothing restarts it.
         let operations = limit
             .div_ceil(counts)
             .saturating_mul(program.section(Section::Each).len() as u64)
             .saturating_add(64);
-        let near = prepared.is_near();
-        let ahead = if near && operations <= NEAR_FIRST { 1 } else { AHEAD };
+        let ahead = if jit && operations <= JIT_FIRST { 1 } else { AHEAD };
         let size = match limit.div_ceil(counts) {
-            _ if near => NEAR_FIRST,
-            _ if whole => u64::from(FIRST_BUDGET),
+            _ if jit => JIT_FIRST,
+            _ if whole => ONE_GROUP_FIRST,
             few if few <= 64 => few.max(1),
             _ => 8,
         };
@@ -224,14 +223,14 @@ impl OpenCl {
         for (_, event) in in_flight {
             event.wait().map_err(&fail)?;
         }
-        if near && is_short(limit) {
-            let count = (word(&state, encode::CONTROL_HISTORY) as usize).min(NEAR_CELLS_AT - NEAR_HISTORY_AT);
-            add_history::<T>(bytemuck::cast_slice(&prepared.host[last][NEAR_HISTORY_AT..]), count, history);
+        if jit && is_short(limit) {
+            let count = (word(&state, encode::CONTROL_HISTORY) as usize).min(JIT_CELLS_AT - JIT_HISTORY_AT);
+            add_history::<T>(bytemuck::cast_slice(&prepared.host[last][JIT_HISTORY_AT..]), count, history);
         } else {
             self.read_history::<T>(&state, history).map_err(&fail)?;
         }
-        if near {
-            let cells = &prepared.host[last][NEAR_CELLS_AT..];
+        if jit {
+            let cells = &prepared.host[last][JIT_CELLS_AT..];
             self.memory.mirror::<T>(prepared.encoded.cells.clone(), bytemuck::cast_slice(cells));
         }
         let reason = word(&state, encode::CONTROL_REASON) as usize;
@@ -274,7 +273,7 @@ impl<T: Scalar> Rounds<'_, T> {
     fn grow(&mut self, last: Duration, iterations: u64) {
         if last > ROUND {
             self.size = (self.size / 2).max(1);
-        } else if self.prepared.whole.is_some() {
+        } else if !matches!(self.prepared.execution, Execution::Launches(_)) {
             self.size = (2 * self.size).min(1 << 30);
         } else {
             // Launches after the end do nothing but cost their launch: a small part of those before it.

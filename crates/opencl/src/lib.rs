@@ -1,14 +1,16 @@
 //! The OpenCL backend of Lacuna: any device with an OpenCL 1.2 driver.
 //!
-//! Kernels are table-driven (see [`lacuna_core::encode`]): one program for each device and number type, built once and
-//! kept on disk, runs every pass. A solve is queued ahead in rounds, or runs as one launch; the host waits for nothing
-//! but the read that follows it.
+//! A solve runs by launches of kernels that read tables (see [`lacuna_core::encode`]), on CPUs also whole in one
+//! work-group, on GPUs whole in a kernel generated for the program; see [`Mode`]. What the driver compiles is kept on disk.
+//! The host waits for nothing but the read that follows the work.
 mod backend;
 mod device;
 mod driver;
 mod execute;
+mod jit;
+mod launches;
 mod memory;
-mod near;
+mod one_group;
 mod options;
 mod plan;
 mod source;
@@ -16,5 +18,5 @@ mod status;
 
 pub use backend::OpenCl;
 pub use device::devices;
-pub use options::{Compile, DeviceChoice, Mode, OpenClOptions, Shape};
+pub use options::{DeviceChoice, Mode, OpenClOptions, Shape};
 pub use source::{SOURCES, text};

@@ -33,19 +33,21 @@ impl std::str::FromStr for DeviceChoice {
     }
 }
 
-/// How a program is run.
+/// How a program is run; the bits are the same.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Mode {
-    /// By the size of the system and the kind of device.
+    /// The fastest that is ready, by the device and the size of the system: launches while a generated kernel is being
+    /// compiled, that kernel from the next solve on.
     #[default]
     Auto,
+    /// A kernel generated for the program runs the whole loop in one launch. Planning waits for the driver's compiler, which
+    /// takes one to three seconds on an H200, once for each method and number type: binaries are kept on disk.
+    /// A program without such a form is run by launches. Not for [`Shape::Cpu`].
+    Jit,
     /// One launch for each operation, rounds of iterations queued ahead.
     Launches,
-    /// The whole loop in one work-group.
+    /// The whole loop in one work-group. For [`Shape::Cpu`] alone.
     OneGroup,
-    /// The whole loop in several work-groups that wait for each other. Only for a device that runs as many groups as
-    /// it has units at once; elsewhere it would hang, so it is refused unless the device is known.
-    Persistent,
 }
 
 /// How the kernels divide their work.
@@ -60,20 +62,6 @@ pub enum Shape {
     Cpu,
 }
 
-/// Whether a kernel is written and built for each program, its passes and formulas as plain code, or kernels that read
-/// tables run all of them. NVIDIA's driver takes one to three seconds to build one (measured on an H200), once for each
-/// method, number type and shape of launch: what is built is kept on disk.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Compile {
-    /// For whole programs on GPUs.
-    #[default]
-    Auto,
-    /// Wherever a program has such a form.
-    Always,
-    /// Nowhere.
-    Never,
-}
-
 /// Settings of the backend. [`OpenClOptions::from_env`] reads them from the environment.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct OpenClOptions {
@@ -83,24 +71,15 @@ pub struct OpenClOptions {
     pub mode: Mode,
     /// How the kernels divide their work.
     pub shape: Shape,
-    /// Whether kernels are written for each program.
-    pub compile: Compile,
-    /// How many work-groups run at once, where the caller knows; `None` goes by what is known of the device.
+    /// How many work-groups run at once, where the caller knows; `None` goes by what is known of the device. A generated
+    /// kernel of several groups hangs on a device that runs fewer.
     pub together: Option<usize>,
-    /// Work-items of the group of [`Mode::OneGroup`] and [`Mode::Persistent`], in whole 256s and at least as many as its rows need;
-    /// 0 chooses.
-    pub group: usize,
-    /// Rows up to which [`Mode::Auto`] runs the whole loop in one group; `None` chooses.
-    pub one_group_rows: Option<usize>,
-    /// Rows up to which [`Mode::Auto`] runs it in several groups, where the device is known; `None` chooses.
-    pub persistent_rows: Option<usize>,
 }
 
 impl OpenClOptions {
     /// What the environment says: `LACUNA_OPENCL_DEVICE` (`auto`, `gpu`, `cpu`, a number, a part of a name),
-    /// `LACUNA_OPENCL_MODE` (`auto`, `launches`, `one-group`, `persistent`), `LACUNA_OPENCL_SHAPE` (`auto`, `gpu`, `cpu`),
-    /// `LACUNA_OPENCL_COMPILE` (`auto`, `always`, `never`), `LACUNA_OPENCL_TOGETHER`, `LACUNA_OPENCL_GROUP`,
-    /// `LACUNA_OPENCL_ONE_GROUP_ROWS` and `LACUNA_OPENCL_PERSISTENT_ROWS` (numbers).
+    /// `LACUNA_OPENCL_MODE` (`auto`, `jit`, `launches`, `one-group`), `LACUNA_OPENCL_SHAPE` (`auto`, `gpu`, `cpu`) and
+    /// `LACUNA_OPENCL_TOGETHER` (a number).
     ///
     /// # Errors
     /// [`Error::Argument`] for a value that is none of these.
@@ -110,16 +89,12 @@ impl OpenClOptions {
             let message = format!("expected {expected}, got `{}`", get(what));
             Error::Argument { what: what.into(), message }
         };
-        let number = |what: &str| match get(what).as_str() {
-            "" => Ok(None),
-            text => text.parse().map(Some).map_err(|_| wrong(what, "a number")),
-        };
         let mode = match get("LACUNA_OPENCL_MODE").as_str() {
             "" | "auto" => Mode::Auto,
+            "jit" => Mode::Jit,
             "launches" => Mode::Launches,
             "one-group" => Mode::OneGroup,
-            "persistent" => Mode::Persistent,
-            _ => return Err(wrong("LACUNA_OPENCL_MODE", "auto, launches, one-group or persistent")),
+            _ => return Err(wrong("LACUNA_OPENCL_MODE", "auto, jit, launches or one-group")),
         };
         let shape = match get("LACUNA_OPENCL_SHAPE").as_str() {
             "" | "auto" => Shape::Auto,
@@ -127,21 +102,11 @@ impl OpenClOptions {
             "cpu" => Shape::Cpu,
             _ => return Err(wrong("LACUNA_OPENCL_SHAPE", "auto, gpu or cpu")),
         };
-        let compile = match get("LACUNA_OPENCL_COMPILE").as_str() {
-            "" | "auto" => Compile::Auto,
-            "always" => Compile::Always,
-            "never" => Compile::Never,
-            _ => return Err(wrong("LACUNA_OPENCL_COMPILE", "auto, always or never")),
+        let together = match get("LACUNA_OPENCL_TOGETHER").as_str() {
+            "" => None,
+            text => Some(text.parse().map_err(|_| wrong("LACUNA_OPENCL_TOGETHER", "a number"))?),
         };
-        Ok(OpenClOptions {
-            compile,
-            together: number("LACUNA_OPENCL_TOGETHER")?,
-            device: get("LACUNA_OPENCL_DEVICE").parse().unwrap_or_default(),
-            mode,
-            shape,
-            group: number("LACUNA_OPENCL_GROUP")?.unwrap_or(0),
-            one_group_rows: number("LACUNA_OPENCL_ONE_GROUP_ROWS")?,
-            persistent_rows: number("LACUNA_OPENCL_PERSISTENT_ROWS")?,
-        })
+        let device = get("LACUNA_OPENCL_DEVICE").parse().unwrap_or_default();
+        Ok(OpenClOptions { device, mode, shape, together })
     }
 }

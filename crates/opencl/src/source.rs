@@ -3,10 +3,10 @@ use crate::device::Device;
 use crate::driver::{BUILD_PROGRAM_FAILURE, Context, Program, failed};
 use lacuna_core::{Error, Kind, Result, Scalar};
 pub(crate) use lacuna_generate::{
-    AT_CELLS as NEAR_CELLS_AT, AT_HISTORY as NEAR_HISTORY_AT, MATRIX_WORDS, SEGMENT, batch,
+    AT_CELLS as JIT_CELLS_AT, AT_HISTORY as JIT_HISTORY_AT, MATRIX_WORDS, SEGMENT, batch,
 };
 use lacuna_generate::{Cached, SHARED_SOURCES, header, joined};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// The kernel files in the order they build on each other.
 pub const SOURCES: [(&str, &str); 21] = [
@@ -49,10 +49,16 @@ pub(crate) fn work<T: Scalar>(group: usize) -> usize {
 
 /// The whole text for a number type, `cpu` where a work-item takes a segment, `nvidia` for that vendor's compiler.
 pub fn text(kind: Kind, cpu: bool, nvidia: bool) -> String {
+    text_for(kind, cpu, nvidia, u32::MAX)
+}
+
+/// The same, where the kernel `program` multiplies by matrices of these formats alone, a bit for each code.
+fn text_for(kind: Kind, cpu: bool, nvidia: bool, formats: u32) -> String {
     let group = if cpu { 1 } else { TEAM };
     let mut text = header(kind, cpu, nvidia, false);
     for (name, value) in [
         ("FOLD", format!("{FOLD}u")),
+        ("FORMATS", format!("{formats}u")),
         ("RARE", if nvidia { "__attribute__((noinline))" } else { "inline" }.to_owned()),
         ("GROUP", format!("__attribute__((reqd_work_group_size({group}, 1, 1)))")),
     ] {
@@ -61,45 +67,111 @@ pub fn text(kind: Kind, cpu: bool, nvidia: bool) -> String {
     joined(text, &SOURCES)
 }
 
-/// A program for the device, from disk where it was built before.
-pub(crate) fn program(context: &Context, device: &Device, kind: Kind, text: &str) -> Result<Program> {
-    let mut options = String::from("-cl-std=CL1.2");
-    if device.rounded_floats {
-        options += " -cl-fp32-correctly-rounded-divide-sqrt";
+/// An entry point of the library, with the formats it multiplies by where it is `program`.
+pub(crate) type Entry = (&'static str, u32);
+
+/// The text with these entry points alone: compilers take seconds for all of them.
+pub(crate) fn text_of(kind: Kind, cpu: bool, nvidia: bool, entries: &[Entry]) -> String {
+    let formats = entries.iter().fold(0, |all, (_, formats)| all | formats);
+    let wanted = |line: &str| entries.iter().any(|(stem, _)| line.contains(&format!("KERNEL({stem})")));
+    let mut inside = false;
+    let mut kept = String::new();
+    for line in text_for(kind, cpu, nvidia, formats).lines() {
+        inside |= line.starts_with("__kernel") && !wanted(line);
+        if !inside {
+            kept += line;
+            kept.push('\n');
+        }
+        inside &= line != "}";
     }
-    // Not every driver builds programs on several threads at once.
-    static BUILDING: Mutex<()> = Mutex::new(());
-    let _building = BUILDING.lock().unwrap_or_else(PoisonError::into_inner);
-    let key = [text, &options, &device.platform, &device.name, &device.driver, &device.version];
-    let cached = Cached::new("opencl", &key);
-    if let Some(program) =
-        cached.read().and_then(|binary| context.program_from_binary(device.id, &binary).ok())
-        && program.build(device.id, &options).is_ok()
-    {
-        return Ok(program);
+    kept
+}
+
+/// A text for a device, with the options it is built with.
+#[derive(Clone)]
+pub(crate) struct Source {
+    context: Arc<Context>,
+    device: Device,
+    kind: Kind,
+    text: String,
+    options: &'static str,
+    cached: Cached,
+}
+
+impl Source {
+    pub(crate) fn new(context: &Arc<Context>, device: &Device, kind: Kind, text: String) -> Self {
+        let options = match device.rounded_floats {
+            true => "-cl-std=CL1.2 -cl-fp32-correctly-rounded-divide-sqrt",
+            false => "-cl-std=CL1.2",
+        };
+        let key = [&text, options, &device.platform, &device.name, &device.driver, &device.version];
+        let cached = Cached::new("opencl", &key);
+        Source { context: context.clone(), device: device.clone(), kind, text, options, cached }
     }
-    let operation = format!("building the {} kernels", kind.name());
-    let program = context.program(text).map_err(|status| failed(&device.name, &operation, status))?;
-    program.build(device.id, &options).map_err(|status| match status {
-        BUILD_PROGRAM_FAILURE => Error::Device {
-            device: device.name.clone(),
-            operation,
-            message: format!(
-                "the driver's compiler refused them; please report this with its log:\n{}",
-                program.log(device.id)
-            ),
-        },
-        other => failed(&device.name, &operation, other),
-    })?;
-    if let Ok(binary) = program.binary() {
-        cached.keep(&binary);
+
+    /// The program as it was built before and kept on disk.
+    pub(crate) fn kept(&self) -> Option<Program> {
+        let binary = self.cached.read()?;
+        let _building = self.building();
+        let program = self.context.program_from_binary(self.device.id, &binary).ok()?;
+        program.build(self.device.id, self.options).ok().map(|()| program)
     }
-    Ok(program)
+
+    /// Has the driver compile the text, and keeps the binary on disk.
+    pub(crate) fn compile(&self) -> Result<Program> {
+        let Source { context, device, options, .. } = self;
+        let operation = format!("building the {} kernels", self.kind.name());
+        let building = self.building();
+        let program =
+            context.program(&self.text).map_err(|status| failed(&device.name, &operation, status))?;
+        program.build(device.id, options).map_err(|status| match status {
+            BUILD_PROGRAM_FAILURE => Error::Device {
+                device: device.name.clone(),
+                operation,
+                message: format!(
+                    "the driver's compiler refused them; please report this with its log:\n{}",
+                    program.log(device.id)
+                ),
+            },
+            other => failed(&device.name, &operation, other),
+        })?;
+        drop(building);
+        if let Ok(binary) = program.binary() {
+            // One thread at a time: all of a process write to the same file before it gets its name.
+            let _keeping = locked(&KEEPING);
+            self.cached.keep(&binary);
+        }
+        Ok(program)
+    }
+
+    /// Drivers other than NVIDIA's are not known to build programs on several threads at once.
+    fn building(&self) -> Option<MutexGuard<'static, ()>> {
+        (!self.device.is_nvidia()).then(|| locked(&BUILDING))
+    }
+}
+
+static BUILDING: Mutex<()> = Mutex::new(());
+static KEEPING: Mutex<()> = Mutex::new(());
+
+fn locked(mutex: &'static Mutex<()>) -> MutexGuard<'static, ()> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_text_has_the_entry_points_that_are_asked_for_alone() {
+        let text = text_of(Kind::F64, false, false, &[("spmv_csr", 0), ("advance", 0)]);
+        let entries: Vec<_> = text.lines().filter(|line| line.starts_with("__kernel")).collect();
+        assert_eq!(entries.len(), 2, "{entries:?}");
+        assert!(
+            entries[0].contains("KERNEL(advance)") && entries[1].contains("KERNEL(spmv_csr)"),
+            "{entries:?}"
+        );
+    }
+
     use crate::{OpenClOptions, device};
 
     #[test]
@@ -108,9 +180,9 @@ mod tests {
             eprintln!("SKIPPED, no OpenCL device");
             return;
         };
-        let context = Context::new(device.id).unwrap();
+        let context = Arc::new(Context::new(device.id).unwrap());
         let text = "__kernel void broken(__global float *x) { x[0] = no_such_name; }";
-        let told = program(&context, &device, Kind::F32, text).unwrap_err().to_string();
+        let told = Source::new(&context, &device, Kind::F32, text.into()).compile().unwrap_err().to_string();
         assert!(told.contains("building the f32 kernels") && told.contains(&device.name), "{told}");
         assert!(told.contains("no_such_name"), "the driver's log is missing: {told}");
     }

@@ -3,8 +3,10 @@
 #[macro_use]
 mod common;
 use common::{alone, bits, device, devices, grid, small};
-use lacuna_core::{Backend, Diagonal, Format, LinOp, Reason, Reference, Scalar};
-use lacuna_formats::{Csr, FORMATS, Spec, convert};
+use lacuna_core::{
+    Backend, Diagonal, Format, LinOp, Matrix, Pass, Reason, Recorder, Reference, Scalar, Vector,
+};
+use lacuna_formats::{Csr, Dense, FORMATS, Spec, convert};
 use lacuna_opencl::{Mode, OpenCl};
 use lacuna_solvers::{METHODS, Options, Outcome, Solver, Stop, inverse_diagonal, method};
 use std::ops::ControlFlow;
@@ -166,6 +168,94 @@ fn larger_systems_take_several_rounds() {
     agree(&mut on, "gmres", &a, false, Stop { max_iters: 100, ..Stop::default() });
 }
 
+/// A cycle over two levels: vectors of two lengths, two rectangular matrices and a dense one.
+struct TwoLevels<T> {
+    a: Matrix<T>,
+    restriction: Matrix<T>,
+    coarse: Matrix<T>,
+    prolongation: Matrix<T>,
+    weights: Vector<T>,
+    fine: Vector<T>,
+    /// A right-hand side and a solution.
+    below: [Vector<T>; 2],
+}
+
+impl<T: Scalar> TwoLevels<T> {
+    /// Of an `m × m` grid, `g × g` of its points to one below.
+    fn new<B: Backend>(dev: &mut B, a: &Csr<T>, m: usize, g: usize) -> Self {
+        let (n, side) = (m * m, m / g);
+        let below = side * side;
+        let to = |i: usize| (i / m / g * side + i % m / g) as u32;
+        let ones = vec![T::one(); n];
+        let prolongation =
+            Csr::new(n, below, (0..=n as u32).collect(), (0..n).map(to).collect(), ones.clone()).unwrap();
+        let mut points: Vec<u32> = (0..n as u32).collect();
+        points.sort_by_key(|i| to(*i as usize));
+        let starts = (0..=below).map(|i| (i * g * g) as u32).collect();
+        let restriction = Csr::new(below, n, starts, points, ones).unwrap();
+        let near = |k: usize| T::from_real(0.1 / (1.0 + (k / below).abs_diff(k % below) as f64));
+        let coarse = Dense::new(below, below, (0..below * below).map(near).collect()).unwrap();
+        let weights = Backend::vector(dev, n).unwrap();
+        dev.upload(&vec![T::from_real(0.2); n], weights).unwrap();
+        TwoLevels {
+            a: dev.matrix(Arc::new(a.clone())).unwrap(),
+            restriction: dev.matrix(Arc::new(restriction)).unwrap(),
+            coarse: dev.matrix(Arc::new(coarse)).unwrap(),
+            prolongation: dev.matrix(Arc::new(prolongation)).unwrap(),
+            weights,
+            fine: dev.vector(n).unwrap(),
+            below: [dev.vector(below).unwrap(), dev.vector(below).unwrap()],
+        }
+    }
+}
+
+impl<T: Scalar> LinOp<T> for TwoLevels<T> {
+    fn shape(&self) -> (usize, usize) {
+        (self.a.rows, self.a.cols)
+    }
+    fn apply(&self, k: &mut Recorder<'_, T>, x: Vector<T>, y: Vector<T>, then: Pass<T>) {
+        let TwoLevels { a, restriction, coarse, prolongation, weights: d, fine: t, below: [b, e] } = *self;
+        let [sum] = k.cells();
+        k.multi_axpy_dot(Pass::new("smooth").set(y, d * x));
+        k.spmv_dot(&a, y, t, Pass::new("residual").set(t, x - t));
+        k.spmv_dot(&restriction, t, b, Pass::new("restricted").dot(sum, b, b));
+        k.spmv_dot(&coarse, b, e, Pass::nothing());
+        k.spmv_dot(&prolongation, e, t, Pass::new("corrected").set(y, y + t));
+        k.spmv_dot(&a, y, t, Pass::new("residual").set(t, x - t));
+        k.multi_axpy_dot(Pass::new("smooth").set(y, y + d * t).then(then));
+    }
+}
+
+/// Programs over vectors of several lengths.
+fn several_lengths<T: Scalar>() {
+    fn solve<T: Scalar, B: Backend>(dev: &mut B, name: &str, m: usize, g: usize) -> (Outcome, Vec<T>) {
+        let mark = dev.mark();
+        let a = grid::<T>(m, T::zero(), T::from_real(0.01));
+        let cycle = TwoLevels::new(dev, &a, m, g);
+        let stop = Stop { rtol: 0.0, max_iters: if small() { 3 } else { 12 }, ..Stop::default() };
+        let solved = solve_stored(dev, name, Arc::new(a), Some(&cycle), stop, 2);
+        dev.release(mark);
+        solved
+    }
+    let mut on = devices();
+    let (sizes, methods): (&[_], &[_]) = match small() {
+        true => (&[(18, 6)], &["cg"]),
+        false => (&[(18, 2), (60, 5), (160, 10)], &["cg", "gmres"]),
+    };
+    for &(m, g) in sizes {
+        for &name in methods {
+            let (expected, solution) = solve::<T, _>(&mut Reference::new(), name, m, g);
+            for (mode, dev) in &mut on {
+                let (outcome, x) = solve::<T, _>(dev, name, m, g);
+                let what = format!("{name} on {m}x{m} {mode:?} {}", T::KIND.name());
+                assert_eq!(told(&outcome), told(&expected), "{what}");
+                assert_eq!(bits(&x), bits(&solution), "{what}");
+            }
+        }
+    }
+}
+in_every_type!(several_lengths);
+
 /// Systems whose vectors do not fit the registers of a large device, in every format.
 #[test]
 fn every_format_of_large_systems() {
@@ -199,11 +289,11 @@ fn a_watched_solve_can_be_cancelled() {
     for (mode, mut dev) in devices() {
         let op = dev.matrix(Arc::new(a.clone())).unwrap();
         let stop = Stop { rtol: 0.0, max_iters: 100_000_000, ..Stop::default() };
-        let method = |k: &mut lacuna_core::Recorder<'_, f64>, s: &lacuna_solvers::System<'_, f64>| {
+        let method = |k: &mut Recorder<'_, f64>, s: &lacuna_solvers::System<'_, f64>| {
             // Counts for ever: the residual never changes.
             let [rr] = k.cells();
             let [r] = k.vectors(s.n());
-            k.each(|k| k.spmv_dot(s.a, s.b, r, lacuna_core::Pass::new("spin").dot(rr, s.b, s.b).count(rr)));
+            k.each(|k| k.spmv_dot(s.a, s.b, r, Pass::new("spin").dot(rr, s.b, s.b).count(rr)));
         };
         let mut solver = Solver::new(&mut dev, &op, None, &method, stop).unwrap();
         let mut seen = 0;
@@ -249,7 +339,7 @@ fn stale_handles_are_errors() {
     dev.release(mark);
     assert!(dev.download(x, &mut [0.0; 100]).unwrap_err().to_string().contains("released"));
     let sum = Backend::cells::<f64>(&mut dev, 1).unwrap().at(0);
-    assert!(dev.multi_axpy_dot(lacuna_core::Pass::new("stale").dot(sum, x, x)).is_err());
+    assert!(dev.multi_axpy_dot(Pass::new("stale").dot(sum, x, x)).is_err());
 }
 
 #[test]

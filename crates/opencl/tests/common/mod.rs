@@ -21,11 +21,10 @@ pub(crate) fn device(mode: Mode) -> Option<OpenCl> {
     }
 }
 
-/// A device for each way to run programs: launch by launch, in one group, and in several where the device allows it.
+/// A device for each mode in which it runs programs, but for the one that chooses.
 pub(crate) fn devices() -> Vec<(Mode, OpenCl)> {
-    let several = device(Mode::Auto).is_some_and(|dev| dev.runs_groups_together());
-    let modes = [Mode::Launches, Mode::OneGroup].into_iter().chain(several.then_some(Mode::Persistent));
-    modes.filter_map(|mode| Some((mode, device(mode)?))).collect()
+    let modes = device(Mode::Auto).map(|dev| dev.modes()).into_iter().flatten();
+    modes.filter(|mode| *mode != Mode::Auto).filter_map(|mode| Some((mode, device(mode)?))).collect()
 }
 
 /// Keeps tests of one process apart: not every driver builds programs on several threads.

@@ -1,0 +1,291 @@
+//! A whole program as a kernel generated for it: how its rows and its local memory are divided, and when it is compiled.
+use crate::Mode;
+use crate::backend::OpenCl;
+use crate::driver::{Arg, Buffer, Kernel, Program};
+use crate::plan::Launch;
+use crate::source::Source;
+use lacuna_core::encode::Encoded;
+use lacuna_core::{Matrix, Result, Scalar};
+use lacuna_generate::{Device, Laid, Layout, MatrixFacts, SEGMENT, Shelf};
+use std::sync::{Arc, OnceLock};
+
+/// Windows, columns and values of repacked matrices, for all plans that multiply them so.
+pub(crate) type Entries = Arc<[Buffer; 3]>;
+
+/// The program of a generated text: empty while it is compiled, `None` where the compiler refused it.
+pub(crate) type Compiled = Arc<OnceLock<Option<Program>>>;
+
+/// What is the same for every plan of a program.
+#[derive(Clone)]
+pub(crate) struct Generated {
+    layout: Arc<Layout>,
+    entries: Entries,
+    /// The numbers of blocks.
+    params: Arc<Buffer>,
+    compiled: Compiled,
+}
+
+/// What a backend keeps for plans to come.
+pub(crate) type PlanCache = Shelf<Entries, Generated>;
+
+/// A generated kernel with its buffers.
+pub(crate) struct Jit {
+    pub(crate) launch: Launch,
+    pub(crate) buffers: Buffers,
+}
+
+/// Buffers of a plan, and what it shares.
+pub(crate) struct Buffers {
+    exchange: Buffer,
+    shared: Buffer,
+    generated: Generated,
+}
+
+impl Buffers {
+    /// The arguments behind those that all kernels share.
+    pub(crate) fn args(&self) -> [Arg<'_>; 6] {
+        let [windows, columns, values] = &*self.generated.entries;
+        [&self.exchange, &self.shared, windows, &self.generated.params, columns, values].map(Arg::Buffer)
+    }
+}
+
+/// How a program stands with its generated kernel.
+pub(crate) enum JitState {
+    /// With the kernel `advance` of the same text.
+    Ready(Jit, Kernel),
+    Compiling(Generated),
+    /// It has no such form, or the compiler or the device refused it.
+    Unavailable,
+}
+
+/// Places of arguments that change from launch to launch.
+pub(crate) const JIT_BUDGET: u32 = 15;
+pub(crate) const JIT_ENTER: u32 = 16;
+pub(crate) const JIT_SHORT_HISTORY: u32 = 19;
+/// Rows up to which one group is the faster one.
+const ONE_GROUP_ROWS: usize = 512;
+/// Sums of a thousand segments at the most meet in one exchange.
+const SEGMENTS: usize = 4 * SEGMENT;
+
+impl OpenCl {
+    /// The generated kernel of a program.
+    pub(crate) fn jit<T: Scalar>(&mut self, e: &Encoded<T>, operation: &str) -> Result<JitState> {
+        let generated = match self.plans.program(e, 0) {
+            Some(generated) => Some(generated),
+            None => self.generated(e, operation)?,
+        };
+        match generated {
+            Some(generated) => self.jit_state(e, generated, operation),
+            None => Ok(JitState::Unavailable),
+        }
+    }
+
+    /// A program with its kernel's text and its matrices on the device; nothing where it has no such form.
+    fn generated<T: Scalar>(&mut self, e: &Encoded<T>, operation: &str) -> Result<Option<Generated>> {
+        let mut plans = std::mem::take(&mut self.plans);
+        let laid = self.lay_out(e, operation, &mut plans);
+        self.plans = plans;
+        let Some((layout, laid)) = laid? else { return Ok(None) };
+        let entries = match laid {
+            Laid::Kept(entries) => entries,
+            Laid::Anew(repacked, key, way) => {
+                let entries = Arc::new([
+                    self.filled(bytemuck::cast_slice(&repacked.windows), operation)?,
+                    self.filled(bytemuck::cast_slice(&repacked.columns), operation)?,
+                    self.filled(bytemuck::cast_slice(&repacked.values), operation)?,
+                ]);
+                self.plans.keep(key, way, entries.clone());
+                entries
+            }
+        };
+        let params = Arc::new(self.filled(bytemuck::cast_slice(&layout.written.params), operation)?);
+        let compiled = self.compiled::<T>(&layout.text)?;
+        let generated = Generated { layout: Arc::new(layout), entries, params, compiled };
+        self.plans.keep_program(e, 0, generated.clone());
+        Ok(Some(generated))
+    }
+
+    /// The program of a generated text: from disk, else compiled at once for [`Mode::Jit`] and by a thread of its own for
+    /// [`Mode::Auto`]. That thread outlives a backend that is dropped, and ends with what it was compiling.
+    fn compiled<T: Scalar>(&mut self, text: &str) -> Result<Compiled> {
+        if let Some(known) = self.generated.get(text) {
+            return Ok(known.clone());
+        }
+        let source = Source::new(&self.context, &self.device, T::KIND, text.into());
+        let compiled = Compiled::default();
+        if let Some(program) = source.kept() {
+            let _ = compiled.set(Some(program));
+        } else if self.options.mode == Mode::Jit {
+            let _ = compiled.set(Some(source.compile()?));
+        } else {
+            self.to_compile.push((compiled.clone(), source));
+        }
+        self.generated.insert(text.into(), compiled.clone());
+        Ok(compiled)
+    }
+
+    /// Starts the compiler for what waits for it, a thread each. Without threads the launches go on.
+    pub(crate) fn compile_beside(&mut self) {
+        for (to, source) in self.to_compile.drain(..) {
+            let compile = move || {
+                let _ = to.set(source.compile().ok());
+            };
+            let _ = std::thread::Builder::new().name("lacuna-opencl-jit".into()).spawn(compile);
+        }
+    }
+
+    fn lay_out<T: Scalar>(
+        &self,
+        e: &Encoded<T>,
+        operation: &str,
+        plans: &mut PlanCache,
+    ) -> Result<Option<(Layout, Laid<T, Entries>)>> {
+        let n = e.n as usize;
+        let (segments, units) = (n.div_ceil(SEGMENT), self.together());
+        let most = self.device.largest_group.min(1024) / SEGMENT;
+        if !self.generates_kernels() || n == 0 || most == 0 || e.matrices.iter().any(|a| a.cols != n) {
+            return Ok(None);
+        }
+        let facts = |a: &Matrix<T>| {
+            self.memory.matrix_words(*a, operation)?;
+            let stages = (a.bytes as u64) < self.device.memory / 8;
+            let facts = |format| MatrixFacts { format, serial: a.serial, stages };
+            Ok(self.memory.format(*a).map(|format| facts(&**format)))
+        };
+        let matrices = e.matrices.iter().map(facts).collect::<Result<Option<Vec<_>>>>()?;
+        let Some(matrices) = matrices else { return Ok(None) };
+        // Long rows are worth more groups, which share the segments; see `Layout::near`.
+        let long = matrices.iter().any(MatrixFacts::has_long_rows);
+        let alone = segments <= most;
+        let resident = units > 1 && segments.div_ceil(units) <= most && segments <= SEGMENTS;
+        let streaming = units > 1 && self.device.is_nvidia() && segments <= SEGMENT * SEGMENT;
+        let groups = match () {
+            () if alone && ((n <= ONE_GROUP_ROWS && !long) || !resident) => 1,
+            () if resident || streaming => segments.min(units),
+            () => return Ok(None),
+        };
+        let device = Device {
+            nvidia: self.device.is_nvidia(),
+            cache: if self.device.asks_cache() { self.device.cache() } else { 0 },
+            local: self.local_budget(),
+            largest: self.device.largest_group,
+            size: 0,
+            ways: 0,
+            units,
+            prelude: None,
+        };
+        let near =
+            (resident || groups == 1).then(|| Layout::near(e, &matrices, device, groups, plans)).flatten();
+        Ok(match near {
+            None if streaming && groups > 1 => Layout::far(e, &matrices, device, groups, plans),
+            near => near,
+        })
+    }
+
+    /// The kernel with the buffers of a plan, once its program is there.
+    pub(crate) fn jit_state<T: Scalar>(
+        &self,
+        e: &Encoded<T>,
+        generated: Generated,
+        operation: &str,
+    ) -> Result<JitState> {
+        let program = match generated.compiled.get() {
+            Some(Some(program)) => program,
+            Some(None) => return Ok(JitState::Unavailable),
+            None => return Ok(JitState::Compiling(generated)),
+        };
+        let fail = self.fail(operation);
+        let kernel = |stem: &str| program.kernel(&format!("{stem}_{}", T::KIND.name())).map_err(&fail);
+        let (mut kernel, advance) = (kernel("near")?, kernel("advance")?);
+        let Layout { groups, shape, half, shared, local, .. } = &*generated.layout;
+        // NVIDIA's answer is for kernels that name no size of their own.
+        if !self.device.is_nvidia() && kernel.group_limit(self.device.id) < shape.size {
+            return Ok(JitState::Unavailable);
+        }
+        let (exchange, shared) = (self.zeros(2 * half * 8, operation)?, self.zeros(8 * shared, operation)?);
+        let words = [e.cells.start, e.cells.len() as u32, 0, 0, e.n, *half as u32, 0].map(Arg::Word);
+        for (i, arg) in words.into_iter().chain(local.map(Arg::Local)).enumerate() {
+            kernel.set(13 + i as u32, &arg).map_err(&fail)?;
+        }
+        let launch = Launch { kernel, groups: *groups, size: shape.size };
+        let buffers = Buffers { exchange, shared, generated };
+        Ok(JitState::Ready(Jit { launch, buffers }, advance))
+    }
+
+    fn zeros(&self, bytes: usize, operation: &str) -> Result<Buffer> {
+        let bytes = bytes.next_multiple_of(16);
+        let buffer = self.memory.buffer(&self.context, &self.queue, bytes, operation)?;
+        self.queue.fill(&buffer, 0, bytes, &[0; 4]).map_err(self.fail(operation))?;
+        Ok(buffer)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::plan::Prepared;
+    use crate::{Mode, OpenCl, OpenClOptions};
+    use lacuna_core::{Backend, History, Pass, Plan, Recorder, Run, Vector};
+    use lacuna_formats::{Csr, Spec};
+    use std::sync::Arc;
+    use std::time::{Duration, Instant};
+
+    /// A device, a plan of a loop on it, and its solution's place; nothing on CPUs, which have no generated kernels: PoCL
+    /// takes minutes for one.
+    fn planned(mode: Mode) -> Option<(OpenCl, Plan<f64>, Vector<f64>)> {
+        let options = OpenClOptions { mode, ..OpenClOptions::from_env().unwrap() };
+        let dev = OpenCl::new(options).ok().filter(|dev| dev.modes().contains(&Mode::Jit));
+        let Some(mut dev) = dev else {
+            eprintln!("SKIPPED, no OpenCL device that generates kernels");
+            return None;
+        };
+        let a: Csr<f64> = Spec::parse("gen:poisson2d:17x18").unwrap().build().unwrap();
+        let n = a.rows();
+        let a = dev.matrix(Arc::new(a)).unwrap();
+        let mut k = Recorder::new(&mut dev, "power iteration");
+        let [x, y] = k.vectors(n);
+        let [xx, yy, scale] = k.cells();
+        k.each(|k| {
+            k.spmv_dot(&a, x, y, Pass::new("along").dot(yy, y, y).eval(scale, 1.0 / yy.sqrt()));
+            k.multi_axpy_dot(Pass::new("step").set(x, scale * y).dot(xx, x, x).count(xx));
+        });
+        let program = k.finish().unwrap();
+        let plan = dev.plan(program).unwrap();
+        Some((dev, plan, x))
+    }
+
+    fn solve(dev: &mut OpenCl, plan: &mut Plan<f64>, x: Vector<f64>) -> (Vec<f64>, bool) {
+        let mut values: Vec<f64> = (0..x.len).map(|i| 1.0 + (i % 7) as f64).collect();
+        dev.upload(&values, x).unwrap();
+        dev.execute(plan, Run { limit: 40, history: &mut History::default(), watch: None }).unwrap();
+        dev.download(x, &mut values).unwrap();
+        (values, plan.prepared.downcast_ref::<Prepared<f64>>().unwrap().is_jit())
+    }
+
+    #[test]
+    fn a_generated_kernel_takes_over_once_it_is_compiled() {
+        let Some((mut dev, mut plan, x)) = planned(Mode::Auto) else { return };
+        let (first, mut jit) = solve(&mut dev, &mut plan, x);
+        let begun = Instant::now();
+        while !jit {
+            assert!(begun.elapsed() < Duration::from_secs(300), "the compiler does not end");
+            std::thread::sleep(Duration::from_millis(20));
+            let (again, by_jit) = solve(&mut dev, &mut plan, x);
+            assert_eq!(again, first);
+            jit = by_jit;
+        }
+        assert_eq!(solve(&mut dev, &mut plan, x).0, first);
+        let Some((mut dev, mut plan, x)) = planned(Mode::Launches) else { return };
+        assert_eq!(solve(&mut dev, &mut plan, x), (first.clone(), false));
+        let Some((mut dev, mut plan, x)) = planned(Mode::Jit) else { return };
+        assert_eq!(solve(&mut dev, &mut plan, x), (first, true));
+    }
+
+    #[test]
+    fn a_backend_can_be_dropped_while_the_compiler_runs() {
+        let Some((mut dev, mut plan, x)) = planned(Mode::Auto) else { return };
+        solve(&mut dev, &mut plan, x);
+        let begun = Instant::now();
+        drop((dev, plan));
+        assert!(begun.elapsed() < Duration::from_secs(1), "{:?}", begun.elapsed());
+    }
+}

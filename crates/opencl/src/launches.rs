@@ -1,0 +1,211 @@
+//! A program as launches: one for each operation, or two or three.
+use crate::Mode;
+use crate::backend::OpenCl;
+use crate::driver::{Arg, Kernel};
+use crate::plan::Launch;
+use crate::source::{self, FOLD, SEGMENT, TEAM};
+use lacuna_core::encode::{self, Encoded};
+use lacuna_core::{Error, Format, MAX_LANES, Matrix, Result, Scalar};
+use lacuna_generate::{columns_pay, rows_come_first};
+
+/// The launches of an operation.
+pub(crate) struct Steps {
+    /// Where a product takes partial sums first.
+    pub(crate) ahead: Option<Launch>,
+    pub(crate) operation: Launch,
+    /// Where its sums are many.
+    pub(crate) fold: Option<Launch>,
+}
+
+/// The name of an operation's kernel; of one ahead of it, with its groups.
+type Stems = (Option<(&'static str, usize)>, &'static str);
+
+impl Steps {
+    /// The launches in their order.
+    pub(crate) fn launches(&self) -> impl Iterator<Item = &Launch> {
+        self.ahead.iter().chain([&self.operation]).chain(&self.fold)
+    }
+    pub(crate) fn launches_mut(&mut self) -> impl Iterator<Item = &mut Launch> {
+        self.ahead.iter_mut().chain([&mut self.operation]).chain(&mut self.fold)
+    }
+}
+
+/// Groups of one team for each unit: no more than run at once where a work-item takes 128 registers, since the last ones
+/// would run alone.
+const TEAMS_A_UNIT: usize = 16;
+/// The same of a CPU, where a group takes whole segments.
+const GROUPS_A_UNIT: usize = 4;
+
+impl OpenCl {
+    /// The launches of every operation; nothing where one is instructions alone.
+    pub(crate) fn launches<T: Scalar>(
+        &mut self,
+        encoded: &Encoded<T>,
+        operation: &str,
+    ) -> Result<Vec<Option<Steps>>> {
+        let mut entries = vec![("advance", 0), ("sweep", 0)];
+        let mut stems = Vec::new();
+        for op in 0..encoded.ops() {
+            let of_op = if encoded.is_scalar(op) { None } else { Some(self.stems(encoded, op, operation)?) };
+            entries.extend(
+                of_op
+                    .iter()
+                    .flat_map(|(ahead, stem)| ahead.iter().map(|a| a.0).chain([*stem]))
+                    .map(|stem| (stem, 0)),
+            );
+            stems.push(of_op);
+        }
+        if !self.segments_each {
+            entries.push(("fold", 0));
+        }
+        self.build::<T>(&entries)?;
+        let ops = (0..encoded.ops()).zip(stems);
+        ops.map(|(op, stems)| stems.map(|stems| self.steps_of(encoded, op, stems, operation)).transpose())
+            .collect()
+    }
+
+    /// Whether several columns are multiplied at once: where there is a kernel for that, and on GPUs it is the faster way, as by
+    /// slices of large matrices alone.
+    pub(crate) fn multiplies_columns<T: Scalar>(&self, a: Matrix<T>) -> bool {
+        let kernel = self.memory.spmv_kernel(a, "spmm").ok().and_then(columns_kernel);
+        let (Some(kernel), Some(a)) = (kernel, self.memory.format(a)) else { return false };
+        let far = self.options.mode != Mode::Auto || columns_pay(a.kernel(), a.bytes(), self.device.cache());
+        (self.segments_each || kernel == "spmm_sell" && far) && !a.has_long_rows()
+    }
+
+    /// The kernel of an operation, and what comes ahead of a product, with its groups.
+    fn stems<T: Scalar>(&self, encoded: &Encoded<T>, op: u32, operation: &str) -> Result<Stems> {
+        let kind = encoded.op(op, encode::OP_KIND);
+        let mut first = None;
+        let stem = match kind {
+            encode::KIND_SPMV => {
+                let a = encoded.matrices[encoded.op(op, encode::OP_MATRIX) as usize];
+                let kernel = self.memory.spmv_kernel(a, operation)?;
+                match self.memory.partial_sums(a) {
+                    0 if self.rows_come_first(a) => {
+                        first = Some(("spmv_csr_first", a.rows));
+                        "sweep"
+                    }
+                    0 => kernel,
+                    pieces => {
+                        first = Some(("spmv_pieces", pieces));
+                        kernel
+                    }
+                }
+            }
+            encode::KIND_SPMM => {
+                let a = encoded.matrices[encoded.op(op, encode::OP_MATRIX) as usize];
+                let kernel = self.memory.spmv_kernel(a, operation)?;
+                columns_kernel(kernel).ok_or_else(|| Error::Unsupported {
+                    operation: format!("{operation} by the kernel `{kernel}`"),
+                    message: "no kernel takes several columns together; multiply them one by one".into(),
+                })?
+            }
+            encode::KIND_BASIS_DOT => "basis_dot",
+            encode::KIND_BASIS_AXPY => "basis_axpy",
+            _ => "sweep",
+        };
+        Ok((first, stem))
+    }
+
+    fn steps_of<T: Scalar>(
+        &self,
+        encoded: &Encoded<T>,
+        op: u32,
+        (ahead, stem): Stems,
+        operation: &str,
+    ) -> Result<Steps> {
+        let kind = encoded.op(op, encode::OP_KIND);
+        let segments = (encoded.op(op, encode::OP_N) as usize).div_ceil(SEGMENT);
+        let dots = if kind == encode::KIND_BASIS_DOT { encode::OP_COLUMNS } else { encode::OP_DOT_COUNT };
+        let sums = encoded.op(op, dots) as usize;
+        let folds = !self.segments_each && sums * segments > FOLD;
+        let (size, most) = if self.segments_each { (1, GROUPS_A_UNIT) } else { (TEAM, TEAMS_A_UNIT) };
+        let step = |stem, groups: usize| -> Result<Launch> {
+            let kernel = self.step_kernel(encoded, op, stem, operation)?;
+            Ok(Launch { kernel, groups: groups.clamp(1, most * self.device.units), size })
+        };
+        let fold = || step("fold", sums * segments.div_ceil(SEGMENT));
+        Ok(Steps {
+            ahead: ahead.map(|(stem, groups)| step(stem, groups)).transpose()?,
+            operation: step(stem, segments)?,
+            fold: folds.then(fold).transpose()?,
+        })
+    }
+
+    /// Whether the rows of a product are computed ahead of the pass.
+    fn rows_come_first<T: Scalar>(&self, a: Matrix<T>) -> bool {
+        let by_teams = |format: &dyn Format<T>| format.kernel() == "csr" && format.lanes() == MAX_LANES;
+        rows_come_first(a.rows, a.nnz, self.device.units)
+            && self.memory.format(a).is_some_and(|format| by_teams(&**format))
+    }
+
+    /// A kernel of an operation with the arguments that stay.
+    fn step_kernel<T: Scalar>(
+        &self,
+        encoded: &Encoded<T>,
+        op: u32,
+        stem: &'static str,
+        operation: &str,
+    ) -> Result<Kernel> {
+        let mut kernel = self.kernel::<T>((stem, 0))?;
+        let (size, cells) = (size_of::<T>(), encoded.cells.len());
+        let work = source::work::<T>(if self.segments_each { SEGMENT } else { TEAM });
+        let table = self.table_bytes(encoded, op);
+        let budget = self.local_budget().saturating_sub(work + table) / size;
+        let slots = encoded.op(op, encode::OP_SLOT_COUNT) as usize;
+        // A pass behind the rows finds them where the vector is.
+        let behind = stem == "sweep" && encoded.op(op, encode::OP_KIND) == encode::KIND_SPMV;
+        let (cap, near) = if behind {
+            (0, if cells <= budget { cells } else { 0 })
+        } else if self.segments_each {
+            (1, 0)
+        } else {
+            let cap = slots.clamp(1, (budget / SEGMENT).max(1));
+            (cap, if cells <= budget { cells.max(cap * SEGMENT) } else { cap * SEGMENT })
+        };
+        let args = [
+            Arg::Word(encoded.cells.start),
+            Arg::Word(cells as u32),
+            Arg::Word(op),
+            Arg::Word(cap as u32),
+            Arg::Word(near as u32),
+            Arg::Local(work),
+            Arg::Local((cap * SEGMENT).max(near).max(1) * size),
+            Arg::Local(8 * encode::CONTROL_WORDS as usize),
+            Arg::Local(table),
+        ];
+        for (i, arg) in args.iter().enumerate() {
+            kernel.set(9 + i as u32, arg).map_err(self.fail(operation))?;
+        }
+        Ok(kernel)
+    }
+
+    /// Bytes of local memory for what a group reads of the table for every segment: see `kernels-opencl/sweep.cl`.
+    fn table_bytes<T: Scalar>(&self, encoded: &Encoded<T>, op: u32) -> usize {
+        if self.segments_each {
+            return 0;
+        }
+        let field = |field| encoded.op(op, field) as usize;
+        let weights = if field(encode::OP_KIND) == encode::KIND_BASIS_AXPY as usize {
+            field(encode::OP_COLUMNS).next_multiple_of(4)
+        } else {
+            0
+        };
+        let words = field(encode::OP_DOTS) + field(encode::OP_DOT_COUNT) * encode::DOT_WORDS as usize
+            - field(encode::OP_SLOTS);
+        let numbers = weights + field(encode::OP_TERM_COUNT);
+        8 * field(encode::OP_SLOT_COUNT).next_multiple_of(2) + numbers * size_of::<T>() + 4 * words
+    }
+}
+
+/// The kernel that multiplies several columns at once where the one for a single vector is this, if there is one.
+fn columns_kernel(product: &str) -> Option<&'static str> {
+    match product {
+        "spmv_csr" => Some("spmm_csr"),
+        "spmv_dia" => Some("spmm_dia"),
+        "spmv_sell" => Some("spmm_sell"),
+        "spmv_bcsr" => Some("spmm_bcsr"),
+        _ => None,
+    }
+}

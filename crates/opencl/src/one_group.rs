@@ -1,0 +1,61 @@
+//! The whole loop in one work-group of one work-item, which takes a segment at a time: what CPUs run small systems best by.
+use crate::Mode;
+use crate::backend::OpenCl;
+use crate::driver::Arg;
+use crate::plan::Launch;
+use crate::source::{self, SEGMENT};
+use lacuna_core::encode::{self, Encoded};
+use lacuna_core::{Error, Result, Scalar};
+
+/// Rows up to which it is the faster way.
+const ROWS: usize = 4096;
+/// The place of an argument that changes from launch to launch.
+pub(crate) const PROGRAM_BUDGET: u32 = 10;
+
+impl OpenCl {
+    /// The launch of a whole program; nothing where launches are to run it.
+    pub(crate) fn one_group<T: Scalar>(
+        &mut self,
+        encoded: &Encoded<T>,
+        operation: &str,
+    ) -> Result<Option<Launch>> {
+        let n = encoded.n as usize;
+        let wanted = match self.options.mode {
+            Mode::OneGroup => n <= SEGMENT * SEGMENT * SEGMENT,
+            // A program that runs through once is a call from the host: a launch or two.
+            Mode::Auto => self.segments_each && n <= ROWS && !encoded.sections[2].is_empty(),
+            Mode::Jit | Mode::Launches => false,
+        };
+        if !wanted {
+            return Ok(None);
+        }
+        let (size, cells) = (size_of::<T>(), encoded.cells.len());
+        if source::work::<T>(SEGMENT) + (cells + SEGMENT) * size > self.local_budget() {
+            if self.options.mode == Mode::Auto {
+                return Ok(None);
+            }
+            let device = &self.device.name;
+            let message = format!("{cells} cells do not fit the local memory of {device}; use launches");
+            return Err(Error::Unsupported { operation: operation.into(), message });
+        }
+        let mut formats = 0;
+        for a in &encoded.matrices {
+            formats |= 1 << self.memory.matrix_words(*a, operation)?[0];
+        }
+        self.build::<T>(&[("advance", 0), ("program", formats)])?;
+        let mut kernel = self.kernel::<T>(("program", formats))?;
+        let args = [
+            Arg::Word(encoded.cells.start),
+            Arg::Word(cells as u32),
+            Arg::Word(0),
+            Arg::Local(source::work::<T>(SEGMENT)),
+            Arg::Local(SEGMENT * size),
+            Arg::Local(cells * size),
+            Arg::Local(8 * encode::CONTROL_WORDS as usize),
+        ];
+        for (i, arg) in args.iter().enumerate() {
+            kernel.set(8 + i as u32, arg).map_err(self.fail(operation))?;
+        }
+        Ok(Some(Launch { kernel, groups: 1, size: 1 }))
+    }
+}
