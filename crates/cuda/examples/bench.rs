@@ -120,6 +120,9 @@ fn main() -> Result<(), Box<dyn Error>> {
             }
         }
     }
+    if chosen("methods=", "transfer") {
+        transfers(&mut dev, if quick { 1 << 20 } else { 1 << 24 })?;
+    }
     if chosen("methods=", "pass") {
         sweep(&mut dev, if quick { 1 << 16 } else { 1 << 25 }, copy)?;
         sweep(&mut dev, if quick { 1 << 14 } else { 1 << 20 }, copy)?;
@@ -204,6 +207,38 @@ fn product(
     println!(
         "{{\"bench\":\"spmv\",\"matrix\":\"{name}\",\"n\":{n},\"format\":\"{format}\",\"us\":{micros:.3},\"gbs\":{rate:.1}}}"
     );
+    dev.release(mark);
+    Ok(())
+}
+
+/// Vectors to the device and back, beside what the link allows; into memory that has been written before, and into fresh pages.
+fn transfers(dev: &mut Cuda, n: usize) -> Result<(), lacuna_core::Error> {
+    const TIMES: usize = 5;
+    let mark = dev.mark();
+    let v: Vector<f64> = dev.vector(n)?;
+    let link = dev.time_link(8 * n)?;
+    let mut host = vec![1.0; n];
+    let mut fastest = [f64::INFINITY; 3];
+    for _ in 0..TIMES {
+        let start = Instant::now();
+        dev.upload(&host, v)?;
+        dev.wait()?;
+        fastest[0] = fastest[0].min(start.elapsed().as_secs_f64());
+        let start = Instant::now();
+        dev.download(v, &mut host)?;
+        fastest[1] = fastest[1].min(start.elapsed().as_secs_f64());
+        let mut fresh = vec![0.0; n];
+        let start = Instant::now();
+        dev.download(v, &mut fresh)?;
+        fastest[2] = fastest[2].min(start.elapsed().as_secs_f64());
+    }
+    let names = ["upload", "download", "download-fresh"];
+    for ((name, seconds), link) in names.iter().zip(fastest).zip([link[0], link[1], link[1]]) {
+        let rate = |seconds: f64| 8.0 * n as f64 / seconds / 1e9;
+        let (got, most) = (rate(seconds), rate(link));
+        println!("{name:>14} n = {n}: {:9.2} ms {got:6.1} GB/s, the link {most:6.1}", seconds * 1e3);
+        println!("{{\"bench\":\"{name}\",\"n\":{n},\"gbs\":{got:.2},\"link\":{most:.2}}}");
+    }
     dev.release(mark);
     Ok(())
 }

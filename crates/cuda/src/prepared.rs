@@ -23,6 +23,7 @@ const BLOCKS_PER_UNIT: u32 = 8;
 pub(crate) const CONTROL_BYTES: usize = CONTROL_WORDS as usize * 8;
 /// Bytes of a history that lies behind the control block and is read back with it.
 pub(crate) const SHORT_HISTORY: usize = 2048;
+
 /// The handles a program uses, to be found live before each run.
 struct Handles<T> {
     vectors: Vec<Vector<T>>,
@@ -95,7 +96,7 @@ impl Workshop<'_> {
         let program = &*apart;
         let encoded = encode(program)?;
         let handles = handles(self.store, program, &encoded)?;
-        let once = self.mode == Mode::Auto && program.section(lacuna_core::Section::Each).is_empty();
+        let once = self.mode == Mode::Auto && encoded.sections[SECTION_EACH as usize].is_empty();
         let (written, compiling) = match program.has_columns() || once {
             true => (None, None),
             false => match self.written(program.name, &encoded)? {
@@ -113,7 +114,18 @@ impl Workshop<'_> {
             mode => mode,
         };
         if written.is_none() {
-            steps = self.steps(program, &encoded)?;
+            steps = match self.steps(program, &encoded) {
+                // Nothing but a generated kernel may take so wide a pass.
+                Err(Error::Unsupported { operation, message })
+                    if self.mode == Mode::Auto && self.compile != Compile::Never =>
+                {
+                    let Workshop { driver, store, owned, shelf, compile, .. } = self;
+                    let mut jit =
+                        Workshop { driver, store, owned, shelf, mode: Mode::Jit, compile: *compile };
+                    return jit.prepare(program).map_err(|_| Error::Unsupported { operation, message });
+                }
+                steps => steps?,
+            };
         }
 
         let alive = Arc::new(());
