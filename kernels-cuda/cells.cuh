@@ -10,7 +10,6 @@
 
 // Words of the control block that this backend adds.
 #define LACUNA_CONTROL_NEXT 14u   // the operation that runs next, or NONE; before a start: the section to begin with
-#define LACUNA_CONTROL_EPOCH 15u  // exchanges of persistent kernels so far
 
 // What is rarely run, or long: kept out of line, so that what runs all the time stays in the instruction cache.
 #ifdef __CUDACC__
@@ -81,7 +80,6 @@ template <typename T> struct Machine {
     T *cells;
     u64 *control;
     R *history;
-    u64 passes; // runs through `each` still allowed
 
     LACUNA_FN u64 &word(u32 at) { return control[at]; }
     LACUNA_FN bool halted() { return word(LACUNA_CONTROL_LEFT) || word(LACUNA_CONTROL_SECTION) == LACUNA_SECTION_STOPPED; }
@@ -250,13 +248,11 @@ template <typename T> struct Machine {
 
     // Goes on after the sweep of `op`, or starts with the section in CONTROL_NEXT where `op` is NONE: instructions,
     // changes of section, operations that touch no vector. Leaves in CONTROL_NEXT, and returns, the operation whose
-    // sweep runs next with its `before` done; NONE where the program has stopped. Where no pass through `each` is
-    // left, CONTROL_NEXT receives the section to begin with again, its highest bit set, and NONE is returned. With
-    // `evaluated`, the instructions after the sweep of `op` have been evaluated.
-    LACUNA_RARE u32 advance(u32 op, bool evaluated) {
+    // sweep runs next with its `before` done; NONE where the program has stopped.
+    LACUNA_RARE u32 advance(u32 op) {
         const u32 *record = flow.words + op * LACUNA_OP_WORDS;
         u32 section = u32(word(LACUNA_CONTROL_NEXT));
-        bool entering = op == LACUNA_NONE, after = !entering && !evaluated;
+        bool entering = op == LACUNA_NONE, after = !entering;
         while (true) {
             if (after) run(record[LACUNA_OP_AFTER], record[LACUNA_OP_AFTER_COUNT]);
             after = false;
@@ -264,13 +260,7 @@ template <typename T> struct Machine {
             if (!entering && !word(LACUNA_CONTROL_LEFT) && !record[LACUNA_OP_LAST]) {
                 op++;
             } else {
-                if (!entering) {
-                    section = word(LACUNA_CONTROL_LEFT) ? record[LACUNA_OP_NEXT_LEFT] : record[LACUNA_OP_NEXT];
-                    if (record[LACUNA_OP_SECTION] == LACUNA_SECTION_EACH && --passes == 0) {
-                        word(LACUNA_CONTROL_NEXT) = 0x80000000u | section;
-                        return LACUNA_NONE;
-                    }
-                }
+                if (!entering) section = word(LACUNA_CONTROL_LEFT) ? record[LACUNA_OP_NEXT_LEFT] : record[LACUNA_OP_NEXT];
                 entering = false;
                 word(LACUNA_CONTROL_SECTION) = section;
                 word(LACUNA_CONTROL_LEFT) = 0;

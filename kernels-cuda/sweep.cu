@@ -26,8 +26,7 @@ template <typename T> LACUNA_FN void start(const Common &c) {
     m.cells = (T *)c.cells;
     m.control = (u64 *)c.control;
     m.history = (typename Machine<T>::R *)c.history;
-    m.passes = ~0ull;
-    m.advance(LACUNA_NONE, false);
+    m.advance(LACUNA_NONE);
 }
 
 #define KERNELS(T, S)                                                                                                \

@@ -20,8 +20,6 @@
 #define TERM_LAST 8u    // ends an update
 #define TERM_FACTOR 16u // has an element-wise factor
 #define TERM_EMPTY 32u  // an update without terms: 0
-#define TERM_FRESH 128u // reads what an earlier update of the operation writes (program.cu)
-#define TERM_SHARED 64u // what is written is read by other blocks (program.cu)
 
 #define MAX_SLOTS 32u
 #define MAX_TERMS 96u
@@ -182,8 +180,7 @@ template <typename T> __device__ __noinline__ void conclude(const Common &c, con
         m.cells = cells;
         m.control = (u64 *)c.control;
         m.history = (typename Machine<T>::R *)c.history;
-        m.passes = ~0ull;
-        m.advance(op.op, false);
+        m.advance(op.op);
     }
 }
 

@@ -5,10 +5,10 @@
 //! confirmation of the true residual included. Each line is also printed as JSON.
 //!
 //! `bench [quick|large] [modes] [systems=a,b] [methods=a,b] [formats=a,b] [iterations=30]`: `quick` leaves out the large systems, `large`
-//! all others; modes as in `auto,grid,graph`; systems and methods by the ends of their names, all where none is given;
+//! all others; modes as in `auto,jit,graph`; systems and methods by the ends of their names, all where none is given;
 //! formats by name, `auto` where none is given, for products (`methods=product`) every one that takes the matrix.
 use lacuna_core::{Backend, Format, Matrix, Pass, Vector};
-use lacuna_cuda::{Cuda, CudaOptions, Mode};
+use lacuna_cuda::{Compile, Cuda, CudaOptions, Mode, compiler_found};
 use lacuna_formats::{Csr, FORMATS, Spec, Structure, choose_format, convert};
 use lacuna_solvers::{BiCgStab, Cg, Gmres, Method, Orthogonalization, Side, Solver, Stop};
 use std::error::Error;
@@ -52,7 +52,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let list = arguments
         .iter()
         .find(|a| *a != "quick" && *a != "large" && !a.contains('='))
-        .map_or("auto,block,grid,graph,stream", |a| a);
+        .map_or("auto,graph,stream", |a| a);
     let chosen = |what: &str, name: &str| {
         let list = arguments.iter().find_map(|a| a.strip_prefix(what));
         list.is_none_or(|list| list.split(',').any(|part| name.ends_with(part)))
@@ -60,7 +60,9 @@ fn main() -> Result<(), Box<dyn Error>> {
     let iterations = arguments.iter().find_map(|a| a.strip_prefix("iterations="));
     let iterations = iterations.map_or(Ok(ITERATIONS), str::parse)?;
     let modes: Vec<Mode> = list.split(',').map(str::parse).collect::<Result<_, _>>()?;
-    let mut dev = Cuda::with(&CudaOptions::default())?;
+    // What is timed is the kernel, not the graph that runs until it is compiled.
+    let compile = compiler_found().then_some(Compile::Always);
+    let mut dev = Cuda::with(&CudaOptions { compile, ..CudaOptions::default() })?;
     let info = dev.device();
     println!("{}: {} multiprocessors, {:?}", info.name, info.units, info.details);
     let bytes = if quick { 1 << 26 } else { 1 << 30 };
@@ -81,9 +83,6 @@ fn main() -> Result<(), Box<dyn Error>> {
         let formats: Vec<_> = wanted.filter_map(|f| Some((f, convert(&a, f).ok()?))).collect();
         for (method_name, method) in methods().into_iter().filter(|(name, _)| chosen("methods=", name)) {
             for ((format, stored), mode) in formats.iter().flat_map(|f| modes.iter().map(move |m| (f, m))) {
-                if *mode == Mode::Block && n > 17_000 {
-                    continue;
-                }
                 dev.set_mode(*mode);
                 match solves(&mut dev, stored, &*method, iterations) {
                     Ok((micros, bytes, actual)) => {
@@ -120,6 +119,9 @@ fn main() -> Result<(), Box<dyn Error>> {
                 product(&mut dev, name, format.name, stored, copy)?;
             }
         }
+    }
+    if chosen("methods=", "transfer") {
+        transfers(&mut dev, if quick { 1 << 20 } else { 1 << 24 })?;
     }
     if chosen("methods=", "pass") {
         sweep(&mut dev, if quick { 1 << 16 } else { 1 << 25 }, copy)?;
@@ -205,6 +207,38 @@ fn product(
     println!(
         "{{\"bench\":\"spmv\",\"matrix\":\"{name}\",\"n\":{n},\"format\":\"{format}\",\"us\":{micros:.3},\"gbs\":{rate:.1}}}"
     );
+    dev.release(mark);
+    Ok(())
+}
+
+/// Vectors to the device and back, beside what the link allows; into memory that has been written before, and into fresh pages.
+fn transfers(dev: &mut Cuda, n: usize) -> Result<(), lacuna_core::Error> {
+    const TIMES: usize = 5;
+    let mark = dev.mark();
+    let v: Vector<f64> = dev.vector(n)?;
+    let link = dev.time_link(8 * n)?;
+    let mut host = vec![1.0; n];
+    let mut fastest = [f64::INFINITY; 3];
+    for _ in 0..TIMES {
+        let start = Instant::now();
+        dev.upload(&host, v)?;
+        dev.wait()?;
+        fastest[0] = fastest[0].min(start.elapsed().as_secs_f64());
+        let start = Instant::now();
+        dev.download(v, &mut host)?;
+        fastest[1] = fastest[1].min(start.elapsed().as_secs_f64());
+        let mut fresh = vec![0.0; n];
+        let start = Instant::now();
+        dev.download(v, &mut fresh)?;
+        fastest[2] = fastest[2].min(start.elapsed().as_secs_f64());
+    }
+    let names = ["upload", "download", "download-fresh"];
+    for ((name, seconds), link) in names.iter().zip(fastest).zip([link[0], link[1], link[1]]) {
+        let rate = |seconds: f64| 8.0 * n as f64 / seconds / 1e9;
+        let (got, most) = (rate(seconds), rate(link));
+        println!("{name:>14} n = {n}: {:9.2} ms {got:6.1} GB/s, the link {most:6.1}", seconds * 1e3);
+        println!("{{\"bench\":\"{name}\",\"n\":{n},\"gbs\":{got:.2},\"link\":{most:.2}}}");
+    }
     dev.release(mark);
     Ok(())
 }

@@ -2,9 +2,14 @@
 use lacuna_core::{Error, Result};
 use lacuna_generate::Cached;
 use libloading::Library;
+use std::collections::BTreeMap;
 use std::ffi::{CString, c_char, c_int};
 use std::path::PathBuf;
-use std::sync::OnceLock;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+
+/// Stack of a compiling thread, in bytes.
+const STACK: usize = 16 << 20;
 
 /// Names of the library, newest first.
 const NAMES: [&str; 3] = ["libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so"];
@@ -108,22 +113,50 @@ fn candidates() -> Vec<PathBuf> {
     NAMES.iter().map(PathBuf::from).chain(within).collect()
 }
 
-/// Whether there is a compiler.
-pub(crate) fn exists() -> bool {
+/// Whether NVRTC, the compiler of generated kernels, is found on this machine.
+pub fn compiler_found() -> bool {
     Nvrtc::get().is_some()
 }
 
-/// The machine code of a text for a compute capability, from disk where it was compiled before.
-pub(crate) fn machine_code(device: &str, capability: (i32, i32), text: &str) -> Result<Vec<u8>> {
+/// Something that needs a compiled kernel, or the compilation that it waits for.
+pub(crate) enum Code<X> {
+    Ready(X),
+    Compiling(Job),
+}
+
+/// A compilation in a thread of its own: the machine code, or what the compiler says against the text.
+#[derive(Clone, Default)]
+pub(crate) struct Job(Arc<OnceLock<std::result::Result<Vec<u8>, String>>>);
+
+impl Job {
+    pub(crate) fn is_done(&self) -> bool {
+        self.0.get().is_some()
+    }
+}
+
+/// Compilations that nobody has fetched yet, by architecture and text.
+static JOBS: Mutex<BTreeMap<(String, String), Job>> = Mutex::new(BTreeMap::new());
+/// How many of them are under way.
+static RUNNING: AtomicUsize = AtomicUsize::new(0);
+
+/// The machine code of a text for a compute capability, from disk where it was compiled before. Compiles it here where `wait`
+/// says so, else in a background thread.
+pub(crate) fn machine_code(
+    device: &str,
+    capability: (i32, i32),
+    text: &str,
+    wait: bool,
+) -> Result<Code<Vec<u8>>> {
     let failed = |message: String| Error::Device {
         device: device.into(),
         operation: "compiling the kernel of a program".into(),
         message,
     };
+    let refused = |log: &str| failed(format!("NVRTC refused it; please report this with its log:\n{log}"));
     let nvrtc = Nvrtc::get().ok_or_else(|| {
         failed(
             "NVRTC of CUDA 12.3 or newer was not found: install the CUDA toolkit and set CUDA_PATH to its folder, or \
-             leave LACUNA_CUDA_COMPILE at `auto`"
+             leave LACUNA_CUDA_COMPILE and LACUNA_CUDA_MODE at `auto`"
                 .into(),
         )
     })?;
@@ -133,12 +166,90 @@ pub(crate) fn machine_code(device: &str, capability: (i32, i32), text: &str) -> 
     let key: Vec<&str> = options.iter().copied().chain([version.as_str(), text]).collect();
     let cached = Cached::new("cuda", &key);
     if let Some(code) = cached.read() {
-        return Ok(code);
+        return Ok(Code::Ready(code));
     }
     let options: Vec<CString> = options.iter().filter_map(|o| CString::new(*o).ok()).collect();
-    let code = nvrtc
-        .build(text, &options)
-        .map_err(|log| failed(format!("NVRTC refused it; please report this with its log:\n{log}")))?;
-    cached.keep(&code);
-    Ok(code)
+    if wait || !exit::GUARDED {
+        let code = nvrtc.build(text, &options).map_err(|log| refused(&log))?;
+        cached.keep(&code);
+        return Ok(Code::Ready(code));
+    }
+    let mut jobs = JOBS.lock().unwrap_or_else(PoisonError::into_inner);
+    let key = (architecture, text.to_owned());
+    if let Some(job) = jobs.get(&key).cloned() {
+        return match job.0.get() {
+            None => Ok(Code::Compiling(job)),
+            Some(Err(log)) => Err(refused(log)),
+            Some(Ok(code)) => {
+                jobs.remove(&key);
+                Ok(Code::Ready(code.clone()))
+            }
+        };
+    }
+    let (job, text) = (Job::default(), key.1.clone());
+    let result = job.clone();
+    RUNNING.fetch_add(1, Ordering::SeqCst);
+    exit::guard();
+    let compile = move || {
+        let built = nvrtc.build(&text, &options);
+        if let Ok(code) = &built {
+            cached.keep(code);
+        }
+        // The only thread that sets it.
+        let _ = result.0.set(built);
+        RUNNING.fetch_sub(1, Ordering::SeqCst);
+    };
+    let thread = std::thread::Builder::new().name("lacuna-nvrtc".into()).stack_size(STACK);
+    if let Err(error) = thread.spawn(compile) {
+        RUNNING.fetch_sub(1, Ordering::SeqCst);
+        return Err(failed(format!("no thread for the compiler: {error}")));
+    }
+    jobs.insert(key, job.clone());
+    Ok(Code::Compiling(job))
+}
+
+/// Lets the process end while a background compilation runs: to be called when a backend is dropped.
+pub(crate) fn leave() {
+    if RUNNING.load(Ordering::SeqCst) > 0 {
+        exit::guard();
+    }
+}
+
+/// The end of the process. The destructors of NVRTC must not run while a thread is inside it, and nobody wants to wait for it:
+/// the process then ends without those of libraries registered earlier.
+#[cfg(all(target_os = "linux", target_env = "gnu"))]
+mod exit {
+    use super::{Ordering, RUNNING, c_int};
+    use std::ffi::c_void;
+
+    pub(super) const GUARDED: bool = true;
+
+    unsafe extern "C" {
+        fn on_exit(handler: extern "C" fn(c_int, *mut c_void), argument: *mut c_void) -> c_int;
+        fn fflush(stream: *mut c_void) -> c_int;
+        fn _exit(status: c_int) -> !;
+    }
+
+    extern "C" fn end(status: c_int, _: *mut c_void) {
+        if RUNNING.load(Ordering::SeqCst) > 0 {
+            // SAFETY: null flushes every C stream; `_exit` ends the process with the status that `exit` was given.
+            unsafe {
+                fflush(std::ptr::null_mut());
+                _exit(status)
+            }
+        }
+    }
+
+    /// Handlers run in the reverse order of their registration: this one before those registered up to now.
+    pub(super) fn guard() {
+        // SAFETY: the handler is a function of this library and takes no argument.
+        unsafe { on_exit(end, std::ptr::null_mut()) };
+    }
+}
+
+/// Elsewhere the exit status is not known to handlers, and planning waits for the compiler.
+#[cfg(not(all(target_os = "linux", target_env = "gnu")))]
+mod exit {
+    pub(super) const GUARDED: bool = false;
+    pub(super) fn guard() {}
 }

@@ -1,5 +1,5 @@
 //! The driver: context, stream, kernels and raw calls, each failure with what was being done.
-use crate::compiler;
+use crate::compiler::{self, Code};
 use crate::transfer::{Carrier, Spare};
 use cust::context::{Context, CurrentContext};
 use cust::device::{Device, DeviceAttribute};
@@ -47,7 +47,8 @@ pub(crate) struct Driver {
     pub(crate) spare: Spare,
     // In this order: what is dropped first needs what comes after.
     pub(crate) stream: Stream,
-    modules: Vec<(&'static str, Module)>,
+    /// Loaded when the first kernel of a file is asked for.
+    modules: HashMap<&'static str, Module>,
     context: Context,
 }
 
@@ -205,13 +206,6 @@ impl Driver {
         let context = Context::new(device).map_err(failed)?;
         CurrentContext::set_current(&context).map_err(failed)?;
         let stream = Stream::new(StreamFlags::NON_BLOCKING, None).map_err(failed)?;
-        let mut modules = Vec::new();
-        for (name, image) in FATBINS {
-            let module = Module::from_fatbin(image, &[]);
-            let module =
-                module.map_err(|e| failure(&limits.name, &format!("loading kernels `{name}`"), e))?;
-            modules.push((*name, module));
-        }
         Ok(Driver {
             limits,
             functions: HashMap::new(),
@@ -219,7 +213,7 @@ impl Driver {
             carrier: RefCell::default(),
             spare: Spare::default(),
             stream,
-            modules,
+            modules: HashMap::new(),
             context,
         })
     }
@@ -268,16 +262,20 @@ impl Driver {
         if let Some(kernel) = self.functions.get(name) {
             return Ok(*kernel);
         }
-        // First in the file named like it, so that a memory checker has no failed calls to tell of; what is named like none is
-        // beside `sweep`.
-        let named = self.modules.iter().filter(|(file, _)| name.starts_with(file));
-        let beside = self.modules.iter().filter(|(file, _)| *file == "sweep");
-        let found = named.chain(beside).chain(&self.modules).find_map(|(_, m)| m.get_function(name).ok());
-        let found = found.map(|f| Kernel(f.to_raw()));
-        let kernel = found.ok_or_else(|| Error::Unsupported {
-            operation: format!("kernel `{name}`"),
-            message: "the CUDA backend has none of that name".into(),
-        })?;
+        // In the file named like it, else in `sweep`.
+        let named = FATBINS.iter().find(|(file, _)| name.starts_with(file));
+        let (file, image) =
+            named.or_else(|| FATBINS.iter().find(|(file, _)| *file == "sweep")).ok_or_else(|| {
+                let message = "the CUDA backend has none of that name".into();
+                Error::Unsupported { operation: format!("kernel `{name}`"), message }
+            })?;
+        if !self.modules.contains_key(file) {
+            let module = Module::from_fatbin(image, &[]);
+            let module = module.map_err(|e| self.failed(&format!("loading kernels `{file}`"), e))?;
+            self.modules.insert(file, module);
+        }
+        let found = self.modules[file].get_function(name);
+        let kernel = Kernel(found.map_err(|e| self.failed(&format!("finding kernel `{name}`"), e))?.to_raw());
         self.raise_shared(kernel)?;
         self.functions.insert(name.into(), kernel);
         Ok(kernel)
@@ -299,19 +297,23 @@ impl Driver {
         })
     }
 
-    /// The kernel of that name of a text written for one program, compiled where that has not been done.
-    pub(crate) fn written(&mut self, text: &str, name: &str) -> Result<Kernel> {
+    /// The kernel of that name of a text generated for one program, compiled where that has not been done: at once where `wait`
+    /// says so.
+    pub(crate) fn jit(&mut self, text: &str, name: &str, wait: bool) -> Result<Code<Kernel>> {
         if let Some((kernel, _)) = self.written.get(text) {
-            return Ok(*kernel);
+            return Ok(Code::Ready(*kernel));
         }
-        let code = compiler::machine_code(&self.limits.name, self.limits.capability, text)?;
+        let code = match compiler::machine_code(&self.limits.name, self.limits.capability, text, wait)? {
+            Code::Ready(code) => code,
+            Code::Compiling(job) => return Ok(Code::Compiling(job)),
+        };
         let operation = "loading the kernel of a program";
         let module = Module::from_cubin(code, &[]).map_err(|e| self.failed(operation, e))?;
         let function = module.get_function(name).map_err(|e| self.failed(operation, e))?;
         let kernel = Kernel(function.to_raw());
         self.raise_shared(kernel)?;
         self.written.insert(text.into(), (kernel, module));
-        Ok(kernel)
+        Ok(Code::Ready(kernel))
     }
 
     /// Launches a kernel on the stream.

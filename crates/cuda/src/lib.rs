@@ -1,25 +1,22 @@
 //! The CUDA backend: whole solves on the device.
 //!
-//! A program runs in one of five ways, all with the same bits: see [`Mode`]. The kernels are compiled when the crate is built
+//! A program runs in one of three ways, all with the same bits: see [`Mode`]. The kernels are compiled when the crate is built
 //! and embedded; at run time only the driver is needed. Where NVRTC, the compiler of the CUDA toolkit, is found then, a
-//! kernel is written and compiled for each program: see [`Compile`]. Without one, or without a device, [`Cuda::new`] says so in an
+//! kernel is generated and compiled for each program that loops: see [`Compile`]. Without one, or without a device, [`Cuda::new`] says so in an
 //! error.
-mod chunks;
 mod compiler;
 mod driver;
-mod halo;
 mod memory;
 mod near;
-mod operations;
 mod options;
 mod prepared;
 mod run;
 mod store;
 mod table;
 mod transfer;
-mod whole;
 mod written;
 
+pub use compiler::compiler_found;
 pub use driver::devices;
 pub use options::{Compile, CudaOptions, Mode};
 
@@ -32,8 +29,7 @@ use crate::written::{Entries, Written};
 use lacuna_core::cells::{Instr, Machine, Unary};
 use lacuna_core::{
     Backend, Basis, Cell, Cells, Control, Cost, DeviceInfo, Error, Finish, Format, History, Mark, Matrix, Op,
-    OpKind, Plan, Program, Result, Run, Scalar, StepByStep, Vector, encode, host_call, next_section,
-    step_by_step,
+    OpKind, Plan, Program, Result, Run, Scalar, StepByStep, Vector, encode, host_call, step_by_step,
 };
 use lacuna_generate::Shelf;
 use std::sync::Arc;
@@ -76,7 +72,7 @@ impl Cuda {
     pub fn allocations(&self) -> usize {
         self.store.pool.allocations
     }
-    /// How a plan made by this backend is executed.
+    /// How a plan made by this backend is executed: `Graph` becomes `Jit` with the first run that finds the kernel compiled.
     pub fn mode_of<T: Scalar>(plan: &Plan<T>) -> Option<Mode> {
         plan.prepared.downcast_ref::<Prepared<T>>().map(|p| p.mode)
     }
@@ -128,6 +124,32 @@ impl Cuda {
         Ok(start.elapsed().as_secs_f64() / f64::from(times.max(1)))
     }
 
+    /// Seconds that the fastest of five copies of `bytes` bytes takes from page-locked memory to the device, and back: what the
+    /// link allows.
+    ///
+    /// # Errors
+    /// Device failures.
+    pub fn time_link(&mut self, bytes: usize) -> Result<[f64; 2]> {
+        self.driver.enter()?;
+        let host = self.driver.pinned(bytes)?;
+        let there = self.store.pool.take_zeroed(&self.driver, bytes, "a copy")?;
+        let driver = &self.driver;
+        let mut fastest = [f64::INFINITY; 2];
+        let timed = (0..10).try_for_each(|i| {
+            driver.wait("a copy")?;
+            let start = std::time::Instant::now();
+            match i % 2 {
+                0 => driver.send(&host, 0, bytes, there.address)?,
+                _ => driver.fetch(there.address, &host, 0, bytes)?,
+            }
+            driver.wait("a copy")?;
+            fastest[i % 2] = fastest[i % 2].min(start.elapsed().as_secs_f64());
+            Ok(())
+        });
+        self.store.pool.give(there);
+        timed.map(|()| fastest)
+    }
+
     fn workshop(&mut self) -> Workshop<'_> {
         let Cuda { store, owned, shelf, mode, compile, driver, .. } = self;
         Workshop { driver, store, owned, shelf, mode: *mode, compile: *compile }
@@ -144,39 +166,11 @@ impl Cuda {
             made => made,
         }
     }
-
-    /// Runs a program operation by operation, the host deciding between them.
-    fn steps<T: Scalar>(&mut self, program: &Program<T>, run: Run<'_>) -> Result<Finish> {
-        let Run { limit, history, mut watch } = run;
-        history.reset(limit);
-        let mut control = Control::new(limit, !program.restart.is_empty());
-        let mut section = lacuna_core::Section::Setup;
-        let mut told = 0;
-        while control.section != lacuna_core::Section::Stopped {
-            control.enter(section);
-            for op in program.section(section) {
-                self.step(op, &mut control, history)?;
-                if control.halted() {
-                    break;
-                }
-            }
-            if let Some(watch) = &mut watch
-                && control.iterations > told
-                && control.section == lacuna_core::Section::Each
-            {
-                told = control.iterations;
-                if watch(lacuna_core::Progress { iterations: told, rr: control.recurrence }).is_break() {
-                    control.cancel();
-                }
-            }
-            section = next_section(program, section, &control);
-        }
-        Ok(Finish::of(program, &control))
-    }
 }
 
 impl Drop for Cuda {
     fn drop(&mut self) {
+        compiler::leave();
         if self.driver.enter().is_ok() {
             // A failure was told before; what is freed below goes with the context then.
             let _ = self.driver.wait("closing the device");
@@ -293,9 +287,13 @@ impl Backend for Cuda {
         if !self.owned.iter().any(|o| Arc::ptr_eq(&o.alive, &prepared.alive)) {
             return Err(stale());
         }
-        if prepared.mode == Mode::Steps {
-            prepared.check(&self.store, plan.program.name)?;
-            return self.steps(&plan.program, run);
+        if prepared.compiling.as_ref().is_some_and(compiler::Job::is_done) {
+            prepared.compiling = None;
+            let mut workshop = Workshop { mode: Mode::Auto, compile: Compile::Auto, ..self.workshop() };
+            // Where there is no room for it, the graph goes on.
+            if let Ok(jit) = workshop.prepare(&plan.program) {
+                *prepared = jit;
+            }
         }
         let Cuda { store, history, driver, .. } = self;
         Runner { driver, store, history }.run(&plan.program, prepared, run)
@@ -312,11 +310,11 @@ impl Cuda {
         if program.setup.is_empty() {
             return Ok(Vec::new());
         }
-        let mode = std::mem::replace(&mut self.mode, Mode::Steps);
+        let mode = std::mem::replace(&mut self.mode, Mode::Stream);
         let prepared = self.workshop().prepare(&program);
         self.mode = mode;
         let mut prepared = prepared?;
-        prepared.common.cells = self.store.device_cells::<T>(&self.driver)?;
+        (prepared.common.cells, prepared.common.alone) = (self.store.device_cells::<T>(&self.driver)?, 1);
         let encoded = &prepared.encoded;
         self.store.device_changes::<T>(encoded.cells.start as usize..encoded.cells.end as usize);
         for (step, _) in &prepared.steps[0] {

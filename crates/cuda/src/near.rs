@@ -1,5 +1,5 @@
 //! A whole program as a kernel written for it, see `crates/generate`: its buffers and its launch.
-use crate::compiler;
+use crate::compiler::{self, Code};
 use crate::driver::{Address, Driver, Kernel, Launch, kernel_name};
 use crate::options::{Compile, Mode};
 use crate::store::Store;
@@ -75,17 +75,17 @@ pub(crate) struct Planning<'a> {
     pub(crate) compile: Compile,
 }
 
-/// A layout, the entries of its matrices, and the mode that is.
-type Found<T> = (Layout, Laid<T, Entries>, Mode);
+/// A layout and the entries of its matrices.
+type Found<T> = (Layout, Laid<T, Entries>);
 
 impl Planning<'_> {
-    /// How a program runs as a kernel written for it, and the mode that is; nothing where it does not.
+    /// How a program runs as a kernel generated for it; nothing where it does not.
     pub(crate) fn layout<T: Scalar>(&mut self, e: &Encoded<T>, name: &str) -> Result<Option<Found<T>>> {
         let limits = &self.driver.limits;
-        let wanted = match self.compile {
-            Compile::Auto => compiler::exists(),
-            Compile::Always => true,
-            Compile::Never => false,
+        let wanted = match (self.mode, self.compile) {
+            (Mode::Graph | Mode::Stream, _) | (_, Compile::Never) => false,
+            (Mode::Jit, _) | (_, Compile::Always) => true,
+            (Mode::Auto, Compile::Auto) => compiler::compiler_found(),
         };
         let (n, units) = (e.n as usize, limits.multiprocessors as usize);
         let segments = n.div_ceil(SEGMENT);
@@ -102,13 +102,11 @@ impl Planning<'_> {
         }
         let alone = segments <= 4;
         let long = matrices.iter().any(MatrixFacts::has_long_rows);
-        let mode = match self.mode {
-            Mode::Block if alone => Mode::Block,
-            Mode::Auto if alone && n <= ALONE && !long => Mode::Block,
-            Mode::Auto | Mode::Grid if limits.cooperative => Mode::Grid,
-            _ => return Ok(None),
-        };
-        let groups = if mode == Mode::Block { 1 } else { segments.min(units) };
+        let one = alone && ((n <= ALONE && !long) || !limits.cooperative);
+        if !one && !limits.cooperative {
+            return Ok(None);
+        }
+        let groups = if one { 1 } else { segments.min(units) };
         let together = segments.div_ceil(groups) <= 4 && segments <= SEGMENTS;
         let device = Device {
             nvidia: true,
@@ -127,15 +125,22 @@ impl Planning<'_> {
             }
             near => near,
         };
-        Ok(layout.map(|(layout, laid)| (layout, laid, mode)))
+        Ok(layout)
     }
 
     /// The kernel of a layout and how it is launched; the addresses are still to be filled in.
-    pub(crate) fn kernel<T: Scalar>(&mut self, e: &Encoded<T>, layout: &Layout) -> Result<Option<Near>> {
+    pub(crate) fn kernel<T: Scalar>(
+        &mut self,
+        e: &Encoded<T>,
+        layout: &Layout,
+    ) -> Result<Option<Code<Near>>> {
         let name = kernel_name("near", T::KIND);
-        let kernel = match self.driver.written(&layout.text, &name) {
-            Err(_) if self.compile == Compile::Auto => return Ok(None),
-            done => done?,
+        let wait = self.mode == Mode::Jit || self.compile == Compile::Always;
+        let kernel = match self.driver.jit(&layout.text, &name, wait) {
+            Err(_) if !wait => return Ok(None),
+            Err(error) => return Err(error),
+            Ok(Code::Compiling(job)) => return Ok(Some(Code::Compiling(job))),
+            Ok(Code::Ready(kernel)) => kernel,
         };
         let mut words = [0; 16];
         let half = layout.half as u32;
@@ -161,7 +166,7 @@ impl Planning<'_> {
             changed_first: 0,
             changed_count: 0,
         };
-        Ok(Some(Near { kernel, launch, args: NearArgs { addresses: [0; 13], words, given } }))
+        Ok(Some(Code::Ready(Near { kernel, launch, args: NearArgs { addresses: [0; 13], words, given } })))
     }
 }
 

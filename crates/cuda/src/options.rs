@@ -5,31 +5,21 @@ use std::str::FromStr;
 /// How a program is executed. Every way gives the same bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum Mode {
-    /// By size: one block, a grid, or graphs.
+    /// `Jit` where the program loops, can run so and its kernel is compiled, else `Graph`; see [`Compile`].
     #[default]
     Auto,
-    /// One operation after the other, the host deciding between them: for debugging.
-    Steps,
-    /// A kernel launch for each operation; the device decides the flow.
-    Stream,
-    /// As `Stream`, but the kernels of several iterations are captured once and replayed.
+    /// The whole program in one launch of a persistent kernel that is generated for it. Planning waits for the compiler.
+    Jit,
+    /// The kernels of several iterations, captured once and replayed; the device decides the flow.
     Graph,
-    /// The whole program in one kernel of one block.
-    Block,
-    /// The whole program in one kernel over the whole device.
-    Grid,
+    /// A kernel launch for each operation; the device decides the flow. For debugging.
+    Stream,
 }
 
 impl Mode {
     /// Every mode with its name.
-    pub const ALL: [(&'static str, Mode); 6] = [
-        ("auto", Mode::Auto),
-        ("steps", Mode::Steps),
-        ("stream", Mode::Stream),
-        ("graph", Mode::Graph),
-        ("block", Mode::Block),
-        ("grid", Mode::Grid),
-    ];
+    pub const ALL: [(&'static str, Mode); 4] =
+        [("auto", Mode::Auto), ("jit", Mode::Jit), ("graph", Mode::Graph), ("stream", Mode::Stream)];
 
     /// The name of this mode.
     pub fn name(self) -> &'static str {
@@ -48,14 +38,14 @@ impl FromStr for Mode {
     }
 }
 
-/// Whether a kernel is written and compiled for each program that runs as one kernel, its passes and formulas as plain
-/// code, or one kernel that reads tables runs all of them. What is compiled is kept on disk.
+/// Whether [`Mode::Auto`] generates and compiles a kernel for each program that loops. Compiled kernels are kept on disk.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Compile {
-    /// Where the compiler of the CUDA toolkit (NVRTC) is found and takes the text.
+    /// Where the compiler of the CUDA toolkit (NVRTC) is found. Nothing waits for it: a plan runs as a graph until a
+    /// background thread has compiled its kernel, with the same bits.
     #[default]
     Auto,
-    /// Always: an error where there is no compiler.
+    /// Always: planning waits for the compiler; an error where there is none.
     Always,
     /// Never: the driver alone is used.
     Never,
@@ -82,10 +72,10 @@ impl FromStr for Compile {
 pub struct CudaOptions {
     /// The index of the device, or a part of its name; `LACUNA_CUDA_DEVICE`, else the first, where not given.
     pub device: Option<String>,
-    /// How programs are executed; `LACUNA_CUDA_MODE`, else by size, where not given. A program that cannot run in the
+    /// How programs are executed; `LACUNA_CUDA_MODE`, else `auto`, where not given. A program that cannot run in the
     /// mode asked for is refused when it is planned.
     pub mode: Option<Mode>,
-    /// Whether kernels are written for each program; `LACUNA_CUDA_COMPILE`, else where there is a compiler, where not
+    /// Whether kernels are generated for programs; `LACUNA_CUDA_COMPILE`, else where there is a compiler, where not
     /// given.
     pub compile: Option<Compile>,
 }

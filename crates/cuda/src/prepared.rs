@@ -1,24 +1,20 @@
 //! What planning makes of a program.
+use crate::compiler::{Code, Job};
 use crate::driver::{Driver, Event, Graph, Kernel, Launch, kernel_name};
 use crate::memory::{Buffer, Pool};
 use crate::near::Near;
 use crate::options::{Compile, Mode};
 use crate::store::Store;
-use crate::table::{Common, Step, segments, step};
+use crate::table::{Common, Step, step};
 use crate::transfer::Pinned;
-use crate::whole::{ProgramArgs, Refusal, WholeTable, whole_table};
 use crate::written::{Entries, Written};
-use lacuna_core::encode::{CONTROL_WORDS, Encoded, NONE, OP_SECTION, SECTION_EACH, SECTION_RESTART, encode};
+use lacuna_core::encode::{CONTROL_WORDS, Encoded, OP_SECTION, SECTION_EACH, SECTION_RESTART, encode};
 use lacuna_core::{Basis, Error, Matrix, Op, OpKind, Program, Result, Scalar, Vector};
 use lacuna_generate::{AT_CELLS, Shelf, columns_pay, rows_come_first};
 use std::ffi::c_void;
 use std::sync::Arc;
 
-/// Unknowns below which one block is the fastest: an iteration costs block barriers alone.
-const ONE_BLOCK: u32 = 512;
-/// Unknowns above which kernels of their own are chosen: one kernel was the faster up to the largest size measured.
-const GRID: u32 = 1_500_000;
-/// Shared memory that kernel has besides what is asked for.
+/// Shared memory a kernel has besides what is asked for.
 const FIXED_SHARED: u32 = 1024;
 /// Blocks of a sweep for each multiprocessor.
 const BLOCKS_PER_UNIT: u32 = 8;
@@ -27,8 +23,6 @@ const BLOCKS_PER_UNIT: u32 = 8;
 pub(crate) const CONTROL_BYTES: usize = CONTROL_WORDS as usize * 8;
 /// Bytes of a history that lies behind the control block and is read back with it.
 pub(crate) const SHORT_HISTORY: usize = 2048;
-/// Where the cells lie in the page-locked result of a program that runs as one kernel: behind control block and history.
-pub(crate) const RESULT_CELLS: usize = CONTROL_BYTES + SHORT_HISTORY;
 
 /// The handles a program uses, to be found live before each run.
 struct Handles<T> {
@@ -46,17 +40,6 @@ pub(crate) struct Owned {
     pub(crate) buffers: Vec<Buffer>,
 }
 
-/// One launch that runs a whole program.
-#[derive(Clone, Copy)]
-pub(crate) struct Whole {
-    pub(crate) kernel: Kernel,
-    pub(crate) launch: Launch,
-    pub(crate) args: ProgramArgs,
-}
-
-/// Such a launch, and the table it takes.
-type Tabled<T> = (Whole, WholeTable<T>);
-
 /// A program in this backend's own form.
 pub(crate) struct Prepared<T> {
     handles: Handles<T>,
@@ -66,9 +49,10 @@ pub(crate) struct Prepared<T> {
     /// Operations as kernels, by section.
     pub(crate) steps: [Vec<(Step, Kernel)>; 3],
     pub(crate) start: Kernel,
-    pub(crate) whole: Option<Whole>,
-    /// Where a kernel is written for the program, it is the one that runs.
+    /// Where a kernel is generated for the program and compiled, it is the one that runs.
     pub(crate) near: Option<Near>,
+    /// Where it is still being compiled.
+    pub(crate) compiling: Option<Job>,
     /// What it shares with other plans.
     _written: Option<Written>,
     pub(crate) common: Common,
@@ -108,23 +92,41 @@ impl Workshop<'_> {
         let cache = self.driver.limits.cache;
         let worth = |kernel: &str, bytes| self.mode != Mode::Auto || columns_pay(kernel, bytes, cache);
         let kept = program.column_by_column(|a| self.store.multiplies_columns(a, worth));
-        let one = matches!(self.mode, Mode::Block | Mode::Grid);
-        let apart = if one { program.column_by_column(|_| false) } else { kept };
+        let apart = if self.mode == Mode::Jit { program.column_by_column(|_| false) } else { kept };
         let program = &*apart;
         let encoded = encode(program)?;
         let handles = handles(self.store, program, &encoded)?;
-        let written = if program.has_columns() { None } else { self.written(program.name, &encoded)? };
-        let mut steps = [Vec::new(), Vec::new(), Vec::new()];
-        let (mode, whole) = match &written {
-            Some(written) => (written.mode, None),
-            None => {
-                steps = self.steps(program, &encoded)?;
-                match program.has_columns() && self.mode == Mode::Auto {
-                    true => (Mode::Graph, None),
-                    false => self.choose(program, &encoded)?,
-                }
-            }
+        let once = self.mode == Mode::Auto && encoded.sections[SECTION_EACH as usize].is_empty();
+        let (written, compiling) = match program.has_columns() || once {
+            true => (None, None),
+            false => match self.written(program.name, &encoded)? {
+                None => (None, None),
+                Some(Code::Ready(written)) => (Some(written), None),
+                Some(Code::Compiling(job)) => (None, Some(job)),
+            },
         };
+        let mut steps = [Vec::new(), Vec::new(), Vec::new()];
+        let mode = match self.mode {
+            _ if written.is_some() => Mode::Jit,
+            Mode::Jit => return Err(refused(program.name)),
+            Mode::Auto if once => Mode::Stream,
+            Mode::Auto => Mode::Graph,
+            mode => mode,
+        };
+        if written.is_none() {
+            steps = match self.steps(program, &encoded) {
+                // Nothing but a generated kernel may take so wide a pass.
+                Err(Error::Unsupported { operation, message })
+                    if self.mode == Mode::Auto && self.compile != Compile::Never =>
+                {
+                    let Workshop { driver, store, owned, shelf, compile, .. } = self;
+                    let mut jit =
+                        Workshop { driver, store, owned, shelf, mode: Mode::Jit, compile: *compile };
+                    return jit.prepare(program).map_err(|_| Error::Unsupported { operation, message });
+                }
+                steps => steps?,
+            };
+        }
 
         let alive = Arc::new(());
         let mut owned = Owned { alive: alive.clone(), buffers: Vec::new() };
@@ -132,11 +134,8 @@ impl Workshop<'_> {
             Some(written) => self.build_near(&encoded, program.name, written, &mut owned).map(Some),
             None => Ok(None),
         };
-        let built = near.and_then(|near| {
-            let (common, whole) = self.build(&encoded, mode, whole, &steps, &mut owned)?;
-            Ok((near, common, whole))
-        });
-        let (near, common, whole) = match built {
+        let built = near.and_then(|near| Ok((near, self.build(&encoded, &steps, &mut owned)?)));
+        let (near, common) = match built {
             Ok(built) => built,
             Err(error) => {
                 owned.buffers.into_iter().for_each(|b| self.store.pool.give(b));
@@ -145,12 +144,7 @@ impl Workshop<'_> {
         };
         self.owned.push(owned);
         let control = self.driver.pinned(3 * CONTROL_BYTES)?;
-        let cells = whole.filter(|w| w.args.result_cells != 0).map_or(0, |w| w.args.cell_count as usize);
-        let result = match near {
-            Some(_) => 8 * AT_CELLS + encoded.cells.len() * size_of::<T>(),
-            None => RESULT_CELLS + cells * size_of::<T>(),
-        };
-        let result = self.driver.pinned(result)?;
+        let result = self.driver.pinned(8 * AT_CELLS + encoded.cells.len() * size_of::<T>())?;
         let start = self.driver.kernel(&kernel_name("start", T::KIND))?;
         let events = (0..2).map(|_| Event::new(self.driver)).collect::<Result<_>>()?;
         Ok(Prepared {
@@ -159,8 +153,8 @@ impl Workshop<'_> {
             mode,
             steps,
             start,
-            whole,
             near,
+            compiling,
             _written: written,
             common,
             control,
@@ -217,71 +211,13 @@ impl Workshop<'_> {
             && rows_come_first(a.rows, a.nnz, self.driver.limits.multiprocessors as usize)
     }
 
-    /// The mode, and the launch and table where that is one kernel.
-    fn choose<T: Scalar>(
-        &mut self,
-        program: &Program<T>,
-        encoded: &Encoded<T>,
-    ) -> Result<(Mode, Option<Tabled<T>>)> {
-        let name = program.name;
-        let wanted = match self.mode {
-            Mode::Auto if program.ops().any(|op| self.rows_come_first(op)) => Mode::Auto,
-            Mode::Auto if encoded.n <= ONE_BLOCK => Mode::Block,
-            Mode::Auto if encoded.n <= GRID => Mode::Grid,
-            mode => mode,
-        };
-        let refusal = match wanted {
-            Mode::Auto => return Ok((Mode::Graph, None)),
-            Mode::Steps | Mode::Stream | Mode::Graph => return Ok((wanted, None)),
-            Mode::Block | Mode::Grid => match self.fit::<T>(name, encoded, wanted)? {
-                Ok(whole) => return Ok((wanted, Some(whole))),
-                Err(refusal) => refusal,
-            },
-        };
-        if self.mode == Mode::Auto {
-            return Ok((Mode::Graph, None));
-        }
-        Err(Error::Unsupported {
-            operation: format!("program `{name}` in mode `{}`", wanted.name()),
-            message: format!("{refusal}; mode `auto` runs it"),
-        })
-    }
-
-    /// How a program is laid out in one kernel, where it fits.
-    fn fit<T: Scalar>(
-        &mut self,
-        name: &str,
-        encoded: &Encoded<T>,
-        mode: Mode,
-    ) -> Result<Result<Tabled<T>, Refusal>> {
-        let limits = &self.driver.limits;
-        let segments = segments(encoded.n);
-        let blocks = if mode == Mode::Block { 1 } else { limits.multiprocessors.min(segments) };
-        if blocks == 1 && segments > 256 {
-            return Ok(Err("it has too many rows for one block"));
-        }
-        if !limits.cooperative && blocks > 1 {
-            return Ok(Err("the device cannot run all blocks of a kernel together"));
-        }
-        let room = limits.shared.saturating_sub(FIXED_SHARED) as usize;
-        let table = match whole_table(self.store, encoded, name, blocks, room)? {
-            Ok(table) => table,
-            Err(refusal) => return Ok(Err(refusal)),
-        };
-        let kernel = self.driver.kernel(&kernel_name("program", T::KIND))?;
-        let launch = Launch { blocks, threads: table.threads, shared: table.shared, cooperative: blocks > 1 };
-        Ok(Ok((Whole { kernel, launch, args: table.args }, table)))
-    }
-
     /// The buffers of a plan.
     fn build<T: Scalar>(
         &mut self,
         encoded: &Encoded<T>,
-        mode: Mode,
-        whole: Option<Tabled<T>>,
         steps: &[Vec<(Step, Kernel)>; 3],
         owned: &mut Owned,
-    ) -> Result<(Common, Option<Whole>)> {
+    ) -> Result<Common> {
         let driver = &*self.driver;
         let pool = &mut self.store.pool;
         let mut take = |bytes: usize, zeroed: bool| -> Result<u64> {
@@ -294,39 +230,6 @@ impl Workshop<'_> {
         };
         let mut common = Common { first: encoded.sections.each_ref().map(|s| s.start), ..Common::default() };
         common.control = take(CONTROL_BYTES + SHORT_HISTORY, true)?;
-        if let Some((mut whole, mut table)) = whole {
-            let parts = if size_of::<T>() > 8 { 2 } else { 1 };
-            for (vector, len) in table.as_words.clone() {
-                table.set_words(vector, take((len * parts).saturating_mul(16), true)?);
-            }
-            let what = "copying a program's table";
-            for (matrix, halo) in std::mem::take(&mut table.halos).into_iter().enumerate() {
-                let values = take(size_of_val(&*halo.values), false)?;
-                driver.upload(&halo.values, values, what)?;
-                let mut put = |list: &[u32]| -> Result<u64> {
-                    let address = take(size_of_val(list), false)?;
-                    driver.upload(list, address, what)?;
-                    Ok(address)
-                };
-                let [col_idx, groups] = [put(&halo.col_idx)?, put(&halo.groups)?];
-                table.set_halo(matrix, [col_idx, values, groups, put(&halo.list)?, put(&halo.offsets)?]);
-            }
-            let args = &mut whole.args;
-            if table.far_words {
-                args.words = take(encoded.words.len() * 4, false)?;
-                driver.upload(&encoded.words, args.words, "copying a program's table")?;
-            }
-            args.table = take(table.table.len() * 4, false)?;
-            driver.upload(&table.table, args.table, "copying a program's table")?;
-            if whole.launch.blocks > 1 {
-                args.exchange = take(2 * 16 * args.exchange_words as usize, true)?;
-                if args.at_halo == NONE {
-                    let most = args.halo_most as usize * whole.launch.blocks as usize;
-                    args.halo = take(most.saturating_mul(size_of::<T>()), false)?;
-                }
-            }
-            return Ok((common, Some(whole)));
-        }
         let most = |f: fn(&Step) -> usize| steps.iter().flatten().map(|(step, _)| f(step)).max().unwrap_or(0);
         let word = size_of::<T>();
         let sums = most(|s| s.op.dots as usize * s.op.segments as usize);
@@ -337,8 +240,7 @@ impl Workshop<'_> {
         common.tickets = take((groups + 1) * 4, true)?;
         common.words = take(encoded.words.len() * 4, false)?;
         driver.upload(&encoded.words, common.words, "copying a program's table")?;
-        common.alone = (mode == Mode::Steps).into();
-        Ok((common, None))
+        Ok(common)
     }
 }
 
@@ -431,12 +333,13 @@ pub(crate) fn queue_start(driver: &Driver, kernel: Kernel, common: &Common) -> R
     unsafe { driver.launch("start", kernel, how, &mut arguments) }
 }
 
-/// Queues the kernel that runs a whole program.
-pub(crate) fn queue_whole(driver: &Driver, whole: &Whole, args: &ProgramArgs) -> Result<()> {
-    let mut args = *args;
-    let mut arguments = [(&raw mut args).cast::<c_void>()];
-    // SAFETY: the kernel takes `ProgramArgs`; its addresses are of buffers of live handles and of this plan.
-    unsafe { driver.launch("program", whole.kernel, whole.launch, &mut arguments) }
+fn refused(program: &str) -> Error {
+    Error::Unsupported {
+        operation: format!("program `{program}` in mode `jit`"),
+        message:
+            "no kernel is generated for its lengths, formats or size, or none is wanted; mode `auto` runs it"
+                .into(),
+    }
 }
 
 /// One operation alone, for [`Backend::step`](lacuna_core::Backend::step).

@@ -4,10 +4,9 @@ use crate::driver::Driver;
 use crate::memory::{Buffer, Pool};
 use crate::near::{self, Near};
 use crate::options::Mode;
-use crate::prepared::{CONTROL_BYTES, Prepared, RESULT_CELLS, SHORT_HISTORY, queue_start, queue_whole};
+use crate::prepared::{CONTROL_BYTES, Prepared, SHORT_HISTORY, queue_start};
 use crate::store::Store;
-use crate::table::{CONTROL_EPOCH, CONTROL_NEXT, Common};
-use crate::whole::CHANGED_BYTES;
+use crate::table::{CONTROL_NEXT, Common};
 use lacuna_core::encode::*;
 use lacuna_core::{Finish, History, Program, Progress, Reason, Result, Run, Scalar};
 use lacuna_generate::{AT_CELLS, AT_HISTORY};
@@ -59,12 +58,9 @@ impl Runner<'_> {
             control[CONTROL_NEXT] = prepared.encoded.first_section().into();
         }
         prepared.common.history = room_for;
-        let whole = matches!(prepared.mode, Mode::Block | Mode::Grid);
         let near = prepared.near;
         let control = if let Some(near) = near {
             self.near(prepared, near, control, watch, short)?
-        } else if whole {
-            self.whole(prepared, control, watch, if short { room } else { 0 })?
         } else {
             prepared.common.cells = self.store.device_cells::<T>(self.driver)?;
             self.store.device_changes::<T>(cell_range(&prepared.encoded));
@@ -72,9 +68,8 @@ impl Runner<'_> {
         };
         let count = control[CONTROL_HISTORY as usize] as usize;
         let mut values = vec![T::Real::default(); count.min(room)];
-        if whole && short {
-            let at = if near.is_some() { 8 * AT_HISTORY } else { CONTROL_BYTES };
-            values = prepared.result.get(at, values.len());
+        if near.is_some() && short {
+            values = prepared.result.get(8 * AT_HISTORY, values.len());
         } else {
             self.driver.download(room_for, &mut values, "reading the history")?;
         }
@@ -90,55 +85,8 @@ impl Runner<'_> {
         })
     }
 
-    /// In one kernel; in several where the host wants to look in between. What the host sets goes along with the launch, and
-    /// the kernel leaves what the host reads in its memory: nothing else is queued. `short`: numbers of a short history.
-    fn whole<T: Scalar>(
-        &mut self,
-        prepared: &mut Prepared<T>,
-        mut control: Control,
-        mut watch: Option<&mut dyn FnMut(Progress) -> std::ops::ControlFlow<()>>,
-        short: usize,
-    ) -> Result<Control> {
-        let Some(whole) = prepared.whole else { return Ok(control) };
-        let mut args = whole.args;
-        let range = cell_range(&prepared.encoded);
-        let (cells, changed) =
-            self.store.device_cells_but::<T>(self.driver, &range, CHANGED_BYTES / size_of::<T>())?;
-        (args.changed_first, args.changed_count) = (changed.start as u32, changed.len() as u32);
-        bytemuck::cast_slice_mut(&mut args.changed)[..changed.len()]
-            .copy_from_slice(&self.store.known_cells::<T>()[changed]);
-        (args.cells, args.history) = (cells, prepared.common.history);
-        (args.result, args.short_history) = (prepared.result.address(), short as u32);
-        self.store.device_changes::<T>(range.clone());
-        let mut told = 0;
-        loop {
-            args.passes = if watch.is_some() { prepared.watched_passes } else { u64::MAX };
-            control[CONTROL_EPOCH] = prepared.epoch;
-            args.control = control;
-            let start = Instant::now();
-            queue_whole(self.driver, &whole, &args)?;
-            self.driver.wait("running a program")?;
-            let words = prepared.result.get::<u64>(0, CONTROL_WORDS as usize);
-            control.copy_from_slice(&words);
-            prepared.epoch = control[CONTROL_EPOCH];
-            args.changed_count = 0;
-            if args.result_cells != 0 {
-                self.store.learn(range.start, &prepared.result.get::<T>(RESULT_CELLS, range.len()));
-            }
-            let next = control[CONTROL_NEXT];
-            if next == u64::from(NONE) {
-                return Ok(control);
-            }
-            // Every pass allowed was used. Look, and go on.
-            prepared.adapt(start.elapsed().as_secs_f64());
-            control[CONTROL_NEXT] = next & 0x7fff_ffff;
-            if tell::<T>(&control, &mut told, &mut watch) && cancel(&mut control) {
-                return Ok(control);
-            }
-        }
-    }
-
-    /// In one kernel written for the program; in several launches where the host wants to look in between.
+    /// In one kernel generated for the program; in several launches where the host wants to look in between. What the host sets
+    /// goes along with the launch, and the kernel leaves what the host reads in its memory: nothing else is queued.
     fn near<T: Scalar>(
         &mut self,
         prepared: &mut Prepared<T>,

@@ -1,5 +1,4 @@
-//! A program in the form the kernels take: one record by value for each operation that runs as a kernel of its own, one
-//! table for the kernel that runs them all (`whole.rs`). The structures here mirror those of `sweep.cuh`.
+//! A program in the form the kernels take: one record by value for each operation. The structures here mirror those of `sweep.cuh`.
 use crate::driver::Address;
 use crate::store::{Store, StoredMatrix};
 use lacuna_core::encode::*;
@@ -12,18 +11,14 @@ const MAX_SLOTS: usize = 32;
 const MAX_TERMS: usize = 96;
 const MAX_DOTS: usize = 32;
 
-pub(crate) const TERM_MINUS: u32 = 1;
-pub(crate) const TERM_CELL_FLAG: u32 = 2;
+const TERM_MINUS: u32 = 1;
+const TERM_CELL_FLAG: u32 = 2;
 const TERM_FIRST: u32 = 4;
-pub(crate) const TERM_LAST: u32 = 8;
-pub(crate) const TERM_FACTOR_FLAG: u32 = 16;
-pub(crate) const TERM_EMPTY: u32 = 32;
-pub(crate) const TERM_SHARED: u32 = 64;
-pub(crate) const TERM_FRESH: u32 = 128;
+const TERM_LAST: u32 = 8;
+const TERM_FACTOR_FLAG: u32 = 16;
+const TERM_EMPTY: u32 = 32;
 /// `CONTROL_NEXT` of `cells.cuh`.
 pub(crate) const CONTROL_NEXT: usize = 14;
-/// `CONTROL_EPOCH` of `cells.cuh`.
-pub(crate) const CONTROL_EPOCH: usize = 15;
 
 /// `Common` of `sweep.cuh`.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -117,32 +112,24 @@ impl Step {
 }
 
 /// Segments of `n` elements; one where there are none, which sums to 0.
-pub(crate) fn segments(n: u32) -> u32 {
+fn segments(n: u32) -> u32 {
     n.div_ceil(SEGMENT).max(1)
 }
 
-pub(crate) fn words<T>(e: &Encoded<T>, op: u32, at: u32, length: u32) -> &[u32] {
+fn words<T>(e: &Encoded<T>, op: u32, at: u32, length: u32) -> &[u32] {
     let at = e.op(op, at) as usize;
     &e.words[at..at + length as usize]
 }
 
-/// The terms of all updates of an operation, four words each; `place` maps a slot to what the kernel knows it by.
-pub(crate) fn flat_terms<T>(
-    e: &Encoded<T>,
-    op: u32,
-    place: impl Fn(u32) -> u32,
-    shared: impl Fn(u32) -> bool,
-) -> Vec<[u32; 4]> {
+/// The terms of all updates of an operation, four words each.
+fn flat_terms<T>(e: &Encoded<T>, op: u32) -> Vec<[u32; 4]> {
     let mut terms = Vec::new();
-    let mut written = Vec::new();
     let mut at = e.op(op, OP_UPDATES) as usize;
     for _ in 0..e.op(op, OP_UPDATE_COUNT) {
-        let (slot, count) = (e.words[at + UPDATE_SLOT as usize], e.words[at + UPDATE_TERMS as usize]);
+        let (dst, count) = (e.words[at + UPDATE_SLOT as usize], e.words[at + UPDATE_TERMS as usize]);
         at += UPDATE_WORDS as usize;
-        let dst = place(slot);
-        let through = if shared(slot) { TERM_SHARED } else { 0 };
         if count == 0 {
-            terms.push([TERM_EMPTY | TERM_FIRST | TERM_LAST | through, NONE, 0, dst]);
+            terms.push([TERM_EMPTY | TERM_FIRST | TERM_LAST, NONE, 0, dst]);
         }
         for i in 0..count {
             let w = &e.words[at..at + TERM_WORDS as usize];
@@ -155,20 +142,16 @@ pub(crate) fn flat_terms<T>(
                 flags |= TERM_FIRST;
             }
             if i + 1 == count {
-                flags |= TERM_LAST | through;
+                flags |= TERM_LAST;
             }
-            let mut operands = place(w[TERM_SLOT as usize]);
-            if written.contains(&w[TERM_SLOT as usize]) {
-                flags |= TERM_FRESH;
-            }
+            let mut operands = w[TERM_SLOT as usize];
             if w[TERM_FACTOR as usize] != NONE {
                 flags |= TERM_FACTOR_FLAG;
-                operands |= place(w[TERM_FACTOR as usize]) << 16;
+                operands |= w[TERM_FACTOR as usize] << 16;
             }
             terms.push([flags, w[TERM_CELL as usize], operands, dst]);
             at += TERM_WORDS as usize;
         }
-        written.push(slot);
     }
     terms
 }
@@ -217,7 +200,7 @@ pub(crate) fn step<T: Scalar>(store: &Store, e: &Encoded<T>, op: u32, name: &str
         dot_a: [0; MAX_DOTS],
         dot_b: [0; MAX_DOTS],
     };
-    let terms = flat_terms(e, op, |slot| slot, |_| false);
+    let terms = flat_terms(e, op);
     for (what, got, most) in [
         ("vectors", s.slots as usize, MAX_SLOTS),
         ("terms", terms.len(), MAX_TERMS),

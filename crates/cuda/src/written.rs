@@ -1,8 +1,8 @@
 //! Kernels written for programs: what plans share with those of the same program or the same matrices after them.
+use crate::compiler::Code;
 use crate::driver::Address;
 use crate::memory::Buffer;
 use crate::near::{Near, Planning, names};
-use crate::options::Mode;
 use crate::prepared::{Owned, Workshop};
 use bytemuck::cast_slice;
 use lacuna_core::encode::Encoded;
@@ -24,7 +24,6 @@ pub(crate) type Entries = Hold<3>;
 #[derive(Clone)]
 pub(crate) struct Written {
     pub(crate) near: Near,
-    pub(crate) mode: Mode,
     /// Words of half the exchange, and of the buffer of operands.
     pub(crate) half: usize,
     pub(crate) shared: usize,
@@ -34,16 +33,18 @@ pub(crate) struct Written {
 }
 
 impl Workshop<'_> {
-    /// The kernel written for a program, where there is one; that of the same program before where it is still there.
-    pub(crate) fn written<T: Scalar>(&mut self, name: &str, encoded: &Encoded<T>) -> Result<Option<Written>> {
+    /// The kernel generated for a program, where there is one; that of the same program before where it is still there. The
+    /// entries of its matrices are on the device from the first plan on, for the one that finds the kernel compiled.
+    pub(crate) fn written<T: Scalar>(
+        &mut self,
+        name: &str,
+        encoded: &Encoded<T>,
+    ) -> Result<Option<Code<Written>>> {
         let wanted = self.mode as u32;
         if let Some(written) = self.shelf.program(encoded, wanted) {
-            return Ok(Some(written));
+            return Ok(Some(Code::Ready(written)));
         }
-        let Workshop { driver, store, shelf, mode, compile, .. } = self;
-        let mut planning = Planning { driver, store, shelf, mode: *mode, compile: *compile };
-        let Some((layout, laid, mode)) = planning.layout(encoded, name)? else { return Ok(None) };
-        let Some(near) = planning.kernel(encoded, &layout)? else { return Ok(None) };
+        let Some((layout, laid)) = self.planning().layout(encoded, name)? else { return Ok(None) };
         let entries = match laid {
             Laid::Kept(entries) => entries,
             Laid::Anew(Staged { windows, columns, values }, key, way) => {
@@ -53,11 +54,21 @@ impl Workshop<'_> {
                 entries
             }
         };
+        let near = match self.planning().kernel(encoded, &layout)? {
+            None => return Ok(None),
+            Some(Code::Compiling(job)) => return Ok(Some(Code::Compiling(job))),
+            Some(Code::Ready(near)) => near,
+        };
         let params = cast_slice(&layout.written.params);
         let tables = self.hold([cast_slice(&encoded.words), params], "the tables of a program")?;
-        let written = Written { near, mode, half: layout.half, shared: layout.shared, entries, tables };
+        let written = Written { near, half: layout.half, shared: layout.shared, entries, tables };
         self.shelf.keep_program(encoded, wanted, written.clone());
-        Ok(Some(written))
+        Ok(Some(Code::Ready(written)))
+    }
+
+    fn planning(&mut self) -> Planning<'_> {
+        let Workshop { driver, store, shelf, mode, compile, .. } = self;
+        Planning { driver, store, shelf, mode: *mode, compile: *compile }
     }
 
     /// Buffers with these bytes, until nobody holds them.

@@ -1,5 +1,6 @@
 //! Compiled kernels on disk, by a hash of all they depend on.
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// A file of the cache.
 #[derive(Clone, Debug)]
@@ -18,7 +19,10 @@ impl Cached {
     /// Keeps these bytes so that nobody ever sees half of them. A cache that cannot be written is no error.
     pub fn keep(&self, bytes: &[u8]) {
         let Some(path) = &self.0 else { return };
-        let part = path.with_extension(format!("{}.part", std::process::id()));
+        // Several threads may compile the same text.
+        static COUNT: AtomicUsize = AtomicUsize::new(0);
+        let count = COUNT.fetch_add(1, Ordering::Relaxed);
+        let part = path.with_extension(format!("{}-{count}.part", std::process::id()));
         let folder = path.parent().map(std::fs::create_dir_all);
         if matches!(folder, Some(Ok(())))
             && std::fs::write(&part, bytes).is_ok()

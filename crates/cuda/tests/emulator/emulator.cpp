@@ -197,8 +197,7 @@ static void register_kernels() {
     add("spmv_hyb_" #S, spmv_hyb_##S);                                                                               \
     add("spmv_bcsr_" #S, spmv_bcsr_##S);                                                                             \
     add("basis_dot_" #S, basis_dot_##S);                                                                             \
-    add("basis_axpy_" #S, basis_axpy_##S);                                                                           \
-    add("program_" #S, program_##S);
+    add("basis_axpy_" #S, basis_axpy_##S);
     add("copy_bytes", copy_bytes);
     LACUNA_TYPES(REGISTER)
 }

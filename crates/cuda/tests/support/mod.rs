@@ -1,6 +1,6 @@
 //! What the tests of the CUDA backend share: a device or a loud skip, random numbers, equality of bits.
 #![allow(dead_code, unreachable_pub)]
-use lacuna_core::Scalar;
+use lacuna_core::{Error, Result, Scalar};
 use lacuna_cuda::{Cuda, CudaOptions, Mode};
 use lacuna_formats::{Csr, Triplets};
 
@@ -17,13 +17,27 @@ pub fn device() -> Option<Cuda> {
     }
 }
 
-/// Ways of execution that take a system of `n` unknowns.
-pub fn modes(n: usize) -> Vec<Mode> {
-    let mut modes = vec![Mode::Steps, Mode::Stream, Mode::Graph, Mode::Grid];
-    if n <= 60_000 {
-        modes.push(Mode::Block);
+/// The ways of execution there are on this machine.
+pub fn modes() -> Vec<Mode> {
+    let mut modes = vec![Mode::Stream, Mode::Graph];
+    if lacuna_cuda::compiler_found() {
+        modes.push(Mode::Jit);
+    } else {
+        eprintln!("SKIPPED mode jit: no NVRTC");
     }
     modes
+}
+
+/// What a mode made of a program; nothing, said aloud, where no kernel can be generated for it.
+#[track_caller]
+pub fn unless_refused<X>(mode: Mode, done: Result<X>, what: &str) -> Option<X> {
+    match done {
+        Err(Error::Unsupported { message, .. }) if mode == Mode::Jit => {
+            eprintln!("REFUSED {what}: {message}");
+            None
+        }
+        done => Some(done.unwrap_or_else(|e| panic!("{what}: {e}"))),
+    }
 }
 
 /// A generator of numbers between −1 and 1.
