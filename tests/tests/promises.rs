@@ -1,5 +1,6 @@
 //! What the design promises, as figures: operations, bytes, vectors and waits of each method.
 use lacuna_core::{Backend, Format, LinOp, Reference, Scalar};
+use lacuna_cpu::Cpu;
 use lacuna_formats::{Csr, Spec};
 use lacuna_solvers::{Jacobi, METHODS, Options, Orthogonalization, Placed, Solver, Stop, method};
 use lacuna_tests::counting::{Counting, Counts};
@@ -172,4 +173,25 @@ fn bytes_follow_the_number_type() {
         bytes::<lacuna_core::Complex64>(),
     ];
     assert_eq!(found, [4, 8, 8, 16]);
+}
+
+/// Passes of methods are loops of their own on the CPU, which are found by their form: a change to a method must not lose one.
+#[test]
+fn sweeps_of_methods_are_loops_on_the_cpu() {
+    let a = matrix();
+    for info in &METHODS {
+        for precondition in [false, true] {
+            let mut dev = Cpu::new().unwrap();
+            let operator = dev.matrix(Arc::new(a.clone())).unwrap();
+            let diagonal =
+                precondition.then(|| Placed::new(&mut dev, Box::new(Jacobi), &a, operator).unwrap());
+            let m = diagonal.as_ref().map(|d| d as &dyn LinOp<f64>);
+            let method = method(info.name, &Options::default()).unwrap();
+            let solver = Solver::new(&mut dev, &operator, m, &*method, Stop::default()).unwrap();
+            let plan = dev.plan(solver.program().clone()).unwrap();
+            let (sweeps, loops) = Cpu::loops(&plan).unwrap();
+            assert_eq!(loops, sweeps, "{}, preconditioned: {precondition}", info.name);
+            assert!(sweeps > 0 || info.name == "gmres", "{}", info.name);
+        }
+    }
 }

@@ -1,8 +1,8 @@
 //! A program with its matrices found and its work divided. Vectors go by their slots.
 use crate::divide::{Lengths, Shares};
+use crate::fused::Fused;
 use crate::product::Stored;
 use crate::turns::Turns;
-use crate::update::plain;
 use lacuna_core::cells::{Instr, Unary};
 use lacuna_core::lower::{self, Coefficient, Sweep};
 use lacuna_core::sum::SEGMENT;
@@ -19,8 +19,6 @@ pub(crate) struct Term {
     pub(crate) coefficient: Coefficient,
     pub(crate) factor: Option<u32>,
     pub(crate) vector: u32,
-    /// Whether the vector is what the update before sets.
-    pub(crate) set: bool,
 }
 
 /// An update over vectors by slot.
@@ -28,8 +26,6 @@ pub(crate) struct Term {
 pub(crate) struct Update {
     pub(crate) dst: u32,
     pub(crate) terms: Box<[Term]>,
-    /// Whether the next update has it as a factor.
-    pub(crate) multiplies: bool,
 }
 
 /// A dot product over vectors by slot.
@@ -95,8 +91,8 @@ pub(crate) struct Step<T: Scalar> {
     pub(crate) before: Box<[Instr]>,
     pub(crate) updates: Box<[Update]>,
     pub(crate) dots: Box<[Dot]>,
-    /// Whether the terms are real and without factors.
-    pub(crate) plain: bool,
+    /// The loop for updates and dot products together, where there is one.
+    pub(crate) fused: Option<Fused>,
     pub(crate) after: Box<[Instr]>,
     /// Whether rotations are among the instructions, or the small triangular system.
     pub(crate) rotates: bool,
@@ -123,14 +119,6 @@ impl<T: Scalar> Step<T> {
     }
 }
 
-/// Of what a pass is made.
-#[derive(Clone, Copy, Default)]
-pub(crate) struct Counts {
-    pub(crate) updates: usize,
-    pub(crate) terms: usize,
-    pub(crate) dots: usize,
-}
-
 /// A program made ready.
 pub(crate) struct Compiled<T: Scalar> {
     /// What the iteration begins with.
@@ -146,8 +134,8 @@ pub(crate) struct Compiled<T: Scalar> {
     pub(crate) cell: Option<Cell<T>>,
     /// Divisions of rows among threads, for each length there is.
     pub(crate) divisions: Vec<Shares>,
-    /// What the passes have at the most.
-    pub(crate) most: Counts,
+    /// Terms of the updates of the step that has the most.
+    pub(crate) terms: usize,
     /// Segment sums of the largest step.
     pub(crate) sums: usize,
     /// Pieces of the matrix that has the most.
@@ -168,7 +156,7 @@ impl<T: Scalar> Compiled<T> {
             matrix: None,
             cell: None,
             divisions: Vec::new(),
-            most: Counts::default(),
+            terms: 0,
             sums: 0,
             pieces: 0,
             segments: 0,
@@ -219,10 +207,7 @@ impl<T: Scalar> Compiled<T> {
     fn make_room(&mut self, step: &Step<T>) {
         let segments = step.n.div_ceil(SEGMENT);
         self.segments = self.segments.max(segments);
-        let most = &mut self.most;
-        most.updates = most.updates.max(step.updates.len());
-        most.terms = most.terms.max(step.updates.iter().map(|update| update.terms.len()).sum());
-        most.dots = most.dots.max(step.dots.len());
+        self.terms = self.terms.max(step.updates.iter().map(|update| update.terms.len()).sum());
         self.sums = self.sums.max(segments * step.sums());
     }
 
@@ -277,24 +262,21 @@ impl<T: Scalar> Compiled<T> {
         let shares = lengths.of(op.n(), &kind);
         self.work = self.work.max(work);
         let Sweep { before, updates, dots, after, .. } = &op.sweep;
-        let updates = updates.iter().enumerate().map(|(u, update)| {
-            let before = u.checked_sub(1).map(|before| updates[before].dst.slot);
-            let terms = update.terms.iter().map(|t| Term {
+        let updates = updates.iter().map(|u| {
+            let terms = u.terms.iter().map(|t| Term {
                 coefficient: t.coefficient,
                 factor: t.factor.map(|f| f.slot),
                 vector: t.vector.slot,
-                set: before == Some(t.vector.slot),
             });
-            let next = updates.get(u + 1).map_or(&[][..], |next| &next.terms);
-            let multiplies = next.iter().any(|term| term.factor == Some(update.dst));
-            Update { terms: terms.collect(), dst: update.dst.slot, multiplies }
+            Update { terms: terms.collect(), dst: u.dst.slot }
         });
         let (dots, after) = distinct(dots, after);
         let (before, updates): (Box<[_]>, Box<[_]>) = (before.as_slice().into(), updates.collect());
-        let plain = plain::<T>(&updates);
+        let loops = matches!(kind, Kind::Sweep) && !T::KIND.is_complex();
+        let fused = loops.then(|| Fused::find(&updates, &dots)).flatten();
         let rotates = |i: &Instr| matches!(i, Instr::Rotate { .. } | Instr::BackSubstitute { .. });
         let rotates = before.iter().chain(&*after).any(rotates);
-        Ok(Step { kind, n: op.n(), before, updates, dots, plain, after, rotates, shares, meet: true, work })
+        Ok(Step { kind, n: op.n(), before, updates, dots, fused, after, rotates, shares, meet: true, work })
     }
 }
 
@@ -362,7 +344,7 @@ impl<T: Scalar> Compiled<T> {
             before: guard.copied().into_iter().collect(),
             updates: Box::new([]),
             dots: Box::new([]),
-            plain: true,
+            fused: None,
             after: Box::new([]),
             rotates: false,
             shares: step.shares,

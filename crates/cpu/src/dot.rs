@@ -1,134 +1,165 @@
 //! Canonical sums: of the products of one segment, and of segment sums.
 //!
 //! Every function is inlined into code compiled for the instruction set at hand, see [`crate::share`].
-use crate::numbers::{Numbers, by_numbers, load, registers};
-use lacuna_core::Scalar;
+use crate::real::{F32, F64, Real, load};
 use lacuna_core::sum::SEGMENT;
+use lacuna_core::{Kind, Scalar};
 use pulp::Simd;
 
-/// The canonical sums of `conj(a[i]) b[i]` over one segment, of several `a` with the same `b`.
+/// The canonical sum of `conj(a[i]) b[i]` over one segment.
 ///
 /// # Safety
-/// The pointers must be valid for a segment.
+/// `a` and `b` must be valid for a segment.
+#[inline(always)]
+pub(crate) unsafe fn dot_segment<T: Scalar, S: Simd>(simd: S, a: *const T, b: *const T) -> T {
+    // SAFETY: the types are those that the kind names, and the pointers as the caller promises.
+    unsafe {
+        match T::KIND {
+            Kind::F64 if !S::IS_SCALAR => bytemuck::cast(real_segment::<F64, S>(simd, a.cast(), b.cast())),
+            Kind::F32 if !S::IS_SCALAR => bytemuck::cast(real_segment::<F32, S>(simd, a.cast(), b.cast())),
+            _ => full_segment(|i| (*a.add(i)).dot_term(*b.add(i))),
+        }
+    }
+}
+
+/// [`dot_segment`] of several vectors with the same one, which is loaded once for all of them.
+///
+/// # Safety
+/// As of [`dot_segment`].
 #[inline(always)]
 pub(crate) unsafe fn dot_segments<T: Scalar, S: Simd, const K: usize>(
     simd: S,
     a: [*const T; K],
     b: *const T,
 ) -> [T; K] {
-    // SAFETY: the types are those that the kind names, and the pointers as the caller promises.
-    unsafe { by_numbers!(T, S, cast_sums::<T, K>(simd, a, b)) }
-}
-
-#[inline(always)]
-unsafe fn cast_sums<N: Numbers<S>, S: Simd, T: Scalar, const K: usize>(
-    simd: S,
-    a: [*const T; K],
-    b: *const T,
-) -> [T; K] {
-    // SAFETY: as the caller promises.
-    let sums = unsafe { segment_sums::<N, S, K>(simd, a.map(|a| a.cast()), b.cast()) };
-    sums.map(bytemuck::cast)
-}
-
-/// [`dot_segments`] by registers: one in the order of memory, several by stripes.
-///
-/// # Safety
-/// As of [`dot_segments`].
-#[inline(always)]
-pub(crate) unsafe fn segment_sums<N: Numbers<S>, S: Simd, const K: usize>(
-    simd: S,
-    a: [*const N::Number; K],
-    b: *const N::Number,
-) -> [N::Number; K] {
-    // SAFETY: as the caller promises; there are twice as many registers in a segment as the last number says.
+    // SAFETY: as in `dot_segment`.
     unsafe {
-        // Of a vector with itself, what is read once is enough: the compiler sees that of two names for one pointer.
-        macro_rules! one {
-            ($half:literal) => {
-                match std::ptr::eq(a[0], b) {
-                    true => [in_order::<N, S, $half>(simd, b, b); K],
-                    false => [in_order::<N, S, $half>(simd, a[0], b); K],
+        match T::KIND {
+            Kind::F64 if !S::IS_SCALAR && K > 1 => {
+                real_segments::<F64, S, K>(simd, a.map(|a| a.cast()), b.cast()).map(bytemuck::cast)
+            }
+            Kind::F32 if !S::IS_SCALAR && K > 1 => {
+                real_segments::<F32, S, K>(simd, a.map(|a| a.cast()), b.cast()).map(bytemuck::cast)
+            }
+            _ => {
+                let mut sums = [T::zero(); K];
+                for (sum, a) in sums.iter_mut().zip(a) {
+                    *sum = dot_segment(simd, a, b);
                 }
-            };
-        }
-        match (K, N::LANES) {
-            (1, 16) => one!(8),
-            (1, 8) => one!(16),
-            (1, 4) => one!(32),
-            (_, 16) => by_stripes::<N, S, K, 2>(simd, a, b),
-            (_, 8) => by_stripes::<N, S, K, 4>(simd, a, b),
-            (_, 4) => by_stripes::<N, S, K, 8>(simd, a, b),
-            (_, 2) => by_stripes::<N, S, K, 16>(simd, a, b),
-            _ => by_stripes::<N, S, K, 32>(simd, a, b),
-        }
-    }
-}
-
-#[inline(always)]
-unsafe fn in_order<N: Numbers<S>, S: Simd, const HALF: usize>(
-    simd: S,
-    a: *const N::Number,
-    b: *const N::Number,
-) -> N::Number {
-    macro_rules! product {
-        ($k:expr) => {
-            N::dot(simd, load::<N, S>(a, $k), load::<N, S>(b, $k))
-        };
-    }
-    // SAFETY: registers of a segment, as the caller promises.
-    unsafe {
-        let mut sums = [product!(0); HALF];
-        for (k, s) in sums.iter_mut().enumerate() {
-            *s = product!(k);
-        }
-        for (k, s) in sums.iter_mut().enumerate() {
-            *s = N::add(simd, *s, product!(HALF + k));
-        }
-        N::sum(simd, halved::<N, S, HALF>(simd, sums))
-    }
-}
-
-/// Registers of a stripe: those at equal distances, which the longest strides of the sum add.
-const STRIPE: usize = 8;
-
-/// By so many stripes as a segment has.
-#[inline(always)]
-unsafe fn by_stripes<N: Numbers<S>, S: Simd, const K: usize, const STRIPES: usize>(
-    simd: S,
-    a: [*const N::Number; K],
-    b: *const N::Number,
-) -> [N::Number; K] {
-    // SAFETY: registers of a segment, as the caller promises.
-    unsafe {
-        let mut sums = [[N::zero(simd); STRIPES]; K];
-        for k in 0..STRIPES {
-            let others = registers!(simd, N, STRIPE, |i| load::<N, S>(b, k + i * STRIPES));
-            for (sums, a) in sums.iter_mut().zip(a) {
-                let products = match std::ptr::eq(a, b) {
-                    true => registers!(simd, N, STRIPE, |i| N::dot(simd, others[i], others[i])),
-                    false => registers!(simd, N, STRIPE, |i| {
-                        N::dot(simd, load::<N, S>(a, k + i * STRIPES), others[i])
-                    }),
-                };
-                sums[k] = halved::<N, S, STRIPE>(simd, products);
+                sums
             }
         }
-        let mut totals = [*b; K];
+    }
+}
+
+/// [`dot_segment`] of real numbers: the terms in the order of memory, the sums in registers.
+#[inline(always)]
+unsafe fn real_segment<R: Real<S>, S: Simd>(simd: S, a: *const R::Number, b: *const R::Number) -> R::Number {
+    // SAFETY: as the caller promises; there are twice as many vectors in a segment as the second number says.
+    unsafe {
+        match R::LANES {
+            16 => in_order::<R, S, 16, 8>(simd, a, b),
+            8 => in_order::<R, S, 8, 16>(simd, a, b),
+            4 => in_order::<R, S, 4, 32>(simd, a, b),
+            _ => in_order::<R, S, 2, 64>(simd, a, b),
+        }
+    }
+}
+
+#[inline(always)]
+unsafe fn in_order<R: Real<S>, S: Simd, const LANES: usize, const HALF: usize>(
+    simd: S,
+    a: *const R::Number,
+    b: *const R::Number,
+) -> R::Number {
+    // SAFETY: vectors of a segment, as the caller promises.
+    let product = |k| unsafe { R::mul(simd, load::<R, S>(a, k), load::<R, S>(b, k)) };
+    let mut sums = [product(0); HALF];
+    for (k, s) in sums.iter_mut().enumerate() {
+        *s = product(k);
+    }
+    for (k, s) in sums.iter_mut().enumerate() {
+        *s = R::add(simd, *s, product(HALF + k));
+    }
+    across::<R, S, LANES>(simd, halved::<R, S, HALF>(simd, sums))
+}
+
+/// [`dot_segments`] of real numbers.
+#[inline(always)]
+unsafe fn real_segments<R: Real<S>, S: Simd, const K: usize>(
+    simd: S,
+    a: [*const R::Number; K],
+    b: *const R::Number,
+) -> [R::Number; K] {
+    // SAFETY: as the caller promises; there are four times as many vectors in a segment as the last number says.
+    unsafe {
+        match R::LANES {
+            16 => side_by_side::<R, S, K, 16, 4>(simd, a, b),
+            8 => side_by_side::<R, S, K, 8, 8>(simd, a, b),
+            4 => side_by_side::<R, S, K, 4, 16>(simd, a, b),
+            _ => side_by_side::<R, S, K, 2, 32>(simd, a, b),
+        }
+    }
+}
+
+/// A quarter of the vectors of each segment at a time: those at a distance of four, which the longer strides add.
+#[inline(always)]
+unsafe fn side_by_side<R: Real<S>, S: Simd, const K: usize, const LANES: usize, const QUARTER: usize>(
+    simd: S,
+    a: [*const R::Number; K],
+    b: *const R::Number,
+) -> [R::Number; K] {
+    // SAFETY: vectors of a segment, as the caller promises.
+    unsafe {
+        let mut sums = [[load::<R, S>(b, 0); 4]; K];
+        for k in 0..4 {
+            let mut others = [load::<R, S>(b, k); QUARTER];
+            for (i, other) in others.iter_mut().enumerate() {
+                *other = load::<R, S>(b, k + 4 * i);
+            }
+            for (sums, a) in sums.iter_mut().zip(a) {
+                let mut products = others;
+                for (i, product) in products.iter_mut().enumerate() {
+                    *product = R::mul(simd, load::<R, S>(a, k + 4 * i), *product);
+                }
+                sums[k] = halved::<R, S, QUARTER>(simd, products);
+            }
+        }
+        let mut totals = [across::<R, S, LANES>(simd, sums[0][0]); K];
         for (total, sums) in totals.iter_mut().zip(sums) {
-            *total = N::sum(simd, halved::<N, S, STRIPES>(simd, sums));
+            *total = across::<R, S, LANES>(simd, halved::<R, S, 4>(simd, sums));
         }
         totals
     }
 }
 
-/// The sum of registers by halving.
+/// The sum of vectors by halving.
 #[inline(always)]
-pub(crate) fn halved<N: Numbers<S>, S: Simd, const M: usize>(simd: S, mut sums: [N::Vector; M]) -> N::Vector {
-    let mut half = M / 2;
+pub(crate) fn halved<R: Real<S>, S: Simd, const N: usize>(simd: S, mut sums: [R::Vector; N]) -> R::Vector {
+    let mut half = N / 2;
     while half > 0 {
         for k in 0..half {
-            sums[k] = N::add(simd, sums[k], sums[k + half]);
+            sums[k] = R::add(simd, sums[k], sums[k + half]);
+        }
+        half /= 2;
+    }
+    sums[0]
+}
+
+/// The sum of the lanes of a vector by halving.
+#[inline(always)]
+pub(crate) fn across<R: Real<S>, S: Simd, const LANES: usize>(simd: S, vector: R::Vector) -> R::Number {
+    if cfg!(target_arch = "x86_64") && size_of::<R::Vector>() > 16 {
+        return R::sum(simd, vector); // halves it too
+    }
+    // SAFETY: a vector is as many numbers as it has lanes.
+    let mut sums: [R::Number; LANES] =
+        unsafe { std::ptr::from_ref(&vector).cast::<[R::Number; LANES]>().read() };
+    let mut half = LANES / 2;
+    while half > 0 {
+        for k in 0..half {
+            let upper = sums[k + half];
+            sums[k] += upper;
         }
         half /= 2;
     }

@@ -2,10 +2,11 @@
 use crate::barrier::{Barrier, CANCEL, PART, Running};
 use crate::compile::{Compiled, Kind, Step};
 use crate::dot::SegmentSums;
-use crate::share::{self, Binding, Share};
+use crate::share::{self, Share};
 use crate::spmv_hyb;
 use crate::team::{Task, Team};
 use crate::turns::Turns;
+use crate::update::BoundTerm;
 use crate::watch::{Watch, Watching};
 use lacuna_core::cells::{Instr, Machine};
 use lacuna_core::sum::SEGMENT;
@@ -38,8 +39,8 @@ struct Thread<T: Scalar> {
 struct Private<T: Scalar> {
     machine: Machine<T>,
     scratch: Vec<T>,
-    /// Room for what any step binds, once the thread itself has made it: what others allocate lies beside what they write.
-    binding: Binding<T>,
+    /// Room for those of any step, once the thread itself has made it: what others allocate lies beside what they write.
+    terms: Vec<BoundTerm<T>>,
 }
 
 impl<T: Scalar> Arena<T> {
@@ -47,7 +48,7 @@ impl<T: Scalar> Arena<T> {
         let private = || Private {
             machine: Machine { cells: Vec::new(), control: Control::new(0, false), history: History::off() },
             scratch: vec![T::zero(); compiled.segments.div_ceil(SEGMENT)],
-            binding: Binding::new(),
+            terms: Vec::new(),
         };
         Arena {
             vectors: Vec::new(),
@@ -150,8 +151,8 @@ pub(crate) unsafe fn run<T: Scalar>(
     watch: Watching<'_>,
 ) -> Result<Control> {
     start.history.reset(start.limit);
-    let Private { machine: first, binding, .. } = &mut arena.threads[0].private;
-    binding.reserve(compiled.most);
+    let Private { machine: first, terms, .. } = &mut arena.threads[0].private;
+    terms.resize(compiled.terms, BoundTerm::NONE);
     first.control = Control::new(start.limit, !program.restart.is_empty());
     std::mem::swap(&mut first.cells, start.cells);
     std::mem::swap(&mut first.history, start.history);
@@ -196,7 +197,7 @@ unsafe fn join<T: Scalar>(data: *const (), thread: usize) {
         private.machine.cells.clone_from(&(*from).cells);
         private.machine.control = (*from).control;
         private.machine.history.stride = 0;
-        private.binding.reserve((*shared).compiled.most);
+        private.terms.resize((*shared).compiled.terms, BoundTerm::NONE);
         (*shared).barrier.wait();
         (*shared).follow(thread, (turns, private), (section, stretch), meetings);
     }
@@ -378,10 +379,10 @@ impl<T: Scalar> Shared<'_, T> {
         // The half of the sums that no thread can still be reading.
         // SAFETY: both halves are in the allocation.
         let sums = unsafe { self.sums.add((*meetings & 1) * self.compiled.sums) };
-        let cells = &machine.cells;
+        share::bind(step, self.vectors, &machine.cells, &mut private.terms);
+        let (cells, terms) = (&machine.cells, &private.terms);
         let (vectors, pieces) = (self.vectors, self.pieces);
-        let sweep = private.binding.bind(step, vectors, cells, sums);
-        let share = Share { step, vectors, cells, sweep, segments, sums, pieces };
+        let share = Share { step, vectors, cells, terms, segments, sums, pieces };
         // SAFETY: the rows of this thread; products read vectors that no step writes before the next meeting.
         unsafe { share::run(self.arch, &share) };
         if step.meet && threads > 1 {

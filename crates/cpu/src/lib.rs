@@ -10,11 +10,12 @@ mod compile;
 mod divide;
 mod dot;
 mod execute;
+mod fused;
 mod gather;
 mod lanes;
-mod numbers;
 mod prefetch;
 mod product;
+mod real;
 mod share;
 mod spmm;
 mod spmm_bcsr;
@@ -30,7 +31,6 @@ mod spmv_packed;
 mod spmv_pkt;
 mod spmv_sell;
 mod spmv_stencil;
-mod sweep;
 mod team;
 mod turns;
 mod update;
@@ -129,6 +129,18 @@ impl Cpu {
             parallel_from,
             gather: options.gather,
         })
+    }
+
+    /// How many sweeps of a plan's iteration update several vectors, and how many of those are one loop over all of them where there
+    /// are vector instructions, as the sweeps of the library's methods are in real numbers; any other is taken an update at a time.
+    /// `None` for a plan of another backend.
+    pub fn loops<T: Scalar>(plan: &Plan<T>) -> Option<(usize, usize)> {
+        let Prepared { compiled, .. } = plan.prepared.downcast_ref::<Prepared<T>>()?;
+        let sweeps = || {
+            let [.., each] = &compiled.sections;
+            each.iter().filter(|step| matches!(step.kind, compile::Kind::Sweep) && step.updates.len() > 1)
+        };
+        Some((sweeps().count(), sweeps().filter(|step| step.fused.is_some()).count()))
     }
 
     /// Threads it computes with.

@@ -1,26 +1,24 @@
 //! One thread's share of one step, a cache-sized chunk of rows at a time.
-use crate::apart::apart;
-use crate::compile::{Counts, Kind, Step};
-use crate::dot::dot_segments;
+use crate::compile::{Dot, Kind, Step};
+use crate::dot::{dot_segment, dot_segments};
+use crate::fused;
 use crate::spmv_hyb;
-use crate::sweep::{self, BoundDot, Sweep};
-use crate::update::{Bound, BoundTerm, BoundUpdate};
+use crate::update::{Bound, BoundTerm, accumulate, update};
 use lacuna_core::lower::Coefficient;
 use lacuna_core::sum::SEGMENT;
 use lacuna_core::{Format, Scalar};
 use pulp::{Arch, Simd, WithSimd};
-use std::ops::Range;
 
-/// Bytes of one vector in a chunk of a product: with the eight vectors of a long pass it stays within a 32 KiB cache.
+/// Bytes of one vector in a chunk: with the eight vectors of a long pass it stays within a 32 KiB cache.
 const CHUNK_BYTES: usize = 4096;
 /// The same under a basis, whose columns stream past: long enough for the prefetcher, short enough for the second-level
 /// cache.
 const BASIS_CHUNK_BYTES: usize = 65536;
+/// Columns of a basis that are resolved at a time.
+const COLUMNS: usize = 64;
 /// Columns of a basis that are projected on at a time while a cache holds them; the others one by one in the order of memory,
 /// which the prefetcher follows.
 const TOGETHER: usize = 4;
-/// Columns that are added at a time while a cache holds them; [`TOGETHER`] of others.
-const ADDED: usize = 8;
 /// Bytes of such columns at the most.
 const NEAR: usize = 8 << 20;
 
@@ -30,80 +28,33 @@ pub(crate) struct Share<'a, T: Scalar> {
     /// Vectors by slot, each that the step names valid for its whole length and padded with zeros to a whole segment.
     pub(crate) vectors: &'a [*mut T],
     pub(crate) cells: &'a [T],
-    /// Its pass, with pointers found.
-    pub(crate) sweep: Sweep<'a, T>,
+    /// The terms of all updates, bound, one after the other.
+    pub(crate) terms: &'a [BoundTerm<T>],
     /// The segments of this thread; where the step is about pieces, its pieces.
-    pub(crate) segments: Range<usize>,
+    pub(crate) segments: std::ops::Range<usize>,
     /// Segment sums: sum `d` of segment `s` at `d · segments + s`.
     pub(crate) sums: *mut T,
     /// Sums of the pieces of long rows.
     pub(crate) pieces: *mut T,
 }
 
-/// What a thread binds for a step, in room for that of any.
-#[derive(Default)]
-pub(crate) struct Binding<T> {
-    updates: Vec<BoundUpdate<T>>,
-    terms: Vec<BoundTerm<T>>,
-    dots: Vec<BoundDot<T>>,
-}
-
-impl<T: Scalar> Binding<T> {
-    /// Nothing bound, and no room.
-    pub(crate) fn new() -> Self {
-        Binding { updates: Vec::new(), terms: Vec::new(), dots: Vec::new() }
-    }
-
-    /// Makes room for that of any step.
-    pub(crate) fn reserve(&mut self, most: Counts) {
-        self.updates.resize(most.updates, BoundUpdate::NONE);
-        self.terms.resize(most.terms, BoundTerm::none());
-        self.dots.resize(most.dots, BoundDot::NONE);
-    }
-
-    /// Finds the pointers and values of a step's pass: the one place where its vectors are found.
-    pub(crate) fn bind(
-        &mut self,
-        step: &Step<T>,
-        vectors: &[*mut T],
-        cells: &[T],
-        sums: *mut T,
-    ) -> Sweep<'_, T> {
-        let mut terms = self.terms.iter_mut();
-        let mut count = 0;
-        for (update, row) in self.updates.iter_mut().zip(&step.updates) {
-            *update = BoundUpdate {
-                dst: vectors[row.dst as usize],
-                terms: row.terms.len(),
-                multiplies: row.multiplies,
+/// Finds the pointers and values of a step's terms, for which there must be room.
+pub(crate) fn bind<T: Scalar>(step: &Step<T>, vectors: &[*mut T], cells: &[T], terms: &mut [BoundTerm<T>]) {
+    let mut rest = terms;
+    for row in &step.updates {
+        let (own, more) = rest.split_at_mut(row.terms.len());
+        for (bound, term) in own.iter_mut().zip(&row.terms) {
+            *bound = BoundTerm {
+                vector: vectors[term.vector as usize],
+                factor: term.factor.map_or(std::ptr::null(), |f| vectors[f as usize]),
+                coefficient: match term.coefficient {
+                    Coefficient::One => Bound::One,
+                    Coefficient::MinusOne => Bound::MinusOne,
+                    Coefficient::Cell(c) => Bound::Value(cells[c as usize]),
+                },
             };
-            for (term, bound) in row.terms.iter().zip(terms.by_ref()) {
-                let (coefficient, value) = match term.coefficient {
-                    Coefficient::One => (Bound::One, T::one()),
-                    Coefficient::MinusOne => (Bound::MinusOne, -T::one()),
-                    Coefficient::Cell(c) => (Bound::Value, cells[c as usize]),
-                };
-                let factor = term.factor.map_or(std::ptr::null_mut(), |f| vectors[f as usize]);
-                let vector = match term.set {
-                    true => std::ptr::null(),
-                    false => vectors[term.vector as usize].cast_const(),
-                };
-                *bound = BoundTerm { coefficient, value, factor, vector };
-            }
-            count += row.terms.len();
         }
-        let all = step.n.div_ceil(SEGMENT);
-        let before = step.sums() - step.dots.len();
-        for (d, (bound, dot)) in self.dots.iter_mut().zip(&step.dots).enumerate() {
-            let (a, b) = (vectors[dot.a as usize], vectors[dot.b as usize]);
-            *bound = BoundDot { a, b, sums: sums.wrapping_add((before + d) * all) };
-        }
-        Sweep {
-            updates: &self.updates[..step.updates.len()],
-            terms: &self.terms[..count],
-            dots: &self.dots[..step.dots.len()],
-            plain: step.plain,
-        }
+        rest = more;
     }
 }
 
@@ -164,36 +115,49 @@ unsafe fn chunks<T: Scalar, S: Simd>(simd: S, share: &Share<'_, T>) {
         return;
     }
     let bytes = match step.kind {
-        Kind::Sweep => usize::MAX,
         Kind::BasisDot { .. } | Kind::BasisAxpy { .. } => BASIS_CHUNK_BYTES,
         // The matrix too comes from cache for every column but the first.
         Kind::Spmv { columns: 2.., .. } => 0,
-        Kind::Spmv { .. } | Kind::Spmm { .. } | Kind::Pieces { .. } | Kind::Host { .. } => CHUNK_BYTES,
+        _ => CHUNK_BYTES,
     };
+    // Several sums at once do not read memory in order, which only a cache forgives.
+    let near = step.n * (step.dots.len() + 1) * size_of::<T>() <= NEAR;
     let chunk = (bytes / size_of::<T>() / SEGMENT).max(1);
-    let mut segment = share.segments.start;
+    // SAFETY: as the caller promises.
+    let mut segment = share.segments.start + unsafe { fused::run(simd, share) };
     while segment < share.segments.end {
-        let last = segment.saturating_add(chunk).min(share.segments.end);
+        let last = (segment + chunk).min(share.segments.end);
         let (start, end) = (segment * SEGMENT, (last * SEGMENT).min(step.n));
         // SAFETY: rows of this share, as the caller promises.
         unsafe {
-            lead(simd, share, segment..last, start, end);
-            sweep::run(simd, &share.sweep, segment..last, step.n);
+            lead(simd, share, segment, last, start, end);
+            let mut terms = share.terms;
+            for row in &step.updates {
+                let (own, rest) = terms.split_at(row.terms.len());
+                update(vectors[row.dst as usize], own, start, end);
+                terms = rest;
+            }
+            for s in segment..last {
+                let mut d = 0;
+                for dots in step.dots.chunk_by(|one, next| near && one.b == next.b) {
+                    d = dots_with(simd, share, s, dots, d);
+                }
+            }
         }
         segment = last;
     }
 }
-
 /// The part of a step before its sweep, for one chunk.
 #[inline(always)]
 unsafe fn lead<T: Scalar, S: Simd>(
     simd: S,
     share: &Share<'_, T>,
-    segments: Range<usize>,
+    segment: usize,
+    last: usize,
     start: usize,
     end: usize,
 ) {
-    let Share { step, vectors, .. } = *share;
+    let Share { step, vectors, cells, .. } = *share;
     // SAFETY: rows of this share, as the caller promises.
     unsafe {
         match &step.kind {
@@ -205,83 +169,106 @@ unsafe fn lead<T: Scalar, S: Simd>(
                     a.rows(simd, x, y, share.pieces.wrapping_add(j * sums), start, end);
                 }
             }
-            Kind::BasisDot { .. } => apart(
-                simd,
-                #[inline(always)]
-                move || project(simd, share, segments),
-            ),
-            Kind::BasisAxpy { .. } => apart(
-                simd,
-                #[inline(always)]
-                move || add_columns(simd, share, segments),
-            ),
-        }
-    }
-}
-
-/// The segment sums of the columns of a basis with a vector.
-///
-/// # Safety
-/// As [`run`], for these segments.
-#[inline(always)]
-unsafe fn project<T: Scalar, S: Simd>(simd: S, share: &Share<'_, T>, segments: Range<usize>) {
-    let Share { step, vectors, .. } = *share;
-    let Kind::BasisDot { first, columns, w, .. } = step.kind else { return };
-    let (first, columns, w) = (first as usize, columns as usize, vectors[w as usize]);
-    let near = step.n * columns * size_of::<T>() <= NEAR;
-    let together = if near { columns / TOGETHER * TOGETHER } else { 0 };
-    let all = step.n.div_ceil(SEGMENT);
-    // SAFETY: rows of this share, as the caller promises.
-    unsafe {
-        for j in (0..together).step_by(TOGETHER) {
-            for s in segments.clone() {
-                let mut of = [std::ptr::null::<T>(); TOGETHER];
-                of.iter_mut().enumerate().for_each(|(c, v)| *v = vectors[first + j + c].add(s * SEGMENT));
-                let sums = dot_segments(simd, of, w.add(s * SEGMENT));
-                for (c, sum) in sums.into_iter().enumerate() {
-                    *share.sums.add((j + c) * all + s) = sum;
+            Kind::BasisDot { first, columns, w, .. } => {
+                let columns = *columns as usize;
+                let near = step.n * columns * size_of::<T>() <= NEAR;
+                let together = if near { columns / TOGETHER * TOGETHER } else { 0 };
+                for j in (0..together).step_by(TOGETHER) {
+                    basis_dots::<T, S, TOGETHER>(simd, share, *first, j, *w, segment..last);
+                }
+                for j in together..columns {
+                    basis_dots::<T, S, 1>(simd, share, *first, j, *w, segment..last);
+                }
+            }
+            Kind::BasisAxpy { first, columns, w, h, add } => {
+                let mut used = [(T::zero(), std::ptr::null::<T>()); COLUMNS];
+                let mut j = 0;
+                while j < *columns {
+                    let mut count = 0;
+                    while j < *columns && count < COLUMNS {
+                        let coefficient = cells[(h + j) as usize];
+                        if coefficient != T::zero() {
+                            let coefficient = if *add { coefficient } else { -coefficient };
+                            used[count] = (coefficient, vectors[(first + j) as usize].cast_const());
+                            count += 1;
+                        }
+                        j += 1;
+                    }
+                    accumulate(vectors[*w as usize], &used[..count], start, end);
                 }
             }
         }
-        for j in together..columns {
-            for s in segments.clone() {
-                let of = [vectors[first + j].add(s * SEGMENT).cast_const()];
-                let [sum] = dot_segments(simd, of, w.add(s * SEGMENT));
-                *share.sums.add(j * all + s) = sum;
+    }
+}
+
+/// The sums of a segment of dot products whose `b` is the same, from sum `d` on; the sum that follows.
+#[inline(always)]
+unsafe fn dots_with<T: Scalar, S: Simd>(
+    simd: S,
+    share: &Share<'_, T>,
+    s: usize,
+    dots: &[Dot],
+    d: usize,
+) -> usize {
+    // SAFETY: rows of this share, as the caller promises.
+    unsafe {
+        let at = |v: u32| share.vectors[v as usize].add(s * SEGMENT).cast_const();
+        match *dots {
+            [one, two, three] => {
+                let [a, b, c] = dot_segments(simd, [at(one.a), at(two.a), at(three.a)], at(one.b));
+                share.put(d, s, a);
+                share.put(d + 1, s, b);
+                share.put(d + 2, s, c);
+            }
+            [one, two] => {
+                let [a, b] = dot_segments(simd, [at(one.a), at(two.a)], at(one.b));
+                share.put(d, s, a);
+                share.put(d + 1, s, b);
+            }
+            _ => {
+                for (k, dot) in dots.iter().enumerate() {
+                    share.put(d + k, s, dot_segment(simd, at(dot.a), at(dot.b)));
+                }
+            }
+        }
+    }
+    d + dots.len()
+}
+
+/// The segment sums of `K` columns from `j` on with `w`, for the given segments.
+#[inline(always)]
+unsafe fn basis_dots<T: Scalar, S: Simd, const K: usize>(
+    simd: S,
+    share: &Share<'_, T>,
+    first: u32,
+    j: usize,
+    w: u32,
+    segments: std::ops::Range<usize>,
+) {
+    let mut columns = [std::ptr::null::<T>(); K];
+    for (c, column) in columns.iter_mut().enumerate() {
+        *column = share.vectors[first as usize + j + c];
+    }
+    for s in segments {
+        // SAFETY: rows of this share, as the caller promises.
+        unsafe {
+            let columns = columns.map(|v| v.add(s * SEGMENT));
+            let sums = dot_segments(simd, columns, share.vectors[w as usize].add(s * SEGMENT));
+            for (c, sum) in sums.into_iter().enumerate() {
+                share.put(j + c, s, sum);
             }
         }
     }
 }
 
-/// Adds the columns of a basis to a vector, in order, some at a time.
-///
-/// # Safety
-/// As [`run`], for these segments.
-#[inline(always)]
-unsafe fn add_columns<T: Scalar, S: Simd>(simd: S, share: &Share<'_, T>, segments: Range<usize>) {
-    let Share { step, vectors, cells, .. } = *share;
-    let Kind::BasisAxpy { first, columns, w, h, add } = step.kind else { return };
-    let w = vectors[w as usize];
-    // The vector itself, and columns whose coefficient is not zero.
-    let mut terms = [BoundTerm { vector: w.cast_const(), ..BoundTerm::none() }; ADDED + 1];
-    let near = step.n * columns as usize * size_of::<T>() <= NEAR;
-    let most = if near { ADDED } else { TOGETHER };
-    let mut count = 1;
-    for j in 0..columns {
-        let value = cells[(h + j) as usize];
-        if value != T::zero() {
-            let value = if add { value } else { -value };
-            let vector = vectors[(first + j) as usize];
-            terms[count] = BoundTerm { coefficient: Bound::Value, value, vector, ..terms[0] };
-            count += 1;
-        }
-        if count > most || j + 1 == columns && count > 1 {
-            let updates = &[BoundUpdate { dst: w, terms: count, multiplies: false }];
-            let plain = !T::KIND.is_complex();
-            let sweep = Sweep { updates, terms: &terms[..count], dots: &[], plain };
-            // SAFETY: rows of this share, as the caller promises.
-            unsafe { sweep::run_here(simd, &sweep, segments.clone(), step.n) };
-            count = 1;
-        }
+impl<T: Scalar> Share<'_, T> {
+    /// Keeps sum `d` of segment `s`.
+    ///
+    /// # Safety
+    /// The step has that sum, and this share that segment.
+    #[inline(always)]
+    unsafe fn put(&self, d: usize, s: usize, sum: T) {
+        // SAFETY: as the caller promises.
+        unsafe { *self.sums.add(d * self.step.n.div_ceil(SEGMENT) + s) = sum }
     }
 }

@@ -58,6 +58,7 @@ impl<T: Scalar> Numbered for Step<T> {
         for dot in &mut self.dots {
             [&mut dot.cell, &mut dot.a, &mut dot.b].into_iter().for_each(&mut *each);
         }
+        self.fused.iter_mut().for_each(|fused| fused.numbers(each));
         self.after.iter_mut().for_each(|instr| instr.numbers(each));
     }
 }

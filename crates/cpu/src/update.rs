@@ -1,214 +1,204 @@
-//! Updates over a piece of vectors that fits the first-level cache: a small interpreter whose unit is a block of registers.
+//! Updates over a piece of vectors that fits the first-level cache.
 //!
 //! Every function is inlined into code compiled for the instruction set at hand, see [`crate::share`].
-use crate::numbers::{Numbers, load, registers, store};
 use lacuna_core::Scalar;
-use pulp::Simd;
 
-/// A term with its pointers and its coefficient found: `value · factor · vector`.
+/// A term with its pointers found: `coefficient · factor · vector`.
 #[derive(Clone, Copy)]
 pub(crate) struct BoundTerm<T> {
-    pub(crate) coefficient: Bound,
-    /// ±1 or that of a cell. For real numbers, ±1 multiplies to exactly what adding and subtracting round to.
-    pub(crate) value: T,
+    pub(crate) coefficient: Bound<T>,
     /// Null where there is none.
     pub(crate) factor: *const T,
-    /// Null where it is what the update before sets.
     pub(crate) vector: *const T,
 }
 
-impl<T: Scalar> BoundTerm<T> {
+impl<T> BoundTerm<T> {
     /// What stands where no term is bound.
-    pub(crate) fn none() -> Self {
-        BoundTerm {
-            coefficient: Bound::One,
-            value: T::one(),
-            factor: std::ptr::null(),
-            vector: std::ptr::null(),
-        }
-    }
+    pub(crate) const NONE: Self =
+        BoundTerm { coefficient: Bound::One, factor: std::ptr::null(), vector: std::ptr::null() };
 }
 
 // SAFETY: the pointers are bound, used and forgotten by one thread within a step.
 unsafe impl<T: Send> Send for BoundTerm<T> {}
 
-/// What a coefficient is known to be.
+/// A coefficient with its value found.
 #[derive(Clone, Copy)]
-pub(crate) enum Bound {
+pub(crate) enum Bound<T> {
     One,
     MinusOne,
-    Value,
+    Value(T),
 }
 
-/// An update with its destination found, and how many of the terms are its own.
-#[derive(Clone, Copy)]
-pub(crate) struct BoundUpdate<T> {
-    pub(crate) dst: *mut T,
-    pub(crate) terms: usize,
-    /// Whether the next update has it as a factor.
-    pub(crate) multiplies: bool,
+impl<T: Scalar> Bound<T> {
+    /// Its value: ±1 multiplies to exactly what adding and subtracting round to.
+    #[inline(always)]
+    pub(crate) fn value(self) -> T {
+        match self {
+            Bound::One => T::one(),
+            Bound::MinusOne => -T::one(),
+            Bound::Value(v) => v,
+        }
+    }
 }
 
-impl<T> BoundUpdate<T> {
-    /// What stands where no update is bound.
-    pub(crate) const NONE: Self = BoundUpdate { dst: std::ptr::null_mut(), terms: 0, multiplies: false };
-}
+/// Elements of the unrolled block: two 512-bit registers of `f64`, so that sums stay in registers.
+const BLOCK: usize = 16;
 
-// SAFETY: as of terms.
-unsafe impl<T: Send> Send for BoundUpdate<T> {}
-
-/// Whether real terms without factors are all there is.
-pub(crate) fn plain<T: Scalar>(updates: &[crate::compile::Update]) -> bool {
-    let plain = |update: &crate::compile::Update| {
-        !update.terms.is_empty() && update.terms.iter().all(|term| term.factor.is_none())
-    };
-    !T::KIND.is_complex() && updates.iter().all(plain)
-}
-
-/// Updates of the elements in `start..end`, in order, a block of registers of all vectors at a time. `PLAIN` ones have terms, which
-/// are real and without factors.
+/// `dst[i] ← Σ terms` for `i` in `range`.
 ///
 /// # Safety
-/// All pointers must be valid for the range, and operands to the end of the segment it ends in; vectors may be the same but not
-/// overlap otherwise. There must be as many terms as the updates have.
+/// All pointers must be valid for the range; `dst` may equal an operand but not overlap one otherwise.
 #[inline(always)]
-pub(crate) unsafe fn blocks<N: Numbers<S>, S: Simd, const PLAIN: bool>(
-    simd: S,
-    updates: &[BoundUpdate<N::Number>],
-    terms: &[BoundTerm<N::Number>],
-    start: usize,
-    end: usize,
-) {
+pub(crate) unsafe fn update<T: Scalar>(dst: *mut T, terms: &[BoundTerm<T>], start: usize, end: usize) {
+    let plain = !T::KIND.is_complex() && terms.iter().all(|t| t.factor.is_null());
+    let own = terms.iter().position(|t| std::ptr::eq(t.vector, dst)).unwrap_or(OTHER);
+    macro_rules! shapes {
+        ($($terms:literal: $($own:ident)*;)*) => {
+            match (terms.len(), own) {
+                $($(($terms, $own) if plain => linear::<T, $terms, $own>(dst, terms, start, end),)*)*
+                _ => general(dst, terms, start, end),
+            }
+        };
+    }
+    const P0: usize = 0;
+    const P1: usize = 1;
+    const P2: usize = 2;
+    const P3: usize = 3;
     // SAFETY: as the caller promises.
     unsafe {
-        match size_of::<N::Vector>() {
-            64 => blocks_of::<N, S, PLAIN, 8>(simd, updates, terms, start, end),
-            _ => blocks_of::<N, S, PLAIN, 4>(simd, updates, terms, start, end),
+        shapes! {
+            1: OTHER P0;
+            2: OTHER P0 P1;
+            3: OTHER P0 P1 P2;
+            4: OTHER P0 P1 P2 P3;
         }
     }
 }
 
-/// The same in blocks of `B` registers. What an update sets is written only when the next has read, and handed on in registers: what is
-/// read where another vector was just written, pages aside, would wait for it.
+/// Stands for an update whose destination is none of its operands.
+const OTHER: usize = usize::MAX;
+
+/// `K` real terms without factors, of which term `OWN` is the destination itself.
 #[inline(always)]
-unsafe fn blocks_of<N: Numbers<S>, S: Simd, const PLAIN: bool, const B: usize>(
-    simd: S,
-    updates: &[BoundUpdate<N::Number>],
-    terms: &[BoundTerm<N::Number>],
+unsafe fn linear<T: Scalar, const K: usize, const OWN: usize>(
+    dst: *mut T,
+    terms: &[BoundTerm<T>],
     start: usize,
     end: usize,
 ) {
-    let (mut set, mut to) = ([N::zero(simd); B], std::ptr::null_mut::<N::Number>());
+    let c: [T; K] = std::array::from_fn(|k| terms[k].coefficient.value());
+    let n = end - start;
+    // SAFETY: the range is valid in all vectors, and only the destination is written; term OWN is read through it.
+    unsafe {
+        let v: [&[T]; K] = std::array::from_fn(|k| {
+            if k == OWN { &[] } else { std::slice::from_raw_parts(terms[k].vector.add(start), n) }
+        });
+        let dst = std::slice::from_raw_parts_mut(dst.add(start), n);
+        for (i, d) in dst.iter_mut().enumerate() {
+            let mut sum = T::zero();
+            for k in 0..K {
+                let x = if k == OWN { *d } else { *v[k].get_unchecked(i) };
+                sum = if k == 0 { c[0] * x } else { c[k].fma(x, sum) };
+            }
+            *d = sum;
+        }
+    }
+}
+
+/// Any terms: blocks through registers, the rest one by one.
+#[inline(always)]
+unsafe fn general<T: Scalar>(dst: *mut T, terms: &[BoundTerm<T>], start: usize, end: usize) {
     let mut i = start;
-    // SAFETY: as the caller promises; the last block is read whole and written as far as the range goes.
+    // SAFETY: as the caller promises.
     unsafe {
-        while i + B * N::LANES <= end {
-            let mut term = terms.as_ptr();
-            for &BoundUpdate { dst, terms, multiplies } in updates {
-                let sum = sums::<N, S, PLAIN, B>(simd, &set, term, terms, i);
-                if !to.is_null() {
-                    store::<N, S>(to, &set);
-                }
-                (set, to) = (sum, dst.add(i));
-                if !PLAIN && multiplies {
-                    store::<N, S>(to, &set);
-                    to = std::ptr::null_mut();
-                }
-                term = term.add(terms);
+        while i + BLOCK <= end {
+            let mut sum = [T::zero(); BLOCK];
+            for (position, term) in terms.iter().enumerate() {
+                add_block::<T, BLOCK>(&mut sum, position == 0, term, i);
             }
-            i += B * N::LANES;
+            dst.add(i).cast::<[T; BLOCK]>().write_unaligned(sum);
+            i += BLOCK;
         }
-        if !to.is_null() {
-            store::<N, S>(to, &set);
+        while i < end {
+            let mut sum = [T::zero(); 1];
+            for (position, term) in terms.iter().enumerate() {
+                add_block::<T, 1>(&mut sum, position == 0, term, i);
+            }
+            *dst.add(i) = sum[0];
+            i += 1;
         }
-        if i < end {
-            let mut term = terms.as_ptr();
-            for &BoundUpdate { dst, terms, .. } in updates {
-                set = sums::<N, S, PLAIN, B>(simd, &set, term, terms, i);
-                for (k, set) in set.iter().enumerate() {
-                    let from = i + k * N::LANES;
-                    if from < end {
-                        N::store_first(simd, (end - from).min(N::LANES), dst.add(from), *set);
-                    }
-                }
-                term = term.add(terms);
+    }
+}
+
+/// One term of `B` elements, rounded as [`lacuna_core::lower`] says.
+#[inline(always)]
+unsafe fn add_block<T: Scalar, const B: usize>(sum: &mut [T; B], first: bool, term: &BoundTerm<T>, i: usize) {
+    // SAFETY: the block lies in the range the caller promises.
+    let v: [T; B] = unsafe { term.vector.add(i).cast::<[T; B]>().read_unaligned() };
+    let f: Option<[T; B]> =
+        // SAFETY: likewise; null stands for no factor.
+        (!term.factor.is_null()).then(|| unsafe { term.factor.add(i).cast::<[T; B]>().read_unaligned() });
+    match (term.coefficient, f, first) {
+        (Bound::One, None, true) => *sum = v,
+        (Bound::One, None, false) => each(sum, |j, s| s + v[j]),
+        (Bound::MinusOne, None, true) => each(sum, |j, _| -v[j]),
+        (Bound::MinusOne, None, false) => each(sum, |j, s| s - v[j]),
+        (Bound::One, Some(f), true) => each(sum, |j, _| f[j] * v[j]),
+        (Bound::One, Some(f), false) => each(sum, |j, s| f[j].fma(v[j], s)),
+        (Bound::MinusOne, Some(f), true) => each(sum, |j, _| -(f[j] * v[j])),
+        (Bound::MinusOne, Some(f), false) => each(sum, |j, s| (-f[j]).fma(v[j], s)),
+        (Bound::Value(c), None, true) => each(sum, |j, _| c * v[j]),
+        (Bound::Value(c), None, false) => each(sum, |j, s| c.fma(v[j], s)),
+        (Bound::Value(c), Some(f), true) => each(sum, |j, _| c * (f[j] * v[j])),
+        (Bound::Value(c), Some(f), false) => each(sum, |j, s| c.fma(f[j] * v[j], s)),
+    }
+}
+
+#[inline(always)]
+fn each<T: Scalar, const B: usize>(sum: &mut [T; B], f: impl Fn(usize, T) -> T) {
+    for (j, s) in sum.iter_mut().enumerate() {
+        *s = f(j, *s);
+    }
+}
+
+/// `w[i] ← w[i] + Σ h[j] v[j][i]` in order of `j`, four columns at a time through registers.
+///
+/// # Safety
+/// `w` and every column must be valid for the range.
+#[inline(always)]
+pub(crate) unsafe fn accumulate<T: Scalar>(w: *mut T, columns: &[(T, *const T)], start: usize, end: usize) {
+    // SAFETY: as the caller promises.
+    unsafe {
+        for group in columns.chunks(4) {
+            match *group {
+                [a, b, c, d] => accumulate_group(w, [a, b, c, d], start, end),
+                [a, b, c] => accumulate_group(w, [a, b, c], start, end),
+                [a, b] => accumulate_group(w, [a, b], start, end),
+                [a] => accumulate_group(w, [a], start, end),
+                _ => {}
             }
         }
     }
 }
 
-/// The sums of terms in the registers of a block from element `i` on, rounded as [`lacuna_core::lower`] says. Where a term has no vector
-/// it has what the update before it `set`.
+/// A plain loop: written in blocks, this one is vectorised across blocks, with gathers.
 #[inline(always)]
-unsafe fn sums<N: Numbers<S>, S: Simd, const PLAIN: bool, const B: usize>(
-    simd: S,
-    set: &[N::Vector; B],
-    terms: *const BoundTerm<N::Number>,
-    count: usize,
-    i: usize,
-) -> [N::Vector; B] {
-    macro_rules! all {
-        (|$k:ident| $value:expr) => {
-            registers!(simd, N, B, |$k| $value)
-        };
-    }
-    macro_rules! at {
-        ($from:expr, $k:expr) => {
-            load::<N, S>($from.add(i), $k)
-        };
-    }
-    // SAFETY: as the caller promises.
+unsafe fn accumulate_group<T: Scalar, const K: usize>(
+    w: *mut T,
+    columns: [(T, *const T); K],
+    start: usize,
+    end: usize,
+) {
+    // SAFETY: the range is valid in all, and `w` is none of the columns.
     unsafe {
-        if !PLAIN && count == 0 {
-            return [N::zero(simd); B];
-        }
-        let BoundTerm { coefficient, value, factor: f, vector: v } = *terms;
-        let c = N::coefficient(simd, value);
-        if PLAIN {
-            let mut sum = match v.is_null() {
-                true => all!(|k| N::scale(simd, c, set[k])),
-                false => all!(|k| N::scale(simd, c, at!(v, k))),
-            };
-            for t in 1..count {
-                let BoundTerm { value, vector: v, .. } = *terms.add(t);
-                let c = N::coefficient(simd, value);
-                sum = match v.is_null() {
-                    true => all!(|k| N::scale_add(simd, c, set[k], sum[k])),
-                    false => all!(|k| N::scale_add(simd, c, at!(v, k), sum[k])),
-                };
+        let w = std::slice::from_raw_parts_mut(w.add(start), end - start);
+        let v = columns.map(|(_, v)| std::slice::from_raw_parts(v.add(start), end - start));
+        for (i, w) in w.iter_mut().enumerate() {
+            let mut sum = *w;
+            for k in 0..K {
+                sum = columns[k].0.fma(*v[k].get_unchecked(i), sum);
             }
-            return sum;
+            *w = sum;
         }
-        let v = match v.is_null() {
-            true => *set,
-            false => all!(|k| at!(v, k)),
-        };
-        let mut sum = match (coefficient, f.is_null()) {
-            (Bound::One, true) => v,
-            (Bound::MinusOne, true) => all!(|k| N::neg(simd, v[k])),
-            (Bound::Value, true) => all!(|k| N::scale(simd, c, v[k])),
-            (Bound::One, false) => all!(|k| N::mul(simd, at!(f, k), v[k])),
-            (Bound::MinusOne, false) => all!(|k| N::neg(simd, N::mul(simd, at!(f, k), v[k]))),
-            (Bound::Value, false) => all!(|k| N::scale(simd, c, N::mul(simd, at!(f, k), v[k]))),
-        };
-        for t in 1..count {
-            let BoundTerm { coefficient, value, factor: f, vector: v } = *terms.add(t);
-            let c = N::coefficient(simd, value);
-            let v = match v.is_null() {
-                true => *set,
-                false => all!(|k| at!(v, k)),
-            };
-            sum = match (coefficient, f.is_null()) {
-                (Bound::One, true) => all!(|k| N::add(simd, sum[k], v[k])),
-                (Bound::MinusOne, true) => all!(|k| N::add(simd, sum[k], N::neg(simd, v[k]))),
-                (Bound::Value, true) => all!(|k| N::scale_add(simd, c, v[k], sum[k])),
-                (Bound::One, false) => all!(|k| N::fma(simd, at!(f, k), v[k], sum[k])),
-                (Bound::MinusOne, false) => all!(|k| N::fma(simd, N::neg(simd, at!(f, k)), v[k], sum[k])),
-                (Bound::Value, false) => {
-                    all!(|k| N::scale_add(simd, c, N::mul(simd, at!(f, k), v[k]), sum[k]))
-                }
-            };
-        }
-        sum
     }
 }
