@@ -205,6 +205,12 @@ impl Backend for Cuda {
         table::product_kernel(a.kernel())?;
         self.making_room(|this| this.store.matrix(&this.driver, a.clone()))
     }
+    fn set_matrix<T: Scalar>(&mut self, a: Matrix<T>, to: Arc<dyn Format<T>>) -> Result<()> {
+        self.driver.enter()?;
+        self.store.set_matrix(&self.driver, a, to)?;
+        self.shelf.retain(|serial| serial != a.serial);
+        Ok(())
+    }
     fn mark(&self) -> Mark {
         self.store.mark()
     }
@@ -286,6 +292,10 @@ impl Backend for Cuda {
         let prepared = plan.prepared.downcast_mut::<Prepared<T>>().ok_or_else(stale)?;
         if !self.owned.iter().any(|o| Arc::ptr_eq(&o.alive, &prepared.alive)) {
             return Err(stale());
+        }
+        if prepared.near.is_some() && prepared.generation != self.store.generation {
+            *prepared = self.making_room(|this| this.workshop().prepare(&plan.program))?;
+            sweep_up(&mut self.owned, &mut self.store.pool);
         }
         if prepared.compiling.as_ref().is_some_and(compiler::Job::is_done) {
             prepared.compiling = None;

@@ -44,6 +44,8 @@ pub(crate) struct Owned {
 pub(crate) struct Prepared<T> {
     handles: Handles<T>,
     pub(crate) encoded: Encoded<T>,
+    /// That of the matrices when it was made, whose entries a generated kernel has in an order of its own.
+    pub(crate) generation: u64,
     /// How it is executed; never `Auto`.
     pub(crate) mode: Mode,
     /// Operations as kernels, by section.
@@ -149,6 +151,7 @@ impl Workshop<'_> {
         let events = (0..2).map(|_| Event::new(self.driver)).collect::<Result<_>>()?;
         Ok(Prepared {
             handles,
+            generation: self.store.generation,
             encoded,
             mode,
             steps,

@@ -4,7 +4,7 @@ use crate::memory::{ALIGNMENT, Buffer, Pool};
 use crate::table::columns_kernel;
 use lacuna_core::{
     Argument, Basis, Cell, Cells, Error, Format, Kind, Mark, Matrix, Op, Program, Result, Scalar, Vector,
-    next_serial,
+    check_pattern, next_serial,
 };
 use std::any::Any;
 use std::ops::Range;
@@ -61,6 +61,8 @@ pub(crate) struct Store {
     /// A `CellFile<T>` for each number type, in the order of [`Kind`].
     cells: [Box<dyn Any + Send>; 4],
     pub(crate) pool: Pool,
+    /// Counts the times that a matrix was given new values.
+    pub(crate) generation: u64,
 }
 
 fn union(a: &Range<usize>, b: Range<usize>) -> Range<usize> {
@@ -85,6 +87,7 @@ impl Store {
             })
         }
         Store {
+            generation: 0,
             slots: Vec::new(),
             buffers: Vec::new(),
             matrices: Vec::new(),
@@ -155,6 +158,30 @@ impl Store {
             format: Box::new(a),
         });
         Ok(handle)
+    }
+
+    /// Gives a matrix new values on the same pattern, in the memory it has.
+    pub(crate) fn set_matrix<T: Scalar>(
+        &mut self,
+        driver: &Driver,
+        a: Matrix<T>,
+        to: Arc<dyn Format<T>>,
+    ) -> Result<()> {
+        let operation = "new values of a matrix";
+        self.stored(a, operation)?;
+        let stale = || Error::Stale { operation: operation.into(), what: "matrix" };
+        check_pattern(&**self.format(a).ok_or_else(stale)?, &*to)?;
+        let stored = &mut self.matrices[a.slot as usize];
+        for (argument, address) in to.arguments().iter().zip(&stored.arguments) {
+            match argument {
+                Argument::Values(values) => driver.upload(values, *address, operation)?,
+                Argument::Narrow(values) => driver.upload(values, *address, operation)?,
+                _ => {}
+            }
+        }
+        stored.format = Box::new(to);
+        self.generation += 1;
+        Ok(())
     }
 
     pub(crate) fn mark(&self) -> Mark {

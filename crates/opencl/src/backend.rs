@@ -221,6 +221,11 @@ impl Backend for OpenCl {
         self.device.check_type::<T>()?;
         self.making_room(|this| this.memory.matrix(&this.context, &this.queue, a.clone()))
     }
+    fn set_matrix<T: Scalar>(&mut self, a: Matrix<T>, to: Arc<dyn Format<T>>) -> Result<()> {
+        self.memory.set_matrix(&self.queue, a, to)?;
+        self.plans.retain(|serial| serial != a.serial);
+        Ok(())
+    }
     fn mark(&self) -> Mark {
         self.memory.mark()
     }
@@ -289,6 +294,9 @@ impl Backend for OpenCl {
         let Some(prepared) = prepared else {
             return Err(Error::Stale { operation: format!("running `{}`", program.name), what: "plan" });
         };
+        if prepared.holds_entries() && prepared.values != self.memory.values {
+            *prepared = self.making_room(|this| this.prepare(program))?;
+        }
         let finish = self.run(program, prepared, run);
         if finish.is_err() {
             // Nothing queued may outlive what it reads and writes. The error to tell is the first one.

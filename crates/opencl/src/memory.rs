@@ -5,7 +5,8 @@ use crate::driver::{Buffer, Context, Queue, Status, failed};
 use crate::source::{SEGMENT, TEAM};
 use cells::CellFile;
 use lacuna_core::{
-    Argument, Basis, Error, Format, Kind, Mark, Matrix, Program, Result, Scalar, Vector, next_serial,
+    Argument, Basis, Error, Format, Kind, Mark, Matrix, Program, Result, Scalar, Vector, check_pattern,
+    next_serial,
 };
 use std::any::Any;
 use std::sync::Arc;
@@ -49,6 +50,8 @@ pub(crate) struct Memory {
     mirror: Option<(Kind, usize, Vec<u8>)>,
     /// Counts the buffers replaced so far: arguments set before are void.
     pub(crate) generation: u64,
+    /// Counts the times that a matrix was given new values.
+    pub(crate) values: u64,
 }
 
 /// The kernels of products by their codes, as in `kernels-opencl/shape.cl`, with the formats they take.
@@ -83,6 +86,7 @@ impl Memory {
             cells: Default::default(),
             mirror: None,
             generation: 0,
+            values: 0,
         }
     }
 
@@ -212,6 +216,33 @@ impl Memory {
         let handle = Matrix::new(self.matrices.len() as u32, serial, rows, cols, a.nnz(), a.bytes());
         self.matrices.push(StoredMatrix { serial, kind: T::KIND, start, words, format: Box::new(a) });
         Ok(handle)
+    }
+
+    /// Gives a matrix new values on the same pattern, in the memory it has.
+    pub(crate) fn set_matrix<T: Scalar>(
+        &mut self,
+        queue: &Queue,
+        a: Matrix<T>,
+        to: Arc<dyn Format<T>>,
+    ) -> Result<()> {
+        let operation = "new values of a matrix";
+        let words = self.matrix_words(a, operation)?;
+        let stale = || Error::Stale { operation: operation.into(), what: "matrix" };
+        check_pattern(&**self.format(a).ok_or_else(stale)?, &*to)?;
+        for (argument, offset) in to.arguments().iter().zip(&words[2..]) {
+            match argument {
+                Argument::Values(values) => {
+                    self.upload(queue, *offset as usize, bytemuck::cast_slice(values))?
+                }
+                Argument::Narrow(values) => {
+                    self.upload(queue, *offset as usize, bytemuck::cast_slice(values))?
+                }
+                _ => {}
+            }
+        }
+        self.matrices[a.slot as usize].format = Box::new(to);
+        self.values += 1;
+        Ok(())
     }
 
     pub(crate) fn mark(&self) -> Mark {

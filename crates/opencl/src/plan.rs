@@ -37,6 +37,8 @@ pub(crate) struct Prepared<T> {
     awaited: Option<Generated>,
     /// The cells that the program names.
     named: Vec<Cell<T>>,
+    /// How often values of matrices had been replaced when it was made; a generated kernel has them in an order of its own.
+    pub(crate) values: u64,
     /// The generation of buffers the arguments name.
     bound: Option<u64>,
     /// What the device says: two places to read to; one to write the control block from. They never grow.
@@ -44,6 +46,10 @@ pub(crate) struct Prepared<T> {
 }
 
 impl<T> Prepared<T> {
+    /// Whether a generated kernel runs the program or is to, which has the entries of matrices in an order of its own.
+    pub(crate) fn holds_entries(&self) -> bool {
+        self.is_jit() || self.awaited.is_some()
+    }
     /// Whether a generated kernel runs the program.
     pub(crate) fn is_jit(&self) -> bool {
         matches!(self.execution, Execution::Jit(_))
@@ -100,6 +106,7 @@ impl OpenCl {
         let owner = self.serial;
         Ok(Prepared {
             owner,
+            values: self.memory.values,
             encoded,
             table,
             names,
