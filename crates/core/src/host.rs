@@ -102,8 +102,8 @@ impl<T: Scalar> LinOp<T> for HostOperator<T> {
     }
 }
 
-/// [`crate::Plan::prepared`] of a program that calls functions of the host, on a device that cannot: it runs operation by
-/// operation, see [`crate::step_by_step`], with the vectors of those functions moved there and back.
+/// [`crate::Plan::prepared`] of a program with operations that the device has no kernels for: it runs operation by operation,
+/// see [`crate::step_by_step`], and the host does those, with their vectors moved there and back.
 #[derive(Clone, Copy, Debug)]
 pub struct StepByStep;
 

@@ -351,6 +351,10 @@ impl<T: Scalar> Program<T> {
     pub fn calls_host(&self) -> bool {
         self.witnesses().any(|op| matches!(op.kind, Kind::Host { .. }))
     }
+    /// Whether vectors are stored in the narrower type.
+    pub fn has_narrow(&self) -> bool {
+        self.witnesses().any(|op| op.vectors().any(|v| v.narrow))
+    }
     /// Whether there are products of several columns.
     pub fn has_columns(&self) -> bool {
         self.witnesses().any(|op| matches!(op.kind, Kind::Spmm { .. }))

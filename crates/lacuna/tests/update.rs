@@ -1,0 +1,128 @@
+//! New values on the same pattern: the bits of a system prepared anew, without growth; and what is refused.
+use lacuna::prelude::*;
+
+fn matrix() -> Csr<f64> {
+    Spec::parse("gen:convection:9x8:5").unwrap().build().unwrap()
+}
+
+fn system(a: Csr<f64>, reorder: &str, precond: &str) -> LinearSystem<f64> {
+    LinearSystem::new(a).method("bicgstab").preconditioner(precond).format("csr").reorder(reorder)
+}
+
+/// Values that differ from step to step.
+fn values(a: &Csr<f64>, step: usize) -> Vec<f64> {
+    let grown = |(k, v): (usize, &f64)| v * (1.0 + 1e-3 * ((3 * k + step) % 7) as f64);
+    a.values().iter().enumerate().map(grown).collect()
+}
+
+/// Pages of this process in memory, where the system tells.
+fn resident() -> Option<usize> {
+    let text = std::fs::read_to_string("/proc/self/statm").ok()?;
+    text.split_whitespace().nth(1)?.parse().ok()
+}
+
+#[test]
+fn ten_thousand_updates_leave_nothing_behind_and_give_the_bits_of_a_system_made_anew() {
+    for (reorder, precond) in [("none", "jacobi"), ("rcm", "neumann:order=2")] {
+        let a = matrix();
+        let b = Array1::from_iter((0..a.rows()).map(|i| 1.0 + i as f64));
+        let dev = &mut default_backend().unwrap();
+        let mut prepared = system(a.clone(), reorder, precond).prepare(dev).unwrap();
+        let (mark, mut at_first) = (dev.mark(), None);
+        for step in 0..10_000 {
+            prepared.update_values(dev, &values(&a, step)).unwrap();
+            let (x, outcome) = prepared.solve(dev, b.view()).unwrap();
+            assert!(outcome.converged());
+            if step % 1000 == 0 {
+                let mut fresh = a.clone();
+                fresh.set_values(&values(&a, step)).unwrap();
+                let other = &mut default_backend().unwrap();
+                let mut anew = system(fresh, reorder, precond).prepare(other).unwrap();
+                assert_eq!(x, anew.solve(other, b.view()).unwrap().0, "{step}");
+            }
+            if step == 1000 {
+                at_first = resident();
+            }
+        }
+        assert_eq!(dev.mark(), mark);
+        if let Some((first, last)) = at_first.zip(resident()) {
+            assert!(last < first + 1000, "{last} pages, {first} after a thousand updates");
+        }
+    }
+}
+
+#[test]
+fn what_does_not_fit_is_refused_and_the_system_stays_as_it_was() {
+    let a = matrix();
+    let dev = &mut default_backend().unwrap();
+    let mut prepared = system(a.clone(), "none", "jacobi").prepare(dev).unwrap();
+    let b = Array1::ones(a.rows());
+    let before = prepared.solve(dev, b.view()).unwrap().0;
+    assert!(matches!(prepared.update_values(dev, &[1.0]), Err(Error::Length { .. })));
+    let mut bad = a.values().to_vec();
+    bad[5] = f64::NAN;
+    assert!(matches!(prepared.update_values(dev, &bad), Err(Error::Entry { .. })));
+    assert_eq!(prepared.solve(dev, b.view()).unwrap().0, before);
+    // A zero on the diagonal is Jacobi's to refuse, with its row.
+    bad.copy_from_slice(a.values());
+    let row = 7;
+    let at = (a.row_ptr()[row] as usize..).find(|&k| a.col_idx()[k] as usize == row).unwrap();
+    bad[at] = 0.0;
+    assert!(matches!(prepared.update_values(dev, &bad), Err(Error::Entry { row: 7, column: 7, .. })));
+    prepared.update_values(dev, a.values()).unwrap();
+    assert_eq!(prepared.solve(dev, b.view()).unwrap().0, before);
+}
+
+#[test]
+fn options_stand_in_names() {
+    let dev = &mut default_backend().unwrap();
+    let b = Array1::ones(matrix().rows());
+    for (method, precond) in [("gmres:restart=7", "neumann:order=4,omega=0.8"), ("bicgstab", "neumann")] {
+        let mut prepared =
+            LinearSystem::new(matrix()).method(method).preconditioner(precond).prepare(dev).unwrap();
+        assert!(prepared.solve(dev, b.view()).unwrap().1.converged());
+        assert_eq!(
+            (prepared.method().name.as_str(), prepared.preconditioner().name.as_str()),
+            (method, precond)
+        );
+    }
+    let refused = |method: &str, precond: &str| {
+        let dev = &mut default_backend().unwrap();
+        let system = LinearSystem::new(matrix()).method(method).preconditioner(precond).prepare(dev);
+        system.err().unwrap().to_string()
+    };
+    assert!(refused("gmres:cycle=3", "none").contains("its options are restart=30"));
+    assert!(refused("gmres", "neumann:degree=3").contains("its options are order=3"));
+    assert!(refused("gmres", "neumann:omega=3").contains("above 0 and below 2"));
+    assert!(refused("gmres", "ilu").contains("expected one of none, jacobi, neumann"));
+}
+
+/// Two sweeps of Jacobi's method, by a struct of this file.
+struct TwoSweeps;
+
+impl<T: Scalar> Preconditioner<T> for TwoSweeps {
+    fn set_up(&mut self, a: &Csr<T>) -> lacuna::Result<Parts<T>> {
+        let d = lacuna::solvers::inverse_diagonal(a)?;
+        Ok(Parts::new().vector(d).scratch(a.rows()).scratch(a.rows()).tell("sweeps", 2))
+    }
+    fn apply(&self, k: &mut Recorder<'_, T>, on: &Handles<T>, r: Vector<T>, z: Vector<T>, then: Pass<T>) {
+        let ([d], [s, t]) = (on.vectors(), on.scratch());
+        k.multi_axpy_dot(Pass::new("first").set(s, d * r));
+        k.spmv_dot(&on.a(), s, t, Pass::new("second").set(z, s + d * r - d * t).then(then));
+    }
+}
+
+#[test]
+fn a_preconditioner_of_ones_own_is_updated_and_tells_what_it_made() {
+    let a = matrix();
+    let dev = &mut default_backend().unwrap();
+    let mut prepared = LinearSystem::new(a.clone()).own_preconditioner(TwoSweeps).prepare(dev).unwrap();
+    let b = Array1::ones(a.rows());
+    let plain =
+        LinearSystem::new(a.clone()).preconditioner("none").prepare(dev).unwrap().solve(dev, b.view());
+    let (plain, own) = (plain.unwrap().1, prepared.solve(dev, b.view()).unwrap().1);
+    assert!(own.converged() && own.iterations < plain.iterations);
+    assert!(own.choices.contains(&"preconditioner own: sweeps 2".to_string()), "{:?}", own.choices);
+    prepared.update_values(dev, &values(&a, 3)).unwrap();
+    assert!(prepared.solve(dev, b.view()).unwrap().1.converged());
+}
