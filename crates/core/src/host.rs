@@ -4,9 +4,12 @@ use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
+/// `y ← f(x)`
+type Function<T> = dyn Fn(&[T], &mut [T]) + Send + Sync;
+
 /// A function `y ← f(x)` on slices of host memory, shared by the programs that call it.
 #[derive(Clone)]
-pub struct HostFunction<T>(Arc<dyn Fn(&[T], &mut [T]) + Send + Sync>);
+pub struct HostFunction<T>(Arc<Function<T>>);
 
 impl<T> HostFunction<T> {
     /// Calls it. A panic of the function comes back as an error.

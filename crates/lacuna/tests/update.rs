@@ -101,7 +101,7 @@ fn options_stand_in_names() {
 struct TwoSweeps;
 
 impl<T: Scalar> Preconditioner<T> for TwoSweeps {
-    fn set_up(&mut self, a: &Csr<T>) -> lacuna::Result<Parts<T>> {
+    fn set_up(&mut self, a: &Csr<T>) -> Result<Parts<T>> {
         let d = lacuna::solvers::inverse_diagonal(a)?;
         Ok(Parts::new().vector(d).scratch(a.rows()).scratch(a.rows()).tell("sweeps", 2))
     }

@@ -58,7 +58,7 @@ impl<T: Scalar> Preconditioner<T> for Neumann {
     fn apply(&self, k: &mut Recorder<'_, T>, on: &Handles<T>, r: Vector<T>, z: Vector<T>, then: Pass<T>) {
         let ([d], [s, t]) = (on.vectors(), on.scratch());
         // The sums alternate between z and s, such that the last is in z.
-        let place = |j: usize| if (self.order - j) % 2 == 0 { z } else { s };
+        let place = |j: usize| if (self.order - j).is_multiple_of(2) { z } else { s };
         let mut then = Some(then);
         let mut last = |j: usize, pass: Pass<T>| match then.take_if(|_| j == self.order) {
             Some(then) => pass.then(then),
