@@ -1,7 +1,7 @@
 //! Canonical sums: of the products of one segment, and of segment sums.
 //!
 //! Every function is inlined into code compiled for the instruction set at hand, see [`crate::share`].
-use crate::real::{F32, F64, Real, load};
+use crate::numbers::{C32, C64, F32, F64, Numbers, load};
 use lacuna_core::sum::SEGMENT;
 use lacuna_core::{Kind, Scalar};
 use pulp::Simd;
@@ -17,6 +17,7 @@ pub(crate) unsafe fn dot_segment<T: Scalar, S: Simd>(simd: S, a: *const T, b: *c
         match T::KIND {
             Kind::F64 if !S::IS_SCALAR => bytemuck::cast(real_segment::<F64, S>(simd, a.cast(), b.cast())),
             Kind::F32 if !S::IS_SCALAR => bytemuck::cast(real_segment::<F32, S>(simd, a.cast(), b.cast())),
+            Kind::C64 | Kind::C32 if !S::IS_SCALAR => dot_segments(simd, [a], b)[0],
             _ => full_segment(|i| (*a.add(i)).dot_term(*b.add(i))),
         }
     }
@@ -36,10 +37,16 @@ pub(crate) unsafe fn dot_segments<T: Scalar, S: Simd, const K: usize>(
     unsafe {
         match T::KIND {
             Kind::F64 if !S::IS_SCALAR && K > 1 => {
-                real_segments::<F64, S, K>(simd, a.map(|a| a.cast()), b.cast()).map(bytemuck::cast)
+                segments::<F64, S, K>(simd, a.map(|a| a.cast()), b.cast()).map(bytemuck::cast)
             }
             Kind::F32 if !S::IS_SCALAR && K > 1 => {
-                real_segments::<F32, S, K>(simd, a.map(|a| a.cast()), b.cast()).map(bytemuck::cast)
+                segments::<F32, S, K>(simd, a.map(|a| a.cast()), b.cast()).map(bytemuck::cast)
+            }
+            Kind::C64 if !S::IS_SCALAR => {
+                segments::<C64, S, K>(simd, a.map(|a| a.cast()), b.cast()).map(bytemuck::cast)
+            }
+            Kind::C32 if !S::IS_SCALAR => {
+                segments::<C32, S, K>(simd, a.map(|a| a.cast()), b.cast()).map(bytemuck::cast)
             }
             _ => {
                 let mut sums = [T::zero(); K];
@@ -54,80 +61,85 @@ pub(crate) unsafe fn dot_segments<T: Scalar, S: Simd, const K: usize>(
 
 /// [`dot_segment`] of real numbers: the terms in the order of memory, the sums in registers.
 #[inline(always)]
-unsafe fn real_segment<R: Real<S>, S: Simd>(simd: S, a: *const R::Number, b: *const R::Number) -> R::Number {
+unsafe fn real_segment<N: Numbers<S>, S: Simd>(
+    simd: S,
+    a: *const N::Number,
+    b: *const N::Number,
+) -> N::Number {
     // SAFETY: as the caller promises; there are twice as many vectors in a segment as the second number says.
     unsafe {
-        match R::LANES {
-            16 => in_order::<R, S, 16, 8>(simd, a, b),
-            8 => in_order::<R, S, 8, 16>(simd, a, b),
-            4 => in_order::<R, S, 4, 32>(simd, a, b),
-            _ => in_order::<R, S, 2, 64>(simd, a, b),
+        match N::LANES {
+            16 => in_order::<N, S, 8>(simd, a, b),
+            8 => in_order::<N, S, 16>(simd, a, b),
+            4 => in_order::<N, S, 32>(simd, a, b),
+            _ => in_order::<N, S, 64>(simd, a, b),
         }
     }
 }
 
 #[inline(always)]
-unsafe fn in_order<R: Real<S>, S: Simd, const LANES: usize, const HALF: usize>(
+unsafe fn in_order<N: Numbers<S>, S: Simd, const HALF: usize>(
     simd: S,
-    a: *const R::Number,
-    b: *const R::Number,
-) -> R::Number {
+    a: *const N::Number,
+    b: *const N::Number,
+) -> N::Number {
     // SAFETY: vectors of a segment, as the caller promises.
-    let product = |k| unsafe { R::mul(simd, load::<R, S>(a, k), load::<R, S>(b, k)) };
+    let product = |k| unsafe { N::dot(simd, load::<N, S>(a, k), load::<N, S>(b, k)) };
     let mut sums = [product(0); HALF];
     for (k, s) in sums.iter_mut().enumerate() {
         *s = product(k);
     }
     for (k, s) in sums.iter_mut().enumerate() {
-        *s = R::add(simd, *s, product(HALF + k));
+        *s = N::add(simd, *s, product(HALF + k));
     }
-    across::<R, S, LANES>(simd, halved::<R, S, HALF>(simd, sums))
+    N::sum(simd, halved::<N, S, HALF>(simd, sums))
 }
 
-/// [`dot_segments`] of real numbers.
+/// [`dot_segments`] by registers.
 #[inline(always)]
-unsafe fn real_segments<R: Real<S>, S: Simd, const K: usize>(
+unsafe fn segments<N: Numbers<S>, S: Simd, const K: usize>(
     simd: S,
-    a: [*const R::Number; K],
-    b: *const R::Number,
-) -> [R::Number; K] {
+    a: [*const N::Number; K],
+    b: *const N::Number,
+) -> [N::Number; K] {
     // SAFETY: as the caller promises; there are four times as many vectors in a segment as the last number says.
     unsafe {
-        match R::LANES {
-            16 => side_by_side::<R, S, K, 16, 4>(simd, a, b),
-            8 => side_by_side::<R, S, K, 8, 8>(simd, a, b),
-            4 => side_by_side::<R, S, K, 4, 16>(simd, a, b),
-            _ => side_by_side::<R, S, K, 2, 32>(simd, a, b),
+        match N::LANES {
+            16 => side_by_side::<N, S, K, 4>(simd, a, b),
+            8 => side_by_side::<N, S, K, 8>(simd, a, b),
+            4 => side_by_side::<N, S, K, 16>(simd, a, b),
+            2 => side_by_side::<N, S, K, 32>(simd, a, b),
+            _ => side_by_side::<N, S, K, 64>(simd, a, b),
         }
     }
 }
 
 /// A quarter of the vectors of each segment at a time: those at a distance of four, which the longer strides add.
 #[inline(always)]
-unsafe fn side_by_side<R: Real<S>, S: Simd, const K: usize, const LANES: usize, const QUARTER: usize>(
+unsafe fn side_by_side<N: Numbers<S>, S: Simd, const K: usize, const QUARTER: usize>(
     simd: S,
-    a: [*const R::Number; K],
-    b: *const R::Number,
-) -> [R::Number; K] {
+    a: [*const N::Number; K],
+    b: *const N::Number,
+) -> [N::Number; K] {
     // SAFETY: vectors of a segment, as the caller promises.
     unsafe {
-        let mut sums = [[load::<R, S>(b, 0); 4]; K];
+        let mut sums = [[load::<N, S>(b, 0); 4]; K];
         for k in 0..4 {
-            let mut others = [load::<R, S>(b, k); QUARTER];
+            let mut others = [load::<N, S>(b, k); QUARTER];
             for (i, other) in others.iter_mut().enumerate() {
-                *other = load::<R, S>(b, k + 4 * i);
+                *other = load::<N, S>(b, k + 4 * i);
             }
             for (sums, a) in sums.iter_mut().zip(a) {
                 let mut products = others;
                 for (i, product) in products.iter_mut().enumerate() {
-                    *product = R::mul(simd, load::<R, S>(a, k + 4 * i), *product);
+                    *product = N::dot(simd, load::<N, S>(a, k + 4 * i), *product);
                 }
-                sums[k] = halved::<R, S, QUARTER>(simd, products);
+                sums[k] = halved::<N, S, QUARTER>(simd, products);
             }
         }
-        let mut totals = [across::<R, S, LANES>(simd, sums[0][0]); K];
+        let mut totals = [N::sum(simd, sums[0][0]); K];
         for (total, sums) in totals.iter_mut().zip(sums) {
-            *total = across::<R, S, LANES>(simd, halved::<R, S, 4>(simd, sums));
+            *total = N::sum(simd, halved::<N, S, 4>(simd, sums));
         }
         totals
     }
@@ -135,31 +147,11 @@ unsafe fn side_by_side<R: Real<S>, S: Simd, const K: usize, const LANES: usize, 
 
 /// The sum of vectors by halving.
 #[inline(always)]
-pub(crate) fn halved<R: Real<S>, S: Simd, const N: usize>(simd: S, mut sums: [R::Vector; N]) -> R::Vector {
-    let mut half = N / 2;
+pub(crate) fn halved<N: Numbers<S>, S: Simd, const M: usize>(simd: S, mut sums: [N::Vector; M]) -> N::Vector {
+    let mut half = M / 2;
     while half > 0 {
         for k in 0..half {
-            sums[k] = R::add(simd, sums[k], sums[k + half]);
-        }
-        half /= 2;
-    }
-    sums[0]
-}
-
-/// The sum of the lanes of a vector by halving.
-#[inline(always)]
-pub(crate) fn across<R: Real<S>, S: Simd, const LANES: usize>(simd: S, vector: R::Vector) -> R::Number {
-    if cfg!(target_arch = "x86_64") && size_of::<R::Vector>() > 16 {
-        return R::sum(simd, vector); // halves it too
-    }
-    // SAFETY: a vector is as many numbers as it has lanes.
-    let mut sums: [R::Number; LANES] =
-        unsafe { std::ptr::from_ref(&vector).cast::<[R::Number; LANES]>().read() };
-    let mut half = LANES / 2;
-    while half > 0 {
-        for k in 0..half {
-            let upper = sums[k + half];
-            sums[k] += upper;
+            sums[k] = N::add(simd, sums[k], sums[k + half]);
         }
         half /= 2;
     }

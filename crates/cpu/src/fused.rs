@@ -1,14 +1,14 @@
 //! The passes that methods are made of, each as one loop over all its vectors.
 //!
-//! Any pass can be taken an update at a time ([`crate::update`]), a piece of one or two vectors and then a piece of others. In one
-//! loop every vector is a stream of its own from its first element to its last, and what is summed is still in a register;
-//! docs/performance.md has what that gains. The bits are the same.
+//! Any pass can be interpreted ([`crate::sweep`]), or taken an update at a time ([`crate::update`]), a piece of one or two vectors
+//! and then a piece of others. In one loop every vector is a stream of its own from its first element to its last, and what is
+//! summed is still in a register; docs/performance.md has what that gains. The bits are the same.
 mod form;
 mod passes;
 
 use crate::compile::{Dot, Update};
-use crate::dot::{across, halved};
-use crate::real::{F32, F64, Real};
+use crate::dot::halved;
+use crate::numbers::{F32, F64, Real};
 use crate::share::Share;
 use form::{NONE, VECTORS};
 use lacuna_core::sum::SEGMENT;
@@ -69,20 +69,20 @@ pub(crate) unsafe fn run<T: Scalar, S: Simd>(simd: S, share: &Share<'_, T>) -> u
         return 0;
     }
     // SAFETY: the types are those that the kind names, the rest as the caller promises. A segment has twice as many registers as
-    // the second number says, and four times as many as the third. The fourth is a part of those that the processor has.
+    // the first number says, and four times as many as the second. The third is a part of those that the processor has.
     unsafe {
         match (T::KIND, size_of::<S::f64s>()) {
             (Kind::F64, 64) => {
-                fused.which.sweep::<F64, S, 8, 16, 8, 8>(simd, streams::<F64, T, S>(fused, share, segments))
+                fused.which.sweep::<F64, S, 16, 8, 8>(simd, streams::<F64, T, S>(fused, share, segments))
             }
             (Kind::F64, 32) => {
-                fused.which.sweep::<F64, S, 4, 32, 16, 4>(simd, streams::<F64, T, S>(fused, share, segments))
+                fused.which.sweep::<F64, S, 32, 16, 4>(simd, streams::<F64, T, S>(fused, share, segments))
             }
             (Kind::F32, 64) => {
-                fused.which.sweep::<F32, S, 16, 8, 4, 8>(simd, streams::<F32, T, S>(fused, share, segments))
+                fused.which.sweep::<F32, S, 8, 4, 8>(simd, streams::<F32, T, S>(fused, share, segments))
             }
             (Kind::F32, 32) => {
-                fused.which.sweep::<F32, S, 8, 16, 8, 4>(simd, streams::<F32, T, S>(fused, share, segments))
+                fused.which.sweep::<F32, S, 16, 8, 4>(simd, streams::<F32, T, S>(fused, share, segments))
             }
             _ => return 0,
         }
@@ -130,15 +130,7 @@ struct Lines<V, const N: usize>([[MaybeUninit<V>; N]; DOTS]);
 /// # Safety
 /// The vectors and sums must be there; a segment must have twice `HALF` and four times `QUARTER` registers.
 #[inline(always)]
-unsafe fn sweep<
-    P: Pass,
-    R: Real<S>,
-    S: Simd,
-    const LANES: usize,
-    const HALF: usize,
-    const QUARTER: usize,
-    const KEPT: usize,
->(
+unsafe fn sweep<P: Pass, R: Real<S>, S: Simd, const HALF: usize, const QUARTER: usize, const KEPT: usize>(
     simd: S,
     on: Streams<R::Number>,
 ) {
@@ -154,9 +146,9 @@ unsafe fn sweep<
         unsafe {
             // Eight sums of each dot product stay in registers without that.
             if near && HALF > 8 {
-                by_quarters::<P, R, S, LANES, QUARTER>(simd, &vectors, &c, &sums);
+                by_quarters::<P, R, S, QUARTER>(simd, &vectors, &c, &sums);
             } else {
-                in_order::<P, R, S, LANES, HALF, KEPT>(simd, &vectors, &c, &sums);
+                in_order::<P, R, S, HALF, KEPT>(simd, &vectors, &c, &sums);
             }
         }
         vectors.iter_mut().for_each(|vector| *vector = vector.wrapping_add(SEGMENT));
@@ -167,7 +159,7 @@ unsafe fn sweep<
 /// One segment in the order of memory, which is what reads it ahead follows best; the sums of its dot products. `KEPT` sums of each
 /// stay in registers from one half of the segment to the other, the rest do not.
 #[inline(always)]
-unsafe fn in_order<P: Pass, R: Real<S>, S: Simd, const LANES: usize, const HALF: usize, const KEPT: usize>(
+unsafe fn in_order<P: Pass, R: Real<S>, S: Simd, const HALF: usize, const KEPT: usize>(
     simd: S,
     vectors: &[*mut R::Number; VECTORS],
     c: &[[R::Vector; TERMS]; UPDATES],
@@ -214,7 +206,7 @@ unsafe fn in_order<P: Pass, R: Real<S>, S: Simd, const LANES: usize, const HALF:
                 #[inline(always)]
                 |k| if k < KEPT { kept[d][k] } else { lines.0[d][k].assume_init() },
             );
-            **total = across::<R, S, LANES>(simd, halved::<R, S, HALF>(simd, sums));
+            **total = R::sum(simd, halved::<R, S, HALF>(simd, sums));
         }
     }
 }
@@ -237,7 +229,7 @@ fn unrolled<const N: usize>(mut f: impl FnMut(usize)) {
 
 /// The same four registers at a time, which lie a quarter of a segment apart: half the sums of [`in_order`].
 #[inline(always)]
-unsafe fn by_quarters<P: Pass, R: Real<S>, S: Simd, const LANES: usize, const QUARTER: usize>(
+unsafe fn by_quarters<P: Pass, R: Real<S>, S: Simd, const QUARTER: usize>(
     simd: S,
     vectors: &[*mut R::Number; VECTORS],
     c: &[[R::Vector; TERMS]; UPDATES],
@@ -267,7 +259,7 @@ unsafe fn by_quarters<P: Pass, R: Real<S>, S: Simd, const LANES: usize, const QU
                 #[inline(always)]
                 |sum| sum.assume_init(),
             );
-            **total = across::<R, S, LANES>(simd, halved::<R, S, QUARTER>(simd, sums));
+            **total = R::sum(simd, halved::<R, S, QUARTER>(simd, sums));
         }
     }
 }

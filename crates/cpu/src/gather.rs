@@ -1,5 +1,5 @@
 //! Elements of a vector at as many columns as a register holds numbers.
-use crate::real::Real;
+use crate::numbers::Real;
 use pulp::Simd;
 use std::mem::transmute_copy;
 

@@ -1,5 +1,5 @@
 //! Lanes of a row sum.
-use crate::real::{F32, F64, Real};
+use crate::numbers::{F32, F64, Real};
 use lacuna_core::{Kind, Scalar};
 use pulp::Simd;
 use std::array::from_fn;

@@ -13,9 +13,9 @@ mod execute;
 mod fused;
 mod gather;
 mod lanes;
+mod numbers;
 mod prefetch;
 mod product;
-mod real;
 mod share;
 mod spmm;
 mod spmm_bcsr;
@@ -31,6 +31,7 @@ mod spmv_packed;
 mod spmv_pkt;
 mod spmv_sell;
 mod spmv_stencil;
+mod sweep;
 mod team;
 mod turns;
 mod update;
@@ -133,7 +134,7 @@ impl Cpu {
     }
 
     /// How many sweeps of a plan's iteration update several vectors, and how many of those are one loop over all of them where there
-    /// are vector instructions, as the sweeps of the library's methods are in real numbers; any other is taken an update at a time.
+    /// are vector instructions, as the sweeps of the library's methods are in real numbers; any other is interpreted.
     /// `None` for a plan of another backend.
     pub fn loops<T: Scalar>(plan: &Plan<T>) -> Option<(usize, usize)> {
         let Prepared { compiled, .. } = plan.prepared.downcast_ref::<Prepared<T>>()?;

@@ -3,6 +3,7 @@ use crate::compile::{Dot, Kind, Step};
 use crate::dot::{dot_segment, dot_segments};
 use crate::fused;
 use crate::spmv_hyb;
+use crate::sweep;
 use crate::update::{Bound, BoundTerm, accumulate, update};
 use lacuna_core::lower::Coefficient;
 use lacuna_core::sum::SEGMENT;
@@ -114,7 +115,11 @@ unsafe fn chunks<T: Scalar, S: Simd>(simd: S, share: &Share<'_, T>) {
         }
         return;
     }
+    // A single update is as good in the loop of its shape.
+    let unlisted = matches!(step.kind, Kind::Sweep) && step.fused.is_none() && step.updates.len() > 1;
+    let interpreted = !S::IS_SCALAR && (T::KIND.is_complex() || unlisted);
     let bytes = match step.kind {
+        Kind::Sweep if interpreted && step.dots.is_empty() => usize::MAX,
         Kind::BasisDot { .. } | Kind::BasisAxpy { .. } => BASIS_CHUNK_BYTES,
         // The matrix too comes from cache for every column but the first.
         Kind::Spmv { columns: 2.., .. } => 0,
@@ -126,16 +131,15 @@ unsafe fn chunks<T: Scalar, S: Simd>(simd: S, share: &Share<'_, T>) {
     // SAFETY: as the caller promises.
     let mut segment = share.segments.start + unsafe { fused::run(simd, share) };
     while segment < share.segments.end {
-        let last = (segment + chunk).min(share.segments.end);
+        let last = segment.saturating_add(chunk).min(share.segments.end);
         let (start, end) = (segment * SEGMENT, (last * SEGMENT).min(step.n));
         // SAFETY: rows of this share, as the caller promises.
         unsafe {
             lead(simd, share, segment, last, start, end);
-            let mut terms = share.terms;
-            for row in &step.updates {
-                let (own, rest) = terms.split_at(row.terms.len());
-                update(vectors[row.dst as usize], own, start, end);
-                terms = rest;
+            if !interpreted {
+                updates(share).for_each(|(dst, terms)| update(dst, terms, start, end));
+            } else if !step.updates.is_empty() {
+                sweep::run(simd, updates(share), start, end);
             }
             for s in segment..last {
                 let mut d = 0;
@@ -147,6 +151,20 @@ unsafe fn chunks<T: Scalar, S: Simd>(simd: S, share: &Share<'_, T>) {
         segment = last;
     }
 }
+
+/// The updates of a step, with their terms bound.
+#[inline(always)]
+fn updates<'a, T: Scalar>(
+    share: &Share<'a, T>,
+) -> impl Iterator<Item = (*mut T, &'a [BoundTerm<T>])> + Clone {
+    let Share { step, vectors, mut terms, .. } = *share;
+    step.updates.iter().map(move |row| {
+        let (own, rest) = terms.split_at(row.terms.len());
+        terms = rest;
+        (vectors[row.dst as usize], own)
+    })
+}
+
 /// The part of a step before its sweep, for one chunk.
 #[inline(always)]
 unsafe fn lead<T: Scalar, S: Simd>(
@@ -194,7 +212,7 @@ unsafe fn lead<T: Scalar, S: Simd>(
                         }
                         j += 1;
                     }
-                    accumulate(vectors[*w as usize], &used[..count], start, end);
+                    accumulate(simd, vectors[*w as usize], &used[..count], start, end);
                 }
             }
         }

@@ -1,6 +1,6 @@
 //! `y ← A x` for compressed rows of blocks: for 3x3 blocks 8.4 bytes an entry in `f64`.
+use crate::numbers::{F32, F64, Real, load, store};
 use crate::prefetch::prefetch;
-use crate::real::{F32, F64, Real, load, store};
 use lacuna_core::{Format, Kind, MAX_LANES, Scalar};
 use lacuna_formats::Bcsr;
 use pulp::Simd;

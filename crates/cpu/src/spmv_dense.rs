@@ -1,8 +1,8 @@
 //! `y ← A x` for a matrix with all its places: 8 bytes each in `f64`, and x from cache.
 use crate::dot::halved as halved_vectors;
 use crate::lanes::{halve, halved};
+use crate::numbers::{F32, F64, Real, load, store};
 use crate::prefetch::prefetch;
-use crate::real::{F32, F64, Real, load, store};
 use lacuna_core::{Format, Kind, MAX_LANES, Scalar};
 use lacuna_formats::Dense;
 use pulp::Simd;

@@ -1,7 +1,7 @@
 //! `y ← A x` in slices of 32 rows: 12 bytes a place in `f64`, a row in each lane.
 use crate::gather::gather;
+use crate::numbers::{F32, F64, Real, load, store};
 use crate::prefetch::prefetch;
-use crate::real::{F32, F64, Real, load, store};
 use crate::spmm_sell::{ROWS, part};
 use bytemuck::Zeroable;
 use lacuna_core::{Kind, Scalar};

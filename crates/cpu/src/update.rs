@@ -1,7 +1,9 @@
 //! Updates over a piece of vectors that fits the first-level cache.
 //!
 //! Every function is inlined into code compiled for the instruction set at hand, see [`crate::share`].
+use crate::sweep;
 use lacuna_core::Scalar;
+use pulp::Simd;
 
 /// A term with its pointers found: `coefficient · factor · vector`.
 #[derive(Clone, Copy)]
@@ -74,6 +76,9 @@ pub(crate) unsafe fn update<T: Scalar>(dst: *mut T, terms: &[BoundTerm<T>], star
         }
     }
 }
+
+/// Columns of complex numbers that are added at a time.
+const ADDED: usize = 4;
 
 /// Stands for an update whose destination is none of its operands.
 const OTHER: usize = usize::MAX;
@@ -161,14 +166,31 @@ fn each<T: Scalar, const B: usize>(sum: &mut [T; B], f: impl Fn(usize, T) -> T) 
     }
 }
 
-/// `w[i] ← w[i] + Σ h[j] v[j][i]` in order of `j`, four columns at a time through registers.
+/// `w[i] ← w[i] + Σ h[j] v[j][i]` in order of `j`, some columns at a time through registers.
 ///
 /// # Safety
-/// `w` and every column must be valid for the range.
+/// `w` and every column must be valid for the range, and to the end of the segment it ends in.
 #[inline(always)]
-pub(crate) unsafe fn accumulate<T: Scalar>(w: *mut T, columns: &[(T, *const T)], start: usize, end: usize) {
+pub(crate) unsafe fn accumulate<T: Scalar, S: Simd>(
+    simd: S,
+    w: *mut T,
+    columns: &[(T, *const T)],
+    start: usize,
+    end: usize,
+) {
     // SAFETY: as the caller promises.
     unsafe {
+        if T::KIND.is_complex() && !S::IS_SCALAR {
+            let itself = BoundTerm { vector: w.cast_const(), ..BoundTerm::NONE };
+            let mut terms = [itself; 1 + ADDED];
+            for group in columns.chunks(ADDED) {
+                for (term, (c, vector)) in terms[1..].iter_mut().zip(group) {
+                    *term = BoundTerm { coefficient: Bound::Value(*c), vector: *vector, ..itself };
+                }
+                sweep::run(simd, std::iter::once((w, &terms[..=group.len()])), start, end);
+            }
+            return;
+        }
         for group in columns.chunks(4) {
             match *group {
                 [a, b, c, d] => accumulate_group(w, [a, b, c, d], start, end),

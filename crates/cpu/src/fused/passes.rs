@@ -2,7 +2,7 @@
 use super::form::{Form, VECTORS};
 use super::{Streams, sweep};
 use crate::apart::apart;
-use crate::real::{Real, load, store};
+use crate::numbers::{Real, load, store};
 use pulp::Simd;
 
 /// Updates, terms of an update and dot products of such a pass at the most.
@@ -39,7 +39,7 @@ macro_rules! passes {
         impl Which {
             /// As [`sweep`].
             #[inline(always)]
-            pub(super) unsafe fn sweep<R: Real<S>, S: Simd, const LANES: usize, const HALF: usize, const QUARTER: usize, const KEPT: usize>(
+            pub(super) unsafe fn sweep<R: Real<S>, S: Simd, const HALF: usize, const QUARTER: usize, const KEPT: usize>(
                 self,
                 simd: S,
                 on: Streams<R::Number>,
@@ -47,7 +47,7 @@ macro_rules! passes {
                 match self {
                     $(Which::$name => apart(simd, #[inline(always)] move || {
                         // SAFETY: as the caller promises.
-                        unsafe { sweep::<$name, R, S, LANES, HALF, QUARTER, KEPT>(simd, on) }
+                        unsafe { sweep::<$name, R, S, HALF, QUARTER, KEPT>(simd, on) }
                     }),)*
                 }
             }
