@@ -410,7 +410,7 @@ impl<T: Scalar> Prepared<T> {
     /// # Errors
     /// [`Error::Length`] unless there are as many values as entries, [`Error::Entry`] for one that is not finite (both leave the
     /// system as it was); [`Error::Structure`] and [`Error::Unsupported`] where the values do not suit the format, whose layout
-    /// may depend on them (`stencil`, `dia-sym`); what the preconditioner refuses; device failures. After these the system
+    /// may depend on them (`stencil`, `dia-sym`, `packed`); what the preconditioner refuses; device failures. After these the system
     /// **must** be given other values before it solves again.
     pub fn update_values<B: Backend>(&mut self, dev: &mut B, values: &[T]) -> Result<()> {
         Arc::make_mut(&mut self.given).set_values(values)?;

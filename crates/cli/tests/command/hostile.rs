@@ -86,7 +86,7 @@ fn a_zero_diagonal_with_jacobi() {
     bench.matrix("a.mtx", 2, 2, &["1 2 1.0", "2 1 1.0"]);
     assert_eq!(
         bench.refused("solve a.mtx --precond jacobi"),
-        "Jacobi preconditioner: entry at row 0, column 0: the diagonal entry is missing; expected one with a \
+        "inverse of the diagonal: entry at row 0, column 0: the diagonal entry is missing; expected one with a \
          finite reciprocal (rows and columns count from 0)"
     );
     assert_eq!(bench.solve("a.mtx").0, 0);
