@@ -4,7 +4,7 @@ use crate::driver::{Buffer, Context, Kernel, Program, Queue, Status, failed};
 use crate::jit::{Compiled, PlanCache};
 use crate::memory::Memory;
 use crate::plan::{HISTORY, Prepared};
-use crate::source::{self, Entry, Source};
+use crate::source::{self, Entry, FirstLaunches, Source};
 use crate::{Mode, OpenClOptions};
 use lacuna_core::cells::Machine;
 use lacuna_core::{
@@ -297,8 +297,9 @@ impl Backend for OpenCl {
         if prepared.holds_entries() && prepared.values != self.memory.values {
             *prepared = self.making_room(|this| this.prepare(program))?;
         }
+        let first = if prepared.is_fresh() { FirstLaunches::hold(&self.device) } else { None };
         let finish = self.run(program, prepared, run);
-        if finish.is_err() {
+        if finish.is_err() || first.is_some() {
             // Nothing queued may outlive what it reads and writes. The error to tell is the first one.
             let _ = self.queue.finish();
         }

@@ -46,6 +46,10 @@ pub(crate) struct Prepared<T> {
 }
 
 impl<T> Prepared<T> {
+    /// Whether its kernels were never launched by it.
+    pub(crate) fn is_fresh(&self) -> bool {
+        self.bound.is_none()
+    }
     /// Whether a generated kernel runs the program or is to, which has the entries of matrices in an order of its own.
     pub(crate) fn holds_entries(&self) -> bool {
         self.is_jit() || self.awaited.is_some()

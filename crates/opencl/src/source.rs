@@ -6,6 +6,7 @@ pub(crate) use lacuna_generate::{
     AT_CELLS as JIT_CELLS_AT, AT_HISTORY as JIT_HISTORY_AT, MATRIX_WORDS, SEGMENT, batch,
 };
 use lacuna_generate::{Cached, SHARED_SOURCES, header, joined};
+use std::cell::Cell;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// The kernel files in the order they build on each other.
@@ -151,6 +152,36 @@ impl Source {
 }
 
 static BUILDING: Mutex<()> = Mutex::new(());
+static LAUNCHING: Mutex<()> = Mutex::new(());
+thread_local! {
+    /// Whether this thread holds it already: what a solve calls may solve too.
+    static LAUNCHES: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Held while kernels are launched for the first time. PoCL compiles them there, and 3.1 loses count of its loaded kernels where two
+/// threads do so at once.
+pub(crate) struct FirstLaunches {
+    _guard: MutexGuard<'static, ()>,
+}
+
+impl FirstLaunches {
+    /// Nothing on NVIDIA's driver, which compiles when it builds, and where the thread has it.
+    pub(crate) fn hold(device: &Device) -> Option<Self> {
+        if device.is_nvidia() || LAUNCHES.get() {
+            return None;
+        }
+        let guard = locked(&LAUNCHING);
+        LAUNCHES.set(true);
+        Some(FirstLaunches { _guard: guard })
+    }
+}
+
+impl Drop for FirstLaunches {
+    fn drop(&mut self) {
+        LAUNCHES.set(false);
+    }
+}
+
 static KEEPING: Mutex<()> = Mutex::new(());
 
 fn locked(mutex: &'static Mutex<()>) -> MutexGuard<'static, ()> {
