@@ -1,11 +1,10 @@
 //! NVRTC, the compiler of the CUDA toolkit, where it is found at run time; and what it has compiled, on disk.
 use lacuna_core::{Error, Result};
-use lacuna_generate::Cached;
+use lacuna_generate::{Cached, background};
 use libloading::Library;
 use std::collections::BTreeMap;
 use std::ffi::{CString, c_char, c_int};
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 /// Stack of a compiling thread, in bytes.
@@ -136,8 +135,6 @@ impl Job {
 
 /// Compilations that nobody has fetched yet, by architecture and text.
 static JOBS: Mutex<BTreeMap<(String, String), Job>> = Mutex::new(BTreeMap::new());
-/// How many of them are under way.
-static RUNNING: AtomicUsize = AtomicUsize::new(0);
 
 /// The machine code of a text for a compute capability, from disk where it was compiled before. Compiles it here where `wait`
 /// says so, else in a background thread.
@@ -169,7 +166,7 @@ pub(crate) fn machine_code(
         return Ok(Code::Ready(code));
     }
     let options: Vec<CString> = options.iter().filter_map(|o| CString::new(*o).ok()).collect();
-    if wait || !exit::GUARDED {
+    if wait || !background::GUARDED {
         let code = nvrtc.build(text, &options).map_err(|log| refused(&log))?;
         cached.keep(&code);
         return Ok(Code::Ready(code));
@@ -188,8 +185,6 @@ pub(crate) fn machine_code(
     }
     let (job, text) = (Job::default(), key.1.clone());
     let result = job.clone();
-    RUNNING.fetch_add(1, Ordering::SeqCst);
-    exit::guard();
     let compile = move || {
         let built = nvrtc.build(&text, &options);
         if let Ok(code) = &built {
@@ -197,59 +192,9 @@ pub(crate) fn machine_code(
         }
         // The only thread that sets it.
         let _ = result.0.set(built);
-        RUNNING.fetch_sub(1, Ordering::SeqCst);
     };
-    let thread = std::thread::Builder::new().name("lacuna-nvrtc".into()).stack_size(STACK);
-    if let Err(error) = thread.spawn(compile) {
-        RUNNING.fetch_sub(1, Ordering::SeqCst);
-        return Err(failed(format!("no thread for the compiler: {error}")));
-    }
+    background::spawn("lacuna-nvrtc", STACK, compile)
+        .map_err(|error| failed(format!("no thread for the compiler: {error}")))?;
     jobs.insert(key, job.clone());
     Ok(Code::Compiling(job))
-}
-
-/// Lets the process end while a background compilation runs: to be called when a backend is dropped.
-pub(crate) fn leave() {
-    if RUNNING.load(Ordering::SeqCst) > 0 {
-        exit::guard();
-    }
-}
-
-/// The end of the process. The destructors of NVRTC must not run while a thread is inside it, and nobody wants to wait for it:
-/// the process then ends without those of libraries registered earlier.
-#[cfg(all(target_os = "linux", target_env = "gnu"))]
-mod exit {
-    use super::{Ordering, RUNNING, c_int};
-    use std::ffi::c_void;
-
-    pub(super) const GUARDED: bool = true;
-
-    unsafe extern "C" {
-        fn on_exit(handler: extern "C" fn(c_int, *mut c_void), argument: *mut c_void) -> c_int;
-        fn fflush(stream: *mut c_void) -> c_int;
-        fn _exit(status: c_int) -> !;
-    }
-
-    extern "C" fn end(status: c_int, _: *mut c_void) {
-        if RUNNING.load(Ordering::SeqCst) > 0 {
-            // SAFETY: null flushes every C stream; `_exit` ends the process with the status that `exit` was given.
-            unsafe {
-                fflush(std::ptr::null_mut());
-                _exit(status)
-            }
-        }
-    }
-
-    /// Handlers run in the reverse order of their registration: this one before those registered up to now.
-    pub(super) fn guard() {
-        // SAFETY: the handler is a function of this library and takes no argument.
-        unsafe { on_exit(end, std::ptr::null_mut()) };
-    }
-}
-
-/// Elsewhere the exit status is not known to handlers, and planning waits for the compiler.
-#[cfg(not(all(target_os = "linux", target_env = "gnu")))]
-mod exit {
-    pub(super) const GUARDED: bool = false;
-    pub(super) fn guard() {}
 }

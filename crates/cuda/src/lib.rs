@@ -170,7 +170,7 @@ impl Cuda {
 
 impl Drop for Cuda {
     fn drop(&mut self) {
-        compiler::leave();
+        lacuna_generate::background::leave();
         if self.driver.enter().is_ok() {
             // A failure was told before; what is freed below goes with the context then.
             let _ = self.driver.wait("closing the device");

@@ -3,6 +3,7 @@
 //!
 //! A backend asks for a [`Layout`] of a program, compiles [`Layout::text`] (CUDA through a prelude that gives the words
 //! of OpenCL C their meaning there), makes the buffers the layout counts, and launches.
+pub mod background;
 mod cache;
 mod costs;
 mod layout;

@@ -195,6 +195,12 @@ impl OpenCl {
     }
 }
 
+impl Drop for OpenCl {
+    fn drop(&mut self) {
+        lacuna_generate::background::leave();
+    }
+}
+
 impl Backend for OpenCl {
     fn device(&self) -> DeviceInfo {
         self.device.info()

@@ -6,7 +6,7 @@ use crate::plan::Launch;
 use crate::source::Source;
 use lacuna_core::encode::Encoded;
 use lacuna_core::{Matrix, Result, Scalar};
-use lacuna_generate::{Device, Laid, Layout, MatrixFacts, SEGMENT, Shelf};
+use lacuna_generate::{Device, Laid, Layout, MatrixFacts, SEGMENT, Shelf, background};
 use std::sync::{Arc, OnceLock};
 
 /// Windows, columns and values of repacked matrices, for all plans that multiply them so.
@@ -66,6 +66,9 @@ pub(crate) const JIT_SHORT_HISTORY: u32 = 19;
 const ONE_GROUP_ROWS: usize = 512;
 /// Sums of a thousand segments at the most meet in one exchange.
 const SEGMENTS: usize = 4 * SEGMENT;
+
+/// Bytes of a compiling thread's stack.
+const STACK: usize = 16 << 20;
 
 impl OpenCl {
     /// The generated kernel of a program.
@@ -130,7 +133,8 @@ impl OpenCl {
             let compile = move || {
                 let _ = to.set(source.compile().ok());
             };
-            let _ = std::thread::Builder::new().name("lacuna-opencl-jit".into()).spawn(compile);
+            // Without a thread the launches go on.
+            let _ = background::spawn("lacuna-opencl-jit", STACK, compile);
         }
     }
 
