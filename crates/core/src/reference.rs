@@ -143,27 +143,27 @@ pub fn reference_step<T: Scalar>(
             }
             Kind::BasisDot { v, w, h } => {
                 for j in 0..h.count {
-                    let (column, w) = (store.numbers(v.column(j as usize), name)?, store.numbers(*w, name)?);
-                    machine.cells[(h.first + j) as usize] = dot_product(&column, &w);
+                    let (column, w) = (store.slice(v.column(j as usize), name)?, store.slice(*w, name)?);
+                    machine.cells[(h.first + j) as usize] = dot_product(column, w);
                 }
             }
             Kind::BasisAxpy { v, h, w, add } => {
-                let mut sum = store.numbers(*w, name)?.into_owned();
+                let mut sum = store.slice(*w, name)?.to_vec();
                 for j in 0..h.count {
                     let h = machine.cells[(h.first + j) as usize];
                     let h = if *add { h } else { -h };
                     if h == T::zero() {
                         continue;
                     }
-                    let column = store.numbers(v.column(j as usize), name)?;
-                    sum.iter_mut().zip(&*column).for_each(|(sum, v)| *sum = h.fma(*v, *sum));
+                    let column = store.slice(v.column(j as usize), name)?;
+                    sum.iter_mut().zip(column).for_each(|(sum, v)| *sum = h.fma(*v, *sum));
                 }
-                store.set_numbers(*w, &sum, name)?;
+                store.set(*w, &sum, name)?;
             }
             Kind::Host { f, x, y } => {
-                let (from, mut to) = (store.numbers(*x, name)?, vec![T::zero(); y.len]);
-                f.call(&from, &mut to)?;
-                store.set_numbers(*y, &to, name)?;
+                let (from, mut to) = (store.slice(*x, name)?, vec![T::zero(); y.len]);
+                f.call(from, &mut to)?;
+                store.set(*y, &to, name)?;
             }
         }
         sweep(store, &op.sweep, &mut machine)?;
@@ -183,27 +183,27 @@ fn product<T: Scalar>(
     y: Vector<T>,
     name: &str,
 ) -> Result<()> {
-    let (a, x) = (store.format(a, name)?, store.numbers(x, name)?);
-    let product: Vec<T> = (0..y.len).map(|i| a.row(i, &x)).collect();
-    store.set_numbers(y, &product, name)
+    let (a, x) = (store.format(a, name)?, store.slice(x, name)?);
+    let product: Vec<T> = (0..y.len).map(|i| a.row(i, x)).collect();
+    store.set(y, &product, name)
 }
 
 fn sweep<T: Scalar>(store: &mut HostStore, sweep: &Sweep<T>, machine: &mut Machine<T>) -> Result<()> {
     for update in &sweep.updates {
         let mut values = vec![T::zero(); update.dst.len];
         for (position, term) in update.terms.iter().enumerate() {
-            let vector = store.numbers(term.vector, &sweep.name)?;
-            let factor = term.factor.map(|f| store.numbers(f, &sweep.name)).transpose()?;
+            let vector = store.slice(term.vector, &sweep.name)?;
+            let factor = term.factor.map(|f| store.slice(f, &sweep.name)).transpose()?;
             for (i, value) in values.iter_mut().enumerate() {
                 let sum = (position > 0).then_some(*value);
-                *value = add_term(sum, term, vector[i], factor.as_ref().map(|f| f[i]), &machine.cells);
+                *value = add_term(sum, term, vector[i], factor.map(|f| f[i]), &machine.cells);
             }
         }
-        store.set_numbers(update.dst, &values, &sweep.name)?;
+        store.set(update.dst, &values, &sweep.name)?;
     }
     for dot in &sweep.dots {
-        let (a, b) = (store.numbers(dot.a, &sweep.name)?, store.numbers(dot.b, &sweep.name)?);
-        machine.cells[dot.cell as usize] = dot_product(&a, &b);
+        let (a, b) = (store.slice(dot.a, &sweep.name)?, store.slice(dot.b, &sweep.name)?);
+        machine.cells[dot.cell as usize] = dot_product(a, b);
     }
     Ok(())
 }

@@ -93,6 +93,11 @@ pub trait Scalar:
     fn widened(v: Self::Narrow) -> Self {
         Self::from_parts(v.re(), v.im())
     }
+    /// The nearest number that the narrower type has.
+    #[inline(always)]
+    fn rounded(self) -> Self {
+        Self::widened(self.narrowed())
+    }
     /// Whether the narrower type is another one.
     const HAS_NARROW: bool = Self::KIND as u32 != <Self::Narrow as Scalar>::KIND as u32;
 

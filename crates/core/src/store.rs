@@ -4,7 +4,6 @@ use crate::{
     handle::next_serial, pages, sum::SEGMENT,
 };
 use std::any::Any;
-use std::borrow::Cow;
 use std::sync::Arc;
 
 /// Bytes of a cache line, where columns start.
@@ -18,6 +17,8 @@ const WORDS: usize = LINE / size_of::<u64>();
 struct Slot {
     serial: u32,
     kind: Kind,
+    /// Whether it holds numbers that [`Scalar::Narrow`] has, each in full width.
+    narrow: bool,
     buffer: usize,
     /// In elements.
     offset: usize,
@@ -79,16 +80,14 @@ impl HostStore {
     /// multiple of [`SEGMENT`], and a line that keeps columns from sharing sets of a cache. The first begins a page or half of one, in
     /// turns: what is read a few lines behind what is written, pages aside, seems to depend on it and waits.
     pub fn basis<T: Scalar>(&mut self, n: usize, columns: usize) -> Result<Basis<T>> {
-        let (first, serial) = self.columns::<T>(n, columns)?;
-        Ok(Basis::new(first, serial, n, columns, false))
+        self.columns(n, columns, false)
     }
-    /// The same stored in [`Scalar::Narrow`].
+    /// The same for numbers of [`Scalar::Narrow`]. They are kept in full width here: the same numbers, none of the memory saved.
     pub fn narrow_basis<T: Scalar>(&mut self, n: usize, columns: usize) -> Result<Basis<T>> {
-        let (first, serial) = self.columns::<T::Narrow>(n, columns)?;
-        Ok(Basis::new(first, serial, n, columns, T::HAS_NARROW))
+        self.columns(n, columns, T::HAS_NARROW)
     }
 
-    fn columns<T: Scalar>(&mut self, n: usize, columns: usize) -> Result<(u32, u32)> {
+    fn columns<T: Scalar>(&mut self, n: usize, columns: usize, narrow: bool) -> Result<Basis<T>> {
         let refused = |device: &str| Error::OutOfMemory {
             operation: format!("{columns} vectors of {n} elements"),
             device: device.into(),
@@ -115,12 +114,13 @@ impl HostStore {
         self.slots.extend((0..columns).map(|j| Slot {
             serial,
             kind: T::KIND,
+            narrow,
             buffer: self.buffers.len(),
             offset: start + j * stride,
             len: n,
         }));
         self.buffers.push(buffer);
-        Ok((first, serial))
+        Ok(Basis::new(first, serial, n, columns, narrow))
     }
 
     /// A buffer that was released, or a new one; then the others that were released go back to the system.
@@ -205,58 +205,39 @@ impl HostStore {
     }
 
     fn slot<T: Scalar>(&self, v: Vector<T>, operation: &str) -> Result<&Slot> {
-        let kind = if v.narrow { T::Narrow::KIND } else { T::KIND };
-        let live = |slot: &&Slot| slot.serial == v.serial && slot.kind == kind && slot.len == v.len;
+        let live = |slot: &&Slot| {
+            slot.serial == v.serial && slot.kind == T::KIND && slot.narrow == v.narrow && slot.len == v.len
+        };
         self.slots
             .get(v.slot as usize)
             .filter(live)
             .ok_or_else(|| Error::Stale { operation: operation.into(), what: "vector" })
     }
 
-    /// The elements of a vector in the type it is stored in.
-    fn stored<N: Scalar, T: Scalar>(&self, v: Vector<T>, operation: &str) -> Result<&[N]> {
+    /// The numbers of a vector.
+    pub fn slice<T: Scalar>(&self, v: Vector<T>, operation: &str) -> Result<&[T]> {
         let slot = self.slot(v, operation)?;
-        let all: &[N] = bytemuck::cast_slice(&self.buffers[slot.buffer]);
+        let all: &[T] = bytemuck::cast_slice(&self.buffers[slot.buffer]);
         Ok(&all[slot.offset..slot.offset + slot.len])
     }
-    fn stored_mut<N: Scalar, T: Scalar>(&mut self, v: Vector<T>, operation: &str) -> Result<&mut [N]> {
+    fn slice_mut<T: Scalar>(&mut self, v: Vector<T>, operation: &str) -> Result<&mut [T]> {
         let slot = self.slot(v, operation)?;
         let (buffer, range) = (slot.buffer, slot.offset..slot.offset + slot.len);
-        let all: &mut [N] = bytemuck::cast_slice_mut(&mut self.buffers[buffer]);
+        let all: &mut [T] = bytemuck::cast_slice_mut(&mut self.buffers[buffer]);
         Ok(&mut all[range])
     }
-
-    /// The numbers of a vector that is not narrow.
-    pub fn slice<T: Scalar>(&self, v: Vector<T>, operation: &str) -> Result<&[T]> {
-        debug_assert!(!v.narrow);
-        self.stored(v, operation)
-    }
-    /// The numbers of a vector that is not narrow, to change.
-    pub fn slice_mut<T: Scalar>(&mut self, v: Vector<T>, operation: &str) -> Result<&mut [T]> {
-        debug_assert!(!v.narrow);
-        self.stored_mut(v, operation)
-    }
-    /// The numbers of any vector, widened where it is narrow.
-    pub fn numbers<T: Scalar>(&self, v: Vector<T>, operation: &str) -> Result<Cow<'_, [T]>> {
-        Ok(match v.narrow {
-            false => Cow::Borrowed(self.stored(v, operation)?),
-            true => self.stored::<T::Narrow, T>(v, operation)?.iter().map(|&e| T::widened(e)).collect(),
-        })
-    }
-    /// Sets the numbers of any vector, rounded where it is narrow.
-    pub fn set_numbers<T: Scalar>(&mut self, v: Vector<T>, from: &[T], operation: &str) -> Result<()> {
+    /// Sets the numbers of a vector, rounded where it is narrow.
+    pub fn set<T: Scalar>(&mut self, v: Vector<T>, from: &[T], operation: &str) -> Result<()> {
+        let to = self.slice_mut(v, operation)?;
         match v.narrow {
-            false => self.stored_mut(v, operation)?.copy_from_slice(from),
-            true => {
-                let to = self.stored_mut::<T::Narrow, T>(v, operation)?;
-                to.iter_mut().zip(from).for_each(|(to, from)| *to = from.narrowed());
-            }
+            false => to.copy_from_slice(from),
+            true => to.iter_mut().zip(from).for_each(|(to, from)| *to = from.rounded()),
         }
         Ok(())
     }
 
-    /// Where the numbers of each vector are, by slot, up to the slot of `last`; null for number types other than `T` and
-    /// [`Scalar::Narrow`]. Those of a narrow vector are in that type, whatever the pointer says.
+    /// Where the numbers of each vector are, by slot, up to the slot of `last`; null for other number types. What is written to a
+    /// narrow vector must be [`Scalar::rounded`].
     ///
     /// # Errors
     /// [`Error::Stale`].
@@ -268,15 +249,11 @@ impl HostStore {
     ) -> Result<()> {
         self.slot(last, operation)?;
         to.clear();
-        to.extend(self.slots[..=last.slot as usize].iter().map(|slot| {
-            let start = self.buffers[slot.buffer].as_mut_ptr();
-            match slot.kind {
-                kind if kind == T::KIND => start.cast::<T>().wrapping_add(slot.offset),
-                kind if kind == T::Narrow::KIND => {
-                    start.cast::<T::Narrow>().wrapping_add(slot.offset).cast::<T>()
-                }
-                _ => std::ptr::null_mut(),
+        to.extend(self.slots[..=last.slot as usize].iter().map(|slot| match slot.kind {
+            kind if kind == T::KIND => {
+                self.buffers[slot.buffer].as_mut_ptr().cast::<T>().wrapping_add(slot.offset)
             }
+            _ => std::ptr::null_mut(),
         }));
         Ok(())
     }
@@ -333,22 +310,17 @@ impl HostStore {
     /// Copies a host slice into a vector.
     pub fn upload<T: Scalar>(&mut self, from: &[T], to: Vector<T>) -> Result<()> {
         Error::check_length("upload", "the host slice", to.len, from.len())?;
-        self.set_numbers(to, from, "upload")
+        self.set(to, from, "upload")
     }
     /// Sets a vector to zeros.
     pub fn clear<T: Scalar>(&mut self, v: Vector<T>) -> Result<()> {
-        match v.narrow {
-            false => self.stored_mut::<T, T>(v, "clear")?.fill(T::zero()),
-            true => {
-                self.stored_mut::<T::Narrow, T>(v, "clear")?.fill(<T::Narrow as num_traits::Zero>::zero())
-            }
-        }
+        self.slice_mut(v, "clear")?.fill(T::zero());
         Ok(())
     }
     /// Copies a vector into a host slice.
     pub fn download<T: Scalar>(&self, from: Vector<T>, to: &mut [T]) -> Result<()> {
         Error::check_length("download", "the host slice", from.len, to.len())?;
-        to.copy_from_slice(&self.numbers(from, "download")?);
+        to.copy_from_slice(self.slice(from, "download")?);
         Ok(())
     }
     /// Sets a cell.

@@ -7,8 +7,8 @@ use lacuna_core::cells::{Instr, Unary};
 use lacuna_core::lower::{self, Coefficient, Sweep};
 use lacuna_core::sum::SEGMENT;
 use lacuna_core::{
-    Cell, Format, HostFunction, HostStore, Matrix, Op, OpKind, Program, Result, Scalar, Section, Steps,
-    Vector,
+    Cell, Format, HostFunction, HostStore, Matrix, Op, OpKind, Operand, Program, Result, Scalar, Section,
+    Steps, Vector,
 };
 use lacuna_formats::Hyb;
 use std::sync::Arc;
@@ -25,6 +25,8 @@ pub(crate) struct Term {
 #[derive(Clone)]
 pub(crate) struct Update {
     pub(crate) dst: u32,
+    /// Whether what is set is rounded to the narrower type.
+    pub(crate) rounds: bool,
     pub(crate) terms: Box<[Term]>,
 }
 
@@ -87,6 +89,8 @@ pub(crate) enum Kind<T: Scalar> {
 #[derive(Clone)]
 pub(crate) struct Step<T: Scalar> {
     pub(crate) kind: Kind<T>,
+    /// Whether the vectors that the kind writes are narrow.
+    pub(crate) rounds: bool,
     pub(crate) n: usize,
     pub(crate) before: Box<[Instr]>,
     pub(crate) updates: Box<[Update]>,
@@ -268,15 +272,34 @@ impl<T: Scalar> Compiled<T> {
                 factor: t.factor.map(|f| f.slot),
                 vector: t.vector.slot,
             });
-            Update { terms: terms.collect(), dst: u.dst.slot }
+            Update { terms: terms.collect(), dst: u.dst.slot, rounds: u.dst.narrow }
         });
         let (dots, after) = distinct(dots, after);
         let (before, updates): (Box<[_]>, Box<[_]>) = (before.as_slice().into(), updates.collect());
-        let loops = matches!(kind, Kind::Sweep) && !T::KIND.is_complex();
+        let rounds = op.kind.operands().any(|operand| match operand {
+            Operand::Vector(v, access) => v.narrow && access.writes(),
+            Operand::Basis(v, access) => v.narrow && access.writes(),
+            Operand::Matrix(_) | Operand::Cells(..) => false,
+        });
+        let narrow = updates.iter().any(|update| update.rounds);
+        let loops = matches!(kind, Kind::Sweep) && !T::KIND.is_complex() && !narrow;
         let fused = loops.then(|| Fused::find(&updates, &dots)).flatten();
         let rotates = |i: &Instr| matches!(i, Instr::Rotate { .. } | Instr::BackSubstitute { .. });
         let rotates = before.iter().chain(&*after).any(rotates);
-        Ok(Step { kind, n: op.n(), before, updates, dots, fused, after, rotates, shares, meet: true, work })
+        Ok(Step {
+            kind,
+            rounds,
+            n: op.n(),
+            before,
+            updates,
+            dots,
+            fused,
+            after,
+            rotates,
+            shares,
+            meet: true,
+            work,
+        })
     }
 }
 
@@ -340,6 +363,7 @@ impl<T: Scalar> Compiled<T> {
         let guard = step.before.first().filter(|instr| matches!(instr, Instr::OnlyIf { .. }));
         Some(Step {
             kind: Kind::Pieces { a: a.clone(), x: *x, columns: *columns },
+            rounds: false,
             n: 0,
             before: guard.copied().into_iter().collect(),
             updates: Box::new([]),

@@ -41,10 +41,9 @@ use compile::Compiled;
 use execute::{Arena, Start};
 use lacuna_core::{
     Backend, Basis, Cell, Cells, Control, Cost, DeviceInfo, Error, Finish, Format, History, HostStore, Mark,
-    Matrix, Op, Plan, Program, Result, Run, Scalar, StepByStep, Vector, step_by_step,
+    Matrix, Op, Plan, Program, Result, Run, Scalar, Vector,
 };
 use pulp::Arch;
-use std::any::Any;
 use std::sync::Arc;
 
 /// Which instructions the kernels use.
@@ -239,19 +238,11 @@ impl Backend for Cpu {
 
     fn plan<T: Scalar>(&mut self, program: Program<T>) -> Result<Plan<T>> {
         self.store.check(&program)?;
-        // What is stored narrow has no kernels yet: such a program runs plainly, on one thread.
-        let prepared: Box<dyn Any + Send> = match program.has_narrow() {
-            true => Box::new(StepByStep),
-            false => Box::new(self.prepare(&program)?),
-        };
+        let prepared = Box::new(self.prepare(&program)?);
         Ok(Plan { program, prepared })
     }
 
     fn execute<T: Scalar>(&mut self, plan: &mut Plan<T>, run: Run<'_>) -> Result<Finish> {
-        if plan.prepared.is::<StepByStep>() {
-            self.store.check(&plan.program)?;
-            return step_by_step(self, plan, run);
-        }
         let Plan { program, prepared } = plan;
         let Some(prepared) = prepared.downcast_mut::<Prepared<T>>() else {
             return Err(Error::Stale { operation: program.name.into(), what: "plan" });

@@ -4,7 +4,7 @@ use crate::dot::{dot_segment, dot_segments};
 use crate::fused;
 use crate::spmv_hyb;
 use crate::sweep;
-use crate::update::{Bound, BoundTerm, accumulate, update};
+use crate::update::{Bound, BoundTerm, accumulate, round, update};
 use lacuna_core::lower::Coefficient;
 use lacuna_core::sum::SEGMENT;
 use lacuna_core::{Format, Scalar};
@@ -100,7 +100,12 @@ unsafe fn columns<T: Scalar>(share: &Share<'_, T>) {
     for segment in share.segments.clone() {
         let (start, end) = (segment * SEGMENT, ((segment + 1) * SEGMENT).min(share.step.n));
         // SAFETY: rows of this share, as the caller promises.
-        unsafe { a.columns(of(*x), of(*y), start, end) };
+        unsafe {
+            a.columns(of(*x), of(*y), start, end);
+            if share.step.rounds {
+                of(*y).iter().for_each(|y| round(*y, start, end));
+            }
+        }
     }
 }
 
@@ -117,7 +122,8 @@ unsafe fn chunks<T: Scalar, S: Simd>(simd: S, share: &Share<'_, T>) {
     }
     // A single update is as good in the loop of its shape.
     let unlisted = matches!(step.kind, Kind::Sweep) && step.fused.is_none() && step.updates.len() > 1;
-    let interpreted = !S::IS_SCALAR && (T::KIND.is_complex() || unlisted);
+    let narrow = step.updates.iter().any(|update| update.rounds);
+    let interpreted = !S::IS_SCALAR && !narrow && (T::KIND.is_complex() || unlisted);
     let bytes = match step.kind {
         Kind::Sweep if interpreted && step.dots.is_empty() => usize::MAX,
         Kind::BasisDot { .. } | Kind::BasisAxpy { .. } => BASIS_CHUNK_BYTES,
@@ -137,7 +143,12 @@ unsafe fn chunks<T: Scalar, S: Simd>(simd: S, share: &Share<'_, T>) {
         unsafe {
             lead(simd, share, segment, last, start, end);
             if !interpreted {
-                updates(share).for_each(|(dst, terms)| update(dst, terms, start, end));
+                for ((dst, terms), row) in updates(share).zip(&step.updates) {
+                    update(dst, terms, start, end);
+                    if row.rounds {
+                        round(dst, start, end);
+                    }
+                }
             } else if !step.updates.is_empty() {
                 sweep::run(simd, updates(share), start, end);
             }
@@ -185,6 +196,9 @@ unsafe fn lead<T: Scalar, S: Simd>(
                 for j in 0..*columns as usize {
                     let (x, y) = (vectors[*x as usize + j], vectors[*y as usize + j]);
                     a.rows(simd, x, y, share.pieces.wrapping_add(j * sums), start, end);
+                    if step.rounds {
+                        round(y, start, end);
+                    }
                 }
             }
             Kind::BasisDot { first, columns, w, .. } => {
@@ -213,6 +227,9 @@ unsafe fn lead<T: Scalar, S: Simd>(
                         j += 1;
                     }
                     accumulate(simd, vectors[*w as usize], &used[..count], start, end);
+                }
+                if step.rounds {
+                    round(vectors[*w as usize], start, end);
                 }
             }
         }

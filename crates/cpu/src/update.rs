@@ -77,6 +77,17 @@ pub(crate) unsafe fn update<T: Scalar>(dst: *mut T, terms: &[BoundTerm<T>], star
     }
 }
 
+/// Rounds elements to the narrower type: what a narrow vector holds.
+///
+/// # Safety
+/// The pointer must be valid for the range.
+#[inline(always)]
+pub(crate) unsafe fn round<T: Scalar>(v: *mut T, start: usize, end: usize) {
+    // SAFETY: as the caller promises.
+    let v = unsafe { std::slice::from_raw_parts_mut(v.add(start), end - start) };
+    v.iter_mut().for_each(|v| *v = v.rounded());
+}
+
 /// Columns of complex numbers that are added at a time.
 const ADDED: usize = 4;
 
