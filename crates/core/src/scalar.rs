@@ -36,12 +36,20 @@ impl Kind {
     }
 }
 
+mod sealed {
+    /// What keeps the number types to those of this file.
+    pub trait Sealed {}
+}
+
 /// A number the library computes with: `f32`, `f64`, `Complex<f32>` or `Complex<f64>`.
 ///
 /// `+`, `-` and `*` are the plain operators, each real operation rounded once (a complex product is
 /// `(ac − bd) + (ad + bc)i`, four products and two sums). The methods below fix everything else.
+///
+/// No other type can be one: backends go by [`Scalar::KIND`] for what a number looks like in memory.
 pub trait Scalar:
-    Pod
+    sealed::Sealed
+    + Pod
     + Debug
     + Display
     + LowerExp
@@ -132,6 +140,7 @@ fn power_of_two(exponent: i32) -> (f64, f64) {
 macro_rules! number {
     ($real:ident, $bits:literal) => {
         paste::paste! {
+            impl sealed::Sealed for $real {}
             impl Scalar for $real {
                 type Real = $real;
                 type Narrow = f32;
@@ -174,6 +183,7 @@ macro_rules! number {
                 }
             }
 
+            impl sealed::Sealed for Complex<$real> {}
             impl Scalar for Complex<$real> {
                 type Real = $real;
                 type Narrow = Complex<f32>;

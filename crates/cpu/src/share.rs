@@ -7,7 +7,7 @@ use crate::sweep;
 use crate::update::{Bound, BoundTerm, accumulate, round, update};
 use lacuna_core::lower::Coefficient;
 use lacuna_core::sum::SEGMENT;
-use lacuna_core::{Format, Scalar};
+use lacuna_core::{Complex32, Complex64, Format, Kind as Number, Scalar};
 use pulp::{Arch, Simd, WithSimd};
 
 /// Bytes of one vector in a chunk: with the eight vectors of a long pass it stays within a 32 KiB cache.
@@ -65,12 +65,40 @@ pub(crate) fn bind<T: Scalar>(step: &Step<T>, vectors: &[*mut T], cells: &[T], t
 /// The vectors and `sums` must be valid for the step, and no other thread may write what this share reads or touch
 /// what it writes.
 pub(crate) unsafe fn run<T: Scalar>(arch: Arch, share: &Share<'_, T>) {
+    let share = std::ptr::from_ref(share);
+    // SAFETY: the type is the one that the kind names, and the rest as the caller promises.
+    unsafe {
+        match T::KIND {
+            Number::F32 => run_f32(arch, &*share.cast()),
+            Number::F64 => run_f64(arch, &*share.cast()),
+            Number::C32 => run_c32(arch, &*share.cast()),
+            Number::C64 => run_c64(arch, &*share.cast()),
+        }
+    }
+}
+
+/// All kernels for one number type, compiled here and not once more in every crate that uses this one.
+macro_rules! compiled {
+    ($($name:ident: $number:ty),*) => {$(
+        #[inline(never)]
+        unsafe fn $name(arch: Arch, share: &Share<'_, $number>) {
+            // SAFETY: as the caller promises.
+            unsafe { run_for(arch, share) }
+        }
+    )*};
+}
+compiled!(run_f32: f32, run_f64: f64, run_c32: Complex32, run_c64: Complex64);
+
+/// # Safety
+/// As [`run`].
+#[inline(always)]
+unsafe fn run_for<T: Scalar>(arch: Arch, share: &Share<'_, T>) {
     struct Inlined<'a, T: Scalar>(&'a Share<'a, T>);
     impl<T: Scalar> WithSimd for Inlined<'_, T> {
         type Output = ();
         #[inline(always)]
         fn with_simd<S: Simd>(self, simd: S) {
-            // SAFETY: as the caller of `run` promises.
+            // SAFETY: as the caller of `run_for` promises.
             unsafe { chunks(simd, self.0) }
         }
     }
@@ -79,7 +107,7 @@ pub(crate) unsafe fn run<T: Scalar>(arch: Arch, share: &Share<'_, T>) {
         type Output = ();
         #[inline(always)]
         fn with_simd<S: Simd>(self, _: S) {
-            // SAFETY: as the caller of `run` promises.
+            // SAFETY: as the caller of `run_for` promises.
             unsafe { columns(self.0) }
         }
     }
