@@ -66,6 +66,10 @@ impl Report {
             relative(outcome.true_residual),
             relative(outcome.residual)
         )?;
+        if outcome.backward_error.is_finite() {
+            writeln!(text, "  backward    {}, relative to |A| |x| + |b|", relative(outcome.backward_error))?;
+        }
+        outcome.notes.iter().try_for_each(|note| writeln!(text, "  note        {note}"))?;
         let seconds = |d: Duration| duration(d.as_secs_f64());
         writeln!(
             text,
@@ -116,6 +120,8 @@ impl Report {
             "iterations": outcome.iterations,
             "residual": outcome.residual,
             "true_residual": outcome.true_residual,
+            "backward_error": outcome.backward_error,
+            "notes": outcome.notes,
             "history": outcome.history,
             "history_stride": outcome.history_stride,
             "time": {

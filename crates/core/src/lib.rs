@@ -10,6 +10,7 @@ mod backend;
 mod control;
 mod cost;
 mod error;
+mod fork;
 mod format;
 mod formula;
 mod handle;
@@ -34,6 +35,7 @@ pub use backend::{
 pub use control::{Control, History, Section};
 pub use cost::Cost;
 pub use error::{Error, Result};
+pub use fork::check_process;
 pub use format::{
     Argument, Format, LONG_LANE, MAX_LANES, MOST_PIECES, PIECE, check_pattern, is_long, piece_of, row_sum,
 };

@@ -18,6 +18,10 @@ pub enum Reason {
     IndefiniteOperator,
     /// `⟨r, M r⟩` was not positive: the preconditioner is not positive definite, which the method needs.
     IndefinitePreconditioner,
+    /// The residual is what rounding in this number type leaves of `b − A x`, and above the tolerance.
+    AccuracyAttained,
+    /// The solution of the scaled system has elements that overflow or vanish when they are scaled back.
+    OutOfRange,
     /// A quantity the method divides by vanished, and restarting did not help.
     Breakdown(&'static str),
     /// A quantity became infinite or NaN.
@@ -42,6 +46,8 @@ impl Reason {
             Reason::Diverged => "diverged",
             Reason::IndefiniteOperator => "indefinite_operator",
             Reason::IndefinitePreconditioner => "indefinite_preconditioner",
+            Reason::AccuracyAttained => "accuracy_attained",
+            Reason::OutOfRange => "out_of_range",
             Reason::Breakdown(_) => "breakdown",
             Reason::NotFinite(_) => "not_finite",
             Reason::Cancelled => "cancelled",
@@ -57,11 +63,21 @@ impl fmt::Display for Reason {
             Reason::Limit => write!(f, "the iteration limit was reached"),
             Reason::Stagnated => write!(f, "stagnated: the true residual no longer shrinks"),
             Reason::Diverged => write!(f, "diverged: the residual grew far beyond where it began"),
-            Reason::IndefiniteOperator => {
-                write!(f, "the operator is not positive definite: <p, A p> was not positive")
-            }
+            Reason::IndefiniteOperator => write!(
+                f,
+                "the operator is not positive definite: <p, A p> was not positive; gmres and bicgstab do not need that"
+            ),
             Reason::IndefinitePreconditioner => {
                 write!(f, "the preconditioner is not positive definite: <r, M r> was not positive")
+            }
+            Reason::AccuracyAttained => {
+                write!(f, "as accurate as this number type allows: what is left of the residual is rounding")
+            }
+            Reason::OutOfRange => {
+                write!(
+                    f,
+                    "the solution is outside the range of this number type: elements overflow or vanish"
+                )
             }
             Reason::Breakdown(what) => write!(f, "breakdown: {what} vanished"),
             Reason::NotFinite(what) => write!(f, "{what} became infinite or NaN"),

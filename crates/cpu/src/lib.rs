@@ -41,7 +41,7 @@ use compile::Compiled;
 use execute::{Arena, Start};
 use lacuna_core::{
     Backend, Basis, Cell, Cells, Control, Cost, DeviceInfo, Error, Finish, Format, History, HostStore, Mark,
-    Matrix, Op, Plan, Program, Result, Run, Scalar, Vector,
+    Matrix, Op, Plan, Program, Result, Run, Scalar, Vector, check_process,
 };
 use pulp::Arch;
 use std::sync::Arc;
@@ -101,8 +101,10 @@ impl Cpu {
     /// A backend with the given options.
     ///
     /// # Errors
-    /// [`Error::Argument`] for 0 threads, [`Error::Device`] where the threads cannot be had.
+    /// [`Error::Argument`] for 0 threads, [`Error::Device`] where the threads cannot be had,
+    /// or as [`check_process`].
     pub fn with(options: CpuOptions) -> Result<Self> {
+        check_process("starting threads")?;
         let cores = std::thread::available_parallelism().map_or(1, |n| n.get());
         let threads = options.threads.unwrap_or(cores);
         if threads == 0 {
@@ -243,6 +245,7 @@ impl Backend for Cpu {
     }
 
     fn execute<T: Scalar>(&mut self, plan: &mut Plan<T>, run: Run<'_>) -> Result<Finish> {
+        check_process(plan.program.name)?;
         let Plan { program, prepared } = plan;
         let Some(prepared) = prepared.downcast_mut::<Prepared<T>>() else {
             return Err(Error::Stale { operation: program.name.into(), what: "plan" });

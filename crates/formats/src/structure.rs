@@ -59,6 +59,12 @@ pub struct Structure {
     pub diagonal_positive: bool,
     /// Whether in every row the diagonal entry is at least as large as all others together.
     pub diagonally_dominant: bool,
+    /// Whether every diagonal entry is real and negative: necessary for a negative definite matrix.
+    pub diagonal_negative: bool,
+    /// The smallest modulus of a diagonal entry over the sum of the moduli of the others in its row; infinite where no row has others.
+    pub weakest_diagonal: f64,
+    /// `‖A‖_∞`, the largest sum of the moduli of a row.
+    pub norm_inf: f64,
     /// Part of the places in blocks of a size that hold an entry, over blocks with at least one; where there are more than 49152
     /// rows, of an eighth of them. Sizes of 2, 3 and 4, and those from 5 to 8 that divide rows and columns, where 2x2 blocks and those in the
     /// first rows are full enough to be worth it.
@@ -101,6 +107,9 @@ impl Structure {
             skew_symmetric: mirrored && facts.mirror.is_skew(),
             diagonal_positive: facts.diagonal_positive,
             diagonally_dominant: facts.diagonally_dominant,
+            diagonal_negative: facts.diagonal_negative,
+            weakest_diagonal: facts.weakest_diagonal,
+            norm_inf: facts.norm_inf,
             block_fill: crate::blocks::fills(a),
         }
     }
@@ -134,6 +143,9 @@ struct Facts {
     mirror: Mirror,
     diagonal_positive: bool,
     diagonally_dominant: bool,
+    diagonal_negative: bool,
+    weakest_diagonal: f64,
+    norm_inf: f64,
 }
 
 impl Facts {
@@ -153,6 +165,9 @@ impl Facts {
             mirror: Mirror::default(),
             diagonal_positive: square,
             diagonally_dominant: square,
+            diagonal_negative: square,
+            weakest_diagonal: f64::INFINITY,
+            norm_inf: 0.0,
         }
     }
 
@@ -172,6 +187,9 @@ impl Facts {
             mirror: self.mirror.and(after.mirror),
             diagonal_positive: self.diagonal_positive && after.diagonal_positive,
             diagonally_dominant: self.diagonally_dominant && after.diagonally_dominant,
+            diagonal_negative: self.diagonal_negative && after.diagonal_negative,
+            weakest_diagonal: self.weakest_diagonal.min(after.weakest_diagonal),
+            norm_inf: self.norm_inf.max(after.norm_inf),
         }
     }
 
@@ -217,7 +235,12 @@ impl Facts {
                 facts.first_zero_diagonal.get_or_insert(i);
             }
             facts.diagonal_positive &= diagonal.re() > 0.0 && diagonal.im() == 0.0;
+            facts.diagonal_negative &= diagonal.re() < 0.0 && diagonal.im() == 0.0;
             facts.diagonally_dominant &= size(&diagonal) >= others;
+            if others > 0.0 {
+                facts.weakest_diagonal = facts.weakest_diagonal.min(size(&diagonal) / others);
+            }
+            facts.norm_inf = facts.norm_inf.max(others + size(&diagonal));
         }
         facts
     }

@@ -65,7 +65,9 @@
 //! ```
 mod arrays;
 mod backends;
+mod climb;
 mod order;
+mod prepared;
 mod system;
 mod timing;
 mod tune;
@@ -89,7 +91,8 @@ pub use lacuna_solvers::{
     Handles, Method, Options, Outcome, Parts, Placed, Preconditioner, Solver, Stop, System, Watch,
 };
 pub use ndarray;
-pub use system::{LinearSystem, Prepared, solve};
+pub use prepared::Prepared;
+pub use system::{LinearSystem, solve};
 pub use timing::TimedProduct;
 pub use tune::{Tuned, tune_format};
 

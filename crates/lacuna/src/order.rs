@@ -40,21 +40,34 @@ impl Order {
         }
     }
 
-    /// The right-hand side and the starting guess in this order.
-    pub(crate) fn stage<'a, T: Scalar>(
+    /// Whether it is another than the caller's.
+    pub(crate) fn changes(&self) -> bool {
+        self.permutation.is_some()
+    }
+
+    /// Puts the right-hand side and the starting guess in this order.
+    pub(crate) fn stage<T: Scalar>(
         &self,
-        staged: &'a mut [Vec<T>; 2],
+        staged: &mut [Vec<T>; 2],
         b: ArrayView1<'_, T>,
         x: ArrayView1<'_, T>,
-    ) -> Result<Option<[&'a mut [T]; 2]>> {
-        let Some(permutation) = &self.permutation else { return Ok(None) };
+    ) -> Result<()> {
+        let Some(permutation) = &self.permutation else { return Ok(()) };
         Error::check_length("solve", "b", permutation.len(), b.len())?;
         Error::check_length("solve", "x0", permutation.len(), x.len())?;
         for (staged, given) in staged.iter_mut().zip([b.view(), x.view()]) {
             staged.clear();
             staged.extend(permutation.order().iter().map(|&old| given[old as usize]));
         }
-        Ok(Some(staged.each_mut().map(|staged| staged.as_mut_slice())))
+        Ok(())
+    }
+
+    /// The numbers of vectors in the caller's order.
+    pub(crate) fn given<T: Scalar>(&self, values: &[T]) -> Vec<T> {
+        let mut given = values.to_vec();
+        let order = self.permutation.iter().flat_map(|permutation| permutation.order());
+        order.zip(values).for_each(|(&old, &value)| given[old as usize] = value);
+        given
     }
 
     /// Puts a solution back into the caller's order.

@@ -1,14 +1,14 @@
-//! A linear system: choose, prepare once, solve for as many right-hand sides as you like.
+//! A linear system: what to solve and how; what is left open is chosen when it is prepared.
 use crate::order::Order;
+use crate::prepared::{Parts, Prepared};
 use crate::{Chosen, choose_method, choose_preconditioner, tune_format};
-use lacuna_core::{Backend, Error, Format, LinOp, Matrix, Result, Scalar};
+use lacuna_core::{Backend, Error, Format, LinOp, Result, Scalar, check_process};
 use lacuna_formats::{Csr, FORMATS, Pair, Structure, choose_format, convert};
 use lacuna_solvers::{
-    METHODS, Method, Options, Outcome, PRECONDITIONERS, Placed, Preconditioner, Solver, Stop, Watch, method,
-    name_of, preconditioner,
+    Factor, Gmres, METHODS, Method, Options, Outcome, PRECONDITIONERS, Placed, Preconditioner, Solver, Stop,
+    largest, method, name_of, preconditioner, scaling_exponent,
 };
-use ndarray::{Array1, ArrayView1, ArrayViewMut1};
-use std::ops::ControlFlow;
+use ndarray::{Array1, ArrayView1};
 use std::sync::Arc;
 
 /// Solves `A x = b` with the method and the preconditioner that suit the matrix, to a relative residual of 1e-8 (1e-5 in
@@ -213,8 +213,9 @@ impl<T: Scalar> LinearSystem<T> {
     /// [`Error::Shape`] where the matrix is not square, [`Error::Length`] for `x0`, [`Error::Argument`] for an unknown
     /// name or option of anything or a tolerance that is none, [`Error::Unsupported`] for a format that does not suit the matrix
     /// or that the backend has no kernel for, what the preconditioner refuses (for Jacobi's [`Error::Entry`], a diagonal
-    /// entry that is zero), device failures.
+    /// entry that is zero), [`check_process`], device failures.
     pub fn prepare<B: Backend>(self, dev: &mut B) -> Result<Prepared<T>> {
+        check_process("preparing a solve")?;
         let (rows, cols) = (self.a.rows(), self.a.cols());
         if rows != cols {
             let expected = "a square matrix".into();
@@ -225,8 +226,9 @@ impl<T: Scalar> LinearSystem<T> {
         }
         let given = self.a;
         let (order, a) = Order::new(given.clone(), &self.reorder)?;
+        let automatic = matches!(self.method, MethodChoice::Auto);
         let tunes = self.format.as_deref() == Some("tune");
-        let undecided = matches!(self.method, MethodChoice::Auto)
+        let undecided = automatic
             || matches!(self.preconditioner, PreconditionerChoice::Auto)
             || (self.format.is_none() || tunes) && dev.formats(a.rows(), Format::bytes(&*a)).len() > 1;
         let structure = undecided.then(|| Structure::of(&*a));
@@ -238,12 +240,15 @@ impl<T: Scalar> LinearSystem<T> {
             (MethodChoice::Auto, None) => (asked(METHODS[0].name), None),
         };
         let method = own.map_or_else(|| method(&chosen_method.name, &self.options), Ok)?;
+        let info = METHODS.iter().find(|m| m.name == name_of(&chosen_method.name));
+        let definite = info.is_some_and(|m| m.positive_definite);
+        let factor = factor_of(&given, definite);
+        let a = times(factor, a)?;
         let (chosen_preconditioner, kind) = match (self.preconditioner, &structure) {
             (PreconditionerChoice::Own(own), _) => (asked(&own.name()), Some(own)),
             (PreconditionerChoice::Named(name), _) => (asked(&name), preconditioner(&name)?),
             (PreconditionerChoice::Auto, Some(s)) => {
-                let info = METHODS.iter().find(|m| m.name == name_of(&chosen_method.name));
-                let chosen = choose_preconditioner(&a, s, info.is_some_and(|m| m.positive_definite));
+                let chosen = choose_preconditioner(&a, s, definite);
                 let kind = preconditioner(&chosen.name)?;
                 (chosen, kind)
             }
@@ -277,7 +282,16 @@ impl<T: Scalar> LinearSystem<T> {
         drop(a);
         let m = placed.as_ref().map(|m| m as &dyn LinOp<T>);
         let operator: &dyn LinOp<T> = if self.adjoint { &pair } else { &pair.a };
-        let solver = Solver::new(dev, operator, m, &*method, self.stop)?;
+        let mut solver = Solver::new(dev, operator, m, &*method, self.stop)?;
+        solver.set_factor(factor);
+        let mut fallbacks: Vec<_> = method.fallback().into_iter().collect();
+        if automatic && name_of(&chosen_method.name) != "gmres" {
+            let restart = self.options.restart.unwrap_or(Gmres::default().restart);
+            fallbacks.push(Box::new(Gmres { restart, ..Gmres::default() }));
+        }
+        // Of a matrix that is its own mirror image the sums of rows are those of columns.
+        let mirrored = structure.filter(|s| s.hermitian || s.symmetric || s.skew_symmetric);
+        let norm = mirrored.map(|s| s.norm_inf.scale_by_power_of_two(factor.exponent));
         let mut choices = vec![
             chosen_method.sentence("method"),
             chosen_preconditioner.sentence("preconditioner"),
@@ -289,193 +303,37 @@ impl<T: Scalar> LinearSystem<T> {
         if self.reorder != "none" {
             choices.push(order.chosen.sentence("order"));
         }
-        Ok(Prepared {
+        Ok(Prepared::new(Parts {
             solver,
+            fallbacks,
             method: chosen_method,
+            definite,
             preconditioner: chosen_preconditioner,
             format,
             given,
+            factor,
+            norm,
             pair,
             adjoint: self.adjoint,
             placed,
             order,
-            outcome: Outcome { choices, ..Outcome::default() },
-            staged: [Vec::new(), Vec::new()],
+            choices,
+            stop: self.stop,
             x0: self.x0,
-            n: rows,
-        })
+        }))
     }
 }
 
-/// A system on a device, ready to solve for any right-hand side.
-pub struct Prepared<T: Scalar> {
-    solver: Solver<T>,
-    method: Chosen,
-    preconditioner: Chosen,
-    format: Chosen,
-    /// In the caller's order.
-    given: Arc<Csr<T>>,
-    pair: Pair<T>,
-    adjoint: bool,
-    placed: Option<Placed<T>>,
-    order: Order,
-    outcome: Outcome,
-    staged: [Vec<T>; 2],
-    x0: Option<Vec<T>>,
-    n: usize,
+/// The power of two, and the sign, that a matrix is multiplied by before it is solved with: so that squares of products neither overflow
+/// nor vanish, and for a method that needs a positive definite matrix so that the diagonal is positive where all of it is negative.
+pub(crate) fn factor_of<T: Scalar>(a: &Csr<T>, definite: bool) -> Factor {
+    let largest = largest(a.values());
+    let exponent = if largest > 0.0 { scaling_exponent::<T>(largest) } else { 0 };
+    let negative = |d: &T| d.re() < 0.0 && d.im() == 0.0;
+    Factor { exponent, negative: definite && a.rows() > 0 && a.diagonal().iter().all(negative) }
 }
 
-impl<T: Scalar> Prepared<T> {
-    /// Solves for `b` from the starting guess of the builder, or from 0.
-    ///
-    /// # Errors
-    /// As [`Prepared::solve_into`].
-    pub fn solve<B: Backend>(&mut self, dev: &mut B, b: ArrayView1<'_, T>) -> Result<(Array1<T>, Outcome)> {
-        let mut x = match &self.x0 {
-            Some(x0) => Array1::from_vec(x0.clone()),
-            None => Array1::zeros(self.n),
-        };
-        self.solve_into(dev, b, x.view_mut())?;
-        Ok((x, self.outcome.clone()))
-    }
-
-    /// Solves for `b` from what `x` holds, and puts the solution there. Allocates nothing on the device, and on the host
-    /// only the first time that a view is strided or the rows are in another order.
-    ///
-    /// # Errors
-    /// [`Error::Length`] and [`Error::Element`] (an element that is not finite) for `b` and `x`; device failures.
-    pub fn solve_into<B: Backend>(
-        &mut self,
-        dev: &mut B,
-        b: ArrayView1<'_, T>,
-        x: ArrayViewMut1<'_, T>,
-    ) -> Result<&Outcome> {
-        self.solve_watched(dev, b, x, None)
-    }
-
-    /// [`Prepared::solve_into`], calling `watch` now and then while it runs; breaking cancels the solve.
-    ///
-    /// # Errors
-    /// As [`Prepared::solve_into`].
-    pub fn solve_watched<B: Backend>(
-        &mut self,
-        dev: &mut B,
-        b: ArrayView1<'_, T>,
-        mut x: ArrayViewMut1<'_, T>,
-        watch: Option<&mut dyn FnMut(Watch) -> ControlFlow<()>>,
-    ) -> Result<&Outcome> {
-        let order = &self.order;
-        if let Some([b, solution]) = order.stage(&mut self.staged, b, x.view())? {
-            let outcome = self.solver.solve_watched(dev, b, solution, watch);
-            copy_outcome(outcome.map_err(|error| order.told(error))?, &mut self.outcome);
-            order.restore(solution, x);
-            return Ok(&self.outcome);
-        }
-        let [staged_b, staged_x] = &mut self.staged;
-        let b = match b.as_slice() {
-            Some(slice) => slice,
-            None => stage(staged_b, b),
-        };
-        let outcome = match x.as_slice_mut() {
-            Some(slice) => self.solver.solve_watched(dev, b, slice, watch)?,
-            None => {
-                let slice = stage(staged_x, x.view());
-                let outcome = self.solver.solve_watched(dev, b, slice, watch)?;
-                x.iter_mut().zip(slice).for_each(|(x, s)| *x = *s);
-                outcome
-            }
-        };
-        copy_outcome(outcome, &mut self.outcome);
-        Ok(&self.outcome)
-    }
-
-    /// Gives the matrix new values on the same pattern, in the order of [`Csr::values`] of the matrix that was prepared, and
-    /// sets the preconditioner up for them. Everything stays as it was chosen. Nothing is allocated on the device.
-    ///
-    /// ```
-    /// use lacuna::prelude::*;
-    ///
-    /// let a = Spec::parse("gen:poisson2d:20x20")?.build::<f64>()?;
-    /// let (values, b) = (a.values().to_vec(), Array1::ones(a.rows()));
-    /// let mut dev = default_backend()?;
-    /// let mut system = LinearSystem::new(a).format("csr").prepare(&mut dev)?;
-    /// for step in 1..4 {
-    ///     let scaled: Vec<f64> = values.iter().map(|v| v * step as f64).collect();
-    ///     system.update_values(&mut dev, &scaled)?;
-    ///     assert!(system.solve(&mut dev, b.view())?.1.converged());
-    /// }
-    /// # Ok::<(), lacuna::Error>(())
-    /// ```
-    ///
-    /// # Errors
-    /// [`Error::Length`] unless there are as many values as entries, [`Error::Entry`] for one that is not finite (both leave the
-    /// system as it was); [`Error::Structure`] and [`Error::Unsupported`] where the values do not suit the format, whose layout
-    /// may depend on them (`stencil`, `dia-sym`, `packed`); what the preconditioner refuses; device failures. After these the system
-    /// **must** be given other values before it solves again.
-    pub fn update_values<B: Backend>(&mut self, dev: &mut B, values: &[T]) -> Result<()> {
-        Arc::make_mut(&mut self.given).set_values(values)?;
-        let a = self.order.arranged(&self.given)?;
-        dev.set_matrix(self.pair.a, convert(&a, &self.format.name)?)?;
-        if self.adjoint {
-            let turned = Arc::new(a.adjoint());
-            if self.pair.adjoint != self.pair.a {
-                dev.set_matrix(self.pair.adjoint, convert(&turned, &self.format.name)?)?;
-            } else if *turned != *a {
-                let message =
-                    "they are not Hermitian, as those prepared were; prepare the system anew".into();
-                return Err(Error::Structure { operation: "new values of a matrix".into(), message });
-            }
-        }
-        let updated = self.placed.as_mut().map_or(Ok(()), |m| m.update(dev, &a));
-        updated.map_err(|error| self.order.told(error))
-    }
-
-    /// The matrix on the device, in the order of the rows there.
-    pub fn matrix(&self) -> Matrix<T> {
-        self.pair.a
-    }
-    /// The method and why it was chosen.
-    pub fn method(&self) -> &Chosen {
-        &self.method
-    }
-    /// The preconditioner and why it was chosen.
-    pub fn preconditioner(&self) -> &Chosen {
-        &self.preconditioner
-    }
-    /// The storage format and why it was chosen.
-    pub fn format(&self) -> &Chosen {
-        &self.format
-    }
-    /// The order of the rows and what it does to the matrix.
-    pub fn order(&self) -> &Chosen {
-        &self.order.chosen
-    }
-    /// What runs underneath: the program, and the vectors on the device, in the order of the rows there.
-    pub fn solver(&mut self) -> &mut Solver<T> {
-        &mut self.solver
-    }
-    /// Changes when to stop, for the solves to come.
-    pub fn set_stop(&mut self, stop: Stop) {
-        self.solver.set_stop(stop);
-    }
-}
-
-/// The elements of a strided view, side by side.
-fn stage<'a, T: Scalar>(place: &'a mut Vec<T>, view: ArrayView1<'_, T>) -> &'a mut [T] {
-    place.clear();
-    place.extend(view.iter());
-    place
-}
-
-/// Everything but the choices, which stay; the history's memory is used again.
-fn copy_outcome(from: &Outcome, to: &mut Outcome) {
-    to.reason = from.reason;
-    to.iterations = from.iterations;
-    to.restarts = from.restarts;
-    to.residual = from.residual;
-    to.true_residual = from.true_residual;
-    to.history.clone_from(&from.history);
-    to.history_stride = from.history_stride;
-    to.time = from.time;
-    to.transfers = from.transfers;
+/// A matrix times a factor.
+pub(crate) fn times<T: Scalar>(factor: Factor, a: Arc<Csr<T>>) -> Result<Arc<Csr<T>>> {
+    Ok(if factor.is_one() { a } else { Arc::new(a.with_values(factor.times(a.values()))?) })
 }

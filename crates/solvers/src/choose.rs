@@ -25,7 +25,7 @@ impl Chosen {
 
 /// The method for a matrix of this structure.
 ///
-/// Hermitian with a positive diagonal, which every positive definite matrix is: `cg`. Otherwise `gmres` where the
+/// Hermitian with a positive diagonal, which every positive definite matrix is, or a negative one: `cg`, on `−A` then. Otherwise `gmres` where the
 /// diagonal has zeros or negative entries, or where the matrix is symmetric or complex and so perhaps indefinite, all of
 /// which stop `bicgstab` early; and `bicgstab`, whose cost does not grow with the iterations, for the rest.
 pub fn choose_method(s: &Structure, complex: bool) -> Chosen {
@@ -33,8 +33,12 @@ pub fn choose_method(s: &Structure, complex: bool) -> Chosen {
     if s.hermitian && s.diagonal_positive {
         return Chosen::new("cg", format!("the matrix is {symmetry} with a positive diagonal"));
     }
+    if s.hermitian && s.diagonal_negative {
+        let why = format!("the matrix is {symmetry} with a negative diagonal: its negative is solved with");
+        return Chosen::new("cg", why);
+    }
     if s.diagonally_dominant && s.zero_diagonal == 0 {
-        let what = if s.hermitian { "has a negative diagonal" } else { "is not symmetric" };
+        let what = if s.hermitian { "has a diagonal that changes sign" } else { "is not symmetric" };
         return Chosen::new("bicgstab", format!("the matrix {what}, and its diagonal dominates"));
     }
     if s.hermitian {
@@ -71,7 +75,14 @@ pub fn choose_preconditioner<T: Scalar>(a: &Csr<T>, s: &Structure, positive_defi
     if let Some(row) = diagonal.iter().position(|&d| !T::one().quotient(d).finite()) {
         return Chosen::new("none", format!("the diagonal entry of row {row} (from 0) has no reciprocal"));
     }
-    if positive_definite && !s.diagonal_positive {
+    if s.weakest_diagonal < T::EPSILON.sqrt() {
+        let why = format!(
+            "a diagonal entry is {:.0e} of the rest of its row: jacobi would divide by next to nothing",
+            s.weakest_diagonal
+        );
+        return Chosen::new("none", why);
+    }
+    if positive_definite && !(s.diagonal_positive || s.diagonal_negative) {
         return Chosen::new("none", "the diagonal is not positive, and the method needs a positive one");
     }
     Chosen::new("jacobi", "the diagonal has no zero and is not constant; it costs no sweep of its own")

@@ -1,18 +1,24 @@
 //! Krylov methods and preconditioners, written once as programs of fused passes. No backend is named here.
+mod accuracy;
 mod choose;
+mod explain;
 mod krylov;
 mod named;
 mod outcome;
 mod precond;
+mod scale;
 mod solver;
 mod system;
 
+pub use accuracy::{norm_bound, residual_norm};
 pub use choose::{Chosen, choose_method, choose_preconditioner};
+pub use explain::explain;
 pub use krylov::{BiCgStab, Cg, ClassicalBiCgStab, ClassicalCg};
 pub use krylov::{Gmres, METHODS, Method, MethodInfo, Options, Orthogonalization, Side, method};
 pub use named::{OptionInfo, name_of};
 pub use outcome::Outcome;
 pub use precond::{Handles, Jacobi, Neumann, Parts, Placed, Preconditioner, inverse_diagonal};
 pub use precond::{PRECONDITIONERS, PrecondInfo, preconditioner};
-pub use solver::{Solver, Stop, Watch};
+pub use scale::{largest, scaling_exponent, vector_norm};
+pub use solver::{Factor, Solver, Stop, Watch};
 pub use system::System;

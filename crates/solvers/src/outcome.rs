@@ -13,8 +13,12 @@ pub struct Outcome {
     pub restarts: u64,
     /// `‖r‖ / ‖b‖` by the method's recurrence, at the last iteration.
     pub residual: f64,
-    /// `‖b − A x‖ / ‖b‖`, computed from `x` in the number type of the solve; NaN for a method that does not confirm.
+    /// `‖b − A x‖ / ‖b‖` of the `x` that is handed back, computed from it in the number type of the solve, and by
+    /// [`residual_norm`](crate::residual_norm) where that could not tell; NaN for a method that does not confirm.
     pub true_residual: f64,
+    /// `‖b − A x‖ / (‖A‖ ‖x‖ + ‖b‖)` with `‖A‖ = √(‖A‖₁ ‖A‖_∞)`: the smallest relative change of `A` and `b` that makes `x` exact, up to
+    /// the choice of the norm (Rigal and Gaches 1967). The unit roundoff is the best there is. NaN where the matrix is not known.
+    pub backward_error: f64,
     /// `‖r‖ / ‖b‖` at iterations 0, `history_stride`, 2 `history_stride`, …
     pub history: Vec<f64>,
     /// Iterations between two values of the history; 1 below a limit of 1 048 576.
@@ -25,6 +29,8 @@ pub struct Outcome {
     pub transfers: Duration,
     /// What was chosen, in words.
     pub choices: Vec<String>,
+    /// What happened on the way and what explains the end, in words.
+    pub notes: Vec<String>,
 }
 
 impl Outcome {
@@ -42,11 +48,13 @@ impl Default for Outcome {
             restarts: 0,
             residual: f64::NAN,
             true_residual: f64::NAN,
+            backward_error: f64::NAN,
             history: Vec::new(),
             history_stride: 1,
             time: Duration::ZERO,
             transfers: Duration::ZERO,
             choices: Vec::new(),
+            notes: Vec::new(),
         }
     }
 }

@@ -1,12 +1,12 @@
 //! A solve made ready: vectors, cells and program, used for as many right-hand sides as you like.
+use crate::scale::{largest, norm, scaled, scaling_exponent, survey};
 use crate::{Method, Outcome, System};
 use lacuna_core::{
-    Backend, Cell, Error, Finish, Formula, History, LinOp, Plan, Progress, Reason, Recorder, Result, Run,
-    Scalar, Vector,
+    Backend, Cell, Error, Finish, Formula, History, LinOp, Pass, Plan, Progress, Reason, Recorder, Result,
+    Run, Scalar, Vector, check_process,
 };
-use rayon::prelude::*;
 use std::ops::ControlFlow;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// When to stop.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -42,13 +42,43 @@ pub struct Solver<T: Scalar> {
     plan: Plan<T>,
     b: Vector<T>,
     x: Vector<T>,
+    /// The best confirmed iterate, where the method keeps it.
+    kept: Option<Vector<T>>,
     bb: Cell<T>,
+    best: Cell<T>,
     rtol2: Cell<T>,
     atol2: Cell<T>,
     dtol2: Cell<T>,
     stop: Stop,
+    operator: Factor,
     history: History,
     outcome: Outcome,
+    /// A guess that is not 0, while its place holds something else.
+    guess: Vec<T>,
+}
+
+/// What the operator on the device is, as a multiple of the caller's: `±2^exponent`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Factor {
+    /// Of two.
+    pub exponent: i32,
+    /// Whether the sign is changed.
+    pub negative: bool,
+}
+
+impl Factor {
+    /// The numbers times the factor.
+    pub fn times<T: Scalar>(self, values: &[T]) -> Vec<T> {
+        let mut scaled = scaled(values, self.exponent);
+        if self.negative {
+            scaled.iter_mut().for_each(|v| *v = -*v);
+        }
+        scaled
+    }
+    /// Whether it is 1.
+    pub fn is_one(self) -> bool {
+        self == Factor::default()
+    }
 }
 
 impl<T: Scalar> Solver<T> {
@@ -83,15 +113,46 @@ impl<T: Scalar> Solver<T> {
         }
         let mut k = Recorder::new(dev, method.name());
         let [b, x] = k.vectors(rows);
-        let [bb, target, goal, rtol2, atol2, dtol2, diverged, last, shrink] = k.cells();
-        let system = System { a, m, b, x, bb, target, goal, rtol2, atol2, dtol2, diverged, last, shrink };
+        let [bb, target, goal, rtol2, atol2, dtol2, diverged, last, shrink, best] = k.cells();
+        let kept = method.keeps_best().then(|| k.vector(rows));
+        let system =
+            System { a, m, b, x, bb, target, goal, rtol2, atol2, dtol2, diverged, last, shrink, kept, best };
         system.begin(&mut k);
-        k.multi_axpy_dot(lacuna_core::Pass::new("shrink").eval(shrink, Formula::from(method.shrink())));
+        k.multi_axpy_dot(Pass::new("shrink").eval(shrink, Formula::from(method.shrink())));
         method.record(&mut k, &system);
         let program = k.finish()?;
         let plan = dev.plan(program)?;
-        let (history, outcome) = (History::default(), Outcome::default());
-        Ok(Solver { plan, b, x, bb, rtol2, atol2, dtol2, stop, history, outcome })
+        Ok(Solver {
+            plan,
+            b,
+            x,
+            kept,
+            bb,
+            best,
+            rtol2,
+            atol2,
+            dtol2,
+            stop,
+            operator: Factor::default(),
+            history: History::default(),
+            outcome: Outcome::default(),
+            guess: Vec::new(),
+        })
+    }
+
+    /// Says that the operator on the device is a multiple of the caller's: right-hand sides, guesses and solutions stay the caller's.
+    pub fn set_factor(&mut self, operator: Factor) {
+        self.operator = operator;
+    }
+
+    /// What the right-hand side and the solution on the device are of the caller's, for a right-hand side.
+    pub fn factors(&self, b: &[T]) -> [Factor; 2] {
+        let largest = largest(b);
+        let exponent = if largest > 0.0 { scaling_exponent::<T>(largest) } else { 0 };
+        [
+            Factor { exponent, ..self.operator },
+            Factor { exponent: exponent - self.operator.exponent, negative: false },
+        ]
     }
 
     /// The right-hand side on the device, for those who compute it there.
@@ -114,7 +175,9 @@ impl<T: Scalar> Solver<T> {
     /// Solves for `b`, starting from `x`, which receives the solution.
     ///
     /// A right-hand side so large or small that squares of its elements could overflow or vanish is scaled by a power
-    /// of two, exactly, and the solution back. For `b = 0` the solution is 0.
+    /// of two, exactly, and the solution back. For `b = 0` the solution is 0. `x` receives what the outcome speaks of: the solution;
+    /// where there is none the best iterate that was confirmed, as far as the method keeps it; else it stays the guess. It is finite, and
+    /// no worse than the guess.
     ///
     /// # Errors
     /// [`Error::Length`] and [`Error::Element`] (an element that is not finite) for `b` and `x`; device failures.
@@ -133,9 +196,10 @@ impl<T: Scalar> Solver<T> {
         x: &mut [T],
         watch: Option<&mut dyn FnMut(Watch) -> ControlFlow<()>>,
     ) -> Result<&Outcome> {
+        check_process("solve")?;
         let start = Instant::now();
         let largest = survey(b, self.b.len, "b")?;
-        let from_zero = survey(x, self.x.len, "x0")? == 0.0;
+        let largest_of_guess = survey(x, self.x.len, "x0")?;
         if largest == 0.0 {
             x.fill(T::zero());
             self.outcome = Outcome {
@@ -149,31 +213,86 @@ impl<T: Scalar> Solver<T> {
             return Ok(&self.outcome);
         }
         let exponent = scaling_exponent::<T>(largest);
-        if exponent == 0 {
-            dev.upload(b, self.b)?;
-        } else {
-            dev.upload(&scaled(b, exponent), self.b)?;
+        let of_x = exponent - self.operator.exponent;
+        match (Factor { exponent, ..self.operator }) {
+            factor if factor.is_one() => dev.upload(b, self.b)?,
+            factor => dev.upload(&factor.times(b), self.b)?,
         }
-        match (from_zero, exponent) {
+        let far = largest_of_guess.log2() + f64::from(of_x) > T::MAX.log2() / 4.0;
+        if far {
+            x.fill(T::zero()); // its residual would overflow, and 0 has a smaller one
+        }
+        let from_zero = largest_of_guess == 0.0 || far;
+        match (from_zero, of_x) {
             (true, _) => dev.clear(self.x)?,
             (false, 0) => dev.upload(x, self.x)?,
-            (false, _) => dev.upload(&scaled(x, exponent), self.x)?,
+            (false, _) => dev.upload(&scaled(x, of_x), self.x)?,
         }
         // Nobody else asks for it.
         let norm = if watch.is_some() { norm(b, largest).scale_by_power_of_two(exponent) } else { f64::NAN };
         let there = start.elapsed();
-        self.run(dev, exponent, norm, watch)?;
+        self.run(dev, (exponent, self.stop.max_iters), norm, watch)?;
         let done = start.elapsed();
-        dev.download(self.x, x)?;
-        if exponent != 0 {
-            x.iter_mut().for_each(|v| *v = v.scale_by_power_of_two(-exponent));
-        }
+        self.hand_back(dev, x, from_zero, (exponent, of_x))?;
         self.outcome.time = start.elapsed();
         self.outcome.transfers = self.outcome.time.saturating_sub(done.saturating_sub(there));
         Ok(&self.outcome)
     }
 
-    /// Solves for what [`Solver::b`] holds on the device, starting from what [`Solver::x`] holds.
+    /// Puts what was found in the place of the guess where it is no worse, and makes the outcome true of what is there.
+    fn hand_back<B: Backend>(
+        &mut self,
+        dev: &mut B,
+        x: &mut [T],
+        from_zero: bool,
+        (exponent, of_x): (i32, i32),
+    ) -> Result<()> {
+        let first = self.outcome.history.first().copied().unwrap_or(f64::NAN);
+        let unconfirmed =
+            self.outcome.true_residual.is_nan() && !matches!(self.outcome.reason, Reason::NotFinite(_));
+        if !unconfirmed && !no_worse(self.outcome.true_residual, first) {
+            self.outcome.true_residual = first;
+            return Ok(());
+        }
+        self.guess.clear();
+        if !from_zero {
+            self.guess.extend_from_slice(x);
+        }
+        dev.download(self.x, x)?;
+        let mut exact = true;
+        if of_x != 0 {
+            for v in x.iter_mut() {
+                let back = v.scale_by_power_of_two(-of_x);
+                exact &= back.scale_by_power_of_two(of_x) == *v;
+                *v = back;
+            }
+        }
+        let refused = if largest(x).is_nan() {
+            Some(if of_x == 0 { Reason::NotFinite("the solution") } else { Reason::OutOfRange })
+        } else if exact {
+            None
+        } else {
+            // Some elements were rounded when they were scaled back: what is left of the solution is confirmed once more.
+            dev.upload(&scaled(x, of_x), self.x)?;
+            let before = std::mem::take(&mut self.outcome);
+            self.run(dev, (exponent, 0), f64::NAN, None)?;
+            let after = std::mem::replace(&mut self.outcome, before);
+            self.outcome.true_residual = after.true_residual;
+            if self.outcome.converged() && !after.converged() {
+                self.outcome.reason = Reason::OutOfRange;
+            }
+            (!no_worse(after.true_residual, first)).then_some(self.outcome.reason)
+        };
+        if let Some(reason) = refused {
+            self.outcome.reason = reason;
+            self.outcome.true_residual = first;
+            if from_zero { x.fill(T::zero()) } else { x.copy_from_slice(&self.guess) }
+        }
+        Ok(())
+    }
+
+    /// Solves for what [`Solver::b`] holds on the device, starting from what [`Solver::x`] holds; both are the system's of the device,
+    /// which the guess leaves for the last iterate, or the best that the method keeps.
     ///
     /// # Errors
     /// Device failures.
@@ -183,19 +302,19 @@ impl<T: Scalar> Solver<T> {
         watch: Option<&mut dyn FnMut(Watch) -> ControlFlow<()>>,
     ) -> Result<&Outcome> {
         let start = Instant::now();
-        self.run(dev, 0, f64::NAN, watch)?;
-        (self.outcome.time, self.outcome.transfers) = (start.elapsed(), std::time::Duration::ZERO);
+        self.run(dev, (0, self.stop.max_iters), f64::NAN, watch)?;
+        (self.outcome.time, self.outcome.transfers) = (start.elapsed(), Duration::ZERO);
         Ok(&self.outcome)
     }
 
     fn run<B: Backend>(
         &mut self,
         dev: &mut B,
-        exponent: i32,
+        (exponent, limit): (i32, u64),
         norm: f64,
         watch: Option<&mut dyn FnMut(Watch) -> ControlFlow<()>>,
     ) -> Result<()> {
-        let Stop { rtol, atol, dtol, max_iters } = self.stop;
+        let Stop { rtol, atol, dtol, .. } = self.stop;
         let atol = atol.scale_by_power_of_two(exponent);
         for (cell, value) in [(self.rtol2, rtol), (self.atol2, atol), (self.dtol2, dtol)] {
             dev.write(cell, T::from_real(value * value))?;
@@ -206,9 +325,13 @@ impl<T: Scalar> Solver<T> {
             }
         });
         let watch = tell.as_mut().map(|tell| tell as &mut dyn FnMut(Progress) -> ControlFlow<()>);
-        let finish =
-            dev.execute(&mut self.plan, Run { limit: max_iters, history: &mut self.history, watch })?;
-        let bb = dev.read(&[self.bb])?[0].re();
+        let mut finish = dev.execute(&mut self.plan, Run { limit, history: &mut self.history, watch })?;
+        let cells = dev.read(&[self.bb, self.best])?;
+        let (bb, best) = (cells[0].re(), cells[1].re());
+        if let Some(kept) = self.kept.filter(|_| best.is_finite() && !no_worse(finish.confirmed, best)) {
+            dev.multi_axpy_dot(Pass::new("taken back").set(self.x, kept))?;
+            finish.confirmed = best;
+        }
         self.conclude(finish, bb);
         Ok(())
     }
@@ -227,86 +350,7 @@ impl<T: Scalar> Solver<T> {
     }
 }
 
-fn scaled<T: Scalar>(values: &[T], exponent: i32) -> Vec<T> {
-    values.iter().map(|v| v.scale_by_power_of_two(exponent)).collect()
-}
-
-/// Elements that a thread looks at, at least.
-const GRAIN: usize = 1 << 16;
-/// Elements of a vector that are looked at side by side, so that the compiler can use vector instructions.
-const LANES: usize = 16;
-
-/// The largest modulus of the parts of a vector, all of which must be finite.
-fn survey<T: Scalar>(values: &[T], expected: usize, what: &str) -> Result<f64> {
-    Error::check_length("solve", what, expected, values.len())?;
-    let largest = match values.len() {
-        0..GRAIN => largest(values),
-        _ => values
-            .par_chunks(GRAIN)
-            .map(largest)
-            .reduce(|| 0.0, |a, b| if a.is_nan() || a > b { a } else { b }),
-    };
-    let bad = || values.iter().enumerate().find(|(_, v)| !v.finite());
-    if let Some((row, v)) = largest.is_nan().then(bad).flatten() {
-        let message = format!("expected a finite number, got {v}");
-        return Err(Error::Element { operation: "solve".into(), what: what.into(), row, message });
-    }
-    Ok(largest)
-}
-
-/// The largest modulus of the parts of some numbers, NaN where one of them is not finite.
-fn largest<T: Scalar>(values: &[T]) -> f64 {
-    let (mut lanes, mut zeros) = ([0.0f64; LANES], [0.0f64; LANES]);
-    let mut look = |chunk: &[T]| {
-        for ((v, largest), zero) in chunk.iter().zip(&mut lanes).zip(&mut zeros) {
-            let (re, im) = (v.re().abs(), v.im().abs());
-            let part = if re > im { re } else { im };
-            *largest = if part > *largest { part } else { *largest };
-            *zero += re * 0.0 + im * 0.0; // NaN from the first that is not finite on
-        }
-    };
-    let (chunks, rest) = values.as_chunks::<LANES>();
-    chunks.iter().for_each(|chunk| look(chunk));
-    look(rest);
-    let finite = zeros.iter().all(|zero| !zero.is_nan());
-    if finite { lanes.into_iter().fold(0.0, f64::max) } else { f64::NAN }
-}
-
-/// The norm of a vector whose largest part has that modulus, not 0.
-fn norm<T: Scalar>(values: &[T], largest: f64) -> f64 {
-    let squares = values.iter().map(|v| (v.re() / largest).powi(2) + (v.im() / largest).powi(2));
-    largest * squares.sum::<f64>().sqrt()
-}
-
-/// The power of two that brings a largest element near 1, or 0 where its squares are safe as they are: above the
-/// square of the tolerance's last bit and below overflow, with room for the size of the matrix.
-fn scaling_exponent<T: Scalar>(largest: f64) -> i32 {
-    let bits = T::MAX.log2();
-    let exponent = largest.log2().floor();
-    if exponent > -bits / 6.0 && exponent < bits / 4.0 { 0 } else { -exponent as i32 }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::{GRAIN, LANES, survey};
-    use lacuna_core::{Complex64, Error};
-
-    #[test]
-    fn every_element_is_looked_at() {
-        for (n, place) in [2 * LANES + 3, 2 * GRAIN + 1]
-            .into_iter()
-            .flat_map(|n| (0..n).step_by(1 + n / 40).map(move |p| (n, p)))
-        {
-            let mut values = vec![1.0; n];
-            values[place] = -f64::MAX;
-            assert_eq!(survey(&values, n, "b").ok(), Some(f64::MAX));
-            for bad in [f64::NAN, f64::INFINITY, f64::NEG_INFINITY] {
-                values[place] = bad;
-                assert!(matches!(survey(&values, n, "b"), Err(Error::Element { row, .. }) if row == place));
-                let complex: Vec<_> = values.iter().map(|&im| Complex64::new(f64::MAX, im)).collect();
-                assert!(matches!(survey(&complex, n, "b"), Err(Error::Element { row, .. }) if row == place));
-            }
-        }
-        assert_eq!(survey(&[Complex64::new(f64::MAX, -f64::MAX)], 1, "b").ok(), Some(f64::MAX));
-    }
+/// Whether a residual is finite and not above another, which may be anything.
+fn no_worse(residual: f64, than: f64) -> bool {
+    residual.is_finite() && (residual <= than || than.is_nan())
 }

@@ -33,6 +33,10 @@ pub struct System<'a, T: Scalar> {
     pub last: Cell<T>,
     /// What counts as progress between confirmations, as a factor of squared norms.
     pub shrink: Cell<T>,
+    /// Room for the best confirmed iterate, where [`Method::keeps_best`](crate::Method::keeps_best).
+    pub kept: Option<Vector<T>>,
+    /// Its squared residual norm.
+    pub best: Cell<T>,
 }
 
 impl<T: Scalar> System<'_, T> {
@@ -50,6 +54,7 @@ impl<T: Scalar> System<'_, T> {
                 .eval(self.target, (self.rtol2 * self.bb).max(self.atol2))
                 .eval(self.goal, self.target.max(FLOOR * T::EPSILON * T::EPSILON * self.bb))
                 .eval(self.diverged, infinity.clone())
+                .eval(self.best, infinity.clone())
                 .eval(self.last, infinity),
         );
     }
@@ -58,6 +63,15 @@ impl<T: Scalar> System<'_, T> {
     pub fn confirm(&self, pass: Pass<T>, rr: Cell<T>) -> Pass<T> {
         let (target, last, shrink) = (self.target, self.last, self.shrink);
         pass.confirm(Confirm { rr, target, last, shrink }).eval(self.diverged, self.dtol2 * rr.max(self.bb))
+    }
+
+    /// Keeps `x` where the confirmation just made, whose squared residual norm is `rr`, found it better than all before. A solve that
+    /// ends with a worse one hands back what was kept.
+    pub fn keep(&self, k: &mut Recorder<'_, T>, rr: Cell<T>) {
+        if let Some(kept) = self.kept {
+            let better = Pass::new("keep").set(kept, self.x).eval(self.best, rr);
+            k.when(self.best.gt(rr), |k| k.multi_axpy_dot(better));
+        }
     }
 
     /// After `pass`, counts an iteration whose squared residual norm by the recurrence is `rr`, and leaves it for

@@ -2,7 +2,7 @@
 use super::alike::{Shape, look_alikes};
 use super::{elements, grid, network, reservoir};
 use crate::Csr;
-use lacuna_core::{Error, Result, Scalar};
+use lacuna_core::{Error, Result, Scalar, check_process};
 use std::fmt;
 use std::str::FromStr;
 
@@ -127,9 +127,11 @@ impl Spec {
     /// Makes the matrix, on the current rayon pool.
     ///
     /// # Errors
-    /// When the matrix is complex and `T` is not, an entry exceeds `T`, or there are more than `u32::MAX` entries.
+    /// When the matrix is complex and `T` is not, an entry exceeds `T`, there are more than `u32::MAX` entries, or as
+    /// [`check_process`].
     pub fn build<T: Scalar>(&self) -> Result<Csr<T>> {
         let operation = self.text.as_str();
+        check_process(operation)?;
         if self.is_complex() && !T::KIND.is_complex() {
             return Err(Error::Unsupported {
                 operation: operation.into(),

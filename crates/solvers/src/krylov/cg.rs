@@ -1,14 +1,14 @@
 //! Conjugate gradients with a single reduction, for Hermitian positive definite systems.
-use crate::{Method, System};
+use crate::{ClassicalCg, Method, System};
 use lacuna_core::{Pass, Reason, Recorder, Scalar};
 
 /// Conjugate gradients with a single reduction, in two sweeps an iteration: `β` comes from `⟨A p, M A p⟩` before the new residual is known,
 /// so that all three updates share one sweep.
 ///
-/// * Solves: as [`ClassicalCg`](crate::ClassicalCg).
+/// * Solves: as [`ClassicalCg`].
 /// * Cost of an iteration: one product with `A`, one with `M`; two sweeps; without a preconditioner 7 vectors are
 ///   moved beside the product's own. Storage: 3 vectors, 5 with a preconditioner.
-/// * Outcome, and what differs from the textbook: as [`ClassicalCg`](crate::ClassicalCg).
+/// * Outcome, and what differs from the textbook: as [`ClassicalCg`].
 /// * Reference: Chronopoulos and Gear 1989, doi:10.1016/0377-0427(89)90045-9; Rupp et al. 2016, Algorithm 2,
 ///   doi:10.1145/2907944.
 #[derive(Clone, Copy, Debug, Default)]
@@ -17,6 +17,9 @@ pub struct Cg;
 impl<T: Scalar> Method<T> for Cg {
     fn name(&self) -> &'static str {
         "cg"
+    }
+    fn fallback(&self) -> Option<Box<dyn Method<T>>> {
+        Some(Box::new(ClassicalCg))
     }
 
     fn record(&self, k: &mut Recorder<'_, T>, s: &System<'_, T>) {
@@ -30,7 +33,9 @@ impl<T: Scalar> Method<T> for Cg {
         let along_p = Pass::new("along_p").dot(pq, p, q);
         let ahead = Pass::new("ahead")
             .dot(qmq, q, mq)
+            .stop_if(pq.not_finite(), Reason::NotFinite("<p, A p>"))
             .stop_if(pq.not_positive(), Reason::IndefiniteOperator)
+            .stop_if(rz.not_finite(), Reason::NotFinite("<r, M r>"))
             .stop_if(rz.not_positive(), Reason::IndefinitePreconditioner)
             .eval(alpha, rz / pq)
             .eval(beta, alpha * qmq / pq - 1.0);

@@ -30,6 +30,7 @@ impl<T: Scalar> Method<T> for ClassicalCg {
         let direct = Pass::new("direct").set(p, z).dot(rz, r, z);
         let along_p = Pass::new("along_p")
             .dot(pq, p, q)
+            .stop_if(pq.not_finite(), Reason::NotFinite("<p, A p>"))
             .stop_if(pq.not_positive(), Reason::IndefiniteOperator)
             .eval(alpha, rz / pq)
             .eval(rz_old, rz);
@@ -37,6 +38,7 @@ impl<T: Scalar> Method<T> for ClassicalCg {
         let weigh = Pass::new("weigh").dot(rz, r, z).dot(rr, r, r);
         let weigh = s
             .count(weigh, rr)
+            .stop_if(rz.not_finite(), Reason::NotFinite("<r, M r>"))
             .stop_if(rz.not_positive(), Reason::IndefinitePreconditioner)
             .eval(beta, rz / rz_old);
         let turn = Pass::new("turn").set(p, z + beta * p);

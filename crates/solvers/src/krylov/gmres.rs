@@ -37,10 +37,10 @@ pub enum Side {
 ///
 /// * Solves: square `A`, with any preconditioner or none.
 /// * Cost of an iteration: one product with `A`, one with `M`, and the basis so far read twice, or four times where it
-///   is made orthogonal twice. Storage: `m + 1` vectors, 2 more with a preconditioner.
+///   is made orthogonal twice. Storage: `m + 2` vectors, one more with a preconditioner.
 /// * The Hessenberg matrix, its rotations and the small triangular system stay on the device; a cycle ends as soon
 ///   as the recurrence meets the tolerance. The host waits for nothing.
-/// * Outcome: `Stagnated` where a whole cycle does not reduce the true residual. On a singular matrix, directions that
+/// * Outcome: `Stagnated` where a whole cycle does not reduce the true residual; what it added is taken back. On a singular matrix, directions that
 ///   only rounding errors tell apart are left out of the correction.
 /// * Reference: Saad and Schultz 1986, doi:10.1137/0907058; Rupp et al. 2016, Algorithm 5, doi:10.1145/2907944.
 #[derive(Clone, Copy, Debug)]
@@ -70,6 +70,9 @@ impl<T: Scalar> Method<T> for Gmres {
     }
     fn shrink(&self) -> f64 {
         1.0 - 1e-6
+    }
+    fn keeps_best(&self) -> bool {
+        true
     }
 
     fn record(&self, k: &mut Recorder<'_, T>, s: &System<'_, T>) {
@@ -111,6 +114,7 @@ impl<T: Scalar> Method<T> for Gmres {
                 _ => k.basis_add(v, h.y, x, Pass::nothing()),
             }
             k.spmv_dot(a, x, v0, residual);
+            s.keep(k, rr);
             if let (Some(m), Some(w)) = (left, w) {
                 let [mr] = k.cells();
                 let scaled = Pass::new("scaled")

@@ -16,6 +16,15 @@ pub trait Method<T: Scalar> {
     fn shrink(&self) -> f64 {
         0.25
     }
+    /// Whether it calls [`System::keep`] after its confirmations, for which it gets a vector: for a method that confirms often.
+    fn keeps_best(&self) -> bool {
+        false
+    }
+    /// The form of the method that goes on where this one stopped although the operator is what it needs: the textbook's, whose
+    /// recurrences rounding takes longer to break.
+    fn fallback(&self) -> Option<Box<dyn Method<T>>> {
+        None
+    }
 }
 
 impl<T: Scalar, F: Fn(&mut Recorder<'_, T>, &System<'_, T>)> Method<T> for F {

@@ -1,0 +1,311 @@
+//! A solve, measured: what the device found is taken for what it is, and where it falls short other ways are tried.
+use crate::prepared::Parts;
+use crate::system::times;
+use lacuna_core::{Backend, LinOp, Reason, Result, Scalar};
+use lacuna_solvers::{Outcome, Solver, Stop, Watch, explain, norm_bound, residual_norm, vector_norm};
+use std::ops::ControlFlow;
+use std::time::Instant;
+
+/// What a residual may exceed the tolerance by and still meet it.
+const SLACK: f64 = 1.005;
+/// Part of the tolerance above which the rounding of a residual computed in working precision matters.
+const HIDDEN: f64 = 0.005;
+/// A bound of that rounding is this many units, times `‖A‖ ‖x‖ + ‖b‖`.
+const UNITS: f64 = 4.0;
+/// The residual must fall below this part of what it was for the same way to be tried again.
+const GAIN: f64 = 0.5;
+/// A backward error of so many units is as good as rounding allows.
+const ATTAINED: f64 = 8.0;
+
+/// Iterations after which a solve that is still under way is measured: one whose residual has not fallen by then to [`GAIN`] of what it was is
+/// given up, one whose residual has goes on for as many again.
+const STRETCH: u64 = 20_000;
+
+type Watching<'a> = Option<&'a mut dyn FnMut(Watch) -> ControlFlow<()>>;
+
+/// What is known of an `x`, of the system with its factor.
+struct Measured {
+    /// `‖b − A x‖ / ‖b‖`, in twice the precision.
+    residual: f64,
+    backward_error: f64,
+}
+
+/// Solves for `b` from `x`, both in the order of the rows on the device.
+pub(crate) fn solve<T: Scalar, B: Backend>(
+    parts: &mut Parts<T>,
+    outcome: &mut Outcome,
+    dev: &mut B,
+    b: &[T],
+    x: &mut [T],
+    mut watch: Watching<'_>,
+) -> Result<()> {
+    let start = Instant::now();
+    let guess = if x.iter().all(|v| *v == T::zero()) { Vec::new() } else { x.to_vec() };
+    let max_iters = parts.stop.max_iters.min(STRETCH);
+    parts.solver.set_stop(Stop { max_iters, ..parts.stop });
+    copy(parts.solver.solve_watched(dev, b, x, lend(&mut watch))?, outcome);
+    if over(parts, outcome, b, x) {
+        outcome.time = start.elapsed();
+        return Ok(());
+    }
+    let mut climb = Climb { parts, outcome, b, before: f64::INFINITY, tighter: 1.0 };
+    climb.compare(x, &guess)?;
+    climb.on(dev, x, watch)?;
+    outcome.time = start.elapsed();
+    Ok(())
+}
+
+fn lend<'a>(watch: &'a mut Watching<'_>) -> Watching<'a> {
+    match watch {
+        Some(watch) => Some(&mut **watch),
+        None => None,
+    }
+}
+
+/// Whether the outcome stands as it is: nothing to solve, the caller's own end, or convergence that rounding cannot have feigned. Sets the
+/// backward error.
+fn over<T: Scalar>(parts: &mut Parts<T>, outcome: &mut Outcome, b: &[T], x: &[T]) -> bool {
+    if outcome.true_residual.is_nan() || matches!(outcome.reason, Reason::Cancelled | Reason::Custom(_)) {
+        return true;
+    }
+    if !outcome.converged() {
+        return false;
+    }
+    let (b, ax) = sizes(parts, b, x);
+    if b == 0.0 {
+        outcome.backward_error = 0.0;
+        return true;
+    }
+    outcome.backward_error = outcome.true_residual * b / (ax + b);
+    UNITS * T::EPSILON * (ax + b) <= HIDDEN * tolerance(parts, b) * b
+}
+
+/// `‖b‖` and a bound of `‖A‖ ‖x‖`, in the caller's units.
+fn sizes<T: Scalar>(parts: &mut Parts<T>, b: &[T], x: &[T]) -> (f64, f64) {
+    let exponent = parts.factor.exponent;
+    let given = &parts.given;
+    let norm = *parts.norm.get_or_insert_with(|| norm_bound(given).scale_by_power_of_two(exponent));
+    let x = vector_norm(x);
+    let of_x = if x == 0.0 { 0 } else { x.log2().floor() as i32 };
+    let ax = norm * x.scale_by_power_of_two(-of_x);
+    (vector_norm(b), ax.scale_by_power_of_two(of_x - exponent))
+}
+
+/// The tolerance relative to `‖b‖`.
+fn tolerance<T: Scalar>(parts: &Parts<T>, b: f64) -> f64 {
+    parts.stop.rtol.max(parts.stop.atol / b)
+}
+
+struct Climb<'a, T: Scalar> {
+    parts: &'a mut Parts<T>,
+    outcome: &'a mut Outcome,
+    b: &'a [T],
+    /// The residual before the last attempt.
+    before: f64,
+    /// What the tolerance is multiplied by, since the device thought it met.
+    tighter: f64,
+}
+
+impl<T: Scalar> Climb<'_, T> {
+    /// Takes the guess back where the first attempt made `x` worse, by more than the device could tell.
+    fn compare(&mut self, x: &mut [T], guess: &[T]) -> Result<()> {
+        let of_guess = if guess.is_empty() { 1.0 } else { self.measure(guess)?.residual };
+        let found = self.measure(x)?.residual;
+        if found.is_nan() || found > of_guess {
+            match guess {
+                [] => x.fill(T::zero()),
+                guess => x.copy_from_slice(guess),
+            }
+        }
+        if self.outcome.reason == Reason::Limit {
+            self.before = of_guess;
+        }
+        Ok(())
+    }
+
+    /// Measures what there is, and goes on in other ways until one is enough or none is left.
+    fn on<B: Backend>(&mut self, dev: &mut B, x: &mut [T], mut watch: Watching<'_>) -> Result<()> {
+        let mut fallbacks = std::mem::take(&mut self.parts.fallbacks).into_iter();
+        let mut spent = Vec::new();
+        let mut calling = None;
+        let mut indefinite = false;
+        let ended = loop {
+            let measured = self.measure(x)?;
+            self.outcome.true_residual = measured.residual;
+            self.outcome.backward_error = measured.backward_error;
+            if self.is_enough(&measured) {
+                break Ok(());
+            }
+            let gains = measured.residual < GAIN * self.before;
+            self.before = measured.residual;
+            if !gains && self.outcome.reason == Reason::Limit {
+                let iterations = self.outcome.iterations;
+                self.outcome.notes.push(format!("after {iterations} iterations the residual has not halved"));
+                self.outcome.reason = Reason::Stagnated;
+            }
+            indefinite |= self.outcome.reason == Reason::IndefiniteOperator;
+            if !gains {
+                match fallbacks.next() {
+                    Some(next) => {
+                        self.outcome.notes.push(format!(
+                            "{}: goes on with {} from a residual of {:.1e}",
+                            self.outcome.reason,
+                            next.name(),
+                            measured.residual
+                        ));
+                        spent.extend(calling.replace(next));
+                    }
+                    None => break Ok(()),
+                }
+            }
+            let attempt = self.again(dev, calling.as_deref(), x, lend(&mut watch));
+            if attempt.as_ref().map_or(true, |goes_on| !goes_on) {
+                break attempt.map(drop);
+            }
+        };
+        spent.extend(calling);
+        spent.extend(fallbacks);
+        self.parts.fallbacks = spent;
+        ended?;
+        if indefinite && matches!(self.outcome.reason, Reason::Limit | Reason::Stagnated) {
+            self.outcome.reason = Reason::IndefiniteOperator; // what comes after it was only tried
+        }
+        self.conclude(x);
+        Ok(())
+    }
+
+    /// One more attempt from `x`, by the method prepared or another; whether there may be further ones.
+    fn again<B: Backend>(
+        &mut self,
+        dev: &mut B,
+        method: Option<&dyn lacuna_solvers::Method<T>>,
+        x: &mut [T],
+        watch: Watching<'_>,
+    ) -> Result<bool> {
+        let done = self.outcome.iterations;
+        let max_iters = self.parts.stop.max_iters.saturating_sub(done).min(STRETCH.max(done));
+        if max_iters == 0 {
+            self.outcome.reason = Reason::Limit;
+            return Ok(false);
+        }
+        let Stop { rtol, atol, .. } = self.parts.stop;
+        let stop =
+            Stop { rtol: rtol * self.tighter, atol: atol * self.tighter, max_iters, ..self.parts.stop };
+        let guess = x.to_vec();
+        let next = match method {
+            None => {
+                self.parts.solver.set_stop(stop);
+                self.parts.solver.solve_watched(dev, self.b, x, watch)?.clone()
+            }
+            Some(method) => {
+                let Parts { pair, adjoint, placed, factor, .. } = &*self.parts;
+                let mark = dev.mark();
+                let m = placed.as_ref().map(|m| m as &dyn LinOp<T>);
+                let operator: &dyn LinOp<T> = if *adjoint { pair } else { &pair.a };
+                let solved = Solver::new(dev, operator, m, method, stop).and_then(|mut solver| {
+                    solver.set_factor(*factor);
+                    solver.solve_watched(dev, self.b, x, watch).cloned()
+                });
+                dev.release(mark);
+                solved?
+            }
+        };
+        let outcome = &mut *self.outcome;
+        outcome.reason = next.reason;
+        outcome.residual = next.residual;
+        outcome.restarts += 1 + next.restarts;
+        outcome.transfers += next.transfers;
+        if (outcome.history_stride, next.history_stride) == (1, 1) {
+            outcome.history.truncate(outcome.iterations as usize + 1);
+            outcome.history.extend(next.history.iter().skip(1));
+        }
+        outcome.iterations += next.iterations;
+        if !(self.measure(x)?.residual <= self.before) {
+            x.copy_from_slice(&guess);
+        }
+        Ok(next.reason != Reason::Cancelled)
+    }
+
+    /// Whether `x` meets the tolerance, or why it need not go on.
+    fn is_enough(&mut self, measured: &Measured) -> bool {
+        let outcome = &mut *self.outcome;
+        let meets = measured.residual <= SLACK * tolerance(self.parts, vector_norm(self.b));
+        if outcome.converged() && !meets {
+            // The device took rounding for a residual that meets the tolerance.
+            outcome.reason = Reason::Stagnated;
+            self.tighter *= GAIN;
+        }
+        if meets && outcome.reason != Reason::OutOfRange {
+            outcome.reason = Reason::Converged;
+        }
+        let spent = outcome.reason == Reason::Limit && outcome.iterations >= self.parts.stop.max_iters;
+        meets || spent || matches!(outcome.reason, Reason::Cancelled | Reason::Custom(_) | Reason::OutOfRange)
+    }
+
+    /// The residual of `x`, on the host.
+    fn measure(&mut self, x: &[T]) -> Result<Measured> {
+        let (b, ax) = sizes(self.parts, self.b, x);
+        let Parts { given, factor, order, solver, .. } = &*self.parts;
+        let a = times(*factor, given.clone())?;
+        let (mut rhs, mut solution) = (self.b, x);
+        let (given_b, given_x, scaled_b, scaled_x);
+        if order.changes() {
+            (given_b, given_x) = (order.given(rhs), order.given(solution));
+            (rhs, solution) = (&given_b, &given_x);
+        }
+        let [of_b, of_x] = solver.factors(rhs);
+        if !of_b.is_one() {
+            scaled_b = of_b.times(rhs);
+            rhs = &scaled_b;
+        }
+        if !of_x.is_one() {
+            scaled_x = of_x.times(solution);
+            solution = &scaled_x;
+        }
+        let residual = residual_norm(&a, rhs, solution) / vector_norm(rhs);
+        Ok(Measured { residual, backward_error: residual * b / (ax + b) })
+    }
+
+    /// The reason that stands at the end, and what explains it.
+    fn conclude(&mut self, x: &[T]) {
+        let outcome = &mut *self.outcome;
+        if outcome.converged() || outcome.reason == Reason::Cancelled {
+            return;
+        }
+        let given_b = self.parts.order.given(self.b);
+        let found = explain(&self.parts.given, &given_b);
+        let may_be_rounding =
+            !matches!(outcome.reason, Reason::Limit | Reason::OutOfRange | Reason::NotFinite(_));
+        if found.is_empty() && may_be_rounding && outcome.backward_error <= ATTAINED * T::EPSILON {
+            outcome.reason = Reason::AccuracyAttained;
+        }
+        if self.parts.definite && !is_hermitian(&self.parts.given) {
+            let name = &self.parts.method.name;
+            let what = if T::KIND.is_complex() { "Hermitian" } else { "symmetric" };
+            outcome
+                .notes
+                .push(format!("the matrix is not {what}, which {name} needs; gmres and bicgstab do not"));
+        }
+        outcome.notes.extend(found);
+        debug_assert!(x.iter().all(|v| v.finite()));
+    }
+}
+
+/// Whether a matrix equals its conjugate transpose.
+fn is_hermitian<T: Scalar>(a: &lacuna_formats::Csr<T>) -> bool {
+    a.entries().all(|(i, j, v)| a.get(j, i) == Some(v.conj()))
+}
+
+/// Everything but the choices, which stay; the history's memory is used again.
+fn copy(from: &Outcome, to: &mut Outcome) {
+    to.reason = from.reason;
+    to.iterations = from.iterations;
+    to.restarts = from.restarts;
+    to.residual = from.residual;
+    to.true_residual = from.true_residual;
+    to.backward_error = from.backward_error;
+    to.history.clone_from(&from.history);
+    to.history_stride = from.history_stride;
+    to.time = from.time;
+    to.transfers = from.transfers;
+}

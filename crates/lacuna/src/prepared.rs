@@ -1,0 +1,208 @@
+//! A prepared system: solve, give the matrix new values, look at what was chosen.
+use crate::Chosen;
+use crate::climb;
+use crate::order::Order;
+use crate::system::{factor_of, times};
+use lacuna_core::{Backend, Error, Matrix, Result, Scalar};
+use lacuna_formats::{Csr, Pair, convert};
+use lacuna_solvers::{Factor, Method, Outcome, Placed, Solver, Stop, Watch};
+use ndarray::{Array1, ArrayView1, ArrayViewMut1};
+use std::ops::ControlFlow;
+use std::sync::Arc;
+
+/// A system on a device, ready to solve for any right-hand side.
+pub struct Prepared<T: Scalar> {
+    pub(crate) parts: Parts<T>,
+    pub(crate) outcome: Outcome,
+    staged: [Vec<T>; 2],
+}
+
+/// What a system was prepared as.
+pub(crate) struct Parts<T: Scalar> {
+    pub(crate) solver: Solver<T>,
+    /// What is tried where the method stops short, in this order.
+    pub(crate) fallbacks: Vec<Box<dyn Method<T>>>,
+    pub(crate) method: Chosen,
+    /// Whether it needs a Hermitian positive definite matrix.
+    pub(crate) definite: bool,
+    pub(crate) preconditioner: Chosen,
+    pub(crate) format: Chosen,
+    /// In the caller's order, and without the factor.
+    pub(crate) given: Arc<Csr<T>>,
+    /// What the matrix on the device is of the one given.
+    pub(crate) factor: Factor,
+    /// `√(‖A‖₁ ‖A‖_∞)` with the factor, once known.
+    pub(crate) norm: Option<f64>,
+    pub(crate) pair: Pair<T>,
+    pub(crate) adjoint: bool,
+    pub(crate) placed: Option<Placed<T>>,
+    pub(crate) order: Order,
+    pub(crate) choices: Vec<String>,
+    pub(crate) stop: Stop,
+    pub(crate) x0: Option<Vec<T>>,
+}
+
+impl<T: Scalar> Prepared<T> {
+    pub(crate) fn new(parts: Parts<T>) -> Self {
+        let outcome = Outcome { choices: parts.choices.clone(), ..Outcome::default() };
+        Prepared { parts, outcome, staged: [Vec::new(), Vec::new()] }
+    }
+
+    /// Solves for `b` from the starting guess of the builder, or from 0.
+    ///
+    /// # Errors
+    /// As [`Prepared::solve_into`].
+    pub fn solve<B: Backend>(&mut self, dev: &mut B, b: ArrayView1<'_, T>) -> Result<(Array1<T>, Outcome)> {
+        let mut x = match &self.parts.x0 {
+            Some(x0) => Array1::from_vec(x0.clone()),
+            None => Array1::zeros(self.parts.given.rows()),
+        };
+        self.solve_into(dev, b, x.view_mut())?;
+        Ok((x, self.outcome.clone()))
+    }
+
+    /// Solves for `b` from what `x` holds, and puts the solution there; where there is none, the best `x` that was found, which is finite
+    /// and no worse than the guess. What the outcome says of the residual is true of what `x` holds afterwards.
+    ///
+    /// Where the residual that the device confirms is so small that its own rounding could hide a larger one, it is computed again
+    /// on the host in twice the precision. Where a method stops short of the tolerance, it goes on from the true residual as long as
+    /// that halves it, then in its classical form, then, if the method was chosen automatically, with `gmres`;
+    /// [`Outcome::notes`] tells. Allocates nothing on the device unless another method is called in, and on the host only the
+    /// first time that a view is strided or the rows are in another order.
+    ///
+    /// # Errors
+    /// [`Error::Length`] and [`Error::Element`] (an element that is not finite) for `b` and `x`; device failures.
+    pub fn solve_into<B: Backend>(
+        &mut self,
+        dev: &mut B,
+        b: ArrayView1<'_, T>,
+        x: ArrayViewMut1<'_, T>,
+    ) -> Result<&Outcome> {
+        self.solve_watched(dev, b, x, None)
+    }
+
+    /// [`Prepared::solve_into`], calling `watch` now and then while it runs; breaking cancels the solve.
+    ///
+    /// # Errors
+    /// As [`Prepared::solve_into`].
+    pub fn solve_watched<B: Backend>(
+        &mut self,
+        dev: &mut B,
+        b: ArrayView1<'_, T>,
+        mut x: ArrayViewMut1<'_, T>,
+        watch: Option<&mut dyn FnMut(Watch) -> ControlFlow<()>>,
+    ) -> Result<&Outcome> {
+        let Prepared { parts, outcome, staged } = self;
+        outcome.notes.clear();
+        if parts.order.changes() {
+            parts.order.stage(staged, b, x.view())?;
+            let [b, solution] = staged;
+            let solved = climb::solve(parts, outcome, dev, b, solution, watch);
+            solved.map_err(|error| parts.order.told(error))?;
+            parts.order.restore(solution, x);
+            return Ok(&self.outcome);
+        }
+        let [staged_b, staged_x] = staged;
+        let b = match b.as_slice() {
+            Some(slice) => slice,
+            None => stage(staged_b, b),
+        };
+        match x.as_slice_mut() {
+            Some(slice) => climb::solve(parts, outcome, dev, b, slice, watch)?,
+            None => {
+                let slice = stage(staged_x, x.view());
+                climb::solve(parts, outcome, dev, b, slice, watch)?;
+                x.iter_mut().zip(slice).for_each(|(x, s)| *x = *s);
+            }
+        }
+        Ok(&self.outcome)
+    }
+
+    /// Gives the matrix new values on the same pattern, in the order of [`Csr::values`] of the matrix that was prepared, and
+    /// sets the preconditioner up for them. Everything stays as it was chosen. Nothing is allocated on the device.
+    ///
+    /// ```
+    /// use lacuna::prelude::*;
+    ///
+    /// let a = Spec::parse("gen:poisson2d:20x20")?.build::<f64>()?;
+    /// let (values, b) = (a.values().to_vec(), Array1::ones(a.rows()));
+    /// let mut dev = default_backend()?;
+    /// let mut system = LinearSystem::new(a).format("csr").prepare(&mut dev)?;
+    /// for step in 1..4 {
+    ///     let scaled: Vec<f64> = values.iter().map(|v| v * step as f64).collect();
+    ///     system.update_values(&mut dev, &scaled)?;
+    ///     assert!(system.solve(&mut dev, b.view())?.1.converged());
+    /// }
+    /// # Ok::<(), lacuna::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::Length`] unless there are as many values as entries, [`Error::Entry`] for one that is not finite (both leave the
+    /// system as it was); [`Error::Structure`] and [`Error::Unsupported`] where the values do not suit the format, whose layout
+    /// may depend on them (`stencil`, `dia-sym`, `packed`); what the preconditioner refuses; device failures. After these the system
+    /// **must** be given other values before it solves again.
+    pub fn update_values<B: Backend>(&mut self, dev: &mut B, values: &[T]) -> Result<()> {
+        Arc::make_mut(&mut self.parts.given).set_values(values)?;
+        let Parts { given, definite, order, .. } = &self.parts;
+        let (factor, a) = (factor_of(given, *definite), order.arranged(given)?);
+        let a = times(factor, a)?;
+        (self.parts.factor, self.parts.norm) = (factor, None);
+        self.parts.solver.set_factor(factor);
+        dev.set_matrix(self.parts.pair.a, convert(&a, &self.parts.format.name)?)?;
+        if self.parts.adjoint {
+            let turned = Arc::new(a.adjoint());
+            if self.parts.pair.adjoint != self.parts.pair.a {
+                dev.set_matrix(self.parts.pair.adjoint, convert(&turned, &self.parts.format.name)?)?;
+            } else if *turned != *a {
+                let message =
+                    "they are not Hermitian, as those prepared were; prepare the system anew".into();
+                return Err(Error::Structure { operation: "new values of a matrix".into(), message });
+            }
+        }
+        let updated = self.parts.placed.as_mut().map_or(Ok(()), |m| m.update(dev, &a));
+        updated.map_err(|error| self.parts.order.told(error))
+    }
+
+    /// The matrix on the device, in the order of the rows there.
+    pub fn matrix(&self) -> Matrix<T> {
+        self.parts.pair.a
+    }
+    /// What the matrix on the device is of the one given: a power of two, so that no square of a product overflows or vanishes, and a
+    /// sign, so that a negative definite matrix becomes a positive definite one. Right-hand sides and solutions are the caller's.
+    pub fn factor(&self) -> Factor {
+        self.parts.factor
+    }
+    /// The method and why it was chosen.
+    pub fn method(&self) -> &Chosen {
+        &self.parts.method
+    }
+    /// The preconditioner and why it was chosen.
+    pub fn preconditioner(&self) -> &Chosen {
+        &self.parts.preconditioner
+    }
+    /// The storage format and why it was chosen.
+    pub fn format(&self) -> &Chosen {
+        &self.parts.format
+    }
+    /// The order of the rows and what it does to the matrix.
+    pub fn order(&self) -> &Chosen {
+        &self.parts.order.chosen
+    }
+    /// What runs underneath: the program, and the vectors on the device, in the order of the rows there and with the matrix that is
+    /// there: see [`Prepared::factor`].
+    pub fn solver(&mut self) -> &mut Solver<T> {
+        &mut self.parts.solver
+    }
+    /// Changes when to stop, for the solves to come.
+    pub fn set_stop(&mut self, stop: Stop) {
+        self.parts.stop = stop;
+        self.parts.solver.set_stop(stop);
+    }
+}
+
+/// The elements of a strided view, side by side.
+fn stage<'a, T: Scalar>(place: &'a mut Vec<T>, view: ArrayView1<'_, T>) -> &'a mut [T] {
+    place.clear();
+    place.extend(view.iter());
+    place
+}

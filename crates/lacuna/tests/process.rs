@@ -1,0 +1,116 @@
+//! Solves beside each other and in odd places: in rayon's own workers, in many threads, after a fork; and what they leave alone.
+use lacuna::ndarray::s;
+use lacuna::prelude::*;
+use rayon::prelude::*;
+use std::sync::{Arc, Mutex};
+
+/// A fork takes the threads that are running at that moment from the child: no other test may hold a lock then.
+static ALONE: Mutex<()> = Mutex::new(());
+
+#[test]
+fn inside_rayon_and_in_many_threads_the_bits_are_the_same() {
+    let _alone = ALONE.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+    // More than 65 536 rows: vectors so long are looked at by rayon.
+    let a = Arc::new(Spec::parse("gen:convection:300x300").unwrap().build::<f64>().unwrap());
+    let b = Array1::<f64>::ones(a.rows());
+    let solve = |method: &str| {
+        let mut dev = default_backend().unwrap();
+        let stop = Stop { max_iters: 20, ..Stop::default() };
+        let mut system = LinearSystem::new(a.clone()).method(method).stop(stop).prepare(&mut dev).unwrap();
+        let (x, outcome) = system.solve(&mut dev, b.view()).unwrap();
+        (x, outcome.reason, outcome.iterations)
+    };
+    let expected = solve("bicgstab");
+    assert!(
+        (0..8)
+            .into_par_iter()
+            .map(|_| solve("bicgstab"))
+            .collect::<Vec<_>>()
+            .iter()
+            .all(|got| *got == expected)
+    );
+    let (left, right) = rayon::join(|| solve("gmres"), || solve("gmres"));
+    assert!(left == right);
+    std::thread::scope(|scope| {
+        let threads: Vec<_> = (0..16).map(|_| scope.spawn(|| solve("bicgstab"))).collect();
+        assert!(threads.into_iter().all(|thread| thread.join().unwrap() == expected));
+    });
+}
+
+#[test]
+fn a_solve_leaves_everything_but_x_alone() {
+    let _alone = ALONE.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+    let a = Spec::parse("gen:convection:30x30").unwrap().build::<f64>().unwrap();
+    let n = a.rows();
+    let dev = &mut default_backend().unwrap();
+    let wide = Array2::from_shape_fn((n, 3), |(i, j)| ((i * 7 + j) % 13) as f64 - 6.0);
+    let (b, kept) = (wide.column(1), wide.clone());
+    for (method, precond) in [("bicgstab", "jacobi"), ("gmres", "jacobi"), ("classical-bicgstab", "none")] {
+        let make = || LinearSystem::new(a.clone()).method(method).preconditioner(precond).restart(7);
+        let [mut one, mut two] = [(); 2].map(|()| make().prepare(dev).unwrap());
+        let (x, outcome) = one.solve(dev, b).unwrap();
+        assert!(outcome.converged(), "{method} {precond}: {outcome:?}");
+        // Errors in between.
+        assert!(two.solve(dev, Array1::from_elem(n, f64::NAN).view()).is_err());
+        assert!(one.solve(dev, b.slice(s![..n - 1])).is_err());
+        for system in [&mut two, &mut one] {
+            let (y, other) = system.solve(dev, b).unwrap();
+            assert!(x == y && outcome.history == other.history, "{method} {precond}");
+        }
+        // From the solution there is nothing to do.
+        let mut again = x.clone();
+        let warm = one.solve_into(dev, b, again.view_mut()).unwrap();
+        assert!(warm.converged() && warm.iterations == 0 && again == x, "{method} {precond}");
+        let reversed = Array1::from_iter(b.iter().rev().copied());
+        let mut into = Array2::<f64>::zeros((n, 2));
+        one.solve_into(dev, reversed.slice(s![..;-1]), into.column_mut(1)).unwrap();
+        assert!(into.column(1) == x && into.column(0).iter().all(|v| *v == 0.0), "{method} {precond}");
+    }
+    assert_eq!(wide, kept);
+}
+
+/// How a child ended: 0 well, 1 with other bits, 2 with an error, anything else by a signal.
+#[cfg(unix)]
+fn in_child(body: impl FnOnce() -> Result<bool>) -> i32 {
+    // SAFETY: the child runs nothing but `body`, and ends by `_exit` or by the alarm's signal.
+    unsafe {
+        match libc::fork() {
+            0 => {
+                libc::alarm(10);
+                libc::_exit(body().map_or(2, |same| i32::from(!same)))
+            }
+            child => {
+                let mut status = 0;
+                libc::waitpid(child, &mut status, 0);
+                if libc::WIFEXITED(status) { libc::WEXITSTATUS(status) } else { 256 }
+            }
+        }
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn after_a_fork_a_solve_ends() {
+    let _alone = ALONE.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+    let solved = |dev: &mut DefaultBackend, spec: &str| -> Result<Array1<f64>> {
+        let a = Spec::parse(spec)?.build::<f64>()?;
+        Ok(solve(dev, &a, Array1::ones(a.rows()).view())?.0)
+    };
+    let dev = &mut default_backend().unwrap();
+    for spec in ["gen:poisson2d:30x30", "gen:poisson2d:300x300"] {
+        let expected = solved(dev, spec).unwrap();
+        let a = Spec::parse(spec).unwrap().build::<f64>().unwrap();
+        let b = Array1::ones(a.rows());
+        let mut prepared = LinearSystem::new(a).prepare(dev).unwrap();
+        for (what, end) in [
+            ("the parent's device", in_child(|| Ok(solved(dev, spec)? == expected))),
+            ("a device of its own", in_child(|| Ok(solved(&mut default_backend()?, spec)? == expected))),
+            ("the parent's system", in_child(|| Ok(prepared.solve(dev, b.view())?.0 == expected))),
+        ] {
+            assert!([0, 2].contains(&end), "{spec}, {what}: {end}");
+        }
+        assert!(
+            prepared.solve(dev, b.view()).unwrap().0 == expected && solved(dev, spec).unwrap() == expected
+        );
+    }
+}

@@ -1,0 +1,5 @@
+//! The library as its users see it; one program, so that what they share is compiled once.
+mod honest;
+mod interface;
+mod order;
+mod own_method;

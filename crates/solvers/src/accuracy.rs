@@ -1,0 +1,149 @@
+//! The residual of a solution in twice the working precision, and how large a residual rounding leaves.
+use lacuna_core::Scalar;
+use lacuna_formats::Csr;
+use rayon::prelude::*;
+
+/// Rows whose squared residuals are added up by one thread: sums do not depend on how many there are.
+const ROWS: usize = 4096;
+/// Parts of the rows whose column sums are added up side by side.
+const PARTS: usize = 8;
+
+/// `‖b − A x‖`, each row summed in twice the precision of `f64` (Ogita, Rump and Oishi 2005, Algorithm 5.3,
+/// doi:10.1137/030601818), so that it is right to a few units of its last place unless `|A| |x|` is 10¹⁵ times as large. The same bits
+/// on any number of threads.
+///
+/// The numbers should be near 1: products must neither overflow nor vanish. Lengths that do not fit count as far as they go.
+pub fn residual_norm<T: Scalar>(a: &Csr<T>, b: &[T], x: &[T]) -> f64 {
+    let of_rows = |rows: std::ops::Range<usize>| -> f64 {
+        let squares = rows.map(|i| {
+            let mut sum = [Twice::from(b[i].re()), Twice::from(b[i].im())];
+            for (j, v) in a.row_entries(i) {
+                let (v, x) = (v, x[j]);
+                sum[0].subtract_product(v.re(), x.re());
+                if T::KIND.is_complex() {
+                    sum[0].subtract_product(-v.im(), x.im());
+                    sum[1].subtract_product(v.re(), x.im());
+                    sum[1].subtract_product(v.im(), x.re());
+                }
+            }
+            sum[0].value().powi(2) + sum[1].value().powi(2)
+        });
+        squares.sum()
+    };
+    let n = a.rows().min(b.len());
+    let parts: Vec<f64> = (0..n.div_ceil(ROWS))
+        .into_par_iter()
+        .map(|part| of_rows(part * ROWS..((part + 1) * ROWS).min(n)))
+        .collect();
+    parts.into_iter().sum::<f64>().sqrt()
+}
+
+/// `√(‖A‖₁ ‖A‖_∞)`, which is not below `‖A‖₂`, nor below the norm of the matrix of the moduli of its entries.
+pub fn norm_bound<T: Scalar>(a: &Csr<T>) -> f64 {
+    let rows = a.rows().div_ceil(PARTS).max(1);
+    let parts: Vec<(f64, usize, Vec<f64>)> = (0..PARTS)
+        .into_par_iter()
+        .map(|part| {
+            let rows = (part * rows).min(a.rows())..((part + 1) * rows).min(a.rows());
+            let entries = &a.col_idx()[a.row_ptr()[rows.start] as usize..a.row_ptr()[rows.end] as usize];
+            let (first, last) = entries.iter().fold((u32::MAX, 0), |(l, h), &j| (l.min(j), h.max(j + 1)));
+            let first = first.min(last) as usize;
+            let (mut columns, mut largest) = (vec![0.0; last as usize - first], 0.0f64);
+            for i in rows {
+                let mut row = 0.0;
+                for (j, v) in a.row_entries(i) {
+                    let modulus = v.modulus();
+                    row += modulus;
+                    columns[j - first] += modulus;
+                }
+                largest = largest.max(row);
+            }
+            (largest, first, columns)
+        })
+        .collect();
+    let mut columns = vec![0.0; a.cols()];
+    let mut largest = 0.0f64;
+    for (row, first, sums) in parts {
+        largest = largest.max(row);
+        columns[first..].iter_mut().zip(sums).for_each(|(column, sum)| *column += sum);
+    }
+    largest.sqrt() * columns.into_iter().fold(0.0, f64::max).sqrt()
+}
+
+/// An unevaluated sum of two numbers.
+#[derive(Clone, Copy)]
+struct Twice {
+    high: f64,
+    low: f64,
+}
+
+impl From<f64> for Twice {
+    fn from(high: f64) -> Self {
+        Twice { high, low: 0.0 }
+    }
+}
+
+impl Twice {
+    /// Subtracts `a · b`, with the errors of the product (Dekker 1971) and of the sum (Knuth) kept.
+    #[inline]
+    fn subtract_product(&mut self, a: f64, b: f64) {
+        let product = a * b;
+        let ((ah, al), (bh, bl)) = (halves(a), halves(b));
+        let error = ((ah * bh - product) + ah * bl + al * bh) + al * bl;
+        let sum = self.high - product;
+        let other = sum - self.high;
+        self.low += ((self.high - (sum - other)) - (product + other)) - error;
+        self.high = sum;
+    }
+    fn value(self) -> f64 {
+        self.high + self.low
+    }
+}
+
+/// Two numbers of 26 bits whose sum is `a` (Veltkamp).
+#[inline]
+fn halves(a: f64) -> (f64, f64) {
+    let scaled = 134_217_729.0 * a;
+    let high = scaled - (scaled - a);
+    (high, a - high)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{norm_bound, residual_norm};
+    use lacuna_core::{Complex64, Scalar};
+    use lacuna_formats::{Csr, Triplets};
+
+    fn matrix<T: Scalar>(n: usize, entries: &[(usize, usize, T)]) -> Csr<T> {
+        let mut triplets = Triplets::new(n, n);
+        entries.iter().for_each(|&(i, j, v)| triplets.push(i, j, v));
+        triplets.to_csr().unwrap()
+    }
+
+    #[test]
+    fn what_cancels_leaves_its_rounding_errors() {
+        // 1e16 · (1 + 2⁻⁵²) − 1e16 − 2.220446049250313 = the rounding of the product alone.
+        let x = [1.0 + f64::EPSILON, 1.0];
+        let a = matrix(2, &[(0, 0, 1e16), (0, 1, -1e16)]);
+        let exact = 1e16 * f64::EPSILON;
+        let residual = residual_norm(&a, &[exact, 0.0], &x);
+        assert!(residual <= 1e-15 * exact, "{residual:e}");
+        assert_eq!(residual_norm(&a, &[exact, 3.0], &x), 3.0);
+    }
+
+    #[test]
+    fn complex_products_have_four_parts() {
+        let (v, x) = (Complex64::new(1.5, -2.0), Complex64::new(-0.25, 3.0));
+        let a = matrix(1, &[(0, 0, v)]);
+        assert_eq!(residual_norm(&a, &[v * x], &[x]), 0.0);
+        assert_eq!(residual_norm(&a, &[v * x + Complex64::new(3.0, 4.0)], &[x]), 5.0);
+    }
+
+    #[test]
+    fn the_bound_is_that_of_rows_and_columns() {
+        let a = matrix(20, &(0..20).map(|i| (i, 19, -2.0)).chain([(3, 0, 6.0)]).collect::<Vec<_>>());
+        assert!((norm_bound(&a) - (8.0f64 * 40.0).sqrt()).abs() < 1e-13);
+        assert_eq!(norm_bound(&matrix::<f64>(0, &[])), 0.0);
+        assert_eq!(norm_bound(&matrix::<f64>(3, &[])), 0.0);
+    }
+}

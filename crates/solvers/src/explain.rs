@@ -1,0 +1,260 @@
+//! What in the structure of a system explains that it was not solved.
+use lacuna_core::Scalar;
+use lacuna_formats::Csr;
+
+/// Rows that are named.
+const NAMED: usize = 5;
+/// Units of rounding, times the moduli added up, that a sum which is zero may show.
+const ROUNDING: f64 = 16.0;
+
+/// What explains that `A x = b` has no solution or none that is unique, in sentences, with rows counted from 0: empty rows and columns,
+/// too few rows that columns can be matched to, parts of the system whose rows or columns sum to zero. Nothing where none of these
+/// is found. Takes `O(nnz)`, and more for the matching where the diagonal has zeros.
+///
+/// Sources: Duff 1981, doi:10.1145/355958.355963 (the matching).
+pub fn explain<T: Scalar>(a: &Csr<T>, b: &[T]) -> Vec<String> {
+    let mut found = Vec::new();
+    let n = a.rows();
+    if n != a.cols() || b.len() != n {
+        return found;
+    }
+    let filled = |i: usize| a.row_entries(i).any(|(_, v)| v != T::zero());
+    let empty: Vec<usize> = (0..n).filter(|&i| !filled(i)).collect();
+    if let Some(&first) = empty.first() {
+        let against = empty.iter().find(|&&i| b[i] != T::zero());
+        let end = match against {
+            Some(i) => format!("with b = {} in row {i} no x solves the system", b[*i]),
+            None => "b is 0 there, so that the solution is not unique".into(),
+        };
+        let which = rows(&empty);
+        let them = if empty.len() == 1 { "that row" } else { "those rows" };
+        found.push(format!(
+            "A is singular: {which} {} no nonzero entry, and {end}; leave {them} and the unknowns of the same number out, or give \
+             {them} a diagonal (first: row {first})",
+            if empty.len() == 1 { "has" } else { "have" }
+        ));
+    }
+    let mut used = vec![false; n];
+    a.entries().filter(|(_, _, v)| *v != T::zero()).for_each(|(_, j, _)| used[j] = true);
+    let unused: Vec<usize> = (0..n).filter(|&j| !used[j]).collect();
+    if !unused.is_empty() && empty.is_empty() {
+        let which = rows(&unused).replacen("row", "column", 1);
+        found.push(format!(
+            "A is singular: {which} without a nonzero entry, so that no equation determines these unknowns"
+        ));
+    }
+    if found.is_empty() {
+        found.extend(unmatched(a));
+    }
+    if found.is_empty() {
+        found.extend(null_of_constants(a, b));
+    }
+    found
+}
+
+/// `row 7`, `rows 1, 2 and 5`, `rows 1, 2, 3, 4, 5 and 20 more`.
+fn rows(which: &[usize]) -> String {
+    let named: Vec<String> = which.iter().take(NAMED).map(usize::to_string).collect();
+    let more = which.len().saturating_sub(NAMED);
+    match (named.as_slice(), more) {
+        ([one], 0) => format!("row {one}"),
+        ([first @ .., last], 0) => format!("rows {} and {last}", first.join(", ")),
+        (all, more) => format!("rows {} and {more} more", all.join(", ")),
+    }
+}
+
+/// Rows that no column is left for in a largest matching of rows and columns by nonzero entries.
+fn unmatched<T: Scalar>(a: &Csr<T>) -> Option<String> {
+    const NONE: u32 = u32::MAX;
+    let n = a.rows();
+    let columns = |i: usize| a.row_entries(i).filter(|(_, v)| *v != T::zero()).map(|(j, _)| j);
+    let mut row_of = vec![NONE; n];
+    let mut open: Vec<usize> = Vec::new();
+    for i in 0..n {
+        // Its own column first, then any that is free.
+        let free = columns(i)
+            .find(|&j| j == i && row_of[j] == NONE)
+            .or_else(|| columns(i).find(|&j| row_of[j] == NONE));
+        match free {
+            Some(j) => row_of[j] = i as u32,
+            None => open.push(i),
+        }
+    }
+    let mut seen = vec![NONE; n];
+    let mut lost: Vec<usize> = Vec::new();
+    for &start in &open {
+        // Depth first along alternating paths; each row on the stack with its columns yet to be looked at.
+        let mut path: Vec<(usize, Vec<usize>)> = vec![(start, columns(start).collect())];
+        let mut chosen: Vec<usize> = Vec::new();
+        let mut matched = false;
+        while let Some((_, left)) = path.last_mut() {
+            let Some(j) = left.pop() else {
+                path.pop();
+                chosen.pop();
+                continue;
+            };
+            if seen[j] == start as u32 {
+                continue;
+            }
+            seen[j] = start as u32;
+            chosen.push(j);
+            if row_of[j] == NONE {
+                matched = true;
+                break;
+            }
+            let next = row_of[j] as usize;
+            path.push((next, columns(next).collect()));
+        }
+        match matched {
+            true => path.iter().zip(&chosen).for_each(|((i, _), &j)| row_of[j] = *i as u32),
+            false => lost.push(start),
+        }
+    }
+    let count = lost.len();
+    (count > 0).then(|| {
+        format!(
+            "A is structurally singular: its structural rank is {} of {n}; whatever the values of its nonzero entries are, {} cannot \
+             be told apart from the others; look for equations that are missing or stand twice",
+            n - count,
+            rows(&lost)
+        )
+    })
+}
+
+/// Parts of the system that no entry connects whose columns sum to zero, so that b must sum to zero there, and whose rows do, so
+/// that a constant can be added to x.
+fn null_of_constants<T: Scalar>(a: &Csr<T>, b: &[T]) -> Vec<String> {
+    let n = a.rows();
+    let mut parts = Parts::new(n);
+    let (mut row, mut column) = (vec![[0.0; 3]; n], vec![[0.0; 3]; n]);
+    for (i, j, v) in a.entries() {
+        parts.join(i, j);
+        for sums in [&mut row[i], &mut column[j]] {
+            *sums = [sums[0] + v.re(), sums[1] + v.im(), sums[2] + v.modulus()];
+        }
+    }
+    let vanishes = |[re, im, moduli]: [f64; 3]| re.hypot(im) <= ROUNDING * T::EPSILON * moduli;
+    // By the root of each part: whether its rows and its columns vanish, its size, the sum of b and of the moduli of b.
+    let mut of_part = vec![(true, true, 0usize, [0.0; 3]); n];
+    for i in 0..n {
+        let part = &mut of_part[parts.root(i)];
+        part.0 &= vanishes(row[i]);
+        part.1 &= vanishes(column[i]);
+        part.2 += 1;
+        part.3 = [part.3[0] + b[i].re(), part.3[1] + b[i].im(), part.3[2] + b[i].modulus()];
+    }
+    let whole = of_part.iter().filter(|part| part.2 > 0).count() == 1;
+    let singular = of_part.iter().enumerate().filter(|(_, part)| part.2 > 0 && (part.0 || part.1));
+    let mut told = Vec::new();
+    let mut more = 0;
+    for (root, &(rows_vanish, columns_vanish, size, [re, im, moduli])) in singular {
+        if told.len() == NAMED {
+            more += 1;
+            continue;
+        }
+        let place = match whole {
+            true => "A is singular".to_string(),
+            false => format!("A is singular in the part of {size} unknowns that row {root} belongs to"),
+        };
+        let inconsistent = columns_vanish && re.hypot(im) > 1e3 * T::EPSILON * moduli;
+        told.push(match (rows_vanish, inconsistent) {
+            (_, true) => format!(
+                "{place}: its columns sum to 0, while b sums to {:e} there: no x solves the system; subtract the mean of b, or fix \
+                 an unknown",
+                T::from_parts(re, im)
+            ),
+            (true, false) => format!(
+                "{place}: its rows sum to 0, so that a constant may be added to x; fix an unknown, or the mean of x"
+            ),
+            (false, false) => format!("{place}: its columns sum to 0, so that its rank is not full"),
+        });
+    }
+    if more > 0 {
+        told.push(format!("the same holds of {more} more parts"));
+    }
+    told
+}
+
+/// Sets of rows, by a parent each.
+struct Parts(Vec<u32>);
+
+impl Parts {
+    fn new(n: usize) -> Self {
+        Parts((0..n as u32).collect())
+    }
+    fn root(&mut self, mut i: usize) -> usize {
+        while self.0[i] as usize != i {
+            self.0[i] = self.0[self.0[i] as usize];
+            i = self.0[i] as usize;
+        }
+        i
+    }
+    fn join(&mut self, i: usize, j: usize) {
+        let (i, j) = (self.root(i), self.root(j));
+        self.0[i.max(j)] = i.min(j) as u32;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::explain;
+    use lacuna_formats::{Csr, Triplets};
+
+    fn matrix(n: usize, entries: &[(usize, usize, f64)]) -> Csr<f64> {
+        let mut triplets = Triplets::new(n, n);
+        entries.iter().for_each(|&(i, j, v)| triplets.push(i, j, v));
+        triplets.to_csr().unwrap()
+    }
+    fn said(n: usize, entries: &[(usize, usize, f64)], b: &[f64]) -> String {
+        explain(&matrix(n, entries), b).join("\n")
+    }
+    /// `−u'` on a line of `n` points from `first` on, without ends.
+    fn line(first: usize, n: usize) -> Vec<(usize, usize, f64)> {
+        (first..first + n - 1)
+            .flat_map(|i| [(i, i, 1.0), (i, i + 1, -1.0), (i + 1, i, -1.0), (i + 1, i + 1, 1.0)])
+            .collect()
+    }
+
+    #[test]
+    fn nothing_is_said_of_what_is_regular() {
+        let mut entries = line(0, 6);
+        entries.push((0, 0, 1.0));
+        assert_eq!(said(6, &entries, &[1.0; 6]), "");
+        assert_eq!(said(2, &[(0, 1, 1.0), (1, 0, 1.0)], &[1.0; 2]), "");
+    }
+
+    #[test]
+    fn empty_rows_and_columns_are_named() {
+        let text = said(3, &[(0, 0, 2.0), (1, 1, 0.0), (2, 2, 3.0)], &[1.0; 3]);
+        assert!(text.contains("row 1 has no nonzero entry") && text.contains("no x solves"), "{text}");
+        let text = said(3, &[(0, 0, 2.0), (1, 0, 1.0), (2, 2, 3.0)], &[1.0; 3]);
+        assert!(text.contains("column 1 without a nonzero entry"), "{text}");
+    }
+
+    #[test]
+    fn structural_rank_is_that_of_a_largest_matching() {
+        // Rows 0, 1 and 2 have columns 0 and 1 alone.
+        let entries =
+            [(0, 0, 1.0), (0, 1, 2.0), (1, 0, 3.0), (1, 1, 4.0), (2, 1, 1.0), (3, 3, 1.0), (3, 2, 1.0)];
+        let text = said(4, &entries, &[1.0; 4]);
+        assert!(text.contains("structural rank is 3 of 4"), "{text}");
+        // A permutation that needs long paths: row i has columns i and i + 1, the last row column 0.
+        let n = 50;
+        let mut entries: Vec<_> = (0..n - 1).flat_map(|i| [(i, i, 1.0), (i, i + 1, 1.0)]).collect();
+        entries.push((n - 1, 0, 1.0));
+        assert_eq!(said(n, &entries, &vec![1.0; n]), "");
+    }
+
+    #[test]
+    fn constants_in_the_null_space_are_seen_part_by_part() {
+        let text = said(6, &line(0, 6), &[1.0; 6]);
+        assert!(text.contains("columns sum to 0") && text.contains("no x solves"), "{text}");
+        let text = said(4, &line(0, 4), &[1.0, -1.0, 2.0, -2.0]);
+        assert!(text.contains("a constant may be added"), "{text}");
+        let mut two = line(0, 3);
+        two.extend(line(3, 5));
+        two.push((0, 0, 1.0));
+        let text = said(8, &two, &[1.0; 8]);
+        assert!(text.contains("the part of 5 unknowns that row 3 belongs to"), "{text}");
+    }
+}

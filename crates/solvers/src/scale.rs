@@ -1,0 +1,110 @@
+//! Looking through vectors, and scaling by powers of two, which is exact.
+use lacuna_core::{Error, Result, Scalar};
+use rayon::prelude::*;
+
+/// The numbers times `2^exponent`.
+pub(crate) fn scaled<T: Scalar>(values: &[T], exponent: i32) -> Vec<T> {
+    values.iter().map(|v| v.scale_by_power_of_two(exponent)).collect()
+}
+
+/// Elements that a thread looks at, at least.
+const GRAIN: usize = 1 << 16;
+/// Elements of a vector that are looked at side by side, so that the compiler can use vector instructions.
+const LANES: usize = 16;
+
+/// The largest modulus of the parts of a vector, all of which must be finite.
+pub(crate) fn survey<T: Scalar>(values: &[T], expected: usize, what: &str) -> Result<f64> {
+    Error::check_length("solve", what, expected, values.len())?;
+    let largest = largest(values);
+    let bad = || values.iter().enumerate().find(|(_, v)| !v.finite());
+    if let Some((row, v)) = largest.is_nan().then(bad).flatten() {
+        let message = format!("expected a finite number, got {v}");
+        return Err(Error::Element { operation: "solve".into(), what: what.into(), row, message });
+    }
+    Ok(largest)
+}
+
+/// The largest modulus of the parts of some numbers, NaN where one of them is not finite; with all threads.
+pub fn largest<T: Scalar>(values: &[T]) -> f64 {
+    match values.len() {
+        0..GRAIN => largest_of(values),
+        _ => values
+            .par_chunks(GRAIN)
+            .map(largest_of)
+            .reduce(|| 0.0, |a, b| if a.is_nan() || a > b { a } else { b }),
+    }
+}
+
+/// The same of a part, by one thread.
+fn largest_of<T: Scalar>(values: &[T]) -> f64 {
+    let (mut lanes, mut zeros) = ([0.0f64; LANES], [0.0f64; LANES]);
+    let mut look = |chunk: &[T]| {
+        for ((v, largest), zero) in chunk.iter().zip(&mut lanes).zip(&mut zeros) {
+            let (re, im) = (v.re().abs(), v.im().abs());
+            let part = if re > im { re } else { im };
+            *largest = if part > *largest { part } else { *largest };
+            *zero += re * 0.0 + im * 0.0; // NaN from the first that is not finite on
+        }
+    };
+    let (chunks, rest) = values.as_chunks::<LANES>();
+    chunks.iter().for_each(|chunk| look(chunk));
+    look(rest);
+    let finite = zeros.iter().all(|zero| !zero.is_nan());
+    if finite { lanes.into_iter().fold(0.0, f64::max) } else { f64::NAN }
+}
+
+/// `‖v‖`, whatever the size of its elements; NaN where one is not finite. The same bits on any number of threads.
+pub fn vector_norm<T: Scalar>(values: &[T]) -> f64 {
+    norm(values, largest(values))
+}
+
+/// The norm of a vector whose largest part has that modulus.
+pub(crate) fn norm<T: Scalar>(values: &[T], largest: f64) -> f64 {
+    if largest == 0.0 || !largest.is_finite() {
+        return largest;
+    }
+    // Squares of what is far from 1 are taken of its multiples.
+    let unit = if (1e-100..1e100).contains(&largest) { 1.0 } else { largest };
+    let squares = |part: &[T]| -> f64 {
+        let square = |v: f64| if unit == 1.0 { v * v } else { (v / unit).powi(2) };
+        part.iter().map(|v| square(v.re()) + square(v.im())).sum()
+    };
+    let parts: Vec<f64> = match values.len() {
+        0..GRAIN => vec![squares(values)],
+        _ => values.par_chunks(GRAIN).map(squares).collect(),
+    };
+    unit * parts.into_iter().sum::<f64>().sqrt()
+}
+
+/// The power of two that brings a largest element near 1, or 0 where its squares are safe as they are: above the
+/// square of the tolerance's last bit and below overflow, with room for the size of the matrix.
+pub fn scaling_exponent<T: Scalar>(largest: f64) -> i32 {
+    let bits = T::MAX.log2();
+    let exponent = largest.log2().floor();
+    if exponent > -bits / 6.0 && exponent < bits / 4.0 { 0 } else { -exponent as i32 }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{GRAIN, LANES, survey};
+    use lacuna_core::{Complex64, Error};
+
+    #[test]
+    fn every_element_is_looked_at() {
+        for (n, place) in [2 * LANES + 3, 2 * GRAIN + 1]
+            .into_iter()
+            .flat_map(|n| (0..n).step_by(1 + n / 40).map(move |p| (n, p)))
+        {
+            let mut values = vec![1.0; n];
+            values[place] = -f64::MAX;
+            assert_eq!(survey(&values, n, "b").ok(), Some(f64::MAX));
+            for bad in [f64::NAN, f64::INFINITY, f64::NEG_INFINITY] {
+                values[place] = bad;
+                assert!(matches!(survey(&values, n, "b"), Err(Error::Element { row, .. }) if row == place));
+                let complex: Vec<_> = values.iter().map(|&im| Complex64::new(f64::MAX, im)).collect();
+                assert!(matches!(survey(&complex, n, "b"), Err(Error::Element { row, .. }) if row == place));
+            }
+        }
+        assert_eq!(survey(&[Complex64::new(f64::MAX, -f64::MAX)], 1, "b").ok(), Some(f64::MAX));
+    }
+}
