@@ -1,11 +1,10 @@
 //! `lacuna generate`
 use crate::args::{GenerateArgs, generators};
 use crate::failure::{Failure, Result};
-use crate::input::{Source, set_threads};
+use crate::input::{STANDARD, Source, set_threads};
 use crate::{out, raw};
 use lacuna::formats::mm::{self, Storage, Symmetry, WriteOptions};
 use lacuna::{Complex32, Complex64, Csr, Kind, Scalar, Spec};
-use std::io::{BufWriter, stdout};
 
 pub(crate) fn run(args: &GenerateArgs) -> Result<()> {
     let (Some(spec), Some(output), false) = (&args.spec, &args.output, args.list) else {
@@ -37,10 +36,8 @@ fn write<T: Scalar>(spec: &Spec, output: &str, storage: Storage) -> Result<()> {
     let a = spec.build::<T>()?;
     let comment = format!("lacuna generate {spec}");
     let options = WriteOptions { storage, comment: &comment };
-    if output == "-" {
-        let mut out = BufWriter::new(stdout().lock());
-        mm::encode_matrix(&mut out, &a, &options)?;
-        return std::io::Write::flush(&mut out).map_err(|e| Failure::writing("standard output", e));
+    if output == STANDARD {
+        return out::stream(|out| mm::encode_matrix(out, &a, &options));
     }
     mm::write_matrix(output, &a, &options)?;
     told(output, &a)

@@ -24,17 +24,17 @@ pub(crate) fn run(args: &InfoArgs) -> Result<()> {
     set_threads(args.threads)?;
     let source = Source::open(&args.matrix)?;
     match source.number_type(None, false)? {
-        Kind::C32 | Kind::C64 => describe(args, source.read::<Complex64>(args.telling.quiet)?),
-        Kind::F32 | Kind::F64 => describe(args, source.read::<f64>(args.telling.quiet)?),
+        Kind::C32 | Kind::C64 => describe(args, &source, source.read::<Complex64>(args.telling.quiet)?),
+        Kind::F32 | Kind::F64 => describe(args, &source, source.read::<f64>(args.telling.quiet)?),
     }
 }
 
-fn describe<T: Scalar>(args: &InfoArgs, a: Csr<T>) -> Result<()> {
+fn describe<T: Scalar>(args: &InfoArgs, source: &Source, a: Csr<T>) -> Result<()> {
     let a = &Arc::new(a);
-    let facts = Facts::of(args, a)?;
+    let facts = Facts::of(args, source, a)?;
     out::tell(args.telling.quiet, args.telling.json.as_deref(), || facts.text(), || facts.json())?;
     if let Some(path) = &args.plot {
-        plot::spy(&args.matrix, a).save(path)?;
+        plot::spy(source.name(), a).save(path)?;
     }
     Ok(())
 }
@@ -42,6 +42,7 @@ fn describe<T: Scalar>(args: &InfoArgs, a: Csr<T>) -> Result<()> {
 /// What there is to say about a matrix.
 struct Facts<'a> {
     matrix: &'a str,
+    notes: Vec<String>,
     kind: Kind,
     bytes: usize,
     structure: Structure,
@@ -76,7 +77,7 @@ impl<T: Scalar> OnBackend for Choose<'_, T> {
 }
 
 impl<'a> Facts<'a> {
-    fn of<T: Scalar>(args: &'a InfoArgs, a: &Arc<Csr<T>>) -> Result<Self> {
+    fn of<T: Scalar>(args: &InfoArgs, source: &'a Source, a: &Arc<Csr<T>>) -> Result<Self> {
         let structure = Structure::of(&**a);
         let suggested = (a.rows() == a.cols()).then(|| {
             let method = choose_method(&structure, T::KIND.is_complex());
@@ -84,7 +85,7 @@ impl<'a> Facts<'a> {
             let precond = choose_preconditioner(a, &structure, definite);
             (method, precond)
         });
-        let (matrix, why) = (args.matrix.as_str(), args.why);
+        let (matrix, why) = (source.name(), args.why);
         let choose = Choose { a, structure: &structure, why };
         let (format, candidates, measured) = on(None, BackendOptions::default(), choose)??;
         let mut orders = Vec::new();
@@ -95,7 +96,8 @@ impl<'a> Facts<'a> {
             }
         }
         let (kind, bytes) = (T::KIND, a.bytes());
-        Ok(Facts { matrix, kind, bytes, structure, suggested, format, candidates, measured, orders, why })
+        let notes = source.notes();
+        Ok(Facts { matrix, notes, kind, bytes, structure, suggested, format, candidates, measured, orders, why })
     }
 
     fn symmetry(&self) -> &'static str {
@@ -252,6 +254,7 @@ impl<'a> Facts<'a> {
                 json!({ "bandwidth": p.bandwidth, "profile": p.profile })
             })))).collect::<serde_json::Map<_, _>>(),
             "precond": self.suggested.as_ref().map(|(_, precond)| suggested(precond)),
+            "notes": self.notes,
             "version": env!("CARGO_PKG_VERSION"),
         })
     }

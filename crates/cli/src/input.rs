@@ -2,33 +2,147 @@
 use crate::args::NumberType;
 use crate::failure::{Failure, Result};
 use crate::progress::Reading;
-use lacuna::formats::mm::{self, Field, ReadOptions};
-use lacuna::{Csr, Error, Kind, Scalar, formats};
+use lacuna::formats::mm::{Field, Opened, ReadOptions, Wanted};
+use lacuna::text::escaped;
+use lacuna::{Csr, Error, Kind, Scalar, Spec, memory};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// What stands for standard input and output in the place of a file.
+pub(crate) const STANDARD: &str = "-";
+
+/// A file that was opened, and is opened again only where it was read and can be.
+struct InputFile {
+    path: String,
+    wanted: Wanted,
+    /// Nothing once it failed.
+    opened: Mutex<Option<Opened<'static>>>,
+    complex: bool,
+}
+
+impl InputFile {
+    fn open(path: &str, wanted: Wanted) -> Result<Self> {
+        claim(path)?;
+        let opened = open(path, wanted)?;
+        let complex = opened.header().field == Field::Complex;
+        Ok(InputFile { path: path.into(), wanted, opened: Mutex::new(Some(opened)), complex })
+    }
+
+    fn with<R>(&self, read: impl FnOnce(&mut Opened<'static>) -> lacuna::Result<R>) -> Result<R> {
+        let mut held = self.lock();
+        let mut opened = match held.take() {
+            Some(opened) if !opened.is_spent() || is_stream(&self.path) => opened,
+            _ => open(&self.path, self.wanted)?,
+        };
+        let done = read(&mut opened)?;
+        *held = Some(opened);
+        Ok(done)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Option<Opened<'static>>> {
+        self.opened.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Takes a stream into memory, so that it can be read more than once, and others after it.
+    fn keep_stream(&self) -> Result<()> {
+        if is_stream(&self.path) { self.with(Opened::keep) } else { Ok(()) }
+    }
+}
+
+fn open(path: &str, wanted: Wanted) -> Result<Opened<'static>> {
+    Ok(match path {
+        STANDARD => Opened::from_reader("standard input", std::io::stdin(), wanted)?,
+        path => Opened::open(path, wanted)?,
+    })
+}
+
+/// Where a file's bytes come from can tell it from others: on Unix its device and number there.
+#[cfg(unix)]
+fn identity(path: &str) -> Option<(u64, u64)> {
+    use std::os::unix::fs::MetadataExt;
+    let path = if path == STANDARD { "/dev/stdin" } else { path };
+    std::fs::metadata(path).ok().map(|about| (about.dev(), about.ino()))
+}
+
+#[cfg(not(unix))]
+fn identity(path: &str) -> Option<(u64, u64)> {
+    (path == STANDARD).then_some((0, 0))
+}
+
+/// Whether what a name stands for can be read once only.
+pub(crate) fn is_stream(path: &str) -> bool {
+    path == STANDARD || std::fs::metadata(path).is_ok_and(|about| !about.is_file() && !about.is_dir())
+}
+
+/// Refuses a stream that something else is read from.
+fn claim(path: &str) -> Result<()> {
+    static CLAIMED: Mutex<Vec<(u64, u64)>> = Mutex::new(Vec::new());
+    if !is_stream(path) {
+        return Ok(());
+    }
+    let Some(identity) = identity(path) else { return Ok(()) };
+    let mut claimed = CLAIMED.lock().unwrap_or_else(PoisonError::into_inner);
+    if claimed.contains(&identity) {
+        let message = "something else is read from it already, and it can be read once";
+        return Err(Failure::Usage(format!("{}: {message}", escaped(path))));
+    }
+    claimed.push(identity);
+    Ok(())
+}
+
+/// The text of a file that is no matrix, or of standard input.
+pub(crate) fn read_text(path: &str) -> Result<String> {
+    claim(path)?;
+    let text = match path {
+        STANDARD => std::io::read_to_string(std::io::stdin()),
+        path => std::fs::read_to_string(path),
+    };
+    text.map_err(|source| Error::Io { operation: "reading".into(), path: path.into(), source }.into())
+}
 
 /// A matrix that a file or a generator has, not read yet.
 pub(crate) struct Source {
     name: String,
-    complex: bool,
+    from: From,
+    /// What there was to say of what was read.
+    notes: Mutex<Vec<String>>,
+}
+
+enum From {
+    Generator(Spec),
+    File(InputFile),
 }
 
 impl Source {
-    /// Parses the name of a generator, or reads the first lines of a file.
+    /// Parses the name of a generator, or opens a file and reads its first lines.
     pub(crate) fn open(name: &str) -> Result<Self> {
-        Ok(Source { name: name.into(), complex: formats::field(name)? == Field::Complex })
+        let from = match name.starts_with(Spec::PREFIX) {
+            true => From::Generator(Spec::parse(name)?),
+            false => From::File(InputFile::open(name, Wanted::Matrix)?),
+        };
+        let name = if name == STANDARD { "standard input".into() } else { escaped(name).into_owned() };
+        Ok(Source { name, from, notes: Mutex::default() })
     }
 
+    /// The name as it can be printed.
     pub(crate) fn name(&self) -> &str {
         &self.name
     }
 
+    fn is_complex(&self) -> bool {
+        match &self.from {
+            From::Generator(spec) => spec.is_complex(),
+            From::File(file) => file.complex,
+        }
+    }
+
     /// The number type asked for, or the one that fits; `also_complex` where something else in the input is complex.
     pub(crate) fn number_type(&self, asked: Option<NumberType>, also_complex: bool) -> Result<Kind> {
-        let complex = self.complex || also_complex;
+        let complex = self.is_complex() || also_complex;
         let Some(kind) = asked.map(NumberType::kind) else {
             return Ok(if complex { Kind::C64 } else { Kind::F64 });
         };
         if complex && !kind.is_complex() {
-            let what = if self.complex { "matrix" } else { "vector" };
+            let what = if self.is_complex() { "matrix" } else { "vector" };
             let message =
                 format!("--type {}: the {what} is complex, expected --type c64 or c32", kind.name());
             return Err(Failure::Usage(message));
@@ -36,11 +150,56 @@ impl Source {
         Ok(kind)
     }
 
+    /// Takes a stream into memory: before it is read more than once, and before other streams are opened, whose writer may first
+    /// write all of this one.
+    pub(crate) fn keep_stream(&self) -> Result<()> {
+        match &self.from {
+            From::Generator(_) => Ok(()),
+            From::File(file) => file.keep_stream(),
+        }
+    }
+
     /// The matrix, with progress shown on long reads.
     pub(crate) fn read<T: Scalar>(&self, quiet: bool) -> Result<Csr<T>> {
-        let reading = Reading::new(&self.name, quiet);
-        let progress = |read: u64, all: u64| reading.at(read, all);
-        Ok(formats::open(&self.name, &ReadOptions { progress: Some(&progress) })?)
+        match &self.from {
+            From::Generator(spec) => Ok(spec.build()?),
+            From::File(file) => {
+                let reading = Reading::new(&self.name, quiet);
+                let progress = |read: u64, all: u64| reading.at(read, all);
+                let notes = |note: &str| self.note(note, quiet);
+                let options = ReadOptions { progress: Some(&progress), notes: Some(&notes) };
+                file.with(|opened| opened.matrix(&options))
+            }
+        }
+    }
+
+    /// Remembers something that the user should know, and says it.
+    pub(crate) fn note(&self, note: &str, quiet: bool) {
+        if !quiet {
+            crate::out::note(&format!("note: {note}"));
+        }
+        self.notes.lock().unwrap_or_else(PoisonError::into_inner).push(note.into());
+    }
+
+    /// What was noted so far.
+    pub(crate) fn notes(&self) -> Vec<String> {
+        self.notes.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// The right-hand side beside the matrix in an archive, where it has a usable one. To be asked for when the matrix was read.
+    pub(crate) fn right_hand_side<T: Scalar>(&self, quiet: bool) -> Result<Option<Vec<T>>> {
+        let From::File(file) = &self.from else { return Ok(None) };
+        let held = file.lock();
+        let Some(mut found) = held.as_ref().map_or(Ok(None), Opened::right_hand_side)? else { return Ok(None) };
+        let (name, header) = (escaped(found.name()).into_owned(), found.header());
+        if header.cols != 1 {
+            let (rows, cols) = (header.rows, header.cols);
+            self.note(&format!("{name} is not taken for the right-hand side, it is {rows}x{cols}; b is ones"), quiet);
+            return Ok(None);
+        }
+        self.note(&format!("the right-hand side is {name}"), quiet);
+        let notes = |note: &str| self.note(note, quiet);
+        Ok(Some(found.vector(&ReadOptions { progress: None, notes: Some(&notes) })?))
     }
 }
 
@@ -51,12 +210,18 @@ pub(crate) enum VectorSource {
     /// Uniform random numbers between -1 and 1, parts of complex ones each.
     Random(u64),
     /// A Matrix Market file of one column.
-    File(String),
+    File(VectorFile),
+}
+
+/// A vector in a file, and the option that names it.
+pub(crate) struct VectorFile {
+    option: &'static str,
+    file: InputFile,
 }
 
 impl VectorSource {
-    /// Parses `ones`, `random:SEED` or the name of a file.
-    pub(crate) fn parse(option: &str, text: &str) -> Result<Self> {
+    /// Parses `ones` or `random:SEED`, or opens a file.
+    pub(crate) fn open(option: &'static str, text: &str) -> Result<Self> {
         match text.split_once(':') {
             _ if text == "ones" => Ok(VectorSource::Ones),
             Some(("random", seed)) => match seed.parse() {
@@ -69,39 +234,56 @@ impl VectorSource {
             _ if text == "random" => {
                 Err(Failure::Usage(format!("{option} {text}: a seed is missing; for example random:1")))
             }
-            _ => Ok(VectorSource::File(text.into())),
+            _ => Self::open_file(option, text),
         }
+    }
+
+    /// Opens a file, whatever its name is.
+    pub(crate) fn open_file(option: &'static str, path: &str) -> Result<Self> {
+        Ok(VectorSource::File(VectorFile { option, file: InputFile::open(path, Wanted::Vector)? }))
     }
 
     /// Whether it needs a complex number type.
-    pub(crate) fn is_complex(&self) -> Result<bool> {
+    pub(crate) fn is_complex(&self) -> bool {
+        matches!(self, VectorSource::File(vector) if vector.file.complex)
+    }
+
+    /// Takes a stream into memory, before another is opened.
+    pub(crate) fn keep_stream(&self) -> Result<()> {
         match self {
-            VectorSource::File(path) => Ok(mm::read_header(path)?.field == Field::Complex),
-            _ => Ok(false),
+            VectorSource::File(vector) => vector.file.keep_stream(),
+            _ => Ok(()),
         }
     }
 
-    /// The vector, of `n` elements.
-    pub(crate) fn read<T: Scalar>(&self, option: &str, n: usize) -> Result<Vec<T>> {
+    /// The vector, of `n` elements; what there is to say of it is noted with the matrix.
+    pub(crate) fn read<T: Scalar>(&self, n: usize, matrix: &Source, quiet: bool) -> Result<Vec<T>> {
+        memory::check("a vector", (n as u64).saturating_mul(size_of::<T>() as u64))?;
         match self {
             VectorSource::Ones => Ok(vec![T::one(); n]),
             VectorSource::Random(seed) => {
                 let mut numbers = Numbers(*seed);
                 Ok((0..n).map(|_| numbers.element()).collect())
             }
-            VectorSource::File(path) => {
-                let vector = mm::read_vector(path)?;
-                if vector.len() != n {
-                    let message = format!(
-                        "{option} {path}: expected {n} elements, as many as the matrix has rows, got {}",
-                        vector.len()
-                    );
-                    return Err(Failure::Usage(message));
-                }
+            VectorSource::File(VectorFile { option, file }) => {
+                let notes = |note: &str| matrix.note(note, quiet);
+                let options = ReadOptions { progress: None, notes: Some(&notes) };
+                let vector = file.with(|opened| opened.vector(&options))?;
+                check_length(&format!("{option} {}", escaped(&file.path)), n, &vector)?;
                 Ok(vector)
             }
         }
     }
+}
+
+/// Refuses a vector that does not go with the matrix.
+pub(crate) fn check_length<T>(what: &str, n: usize, vector: &[T]) -> Result<()> {
+    if vector.len() == n {
+        return Ok(());
+    }
+    let got = vector.len();
+    let message = format!("{what}: expected {n} elements, as many as the matrix has rows, got {got}");
+    Err(Failure::Usage(message))
 }
 
 /// Reproducible random numbers: a counter and a mixing of its bits (SplitMix64).

@@ -1,6 +1,6 @@
 //! `lacuna report`
 use crate::args::ReportArgs;
-use crate::failure::{Failure, Result};
+use crate::failure::Result;
 use crate::{document, out, page, record};
 
 pub(crate) fn run(args: &ReportArgs) -> Result<()> {
@@ -10,6 +10,9 @@ pub(crate) fn run(args: &ReportArgs) -> Result<()> {
     for (option, path) in [("--html", &args.html), ("--markdown", &args.markdown)] {
         path.as_ref().map_or(Ok(()), |path| out::check_place(option, path))?;
     }
+    // Tables are printed where nothing else is asked for.
+    let markdown = args.markdown.as_deref().or(args.html.is_none().then_some("-"));
+    out::check_standard(&[("--html", args.html.as_deref()), ("--markdown", markdown)])?;
     let mut lines = Vec::new();
     for file in &args.files {
         lines.extend(record::read(file)?);
@@ -17,11 +20,5 @@ pub(crate) fn run(args: &ReportArgs) -> Result<()> {
     if let Some(path) = &args.html {
         page::write(path, &lines)?;
     }
-    match args.markdown.as_deref() {
-        None if args.html.is_some() => Ok(()),
-        None | Some("-") => out::print(&page::markdown(&lines, None)),
-        Some(path) => {
-            std::fs::write(path, page::markdown(&lines, None)).map_err(|e| Failure::writing(path, e))
-        }
-    }
+    markdown.map_or(Ok(()), |path| out::save(path, &page::markdown(&lines, None)))
 }

@@ -1,12 +1,14 @@
 //! Writing to standard output and error, where the reader may go away at any time.
 use crate::failure::{Failure, Result};
-use std::io::{self, Write};
+use crate::input::STANDARD;
+use lacuna::text::{printable, printable_json};
+use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
-/// Prints text to standard output. A reader that has gone away is not an error.
+/// Prints text to standard output, control characters and invisible ones escaped. A reader that has gone away is not an error.
 pub(crate) fn print(text: &str) -> Result<()> {
     let mut out = io::stdout().lock();
-    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+    match out.write_all(printable(text).as_bytes()).and_then(|()| out.flush()) {
         Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
             Err(Failure::writing("standard output", error))
         }
@@ -16,15 +18,42 @@ pub(crate) fn print(text: &str) -> Result<()> {
 
 /// Prints a line to standard error, if anyone listens.
 pub(crate) fn note(line: &str) {
-    let _ = writeln!(io::stderr().lock(), "{line}");
+    let _ = writeln!(io::stderr().lock(), "{}", printable(line));
 }
 
-/// Writes JSON to a file, or to standard output for `-`.
-fn json(value: &serde_json::Value, path: &str) -> Result<()> {
-    let text = format!("{value:#}\n");
+/// Prints text, on standard error where something else goes to standard output.
+pub(crate) fn say(aside: bool, text: &str) -> Result<()> {
+    if !aside {
+        return print(text);
+    }
+    note(text.trim_end_matches('\n'));
+    Ok(())
+}
+
+/// Sends a matrix or a vector to standard output.
+pub(crate) fn stream(write: impl FnOnce(&mut dyn Write) -> lacuna::Result<()>) -> Result<()> {
+    let mut out = BufWriter::new(io::stdout().lock());
+    write(&mut out)?;
+    out.flush().map_err(|e| Failure::writing("standard output", e))
+}
+
+/// Writes text to a file, or to standard output for `-`.
+pub(crate) fn save(path: &str, text: &str) -> Result<()> {
     match path {
-        "-" => print(&text),
+        STANDARD => print(text),
         path => std::fs::write(path, text).map_err(|e| Failure::writing(path, e)),
+    }
+}
+
+/// Refuses two things that would both go to standard output.
+pub(crate) fn check_standard(outputs: &[(&str, Option<&str>)]) -> Result<()> {
+    let there: Vec<_> = outputs.iter().filter(|(_, path)| *path == Some(STANDARD)).map(|(option, _)| *option).collect();
+    match there[..] {
+        [first, second, ..] => {
+            let message = format!("{first} - and {second} -: one of them alone can go to standard output");
+            Err(Failure::Usage(message))
+        }
+        _ => Ok(()),
     }
 }
 
@@ -36,18 +65,27 @@ pub(crate) fn tell(
     text: impl FnOnce() -> String,
     value: impl FnOnce() -> serde_json::Value,
 ) -> Result<()> {
-    match path {
-        _ if quiet => {}
-        Some("-") => note(text().trim_end()),
-        _ => print(&text())?,
+    tell_aside(quiet, false, path, text, value)
+}
+
+/// The same, with the text on standard error also where something else goes to standard output (`aside`).
+pub(crate) fn tell_aside(
+    quiet: bool,
+    aside: bool,
+    path: Option<&str>,
+    text: impl FnOnce() -> String,
+    value: impl FnOnce() -> serde_json::Value,
+) -> Result<()> {
+    if !quiet {
+        say(aside || path == Some(STANDARD), &text())?;
     }
-    path.map_or(Ok(()), |path| json(&value(), path))
+    path.map_or(Ok(()), |path| save(path, &printable_json(&format!("{:#}\n", value()))))
 }
 
 /// Refuses a place where no file can be made, before any work is done for it.
 pub(crate) fn check_place(option: &str, path: &str) -> Result<()> {
     let place = Path::new(path);
-    if path == "-" {
+    if path == STANDARD {
         return Ok(());
     }
     if path.is_empty() || place.is_dir() {

@@ -45,6 +45,9 @@ impl Reading {
     pub(crate) fn at(&self, read: u64, all: u64) {
         if self.since.elapsed() >= PATIENCE {
             self.shown.call_once(|| self.bar.set_draw_target(target(self.quiet)));
+            if all == 0 {
+                self.bar.set_style(style("reading {msg} {bytes} {bytes_per_sec}"));
+            }
             self.bar.set_length(all);
             self.bar.set_position(read);
         }

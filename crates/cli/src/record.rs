@@ -1,9 +1,11 @@
 //! Results as lines of JSON, each of which stands alone: what was measured, on what, with what, when.
 use crate::failure::{Failure, Result};
+use crate::input::STANDARD;
 use crate::measure::{Machine, Measured};
 use crate::report::{counted_units, thousands};
+use lacuna::text::printable_json;
 use serde::{Deserialize, Serialize};
-use std::fs::{File, OpenOptions};
+use std::fs::OpenOptions;
 use std::io::Write;
 
 /// A line.
@@ -180,15 +182,18 @@ impl Case {
 pub(crate) struct Kept {
     pub(crate) lines: Vec<Line>,
     machine: Machine,
-    file: Option<(File, String)>,
+    file: Option<(Box<dyn Write>, String)>,
 }
 
 impl Kept {
-    /// Appends to a file, if one is named.
+    /// Appends to a file, if one is named, or prints for `-`.
     pub(crate) fn to(path: Option<&str>) -> Result<Self> {
-        let open = |path: &str| {
+        let open = |path: &str| -> Result<(Box<dyn Write>, String)> {
+            if path == STANDARD {
+                return Ok((Box::new(std::io::stdout()), "standard output".into()));
+            }
             let file = OpenOptions::new().create(true).append(true).open(path);
-            file.map(|file| (file, path.to_string())).map_err(|e| Failure::writing(path, e))
+            Ok((Box::new(file.map_err(|e| Failure::writing(path, e))?), path.to_string()))
         };
         Ok(Kept { lines: Vec::new(), machine: Machine::here(), file: path.map(open).transpose()? })
     }
@@ -198,18 +203,16 @@ impl Kept {
         let line = Line { entry, machine: self.machine.clone() };
         if let Some((file, path)) = &mut self.file {
             let text = serde_json::to_string(&line).map_err(|e| Failure::writing(path, e.into()))?;
-            writeln!(file, "{text}").map_err(|e| Failure::writing(path, e))?;
+            writeln!(file, "{}", printable_json(&text)).map_err(|e| Failure::writing(path, e))?;
         }
         self.lines.push(line);
         Ok(())
     }
 }
 
-/// Reads lines that were kept.
+/// Reads lines that were kept, from standard input for `-`.
 pub(crate) fn read(path: &str) -> Result<Vec<Line>> {
-    let text = std::fs::read_to_string(path).map_err(|source| {
-        Failure::Library(lacuna::Error::Io { operation: "reading".into(), path: path.into(), source })
-    })?;
+    let text = crate::input::read_text(path)?;
     let lines = text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty());
     lines
         .map(|(at, line)| {

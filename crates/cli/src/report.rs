@@ -17,6 +17,8 @@ pub(crate) struct Times {
 /// Everything about a solve.
 pub(crate) struct Report {
     pub(crate) matrix: String,
+    /// What there was to say of what was read.
+    pub(crate) notes: Vec<String>,
     pub(crate) n: usize,
     pub(crate) nnz: usize,
     pub(crate) kind: Kind,
@@ -141,6 +143,7 @@ impl Report {
             "n": self.n,
             "nnz": self.nnz,
             "choices": outcome.choices,
+            "notes": self.notes,
             "version": env!("CARGO_PKG_VERSION"),
         })
     }

@@ -1,7 +1,7 @@
 //! `lacuna solve`
 use crate::args::{SolveArgs, most_iterations};
 use crate::failure::{NOT_CONVERGED, Result};
-use crate::input::{Source, VectorSource, set_threads};
+use crate::input::{STANDARD, Source, VectorSource, check_length, is_stream, set_threads};
 use crate::progress::{Solving, cancel_on_interrupt, solved};
 use crate::report::{Report, Times};
 use crate::{out, plot};
@@ -23,10 +23,19 @@ pub(crate) fn run(args: &SolveArgs) -> Result<ExitCode> {
         path.as_ref().map_or(Ok(()), |path| out::check_place(option, path))?;
     }
     set_threads(args.place.threads)?;
+    let outputs = [("--output", &args.output), ("--json", &args.telling.json)];
+    out::check_standard(&outputs.map(|(option, path)| (option, path.as_deref())))?;
     let source = Source::open(&args.matrix)?;
-    let rhs = VectorSource::parse("--rhs", &args.rhs)?;
-    let x0 = args.x0.clone().map(VectorSource::File);
-    let also_complex = rhs.is_complex()? || x0.as_ref().map_or(Ok(false), VectorSource::is_complex)?;
+    let is_stream = |path: &Option<String>| path.as_deref().is_some_and(is_stream);
+    if is_stream(&args.rhs) || is_stream(&args.x0) {
+        source.keep_stream()?;
+    }
+    let rhs = args.rhs.as_deref().map(|rhs| VectorSource::open("--rhs", rhs)).transpose()?;
+    if let (Some(rhs), true) = (&rhs, is_stream(&args.x0)) {
+        rhs.keep_stream()?;
+    }
+    let x0 = args.x0.as_deref().map(|x0| VectorSource::open_file("--x0", x0)).transpose()?;
+    let also_complex = [&rhs, &x0].into_iter().flatten().any(VectorSource::is_complex);
     let kind = source.number_type(args.number, also_complex)?;
     let task = Solve { args, source, rhs, x0, kind, start: Instant::now() };
     lacuna::on(args.place.backend.as_deref(), args.place.options(), task)?
@@ -36,7 +45,8 @@ pub(crate) fn run(args: &SolveArgs) -> Result<ExitCode> {
 struct Solve<'a> {
     args: &'a SolveArgs,
     source: Source,
-    rhs: VectorSource,
+    /// None for ones, or what an archive has.
+    rhs: Option<VectorSource>,
     x0: Option<VectorSource>,
     kind: Kind,
     start: Instant,
@@ -62,9 +72,9 @@ impl Solve<'_> {
 
         let reading = Instant::now();
         let a = self.source.read::<T>(args.telling.quiet)?;
-        let b = self.rhs.read::<T>("--rhs", a.rows())?;
+        let b = self.right_hand_side::<T>(a.rows())?;
         let mut x = match &self.x0 {
-            Some(x0) => x0.read::<T>("--x0", a.cols())?,
+            Some(x0) => x0.read::<T>(a.cols(), &self.source, args.telling.quiet)?,
             None => vec![T::zero(); a.cols()],
         };
         let read = reading.elapsed();
@@ -76,7 +86,8 @@ impl Solve<'_> {
 
         let outcome = self.watched(&mut system, &mut dev, &b, &mut x, stop)?;
         let report = Report {
-            matrix: args.matrix.clone(),
+            matrix: self.source.name().into(),
+            notes: self.source.notes(),
             n,
             nnz,
             kind: T::KIND,
@@ -97,13 +108,27 @@ impl Solve<'_> {
         };
         self.tell(&report)?;
         if let Some(path) = &args.output {
-            if x.iter().all(|v| v.finite()) {
-                mm::write_vector(path, &x)?;
-            } else {
+            if !x.iter().all(|v| v.finite()) {
                 out::note(&format!("{path}: not written, the solution is not finite"));
+            } else if path == STANDARD {
+                out::stream(|out| mm::encode_vector(out, &x))?;
+            } else {
+                mm::write_vector(path, &x)?;
             }
         }
         Ok(if report.outcome.converged() { ExitCode::SUCCESS } else { ExitCode::from(NOT_CONVERGED) })
+    }
+
+    /// `b`, of `n` elements.
+    fn right_hand_side<T: Scalar>(&self, n: usize) -> Result<Vec<T>> {
+        let quiet = self.args.telling.quiet;
+        if let Some(rhs) = &self.rhs {
+            return rhs.read::<T>(n, &self.source, quiet);
+        }
+        match self.source.right_hand_side::<T>(quiet)? {
+            Some(b) => check_length("the right-hand side of the archive", n, &b).map(|()| b),
+            None => VectorSource::Ones.read::<T>(n, &self.source, quiet),
+        }
     }
 
     fn stop<T: Scalar>(&self, a: &Csr<T>) -> Stop {
@@ -150,7 +175,9 @@ impl Solve<'_> {
 
     fn tell(&self, report: &Report) -> Result<()> {
         let args = self.args;
-        out::tell(args.telling.quiet, args.telling.json.as_deref(), || report.summary(), || report.json())?;
+        let aside = args.output.as_deref() == Some(STANDARD);
+        let json = args.telling.json.as_deref();
+        out::tell_aside(args.telling.quiet, aside, json, || report.summary(), || report.json())?;
         if let Some(path) = &args.plot {
             plot::convergence(report).save(path)?;
         }

@@ -61,7 +61,7 @@ impl Products<'_> {
         let tuned = tunes.then(|| tune_format(&mut dev, &a, &structure)).transpose()?;
         let profiles = (a.rows() == a.cols()).then(|| [&*given, &*a].map(Profile::of));
         let mut speeds = Speeds {
-            matrix: args.matrix.clone(),
+            matrix: self.source.name().into(),
             kind: T::KIND,
             shape: (a.rows(), a.cols()),
             nnz: a.nnz(),

@@ -1,4 +1,5 @@
 //! What could not be done: the operation, what it expected, what came, and where.
+use crate::text::escaped;
 use std::fmt::Display;
 
 /// The result of an operation of this library.
@@ -63,7 +64,7 @@ pub enum Error {
         message: String,
     },
     /// Text that could not be parsed. Lines and columns count from 1; column 0 stands for the whole line.
-    #[error("{source_name}:{line}{}: {message}", if *column > 0 { format!(":{column}") } else { String::new() })]
+    #[error("{}:{line}{}: {message}", escaped(source_name), if *column > 0 { format!(":{column}") } else { String::new() })]
     Parse {
         /// The file, or what stands for it.
         source_name: String,
@@ -75,7 +76,7 @@ pub enum Error {
         message: String,
     },
     /// A file that could not be read or written.
-    #[error("{operation} {path}: {source}")]
+    #[error("{operation} {}: {source}", escaped(path))]
     Io {
         /// What was being done.
         operation: String,

@@ -4,7 +4,9 @@
 pub mod cells;
 pub mod encode;
 pub mod lower;
+pub mod memory;
 pub mod sum;
+pub mod text;
 
 mod backend;
 mod control;

@@ -2,6 +2,7 @@
 use crate::footprint::{Footprint, Footprints};
 use crate::{Bcsr, Csr, Dense, Dia, Hyb, Packed, Pkt, Sell, Stencil, Structure, bcsr::BLOCK_SIZES};
 use lacuna_core::{Cost, Error, Format, Result, Scalar};
+use std::cell::OnceCell;
 use std::sync::Arc;
 
 /// A format by name.
@@ -110,15 +111,48 @@ pub struct Candidate {
     pub refused: Option<&'static str>,
 }
 
+/// The formats that even out rows of different lengths, which may be worth more bytes. All others are there to save bytes.
+const EVENING: [&str; 4] = ["ell", "sell", "hyb", "coo"];
+/// A row or column is dense that holds more entries than so many times the root of their number, as in COLAMD (Davis, Gilbert,
+/// Larimore, Ng, 2004, section 4.2), or more than this part of all places; and more than so many times as many as there are on average.
+const DENSE_ROOTS: f64 = 10.0;
+const DENSE_PART: f64 = 0.1;
+const DENSE_MEANS: f64 = 4.0;
+
+/// Whether a row or a column is dense.
+fn has_dense_line<T: Scalar>(a: &Csr<T>, s: &Structure) -> bool {
+    let is_dense = |longest: usize, places: usize, lines: usize| {
+        let mean = a.nnz() as f64 / lines.max(1) as f64;
+        let dense = (DENSE_ROOTS * (places as f64).sqrt()).min(DENSE_PART * places as f64);
+        longest as f64 > dense.max(DENSE_MEANS * mean)
+    };
+    if is_dense(s.row_max, a.cols(), a.rows()) {
+        return true;
+    }
+    let mut lengths = vec![0u32; a.cols()];
+    a.col_idx().iter().for_each(|&j| lengths[j as usize] += 1);
+    is_dense(lengths.into_iter().max().unwrap_or(0) as usize, a.rows(), a.cols())
+}
+
 /// Every format with its cost for a matrix, cheapest first. `costs` says what each costs the device
 /// ([`lacuna_core::Backend::formats`]); a format that is not listed cannot be run.
 pub fn candidates<T: Scalar>(a: &Csr<T>, s: &Structure, costs: &[Cost]) -> Vec<Candidate> {
     let (rows, vectors) = (a.rows() as f64, (a.rows() + a.cols()) * size_of::<T>());
     let of = Footprints::new(a, s);
+    let (plain, dense_line) = (Format::bytes(a), OnceCell::new());
+    let too_large = |name: &str, bytes: usize| match bytes > plain {
+        _ if a.nnz() == 0 && name != "csr" => Some("there are no entries"),
+        false => None,
+        true if !EVENING.contains(&name) => Some("more bytes than csr"),
+        true => dense_line
+            .get_or_init(|| has_dense_line(a, s))
+            .then_some("more bytes than csr, and a row or column is dense"),
+    };
     let candidate = |format: &FormatInfo| {
         let Footprint { bytes, places, refused } = of.format(format.name);
         let cost = Cost::find(costs, format.name, format.kernel);
         let refused = refused.or(cost.is_none().then_some("the backend has no kernel for it"));
+        let refused = refused.or_else(|| too_large(format.name, bytes));
         let cost = match (refused, cost) {
             (None, Some(cost)) => {
                 let of_row = cost.row + cost.surprise * s.surprising_rows;

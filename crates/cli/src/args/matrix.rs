@@ -4,7 +4,8 @@ use clap::Args;
 
 #[derive(Debug, Args)]
 pub(crate) struct InfoArgs {
-    /// A Matrix Market file, may end in .gz, or a generator such as gen:poisson2d:512x512
+    /// A Matrix Market file, plain or compressed (.gz, .bz2, .xz), an archive of SuiteSparse (.tar.gz), `-` for standard input, or a
+    /// generator such as gen:poisson2d:512x512
     pub(crate) matrix: String,
     /// Every storage format with what it would take, how long a product is measured to take on the default backend (or was),
     /// and why not; every order of the rows with what it does

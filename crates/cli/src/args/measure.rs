@@ -1,10 +1,11 @@
 //! What the commands take that measure and report: `compare`, `bench`, `report`.
 use super::shared::{NumberType, fixed_preconditioner, restart, rounds, threads, tolerance};
+use crate::input::STANDARD;
 use clap::{Args, ValueEnum};
 
 #[derive(Debug, Args)]
 pub(crate) struct CompareArgs {
-    /// Matrix Market files or generators [default: gen:poisson-p1 with 225 to 261121 unknowns]
+    /// Matrix Market files, plain, compressed or in archives, `-` for standard input, or generators [default: gen:poisson-p1 with 225 to 261121 unknowns]
     pub(crate) matrices: Vec<String>,
     /// Methods by name, also gmres-once (orthogonalises once) and spmv (products alone) [default: cg where the matrix
     /// is positive definite, bicgstab, gmres]
@@ -50,18 +51,25 @@ pub(crate) struct MeasuringArgs {
     /// Threads of the CPU [default: all cores]
     #[arg(long, value_name = "COUNT", value_parser = threads())]
     pub(crate) threads: Option<u16>,
-    /// Append the results as lines of JSON to a file, as they come
-    #[arg(long, value_name = "FILE")]
+    /// Append the results as lines of JSON to a file, as they come, or print them for `-`
+    #[arg(long, value_name = "FILE|-")]
     pub(crate) json: Option<String>,
-    /// Write a page with plots and tables, which needs nothing else
-    #[arg(long, value_name = "FILE")]
+    /// Write a page with plots and tables, which needs nothing else; `-` for standard output
+    #[arg(long, value_name = "FILE|-")]
     pub(crate) html: Option<String>,
-    /// Results of other libraries to show beside ours, as bench/peers/run.sh keeps them
-    #[arg(long, value_name = "FILE")]
+    /// Results of other libraries to show beside ours, as bench/peers/run.sh keeps them; `-` for standard input
+    #[arg(long, value_name = "FILE|-")]
     pub(crate) peers: Option<String>,
     /// No text and no progress
     #[arg(long, short)]
     pub(crate) quiet: bool,
+}
+
+impl MeasuringArgs {
+    /// Whether results go to standard output, so that text goes to standard error.
+    pub(crate) fn aside(&self) -> bool {
+        [&self.json, &self.html].into_iter().any(|path| path.as_deref() == Some(STANDARD))
+    }
 }
 
 #[derive(Debug, Args)]
@@ -75,8 +83,9 @@ pub(crate) struct BenchArgs {
     /// Small sizes alone, for a quick look
     #[arg(long)]
     pub(crate) small: bool,
-    /// Hold what is measured against results kept earlier; exit code 1 where something is slower beyond the noise
-    #[arg(long, value_name = "FILE")]
+    /// Hold what is measured against results kept earlier; exit code 1 where something is slower beyond the noise; `-` for standard
+    /// input
+    #[arg(long, value_name = "FILE|-")]
     pub(crate) against: Option<String>,
     #[command(flatten)]
     pub(crate) measuring: MeasuringArgs,
@@ -99,11 +108,11 @@ pub(crate) enum Suite {
 
 #[derive(Debug, Args)]
 pub(crate) struct ReportArgs {
-    /// Results kept with --json, of one run or several, and of peers
+    /// Results kept with --json, of one run or several, and of peers; `-` for standard input
     #[arg(required_unless_present = "fill")]
     pub(crate) files: Vec<String>,
-    /// Write a page with plots and tables, which needs nothing else
-    #[arg(long, value_name = "FILE")]
+    /// Write a page with plots and tables, which needs nothing else; `-` for standard output
+    #[arg(long, value_name = "FILE|-")]
     pub(crate) html: Option<String>,
     /// Write tables as Markdown to a file, or to standard output for `-` [default: -, unless --html is given]
     #[arg(long, value_name = "FILE|-")]

@@ -12,6 +12,7 @@ pub(crate) use shared::{NumberType, joined, most_iterations};
 pub(crate) use solve::{SolveArgs, SpmvArgs};
 
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
+use lacuna::text::printable;
 use lists::{formats, lists};
 
 /// Sparse linear systems, solved by Krylov methods.
@@ -31,6 +32,7 @@ Examples:
   lacuna spmv A.mtx --plot spmv.svg           which storage format is fastest here
   lacuna generate gen:convection:300x300 --output A.mtx.gz
   lacuna devices
+  zcat A.mtx.gz | lacuna solve - --output - > x.mtx
   lacuna solve A.mtx --backend opencl --device 1
   lacuna compare                              which backend and method wins here, from small systems to large
   lacuna compare A.mtx --formats all --html compare.html
@@ -65,6 +67,16 @@ pub(crate) fn parse() -> Command {
         .mut_subcommand("spmv", |c| c.after_help(formats() + &generators()))
         .mut_subcommand("info", |c| c.after_help(generators()))
         .mut_subcommand("generate", |c| c.after_help(generators()));
-    let matches = command.get_matches();
-    Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit()).command
+    let matches = command.try_get_matches().unwrap_or_else(|error| exit(&error));
+    Cli::from_arg_matches(&matches).unwrap_or_else(|error| exit(&error)).command
+}
+
+/// Prints help or what is wrong, with what cannot be printed as it is escaped, and exits.
+fn exit(error: &clap::Error) -> ! {
+    let text = error.render().to_string();
+    if printable(&text) == text {
+        error.exit();
+    }
+    crate::out::note(text.trim_end());
+    std::process::exit(error.exit_code())
 }

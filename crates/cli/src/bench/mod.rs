@@ -36,7 +36,7 @@ pub(crate) fn run(args: &BenchArgs) -> Result<ExitCode> {
     let Some(old) = old else { return Ok(code) };
     let verdict =
         against::judge(&record::cases(&old).collect::<Vec<_>>(), &record::cases(&lines).collect::<Vec<_>>());
-    out::print(&verdict.text())?;
+    out::say(args.measuring.aside(), &verdict.text())?;
     Ok(if verdict.is_slower() && code == ExitCode::SUCCESS { ExitCode::from(NOT_CONVERGED) } else { code })
 }
 

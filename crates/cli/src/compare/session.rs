@@ -38,12 +38,13 @@ impl<'a> Session<'a> {
         for (option, path) in [("--json", &args.json), ("--html", &args.html)] {
             path.as_ref().map_or(Ok(()), |path| out::check_place(option, path))?;
         }
+        out::check_standard(&[("--json", args.json.as_deref()), ("--html", args.html.as_deref())])?;
         set_threads(args.threads)?;
         let peers = args.peers.as_deref().map(record::read).transpose()?.unwrap_or_default();
         let mut kept = Kept::to(args.json.as_deref())?;
         let targets = targets(args, &mut kept)?;
         if !args.quiet {
-            out::print(&table::devices(&kept.lines))?;
+            out::say(args.aside(), &table::devices(&kept.lines))?;
         }
         cancel_on_interrupt();
         let limit = args.time_limit.map(|seconds| Instant::now() + Duration::from_secs_f64(seconds));
@@ -106,7 +107,7 @@ impl<'a> Session<'a> {
         if self.args.quiet {
             return Ok(());
         }
-        self.progress.aside(|| out::print(&text(&self.kept.lines)))
+        self.progress.aside(|| out::say(self.args.aside(), &text(&self.kept.lines)))
     }
 
     /// Keeps a line of words.

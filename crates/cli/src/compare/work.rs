@@ -7,6 +7,7 @@ use crate::record::VECTORS;
 use lacuna::formats::FORMATS;
 use lacuna::solvers::{METHODS, method, name_of};
 use lacuna::{Error, Kind, Options, Stop};
+use std::rc::Rc;
 
 /// Matrices, or lengths of vectors, times number types times methods times formats.
 #[derive(Clone, Debug, Default)]
@@ -66,7 +67,7 @@ impl Ending {
 
 /// A matrix that has not been read, or vectors that have not been made.
 pub(super) enum Unmade {
-    Matrix(Source, Kind),
+    Matrix(Rc<Source>, Kind),
     Vectors(usize, Kind),
 }
 
@@ -109,10 +110,14 @@ impl Work {
         let mut subjects = Vec::new();
         for name in &self.matrices {
             let types = self.types.iter().copied().map(Some).collect::<Vec<_>>();
-            for number in if types.is_empty() { vec![None] } else { types } {
-                let source = Source::open(name)?;
+            let types = if types.is_empty() { vec![None] } else { types };
+            let source = Rc::new(Source::open(name)?);
+            if types.len() > 1 {
+                source.keep_stream()?;
+            }
+            for number in types {
                 let kind = source.number_type(number, false)?;
-                subjects.push(Unmade::Matrix(source, kind));
+                subjects.push(Unmade::Matrix(source.clone(), kind));
             }
         }
         for length in &self.lengths {

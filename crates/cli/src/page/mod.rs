@@ -11,7 +11,7 @@ mod tables;
 pub(crate) use choices::{Choice, choices, fastest};
 pub(crate) use markdown::{markdown, origin};
 
-use crate::failure::{Failure, Result};
+use crate::failure::Result;
 use crate::measure::Machine;
 use crate::plot::figure::escaped;
 use crate::record::{Entry, Line, distinct};
@@ -19,9 +19,9 @@ use results::Results;
 
 const STYLE: &str = include_str!("style.css");
 
-/// Writes the page of these results.
+/// Writes the page of these results, to standard output for `-`.
 pub(crate) fn write(path: &str, lines: &[Line]) -> Result<()> {
-    std::fs::write(path, html(lines)).map_err(|e| Failure::writing(path, e))
+    crate::out::save(path, &html(lines))
 }
 
 fn html(lines: &[Line]) -> String {

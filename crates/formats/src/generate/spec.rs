@@ -2,7 +2,7 @@
 use super::alike::{Shape, look_alikes};
 use super::{elements, grid, network, reservoir};
 use crate::Csr;
-use lacuna_core::{Error, Result, Scalar, check_process};
+use lacuna_core::{Error, Result, Scalar, check_process, memory};
 use std::fmt;
 use std::str::FromStr;
 
@@ -44,6 +44,9 @@ generators! {
     "random" "N:PER_ROW[:SEED]" "100000:8:1" "PER_ROW random entries in every row; diagonally dominant";
     "alike" "NAME[:PART]" "protein" "look-alikes of Bell and Garland's matrices, rows divided by PART: dense, protein, spheres, cantilever, wind-tunnel, harbor, qcd, ship, economics, epidemiology, accelerator, circuit, webbase, lp";
 }
+
+/// Bytes from which a matrix is held against the memory that is left.
+const CHECKED: f64 = 256e6;
 
 /// What to generate.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -127,8 +130,8 @@ impl Spec {
     /// Makes the matrix, on the current rayon pool.
     ///
     /// # Errors
-    /// When the matrix is complex and `T` is not, an entry exceeds `T`, there are more than `u32::MAX` entries, or as
-    /// [`check_process`].
+    /// When the matrix is complex and `T` is not, an entry exceeds `T`, there are more than `u32::MAX` entries, or they cannot fit in
+    /// memory; and as [`check_process`].
     pub fn build<T: Scalar>(&self) -> Result<Csr<T>> {
         let operation = self.text.as_str();
         check_process(operation)?;
@@ -137,6 +140,11 @@ impl Spec {
                 operation: operation.into(),
                 message: format!("the matrix is complex, {} is not; use c64 or c32", T::KIND.name()),
             });
+        }
+        let [rows, entries] = self.size_about();
+        let bytes = entries * (size_of::<u32>() + size_of::<T>()) as f64 + rows * size_of::<u32>() as f64;
+        if bytes >= CHECKED {
+            memory::check(operation, bytes as u64)?;
         }
         match self.model {
             Model::Poisson { size, dimensions, corners } => {
@@ -175,6 +183,34 @@ impl Spec {
             Model::Dense { n } => product(&[n, n]),
             Model::Random { n, per_row, .. } => product(&[n, per_row]),
             Model::Alike { shape, part } => Some((shape.rows / part) as u64),
+        }
+    }
+}
+
+impl Spec {
+    /// About how many rows and entries there are, rather too few than too many.
+    fn size_about(&self) -> [f64; 2] {
+        // A point and its neighbours on both sides in each direction, where there are any.
+        let star = |size: grid::Size| {
+            let sides = size.map(|side| side as f64);
+            let points: f64 = sides.iter().product();
+            [points, points + sides.iter().map(|side| 2.0 * (points - points / side)).sum::<f64>()]
+        };
+        let square = |n: usize, each: f64| [n as f64, n as f64 * each];
+        match self.model {
+            Model::Poisson { size, corners: true, .. } => {
+                let [points, _] = star(size);
+                [points, size.iter().map(|&side| 3.0 * side as f64 - 2.0).product()]
+            }
+            Model::Poisson { size, .. } | Model::Convection { size, .. } | Model::Helmholtz { size, .. } => star(size),
+            Model::Markov { size: [x, y, _], .. } => square(x * y, 3.0),
+            Model::PoissonP1 { m } => square(m * m, 6.5),
+            Model::Elasticity3d { m } => square(3 * m * (m + 1) * (m + 1), 36.0),
+            Model::Spe10Like { .. } => [1_122_000.0, 7_780_000.0],
+            Model::PowerLaw { n } => square(n, 3.0),
+            Model::Dense { n } => square(n, n as f64),
+            Model::Random { n, per_row, .. } => square(n, per_row as f64),
+            Model::Alike { shape, part } => square(shape.rows / part, 1.0),
         }
     }
 }

@@ -18,6 +18,12 @@ impl<R: Read> Blocks<R> {
         Self { source, rest: Vec::new() }
     }
 
+    /// Adds everything that was not taken yet to `text`.
+    pub(super) fn into_rest(mut self, text: &mut Vec<u8>) -> io::Result<()> {
+        text.append(&mut self.rest);
+        self.source.read_to_end(text).map(|_| ())
+    }
+
     /// Reads whole lines into `block`, at least one; none at the end. The last line gets an end where it has none.
     pub(super) fn next(&mut self, block: &mut Vec<u8>) -> io::Result<bool> {
         block.clear();

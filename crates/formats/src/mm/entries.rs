@@ -1,5 +1,6 @@
 //! The entries of one block of text.
 use super::header::{Field, Header, Layout, Symmetry};
+use super::rounded::Rounding;
 use super::scan::{Fault, Scanner};
 use crate::assemble::Entry;
 use lacuna_core::{Kind, Scalar};
@@ -16,6 +17,8 @@ pub(super) struct Parsed<T> {
     skipped: Vec<u32>,
     /// What ended the reading early: the line in the block, counted from 0, the column from 1, and why.
     pub(super) fault: Option<(u64, u64, String)>,
+    /// Numbers that the number type does not hold.
+    pub(super) rounding: Rounding,
 }
 
 impl<T> Parsed<T> {
@@ -28,8 +31,14 @@ impl<T> Parsed<T> {
 /// Reads a block; `room` entries are expected.
 pub(super) fn parse<T: Scalar>(text: &[u8], header: &Header, room: usize) -> Parsed<T> {
     let mut scanner = Scanner::new(text, matches!(T::KIND, Kind::F32 | Kind::C32));
-    let mut parsed =
-        Parsed { entries: Vec::with_capacity(room), stored: 0, lines: 0, skipped: Vec::new(), fault: None };
+    let mut parsed = Parsed {
+        entries: Vec::with_capacity(room),
+        stored: 0,
+        lines: 0,
+        skipped: Vec::new(),
+        fault: None,
+        rounding: Rounding::default(),
+    };
     while !scanner.at_end() {
         let line = scanner.at();
         if scanner.skip_empty_line() {
@@ -48,6 +57,7 @@ pub(super) fn parse<T: Scalar>(text: &[u8], header: &Header, room: usize) -> Par
         }
         parsed.lines += 1;
     }
+    parsed.rounding = scanner.rounding.placed(text);
     parsed
 }
 
@@ -101,9 +111,9 @@ fn mirror<T: Scalar>(
     }
     if i == j {
         return match symmetry {
-            Symmetry::SkewSymmetric => {
+            Symmetry::SkewSymmetric if v != T::zero() => {
                 let message =
-                    format!("a skew-symmetric matrix has no diagonal, got an entry at row {}", i + 1);
+                    format!("the diagonal of a skew-symmetric matrix is zero, got {v} at row {}", i + 1);
                 Err((false, message))
             }
             Symmetry::Hermitian if v.im() != 0.0 => {

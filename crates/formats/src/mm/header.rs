@@ -34,7 +34,7 @@ pub enum Symmetry {
     General,
     /// Those below the diagonal; the one above is equal.
     Symmetric,
-    /// Those below the diagonal; the one above is the negative, the diagonal is zero and not stored.
+    /// Those below the diagonal; the one above is the negative, the diagonal is zero and need not be stored.
     SkewSymmetric,
     /// Those below the diagonal; the one above is the conjugate, the diagonal is real.
     Hermitian,
@@ -95,6 +95,9 @@ impl HeaderLines {
     /// Takes the next line; the header when it is complete.
     pub(super) fn line(&mut self, line: &[u8]) -> Result<Option<Header>, Fault> {
         let Some((layout, field, symmetry)) = self.banner else {
+            if line.trim_ascii().is_empty() {
+                return Ok(None);
+            }
             self.banner = Some(banner(line)?);
             return Ok(None);
         };

@@ -1,17 +1,25 @@
-//! Matrix Market files, reading and writing, plain or compressed by gzip.
+//! Matrix Market files, reading and writing.
 //!
 //! Everything of the format is read: coordinate and array; real, integer, complex and pattern; general, symmetric,
-//! skew-symmetric and Hermitian; comments and blank lines anywhere, either kind of line end. What does not belong is
-//! an error with its line and column. Text is read in blocks by all threads of the current rayon pool, so neither
+//! skew-symmetric and Hermitian; comments and blank lines anywhere, any kind of line end; plain, compressed by gzip, bzip2 or xz, and
+//! from tar archives as SuiteSparse has them. What a file of another kind is, its error says. What does not belong is
+//! an error with its line and column. Files are opened once, so pipes will do ([`Opened`]). Text is read in blocks by all threads of the current rayon pool, so neither
 //! the text as a whole nor what a header merely promises is ever held in memory.
+mod archive;
 mod blocks;
 mod entries;
+mod foreign;
 mod header;
+mod opened;
 mod read;
+mod rounded;
 mod scan;
+mod unpack;
 mod write;
 
+pub use archive::Wanted;
 pub use header::{Field, Header, Layout, Symmetry};
+pub use opened::Opened;
 pub use read::{
     ReadOptions, parse_header, parse_matrix, parse_vector, read_header, read_matrix, read_vector,
 };

@@ -1,16 +1,15 @@
-//! Reading: header first, then blocks of lines by all threads, then the matrix.
-use super::blocks::Blocks;
+//! Reading: blocks of lines behind the header by all threads, then the matrix.
+use super::archive::Wanted;
 use super::entries::{Parsed, parse, place};
-use super::header::{Field, Header, HeaderLines, Layout};
-use super::scan::Fault;
+use super::header::{Field, Header, Layout, Symmetry};
+use super::opened::{Opened, Unread};
+use super::rounded::Rounding;
 use crate::Csr;
 use crate::assemble::{Entry, assemble};
-use flate2::read::MultiGzDecoder;
-use lacuna_core::{Error, Result, Scalar};
+use lacuna_core::{Error, Result, Scalar, memory};
 use rayon::prelude::*;
 use std::borrow::Cow;
-use std::fs::File;
-use std::io::{self, Read};
+use std::io;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -20,31 +19,35 @@ use std::sync::{Mutex, PoisonError};
 const FREE_ROWS: u64 = 1 << 26;
 /// Rows or columns for each entry beyond [`FREE_ROWS`].
 const ROWS_PER_ENTRY: u64 = 256;
+/// Bytes of entries from which they are held against the memory that is left.
+const CHECKED: u64 = 256 << 20;
 
 /// How to read.
 #[derive(Clone, Copy, Default)]
 pub struct ReadOptions<'a> {
-    /// Called now and then with the bytes of the file read so far and all of them; from several threads, one at a
-    /// time. The reading waits for it, and it must not run parallel work of its own on the same pool.
+    /// Called now and then with the bytes of the file read so far and all of them, 0 where that is not known; from several threads,
+    /// one at a time. The reading waits for it, and it must not run parallel work of its own on the same pool.
     pub progress: Option<&'a (dyn Fn(u64, u64) + Sync)>,
+    /// Called with what a reader of the file should know though it was read, in words: numbers that the number type does not hold.
+    pub notes: Option<&'a (dyn Fn(&str) + Sync)>,
 }
 
 impl std::fmt::Debug for ReadOptions<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("ReadOptions").field("progress", &self.progress.is_some()).finish()
+        let (progress, notes) = (self.progress.is_some(), self.notes.is_some());
+        f.debug_struct("ReadOptions").field("progress", &progress).field("notes", &notes).finish()
     }
 }
 
-/// Reads the matrix in a Matrix Market file, compressed by gzip or not.
+/// Reads the matrix in a Matrix Market file, plain, compressed by gzip, bzip2 or xz, or in a tar archive.
 ///
 /// Repeated entries are summed in the order of the file; of an array only what is not zero is kept.
 ///
 /// # Errors
 /// When the file cannot be read, is not Matrix Market to the letter (the error has the line and column), promises
-/// other entries than it has, or holds complex numbers and `T` is real.
+/// other entries than it has, holds complex numbers and `T` is real, or its entries cannot fit in memory.
 pub fn read_matrix<T: Scalar>(path: impl AsRef<Path>, options: &ReadOptions<'_>) -> Result<Csr<T>> {
-    let (name, file, total) = open(path.as_ref())?;
-    matrix(Source { name, total, progress: options.progress }, file)
+    Opened::open(path, Wanted::Matrix)?.matrix(options)
 }
 
 /// As [`read_matrix`], from the bytes of a file; errors call them `name`.
@@ -52,17 +55,16 @@ pub fn read_matrix<T: Scalar>(path: impl AsRef<Path>, options: &ReadOptions<'_>)
 /// # Errors
 /// As [`read_matrix`].
 pub fn parse_matrix<T: Scalar>(name: &str, bytes: &[u8]) -> Result<Csr<T>> {
-    matrix(Source::of_bytes(name, bytes), bytes)
+    of_bytes(name, bytes, Wanted::Matrix)?.matrix(&ReadOptions::default())
 }
 
-/// Reads what a Matrix Market file says of itself, and no more: enough to choose a number type.
+/// Reads what a Matrix Market file says of itself, and no more: enough to choose a number type. What cannot be opened twice is
+/// opened as [`Opened`].
 ///
 /// # Errors
 /// When the file cannot be read or its first lines are not those of a Matrix Market file.
 pub fn read_header(path: impl AsRef<Path>) -> Result<Header> {
-    let (name, file, total) = open(path.as_ref())?;
-    let source = Source { name, total, progress: None };
-    Ok(source.start(file, &AtomicU64::new(0))?.header)
+    Ok(Opened::open(path, Wanted::Matrix)?.into_header())
 }
 
 /// As [`read_header`], from the bytes of a file; errors call them `name`.
@@ -70,7 +72,7 @@ pub fn read_header(path: impl AsRef<Path>) -> Result<Header> {
 /// # Errors
 /// As [`read_header`].
 pub fn parse_header(name: &str, bytes: &[u8]) -> Result<Header> {
-    Ok(Source::of_bytes(name, bytes).start(bytes, &AtomicU64::new(0))?.header)
+    Ok(of_bytes(name, bytes, Wanted::Matrix)?.into_header())
 }
 
 /// Reads the vector in a Matrix Market file: an array or coordinate matrix of one column.
@@ -78,8 +80,7 @@ pub fn parse_header(name: &str, bytes: &[u8]) -> Result<Header> {
 /// # Errors
 /// As [`read_matrix`], and when there is not exactly one column.
 pub fn read_vector<T: Scalar>(path: impl AsRef<Path>) -> Result<Vec<T>> {
-    let (name, file, total) = open(path.as_ref())?;
-    vector(Source { name, total, progress: None }, file)
+    Opened::open(path, Wanted::Vector)?.vector(&ReadOptions::default())
 }
 
 /// As [`read_vector`], from the bytes of a file; errors call them `name`.
@@ -87,86 +88,25 @@ pub fn read_vector<T: Scalar>(path: impl AsRef<Path>) -> Result<Vec<T>> {
 /// # Errors
 /// As [`read_vector`].
 pub fn parse_vector<T: Scalar>(name: &str, bytes: &[u8]) -> Result<Vec<T>> {
-    vector(Source::of_bytes(name, bytes), bytes)
+    of_bytes(name, bytes, Wanted::Vector)?.vector(&ReadOptions::default())
 }
 
-fn open(path: &Path) -> Result<(String, File, u64)> {
-    let name = path.display().to_string();
-    let failed = |source| Error::Io { operation: "opening".into(), path: name.clone(), source };
-    let file = File::open(path).map_err(failed)?;
-    let about = file.metadata().map_err(failed)?;
-    if about.is_dir() {
-        return Err(failed(io::Error::new(io::ErrorKind::IsADirectory, "it is a folder, not a file")));
-    }
-    Ok((name, file, about.len()))
-}
-
-fn matrix<T: Scalar>(source: Source<'_>, raw: impl Read + Send) -> Result<Csr<T>> {
-    let operation = format!("reading {}", source.name);
-    let (header, parts) = source.read::<T>(raw)?;
-    let parts = match header.layout {
-        Layout::Coordinate => parts.into_iter().map(|p| p.entries).collect(),
-        Layout::Array => source.placed(&header, parts)?,
-    };
-    assemble(&operation, header.rows, header.cols, parts.into_iter().map(Cow::Owned).collect())
-}
-
-fn vector<T: Scalar>(source: Source<'_>, raw: impl Read + Send) -> Result<Vec<T>> {
-    let operation = format!("reading {}", source.name);
-    let (header, parts) = source.read::<T>(raw)?;
-    if header.cols != 1 {
-        return Err(Error::Shape {
-            operation,
-            expected: "a vector, that is one column".into(),
-            got: (header.rows, header.cols),
-        });
-    }
-    let entries = parts.into_iter().flat_map(|p| p.entries);
-    if header.layout == Layout::Array {
-        return Ok(entries.map(|(_, _, v)| v).collect());
-    }
-    let mut x = vec![T::zero(); header.rows];
-    entries.for_each(|(i, _, v)| x[i as usize] += v);
-    match x.iter().position(|v| !v.finite()) {
-        None => Ok(x),
-        Some(row) => Err(Error::Element {
-            operation,
-            what: "the sum of repeated entries".into(),
-            row,
-            message: "is not finite".into(),
-        }),
-    }
-}
-
-/// A text being read: its name, its bytes in the file, and whom to tell how far it is.
-struct Source<'a> {
-    name: String,
-    total: u64,
-    progress: Option<&'a (dyn Fn(u64, u64) + Sync)>,
-}
-
-/// A text whose header was read.
-struct Started<R> {
-    header: Header,
-    /// Lines up to the sizes.
-    lines: u64,
-    /// Lines behind the sizes already taken from `blocks`.
-    rest: Vec<u8>,
-    blocks: Blocks<R>,
+fn of_bytes<'r>(name: &str, bytes: &'r [u8], wanted: Wanted) -> Result<Opened<'r>> {
+    Opened::start(name, bytes, Some(bytes.len() as u64), wanted)
 }
 
 /// What the workers share: the text, and how many blocks were taken from it.
-struct Feed<R> {
-    started: Started<R>,
+struct Feed<'r> {
+    unread: Unread<'r>,
     taken: usize,
     failed: Option<io::Error>,
 }
 
-impl<R: Read> Feed<R> {
+impl Feed<'_> {
     /// The next block and its number.
     fn next(&mut self, block: &mut Vec<u8>) -> Option<usize> {
-        if self.started.rest.is_empty() {
-            match self.started.blocks.next(block) {
+        if self.unread.rest.is_empty() {
+            match self.unread.blocks.next(block) {
                 Ok(true) => {}
                 Ok(false) => return None,
                 Err(e) => {
@@ -175,74 +115,72 @@ impl<R: Read> Feed<R> {
                 }
             }
         } else {
-            *block = std::mem::take(&mut self.started.rest);
+            *block = std::mem::take(&mut self.unread.rest);
         }
         self.taken += 1;
         Some(self.taken - 1)
     }
 }
 
-impl Source<'_> {
-    fn of_bytes(name: &str, bytes: &[u8]) -> Self {
-        Self { name: name.into(), total: bytes.len() as u64, progress: None }
+impl Opened<'_> {
+    /// Reads the matrix behind the header. A second time only where the text was kept.
+    ///
+    /// # Errors
+    /// As [`read_matrix`].
+    pub fn matrix<T: Scalar>(&mut self, options: &ReadOptions<'_>) -> Result<Csr<T>> {
+        let (header, parts) = self.read::<T>(options)?;
+        let parts = match header.layout {
+            Layout::Coordinate => parts.into_iter().map(|p| p.entries).collect(),
+            Layout::Array => self.placed(&header, parts)?,
+        };
+        let parts = parts.into_iter().map(Cow::Owned).collect();
+        assemble(&self.operation(), header.rows, header.cols, parts)
     }
 
-    fn io(&self, source: io::Error) -> Error {
-        Error::Io { operation: "reading".into(), path: self.name.clone(), source }
-    }
-
-    /// The error at a line, counted from 1.
-    fn parse_error(&self, line: u64, column: u64, message: String) -> Error {
-        Error::Parse { source_name: self.name.clone(), line, column, message }
-    }
-
-    /// Reads the header.
-    fn start<'r, R: Read + Send + 'r>(
-        &self,
-        raw: R,
-        done: &'r AtomicU64,
-    ) -> Result<Started<Box<dyn Read + Send + 'r>>> {
-        let text = decompressed(Counted { inner: raw, done }).map_err(|e| self.io(e))?;
-        let (mut blocks, mut block) = (Blocks::new(text), Vec::new());
-        let (mut lines, mut head) = (0, HeaderLines::default());
-        while blocks.next(&mut block).map_err(|e| self.io(e))? {
-            let mut start = 0;
-            while let Some(length) = block[start..].iter().position(|&b| b == b'\n') {
-                let line = &block[start..start + length];
-                lines += 1;
-                start += length + 1;
-                let header = head.line(line).map_err(|Fault { at, message }| {
-                    self.parse_error(lines, at.map_or(0, |at| at as u64 + 1), message)
-                })?;
-                if let Some(header) = header {
-                    block.drain(..start);
-                    return Ok(Started { header, lines, rest: block, blocks });
-                }
-            }
+    /// Reads the vector behind the header. A second time only where the text was kept.
+    ///
+    /// # Errors
+    /// As [`read_vector`].
+    pub fn vector<T: Scalar>(&mut self, options: &ReadOptions<'_>) -> Result<Vec<T>> {
+        let operation = self.operation();
+        if self.header().cols != 1 {
+            let (expected, header) = ("a vector, that is one column".into(), self.header());
+            return Err(Error::Shape { operation, expected, got: (header.rows, header.cols) });
         }
-        let Fault { message, .. } = head.missing();
-        Err(self.parse_error(lines.max(1), 0, message))
+        let (header, parts) = self.read::<T>(options)?;
+        let entries = parts.into_iter().flat_map(|p| p.entries);
+        if header.layout == Layout::Array {
+            return Ok(entries.map(|(_, _, v)| v).collect());
+        }
+        let mut x = vec![T::zero(); header.rows];
+        entries.for_each(|(i, _, v)| x[i as usize] += v);
+        match x.iter().position(|v| !v.finite()) {
+            None => Ok(x),
+            Some(row) => Err(Error::Element {
+                operation,
+                what: "the sum of repeated entries".into(),
+                row,
+                message: "is not finite".into(),
+            }),
+        }
     }
 
-    /// Reads header and entries, the entries in the order of the file.
-    fn read<T: Scalar>(&self, raw: impl Read + Send) -> Result<(Header, Vec<Parsed<T>>)> {
-        let done = AtomicU64::new(0);
-        let started = self.start(raw, &done)?;
-        let (header, mut lines) = (started.header.clone(), started.lines);
-        self.check(&header, lines, T::KIND)?;
+    /// Reads the entries, in the order of the file.
+    fn read<T: Scalar>(&mut self, options: &ReadOptions<'_>) -> Result<(Header, Vec<Parsed<T>>)> {
+        let (header, mut lines, unread) = self.entries()?;
+        self.check::<T>(&header, lines)?;
 
-        let feed = Mutex::new(Feed { started, taken: 0, failed: None });
+        let feed = Mutex::new(Feed { unread, taken: 0, failed: None });
         let (found, stop) = (AtomicU64::new(0), AtomicBool::new(false));
         let parts = Mutex::new(Vec::new());
+        let size = &self.size;
         let worker = || {
             let (mut block, mut room, mut own) = (Vec::new(), 0, Vec::new());
             while !stop.load(Ordering::Relaxed) {
                 let number = {
                     let mut feed = feed.lock().unwrap_or_else(PoisonError::into_inner);
                     let Some(number) = feed.next(&mut block) else { break };
-                    if let Some(progress) = self.progress {
-                        progress(done.load(Ordering::Relaxed), self.total);
-                    }
+                    size.progress(options, false);
                     number
                 };
                 let parsed = parse::<T>(&block, &header, room);
@@ -260,16 +198,19 @@ impl Source<'_> {
 
         let mut parts: Vec<(usize, Parsed<T>)> = parts.into_inner().unwrap_or_else(PoisonError::into_inner);
         parts.sort_by_key(|part| part.0);
-        let mut stored = 0;
+        let (mut stored, mut rounding) = (0, Rounding::default());
         for (_, part) in &mut parts {
-            if stored + part.stored > header.entries {
-                let line = lines + 1 + part.line_of(header.entries - stored);
-                let message = format!("the header promises {} entries, here is one more", header.entries);
-                return Err(self.parse_error(line, 0, message));
+            let left = header.entries - stored;
+            // A line that cannot be read is one too many all the same.
+            let too_many = part.stored > left || (part.stored == left && part.fault.is_some());
+            if too_many {
+                let line = lines + 1 + part.line_of(left);
+                return Err(self.parse_error(line, 0, too_many_lines(&header)));
             }
             if let Some((line, column, message)) = part.fault.take() {
                 return Err(self.parse_error(lines + 1 + line, column, message));
             }
+            rounding.add(std::mem::take(&mut part.rounding), lines);
             stored += part.stored;
             lines += part.lines;
         }
@@ -282,17 +223,19 @@ impl Source<'_> {
             let message = format!("the header promises {promised} entries, the file ends after {stored}");
             return Err(self.parse_error(lines, 0, message));
         }
-        if let Some(progress) = self.progress {
-            progress(self.total, self.total);
+        if let Some(notes) = options.notes {
+            rounding.tell(self.name(), T::KIND, notes);
         }
+        self.size.progress(options, true);
         Ok((header, parts.into_iter().map(|part| part.1).collect()))
     }
 
     /// What can be said of a header before its entries are read.
-    fn check(&self, header: &Header, line: u64, kind: lacuna_core::Kind) -> Result<()> {
+    fn check<T: Scalar>(&self, header: &Header, line: u64) -> Result<()> {
+        let kind = T::KIND;
         if header.field == Field::Complex && !kind.is_complex() {
             return Err(Error::Unsupported {
-                operation: format!("reading {}", self.name),
+                operation: self.operation(),
                 message: format!("the file holds complex numbers, {} cannot; use c64 or c32", kind.name()),
             });
         }
@@ -306,7 +249,21 @@ impl Source<'_> {
                 format!("{side} rows or columns for {entries} entries: at most {most} are made room for"),
             ));
         }
-        Ok(())
+        let images = if header.symmetry == Symmetry::General { 1 } else { 2 };
+        let bytes = self.entries_at_most(header).saturating_mul(images * size_of::<Entry<T>>() as u64);
+        if bytes >= CHECKED { memory::check(&self.operation(), bytes) } else { Ok(()) }
+    }
+
+    /// The entries that the header promises, or those that the file has bytes for.
+    fn entries_at_most(&self, header: &Header) -> u64 {
+        let shortest = match header.layout {
+            Layout::Coordinate => "1 1\n".len() as u64,
+            Layout::Array => "1\n".len() as u64,
+        };
+        match self.size.total {
+            Some(bytes) if self.size.plain => header.entries.min(bytes / shortest),
+            _ => header.entries,
+        }
     }
 
     /// The entries of an array at their places.
@@ -317,12 +274,13 @@ impl Source<'_> {
             next - part.stored
         };
         let starts: Vec<u64> = parts.iter().map(&mut start).collect();
+        let operation = self.operation();
         parts
             .into_par_iter()
             .zip(starts)
             .map(|(part, first)| {
                 place(header, first, part.entries).map_err(|(k, message)| Error::Structure {
-                    operation: format!("reading {}", self.name),
+                    operation: operation.clone(),
                     message: format!("value {} of the array: {message}", first + k + 1),
                 })
             })
@@ -332,29 +290,9 @@ impl Source<'_> {
     }
 }
 
-/// Counts the bytes that are read.
-struct Counted<'a, R> {
-    inner: R,
-    done: &'a AtomicU64,
-}
-
-impl<R: Read> Read for Counted<'_, R> {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let n = self.inner.read(buffer)?;
-        self.done.fetch_add(n as u64, Ordering::Relaxed);
-        Ok(n)
-    }
-}
-
-/// The text of `raw`, which is compressed when it begins as gzip does.
-fn decompressed<'r>(mut raw: impl Read + Send + 'r) -> io::Result<Box<dyn Read + Send + 'r>> {
-    let mut magic = Vec::new();
-    raw.by_ref().take(2).read_to_end(&mut magic)?;
-    let compressed = magic == [0x1F, 0x8B];
-    let whole = io::Cursor::new(magic).chain(raw);
-    Ok(if compressed {
-        Box::new(MultiGzDecoder::new(io::BufReader::with_capacity(1 << 16, whole)))
-    } else {
-        Box::new(whole)
-    })
+/// What is wrong with a line behind the promised ones.
+fn too_many_lines(header: &Header) -> String {
+    let amgx = header.comments.iter().any(|comment| comment.starts_with("%AMGX"));
+    let why = if amgx { ": AmgX puts vectors behind the matrix, which are not read" } else { "" };
+    format!("the header promises {} entries, here is one more{why}", header.entries)
 }

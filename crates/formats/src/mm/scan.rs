@@ -1,4 +1,6 @@
 //! Numbers and words out of a line of text.
+use super::rounded::Rounding;
+use lacuna_core::text::escaped;
 use std::ops::RangeInclusive;
 
 /// Something that does not belong, at a byte of a line or block.
@@ -41,6 +43,7 @@ fn word_length(text: &[u8]) -> usize {
 fn shown(word: &[u8]) -> String {
     const MOST: usize = 40;
     let text = String::from_utf8_lossy(&word[..word.len().min(MOST)]);
+    let text = escaped(&text);
     if word.len() > MOST { format!("{text}…") } else { text.into_owned() }
 }
 
@@ -56,13 +59,15 @@ pub(super) struct Scanner<'a> {
     at: usize,
     /// Whether numbers are rounded to `f32`.
     single: bool,
+    /// Numbers that were rounded in a way worth telling.
+    pub(super) rounding: Rounding,
 }
 
 impl<'a> Scanner<'a> {
     /// `text` must be empty or end with `\n`.
     pub(super) fn new(text: &'a [u8], single: bool) -> Self {
         debug_assert!(text.last().is_none_or(|&b| b == b'\n'));
-        Self { text, at: 0, single }
+        Self { text, at: 0, single, rounding: Rounding::default() }
     }
 
     #[inline(always)]
@@ -112,11 +117,22 @@ impl<'a> Scanner<'a> {
     pub(super) fn end_line(&mut self, expected: &str) -> Result<(), Fault> {
         self.skip_blanks();
         if self.byte() != b'\n' {
-            let word = shown(self.word(self.at));
-            return Err(Fault::new(self.at, format!("nothing should follow {expected}, got `{word}`")));
+            return Err(self.more(expected));
         }
         self.at += 1;
         Ok(())
+    }
+
+    #[cold]
+    fn more(&self, expected: &str) -> Fault {
+        let word = shown(self.word(self.at));
+        let blanks = self.text[..self.at].iter().rev().take_while(|b| b.is_ascii_whitespace());
+        let why = if blanks.into_iter().any(|&b| b == b'\r') {
+            "; a carriage return ends a line only where the first line ends so"
+        } else {
+            ""
+        };
+        Fault::new(self.at, format!("nothing should follow {expected}, got `{word}`{why}"))
     }
 
     /// The error for a word that should be something else.
@@ -239,7 +255,20 @@ impl<'a> Scanner<'a> {
                 format!("the {what} {} is too large for f64", shown(text.as_bytes())),
             ));
         }
-        if self.single { self.round_to_single(value, start, what) } else { Ok(value) }
+        if self.single {
+            return self.round_to_single(value, start, what);
+        }
+        self.note_vanished(value, start, what);
+        Ok(value)
+    }
+
+    /// Counts a number that became zero and is none.
+    fn note_vanished(&mut self, value: f64, start: usize, what: &str) {
+        let word = self.word(start);
+        let mantissa = word.split(|b| b.is_ascii_alphabetic()).next().unwrap_or_default();
+        if value == 0.0 && mantissa.iter().any(|b| (b'1'..=b'9').contains(b)) {
+            self.rounding.vanished.push(start, || format!("the {what} {}", shown(word)), value);
+        }
     }
 
     /// The word at `start` as Rust spells decimal numbers.
@@ -257,11 +286,13 @@ impl<'a> Scanner<'a> {
     }
 
     /// The nearest `f32` to the text, which is not that of `value` where that lies between two.
-    fn round_to_single(&self, value: f64, start: usize, what: &str) -> Result<f64, Fault> {
+    fn round_to_single(&mut self, value: f64, start: usize, what: &str) -> Result<f64, Fault> {
         let halfway = value.to_bits() & 0x1FFF_FFFF == 0x1000_0000;
         let single = if halfway || value.abs() < 2.0 * f64::from(f32::MIN_POSITIVE) {
             let text = self.decimal(start, what)?;
-            text.parse().map_err(|_| self.unexpected(start, what, "a real number"))?
+            let single: f32 = text.parse().map_err(|_| self.unexpected(start, what, "a real number"))?;
+            self.note_vanished(f64::from(single), start, what);
+            single
         } else {
             value as f32
         };
@@ -282,7 +313,14 @@ impl<'a> Scanner<'a> {
         self.at += word.len();
         let text = std::str::from_utf8(word).unwrap_or_default();
         match text.parse::<i64>() {
-            Ok(n) => Ok(n as f64),
+            Ok(n) => {
+                let value = if self.single { f64::from(n as f64 as f32) } else { n as f64 };
+                // `i64::MAX` in floating point is one more, which no `i64` is.
+                if value as i128 != i128::from(n) {
+                    self.rounding.inexact.push(start, || format!("the {what} {}", shown(word)), value);
+                }
+                Ok(n as f64)
+            }
             Err(e)
                 if matches!(
                     e.kind(),

@@ -1,0 +1,97 @@
+//! Text from outside, made safe to print: names and contents of files may hold anything.
+use std::borrow::Cow;
+
+/// What shows nothing, or shows as a plain blank, or moves other characters: Unicode's format characters, separators, variation
+/// selectors, fillers and spaces other than the plain one.
+const INVISIBLE: [(char, char); 29] = [
+    ('\u{A0}', '\u{A0}'),
+    ('\u{AD}', '\u{AD}'),
+    ('\u{34F}', '\u{34F}'),
+    ('\u{600}', '\u{605}'),
+    ('\u{61C}', '\u{61C}'),
+    ('\u{6DD}', '\u{6DD}'),
+    ('\u{70F}', '\u{70F}'),
+    ('\u{890}', '\u{891}'),
+    ('\u{8E2}', '\u{8E2}'),
+    ('\u{115F}', '\u{1160}'),
+    ('\u{1680}', '\u{1680}'),
+    ('\u{17B4}', '\u{17B5}'),
+    ('\u{180B}', '\u{180F}'),
+    ('\u{2000}', '\u{200F}'),
+    ('\u{2028}', '\u{202F}'),
+    ('\u{205F}', '\u{206F}'),
+    ('\u{2800}', '\u{2800}'),
+    ('\u{3000}', '\u{3000}'),
+    ('\u{3164}', '\u{3164}'),
+    ('\u{FE00}', '\u{FE0F}'),
+    ('\u{FEFF}', '\u{FEFF}'),
+    ('\u{FFA0}', '\u{FFA0}'),
+    ('\u{FFF0}', '\u{FFFB}'),
+    ('\u{110BD}', '\u{110BD}'),
+    ('\u{110CD}', '\u{110CD}'),
+    ('\u{13430}', '\u{1343F}'),
+    ('\u{1BCA0}', '\u{1BCA3}'),
+    ('\u{1D173}', '\u{1D17A}'),
+    ('\u{E0000}', '\u{E0FFF}'),
+];
+
+/// Text on one line without control characters and invisible ones: each is written as Rust writes it, `\u{1b}` for an escape.
+///
+/// ```
+/// use lacuna_core::text::escaped;
+///
+/// assert_eq!(escaped("a\u{1B}[31m\n\u{202E}b é"), "a\\u{1b}[31m\\n\\u{202e}b é");
+/// ```
+pub fn escaped(text: &str) -> Cow<'_, str> {
+    replaced(text, is_hidden, |c| c.escape_default().to_string())
+}
+
+/// The same for text of several lines: line ends and tabs stay.
+pub fn printable(text: &str) -> Cow<'_, str> {
+    replaced(text, |c| is_hidden(c) && c != '\n' && c != '\t', |c| c.escape_default().to_string())
+}
+
+/// The same for JSON, in which such characters stand within strings alone.
+pub fn printable_json(text: &str) -> Cow<'_, str> {
+    let units = |c: char| c.encode_utf16(&mut [0; 2]).iter().map(|unit| format!("\\u{unit:04x}")).collect();
+    replaced(text, |c| is_hidden(c) && c != '\n' && c != '\t', units)
+}
+
+/// Whether a character is a control character or shows nothing.
+fn is_hidden(c: char) -> bool {
+    c.is_control() || (c > '~' && INVISIBLE.iter().any(|&(first, last)| (first..=last).contains(&c)))
+}
+
+fn replaced(text: &str, unwanted: impl Fn(char) -> bool, by: impl Fn(char) -> String) -> Cow<'_, str> {
+    if !text.contains(&unwanted) {
+        return Cow::Borrowed(text);
+    }
+    let mut clean = String::with_capacity(text.len() + 16);
+    for c in text.chars() {
+        if unwanted(c) { clean.push_str(&by(c)) } else { clean.push(c) }
+    }
+    Cow::Owned(clean)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_hidden_is_left() {
+        let all: String = ('\0'..=char::MAX).collect();
+        for clean in [escaped(&all), printable(&all), printable_json(&all)] {
+            assert!(clean.chars().all(|c| !is_hidden(c) || c == '\n' || c == '\t'));
+            assert!(clean.contains("aé中\u{301}😀".chars().last().unwrap_or_default()));
+        }
+        assert!(!escaped(&all).contains(['\n', '\t']));
+        assert_eq!(printable("a\tb\r\u{9B}1m\n"), "a\tb\\r\\u{9b}1m\n");
+        assert_eq!(printable_json("\"\u{9B}\u{E0001}\""), "\"\\u009b\\udb40\\udc01\"");
+        assert!(matches!(escaped("plain µ — é"), Cow::Borrowed(_)));
+    }
+
+    #[test]
+    fn ranges_are_in_order() {
+        assert!(INVISIBLE.windows(2).all(|w| w[0].1 < w[1].0) && INVISIBLE.iter().all(|r| r.0 <= r.1));
+    }
+}

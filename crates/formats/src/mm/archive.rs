@@ -1,0 +1,216 @@
+//! Tar archives as SuiteSparse packs its matrices: `NAME/NAME.mtx`, beside it the right-hand side `NAME/NAME_b.mtx` and more.
+//!
+//! An archive is read once, from front to back, so that it may come from a pipe. Small members that may be the one that is wanted
+//! are kept.
+use super::unpack::Stream;
+use lacuna_core::text::escaped;
+use std::io::{self, Cursor, Read};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// Bytes of members that are kept, at the most.
+const KEPT: u64 = 1 << 30;
+/// Members that an error lists, at the most.
+const LISTED: usize = 8;
+/// Bytes that a member takes a multiple of.
+const BLOCK: u64 = 512;
+
+/// What a file is looked at for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Wanted {
+    /// A matrix: of an archive, the member called as its folder or as the archive, or the only one.
+    Matrix,
+    /// A vector: of an archive, the member whose name ends in `_b`, or the only one.
+    Vector,
+}
+
+/// Whether a file begins as a tar archive does: with a header whose bytes add up to what it says.
+pub(super) fn is_tar(head: &[u8]) -> bool {
+    let Some(header) = head.get(..BLOCK as usize) else { return false };
+    let field = String::from_utf8_lossy(&header[148..156]);
+    let Ok(told) = u64::from_str_radix(field.trim_matches([' ', '\0']), 8) else { return false };
+    let sum = |bytes: &[u8]| bytes.iter().map(|&b| u64::from(b)).sum::<u64>();
+    header[0] != 0 && told == sum(&header[..148]) + 8 * u64::from(b' ') + sum(&header[156..])
+}
+
+/// An archive between two members, or within one.
+pub(super) struct Archive<'r> {
+    source: Stream<'r>,
+    /// Bytes of the member that were not read yet.
+    left: u64,
+    /// Bytes behind them up to the next header.
+    padding: u64,
+    kept: Vec<(String, Vec<u8>)>,
+}
+
+/// An archive whose matrix was found.
+pub(super) struct Beside<'r> {
+    archive: Arc<Mutex<Archive<'r>>>,
+    /// The matrix's name without its end.
+    stem: String,
+}
+
+/// A member that was found, and the archive around it.
+pub(super) struct Found<'r> {
+    pub(super) name: String,
+    pub(super) text: Stream<'r>,
+    pub(super) beside: Beside<'r>,
+}
+
+/// Finds what is wanted in an archive called `name`. An error of the outer kind is one of reading, the inner one says what was found
+/// instead.
+pub(super) fn find<'r>(
+    source: Stream<'r>,
+    name: &str,
+    wanted: Wanted,
+) -> io::Result<Result<Found<'r>, String>> {
+    let mut archive = Archive { source, left: 0, padding: 0, kept: Vec::new() };
+    let (own, mut others, mut room) = (archive_stem(name), Vec::new(), KEPT);
+    while let Some(path) = archive.next()? {
+        let Some((folder, stem)) = matrix_name(&path) else {
+            others.push(path);
+            continue;
+        };
+        let is_matrix = folder == Some(stem) || own == stem;
+        let fits = match wanted {
+            Wanted::Matrix => is_matrix,
+            Wanted::Vector => stem.ends_with("_b"),
+        };
+        if fits {
+            let stem = stem.to_string();
+            let archive = Arc::new(Mutex::new(archive));
+            let text = Box::new(Member(archive.clone()));
+            return Ok(Ok(Found { name: path, text, beside: Beside { archive, stem } }));
+        }
+        if archive.left <= room {
+            room -= archive.left;
+            let mut text = Vec::new();
+            archive.read_to_end(&mut text)?;
+            archive.kept.push((path, text));
+        } else if wanted == Wanted::Matrix {
+            return Ok(Err(format!(
+                "the archive holds {} beside other matrices, and none that is called as its folder; unpack it first",
+                escaped(&path)
+            )));
+        }
+    }
+    Ok(only(archive, others))
+}
+
+/// The member of an archive read to its end that is the only one that it can be.
+fn only(mut archive: Archive<'_>, others: Vec<String>) -> Result<Found<'_>, String> {
+    let list = |names: &[&str]| {
+        let more = if names.len() > LISTED { ", …" } else { "" };
+        escaped(&names[..names.len().min(LISTED)].join(", ")).into_owned() + more
+    };
+    let stems: Vec<&str> =
+        archive.kept.iter().filter_map(|(path, _)| matrix_name(path)).map(|(_, stem)| stem).collect();
+    // `NAME_b`, `NAME_x` or `NAME_coord` belong to `NAME`.
+    let belongs = |stem: &str| {
+        stems.iter().any(|other| stem.strip_prefix(other).is_some_and(|rest| rest.starts_with('_')))
+    };
+    let candidates: Vec<usize> = (0..stems.len()).filter(|&k| !belongs(stems[k])).collect();
+    let stem = match candidates[..] {
+        [k] => stems[k].to_string(),
+        [] => {
+            let names: Vec<&str> = others.iter().map(String::as_str).collect();
+            let holds = if names.is_empty() { "no file at all".into() } else { list(&names) };
+            return Err(format!("no member of the archive ends in .mtx; it holds {holds}"));
+        }
+        _ => {
+            let names: Vec<&str> = candidates.iter().map(|&k| archive.kept[k].0.as_str()).collect();
+            return Err(format!("several members may be meant: {}; unpack the archive first", list(&names)));
+        }
+    };
+    let (name, text) = archive.kept.remove(candidates[0]);
+    let beside = Beside { archive: Arc::new(Mutex::new(archive)), stem };
+    Ok(Found { name, text: Box::new(Cursor::new(text)), beside })
+}
+
+impl<'r> Beside<'r> {
+    /// The right-hand side that goes with the matrix, `NAME_b`, with its name; what lies before it is passed over.
+    pub(super) fn right_hand_side(&self) -> io::Result<Option<(String, Stream<'r>)>> {
+        let mut archive = self.archive.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_it = |path: &str| {
+            matrix_name(path).and_then(|(_, stem)| stem.strip_prefix(&self.stem)).is_some_and(|rest| rest == "_b")
+        };
+        if let Some(k) = archive.kept.iter().position(|(path, _)| is_it(path)) {
+            let (path, text) = archive.kept.remove(k);
+            return Ok(Some((path, Box::new(Cursor::new(text)))));
+        }
+        while let Some(path) = archive.next()? {
+            if is_it(&path) {
+                return Ok(Some((path, Box::new(Member(self.archive.clone())))));
+            }
+        }
+        Ok(None)
+    }
+}
+
+/// The folder a Matrix Market file lies in, and its name without its end.
+fn matrix_name(path: &str) -> Option<(Option<&str>, &str)> {
+    let mut parts = path.rsplit('/');
+    let file = parts.next()?;
+    let end = |file: &str, end: &str| {
+        let at = file.len().checked_sub(end.len())?;
+        (file.is_char_boundary(at) && file[at..].eq_ignore_ascii_case(end)).then_some(at)
+    };
+    let plain = [".gz", ".bz2", ".xz"].iter().find_map(|e| end(file, e)).map_or(file, |at| &file[..at]);
+    let stem = &plain[..end(plain, ".mtx")?];
+    // macOS packs what belongs to a file as a second one with this in front.
+    (!file.starts_with("._")).then(|| (parts.next(), stem))
+}
+
+/// The name of an archive without folder and ends.
+fn archive_stem(name: &str) -> &str {
+    let file = name.rsplit(['/', '\\']).next().unwrap_or(name);
+    file.split('.').next().unwrap_or(file)
+}
+
+impl Archive<'_> {
+    /// Goes to the next file, whose bytes are then read, and gives its name.
+    fn next(&mut self) -> io::Result<Option<String>> {
+        self.pass(self.left + self.padding)?;
+        (self.left, self.padding) = (0, 0);
+        let mut archive = tar::Archive::new(&mut self.source);
+        for entry in archive.entries()? {
+            let entry = entry?;
+            if entry.header().entry_type().is_file() {
+                let path = String::from_utf8_lossy(&entry.path_bytes()).into_owned();
+                (self.left, self.padding) = (entry.size(), entry.size().next_multiple_of(BLOCK) - entry.size());
+                return Ok(Some(path));
+            }
+        }
+        Ok(None)
+    }
+
+    fn pass(&mut self, bytes: u64) -> io::Result<()> {
+        let passed = io::copy(&mut self.source.by_ref().take(bytes), &mut io::sink())?;
+        if passed < bytes { Err(self.cut_short()) } else { Ok(()) }
+    }
+
+    fn cut_short(&self) -> io::Error {
+        io::Error::new(io::ErrorKind::UnexpectedEof, "the archive ends within a member")
+    }
+}
+
+/// The bytes of the member.
+impl Read for Archive<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let n = self.source.by_ref().take(self.left).read(buffer)?;
+        if n == 0 && self.left > 0 && !buffer.is_empty() {
+            return Err(self.cut_short());
+        }
+        self.left -= n as u64;
+        Ok(n)
+    }
+}
+
+/// The bytes of the member of a shared archive.
+struct Member<'r>(Arc<Mutex<Archive<'r>>>);
+
+impl Read for Member<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let mut archive: MutexGuard<'_, _> = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        archive.read(buffer)
+    }
+}

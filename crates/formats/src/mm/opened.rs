@@ -1,0 +1,237 @@
+//! A file that was opened and whose header was read; what is behind it is read later.
+use super::archive::{Beside, Wanted};
+use super::blocks::Blocks;
+use super::header::{Header, HeaderLines};
+use super::read::ReadOptions;
+use super::scan::Fault;
+use super::unpack::{Stream, Text, text};
+use lacuna_core::text::escaped;
+use lacuna_core::{Error, Result};
+use std::fs::File;
+use std::io::{self, Cursor, Read};
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// Bytes of blank lines and comments before the sizes, at the most: some text never ends.
+const LONGEST_HEADER: u64 = 1 << 26;
+
+/// A Matrix Market file, opened once, with its header: the number type can be chosen before the entries are read, from a pipe too.
+///
+/// Plain, compressed by gzip, bzip2 or xz, or in a tar archive, as [`Wanted`] says. A mark of byte order in front is passed over.
+///
+/// ```
+/// use lacuna_formats::mm::{Opened, Wanted};
+///
+/// let text = "%%MatrixMarket matrix coordinate real general\n2 2 1\n1 2 3\n";
+/// let mut file = Opened::from_reader("a pipe", text.as_bytes(), Wanted::Matrix)?;
+/// assert_eq!(file.header().rows, 2);
+/// let a = file.matrix::<f64>(&Default::default())?;
+/// assert_eq!(a.get(0, 1), Some(3.0));
+/// # Ok::<(), lacuna_core::Error>(())
+/// ```
+pub struct Opened<'r> {
+    pub(super) name: String,
+    header: Header,
+    /// Lines up to the sizes.
+    lines: u64,
+    unread: Option<Unread<'r>>,
+    kept: Option<Arc<[u8]>>,
+    beside: Option<Beside<'r>>,
+    pub(super) size: Size,
+}
+
+/// What is known of the bytes of a file.
+#[derive(Clone)]
+pub(super) struct Size {
+    /// All of them, where they can be counted before they are read.
+    pub(super) total: Option<u64>,
+    pub(super) read: Arc<AtomicU64>,
+    /// Whether they are those of the text.
+    pub(super) plain: bool,
+}
+
+/// The text behind the sizes.
+pub(super) struct Unread<'r> {
+    /// Lines already taken from `blocks`.
+    pub(super) rest: Vec<u8>,
+    pub(super) blocks: Blocks<Stream<'r>>,
+}
+
+impl std::fmt::Debug for Opened<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Opened").field("name", &self.name).field("header", &self.header).finish_non_exhaustive()
+    }
+}
+
+impl Opened<'static> {
+    /// Opens a file and reads its header.
+    ///
+    /// # Errors
+    /// When the file cannot be read, its first lines are not those of a Matrix Market file, or an archive does not have what is
+    /// wanted.
+    pub fn open(path: impl AsRef<Path>, wanted: Wanted) -> Result<Self> {
+        let path = path.as_ref();
+        let name = path.display().to_string();
+        let failed = |source| Error::Io { operation: "opening".into(), path: name.clone(), source };
+        let file = File::open(path).map_err(failed)?;
+        let about = file.metadata().map_err(failed)?;
+        if about.is_dir() {
+            return Err(failed(io::Error::new(io::ErrorKind::IsADirectory, "it is a folder, not a file")));
+        }
+        Self::start(&name, file, about.is_file().then_some(about.len()), wanted)
+    }
+}
+
+impl<'r> Opened<'r> {
+    /// The same of anything that gives bytes; errors call it `name`.
+    ///
+    /// # Errors
+    /// As [`Opened::open`].
+    pub fn from_reader(name: &str, bytes: impl Read + Send + 'r, wanted: Wanted) -> Result<Self> {
+        Self::start(name, bytes, None, wanted)
+    }
+
+    /// Reads the header.
+    pub(super) fn start(
+        name: &str,
+        bytes: impl Read + Send + 'r,
+        total: Option<u64>,
+        wanted: Wanted,
+    ) -> Result<Self> {
+        let read = Arc::new(AtomicU64::new(0));
+        let counted = Counted { inner: bytes, read: read.clone() };
+        let Text { name, stream, plain, beside } = text(name, Box::new(counted), wanted)?;
+        let failed = |source| Error::Io { operation: "reading".into(), path: name.clone(), source };
+        let wrong = |line, column, message| Error::Parse { source_name: name.clone(), line, column, message };
+        let (mut blocks, mut block) = (Blocks::new(stream), Vec::new());
+        let (mut lines, mut length, mut head) = (0, 0, HeaderLines::default());
+        while blocks.next(&mut block).map_err(failed)? {
+            let mut start = 0;
+            while let Some(end) = block[start..].iter().position(|&b| b == b'\n') {
+                let line = &block[start..start + end];
+                lines += 1;
+                start += end + 1;
+                let header = head.line(line).map_err(|Fault { at, message }| {
+                    wrong(lines, at.map_or(0, |at| at as u64 + 1), message)
+                })?;
+                if let Some(header) = header {
+                    block.drain(..start);
+                    let unread = Some(Unread { rest: block, blocks });
+                    let size = Size { total, read, plain };
+                    return Ok(Opened { name, header, lines, unread, kept: None, beside, size });
+                }
+            }
+            length += block.len() as u64;
+            if length > LONGEST_HEADER {
+                return Err(wrong(lines, 0, format!("no sizes in the first {LONGEST_HEADER} bytes")));
+            }
+        }
+        let Fault { message, .. } = head.missing();
+        Err(wrong(u64::max(lines, 1), 0, message))
+    }
+
+    /// What errors call it: the name of the file, behind it that of the member of an archive.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// What the file says of itself.
+    pub fn header(&self) -> &Header {
+        &self.header
+    }
+
+    /// Whether it lies in an archive, which may have a right-hand side too.
+    pub fn is_archive(&self) -> bool {
+        self.beside.is_some()
+    }
+
+    /// Whether the entries were read, and cannot be read once more.
+    pub fn is_spent(&self) -> bool {
+        self.unread.is_none() && self.kept.is_none()
+    }
+
+    pub(super) fn into_header(self) -> Header {
+        self.header
+    }
+
+    /// Takes what is left of the text into memory, from where the entries can be read more than once.
+    ///
+    /// # Errors
+    /// When it cannot be read.
+    pub fn keep(&mut self) -> Result<()> {
+        if self.kept.is_none() {
+            let Unread { mut rest, blocks } = self.take()?;
+            blocks.into_rest(&mut rest).map_err(|e| self.io(e))?;
+            self.kept = Some(rest.into());
+        }
+        Ok(())
+    }
+
+    /// The right-hand side that goes with the matrix in an archive of SuiteSparse, `NAME_b.mtx`, where there is one. To be asked
+    /// for when the matrix was read, or kept: the archive is read on.
+    ///
+    /// # Errors
+    /// As [`Opened::open`].
+    pub fn right_hand_side(&self) -> Result<Option<Self>> {
+        let Some(beside) = &self.beside else { return Ok(None) };
+        let Some((member, stream)) = beside.right_hand_side().map_err(|e| self.io(e))? else { return Ok(None) };
+        let archive = self.name.split_once(':').map_or(self.name.as_str(), |(archive, _)| archive);
+        Self::start(&format!("{archive}:{member}"), stream, None, Wanted::Vector).map(Some)
+    }
+
+    /// The header, the lines before the entries, and their text.
+    pub(super) fn entries(&mut self) -> Result<(Header, u64, Unread<'r>)> {
+        let unread = match &self.kept {
+            Some(text) => {
+                Unread { rest: Vec::new(), blocks: Blocks::new(Box::new(Cursor::new(text.clone()))) }
+            }
+            None => self.take()?,
+        };
+        Ok((self.header.clone(), self.lines, unread))
+    }
+
+    fn take(&mut self) -> Result<Unread<'r>> {
+        self.unread.take().ok_or_else(|| Error::Unsupported {
+            operation: self.operation(),
+            message: "it was read before; open it again, or keep it".into(),
+        })
+    }
+
+    pub(super) fn operation(&self) -> String {
+        format!("reading {}", escaped(&self.name))
+    }
+
+    pub(super) fn io(&self, source: io::Error) -> Error {
+        Error::Io { operation: "reading".into(), path: self.name.clone(), source }
+    }
+
+    /// The error at a line, counted from 1.
+    pub(super) fn parse_error(&self, line: u64, column: u64, message: String) -> Error {
+        Error::Parse { source_name: self.name.clone(), line, column, message }
+    }
+}
+
+impl Size {
+    /// Says how far the reading is.
+    pub(super) fn progress(&self, options: &ReadOptions<'_>, finished: bool) {
+        if let Some(progress) = options.progress {
+            let (read, total) = (self.read.load(Ordering::Relaxed), self.total.unwrap_or(0));
+            progress(if finished { total.max(read) } else { read }, total);
+        }
+    }
+}
+
+/// Counts the bytes that are read.
+struct Counted<R> {
+    inner: R,
+    read: Arc<AtomicU64>,
+}
+
+impl<R: Read> Read for Counted<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let n = self.inner.read(buffer)?;
+        self.read.fetch_add(n as u64, Ordering::Relaxed);
+        Ok(n)
+    }
+}

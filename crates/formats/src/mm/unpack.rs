@@ -1,0 +1,113 @@
+//! The text in a file: decompressed, taken out of an archive, without what stands in front of it.
+use super::archive::{Beside, Found, Wanted, find, is_tar};
+use super::foreign;
+use bzip2::read::MultiBzDecoder;
+use flate2::read::MultiGzDecoder;
+use lacuna_core::text::escaped;
+use lacuna_core::{Error, Result};
+use lzma_rust2::XzReader;
+use std::io::{self, BufReader, Cursor, Read};
+
+/// Bytes that tell what a file is.
+const HEAD: u64 = 512;
+/// How often something may be packed: a tar archive by gzip of files by gzip, and once more by a server.
+const LAYERS: usize = 4;
+/// Kilobytes that xz may ask for, at the most.
+const XZ_MEMORY: u32 = 1 << 20;
+
+/// Bytes from somewhere.
+pub(super) type Stream<'r> = Box<dyn Read + Send + 'r>;
+
+/// A text that may be Matrix Market.
+pub(super) struct Text<'r> {
+    /// The name of the file, with that of the member where it is an archive.
+    pub(super) name: String,
+    pub(super) stream: Stream<'r>,
+    /// Whether the bytes of the text are those of the file.
+    pub(super) plain: bool,
+    /// The archive that it comes from.
+    pub(super) beside: Option<Beside<'r>>,
+}
+
+/// Looks at how a file begins, and unpacks it.
+pub(super) fn text<'r>(name: &str, raw: Stream<'r>, wanted: Wanted) -> Result<Text<'r>> {
+    let (mut name, mut stream, mut plain, mut beside) = (name.to_string(), raw, true, None);
+    for _ in 0..=LAYERS {
+        let failed = |source| Error::Io { operation: "reading".into(), path: name.clone(), source };
+        let unsupported =
+            |message: String| Error::Unsupported { operation: format!("reading {}", escaped(&name)), message };
+        let mut head = Vec::new();
+        stream.by_ref().take(HEAD).read_to_end(&mut head).map_err(failed)?;
+        let packing = Packing::of(&head);
+        let mark = if head.starts_with(b"\xEF\xBB\xBF") { 3 } else { 0 };
+        if let (Packing::None, Some(what)) = (packing, foreign::named(&head[mark..])) {
+            let expected = "expected a Matrix Market file, plain, compressed by gzip, bzip2 or xz, or in a tar archive";
+            return Err(unsupported(format!("{expected}; it is {what}")));
+        }
+        let old = has_old_line_ends(&head[mark..]);
+        let mut head = Cursor::new(head);
+        head.set_position(mark as u64);
+        let whole = head.chain(stream);
+        let buffered = |whole| BufReader::with_capacity(1 << 16, whole);
+        stream = match packing {
+            Packing::Gzip => Box::new(MultiGzDecoder::new(buffered(whole))),
+            Packing::Bzip2 => Box::new(MultiBzDecoder::new(buffered(whole))),
+            Packing::Xz => Box::new(XzReader::new_mem_limit(buffered(whole), true, XZ_MEMORY)),
+            Packing::Tar if beside.is_some() => return Err(unsupported("an archive in an archive".into())),
+            Packing::Tar => match find(Box::new(whole), &name, wanted).map_err(failed)? {
+                Ok(Found { name: member, text, beside: archive }) => {
+                    (name, beside) = (format!("{name}:{member}"), Some(archive));
+                    text
+                }
+                Err(message) => return Err(unsupported(message)),
+            },
+            Packing::None if old => return Ok(Text { name, stream: Box::new(OldLineEnds(whole)), plain, beside }),
+            Packing::None => return Ok(Text { name, stream: Box::new(whole), plain, beside }),
+        };
+        plain = false;
+    }
+    let message = format!("it is packed more than {LAYERS} times over");
+    Err(Error::Unsupported { operation: format!("reading {}", escaped(&name)), message })
+}
+
+/// How bytes are packed.
+#[derive(Clone, Copy)]
+enum Packing {
+    None,
+    Gzip,
+    Bzip2,
+    Xz,
+    Tar,
+}
+
+impl Packing {
+    fn of(head: &[u8]) -> Self {
+        match head {
+            [0x1F, 0x8B, ..] => Packing::Gzip,
+            [b'B', b'Z', b'h', b'1'..=b'9', 0x31, 0x41, 0x59, 0x26, 0x53, 0x59, ..] => Packing::Bzip2,
+            // No block at all.
+            [b'B', b'Z', b'h', b'1'..=b'9', 0x17, 0x72, 0x45, 0x38, 0x50, 0x90, ..] => Packing::Bzip2,
+            [0xFD, b'7', b'z', b'X', b'Z', 0, ..] => Packing::Xz,
+            _ if is_tar(head) => Packing::Tar,
+            _ => Packing::None,
+        }
+    }
+}
+
+/// Whether the first line ends with a carriage return alone, as on computers of long ago.
+fn has_old_line_ends(head: &[u8]) -> bool {
+    let Some(end) = head.iter().position(|b| matches!(b, b'\r' | b'\n')) else { return false };
+    let behind = head[end..].iter().find(|&&b| b != b'\r');
+    head[end] == b'\r' && behind != Some(&b'\n')
+}
+
+/// Text with carriage returns for line ends.
+struct OldLineEnds<R>(R);
+
+impl<R: Read> Read for OldLineEnds<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let n = self.0.read(buffer)?;
+        buffer[..n].iter_mut().filter(|b| **b == b'\r').for_each(|b| *b = b'\n');
+        Ok(n)
+    }
+}
