@@ -190,11 +190,11 @@ pub(crate) fn names<T: Scalar>(store: &Store, e: &Encoded<T>, name: &str) -> Res
     let matrices = bases + 2 * e.bases.len();
     let mut words = vec![bases as u64, matrices as u64];
     for v in &e.vectors {
-        words.push(store.address(*v, name)?);
+        words.push(store.place(*v, name)?);
     }
     for v in &e.bases {
-        let (address, stride) = store.basis_address(*v, name)?;
-        words.extend([address, (stride * size_of::<T>()) as u64]);
+        let (place, stride) = store.basis_place(*v, name)?;
+        words.extend([place, stride as u64]);
     }
     for a in &e.matrices {
         let stored = store.stored(*a, name)?;

@@ -30,6 +30,8 @@ pub struct Shape {
     pub chunks: usize,
     /// Segments' terms of local memory for each segment of a group.
     pub work: usize,
+    /// Whether vectors are stored in the narrower type.
+    pub narrow: bool,
     /// Words of a sum that a work-item waits for.
     pub words: usize,
     /// Lanes of each matrix that lie side by side.
@@ -132,7 +134,7 @@ fn list<T>(e: &Encoded<T>, op: u32, at: u32, count: u32, words: u32) -> impl Ite
 /// Writes the kernel of a program; nothing where it has no such form.
 pub fn write<T: Scalar>(e: &Encoded<T>, shape: &Shape) -> Option<Written> {
     let fits = |op| e.is_scalar(op) || e.op(op, OP_N) == e.n;
-    if e.n == 0 || e.sections[2].is_empty() || !(0..e.ops()).all(fits) {
+    if e.n == 0 || e.sections[2].is_empty() || e.has_narrow() || !(0..e.ops()).all(fits) {
         return None;
     }
     if !e.vectors.iter().all(|v| v.len == e.n as usize) {

@@ -72,6 +72,7 @@ impl Layout {
         let in_turn = vec![1; lanes.len()];
         let shape = Shape {
             size,
+            narrow: e.has_narrow(),
             far: true,
             one: false,
             chunks,

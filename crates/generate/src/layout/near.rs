@@ -165,6 +165,7 @@ impl Layout {
         let most = if device.prelude.is_some() { device.cache / 3 * 2 } else { device.cache / 5 * 4 };
         let shape = Shape {
             size,
+            narrow: e.has_narrow(),
             far: false,
             one,
             chunks,
