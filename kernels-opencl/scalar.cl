@@ -103,7 +103,8 @@ static inline narrow narrowed(number a) { return (narrow)a; }
 #endif
 
 // A vector, by the word of a table that says where it is. GET widens what it reads, PUT rounds what it writes, KEPT is
-// what GET finds then, BEHIND is the vector from an element on. Where no vector of a program is narrow, vectors are plain pointers.
+// what GET finds then, BEHIND is the vector from an element on. A SOURCE stays as it is while
+// it is read, a GATHERED vector may be written in between. Where no vector of a program is narrow, vectors are plain pointers.
 #if LACUNA_NARROW
 typedef struct {
     __global uchar *at;
@@ -136,6 +137,7 @@ static inline Vector vector_behind(Vector v, long i) {
 // A number as the vector keeps it.
 static inline number kept_in(Vector v, number value) { return v.is_narrow ? widened(narrowed(value)) : value; }
 #define SOURCE Vector
+#define GATHERED Vector
 #define TARGET Vector
 #define GET(v, i) get_from(v, i)
 #define PUT(v, i, value) put_to(v, i, value)
@@ -145,6 +147,7 @@ static inline number kept_in(Vector v, number value) { return v.is_narrow ? wide
 static inline __global number *vector_at(__global uchar *arena, ulong word) { return (__global number *)(arena + word); }
 #define vector_of(arena, word, is_narrow) vector_at(arena, word)
 #define SOURCE __global const number *restrict
+#define GATHERED __global const number *
 #define TARGET __global number *
 #define GET(v, i) (v)[i]
 #define PUT(v, i, value) ((v)[i] = (value))

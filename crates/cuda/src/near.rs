@@ -8,6 +8,7 @@ use lacuna_core::encode::{CONTROL_WORDS, Encoded};
 use lacuna_core::{Result, Scalar};
 use lacuna_generate::{
     AT_CELLS, AT_HISTORY, Device, Laid, Layout, MATRIX_WORDS, MatrixFacts, SEGMENT, Shelf,
+    has_shorter,
 };
 use std::ffi::c_void;
 
@@ -89,7 +90,7 @@ impl Planning<'_> {
         };
         let (n, units) = (e.n as usize, limits.multiprocessors as usize);
         let segments = n.div_ceil(SEGMENT);
-        if !wanted || n == 0 || e.matrices.iter().any(|a| a.cols != n) {
+        if !wanted || n == 0 || e.matrices.iter().any(|a| a.cols > n) {
             return Ok(None);
         }
         let mut matrices = Vec::new();
@@ -107,7 +108,7 @@ impl Planning<'_> {
             return Ok(None);
         }
         let groups = if one { 1 } else { segments.min(units) };
-        let together = segments.div_ceil(groups) <= 4 && segments <= SEGMENTS;
+        let together = segments.div_ceil(groups) <= 4 && segments <= SEGMENTS && (one || !has_shorter(e));
         let device = Device {
             nvidia: true,
             cache: if limits.capability >= (8, 0) { limits.cache } else { 0 },

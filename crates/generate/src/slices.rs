@@ -86,13 +86,13 @@ impl Order {
             order.filter(|order| fits(order, padding[0]))
         };
         let sorted = || {
-            let rows_of = |g: &Range<usize>| g.start * SEGMENT..(g.end * SEGMENT).min(n);
-            let order = Order::sorted(&runs, shape, &groups.iter().map(rows_of).collect::<Vec<_>>());
+            let order = Order::sorted(&runs, shape, groups);
             Some(order).filter(|order| fits(order, padding[1]))
         };
         // Two rows a lane pay where all are short.
         let few = lanes * run == 1 && entries <= FEW * n;
-        let paired = few.then(|| plain([2 * WARP; 2])).flatten();
+        let whole = groups.iter().all(|g| g.is_empty() || g.start.is_multiple_of(2 * WARP));
+        let paired = (few && whole).then(|| plain([2 * WARP; 2])).flatten();
         paired.or_else(|| plain(shape)).or_else(sorted)
     }
 
@@ -177,7 +177,7 @@ struct Long {
 impl Long {
     fn of<T: Scalar>(a: &Rows<'_, T>, n: usize, groups: &[Range<usize>]) -> Long {
         let rows = a.long_rows(n);
-        let before = |segment: usize| rows.partition_point(|(row, _)| (*row as usize) < segment * SEGMENT);
+        let before = |first: usize| rows.partition_point(|(row, _)| (*row as usize) < first);
         let firsts = groups.iter().map(|g| before(g.start)).chain([rows.len()]).collect();
         let pieces = rows.iter().flat_map(|(_, entries)| pieces_of(entries)).collect();
         let ptr = ends_of(rows.iter().map(|(_, entries)| pieces_of(entries).count() as u32));
@@ -209,7 +209,7 @@ impl<T: Scalar> Staged<T> {
 
     /// Adds a matrix of `n` rows in slices of 32 lanes, whole rows of them, where that takes no more than `padding` quarters
     /// of its entries, the former with rows as they come, else the latter; nothing where it was not added. `groups` are the
-    /// segments of each group, and `warps` its warps. The heads of all matrices come before.
+    /// rows of each group, which begin at multiples of 32, and `warps` its warps; rows in coordinates of whole segments. The heads of all matrices come before.
     pub fn slices(
         &mut self,
         m: usize,
@@ -237,8 +237,7 @@ impl<T: Scalar> Staged<T> {
         let shares = self.windows.len();
         if !order.row_of.is_empty() {
             for group in groups {
-                let [first, end] =
-                    [group.start, group.end].map(|s| (s * SEGMENT).min(n).div_ceil(order.rows));
+                let [first, end] = [group.start, group.end].map(|row| row.div_ceil(order.rows));
                 self.windows.extend(shared_out(&order.ptr, first..end, warps));
             }
         }
@@ -246,8 +245,9 @@ impl<T: Scalar> Staged<T> {
         self.windows[m * HEAD..][..HEAD].copy_from_slice(&head);
         let (apart, most) = match a.pieces() {
             Some(layout) => {
-                let first =
-                    |segment: usize| layout.long_ptr()[layout.segment_long()[segment] as usize] as usize;
+                let first = |row: usize| {
+                    layout.long_ptr()[layout.segment_long()[row.div_ceil(SEGMENT)] as usize] as usize
+                };
                 (Apart::Coordinates, groups.iter().map(|g| first(g.end) - first(g.start)).max().unwrap_or(0))
             }
             None => (Apart::Rows, long.most()),

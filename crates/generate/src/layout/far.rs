@@ -2,6 +2,7 @@
 use super::{Device, Layout, MatrixFacts, Room, pieces, wanted_size};
 use crate::rows::Rows;
 use crate::shelf::{Key, Laid, Shelf, Way};
+use crate::slices::{Apart, Slices};
 use crate::source::SEGMENT;
 use crate::staged::Staged;
 use crate::write::{self, Product, Shape};
@@ -11,6 +12,8 @@ use std::ops::Range;
 
 /// Work-items of a group where vectors stay in memory: where rows are long and passes short, and elsewhere.
 const SIZE: [usize; 2] = [768, 512];
+/// Work-items of a warp.
+const WARP: usize = 32;
 /// Entries and padding together, over entries, in quarters, beyond which a matrix stays as it is; and where it has no other form.
 const PADDING: usize = 5;
 const MOST_PADDING: usize = 40;
@@ -51,13 +54,17 @@ impl Layout {
                 (products.clone(), *numbers, Laid::Kept(entries.clone()))
             }
             _ => {
-                let of_groups: Vec<_> =
-                    (0..groups).map(|g| segments * g / groups..segments * (g + 1) / groups).collect();
-                let (staged, products, numbers) = lay_out_far(matrices, n, &of_groups, size / 32)?;
+                let (staged, products, numbers) = lay_out_far(matrices, n, groups, size / 32)?;
                 let way = Way::Far(products.clone(), numbers);
                 (products, numbers, Laid::Anew(staged, key, way))
             }
         };
+        // A row of coordinates in pieces is stored before these are added, and would be rounded then.
+        let coordinates =
+            |p: &Product| matches!(p, Product::Slices(Slices { apart: Apart::Coordinates, .. }));
+        if e.has_narrow() && products.iter().any(coordinates) {
+            return None;
+        }
         let rows_at = parts(share).max(numbers);
         if bytes + rows_at * number > device.local {
             return None;
@@ -99,27 +106,39 @@ impl Layout {
     }
 }
 
+/// The rows of a group, of so many: whole segments, or where there are fewer than `n` whole runs of 32, as in far.cl.
+fn rows_of_group(rows: usize, n: usize, group: usize, groups: usize) -> Range<usize> {
+    let run = if rows < n { WARP } else { SEGMENT };
+    let first = |group: usize| (rows.div_ceil(run) * group / groups * run).min(rows);
+    first(group)..first(group + 1)
+}
+
 /// How each matrix is multiplied where vectors stay in memory, its entries where they are laid out for that, and the numbers
-/// of local memory that this takes. `groups` are the segments of each group, and `warps` its warps.
+/// of local memory that this takes. `n` are the most rows; a group has so many `warps`.
 fn lay_out_far<T: Scalar>(
     matrices: &[MatrixFacts<'_, T>],
     n: usize,
-    groups: &[Range<usize>],
+    groups: usize,
     warps: usize,
 ) -> Option<(Staged<T>, Vec<Product>, usize)> {
     let (mut staged, mut products, mut numbers) = (Staged::default(), Vec::new(), 0);
     staged.heads(matrices.len());
     for (m, a) in matrices.iter().enumerate() {
+        let count = a.format.shape().0;
+        let groups: Vec<_> = (0..groups).map(|g| rows_of_group(count, n, g, groups)).collect();
         products.push(match a.format.kernel() {
-            "dia" => Product::Diagonals,
-            "sell" | "ell" => Product::Sell,
-            "stencil" => Product::Stencil,
+            "dia" if count == n => Product::Diagonals,
+            "sell" | "ell" if count == n => Product::Sell,
+            "stencil" if count == n => Product::Stencil,
             kernel => {
                 let rows = Rows::of(a.format)?;
+                if count < n && rows.pieces().is_some() {
+                    return None; // they are listed by segments
+                }
                 // What has no other form may take more.
                 let sorted = if kernel == "hyb" || kernel == "coo" { MOST_PADDING } else { PADDING };
                 let padding = [PADDING, sorted];
-                match a.stages.then(|| staged.slices(m, &rows, n, groups, warps, padding)).flatten() {
+                match a.stages.then(|| staged.slices(m, &rows, count, &groups, warps, padding)).flatten() {
                     Some(slices) => {
                         numbers = numbers.max(slices.numbers);
                         Product::Slices(slices)
