@@ -75,9 +75,9 @@ typedef struct {
     uint column[DEPTH_FAR];
     number value[RUNS_FAR];
 } Batch;
-// Of each of a lane's rows as many.
-static inline void fetch_batch(Batch *b, __global const uint *columns, __global const number *values, uint at,
-    uint end, uint depth, uint rows, uint run, ulong policy) {
+// Of each of a lane's rows as many; values are `slim` where they are in the narrower type.
+static inline void fetch_batch(Batch *b, __global const uint *columns, __global const number *values,
+    __global const narrow *few, bool slim, uint at, uint end, uint depth, uint rows, uint run, ulong policy) {
 #pragma unroll
     for (uint e = 0; e < depth; e++) {
         const bool there = at + e / rows < end;
@@ -85,7 +85,8 @@ static inline void fetch_batch(Batch *b, __global const uint *columns, __global 
         b->column[e] = index_once(columns + place * 32, there, policy);
 #pragma unroll
         for (uint c = 0; c < run; c++) {
-            b->value[e * run + c] = number_once(values + (place * run + c) * 32, there, policy);
+            b->value[e * run + c] = slim ? widened(narrow_once(few + (place * run + c) * 32, there, policy))
+                : number_once(values + (place * run + c) * 32, there, policy);
         }
     }
 }
@@ -104,13 +105,14 @@ static inline void rows_of_slice(uint *row, __global const uint *restrict row_of
 }
 static inline void multiply_slices(const Share *s, __global const uint *restrict slice_ptr,
     __global const uint *restrict columns, __global const number *restrict values,
-    __global const uint *restrict row_of, bool sorted, uint lanes, bool twice, uint run, uint slice, uint last, uint step,
+    __global const uint *restrict row_of, bool sorted, uint lanes, bool twice, uint run, bool slim, uint slice, uint last, uint step,
     GATHERED x, TARGET y) {
     // As many as leave room for two batches in registers.
     const bool few = run == 1 || run * sizeof(number) <= 8;
     const uint depth = few ? DEPTH_FAR : DEPTH_FAR / 2, rows = twice ? ROWS_FAR : 1, height = rows * 32 / lanes;
     const ulong policy = read_once();
     columns += WARP_LANE;
+    __global const narrow *few = (__global const narrow *)values + WARP_LANE;
     values += WARP_LANE;
     const uint part = WARP_LANE % lanes, mine = WARP_LANE / lanes;
     if (slice < last) {
@@ -120,7 +122,7 @@ static inline void multiply_slices(const Share *s, __global const uint *restrict
         rows_of_slice(row, row_of, sorted, slice * height + mine, rows);
         rows_of_slice(next_row, row_of, sorted, next * height + mine, rows);
         Batch b;
-        fetch_batch(&b, columns, values, at, end, depth, rows, run, policy);
+        fetch_batch(&b, columns, values, few, slim, at, end, depth, rows, run, policy);
         number sum[ROWS_FAR] = { ZERO, ZERO };
         for (;;) {
             number v[RUNS_FAR];
@@ -154,7 +156,7 @@ static inline void multiply_slices(const Share *s, __global const uint *restrict
                 rows_of_slice(next_row, row_of, sorted, next * height + mine, rows);
             }
             Batch ahead;
-            fetch_batch(&ahead, columns, values, at, slice < last ? end : 0, depth, rows, run, policy);
+            fetch_batch(&ahead, columns, values, few, slim, at, slice < last ? end : 0, depth, rows, run, policy);
 #pragma unroll
             for (uint e = 0; e < depth; e++) {
 #pragma unroll
@@ -250,7 +252,7 @@ static inline void add_pieces(const Share *s, const Pieces *p, bool part, TARGET
 }
 
 // Rows of any format, laid out anew in slices; what is in none of them `apart`.
-static inline void product_slices(const Share *s, uint m, uint lanes, bool twice, uint run, bool sorted, uint apart,
+static inline void product_slices(const Share *s, uint m, uint lanes, bool twice, uint run, bool slim, bool sorted, uint apart,
     GATHERED x, TARGET y) {
     __global const uint *restrict head = s->windows + SLICES_HEAD * m;
     Pieces p;
@@ -267,7 +269,7 @@ static inline void product_slices(const Share *s, uint m, uint lanes, bool twice
         step = 1;
     }
     multiply_slices(s, s->windows + head[0], s->columns + head[1], s->values + head[2], s->windows + head[3], sorted,
-        lanes, twice, run, slice, last, step, x, y);
+        lanes, twice, run, slim, slice, last, step, x, y);
     MEET();
     if (apart) {
         add_pieces(s, &p, apart == APART_COORDINATES, y);
@@ -279,6 +281,6 @@ static inline void product_sell(const Share *s, uint m, GATHERED x, TARGET y) {
     __global const ulong *words = MATRIX(s->p, m) + MATRIX_ARGUMENTS;
     multiply_slices(s, (__global const uint *)(s->p.fixed + words[1]), (__global const uint *)(s->p.fixed + words[3]),
         (__global const number *)(s->p.fixed + words[4]), (__global const uint *)(s->p.fixed + words[2]), words[0] != 0,
-        1, false, 1, s->first / 32 + WARP, slices_end(s, 32), WARPS, x, y);
+        1, false, 1, false, s->first / 32 + WARP, slices_end(s, 32), WARPS, x, y);
     MEET();
 }

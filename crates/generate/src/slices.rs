@@ -45,6 +45,8 @@ pub struct Slices {
     pub run: usize,
     /// Whether a slice has twice as many rows, two of a lane.
     pub twice: bool,
+    /// Whether values are in the narrower type, as the matrix has them.
+    pub narrow: bool,
     /// Whether rows are in another order: within a group by their length.
     pub sorted: bool,
     /// What is in no slice.
@@ -130,8 +132,15 @@ impl Order {
         self.ptr.last().map_or(0, |end| end * self.width)
     }
 
-    /// Fills the places of all slices.
-    fn fill<T: Scalar>(&self, a: &Rows<'_, T>, n: usize, mut columns: &mut [u32], mut values: &mut [T]) {
+    /// Fills the places of all slices; `stored` is a value as it is kept.
+    fn fill<T: Scalar, V: Send>(
+        &self,
+        a: &Rows<'_, T>,
+        n: usize,
+        mut columns: &mut [u32],
+        mut values: &mut [V],
+        stored: impl Fn(T) -> V + Sync,
+    ) {
         let (lanes, run, width) = (a.lanes(), a.run(), self.width);
         let mut tasks = Vec::with_capacity(self.ptr.len());
         for ends in self.ptr.windows(2) {
@@ -154,7 +163,7 @@ impl Order {
                     if k % run == 0 {
                         columns[k / run * width + at] = column;
                     }
-                    values[k * width + at] = value;
+                    values[k * width + at] = stored(value);
                     k += 1;
                 });
             }
@@ -223,11 +232,22 @@ impl<T: Scalar> Staged<T> {
         let long = Long::of(a, n, groups);
         let order = Order::of(a, n, groups, &long, padding)?;
         let (columns, values, places) = (self.columns.len(), self.values.len(), order.places());
-        if values + places * run > NONE as usize {
+        let narrow = a.is_narrow();
+        // Numbers that the values take.
+        let room = if narrow {
+            (places * run * size_of::<T::Narrow>()).div_ceil(size_of::<T>())
+        } else {
+            places * run
+        };
+        if values + room > NONE as usize {
             return None;
         }
-        self.grow(columns + places, values + places * run);
-        order.fill(a, n, &mut self.columns[columns..], &mut self.values[values..]);
+        self.grow(columns + places, values + room);
+        let (own_columns, own_values) = (&mut self.columns[columns..], &mut self.values[values..]);
+        match narrow {
+            true => order.fill(a, n, own_columns, bytemuck::cast_slice_mut(own_values), |v| v.narrowed()),
+            false => order.fill(a, n, own_columns, own_values, |v| v),
+        }
         let ptr = self.windows.len();
         self.windows.extend(order.ptr.iter().map(|at| *at as u32));
         let row_of = self.windows.len();
@@ -254,7 +274,7 @@ impl<T: Scalar> Staged<T> {
         };
         let apart = if most > 0 { apart } else { Apart::Nothing };
         let twice = order.width == 2 * WARP;
-        Some(Slices { run, twice, sorted: !order.row_of.is_empty(), apart, numbers: most })
+        Some(Slices { run, twice, narrow, sorted: !order.row_of.is_empty(), apart, numbers: most })
     }
 }
 

@@ -132,10 +132,10 @@ impl<T: Scalar> Writer<'_, T> {
             let vectors = format!("{x}, {y}");
             match product {
                 Product::Rows => t.line(&format!("product_rows(&s{of}, {m}, {lanes}, {vectors});")),
-                Product::Slices(Slices { run, twice, sorted, apart, .. }) => {
-                    let ([twice, sorted], apart) = ([twice, sorted].map(u32::from), apart as u32);
+                Product::Slices(Slices { run, twice, narrow, sorted, apart, .. }) => {
+                    let ([twice, narrow, sorted], apart) = ([twice, narrow, sorted].map(u32::from), apart as u32);
                     t.line(&format!(
-                        "product_slices(&s{of}, {m}, {lanes}, {twice}, {run}, {sorted}, {apart}, {vectors});"
+                        "product_slices(&s{of}, {m}, {lanes}, {twice}, {run}, {narrow}, {sorted}, {apart}, {vectors});"
                     ));
                 }
                 Product::Sell => t.line(&format!("product_sell(&s{of}, {m}, {vectors});")),
