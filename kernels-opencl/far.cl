@@ -6,7 +6,7 @@
 // Bytes moved per row: the entries of the matrix; each vector an operation reads and writes, once; the operand of a
 // product once, from cache where columns are near.
 // Launch shape: groups of LACUNA_SIZE work-items, as many as the device runs at once; each takes consecutive segments, or of
-// shorter vectors consecutive runs of 32 rows, a row a work-item.
+// shorter vectors consecutive runs of rows, a row a work-item.
 // Many sums meet in two steps: the sums of 256 segments are made by one warp of one group, those of all by every group.
 // Assumes: NVIDIA's compiler; every group runs; at most 65536 segments.
 
@@ -20,13 +20,13 @@
 #define BASE(unit) ((unit) / SHARE * SEGMENT + (unit) % SHARE * 32u + WARP_LANE)
 #define FENCE() __asm__ volatile("fence.acq_rel.gpu;" ::: "memory")
 
-// What a group has of the `n` rows of an operation over shorter vectors, which makes no sums: whole runs of 32 rows.
-static inline Share shorter(const Share *s, uint n) {
+// What a group has of the `n` rows of an operation over shorter vectors, which makes no sums: whole runs of so many.
+static inline Share shorter(const Share *s, uint n, uint run) {
     Share t = *s;
-    const ulong runs = n / 32 + (n % 32 != 0), group = get_group_id(0), groups = get_num_groups(0);
+    const ulong runs = n / run + (n % run != 0), group = get_group_id(0), groups = get_num_groups(0);
     t.n = n;
-    t.first = min((uint)(runs * group / groups) * 32, n);
-    t.rows = min((uint)(runs * (group + 1) / groups) * 32, n) - t.first;
+    t.first = min((uint)(runs * group / groups) * run, n);
+    t.rows = min((uint)(runs * (group + 1) / groups) * run, n) - t.first;
     return t;
 }
 

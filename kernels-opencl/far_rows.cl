@@ -77,7 +77,7 @@ typedef struct {
 } Batch;
 // Of each of a lane's rows as many; values are `slim` where they are in the narrower type.
 static inline void fetch_batch(Batch *b, __global const uint *columns, __global const number *values,
-    __global const narrow *few, bool slim, uint at, uint end, uint depth, uint rows, uint run, ulong policy) {
+    __global const narrow *slims, bool slim, uint at, uint end, uint depth, uint rows, uint run, ulong policy) {
 #pragma unroll
     for (uint e = 0; e < depth; e++) {
         const bool there = at + e / rows < end;
@@ -85,7 +85,7 @@ static inline void fetch_batch(Batch *b, __global const uint *columns, __global 
         b->column[e] = index_once(columns + place * 32, there, policy);
 #pragma unroll
         for (uint c = 0; c < run; c++) {
-            b->value[e * run + c] = slim ? widened(narrow_once(few + (place * run + c) * 32, there, policy))
+            b->value[e * run + c] = slim ? widened(narrow_once(slims + (place * run + c) * 32, there, policy))
                 : number_once(values + (place * run + c) * 32, there, policy);
         }
     }
@@ -112,7 +112,7 @@ static inline void multiply_slices(const Share *s, __global const uint *restrict
     const uint depth = few ? DEPTH_FAR : DEPTH_FAR / 2, rows = twice ? ROWS_FAR : 1, height = rows * 32 / lanes;
     const ulong policy = read_once();
     columns += WARP_LANE;
-    __global const narrow *few = (__global const narrow *)values + WARP_LANE;
+    __global const narrow *slims = (__global const narrow *)values + WARP_LANE;
     values += WARP_LANE;
     const uint part = WARP_LANE % lanes, mine = WARP_LANE / lanes;
     if (slice < last) {
@@ -122,7 +122,7 @@ static inline void multiply_slices(const Share *s, __global const uint *restrict
         rows_of_slice(row, row_of, sorted, slice * height + mine, rows);
         rows_of_slice(next_row, row_of, sorted, next * height + mine, rows);
         Batch b;
-        fetch_batch(&b, columns, values, few, slim, at, end, depth, rows, run, policy);
+        fetch_batch(&b, columns, values, slims, slim, at, end, depth, rows, run, policy);
         number sum[ROWS_FAR] = { ZERO, ZERO };
         for (;;) {
             number v[RUNS_FAR];
@@ -156,7 +156,7 @@ static inline void multiply_slices(const Share *s, __global const uint *restrict
                 rows_of_slice(next_row, row_of, sorted, next * height + mine, rows);
             }
             Batch ahead;
-            fetch_batch(&ahead, columns, values, few, slim, at, slice < last ? end : 0, depth, rows, run, policy);
+            fetch_batch(&ahead, columns, values, slims, slim, at, slice < last ? end : 0, depth, rows, run, policy);
 #pragma unroll
             for (uint e = 0; e < depth; e++) {
 #pragma unroll

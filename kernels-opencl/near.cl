@@ -13,7 +13,7 @@
 #if !LACUNA_FAR
 // What a group has of the `n` rows of an operation over shorter vectors: those of its own rows that are among them. Half of
 // `shared` is as long, and `window` as wide, as for the longest vectors: `n` stays theirs.
-static inline Share shorter(const Share *s, uint n) {
+static inline Share shorter(const Share *s, uint n, uint run) {
     Share t = *s;
     const uint first = s->first + s->way, end = min(n, s->first + s->mine * SEGMENT);
     t.rows = end > first ? (end - first + WAYS - 1) / WAYS : 0;

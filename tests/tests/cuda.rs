@@ -14,3 +14,30 @@ const NOT_YET: &[(&str, &str)] = &[("passes::wide_passes", "a pass has at most 3
 conformance!(auto, "cuda", || in_mode(Mode::Auto), [f64, Complex32], except NOT_YET);
 conformance!(stream, "cuda", || in_mode(Mode::Stream), [f32], except NOT_YET);
 conformance!(graph, "cuda", || in_mode(Mode::Graph), [Complex64], except NOT_YET);
+
+/// Cycles over two lengths in one generated kernel; the mode refuses what has no such form.
+mod jit {
+    use super::*;
+    use lacuna_core::Scalar;
+    use lacuna_tests::{available, narrow};
+
+    fn cycles<T: Scalar>() {
+        if available("cuda", in_mode(Mode::Jit).err()) && lacuna_cuda::compiler_found() {
+            narrow::two_levels::<T, _>(|| in_mode(Mode::Jit).expect("a device that was there before"));
+            narrow::two_narrow_levels::<T, _>(|| in_mode(Mode::Jit).expect("a device that was there before"));
+        }
+    }
+
+    #[test]
+    fn two_levels_f32() {
+        cycles::<f32>();
+    }
+    #[test]
+    fn two_levels_f64() {
+        cycles::<f64>();
+    }
+    #[test]
+    fn two_levels_c64() {
+        cycles::<Complex64>();
+    }
+}

@@ -7,8 +7,7 @@ use crate::written::{Entries, Written};
 use lacuna_core::encode::{CONTROL_WORDS, Encoded};
 use lacuna_core::{Result, Scalar};
 use lacuna_generate::{
-    AT_CELLS, AT_HISTORY, Device, Laid, Layout, MATRIX_WORDS, MatrixFacts, SEGMENT, Shelf,
-    has_shorter,
+    AT_CELLS, AT_HISTORY, Device, Laid, Layout, MATRIX_WORDS, MatrixFacts, SEGMENT, Shelf, has_shorter,
 };
 use std::ffi::c_void;
 

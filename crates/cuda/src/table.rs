@@ -267,7 +267,8 @@ pub(crate) fn step<T: Scalar>(store: &Store, e: &Encoded<T>, op: u32, name: &str
         kind => {
             let (place, stride) = store.basis_place(e.bases[field(OP_BASIS) as usize], name)?;
             s.arrays[0] = place;
-            s.stride = if is_narrow(&place) { (stride / size_of::<T::Narrow>()) as u64 } else { elements(stride) };
+            s.stride =
+                if is_narrow(&place) { (stride / size_of::<T::Narrow>()) as u64 } else { elements(stride) };
             s.x = vector(field(OP_Y))?;
             if kind == KIND_BASIS_DOT {
                 (s.dots, s.dot_cells_follow, room) = (s.columns, 1, 0);

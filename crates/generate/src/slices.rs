@@ -218,7 +218,7 @@ impl<T: Scalar> Staged<T> {
 
     /// Adds a matrix of `n` rows in slices of 32 lanes, whole rows of them, where that takes no more than `padding` quarters
     /// of its entries, the former with rows as they come, else the latter; nothing where it was not added. `groups` are the
-    /// rows of each group, which begin at multiples of 32, and `warps` its warps; rows in coordinates of whole segments. The heads of all matrices come before.
+    /// rows of each group, in whole slices, and `warps` its warps; those of coordinates in whole segments. The heads of all matrices come before.
     pub fn slices(
         &mut self,
         m: usize,

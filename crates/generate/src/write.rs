@@ -89,6 +89,9 @@ pub struct Written {
     pub sums: usize,
 }
 
+/// Work-items of a warp, and numbers of a cache line.
+const WARP: usize = 32;
+const LINE: usize = 8;
 /// Words of the numbers of blocks that local memory takes.
 const NEAR_PARAMS: usize = 3072;
 
@@ -139,7 +142,9 @@ pub fn write<T: Scalar>(e: &Encoded<T>, shape: &Shape) -> Option<Written> {
     let fits = |op| {
         let kind = e.op(op, OP_KIND);
         let carries = kind == KIND_SWEEP || kind == KIND_SPMV && e.op(op, OP_DOT_COUNT) == 0;
-        e.is_scalar(op) || e.op(op, OP_N) == e.n || carries && e.op(op, OP_N) > 0 && e.op(op, OP_DOT_COUNT) == 0
+        e.is_scalar(op)
+            || e.op(op, OP_N) == e.n
+            || carries && e.op(op, OP_N) > 0 && e.op(op, OP_DOT_COUNT) == 0
     };
     if e.n == 0 || e.sections[2].is_empty() || !(0..e.ops()).all(fits) {
         return None;
@@ -158,6 +163,13 @@ pub fn write<T: Scalar>(e: &Encoded<T>, shape: &Shape) -> Option<Written> {
     let registers = registers(e, shape.registers);
     let writer = Writer { e, shape, registers, operands, shorter, sums: Cell::new(1) };
     Some(writer.kernel())
+}
+
+/// Rows that stay together where an operation over vectors of a length, shorter than the longest, is shared out: those of a slice
+/// of any matrix with as many rows, and no fewer than share a cache line.
+pub(crate) fn run_of<T>(e: &Encoded<T>, lanes: &[u32], length: usize) -> usize {
+    let of_length = e.matrices.iter().zip(lanes).filter(|(a, _)| a.rows == length);
+    of_length.map(|(_, lanes)| WARP / *lanes as usize).max().unwrap_or(0).max(LINE)
 }
 
 /// The vectors that the iteration uses most and that are no columns of a basis, as many as fit.
@@ -244,7 +256,8 @@ impl<T: Scalar> Writer<'_, T> {
             r.resize(stride, 0);
             r
         });
-        let params = params.chain(self.shorter.iter().copied()).collect();
+        let run = |length: u32| run_of(e, &self.shape.lanes, length as usize) as u32;
+        let params = params.chain(self.shorter.iter().flat_map(|length| [*length, run(*length)])).collect();
         Written { text: self.frame(&body, shared, stride), params, sums: self.sums.get() }
     }
 
@@ -322,8 +335,8 @@ impl<T: Scalar> Writer<'_, T> {
         let words = stride * self.e.ops() as usize;
         let mut shorter = String::new();
         for k in 1..=self.shorter.len() {
-            let n = words + k - 1;
-            let _ = writeln!(shorter, "    const Share s{k} = shorter(&s, params[{n}]);");
+            let n = words + 2 * k - 2;
+            let _ = writeln!(shorter, "    const Share s{k} = shorter(&s, params[{n}], params[{}]);", n + 1);
             if !self.shape.far {
                 let _ = writeln!(shorter, "    const bool own{k} = ITEM < s{k}.rows;");
             }

@@ -302,7 +302,8 @@ mod tests {
             solve.push(k / coarse, k % coarse, 1.0 / (k + 1) as f64);
         }
         let solve = convert(&Arc::new(solve.to_csr().unwrap()), "dense").unwrap();
-        let [a, p, r] = [a, p.to_csr().unwrap(), r.to_csr().unwrap()].map(|a| dev.matrix(Arc::new(a)).unwrap());
+        let [a, p, r] =
+            [a, p.to_csr().unwrap(), r.to_csr().unwrap()].map(|a| dev.matrix(Arc::new(a)).unwrap());
         let solve = dev.matrix(solve).unwrap();
         let mut k = Recorder::new(&mut dev, "two lengths");
         let [x, y] = k.vectors(n);
@@ -314,7 +315,12 @@ mod tests {
             k.spmv_dot(&r, t, rc, Pass::new("weight").set(rc, rc + scale * rc));
             k.spmv_dot(&solve, rc, ec, Pass::nothing());
             k.multi_axpy_dot(Pass::new("shift").set(ec, ec - scale * rc));
-            k.spmv_dot(&p, ec, t, Pass::new("correct").set(t, y + t).set(x, scale * t).dot(xx, x, t).count(xx));
+            k.spmv_dot(
+                &p,
+                ec,
+                t,
+                Pass::new("correct").set(t, y + t).set(x, scale * t).dot(xx, x, t).count(xx),
+            );
         });
         let program = k.finish().unwrap();
         let mut plan = dev.plan(program).unwrap();

@@ -12,8 +12,6 @@ use std::ops::Range;
 
 /// Work-items of a group where vectors stay in memory: where rows are long and passes short, and elsewhere.
 const SIZE: [usize; 2] = [768, 512];
-/// Work-items of a warp.
-const WARP: usize = 32;
 /// Entries and padding together, over entries, in quarters, beyond which a matrix stays as it is; and where it has no other form.
 const PADDING: usize = 5;
 const MOST_PADDING: usize = 40;
@@ -54,7 +52,7 @@ impl Layout {
                 (products.clone(), *numbers, Laid::Kept(entries.clone()))
             }
             _ => {
-                let (staged, products, numbers) = lay_out_far(matrices, n, groups, size / 32)?;
+                let (staged, products, numbers) = lay_out_far(e, matrices, &lanes, groups, size / 32)?;
                 let way = Way::Far(products.clone(), numbers);
                 (products, numbers, Laid::Anew(staged, key, way))
             }
@@ -106,26 +104,28 @@ impl Layout {
     }
 }
 
-/// The rows of a group, of so many: whole segments, or where there are fewer than `n` whole runs of 32, as in far.cl.
-fn rows_of_group(rows: usize, n: usize, group: usize, groups: usize) -> Range<usize> {
-    let run = if rows < n { WARP } else { SEGMENT };
+/// The rows of a group, of so many, in whole runs: as in far.cl.
+fn rows_of_group(rows: usize, run: usize, group: usize, groups: usize) -> Range<usize> {
     let first = |group: usize| (rows.div_ceil(run) * group / groups * run).min(rows);
     first(group)..first(group + 1)
 }
 
 /// How each matrix is multiplied where vectors stay in memory, its entries where they are laid out for that, and the numbers
-/// of local memory that this takes. `n` are the most rows; a group has so many `warps`.
+/// of local memory that this takes. A group has so many `warps`.
 fn lay_out_far<T: Scalar>(
+    e: &Encoded<T>,
     matrices: &[MatrixFacts<'_, T>],
-    n: usize,
+    lanes: &[u32],
     groups: usize,
     warps: usize,
 ) -> Option<(Staged<T>, Vec<Product>, usize)> {
     let (mut staged, mut products, mut numbers) = (Staged::default(), Vec::new(), 0);
+    let n = e.n as usize;
     staged.heads(matrices.len());
     for (m, a) in matrices.iter().enumerate() {
         let count = a.format.shape().0;
-        let groups: Vec<_> = (0..groups).map(|g| rows_of_group(count, n, g, groups)).collect();
+        let run = if count < n { write::run_of(e, lanes, count) } else { SEGMENT };
+        let groups: Vec<_> = (0..groups).map(|g| rows_of_group(count, run, g, groups)).collect();
         products.push(match a.format.kernel() {
             "dia" if count == n => Product::Diagonals,
             "sell" | "ell" if count == n => Product::Sell,

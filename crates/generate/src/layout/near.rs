@@ -256,7 +256,8 @@ fn lay_out<T: Scalar, E: Clone, P: Clone>(
             continue;
         }
         let columns: Vec<_> = windows.iter().map(|w| column_and_hole::<T>(*w, one, *fits, n)).collect();
-        let (groups, rows) = (Groups { windows, ways, segments, size, columns: &columns }, a.format.shape().0);
+        let (groups, rows) =
+            (Groups { windows, ways, segments, size, columns: &columns }, a.format.shape().0);
         taken.places = Some(staged.add(m, &Rows::of(a.format)?, rows, &groups, taken.sums > 1, PADDING)?);
     }
     staged.pad();

@@ -133,7 +133,8 @@ impl<T: Scalar> Writer<'_, T> {
             match product {
                 Product::Rows => t.line(&format!("product_rows(&s{of}, {m}, {lanes}, {vectors});")),
                 Product::Slices(Slices { run, twice, narrow, sorted, apart, .. }) => {
-                    let ([twice, narrow, sorted], apart) = ([twice, narrow, sorted].map(u32::from), apart as u32);
+                    let ([twice, narrow, sorted], apart) =
+                        ([twice, narrow, sorted].map(u32::from), apart as u32);
                     t.line(&format!(
                         "product_slices(&s{of}, {m}, {lanes}, {twice}, {run}, {narrow}, {sorted}, {apart}, {vectors});"
                     ));
