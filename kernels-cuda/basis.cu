@@ -6,9 +6,9 @@
 // warp, eight rows to a lane, which stay in registers over all columns.
 #include "sweep.cuh"
 
-template <typename T> LACUNA_FN void basis_dot(const Common &c, const StreamOp &op) {
+template <bool N, typename T> LACUNA_FN void basis_dot(const Common &c, const StreamOp &op) {
     if (!is_next(c, op)) return;
-    const T *v = (const T *)op.arrays[0], *w = (const T *)op.x;
+    const auto v = Vector<N, T>::source(op.arrays[0]), w = Vector<N, T>::source(op.x);
     T *partial = (T *)c.partial;
     u32 from, to, lane = threadIdx.x % WARP;
     share(op, from, to);
@@ -18,7 +18,7 @@ template <typename T> LACUNA_FN void basis_dot(const Common &c, const StreamOp &
 #pragma unroll
         for (u32 k = 0; k < 8; k++) mine[k] = row + WARP * k < op.n ? w[row + WARP * k] : zero<T>();
         for (u32 j = 0; j < op.columns; j++) {
-            const T *column = v + j * op.stride;
+            const auto column = v + j * op.stride;
             T e[8];
 #pragma unroll
             for (u32 k = 0; k < 8; k++)
@@ -30,12 +30,13 @@ template <typename T> LACUNA_FN void basis_dot(const Common &c, const StreamOp &
     finish<T>(c, op, from, to);
 }
 
-template <typename T> LACUNA_FN void basis_axpy(const Common &c, const StreamOp &op) {
+template <bool N, typename T> LACUNA_FN void basis_axpy(const Common &c, const StreamOp &op) {
     extern __shared__ __align__(16) unsigned char memory[];
     __shared__ __align__(16) unsigned char coefficients[MAX_TERMS * sizeof(T)];
     if (!is_next(c, op)) return;
     T *slots = (T *)memory, *terms = slots + op.slots * BLOCK, *coefficient = (T *)coefficients;
-    const T *v = (const T *)op.arrays[0], *h = (const T *)c.cells + op.h;
+    const auto v = Vector<N, T>::source(op.arrays[0]);
+    const T *h = (const T *)c.cells + op.h;
     fetch_coefficients(c, op, coefficient);
     __syncthreads();
     u32 from, to;
@@ -44,7 +45,7 @@ template <typename T> LACUNA_FN void basis_axpy(const Common &c, const StreamOp 
     for (u32 s = from; s < to; s++) {
         u32 row = s * SEGMENT + threadIdx.x;
         if (row < op.n) {
-            T w = ((const T *)op.x)[row];
+            T w = Vector<N, T>::source(op.x)[row];
             for (u32 j = 0; j < op.columns; j += DEPTH) {
                 T a[DEPTH], k[DEPTH];
 #pragma unroll
@@ -60,14 +61,14 @@ template <typename T> LACUNA_FN void basis_axpy(const Common &c, const StreamOp 
             }
             slots[threadIdx.x] = w;
         }
-        sweep_rows(c, op, s, slots, terms + (s & 1) * op.dots * BLOCK, coefficient);
+        sweep_rows<N>(c, op, s, slots, terms + (s & 1) * op.dots * BLOCK, coefficient);
     }
     finish<T>(c, op, from, to);
 }
 
-#define KERNELS(T, S)                                                                                                \
+#define KERNELS(T, S, N)                                                                                                \
     extern "C" __global__ void __launch_bounds__(256)                                                                \
-        basis_dot_##S(const __grid_constant__ Common c, const __grid_constant__ StreamOp op) { basis_dot<T>(c, op); } \
+        basis_dot_##S(const __grid_constant__ Common c, const __grid_constant__ StreamOp op) { basis_dot<N, T>(c, op); } \
     extern "C" __global__ void __launch_bounds__(256)                                                                \
-        basis_axpy_##S(const __grid_constant__ Common c, const __grid_constant__ StreamOp op) { basis_axpy<T>(c, op); }
-LACUNA_TYPES(KERNELS)
+        basis_axpy_##S(const __grid_constant__ Common c, const __grid_constant__ StreamOp op) { basis_axpy<N, T>(c, op); }
+LACUNA_VECTORS(KERNELS)

@@ -32,6 +32,7 @@ static inline ulong as_ulong(float2 v) { return (ulong)as_uint(v.y) << 32 | as_u
 static inline float2 as_float2(ulong v) { return make_float2(as_float((uint)v), as_float((uint)(v >> 32))); }
 
 #if LACUNA_COMPLEX
+#define MAKE_NARROW(re, im) make_float2((re), (im))
 #define LACUNA_PAIRS(pair, make)                                                                     \
     static inline pair operator+(pair a, pair b) { return make(a.x + b.x, a.y + b.y); }              \
     static inline pair operator-(pair a, pair b) { return make(a.x - b.x, a.y - b.y); }              \

@@ -5,8 +5,8 @@
 #include "sweep.cuh"
 
 // The entries k, k + lanes, ... before `end`.
-template <typename T>
-LACUNA_FN T lane_sum(const u32 *__restrict__ col_idx, const T *__restrict__ values, const T *__restrict__ x, u32 k, u32 end,
+template <bool N, typename T>
+LACUNA_FN T lane_sum(const u32 *__restrict__ col_idx, const T *__restrict__ values, typename Vector<N, T>::Source x, u32 k, u32 end,
                      u32 lanes) {
     const u32 DEPTH = Depth<T>::count;
     T sum = zero<T>();
@@ -32,8 +32,8 @@ LACUNA_FN T lane_sum(const u32 *__restrict__ col_idx, const T *__restrict__ valu
 // Long rows: those of the warp's threads that say so with the entries `k` to `end` of one, in pieces by all 32 lanes. All
 // threads of the warp come here.
 LACUNA_FN u32 piece_of(u32 entries) { return max(LACUNA_PIECE, (entries - 1) / LACUNA_MOST_PIECES + 1); }
-template <typename T>
-LACUNA_FN void long_rows(const u32 *__restrict__ col_idx, const T *__restrict__ values, const T *__restrict__ x, u32 k, u32 end,
+template <bool N, typename T>
+LACUNA_FN void long_rows(const u32 *__restrict__ col_idx, const T *__restrict__ values, typename Vector<N, T>::Source x, u32 k, u32 end,
                          bool mine, T &sum) {
     const u32 lane = threadIdx.x % WARP;
     for (u32 left = __ballot_sync(~0u, mine); left != 0; left &= left - 1) {
@@ -41,7 +41,7 @@ LACUNA_FN void long_rows(const u32 *__restrict__ col_idx, const T *__restrict__ 
         const u32 piece = piece_of(last - first);
         T all = zero<T>();
         for (u32 at = first; at < last; at += piece) {
-            const T part = lane_sum(col_idx, values, x, at + lane, min(at + piece, last), LACUNA_MAX_LANES);
+            const T part = lane_sum<N>(col_idx, values, x, at + lane, min(at + piece, last), LACUNA_MAX_LANES);
             const T whole = halved(part, LACUNA_MAX_LANES);
             all = at == first ? whole : add(all, whole);
         }
@@ -51,8 +51,8 @@ LACUNA_FN void long_rows(const u32 *__restrict__ col_idx, const T *__restrict__ 
 }
 
 // `width` places of a lane of a slice.
-template <typename T>
-LACUNA_FN T slice_row(const u32 *__restrict__ col_idx, const T *__restrict__ values, const T *__restrict__ x, u32 width) {
+template <bool N, typename T>
+LACUNA_FN T slice_row(const u32 *__restrict__ col_idx, const T *__restrict__ values, typename Vector<N, T>::Source x, u32 width) {
     const u32 DEPTH = Depth<T>::count;
     T sum = zero<T>();
     for (u32 k = 0; k < width; k += DEPTH) {

@@ -100,5 +100,58 @@ template <typename R> LACUNA_FN bool is_finite(Complex<R> a) { return is_finite(
 template <typename T> LACUNA_FN T zero() { return zero_of((T *)nullptr); }
 template <typename T> LACUNA_FN T number(double re) { return from_real((T *)nullptr, re); }
 
-// Instantiates a macro of (type, suffix) for every number type: the list that kernels are generated from.
+// The narrower type, which the values of some matrices and the numbers of some vectors are in.
+template <typename T> struct Narrow { typedef f32 type; };
+template <typename R> struct Narrow<Complex<R>> { typedef c32 type; };
+LACUNA_FN void convert(f32 a, f32 &to) { to = a; }
+LACUNA_FN void convert(f32 a, f64 &to) { to = f64(a); }
+LACUNA_FN void convert(f64 a, f32 &to) { to = f32(a); }
+LACUNA_FN void convert(f64 a, f64 &to) { to = a; }
+template <typename S, typename R> LACUNA_FN void convert(Complex<S> a, Complex<R> &to) { to = complex(R(a.re), R(a.im)); }
+
+// A vector by its address, in whose bit 0 a narrow one says that it is: reads widen, writes round.
+template <typename T> struct Tagged {
+    typedef typename Narrow<T>::type N;
+    u64 address;
+    LACUNA_FN bool is_narrow() const { return address & 1; }
+    LACUNA_FN T operator[](u64 i) const {
+        T value;
+        if (is_narrow())
+            convert(((const N *)(address - 1))[i], value);
+        else
+            value = ((const T *)address)[i];
+        return value;
+    }
+    LACUNA_FN void put(u64 i, T value) const {
+        if (is_narrow())
+            convert(value, ((N *)(address - 1))[i]);
+        else
+            ((T *)address)[i] = value;
+    }
+    LACUNA_FN Tagged operator+(u64 i) const { return {address + i * (is_narrow() ? sizeof(N) : sizeof(T))}; }
+};
+// What kernels read a vector through: kernels for operations without narrow vectors, where N is false, have plain pointers.
+template <bool N, typename T> struct Vector {
+    typedef const T *__restrict__ Source;
+    static LACUNA_FN const T *source(u64 address) { return (const T *)address; }
+    static LACUNA_FN void put(u64 address, u64 i, T value) { ((T *)address)[i] = value; }
+    static LACUNA_FN T kept(u64, T value) { return value; } // as the vector keeps it
+};
+template <typename T> struct Vector<true, T> {
+    typedef Tagged<T> Source;
+    static LACUNA_FN Tagged<T> source(u64 address) { return {address}; }
+    static LACUNA_FN void put(u64 address, u64 i, T value) { Tagged<T>{address}.put(i, value); }
+    static LACUNA_FN T kept(u64 address, T value) {
+        typename Narrow<T>::type rounded;
+        convert(value, rounded);
+        if (address & 1) convert(rounded, value);
+        return value;
+    }
+};
+
+// Instantiates a macro of (type, suffix) for every number type: the list that kernels are generated from. With a third word
+// those that take narrow vectors too, where there is a narrower type.
 #define LACUNA_TYPES(X) X(f32, f32) X(f64, f64) X(c32, c32) X(c64, c64)
+#define LACUNA_VECTORS(X)                                                                                            \
+    X(f32, f32, false) X(f64, f64, false) X(c32, c32, false) X(c64, c64, false)                                      \
+    X(f64, narrow_f64, true) X(c64, narrow_c64, true)

@@ -8,8 +8,8 @@
 #include "sweep.cuh"
 
 // What a lane adds up of row `r` of blocks of `B`: blocks `k`, `k + W`, ... up to `end`.
-template <u32 B, typename T>
-LACUNA_FN T block_lane(const u32 *__restrict__ col_idx, const T *__restrict__ values, const T *__restrict__ x, u32 r, u32 k,
+template <u32 B, bool N, typename T>
+LACUNA_FN T block_lane(const u32 *__restrict__ col_idx, const T *__restrict__ values, typename Vector<N, T>::Source x, u32 r, u32 k,
                        u32 end, u32 lanes) {
     const u32 DEPTH = B > 4 ? 1 : Depth<T>::count / 2; // a large block is enough at a time
     T sum = zero<T>();
@@ -18,7 +18,7 @@ LACUNA_FN T block_lane(const u32 *__restrict__ col_idx, const T *__restrict__ va
 #pragma unroll
         for (u32 i = 0; i < DEPTH; i++) {
             const u64 at = min(k + i * lanes, end - 1);
-            const T *from = x + u64(__ldg(col_idx + at)) * B;
+            const auto from = x + u64(__ldg(col_idx + at)) * B;
 #pragma unroll
             for (u32 c = 0; c < B; c++) {
                 a[i][c] = values[at * (B * B) + c * B + r];
@@ -34,9 +34,10 @@ LACUNA_FN T block_lane(const u32 *__restrict__ col_idx, const T *__restrict__ va
     return sum;
 }
 
-template <u32 B, typename T> LACUNA_FN void block_rows(const StreamOp &op, u32 base, T *slots) {
+template <u32 B, bool N, typename T> LACUNA_FN void block_rows(const StreamOp &op, u32 base, T *slots) {
     const u32 *row_ptr = (const u32 *)op.arrays[0], *col_idx = (const u32 *)op.arrays[1];
-    const T *values = (const T *)op.arrays[2], *x = (const T *)op.x;
+    const T *values = (const T *)op.arrays[2];
+    const auto x = Vector<N, T>::source(op.x);
     const u32 lanes = op.lanes, lane = threadIdx.x & (lanes - 1), step = BLOCK / lanes;
     __syncthreads(); // the rows of the segment before are done with slot 0
     for (u32 r = threadIdx.x / lanes; r < SEGMENT; r += step) {
@@ -44,7 +45,7 @@ template <u32 B, typename T> LACUNA_FN void block_rows(const StreamOp &op, u32 b
         T sum = zero<T>();
         if (row < op.n) {
             const u32 of = row / B;
-            sum = block_lane<B>(col_idx, values, x, row % B, __ldg(row_ptr + of) + lane, __ldg(row_ptr + of + 1), lanes);
+            sum = block_lane<B, N>(col_idx, values, x, row % B, __ldg(row_ptr + of) + lane, __ldg(row_ptr + of + 1), lanes);
         }
         sum = halved(sum, lanes);
         if (lane == 0) slots[r] = sum;
@@ -52,29 +53,29 @@ template <u32 B, typename T> LACUNA_FN void block_rows(const StreamOp &op, u32 b
     __syncthreads();
 }
 
-template <typename T> LACUNA_FN void spmv_bcsr(const Common &c, const StreamOp &op) {
+template <bool N, typename T> LACUNA_FN void spmv_bcsr(const Common &c, const StreamOp &op) {
     extern __shared__ __align__(16) unsigned char memory[];
     __shared__ __align__(16) unsigned char coefficients[MAX_TERMS * sizeof(T)];
     const u32 block = op.sizes[0];
-    over_segments(c, op, memory, (T *)coefficients, [&](u32 base, T *slots) {
+    over_segments<N>(c, op, memory, (T *)coefficients, [&](u32 base, T *slots) {
         if (block == 2)
-            block_rows<2>(op, base, slots);
+            block_rows<2, N>(op, base, slots);
         else if (block == 3)
-            block_rows<3>(op, base, slots);
+            block_rows<3, N>(op, base, slots);
         else if (block == 4)
-            block_rows<4>(op, base, slots);
+            block_rows<4, N>(op, base, slots);
         else if (block == 5)
-            block_rows<5>(op, base, slots);
+            block_rows<5, N>(op, base, slots);
         else if (block == 6)
-            block_rows<6>(op, base, slots);
+            block_rows<6, N>(op, base, slots);
         else if (block == 7)
-            block_rows<7>(op, base, slots);
+            block_rows<7, N>(op, base, slots);
         else
-            block_rows<8>(op, base, slots);
+            block_rows<8, N>(op, base, slots);
     });
 }
 
-#define KERNELS(T, S)                                                                                                \
+#define KERNELS(T, S, N)                                                                                                \
     extern "C" __global__ void __launch_bounds__(256)                                                                \
-        spmv_bcsr_##S(const __grid_constant__ Common c, const __grid_constant__ StreamOp op) { spmv_bcsr<T>(c, op); }
-LACUNA_TYPES(KERNELS)
+        spmv_bcsr_##S(const __grid_constant__ Common c, const __grid_constant__ StreamOp op) { spmv_bcsr<N, T>(c, op); }
+LACUNA_VECTORS(KERNELS)

@@ -19,54 +19,55 @@ LACUNA_FN CsrRows rows_of(const StreamOp &op) {
 }
 
 // The sum of a row by its lanes, in the first of them; 0 behind the last row. All threads of the warp come here.
-template <typename T>
-LACUNA_FN T row_by_lanes(const CsrRows &a, const T *__restrict__ values, const T *__restrict__ x, u32 row, u32 lane) {
+template <bool N, typename T>
+LACUNA_FN T row_by_lanes(const CsrRows &a, const T *__restrict__ values, typename Vector<N, T>::Source x, u32 row, u32 lane) {
     const u32 first = row < a.n ? __ldg(a.row_ptr + row) : 0, end = row < a.n ? __ldg(a.row_ptr + row + 1) : 0;
     const bool is_long = end - first > LACUNA_LONG_LANE * a.lanes;
-    T sum = is_long ? zero<T>() : lane_sum(a.col_idx, values, x, first + lane, end, a.lanes);
+    T sum = is_long ? zero<T>() : lane_sum<N>(a.col_idx, values, x, first + lane, end, a.lanes);
     sum = halved(sum, a.lanes);
-    long_rows(a.col_idx, values, x, first, end, is_long && lane == 0, sum);
+    long_rows<N>(a.col_idx, values, x, first, end, is_long && lane == 0, sum);
     return sum;
 }
 
-template <typename T> LACUNA_FN void spmv_csr(const Common &c, const StreamOp &op) {
+template <bool N, typename T> LACUNA_FN void spmv_csr(const Common &c, const StreamOp &op) {
     extern __shared__ __align__(16) unsigned char memory[];
     __shared__ __align__(16) unsigned char coefficients[MAX_TERMS * sizeof(T)];
     const CsrRows a = rows_of(op);
-    const T *values = (const T *)op.arrays[2], *x = (const T *)op.x;
+    const T *values = (const T *)op.arrays[2];
+    const auto x = Vector<N, T>::source(op.x);
     const u32 tid = threadIdx.x, lanes = op.lanes, lane = tid & (lanes - 1), step = BLOCK / lanes;
-    over_segments(c, op, memory, (T *)coefficients, [&](u32 base, T *slots) {
+    over_segments<N>(c, op, memory, (T *)coefficients, [&](u32 base, T *slots) {
         if (lanes == 1) {
             const u32 row = base + tid;
-            const T sum = row_by_lanes(a, values, x, row, 0);
+            const T sum = row_by_lanes<N>(a, values, x, row, 0);
             if (row < op.n) slots[tid] = sum;
             return;
         }
         __syncthreads(); // the rows of the segment before are done with slot 0
         for (u32 r = tid / lanes; r < SEGMENT; r += step) {
-            const T sum = row_by_lanes(a, values, x, base + r, lane);
+            const T sum = row_by_lanes<N>(a, values, x, base + r, lane);
             if (lane == 0) slots[r] = sum;
         }
         __syncthreads();
     });
 }
 
-template <typename T> LACUNA_FN void spmv_csr_first(const Common &c, const StreamOp &op) {
+template <bool N, typename T> LACUNA_FN void spmv_csr_first(const Common &c, const StreamOp &op) {
     if (!is_next(c, op)) return;
     const CsrRows a = rows_of(op);
-    const T *values = (const T *)op.arrays[2], *x = (const T *)op.x;
-    T *y = (T *)op.slot[0];
+    const T *values = (const T *)op.arrays[2];
+    const auto x = Vector<N, T>::source(op.x);
     const u32 lanes = op.lanes, lane = threadIdx.x & (lanes - 1), step = BLOCK / lanes;
     for (u64 base = u64(blockIdx.x) * step; base < op.n; base += u64(gridDim.x) * step) {
         const u32 row = u32(base) + threadIdx.x / lanes;
-        const T sum = row_by_lanes(a, values, x, row, lane);
-        if (lane == 0 && row < op.n) y[row] = sum;
+        const T sum = row_by_lanes<N>(a, values, x, row, lane);
+        if (lane == 0 && row < op.n) Vector<N, T>::put(op.slot[0], row, sum);
     }
 }
 
-#define KERNELS(T, S)                                                                                                \
+#define KERNELS(T, S, N)                                                                                                \
     extern "C" __global__ void __launch_bounds__(256)                                                                \
-        spmv_csr_##S(const __grid_constant__ Common c, const __grid_constant__ StreamOp op) { spmv_csr<T>(c, op); }  \
+        spmv_csr_##S(const __grid_constant__ Common c, const __grid_constant__ StreamOp op) { spmv_csr<N, T>(c, op); }  \
     extern "C" __global__ void __launch_bounds__(256) spmv_csr_first_##S(                                            \
-        const __grid_constant__ Common c, const __grid_constant__ StreamOp op) { spmv_csr_first<T>(c, op); }
-LACUNA_TYPES(KERNELS)
+        const __grid_constant__ Common c, const __grid_constant__ StreamOp op) { spmv_csr_first<N, T>(c, op); }
+LACUNA_VECTORS(KERNELS)

@@ -6,8 +6,8 @@
 // power of two, 32 at the most.
 #include "sweep.cuh"
 
-template <typename T>
-LACUNA_FN T dense_lane(const T *__restrict__ values, const T *__restrict__ x, u32 k, u32 cols, u32 lanes) {
+template <bool N, typename T>
+LACUNA_FN T dense_lane(const T *__restrict__ values, typename Vector<N, T>::Source x, u32 k, u32 cols, u32 lanes) {
     const u32 DEPTH = Depth<T>::count;
     T sum = zero<T>();
     for (; k < cols; k += DEPTH * lanes) {
@@ -25,17 +25,18 @@ LACUNA_FN T dense_lane(const T *__restrict__ values, const T *__restrict__ x, u3
     return sum;
 }
 
-template <typename T> LACUNA_FN void spmv_dense(const Common &c, const StreamOp &op) {
+template <bool N, typename T> LACUNA_FN void spmv_dense(const Common &c, const StreamOp &op) {
     extern __shared__ __align__(16) unsigned char memory[];
     __shared__ __align__(16) unsigned char coefficients[MAX_TERMS * sizeof(T)];
-    const T *values = (const T *)op.arrays[0], *x = (const T *)op.x;
+    const T *values = (const T *)op.arrays[0];
+    const auto x = Vector<N, T>::source(op.x);
     const u32 tid = threadIdx.x, lanes = op.lanes, cols = op.sizes[0], lane = tid & (lanes - 1), step = BLOCK / lanes;
-    over_segments(c, op, memory, (T *)coefficients, [&](u32 base, T *slots) {
+    over_segments<N>(c, op, memory, (T *)coefficients, [&](u32 base, T *slots) {
         __syncthreads(); // the rows of the segment before are done with slot 0
         for (u32 r = tid / lanes; r < SEGMENT; r += step) {
             const u32 row = base + r;
             T sum = zero<T>();
-            if (row < op.n) sum = dense_lane(values + u64(row) * cols, x, lane, cols, lanes);
+            if (row < op.n) sum = dense_lane<N>(values + u64(row) * cols, x, lane, cols, lanes);
             for (u32 d = lanes / 2; d > 0; d /= 2) sum = add(sum, from_lane_above(sum, d));
             if (lane == 0) slots[r] = sum;
         }
@@ -43,7 +44,7 @@ template <typename T> LACUNA_FN void spmv_dense(const Common &c, const StreamOp 
     });
 }
 
-#define KERNELS(T, S)                                                                                                \
+#define KERNELS(T, S, N)                                                                                                \
     extern "C" __global__ void __launch_bounds__(256)                                                                \
-        spmv_dense_##S(const __grid_constant__ Common c, const __grid_constant__ StreamOp op) { spmv_dense<T>(c, op); }
-LACUNA_TYPES(KERNELS)
+        spmv_dense_##S(const __grid_constant__ Common c, const __grid_constant__ StreamOp op) { spmv_dense<N, T>(c, op); }
+LACUNA_VECTORS(KERNELS)

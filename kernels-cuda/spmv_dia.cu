@@ -6,8 +6,8 @@
 // diagonals.cuh says.
 #include "diagonals.cuh"
 
-template <typename T>
-LACUNA_FN T dia_row(const int *__restrict__ table, const T *__restrict__ values, const T *__restrict__ x, u32 diagonals,
+template <bool N, typename T>
+LACUNA_FN T dia_row(const int *__restrict__ table, const T *__restrict__ values, typename Vector<N, T>::Source x, u32 diagonals,
                     u32 cols, u32 row) {
     const u32 DEPTH = Depth<T>::count;
     values += place_of_row(row, table, diagonals);
@@ -30,19 +30,19 @@ LACUNA_FN T dia_row(const int *__restrict__ table, const T *__restrict__ values,
     return sum;
 }
 
-template <typename T> LACUNA_FN void spmv_dia(const Common &c, const StreamOp &op) {
+template <bool N, typename T> LACUNA_FN void spmv_dia(const Common &c, const StreamOp &op) {
     extern __shared__ __align__(16) unsigned char memory[];
     __shared__ __align__(16) unsigned char coefficients[MAX_TERMS * sizeof(T)];
     const u32 diagonals = op.sizes[0], cols = op.sizes[1];
-    over_segments(c, op, memory, (T *)coefficients, [&](u32 base, T *slots) {
+    over_segments<N>(c, op, memory, (T *)coefficients, [&](u32 base, T *slots) {
         const u32 row = base + threadIdx.x;
         if (row < op.n)
             slots[threadIdx.x] =
-                dia_row((const int *)op.arrays[0], (const T *)op.arrays[1], (const T *)op.x, diagonals, cols, row);
+                dia_row<N>((const int *)op.arrays[0], (const T *)op.arrays[1], Vector<N, T>::source(op.x), diagonals, cols, row);
     });
 }
 
-#define KERNELS(T, S)                                                                                                \
+#define KERNELS(T, S, N)                                                                                                \
     extern "C" __global__ void __launch_bounds__(256)                                                                \
-        spmv_dia_##S(const __grid_constant__ Common c, const __grid_constant__ StreamOp op) { spmv_dia<T>(c, op); }
-LACUNA_TYPES(KERNELS)
+        spmv_dia_##S(const __grid_constant__ Common c, const __grid_constant__ StreamOp op) { spmv_dia<N, T>(c, op); }
+LACUNA_VECTORS(KERNELS)

@@ -24,22 +24,23 @@ LACUNA_FN HybPlaces places_of(const StreamOp &op) {
     return {words[0], slice_ptr, segment_ptr, segment_long, long_rows, long_ptr, long_ptr + longs + 1};
 }
 
-template <typename T> LACUNA_FN void spmv_hyb(const Common &c, const StreamOp &op) {
+template <bool N, typename T> LACUNA_FN void spmv_hyb(const Common &c, const StreamOp &op) {
     extern __shared__ __align__(16) unsigned char memory[];
     __shared__ __align__(16) unsigned char coefficients[MAX_TERMS * sizeof(T)];
     __shared__ __align__(16) unsigned char pieces[LACUNA_MOST_PIECES * sizeof(T)];
     const HybPlaces a = places_of(op);
     const u32 *rows = (const u32 *)op.arrays[1] - a.in_slices, *columns = (const u32 *)op.arrays[2];
-    const T *values = (const T *)op.arrays[3], *x = (const T *)op.x;
+    const T *values = (const T *)op.arrays[3];
+    const auto x = Vector<N, T>::source(op.x);
     const u32 tid = threadIdx.x, lane = tid % WARP;
     T *sums = (T *)pieces;
-    over_segments(c, op, memory, (T *)coefficients, [&](u32 base, T *slots) {
+    over_segments<N>(c, op, memory, (T *)coefficients, [&](u32 base, T *slots) {
         __syncthreads(); // the rows of the segment before are done with slot 0
         const u32 segment = base / SEGMENT, slice = (base + tid) / WARP;
         if (base + tid < op.n) {
             const u32 first = __ldg(a.slice_ptr + slice), width = __ldg(a.slice_ptr + slice + 1) - first;
             const u64 at = u64(first) * WARP + lane;
-            slots[tid] = slice_row(columns + at, values + at, x, width);
+            slots[tid] = slice_row<N>(columns + at, values + at, x, width);
         }
         __syncthreads();
         const u32 begin = a.segment_ptr[segment], end = a.segment_ptr[segment + 1];
@@ -55,7 +56,7 @@ template <typename T> LACUNA_FN void spmv_hyb(const Common &c, const StreamOp &o
             const u32 first = a.long_ptr[l], count = a.long_ptr[l + 1] - first;
             for (u32 q = tid / WARP; q < count; q += WARPS) {
                 const u32 at = a.piece_ptr[first + q] + lane, last = a.piece_ptr[first + q + 1];
-                const T sum = halved(lane_sum(columns, values, x, at, last, WARP), WARP);
+                const T sum = halved(lane_sum<N>(columns, values, x, at, last, WARP), WARP);
                 if (lane == 0) sums[q] = sum;
             }
             __syncthreads();
@@ -69,7 +70,7 @@ template <typename T> LACUNA_FN void spmv_hyb(const Common &c, const StreamOp &o
     });
 }
 
-#define KERNELS(T, S)                                                                                                \
+#define KERNELS(T, S, N)                                                                                                \
     extern "C" __global__ void __launch_bounds__(256)                                                                \
-        spmv_hyb_##S(const __grid_constant__ Common c, const __grid_constant__ StreamOp op) { spmv_hyb<T>(c, op); }
-LACUNA_TYPES(KERNELS)
+        spmv_hyb_##S(const __grid_constant__ Common c, const __grid_constant__ StreamOp op) { spmv_hyb<N, T>(c, op); }
+LACUNA_VECTORS(KERNELS)

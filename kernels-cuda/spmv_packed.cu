@@ -9,16 +9,9 @@
 
 typedef unsigned short u16;
 
-template <typename T> struct Narrow { typedef f32 type; };
-template <typename R> struct Narrow<Complex<R>> { typedef c32 type; };
-LACUNA_FN void widen(f32 a, f32 &to) { to = a; }
-LACUNA_FN void widen(f32 a, f64 &to) { to = f64(a); }
-LACUNA_FN void widen(f64 a, f64 &to) { to = a; }
-template <typename S, typename R> LACUNA_FN void widen(Complex<S> a, Complex<R> &to) { to = complex(R(a.re), R(a.im)); }
-
 // What a lane adds up of a row: entries `k`, `k + W`, ... up to `end`; `x` begins at the row's first column.
-template <typename V, typename T>
-LACUNA_FN T packed_lane(const u16 *__restrict__ distances, const V *__restrict__ values, const T *__restrict__ x, u32 k, u32 end,
+template <bool N, typename T, typename V>
+LACUNA_FN T packed_lane(const u16 *__restrict__ distances, const V *__restrict__ values, typename Vector<N, T>::Source x, u32 k, u32 end,
                         u32 lanes) {
     const u32 DEPTH = Depth<T>::count;
     T sum = zero<T>();
@@ -29,7 +22,7 @@ LACUNA_FN T packed_lane(const u16 *__restrict__ distances, const V *__restrict__
         for (u32 i = 0; i < DEPTH; i++)
             if (k + i * lanes < end) {
                 column[i] = __ldg(distances + k + i * lanes);
-                widen(values[k + i * lanes], a[i]);
+                convert(values[k + i * lanes], a[i]);
             }
 #pragma unroll
         for (u32 i = 0; i < DEPTH; i++)
@@ -41,7 +34,7 @@ LACUNA_FN T packed_lane(const u16 *__restrict__ distances, const V *__restrict__
     return sum;
 }
 
-template <typename V, typename T> LACUNA_FN void packed_rows(const StreamOp &op, u32 base, T *slots) {
+template <typename V, bool N, typename T> LACUNA_FN void packed_rows(const StreamOp &op, u32 base, T *slots) {
     const u32 *row_ptr = (const u32 *)op.arrays[0], *first = row_ptr + op.n + 1;
     const u32 tid = threadIdx.x, lanes = op.lanes, lane = tid & (lanes - 1), step = BLOCK / lanes;
     __syncthreads(); // the rows of the segment before are done with slot 0
@@ -49,7 +42,8 @@ template <typename V, typename T> LACUNA_FN void packed_rows(const StreamOp &op,
         const u32 row = base + r;
         T sum = zero<T>();
         if (row < op.n)
-            sum = packed_lane((const u16 *)op.arrays[1], (const V *)op.arrays[2], (const T *)op.x + __ldg(first + row),
+            sum = packed_lane<N, T>((const u16 *)op.arrays[1], (const V *)op.arrays[2],
+                                    Vector<N, T>::source(op.x) + __ldg(first + row),
                               __ldg(row_ptr + row) + lane, __ldg(row_ptr + row + 1), lanes);
         for (u32 d = lanes / 2; d > 0; d /= 2) sum = add(sum, from_lane_above(sum, d));
         if (lane == 0) slots[r] = sum;
@@ -57,18 +51,18 @@ template <typename V, typename T> LACUNA_FN void packed_rows(const StreamOp &op,
     __syncthreads();
 }
 
-template <typename T> LACUNA_FN void spmv_packed(const Common &c, const StreamOp &op) {
+template <bool N, typename T> LACUNA_FN void spmv_packed(const Common &c, const StreamOp &op) {
     extern __shared__ __align__(16) unsigned char memory[];
     __shared__ __align__(16) unsigned char coefficients[MAX_TERMS * sizeof(T)];
-    over_segments(c, op, memory, (T *)coefficients, [&](u32 base, T *slots) {
+    over_segments<N>(c, op, memory, (T *)coefficients, [&](u32 base, T *slots) {
         if (op.sizes[0])
-            packed_rows<typename Narrow<T>::type>(op, base, slots);
+            packed_rows<typename Narrow<T>::type, N>(op, base, slots);
         else
-            packed_rows<T>(op, base, slots);
+            packed_rows<T, N>(op, base, slots);
     });
 }
 
-#define KERNELS(T, S)                                                                                                \
+#define KERNELS(T, S, N)                                                                                                \
     extern "C" __global__ void __launch_bounds__(256)                                                                \
-        spmv_packed_##S(const __grid_constant__ Common c, const __grid_constant__ StreamOp op) { spmv_packed<T>(c, op); }
-LACUNA_TYPES(KERNELS)
+        spmv_packed_##S(const __grid_constant__ Common c, const __grid_constant__ StreamOp op) { spmv_packed<N, T>(c, op); }
+LACUNA_VECTORS(KERNELS)

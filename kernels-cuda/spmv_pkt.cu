@@ -34,25 +34,26 @@ LACUNA_FN T near_row(const u16 *__restrict__ columns, const T *__restrict__ valu
 }
 
 // The far entries `k` to `end` of a row, added to the sum of the near ones.
-template <typename T>
-LACUNA_FN T far_row(const u32 *__restrict__ columns, const T *__restrict__ values, const T *__restrict__ x, u32 k, u32 end, T sum) {
+template <bool N, typename T>
+LACUNA_FN T far_row(const u32 *__restrict__ columns, const T *__restrict__ values, typename Vector<N, T>::Source x, u32 k, u32 end, T sum) {
     for (; k < end; k++) sum = fma_of(values[k], x[columns[k]], sum);
     return sum;
 }
 
-template <typename T> LACUNA_FN void spmv_pkt(const Common &c, const StreamOp &op) {
+template <bool N, typename T> LACUNA_FN void spmv_pkt(const Common &c, const StreamOp &op) {
     extern __shared__ __align__(16) unsigned char memory[];
     __shared__ __align__(16) unsigned char coefficients[MAX_TERMS * sizeof(T)];
     const u32 slices = (op.n + WARP - 1) / WARP, tid = threadIdx.x;
     const u32 *slice_ptr = (const u32 *)op.arrays[0], *far_ptr = slice_ptr + slices + 1;
     const u16 *near_columns = (const u16 *)op.arrays[1];
     const u32 *far_columns = (const u32 *)op.arrays[2];
-    const T *values = (const T *)op.arrays[3], *x = (const T *)op.x;
+    const T *values = (const T *)op.arrays[3];
+    const auto x = Vector<N, T>::source(op.x);
     const T *far_values = values + u64(slice_ptr[slices]) * WARP;
     const u32 columns = op.sizes[0];
     T *near_x = (T *)memory + (op.slots + 2 * op.dots) * BLOCK;
     u32 held = LACUNA_NONE; // the packet whose part of x is here
-    over_segments(c, op, memory, (T *)coefficients, [&](u32 base, T *slots) {
+    over_segments<N>(c, op, memory, (T *)coefficients, [&](u32 base, T *slots) {
         if (base / PACKET != held) {
             held = base / PACKET;
             __syncthreads(); // the rows of the packet before are done with theirs
@@ -64,12 +65,12 @@ template <typename T> LACUNA_FN void spmv_pkt(const Common &c, const StreamOp &o
             const u32 first = __ldg(slice_ptr + row / WARP), width = __ldg(slice_ptr + row / WARP + 1) - first;
             const u64 at = u64(first) * WARP + tid % WARP;
             const T sum = near_row(near_columns + at, values + at, near_x, width);
-            slots[tid] = far_row(far_columns, far_values, x, __ldg(far_ptr + row), __ldg(far_ptr + row + 1), sum);
+            slots[tid] = far_row<N>(far_columns, far_values, x, __ldg(far_ptr + row), __ldg(far_ptr + row + 1), sum);
         }
     });
 }
 
-#define KERNELS(T, S)                                                                                                \
+#define KERNELS(T, S, N)                                                                                                \
     extern "C" __global__ void __launch_bounds__(256)                                                                \
-        spmv_pkt_##S(const __grid_constant__ Common c, const __grid_constant__ StreamOp op) { spmv_pkt<T>(c, op); }
-LACUNA_TYPES(KERNELS)
+        spmv_pkt_##S(const __grid_constant__ Common c, const __grid_constant__ StreamOp op) { spmv_pkt<N, T>(c, op); }
+LACUNA_VECTORS(KERNELS)

@@ -9,8 +9,8 @@
 
 LACUNA_FN bool on_grid(int at, int step, int side) { return u32(at + step) < u32(side); }
 
-template <typename T>
-LACUNA_FN T stencil_row(const int4 *__restrict__ words, const T *__restrict__ coefficients, const T *__restrict__ x, u32 row) {
+template <bool N, typename T>
+LACUNA_FN T stencil_row(const int4 *__restrict__ words, const T *__restrict__ coefficients, typename Vector<N, T>::Source x, u32 row) {
     const u32 DEPTH = Depth<T>::count;
     const int4 size = __ldg(words);
     const u32 line = row / u32(size.x), neighbours = u32(size.w);
@@ -35,16 +35,18 @@ LACUNA_FN T stencil_row(const int4 *__restrict__ words, const T *__restrict__ co
     return sum;
 }
 
-template <typename T> LACUNA_FN void spmv_stencil(const Common &c, const StreamOp &op) {
+template <bool N, typename T> LACUNA_FN void spmv_stencil(const Common &c, const StreamOp &op) {
     extern __shared__ __align__(16) unsigned char memory[];
     __shared__ __align__(16) unsigned char coefficients[MAX_TERMS * sizeof(T)];
-    over_segments(c, op, memory, (T *)coefficients, [&](u32 base, T *slots) {
+    over_segments<N>(c, op, memory, (T *)coefficients, [&](u32 base, T *slots) {
         const u32 row = base + threadIdx.x;
-        if (row < op.n) slots[threadIdx.x] = stencil_row((const int4 *)op.arrays[0], (const T *)op.arrays[1], (const T *)op.x, row);
+        if (row < op.n)
+            slots[threadIdx.x] =
+                stencil_row<N>((const int4 *)op.arrays[0], (const T *)op.arrays[1], Vector<N, T>::source(op.x), row);
     });
 }
 
-#define KERNELS(T, S)                                                                                                \
+#define KERNELS(T, S, N)                                                                                                \
     extern "C" __global__ void __launch_bounds__(256)                                                                \
-        spmv_stencil_##S(const __grid_constant__ Common c, const __grid_constant__ StreamOp op) { spmv_stencil<T>(c, op); }
-LACUNA_TYPES(KERNELS)
+        spmv_stencil_##S(const __grid_constant__ Common c, const __grid_constant__ StreamOp op) { spmv_stencil<N, T>(c, op); }
+LACUNA_VECTORS(KERNELS)

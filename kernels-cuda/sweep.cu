@@ -4,7 +4,7 @@
 // Bytes per row: one number for each vector read and each vector written. Launch shape: see sweep.cuh.
 #include "sweep.cuh"
 
-template <typename T> LACUNA_FN void sweep(const Common &c, const StreamOp &op) {
+template <bool N, typename T> LACUNA_FN void sweep(const Common &c, const StreamOp &op) {
     extern __shared__ __align__(16) unsigned char memory[];
     __shared__ __align__(16) unsigned char coefficients[MAX_TERMS * sizeof(T)];
     if (!is_next(c, op)) return;
@@ -14,7 +14,7 @@ template <typename T> LACUNA_FN void sweep(const Common &c, const StreamOp &op) 
     u32 from, to;
     share(op, from, to);
     for (u32 s = from; s < to; s++)
-        sweep_rows(c, op, s, slots, terms + (s & 1) * op.dots * BLOCK, coefficient);
+        sweep_rows<N>(c, op, s, slots, terms + (s & 1) * op.dots * BLOCK, coefficient);
     finish<T>(c, op, from, to);
 }
 
@@ -29,11 +29,13 @@ template <typename T> LACUNA_FN void start(const Common &c) {
     m.advance(LACUNA_NONE);
 }
 
-#define KERNELS(T, S)                                                                                                \
+#define KERNELS(T, S, N)                                                                                             \
     extern "C" __global__ void __launch_bounds__(256)                                                                \
-        sweep_##S(const __grid_constant__ Common c, const __grid_constant__ StreamOp op) { sweep<T>(c, op); }        \
+        sweep_##S(const __grid_constant__ Common c, const __grid_constant__ StreamOp op) { sweep<N, T>(c, op); }
+LACUNA_VECTORS(KERNELS)
+#define STARTS(T, S)                                                                                                 \
     extern "C" __global__ void __launch_bounds__(32) start_##S(const __grid_constant__ Common c) { start<T>(c); }
-LACUNA_TYPES(KERNELS)
+LACUNA_TYPES(STARTS)
 
 // dst[i] <- src[i], 16 bytes a thread: what the card can move, for the bench.
 extern "C" __global__ void __launch_bounds__(256) copy_bytes(const uint4 *src, uint4 *dst, u64 count) {

@@ -85,15 +85,17 @@ template <typename T> LACUNA_FN void fetch_coefficients(const Common &c, const S
 
 // The rows of one segment, once slot 0 of a product or basis update is in place: loads, updates, stores, and the sums
 // of the dots. `terms` is room for the terms of the dots of one segment. Every thread of the block takes part.
-template <typename T>
+template <bool N, typename T>
 LACUNA_FN void sweep_rows(const Common &c, const StreamOp &op, u32 segment, T *slots, T *terms, const T *coefficient) {
     u32 tid = threadIdx.x, row = segment * SEGMENT + tid;
     bool live = row < op.n;
     T *mine = slots + tid;
     if (live) {
+        // What a product computed is read as the vector keeps it.
+        if (N) mine[0] = Vector<N, T>::kept(op.slot[0], mine[0]);
         for (u32 l = 0; l < op.loads; l++) {
             u32 s = op.load[l];
-            mine[s * BLOCK] = ((const T *)op.slot[s])[row];
+            mine[s * BLOCK] = Vector<N, T>::source(op.slot[s])[row];
         }
         T sum = zero<T>();
         for (u32 t = 0; t < op.terms; t++) {
@@ -106,11 +108,11 @@ LACUNA_FN void sweep_rows(const Common &c, const StreamOp &op, u32 segment, T *s
                 if (term.x & TERM_CELL) k = coefficient[t];
                 sum = add_term(term.x, k, v, f, sum);
             }
-            if (term.x & TERM_LAST) mine[term.w * BLOCK] = sum;
+            if (term.x & TERM_LAST) mine[term.w * BLOCK] = Vector<N, T>::kept(op.slot[term.w], sum);
         }
         for (u32 l = 0; l < op.stores; l++) {
             u32 s = op.store[l];
-            ((T *)op.slot[s])[row] = mine[s * BLOCK];
+            Vector<N, T>::put(op.slot[s], row, mine[s * BLOCK]);
         }
     }
     if (op.dots == 0) return;
@@ -243,7 +245,7 @@ template <typename T> struct Depth { static const u32 count = sizeof(T) > 8 ? 4 
 
 // A product and the pass on the rows just computed: `rows(base, slots)` leaves those of the segment that begins at row
 // `base` in slot 0, each in its own thread or all of them seen by all threads.
-template <typename T, typename Rows>
+template <bool N, typename T, typename Rows>
 LACUNA_FN void over_segments(const Common &c, const StreamOp &op, unsigned char *memory, T *coefficient, Rows rows) {
     if (!is_next(c, op)) return;
     T *slots = (T *)memory, *terms = slots + op.slots * BLOCK;
@@ -253,7 +255,7 @@ LACUNA_FN void over_segments(const Common &c, const StreamOp &op, unsigned char 
     share(op, from, to);
     for (u32 s = from; s < to; s++) {
         rows(s * SEGMENT, slots);
-        sweep_rows(c, op, s, slots, terms + (s & 1) * op.dots * BLOCK, coefficient);
+        sweep_rows<N>(c, op, s, slots, terms + (s & 1) * op.dots * BLOCK, coefficient);
     }
     finish<T>(c, op, from, to);
 }

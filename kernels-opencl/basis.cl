@@ -16,21 +16,20 @@ static inline void run_basis_dot(const Place *p, uint op, uint group, uint group
         uint segment = first + SUB;
         uint count = segment < segments ? min(SEGMENT, n - segment * SEGMENT) : 0;
         const ulong base = (ulong)segment * SEGMENT;
-        __global const number *w = VECTOR(*p, OP(*p, op, LACUNA_OP_Y)) + base;
-        __global const uchar *v = p->arena + basis[0] + base * sizeof(number);
+        SOURCE w = BEHIND(VECTOR(*p, OP(*p, op, LACUNA_OP_Y)), base);
 #if !LACUNA_CPU
         number own[ELEMENTS];
         if (count > 0) {
-            EACH(e, count) { own[MINE(e)] = w[e]; }
+            EACH(e, count) { own[MINE(e)] = GET(w, e); }
         }
 #endif
         for (uint j = 0; j < columns; j += LACUNA_BATCH) {
             uint batch = min(columns - j, (uint)LACUNA_BATCH);
 #if LACUNA_CPU
             for (uint b = 0; b < batch; b++) {
-                __global const number *column = (__global const number *)(v + (j + b) * stride);
+                SOURCE column = BEHIND(vector_at(p->arena, basis[0] + (j + b) * stride), base);
                 __local number *to = work + b * SEGMENT;
-                EACH(e, count) { to[e] = dot_term(column[e], w[e]); }
+                EACH(e, count) { to[e] = dot_term(GET(column, e), GET(w, e)); }
                 PAD(e, count) { to[e] = ZERO; }
             }
 #else
@@ -39,8 +38,8 @@ static inline void run_basis_dot(const Place *p, uint op, uint group, uint group
                 UNROLLED
                 for (uint b = 0; b < LACUNA_BATCH; b++) {
                     const uint column = min(j + b, columns - 1);
-                    __global const number *from = (__global const number *)(v + column * stride);
-                    EACH(e, count) { terms[b][MINE(e)] = from[e]; }
+                    SOURCE from = BEHIND(vector_at(p->arena, basis[0] + column * stride), base);
+                    EACH(e, count) { terms[b][MINE(e)] = GET(from, e); }
                 }
                 UNROLLED
                 for (uint b = 0; b < LACUNA_BATCH; b++) {
@@ -60,8 +59,8 @@ static inline void run_basis_dot(const Place *p, uint op, uint group, uint group
 // A basis update: the columns, what is updated, and the weights, which a GPU keeps in local memory.
 typedef struct {
     const Place *place;
-    __global const uchar *v;
-    __global const number *w;
+    ulong v; // the word of column 0
+    SOURCE w;
     ulong stride;
     uint columns, h;
     bool add;
@@ -70,7 +69,7 @@ typedef struct {
 
 static inline Combination combination_of(const Place *p, uint op, __local number *weights) {
     __global const ulong *basis = BASIS(*p, OP(*p, op, LACUNA_OP_BASIS));
-    Combination c = { p, p->arena + basis[0], VECTOR(*p, OP(*p, op, LACUNA_OP_Y)), basis[1],
+    Combination c = { p, basis[0], VECTOR(*p, OP(*p, op, LACUNA_OP_Y)), basis[1],
         OP(*p, op, LACUNA_OP_COLUMNS), OP(*p, op, LACUNA_OP_H), OP(*p, op, LACUNA_OP_ADD) != 0, weights };
 #if !LACUNA_CPU
     for (uint j = ITEM; j < c.columns; j += THREADS) {
@@ -86,40 +85,42 @@ static inline Combination combination_of(const Place *p, uint op, __local number
 static inline void combine(const Combination *c, uint segment, uint count, __local number *slots) {
     const ulong base = (ulong)segment * SEGMENT, stride = c->stride;
     const uint columns = c->columns;
-    __global const number *w = c->w + base;
-    __global const uchar *v = c->v + base * sizeof(number);
-#define COLUMN(j) ((__global const number *)(v + (j) * stride))
+    SOURCE w = BEHIND(c->w, base);
+#define COLUMN(j) BEHIND(vector_at(c->place->arena, c->v + (j) * stride), base)
 #if LACUNA_CPU
 #define WEIGHT(j) (c->add ? cell(c->place, c->h + (j)) : -cell(c->place, c->h + (j)))
 #else
 #define WEIGHT(j) c->weights[j]
 #endif
     number sum[ELEMENTS];
-    EACH(e, count) { sum[MINE(e)] = w[e]; }
+    EACH(e, count) { sum[MINE(e)] = GET(w, e); }
     uint j = 0;
     for (; j + 4 <= columns; j += 4) {
         number h0 = WEIGHT(j), h1 = WEIGHT(j + 1), h2 = WEIGHT(j + 2), h3 = WEIGHT(j + 3);
-        __global const number *c0 = COLUMN(j), *c1 = COLUMN(j + 1), *c2 = COLUMN(j + 2), *c3 = COLUMN(j + 3);
+        SOURCE c0 = COLUMN(j);
+        SOURCE c1 = COLUMN(j + 1);
+        SOURCE c2 = COLUMN(j + 2);
+        SOURCE c3 = COLUMN(j + 3);
         bool z0 = is_zero(h0), z1 = is_zero(h1), z2 = is_zero(h2), z3 = is_zero(h3);
         if (z0 || z1 || z2 || z3) {
             EACH(e, count) {
                 number s = sum[MINE(e)];
-                s = z0 ? s : multiply_add(h0, c0[e], s);
-                s = z1 ? s : multiply_add(h1, c1[e], s);
-                s = z2 ? s : multiply_add(h2, c2[e], s);
-                sum[MINE(e)] = z3 ? s : multiply_add(h3, c3[e], s);
+                s = z0 ? s : multiply_add(h0, GET(c0, e), s);
+                s = z1 ? s : multiply_add(h1, GET(c1, e), s);
+                s = z2 ? s : multiply_add(h2, GET(c2, e), s);
+                sum[MINE(e)] = z3 ? s : multiply_add(h3, GET(c3, e), s);
             }
         } else {
 #if LACUNA_CPU
-#define COLUMN_OF(i, c, e) c[e]
+#define COLUMN_OF(i, c, e) GET(c, e)
 #else
             // All are under way before the first is waited for.
             number vs[4][ELEMENTS];
             EACH(e, count) {
-                vs[0][MINE(e)] = c0[e];
-                vs[1][MINE(e)] = c1[e];
-                vs[2][MINE(e)] = c2[e];
-                vs[3][MINE(e)] = c3[e];
+                vs[0][MINE(e)] = GET(c0, e);
+                vs[1][MINE(e)] = GET(c1, e);
+                vs[2][MINE(e)] = GET(c2, e);
+                vs[3][MINE(e)] = GET(c3, e);
             }
 #define COLUMN_OF(i, c, e) vs[i][MINE(e)]
 #endif
@@ -133,9 +134,9 @@ static inline void combine(const Combination *c, uint segment, uint count, __loc
     }
     for (; j < columns; j++) {
         number weight = WEIGHT(j);
-        __global const number *column = COLUMN(j);
+        SOURCE column = COLUMN(j);
         if (!is_zero(weight)) {
-            EACH(e, count) { sum[MINE(e)] = multiply_add(weight, column[e], sum[MINE(e)]); }
+            EACH(e, count) { sum[MINE(e)] = multiply_add(weight, GET(column, e), sum[MINE(e)]); }
         }
     }
     EACH(e, count) { slots[e] = sum[MINE(e)]; }

@@ -25,7 +25,9 @@ typedef struct {
 #define OP(p, op, field) ((p).table[(op) * LACUNA_OP_WORDS + (field)])
 // The numbers of a vector, and of column `j` of a basis. `names` holds: where bases start, where matrices start, then
 // a byte offset for each vector; offset and stride for each basis; LACUNA_MATRIX_WORDS for each matrix.
-#define VECTOR(p, v) ((__global number *)((p).arena + (p).names[2 + (v)]))
+#define VECTOR(p, v) vector_at((p).arena, (p).names[2 + (v)])
+// The same of a vector of which a text knows whether it is narrow.
+#define STORED(p, v, is_narrow) vector_of((p).arena, (p).names[2 + (v)], is_narrow)
 #define BASIS(p, b) ((p).names + (p).names[0] + 2 * (ulong)(b))
 #define MATRIX(p, m) ((p).names + (p).names[1] + LACUNA_MATRIX_WORDS * (ulong)(m))
 

@@ -45,9 +45,21 @@ static inline number number_once(__global const number *at, bool there, ulong po
 #endif
     return v;
 }
+static inline narrow narrow_once(__global const narrow *at, bool there, ulong policy) {
+#if LACUNA_COMPLEX
+    float re = 0, im = 0;
+    __asm__(ONCE("v2.f32", "%4, 0") "{%0, %1}, [%2], %3; }" : "+f"(re), "+f"(im) : "l"(at), "l"(policy), "r"((uint)there));
+    return MAKE_NARROW(re, im);
+#else
+    float v = 0;
+    __asm__(ONCE("f32", "%3, 0") "%0, [%1], %2; }" : "+f"(v) : "l"(at), "l"(policy), "r"((uint)there));
+    return v;
+#endif
+}
 #else
 static inline ulong read_once(void) { return 0; }
 static inline ulong read_twice(void) { return 0; }
 static inline uint index_once(__global const uint *at, bool there, ulong policy) { return there ? at[0] : LACUNA_NONE; }
 static inline number number_once(__global const number *at, bool there, ulong policy) { return there ? at[0] : ZERO; }
+static inline narrow narrow_once(__global const narrow *at, bool there, ulong policy) { return there ? at[0] : narrowed(ZERO); }
 #endif

@@ -5,7 +5,8 @@
 // so on: the first levels of a canonical sum stay within a lane, the next go between warps, the others between lanes.
 // Bytes moved per row: the entries of the matrix; each vector an operation reads and writes, once; the operand of a
 // product once, from cache where columns are near.
-// Launch shape: groups of LACUNA_SIZE work-items, as many as the device runs at once; each takes consecutive segments.
+// Launch shape: groups of LACUNA_SIZE work-items, as many as the device runs at once; each takes consecutive segments, or of
+// shorter vectors consecutive runs of rows, a row a work-item.
 // Many sums meet in two steps: the sums of 256 segments are made by one warp of one group, those of all by every group.
 // Assumes: NVIDIA's compiler; every group runs; at most 65536 segments.
 
@@ -18,6 +19,16 @@
 // The first row of a lane in a unit: a share of a segment.
 #define BASE(unit) ((unit) / SHARE * SEGMENT + (unit) % SHARE * 32u + WARP_LANE)
 #define FENCE() __asm__ volatile("fence.acq_rel.gpu;" ::: "memory")
+
+// What a group has of the `n` rows of an operation over shorter vectors, which makes no sums: whole runs of so many.
+static inline Share shorter(const Share *s, uint n, uint run) {
+    Share t = *s;
+    const ulong runs = n / run + (n % run != 0), group = get_group_id(0), groups = get_num_groups(0);
+    t.n = n;
+    t.first = min((uint)(runs * group / groups) * run, n);
+    t.rows = min((uint)(runs * (group + 1) / groups) * run, n) - t.first;
+    return t;
+}
 
 // Two columns from column `j` on, of `count` rows `step` apart.
 static inline void fetch_pair(__global const uchar *at, ulong stride, uint j, uint columns, uint base, uint n, uint count,
@@ -71,13 +82,13 @@ static inline void keep_sum(const Share *s, uint sum, uint unit, const number *e
 
 // conj(v_j) . w of a segment, for each pair of columns that falls to one of so many parts.
 static inline void project_far(const Share *s, __global const uchar *v, ulong stride, uint slot, uint columns,
-    uint part, uint parts, uint segment, __global const number *x) {
+    uint part, uint parts, uint segment, GATHERED x) {
     const uint n = s->n, base = segment * SEGMENT + WARP_LANE;
     __global const uchar *at = v + (ulong)base * sizeof(number);
     number w[8], a[8], b[8];
 #pragma unroll
     for (uint r = 0; r < 8; r++) {
-        w[r] = base + 32 * r < n ? x[base + 32 * r] : ZERO;
+        w[r] = base + 32 * r < n ? GET(x, base + 32 * r) : ZERO;
     }
     fetch_pair(at, stride, 2 * part, columns, base, n, 8, 32, a, b);
     for (uint j = 2 * part; j < columns; j += 2 * parts) {

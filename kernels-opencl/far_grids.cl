@@ -13,17 +13,17 @@ typedef struct {
     uint within;
 } Diagonal;
 static inline void fetch_diagonal(Diagonal *d, __global const number *values, uint step, int offset, uint base, uint n,
-    uint cols, __global const number *x, ulong policy) {
+    uint cols, GATHERED x, ulong policy) {
     d->within = 0;
     ROWS {
         const uint column = base + STEP * r + (uint)offset; // beyond `cols` too where it is negative
         const bool within = LIVE(r) && column < cols;
         d->a[r] = number_once(values + DIA_PLACE(STEP * r, step), within, policy);
-        d->v[r] = within ? x[column] : ZERO;
+        d->v[r] = within ? GET(x, column) : ZERO;
         d->within |= (uint)within << r;
     }
 }
-static inline void multiply_diagonals(const Share *s, uint m, __global const number *x, uint unit, number *y) {
+static inline void multiply_diagonals(const Share *s, uint m, GATHERED x, uint unit, number *y) {
     __global const ulong *words = MATRIX(s->p, m) + MATRIX_ARGUMENTS;
     const uint diagonals = (uint)words[0], cols = (uint)words[1];
     const uint n = s->n, base = BASE(unit);
@@ -61,17 +61,17 @@ typedef struct {
     uint within;
 } Neighbour;
 static inline void fetch_neighbour(Neighbour *d, const Points *p, int4 size, int4 step, number c, uint base, uint n,
-    __global const number *x) {
+    GATHERED x) {
     d->c = c;
     d->within = 0;
     ROWS {
         const bool within = LIVE(r) && ON_GRID(p->px[r], step.x, size.x) && ON_GRID(p->py[r], step.y, size.y)
             && ON_GRID(p->pz[r], step.z, size.z);
-        d->v[r] = within ? x[base + STEP * r + (uint)step.w] : ZERO;
+        d->v[r] = within ? GET(x, base + STEP * r + (uint)step.w) : ZERO;
         d->within |= (uint)within << r;
     }
 }
-static inline void multiply_stencil(const Share *s, uint m, __global const number *x, uint unit, number *y) {
+static inline void multiply_stencil(const Share *s, uint m, GATHERED x, uint unit, number *y) {
     __global const ulong *words = MATRIX(s->p, m) + MATRIX_ARGUMENTS;
     __global const int4 *restrict grid = (__global const int4 *)(s->p.fixed + words[0]);
     __global const number *restrict coefficients = (__global const number *)(s->p.fixed + words[1]);

@@ -4,7 +4,8 @@
 // Bytes moved per row: a column for each run of entries and their values, with padding to the longest row of 32 lanes; the
 // operand from cache where columns are near.
 // Launch shape: as far.cl; every warp takes slices, so that all work however few segments there are.
-// Assumes: the layout of `crates/generate/src/slices.rs`, or of the format itself.
+// Assumes: the layout of `crates/generate/src/slices.rs`, or of the format itself; coordinates in pieces go to vectors that are
+// not narrow, since a row is rounded once.
 
 // Entries that a work-item has under way at a time.
 #if LACUNA_COMPLEX
@@ -18,7 +19,7 @@
 
 // The sum of one of so many lanes of a row.
 static inline number lane_sum(__global const uint *restrict columns, __global const number *restrict values,
-    __global const number *x, uint k, uint end, uint lanes) {
+    GATHERED x, uint k, uint end, uint lanes) {
     number sum = ZERO;
     for (; k < end; k += DEPTH_FAR * lanes) {
         uint c[DEPTH_FAR];
@@ -31,7 +32,7 @@ static inline number lane_sum(__global const uint *restrict columns, __global co
         }
 #pragma unroll
         for (uint e = 0; e < DEPTH_FAR; e++) {
-            v[e] = k + e * lanes < end ? x[c[e]] : ZERO;
+            v[e] = k + e * lanes < end ? GET(x, c[e]) : ZERO;
         }
 #pragma unroll
         for (uint e = 0; e < DEPTH_FAR; e++) {
@@ -49,7 +50,7 @@ static inline number halved(number sum, uint lanes) {
 }
 
 // Compressed rows as they are, none of them long.
-static inline void product_rows(const Share *s, uint m, uint lanes, __global const number *x, __global number *y) {
+static inline void product_rows(const Share *s, uint m, uint lanes, GATHERED x, TARGET y) {
     __global const ulong *words = MATRIX(s->p, m);
     __global const uint *restrict row_ptr = (__global const uint *)(s->p.fixed + words[MATRIX_ARGUMENTS]);
     __global const uint *restrict columns = (__global const uint *)(s->p.fixed + words[MATRIX_ARGUMENTS + 1]);
@@ -62,7 +63,7 @@ static inline void product_rows(const Share *s, uint m, uint lanes, __global con
             sum = halved(sum, lanes);
         }
         if (part == 0 && i < last) {
-            y[i] = sum;
+            PUT(y, i, sum);
         }
     }
     MEET();
@@ -74,9 +75,9 @@ typedef struct {
     uint column[DEPTH_FAR];
     number value[RUNS_FAR];
 } Batch;
-// Of each of a lane's rows as many.
-static inline void fetch_batch(Batch *b, __global const uint *columns, __global const number *values, uint at,
-    uint end, uint depth, uint rows, uint run, ulong policy) {
+// Of each of a lane's rows as many; values are `slim` where they are in the narrower type.
+static inline void fetch_batch(Batch *b, __global const uint *columns, __global const number *values,
+    __global const narrow *slims, bool slim, uint at, uint end, uint depth, uint rows, uint run, ulong policy) {
 #pragma unroll
     for (uint e = 0; e < depth; e++) {
         const bool there = at + e / rows < end;
@@ -84,7 +85,8 @@ static inline void fetch_batch(Batch *b, __global const uint *columns, __global 
         b->column[e] = index_once(columns + place * 32, there, policy);
 #pragma unroll
         for (uint c = 0; c < run; c++) {
-            b->value[e * run + c] = number_once(values + (place * run + c) * 32, there, policy);
+            b->value[e * run + c] = slim ? widened(narrow_once(slims + (place * run + c) * 32, there, policy))
+                : number_once(values + (place * run + c) * 32, there, policy);
         }
     }
 }
@@ -93,7 +95,7 @@ static inline void fetch_batch(Batch *b, __global const uint *columns, __global 
 // from `slice` on, each `step`, before `last`. While a batch waits for what it multiplies, the next is on its way.
 #define ROWS_FAR 2u
 static inline uint slices_end(const Share *s, uint height) {
-    return (min(s->first + s->mine * SEGMENT, s->n) + height - 1) / height;
+    return (s->first + s->rows + height - 1) / height;
 }
 static inline void rows_of_slice(uint *row, __global const uint *restrict row_of, bool sorted, uint first, uint rows) {
 #pragma unroll
@@ -103,13 +105,14 @@ static inline void rows_of_slice(uint *row, __global const uint *restrict row_of
 }
 static inline void multiply_slices(const Share *s, __global const uint *restrict slice_ptr,
     __global const uint *restrict columns, __global const number *restrict values,
-    __global const uint *restrict row_of, bool sorted, uint lanes, bool twice, uint run, uint slice, uint last, uint step,
-    __global const number *x, __global number *y) {
+    __global const uint *restrict row_of, bool sorted, uint lanes, bool twice, uint run, bool slim, uint slice, uint last, uint step,
+    GATHERED x, TARGET y) {
     // As many as leave room for two batches in registers.
     const bool few = run == 1 || run * sizeof(number) <= 8;
     const uint depth = few ? DEPTH_FAR : DEPTH_FAR / 2, rows = twice ? ROWS_FAR : 1, height = rows * 32 / lanes;
     const ulong policy = read_once();
     columns += WARP_LANE;
+    __global const narrow *slims = (__global const narrow *)values + WARP_LANE;
     values += WARP_LANE;
     const uint part = WARP_LANE % lanes, mine = WARP_LANE / lanes;
     if (slice < last) {
@@ -119,17 +122,17 @@ static inline void multiply_slices(const Share *s, __global const uint *restrict
         rows_of_slice(row, row_of, sorted, slice * height + mine, rows);
         rows_of_slice(next_row, row_of, sorted, next * height + mine, rows);
         Batch b;
-        fetch_batch(&b, columns, values, at, end, depth, rows, run, policy);
+        fetch_batch(&b, columns, values, slims, slim, at, end, depth, rows, run, policy);
         number sum[ROWS_FAR] = { ZERO, ZERO };
         for (;;) {
             number v[RUNS_FAR];
 #pragma unroll
             for (uint e = 0; e < depth; e++) {
                 const bool there = b.column[e] != LACUNA_NONE;
-                __global const number *from = x + (there ? b.column[e] : 0);
+                GATHERED from = BEHIND(x, there ? b.column[e] : 0);
 #pragma unroll
                 for (uint c = 0; c < run; c++) {
-                    v[e * run + c] = there ? from[c] : ZERO;
+                    v[e * run + c] = there ? GET(from, c) : ZERO;
                 }
             }
             uint to[ROWS_FAR];
@@ -153,7 +156,7 @@ static inline void multiply_slices(const Share *s, __global const uint *restrict
                 rows_of_slice(next_row, row_of, sorted, next * height + mine, rows);
             }
             Batch ahead;
-            fetch_batch(&ahead, columns, values, at, slice < last ? end : 0, depth, rows, run, policy);
+            fetch_batch(&ahead, columns, values, slims, slim, at, slice < last ? end : 0, depth, rows, run, policy);
 #pragma unroll
             for (uint e = 0; e < depth; e++) {
 #pragma unroll
@@ -169,7 +172,7 @@ static inline void multiply_slices(const Share *s, __global const uint *restrict
 #pragma unroll
                 for (uint r = 0; r < rows; r++) {
                     if (part == 0 && to[r] < s->n) {
-                        y[to[r]] = sum[r];
+                        PUT(y, to[r], sum[r]);
                     }
                     sum[r] = ZERO;
                 }
@@ -224,7 +227,7 @@ static inline Pieces pieces_of(const Share *s, uint m, uint apart) {
     return p;
 }
 // Their sums, to `rows_at`: a warp takes a piece.
-static inline void sum_pieces(const Share *s, const Pieces *p, __global const number *x) {
+static inline void sum_pieces(const Share *s, const Pieces *p, GATHERED x) {
     const uint first = p->long_ptr[p->first], last = p->long_ptr[p->last];
     for (uint q = first + WARP; q < last; q += WARPS) {
         const uint at = p->starts[q] + WARP_LANE;
@@ -235,7 +238,7 @@ static inline void sum_pieces(const Share *s, const Pieces *p, __global const nu
     }
 }
 // And these to their rows, of which coordinates are only a part.
-static inline void add_pieces(const Share *s, const Pieces *p, bool part, __global number *y) {
+static inline void add_pieces(const Share *s, const Pieces *p, bool part, TARGET y) {
     const uint first = p->long_ptr[p->first];
     for (uint l = p->first + ITEM; l < p->last; l += SIZE) {
         number rest = s->rows_at[p->long_ptr[l] - first];
@@ -243,14 +246,14 @@ static inline void add_pieces(const Share *s, const Pieces *p, bool part, __glob
             rest = rest + s->rows_at[q - first];
         }
         const uint row = p->rows[l];
-        y[row] = part ? y[row] + rest : rest;
+        PUT(y, row, part ? GET(y, row) + rest : rest);
     }
     MEET();
 }
 
 // Rows of any format, laid out anew in slices; what is in none of them `apart`.
-static inline void product_slices(const Share *s, uint m, uint lanes, bool twice, uint run, bool sorted, uint apart,
-    __global const number *x, __global number *y) {
+static inline void product_slices(const Share *s, uint m, uint lanes, bool twice, uint run, bool slim, bool sorted, uint apart,
+    GATHERED x, TARGET y) {
     __global const uint *restrict head = s->windows + SLICES_HEAD * m;
     Pieces p;
     if (apart) {
@@ -266,7 +269,7 @@ static inline void product_slices(const Share *s, uint m, uint lanes, bool twice
         step = 1;
     }
     multiply_slices(s, s->windows + head[0], s->columns + head[1], s->values + head[2], s->windows + head[3], sorted,
-        lanes, twice, run, slice, last, step, x, y);
+        lanes, twice, run, slim, slice, last, step, x, y);
     MEET();
     if (apart) {
         add_pieces(s, &p, apart == APART_COORDINATES, y);
@@ -274,10 +277,10 @@ static inline void product_slices(const Share *s, uint m, uint lanes, bool twice
 }
 
 // Sliced ELLPACK as it is.
-static inline void product_sell(const Share *s, uint m, __global const number *x, __global number *y) {
+static inline void product_sell(const Share *s, uint m, GATHERED x, TARGET y) {
     __global const ulong *words = MATRIX(s->p, m) + MATRIX_ARGUMENTS;
     multiply_slices(s, (__global const uint *)(s->p.fixed + words[1]), (__global const uint *)(s->p.fixed + words[3]),
         (__global const number *)(s->p.fixed + words[4]), (__global const uint *)(s->p.fixed + words[2]), words[0] != 0,
-        1, false, 1, s->first / 32 + WARP, slices_end(s, 32), WARPS, x, y);
+        1, false, 1, false, s->first / 32 + WARP, slices_end(s, 32), WARPS, x, y);
     MEET();
 }

@@ -10,6 +10,17 @@
 // Assumes: several groups only where the device runs them all at once; no more rows of a group than work-items; at most
 // 1024 segments; LACUNA_MINE, the most segments of a group, is 1 where LACUNA_WAYS is more.
 
+#if !LACUNA_FAR
+// What a group has of the `n` rows of an operation over shorter vectors: those of its own rows that are among them. Half of
+// `shared` is as long, and `window` as wide, as for the longest vectors: `n` stays theirs.
+static inline Share shorter(const Share *s, uint n, uint run) {
+    Share t = *s;
+    const uint first = s->first + s->way, end = min(n, s->first + s->mine * SEGMENT);
+    t.rows = end > first ? (end - first + WAYS - 1) / WAYS : 0;
+    return t;
+}
+#endif
+
 // Makes the rows of vector `v` known to all who multiply it; each work-item brings its own.
 static inline void show(const Share *s, State *state, uint v, bool own, number value) {
     if (state->reads >= (ONE_GROUP ? 1u : 2u)) {

@@ -1,7 +1,7 @@
 // The number type: one way to round each operation, the same as `core/scalar.rs` to the bit.
 //
 // Bytes moved: none. Launch shape: none, functions only.
-// Assumes: LACUNA_REAL (float or double), LACUNA_REAL_BITS, LACUNA_COMPLEX (0 or 1), LACUNA_SUFFIX; no contraction
+// Assumes: LACUNA_REAL (float or double), LACUNA_REAL_BITS, LACUNA_COMPLEX and LACUNA_NARROW (0 or 1), LACUNA_SUFFIX; no contraction
 // of a product and a sum; correctly rounded division and square root (-cl-fp32-correctly-rounded-divide-sqrt).
 #if !LACUNA_PRELUDE
 #pragma OPENCL FP_CONTRACT OFF
@@ -87,6 +87,73 @@ static inline number from_real(real a) { return a; }
 static inline number read_shared(volatile __global const number *at) { return *at; }
 #endif
 #define ONE from_real((real)1)
+
+// The narrower type: of the values of some matrices, and of some vectors where LACUNA_NARROW is 1.
+#if LACUNA_COMPLEX
+typedef float2 narrow;
+#ifndef MAKE_NARROW
+#define MAKE_NARROW(re, im) ((narrow)((re), (im)))
+#endif
+static inline number widened(narrow a) { return MAKE((real)a.x, (real)a.y); }
+static inline narrow narrowed(number a) { return MAKE_NARROW((float)a.x, (float)a.y); }
+#else
+typedef float narrow;
+static inline number widened(narrow a) { return (number)a; }
+static inline narrow narrowed(number a) { return (narrow)a; }
+#endif
+
+// A vector, by the word of a table that says where it is. GET widens what it reads, PUT rounds what it writes, KEPT is
+// what GET finds then, BEHIND is the vector from an element on. A SOURCE stays as it is while
+// it is read, a GATHERED vector may be written in between. Where no vector of a program is narrow, vectors are plain pointers.
+#if LACUNA_NARROW
+typedef struct {
+    __global uchar *at;
+    bool is_narrow;
+} Vector;
+// Bit 0 of the word says that the vector is narrow.
+static inline Vector vector_at(__global uchar *arena, ulong word) {
+    Vector v = { arena + (word & ~(ulong)1), (word & 1) != 0 };
+    return v;
+}
+// The same where it is known before.
+static inline Vector vector_of(__global uchar *arena, ulong word, bool is_narrow) {
+    Vector v = { arena + (word & ~(ulong)1), is_narrow };
+    return v;
+}
+static inline number get_from(Vector v, long i) {
+    return v.is_narrow ? widened(((__global const narrow *)v.at)[i]) : ((__global const number *)v.at)[i];
+}
+static inline void put_to(Vector v, long i, number value) {
+    if (v.is_narrow) {
+        ((__global narrow *)v.at)[i] = narrowed(value);
+    } else {
+        ((__global number *)v.at)[i] = value;
+    }
+}
+static inline Vector vector_behind(Vector v, long i) {
+    v.at += i * (long)(v.is_narrow ? sizeof(narrow) : sizeof(number));
+    return v;
+}
+// A number as the vector keeps it.
+static inline number kept_in(Vector v, number value) { return v.is_narrow ? widened(narrowed(value)) : value; }
+#define SOURCE Vector
+#define GATHERED Vector
+#define TARGET Vector
+#define GET(v, i) get_from(v, i)
+#define PUT(v, i, value) put_to(v, i, value)
+#define BEHIND(v, i) vector_behind(v, i)
+#define KEPT(v, value) kept_in(v, value)
+#else
+static inline __global number *vector_at(__global uchar *arena, ulong word) { return (__global number *)(arena + word); }
+#define vector_of(arena, word, is_narrow) vector_at(arena, word)
+#define SOURCE __global const number *restrict
+#define GATHERED __global const number *
+#define TARGET __global number *
+#define GET(v, i) (v)[i]
+#define PUT(v, i, value) ((v)[i] = (value))
+#define BEHIND(v, i) ((v) + (i))
+#define KEPT(v, value) (value)
+#endif
 
 // A term of a dot product.
 static inline number dot_term(number a, number b) { return times(conjugate(a), b); }

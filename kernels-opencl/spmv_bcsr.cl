@@ -14,7 +14,7 @@ typedef struct {
     __global const uint *restrict row_ptr;
     __global const uint *restrict columns;
     __global const number *restrict values;
-    __global const number *restrict x;
+    SOURCE x;
 } Bcsr;
 
 static inline Bcsr bcsr_of(const Place *p, uint op) {
@@ -44,7 +44,7 @@ static inline Bcsr bcsr_of(const Place *p, uint op) {
             UNROLLED \
             for (uint c = 0; c < B; c++) { \
                 v[i][c] = values[(ulong)k * (B * B) + c * B + r]; \
-                b[i][c] = x[column + c]; \
+                b[i][c] = GET(x, column + c); \
             } \
         } \
         UNROLLED \
@@ -58,7 +58,7 @@ static inline Bcsr bcsr_of(const Place *p, uint op) {
     }
 
 static inline number sum_blocks(__global const uint *restrict columns, __global const number *restrict values,
-    __global const number *restrict x, uint block, uint r, uint at, uint end, uint lanes) {
+    SOURCE x, uint block, uint r, uint at, uint end, uint lanes) {
     number sum = ZERO;
     if (block == 2) {
         SUM_BLOCKS(2)
@@ -68,9 +68,10 @@ static inline number sum_blocks(__global const uint *restrict columns, __global 
         SUM_BLOCKS(4)
     } else {
         for (; at < end; at += lanes) {
-            __global const number *v = values + (ulong)at * (block * block) + r, *b = x + (ulong)columns[at] * block;
+            __global const number *v = values + (ulong)at * (block * block) + r;
+            const ulong column = (ulong)columns[at] * block;
             for (uint c = 0; c < block; c++) {
-                sum = multiply_add(v[c * block], b[c], sum);
+                sum = multiply_add(v[c * block], GET(x, column + c), sum);
             }
         }
     }
@@ -82,7 +83,7 @@ static inline void bcsr_rows(const Bcsr *a, uint segment, uint count, __local nu
     __global const uint *restrict row_ptr = a->row_ptr;
     __global const uint *restrict columns = a->columns;
     __global const number *restrict values = a->values;
-    __global const number *restrict x = a->x;
+    SOURCE x = a->x;
 #if LACUNA_CPU
     EACH(e, count) {
         const uint of = (base + e) / block, r = (base + e) % block;

@@ -17,7 +17,7 @@ typedef struct {
     __global const uint *restrict row_ptr;
     __global const uint *restrict columns;
     __global const number *restrict values;
-    __global const number *restrict x;
+    SOURCE x;
     uint lanes;
 } Csr;
 
@@ -42,7 +42,7 @@ static inline bool is_long(uint first, uint end, uint lanes) {
     for (uint at = (first); at < (end); at += (lanes)) { \
         const uint width = min((uint)(lanes), (end) - at); \
         for (uint j = 0; j < width; j++) { \
-            sums[j] = multiply_add(values[at + j], x[columns[at + j]], sums[j]); \
+            sums[j] = multiply_add(values[at + j], GET(x, columns[at + j]), sums[j]); \
         } \
     } \
     for (uint half_width = (lanes) / 2; half_width > 0; half_width /= 2) { \
@@ -54,7 +54,7 @@ static inline bool is_long(uint first, uint end, uint lanes) {
 static inline number long_row(const Csr *a, uint first, uint end) {
     __global const uint *restrict columns = a->columns;
     __global const number *restrict values = a->values;
-    __global const number *restrict x = a->x;
+    SOURCE x = a->x;
     const uint piece = max(LACUNA_PIECE, (end - first - 1) / LACUNA_MOST_PIECES + 1);
     number all = ZERO;
     for (uint from = first; from < end; from += piece) {
@@ -71,7 +71,7 @@ static inline number long_row(const Csr *a, uint first, uint end) {
 static inline number row_alone(const Csr *a, uint first, uint end, __local number *work) {
     __global const uint *restrict columns = a->columns;
     __global const number *restrict values = a->values;
-    __global const number *restrict x = a->x;
+    SOURCE x = a->x;
     const uint lanes = a->lanes;
     if (is_long(first, end, lanes)) {
         return long_row(a, first, end);
@@ -82,7 +82,7 @@ static inline number row_alone(const Csr *a, uint first, uint end, __local numbe
     }
     number sum = ZERO;
     for (uint k = first; k < end; k++) {
-        sum = multiply_add(values[k], x[columns[k]], sum);
+        sum = multiply_add(values[k], GET(x, columns[k]), sum);
     }
     return sum;
 }
@@ -113,7 +113,7 @@ static inline number sum_lanes(number sum, uint lanes, __local number *at) {
         UNROLLED \
         for (uint i = 0; i < AHEAD; i++) { \
             const uint k = min(at + i * (stride), end - 1); \
-            xs[i] = x[column]; \
+            xs[i] = GET(x, column); \
         } \
         UNROLLED \
         for (uint i = 0; i < AHEAD; i++) { \
@@ -128,7 +128,7 @@ static inline number sum_lanes(number sum, uint lanes, __local number *at) {
 static inline number in_pieces_of(uint piece, const Csr *a, uint first, uint end, __local number *work) {
     __global const uint *restrict columns = a->columns;
     __global const number *restrict values = a->values;
-    __global const number *restrict x = a->x;
+    SOURCE x = a->x;
     number all = ZERO;
     for (uint from = first; from < end; from += piece) {
         const uint to = end - from < piece ? end : from + piece;
@@ -156,7 +156,7 @@ static inline void csr_staged(const Csr *a, ulong base, uint count, __local numb
     __global const uint *restrict row_ptr = a->row_ptr + base;
     __global const uint *restrict columns = a->columns;
     __global const number *restrict values = a->values;
-    __global const number *restrict x = a->x;
+    SOURCE x = a->x;
     __local number *near_values = work + TEAM;
     __local uint *near_columns = (__local uint *)(near_values + SEGMENT), *starts = near_columns + SEGMENT;
     __local uint *any_long = starts + SEGMENT + 1;
@@ -243,7 +243,7 @@ static inline void csr_rows(const Csr *a, uint segment, uint count, __local numb
 #else
     __global const uint *restrict columns = a->columns;
     __global const number *restrict values = a->values;
-    __global const number *restrict x = a->x;
+    SOURCE x = a->x;
     const uint lanes = a->lanes;
     if (get_local_size(0) == TEAM) {
         csr_staged(a, base, count, slots, work);
@@ -282,16 +282,16 @@ __kernel LACUNA_GROUP void KERNEL(spmv_csr)(OPERATION_ARGUMENTS) {
 __kernel LACUNA_GROUP void KERNEL(spmv_csr_first)(OPERATION_ARGUMENTS) {
     BEGIN_OPERATION();
     const Csr a = csr_of(p, op);
-    __global number *y = VECTOR(place, OP(place, op, LACUNA_OP_Y));
+    TARGET y = VECTOR(place, OP(place, op, LACUNA_OP_Y));
     const uint n = OP(place, op, LACUNA_OP_N);
     for (uint row = group; row < n; row += groups) {
         const uint first = a.row_ptr[row], end = a.row_ptr[row + 1];
 #if LACUNA_CPU
-        y[row] = row_alone(&a, first, end, work);
+        PUT(y, row, row_alone(&a, first, end, work));
 #else
         const number sum = row_of_team(&a, first, end, work);
         if (LANE == 0) {
-            y[row] = sum;
+            PUT(y, row, sum);
         }
 #endif
     }

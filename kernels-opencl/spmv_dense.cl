@@ -9,7 +9,7 @@
 typedef struct {
     uint cols;
     __global const number *restrict values;
-    __global const number *restrict x;
+    SOURCE x;
     uint lanes;
 } Dense;
 
@@ -22,7 +22,7 @@ static inline Dense dense_of(const Place *p, uint op) {
 
 static inline void dense_rows(const Dense *a, uint segment, uint count, __local number *slots, __local number *work) {
     const uint lanes = a->lanes, cols = a->cols, base = segment * SEGMENT;
-    __global const number *restrict x = a->x;
+    SOURCE x = a->x;
 #if LACUNA_CPU
     EACH(e, count) {
         __global const number *restrict values = a->values + (ulong)(base + e) * cols;
@@ -32,7 +32,7 @@ static inline void dense_rows(const Dense *a, uint segment, uint count, __local 
         for (uint at = 0; at < cols; at += lanes) {
             const uint width = min(lanes, cols - at);
             for (uint j = 0; j < width; j++) {
-                work[j] = multiply_add(values[at + j], x[at + j], work[j]);
+                work[j] = multiply_add(values[at + j], GET(x, at + j), work[j]);
             }
         }
         for (uint half_width = lanes / 2; half_width > 0; half_width /= 2) {

@@ -14,7 +14,7 @@ typedef struct {
     __global const int *restrict offsets;
     __global const int *restrict starts;
     __global const number *restrict values;
-    __global const number *restrict x;
+    SOURCE x;
 } Dia;
 
 static inline Dia dia_of(const Place *p, uint op) {
@@ -34,7 +34,7 @@ static inline void dia_rows(const Dia *a, uint segment, uint count, __local numb
     const long cols = a->cols, base = (long)segment * SEGMENT;
     __global const int *restrict offsets = a->offsets, *restrict starts = a->starts;
     __global const number *restrict values = a->values + (ulong)segment * (SEGMENT / DIA_ROWS) * step;
-    __global const number *restrict x = a->x;
+    SOURCE x = a->x;
     // Whether all places are within the matrix.
     const bool within = diagonals > 0 && count == SEGMENT && base + offsets[0] >= 0
         && base + SEGMENT + offsets[diagonals - 1] <= cols;
@@ -45,16 +45,18 @@ static inline void dia_rows(const Dia *a, uint segment, uint count, __local numb
         __local number *sums = slots + row;
         uint d = 0;
         for (; within && d + 4 <= diagonals; d += 4) {
-            __global const number *xs = x + (base + row);
+            SOURCE xs = BEHIND(x, base + row);
             __global const number *v0 = values + starts[d], *v1 = values + starts[d + 1], *v2 = values + starts[d + 2],
                                   *v3 = values + starts[d + 3];
-            __global const number *x0 = xs + offsets[d], *x1 = xs + offsets[d + 1], *x2 = xs + offsets[d + 2],
-                                  *x3 = xs + offsets[d + 3];
+            SOURCE x0 = BEHIND(xs, offsets[d]);
+            SOURCE x1 = BEHIND(xs, offsets[d + 1]);
+            SOURCE x2 = BEHIND(xs, offsets[d + 2]);
+            SOURCE x3 = BEHIND(xs, offsets[d + 3]);
             for (uint e = 0; e < rows; e++) {
-                number sum = multiply_add(v0[e], x0[e], sums[e]);
-                sum = multiply_add(v1[e], x1[e], sum);
-                sum = multiply_add(v2[e], x2[e], sum);
-                sums[e] = multiply_add(v3[e], x3[e], sum);
+                number sum = multiply_add(v0[e], GET(x0, e), sums[e]);
+                sum = multiply_add(v1[e], GET(x1, e), sum);
+                sum = multiply_add(v2[e], GET(x2, e), sum);
+                sums[e] = multiply_add(v3[e], GET(x3, e), sum);
             }
         }
         for (; d < diagonals; d++) {
@@ -62,7 +64,7 @@ static inline void dia_rows(const Dia *a, uint segment, uint count, __local numb
             __global const number *v = values + starts[d];
             const uint from = (uint)clamp(-column, 0L, (long)rows), to = (uint)clamp(cols - column, 0L, (long)rows);
             for (uint e = from; e < to; e++) {
-                sums[e] = multiply_add(v[e], x[column + e], sums[e]);
+                sums[e] = multiply_add(v[e], GET(x, column + e), sums[e]);
             }
         }
     }
@@ -71,19 +73,20 @@ static inline void dia_rows(const Dia *a, uint segment, uint count, __local numb
     number sum[ELEMENTS] = { ZERO, ZERO, ZERO, ZERO, ZERO, ZERO, ZERO, ZERO };
     for (uint d = 0; d < diagonals; d++) {
         const long column = base + offsets[d];
-        __global const number *xs = x + column, *vs = values + starts[d];
+        SOURCE xs = BEHIND(x, column);
+        __global const number *vs = values + starts[d];
         if (within) {
             number v[ELEMENTS], b[ELEMENTS];
             EACH(e, count) {
                 v[MINE(e)] = vs[PLACE(e)];
-                b[MINE(e)] = xs[e];
+                b[MINE(e)] = GET(xs, e);
             }
             EACH(e, count) { sum[MINE(e)] = multiply_add(v[MINE(e)], b[MINE(e)], sum[MINE(e)]); }
         } else {
             const uint from = (uint)clamp(-column, 0L, (long)count), to = (uint)clamp(cols - column, 0L, (long)count);
             EACH(e, count) {
                 if (e >= from && e < to) {
-                    sum[MINE(e)] = multiply_add(vs[PLACE(e)], xs[e], sum[MINE(e)]);
+                    sum[MINE(e)] = multiply_add(vs[PLACE(e)], GET(xs, e), sum[MINE(e)]);
                 }
             }
         }

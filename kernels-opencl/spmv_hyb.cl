@@ -23,7 +23,7 @@ typedef struct {
     __global const uint *restrict rows;
     __global const uint *restrict columns;
     __global const number *restrict values;
-    __global const number *restrict x;
+    SOURCE x;
     __global number *sums;
 } Hyb;
 
@@ -47,7 +47,7 @@ static inline Hyb hyb_of(const Place *p, uint op) {
 static inline void sum_pieces(const Hyb *a, uint group, uint groups, __local number *work) {
     __global const uint *restrict columns = a->columns;
     __global const number *restrict values = a->values;
-    __global const number *restrict x = a->x;
+    SOURCE x = a->x;
     for (uint first = group * SUBS; first < a->pieces; first += groups * SUBS) {
         const uint piece = first + SUB;
         const bool live = piece < a->pieces;
@@ -60,7 +60,7 @@ static inline void sum_pieces(const Hyb *a, uint group, uint groups, __local num
         for (; at < end; at += LACUNA_MAX_LANES) {
             const uint width = min(LACUNA_MAX_LANES, end - at);
             for (uint j = 0; j < width; j++) {
-                work[j] = multiply_add(values[at + j], x[columns[at + j]], work[j]);
+                work[j] = multiply_add(values[at + j], GET(x, columns[at + j]), work[j]);
             }
         }
         for (uint half_width = LACUNA_MAX_LANES / 2; half_width > 0; half_width /= 2) {
@@ -85,7 +85,7 @@ static inline void sum_pieces(const Hyb *a, uint group, uint groups, __local num
 // The sum of the row of coordinate `k`, from `sum` on, where that is its first one.
 static inline number along_row(const Hyb *a, uint k, uint end, number sum) {
     for (const uint row = a->rows[k]; k < end && a->rows[k] == row; k++) {
-        sum = multiply_add(a->values[k], a->x[a->columns[k]], sum);
+        sum = multiply_add(a->values[k], GET(a->x, a->columns[k]), sum);
     }
     return sum;
 }
@@ -93,7 +93,7 @@ static inline number along_row(const Hyb *a, uint k, uint end, number sum) {
 static inline void hyb_rows(const Hyb *a, uint segment, uint count, __local number *slots) {
     __global const uint *restrict columns = a->columns;
     __global const number *restrict values = a->values;
-    __global const number *restrict x = a->x;
+    SOURCE x = a->x;
     const uint base = segment * SEGMENT, slices = (count + 31) / 32;
     for (uint slice = 0; slice < slices; slice++) {
         const ulong first = (ulong)a->slice_ptr[base / 32 + slice] * 32;
@@ -102,7 +102,7 @@ static inline void hyb_rows(const Hyb *a, uint segment, uint count, __local numb
         for (uint l = LANE; l < rows; l += TEAM) {
             number sum = ZERO;
             for (ulong at = first + l; at < end; at += 32) {
-                sum = multiply_add(values[at], x[columns[at]], sum);
+                sum = multiply_add(values[at], GET(x, columns[at]), sum);
             }
             slots[slice * 32 + l] = sum;
         }

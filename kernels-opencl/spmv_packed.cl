@@ -8,14 +8,6 @@
 // Launch shape: as sweep.cl. A team takes 32 / W rows at a time, a lane each work-item.
 // Assumes: W is a power of two up to 32; the words of `crates/formats/src/packed.rs`; the pass does not write x.
 
-#if LACUNA_COMPLEX
-typedef float2 narrow;
-static inline number widened(narrow a) { return MAKE((real)a.x, (real)a.y); }
-#else
-typedef float narrow;
-static inline number widened(narrow a) { return (number)a; }
-#endif
-
 typedef struct {
     bool is_narrow;
     __global const uint *restrict row_ptr;
@@ -23,7 +15,7 @@ typedef struct {
     __global const ushort *restrict distances;
     // Of type `narrow` where they are.
     __global const uchar *restrict values;
-    __global const number *restrict x;
+    SOURCE x;
     uint lanes;
 } Packed;
 
@@ -37,7 +29,7 @@ static inline Packed packed_of(const Place *p, uint op) {
 }
 
 // What a lane adds up of a row: entries `at`, `at + W`, ... up to `end`.
-static inline number packed_lane(const Packed *a, __global const number *restrict x, uint at, uint end) {
+static inline number packed_lane(const Packed *a, SOURCE x, uint at, uint end) {
     const uint lanes = a->lanes;
     __global const ushort *restrict distances = a->distances;
     __global const number *restrict full = (__global const number *)a->values;
@@ -46,11 +38,11 @@ static inline number packed_lane(const Packed *a, __global const number *restric
 #if LACUNA_CPU
     if (a->is_narrow) {
         for (; at < end; at += lanes) {
-            sum = multiply_add(widened(half_values[at]), x[distances[at]], sum);
+            sum = multiply_add(widened(half_values[at]), GET(x, distances[at]), sum);
         }
     } else {
         for (; at < end; at += lanes) {
-            sum = multiply_add(full[at], x[distances[at]], sum);
+            sum = multiply_add(full[at], GET(x, distances[at]), sum);
         }
     }
 #else
@@ -69,7 +61,7 @@ static inline void packed_rows(const Packed *a, uint segment, uint count, __loca
     __global const uint *restrict first = a->first + base;
 #if LACUNA_CPU
     EACH(e, count) {
-        __global const number *restrict x = a->x + first[e];
+        SOURCE x = BEHIND(a->x, first[e]);
         for (uint j = 0; j < lanes; j++) {
             work[j] = packed_lane(a, x, row_ptr[e] + j, row_ptr[e + 1]);
         }
@@ -86,7 +78,7 @@ static inline void packed_rows(const Packed *a, uint segment, uint count, __loca
         const uint row = step * rows + LANE / lanes;
         const bool live = row < count;
         const uint at = live ? row_ptr[row] + LANE % lanes : 0, end = live ? row_ptr[row + 1] : 0;
-        number sum = packed_lane(a, a->x + (live ? first[row] : 0), at, end);
+        number sum = packed_lane(a, BEHIND(a->x, live ? first[row] : 0), at, end);
         sum = sum_lanes(sum, lanes, work);
         if (LANE % lanes == 0 && live) {
             slots[row] = sum;

@@ -17,7 +17,7 @@ typedef struct {
     __global const uint *restrict far_columns;
     __global const number *restrict values;
     __global const number *restrict far_values;
-    __global const number *restrict x;
+    SOURCE x;
 } Pkt;
 
 static inline Pkt pkt_of(const Place *p, uint op) {
@@ -35,7 +35,7 @@ static inline void pkt_rows(const Pkt *a, uint segment, uint count, __local numb
     __global const ushort *restrict near_columns = a->near_columns;
     __global const number *restrict values = a->values;
     const uint base = segment * SEGMENT, slices = (count + 31) / 32;
-    __global const number *restrict x = a->x + base / PACKET * PACKET;
+    SOURCE x = BEHIND(a->x, base / PACKET * PACKET);
     for (uint slice = 0; slice < slices; slice++) {
         const ulong first = (ulong)a->slice_ptr[base / 32 + slice] * 32;
         const ulong end = (ulong)a->slice_ptr[base / 32 + slice + 1] * 32;
@@ -46,7 +46,7 @@ static inline void pkt_rows(const Pkt *a, uint segment, uint count, __local numb
         }
         for (ulong at = first; at < end; at += 32) {
             for (uint l = 0; l < 32; l++) {
-                sums[l] = multiply_add(values[at + l], x[near_columns[at + l]], sums[l]);
+                sums[l] = multiply_add(values[at + l], GET(x, near_columns[at + l]), sums[l]);
             }
         }
         for (uint l = 0; l < min(32u, count - slice * 32); l++) {
@@ -70,7 +70,7 @@ static inline void pkt_rows(const Pkt *a, uint segment, uint count, __local numb
             const uint end = a->far_ptr[base + e + 1];
             number sum = slots[e];
             for (; k < end; k++) {
-                sum = multiply_add(a->far_values[k], a->x[a->far_columns[k]], sum);
+                sum = multiply_add(a->far_values[k], GET(a->x, a->far_columns[k]), sum);
             }
             slots[e] = sum;
         }

@@ -14,7 +14,7 @@ typedef struct {
     __global const uint *restrict row_of;
     __global const uint *restrict columns;
     __global const number *restrict values;
-    __global const number *restrict x;
+    SOURCE x;
 } Sell;
 
 static inline Sell sell_of(const Place *p, uint op) {
@@ -29,7 +29,7 @@ static inline Sell sell_of(const Place *p, uint op) {
 static inline void sell_rows(const Sell *a, uint segment, uint count, __local number *slots) {
     __global const uint *restrict columns = a->columns;
     __global const number *restrict values = a->values;
-    __global const number *restrict x = a->x;
+    SOURCE x = a->x;
     const uint base = segment * SEGMENT, first = base / 32, slices = (count + 31) / 32;
 #if LACUNA_CPU
     for (uint slice = 0; slice < slices; slice++) {
@@ -40,7 +40,7 @@ static inline void sell_rows(const Sell *a, uint segment, uint count, __local nu
         }
         for (; at < end; at += 32) {
             for (uint l = 0; l < 32; l++) {
-                sums[l] = multiply_add(values[at + l], x[columns[at + l]], sums[l]);
+                sums[l] = multiply_add(values[at + l], GET(x, columns[at + l]), sums[l]);
             }
         }
         for (uint l = 0; l < 32; l++) {
@@ -79,7 +79,7 @@ static inline void sell_rows(const Sell *a, uint segment, uint count, __local nu
             UNROLLED
             for (uint i = 0; i < AHEAD; i++) {
                 vs[i] = v[i];
-                xs[i] = x[c[i]];
+                xs[i] = GET(x, c[i]);
             }
         }
         at += 32 * AHEAD;

@@ -12,7 +12,7 @@ typedef struct {
     // The steps to each neighbour in x, y and z, and its distance.
     __global const int4 *restrict steps;
     __global const number *restrict coefficients;
-    __global const number *restrict x;
+    SOURCE x;
 } Stencil;
 
 static inline Stencil stencil_of(const Place *p, uint op) {
@@ -32,7 +32,7 @@ static inline void stencil_rows(const Stencil *a, uint segment, uint count, __lo
     const int nx = a->nx, ny = a->ny, nz = a->nz;
     __global const int4 *restrict steps = a->steps;
     __global const number *restrict coefficients = a->coefficients;
-    __global const number *restrict x = a->x;
+    SOURCE x = a->x;
 #if LACUNA_CPU
     EACH(e, count) { slots[e] = ZERO; }
     for (uint first = 0; first < count;) {
@@ -45,10 +45,10 @@ static inline void stencil_rows(const Stencil *a, uint segment, uint count, __lo
             const int4 step = steps[k];
             if (ON(py, step.y, ny) && ON(pz, step.z, nz)) {
                 const number c = coefficients[k];
-                __global const number *xs = x + ((long)base + first + step.w);
+                SOURCE xs = BEHIND(x, (long)base + first + step.w);
                 const int from = clamp(-step.x - at, 0, length), to = clamp(nx - step.x - at, from, length);
                 for (int i = from; i < to; i++) {
-                    sums[i] = multiply_add(c, xs[i], sums[i]);
+                    sums[i] = multiply_add(c, GET(xs, i), sums[i]);
                 }
             }
         }
@@ -66,13 +66,13 @@ static inline void stencil_rows(const Stencil *a, uint segment, uint count, __lo
     for (uint k = 0; k < a->neighbours; k++) {
         const int4 step = steps[k];
         const number c = coefficients[k];
-        __global const number *xs = x + ((long)base + step.w);
+        SOURCE xs = BEHIND(x, (long)base + step.w);
         bool on[ELEMENTS];
         number b[ELEMENTS];
         EACH(e, count) {
             on[MINE(e)] = e < count && ON(px[MINE(e)], step.x, nx) && ON(py[MINE(e)], step.y, ny)
                 && ON(pz[MINE(e)], step.z, nz);
-            b[MINE(e)] = on[MINE(e)] ? xs[e] : ZERO;
+            b[MINE(e)] = on[MINE(e)] ? GET(xs, e) : ZERO;
         }
         EACH(e, count) {
             const number next = multiply_add(c, b[MINE(e)], sum[MINE(e)]);

@@ -73,12 +73,11 @@ static inline Sweep sweep_of(const Place *p, uint op, uint slot_cap, __local num
 #if LACUNA_CPU
 #define WORD(i) s->place->table[i]
 #define HOME(slot) VECTOR(*s->place, WORD(s->first_word + (slot)))
-#define OPERAND(v, slot) \
-    __global const number *v = (slot) < s->slot_cap ? (__global const number *)0 : HOME(slot) + base
-#define OF(v, slot, e) ((slot) < s->slot_cap ? slots[(slot) * SEGMENT + (e)] : v[e])
+#define OPERAND(v, slot) SOURCE v = BEHIND(HOME(slot), base)
+#define OF(v, slot, e) ((slot) < s->slot_cap ? slots[(slot) * SEGMENT + (e)] : GET(v, e))
 #else
 #define WORD(i) s->words[(i) - s->first_word]
-#define HOME(slot) ((__global number *)(s->place->arena + s->homes[slot]))
+#define HOME(slot) vector_at(s->place->arena, s->homes[slot])
 #define OPERAND(v, slot) \
     number v[ELEMENTS]; \
     read_slot(s, slot, base, count, slots, v)
@@ -88,8 +87,8 @@ static inline void read_slot(const Sweep *s, uint slot, ulong base, uint count, 
     if (slot < s->slot_cap) {
         EACH(e, count) { v[MINE(e)] = slots[slot * SEGMENT + e]; }
     } else {
-        __global const number *home = HOME(slot) + base;
-        EACH(e, count) { v[MINE(e)] = home[e]; }
+        SOURCE home = BEHIND(HOME(slot), base);
+        EACH(e, count) { v[MINE(e)] = GET(home, e); }
     }
 }
 #endif
@@ -99,12 +98,18 @@ static inline void pass(const Sweep *s, uint segment, uint count, __local number
     const ulong base = (ulong)segment * SEGMENT;
     const uint slot_cap = s->slot_cap;
     uint at = s->loads, k = 0;
+#if LACUNA_NARROW
+    // What a product computed is read as the vector keeps it.
+    if (slot_cap > 0) {
+        EACH(e, count) { slots[e] = KEPT(HOME(0), slots[e]); }
+    }
+#endif
 #define MOVE_SLOT(k) WORD(at + (k) * LACUNA_MOVE_WORDS + LACUNA_MOVE_SLOT)
 #if LACUNA_CPU
     for (; k < s->load_count && MOVE_SLOT(k) < slot_cap; k++) {
-        __global const number *from = HOME(MOVE_SLOT(k)) + base;
+        SOURCE from = BEHIND(HOME(MOVE_SLOT(k)), base);
         __local number *to = slots + MOVE_SLOT(k) * SEGMENT;
-        EACH(e, count) { to[e] = from[e]; }
+        EACH(e, count) { to[e] = GET(from, e); }
     }
 #else
     // Several vectors are under way before the first is waited for. Slots of loads ascend.
@@ -113,8 +118,8 @@ static inline void pass(const Sweep *s, uint segment, uint count, __local number
         number v[B][ELEMENTS]; \
         UNROLLED \
         for (uint b = 0; b < B; b++) { \
-            __global const number *from = HOME(MOVE_SLOT(k + b)) + base; \
-            EACH(e, count) { v[b][MINE(e)] = from[e]; } \
+            SOURCE from = BEHIND(HOME(MOVE_SLOT(k + b)), base); \
+            EACH(e, count) { v[b][MINE(e)] = GET(from, e); } \
         } \
         UNROLLED \
         for (uint b = 0; b < B; b++) { \
@@ -177,18 +182,18 @@ static inline void pass(const Sweep *s, uint segment, uint count, __local number
 #endif
         }
         if (dst < slot_cap) {
-            EACH(e, count) { slots[dst * SEGMENT + e] = sum[MINE(e)]; }
+            EACH(e, count) { slots[dst * SEGMENT + e] = KEPT(HOME(dst), sum[MINE(e)]); }
         } else {
-            __global number *to = HOME(dst) + base;
-            EACH(e, count) { to[e] = sum[MINE(e)]; }
+            TARGET to = BEHIND(HOME(dst), base);
+            EACH(e, count) { PUT(to, e, sum[MINE(e)]); }
         }
     }
 
     at = s->stores;
     for (k = 0; k < s->store_count && MOVE_SLOT(k) < slot_cap; k++) {
-        __global number *to = HOME(MOVE_SLOT(k)) + base;
+        TARGET to = BEHIND(HOME(MOVE_SLOT(k)), base);
         __local const number *from = slots + MOVE_SLOT(k) * SEGMENT;
-        EACH(e, count) { to[e] = from[e]; }
+        EACH(e, count) { PUT(to, e, from[e]); }
     }
 }
 

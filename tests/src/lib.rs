@@ -91,17 +91,6 @@ macro_rules! conformance {
     )*};
 }
 
-/// The cases of a backend that keeps vectors in their own type only.
-pub const NO_NARROW: [(&str, &str); 4] = {
-    const WHY: &str = "it keeps vectors in their own type only";
-    [
-        ("narrow::passes", WHY),
-        ("narrow::products", WHY),
-        ("narrow::bases", WHY),
-        ("narrow::two_narrow_levels", WHY),
-    ]
-};
-
 /// Whether a backend could be made. Where not, says so, or fails where `LACUNA_REQUIRE` names it.
 ///
 /// # Panics

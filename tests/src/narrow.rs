@@ -106,18 +106,23 @@ pub fn bases<T: Scalar, B: Backend>(make: fn() -> B) {
     }
 }
 
-/// A two-level cycle: damped Jacobi's method before and after, boxes of unknowns, a dense inverse on the coarse level.
-struct TwoLevel {
-    side: usize,
-    narrow: bool,
+/// A two-level cycle on a square grid: damped Jacobi's method before and after, boxes of unknowns, a dense inverse on the coarse
+/// level.
+pub struct TwoLevel {
+    /// Unknowns of a side of the grid.
+    pub side: usize,
+    /// Those of a side of a box.
+    pub of_box: usize,
+    /// Whether its vectors are stored in the narrower type, and the values of the fine matrix.
+    pub narrow: bool,
 }
 
 impl<T: Scalar> Preconditioner<T> for TwoLevel {
     fn set_up(&mut self, a: &Csr<T>) -> Result<Parts<T>> {
-        let (n, side) = (a.rows(), self.side);
-        let coarse_side = side.div_ceil(4);
+        let (n, side, of_box) = (a.rows(), self.side, self.of_box);
+        let coarse_side = side.div_ceil(of_box);
         let coarse = coarse_side * coarse_side;
-        let boxes = |i: usize| (i / side / 4) * coarse_side + i % side / 4;
+        let boxes = |i: usize| (i / side / of_box) * coarse_side + i % side / of_box;
         let (mut p, mut r) = (Triplets::new(n, coarse), Triplets::new(coarse, n));
         let mut galerkin = vec![vec![T::zero(); coarse]; coarse];
         for i in 0..n {
@@ -199,7 +204,7 @@ fn cycles<T: Scalar, B: Backend>(make: fn() -> B, side: usize, narrow: bool) {
         on_both!(make, format!("{} with two levels on {name}, narrow: {narrow}", info.name), |dev| {
             let mut trace = Trace::new();
             let operator = dev.matrix(Arc::new(a.clone())).unwrap();
-            let m = Placed::new(dev, Box::new(TwoLevel { side, narrow }), &a, operator).unwrap();
+            let m = Placed::new(dev, Box::new(TwoLevel { side, of_box: 4, narrow }), &a, operator).unwrap();
             let method = method(info.name, &Options::default()).unwrap();
             // The recurrences of `cg` take M for linear, which rounding leaves true to single precision.
             let rtol = if narrow { tolerance::<T>().max(1e-6) } else { tolerance::<T>() };

@@ -66,6 +66,10 @@ impl<T> Encoded<T> {
             && self.op(op, OP_UPDATE_COUNT) == 0
             && self.op(op, OP_DOT_COUNT) == 0
     }
+    /// Whether vectors are stored in the narrower type.
+    pub fn has_narrow(&self) -> bool {
+        self.vectors.iter().any(|v| v.narrow) || self.bases.iter().any(|v| v.narrow)
+    }
     /// Whether there is a restart section.
     pub fn has_restart(&self) -> bool {
         !self.sections[1].is_empty()

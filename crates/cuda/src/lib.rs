@@ -20,7 +20,7 @@ pub use compiler::compiler_found;
 pub use driver::devices;
 pub use options::{Compile, CudaOptions, Mode};
 
-use crate::driver::{Driver, kernel_name};
+use crate::driver::Driver;
 use crate::memory::Buffer;
 use crate::prepared::{Owned, Prepared, Workshop, single, sweep_up};
 use crate::run::Runner;
@@ -196,7 +196,10 @@ impl Backend for Cuda {
         Ok(Backend::basis::<T>(self, n, 1)?.column(0))
     }
     fn basis<T: Scalar>(&mut self, n: usize, columns: usize) -> Result<Basis<T>> {
-        self.making_room(|this| this.store.basis(&this.driver, n, columns))
+        self.making_room(|this| this.store.basis::<T, T>(&this.driver, n, columns))
+    }
+    fn narrow_basis<T: Scalar>(&mut self, n: usize, columns: usize) -> Result<Basis<T>> {
+        self.making_room(|this| this.store.basis::<T, T::Narrow>(&this.driver, n, columns))
     }
     fn cells<T: Scalar>(&mut self, count: usize) -> Result<Cells<T>> {
         self.store.new_cells(&self.driver, count)
@@ -223,17 +226,27 @@ impl Backend for Cuda {
         Error::check_length("upload", "the host slice", to.len, from.len())?;
         let address = self.store.address(to, "upload")?;
         self.driver.enter()?;
+        if to.narrow {
+            let rounded: Vec<T::Narrow> = from.iter().map(|number| number.narrowed()).collect();
+            return self.driver.upload(&rounded, address, "upload");
+        }
         self.driver.upload(from, address, "upload")
     }
     fn clear<T: Scalar>(&mut self, v: Vector<T>) -> Result<()> {
         let address = self.store.address(v, "clear")?;
         self.driver.enter()?;
-        self.driver.zero(address, v.len * size_of::<T>())
+        self.driver.zero(address, v.bytes())
     }
     fn download<T: Scalar>(&mut self, from: Vector<T>, to: &mut [T]) -> Result<()> {
         Error::check_length("download", "the host slice", from.len, to.len())?;
         let address = self.store.address(from, "download")?;
         self.driver.enter()?;
+        if from.narrow {
+            let mut stored = vec![<T::Narrow as Default>::default(); to.len()];
+            self.driver.download(address, &mut stored, "download")?;
+            to.iter_mut().zip(stored).for_each(|(to, number)| *to = T::widened(number));
+            return Ok(());
+        }
         self.driver.download(address, to, "download")
     }
     fn write<T: Scalar>(&mut self, cell: Cell<T>, value: T) -> Result<()> {
@@ -328,7 +341,7 @@ impl Cuda {
         let encoded = &prepared.encoded;
         self.store.device_changes::<T>(encoded.cells.start as usize..encoded.cells.end as usize);
         for (step, _) in &prepared.steps[0] {
-            let kernel = self.driver.kernel(&kernel_name(step.kernel, T::KIND))?;
+            let kernel = self.driver.kernel(&step.kernel_name(T::KIND))?;
             step.queue(&self.driver, kernel, &prepared.common)?;
         }
         self.driver.wait("running an operation")?;

@@ -7,7 +7,7 @@ use crate::written::{Entries, Written};
 use lacuna_core::encode::{CONTROL_WORDS, Encoded};
 use lacuna_core::{Result, Scalar};
 use lacuna_generate::{
-    AT_CELLS, AT_HISTORY, Device, Laid, Layout, MATRIX_WORDS, MatrixFacts, SEGMENT, Shelf,
+    AT_CELLS, AT_HISTORY, Device, Laid, Layout, MATRIX_WORDS, MatrixFacts, SEGMENT, Shelf, has_shorter,
 };
 use std::ffi::c_void;
 
@@ -89,7 +89,7 @@ impl Planning<'_> {
         };
         let (n, units) = (e.n as usize, limits.multiprocessors as usize);
         let segments = n.div_ceil(SEGMENT);
-        if !wanted || n == 0 || e.matrices.iter().any(|a| a.cols != n) {
+        if !wanted || n == 0 || e.matrices.iter().any(|a| a.cols > n) {
             return Ok(None);
         }
         let mut matrices = Vec::new();
@@ -107,7 +107,7 @@ impl Planning<'_> {
             return Ok(None);
         }
         let groups = if one { 1 } else { segments.min(units) };
-        let together = segments.div_ceil(groups) <= 4 && segments <= SEGMENTS;
+        let together = segments.div_ceil(groups) <= 4 && segments <= SEGMENTS && (one || !has_shorter(e));
         let device = Device {
             nvidia: true,
             cache: if limits.capability >= (8, 0) { limits.cache } else { 0 },
@@ -190,11 +190,11 @@ pub(crate) fn names<T: Scalar>(store: &Store, e: &Encoded<T>, name: &str) -> Res
     let matrices = bases + 2 * e.bases.len();
     let mut words = vec![bases as u64, matrices as u64];
     for v in &e.vectors {
-        words.push(store.address(*v, name)?);
+        words.push(store.place(*v, name)?);
     }
     for v in &e.bases {
-        let (address, stride) = store.basis_address(*v, name)?;
-        words.extend([address, (stride * size_of::<T>()) as u64]);
+        let (place, stride) = store.basis_place(*v, name)?;
+        words.extend([place, stride as u64]);
     }
     for a in &e.matrices {
         let stored = store.stored(*a, name)?;

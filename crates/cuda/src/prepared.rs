@@ -93,7 +93,9 @@ impl Workshop<'_> {
         // Where operations are launched one by one, columns are multiplied together, else one after the other.
         let cache = self.driver.limits.cache;
         let worth = |kernel: &str, bytes| self.mode != Mode::Auto || columns_pay(kernel, bytes, cache);
-        let kept = program.column_by_column(|a| self.store.multiplies_columns(a, worth));
+        // Kernels for several columns take no narrow ones.
+        let several = |a| !program.has_narrow() && self.store.multiplies_columns(a, worth);
+        let kept = program.column_by_column(several);
         let apart = if self.mode == Mode::Jit { program.column_by_column(|_| false) } else { kept };
         let program = &*apart;
         let encoded = encode(program)?;
@@ -194,7 +196,7 @@ impl Workshop<'_> {
                 let rows_first = self.rows_come_first(from);
                 let section = &mut steps[encoded.op(op as u32, OP_SECTION) as usize];
                 let mut push = |step: Step| -> Result<()> {
-                    let kernel = self.driver.kernel(&kernel_name(step.kernel, T::KIND))?;
+                    let kernel = self.driver.kernel(&step.kernel_name(T::KIND))?;
                     section.push((step, kernel));
                     Ok(())
                 };
@@ -283,7 +285,7 @@ fn handles<T: Scalar>(store: &Store, program: &Program<T>, encoded: &Encoded<T>)
 impl<T: Scalar> Handles<T> {
     fn check(&self, store: &Store, operation: &str) -> Result<()> {
         self.vectors.iter().try_for_each(|v| store.address(*v, operation).map(drop))?;
-        self.bases.iter().try_for_each(|v| store.basis_address(*v, operation).map(drop))?;
+        self.bases.iter().try_for_each(|v| store.basis_place(*v, operation).map(drop))?;
         self.matrices.iter().try_for_each(|a| store.stored(*a, operation).map(drop))?;
         let serials = store.cell_serials::<T>();
         let now = serials.get(self.first_cell..self.first_cell + self.cells.len());

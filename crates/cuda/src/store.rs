@@ -101,9 +101,16 @@ impl Store {
         }
     }
 
-    pub(crate) fn basis<T: Scalar>(&mut self, driver: &Driver, n: usize, columns: usize) -> Result<Basis<T>> {
+    /// Vectors stored in the type `S`, which is `T` or its narrower type.
+    pub(crate) fn basis<T: Scalar, S: Scalar>(
+        &mut self,
+        driver: &Driver,
+        n: usize,
+        columns: usize,
+    ) -> Result<Basis<T>> {
+        let narrow = S::KIND != T::KIND;
         let operation = || format!("{columns} vectors of {n} elements");
-        let stride = n.checked_mul(size_of::<T>()).and_then(|b| b.checked_next_multiple_of(ALIGNMENT));
+        let stride = n.checked_mul(size_of::<S>()).and_then(|b| b.checked_next_multiple_of(ALIGNMENT));
         let bytes = stride.and_then(|stride| stride.checked_mul(columns));
         let (Some(stride), Some(bytes)) = (stride, bytes) else {
             return Err(Error::OutOfMemory {
@@ -114,20 +121,20 @@ impl Store {
             });
         };
         if columns == 0 {
-            return Ok(Basis::new(self.slots.len() as u32, next_serial(), n, 0, false));
+            return Ok(Basis::new(self.slots.len() as u32, next_serial(), n, 0, narrow));
         }
         let buffer = self.pool.take_zeroed(driver, bytes, &operation())?;
         let (first, serial) = (self.slots.len() as u32, next_serial());
         self.slots.extend((0..columns).map(|j| Slot {
             serial,
-            kind: T::KIND,
+            kind: S::KIND,
             address: buffer.address + (j * stride) as u64,
             len: n,
             buffer: self.buffers.len(),
             stride,
         }));
         self.buffers.push(buffer);
-        Ok(Basis::new(first, serial, n, columns, false))
+        Ok(Basis::new(first, serial, n, columns, narrow))
     }
 
     pub(crate) fn matrix<T: Scalar>(&mut self, driver: &Driver, a: Arc<dyn Format<T>>) -> Result<Matrix<T>> {
@@ -221,7 +228,8 @@ impl Store {
     }
 
     fn slot<T: Scalar>(&self, v: Vector<T>, operation: &str) -> Result<&Slot> {
-        let live = |slot: &&Slot| slot.serial == v.serial && slot.kind == T::KIND && slot.len == v.len;
+        let kind = if v.narrow { T::Narrow::KIND } else { T::KIND };
+        let live = |slot: &&Slot| slot.serial == v.serial && slot.kind == kind && slot.len == v.len;
         let stale = || Error::Stale { operation: operation.into(), what: "vector" };
         self.slots.get(v.slot as usize).filter(live).ok_or_else(stale)
     }
@@ -229,14 +237,18 @@ impl Store {
     pub(crate) fn address<T: Scalar>(&self, v: Vector<T>, operation: &str) -> Result<Address> {
         self.slot(v, operation).map(|slot| slot.address)
     }
-    /// Where a basis is, and the elements from one column to the next.
-    pub(crate) fn basis_address<T: Scalar>(&self, v: Basis<T>, operation: &str) -> Result<(Address, usize)> {
+    /// Where a vector is, as kernels are told it: in bit 0, whether it is narrow.
+    pub(crate) fn place<T: Scalar>(&self, v: Vector<T>, operation: &str) -> Result<Address> {
+        self.address(v, operation).map(|address| address | u64::from(v.narrow))
+    }
+    /// Where a basis is, likewise, and the bytes from one column to the next.
+    pub(crate) fn basis_place<T: Scalar>(&self, v: Basis<T>, operation: &str) -> Result<(Address, usize)> {
         if v.columns == 0 {
             return Ok((0, 0));
         }
         self.slot(v.column(v.columns - 1), operation)?;
         let slot = self.slot(v.column(0), operation)?;
-        Ok((slot.address, slot.stride / size_of::<T>()))
+        Ok((slot.address | u64::from(v.narrow), slot.stride))
     }
     /// The matrix behind a handle.
     pub(crate) fn stored<T: Scalar>(&self, a: Matrix<T>, operation: &str) -> Result<&StoredMatrix> {

@@ -1,8 +1,8 @@
 //! A program in the form the kernels take: one record by value for each operation. The structures here mirror those of `sweep.cuh`.
-use crate::driver::Address;
+use crate::driver::{Address, kernel_name};
 use crate::store::{Store, StoredMatrix};
 use lacuna_core::encode::*;
-use lacuna_core::{Error, Result, Scalar};
+use lacuna_core::{Error, Kind, Result, Scalar};
 use lacuna_formats::PACKET;
 
 /// Elements of a segment of a canonical sum.
@@ -81,6 +81,8 @@ pub(crate) struct Step {
     pub(crate) op: Box<StreamOp>,
     /// The stem of the kernel.
     pub(crate) kernel: &'static str,
+    /// Whether it takes narrow vectors.
+    narrow: bool,
     /// Bytes of dynamic shared memory.
     pub(crate) shared: u32,
     /// Blocks that have something to do.
@@ -97,18 +99,29 @@ impl StreamOp {
 }
 
 impl Step {
+    /// The name of the kernel for a number type.
+    pub(crate) fn kernel_name(&self, kind: Kind) -> String {
+        let stem = if self.narrow { format!("{}_narrow", self.kernel) } else { self.kernel.into() };
+        kernel_name(&stem, kind)
+    }
     /// A product with compressed rows as two steps: all rows by as many warps as there are, then the pass as a sweep, which finds them
     /// where the vector is.
     pub(crate) fn rows_first(self) -> [Step; 2] {
         let mut pass = self;
         let rows_of_a_block = SEGMENT / pass.op.lanes;
         let blocks = pass.op.n.div_ceil(rows_of_a_block);
-        let rows = Step { op: pass.op.clone(), kernel: "spmv_csr_first", shared: 0, blocks };
+        let narrow = pass.narrow;
+        let rows = Step { op: pass.op.clone(), kernel: "spmv_csr_first", narrow, shared: 0, blocks };
         pass.kernel = "sweep";
         pass.op.load[pass.op.loads as usize] = 0;
         pass.op.loads += 1;
         [rows, pass]
     }
+}
+
+/// Whether the place of a vector says that it is narrow: see `Store::place`.
+fn is_narrow(place: &Address) -> bool {
+    place & 1 == 1
 }
 
 /// Segments of `n` elements; one where there are none, which sums to 0.
@@ -169,7 +182,7 @@ pub(crate) fn step<T: Scalar>(store: &Store, e: &Encoded<T>, op: u32, name: &str
         return Ok(None);
     }
     let field = |f: u32| e.op(op, f);
-    let vector = |v: u32| store.address(e.vectors[v as usize], name);
+    let vector = |v: u32| store.place(e.vectors[v as usize], name);
     let n = field(OP_N);
     let mut s = StreamOp {
         op,
@@ -227,6 +240,7 @@ pub(crate) fn step<T: Scalar>(store: &Store, e: &Encoded<T>, op: u32, name: &str
         s.dot_b[d] = w[DOT_B as usize] as u8;
     }
     let mut room = s.slots + 2 * s.dots;
+    let elements = |stride: usize| (stride / size_of::<T>()) as u64;
     let kernel = match field(OP_KIND) {
         KIND_SWEEP => "sweep",
         KIND_SPMV => {
@@ -242,17 +256,19 @@ pub(crate) fn step<T: Scalar>(store: &Store, e: &Encoded<T>, op: u32, name: &str
         KIND_SPMM => {
             let a = store.stored(e.matrices[field(OP_MATRIX) as usize], name)?;
             s.multiply(a);
-            let [x, y] = [OP_X, OP_Y].map(|of| store.basis_address(e.bases[field(of) as usize], name));
+            let [x, y] = [OP_X, OP_Y].map(|of| store.basis_place(e.bases[field(of) as usize], name));
             let ((x, stride), (y, y_stride)) = (x?, y?);
-            (s.x, s.stride, s.y, s.y_stride) = (x, stride as u64, y, y_stride as u64);
+            (s.x, s.stride, s.y, s.y_stride) = (x, elements(stride), y, elements(y_stride));
             columns_kernel(a.kernel).ok_or_else(|| Error::Unsupported {
                 operation: format!("{name} with a matrix in format `{}`", a.kernel),
                 message: "no kernel takes its columns together; multiply them one by one".into(),
             })?
         }
         kind => {
-            let (address, stride) = store.basis_address(e.bases[field(OP_BASIS) as usize], name)?;
-            (s.arrays[0], s.stride) = (address, stride as u64);
+            let (place, stride) = store.basis_place(e.bases[field(OP_BASIS) as usize], name)?;
+            s.arrays[0] = place;
+            s.stride =
+                if is_narrow(&place) { (stride / size_of::<T::Narrow>()) as u64 } else { elements(stride) };
             s.x = vector(field(OP_Y))?;
             if kind == KIND_BASIS_DOT {
                 (s.dots, s.dot_cells_follow, room) = (s.columns, 1, 0);
@@ -264,7 +280,8 @@ pub(crate) fn step<T: Scalar>(store: &Store, e: &Encoded<T>, op: u32, name: &str
     };
     let shared = room * SEGMENT * size_of::<T>() as u32;
     let blocks = s.segments;
-    Ok(Some(Step { op: Box::new(s), kernel, shared, blocks }))
+    let narrow = s.slot.iter().chain(&s.arrays).chain([&s.x]).any(is_narrow);
+    Ok(Some(Step { op: Box::new(s), kernel, narrow, shared, blocks }))
 }
 
 /// The stem of the kernel that multiplies by a format.

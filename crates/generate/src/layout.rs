@@ -40,6 +40,12 @@ pub struct MatrixFacts<'a, T> {
     pub stages: bool,
 }
 
+/// Whether a program goes over vectors of several lengths. Operations over shorter ones are shared out among more groups where
+/// vectors stay in memory.
+pub fn has_shorter<T>(e: &Encoded<T>) -> bool {
+    e.vectors.iter().any(|v| v.len < e.n as usize)
+}
+
 /// Entries of a row beyond which it is long, on average.
 const LONG_ROW: usize = 16;
 

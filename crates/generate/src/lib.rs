@@ -16,7 +16,7 @@ mod write;
 
 pub use cache::Cached;
 pub use costs::{columns_pay, costs, rows_come_first};
-pub use layout::{Device, Layout, MatrixFacts};
+pub use layout::{Device, Layout, MatrixFacts, has_shorter};
 pub use rows::{Entries, Rows};
 pub use shelf::{Key, Laid, Shelf, Way};
 pub use slices::{Apart, Slices};

@@ -91,6 +91,11 @@ impl<'a, T: Scalar> Rows<'a, T> {
         })
     }
 
+    /// Whether its values are in a narrower type than they are multiplied in.
+    pub fn is_narrow(&self) -> bool {
+        T::HAS_NARROW && matches!(self, Rows::Packed(.., Entries::Narrow(_), _))
+    }
+
     /// Lanes of a row.
     pub fn lanes(&self) -> usize {
         match self {

@@ -68,6 +68,8 @@ struct ProgramKey {
     kind: Kind,
     mode: u32,
     words: Vec<u32>,
+    /// The lengths of vectors, and whether they are narrow.
+    vectors: Vec<(usize, bool)>,
     cells: Range<u32>,
     bases: Vec<usize>,
     matrices: Vec<u32>,
@@ -78,6 +80,7 @@ impl ProgramKey {
         (self.kind, self.mode, &self.cells) == (T::KIND, mode, &e.cells)
             && self.matrices.iter().copied().eq(e.matrices.iter().map(|a| a.serial))
             && self.bases.iter().copied().eq(e.bases.iter().map(|v| v.columns))
+            && self.vectors.iter().copied().eq(e.vectors.iter().map(|v| (v.len, v.narrow)))
             && self.words == e.words
     }
 }
@@ -100,6 +103,7 @@ impl<E: Clone, P: Clone> Shelf<E, P> {
             kind: T::KIND,
             mode,
             words: e.words.clone(),
+            vectors: e.vectors.iter().map(|v| (v.len, v.narrow)).collect(),
             cells: e.cells.clone(),
             bases: e.bases.iter().map(|v| v.columns).collect(),
             matrices: e.matrices.iter().map(|a| a.serial).collect(),
@@ -131,8 +135,9 @@ impl<E: Clone, P: Clone> Shelf<E, P> {
         self.layouts.iter().find(|(known, ..)| known == key).map(|(_, way, entries)| (way, entries))
     }
 
-    /// Of a matrix with so many rows; nothing where its format is not known here.
-    pub(crate) fn facts<T: Scalar>(&mut self, a: &MatrixFacts<'_, T>, n: usize) -> Option<Arc<Facts>> {
+    /// Of a matrix; nothing where its format is not known here.
+    pub(crate) fn facts<T: Scalar>(&mut self, a: &MatrixFacts<'_, T>) -> Option<Arc<Facts>> {
+        let n = a.format.shape().0;
         if let Some((_, facts)) = self.facts.iter().find(|(serial, _)| *serial == a.serial) {
             return Some(facts.clone());
         }

@@ -45,6 +45,8 @@ pub struct Slices {
     pub run: usize,
     /// Whether a slice has twice as many rows, two of a lane.
     pub twice: bool,
+    /// Whether values are in the narrower type, as the matrix has them.
+    pub narrow: bool,
     /// Whether rows are in another order: within a group by their length.
     pub sorted: bool,
     /// What is in no slice.
@@ -86,13 +88,13 @@ impl Order {
             order.filter(|order| fits(order, padding[0]))
         };
         let sorted = || {
-            let rows_of = |g: &Range<usize>| g.start * SEGMENT..(g.end * SEGMENT).min(n);
-            let order = Order::sorted(&runs, shape, &groups.iter().map(rows_of).collect::<Vec<_>>());
+            let order = Order::sorted(&runs, shape, groups);
             Some(order).filter(|order| fits(order, padding[1]))
         };
         // Two rows a lane pay where all are short.
         let few = lanes * run == 1 && entries <= FEW * n;
-        let paired = few.then(|| plain([2 * WARP; 2])).flatten();
+        let whole = groups.iter().all(|g| g.is_empty() || g.start.is_multiple_of(2 * WARP));
+        let paired = (few && whole).then(|| plain([2 * WARP; 2])).flatten();
         paired.or_else(|| plain(shape)).or_else(sorted)
     }
 
@@ -130,8 +132,15 @@ impl Order {
         self.ptr.last().map_or(0, |end| end * self.width)
     }
 
-    /// Fills the places of all slices.
-    fn fill<T: Scalar>(&self, a: &Rows<'_, T>, n: usize, mut columns: &mut [u32], mut values: &mut [T]) {
+    /// Fills the places of all slices; `stored` is a value as it is kept.
+    fn fill<T: Scalar, V: Send>(
+        &self,
+        a: &Rows<'_, T>,
+        n: usize,
+        mut columns: &mut [u32],
+        mut values: &mut [V],
+        stored: impl Fn(T) -> V + Sync,
+    ) {
         let (lanes, run, width) = (a.lanes(), a.run(), self.width);
         let mut tasks = Vec::with_capacity(self.ptr.len());
         for ends in self.ptr.windows(2) {
@@ -154,7 +163,7 @@ impl Order {
                     if k % run == 0 {
                         columns[k / run * width + at] = column;
                     }
-                    values[k * width + at] = value;
+                    values[k * width + at] = stored(value);
                     k += 1;
                 });
             }
@@ -177,7 +186,7 @@ struct Long {
 impl Long {
     fn of<T: Scalar>(a: &Rows<'_, T>, n: usize, groups: &[Range<usize>]) -> Long {
         let rows = a.long_rows(n);
-        let before = |segment: usize| rows.partition_point(|(row, _)| (*row as usize) < segment * SEGMENT);
+        let before = |first: usize| rows.partition_point(|(row, _)| (*row as usize) < first);
         let firsts = groups.iter().map(|g| before(g.start)).chain([rows.len()]).collect();
         let pieces = rows.iter().flat_map(|(_, entries)| pieces_of(entries)).collect();
         let ptr = ends_of(rows.iter().map(|(_, entries)| pieces_of(entries).count() as u32));
@@ -209,7 +218,7 @@ impl<T: Scalar> Staged<T> {
 
     /// Adds a matrix of `n` rows in slices of 32 lanes, whole rows of them, where that takes no more than `padding` quarters
     /// of its entries, the former with rows as they come, else the latter; nothing where it was not added. `groups` are the
-    /// segments of each group, and `warps` its warps. The heads of all matrices come before.
+    /// rows of each group, in whole slices, and `warps` its warps; those of coordinates in whole segments. The heads of all matrices come before.
     pub fn slices(
         &mut self,
         m: usize,
@@ -223,11 +232,22 @@ impl<T: Scalar> Staged<T> {
         let long = Long::of(a, n, groups);
         let order = Order::of(a, n, groups, &long, padding)?;
         let (columns, values, places) = (self.columns.len(), self.values.len(), order.places());
-        if values + places * run > NONE as usize {
+        let narrow = a.is_narrow();
+        // Numbers that the values take.
+        let room = if narrow {
+            (places * run * size_of::<T::Narrow>()).div_ceil(size_of::<T>())
+        } else {
+            places * run
+        };
+        if values + room > NONE as usize {
             return None;
         }
-        self.grow(columns + places, values + places * run);
-        order.fill(a, n, &mut self.columns[columns..], &mut self.values[values..]);
+        self.grow(columns + places, values + room);
+        let (own_columns, own_values) = (&mut self.columns[columns..], &mut self.values[values..]);
+        match narrow {
+            true => order.fill(a, n, own_columns, bytemuck::cast_slice_mut(own_values), |v| v.narrowed()),
+            false => order.fill(a, n, own_columns, own_values, |v| v),
+        }
         let ptr = self.windows.len();
         self.windows.extend(order.ptr.iter().map(|at| *at as u32));
         let row_of = self.windows.len();
@@ -237,8 +257,7 @@ impl<T: Scalar> Staged<T> {
         let shares = self.windows.len();
         if !order.row_of.is_empty() {
             for group in groups {
-                let [first, end] =
-                    [group.start, group.end].map(|s| (s * SEGMENT).min(n).div_ceil(order.rows));
+                let [first, end] = [group.start, group.end].map(|row| row.div_ceil(order.rows));
                 self.windows.extend(shared_out(&order.ptr, first..end, warps));
             }
         }
@@ -246,15 +265,16 @@ impl<T: Scalar> Staged<T> {
         self.windows[m * HEAD..][..HEAD].copy_from_slice(&head);
         let (apart, most) = match a.pieces() {
             Some(layout) => {
-                let first =
-                    |segment: usize| layout.long_ptr()[layout.segment_long()[segment] as usize] as usize;
+                let first = |row: usize| {
+                    layout.long_ptr()[layout.segment_long()[row.div_ceil(SEGMENT)] as usize] as usize
+                };
                 (Apart::Coordinates, groups.iter().map(|g| first(g.end) - first(g.start)).max().unwrap_or(0))
             }
             None => (Apart::Rows, long.most()),
         };
         let apart = if most > 0 { apart } else { Apart::Nothing };
         let twice = order.width == 2 * WARP;
-        Some(Slices { run, twice, sorted: !order.row_of.is_empty(), apart, numbers: most })
+        Some(Slices { run, twice, narrow, sorted: !order.row_of.is_empty(), apart, numbers: most })
     }
 }
 

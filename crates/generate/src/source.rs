@@ -48,8 +48,9 @@ pub fn batch(kind: Kind) -> usize {
 }
 
 /// The definitions that the kernels of a number type begin with: `cpu` where a work-item takes a segment, `nvidia` for
-/// that vendor's compiler, `prelude` where the words of OpenCL C are defined for another one.
-pub fn header(kind: Kind, cpu: bool, nvidia: bool, prelude: bool) -> String {
+/// that vendor's compiler, `prelude` where the words of OpenCL C are defined for another one, `narrow` where vectors are stored in
+/// the narrower type.
+pub fn header(kind: Kind, cpu: bool, nvidia: bool, prelude: bool, narrow: bool) -> String {
     let (_, real, bits, complex) = TYPES[kind as usize];
     let mut text = encode::c_header();
     for (name, value) in [
@@ -60,6 +61,7 @@ pub fn header(kind: Kind, cpu: bool, nvidia: bool, prelude: bool) -> String {
         ("CPU", u32::from(cpu).to_string()),
         ("NVIDIA", u32::from(nvidia).to_string()),
         ("PRELUDE", u32::from(prelude).to_string()),
+        ("NARROW", u32::from(narrow).to_string()),
         ("BATCH", format!("{}u", batch(kind))),
         ("MATRIX_WORDS", format!("{MATRIX_WORDS}u")),
     ] {
@@ -84,7 +86,7 @@ pub(crate) fn text(
     shape: &Shape,
     written: &str,
 ) -> String {
-    let mut text = header(kind, false, nvidia, prelude.is_some());
+    let mut text = header(kind, false, nvidia, prelude.is_some(), shape.narrow);
     let far = shape.far;
     let shape = [
         ("SIZE", shape.size),

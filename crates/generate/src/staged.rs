@@ -18,6 +18,8 @@ pub struct Groups<'a> {
     pub windows: &'a [(u32, u32)],
     /// Groups that share the rows of each segment.
     pub ways: usize,
+    /// Segments of all groups.
+    pub segments: usize,
     /// Work-items of a group.
     pub size: usize,
     /// What columns count from in each group, and the column of a place without an entry, where that has one of -0.
@@ -54,7 +56,7 @@ impl<T: Scalar> Staged<T> {
         words.zip(windows).for_each(|(words, (low, width))| words[..2].copy_from_slice(&[*low, *width]));
     }
 
-    /// Adds the entries of a matrix of `n` rows, the lanes of each side by side or, where it `folds`, in turn, with up to `padding` quarters of
+    /// Adds the entries of a matrix of `n` rows, no more than the groups divide among them, the lanes of each side by side or, where it `folds`, in turn, with up to `padding` quarters of
     /// its entries: the places of the group that has the most; nothing where none were added.
     pub fn add(
         &mut self,
@@ -65,8 +67,8 @@ impl<T: Scalar> Staged<T> {
         folds: bool,
         padding: usize,
     ) -> Option<usize> {
-        let Groups { windows, ways, size, columns: of_groups } = *groups;
-        let (count, segments) = (windows.len(), n.div_ceil(SEGMENT));
+        let Groups { windows, ways, segments, size, columns: of_groups } = *groups;
+        let count = windows.len();
         // Lanes of a row that lie side by side, or take turns.
         let (lanes, turns) = if folds { (1, a.lanes()) } else { (a.lanes(), 1) };
         let (units, of_turn, of_slice) = (count / ways, size / lanes, WARP / lanes);
@@ -182,11 +184,12 @@ mod tests {
         let mut staged = Staged::<f64>::default();
         staged.windows(1, groups);
         staged.windows_of(0, &windows);
-        let of = Groups { windows: &windows, ways, size, columns: &columns };
+        let segments = n.div_ceil(SEGMENT);
+        let of = Groups { windows: &windows, ways, segments, size, columns: &columns };
         staged.add(0, &rows, n, &of, folds, 40).unwrap();
         let x = |column: u32| x.get(column as usize).copied().unwrap_or(1.0);
         let (lanes, sums) = if folds { (1, rows.lanes()) } else { (rows.lanes(), 1) };
-        let (units, segments) = (groups / ways, n.div_ceil(SEGMENT));
+        let units = groups / ways;
         let mut y = vec![f64::NAN; n];
         for g in 0..groups {
             let [first, end] = [0, 1].map(|k| (segments * (g / ways + k) / units * SEGMENT).min(n));

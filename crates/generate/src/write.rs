@@ -30,6 +30,8 @@ pub struct Shape {
     pub chunks: usize,
     /// Segments' terms of local memory for each segment of a group.
     pub work: usize,
+    /// Whether vectors are stored in the narrower type.
+    pub narrow: bool,
     /// Words of a sum that a work-item waits for.
     pub words: usize,
     /// Lanes of each matrix that lie side by side.
@@ -87,6 +89,9 @@ pub struct Written {
     pub sums: usize,
 }
 
+/// Work-items of a warp, and numbers of a cache line.
+const WARP: usize = 32;
+const LINE: usize = 8;
 /// Words of the numbers of blocks that local memory takes.
 const NEAR_PARAMS: usize = 3072;
 
@@ -120,6 +125,8 @@ struct Writer<'a, T> {
     registers: BTreeSet<u32>,
     /// Vectors that products multiply.
     operands: BTreeSet<u32>,
+    /// The lengths of vectors that are shorter than the longest.
+    shorter: Vec<u32>,
     sums: Cell<usize>,
 }
 
@@ -131,17 +138,38 @@ fn list<T>(e: &Encoded<T>, op: u32, at: u32, count: u32, words: u32) -> impl Ite
 
 /// Writes the kernel of a program; nothing where it has no such form.
 pub fn write<T: Scalar>(e: &Encoded<T>, shape: &Shape) -> Option<Written> {
-    let fits = |op| e.is_scalar(op) || e.op(op, OP_N) == e.n;
+    // Sums are those of the longest vectors: of shorter ones a zero could have another sign. Bases are not shorter either.
+    let fits = |op| {
+        let kind = e.op(op, OP_KIND);
+        let carries = kind == KIND_SWEEP || kind == KIND_SPMV && e.op(op, OP_DOT_COUNT) == 0;
+        e.is_scalar(op)
+            || e.op(op, OP_N) == e.n
+            || carries && e.op(op, OP_N) > 0 && e.op(op, OP_DOT_COUNT) == 0
+    };
     if e.n == 0 || e.sections[2].is_empty() || !(0..e.ops()).all(fits) {
         return None;
     }
-    if !e.vectors.iter().all(|v| v.len == e.n as usize) {
+    if e.vectors.iter().any(|v| v.len > e.n as usize) || e.bases.iter().any(|v| v.narrow) {
         return None;
     }
     let operands =
         (0..e.ops()).filter(|op| e.op(*op, OP_KIND) == KIND_SPMV).map(|op| e.op(op, OP_X)).collect();
-    let writer = Writer { e, shape, registers: registers(e, shape.registers), operands, sums: Cell::new(1) };
+    let mut shorter = Vec::new();
+    for v in e.vectors.iter().filter(|v| v.len < e.n as usize) {
+        if !shorter.contains(&(v.len as u32)) {
+            shorter.push(v.len as u32);
+        }
+    }
+    let registers = registers(e, shape.registers);
+    let writer = Writer { e, shape, registers, operands, shorter, sums: Cell::new(1) };
     Some(writer.kernel())
+}
+
+/// Rows that stay together where an operation over vectors of a length, shorter than the longest, is shared out: those of a slice
+/// of any matrix with as many rows, and no fewer than share a cache line.
+pub(crate) fn run_of<T>(e: &Encoded<T>, lanes: &[u32], length: usize) -> usize {
+    let of_length = e.matrices.iter().zip(lanes).filter(|(a, _)| a.rows == length);
+    of_length.map(|(_, lanes)| WARP / *lanes as usize).max().unwrap_or(0).max(LINE)
 }
 
 /// The vectors that the iteration uses most and that are no columns of a basis, as many as fit.
@@ -228,7 +256,35 @@ impl<T: Scalar> Writer<'_, T> {
             r.resize(stride, 0);
             r
         });
-        Written { text: self.frame(&body, shared, stride), params: params.collect(), sums: self.sums.get() }
+        let run = |length: u32| run_of(e, &self.shape.lanes, length as usize) as u32;
+        let params = params.chain(self.shorter.iter().flat_map(|length| [*length, run(*length)])).collect();
+        Written { text: self.frame(&body, shared, stride), params, sums: self.sums.get() }
+    }
+
+    /// What is behind the names of what a group has of vectors of that length: nothing for the longest.
+    fn suffix(&self, length: u32) -> String {
+        let shorter = self.shorter.iter().position(|n| *n == length);
+        shorter.map_or(String::new(), |k| (k + 1).to_string())
+    }
+    /// The same of a vector.
+    fn suffix_of(&self, v: u32) -> String {
+        self.suffix(self.e.vectors[v as usize].len as u32)
+    }
+    /// Whether an operation goes over vectors that are shorter than the longest.
+    fn is_shorter(&self, op: u32) -> bool {
+        self.e.op(op, OP_N) < self.e.n
+    }
+
+    fn is_narrow(&self, v: u32) -> bool {
+        self.e.vectors[v as usize].narrow
+    }
+    /// A vector in memory; `v` is what to write for its number.
+    fn stored(&self, v: u32, number: &str) -> String {
+        format!("STORED(s.p, {number}, {})", u32::from(self.is_narrow(v)))
+    }
+    /// A value as a vector keeps it.
+    fn kept(&self, v: u32, value: String) -> String {
+        if self.is_narrow(v) { format!("widened(narrowed({value}))") } else { value }
     }
 
     /// The kernel around the blocks.
@@ -240,9 +296,10 @@ impl<T: Scalar> Writer<'_, T> {
         let mut load = String::new();
         let mut store = String::new();
         for v in &self.registers {
-            let _ = writeln!(load, "    number v{v} = own ? VEC({v}) : ZERO;");
+            let (own, place) = (format!("own{}", self.suffix_of(*v)), self.stored(*v, &v.to_string()));
+            let _ = writeln!(load, "    number v{v} = {own} ? GET({place}, row) : ZERO;");
             if stored.contains(v) {
-                let _ = writeln!(store, "        VEC({v}) = v{v};");
+                let _ = writeln!(store, "    if ({own}) PUT({place}, row, v{v});");
             }
         }
         for b in 0..self.e.bases.len() {
@@ -252,7 +309,7 @@ impl<T: Scalar> Writer<'_, T> {
             );
         }
         for (m, most) in self.shape.kept.iter().enumerate().filter(|(_, most)| **most > 0) {
-            let lanes = self.shape.lanes[m];
+            let (lanes, of) = (self.shape.lanes[m], self.suffix(self.e.matrices[m].rows as u32));
             for turn in 0..self.shape.steps[m].max(1) {
                 let name = format!("e{m}_{turn}");
                 let _ =
@@ -260,21 +317,30 @@ impl<T: Scalar> Writer<'_, T> {
                 let _ = match self.shape.steps[m] {
                     0 => writeln!(
                         load,
-                        "    const uint {name}n = open_row(&s, {m}, {most}, own, {name}c, {name}a);"
+                        "    const uint {name}n = open_row(&s{of}, {m}, {most}, own{of}, {name}c, {name}a);"
                     ),
                     _ => writeln!(
                         load,
-                        "    const uint {name}n = open_staged(&s, {m}, {lanes}, {most}, {turn}, {name}c, {name}a);"
+                        "    const uint {name}n = open_staged(&s{of}, {m}, {lanes}, {most}, {turn}, {name}c, {name}a);"
                     ),
                 };
             }
         }
         for (m, lanes) in self.shape.lanes.iter().enumerate() {
             if let Some((stay, stays)) = self.stays(m).filter(|(stay, _)| *stay > 0) {
-                let _ = writeln!(load, "    stay_near(&s, {m}, {lanes}, {stay}, {stays});");
+                let of = self.suffix(self.e.matrices[m].rows as u32);
+                let _ = writeln!(load, "    stay_near(&s{of}, {m}, {lanes}, {stay}, {stays});");
             }
         }
         let words = stride * self.e.ops() as usize;
+        let mut shorter = String::new();
+        for k in 1..=self.shorter.len() {
+            let n = words + 2 * k - 2;
+            let _ = writeln!(shorter, "    const Share s{k} = shorter(&s, params[{n}], params[{}]);", n + 1);
+            if !self.shape.far {
+                let _ = writeln!(shorter, "    const bool own{k} = ITEM < s{k}.rows;");
+            }
+        }
         let near = shared && 4 * words <= params_room(self.e);
         let copied = format!("    for (uint i = ITEM; i < {words}; i += SIZE) near_params[i] = params[i];\n");
         let (space, table) = if near { ("__local", "near_params") } else { ("__global", "params") };
@@ -290,6 +356,7 @@ impl<T: Scalar> Writer<'_, T> {
         };
         FRAME
             .replace("$SUMS", &format!("{}u", self.sums.get()))
+            .replace("$SHORTER", &shorter)
             .replace("$PARAMS", if near { &copied } else { "" })
             .replace("$LOAD", &load)
             .replace("$STORE", &store)
@@ -321,6 +388,7 @@ impl<T: Scalar> Writer<'_, T> {
 
     fn updates(&self, t: &mut Text, op: u32, name: &dyn Fn(u32) -> String) {
         let e = self.e;
+        let slots: Vec<u32> = list(e, op, OP_SLOTS, OP_SLOT_COUNT, 1).map(|w| w[0]).collect();
         let mut at = e.op(op, OP_UPDATES) as usize;
         let mut known = BTreeMap::<u32, String>::new();
         for _ in 0..e.op(op, OP_UPDATE_COUNT) {
@@ -356,8 +424,9 @@ impl<T: Scalar> Writer<'_, T> {
                     }
                 });
             }
-            let rows = if self.shape.far { "ROWS " } else { "" };
-            t.line(&format!("{rows}{} = {};", name(dst), sum.unwrap_or_else(|| "ZERO".into())));
+            let rows = if self.shape.far && !self.is_shorter(op) { "ROWS " } else { "" };
+            let value = self.kept(slots[dst as usize], sum.unwrap_or_else(|| "ZERO".into()));
+            t.line(&format!("{rows}{} = {value};", name(dst)));
         }
     }
 

@@ -162,8 +162,8 @@ impl OpenCl {
         Ok(())
     }
 
-    fn program_of<T: Scalar>(&self, (stem, formats): Entry) -> Option<&Program> {
-        let has = |known: &Entry| known.0 == stem && known.1 & formats == formats;
+    fn program_of<T: Scalar>(&self, entry: Entry) -> Option<&Program> {
+        let has = |known: &Entry| source::serves(known, &entry);
         let mut library = self.library.iter().filter(|(kind, ..)| *kind == T::KIND);
         library.find(|(_, entries, _)| entries.iter().any(has)).map(|(.., program)| program)
     }
@@ -217,7 +217,11 @@ impl Backend for OpenCl {
     }
     fn basis<T: Scalar>(&mut self, n: usize, columns: usize) -> Result<Basis<T>> {
         self.device.check_type::<T>()?;
-        self.making_room(|this| this.memory.basis(&this.context, &this.queue, n, columns))
+        self.making_room(|this| this.memory.basis::<T, T>(&this.context, &this.queue, n, columns))
+    }
+    fn narrow_basis<T: Scalar>(&mut self, n: usize, columns: usize) -> Result<Basis<T>> {
+        self.device.check_type::<T>()?;
+        self.making_room(|this| this.memory.basis::<T, T::Narrow>(&this.context, &this.queue, n, columns))
     }
     fn cells<T: Scalar>(&mut self, count: usize) -> Result<Cells<T>> {
         self.device.check_type::<T>()?;
@@ -242,15 +246,25 @@ impl Backend for OpenCl {
     fn upload<T: Scalar>(&mut self, from: &[T], to: Vector<T>) -> Result<()> {
         Error::check_length("upload", "the host slice", to.len, from.len())?;
         let offset = self.memory.offset(to, "upload")?;
+        if to.narrow {
+            let rounded: Vec<T::Narrow> = from.iter().map(|number| number.narrowed()).collect();
+            return self.memory.upload(&self.queue, offset, bytemuck::cast_slice(&rounded));
+        }
         self.memory.upload(&self.queue, offset, bytemuck::cast_slice(from))
     }
     fn clear<T: Scalar>(&mut self, v: Vector<T>) -> Result<()> {
         let offset = self.memory.offset(v, "clear")?;
-        self.memory.clear(&self.queue, offset, v.len * size_of::<T>())
+        self.memory.clear(&self.queue, offset, v.bytes())
     }
     fn download<T: Scalar>(&mut self, from: Vector<T>, to: &mut [T]) -> Result<()> {
         Error::check_length("download", "the host slice", from.len, to.len())?;
         let offset = self.memory.offset(from, "download")?;
+        if from.narrow {
+            let mut stored = vec![<T::Narrow as Default>::default(); to.len()];
+            self.memory.download(&self.queue, offset, bytemuck::cast_slice_mut(&mut stored))?;
+            to.iter_mut().zip(stored).for_each(|(to, number)| *to = T::widened(number));
+            return Ok(());
+        }
         self.memory.download(&self.queue, offset, bytemuck::cast_slice_mut(to))
     }
     fn write<T: Scalar>(&mut self, cell: Cell<T>, value: T) -> Result<()> {

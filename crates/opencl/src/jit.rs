@@ -6,7 +6,7 @@ use crate::plan::Launch;
 use crate::source::Source;
 use lacuna_core::encode::Encoded;
 use lacuna_core::{Matrix, Result, Scalar};
-use lacuna_generate::{Device, Laid, Layout, MatrixFacts, SEGMENT, Shelf, background};
+use lacuna_generate::{Device, Laid, Layout, MatrixFacts, SEGMENT, Shelf, background, has_shorter};
 use std::sync::{Arc, OnceLock};
 
 /// Windows, columns and values of repacked matrices, for all plans that multiply them so.
@@ -147,7 +147,7 @@ impl OpenCl {
         let n = e.n as usize;
         let (segments, units) = (n.div_ceil(SEGMENT), self.together());
         let most = self.device.largest_group.min(1024) / SEGMENT;
-        if !self.generates_kernels() || n == 0 || most == 0 || e.matrices.iter().any(|a| a.cols != n) {
+        if !self.generates_kernels() || n == 0 || most == 0 || e.matrices.iter().any(|a| a.cols > n) {
             return Ok(None);
         }
         let facts = |a: &Matrix<T>| {
@@ -178,6 +178,7 @@ impl OpenCl {
             units,
             prelude: None,
         };
+        let resident = resident && !(device.nvidia && has_shorter(e));
         let near =
             (resident || groups == 1).then(|| Layout::near(e, &matrices, device, groups, plans)).flatten();
         Ok(match near {
@@ -229,7 +230,7 @@ mod tests {
     use crate::plan::Prepared;
     use crate::{Mode, OpenCl, OpenClOptions};
     use lacuna_core::{Backend, History, Pass, Plan, Recorder, Run, Vector};
-    use lacuna_formats::{Csr, Spec};
+    use lacuna_formats::{Csr, Spec, Triplets, convert};
     use std::sync::Arc;
     use std::time::{Duration, Instant};
 
@@ -282,6 +283,69 @@ mod tests {
         assert_eq!(solve(&mut dev, &mut plan, x), (first.clone(), false));
         let Some((mut dev, mut plan, x)) = planned(Mode::Jit) else { return };
         assert_eq!(solve(&mut dev, &mut plan, x), (first, true));
+    }
+
+    /// A loop over vectors of two lengths, some of them narrow, with rectangular matrices; its vectors afterwards, and whether a
+    /// generated kernel ran it.
+    fn two_lengths(mode: Mode, narrow: bool) -> Option<(Vec<u64>, bool)> {
+        let options = OpenClOptions { mode, ..OpenClOptions::from_env().unwrap() };
+        let mut dev = OpenCl::new(options).ok().filter(|dev| dev.modes().contains(&Mode::Jit))?;
+        let a: Csr<f64> = Spec::parse("gen:poisson2d:17x18").unwrap().build().unwrap();
+        let (n, coarse) = (a.rows(), 40);
+        let (mut p, mut r) = (Triplets::new(n, coarse), Triplets::new(coarse, n));
+        let mut solve = Triplets::new(coarse, coarse);
+        for i in 0..n {
+            p.push(i, i % coarse, 1.0 / (i + 3) as f64);
+            r.push(i % coarse, i, 1.0 + 1.0 / (i + 7) as f64);
+        }
+        for k in 0..coarse * coarse {
+            solve.push(k / coarse, k % coarse, 1.0 / (k + 1) as f64);
+        }
+        let solve = convert(&Arc::new(solve.to_csr().unwrap()), "dense").unwrap();
+        let [a, p, r] =
+            [a, p.to_csr().unwrap(), r.to_csr().unwrap()].map(|a| dev.matrix(Arc::new(a)).unwrap());
+        let solve = dev.matrix(solve).unwrap();
+        let mut k = Recorder::new(&mut dev, "two lengths");
+        let [x, y] = k.vectors(n);
+        let mut vector = |n: usize| if narrow { k.narrow_vector(n) } else { k.vector(n) };
+        let [t, rc, ec] = [n, coarse, coarse].map(&mut vector);
+        let [yy, xx, scale] = k.cells();
+        k.each(|k| {
+            k.spmv_dot(&a, x, y, Pass::new("along").set(t, y - x).dot(yy, y, t).eval(scale, 1.0 / yy.sqrt()));
+            k.spmv_dot(&r, t, rc, Pass::new("weight").set(rc, rc + scale * rc));
+            k.spmv_dot(&solve, rc, ec, Pass::nothing());
+            k.multi_axpy_dot(Pass::new("shift").set(ec, ec - scale * rc));
+            k.spmv_dot(
+                &p,
+                ec,
+                t,
+                Pass::new("correct").set(t, y + t).set(x, scale * t).dot(xx, x, t).count(xx),
+            );
+        });
+        let program = k.finish().unwrap();
+        let mut plan = dev.plan(program).unwrap();
+        let mut values: Vec<f64> = (0..n).map(|i| 1.0 + (i % 7) as f64).collect();
+        dev.upload(&values, x).unwrap();
+        dev.execute(&mut plan, Run { limit: 5, history: &mut History::default(), watch: None }).unwrap();
+        let mut bits = Vec::new();
+        for v in [x, y, t, rc, ec] {
+            values.resize(v.len, 0.0);
+            dev.download(v, &mut values).unwrap();
+            bits.extend(values.iter().map(|value| value.to_bits()));
+        }
+        Some((bits, plan.prepared.downcast_ref::<Prepared<f64>>().unwrap().is_jit()))
+    }
+
+    #[test]
+    fn jit_takes_several_lengths_and_narrow_vectors() {
+        for narrow in [false, true] {
+            let Some((bits, jit)) = two_lengths(Mode::Launches, narrow) else {
+                eprintln!("SKIPPED, no OpenCL device that generates kernels");
+                return;
+            };
+            assert!(!jit && bits.iter().any(|bits| f64::from_bits(*bits) != 0.0));
+            assert!(two_lengths(Mode::Jit, narrow) == Some((bits, true)), "narrow: {narrow}");
+        }
     }
 
     #[test]

@@ -43,7 +43,8 @@ impl OpenCl {
         encoded: &Encoded<T>,
         operation: &str,
     ) -> Result<Vec<Option<Steps>>> {
-        let mut entries = vec![("advance", 0), ("sweep", 0)];
+        let narrow = source::narrow_bit(encoded);
+        let mut entries = vec![("advance", narrow), ("sweep", narrow)];
         let mut stems = Vec::new();
         for op in 0..encoded.ops() {
             let of_op = if encoded.is_scalar(op) { None } else { Some(self.stems(encoded, op, operation)?) };
@@ -51,12 +52,12 @@ impl OpenCl {
                 of_op
                     .iter()
                     .flat_map(|(ahead, stem)| ahead.iter().map(|a| a.0).chain([*stem]))
-                    .map(|stem| (stem, 0)),
+                    .map(|stem| (stem, narrow)),
             );
             stems.push(of_op);
         }
         if !self.segments_each {
-            entries.push(("fold", 0));
+            entries.push(("fold", narrow));
         }
         self.build::<T>(&entries)?;
         let ops = (0..encoded.ops()).zip(stems);
@@ -148,7 +149,7 @@ impl OpenCl {
         stem: &'static str,
         operation: &str,
     ) -> Result<Kernel> {
-        let mut kernel = self.kernel::<T>((stem, 0))?;
+        let mut kernel = self.kernel::<T>((stem, source::narrow_bit(encoded)))?;
         let (size, cells) = (size_of::<T>(), encoded.cells.len());
         let work = source::work::<T>(if self.segments_each { SEGMENT } else { TEAM });
         let table = self.table_bytes(encoded, op);

@@ -146,7 +146,8 @@ impl Memory {
         Ok(start)
     }
 
-    pub(crate) fn basis<T: Scalar>(
+    /// Vectors stored in the type `S`, which is `T` or its narrower type.
+    pub(crate) fn basis<T: Scalar, S: Scalar>(
         &mut self,
         context: &Context,
         queue: &Queue,
@@ -155,16 +156,16 @@ impl Memory {
     ) -> Result<Basis<T>> {
         let operation = format!("{columns} vectors of {n} elements");
         // Kernels go over whole segments.
-        let stride = n.div_ceil(SEGMENT).saturating_mul(SEGMENT * size_of::<T>());
+        let stride = n.div_ceil(SEGMENT).saturating_mul(SEGMENT * size_of::<S>());
         let bytes = stride.saturating_mul(columns);
         let offset = self.take(context, queue, bytes, &operation)?;
         if let Some(arena) = &self.arena {
             queue.fill(arena, offset, bytes, &[0; 4]).map_err(self.fail(&operation))?;
         }
         let (first, serial) = (self.slots.len() as u32, next_serial());
-        let slot = |j| Slot { serial, kind: T::KIND, offset: offset + j * stride, len: n };
+        let slot = |j| Slot { serial, kind: S::KIND, offset: offset + j * stride, len: n };
         self.slots.extend((0..columns).map(slot));
-        Ok(Basis::new(first, serial, n, columns, false))
+        Ok(Basis::new(first, serial, n, columns, S::KIND != T::KIND))
     }
 
     pub(crate) fn matrix<T: Scalar>(
@@ -266,7 +267,8 @@ impl Memory {
     }
     /// The byte offset of a live vector.
     pub(crate) fn offset<T: Scalar>(&self, v: Vector<T>, operation: &str) -> Result<usize> {
-        let live = |slot: &&Slot| slot.serial == v.serial && slot.kind == T::KIND && slot.len == v.len;
+        let kind = if v.narrow { T::Narrow::KIND } else { T::KIND };
+        let live = |slot: &&Slot| slot.serial == v.serial && slot.kind == kind && slot.len == v.len;
         let slot = self.slots.get(v.slot as usize).filter(live);
         slot.map(|s| s.offset).ok_or_else(|| Error::Stale { operation: operation.into(), what: "vector" })
     }

@@ -38,11 +38,11 @@ impl OpenCl {
             let message = format!("{cells} cells do not fit the local memory of {device}; use launches");
             return Err(Error::Unsupported { operation: operation.into(), message });
         }
-        let mut formats = 0;
+        let mut formats = source::narrow_bit(encoded);
         for a in &encoded.matrices {
             formats |= 1 << self.memory.matrix_words(*a, operation)?[0];
         }
-        self.build::<T>(&[("advance", 0), ("program", formats)])?;
+        self.build::<T>(&[("advance", source::narrow_bit(encoded)), ("program", formats)])?;
         let mut kernel = self.kernel::<T>(("program", formats))?;
         let args = [
             Arg::Word(encoded.cells.start),

@@ -71,7 +71,8 @@ impl OpenCl {
         let operation = format!("planning `{}`", program.name);
         self.memory.check(program)?;
         self.check_mode(&operation)?;
-        let kept = program.column_by_column(|a| self.multiplies_columns(a));
+        // Kernels for several columns take no narrow ones.
+        let kept = program.column_by_column(|a| !program.has_narrow() && self.multiplies_columns(a));
         let by_operation = kept.has_columns() && matches!(self.options.mode, Mode::Auto | Mode::Launches);
         let apart = if by_operation { kept } else { program.column_by_column(|_| false) };
         let encoded = encode::encode(&*apart)?;
@@ -103,7 +104,7 @@ impl OpenCl {
                     None => Execution::Launches(self.launches(&encoded, &operation)?),
                 };
                 self.compile_beside();
-                (execution, self.kernel::<T>(("advance", 0))?, awaited)
+                (execution, self.kernel::<T>(("advance", source::narrow_bit(&encoded)))?, awaited)
             }
         };
         let host = [0; 3].map(|_| vec![0; words]);
@@ -162,17 +163,17 @@ impl OpenCl {
         Ok(())
     }
 
-    /// What the table's indices stand for, see `kernels-opencl/cells.cl`.
+    /// What the table's indices stand for, see `kernels-opencl/cells.cl`; bit 0 of where a vector is says that it is narrow.
     fn names<T: Scalar>(&self, encoded: &Encoded<T>, operation: &str) -> Result<Vec<u64>> {
         let bases = 2 + encoded.vectors.len();
         let matrices = bases + 2 * encoded.bases.len();
         let mut words = vec![bases as u64, matrices as u64];
         for v in &encoded.vectors {
-            words.push(self.memory.offset(*v, operation)? as u64);
+            words.push(self.memory.offset(*v, operation)? as u64 | u64::from(v.narrow));
         }
         for v in &encoded.bases {
             let (offset, stride) = self.memory.basis_offset(*v, operation)?;
-            words.extend([offset as u64, stride as u64]);
+            words.extend([offset as u64 | u64::from(v.narrow), stride as u64]);
         }
         for a in &encoded.matrices {
             words.extend(self.memory.matrix_words(*a, operation)?);

@@ -1,6 +1,7 @@
 //! The kernel sources, and programs built of them: once for each device and number type, kept on disk.
 use crate::device::Device;
 use crate::driver::{BUILD_PROGRAM_FAILURE, Context, Program, failed};
+use lacuna_core::encode::Encoded;
 use lacuna_core::{Error, Kind, Result, Scalar};
 pub(crate) use lacuna_generate::{
     AT_CELLS as JIT_CELLS_AT, AT_HISTORY as JIT_HISTORY_AT, MATRIX_WORDS, SEGMENT, batch,
@@ -50,16 +51,16 @@ pub(crate) fn work<T: Scalar>(group: usize) -> usize {
 
 /// The whole text for a number type, `cpu` where a work-item takes a segment, `nvidia` for that vendor's compiler.
 pub fn text(kind: Kind, cpu: bool, nvidia: bool) -> String {
-    text_for(kind, cpu, nvidia, u32::MAX)
+    text_for(kind, cpu, nvidia, !NARROW)
 }
 
-/// The same, where the kernel `program` multiplies by matrices of these formats alone, a bit for each code.
+/// The same, where the kernel `program` multiplies by matrices of these formats alone, a bit for each code, and [`NARROW`].
 fn text_for(kind: Kind, cpu: bool, nvidia: bool, formats: u32) -> String {
     let group = if cpu { 1 } else { TEAM };
-    let mut text = header(kind, cpu, nvidia, false);
+    let mut text = header(kind, cpu, nvidia, false, formats & NARROW != 0);
     for (name, value) in [
         ("FOLD", format!("{FOLD}u")),
-        ("FORMATS", format!("{formats}u")),
+        ("FORMATS", format!("{}u", formats & !NARROW)),
         ("RARE", if nvidia { "__attribute__((noinline))" } else { "inline" }.to_owned()),
         ("GROUP", format!("__attribute__((reqd_work_group_size({group}, 1, 1)))")),
     ] {
@@ -68,8 +69,21 @@ fn text_for(kind: Kind, cpu: bool, nvidia: bool, formats: u32) -> String {
     joined(text, &SOURCES)
 }
 
-/// An entry point of the library, with the formats it multiplies by where it is `program`.
+/// An entry point of the library, with the formats it multiplies by where it is `program`, and [`NARROW`].
 pub(crate) type Entry = (&'static str, u32);
+
+/// Beside the bits of formats: for programs that have narrow vectors.
+const NARROW: u32 = 1 << 31;
+
+/// What an entry point for a program has beside the bits of formats.
+pub(crate) fn narrow_bit<T: Scalar>(encoded: &Encoded<T>) -> u32 {
+    if encoded.has_narrow() { NARROW } else { 0 }
+}
+
+/// Whether an entry point that is built can stand for another one.
+pub(crate) fn serves(built: &Entry, wanted: &Entry) -> bool {
+    built.0 == wanted.0 && built.1 & wanted.1 == wanted.1 && (built.1 ^ wanted.1) & NARROW == 0
+}
 
 /// The text with these entry points alone: compilers take seconds for all of them.
 pub(crate) fn text_of(kind: Kind, cpu: bool, nvidia: bool, entries: &[Entry]) -> String {

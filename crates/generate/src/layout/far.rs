@@ -2,6 +2,7 @@
 use super::{Device, Layout, MatrixFacts, Room, pieces, wanted_size};
 use crate::rows::Rows;
 use crate::shelf::{Key, Laid, Shelf, Way};
+use crate::slices::{Apart, Slices};
 use crate::source::SEGMENT;
 use crate::staged::Staged;
 use crate::write::{self, Product, Shape};
@@ -51,13 +52,17 @@ impl Layout {
                 (products.clone(), *numbers, Laid::Kept(entries.clone()))
             }
             _ => {
-                let of_groups: Vec<_> =
-                    (0..groups).map(|g| segments * g / groups..segments * (g + 1) / groups).collect();
-                let (staged, products, numbers) = lay_out_far(matrices, n, &of_groups, size / 32)?;
+                let (staged, products, numbers) = lay_out_far(e, matrices, &lanes, groups, size / 32)?;
                 let way = Way::Far(products.clone(), numbers);
                 (products, numbers, Laid::Anew(staged, key, way))
             }
         };
+        // A row of coordinates in pieces is stored before these are added, and would be rounded then.
+        let coordinates =
+            |p: &Product| matches!(p, Product::Slices(Slices { apart: Apart::Coordinates, .. }));
+        if e.has_narrow() && products.iter().any(coordinates) {
+            return None;
+        }
         let rows_at = parts(share).max(numbers);
         if bytes + rows_at * number > device.local {
             return None;
@@ -72,6 +77,7 @@ impl Layout {
         let in_turn = vec![1; lanes.len()];
         let shape = Shape {
             size,
+            narrow: e.has_narrow(),
             far: true,
             one: false,
             chunks,
@@ -98,27 +104,41 @@ impl Layout {
     }
 }
 
+/// The rows of a group, of so many, in whole runs: as in far.cl.
+fn rows_of_group(rows: usize, run: usize, group: usize, groups: usize) -> Range<usize> {
+    let first = |group: usize| (rows.div_ceil(run) * group / groups * run).min(rows);
+    first(group)..first(group + 1)
+}
+
 /// How each matrix is multiplied where vectors stay in memory, its entries where they are laid out for that, and the numbers
-/// of local memory that this takes. `groups` are the segments of each group, and `warps` its warps.
+/// of local memory that this takes. A group has so many `warps`.
 fn lay_out_far<T: Scalar>(
+    e: &Encoded<T>,
     matrices: &[MatrixFacts<'_, T>],
-    n: usize,
-    groups: &[Range<usize>],
+    lanes: &[u32],
+    groups: usize,
     warps: usize,
 ) -> Option<(Staged<T>, Vec<Product>, usize)> {
     let (mut staged, mut products, mut numbers) = (Staged::default(), Vec::new(), 0);
+    let n = e.n as usize;
     staged.heads(matrices.len());
     for (m, a) in matrices.iter().enumerate() {
+        let count = a.format.shape().0;
+        let run = if count < n { write::run_of(e, lanes, count) } else { SEGMENT };
+        let groups: Vec<_> = (0..groups).map(|g| rows_of_group(count, run, g, groups)).collect();
         products.push(match a.format.kernel() {
-            "dia" => Product::Diagonals,
-            "sell" | "ell" => Product::Sell,
-            "stencil" => Product::Stencil,
+            "dia" if count == n => Product::Diagonals,
+            "sell" | "ell" if count == n => Product::Sell,
+            "stencil" if count == n => Product::Stencil,
             kernel => {
                 let rows = Rows::of(a.format)?;
+                if count < n && rows.pieces().is_some() {
+                    return None; // they are listed by segments
+                }
                 // What has no other form may take more.
                 let sorted = if kernel == "hyb" || kernel == "coo" { MOST_PADDING } else { PADDING };
                 let padding = [PADDING, sorted];
-                match a.stages.then(|| staged.slices(m, &rows, n, groups, warps, padding)).flatten() {
+                match a.stages.then(|| staged.slices(m, &rows, count, &groups, warps, padding)).flatten() {
                     Some(slices) => {
                         numbers = numbers.max(slices.numbers);
                         Product::Slices(slices)

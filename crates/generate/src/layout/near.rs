@@ -70,7 +70,9 @@ impl Division {
     fn windows(&self, spans: &[(u32, u32)]) -> Vec<(u32, u32)> {
         let (segments, units) = (self.segments, self.groups / self.ways);
         let window = |unit: usize| {
-            let mine = &spans[segments * unit / units..segments * (unit + 1) / units];
+            // A matrix of fewer rows has fewer segments.
+            let [from, to] = [unit, unit + 1].map(|unit| (segments * unit / units).min(spans.len()));
+            let mine = &spans[from..to];
             let mine = mine.iter().filter(|(low, end)| low < end);
             let low = mine.clone().map(|s| s.0).min().unwrap_or(0);
             (low, mine.map(|s| s.1).max().unwrap_or(low) - low)
@@ -139,7 +141,7 @@ impl Layout {
         let work = if one { work } else { work.min(2).max(least.div_ceil(rows)) };
         let terms = (work * rows).max(least);
 
-        let facts: Vec<_> = matrices.iter().map(|a| shelf.facts(a, n)).collect::<Option<_>>()?;
+        let facts: Vec<_> = matrices.iter().map(|a| shelf.facts(a)).collect::<Option<_>>()?;
         if facts.iter().any(|facts| !facts.even) {
             return None;
         }
@@ -165,6 +167,7 @@ impl Layout {
         let most = if device.prelude.is_some() { device.cache / 3 * 2 } else { device.cache / 5 * 4 };
         let shape = Shape {
             size,
+            narrow: e.has_narrow(),
             far: false,
             one,
             chunks,
@@ -236,7 +239,7 @@ fn lay_out<T: Scalar, E: Clone, P: Clone>(
     taken: &mut [Taken],
     shelf: &mut Shelf<E, P>,
 ) -> Option<Laid<T, E>> {
-    let Division { one, groups, ways, size, .. } = *division;
+    let Division { one, groups, ways, segments, size, .. } = *division;
     let serials = matrices.iter().map(|a| a.serial).collect();
     let near = taken.iter().map(|a| (a.fits, a.sums > 1)).collect();
     let key = Key { matrices: serials, far: false, groups, ways, size, near };
@@ -253,8 +256,9 @@ fn lay_out<T: Scalar, E: Clone, P: Clone>(
             continue;
         }
         let columns: Vec<_> = windows.iter().map(|w| column_and_hole::<T>(*w, one, *fits, n)).collect();
-        let groups = Groups { windows, ways, size, columns: &columns };
-        taken.places = Some(staged.add(m, &Rows::of(a.format)?, n, &groups, taken.sums > 1, PADDING)?);
+        let (groups, rows) =
+            (Groups { windows, ways, segments, size, columns: &columns }, a.format.shape().0);
+        taken.places = Some(staged.add(m, &Rows::of(a.format)?, rows, &groups, taken.sums > 1, PADDING)?);
     }
     staged.pad();
     Some(Laid::Anew(staged, key, Way::Near(taken.iter().map(|a| a.places).collect())))

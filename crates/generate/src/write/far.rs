@@ -11,13 +11,22 @@ impl<T: Scalar> Writer<'_, T> {
         let Sweep { slots, loads, stores, .. } = sweep;
         let mut t = Text::default();
         let field = |at| e.op(op, at);
-        let name = |slot: u32| format!("m{slot}[r]");
+        // Of shorter vectors a work-item has a row at a time.
+        let shorter = self.is_shorter(op);
+        let name = |slot: u32| format!("m{slot}{}", if shorter { "" } else { "[r]" });
+        let load = |t: &mut Text, slot: usize, v: u32| {
+            let number = t.hole(v);
+            let place = self.stored(v, &number);
+            t.line(&match shorter {
+                true => format!("m{slot} = GET({place}, row);"),
+                false => format!("ROWS m{slot}[r] = LIVE(r) ? GET({place}, base + STEP * r) : ZERO;"),
+            });
+        };
         self.open_loop(&mut t, sweep);
         for (slot, v) in slots.iter().enumerate() {
-            t.line(&format!("number m{slot}[PER];"));
+            t.line(&format!("number m{slot}{};", if shorter { "" } else { "[PER]" }));
             if loads.contains(&(slot as u32)) {
-                let v = t.hole(*v);
-                t.line(&format!("ROWS m{slot}[r] = LIVE(r) ? VECTOR(s.p, {v})[base + STEP * r] : ZERO;"));
+                load(&mut t, slot, *v);
             }
         }
         // Whether the product is in memory already.
@@ -26,16 +35,16 @@ impl<T: Scalar> Writer<'_, T> {
             KIND_SPMV if self.multiplies_units(op) => {
                 let what = if self.product(op) == Product::Stencil { "stencil" } else { "diagonals" };
                 let (m, x) = (t.hole(field(OP_MATRIX)), t.hole(field(OP_X)));
-                t.line(&format!("multiply_{what}(&s, {m}, VECTOR(s.p, {x}), unit, m0);"));
+                let x = self.stored(field(OP_X), &x);
+                t.line(&format!("multiply_{what}(&s, {m}, {x}, unit, m0);"));
+                self.keep_result(&mut t, slots[0]);
             }
             KIND_SPMV => {
-                let y = t.hole(field(OP_Y));
-                t.line(&format!("ROWS m0[r] = LIVE(r) ? VECTOR(s.p, {y})[base + STEP * r] : ZERO;"));
+                load(&mut t, 0, field(OP_Y));
                 there = !self.rewrites(op, 0);
             }
             KIND_BASIS_AXPY => {
-                let w = t.hole(field(OP_Y));
-                t.line(&format!("ROWS m0[r] = LIVE(r) ? VECTOR(s.p, {w})[base + STEP * r] : ZERO;"));
+                load(&mut t, 0, field(OP_Y));
                 let basis = field(OP_BASIS);
                 let (h, columns) = (t.hole(field(OP_H) - e.cells.start), t.hole(field(OP_COLUMNS)));
                 t.line(&format!(
@@ -43,27 +52,41 @@ impl<T: Scalar> Writer<'_, T> {
                      {columns}, {}, unit, m0);",
                     field(OP_ADD)
                 ));
+                self.keep_result(&mut t, slots[0]);
             }
             KIND_BASIS_DOT => {
                 let w = t.hole(field(OP_Y));
                 let basis = field(OP_BASIS);
                 let columns = t.hole(field(OP_COLUMNS));
+                let w = self.stored(field(OP_Y), &w);
                 t.line("const uint part = unit % parts;");
                 let slot = deferred.as_ref().map_or(0, |d| d.cells.len());
                 t.line(&format!(
                     "project_far(&s, basis{basis}, stride{basis}, {slot}, {columns}, \
-                     part, parts, segment, VECTOR(s.p, {w}));"
+                     part, parts, segment, {w});"
                 ));
             }
             _ => {}
         }
         self.updates(&mut t, op, &name);
         for slot in stores.iter().filter(|slot| !(there && **slot == 0)) {
-            let v = t.hole(slots[*slot as usize]);
-            t.line(&format!("ROWS if (LIVE(r)) VECTOR(s.p, {v})[base + STEP * r] = m{slot}[r];"));
+            let v = slots[*slot as usize];
+            let number = t.hole(v);
+            let place = self.stored(v, &number);
+            t.line(&match shorter {
+                true => format!("PUT({place}, row, m{slot});"),
+                false => format!("ROWS if (LIVE(r)) PUT({place}, base + STEP * r, m{slot}[r]);"),
+            });
         }
         self.sums(&mut t, op, &name, deferred);
         t
+    }
+
+    /// What an operation computed in slot 0 is read as its vector keeps it.
+    fn keep_result(&self, t: &mut Text, v: u32) {
+        if self.is_narrow(v) {
+            t.line(&format!("ROWS m0[r] = {};", self.kept(v, "m0[r]".into())));
+        }
     }
 
     /// How the matrix of a product is multiplied.
@@ -90,6 +113,7 @@ impl<T: Scalar> Writer<'_, T> {
     /// The head of the loop over the segments of a warp.
     fn open_loop(&self, t: &mut Text, sweep: &Sweep) {
         let (e, op) = (self.e, sweep.op);
+        let of = self.suffix(e.op(op, OP_N));
         // What other groups may still read of an operand, and what they have not yet seen of it.
         let writes = sweep.stores.iter().any(|slot| self.operands.contains(&sweep.slots[*slot as usize]));
         if writes {
@@ -100,17 +124,22 @@ impl<T: Scalar> Writer<'_, T> {
             t.line("state.reads += 1;");
             let m = e.op(op, OP_MATRIX);
             let (lanes, product) = (self.shape.lanes[m as usize], self.product(op));
-            let [m, x, y] = [m, e.op(op, OP_X), e.op(op, OP_Y)].map(|v| t.hole(v));
-            let vectors = format!("VECTOR(s.p, {x}), VECTOR(s.p, {y})");
+            let m = t.hole(m);
+            let [x, y] = [OP_X, OP_Y].map(|field| {
+                let number = t.hole(e.op(op, field));
+                self.stored(e.op(op, field), &number)
+            });
+            let vectors = format!("{x}, {y}");
             match product {
-                Product::Rows => t.line(&format!("product_rows(&s, {m}, {lanes}, {vectors});")),
-                Product::Slices(Slices { run, twice, sorted, apart, .. }) => {
-                    let ([twice, sorted], apart) = ([twice, sorted].map(u32::from), apart as u32);
+                Product::Rows => t.line(&format!("product_rows(&s{of}, {m}, {lanes}, {vectors});")),
+                Product::Slices(Slices { run, twice, narrow, sorted, apart, .. }) => {
+                    let ([twice, narrow, sorted], apart) =
+                        ([twice, narrow, sorted].map(u32::from), apart as u32);
                     t.line(&format!(
-                        "product_slices(&s, {m}, {lanes}, {twice}, {run}, {sorted}, {apart}, {vectors});"
+                        "product_slices(&s{of}, {m}, {lanes}, {twice}, {run}, {narrow}, {sorted}, {apart}, {vectors});"
                     ));
                 }
-                Product::Sell => t.line(&format!("product_sell(&s, {m}, {vectors});")),
+                Product::Sell => t.line(&format!("product_sell(&s{of}, {m}, {vectors});")),
                 Product::Diagonals | Product::Stencil => {}
             }
         }
@@ -124,6 +153,10 @@ impl<T: Scalar> Writer<'_, T> {
                 t.line("const uint parts = max(WARPS / s.mine, 1u);");
                 t.line("for (uint unit = WARP; unit < s.mine * parts; unit += WARPS) {");
                 t.line("const uint segment = s.from + unit / parts;");
+            }
+            _ if self.is_shorter(op) => {
+                let last = format!("s{of}.first + s{of}.rows");
+                t.line(&format!("for (uint row = s{of}.first + ITEM; row < {last}; row += SIZE) {{"));
             }
             _ => {
                 t.line("for (uint unit = s.from * SHARE + WARP; unit < (s.from + s.mine) * SHARE; unit += WARPS) {");

@@ -1,4 +1,3 @@
-#define VEC(v) VECTOR(s.p, v)[row]
 __kernel void LACUNA_ENTRY KERNEL(near)(__global uchar *arena,
     __global const uchar *restrict fixed, __global const uint *restrict table, __global const ulong *restrict names,
     __global number *cells, __global ulong *control, __global real *history, __global ulong *exchange,
@@ -35,7 +34,7 @@ __kernel void LACUNA_ENTRY KERNEL(near)(__global uchar *arena,
         staged_columns, staged_values, work, got, rows_at, window, near_columns, near_values, n, segments, half_words, from, mine,
         first, rows, way, $SUMS * segments * PARTS * 2 };
     Place rare = s.p;
-    State state = { GIVEN(STATE_EPOCH), GIVEN(STATE_TAG), LACUNA_NONE, 0, LACUNA_NONE, false, true };
+$SHORTER    State state = { GIVEN(STATE_EPOCH), GIVEN(STATE_TAG), LACUNA_NONE, 0, LACUNA_NONE, false, true };
     const ulong start = state.epoch;
     for (uint i = ITEM; i < cell_count; i += SIZE) {
         near_cells[i] = cells[first_cell + i];
@@ -90,9 +89,7 @@ $BODY
     if (state.epoch == start) {
         meet_groups(&s, &state);
     }
-    if (own) {
 $STORE
-    }
     MEET();
     if (group == 0) {
         for (uint i = ITEM; i < cell_count; i += SIZE) {

@@ -1,0 +1,94 @@
+//! Times the two-level cycle under CG on a backend, in f64 and with the cycle in f32: `two_levels cuda|opencl [sides=100,1000,4000]
+//! [iterations=50] [solves=5]`.
+//!
+//! The system is `gen:poisson2d` of a side, as diagonals; the coarse level has at most 32 x 32 boxes. Each line is a mode: the
+//! fastest of so many solves of fixed iterations, right-hand side and solution staying on the device, and what the memory moved
+//! at least in that time. The last line says whether all modes left the same bits.
+#![cfg_attr(not(any(feature = "cuda", feature = "opencl")), allow(dead_code, reason = "no backend to time"))]
+use lacuna_core::{Backend, LinOp};
+use lacuna_formats::{Csr, Spec, convert};
+use lacuna_solvers::{Options, Placed, Solver, Stop, method};
+use lacuna_tests::narrow::TwoLevel;
+use std::error::Error;
+use std::sync::Arc;
+
+type Done<X> = Result<X, Box<dyn Error>>;
+
+struct Work {
+    a: Arc<Csr<f64>>,
+    side: usize,
+    narrow: bool,
+    iterations: u64,
+    solves: usize,
+}
+
+/// Times a backend; the solution as bits.
+fn time<B: Backend>(mut dev: B, mode: &str, work: &Work) -> Done<Vec<u64>> {
+    let Work { a, side, narrow, iterations, solves } = work;
+    let operator = dev.matrix::<f64>(convert(a, "dia")?)?;
+    let cycle = TwoLevel { side: *side, of_box: side.div_ceil(32).max(4), narrow: *narrow };
+    let m = Placed::new(&mut dev, Box::new(cycle), a, operator)?;
+    let stop = Stop { rtol: 0.0, max_iters: *iterations, ..Stop::default() };
+    let m = Some(&m as &dyn LinOp<f64>);
+    let mut solver = Solver::new(&mut dev, &operator, m, &*method("cg", &Options::default())?, stop)?;
+    let b: Vec<f64> = (0..a.rows()).map(|i| (i * 7919 % 1013) as f64 / 1013.0 - 0.4).collect();
+    let mut x = vec![0.0; b.len()];
+    solver.solve(&mut dev, &b, &mut x)?;
+    let bits = x.iter().map(|x| x.to_bits()).collect();
+    let mut best = f64::INFINITY;
+    for _ in 0..*solves {
+        dev.clear(solver.x())?;
+        best = best.min(solver.solve_on_device(&mut dev, None)?.time.as_secs_f64());
+    }
+    let done = solver.solve_on_device(&mut dev, None)?.iterations;
+    let bytes = solver.program().bytes_of_solve(done, 0) as f64;
+    println!(
+        "n {:>9} {:<6} {mode:<8} {done:>3} iterations, {:>9.2} us each, {:>7.1} GB/s",
+        b.len(),
+        if *narrow { "narrow" } else { "f64" },
+        best / done as f64 * 1e6,
+        bytes / best * 1e-9,
+    );
+    Ok(bits)
+}
+
+#[cfg(feature = "cuda")]
+fn cuda(work: &Work) -> Done<Vec<Vec<u64>>> {
+    use lacuna_cuda::{Cuda, CudaOptions, Mode};
+    let modes = [("jit", Mode::Jit), ("graph", Mode::Graph), ("stream", Mode::Stream)];
+    let open = |mode| Cuda::with(&CudaOptions { mode: Some(mode), ..CudaOptions::default() });
+    modes.into_iter().map(|(name, mode)| time(open(mode)?, name, work)).collect()
+}
+
+#[cfg(feature = "opencl")]
+fn opencl(work: &Work) -> Done<Vec<Vec<u64>>> {
+    use lacuna_opencl::{Mode, OpenCl, OpenClOptions};
+    let open = |mode| OpenCl::new(OpenClOptions { mode, ..OpenClOptions::from_env()? });
+    let can = open(Mode::Auto)?.modes();
+    let modes = [("jit", Mode::Jit), ("launches", Mode::Launches)];
+    let modes = modes.into_iter().filter(|(_, mode)| can.contains(mode));
+    modes.map(|(name, mode)| time(open(mode)?, name, work)).collect()
+}
+
+fn main() -> Done<()> {
+    let words: Vec<String> = std::env::args().skip(1).collect();
+    let value = |key: &str| words.iter().find_map(|word| word.strip_prefix(key)?.strip_prefix('='));
+    let number = |key: &str, default: usize| value(key).map_or(Ok(default), str::parse);
+    let (iterations, solves) = (number("iterations", 50)? as u64, number("solves", 5)?);
+    for side in value("sides").unwrap_or("100,1000,4000").split(',') {
+        let side: usize = side.parse()?;
+        let a = Arc::new(Spec::parse(&format!("gen:poisson2d:{side}x{side}"))?.build()?);
+        for narrow in [false, true] {
+            let work = Work { a: Arc::clone(&a), side, narrow, iterations, solves };
+            let bits = match words.first().map(String::as_str) {
+                #[cfg(feature = "cuda")]
+                Some("cuda") => cuda(&work)?,
+                #[cfg(feature = "opencl")]
+                Some("opencl") => opencl(&work)?,
+                _ => return Err("two_levels cuda|opencl [sides=…], built with that feature".into()),
+            };
+            println!("  the same bits: {}", bits.windows(2).all(|pair| pair[0] == pair[1]));
+        }
+    }
+    Ok(())
+}
