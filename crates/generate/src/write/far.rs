@@ -120,7 +120,10 @@ impl<T: Scalar> Writer<'_, T> {
             t.line("if (state.reads) meet_groups(&s, &state);");
         }
         if e.op(op, OP_KIND) == KIND_SPMV {
-            t.line("if (state.dirty) meet_groups(&s, &state);");
+            // Where no work-item waits for others between operations over shorter vectors, some may still read what others now
+            // compute.
+            let meet = if self.shorter.is_empty() { "" } else { " else MEET();" };
+            t.line(&format!("if (state.dirty) meet_groups(&s, &state);{meet}"));
             t.line("state.reads += 1;");
             let m = e.op(op, OP_MATRIX);
             let (lanes, product) = (self.shape.lanes[m as usize], self.product(op));
