@@ -102,7 +102,10 @@ mod tests {
         assert!(available().is_some_and(|bytes| bytes > 1 << 20));
         assert!(check("little", 1).is_ok());
         let refused = check("much", u64::MAX).expect_err("more than there is").to_string();
-        assert!(refused.starts_with("much: out of memory on the host: 18446744073709551615 bytes"), "{refused}");
+        assert!(
+            refused.starts_with("much: out of memory on the host: 18446744073709551615 bytes"),
+            "{refused}"
+        );
     }
 
     #[test]

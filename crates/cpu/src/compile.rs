@@ -85,6 +85,23 @@ pub(crate) enum Kind<T: Scalar> {
     },
 }
 
+impl<T: Scalar> Kind<T> {
+    /// Calls `each` with every slot, cell and count that differs between the steps of a rolled iteration.
+    #[inline]
+    pub(crate) fn numbers(&mut self, each: &mut impl FnMut(&mut u32)) {
+        match self {
+            Kind::Sweep => {}
+            Kind::Pieces { x, .. } => each(x),
+            Kind::Spmv { x, y, .. } | Kind::Spmm { x, y, .. } | Kind::Host { x, y, .. } => {
+                [x, y].into_iter().for_each(each);
+            }
+            Kind::BasisDot { first, columns, w, h } | Kind::BasisAxpy { first, columns, w, h, .. } => {
+                [first, columns, w, h].into_iter().for_each(each);
+            }
+        }
+    }
+}
+
 /// An operation made ready.
 #[derive(Clone)]
 pub(crate) struct Step<T: Scalar> {

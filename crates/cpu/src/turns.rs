@@ -1,5 +1,5 @@
 //! Steps that run over and over on numbers that grow.
-use crate::compile::{Kind, Step, work};
+use crate::compile::{Step, work};
 use lacuna_core::lower::Coefficient;
 use lacuna_core::{Growth, Numbered, Scalar};
 
@@ -35,16 +35,7 @@ impl<T: Scalar> Turns<T> {
 impl<T: Scalar> Numbered for Step<T> {
     #[inline]
     fn numbers(&mut self, each: &mut impl FnMut(&mut u32)) {
-        match &mut self.kind {
-            Kind::Sweep => {}
-            Kind::Pieces { x, .. } => each(x),
-            Kind::Spmv { x, y, .. } | Kind::Spmm { x, y, .. } | Kind::Host { x, y, .. } => {
-                [x, y].into_iter().for_each(&mut *each)
-            }
-            Kind::BasisDot { first, columns, w, h } | Kind::BasisAxpy { first, columns, w, h, .. } => {
-                [first, columns, w, h].into_iter().for_each(&mut *each);
-            }
-        }
+        self.kind.numbers(each);
         self.before.iter_mut().for_each(|instr| instr.numbers(each));
         for update in &mut self.updates {
             for term in &mut update.terms {

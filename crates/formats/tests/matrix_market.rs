@@ -188,7 +188,10 @@ fn files_plain_and_compressed() {
         write_matrix(&path, &a, &WriteOptions::default()).unwrap();
         let calls = std::sync::Mutex::new(Vec::new());
         let progress = |done: u64, total: u64| calls.lock().unwrap().push((done, total));
-        assert_eq!(read_matrix::<Complex64>(&path, &ReadOptions { progress: Some(&progress), notes: None }).unwrap(), a);
+        assert_eq!(
+            read_matrix::<Complex64>(&path, &ReadOptions { progress: Some(&progress), notes: None }).unwrap(),
+            a
+        );
         let (calls, size) = (calls.into_inner().unwrap(), std::fs::metadata(&path).unwrap().len());
         assert!(calls.iter().all(|c| c.0 <= size && c.1 == size) && calls.is_sorted());
         assert_eq!(calls.last(), Some(&(size, size)));

@@ -202,7 +202,9 @@ impl Spec {
                 let [points, _] = star(size);
                 [points, size.iter().map(|&side| 3.0 * side as f64 - 2.0).product()]
             }
-            Model::Poisson { size, .. } | Model::Convection { size, .. } | Model::Helmholtz { size, .. } => star(size),
+            Model::Poisson { size, .. } | Model::Convection { size, .. } | Model::Helmholtz { size, .. } => {
+                star(size)
+            }
             Model::Markov { size: [x, y, _], .. } => square(x * y, 3.0),
             Model::PoissonP1 { m } => square(m * m, 6.5),
             Model::Elasticity3d { m } => square(3 * m * (m + 1) * (m + 1), 36.0),
