@@ -97,7 +97,19 @@ impl<'a> Facts<'a> {
         }
         let (kind, bytes) = (T::KIND, a.bytes());
         let notes = source.notes();
-        Ok(Facts { matrix, notes, kind, bytes, structure, suggested, format, candidates, measured, orders, why })
+        Ok(Facts {
+            matrix,
+            notes,
+            kind,
+            bytes,
+            structure,
+            suggested,
+            format,
+            candidates,
+            measured,
+            orders,
+            why,
+        })
     }
 
     fn symmetry(&self) -> &'static str {

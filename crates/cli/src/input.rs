@@ -190,11 +190,16 @@ impl Source {
     pub(crate) fn right_hand_side<T: Scalar>(&self, quiet: bool) -> Result<Option<Vec<T>>> {
         let From::File(file) = &self.from else { return Ok(None) };
         let held = file.lock();
-        let Some(mut found) = held.as_ref().map_or(Ok(None), Opened::right_hand_side)? else { return Ok(None) };
+        let Some(mut found) = held.as_ref().map_or(Ok(None), Opened::right_hand_side)? else {
+            return Ok(None);
+        };
         let (name, header) = (escaped(found.name()).into_owned(), found.header());
         if header.cols != 1 {
             let (rows, cols) = (header.rows, header.cols);
-            self.note(&format!("{name} is not taken for the right-hand side, it is {rows}x{cols}; b is ones"), quiet);
+            self.note(
+                &format!("{name} is not taken for the right-hand side, it is {rows}x{cols}; b is ones"),
+                quiet,
+            );
             return Ok(None);
         }
         self.note(&format!("the right-hand side is {name}"), quiet);

@@ -47,7 +47,8 @@ pub(crate) fn save(path: &str, text: &str) -> Result<()> {
 
 /// Refuses two things that would both go to standard output.
 pub(crate) fn check_standard(outputs: &[(&str, Option<&str>)]) -> Result<()> {
-    let there: Vec<_> = outputs.iter().filter(|(_, path)| *path == Some(STANDARD)).map(|(option, _)| *option).collect();
+    let there: Vec<_> =
+        outputs.iter().filter(|(_, path)| *path == Some(STANDARD)).map(|(option, _)| *option).collect();
     match there[..] {
         [first, second, ..] => {
             let message = format!("{first} - and {second} -: one of them alone can go to standard output");

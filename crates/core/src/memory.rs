@@ -7,12 +7,15 @@ pub fn available() -> Option<u64> {
     system::available()
 }
 
-/// Refuses what needs more bytes than there are.
+/// Bytes from which it is worth asking the system.
+const MUCH: u64 = 256 << 20;
+
+/// Refuses what needs more bytes than there are. Where little is needed nothing is asked.
 ///
 /// # Errors
 /// [`Error::OutOfMemory`] for the operation.
 pub fn check(operation: &str, bytes: u64) -> Result<()> {
-    match available() {
+    match if bytes < MUCH { None } else { available() } {
         Some(available) if bytes > available => Err(Error::OutOfMemory {
             operation: operation.into(),
             device: "the host".into(),
@@ -102,7 +105,10 @@ mod tests {
         assert!(available().is_some_and(|bytes| bytes > 1 << 20));
         assert!(check("little", 1).is_ok());
         let refused = check("much", u64::MAX).expect_err("more than there is").to_string();
-        assert!(refused.starts_with("much: out of memory on the host: 18446744073709551615 bytes"), "{refused}");
+        assert!(
+            refused.starts_with("much: out of memory on the host: 18446744073709551615 bytes"),
+            "{refused}"
+        );
     }
 
     #[test]

@@ -21,14 +21,14 @@ fn bzip2(bytes: &[u8]) -> Vec<u8> {
 
 /// `A` as `xz -9e` packs it: this library's decoder comes without an encoder.
 const XZ: &[u8] = &[
-    0xFD, 0x37, 0x7A, 0x58, 0x5A, 0x00, 0x00, 0x04, 0xE6, 0xD6, 0xB4, 0x46, 0x02, 0x00, 0x21, 0x01,
-    0x1C, 0x00, 0x00, 0x00, 0x10, 0xCF, 0x58, 0xCC, 0xE0, 0x00, 0x4B, 0x00, 0x41, 0x5D, 0x00, 0x12,
-    0xE1, 0x30, 0xC2, 0x74, 0x38, 0x61, 0xDE, 0x3A, 0x4B, 0x4F, 0x5F, 0x43, 0xE3, 0xFB, 0x8B, 0xA8,
-    0x9A, 0x11, 0xC8, 0x87, 0x49, 0xAD, 0x30, 0xF2, 0x34, 0xB6, 0xB2, 0x4A, 0xBD, 0x60, 0xEA, 0x3E,
-    0xC8, 0xF8, 0x15, 0x1E, 0x52, 0xD0, 0xDA, 0xED, 0x47, 0x3A, 0x58, 0xF0, 0x03, 0xAE, 0x22, 0x14,
-    0x28, 0x37, 0xF9, 0x28, 0xE3, 0x3F, 0x2E, 0xD6, 0xF5, 0xCC, 0x41, 0x7D, 0x02, 0x4A, 0x8B, 0x80,
-    0x00, 0x00, 0x00, 0x00, 0x9A, 0xF4, 0x9C, 0xF7, 0x32, 0x52, 0xD0, 0x14, 0x00, 0x01, 0x5D, 0x4C,
-    0x89, 0x9B, 0xF9, 0x50, 0x1F, 0xB6, 0xF3, 0x7D, 0x01, 0x00, 0x00, 0x00, 0x00, 0x04, 0x59, 0x5A,
+    0xFD, 0x37, 0x7A, 0x58, 0x5A, 0x00, 0x00, 0x04, 0xE6, 0xD6, 0xB4, 0x46, 0x02, 0x00, 0x21, 0x01, 0x1C,
+    0x00, 0x00, 0x00, 0x10, 0xCF, 0x58, 0xCC, 0xE0, 0x00, 0x4B, 0x00, 0x41, 0x5D, 0x00, 0x12, 0xE1, 0x30,
+    0xC2, 0x74, 0x38, 0x61, 0xDE, 0x3A, 0x4B, 0x4F, 0x5F, 0x43, 0xE3, 0xFB, 0x8B, 0xA8, 0x9A, 0x11, 0xC8,
+    0x87, 0x49, 0xAD, 0x30, 0xF2, 0x34, 0xB6, 0xB2, 0x4A, 0xBD, 0x60, 0xEA, 0x3E, 0xC8, 0xF8, 0x15, 0x1E,
+    0x52, 0xD0, 0xDA, 0xED, 0x47, 0x3A, 0x58, 0xF0, 0x03, 0xAE, 0x22, 0x14, 0x28, 0x37, 0xF9, 0x28, 0xE3,
+    0x3F, 0x2E, 0xD6, 0xF5, 0xCC, 0x41, 0x7D, 0x02, 0x4A, 0x8B, 0x80, 0x00, 0x00, 0x00, 0x00, 0x9A, 0xF4,
+    0x9C, 0xF7, 0x32, 0x52, 0xD0, 0x14, 0x00, 0x01, 0x5D, 0x4C, 0x89, 0x9B, 0xF9, 0x50, 0x1F, 0xB6, 0xF3,
+    0x7D, 0x01, 0x00, 0x00, 0x00, 0x00, 0x04, 0x59, 0x5A,
 ];
 
 /// A tar archive of these files.
@@ -79,7 +79,10 @@ fn however_it_is_packed() {
     ] {
         assert_eq!(parse_matrix::<f64>("t", &bytes).unwrap(), a, "{:?}", &bytes[..20]);
     }
-    assert_eq!(parse_vector::<f64>("t", &gzip(&[b"\xEF\xBB\xBF", B.as_bytes()].concat())).unwrap(), [1.0, 2.0, 3.0]);
+    assert_eq!(
+        parse_vector::<f64>("t", &gzip(&[b"\xEF\xBB\xBF", B.as_bytes()].concat())).unwrap(),
+        [1.0, 2.0, 3.0]
+    );
 }
 
 #[test]
@@ -103,7 +106,12 @@ fn an_archive_has_a_matrix_and_what_belongs_to_it() {
     let files: [&[(&str, &[u8])]; 4] = [
         &[("n/n.mtx", A.as_bytes()), ("n/n_b.mtx", B.as_bytes())],
         &[("n/n_b.mtx", B.as_bytes()), ("n/n_x.mtx", b"no matrix"), ("n/n.mtx", A.as_bytes())],
-        &[("f.mtx", A.as_bytes()), ("other.mtx", other.as_bytes()), ("x.txt", b""), ("f_b.mtx", B.as_bytes())],
+        &[
+            ("f.mtx", A.as_bytes()),
+            ("other.mtx", other.as_bytes()),
+            ("x.txt", b""),
+            ("f_b.mtx", B.as_bytes()),
+        ],
         &[("m_b.mtx", B.as_bytes()), ("m.mtx", A.as_bytes()), ("._m.mtx", b"\0\0")],
     ];
     let a = parse_matrix::<f64>("t", A.as_bytes()).unwrap();
@@ -161,18 +169,25 @@ fn other_kinds_are_named() {
         (b"version https://git-lfs.github.com/spec/v1\n", "Git LFS"),
     ] {
         let message = refused(bytes);
-        assert!(message.contains(word) && message.starts_with("reading f: expected a Matrix Market file"), "{message}");
+        assert!(
+            message.contains(word) && message.starts_with("reading f: expected a Matrix Market file"),
+            "{message}"
+        );
     }
     // A file cut short, and one that is none.
     assert!(refused(&XZ[..XZ.len() / 2]).starts_with("reading f: "));
     assert!(refused(&bzip2(A.as_bytes())[..40]).starts_with("reading f: "));
     assert!(refused(b"\x1B]0;title\x07\x7F \xC2\x9B").contains("got `\\u{1b}]0;title\\u{7}\\u{7f}`"));
-    assert!(refused("\u{202E}\u{200B}%%MatrixMarket".as_bytes()).contains("`\\u{202e}\\u{200b}%%MatrixMarket`"));
+    assert!(
+        refused("\u{202E}\u{200B}%%MatrixMarket".as_bytes()).contains("`\\u{202e}\\u{200b}%%MatrixMarket`")
+    );
 }
 
 #[test]
 fn words_of_a_file_are_escaped_wherever_they_stand() {
-    for bad in ["\u{1B}[2J1", "\u{9B}31m1", "\u{202E}1", "\u{FEFF}1", "1\u{200B}", "\u{A0}1", "\u{7}", "\u{E0041}1"] {
+    for bad in
+        ["\u{1B}[2J1", "\u{9B}31m1", "\u{202E}1", "\u{FEFF}1", "1\u{200B}", "\u{A0}1", "\u{7}", "\u{E0041}1"]
+    {
         for text in [
             A.replacen("coordinate", bad, 1),
             A.replacen("real", bad, 1),
@@ -228,7 +243,8 @@ fn a_pipe_is_read_once() {
     // What never ends is refused all the same.
     for (bytes, why) in [(&b"\n"[..], "no sizes"), (b"\0", "a line of more"), (b"y\n", "should begin")] {
         let endless = Endless(bytes);
-        let message = Opened::from_reader("pipe", endless, Wanted::Matrix).expect_err("no matrix").to_string();
+        let message =
+            Opened::from_reader("pipe", endless, Wanted::Matrix).expect_err("no matrix").to_string();
         assert!(message.contains(why), "{message}");
     }
 }
@@ -254,7 +270,8 @@ fn notes<T: lacuna_core::Scalar>(text: &str) -> Vec<String> {
 
 #[test]
 fn numbers_that_the_type_does_not_hold_are_told() {
-    let real = "%%MatrixMarket matrix coordinate real general\n% c\n\n2 2 3\n1 1 1\n1 2 1e-50\n2 2 -0.0000e-1\n";
+    let real =
+        "%%MatrixMarket matrix coordinate real general\n% c\n\n2 2 3\n1 1 1\n1 2 1e-50\n2 2 -0.0000e-1\n";
     assert!(notes::<f64>(real).is_empty());
     assert_eq!(notes::<f32>(real), ["f:6:5: the value 1e-50 is too small for f32 and became 0"]);
     let tiny = real.replace("1 1 1\n", "1 1 -3d-999\n");
@@ -277,7 +294,8 @@ fn numbers_that_the_type_does_not_hold_are_told() {
     assert_eq!(notes::<f32>(&whole("16777217")).len(), 1);
     assert!(notes::<f32>(&whole("16777218")).is_empty());
     // In a long file the first one is told, with how many there are.
-    let lines: String = (1..=300_000).map(|i| format!("{} 1 {}\n", i, if i % 3 == 0 { "1e-99" } else { "1" })).collect();
+    let lines: String =
+        (1..=300_000).map(|i| format!("{} 1 {}\n", i, if i % 3 == 0 { "1e-99" } else { "1" })).collect();
     let long = format!("%%MatrixMarket matrix coordinate real general\n300000 1 300000\n{lines}");
     let said = "f:5:5: the value 1e-99 is too small for f32 and became 0; the same is true of 99999 more";
     assert_eq!(notes::<f32>(&long), [said]);

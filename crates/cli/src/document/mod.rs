@@ -14,10 +14,10 @@ mod grid;
 mod passes;
 
 use crate::failure::{Failure, Result};
+use crate::input::STANDARD;
 use crate::page::{markdown, origin, results::Results};
 use crate::record::Line;
 use directive::Directive;
-use crate::input::STANDARD;
 use lacuna::Error;
 use std::path::Path;
 
@@ -27,7 +27,9 @@ const END: &str = "<!-- end of table -->";
 /// Makes the tables of a document anew, or only tells where one is not what its results make it.
 pub(crate) fn fill(path: &str, check: bool) -> Result<()> {
     if path == STANDARD {
-        return Err(Failure::Usage("--fill -: expected the name of a file, which is read and written".into()));
+        return Err(Failure::Usage(
+            "--fill -: expected the name of a file, which is read and written".into(),
+        ));
     }
     let old = std::fs::read_to_string(path).map_err(|source| Error::Io {
         operation: "reading".into(),

@@ -45,9 +45,6 @@ generators! {
     "alike" "NAME[:PART]" "protein" "look-alikes of Bell and Garland's matrices, rows divided by PART: dense, protein, spheres, cantilever, wind-tunnel, harbor, qcd, ship, economics, epidemiology, accelerator, circuit, webbase, lp";
 }
 
-/// Bytes from which a matrix is held against the memory that is left.
-const CHECKED: f64 = 256e6;
-
 /// What to generate.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Model {
@@ -142,9 +139,7 @@ impl Spec {
         }
         let [rows, entries] = self.size_about();
         let bytes = entries * (size_of::<u32>() + size_of::<T>()) as f64 + rows * size_of::<u32>() as f64;
-        if bytes >= CHECKED {
-            memory::check(operation, bytes as u64)?;
-        }
+        memory::check(operation, bytes as u64)?;
         match self.model {
             Model::Poisson { size, dimensions, corners } => {
                 grid::poisson(operation, size, dimensions, corners)
@@ -201,7 +196,9 @@ impl Spec {
                 let [points, _] = star(size);
                 [points, size.iter().map(|&side| 3.0 * side as f64 - 2.0).product()]
             }
-            Model::Poisson { size, .. } | Model::Convection { size, .. } | Model::Helmholtz { size, .. } => star(size),
+            Model::Poisson { size, .. } | Model::Convection { size, .. } | Model::Helmholtz { size, .. } => {
+                star(size)
+            }
             Model::Markov { size: [x, y, _], .. } => square(x * y, 3.0),
             Model::PoissonP1 { m } => square(m * m, 6.5),
             Model::Elasticity3d { m } => square(3 * m * (m + 1) * (m + 1), 36.0),

@@ -131,7 +131,9 @@ impl<'r> Beside<'r> {
     pub(super) fn right_hand_side(&self) -> io::Result<Option<(String, Stream<'r>)>> {
         let mut archive = self.archive.lock().unwrap_or_else(PoisonError::into_inner);
         let is_it = |path: &str| {
-            matrix_name(path).and_then(|(_, stem)| stem.strip_prefix(&self.stem)).is_some_and(|rest| rest == "_b")
+            matrix_name(path)
+                .and_then(|(_, stem)| stem.strip_prefix(&self.stem))
+                .is_some_and(|rest| rest == "_b")
         };
         if let Some(k) = archive.kept.iter().position(|(path, _)| is_it(path)) {
             let (path, text) = archive.kept.remove(k);
@@ -176,7 +178,8 @@ impl Archive<'_> {
             let entry = entry?;
             if entry.header().entry_type().is_file() {
                 let path = String::from_utf8_lossy(&entry.path_bytes()).into_owned();
-                (self.left, self.padding) = (entry.size(), entry.size().next_multiple_of(BLOCK) - entry.size());
+                (self.left, self.padding) =
+                    (entry.size(), entry.size().next_multiple_of(BLOCK) - entry.size());
                 return Ok(Some(path));
             }
         }

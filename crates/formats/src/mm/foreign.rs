@@ -41,7 +41,10 @@ const BEGINNINGS: [(&[u8], &str); 29] = [
     (b"\0\x12\x7B\x50", "a matrix in PETSc's binary format"),
     (b"\0\x12\x7B\x4E", "a vector in PETSc's binary format"),
     (b"LACCSR1\n", "compressed rows as `lacuna generate` writes them for other programs"),
-    (b"version https://git-lfs", "a pointer of Git LFS, not the file it stands for; `git lfs pull` fetches that"),
+    (
+        b"version https://git-lfs",
+        "a pointer of Git LFS, not the file it stands for; `git lfs pull` fetches that",
+    ),
     (b"%PDF-", "a PDF document"),
     (b"\x7FELF", "a program"),
 ];

@@ -60,7 +60,10 @@ pub(super) struct Unread<'r> {
 
 impl std::fmt::Debug for Opened<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Opened").field("name", &self.name).field("header", &self.header).finish_non_exhaustive()
+        f.debug_struct("Opened")
+            .field("name", &self.name)
+            .field("header", &self.header)
+            .finish_non_exhaustive()
     }
 }
 
@@ -175,7 +178,9 @@ impl<'r> Opened<'r> {
     /// As [`Opened::open`].
     pub fn right_hand_side(&self) -> Result<Option<Self>> {
         let Some(beside) = &self.beside else { return Ok(None) };
-        let Some((member, stream)) = beside.right_hand_side().map_err(|e| self.io(e))? else { return Ok(None) };
+        let Some((member, stream)) = beside.right_hand_side().map_err(|e| self.io(e))? else {
+            return Ok(None);
+        };
         let archive = self.name.split_once(':').map_or(self.name.as_str(), |(archive, _)| archive);
         Self::start(&format!("{archive}:{member}"), stream, None, Wanted::Vector).map(Some)
     }

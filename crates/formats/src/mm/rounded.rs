@@ -47,7 +47,9 @@ pub(super) struct Rounding {
 impl Rounding {
     /// Counts the lines up to the first of each.
     pub(super) fn placed(mut self, block: &[u8]) -> Self {
-        for place in [&mut self.vanished, &mut self.inexact].into_iter().filter_map(|lost| lost.first.as_mut()) {
+        for place in
+            [&mut self.vanished, &mut self.inexact].into_iter().filter_map(|lost| lost.first.as_mut())
+        {
             let before = &block[..place.at];
             place.line = before.iter().filter(|&&b| b == b'\n').count() as u64;
             let start = before.iter().rposition(|&b| b == b'\n').map_or(0, |end| end + 1);

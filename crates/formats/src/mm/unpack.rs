@@ -34,14 +34,17 @@ pub(super) fn text<'r>(name: &str, raw: Stream<'r>, wanted: Wanted) -> Result<Te
     let (mut name, mut stream, mut plain, mut beside) = (name.to_string(), raw, true, None);
     for _ in 0..=LAYERS {
         let failed = |source| Error::Io { operation: "reading".into(), path: name.clone(), source };
-        let unsupported =
-            |message: String| Error::Unsupported { operation: format!("reading {}", escaped(&name)), message };
+        let unsupported = |message: String| Error::Unsupported {
+            operation: format!("reading {}", escaped(&name)),
+            message,
+        };
         let mut head = Vec::new();
         stream.by_ref().take(HEAD).read_to_end(&mut head).map_err(failed)?;
         let packing = Packing::of(&head);
         let mark = if head.starts_with(b"\xEF\xBB\xBF") { 3 } else { 0 };
         if let (Packing::None, Some(what)) = (packing, foreign::named(&head[mark..])) {
-            let expected = "expected a Matrix Market file, plain, compressed by gzip, bzip2 or xz, or in a tar archive";
+            let expected =
+                "expected a Matrix Market file, plain, compressed by gzip, bzip2 or xz, or in a tar archive";
             return Err(unsupported(format!("{expected}; it is {what}")));
         }
         let old = has_old_line_ends(&head[mark..]);
@@ -61,7 +64,9 @@ pub(super) fn text<'r>(name: &str, raw: Stream<'r>, wanted: Wanted) -> Result<Te
                 }
                 Err(message) => return Err(unsupported(message)),
             },
-            Packing::None if old => return Ok(Text { name, stream: Box::new(OldLineEnds(whole)), plain, beside }),
+            Packing::None if old => {
+                return Ok(Text { name, stream: Box::new(OldLineEnds(whole)), plain, beside });
+            }
             Packing::None => return Ok(Text { name, stream: Box::new(whole), plain, beside }),
         };
         plain = false;
