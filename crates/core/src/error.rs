@@ -76,7 +76,7 @@ pub enum Error {
         message: String,
     },
     /// A file that could not be read or written.
-    #[error("{operation} {}: {source}", escaped(path))]
+    #[error("{operation} {}: {}", escaped(path), escaped(&source.to_string()))]
     Io {
         /// What was being done.
         operation: String,

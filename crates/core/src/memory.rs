@@ -7,12 +7,15 @@ pub fn available() -> Option<u64> {
     system::available()
 }
 
-/// Refuses what needs more bytes than there are.
+/// Bytes from which it is worth asking the system.
+const MUCH: u64 = 256 << 20;
+
+/// Refuses what needs more bytes than there are. Where little is needed nothing is asked.
 ///
 /// # Errors
 /// [`Error::OutOfMemory`] for the operation.
 pub fn check(operation: &str, bytes: u64) -> Result<()> {
-    match available() {
+    match if bytes < MUCH { None } else { available() } {
         Some(available) if bytes > available => Err(Error::OutOfMemory {
             operation: operation.into(),
             device: "the host".into(),

@@ -11,10 +11,6 @@ const LARGE: usize = 4 << 20;
 /// makes three, no power of two does that.
 const APART: usize = 8 << 10;
 
-/// Bytes from which an array is held against the memory that is left: the system gives more than it has, and ends the process
-/// that uses it.
-const CHECKED: u64 = 256 << 20;
-
 /// An array of zeros, backed by large pages where it is large and the system can. The pages come when they are first
 /// written.
 ///
@@ -26,9 +22,8 @@ pub fn zeroed<T: Zeroable>(operation: &str, n: usize) -> Result<Vec<T>> {
     const { assert!(align_of::<T>() <= 16, "the allocator would write these zeros itself, on small pages") };
     let large = n.saturating_mul(size_of::<T>()) >= LARGE;
     let requested = (n as u64).saturating_mul(size_of::<T>() as u64);
-    if requested >= CHECKED {
-        memory::check(operation, requested)?;
-    }
+    // The system gives more than it has, and ends the process that uses it.
+    memory::check(operation, requested)?;
     let with = if large { n.saturating_add(APART / size_of::<T>().max(1)) } else { n };
     let mut array = bytemuck::allocation::try_zeroed_vec::<T>(with).map_err(|()| Error::OutOfMemory {
         operation: operation.into(),

@@ -115,7 +115,7 @@ fn a_broken_entry_is_named() {
     );
     assert_eq!(
         of("real skew-symmetric", " 2 2 1"),
-        "3:2: the diagonal of a skew-symmetric matrix is zero, got 1 at row 2"
+        "3:2: the diagonal of a skew-symmetric matrix is zero, got 1+0i at row 2"
     );
     assert_eq!(
         of("complex hermitian", "2 2  1 3"),

@@ -2,6 +2,7 @@
 mod bench;
 mod compare;
 mod documents;
+mod files;
 mod formats;
 mod hostile;
 mod json;

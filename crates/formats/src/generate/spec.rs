@@ -45,9 +45,6 @@ generators! {
     "alike" "NAME[:PART]" "protein" "look-alikes of Bell and Garland's matrices, rows divided by PART: dense, protein, spheres, cantilever, wind-tunnel, harbor, qcd, ship, economics, epidemiology, accelerator, circuit, webbase, lp";
 }
 
-/// Bytes from which a matrix is held against the memory that is left.
-const CHECKED: f64 = 256e6;
-
 /// What to generate.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Model {
@@ -143,9 +140,7 @@ impl Spec {
         }
         let [rows, entries] = self.size_about();
         let bytes = entries * (size_of::<u32>() + size_of::<T>()) as f64 + rows * size_of::<u32>() as f64;
-        if bytes >= CHECKED {
-            memory::check(operation, bytes as u64)?;
-        }
+        memory::check(operation, bytes as u64)?;
         match self.model {
             Model::Poisson { size, dimensions, corners } => {
                 grid::poisson(operation, size, dimensions, corners)

@@ -19,8 +19,6 @@ use std::sync::{Mutex, PoisonError};
 const FREE_ROWS: u64 = 1 << 26;
 /// Rows or columns for each entry beyond [`FREE_ROWS`].
 const ROWS_PER_ENTRY: u64 = 256;
-/// Bytes of entries from which they are held against the memory that is left.
-const CHECKED: u64 = 256 << 20;
 
 /// How to read.
 #[derive(Clone, Copy, Default)]
@@ -251,7 +249,7 @@ impl Opened<'_> {
         }
         let images = if header.symmetry == Symmetry::General { 1 } else { 2 };
         let bytes = self.entries_at_most(header).saturating_mul(images * size_of::<Entry<T>>() as u64);
-        if bytes >= CHECKED { memory::check(&self.operation(), bytes) } else { Ok(()) }
+        memory::check(&self.operation(), bytes)
     }
 
     /// The entries that the header promises, or those that the file has bytes for.
