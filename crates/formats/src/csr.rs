@@ -258,8 +258,8 @@ impl<T: Scalar> Csr<T> {
         Triplets::from_parts(self.rows, self.cols, parts)
     }
 
-    /// The rows cut into runs of roughly equal numbers of entries, for one task each.
-    pub(crate) fn row_shares(&self) -> Vec<std::ops::Range<usize>> {
+    /// The rows cut into runs of roughly equal numbers of entries, for one task each. They depend on the matrix alone.
+    pub fn row_shares(&self) -> Vec<std::ops::Range<usize>> {
         let shares = (self.nnz() / (1 << 18)).max(self.rows / (1 << 18)).max(1);
         let cut = |k: usize| match k {
             0 => 0,
