@@ -149,9 +149,11 @@ fn greedy<T: Scalar>(a: &Csr<T>, rows: &Rows<T>, graph: &Graph<'_>) -> Aggregate
     let found = |all: &mut Aggregates, i: usize, free_only: bool| {
         let label = all.count as u32;
         let near = graph.of(i).iter().map(|&j| j as usize);
-        near.chain([i]).filter(|&j| !free_only || all.of[j] == NONE).collect::<Vec<_>>().into_iter().for_each(
-            |j| all.of[j] = label,
-        );
+        near.chain([i])
+            .filter(|&j| !free_only || all.of[j] == NONE)
+            .collect::<Vec<_>>()
+            .into_iter()
+            .for_each(|j| all.of[j] = label);
         all.count += 1;
     };
     let lonely: Vec<bool> = (0..n).into_par_iter().with_min_len(GRAIN).map(|i| graph.is_lonely(i)).collect();

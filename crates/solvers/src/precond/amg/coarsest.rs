@@ -36,7 +36,9 @@ fn computed<T: Scalar, W: Scalar>(a: &Csr<T>, hermitian: bool) -> Result<(Csr<T>
         m.iter_mut().enumerate().for_each(|(k, v)| *v = v.scale_by_power_of_two(scale[k / n] + scale[k % n]));
     };
     scaled(&mut m);
-    let mut null = invert(&mut m, n);
+    // Products that made the matrix left rounding errors of its own type.
+    let tolerance = 32.0 * (n as f64).sqrt() * T::EPSILON;
+    let mut null = invert(&mut m, n, tolerance);
     scaled(&mut m);
     let nullity = null[0].len();
     null.iter_mut().flatten().for_each(|v| {
@@ -71,8 +73,8 @@ fn computed<T: Scalar, W: Scalar>(a: &Csr<T>, hermitian: bool) -> Result<(Csr<T>
 type NullSpaces<W> = [Vec<Vec<W>>; 2];
 
 /// Replaces a matrix by its inverse by Gauss and Jordan's method with complete pivoting. Where the pivots tell that it is
-/// singular, by a matrix `G` with `A G A = A` and `G A G = G`, and by bases of the null spaces.
-fn invert<W: Scalar>(m: &mut [W], n: usize) -> NullSpaces<W> {
+/// singular, those below the tolerance in units of the largest, by a matrix `G` with `A G A = A` and `G A G = G`, and by bases of the null spaces.
+fn invert<W: Scalar>(m: &mut [W], n: usize, tolerance: f64) -> NullSpaces<W> {
     let (mut rows, mut columns) = ((0..n).collect::<Vec<_>>(), (0..n).collect::<Vec<_>>());
     let mut largest = 0.0;
     let mut rank = 0;
@@ -80,7 +82,7 @@ fn invert<W: Scalar>(m: &mut [W], n: usize) -> NullSpaces<W> {
         let k = rank;
         let (i, j, most) = pivot(m, n, k);
         largest = f64::max(largest, most);
-        if most <= n as f64 * f64::EPSILON * largest {
+        if most <= tolerance * largest {
             break;
         }
         swap_rows(m, n, k, i);
@@ -133,9 +135,9 @@ fn pivot<W: Scalar>(m: &[W], n: usize, k: usize) -> (usize, usize, f64) {
         let row = m[i * n + k..(i + 1) * n].iter().map(|v| size(*v)).enumerate();
         row.fold((0, 0.0), |best, next| if next.1 > best.1 { next } else { best })
     };
-    let diagonal = (k..n).map(|i| (i, size(m[i * n + i]))).fold((k, 0.0), |best, next| {
-        if next.1 > best.1 { next } else { best }
-    });
+    let diagonal = (k..n)
+        .map(|i| (i, size(m[i * n + i])))
+        .fold((k, 0.0), |best, next| if next.1 > best.1 { next } else { best });
     let (mut place, mut most) = ((k, k), 0.0);
     for i in k..n {
         let (j, v) = of_row(i);
@@ -197,7 +199,10 @@ mod tests {
     fn of<T: Scalar>(rows: &[&[T]]) -> Csr<T> {
         let mut triplets = Triplets::new(rows.len(), rows[0].len());
         for (i, row) in rows.iter().enumerate() {
-            row.iter().enumerate().filter(|(_, v)| **v != T::zero()).for_each(|(j, v)| triplets.push(i, j, *v));
+            row.iter()
+                .enumerate()
+                .filter(|(_, v)| **v != T::zero())
+                .for_each(|(j, v)| triplets.push(i, j, *v));
         }
         triplets.to_csr().unwrap()
     }
@@ -211,7 +216,10 @@ mod tests {
             for i in 0..one.rows() {
                 for j in 0..one.cols() {
                     let [one, two] = [one, two].map(|m| m.get(i, j).unwrap_or(T::zero()));
-                    assert!((one - two).modulus() <= 1e3 * T::EPSILON * (1.0 + two.modulus()), "{i} {j}: {one} {two}");
+                    assert!(
+                        (one - two).modulus() <= 1e3 * T::EPSILON * (1.0 + two.modulus()),
+                        "{i} {j}: {one} {two}"
+                    );
                 }
             }
         };

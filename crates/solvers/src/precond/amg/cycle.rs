@@ -133,7 +133,12 @@ fn level<T: Scalar>(
 }
 
 /// A step of smoothing between `x` and `t`: where the result is, and the other.
-fn extra<T: Scalar>(k: &mut Recorder<'_, T>, step: &Step<T>, x: Vector<T>, t: Vector<T>) -> (Vector<T>, Vector<T>) {
+fn extra<T: Scalar>(
+    k: &mut Recorder<'_, T>,
+    step: &Step<T>,
+    x: Vector<T>,
+    t: Vector<T>,
+) -> (Vector<T>, Vector<T>) {
     match step.smoothing {
         Smoothing::Spai0 => {
             step.full(k, x, x, t, Pass::nothing());

@@ -1,5 +1,6 @@
 //! The levels of a hierarchy: made for a matrix, and for new values on its pattern.
 use super::aggregates::Aggregates;
+use super::filtered::Filtered;
 use super::prolongator::{Tentative, smoothed};
 use super::radius::radius;
 use super::rows::Rows;
@@ -74,6 +75,33 @@ impl Times {
         }
         result
     }
+
+    /// The smoother of a level.
+    fn smoother<T: Scalar>(&mut self, amg: &AmgOptions, a: &Csr<T>, rows: &Rows<T>) -> Smoother<T> {
+        let estimate = || radius(&Filtered::new(a, rows, &Filter::All, None), STEPS);
+        let rho = if Smoother::needs_radius(amg, rows) { self.add("radius", estimate) } else { 0.0 };
+        self.add("smoother", || Smoother::new(amg, rows, rho))
+    }
+
+    /// The prolongator of a level, and the near-null vector of the next.
+    fn prolongator<T: Scalar>(
+        &mut self,
+        amg: &AmgOptions,
+        a: &Csr<T>,
+        rows: &Rows<T>,
+        filter: &Filter,
+        aggregates: &Aggregates,
+        near_null: Option<Vec<T>>,
+    ) -> Result<(Csr<T>, Vec<T>)> {
+        let matrix = self.add("filter", || Filtered::new(a, rows, filter, near_null.as_deref()));
+        let rho = self.add("radius", || radius(&matrix, STEPS));
+        // Without an estimate nothing is smoothed.
+        let omega = if rho.is_finite() && rho > 0.0 { amg.damping / rho } else { 0.0 };
+        self.add("prolongator", || {
+            let tentative = Tentative::new(aggregates, near_null.as_deref());
+            Ok((smoothed(&matrix, aggregates, &tentative, omega)?, tentative.coarse))
+        })
+    }
 }
 
 impl<T: Scalar> Hierarchy<T> {
@@ -130,8 +158,7 @@ impl<T: Scalar> Hierarchy<T> {
         let depth = self.levels.len();
         let epsilon = threshold(rows, amg.theta, depth);
         let (filter, graph) = self.times.add("strength", || strong(a, rows, epsilon));
-        let aggregates =
-            self.times.add("aggregates", || Aggregates::new(a, rows, &graph, amg.aggregation));
+        let aggregates = self.times.add("aggregates", || Aggregates::new(a, rows, &graph, amg.aggregation));
         drop(graph);
         if aggregates.count == 0 {
             self.notes.push(format!("level {depth} has no strong couplings: smoothed, not coarsened"));
@@ -145,9 +172,8 @@ impl<T: Scalar> Hierarchy<T> {
             ));
             return Ok(None);
         }
-        let rho = self.times.add("radius", || radius(a, rows, STEPS));
-        let smoother = self.times.add("smoother", || Smoother::new(amg, rows, rho));
-        let (p, null) = self.times.add("prolongator", || prolongator(amg, a, rows, &filter, &aggregates, &near_null, rho))?;
+        let smoother = self.times.smoother(amg, a, rows);
+        let (p, null) = self.times.prolongator(amg, a, rows, &filter, &aggregates, near_null)?;
         let (turned, r) = self.times.add("transpose", || {
             let turned = TransposePlan::new(&p)?;
             let r = turned.adjoint(&p)?;
@@ -164,23 +190,28 @@ impl<T: Scalar> Hierarchy<T> {
         let rows = self.times.add("strength", || Rows::of(a, known));
         self.hermitian = rows.hermitian;
         if a.rows() <= MOST_DENSE.max(amg.coarsest) {
-            let (inverse, nullity) =
-                self.times.add("coarsest", || coarsest::inverse(a, self.hermitian))?;
+            let (inverse, nullity) = self.times.add("coarsest", || coarsest::inverse(a, self.hermitian))?;
             if nullity > 0 {
-                self.notes.push(format!("the coarsest matrix has a null space of dimension {nullity}: left out"));
+                self.notes
+                    .push(format!("the coarsest matrix has a null space of dimension {nullity}: left out"));
             }
             self.coarsest = Coarsest::Inverse(Arc::new(inverse));
         } else {
             rows.check_diagonal()?;
-            self.notes.push(format!("the coarsest level has {} rows, too many for an inverse: smoothed", a.rows()));
-            let rho = self.times.add("radius", || radius(a, &rows, STEPS));
-            self.coarsest = Coarsest::Smoothed(Smoother::new(amg, &rows, rho));
+            self.notes
+                .push(format!("the coarsest level has {} rows, too many for an inverse: smoothed", a.rows()));
+            self.coarsest = Coarsest::Smoothed(self.times.smoother(amg, a, &rows));
         }
         Ok(())
     }
 
     /// The same levels for new values of the matrix, with the aggregates and patterns that are there.
-    pub(super) fn update(&mut self, amg: &AmgOptions, a: &Csr<T>, mut near_null: Option<Vec<T>>) -> Result<()> {
+    pub(super) fn update(
+        &mut self,
+        amg: &AmgOptions,
+        a: &Csr<T>,
+        mut near_null: Option<Vec<T>>,
+    ) -> Result<()> {
         self.times = Times::default();
         self.notes.retain(|note| !note.starts_with("the coarsest"));
         let mut last = None::<Arc<Csr<T>>>;
@@ -191,12 +222,10 @@ impl<T: Scalar> Hierarchy<T> {
             let rows = times.add("strength", || Rows::of(current, known));
             rows.check_diagonal()?;
             self.hermitian = rows.hermitian;
-            let rho = times.add("radius", || radius(current, &rows, STEPS));
-            level.smoother = times.add("smoother", || Smoother::new(amg, &rows, rho));
+            level.smoother = times.smoother(amg, current, &rows);
             let plan = &mut level.plan;
-            let (p, null) = times.add("prolongator", || {
-                prolongator(amg, current, &rows, &plan.filter, &plan.aggregates, &near_null, rho)
-            })?;
+            let (p, null) =
+                times.prolongator(amg, current, &rows, &plan.filter, &plan.aggregates, near_null.take())?;
             let r = times.add("transpose", || plan.turned.adjoint(&p))?;
             let coarse = times.add("product", || match &plan.galerkin {
                 // The device may hold what is there.
@@ -260,20 +289,4 @@ impl<T: Scalar> Hierarchy<T> {
         lines.extend(self.notes.iter().map(|note| ("note", note.clone())));
         lines
     }
-}
-
-/// The prolongator of a level, and the near-null vector of the next.
-fn prolongator<T: Scalar>(
-    amg: &AmgOptions,
-    a: &Csr<T>,
-    rows: &Rows<T>,
-    filter: &Filter,
-    aggregates: &Aggregates,
-    near_null: &Option<Vec<T>>,
-    rho: f64,
-) -> Result<(Csr<T>, Vec<T>)> {
-    let tentative = Tentative::new(aggregates, near_null.as_deref());
-    let omega = amg.damping / rho;
-    let p = smoothed(a, rows, filter, aggregates, &tentative, omega)?;
-    Ok((p, tentative.coarse))
 }

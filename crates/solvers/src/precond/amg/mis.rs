@@ -27,7 +27,8 @@ pub(super) fn distance_two_set(graph: &Graph<'_>) -> Vec<u32> {
     let n = graph.len();
     let start = |i: usize| AtomicU64::new(if graph.is_lonely(i) { OUT } else { priority(i) });
     let key: Vec<AtomicU64> = (0..n).into_par_iter().with_min_len(GRAIN).map(start).collect();
-    let nearby: Vec<AtomicU64> = (0..n).into_par_iter().with_min_len(GRAIN).map(|_| AtomicU64::new(OUT)).collect();
+    let nearby: Vec<AtomicU64> =
+        (0..n).into_par_iter().with_min_len(GRAIN).map(|_| AtomicU64::new(OUT)).collect();
     let most = |of: &[AtomicU64], i: usize| {
         let own = of[i].load(Relaxed);
         graph.of(i).iter().fold(own, |most, &j| most.max(of[j as usize].load(Relaxed)))
@@ -63,8 +64,7 @@ pub(super) fn distance_two_set(graph: &Graph<'_>) -> Vec<u32> {
 /// Those of the first `n` rows for which `f` holds.
 fn kept_of(n: usize, f: impl Fn(usize) -> bool + Sync) -> Vec<u32> {
     let chunk = |c: usize| (c * GRAIN..((c + 1) * GRAIN).min(n)).filter(|i| f(*i)).map(|i| i as u32);
-    let parts: Vec<Vec<u32>> =
-        (0..n.div_ceil(GRAIN)).into_par_iter().map(|c| chunk(c).collect()).collect();
+    let parts: Vec<Vec<u32>> = (0..n.div_ceil(GRAIN)).into_par_iter().map(|c| chunk(c).collect()).collect();
     parts.concat()
 }
 
@@ -96,7 +96,13 @@ mod tests {
             let m = spread(&spread(&key));
             let undecided: Vec<usize> = (0..n).filter(|&i| key[i] != inf && key[i] != out).collect();
             undecided.into_iter().for_each(|i| {
-                key[i] = if m[i] == inf { out } else if m[i] == key[i] { inf } else { key[i] };
+                key[i] = if m[i] == inf {
+                    out
+                } else if m[i] == key[i] {
+                    inf
+                } else {
+                    key[i]
+                };
             });
         }
         let want: Vec<u32> = (0..n as u32).filter(|&i| key[i as usize] == inf).collect();

@@ -2,6 +2,7 @@
 mod aggregates;
 mod coarsest;
 mod cycle;
+mod filtered;
 mod hierarchy;
 mod mis;
 mod prolongator;
@@ -124,7 +125,8 @@ impl Amg {
             damping: settings.number("damping", "a number from 0 to 2", |d| (0.0..=2.0).contains(d))?,
             smoothing: settings.choice("smoother", &smoothing)?.unwrap_or(default.smoothing),
             sweeps: settings.number("sweeps", "a whole number from 1 to 8", |s| (1..=8).contains(s))?,
-            coarsest: settings.number("coarsest", "a whole number from 1 to 4096", |c| (1..=4096).contains(c))?,
+            coarsest: settings
+                .number("coarsest", "a whole number from 1 to 4096", |c| (1..=4096).contains(c))?,
             complexity: settings.number("complexity", "a number not below 1", |c| *c >= 1.0)?,
             format: settings.choice("format", &formats)?.unwrap_or(default.format),
         }))
@@ -174,7 +176,12 @@ impl Amg {
             let last = k + 1 == self.shape.0.len();
             let Some(smoothing) = smoothing else { return matrices.next().map(Task::Solve) };
             if last {
-                return Some(Task::Smooth { smoothing, a: a.take()?, w: vectors.next()?, x: scratch.next()? });
+                return Some(Task::Smooth {
+                    smoothing,
+                    a: a.take()?,
+                    w: vectors.next()?,
+                    x: scratch.next()?,
+                });
             }
             let (w, own, r, p) = (vectors.next()?, a.take()?, matrices.next()?, matrices.next()?);
             if k + 2 < self.shape.0.len() || self.shape.0[k + 1].is_some() {

@@ -1,7 +1,6 @@
 //! `P = (I − ω D_F⁻¹ A_F) T`: the tentative prolongator, smoothed by the filtered matrix.
 use super::aggregates::{Aggregates, NONE};
-use super::rows::Rows;
-use super::strength::Filter;
+use super::filtered::Filtered;
 use lacuna_core::{Result, Scalar};
 use lacuna_formats::Csr;
 use lacuna_formats::algebra::build_rows;
@@ -37,18 +36,16 @@ impl<T: Scalar> Tentative<T> {
     }
 }
 
-/// The smoothed prolongator. `A_F` is `A` with its weak entries added to the diagonal, `D_F` its diagonal; where that vanishes
-/// it is the diagonal of `A`. Rows in no aggregate are empty.
+/// The smoothed prolongator `(I − ω D_F⁻¹ A_F) T`. Rows in no aggregate are empty.
 pub(super) fn smoothed<T: Scalar>(
-    a: &Csr<T>,
-    rows: &Rows<T>,
-    filter: &Filter,
+    matrix: &Filtered<'_, T>,
     all: &Aggregates,
     tentative: &Tentative<T>,
     omega: f64,
 ) -> Result<Csr<T>> {
+    let (a, filter) = (matrix.a, matrix.filter);
     let (label, t) = (&all.of, &tentative.values);
-    let (omega_t, rest) = (T::from_real(omega), T::from_real(1.0 - omega));
+    let minus_omega = T::from_real(-omega);
     build_rows("prolongator", a.rows(), all.count, a.row_shares(), |run, out| {
         let (mut columns, mut values) = (Vec::<u32>::new(), Vec::<T>::new());
         out.reserve(4 * run.len());
@@ -60,20 +57,14 @@ pub(super) fn smoothed<T: Scalar>(
                 continue;
             }
             let (neighbours, entries) = a.row_slices(i);
-            let mut lumped = rows.diagonal[i];
-            if let Filter::Bits { .. } = filter {
-                let weak = entries.iter().enumerate().filter(|(k, _)| !filter.is_strong(i, *k));
-                lumped = weak.fold(lumped, |sum, (_, v)| sum + *v);
-            }
-            let vanishes = super::rows::size(lumped) <= 16.0 * T::EPSILON * super::rows::size(rows.diagonal[i]);
-            let by = T::one().quotient(if vanishes { rows.diagonal[i] } else { lumped });
-            let factor = -omega_t * by;
+            let factor = minus_omega * T::one().quotient(matrix.by[i]);
+            let own = T::one() + factor * matrix.lumped[i];
             for (k, (&j, &v)) in neighbours.iter().zip(entries).enumerate() {
                 let to = label[j as usize];
                 if to == NONE || !filter.is_strong(i, k) {
                     continue;
                 }
-                let value = if j as usize == i { rest * t[i] } else { factor * v * t[j as usize] };
+                let value = if j as usize == i { own * t[i] } else { factor * v * t[j as usize] };
                 match columns.iter().position(|c| *c == to) {
                     Some(at) => values[at] += value,
                     None => {

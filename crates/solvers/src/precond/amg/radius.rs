@@ -1,8 +1,7 @@
 //! An estimate of the spectral radius of `D⁻¹ A`.
-use super::rows::Rows;
+use super::filtered::Filtered;
 use lacuna_core::sum::{SEGMENT, pairwise, segment_sum};
 use lacuna_core::{Complex64, Scalar};
-use lacuna_formats::Csr;
 use rayon::prelude::*;
 
 /// Rows that a thread takes at a time: whole segments of canonical sums.
@@ -10,11 +9,10 @@ const CHUNK: usize = 32 * SEGMENT;
 
 /// The largest modulus of a Ritz value after so many steps of Lanczos' method in the inner product of `D`, where `A` is
 /// Hermitian and `D` positive, else of Arnoldi's. The start vector is hashed and sums are canonical, so that the bits depend
-/// on no number of threads. Usually a little below the radius; never above `‖D⁻¹A‖∞`.
-pub(super) fn radius<T: Scalar>(a: &Csr<T>, rows: &Rows<T>, steps: usize) -> f64 {
-    let positive = rows.hermitian && rows.diagonal.iter().all(|d| d.re() > 0.0);
-    let ritz = if positive { lanczos(a, rows, steps) } else { arnoldi(a, rows, steps) };
-    if ritz.is_finite() && ritz > 0.0 { ritz.min(rows.norm) } else { rows.norm }
+/// on no number of threads. Usually a little below the radius.
+pub(super) fn radius<T: Scalar>(a: &Filtered<'_, T>, steps: usize) -> f64 {
+    let positive = a.hermitian && a.by.iter().all(|d| d.re() > 0.0 && d.im() == 0.0);
+    if positive { lanczos(a, steps) } else { arnoldi(a, steps) }
 }
 
 /// A number between −1 and 1 that belongs to the row alone.
@@ -39,15 +37,8 @@ fn sweep<T: Scalar>(y: &mut [T], f: impl Fn(usize, &mut T) -> T + Sync) -> T {
     pairwise(&sums.concat())
 }
 
-/// `(A v)_i`
-#[inline(always)]
-fn row<T: Scalar>(a: &Csr<T>, i: usize, v: &[T]) -> T {
-    let (columns, values) = a.row_slices(i);
-    columns.iter().zip(values).fold(T::zero(), |sum, (&j, &a)| sum + a * v[j as usize])
-}
-
-fn lanczos<T: Scalar>(a: &Csr<T>, rows: &Rows<T>, steps: usize) -> f64 {
-    let (n, d) = (a.rows(), &rows.diagonal);
+fn lanczos<T: Scalar>(a: &Filtered<'_, T>, steps: usize) -> f64 {
+    let (n, d) = (a.by.len(), &a.by);
     let (mut v, mut old, mut av) = (vec![T::zero(); n], vec![T::zero(); n], vec![T::zero(); n]);
     let mut norm = sweep(&mut v, |i, v| {
         *v = start(i);
@@ -62,7 +53,7 @@ fn lanczos<T: Scalar>(a: &Csr<T>, rows: &Rows<T>, steps: usize) -> f64 {
             break;
         }
         let energy = sweep(&mut av, |i, av| {
-            *av = row(a, i, &v);
+            *av = a.row(i, &v);
             v[i].dot_term(*av)
         });
         let alpha = energy.re() / (norm * norm);
@@ -85,8 +76,8 @@ fn lanczos<T: Scalar>(a: &Csr<T>, rows: &Rows<T>, steps: usize) -> f64 {
     largest_eigenvalue((0..m).map(|i| (0..m).map(|j| Complex64::new(entry(i, j), 0.0)).collect()).collect())
 }
 
-fn arnoldi<T: Scalar>(a: &Csr<T>, rows: &Rows<T>, steps: usize) -> f64 {
-    let (n, d) = (a.rows(), &rows.diagonal);
+fn arnoldi<T: Scalar>(a: &Filtered<'_, T>, steps: usize) -> f64 {
+    let (n, d) = (a.by.len(), &a.by);
     let steps = steps.min(n);
     let mut h = vec![vec![Complex64::new(0.0, 0.0); steps]; steps];
     let mut basis: Vec<Vec<T>> = Vec::with_capacity(steps);
@@ -111,7 +102,7 @@ fn arnoldi<T: Scalar>(a: &Csr<T>, rows: &Rows<T>, steps: usize) -> f64 {
         let v = &basis[k];
         w = vec![T::zero(); n];
         let mut dot = sweep(&mut w, |i, w| {
-            let entry = row(a, i, v).quotient(d[i]);
+            let entry = a.row(i, v).quotient(d[i]);
             *w = if entry.finite() { entry } else { T::zero() };
             basis[0][i].dot_term(*w)
         });
@@ -186,7 +177,9 @@ fn largest_eigenvalue(mut h: Vec<Vec<Complex64>>) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::{arnoldi, lanczos, largest_eigenvalue, radius};
+    use crate::precond::amg::filtered::Filtered;
     use crate::precond::amg::rows::Rows;
+    use crate::precond::amg::strength::Filter;
     use lacuna_core::Complex64;
     use lacuna_formats::Spec;
 
@@ -197,7 +190,10 @@ mod tests {
         };
         let close = |got: f64, want: f64| assert!((got - want).abs() <= 1e-12 * want, "{got} for {want}");
         close(largest_eigenvalue(real(&[&[0.0, -4.0], &[1.0, 0.0]])), 2.0); // ±2i
-        close(largest_eigenvalue(real(&[&[2.0, 1.0, 0.0], &[1.0, 2.0, 1.0], &[0.0, 1.0, 2.0]])), 2.0 + 2f64.sqrt());
+        close(
+            largest_eigenvalue(real(&[&[2.0, 1.0, 0.0], &[1.0, 2.0, 1.0], &[0.0, 1.0, 2.0]])),
+            2.0 + 2f64.sqrt(),
+        );
         close(largest_eigenvalue(real(&[&[0.0, 0.0, 8.0], &[1.0, 0.0, 0.0], &[0.0, 1.0, 0.0]])), 2.0);
         assert_eq!(largest_eigenvalue(Vec::new()), 0.0);
     }
@@ -206,16 +202,17 @@ mod tests {
     fn both_methods_come_near_the_radius_from_below() {
         let a = Spec::parse("gen:poisson2d:31x31").unwrap().build::<f64>().unwrap();
         let rows = Rows::of(&a, None);
+        let whole = Filtered::new(&a, &rows, &Filter::All, None);
         let exact = 1.0 + (std::f64::consts::PI / 32.0).cos();
-        let estimate = radius(&a, &rows, 10);
+        let estimate = radius(&whole, 10);
         assert!(estimate > 0.85 * exact && estimate <= exact, "{estimate} of {exact}");
         // The diagonal is constant, so that both have one inner product and one Krylov space.
-        let (one, two) = (lanczos(&a, &rows, 10), arnoldi(&a, &rows, 10));
+        let (one, two) = (lanczos(&whole, 10), arnoldi(&whole, 10));
         assert!((one - two).abs() < 1e-10, "{one} {two}");
-        assert!((lanczos(&a, &rows, 60) - exact).abs() < 1e-3);
+        assert!((lanczos(&whole, 60) - exact).abs() < 1e-3);
         let bits = |threads| {
             let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
-            pool.install(|| (radius(&a, &rows, 10), arnoldi(&a, &rows, 10)))
+            pool.install(|| (radius(&whole, 10), arnoldi(&whole, 10)))
         };
         assert_eq!(bits(1), bits(3));
     }

@@ -4,6 +4,9 @@ use lacuna_formats::Csr;
 use rayon::prelude::*;
 use std::ops::Range;
 
+/// Sum of the couplings of a row that nothing else is strong for.
+const TOGETHER: f64 = 0.5;
+
 /// The modulus of a number, which may overflow or vanish where that of a complex one does not.
 #[inline(always)]
 pub(super) fn size<T: Scalar>(v: T) -> f64 {
@@ -20,6 +23,8 @@ pub(super) struct Rows<T> {
     pub(super) spai: Vec<T>,
     /// The strongest coupling of each row, 0 where there is none.
     pub(super) strongest: Vec<f64>,
+    /// Whether the couplings of a row, weak as each may be, are strong together: more than [`TOGETHER`] in sum.
+    pub(super) together: Vec<bool>,
     /// The weakest coupling of all; infinite where there is none.
     pub(super) weakest: f64,
     /// `‖D⁻¹A‖∞`
@@ -68,16 +73,18 @@ impl<T: Scalar> Rows<T> {
                 *scale = if s.is_finite() { s } else { 0.0 };
             }
         });
-        let (mut spai, mut strongest) = (vec![T::zero(); n], vec![0.0; n]);
+        let (mut spai, mut strongest, mut together) = (vec![T::zero(); n], vec![0.0; n], vec![false; n]);
         let runs = a.row_shares();
-        let tasks = zip_runs(&runs, &mut spai, &mut strongest);
-        let look = |(run, spai, strongest): (Range<usize>, &mut [T], &mut [f64])| {
+        let tasks =
+            cut(&runs, &mut spai).zip(cut(&runs, &mut strongest)).zip(cut(&runs, &mut together)).zip(&runs);
+        let look = |(((spai, strongest), together), run): RowsOfRun<'_, T>| {
             let mut part =
                 Part { weakest: f64::INFINITY, norm: 0.0, above: 0, below: 0, real_diagonal: true };
-            for ((i, spai), strongest) in run.zip(spai).zip(strongest) {
+            for (((i, spai), strongest), together) in run.clone().zip(spai).zip(strongest).zip(together) {
                 let (d, scale_i) = (diagonal[i], scale[i]);
                 let inverse = T::one().quotient(d);
-                let (mut sum, mut squares, mut most, mut least) = (0.0, 0.0, 0.0f64, f64::INFINITY);
+                let (mut sum, mut squares, mut all) = (0.0, 0.0, 0.0);
+                let (mut most, mut least) = (0.0f64, f64::INFINITY);
                 let by = size(inverse);
                 for (j, v) in a.row_entries(i) {
                     let ratio = size(v) * by;
@@ -85,6 +92,7 @@ impl<T: Scalar> Rows<T> {
                     squares += ratio * ratio;
                     if j != i {
                         let s = coupling(v, scale_i, scale[j]);
+                        all += s;
                         most = if s > most { s } else { most };
                         least = if s < least { s } else { least };
                         if known_hermitian.is_none() {
@@ -96,17 +104,17 @@ impl<T: Scalar> Rows<T> {
                 }
                 let weight = inverse * T::from_real(squares.recip());
                 *spai = if weight.finite() { weight } else { T::zero() };
-                *strongest = most;
+                (*strongest, *together) = (most, all > TOGETHER);
                 part.weakest = part.weakest.min(least);
                 part.norm = part.norm.max(sum);
                 part.real_diagonal &= d.im() == 0.0;
             }
             part
         };
+        let tasks: Vec<_> = tasks.collect();
         let parts: Vec<Part> = tasks.into_par_iter().map(look).collect();
         let total = |side: fn(&Part) -> u64| parts.iter().map(side).fold(0, u64::wrapping_add);
-        let mirrored =
-            parts.iter().all(|p| p.real_diagonal) && total(|p| p.above) == total(|p| p.below);
+        let mirrored = parts.iter().all(|p| p.real_diagonal) && total(|p| p.above) == total(|p| p.below);
         let bad = |d: &T| !T::one().quotient(*d).finite() || *d == T::zero();
         Rows {
             without_diagonal: diagonal.par_iter().with_min_len(1 << 14).position_first(bad),
@@ -117,6 +125,7 @@ impl<T: Scalar> Rows<T> {
             scale,
             spai,
             strongest,
+            together,
         }
     }
 
@@ -129,18 +138,15 @@ impl<T: Scalar> Rows<T> {
     }
 }
 
-/// Two arrays cut into runs.
-fn zip_runs<'a, A, B>(
-    runs: &[Range<usize>],
-    one: &'a mut [A],
-    two: &'a mut [B],
-) -> Vec<(Range<usize>, &'a mut [A], &'a mut [B])> {
-    let (mut one, mut two) = (one, two);
-    let cut = |run: &Range<usize>| {
-        let (own, rest) = std::mem::take(&mut one).split_at_mut(run.len());
-        let (other, others) = std::mem::take(&mut two).split_at_mut(run.len());
-        (one, two) = (rest, others);
-        (run.clone(), own, other)
-    };
-    runs.iter().map(cut).collect()
+/// What is found for a run of rows.
+type RowsOfRun<'a, T> = (((&'a mut [T], &'a mut [f64]), &'a mut [bool]), &'a Range<usize>);
+
+/// An array cut into runs.
+fn cut<'a, E>(runs: &[Range<usize>], array: &'a mut [E]) -> impl Iterator<Item = &'a mut [E]> {
+    let mut rest = array;
+    runs.iter().map(move |run| {
+        let (own, others) = std::mem::take(&mut rest).split_at_mut(run.len());
+        rest = others;
+        own
+    })
 }

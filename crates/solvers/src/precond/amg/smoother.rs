@@ -30,9 +30,14 @@ pub(super) struct Smoother<T> {
 }
 
 impl<T: Scalar> Smoother<T> {
-    /// SPAI(0) where the matrix is not Hermitian.
+    /// Whether [`Smoother::new`] looks at the radius.
+    pub(super) fn needs_radius(amg: &AmgOptions, rows: &Rows<T>) -> bool {
+        amg.smoothing == Smoothing::Chebyshev && rows.hermitian
+    }
+
+    /// With an estimate of the spectral radius of `D⁻¹ A`; SPAI(0) where the matrix is not Hermitian.
     pub(super) fn new(amg: &AmgOptions, rows: &Rows<T>, rho: f64) -> Self {
-        if amg.smoothing == Smoothing::Spai0 || !rows.hermitian {
+        if !Self::needs_radius(amg, rows) {
             return Smoother { kind: Smoothing::Spai0, diagonal: rows.spai.clone() };
         }
         // The estimate is a little low; the norm is a bound.

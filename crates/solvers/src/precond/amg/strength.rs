@@ -64,6 +64,14 @@ pub(super) fn threshold<T: Scalar>(rows: &Rows<T>, theta: f64, level: usize) -> 
     first.min(0.5 * *median)
 }
 
+/// Where couplings of a row begin to be strong: at half its strongest where none is above the threshold of the level and all
+/// together are strong. Coarse rows have dozens of weak couplings to rows of their like; without these a near-null vector
+/// would have a hole there.
+fn threshold_of<T>(rows: &Rows<T>, i: usize, threshold: f64) -> f64 {
+    let strongest = rows.strongest[i];
+    if strongest <= threshold && rows.together[i] { 0.5 * strongest } else { threshold }
+}
+
 /// The strong couplings of a matrix: those above a threshold, and the graph of them.
 pub(super) fn strong<'a, T: Scalar>(a: &'a Csr<T>, rows: &Rows<T>, threshold: f64) -> (Filter, Graph<'a>) {
     if rows.weakest > threshold && rows.hermitian {
@@ -77,6 +85,7 @@ pub(super) fn strong<'a, T: Scalar>(a: &'a Csr<T>, rows: &Rows<T>, threshold: f6
             let (mut counts, mut columns, mut lengths, mut words) = (vec![], vec![], vec![], vec![]);
             for i in run {
                 let (start, first) = (columns.len(), words.len());
+                let threshold = threshold_of(rows, i, threshold);
                 words.resize(first + a.row_slices(i).0.len().div_ceil(64), 0u64);
                 for (k, (j, v)) in a.row_entries(i).enumerate() {
                     if j == i || coupling(v, rows.scale[i], rows.scale[j]) > threshold {
