@@ -123,6 +123,24 @@ pub fn agree<T: Scalar, B: Backend>(make: fn() -> B) {
     }
 }
 
+/// Cycles over several levels, by both smoothers and with a coarsest level that is smoothed.
+pub fn multigrid<T: Scalar, B: Backend>(make: fn() -> B) {
+    for precond in [
+        "amg:coarsest=16",
+        "amg:coarsest=30,smoother=chebyshev,sweeps=2",
+        "amg:coarsest=1,complexity=1.01,aggregate=greedy",
+    ] {
+        for (matrix, method) in [
+            ("gen:poisson2d:21x17", "cg"),
+            ("gen:convection:21x17", "bicgstab"),
+            ("gen:poisson2d:41x39", "gmres"),
+        ] {
+            let case = Case { matrix, method, precond, max_iters: 40 };
+            on_both!(make, format!("{case:?}"), |dev| { solve::<T, _>(dev, &case) });
+        }
+    }
+}
+
 /// Systems large enough to be shared among threads.
 pub fn parallel_sizes<T: Scalar, B: Backend>(make: fn() -> B) {
     for info in METHODS {

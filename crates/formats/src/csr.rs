@@ -156,6 +156,7 @@ impl<T: Scalar> Csr<T> {
     }
 
     /// Columns and values of row `i`; nothing where there is no such row.
+    #[inline]
     pub fn row_slices(&self, i: usize) -> (&[u32], &[T]) {
         if i >= self.rows {
             return (&[], &[]);
@@ -180,6 +181,11 @@ impl<T: Scalar> Csr<T> {
         let (columns, values) = self.row_slices(i);
         let k = columns.binary_search(&u32::try_from(j).ok()?).ok()?;
         Some(values[k])
+    }
+
+    /// Where rows start, the columns, and the values to change: to finite ones.
+    pub(crate) fn parts_mut(&mut self) -> (&[u32], &[u32], &mut [T]) {
+        (&self.row_ptr, &self.col_idx, &mut self.values)
     }
 
     /// Row and column of entry `k`.
@@ -252,8 +258,8 @@ impl<T: Scalar> Csr<T> {
         Triplets::from_parts(self.rows, self.cols, parts)
     }
 
-    /// The rows cut into runs of roughly equal numbers of entries, for one task each.
-    pub(crate) fn row_shares(&self) -> Vec<std::ops::Range<usize>> {
+    /// The rows cut into runs of roughly equal numbers of entries, for one task each. They depend on the matrix alone.
+    pub fn row_shares(&self) -> Vec<std::ops::Range<usize>> {
         let shares = (self.nnz() / (1 << 18)).max(self.rows / (1 << 18)).max(1);
         let cut = |k: usize| match k {
             0 => 0,

@@ -3,12 +3,14 @@
 //! - [`Csr`] is the format everything else is built from; [`Triplets`] assembles it from entries in any order.
 //! - [`Stencil`], [`Dia`], [`Sell`] (and ELLPACK) and [`Bcsr`] hold what suits them in less, [`Packed`] compressed rows in fewer
 //!   bytes, [`Pkt`] rows in parts that local memory holds the x of, [`Dense`] what has few zeros, [`Hyb`] (and COO) rows of any length; [`choose_format`] says which does.
+//! - [`algebra`] multiplies and transposes.
 //! - [`Pair`] puts a matrix and its conjugate transpose on a device.
 //! - [`reorder`] finds an order of the rows that brings what is coupled together.
 //! - [`Spec`] makes model problems of any size by name.
 //! - [`mm`] reads and writes Matrix Market files.
 //! - [`open`] takes either, a file or a name.
 //! - [`Structure`] says what a matrix looks like, [`spy`] counts entries for a picture of it.
+pub mod algebra;
 mod assemble;
 mod bcsr;
 mod blocks;

@@ -17,6 +17,7 @@ pub use krylov::{BiCgStab, Cg, ClassicalBiCgStab, ClassicalCg};
 pub use krylov::{Gmres, METHODS, Method, MethodInfo, Options, Orthogonalization, Side, method};
 pub use named::{OptionInfo, name_of};
 pub use outcome::Outcome;
+pub use precond::{Aggregation, Amg, AmgOptions, Smoothing};
 pub use precond::{Handles, Jacobi, Neumann, Parts, Placed, Preconditioner, inverse_diagonal};
 pub use precond::{PRECONDITIONERS, PrecondInfo, preconditioner};
 pub use scale::{largest, scaling_exponent, vector_norm};

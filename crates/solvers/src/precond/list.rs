@@ -1,5 +1,5 @@
 //! Preconditioners by name.
-use super::{Jacobi, Neumann, Preconditioner};
+use super::{Amg, Jacobi, Neumann, Preconditioner};
 use crate::named::{OptionInfo, Settings, name_of, unknown};
 use lacuna_core::{Result, Scalar};
 
@@ -45,4 +45,4 @@ macro_rules! preconditioners {
     };
 }
 
-preconditioners![Jacobi, Neumann];
+preconditioners![Jacobi, Neumann, Amg];

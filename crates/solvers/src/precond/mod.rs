@@ -1,9 +1,11 @@
 //! Preconditioners: made on the host from a matrix, placed on a device, applied as operators.
+mod amg;
 mod jacobi;
 mod list;
 mod neumann;
 mod placed;
 
+pub use amg::{Aggregation, Amg, AmgOptions, Smoothing};
 pub use jacobi::{Jacobi, inverse_diagonal};
 pub use list::{PRECONDITIONERS, PrecondInfo, preconditioner};
 pub use neumann::Neumann;

@@ -171,6 +171,18 @@ impl<T: Scalar> Handles<T> {
     pub fn matrices<const N: usize>(&self) -> [Matrix<T>; N] {
         first(&self.matrices, "matrices")
     }
+    /// All vectors of the parts.
+    pub fn all_vectors(&self) -> &[Vector<T>] {
+        &self.vectors
+    }
+    /// All matrices of the parts.
+    pub fn all_matrices(&self) -> &[Matrix<T>] {
+        &self.matrices
+    }
+    /// All vectors to work with.
+    pub fn all_scratch(&self) -> &[Vector<T>] {
+        &self.scratch
+    }
     /// The first `N` vectors to work with.
     ///
     /// # Panics

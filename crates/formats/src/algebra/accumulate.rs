@@ -1,0 +1,100 @@
+//! A sparse sum of sparse rows.
+use lacuna_core::Scalar;
+
+/// Columns with values, found by column. Whether a column is there already is no branch, since nobody could guess it, and
+/// depends on no other column.
+pub(super) struct Accumulator<T> {
+    /// For each column the sum it was last in and where it stands there: `sum << 32 | place`.
+    known: Vec<u64>,
+    /// The sum that is being made, from 1 on.
+    sum: u32,
+    /// As many as there can be and one: behind those in use stands any column.
+    columns: Vec<u32>,
+    /// The values of these; that behind those in use is 0.
+    values: Vec<T>,
+    len: usize,
+}
+
+impl<T: Scalar> Accumulator<T> {
+    pub(super) fn new(cols: usize) -> Self {
+        let (known, columns) = (bytemuck::zeroed_vec(cols), bytemuck::zeroed_vec(cols + 1));
+        Accumulator { known, sum: 1, columns, values: bytemuck::zeroed_vec(cols + 1), len: 0 }
+    }
+    pub(super) fn clear(&mut self) {
+        if self.sum == u32::MAX {
+            self.known.fill(0);
+            self.sum = 0;
+        }
+        self.sum += 1;
+        self.len = 0;
+        self.values[0] = T::zero();
+    }
+    /// In the order they came.
+    pub(super) fn columns(&self) -> &[u32] {
+        &self.columns[..self.len]
+    }
+    /// The value of each of [`Accumulator::columns`].
+    pub(super) fn values(&self) -> &[T] {
+        &self.values[..self.len]
+    }
+    /// Adds `factor` times a row for each of some terms, and notes where each of the columns stands if `keep` holds.
+    ///
+    /// A loop of its own: among others the compiler keeps its state in memory.
+    ///
+    /// # Panics
+    /// Where a column is out of range.
+    #[inline(never)]
+    pub(super) fn add<'a>(
+        &mut self,
+        terms: impl Iterator<Item = (T, (&'a [u32], &'a [T]))>,
+        slots: &mut Vec<u32>,
+        keep: bool,
+    ) where
+        T: 'a,
+    {
+        let (known, columns, values) = (&mut self.known[..], &mut self.columns[..], &mut self.values[..]);
+        let (sum, mut len) = (u64::from(self.sum) << 32, self.len);
+        for (factor, row) in terms {
+            let first = slots.len();
+            if keep {
+                slots.resize(first + row.0.len(), 0);
+            }
+            let mut places = slots[first..].iter_mut();
+            for (&column, &value) in row.0.iter().zip(row.1) {
+                let last = known[column as usize];
+                let here = last & !0xffff_ffff == sum;
+                let at = if here { last as u32 as usize } else { len };
+                known[column as usize] = sum | at as u64;
+                // SAFETY: `at` is a place of this sum or the next one. A sum has no more places than columns are known, of
+                // which each takes one at most, and both arrays are longer by one.
+                unsafe {
+                    *columns.get_unchecked_mut(len) = column;
+                    *values.get_unchecked_mut(at) += factor * value;
+                    len += usize::from(!here);
+                    *values.get_unchecked_mut(len) = T::zero();
+                }
+                if keep && let Some(place) = places.next() {
+                    *place = at as u32;
+                }
+            }
+        }
+        self.len = len;
+    }
+
+    /// Notes the columns of some rows.
+    ///
+    /// # Panics
+    /// As [`Accumulator::add`].
+    #[inline(never)]
+    pub(super) fn touch<'a>(&mut self, rows: impl Iterator<Item = &'a [u32]>) {
+        let (known, columns) = (&mut self.known[..], &mut self.columns[..]);
+        let (sum, mut len) = (u64::from(self.sum) << 32, self.len);
+        for &column in rows.flatten() {
+            let here = known[column as usize] == sum;
+            known[column as usize] = sum;
+            columns[len] = column;
+            len += usize::from(!here);
+        }
+        self.len = len;
+    }
+}

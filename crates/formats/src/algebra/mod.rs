@@ -1,0 +1,18 @@
+//! Sparse algebra on the host: products, Galerkin products, transposes, and plans of them for new values.
+//!
+//! The order of every sum belongs to the operands, not to the threads: an entry `(i, j)` of a product is
+//! `Σ a_ik b_kj` over increasing `k`, each product rounded once and each sum once, so that any number of threads gives the
+//! same bits. A plan keeps the pattern of a result and where each product of two entries goes in it; with new values on the
+//! same patterns a result then takes one pass over the operands.
+mod accumulate;
+mod galerkin;
+mod product;
+mod rows;
+mod slots;
+mod transpose;
+mod workers;
+
+pub use galerkin::{GalerkinPlan, galerkin};
+pub use product::{ProductPlan, product};
+pub use rows::{RowWriter, build_rows, build_rows_with};
+pub use transpose::TransposePlan;

@@ -1,0 +1,246 @@
+//! `C = A B` of sparse matrices, row by row (Gustavson 1978, doi:10.1145/355791.355796).
+use super::accumulate::Accumulator;
+use super::rows::sort_order;
+use super::slots::Slots;
+use super::workers::shared;
+use crate::Csr;
+use crate::csr::{check_sizes, not_finite};
+use lacuna_core::{Error, Result, Scalar, pages};
+use rayon::prelude::*;
+use std::ops::Range;
+
+const OPERATION: &str = "sparse product";
+/// Products of entries in a run of rows, about.
+const RUN: usize = 1 << 20;
+
+/// `A B`. Where terms cancel a zero stays stored.
+///
+/// * Cost: two passes over the products of entries, one to count the entries of the result. Memory: the result, and a
+///   number for each column of `B` on each thread.
+///
+/// ```
+/// use lacuna_formats::{Spec, algebra::product};
+///
+/// let a = Spec::parse("gen:poisson1d:9")?.build::<f64>()?;
+/// assert_eq!(product(&a, &a)?.get(4, 2), Some(1.0));
+/// # Ok::<(), lacuna_core::Error>(())
+/// ```
+///
+/// # Errors
+/// [`Error::Shape`] unless `A` has as many columns as `B` has rows, [`Error::Entry`] where a sum is not finite,
+/// [`Error::Structure`] where the result has more entries than 32-bit indices count, [`Error::OutOfMemory`].
+pub fn product<T: Scalar>(a: &Csr<T>, b: &Csr<T>) -> Result<Csr<T>> {
+    Ok(planned(a, b, false)?.0)
+}
+
+/// Pattern and order of a product for new values on the patterns of its factors.
+pub struct ProductPlan {
+    /// Of the factors and the product.
+    sizes: [Sizes; 3],
+    runs: Vec<(Range<usize>, Slots)>,
+}
+
+impl ProductPlan {
+    /// `A B` with its plan, which takes two bytes for every product of two entries.
+    ///
+    /// # Errors
+    /// As [`product`].
+    pub fn new<T: Scalar>(a: &Csr<T>, b: &Csr<T>) -> Result<(Self, Csr<T>)> {
+        let (c, runs) = planned(a, b, true)?;
+        Ok((ProductPlan { sizes: [sizes(a), sizes(b), sizes(&c)], runs }, c))
+    }
+
+    /// `C ← A B` for `A` and `B` on the patterns of the plan; `C` is the product of the plan, whose values are replaced.
+    ///
+    /// # Errors
+    /// [`Error::Structure`] where a factor or `C` has other sizes than those of the plan; [`Error::Entry`] where a sum is not
+    /// finite, and `C` is then of no use.
+    pub fn multiply<T: Scalar>(&self, a: &Csr<T>, b: &Csr<T>, c: &mut Csr<T>) -> Result<()> {
+        check_sizes_of(OPERATION, &self.sizes, &[sizes(a), sizes(b), sizes(c)])?;
+        refill(OPERATION, c, &self.runs, |slots, rows| {
+            let mut slots = slots.reader();
+            for (i, sums) in rows {
+                for (k, v) in a.row_entries(i) {
+                    slots.scatter(v, b.row_slices(k).1, sums);
+                }
+            }
+        })
+    }
+
+    /// Bytes of the plan.
+    pub fn bytes(&self) -> usize {
+        self.runs.iter().map(|(_, slots)| slots.bytes()).sum()
+    }
+}
+
+/// Rows, columns and entries.
+pub(super) type Sizes = (usize, usize, usize);
+
+pub(super) fn sizes<T: Scalar>(a: &Csr<T>) -> Sizes {
+    (a.rows(), a.cols(), a.nnz())
+}
+
+/// Fails unless the matrices have the sizes of a plan.
+pub(super) fn check_sizes_of(operation: &str, plan: &[Sizes], got: &[Sizes]) -> Result<()> {
+    if plan == got {
+        return Ok(());
+    }
+    let message =
+        format!("expected matrices of the rows, columns and entries {plan:?} of the plan, got {got:?}");
+    Err(Error::Structure { operation: operation.into(), message })
+}
+
+/// Fails unless `a` has as many columns as `b` has rows.
+pub(super) fn check_factors<T: Scalar>(operation: &str, a: &Csr<T>, b: &Csr<T>) -> Result<()> {
+    if a.cols() == b.rows() {
+        return Ok(());
+    }
+    let expected = format!("a right factor of {} rows", a.cols());
+    Err(Error::Shape { operation: operation.into(), expected, got: (b.rows(), b.cols()) })
+}
+
+/// The values of the rows of a run, one row after the other, all zero.
+pub(super) struct RowsMut<'a, T> {
+    rows: Range<usize>,
+    row_ptr: &'a [u32],
+    rest: &'a mut [T],
+}
+
+impl<'a, T> Iterator for RowsMut<'a, T> {
+    type Item = (usize, &'a mut [T]);
+    #[inline]
+    fn next(&mut self) -> Option<Self::Item> {
+        let i = self.rows.next()?;
+        let (own, rest) =
+            std::mem::take(&mut self.rest).split_at_mut((self.row_ptr[i + 1] - self.row_ptr[i]) as usize);
+        self.rest = rest;
+        Some((i, own))
+    }
+}
+
+/// Replaces the values of a matrix by what `fill` adds up in its rows, for each run with what is kept for it.
+pub(super) fn refill<T: Scalar, K: Sync>(
+    operation: &str,
+    c: &mut Csr<T>,
+    runs: &[(Range<usize>, K)],
+    fill: impl Fn(&K, RowsMut<'_, T>) + Sync,
+) -> Result<()> {
+    let (row_ptr, col_idx, mut values) = c.parts_mut();
+    let mut tasks = Vec::with_capacity(runs.len());
+    for (rows, kept) in runs {
+        let entries = row_ptr[rows.start] as usize..row_ptr[rows.end] as usize;
+        let (own, rest) = values.split_at_mut(entries.len());
+        values = rest;
+        tasks.push((rows.clone(), kept, entries.start, own));
+    }
+    let wrong = tasks.into_par_iter().filter_map(|(rows, kept, first, own)| {
+        own.fill(T::zero());
+        fill(kept, RowsMut { rows, row_ptr, rest: &mut *own });
+        own.iter().position(|v| !v.finite()).map(|at| (first + at, own[at]))
+    });
+    match wrong.min_by_key(|(at, _)| *at) {
+        None => Ok(()),
+        Some((at, value)) => {
+            let row = row_ptr.partition_point(|&p| p as usize <= at) - 1;
+            Err(not_finite(operation, row, col_idx[at] as usize, value))
+        }
+    }
+}
+
+/// Rows cut into runs of about [`RUN`] products each.
+fn runs<T: Scalar>(a: &Csr<T>, b: &Csr<T>) -> Vec<Range<usize>> {
+    let (mut runs, mut start, mut work) = (Vec::new(), 0, 0);
+    for i in 0..a.rows() {
+        work += 1 + a.row_slices(i).0.iter().map(|&k| b.row_slices(k as usize).0.len()).sum::<usize>();
+        if work >= RUN {
+            runs.push(start..i + 1);
+            (start, work) = (i + 1, 0);
+        }
+    }
+    runs.push(start..a.rows());
+    runs
+}
+
+/// `A B`, and the slots of each run of rows where they are asked for.
+fn planned<T: Scalar>(a: &Csr<T>, b: &Csr<T>, keep: bool) -> Result<(Csr<T>, Vec<(Range<usize>, Slots)>)> {
+    check_factors(OPERATION, a, b)?;
+    let (rows, cols) = (a.rows(), b.cols());
+    let runs = runs(a, b);
+    let mut row_ptr = pages::zeroed::<u32>(OPERATION, rows + 1)?;
+    let tasks = split(&runs, &mut row_ptr[1..], |run| run.len());
+    let count = |row: &mut Accumulator<T>, (run, counts): (Range<usize>, &mut [u32])| {
+        let count = |(i, count): (usize, &mut u32)| {
+            row.clear();
+            row.touch(a.row_slices(i).0.iter().map(|&k| b.row_slices(k as usize).0));
+            *count = row.columns().len() as u32;
+            row.columns().len()
+        };
+        run.zip(counts).map(count).sum::<usize>()
+    };
+    let counts = shared(tasks, || Accumulator::new(cols), count);
+    let total = counts.iter().sum();
+    check_sizes(OPERATION, rows, cols, total)?;
+    let mut end = 0;
+    row_ptr.iter_mut().for_each(|p| {
+        end += *p;
+        *p = end;
+    });
+    let mut col_idx = pages::zeroed::<u32>(OPERATION, total)?;
+    let mut values = pages::zeroed::<T>(OPERATION, total)?;
+    let entries = |run: &Range<usize>| (row_ptr[run.end] - row_ptr[run.start]) as usize;
+    let columns = split(&runs, &mut col_idx, entries);
+    let tasks: Vec<_> = columns.into_iter().zip(split(&runs, &mut values, entries)).collect();
+    let init = || (Accumulator::<T>::new(cols), Vec::new(), Vec::new());
+    let fill = |(row, order, rank): &mut (Accumulator<T>, Vec<u64>, Vec<u32>), task: Task<'_, T>| {
+        let ((run, mut columns), (_, mut values)) = task;
+        let (mut slots, mut longest) = (Vec::new(), 0);
+        for i in run.clone() {
+            row.clear();
+            let first = slots.len();
+            row.add(a.row_entries(i).map(|(k, v)| (v, b.row_slices(k))), &mut slots, keep);
+            let count = row.columns().len();
+            let (own_columns, rest_columns) = std::mem::take(&mut columns).split_at_mut(count);
+            let (own_values, rest_values) = std::mem::take(&mut values).split_at_mut(count);
+            (columns, values, longest) = (rest_columns, rest_values, longest.max(count));
+            if let Some(at) = row.values().iter().position(|v| !v.finite()) {
+                return Err(not_finite(OPERATION, i, row.columns()[at] as usize, row.values()[at]));
+            }
+            sort_order(row.columns(), order);
+            for (k, key) in order.iter().enumerate() {
+                own_columns[k] = (key >> 32) as u32;
+                own_values[k] = row.values()[*key as u32 as usize];
+            }
+            if keep {
+                ranks(order, rank);
+                slots[first..].iter_mut().for_each(|slot| *slot = rank[*slot as usize]);
+            }
+        }
+        Ok((run, Slots::new(slots, longest)))
+    };
+    let kept = shared(tasks, init, fill).into_iter().collect::<Result<_>>()?;
+    Ok((Csr::assembled(rows, cols, row_ptr, col_idx, values), kept))
+}
+
+/// The columns and the values of a run of rows.
+type Task<'a, T> = ((Range<usize>, &'a mut [u32]), (Range<usize>, &'a mut [T]));
+
+/// Where each place of a row comes to stand in an order of [`sort_order`].
+pub(super) fn ranks(order: &[u64], rank: &mut Vec<u32>) {
+    rank.resize(order.len(), 0);
+    order.iter().zip(0..).for_each(|(key, k)| rank[*key as u32 as usize] = k);
+}
+
+/// An array cut into the parts of the runs.
+fn split<'a, T>(
+    runs: &[Range<usize>],
+    array: &'a mut [T],
+    length: impl Fn(&Range<usize>) -> usize,
+) -> Vec<(Range<usize>, &'a mut [T])> {
+    let mut rest = array;
+    let cut = |run: &Range<usize>| {
+        let (own, others) = std::mem::take(&mut rest).split_at_mut(length(run));
+        rest = others;
+        (run.clone(), own)
+    };
+    runs.iter().map(cut).collect()
+}

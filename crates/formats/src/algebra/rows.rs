@@ -1,0 +1,177 @@
+//! A matrix written row by row, several runs of rows at once.
+use super::workers::shared;
+use crate::Csr;
+use crate::csr::{check_sizes, not_finite};
+use lacuna_core::{Error, Result, Scalar, pages};
+use rayon::prelude::*;
+use std::ops::Range;
+
+/// Receives the rows of a run, one after the other.
+pub struct RowWriter<T> {
+    operation: &'static str,
+    first_row: usize,
+    cols: usize,
+    ends: Vec<u32>,
+    columns: Vec<u32>,
+    values: Vec<T>,
+    order: Vec<u64>,
+    error: Option<Error>,
+}
+
+impl<T: Scalar> RowWriter<T> {
+    fn new(operation: &'static str, rows: &Range<usize>, cols: usize) -> Self {
+        RowWriter {
+            operation,
+            first_row: rows.start,
+            cols,
+            ends: Vec::with_capacity(rows.len()),
+            columns: Vec::new(),
+            values: Vec::new(),
+            order: Vec::new(),
+            error: None,
+        }
+    }
+
+    /// Room for so many entries more.
+    pub fn reserve(&mut self, entries: usize) {
+        self.columns.reserve(entries);
+        self.values.reserve(entries);
+    }
+
+    /// Ends a row that has these entries, in any order of columns, none of them repeated. A column out of range, a
+    /// repeated one or a value that is not finite is an error of [`build_rows`].
+    pub fn row(&mut self, columns: &[u32], values: &[T]) {
+        let start = self.columns.len();
+        if columns.windows(2).all(|w| w[0] < w[1]) {
+            self.columns.extend_from_slice(columns);
+            self.values.extend_from_slice(values);
+        } else {
+            sort_order(columns, &mut self.order);
+            self.columns.extend(self.order.iter().map(|key| (key >> 32) as u32));
+            self.values.extend(self.order.iter().map(|key| values[*key as u32 as usize]));
+        }
+        let finite = self.values[start..].iter().all(|v| v.finite());
+        let own = &self.columns[start..];
+        let fits = own.last().is_none_or(|&c| (c as usize) < self.cols);
+        if self.error.is_none() && !(finite && fits && own.windows(2).all(|w| w[0] < w[1])) {
+            self.error = Some(self.wrong(start));
+        }
+        self.ends.push(self.columns.len() as u32);
+    }
+
+    /// What is wrong with the row that begins at an entry.
+    #[cold]
+    fn wrong(&self, start: usize) -> Error {
+        let (row, operation) = (self.first_row + self.ends.len(), self.operation);
+        let (columns, values) = (&self.columns[start..], &self.values[start..]);
+        if let Some(k) = values.iter().position(|v| !v.finite()) {
+            return not_finite(operation, row, columns[k] as usize, values[k]);
+        }
+        let repeated = columns.windows(2).find(|w| w[0] >= w[1]).map(|w| w[1]);
+        let message = match repeated {
+            Some(_) => "the column is repeated".into(),
+            None => format!("the matrix has {} columns", self.cols),
+        };
+        let column = repeated.or(columns.last().copied()).unwrap_or(0) as usize;
+        Error::Entry { operation: operation.into(), row, column, message }
+    }
+}
+
+/// `columns` by increasing column, each with where it stands: `column << 32 | place`.
+pub(super) fn sort_order(columns: &[u32], order: &mut Vec<u64>) {
+    order.clear();
+    order.extend(columns.iter().zip(0u64..).map(|(&c, k)| u64::from(c) << 32 | k));
+    order.sort_unstable();
+}
+
+/// The matrix whose rows `fill` writes, for each of the given runs of rows on some thread. The runs follow one another and
+/// cover all rows; `fill` ends each row of its run with [`RowWriter::row`].
+///
+/// ```
+/// use lacuna_formats::algebra::build_rows;
+///
+/// let halves = vec![0..2, 2..3];
+/// let a = build_rows("upper", 3, 3, halves, |rows, out| {
+///     rows.for_each(|i| out.row(&[i as u32, 2][..2 - i / 2], &[1.0, 0.5][..2 - i / 2]));
+/// })?;
+/// assert_eq!(a.entries().map(|e| e.2).sum::<f64>(), 4.0);
+/// # Ok::<(), lacuna_core::Error>(())
+/// ```
+///
+/// # Errors
+/// [`Error::Entry`] for the first row with a column out of range or repeated or a value that is not finite;
+/// [`Error::Structure`] where runs or rows do not fit, or there are more entries than 32-bit indices count;
+/// [`Error::OutOfMemory`].
+pub fn build_rows<T: Scalar>(
+    operation: &'static str,
+    rows: usize,
+    cols: usize,
+    runs: Vec<Range<usize>>,
+    fill: impl Fn(Range<usize>, &mut RowWriter<T>) + Sync,
+) -> Result<Csr<T>> {
+    build_rows_with(operation, rows, cols, runs, || (), |(), run, out| fill(run, out))
+}
+
+/// [`build_rows`] with memory for each thread, which `init` makes.
+pub fn build_rows_with<T: Scalar, M>(
+    operation: &'static str,
+    rows: usize,
+    cols: usize,
+    runs: Vec<Range<usize>>,
+    init: impl Fn() -> M + Sync,
+    fill: impl Fn(&mut M, Range<usize>, &mut RowWriter<T>) + Sync,
+) -> Result<Csr<T>> {
+    let structure = |message: String| Error::Structure { operation: operation.into(), message };
+    let ends = [0].into_iter().chain(runs.iter().map(|run| run.end));
+    if !runs.iter().map(|run| run.start).chain([rows]).eq(ends) {
+        return Err(structure(format!("expected runs that cover {rows} rows, got {runs:?}")));
+    }
+    let write = |memory: &mut M, run: Range<usize>| {
+        let mut out = RowWriter::new(operation, &run, cols);
+        let count = run.len();
+        fill(memory, run, &mut out);
+        match out.error.take() {
+            Some(error) => Err(error),
+            None if out.ends.len() != count => Err(structure(format!(
+                "expected {count} rows from {}, got {}",
+                out.first_row,
+                out.ends.len()
+            ))),
+            None => Ok(out),
+        }
+    };
+    let written = shared(runs, init, write);
+    joined(operation, rows, cols, written.into_iter().collect::<Result<_>>()?)
+}
+
+/// The matrix of runs of rows that follow one another.
+fn joined<T: Scalar>(
+    operation: &'static str,
+    rows: usize,
+    cols: usize,
+    written: Vec<RowWriter<T>>,
+) -> Result<Csr<T>> {
+    let total = written.iter().map(|run| run.columns.len()).sum();
+    check_sizes(operation, rows, cols, total)?;
+    let mut row_ptr = pages::zeroed::<u32>(operation, rows + 1)?;
+    let mut col_idx = pages::zeroed::<u32>(operation, total)?;
+    let mut values = pages::zeroed::<T>(operation, total)?;
+    let (mut ends, mut columns, mut numbers) = (&mut row_ptr[1..], &mut col_idx[..], &mut values[..]);
+    let mut tasks = Vec::with_capacity(written.len());
+    let mut offset = 0;
+    for run in written {
+        let (own_ends, rest) = ends.split_at_mut(run.ends.len());
+        let (own_columns, rest_columns) = columns.split_at_mut(run.columns.len());
+        let (own_numbers, rest_numbers) = numbers.split_at_mut(run.columns.len());
+        (ends, columns, numbers) = (rest, rest_columns, rest_numbers);
+        let before = offset;
+        offset += run.columns.len() as u32;
+        tasks.push((run, before, own_ends, own_columns, own_numbers));
+    }
+    tasks.into_par_iter().for_each(|(run, before, ends, columns, numbers)| {
+        ends.iter_mut().zip(&run.ends).for_each(|(to, from)| *to = before + from);
+        columns.copy_from_slice(&run.columns);
+        numbers.copy_from_slice(&run.values);
+    });
+    Ok(Csr::assembled(rows, cols, row_ptr, col_idx, values))
+}

@@ -1,0 +1,56 @@
+//! Where each product of two entries goes in a row of the result.
+use lacuna_core::Scalar;
+
+/// Places in rows: in two bytes where no row is longer than they count.
+pub(super) enum Slots {
+    Short(Vec<u16>),
+    Long(Vec<u32>),
+}
+
+impl Slots {
+    /// The slots of a run of rows whose places are all below `longest`.
+    pub(super) fn new(places: Vec<u32>, longest: usize) -> Self {
+        if longest > 1 << 16 {
+            return Slots::Long(places);
+        }
+        Slots::Short(places.into_iter().map(|place| place as u16).collect())
+    }
+    pub(super) fn bytes(&self) -> usize {
+        match self {
+            Slots::Short(places) => size_of_val(&places[..]),
+            Slots::Long(places) => size_of_val(&places[..]),
+        }
+    }
+    /// Takes them one after the other.
+    pub(super) fn reader(&self) -> Reader<'_> {
+        match self {
+            Slots::Short(places) => Reader::Short(places),
+            Slots::Long(places) => Reader::Long(places),
+        }
+    }
+}
+
+/// What is left of some slots.
+pub(super) enum Reader<'a> {
+    Short(&'a [u16]),
+    Long(&'a [u32]),
+}
+
+impl Reader<'_> {
+    /// Adds `factor` times each value to the sum in the slot that is next.
+    #[inline(always)]
+    pub(super) fn scatter<T: Scalar>(&mut self, factor: T, values: &[T], sums: &mut [T]) {
+        match self {
+            Reader::Short(places) => {
+                let (own, rest) = places.split_at(values.len());
+                own.iter().zip(values).for_each(|(place, v)| sums[*place as usize] += factor * *v);
+                *places = rest;
+            }
+            Reader::Long(places) => {
+                let (own, rest) = places.split_at(values.len());
+                own.iter().zip(values).for_each(|(place, v)| sums[*place as usize] += factor * *v);
+                *places = rest;
+            }
+        }
+    }
+}

@@ -1,0 +1,129 @@
+//! Transposes with a map of the entries.
+use crate::Csr;
+use lacuna_core::{Error, Result, Scalar, pages};
+use rayon::prelude::*;
+use std::ops::Range;
+use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
+
+const OPERATION: &str = "sparse transpose";
+/// Entries that a thread moves at a time.
+const GRAIN: usize = 1 << 14;
+
+/// The pattern of a transpose, and the entry that each of its entries comes from.
+pub struct TransposePlan {
+    rows: usize,
+    cols: usize,
+    row_ptr: Vec<u32>,
+    col_idx: Vec<u32>,
+    from: Vec<u32>,
+}
+
+impl TransposePlan {
+    /// The plan for the pattern of `a`.
+    ///
+    /// * Cost: two passes over the columns of `a`. Memory: the pattern and a number for each entry; while it is made, a number
+    ///   for each column on each thread.
+    ///
+    /// # Errors
+    /// [`Error::OutOfMemory`].
+    pub fn new<T: Scalar>(a: &Csr<T>) -> Result<Self> {
+        let (rows, cols) = (a.cols(), a.rows());
+        let runs = runs(a);
+        // How many entries each run has in each column, then where the first of them goes.
+        let mut starts: Vec<Vec<u32>> = runs
+            .par_iter()
+            .map(|run| {
+                let mut counts = vec![0u32; rows];
+                entries(a, run).for_each(|k| counts[a.col_idx()[k] as usize] += 1);
+                counts
+            })
+            .collect();
+        let mut row_ptr = pages::zeroed::<u32>(OPERATION, rows + 1)?;
+        let mut next = 0;
+        for (j, start) in row_ptr[1..].iter_mut().enumerate() {
+            for counts in &mut starts {
+                next += std::mem::replace(&mut counts[j], next);
+            }
+            *start = next;
+        }
+        // Each place is written once; atomics say so to the compiler and cost nothing.
+        let [col_idx, from] = [(); 2].map(|()| pages::zeroed::<u32>(OPERATION, a.nnz()));
+        let (mut col_idx, mut from) = (col_idx?, from?);
+        let (columns, sources) = (as_atomics(&mut col_idx), as_atomics(&mut from));
+        runs.par_iter().zip(&mut starts).for_each(|(run, next)| {
+            for i in run.clone() {
+                for k in entries(a, &(i..i + 1)) {
+                    let at = &mut next[a.col_idx()[k] as usize];
+                    columns[*at as usize].store(i as u32, Relaxed);
+                    sources[*at as usize].store(k as u32, Relaxed);
+                    *at += 1;
+                }
+            }
+        });
+        Ok(TransposePlan { rows, cols, row_ptr, col_idx, from })
+    }
+
+    /// The transpose of a matrix on the pattern of the plan.
+    ///
+    /// # Errors
+    /// [`Error::Structure`] for a matrix of other sizes, [`Error::OutOfMemory`].
+    pub fn transpose<T: Scalar>(&self, a: &Csr<T>) -> Result<Csr<T>> {
+        self.turned(a, |v| v)
+    }
+
+    /// The conjugate transpose of a matrix on the pattern of the plan.
+    ///
+    /// # Errors
+    /// As [`TransposePlan::transpose`].
+    pub fn adjoint<T: Scalar>(&self, a: &Csr<T>) -> Result<Csr<T>> {
+        self.turned(a, T::conj)
+    }
+
+    /// For each entry of the transpose, the entry of the matrix that it comes from.
+    pub fn from(&self) -> &[u32] {
+        &self.from
+    }
+
+    fn turned<T: Scalar>(&self, a: &Csr<T>, f: impl Fn(T) -> T + Sync) -> Result<Csr<T>> {
+        if (a.cols(), a.rows(), a.nnz()) != (self.rows, self.cols, self.from.len()) {
+            let got = (a.rows(), a.cols(), a.nnz());
+            let message = format!(
+                "expected a matrix of {} rows, {} columns and {} entries, got {got:?}",
+                self.cols,
+                self.rows,
+                self.from.len()
+            );
+            return Err(Error::Structure { operation: OPERATION.into(), message });
+        }
+        let mut values = pages::zeroed::<T>(OPERATION, self.from.len())?;
+        let chunks = values.par_chunks_mut(GRAIN).zip(self.from.par_chunks(GRAIN));
+        chunks.for_each(|(values, from)| {
+            values.iter_mut().zip(from).for_each(|(v, k)| *v = f(a.values()[*k as usize]));
+        });
+        let (row_ptr, col_idx) = (self.row_ptr.clone(), self.col_idx.clone());
+        Ok(Csr::assembled(self.rows, self.cols, row_ptr, col_idx, values))
+    }
+}
+
+/// The entries of a run of rows.
+fn entries<T: Scalar>(a: &Csr<T>, rows: &Range<usize>) -> Range<usize> {
+    a.row_ptr()[rows.start] as usize..a.row_ptr()[rows.end] as usize
+}
+
+/// One run of rows for each thread, since each counts all columns; the result does not depend on how many there are.
+fn runs<T: Scalar>(a: &Csr<T>) -> Vec<Range<usize>> {
+    let wanted = rayon::current_num_threads().min(a.nnz() / GRAIN).max(1);
+    let mut starts: Vec<usize> = (0..wanted)
+        .map(|k| a.row_ptr().partition_point(|&p| (p as usize) < a.nnz() / wanted * k).min(a.rows()))
+        .collect();
+    starts[0] = 0;
+    starts.push(a.rows());
+    starts.windows(2).map(|w| w[0]..w[1]).collect()
+}
+
+/// The numbers as atomics.
+fn as_atomics(numbers: &mut [u32]) -> &[AtomicU32] {
+    // SAFETY: an `AtomicU32` has the size, alignment and bit validity of a `u32`, and for the life of the result nobody
+    // else can name the numbers.
+    unsafe { &*(std::ptr::from_mut(numbers) as *const [AtomicU32]) }
+}

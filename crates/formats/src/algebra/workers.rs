@@ -1,0 +1,31 @@
+//! Tasks shared among threads, each thread with memory of its own.
+use rayon::prelude::*;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+
+/// What `work` makes of each task, in the order of the tasks. Each thread takes the next one with what `init` made for it:
+/// once, where rayon's own `map_init` makes it for every few tasks.
+pub(super) fn shared<I: Send, R: Send, M>(
+    tasks: Vec<I>,
+    init: impl Fn() -> M + Sync,
+    work: impl Fn(&mut M, I) -> R + Sync,
+) -> Vec<R> {
+    let threads = rayon::current_num_threads().min(tasks.len());
+    let tasks: Vec<_> = tasks.into_iter().map(|task| std::sync::Mutex::new(Some(task))).collect();
+    let next = AtomicUsize::new(0);
+    let take = || {
+        let at = next.fetch_add(1, Relaxed);
+        let task = tasks.get(at)?.lock().ok()?.take()?;
+        Some((at, task))
+    };
+    let run = |_| {
+        let mut memory = None;
+        let mut done = Vec::new();
+        while let Some((at, task)) = take() {
+            done.push((at, work(memory.get_or_insert_with(&init), task)));
+        }
+        done
+    };
+    let mut all: Vec<_> = (0..threads).into_par_iter().with_max_len(1).flat_map_iter(run).collect();
+    all.sort_unstable_by_key(|(at, _)| *at);
+    all.into_iter().map(|(_, result)| result).collect()
+}

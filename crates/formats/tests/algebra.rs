@@ -1,0 +1,133 @@
+//! Sparse algebra against dense products, against itself on other numbers of threads, and plans against fresh results.
+use lacuna_core::{Complex64, Error, Scalar};
+use lacuna_formats::algebra::{GalerkinPlan, ProductPlan, TransposePlan, build_rows, galerkin, product};
+use lacuna_formats::{Csr, Triplets};
+use proptest::prelude::*;
+
+/// A matrix whose entries are small whole numbers, so that sums are exact.
+fn matrix(rows: usize, cols: usize) -> impl Strategy<Value = Csr<Complex64>> {
+    let entry = (0..rows.max(1), 0..cols.max(1), -4i32..5, -4i32..5);
+    prop::collection::vec(entry, 0..3 * (rows + cols) + 1).prop_map(move |entries| {
+        let mut triplets = Triplets::new(rows, cols);
+        for (i, j, re, im) in entries.into_iter().filter(|_| rows > 0 && cols > 0) {
+            triplets.push(i, j, Complex64::new(re.into(), im.into()));
+        }
+        triplets.to_csr().unwrap()
+    })
+}
+
+fn dense<T: Scalar>(a: &Csr<T>) -> Vec<Vec<T>> {
+    let mut dense = vec![vec![T::zero(); a.cols()]; a.rows()];
+    a.entries().for_each(|(i, j, v)| dense[i][j] = v);
+    dense
+}
+
+fn dense_product<T: Scalar>(a: &[Vec<T>], b: &[Vec<T>], cols: usize) -> Vec<Vec<T>> {
+    let entry = |row: &[T], j: usize| row.iter().zip(b).fold(T::zero(), |sum, (&v, b)| sum + v * b[j]);
+    a.iter().map(|row| (0..cols).map(|j| entry(row, j)).collect()).collect()
+}
+
+/// Chains of matrices that can be multiplied, some of them empty.
+fn chain() -> impl Strategy<Value = (Csr<Complex64>, Csr<Complex64>, Csr<Complex64>)> {
+    (0usize..9, 0usize..30, 0usize..30, 0usize..9)
+        .prop_flat_map(|(m, n, k, l)| (matrix(m, n), matrix(n, k), matrix(k, l)))
+}
+
+proptest! {
+    #[test]
+    fn products_are_those_of_dense_matrices((r, a, p) in chain()) {
+        let ap = product(&a, &p).unwrap();
+        let want = dense_product(&dense(&a), &dense(&p), p.cols());
+        prop_assert_eq!(dense(&ap), want.clone());
+        let c = galerkin(&r, &a, &p).unwrap();
+        prop_assert_eq!(dense(&c), dense_product(&dense(&r), &want, p.cols()));
+        prop_assert_eq!(&c, &product(&r, &ap).unwrap());
+    }
+
+    #[test]
+    fn plans_serve_new_values((r, a, p) in chain(), factor in -3i32..4) {
+        let (plan, mut ap) = ProductPlan::new(&a, &p).unwrap();
+        prop_assert_eq!(&ap, &product(&a, &p).unwrap());
+        let (all, mut c) = GalerkinPlan::new(&r, &a, &p).unwrap();
+        prop_assert_eq!(&c, &galerkin(&r, &a, &p).unwrap());
+        let other = a.map(|v| v * Complex64::new(factor.into(), 1.0)).unwrap();
+        plan.multiply(&other, &p, &mut ap).unwrap();
+        prop_assert_eq!(&ap, &product(&other, &p).unwrap());
+        all.multiply(&r, &other, &p, &mut c).unwrap();
+        prop_assert_eq!(&c, &galerkin(&r, &other, &p).unwrap());
+    }
+
+    #[test]
+    fn transposes_are_those_of_assembly((_, a, _) in chain()) {
+        let plan = TransposePlan::new(&a).unwrap();
+        prop_assert_eq!(plan.transpose(&a).unwrap(), a.transpose());
+        prop_assert_eq!(plan.adjoint(&a).unwrap(), a.adjoint());
+        let turned = plan.transpose(&a).unwrap();
+        for (k, from) in plan.from().iter().enumerate() {
+            prop_assert_eq!(turned.values()[k], a.values()[*from as usize]);
+        }
+    }
+}
+
+/// A matrix with rows of many lengths, one of them of all columns, whose values round.
+fn uneven(n: usize, cols: usize, seed: u64) -> Csr<f64> {
+    let hash = |k: u64| {
+        let h = k.wrapping_add(seed).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        (h ^ (h >> 29)).wrapping_mul(0xbf58_476d_1ce4_e5b9) >> 20
+    };
+    let mut triplets = Triplets::new(n, cols);
+    for i in 0..n as u64 {
+        let entries = if i == 7 && n == cols { cols as u64 } else { hash(i) % 9 };
+        for k in 0..entries {
+            let h = hash(i * 100 + k);
+            let j = if i == 7 && n == cols { k } else { (i * cols as u64 / n as u64 + h % 40) % cols as u64 };
+            triplets.push(i as usize, j as usize, (h % 1000) as f64 / 7.0 - 60.0);
+        }
+    }
+    triplets.to_csr().unwrap()
+}
+
+#[test]
+fn bits_do_not_depend_on_threads() {
+    let (a, p) = (uneven(70_000, 70_000, 1), uneven(70_000, 9_000, 2));
+    let results = [1, 2, 3, 8].map(|threads| {
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+        pool.install(|| {
+            let turned = TransposePlan::new(&p).unwrap();
+            let r = turned.adjoint(&p).unwrap();
+            assert_eq!(r, p.adjoint());
+            let (plan, mut c) = GalerkinPlan::new(&r, &a, &p).unwrap();
+            let fresh = c.clone();
+            plan.multiply(&r, &a, &p, &mut c).unwrap();
+            assert_eq!(c, fresh);
+            let (plan, mut ap) = ProductPlan::new(&a, &p).unwrap();
+            let fresh = ap.clone();
+            plan.multiply(&a, &p, &mut ap).unwrap();
+            assert_eq!(ap, fresh);
+            assert!(plan.bytes() > 0);
+            [c, ap]
+        })
+    });
+    assert!(results.windows(2).all(|w| w[0] == w[1]));
+    assert!(results[0][1].nnz() > 100_000);
+}
+
+#[test]
+fn what_does_not_fit_is_refused() {
+    let (a, b) = (uneven(50, 40, 1), uneven(40, 30, 2));
+    assert!(matches!(product(&b, &b), Err(Error::Shape { got: (40, 30), .. })));
+    assert!(matches!(galerkin(&b, &a, &b), Err(Error::Shape { got: (50, 40), .. })));
+    let (plan, mut c) = ProductPlan::new(&a, &b).unwrap();
+    assert!(matches!(plan.multiply(&b, &b, &mut c), Err(Error::Structure { .. })));
+    let huge = a.map(|_| f64::MAX).unwrap();
+    let error = product(&huge, &b.map(|_| 2.0).unwrap()).unwrap_err().to_string();
+    assert!(error.contains("inf is not a finite number"), "{error}");
+    assert!(plan.multiply(&huge, &b.map(|_| 2.0).unwrap(), &mut c).is_err());
+    let rows = |columns: &'static [u32]| {
+        build_rows("a test", 1, 3, vec![0..1], |_, out| out.row(columns, &[1.0, 2.0]))
+            .unwrap_err()
+            .to_string()
+    };
+    assert!(rows(&[1, 1]).contains("repeated"), "{}", rows(&[1, 1]));
+    assert!(rows(&[3, 1]).contains("the matrix has 3 columns"), "{}", rows(&[3, 1]));
+}

@@ -1,0 +1,243 @@
+//! The dense inverse of the coarsest matrix, a pseudo-inverse where it is singular.
+use lacuna_core::{Complex64, Error, Kind, Result, Scalar};
+use lacuna_formats::Csr;
+use lacuna_formats::algebra::build_rows;
+use rayon::prelude::*;
+
+const OPERATION: &str = "inverse of the coarsest matrix";
+/// Rows from which threads share the work.
+const SHARED: usize = 192;
+
+/// The inverse of a matrix, computed in double precision, with all its entries stored; and how many vectors it takes to 0.
+///
+/// # Errors
+/// [`Error::Entry`] where an entry of it is not a number of the type.
+pub(super) fn inverse<T: Scalar>(a: &Csr<T>, hermitian: bool) -> Result<(Csr<T>, usize)> {
+    match T::KIND {
+        Kind::F32 | Kind::F64 => computed::<T, f64>(a, hermitian),
+        Kind::C32 | Kind::C64 => computed::<T, Complex64>(a, hermitian),
+    }
+}
+
+fn computed<T: Scalar, W: Scalar>(a: &Csr<T>, hermitian: bool) -> Result<(Csr<T>, usize)> {
+    let n = a.rows();
+    let mut m = vec![W::zero(); n * n];
+    a.entries().for_each(|(i, j, v)| m[i * n + j] = W::from_parts(v.re(), v.im()));
+    // Rows and columns scaled by powers of two to a diagonal near 1, so that pivots tell what is singular.
+    let scale: Vec<i32> = (0..n)
+        .map(|i| {
+            let largest = m[i * n..(i + 1) * n].iter().map(|v| v.modulus()).fold(0.0, f64::max);
+            let d = m[i * n + i].modulus();
+            let by = if d > 1e-8 * largest { d } else { largest };
+            if by > 0.0 { (-0.5 * by.log2()).round() as i32 } else { 0 }
+        })
+        .collect();
+    let scaled = |m: &mut [W]| {
+        m.iter_mut().enumerate().for_each(|(k, v)| *v = v.scale_by_power_of_two(scale[k / n] + scale[k % n]));
+    };
+    scaled(&mut m);
+    // Products that made the matrix left rounding errors of its own type.
+    let tolerance = 32.0 * (n as f64).sqrt() * T::EPSILON;
+    let mut null = invert(&mut m, n, tolerance);
+    scaled(&mut m);
+    let nullity = null[0].len();
+    null.iter_mut().flatten().for_each(|v| {
+        v.iter_mut().zip(&scale).for_each(|(v, scale)| *v = v.scale_by_power_of_two(*scale));
+    });
+    project(&mut m, n, null);
+    if hermitian {
+        for i in 0..n {
+            for j in 0..=i {
+                let mean = W::from_real(0.5) * (m[i * n + j] + m[j * n + i].conj());
+                (m[i * n + j], m[j * n + i]) = (mean, mean.conj());
+            }
+        }
+    }
+    let columns: Vec<u32> = (0..n as u32).collect();
+    let all = build_rows(OPERATION, n, n, std::iter::once(0..n).collect(), |rows, out| {
+        rows.for_each(|i| {
+            let row: Vec<T> = m[i * n..(i + 1) * n].iter().map(|v| T::from_parts(v.re(), v.im())).collect();
+            out.row(&columns, &row);
+        });
+    });
+    all.map(|inverse| (inverse, nullity)).map_err(|error| match error {
+        Error::Entry { row, column, message, .. } => {
+            let message = format!("{message}: the matrix is too badly scaled");
+            Error::Entry { operation: "preconditioner `amg`".into(), row, column, message }
+        }
+        other => other,
+    })
+}
+
+/// Vectors that a matrix takes to 0, and vectors that its adjoint does.
+type NullSpaces<W> = [Vec<Vec<W>>; 2];
+
+/// Replaces a matrix by its inverse by Gauss and Jordan's method with complete pivoting. Where the pivots tell that it is
+/// singular, those below the tolerance in units of the largest, by a matrix `G` with `A G A = A` and `G A G = G`, and by bases of the null spaces.
+fn invert<W: Scalar>(m: &mut [W], n: usize, tolerance: f64) -> NullSpaces<W> {
+    let (mut rows, mut columns) = ((0..n).collect::<Vec<_>>(), (0..n).collect::<Vec<_>>());
+    let mut largest = 0.0;
+    let mut rank = 0;
+    while rank < n {
+        let k = rank;
+        let (i, j, most) = pivot(m, n, k);
+        largest = f64::max(largest, most);
+        if most <= tolerance * largest {
+            break;
+        }
+        swap_rows(m, n, k, i);
+        rows.swap(k, i);
+        (0..n).for_each(|row| m.swap(row * n + k, row * n + j));
+        columns.swap(k, j);
+        let by = W::one().quotient(m[k * n + k]);
+        m[k * n + k] = W::one();
+        m[k * n..(k + 1) * n].iter_mut().for_each(|v| *v *= by);
+        let (above, rest) = m.split_at_mut(k * n);
+        let (own, below) = rest.split_at_mut(n);
+        let eliminate = |row: &mut [W]| {
+            let factor = row[k];
+            row[k] = W::zero();
+            row.iter_mut().zip(&*own).for_each(|(v, p)| *v -= factor * *p);
+        };
+        if n >= SHARED {
+            above.par_chunks_mut(n).with_min_len(32).for_each(eliminate);
+            below.par_chunks_mut(n).with_min_len(32).for_each(eliminate);
+        } else {
+            above.chunks_mut(n).chain(below.chunks_mut(n)).for_each(eliminate);
+        }
+        rank += 1;
+    }
+    // With `A₁₁` what was eliminated, there is `[A₁₁⁻¹ X; −Y 0]`, `X = A₁₁⁻¹ A₁₂` and `Y = A₂₁ A₁₁⁻¹`; `[−X; I]` and
+    // `[−Yᴴ; I]` span the null spaces. Row k of it belongs to column `columns[k]` of the matrix, column k to row `rows[k]`.
+    let [mut right, mut left] = [(); 2].map(|()| vec![vec![W::zero(); n]; n - rank]);
+    for (f, (right, left)) in right.iter_mut().zip(&mut left).enumerate() {
+        for k in 0..rank {
+            right[columns[k]] = -m[k * n + rank + f];
+            left[rows[k]] = m[(rank + f) * n + k].conj();
+        }
+        (right[columns[rank + f]], left[rows[rank + f]]) = (W::one(), W::one());
+    }
+    let found = m.to_vec();
+    m.fill(W::zero());
+    for (k, &j) in columns[..rank].iter().enumerate() {
+        for (l, &i) in rows[..rank].iter().enumerate() {
+            m[j * n + i] = found[k * n + l];
+        }
+    }
+    [right, left]
+}
+
+/// The entry of the largest modulus among those not yet eliminated. The next on the diagonal where it is not much smaller,
+/// which keeps what is Hermitian so.
+fn pivot<W: Scalar>(m: &[W], n: usize, k: usize) -> (usize, usize, f64) {
+    let size = |v: W| v.re().abs() + v.im().abs();
+    let of_row = |i: usize| {
+        let row = m[i * n + k..(i + 1) * n].iter().map(|v| size(*v)).enumerate();
+        row.fold((0, 0.0), |best, next| if next.1 > best.1 { next } else { best })
+    };
+    let diagonal = (k..n)
+        .map(|i| (i, size(m[i * n + i])))
+        .fold((k, 0.0), |best, next| if next.1 > best.1 { next } else { best });
+    let (mut place, mut most) = ((k, k), 0.0);
+    for i in k..n {
+        let (j, v) = of_row(i);
+        if v > most {
+            (place, most) = ((i, k + j), v);
+        }
+    }
+    if diagonal.1 >= 0.1 * most { (diagonal.0, diagonal.0, diagonal.1) } else { (place.0, place.1, most) }
+}
+
+fn swap_rows<W: Scalar>(m: &mut [W], n: usize, k: usize, i: usize) {
+    if i != k {
+        let (low, high) = m.split_at_mut(k.max(i) * n);
+        low[k.min(i) * n..(k.min(i) + 1) * n].swap_with_slice(&mut high[..n]);
+    }
+}
+
+/// Makes `G` the pseudo-inverse: `(I − N Nᴴ) G (I − L Lᴴ)` with orthonormal bases of the null spaces.
+fn project<W: Scalar>(m: &mut [W], n: usize, [right, left]: NullSpaces<W>) {
+    for v in orthonormal(right) {
+        let mut along = vec![W::zero(); n];
+        for i in 0..n {
+            let c = v[i].conj();
+            along.iter_mut().zip(&m[i * n..(i + 1) * n]).for_each(|(s, a)| *s += c * *a);
+        }
+        for i in 0..n {
+            m[i * n..(i + 1) * n].iter_mut().zip(&along).for_each(|(a, s)| *a -= v[i] * *s);
+        }
+    }
+    for v in orthonormal(left) {
+        for row in m.chunks_mut(n) {
+            let along = row.iter().zip(&v).fold(W::zero(), |sum, (a, v)| sum + *a * *v);
+            row.iter_mut().zip(&v).for_each(|(a, v)| *a -= along * v.conj());
+        }
+    }
+}
+
+/// Gram and Schmidt's method, twice.
+fn orthonormal<W: Scalar>(mut vectors: Vec<Vec<W>>) -> Vec<Vec<W>> {
+    for k in 0..vectors.len() {
+        let (before, rest) = vectors.split_at_mut(k);
+        let v = &mut rest[0];
+        for u in before.iter().chain(before.iter()) {
+            let along = u.iter().zip(&*v).fold(W::zero(), |sum, (u, v)| sum + u.conj() * *v);
+            v.iter_mut().zip(u).for_each(|(v, u)| *v -= along * *u);
+        }
+        let norm = v.iter().map(|v| v.re() * v.re() + v.im() * v.im()).sum::<f64>().sqrt();
+        v.iter_mut().for_each(|v| *v = v.quotient(W::from_real(norm)));
+    }
+    vectors
+}
+
+#[cfg(test)]
+mod tests {
+    use super::inverse;
+    use lacuna_core::{Complex64, Scalar};
+    use lacuna_formats::{Csr, Triplets, algebra::product};
+
+    fn of<T: Scalar>(rows: &[&[T]]) -> Csr<T> {
+        let mut triplets = Triplets::new(rows.len(), rows[0].len());
+        for (i, row) in rows.iter().enumerate() {
+            row.iter()
+                .enumerate()
+                .filter(|(_, v)| **v != T::zero())
+                .for_each(|(j, v)| triplets.push(i, j, *v));
+        }
+        triplets.to_csr().unwrap()
+    }
+
+    /// The four equations of Penrose.
+    fn check<T: Scalar>(a: &Csr<T>, nullity: usize) {
+        let (inverse, found) = inverse(a, false).unwrap();
+        assert_eq!(found, nullity);
+        let (ax, xa) = (product(a, &inverse).unwrap(), product(&inverse, a).unwrap());
+        let near = |one: &Csr<T>, two: &Csr<T>| {
+            for i in 0..one.rows() {
+                for j in 0..one.cols() {
+                    let [one, two] = [one, two].map(|m| m.get(i, j).unwrap_or(T::zero()));
+                    assert!(
+                        (one - two).modulus() <= 1e3 * T::EPSILON * (1.0 + two.modulus()),
+                        "{i} {j}: {one} {two}"
+                    );
+                }
+            }
+        };
+        near(&product(&ax, a).unwrap(), a);
+        near(&product(&xa, &inverse).unwrap(), &inverse);
+        near(&ax.adjoint(), &ax);
+        near(&xa.adjoint(), &xa);
+    }
+
+    #[test]
+    fn inverses_and_pseudo_inverses() {
+        check(&of(&[&[4.0, 1.0, 0.0], &[0.5, 3.0, -1.0], &[0.0, 2.0, 5.0]]), 0);
+        check(&of(&[&[0.0, 2.0], &[-3.0, 0.0]]), 0);
+        check(&of(&[&[1.0, -1.0, 0.0], &[-1.0, 2.0, -1.0], &[0.0, -1.0, 1.0]]), 1);
+        check(&of(&[&[1.0, 2.0, 3.0], &[2.0, 4.0, 6.0], &[0.0, 0.0, 0.0]]), 2);
+        let c = Complex64::new;
+        check(&of(&[&[c(2.0, 1.0), c(0.0, -1.0)], &[c(3.0, 0.0), c(1.0, 4.0)]]), 0);
+        check(&of(&[&[c(1.0, 1.0), c(2.0, 0.0)], &[c(0.0, 2.0), c(2.0, 2.0)]]), 1);
+        check(&of(&[&[1.0f32, -1.0], &[-1.0, 1.0]]), 1);
+    }
+}

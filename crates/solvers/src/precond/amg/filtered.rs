@@ -1,0 +1,60 @@
+//! The filtered matrix `A_F`: weak entries are added to the diagonal, such that it does to a near-null vector what `A` does.
+use super::rows::{Rows, size};
+use super::strength::Filter;
+use lacuna_core::Scalar;
+use lacuna_formats::Csr;
+use rayon::prelude::*;
+use std::borrow::Cow;
+
+/// Part of a diagonal entry below which what is left of it after lumping is not divided by.
+const LEAST: f64 = 0.25;
+
+/// `A_F` over `A`, with what its rows are divided by.
+pub(super) struct Filtered<'a, T: Scalar> {
+    pub(super) a: &'a Csr<T>,
+    pub(super) filter: &'a Filter,
+    /// The diagonal of `A_F`.
+    pub(super) lumped: Cow<'a, [T]>,
+    /// `D_F`: the diagonal of `A_F`, that of `A` where the weak entries leave less than a part [`LEAST`] of it.
+    pub(super) by: Cow<'a, [T]>,
+    pub(super) hermitian: bool,
+}
+
+impl<'a, T: Scalar> Filtered<'a, T> {
+    /// With a near-null vector, constant where there is none.
+    pub(super) fn new(a: &'a Csr<T>, rows: &'a Rows<T>, filter: &'a Filter, near_null: Option<&[T]>) -> Self {
+        let (hermitian, diagonal) = (rows.hermitian, &rows.diagonal[..]);
+        if matches!(filter, Filter::All) {
+            return Filtered { a, filter, lumped: diagonal.into(), by: diagonal.into(), hermitian };
+        }
+        let lumped = |(i, d): (usize, &T)| {
+            let weak = a.row_entries(i).enumerate().filter(|(k, _)| !filter.is_strong(i, *k));
+            let of = |j: usize| near_null.map_or(T::one(), |b| b[j].quotient(b[i]));
+            let lumped = weak.fold(*d, |sum, (_, (j, v))| sum + of(j) * v);
+            if lumped.finite() { lumped } else { *d }
+        };
+        let lumped: Vec<T> = diagonal.par_iter().with_min_len(1 << 12).enumerate().map(lumped).collect();
+        let by = |(d, lumped): (&T, &T)| if size(*lumped) < LEAST * size(*d) { *d } else { *lumped };
+        let by = diagonal.par_iter().zip(&lumped).with_min_len(1 << 14).map(by).collect::<Vec<_>>();
+        Filtered { a, filter, lumped: lumped.into(), by: by.into(), hermitian }
+    }
+
+    /// `(A_F v)_i`
+    #[inline(always)]
+    pub(super) fn row(&self, i: usize, v: &[T]) -> T {
+        let (columns, values) = self.a.row_slices(i);
+        let entries = columns.iter().zip(values);
+        match self.filter {
+            Filter::All => entries.fold(T::zero(), |sum, (&j, &a)| sum + a * v[j as usize]),
+            Filter::Bits { .. } => entries.enumerate().fold(T::zero(), |sum, (k, (&j, &a))| {
+                if j as usize == i {
+                    sum + self.lumped[i] * v[i]
+                } else if self.filter.is_strong(i, k) {
+                    sum + a * v[j as usize]
+                } else {
+                    sum
+                }
+            }),
+        }
+    }
+}

@@ -1,0 +1,292 @@
+//! The levels of a hierarchy: made for a matrix, and for new values on its pattern.
+use super::aggregates::Aggregates;
+use super::filtered::Filtered;
+use super::prolongator::{Tentative, smoothed};
+use super::radius::radius;
+use super::rows::Rows;
+use super::smoother::{Smoother, Smoothing};
+use super::strength::{Filter, strong, threshold};
+use super::{AmgOptions, Shape, coarsest};
+use lacuna_core::{Result, Scalar};
+use lacuna_formats::Csr;
+use lacuna_formats::algebra::{GalerkinPlan, TransposePlan, galerkin};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// Steps of the estimate of a spectral radius.
+const STEPS: usize = 10;
+/// Part of the rows that a level may keep.
+const SHRINKS: f64 = 0.8;
+/// Levels at the most.
+const MOST_LEVELS: usize = 24;
+/// Rows of the largest matrix whose dense inverse is taken where nothing coarser can be made.
+const MOST_DENSE: usize = 1024;
+
+/// A level that has a coarser one.
+pub(super) struct Level<T: Scalar> {
+    pub(super) smoother: Smoother<T>,
+    pub(super) p: Arc<Csr<T>>,
+    pub(super) r: Arc<Csr<T>>,
+    /// `R A P`, the matrix of the next level.
+    pub(super) coarse: Arc<Csr<T>>,
+    /// What depends on the pattern, and is kept for new values.
+    plan: Plan,
+}
+
+/// What is kept of a level for new values.
+struct Plan {
+    filter: Filter,
+    aggregates: Aggregates,
+    turned: TransposePlan,
+    /// Made when new values come for the first time.
+    galerkin: Option<GalerkinPlan>,
+}
+
+/// What is done on the coarsest level.
+pub(super) enum Coarsest<T: Scalar> {
+    /// A dense inverse.
+    Inverse(Arc<Csr<T>>),
+    /// Smoothing, where the matrix is too large for that.
+    Smoothed(Smoother<T>),
+}
+
+/// Levels, the finest first.
+pub(super) struct Hierarchy<T: Scalar> {
+    pub(super) levels: Vec<Level<T>>,
+    pub(super) coarsest: Coarsest<T>,
+    hermitian: bool,
+    /// What was done otherwise than asked, and why.
+    pub(super) notes: Vec<String>,
+    pub(super) times: Times,
+}
+
+/// Time by part.
+#[derive(Default)]
+pub(super) struct Times(pub(super) Vec<(&'static str, Duration)>);
+
+impl Times {
+    fn add<R>(&mut self, part: &'static str, work: impl FnOnce() -> R) -> R {
+        let start = Instant::now();
+        let result = work();
+        let spent = start.elapsed();
+        match self.0.iter_mut().find(|(known, _)| *known == part) {
+            Some((_, time)) => *time += spent,
+            None => self.0.push((part, spent)),
+        }
+        result
+    }
+
+    /// The smoother of a level.
+    fn smoother<T: Scalar>(&mut self, amg: &AmgOptions, a: &Csr<T>, rows: &Rows<T>) -> Smoother<T> {
+        let estimate = || radius(&Filtered::new(a, rows, &Filter::All, None), STEPS);
+        let rho = if Smoother::needs_radius(amg, rows) { self.add("radius", estimate) } else { 0.0 };
+        self.add("smoother", || Smoother::new(amg, rows, rho))
+    }
+
+    /// The prolongator of a level, and the near-null vector of the next.
+    fn prolongator<T: Scalar>(
+        &mut self,
+        amg: &AmgOptions,
+        a: &Csr<T>,
+        rows: &Rows<T>,
+        filter: &Filter,
+        aggregates: &Aggregates,
+        near_null: Option<Vec<T>>,
+    ) -> Result<(Csr<T>, Vec<T>)> {
+        let matrix = self.add("filter", || Filtered::new(a, rows, filter, near_null.as_deref()));
+        let rho = self.add("radius", || radius(&matrix, STEPS));
+        // Without an estimate nothing is smoothed.
+        let omega = if rho.is_finite() && rho > 0.0 { amg.damping / rho } else { 0.0 };
+        self.add("prolongator", || {
+            let tentative = Tentative::new(aggregates, near_null.as_deref());
+            Ok((smoothed(&matrix, aggregates, &tentative, omega)?, tentative.coarse))
+        })
+    }
+}
+
+impl<T: Scalar> Hierarchy<T> {
+    /// From a matrix, and a near-null vector of it where the constant is not one.
+    pub(super) fn new(amg: &AmgOptions, a: &Csr<T>, mut near_null: Option<Vec<T>>) -> Result<Self> {
+        let mut made = Hierarchy {
+            levels: Vec::new(),
+            coarsest: Coarsest::Smoothed(Smoother { kind: Smoothing::Spai0, diagonal: Vec::new() }),
+            hermitian: true,
+            notes: Vec::new(),
+            times: Times::default(),
+        };
+        let (mut last, mut entries) = (None::<Arc<Csr<T>>>, a.nnz());
+        loop {
+            let held = last.clone();
+            let current = held.as_deref().unwrap_or(a);
+            let (level, n) = (made.levels.len(), current.rows());
+            if n <= amg.coarsest || level == MOST_LEVELS {
+                break made.close(amg, current, level == 0)?;
+            }
+            let known = (level > 0).then_some(made.hermitian);
+            let rows = made.times.add("strength", || Rows::of(current, known));
+            rows.check_diagonal()?;
+            made.hermitian = rows.hermitian;
+            let Some((level, null)) = made.coarsen(amg, current, &rows, near_null.take())? else {
+                break made.close(amg, current, level == 0)?;
+            };
+            entries += level.coarse.nnz();
+            if entries as f64 > amg.complexity * a.nnz() as f64 {
+                made.notes.push(format!(
+                    "level {} would bring the entries of all levels to {:.1} times those of the matrix, more than \
+                     {}: not made",
+                    made.levels.len() + 1,
+                    entries as f64 / a.nnz() as f64,
+                    amg.complexity
+                ));
+                break made.close(amg, current, false)?;
+            }
+            last = Some(level.coarse.clone());
+            made.levels.push(level);
+            near_null = Some(null);
+        }
+        Ok(made)
+    }
+
+    /// A level over a coarser one, with the near-null vector there; nothing where it would not be much smaller.
+    fn coarsen(
+        &mut self,
+        amg: &AmgOptions,
+        a: &Csr<T>,
+        rows: &Rows<T>,
+        near_null: Option<Vec<T>>,
+    ) -> Result<Option<(Level<T>, Vec<T>)>> {
+        let depth = self.levels.len();
+        let epsilon = threshold(rows, amg.theta, depth);
+        let (filter, graph) = self.times.add("strength", || strong(a, rows, epsilon));
+        let aggregates = self.times.add("aggregates", || Aggregates::new(a, rows, &graph, amg.aggregation));
+        drop(graph);
+        if aggregates.count == 0 {
+            self.notes.push(format!("level {depth} has no strong couplings: smoothed, not coarsened"));
+            return Ok(None);
+        }
+        if aggregates.count as f64 > SHRINKS * a.rows() as f64 {
+            self.notes.push(format!(
+                "level {depth} would keep {} of {} rows: not coarsened",
+                aggregates.count,
+                a.rows()
+            ));
+            return Ok(None);
+        }
+        let smoother = self.times.smoother(amg, a, rows);
+        let (p, null) = self.times.prolongator(amg, a, rows, &filter, &aggregates, near_null)?;
+        let (turned, r) = self.times.add("transpose", || {
+            let turned = TransposePlan::new(&p)?;
+            let r = turned.adjoint(&p)?;
+            Ok::<_, lacuna_core::Error>((turned, r))
+        })?;
+        let coarse = Arc::new(self.times.add("product", || galerkin(&r, a, &p))?);
+        let plan = Plan { filter, aggregates, turned, galerkin: None };
+        Ok(Some((Level { smoother, p: Arc::new(p), r: Arc::new(r), coarse, plan }, null)))
+    }
+
+    /// Decides what is done on the coarsest level.
+    fn close(&mut self, amg: &AmgOptions, a: &Csr<T>, first: bool) -> Result<()> {
+        let known = (!first).then_some(self.hermitian);
+        let rows = self.times.add("strength", || Rows::of(a, known));
+        self.hermitian = rows.hermitian;
+        if a.rows() <= MOST_DENSE.max(amg.coarsest) {
+            let (inverse, nullity) = self.times.add("coarsest", || coarsest::inverse(a, self.hermitian))?;
+            if nullity > 0 {
+                self.notes
+                    .push(format!("the coarsest matrix has a null space of dimension {nullity}: left out"));
+            }
+            self.coarsest = Coarsest::Inverse(Arc::new(inverse));
+        } else {
+            rows.check_diagonal()?;
+            self.notes
+                .push(format!("the coarsest level has {} rows, too many for an inverse: smoothed", a.rows()));
+            self.coarsest = Coarsest::Smoothed(self.times.smoother(amg, a, &rows));
+        }
+        Ok(())
+    }
+
+    /// The same levels for new values of the matrix, with the aggregates and patterns that are there.
+    pub(super) fn update(
+        &mut self,
+        amg: &AmgOptions,
+        a: &Csr<T>,
+        mut near_null: Option<Vec<T>>,
+    ) -> Result<()> {
+        self.times = Times::default();
+        self.notes.retain(|note| !note.starts_with("the coarsest"));
+        let mut last = None::<Arc<Csr<T>>>;
+        for (depth, level) in self.levels.iter_mut().enumerate() {
+            let current = last.as_deref().unwrap_or(a);
+            let times = &mut self.times;
+            let known = (depth > 0).then_some(self.hermitian);
+            let rows = times.add("strength", || Rows::of(current, known));
+            rows.check_diagonal()?;
+            self.hermitian = rows.hermitian;
+            level.smoother = times.smoother(amg, current, &rows);
+            let plan = &mut level.plan;
+            let (p, null) =
+                times.prolongator(amg, current, &rows, &plan.filter, &plan.aggregates, near_null.take())?;
+            let r = times.add("transpose", || plan.turned.adjoint(&p))?;
+            let coarse = times.add("product", || match &plan.galerkin {
+                // The device may hold what is there.
+                Some(galerkin) => {
+                    let mut coarse = (*level.coarse).clone();
+                    galerkin.multiply(&r, current, &p, &mut coarse).map(|()| Arc::new(coarse))
+                }
+                None => {
+                    let (made, coarse) = GalerkinPlan::new(&r, current, &p)?;
+                    plan.galerkin = Some(made);
+                    Ok(Arc::new(coarse))
+                }
+            })?;
+            (level.p, level.r, level.coarse) = (Arc::new(p), Arc::new(r), coarse);
+            near_null = Some(null);
+            last = Some(level.coarse.clone());
+        }
+        let first = self.levels.is_empty();
+        self.close(amg, last.as_deref().unwrap_or(a), first)
+    }
+
+    /// How each level is smoothed.
+    pub(super) fn shape(&self) -> Shape {
+        let last = match &self.coarsest {
+            Coarsest::Inverse(_) => None,
+            Coarsest::Smoothed(smoother) => Some(smoother.kind),
+        };
+        Shape(self.levels.iter().map(|level| Some(level.smoother.kind)).chain([last]).collect())
+    }
+
+    /// Levels as lines of a table, and what they add up to.
+    pub(super) fn report(&self, a: &Csr<T>) -> Vec<(&'static str, String)> {
+        let mut lines = Vec::new();
+        let matrices: Vec<&Csr<T>> =
+            std::iter::once(a).chain(self.levels.iter().map(|level| &*level.coarse)).collect();
+        for (k, m) in matrices.iter().enumerate() {
+            let (rows, each) = (m.rows(), m.nnz() as f64 / m.rows().max(1) as f64);
+            let mut line = format!("{k}: {rows} rows, {} entries, {each:.1} a row", m.nnz());
+            match (self.levels.get(k), &self.coarsest) {
+                (Some(level), _) => {
+                    let lonely = level.plan.aggregates.lonely();
+                    let each = level.p.nnz() as f64 / rows.max(1) as f64;
+                    line += &format!(", P {each:.1} a row, {}", level.smoother.name());
+                    if lonely > 0 {
+                        line += &format!(", {lonely} rows in no aggregate");
+                    }
+                }
+                (None, Coarsest::Inverse(_)) => line += ", dense inverse",
+                (None, Coarsest::Smoothed(smoother)) => line += &format!(", {}", smoother.name()),
+            }
+            lines.push(("level", line));
+        }
+        let sum = |f: fn(&Csr<T>) -> usize| matrices.iter().map(|m| f(m)).sum::<usize>() as f64;
+        let per = |total: f64, first: usize| total / first.max(1) as f64;
+        let (entries, rows) = (per(sum(Csr::nnz), a.nnz()), per(sum(Csr::rows), a.rows()));
+        lines.push(("complexity", format!("{entries:.2} of entries, {rows:.2} of rows")));
+        let all: Duration = self.times.0.iter().map(|(_, time)| *time).sum();
+        let part = |(part, time): &(&str, Duration)| format!("{part} {:.4}", time.as_secs_f64());
+        let parts: Vec<_> = self.times.0.iter().map(part).collect();
+        lines.push(("set-up", format!("{:.4} s: {}", all.as_secs_f64(), parts.join(", "))));
+        lines.extend(self.notes.iter().map(|note| ("note", note.clone())));
+        lines
+    }
+}

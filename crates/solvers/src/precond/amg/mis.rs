@@ -1,0 +1,116 @@
+//! A maximal set of rows no two of which are within two steps of each other: MIS-2 (Bell, Dalton and Olson 2012,
+//! doi:10.1137/110838844), with lists of those still at work (Kelley and Rajamanickam 2022, arXiv:2204.02934).
+use super::strength::Graph;
+use rayon::prelude::*;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+/// In the set: above every priority.
+const IN: u64 = u64::MAX;
+/// Not in it: below every priority.
+const OUT: u64 = 0;
+/// Above [`OUT`] with any priority.
+const UNDECIDED: u64 = 1 << 62;
+/// Rows that a thread takes at a time.
+const GRAIN: usize = 1 << 13;
+
+/// A priority that belongs to the row alone, different for all rows.
+fn priority(i: usize) -> u64 {
+    let h = (i as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    let h = (h ^ (h >> 29)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    let h = h ^ (h >> 32);
+    UNDECIDED | (h >> 34) << 32 | i as u64
+}
+
+/// The rows of the set, increasing; rows without neighbours are left out. A maximum has no order, so that the set depends
+/// on nothing but the graph.
+pub(super) fn distance_two_set(graph: &Graph<'_>) -> Vec<u32> {
+    let n = graph.len();
+    let start = |i: usize| AtomicU64::new(if graph.is_lonely(i) { OUT } else { priority(i) });
+    let key: Vec<AtomicU64> = (0..n).into_par_iter().with_min_len(GRAIN).map(start).collect();
+    let nearby: Vec<AtomicU64> =
+        (0..n).into_par_iter().with_min_len(GRAIN).map(|_| AtomicU64::new(OUT)).collect();
+    let most = |of: &[AtomicU64], i: usize| {
+        let own = of[i].load(Relaxed);
+        graph.of(i).iter().fold(own, |most, &j| most.max(of[j as usize].load(Relaxed)))
+    };
+    // The rows next to none of the set, whose maximum may still change.
+    let spread = |i: usize| {
+        let m = most(&key, i);
+        nearby[i].store(m, Relaxed);
+        m != IN && m != OUT
+    };
+    let decide = |i: usize| {
+        let own = key[i].load(Relaxed);
+        let m = most(&nearby, i);
+        let decided = if m == IN {
+            OUT
+        } else if m == own {
+            IN
+        } else {
+            return true;
+        };
+        key[i].store(decided, Relaxed);
+        false
+    };
+    let mut spreading = kept_of(n, spread);
+    let mut undecided = kept_of(n, |i| key[i].load(Relaxed) != OUT && decide(i));
+    while !undecided.is_empty() {
+        spreading = kept(&spreading, spread);
+        undecided = kept(&undecided, decide);
+    }
+    kept_of(n, |i| key[i].load(Relaxed) == IN)
+}
+
+/// Those of the first `n` rows for which `f` holds.
+fn kept_of(n: usize, f: impl Fn(usize) -> bool + Sync) -> Vec<u32> {
+    let chunk = |c: usize| (c * GRAIN..((c + 1) * GRAIN).min(n)).filter(|i| f(*i)).map(|i| i as u32);
+    let parts: Vec<Vec<u32>> = (0..n.div_ceil(GRAIN)).into_par_iter().map(|c| chunk(c).collect()).collect();
+    parts.concat()
+}
+
+/// Those of some rows for which `f` holds.
+fn kept(rows: &[u32], f: impl Fn(usize) -> bool + Sync) -> Vec<u32> {
+    let chunk = |rows: &[u32]| rows.iter().copied().filter(|i| f(*i as usize)).collect();
+    let parts: Vec<Vec<u32>> = rows.par_chunks(GRAIN).map(chunk).collect();
+    parts.concat()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{distance_two_set, priority};
+    use crate::precond::amg::rows::Rows;
+    use crate::precond::amg::strength::strong;
+    use lacuna_formats::Spec;
+
+    /// The rule read literally: rounds over all rows.
+    #[test]
+    fn it_is_the_set_of_plain_rounds_on_any_number_of_threads() {
+        let a = Spec::parse("gen:poisson2d:61x47").unwrap().build::<f64>().unwrap();
+        let n = a.rows();
+        let (inf, out) = (u64::MAX, 0);
+        let mut key: Vec<u64> = (0..n).map(priority).collect();
+        let spread = |key: &[u64]| -> Vec<u64> {
+            (0..n).map(|i| a.row_slices(i).0.iter().map(|&j| key[j as usize]).max().unwrap()).collect()
+        };
+        while key.iter().any(|k| *k != inf && *k != out) {
+            let m = spread(&spread(&key));
+            let undecided: Vec<usize> = (0..n).filter(|&i| key[i] != inf && key[i] != out).collect();
+            undecided.into_iter().for_each(|i| {
+                key[i] = if m[i] == inf {
+                    out
+                } else if m[i] == key[i] {
+                    inf
+                } else {
+                    key[i]
+                };
+            });
+        }
+        let want: Vec<u32> = (0..n as u32).filter(|&i| key[i as usize] == inf).collect();
+        for threads in [1, 3] {
+            let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+            let rows = Rows::of(&a, None);
+            assert!(rows.hermitian);
+            assert_eq!(pool.install(|| distance_two_set(&strong(&a, &rows, 0.08).1)), want);
+        }
+    }
+}

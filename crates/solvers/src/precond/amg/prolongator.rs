@@ -1,0 +1,79 @@
+//! `P = (I − ω D_F⁻¹ A_F) T`: the tentative prolongator, smoothed by the filtered matrix.
+use super::aggregates::{Aggregates, NONE};
+use super::filtered::Filtered;
+use lacuna_core::{Result, Scalar};
+use lacuna_formats::Csr;
+use lacuna_formats::algebra::build_rows;
+use rayon::prelude::*;
+
+/// The tentative prolongator for one near-null vector: the vector, normalised on each aggregate.
+pub(super) struct Tentative<T> {
+    /// The entry of each row, in the column of its aggregate.
+    pub(super) values: Vec<T>,
+    /// The near-null vector of the next level: the norms on the aggregates.
+    pub(super) coarse: Vec<T>,
+}
+
+impl<T: Scalar> Tentative<T> {
+    /// From a near-null vector, constant where there is none. An aggregate on which it vanishes gets a column of zeros.
+    pub(super) fn new(all: &Aggregates, near_null: Option<&[T]>) -> Self {
+        let of = |i: usize| near_null.map_or(T::one(), |b| b[i]);
+        let mut squares = vec![0.0; all.count];
+        for (i, &label) in all.of.iter().enumerate().filter(|(_, label)| **label != NONE) {
+            let b = of(i);
+            squares[label as usize] += b.re() * b.re() + b.im() * b.im();
+        }
+        let norms: Vec<f64> = squares.into_iter().map(f64::sqrt).collect();
+        let entry = |(i, &label): (usize, &u32)| match label {
+            NONE => T::zero(),
+            label => {
+                let inverse = norms[label as usize].recip();
+                of(i) * T::from_real(if inverse.is_finite() { inverse } else { 0.0 })
+            }
+        };
+        let values = all.of.par_iter().with_min_len(1 << 14).enumerate().map(entry).collect();
+        Tentative { values, coarse: norms.into_iter().map(T::from_real).collect() }
+    }
+}
+
+/// The smoothed prolongator `(I − ω D_F⁻¹ A_F) T`. Rows in no aggregate are empty.
+pub(super) fn smoothed<T: Scalar>(
+    matrix: &Filtered<'_, T>,
+    all: &Aggregates,
+    tentative: &Tentative<T>,
+    omega: f64,
+) -> Result<Csr<T>> {
+    let (a, filter) = (matrix.a, matrix.filter);
+    let (label, t) = (&all.of, &tentative.values);
+    let minus_omega = T::from_real(-omega);
+    build_rows("prolongator", a.rows(), all.count, a.row_shares(), |run, out| {
+        let (mut columns, mut values) = (Vec::<u32>::new(), Vec::<T>::new());
+        out.reserve(4 * run.len());
+        for i in run {
+            columns.clear();
+            values.clear();
+            if label[i] == NONE {
+                out.row(&columns, &values);
+                continue;
+            }
+            let (neighbours, entries) = a.row_slices(i);
+            let factor = minus_omega * T::one().quotient(matrix.by[i]);
+            let own = T::one() + factor * matrix.lumped[i];
+            for (k, (&j, &v)) in neighbours.iter().zip(entries).enumerate() {
+                let to = label[j as usize];
+                if to == NONE || !filter.is_strong(i, k) {
+                    continue;
+                }
+                let value = if j as usize == i { own * t[i] } else { factor * v * t[j as usize] };
+                match columns.iter().position(|c| *c == to) {
+                    Some(at) => values[at] += value,
+                    None => {
+                        columns.push(to);
+                        values.push(value);
+                    }
+                }
+            }
+            out.row(&columns, &values);
+        }
+    })
+}

@@ -1,0 +1,219 @@
+//! An estimate of the spectral radius of `D⁻¹ A`.
+use super::filtered::Filtered;
+use lacuna_core::sum::{SEGMENT, pairwise, segment_sum};
+use lacuna_core::{Complex64, Scalar};
+use rayon::prelude::*;
+
+/// Rows that a thread takes at a time: whole segments of canonical sums.
+const CHUNK: usize = 32 * SEGMENT;
+
+/// The largest modulus of a Ritz value after so many steps of Lanczos' method in the inner product of `D`, where `A` is
+/// Hermitian and `D` positive, else of Arnoldi's. The start vector is hashed and sums are canonical, so that the bits depend
+/// on no number of threads. Usually a little below the radius.
+pub(super) fn radius<T: Scalar>(a: &Filtered<'_, T>, steps: usize) -> f64 {
+    let positive = a.hermitian && a.by.iter().all(|d| d.re() > 0.0 && d.im() == 0.0);
+    if positive { lanczos(a, steps) } else { arnoldi(a, steps) }
+}
+
+/// A number between −1 and 1 that belongs to the row alone.
+fn start<T: Scalar>(i: usize) -> T {
+    let h = (i as u64 + 1).wrapping_mul(0xd6e8_feb8_6659_fd93);
+    let h = (h ^ (h >> 32)).wrapping_mul(0xd6e8_feb8_6659_fd93);
+    T::from_real((h >> 12) as f64 / (1u64 << 51) as f64 - 1.0)
+}
+
+/// Goes over chunks of a vector: what `f` writes there, and the canonical sum of the terms that it returns, a row each.
+fn sweep<T: Scalar>(y: &mut [T], f: impl Fn(usize, &mut T) -> T + Sync) -> T {
+    let chunk = |(c, y): (usize, &mut [T])| {
+        let mut terms = [T::zero(); SEGMENT];
+        let segment = |(s, y): (usize, &mut [T])| {
+            let first = c * CHUNK + s * SEGMENT;
+            y.iter_mut().zip(&mut terms).enumerate().for_each(|(k, (y, term))| *term = f(first + k, y));
+            segment_sum(&terms[..y.len()])
+        };
+        y.chunks_mut(SEGMENT).enumerate().map(segment).collect::<Vec<_>>()
+    };
+    let sums: Vec<Vec<T>> = y.par_chunks_mut(CHUNK).enumerate().map(chunk).collect();
+    pairwise(&sums.concat())
+}
+
+fn lanczos<T: Scalar>(a: &Filtered<'_, T>, steps: usize) -> f64 {
+    let (n, d) = (a.by.len(), &a.by);
+    let (mut v, mut old, mut av) = (vec![T::zero(); n], vec![T::zero(); n], vec![T::zero(); n]);
+    let mut norm = sweep(&mut v, |i, v| {
+        *v = start(i);
+        v.dot_term(d[i] * *v)
+    })
+    .re()
+    .sqrt();
+    // Vectors are kept as they come; `norm` is what normalises the last of them.
+    let (mut h, mut before) = (Vec::<(f64, f64)>::new(), 0.0);
+    for _ in 0..steps.min(n) {
+        if norm == 0.0 || !norm.is_finite() {
+            break;
+        }
+        let energy = sweep(&mut av, |i, av| {
+            *av = a.row(i, &v);
+            v[i].dot_term(*av)
+        });
+        let alpha = energy.re() / (norm * norm);
+        h.push((alpha, norm));
+        let [by, own, last] = [1.0 / norm, -alpha / norm, if before > 0.0 { -norm / before } else { 0.0 }];
+        let [by, own, last] = [by, own, last].map(T::from_real);
+        let squares = sweep(&mut old, |i, w| {
+            *w = by * av[i].quotient(d[i]) + own * v[i] + last * *w;
+            w.dot_term(d[i] * *w)
+        });
+        (before, norm) = (norm, squares.re().sqrt());
+        std::mem::swap(&mut v, &mut old);
+    }
+    let m = h.len();
+    let entry = |i: usize, j: usize| match i.abs_diff(j) {
+        0 => h[i].0,
+        1 => h[i.max(j)].1,
+        _ => 0.0,
+    };
+    largest_eigenvalue((0..m).map(|i| (0..m).map(|j| Complex64::new(entry(i, j), 0.0)).collect()).collect())
+}
+
+fn arnoldi<T: Scalar>(a: &Filtered<'_, T>, steps: usize) -> f64 {
+    let (n, d) = (a.by.len(), &a.by);
+    let steps = steps.min(n);
+    let mut h = vec![vec![Complex64::new(0.0, 0.0); steps]; steps];
+    let mut basis: Vec<Vec<T>> = Vec::with_capacity(steps);
+    let mut w = vec![T::zero(); n];
+    let mut squares = sweep(&mut w, |i, w| {
+        *w = start(i);
+        w.dot_term(*w)
+    });
+    let mut m = 0;
+    for k in 0..steps {
+        let norm = squares.re().sqrt();
+        if norm == 0.0 || !norm.is_finite() {
+            break;
+        }
+        if k > 0 {
+            h[k][k - 1] = Complex64::new(norm, 0.0);
+        }
+        m = k + 1;
+        let by = T::from_real(1.0 / norm);
+        w.par_chunks_mut(CHUNK).for_each(|w| w.iter_mut().for_each(|w| *w *= by));
+        basis.push(w);
+        let v = &basis[k];
+        w = vec![T::zero(); n];
+        let mut dot = sweep(&mut w, |i, w| {
+            let entry = a.row(i, v).quotient(d[i]);
+            *w = if entry.finite() { entry } else { T::zero() };
+            basis[0][i].dot_term(*w)
+        });
+        for (j, column) in basis.iter().enumerate() {
+            h[j][k] = Complex64::new(dot.re(), dot.im());
+            let next = basis.get(j + 1).unwrap_or(column);
+            let last = j == k;
+            dot = sweep(&mut w, |i, w| {
+                *w -= dot * column[i];
+                if last { w.dot_term(*w) } else { next[i].dot_term(*w) }
+            });
+        }
+        squares = dot;
+    }
+    h.truncate(m);
+    h.iter_mut().for_each(|row| row.truncate(m));
+    largest_eigenvalue(h)
+}
+
+/// The largest modulus of an eigenvalue of a small upper Hessenberg matrix, by QR steps with Wilkinson's shifts.
+fn largest_eigenvalue(mut h: Vec<Vec<Complex64>>) -> f64 {
+    let mut most = 0.0f64;
+    let mut n = h.len();
+    let mut rounds = 0;
+    while n > 0 {
+        let small = |h: &[Vec<Complex64>], k: usize| {
+            h[k][k - 1].norm() <= f64::EPSILON * (h[k][k].norm() + h[k - 1][k - 1].norm())
+        };
+        if n == 1 || small(&h, n - 1) || rounds > 60 {
+            most = most.max(h[n - 1][n - 1].norm());
+            (n, rounds) = (n - 1, 0);
+            continue;
+        }
+        let first = (1..n).rev().find(|&k| small(&h, k)).unwrap_or(0);
+        rounds += 1;
+        let (a, b, c, d) = (h[n - 2][n - 2], h[n - 2][n - 1], h[n - 1][n - 2], h[n - 1][n - 1]);
+        let (half, root) = ((a + d) / 2.0, (((a - d) / 2.0) * ((a - d) / 2.0) + b * c).sqrt());
+        let (one, two) = (half + root, half - root);
+        let mut shift = if (one - d).norm() < (two - d).norm() { one } else { two };
+        if rounds % 10 == 0 {
+            shift += h[n - 1][n - 2].norm(); // an exceptional one, where the others go round
+        }
+        (first..n).for_each(|k| h[k][k] -= shift);
+        let mut rotations = Vec::with_capacity(n);
+        for k in first..n - 1 {
+            let (x, y) = (h[k][k], h[k + 1][k]);
+            let norm = (x.norm_sqr() + y.norm_sqr()).sqrt();
+            let (c, s) = if norm == 0.0 {
+                (Complex64::new(1.0, 0.0), Complex64::new(0.0, 0.0))
+            } else {
+                (x / norm, y / norm)
+            };
+            for j in k..n {
+                let (x, y) = (h[k][j], h[k + 1][j]);
+                h[k][j] = c.conj() * x + s.conj() * y;
+                h[k + 1][j] = c * y - s * x;
+            }
+            rotations.push((c, s));
+        }
+        for (k, (c, s)) in (first..n - 1).zip(rotations) {
+            for row in h.iter_mut().take((k + 2).min(n)).skip(first) {
+                let (x, y) = (row[k], row[k + 1]);
+                row[k] = x * c + y * s;
+                row[k + 1] = y * c.conj() - x * s.conj();
+            }
+        }
+        (first..n).for_each(|k| h[k][k] += shift);
+    }
+    most
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{arnoldi, lanczos, largest_eigenvalue, radius};
+    use crate::precond::amg::filtered::Filtered;
+    use crate::precond::amg::rows::Rows;
+    use crate::precond::amg::strength::Filter;
+    use lacuna_core::Complex64;
+    use lacuna_formats::Spec;
+
+    #[test]
+    fn eigenvalues_of_small_matrices() {
+        let real = |rows: &[&[f64]]| {
+            rows.iter().map(|row| row.iter().map(|&v| Complex64::new(v, 0.0)).collect()).collect()
+        };
+        let close = |got: f64, want: f64| assert!((got - want).abs() <= 1e-12 * want, "{got} for {want}");
+        close(largest_eigenvalue(real(&[&[0.0, -4.0], &[1.0, 0.0]])), 2.0); // ±2i
+        close(
+            largest_eigenvalue(real(&[&[2.0, 1.0, 0.0], &[1.0, 2.0, 1.0], &[0.0, 1.0, 2.0]])),
+            2.0 + 2f64.sqrt(),
+        );
+        close(largest_eigenvalue(real(&[&[0.0, 0.0, 8.0], &[1.0, 0.0, 0.0], &[0.0, 1.0, 0.0]])), 2.0);
+        assert_eq!(largest_eigenvalue(Vec::new()), 0.0);
+    }
+
+    #[test]
+    fn both_methods_come_near_the_radius_from_below() {
+        let a = Spec::parse("gen:poisson2d:31x31").unwrap().build::<f64>().unwrap();
+        let rows = Rows::of(&a, None);
+        let whole = Filtered::new(&a, &rows, &Filter::All, None);
+        let exact = 1.0 + (std::f64::consts::PI / 32.0).cos();
+        let estimate = radius(&whole, 10);
+        assert!(estimate > 0.85 * exact && estimate <= exact, "{estimate} of {exact}");
+        // The diagonal is constant, so that both have one inner product and one Krylov space.
+        let (one, two) = (lanczos(&whole, 10), arnoldi(&whole, 10));
+        assert!((one - two).abs() < 1e-10, "{one} {two}");
+        assert!((lanczos(&whole, 60) - exact).abs() < 1e-3);
+        let bits = |threads| {
+            let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+            pool.install(|| (radius(&whole, 10), arnoldi(&whole, 10)))
+        };
+        assert_eq!(bits(1), bits(3));
+    }
+}

@@ -1,0 +1,157 @@
+//! Which couplings are strong, and the graph of these.
+use super::rows::{Rows, coupling};
+use lacuna_core::Scalar;
+use lacuna_formats::Csr;
+use rayon::prelude::*;
+use std::borrow::Cow;
+
+/// The graph of the strong couplings, either way. A row may be among its own neighbours.
+pub(super) struct Graph<'a> {
+    ptr: Cow<'a, [u32]>,
+    neighbours: Cow<'a, [u32]>,
+}
+
+impl Graph<'_> {
+    pub(super) fn len(&self) -> usize {
+        self.ptr.len() - 1
+    }
+    #[inline(always)]
+    pub(super) fn of(&self, i: usize) -> &[u32] {
+        &self.neighbours[self.ptr[i] as usize..self.ptr[i + 1] as usize]
+    }
+    /// Whether a row has no neighbour but itself.
+    pub(super) fn is_lonely(&self, i: usize) -> bool {
+        self.of(i).iter().all(|&j| j as usize == i)
+    }
+}
+
+/// Which entries of a matrix are strong, each by its own coupling.
+pub(super) enum Filter {
+    /// All of them.
+    All,
+    /// A bit for each entry, words of a row's own.
+    Bits {
+        /// The first word of each row.
+        ptr: Vec<u32>,
+        /// From the lowest bit on.
+        words: Vec<u64>,
+    },
+}
+
+impl Filter {
+    /// Whether entry `k` of row `i` is strong.
+    #[inline(always)]
+    pub(super) fn is_strong(&self, i: usize, k: usize) -> bool {
+        match self {
+            Filter::All => true,
+            Filter::Bits { ptr, words } => words[ptr[i] as usize + k / 64] >> (k % 64) & 1 == 1,
+        }
+    }
+}
+
+/// Where couplings begin to be strong on a level: `min(θ ½ˡ, ½ · median over rows of the strongest)`.
+///
+/// The second term is for stencils of many equal couplings: those of 27 points are 1/26 each, and θ = 0.08 leaves none.
+pub(super) fn threshold<T: Scalar>(rows: &Rows<T>, theta: f64, level: usize) -> f64 {
+    let first = theta * 0.5f64.powi(level as i32);
+    let above = rows.strongest.par_iter().with_min_len(1 << 14).filter(|s| **s >= 2.0 * first).count();
+    if 2 * above > rows.strongest.len() || first == 0.0 {
+        return first;
+    }
+    let mut all = rows.strongest.clone();
+    let middle = all.len() / 2;
+    let (_, median, _) = all.select_nth_unstable_by(middle, f64::total_cmp);
+    first.min(0.5 * *median)
+}
+
+/// Where couplings of a row begin to be strong: at half its strongest where none is above the threshold of the level and all
+/// together are strong. Coarse rows have dozens of weak couplings to rows of their like; without these a near-null vector
+/// would have a hole there.
+fn threshold_of<T>(rows: &Rows<T>, i: usize, threshold: f64) -> f64 {
+    let strongest = rows.strongest[i];
+    if strongest <= threshold && rows.together[i] { 0.5 * strongest } else { threshold }
+}
+
+/// The strong couplings of a matrix: those above a threshold, and the graph of them.
+pub(super) fn strong<'a, T: Scalar>(a: &'a Csr<T>, rows: &Rows<T>, threshold: f64) -> (Filter, Graph<'a>) {
+    if rows.weakest > threshold && rows.hermitian {
+        let graph = Graph { ptr: Cow::Borrowed(a.row_ptr()), neighbours: Cow::Borrowed(a.col_idx()) };
+        return (Filter::All, graph);
+    }
+    let runs = a.row_shares();
+    let filtered: Vec<_> = runs
+        .into_par_iter()
+        .map(|run| {
+            let (mut counts, mut columns, mut lengths, mut words) = (vec![], vec![], vec![], vec![]);
+            for i in run {
+                let (start, first) = (columns.len(), words.len());
+                let threshold = threshold_of(rows, i, threshold);
+                words.resize(first + a.row_slices(i).0.len().div_ceil(64), 0u64);
+                for (k, (j, v)) in a.row_entries(i).enumerate() {
+                    if j == i || coupling(v, rows.scale[i], rows.scale[j]) > threshold {
+                        words[first + k / 64] |= 1 << (k % 64);
+                        if j != i {
+                            columns.push(j as u32);
+                        }
+                    }
+                }
+                counts.push((columns.len() - start) as u32);
+                lengths.push((words.len() - first) as u32);
+            }
+            (counts, columns, lengths, words)
+        })
+        .collect();
+    let graph_ptr = ends(filtered.iter().flat_map(|part| &part.0));
+    let word_ptr = ends(filtered.iter().flat_map(|part| &part.2));
+    let (mut neighbours, mut words) = (Vec::new(), Vec::new());
+    for (_, columns, _, own) in &filtered {
+        neighbours.extend_from_slice(columns);
+        words.extend_from_slice(own);
+    }
+    let graph = symmetrised(graph_ptr, neighbours);
+    (Filter::Bits { ptr: word_ptr, words }, graph)
+}
+
+/// Where runs of these lengths start, and the last one ends.
+fn ends<'l>(lengths: impl Iterator<Item = &'l u32>) -> Vec<u32> {
+    let starts = lengths.scan(0, |end, length| {
+        *end += length;
+        Some(*end)
+    });
+    std::iter::once(0).chain(starts).collect()
+}
+
+/// The graph with each edge both ways.
+fn symmetrised(ptr: Vec<u32>, neighbours: Vec<u32>) -> Graph<'static> {
+    let n = ptr.len() - 1;
+    let mut starts = vec![0u32; n + 1];
+    neighbours.iter().for_each(|&j| starts[j as usize + 1] += 1);
+    for i in 0..n {
+        starts[i + 1] += starts[i];
+    }
+    let mut turned = vec![0u32; neighbours.len()];
+    let mut next = starts.clone();
+    for i in 0..n {
+        for &j in &neighbours[ptr[i] as usize..ptr[i + 1] as usize] {
+            let at = &mut next[j as usize];
+            turned[*at as usize] = i as u32;
+            *at += 1;
+        }
+    }
+    if starts == ptr && turned == neighbours {
+        return Graph { ptr: Cow::Owned(ptr), neighbours: Cow::Owned(neighbours) };
+    }
+    let (mut ends, mut both) = (Vec::with_capacity(n + 1), Vec::with_capacity(neighbours.len() + 16));
+    ends.push(0);
+    for i in 0..n {
+        let mut own = &neighbours[ptr[i] as usize..ptr[i + 1] as usize];
+        let mut other = &turned[starts[i] as usize..starts[i + 1] as usize];
+        while let Some(&next) = own.first().into_iter().chain(other.first()).min() {
+            own = &own[usize::from(own.first() == Some(&next))..];
+            other = &other[usize::from(other.first() == Some(&next))..];
+            both.push(next);
+        }
+        ends.push(both.len() as u32);
+    }
+    Graph { ptr: Cow::Owned(ends), neighbours: Cow::Owned(both) }
+}

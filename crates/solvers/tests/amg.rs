@@ -1,0 +1,217 @@
+//! Algebraic multigrid: iterations that must not grow, equal bits on any number of threads, new values, and what is told.
+use lacuna_core::{Backend, Complex64, Error, LinOp, Reference, Scalar};
+use lacuna_formats::{Csr, Spec};
+use lacuna_solvers::{
+    Aggregation, Amg, AmgOptions, Options, Outcome, Placed, Preconditioner, Smoothing, Solver, Stop, method,
+};
+use std::sync::Arc;
+
+fn generated<T: Scalar>(name: &str) -> Csr<T> {
+    Spec::parse(name).unwrap().build().unwrap()
+}
+
+/// A solve for ones to 1e-8 on the serial reference, and what the preconditioner tells.
+fn solve<T: Scalar>(a: &Csr<T>, amg: Amg, by: &str) -> (Outcome, Vec<T>, Vec<String>) {
+    let mut dev = Reference::new();
+    let on = dev.matrix(Arc::new(a.clone())).unwrap();
+    let placed = Placed::new(&mut dev, Box::new(amg), a, on).unwrap();
+    let (outcome, x) = solve_on(&mut dev, a, &on, &placed, by);
+    let told = placed.report().iter().map(|(what, value)| format!("{what} {value}")).collect();
+    (outcome, x, told)
+}
+
+fn solve_on<T: Scalar>(
+    dev: &mut Reference,
+    a: &Csr<T>,
+    on: &dyn LinOp<T>,
+    m: &Placed<T>,
+    by: &str,
+) -> (Outcome, Vec<T>) {
+    let stop = Stop { rtol: 1e-8, max_iters: 500, ..Stop::default() };
+    let method = method(by, &Options::default()).unwrap();
+    let mut solver = Solver::new(dev, on, Some(m), &*method, stop).unwrap();
+    let mut x = vec![T::zero(); a.rows()];
+    let outcome = solver.solve(dev, &vec![T::one(); a.rows()], &mut x).unwrap().clone();
+    (outcome, x)
+}
+
+fn options() -> AmgOptions {
+    AmgOptions { coarsest: 60, ..AmgOptions::default() }
+}
+
+/// `A` with its couplings along the slowest axis times `factor`.
+fn anisotropic(side: usize, factor: f64) -> Csr<f64> {
+    let a = generated::<f64>(&format!("gen:poisson3d:{side}x{side}x{side}"));
+    let mut triplets = lacuna_formats::Triplets::new(a.rows(), a.cols());
+    for (i, j, v) in a.entries() {
+        let far = i.abs_diff(j) == side * side;
+        triplets.push(
+            i,
+            j,
+            if i == j {
+                4.0 + 2.0 * factor
+            } else if far {
+                factor * v
+            } else {
+                v
+            },
+        );
+    }
+    triplets.to_csr().unwrap()
+}
+
+#[test]
+fn iterations_stay_few() {
+    let plain = options();
+    let chebyshev = AmgOptions { smoothing: Smoothing::Chebyshev, ..plain };
+    let greedy = AmgOptions { aggregation: Aggregation::Greedy, ..plain };
+    let two = AmgOptions { sweeps: 2, ..plain };
+    let poisson = generated::<f64>("gen:poisson3d:24x24x24");
+    let cases = [
+        ("poisson3d", &poisson, plain, "cg", 15),
+        ("poisson3d", &poisson, chebyshev, "cg", 12),
+        ("poisson3d", &poisson, greedy, "cg", 14),
+        ("poisson3d", &poisson, two, "cg", 12),
+        ("27 points", &generated("gen:poisson3d:20x20x20:27"), plain, "cg", 15),
+        ("weak along z", &anisotropic(24, 0.01), plain, "cg", 18),
+        ("strong along z", &anisotropic(24, 100.0), plain, "cg", 20),
+        ("poisson2d", &generated("gen:poisson2d:100x100"), plain, "cg", 22),
+        ("convection", &generated("gen:convection:24x24x24:1000"), plain, "bicgstab", 27),
+    ];
+    let mut wrong = Vec::new();
+    for (name, a, options, by, most) in cases {
+        let (outcome, _, told) = solve(a, Amg::new(options), by);
+        if !outcome.converged() || outcome.iterations > most {
+            wrong.push(format!("{name} {options:?}: {:?} {} {told:#?}", outcome.reason, outcome.iterations));
+        }
+    }
+    assert!(wrong.is_empty(), "{wrong:#?}");
+}
+
+#[test]
+fn bits_do_not_depend_on_threads() {
+    for name in ["gen:poisson3d:24x24x24", "gen:convection:24x24x24:100"] {
+        let by = if name.contains("convection") { "bicgstab" } else { "cg" };
+        let results = [1, 2, 5].map(|threads| {
+            let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+            let (outcome, x, _) = pool.install(|| solve(&generated::<f64>(name), Amg::new(options()), by));
+            (outcome.history, x)
+        });
+        assert!(results.windows(2).all(|w| w[0] == w[1]), "{name}");
+    }
+}
+
+#[test]
+fn new_values_give_what_a_fresh_set_up_gives() {
+    for smoothing in [Smoothing::Spai0, Smoothing::Chebyshev] {
+        let amg = || Amg::new(AmgOptions { smoothing, ..options() });
+        let a = generated::<f64>("gen:poisson3d:16x16x16");
+        let mut dev = Reference::new();
+        let on = dev.matrix(Arc::new(a.clone())).unwrap();
+        let mut placed = Placed::new(&mut dev, Box::new(amg()), &a, on).unwrap();
+        for step in 1..4 {
+            // Too little to change what is strong.
+            let by = f64::from(1 << step);
+            let grown = |(i, j, v): (usize, usize, f64)| if i == j { by * v * (1.0 + 1e-4) } else { by * v };
+            let other = a.with_values::<f64>(a.entries().map(grown).collect()).unwrap();
+            dev.set_matrix(on, Arc::new(other.clone())).unwrap();
+            placed.update(&mut dev, &other).unwrap();
+            let (got, x) = solve_on(&mut dev, &other, &on, &placed, "cg");
+            let (want, y, _) = solve(&other, amg(), "cg");
+            assert_eq!((got.iterations, got.history), (want.iterations, want.history), "step {step}");
+            assert_eq!(x, y, "step {step}");
+        }
+    }
+}
+
+#[test]
+fn a_scaled_matrix_takes_its_near_null_vector() {
+    let a = generated::<f64>("gen:poisson2d:60x60");
+    let scale: Vec<f64> = (0..a.rows()).map(|i| 1.0 + 30.0 * ((i * 7919) % 101) as f64 / 101.0).collect();
+    let scaled: Vec<f64> = a.entries().map(|(i, j, v)| v * scale[i] * scale[j]).collect();
+    let scaled = a.with_values::<f64>(scaled).unwrap();
+    let vector: Vec<f64> = scale.iter().map(|s| 1.0 / s).collect();
+    let chebyshev = || Amg::new(AmgOptions { smoothing: Smoothing::Chebyshev, ..options() });
+    let with = solve(&scaled, chebyshev().near_null(&vector), "cg").0;
+    let without = solve(&scaled, chebyshev(), "cg").0;
+    assert!(with.converged() && with.iterations <= 20, "{}", with.iterations);
+    assert!(without.iterations > 2 * with.iterations, "{} {}", without.iterations, with.iterations);
+    let short = Amg::new(options()).near_null(&[1.0]).set_up(&scaled).err();
+    assert!(matches!(short, Some(Error::Length { .. })), "{short:?}");
+}
+
+#[test]
+fn complex_hermitian_matrices_too() {
+    let a = generated::<Complex64>("gen:poisson2d:60x60");
+    let phase = |i: usize| Complex64::from_polar(1.0, (i % 13) as f64);
+    let turned = a.entries().map(|(i, j, v)| phase(i) * v * phase(j).conj()).collect::<Vec<_>>();
+    // Products of phases round: the lower triangle is taken from the upper.
+    let mut values = turned.clone();
+    let places: Vec<(usize, usize)> = a.entries().map(|(i, j, _)| (i, j)).collect();
+    for (k, &(i, j)) in places.iter().enumerate() {
+        let image = places.binary_search(&(j, i)).unwrap();
+        values[k] = if i > j {
+            turned[image].conj()
+        } else if i == j {
+            a.values()[k]
+        } else {
+            turned[k]
+        };
+    }
+    let a = a.with_values::<Complex64>(values).unwrap();
+    let vector: Vec<Complex64> = (0..a.rows()).map(phase).collect();
+    for smoothing in [Smoothing::Spai0, Smoothing::Chebyshev] {
+        let amg = Amg::new(AmgOptions { smoothing, ..options() }).near_null(&vector);
+        let (outcome, _, told) = solve(&a, amg, "cg");
+        assert!(outcome.converged() && outcome.iterations <= 22, "{} {told:#?}", outcome.iterations);
+    }
+}
+
+#[test]
+fn what_cannot_be_coarsened_is_told_and_smoothed() {
+    let has = |told: &[String], part: &str| assert!(told.iter().any(|line| line.contains(part)), "{told:#?}");
+    let n = 2000;
+    let mut diagonal = lacuna_formats::Triplets::new(n, n);
+    (0..n).for_each(|i| diagonal.push(i, i, 1.0 + i as f64));
+    let (outcome, _, told) = solve(&diagonal.to_csr().unwrap(), Amg::new(options()), "cg");
+    assert!(outcome.converged() && outcome.iterations <= 2);
+    has(&told, "level 0 has no strong couplings");
+    has(&told, "too many for an inverse");
+    let a = generated::<f64>("gen:poisson3d:16x16x16");
+    let lean = AmgOptions { complexity: 1.1, ..options() };
+    let (outcome, _, told) = solve(&a, Amg::new(lean), "cg");
+    assert!(outcome.converged());
+    has(&told, "more than 1.1: not made");
+    let (_, _, told) = solve(&a, Amg::new(options()), "cg");
+    has(&told, "level 0: 4096 rows, 27136 entries, 6.6 a row");
+    has(&told, "complexity 1.");
+    has(&told, "dense inverse");
+}
+
+#[test]
+fn a_singular_coarsest_matrix_has_a_pseudo_inverse() {
+    // Neumann's problem: the diagonal is what the rows sum to.
+    let a = generated::<f64>("gen:poisson2d:40x40");
+    let sums: Vec<f64> =
+        (0..a.rows()).map(|i| a.row_entries(i).filter(|e| e.0 != i).map(|e| e.1).sum()).collect();
+    let neumann = a.entries().map(|(i, j, v)| if i == j { -sums[i] } else { v }).collect::<Vec<f64>>();
+    let a = a.with_values::<f64>(neumann).unwrap();
+    let mut dev = Reference::new();
+    let on = dev.matrix(Arc::new(a.clone())).unwrap();
+    let m = Placed::new(&mut dev, Box::new(Amg::new(options())), &a, on).unwrap();
+    assert!(m.report().iter().any(|line| line.1.contains("null space of dimension 1")), "{:?}", m.report());
+    let stop = Stop { rtol: 1e-8, max_iters: 100, ..Stop::default() };
+    let mut solver =
+        Solver::new(&mut dev, &on, Some(&m), &*method("cg", &Options::default()).unwrap(), stop).unwrap();
+    let b: Vec<f64> = (0..a.rows()).map(|i| if i % 2 == 0 { 1.0 } else { -1.0 }).collect();
+    let outcome = solver.solve(&mut dev, &b, &mut vec![0.0; a.rows()]).unwrap();
+    assert!(outcome.converged() && outcome.iterations < 30, "{outcome:?}");
+}
+
+#[test]
+fn a_zero_on_the_diagonal_is_refused_with_its_row() {
+    let a = generated::<f64>("gen:poisson2d:40x40");
+    let holed = a.entries().map(|(i, j, v)| if i == 77 && j == 77 { 0.0 } else { v }).collect::<Vec<f64>>();
+    let refused = Amg::default().set_up(&a.with_values::<f64>(holed).unwrap()).err();
+    assert!(matches!(refused, Some(Error::Entry { row: 77, column: 77, .. })), "{refused:?}");
+}
