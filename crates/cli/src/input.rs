@@ -215,7 +215,7 @@ pub(crate) enum VectorSource {
     /// Uniform random numbers between -1 and 1, parts of complex ones each.
     Random(u64),
     /// A Matrix Market file of one column.
-    File(VectorFile),
+    File(Box<VectorFile>),
 }
 
 /// A vector in a file, and the option that names it.
@@ -245,7 +245,7 @@ impl VectorSource {
 
     /// Opens a file, whatever its name is.
     pub(crate) fn open_file(option: &'static str, path: &str) -> Result<Self> {
-        Ok(VectorSource::File(VectorFile { option, file: InputFile::open(path, Wanted::Vector)? }))
+        Ok(VectorSource::File(Box::new(VectorFile { option, file: InputFile::open(path, Wanted::Vector)? })))
     }
 
     /// Whether it needs a complex number type.
@@ -270,7 +270,8 @@ impl VectorSource {
                 let mut numbers = Numbers(*seed);
                 Ok((0..n).map(|_| numbers.element()).collect())
             }
-            VectorSource::File(VectorFile { option, file }) => {
+            VectorSource::File(vector) => {
+                let VectorFile { option, file } = &**vector;
                 let notes = |note: &str| matrix.note(note, quiet);
                 let options = ReadOptions { progress: None, notes: Some(&notes) };
                 let vector = file.with(|opened| opened.vector(&options))?;

@@ -36,6 +36,6 @@ pub(crate) fn run(args: &CompareArgs) -> Result<ExitCode> {
         ..Work::default()
     };
     work.check()?;
-    work.subjects()?;
-    Session::run(&args.measuring, |session| session.measure(&work)).map(|(code, _)| code)
+    let subjects = work.subjects()?;
+    Session::run(&args.measuring, |session| session.measure_all(&work, subjects)).map(|(code, _)| code)
 }

@@ -81,7 +81,11 @@ impl<'a> Session<'a> {
 
     /// Measures all of some work, one matrix after the other.
     pub(crate) fn measure(&mut self, work: &Work) -> Result<()> {
-        let subjects = work.subjects()?;
+        self.measure_all(work, work.subjects()?)
+    }
+
+    /// The same where the matrices were opened before, as what can be read once must be.
+    pub(super) fn measure_all(&mut self, work: &Work, subjects: Vec<Unmade>) -> Result<()> {
         self.progress.expect(subjects.len());
         for unmade in subjects {
             if self.enough() || self.targets.is_empty() {
