@@ -140,11 +140,8 @@ fn list<T>(e: &Encoded<T>, op: u32, at: u32, count: u32, words: u32) -> impl Ite
 pub fn write<T: Scalar>(e: &Encoded<T>, shape: &Shape) -> Option<Written> {
     // Sums are those of the longest vectors: of shorter ones a zero could have another sign. Bases are not shorter either.
     let fits = |op| {
-        let kind = e.op(op, OP_KIND);
-        let carries = kind == KIND_SWEEP || kind == KIND_SPMV && e.op(op, OP_DOT_COUNT) == 0;
-        e.is_scalar(op)
-            || e.op(op, OP_N) == e.n
-            || carries && e.op(op, OP_N) > 0 && e.op(op, OP_DOT_COUNT) == 0
+        let shorter = matches!(e.op(op, OP_KIND), KIND_SWEEP | KIND_SPMV) && e.op(op, OP_DOT_COUNT) == 0;
+        e.is_scalar(op) || e.op(op, OP_N) == e.n || shorter && e.op(op, OP_N) > 0
     };
     if e.n == 0 || e.sections[2].is_empty() || !(0..e.ops()).all(fits) {
         return None;
@@ -278,7 +275,7 @@ impl<T: Scalar> Writer<'_, T> {
     fn is_narrow(&self, v: u32) -> bool {
         self.e.vectors[v as usize].narrow
     }
-    /// A vector in memory; `v` is what to write for its number.
+    /// A vector in memory; `number` is what to write for its own.
     fn stored(&self, v: u32, number: &str) -> String {
         format!("STORED(s.p, {number}, {})", u32::from(self.is_narrow(v)))
     }
