@@ -30,7 +30,7 @@ fn main() -> lacuna_core::Result<()> {
     let a = lacuna_formats::open::<f64>(&name, &Default::default())?;
     // Eleven rows in a row to a column, smoothed once: about as many entries as a prolongator has.
     let n = a.rows();
-    let t = build_rows("T", n, n.div_ceil(11), vec![0..n], |rows, out| {
+    let t = build_rows("T", n, n.div_ceil(11), a.row_shares(), |rows, out| {
         rows.for_each(|i| out.row(&[(i / 11) as u32], &[1.0]));
     })?;
     let p = product(&a, &t)?;

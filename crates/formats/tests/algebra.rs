@@ -124,7 +124,7 @@ fn what_does_not_fit_is_refused() {
     assert!(error.contains("inf is not a finite number"), "{error}");
     assert!(plan.multiply(&huge, &b.map(|_| 2.0).unwrap(), &mut c).is_err());
     let rows = |columns: &'static [u32]| {
-        build_rows("a test", 1, 3, vec![0..1], |_, out| out.row(columns, &[1.0, 2.0]))
+        build_rows("a test", 1, 3, std::iter::once(0..1).collect(), |_, out| out.row(columns, &[1.0, 2.0]))
             .unwrap_err()
             .to_string()
     };

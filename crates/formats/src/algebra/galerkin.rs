@@ -1,9 +1,10 @@
 //! `C = R A P`, the coarse matrix of Galerkin's method, without `A P` as a matrix.
+use super::RowWriter;
 use super::accumulate::Accumulator;
 use super::product::{Sizes, check_factors, check_sizes_of, ranks, refill, sizes};
-use super::rows::{build_rows_with, sort_order};
+use super::rows::{joined, sort_order, written};
 use super::slots::Slots;
-use super::workers::shared;
+use super::workers::{Lent, Pool, shared};
 use crate::Csr;
 use lacuna_core::{Result, Scalar};
 use rayon::prelude::*;
@@ -13,11 +14,13 @@ use std::sync::Mutex;
 const OPERATION: &str = "Galerkin product";
 /// Rows of a block of `A P`, as a power of two.
 const SHIFT: u32 = 12;
+/// Entries of `R` in a run of its rows.
+const RUN: usize = 1 << 16;
 
 /// `R A P`: an entry is `Σ r_Ii (A P)_iJ` over increasing `i`, where `(A P)_iJ` is a sum over increasing columns of `A`.
 ///
-/// * Cost: one pass over the products of entries of `A P` and of `R (A P)`. Memory while it runs: `A P` with its columns,
-///   unsorted, and a number for each column of `P` on each thread.
+/// * Cost: one pass over the products of entries of `A P` and of `R (A P)`. Memory while it runs: those rows of `A P` that
+///   some rows of `R` need, and a number for each column of `P` on each thread.
 ///
 /// # Errors
 /// As [`super::product`].
@@ -40,11 +43,17 @@ struct Layout {
     slots: Slots,
 }
 
-/// A block of `A P`: where its rows start, and the values, their columns where these are needed.
+/// A block of `A P`: where its rows start, their columns and values; empty until it is made.
 struct Block<T> {
     starts: Vec<u32>,
     columns: Vec<u32>,
     values: Vec<T>,
+}
+
+impl<T> Default for Block<T> {
+    fn default() -> Self {
+        Block { starts: Vec::new(), columns: Vec::new(), values: Vec::new() }
+    }
 }
 
 impl<T> Block<T> {
@@ -104,64 +113,120 @@ impl GalerkinPlan {
     }
 }
 
-/// `A P` in blocks, with the slots where they are asked for.
-fn blocks<T: Scalar>(a: &Csr<T>, p: &Csr<T>, keep: bool) -> Vec<(Block<T>, Option<Slots>)> {
-    let make = |row: &mut Accumulator<T>, block: usize| {
-        let rows = block << SHIFT..((block + 1) << SHIFT).min(a.rows());
-        let of_row = |i: usize| a.row_slices(i).0.iter().map(|&k| p.row_slices(k as usize).0.len());
-        let products = rows.clone().flat_map(of_row).sum();
-        let mut made = Block {
-            starts: Vec::with_capacity(rows.len() + 1),
-            columns: Vec::with_capacity(products),
-            values: Vec::with_capacity(products),
-        };
-        let (mut slots, mut longest) = (Vec::with_capacity(if keep { products } else { 0 }), 0);
-        made.starts.push(0);
-        for i in rows {
-            row.clear();
-            row.add(a.row_entries(i).map(|(k, v)| (v, p.row_slices(k))), &mut slots, keep);
-            longest = longest.max(row.columns().len());
-            made.columns.extend_from_slice(row.columns());
-            made.values.extend_from_slice(row.values());
-            made.starts.push(made.columns.len() as u32);
-        }
-        (made, keep.then(|| Slots::new(slots, longest)))
-    };
-    let count = a.rows().div_ceil(1 << SHIFT);
-    shared((0..count).collect(), || Accumulator::new(p.cols()), make)
+/// Makes a block of `A P`, and its slots where they are asked for.
+fn fill_block<T: Scalar>(
+    row: &mut Accumulator<T>,
+    made: &mut Block<T>,
+    rows: Range<usize>,
+    (a, p): (&Csr<T>, &Csr<T>),
+    keep: bool,
+) -> Option<Slots> {
+    made.starts.clear();
+    made.columns.clear();
+    made.values.clear();
+    let (mut slots, mut longest) = (Vec::new(), 0);
+    made.starts.push(0);
+    for i in rows {
+        row.clear();
+        row.add(a.row_entries(i).map(|(k, v)| (v, p.row_slices(k))), &mut slots, keep);
+        longest = longest.max(row.columns().len());
+        made.columns.extend_from_slice(row.columns());
+        made.values.extend_from_slice(row.values());
+        made.starts.push(made.columns.len() as u32);
+    }
+    keep.then(|| Slots::new(slots, longest))
 }
 
+/// Rows cut into runs of about [`RUN`] entries.
+fn runs<T: Scalar>(r: &Csr<T>) -> Vec<Range<usize>> {
+    let (mut runs, mut start) = (Vec::new(), 0);
+    for i in 0..r.rows() {
+        if (r.row_ptr()[i + 1] - r.row_ptr()[start]) as usize >= RUN {
+            runs.push(start..i + 1);
+            start = i + 1;
+        }
+    }
+    runs.push(start..r.rows());
+    runs
+}
+
+/// The blocks that the rows of a run take from.
+fn blocks_of<T: Scalar>(r: &Csr<T>, run: &Range<usize>) -> Range<usize> {
+    let block = |column: Option<&u32>| column.map(|&k| k as usize >> SHIFT);
+    let first = run.clone().filter_map(|i| block(r.row_slices(i).0.first())).min();
+    let last = run.clone().filter_map(|i| block(r.row_slices(i).0.last())).max();
+    first.zip(last).map_or(0..0, |(first, last)| first..last + 1)
+}
+
+/// Goes through the rows of `R` some runs at a time. The blocks of `A P` that these need are made before them, and given up
+/// behind the last run that does: on matrices whose rows lie near their neighbours few are there at a time.
 fn planned<T: Scalar>(r: &Csr<T>, a: &Csr<T>, p: &Csr<T>, keep: bool) -> Result<(GalerkinPlan, Csr<T>)> {
     check_factors(OPERATION, r, a)?;
     check_factors(OPERATION, a, p)?;
-    let (blocks, layouts): (Vec<_>, Vec<_>) = blocks(a, p, keep).into_iter().unzip();
-    let runs = r.row_shares();
-    let kept = Mutex::new(Vec::new());
-    let fill = |row: &mut Accumulator<T>, rows: Range<usize>, out: &mut super::RowWriter<T>| {
-        let (mut slots, mut longest, mut order, mut rank) = (Vec::new(), 0, Vec::new(), Vec::new());
-        for i in rows.clone() {
-            row.clear();
-            let first = slots.len();
-            row.add(r.row_entries(i).map(|(k, v)| (v, blocks[k >> SHIFT].row(k))), &mut slots, keep);
-            longest = longest.max(row.columns().len());
-            if keep {
-                sort_order(row.columns(), &mut order);
-                ranks(&order, &mut rank);
-                slots[first..].iter_mut().for_each(|slot| *slot = rank[*slot as usize]);
+    let rows_of = |block: usize| block << SHIFT..((block + 1) << SHIFT).min(a.rows());
+    let count = a.rows().div_ceil(1 << SHIFT);
+    let runs = runs(r);
+    let needed: Vec<Range<usize>> = runs.par_iter().map(|run| blocks_of(r, run)).collect();
+    let accumulators = Pool::new(|| Accumulator::<T>::new(p.cols()));
+    let mut blocks: Vec<Block<T>> = (0..count).map(|_| Block::default()).collect();
+    let mut layouts: Vec<Option<Layout>> = (0..count).map(|_| None).collect();
+    let (mut spare, mut kept, mut rows) = (Vec::<Block<T>>::new(), Vec::new(), Vec::new());
+    let together = 2 * rayon::current_num_threads();
+    for first in (0..runs.len()).step_by(together) {
+        let end = (first + together).min(runs.len());
+        let (window, needed_now) = (&runs[first..end], &needed[first..end]);
+        let wanted = needed_now.iter().cloned().flatten();
+        let mut wanted: Vec<usize> = wanted.filter(|&block| blocks[block].starts.is_empty()).collect();
+        wanted.sort_unstable();
+        wanted.dedup();
+        let tasks = wanted.into_iter().map(|block| (block, spare.pop().unwrap_or_default())).collect();
+        let make = |row: &mut Lent<'_, Accumulator<T>>, (block, mut made): (usize, Block<T>)| {
+            let slots = fill_block(row, &mut made, rows_of(block), (a, p), keep);
+            (block, made, slots)
+        };
+        for (block, made, slots) in shared(tasks, || accumulators.take(), make) {
+            layouts[block] =
+                slots.map(|slots| Layout { rows: rows_of(block), starts: made.starts.clone(), slots });
+            blocks[block] = made;
+        }
+        let own = Mutex::new(Vec::new());
+        let fill = |row: &mut Lent<'_, Accumulator<T>>, run: Range<usize>, out: &mut RowWriter<T>| {
+            let (mut slots, mut longest, mut order, mut rank) = (Vec::new(), 0, Vec::new(), Vec::new());
+            for i in run.clone() {
+                row.clear();
+                let first = slots.len();
+                row.add(r.row_entries(i).map(|(k, v)| (v, blocks[k >> SHIFT].row(k))), &mut slots, keep);
+                longest = longest.max(row.columns().len());
+                if keep {
+                    sort_order(row.columns(), &mut order);
+                    ranks(&order, &mut rank);
+                    slots[first..].iter_mut().for_each(|slot| *slot = rank[*slot as usize]);
+                }
+                out.row(row.columns(), row.values());
             }
-            out.row(row.columns(), row.values());
+            if keep && let Ok(mut own) = own.lock() {
+                own.push((run, Slots::new(slots, longest)));
+            }
+        };
+        rows.extend(written(OPERATION, p.cols(), window.to_vec(), || accumulators.take(), fill)?);
+        let mut own = own.into_inner().unwrap_or_default();
+        own.sort_by_key(|(run, _): &(Range<usize>, Slots)| run.start);
+        kept.extend(own);
+        let later = needed[end..].iter().filter(|blocks| !blocks.is_empty());
+        let first_later = later.map(|blocks| blocks.start).min().unwrap_or(count);
+        for block in blocks[..first_later].iter_mut().filter(|block| !block.starts.is_empty()) {
+            spare.push(std::mem::take(block));
         }
-        if keep && let Ok(mut kept) = kept.lock() {
-            kept.push((rows, Slots::new(slots, longest)));
-        }
+    }
+    let c = joined(OPERATION, r.rows(), p.cols(), rows)?;
+    // Rows of `A P` that `R` does not take are in no layout.
+    let empty = |(block, layout): (usize, Option<Layout>)| {
+        layout.unwrap_or_else(|| Layout {
+            rows: block..block,
+            starts: Vec::new(),
+            slots: Slots::new(Vec::new(), 0),
+        })
     };
-    let c = build_rows_with(OPERATION, r.rows(), p.cols(), runs, || Accumulator::new(p.cols()), fill)?;
-    let mut runs = kept.into_inner().unwrap_or_default();
-    runs.sort_by_key(|(rows, _)| rows.start);
-    let layout = |(block, (made, slots)): (usize, (Block<T>, Option<Slots>))| {
-        let rows = block << SHIFT..((block + 1) << SHIFT).min(a.rows());
-        slots.map(|slots| Layout { rows, starts: made.starts, slots })
-    };
-    let blocks = blocks.into_iter().zip(layouts).enumerate().filter_map(layout).collect();
-    Ok((GalerkinPlan { sizes: [sizes(r), sizes(a), sizes(p), sizes(&c)], blocks, runs }, c))
+    let blocks = layouts.into_iter().enumerate().map(empty).collect();
+    Ok((GalerkinPlan { sizes: [sizes(r), sizes(a), sizes(p), sizes(&c)], blocks, runs: kept }, c))
 }

@@ -37,7 +37,7 @@ pub fn product<T: Scalar>(a: &Csr<T>, b: &Csr<T>) -> Result<Csr<T>> {
 pub struct ProductPlan {
     /// Of the factors and the product.
     sizes: [Sizes; 3],
-    runs: Vec<(Range<usize>, Slots)>,
+    runs: Runs,
 }
 
 impl ProductPlan {
@@ -161,8 +161,11 @@ fn runs<T: Scalar>(a: &Csr<T>, b: &Csr<T>) -> Vec<Range<usize>> {
     runs
 }
 
+/// Runs of rows, each with its slots.
+type Runs = Vec<(Range<usize>, Slots)>;
+
 /// `A B`, and the slots of each run of rows where they are asked for.
-fn planned<T: Scalar>(a: &Csr<T>, b: &Csr<T>, keep: bool) -> Result<(Csr<T>, Vec<(Range<usize>, Slots)>)> {
+fn planned<T: Scalar>(a: &Csr<T>, b: &Csr<T>, keep: bool) -> Result<(Csr<T>, Runs)> {
     check_factors(OPERATION, a, b)?;
     let (rows, cols) = (a.rows(), b.cols());
     let runs = runs(a, b);

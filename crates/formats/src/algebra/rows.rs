@@ -126,26 +126,35 @@ pub fn build_rows_with<T: Scalar, M>(
     if !runs.iter().map(|run| run.start).chain([rows]).eq(ends) {
         return Err(structure(format!("expected runs that cover {rows} rows, got {runs:?}")));
     }
+    joined(operation, rows, cols, written(operation, cols, runs, init, fill)?)
+}
+
+/// The rows of some runs, each by `fill` on some thread.
+pub(super) fn written<T: Scalar, M>(
+    operation: &'static str,
+    cols: usize,
+    runs: Vec<Range<usize>>,
+    init: impl Fn() -> M + Sync,
+    fill: impl Fn(&mut M, Range<usize>, &mut RowWriter<T>) + Sync,
+) -> Result<Vec<RowWriter<T>>> {
     let write = |memory: &mut M, run: Range<usize>| {
         let mut out = RowWriter::new(operation, &run, cols);
         let count = run.len();
         fill(memory, run, &mut out);
         match out.error.take() {
             Some(error) => Err(error),
-            None if out.ends.len() != count => Err(structure(format!(
-                "expected {count} rows from {}, got {}",
-                out.first_row,
-                out.ends.len()
-            ))),
+            None if out.ends.len() != count => {
+                let message = format!("expected {count} rows from {}, got {}", out.first_row, out.ends.len());
+                Err(Error::Structure { operation: operation.into(), message })
+            }
             None => Ok(out),
         }
     };
-    let written = shared(runs, init, write);
-    joined(operation, rows, cols, written.into_iter().collect::<Result<_>>()?)
+    shared(runs, init, write).into_iter().collect()
 }
 
 /// The matrix of runs of rows that follow one another.
-fn joined<T: Scalar>(
+pub(super) fn joined<T: Scalar>(
     operation: &'static str,
     rows: usize,
     cols: usize,

@@ -1,5 +1,7 @@
 //! Tasks shared among threads, each thread with memory of its own.
 use rayon::prelude::*;
+use std::ops::{Deref, DerefMut};
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 /// What `work` makes of each task, in the order of the tasks. Each thread takes the next one with what `init` made for it:
@@ -10,7 +12,7 @@ pub(super) fn shared<I: Send, R: Send, M>(
     work: impl Fn(&mut M, I) -> R + Sync,
 ) -> Vec<R> {
     let threads = rayon::current_num_threads().min(tasks.len());
-    let tasks: Vec<_> = tasks.into_iter().map(|task| std::sync::Mutex::new(Some(task))).collect();
+    let tasks: Vec<_> = tasks.into_iter().map(|task| Mutex::new(Some(task))).collect();
     let next = AtomicUsize::new(0);
     let take = || {
         let at = next.fetch_add(1, Relaxed);
@@ -28,4 +30,47 @@ pub(super) fn shared<I: Send, R: Send, M>(
     let mut all: Vec<_> = (0..threads).into_par_iter().with_max_len(1).flat_map_iter(run).collect();
     all.sort_unstable_by_key(|(at, _)| *at);
     all.into_iter().map(|(_, result)| result).collect()
+}
+
+/// Memory that threads leave to those that come after them.
+pub(super) struct Pool<M, F> {
+    free: Mutex<Vec<M>>,
+    make: F,
+}
+
+/// Memory of a [`Pool`], until it is dropped.
+pub(super) struct Lent<'a, M> {
+    memory: Option<M>,
+    free: &'a Mutex<Vec<M>>,
+}
+
+impl<M, F: Fn() -> M> Pool<M, F> {
+    pub(super) fn new(make: F) -> Self {
+        Pool { free: Mutex::new(Vec::new()), make }
+    }
+    pub(super) fn take(&self) -> Lent<'_, M> {
+        let kept = self.free.lock().ok().and_then(|mut free| free.pop());
+        Lent { memory: Some(kept.unwrap_or_else(&self.make)), free: &self.free }
+    }
+}
+
+impl<M> Deref for Lent<'_, M> {
+    type Target = M;
+    fn deref(&self) -> &M {
+        self.memory.as_ref().unwrap_or_else(|| unreachable!("it is there until it is dropped"))
+    }
+}
+
+impl<M> DerefMut for Lent<'_, M> {
+    fn deref_mut(&mut self) -> &mut M {
+        self.memory.as_mut().unwrap_or_else(|| unreachable!("it is there until it is dropped"))
+    }
+}
+
+impl<M> Drop for Lent<'_, M> {
+    fn drop(&mut self) {
+        if let (Some(memory), Ok(mut free)) = (self.memory.take(), self.free.lock()) {
+            free.push(memory);
+        }
+    }
 }

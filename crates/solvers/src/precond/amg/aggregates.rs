@@ -58,9 +58,9 @@ fn strongest<T: Scalar>(
     f: impl Fn(usize) -> bool,
 ) -> Option<(f64, usize)> {
     let of = |j: usize| {
-        let [one, other] = [(i, j), (j, i)].map(|(i, j)| a.get(i, j).unwrap_or(T::zero()));
-        let by = |v| coupling(v, rows.scale[i], rows.scale[j]);
-        if rows.hermitian { by(one) } else { by(one).max(by(other)) }
+        let by =
+            |i: usize, j: usize| coupling(a.get(i, j).unwrap_or(T::zero()), rows.scale[i], rows.scale[j]);
+        if rows.hermitian { by(i, j) } else { by(i, j).max(by(j, i)) }
     };
     let near = graph.of(i).iter().map(|&j| j as usize).filter(|&j| j != i && f(j));
     near.map(|j| (of(j), j)).fold(None, |best, next| match best {

@@ -155,10 +155,11 @@ fn largest_eigenvalue(mut h: Vec<Vec<Complex64>>) -> f64 {
             } else {
                 (x / norm, y / norm)
             };
-            for j in k..n {
-                let (x, y) = (h[k][j], h[k + 1][j]);
-                h[k][j] = c.conj() * x + s.conj() * y;
-                h[k + 1][j] = c * y - s * x;
+            let (above, below) = h.split_at_mut(k + 1);
+            for (above, below) in above[k][k..n].iter_mut().zip(&mut below[0][k..n]) {
+                let (x, y) = (*above, *below);
+                *above = c.conj() * x + s.conj() * y;
+                *below = c * y - s * x;
             }
             rotations.push((c, s));
         }

@@ -83,6 +83,7 @@ pub(super) fn strong<'a, T: Scalar>(a: &'a Csr<T>, rows: &Rows<T>, threshold: f6
         .into_par_iter()
         .map(|run| {
             let (mut counts, mut columns, mut lengths, mut words) = (vec![], vec![], vec![], vec![]);
+            let mut sides = [0u64; 2];
             for i in run {
                 let (start, first) = (columns.len(), words.len());
                 let threshold = threshold_of(rows, i, threshold);
@@ -92,24 +93,39 @@ pub(super) fn strong<'a, T: Scalar>(a: &'a Csr<T>, rows: &Rows<T>, threshold: f6
                         words[first + k / 64] |= 1 << (k % 64);
                         if j != i {
                             columns.push(j as u32);
+                            let side = &mut sides[usize::from(i < j)];
+                            *side = side.wrapping_add(edge(i, j));
                         }
                     }
                 }
                 counts.push((columns.len() - start) as u32);
                 lengths.push((words.len() - first) as u32);
             }
-            (counts, columns, lengths, words)
+            (counts, columns, lengths, words, sides)
         })
         .collect();
     let graph_ptr = ends(filtered.iter().flat_map(|part| &part.0));
     let word_ptr = ends(filtered.iter().flat_map(|part| &part.2));
     let (mut neighbours, mut words) = (Vec::new(), Vec::new());
-    for (_, columns, _, own) in &filtered {
+    for (_, columns, _, own, _) in &filtered {
         neighbours.extend_from_slice(columns);
         words.extend_from_slice(own);
     }
-    let graph = symmetrised(graph_ptr, neighbours);
+    let side = |k: usize| filtered.iter().fold(0u64, |sum, part| sum.wrapping_add(part.4[k]));
+    let graph = if side(0) == side(1) {
+        Graph { ptr: Cow::Owned(graph_ptr), neighbours: Cow::Owned(neighbours) }
+    } else {
+        symmetrised(&graph_ptr, &neighbours)
+    };
     (Filter::Bits { ptr: word_ptr, words }, graph)
+}
+
+/// A hash of an edge, the same from both sides: sums of them over either side of the diagonal are equal where the graph is
+/// symmetric, and elsewhere once in 2^64.
+fn edge(i: usize, j: usize) -> u64 {
+    let h = ((i.min(j) as u64) << 32 | i.max(j) as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    let h = (h ^ (h >> 29)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    h ^ (h >> 32)
 }
 
 /// Where runs of these lengths start, and the last one ends.
@@ -122,7 +138,7 @@ fn ends<'l>(lengths: impl Iterator<Item = &'l u32>) -> Vec<u32> {
 }
 
 /// The graph with each edge both ways.
-fn symmetrised(ptr: Vec<u32>, neighbours: Vec<u32>) -> Graph<'static> {
+fn symmetrised(ptr: &[u32], neighbours: &[u32]) -> Graph<'static> {
     let n = ptr.len() - 1;
     let mut starts = vec![0u32; n + 1];
     neighbours.iter().for_each(|&j| starts[j as usize + 1] += 1);
@@ -137,9 +153,6 @@ fn symmetrised(ptr: Vec<u32>, neighbours: Vec<u32>) -> Graph<'static> {
             turned[*at as usize] = i as u32;
             *at += 1;
         }
-    }
-    if starts == ptr && turned == neighbours {
-        return Graph { ptr: Cow::Owned(ptr), neighbours: Cow::Owned(neighbours) };
     }
     let (mut ends, mut both) = (Vec::with_capacity(n + 1), Vec::with_capacity(neighbours.len() + 16));
     ends.push(0);
