@@ -25,7 +25,7 @@ pub struct Outcome {
     pub history_stride: u64,
     /// Time of the solve proper: transfers of `b` and `x` and the iterations.
     pub time: Duration,
-    /// What of it went into looking at `b` and `x` and moving them to the device and back; the rest are the iterations.
+    /// What of it went into looking at `b` and `x`, moving them to the device and back, and checks on the host; the rest are the iterations.
     pub transfers: Duration,
     /// What was chosen, in words.
     pub choices: Vec<String>,
