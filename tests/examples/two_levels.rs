@@ -4,7 +4,6 @@
 //! The system is `gen:poisson2d` of a side, as diagonals; the coarse level has at most 32 x 32 boxes. Each line is a mode: the
 //! fastest of so many solves of fixed iterations, right-hand side and solution staying on the device, and what the memory moved
 //! at least in that time. The last line says whether all modes left the same bits.
-#![cfg_attr(not(any(feature = "cuda", feature = "opencl")), allow(dead_code, reason = "no backend to time"))]
 use lacuna_core::{Backend, LinOp};
 use lacuna_formats::{Csr, Spec, convert};
 use lacuna_solvers::{Options, Placed, Solver, Stop, method};
@@ -52,7 +51,6 @@ fn time<B: Backend>(mut dev: B, mode: &str, work: &Work) -> Done<Vec<u64>> {
     Ok(bits)
 }
 
-#[cfg(feature = "cuda")]
 fn cuda(work: &Work) -> Done<Vec<Vec<u64>>> {
     use lacuna_cuda::{Cuda, CudaOptions, Mode};
     let modes = [("jit", Mode::Jit), ("graph", Mode::Graph), ("stream", Mode::Stream)];
@@ -60,7 +58,6 @@ fn cuda(work: &Work) -> Done<Vec<Vec<u64>>> {
     modes.into_iter().map(|(name, mode)| time(open(mode)?, name, work)).collect()
 }
 
-#[cfg(feature = "opencl")]
 fn opencl(work: &Work) -> Done<Vec<Vec<u64>>> {
     use lacuna_opencl::{Mode, OpenCl, OpenClOptions};
     let open = |mode| OpenCl::new(OpenClOptions { mode, ..OpenClOptions::from_env()? });
@@ -81,11 +78,13 @@ fn main() -> Done<()> {
         for narrow in [false, true] {
             let work = Work { a: Arc::clone(&a), side, narrow, iterations, solves };
             let bits = match words.first().map(String::as_str) {
-                #[cfg(feature = "cuda")]
                 Some("cuda") => cuda(&work)?,
-                #[cfg(feature = "opencl")]
                 Some("opencl") => opencl(&work)?,
-                _ => return Err("two_levels cuda|opencl [sides=…], built with that feature".into()),
+                _ => {
+                    return Err(
+                        "two_levels cuda|opencl [sides=100,1000,4000] [iterations=50] [solves=5]".into()
+                    );
+                }
             };
             println!("  the same bits: {}", bits.windows(2).all(|pair| pair[0] == pair[1]));
         }

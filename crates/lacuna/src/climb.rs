@@ -1,7 +1,7 @@
 //! A solve, measured: what the device found is taken for what it is, and where it falls short other ways are tried.
 use crate::prepared::Parts;
 use crate::system::times;
-use lacuna_core::{Backend, LinOp, Reason, Result, Scalar};
+use lacuna_core::{Backend, LinOp, Reason, Result, Scalar, check_process};
 use lacuna_solvers::{
     Outcome, Solver, Stop, Watch, explain, largest, norm_bound, residual_norm, vector_norm,
 };
@@ -46,6 +46,7 @@ pub(crate) fn solve<T: Scalar, B: Backend>(
     x: &mut [T],
     mut watch: Watching<'_>,
 ) -> Result<()> {
+    check_process("solve")?;
     let start = Instant::now();
     let guess = if largest(x) == 0.0 { Vec::new() } else { x.to_vec() };
     let max_iters = parts.stop.max_iters.min(STRETCH);
@@ -239,7 +240,8 @@ impl<T: Scalar> Climb<'_, T> {
             outcome.history.extend(next.history.iter().skip(1));
         }
         outcome.iterations += next.iterations;
-        if !(self.measure(x)?.residual <= self.before) {
+        let found = self.measure(x)?.residual;
+        if found.is_nan() || found > self.before {
             x.copy_from_slice(&guess);
         }
         Ok(next.reason != Reason::Cancelled)
