@@ -123,7 +123,7 @@ impl Report {
             "residual": outcome.residual,
             "true_residual": outcome.true_residual,
             "backward_error": outcome.backward_error,
-            "notes": outcome.notes,
+            "notes": self.notes.iter().chain(&outcome.notes).collect::<Vec<_>>(),
             "history": outcome.history,
             "history_stride": outcome.history_stride,
             "time": {
@@ -143,7 +143,6 @@ impl Report {
             "n": self.n,
             "nnz": self.nnz,
             "choices": outcome.choices,
-            "notes": self.notes,
             "version": env!("CARGO_PKG_VERSION"),
         })
     }

@@ -63,10 +63,9 @@ impl fmt::Display for Reason {
             Reason::Limit => write!(f, "the iteration limit was reached"),
             Reason::Stagnated => write!(f, "stagnated: the true residual no longer shrinks"),
             Reason::Diverged => write!(f, "diverged: the residual grew far beyond where it began"),
-            Reason::IndefiniteOperator => write!(
-                f,
-                "the operator is not positive definite: <p, A p> was not positive; gmres and bicgstab do not need that"
-            ),
+            Reason::IndefiniteOperator => {
+                write!(f, "the operator is not positive definite: <p, A p> was not positive")
+            }
             Reason::IndefinitePreconditioner => {
                 write!(f, "the preconditioner is not positive definite: <r, M r> was not positive")
             }

@@ -2,10 +2,12 @@
 use crate::prepared::Parts;
 use crate::system::times;
 use lacuna_core::{Backend, LinOp, Reason, Result, Scalar, check_process};
+use lacuna_formats::Csr;
 use lacuna_solvers::{
-    Outcome, Solver, Stop, Watch, explain, largest, norm_bound, residual_norm, vector_norm,
+    Factor, Outcome, Solver, Stop, Watch, explain, largest, method, norm_bound, residual_norm, vector_norm,
 };
 use std::ops::ControlFlow;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// What a residual may exceed the tolerance by and still meet it.
@@ -30,11 +32,17 @@ const QUICK: usize = 1 << 20;
 
 type Watching<'a> = Option<&'a mut dyn FnMut(Watch) -> ControlFlow<()>>;
 
-/// What is known of an `x`, of the system with its factor.
+/// What is known of an `x`.
+#[derive(Clone, Copy)]
 struct Measured {
     /// `‖b − A x‖ / ‖b‖`, in twice the precision.
     residual: f64,
     backward_error: f64,
+}
+
+impl Measured {
+    /// Of `x = 0`.
+    const ZERO: Self = Measured { residual: 1.0, backward_error: 1.0 };
 }
 
 /// Solves for `b` from `x`, both in the order of the rows on the device. What is looked at on the host counts as a transfer.
@@ -52,13 +60,12 @@ pub(crate) fn solve<T: Scalar, B: Backend>(
     let max_iters = parts.stop.max_iters.min(STRETCH);
     parts.solver.set_stop(Stop { max_iters, ..parts.stop });
     copy(parts.solver.solve_watched(dev, b, x, lend(&mut watch))?, outcome);
-    let iterating = outcome.time.saturating_sub(outcome.transfers);
-    let mut climb = Climb { parts, outcome, b, before: f64::INFINITY, tighter: 1.0, iterating };
-    if !climb.stands(x) {
-        climb.compare(x, &guess)?;
-        climb.on(dev, x, watch)?;
+    let mut iterating = outcome.time.saturating_sub(outcome.transfers);
+    if !stands(parts, outcome, b, x) {
+        let mut climb = Climb::new(parts, outcome, b, iterating)?;
+        climb.on(dev, x, &guess, watch)?;
+        iterating = climb.iterating;
     }
-    let iterating = climb.iterating;
     outcome.time = start.elapsed();
     outcome.transfers = outcome.time.saturating_sub(iterating);
     Ok(())
@@ -71,15 +78,14 @@ fn lend<'a>(watch: &'a mut Watching<'_>) -> Watching<'a> {
     }
 }
 
-/// `‖b‖` and a bound of `‖A‖ ‖x‖`, in the caller's units.
-fn sizes<T: Scalar>(parts: &mut Parts<T>, b: &[T], x: &[T]) -> (f64, f64) {
+/// A bound of `‖A‖ ‖x‖`, in the caller's units.
+fn norm_of_product<T: Scalar>(parts: &mut Parts<T>, x: &[T]) -> f64 {
     let exponent = parts.factor.exponent;
     let given = &parts.given;
     let norm = *parts.norm.get_or_insert_with(|| norm_bound(given).scale_by_power_of_two(exponent));
     let x = vector_norm(x);
     let of_x = if x == 0.0 { 0 } else { x.log2().floor() as i32 };
-    let ax = norm * x.scale_by_power_of_two(-of_x);
-    (vector_norm(b), ax.scale_by_power_of_two(of_x - exponent))
+    (norm * x.scale_by_power_of_two(-of_x)).scale_by_power_of_two(of_x - exponent)
 }
 
 /// The tolerance relative to `‖b‖`.
@@ -87,77 +93,103 @@ fn tolerance<T: Scalar>(parts: &Parts<T>, b: f64) -> f64 {
     parts.stop.rtol.max(parts.stop.atol / b)
 }
 
+/// Whether an outcome stands as it is: the caller's own end, or convergence, or an early limit on a large system, of which rounding could
+/// not have told otherwise. Sets the backward error.
+fn stands<T: Scalar>(parts: &mut Parts<T>, outcome: &mut Outcome, b: &[T], x: &[T]) -> bool {
+    if outcome.true_residual.is_nan() || matches!(outcome.reason, Reason::Cancelled | Reason::Custom(_)) {
+        return true;
+    }
+    let limited = outcome.reason == Reason::Limit
+        && outcome.iterations >= parts.stop.max_iters
+        && outcome.iterations < EARLY
+        && parts.given.nnz() > QUICK;
+    if !outcome.converged() && !limited {
+        return false;
+    }
+    let b = vector_norm(b);
+    if b == 0.0 {
+        outcome.backward_error = 0.0;
+        return true;
+    }
+    let ax = norm_of_product(parts, x);
+    outcome.backward_error = outcome.true_residual * b / (ax + b);
+    // What the device would have to see to be taken at its word.
+    let residual = if limited { outcome.true_residual } else { tolerance(parts, b) };
+    let no_worse = !limited || outcome.history.first().is_none_or(|first| outcome.true_residual <= *first);
+    no_worse && UNITS * T::EPSILON * (ax + b) <= HIDDEN * residual * b
+}
+
 struct Climb<'a, T: Scalar> {
     parts: &'a mut Parts<T>,
     outcome: &'a mut Outcome,
     b: &'a [T],
-    /// The residual before the last attempt.
-    before: f64,
+    /// `‖b‖`
+    norm: f64,
+    /// The matrix and the right-hand side in the caller's order, with their factors; that of `x`.
+    scaled: (Arc<Csr<T>>, Vec<T>, Factor),
     /// What the tolerance is multiplied by, since the device thought it met.
     tighter: f64,
     /// Time of all iterations.
     iterating: Duration,
 }
 
-impl<T: Scalar> Climb<'_, T> {
-    /// Whether the outcome stands as it is: the caller's own end, or convergence, or an early limit on a large system, of which rounding could not
-    /// have told otherwise. Sets the backward error.
-    fn stands(&mut self, x: &[T]) -> bool {
-        let outcome = &mut *self.outcome;
-        if outcome.true_residual.is_nan() || matches!(outcome.reason, Reason::Cancelled | Reason::Custom(_)) {
-            return true;
-        }
-        let limited = outcome.reason == Reason::Limit
-            && outcome.iterations >= self.parts.stop.max_iters
-            && outcome.iterations < EARLY
-            && self.parts.given.nnz() > QUICK;
-        if !outcome.converged() && !limited {
-            return false;
-        }
-        let (b, ax) = sizes(self.parts, self.b, x);
-        if b == 0.0 {
-            outcome.backward_error = 0.0;
-            return true;
-        }
-        outcome.backward_error = outcome.true_residual * b / (ax + b);
-        // What the device would have to see to be taken at its word.
-        let residual = if limited { outcome.true_residual } else { tolerance(self.parts, b) };
-        let no_worse =
-            !limited || outcome.history.first().is_none_or(|first| outcome.true_residual <= *first);
-        no_worse && UNITS * T::EPSILON * (ax + b) <= HIDDEN * residual * b
+impl<'a, T: Scalar> Climb<'a, T> {
+    fn new(
+        parts: &'a mut Parts<T>,
+        outcome: &'a mut Outcome,
+        b: &'a [T],
+        iterating: Duration,
+    ) -> Result<Self> {
+        let a = times(parts.factor, parts.given.clone())?;
+        let [of_b, of_x] = parts.solver.factors(b);
+        let scaled = (a, of_b.times(&parts.order.given(b)), of_x);
+        Ok(Climb { parts, outcome, b, norm: vector_norm(b), scaled, tighter: 1.0, iterating })
     }
 
-    /// Takes the guess back where the first attempt made `x` worse, by more than the device could tell.
-    fn compare(&mut self, x: &mut [T], guess: &[T]) -> Result<()> {
-        let of_guess = if guess.is_empty() { 1.0 } else { self.measure(guess)?.residual };
-        let found = self.measure(x)?.residual;
-        if found.is_nan() || found > of_guess {
-            match guess {
-                [] => x.fill(T::zero()),
-                guess => x.copy_from_slice(guess),
-            }
-        }
-        if self.outcome.reason == Reason::Limit {
-            self.before = of_guess;
-        }
-        Ok(())
+    /// What is known of `x`, found on the host.
+    fn measure(&mut self, x: &[T]) -> Measured {
+        let ax = norm_of_product(self.parts, x);
+        let (a, b, of_x) = &self.scaled;
+        let x = of_x.times(&self.parts.order.given(x));
+        let residual = residual_norm(a, b, &x) / vector_norm(b);
+        Measured { residual, backward_error: residual * self.norm / (ax + self.norm) }
     }
 
-    /// Measures what there is, and goes on in other ways until one is enough or none is left.
-    fn on<B: Backend>(&mut self, dev: &mut B, x: &mut [T], mut watch: Watching<'_>) -> Result<()> {
-        let mut fallbacks = std::mem::take(&mut self.parts.fallbacks).into_iter();
-        let mut spent = Vec::new();
-        let mut calling = None;
-        let mut indefinite = false;
-        let ended = loop {
-            let measured = self.measure(x)?;
+    /// What is known of `x`, which becomes the guess again (0 where that is empty) where it is worse.
+    fn better(&mut self, x: &mut [T], guess: &[T], of_guess: Measured) -> Measured {
+        let found = self.measure(x);
+        if found.residual <= of_guess.residual {
+            return found;
+        }
+        match guess {
+            [] => x.fill(T::zero()),
+            guess => x.copy_from_slice(guess),
+        }
+        of_guess
+    }
+
+    /// Goes on from `x` in other ways until one is enough or none is left.
+    fn on<B: Backend>(
+        &mut self,
+        dev: &mut B,
+        x: &mut [T],
+        guess: &[T],
+        mut watch: Watching<'_>,
+    ) -> Result<()> {
+        let of_guess = if guess.is_empty() { Measured::ZERO } else { self.measure(guess) };
+        let mut measured = self.better(x, guess, of_guess);
+        // What a first attempt is held to: all but one that is still under way may be tried again.
+        let mut before = if self.outcome.reason == Reason::Limit { of_guess.residual } else { f64::INFINITY };
+        let mut fallbacks = self.parts.fallbacks.clone().into_iter();
+        let (mut calling, mut indefinite) = (None, false);
+        loop {
             self.outcome.true_residual = measured.residual;
             self.outcome.backward_error = measured.backward_error;
-            if self.is_enough(&measured) {
-                break Ok(());
+            if self.is_enough(measured) {
+                break;
             }
-            let gains = measured.residual < GAIN * self.before;
-            self.before = measured.residual;
+            let gains = measured.residual < GAIN * before;
+            before = measured.residual;
             if !gains && self.outcome.reason == Reason::Limit {
                 let iterations = self.outcome.iterations;
                 self.outcome.notes.push(format!("after {iterations} iterations the residual has not halved"));
@@ -165,64 +197,53 @@ impl<T: Scalar> Climb<'_, T> {
             }
             indefinite |= self.outcome.reason == Reason::IndefiniteOperator;
             if !gains {
-                match fallbacks.next() {
-                    Some(next) => {
-                        self.outcome.notes.push(format!(
-                            "{}: goes on with {} from a residual of {:.1e}",
-                            self.outcome.reason,
-                            next.name(),
-                            measured.residual
-                        ));
-                        spent.extend(calling.replace(next));
-                    }
-                    None => break Ok(()),
-                }
+                let Some(next) = fallbacks.next() else { break };
+                self.outcome.notes.push(format!(
+                    "{}: goes on with {next} from a residual of {before:.1e}",
+                    self.outcome.reason
+                ));
+                calling = Some(next);
             }
-            let attempt = self.again(dev, calling.as_deref(), x, lend(&mut watch));
-            if attempt.as_ref().map_or(true, |goes_on| !goes_on) {
-                break attempt.map(drop);
-            }
-        };
-        spent.extend(calling);
-        spent.extend(fallbacks);
-        self.parts.fallbacks = spent;
-        ended?;
+            measured = self.again(dev, calling, x, measured, lend(&mut watch))?;
+        }
         if indefinite && matches!(self.outcome.reason, Reason::Limit | Reason::Stagnated) {
             self.outcome.reason = Reason::IndefiniteOperator; // what comes after it was only tried
         }
-        self.conclude(x);
+        self.conclude();
         Ok(())
     }
 
-    /// One more attempt from `x`, by the method prepared or another; whether there may be further ones.
+    /// One more attempt from `x`, by the method prepared or another.
     fn again<B: Backend>(
         &mut self,
         dev: &mut B,
-        method: Option<&dyn lacuna_solvers::Method<T>>,
+        name: Option<&str>,
         x: &mut [T],
+        measured: Measured,
         watch: Watching<'_>,
-    ) -> Result<bool> {
+    ) -> Result<Measured> {
         let done = self.outcome.iterations;
         let max_iters = self.parts.stop.max_iters.saturating_sub(done).min(STRETCH.max(done));
         if max_iters == 0 {
             self.outcome.reason = Reason::Limit;
-            return Ok(false);
+            return Ok(measured);
         }
         let Stop { rtol, atol, .. } = self.parts.stop;
         let stop =
             Stop { rtol: rtol * self.tighter, atol: atol * self.tighter, max_iters, ..self.parts.stop };
         let guess = x.to_vec();
-        let next = match method {
+        let next = match name {
             None => {
                 self.parts.solver.set_stop(stop);
                 self.parts.solver.solve_watched(dev, self.b, x, watch)?.clone()
             }
-            Some(method) => {
-                let Parts { pair, adjoint, placed, factor, .. } = &*self.parts;
+            Some(name) => {
+                let Parts { pair, adjoint, placed, factor, options, .. } = &*self.parts;
+                let method = method(name, options)?;
                 let mark = dev.mark();
                 let m = placed.as_ref().map(|m| m as &dyn LinOp<T>);
                 let operator: &dyn LinOp<T> = if *adjoint { pair } else { &pair.a };
-                let solved = Solver::new(dev, operator, m, method, stop).and_then(|mut solver| {
+                let solved = Solver::new(dev, operator, m, &*method, stop).and_then(|mut solver| {
                     solver.set_factor(*factor);
                     solver.solve_watched(dev, self.b, x, watch).cloned()
                 });
@@ -240,17 +261,13 @@ impl<T: Scalar> Climb<'_, T> {
             outcome.history.extend(next.history.iter().skip(1));
         }
         outcome.iterations += next.iterations;
-        let found = self.measure(x)?.residual;
-        if found.is_nan() || found > self.before {
-            x.copy_from_slice(&guess);
-        }
-        Ok(next.reason != Reason::Cancelled)
+        Ok(self.better(x, &guess, measured))
     }
 
     /// Whether `x` meets the tolerance, or why it need not go on.
-    fn is_enough(&mut self, measured: &Measured) -> bool {
+    fn is_enough(&mut self, measured: Measured) -> bool {
         let outcome = &mut *self.outcome;
-        let meets = measured.residual <= SLACK * tolerance(self.parts, vector_norm(self.b));
+        let meets = measured.residual <= SLACK * tolerance(self.parts, self.norm);
         if outcome.converged() && !meets {
             // The device took rounding for a residual that meets the tolerance.
             outcome.reason = Reason::Stagnated;
@@ -263,42 +280,20 @@ impl<T: Scalar> Climb<'_, T> {
         meets || spent || matches!(outcome.reason, Reason::Cancelled | Reason::Custom(_) | Reason::OutOfRange)
     }
 
-    /// The residual of `x`, on the host.
-    fn measure(&mut self, x: &[T]) -> Result<Measured> {
-        let (b, ax) = sizes(self.parts, self.b, x);
-        let Parts { given, factor, order, solver, .. } = &*self.parts;
-        let a = times(*factor, given.clone())?;
-        let (mut rhs, mut solution) = (self.b, x);
-        let (given_b, given_x, scaled_b, scaled_x);
-        if order.changes() {
-            (given_b, given_x) = (order.given(rhs), order.given(solution));
-            (rhs, solution) = (&given_b, &given_x);
-        }
-        let [of_b, of_x] = solver.factors(rhs);
-        if !of_b.is_one() {
-            scaled_b = of_b.times(rhs);
-            rhs = &scaled_b;
-        }
-        if !of_x.is_one() {
-            scaled_x = of_x.times(solution);
-            solution = &scaled_x;
-        }
-        let residual = residual_norm(&a, rhs, solution) / vector_norm(rhs);
-        Ok(Measured { residual, backward_error: residual * b / (ax + b) })
-    }
-
     /// The reason that stands at the end, and what explains it.
-    fn conclude(&mut self, x: &[T]) {
+    fn conclude(&mut self) {
         let outcome = &mut *self.outcome;
         if outcome.converged() || outcome.reason == Reason::Cancelled {
             return;
         }
-        let given_b = self.parts.order.given(self.b);
-        let found = explain(&self.parts.given, &given_b);
+        let found = explain(&self.parts.given, &self.parts.order.given(self.b));
         let may_be_rounding =
             !matches!(outcome.reason, Reason::Limit | Reason::OutOfRange | Reason::NotFinite(_));
         if found.is_empty() && may_be_rounding && outcome.backward_error <= ATTAINED * T::EPSILON {
             outcome.reason = Reason::AccuracyAttained;
+        }
+        if outcome.reason == Reason::IndefiniteOperator {
+            outcome.notes.push("gmres and bicgstab need no definite matrix".into());
         }
         if self.parts.definite && !is_hermitian(&self.parts.given) {
             let name = &self.parts.method.name;
@@ -308,12 +303,11 @@ impl<T: Scalar> Climb<'_, T> {
                 .push(format!("the matrix is not {what}, which {name} needs; gmres and bicgstab do not"));
         }
         outcome.notes.extend(found);
-        debug_assert!(x.iter().all(|v| v.finite()));
     }
 }
 
 /// Whether a matrix equals its conjugate transpose.
-fn is_hermitian<T: Scalar>(a: &lacuna_formats::Csr<T>) -> bool {
+fn is_hermitian<T: Scalar>(a: &Csr<T>) -> bool {
     a.entries().all(|(i, j, v)| a.get(j, i) == Some(v.conj()))
 }
 

@@ -5,7 +5,7 @@ use crate::order::Order;
 use crate::system::{factor_of, times};
 use lacuna_core::{Backend, Error, Matrix, Result, Scalar};
 use lacuna_formats::{Csr, Pair, convert};
-use lacuna_solvers::{Factor, Method, Outcome, Placed, Solver, Stop, Watch};
+use lacuna_solvers::{Factor, Options, Outcome, Placed, Solver, Stop, Watch};
 use ndarray::{Array1, ArrayView1, ArrayViewMut1};
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -20,8 +20,9 @@ pub struct Prepared<T: Scalar> {
 /// What a system was prepared as.
 pub(crate) struct Parts<T: Scalar> {
     pub(crate) solver: Solver<T>,
-    /// What is tried where the method stops short, in this order.
-    pub(crate) fallbacks: Vec<Box<dyn Method<T>>>,
+    /// The methods that are tried where this one stops short, in this order.
+    pub(crate) fallbacks: Vec<&'static str>,
+    pub(crate) options: Options,
     pub(crate) method: Chosen,
     /// Whether it needs a Hermitian positive definite matrix.
     pub(crate) definite: bool,

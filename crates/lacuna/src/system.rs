@@ -5,7 +5,7 @@ use crate::{Chosen, choose_method, choose_preconditioner, tune_format};
 use lacuna_core::{Backend, Error, Format, LinOp, Result, Scalar, check_process};
 use lacuna_formats::{Csr, FORMATS, Pair, Structure, choose_format, convert};
 use lacuna_solvers::{
-    Factor, Gmres, METHODS, Method, Options, Outcome, PRECONDITIONERS, Placed, Preconditioner, Solver, Stop,
+    Factor, METHODS, Method, Options, Outcome, PRECONDITIONERS, Placed, Preconditioner, Solver, Stop,
     largest, method, name_of, preconditioner, scaling_exponent,
 };
 use ndarray::{Array1, ArrayView1};
@@ -286,8 +286,7 @@ impl<T: Scalar> LinearSystem<T> {
         solver.set_factor(factor);
         let mut fallbacks: Vec<_> = method.fallback().into_iter().collect();
         if automatic && name_of(&chosen_method.name) != "gmres" {
-            let restart = self.options.restart.unwrap_or(Gmres::default().restart);
-            fallbacks.push(Box::new(Gmres { restart, ..Gmres::default() }));
+            fallbacks.push("gmres");
         }
         // Of a matrix that is its own mirror image the sums of rows are those of columns.
         let mirrored = structure.filter(|s| s.hermitian || s.symmetric || s.skew_symmetric);
@@ -306,6 +305,7 @@ impl<T: Scalar> LinearSystem<T> {
         Ok(Prepared::new(Parts {
             solver,
             fallbacks,
+            options: self.options,
             method: chosen_method,
             definite,
             preconditioner: chosen_preconditioner,

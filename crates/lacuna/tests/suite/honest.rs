@@ -185,7 +185,7 @@ fn the_automatic_choice_goes_on_where_a_matrix_is_not_what_it_looks_like() {
     assert!(outcome.notes.iter().any(|note| note.contains("gmres")), "{outcome:?}");
     let outcome = by("asked for cg", "cg", shifted(0.01), ones(100));
     assert_eq!(outcome.reason, Reason::IndefiniteOperator);
-    assert!(outcome.reason.to_string().contains("gmres"));
+    assert!(outcome.notes.iter().any(|note| note.contains("gmres")), "{outcome:?}");
     // Negative definite.
     let outcome = by_default("negative", tridiagonal::<f64>(60, 1.0, |_| -2.0, 1.0), ones(60));
     assert!(

@@ -162,3 +162,10 @@ fn a_backend_is_chosen_by_name() {
     let error = on(Some("abacus")).unwrap_err().to_string();
     assert!(error.starts_with("backend: there is none called `abacus`; this build has"), "{error}");
 }
+
+#[test]
+fn a_prepared_system_may_go_to_another_thread() {
+    fn moves<T: Send>() {}
+    moves::<Prepared<f64>>();
+    moves::<Solver<Complex32>>();
+}

@@ -1,12 +1,12 @@
 //! Stabilised bi-conjugate gradients in four sweeps an iteration, for general square systems.
-use crate::{ClassicalBiCgStab, Method, System};
+use crate::{Method, System};
 use lacuna_core::{Cell, Pass, Reason, Recorder, Scalar};
 
 /// BiCGStab in four sweeps an iteration: `β = −⟨r₀, A s⟩ / ⟨r₀, A p⟩` is known before the new residual is, so that
 /// all updates share one sweep.
 ///
-/// * Solves, outcome, and what differs from the textbook: as [`ClassicalBiCgStab`].
-/// * Cost of an iteration: two products with `A`, two with `M`; four sweeps. Storage: as [`ClassicalBiCgStab`].
+/// * Solves, outcome, and what differs from the textbook: as [`ClassicalBiCgStab`](crate::ClassicalBiCgStab).
+/// * Cost of an iteration: two products with `A`, two with `M`; four sweeps. Storage: as [`ClassicalBiCgStab`](crate::ClassicalBiCgStab).
 /// * Reference: Rupp et al. 2016, Algorithm 4, doi:10.1145/2907944.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct BiCgStab;
@@ -15,8 +15,8 @@ impl<T: Scalar> Method<T> for BiCgStab {
     fn name(&self) -> &'static str {
         "bicgstab"
     }
-    fn fallback(&self) -> Option<Box<dyn Method<T>>> {
-        Some(Box::new(ClassicalBiCgStab))
+    fn fallback(&self) -> Option<&'static str> {
+        Some("classical-bicgstab")
     }
 
     fn record(&self, k: &mut Recorder<'_, T>, sys: &System<'_, T>) {

@@ -1,14 +1,14 @@
 //! Conjugate gradients with a single reduction, for Hermitian positive definite systems.
-use crate::{ClassicalCg, Method, System};
+use crate::{Method, System};
 use lacuna_core::{Pass, Reason, Recorder, Scalar};
 
 /// Conjugate gradients with a single reduction, in two sweeps an iteration: `β` comes from `⟨A p, M A p⟩` before the new residual is known,
 /// so that all three updates share one sweep.
 ///
-/// * Solves: as [`ClassicalCg`].
+/// * Solves: as [`ClassicalCg`](crate::ClassicalCg).
 /// * Cost of an iteration: one product with `A`, one with `M`; two sweeps; without a preconditioner 7 vectors are
 ///   moved beside the product's own. Storage: 3 vectors, 5 with a preconditioner.
-/// * Outcome, and what differs from the textbook: as [`ClassicalCg`].
+/// * Outcome, and what differs from the textbook: as [`ClassicalCg`](crate::ClassicalCg).
 /// * Reference: Chronopoulos and Gear 1989, doi:10.1016/0377-0427(89)90045-9; Rupp et al. 2016, Algorithm 2,
 ///   doi:10.1145/2907944.
 #[derive(Clone, Copy, Debug, Default)]
@@ -18,8 +18,8 @@ impl<T: Scalar> Method<T> for Cg {
     fn name(&self) -> &'static str {
         "cg"
     }
-    fn fallback(&self) -> Option<Box<dyn Method<T>>> {
-        Some(Box::new(ClassicalCg))
+    fn fallback(&self) -> Option<&'static str> {
+        Some("classical-cg")
     }
 
     fn record(&self, k: &mut Recorder<'_, T>, s: &System<'_, T>) {

@@ -20,9 +20,9 @@ pub trait Method<T: Scalar> {
     fn keeps_best(&self) -> bool {
         false
     }
-    /// The form of the method that goes on where this one stopped although the operator is what it needs: the textbook's, whose
+    /// The name of the form that goes on where this one stopped although the operator is what it needs: the textbook's, whose
     /// recurrences rounding takes longer to break.
-    fn fallback(&self) -> Option<Box<dyn Method<T>>> {
+    fn fallback(&self) -> Option<&'static str> {
         None
     }
 }
