@@ -50,8 +50,8 @@ const PROMISED: [(&str, bool, f64, usize, usize, usize); 30] = [
     ("classical-bicgstab", true, 6.0, 2, 3 + 3 + 5 + 3 + 8 + 4, 2 + 8),
     // A w: w, n. Step: x, r, w, z, s, p twice, n.
     ("pipelined-cg", false, 2.0, 1, 2 + 13, 2 + 6),
-    // M w on its own: w, d, m. A m: m, n. Step: and q, u twice, m.
-    ("pipelined-cg", true, 3.0, 1, 3 + 2 + 18, 2 + 9),
+    // M w on its own: w, d, m. A m with the step: m, n, x, r, u, w, z, s, q, p twice.
+    ("pipelined-cg", true, 2.0, 1, 3 + 2 + 16, 2 + 9),
     // A p: p, q, r. Descend: x, r twice, p, q. Conjugate: q, r. Turn: p twice, r.
     ("flexible-cg", false, 4.0, 1, 3 + 6 + 2 + 3, 2 + 3),
     ("flexible-cg", true, 4.0, 1, 3 + 8 + 2 + 3, 2 + 4),

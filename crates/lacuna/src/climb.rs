@@ -68,7 +68,8 @@ pub(crate) fn solve<T: Scalar, B: Backend>(
     }
     let guess = if largest(x) == 0.0 { Vec::new() } else { x.to_vec() };
     let most = parts.stop.max_iters;
-    let max_iters = if parts.rungs.len() > 1 { most.div_ceil(2) } else { most }.min(STRETCH);
+    let half = if parts.rungs.len() > 1 { most.div_ceil(2) } else { most };
+    let max_iters = half.min(STRETCH).min(parts.patience.unwrap_or(STRETCH));
     parts.solver.set_stop(Stop { max_iters, ..parts.stop });
     copy(parts.solver.solve_watched(dev, b, x, lend(&mut watch))?, outcome);
     let mut iterating = outcome.time.saturating_sub(outcome.transfers);
@@ -202,6 +203,7 @@ impl<'a, T: Scalar> Climb<'a, T> {
         let mut before = if self.outcome.reason == Reason::Limit { of_guess.residual } else { f64::INFINITY };
         let mut rungs = self.parts.rungs.clone().into_iter();
         let (mut calling, mut indefinite) = (None, false);
+        let mut patience = self.parts.patience;
         loop {
             self.outcome.true_residual = measured.residual;
             self.outcome.backward_error = measured.backward_error;
@@ -210,6 +212,21 @@ impl<'a, T: Scalar> Climb<'a, T> {
             }
             let gains = measured.residual < GAIN * before;
             before = measured.residual;
+            if let Some(patience) = patience.take() {
+                let expected = self.expected(of_guess.residual, measured.residual);
+                if self.outcome.reason == Reason::Limit && expected > patience as f64 {
+                    calling = rungs.next();
+                    let iterations = self.outcome.iterations;
+                    let next = calling.iter().map(|rung| rung.to_string()).collect::<String>();
+                    self.outcome.notes.push(format!(
+                        "after {iterations} iterations {expected:.0} more are to be expected: goes on with {next}"
+                    ));
+                    measured =
+                        self.again(dev, calling.as_ref(), rungs.len() == 0, x, measured, lend(&mut watch))?;
+                    continue;
+                }
+                rungs.next();
+            }
             if !gains && self.outcome.reason == Reason::Limit {
                 let iterations = self.outcome.iterations;
                 self.outcome.notes.push(format!("after {iterations} iterations the residual has not halved"));
@@ -232,6 +249,13 @@ impl<'a, T: Scalar> Climb<'a, T> {
         }
         self.conclude();
         Ok(())
+    }
+
+    /// Iterations that are still to come if the residual goes on falling as it has.
+    fn expected(&self, of_guess: f64, residual: f64) -> f64 {
+        let goal = tolerance(self.parts, self.norm);
+        let rate = (residual / of_guess).ln() / self.outcome.iterations as f64;
+        if rate < 0.0 { (goal / residual).ln() / rate } else { f64::INFINITY }
     }
 
     /// One more attempt from `x`, by the method prepared or on a rung of the ladder; on all but the last with half of the iterations

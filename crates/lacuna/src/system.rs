@@ -286,6 +286,7 @@ impl<T: Scalar> LinearSystem<T> {
         let given = self.a;
         let (order, a) = Order::new(given.clone(), &self.reorder)?;
         let automatic = matches!(self.method, MethodChoice::Auto);
+        let chooses_preconditioner = matches!(self.preconditioner, PreconditionerChoice::Auto);
         let tunes = self.format.as_deref() == Some("tune");
         let undecided = automatic
             || matches!(self.preconditioner, PreconditionerChoice::Auto)
@@ -357,7 +358,13 @@ impl<T: Scalar> LinearSystem<T> {
         let operator: &dyn LinOp<T> = if adjoint { &pair } else { &pair.a };
         let mut solver = Solver::new(dev, operator, m, &*method, self.stop)?;
         solver.set_factor(factor);
-        let rungs = rungs(&*method, automatic && !least_squares, structure.as_ref());
+        let mut rungs = rungs(&*method, automatic && !least_squares, structure.as_ref());
+        let elliptic = definite && chooses_preconditioner && structure.as_ref().is_some_and(may_be_elliptic);
+        let patience =
+            elliptic.then(|| if dev.device().backend == "cpu" { PATIENCE_ON_HOST } else { PATIENCE });
+        if elliptic {
+            rungs.insert(0, Rung { method: "cg", preconditioner: Some("amg") });
+        }
         // Of a matrix that is its own mirror image the sums of rows are those of columns.
         let mirrored = structure.filter(|s| s.hermitian || s.symmetric || s.skew_symmetric);
         let norm = mirrored.map(|s| s.norm_inf.scale_by_power_of_two(factor.exponent));
@@ -375,6 +382,7 @@ impl<T: Scalar> LinearSystem<T> {
         Ok(Prepared::new(Parts {
             solver,
             rungs,
+            patience,
             options: self.options,
             method: chosen_method,
             definite,
@@ -393,6 +401,18 @@ impl<T: Scalar> LinearSystem<T> {
             x0: self.x0,
         }))
     }
+}
+
+/// Iterations of conjugate gradients that cost what the set-up of `amg` on the host does: where the iterations run there too, and on a GPU.
+const PATIENCE_ON_HOST: u64 = 200;
+const PATIENCE: u64 = 10_000;
+/// Below so many rows iterations are too cheap to be worth another way.
+const SMALL: usize = 2000;
+
+/// Whether multigrid may do more for a positive definite matrix than its diagonal: a large one with few entries a row, which mostly pull
+/// against the diagonal.
+fn may_be_elliptic(s: &Structure) -> bool {
+    s.rows > SMALL && s.nnz < 100 * s.rows
 }
 
 /// What is tried where a method stops short: its classical form, then, if it was chosen automatically, what needs less of the matrix.

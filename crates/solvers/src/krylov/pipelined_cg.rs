@@ -6,8 +6,8 @@ use lacuna_core::{Formula, Pass, Reason, Recorder, Scalar};
 /// Pipelined conjugate gradients: recurrences for `A p`, `M A p` and `A M A p`, so that the product of an iteration and its sums are of
 /// each other independent.
 ///
-/// * Solves: as [`ClassicalCg`](crate::ClassicalCg). More recurrences lose more digits: where they run out,
-///   `classical-cg` goes on.
+/// * Solves: as [`ClassicalCg`](crate::ClassicalCg). More recurrences lose more digits: it begins anew from the true residual
+///   whenever that has fallen by half the digits there are.
 /// * Cost of an iteration: one product with `A`, one with `M`; two sweeps. Storage: 6 vectors, 9 with a preconditioner.
 /// * Outcome: as [`ClassicalCg`](crate::ClassicalCg), but `Breakdown` where the recurrence for `⟨p, A p⟩` is not positive: rounding alone may
 ///   do that.
@@ -37,7 +37,7 @@ impl<T: Scalar> Method<T> for PipelinedCg {
         let (a, b, x) = (sys.a, sys.b, sys.x);
         let [r, w, n, z, s, p] = k.vectors(sys.n());
         let [u, m, q] = [r, w, s].map(|v| sys.preconditioned(k, v));
-        let [rr, gamma, delta, last, along, alpha, beta] = k.cells();
+        let [rr, gamma, delta, last, along, alpha, beta, worn] = k.cells();
 
         let nothing = || Formula::value(T::zero());
         let clear = Pass::new("clear").set(z, nothing()).set(s, nothing()).set(p, nothing());
@@ -70,7 +70,7 @@ impl<T: Scalar> Method<T> for PipelinedCg {
         k.each(|k| {
             sys.precondition(k, w, m, Pass::nothing());
             k.spmv_dot(a, m, n, Pass::nothing());
-            k.multi_axpy_dot(coefficients(sys.count(step, rr)));
+            k.multi_axpy_dot(coefficients(sys.count(step, rr).leave_if(rr.le(worn))));
         });
     }
 }
