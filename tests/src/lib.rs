@@ -27,6 +27,7 @@ pub mod products;
 pub mod programs;
 pub mod random;
 pub mod solves;
+pub mod triangles;
 
 pub use paste::paste;
 
@@ -56,6 +57,7 @@ macro_rules! conformance {
                         products: shapes lanes riding_passes own_format;
                         formats: shapes structures stencils long_rows few_heavy_rows large not_finite adjoints solves;
                         columns: shapes structures large programs refusals;
+                        triangles: shapes chains wide_levels programs refusals;
                         basis: dots axpys zero_coefficients modified_columns;
                         cells: arithmetic special_values tests rotations;
                         operators: simple composed transposed adjoints own host host_panics;
