@@ -28,6 +28,7 @@ pub mod products;
 pub mod programs;
 pub mod random;
 pub mod solves;
+pub mod triangles;
 
 pub use paste::paste;
 
@@ -57,13 +58,14 @@ macro_rules! conformance {
                         products: shapes lanes riding_passes own_format;
                         formats: shapes structures stencils long_rows few_heavy_rows large not_finite adjoints solves;
                         columns: shapes structures large programs refusals;
+                        triangles: shapes chains wide_levels programs refusals;
                         basis: dots axpys zero_coefficients modified_columns;
                         cells: arithmetic special_values tests rotations;
                         operators: simple composed transposed adjoints own host host_panics;
                         programs: flow stops confirmations histories no_ops_after_stop endless_is_cancelled
                             guarded riding_passes_come_after;
                         random: passes_agree products_agree bases_agree fusion_changes_nothing;
-                        solves: agree multigrid parallel_sizes again warm_start cancelled gmres_variants scaled_exactly own_preconditioner
+                        solves: agree multigrid variants parallel_sizes again warm_start cancelled gmres_variants scaled_exactly own_preconditioner
                             new_values;
                         least_squares: shapes;
                         narrow: passes products bases two_levels two_narrow_levels;

@@ -3,7 +3,7 @@ use crate::bits::{Trace, same};
 use crate::numbers::{Rng, generated};
 use crate::on_both;
 use lacuna_core::{Backend, Error, Format, LinOp, Matrix, Pass, Reason, Recorder, Result, Scalar, Vector};
-use lacuna_formats::{Csr, Pair, Triplets, convert};
+use lacuna_formats::{Csr, Pair, Structure, Triplets, convert};
 use lacuna_solvers::{
     Handles, METHODS, MethodInfo, Options, Orthogonalization, PRECONDITIONERS, Parts, Placed, Preconditioner,
     Side, Solver, Stop, inverse_diagonal, method, preconditioner,
@@ -129,13 +129,16 @@ fn solve_with<T: Scalar, B: Backend>(dev: &mut B, solver: &mut Solver<T>, b: &[T
 /// Every method with every preconditioner, and with every matrix that suits it: the matrices take turns.
 fn cases<T: Scalar>(max_iters: u64) -> Vec<Case> {
     let mut cases = Vec::new();
+    let hermitian = |name: &&str| Structure::of(&generated::<T>(name)).hermitian;
     for (turn, info) in METHODS.iter().enumerate() {
-        let matrices = matrices::<T>(info.hermitian());
+        let all = matrices::<T>(info.hermitian());
+        let some: Vec<_> = all.iter().copied().filter(hermitian).collect();
         let preconds: Vec<_> = PRECONDITIONERS.iter().filter(|p| info.takes(p)).collect();
-        for at in 0..matrices.len().max(preconds.len()) {
+        for at in 0..all.len().max(preconds.len()) {
+            let precond = preconds[at % preconds.len()];
+            let matrices = if precond.needs_hermitian { &some } else { &all };
             let matrix = matrices[(at + turn) % matrices.len()];
-            let precond = preconds[at % preconds.len()].name;
-            cases.push(Case { matrix, method: info.name, precond, max_iters });
+            cases.push(Case { matrix, method: info.name, precond: precond.name, max_iters });
         }
     }
     cases
@@ -165,6 +168,26 @@ pub fn multigrid<T: Scalar, B: Backend>(make: fn() -> B) {
         }
     }
 }
+
+/// Preconditioners with options that take other ways than their usual ones.
+pub fn variants<T: Scalar, B: Backend>(make: fn() -> B) {
+    for (matrix, method, precond) in VARIANTS {
+        let case = Case { matrix, method, precond, max_iters: 40 };
+        on_both!(make, format!("{case:?}"), |dev| { solve::<T, _>(dev, &case) });
+    }
+}
+
+/// Matrix, method and preconditioner.
+const VARIANTS: &[(&str, &str, &str)] = &[
+    ("gen:poisson2d:21x17", "cg", "chebyshev:degree=1"),
+    ("gen:poisson2d:21x17", "cg", "chebyshev:degree=2,ratio=10"),
+    ("gen:poisson2d:21x17", "cg", "chebyshev:degree=7"),
+    ("gen:poisson2d:21x17", "cg", "fsai:power=2"),
+    ("gen:convection:21x18", "bicgstab", "block-jacobi:size=3"),
+    ("gen:convection:21x17", "bicgstab", "block-jacobi:size=4"),
+    ("gen:convection:21x17", "gmres", "block-jacobi:size=16"),
+    ("gen:elasticity3d:3", "cg", "block-jacobi"),
+];
 
 /// Systems large enough to be shared among threads.
 pub fn parallel_sizes<T: Scalar, B: Backend>(make: fn() -> B) {
@@ -373,7 +396,8 @@ pub fn new_values<T: Scalar, B: Backend>(make: fn() -> B) {
     let a = generated::<T>("gen:poisson2d:21x17");
     let b = right_hand_side::<T>(a.rows(), 1);
     let mut scaled = a.clone();
-    let grown = |step: usize, k: usize, v: T| v * T::from_real(1.0 + 0.01 * ((k * 7 + step) % 5) as f64);
+    // Symmetric as the matrix, for preconditioners that need that.
+    let grown = |step: usize, k: usize, v: T| v * T::from_real(1.0 + 0.001 * ((k * 7 + step) % 5) as f64);
     for precond in PRECONDITIONERS {
         for format in ["csr", "sell", "bcsr3", "hyb", "dense"] {
             let case = Case {
@@ -394,7 +418,7 @@ pub fn new_values<T: Scalar, B: Backend>(make: fn() -> B) {
             let operand = m.as_ref().map(|m| m as &dyn LinOp<T>);
             let mut solver = Solver::new(dev, &operator, operand, &*method, stop).unwrap();
             for step in 0..3 {
-                let values: Vec<T> = a.values().iter().enumerate().map(|(k, &v)| grown(step, k, v)).collect();
+                let values: Vec<T> = a.entries().map(|(i, j, v)| grown(step, i + j, v)).collect();
                 scaled.set_values(&values).unwrap();
                 let mark = dev.mark();
                 dev.set_matrix(operator, convert(&Arc::new(scaled.clone()), format).unwrap()).unwrap();

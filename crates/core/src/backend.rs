@@ -206,6 +206,16 @@ pub trait Backend: Sized + 'static {
     fn spmm<T: Scalar>(&mut self, a: &dyn crate::LinOp<T>, x: Basis<T>, y: Basis<T>) -> Result<()> {
         once(self, |k| k.spmm(a, x, y))
     }
+    /// `x ← A⁻¹ b` with a triangular matrix that is stored for solves, see [`crate::Triangle`], then the pass.
+    fn tri_solve<T: Scalar>(
+        &mut self,
+        a: Matrix<T>,
+        b: Vector<T>,
+        x: Vector<T>,
+        pass: Pass<T>,
+    ) -> Result<()> {
+        once(self, |k| k.tri_solve(a, b, x, pass))
+    }
     /// `h ← Vᴴ w`.
     fn basis_dot<T: Scalar>(&mut self, v: Basis<T>, w: Vector<T>, h: Cells<T>) -> Result<()> {
         once(self, |k| k.basis_dot(v, w, h))

@@ -230,6 +230,12 @@ impl<T: Scalar> Encoder<T> {
                 set(OP_ADD, add.into());
                 self.see_cells(h.first, h.count);
             }
+            Kind::TriSolve { a, b, x } => {
+                set(OP_KIND, KIND_TRI_SOLVE);
+                set(OP_MATRIX, index(&mut self.out.matrices, a));
+                set(OP_X, index(&mut self.out.vectors, b));
+                set(OP_Y, index(&mut self.out.vectors, x));
+            }
             Kind::Host { .. } => {
                 return Err(Error::Unsupported {
                     operation: format!("program `{}`", self.program),

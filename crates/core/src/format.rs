@@ -68,6 +68,10 @@ pub trait Format<T: Scalar>: Any + Send + Sync {
     /// # Panics
     /// May panic where `i` is not a row or `x` is shorter than the columns.
     fn row(&self, i: usize, x: &[T]) -> T;
+    /// The matrix as triangular solves take it, where it is one that is stored for them.
+    fn triangle(&self) -> Option<crate::Triangle<'_, T>> {
+        None
+    }
     /// Bytes of all arrays.
     fn bytes(&self) -> usize {
         self.arguments().iter().map(Argument::bytes).sum()

@@ -30,6 +30,7 @@ mod reference;
 mod scalar;
 mod steps;
 mod store;
+mod triangle;
 
 pub use backend::{
     Backend, DeviceInfo, Finish, Mark, Plan, Progress, Run, Ticket, next_section, step_by_step,
@@ -58,3 +59,4 @@ pub use reference::{Reference, add_term, dot_product, reference_step};
 pub use scalar::{Kind, Scalar};
 pub use steps::{Growth, Numbered, Steps};
 pub use store::HostStore;
+pub use triangle::{Triangle, not_triangular};

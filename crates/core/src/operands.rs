@@ -59,6 +59,7 @@ impl<T: Scalar> Kind<T> {
             Kind::BasisAxpy { v, h, w, .. } => {
                 [Some(B(used(v, h), Read)), Some(C(*h, Read)), Some(V(*w, Change))]
             }
+            Kind::TriSolve { a, b, x } => [Some(M(*a)), Some(V(*b, Gather)), Some(V(*x, Fill))],
             Kind::Host { x, y, .. } => [Some(V(*x, Gather)), Some(V(*y, Fill)), None],
         };
         operands.into_iter().flatten()
@@ -68,7 +69,7 @@ impl<T: Scalar> Kind<T> {
     pub fn carries(&self) -> bool {
         match self {
             Kind::Sweep | Kind::Spmv { .. } | Kind::BasisAxpy { .. } => true,
-            Kind::Spmm { .. } | Kind::BasisDot { .. } | Kind::Host { .. } => false,
+            Kind::Spmm { .. } | Kind::BasisDot { .. } | Kind::TriSolve { .. } | Kind::Host { .. } => false,
         }
     }
 
@@ -99,6 +100,7 @@ impl<T: Scalar> Kind<T> {
             Kind::Spmv { x, y, .. } | Kind::Host { x, y, .. } => {
                 [&mut x.slot, &mut y.slot].into_iter().for_each(each);
             }
+            Kind::TriSolve { b, x, .. } => [&mut b.slot, &mut x.slot].into_iter().for_each(each),
             Kind::BasisDot { v, w, h } | Kind::BasisAxpy { v, w, h, .. } => {
                 [&mut v.first, &mut w.slot, &mut h.first, &mut h.count].into_iter().for_each(each);
             }

@@ -52,6 +52,15 @@ pub enum Kind<T> {
         /// Add instead of subtract.
         add: bool,
     },
+    /// `x ← A⁻¹ b` with a triangular matrix, see [`Triangle`](crate::Triangle). It has no sweep of its own.
+    TriSolve {
+        /// The matrix, in a format that has a [`Format::triangle`](crate::Format::triangle).
+        a: Matrix<T>,
+        /// The right-hand side.
+        b: Vector<T>,
+        /// What it writes, another vector.
+        x: Vector<T>,
+    },
     /// `y ← f(x)` by a function on the host. It has no sweep of its own.
     Host {
         /// The function.
@@ -79,6 +88,7 @@ impl<T: Scalar> Op<T> {
             Kind::Sweep => self.sweep.n,
             Kind::Spmv { a, .. } | Kind::Spmm { a, .. } => a.rows,
             Kind::BasisDot { w, .. } | Kind::BasisAxpy { w, .. } => w.len,
+            Kind::TriSolve { x, .. } => x.len,
             Kind::Host { y, .. } => y.len,
         }
     }
@@ -185,6 +195,7 @@ impl<T: Scalar> Op<T> {
                     return fail("basis_axpy changes a column that it uses");
                 }
             }
+            Kind::TriSolve { a, b, x } => crate::triangle::check_solve(name, *a, *b, *x)?,
             Kind::Host { x, y, .. } => {
                 if x == y {
                     return fail("y ← f(x) with y the same vector as x");
@@ -350,6 +361,10 @@ impl<T: Scalar> Program<T> {
     /// Whether functions of the host are called.
     pub fn calls_host(&self) -> bool {
         self.witnesses().any(|op| matches!(op.kind, Kind::Host { .. }))
+    }
+    /// Whether triangular systems are solved.
+    pub fn has_solves(&self) -> bool {
+        self.witnesses().any(|op| matches!(op.kind, Kind::TriSolve { .. }))
     }
     /// Whether vectors are stored in the narrower type.
     pub fn has_narrow(&self) -> bool {

@@ -229,6 +229,11 @@ impl<'a, T: Scalar> Recorder<'a, T> {
         self.record(Kind::BasisAxpy { v, h, w, add: true }, &pass);
     }
 
+    /// `x ← A⁻¹ b` with a triangular matrix that is stored for solves (see [`crate::Triangle`]), then the pass.
+    pub fn tri_solve(&mut self, a: Matrix<T>, b: Vector<T>, x: Vector<T>, pass: Pass<T>) {
+        self.record(Kind::TriSolve { a, b, x }, &Pass::new("tri_solve"));
+        self.multi_axpy_dot(pass);
+    }
     /// `y ← f(x)` by a function on the host, then the pass: see [`crate::HostOperator`].
     pub fn host_product(&mut self, f: &HostFunction<T>, x: Vector<T>, y: Vector<T>, pass: Pass<T>) {
         self.record(Kind::Host { f: f.clone(), x, y }, &Pass::new("host function"));

@@ -6,7 +6,7 @@ use crate::program::{Kind, Op};
 use crate::sum::pairwise;
 use crate::{
     Backend, Basis, Cell, Cells, DeviceInfo, Finish, Format, HostStore, Mark, Matrix, Plan, Program, Result,
-    Run, Scalar, Vector, step_by_step,
+    Run, Scalar, Vector, not_triangular, step_by_step,
 };
 use std::sync::Arc;
 
@@ -159,6 +159,12 @@ pub fn reference_step<T: Scalar>(
                     sum.iter_mut().zip(column).for_each(|(sum, v)| *sum = h.fma(*v, *sum));
                 }
                 store.set(*w, &sum, name)?;
+            }
+            Kind::TriSolve { a, b, x } => {
+                let (a, b, mut to) =
+                    (store.format(*a, name)?, store.slice(*b, name)?, vec![T::zero(); x.len]);
+                a.triangle().ok_or_else(|| not_triangular(name, a.kernel()))?.solve(b, &mut to);
+                store.set(*x, &to, name)?;
             }
             Kind::Host { f, x, y } => {
                 let (from, mut to) = (store.slice(*x, name)?, vec![T::zero(); y.len]);

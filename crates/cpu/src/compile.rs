@@ -2,13 +2,14 @@
 use crate::divide::{Lengths, Shares};
 use crate::fused::Fused;
 use crate::product::Stored;
+use crate::tri_solve::Solved;
 use crate::turns::Turns;
 use lacuna_core::cells::{Instr, Unary};
 use lacuna_core::lower::{self, Coefficient, Sweep};
 use lacuna_core::sum::SEGMENT;
 use lacuna_core::{
     Cell, Format, HostFunction, HostStore, Matrix, Op, OpKind, Operand, Program, Result, Scalar, Section,
-    Steps, Vector,
+    Steps, Vector, not_triangular,
 };
 use lacuna_formats::Hyb;
 use std::sync::Arc;
@@ -76,6 +77,12 @@ pub(crate) enum Kind<T: Scalar> {
         h: u32,
         add: bool,
     },
+    /// Level by level, with meetings of its own.
+    TriSolve {
+        a: Solved<T>,
+        b: u32,
+        x: u32,
+    },
     /// By the calling thread, while the others wait.
     Host {
         f: HostFunction<T>,
@@ -95,6 +102,7 @@ impl<T: Scalar> Kind<T> {
             Kind::Spmv { x, y, .. } | Kind::Spmm { x, y, .. } | Kind::Host { x, y, .. } => {
                 [x, y].into_iter().for_each(each);
             }
+            Kind::TriSolve { b, x, .. } => [b, x].into_iter().for_each(each),
             Kind::BasisDot { first, columns, w, h } | Kind::BasisAxpy { first, columns, w, h, .. } => {
                 [first, columns, w, h].into_iter().for_each(each);
             }
@@ -165,6 +173,8 @@ pub(crate) struct Compiled<T: Scalar> {
     pub(crate) segments: usize,
     /// Entries of matrices and elements of vectors touched by the heaviest step, but for columns of bases.
     pub(crate) work: usize,
+    /// Threads it is compiled for.
+    threads: usize,
 }
 
 impl<T: Scalar> Compiled<T> {
@@ -182,6 +192,7 @@ impl<T: Scalar> Compiled<T> {
             pieces: 0,
             segments: 0,
             work: 0,
+            threads,
         };
         let mut lengths = Lengths::default();
         for (i, section) in Section::RUNNING.into_iter().enumerate() {
@@ -274,6 +285,13 @@ impl<T: Scalar> Compiled<T> {
                     OpKind::BasisAxpy { add, .. } => Kind::BasisAxpy { first, columns, w, h, add },
                     _ => Kind::BasisDot { first, columns, w, h },
                 }
+            }
+            &OpKind::TriSolve { a, b, x } => {
+                let format = store.format(a, &op.sweep.name)?;
+                work += a.nnz;
+                let kernel = || not_triangular(&op.sweep.name, format.kernel());
+                let a = Solved::new(format, self.threads).ok_or_else(kernel)?;
+                Kind::TriSolve { a, b: b.slot, x: x.slot }
             }
             OpKind::Host { f, x, y } => {
                 work += op.n();
@@ -400,8 +418,12 @@ impl<T: Scalar> Compiled<T> {
 /// passed over.
 fn mark_meetings<T: Scalar>(steps: &mut [Step<T>]) {
     for i in 0..steps.len() {
-        let multiplies =
-            |step: &Step<T>| matches!(step.kind, Kind::Spmv { .. } | Kind::Spmm { .. } | Kind::Host { .. });
+        let multiplies = |step: &Step<T>| {
+            matches!(
+                step.kind,
+                Kind::Spmv { .. } | Kind::Spmm { .. } | Kind::TriSolve { .. } | Kind::Host { .. }
+            )
+        };
         let step = &steps[i];
         let idle = matches!(step.kind, Kind::Sweep) && step.n == 0;
         let decides = |code: &[Instr]| code.iter().any(Instr::is_control);

@@ -369,6 +369,11 @@ impl<T: Scalar> Shared<'_, T> {
                 unsafe { (std::slice::from_raw_parts(x, *cols), std::slice::from_raw_parts_mut(y, step.n)) };
             wishes = self.call(f, x, y);
         }
+        if let Kind::TriSolve { a, b, x } = &step.kind {
+            let vectors = [b, x].map(|v| self.vectors[*v as usize]);
+            // SAFETY: two vectors of the matrix's length; all threads run the same steps and met before this one.
+            wishes |= unsafe { a.share(self.arch, vectors, (me, threads), &self.barrier) };
+        }
         let borders = &self.compiled.divisions[step.shares];
         let count = step.n.div_ceil(SEGMENT);
         let segments = match &step.kind {
@@ -386,7 +391,7 @@ impl<T: Scalar> Shared<'_, T> {
         // SAFETY: the rows of this thread; products read vectors that no step writes before the next meeting.
         unsafe { share::run(self.arch, &share) };
         if step.meet && threads > 1 {
-            wishes = self.barrier.wait();
+            wishes |= self.barrier.wait();
             *meetings += 1;
         }
         // SAFETY: all threads have written their segments, and write the other half next.

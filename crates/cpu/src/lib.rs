@@ -33,6 +33,7 @@ mod spmv_sell;
 mod spmv_stencil;
 mod sweep;
 mod team;
+mod tri_solve;
 mod turns;
 mod update;
 mod watch;

@@ -218,7 +218,11 @@ unsafe fn lead<T: Scalar, S: Simd>(
     // SAFETY: rows of this share, as the caller promises.
     unsafe {
         match &step.kind {
-            Kind::Sweep | Kind::Spmm { .. } | Kind::Pieces { .. } | Kind::Host { .. } => {}
+            Kind::Sweep
+            | Kind::Spmm { .. }
+            | Kind::Pieces { .. }
+            | Kind::TriSolve { .. }
+            | Kind::Host { .. } => {}
             Kind::Spmv { a, x, y, columns } => {
                 let sums = a.partial_sums();
                 for j in 0..*columns as usize {

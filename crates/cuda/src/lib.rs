@@ -205,7 +205,9 @@ impl Backend for Cuda {
         self.store.new_cells(&self.driver, count)
     }
     fn matrix<T: Scalar>(&mut self, a: Arc<dyn Format<T>>) -> Result<Matrix<T>> {
-        table::product_kernel(a.kernel())?;
+        if a.triangle().is_none() {
+            table::product_kernel(a.kernel())?;
+        }
         self.making_room(|this| this.store.matrix(&this.driver, a.clone()))
     }
     fn set_matrix<T: Scalar>(&mut self, a: Matrix<T>, to: Arc<dyn Format<T>>) -> Result<()> {

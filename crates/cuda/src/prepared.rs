@@ -9,8 +9,8 @@ use crate::table::{Common, Step, step};
 use crate::transfer::Pinned;
 use crate::written::{Entries, Written};
 use lacuna_core::encode::{CONTROL_WORDS, Encoded, OP_SECTION, SECTION_EACH, SECTION_RESTART, encode};
-use lacuna_core::{Basis, Error, Matrix, Op, OpKind, Program, Result, Scalar, Vector};
-use lacuna_generate::{AT_CELLS, Shelf, columns_pay, rows_come_first};
+use lacuna_core::{Basis, Error, Matrix, Op, OpKind, Program, Result, Scalar, Vector, not_triangular};
+use lacuna_generate::{AT_CELLS, Shelf, Stage, columns_pay, rows_come_first, solve_stages};
 use std::ffi::c_void;
 use std::sync::Arc;
 
@@ -18,6 +18,8 @@ use std::sync::Arc;
 const FIXED_SHARED: u32 = 1024;
 /// Blocks of a sweep for each multiprocessor.
 const BLOCKS_PER_UNIT: u32 = 8;
+/// Rows of a level of a triangular solve that one block goes through in about the time of a launch.
+const NARROW_LEVEL: usize = 512;
 
 /// Bytes of a control block.
 pub(crate) const CONTROL_BYTES: usize = CONTROL_WORDS as usize * 8;
@@ -101,7 +103,9 @@ impl Workshop<'_> {
         let encoded = encode(program)?;
         let handles = handles(self.store, program, &encoded)?;
         let once = self.mode == Mode::Auto && encoded.sections[SECTION_EACH as usize].is_empty();
-        let (written, compiling) = match program.has_columns() || once {
+        // Solves go level by level, which kernels of their own do.
+        let solves = program.has_solves();
+        let (written, compiling) = match program.has_columns() || once || solves {
             true => (None, None),
             false => match self.written(program.name, &encoded)? {
                 None => (None, None),
@@ -112,6 +116,7 @@ impl Workshop<'_> {
         let mut steps = [Vec::new(), Vec::new(), Vec::new()];
         let mode = match self.mode {
             _ if written.is_some() => Mode::Jit,
+            Mode::Jit if solves => Mode::Graph,
             Mode::Jit => return Err(refused(program.name)),
             Mode::Auto if once => Mode::Stream,
             Mode::Auto => Mode::Graph,
@@ -194,19 +199,32 @@ impl Workshop<'_> {
                     });
                 }
                 let rows_first = self.rows_come_first(from);
+                let stages = self.stages(from)?;
                 let section = &mut steps[encoded.op(op as u32, OP_SECTION) as usize];
                 let mut push = |step: Step| -> Result<()> {
                     let kernel = self.driver.kernel(&step.kernel_name(T::KIND))?;
                     section.push((step, kernel));
                     Ok(())
                 };
-                match rows_first {
-                    true => step.rows_first().into_iter().try_for_each(push)?,
-                    false => push(step)?,
+                match stages {
+                    Some(stages) => step.stages(stages).into_iter().try_for_each(push)?,
+                    None if rows_first => step.rows_first().into_iter().try_for_each(push)?,
+                    None => push(step)?,
                 }
             }
         }
         Ok(steps)
+    }
+
+    /// The stages of a triangular solve.
+    fn stages<T: Scalar>(&self, op: &Op<T>) -> Result<Option<Vec<Stage>>> {
+        let OpKind::TriSolve { a, .. } = op.kind else { return Ok(None) };
+        let name = &op.sweep.name;
+        let stored = self.store.stored(a, name)?;
+        let not_triangular = || not_triangular(name, stored.kernel);
+        let format = self.store.format(a).ok_or_else(not_triangular)?;
+        let triangle = format.triangle().ok_or_else(not_triangular)?;
+        Ok(Some(solve_stages(&triangle, NARROW_LEVEL)))
     }
 
     /// Whether an operation is a product whose rows are computed ahead of the pass.

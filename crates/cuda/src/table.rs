@@ -2,8 +2,9 @@
 use crate::driver::{Address, kernel_name};
 use crate::store::{Store, StoredMatrix};
 use lacuna_core::encode::*;
-use lacuna_core::{Error, Kind, Result, Scalar};
+use lacuna_core::{Error, Kind, Result, Scalar, not_triangular};
 use lacuna_formats::PACKET;
+use lacuna_generate::Stage;
 
 /// Elements of a segment of a canonical sum.
 pub(crate) const SEGMENT: u32 = lacuna_core::sum::SEGMENT as u32;
@@ -103,6 +104,25 @@ impl Step {
     pub(crate) fn kernel_name(&self, kind: Kind) -> String {
         let stem = if self.narrow { format!("{}_narrow", self.kernel) } else { self.kernel.into() };
         kernel_name(&stem, kind)
+    }
+    /// A triangular solve as the steps of its stages, then one for the instructions behind it.
+    pub(crate) fn stages(self, stages: Vec<Stage>) -> Vec<Step> {
+        let mut steps: Vec<_> = stages
+            .into_iter()
+            .map(|stage| {
+                let (kernel, sizes, blocks) = match stage {
+                    Stage::Level(first, end) => ("tri_level", [first, end], (end - first).div_ceil(SEGMENT)),
+                    Stage::Levels(first, end) => ("tri_levels", [first, end], 1),
+                };
+                let mut op = self.op.clone();
+                op.sizes = sizes;
+                Step { op, kernel, narrow: false, shared: 0, blocks }
+            })
+            .collect();
+        let mut op = self.op;
+        (op.n, op.segments, op.groups) = (0, 1, 1);
+        steps.push(Step { op, kernel: "sweep", narrow: false, shared: self.shared, blocks: 1 });
+        steps
     }
     /// A product with compressed rows as two steps: all rows by as many warps as there are, then the pass as a sweep, which finds them
     /// where the vector is.
@@ -263,6 +283,15 @@ pub(crate) fn step<T: Scalar>(store: &Store, e: &Encoded<T>, op: u32, name: &str
                 operation: format!("{name} with a matrix in format `{}`", a.kernel),
                 message: "no kernel takes its columns together; multiply them one by one".into(),
             })?
+        }
+        KIND_TRI_SOLVE => {
+            let a = store.stored(e.matrices[field(OP_MATRIX) as usize], name)?;
+            if a.kernel != "triangular" {
+                return Err(not_triangular(name, a.kernel));
+            }
+            s.multiply(a);
+            (s.x, s.y) = (vector(field(OP_X))?, vector(field(OP_Y))?);
+            "tri_level"
         }
         kind => {
             let (place, stride) = store.basis_place(e.bases[field(OP_BASIS) as usize], name)?;

@@ -3,6 +3,7 @@
 //! - [`Csr`] is the format everything else is built from; [`Triplets`] assembles it from entries in any order.
 //! - [`Stencil`], [`Dia`], [`Sell`] (and ELLPACK) and [`Bcsr`] hold what suits them in less, [`Packed`] compressed rows in fewer
 //!   bytes, [`Pkt`] rows in parts that local memory holds the x of, [`Dense`] what has few zeros, [`Hyb`] (and COO) rows of any length; [`choose_format`] says which does.
+//! - [`Triangular`] holds triangular matrices for solves, with the levels of their rows.
 //! - [`algebra`] multiplies and transposes.
 //! - [`Pair`] puts a matrix and its conjugate transpose on a device.
 //! - [`reorder`] finds an order of the rows that brings what is coupled together.
@@ -37,6 +38,7 @@ mod sell;
 mod source;
 mod stencil;
 mod structure;
+mod triangular;
 mod triplets;
 
 pub use bcsr::{BLOCK_SIZES, Bcsr};
@@ -57,4 +59,5 @@ pub use sell::{SLICE, Sell};
 pub use source::{field, open};
 pub use stencil::{MOST_NEIGHBOURS, Stencil};
 pub use structure::{Structure, spy};
+pub use triangular::{Half, Triangular};
 pub use triplets::Triplets;

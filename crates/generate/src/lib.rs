@@ -12,6 +12,7 @@ mod shelf;
 mod slices;
 mod source;
 mod staged;
+mod stages;
 mod write;
 
 pub use cache::Cached;
@@ -24,4 +25,5 @@ pub use source::{
     AT_CELLS, AT_HISTORY, MATRIX_WORDS, NEAR_SOURCES, SEGMENT, SHARED_SOURCES, batch, header, joined,
 };
 pub use staged::Staged;
+pub use stages::{Stage, solve_stages};
 pub use write::{FRAME, Product, Shape, Written, write};

@@ -5,20 +5,29 @@ use crate::driver::{Arg, Kernel};
 use crate::plan::Launch;
 use crate::source::{self, FOLD, SEGMENT, TEAM};
 use lacuna_core::encode::{self, Encoded};
-use lacuna_core::{Error, Format, MAX_LANES, Matrix, Result, Scalar};
-use lacuna_generate::{columns_pay, rows_come_first};
+use lacuna_core::{Error, Format, MAX_LANES, Matrix, Result, Scalar, not_triangular};
+use lacuna_generate::{Stage, columns_pay, rows_come_first, solve_stages};
 
 /// The launches of an operation.
 pub(crate) struct Steps {
-    /// Where a product takes partial sums first.
-    pub(crate) ahead: Option<Launch>,
+    /// Where a product takes partial sums first; the stages of a triangular solve.
+    pub(crate) ahead: Vec<Launch>,
     pub(crate) operation: Launch,
     /// Where its sums are many.
     pub(crate) fold: Option<Launch>,
 }
 
-/// The name of an operation's kernel; of one ahead of it, with its groups.
-type Stems = (Option<(&'static str, usize)>, &'static str);
+/// The name of an operation's kernel, and what comes ahead of it.
+type Stems = (Vec<Ahead>, &'static str);
+
+/// A kernel ahead of an operation.
+#[derive(Clone, Copy)]
+struct Ahead {
+    stem: &'static str,
+    groups: usize,
+    /// The places or levels of a triangular solve.
+    range: Option<[u32; 2]>,
+}
 
 impl Steps {
     /// The launches in their order.
@@ -51,7 +60,7 @@ impl OpenCl {
             entries.extend(
                 of_op
                     .iter()
-                    .flat_map(|(ahead, stem)| ahead.iter().map(|a| a.0).chain([*stem]))
+                    .flat_map(|(ahead, stem)| ahead.iter().map(|a| a.stem).chain([*stem]))
                     .map(|stem| (stem, narrow)),
             );
             stems.push(of_op);
@@ -77,19 +86,20 @@ impl OpenCl {
     /// The kernel of an operation, and what comes ahead of a product, with its groups.
     fn stems<T: Scalar>(&self, encoded: &Encoded<T>, op: u32, operation: &str) -> Result<Stems> {
         let kind = encoded.op(op, encode::OP_KIND);
-        let mut first = None;
+        let mut ahead = Vec::new();
+        let first = |stem, groups| vec![Ahead { stem, groups, range: None }];
         let stem = match kind {
             encode::KIND_SPMV => {
                 let a = encoded.matrices[encoded.op(op, encode::OP_MATRIX) as usize];
                 let kernel = self.memory.spmv_kernel(a, operation)?;
                 match self.memory.partial_sums(a) {
                     0 if self.rows_come_first(a) => {
-                        first = Some(("spmv_csr_first", a.rows));
+                        ahead = first("spmv_csr_first", a.rows);
                         "sweep"
                     }
                     0 => kernel,
                     pieces => {
-                        first = Some(("spmv_pieces", pieces));
+                        ahead = first("spmv_pieces", pieces);
                         kernel
                     }
                 }
@@ -104,9 +114,31 @@ impl OpenCl {
             }
             encode::KIND_BASIS_DOT => "basis_dot",
             encode::KIND_BASIS_AXPY => "basis_axpy",
+            encode::KIND_TRI_SOLVE => {
+                let a = encoded.matrices[encoded.op(op, encode::OP_MATRIX) as usize];
+                ahead = self.solve(a, operation)?;
+                "sweep"
+            }
             _ => "sweep",
         };
-        Ok((first, stem))
+        Ok((ahead, stem))
+    }
+
+    /// The stages of a triangular solve.
+    fn solve<T: Scalar>(&self, a: Matrix<T>, operation: &str) -> Result<Vec<Ahead>> {
+        let stale = || Error::Stale { operation: operation.into(), what: "matrix" };
+        let format = self.memory.format(a).ok_or_else(stale)?;
+        let triangle = format.triangle().ok_or_else(|| not_triangular(operation, format.kernel()))?;
+        // A group of a GPU goes through a few levels' worth of its work-items in the time of a launch, one of a CPU through more.
+        let (narrow, size) = if self.segments_each { (256, 1) } else { (2 * TEAM, TEAM) };
+        let ahead = |stage| match stage {
+            Stage::Level(first, end) => {
+                let groups = ((end - first) as usize).div_ceil(size);
+                Ahead { stem: "tri_level", groups, range: Some([first, end]) }
+            }
+            Stage::Levels(first, end) => Ahead { stem: "tri_levels", groups: 1, range: Some([first, end]) },
+        };
+        Ok(solve_stages(&triangle, narrow).into_iter().map(ahead).collect())
     }
 
     fn steps_of<T: Scalar>(
@@ -122,14 +154,17 @@ impl OpenCl {
         let sums = encoded.op(op, dots) as usize;
         let folds = !self.segments_each && sums * segments > FOLD;
         let (size, most) = if self.segments_each { (1, GROUPS_A_UNIT) } else { (TEAM, TEAMS_A_UNIT) };
-        let step = |stem, groups: usize| -> Result<Launch> {
-            let kernel = self.step_kernel(encoded, op, stem, operation)?;
+        let step = |stem, groups: usize, range: Option<[u32; 2]>| -> Result<Launch> {
+            let kernel = self.step_kernel(encoded, op, (stem, range), operation)?;
             Ok(Launch { kernel, groups: groups.clamp(1, most * self.device.units), size })
         };
-        let fold = || step("fold", sums * segments.div_ceil(SEGMENT));
+        let fold = || step("fold", sums * segments.div_ceil(SEGMENT), None);
+        // Behind a solve there is nothing but instructions.
+        let segments = if kind == encode::KIND_TRI_SOLVE { 1 } else { segments };
+        let ahead = ahead.into_iter().map(|Ahead { stem, groups, range }| step(stem, groups, range));
         Ok(Steps {
-            ahead: ahead.map(|(stem, groups)| step(stem, groups)).transpose()?,
-            operation: step(stem, segments)?,
+            ahead: ahead.collect::<Result<_>>()?,
+            operation: step(stem, segments, None)?,
             fold: folds.then(fold).transpose()?,
         })
     }
@@ -146,7 +181,7 @@ impl OpenCl {
         &self,
         encoded: &Encoded<T>,
         op: u32,
-        stem: &'static str,
+        (stem, range): (&'static str, Option<[u32; 2]>),
         operation: &str,
     ) -> Result<Kernel> {
         let mut kernel = self.kernel::<T>((stem, source::narrow_bit(encoded)))?;
@@ -165,14 +200,17 @@ impl OpenCl {
             let cap = slots.clamp(1, (budget / SEGMENT).max(1));
             (cap, if cells <= budget { cells.max(cap * SEGMENT) } else { cap * SEGMENT })
         };
+        let local = (cap * SEGMENT).max(near).max(1);
+        // What a stage of a solve goes over stands where the others have their local memory.
+        let [cap, near] = range.unwrap_or([cap as u32, near as u32]);
         let args = [
             Arg::Word(encoded.cells.start),
             Arg::Word(cells as u32),
             Arg::Word(op),
-            Arg::Word(cap as u32),
-            Arg::Word(near as u32),
+            Arg::Word(cap),
+            Arg::Word(near),
             Arg::Local(work),
-            Arg::Local((cap * SEGMENT).max(near).max(1) * size),
+            Arg::Local(local * size),
             Arg::Local(8 * encode::CONTROL_WORDS as usize),
             Arg::Local(table),
         ];

@@ -55,7 +55,7 @@ pub(crate) struct Memory {
 }
 
 /// The kernels of products by their codes, as in `kernels-opencl/shape.cl`, with the formats they take.
-const PRODUCTS: [(&str, &[&str]); 9] = [
+const PRODUCTS: [(&str, &[&str]); 10] = [
     ("spmv_csr", &["csr"]),
     ("spmv_dia", &["dia"]),
     ("spmv_sell", &["sell", "ell"]),
@@ -65,7 +65,11 @@ const PRODUCTS: [(&str, &[&str]); 9] = [
     ("spmv_packed", &["packed"]),
     ("spmv_dense", &["dense"]),
     ("spmv_pkt", &["pkt"]),
+    (SOLVE, &["triangular"]),
 ];
+
+/// What stands for the kernels that solve with a matrix, which multiply by none.
+const SOLVE: &str = "tri_solve";
 
 /// The code of a format in the kernels.
 fn format_code(kernel: &str) -> Option<u64> {
@@ -300,7 +304,13 @@ impl Memory {
 
     /// The kernel of products with a live matrix.
     pub(crate) fn spmv_kernel<T: Scalar>(&self, a: Matrix<T>, operation: &str) -> Result<&'static str> {
-        Ok(PRODUCTS[self.matrix_words(a, operation)?[0] as usize].0)
+        match PRODUCTS[self.matrix_words(a, operation)?[0] as usize].0 {
+            SOLVE => Err(Error::Unsupported {
+                operation: format!("{operation}: a product with a matrix in format `triangular`"),
+                message: "the OpenCL backend has no kernel for it; use CSR".into(),
+            }),
+            kernel => Ok(kernel),
+        }
     }
 
     /// Partial sums that a product with a live matrix takes ahead of its rows.

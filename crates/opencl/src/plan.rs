@@ -73,8 +73,10 @@ impl OpenCl {
         self.check_mode(&operation)?;
         // Kernels for several columns take no narrow ones.
         let kept = program.column_by_column(|a| !program.has_narrow() && self.multiplies_columns(a));
-        let by_operation = kept.has_columns() && matches!(self.options.mode, Mode::Auto | Mode::Launches);
-        let apart = if by_operation { kept } else { program.column_by_column(|_| false) };
+        let columns = kept.has_columns() && matches!(self.options.mode, Mode::Auto | Mode::Launches);
+        // Launches alone go level by level.
+        let by_operation = columns || program.has_solves();
+        let apart = if columns { kept } else { program.column_by_column(|_| false) };
         let encoded = encode::encode(&*apart)?;
         let mut named: Vec<_> = program.ops().flat_map(|op| &op.sweep.cells).copied().collect();
         named.sort_by_key(|cell| (cell.index, cell.serial));

@@ -11,7 +11,7 @@ use std::cell::Cell;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// The kernel files in the order they build on each other.
-pub const SOURCES: [(&str, &str); 21] = [
+pub const SOURCES: [(&str, &str); 22] = [
     SHARED_SOURCES[0],
     SHARED_SOURCES[1],
     SHARED_SOURCES[2],
@@ -32,6 +32,7 @@ pub const SOURCES: [(&str, &str); 21] = [
     ("spmm_sell.cl", include_str!("../../../kernels-opencl/spmm_sell.cl")),
     ("spmm_bcsr.cl", include_str!("../../../kernels-opencl/spmm_bcsr.cl")),
     ("basis.cl", include_str!("../../../kernels-opencl/basis.cl")),
+    ("tri_solve.cl", include_str!("../../../kernels-opencl/tri_solve.cl")),
     ("program.cl", include_str!("../../../kernels-opencl/program.cl")),
 ];
 

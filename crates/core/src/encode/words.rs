@@ -105,6 +105,8 @@ layout! {
     KIND_BASIS_AXPY = 3;
     /// `Y ← A X`
     KIND_SPMM = 4;
+    /// `x ← A⁻¹ b`
+    KIND_TRI_SOLVE = 5;
 
     /// Words of a load or store.
     MOVE_WORDS = 2;

@@ -15,7 +15,7 @@ use lacuna_core::{Formula, Pass, Recorder, Result, Scalar};
 /// * Outcome: `Diverged` where an eigenvalue lies far outside.
 /// * Reference: Golub and Varga 1961, doi:10.1007/BF01386013; Saad 2003, Algorithm 12.1, doi:10.1137/1.9780898718003.
 #[derive(Clone, Copy, Debug)]
-pub struct Chebyshev {
+pub struct ChebyshevIteration {
     /// The smallest eigenvalue of `M A`, if known.
     pub low: Option<f64>,
     /// The largest, if known.
@@ -24,13 +24,13 @@ pub struct Chebyshev {
     pub ratio: f64,
 }
 
-impl Default for Chebyshev {
+impl Default for ChebyshevIteration {
     fn default() -> Self {
-        Chebyshev { low: None, high: None, ratio: 200.0 }
+        ChebyshevIteration { low: None, high: None, ratio: 200.0 }
     }
 }
 
-impl Listed for Chebyshev {
+impl Listed for ChebyshevIteration {
     const INFO: MethodInfo = MethodInfo {
         name: "chebyshev",
         about: "Chebyshev's iteration on an interval of eigenvalues; Hermitian positive definite",
@@ -55,11 +55,11 @@ impl Listed for Chebyshev {
         let bound = |key| settings.number(key, "a number from 0", |v: &f64| *v >= 0.0 && v.is_finite());
         let known = |v: f64| Some(v).filter(|v| *v > 0.0);
         let ratio = settings.number("ratio", "a number above 1", |r: &f64| *r > 1.0 && r.is_finite())?;
-        Ok(Chebyshev { low: known(bound("low")?), high: known(bound("high")?), ratio })
+        Ok(ChebyshevIteration { low: known(bound("low")?), high: known(bound("high")?), ratio })
     }
 }
 
-impl<T: Scalar> Method<T> for Chebyshev {
+impl<T: Scalar> Method<T> for ChebyshevIteration {
     fn name(&self) -> &'static str {
         Self::INFO.name
     }

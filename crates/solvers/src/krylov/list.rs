@@ -45,7 +45,7 @@ methods![
     Qmr,
     TfQmr,
     Richardson,
-    Chebyshev,
+    ChebyshevIteration,
     Lsmr,
     Lsqr,
     Cgls,

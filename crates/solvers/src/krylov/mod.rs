@@ -31,7 +31,7 @@ pub use bicgstab_l::BiCgStabL;
 pub use cb_gmres::CbGmres;
 pub use cg::Cg;
 pub use cgs::Cgs;
-pub use chebyshev::Chebyshev;
+pub use chebyshev::ChebyshevIteration;
 pub use classical_bicgstab::ClassicalBiCgStab;
 pub use classical_cg::ClassicalCg;
 pub use cr::Cr;

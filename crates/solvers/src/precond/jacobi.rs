@@ -18,6 +18,7 @@ impl Jacobi {
         about: "the inverse of the diagonal; costs no sweep of its own",
         options: &[],
         needs_diagonal: true,
+        needs_hermitian: false,
     };
 
     pub(super) fn named(_: &Settings<'_>) -> Result<Self> {

@@ -1,5 +1,5 @@
 //! Preconditioners by name.
-use super::{Amg, Jacobi, Neumann, Preconditioner};
+use super::{Amg, BlockJacobi, Chebyshev, Fsai, Jacobi, Neumann, Preconditioner};
 use crate::named::{OptionInfo, Settings, name_of, unknown};
 use lacuna_core::{Result, Scalar};
 
@@ -14,11 +14,18 @@ pub struct PrecondInfo {
     pub options: &'static [OptionInfo],
     /// Whether it needs a diagonal without zeros.
     pub needs_diagonal: bool,
+    /// Whether it needs a Hermitian matrix.
+    pub needs_hermitian: bool,
 }
 
 /// No preconditioner.
-const NONE: PrecondInfo =
-    PrecondInfo { name: "none", about: "no preconditioner", options: &[], needs_diagonal: false };
+const NONE: PrecondInfo = PrecondInfo {
+    name: "none",
+    about: "no preconditioner",
+    options: &[],
+    needs_diagonal: false,
+    needs_hermitian: false,
+};
 
 /// Makes the list and the function that finds in it, from one line for each.
 macro_rules! preconditioners {
@@ -45,4 +52,4 @@ macro_rules! preconditioners {
     };
 }
 
-preconditioners![Jacobi, Neumann, Amg];
+preconditioners![Jacobi, BlockJacobi, Neumann, Chebyshev, Fsai, Amg];

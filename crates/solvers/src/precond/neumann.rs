@@ -36,6 +36,7 @@ impl Neumann {
             OptionInfo { key: "omega", default: "0.9", about: "damping, above 0 and below 2" },
         ],
         needs_diagonal: true,
+        needs_hermitian: false,
     };
 
     pub(super) fn named(settings: &Settings<'_>) -> Result<Self> {

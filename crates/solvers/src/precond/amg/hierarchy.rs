@@ -13,6 +13,7 @@ use lacuna_formats::algebra::{GalerkinPlan, TransposePlan, galerkin};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+const OPERATION: &str = "preconditioner `amg`";
 /// Steps of the estimate of a spectral radius.
 const STEPS: usize = 10;
 /// Part of the rows that a level may keep.
@@ -124,7 +125,7 @@ impl<T: Scalar> Hierarchy<T> {
             }
             let known = (level > 0).then_some(made.hermitian);
             let rows = made.times.add("strength", || Rows::of(current, known));
-            rows.check_diagonal()?;
+            rows.check_diagonal(OPERATION)?;
             made.hermitian = rows.hermitian;
             let Some((level, null)) = made.coarsen(amg, current, &rows, near_null.take())? else {
                 break made.close(amg, current, level == 0)?;
@@ -197,7 +198,7 @@ impl<T: Scalar> Hierarchy<T> {
             }
             self.coarsest = Coarsest::Inverse(Arc::new(inverse));
         } else {
-            rows.check_diagonal()?;
+            rows.check_diagonal(OPERATION)?;
             self.notes
                 .push(format!("the coarsest level has {} rows, too many for an inverse: smoothed", a.rows()));
             self.coarsest = Coarsest::Smoothed(self.times.smoother(amg, a, &rows));
@@ -220,7 +221,7 @@ impl<T: Scalar> Hierarchy<T> {
             let times = &mut self.times;
             let known = (depth > 0).then_some(self.hermitian);
             let rows = times.add("strength", || Rows::of(current, known));
-            rows.check_diagonal()?;
+            rows.check_diagonal(OPERATION)?;
             self.hermitian = rows.hermitian;
             level.smoother = times.smoother(amg, current, &rows);
             let plan = &mut level.plan;

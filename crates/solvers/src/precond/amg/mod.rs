@@ -9,10 +9,12 @@ mod prolongator;
 mod radius;
 mod rows;
 mod smoother;
+mod spectrum;
 mod strength;
 
 pub use aggregates::Aggregation;
 pub use smoother::Smoothing;
+pub(super) use spectrum::{Spectrum, spectrum};
 
 use crate::named::{OptionInfo, Settings};
 use crate::{Handles, Parts, PrecondInfo, Preconditioner};
@@ -100,6 +102,7 @@ impl Amg {
             OptionInfo { key: "format", default: "csr", about: "of the level matrices" },
         ],
         needs_diagonal: true,
+        needs_hermitian: false,
     };
 
     /// With options of one's own.

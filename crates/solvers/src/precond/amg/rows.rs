@@ -130,11 +130,11 @@ impl<T: Scalar> Rows<T> {
     }
 
     /// Fails where a diagonal entry is 0 or missing.
-    pub(super) fn check_diagonal(&self) -> Result<()> {
+    pub(super) fn check_diagonal(&self, operation: &str) -> Result<()> {
         let Some(row) = self.without_diagonal else { return Ok(()) };
         let message =
             format!("the diagonal entry is {:e}; expected one with a finite reciprocal", self.diagonal[row]);
-        Err(Error::Entry { operation: "preconditioner `amg`".into(), row, column: row, message })
+        Err(Error::Entry { operation: operation.into(), row, column: row, message })
     }
 }
 

@@ -1,0 +1,87 @@
+//! Triangular matrices with the order in which their rows are solved for.
+use crate::{Error, Matrix, Result, Scalar, Vector};
+use std::ops::Range;
+
+/// A triangular matrix as solves take it: rows in the order of levels, none of which needs a row of its own level or a later
+/// one.
+///
+/// The row at *place* `k` holds its entries off the diagonal and last, at the column that is the row itself, the **reciprocal**
+/// of its diagonal entry. With `x` and `b` in the numbering of the columns,
+/// `x_i = (b_i − a_ij x_j − …) · (1 / a_ii)`, one fused multiply-add for each entry in the order stored: the same bits whichever
+/// rows are solved for at the same time.
+#[derive(Clone, Copy, Debug)]
+pub struct Triangle<'a, T> {
+    /// Where the entries of each place start, and where those of the last end. No place is without its last entry.
+    pub row_ptr: &'a [u32],
+    /// The column of each entry.
+    pub columns: &'a [u32],
+    /// The value of each entry.
+    pub values: &'a [T],
+    /// Where each level starts among the places, and where the last one ends.
+    pub levels: &'a [u32],
+}
+
+impl<T: Scalar> Triangle<'_, T> {
+    /// The row at a place, and its element of `x`.
+    ///
+    /// # Panics
+    /// May panic where there is no such place or a vector is too short.
+    #[inline(always)]
+    pub fn place(&self, k: usize, b: &[T], x: &[T]) -> (usize, T) {
+        let own = self.row_ptr[k] as usize..self.row_ptr[k + 1] as usize - 1;
+        let (row, reciprocal) = (self.columns[own.end] as usize, self.values[own.end]);
+        let entries = self.columns[own.clone()].iter().zip(&self.values[own]);
+        let sum = entries.fold(b[row], |sum, (&j, &a)| (-a).fma(x[j as usize], sum));
+        (row, sum * reciprocal)
+    }
+
+    /// `x ← A⁻¹ b`, one row after the other.
+    ///
+    /// # Panics
+    /// As [`Triangle::place`].
+    pub fn solve(&self, b: &[T], x: &mut [T]) {
+        for k in 0..self.row_ptr.len() - 1 {
+            let (row, value) = self.place(k, b, x);
+            x[row] = value;
+        }
+    }
+
+    /// How many levels there are.
+    pub fn depth(&self) -> usize {
+        self.levels.len() - 1
+    }
+
+    /// The places of a level.
+    ///
+    /// # Panics
+    /// Where there is no such level.
+    pub fn level(&self, level: usize) -> Range<usize> {
+        self.levels[level] as usize..self.levels[level + 1] as usize
+    }
+}
+
+/// The error for a matrix that is not stored for solves.
+pub fn not_triangular(operation: &str, kernel: &str) -> Error {
+    Error::Unsupported {
+        operation: format!("triangular solve `{operation}`"),
+        message: format!(
+            "a matrix in format `{kernel}` has no order to solve its rows in; make it a `Triangular`"
+        ),
+    }
+}
+
+/// Fails unless `x ← A⁻¹ b` fits.
+pub(crate) fn check_solve<T: Scalar>(pass: &str, a: Matrix<T>, b: Vector<T>, x: Vector<T>) -> Result<()> {
+    let operation = format!("triangular solve `{pass}`");
+    if a.rows != a.cols {
+        return Err(Error::Shape { operation, expected: "a square matrix".into(), got: (a.rows, a.cols) });
+    }
+    Error::check_length(&operation, "b", a.rows, b.len)?;
+    Error::check_length(&operation, "x", a.rows, x.len)?;
+    let message = match () {
+        () if b == x => "x ← A⁻¹ b with x the same vector as b",
+        () if b.narrow || x.narrow => "a triangular solve on a vector that is stored narrow",
+        () => return Ok(()),
+    };
+    Err(Error::Pass { pass: pass.into(), message: message.into() })
+}

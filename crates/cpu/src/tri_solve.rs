@@ -1,0 +1,321 @@
+//! `x ← A⁻¹ b` for triangular matrices, with the same bits in every order: parts that need nothing of each other by a thread each;
+//! else one row after the other where there are few threads; else wide levels by all threads, runs of narrow ones by the first.
+use crate::barrier::Barrier;
+use lacuna_core::{Complex32, Complex64, Format, Kind as Number, Scalar, Triangle};
+use lacuna_formats::Triangular;
+use pulp::{Arch, Simd, WithSimd};
+use std::any::Any;
+use std::ops::Range;
+use std::sync::Arc;
+
+/// Entries of a level from which threads share it: what one thread solves with in a few times what a meeting takes.
+const SHARED: usize = 2048;
+/// Threads up to which one alone in the order of memory is the faster, where there are so many levels that each scatters its rows.
+const FEW: usize = 2;
+const MANY_LEVELS: usize = 64;
+/// Part of the rows that the largest of independent parts may have, in units of a thread's fair share.
+const UNEVEN: f64 = 1.5;
+
+/// A triangular matrix as the kernel takes it.
+#[derive(Clone)]
+pub(crate) enum Solved<T: Scalar> {
+    Triangular(Arc<Triangular<T>>, Arc<Plan<T>>),
+    /// Any other format, through the solve that it tells.
+    Other(Arc<dyn Format<T>>),
+}
+
+/// How threads go about a solve.
+pub(crate) enum Plan<T> {
+    /// Rows in their own order, cut where they need nothing of those before: a range of them for each thread.
+    Rows(Rows<T>, Vec<Range<usize>>),
+    /// Levels.
+    Stages(Vec<Stage>),
+}
+
+/// Entries in the order of the rows; nothing where places are in that order.
+pub(crate) struct Rows<T>(Option<(Vec<u32>, Vec<u32>, Vec<T>)>);
+
+/// Places that are solved for without a meeting between.
+pub(crate) struct Stage {
+    places: Range<usize>,
+    /// Whether all threads take a part of them.
+    shared: bool,
+}
+
+impl<T: Scalar> Solved<T> {
+    /// Where a format has an order to solve its rows in.
+    pub(crate) fn new(format: &Arc<dyn Format<T>>, threads: usize) -> Option<Self> {
+        let any: Arc<dyn Any + Send + Sync> = format.clone();
+        let triangle = format.triangle()?;
+        let Ok(own) = any.downcast::<Triangular<T>>() else { return Some(Solved::Other(format.clone())) };
+        let n = own.sequence().len();
+        let parts = independent(&own, threads);
+        let largest = parts.iter().map(Range::len).max().unwrap_or(0);
+        let even = largest as f64 * threads as f64 <= UNEVEN * n as f64;
+        let scattered = triangle.depth() > MANY_LEVELS && !own.sequence().is_sorted();
+        let plan = match () {
+            () if even => Plan::Rows(Rows::of(&own), parts),
+            () if threads <= FEW && scattered => Plan::Rows(Rows::of(&own), std::iter::once(0..n).collect()),
+            () => Plan::Stages(stages(&triangle)),
+        };
+        Some(Solved::Triangular(own, Arc::new(plan)))
+    }
+
+    /// The share of a thread; all meet between stages. What the caller was seen to wish.
+    ///
+    /// # Safety
+    /// `b` and `x` must be two vectors as long as the matrix has rows, which no other thread touches but by the same call;
+    /// all threads of the barrier must make it where there is more than one.
+    pub(crate) unsafe fn share(
+        &self,
+        arch: Arch,
+        [b, x]: [*mut T; 2],
+        (me, threads): (usize, usize),
+        barrier: &Barrier,
+    ) -> u8 {
+        let a = match self {
+            Solved::Triangular(a, plan) => (a, &**plan),
+            Solved::Other(a) => {
+                let n = a.shape().0;
+                if let Some(triangle) = a.triangle().filter(|_| me == 0) {
+                    // SAFETY: two vectors of this length, which no other thread touches before the next meeting.
+                    let (b, x) =
+                        unsafe { (std::slice::from_raw_parts(b, n), std::slice::from_raw_parts_mut(x, n)) };
+                    triangle.solve(b, x);
+                }
+                return 0;
+            }
+        };
+        let Some(triangle) = a.0.triangle() else { return 0 };
+        match a.1 {
+            Plan::Rows(rows, parts) => {
+                for (at, places) in parts.iter().enumerate() {
+                    if at % threads == me {
+                        // SAFETY: rows that need none of another part, in an order of their own.
+                        unsafe { solve(arch, &rows.task(triangle, [b, x], places.clone())) };
+                    }
+                }
+                0
+            }
+            Plan::Stages(_) if threads == 1 => {
+                // SAFETY: as the caller promises, with all places in their order.
+                unsafe { solve(arch, &Task::new(triangle, [b, x], 0..a.0.sequence().len())) };
+                0
+            }
+            Plan::Stages(stages) => {
+                let mut wishes = 0;
+                for (k, stage) in stages.iter().enumerate() {
+                    let (start, count) = (stage.places.start, stage.places.len());
+                    let at = |t: usize| start + count * t / threads;
+                    let own = match stage.shared {
+                        true => at(me)..at(me + 1),
+                        false if me == 0 => stage.places.clone(),
+                        false => 0..0,
+                    };
+                    // SAFETY: places of one level, or of several by one thread; those before are done since the last meeting.
+                    unsafe { solve(arch, &Task::new(triangle, [b, x], own)) };
+                    if k + 1 < stages.len() {
+                        wishes |= barrier.wait();
+                    }
+                }
+                wishes
+            }
+        }
+    }
+}
+
+impl<T: Scalar> Rows<T> {
+    fn of(a: &Triangular<T>) -> Self {
+        let sequence = a.sequence();
+        let Some(Triangle { row_ptr, columns, values, .. }) = a.triangle().filter(|_| !sequence.is_sorted())
+        else {
+            return Rows(None);
+        };
+        let mut own = (Vec::with_capacity(row_ptr.len()), Vec::new(), Vec::new());
+        own.1.reserve_exact(columns.len());
+        own.2.reserve_exact(columns.len());
+        own.0.push(0);
+        for &place in sequence {
+            let entries = row_ptr[place as usize] as usize..row_ptr[place as usize + 1] as usize;
+            own.1.extend_from_slice(&columns[entries.clone()]);
+            own.2.extend_from_slice(&values[entries]);
+            own.0.push(own.1.len() as u32);
+        }
+        Rows(Some(own))
+    }
+
+    fn task<'a>(
+        &'a self,
+        triangle: Triangle<'a, T>,
+        vectors: [*mut T; 2],
+        places: Range<usize>,
+    ) -> Task<'a, T> {
+        let triangle = match &self.0 {
+            Some((row_ptr, columns, values)) => Triangle { row_ptr, columns, values, ..triangle },
+            None => triangle,
+        };
+        Task::new(triangle, vectors, places)
+    }
+}
+
+/// Runs of rows in their own order, no more than threads, none of which needs a row of another; of about the same entries where that can
+/// be. One run where there are no such parts.
+fn independent<T: Scalar>(a: &Triangular<T>, threads: usize) -> Vec<Range<usize>> {
+    let n = a.sequence().len();
+    let Some(Triangle { row_ptr, columns, .. }) = a.triangle() else { return Vec::new() };
+    // The position of each row in the sequence, by its name.
+    let entries = |position: usize| {
+        let place = a.sequence()[position] as usize;
+        row_ptr[place] as usize..row_ptr[place + 1] as usize
+    };
+    let mut position = vec![0u32; n];
+    (0..n).for_each(|p| position[columns[entries(p).end - 1] as usize] = p as u32);
+    // Where a part begins, all rows from there on need none before: told from the last row on.
+    let (mut borders, mut least) = (vec![n], n);
+    let (mut taken, share) = (0, columns.len() / threads.max(1));
+    for p in (1..n).rev() {
+        let own = entries(p);
+        taken += own.len();
+        least = columns[own].iter().fold(least, |least, &j| least.min(position[j as usize] as usize));
+        if least >= p && taken >= share && borders.len() < threads {
+            borders.push(p);
+            taken = 0;
+        }
+    }
+    borders.push(0);
+    borders.reverse();
+    borders.windows(2).map(|w| w[0]..w[1]).collect()
+}
+
+/// Wide levels, and runs of narrow ones between them.
+fn stages<T: Scalar>(triangle: &Triangle<'_, T>) -> Vec<Stage> {
+    let mut stages: Vec<Stage> = Vec::new();
+    for level in 0..triangle.depth() {
+        let places = triangle.level(level);
+        let entries = triangle.row_ptr[places.end] - triangle.row_ptr[places.start];
+        let shared = entries as usize >= SHARED;
+        match stages.last_mut().filter(|last| !last.shared && !shared) {
+            Some(last) => last.places.end = places.end,
+            None => stages.push(Stage { places, shared }),
+        }
+    }
+    stages
+}
+
+/// Places to solve for.
+struct Task<'a, T: Scalar> {
+    row_ptr: &'a [u32],
+    columns: *const u32,
+    values: *const T,
+    b: *const T,
+    x: *mut T,
+    places: Range<usize>,
+}
+
+impl<'a, T: Scalar> Task<'a, T> {
+    fn new(triangle: Triangle<'a, T>, [b, x]: [*mut T; 2], places: Range<usize>) -> Self {
+        let Triangle { row_ptr, columns, values, .. } = triangle;
+        Task { row_ptr, columns: columns.as_ptr(), values: values.as_ptr(), b, x, places }
+    }
+}
+
+/// Solves for places with the best instructions there are.
+///
+/// # Safety
+/// The matrix must be a valid one with vectors as long as it has rows, what the places need solved for, and no other thread may
+/// touch what they write.
+unsafe fn solve<T: Scalar>(arch: Arch, task: &Task<'_, T>) {
+    let task = std::ptr::from_ref(task);
+    // SAFETY: the type is the one that the kind names, and the rest as the caller promises.
+    unsafe {
+        match T::KIND {
+            Number::F32 => solve_f32(arch, &*task.cast()),
+            Number::F64 => solve_f64(arch, &*task.cast()),
+            Number::C32 => solve_c32(arch, &*task.cast()),
+            Number::C64 => solve_c64(arch, &*task.cast()),
+        }
+    }
+}
+
+/// The kernel for one number type, compiled here and not once more in every crate that uses this one.
+macro_rules! compiled {
+    ($($name:ident: $number:ty),*) => {$(
+        #[inline(never)]
+        unsafe fn $name(arch: Arch, task: &Task<'_, $number>) {
+            arch.dispatch(Inlined(task));
+        }
+    )*};
+}
+compiled!(solve_f32: f32, solve_f64: f64, solve_c32: Complex32, solve_c64: Complex64);
+
+struct Inlined<'a, T: Scalar>(&'a Task<'a, T>);
+
+impl<T: Scalar> WithSimd for Inlined<'_, T> {
+    type Output = ();
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, _: S) {
+        let Task { row_ptr, columns, values, b, x, ref places } = *self.0;
+        let Some(first) = row_ptr.get(places.start) else { return };
+        let mut k = *first as usize;
+        for place in places.clone() {
+            let end = row_ptr[place + 1] as usize - 1;
+            // SAFETY: a valid matrix, whose places have entries with columns below its rows, and vectors of that length, as
+            // `solve` promises.
+            unsafe {
+                let row = *columns.add(end) as usize;
+                let mut sum = *b.add(row);
+                while k < end {
+                    sum = (-*values.add(k)).fma(*x.add(*columns.add(k) as usize), sum);
+                    k += 1;
+                }
+                *x.add(row) = sum * *values.add(end);
+            }
+            k = end + 1;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Plan, Solved, independent};
+    use lacuna_core::Format;
+    use lacuna_formats::{Csr, Half, Spec, Triangular, Triplets};
+    use std::sync::Arc;
+
+    const ROWS: usize = 210;
+
+    /// Blocks of a grid, nothing between them.
+    fn blocks(count: usize) -> Csr<f64> {
+        let grid = Spec::parse("gen:poisson2d:70x3").unwrap().build::<f64>().unwrap();
+        let mut triplets = Triplets::new(ROWS * count, ROWS * count);
+        for block in 0..count {
+            grid.entries().for_each(|(i, j, v)| triplets.push(ROWS * block + i, ROWS * block + j, v));
+        }
+        triplets.to_csr().unwrap()
+    }
+
+    #[test]
+    fn parts_that_need_nothing_of_each_other_are_a_thread_each() {
+        for half in [Half::Lower, Half::Upper] {
+            let a = Triangular::part(&blocks(6), half, None, None).unwrap();
+            let parts = independent(&a, 3);
+            assert_eq!(parts, [0..2 * ROWS, 2 * ROWS..4 * ROWS, 4 * ROWS..6 * ROWS], "{half:?}");
+            assert_eq!(independent(&a, 1).first(), Some(&(0..6 * ROWS)));
+            let whole = Triangular::part(&blocks(1), half, None, None).unwrap();
+            assert_eq!(independent(&whole, 3).first(), Some(&(0..ROWS)), "{half:?}");
+        }
+    }
+
+    #[test]
+    fn many_threads_take_levels_and_few_take_rows() {
+        let plan = |a: Csr<f64>, threads: usize| {
+            let a: Arc<dyn Format<f64>> = Arc::new(Triangular::part(&a, Half::Lower, None, None).unwrap());
+            match Solved::new(&a, threads) {
+                Some(Solved::Triangular(_, plan)) => matches!(*plan, Plan::Rows(..)),
+                _ => panic!("no plan"),
+            }
+        };
+        assert!(plan(blocks(1), 1) && plan(blocks(1), 2) && plan(blocks(8), 8));
+        assert!(!plan(blocks(1), 4));
+    }
+}

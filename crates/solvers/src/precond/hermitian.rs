@@ -1,0 +1,73 @@
+//! Refusing a matrix that is not Hermitian, with the place.
+use lacuna_core::{Error, Result, Scalar};
+use lacuna_formats::Csr;
+
+/// Fails at the first entry that is not the conjugate of its image, in the order of rows. Reads the matrix once.
+pub(super) fn check_hermitian<T: Scalar>(operation: &str, a: &Csr<T>) -> Result<()> {
+    let Some((row, column)) = first_without_image(a) else { return Ok(()) };
+    let told = |at: Option<T>| at.map_or("not stored".into(), |v| format!("{v}"));
+    let (own, image) = (told(a.get(row, column)), told(a.get(column, row)));
+    let message = format!("it is {own}, its image {image}; expected a Hermitian matrix");
+    Err(Error::Entry { operation: operation.into(), row, column, message })
+}
+
+/// Goes through the entries above the diagonal by rows, which meets those below by columns: each row keeps its place.
+fn first_without_image<T: Scalar>(a: &Csr<T>) -> Option<(usize, usize)> {
+    let (row_ptr, columns, values) = (a.row_ptr(), a.col_idx(), a.values());
+    let mut next: Vec<u32> = row_ptr[..a.rows()].to_vec();
+    for i in 0..a.rows() {
+        // What is left below the diagonal of this row has no image: all of its images were met before.
+        let below = next[i] as usize;
+        let end = row_ptr[i + 1] as usize;
+        if below < end && (columns[below] as usize) < i {
+            return Some((i, columns[below] as usize));
+        }
+        for k in below..end {
+            let j = columns[k] as usize;
+            if j == i {
+                if values[k] != values[k].conj() {
+                    return Some((i, i));
+                }
+                continue;
+            }
+            let image = next[j] as usize;
+            let there = image < row_ptr[j + 1] as usize && columns[image] as usize == i;
+            if !there || values[image] != values[k].conj() {
+                return Some((i, j));
+            }
+            next[j] += 1;
+        }
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::check_hermitian;
+    use lacuna_core::{Complex64, Error, Scalar};
+    use lacuna_formats::{Csr, Triplets};
+
+    fn place<T: Scalar>(entries: &[(usize, usize, T)]) -> Option<(usize, usize)> {
+        let mut triplets = Triplets::new(4, 4);
+        entries.iter().for_each(|&(i, j, v)| triplets.push(i, j, v));
+        let a: Csr<T> = triplets.to_csr().unwrap();
+        match check_hermitian("test", &a) {
+            Ok(()) => None,
+            Err(Error::Entry { row, column, .. }) => Some((row, column)),
+            Err(other) => panic!("{other}"),
+        }
+    }
+
+    #[test]
+    fn the_first_entry_without_its_image_is_named() {
+        assert_eq!(place(&[(0, 0, 1.0), (0, 2, 3.0), (2, 0, 3.0), (3, 1, 2.0), (1, 3, 2.0)]), None);
+        assert_eq!(place(&[(0, 0, 1.0), (0, 2, 3.0), (2, 0, 3.5)]), Some((0, 2)));
+        assert_eq!(place(&[(0, 2, 3.0)]), Some((0, 2)));
+        assert_eq!(place(&[(2, 1, 3.0)]), Some((2, 1)));
+        assert_eq!(place(&[(1, 2, 4.0), (2, 0, 1.0), (2, 1, 4.0)]), Some((1, 2)));
+        let c = Complex64::new;
+        assert_eq!(place(&[(0, 1, c(1.0, 2.0)), (1, 0, c(1.0, -2.0)), (2, 2, c(1.0, 0.0))]), None);
+        assert_eq!(place(&[(0, 1, c(1.0, 2.0)), (1, 0, c(1.0, 2.0))]), Some((0, 1)));
+        assert_eq!(place(&[(0, 0, c(1.0, 0.0)), (3, 3, c(1.0, 1.0))]), Some((3, 3)));
+    }
+}

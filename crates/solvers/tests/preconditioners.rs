@@ -1,0 +1,142 @@
+//! What preconditioners refuse, tell and promise: places in errors, equal bits on any number of threads, complex matrices.
+use lacuna_core::{Backend, Complex64, Error, Reference, Scalar};
+use lacuna_formats::{Csr, Spec, Triplets};
+use lacuna_solvers::{Options, Outcome, Placed, Preconditioner, Solver, Stop, method, preconditioner};
+use std::sync::Arc;
+
+fn generated<T: Scalar>(name: &str) -> Csr<T> {
+    Spec::parse(name).unwrap().build().unwrap()
+}
+
+fn named<T: Scalar>(name: &str) -> Box<dyn Preconditioner<T>> {
+    preconditioner(name).unwrap().unwrap()
+}
+
+/// A solve for ones to 1e-8 on the serial reference, and what the preconditioner tells.
+fn solve<T: Scalar>(a: &Csr<T>, precond: &str, by: &str) -> (Outcome, Vec<T>, Vec<String>) {
+    solve_for(a, &vec![T::one(); a.rows()], precond, by)
+}
+
+fn solve_for<T: Scalar>(a: &Csr<T>, b: &[T], precond: &str, by: &str) -> (Outcome, Vec<T>, Vec<String>) {
+    let mut dev = Reference::new();
+    let on = dev.matrix(Arc::new(a.clone())).unwrap();
+    let placed = Placed::new(&mut dev, named(precond), a, on).unwrap();
+    let stop = Stop { rtol: 1e-8, max_iters: 500, ..Stop::default() };
+    let method = method(by, &Options::default()).unwrap();
+    let mut solver = Solver::new(&mut dev, &on, Some(&placed), &*method, stop).unwrap();
+    let mut x = vec![T::zero(); a.rows()];
+    let outcome = solver.solve(&mut dev, b, &mut x).unwrap().clone();
+    let told = placed.report().iter().map(|(what, value)| format!("{what} {value}")).collect();
+    (outcome, x, told)
+}
+
+fn matrix<T: Scalar>(n: usize, entries: &[(usize, usize, T)]) -> Csr<T> {
+    let mut triplets = Triplets::new(n, n);
+    entries.iter().for_each(|&(i, j, v)| triplets.push(i, j, v));
+    triplets.to_csr().unwrap()
+}
+
+/// Row and column of the refusal.
+fn refused<T: Scalar>(precond: &str, a: &Csr<T>) -> (usize, usize) {
+    match named::<T>(precond).set_up(a).err() {
+        Some(Error::Entry { row, column, .. }) => (row, column),
+        other => panic!("{precond}: {other:?}"),
+    }
+}
+
+/// With the value of one entry changed.
+fn with_entry(a: &Csr<f64>, at: (usize, usize), value: f64) -> Csr<f64> {
+    let changed = a.entries().map(|(i, j, v)| if (i, j) == at { value } else { v }).collect();
+    a.with_values(changed).unwrap()
+}
+
+#[test]
+fn what_a_preconditioner_cannot_take_is_refused_with_its_place() {
+    let a = generated::<f64>("gen:poisson2d:20x20");
+    for hermitian in ["chebyshev", "fsai"] {
+        assert_eq!(refused(hermitian, &with_entry(&a, (31, 30), -0.5)), (30, 31), "{hermitian}");
+    }
+    assert_eq!(refused("chebyshev", &with_entry(&a, (77, 77), -4.0)), (77, 77));
+    assert_eq!(refused("chebyshev", &with_entry(&a, (77, 77), 0.0)), (77, 77));
+    // The part of row 80 has rows 60, 79 and 80.
+    assert_eq!(refused("fsai", &with_entry(&a, (80, 80), 0.1)), (80, 80));
+    let blocks = matrix(
+        6,
+        &[
+            (0, 0, 1.0),
+            (1, 1, 1.0),
+            (2, 2, 1.0),
+            (2, 3, 2.0),
+            (3, 2, 2.0),
+            (3, 3, 4.0),
+            (4, 4, 1.0),
+            (5, 5, 1.0),
+        ],
+    );
+    assert_eq!(refused("block-jacobi:size=2", &blocks), (2, 2));
+}
+
+#[test]
+fn bits_do_not_depend_on_threads() {
+    for (matrix, precond, by) in [
+        ("gen:poisson2d:150x150", "chebyshev", "cg"),
+        ("gen:poisson2d:150x150", "fsai:power=2", "cg"),
+        ("gen:convection:150x150:100", "block-jacobi:size=12", "bicgstab"),
+    ] {
+        let results = [1, 2, 5].map(|threads| {
+            let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+            let (outcome, x, _) = pool.install(|| solve(&generated::<f64>(matrix), precond, by));
+            (outcome.history, x)
+        });
+        assert!(results.windows(2).all(|w| w[0] == w[1]), "{precond}");
+    }
+}
+
+/// `U A Uᴴ` with a diagonal unitary `U`, and `U` applied to ones: as hard as `A` with ones.
+fn turned(a: &Csr<f64>) -> (Csr<Complex64>, Vec<Complex64>) {
+    // Powers of i, so that nothing is rounded.
+    let phase = |i: usize| [(1.0, 0.0), (0.0, 1.0), (-1.0, 0.0), (0.0, -1.0)][7 * i % 4];
+    let phase = |i: usize| Complex64::new(phase(i).0, phase(i).1);
+    let entries: Vec<_> = a.entries().map(|(i, j, v)| (i, j, phase(i) * v * phase(j).conj())).collect();
+    (matrix(a.rows(), &entries), (0..a.rows()).map(phase).collect())
+}
+
+#[test]
+fn complex_hermitian_matrices_take_as_many_iterations_as_real_ones() {
+    let a = generated::<f64>("gen:poisson2d:40x40");
+    let (complex, b) = turned(&a);
+    assert!(complex.values().iter().any(|v| v.im != 0.0));
+    for precond in ["chebyshev", "fsai", "fsai:power=2", "block-jacobi:size=4"] {
+        let real = solve(&a, precond, "cg").0;
+        let turned = solve_for(&complex, &b, precond, "cg").0;
+        assert!(real.converged() && turned.converged());
+        let difference = real.iterations.abs_diff(turned.iterations);
+        assert!(difference <= 1, "{precond}: {} {}", real.iterations, turned.iterations);
+    }
+}
+
+#[test]
+fn natural_blocks_are_found_and_told() {
+    let a = generated::<f64>("gen:elasticity3d:16");
+    let (blocks, _, told) = solve(&a, "block-jacobi", "cg");
+    assert!(told.iter().any(|line| line.contains("of 3 consecutive rows, inverted, as bcsr3")), "{told:?}");
+    let jacobi = solve(&a, "jacobi", "cg").0;
+    assert!(
+        blocks.converged() && blocks.iterations <= jacobi.iterations,
+        "{} {}",
+        blocks.iterations,
+        jacobi.iterations
+    );
+    // A right-hand side without the symmetries of the square, which blocks do not have.
+    let a = generated::<f64>("gen:poisson2d:40x40");
+    let b: Vec<f64> = (0..a.rows()).map(|i| ((i * 7919) % 101) as f64).collect();
+    let (connected, _, told) = solve_for(&a, &b, "block-jacobi:size=32", "cg");
+    assert!(told.iter().any(|line| line.contains("of 32 connected rows")), "{told:?}");
+    let plain = solve_for(&a, &b, "jacobi", "cg").0;
+    assert!(
+        connected.iterations * 10 < plain.iterations * 8,
+        "{} {}",
+        connected.iterations,
+        plain.iterations
+    );
+}
