@@ -24,7 +24,9 @@ const ATTAINED: f64 = 8.0;
 
 /// Iterations after which a solve that is still under way is measured: one whose residual has not fallen by then to [`GAIN`] of what it was is
 /// given up, one whose residual has goes on for as many again.
-const STRETCH: u64 = 20_000;
+pub(crate) const STRETCH: u64 = 20_000;
+/// The same where the matrix is known to be singular: a solution is found early or there is none.
+pub(crate) const SHORT_STRETCH: u64 = 2000;
 
 /// An iteration limit below this is the caller's choice, and needs no explanation that takes time.
 const EARLY: u64 = 5000;
@@ -69,7 +71,7 @@ pub(crate) fn solve<T: Scalar, B: Backend>(
     let guess = if largest(x) == 0.0 { Vec::new() } else { x.to_vec() };
     let most = parts.stop.max_iters;
     let half = if parts.rungs.len() > 1 { most.div_ceil(2) } else { most };
-    let max_iters = half.min(STRETCH).min(parts.patience.unwrap_or(STRETCH));
+    let max_iters = half.min(parts.stretch).min(parts.patience.unwrap_or(STRETCH));
     parts.solver.set_stop(Stop { max_iters, ..parts.stop });
     copy(parts.solver.solve_watched(dev, b, x, lend(&mut watch))?, outcome);
     let mut iterating = outcome.time.saturating_sub(outcome.transfers);
@@ -275,7 +277,7 @@ impl<'a, T: Scalar> Climb<'a, T> {
             self.outcome.reason = Reason::Limit;
             return Ok(measured);
         }
-        let max_iters = if last { left } else { left.div_ceil(2) }.min(STRETCH.max(done));
+        let max_iters = if last { left } else { left.div_ceil(2) }.min(self.parts.stretch.max(done));
         let Stop { rtol, atol, .. } = self.parts.stop;
         let stop =
             Stop { rtol: rtol * self.tighter, atol: atol * self.tighter, max_iters, ..self.parts.stop };

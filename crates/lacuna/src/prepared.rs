@@ -45,6 +45,8 @@ pub(crate) struct Parts<T: Scalar> {
     /// Iterations that cost as much as preparing the first of these: where more than so many are still to come after as many, it is tried
     /// without waiting for the end.
     pub(crate) patience: Option<u64>,
+    /// Iterations after which a solve is measured.
+    pub(crate) stretch: u64,
     pub(crate) options: Options,
     pub(crate) method: Chosen,
     /// Whether it needs a Hermitian positive definite matrix.

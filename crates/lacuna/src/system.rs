@@ -1,4 +1,5 @@
 //! A linear system: what to solve and how; what is left open is chosen when it is prepared.
+use crate::climb::{SHORT_STRETCH, STRETCH};
 use crate::order::Order;
 use crate::prepared::{Parts, Prepared, Rung};
 use crate::{Chosen, choose_method, choose_preconditioner, tune_format};
@@ -6,7 +7,7 @@ use lacuna_core::{Backend, Error, Format, LinOp, Result, Scalar, check_process};
 use lacuna_formats::{Csr, FORMATS, Pair, Structure, choose_format, convert};
 use lacuna_solvers::{
     Factor, METHODS, Method, Options, Outcome, PRECONDITIONERS, Placed, Preconditioner, Solver, Stop,
-    largest, method, name_of, preconditioner, scaling_exponent,
+    is_structurally_singular, largest, method, name_of, preconditioner, scaling_exponent,
 };
 use ndarray::{Array1, ArrayView1};
 use std::sync::Arc;
@@ -362,6 +363,14 @@ impl<T: Scalar> LinearSystem<T> {
         let elliptic = definite && chooses_preconditioner && structure.as_ref().is_some_and(may_be_elliptic);
         let patience =
             elliptic.then(|| if dev.device().backend == "cpu" { PATIENCE_ON_HOST } else { PATIENCE });
+        let singular = automatic
+            && structure.as_ref().is_some_and(|s| s.zero_diagonal > 0)
+            && rows == cols
+            && is_structurally_singular(&given);
+        if singular {
+            rungs.clear();
+        }
+        let stretch = if singular { SHORT_STRETCH } else { STRETCH };
         if elliptic {
             rungs.insert(0, Rung { method: "cg", preconditioner: Some("amg") });
         }
@@ -383,6 +392,7 @@ impl<T: Scalar> LinearSystem<T> {
             solver,
             rungs,
             patience,
+            stretch,
             options: self.options,
             method: chosen_method,
             definite,
@@ -409,6 +419,10 @@ const PATIENCE: u64 = 10_000;
 /// Below so many rows iterations are too cheap to be worth another way.
 const SMALL: usize = 2000;
 
+/// Incomplete factorisations that are tried last, what they grow the entries by at the most, and entries that are too many to keep.
+const FACTORS: [(&str, usize); 2] = [("ilut:drop=0.001,fill=10", 10), ("ilut:drop=0.00001,fill=30", 30)];
+const MOST_KEPT: usize = 30_000_000;
+
 /// Whether multigrid may do more for a positive definite matrix than its diagonal: a large one with few entries a row, which mostly pull
 /// against the diagonal.
 fn may_be_elliptic(s: &Structure) -> bool {
@@ -425,6 +439,11 @@ fn rungs<T: Scalar>(method: &dyn Method<T>, automatic: bool, structure: Option<&
         }
         if method.name() != "gmres" {
             rungs.push(plain("gmres"));
+        }
+        for (preconditioner, fill) in FACTORS {
+            if structure.is_none_or(|s| s.nnz <= MOST_KEPT / fill) {
+                rungs.push(Rung { method: "gmres:restart=50", preconditioner: Some(preconditioner) });
+            }
         }
     }
     rungs

@@ -12,7 +12,7 @@ mod system;
 
 pub use accuracy::{norm_bound, residual_norm};
 pub use choose::{Chosen, choose_method, choose_preconditioner};
-pub use explain::explain;
+pub use explain::{explain, is_structurally_singular};
 pub use krylov::{BiCg, BiCgStab, BiCgStabL, Cgs, ClassicalBiCgStab, Gmres, Idr, Orthogonalization, Side};
 pub use krylov::{CbGmres, Cg, ChebyshevIteration, ClassicalCg, Cr, FGmres, FlexibleCg, MinRes, PipelinedCg};
 pub use krylov::{Cgls, Craig, Lsmr, Lsqr};
