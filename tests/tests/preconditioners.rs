@@ -1,7 +1,7 @@
 //! Iterations that preconditioners take, against counts of independent implementations: the same problem, the same stopping test.
 use lacuna_core::Backend;
 use lacuna_cpu::Cpu;
-use lacuna_formats::{Csr, Spec};
+use lacuna_formats::{Csr, Spec, Triplets};
 use lacuna_solvers::{Options, Outcome, Placed, Solver, Stop, method, preconditioner};
 use lacuna_tests::available;
 use std::sync::Arc;
@@ -26,10 +26,14 @@ fn solve(a: &Arc<Csr<f64>>, by: &str, precond: &str) -> (Outcome, Vec<String>) {
 
 /// Fails unless every preconditioner takes as many iterations as it should, within 2 or a tenth.
 fn check(matrix: &str, by: &str, cases: &[(&str, u64)]) {
+    check_on(matrix, Spec::parse(matrix).unwrap().build::<f64>().unwrap(), by, cases);
+}
+
+fn check_on(matrix: &str, a: Csr<f64>, by: &str, cases: &[(&str, u64)]) {
     if !available("cpu", Cpu::new().err()) {
         return;
     }
-    let a = Arc::new(Spec::parse(matrix).unwrap().build::<f64>().unwrap());
+    let a = Arc::new(a);
     let mut wrong = Vec::new();
     for &(precond, want) in cases {
         let (outcome, told) = solve(&a, by, precond);
@@ -63,6 +67,71 @@ fn seven_points_on_a_cube_of_100() {
             ("fsai", 152),
             ("fsai:power=2", 123),
             ("fsai:power=3", 92),
+            ("ic0", 98),
+            ("ic0:solve=colours", 126),
+            ("ic0:sweeps=1", 150),
+            ("ic0:sweeps=2", 117),
+            ("ic0:sweeps=3", 102),
+            ("ic0:sweeps=5", 96),
+            ("ssor:order=natural", 105),
+            ("ssor:order=natural,omega=1.5", 71),
+            ("ssor", 126),
         ],
     );
+}
+
+/// 7 points on a cube: what each of the six couplings of the cell at `(x, y, z)` is, the diagonal being less their sum.
+fn seven_points(side: usize, couplings: impl Fn([f64; 3]) -> [f64; 6]) -> Csr<f64> {
+    let n = side * side * side;
+    let mut triplets = Triplets::new(n, n);
+    for i in 0..n {
+        let at = [i % side, i / side % side, i / side / side];
+        let own = couplings(at.map(|k| (k + 1) as f64 / (side + 1) as f64));
+        triplets.push(i, i, -own.iter().sum::<f64>());
+        for (axis, stride) in [1, side, side * side].into_iter().enumerate() {
+            if at[axis] > 0 {
+                triplets.push(i, i - stride, own[2 * axis]);
+            }
+            if at[axis] + 1 < side {
+                triplets.push(i, i + stride, own[2 * axis + 1]);
+            }
+        }
+    }
+    triplets.to_csr().unwrap()
+}
+
+#[test]
+fn harder_positive_definite_problems() {
+    let anisotropic = |z: f64| seven_points(50, |_| [-1.0, -1.0, -1.0, -1.0, -z, -z]);
+    check_on("z couplings of 0.01", anisotropic(0.01), "cg", &[("jacobi", 300), ("ic0", 91)]);
+    check_on("z couplings of 100", anisotropic(100.0), "cg", &[("jacobi", 287), ("ic0", 34)]);
+    check("gen:poisson-p1:511", "cg", &[("ic0", 477)]);
+    check("gen:elasticity3d:16", "cg", &[("jacobi", 253), ("block-jacobi:size=3", 238), ("ic0", 71)]);
+}
+
+/// `−Δu + Pe w·∇u` on a cube of 50 with a flow in circles, upwind differences.
+fn convection(peclet: f64) -> Csr<f64> {
+    let h = 1.0 / 51.0;
+    seven_points(50, |[x, y, z]| {
+        let w = [
+            2.0 * x * (1.0 - x) * (2.0 * y - 1.0) * z,
+            -(2.0 * x - 1.0) * y * (1.0 - y),
+            -(2.0 * x - 1.0) * (2.0 * y - 1.0) * z * (1.0 - z),
+        ];
+        let mut own = [-1.0; 6];
+        for axis in 0..3 {
+            own[2 * axis] -= peclet * h * w[axis].max(0.0);
+            own[2 * axis + 1] -= peclet * h * (-w[axis]).max(0.0);
+        }
+        own
+    })
+}
+
+#[test]
+fn convection_and_diffusion() {
+    for (peclet, counts) in [(10.0, [128, 42, 52, 44]), (1e3, [443, 111, 185, 129])] {
+        let precond = ["jacobi", "ilu0", "ilu0:sweeps=2", "ilu0:sweeps=4"];
+        let cases: Vec<_> = precond.into_iter().zip(counts).collect();
+        check_on(&format!("convection, Pe {peclet}"), convection(peclet), "bicgstab", &cases);
+    }
 }

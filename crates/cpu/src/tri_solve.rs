@@ -317,5 +317,9 @@ mod tests {
         };
         assert!(plan(blocks(1), 1) && plan(blocks(1), 2) && plan(blocks(8), 8));
         assert!(!plan(blocks(1), 4));
+        // By colours there are few levels, in the order of memory.
+        let grid = Spec::parse("gen:poisson2d:10x10").unwrap().build::<f64>().unwrap();
+        let (colours, _) = lacuna_formats::by_colours(&grid);
+        assert!(!plan(grid.permuted(&colours).unwrap(), 2));
     }
 }

@@ -5,6 +5,7 @@
 //!   bytes, [`Pkt`] rows in parts that local memory holds the x of, [`Dense`] what has few zeros, [`Hyb`] (and COO) rows of any length; [`choose_format`] says which does.
 //! - [`Triangular`] holds triangular matrices for solves, with the levels of their rows.
 //! - [`algebra`] multiplies and transposes.
+//! - [`factor`] makes incomplete factorisations; [`by_colours`] colours rows.
 //! - [`Pair`] puts a matrix and its conjugate transpose on a device.
 //! - [`reorder`] finds an order of the rows that brings what is coupled together.
 //! - [`Spec`] makes model problems of any size by name.
@@ -15,10 +16,12 @@ pub mod algebra;
 mod assemble;
 mod bcsr;
 mod blocks;
+mod colours;
 mod csr;
 mod cut;
 mod dense;
 mod dia;
+pub mod factor;
 mod footprint;
 mod generate;
 mod graph;
@@ -30,6 +33,7 @@ pub mod mm;
 mod packed;
 mod padding;
 mod pair;
+mod parts;
 mod permutation;
 mod pkt;
 mod reorder;
@@ -43,6 +47,7 @@ mod triplets;
 
 pub use bcsr::{BLOCK_SIZES, Bcsr};
 pub use blocks::LEAST_FILL;
+pub use colours::{by_colours, greedy_colours};
 pub use csr::Csr;
 pub use dense::Dense;
 pub use dia::{DIA_ROWS, Dia};
@@ -51,6 +56,7 @@ pub use hyb::Hyb;
 pub use hyb_layout::HybLayout;
 pub use packed::{Packed, Values, widened};
 pub use pair::Pair;
+pub use parts::compact_parts;
 pub use permutation::Permutation;
 pub use pkt::{PACKET, Pkt};
 pub use reorder::{ORDERS, OrderInfo, Profile, by_length, by_parts, reorder, reverse_cuthill_mckee};

@@ -30,6 +30,8 @@ pub(crate) const SHORT_STRETCH: u64 = 2000;
 
 /// An iteration limit below this is the caller's choice, and needs no explanation that takes time.
 const EARLY: u64 = 5000;
+/// Iterations that are worth dividing among several ways.
+const MANY: u64 = 1000;
 /// Entries of a matrix that are looked through in no time.
 const QUICK: usize = 1 << 20;
 
@@ -70,7 +72,7 @@ pub(crate) fn solve<T: Scalar, B: Backend>(
     }
     let guess = if largest(x) == 0.0 { Vec::new() } else { x.to_vec() };
     let most = parts.stop.max_iters;
-    let half = if parts.rungs.len() > 1 { most.div_ceil(2) } else { most };
+    let half = if parts.climbs && !parts.rungs.is_empty() && most >= MANY { most.div_ceil(2) } else { most };
     let max_iters = half.min(parts.stretch).min(parts.patience.unwrap_or(STRETCH));
     parts.solver.set_stop(Stop { max_iters, ..parts.stop });
     copy(parts.solver.solve_watched(dev, b, x, lend(&mut watch))?, outcome);
@@ -201,8 +203,11 @@ impl<'a, T: Scalar> Climb<'a, T> {
     ) -> Result<()> {
         let of_guess = if guess.is_empty() { Measured::ZERO } else { self.measure(guess) };
         let mut measured = self.better(x, guess, of_guess);
-        // What a first attempt is held to: all but one that is still under way may be tried again.
-        let mut before = if self.outcome.reason == Reason::Limit { of_guess.residual } else { f64::INFINITY };
+        // Where an attempt began: what a first one is held to, unless it is still under way, is nothing, so that it may be tried again.
+        let (mut began, mut since) = (of_guess.residual, 0);
+        if self.outcome.reason != Reason::Limit {
+            began = f64::INFINITY;
+        }
         let mut rungs = self.parts.rungs.clone().into_iter();
         let (mut calling, mut indefinite) = (None, false);
         let mut patience = self.parts.patience;
@@ -212,38 +217,41 @@ impl<'a, T: Scalar> Climb<'a, T> {
             if self.is_enough(measured) {
                 break;
             }
-            let gains = measured.residual < GAIN * before;
-            before = measured.residual;
-            if let Some(patience) = patience.take() {
-                let expected = self.expected(of_guess.residual, measured.residual);
-                if self.outcome.reason == Reason::Limit && expected > patience as f64 {
-                    calling = rungs.next();
-                    let iterations = self.outcome.iterations;
-                    let next = calling.iter().map(|rung| rung.to_string()).collect::<String>();
-                    self.outcome.notes.push(format!(
-                        "after {iterations} iterations {expected:.0} more are to be expected: goes on with {next}"
-                    ));
-                    measured =
-                        self.again(dev, calling.as_ref(), rungs.len() == 0, x, measured, lend(&mut watch))?;
-                    continue;
-                }
-                rungs.next();
+            let iterations = self.outcome.iterations;
+            let under_way = self.outcome.reason == Reason::Limit;
+            let gains = measured.residual < GAIN * began;
+            let expected = self.expected(began, measured.residual, iterations - since);
+            let left = self.parts.stop.max_iters.saturating_sub(iterations);
+            let slow = self.parts.climbs
+                && under_way
+                && rungs.len() > 0
+                && expected > patience.unwrap_or(left / 2) as f64;
+            if patience.take().is_some() && !(under_way && (slow || !gains)) {
+                rungs.next(); // multigrid is not worth its set-up
             }
-            if !gains && self.outcome.reason == Reason::Limit {
-                let iterations = self.outcome.iterations;
-                self.outcome.notes.push(format!("after {iterations} iterations the residual has not halved"));
-                self.outcome.reason = Reason::Stagnated;
-            }
+            (began, since) = (measured.residual, iterations);
             indefinite |= self.outcome.reason == Reason::IndefiniteOperator;
-            if !gains {
-                let Some(next) = rungs.next() else { break };
-                self.outcome.notes.push(format!(
-                    "{}: goes on with {next} from a residual of {before:.1e}",
-                    self.outcome.reason
-                ));
+            if slow || !gains {
+                let why = match (gains, under_way) {
+                    (true, true) => {
+                        format!("after {iterations} iterations some {expected:.0} more are to be expected")
+                    }
+                    (false, true) => {
+                        self.outcome.reason = Reason::Stagnated;
+                        format!("after {iterations} iterations the residual has not halved")
+                    }
+                    _ => self.outcome.reason.to_string(),
+                };
+                let Some(next) = rungs.next() else {
+                    if under_way {
+                        self.outcome.notes.push(why);
+                    }
+                    break;
+                };
+                self.outcome.notes.push(format!("{why}: goes on with {next} from a residual of {began:.1e}"));
                 calling = Some(next);
             }
-            let last = rungs.len() == 0;
+            let last = rungs.len() == 0 || !self.parts.climbs;
             measured = self.again(dev, calling.as_ref(), last, x, measured, lend(&mut watch))?;
         }
         if indefinite && matches!(self.outcome.reason, Reason::Limit | Reason::Stagnated) {
@@ -254,9 +262,9 @@ impl<'a, T: Scalar> Climb<'a, T> {
     }
 
     /// Iterations that are still to come if the residual goes on falling as it has.
-    fn expected(&self, of_guess: f64, residual: f64) -> f64 {
+    fn expected(&self, began: f64, residual: f64, iterations: u64) -> f64 {
         let goal = tolerance(self.parts, self.norm);
-        let rate = (residual / of_guess).ln() / self.outcome.iterations as f64;
+        let rate = (residual / began).ln() / iterations as f64;
         if rate < 0.0 { (goal / residual).ln() / rate } else { f64::INFINITY }
     }
 
@@ -277,7 +285,8 @@ impl<'a, T: Scalar> Climb<'a, T> {
             self.outcome.reason = Reason::Limit;
             return Ok(measured);
         }
-        let max_iters = if last { left } else { left.div_ceil(2) }.min(self.parts.stretch.max(done));
+        let max_iters =
+            if last || left < MANY { left } else { left.div_ceil(2) }.min(self.parts.stretch.max(done));
         let Stop { rtol, atol, .. } = self.parts.stop;
         let stop =
             Stop { rtol: rtol * self.tighter, atol: atol * self.tighter, max_iters, ..self.parts.stop };

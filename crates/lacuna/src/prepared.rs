@@ -42,6 +42,8 @@ pub(crate) struct Parts<T: Scalar> {
     pub(crate) solver: Solver<T>,
     /// What is tried where this one stops short, in this order.
     pub(crate) rungs: Vec<Rung>,
+    /// Whether these are tried before this way is at its end, where it is slow.
+    pub(crate) climbs: bool,
     /// Iterations that cost as much as preparing the first of these: where more than so many are still to come after as many, it is tried
     /// without waiting for the end.
     pub(crate) patience: Option<u64>,

@@ -372,7 +372,7 @@ impl<T: Scalar> LinearSystem<T> {
         }
         let stretch = if singular { SHORT_STRETCH } else { STRETCH };
         if elliptic {
-            rungs.insert(0, Rung { method: "cg", preconditioner: Some("amg") });
+            rungs.insert(0, Rung { method: method.name(), preconditioner: Some("amg") });
         }
         // Of a matrix that is its own mirror image the sums of rows are those of columns.
         let mirrored = structure.filter(|s| s.hermitian || s.symmetric || s.skew_symmetric);
@@ -391,6 +391,7 @@ impl<T: Scalar> LinearSystem<T> {
         Ok(Prepared::new(Parts {
             solver,
             rungs,
+            climbs: automatic || elliptic,
             patience,
             stretch,
             options: self.options,

@@ -20,8 +20,10 @@ pub use krylov::{METHODS, Method, MethodInfo, Needs, Options, Qmr, Richardson, T
 pub use named::{OptionInfo, name_of};
 pub use outcome::Outcome;
 pub use precond::{Aggregation, Amg, AmgOptions, Smoothing};
+pub use precond::{BlockIlu, Polynomial};
 pub use precond::{BlockJacobi, Blocks, Chebyshev, Fsai, Jacobi, Neumann, inverse_diagonal};
 pub use precond::{Handles, Parts, Placed, Preconditioner};
+pub use precond::{Ic0, Ilu0, Ilut, Solves, Ssor};
 pub use precond::{PRECONDITIONERS, PrecondInfo, preconditioner};
 pub use scale::{largest, scaling_exponent, vector_norm};
 pub use solver::{Factor, Solver, Stop, Watch};

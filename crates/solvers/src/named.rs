@@ -24,6 +24,8 @@ pub(crate) struct Settings<'a> {
     name: &'a str,
     given: Vec<(&'a str, &'a str)>,
     known: &'static [OptionInfo],
+    /// Options that all of its kind have.
+    shared: &'static [OptionInfo],
 }
 
 impl<'a> Settings<'a> {
@@ -33,14 +35,27 @@ impl<'a> Settings<'a> {
     /// [`Error::Argument`] for a key that is not known or given twice, with the keys there are, and for what is no
     /// `key=value`.
     pub(crate) fn parse(what: &'static str, text: &'a str, known: &'static [OptionInfo]) -> Result<Self> {
+        Self::parse_with(what, text, known, &[])
+    }
+
+    /// [`Settings::parse`] with options that all of its kind have.
+    ///
+    /// # Errors
+    /// As that.
+    pub(crate) fn parse_with(
+        what: &'static str,
+        text: &'a str,
+        known: &'static [OptionInfo],
+        shared: &'static [OptionInfo],
+    ) -> Result<Self> {
         let (name, options) = text.split_once(':').unwrap_or((text, ""));
-        let mut settings = Settings { what, name, given: Vec::new(), known };
+        let mut settings = Settings { what, name, given: Vec::new(), known, shared };
         for option in options.split(',').filter(|option| !option.trim().is_empty()) {
             let Some((key, value)) = option.split_once('=') else {
                 return Err(settings.refused(format!("expected `key=value`, got `{option}`")));
             };
             let (key, value) = (key.trim(), value.trim());
-            if !known.iter().any(|option| option.key == key) {
+            if !settings.options().any(|option| option.key == key) {
                 return Err(settings.refused(format!("{}, got `{key}`", settings.keys())));
             }
             if settings.given.iter().any(|(earlier, _)| *earlier == key) {
@@ -51,12 +66,16 @@ impl<'a> Settings<'a> {
         Ok(settings)
     }
 
+    fn options(&self) -> impl Iterator<Item = &'static OptionInfo> + use<> {
+        self.known.iter().chain(self.shared)
+    }
+
     fn keys(&self) -> String {
-        let list =
-            self.known.iter().map(|option| format!("{}={} ({})", option.key, option.default, option.about));
-        match self.known {
+        let told = |option: &OptionInfo| format!("{}={} ({})", option.key, option.default, option.about);
+        let list: Vec<_> = self.options().map(told).collect();
+        match &list[..] {
             [] => "it has no options".into(),
-            _ => format!("its options are {}", list.collect::<Vec<_>>().join(", ")),
+            _ => format!("its options are {}", list.join(", ")),
         }
     }
 
@@ -79,7 +98,7 @@ impl<'a> Settings<'a> {
         expected: &str,
         holds: impl Fn(&N) -> bool,
     ) -> Result<N> {
-        let default = self.known.iter().find(|option| option.key == key).map_or("", |option| option.default);
+        let default = self.options().find(|option| option.key == key).map_or("", |option| option.default);
         let text = self.given(key).unwrap_or(default);
         let number = text.parse().ok().filter(holds);
         number.ok_or_else(|| self.refused(format!("{key}: expected {expected}, got `{text}`")))

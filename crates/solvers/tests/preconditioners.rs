@@ -53,13 +53,23 @@ fn with_entry(a: &Csr<f64>, at: (usize, usize), value: f64) -> Csr<f64> {
 #[test]
 fn what_a_preconditioner_cannot_take_is_refused_with_its_place() {
     let a = generated::<f64>("gen:poisson2d:20x20");
-    for hermitian in ["chebyshev", "fsai"] {
+    for hermitian in ["chebyshev", "fsai", "ic0"] {
         assert_eq!(refused(hermitian, &with_entry(&a, (31, 30), -0.5)), (30, 31), "{hermitian}");
     }
     assert_eq!(refused("chebyshev", &with_entry(&a, (77, 77), -4.0)), (77, 77));
     assert_eq!(refused("chebyshev", &with_entry(&a, (77, 77), 0.0)), (77, 77));
     // The part of row 80 has rows 60, 79 and 80.
     assert_eq!(refused("fsai", &with_entry(&a, (80, 80), 0.1)), (80, 80));
+    assert_eq!(refused("ssor", &with_entry(&a, (77, 77), 0.0)), (77, 77));
+    // The pivot of row 81 is what its left neighbours leave of it; by colours, all of its neighbours.
+    let low = with_entry(&a, (81, 81), 0.3);
+    for refuses in ["ic0:pivots=refuse", "ic0:pivots=refuse,solve=colours"] {
+        assert_eq!(refused(refuses, &low), (81, 81), "{refuses}");
+    }
+    let nothing = with_entry(&a, (0, 0), 0.0);
+    for refuses in ["ilu0:pivots=refuse", "ilu0:pivots=refuse,solve=colours", "block-ilu:pivots=refuse"] {
+        assert_eq!(refused(refuses, &nothing), (0, 0), "{refuses}");
+    }
     let blocks = matrix(
         6,
         &[
@@ -82,6 +92,9 @@ fn bits_do_not_depend_on_threads() {
         ("gen:poisson2d:150x150", "chebyshev", "cg"),
         ("gen:poisson2d:150x150", "fsai:power=2", "cg"),
         ("gen:convection:150x150:100", "block-jacobi:size=12", "bicgstab"),
+        ("gen:poisson2d:150x150", "ic0:solve=colours", "cg"),
+        ("gen:convection:150x150:100", "ilut", "bicgstab"),
+        ("gen:convection:150x150:100", "block-ilu:order=1", "bicgstab"),
     ] {
         let results = [1, 2, 5].map(|threads| {
             let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
@@ -106,7 +119,18 @@ fn complex_hermitian_matrices_take_as_many_iterations_as_real_ones() {
     let a = generated::<f64>("gen:poisson2d:40x40");
     let (complex, b) = turned(&a);
     assert!(complex.values().iter().any(|v| v.im != 0.0));
-    for precond in ["chebyshev", "fsai", "fsai:power=2", "block-jacobi:size=4"] {
+    for precond in [
+        "chebyshev",
+        "fsai",
+        "fsai:power=2",
+        "block-jacobi:size=4",
+        "ssor:omega=1.3",
+        "ic0",
+        "ic0:sweeps=2",
+        "ilu0",
+        "ilut",
+        "block-ilu:order=1",
+    ] {
         let real = solve(&a, precond, "cg").0;
         let turned = solve_for(&complex, &b, precond, "cg").0;
         assert!(real.converged() && turned.converged());
@@ -139,4 +163,80 @@ fn natural_blocks_are_found_and_told() {
         connected.iterations,
         plain.iterations
     );
+}
+
+#[test]
+fn shifts_are_told() {
+    let a = generated::<f64>("gen:poisson2d:20x20");
+    for (precond, by, at) in
+        [("ic0", "gmres", (80, 80)), ("ilu0", "gmres", (0, 0)), ("block-ilu", "gmres", (0, 0))]
+    {
+        let (outcome, _, told) = solve(&with_entry(&a, at, 0.0), precond, by);
+        assert!(
+            told.iter().any(|line| line.contains("of the diagonal: a pivot was next to nothing")),
+            "{told:?}"
+        );
+        assert!(outcome.converged(), "{precond}: {outcome:?}");
+    }
+}
+
+#[test]
+fn pivoting_takes_what_has_no_diagonal() {
+    // A ring whose rows are shifted: every diagonal entry is 0, and rows differ by a few powers of ten.
+    let n = 300;
+    let entries: Vec<_> = (0..n)
+        .flat_map(|i| {
+            let by = 10f64.powi((i % 7) as i32 - 3);
+            [(i, (i + 1) % n, 4.0 * by), (i, (i + 2) % n, -by), (i, (i + 7) % n, -by)]
+        })
+        .collect();
+    let a = matrix(n, &entries);
+    let (outcome, _, told) = solve(&a, "ilut", "gmres");
+    assert!(outcome.converged() && outcome.iterations < 20, "{outcome:?} {told:?}");
+}
+
+#[test]
+fn new_values_of_ilut_keep_its_steps() {
+    let a = generated::<f64>("gen:convection:30x30:200");
+    let mut kind = named::<f64>("ilut");
+    kind.set_up(&a).unwrap();
+    let grown = a.entries().map(|(i, j, v)| v * (1.0 + 0.05 * ((3 * i + j) % 7) as f64)).collect();
+    let other = a.with_values::<f64>(grown).unwrap();
+    let mut dev = Reference::new();
+    let on = dev.matrix(Arc::new(a.clone())).unwrap();
+    let mut placed = Placed::new(&mut dev, kind, &a, on).unwrap();
+    dev.set_matrix(on, Arc::new(other.clone())).unwrap();
+    placed.update(&mut dev, &other).unwrap();
+    let stop = Stop { rtol: 1e-8, max_iters: 500, ..Stop::default() };
+    let method = method("gmres", &Options::default()).unwrap();
+    let mut solver = Solver::new(&mut dev, &on, Some(&placed), &*method, stop).unwrap();
+    let kept = solver.solve(&mut dev, &vec![1.0; a.rows()], &mut vec![0.0; a.rows()]).unwrap().clone();
+    let fresh = solve(&other, "ilut", "gmres").0;
+    assert!(
+        kept.converged() && kept.iterations <= fresh.iterations + 5,
+        "{} {}",
+        kept.iterations,
+        fresh.iterations
+    );
+}
+
+#[test]
+fn every_preconditioner_takes_a_polynomial() {
+    let a = generated::<f64>("gen:poisson2d:40x40");
+    for precond in ["jacobi", "ssor", "block-ilu:size=16", "amg:coarsest=100"] {
+        let joint = if precond.contains(':') { ',' } else { ':' };
+        let plain = solve(&a, precond, "cg").0;
+        let (with, _, told) = solve(&a, &format!("{precond}{joint}polynomial=1"), "cg");
+        assert!(told.iter().any(|line| line == "polynomial of order 1"), "{told:?}");
+        assert!(
+            with.converged() && with.iterations * 10 < plain.iterations * 9,
+            "{precond}: {}",
+            with.iterations
+        );
+        let none = solve(&a, &format!("{precond}{joint}polynomial=0"), "cg").0;
+        assert_eq!(none.history, plain.history, "{precond}");
+    }
+    let short = solve(&a, "block-ilu:order=2", "cg").0;
+    assert_eq!(short.history, solve(&a, "block-ilu:polynomial=2", "cg").0.history);
+    assert!(preconditioner::<f64>("none:polynomial=1").is_err());
 }

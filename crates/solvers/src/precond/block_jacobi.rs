@@ -3,7 +3,7 @@ use crate::named::{OptionInfo, Settings};
 use crate::{Handles, Parts, PrecondInfo, Preconditioner};
 use lacuna_core::{Error, Pass, Recorder, Result, Scalar, Vector};
 use lacuna_formats::algebra::build_rows;
-use lacuna_formats::{BLOCK_SIZES, Csr, Structure, by_parts, convert};
+use lacuna_formats::{BLOCK_SIZES, Csr, Structure, compact_parts, convert};
 use rayon::prelude::*;
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -97,7 +97,7 @@ impl<T: Scalar> Preconditioner<T> for BlockJacobi {
         let (size, blocks) = self.blocks_of(a);
         let order: Vec<u32> = match blocks {
             Blocks::Consecutive => (0..a.rows() as u32).collect(),
-            Blocks::Connected => by_parts(a, size).order().to_vec(),
+            Blocks::Connected => compact_parts(a, size).order().to_vec(),
         };
         let inverse = Arc::new(inverted(a, order, size)?);
         let stored = blocks == Blocks::Consecutive && BLOCK_SIZES.contains(&size);

@@ -1,5 +1,8 @@
 //! Preconditioners by name.
-use super::{Amg, BlockJacobi, Chebyshev, Fsai, Jacobi, Neumann, Preconditioner};
+use super::{
+    Amg, BlockIlu, BlockJacobi, Chebyshev, Fsai, Ic0, Ilu0, Ilut, Jacobi, Neumann, Polynomial,
+    Preconditioner, Ssor,
+};
 use crate::named::{OptionInfo, Settings, name_of, unknown};
 use lacuna_core::{Result, Scalar};
 
@@ -33,7 +36,8 @@ macro_rules! preconditioners {
         /// Every preconditioner, by name.
         pub const PRECONDITIONERS: &[PrecondInfo] = &[NONE, $($kind::INFO),*];
 
-        /// The preconditioner of a name with options, `NAME:key=value,…`; nothing for `none`.
+        /// The preconditioner of a name with options, `NAME:key=value,…`; nothing for `none`. Each takes `polynomial=ORDER`, see
+        /// [`Polynomial`].
         ///
         /// # Errors
         /// [`Error::Argument`](lacuna_core::Error::Argument) where there is none of that name, with the names there are;
@@ -43,13 +47,18 @@ macro_rules! preconditioners {
             let name = name_of(text);
             let info = PRECONDITIONERS.iter().find(|info| info.name == name);
             let info = info.ok_or_else(|| unknown(WHAT, PRECONDITIONERS.iter().map(|p| p.name), name))?;
-            let settings = Settings::parse(WHAT, text, info.options)?;
+            let shared = if name == NONE.name { &[][..] } else { Polynomial::<T>::OPTIONS };
+            let settings = Settings::parse_with(WHAT, text, info.options, shared)?;
             $(if name == $kind::INFO.name {
-                return Ok(Some(Box::new($kind::named(&settings)?)));
+                let kind = Box::new($kind::named(&settings)?);
+                // `block-ilu` has a shorter key for it.
+                let short = name == BlockIlu::INFO.name && settings.given("order").is_some();
+                let key = if short { "order" } else { "polynomial" };
+                return Polynomial::on(kind, &settings, key).map(Some);
             })*
             Ok(None)
         }
     };
 }
 
-preconditioners![Jacobi, BlockJacobi, Neumann, Chebyshev, Fsai, Amg];
+preconditioners![Jacobi, BlockJacobi, Neumann, Chebyshev, Ssor, Ilu0, Ic0, BlockIlu, Ilut, Fsai, Amg];

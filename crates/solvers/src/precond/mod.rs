@@ -1,19 +1,31 @@
 //! Preconditioners: made on the host from a matrix, placed on a device, applied as operators.
 mod amg;
+mod block_ilu;
 mod block_jacobi;
 mod chebyshev;
 mod fsai;
 mod hermitian;
+mod ilu0;
+mod ilut;
 mod jacobi;
 mod list;
 mod neumann;
 mod placed;
+mod polynomial;
+mod ssor;
+mod triangles;
 
 pub use amg::{Aggregation, Amg, AmgOptions, Smoothing};
+pub use block_ilu::BlockIlu;
 pub use block_jacobi::{BlockJacobi, Blocks};
 pub use chebyshev::Chebyshev;
 pub use fsai::Fsai;
+pub use ilu0::{Ic0, Ilu0};
+pub use ilut::Ilut;
 pub use jacobi::{Jacobi, inverse_diagonal};
 pub use list::{PRECONDITIONERS, PrecondInfo, preconditioner};
 pub use neumann::Neumann;
 pub use placed::{Handles, Parts, Placed, Preconditioner};
+pub use polynomial::Polynomial;
+pub use ssor::Ssor;
+pub use triangles::Solves;

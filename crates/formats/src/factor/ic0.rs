@@ -1,0 +1,93 @@
+//! Incomplete Cholesky factorisation without fill.
+use super::pivots::{Incomplete, Pivots, Stopped, least, with_shifts};
+use crate::Csr;
+use crate::algebra::build_rows;
+use lacuna_core::{Result, Scalar};
+
+/// `L Lᴴ ≈ A` on the pattern of the lower triangle of a Hermitian `A`, diagonal included. The entries above the diagonal are not
+/// looked at. Row by row, entries by increasing column.
+///
+/// # Errors
+/// [`Error::Shape`](lacuna_core::Error::Shape) unless square; [`Error::Entry`](lacuna_core::Error::Entry) with the row whose
+/// pivot is not positive, where shifts are not allowed or do not help.
+///
+/// Reference: Meijerink and van der Vorst 1977, doi:10.1090/S0025-5718-1977-0438681-4; shifts by Manteuffel 1980,
+/// doi:10.1090/S0025-5718-1980-0559197-0.
+pub fn ic0<T: Scalar>(a: &Csr<T>, pivots: Pivots) -> Result<Incomplete<T>> {
+    let lower = build_rows("ic0", a.rows(), a.cols(), a.row_shares(), |run, out| {
+        for i in run {
+            let (columns, values) = a.row_slices(i);
+            let end = columns.partition_point(|&j| j as usize <= i);
+            out.row(&columns[..end], &values[..end]);
+        }
+    })?;
+    with_shifts("ic0", &lower, pivots, factor)
+}
+
+fn factor<T: Scalar>(a: &Csr<T>, values: &mut [T]) -> Result<(), Stopped> {
+    let (row_ptr, columns) = (a.row_ptr(), a.col_idx());
+    let mut reciprocal = vec![T::zero(); a.rows()];
+    for i in 0..a.rows() {
+        // The diagonal is the last of its row, and there.
+        let (start, end) = (row_ptr[i] as usize, row_ptr[i + 1] as usize - 1);
+        let mut largest = values[end].re().abs();
+        let mut pivot = values[end];
+        for k in start..end {
+            largest = largest.max(values[k].re().abs()).max(values[k].im().abs());
+            let j = columns[k] as usize;
+            let (other_start, other_end) = (row_ptr[j] as usize, row_ptr[j + 1] as usize - 1);
+            let mut sum = values[k];
+            // What rows i and j have in common left of column j.
+            let (mut one, mut two) = (start, other_start);
+            while one < k && two < other_end {
+                let (c, d) = (columns[one], columns[two]);
+                if c == d {
+                    sum -= values[one] * values[two].conj();
+                }
+                one += usize::from(c <= d);
+                two += usize::from(d <= c);
+            }
+            let l = sum * reciprocal[j];
+            values[k] = l;
+            pivot -= l * l.conj();
+        }
+        let root = pivot.re().sqrt();
+        let positive = pivot.re() > least::<T>(largest) && pivot.im() == 0.0;
+        if !(positive && root.is_finite() && root.recip().is_finite()) {
+            return Err(Stopped { row: i, message: format!("the pivot is {pivot:e}, not positive") });
+        }
+        values[end] = T::from_real(root);
+        reciprocal[i] = T::from_real(root.recip());
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::ic0;
+    use crate::factor::Pivots;
+    use crate::{Csr, Spec};
+    use lacuna_core::Error;
+
+    #[test]
+    fn the_product_is_the_matrix_on_its_pattern() {
+        let a = Spec::parse("gen:poisson3d:5x4x3").unwrap().build::<f64>().unwrap();
+        let l = ic0(&a, Pivots::Refuse).unwrap().factor;
+        for (i, j, v) in a.entries().filter(|(i, j, _)| j <= i) {
+            let at = |i, k| l.get(i, k).unwrap_or(0.0);
+            let got: f64 = (0..=j).map(|k| at(i, k) * at(j, k)).sum();
+            assert!((got - v).abs() < 1e-13, "{i} {j}: {got} {v}");
+        }
+    }
+
+    #[test]
+    fn a_matrix_that_is_not_positive_definite_is_named_or_shifted() {
+        let a = Spec::parse("gen:poisson2d:6x6").unwrap().build::<f64>().unwrap();
+        let low = |(i, j, v): (usize, usize, f64)| if i == j && i == 20 { 0.4 } else { v };
+        let a: Csr<f64> = a.with_values(a.entries().map(low).collect()).unwrap();
+        let refused = ic0(&a, Pivots::Refuse).unwrap_err();
+        assert!(matches!(refused, Error::Entry { row: 20, column: 20, .. }), "{refused}");
+        let shifted = ic0(&a, Pivots::Shift).unwrap();
+        assert!(shifted.shift > 0.0 && (shifted.shift / 1e-3).log2().fract() == 0.0, "{}", shifted.shift);
+    }
+}

@@ -1,0 +1,421 @@
+//! Incomplete LU factorisation with a threshold, partial pivoting and a limit of the fill.
+use super::column_order::column_order;
+use super::equilibrate::equilibrated;
+use super::ilu0;
+use super::pivots::Stopped;
+use crate::Csr;
+use crate::algebra::build_rows;
+use lacuna_core::{Error, Result, Scalar};
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+const OPERATION: &str = "ilut";
+
+/// How a factorisation is made.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct IlutOptions {
+    /// Entries of `U` below so many times the largest of their column of the matrix are dropped, and entries of `L` below it.
+    pub drop: f64,
+    /// The factors have no more than so many times the entries of the matrix.
+    pub fill: f64,
+    /// The diagonal is the pivot where it is at least this part of the largest candidate; 0 for no pivoting.
+    pub threshold: f64,
+    /// Whether columns are taken in the order of [`column_order`], else in their own.
+    pub ordered: bool,
+}
+
+impl Default for IlutOptions {
+    fn default() -> Self {
+        IlutOptions { drop: 1e-3, fill: 10.0, threshold: 0.1, ordered: true }
+    }
+}
+
+/// `2^r A 2^c ≈ Pᵀ L U Qᵀ`: at each step a row and a column are eliminated.
+#[derive(Clone, Debug)]
+pub struct Ilut<T> {
+    /// `L` left of the diagonal, its own of ones left out, in the order of elimination.
+    pub lower: Csr<T>,
+    /// `U` from the diagonal on, in the order of elimination.
+    pub upper: Csr<T>,
+    /// The row of the matrix that each step eliminates.
+    pub rows: Vec<u32>,
+    /// The column of the matrix that each step eliminates.
+    pub columns: Vec<u32>,
+    /// Powers of two that rows are scaled by.
+    pub row_exponents: Vec<i32>,
+    /// Powers of two that columns are scaled by.
+    pub column_exponents: Vec<i32>,
+    /// Columns of the matrix that had no pivot, so that one was set.
+    pub replaced: Vec<u32>,
+}
+
+/// Column by column, the row with the largest entry eliminated next unless the diagonal will do; ties go to the smaller row.
+///
+/// # Errors
+/// [`Error::Shape`] unless square; [`Error::OutOfMemory`], and [`Error::Structure`] for more entries than 32-bit indices count.
+///
+/// Reference: Saad 1994, doi:10.1002/nla.1680010405; Li and Shao 2011, doi:10.1145/1916461.1916467.
+pub fn ilut<T: Scalar>(a: &Csr<T>, options: &IlutOptions) -> Result<Ilut<T>> {
+    let n = a.rows();
+    if n != a.cols() {
+        let (expected, got) = ("a square matrix".into(), (n, a.cols()));
+        return Err(Error::Shape { operation: OPERATION.into(), expected, got });
+    }
+    let (row_exponents, column_exponents) = equilibrated(a);
+    let columns: Vec<u32> = match options.ordered {
+        true => column_order(a).order().to_vec(),
+        false => (0..n as u32).collect(),
+    };
+    let scaled =
+        |(i, j, v): (usize, usize, T)| v.scale_by_power_of_two(row_exponents[i] + column_exponents[j]);
+    let by_columns = a.with_values(a.entries().map(scaled).collect::<Vec<T>>())?.transpose();
+    let mut work = Work::new(n);
+    let (mut given, mut kept) = (0usize, 0usize);
+    for (step, &column) in columns.iter().enumerate() {
+        let (rows, values) = by_columns.row_slices(column as usize);
+        let largest = values.iter().map(|v| v.modulus()).fold(0.0, f64::max);
+        work.load(rows, values);
+        work.eliminate(options.drop * largest);
+        given += rows.len();
+        // What the columns before left of their share.
+        let room = ((options.fill * given as f64) as usize).saturating_sub(kept);
+        work.finish(step, column, options, largest, room.max(1));
+        kept = work.lower.values.len() + work.upper.values.len();
+    }
+    let Work { lower, upper, rows, place, replaced, .. } = work;
+    Ok(Ilut {
+        lower: lower.transposed(n, |row| place[row as usize])?,
+        upper: upper.transposed(n, |step| step)?,
+        rows,
+        columns,
+        row_exponents,
+        column_exponents,
+        replaced,
+    })
+}
+
+impl<T: Scalar> Ilut<T> {
+    /// Factors of other values by the same steps: the entries kept, the pivots and the scaling stay.
+    ///
+    /// # Errors
+    /// [`Error::Length`] for a matrix of another size; [`Error::Entry`] with the row whose pivot is next to nothing with these
+    /// values, for which the factorisation must be made anew.
+    pub fn refactored(&self, a: &Csr<T>) -> Result<Ilut<T>> {
+        let n = self.rows.len();
+        Error::check_length(OPERATION, "the rows", n, a.rows())?;
+        Error::check_length(OPERATION, "the columns", n, a.cols())?;
+        let mut step_of = vec![0u32; n];
+        self.columns.iter().enumerate().for_each(|(step, &column)| step_of[column as usize] = step as u32);
+        // Both factors in one, with the values of the matrix where it has any.
+        let both = build_rows(OPERATION, n, n, a.row_shares(), |run, out| {
+            let (mut columns, mut values) = (Vec::new(), Vec::new());
+            for p in run {
+                columns.clear();
+                columns.extend_from_slice(self.lower.row_slices(p).0);
+                columns.extend_from_slice(self.upper.row_slices(p).0);
+                values.clear();
+                values.resize(columns.len(), T::zero());
+                let row = self.rows[p] as usize;
+                for (j, v) in a.row_entries(row) {
+                    if let Ok(at) = columns.binary_search(&step_of[j]) {
+                        let exponent = self.row_exponents[row] + self.column_exponents[j];
+                        values[at] = v.scale_by_power_of_two(exponent);
+                    }
+                }
+                out.row(&columns, &values);
+            }
+        })?;
+        let mut values = both.values().to_vec();
+        if let Err(Stopped { row, message }) = ilu0::factor(&both, &mut values) {
+            let (row, column) = (self.rows[row] as usize, self.columns[row] as usize);
+            let message = format!("{message} with these values; prepare the system anew");
+            return Err(Error::Entry { operation: OPERATION.into(), row, column, message });
+        }
+        let (mut lower, mut upper) = (Vec::new(), Vec::new());
+        for p in 0..n {
+            let start = both.row_ptr()[p] as usize;
+            let middle = start + self.lower.row_slices(p).0.len();
+            lower.extend_from_slice(&values[start..middle]);
+            upper.extend_from_slice(&values[middle..both.row_ptr()[p + 1] as usize]);
+        }
+        let (lower, upper) = (self.lower.with_values(lower)?, self.upper.with_values(upper)?);
+        Ok(Ilut { lower, upper, replaced: Vec::new(), ..self.clone() })
+    }
+}
+
+/// Columns of a factor, one after the other.
+struct Columns<T> {
+    ends: Vec<usize>,
+    rows: Vec<u32>,
+    values: Vec<T>,
+}
+
+impl<T: Scalar> Columns<T> {
+    fn new() -> Self {
+        Columns { ends: vec![0], rows: Vec::new(), values: Vec::new() }
+    }
+    /// By rows, each under the number that `name` gives it.
+    fn transposed(self, n: usize, name: impl Fn(u32) -> u32 + Sync) -> Result<Csr<T>> {
+        let runs = std::iter::once(0..n).collect();
+        let columns = build_rows(OPERATION, n, n, runs, |run, out| {
+            let mut named = Vec::new();
+            for column in run {
+                let own = self.ends[column]..self.ends[column + 1];
+                named.clear();
+                named.extend(self.rows[own.clone()].iter().map(|&row| name(row)));
+                out.row(&named, &self.values[own]);
+            }
+        })?;
+        Ok(columns.transpose())
+    }
+}
+
+/// No step.
+const NONE: u32 = u32::MAX;
+
+/// The column being worked on, and the factors so far.
+struct Work<T> {
+    /// The column by rows of the matrix, and which of them are in use.
+    x: Vec<T>,
+    used: Vec<bool>,
+    /// The rows in use that are not eliminated yet.
+    open: Vec<u32>,
+    /// The steps in use whose rows are eliminated, the first on top.
+    heap: BinaryHeap<Reverse<u32>>,
+    /// Entries of `U`, as step and value.
+    above: Vec<(u32, T)>,
+    /// Entries that may be kept, by falling modulus.
+    ranked: Vec<(f64, bool, u32)>,
+    lower: Columns<T>,
+    upper: Columns<T>,
+    /// The row of each step, the step of each row.
+    rows: Vec<u32>,
+    place: Vec<u32>,
+    /// No row below it is open.
+    first_open: u32,
+    replaced: Vec<u32>,
+}
+
+impl<T: Scalar> Work<T> {
+    fn new(n: usize) -> Self {
+        Work {
+            x: vec![T::zero(); n],
+            used: vec![false; n],
+            open: Vec::new(),
+            heap: BinaryHeap::new(),
+            above: Vec::new(),
+            ranked: Vec::new(),
+            lower: Columns::new(),
+            upper: Columns::new(),
+            rows: Vec::with_capacity(n),
+            place: vec![NONE; n],
+            first_open: 0,
+            replaced: Vec::new(),
+        }
+    }
+
+    fn take(&mut self, row: u32) {
+        if !std::mem::replace(&mut self.used[row as usize], true) {
+            match self.place[row as usize] {
+                NONE => self.open.push(row),
+                step => self.heap.push(Reverse(step)),
+            }
+        }
+    }
+
+    fn load(&mut self, rows: &[u32], values: &[T]) {
+        self.open.clear();
+        self.heap.clear();
+        self.above.clear();
+        for (&row, &value) in rows.iter().zip(values) {
+            self.take(row);
+            self.x[row as usize] = value;
+        }
+    }
+
+    /// Eliminates the rows of the steps before, in their order; entries of `U` no larger than `least` are dropped first.
+    fn eliminate(&mut self, least: f64) {
+        while let Some(Reverse(step)) = self.heap.pop() {
+            let row = self.rows[step as usize] as usize;
+            let u = std::mem::replace(&mut self.x[row], T::zero());
+            self.used[row] = false;
+            if u == T::zero() || u.modulus() <= least {
+                continue;
+            }
+            self.above.push((step, u));
+            for k in self.lower.ends[step as usize]..self.lower.ends[step as usize + 1] {
+                let below = self.lower.rows[k];
+                self.take(below);
+                self.x[below as usize] -= self.lower.values[k] * u;
+            }
+        }
+    }
+
+    /// Chooses the pivot, and keeps the largest entries of the column.
+    fn finish(&mut self, step: usize, column: u32, options: &IlutOptions, largest: f64, room: usize) {
+        let modulus = |work: &Self, row: u32| work.x[row as usize].modulus();
+        let mut best = (0.0, NONE);
+        for &row in &self.open {
+            let size = modulus(self, row);
+            if size > best.0 || size == best.0 && size > 0.0 && row < best.1 {
+                best = (size, row);
+            }
+        }
+        let diagonal_open = self.place[column as usize] == NONE;
+        if diagonal_open && self.used[column as usize] {
+            let own = modulus(self, column);
+            if own > 0.0 && own >= options.threshold * best.0 {
+                best = (own, column);
+            }
+        }
+        let tiny = T::EPSILON * largest;
+        if !(best.0 > tiny && T::one().quotient(self.x[best.1 as usize]).finite()) {
+            // No pivot: one is set, of the size of what is dropped.
+            while self.place[self.first_open as usize] != NONE {
+                self.first_open += 1;
+            }
+            let row = match best.1 {
+                NONE if diagonal_open => column,
+                NONE => self.first_open,
+                row => row,
+            };
+            self.replaced.push(column);
+            let size = if largest > 0.0 { options.drop.max(T::EPSILON.sqrt()) * largest } else { 1.0 };
+            self.take(row);
+            self.x[row as usize] = T::from_real(size);
+            best = (size, row);
+        }
+        let (_, pivot_row) = best;
+        let pivot = std::mem::replace(&mut self.x[pivot_row as usize], T::zero());
+        self.used[pivot_row as usize] = false;
+        self.place[pivot_row as usize] = step as u32;
+        self.rows.push(pivot_row);
+        self.ranked.clear();
+        let by = pivot.modulus();
+        for &row in &self.open {
+            let size = modulus(self, row) / by;
+            if self.used[row as usize] && size > options.drop {
+                self.ranked.push((size, false, row));
+            }
+        }
+        // Entries of `U` in units of the column's largest, as those of `L` are in units of the pivot.
+        let unit = if largest > 0.0 { largest } else { 1.0 };
+        let above = self.above.iter().enumerate();
+        self.ranked.extend(above.map(|(at, (_, u))| (u.modulus() / unit, true, at as u32)));
+        if self.ranked.len() + 1 > room {
+            let order = |a: &(f64, bool, u32), b: &(f64, bool, u32)| {
+                b.0.total_cmp(&a.0).then((a.1, a.2).cmp(&(b.1, b.2)))
+            };
+            let last = (room - 1).min(self.ranked.len());
+            if last > 0 && last < self.ranked.len() {
+                self.ranked.select_nth_unstable_by(last - 1, order);
+            }
+            self.ranked.truncate(last);
+        }
+        self.ranked.sort_unstable_by_key(|&(_, above, at)| (above, at));
+        let inverse = T::one().quotient(pivot);
+        for &(_, of_upper, at) in &self.ranked {
+            if of_upper {
+                let (step, u) = self.above[at as usize];
+                self.upper.rows.push(step);
+                self.upper.values.push(u);
+            } else {
+                self.lower.rows.push(at);
+                self.lower.values.push(self.x[at as usize] * inverse);
+            }
+        }
+        self.upper.rows.push(step as u32);
+        self.upper.values.push(pivot);
+        self.lower.ends.push(self.lower.rows.len());
+        self.upper.ends.push(self.upper.rows.len());
+        for &row in &self.open {
+            (self.x[row as usize], self.used[row as usize]) = (T::zero(), false);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Ilut, IlutOptions, ilut};
+    use crate::{Csr, Spec, Triplets};
+    use lacuna_core::Scalar;
+
+    /// The largest entry of `2^r A 2^c − Pᵀ L U Qᵀ`, which is at most of the size of 1 where nothing is dropped.
+    fn error(a: &Csr<f64>, f: &Ilut<f64>) -> f64 {
+        let n = a.rows();
+        let mut most = 0.0f64;
+        for p in 0..n {
+            let mut row = vec![0.0; n];
+            let of_row = f.lower.row_entries(p).chain([(p, 1.0)]);
+            of_row.for_each(|(k, l)| f.upper.row_entries(k).for_each(|(q, u)| row[q] += l * u));
+            for (q, product) in row.into_iter().enumerate() {
+                let (i, j) = (f.rows[p] as usize, f.columns[q] as usize);
+                let by = f.row_exponents[i] + f.column_exponents[j];
+                let entry = a.get(i, j).unwrap_or(0.0).scale_by_power_of_two(by);
+                most = most.max((entry - product).abs());
+            }
+        }
+        most
+    }
+
+    fn is_permutation(order: &[u32]) -> bool {
+        let mut sorted = order.to_vec();
+        sorted.sort_unstable();
+        sorted.iter().enumerate().all(|(i, &row)| i as u32 == row)
+    }
+
+    #[test]
+    fn nothing_dropped_is_an_exact_factorisation() {
+        let exact = IlutOptions { drop: 0.0, fill: 1e9, ..IlutOptions::default() };
+        for name in ["gen:convection:9x8:100", "gen:random:80:5:3"] {
+            for ordered in [true, false] {
+                let a = Spec::parse(name).unwrap().build::<f64>().unwrap();
+                let f = ilut(&a, &IlutOptions { ordered, ..exact }).unwrap();
+                assert!(is_permutation(&f.rows) && is_permutation(&f.columns));
+                assert!(error(&a, &f) < 1e-12, "{name}: {}", error(&a, &f));
+            }
+        }
+    }
+
+    #[test]
+    fn zeros_on_the_diagonal_are_no_hindrance_and_missing_pivots_are_told() {
+        let mut triplets = Triplets::new(4, 4);
+        for (i, j, v) in [(0, 1, 2.0), (1, 0, 1e-9), (2, 3, -3.0), (3, 2, 1e12), (3, 3, 1.0)] {
+            triplets.push(i, j, v);
+        }
+        let a: Csr<f64> = triplets.to_csr().unwrap();
+        let f = ilut(&a, &IlutOptions { drop: 0.0, ..IlutOptions::default() }).unwrap();
+        assert!(f.replaced.is_empty() && error(&a, &f) < 1e-12, "{f:?}");
+        let singular: Csr<f64> = {
+            let mut triplets = Triplets::new(3, 3);
+            [(0, 0), (0, 1), (1, 0), (1, 1)].into_iter().for_each(|(i, j)| triplets.push(i, j, 1.0));
+            triplets.to_csr().unwrap()
+        };
+        let f = ilut(&singular, &IlutOptions::default()).unwrap();
+        assert!(is_permutation(&f.rows));
+        assert_eq!(f.replaced.len(), 2, "{f:?}");
+    }
+
+    #[test]
+    fn other_values_are_factored_by_the_same_steps() {
+        let exact = IlutOptions { drop: 0.0, fill: 1e9, ..IlutOptions::default() };
+        let a = Spec::parse("gen:convection:9x8:100").unwrap().build::<f64>().unwrap();
+        let grown = a.entries().map(|(i, j, v)| v * (1.0 + 0.01 * ((i + 2 * j) % 5) as f64)).collect();
+        let other = a.with_values(grown).unwrap();
+        let f = ilut(&a, &exact).unwrap().refactored(&other).unwrap();
+        assert!(error(&other, &f) < 1e-12, "{}", error(&other, &f));
+        let zeros = a.with_values(vec![0.0; a.nnz()]).unwrap();
+        assert!(matches!(f.refactored(&zeros), Err(lacuna_core::Error::Entry { .. })));
+    }
+
+    #[test]
+    fn the_fill_is_limited() {
+        let a = Spec::parse("gen:poisson2d:40x40").unwrap().build::<f64>().unwrap();
+        for fill in [1.0, 2.0, 4.0] {
+            let f = ilut(&a, &IlutOptions { drop: 0.0, fill, ..IlutOptions::default() }).unwrap();
+            let entries = f.lower.nnz() + f.upper.nnz();
+            assert!(entries as f64 <= fill * a.nnz() as f64, "{fill}: {entries}");
+            assert!(entries as f64 > 0.8 * fill.min(3.0) * a.nnz() as f64, "{fill}: {entries}");
+        }
+    }
+}

@@ -1,0 +1,16 @@
+//! Incomplete factorisations on the host.
+//!
+//! All sums have an order that belongs to the matrix; the factors are the same on any number of threads.
+mod column_order;
+mod equilibrate;
+mod ic0;
+mod ilu0;
+mod ilut;
+mod pivots;
+
+pub use column_order::column_order;
+pub use equilibrate::equilibrated;
+pub use ic0::ic0;
+pub use ilu0::ilu0;
+pub use ilut::{Ilut, IlutOptions, ilut};
+pub use pivots::{Incomplete, Pivots};

@@ -1,0 +1,125 @@
+//! What is done about pivots that cannot be divided by.
+use crate::Csr;
+use crate::algebra::build_rows;
+use lacuna_core::{Error, Result, Scalar};
+
+/// What to do where a pivot is next to nothing, or where one that has to be positive is not.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Pivots {
+    /// Factor `A + α D` instead, with `α = 1e-3` and twice as much until it goes; `D` has the moduli of the diagonal, or of the
+    /// largest entry of a row where that is larger than `1e8` times it.
+    Shift,
+    /// Fail with the row.
+    Refuse,
+}
+
+/// A factor, and by how much the diagonal was raised for it.
+#[derive(Clone, Debug)]
+pub struct Incomplete<T> {
+    /// The factors on the pattern of the matrix.
+    pub factor: Csr<T>,
+    /// `α`, 0 where the matrix was factored as it is.
+    pub shift: f64,
+}
+
+/// The first shift, and how often it may be doubled.
+const FIRST: f64 = 1e-3;
+const DOUBLED: i32 = 24;
+
+/// A pivot that stopped a factorisation.
+pub(super) struct Stopped {
+    pub(super) row: usize,
+    pub(super) message: String,
+}
+
+/// The modulus below which a pivot is next to nothing, where the row's largest entry is `largest`.
+pub(super) fn least<T: Scalar>(largest: f64) -> f64 {
+    T::EPSILON.powf(0.75) * largest
+}
+
+/// Factors with shifts as the policy allows.
+pub(super) fn with_shifts<T: Scalar>(
+    operation: &'static str,
+    a: &Csr<T>,
+    pivots: Pivots,
+    factor: impl Fn(&Csr<T>, &mut [T]) -> Result<(), Stopped>,
+) -> Result<Incomplete<T>> {
+    if a.rows() != a.cols() {
+        let (expected, got) = ("a square matrix".into(), (a.rows(), a.cols()));
+        return Err(Error::Shape { operation: operation.into(), expected, got });
+    }
+    let refused = |stopped: Stopped| {
+        let Stopped { row, message } = stopped;
+        Error::Entry { operation: operation.into(), row, column: row, message }
+    };
+    let full = with_diagonal(operation, a)?;
+    let a = full.as_ref().unwrap_or(a);
+    let mut values = a.values().to_vec();
+    let mut stopped = match factor(a, &mut values) {
+        Ok(()) => return Ok(Incomplete { factor: finished(operation, a, values)?, shift: 0.0 }),
+        Err(stopped) if pivots == Pivots::Refuse => return Err(refused(stopped)),
+        Err(stopped) => stopped,
+    };
+    for doubled in 0..DOUBLED {
+        let shift = FIRST * f64::powi(2.0, doubled);
+        values.copy_from_slice(a.values());
+        raise(a, &mut values, shift);
+        match factor(a, &mut values) {
+            Ok(()) => return Ok(Incomplete { factor: finished(operation, a, values)?, shift }),
+            Err(next) => stopped = next,
+        }
+    }
+    stopped.message +=
+        &format!(", raised by up to {:.0e} of the diagonal", FIRST * f64::powi(2.0, DOUBLED - 1));
+    Err(refused(stopped))
+}
+
+/// The factor as a matrix. A value that is not finite is an error that names it.
+fn finished<T: Scalar>(operation: &str, a: &Csr<T>, values: Vec<T>) -> Result<Csr<T>> {
+    a.with_values(values).map_err(|error| match error {
+        Error::Entry { row, column, message, .. } => {
+            Error::Entry { operation: operation.into(), row, column, message }
+        }
+        other => other,
+    })
+}
+
+/// Adds `shift · D` to the diagonal, in its own direction.
+fn raise<T: Scalar>(a: &Csr<T>, values: &mut [T], shift: f64) {
+    for i in 0..a.rows() {
+        let start = a.row_ptr()[i] as usize;
+        let (columns, own) = a.row_slices(i);
+        let Ok(k) = columns.binary_search(&(i as u32)) else { continue };
+        let (diagonal, largest) = (own[k], own.iter().map(|v| v.modulus()).fold(0.0, f64::max));
+        let modulus = diagonal.modulus();
+        let (by, towards) = match modulus > 1e-8 * largest {
+            true => (modulus, T::from_parts(diagonal.re() / modulus, diagonal.im() / modulus)),
+            false => (largest, T::one()),
+        };
+        values[start + k] += T::from_real(shift * by) * towards;
+    }
+}
+
+/// The matrix with all places of the diagonal stored, where some are not.
+fn with_diagonal<T: Scalar>(operation: &'static str, a: &Csr<T>) -> Result<Option<Csr<T>>> {
+    let has = |i: usize| a.row_slices(i).0.binary_search(&(i as u32)).is_ok();
+    if (0..a.rows()).all(has) {
+        return Ok(None);
+    }
+    let full = build_rows(operation, a.rows(), a.cols(), a.row_shares(), |run, out| {
+        let (mut columns, mut values) = (Vec::new(), Vec::new());
+        for i in run {
+            let (own_columns, own_values) = a.row_slices(i);
+            columns.clear();
+            values.clear();
+            columns.extend_from_slice(own_columns);
+            values.extend_from_slice(own_values);
+            if let Err(place) = columns.binary_search(&(i as u32)) {
+                columns.insert(place, i as u32);
+                values.insert(place, T::zero());
+            }
+            out.row(&columns, &values);
+        }
+    })?;
+    Ok(Some(full))
+}

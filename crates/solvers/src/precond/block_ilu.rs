@@ -1,0 +1,117 @@
+//! Incomplete factorisation inside blocks.
+use super::ilu0::in_order;
+use super::triangles::{Factors, Solves, apply, name_with};
+use crate::named::{OptionInfo, Settings};
+use crate::{Handles, Parts, PrecondInfo, Preconditioner};
+use lacuna_core::{Pass, Recorder, Result, Scalar, Vector};
+use lacuna_formats::algebra::build_rows;
+use lacuna_formats::factor::{Pivots, ilu0};
+use lacuna_formats::{Csr, Permutation, compact_parts};
+use std::borrow::Cow;
+
+/// `M = (L U)⁻¹` with `L U ≈` the blocks on the diagonal of `A`, entries between blocks left out: connected parts of so many
+/// rows, factored without fill.
+///
+/// * Needs: as [`Ilu0`](super::Ilu0). `M` is Hermitian, up to rounding, where the matrix is.
+/// * Cost of an application: two triangular solves with the entries inside blocks; blocks need nothing of each other, so that
+///   there are few levels. Storage: these entries, and a vector. A polynomial on top (`order=1`) makes up for what is left
+///   out: see [`Polynomial`](super::Polynomial).
+/// * Set-up: one thread. New values: the same again.
+/// * Reference: Wang, Klie, Parashar and Sudan 2009, doi:10.1007/978-3-642-01973-9_99.
+#[derive(Clone, Copy, Debug)]
+pub struct BlockIlu {
+    /// Rows of a block.
+    pub size: usize,
+    /// What is done about pivots.
+    pub pivots: Pivots,
+}
+
+impl Default for BlockIlu {
+    fn default() -> Self {
+        BlockIlu { size: 32, pivots: Pivots::Shift }
+    }
+}
+
+impl BlockIlu {
+    pub(super) const INFO: PrecondInfo = PrecondInfo {
+        name: "block-ilu",
+        about: "incomplete LU inside blocks of coupled rows, and a polynomial on top",
+        options: &[
+            OptionInfo { key: "size", default: "32", about: "rows of a block, 2 to 65536" },
+            OptionInfo { key: "order", default: "0", about: "the same as polynomial" },
+            OptionInfo {
+                key: "pivots",
+                default: "shift",
+                about: "shift or refuse: where one is next to nothing",
+            },
+        ],
+        needs_diagonal: false,
+        needs_hermitian: false,
+    };
+
+    pub(super) fn named(settings: &Settings<'_>) -> Result<Self> {
+        let choices = [("shift", Pivots::Shift), ("refuse", Pivots::Refuse)];
+        let expected = "a whole number from 2 to 65536";
+        Ok(BlockIlu {
+            size: settings.number("size", expected, |s| (2..=65536).contains(s))?,
+            pivots: settings.choice("pivots", &choices)?.unwrap_or(Pivots::Shift),
+        })
+    }
+}
+
+impl<T: Scalar> Preconditioner<T> for BlockIlu {
+    fn name(&self) -> Cow<'static, str> {
+        let size = (self.size != 32).then(|| format!("size={}", self.size));
+        let refuses = (self.pivots == Pivots::Refuse).then(|| "pivots=refuse".into());
+        name_with("block-ilu", size.into_iter().chain(refuses).collect())
+    }
+    fn set_up(&mut self, a: &Csr<T>) -> Result<Parts<T>> {
+        let order = blocks(a, self.size)?;
+        let inside = inside_blocks(a, &order, self.size)?;
+        let made = ilu0(&inside, self.pivots).map_err(|error| in_order(error, &order))?;
+        let ones = vec![T::one(); a.rows()];
+        let factors = Factors {
+            lower: &made.factor,
+            lower_reciprocals: Some(&ones),
+            upper: &made.factor,
+            upper_reciprocals: None,
+            names: Some(order.order()),
+        };
+        let left_out = 100.0 * (1.0 - inside.nnz() as f64 / a.nnz().max(1) as f64);
+        let parts = factors.parts(Solves::Levels)?;
+        let parts = parts.tell("left out between blocks", format!("{left_out:.0} % of the entries"));
+        Ok(match made.shift {
+            0.0 => parts,
+            shift => parts.tell("shift", format!("{shift:.0e} of the diagonal: a pivot was next to nothing")),
+        })
+    }
+    fn apply(&self, k: &mut Recorder<'_, T>, on: &Handles<T>, r: Vector<T>, z: Vector<T>, then: Pass<T>) {
+        apply(k, on, Solves::Levels, [r, z], then);
+    }
+}
+
+/// Connected parts one after the other, the rows of each in their own order.
+fn blocks<T: Scalar>(a: &Csr<T>, size: usize) -> Result<Permutation> {
+    let mut order = compact_parts(a, size).order().to_vec();
+    order.chunks_mut(size).for_each(<[u32]>::sort_unstable);
+    Permutation::new(order)
+}
+
+/// The entries inside blocks of a matrix in another order.
+fn inside_blocks<T: Scalar>(a: &Csr<T>, order: &Permutation, size: usize) -> Result<Csr<T>> {
+    let place = order.inverse();
+    build_rows("block-ilu", a.rows(), a.cols(), a.row_shares(), |run, out| {
+        let (mut columns, mut values) = (Vec::new(), Vec::new());
+        for new in run {
+            columns.clear();
+            values.clear();
+            for (j, v) in a.row_entries(order.order()[new] as usize) {
+                if place[j] as usize / size == new / size {
+                    columns.push(place[j]);
+                    values.push(v);
+                }
+            }
+            out.row(&columns, &values);
+        }
+    })
+}

@@ -1,0 +1,180 @@
+//! Incomplete factorisations without fill.
+use super::hermitian::check_hermitian;
+use super::triangles::{Factors, Solves, apply, name_with};
+use crate::named::{OptionInfo, Settings};
+use crate::{Handles, Parts, PrecondInfo, Preconditioner};
+use lacuna_core::{Error, Pass, Recorder, Result, Scalar, Vector};
+use lacuna_formats::factor::{Incomplete, Pivots, ic0, ilu0};
+use lacuna_formats::{Csr, Permutation, by_colours};
+use std::borrow::Cow;
+
+/// What both factorisations may be told.
+const OPTIONS: &[OptionInfo] = &[
+    Solves::SOLVE,
+    Solves::SWEEPS,
+    OptionInfo { key: "pivots", default: "shift", about: "shift or refuse: where one is next to nothing" },
+];
+
+fn options(settings: &Settings<'_>) -> Result<(Solves, Pivots)> {
+    let choices = [("shift", Pivots::Shift), ("refuse", Pivots::Refuse)];
+    Ok((Solves::named(settings)?, settings.choice("pivots", &choices)?.unwrap_or(Pivots::Shift)))
+}
+
+fn name(name: &'static str, solves: Solves, pivots: Pivots) -> Cow<'static, str> {
+    let refuses = (pivots == Pivots::Refuse).then(|| "pivots=refuse".into());
+    name_with(name, solves.said().into_iter().chain(refuses).collect())
+}
+
+/// `M = (L U)⁻¹` with `L U ≈ A` on the pattern of `A`.
+///
+/// * Needs: nothing of the matrix. Where a pivot is next to nothing, `A + α D` is factored instead and `α` told, or the row
+///   is named (`pivots=refuse`).
+/// * Cost of an application: two triangular solves of half the entries each, level by level; by colours in a few levels;
+///   by sweeps, twice so many products with half the entries, which is far from exact where convection is strong. Storage:
+///   the entries of the matrix, and a vector (two, and the diagonals, for sweeps).
+/// * Set-up: one thread. New values: the same again.
+/// * Reference: Meijerink and van der Vorst 1977, doi:10.1090/S0025-5718-1977-0438681-4; sweeps by Anzt, Chow and Dongarra
+///   2015, doi:10.1007/978-3-662-48096-0_50.
+#[derive(Clone, Copy, Debug)]
+pub struct Ilu0 {
+    /// How the factors are solved with.
+    pub solves: Solves,
+    /// What is done about pivots.
+    pub pivots: Pivots,
+}
+
+/// `M = (L Lᴴ)⁻¹` with `L Lᴴ ≈ A` on the pattern of the lower triangle of `A`.
+///
+/// * Needs: a Hermitian matrix. Where a pivot is not positive, `A + α D` is factored instead and `α` told, or the row is
+///   named (`pivots=refuse`).
+/// * Cost of an application, storage, set-up and references: as [`Ilu0`]. With one or two sweeps `M` may not be definite.
+#[derive(Clone, Copy, Debug)]
+pub struct Ic0 {
+    /// How the factors are solved with.
+    pub solves: Solves,
+    /// What is done about pivots.
+    pub pivots: Pivots,
+}
+
+impl Default for Ilu0 {
+    fn default() -> Self {
+        Ilu0 { solves: Solves::Levels, pivots: Pivots::Shift }
+    }
+}
+impl Default for Ic0 {
+    fn default() -> Self {
+        Ic0 { solves: Solves::Levels, pivots: Pivots::Shift }
+    }
+}
+
+impl Ilu0 {
+    pub(super) const INFO: PrecondInfo = PrecondInfo {
+        name: "ilu0",
+        about: "incomplete LU factorisation without fill; for matrices that are not symmetric",
+        options: OPTIONS,
+        needs_diagonal: false,
+        needs_hermitian: false,
+    };
+
+    pub(super) fn named(settings: &Settings<'_>) -> Result<Self> {
+        options(settings).map(|(solves, pivots)| Ilu0 { solves, pivots })
+    }
+}
+
+impl Ic0 {
+    pub(super) const INFO: PrecondInfo = PrecondInfo {
+        name: "ic0",
+        about: "incomplete Cholesky factorisation without fill; for Hermitian positive definite matrices",
+        options: OPTIONS,
+        needs_diagonal: true,
+        needs_hermitian: true,
+    };
+
+    pub(super) fn named(settings: &Settings<'_>) -> Result<Self> {
+        options(settings).map(|(solves, pivots)| Ic0 { solves, pivots })
+    }
+}
+
+/// Factors a matrix in the order that the solves want, and tells of it.
+fn factored<T: Scalar>(
+    a: &Csr<T>,
+    solves: Solves,
+    factor: impl Fn(&Csr<T>) -> Result<Incomplete<T>>,
+    parts: impl Fn(&Csr<T>, Option<&[u32]>) -> Result<Parts<T>>,
+) -> Result<Parts<T>> {
+    let colours = (solves == Solves::Colours).then(|| by_colours(a));
+    let (made, names) = match &colours {
+        None => (factor(a)?, None),
+        Some((order, _)) => {
+            let made = factor(&a.permuted(order)?).map_err(|error| in_order(error, order))?;
+            (made, Some(order.order()))
+        }
+    };
+    let mut parts = parts(&made.factor, names)?;
+    if let Some((_, count)) = colours {
+        parts = parts.tell("colours", count);
+    }
+    if made.shift > 0.0 {
+        parts =
+            parts.tell("shift", format!("{:.0e} of the diagonal: a pivot was next to nothing", made.shift));
+    }
+    Ok(parts)
+}
+
+/// An error about a row of a matrix in another order, about the row itself.
+pub(super) fn in_order(error: Error, order: &Permutation) -> Error {
+    let of = |i: usize| order.order().get(i).map_or(i, |&row| row as usize);
+    match error {
+        Error::Entry { operation, row, column, message } => {
+            Error::Entry { operation, row: of(row), column: of(column), message }
+        }
+        other => other,
+    }
+}
+
+impl<T: Scalar> Preconditioner<T> for Ilu0 {
+    fn name(&self) -> Cow<'static, str> {
+        name("ilu0", self.solves, self.pivots)
+    }
+    fn set_up(&mut self, a: &Csr<T>) -> Result<Parts<T>> {
+        let ones = vec![T::one(); a.rows()];
+        let parts = |f: &Csr<T>, names: Option<&[u32]>| {
+            let lower_reciprocals = Some(&ones[..]);
+            Factors { lower: f, lower_reciprocals, upper: f, upper_reciprocals: None, names }
+                .parts(self.solves)
+        };
+        factored(a, self.solves, |a| ilu0(a, self.pivots), parts)
+    }
+    fn apply(&self, k: &mut Recorder<'_, T>, on: &Handles<T>, r: Vector<T>, z: Vector<T>, then: Pass<T>) {
+        apply(k, on, self.solves, [r, z], then);
+    }
+}
+
+impl<T: Scalar> Preconditioner<T> for Ic0 {
+    fn name(&self) -> Cow<'static, str> {
+        name("ic0", self.solves, self.pivots)
+    }
+    fn set_up(&mut self, a: &Csr<T>) -> Result<Parts<T>> {
+        check_hermitian("preconditioner `ic0`", a)?;
+        let parts = |lower: &Csr<T>, names: Option<&[u32]>| {
+            let upper = lower.adjoint();
+            let (lower_reciprocals, upper_reciprocals) = (None, None);
+            Factors { lower, lower_reciprocals, upper: &upper, upper_reciprocals, names }.parts(self.solves)
+        };
+        factored(a, self.solves, |a| ic0(a, self.pivots), parts)
+    }
+    fn apply(&self, k: &mut Recorder<'_, T>, on: &Handles<T>, r: Vector<T>, z: Vector<T>, then: Pass<T>) {
+        apply(k, on, self.solves, [r, z], then);
+    }
+    /// `M` is Hermitian.
+    fn apply_adjoint(
+        &self,
+        k: &mut Recorder<'_, T>,
+        on: &Handles<T>,
+        r: Vector<T>,
+        z: Vector<T>,
+        then: Pass<T>,
+    ) {
+        Preconditioner::apply(self, k, on, r, z, then);
+    }
+}

@@ -1,0 +1,127 @@
+//! Incomplete factorisation with a threshold and pivoting.
+use super::triangles::name_with;
+use crate::named::{OptionInfo, Settings};
+use crate::{Handles, Parts, PrecondInfo, Preconditioner};
+use lacuna_core::{Pass, Recorder, Result, Scalar, Vector};
+use lacuna_formats::algebra::build_rows;
+use lacuna_formats::factor::{self, IlutOptions};
+use lacuna_formats::{Csr, Half, Triangular};
+use std::any::Any;
+use std::borrow::Cow;
+
+/// `M = (L U)⁻¹` with `L U ≈ A` where entries next to nothing are dropped, rows are pivots by the size of their entries, rows and
+/// columns are scaled by powers of two, and columns are taken in an order that keeps the factors sparse.
+///
+/// * Needs: nothing of the matrix: zeros on the diagonal, indefinite and badly scaled matrices are what it is for. A column
+///   without a pivot gets one, which is told.
+/// * Cost of an application: two triangular solves, and a product that puts the elements in their order. Storage: the
+///   entries kept, up to `fill` times those of the matrix, and two vectors.
+/// * Set-up: one thread. New values on the same pattern keep the entries, the pivots and the scaling; where a pivot is next to
+///   nothing then, its row is named.
+/// * Reference: Saad 1994, doi:10.1002/nla.1680010405; Li and Shao 2011, doi:10.1145/1916461.1916467.
+#[derive(Default)]
+pub struct Ilut {
+    options: IlutOptions,
+    /// The [`factor::Ilut`] of the last set-up, of the number type of the matrix.
+    made: Option<Box<dyn Any + Send>>,
+}
+
+impl Ilut {
+    pub(super) const INFO: PrecondInfo = PrecondInfo {
+        name: "ilut",
+        about: "incomplete LU with pivoting and a threshold; for general and indefinite matrices",
+        options: &[
+            OptionInfo { key: "drop", default: "0.001", about: "entries below it are dropped, 0 to 1" },
+            OptionInfo { key: "fill", default: "10", about: "the most that entries grow by, from 1 on" },
+            OptionInfo {
+                key: "pivot",
+                default: "0.1",
+                about: "part of the largest that keeps the diagonal, 0 to 1",
+            },
+            OptionInfo { key: "order", default: "degree", about: "of the columns: degree or natural" },
+        ],
+        needs_diagonal: false,
+        needs_hermitian: false,
+    };
+
+    /// With options of one's own.
+    pub fn new(options: IlutOptions) -> Self {
+        Ilut { options, made: None }
+    }
+
+    pub(super) fn named(settings: &Settings<'_>) -> Result<Self> {
+        let part =
+            |key: &str| settings.number(key, "a number from 0 to 1", |v: &f64| (0.0..=1.0).contains(v));
+        let orders = [("degree", true), ("natural", false)];
+        Ok(Ilut::new(IlutOptions {
+            drop: part("drop")?,
+            fill: settings.number("fill", "a number from 1 on", |f: &f64| *f >= 1.0)?,
+            threshold: part("pivot")?,
+            ordered: settings.choice("order", &orders)?.unwrap_or(true),
+        }))
+    }
+}
+
+/// What factors need on a device.
+fn parts<T: Scalar>(a: &Csr<T>, f: &factor::Ilut<T>) -> Result<Parts<T>> {
+    let n = a.rows();
+    let two = |exponent: i32| T::one().scale_by_power_of_two(exponent);
+    // Step p is element `rows[p]` of the vectors, so that the solves read r where it is; scaling the rows of L by what
+    // rows of the matrix were scaled by scales r.
+    let of_row = |p: usize| f.row_exponents[f.rows[p] as usize];
+    let scaled = |(p, _, v): (usize, usize, T)| v.scale_by_power_of_two(-of_row(p));
+    let lower = f.lower.with_values(f.lower.entries().map(scaled).collect())?;
+    let reciprocals: Vec<T> = (0..n).map(|p| two(of_row(p))).collect();
+    let lower = Triangular::part(&lower, Half::Lower, Some(&reciprocals), Some(&f.rows))?;
+    let upper = Triangular::part(&f.upper, Half::Upper, None, Some(&f.rows))?;
+    let mut from = vec![0u32; n];
+    f.columns.iter().zip(&f.rows).for_each(|(&column, &row)| from[column as usize] = row);
+    let order = build_rows("ilut", n, n, a.row_shares(), |run, out| {
+        for j in run {
+            out.row(&[from[j]], &[two(f.column_exponents[j])]);
+        }
+    })?;
+    let growth = (f.lower.nnz() + f.upper.nnz()) as f64 / a.nnz().max(1) as f64;
+    let parts = Parts::new()
+        .tell("entries", format!("{growth:.2} times those of the matrix"))
+        .tell("levels", format!("{} and {}", lower.depth(), upper.depth()));
+    let parts = match &f.replaced[..] {
+        [] => parts,
+        [first, ..] => parts.tell(
+            "pivots set",
+            format!("{}, the first in column {first} (from 0), which had none", f.replaced.len()),
+        ),
+    };
+    Ok(parts.matrix(lower).matrix(upper).matrix(order).scratch(n).scratch(n))
+}
+
+impl<T: Scalar> Preconditioner<T> for Ilut {
+    fn name(&self) -> Cow<'static, str> {
+        let (own, usual) = (self.options, IlutOptions::default());
+        let mut said = Vec::new();
+        let mut say = |differs: bool, what: String| said.extend(differs.then_some(what));
+        say(own.drop != usual.drop, format!("drop={}", own.drop));
+        say(own.fill != usual.fill, format!("fill={}", own.fill));
+        say(own.threshold != usual.threshold, format!("pivot={}", own.threshold));
+        say(!own.ordered, "order=natural".into());
+        name_with("ilut", said)
+    }
+    fn set_up(&mut self, a: &Csr<T>) -> Result<Parts<T>> {
+        let f = factor::ilut(a, &self.options)?;
+        let parts = parts(a, &f)?;
+        self.made = Some(Box::new(f));
+        Ok(parts)
+    }
+    fn update(&mut self, a: &Csr<T>) -> Result<Parts<T>> {
+        match self.made.as_ref().and_then(|any| any.downcast_ref::<factor::Ilut<T>>()) {
+            Some(made) => parts(a, &made.refactored(a)?),
+            None => self.set_up(a),
+        }
+    }
+    fn apply(&self, k: &mut Recorder<'_, T>, on: &Handles<T>, r: Vector<T>, z: Vector<T>, then: Pass<T>) {
+        let ([lower, upper, order], [s, t]) = (on.matrices(), on.scratch());
+        k.tri_solve(lower, r, s, Pass::nothing());
+        k.tri_solve(upper, s, t, Pass::nothing());
+        k.spmv_dot(&order, t, z, then);
+    }
+}

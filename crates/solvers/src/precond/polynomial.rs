@@ -1,0 +1,90 @@
+//! A polynomial on top of any preconditioner.
+use crate::named::{OptionInfo, Settings};
+use crate::{Handles, Parts, Preconditioner};
+use lacuna_core::{Pass, Recorder, Result, Scalar, Vector};
+use lacuna_formats::Csr;
+use std::borrow::Cow;
+
+/// `M = Σ (I − ω M₀ A)ʲ ω M₀` for `j = 0 … order`, with another preconditioner `M₀`: so many steps of the iteration that `M₀`
+/// preconditions, from zero.
+///
+/// * Needs: what `M₀` needs. Under a method for positive definite matrices an odd order keeps `M` definite wherever the
+///   eigenvalues of `ω M₀ A` are below 2, an even one everywhere.
+/// * Cost of an application: `order` products with `A` and `order + 1` applications of `M₀`, whose sweeps do the rest.
+///   Storage: that of `M₀` and 3 vectors.
+/// * Reference: Wang, Klie, Parashar and Sudan 2009, doi:10.1007/978-3-642-01973-9_99.
+pub struct Polynomial<T: Scalar> {
+    inner: Box<dyn Preconditioner<T>>,
+    order: usize,
+    omega: f64,
+}
+
+/// Vectors to work with, behind those of the other preconditioner.
+const SCRATCH: usize = 3;
+
+impl<T: Scalar> Polynomial<T> {
+    /// Of that order on top of a preconditioner, with a damping.
+    pub fn new(inner: Box<dyn Preconditioner<T>>, order: usize, omega: f64) -> Self {
+        Polynomial { inner, order, omega }
+    }
+
+    /// The option by which any preconditioner gets one.
+    pub(super) const OPTIONS: &'static [OptionInfo] =
+        &[OptionInfo { key: "polynomial", default: "0", about: "order of a polynomial on top, 0 to 16" }];
+
+    /// A preconditioner with the polynomial that is asked for by that key.
+    pub(super) fn on(
+        inner: Box<dyn Preconditioner<T>>,
+        settings: &Settings<'_>,
+        key: &str,
+    ) -> Result<Box<dyn Preconditioner<T>>> {
+        let order = settings.number(key, "a whole number from 0 to 16", |order| *order <= 16)?;
+        Ok(if order == 0 { inner } else { Box::new(Polynomial::new(inner, order, 1.0)) })
+    }
+
+    fn room(&self, mut parts: Parts<T>, n: usize) -> Parts<T> {
+        for _ in 0..SCRATCH {
+            parts = parts.scratch(n);
+        }
+        parts.tell("polynomial", format!("of order {}", self.order))
+    }
+}
+
+impl<T: Scalar> Preconditioner<T> for Polynomial<T> {
+    fn name(&self) -> Cow<'static, str> {
+        let name = self.inner.name();
+        let joint = if name.contains(':') { ',' } else { ':' };
+        let omega = if self.omega == 1.0 { String::new() } else { format!(",damping={}", self.omega) };
+        format!("{name}{joint}polynomial={}{omega}", self.order).into()
+    }
+    fn set_up(&mut self, a: &Csr<T>) -> Result<Parts<T>> {
+        let parts = self.inner.set_up(a)?;
+        Ok(self.room(parts, a.rows()))
+    }
+    fn update(&mut self, a: &Csr<T>) -> Result<Parts<T>> {
+        let parts = self.inner.update(a)?;
+        Ok(self.room(parts, a.rows()))
+    }
+    fn apply(&self, k: &mut Recorder<'_, T>, on: &Handles<T>, r: Vector<T>, z: Vector<T>, then: Pass<T>) {
+        let omega = self.omega;
+        if self.order == 0 {
+            let scaled = if omega == 1.0 { Pass::nothing() } else { Pass::new("damp").set(z, omega * z) };
+            return self.inner.apply(k, on, r, z, scaled.then(then));
+        }
+        let [.., first, product, image] = *on.all_scratch() else { return };
+        let damped = if omega == 1.0 { Pass::nothing() } else { Pass::new("damp").set(first, omega * first) };
+        self.inner.apply(k, on, r, first, damped);
+        let mut then = Some(then);
+        for step in 1..=self.order {
+            let x = if step == 1 { first } else { z };
+            k.spmv_dot(&on.a(), x, product, Pass::nothing());
+            let mut pass = Pass::new("next").set(z, first + x - omega * image);
+            if step == self.order
+                && let Some(then) = then.take()
+            {
+                pass = pass.then(then);
+            }
+            self.inner.apply(k, on, product, image, pass);
+        }
+    }
+}

@@ -1,0 +1,89 @@
+//! Symmetric successive over-relaxation.
+use super::inverse_diagonal;
+use super::triangles::{Factors, Solves, apply, name_with};
+use crate::named::{OptionInfo, Settings};
+use crate::{Handles, Parts, PrecondInfo, Preconditioner};
+use lacuna_core::{Pass, Recorder, Result, Scalar, Vector};
+use lacuna_formats::{Csr, by_colours};
+use std::borrow::Cow;
+
+/// `M = ω (2 − ω) (D + ω U)⁻¹ D (D + ω L)⁻¹` with the halves and the diagonal of `A`: a sweep of over-relaxation from the first
+/// row to the last and one back; that of Gauss and Seidel for `ω = 1`.
+///
+/// * Needs: a diagonal without zeros. `M` is Hermitian positive definite where the matrix is Hermitian with a positive
+///   diagonal.
+/// * Cost of an application: two triangular solves of half the entries each, by colours in a few levels. The order of the
+///   matrix (`order=natural`) takes fewer iterations and many more levels. Storage: the entries of the matrix and a vector.
+/// * Set-up: one thread, a few passes over the matrix. New values: the same again.
+/// * Reference: Saad 2003, Iterative Methods for Sparse Linear Systems, section 10.2, doi:10.1137/1.9780898718003.
+#[derive(Clone, Copy, Debug)]
+pub struct Ssor {
+    /// Over-relaxation, above 0 and below 2.
+    pub omega: f64,
+    /// Whether rows are taken colour by colour.
+    pub coloured: bool,
+}
+
+impl Default for Ssor {
+    fn default() -> Self {
+        Ssor { omega: 1.0, coloured: true }
+    }
+}
+
+impl Ssor {
+    pub(super) const INFO: PrecondInfo = PrecondInfo {
+        name: "ssor",
+        about: "symmetric over-relaxation by colours; Gauss-Seidel forth and back for omega=1",
+        options: &[
+            OptionInfo { key: "omega", default: "1", about: "over-relaxation, above 0 and below 2" },
+            OptionInfo { key: "order", default: "colours", about: "of the rows: colours or natural" },
+        ],
+        needs_diagonal: true,
+        needs_hermitian: false,
+    };
+
+    pub(super) fn named(settings: &Settings<'_>) -> Result<Self> {
+        let orders = [("colours", true), ("natural", false)];
+        Ok(Ssor {
+            omega: settings.number("omega", "a number above 0 and below 2", |w| *w > 0.0 && *w < 2.0)?,
+            coloured: settings.choice("order", &orders)?.unwrap_or(true),
+        })
+    }
+}
+
+impl<T: Scalar> Preconditioner<T> for Ssor {
+    fn name(&self) -> Cow<'static, str> {
+        let order = (!self.coloured).then(|| "order=natural".into());
+        let omega = (self.omega != 1.0).then(|| format!("omega={}", self.omega));
+        name_with("ssor", omega.into_iter().chain(order).collect())
+    }
+    fn set_up(&mut self, a: &Csr<T>) -> Result<Parts<T>> {
+        inverse_diagonal(a)?;
+        let colours = self.coloured.then(|| by_colours(a));
+        let permuted = colours.as_ref().map(|(order, _)| a.permuted(order)).transpose()?;
+        let a = permuted.as_ref().unwrap_or(a);
+        let inverse = inverse_diagonal(a)?;
+        // With s = D t of the first solve, (I + ω L D⁻¹) s = ω r, so that no pass is needed between the solves.
+        let (omega, c) = (self.omega, (2.0 - self.omega) / self.omega);
+        let by_column = |(_, j, v): (usize, usize, T)| v * inverse[j];
+        let lower = a.with_values(a.entries().map(by_column).collect())?;
+        let upper = if c == 1.0 { None } else { Some(a.scaled(T::from_real(1.0 / c))?) };
+        let lower_reciprocals = vec![T::from_real(omega); a.rows()];
+        let upper_reciprocals: Vec<T> = inverse.iter().map(|&d| T::from_real(omega * c) * d).collect();
+        let factors = Factors {
+            lower: &lower,
+            lower_reciprocals: Some(&lower_reciprocals),
+            upper: upper.as_ref().unwrap_or(a),
+            upper_reciprocals: Some(&upper_reciprocals),
+            names: colours.as_ref().map(|(order, _)| order.order()),
+        };
+        let parts = factors.parts(Solves::Levels)?;
+        Ok(match colours {
+            Some((_, count)) => parts.tell("colours", count),
+            None => parts,
+        })
+    }
+    fn apply(&self, k: &mut Recorder<'_, T>, on: &Handles<T>, r: Vector<T>, z: Vector<T>, then: Pass<T>) {
+        apply(k, on, Solves::Levels, [r, z], then);
+    }
+}

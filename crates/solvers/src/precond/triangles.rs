@@ -1,0 +1,150 @@
+//! How two triangular factors are applied: by solves, or by Jacobi's iteration for each.
+use super::{Handles, Parts};
+use crate::named::{OptionInfo, Settings};
+use lacuna_core::{Matrix, Pass, Recorder, Result, Scalar, Vector};
+use lacuna_formats::algebra::build_rows;
+use lacuna_formats::{Csr, Half, Triangular};
+
+/// How systems with triangular factors are solved.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Solves {
+    /// Exactly, level by level of the matrix's own order.
+    Levels,
+    /// Exactly, with rows factored colour by colour: few levels, more iterations.
+    Colours,
+    /// By so many steps of Jacobi's iteration for each factor: products alone, and not exact.
+    Sweeps(usize),
+}
+
+impl Solves {
+    /// The option that says how.
+    pub(super) const SOLVE: OptionInfo =
+        OptionInfo { key: "solve", default: "levels", about: "levels or colours; exact" };
+    /// The option for sweeps.
+    pub(super) const SWEEPS: OptionInfo = OptionInfo {
+        key: "sweeps",
+        default: "0",
+        about: "of Jacobi's iteration for each factor in place of exact solves, 1 to 16; 0 for these",
+    };
+
+    pub(super) fn named(settings: &Settings<'_>) -> Result<Self> {
+        let exact = [("levels", Solves::Levels), ("colours", Solves::Colours)];
+        let exact = settings.choice("solve", &exact)?.unwrap_or(Solves::Levels);
+        let sweeps = settings.number("sweeps", "a whole number from 0 to 16", |s| *s <= 16)?;
+        Ok(if sweeps > 0 { Solves::Sweeps(sweeps) } else { exact })
+    }
+
+    /// What differs from the usual, for a name.
+    pub(super) fn said(self) -> Option<String> {
+        match self {
+            Solves::Levels => None,
+            Solves::Colours => Some("solve=colours".into()),
+            Solves::Sweeps(sweeps) => Some(format!("sweeps={sweeps}")),
+        }
+    }
+}
+
+/// A name with what differs from the usual.
+pub(super) fn name_with(name: &'static str, said: Vec<String>) -> std::borrow::Cow<'static, str> {
+    if said.is_empty() { name.into() } else { format!("{name}:{}", said.join(",")).into() }
+}
+
+/// Two factors, each a half of a matrix.
+pub(super) struct Factors<'a, T> {
+    /// Where the lower factor is: left of the diagonal.
+    pub(super) lower: &'a Csr<T>,
+    /// Reciprocals of its diagonal, where they are not those of the matrix.
+    pub(super) lower_reciprocals: Option<&'a [T]>,
+    /// Where the upper factor is: right of the diagonal.
+    pub(super) upper: &'a Csr<T>,
+    /// Reciprocals of its diagonal, where they are not those of the matrix.
+    pub(super) upper_reciprocals: Option<&'a [T]>,
+    /// The element of the vectors that each row of the factors is.
+    pub(super) names: Option<&'a [u32]>,
+}
+
+impl<T: Scalar> Factors<'_, T> {
+    /// What the factors need on a device.
+    pub(super) fn parts(&self, solves: Solves) -> Result<Parts<T>> {
+        let n = self.lower.rows();
+        let Solves::Sweeps(sweeps) = solves else {
+            let lower = Triangular::part(self.lower, Half::Lower, self.lower_reciprocals, self.names)?;
+            let upper = Triangular::part(self.upper, Half::Upper, self.upper_reciprocals, self.names)?;
+            let levels = format!("{} and {}", lower.depth(), upper.depth());
+            return Ok(Parts::new().matrix(lower).matrix(upper).scratch(n).tell("levels", levels));
+        };
+        let lower = scaled_half(self.lower, Half::Lower, self.lower_reciprocals)?;
+        let upper = scaled_half(self.upper, Half::Upper, self.upper_reciprocals)?;
+        let parts = Parts::new().matrix(lower.1).matrix(upper.1).vector(lower.0).vector(upper.0);
+        Ok(parts.scratch(n).scratch(n).tell("sweeps", sweeps))
+    }
+}
+
+/// Reciprocals of the diagonal, and the entries of a half off the diagonal, each row times its reciprocal.
+fn scaled_half<T: Scalar>(a: &Csr<T>, half: Half, reciprocals: Option<&[T]>) -> Result<(Vec<T>, Csr<T>)> {
+    let own = |i: usize| T::one().quotient(a.get(i, i).unwrap_or(T::zero()));
+    let d: Vec<T> = match reciprocals {
+        Some(given) => given.to_vec(),
+        None => (0..a.rows()).map(own).collect(),
+    };
+    let strict = build_rows("half of a factor", a.rows(), a.cols(), a.row_shares(), |run, out| {
+        let mut scaled = Vec::new();
+        for i in run {
+            let (columns, values) = a.row_slices(i);
+            let own = match half {
+                Half::Lower => 0..columns.partition_point(|&j| (j as usize) < i),
+                Half::Upper => columns.partition_point(|&j| j as usize <= i)..columns.len(),
+            };
+            scaled.clear();
+            scaled.extend(values[own.clone()].iter().map(|&v| d[i] * v));
+            out.row(&columns[own], &scaled);
+        }
+    })?;
+    Ok((d, strict))
+}
+
+/// Records `z ← U⁻¹ L⁻¹ r`, or what sweeps make of it, then `then`, over handles of [`Factors::parts`].
+pub(super) fn apply<T: Scalar>(
+    k: &mut Recorder<'_, T>,
+    on: &Handles<T>,
+    solves: Solves,
+    [r, z]: [Vector<T>; 2],
+    then: Pass<T>,
+) {
+    let [lower, upper] = on.matrices();
+    let Solves::Sweeps(sweeps) = solves else {
+        let [t] = on.scratch();
+        k.tri_solve(lower, r, t, Pass::nothing());
+        return k.tri_solve(upper, t, z, then);
+    };
+    let ([of_lower, of_upper], [s, t]) = (on.vectors(), on.scratch());
+    let y = sweep(k, lower, of_lower, r, [s, t], sweeps, Pass::nothing());
+    let free = if y == s { t } else { s };
+    // The last iterate is to be in z.
+    let places = if sweeps.is_multiple_of(2) { [z, free] } else { [free, z] };
+    sweep(k, upper, of_upper, y, places, sweeps, then);
+}
+
+/// So many steps of Jacobi's iteration for `(I + N) x = d .* b` from `d .* b`, between two places. Returns where the last is.
+fn sweep<T: Scalar>(
+    k: &mut Recorder<'_, T>,
+    n: Matrix<T>,
+    d: Vector<T>,
+    b: Vector<T>,
+    [mut x, mut y]: [Vector<T>; 2],
+    sweeps: usize,
+    then: Pass<T>,
+) -> Vector<T> {
+    let mut then = Some(then);
+    k.multi_axpy_dot(Pass::new("start").set(x, d * b));
+    for step in 1..=sweeps {
+        let pass = Pass::new("sweep").set(y, d * b - y);
+        let pass = match then.take_if(|_| step == sweeps) {
+            Some(then) => pass.then(then),
+            None => pass,
+        };
+        k.spmv_dot(&n, x, y, pass);
+        (x, y) = (y, x);
+    }
+    x
+}
