@@ -7,7 +7,7 @@ use crate::system::{factor_of, times};
 use lacuna_core::{Backend, Error, Matrix, Result, Scalar};
 use lacuna_formats::{Csr, Pair, convert};
 use lacuna_solvers::{Factor, Options, Outcome, Placed, Solver, Stop, Watch};
-use ndarray::{Array1, ArrayView1, ArrayViewMut1};
+use ndarray::{Array1, ArrayView1, ArrayView2, ArrayViewMut1, ArrayViewMut2};
 use std::fmt;
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -109,6 +109,35 @@ impl<T: Scalar> Prepared<T> {
         x: ArrayViewMut1<'_, T>,
     ) -> Result<&Outcome> {
         self.solve_watched(dev, b, x, None)
+    }
+
+    /// Solves for every column of `b` from the same column of `x`, one after the other, and puts the solutions there: the bits and outcomes
+    /// of so many [`Prepared::solve_into`].
+    ///
+    /// ```
+    /// use lacuna::prelude::*;
+    ///
+    /// let a = Spec::parse("gen:poisson2d:20x20")?.build::<f64>()?;
+    /// let b = Array2::from_shape_fn((a.rows(), 3), |(i, j)| ((i + j) % 5) as f64);
+    /// let mut x = Array2::zeros(b.raw_dim());
+    /// let mut dev = default_backend()?;
+    /// let mut system = LinearSystem::new(a).prepare(&mut dev)?;
+    /// let outcomes = system.solve_columns(&mut dev, b.view(), x.view_mut())?;
+    /// assert!(outcomes.iter().all(|outcome| outcome.converged()));
+    /// # Ok::<(), lacuna::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`Prepared::solve_into`]; [`Error::Length`] where `b` and `x` differ in their columns.
+    pub fn solve_columns<B: Backend>(
+        &mut self,
+        dev: &mut B,
+        b: ArrayView2<'_, T>,
+        mut x: ArrayViewMut2<'_, T>,
+    ) -> Result<Vec<Outcome>> {
+        Error::check_length("solve of several columns", "the columns of x", b.ncols(), x.ncols())?;
+        let columns = b.columns().into_iter().zip(x.columns_mut());
+        columns.map(|(b, x)| self.solve_into(dev, b, x).cloned()).collect()
     }
 
     /// [`Prepared::solve_into`], calling `watch` now and then while it runs; breaking cancels the solve.
