@@ -46,8 +46,8 @@ struct Facts<'a> {
     kind: Kind,
     bytes: usize,
     structure: Structure,
-    /// Method and preconditioner, where the matrix is square.
-    suggested: Option<(Chosen, Chosen)>,
+    /// Method and preconditioner.
+    suggested: (Chosen, Chosen),
     format: Chosen,
     /// Every format, cheapest first.
     candidates: Vec<Candidate>,
@@ -79,12 +79,12 @@ impl<T: Scalar> OnBackend for Choose<'_, T> {
 impl<'a> Facts<'a> {
     fn of<T: Scalar>(args: &InfoArgs, source: &'a Source, a: &Arc<Csr<T>>) -> Result<Self> {
         let structure = Structure::of(&**a);
-        let suggested = (a.rows() == a.cols()).then(|| {
+        let suggested = {
             let method = choose_method(&structure, T::KIND.is_complex());
             let definite = METHODS.iter().any(|m| m.name == method.name && m.hermitian());
             let precond = choose_preconditioner(a, &structure, definite);
             (method, precond)
-        });
+        };
         let (matrix, why) = (source.name(), args.why);
         let choose = Choose { a, structure: &structure, why };
         let (format, candidates, measured) = on(None, BackendOptions::default(), choose)??;
@@ -180,13 +180,9 @@ impl<'a> Facts<'a> {
         if self.why {
             self.write_candidates(text)?;
         }
-        match &self.suggested {
-            Some((method, precond)) => {
-                writeln!(text, "  method      {}: {}", method.name, method.why)?;
-                writeln!(text, "  precond     {}: {}", precond.name, precond.why)
-            }
-            None => writeln!(text, "  method      none: only square systems can be solved"),
-        }
+        let (method, precond) = &self.suggested;
+        writeln!(text, "  method      {}: {}", method.name, method.why)?;
+        writeln!(text, "  precond     {}: {}", precond.name, precond.why)
     }
 
     /// A line for each format.
@@ -247,7 +243,7 @@ impl<'a> Facts<'a> {
             "diagonals": s.diagonals,
             "block_fill": s.block_fill.iter().map(|(size, fill)| (size.to_string(), json!(fill)))
                 .collect::<serde_json::Map<_, _>>(),
-            "method": self.suggested.as_ref().map(|(method, _)| suggested(method)),
+            "method": suggested(&self.suggested.0),
             "format": suggested(&self.format),
             "formats": self.candidates.iter().map(|c| json!({
                 "name": c.name,
@@ -265,7 +261,7 @@ impl<'a> Facts<'a> {
             "orders": self.orders.iter().map(|(name, profiles)| (name.to_string(), json!(profiles.map(|p| {
                 json!({ "bandwidth": p.bandwidth, "profile": p.profile })
             })))).collect::<serde_json::Map<_, _>>(),
-            "precond": self.suggested.as_ref().map(|(_, precond)| suggested(precond)),
+            "precond": suggested(&self.suggested.1),
             "notes": self.notes,
             "version": env!("CARGO_PKG_VERSION"),
         })

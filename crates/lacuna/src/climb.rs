@@ -25,7 +25,8 @@ const ATTAINED: f64 = 8.0;
 /// Iterations after which a solve that is still under way is measured: one whose residual has not fallen by then to [`GAIN`] of what it was is
 /// given up, one whose residual has goes on for as many again.
 pub(crate) const STRETCH: u64 = 20_000;
-/// The same where the matrix is known to be singular: a solution is found early or there is none.
+/// The same where an incomplete factorisation is left to try, which costs about as much, and where the matrix is known to be singular, so
+/// that a solution is found early or there is none.
 pub(crate) const SHORT_STRETCH: u64 = 2000;
 
 /// An iteration limit below this is the caller's choice, and needs no explanation that takes time.
@@ -225,7 +226,7 @@ impl<'a, T: Scalar> Climb<'a, T> {
             let slow = self.parts.climbs
                 && under_way
                 && rungs.len() > 0
-                && expected > patience.unwrap_or(left / 2) as f64;
+                && expected > patience.unwrap_or(left / 2).min(2 * self.parts.stretch) as f64;
             if patience.take().is_some() && !(under_way && (slow || !gains)) {
                 rungs.next(); // multigrid is not worth its set-up
             }

@@ -297,9 +297,6 @@ impl<T: Scalar> LinearSystem<T> {
         let (chosen_method, own) = match (self.method, &structure) {
             (MethodChoice::Own(own), _) => (asked(own.name()), Some(own)),
             (MethodChoice::Named(name), _) => (asked(&name), None),
-            (MethodChoice::Auto, _) if rows != cols => {
-                (Chosen::new("lsmr", "the matrix is not square: least squares"), None)
-            }
             (MethodChoice::Auto, Some(s)) => (choose_method(s, T::KIND.is_complex()), None),
             (MethodChoice::Auto, None) => (asked(METHODS[0].name), None),
         };
@@ -360,7 +357,10 @@ impl<T: Scalar> LinearSystem<T> {
         let mut solver = Solver::new(dev, operator, m, &*method, self.stop)?;
         solver.set_factor(factor);
         let mut rungs = rungs(&*method, automatic && !least_squares, structure.as_ref());
-        let elliptic = definite && chooses_preconditioner && structure.as_ref().is_some_and(may_be_elliptic);
+        let elliptic = chooses_preconditioner
+            && structure.as_ref().is_some_and(|s| {
+                may_be_elliptic(s) && (definite || automatic && s.diagonally_dominant && s.diagonal_positive)
+            });
         let patience =
             elliptic.then(|| if dev.device().backend == "cpu" { PATIENCE_ON_HOST } else { PATIENCE });
         let singular = automatic
@@ -370,7 +370,8 @@ impl<T: Scalar> LinearSystem<T> {
         if singular {
             rungs.clear();
         }
-        let stretch = if singular { SHORT_STRETCH } else { STRETCH };
+        let factors = automatic && !definite && rungs.iter().any(|rung| rung.preconditioner.is_some());
+        let stretch = if singular || factors { SHORT_STRETCH } else { STRETCH };
         if elliptic {
             rungs.insert(0, Rung { method: method.name(), preconditioner: Some("amg") });
         }
@@ -424,8 +425,8 @@ const SMALL: usize = 2000;
 const FACTORS: [(&str, usize); 2] = [("ilut:drop=0.001,fill=10", 10), ("ilut:drop=0.00001,fill=30", 30)];
 const MOST_KEPT: usize = 30_000_000;
 
-/// Whether multigrid may do more for a positive definite matrix than its diagonal: a large one with few entries a row, which mostly pull
-/// against the diagonal.
+/// Whether multigrid may do more than the diagonal for a matrix that is positive definite or whose diagonal dominates: a large one with few
+/// entries a row.
 fn may_be_elliptic(s: &Structure) -> bool {
     s.rows > SMALL && s.nnz < 100 * s.rows
 }

@@ -25,11 +25,14 @@ impl Chosen {
 
 /// The method for a matrix of this structure.
 ///
-/// Hermitian with a positive diagonal, which every positive definite matrix is, or a negative one: `cg`, on `−A` then. Hermitian otherwise:
+/// Not square: `lsmr`. Hermitian with a positive diagonal, which every positive definite matrix is, or a negative one: `cg`, on `−A` then. Hermitian otherwise:
 /// `minres`. For the rest `gmres` where the diagonal has zeros or negative entries, or where the matrix is symmetric or complex and so perhaps
 /// indefinite, all of which stop `bicgstab` early; and `bicgstab`, whose cost does not grow with the iterations, for the rest.
 pub fn choose_method(s: &Structure, complex: bool) -> Chosen {
     let symmetry = if complex { "Hermitian" } else { "symmetric" };
+    if s.rows != s.cols {
+        return Chosen::new("lsmr", "the matrix is not square: least squares");
+    }
     if s.hermitian && s.diagonal_positive {
         return Chosen::new("cg", format!("the matrix is {symmetry} with a positive diagonal"));
     }
@@ -63,6 +66,9 @@ pub fn choose_method(s: &Structure, complex: bool) -> Chosen {
 /// The preconditioner for a matrix under a method: `jacobi` where every diagonal entry has a reciprocal and they are
 /// not all the same, so that it changes something; and, under a method for Hermitian matrices, where they are positive too.
 pub fn choose_preconditioner<T: Scalar>(a: &Csr<T>, s: &Structure, hermitian: bool) -> Chosen {
+    if s.rows != s.cols {
+        return Chosen::new("none", "methods for least squares take none");
+    }
     if let Some(row) = s.first_zero_diagonal {
         let why = format!("the matrix has {}, the first in row {row} (from 0)", zeros(s.zero_diagonal));
         return Chosen::new("none", why);
