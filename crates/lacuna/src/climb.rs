@@ -380,7 +380,7 @@ impl<'a, T: Scalar> Climb<'a, T> {
             outcome.reason = Reason::AccuracyAttained;
         }
         if outcome.reason == Reason::IndefiniteOperator {
-            outcome.notes.push("gmres and bicgstab need no definite matrix".into());
+            outcome.notes.push("minres and gmres need no definite matrix".into());
         }
         if self.parts.definite && !is_hermitian(&self.parts.given) {
             let name = &self.parts.method.name;

@@ -18,7 +18,8 @@ impl Order {
     /// # Errors
     /// As [`reorder`].
     pub(crate) fn new<T: Scalar>(a: Arc<Csr<T>>, name: &str) -> Result<(Self, Arc<Csr<T>>)> {
-        let Some(permutation) = reorder(&a, name)? else {
+        let permutation = if name == "none" { None } else { reorder(&a, name)? };
+        let Some(permutation) = permutation else {
             let why = if name == "none" { "the order given" } else { "another order would gain nothing" };
             return Ok((Order { permutation: None, chosen: Chosen::new("none", why) }, a));
         };
