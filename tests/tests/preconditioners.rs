@@ -76,6 +76,12 @@ fn seven_points_on_a_cube_of_100() {
             ("ssor:order=natural", 105),
             ("ssor:order=natural,omega=1.5", 71),
             ("ssor", 126),
+            ("block-ilu", 187),
+            ("block-ilu:size=256", 170),
+            ("block-ilu:size=512", 152),
+            ("block-ilu:order=1", 101),
+            ("block-ilu:order=2", 96),
+            ("block-ilu:order=4", 69),
         ],
     );
 }
@@ -129,8 +135,12 @@ fn convection(peclet: f64) -> Csr<f64> {
 
 #[test]
 fn convection_and_diffusion() {
-    for (peclet, counts) in [(10.0, [128, 42, 52, 44]), (1e3, [443, 111, 185, 129])] {
-        let precond = ["jacobi", "ilu0", "ilu0:sweeps=2", "ilu0:sweeps=4"];
+    for (peclet, counts) in [
+        (10.0, [128, 42, 52, 44, 66, 41]),
+        (1e3, [443, 111, 185, 129, 207, 114]),
+        (1e5, [813, 99, 308, 226, 306, 164]),
+    ] {
+        let precond = ["jacobi", "ilu0", "ilu0:sweeps=2", "ilu0:sweeps=4", "block-ilu", "block-ilu:order=1"];
         let cases: Vec<_> = precond.into_iter().zip(counts).collect();
         check_on(&format!("convection, Pe {peclet}"), convection(peclet), "bicgstab", &cases);
     }
