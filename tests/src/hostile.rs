@@ -3,7 +3,7 @@ use crate::bits::{Trace, cells_of, download, same, upload};
 use crate::cells::hessenberg;
 use crate::numbers::{Rng, generated, random_matrix};
 use crate::on_both;
-use crate::solves::{Case, solver, solver_with, tolerance};
+use crate::solves::{Case, rapid, solver, solver_with, tolerance, usual};
 use lacuna_core::{
     Backend, Diagonal, Error, Expr, History, Identity, LinOp, Pass, Product, Reason, Recorder, Run, Scalar,
     Shifted, Sum,
@@ -13,7 +13,8 @@ use lacuna_solvers::{METHODS, Options, Solver, Stop, method};
 use std::sync::Arc;
 
 fn case(method: &'static str) -> Case {
-    Case { matrix: "gen:poisson2d:13x11", method, precond: "jacobi", max_iters: 200 }
+    let info = METHODS.iter().find(|info| info.name == method);
+    Case { matrix: "gen:poisson2d:13x11", method, precond: info.map_or("none", usual), max_iters: 300 }
 }
 
 /// Fails unless the result is an error that holds the words.
@@ -66,7 +67,7 @@ pub fn exact_start<T: Scalar, B: Backend>(make: fn() -> B) {
 pub fn tolerance_zero<T: Scalar, B: Backend>(make: fn() -> B) {
     let a = generated::<T>(case("").matrix);
     let b = Rng::new(3).vector::<T>(a.rows());
-    for info in METHODS {
+    for info in rapid() {
         let stop = Stop { rtol: 0.0, max_iters: 3000, ..Stop::default() };
         on_both!(make, info.name, |dev| {
             let (_, mut solver) = solver_with(dev, &a, &case(info.name), &Options::default(), stop);
@@ -89,7 +90,7 @@ pub fn huge_and_tiny<T: Scalar, B: Backend>(make: fn() -> B) {
     let far = if T::MAX > 1e100 { 150 } else { 18 };
     let a = generated::<T>(case("").matrix);
     let unit = Rng::new(4).vector::<T>(a.rows());
-    for info in METHODS {
+    for info in rapid() {
         for size in [10f64.powi(far), 10f64.powi(-far)] {
             let b: Vec<T> = unit.iter().map(|v| *v * T::from_real(size)).collect();
             on_both!(make, format!("{} with b times {size:e}", info.name), |dev| {
@@ -104,12 +105,12 @@ pub fn huge_and_tiny<T: Scalar, B: Backend>(make: fn() -> B) {
                 trace
             });
         }
-        // A matrix times a power of two: the same iterations, and x divided by it.
+        // A matrix times a power of four, which has a root: the same iterations, and x divided by it.
         let dev = &mut make();
         let (_, mut plain) = solver(dev, &a, &case(info.name));
         let mut x = vec![T::zero(); a.rows()];
         let expected = plain.solve(dev, &unit, &mut x).unwrap().clone();
-        let exponent = (T::MAX.log2() / 6.0) as i32;
+        let exponent = (T::MAX.log2() / 12.0) as i32 * 2;
         for exponent in [exponent, -exponent] {
             let scaled = a.map(|v| v.scale_by_power_of_two(exponent)).unwrap();
             let (_, mut solver) = solver(dev, &scaled, &case(info.name));
@@ -292,7 +293,7 @@ pub fn program_rules<T: Scalar, B: Backend>(make: fn() -> B) {
 /// Systems of no and of one unknown.
 pub fn tiny_systems<T: Scalar, B: Backend>(make: fn() -> B) {
     for info in METHODS {
-        for precond in ["none", "jacobi"] {
+        for precond in ["none", usual(info)] {
             let case = Case { precond, ..case(info.name) };
             let dev = &mut make();
             let nothing = Csr::<T>::new(0, 0, vec![0], vec![], vec![]).unwrap();
@@ -304,8 +305,12 @@ pub fn tiny_systems<T: Scalar, B: Backend>(make: fn() -> B) {
             let mut x = [T::zero()];
             let outcome = solver_1.solve(dev, &[T::from_parts(2.0, 8.0)], &mut x).unwrap();
             assert_eq!(outcome.reason, Reason::Converged, "{case:?} {outcome:?}");
-            assert!(outcome.iterations <= 1, "{case:?} {outcome:?}");
-            same("x", &x, &[T::from_parts(0.5, 2.0)]);
+            let want = T::from_parts(0.5, 2.0);
+            assert!((x[0] - want).modulus() <= 4.0 * tolerance::<T>(), "{case:?} {x:?}");
+            if ["cg", "classical-cg", "bicgstab", "classical-bicgstab", "gmres"].contains(&info.name) {
+                assert!(outcome.iterations <= 1, "{case:?} {outcome:?}");
+                same("x", &x, &[want]);
+            }
         }
     }
 }

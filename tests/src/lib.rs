@@ -19,6 +19,7 @@ pub mod counting;
 pub mod formats;
 pub mod handles;
 pub mod hostile;
+pub mod least_squares;
 pub mod narrow;
 pub mod numbers;
 pub mod operators;
@@ -66,6 +67,7 @@ macro_rules! conformance {
                         random: passes_agree products_agree bases_agree fusion_changes_nothing;
                         solves: agree multigrid variants parallel_sizes again warm_start cancelled gmres_variants scaled_exactly own_preconditioner
                             new_values;
+                        least_squares: shapes;
                         narrow: passes products bases two_levels two_narrow_levels;
                         concurrent: several_backends_at_once;
                         handles: stale_handles stale_cells foreign_handles;

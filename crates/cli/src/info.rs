@@ -81,7 +81,7 @@ impl<'a> Facts<'a> {
         let structure = Structure::of(&**a);
         let suggested = (a.rows() == a.cols()).then(|| {
             let method = choose_method(&structure, T::KIND.is_complex());
-            let definite = METHODS.iter().any(|m| m.name == method.name && m.positive_definite);
+            let definite = METHODS.iter().any(|m| m.name == method.name && m.hermitian());
             let precond = choose_preconditioner(a, &structure, definite);
             (method, precond)
         });

@@ -103,7 +103,10 @@ impl Solving {
         if let Some(needed) = self.extrapolated() {
             left = left.min(needed);
         }
-        line += &format!("  residual {:.2e}  {rate:.0} iterations/s", watch.residual);
+        if watch.residual.is_finite() {
+            line += &format!("  residual {:.2e}", watch.residual);
+        }
+        line += &format!("  {rate:.0} iterations/s");
         if left.is_finite() {
             let left = if left < 120.0 { format!("{left:.0} s") } else { duration(left) };
             line += &format!("  at most {left} left");

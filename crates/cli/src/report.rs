@@ -62,12 +62,16 @@ impl Report {
         }
         writeln!(text, "{}", self.conclusion())?;
         writeln!(text, "  iterations  {}", thousands(outcome.iterations))?;
+        let to = if outcome.misfit.is_finite() { "|A^H (b - A x)| to |A^H b|" } else { "relative to |b|" };
         writeln!(
             text,
-            "  residual    {} true, {} by the recurrence, relative to |b|",
+            "  residual    {} true, {} by the recurrence, {to}",
             relative(outcome.true_residual),
             relative(outcome.residual)
         )?;
+        if outcome.misfit.is_finite() {
+            writeln!(text, "  misfit      {}, |b - A x| relative to |b|", relative(outcome.misfit))?;
+        }
         if outcome.backward_error.is_finite() {
             writeln!(text, "  backward    {}, relative to |A| |x| + |b|", relative(outcome.backward_error))?;
         }
@@ -123,6 +127,7 @@ impl Report {
             "residual": outcome.residual,
             "true_residual": outcome.true_residual,
             "backward_error": outcome.backward_error,
+            "misfit": outcome.misfit,
             "notes": self.notes.iter().chain(&outcome.notes).collect::<Vec<_>>(),
             "history": outcome.history,
             "history_stride": outcome.history_stride,

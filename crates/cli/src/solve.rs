@@ -97,7 +97,7 @@ impl Solve<'_> {
             format: system.format().clone(),
             order: system.order().clone(),
             stop,
-            bytes_per_iteration: system.solver().program().bytes_per_iteration(),
+            bytes_per_iteration: system.bytes_per_iteration(),
             times: Times {
                 read,
                 setup,
@@ -146,6 +146,7 @@ impl Solve<'_> {
             .preconditioner(&self.args.precond)
             .format(&self.args.format)
             .reorder(&self.args.reorder)
+            .refine(self.args.refine)
             .stop(stop);
         match self.args.restart {
             Some(restart) => system.restart(restart as usize),

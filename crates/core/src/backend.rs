@@ -303,4 +303,7 @@ impl<T: Scalar, B: Backend> Memory<T> for B {
     fn write(&mut self, cell: Cell<T>, value: T) -> Result<()> {
         Backend::write(self, cell, value)
     }
+    fn upload(&mut self, numbers: &[T], to: Vector<T>) -> Result<()> {
+        Backend::upload(self, numbers, to)
+    }
 }

@@ -25,6 +25,8 @@ pub trait Memory<T: Scalar> {
     fn cells(&mut self, count: usize) -> Result<Cells<T>>;
     /// Sets a cell.
     fn write(&mut self, cell: Cell<T>, value: T) -> Result<()>;
+    /// Sets a vector.
+    fn upload(&mut self, numbers: &[T], to: Vector<T>) -> Result<()>;
 }
 
 /// Records operations into a [`Program`].
@@ -88,6 +90,13 @@ impl<'a, T: Scalar> Recorder<'a, T> {
     pub fn vector(&mut self, n: usize) -> Vector<T> {
         let vector = self.memory.vector(n);
         self.keep(vector, Vector::dangling(n))
+    }
+    /// A vector with these numbers, which stay unless the program writes them.
+    pub fn vector_of(&mut self, numbers: &[T]) -> Vector<T> {
+        let vector = self.vector(numbers.len());
+        let uploaded = if self.error.is_none() { self.memory.upload(numbers, vector) } else { Ok(()) };
+        self.keep(uploaded, ());
+        vector
     }
     /// `N` vectors of `n` zeros.
     pub fn vectors<const N: usize>(&mut self, n: usize) -> [Vector<T>; N] {

@@ -414,7 +414,8 @@ impl<T: Scalar> Compiled<T> {
 }
 
 /// Steps that touch no vector go on without meeting, and so do those that leave no sum, read no other rows, and whose results
-/// only their own rows need next.
+/// only their own rows need next: what comes next must be known, so neither they nor the step after them may leave the section or be
+/// passed over.
 fn mark_meetings<T: Scalar>(steps: &mut [Step<T>]) {
     for i in 0..steps.len() {
         let multiplies = |step: &Step<T>| {
@@ -425,9 +426,14 @@ fn mark_meetings<T: Scalar>(steps: &mut [Step<T>]) {
         };
         let step = &steps[i];
         let idle = matches!(step.kind, Kind::Sweep) && step.n == 0;
-        let rowwise = steps.get(i + 1).is_some_and(|next| {
-            !multiplies(next) && !matches!(next.kind, Kind::Pieces { .. }) && step.shares == next.shares
-        });
+        let decides = |code: &[Instr]| code.iter().any(Instr::is_control);
+        let rowwise = !decides(&step.after)
+            && steps.get(i + 1).is_some_and(|next| {
+                !decides(&next.before)
+                    && !multiplies(next)
+                    && !matches!(next.kind, Kind::Pieces { .. })
+                    && step.shares == next.shares
+            });
         steps[i].meet = !idle && (step.sums() > 0 || !rowwise || multiplies(step));
     }
 }

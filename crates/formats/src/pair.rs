@@ -1,6 +1,6 @@
 //! A matrix and its conjugate transpose on a device.
 use crate::{Csr, convert};
-use lacuna_core::{Backend, LinOp, Matrix, Pass, Recorder, Result, Scalar, Vector};
+use lacuna_core::{Backend, Basis, LinOp, Matrix, Pass, Recorder, Result, Scalar, Vector};
 use std::sync::Arc;
 
 /// A matrix on a device with its conjugate transpose beside it, both in one format: what `Aᴴ x` costs is what `A x` costs,
@@ -46,6 +46,9 @@ impl<T: Scalar> LinOp<T> for Pair<T> {
     }
     fn apply(&self, k: &mut Recorder<'_, T>, x: Vector<T>, y: Vector<T>, then: Pass<T>) {
         self.a.apply(k, x, y, then);
+    }
+    fn apply_columns(&self, k: &mut Recorder<'_, T>, x: Basis<T>, y: Basis<T>) {
+        self.a.apply_columns(k, x, y);
     }
     fn apply_transpose(&self, k: &mut Recorder<'_, T>, x: Vector<T>, y: Vector<T>, then: Pass<T>) {
         lacuna_core::WithAdjoint(&self.a, &self.adjoint).apply_transpose(k, x, y, then);

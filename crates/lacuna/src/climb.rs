@@ -1,10 +1,11 @@
 //! A solve, measured: what the device found is taken for what it is, and where it falls short other ways are tried.
-use crate::prepared::Parts;
+use crate::prepared::{Parts, Rung};
 use crate::system::times;
-use lacuna_core::{Backend, LinOp, Reason, Result, Scalar, check_process};
+use lacuna_core::{Backend, Error, LinOp, Reason, Result, Scalar, check_process};
 use lacuna_formats::Csr;
 use lacuna_solvers::{
-    Factor, Outcome, Solver, Stop, Watch, explain, largest, method, norm_bound, residual_norm, vector_norm,
+    Factor, Outcome, Placed, Solver, Stop, Watch, explain, largest, method, norm_bound, preconditioner,
+    residual_norm, vector_norm,
 };
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -23,14 +24,18 @@ const ATTAINED: f64 = 8.0;
 
 /// Iterations after which a solve that is still under way is measured: one whose residual has not fallen by then to [`GAIN`] of what it was is
 /// given up, one whose residual has goes on for as many again.
-const STRETCH: u64 = 20_000;
+pub(crate) const STRETCH: u64 = 20_000;
+/// The same where the matrix is known to be singular: a solution is found early or there is none.
+pub(crate) const SHORT_STRETCH: u64 = 2000;
 
 /// An iteration limit below this is the caller's choice, and needs no explanation that takes time.
 const EARLY: u64 = 5000;
+/// Iterations that are worth dividing among several ways.
+const MANY: u64 = 1000;
 /// Entries of a matrix that are looked through in no time.
 const QUICK: usize = 1 << 20;
 
-type Watching<'a> = Option<&'a mut dyn FnMut(Watch) -> ControlFlow<()>>;
+pub(crate) type Watching<'a> = Option<&'a mut dyn FnMut(Watch) -> ControlFlow<()>>;
 
 /// What is known of an `x`.
 #[derive(Clone, Copy)]
@@ -56,8 +61,19 @@ pub(crate) fn solve<T: Scalar, B: Backend>(
 ) -> Result<()> {
     check_process("solve")?;
     let start = Instant::now();
+    if parts.least_squares {
+        parts.solver.set_stop(parts.stop);
+        copy(parts.solver.solve_watched(dev, b, x, watch)?, outcome);
+        let iterating = outcome.time.saturating_sub(outcome.transfers);
+        outcome.misfit = misfit(parts, b, x)?;
+        outcome.time = start.elapsed();
+        outcome.transfers = outcome.time.saturating_sub(iterating);
+        return Ok(());
+    }
     let guess = if largest(x) == 0.0 { Vec::new() } else { x.to_vec() };
-    let max_iters = parts.stop.max_iters.min(STRETCH);
+    let most = parts.stop.max_iters;
+    let half = if parts.climbs && !parts.rungs.is_empty() && most >= MANY { most.div_ceil(2) } else { most };
+    let max_iters = half.min(parts.stretch).min(parts.patience.unwrap_or(STRETCH));
     parts.solver.set_stop(Stop { max_iters, ..parts.stop });
     copy(parts.solver.solve_watched(dev, b, x, lend(&mut watch))?, outcome);
     let mut iterating = outcome.time.saturating_sub(outcome.transfers);
@@ -69,6 +85,15 @@ pub(crate) fn solve<T: Scalar, B: Backend>(
     outcome.time = start.elapsed();
     outcome.transfers = outcome.time.saturating_sub(iterating);
     Ok(())
+}
+
+/// `‖b − A x‖ / ‖b‖`, in twice the precision.
+fn misfit<T: Scalar>(parts: &Parts<T>, b: &[T], x: &[T]) -> Result<f64> {
+    let a = times(parts.factor, parts.given.clone())?;
+    let [of_b, of_x] = parts.solver.factors(b);
+    let b = of_b.times(b);
+    let norm = vector_norm(&b);
+    Ok(if norm == 0.0 { 0.0 } else { residual_norm(&a, &b, &of_x.times(x)) / norm })
 }
 
 fn lend<'a>(watch: &'a mut Watching<'_>) -> Watching<'a> {
@@ -95,7 +120,7 @@ fn tolerance<T: Scalar>(parts: &Parts<T>, b: f64) -> f64 {
 
 /// Whether an outcome stands as it is: the caller's own end, or convergence, or an early limit on a large system, of which rounding could
 /// not have told otherwise. Sets the backward error.
-fn stands<T: Scalar>(parts: &mut Parts<T>, outcome: &mut Outcome, b: &[T], x: &[T]) -> bool {
+pub(crate) fn stands<T: Scalar>(parts: &mut Parts<T>, outcome: &mut Outcome, b: &[T], x: &[T]) -> bool {
     if outcome.true_residual.is_nan() || matches!(outcome.reason, Reason::Cancelled | Reason::Custom(_)) {
         return true;
     }
@@ -178,33 +203,56 @@ impl<'a, T: Scalar> Climb<'a, T> {
     ) -> Result<()> {
         let of_guess = if guess.is_empty() { Measured::ZERO } else { self.measure(guess) };
         let mut measured = self.better(x, guess, of_guess);
-        // What a first attempt is held to: all but one that is still under way may be tried again.
-        let mut before = if self.outcome.reason == Reason::Limit { of_guess.residual } else { f64::INFINITY };
-        let mut fallbacks = self.parts.fallbacks.clone().into_iter();
+        // Where an attempt began: what a first one is held to, unless it is still under way, is nothing, so that it may be tried again.
+        let (mut began, mut since) = (of_guess.residual, 0);
+        if self.outcome.reason != Reason::Limit {
+            began = f64::INFINITY;
+        }
+        let mut rungs = self.parts.rungs.clone().into_iter();
         let (mut calling, mut indefinite) = (None, false);
+        let mut patience = self.parts.patience;
         loop {
             self.outcome.true_residual = measured.residual;
             self.outcome.backward_error = measured.backward_error;
             if self.is_enough(measured) {
                 break;
             }
-            let gains = measured.residual < GAIN * before;
-            before = measured.residual;
-            if !gains && self.outcome.reason == Reason::Limit {
-                let iterations = self.outcome.iterations;
-                self.outcome.notes.push(format!("after {iterations} iterations the residual has not halved"));
-                self.outcome.reason = Reason::Stagnated;
+            let iterations = self.outcome.iterations;
+            let under_way = self.outcome.reason == Reason::Limit;
+            let gains = measured.residual < GAIN * began;
+            let expected = self.expected(began, measured.residual, iterations - since);
+            let left = self.parts.stop.max_iters.saturating_sub(iterations);
+            let slow = self.parts.climbs
+                && under_way
+                && rungs.len() > 0
+                && expected > patience.unwrap_or(left / 2) as f64;
+            if patience.take().is_some() && !(under_way && (slow || !gains)) {
+                rungs.next(); // multigrid is not worth its set-up
             }
+            (began, since) = (measured.residual, iterations);
             indefinite |= self.outcome.reason == Reason::IndefiniteOperator;
-            if !gains {
-                let Some(next) = fallbacks.next() else { break };
-                self.outcome.notes.push(format!(
-                    "{}: goes on with {next} from a residual of {before:.1e}",
-                    self.outcome.reason
-                ));
+            if slow || !gains {
+                let why = match (gains, under_way) {
+                    (true, true) => {
+                        format!("after {iterations} iterations some {expected:.0} more are to be expected")
+                    }
+                    (false, true) => {
+                        self.outcome.reason = Reason::Stagnated;
+                        format!("after {iterations} iterations the residual has not halved")
+                    }
+                    _ => self.outcome.reason.to_string(),
+                };
+                let Some(next) = rungs.next() else {
+                    if under_way {
+                        self.outcome.notes.push(why);
+                    }
+                    break;
+                };
+                self.outcome.notes.push(format!("{why}: goes on with {next} from a residual of {began:.1e}"));
                 calling = Some(next);
             }
-            measured = self.again(dev, calling, x, measured, lend(&mut watch))?;
+            let last = rungs.len() == 0 || !self.parts.climbs;
+            measured = self.again(dev, calling.as_ref(), last, x, measured, lend(&mut watch))?;
         }
         if indefinite && matches!(self.outcome.reason, Reason::Limit | Reason::Stagnated) {
             self.outcome.reason = Reason::IndefiniteOperator; // what comes after it was only tried
@@ -213,42 +261,56 @@ impl<'a, T: Scalar> Climb<'a, T> {
         Ok(())
     }
 
-    /// One more attempt from `x`, by the method prepared or another.
+    /// Iterations that are still to come if the residual goes on falling as it has.
+    fn expected(&self, began: f64, residual: f64, iterations: u64) -> f64 {
+        let goal = tolerance(self.parts, self.norm);
+        let rate = (residual / began).ln() / iterations as f64;
+        if rate < 0.0 { (goal / residual).ln() / rate } else { f64::INFINITY }
+    }
+
+    /// One more attempt from `x`, by the method prepared or on a rung of the ladder; on all but the last with half of the iterations
+    /// that are left.
     fn again<B: Backend>(
         &mut self,
         dev: &mut B,
-        name: Option<&str>,
+        rung: Option<&Rung>,
+        last: bool,
         x: &mut [T],
         measured: Measured,
         watch: Watching<'_>,
     ) -> Result<Measured> {
         let done = self.outcome.iterations;
-        let max_iters = self.parts.stop.max_iters.saturating_sub(done).min(STRETCH.max(done));
-        if max_iters == 0 {
+        let left = self.parts.stop.max_iters.saturating_sub(done);
+        if left == 0 {
             self.outcome.reason = Reason::Limit;
             return Ok(measured);
         }
+        let max_iters =
+            if last || left < MANY { left } else { left.div_ceil(2) }.min(self.parts.stretch.max(done));
         let Stop { rtol, atol, .. } = self.parts.stop;
         let stop =
             Stop { rtol: rtol * self.tighter, atol: atol * self.tighter, max_iters, ..self.parts.stop };
         let guess = x.to_vec();
-        let next = match name {
+        let next = match rung {
             None => {
                 self.parts.solver.set_stop(stop);
                 self.parts.solver.solve_watched(dev, self.b, x, watch)?.clone()
             }
-            Some(name) => {
-                let Parts { pair, adjoint, placed, factor, options, .. } = &*self.parts;
-                let method = method(name, options)?;
+            Some(rung) => {
                 let mark = dev.mark();
-                let m = placed.as_ref().map(|m| m as &dyn LinOp<T>);
-                let operator: &dyn LinOp<T> = if *adjoint { pair } else { &pair.a };
-                let solved = Solver::new(dev, operator, m, &*method, stop).and_then(|mut solver| {
-                    solver.set_factor(*factor);
-                    solver.solve_watched(dev, self.b, x, watch).cloned()
-                });
+                let solved = self.on_rung(dev, rung, stop, x, watch);
                 dev.release(mark);
-                solved?
+                match solved {
+                    // What a preconditioner refuses is no failure of the solve.
+                    Err(
+                        refused @ (Error::Entry { .. } | Error::Unsupported { .. } | Error::Structure { .. }),
+                    ) => {
+                        let refused = self.parts.order.told(refused);
+                        self.outcome.notes.push(format!("{rung} is not to be had: {refused}"));
+                        return Ok(measured);
+                    }
+                    solved => solved?,
+                }
             }
         };
         let outcome = &mut *self.outcome;
@@ -262,6 +324,30 @@ impl<'a, T: Scalar> Climb<'a, T> {
         }
         outcome.iterations += next.iterations;
         Ok(self.better(x, &guess, measured))
+    }
+
+    /// Solves by the method of a rung, with its preconditioner.
+    fn on_rung<B: Backend>(
+        &self,
+        dev: &mut B,
+        rung: &Rung,
+        stop: Stop,
+        x: &mut [T],
+        watch: Watching<'_>,
+    ) -> Result<Outcome> {
+        let Parts { pair, adjoint, placed, factor, options, order, given, .. } = &*self.parts;
+        let method = method(rung.method, options)?;
+        let named = rung.preconditioner.map(preconditioner).transpose()?.flatten();
+        let own = named.map(|kind| {
+            let a = times(*factor, order.arranged(given)?)?;
+            Placed::new(dev, kind, &a, pair.a)
+        });
+        let own = own.transpose()?;
+        let m = own.as_ref().or(placed.as_ref()).map(|m| m as &dyn LinOp<T>);
+        let operator: &dyn LinOp<T> = if *adjoint { pair } else { &pair.a };
+        let mut solver = Solver::new(dev, operator, m, &*method, stop)?;
+        solver.set_factor(*factor);
+        solver.solve_watched(dev, self.b, x, watch).cloned()
     }
 
     /// Whether `x` meets the tolerance, or why it need not go on.
@@ -319,6 +405,7 @@ fn copy(from: &Outcome, to: &mut Outcome) {
     to.residual = from.residual;
     to.true_residual = from.true_residual;
     to.backward_error = from.backward_error;
+    to.misfit = from.misfit;
     to.history.clone_from(&from.history);
     to.history_stride = from.history_stride;
     to.time = from.time;

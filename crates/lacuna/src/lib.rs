@@ -68,6 +68,7 @@ mod backends;
 mod climb;
 mod order;
 mod prepared;
+mod refine;
 mod system;
 mod timing;
 mod tune;
@@ -82,7 +83,7 @@ pub use lacuna_cpu as cpu;
 #[cfg(feature = "cuda")]
 pub use lacuna_cuda as cuda;
 pub use lacuna_formats as formats;
-pub use lacuna_formats::{Csr, Spec, Structure, Triplets};
+pub use lacuna_formats::{Csr, Pair, Spec, Structure, Triplets};
 #[cfg(feature = "opencl")]
 pub use lacuna_opencl as opencl;
 pub use lacuna_solvers as solvers;

@@ -2,30 +2,59 @@
 use crate::Chosen;
 use crate::climb;
 use crate::order::Order;
+use crate::refine::Refined;
 use crate::system::{factor_of, times};
 use lacuna_core::{Backend, Error, Matrix, Result, Scalar};
 use lacuna_formats::{Csr, Pair, convert};
 use lacuna_solvers::{Factor, Options, Outcome, Placed, Solver, Stop, Watch};
-use ndarray::{Array1, ArrayView1, ArrayViewMut1};
+use ndarray::{Array1, ArrayView1, ArrayView2, ArrayViewMut1, ArrayViewMut2};
+use std::fmt;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
 /// A system on a device, ready to solve for any right-hand side.
 pub struct Prepared<T: Scalar> {
     pub(crate) parts: Parts<T>,
+    /// What solves for corrections in the narrower type.
+    pub(crate) refined: Option<Refined<T>>,
     pub(crate) outcome: Outcome,
     staged: [Vec<T>; 2],
+}
+
+/// A method that is tried where another stopped short, and its preconditioner where it is not the one that is there.
+#[derive(Clone, Debug)]
+pub(crate) struct Rung {
+    pub(crate) method: &'static str,
+    pub(crate) preconditioner: Option<&'static str>,
+}
+
+impl fmt::Display for Rung {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.preconditioner {
+            Some(preconditioner) => write!(f, "{} and {preconditioner}", self.method),
+            None => write!(f, "{}", self.method),
+        }
+    }
 }
 
 /// What a system was prepared as.
 pub(crate) struct Parts<T: Scalar> {
     pub(crate) solver: Solver<T>,
-    /// The methods that are tried where this one stops short, in this order.
-    pub(crate) fallbacks: Vec<&'static str>,
+    /// What is tried where this one stops short, in this order.
+    pub(crate) rungs: Vec<Rung>,
+    /// Whether these are tried before this way is at its end, where it is slow.
+    pub(crate) climbs: bool,
+    /// Iterations that cost as much as preparing the first of these: where more than so many are still to come after as many, it is tried
+    /// without waiting for the end.
+    pub(crate) patience: Option<u64>,
+    /// Iterations after which a solve is measured.
+    pub(crate) stretch: u64,
     pub(crate) options: Options,
     pub(crate) method: Chosen,
     /// Whether it needs a Hermitian positive definite matrix.
     pub(crate) definite: bool,
+    /// Whether it solves least-squares problems.
+    pub(crate) least_squares: bool,
     pub(crate) preconditioner: Chosen,
     pub(crate) format: Chosen,
     /// In the caller's order, and without the factor.
@@ -46,7 +75,7 @@ pub(crate) struct Parts<T: Scalar> {
 impl<T: Scalar> Prepared<T> {
     pub(crate) fn new(parts: Parts<T>) -> Self {
         let outcome = Outcome { choices: parts.choices.clone(), ..Outcome::default() };
-        Prepared { parts, outcome, staged: [Vec::new(), Vec::new()] }
+        Prepared { parts, refined: None, outcome, staged: [Vec::new(), Vec::new()] }
     }
 
     /// Solves for `b` from the starting guess of the builder, or from 0.
@@ -56,7 +85,7 @@ impl<T: Scalar> Prepared<T> {
     pub fn solve<B: Backend>(&mut self, dev: &mut B, b: ArrayView1<'_, T>) -> Result<(Array1<T>, Outcome)> {
         let mut x = match &self.parts.x0 {
             Some(x0) => Array1::from_vec(x0.clone()),
-            None => Array1::zeros(self.parts.given.rows()),
+            None => Array1::zeros(self.parts.given.cols()),
         };
         self.solve_into(dev, b, x.view_mut())?;
         Ok((x, self.outcome.clone()))
@@ -82,6 +111,35 @@ impl<T: Scalar> Prepared<T> {
         self.solve_watched(dev, b, x, None)
     }
 
+    /// Solves for every column of `b` from the same column of `x`, one after the other, and puts the solutions there: the bits and outcomes
+    /// of so many [`Prepared::solve_into`].
+    ///
+    /// ```
+    /// use lacuna::prelude::*;
+    ///
+    /// let a = Spec::parse("gen:poisson2d:20x20")?.build::<f64>()?;
+    /// let b = Array2::from_shape_fn((a.rows(), 3), |(i, j)| ((i + j) % 5) as f64);
+    /// let mut x = Array2::zeros(b.raw_dim());
+    /// let mut dev = default_backend()?;
+    /// let mut system = LinearSystem::new(a).prepare(&mut dev)?;
+    /// let outcomes = system.solve_columns(&mut dev, b.view(), x.view_mut())?;
+    /// assert!(outcomes.iter().all(|outcome| outcome.converged()));
+    /// # Ok::<(), lacuna::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`Prepared::solve_into`]; [`Error::Length`] where `b` and `x` differ in their columns.
+    pub fn solve_columns<B: Backend>(
+        &mut self,
+        dev: &mut B,
+        b: ArrayView2<'_, T>,
+        mut x: ArrayViewMut2<'_, T>,
+    ) -> Result<Vec<Outcome>> {
+        Error::check_length("solve of several columns", "the columns of x", b.ncols(), x.ncols())?;
+        let columns = b.columns().into_iter().zip(x.columns_mut());
+        columns.map(|(b, x)| self.solve_into(dev, b, x).cloned()).collect()
+    }
+
     /// [`Prepared::solve_into`], calling `watch` now and then while it runs; breaking cancels the solve.
     ///
     /// # Errors
@@ -93,12 +151,16 @@ impl<T: Scalar> Prepared<T> {
         mut x: ArrayViewMut1<'_, T>,
         watch: Option<&mut dyn FnMut(Watch) -> ControlFlow<()>>,
     ) -> Result<&Outcome> {
-        let Prepared { parts, outcome, staged } = self;
+        let Prepared { parts, refined, outcome, staged } = self;
         outcome.notes.clear();
+        let solve = |parts: &mut Parts<T>, dev: &mut B, b: &[T], x: &mut [T]| match refined {
+            Some(refined) => refined.solve(parts, outcome, dev, (b, x), watch),
+            None => climb::solve(parts, outcome, dev, b, x, watch),
+        };
         if parts.order.changes() {
             parts.order.stage(staged, b, x.view())?;
             let [b, solution] = staged;
-            let solved = climb::solve(parts, outcome, dev, b, solution, watch);
+            let solved = solve(parts, dev, b, solution);
             solved.map_err(|error| parts.order.told(error))?;
             parts.order.restore(solution, x);
             return Ok(&self.outcome);
@@ -109,10 +171,10 @@ impl<T: Scalar> Prepared<T> {
             None => stage(staged_b, b),
         };
         match x.as_slice_mut() {
-            Some(slice) => climb::solve(parts, outcome, dev, b, slice, watch)?,
+            Some(slice) => solve(parts, dev, b, slice)?,
             None => {
                 let slice = stage(staged_x, x.view());
-                climb::solve(parts, outcome, dev, b, slice, watch)?;
+                solve(parts, dev, b, slice)?;
                 x.iter_mut().zip(slice).for_each(|(x, s)| *x = *s);
             }
         }
@@ -143,25 +205,11 @@ impl<T: Scalar> Prepared<T> {
     /// may depend on them (`stencil`, `dia-sym`, `packed`); what the preconditioner refuses; device failures. After these the system
     /// **must** be given other values before it solves again.
     pub fn update_values<B: Backend>(&mut self, dev: &mut B, values: &[T]) -> Result<()> {
-        Arc::make_mut(&mut self.parts.given).set_values(values)?;
-        let Parts { given, definite, order, .. } = &self.parts;
-        let (factor, a) = (factor_of(given, *definite), order.arranged(given)?);
-        let a = times(factor, a)?;
-        (self.parts.factor, self.parts.norm) = (factor, None);
-        self.parts.solver.set_factor(factor);
-        dev.set_matrix(self.parts.pair.a, convert(&a, &self.parts.format.name)?)?;
-        if self.parts.adjoint {
-            let turned = Arc::new(a.adjoint());
-            if self.parts.pair.adjoint != self.parts.pair.a {
-                dev.set_matrix(self.parts.pair.adjoint, convert(&turned, &self.parts.format.name)?)?;
-            } else if *turned != *a {
-                let message =
-                    "they are not Hermitian, as those prepared were; prepare the system anew".into();
-                return Err(Error::Structure { operation: "new values of a matrix".into(), message });
-            }
+        self.parts.update_values(dev, values)?;
+        match &mut self.refined {
+            Some(refined) => refined.update(dev, &*self.parts.order.arranged(&self.parts.given)?),
+            None => Ok(()),
         }
-        let updated = self.parts.placed.as_mut().map_or(Ok(()), |m| m.update(dev, &a));
-        updated.map_err(|error| self.parts.order.told(error))
     }
 
     /// The matrix on the device, in the order of the rows there.
@@ -194,10 +242,42 @@ impl<T: Scalar> Prepared<T> {
     pub fn solver(&mut self) -> &mut Solver<T> {
         &mut self.parts.solver
     }
+    /// The fewest bytes that an iteration can move; that of a correction where the system is refined.
+    pub fn bytes_per_iteration(&self) -> usize {
+        match &self.refined {
+            Some(refined) => refined.bytes_per_iteration(),
+            None => self.parts.solver.program().bytes_per_iteration(),
+        }
+    }
     /// Changes when to stop, for the solves to come.
     pub fn set_stop(&mut self, stop: Stop) {
         self.parts.stop = stop;
         self.parts.solver.set_stop(stop);
+    }
+}
+
+impl<T: Scalar> Parts<T> {
+    /// See [`Prepared::update_values`].
+    pub(crate) fn update_values<B: Backend>(&mut self, dev: &mut B, values: &[T]) -> Result<()> {
+        Arc::make_mut(&mut self.given).set_values(values)?;
+        let Parts { given, definite, order, .. } = self;
+        let (factor, a) = (factor_of(given, *definite), order.arranged(given)?);
+        let a = times(factor, a)?;
+        (self.factor, self.norm) = (factor, None);
+        self.solver.set_factor(factor);
+        dev.set_matrix(self.pair.a, convert(&a, &self.format.name)?)?;
+        if self.adjoint {
+            let turned = Arc::new(a.adjoint());
+            if self.pair.adjoint != self.pair.a {
+                dev.set_matrix(self.pair.adjoint, convert(&turned, &self.format.name)?)?;
+            } else if *turned != *a {
+                let message =
+                    "they are not Hermitian, as those prepared were; prepare the system anew".into();
+                return Err(Error::Structure { operation: "new values of a matrix".into(), message });
+            }
+        }
+        let updated = self.placed.as_mut().map_or(Ok(()), |m| m.update(dev, &a));
+        updated.map_err(|error| self.order.told(error))
     }
 }
 

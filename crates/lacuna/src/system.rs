@@ -1,12 +1,13 @@
 //! A linear system: what to solve and how; what is left open is chosen when it is prepared.
+use crate::climb::{SHORT_STRETCH, STRETCH};
 use crate::order::Order;
-use crate::prepared::{Parts, Prepared};
+use crate::prepared::{Parts, Prepared, Rung};
 use crate::{Chosen, choose_method, choose_preconditioner, tune_format};
 use lacuna_core::{Backend, Error, Format, LinOp, Result, Scalar, check_process};
 use lacuna_formats::{Csr, FORMATS, Pair, Structure, choose_format, convert};
 use lacuna_solvers::{
     Factor, METHODS, Method, Options, Outcome, PRECONDITIONERS, Placed, Preconditioner, Solver, Stop,
-    largest, method, name_of, preconditioner, scaling_exponent,
+    is_structurally_singular, largest, method, name_of, preconditioner, scaling_exponent,
 };
 use ndarray::{Array1, ArrayView1};
 use std::sync::Arc;
@@ -28,7 +29,7 @@ use std::sync::Arc;
 /// ```
 ///
 /// # Errors
-/// [`Error::Shape`] where the matrix is not square, [`Error::Length`] and [`Error::Element`] for `b`, device failures.
+/// [`Error::Length`] and [`Error::Element`] for `b`, device failures.
 pub fn solve<T: Scalar, B: Backend>(
     dev: &mut B,
     a: &Csr<T>,
@@ -52,7 +53,8 @@ enum PreconditionerChoice<T: Scalar> {
     Own(Box<dyn Preconditioner<T>>),
 }
 
-/// A matrix and how to solve with it. What is not set is chosen when [`LinearSystem::prepare`] sees the matrix.
+/// A matrix and how to solve with it. What is not set is chosen when [`LinearSystem::prepare`] sees the matrix. One that is not square
+/// makes it a least-squares problem, `min ‖b − A x‖`: see [`Method::least_squares`](crate::Method::least_squares).
 ///
 /// ```
 /// use lacuna::prelude::*;
@@ -75,12 +77,13 @@ enum PreconditionerChoice<T: Scalar> {
 /// # Ok::<(), lacuna::Error>(())
 /// ```
 pub struct LinearSystem<T: Scalar> {
-    a: Arc<Csr<T>>,
+    pub(crate) a: Arc<Csr<T>>,
     method: MethodChoice<T>,
     preconditioner: PreconditionerChoice<T>,
     format: Option<String>,
     reorder: String,
     adjoint: bool,
+    refines: bool,
     options: Options,
     stop: Stop,
     x0: Option<Vec<T>>,
@@ -100,6 +103,7 @@ impl<T: Scalar> LinearSystem<T> {
             format: None,
             reorder: "none".into(),
             adjoint: false,
+            refines: false,
             options: Options::default(),
             stop: Stop { rtol: Self::DEFAULT_RTOL, ..Stop::default() },
             x0: None,
@@ -146,7 +150,7 @@ impl<T: Scalar> LinearSystem<T> {
         self
     }
     /// Puts the conjugate transpose on the device too, in the same format, as much memory again unless the matrix is
-    /// Hermitian: for methods of your own that need `Aᴴ x`.
+    /// Hermitian: for methods of your own that need `Aᴴ x`, see [`Method::needs_adjoint`].
     ///
     /// The normal equations by conjugate gradients (CGNR), for any matrix that is not singular:
     ///
@@ -186,6 +190,25 @@ impl<T: Scalar> LinearSystem<T> {
         self.adjoint = true;
         self
     }
+    /// Solves in mixed precision: corrections in the narrower type (`f32` under `f64`, `Complex32` under `Complex64`), which moves half the
+    /// bytes, residuals and the solution in the wide one (iterative refinement, Wilkinson 1963). As accurate as without, and no slower to
+    /// converge while the condition of the matrix leaves single precision a digit.
+    ///
+    /// ```
+    /// use lacuna::prelude::*;
+    ///
+    /// let a = Spec::parse("gen:poisson2d:40x40")?.build::<f64>()?;
+    /// let b = Array1::ones(a.rows());
+    /// let mut dev = default_backend()?;
+    /// let stop = Stop { rtol: 1e-12, ..Stop::default() };
+    /// let mut system = LinearSystem::new(a).refine(true).stop(stop).prepare(&mut dev)?;
+    /// assert!(system.solve(&mut dev, b.view())?.1.true_residual <= 1e-12);
+    /// # Ok::<(), lacuna::Error>(())
+    /// ```
+    pub fn refine(mut self, refine: bool) -> Self {
+        self.refines = refine;
+        self
+    }
     /// Settings that some methods take.
     pub fn options(mut self, options: Options) -> Self {
         self.options = options;
@@ -207,26 +230,64 @@ impl<T: Scalar> LinearSystem<T> {
         self
     }
 
+    /// The system of the corrections, in the narrower type and still with no matrix, and that of the residuals.
+    ///
+    /// # Errors
+    /// [`Error::Unsupported`] for a method or preconditioner of the caller's own, which know one type.
+    pub(crate) fn split(self) -> Result<(LinearSystem<T::Narrow>, Self)> {
+        let own = || Error::Unsupported {
+            operation: "refine".into(),
+            message: "a method or preconditioner of your own is of one number type; name one of the lists"
+                .into(),
+        };
+        let nothing = Csr::new(0, 0, vec![0], Vec::new(), Vec::new())?;
+        let inner = LinearSystem {
+            a: Arc::new(nothing),
+            method: match &self.method {
+                MethodChoice::Auto => MethodChoice::Auto,
+                MethodChoice::Named(name) => MethodChoice::Named(name.clone()),
+                MethodChoice::Own(_) => return Err(own()),
+            },
+            preconditioner: match &self.preconditioner {
+                PreconditionerChoice::Auto => PreconditionerChoice::Auto,
+                PreconditionerChoice::Named(name) => PreconditionerChoice::Named(name.clone()),
+                PreconditionerChoice::Own(_) => return Err(own()),
+            },
+            format: self.format.clone(),
+            reorder: "none".into(),
+            adjoint: self.adjoint,
+            refines: false,
+            options: self.options,
+            stop: self.stop,
+            x0: None,
+        };
+        Ok((inner, LinearSystem { refines: false, ..self }))
+    }
+
     /// Chooses what is open, puts the matrix on the device and makes the solve ready.
     ///
     /// # Errors
-    /// [`Error::Shape`] where the matrix is not square, [`Error::Length`] for `x0`, [`Error::Argument`] for an unknown
+    /// [`Error::Shape`] where the matrix is not square although the method needs that, [`Error::Length`] for `x0`, [`Error::Argument`] for an unknown
     /// name or option of anything or a tolerance that is none, [`Error::Unsupported`] for a format that does not suit the matrix
     /// or that the backend has no kernel for, what the preconditioner refuses (for Jacobi's [`Error::Entry`], a diagonal
     /// entry that is zero), [`check_process`], device failures.
     pub fn prepare<B: Backend>(self, dev: &mut B) -> Result<Prepared<T>> {
         check_process("preparing a solve")?;
-        let (rows, cols) = (self.a.rows(), self.a.cols());
-        if rows != cols {
-            let expected = "a square matrix".into();
-            return Err(Error::Shape { operation: "solve".into(), expected, got: (rows, cols) });
+        if self.refines {
+            return crate::refine::prepare(self, dev);
         }
+        let (rows, cols) = (self.a.rows(), self.a.cols());
         if let Some(x0) = &self.x0 {
-            Error::check_length("solve", "x0", rows, x0.len())?;
+            Error::check_length("solve", "x0", cols, x0.len())?;
+        }
+        if rows != cols && self.reorder != "none" {
+            let expected = "a square matrix for an order of its rows and columns".into();
+            return Err(Error::Shape { operation: "solve".into(), expected, got: (rows, cols) });
         }
         let given = self.a;
         let (order, a) = Order::new(given.clone(), &self.reorder)?;
         let automatic = matches!(self.method, MethodChoice::Auto);
+        let chooses_preconditioner = matches!(self.preconditioner, PreconditionerChoice::Auto);
         let tunes = self.format.as_deref() == Some("tune");
         let undecided = automatic
             || matches!(self.preconditioner, PreconditionerChoice::Auto)
@@ -236,24 +297,38 @@ impl<T: Scalar> LinearSystem<T> {
         let (chosen_method, own) = match (self.method, &structure) {
             (MethodChoice::Own(own), _) => (asked(own.name()), Some(own)),
             (MethodChoice::Named(name), _) => (asked(&name), None),
+            (MethodChoice::Auto, _) if rows != cols => {
+                (Chosen::new("lsmr", "the matrix is not square: least squares"), None)
+            }
             (MethodChoice::Auto, Some(s)) => (choose_method(s, T::KIND.is_complex()), None),
             (MethodChoice::Auto, None) => (asked(METHODS[0].name), None),
         };
         let method = own.map_or_else(|| method(&chosen_method.name, &self.options), Ok)?;
         let info = METHODS.iter().find(|m| m.name == name_of(&chosen_method.name));
-        let definite = info.is_some_and(|m| m.positive_definite);
+        let definite = info.is_some_and(|m| m.positive_definite());
+        let least_squares = method.least_squares();
+        let adjoint = self.adjoint || method.needs_adjoint();
         let factor = factor_of(&given, definite);
         let a = times(factor, a)?;
         let (chosen_preconditioner, kind) = match (self.preconditioner, &structure) {
             (PreconditionerChoice::Own(own), _) => (asked(&own.name()), Some(own)),
             (PreconditionerChoice::Named(name), _) => (asked(&name), preconditioner(&name)?),
+            (PreconditionerChoice::Auto, _) if least_squares => {
+                (Chosen::new("none", "methods for least squares take none"), None)
+            }
             (PreconditionerChoice::Auto, Some(s)) => {
-                let chosen = choose_preconditioner(&a, s, definite);
+                let chosen = choose_preconditioner(&a, s, info.is_some_and(|m| m.hermitian()));
                 let kind = preconditioner(&chosen.name)?;
                 (chosen, kind)
             }
             (PreconditionerChoice::Auto, None) => (asked(PRECONDITIONERS[0].name), None),
         };
+        if least_squares && kind.is_some() {
+            let operation =
+                format!("{} with preconditioner {}", chosen_method.name, chosen_preconditioner.name);
+            let message = "methods for least squares take none".into();
+            return Err(Error::Unsupported { operation, message });
+        }
         let rounds = |name: &str| FORMATS.iter().any(|format| format.name == name && format.rounds);
         let format = match (self.format, &structure) {
             (Some(_), Some(s)) if tunes => {
@@ -271,7 +346,7 @@ impl<T: Scalar> LinearSystem<T> {
             }
             (_, None) | (Some(_), _) => Chosen::new("csr", "the only format the backend has"),
         };
-        let pair = if self.adjoint {
+        let pair = if adjoint {
             Pair::new(dev, &a, &format.name)?
         } else {
             let stored = dev.matrix(convert(&a, &format.name)?)?;
@@ -281,12 +356,23 @@ impl<T: Scalar> LinearSystem<T> {
         let placed = placed.map_err(|error| order.told(error))?;
         drop(a);
         let m = placed.as_ref().map(|m| m as &dyn LinOp<T>);
-        let operator: &dyn LinOp<T> = if self.adjoint { &pair } else { &pair.a };
+        let operator: &dyn LinOp<T> = if adjoint { &pair } else { &pair.a };
         let mut solver = Solver::new(dev, operator, m, &*method, self.stop)?;
         solver.set_factor(factor);
-        let mut fallbacks: Vec<_> = method.fallback().into_iter().collect();
-        if automatic && name_of(&chosen_method.name) != "gmres" {
-            fallbacks.push("gmres");
+        let mut rungs = rungs(&*method, automatic && !least_squares, structure.as_ref());
+        let elliptic = definite && chooses_preconditioner && structure.as_ref().is_some_and(may_be_elliptic);
+        let patience =
+            elliptic.then(|| if dev.device().backend == "cpu" { PATIENCE_ON_HOST } else { PATIENCE });
+        let singular = automatic
+            && structure.as_ref().is_some_and(|s| s.zero_diagonal > 0)
+            && rows == cols
+            && is_structurally_singular(&given);
+        if singular {
+            rungs.clear();
+        }
+        let stretch = if singular { SHORT_STRETCH } else { STRETCH };
+        if elliptic {
+            rungs.insert(0, Rung { method: method.name(), preconditioner: Some("amg") });
         }
         // Of a matrix that is its own mirror image the sums of rows are those of columns.
         let mirrored = structure.filter(|s| s.hermitian || s.symmetric || s.skew_symmetric);
@@ -304,17 +390,21 @@ impl<T: Scalar> LinearSystem<T> {
         }
         Ok(Prepared::new(Parts {
             solver,
-            fallbacks,
+            rungs,
+            climbs: automatic || elliptic,
+            patience,
+            stretch,
             options: self.options,
             method: chosen_method,
             definite,
+            least_squares,
             preconditioner: chosen_preconditioner,
             format,
             given,
             factor,
             norm,
             pair,
-            adjoint: self.adjoint,
+            adjoint,
             placed,
             order,
             choices,
@@ -322,6 +412,42 @@ impl<T: Scalar> LinearSystem<T> {
             x0: self.x0,
         }))
     }
+}
+
+/// Iterations of conjugate gradients that cost what the set-up of `amg` on the host does: where the iterations run there too, and on a GPU.
+const PATIENCE_ON_HOST: u64 = 200;
+const PATIENCE: u64 = 10_000;
+/// Below so many rows iterations are too cheap to be worth another way.
+const SMALL: usize = 2000;
+
+/// Incomplete factorisations that are tried last, what they grow the entries by at the most, and entries that are too many to keep.
+const FACTORS: [(&str, usize); 2] = [("ilut:drop=0.001,fill=10", 10), ("ilut:drop=0.00001,fill=30", 30)];
+const MOST_KEPT: usize = 30_000_000;
+
+/// Whether multigrid may do more for a positive definite matrix than its diagonal: a large one with few entries a row, which mostly pull
+/// against the diagonal.
+fn may_be_elliptic(s: &Structure) -> bool {
+    s.rows > SMALL && s.nnz < 100 * s.rows
+}
+
+/// What is tried where a method stops short: its classical form, then, if it was chosen automatically, what needs less of the matrix.
+fn rungs<T: Scalar>(method: &dyn Method<T>, automatic: bool, structure: Option<&Structure>) -> Vec<Rung> {
+    let plain = |method| Rung { method, preconditioner: None };
+    let mut rungs: Vec<_> = method.fallback().into_iter().map(plain).collect();
+    if automatic {
+        if structure.is_some_and(|s| s.hermitian) && method.name() != "minres" {
+            rungs.push(plain("minres"));
+        }
+        if method.name() != "gmres" {
+            rungs.push(plain("gmres"));
+        }
+        for (preconditioner, fill) in FACTORS {
+            if structure.is_none_or(|s| s.nnz <= MOST_KEPT / fill) {
+                rungs.push(Rung { method: "gmres:restart=50", preconditioner: Some(preconditioner) });
+            }
+        }
+    }
+    rungs
 }
 
 /// The power of two, and the sign, that a matrix is multiplied by before it is solved with: so that squares of products neither overflow

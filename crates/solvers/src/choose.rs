@@ -25,9 +25,9 @@ impl Chosen {
 
 /// The method for a matrix of this structure.
 ///
-/// Hermitian with a positive diagonal, which every positive definite matrix is, or a negative one: `cg`, on `−A` then. Otherwise `gmres` where the
-/// diagonal has zeros or negative entries, or where the matrix is symmetric or complex and so perhaps indefinite, all of
-/// which stop `bicgstab` early; and `bicgstab`, whose cost does not grow with the iterations, for the rest.
+/// Hermitian with a positive diagonal, which every positive definite matrix is, or a negative one: `cg`, on `−A` then. Hermitian otherwise:
+/// `minres`. For the rest `gmres` where the diagonal has zeros or negative entries, or where the matrix is symmetric or complex and so perhaps
+/// indefinite, all of which stop `bicgstab` early; and `bicgstab`, whose cost does not grow with the iterations, for the rest.
 pub fn choose_method(s: &Structure, complex: bool) -> Chosen {
     let symmetry = if complex { "Hermitian" } else { "symmetric" };
     if s.hermitian && s.diagonal_positive {
@@ -42,7 +42,7 @@ pub fn choose_method(s: &Structure, complex: bool) -> Chosen {
         return Chosen::new("bicgstab", format!("the matrix {what}, and its diagonal dominates"));
     }
     if s.hermitian {
-        return Chosen::new("gmres", format!("the matrix is {symmetry} and its diagonal is not positive"));
+        return Chosen::new("minres", format!("the matrix is {symmetry} and its diagonal is not positive"));
     }
     if s.zero_diagonal > 0 {
         let why = format!("the matrix is not {symmetry} and has {}", zeros(s.zero_diagonal));
@@ -61,9 +61,8 @@ pub fn choose_method(s: &Structure, complex: bool) -> Chosen {
 }
 
 /// The preconditioner for a matrix under a method: `jacobi` where every diagonal entry has a reciprocal and they are
-/// not all the same, so that it changes something; and, under a method for positive definite matrices, where they are
-/// positive too.
-pub fn choose_preconditioner<T: Scalar>(a: &Csr<T>, s: &Structure, positive_definite: bool) -> Chosen {
+/// not all the same, so that it changes something; and, under a method for Hermitian matrices, where they are positive too.
+pub fn choose_preconditioner<T: Scalar>(a: &Csr<T>, s: &Structure, hermitian: bool) -> Chosen {
     if let Some(row) = s.first_zero_diagonal {
         let why = format!("the matrix has {}, the first in row {row} (from 0)", zeros(s.zero_diagonal));
         return Chosen::new("none", why);
@@ -82,7 +81,7 @@ pub fn choose_preconditioner<T: Scalar>(a: &Csr<T>, s: &Structure, positive_defi
         );
         return Chosen::new("none", why);
     }
-    if positive_definite && !(s.diagonal_positive || s.diagonal_negative) {
+    if hermitian && !(s.diagonal_positive || s.diagonal_negative) {
         return Chosen::new("none", "the diagonal is not positive, and the method needs a positive one");
     }
     Chosen::new("jacobi", "the diagonal has no zero and is not constant; it costs no sweep of its own")

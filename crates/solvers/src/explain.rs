@@ -63,6 +63,11 @@ fn rows(which: &[usize]) -> String {
     }
 }
 
+/// Whether no values of the entries could make a matrix regular: a largest matching of rows and columns leaves rows over.
+pub fn is_structurally_singular<T: Scalar>(a: &Csr<T>) -> bool {
+    unmatched(a).is_some()
+}
+
 /// Rows that no column is left for in a largest matching of rows and columns by nonzero entries.
 fn unmatched<T: Scalar>(a: &Csr<T>) -> Option<String> {
     const NONE: u32 = u32::MAX;

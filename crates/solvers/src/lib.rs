@@ -12,9 +12,11 @@ mod system;
 
 pub use accuracy::{norm_bound, residual_norm};
 pub use choose::{Chosen, choose_method, choose_preconditioner};
-pub use explain::explain;
-pub use krylov::{BiCgStab, Cg, ClassicalBiCgStab, ClassicalCg};
-pub use krylov::{Gmres, METHODS, Method, MethodInfo, Options, Orthogonalization, Side, method};
+pub use explain::{explain, is_structurally_singular};
+pub use krylov::{BiCg, BiCgStab, BiCgStabL, Cgs, ClassicalBiCgStab, Gmres, Idr, Orthogonalization, Side};
+pub use krylov::{CbGmres, Cg, ChebyshevIteration, ClassicalCg, Cr, FGmres, FlexibleCg, MinRes, PipelinedCg};
+pub use krylov::{Cgls, Craig, Lsmr, Lsqr};
+pub use krylov::{METHODS, Method, MethodInfo, Needs, Options, Qmr, Richardson, TfQmr, method};
 pub use named::{OptionInfo, name_of};
 pub use outcome::Outcome;
 pub use precond::{Aggregation, Amg, AmgOptions, Smoothing};

@@ -13,12 +13,14 @@ pub struct Outcome {
     pub restarts: u64,
     /// `‖r‖ / ‖b‖` by the method's recurrence, at the last iteration.
     pub residual: f64,
-    /// `‖b − A x‖ / ‖b‖` of the `x` that is handed back, computed from it in the number type of the solve, and by
+    /// `‖b − A x‖ / ‖b‖`, or `‖Aᴴ (b − A x)‖ / ‖Aᴴ b‖` for least squares, of the `x` that is handed back, computed from it in the number type of the solve, and by
     /// [`residual_norm`](crate::residual_norm) where that could not tell; NaN for a method that does not confirm.
     pub true_residual: f64,
     /// `‖b − A x‖ / (‖A‖ ‖x‖ + ‖b‖)` with `‖A‖ = √(‖A‖₁ ‖A‖_∞)`: the smallest relative change of `A` and `b` that makes `x` exact, up to
     /// the choice of the norm (Rigal and Gaches 1967). The unit roundoff is the best there is. NaN where the matrix is not known.
     pub backward_error: f64,
+    /// `‖b − A x‖ / ‖b‖` of a least-squares problem: what `A` cannot reach of `b`. NaN for other systems, and where the matrix is not known.
+    pub misfit: f64,
     /// `‖r‖ / ‖b‖` at iterations 0, `history_stride`, 2 `history_stride`, …
     pub history: Vec<f64>,
     /// Iterations between two values of the history; 1 below a limit of 1 048 576.
@@ -49,6 +51,7 @@ impl Default for Outcome {
             residual: f64::NAN,
             true_residual: f64::NAN,
             backward_error: f64::NAN,
+            misfit: f64::NAN,
             history: Vec::new(),
             history_stride: 1,
             time: Duration::ZERO,

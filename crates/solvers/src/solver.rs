@@ -32,7 +32,7 @@ impl Default for Stop {
 pub struct Watch {
     /// Iterations done.
     pub iterations: u64,
-    /// `‖r‖ / ‖b‖` by the recurrence; NaN for a solve of what is already on the device.
+    /// `‖r‖ / ‖b‖` by the recurrence; NaN for a solve of what is already on the device, and for least squares.
     pub residual: f64,
 }
 
@@ -53,6 +53,7 @@ pub struct Solver<T: Scalar> {
     operator: Factor,
     history: History,
     outcome: Outcome,
+    least_squares: bool,
     /// A guess that is not 0, while its place holds something else.
     guess: Vec<T>,
 }
@@ -82,10 +83,12 @@ impl Factor {
 }
 
 impl<T: Scalar> Solver<T> {
-    /// Makes a method ready for `A x = b`, with a preconditioner `M ≈ A⁻¹` or none.
+    /// Makes a method ready for `A x = b`, with a preconditioner `M ≈ A⁻¹` or none; or for `min ‖b − A x‖`, without one, by a method for
+    /// least squares.
     ///
     /// # Errors
-    /// [`Error::Shape`] where `A` is not square or `M` is not of its shape, [`Error::Argument`] for a tolerance that is
+    /// [`Error::Shape`] where `A` is not square although the method needs that, or `M` is not of its shape, [`Error::Unsupported`] for a
+    /// preconditioner under a method for least squares, [`Error::Argument`] for a tolerance that is
     /// negative or NaN, and whatever recording and planning find.
     pub fn new<B: Backend>(
         dev: &mut B,
@@ -95,9 +98,15 @@ impl<T: Scalar> Solver<T> {
         stop: Stop,
     ) -> Result<Self> {
         let (rows, cols) = a.shape();
-        if rows != cols {
-            let expected = "a square matrix".into();
+        let least_squares = method.least_squares();
+        if rows != cols && !least_squares {
+            let expected = format!("a square matrix for {}; lsmr takes any", method.name());
             return Err(Error::Shape { operation: "solve".into(), expected, got: (rows, cols) });
+        }
+        if m.is_some() && least_squares {
+            let operation = format!("{} with a preconditioner", method.name());
+            let message = "methods for least squares take none".into();
+            return Err(Error::Unsupported { operation, message });
         }
         if let Some(m) = m
             && m.shape() != (rows, cols)
@@ -112,12 +121,12 @@ impl<T: Scalar> Solver<T> {
             }
         }
         let mut k = Recorder::new(dev, method.name());
-        let [b, x] = k.vectors(rows);
+        let (b, x) = (k.vector(rows), k.vector(cols));
         let [bb, target, goal, rtol2, atol2, dtol2, diverged, last, shrink, best] = k.cells();
-        let kept = method.keeps_best().then(|| k.vector(rows));
+        let kept = method.keeps_best().then(|| k.vector(cols));
         let system =
             System { a, m, b, x, bb, target, goal, rtol2, atol2, dtol2, diverged, last, shrink, kept, best };
-        system.begin(&mut k);
+        system.begin(&mut k, least_squares);
         k.multi_axpy_dot(Pass::new("shrink").eval(shrink, Formula::from(method.shrink())));
         method.record(&mut k, &system);
         let program = k.finish()?;
@@ -136,6 +145,7 @@ impl<T: Scalar> Solver<T> {
             operator: Factor::default(),
             history: History::default(),
             outcome: Outcome::default(),
+            least_squares,
             guess: Vec::new(),
         })
     }
@@ -229,7 +239,11 @@ impl<T: Scalar> Solver<T> {
             (false, _) => dev.upload(&scaled(x, of_x), self.x)?,
         }
         // Nobody else asks for it.
-        let norm = if watch.is_some() { norm(b, largest).scale_by_power_of_two(exponent) } else { f64::NAN };
+        let norm = if watch.is_some() && !self.least_squares {
+            norm(b, largest).scale_by_power_of_two(exponent)
+        } else {
+            f64::NAN
+        };
         let there = start.elapsed();
         self.run(dev, (exponent, self.stop.max_iters), norm, watch)?;
         let done = start.elapsed();

@@ -1,12 +1,12 @@
 //! What a method is given: a system, and what every method does alike.
-use lacuna_core::{Cell, Confirm, Formula, LinOp, Pass, Reason, Recorder, Scalar, Vector};
+use lacuna_core::{Adjoint, Cell, Confirm, Formula, LinOp, Pass, Reason, Recorder, Scalar, Vector};
 
 /// The square of the fraction of the unit roundoff that no recurrence need fall below.
 const FLOOR: f64 = 0.01;
 
 /// `A x = b` with an optional preconditioner `M ≈ A⁻¹`, on a device.
 pub struct System<'a, T: Scalar> {
-    /// The operator, square.
+    /// The operator: square, but under methods for least squares.
     pub a: &'a dyn LinOp<T>,
     /// The preconditioner.
     pub m: Option<&'a dyn LinOp<T>>,
@@ -14,7 +14,7 @@ pub struct System<'a, T: Scalar> {
     pub b: Vector<T>,
     /// The starting guess, and then the solution.
     pub x: Vector<T>,
-    /// `‖b‖²`
+    /// `‖b‖²`, or `‖Aᴴ b‖²` for least squares.
     pub bb: Cell<T>,
     /// The squared tolerance, `max(rtol² ‖b‖², atol²)`.
     pub target: Cell<T>,
@@ -45,12 +45,19 @@ impl<T: Scalar> System<'_, T> {
         self.b.len
     }
 
-    /// Records what every solve begins with: `‖b‖`, the target, and the state of the confirmations.
-    pub(crate) fn begin(&self, k: &mut Recorder<'_, T>) {
+    /// Records what every solve begins with: `‖b‖`, or `‖Aᴴ b‖` for least squares, the target, and the state of the confirmations.
+    pub(crate) fn begin(&self, k: &mut Recorder<'_, T>, least_squares: bool) {
         let infinity = Formula::value(T::from_real(f64::INFINITY));
+        let size = if least_squares {
+            let normal = k.vector(self.x.len);
+            k.spmv_dot(&Adjoint(self.a), self.b, normal, Pass::nothing());
+            normal
+        } else {
+            self.b
+        };
         k.multi_axpy_dot(
             Pass::new("target")
-                .dot(self.bb, self.b, self.b)
+                .dot(self.bb, size, size)
                 .eval(self.target, (self.rtol2 * self.bb).max(self.atol2))
                 .eval(self.goal, self.target.max(FLOOR * T::EPSILON * T::EPSILON * self.bb))
                 .eval(self.diverged, infinity.clone())
@@ -91,5 +98,46 @@ impl<T: Scalar> System<'_, T> {
             Some(m) => k.spmv_dot(m, r, z, then),
             None => k.multi_axpy_dot(then),
         }
+    }
+
+    /// Records `z ← Mᴴ r`, then the pass.
+    pub fn precondition_adjoint(&self, k: &mut Recorder<'_, T>, r: Vector<T>, z: Vector<T>, then: Pass<T>) {
+        match self.m {
+            Some(m) => k.spmv_dot(&Adjoint(m), r, z, then),
+            None => k.multi_axpy_dot(then),
+        }
+    }
+
+    /// A place for the sum `y` of a method that solves `A M y = b`: `x` itself where there is no preconditioner, else a vector that begins as
+    /// 0. The restart section **must** begin with [`System::correct`].
+    pub fn right_sum(&self, k: &mut Recorder<'_, T>) -> Vector<T> {
+        let Some(_) = self.m else { return self.x };
+        let y = k.vector(self.x.len);
+        k.multi_axpy_dot(Pass::new("clear").set(y, Formula::value(T::zero())));
+        y
+    }
+
+    /// Records `x ← x + M y` and `y ← 0`, by way of `t`.
+    pub fn correct(&self, k: &mut Recorder<'_, T>, y: Vector<T>, t: Vector<T>) {
+        if let Some(m) = self.m {
+            k.spmv_dot(m, y, t, Pass::new("correct").set(self.x, self.x + t));
+            k.multi_axpy_dot(Pass::new("clear").set(y, Formula::value(T::zero())));
+        }
+    }
+
+    /// Records `z ← A M v`, by way of `t` where there is a preconditioner, then the pass.
+    pub fn operate(
+        &self,
+        k: &mut Recorder<'_, T>,
+        v: Vector<T>,
+        t: Option<Vector<T>>,
+        z: Vector<T>,
+        then: Pass<T>,
+    ) {
+        let between = self.m.zip(t).map_or(v, |(m, t)| {
+            k.spmv_dot(m, v, t, Pass::nothing());
+            t
+        });
+        k.spmv_dot(self.a, between, z, then);
     }
 }

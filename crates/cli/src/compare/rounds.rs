@@ -146,7 +146,7 @@ fn formats(asked: &[String], subject: &Subject, targets: &[Box<dyn Target>]) -> 
 /// Why a method that nobody asked for is not tried.
 fn unsuited(method: &str, subject: &Subject) -> Option<String> {
     let s = subject.structure()?;
-    let needs = METHODS.iter().any(|m| m.name == name_of(method) && m.positive_definite);
+    let needs = METHODS.iter().any(|m| m.name == name_of(method) && m.positive_definite());
     (needs && !(s.hermitian && s.diagonal_positive)).then(|| {
         let what = if s.hermitian { "its diagonal is not positive" } else { "it is not Hermitian" };
         format!("the matrix is not positive definite: {what}; --methods {method} tries all the same")

@@ -4,10 +4,12 @@ use super::system::Typed;
 use super::target::Case;
 use super::{GMRES_ONCE, Measured, Samples, Task, four_digits};
 use fnv::FnvHasher;
+use lacuna::formats::convert;
 use lacuna::solvers::{self, Gmres, Orthogonalization, preconditioner};
-use lacuna::{Backend, LinOp, Matrix, Method, Options, Outcome, Placed, Result, Scalar};
+use lacuna::{Backend, LinOp, Method, Options, Outcome, Pair, Placed, Result, Scalar};
 use lacuna::{Solver, Stop};
 use std::hash::Hasher;
+use std::sync::Arc;
 use std::time::Instant;
 
 /// Residuals kept of a solve at the most.
@@ -16,7 +18,7 @@ const HISTORY: usize = 400;
 /// A solve that is ready.
 pub(super) struct Solves<T: Scalar> {
     method: Box<dyn Method<T>>,
-    a: Matrix<T>,
+    a: Pair<T>,
     m: Option<Placed<T>>,
     stop: Stop,
     solver: Solver<T>,
@@ -68,10 +70,15 @@ impl<T: Scalar> Solves<T> {
         let kind = preconditioner(&task.precond)?;
         let m = kind.map(|kind| Placed::new(dev, kind, &system.a, a)).transpose()?;
         let method = named::<T>(task)?;
+        let adjoint = match method.needs_adjoint() {
+            true => dev.matrix(convert(&Arc::new(system.a.adjoint()), task.format)?)?,
+            false => a,
+        };
+        let a = Pair { a, adjoint };
         let start = Instant::now();
         let mut solver = make(dev, &a, &m, &*method, task.stop)?;
         let first_setup = start.elapsed().as_secs_f64();
-        let (b, mut x) = (vec![T::one(); a.rows], vec![T::zero(); a.rows]);
+        let (b, mut x) = (vec![T::one(); a.a.rows], vec![T::zero(); a.a.rows]);
         let outcome = solver.solve(dev, &b, &mut x)?.clone();
         let first = Bits::of(&x, &outcome);
         let (fresh, setup, again, transfers, on_device) = Default::default();
@@ -172,7 +179,7 @@ impl<T: Scalar, B: Backend> Case<B> for Solves<T> {
 
 fn make<T: Scalar, B: Backend>(
     dev: &mut B,
-    a: &Matrix<T>,
+    a: &Pair<T>,
     m: &Option<Placed<T>>,
     method: &dyn Method<T>,
     stop: Stop,

@@ -90,7 +90,7 @@ fn converged_is_said_of_what_is_handed_back() {
 fn a_factor_of_the_matrix_changes_nothing() {
     fn of<T: Scalar>(exponents: &[i32]) {
         for info in METHODS {
-            let below = if info.positive_definite { -1.0 } else { -1.5 };
+            let below = if info.hermitian() { -1.0 } else { -1.5 };
             let mut first = None;
             for &exponent in exponents {
                 let scale = 2f64.powi(exponent);
@@ -158,7 +158,7 @@ fn where_rounding_ends_a_recurrence_the_classical_form_goes_on() {
 fn singular_systems_are_explained_and_x_is_no_worse_than_the_guess() {
     let line = |n: usize| tridiagonal::<f64>(n, -1.0, |i| if i == 0 || i + 1 == n { 1.0 } else { 2.0 }, -1.0);
     for info in METHODS {
-        for precond in PRECONDITIONERS {
+        for precond in PRECONDITIONERS.iter().filter(|precond| info.takes(precond)) {
             let a = line(50);
             let system = LinearSystem::new(a.clone()).method(info.name).preconditioner(precond.name);
             let outcome = honest(info.name, system, &a, &ones(50), 1e-8);
@@ -294,7 +294,10 @@ fn no_small_system_breaks_the_rules() {
                 let dev = &mut default_backend().unwrap();
                 if let Err(refused) = system.prepare(dev) {
                     assert!(
-                        matches!(refused, Error::Entry { .. } | Error::Element { .. }),
+                        matches!(
+                            refused,
+                            Error::Entry { .. } | Error::Element { .. } | Error::Unsupported { .. }
+                        ),
                         "{name}: {refused}"
                     );
                     continue;

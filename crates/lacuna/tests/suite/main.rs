@@ -1,5 +1,7 @@
 //! The library as its users see it; one program, so that what they share is compiled once.
 mod honest;
 mod interface;
+mod least_squares;
 mod order;
 mod own_method;
+mod refine;

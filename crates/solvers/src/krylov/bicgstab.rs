@@ -1,4 +1,5 @@
 //! Stabilised bi-conjugate gradients in four sweeps an iteration, for general square systems.
+use super::method::{Listed, MethodInfo, Needs};
 use crate::{Method, System};
 use lacuna_core::{Cell, Pass, Reason, Recorder, Scalar};
 
@@ -11,9 +12,19 @@ use lacuna_core::{Cell, Pass, Reason, Recorder, Scalar};
 #[derive(Clone, Copy, Debug, Default)]
 pub struct BiCgStab;
 
+impl Listed for BiCgStab {
+    const INFO: MethodInfo = MethodInfo {
+        name: "bicgstab",
+        about: "stabilised bi-conjugate gradients in four sweeps an iteration; any square system",
+        needs: Needs::Square,
+        adjoint: false,
+        options: &[],
+    };
+}
+
 impl<T: Scalar> Method<T> for BiCgStab {
     fn name(&self) -> &'static str {
-        "bicgstab"
+        Self::INFO.name
     }
     fn fallback(&self) -> Option<&'static str> {
         Some("classical-bicgstab")

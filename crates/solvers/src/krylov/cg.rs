@@ -1,4 +1,5 @@
 //! Conjugate gradients with a single reduction, for Hermitian positive definite systems.
+use super::method::{Listed, MethodInfo, Needs};
 use crate::{Method, System};
 use lacuna_core::{Pass, Reason, Recorder, Scalar};
 
@@ -14,9 +15,19 @@ use lacuna_core::{Pass, Reason, Recorder, Scalar};
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Cg;
 
+impl Listed for Cg {
+    const INFO: MethodInfo = MethodInfo {
+        name: "cg",
+        about: "conjugate gradients in two sweeps an iteration; Hermitian positive definite",
+        needs: Needs::PositiveDefinite,
+        adjoint: false,
+        options: &[],
+    };
+}
+
 impl<T: Scalar> Method<T> for Cg {
     fn name(&self) -> &'static str {
-        "cg"
+        Self::INFO.name
     }
     fn fallback(&self) -> Option<&'static str> {
         Some("classical-cg")

@@ -1,5 +1,6 @@
 //! Stabilised bi-conjugate gradients as in the textbook, for general square systems.
 use super::bicgstab::orthogonal;
+use super::method::{Listed, MethodInfo, Needs};
 use crate::{Method, System};
 use lacuna_core::{Pass, Reason, Recorder, Scalar};
 
@@ -16,9 +17,19 @@ use lacuna_core::{Pass, Reason, Recorder, Scalar};
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ClassicalBiCgStab;
 
+impl Listed for ClassicalBiCgStab {
+    const INFO: MethodInfo = MethodInfo {
+        name: "classical-bicgstab",
+        about: "stabilised bi-conjugate gradients as in the textbook; any square system",
+        needs: Needs::Square,
+        adjoint: false,
+        options: &[],
+    };
+}
+
 impl<T: Scalar> Method<T> for ClassicalBiCgStab {
     fn name(&self) -> &'static str {
-        "classical-bicgstab"
+        Self::INFO.name
     }
 
     fn record(&self, k: &mut Recorder<'_, T>, sys: &System<'_, T>) {

@@ -1,4 +1,5 @@
 //! Conjugate gradients as in the textbook, for Hermitian positive definite systems.
+use super::method::{Listed, MethodInfo, Needs};
 use crate::{Method, System};
 use lacuna_core::{Pass, Reason, Recorder, Scalar};
 
@@ -15,9 +16,19 @@ use lacuna_core::{Pass, Reason, Recorder, Scalar};
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ClassicalCg;
 
+impl Listed for ClassicalCg {
+    const INFO: MethodInfo = MethodInfo {
+        name: "classical-cg",
+        about: "conjugate gradients as in the textbook; Hermitian positive definite",
+        needs: Needs::PositiveDefinite,
+        adjoint: false,
+        options: &[],
+    };
+}
+
 impl<T: Scalar> Method<T> for ClassicalCg {
     fn name(&self) -> &'static str {
-        "classical-cg"
+        Self::INFO.name
     }
 
     fn record(&self, k: &mut Recorder<'_, T>, s: &System<'_, T>) {

@@ -1,7 +1,7 @@
-//! The methods by name.
-use super::{BiCgStab, Cg, ClassicalBiCgStab, ClassicalCg, Gmres, Orthogonalization, Side};
-use crate::System;
-use crate::named::{OptionInfo, Settings, name_of, unknown};
+//! What a method is, and the options that methods share.
+use super::{Orthogonalization, Side};
+use crate::named::{OptionInfo, Settings};
+use crate::{PrecondInfo, System, preconditioner};
 use lacuna_core::{Recorder, Result, Scalar};
 
 /// A method: what records a solve.
@@ -18,6 +18,15 @@ pub trait Method<T: Scalar> {
     }
     /// Whether it calls [`System::keep`] after its confirmations, for which it gets a vector: for a method that confirms often.
     fn keeps_best(&self) -> bool {
+        false
+    }
+    /// Whether it records products with `Aᴴ`, so that the operator must know its adjoint.
+    fn needs_adjoint(&self) -> bool {
+        false
+    }
+    /// Whether it solves `min ‖b − A x‖` for a matrix of any shape: the residual that is confirmed, counted and told is that of the
+    /// normal equations then, `‖Aᴴ (b − A x)‖` relative to `‖Aᴴ b‖`.
+    fn least_squares(&self) -> bool {
         false
     }
     /// The name of the form that goes on where this one stopped although the operator is what it needs: the textbook's, whose
@@ -47,6 +56,19 @@ pub struct Options {
     pub side: Side,
 }
 
+/// What a method needs of the operator.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Needs {
+    /// It must be Hermitian and positive definite, and so must the preconditioner.
+    PositiveDefinite,
+    /// It must be Hermitian, and the preconditioner positive definite too.
+    Hermitian,
+    /// It must be square.
+    Square,
+    /// It may be of any shape: least squares.
+    Nothing,
+}
+
 /// A method in the list.
 #[derive(Clone, Copy, Debug)]
 pub struct MethodInfo {
@@ -54,113 +76,45 @@ pub struct MethodInfo {
     pub name: &'static str,
     /// What it is for, in a line.
     pub about: &'static str,
-    /// Whether it needs a Hermitian positive definite operator.
-    pub positive_definite: bool,
+    /// What it needs of the operator.
+    pub needs: Needs,
+    /// Whether it needs products with `Aᴴ`, and with `Mᴴ` where there is a preconditioner.
+    pub adjoint: bool,
     /// Its options, for `NAME:key=value,…`.
     pub options: &'static [OptionInfo],
 }
 
-/// The options of [`Gmres`].
-const GMRES: &[OptionInfo] = &[
-    OptionInfo { key: "restart", default: "30", about: "iterations of a cycle" },
-    OptionInfo {
-        key: "orthogonalization",
-        default: "selective",
-        about: "selective, classical, classical-twice or modified Gram-Schmidt",
-    },
-    OptionInfo { key: "side", default: "right", about: "where the preconditioner goes: right or left" },
-];
-
-/// Every method, by name.
-pub const METHODS: [MethodInfo; 5] = [
-    MethodInfo {
-        name: "cg",
-        about: "conjugate gradients in two sweeps an iteration; Hermitian positive definite",
-        positive_definite: true,
-        options: &[],
-    },
-    MethodInfo {
-        name: "classical-cg",
-        about: "conjugate gradients as in the textbook; Hermitian positive definite",
-        positive_definite: true,
-        options: &[],
-    },
-    MethodInfo {
-        name: "bicgstab",
-        about: "stabilised bi-conjugate gradients in four sweeps an iteration; any square system",
-        positive_definite: false,
-        options: &[],
-    },
-    MethodInfo {
-        name: "classical-bicgstab",
-        about: "stabilised bi-conjugate gradients as in the textbook; any square system",
-        positive_definite: false,
-        options: &[],
-    },
-    MethodInfo {
-        name: "gmres",
-        about: "GMRES, restarted; any square system",
-        positive_definite: false,
-        options: GMRES,
-    },
-];
-
-/// The method of a name with options, `NAME:key=value,…`, which go before the settings.
-///
-/// # Errors
-/// [`Error::Argument`](lacuna_core::Error::Argument) where there is none of that name, with the names there are; for a
-/// key it does not have, with those it has; for a value that is none.
-pub fn method<T: Scalar>(text: &str, options: &Options) -> Result<Box<dyn Method<T>>> {
-    let name = name_of(text);
-    let info = METHODS.iter().find(|m| m.name == name);
-    let info = info.ok_or_else(|| unknown("method", METHODS.iter().map(|m| m.name), name))?;
-    let settings = Settings::parse("method", text, info.options)?;
-    Ok(match name {
-        "cg" => Box::new(Cg),
-        "classical-cg" => Box::new(ClassicalCg),
-        "bicgstab" => Box::new(BiCgStab),
-        "classical-bicgstab" => Box::new(ClassicalBiCgStab),
-        _ => Box::new(gmres(&settings, options)?),
-    })
-}
-
-fn gmres(settings: &Settings<'_>, options: &Options) -> Result<Gmres> {
-    use Orthogonalization::{Classical, ClassicalTwice, Modified, Selective};
-    let ways = [
-        ("selective", Selective),
-        ("classical", Classical),
-        ("classical-twice", ClassicalTwice),
-        ("modified", Modified),
-    ];
-    let given = settings.given("restart").is_some();
-    let named = settings.number("restart", "a whole number from 1", |restart| *restart > 0)?;
-    Ok(Gmres {
-        restart: options.restart.filter(|_| !given).unwrap_or(named),
-        orthogonalization: settings.choice("orthogonalization", &ways)?.unwrap_or(options.orthogonalization),
-        side: settings
-            .choice("side", &[("right", Side::Right), ("left", Side::Left)])?
-            .unwrap_or(options.side),
-    })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::{METHODS, Options, method};
-
-    #[test]
-    fn methods_go_by_the_names_they_are_listed_with() {
-        for info in METHODS {
-            assert_eq!(method::<f64>(info.name, &Options::default()).unwrap().name(), info.name);
-        }
+impl MethodInfo {
+    /// Whether it needs a Hermitian positive definite operator.
+    pub fn positive_definite(&self) -> bool {
+        self.needs == Needs::PositiveDefinite
     }
+    /// Whether it needs a Hermitian operator, definite or not.
+    pub fn hermitian(&self) -> bool {
+        matches!(self.needs, Needs::PositiveDefinite | Needs::Hermitian)
+    }
+    /// Whether it solves least-squares problems.
+    pub fn least_squares(&self) -> bool {
+        self.needs == Needs::Nothing
+    }
+    /// Whether a preconditioner of the list has what the method needs of it: its adjoint where it needs that. Methods for least
+    /// squares take none.
+    pub fn takes(&self, precond: &PrecondInfo) -> bool {
+        if self.least_squares() {
+            return precond.name == "none";
+        }
+        let made = preconditioner::<f64>(precond.name).ok().flatten();
+        !self.adjoint || made.is_none_or(|m| m.knows_adjoint())
+    }
+}
 
-    #[test]
-    fn options_in_a_name_go_before_settings() {
-        let error = |text: &str| method::<f64>(text, &Options::default()).err().unwrap().to_string();
-        assert!(method::<f64>("gmres:restart=7,side=left", &Options::default()).is_ok());
-        assert!(error("gmres:restart=0").contains("a whole number from 1"));
-        assert!(error("gmres:side=up").contains("expected one of right, left"));
-        assert!(error("cg:restart=3").contains("it has no options"));
-        assert!(error("gmrs").contains("expected one of cg, classical-cg"));
+/// A method that stands in the list.
+pub(super) trait Listed: Default {
+    /// Its entry.
+    const INFO: MethodInfo;
+
+    /// The method with the options of a name, which go before the settings.
+    fn named(_: &Settings<'_>, _: &Options) -> Result<Self> {
+        Ok(Self::default())
     }
 }

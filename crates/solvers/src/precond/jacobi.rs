@@ -8,7 +8,7 @@ use std::borrow::Cow;
 /// `M = D⁻¹`, the reciprocals of the diagonal.
 ///
 /// * Needs: a diagonal without zeros; positive under a method for positive definite matrices.
-/// * Cost of an application: one vector read; it shares the sweep before it. Storage: 1 vector.
+/// * Cost of an application: one vector read; it shares the sweep before it. Storage: 1 vector, 2 where numbers are complex.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Jacobi;
 
@@ -31,10 +31,30 @@ impl<T: Scalar> Preconditioner<T> for Jacobi {
         "jacobi".into()
     }
     fn set_up(&mut self, a: &Csr<T>) -> Result<Parts<T>> {
-        Ok(Parts::new().vector(inverse_diagonal(a)?))
+        let d = inverse_diagonal(a)?;
+        let conjugate = T::KIND.is_complex().then(|| d.iter().map(|d| d.conj()).collect());
+        let parts = Parts::new().vector(d);
+        Ok(match conjugate {
+            Some(conjugate) => parts.vector(conjugate),
+            None => parts,
+        })
     }
     fn apply(&self, k: &mut Recorder<'_, T>, on: &Handles<T>, r: Vector<T>, z: Vector<T>, then: Pass<T>) {
         let [d] = on.vectors();
+        k.multi_axpy_dot(Pass::new("diagonal").set(z, d * r).then(then));
+    }
+    fn knows_adjoint(&self) -> bool {
+        true
+    }
+    fn apply_adjoint(
+        &self,
+        k: &mut Recorder<'_, T>,
+        on: &Handles<T>,
+        r: Vector<T>,
+        z: Vector<T>,
+        then: Pass<T>,
+    ) {
+        let d = if T::KIND.is_complex() { on.vectors::<2>()[1] } else { on.vectors::<1>()[0] };
         k.multi_axpy_dot(Pass::new("diagonal").set(z, d * r).then(then));
     }
 }

@@ -51,6 +51,10 @@ pub trait Preconditioner<T: Scalar>: Send {
     }
     /// Records `z ← M r`, then `then`. `r` and `z` have as many elements as the matrix has rows, and differ.
     fn apply(&self, k: &mut Recorder<'_, T>, on: &Handles<T>, r: Vector<T>, z: Vector<T>, then: Pass<T>);
+    /// Whether [`Preconditioner::apply_adjoint`] is there.
+    fn knows_adjoint(&self) -> bool {
+        false
+    }
     /// Records `z ← Mᴴ r`, then `then`. Provided: fails.
     fn apply_adjoint(
         &self,
@@ -62,7 +66,7 @@ pub trait Preconditioner<T: Scalar>: Send {
     ) {
         k.fail(Error::Unsupported {
             operation: format!("the adjoint of preconditioner `{}`", self.name()),
-            message: "it does not know its adjoint".into(),
+            message: "it does not know its adjoint; `jacobi` does, and methods without products by the adjoint need none".into(),
         });
     }
 }

@@ -1,0 +1,208 @@
+//! Mixed precision: corrections solved for in the narrower type, residuals in the wide one.
+use crate::climb::{Watching, stands};
+use crate::prepared::{Parts, Prepared};
+use crate::{Chosen, LinearSystem};
+use lacuna_core::{Backend, Error, Pass, Reason, Recorder, Result, Scalar, Vector};
+use lacuna_formats::Csr;
+use lacuna_solvers::{Outcome, Stop, System, Watch, largest};
+use std::ops::ControlFlow;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// What a correction reduces the residual to, relative to what it began with: single precision has some digits to spare.
+const INNER: f64 = 1e-4;
+/// A correction that leaves more of the residual than this is the last.
+const GAIN: f64 = 0.5;
+
+/// The inner system, and room for the residual.
+pub(crate) struct Refined<T: Scalar> {
+    /// `2ᵉ A` in the narrower type.
+    inner: Box<Parts<T::Narrow>>,
+    exponent: i32,
+    r: Vector<T>,
+    /// The residual and the correction on the host.
+    narrow: [Vec<T::Narrow>; 2],
+    wide: Vec<T>,
+}
+
+/// A method that only confirms what there is.
+fn residual_alone<T: Scalar>(k: &mut Recorder<'_, T>, s: &System<'_, T>) {
+    let (q, [rr]) = (k.vector(s.n()), k.cells());
+    let residual = Pass::new("residual").set(q, s.b - q).dot(rr, q, q);
+    k.restart(|k| k.spmv_dot(s.a, s.x, q, s.confirm(residual, rr)));
+    k.each(|k| k.multi_axpy_dot(Pass::new("nothing").leave()));
+}
+
+/// Prepares a system twice: its residuals in the type it has, its corrections in the narrower one.
+pub(crate) fn prepare<T: Scalar, B: Backend>(system: LinearSystem<T>, dev: &mut B) -> Result<Prepared<T>> {
+    if T::KIND == T::Narrow::KIND {
+        let message = format!("{} has no narrower type; refine f64 or c64", T::KIND.name());
+        return Err(Error::Argument { what: "refine".into(), message });
+    }
+    let (mut inner, outer) = system.split()?;
+    let mut outer = outer.own_method(residual_alone).preconditioner("none").prepare(dev)?;
+    let a = outer.parts.order.arranged(&outer.parts.given)?;
+    let exponent = scaling(largest(a.values()));
+    inner.a = narrowed(&a, exponent)?;
+    let inner = Box::new(inner.prepare(dev)?.parts);
+    let told =
+        |chosen: &Chosen| Chosen::new(&chosen.name, format!("{}; in {}", chosen.why, T::Narrow::KIND.name()));
+    let parts = &mut outer.parts;
+    parts.method = told(&inner.method);
+    parts.preconditioner = told(&inner.preconditioner);
+    let mut choices = vec![
+        format!("refine: corrections in {}, residuals in {}", T::Narrow::KIND.name(), T::KIND.name()),
+        parts.format.sentence("format of the residuals"),
+    ];
+    choices.extend(inner.choices.iter().cloned());
+    parts.choices = choices.clone();
+    outer.outcome.choices = choices;
+    let r = Backend::vector(dev, a.rows())?;
+    outer.refined = Some(Refined { inner, exponent, r, narrow: [Vec::new(), Vec::new()], wide: Vec::new() });
+    Ok(outer)
+}
+
+impl<T: Scalar> Refined<T> {
+    /// New values on the same pattern, in the order of the rows on the device.
+    pub(crate) fn update<B: Backend>(&mut self, dev: &mut B, a: &Csr<T>) -> Result<()> {
+        self.exponent = scaling(largest(a.values()));
+        let narrow = narrowed(a, self.exponent)?;
+        self.inner.update_values(dev, narrow.values())
+    }
+    /// Solves for `b` from `x`, both in the order of the rows on the device: while the residual shrinks, `x ← x + d` with `A d ≈ b − A x`.
+    pub(crate) fn solve<B: Backend>(
+        &mut self,
+        parts: &mut Parts<T>,
+        outcome: &mut Outcome,
+        dev: &mut B,
+        (b, x): (&[T], &mut [T]),
+        mut watch: Watching<'_>,
+    ) -> Result<()> {
+        let start = Instant::now();
+        let mut iterating = Duration::ZERO;
+        refine(parts, self, outcome, dev, (b, x), &mut watch, &mut iterating)?;
+        parts.solver.set_stop(parts.stop);
+        outcome.time = start.elapsed();
+        outcome.transfers = outcome.time.saturating_sub(iterating);
+        Ok(())
+    }
+    /// As [`Prepared::bytes_per_iteration`].
+    pub(crate) fn bytes_per_iteration(&self) -> usize {
+        self.inner.solver.program().bytes_per_iteration()
+    }
+    /// Changes the inner method's tolerances.
+    fn set_stop(&mut self, rtol: f64, max_iters: u64) {
+        self.inner.solver.set_stop(Stop { rtol, atol: 0.0, max_iters, ..Stop::default() });
+    }
+}
+
+/// The power of two that brings a number near 1.
+fn scaling(largest: f64) -> i32 {
+    if largest > 0.0 && largest.is_finite() { -(largest.log2().floor() as i32) } else { 0 }
+}
+
+/// `2ᵉ A`, rounded.
+fn narrowed<T: Scalar>(a: &Csr<T>, exponent: i32) -> Result<Arc<Csr<T::Narrow>>> {
+    let values = a.values().iter().map(|v| v.scale_by_power_of_two(exponent).narrowed()).collect();
+    let (row_ptr, col_idx) = (a.row_ptr().to_vec(), a.col_idx().to_vec());
+    Ok(Arc::new(Csr::new(a.rows(), a.cols(), row_ptr, col_idx, values)?))
+}
+
+fn refine<T: Scalar, B: Backend>(
+    parts: &mut Parts<T>,
+    refined: &mut Refined<T>,
+    outcome: &mut Outcome,
+    dev: &mut B,
+    (b, x): (&[T], &mut [T]),
+    watch: &mut Watching<'_>,
+    iterating: &mut Duration,
+) -> Result<()> {
+    let stop = parts.stop;
+    (outcome.iterations, outcome.restarts, outcome.history_stride) = (0, 0, 1);
+    outcome.history.clear();
+    let (mut kept, mut last, mut cancelled) = (Vec::new(), f64::INFINITY, false);
+    loop {
+        parts.solver.set_stop(Stop { max_iters: 0, ..stop });
+        let found = parts.solver.solve(dev, b, x)?;
+        *iterating += found.time.saturating_sub(found.transfers);
+        let (reason, residual) = (found.reason, found.true_residual);
+        if outcome.history.is_empty() {
+            outcome.history.push(residual);
+        }
+        if residual.is_nan() || residual > last {
+            x.copy_from_slice(&kept); // no worse than what was there
+        } else {
+            outcome.true_residual = residual;
+        }
+        outcome.residual = outcome.true_residual;
+        outcome.reason = match reason {
+            Reason::Converged => Reason::Converged,
+            _ if cancelled => Reason::Cancelled,
+            Reason::Limit if residual.is_nan() || residual > GAIN * last => Reason::Stagnated,
+            other => other,
+        };
+        let goes_on = outcome.reason == Reason::Limit && outcome.iterations < stop.max_iters;
+        if !goes_on {
+            break;
+        }
+        (kept, last) = (x.to_vec(), residual);
+        outcome.restarts += u64::from(outcome.iterations > 0);
+        cancelled = correct(parts, refined, outcome, dev, (b, x), watch, iterating)?;
+    }
+    if outcome.converged() {
+        let told = outcome.true_residual;
+        if !stands(parts, outcome, b, x) {
+            outcome.notes.push(format!(
+                "the residual of {told:.1e} was computed in {}: rounding may hide more",
+                T::KIND.name()
+            ));
+        }
+    }
+    Ok(())
+}
+
+/// Adds a correction to `x`; tells whether the caller cancelled.
+fn correct<T: Scalar, B: Backend>(
+    parts: &mut Parts<T>,
+    refined: &mut Refined<T>,
+    outcome: &mut Outcome,
+    dev: &mut B,
+    (b, x): (&[T], &mut [T]),
+    watch: &mut Watching<'_>,
+    iterating: &mut Duration,
+) -> Result<bool> {
+    let stop = parts.stop;
+    let (on_device, q) = (parts.solver.x(), refined.r);
+    let at = parts.solver.b();
+    dev.spmv_dot(&parts.pair.a, on_device, q, Pass::new("residual").set(q, at - q))?;
+    refined.wide.resize(x.len(), T::zero());
+    dev.download(q, &mut refined.wide)?;
+    let [of_b, _] = parts.solver.factors(b);
+    let up = scaling(largest(&refined.wide));
+    let [r, d] = &mut refined.narrow;
+    r.clear();
+    r.extend(refined.wide.iter().map(|v| v.scale_by_power_of_two(up).narrowed()));
+    d.clear();
+    d.resize(x.len(), T::Narrow::from_real(0.0));
+    let (done, residual) = (outcome.iterations, outcome.true_residual);
+    let tolerance = stop.rtol.max(stop.atol / lacuna_solvers::vector_norm(b));
+    let rtol = (GAIN * tolerance / residual).clamp(INNER, GAIN);
+    let mut told = |w: Watch| match watch {
+        Some(watch) => watch(Watch { iterations: done + w.iterations, residual: w.residual * residual }),
+        None => ControlFlow::Continue(()),
+    };
+    refined.set_stop(rtol, stop.max_iters - done);
+    let [r, d] = &mut refined.narrow;
+    let inner = refined.inner.solver.solve_watched(dev, r, d, Some(&mut told))?;
+    *iterating += inner.time.saturating_sub(inner.transfers);
+    outcome.iterations += inner.iterations;
+    if inner.history_stride == 1 {
+        outcome.history.extend(inner.history.iter().skip(1).map(|r| r * residual));
+    }
+    // 2ᵉ A d' = 2ᵘ f r with the factor f of b, and A d = r.
+    let down = refined.exponent - up - of_b.exponent;
+    for (x, d) in x.iter_mut().zip(&*d) {
+        *x += T::widened(*d).scale_by_power_of_two(down);
+    }
+    Ok(inner.reason == Reason::Cancelled)
+}

@@ -1,0 +1,131 @@
+//! Mixed precision: corrections in the narrower type.
+use lacuna::prelude::*;
+use lacuna::solvers::residual_norm;
+use lacuna::{Complex64, Error};
+use std::ops::ControlFlow;
+
+fn norm<T: Scalar>(v: &Array1<T>) -> f64 {
+    v.iter().map(|v| v.modulus().powi(2)).sum::<f64>().sqrt()
+}
+
+/// The outcome of a solve, whose residual is what it says.
+fn solved<T: Scalar>(text: &str, system: LinearSystem<T>, rtol: f64) -> Outcome {
+    let a = Spec::parse(text).unwrap().build::<T>().unwrap();
+    let b = Array1::from_iter((0..a.rows()).map(|i| T::from_real(((i * 7) % 11) as f64 - 3.0)));
+    let mut dev = default_backend().unwrap();
+    let stop = Stop { rtol, ..Stop::default() };
+    let (x, outcome) = system.stop(stop).prepare(&mut dev).unwrap().solve(&mut dev, b.view()).unwrap();
+    let [b, x] = [b, x];
+    let residual = residual_norm(&a, b.as_slice().unwrap(), x.as_slice().unwrap()) / norm(&b);
+    assert!((residual - outcome.true_residual).abs() <= 1e-14, "{residual:e} {outcome:?}");
+    outcome
+}
+
+fn system<T: Scalar>(text: &str) -> LinearSystem<T> {
+    LinearSystem::new(Spec::parse(text).unwrap().build::<T>().unwrap())
+}
+
+#[test]
+fn double_accuracy_with_single_corrections() {
+    fn of<T: Scalar>() {
+        for (text, method, precond) in [
+            ("gen:poisson2d:60x60", "cg", "none"),
+            ("gen:poisson2d:60x60", "cg", "amg:coarsest=60"),
+            ("gen:poisson3d:15x14x13:27", "pipelined-cg", "jacobi"),
+            ("gen:convection:40x40:10", "bicgstab", "jacobi"),
+            ("gen:convection:40x40:10", "gmres", "jacobi"),
+            ("gen:convection:40x40:10", "auto", "auto"),
+        ] {
+            let make = || system::<T>(text).method(method).preconditioner(precond);
+            let plain = solved(text, make(), 1e-11);
+            let refined = solved(text, make().refine(true), 1e-11);
+            assert!(refined.converged() && refined.true_residual <= 1e-11, "{text} {method} {refined:?}");
+            assert!(refined.restarts >= 2, "{refined:?}");
+            assert!(
+                2 * refined.iterations <= 5 * plain.iterations,
+                "{} {}",
+                refined.iterations,
+                plain.iterations
+            );
+            assert_eq!(refined.history.len() as u64, refined.iterations + 1);
+            assert!(refined.choices[0].starts_with("refine: corrections in "), "{:?}", refined.choices);
+        }
+    }
+    of::<f64>();
+    of::<Complex64>();
+}
+
+/// Numbers that single precision does not have, in `A` and in `b`.
+#[test]
+fn far_from_one() {
+    let a = Spec::parse("gen:poisson2d:20x20").unwrap().build::<f64>().unwrap();
+    for (of_a, of_b) in [(600, 0), (-600, 0), (300, 300), (0, -500)] {
+        let a = a.map(|v| v.scale_by_power_of_two(of_a)).unwrap();
+        let b = Array1::from_elem(a.rows(), 1.0.scale_by_power_of_two(of_b));
+        let mut dev = default_backend().unwrap();
+        let stop = Stop { rtol: 1e-11, ..Stop::default() };
+        let mut system = LinearSystem::new(a).refine(true).stop(stop).prepare(&mut dev).unwrap();
+        let (x, outcome) = system.solve(&mut dev, b.view()).unwrap();
+        assert!(
+            outcome.converged() && x.iter().all(|x| x.is_finite() && *x != 0.0),
+            "{of_a} {of_b} {outcome:?}"
+        );
+    }
+}
+
+#[test]
+fn what_single_precision_cannot_correct_is_told_and_x_is_no_worse_than_the_guess() {
+    // A condition of 1e12.
+    let mut t = Triplets::new(30, 30);
+    for i in 0..30 {
+        t.push(i, i, 10f64.powf(-0.4 * i as f64));
+        if i > 0 {
+            t.push(i, i - 1, 0.5);
+        }
+    }
+    let a = t.to_csr().unwrap();
+    let b = Array1::<f64>::ones(30);
+    let mut dev = default_backend().unwrap();
+    let system = LinearSystem::new(a).method("gmres:restart=5").preconditioner("none");
+    let stop = Stop { rtol: 1e-14, max_iters: 500, ..Stop::default() };
+    let mut system = system.refine(true).stop(stop).prepare(&mut dev).unwrap();
+    let (x, outcome) = system.solve(&mut dev, b.view()).unwrap();
+    assert!(!outcome.converged() && outcome.true_residual <= 1.0, "{outcome:?}");
+    assert!(x.iter().all(|x| x.is_finite()));
+}
+
+#[test]
+fn new_values_guesses_and_cancelling() {
+    let a = Spec::parse("gen:poisson2d:50x50").unwrap().build::<f64>().unwrap();
+    let (values, b) = (a.values().to_vec(), Array1::<f64>::ones(a.rows()));
+    let mut dev = default_backend().unwrap();
+    let stop = Stop { rtol: 1e-11, ..Stop::default() };
+    let mut system = LinearSystem::new(a.clone()).refine(true).stop(stop).prepare(&mut dev).unwrap();
+    let (x, first) = system.solve(&mut dev, b.view()).unwrap();
+    let mark = dev.mark();
+    let doubled: Vec<f64> = values.iter().map(|v| 2.0 * v).collect();
+    system.update_values(&mut dev, &doubled).unwrap();
+    let (half, outcome) = system.solve(&mut dev, b.view()).unwrap();
+    assert_eq!(outcome.iterations, first.iterations);
+    assert!(x.iter().zip(&half).all(|(x, half)| *x == 2.0 * half), "a power of two changes nothing else");
+    let mut guess = half.clone();
+    let outcome = system.solve_into(&mut dev, b.view(), guess.view_mut()).unwrap();
+    assert_eq!((outcome.converged(), outcome.iterations), (true, 0));
+    assert_eq!(guess, half);
+    let mut watch = |_| ControlFlow::Break(());
+    let mut x = Array1::zeros(b.len());
+    let outcome = system.solve_watched(&mut dev, b.view(), x.view_mut(), Some(&mut watch)).unwrap();
+    assert!(outcome.reason == Reason::Cancelled && outcome.true_residual <= 1.0, "{outcome:?}");
+    assert_eq!(dev.mark(), mark);
+}
+
+#[test]
+fn what_cannot_be_refined_is_refused() {
+    let mut dev = default_backend().unwrap();
+    let refused = system::<f32>("gen:poisson2d:5x5").refine(true).prepare(&mut dev).err().unwrap();
+    assert!(refused.to_string().contains("f32 has no narrower type"), "{refused}");
+    let own = |_: &mut Recorder<'_, f64>, _: &System<'_, f64>| {};
+    let refused =
+        system::<f64>("gen:poisson2d:5x5").own_method(own).refine(true).prepare(&mut dev).err().unwrap();
+    assert!(matches!(refused, Error::Unsupported { .. }), "{refused}");
+}

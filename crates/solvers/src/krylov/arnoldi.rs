@@ -1,0 +1,146 @@
+//! The Arnoldi process of a GMRES cycle: an orthonormal basis, and the small least-squares problem in cells.
+use super::Options;
+use crate::named::{OptionInfo, Settings};
+use lacuna_core::{Basis, Cell, Cells, Error, Hessenberg, Pass, Recorder, Result, Scalar, Vector};
+
+/// The longest cycle: its small dense problem takes a million numbers.
+pub(super) const MOST: usize = 1000;
+
+/// How a new basis vector is made orthogonal to those before it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum Orthogonalization {
+    /// Classical Gram–Schmidt, and once more where the projection left less than a hundredth of the squared norm: two
+    /// sweeps over the basis, four where orthogonality is at stake. The device decides (Daniel et al. 1976,
+    /// doi:10.1090/S0025-5718-1976-0431641-8).
+    #[default]
+    Selective,
+    /// Classical Gram–Schmidt, always twice: as orthogonal as working precision allows (Giraud et al. 2005,
+    /// doi:10.1007/s00211-005-0615-4).
+    ClassicalTwice,
+    /// Classical Gram–Schmidt, once: half the traffic; orthogonality is lost like the square of the condition.
+    Classical,
+    /// Modified Gram–Schmidt: one vector after the other, so a sum over all elements for each.
+    Modified,
+}
+
+/// What must be left of a squared norm after one projection: a factor of 10 in the norm costs one digit of
+/// orthogonality.
+const KEPT: f64 = 0.01;
+
+/// The option of a cycle's length.
+pub(super) const RESTART: OptionInfo =
+    OptionInfo { key: "restart", default: "30", about: "iterations of a cycle" };
+/// The option of how a basis is made orthogonal.
+pub(super) const ORTHOGONALIZATION: OptionInfo = OptionInfo {
+    key: "orthogonalization",
+    default: "selective",
+    about: "selective, classical, classical-twice or modified Gram-Schmidt",
+};
+
+/// The values of both, those of a name before the settings.
+pub(super) fn cycle(settings: &Settings<'_>, options: &Options) -> Result<(usize, Orthogonalization)> {
+    use Orthogonalization::{Classical, ClassicalTwice, Modified, Selective};
+    let ways = [
+        ("selective", Selective),
+        ("classical", Classical),
+        ("classical-twice", ClassicalTwice),
+        ("modified", Modified),
+    ];
+    let given = settings.given("restart").is_some();
+    let named = settings.number("restart", "a whole number from 1", |restart| *restart > 0)?;
+    let restart = options.restart.filter(|_| !given).unwrap_or(named);
+    Ok((restart, settings.choice("orthogonalization", &ways)?.unwrap_or(options.orthogonalization)))
+}
+
+/// A cycle: `A V = V H` as it grows, and `min ‖g − H y‖`.
+pub(super) struct Arnoldi<T> {
+    /// The basis.
+    pub v: Basis<T>,
+    /// The small problem.
+    pub small: Hessenberg<T>,
+    /// The norm of the vector that becomes the next column.
+    pub norm: Cell<T>,
+    /// The squared residual norm by the recurrence, or of the restart.
+    pub rr: Cell<T>,
+    /// The squared residual norm at which the cycle ends.
+    pub goal: Cell<T>,
+    /// Of a second projection, before it is added.
+    again: Cells<T>,
+    way: Orthogonalization,
+    /// The squared norm below which too little of a projected vector is left.
+    floor: Cell<T>,
+    ww: Cell<T>,
+}
+
+impl<T: Scalar> Arnoldi<T> {
+    /// A cycle of at most `m` iterations over a basis.
+    pub(super) fn new(k: &mut Recorder<'_, T>, v: Basis<T>, m: usize, way: Orthogonalization) -> Self {
+        if m > MOST {
+            let message = format!("expected at most {MOST} iterations a cycle, got {m}");
+            k.fail(Error::Argument { what: "restart".into(), message });
+        }
+        let m = m.min(MOST);
+        let [rr, goal, floor, ww, norm, used] = k.cells();
+        let small = Hessenberg {
+            m,
+            h: k.run_of_cells(m * (m + 1)),
+            rotations: k.run_of_cells(2 * m),
+            g: k.run_of_cells(m + 1),
+            y: k.run_of_cells(m),
+            used,
+        };
+        let again = k.run_of_cells(m);
+        k.multi_axpy_dot(Pass::new("empty").eval(used, 0.0));
+        Arnoldi { v, small, norm, rr, goal, again, way, floor, ww }
+    }
+
+    /// After `pass`, begins a cycle from a vector whose squared norm is `squared`.
+    pub(super) fn begin(&self, pass: Pass<T>, squared: Cell<T>) -> Pass<T> {
+        pass.eval(self.norm, squared.sqrt()).eval(self.small.g.at(0), self.norm)
+    }
+
+    /// What rides on the product that makes `w`.
+    pub(super) fn ahead(&self, w: Vector<T>) -> Pass<T> {
+        Pass::new("norm_before").dot(self.floor, w, w).eval(self.floor, KEPT * self.floor)
+    }
+
+    /// Makes `w` orthogonal to columns 0 to `j`, tells the residual, and leaves where it meets the goal.
+    pub(super) fn extend(&self, k: &mut Recorder<'_, T>, j: usize, w: Vector<T>) {
+        let Arnoldi { small, norm, rr, ww, .. } = *self;
+        let h = Cells::new(small.h.first + (j * (small.m + 1)) as u32, j as u32 + 2, small.h.serial);
+        self.orthogonalize(k, [h.take(j + 1), self.again.take(j + 1)], j, w);
+        let rotate = Pass::new("rotate")
+            .eval(norm, ww.sqrt())
+            .eval(h.at(j + 1), norm)
+            .rotate(small, j, rr)
+            .count(rr)
+            .leave_if(rr.le(self.goal));
+        k.multi_axpy_dot(rotate);
+    }
+
+    /// Makes `w` orthogonal to columns 0 to `j`; their coefficients go to `h`, its squared norm to `ww`.
+    fn orthogonalize(&self, k: &mut Recorder<'_, T>, [h, again]: [Cells<T>; 2], j: usize, w: Vector<T>) {
+        let (v, ww) = (self.v, self.ww);
+        let norm = || Pass::new("norm").dot(ww, w, w);
+        if self.way == Orthogonalization::Modified {
+            k.multi_axpy_dot(Pass::new("project").dot(h.at(0), v.column(0), w));
+            for i in 1..=j {
+                let less = Pass::new("project").set(w, w - h.at(i - 1) * v.column(i - 1));
+                k.multi_axpy_dot(less.dot(h.at(i), v.column(i), w));
+            }
+            let less = Pass::new("norm").set(w, w - h.at(j) * v.column(j));
+            return k.multi_axpy_dot(less.dot(ww, w, w));
+        }
+        let project_again = |k: &mut Recorder<'_, T>| {
+            k.basis_dot(v, w, again);
+            k.basis_axpy(v, again, w, norm().add_cells(h, again));
+        };
+        k.basis_dot(v, w, h);
+        k.basis_axpy(v, h, w, norm());
+        match self.way {
+            Orthogonalization::Selective => k.when(self.floor.gt(ww), project_again),
+            Orthogonalization::ClassicalTwice => project_again(k),
+            Orthogonalization::Classical | Orthogonalization::Modified => {}
+        }
+    }
+}

@@ -1,0 +1,89 @@
+//! GMRES with a basis in less precision, restarted.
+use super::arnoldi::{Arnoldi, MOST, ORTHOGONALIZATION, Orthogonalization, RESTART, cycle};
+use super::method::{Listed, MethodInfo, Needs, Options};
+use crate::named::Settings;
+use crate::{Method, System};
+use lacuna_core::{Formula, Pass, Recorder, Result, Scalar};
+
+/// GMRES(m) whose basis is stored in [`Scalar::Narrow`]: `f32` under `f64`, `Complex32` under `Complex64`. All arithmetic stays wide, and so
+/// does the vector that is made orthogonal, so that little more than traffic is lost.
+///
+/// * Solves: as [`Gmres`](crate::Gmres), preconditioned from the right.
+/// * Cost of an iteration: one product with `A`, one with `M`, and the basis so far read twice or four times in half the bytes. Storage: `m`
+///   narrow vectors and 2 wide ones, 3 with a preconditioner.
+/// * Outcome: as [`Gmres`](crate::Gmres).
+/// * Reference: Aliaga et al. 2023, doi:10.1177/10943420221115140.
+#[derive(Clone, Copy, Debug)]
+pub struct CbGmres {
+    /// Iterations of a cycle, `m`.
+    pub restart: usize,
+    /// How the basis is made orthogonal.
+    pub orthogonalization: Orthogonalization,
+}
+
+impl Default for CbGmres {
+    fn default() -> Self {
+        CbGmres { restart: 30, orthogonalization: Orthogonalization::default() }
+    }
+}
+
+impl Listed for CbGmres {
+    const INFO: MethodInfo = MethodInfo {
+        name: "cb-gmres",
+        about: "GMRES with its basis in half the bytes, restarted; any square system",
+        needs: Needs::Square,
+        adjoint: false,
+        options: &[RESTART, ORTHOGONALIZATION],
+    };
+
+    fn named(settings: &Settings<'_>, options: &Options) -> Result<Self> {
+        let (restart, orthogonalization) = cycle(settings, options)?;
+        Ok(CbGmres { restart, orthogonalization })
+    }
+}
+
+impl<T: Scalar> Method<T> for CbGmres {
+    fn name(&self) -> &'static str {
+        Self::INFO.name
+    }
+    fn shrink(&self) -> f64 {
+        1.0 - 1e-6
+    }
+    fn keeps_best(&self) -> bool {
+        true
+    }
+
+    fn record(&self, k: &mut Recorder<'_, T>, s: &System<'_, T>) {
+        let (a, b, x, n) = (s.a, s.b, s.x, s.n());
+        let m = self.restart.clamp(1, n.max(1));
+        let v = k.narrow_basis(n, m.min(MOST));
+        let ([w, u], t) = (k.vectors(n), s.m.map(|_| k.vector(n)));
+        let cycle = Arnoldi::new(k, v, m, self.orthogonalization);
+        let rr = cycle.rr;
+
+        let residual = Pass::new("residual").set(w, b - w).dot(rr, w, w);
+        let residual = cycle.begin(s.confirm(residual, rr).eval(cycle.goal, s.goal), rr);
+
+        k.restart(|k| {
+            k.multi_axpy_dot(Pass::new("solve").back_substitute(cycle.small));
+            k.multi_axpy_dot(Pass::new("clear").set(w, Formula::value(T::zero())));
+            k.basis_add(v, cycle.small.y, w, Pass::nothing());
+            match s.m {
+                Some(m) => k.spmv_dot(m, w, u, Pass::new("correct").set(x, x + u)),
+                None => k.multi_axpy_dot(Pass::new("correct").set(x, x + w)),
+            }
+            k.spmv_dot(a, x, w, residual);
+            s.keep(k, rr);
+        });
+        k.each(|k| {
+            k.steps(m, |k, j| {
+                // What is multiplied is what was stored, so that A V = V H holds for the rounded basis.
+                let vj = v.column(j);
+                k.multi_axpy_dot(Pass::new("normalize").set(vj, w / cycle.norm).set(u, vj));
+                s.operate(k, u, t, w, cycle.ahead(w));
+                cycle.extend(k, j, w);
+            });
+            k.multi_axpy_dot(Pass::new("full").leave());
+        });
+    }
+}

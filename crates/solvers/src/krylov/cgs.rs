@@ -1,0 +1,65 @@
+//! Conjugate gradients squared, for general square systems.
+use super::bicgstab::orthogonal;
+use super::method::{Listed, MethodInfo, Needs};
+use crate::{Method, System};
+use lacuna_core::{Formula, Pass, Reason, Recorder, Scalar};
+
+/// CGS: the polynomial of bi-conjugate gradients, applied twice, without the adjoint.
+///
+/// * Solves: square `A`, with any preconditioner or none. Where it converges it is fast; its residual may jump by orders, which
+///   costs digits that a restart from the true residual wins back.
+/// * Cost of an iteration: two products with `A`, two with `M`; four sweeps. Storage: 7 vectors, 9 with a preconditioner.
+/// * Outcome: `Breakdown` where `⟨r₀, A p⟩` or `⟨r₀, r⟩` vanishes and restarting does not help.
+/// * Reference: Sonneveld 1989, doi:10.1137/0910004.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Cgs;
+
+impl Listed for Cgs {
+    const INFO: MethodInfo = MethodInfo {
+        name: "cgs",
+        about: "conjugate gradients squared, fast and rough; any square system",
+        needs: Needs::Square,
+        adjoint: false,
+        options: &[],
+    };
+}
+
+impl<T: Scalar> Method<T> for Cgs {
+    fn name(&self) -> &'static str {
+        Self::INFO.name
+    }
+
+    fn record(&self, k: &mut Recorder<'_, T>, s: &System<'_, T>) {
+        let (a, b, x) = (s.a, s.b, s.x);
+        let [r, r0, p, q, u, v, t] = k.vectors(s.n());
+        let (mp, mt) = (s.preconditioned(k, p), s.preconditioned(k, t));
+        let [rr, rho, last, r0r0, r0v, alpha, beta] = k.cells();
+
+        let residual = Pass::new("residual").set(r, b - v).dot(rr, r, r);
+        let start = Pass::new("start").set(r0, r).set(u, r).set(p, r).set(q, Formula::value(T::zero()));
+        let start = start.eval(rho, rr).eval(r0r0, rr);
+        let along = Pass::new("along")
+            .dot(r0v, r0, v)
+            .stop_if(r0v.is_zero(), Reason::Breakdown("<r0, A p>"))
+            .eval(alpha, rho / r0v)
+            .eval(last, rho);
+        let half = Pass::new("half").set(q, u - alpha * v).set(t, u + q);
+        let step = Pass::new("step").set(x, x + alpha * mt).set(r, r - alpha * v);
+        let step = s.count(step.dot(rho, r0, r).dot(rr, r, r), rr);
+        let step = orthogonal(k, step, rho, r0r0, rr).eval(beta, rho / last);
+        let turn = Pass::new("turn").set(u, r + beta * q).set(p, u + beta * q + (beta * beta) * p);
+
+        k.restart(|k| {
+            k.spmv_dot(a, x, v, s.confirm(residual, rr));
+            k.multi_axpy_dot(start);
+        });
+        k.each(|k| {
+            s.precondition(k, p, mp, Pass::nothing());
+            k.spmv_dot(a, mp, v, along);
+            k.multi_axpy_dot(half);
+            s.precondition(k, t, mt, Pass::nothing());
+            k.spmv_dot(a, mt, v, step);
+            k.multi_axpy_dot(turn);
+        });
+    }
+}

@@ -1,0 +1,83 @@
+//! GMRES for preconditioners that change, restarted.
+use super::arnoldi::{Arnoldi, MOST, ORTHOGONALIZATION, Orthogonalization, RESTART, cycle};
+use super::method::{Listed, MethodInfo, Needs, Options};
+use crate::named::Settings;
+use crate::{Method, System};
+use lacuna_core::{Pass, Recorder, Result, Scalar};
+
+/// Flexible GMRES(m): keeps `M v` of every step beside the basis, so that `M` may change from step to step.
+///
+/// * Solves: square `A`, with any preconditioner or none; for one that is not linear, or is rounded.
+/// * Cost of an iteration: as [`Gmres`](crate::Gmres). Storage: `2 m + 1` vectors; without a preconditioner it is
+///   [`Gmres`](crate::Gmres).
+/// * Outcome: as [`Gmres`](crate::Gmres).
+/// * Reference: Saad 1993, doi:10.1137/0914028.
+#[derive(Clone, Copy, Debug)]
+pub struct FGmres {
+    /// Iterations of a cycle, `m`.
+    pub restart: usize,
+    /// How the basis is made orthogonal.
+    pub orthogonalization: Orthogonalization,
+}
+
+impl Default for FGmres {
+    fn default() -> Self {
+        FGmres { restart: 30, orthogonalization: Orthogonalization::default() }
+    }
+}
+
+impl Listed for FGmres {
+    const INFO: MethodInfo = MethodInfo {
+        name: "fgmres",
+        about: "GMRES for a preconditioner that changes, restarted; any square system",
+        needs: Needs::Square,
+        adjoint: false,
+        options: &[RESTART, ORTHOGONALIZATION],
+    };
+
+    fn named(settings: &Settings<'_>, options: &Options) -> Result<Self> {
+        let (restart, orthogonalization) = cycle(settings, options)?;
+        Ok(FGmres { restart, orthogonalization })
+    }
+}
+
+impl<T: Scalar> Method<T> for FGmres {
+    fn name(&self) -> &'static str {
+        Self::INFO.name
+    }
+    fn shrink(&self) -> f64 {
+        1.0 - 1e-6
+    }
+    fn keeps_best(&self) -> bool {
+        true
+    }
+
+    fn record(&self, k: &mut Recorder<'_, T>, s: &System<'_, T>) {
+        let (a, b, x, n) = (s.a, s.b, s.x, s.n());
+        let m = self.restart.clamp(1, n.max(1));
+        let v = k.basis(n, m.min(MOST) + 1);
+        let z = if s.m.is_some() { k.basis(n, m.min(MOST)) } else { v };
+        let cycle = Arnoldi::new(k, v, m, self.orthogonalization);
+        let (v0, rr) = (v.column(0), cycle.rr);
+
+        let residual = Pass::new("residual").set(v0, b - v0).dot(rr, v0, v0);
+        let residual = cycle.begin(s.confirm(residual, rr).eval(cycle.goal, s.goal), rr);
+
+        k.restart(|k| {
+            k.multi_axpy_dot(Pass::new("solve").back_substitute(cycle.small));
+            k.basis_add(z, cycle.small.y, x, Pass::nothing());
+            k.spmv_dot(a, x, v0, residual);
+            s.keep(k, rr);
+        });
+        k.each(|k| {
+            k.steps(m, |k, j| {
+                let (vj, zj, next) = (v.column(j), z.column(j), v.column(j + 1));
+                k.multi_axpy_dot(Pass::new("normalize").set(vj, vj / cycle.norm));
+                s.precondition(k, vj, zj, Pass::nothing());
+                k.spmv_dot(a, zj, next, cycle.ahead(next));
+                cycle.extend(k, j, next);
+            });
+            k.multi_axpy_dot(Pass::new("full").leave());
+        });
+    }
+}

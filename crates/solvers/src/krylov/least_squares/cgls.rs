@@ -1,0 +1,58 @@
+//! Conjugate gradients on the normal equations.
+use super::super::method::{Listed, MethodInfo, Needs};
+use crate::{Method, System};
+use lacuna_core::{Adjoint, Pass, Reason, Recorder, Scalar};
+
+/// CGLS: conjugate gradients on `Aᴴ A x = Aᴴ b`, by products with `A` and `Aᴴ` that never form the matrix.
+///
+/// * Solves: `min ‖b − A x‖` for a matrix of any shape; from the guess 0 the `x` of least norm among all. The residual falls steadily,
+///   `‖Aᴴ r‖` does not. [`Lsqr`](crate::Lsqr) has the same iterates and is steadier on badly conditioned matrices.
+/// * Cost of an iteration: one product with `A`, one with `Aᴴ`; three sweeps. Storage: 2 vectors as long as `b`, 3 as long as `x`.
+/// * Reference: Hestenes and Stiefel 1952, section 10, doi:10.6028/jres.049.044; Björck 1996, Algorithm 7.4.1, doi:10.1137/1.9781611971484.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Cgls;
+
+impl Listed for Cgls {
+    const INFO: MethodInfo = MethodInfo {
+        name: "cgls",
+        about: "least squares by conjugate gradients on the normal equations; any shape",
+        needs: Needs::Nothing,
+        adjoint: true,
+        options: &[],
+    };
+}
+
+impl<T: Scalar> Method<T> for Cgls {
+    fn name(&self) -> &'static str {
+        Self::INFO.name
+    }
+    fn needs_adjoint(&self) -> bool {
+        true
+    }
+    fn least_squares(&self) -> bool {
+        true
+    }
+
+    fn record(&self, k: &mut Recorder<'_, T>, sys: &System<'_, T>) {
+        let (a, ah, b, x) = (sys.a, Adjoint(sys.a), sys.b, sys.x);
+        let ([r, q], [s, p]) = (k.vectors(b.len), k.vectors(x.len));
+        let [gamma, next, qq, alpha, beta] = k.cells();
+
+        let begin = sys.confirm(Pass::new("begin").set(p, s).dot(gamma, s, s), gamma);
+        let along = Pass::new("along").dot(qq, q, q).stop_if(qq.is_zero(), Reason::Breakdown("A p"));
+        let normal = Pass::new("normal").dot(next, s, s);
+        let normal = sys.count(normal.eval(beta, next / gamma).eval(gamma, next), next);
+
+        k.restart(|k| {
+            k.spmv_dot(a, x, q, Pass::new("residual").set(r, b - q));
+            k.spmv_dot(&ah, r, s, begin);
+        });
+        k.each(|k| {
+            k.spmv_dot(a, p, q, along.eval(alpha, gamma / qq));
+            k.multi_axpy_dot(Pass::new("residual").set(r, r - alpha * q));
+            k.multi_axpy_dot(Pass::new("step").set(x, x + alpha * p));
+            k.spmv_dot(&ah, r, s, normal);
+            k.multi_axpy_dot(Pass::new("turn").set(p, s + beta * p));
+        });
+    }
+}

@@ -1,0 +1,57 @@
+//! The solution of least norm of systems that have one.
+use super::super::method::{Listed, MethodInfo, Needs};
+use super::bidiagonal::Bidiagonal;
+use crate::{Method, System};
+use lacuna_core::{Pass, Recorder, Scalar};
+
+/// CRAIG: the shortest way to a solution, for systems that have one: the error falls at every step.
+///
+/// * Solves: `min ‖x − x₀‖` subject to `A x = b`, for a matrix of any shape and a `b` in its range. Where there is no solution it
+///   stagnates; [`Lsqr`](crate::Lsqr) and [`Lsmr`](crate::Lsmr) do not.
+/// * Cost of an iteration: one product with `A`, one with `Aᴴ`; three sweeps. Storage: 2 vectors as long as `b`, 3 as long as `x`.
+/// * Reference: Craig 1955, doi:10.1002/sapm195534164; Paige and Saunders 1982, section 7.2, doi:10.1145/355984.355989.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Craig;
+
+impl Listed for Craig {
+    const INFO: MethodInfo = MethodInfo {
+        name: "craig",
+        about: "the solution of least norm, where there is a solution; any shape",
+        needs: Needs::Nothing,
+        adjoint: true,
+        options: &[],
+    };
+}
+
+impl<T: Scalar> Method<T> for Craig {
+    fn name(&self) -> &'static str {
+        Self::INFO.name
+    }
+    fn needs_adjoint(&self) -> bool {
+        true
+    }
+    fn least_squares(&self) -> bool {
+        true
+    }
+
+    fn record(&self, k: &mut Recorder<'_, T>, sys: &System<'_, T>) {
+        let x = sys.x;
+        let to = Bidiagonal::new(k, sys);
+        let Bidiagonal { v, alpha, beta, normal, .. } = to;
+        let [zeta, residual] = k.cells();
+
+        let start = Pass::new("start").eval(zeta, beta / alpha);
+        // x moves along v = (α v) / α before the next v takes its place.
+        let step = Pass::new("step").set(x, x + (zeta / alpha) * v);
+        let next = Pass::new("next")
+            .eval(residual, beta * zeta)
+            .eval(normal, residual * residual * (beta * beta + alpha * alpha))
+            .eval(zeta, -residual / alpha);
+
+        k.restart(|k| to.begin(k, sys, start));
+        k.each(|k| {
+            k.multi_axpy_dot(step);
+            to.step(k, sys, sys.count(next, normal));
+        });
+    }
+}

@@ -1,0 +1,65 @@
+//! Least squares by bidiagonalisation.
+use super::super::method::{Listed, MethodInfo, Needs};
+use super::bidiagonal::Bidiagonal;
+use crate::{Method, System};
+use lacuna_core::{Pass, Reason, Recorder, Scalar};
+
+/// LSQR: the iterates of [`Cgls`](crate::Cgls) by bidiagonalisation, so that squares of `A` never enter.
+///
+/// * Solves: `min ‖b − A x‖` for a matrix of any shape; from the guess 0 the `x` of least norm among all.
+/// * Cost of an iteration: one product with `A`, one with `Aᴴ`; three sweeps. Storage: 2 vectors as long as `b`, 4 as long as `x`.
+/// * Outcome: `Breakdown` where the bidiagonal matrix becomes singular and restarting does not help.
+/// * Reference: Paige and Saunders 1982, section 4, doi:10.1145/355984.355989.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Lsqr;
+
+impl Listed for Lsqr {
+    const INFO: MethodInfo = MethodInfo {
+        name: "lsqr",
+        about: "least squares by bidiagonalisation; any shape",
+        needs: Needs::Nothing,
+        adjoint: true,
+        options: &[],
+    };
+}
+
+impl<T: Scalar> Method<T> for Lsqr {
+    fn name(&self) -> &'static str {
+        Self::INFO.name
+    }
+    fn needs_adjoint(&self) -> bool {
+        true
+    }
+    fn least_squares(&self) -> bool {
+        true
+    }
+
+    fn record(&self, k: &mut Recorder<'_, T>, sys: &System<'_, T>) {
+        let (x, w) = (sys.x, k.vector(sys.x.len));
+        let to = Bidiagonal::new(k, sys);
+        let Bidiagonal { v, alpha, beta, normal, .. } = to;
+        let [rho, rho_bar, phi, phi_bar, c, s, theta, nn] = k.cells();
+
+        let start = Pass::new("start").set(w, v / alpha).eval(phi_bar, beta).eval(rho_bar, alpha);
+        let rotate = Pass::new("rotate")
+            .eval(rho, (rho_bar * rho_bar + beta * beta).sqrt())
+            .stop_if(rho.is_zero(), Reason::Breakdown("the bidiagonal matrix"))
+            .eval(c, rho_bar / rho)
+            .eval(s, beta / rho)
+            .eval(theta, s * alpha)
+            .eval(rho_bar, -c * alpha)
+            .eval(phi, c * phi_bar)
+            .eval(phi_bar, s * phi_bar)
+            .eval(nn, phi_bar * rho_bar)
+            .eval(normal, nn * nn);
+        let step = sys.count(Pass::new("step").set(x, x + (phi / rho) * w), normal);
+        let turn = Pass::new("turn").set(w, v / alpha - (theta / rho) * w);
+
+        k.restart(|k| to.begin(k, sys, start));
+        k.each(|k| {
+            to.step(k, sys, rotate);
+            k.multi_axpy_dot(step);
+            k.multi_axpy_dot(turn);
+        });
+    }
+}

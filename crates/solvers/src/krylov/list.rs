@@ -1,0 +1,77 @@
+//! The methods by name.
+use super::method::Listed;
+use super::*;
+use crate::named::{Settings, name_of, unknown};
+use lacuna_core::{Result, Scalar};
+
+/// Makes the list and the function that finds in it, from one line for each.
+macro_rules! methods {
+    ($($kind:ident),* $(,)?) => {
+        /// Every method, by name.
+        pub const METHODS: &[MethodInfo] = &[$($kind::INFO),*];
+
+        /// The method of a name with options, `NAME:key=value,…`, which go before the settings.
+        ///
+        /// # Errors
+        /// [`Error::Argument`](lacuna_core::Error::Argument) where there is none of that name, with the names there are; for a
+        /// key it does not have, with those it has; for a value that is none.
+        pub fn method<T: Scalar>(text: &str, options: &Options) -> Result<Box<dyn Method<T>>> {
+            let name = name_of(text);
+            $(if name == $kind::INFO.name {
+                let settings = Settings::parse("method", text, $kind::INFO.options)?;
+                return Ok(Box::new($kind::named(&settings, options)?));
+            })*
+            Err(unknown("method", METHODS.iter().map(|m| m.name), name))
+        }
+    };
+}
+
+methods![
+    Cg,
+    ClassicalCg,
+    PipelinedCg,
+    FlexibleCg,
+    Cr,
+    MinRes,
+    BiCgStab,
+    ClassicalBiCgStab,
+    BiCgStabL,
+    Idr,
+    Gmres,
+    FGmres,
+    CbGmres,
+    BiCg,
+    Cgs,
+    Qmr,
+    TfQmr,
+    Richardson,
+    ChebyshevIteration,
+    Lsmr,
+    Lsqr,
+    Cgls,
+    Craig,
+];
+
+#[cfg(test)]
+mod tests {
+    use super::{METHODS, Options, method};
+
+    #[test]
+    fn methods_go_by_the_names_they_are_listed_with() {
+        for info in METHODS {
+            let method = method::<f64>(info.name, &Options::default()).unwrap();
+            assert_eq!((method.name(), method.needs_adjoint()), (info.name, info.adjoint));
+            assert_eq!(method.least_squares(), info.least_squares(), "{}", info.name);
+        }
+    }
+
+    #[test]
+    fn options_in_a_name_go_before_settings() {
+        let error = |text: &str| method::<f64>(text, &Options::default()).err().unwrap().to_string();
+        assert!(method::<f64>("gmres:restart=7,side=left", &Options::default()).is_ok());
+        assert!(error("gmres:restart=0").contains("a whole number from 1"));
+        assert!(error("gmres:side=up").contains("expected one of right, left"));
+        assert!(error("cg:restart=3").contains("it has no options"));
+        assert!(error("gmrs").contains("expected one of cg, classical-cg"));
+    }
+}

@@ -1,0 +1,69 @@
+//! Richardson's iteration: the preconditioner as the solver.
+use super::method::{Listed, MethodInfo, Needs, Options};
+use super::spectrum::largest_eigenvalue;
+use crate::named::{OptionInfo, Settings};
+use crate::{Method, System};
+use lacuna_core::{Formula, Pass, Recorder, Result, Scalar};
+
+/// `x ← x + ω M (b − A x)`; without a preconditioner `ω` is divided by an estimate of the largest eigenvalue. With the preconditioner `jacobi` it is Jacobi's method, with `ssor` the Gauss–Seidel method forth and back,
+/// with `amg` multigrid on its own.
+///
+/// * Solves: square `A` where the spectral radius of `I − ω M A` is below 1.
+/// * Cost of an iteration: one product with `A`, one with `M`; two sweeps. Storage: 3 vectors; without a preconditioner 2, and 3 for the estimate. The
+///   residual is the true one at every step.
+/// * Outcome: `Diverged` where the radius is above 1; `Limit` after so many steps as it takes elsewhere one.
+/// * Reference: Saad 2003, section 4.1, doi:10.1137/1.9780898718003; Jost et al. 2009, section 2,
+///   doi:10.1007/978-3-642-03869-3_92.
+#[derive(Clone, Copy, Debug)]
+pub struct Richardson {
+    /// Damping.
+    pub omega: f64,
+}
+
+impl Default for Richardson {
+    fn default() -> Self {
+        Richardson { omega: 1.0 }
+    }
+}
+
+impl Listed for Richardson {
+    const INFO: MethodInfo = MethodInfo {
+        name: "richardson",
+        about: "the preconditioner as the solver: with jacobi Jacobi's method, with amg multigrid; any square system",
+        needs: Needs::Square,
+        adjoint: false,
+        options: &[OptionInfo { key: "omega", default: "1", about: "damping, above 0" }],
+    };
+
+    fn named(settings: &Settings<'_>, _: &Options) -> Result<Self> {
+        let holds = |omega: &f64| *omega > 0.0 && omega.is_finite();
+        Ok(Richardson { omega: settings.number("omega", "a number above 0", holds)? })
+    }
+}
+
+impl<T: Scalar> Method<T> for Richardson {
+    fn name(&self) -> &'static str {
+        Self::INFO.name
+    }
+
+    fn record(&self, k: &mut Recorder<'_, T>, s: &System<'_, T>) {
+        let (a, b, x) = (s.a, s.b, s.x);
+        let [r, q] = k.vectors(s.n());
+        let z = s.preconditioned(k, r);
+        let [rr, omega, largest] = k.cells();
+        let damping = match s.m {
+            Some(_) => Formula::value(T::from_real(self.omega)),
+            None => {
+                largest_eigenvalue(k, s, largest);
+                self.omega / Formula::from(largest)
+            }
+        };
+        k.multi_axpy_dot(Pass::new("damping").eval(omega, damping));
+        let residual = || Pass::new("residual").set(r, b - q).dot(rr, r, r);
+        k.restart(|k| k.spmv_dot(a, x, q, s.confirm(residual(), rr)));
+        k.each(|k| {
+            s.precondition(k, r, z, Pass::new("step").set(x, x + omega * z));
+            k.spmv_dot(a, x, q, s.count(residual(), rr));
+        });
+    }
+}

@@ -1,0 +1,141 @@
+//! Least squares on the reference backend, against what defines their solutions.
+use lacuna_core::{Backend, Complex, Reason, Reference, Scalar, WithAdjoint};
+use lacuna_formats::{Csr, Triplets};
+use lacuna_solvers::{METHODS, Options, Outcome, Solver, Stop, method};
+use std::sync::Arc;
+
+/// Numbers between −1 and 1.
+struct Noise(u64);
+
+impl Noise {
+    fn real(&mut self) -> f64 {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 11) as f64 / (1u64 << 52) as f64 - 1.0
+    }
+    fn number<T: Scalar>(&mut self) -> T {
+        let re = self.real();
+        T::from_parts(re, if T::KIND.is_complex() { self.real() } else { 0.0 })
+    }
+}
+
+/// A few entries a row and a diagonal that keeps the columns apart.
+fn matrix<T: Scalar>(rows: usize, cols: usize) -> Csr<T> {
+    let (mut noise, mut t) = (Noise(3), Triplets::new(rows, cols));
+    for i in 0..rows {
+        t.push(i, i % cols, T::from_real(2.0));
+        for _ in 0..3 {
+            let j = ((noise.real() + 1.0) * 0.5 * cols as f64) as usize;
+            t.push(i, j.min(cols - 1), noise.number());
+        }
+    }
+    t.to_csr().unwrap()
+}
+
+fn solve<T: Scalar>(name: &str, a: &Csr<T>, b: &[T], rtol: f64) -> (Outcome, Vec<T>) {
+    let dev = &mut Reference::new();
+    let [op, adjoint] = [a.clone(), a.adjoint()].map(|a| dev.matrix(Arc::new(a)).unwrap());
+    let method = method(name, &Options::default()).unwrap();
+    let stop = Stop { rtol, max_iters: 1000, ..Stop::default() };
+    let mut solver = Solver::new(dev, &WithAdjoint(&op, &adjoint), None, &*method, stop).unwrap();
+    let mut x = vec![T::zero(); a.cols()];
+    let outcome = solver.solve(dev, b, &mut x).unwrap().clone();
+    (outcome, x)
+}
+
+fn norm<T: Scalar>(v: &[T]) -> f64 {
+    v.iter().map(|v| v.modulus().powi(2)).sum::<f64>().sqrt()
+}
+
+fn product<T: Scalar>(a: &Csr<T>, x: &[T]) -> Vec<T> {
+    let mut y = vec![T::zero(); a.rows()];
+    a.product(x, &mut y).unwrap();
+    y
+}
+
+fn residual<T: Scalar>(a: &Csr<T>, b: &[T], x: &[T]) -> Vec<T> {
+    b.iter().zip(product(a, x)).map(|(b, ax)| *b - ax).collect()
+}
+
+/// `Aᴴ r = 0` defines the solution of an overdetermined system.
+fn overdetermined<T: Scalar>() {
+    let a = matrix::<T>(300, 60);
+    let mut noise = Noise(9);
+    let b: Vec<T> = (0..300).map(|_| noise.number()).collect();
+    let rtol = if T::EPSILON > 1e-10 { 1e-4 } else { 1e-10 };
+    let scale = norm(&product(&a.adjoint(), &b));
+    for name in ["cgls", "lsqr", "lsmr"] {
+        let (outcome, x) = solve(name, &a, &b, rtol);
+        assert_eq!(outcome.reason, Reason::Converged, "{name} {outcome:?}");
+        let left = residual(&a, &b, &x);
+        assert!(norm(&left) > 0.1 * norm(&b), "there is no solution");
+        let normal = norm(&product(&a.adjoint(), &left)) / scale;
+        assert!(normal <= 1.01 * rtol + 50.0 * T::EPSILON, "{name} {normal:e}");
+        assert!((normal - outcome.true_residual).abs() <= 50.0 * T::EPSILON, "{name} {normal:e} {outcome:?}");
+        assert!(outcome.history.len() as u64 == outcome.iterations + 1 && outcome.iterations <= 70, "{name}");
+    }
+    // There is no solution for it to find, and it says so.
+    let (outcome, _) = solve("craig", &a, &b, rtol);
+    assert!(!outcome.converged() && outcome.true_residual <= 1.0, "{outcome:?}");
+}
+
+/// Of many solutions, the one without a part that `A` does not see: all methods have the same, and any other is longer.
+fn underdetermined<T: Scalar>() {
+    let a = matrix::<T>(60, 300);
+    let mut noise = Noise(9);
+    let some: Vec<T> = (0..300).map(|_| noise.number()).collect();
+    let b = product(&a, &some);
+    let rtol = if T::EPSILON > 1e-10 { 1e-5 } else { 1e-11 };
+    let mut first: Option<Vec<T>> = None;
+    for info in METHODS.iter().filter(|info| info.least_squares()) {
+        let (outcome, x) = solve(info.name, &a, &b, rtol);
+        assert_eq!(outcome.reason, Reason::Converged, "{} {outcome:?}", info.name);
+        assert!(norm(&residual(&a, &b, &x)) <= 1e3 * rtol * norm(&b), "{}", info.name);
+        assert!(norm(&x) < 0.9 * norm(&some), "{}", info.name);
+        let first = first.get_or_insert(x.clone());
+        let apart: Vec<T> = x.iter().zip(&*first).map(|(a, b)| *a - *b).collect();
+        assert!(norm(&apart) <= 1e3 * rtol * norm(&x), "{} {:e}", info.name, norm(&apart));
+    }
+}
+
+#[test]
+fn the_residual_is_orthogonal_to_the_columns() {
+    overdetermined::<f64>();
+    overdetermined::<f32>();
+    overdetermined::<Complex<f64>>();
+    overdetermined::<Complex<f32>>();
+}
+
+#[test]
+fn the_shortest_of_many_solutions_is_found() {
+    underdetermined::<f64>();
+    underdetermined::<f32>();
+    underdetermined::<Complex<f64>>();
+    underdetermined::<Complex<f32>>();
+}
+
+/// LSMR's residual of the normal equations falls at every step, LSQR has the iterates of conjugate gradients.
+#[test]
+fn histories_are_those_of_the_papers() {
+    let a = matrix::<f64>(300, 60);
+    let mut noise = Noise(9);
+    let b: Vec<f64> = (0..300).map(|_| noise.number()).collect();
+    let (lsmr, _) = solve("lsmr", &a, &b, 1e-10);
+    assert!(lsmr.history.windows(2).all(|w| w[1] <= w[0] * (1.0 + 1e-12)), "{:?}", lsmr.history);
+    let [(cgls, _), (lsqr, _)] = ["cgls", "lsqr"].map(|name| solve(name, &a, &b, 1e-10));
+    assert!(cgls.iterations.abs_diff(lsqr.iterations) <= 1 && lsmr.iterations <= lsqr.iterations);
+    for (c, l) in cgls.history.iter().zip(&lsqr.history).take(20) {
+        assert!((c / l - 1.0).abs() < 1e-4, "{c:e} {l:e}");
+    }
+}
+
+#[test]
+fn what_is_refused_is_named() {
+    let dev = &mut Reference::new();
+    let op = dev.matrix(Arc::new(matrix::<f64>(5, 3))).unwrap();
+    let refused = |name: &str, dev: &mut Reference| {
+        let method = method::<f64>(name, &Options::default()).unwrap();
+        Solver::new(dev, &op, None, &*method, Stop::default()).err().unwrap().to_string()
+    };
+    assert!(refused("gmres", dev).contains("a square matrix for gmres; lsmr takes any"));
+    assert!(refused("lsmr", dev).contains("pair it with one"));
+}

@@ -1,0 +1,32 @@
+//! Least squares: matrices of any shape, with the reference's bits.
+use crate::bits::Trace;
+use crate::numbers::{Rng, random_matrix};
+use crate::on_both;
+use crate::solves::{paired, tolerance};
+use lacuna_core::{Backend, Scalar};
+use lacuna_solvers::{METHODS, Options, Solver, Stop, method};
+use std::sync::Arc;
+
+/// Tall, wide and square, with an empty row and a full one.
+pub fn shapes<T: Scalar, B: Backend>(make: fn() -> B) {
+    for info in METHODS.iter().filter(|info| info.least_squares()) {
+        for (rows, cols) in [(700, 90), (90, 700), (257, 257), (3, 1), (1, 3)] {
+            on_both!(make, format!("{}, {rows} x {cols}", info.name), |dev| {
+                let rng = &mut Rng::new(8);
+                let (a, b) = (random_matrix::<T>(rng, rows, cols, 7), rng.vector::<T>(rows));
+                let operator = dev.matrix(Arc::new(a.clone())).unwrap();
+                let pair = paired(dev, operator, &a, true);
+                let stop = Stop { rtol: tolerance::<T>(), max_iters: 60, ..Stop::default() };
+                let method = method(info.name, &Options::default()).unwrap();
+                let mut solver = Solver::new(dev, &pair, None, &*method, stop).unwrap();
+                let mut trace = Trace::new();
+                let mut x = vec![T::zero(); cols];
+                for what in ["from 0", "from there"] {
+                    trace.outcome(what, solver.solve(dev, &b, &mut x).unwrap());
+                    trace.numbers(what, &x);
+                }
+                trace
+            });
+        }
+    }
+}
