@@ -127,6 +127,9 @@ impl<T: Scalar> Preconditioner<T> for Fsai {
         k.spmv_dot(&adjoint, t, z, then);
     }
     /// `M` is Hermitian.
+    fn knows_adjoint(&self) -> bool {
+        true
+    }
     fn apply_adjoint(
         &self,
         k: &mut Recorder<'_, T>,
