@@ -183,6 +183,7 @@ const VARIANTS: &[(&str, &str, &str)] = &[
     ("gen:poisson2d:21x17", "cg", "chebyshev:degree=2,ratio=10"),
     ("gen:poisson2d:21x17", "cg", "chebyshev:degree=7"),
     ("gen:poisson2d:21x17", "cg", "fsai:power=2"),
+    ("gen:poisson3d:9x7x6:27", "cg", "fsai:steps=3"),
     ("gen:convection:21x18", "bicgstab", "block-jacobi:size=3"),
     ("gen:convection:21x17", "bicgstab", "block-jacobi:size=4"),
     ("gen:convection:21x17", "gmres", "block-jacobi:size=16"),

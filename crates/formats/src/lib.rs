@@ -56,7 +56,7 @@ pub use hyb::Hyb;
 pub use hyb_layout::HybLayout;
 pub use packed::{Packed, Values, widened};
 pub use pair::Pair;
-pub use parts::compact_parts;
+pub use parts::{compact_parts, parts};
 pub use permutation::Permutation;
 pub use pkt::{PACKET, Pkt};
 pub use reorder::{ORDERS, OrderInfo, Profile, by_length, by_parts, reorder, reverse_cuthill_mckee};

@@ -63,9 +63,79 @@ pub fn compact_parts<T: Scalar>(a: &Csr<T>, rows: usize) -> Permutation {
     Permutation::known(order)
 }
 
+/// Parts of about `rows` rows as an order of all rows and where each part begins in it, with `n` at the end: boxes of the cells
+/// where the matrix couples those of a grid with their 4 or 6 neighbours and `rows` is a power of two, else [`compact_parts`]. The
+/// rows of a part are in their own order.
+pub fn parts<T: Scalar>(a: &Csr<T>, rows: usize) -> (Permutation, Vec<u32>) {
+    let n = a.rows();
+    let boxes = if rows.is_power_of_two() { grid(a) } else { None };
+    if let Some(sides) = boxes {
+        return boxes_of(sides, rows);
+    }
+    let mut order = compact_parts(a, rows).order().to_vec();
+    order.chunks_mut(rows.max(1)).for_each(<[u32]>::sort_unstable);
+    let starts = (0..n).step_by(rows.max(1)).chain([n]).map(|start| start as u32).collect();
+    (Permutation::known(order), starts)
+}
+
+/// Cells of a grid along each axis, where a matrix couples each with some of its nearest neighbours and no others.
+fn grid<T: Scalar>(a: &Csr<T>) -> Option<[usize; 3]> {
+    // Distances of entries from the diagonal: 1, and those to the next line and plane.
+    let mut strides = vec![1usize];
+    for i in 0..a.rows() {
+        for &j in a.row_slices(i).0 {
+            let distance = i.abs_diff(j as usize);
+            if distance > 1 && !strides.contains(&distance) {
+                strides.push(distance);
+                if strides.len() > 3 {
+                    return None;
+                }
+            }
+        }
+    }
+    strides.sort_unstable();
+    let [x, y] = [*strides.get(1)?, *strides.get(2).unwrap_or(&a.rows())];
+    let divides = y.is_multiple_of(x) && a.rows().is_multiple_of(y);
+    // No coupling leads round the end of a line or plane.
+    let within =
+        |i: usize, j: usize| i / x == j / x || i.abs_diff(j) > 1 && (i / y == j / y || i.abs_diff(j) > x);
+    let fits = divides && (0..a.rows()).all(|i| a.row_slices(i).0.iter().all(|&j| within(i, j as usize)));
+    fits.then(|| [x, y / x, a.rows() / y])
+}
+
+/// Boxes of so many cells of a grid, a power of two, their sides as near to each other as they can be; those at its ends are smaller.
+fn boxes_of(sides: [usize; 3], cells: usize) -> (Permutation, Vec<u32>) {
+    let mut of_box = [1usize; 3];
+    let mut left = cells;
+    while left > 1 {
+        // The shortest side that can grow doubles, the first of several.
+        let can = (0..3).filter(|&axis| of_box[axis] < sides[axis]);
+        let Some(axis) = can.min_by_key(|&axis| of_box[axis]) else { break };
+        (of_box[axis], left) = (2 * of_box[axis], left / 2);
+    }
+    let n = sides.iter().product();
+    let (mut order, mut starts) = (Vec::with_capacity(n), Vec::new());
+    let corners = |axis: usize| (0..sides[axis]).step_by(of_box[axis]);
+    let along = move |axis: usize, from: usize| from..(from + of_box[axis]).min(sides[axis]);
+    for z in corners(2) {
+        for y in corners(1) {
+            for x in corners(0) {
+                starts.push(order.len() as u32);
+                for k in along(2, z) {
+                    for j in along(1, y) {
+                        order.extend(along(0, x).map(|i| ((k * sides[1] + j) * sides[0] + i) as u32));
+                    }
+                }
+            }
+        }
+    }
+    starts.push(n as u32);
+    (Permutation::known(order), starts)
+}
+
 #[cfg(test)]
 mod tests {
-    use super::compact_parts;
+    use super::{compact_parts, grid, parts};
     use crate::{Csr, Spec, Triplets};
 
     /// Part of the entries that are between parts.
@@ -89,6 +159,33 @@ mod tests {
             let a = Spec::parse(name).unwrap().build::<f64>().unwrap();
             assert!(cut(&a, rows) < most, "{name}: {}", cut(&a, rows));
         }
+    }
+
+    #[test]
+    fn grids_are_cut_into_boxes() {
+        for (name, rows, sides, sizes) in [
+            ("gen:poisson3d:8x12x6", 32, Some([8, 12, 6]), vec![32; 18]),
+            ("gen:poisson2d:10x8", 16, Some([10, 8, 1]), [16, 16, 8].repeat(2)),
+            ("gen:poisson3d:8x8x8:27", 64, None, vec![64; 8]),
+            ("gen:poisson1d:64", 16, None, vec![16; 4]),
+        ] {
+            let a = Spec::parse(name).unwrap().build::<f64>().unwrap();
+            assert_eq!(grid(&a), sides, "{name}");
+            let (order, starts) = parts(&a, rows);
+            let got: Vec<u32> = starts.windows(2).map(|w| w[1] - w[0]).collect();
+            assert_eq!(got, sizes, "{name}");
+            let mut all = order.order().to_vec();
+            all.sort_unstable();
+            assert!(all.iter().enumerate().all(|(i, &row)| i as u32 == row), "{name}");
+        }
+        // A band of two lines' length is no grid: it goes round the end of a line.
+        let mut triplets = Triplets::new(12, 12);
+        for i in 0..12usize {
+            for j in [i.checked_sub(4), i.checked_sub(1), Some(i)].into_iter().flatten() {
+                triplets.push(i, j, 1.0);
+            }
+        }
+        assert_eq!(grid::<f64>(&triplets.to_csr().unwrap()), None);
     }
 
     #[test]

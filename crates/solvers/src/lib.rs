@@ -21,7 +21,7 @@ pub use named::{OptionInfo, name_of};
 pub use outcome::Outcome;
 pub use precond::{Aggregation, Amg, AmgOptions, Smoothing};
 pub use precond::{BlockIlu, Polynomial};
-pub use precond::{BlockJacobi, Blocks, Chebyshev, Fsai, Jacobi, Neumann, inverse_diagonal};
+pub use precond::{BlockJacobi, Blocks, Chebyshev, Fsai, FsaiOptions, Jacobi, Neumann, inverse_diagonal};
 pub use precond::{Handles, Parts, Placed, Preconditioner};
 pub use precond::{Ic0, Ilu0, Ilut, Solves, Ssor};
 pub use precond::{PRECONDITIONERS, PrecondInfo, preconditioner};

@@ -91,6 +91,7 @@ fn bits_do_not_depend_on_threads() {
     for (matrix, precond, by) in [
         ("gen:poisson2d:150x150", "chebyshev", "cg"),
         ("gen:poisson2d:150x150", "fsai:power=2", "cg"),
+        ("gen:poisson2d:150x150", "fsai:steps=3", "cg"),
         ("gen:convection:150x150:100", "block-jacobi:size=12", "bicgstab"),
         ("gen:poisson2d:150x150", "ic0:solve=colours", "cg"),
         ("gen:convection:150x150:100", "ilut", "bicgstab"),
@@ -123,6 +124,7 @@ fn complex_hermitian_matrices_take_as_many_iterations_as_real_ones() {
         "chebyshev",
         "fsai",
         "fsai:power=2",
+        "fsai:steps=2",
         "block-jacobi:size=4",
         "ssor:omega=1.3",
         "ic0",
@@ -218,6 +220,38 @@ fn new_values_of_ilut_keep_its_steps() {
         kept.iterations,
         fresh.iterations
     );
+}
+
+#[test]
+fn a_pattern_that_grows_follows_the_strong_couplings() {
+    // Along one axis couplings are 1000 times those along the other: entries there are worth more.
+    let a = generated::<f64>("gen:poisson2d:40x40");
+    let strong = |(i, j, v): (usize, usize, f64)| match i.abs_diff(j) {
+        0 => 2.0 + 2e-3,
+        1 => -1.0,
+        _ => v * 1e-3,
+    };
+    let a = a.with_values::<f64>(a.entries().map(strong).collect()).unwrap();
+    let b: Vec<f64> = (0..a.rows()).map(|i| ((i * 7919) % 101) as f64).collect();
+    let entries = |told: &[String]| -> f64 {
+        let line = told.iter().find_map(|line| line.strip_prefix("entries of a row "));
+        line.and_then(|line| line.parse().ok()).unwrap()
+    };
+    let (power, _, told) = solve_for(&a, &b, "fsai:power=3", "cg");
+    let of_power = entries(&told);
+    let (grown, _, told) = solve_for(&a, &b, "fsai:steps=6,add=1", "cg");
+    assert!(entries(&told) < 0.7 * of_power, "{} {of_power}", entries(&told));
+    assert!(
+        grown.converged() && grown.iterations < power.iterations,
+        "{} {}",
+        grown.iterations,
+        power.iterations
+    );
+    // New values keep the pattern.
+    let mut kind = named::<f64>("fsai:steps=6,add=1");
+    let bytes = kind.set_up(&a).unwrap().bytes();
+    let other = a.with_values::<f64>(generated::<f64>("gen:poisson2d:40x40").values().to_vec()).unwrap();
+    assert_eq!(kind.update(&other).unwrap().bytes(), bytes);
 }
 
 #[test]

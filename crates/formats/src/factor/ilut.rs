@@ -1,15 +1,14 @@
 //! Incomplete LU factorisation with a threshold, partial pivoting and a limit of the fill.
 use super::column_order::column_order;
+use super::elimination::Elimination;
 use super::equilibrate::equilibrated;
 use super::ilu0;
 use super::pivots::Stopped;
 use crate::Csr;
 use crate::algebra::build_rows;
 use lacuna_core::{Error, Result, Scalar};
-use std::cmp::Reverse;
-use std::collections::BinaryHeap;
 
-const OPERATION: &str = "ilut";
+pub(super) const OPERATION: &str = "ilut";
 
 /// How a factorisation is made.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -69,7 +68,7 @@ pub fn ilut<T: Scalar>(a: &Csr<T>, options: &IlutOptions) -> Result<Ilut<T>> {
     let scaled =
         |(i, j, v): (usize, usize, T)| v.scale_by_power_of_two(row_exponents[i] + column_exponents[j]);
     let by_columns = a.with_values(a.entries().map(scaled).collect::<Vec<T>>())?.transpose();
-    let mut work = Work::new(n);
+    let mut work = Elimination::new(n);
     let (mut given, mut kept) = (0usize, 0usize);
     for (step, &column) in columns.iter().enumerate() {
         let (rows, values) = by_columns.row_slices(column as usize);
@@ -80,9 +79,9 @@ pub fn ilut<T: Scalar>(a: &Csr<T>, options: &IlutOptions) -> Result<Ilut<T>> {
         // What the columns before left of their share.
         let room = ((options.fill * given as f64) as usize).saturating_sub(kept);
         work.finish(step, column, options, largest, room.max(1));
-        kept = work.lower.values.len() + work.upper.values.len();
+        kept = work.entries();
     }
-    let Work { lower, upper, rows, place, replaced, .. } = work;
+    let Elimination { lower, upper, rows, place, replaced, .. } = work;
     Ok(Ilut {
         lower: lower.transposed(n, |row| place[row as usize])?,
         upper: upper.transposed(n, |step| step)?,
@@ -140,197 +139,6 @@ impl<T: Scalar> Ilut<T> {
         }
         let (lower, upper) = (self.lower.with_values(lower)?, self.upper.with_values(upper)?);
         Ok(Ilut { lower, upper, replaced: Vec::new(), ..self.clone() })
-    }
-}
-
-/// Columns of a factor, one after the other.
-struct Columns<T> {
-    ends: Vec<usize>,
-    rows: Vec<u32>,
-    values: Vec<T>,
-}
-
-impl<T: Scalar> Columns<T> {
-    fn new() -> Self {
-        Columns { ends: vec![0], rows: Vec::new(), values: Vec::new() }
-    }
-    /// By rows, each under the number that `name` gives it.
-    fn transposed(self, n: usize, name: impl Fn(u32) -> u32 + Sync) -> Result<Csr<T>> {
-        let runs = std::iter::once(0..n).collect();
-        let columns = build_rows(OPERATION, n, n, runs, |run, out| {
-            let mut named = Vec::new();
-            for column in run {
-                let own = self.ends[column]..self.ends[column + 1];
-                named.clear();
-                named.extend(self.rows[own.clone()].iter().map(|&row| name(row)));
-                out.row(&named, &self.values[own]);
-            }
-        })?;
-        Ok(columns.transpose())
-    }
-}
-
-/// No step.
-const NONE: u32 = u32::MAX;
-
-/// The column being worked on, and the factors so far.
-struct Work<T> {
-    /// The column by rows of the matrix, and which of them are in use.
-    x: Vec<T>,
-    used: Vec<bool>,
-    /// The rows in use that are not eliminated yet.
-    open: Vec<u32>,
-    /// The steps in use whose rows are eliminated, the first on top.
-    heap: BinaryHeap<Reverse<u32>>,
-    /// Entries of `U`, as step and value.
-    above: Vec<(u32, T)>,
-    /// Entries that may be kept, by falling modulus.
-    ranked: Vec<(f64, bool, u32)>,
-    lower: Columns<T>,
-    upper: Columns<T>,
-    /// The row of each step, the step of each row.
-    rows: Vec<u32>,
-    place: Vec<u32>,
-    /// No row below it is open.
-    first_open: u32,
-    replaced: Vec<u32>,
-}
-
-impl<T: Scalar> Work<T> {
-    fn new(n: usize) -> Self {
-        Work {
-            x: vec![T::zero(); n],
-            used: vec![false; n],
-            open: Vec::new(),
-            heap: BinaryHeap::new(),
-            above: Vec::new(),
-            ranked: Vec::new(),
-            lower: Columns::new(),
-            upper: Columns::new(),
-            rows: Vec::with_capacity(n),
-            place: vec![NONE; n],
-            first_open: 0,
-            replaced: Vec::new(),
-        }
-    }
-
-    fn take(&mut self, row: u32) {
-        if !std::mem::replace(&mut self.used[row as usize], true) {
-            match self.place[row as usize] {
-                NONE => self.open.push(row),
-                step => self.heap.push(Reverse(step)),
-            }
-        }
-    }
-
-    fn load(&mut self, rows: &[u32], values: &[T]) {
-        self.open.clear();
-        self.heap.clear();
-        self.above.clear();
-        for (&row, &value) in rows.iter().zip(values) {
-            self.take(row);
-            self.x[row as usize] = value;
-        }
-    }
-
-    /// Eliminates the rows of the steps before, in their order; entries of `U` no larger than `least` are dropped first.
-    fn eliminate(&mut self, least: f64) {
-        while let Some(Reverse(step)) = self.heap.pop() {
-            let row = self.rows[step as usize] as usize;
-            let u = std::mem::replace(&mut self.x[row], T::zero());
-            self.used[row] = false;
-            if u == T::zero() || u.modulus() <= least {
-                continue;
-            }
-            self.above.push((step, u));
-            for k in self.lower.ends[step as usize]..self.lower.ends[step as usize + 1] {
-                let below = self.lower.rows[k];
-                self.take(below);
-                self.x[below as usize] -= self.lower.values[k] * u;
-            }
-        }
-    }
-
-    /// Chooses the pivot, and keeps the largest entries of the column.
-    fn finish(&mut self, step: usize, column: u32, options: &IlutOptions, largest: f64, room: usize) {
-        let modulus = |work: &Self, row: u32| work.x[row as usize].modulus();
-        let mut best = (0.0, NONE);
-        for &row in &self.open {
-            let size = modulus(self, row);
-            if size > best.0 || size == best.0 && size > 0.0 && row < best.1 {
-                best = (size, row);
-            }
-        }
-        let diagonal_open = self.place[column as usize] == NONE;
-        if diagonal_open && self.used[column as usize] {
-            let own = modulus(self, column);
-            if own > 0.0 && own >= options.threshold * best.0 {
-                best = (own, column);
-            }
-        }
-        let tiny = T::EPSILON * largest;
-        if !(best.0 > tiny && T::one().quotient(self.x[best.1 as usize]).finite()) {
-            // No pivot: one is set, of the size of what is dropped.
-            while self.place[self.first_open as usize] != NONE {
-                self.first_open += 1;
-            }
-            let row = match best.1 {
-                NONE if diagonal_open => column,
-                NONE => self.first_open,
-                row => row,
-            };
-            self.replaced.push(column);
-            let size = if largest > 0.0 { options.drop.max(T::EPSILON.sqrt()) * largest } else { 1.0 };
-            self.take(row);
-            self.x[row as usize] = T::from_real(size);
-            best = (size, row);
-        }
-        let (_, pivot_row) = best;
-        let pivot = std::mem::replace(&mut self.x[pivot_row as usize], T::zero());
-        self.used[pivot_row as usize] = false;
-        self.place[pivot_row as usize] = step as u32;
-        self.rows.push(pivot_row);
-        self.ranked.clear();
-        let by = pivot.modulus();
-        for &row in &self.open {
-            let size = modulus(self, row) / by;
-            if self.used[row as usize] && size > options.drop {
-                self.ranked.push((size, false, row));
-            }
-        }
-        // Entries of `U` in units of the column's largest, as those of `L` are in units of the pivot.
-        let unit = if largest > 0.0 { largest } else { 1.0 };
-        let above = self.above.iter().enumerate();
-        self.ranked.extend(above.map(|(at, (_, u))| (u.modulus() / unit, true, at as u32)));
-        if self.ranked.len() + 1 > room {
-            let order = |a: &(f64, bool, u32), b: &(f64, bool, u32)| {
-                b.0.total_cmp(&a.0).then((a.1, a.2).cmp(&(b.1, b.2)))
-            };
-            let last = (room - 1).min(self.ranked.len());
-            if last > 0 && last < self.ranked.len() {
-                self.ranked.select_nth_unstable_by(last - 1, order);
-            }
-            self.ranked.truncate(last);
-        }
-        self.ranked.sort_unstable_by_key(|&(_, above, at)| (above, at));
-        let inverse = T::one().quotient(pivot);
-        for &(_, of_upper, at) in &self.ranked {
-            if of_upper {
-                let (step, u) = self.above[at as usize];
-                self.upper.rows.push(step);
-                self.upper.values.push(u);
-            } else {
-                self.lower.rows.push(at);
-                self.lower.values.push(self.x[at as usize] * inverse);
-            }
-        }
-        self.upper.rows.push(step as u32);
-        self.upper.values.push(pivot);
-        self.lower.ends.push(self.lower.rows.len());
-        self.upper.ends.push(self.upper.rows.len());
-        for &row in &self.open {
-            (self.x[row as usize], self.used[row as usize]) = (T::zero(), false);
-        }
     }
 }
 

@@ -2,6 +2,7 @@
 //!
 //! All sums have an order that belongs to the matrix; the factors are the same on any number of threads.
 mod column_order;
+mod elimination;
 mod equilibrate;
 mod ic0;
 mod ilu0;

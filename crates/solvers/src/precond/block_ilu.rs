@@ -6,11 +6,11 @@ use crate::{Handles, Parts, PrecondInfo, Preconditioner};
 use lacuna_core::{Pass, Recorder, Result, Scalar, Vector};
 use lacuna_formats::algebra::build_rows;
 use lacuna_formats::factor::{Pivots, ilu0};
-use lacuna_formats::{Csr, Permutation, compact_parts};
+use lacuna_formats::{Csr, Permutation, parts};
 use std::borrow::Cow;
 
-/// `M = (L U)⁻¹` with `L U ≈` the blocks on the diagonal of `A`, entries between blocks left out: connected parts of so many
-/// rows, factored without fill.
+/// `M = (L U)⁻¹` with `L U ≈` the blocks on the diagonal of `A`, entries between blocks left out: boxes of so many cells of a grid
+/// of 5 or 7 points, else compact parts of so many rows, factored without fill.
 ///
 /// * Needs: as [`Ilu0`](super::Ilu0). `M` is Hermitian, up to rounding, where the matrix is.
 /// * Cost of an application: two triangular solves with the entries inside blocks; blocks need nothing of each other, so that
@@ -66,8 +66,8 @@ impl<T: Scalar> Preconditioner<T> for BlockIlu {
         name_with("block-ilu", size.into_iter().chain(refuses).collect())
     }
     fn set_up(&mut self, a: &Csr<T>) -> Result<Parts<T>> {
-        let order = blocks(a, self.size)?;
-        let inside = inside_blocks(a, &order, self.size)?;
+        let (order, starts) = parts(a, self.size);
+        let inside = inside_blocks(a, &order, &starts)?;
         let made = ilu0(&inside, self.pivots).map_err(|error| in_order(error, &order))?;
         let ones = vec![T::one(); a.rows()];
         let factors = Factors {
@@ -78,11 +78,13 @@ impl<T: Scalar> Preconditioner<T> for BlockIlu {
             names: Some(order.order()),
         };
         let left_out = 100.0 * (1.0 - inside.nnz() as f64 / a.nnz().max(1) as f64);
-        let parts = factors.parts(Solves::Levels)?;
-        let parts = parts.tell("left out between blocks", format!("{left_out:.0} % of the entries"));
+        let made_of = factors.parts(Solves::Levels)?;
+        let made_of = made_of.tell("left out between blocks", format!("{left_out:.0} % of the entries"));
         Ok(match made.shift {
-            0.0 => parts,
-            shift => parts.tell("shift", format!("{shift:.0e} of the diagonal: a pivot was next to nothing")),
+            0.0 => made_of,
+            shift => {
+                made_of.tell("shift", format!("{shift:.0e} of the diagonal: a pivot was next to nothing"))
+            }
         })
     }
     fn apply(&self, k: &mut Recorder<'_, T>, on: &Handles<T>, r: Vector<T>, z: Vector<T>, then: Pass<T>) {
@@ -90,23 +92,20 @@ impl<T: Scalar> Preconditioner<T> for BlockIlu {
     }
 }
 
-/// Connected parts one after the other, the rows of each in their own order.
-fn blocks<T: Scalar>(a: &Csr<T>, size: usize) -> Result<Permutation> {
-    let mut order = compact_parts(a, size).order().to_vec();
-    order.chunks_mut(size).for_each(<[u32]>::sort_unstable);
-    Permutation::new(order)
-}
-
 /// The entries inside blocks of a matrix in another order.
-fn inside_blocks<T: Scalar>(a: &Csr<T>, order: &Permutation, size: usize) -> Result<Csr<T>> {
+fn inside_blocks<T: Scalar>(a: &Csr<T>, order: &Permutation, starts: &[u32]) -> Result<Csr<T>> {
     let place = order.inverse();
+    let mut block_of = vec![0u32; a.rows()];
+    for (block, ends) in starts.windows(2).enumerate() {
+        block_of[ends[0] as usize..ends[1] as usize].fill(block as u32);
+    }
     build_rows("block-ilu", a.rows(), a.cols(), a.row_shares(), |run, out| {
         let (mut columns, mut values) = (Vec::new(), Vec::new());
         for new in run {
             columns.clear();
             values.clear();
             for (j, v) in a.row_entries(order.order()[new] as usize) {
-                if place[j] as usize / size == new / size {
+                if block_of[place[j] as usize] == block_of[new] {
                     columns.push(place[j]);
                     values.push(v);
                 }

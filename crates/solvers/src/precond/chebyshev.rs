@@ -100,6 +100,9 @@ impl<T: Scalar> Preconditioner<T> for Chebyshev {
         }
     }
     /// `M` is Hermitian.
+    fn knows_adjoint(&self) -> bool {
+        true
+    }
     fn apply_adjoint(
         &self,
         k: &mut Recorder<'_, T>,

@@ -1,63 +1,125 @@
 //! A factorised sparse approximate inverse.
+mod local;
+
 use super::hermitian::check_hermitian;
+use super::triangles::name_with;
 use crate::named::{OptionInfo, Settings};
 use crate::{Handles, Parts, PrecondInfo, Preconditioner};
 use lacuna_core::{Error, Pass, Recorder, Result, Scalar, Vector};
 use lacuna_formats::Csr;
 use lacuna_formats::algebra::build_rows_with;
+use local::Local;
 use std::borrow::Cow;
 use std::sync::Mutex;
 
 const OPERATION: &str = "preconditioner `fsai`";
 
-/// `M = Gᴴ G` with `G` lower triangular on the pattern of the lower triangle of a power of `A`, such that `G A Gᴴ` has a
-/// diagonal of ones and `‖I − G L‖` is least in Frobenius' norm, where `L` is Cholesky's factor, which is not needed.
+/// Which entries the factor has.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct FsaiOptions {
+    /// The power of the matrix whose lower triangle is the pattern, where that is not adaptive.
+    pub power: usize,
+    /// Steps in which the pattern of each row grows by the entries that promise most; 0 for a pattern that follows from the
+    /// matrix's own.
+    pub steps: usize,
+    /// Entries that a step adds at the most.
+    pub add: usize,
+    /// A row grows no more where a step has made its diagonal entry larger by no more than this part.
+    pub tolerance: f64,
+}
+
+impl Default for FsaiOptions {
+    fn default() -> Self {
+        FsaiOptions { power: 1, steps: 0, add: 5, tolerance: 1e-3 }
+    }
+}
+
+/// `M = Gᴴ G` with `G` lower triangular on the pattern of the lower triangle of a power of `A`, or on one that grows row by row,
+/// such that `G A Gᴴ` has a diagonal of ones and `‖I − G L‖` is least in Frobenius' norm, where `L` is Cholesky's factor, which is
+/// not needed.
 ///
 /// * Needs: a Hermitian positive definite matrix; each row needs its own small part of it to be so.
 /// * Cost of an application: two products with matrices of the pattern's entries. Storage: both, and a vector.
-/// * Set-up: a dense Cholesky factorisation a row, on all threads, with the same bits on any number of them.
-/// * Reference: Kolotilina and Yeremin 1993, doi:10.1137/0614004.
-#[derive(Clone, Copy, Debug)]
+/// * Set-up: a dense Cholesky factorisation a row, with steps one more for each, on all threads, with the same bits on any
+///   number of them. New values keep the pattern.
+/// * Reference: Kolotilina and Yeremin 1993, doi:10.1137/0614004; steps by Janna and Ferronato 2011, doi:10.1137/100810368.
+#[derive(Default)]
 pub struct Fsai {
-    /// The power of the matrix whose lower triangle is the pattern.
-    pub power: usize,
-}
-
-impl Default for Fsai {
-    fn default() -> Self {
-        Fsai { power: 1 }
-    }
+    options: FsaiOptions,
+    /// Where rows of the pattern start, and its columns: of the last set-up with steps.
+    pattern: Option<(Vec<u32>, Vec<u32>)>,
 }
 
 impl Fsai {
     pub(super) const INFO: PrecondInfo = PrecondInfo {
         name: "fsai",
         about: "a factorised sparse approximate inverse; two products",
-        options: &[OptionInfo {
-            key: "power",
-            default: "1",
-            about: "of the matrix whose lower triangle is the pattern, 1 to 4",
-        }],
+        options: &[
+            OptionInfo {
+                key: "power",
+                default: "1",
+                about: "of the matrix whose lower triangle is the pattern, 1 to 4",
+            },
+            OptionInfo { key: "steps", default: "0", about: "in which the pattern grows instead, 0 to 20" },
+            OptionInfo { key: "add", default: "5", about: "entries of a row that a step adds, 1 to 16" },
+            OptionInfo { key: "tolerance", default: "0.001", about: "of what a step must bring, 0 to 1" },
+        ],
         needs_diagonal: true,
         needs_hermitian: true,
     };
 
-    pub(super) fn named(settings: &Settings<'_>) -> Result<Self> {
-        Ok(Fsai { power: settings.number("power", "a whole number from 1 to 4", |p| (1..=4).contains(p))? })
+    /// With options of one's own.
+    pub fn new(options: FsaiOptions) -> Self {
+        Fsai { options, pattern: None }
     }
+
+    pub(super) fn named(settings: &Settings<'_>) -> Result<Self> {
+        Ok(Fsai::new(FsaiOptions {
+            power: settings.number("power", "a whole number from 1 to 4", |p| (1..=4).contains(p))?,
+            steps: settings.number("steps", "a whole number from 0 to 20", |s| *s <= 20)?,
+            add: settings.number("add", "a whole number from 1 to 16", |a| (1..=16).contains(a))?,
+            tolerance: settings.number("tolerance", "a number from 0 to 1", |t| (0.0..=1.0).contains(t))?,
+        }))
+    }
+}
+
+/// What the factor needs on a device.
+fn parts<T: Scalar>(g: Csr<T>) -> Parts<T> {
+    let n = g.rows();
+    let mean = g.nnz() as f64 / n.max(1) as f64;
+    let adjoint = g.adjoint();
+    Parts::new().matrix(g).matrix(adjoint).scratch(n).tell("entries of a row", format!("{mean:.1}"))
 }
 
 impl<T: Scalar> Preconditioner<T> for Fsai {
     fn name(&self) -> Cow<'static, str> {
-        format!("fsai:power={}", self.power).into()
+        let (own, usual) = (self.options, FsaiOptions::default());
+        let mut said = Vec::new();
+        let mut say = |differs: bool, what: String| said.extend(differs.then_some(what));
+        say(own.power != usual.power, format!("power={}", own.power));
+        say(own.steps != usual.steps, format!("steps={}", own.steps));
+        say(own.add != usual.add, format!("add={}", own.add));
+        say(own.tolerance != usual.tolerance, format!("tolerance={}", own.tolerance));
+        name_with("fsai", said)
     }
     fn set_up(&mut self, a: &Csr<T>) -> Result<Parts<T>> {
         check_hermitian(OPERATION, a)?;
-        let g = factor(a, self.power)?;
-        let mean = g.nnz() as f64 / a.rows().max(1) as f64;
-        let adjoint = g.adjoint();
-        let parts = Parts::new().matrix(g).matrix(adjoint).scratch(a.rows());
-        Ok(parts.tell("entries of a row", format!("{mean:.1}")))
+        let options = self.options;
+        let g = factor(a, |local, i| match options.steps {
+            0 => local.reach(a, i, options.power) && local.solve(a),
+            _ => local.grow(a, i, &options),
+        })?;
+        self.pattern = (options.steps > 0).then(|| (g.row_ptr().to_vec(), g.col_idx().to_vec()));
+        Ok(parts(g))
+    }
+    fn update(&mut self, a: &Csr<T>) -> Result<Parts<T>> {
+        let Some((row_ptr, columns)) = self.pattern.as_ref().filter(|(ptr, _)| ptr.len() == a.rows() + 1)
+        else {
+            return self.set_up(a);
+        };
+        check_hermitian(OPERATION, a)?;
+        let row = |i: usize| &columns[row_ptr[i] as usize..row_ptr[i + 1] as usize];
+        Ok(parts(factor(a, |local, i| local.take(row(i)) && local.solve(a))?))
     }
     fn apply(&self, k: &mut Recorder<'_, T>, on: &Handles<T>, r: Vector<T>, z: Vector<T>, then: Pass<T>) {
         let ([g, adjoint], [t]) = (on.matrices(), on.scratch());
@@ -65,6 +127,9 @@ impl<T: Scalar> Preconditioner<T> for Fsai {
         k.spmv_dot(&adjoint, t, z, then);
     }
     /// `M` is Hermitian.
+    fn knows_adjoint(&self) -> bool {
+        true
+    }
     fn apply_adjoint(
         &self,
         k: &mut Recorder<'_, T>,
@@ -77,8 +142,8 @@ impl<T: Scalar> Preconditioner<T> for Fsai {
     }
 }
 
-/// The factor `G`.
-fn factor<T: Scalar>(a: &Csr<T>, power: usize) -> Result<Csr<T>> {
+/// The factor `G`, each row by `solve`, which may fail.
+fn factor<T: Scalar>(a: &Csr<T>, solve: impl Fn(&mut Local<T>, usize) -> bool + Sync) -> Result<Csr<T>> {
     let n = a.rows();
     // The first row that fails, whichever thread comes to it.
     let failed = Mutex::new(None::<usize>);
@@ -90,9 +155,8 @@ fn factor<T: Scalar>(a: &Csr<T>, power: usize) -> Result<Csr<T>> {
         || Local::new(n),
         |local, run, out| {
             for i in run {
-                local.gather(a, i, power);
-                if local.solve(a) {
-                    out.row(&local.pattern, &local.solution);
+                if solve(local, i) {
+                    out.row(local.pattern(), local.solution());
                 } else {
                     let mut failed = failed.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
                     *failed = Some(failed.map_or(i, |row| row.min(i)));
@@ -108,102 +172,5 @@ fn factor<T: Scalar>(a: &Csr<T>, power: usize) -> Result<Csr<T>> {
                 "the part of the matrix that this row of the pattern takes is not positive definite";
             Err(Error::Entry { operation: OPERATION.into(), row, column: row, message: message.into() })
         }
-    }
-}
-
-/// What a thread works with.
-struct Local<T> {
-    /// Columns of the row, increasing, its own the last.
-    pattern: Vec<u32>,
-    /// Rows reached, those above too.
-    reached: Vec<u32>,
-    /// The row that reached each last, plus one.
-    mark: Vec<u32>,
-    /// The part of the matrix, lower triangle by rows.
-    dense: Vec<T>,
-    solution: Vec<T>,
-}
-
-impl<T: Scalar> Local<T> {
-    fn new(n: usize) -> Self {
-        let (pattern, reached, dense, solution) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
-        Local { pattern, reached, mark: vec![0; n], dense, solution }
-    }
-
-    /// The pattern of row `i`: what it reaches in `power` steps, up to the diagonal.
-    fn gather(&mut self, a: &Csr<T>, i: usize, power: usize) {
-        let own = i as u32 + 1;
-        self.reached.clear();
-        self.reached.push(i as u32);
-        self.mark[i] = own;
-        let mut from = 0;
-        for _ in 0..power {
-            let to = self.reached.len();
-            for k in from..to {
-                for &j in a.row_slices(self.reached[k] as usize).0 {
-                    if std::mem::replace(&mut self.mark[j as usize], own) != own {
-                        self.reached.push(j);
-                    }
-                }
-            }
-            from = to;
-        }
-        self.pattern.clear();
-        self.pattern.extend(self.reached.iter().filter(|&&j| j as usize <= i));
-        self.pattern.sort_unstable();
-    }
-
-    /// Solves `A_JJ y = e` for the last unit vector on the pattern, and keeps `ȳ / √y_i`; whether it could.
-    fn solve(&mut self, a: &Csr<T>) -> bool {
-        let m = self.pattern.len();
-        let at = |i: usize| i * (i + 1) / 2;
-        self.dense.clear();
-        self.dense.resize(at(m), T::zero());
-        for (r, &row) in self.pattern.iter().enumerate() {
-            let (columns, values) = a.row_slices(row as usize);
-            let mut place = 0;
-            for (&j, &v) in columns.iter().zip(values) {
-                if j > row {
-                    break;
-                }
-                while place < r && self.pattern[place] < j {
-                    place += 1;
-                }
-                if self.pattern[place] == j {
-                    self.dense[at(r) + place] = v;
-                }
-            }
-        }
-        // Cholesky's factorisation, row by row.
-        for i in 0..m {
-            for j in 0..=i {
-                let (row_i, row_j) = (&self.dense[at(i)..at(i) + j], &self.dense[at(j)..at(j) + j]);
-                let sum = row_i.iter().zip(row_j).fold(self.dense[at(i) + j], |s, (&x, &y)| s - x * y.conj());
-                if i == j {
-                    let root = sum.re().sqrt();
-                    if !(root > 0.0 && root.is_finite() && sum.im() == 0.0) {
-                        return false;
-                    }
-                    self.dense[at(i) + i] = T::from_real(root);
-                } else {
-                    self.dense[at(i) + j] = sum.quotient(self.dense[at(j) + j]);
-                }
-            }
-        }
-        // Forward substitution leaves the last unit vector over the last pivot; then back, and the root of the last
-        // element divides out that pivot once.
-        self.solution.clear();
-        self.solution.resize(m, T::zero());
-        self.solution[m - 1] = T::one();
-        for i in (0..m).rev() {
-            let y = self.solution[i].quotient(self.dense[at(i) + i]);
-            self.solution[i] = y;
-            for j in 0..i {
-                let l = self.dense[at(i) + j].conj();
-                self.solution[j] -= l * y;
-            }
-        }
-        self.solution.iter_mut().for_each(|y| *y = y.conj());
-        self.solution.iter().all(|y| y.finite())
     }
 }

@@ -167,6 +167,9 @@ impl<T: Scalar> Preconditioner<T> for Ic0 {
         apply(k, on, self.solves, [r, z], then);
     }
     /// `M` is Hermitian.
+    fn knows_adjoint(&self) -> bool {
+        true
+    }
     fn apply_adjoint(
         &self,
         k: &mut Recorder<'_, T>,

@@ -19,7 +19,7 @@ pub use amg::{Aggregation, Amg, AmgOptions, Smoothing};
 pub use block_ilu::BlockIlu;
 pub use block_jacobi::{BlockJacobi, Blocks};
 pub use chebyshev::Chebyshev;
-pub use fsai::Fsai;
+pub use fsai::{Fsai, FsaiOptions};
 pub use ilu0::{Ic0, Ilu0};
 pub use ilut::Ilut;
 pub use jacobi::{Jacobi, inverse_diagonal};
