@@ -310,7 +310,15 @@ impl<'a, T: Scalar> Climb<'a, T> {
                         self.outcome.notes.push(format!("{rung} is not to be had: {refused}"));
                         return Ok(measured);
                     }
-                    solved => solved?,
+                    solved => {
+                        let (next, set_up) = solved?;
+                        if rung.preconditioner.is_some() {
+                            self.outcome
+                                .notes
+                                .push(format!("{rung}: set up in {:.2e} s", set_up.as_secs_f64()));
+                        }
+                        next
+                    }
                 }
             }
         };
@@ -327,7 +335,7 @@ impl<'a, T: Scalar> Climb<'a, T> {
         Ok(self.better(x, &guess, measured))
     }
 
-    /// Solves by the method of a rung, with its preconditioner.
+    /// Solves by the method of a rung, with its preconditioner; and the time that preparing it took.
     fn on_rung<B: Backend>(
         &self,
         dev: &mut B,
@@ -335,7 +343,8 @@ impl<'a, T: Scalar> Climb<'a, T> {
         stop: Stop,
         x: &mut [T],
         watch: Watching<'_>,
-    ) -> Result<Outcome> {
+    ) -> Result<(Outcome, Duration)> {
+        let start = Instant::now();
         let Parts { pair, adjoint, placed, factor, options, order, given, .. } = &*self.parts;
         let method = method(rung.method, options)?;
         let named = rung.preconditioner.map(preconditioner).transpose()?.flatten();
@@ -348,7 +357,8 @@ impl<'a, T: Scalar> Climb<'a, T> {
         let operator: &dyn LinOp<T> = if *adjoint { pair } else { &pair.a };
         let mut solver = Solver::new(dev, operator, m, &*method, stop)?;
         solver.set_factor(*factor);
-        solver.solve_watched(dev, self.b, x, watch).cloned()
+        let set_up = start.elapsed();
+        Ok((solver.solve_watched(dev, self.b, x, watch)?.clone(), set_up))
     }
 
     /// Whether `x` meets the tolerance, or why it need not go on.
