@@ -4,4 +4,5 @@ mod interface;
 mod least_squares;
 mod order;
 mod own_method;
+mod real;
 mod refine;
