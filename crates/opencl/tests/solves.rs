@@ -79,8 +79,10 @@ fn methods<T: Scalar>() {
     let mut on = devices();
     let size = if small() { 9 } else { 17 };
     let complex = T::KIND.is_complex();
-    for info in METHODS {
-        let hermitian = info.positive_definite;
+    // The suite has all of them; a kernel for each takes seconds to compile.
+    let some = ["cg", "classical-cg", "minres", "bicgstab", "classical-bicgstab", "idr", "gmres"];
+    for info in METHODS.iter().filter(|info| some.contains(&info.name)) {
+        let hermitian = info.hermitian();
         let wind = if hermitian { T::zero() } else { T::from_parts(0.3, 0.2) };
         let shift = T::from_parts(0.2, if complex && !hermitian { 0.7 } else { 0.0 });
         let a = grid::<T>(size, wind, shift);
