@@ -1,6 +1,6 @@
 //! Incomplete factorisation inside blocks.
 use super::ilu0::in_order;
-use super::triangles::{Factors, Solves, apply, name_with};
+use super::triangles::{Factors, Solves, adjoint_of_factors, apply, name_with};
 use crate::named::{OptionInfo, Settings};
 use crate::{Handles, Parts, PrecondInfo, Preconditioner};
 use lacuna_core::{Pass, Recorder, Result, Scalar, Vector};
@@ -24,11 +24,13 @@ pub struct BlockIlu {
     pub size: usize,
     /// What is done about pivots.
     pub pivots: Pivots,
+    /// Whether the adjoint is kept too.
+    pub adjoint: bool,
 }
 
 impl Default for BlockIlu {
     fn default() -> Self {
-        BlockIlu { size: 32, pivots: Pivots::Shift }
+        BlockIlu { size: 32, pivots: Pivots::Shift, adjoint: false }
     }
 }
 
@@ -44,6 +46,7 @@ impl BlockIlu {
                 default: "shift",
                 about: "shift or refuse: where one is next to nothing",
             },
+            Solves::ADJOINT,
         ],
         needs_diagonal: false,
         needs_hermitian: false,
@@ -55,6 +58,7 @@ impl BlockIlu {
         Ok(BlockIlu {
             size: settings.number("size", expected, |s| (2..=65536).contains(s))?,
             pivots: settings.choice("pivots", &choices)?.unwrap_or(Pivots::Shift),
+            adjoint: Solves::with_adjoint(settings)?,
         })
     }
 }
@@ -63,7 +67,8 @@ impl<T: Scalar> Preconditioner<T> for BlockIlu {
     fn name(&self) -> Cow<'static, str> {
         let size = (self.size != 32).then(|| format!("size={}", self.size));
         let refuses = (self.pivots == Pivots::Refuse).then(|| "pivots=refuse".into());
-        name_with("block-ilu", size.into_iter().chain(refuses).collect())
+        let keeps = self.adjoint.then(|| "adjoint=yes".into());
+        name_with("block-ilu", size.into_iter().chain(refuses).chain(keeps).collect())
     }
     fn set_up(&mut self, a: &Csr<T>) -> Result<Parts<T>> {
         let (order, starts) = parts(a, self.size);
@@ -78,7 +83,7 @@ impl<T: Scalar> Preconditioner<T> for BlockIlu {
             names: Some(order.order()),
         };
         let left_out = 100.0 * (1.0 - inside.nnz() as f64 / a.nnz().max(1) as f64);
-        let made_of = factors.parts(Solves::Levels)?;
+        let made_of = factors.parts(Solves::Levels, self.adjoint)?;
         let made_of = made_of.tell("left out between blocks", format!("{left_out:.0} % of the entries"));
         Ok(match made.shift {
             0.0 => made_of,
@@ -90,6 +95,7 @@ impl<T: Scalar> Preconditioner<T> for BlockIlu {
     fn apply(&self, k: &mut Recorder<'_, T>, on: &Handles<T>, r: Vector<T>, z: Vector<T>, then: Pass<T>) {
         apply(k, on, Solves::Levels, [r, z], then);
     }
+    adjoint_of_factors!(|_| true);
 }
 
 /// The entries inside blocks of a matrix in another order.

@@ -1,6 +1,6 @@
 //! Incomplete factorisations without fill.
 use super::hermitian::check_hermitian;
-use super::triangles::{Factors, Solves, apply, name_with};
+use super::triangles::{Factors, Solves, adjoint_of_factors, apply, name_with};
 use crate::named::{OptionInfo, Settings};
 use crate::{Handles, Parts, PrecondInfo, Preconditioner};
 use lacuna_core::{Error, Pass, Recorder, Result, Scalar, Vector};
@@ -8,21 +8,19 @@ use lacuna_formats::factor::{Incomplete, Pivots, ic0, ilu0};
 use lacuna_formats::{Csr, Permutation, by_colours};
 use std::borrow::Cow;
 
-/// What both factorisations may be told.
-const OPTIONS: &[OptionInfo] = &[
-    Solves::SOLVE,
-    Solves::SWEEPS,
-    OptionInfo { key: "pivots", default: "shift", about: "shift or refuse: where one is next to nothing" },
-];
+/// What is done about pivots.
+const PIVOTS: OptionInfo =
+    OptionInfo { key: "pivots", default: "shift", about: "shift or refuse: where one is next to nothing" };
 
 fn options(settings: &Settings<'_>) -> Result<(Solves, Pivots)> {
     let choices = [("shift", Pivots::Shift), ("refuse", Pivots::Refuse)];
     Ok((Solves::named(settings)?, settings.choice("pivots", &choices)?.unwrap_or(Pivots::Shift)))
 }
 
-fn name(name: &'static str, solves: Solves, pivots: Pivots) -> Cow<'static, str> {
+fn name(name: &'static str, solves: Solves, pivots: Pivots, adjoint: bool) -> Cow<'static, str> {
     let refuses = (pivots == Pivots::Refuse).then(|| "pivots=refuse".into());
-    name_with(name, solves.said().into_iter().chain(refuses).collect())
+    let keeps = adjoint.then(|| "adjoint=yes".into());
+    name_with(name, solves.said().into_iter().chain(refuses).chain(keeps).collect())
 }
 
 /// `M = (L U)⁻¹` with `L U ≈ A` on the pattern of `A`.
@@ -31,7 +29,7 @@ fn name(name: &'static str, solves: Solves, pivots: Pivots) -> Cow<'static, str>
 ///   is named (`pivots=refuse`).
 /// * Cost of an application: two triangular solves of half the entries each, level by level; by colours in a few levels;
 ///   by sweeps, twice so many products with half the entries, which is far from exact where convection is strong. Storage:
-///   the entries of the matrix, and a vector (two, and the diagonals, for sweeps).
+///   the entries of the matrix, and a vector (two, and the diagonals, for sweeps); twice that with the adjoint (`adjoint=yes`), for exact solves.
 /// * Set-up: one thread. New values: the same again.
 /// * Reference: Meijerink and van der Vorst 1977, doi:10.1090/S0025-5718-1977-0438681-4; sweeps by Anzt, Chow and Dongarra
 ///   2015, doi:10.1007/978-3-662-48096-0_50.
@@ -41,6 +39,8 @@ pub struct Ilu0 {
     pub solves: Solves,
     /// What is done about pivots.
     pub pivots: Pivots,
+    /// Whether the adjoint is kept too, where solves are exact.
+    pub adjoint: bool,
 }
 
 /// `M = (L Lᴴ)⁻¹` with `L Lᴴ ≈ A` on the pattern of the lower triangle of `A`.
@@ -58,7 +58,7 @@ pub struct Ic0 {
 
 impl Default for Ilu0 {
     fn default() -> Self {
-        Ilu0 { solves: Solves::Levels, pivots: Pivots::Shift }
+        Ilu0 { solves: Solves::Levels, pivots: Pivots::Shift, adjoint: false }
     }
 }
 impl Default for Ic0 {
@@ -71,13 +71,14 @@ impl Ilu0 {
     pub(super) const INFO: PrecondInfo = PrecondInfo {
         name: "ilu0",
         about: "incomplete LU factorisation without fill; for matrices that are not symmetric",
-        options: OPTIONS,
+        options: &[Solves::SOLVE, Solves::SWEEPS, PIVOTS, Solves::ADJOINT],
         needs_diagonal: false,
         needs_hermitian: false,
     };
 
     pub(super) fn named(settings: &Settings<'_>) -> Result<Self> {
-        options(settings).map(|(solves, pivots)| Ilu0 { solves, pivots })
+        let (solves, pivots) = options(settings)?;
+        Ok(Ilu0 { solves, pivots, adjoint: Solves::with_adjoint(settings)? })
     }
 }
 
@@ -85,7 +86,7 @@ impl Ic0 {
     pub(super) const INFO: PrecondInfo = PrecondInfo {
         name: "ic0",
         about: "incomplete Cholesky factorisation without fill; for Hermitian positive definite matrices",
-        options: OPTIONS,
+        options: &[Solves::SOLVE, Solves::SWEEPS, PIVOTS],
         needs_diagonal: true,
         needs_hermitian: true,
     };
@@ -134,32 +135,34 @@ pub(super) fn in_order(error: Error, order: &Permutation) -> Error {
 
 impl<T: Scalar> Preconditioner<T> for Ilu0 {
     fn name(&self) -> Cow<'static, str> {
-        name("ilu0", self.solves, self.pivots)
+        name("ilu0", self.solves, self.pivots, self.adjoint)
     }
     fn set_up(&mut self, a: &Csr<T>) -> Result<Parts<T>> {
         let ones = vec![T::one(); a.rows()];
         let parts = |f: &Csr<T>, names: Option<&[u32]>| {
             let lower_reciprocals = Some(&ones[..]);
-            Factors { lower: f, lower_reciprocals, upper: f, upper_reciprocals: None, names }
-                .parts(self.solves)
+            let factors = Factors { lower: f, lower_reciprocals, upper: f, upper_reciprocals: None, names };
+            factors.parts(self.solves, self.adjoint)
         };
         factored(a, self.solves, |a| ilu0(a, self.pivots), parts)
     }
     fn apply(&self, k: &mut Recorder<'_, T>, on: &Handles<T>, r: Vector<T>, z: Vector<T>, then: Pass<T>) {
         apply(k, on, self.solves, [r, z], then);
     }
+    adjoint_of_factors!(|ilu| !matches!(ilu.solves, Solves::Sweeps(_)));
 }
 
 impl<T: Scalar> Preconditioner<T> for Ic0 {
     fn name(&self) -> Cow<'static, str> {
-        name("ic0", self.solves, self.pivots)
+        name("ic0", self.solves, self.pivots, false)
     }
     fn set_up(&mut self, a: &Csr<T>) -> Result<Parts<T>> {
         check_hermitian("preconditioner `ic0`", a)?;
         let parts = |lower: &Csr<T>, names: Option<&[u32]>| {
             let upper = lower.adjoint();
             let (lower_reciprocals, upper_reciprocals) = (None, None);
-            Factors { lower, lower_reciprocals, upper: &upper, upper_reciprocals, names }.parts(self.solves)
+            let factors = Factors { lower, lower_reciprocals, upper: &upper, upper_reciprocals, names };
+            factors.parts(self.solves, false)
         };
         factored(a, self.solves, |a| ic0(a, self.pivots), parts)
     }

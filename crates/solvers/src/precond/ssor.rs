@@ -1,6 +1,6 @@
 //! Symmetric successive over-relaxation.
 use super::inverse_diagonal;
-use super::triangles::{Factors, Solves, apply, name_with};
+use super::triangles::{Factors, Solves, adjoint_of_factors, apply, name_with};
 use crate::named::{OptionInfo, Settings};
 use crate::{Handles, Parts, PrecondInfo, Preconditioner};
 use lacuna_core::{Pass, Recorder, Result, Scalar, Vector};
@@ -22,11 +22,13 @@ pub struct Ssor {
     pub omega: f64,
     /// Whether rows are taken colour by colour.
     pub coloured: bool,
+    /// Whether the adjoint is kept too.
+    pub adjoint: bool,
 }
 
 impl Default for Ssor {
     fn default() -> Self {
-        Ssor { omega: 1.0, coloured: true }
+        Ssor { omega: 1.0, coloured: true, adjoint: false }
     }
 }
 
@@ -37,6 +39,7 @@ impl Ssor {
         options: &[
             OptionInfo { key: "omega", default: "1", about: "over-relaxation, above 0 and below 2" },
             OptionInfo { key: "order", default: "colours", about: "of the rows: colours or natural" },
+            Solves::ADJOINT,
         ],
         needs_diagonal: true,
         needs_hermitian: false,
@@ -47,6 +50,7 @@ impl Ssor {
         Ok(Ssor {
             omega: settings.number("omega", "a number above 0 and below 2", |w| *w > 0.0 && *w < 2.0)?,
             coloured: settings.choice("order", &orders)?.unwrap_or(true),
+            adjoint: Solves::with_adjoint(settings)?,
         })
     }
 }
@@ -55,7 +59,8 @@ impl<T: Scalar> Preconditioner<T> for Ssor {
     fn name(&self) -> Cow<'static, str> {
         let order = (!self.coloured).then(|| "order=natural".into());
         let omega = (self.omega != 1.0).then(|| format!("omega={}", self.omega));
-        name_with("ssor", omega.into_iter().chain(order).collect())
+        let keeps = self.adjoint.then(|| "adjoint=yes".into());
+        name_with("ssor", omega.into_iter().chain(order).chain(keeps).collect())
     }
     fn set_up(&mut self, a: &Csr<T>) -> Result<Parts<T>> {
         inverse_diagonal(a)?;
@@ -77,7 +82,7 @@ impl<T: Scalar> Preconditioner<T> for Ssor {
             upper_reciprocals: Some(&upper_reciprocals),
             names: colours.as_ref().map(|(order, _)| order.order()),
         };
-        let parts = factors.parts(Solves::Levels)?;
+        let parts = factors.parts(Solves::Levels, self.adjoint)?;
         Ok(match colours {
             Some((_, count)) => parts.tell("colours", count),
             None => parts,
@@ -86,4 +91,5 @@ impl<T: Scalar> Preconditioner<T> for Ssor {
     fn apply(&self, k: &mut Recorder<'_, T>, on: &Handles<T>, r: Vector<T>, z: Vector<T>, then: Pass<T>) {
         apply(k, on, Solves::Levels, [r, z], then);
     }
+    adjoint_of_factors!(|_| true);
 }

@@ -27,6 +27,18 @@ impl Solves {
         about: "of Jacobi's iteration for each factor in place of exact solves, 1 to 16; 0 for these",
     };
 
+    /// The option for the adjoint.
+    pub(super) const ADJOINT: OptionInfo = OptionInfo {
+        key: "adjoint",
+        default: "no",
+        about: "yes keeps that too, for methods with products by the adjoint; exact solves alone",
+    };
+
+    /// Whether the adjoint is asked for.
+    pub(super) fn with_adjoint(settings: &Settings<'_>) -> Result<bool> {
+        Ok(settings.choice("adjoint", &[("no", false), ("yes", true)])?.unwrap_or(false))
+    }
+
     pub(super) fn named(settings: &Settings<'_>) -> Result<Self> {
         let exact = [("levels", Solves::Levels), ("colours", Solves::Colours)];
         let exact = settings.choice("solve", &exact)?.unwrap_or(Solves::Levels);
@@ -64,14 +76,15 @@ pub(super) struct Factors<'a, T> {
 }
 
 impl<T: Scalar> Factors<'_, T> {
-    /// What the factors need on a device.
-    pub(super) fn parts(&self, solves: Solves) -> Result<Parts<T>> {
+    /// What the factors need on a device, those of the adjoint too where `adjoint` says so and solves are exact.
+    pub(super) fn parts(&self, solves: Solves, adjoint: bool) -> Result<Parts<T>> {
         let n = self.lower.rows();
         let Solves::Sweeps(sweeps) = solves else {
             let lower = Triangular::part(self.lower, Half::Lower, self.lower_reciprocals, self.names)?;
             let upper = Triangular::part(self.upper, Half::Upper, self.upper_reciprocals, self.names)?;
             let levels = format!("{} and {}", lower.depth(), upper.depth());
-            return Ok(Parts::new().matrix(lower).matrix(upper).scratch(n).tell("levels", levels));
+            let parts = Parts::new().matrix(lower).matrix(upper).scratch(n).tell("levels", levels);
+            return if adjoint { self.adjoint(parts) } else { Ok(parts) };
         };
         let lower = scaled_half(self.lower, Half::Lower, self.lower_reciprocals)?;
         let upper = scaled_half(self.upper, Half::Upper, self.upper_reciprocals)?;
@@ -79,6 +92,58 @@ impl<T: Scalar> Factors<'_, T> {
         Ok(parts.scratch(n).scratch(n).tell("sweeps", sweeps))
     }
 }
+
+impl<T: Scalar> Factors<'_, T> {
+    /// And the adjoints of both, in the order in which they are solved with.
+    fn adjoint(&self, parts: Parts<T>) -> Result<Parts<T>> {
+        let conjugate = |given: Option<&[T]>| given.map(|d| d.iter().map(|d| d.conj()).collect::<Vec<T>>());
+        let turned = |a: &Csr<T>, half: Half, reciprocals: Option<&[T]>| {
+            Triangular::part(&a.adjoint(), half, conjugate(reciprocals).as_deref(), self.names)
+        };
+        let upper = turned(self.upper, Half::Lower, self.upper_reciprocals)?;
+        let lower = turned(self.lower, Half::Upper, self.lower_reciprocals)?;
+        Ok(parts.matrix(upper).matrix(lower))
+    }
+}
+
+/// Records `z ← L⁻ᴴ U⁻ᴴ r`, then `then`, over handles of [`Factors::parts`] with the adjoint.
+pub(super) fn apply_adjoint<T: Scalar>(
+    k: &mut Recorder<'_, T>,
+    on: &Handles<T>,
+    [r, z]: [Vector<T>; 2],
+    then: Pass<T>,
+) {
+    let ([_, _, upper, lower], [t]) = (on.matrices(), on.scratch());
+    k.tri_solve(upper, r, t, Pass::nothing());
+    k.tri_solve(lower, t, z, then);
+}
+
+/// Whether the adjoint is there, and its operations, for a preconditioner with two factors.
+macro_rules! adjoint_of_factors {
+    ($exact:expr) => {
+        fn knows_adjoint(&self) -> bool {
+            let exact: fn(&Self) -> bool = $exact;
+            self.adjoint && exact(self)
+        }
+        fn apply_adjoint(
+            &self,
+            k: &mut Recorder<'_, T>,
+            on: &Handles<T>,
+            r: Vector<T>,
+            z: Vector<T>,
+            then: Pass<T>,
+        ) {
+            if Preconditioner::<T>::knows_adjoint(self) {
+                return crate::precond::triangles::apply_adjoint(k, on, [r, z], then);
+            }
+            k.fail(lacuna_core::Error::Unsupported {
+                operation: format!("the adjoint of preconditioner `{}`", Preconditioner::<T>::name(self)),
+                message: "it was not kept; ask for `adjoint=yes`, with exact solves".into(),
+            });
+        }
+    };
+}
+pub(super) use adjoint_of_factors;
 
 /// Reciprocals of the diagonal, and the entries of a half off the diagonal, each row times its reciprocal.
 fn scaled_half<T: Scalar>(a: &Csr<T>, half: Half, reciprocals: Option<&[T]>) -> Result<(Vec<T>, Csr<T>)> {
