@@ -3,7 +3,7 @@
 // Formula: x[i] = (b[i] - a[k] x[col[k]] - ...) r, one fused multiply-add for each entry of the row in order; the last entry of
 // a place has the row i as its column and r, the reciprocal of its diagonal entry, as its value.
 // Bytes per row: 4 for the offset, 4 and one number for each entry, the diagonal's too, one number for b and one for x.
-// Launch shape: `tri_level` a thread a place, by any number of blocks; `tri_levels` one block, which meets between levels.
+// Launch shape: `tri_solve_level` a thread a place, by any number of blocks; `tri_solve_levels` one block, which meets between levels.
 // Assumes: `sizes` are two places of one level for the first, two levels for the second. Vectors are not narrow. The
 // instructions of the operation run behind it (see sweep.cu).
 #include "sweep.cuh"
@@ -19,13 +19,13 @@ template <typename T> LACUNA_FN void solve_place(const StreamOp &op, u32 place) 
     x[row] = mul(sum, values[end]);
 }
 
-template <typename T> LACUNA_FN void tri_level(const Common &c, const StreamOp &op) {
+template <typename T> LACUNA_FN void tri_solve_level(const Common &c, const StreamOp &op) {
     if (!is_next(c, op)) return;
     for (u32 at = op.sizes[0] + blockIdx.x * BLOCK + threadIdx.x; at < op.sizes[1]; at += gridDim.x * BLOCK)
         solve_place<T>(op, at);
 }
 
-template <typename T> LACUNA_FN void tri_levels(const Common &c, const StreamOp &op) {
+template <typename T> LACUNA_FN void tri_solve_levels(const Common &c, const StreamOp &op) {
     if (!is_next(c, op)) return;
     const u32 *levels = (const u32 *)op.arrays[3];
     for (u32 level = op.sizes[0]; level < op.sizes[1]; level++) {
@@ -37,7 +37,7 @@ template <typename T> LACUNA_FN void tri_levels(const Common &c, const StreamOp 
 
 #define KERNELS(T, S)                                                                                                \
     extern "C" __global__ void __launch_bounds__(256)                                                                \
-        tri_level_##S(const __grid_constant__ Common c, const __grid_constant__ StreamOp op) { tri_level<T>(c, op); }  \
+        tri_solve_level_##S(const __grid_constant__ Common c, const __grid_constant__ StreamOp op) { tri_solve_level<T>(c, op); }  \
     extern "C" __global__ void __launch_bounds__(256)                                                                \
-        tri_levels_##S(const __grid_constant__ Common c, const __grid_constant__ StreamOp op) { tri_levels<T>(c, op); }
+        tri_solve_levels_##S(const __grid_constant__ Common c, const __grid_constant__ StreamOp op) { tri_solve_levels<T>(c, op); }
 LACUNA_TYPES(KERNELS)

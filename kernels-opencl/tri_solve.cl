@@ -3,7 +3,7 @@
 // Formula: x[i] = (b[i] - a[k] x[col[k]] - ...) r, one fused multiply-add for each entry of the row in order; the last entry of
 // a place has the row i as its column and r, the reciprocal of its diagonal entry, as its value.
 // Bytes moved per row: an offset, its columns and values, b and x once, x of the rows it needs (from cache where they are near).
-// Launch shape: `tri_level` a work-item a place, by any number of groups; `tri_levels` one group, which meets between levels.
+// Launch shape: `tri_solve_level` a work-item a place, by any number of groups; `tri_solve_levels` one group, which meets between levels.
 // Assumes: the places `slot_cap` to `near_capacity` are of one level for the first; these are levels for the second. Vectors
 // are not narrow. The instructions of the operation run behind it (see `sweep`).
 
@@ -28,14 +28,14 @@ static inline void solve_place(__global const uint *restrict row_ptr, __global c
     TARGET x = VECTOR(place, OP(place, op, LACUNA_OP_Y)); \
     const uint size = get_local_size(0)
 
-__kernel LACUNA_GROUP void KERNEL(tri_level)(OPERATION_ARGUMENTS) {
+__kernel LACUNA_GROUP void KERNEL(tri_solve_level)(OPERATION_ARGUMENTS) {
     BEGIN_SOLVE();
     for (uint at = slot_cap + group * size + ITEM; at < near_capacity; at += groups * size) {
         solve_place(row_ptr, columns, values, b, x, at);
     }
 }
 
-__kernel LACUNA_GROUP void KERNEL(tri_levels)(OPERATION_ARGUMENTS) {
+__kernel LACUNA_GROUP void KERNEL(tri_solve_levels)(OPERATION_ARGUMENTS) {
     BEGIN_SOLVE();
     __global const uint *restrict levels = (__global const uint *)(fixed + m[MATRIX_ARGUMENTS + 3]);
     for (uint level = slot_cap; level < near_capacity; level++) {

@@ -111,8 +111,10 @@ impl Step {
             .into_iter()
             .map(|stage| {
                 let (kernel, sizes, blocks) = match stage {
-                    Stage::Level(first, end) => ("tri_level", [first, end], (end - first).div_ceil(SEGMENT)),
-                    Stage::Levels(first, end) => ("tri_levels", [first, end], 1),
+                    Stage::Level(first, end) => {
+                        ("tri_solve_level", [first, end], (end - first).div_ceil(SEGMENT))
+                    }
+                    Stage::Levels(first, end) => ("tri_solve_levels", [first, end], 1),
                 };
                 let mut op = self.op.clone();
                 op.sizes = sizes;
@@ -291,7 +293,7 @@ pub(crate) fn step<T: Scalar>(store: &Store, e: &Encoded<T>, op: u32, name: &str
             }
             s.multiply(a);
             (s.x, s.y) = (vector(field(OP_X))?, vector(field(OP_Y))?);
-            "tri_level"
+            "tri_solve_level"
         }
         kind => {
             let (place, stride) = store.basis_place(e.bases[field(OP_BASIS) as usize], name)?;

@@ -134,9 +134,11 @@ impl OpenCl {
         let ahead = |stage| match stage {
             Stage::Level(first, end) => {
                 let groups = ((end - first) as usize).div_ceil(size);
-                Ahead { stem: "tri_level", groups, range: Some([first, end]) }
+                Ahead { stem: "tri_solve_level", groups, range: Some([first, end]) }
             }
-            Stage::Levels(first, end) => Ahead { stem: "tri_levels", groups: 1, range: Some([first, end]) },
+            Stage::Levels(first, end) => {
+                Ahead { stem: "tri_solve_levels", groups: 1, range: Some([first, end]) }
+            }
         };
         Ok(solve_stages(&triangle, narrow).into_iter().map(ahead).collect())
     }

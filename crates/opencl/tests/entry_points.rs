@@ -81,8 +81,8 @@ fn kernels_take_what_the_host_sets() {
             "spmv_sell",
             "spmv_stencil",
             "sweep",
-            "tri_level",
-            "tri_levels",
+            "tri_solve_level",
+            "tri_solve_levels",
         ]
     );
     let rest = |name: &str| {

@@ -59,7 +59,9 @@ fn converges<T: Scalar>(wind: T, shift: T) {
                 (b - ax[i]).modulus().powi(2)
             });
             let relative = (error.sum::<f64>() / a.rows() as f64).sqrt();
-            assert!(relative <= 1.01 * rtol + 10.0 * T::EPSILON, "{} {relative}", info.name);
+            // Least squares meet it for A^H r, which the smallest singular value magnifies.
+            let factor = if info.least_squares() { 100.0 } else { 1.01 };
+            assert!(relative <= factor * rtol + 10.0 * T::EPSILON, "{} {relative}", info.name);
         }
     }
 }
@@ -146,15 +148,25 @@ fn minres_solves_what_is_indefinite() {
     }
 }
 
+fn stagnates<T: Scalar>() {
+    for info in METHODS {
+        let a = grid::<T>(12, T::zero(), T::zero());
+        let stop = Stop { rtol: 0.0, max_iters: 3000, ..Stop::default() };
+        let (outcome, _) = solve(info.name, &a, !info.least_squares(), stop);
+        assert_ne!(outcome.reason, Reason::Converged, "{} {outcome:?}", info.name);
+        let slow = info.name == "richardson";
+        let named = slow || matches!(outcome.reason, Reason::Stagnated | Reason::Breakdown(_));
+        assert!(named, "{} {outcome:?}", info.name);
+        assert!(outcome.true_residual < 500.0 * T::EPSILON, "{} {outcome:?}", info.name);
+    }
+}
+
 #[test]
 fn a_tolerance_of_zero_stagnates_rather_than_lies() {
-    for info in METHODS {
-        let a = grid::<f64>(10, 0.0, 0.5);
-        let (outcome, _) =
-            solve(info.name, &a, false, Stop { rtol: 0.0, max_iters: 2000, ..Stop::default() });
-        assert_ne!(outcome.reason, Reason::Converged, "{} {outcome:?}", info.name);
-        assert!(outcome.true_residual < 1e-13, "{} {outcome:?}", info.name);
-    }
+    stagnates::<f64>();
+    stagnates::<f32>();
+    stagnates::<Complex<f64>>();
+    stagnates::<Complex<f32>>();
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! Induced dimension reduction, for general square systems.
 use super::method::{Listed, MethodInfo, Needs, Options};
-use super::spectrum::signs;
+use super::spectrum::hashed;
 use crate::named::{OptionInfo, Settings};
 use crate::{Method, System};
 use lacuna_core::{Cell, Expr, Formula, Pass, Reason, Recorder, Result, Scalar};
@@ -15,7 +15,7 @@ const COSINE: f64 = 0.7;
 /// * Cost of an iteration, which is one product with `A` and one with `M`: about `2 s + 4` vectors moved. Storage: `3 s + 2` vectors, one more
 ///   with a preconditioner. A run of the program is s + 1 iterations.
 /// * Outcome: `Breakdown` where a pivot `⟨p, g⟩` or `ω` vanishes and restarting does not help.
-/// * The shadow vectors are fixed: ±1 by a hash of the row, the same on every device.
+/// * The shadow vectors are fixed: numbers by a hash of the row, the same on every device.
 /// * Differs from the listing: a new vector is made orthogonal to all shadow vectors in one sweep, the coefficients by substitution in
 ///   the small triangular matrix.
 /// * Reference: van Gijzen and Sonneveld 2011, Algorithm 913, doi:10.1145/2049662.2049667.
@@ -53,7 +53,7 @@ impl<T: Scalar> Method<T> for Idr {
 
     fn record(&self, k: &mut Recorder<'_, T>, sys: &System<'_, T>) {
         let (a, b, x, n, s) = (sys.a, sys.b, sys.x, sys.n(), self.shadows.clamp(1, 8));
-        let p: Vec<_> = (0..s).map(|i| k.vector_of(&signs(n, i))).collect();
+        let p: Vec<_> = (0..s).map(|i| k.vector_of(&hashed(n, i))).collect();
         let (g, u): (Vec<_>, Vec<_>) = (0..s).map(|_| (k.vector(n), k.vector(n))).unzip();
         let [r, v] = k.vectors(n);
         let mv = sys.preconditioned(k, v);

@@ -6,21 +6,21 @@ use lacuna_core::{Cell, Pass, Recorder, Scalar};
 const STEPS: usize = 20;
 const MARGIN: f64 = 1.1;
 
-/// ±1 by a hash of the row and the number of the vector.
-pub(super) fn signs<T: Scalar>(n: usize, number: usize) -> Vec<T> {
-    let sign = |row: usize| {
+/// Numbers between −1 and 1 by a hash of the row and the number of the vector.
+pub(super) fn hashed<T: Scalar>(n: usize, number: usize) -> Vec<T> {
+    let element = |row: usize| {
         let mut h = (row as u64 ^ (number as u64) << 40).wrapping_add(1).wrapping_mul(0x9E37_79B9_7F4A_7C15);
         h ^= h >> 29;
         h = h.wrapping_mul(0xBF58_476D_1CE4_E5B9);
         h ^= h >> 32;
-        if h & 1 == 0 { 1.0 } else { -1.0 }
+        (h >> 40) as f64 / (1u64 << 23) as f64 - 1.0
     };
-    (0..n).map(|row| T::from_real(sign(row))).collect()
+    (0..n).map(|row| T::from_real(element(row))).collect()
 }
 
 /// Records the estimate of the largest eigenvalue of `M A` in modulus, margin included.
 pub(super) fn largest_eigenvalue<T: Scalar>(k: &mut Recorder<'_, T>, s: &System<'_, T>, high: Cell<T>) {
-    let (start, [v, q]) = (k.vector_of(&signs(s.n(), 0)), k.vectors(s.n()));
+    let (start, [v, q]) = (k.vector_of(&hashed(s.n(), 0)), k.vectors(s.n()));
     let z = s.preconditioned(k, q);
     let [norm, size] = k.cells();
     k.multi_axpy_dot(Pass::new("start").set(v, start).dot(size, v, v).eval(norm, size.sqrt()));

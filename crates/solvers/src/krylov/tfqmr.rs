@@ -1,4 +1,5 @@
 //! Quasi-minimal residuals without the adjoint, for general square systems.
+use super::bicgstab::orthogonal;
 use super::method::{Listed, MethodInfo, Needs};
 use crate::{Method, System};
 use lacuna_core::{Formula, Pass, Reason, Recorder, Scalar};
@@ -48,7 +49,8 @@ impl<T: Scalar> Method<T> for TfQmr {
         let along = Pass::new("along")
             .dot(sigma, r0, v)
             .stop_if(sigma.is_zero(), Reason::Breakdown("<r0, A u>"))
-            .eval(alpha, rho / sigma);
+            .eval(alpha, rho / sigma)
+            .stop_if(alpha.not_finite(), Reason::Breakdown("<r0, A u>"));
         let half =
             || Pass::new("half").set(d, mu + (theta2 * eta / alpha) * d).set(w, w - alpha * au).dot(ww, w, w);
         let minimize = |pass: Pass<T>| {
@@ -58,7 +60,7 @@ impl<T: Scalar> Method<T> for TfQmr {
                 .eval(eta, c2 * alpha)
         };
         let between = Pass::new("between").set(x, x + eta * d).set(u, u - alpha * v);
-        let second = minimize(half().dot(next, r0, w))
+        let second = orthogonal(k, minimize(half().dot(next, r0, w)), next, rr, ww)
             .stop_if(rho.is_zero(), Reason::Breakdown("<r0, w>"))
             .eval(beta, next / rho)
             .eval(rho, next)
