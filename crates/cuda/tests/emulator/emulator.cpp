@@ -198,8 +198,8 @@ static void register_kernels() {
     add("spmv_bcsr_" #S, spmv_bcsr_##S);                                                                             \
     add("basis_dot_" #S, basis_dot_##S);                                                                             \
     add("basis_axpy_" #S, basis_axpy_##S);                                                                           \
-    add("tri_level_" #S, tri_level_##S);                                                                             \
-    add("tri_levels_" #S, tri_levels_##S);
+    add("tri_solve_level_" #S, tri_solve_level_##S);                                                                             \
+    add("tri_solve_levels_" #S, tri_solve_levels_##S);
     add("copy_bytes", copy_bytes);
     LACUNA_TYPES(REGISTER)
 }
