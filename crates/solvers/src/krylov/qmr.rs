@@ -8,7 +8,7 @@ use lacuna_core::{Adjoint, Formula, Pass, Reason, Recorder, Scalar};
 ///
 /// * Solves: as [`BiCg`](crate::BiCg).
 /// * Cost of an iteration: as [`BiCg`](crate::BiCg), and one sweep. Storage: 8 vectors, 10 with a preconditioner.
-/// * Outcome: as [`BiCg`](crate::BiCg).
+/// * Outcome: as [`BiCg`](crate::BiCg). It begins anew from the true residual whenever that has fallen by half the digits there are.
 /// * Reference: Freund and Nachtigal 1991, doi:10.1007/BF01385726; as smoothing: Zhou and Walker 1994, Algorithm 3.2.2 and theorem 3.2,
 ///   doi:10.1137/0915021.
 #[derive(Clone, Copy, Debug, Default)]
@@ -36,11 +36,12 @@ impl<T: Scalar> Method<T> for Qmr {
         let (a, ah, b, x) = (s.a, Adjoint(s.a), s.b, s.x);
         let [y, u, r, rh, p, ph, q, qh] = k.vectors(s.n());
         let (z, zh) = (s.preconditioned(k, r), s.preconditioned(k, rh));
-        let [rr, uu, rho, next, pq, alpha, beta, weights, share] = k.cells();
+        let [rr, uu, rho, next, pq, alpha, beta, weights, share, worn] = k.cells();
 
         let residual = Pass::new("residual").set(r, b - q).set(rh, r).set(u, r).set(y, x).dot(uu, r, r);
         let start = Pass::new("start").set(p, z).set(ph, zh).dot(rho, rh, z);
-        let start = start.eval(weights, Formula::value(T::one()) / uu);
+        // What is averaged is worth little once the recurrences have lost half their digits.
+        let start = start.eval(weights, Formula::value(T::one()) / uu).eval(worn, T::EPSILON * uu);
         let along = Pass::new("along")
             .dot(pq, ph, q)
             .stop_if(pq.is_zero(), Reason::Breakdown("<p^, A p>"))
@@ -70,7 +71,7 @@ impl<T: Scalar> Method<T> for Qmr {
             k.spmv_dot(a, p, q, along);
             k.spmv_dot(&ah, ph, qh, Pass::nothing());
             k.multi_axpy_dot(step);
-            k.multi_axpy_dot(s.count(smooth, uu));
+            k.multi_axpy_dot(s.count(smooth, uu).leave_if(uu.le(worn)));
             s.precondition(k, r, z, Pass::nothing());
             s.precondition_adjoint(k, rh, zh, meet);
             k.multi_axpy_dot(turn);
