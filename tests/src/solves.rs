@@ -415,6 +415,10 @@ pub fn new_values<T: Scalar, B: Backend>(make: fn() -> B) {
     // What `ilut` keeps follows from the values: for new ones it goes by the old ones' steps.
     for precond in PRECONDITIONERS.iter().filter(|precond| precond.name != "ilut") {
         for format in ["csr", "sell", "bcsr3", "hyb", "dense"] {
+            // What a format does to new values is the same under every preconditioner.
+            if !(format == "csr" || precond.name == "jacobi") {
+                continue;
+            }
             let case = Case {
                 matrix: "gen:poisson2d:21x17",
                 method: "bicgstab",
