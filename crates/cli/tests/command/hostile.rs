@@ -136,7 +136,7 @@ fn an_indefinite_matrix_under_cg() {
     let (code, json) = bench.solve("a.mtx --method cg");
     assert_eq!((code, &json["outcome"]), (1, &"indefinite_operator".into()));
     assert_eq!(json["reason"], "the operator is not positive definite: <p, A p> was not positive");
-    assert!(json["notes"].to_string().contains("gmres and bicgstab need no definite matrix"), "{json}");
+    assert!(json["notes"].to_string().contains("minres and gmres need no definite matrix"), "{json}");
     assert_eq!(
         json["choices"][1],
         "preconditioner none: the diagonal is not positive, and the method needs a positive one"
