@@ -73,7 +73,8 @@ pub fn tolerance_zero<T: Scalar, B: Backend>(make: fn() -> B) {
             let (_, mut solver) = solver_with(dev, &a, &case(info.name), &Options::default(), stop);
             let mut x = vec![T::zero(); a.rows()];
             let outcome = solver.solve(dev, &b, &mut x).unwrap();
-            assert!(matches!(outcome.reason, Reason::Stagnated | Reason::Breakdown(_)), "{outcome:?}");
+            let told = matches!(outcome.reason, Reason::Stagnated | Reason::Breakdown(_));
+            assert!(told, "{}: {} {}", info.name, outcome.reason, outcome.true_residual);
             // The rounding of b − A x alone: eps times |b| + |A| |x|, of which the norms are below condition times |b|.
             let reachable = T::EPSILON * a.rows() as f64 * 8.0;
             assert!(outcome.true_residual <= reachable, "{} above {reachable}", outcome.true_residual);

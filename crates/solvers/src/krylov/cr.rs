@@ -9,6 +9,7 @@ use lacuna_core::{Pass, Reason, Recorder, Scalar};
 /// * Cost of an iteration: one product with `A`, one with `M`; three sweeps. Storage: 4 vectors, 6 with a preconditioner.
 /// * Outcome: `IndefinitePreconditioner` where `⟨A p, M A p⟩` is not positive; `Breakdown` where `⟨r, A r⟩` vanishes, as it
 ///   may on an indefinite matrix, for which [`MinRes`](crate::MinRes) is safer.
+///   It begins anew from the true residual whenever that has fallen by half the digits there are.
 /// * Reference: Stiefel 1955, doi:10.1007/BF02564277; Saad 2003, Algorithm 6.20, doi:10.1137/1.9780898718003.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Cr;
@@ -32,10 +33,10 @@ impl<T: Scalar> Method<T> for Cr {
         let (a, b, x) = (s.a, s.b, s.x);
         let [r, p, q, w] = k.vectors(s.n());
         let (z, mq) = (s.preconditioned(k, r), s.preconditioned(k, q));
-        let [rr, zw, next, qmq, alpha, beta] = k.cells();
+        let [rr, zw, next, qmq, alpha, beta, worn] = k.cells();
 
         let residual = Pass::new("residual").set(r, b - q).dot(rr, r, r);
-        let start = Pass::new("start").set(p, z).dot(zw, z, q);
+        let start = Pass::new("start").set(p, z).dot(zw, z, q).eval(worn, T::EPSILON * rr);
         let ahead =
             Pass::new("ahead").dot(qmq, q, mq).stop_if(qmq.not_finite(), Reason::NotFinite("<A p, M A p>"));
         let ahead = match s.m {
@@ -45,7 +46,8 @@ impl<T: Scalar> Method<T> for Cr {
         let ahead = ahead.stop_if(zw.is_zero(), Reason::Breakdown("<r, A r>")).eval(alpha, zw / qmq);
         let step = Pass::new("step").set(x, x + alpha * p).set(r, r - alpha * q);
         let step = if s.m.is_some() { step.set(z, z - alpha * mq) } else { step };
-        let step = s.count(step.dot(rr, r, r), rr);
+        // Rounding has by then put as much into the recurrences as is left of the residual.
+        let step = s.count(step.dot(rr, r, r), rr).leave_if(rr.le(worn));
         let along = Pass::new("along").dot(next, z, w).eval(beta, next / zw).eval(zw, next);
         let turn = Pass::new("turn").set(p, z + beta * p).set(q, w + beta * q);
 
