@@ -53,8 +53,10 @@ impl<T: Scalar> Method<T> for PipelinedCg {
                 .eval(alpha, gamma / along)
                 .eval(last, gamma)
         };
-        let start =
-            Pass::new("start").eval(alpha, 1.0).eval(last, Formula::value(T::from_real(f64::INFINITY)));
+        let start = Pass::new("start")
+            .eval(worn, T::EPSILON * rr)
+            .eval(alpha, 1.0)
+            .eval(last, Formula::value(T::from_real(f64::INFINITY)));
         let step = Pass::new("step").set(z, n + beta * z).set(s, w + beta * s).set(p, u + beta * p);
         let step = step.set(x, x + alpha * p).set(r, r - alpha * s);
         let step = if sys.m.is_some() { step.set(q, m + beta * q).set(u, u - alpha * q) } else { step };
