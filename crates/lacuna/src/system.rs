@@ -191,8 +191,8 @@ impl<T: Scalar> LinearSystem<T> {
         self
     }
     /// Solves in mixed precision: corrections in the narrower type (`f32` under `f64`, `Complex32` under `Complex64`), which moves half the
-    /// bytes, residuals and the solution in the wide one (iterative refinement, Wilkinson 1963). As accurate as without, and no slower to
-    /// converge while the condition of the matrix leaves single precision a digit.
+    /// bytes, residuals and the solution in the wide one (iterative refinement, Wilkinson 1963). As accurate as without, while the condition of the matrix
+    /// leaves single precision a digit. Each correction begins anew, which costs iterations.
     ///
     /// ```
     /// use lacuna::prelude::*;
