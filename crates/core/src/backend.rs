@@ -89,7 +89,7 @@ pub struct DeviceInfo {
     pub name: String,
     /// Threads, compute units or multiprocessors.
     pub units: usize,
-    /// Bytes of memory, where known.
+    /// Bytes of memory of its own; none where it works in the host's.
     pub memory: Option<u64>,
     /// What else is worth telling, as name and value.
     pub details: Vec<(&'static str, String)>,

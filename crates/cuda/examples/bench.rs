@@ -10,7 +10,7 @@
 use lacuna_core::{Backend, Format, Matrix, Pass, Vector};
 use lacuna_cuda::{Compile, Cuda, CudaOptions, Mode, compiler_found};
 use lacuna_formats::{Csr, FORMATS, Spec, Structure, choose_format, convert};
-use lacuna_solvers::{BiCgStab, Cg, Gmres, Method, Orthogonalization, Side, Solver, Stop};
+use lacuna_solvers::{BiCgStab, Cg, Cycle, Gmres, Method, Orthogonalization, Side, Solver, Stop};
 use std::error::Error;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -131,7 +131,8 @@ fn main() -> Result<(), Box<dyn Error>> {
 }
 
 fn methods() -> Vec<(&'static str, Box<dyn Method<f64>>)> {
-    let gmres = |orthogonalization| Gmres { restart: 30, orthogonalization, side: Side::Right };
+    let gmres =
+        |orthogonalization| Gmres { cycle: Cycle { restart: 30, orthogonalization }, side: Side::Right };
     vec![
         ("cg", Box::new(Cg)),
         ("bicgstab", Box::new(BiCgStab)),

@@ -3,7 +3,7 @@ mod support;
 
 use lacuna_core::{Backend, Matrix, Pass, Reference, Result, Scalar};
 use lacuna_cuda::Mode;
-use lacuna_solvers::{Cg, Gmres, Method, Solver, Stop};
+use lacuna_solvers::{Cg, Cycle, Gmres, Method, Solver, Stop};
 use std::sync::Arc;
 use support::{Random, assert_same, device, random_matrix, unless_refused};
 
@@ -18,7 +18,10 @@ fn solve<T: Scalar, B: Backend>(dev: &mut B, n: usize, method: &dyn Method<T>) -
 
 fn every_kernel<T: Scalar>() {
     let Some(mut dev) = device() else { return };
-    let methods: [Box<dyn Method<T>>; 2] = [Box::new(Cg), Box::new(Gmres { restart: 3, ..Gmres::default() })];
+    let methods: [Box<dyn Method<T>>; 2] = [
+        Box::new(Cg),
+        Box::new(Gmres { cycle: Cycle { restart: 3, ..Cycle::default() }, ..Gmres::default() }),
+    ];
     for method in methods {
         for n in [300, 700] {
             let expected = solve(&mut Reference::new(), n, &*method).unwrap();

@@ -5,15 +5,17 @@ use lacuna_core::{Backend, Diagonal, Format, LinOp, Matrix, Reason, Reference, R
 use lacuna_cuda::{Cuda, Mode, compiler_found};
 use lacuna_formats::{Csr, Spec, convert};
 use lacuna_solvers::{
-    BiCgStab, Cg, ClassicalBiCgStab, ClassicalCg, Gmres, Method, Orthogonalization, Outcome, Side, Solver,
-    Stop, inverse_diagonal,
+    BiCgStab, Cg, ClassicalBiCgStab, ClassicalCg, Cycle, Gmres, Method, Orthogonalization, Outcome, Side,
+    Solver, Stop, inverse_diagonal,
 };
 use std::ops::ControlFlow;
 use std::sync::Arc;
 use support::{Random, assert_same, device, modes, random_matrix, unless_refused};
 
 fn methods<T: Scalar>() -> Vec<Box<dyn Method<T>>> {
-    let gmres = |restart, orthogonalization, side| Box::new(Gmres { restart, orthogonalization, side });
+    let gmres = |restart, orthogonalization, side| {
+        Box::new(Gmres { cycle: Cycle { restart, orthogonalization }, side })
+    };
     vec![
         Box::new(Cg),
         Box::new(ClassicalCg),
@@ -158,7 +160,8 @@ in_every_type!(poisson, fixed_iterations, wide_rows, indefinite, larger);
 fn large(system: &str, formats: &[&str]) {
     let Some(mut dev) = device() else { return };
     let stop = Stop { rtol: 0.0, max_iters: 3, ..Stop::default() };
-    let gmres = Gmres { restart: 3, orthogonalization: Orthogonalization::Classical, side: Side::Right };
+    let cycle = Cycle { restart: 3, orthogonalization: Orthogonalization::Classical };
+    let gmres = Gmres { cycle, side: Side::Right };
     let a = Arc::new(Spec::parse(system).unwrap().build::<f64>().unwrap());
     for format in formats {
         let a = convert(&a, format).unwrap();

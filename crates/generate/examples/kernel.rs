@@ -3,7 +3,7 @@
 use lacuna_core::{Backend, Pass, Recorder, Reference, encode};
 use lacuna_formats::{Csr, Spec, convert};
 use lacuna_generate::{Device, Layout, MatrixFacts, SEGMENT, Shelf};
-use lacuna_solvers::{BiCgStab, Cg, Gmres, Method, Orthogonalization, Side, Solver, Stop, System};
+use lacuna_solvers::{BiCgStab, Cg, Cycle, Gmres, Method, Orthogonalization, Side, Solver, Stop, System};
 use std::sync::Arc;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -12,7 +12,9 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         return Err("kernel METHOD MATRIX GROUPS [cuda] [format=NAME]".into());
     };
     let groups: usize = groups.parse()?;
-    let gmres = |orthogonalization| Box::new(Gmres { restart: 30, orthogonalization, side: Side::Right });
+    let gmres = |orthogonalization| {
+        Box::new(Gmres { cycle: Cycle { restart: 30, orthogonalization }, side: Side::Right })
+    };
     let method: Box<dyn Method<f64>> = match method.as_str() {
         "bicgstab" => Box::new(BiCgStab),
         "gmres" => gmres(Orthogonalization::Selective),

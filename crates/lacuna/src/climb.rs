@@ -1,5 +1,6 @@
 //! A solve, measured: what the device found is taken for what it is, and where it falls short other ways are tried.
-use crate::prepared::{Parts, Rung};
+use crate::ladder::{Ladder, Rung};
+use crate::prepared::Parts;
 use crate::system::times;
 use lacuna_core::{Backend, Error, LinOp, Reason, Result, Scalar, check_process};
 use lacuna_formats::Csr;
@@ -21,13 +22,6 @@ const UNITS: f64 = 4.0;
 const GAIN: f64 = 0.5;
 /// A backward error of so many units is as good as rounding allows.
 const ATTAINED: f64 = 8.0;
-
-/// Iterations after which a solve that is still under way is measured: one whose residual has not fallen by then to [`GAIN`] of what it was is
-/// given up, one whose residual has goes on for as many again.
-pub(crate) const STRETCH: u64 = 20_000;
-/// The same where an incomplete factorisation is left to try, which costs about as much, and where the matrix is known to be singular, so
-/// that a solution is found early or there is none.
-pub(crate) const SHORT_STRETCH: u64 = 2000;
 
 /// An iteration limit below this is the caller's choice, and needs no explanation that takes time.
 const EARLY: u64 = 5000;
@@ -73,8 +67,9 @@ pub(crate) fn solve<T: Scalar, B: Backend>(
     }
     let guess = if largest(x) == 0.0 { Vec::new() } else { x.to_vec() };
     let most = parts.stop.max_iters;
-    let half = if parts.climbs && !parts.rungs.is_empty() && most >= MANY { most.div_ceil(2) } else { most };
-    let max_iters = half.min(parts.stretch).min(parts.patience.unwrap_or(STRETCH));
+    let Ladder { rungs, climbs, patience, stretch } = &parts.ladder;
+    let half = if *climbs && !rungs.is_empty() && most >= MANY { most.div_ceil(2) } else { most };
+    let max_iters = half.min(*stretch).min(patience.unwrap_or(u64::MAX));
     parts.solver.set_stop(Stop { max_iters, ..parts.stop });
     copy(parts.solver.solve_watched(dev, b, x, lend(&mut watch))?, outcome);
     let mut iterating = outcome.time.saturating_sub(outcome.transfers);
@@ -85,6 +80,20 @@ pub(crate) fn solve<T: Scalar, B: Backend>(
     }
     outcome.time = start.elapsed();
     outcome.transfers = outcome.time.saturating_sub(iterating);
+    Ok(())
+}
+
+/// Makes an outcome true of `x` where rounding could hide a larger residual, and explains it where it fell short.
+pub(crate) fn settle<T: Scalar>(parts: &mut Parts<T>, outcome: &mut Outcome, b: &[T], x: &[T]) -> Result<()> {
+    if stands(parts, outcome, b, x) {
+        return Ok(());
+    }
+    let mut climb = Climb::new(parts, outcome, b, Duration::ZERO)?;
+    let measured = climb.measure(x);
+    climb.outcome.true_residual = measured.residual;
+    climb.outcome.backward_error = measured.backward_error;
+    climb.is_enough(measured);
+    climb.conclude();
     Ok(())
 }
 
@@ -121,7 +130,7 @@ fn tolerance<T: Scalar>(parts: &Parts<T>, b: f64) -> f64 {
 
 /// Whether an outcome stands as it is: the caller's own end, or convergence, or an early limit on a large system, of which rounding could
 /// not have told otherwise. Sets the backward error.
-pub(crate) fn stands<T: Scalar>(parts: &mut Parts<T>, outcome: &mut Outcome, b: &[T], x: &[T]) -> bool {
+fn stands<T: Scalar>(parts: &mut Parts<T>, outcome: &mut Outcome, b: &[T], x: &[T]) -> bool {
     if outcome.true_residual.is_nan() || matches!(outcome.reason, Reason::Cancelled | Reason::Custom(_)) {
         return true;
     }
@@ -209,9 +218,9 @@ impl<'a, T: Scalar> Climb<'a, T> {
         if self.outcome.reason != Reason::Limit {
             began = f64::INFINITY;
         }
-        let mut rungs = self.parts.rungs.clone().into_iter();
+        let mut rungs = self.parts.ladder.rungs.clone().into_iter();
         let (mut calling, mut indefinite) = (None, false);
-        let mut patience = self.parts.patience;
+        let mut patience = self.parts.ladder.patience;
         loop {
             self.outcome.true_residual = measured.residual;
             self.outcome.backward_error = measured.backward_error;
@@ -223,10 +232,10 @@ impl<'a, T: Scalar> Climb<'a, T> {
             let gains = measured.residual < GAIN * began;
             let expected = self.expected(began, measured.residual, iterations - since);
             let left = self.parts.stop.max_iters.saturating_sub(iterations);
-            let slow = self.parts.climbs
+            let slow = self.parts.ladder.climbs
                 && under_way
                 && rungs.len() > 0
-                && expected > patience.unwrap_or(left / 2).min(2 * self.parts.stretch) as f64;
+                && expected > patience.unwrap_or(left / 2).min(2 * self.parts.ladder.stretch) as f64;
             if patience.take().is_some() && !(under_way && (slow || !gains)) {
                 rungs.next(); // multigrid is not worth its set-up
             }
@@ -252,7 +261,7 @@ impl<'a, T: Scalar> Climb<'a, T> {
                 self.outcome.notes.push(format!("{why}: goes on with {next} from a residual of {began:.1e}"));
                 calling = Some(next);
             }
-            let last = rungs.len() == 0 || !self.parts.climbs;
+            let last = rungs.len() == 0 || !self.parts.ladder.climbs;
             measured = self.again(dev, calling.as_ref(), last, x, measured, lend(&mut watch))?;
         }
         if indefinite && matches!(self.outcome.reason, Reason::Limit | Reason::Stagnated) {
@@ -286,8 +295,8 @@ impl<'a, T: Scalar> Climb<'a, T> {
             self.outcome.reason = Reason::Limit;
             return Ok(measured);
         }
-        let max_iters =
-            if last || left < MANY { left } else { left.div_ceil(2) }.min(self.parts.stretch.max(done));
+        let max_iters = if last || left < MANY { left } else { left.div_ceil(2) }
+            .min(self.parts.ladder.stretch.max(done));
         let Stop { rtol, atol, .. } = self.parts.stop;
         let stop =
             Stop { rtol: rtol * self.tighter, atol: atol * self.tighter, max_iters, ..self.parts.stop };

@@ -66,6 +66,7 @@
 mod arrays;
 mod backends;
 mod climb;
+mod ladder;
 mod order;
 mod prepared;
 mod refine;

@@ -1,6 +1,7 @@
 //! A prepared system: solve, give the matrix new values, look at what was chosen.
 use crate::Chosen;
 use crate::climb;
+use crate::ladder::Ladder;
 use crate::order::Order;
 use crate::refine::Refined;
 use crate::system::{factor_of, times};
@@ -8,7 +9,6 @@ use lacuna_core::{Backend, Error, Matrix, Result, Scalar};
 use lacuna_formats::{Csr, Pair, convert};
 use lacuna_solvers::{Factor, Options, Outcome, Placed, Solver, Stop, Watch};
 use ndarray::{Array1, ArrayView1, ArrayView2, ArrayViewMut1, ArrayViewMut2};
-use std::fmt;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
@@ -21,34 +21,10 @@ pub struct Prepared<T: Scalar> {
     staged: [Vec<T>; 2],
 }
 
-/// A method that is tried where another stopped short, and its preconditioner where it is not the one that is there.
-#[derive(Clone, Debug)]
-pub(crate) struct Rung {
-    pub(crate) method: &'static str,
-    pub(crate) preconditioner: Option<&'static str>,
-}
-
-impl fmt::Display for Rung {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.preconditioner {
-            Some(preconditioner) => write!(f, "{} and {preconditioner}", self.method),
-            None => write!(f, "{}", self.method),
-        }
-    }
-}
-
 /// What a system was prepared as.
 pub(crate) struct Parts<T: Scalar> {
     pub(crate) solver: Solver<T>,
-    /// What is tried where this one stops short, in this order.
-    pub(crate) rungs: Vec<Rung>,
-    /// Whether these are tried before this way is at its end, where it is slow.
-    pub(crate) climbs: bool,
-    /// Iterations that cost as much as preparing the first of these: where more than so many are still to come after as many, it is tried
-    /// without waiting for the end.
-    pub(crate) patience: Option<u64>,
-    /// Iterations after which a solve is measured.
-    pub(crate) stretch: u64,
+    pub(crate) ladder: Ladder,
     pub(crate) options: Options,
     pub(crate) method: Chosen,
     /// Whether it needs a Hermitian positive definite matrix.

@@ -1,12 +1,12 @@
 //! Mixed precision: corrections solved for in the narrower type, residuals in the wide one.
-use crate::climb::{Watching, stands};
+use crate::climb::{Watching, settle};
 use crate::prepared::{Parts, Prepared};
 use crate::{Chosen, LinearSystem};
 use lacuna_core::{Backend, Error, Pass, Reason, Recorder, Result, Scalar, Vector};
 use lacuna_formats::Csr;
-use lacuna_solvers::{Outcome, Stop, System, Watch, largest};
+use lacuna_solvers::{Method, Outcome, Stop, System, Watch, largest, vector_norm};
 use std::ops::ControlFlow;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 /// What a correction reduces the residual to, relative to what it began with: single precision has some digits to spare.
@@ -14,23 +14,31 @@ const INNER: f64 = 1e-4;
 /// A correction that leaves more of the residual than this is the last.
 const GAIN: f64 = 0.5;
 
-/// The inner system, and room for the residual.
+/// The inner system, and room for a correction.
 pub(crate) struct Refined<T: Scalar> {
     /// `2ᵉ A` in the narrower type.
     inner: Box<Parts<T::Narrow>>,
     exponent: i32,
+    /// The residual on the device, once it was confirmed.
     r: Vector<T>,
     /// The residual and the correction on the host.
     narrow: [Vec<T::Narrow>; 2],
     wide: Vec<T>,
+    /// The best iterate.
+    kept: Vec<T>,
 }
 
-/// A method that only confirms what there is.
-fn residual_alone<T: Scalar>(k: &mut Recorder<'_, T>, s: &System<'_, T>) {
-    let (q, [rr]) = (k.vector(s.n()), k.cells());
-    let residual = Pass::new("residual").set(q, s.b - q).dot(rr, q, q);
-    k.restart(|k| k.spmv_dot(s.a, s.x, q, s.confirm(residual, rr)));
-    k.each(|k| k.multi_axpy_dot(Pass::new("nothing").count(rr).leave()));
+/// A method that only confirms what there is, and tells where it leaves the residual.
+struct Residual<T>(Arc<OnceLock<Vector<T>>>);
+
+impl<T: Scalar> Method<T> for Residual<T> {
+    fn record(&self, k: &mut Recorder<'_, T>, s: &System<'_, T>) {
+        let [rr] = k.cells();
+        let r = *self.0.get_or_init(|| k.vector(s.n()));
+        let residual = Pass::new("residual").set(r, s.b - r).dot(rr, r, r);
+        k.restart(|k| k.spmv_dot(s.a, s.x, r, s.confirm(residual, rr)));
+        k.each(|k| k.multi_axpy_dot(Pass::new("nothing").count(rr).leave()));
+    }
 }
 
 /// Prepares a system twice: its residuals in the type it has, its corrections in the narrower one.
@@ -40,7 +48,8 @@ pub(crate) fn prepare<T: Scalar, B: Backend>(system: LinearSystem<T>, dev: &mut 
         return Err(Error::Argument { what: "refine".into(), message });
     }
     let (mut inner, outer) = system.split()?;
-    let mut outer = outer.own_method(residual_alone).preconditioner("none").prepare(dev)?;
+    let place = Arc::new(OnceLock::new());
+    let mut outer = outer.own_method(Residual(place.clone())).preconditioner("none").prepare(dev)?;
     let a = outer.parts.order.arranged(&outer.parts.given)?;
     let exponent = scaling(largest(a.values()));
     inner.a = narrowed(&a, exponent)?;
@@ -57,8 +66,14 @@ pub(crate) fn prepare<T: Scalar, B: Backend>(system: LinearSystem<T>, dev: &mut 
     choices.extend(inner.choices.iter().cloned());
     parts.choices = choices.clone();
     outer.outcome.choices = choices;
-    let r = Backend::vector(dev, a.rows())?;
-    outer.refined = Some(Refined { inner, exponent, r, narrow: [Vec::new(), Vec::new()], wide: Vec::new() });
+    outer.refined = place.get().map(|r| Refined {
+        inner,
+        exponent,
+        r: *r,
+        narrow: [Vec::new(), Vec::new()],
+        wide: Vec::new(),
+        kept: Vec::new(),
+    });
     Ok(outer)
 }
 
@@ -120,7 +135,8 @@ fn refine<T: Scalar, B: Backend>(
     let stop = parts.stop;
     (outcome.iterations, outcome.restarts, outcome.history_stride) = (0, 0, 1);
     outcome.history.clear();
-    let (mut kept, mut last, mut cancelled) = (Vec::new(), f64::INFINITY, false);
+    x.clone_into(&mut refined.kept);
+    let (mut last, mut cancelled) = (f64::INFINITY, false);
     loop {
         parts.solver.set_stop(Stop { max_iters: 0, ..stop });
         let found = parts.solver.solve(dev, b, x)?;
@@ -130,7 +146,7 @@ fn refine<T: Scalar, B: Backend>(
             outcome.history.push(residual);
         }
         if residual.is_nan() || residual > last {
-            x.copy_from_slice(&kept); // no worse than what was there
+            x.copy_from_slice(&refined.kept); // no worse than what was there
         } else {
             outcome.true_residual = residual;
         }
@@ -145,20 +161,12 @@ fn refine<T: Scalar, B: Backend>(
         if !goes_on {
             break;
         }
-        (kept, last) = (x.to_vec(), residual);
+        refined.kept.copy_from_slice(x);
+        last = residual;
         outcome.restarts += u64::from(outcome.iterations > 0);
         cancelled = correct(parts, refined, outcome, dev, (b, x), watch, iterating)?;
     }
-    if outcome.converged() {
-        let told = outcome.true_residual;
-        if !stands(parts, outcome, b, x) {
-            outcome.notes.push(format!(
-                "the residual of {told:.1e} was computed in {}: rounding may hide more",
-                T::KIND.name()
-            ));
-        }
-    }
-    Ok(())
+    settle(parts, outcome, b, x)
 }
 
 /// Adds a correction to `x`; tells whether the caller cancelled.
@@ -172,11 +180,8 @@ fn correct<T: Scalar, B: Backend>(
     iterating: &mut Duration,
 ) -> Result<bool> {
     let stop = parts.stop;
-    let (on_device, q) = (parts.solver.x(), refined.r);
-    let at = parts.solver.b();
-    dev.spmv_dot(&parts.pair.a, on_device, q, Pass::new("residual").set(q, at - q))?;
     refined.wide.resize(x.len(), T::zero());
-    dev.download(q, &mut refined.wide)?;
+    dev.download(refined.r, &mut refined.wide)?;
     let [of_b, _] = parts.solver.factors(b);
     let up = scaling(largest(&refined.wide));
     let [r, d] = &mut refined.narrow;
@@ -185,7 +190,7 @@ fn correct<T: Scalar, B: Backend>(
     d.clear();
     d.resize(x.len(), T::Narrow::from_real(0.0));
     let (done, residual) = (outcome.iterations, outcome.true_residual);
-    let tolerance = stop.rtol.max(stop.atol / lacuna_solvers::vector_norm(b));
+    let tolerance = stop.rtol.max(stop.atol / vector_norm(b));
     let rtol = (GAIN * tolerance / residual).clamp(INNER, GAIN);
     let mut told = |w: Watch| match watch {
         Some(watch) => watch(Watch { iterations: done + w.iterations, residual: w.residual * residual }),

@@ -1,13 +1,13 @@
 //! A linear system: what to solve and how; what is left open is chosen when it is prepared.
-use crate::climb::{SHORT_STRETCH, STRETCH};
+use crate::ladder::{Ladder, Open};
 use crate::order::Order;
-use crate::prepared::{Parts, Prepared, Rung};
+use crate::prepared::{Parts, Prepared};
 use crate::{Chosen, choose_method, choose_preconditioner, tune_format};
 use lacuna_core::{Backend, Error, Format, LinOp, Result, Scalar, check_process};
 use lacuna_formats::{Csr, FORMATS, Pair, Structure, choose_format, convert};
 use lacuna_solvers::{
     Factor, METHODS, Method, Options, Outcome, PRECONDITIONERS, Placed, Preconditioner, Solver, Stop,
-    is_structurally_singular, largest, method, name_of, preconditioner, scaling_exponent,
+    largest, method, preconditioner, scaling_exponent,
 };
 use ndarray::{Array1, ArrayView1};
 use std::sync::Arc;
@@ -290,7 +290,7 @@ impl<T: Scalar> LinearSystem<T> {
         let chooses_preconditioner = matches!(self.preconditioner, PreconditionerChoice::Auto);
         let tunes = self.format.as_deref() == Some("tune");
         let undecided = automatic
-            || matches!(self.preconditioner, PreconditionerChoice::Auto)
+            || chooses_preconditioner
             || (self.format.is_none() || tunes) && dev.formats(a.rows(), Format::bytes(&*a)).len() > 1;
         let structure = undecided.then(|| Structure::of(&*a));
         let asked = |name: &str| Chosen::new(name, "asked for");
@@ -301,8 +301,8 @@ impl<T: Scalar> LinearSystem<T> {
             (MethodChoice::Auto, None) => (asked(METHODS[0].name), None),
         };
         let method = own.map_or_else(|| method(&chosen_method.name, &self.options), Ok)?;
-        let info = METHODS.iter().find(|m| m.name == name_of(&chosen_method.name));
-        let definite = info.is_some_and(|m| m.positive_definite());
+        let info = method.info();
+        let definite = info.positive_definite();
         let least_squares = method.least_squares();
         let adjoint = self.adjoint || method.needs_adjoint();
         let factor = factor_of(&given, definite);
@@ -314,7 +314,7 @@ impl<T: Scalar> LinearSystem<T> {
                 (Chosen::new("none", "methods for least squares take none"), None)
             }
             (PreconditionerChoice::Auto, Some(s)) => {
-                let chosen = choose_preconditioner(&a, s, info.is_some_and(|m| m.hermitian()));
+                let chosen = choose_preconditioner(&a, s, info.hermitian());
                 let kind = preconditioner(&chosen.name)?;
                 (chosen, kind)
             }
@@ -356,25 +356,8 @@ impl<T: Scalar> LinearSystem<T> {
         let operator: &dyn LinOp<T> = if adjoint { &pair } else { &pair.a };
         let mut solver = Solver::new(dev, operator, m, &*method, self.stop)?;
         solver.set_factor(factor);
-        let mut rungs = rungs(&*method, automatic && !least_squares, structure.as_ref());
-        let elliptic = chooses_preconditioner
-            && structure.as_ref().is_some_and(|s| {
-                may_be_elliptic(s) && (definite || automatic && s.diagonally_dominant && s.diagonal_positive)
-            });
-        let patience =
-            elliptic.then(|| if dev.device().backend == "cpu" { PATIENCE_ON_HOST } else { PATIENCE });
-        let singular = automatic
-            && structure.as_ref().is_some_and(|s| s.zero_diagonal > 0)
-            && rows == cols
-            && is_structurally_singular(&given);
-        if singular {
-            rungs.clear();
-        }
-        let factors = automatic && !definite && rungs.iter().any(|rung| rung.preconditioner.is_some());
-        let stretch = if singular || factors { SHORT_STRETCH } else { STRETCH };
-        if elliptic {
-            rungs.insert(0, Rung { method: method.name(), preconditioner: Some("amg") });
-        }
+        let chosen = Open { method: automatic, preconditioner: chooses_preconditioner, definite };
+        let ladder = Ladder::new(&*method, chosen, &given, structure.as_ref(), dev.device().memory.is_none());
         // Of a matrix that is its own mirror image the sums of rows are those of columns.
         let mirrored = structure.filter(|s| s.hermitian || s.symmetric || s.skew_symmetric);
         let norm = mirrored.map(|s| s.norm_inf.scale_by_power_of_two(factor.exponent));
@@ -391,10 +374,7 @@ impl<T: Scalar> LinearSystem<T> {
         }
         Ok(Prepared::new(Parts {
             solver,
-            rungs,
-            climbs: automatic || elliptic,
-            patience,
-            stretch,
+            ladder,
             options: self.options,
             method: chosen_method,
             definite,
@@ -413,42 +393,6 @@ impl<T: Scalar> LinearSystem<T> {
             x0: self.x0,
         }))
     }
-}
-
-/// Iterations of conjugate gradients that cost what the set-up of `amg` on the host does: where the iterations run there too, and on a GPU.
-const PATIENCE_ON_HOST: u64 = 200;
-const PATIENCE: u64 = 10_000;
-/// Below so many rows iterations are too cheap to be worth another way.
-const SMALL: usize = 2000;
-
-/// Incomplete factorisations that are tried last, what they grow the entries by at the most, and entries that are too many to keep.
-const FACTORS: [(&str, usize); 2] = [("ilut:drop=0.001,fill=10", 10), ("ilut:drop=0.00001,fill=30", 30)];
-const MOST_KEPT: usize = 30_000_000;
-
-/// Whether multigrid may do more than the diagonal for a matrix that is positive definite or whose diagonal dominates: a large one with few
-/// entries a row.
-fn may_be_elliptic(s: &Structure) -> bool {
-    s.rows > SMALL && s.nnz < 100 * s.rows
-}
-
-/// What is tried where a method stops short: its classical form, then, if it was chosen automatically, what needs less of the matrix.
-fn rungs<T: Scalar>(method: &dyn Method<T>, automatic: bool, structure: Option<&Structure>) -> Vec<Rung> {
-    let plain = |method| Rung { method, preconditioner: None };
-    let mut rungs: Vec<_> = method.fallback().into_iter().map(plain).collect();
-    if automatic {
-        if structure.is_some_and(|s| s.hermitian) && method.name() != "minres" {
-            rungs.push(plain("minres"));
-        }
-        if method.name() != "gmres" {
-            rungs.push(plain("gmres"));
-        }
-        for (preconditioner, fill) in FACTORS {
-            if structure.is_none_or(|s| s.nnz <= MOST_KEPT / fill) {
-                rungs.push(Rung { method: "gmres:restart=50", preconditioner: Some(preconditioner) });
-            }
-        }
-    }
-    rungs
 }
 
 /// The power of two, and the sign, that a matrix is multiplied by before it is solved with: so that squares of products neither overflow

@@ -10,7 +10,7 @@
 use lacuna_core::{Backend, Format, Matrix, Pass, Result, Vector};
 use lacuna_formats::{Csr, Spec, Structure, choose_format, convert};
 use lacuna_opencl::{Mode, OpenCl, OpenClOptions};
-use lacuna_solvers::{BiCgStab, Cg, Gmres, Method, Orthogonalization, Side, Solver, Stop};
+use lacuna_solvers::{BiCgStab, Cg, Cycle, Gmres, Method, Orthogonalization, Side, Solver, Stop};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -110,7 +110,8 @@ fn main() -> Result<()> {
 }
 
 fn methods() -> Vec<(&'static str, Box<dyn Method<f64>>)> {
-    let gmres = |orthogonalization| Gmres { restart: 30, orthogonalization, side: Side::Right };
+    let gmres =
+        |orthogonalization| Gmres { cycle: Cycle { restart: 30, orthogonalization }, side: Side::Right };
     vec![
         ("cg", Box::new(Cg)),
         ("bicgstab", Box::new(BiCgStab)),

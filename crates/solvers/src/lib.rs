@@ -2,6 +2,7 @@
 mod accuracy;
 mod choose;
 mod explain;
+mod hashed;
 mod krylov;
 mod named;
 mod outcome;
@@ -14,7 +15,9 @@ pub use accuracy::{norm_bound, residual_norm};
 pub use choose::{Chosen, choose_method, choose_preconditioner};
 pub use explain::{explain, is_structurally_singular};
 pub use krylov::{BiCg, BiCgStab, BiCgStabL, Cgs, ClassicalBiCgStab, Gmres, Idr, Orthogonalization, Side};
-pub use krylov::{CbGmres, Cg, ChebyshevIteration, ClassicalCg, Cr, FGmres, FlexibleCg, MinRes, PipelinedCg};
+pub use krylov::{
+    CbGmres, Cg, ChebyshevIteration, ClassicalCg, Cr, Cycle, FGmres, FlexibleCg, MinRes, PipelinedCg,
+};
 pub use krylov::{Cgls, Craig, Lsmr, Lsqr};
 pub use krylov::{METHODS, Method, MethodInfo, Needs, Options, Qmr, Richardson, TfQmr, method};
 pub use named::{OptionInfo, name_of};

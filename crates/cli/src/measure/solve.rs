@@ -189,8 +189,9 @@ fn make<T: Scalar, B: Backend>(
 
 fn named<T: Scalar>(task: &Task) -> Result<Box<dyn Method<T>>> {
     if task.method == GMRES_ONCE {
-        let mut gmres = Gmres { orthogonalization: Orthogonalization::Classical, ..Gmres::default() };
-        gmres.restart = task.restart.unwrap_or(gmres.restart);
+        let mut gmres = Gmres::default();
+        gmres.cycle.orthogonalization = Orthogonalization::Classical;
+        gmres.cycle.restart = task.restart.unwrap_or(gmres.cycle.restart);
         return Ok(Box::new(gmres));
     }
     solvers::method(&task.method, &Options { restart: task.restart, ..Options::default() })

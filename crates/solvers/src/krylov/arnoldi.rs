@@ -27,29 +27,50 @@ pub enum Orthogonalization {
 /// orthogonality.
 const KEPT: f64 = 0.01;
 
-/// The option of a cycle's length.
-pub(super) const RESTART: OptionInfo =
-    OptionInfo { key: "restart", default: "30", about: "iterations of a cycle" };
-/// The option of how a basis is made orthogonal.
-pub(super) const ORTHOGONALIZATION: OptionInfo = OptionInfo {
-    key: "orthogonalization",
-    default: "selective",
-    about: "selective, classical, classical-twice or modified Gram-Schmidt",
-};
+/// How a method of this family goes about its cycles.
+#[derive(Clone, Copy, Debug)]
+pub struct Cycle {
+    /// Iterations of a cycle, `m`.
+    pub restart: usize,
+    /// How the basis is made orthogonal.
+    pub orthogonalization: Orthogonalization,
+}
 
-/// The values of both, those of a name before the settings.
-pub(super) fn cycle(settings: &Settings<'_>, options: &Options) -> Result<(usize, Orthogonalization)> {
-    use Orthogonalization::{Classical, ClassicalTwice, Modified, Selective};
-    let ways = [
-        ("selective", Selective),
-        ("classical", Classical),
-        ("classical-twice", ClassicalTwice),
-        ("modified", Modified),
-    ];
-    let given = settings.given("restart").is_some();
-    let named = settings.number("restart", "a whole number from 1", |restart| *restart > 0)?;
-    let restart = options.restart.filter(|_| !given).unwrap_or(named);
-    Ok((restart, settings.choice("orthogonalization", &ways)?.unwrap_or(options.orthogonalization)))
+impl Default for Cycle {
+    fn default() -> Self {
+        Cycle { restart: 30, orthogonalization: Orthogonalization::default() }
+    }
+}
+
+impl Cycle {
+    pub(super) const RESTART: OptionInfo =
+        OptionInfo { key: "restart", default: "30", about: "iterations of a cycle" };
+    pub(super) const ORTHOGONALIZATION: OptionInfo = OptionInfo {
+        key: "orthogonalization",
+        default: "selective",
+        about: "selective, classical, classical-twice or modified Gram-Schmidt",
+    };
+
+    /// The cycle that a name asks for, which goes before the settings.
+    pub(super) fn named(settings: &Settings<'_>, options: &Options) -> Result<Self> {
+        use Orthogonalization::{Classical, ClassicalTwice, Modified, Selective};
+        let ways = [
+            ("selective", Selective),
+            ("classical", Classical),
+            ("classical-twice", ClassicalTwice),
+            ("modified", Modified),
+        ];
+        let given = settings.given("restart").is_some();
+        let named = settings.number("restart", "a whole number from 1", |restart| *restart > 0)?;
+        let restart = options.restart.filter(|_| !given).unwrap_or(named);
+        let way = settings.choice("orthogonalization", &ways)?.unwrap_or(options.orthogonalization);
+        Ok(Cycle { restart, orthogonalization: way })
+    }
+
+    /// Columns for a system of `n` unknowns.
+    pub(super) fn columns(&self, n: usize) -> usize {
+        self.restart.clamp(1, n.max(1))
+    }
 }
 
 /// A cycle: `A V = V H` as it grows, and `min ‖g − H y‖`.
@@ -73,8 +94,9 @@ pub(super) struct Arnoldi<T> {
 }
 
 impl<T: Scalar> Arnoldi<T> {
-    /// A cycle of at most `m` iterations over a basis.
-    pub(super) fn new(k: &mut Recorder<'_, T>, v: Basis<T>, m: usize, way: Orthogonalization) -> Self {
+    /// A cycle for `n` unknowns over a basis.
+    pub(super) fn new(k: &mut Recorder<'_, T>, v: Basis<T>, n: usize, cycle: Cycle) -> Self {
+        let (m, way) = (cycle.columns(n), cycle.orthogonalization);
         if m > MOST {
             let message = format!("expected at most {MOST} iterations a cycle, got {m}");
             k.fail(Error::Argument { what: "restart".into(), message });

@@ -1,7 +1,7 @@
 //! Bi-conjugate gradients, for general square systems whose adjoint is at hand.
 use super::method::{Listed, MethodInfo, Needs};
 use crate::{Method, System};
-use lacuna_core::{Adjoint, Pass, Reason, Recorder, Scalar};
+use lacuna_core::{Adjoint, Cell, Pass, Reason, Recorder, Scalar, Vector};
 
 /// Bi-conjugate gradients: the Lanczos process with `A` and `Aᴴ`.
 ///
@@ -26,46 +26,91 @@ impl Listed for BiCg {
 }
 
 impl<T: Scalar> Method<T> for BiCg {
-    fn name(&self) -> &'static str {
-        Self::INFO.name
-    }
-    fn needs_adjoint(&self) -> bool {
-        true
+    fn info(&self) -> &'static MethodInfo {
+        &Self::INFO
     }
 
     fn record(&self, k: &mut Recorder<'_, T>, s: &System<'_, T>) {
-        let (a, ah, b, x) = (s.a, Adjoint(s.a), s.b, s.x);
+        let to = Biorthogonal::new(k, s);
+        let Biorthogonal { r, rr, .. } = to;
+        let residual = s.confirm(to.residual(s).dot(rr, r, r), rr);
+        k.restart(|k| to.begin(k, s, residual, Pass::nothing()));
+        k.each(|k| {
+            to.multiply(k, s);
+            k.multi_axpy_dot(s.count(to.step(s.x), rr));
+            to.turn(k, s);
+        });
+    }
+}
+
+/// The Lanczos process with `A` and `Aᴴ` that the method walks along, and [`Qmr`](crate::Qmr) with it.
+pub(super) struct Biorthogonal<T> {
+    pub(super) r: Vector<T>,
+    /// `‖r‖²`
+    pub(super) rr: Cell<T>,
+    rh: Vector<T>,
+    p: Vector<T>,
+    ph: Vector<T>,
+    q: Vector<T>,
+    qh: Vector<T>,
+    z: Vector<T>,
+    zh: Vector<T>,
+    rho: Cell<T>,
+    alpha: Cell<T>,
+}
+
+impl<T: Scalar> Biorthogonal<T> {
+    pub(super) fn new(k: &mut Recorder<'_, T>, s: &System<'_, T>) -> Self {
         let [r, rh, p, ph, q, qh] = k.vectors(s.n());
         let (z, zh) = (s.preconditioned(k, r), s.preconditioned(k, rh));
-        let [rr, rho, next, pq, alpha, beta] = k.cells();
+        let [rr, rho, alpha] = k.cells();
+        Biorthogonal { r, rr, rh, p, ph, q, qh, z, zh, rho, alpha }
+    }
 
-        let residual = Pass::new("residual").set(r, b - q).set(rh, r).dot(rr, r, r);
+    /// What rides on the product `A x`: the residual and its shadow.
+    pub(super) fn residual(&self, s: &System<'_, T>) -> Pass<T> {
+        Pass::new("residual").set(self.r, s.b - self.q).set(self.rh, self.r)
+    }
+
+    /// Records the start from `x`.
+    pub(super) fn begin(&self, k: &mut Recorder<'_, T>, s: &System<'_, T>, residual: Pass<T>, then: Pass<T>) {
+        let Biorthogonal { r, rh, p, ph, q, z, zh, rho, .. } = *self;
+        k.spmv_dot(s.a, s.x, q, residual);
+        s.precondition(k, r, z, Pass::nothing());
         let start = Pass::new("start").set(p, z).set(ph, zh).dot(rho, rh, z);
+        s.precondition_adjoint(k, rh, zh, start.then(then));
+    }
+
+    /// Records the products of an iteration, and how far it goes.
+    pub(super) fn multiply(&self, k: &mut Recorder<'_, T>, s: &System<'_, T>) {
+        let Biorthogonal { p, ph, q, qh, rho, alpha, .. } = *self;
+        let [pq] = k.cells();
         let along = Pass::new("along")
             .dot(pq, ph, q)
             .stop_if(pq.is_zero(), Reason::Breakdown("<p^, A p>"))
             .eval(alpha, rho / pq);
+        k.spmv_dot(s.a, p, q, along);
+        k.spmv_dot(&Adjoint(s.a), ph, qh, Pass::nothing());
+    }
+
+    /// The step of `x` and of both residuals.
+    pub(super) fn step(&self, x: Vector<T>) -> Pass<T> {
+        let Biorthogonal { r, rr, rh, p, q, qh, alpha, .. } = *self;
         let step = Pass::new("step").set(x, x + alpha * p).set(r, r - alpha * q);
-        let step = s.count(step.set(rh, rh - alpha.conj() * qh).dot(rr, r, r), rr);
+        step.set(rh, rh - alpha.conj() * qh).dot(rr, r, r)
+    }
+
+    /// Records the new directions.
+    pub(super) fn turn(&self, k: &mut Recorder<'_, T>, s: &System<'_, T>) {
+        let Biorthogonal { r, rh, p, ph, z, zh, rho, .. } = *self;
+        let [next, beta] = k.cells();
         let meet = Pass::new("meet")
             .dot(next, rh, z)
             .stop_if(rho.is_zero(), Reason::Breakdown("<r^, M r>"))
             .eval(beta, next / rho)
             .eval(rho, next);
-        let turn = Pass::new("turn").set(p, z + beta * p).set(ph, zh + beta.conj() * ph);
-
-        k.restart(|k| {
-            k.spmv_dot(a, x, q, s.confirm(residual, rr));
-            s.precondition(k, r, z, Pass::nothing());
-            s.precondition_adjoint(k, rh, zh, start);
-        });
-        k.each(|k| {
-            k.spmv_dot(a, p, q, along);
-            k.spmv_dot(&ah, ph, qh, Pass::nothing());
-            k.multi_axpy_dot(step);
-            s.precondition(k, r, z, Pass::nothing());
-            s.precondition_adjoint(k, rh, zh, meet);
-            k.multi_axpy_dot(turn);
-        });
+        s.precondition(k, r, z, Pass::nothing());
+        s.precondition_adjoint(k, rh, zh, meet);
+        k.multi_axpy_dot(Pass::new("turn").set(p, z + beta * p).set(ph, zh + beta.conj() * ph));
     }
 }

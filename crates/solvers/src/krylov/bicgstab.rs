@@ -23,8 +23,8 @@ impl Listed for BiCgStab {
 }
 
 impl<T: Scalar> Method<T> for BiCgStab {
-    fn name(&self) -> &'static str {
-        Self::INFO.name
+    fn info(&self) -> &'static MethodInfo {
+        &Self::INFO
     }
     fn fallback(&self) -> Option<&'static str> {
         Some("classical-bicgstab")

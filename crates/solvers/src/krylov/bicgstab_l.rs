@@ -39,8 +39,8 @@ impl Listed for BiCgStabL {
 }
 
 impl<T: Scalar> Method<T> for BiCgStabL {
-    fn name(&self) -> &'static str {
-        Self::INFO.name
+    fn info(&self) -> &'static MethodInfo {
+        &Self::INFO
     }
 
     fn record(&self, k: &mut Recorder<'_, T>, s: &System<'_, T>) {

@@ -1,5 +1,5 @@
 //! GMRES with a basis in less precision, restarted.
-use super::arnoldi::{Arnoldi, MOST, ORTHOGONALIZATION, Orthogonalization, RESTART, cycle};
+use super::arnoldi::{Arnoldi, Cycle, MOST};
 use super::method::{Listed, MethodInfo, Needs, Options};
 use crate::named::Settings;
 use crate::{Method, System};
@@ -13,18 +13,10 @@ use lacuna_core::{Formula, Pass, Recorder, Result, Scalar};
 ///   narrow vectors and 2 wide ones, 3 with a preconditioner.
 /// * Outcome: as [`Gmres`](crate::Gmres).
 /// * Reference: Aliaga et al. 2023, doi:10.1177/10943420221115140.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub struct CbGmres {
-    /// Iterations of a cycle, `m`.
-    pub restart: usize,
-    /// How the basis is made orthogonal.
-    pub orthogonalization: Orthogonalization,
-}
-
-impl Default for CbGmres {
-    fn default() -> Self {
-        CbGmres { restart: 30, orthogonalization: Orthogonalization::default() }
-    }
+    /// Its cycles.
+    pub cycle: Cycle,
 }
 
 impl Listed for CbGmres {
@@ -33,18 +25,17 @@ impl Listed for CbGmres {
         about: "GMRES with its basis in half the bytes, restarted; any square system",
         needs: Needs::Square,
         adjoint: false,
-        options: &[RESTART, ORTHOGONALIZATION],
+        options: &[Cycle::RESTART, Cycle::ORTHOGONALIZATION],
     };
 
     fn named(settings: &Settings<'_>, options: &Options) -> Result<Self> {
-        let (restart, orthogonalization) = cycle(settings, options)?;
-        Ok(CbGmres { restart, orthogonalization })
+        Ok(CbGmres { cycle: Cycle::named(settings, options)? })
     }
 }
 
 impl<T: Scalar> Method<T> for CbGmres {
-    fn name(&self) -> &'static str {
-        Self::INFO.name
+    fn info(&self) -> &'static MethodInfo {
+        &Self::INFO
     }
     fn shrink(&self) -> f64 {
         1.0 - 1e-6
@@ -55,10 +46,10 @@ impl<T: Scalar> Method<T> for CbGmres {
 
     fn record(&self, k: &mut Recorder<'_, T>, s: &System<'_, T>) {
         let (a, b, x, n) = (s.a, s.b, s.x, s.n());
-        let m = self.restart.clamp(1, n.max(1));
+        let m = self.cycle.columns(n);
         let v = k.narrow_basis(n, m.min(MOST));
         let ([w, u], t) = (k.vectors(n), s.m.map(|_| k.vector(n)));
-        let cycle = Arnoldi::new(k, v, m, self.orthogonalization);
+        let cycle = Arnoldi::new(k, v, n, self.cycle);
         let rr = cycle.rr;
 
         let residual = Pass::new("residual").set(w, b - w).dot(rr, w, w);

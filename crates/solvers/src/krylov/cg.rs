@@ -26,8 +26,8 @@ impl Listed for Cg {
 }
 
 impl<T: Scalar> Method<T> for Cg {
-    fn name(&self) -> &'static str {
-        Self::INFO.name
+    fn info(&self) -> &'static MethodInfo {
+        &Self::INFO
     }
     fn fallback(&self) -> Option<&'static str> {
         Some("classical-cg")

@@ -60,8 +60,8 @@ impl Listed for ChebyshevIteration {
 }
 
 impl<T: Scalar> Method<T> for ChebyshevIteration {
-    fn name(&self) -> &'static str {
-        Self::INFO.name
+    fn info(&self) -> &'static MethodInfo {
+        &Self::INFO
     }
 
     fn record(&self, k: &mut Recorder<'_, T>, s: &System<'_, T>) {

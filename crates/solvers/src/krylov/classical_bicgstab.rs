@@ -28,8 +28,8 @@ impl Listed for ClassicalBiCgStab {
 }
 
 impl<T: Scalar> Method<T> for ClassicalBiCgStab {
-    fn name(&self) -> &'static str {
-        Self::INFO.name
+    fn info(&self) -> &'static MethodInfo {
+        &Self::INFO
     }
 
     fn record(&self, k: &mut Recorder<'_, T>, sys: &System<'_, T>) {

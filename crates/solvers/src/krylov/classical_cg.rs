@@ -27,8 +27,8 @@ impl Listed for ClassicalCg {
 }
 
 impl<T: Scalar> Method<T> for ClassicalCg {
-    fn name(&self) -> &'static str {
-        Self::INFO.name
+    fn info(&self) -> &'static MethodInfo {
+        &Self::INFO
     }
 
     fn record(&self, k: &mut Recorder<'_, T>, s: &System<'_, T>) {

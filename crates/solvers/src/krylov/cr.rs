@@ -25,8 +25,8 @@ impl Listed for Cr {
 }
 
 impl<T: Scalar> Method<T> for Cr {
-    fn name(&self) -> &'static str {
-        Self::INFO.name
+    fn info(&self) -> &'static MethodInfo {
+        &Self::INFO
     }
 
     fn record(&self, k: &mut Recorder<'_, T>, s: &System<'_, T>) {

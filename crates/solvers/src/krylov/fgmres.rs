@@ -1,5 +1,5 @@
 //! GMRES for preconditioners that change, restarted.
-use super::arnoldi::{Arnoldi, MOST, ORTHOGONALIZATION, Orthogonalization, RESTART, cycle};
+use super::arnoldi::{Arnoldi, Cycle, MOST};
 use super::method::{Listed, MethodInfo, Needs, Options};
 use crate::named::Settings;
 use crate::{Method, System};
@@ -12,18 +12,10 @@ use lacuna_core::{Pass, Recorder, Result, Scalar};
 ///   [`Gmres`](crate::Gmres).
 /// * Outcome: as [`Gmres`](crate::Gmres).
 /// * Reference: Saad 1993, doi:10.1137/0914028.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub struct FGmres {
-    /// Iterations of a cycle, `m`.
-    pub restart: usize,
-    /// How the basis is made orthogonal.
-    pub orthogonalization: Orthogonalization,
-}
-
-impl Default for FGmres {
-    fn default() -> Self {
-        FGmres { restart: 30, orthogonalization: Orthogonalization::default() }
-    }
+    /// Its cycles.
+    pub cycle: Cycle,
 }
 
 impl Listed for FGmres {
@@ -32,18 +24,17 @@ impl Listed for FGmres {
         about: "GMRES for a preconditioner that changes, restarted; any square system",
         needs: Needs::Square,
         adjoint: false,
-        options: &[RESTART, ORTHOGONALIZATION],
+        options: &[Cycle::RESTART, Cycle::ORTHOGONALIZATION],
     };
 
     fn named(settings: &Settings<'_>, options: &Options) -> Result<Self> {
-        let (restart, orthogonalization) = cycle(settings, options)?;
-        Ok(FGmres { restart, orthogonalization })
+        Ok(FGmres { cycle: Cycle::named(settings, options)? })
     }
 }
 
 impl<T: Scalar> Method<T> for FGmres {
-    fn name(&self) -> &'static str {
-        Self::INFO.name
+    fn info(&self) -> &'static MethodInfo {
+        &Self::INFO
     }
     fn shrink(&self) -> f64 {
         1.0 - 1e-6
@@ -54,10 +45,10 @@ impl<T: Scalar> Method<T> for FGmres {
 
     fn record(&self, k: &mut Recorder<'_, T>, s: &System<'_, T>) {
         let (a, b, x, n) = (s.a, s.b, s.x, s.n());
-        let m = self.restart.clamp(1, n.max(1));
+        let m = self.cycle.columns(n);
         let v = k.basis(n, m.min(MOST) + 1);
         let z = if s.m.is_some() { k.basis(n, m.min(MOST)) } else { v };
-        let cycle = Arnoldi::new(k, v, m, self.orthogonalization);
+        let cycle = Arnoldi::new(k, v, n, self.cycle);
         let (v0, rr) = (v.column(0), cycle.rr);
 
         let residual = Pass::new("residual").set(v0, b - v0).dot(rr, v0, v0);

@@ -24,8 +24,8 @@ impl Listed for FlexibleCg {
 }
 
 impl<T: Scalar> Method<T> for FlexibleCg {
-    fn name(&self) -> &'static str {
-        Self::INFO.name
+    fn info(&self) -> &'static MethodInfo {
+        &Self::INFO
     }
 
     fn record(&self, k: &mut Recorder<'_, T>, s: &System<'_, T>) {

@@ -1,5 +1,5 @@
 //! Restarted GMRES, for general square systems.
-use super::arnoldi::{Arnoldi, MOST, ORTHOGONALIZATION, Orthogonalization, RESTART, cycle};
+use super::arnoldi::{Arnoldi, Cycle, MOST};
 use super::method::{Listed, MethodInfo, Needs, Options};
 use crate::named::{OptionInfo, Settings};
 use crate::{Method, System};
@@ -25,20 +25,12 @@ pub enum Side {
 /// * Outcome: `Stagnated` where a whole cycle does not reduce the true residual; what it added is taken back. On a singular matrix, directions that
 ///   only rounding errors tell apart are left out of the correction.
 /// * Reference: Saad and Schultz 1986, doi:10.1137/0907058; Rupp et al. 2016, Algorithm 5, doi:10.1145/2907944.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub struct Gmres {
-    /// Iterations of a cycle, `m`.
-    pub restart: usize,
-    /// How the basis is made orthogonal.
-    pub orthogonalization: Orthogonalization,
+    /// Its cycles.
+    pub cycle: Cycle,
     /// Where the preconditioner goes.
     pub side: Side,
-}
-
-impl Default for Gmres {
-    fn default() -> Self {
-        Gmres { restart: 30, orthogonalization: Orthogonalization::default(), side: Side::default() }
-    }
 }
 
 impl Listed for Gmres {
@@ -48,8 +40,8 @@ impl Listed for Gmres {
         needs: Needs::Square,
         adjoint: false,
         options: &[
-            RESTART,
-            ORTHOGONALIZATION,
+            Cycle::RESTART,
+            Cycle::ORTHOGONALIZATION,
             OptionInfo {
                 key: "side",
                 default: "right",
@@ -59,16 +51,15 @@ impl Listed for Gmres {
     };
 
     fn named(settings: &Settings<'_>, options: &Options) -> Result<Self> {
-        let (restart, orthogonalization) = cycle(settings, options)?;
         let sides = [("right", Side::Right), ("left", Side::Left)];
         let side = settings.choice("side", &sides)?.unwrap_or(options.side);
-        Ok(Gmres { restart, orthogonalization, side })
+        Ok(Gmres { cycle: Cycle::named(settings, options)?, side })
     }
 }
 
 impl<T: Scalar> Method<T> for Gmres {
-    fn name(&self) -> &'static str {
-        Self::INFO.name
+    fn info(&self) -> &'static MethodInfo {
+        &Self::INFO
     }
     fn shrink(&self) -> f64 {
         1.0 - 1e-6
@@ -79,9 +70,9 @@ impl<T: Scalar> Method<T> for Gmres {
 
     fn record(&self, k: &mut Recorder<'_, T>, s: &System<'_, T>) {
         let (a, b, x, n) = (s.a, s.b, s.x, s.n());
-        let m = self.restart.clamp(1, n.max(1));
+        let m = self.cycle.columns(n);
         let v = k.basis(n, m.min(MOST) + 1);
-        let cycle = Arnoldi::new(k, v, m, self.orthogonalization);
+        let cycle = Arnoldi::new(k, v, n, self.cycle);
         let (v0, rr) = (v.column(0), cycle.rr);
         let left = s.m.filter(|_| self.side == Side::Left);
         let right = s.m.filter(|_| self.side == Side::Right);

@@ -1,6 +1,6 @@
 //! Induced dimension reduction, for general square systems.
 use super::method::{Listed, MethodInfo, Needs, Options};
-use super::spectrum::hashed;
+use super::spectrum::hashed_vector;
 use crate::named::{OptionInfo, Settings};
 use crate::{Method, System};
 use lacuna_core::{Cell, Expr, Formula, Pass, Reason, Recorder, Result, Scalar};
@@ -47,13 +47,13 @@ impl Listed for Idr {
 }
 
 impl<T: Scalar> Method<T> for Idr {
-    fn name(&self) -> &'static str {
-        Self::INFO.name
+    fn info(&self) -> &'static MethodInfo {
+        &Self::INFO
     }
 
     fn record(&self, k: &mut Recorder<'_, T>, sys: &System<'_, T>) {
         let (a, b, x, n, s) = (sys.a, sys.b, sys.x, sys.n(), self.shadows.clamp(1, 8));
-        let p: Vec<_> = (0..s).map(|i| k.vector_of(&hashed(n, i))).collect();
+        let p: Vec<_> = (0..s).map(|i| hashed_vector(k, n, i)).collect();
         let (g, u): (Vec<_>, Vec<_>) = (0..s).map(|_| (k.vector(n), k.vector(n))).unzip();
         let [r, v] = k.vectors(n);
         let mv = sys.preconditioned(k, v);

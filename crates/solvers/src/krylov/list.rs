@@ -59,9 +59,7 @@ mod tests {
     #[test]
     fn methods_go_by_the_names_they_are_listed_with() {
         for info in METHODS {
-            let method = method::<f64>(info.name, &Options::default()).unwrap();
-            assert_eq!((method.name(), method.needs_adjoint()), (info.name, info.adjoint));
-            assert_eq!(method.least_squares(), info.least_squares(), "{}", info.name);
+            assert_eq!(method::<f64>(info.name, &Options::default()).unwrap().name(), info.name);
         }
     }
 

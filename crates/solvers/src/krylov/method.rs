@@ -8,8 +8,14 @@ use lacuna_core::{Recorder, Result, Scalar};
 ///
 /// A method of your own is a closure: `|k: &mut Recorder<f64>, s: &System<f64>| { … }` is one.
 pub trait Method<T: Scalar> {
+    /// What it goes by and what it needs. Provided: `custom`, which needs a square operator.
+    fn info(&self) -> &'static MethodInfo {
+        &MethodInfo::CUSTOM
+    }
     /// The method's name.
-    fn name(&self) -> &'static str;
+    fn name(&self) -> &'static str {
+        self.info().name
+    }
     /// Records the solve of a system: scratch vectors and cells, the restart section, the iteration.
     fn record(&self, k: &mut Recorder<'_, T>, s: &System<'_, T>);
     /// The factor of the squared true residual between two confirmations that counts as progress.
@@ -22,12 +28,12 @@ pub trait Method<T: Scalar> {
     }
     /// Whether it records products with `Aᴴ`, so that the operator must know its adjoint.
     fn needs_adjoint(&self) -> bool {
-        false
+        self.info().adjoint
     }
     /// Whether it solves `min ‖b − A x‖` for a matrix of any shape: the residual that is confirmed, counted and told is that of the
     /// normal equations then, `‖Aᴴ (b − A x)‖` relative to `‖Aᴴ b‖`.
     fn least_squares(&self) -> bool {
-        false
+        self.info().least_squares()
     }
     /// The name of the form that goes on where this one stopped although the operator is what it needs: the textbook's, whose
     /// recurrences rounding takes longer to break.
@@ -37,9 +43,6 @@ pub trait Method<T: Scalar> {
 }
 
 impl<T: Scalar, F: Fn(&mut Recorder<'_, T>, &System<'_, T>)> Method<T> for F {
-    fn name(&self) -> &'static str {
-        "custom"
-    }
     fn record(&self, k: &mut Recorder<'_, T>, s: &System<'_, T>) {
         self(k, s);
     }
@@ -85,6 +88,15 @@ pub struct MethodInfo {
 }
 
 impl MethodInfo {
+    /// Of a method that stands in no list.
+    const CUSTOM: Self = MethodInfo {
+        name: "custom",
+        about: "a method of one's own",
+        needs: Needs::Square,
+        adjoint: false,
+        options: &[],
+    };
+
     /// Whether it needs a Hermitian positive definite operator.
     pub fn positive_definite(&self) -> bool {
         self.needs == Needs::PositiveDefinite

@@ -26,8 +26,8 @@ impl Listed for MinRes {
 }
 
 impl<T: Scalar> Method<T> for MinRes {
-    fn name(&self) -> &'static str {
-        Self::INFO.name
+    fn info(&self) -> &'static MethodInfo {
+        &Self::INFO
     }
 
     fn record(&self, k: &mut Recorder<'_, T>, sys: &System<'_, T>) {

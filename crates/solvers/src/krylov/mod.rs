@@ -24,7 +24,7 @@ mod richardson;
 mod spectrum;
 mod tfqmr;
 
-pub use arnoldi::Orthogonalization;
+pub use arnoldi::{Cycle, Orthogonalization};
 pub use bicg::BiCg;
 pub use bicgstab::BiCgStab;
 pub use bicgstab_l::BiCgStabL;

@@ -26,8 +26,8 @@ impl Listed for PipelinedCg {
 }
 
 impl<T: Scalar> Method<T> for PipelinedCg {
-    fn name(&self) -> &'static str {
-        Self::INFO.name
+    fn info(&self) -> &'static MethodInfo {
+        &Self::INFO
     }
     fn fallback(&self) -> Option<&'static str> {
         Some("classical-cg")

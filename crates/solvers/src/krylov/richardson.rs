@@ -42,8 +42,8 @@ impl Listed for Richardson {
 }
 
 impl<T: Scalar> Method<T> for Richardson {
-    fn name(&self) -> &'static str {
-        Self::INFO.name
+    fn info(&self) -> &'static MethodInfo {
+        &Self::INFO
     }
 
     fn record(&self, k: &mut Recorder<'_, T>, s: &System<'_, T>) {

@@ -26,8 +26,8 @@ impl Listed for TfQmr {
 }
 
 impl<T: Scalar> Method<T> for TfQmr {
-    fn name(&self) -> &'static str {
-        Self::INFO.name
+    fn info(&self) -> &'static MethodInfo {
+        &Self::INFO
     }
 
     fn record(&self, k: &mut Recorder<'_, T>, s: &System<'_, T>) {

@@ -23,14 +23,8 @@ impl Listed for Cgls {
 }
 
 impl<T: Scalar> Method<T> for Cgls {
-    fn name(&self) -> &'static str {
-        Self::INFO.name
-    }
-    fn needs_adjoint(&self) -> bool {
-        true
-    }
-    fn least_squares(&self) -> bool {
-        true
+    fn info(&self) -> &'static MethodInfo {
+        &Self::INFO
     }
 
     fn record(&self, k: &mut Recorder<'_, T>, sys: &System<'_, T>) {

@@ -24,14 +24,8 @@ impl Listed for Craig {
 }
 
 impl<T: Scalar> Method<T> for Craig {
-    fn name(&self) -> &'static str {
-        Self::INFO.name
-    }
-    fn needs_adjoint(&self) -> bool {
-        true
-    }
-    fn least_squares(&self) -> bool {
-        true
+    fn info(&self) -> &'static MethodInfo {
+        &Self::INFO
     }
 
     fn record(&self, k: &mut Recorder<'_, T>, sys: &System<'_, T>) {

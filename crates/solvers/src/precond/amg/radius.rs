@@ -1,5 +1,6 @@
 //! An estimate of the spectral radius of `D⁻¹ A`.
 use super::filtered::Filtered;
+use crate::hashed::hashed;
 use lacuna_core::sum::{SEGMENT, pairwise, segment_sum};
 use lacuna_core::{Complex64, Scalar};
 use rayon::prelude::*;
@@ -13,13 +14,6 @@ const CHUNK: usize = 32 * SEGMENT;
 pub(super) fn radius<T: Scalar>(a: &Filtered<'_, T>, steps: usize) -> f64 {
     let positive = a.hermitian && a.by.iter().all(|d| d.re() > 0.0 && d.im() == 0.0);
     if positive { lanczos(a, steps) } else { arnoldi(a, steps) }
-}
-
-/// A number between −1 and 1 that belongs to the row alone.
-fn start<T: Scalar>(i: usize) -> T {
-    let h = (i as u64 + 1).wrapping_mul(0xd6e8_feb8_6659_fd93);
-    let h = (h ^ (h >> 32)).wrapping_mul(0xd6e8_feb8_6659_fd93);
-    T::from_real((h >> 12) as f64 / (1u64 << 51) as f64 - 1.0)
 }
 
 /// Goes over chunks of a vector: what `f` writes there, and the canonical sum of the terms that it returns, a row each.
@@ -41,7 +35,7 @@ fn lanczos<T: Scalar>(a: &Filtered<'_, T>, steps: usize) -> f64 {
     let (n, d) = (a.by.len(), &a.by);
     let (mut v, mut old, mut av) = (vec![T::zero(); n], vec![T::zero(); n], vec![T::zero(); n]);
     let mut norm = sweep(&mut v, |i, v| {
-        *v = start(i);
+        *v = T::from_real(hashed(i, 0));
         v.dot_term(d[i] * *v)
     })
     .re()
@@ -83,7 +77,7 @@ fn arnoldi<T: Scalar>(a: &Filtered<'_, T>, steps: usize) -> f64 {
     let mut basis: Vec<Vec<T>> = Vec::with_capacity(steps);
     let mut w = vec![T::zero(); n];
     let mut squares = sweep(&mut w, |i, w| {
-        *w = start(i);
+        *w = T::from_real(hashed(i, 0));
         w.dot_term(*w)
     });
     let mut m = 0;

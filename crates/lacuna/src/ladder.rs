@@ -1,0 +1,107 @@
+//! What is tried where a solve falls short, and when.
+use lacuna_core::Scalar;
+use lacuna_formats::{Csr, Structure};
+use lacuna_solvers::{Method, is_structurally_singular};
+use std::fmt;
+
+/// Iterations after which a solve that is still under way is measured: one whose residual has not halved by then is given up, one whose
+/// residual has goes on for as many again.
+const STRETCH: u64 = 20_000;
+/// The same where an incomplete factorisation is left to try, which costs about as much, and where the matrix is known to be singular, so
+/// that a solution is found early or there is none.
+const SHORT_STRETCH: u64 = 2000;
+/// Iterations that cost what the set-up of `amg` on the host does: where the iterations run there too, and on a device of its own.
+const PATIENCE_ON_HOST: u64 = 200;
+const PATIENCE: u64 = 10_000;
+/// Below so many rows iterations are too cheap to be worth another way.
+const SMALL: usize = 2000;
+/// Incomplete factorisations that are tried last, and what they grow the entries by at the most.
+const FACTORS: [(&str, usize); 2] = [("ilut:drop=0.001,fill=10", 10), ("ilut:drop=0.00001,fill=30", 30)];
+/// Entries that are too many to keep.
+const MOST_KEPT: usize = 30_000_000;
+
+/// A method that is tried where another stopped short, and its preconditioner where it is not the one that is there.
+#[derive(Clone, Debug)]
+pub(crate) struct Rung {
+    pub(crate) method: &'static str,
+    pub(crate) preconditioner: Option<&'static str>,
+}
+
+impl fmt::Display for Rung {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.preconditioner {
+            Some(preconditioner) => write!(f, "{} and {preconditioner}", self.method),
+            None => write!(f, "{}", self.method),
+        }
+    }
+}
+
+/// What was left to choose.
+#[derive(Clone, Copy)]
+pub(crate) struct Open {
+    pub(crate) method: bool,
+    pub(crate) preconditioner: bool,
+    /// Whether the method is for positive definite matrices.
+    pub(crate) definite: bool,
+}
+
+/// The ways that are left, and how long each may take.
+pub(crate) struct Ladder {
+    /// In the order in which they are tried.
+    pub(crate) rungs: Vec<Rung>,
+    /// Whether these are tried before a way is at its end, where it is slow.
+    pub(crate) climbs: bool,
+    /// Iterations that cost as much as preparing the first rung: where more than so many are still to come after as many, it is tried
+    /// without waiting for the end.
+    pub(crate) patience: Option<u64>,
+    /// Iterations after which a solve is measured.
+    pub(crate) stretch: u64,
+}
+
+impl Ladder {
+    /// For a method on a matrix: its classical form, then, if it was chosen automatically, what needs less of the matrix. Where the
+    /// preconditioner was left open too, multigrid comes first if it may do more than the diagonal.
+    pub(crate) fn new<T: Scalar>(
+        method: &dyn Method<T>,
+        open: Open,
+        a: &Csr<T>,
+        structure: Option<&Structure>,
+        on_host: bool,
+    ) -> Self {
+        let plain = |method| Rung { method, preconditioner: None };
+        let mut rungs: Vec<_> = method.fallback().into_iter().map(plain).collect();
+        let ladder = |rungs, patience: Option<u64>, stretch| Ladder {
+            rungs,
+            climbs: open.method || patience.is_some(),
+            patience,
+            stretch,
+        };
+        let Some(s) = structure.filter(|_| !method.least_squares()) else {
+            return ladder(rungs, None, STRETCH);
+        };
+        if open.method && s.zero_diagonal > 0 && is_structurally_singular(a) {
+            return ladder(Vec::new(), None, SHORT_STRETCH);
+        }
+        let mut stretch = STRETCH;
+        if open.method {
+            let ways = [("minres", s.hermitian), ("gmres", true)];
+            let others = ways.into_iter().filter(|(name, suits)| *suits && *name != method.name());
+            rungs.extend(others.map(|(name, _)| plain(name)));
+            let affordable = FACTORS.into_iter().filter(|(_, fill)| s.nnz <= MOST_KEPT / fill);
+            let before = rungs.len();
+            rungs.extend(
+                affordable.map(|(name, _)| Rung { method: "gmres:restart=50", preconditioner: Some(name) }),
+            );
+            if !open.definite && rungs.len() > before {
+                stretch = SHORT_STRETCH;
+            }
+        }
+        let dominant = open.method && s.diagonally_dominant && s.diagonal_positive;
+        let large = s.rows > SMALL && s.nnz < 100 * s.rows;
+        if !(open.preconditioner && large && (open.definite || dominant)) {
+            return ladder(rungs, None, stretch);
+        }
+        rungs.insert(0, Rung { method: method.name(), preconditioner: Some("amg") });
+        ladder(rungs, Some(if on_host { PATIENCE_ON_HOST } else { PATIENCE }), stretch)
+    }
+}
