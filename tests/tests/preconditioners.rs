@@ -144,7 +144,7 @@ fn convection(peclet: f64) -> Csr<f64> {
 #[test]
 fn convection_and_diffusion() {
     let precond = ["jacobi", "ilu0", "ilu0:sweeps=2", "ilu0:sweeps=4", "block-ilu", "block-ilu:order=1"];
-    // Other boxes at the ends of lines than where the counts come from: 66 for 74 there.
+    // Where the counts come from the first block-ilu takes 66; why is not known.
     let wrong = [
         (10.0, [128, 42, 52, 44, 74, 41]),
         (1e3, [443, 111, 185, 129, 207, 114]),

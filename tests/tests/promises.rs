@@ -125,6 +125,14 @@ fn the_page_on_methods_is_true() {
             assert_eq!(Some(products / solver.program().counts()), number(cells[2]), "{name}: products");
         }
     }
+    let theory = include_str!("../../docs/theory/methods.md");
+    for line in theory.lines().filter(|line| line.starts_with("| `") && !line.contains("basis")) {
+        let cells: Vec<&str> = line.split('|').map(str::trim).collect();
+        let name = cells[1].trim_matches('`');
+        let sweeps: f64 = cells[3].split([' ', ',']).next().unwrap().parse().unwrap();
+        let (_, solver, _) = solver(&a, name, false, &Options::default());
+        assert_eq!(solver.program().ops_per_iteration(), sweeps, "{name}: sweeps");
+    }
     let listed: Vec<_> = METHODS.iter().map(|info| info.name).collect();
     assert!(listed.iter().all(|name| seen.contains(name)), "missing of {listed:?}: found {seen:?}");
 }

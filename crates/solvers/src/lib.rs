@@ -27,7 +27,7 @@ pub use precond::{BlockIlu, Polynomial};
 pub use precond::{BlockJacobi, Blocks, Chebyshev, Fsai, FsaiOptions, Jacobi, Neumann, inverse_diagonal};
 pub use precond::{Handles, Parts, Placed, Preconditioner};
 pub use precond::{Ic0, Ilu0, Ilut, Solves, Ssor};
-pub use precond::{PRECONDITIONERS, PrecondInfo, preconditioner};
+pub use precond::{PRECONDITIONERS, PrecondInfo, SHARED_OPTIONS, preconditioner};
 pub use scale::{largest, scaling_exponent, vector_norm};
 pub use solver::{Factor, Solver, Stop, Watch};
 pub use system::System;

@@ -1,6 +1,6 @@
 //! Lists at the end of the help: what the names mean.
 use lacuna::formats::{FORMATS, ORDERS};
-use lacuna::solvers::{METHODS, OptionInfo, PRECONDITIONERS};
+use lacuna::solvers::{METHODS, OptionInfo, PRECONDITIONERS, SHARED_OPTIONS};
 use lacuna::{BACKENDS, Spec};
 
 /// Columns of the lists below.
@@ -13,7 +13,11 @@ pub(super) fn lists() -> String {
     with_options("Methods", &mut METHODS.iter().map(|m| of(m.name, m.about, m.options)))
         + &with_options(
             "Preconditioners",
-            &mut PRECONDITIONERS.iter().map(|p| of(p.name, p.about, p.options)),
+            &mut PRECONDITIONERS.iter().map(|p| of(p.name, p.about, p.options)).chain([of(
+                "any of them",
+                "what the others take too",
+                SHARED_OPTIONS,
+            )]),
         )
         + &formats()
         + &list("Backends", &mut built_in.map(|b| (b.name, b.about)))

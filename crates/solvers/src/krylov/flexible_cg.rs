@@ -7,7 +7,7 @@ use lacuna_core::{Pass, Reason, Recorder, Scalar};
 /// change from step to step, be slightly unsymmetric, or be rounded.
 ///
 /// * Solves: Hermitian positive definite `A`, with an `M` that is positive definite and nearly linear, or none.
-/// * Cost of an iteration: one product with `A`, one with `M`; three sweeps. Storage: 3 vectors, 4 with a preconditioner.
+/// * Cost of an iteration: one product with `A`, one with `M`; four sweeps. Storage: 3 vectors, 4 with a preconditioner.
 /// * Outcome: as [`ClassicalCg`](crate::ClassicalCg).
 /// * Reference: Notay 2000, FCG(1), doi:10.1137/S1064827599362314.
 #[derive(Clone, Copy, Debug, Default)]

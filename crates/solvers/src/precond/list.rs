@@ -30,6 +30,10 @@ const NONE: PrecondInfo = PrecondInfo {
     needs_hermitian: false,
 };
 
+/// The options that every preconditioner takes beside its own.
+pub const SHARED_OPTIONS: &[OptionInfo] =
+    &[OptionInfo { key: "polynomial", default: "0", about: "order of a polynomial on top, 0 to 16" }];
+
 /// Makes the list and the function that finds in it, from one line for each.
 macro_rules! preconditioners {
     ($($kind:ident),* $(,)?) => {
@@ -47,7 +51,7 @@ macro_rules! preconditioners {
             let name = name_of(text);
             let info = PRECONDITIONERS.iter().find(|info| info.name == name);
             let info = info.ok_or_else(|| unknown(WHAT, PRECONDITIONERS.iter().map(|p| p.name), name))?;
-            let shared = if name == NONE.name { &[][..] } else { Polynomial::<T>::OPTIONS };
+            let shared = if name == NONE.name { &[][..] } else { SHARED_OPTIONS };
             let settings = Settings::parse_with(WHAT, text, info.options, shared)?;
             $(if name == $kind::INFO.name {
                 let kind = Box::new($kind::named(&settings)?);

@@ -23,7 +23,7 @@ pub use fsai::{Fsai, FsaiOptions};
 pub use ilu0::{Ic0, Ilu0};
 pub use ilut::Ilut;
 pub use jacobi::{Jacobi, inverse_diagonal};
-pub use list::{PRECONDITIONERS, PrecondInfo, preconditioner};
+pub use list::{PRECONDITIONERS, PrecondInfo, SHARED_OPTIONS, preconditioner};
 pub use neumann::Neumann;
 pub use placed::{Handles, Parts, Placed, Preconditioner};
 pub use polynomial::Polynomial;

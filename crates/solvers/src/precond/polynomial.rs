@@ -28,10 +28,6 @@ impl<T: Scalar> Polynomial<T> {
         Polynomial { inner, order, omega }
     }
 
-    /// The option by which any preconditioner gets one.
-    pub(super) const OPTIONS: &'static [OptionInfo] =
-        &[OptionInfo { key: "polynomial", default: "0", about: "order of a polynomial on top, 0 to 16" }];
-
     /// A preconditioner with the polynomial that is asked for by that key.
     pub(super) fn on(
         inner: Box<dyn Preconditioner<T>>,

@@ -8,7 +8,7 @@ use lacuna_core::{Formula, Pass, Reason, Recorder, Scalar};
 ///
 /// * Solves: `min ‖b − A x‖` for a matrix of any shape; from the guess 0 the `x` of least norm among all. It may be stopped earlier than
 ///   [`Lsqr`](crate::Lsqr).
-/// * Cost of an iteration: one product with `A`, one with `Aᴴ`; three sweeps. Storage: 2 vectors as long as `b`, 5 as long as `x`.
+/// * Cost of an iteration: one product with `A`, one with `Aᴴ`; four sweeps. Storage: 2 vectors as long as `b`, 5 as long as `x`.
 /// * Outcome: as [`Lsqr`](crate::Lsqr).
 /// * Reference: Fong and Saunders 2011, section 2.8, doi:10.1137/10079687X.
 #[derive(Clone, Copy, Debug, Default)]

@@ -7,7 +7,7 @@ use lacuna_core::{Pass, Reason, Recorder, Scalar};
 /// LSQR: the iterates of [`Cgls`](crate::Cgls) by bidiagonalisation, so that squares of `A` never enter.
 ///
 /// * Solves: `min ‖b − A x‖` for a matrix of any shape; from the guess 0 the `x` of least norm among all.
-/// * Cost of an iteration: one product with `A`, one with `Aᴴ`; three sweeps. Storage: 2 vectors as long as `b`, 4 as long as `x`.
+/// * Cost of an iteration: one product with `A`, one with `Aᴴ`; four sweeps. Storage: 2 vectors as long as `b`, 4 as long as `x`.
 /// * Outcome: `Breakdown` where the bidiagonal matrix becomes singular and restarting does not help.
 /// * Reference: Paige and Saunders 1982, section 4, doi:10.1145/355984.355989.
 #[derive(Clone, Copy, Debug, Default)]
