@@ -1,5 +1,5 @@
 //! A polynomial on top of any preconditioner.
-use crate::named::{OptionInfo, Settings};
+use crate::named::Settings;
 use crate::{Handles, Parts, Preconditioner};
 use lacuna_core::{Pass, Recorder, Result, Scalar, Vector};
 use lacuna_formats::Csr;
