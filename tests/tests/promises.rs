@@ -210,7 +210,8 @@ fn a_solve_waits_once_and_makes_nothing() {
 /// beginning and the confirmation.
 #[test]
 fn twenty_iterations_run_their_operations_and_few_more() {
-    let a = matrix();
+    // Large enough that no method is done, and begins anew, within twenty iterations.
+    let a: Csr<f64> = Spec::parse("gen:poisson2d:60x60").unwrap().build().unwrap();
     for (name, precondition, ops, ..) in PROMISED {
         let (mut dev, mut solver, _) = solver(&a, name, precondition, &Options::default());
         let outcome = solver.solve(&mut dev, &vec![1.0; a.rows()], &mut vec![0.0; a.rows()]).unwrap();
