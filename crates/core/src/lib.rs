@@ -17,6 +17,7 @@ mod format;
 mod formula;
 mod handle;
 mod host;
+mod instances;
 mod linear;
 mod lines;
 mod operands;
@@ -45,6 +46,7 @@ pub use format::{
 pub use formula::{Expr, Formula, Test};
 pub use handle::{Basis, Cell, Cells, Matrix, Vector, next_serial};
 pub use host::{HostFunction, HostOperator, StepByStep, host_call};
+pub use instances::instance;
 pub use lines::Lines;
 pub use num_complex::{Complex, Complex32, Complex64};
 pub use operands::{Access, Operand};

@@ -12,6 +12,7 @@ mod dot;
 mod execute;
 mod fused;
 mod gather;
+mod instances;
 mod lanes;
 mod numbers;
 mod prefetch;
@@ -40,6 +41,7 @@ mod watch;
 
 use compile::Compiled;
 use execute::{Arena, Start};
+use instances::Instance;
 use lacuna_core::{
     Backend, Basis, Cell, Cells, Control, Cost, DeviceInfo, Error, Finish, Format, History, HostStore, Mark,
     Matrix, Op, Plan, Program, Result, Run, Scalar, Vector, check_process,
@@ -173,11 +175,17 @@ struct Prepared<T: Scalar> {
     generation: u64,
 }
 
+impl<T: Scalar> Prepared<T> {
+    fn new(program: &Program<T>, store: &HostStore, threads: usize) -> Result<Self> {
+        let compiled = Compiled::new(program, store, threads)?;
+        let arena = Arena::new(&compiled, threads);
+        Ok(Prepared { compiled, arena, generation: store.generation() })
+    }
+}
+
 impl Cpu {
     fn prepare<T: Scalar>(&self, program: &Program<T>) -> Result<Prepared<T>> {
-        let compiled = Compiled::new(program, &self.store, self.threads())?;
-        let arena = Arena::new(&compiled, self.threads());
-        Ok(Prepared { compiled, arena, generation: self.store.generation() })
+        (Instance::get().prepare)(program, &self.store, self.threads())
     }
 }
 
@@ -273,7 +281,7 @@ impl Backend for Cpu {
             gather: self.gather,
         };
         // SAFETY: the pointers were found just now, all vectors are live, and `self` is borrowed for the run.
-        let control = unsafe { execute::run(program, compiled, arena, start, run.watch) }?;
+        let control = unsafe { (Instance::get().run)(program, compiled, arena, start, run.watch) }?;
         Ok(Finish::of(program, &control))
     }
 }

@@ -6,7 +6,7 @@
 use crate::Csr;
 use crate::csr::{check_sizes, not_finite};
 use lacuna_core::pages::zeroed;
-use lacuna_core::{Result, Scalar};
+use lacuna_core::{Result, Scalar, compiled_here};
 use rayon::prelude::*;
 use std::borrow::Cow;
 
@@ -30,16 +30,23 @@ pub(crate) fn assemble<T: Scalar>(
     operation: &str,
     rows: usize,
     cols: usize,
-    mut pieces: Vec<Piece<'_, T>>,
+    pieces: Vec<Piece<'_, T>>,
 ) -> Result<Csr<T>> {
-    pieces.retain(|piece| !piece.is_empty());
-    let total = pieces.iter().map(|piece| piece.len()).sum();
-    check_sizes(operation, rows, cols, total)?;
-    if in_order(&pieces) {
-        copied(operation, rows, cols, total, pieces)
-    } else {
-        sorted(operation, rows, cols, total, pieces)
-    }
+    compiled_here!(T, |operation: &str,
+                       rows: usize,
+                       cols: usize,
+                       pieces: Vec<Piece<'_, T>>|
+     -> Result<Csr<T>> {
+        let mut pieces = pieces;
+        pieces.retain(|piece| !piece.is_empty());
+        let total = pieces.iter().map(|piece| piece.len()).sum();
+        check_sizes(operation, rows, cols, total)?;
+        if in_order(&pieces) {
+            copied(operation, rows, cols, total, pieces)
+        } else {
+            sorted(operation, rows, cols, total, pieces)
+        }
+    })(operation, rows, cols, pieces)
 }
 
 /// `entries` in pieces for [`assemble`].

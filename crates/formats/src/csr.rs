@@ -1,7 +1,7 @@
 //! Compressed sparse rows.
 use crate::Triplets;
 use crate::assemble::assemble;
-use lacuna_core::{Argument, Error, Format, MAX_LANES, Result, Scalar, is_long, piece_of};
+use lacuna_core::{Argument, Error, Format, MAX_LANES, Result, Scalar, compiled_here, is_long, piece_of};
 use rayon::prelude::*;
 use std::borrow::Cow;
 
@@ -205,10 +205,12 @@ impl<T: Scalar> Csr<T> {
     /// # Errors
     /// When `x` is not as long as there are columns or `y` not as long as there are rows.
     pub fn product(&self, x: &[T], y: &mut [T]) -> Result<()> {
-        Error::check_length("Csr::product", "x", self.cols, x.len())?;
-        Error::check_length("Csr::product", "y", self.rows, y.len())?;
-        y.iter_mut().enumerate().for_each(|(i, y)| *y = self.row(i, x));
-        Ok(())
+        compiled_here!(T, |a: &Csr<T>, x: &[T], y: &mut [T]| -> Result<()> {
+            Error::check_length("Csr::product", "x", a.cols, x.len())?;
+            Error::check_length("Csr::product", "y", a.rows, y.len())?;
+            y.iter_mut().enumerate().for_each(|(i, y)| *y = a.row(i, x));
+            Ok(())
+        })(self, x, y)
     }
 
     /// The transpose.
@@ -235,17 +237,19 @@ impl<T: Scalar> Csr<T> {
 
     /// A number that two matrices have in common only where all their indices are the same, as good as certainly.
     pub fn structure_hash(&self) -> u128 {
-        // Runs are hashed apart, so that threads share the work and their number does not matter.
-        let mix = |hash: u128, word: u64| {
-            let low = (hash as u64 ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-            let high = ((hash >> 64) as u64 ^ low.rotate_left(29)).wrapping_mul(0xd6e8_feb8_6659_fd93);
-            (u128::from(high ^ word.rotate_left(32)) << 64) | u128::from(low ^ (high >> 32))
-        };
-        let run = |words: &[u32]| words.iter().fold(1, |hash, &word| mix(hash, word.into()));
-        let of = |words: &[u32]| words.par_chunks(GRAIN).map(run).collect::<Vec<_>>();
-        let sizes = [self.rows, self.cols, self.nnz()].map(|size| size as u128);
-        let parts = sizes.into_iter().chain(of(&self.row_ptr)).chain(of(&self.col_idx));
-        parts.fold(0, |hash, part| mix(mix(hash, part as u64), (part >> 64) as u64))
+        compiled_here!(T, |a: &Csr<T>| -> u128 {
+            // Runs are hashed apart, so that threads share the work and their number does not matter.
+            let mix = |hash: u128, word: u64| {
+                let low = (hash as u64 ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+                let high = ((hash >> 64) as u64 ^ low.rotate_left(29)).wrapping_mul(0xd6e8_feb8_6659_fd93);
+                (u128::from(high ^ word.rotate_left(32)) << 64) | u128::from(low ^ (high >> 32))
+            };
+            let run = |words: &[u32]| words.iter().fold(1, |hash, &word| mix(hash, word.into()));
+            let of = |words: &[u32]| words.par_chunks(GRAIN).map(run).collect::<Vec<_>>();
+            let sizes = [a.rows, a.cols, a.nnz()].map(|size| size as u128);
+            let parts = sizes.into_iter().chain(of(&a.row_ptr)).chain(of(&a.col_idx));
+            parts.fold(0, |hash, part| mix(mix(hash, part as u64), (part >> 64) as u64))
+        })(self)
     }
 
     /// The same entries as triplets.

@@ -2,6 +2,7 @@
 use crate::graph::Graph;
 use crate::{Csr, Permutation};
 use lacuna_core::Scalar;
+use lacuna_core::compiled_here;
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
@@ -14,68 +15,72 @@ const MOST: usize = 32;
 ///
 /// Reference: greedy graph growing of Karypis and Kumar 1998, doi:10.1137/S1064827595287997.
 pub fn compact_parts<T: Scalar>(a: &Csr<T>, rows: usize) -> Permutation {
-    let graph = Graph::of(a);
-    let n = graph.len();
-    let mut order = Vec::with_capacity(n);
-    let mut taken = vec![false; n];
-    // Rows next to those taken, each once.
-    let (mut border, mut met) = (BinaryHeap::new(), vec![false; n]);
-    // Couplings of a row with the part, and the part that is about.
-    let (mut inside, mut part_of) = (vec![0usize; n], vec![u32::MAX; n]);
-    let mut found: [VecDeque<u32>; MOST + 1] = std::array::from_fn(|_| VecDeque::new());
-    let (mut part, mut left, mut first) = (0, rows.max(1), 0usize);
-    while order.len() < n {
-        if left == 0 {
-            (part, left) = (part + 1, rows.max(1));
-            found.iter_mut().for_each(VecDeque::clear);
-        }
-        let grown = (1..=MOST).rev().find_map(|count| {
-            std::iter::from_fn(|| found[count].pop_front())
-                .find(|&row| !taken[row as usize] && inside[row as usize].min(MOST) == count)
-        });
-        let row = grown.unwrap_or_else(|| {
-            let next = std::iter::from_fn(|| border.pop()).map(|Reverse(row): Reverse<u32>| row);
-            next.into_iter().find(|&row| !taken[row as usize]).unwrap_or_else(|| {
-                while taken[first] {
-                    first += 1;
+    compiled_here!(T, |a: &Csr<T>, rows: usize| -> Permutation {
+        let graph = Graph::of(a);
+        let n = graph.len();
+        let mut order = Vec::with_capacity(n);
+        let mut taken = vec![false; n];
+        // Rows next to those taken, each once.
+        let (mut border, mut met) = (BinaryHeap::new(), vec![false; n]);
+        // Couplings of a row with the part, and the part that is about.
+        let (mut inside, mut part_of) = (vec![0usize; n], vec![u32::MAX; n]);
+        let mut found: [VecDeque<u32>; MOST + 1] = std::array::from_fn(|_| VecDeque::new());
+        let (mut part, mut left, mut first) = (0, rows.max(1), 0usize);
+        while order.len() < n {
+            if left == 0 {
+                (part, left) = (part + 1, rows.max(1));
+                found.iter_mut().for_each(VecDeque::clear);
+            }
+            let grown = (1..=MOST).rev().find_map(|count| {
+                std::iter::from_fn(|| found[count].pop_front())
+                    .find(|&row| !taken[row as usize] && inside[row as usize].min(MOST) == count)
+            });
+            let row = grown.unwrap_or_else(|| {
+                let next = std::iter::from_fn(|| border.pop()).map(|Reverse(row): Reverse<u32>| row);
+                next.into_iter().find(|&row| !taken[row as usize]).unwrap_or_else(|| {
+                    while taken[first] {
+                        first += 1;
+                    }
+                    first as u32
+                })
+            });
+            taken[row as usize] = true;
+            order.push(row);
+            left -= 1;
+            for &next in graph.of_row(row) {
+                let at = next as usize;
+                if taken[at] {
+                    continue;
                 }
-                first as u32
-            })
-        });
-        taken[row as usize] = true;
-        order.push(row);
-        left -= 1;
-        for &next in graph.of_row(row) {
-            let at = next as usize;
-            if taken[at] {
-                continue;
+                if !std::mem::replace(&mut met[at], true) {
+                    border.push(Reverse(next));
+                }
+                if std::mem::replace(&mut part_of[at], part) != part {
+                    inside[at] = 0;
+                }
+                inside[at] += 1;
+                found[inside[at].min(MOST)].push_back(next);
             }
-            if !std::mem::replace(&mut met[at], true) {
-                border.push(Reverse(next));
-            }
-            if std::mem::replace(&mut part_of[at], part) != part {
-                inside[at] = 0;
-            }
-            inside[at] += 1;
-            found[inside[at].min(MOST)].push_back(next);
         }
-    }
-    Permutation::known(order)
+        Permutation::known(order)
+    })(a, rows)
 }
 
 /// Parts of about `rows` rows as an order of all rows and where each part begins in it, with `n` at the end: boxes of the cells
 /// where the matrix couples those of a grid with their 4 or 6 neighbours and `rows` is a power of two, else [`compact_parts`]. The
 /// rows of a part are in their own order.
 pub fn parts<T: Scalar>(a: &Csr<T>, rows: usize) -> (Permutation, Vec<u32>) {
-    let n = a.rows();
-    let boxes = if rows.is_power_of_two() { grid(a) } else { None };
-    if let Some(sides) = boxes {
-        return boxes_of(sides, rows);
-    }
-    let mut order = compact_parts(a, rows).order().to_vec();
-    order.chunks_mut(rows.max(1)).for_each(<[u32]>::sort_unstable);
-    let starts = (0..n).step_by(rows.max(1)).chain([n]).map(|start| start as u32).collect();
-    (Permutation::known(order), starts)
+    compiled_here!(T, |a: &Csr<T>, rows: usize| -> (Permutation, Vec<u32>) {
+        let n = a.rows();
+        let boxes = if rows.is_power_of_two() { grid(a) } else { None };
+        if let Some(sides) = boxes {
+            return boxes_of(sides, rows);
+        }
+        let mut order = compact_parts(a, rows).order().to_vec();
+        order.chunks_mut(rows.max(1)).for_each(<[u32]>::sort_unstable);
+        let starts = (0..n).step_by(rows.max(1)).chain([n]).map(|start| start as u32).collect();
+        (Permutation::known(order), starts)
+    })(a, rows)
 }
 
 /// Cells of a grid along each axis, where a matrix couples each with some of its nearest neighbours and no others.

@@ -1,6 +1,6 @@
 //! Rows and columns in another order.
 use crate::Csr;
-use lacuna_core::{Error, Result, Scalar};
+use lacuna_core::{Error, Result, Scalar, compiled_here};
 use rayon::prelude::*;
 
 /// Elements a thread takes at least.
@@ -99,43 +99,45 @@ impl<T: Scalar> Csr<T> {
     /// # Errors
     /// [`Error::Shape`] where the matrix is not square, [`Error::Length`] where the permutation is of another length.
     pub fn permuted(&self, p: &Permutation) -> Result<Self> {
-        const OPERATION: &str = "Csr::permuted";
-        let (rows, cols) = (self.rows(), self.cols());
-        if rows != cols {
-            let expected = "a square matrix".into();
-            return Err(Error::Shape { operation: OPERATION.into(), expected, got: (rows, cols) });
-        }
-        Error::check_length(OPERATION, "the permutation", rows, p.len())?;
-        let to = p.inverse();
-        let mut row_ptr = Vec::with_capacity(rows + 1);
-        row_ptr.push(0);
-        row_ptr.extend(p.order.iter().scan(0, |end, &old| {
-            *end += self.row_slices(old as usize).0.len() as u32;
-            Some(*end)
-        }));
-        let mut col_idx = lacuna_core::pages::zeroed::<u32>(OPERATION, self.nnz())?;
-        let mut values = lacuna_core::pages::zeroed::<T>(OPERATION, self.nnz())?;
-        let mut tasks = Vec::new();
-        let (mut c_left, mut v_left) = (&mut col_idx[..], &mut values[..]);
-        for first in (0..rows).step_by(GRAIN) {
-            let last = (first + GRAIN).min(rows);
-            let (c, v);
-            (c, c_left) = c_left.split_at_mut((row_ptr[last] - row_ptr[first]) as usize);
-            (v, v_left) = v_left.split_at_mut((row_ptr[last] - row_ptr[first]) as usize);
-            tasks.push((first..last, c, v));
-        }
-        tasks.into_par_iter().for_each(|(rows, c, v)| {
-            let (mut at, mut row) = (0, Vec::new());
-            for new in rows {
-                row.clear();
-                row.extend(self.row_entries(p.order[new] as usize).map(|(j, v)| (to[j], v)));
-                row.sort_unstable_by_key(|&(j, _)| j);
-                for &(j, value) in &row {
-                    (c[at], v[at]) = (j, value);
-                    at += 1;
-                }
+        compiled_here!(T, |a: &Csr<T>, p: &Permutation| -> Result<Csr<T>> {
+            const OPERATION: &str = "Csr::permuted";
+            let (rows, cols) = (a.rows(), a.cols());
+            if rows != cols {
+                let expected = "a square matrix".into();
+                return Err(Error::Shape { operation: OPERATION.into(), expected, got: (rows, cols) });
             }
-        });
-        Ok(Self::assembled(rows, cols, row_ptr, col_idx, values))
+            Error::check_length(OPERATION, "the permutation", rows, p.len())?;
+            let to = p.inverse();
+            let mut row_ptr = Vec::with_capacity(rows + 1);
+            row_ptr.push(0);
+            row_ptr.extend(p.order.iter().scan(0, |end, &old| {
+                *end += a.row_slices(old as usize).0.len() as u32;
+                Some(*end)
+            }));
+            let mut col_idx = lacuna_core::pages::zeroed::<u32>(OPERATION, a.nnz())?;
+            let mut values = lacuna_core::pages::zeroed::<T>(OPERATION, a.nnz())?;
+            let mut tasks = Vec::new();
+            let (mut c_left, mut v_left) = (&mut col_idx[..], &mut values[..]);
+            for first in (0..rows).step_by(GRAIN) {
+                let last = (first + GRAIN).min(rows);
+                let (c, v);
+                (c, c_left) = c_left.split_at_mut((row_ptr[last] - row_ptr[first]) as usize);
+                (v, v_left) = v_left.split_at_mut((row_ptr[last] - row_ptr[first]) as usize);
+                tasks.push((first..last, c, v));
+            }
+            tasks.into_par_iter().for_each(|(rows, c, v)| {
+                let (mut at, mut row) = (0, Vec::new());
+                for new in rows {
+                    row.clear();
+                    row.extend(a.row_entries(p.order[new] as usize).map(|(j, v)| (to[j], v)));
+                    row.sort_unstable_by_key(|&(j, _)| j);
+                    for &(j, value) in &row {
+                        (c[at], v[at]) = (j, value);
+                        at += 1;
+                    }
+                }
+            });
+            Ok(Csr::<T>::assembled(rows, cols, row_ptr, col_idx, values))
+        })(self, p)
     }
 }

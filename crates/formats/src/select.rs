@@ -1,7 +1,7 @@
 //! Which format suits a matrix: every candidate with its bytes, and the choice with its reason.
 use crate::footprint::{Footprint, Footprints};
 use crate::{Bcsr, Csr, Dense, Dia, Hyb, Packed, Pkt, Sell, Stencil, Structure, bcsr::BLOCK_SIZES};
-use lacuna_core::{Cost, Error, Format, Result, Scalar};
+use lacuna_core::{Cost, Error, Format, Result, Scalar, compiled_here};
 use std::cell::OnceCell;
 use std::sync::Arc;
 
@@ -67,28 +67,30 @@ pub const FORMATS: [FormatInfo; 19] = [
 /// # Errors
 /// [`Error::Argument`] for an unknown name; what the format's conversion refuses.
 pub fn convert<T: Scalar>(a: &Arc<Csr<T>>, name: &str) -> Result<Arc<dyn Format<T>>> {
-    Ok(match name {
-        "csr" => a.clone(),
-        "stencil" => Arc::new(Stencil::from_csr(a)?),
-        "dia" => Arc::new(Dia::from_csr(a)?),
-        "dia-sym" => Arc::new(Dia::symmetric(a)?),
-        "ell" => Arc::new(Sell::ellpack(a)?),
-        "sell" => Arc::new(Sell::from_csr(a)?),
-        "packed" => Arc::new(Packed::from_csr(a)?),
-        "packed-f32" => Arc::new(Packed::rounded(a)?),
-        "pkt" => Arc::new(Pkt::from_csr(a)?),
-        "hyb" => Arc::new(Hyb::from_csr(a)?),
-        "coo" => Arc::new(Hyb::coo(a)?),
-        "dense" => Arc::new(Dense::from_csr(a)?),
-        other => {
-            if let Some(size) = block_size(other) {
-                return Ok(Arc::new(Bcsr::from_csr(a, size)?));
+    compiled_here!(T, |a: &Arc<Csr<T>>, name: &str| -> Result<Arc<dyn Format<T>>> {
+        Ok(match name {
+            "csr" => a.clone(),
+            "stencil" => Arc::new(Stencil::from_csr(a)?),
+            "dia" => Arc::new(Dia::from_csr(a)?),
+            "dia-sym" => Arc::new(Dia::symmetric(a)?),
+            "ell" => Arc::new(Sell::ellpack(a)?),
+            "sell" => Arc::new(Sell::from_csr(a)?),
+            "packed" => Arc::new(Packed::from_csr(a)?),
+            "packed-f32" => Arc::new(Packed::rounded(a)?),
+            "pkt" => Arc::new(Pkt::from_csr(a)?),
+            "hyb" => Arc::new(Hyb::from_csr(a)?),
+            "coo" => Arc::new(Hyb::coo(a)?),
+            "dense" => Arc::new(Dense::from_csr(a)?),
+            other => {
+                if let Some(size) = block_size(other) {
+                    return Ok(Arc::new(Bcsr::from_csr(a, size)?));
+                }
+                let names: Vec<_> = FORMATS.iter().map(|f| f.name).collect();
+                let message = format!("expected one of {}, got `{name}`", names.join(", "));
+                return Err(Error::Argument { what: "format".into(), message });
             }
-            let names: Vec<_> = FORMATS.iter().map(|f| f.name).collect();
-            let message = format!("expected one of {}, got `{name}`", names.join(", "));
-            return Err(Error::Argument { what: "format".into(), message });
-        }
-    })
+        })
+    })(a, name)
 }
 
 /// The block size of a format of blocks.
@@ -137,48 +139,53 @@ fn has_dense_line<T: Scalar>(a: &Csr<T>, s: &Structure) -> bool {
 /// Every format with its cost for a matrix, cheapest first. `costs` says what each costs the device
 /// ([`lacuna_core::Backend::formats`]); a format that is not listed cannot be run.
 pub fn candidates<T: Scalar>(a: &Csr<T>, s: &Structure, costs: &[Cost]) -> Vec<Candidate> {
-    let (rows, vectors) = (a.rows() as f64, (a.rows() + a.cols()) * size_of::<T>());
-    let of = Footprints::new(a, s);
-    let (plain, dense_line) = (Format::bytes(a), OnceCell::new());
-    let too_large = |name: &str, bytes: usize| match bytes > plain {
-        _ if a.nnz() == 0 && name != "csr" => Some("there are no entries"),
-        false => None,
-        true if !EVENING.contains(&name) => Some("more bytes than csr"),
-        true => dense_line
-            .get_or_init(|| has_dense_line(a, s))
-            .then_some("more bytes than csr, and a row or column is dense"),
-    };
-    let candidate = |format: &FormatInfo| {
-        let Footprint { bytes, places, refused } = of.format(format.name);
-        let cost = Cost::find(costs, format.name, format.kernel);
-        let refused = refused.or(cost.is_none().then_some("the backend has no kernel for it"));
-        let refused = refused.or_else(|| too_large(format.name, bytes));
-        let cost = match (refused, cost) {
-            (None, Some(cost)) => {
-                let of_row = cost.row + cost.surprise * s.surprising_rows;
-                let of_places = cost.place * places as f64 + cost.pad * places.saturating_sub(a.nnz()) as f64;
-                cost.byte * (bytes + vectors) as f64 + of_places + of_row * rows
-            }
-            _ => f64::INFINITY,
+    compiled_here!(T, |a: &Csr<T>, s: &Structure, costs: &[Cost]| -> Vec<Candidate> {
+        let (rows, vectors) = (a.rows() as f64, (a.rows() + a.cols()) * size_of::<T>());
+        let of = Footprints::new(a, s);
+        let (plain, dense_line) = (Format::bytes(a), OnceCell::new());
+        let too_large = |name: &str, bytes: usize| match bytes > plain {
+            _ if a.nnz() == 0 && name != "csr" => Some("there are no entries"),
+            false => None,
+            true if !EVENING.contains(&name) => Some("more bytes than csr"),
+            true => dense_line
+                .get_or_init(|| has_dense_line(a, s))
+                .then_some("more bytes than csr, and a row or column is dense"),
         };
-        Candidate { name: format.name, bytes, cost, refused }
-    };
-    let mut all: Vec<_> = FORMATS.iter().map(candidate).collect();
-    all.sort_by(|a, b| a.cost.total_cmp(&b.cost));
-    all
+        let candidate = |format: &FormatInfo| {
+            let Footprint { bytes, places, refused } = of.format(format.name);
+            let cost = Cost::find(costs, format.name, format.kernel);
+            let refused = refused.or(cost.is_none().then_some("the backend has no kernel for it"));
+            let refused = refused.or_else(|| too_large(format.name, bytes));
+            let cost = match (refused, cost) {
+                (None, Some(cost)) => {
+                    let of_row = cost.row + cost.surprise * s.surprising_rows;
+                    let of_places =
+                        cost.place * places as f64 + cost.pad * places.saturating_sub(a.nnz()) as f64;
+                    cost.byte * (bytes + vectors) as f64 + of_places + of_row * rows
+                }
+                _ => f64::INFINITY,
+            };
+            Candidate { name: format.name, bytes, cost, refused }
+        };
+        let mut all: Vec<_> = FORMATS.iter().map(candidate).collect();
+        all.sort_by(|a, b| a.cost.total_cmp(&b.cost));
+        all
+    })(a, s, costs)
 }
 
 /// The cheapest candidate and why, in words.
 pub fn choose_format<T: Scalar>(a: &Csr<T>, s: &Structure, costs: &[Cost]) -> (&'static str, String) {
-    let all = candidates(a, s, costs);
-    let rows = a.rows().max(1) as f64;
-    let best = all.iter().find(|c| c.refused.is_none());
-    let csr = all.iter().find(|c| c.name == "csr");
-    match (best, csr) {
-        (Some(best), Some(csr)) if best.name != "csr" => {
-            let [own, plain] = [best.bytes, csr.bytes].map(|bytes| bytes as f64 / rows);
-            (best.name, format!("{own:.1} bytes a row, {plain:.1} in csr"))
+    compiled_here!(T, |a: &Csr<T>, s: &Structure, costs: &[Cost]| -> (&'static str, String) {
+        let all = candidates(a, s, costs);
+        let rows = a.rows().max(1) as f64;
+        let best = all.iter().find(|c| c.refused.is_none());
+        let csr = all.iter().find(|c| c.name == "csr");
+        match (best, csr) {
+            (Some(best), Some(csr)) if best.name != "csr" => {
+                let [own, plain] = [best.bytes, csr.bytes].map(|bytes| bytes as f64 / rows);
+                (best.name, format!("{own:.1} bytes a row, {plain:.1} in csr"))
+            }
+            _ => ("csr", "no other format promises less to move".into()),
         }
-        _ => ("csr", "no other format promises less to move".into()),
-    }
+    })(a, s, costs)
 }

@@ -2,6 +2,7 @@
 use crate::Csr;
 use crate::mirror::{self, Mirror};
 use lacuna_core::Scalar;
+use lacuna_core::compiled_here;
 use rayon::prelude::*;
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -75,43 +76,45 @@ impl Structure {
     /// Analyses `a` on the current rayon pool, in one pass. Symmetry is told by sums of hashes, which take a
     /// matrix that lacks it for one that has it once in 2^64.
     pub fn of<T: Scalar>(a: &Csr<T>) -> Self {
-        let (rows, cols, nnz) = (a.rows(), a.cols(), a.nnz());
-        let seen: Vec<AtomicU64> = (0..(rows + cols).div_ceil(64)).map(|_| AtomicU64::new(0)).collect();
-        let mirrors = rows == cols && mirror::is_likely(a);
-        let facts = a
-            .row_shares()
-            .into_par_iter()
-            .map(|share| Facts::of(a, share, &seen, mirrors))
-            .reduce(|| Facts::nothing(rows == cols), Facts::and);
-        let mirrored = mirrors && facts.below == facts.above;
-        let row_mean = nnz as f64 / rows.max(1) as f64;
-        let mean_square = facts.row_squares as f64 / rows.max(1) as f64;
-        Self {
-            rows,
-            cols,
-            nnz,
-            row_min: if rows == 0 { 0 } else { facts.row_min },
-            row_mean,
-            row_max: facts.row_max,
-            row_std: (mean_square - row_mean * row_mean).max(0.0).sqrt(),
-            surprising_rows: crate::lengths::surprising(a.row_ptr()),
-            empty_rows: facts.empty_rows,
-            lower_bandwidth: facts.lower,
-            upper_bandwidth: facts.upper,
-            diagonals: seen.iter().map(|w| w.load(Ordering::Relaxed).count_ones() as usize).sum(),
-            zero_diagonal: facts.zero_diagonal,
-            first_zero_diagonal: facts.first_zero_diagonal,
-            pattern_symmetric: mirrored && facts.mirror.of_pattern(),
-            symmetric: mirrored && facts.mirror.is_symmetric(),
-            hermitian: mirrored && facts.mirror.is_hermitian(),
-            skew_symmetric: mirrored && facts.mirror.is_skew(),
-            diagonal_positive: facts.diagonal_positive,
-            diagonally_dominant: facts.diagonally_dominant,
-            diagonal_negative: facts.diagonal_negative,
-            weakest_diagonal: facts.weakest_diagonal,
-            norm_inf: facts.norm_inf,
-            block_fill: crate::blocks::fills(a),
-        }
+        compiled_here!(T, |a: &Csr<T>| -> Structure {
+            let (rows, cols, nnz) = (a.rows(), a.cols(), a.nnz());
+            let seen: Vec<AtomicU64> = (0..(rows + cols).div_ceil(64)).map(|_| AtomicU64::new(0)).collect();
+            let mirrors = rows == cols && mirror::is_likely(a);
+            let facts = a
+                .row_shares()
+                .into_par_iter()
+                .map(|share| Facts::of(a, share, &seen, mirrors))
+                .reduce(|| Facts::nothing(rows == cols), Facts::and);
+            let mirrored = mirrors && facts.below == facts.above;
+            let row_mean = nnz as f64 / rows.max(1) as f64;
+            let mean_square = facts.row_squares as f64 / rows.max(1) as f64;
+            Structure {
+                rows,
+                cols,
+                nnz,
+                row_min: if rows == 0 { 0 } else { facts.row_min },
+                row_mean,
+                row_max: facts.row_max,
+                row_std: (mean_square - row_mean * row_mean).max(0.0).sqrt(),
+                surprising_rows: crate::lengths::surprising(a.row_ptr()),
+                empty_rows: facts.empty_rows,
+                lower_bandwidth: facts.lower,
+                upper_bandwidth: facts.upper,
+                diagonals: seen.iter().map(|w| w.load(Ordering::Relaxed).count_ones() as usize).sum(),
+                zero_diagonal: facts.zero_diagonal,
+                first_zero_diagonal: facts.first_zero_diagonal,
+                pattern_symmetric: mirrored && facts.mirror.of_pattern(),
+                symmetric: mirrored && facts.mirror.is_symmetric(),
+                hermitian: mirrored && facts.mirror.is_hermitian(),
+                skew_symmetric: mirrored && facts.mirror.is_skew(),
+                diagonal_positive: facts.diagonal_positive,
+                diagonally_dominant: facts.diagonally_dominant,
+                diagonal_negative: facts.diagonal_negative,
+                weakest_diagonal: facts.weakest_diagonal,
+                norm_inf: facts.norm_inf,
+                block_fill: crate::blocks::fills(a),
+            }
+        })(a)
     }
 
     /// Largest distance of an entry from the diagonal.
@@ -256,17 +259,19 @@ fn mark(seen: &[AtomicU64], diagonal: usize) {
 
 /// Entries in each cell of a picture of the matrix, `width` cells wide and `height` high, row by row from the top.
 pub fn spy<T: Scalar>(a: &Csr<T>, width: usize, height: usize) -> Vec<u32> {
-    let mut cells = vec![0u32; width.saturating_mul(height)];
-    if cells.is_empty() {
-        return cells;
-    }
-    let first_row = |y: usize| (y as u128 * a.rows() as u128).div_ceil(height as u128) as usize;
-    cells.par_chunks_mut(width).enumerate().for_each(|(y, line)| {
-        for i in first_row(y)..first_row(y + 1) {
-            for (j, _) in a.row_entries(i) {
-                line[(j as u64 * width as u64 / a.cols() as u64) as usize] += 1;
-            }
+    compiled_here!(T, |a: &Csr<T>, width: usize, height: usize| -> Vec<u32> {
+        let mut cells = vec![0u32; width.saturating_mul(height)];
+        if cells.is_empty() {
+            return cells;
         }
-    });
-    cells
+        let first_row = |y: usize| (y as u128 * a.rows() as u128).div_ceil(height as u128) as usize;
+        cells.par_chunks_mut(width).enumerate().for_each(|(y, line)| {
+            for i in first_row(y)..first_row(y + 1) {
+                for (j, _) in a.row_entries(i) {
+                    line[(j as u64 * width as u64 / a.cols() as u64) as usize] += 1;
+                }
+            }
+        });
+        cells
+    })(a, width, height)
 }

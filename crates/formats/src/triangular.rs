@@ -1,6 +1,6 @@
 //! Triangular matrices stored for solves.
 use crate::Csr;
-use lacuna_core::{Argument, Error, Format, Result, Scalar, Triangle, pages};
+use lacuna_core::{Argument, Error, Format, Result, Scalar, Triangle, compiled_here, pages};
 
 const OPERATION: &str = "Triangular";
 
@@ -41,86 +41,94 @@ impl<T: Scalar> Triangular<T> {
     /// has no finite reciprocal, or what is given is not finite; [`Error::Structure`] for names that are no permutation;
     /// [`Error::OutOfMemory`].
     pub fn part(a: &Csr<T>, side: Half, reciprocals: Option<&[T]>, names: Option<&[u32]>) -> Result<Self> {
-        let n = a.rows();
-        if n != a.cols() {
-            let (expected, got) = ("a square matrix".into(), (n, a.cols()));
-            return Err(Error::Shape { operation: OPERATION.into(), expected, got });
-        }
-        if let Some(given) = reciprocals {
-            Error::check_length(OPERATION, "the reciprocals", n, given.len())?;
-        }
-        if let Some(names) = names {
-            Error::check_length(OPERATION, "the names", n, names.len())?;
-            crate::Permutation::new(names.to_vec())?;
-        }
-        let name = |i: usize| names.map_or(i as u32, |names| names[i]);
-        // Columns increase, so that a part is one run of a row's entries.
-        let run = |i: usize| {
-            let columns = a.row_slices(i).0;
-            let first = a.row_ptr()[i] as usize;
-            match side {
-                Half::Lower => first..first + columns.partition_point(|&j| (j as usize) < i),
-                Half::Upper => first + columns.partition_point(|&j| j as usize <= i)..first + columns.len(),
+        compiled_here!(T, |a: &Csr<T>,
+                           side: Half,
+                           reciprocals: Option<&[T]>,
+                           names: Option<&[u32]>|
+         -> Result<Triangular<T>> {
+            let n = a.rows();
+            if n != a.cols() {
+                let (expected, got) = ("a square matrix".into(), (n, a.cols()));
+                return Err(Error::Shape { operation: OPERATION.into(), expected, got });
             }
-        };
-        let turn = |k: usize| if side == Half::Lower { k } else { n - 1 - k };
-        let mut level = vec![0u32; n];
-        let mut sizes: Vec<u32> = Vec::new();
-        let mut nnz = n;
-        for k in 0..n {
-            let i = turn(k);
-            let needs = &a.col_idx()[run(i)];
-            nnz += needs.len();
-            let own = needs.iter().map(|&j| level[j as usize] + 1).max().unwrap_or(0);
-            level[i] = own;
-            if own as usize == sizes.len() {
-                sizes.push(0);
+            if let Some(given) = reciprocals {
+                Error::check_length(OPERATION, "the reciprocals", n, given.len())?;
             }
-            sizes[own as usize] += 1;
-        }
-        crate::csr::check_sizes(OPERATION, n, n, nnz)?;
-        let mut levels = Vec::with_capacity(sizes.len() + 1);
-        levels.push(0);
-        levels.extend(sizes.iter().scan(0, |end, size| {
-            *end += size;
-            Some(*end)
-        }));
-        // The rows of a level in the order of the solve.
-        let mut next = levels.clone();
-        let (mut places, mut order, mut sequence) = (vec![0u32; n], vec![0u32; n], Vec::with_capacity(n));
-        for k in 0..n {
-            let i = turn(k);
-            let place = &mut next[level[i] as usize];
-            (places[name(i) as usize], order[*place as usize]) = (*place, i as u32);
-            sequence.push(*place);
-            *place += 1;
-        }
-        let mut row_ptr = Vec::with_capacity(n + 1);
-        row_ptr.push(0);
-        let mut columns = pages::zeroed::<u32>(OPERATION, nnz)?;
-        let mut values = pages::zeroed::<T>(OPERATION, nnz)?;
-        let mut at = 0;
-        for &i in &order {
-            let i = i as usize;
-            let own = run(i);
-            for (&j, &v) in a.col_idx()[own.clone()].iter().zip(&a.values()[own]) {
-                (columns[at], values[at]) = (name(j as usize), v);
-                at += 1;
+            if let Some(names) = names {
+                Error::check_length(OPERATION, "the names", n, names.len())?;
+                crate::Permutation::new(names.to_vec())?;
             }
-            let reciprocal = match reciprocals {
-                Some(given) => given[i],
-                None => T::one().quotient(a.get(i, i).unwrap_or(T::zero())),
+            let name = |i: usize| names.map_or(i as u32, |names| names[i]);
+            // Columns increase, so that a part is one run of a row's entries.
+            let run = |i: usize| {
+                let columns = a.row_slices(i).0;
+                let first = a.row_ptr()[i] as usize;
+                match side {
+                    Half::Lower => first..first + columns.partition_point(|&j| (j as usize) < i),
+                    Half::Upper => {
+                        first + columns.partition_point(|&j| j as usize <= i)..first + columns.len()
+                    }
+                }
             };
-            if !reciprocal.finite() || reciprocal == T::zero() {
-                let row = name(i) as usize;
-                let message = format!("the reciprocal of the diagonal entry is {reciprocal:e}");
-                return Err(Error::Entry { operation: OPERATION.into(), row, column: row, message });
+            let turn = |k: usize| if side == Half::Lower { k } else { n - 1 - k };
+            let mut level = vec![0u32; n];
+            let mut sizes: Vec<u32> = Vec::new();
+            let mut nnz = n;
+            for k in 0..n {
+                let i = turn(k);
+                let needs = &a.col_idx()[run(i)];
+                nnz += needs.len();
+                let own = needs.iter().map(|&j| level[j as usize] + 1).max().unwrap_or(0);
+                level[i] = own;
+                if own as usize == sizes.len() {
+                    sizes.push(0);
+                }
+                sizes[own as usize] += 1;
             }
-            (columns[at], values[at]) = (name(i), reciprocal);
-            at += 1;
-            row_ptr.push(at as u32);
-        }
-        Ok(Triangular { row_ptr, columns, values, levels, places, sequence })
+            crate::csr::check_sizes(OPERATION, n, n, nnz)?;
+            let mut levels = Vec::with_capacity(sizes.len() + 1);
+            levels.push(0);
+            levels.extend(sizes.iter().scan(0, |end, size| {
+                *end += size;
+                Some(*end)
+            }));
+            // The rows of a level in the order of the solve.
+            let mut next = levels.clone();
+            let (mut places, mut order, mut sequence) = (vec![0u32; n], vec![0u32; n], Vec::with_capacity(n));
+            for k in 0..n {
+                let i = turn(k);
+                let place = &mut next[level[i] as usize];
+                (places[name(i) as usize], order[*place as usize]) = (*place, i as u32);
+                sequence.push(*place);
+                *place += 1;
+            }
+            let mut row_ptr = Vec::with_capacity(n + 1);
+            row_ptr.push(0);
+            let mut columns = pages::zeroed::<u32>(OPERATION, nnz)?;
+            let mut values = pages::zeroed::<T>(OPERATION, nnz)?;
+            let mut at = 0;
+            for &i in &order {
+                let i = i as usize;
+                let own = run(i);
+                for (&j, &v) in a.col_idx()[own.clone()].iter().zip(&a.values()[own]) {
+                    (columns[at], values[at]) = (name(j as usize), v);
+                    at += 1;
+                }
+                let reciprocal = match reciprocals {
+                    Some(given) => given[i],
+                    None => T::one().quotient(a.get(i, i).unwrap_or(T::zero())),
+                };
+                if !reciprocal.finite() || reciprocal == T::zero() {
+                    let row = name(i) as usize;
+                    let message = format!("the reciprocal of the diagonal entry is {reciprocal:e}");
+                    return Err(Error::Entry { operation: OPERATION.into(), row, column: row, message });
+                }
+                (columns[at], values[at]) = (name(i), reciprocal);
+                at += 1;
+                row_ptr.push(at as u32);
+            }
+            Ok(Triangular { row_ptr, columns, values, levels, places, sequence })
+        })(a, side, reciprocals, names)
     }
 
     /// The places in the order of the half itself: that of the rows for a lower one without names. It too solves each row after

@@ -1,5 +1,5 @@
 //! The residual of a solution in twice the working precision, and how large a residual rounding leaves.
-use lacuna_core::Scalar;
+use lacuna_core::{Scalar, compiled_here};
 use lacuna_formats::Csr;
 use rayon::prelude::*;
 
@@ -14,60 +14,64 @@ const PARTS: usize = 8;
 ///
 /// The numbers should be near 1: products must neither overflow nor vanish. Lengths that do not fit count as far as they go.
 pub fn residual_norm<T: Scalar>(a: &Csr<T>, b: &[T], x: &[T]) -> f64 {
-    let of_rows = |rows: std::ops::Range<usize>| -> f64 {
-        let squares = rows.map(|i| {
-            let mut sum = [Twice::from(b[i].re()), Twice::from(b[i].im())];
-            for (j, v) in a.row_entries(i) {
-                let (v, x) = (v, x[j]);
-                sum[0].subtract_product(v.re(), x.re());
-                if T::KIND.is_complex() {
-                    sum[0].subtract_product(-v.im(), x.im());
-                    sum[1].subtract_product(v.re(), x.im());
-                    sum[1].subtract_product(v.im(), x.re());
+    compiled_here!(T, |a: &Csr<T>, b: &[T], x: &[T]| -> f64 {
+        let of_rows = |rows: std::ops::Range<usize>| -> f64 {
+            let squares = rows.map(|i| {
+                let mut sum = [Twice::from(b[i].re()), Twice::from(b[i].im())];
+                for (j, v) in a.row_entries(i) {
+                    let (v, x) = (v, x[j]);
+                    sum[0].subtract_product(v.re(), x.re());
+                    if T::KIND.is_complex() {
+                        sum[0].subtract_product(-v.im(), x.im());
+                        sum[1].subtract_product(v.re(), x.im());
+                        sum[1].subtract_product(v.im(), x.re());
+                    }
                 }
-            }
-            sum[0].value().powi(2) + sum[1].value().powi(2)
-        });
-        squares.sum()
-    };
-    let n = a.rows().min(b.len());
-    let parts: Vec<f64> = (0..n.div_ceil(ROWS))
-        .into_par_iter()
-        .map(|part| of_rows(part * ROWS..((part + 1) * ROWS).min(n)))
-        .collect();
-    parts.into_iter().sum::<f64>().sqrt()
+                sum[0].value().powi(2) + sum[1].value().powi(2)
+            });
+            squares.sum()
+        };
+        let n = a.rows().min(b.len());
+        let parts: Vec<f64> = (0..n.div_ceil(ROWS))
+            .into_par_iter()
+            .map(|part| of_rows(part * ROWS..((part + 1) * ROWS).min(n)))
+            .collect();
+        parts.into_iter().sum::<f64>().sqrt()
+    })(a, b, x)
 }
 
 /// `√(‖A‖₁ ‖A‖_∞)`, which is not below `‖A‖₂`, nor below the norm of the matrix of the moduli of its entries.
 pub fn norm_bound<T: Scalar>(a: &Csr<T>) -> f64 {
-    let rows = a.rows().div_ceil(PARTS).max(1);
-    let parts: Vec<(f64, usize, Vec<f64>)> = (0..PARTS)
-        .into_par_iter()
-        .map(|part| {
-            let rows = (part * rows).min(a.rows())..((part + 1) * rows).min(a.rows());
-            let entries = &a.col_idx()[a.row_ptr()[rows.start] as usize..a.row_ptr()[rows.end] as usize];
-            let (first, last) = entries.iter().fold((u32::MAX, 0), |(l, h), &j| (l.min(j), h.max(j + 1)));
-            let first = first.min(last) as usize;
-            let (mut columns, mut largest) = (vec![0.0; last as usize - first], 0.0f64);
-            for i in rows {
-                let mut row = 0.0;
-                for (j, v) in a.row_entries(i) {
-                    let modulus = v.modulus();
-                    row += modulus;
-                    columns[j - first] += modulus;
+    compiled_here!(T, |a: &Csr<T>| -> f64 {
+        let rows = a.rows().div_ceil(PARTS).max(1);
+        let parts: Vec<(f64, usize, Vec<f64>)> = (0..PARTS)
+            .into_par_iter()
+            .map(|part| {
+                let rows = (part * rows).min(a.rows())..((part + 1) * rows).min(a.rows());
+                let entries = &a.col_idx()[a.row_ptr()[rows.start] as usize..a.row_ptr()[rows.end] as usize];
+                let (first, last) = entries.iter().fold((u32::MAX, 0), |(l, h), &j| (l.min(j), h.max(j + 1)));
+                let first = first.min(last) as usize;
+                let (mut columns, mut largest) = (vec![0.0; last as usize - first], 0.0f64);
+                for i in rows {
+                    let mut row = 0.0;
+                    for (j, v) in a.row_entries(i) {
+                        let modulus = v.modulus();
+                        row += modulus;
+                        columns[j - first] += modulus;
+                    }
+                    largest = largest.max(row);
                 }
-                largest = largest.max(row);
-            }
-            (largest, first, columns)
-        })
-        .collect();
-    let mut columns = vec![0.0; a.cols()];
-    let mut largest = 0.0f64;
-    for (row, first, sums) in parts {
-        largest = largest.max(row);
-        columns[first..].iter_mut().zip(sums).for_each(|(column, sum)| *column += sum);
-    }
-    largest.sqrt() * columns.into_iter().fold(0.0, f64::max).sqrt()
+                (largest, first, columns)
+            })
+            .collect();
+        let mut columns = vec![0.0; a.cols()];
+        let mut largest = 0.0f64;
+        for (row, first, sums) in parts {
+            largest = largest.max(row);
+            columns[first..].iter_mut().zip(sums).for_each(|(column, sum)| *column += sum);
+        }
+        largest.sqrt() * columns.into_iter().fold(0.0, f64::max).sqrt()
+    })(a)
 }
 
 /// An unevaluated sum of two numbers.
@@ -111,7 +115,7 @@ fn halves(a: f64) -> (f64, f64) {
 #[cfg(test)]
 mod tests {
     use super::{norm_bound, residual_norm};
-    use lacuna_core::{Complex64, Scalar};
+    use lacuna_core::{Complex64, Scalar, compiled_here};
     use lacuna_formats::{Csr, Triplets};
 
     fn matrix<T: Scalar>(n: usize, entries: &[(usize, usize, T)]) -> Csr<T> {

@@ -1,5 +1,6 @@
 //! The automatic choice of a method and a preconditioner, with its reasons.
 use lacuna_core::Scalar;
+use lacuna_core::compiled_here;
 use lacuna_formats::{Csr, Structure};
 
 /// A choice by name and why, in words.
@@ -66,31 +67,36 @@ pub fn choose_method(s: &Structure, complex: bool) -> Chosen {
 /// The preconditioner for a matrix under a method: `jacobi` where every diagonal entry has a reciprocal and they are
 /// not all the same, so that it changes something; and, under a method for Hermitian matrices, where they are positive too.
 pub fn choose_preconditioner<T: Scalar>(a: &Csr<T>, s: &Structure, hermitian: bool) -> Chosen {
-    if s.rows != s.cols {
-        return Chosen::new("none", "methods for least squares take none");
-    }
-    if let Some(row) = s.first_zero_diagonal {
-        let why = format!("the matrix has {}, the first in row {row} (from 0)", zeros(s.zero_diagonal));
-        return Chosen::new("none", why);
-    }
-    let diagonal = a.diagonal();
-    if diagonal.windows(2).all(|w| w[0] == w[1]) {
-        return Chosen::new("none", "the diagonal is constant, so jacobi would change nothing");
-    }
-    if let Some(row) = diagonal.iter().position(|&d| !T::one().quotient(d).finite()) {
-        return Chosen::new("none", format!("the diagonal entry of row {row} (from 0) has no reciprocal"));
-    }
-    if s.weakest_diagonal < T::EPSILON.sqrt() {
-        let why = format!(
-            "a diagonal entry is {:.0e} of the rest of its row: jacobi would divide by next to nothing",
-            s.weakest_diagonal
-        );
-        return Chosen::new("none", why);
-    }
-    if hermitian && !(s.diagonal_positive || s.diagonal_negative) {
-        return Chosen::new("none", "the diagonal is not positive, and the method needs a positive one");
-    }
-    Chosen::new("jacobi", "the diagonal has no zero and is not constant; it costs no sweep of its own")
+    compiled_here!(T, |a: &Csr<T>, s: &Structure, hermitian: bool| -> Chosen {
+        if s.rows != s.cols {
+            return Chosen::new("none", "methods for least squares take none");
+        }
+        if let Some(row) = s.first_zero_diagonal {
+            let why = format!("the matrix has {}, the first in row {row} (from 0)", zeros(s.zero_diagonal));
+            return Chosen::new("none", why);
+        }
+        let diagonal = a.diagonal();
+        if diagonal.windows(2).all(|w| w[0] == w[1]) {
+            return Chosen::new("none", "the diagonal is constant, so jacobi would change nothing");
+        }
+        if let Some(row) = diagonal.iter().position(|&d| !T::one().quotient(d).finite()) {
+            return Chosen::new(
+                "none",
+                format!("the diagonal entry of row {row} (from 0) has no reciprocal"),
+            );
+        }
+        if s.weakest_diagonal < T::EPSILON.sqrt() {
+            let why = format!(
+                "a diagonal entry is {:.0e} of the rest of its row: jacobi would divide by next to nothing",
+                s.weakest_diagonal
+            );
+            return Chosen::new("none", why);
+        }
+        if hermitian && !(s.diagonal_positive || s.diagonal_negative) {
+            return Chosen::new("none", "the diagonal is not positive, and the method needs a positive one");
+        }
+        Chosen::new("jacobi", "the diagonal has no zero and is not constant; it costs no sweep of its own")
+    })(a, s, hermitian)
 }
 
 fn zeros(count: usize) -> String {

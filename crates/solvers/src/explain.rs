@@ -1,5 +1,6 @@
 //! What in the structure of a system explains that it was not solved.
 use lacuna_core::Scalar;
+use lacuna_core::compiled_here;
 use lacuna_formats::Csr;
 
 /// Rows that are named.
@@ -13,43 +14,45 @@ const ROUNDING: f64 = 16.0;
 ///
 /// Sources: Duff 1981, doi:10.1145/355958.355963 (the matching).
 pub fn explain<T: Scalar>(a: &Csr<T>, b: &[T]) -> Vec<String> {
-    let mut found = Vec::new();
-    let n = a.rows();
-    if n != a.cols() || b.len() != n {
-        return found;
-    }
-    let filled = |i: usize| a.row_entries(i).any(|(_, v)| v != T::zero());
-    let empty: Vec<usize> = (0..n).filter(|&i| !filled(i)).collect();
-    if let Some(&first) = empty.first() {
-        let against = empty.iter().find(|&&i| b[i] != T::zero());
-        let end = match against {
-            Some(i) => format!("with b = {} in row {i} no x solves the system", b[*i]),
-            None => "b is 0 there, so that the solution is not unique".into(),
-        };
-        let which = rows(&empty);
-        let them = if empty.len() == 1 { "that row" } else { "those rows" };
-        found.push(format!(
+    compiled_here!(T, |a: &Csr<T>, b: &[T]| -> Vec<String> {
+        let mut found = Vec::new();
+        let n = a.rows();
+        if n != a.cols() || b.len() != n {
+            return found;
+        }
+        let filled = |i: usize| a.row_entries(i).any(|(_, v)| v != T::zero());
+        let empty: Vec<usize> = (0..n).filter(|&i| !filled(i)).collect();
+        if let Some(&first) = empty.first() {
+            let against = empty.iter().find(|&&i| b[i] != T::zero());
+            let end = match against {
+                Some(i) => format!("with b = {} in row {i} no x solves the system", b[*i]),
+                None => "b is 0 there, so that the solution is not unique".into(),
+            };
+            let which = rows(&empty);
+            let them = if empty.len() == 1 { "that row" } else { "those rows" };
+            found.push(format!(
             "A is singular: {which} {} no nonzero entry, and {end}; leave {them} and the unknowns of the same number out, or give \
              {them} a diagonal (first: row {first})",
             if empty.len() == 1 { "has" } else { "have" }
         ));
-    }
-    let mut used = vec![false; n];
-    a.entries().filter(|(_, _, v)| *v != T::zero()).for_each(|(_, j, _)| used[j] = true);
-    let unused: Vec<usize> = (0..n).filter(|&j| !used[j]).collect();
-    if !unused.is_empty() && empty.is_empty() {
-        let which = rows(&unused).replacen("row", "column", 1);
-        found.push(format!(
+        }
+        let mut used = vec![false; n];
+        a.entries().filter(|(_, _, v)| *v != T::zero()).for_each(|(_, j, _)| used[j] = true);
+        let unused: Vec<usize> = (0..n).filter(|&j| !used[j]).collect();
+        if !unused.is_empty() && empty.is_empty() {
+            let which = rows(&unused).replacen("row", "column", 1);
+            found.push(format!(
             "A is singular: {which} without a nonzero entry, so that no equation determines these unknowns"
         ));
-    }
-    if found.is_empty() {
-        found.extend(unmatched(a));
-    }
-    if found.is_empty() {
-        found.extend(null_of_constants(a, b));
-    }
-    found
+        }
+        if found.is_empty() {
+            found.extend(unmatched(a));
+        }
+        if found.is_empty() {
+            found.extend(null_of_constants(a, b));
+        }
+        found
+    })(a, b)
 }
 
 /// `row 7`, `rows 1, 2 and 5`, `rows 1, 2, 3, 4, 5 and 20 more`.
@@ -65,7 +68,7 @@ fn rows(which: &[usize]) -> String {
 
 /// Whether no values of the entries could make a matrix regular: a largest matching of rows and columns leaves rows over.
 pub fn is_structurally_singular<T: Scalar>(a: &Csr<T>) -> bool {
-    unmatched(a).is_some()
+    compiled_here!(T, |a: &Csr<T>| -> bool { unmatched(a).is_some() })(a)
 }
 
 /// Rows that no column is left for in a largest matching of rows and columns by nonzero entries.

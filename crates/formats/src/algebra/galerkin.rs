@@ -6,7 +6,7 @@ use super::rows::{joined, sort_order, written};
 use super::slots::Slots;
 use super::workers::{Lent, Pool, shared};
 use crate::Csr;
-use lacuna_core::{Result, Scalar};
+use lacuna_core::{Result, Scalar, compiled_here};
 use rayon::prelude::*;
 use std::ops::Range;
 use std::sync::Mutex;
@@ -25,7 +25,9 @@ const RUN: usize = 1 << 16;
 /// # Errors
 /// As [`super::product`].
 pub fn galerkin<T: Scalar>(r: &Csr<T>, a: &Csr<T>, p: &Csr<T>) -> Result<Csr<T>> {
-    Ok(planned(r, a, p, false)?.1)
+    compiled_here!(T, |r: &Csr<T>, a: &Csr<T>, p: &Csr<T>| -> Result<Csr<T>> {
+        Ok(planned(r, a, p, false)?.1)
+    })(r, a, p)
 }
 
 /// Patterns and orders of a Galerkin product, for new values on the patterns of its factors.
@@ -72,7 +74,9 @@ impl GalerkinPlan {
     /// # Errors
     /// As [`galerkin`].
     pub fn new<T: Scalar>(r: &Csr<T>, a: &Csr<T>, p: &Csr<T>) -> Result<(Self, Csr<T>)> {
-        planned(r, a, p, true)
+        compiled_here!(T, |r: &Csr<T>, a: &Csr<T>, p: &Csr<T>| -> Result<(GalerkinPlan, Csr<T>)> {
+            planned(r, a, p, true)
+        })(r, a, p)
     }
 
     /// `C ← R A P` for factors on the patterns of the plan; `C` is the product of the plan, whose values are replaced.
@@ -80,30 +84,37 @@ impl GalerkinPlan {
     /// # Errors
     /// As [`super::ProductPlan::multiply`].
     pub fn multiply<T: Scalar>(&self, r: &Csr<T>, a: &Csr<T>, p: &Csr<T>, c: &mut Csr<T>) -> Result<()> {
-        check_sizes_of(OPERATION, &self.sizes, &[sizes(r), sizes(a), sizes(p), sizes(c)])?;
-        let numbers = |layout: &Layout| {
-            let mut values = vec![T::zero(); layout.starts.last().map_or(0, |&end| end as usize)];
-            let mut slots = layout.slots.reader();
-            for (i, start) in layout.rows.clone().zip(&layout.starts) {
-                let sums = &mut values[*start as usize..];
-                for (k, v) in a.row_entries(i) {
-                    slots.scatter(v, p.row_slices(k).1, sums);
+        compiled_here!(T, |plan: &GalerkinPlan,
+                           r: &Csr<T>,
+                           a: &Csr<T>,
+                           p: &Csr<T>,
+                           c: &mut Csr<T>|
+         -> Result<()> {
+            check_sizes_of(OPERATION, &plan.sizes, &[sizes(r), sizes(a), sizes(p), sizes(c)])?;
+            let numbers = |layout: &Layout| {
+                let mut values = vec![T::zero(); layout.starts.last().map_or(0, |&end| end as usize)];
+                let mut slots = layout.slots.reader();
+                for (i, start) in layout.rows.clone().zip(&layout.starts) {
+                    let sums = &mut values[*start as usize..];
+                    for (k, v) in a.row_entries(i) {
+                        slots.scatter(v, p.row_slices(k).1, sums);
+                    }
                 }
-            }
-            values
-        };
-        let values: Vec<Vec<T>> = self.blocks.par_iter().map(numbers).collect();
-        refill(OPERATION, c, &self.runs, |slots, rows| {
-            let mut slots = slots.reader();
-            for (row, sums) in rows {
-                for (i, v) in r.row_entries(row) {
-                    let (block, k) = (i >> SHIFT, i & ((1 << SHIFT) - 1));
-                    let starts = &self.blocks[block].starts;
-                    let own = &values[block][starts[k] as usize..starts[k + 1] as usize];
-                    slots.scatter(v, own, sums);
+                values
+            };
+            let values: Vec<Vec<T>> = plan.blocks.par_iter().map(numbers).collect();
+            refill(OPERATION, c, &plan.runs, |slots, rows| {
+                let mut slots = slots.reader();
+                for (row, sums) in rows {
+                    for (i, v) in r.row_entries(row) {
+                        let (block, k) = (i >> SHIFT, i & ((1 << SHIFT) - 1));
+                        let starts = &plan.blocks[block].starts;
+                        let own = &values[block][starts[k] as usize..starts[k + 1] as usize];
+                        slots.scatter(v, own, sums);
+                    }
                 }
-            }
-        })
+            })
+        })(self, r, a, p, c)
     }
 
     /// Bytes of the plan.

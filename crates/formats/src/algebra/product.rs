@@ -5,7 +5,7 @@ use super::slots::Slots;
 use super::workers::shared;
 use crate::Csr;
 use crate::csr::{check_sizes, not_finite};
-use lacuna_core::{Error, Result, Scalar, pages};
+use lacuna_core::{Error, Result, Scalar, compiled_here, pages};
 use rayon::prelude::*;
 use std::ops::Range;
 
@@ -30,7 +30,7 @@ const RUN: usize = 1 << 20;
 /// [`Error::Shape`] unless `A` has as many columns as `B` has rows, [`Error::Entry`] where a sum is not finite,
 /// [`Error::Structure`] where the result has more entries than 32-bit indices count, [`Error::OutOfMemory`].
 pub fn product<T: Scalar>(a: &Csr<T>, b: &Csr<T>) -> Result<Csr<T>> {
-    Ok(planned(a, b, false)?.0)
+    compiled_here!(T, |a: &Csr<T>, b: &Csr<T>| -> Result<Csr<T>> { Ok(planned(a, b, false)?.0) })(a, b)
 }
 
 /// Pattern and order of a product for new values on the patterns of its factors.
@@ -46,8 +46,10 @@ impl ProductPlan {
     /// # Errors
     /// As [`product`].
     pub fn new<T: Scalar>(a: &Csr<T>, b: &Csr<T>) -> Result<(Self, Csr<T>)> {
-        let (c, runs) = planned(a, b, true)?;
-        Ok((ProductPlan { sizes: [sizes(a), sizes(b), sizes(&c)], runs }, c))
+        compiled_here!(T, |a: &Csr<T>, b: &Csr<T>| -> Result<(ProductPlan, Csr<T>)> {
+            let (c, runs) = planned(a, b, true)?;
+            Ok((ProductPlan { sizes: [sizes(a), sizes(b), sizes(&c)], runs }, c))
+        })(a, b)
     }
 
     /// `C ← A B` for `A` and `B` on the patterns of the plan; `C` is the product of the plan, whose values are replaced.
@@ -56,15 +58,17 @@ impl ProductPlan {
     /// [`Error::Structure`] where a factor or `C` has other sizes than those of the plan; [`Error::Entry`] where a sum is not
     /// finite, and `C` is then of no use.
     pub fn multiply<T: Scalar>(&self, a: &Csr<T>, b: &Csr<T>, c: &mut Csr<T>) -> Result<()> {
-        check_sizes_of(OPERATION, &self.sizes, &[sizes(a), sizes(b), sizes(c)])?;
-        refill(OPERATION, c, &self.runs, |slots, rows| {
-            let mut slots = slots.reader();
-            for (i, sums) in rows {
-                for (k, v) in a.row_entries(i) {
-                    slots.scatter(v, b.row_slices(k).1, sums);
+        compiled_here!(T, |plan: &ProductPlan, a: &Csr<T>, b: &Csr<T>, c: &mut Csr<T>| -> Result<()> {
+            check_sizes_of(OPERATION, &plan.sizes, &[sizes(a), sizes(b), sizes(c)])?;
+            refill(OPERATION, c, &plan.runs, |slots, rows| {
+                let mut slots = slots.reader();
+                for (i, sums) in rows {
+                    for (k, v) in a.row_entries(i) {
+                        slots.scatter(v, b.row_slices(k).1, sums);
+                    }
                 }
-            }
-        })
+            })
+        })(self, a, b, c)
     }
 
     /// Bytes of the plan.

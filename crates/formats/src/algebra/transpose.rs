@@ -1,6 +1,6 @@
 //! Transposes with a map of the entries.
 use crate::Csr;
-use lacuna_core::{Error, Result, Scalar, pages};
+use lacuna_core::{Error, Result, Scalar, compiled_here, pages};
 use rayon::prelude::*;
 use std::ops::Range;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
@@ -27,40 +27,42 @@ impl TransposePlan {
     /// # Errors
     /// [`Error::OutOfMemory`].
     pub fn new<T: Scalar>(a: &Csr<T>) -> Result<Self> {
-        let (rows, cols) = (a.cols(), a.rows());
-        let runs = runs(a);
-        // How many entries each run has in each column, then where the first of them goes.
-        let mut starts: Vec<Vec<u32>> = runs
-            .par_iter()
-            .map(|run| {
-                let mut counts = vec![0u32; rows];
-                entries(a, run).for_each(|k| counts[a.col_idx()[k] as usize] += 1);
-                counts
-            })
-            .collect();
-        let mut row_ptr = pages::zeroed::<u32>(OPERATION, rows + 1)?;
-        let mut next = 0;
-        for (j, start) in row_ptr[1..].iter_mut().enumerate() {
-            for counts in &mut starts {
-                next += std::mem::replace(&mut counts[j], next);
-            }
-            *start = next;
-        }
-        // Each place is written once; atomics say so to the compiler and cost nothing.
-        let [col_idx, from] = [(); 2].map(|()| pages::zeroed::<u32>(OPERATION, a.nnz()));
-        let (mut col_idx, mut from) = (col_idx?, from?);
-        let (columns, sources) = (as_atomics(&mut col_idx), as_atomics(&mut from));
-        runs.par_iter().zip(&mut starts).for_each(|(run, next)| {
-            for i in run.clone() {
-                for k in entries(a, &(i..i + 1)) {
-                    let at = &mut next[a.col_idx()[k] as usize];
-                    columns[*at as usize].store(i as u32, Relaxed);
-                    sources[*at as usize].store(k as u32, Relaxed);
-                    *at += 1;
+        compiled_here!(T, |a: &Csr<T>| -> Result<TransposePlan> {
+            let (rows, cols) = (a.cols(), a.rows());
+            let runs = runs(a);
+            // How many entries each run has in each column, then where the first of them goes.
+            let mut starts: Vec<Vec<u32>> = runs
+                .par_iter()
+                .map(|run| {
+                    let mut counts = vec![0u32; rows];
+                    entries(a, run).for_each(|k| counts[a.col_idx()[k] as usize] += 1);
+                    counts
+                })
+                .collect();
+            let mut row_ptr = pages::zeroed::<u32>(OPERATION, rows + 1)?;
+            let mut next = 0;
+            for (j, start) in row_ptr[1..].iter_mut().enumerate() {
+                for counts in &mut starts {
+                    next += std::mem::replace(&mut counts[j], next);
                 }
+                *start = next;
             }
-        });
-        Ok(TransposePlan { rows, cols, row_ptr, col_idx, from })
+            // Each place is written once; atomics say so to the compiler and cost nothing.
+            let [col_idx, from] = [(); 2].map(|()| pages::zeroed::<u32>(OPERATION, a.nnz()));
+            let (mut col_idx, mut from) = (col_idx?, from?);
+            let (columns, sources) = (as_atomics(&mut col_idx), as_atomics(&mut from));
+            runs.par_iter().zip(&mut starts).for_each(|(run, next)| {
+                for i in run.clone() {
+                    for k in entries(a, &(i..i + 1)) {
+                        let at = &mut next[a.col_idx()[k] as usize];
+                        columns[*at as usize].store(i as u32, Relaxed);
+                        sources[*at as usize].store(k as u32, Relaxed);
+                        *at += 1;
+                    }
+                }
+            });
+            Ok(TransposePlan { rows, cols, row_ptr, col_idx, from })
+        })(a)
     }
 
     /// The transpose of a matrix on the pattern of the plan.
@@ -68,7 +70,9 @@ impl TransposePlan {
     /// # Errors
     /// [`Error::Structure`] for a matrix of other sizes, [`Error::OutOfMemory`].
     pub fn transpose<T: Scalar>(&self, a: &Csr<T>) -> Result<Csr<T>> {
-        self.turned(a, |v| v)
+        compiled_here!(T, |plan: &TransposePlan, a: &Csr<T>| -> Result<Csr<T>> { plan.turned(a, |v| v) })(
+            self, a,
+        )
     }
 
     /// The conjugate transpose of a matrix on the pattern of the plan.
@@ -76,7 +80,9 @@ impl TransposePlan {
     /// # Errors
     /// As [`TransposePlan::transpose`].
     pub fn adjoint<T: Scalar>(&self, a: &Csr<T>) -> Result<Csr<T>> {
-        self.turned(a, T::conj)
+        compiled_here!(T, |plan: &TransposePlan, a: &Csr<T>| -> Result<Csr<T>> { plan.turned(a, T::conj) })(
+            self, a,
+        )
     }
 
     /// For each entry of the transpose, the entry of the matrix that it comes from.

@@ -1,8 +1,8 @@
 //! Tasks shared among threads, each thread with memory of its own.
 use rayon::prelude::*;
 use std::ops::{Deref, DerefMut};
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::sync::{Mutex, PoisonError};
 
 /// What `work` makes of each task, in the order of the tasks. Each thread takes the next one with what `init` made for it:
 /// once, where rayon's own `map_init` makes it for every few tasks.
@@ -12,6 +12,7 @@ pub(super) fn shared<I: Send, R: Send, M>(
     work: impl Fn(&mut M, I) -> R + Sync,
 ) -> Vec<R> {
     let threads = rayon::current_num_threads().min(tasks.len());
+    let count = tasks.len();
     let tasks: Vec<_> = tasks.into_iter().map(|task| Mutex::new(Some(task))).collect();
     let next = AtomicUsize::new(0);
     let take = || {
@@ -19,17 +20,22 @@ pub(super) fn shared<I: Send, R: Send, M>(
         let task = tasks.get(at)?.lock().ok()?.take()?;
         Some((at, task))
     };
-    let run = |_| {
-        let mut memory = None;
-        let mut done = Vec::new();
+    let done = Mutex::new(Vec::with_capacity(count));
+    on_threads(threads, &|| {
+        let (mut memory, mut own) = (None, Vec::new());
         while let Some((at, task)) = take() {
-            done.push((at, work(memory.get_or_insert_with(&init), task)));
+            own.push((at, work(memory.get_or_insert_with(&init), task)));
         }
-        done
-    };
-    let mut all: Vec<_> = (0..threads).into_par_iter().with_max_len(1).flat_map_iter(run).collect();
+        done.lock().unwrap_or_else(PoisonError::into_inner).append(&mut own);
+    });
+    let mut all = done.into_inner().unwrap_or_else(PoisonError::into_inner);
     all.sort_unstable_by_key(|(at, _)| *at);
     all.into_iter().map(|(_, result)| result).collect()
+}
+
+/// Runs `work` on so many threads. Not generic, so that a parallel region is compiled once.
+fn on_threads(threads: usize, work: &(dyn Fn() + Sync)) {
+    (0..threads).into_par_iter().with_max_len(1).for_each(|_| work());
 }
 
 /// Memory that threads leave to those that come after them.

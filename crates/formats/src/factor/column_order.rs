@@ -1,6 +1,7 @@
 //! An order of the columns that keeps the factors of an LU factorisation sparse, whichever rows are its pivots.
 use crate::{Csr, Permutation};
 use lacuna_core::Scalar;
+use lacuna_core::compiled_here;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
@@ -13,24 +14,26 @@ const DENSE: f64 = 10.0;
 ///
 /// Reference: Davis, Gilbert, Larimore and Ng 2004, doi:10.1145/1024074.1024079.
 pub fn column_order<T: Scalar>(a: &Csr<T>) -> Permutation {
-    let mut sets = Sets::new(a);
-    let n = a.cols();
-    let mut queue: BinaryHeap<Reverse<(u32, u32)>> =
-        (0..n as u32).map(|j| Reverse((sets.degree(j), j))).collect();
-    let mut degree: Vec<u32> = (0..n as u32).map(|j| sets.degree(j)).collect();
-    let mut order = Vec::with_capacity(n);
-    while let Some(Reverse((d, column))) = queue.pop() {
-        if sets.weight[column as usize] == 0 || d != degree[column as usize] {
-            continue;
-        }
-        sets.eliminate(column, &mut order, |k, new| {
-            if degree[k as usize] != new {
-                degree[k as usize] = new;
-                queue.push(Reverse((new, k)));
+    compiled_here!(T, |a: &Csr<T>| -> Permutation {
+        let mut sets = Sets::new(a);
+        let n = a.cols();
+        let mut queue: BinaryHeap<Reverse<(u32, u32)>> =
+            (0..n as u32).map(|j| Reverse((sets.degree(j), j))).collect();
+        let mut degree: Vec<u32> = (0..n as u32).map(|j| sets.degree(j)).collect();
+        let mut order = Vec::with_capacity(n);
+        while let Some(Reverse((d, column))) = queue.pop() {
+            if sets.weight[column as usize] == 0 || d != degree[column as usize] {
+                continue;
             }
-        });
-    }
-    Permutation::known(order)
+            sets.eliminate(column, &mut order, |k, new| {
+                if degree[k as usize] != new {
+                    degree[k as usize] = new;
+                    queue.push(Reverse((new, k)));
+                }
+            });
+        }
+        Permutation::known(order)
+    })(a)
 }
 
 /// The columns of each set, and the sets of each column.

@@ -1,6 +1,7 @@
 //! Scaling rows and columns by powers of two.
 use crate::Csr;
 use lacuna_core::Scalar;
+use lacuna_core::compiled_here;
 
 /// Rounds over rows and columns at the most; each halves what the exponents lack.
 const SWEEPS: usize = 12;
@@ -8,39 +9,41 @@ const SWEEPS: usize = 12;
 /// Exponents `r` and `c` such that the largest entries of the rows and columns of `2^r A 2^c` are near 1: rows, then columns,
 /// each times the power of two next to the root of what its largest entry lacks. Scaling by them rounds nothing.
 pub fn equilibrated<T: Scalar>(a: &Csr<T>) -> (Vec<i32>, Vec<i32>) {
-    let (mut rows, mut columns) = (vec![0i32; a.rows()], vec![0i32; a.cols()]);
-    // The base-2 logarithms of the entries, which scaling adds to.
-    let logarithms: Vec<f64> = a.values().iter().map(|v| v.modulus().log2()).collect();
-    let of = |i: usize| {
-        let range = a.row_ptr()[i] as usize..a.row_ptr()[i + 1] as usize;
-        a.col_idx()[range.clone()].iter().zip(&logarithms[range])
-    };
-    let step = |largest: f64| if largest.is_finite() { (-0.5 * largest).round() as i32 } else { 0 };
-    for _ in 0..SWEEPS {
-        let mut moved = false;
-        for (i, row) in rows.iter_mut().enumerate() {
-            let entries = of(i).map(|(&j, log)| log + f64::from(*row + columns[j as usize]));
-            let by = step(entries.fold(f64::NEG_INFINITY, f64::max));
-            *row += by;
-            moved |= by != 0;
-        }
-        let mut largest = vec![f64::NEG_INFINITY; a.cols()];
-        for (i, row) in rows.iter().enumerate() {
-            for (&j, log) in of(i) {
-                let j = j as usize;
-                largest[j] = largest[j].max(log + f64::from(*row + columns[j]));
+    compiled_here!(T, |a: &Csr<T>| -> (Vec<i32>, Vec<i32>) {
+        let (mut rows, mut columns) = (vec![0i32; a.rows()], vec![0i32; a.cols()]);
+        // The base-2 logarithms of the entries, which scaling adds to.
+        let logarithms: Vec<f64> = a.values().iter().map(|v| v.modulus().log2()).collect();
+        let of = |i: usize| {
+            let range = a.row_ptr()[i] as usize..a.row_ptr()[i + 1] as usize;
+            a.col_idx()[range.clone()].iter().zip(&logarithms[range])
+        };
+        let step = |largest: f64| if largest.is_finite() { (-0.5 * largest).round() as i32 } else { 0 };
+        for _ in 0..SWEEPS {
+            let mut moved = false;
+            for (i, row) in rows.iter_mut().enumerate() {
+                let entries = of(i).map(|(&j, log)| log + f64::from(*row + columns[j as usize]));
+                let by = step(entries.fold(f64::NEG_INFINITY, f64::max));
+                *row += by;
+                moved |= by != 0;
+            }
+            let mut largest = vec![f64::NEG_INFINITY; a.cols()];
+            for (i, row) in rows.iter().enumerate() {
+                for (&j, log) in of(i) {
+                    let j = j as usize;
+                    largest[j] = largest[j].max(log + f64::from(*row + columns[j]));
+                }
+            }
+            for (column, largest) in columns.iter_mut().zip(largest) {
+                let by = step(largest);
+                *column += by;
+                moved |= by != 0;
+            }
+            if !moved {
+                break;
             }
         }
-        for (column, largest) in columns.iter_mut().zip(largest) {
-            let by = step(largest);
-            *column += by;
-            moved |= by != 0;
-        }
-        if !moved {
-            break;
-        }
-    }
-    (rows, columns)
+        (rows, columns)
+    })(a)
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 use super::pivots::{Incomplete, Pivots, Stopped, least, with_shifts};
 use crate::Csr;
 use crate::algebra::build_rows;
-use lacuna_core::{Result, Scalar};
+use lacuna_core::{Result, Scalar, compiled_here};
 
 /// `L Lᴴ ≈ A` on the pattern of the lower triangle of a Hermitian `A`, diagonal included. The entries above the diagonal are not
 /// looked at. Row by row, entries by increasing column.
@@ -14,14 +14,16 @@ use lacuna_core::{Result, Scalar};
 /// Reference: Meijerink and van der Vorst 1977, doi:10.1090/S0025-5718-1977-0438681-4; shifts by Manteuffel 1980,
 /// doi:10.1090/S0025-5718-1980-0559197-0.
 pub fn ic0<T: Scalar>(a: &Csr<T>, pivots: Pivots) -> Result<Incomplete<T>> {
-    let lower = build_rows("ic0", a.rows(), a.cols(), a.row_shares(), |run, out| {
-        for i in run {
-            let (columns, values) = a.row_slices(i);
-            let end = columns.partition_point(|&j| j as usize <= i);
-            out.row(&columns[..end], &values[..end]);
-        }
-    })?;
-    with_shifts("ic0", &lower, pivots, factor)
+    compiled_here!(T, |a: &Csr<T>, pivots: Pivots| -> Result<Incomplete<T>> {
+        let lower = build_rows("ic0", a.rows(), a.cols(), a.row_shares(), |run, out| {
+            for i in run {
+                let (columns, values) = a.row_slices(i);
+                let end = columns.partition_point(|&j| j as usize <= i);
+                out.row(&columns[..end], &values[..end]);
+            }
+        })?;
+        with_shifts("ic0", &lower, pivots, factor)
+    })(a, pivots)
 }
 
 fn factor<T: Scalar>(a: &Csr<T>, values: &mut [T]) -> Result<(), Stopped> {

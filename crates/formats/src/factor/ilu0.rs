@@ -1,7 +1,7 @@
 //! Incomplete LU factorisation without fill.
 use super::pivots::{Incomplete, Pivots, Stopped, least, with_shifts};
 use crate::Csr;
-use lacuna_core::{Result, Scalar};
+use lacuna_core::{Result, Scalar, compiled_here};
 
 /// `L U ≈ A` on the pattern of `A`, diagonal included: `L` left of the diagonal, its own of ones left out, `U` from the diagonal
 /// on. Row by row, entries by increasing column (Saad's IKJ).
@@ -12,7 +12,9 @@ use lacuna_core::{Result, Scalar};
 ///
 /// Reference: Saad 2003, Iterative Methods for Sparse Linear Systems, Algorithm 10.4, doi:10.1137/1.9780898718003.
 pub fn ilu0<T: Scalar>(a: &Csr<T>, pivots: Pivots) -> Result<Incomplete<T>> {
-    with_shifts("ilu0", a, pivots, factor)
+    compiled_here!(T, |a: &Csr<T>, pivots: Pivots| -> Result<Incomplete<T>> {
+        with_shifts("ilu0", a, pivots, factor)
+    })(a, pivots)
 }
 
 /// Factors the values on the pattern of a matrix whose diagonal is stored.

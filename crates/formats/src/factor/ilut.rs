@@ -6,7 +6,7 @@ use super::ilu0;
 use super::pivots::Stopped;
 use crate::Csr;
 use crate::algebra::build_rows;
-use lacuna_core::{Error, Result, Scalar};
+use lacuna_core::{Error, Result, Scalar, compiled_here};
 
 pub(super) const OPERATION: &str = "ilut";
 
@@ -55,42 +55,44 @@ pub struct Ilut<T> {
 ///
 /// Reference: Saad 1994, doi:10.1002/nla.1680010405; Li and Shao 2011, doi:10.1145/1916461.1916467.
 pub fn ilut<T: Scalar>(a: &Csr<T>, options: &IlutOptions) -> Result<Ilut<T>> {
-    let n = a.rows();
-    if n != a.cols() {
-        let (expected, got) = ("a square matrix".into(), (n, a.cols()));
-        return Err(Error::Shape { operation: OPERATION.into(), expected, got });
-    }
-    let (row_exponents, column_exponents) = equilibrated(a);
-    let columns: Vec<u32> = match options.ordered {
-        true => column_order(a).order().to_vec(),
-        false => (0..n as u32).collect(),
-    };
-    let scaled =
-        |(i, j, v): (usize, usize, T)| v.scale_by_power_of_two(row_exponents[i] + column_exponents[j]);
-    let by_columns = a.with_values(a.entries().map(scaled).collect::<Vec<T>>())?.transpose();
-    let mut work = Elimination::new(n);
-    let (mut given, mut kept) = (0usize, 0usize);
-    for (step, &column) in columns.iter().enumerate() {
-        let (rows, values) = by_columns.row_slices(column as usize);
-        let largest = values.iter().map(|v| v.modulus()).fold(0.0, f64::max);
-        work.load(rows, values);
-        work.eliminate(options.drop * largest);
-        given += rows.len();
-        // What the columns before left of their share.
-        let room = ((options.fill * given as f64) as usize).saturating_sub(kept);
-        work.finish(step, column, options, largest, room.max(1));
-        kept = work.entries();
-    }
-    let Elimination { lower, upper, rows, place, replaced, .. } = work;
-    Ok(Ilut {
-        lower: lower.transposed(n, |row| place[row as usize])?,
-        upper: upper.transposed(n, |step| step)?,
-        rows,
-        columns,
-        row_exponents,
-        column_exponents,
-        replaced,
-    })
+    compiled_here!(T, |a: &Csr<T>, options: &IlutOptions| -> Result<Ilut<T>> {
+        let n = a.rows();
+        if n != a.cols() {
+            let (expected, got) = ("a square matrix".into(), (n, a.cols()));
+            return Err(Error::Shape { operation: OPERATION.into(), expected, got });
+        }
+        let (row_exponents, column_exponents) = equilibrated(a);
+        let columns: Vec<u32> = match options.ordered {
+            true => column_order(a).order().to_vec(),
+            false => (0..n as u32).collect(),
+        };
+        let scaled =
+            |(i, j, v): (usize, usize, T)| v.scale_by_power_of_two(row_exponents[i] + column_exponents[j]);
+        let by_columns = a.with_values(a.entries().map(scaled).collect::<Vec<T>>())?.transpose();
+        let mut work = Elimination::new(n);
+        let (mut given, mut kept) = (0usize, 0usize);
+        for (step, &column) in columns.iter().enumerate() {
+            let (rows, values) = by_columns.row_slices(column as usize);
+            let largest = values.iter().map(|v| v.modulus()).fold(0.0, f64::max);
+            work.load(rows, values);
+            work.eliminate(options.drop * largest);
+            given += rows.len();
+            // What the columns before left of their share.
+            let room = ((options.fill * given as f64) as usize).saturating_sub(kept);
+            work.finish(step, column, options, largest, room.max(1));
+            kept = work.entries();
+        }
+        let Elimination { lower, upper, rows, place, replaced, .. } = work;
+        Ok(Ilut {
+            lower: lower.transposed(n, |row| place[row as usize])?,
+            upper: upper.transposed(n, |step| step)?,
+            rows,
+            columns,
+            row_exponents,
+            column_exponents,
+            replaced,
+        })
+    })(a, options)
 }
 
 impl<T: Scalar> Ilut<T> {
@@ -100,45 +102,47 @@ impl<T: Scalar> Ilut<T> {
     /// [`Error::Length`] for a matrix of another size; [`Error::Entry`] with the row whose pivot is next to nothing with these
     /// values, for which the factorisation must be made anew.
     pub fn refactored(&self, a: &Csr<T>) -> Result<Ilut<T>> {
-        let n = self.rows.len();
-        Error::check_length(OPERATION, "the rows", n, a.rows())?;
-        Error::check_length(OPERATION, "the columns", n, a.cols())?;
-        let mut step_of = vec![0u32; n];
-        self.columns.iter().enumerate().for_each(|(step, &column)| step_of[column as usize] = step as u32);
-        // Both factors in one, with the values of the matrix where it has any.
-        let both = build_rows(OPERATION, n, n, a.row_shares(), |run, out| {
-            let (mut columns, mut values) = (Vec::new(), Vec::new());
-            for p in run {
-                columns.clear();
-                columns.extend_from_slice(self.lower.row_slices(p).0);
-                columns.extend_from_slice(self.upper.row_slices(p).0);
-                values.clear();
-                values.resize(columns.len(), T::zero());
-                let row = self.rows[p] as usize;
-                for (j, v) in a.row_entries(row) {
-                    if let Ok(at) = columns.binary_search(&step_of[j]) {
-                        let exponent = self.row_exponents[row] + self.column_exponents[j];
-                        values[at] = v.scale_by_power_of_two(exponent);
+        compiled_here!(T, |old: &Ilut<T>, a: &Csr<T>| -> Result<Ilut<T>> {
+            let n = old.rows.len();
+            Error::check_length(OPERATION, "the rows", n, a.rows())?;
+            Error::check_length(OPERATION, "the columns", n, a.cols())?;
+            let mut step_of = vec![0u32; n];
+            old.columns.iter().enumerate().for_each(|(step, &column)| step_of[column as usize] = step as u32);
+            // Both factors in one, with the values of the matrix where it has any.
+            let both = build_rows(OPERATION, n, n, a.row_shares(), |run, out| {
+                let (mut columns, mut values) = (Vec::new(), Vec::new());
+                for p in run {
+                    columns.clear();
+                    columns.extend_from_slice(old.lower.row_slices(p).0);
+                    columns.extend_from_slice(old.upper.row_slices(p).0);
+                    values.clear();
+                    values.resize(columns.len(), T::zero());
+                    let row = old.rows[p] as usize;
+                    for (j, v) in a.row_entries(row) {
+                        if let Ok(at) = columns.binary_search(&step_of[j]) {
+                            let exponent = old.row_exponents[row] + old.column_exponents[j];
+                            values[at] = v.scale_by_power_of_two(exponent);
+                        }
                     }
+                    out.row(&columns, &values);
                 }
-                out.row(&columns, &values);
+            })?;
+            let mut values = both.values().to_vec();
+            if let Err(Stopped { row, message }) = ilu0::factor(&both, &mut values) {
+                let (row, column) = (old.rows[row] as usize, old.columns[row] as usize);
+                let message = format!("{message} with these values; prepare the system anew");
+                return Err(Error::Entry { operation: OPERATION.into(), row, column, message });
             }
-        })?;
-        let mut values = both.values().to_vec();
-        if let Err(Stopped { row, message }) = ilu0::factor(&both, &mut values) {
-            let (row, column) = (self.rows[row] as usize, self.columns[row] as usize);
-            let message = format!("{message} with these values; prepare the system anew");
-            return Err(Error::Entry { operation: OPERATION.into(), row, column, message });
-        }
-        let (mut lower, mut upper) = (Vec::new(), Vec::new());
-        for p in 0..n {
-            let start = both.row_ptr()[p] as usize;
-            let middle = start + self.lower.row_slices(p).0.len();
-            lower.extend_from_slice(&values[start..middle]);
-            upper.extend_from_slice(&values[middle..both.row_ptr()[p + 1] as usize]);
-        }
-        let (lower, upper) = (self.lower.with_values(lower)?, self.upper.with_values(upper)?);
-        Ok(Ilut { lower, upper, replaced: Vec::new(), ..self.clone() })
+            let (mut lower, mut upper) = (Vec::new(), Vec::new());
+            for p in 0..n {
+                let start = both.row_ptr()[p] as usize;
+                let middle = start + old.lower.row_slices(p).0.len();
+                lower.extend_from_slice(&values[start..middle]);
+                upper.extend_from_slice(&values[middle..both.row_ptr()[p + 1] as usize]);
+            }
+            let (lower, upper) = (old.lower.with_values(lower)?, old.upper.with_values(upper)?);
+            Ok(Ilut { lower, upper, replaced: Vec::new(), ..old.clone() })
+        })(self, a)
     }
 }
 

@@ -133,7 +133,7 @@ const COVERED: f64 = 10.3235;
 pub(super) fn cover<T: Scalar>(operation: &str, [rows, cols]: [usize; 2]) -> Result<Csr<T>> {
     // The average of such a variable is Γ(8/3).
     let scale = COVERED * cols as f64 / rows as f64 / 1.504_575_488_251_556;
-    rectangular(operation, [rows, cols], |i, row| {
+    rectangular(operation, [rows, cols], &|i, row: &mut Vec<(u32, T)>| {
         let e = exponential(unit(SEED, i as u64, 0));
         let length = ((scale * e * libm::cbrt(e * e)) as usize).clamp(1, cols);
         let first = |k: usize| (k as u128 * cols as u128 / length as u128) as usize;

@@ -17,14 +17,17 @@ pub(super) fn from_rows<T: Scalar>(
     rows: usize,
     row: impl Fn(usize, &mut Vec<(u32, T)>) + Sync,
 ) -> Result<Csr<T>> {
-    rectangular(operation, [rows, rows], row)
+    rectangular(operation, [rows, rows], &row)
 }
+
+/// What lists the entries of a row. Not a type for each list, so that what builds the matrix is compiled once a number type.
+type Row<'a, T> = dyn Fn(usize, &mut Vec<(u32, T)>) + Sync + 'a;
 
 /// The same with `rows` and `cols`.
 pub(super) fn rectangular<T: Scalar>(
     operation: &str,
     [rows, cols]: [usize; 2],
-    row: impl Fn(usize, &mut Vec<(u32, T)>) + Sync,
+    row: &Row<'_, T>,
 ) -> Result<Csr<T>> {
     check_sizes(operation, rows, cols, 0)?;
     let share_rows = (rows / TASKS).clamp(1, SHARE);

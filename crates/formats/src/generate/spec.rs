@@ -2,7 +2,7 @@
 use super::alike::{Shape, look_alikes};
 use super::{elements, grid, network, reservoir};
 use crate::Csr;
-use lacuna_core::{Error, Result, Scalar, check_process, memory};
+use lacuna_core::{Error, Result, Scalar, check_process, compiled_here, memory};
 use std::fmt;
 use std::str::FromStr;
 
@@ -130,34 +130,36 @@ impl Spec {
     /// When the matrix is complex and `T` is not, an entry exceeds `T`, there are more than `u32::MAX` entries, or they cannot fit in
     /// memory; and as [`check_process`].
     pub fn build<T: Scalar>(&self) -> Result<Csr<T>> {
-        let operation = self.text.as_str();
-        check_process(operation)?;
-        if self.is_complex() && !T::KIND.is_complex() {
-            return Err(Error::Unsupported {
-                operation: operation.into(),
-                message: format!("the matrix is complex, {} is not; use c64 or c32", T::KIND.name()),
-            });
-        }
-        let [rows, entries] = self.size_about();
-        let bytes = entries * (size_of::<u32>() + size_of::<T>()) as f64 + rows * size_of::<u32>() as f64;
-        memory::check(operation, bytes as u64)?;
-        match self.model {
-            Model::Poisson { size, dimensions, corners } => {
-                grid::poisson(operation, size, dimensions, corners)
+        compiled_here!(T, |spec: &Spec| -> Result<Csr<T>> {
+            let operation = spec.text.as_str();
+            check_process(operation)?;
+            if spec.is_complex() && !T::KIND.is_complex() {
+                return Err(Error::Unsupported {
+                    operation: operation.into(),
+                    message: format!("the matrix is complex, {} is not; use c64 or c32", T::KIND.name()),
+                });
             }
-            Model::PoissonP1 { m } => elements::poisson_p1(operation, m),
-            Model::Elasticity3d { m } => elements::elasticity3d(operation, m),
-            Model::Convection { size, dimensions, peclet } => {
-                grid::convection(operation, size, dimensions, peclet)
+            let [rows, entries] = spec.size_about();
+            let bytes = entries * (size_of::<u32>() + size_of::<T>()) as f64 + rows * size_of::<u32>() as f64;
+            memory::check(operation, bytes as u64)?;
+            match spec.model {
+                Model::Poisson { size, dimensions, corners } => {
+                    grid::poisson(operation, size, dimensions, corners)
+                }
+                Model::PoissonP1 { m } => elements::poisson_p1(operation, m),
+                Model::Elasticity3d { m } => elements::elasticity3d(operation, m),
+                Model::Convection { size, dimensions, peclet } => {
+                    grid::convection(operation, size, dimensions, peclet)
+                }
+                Model::Helmholtz { size, wave_number } => grid::helmholtz(operation, size, wave_number),
+                Model::Spe10Like { seed } => reservoir::spe10_like(operation, seed),
+                Model::PowerLaw { n } => network::power_law(operation, n),
+                Model::Markov { size, discount } => grid::markov(operation, size, discount),
+                Model::Dense { n } => network::dense(operation, n),
+                Model::Random { n, per_row, seed } => network::random(operation, n, per_row, seed),
+                Model::Alike { shape, part } => shape.build(operation, part),
             }
-            Model::Helmholtz { size, wave_number } => grid::helmholtz(operation, size, wave_number),
-            Model::Spe10Like { seed } => reservoir::spe10_like(operation, seed),
-            Model::PowerLaw { n } => network::power_law(operation, n),
-            Model::Markov { size, discount } => grid::markov(operation, size, discount),
-            Model::Dense { n } => network::dense(operation, n),
-            Model::Random { n, per_row, seed } => network::random(operation, n, per_row, seed),
-            Model::Alike { shape, part } => shape.build(operation, part),
-        }
+        })(self)
     }
 
     /// A number of entries that the matrix has nearly or exceeds; nothing where it overflows.

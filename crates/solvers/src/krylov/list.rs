@@ -2,7 +2,7 @@
 use super::method::Listed;
 use super::*;
 use crate::named::{Settings, name_of, unknown};
-use lacuna_core::{Result, Scalar};
+use lacuna_core::{Result, Scalar, compiled_here};
 
 /// Makes the list and the function that finds in it, from one line for each.
 macro_rules! methods {
@@ -16,13 +16,15 @@ macro_rules! methods {
         /// [`Error::Argument`](lacuna_core::Error::Argument) where there is none of that name, with the names there are; for a
         /// key it does not have, with those it has; for a value that is none.
         pub fn method<T: Scalar>(text: &str, options: &Options) -> Result<Box<dyn Method<T>>> {
+compiled_here!(T, |text: &str, options: &Options| -> Result<Box<dyn Method<T>>> {
             let name = name_of(text);
             $(if name == $kind::INFO.name {
                 let settings = Settings::parse("method", text, $kind::INFO.options)?;
                 return Ok(Box::new($kind::named(&settings, options)?));
             })*
             Err(unknown("method", METHODS.iter().map(|m| m.name), name))
-        }
+        })(text, options)
+}
     };
 }
 

@@ -1,7 +1,7 @@
 //! Jacobi's preconditioner.
 use crate::named::Settings;
 use crate::{Handles, Parts, PrecondInfo, Preconditioner};
-use lacuna_core::{Error, Pass, Recorder, Result, Scalar, Vector};
+use lacuna_core::{Error, Pass, Recorder, Result, Scalar, Vector, compiled_here};
 use lacuna_formats::Csr;
 use std::borrow::Cow;
 
@@ -65,22 +65,24 @@ impl<T: Scalar> Preconditioner<T> for Jacobi {
 /// [`Error::Shape`] unless square; [`Error::Entry`] where a diagonal entry is 0 or missing, or its reciprocal not
 /// finite.
 pub fn inverse_diagonal<T: Scalar>(a: &Csr<T>) -> Result<Vec<T>> {
-    let operation = "inverse of the diagonal";
-    if a.rows() != a.cols() {
-        let expected = "a square matrix".into();
-        return Err(Error::Shape { operation: operation.into(), expected, got: (a.rows(), a.cols()) });
-    }
-    let row = |i: usize| {
-        let range = a.row_ptr()[i] as usize..a.row_ptr()[i + 1] as usize;
-        let at = a.col_idx()[range.clone()].binary_search(&(i as u32));
-        let entry = at.map_or(T::zero(), |k| a.values()[range.start + k]);
-        let inverse = T::one().quotient(entry);
-        if entry == T::zero() || !inverse.finite() {
-            let what = if at.is_err() { "is missing".into() } else { format!("is {entry:e}") };
-            let message = format!("the diagonal entry {what}; expected one with a finite reciprocal");
-            return Err(Error::Entry { operation: operation.into(), row: i, column: i, message });
+    compiled_here!(T, |a: &Csr<T>| -> Result<Vec<T>> {
+        let operation = "inverse of the diagonal";
+        if a.rows() != a.cols() {
+            let expected = "a square matrix".into();
+            return Err(Error::Shape { operation: operation.into(), expected, got: (a.rows(), a.cols()) });
         }
-        Ok(inverse)
-    };
-    (0..a.rows()).map(row).collect()
+        let row = |i: usize| {
+            let range = a.row_ptr()[i] as usize..a.row_ptr()[i + 1] as usize;
+            let at = a.col_idx()[range.clone()].binary_search(&(i as u32));
+            let entry = at.map_or(T::zero(), |k| a.values()[range.start + k]);
+            let inverse = T::one().quotient(entry);
+            if entry == T::zero() || !inverse.finite() {
+                let what = if at.is_err() { "is missing".into() } else { format!("is {entry:e}") };
+                let message = format!("the diagonal entry {what}; expected one with a finite reciprocal");
+                return Err(Error::Entry { operation: operation.into(), row: i, column: i, message });
+            }
+            Ok(inverse)
+        };
+        (0..a.rows()).map(row).collect()
+    })(a)
 }

@@ -4,7 +4,7 @@ use super::{
     Preconditioner, Ssor,
 };
 use crate::named::{OptionInfo, Settings, name_of, unknown};
-use lacuna_core::{Result, Scalar};
+use lacuna_core::{Result, Scalar, compiled_here};
 
 /// A preconditioner in the list.
 #[derive(Clone, Copy, Debug)]
@@ -47,6 +47,7 @@ macro_rules! preconditioners {
         /// [`Error::Argument`](lacuna_core::Error::Argument) where there is none of that name, with the names there are;
         /// for a key it does not have, with those it has; for a value that is none.
         pub fn preconditioner<T: Scalar>(text: &str) -> Result<Option<Box<dyn Preconditioner<T>>>> {
+compiled_here!(T, |text: &str| -> Result<Option<Box<dyn Preconditioner<T>>>> {
             const WHAT: &str = "preconditioner";
             let name = name_of(text);
             let info = PRECONDITIONERS.iter().find(|info| info.name == name);
@@ -61,7 +62,8 @@ macro_rules! preconditioners {
                 return Polynomial::on(kind, &settings, key).map(Some);
             })*
             Ok(None)
-        }
+        })(text)
+}
     };
 }
 
