@@ -3,6 +3,7 @@ use crate::numbers::{F32, F64, Real};
 use lacuna_core::{Kind, Scalar};
 use pulp::Simd;
 use std::array::from_fn;
+use std::marker::PhantomData;
 use std::mem::transmute_copy;
 
 /// The sum of the entries `first..last` of a row by `W` lanes: lane `j` takes entries `j`, `j + W` and so on, and lanes are summed by
@@ -46,23 +47,34 @@ pub(crate) fn row_sum<T: Scalar, S: Simd, const W: usize>(
 /// in memory, written one by one and read together, which stalls.
 #[inline(always)]
 fn add_terms<T: Scalar, S: Simd, const W: usize>(simd: S, sums: &mut [T; W], term: impl Fn(usize) -> (T, T)) {
-    match (T::KIND, size_of::<S::f64s>()) {
-        (Kind::F64, 64) if W >= 8 => in_registers::<F64, T, S, W, 8>(simd, sums, term),
-        (Kind::F32, 64) if W >= 16 => in_registers::<F32, T, S, W, 16>(simd, sums, term),
+    if Registers::<T, S, W>::F64_BY_8 {
+        in_registers::<F64, T, S, W, 8>(simd, sums, term);
+    } else if Registers::<T, S, W>::F32_BY_16 {
+        in_registers::<F32, T, S, W, 16>(simd, sums, term);
+    } else if Registers::<T, S, W>::F64_BY_4 {
+        // SAFETY: the registers are those of this level or of the one above.
         #[cfg(target_arch = "x86_64")]
-        (Kind::F64 | Kind::F32, 32..) if W >= 4 => {
-            // SAFETY: the registers are those of this level or of the one above.
-            let simd = unsafe { pulp::x86::V3::new_unchecked() };
-            match T::KIND {
-                Kind::F64 => in_registers::<F64, T, _, W, 4>(simd, sums, term),
-                _ => in_registers::<F32, T, _, W, 8>(simd, sums, term),
-            }
-        }
-        _ => {
-            let terms: [(T, T); W] = from_fn(term);
-            *sums = from_fn(|j| terms[j].0.fma(terms[j].1, sums[j]));
-        }
+        in_registers::<F64, T, _, W, 4>(unsafe { pulp::x86::V3::new_unchecked() }, sums, term);
+    } else if Registers::<T, S, W>::F32_BY_8 {
+        // SAFETY: as above.
+        #[cfg(target_arch = "x86_64")]
+        in_registers::<F32, T, _, W, 8>(unsafe { pulp::x86::V3::new_unchecked() }, sums, term);
+    } else {
+        let terms: [(T, T); W] = from_fn(term);
+        *sums = from_fn(|j| terms[j].0.fma(terms[j].1, sums[j]));
     }
+}
+
+/// Which registers hold `W` sums. Constants, so that nothing else is compiled.
+struct Registers<T, S, const W: usize>(PhantomData<(T, S)>);
+
+impl<T: Scalar, S: Simd, const W: usize> Registers<T, S, W> {
+    const WIDE: bool = size_of::<S::f64s>() == 64;
+    const F64_BY_8: bool = matches!(T::KIND, Kind::F64) && Self::WIDE && W >= 8;
+    const F32_BY_16: bool = matches!(T::KIND, Kind::F32) && Self::WIDE && W >= 16;
+    const AVX2: bool = cfg!(target_arch = "x86_64") && size_of::<S::f64s>() >= 32 && W >= 4;
+    const F64_BY_4: bool = matches!(T::KIND, Kind::F64) && Self::AVX2 && !Self::F64_BY_8;
+    const F32_BY_8: bool = matches!(T::KIND, Kind::F32) && Self::AVX2 && !Self::F32_BY_16;
 }
 
 /// The same in registers of `L` lanes, some of them idle where `W` are fewer, of a real number type, which `T` is.
