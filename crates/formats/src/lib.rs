@@ -6,6 +6,7 @@
 //! - [`Triangular`] holds triangular matrices for solves, with the levels of their rows.
 //! - [`algebra`] multiplies and transposes.
 //! - [`factor`] makes incomplete factorisations; [`by_colours`] colours rows.
+//! - [`matching`] matches rows with columns.
 //! - [`Pair`] puts a matrix and its conjugate transpose on a device.
 //! - [`reorder`] finds an order of the rows that brings what is coupled together.
 //! - [`Spec`] makes model problems of any size by name.
@@ -28,6 +29,7 @@ mod graph;
 mod hyb;
 mod hyb_layout;
 mod lengths;
+mod matching;
 mod mirror;
 pub mod mm;
 mod packed;
@@ -54,6 +56,7 @@ pub use dia::{DIA_ROWS, Dia};
 pub use generate::{Generator, Spec, look_alikes};
 pub use hyb::Hyb;
 pub use hyb_layout::HybLayout;
+pub use matching::matching;
 pub use packed::{Packed, Values, widened};
 pub use pair::Pair;
 pub use parts::{compact_parts, parts};

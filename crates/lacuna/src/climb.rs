@@ -67,9 +67,9 @@ pub(crate) fn solve<T: Scalar, B: Backend>(
     }
     let guess = if largest(x) == 0.0 { Vec::new() } else { x.to_vec() };
     let most = parts.stop.max_iters;
-    let Ladder { rungs, climbs, patience, stretch } = &parts.ladder;
+    let Ladder { rungs, climbs, stretch } = &parts.ladder;
     let half = if *climbs && !rungs.is_empty() && most >= MANY { most.div_ceil(2) } else { most };
-    let max_iters = half.min(*stretch).min(patience.unwrap_or(u64::MAX));
+    let max_iters = half.min(*stretch).min(patience(rungs).unwrap_or(u64::MAX));
     parts.solver.set_stop(Stop { max_iters, ..parts.stop });
     copy(parts.solver.solve_watched(dev, b, x, lend(&mut watch))?, outcome);
     let mut iterating = outcome.time.saturating_sub(outcome.transfers);
@@ -104,6 +104,11 @@ fn misfit<T: Scalar>(parts: &Parts<T>, b: &[T], x: &[T]) -> Result<f64> {
     let b = of_b.times(b);
     let norm = vector_norm(&b);
     Ok(if norm == 0.0 { 0.0 } else { residual_norm(&a, &b, &of_x.times(x)) / norm })
+}
+
+/// How long the way before these may take before the first of them is tried.
+fn patience(rungs: &[Rung]) -> Option<u64> {
+    rungs.first().and_then(|rung| rung.patience)
 }
 
 fn lend<'a>(watch: &'a mut Watching<'_>) -> Watching<'a> {
@@ -220,7 +225,7 @@ impl<'a, T: Scalar> Climb<'a, T> {
         }
         let mut rungs = self.parts.ladder.rungs.clone().into_iter();
         let (mut calling, mut indefinite) = (None, false);
-        let mut patience = self.parts.ladder.patience;
+        let mut patience = patience(rungs.as_slice());
         loop {
             self.outcome.true_residual = measured.residual;
             self.outcome.backward_error = measured.backward_error;
@@ -235,12 +240,13 @@ impl<'a, T: Scalar> Climb<'a, T> {
             let slow = self.parts.ladder.climbs
                 && under_way
                 && rungs.len() > 0
-                && expected > patience.unwrap_or(left / 2).min(2 * self.parts.ladder.stretch) as f64;
-            if patience.take().is_some() && !(under_way && (slow || !gains)) {
-                rungs.next(); // multigrid is not worth its set-up
+                && expected > patience.take().unwrap_or(left / 2).min(2 * self.parts.ladder.stretch) as f64;
+            if !(under_way && (slow || !gains)) && rungs.as_slice().first().is_some_and(|rung| rung.if_slow) {
+                rungs.next(); // not worth its set-up
             }
             (began, since) = (measured.residual, iterations);
             indefinite |= self.outcome.reason == Reason::IndefiniteOperator;
+            let former = calling.clone();
             if slow || !gains {
                 let why = match (gains, under_way) {
                     (true, true) => {
@@ -260,9 +266,20 @@ impl<'a, T: Scalar> Climb<'a, T> {
                 };
                 self.outcome.notes.push(format!("{why}: goes on with {next} from a residual of {began:.1e}"));
                 calling = Some(next);
+                patience = self::patience(rungs.as_slice());
             }
             let last = rungs.len() == 0 || !self.parts.ladder.climbs;
-            measured = self.again(dev, calling.as_ref(), last, x, measured, lend(&mut watch))?;
+            let most = self.most(last, patience);
+            match self.again(dev, calling.as_ref(), most, x, measured, lend(&mut watch))? {
+                Some(found) => measured = found,
+                None => {
+                    // What was under way goes on.
+                    calling = former;
+                    if gains {
+                        began = f64::INFINITY;
+                    }
+                }
+            }
         }
         if indefinite && matches!(self.outcome.reason, Reason::Limit | Reason::Stagnated) {
             self.outcome.reason = Reason::IndefiniteOperator; // what comes after it was only tried
@@ -278,28 +295,32 @@ impl<'a, T: Scalar> Climb<'a, T> {
         if rate < 0.0 { (goal / residual).ln() / rate } else { f64::INFINITY }
     }
 
+    /// Iterations of one more attempt: on all but the last half of those that are left, and no more than the patience.
+    fn most(&self, last: bool, patience: Option<u64>) -> u64 {
+        let done = self.outcome.iterations;
+        let left = self.parts.stop.max_iters.saturating_sub(done);
+        let share = if last || left < MANY { left } else { left.div_ceil(2) };
+        share.min(patience.unwrap_or(self.parts.ladder.stretch.max(done)))
+    }
+
     /// One more attempt from `x`, by the method prepared or on a rung of the ladder; on all but the last with half of the iterations
-    /// that are left.
+    /// that are left, and no longer than the patience. Nothing where the preconditioner is not to be had.
     fn again<B: Backend>(
         &mut self,
         dev: &mut B,
         rung: Option<&Rung>,
-        last: bool,
+        most: u64,
         x: &mut [T],
         measured: Measured,
         watch: Watching<'_>,
-    ) -> Result<Measured> {
-        let done = self.outcome.iterations;
-        let left = self.parts.stop.max_iters.saturating_sub(done);
-        if left == 0 {
+    ) -> Result<Option<Measured>> {
+        if most == 0 {
             self.outcome.reason = Reason::Limit;
-            return Ok(measured);
+            return Ok(Some(measured));
         }
-        let max_iters = if last || left < MANY { left } else { left.div_ceil(2) }
-            .min(self.parts.ladder.stretch.max(done));
         let Stop { rtol, atol, .. } = self.parts.stop;
         let stop =
-            Stop { rtol: rtol * self.tighter, atol: atol * self.tighter, max_iters, ..self.parts.stop };
+            Stop { rtol: rtol * self.tighter, atol: atol * self.tighter, max_iters: most, ..self.parts.stop };
         let guess = x.to_vec();
         let next = match rung {
             None => {
@@ -317,7 +338,7 @@ impl<'a, T: Scalar> Climb<'a, T> {
                     ) => {
                         let refused = self.parts.order.told(refused);
                         self.outcome.notes.push(format!("{rung} is not to be had: {refused}"));
-                        return Ok(measured);
+                        return Ok(None);
                     }
                     solved => {
                         let (next, set_up) = solved?;
@@ -341,7 +362,7 @@ impl<'a, T: Scalar> Climb<'a, T> {
             outcome.history.extend(next.history.iter().skip(1));
         }
         outcome.iterations += next.iterations;
-        Ok(self.better(x, &guess, measured))
+        Ok(Some(self.better(x, &guess, measured)))
     }
 
     /// Solves by the method of a rung, with its preconditioner; and the time that preparing it took.

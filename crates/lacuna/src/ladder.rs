@@ -1,7 +1,7 @@
 //! What is tried where a solve falls short, and when.
 use lacuna_core::Scalar;
 use lacuna_formats::{Csr, Structure};
-use lacuna_solvers::{Method, is_structurally_singular};
+use lacuna_solvers::{Method, PRECONDITIONERS, is_structurally_singular, name_of};
 use std::fmt;
 
 /// Iterations after which a solve that is still under way is measured: one whose residual has not halved by then is given up, one whose
@@ -19,12 +19,23 @@ const SMALL: usize = 2000;
 const FACTORS: [(&str, usize); 2] = [("ilut:drop=0.001,fill=10", 10), ("ilut:drop=0.00001,fill=30", 30)];
 /// Entries that are too many to keep.
 const MOST_KEPT: usize = 30_000_000;
+/// Complete factorisations: one that is tried before other methods, if it costs less than a second, and one after them.
+const DIRECT: [&str; 2] = ["direct:work=2,memory=1", "direct"];
+/// What the former costs, as entries that products go through meanwhile.
+const COST_OF_DIRECT: u64 = 300_000_000;
+/// What a factorisation preconditions: it restarts late, since it seldom needs to.
+const WITH_FACTORS: &str = "gmres:restart=50";
 
 /// A method that is tried where another stopped short, and its preconditioner where it is not the one that is there.
 #[derive(Clone, Debug)]
 pub(crate) struct Rung {
     pub(crate) method: &'static str,
     pub(crate) preconditioner: Option<&'static str>,
+    /// Whether it is tried only where the way before is slow, not where that failed.
+    pub(crate) if_slow: bool,
+    /// Iterations that cost as much as preparing it: where more than so many are still to come after as many, it is tried
+    /// without waiting for the end of the way before.
+    pub(crate) patience: Option<u64>,
 }
 
 impl fmt::Display for Rung {
@@ -51,9 +62,6 @@ pub(crate) struct Ladder {
     pub(crate) rungs: Vec<Rung>,
     /// Whether these are tried before a way is at its end, where it is slow.
     pub(crate) climbs: bool,
-    /// Iterations that cost as much as preparing the first rung: where more than so many are still to come after as many, it is tried
-    /// without waiting for the end.
-    pub(crate) patience: Option<u64>,
     /// Iterations after which a solve is measured.
     pub(crate) stretch: u64,
 }
@@ -68,40 +76,44 @@ impl Ladder {
         structure: Option<&Structure>,
         on_host: bool,
     ) -> Self {
-        let plain = |method| Rung { method, preconditioner: None };
+        let plain = |method| Rung { method, preconditioner: None, if_slow: false, patience: None };
         let mut rungs: Vec<_> = method.fallback().into_iter().map(plain).collect();
-        let ladder = |rungs, patience: Option<u64>, stretch| Ladder {
-            rungs,
-            climbs: open.method || patience.is_some(),
-            patience,
-            stretch,
+        let ladder = |rungs: Vec<Rung>, stretch| {
+            let climbs = open.method || rungs.iter().any(|rung| rung.patience.is_some());
+            Ladder { rungs, climbs, stretch }
         };
         let Some(s) = structure.filter(|_| !method.least_squares()) else {
-            return ladder(rungs, None, STRETCH);
+            return ladder(rungs, STRETCH);
         };
         if open.method && s.zero_diagonal > 0 && is_structurally_singular(a) {
-            return ladder(Vec::new(), None, SHORT_STRETCH);
+            return ladder(Vec::new(), SHORT_STRETCH);
         }
         let mut stretch = STRETCH;
         if open.method {
-            let ways = [("minres", s.hermitian), ("gmres", true)];
-            let others = ways.into_iter().filter(|(name, suits)| *suits && *name != method.name());
-            rungs.extend(others.map(|(name, _)| plain(name)));
+            let factors = |name| Rung { preconditioner: Some(name), ..plain(WITH_FACTORS) };
             let affordable = FACTORS.into_iter().filter(|(_, fill)| s.nnz <= MOST_KEPT / fill);
-            let before = rungs.len();
-            rungs.extend(
-                affordable.map(|(name, _)| Rung { method: "gmres:restart=50", preconditioner: Some(name) }),
-            );
-            if !open.definite && rungs.len() > before {
+            let mut last: Vec<_> = affordable.map(|(name, _)| factors(name)).collect();
+            if !open.definite && !last.is_empty() {
                 stretch = SHORT_STRETCH;
             }
+            let ways = [("minres", s.hermitian), ("gmres", true)];
+            let others = ways.into_iter().filter(|(name, suits)| *suits && *name != method.name());
+            let others = others.map(|(name, _)| plain(name));
+            if PRECONDITIONERS.iter().any(|kind| kind.name == name_of(DIRECT[0])) {
+                let iterations = (COST_OF_DIRECT / s.nnz.max(1) as u64).clamp(PATIENCE_ON_HOST, stretch);
+                rungs.push(Rung { patience: Some(iterations), ..factors(DIRECT[0]) });
+                last.insert(last.len().min(1), factors(DIRECT[1]));
+            }
+            rungs.extend(others.chain(last));
         }
         let dominant = open.method && s.diagonally_dominant && s.diagonal_positive;
         let large = s.rows > SMALL && s.nnz < 100 * s.rows;
-        if !(open.preconditioner && large && (open.definite || dominant)) {
-            return ladder(rungs, None, stretch);
+        if open.preconditioner && large && (open.definite || dominant) {
+            let patience = Some(if on_host { PATIENCE_ON_HOST } else { PATIENCE });
+            let multigrid =
+                Rung { preconditioner: Some("amg"), if_slow: true, patience, ..plain(method.name()) };
+            rungs.insert(0, multigrid);
         }
-        rungs.insert(0, Rung { method: method.name(), preconditioner: Some("amg") });
-        ladder(rungs, Some(if on_host { PATIENCE_ON_HOST } else { PATIENCE }), stretch)
+        ladder(rungs, stretch)
     }
 }

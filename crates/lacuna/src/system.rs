@@ -7,7 +7,7 @@ use lacuna_core::{Backend, Error, Format, LinOp, Result, Scalar, check_process};
 use lacuna_formats::{Csr, FORMATS, Pair, Structure, choose_format, convert};
 use lacuna_solvers::{
     Factor, METHODS, Method, Options, Outcome, PRECONDITIONERS, Placed, Preconditioner, Solver, Stop,
-    largest, method, preconditioner, scaling_exponent,
+    largest, method, name_of, preconditioner, scaling_exponent,
 };
 use ndarray::{Array1, ArrayView1};
 use std::sync::Arc;
@@ -110,7 +110,8 @@ impl<T: Scalar> LinearSystem<T> {
         }
     }
 
-    /// The method by name, see [`METHODS`], with options as `NAME:key=value,…`; `auto` chooses.
+    /// The method by name, see [`METHODS`], with options as `NAME:key=value,…`; `auto` chooses. `direct` factors the matrix, as the
+    /// preconditioner of that name, whose options it takes, and refines by [`Richardson`](lacuna_solvers::Richardson)'s iteration.
     pub fn method(mut self, name: &str) -> Self {
         self.method = match name {
             "auto" => MethodChoice::Auto,
@@ -284,17 +285,18 @@ impl<T: Scalar> LinearSystem<T> {
             let expected = "a square matrix for an order of its rows and columns".into();
             return Err(Error::Shape { operation: "solve".into(), expected, got: (rows, cols) });
         }
+        let (asked_method, asked_preconditioner) = directly(self.method, self.preconditioner)?;
         let given = self.a;
         let (order, a) = Order::new(given.clone(), &self.reorder)?;
-        let automatic = matches!(self.method, MethodChoice::Auto);
-        let chooses_preconditioner = matches!(self.preconditioner, PreconditionerChoice::Auto);
+        let automatic = matches!(asked_method, MethodChoice::Auto);
+        let chooses_preconditioner = matches!(asked_preconditioner, PreconditionerChoice::Auto);
         let tunes = self.format.as_deref() == Some("tune");
         let undecided = automatic
             || chooses_preconditioner
             || (self.format.is_none() || tunes) && dev.formats(a.rows(), Format::bytes(&*a)).len() > 1;
         let structure = undecided.then(|| Structure::of(&*a));
         let asked = |name: &str| Chosen::new(name, "asked for");
-        let (chosen_method, own) = match (self.method, &structure) {
+        let (chosen_method, own) = match (asked_method, &structure) {
             (MethodChoice::Own(own), _) => (asked(own.name()), Some(own)),
             (MethodChoice::Named(name), _) => (asked(&name), None),
             (MethodChoice::Auto, Some(s)) => (choose_method(s, T::KIND.is_complex()), None),
@@ -307,7 +309,7 @@ impl<T: Scalar> LinearSystem<T> {
         let adjoint = self.adjoint || method.needs_adjoint();
         let factor = factor_of(&given, definite);
         let a = times(factor, a)?;
-        let (chosen_preconditioner, kind) = match (self.preconditioner, &structure) {
+        let (chosen_preconditioner, kind) = match (asked_preconditioner, &structure) {
             (PreconditionerChoice::Own(own), _) => (asked(&own.name()), Some(own)),
             (PreconditionerChoice::Named(name), _) => (asked(&name), preconditioner(&name)?),
             (PreconditionerChoice::Auto, _) if least_squares => {
@@ -392,6 +394,23 @@ impl<T: Scalar> LinearSystem<T> {
             stop: self.stop,
             x0: self.x0,
         }))
+    }
+}
+
+/// `direct` as a method: the preconditioner of that name, with steps that refine.
+fn directly<T: Scalar>(
+    method: MethodChoice<T>,
+    preconditioner: PreconditionerChoice<T>,
+) -> Result<(MethodChoice<T>, PreconditionerChoice<T>)> {
+    match (method, preconditioner) {
+        (MethodChoice::Named(name), PreconditionerChoice::Auto) if name_of(&name) == "direct" => {
+            Ok((MethodChoice::Named("richardson".into()), PreconditionerChoice::Named(name)))
+        }
+        (MethodChoice::Named(name), _) if name_of(&name) == "direct" => {
+            let message = "method direct is a preconditioner itself; expected `auto`".into();
+            Err(Error::Argument { what: "preconditioner".into(), message })
+        }
+        as_given => Ok(as_given),
     }
 }
 

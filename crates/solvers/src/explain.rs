@@ -1,7 +1,7 @@
 //! What in the structure of a system explains that it was not solved.
 use lacuna_core::Scalar;
 use lacuna_core::compiled_here;
-use lacuna_formats::Csr;
+use lacuna_formats::{Csr, matching};
 
 /// Rows that are named.
 const NAMED: usize = 5;
@@ -72,52 +72,10 @@ pub fn is_structurally_singular<T: Scalar>(a: &Csr<T>) -> bool {
 }
 
 /// Rows that no column is left for in a largest matching of rows and columns by nonzero entries.
-fn unmatched<T: Scalar>(a: &Csr<T>) -> Option<String> {
-    const NONE: u32 = u32::MAX;
+pub(crate) fn unmatched<T: Scalar>(a: &Csr<T>) -> Option<String> {
     let n = a.rows();
-    let columns = |i: usize| a.row_entries(i).filter(|(_, v)| *v != T::zero()).map(|(j, _)| j);
-    let mut row_of = vec![NONE; n];
-    let mut open: Vec<usize> = Vec::new();
-    for i in 0..n {
-        // Its own column first, then any that is free.
-        let free = columns(i)
-            .find(|&j| j == i && row_of[j] == NONE)
-            .or_else(|| columns(i).find(|&j| row_of[j] == NONE));
-        match free {
-            Some(j) => row_of[j] = i as u32,
-            None => open.push(i),
-        }
-    }
-    let mut seen = vec![NONE; n];
-    let mut lost: Vec<usize> = Vec::new();
-    for &start in &open {
-        // Depth first along alternating paths; each row on the stack with its columns yet to be looked at.
-        let mut path: Vec<(usize, Vec<usize>)> = vec![(start, columns(start).collect())];
-        let mut chosen: Vec<usize> = Vec::new();
-        let mut matched = false;
-        while let Some((_, left)) = path.last_mut() {
-            let Some(j) = left.pop() else {
-                path.pop();
-                chosen.pop();
-                continue;
-            };
-            if seen[j] == start as u32 {
-                continue;
-            }
-            seen[j] = start as u32;
-            chosen.push(j);
-            if row_of[j] == NONE {
-                matched = true;
-                break;
-            }
-            let next = row_of[j] as usize;
-            path.push((next, columns(next).collect()));
-        }
-        match matched {
-            true => path.iter().zip(&chosen).for_each(|((i, _), &j)| row_of[j] = *i as u32),
-            false => lost.push(start),
-        }
-    }
+    let matched = matching(a);
+    let lost: Vec<usize> = (0..n).filter(|&i| matched[i].is_none()).collect();
     let count = lost.len();
     (count > 0).then(|| {
         format!(

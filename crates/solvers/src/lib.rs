@@ -25,6 +25,8 @@ pub use outcome::Outcome;
 pub use precond::{Aggregation, Amg, AmgOptions, Smoothing};
 pub use precond::{BlockIlu, Polynomial};
 pub use precond::{BlockJacobi, Blocks, Chebyshev, Fsai, FsaiOptions, Jacobi, Neumann, inverse_diagonal};
+#[cfg(feature = "direct")]
+pub use precond::{Direct, DirectOptions};
 pub use precond::{Handles, Parts, Placed, Preconditioner};
 pub use precond::{Ic0, Ilu0, Ilut, Solves, Ssor};
 pub use precond::{PRECONDITIONERS, PrecondInfo, SHARED_OPTIONS, preconditioner};

@@ -315,3 +315,55 @@ fn adjoints_are_what_they_should_be() {
     let knows = |precond: &str| named::<f64>(precond).knows_adjoint();
     assert!(knows("ilu0:adjoint=yes") && !knows("ilu0") && !knows("ilu0:adjoint=yes,sweeps=2"));
 }
+
+/// One step solves what is well conditioned, whatever the scales of rows and columns; new values too.
+fn directly<T: Scalar>(of: &str, factorisation: &str) {
+    let a = generated::<T>(of);
+    let (outcome, _, told) = solve(&a, "direct", "richardson");
+    assert!(outcome.converged() && outcome.iterations <= 2, "{of}: {outcome:?}");
+    assert!(told.contains(&format!("factorisation {factorisation}")), "{of}: {told:?}");
+    let by = |i: usize, j: usize| (i % 60) as i32 - (j % 50) as i32;
+    let scaled = a.entries().map(|(i, j, v)| v.scale_by_power_of_two(by(i, j))).collect();
+    let scaled = a.with_values(scaled).unwrap();
+    let b: Vec<T> = (0..a.rows()).map(|i| T::one().scale_by_power_of_two((i % 60) as i32)).collect();
+    let (outcome, _, told) = solve_for(&scaled, &b, "direct", "richardson");
+    assert!(outcome.converged() && outcome.iterations <= 2, "{of}, scaled: {outcome:?} {told:?}");
+    let mut kind = named::<T>("direct");
+    let mut dev = Reference::new();
+    let on = dev.matrix(Arc::new(scaled.clone())).unwrap();
+    kind.set_up(&a).unwrap();
+    let mut placed = Placed::new(&mut dev, kind, &a, on).unwrap();
+    placed.update(&mut dev, &scaled).unwrap();
+    let richardson = method("richardson", &Options::default()).unwrap();
+    let stop = Stop { rtol: 1e-8, max_iters: 3, ..Stop::default() };
+    let mut solver = Solver::new(&mut dev, &on, Some(&placed), &*richardson, stop).unwrap();
+    let outcome = solver.solve(&mut dev, &b, &mut vec![T::zero(); a.rows()]).unwrap();
+    assert!(outcome.converged(), "{of}, new values: {outcome:?}");
+}
+
+#[test]
+fn complete_factors_solve_in_a_step() {
+    directly::<f64>("gen:poisson2d:40x30", "Cholesky");
+    directly::<f64>("gen:convection:30x30", "LU with partial pivoting");
+    directly::<Complex64>("gen:helmholtz:25x25", "LU with partial pivoting");
+    // Indefinite, and without a diagonal.
+    let a = matrix(4, &[(0, 1, 1.0), (1, 0, 1.0), (1, 2, 2.0), (2, 1, 2.0), (2, 3, -1.0), (3, 2, -1.0)]);
+    let (outcome, x, _) = solve_for(&a, &[1.0, 2.0, 3.0, 4.0], "direct", "richardson");
+    assert!(outcome.converged(), "{outcome:?}");
+    assert_eq!(x, [10.0, 1.0, -4.0, -1.0]);
+}
+
+#[test]
+fn complete_factors_are_refused_before_they_are_made() {
+    let refused = |precond: &str, a: &Csr<f64>| match named::<f64>(precond).set_up(a) {
+        Err(Error::Unsupported { message, .. }) => message,
+        other => panic!("{precond}: {:?}", other.map(drop)),
+    };
+    let a = generated::<f64>("gen:poisson3d:12x12x12");
+    assert!(refused("direct:memory=0.0001", &a).contains("the limit is memory=0.0001"));
+    assert!(refused("direct:work=0.001", &a).contains("the limit is work=0.001"));
+    let empty = matrix(3, &[(0, 0, 1.0), (1, 0, 1.0), (2, 2, 1.0)]);
+    assert!(refused("direct", &empty).contains("structural rank is 2 of 3"));
+    let singular = matrix(2, &[(0, 0, 1.0), (0, 1, 2.0), (1, 0, 2.0), (1, 1, 4.0)]);
+    assert!(refused("direct", &singular).contains("singular to working precision"));
+}

@@ -10,7 +10,11 @@ const WIDTH: usize = 92;
 pub(super) fn lists() -> String {
     let built_in = BACKENDS.iter().filter(|b| b.built_in);
     let of = |name, about, options| (name, about, options);
-    with_options("Methods", &mut METHODS.iter().map(|m| of(m.name, m.about, m.options)))
+    let factors = PRECONDITIONERS.iter().find(|p| p.name == "direct");
+    let direct = factors.map(|p| {
+        of(p.name, "the preconditioner of that name, with steps that refine; any regular system", &[][..])
+    });
+    with_options("Methods", &mut METHODS.iter().map(|m| of(m.name, m.about, m.options)).chain(direct))
         + &with_options(
             "Preconditioners",
             &mut PRECONDITIONERS.iter().map(|p| of(p.name, p.about, p.options)).chain([of(

@@ -68,6 +68,9 @@ pub(super) fn names(names: impl Iterator<Item = &'static str>) -> PossibleValues
 
 /// A method, or `auto`: `NAME:key=value,…`.
 pub(super) fn method(text: &str) -> Result<String, String> {
+    if solvers::name_of(text) == "direct" {
+        return preconditioner(text);
+    }
     if text != "auto" {
         solvers::method::<f64>(text, &Options::default()).map_err(|error| error.to_string())?;
     }

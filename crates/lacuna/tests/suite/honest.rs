@@ -165,6 +165,14 @@ fn singular_systems_are_explained_and_x_is_no_worse_than_the_guess() {
         for precond in PRECONDITIONERS.iter().filter(|precond| info.takes(precond)) {
             let a = line(50);
             let system = LinearSystem::new(a.clone()).method(info.name).preconditioner(precond.name);
+            if precond.name == "direct" {
+                let refused = system.prepare(&mut default_backend().unwrap()).err().unwrap();
+                assert!(
+                    matches!(&refused, Error::Unsupported { message, .. } if message.contains("singular")),
+                    "{refused}"
+                );
+                continue;
+            }
             let outcome = honest(info.name, system, &a, &ones(50), 1e-8);
             let notes = outcome.notes.join("; ");
             assert!(
@@ -185,8 +193,8 @@ fn the_automatic_choice_goes_on_where_a_matrix_is_not_what_it_looks_like() {
     // Symmetric with a positive diagonal, and indefinite.
     let shifted = |shift: f64| tridiagonal::<f64>(100, -1.0, |_| 2.0 - shift, -1.0);
     let outcome = by_default("shifted", shifted(0.1), ones(100));
-    assert!(outcome.converged() || outcome.reason == Reason::IndefiniteOperator, "{outcome:?}");
-    assert!(outcome.notes.iter().any(|note| note.contains("minres")), "{outcome:?}");
+    assert!(outcome.converged(), "{outcome:?}");
+    assert!(outcome.notes.iter().any(|note| note.contains("goes on with")), "{outcome:?}");
     let outcome = by("asked for cg", "cg", shifted(0.01), ones(100));
     assert_eq!(outcome.reason, Reason::IndefiniteOperator);
     assert!(outcome.notes.iter().any(|note| note.contains("gmres")), "{outcome:?}");

@@ -128,6 +128,10 @@ fn what_does_not_fit_is_an_error() {
         "solve: expected a square matrix for cg; lsmr takes any, got a 2x3 matrix"
     );
     let a = laplacian(4);
+    assert_eq!(
+        prepare(LinearSystem::new(a.clone()).method("direct").preconditioner("jacobi")),
+        "preconditioner: method direct is a preconditioner itself; expected `auto`"
+    );
     let names: Vec<_> = lacuna::solvers::METHODS.iter().map(|info| info.name).collect();
     assert_eq!(
         prepare(LinearSystem::new(a.clone()).method("magic")),
@@ -136,7 +140,7 @@ fn what_does_not_fit_is_an_error() {
     assert_eq!(
         prepare(LinearSystem::new(a.clone()).preconditioner("magic")),
         "preconditioner: expected one of none, jacobi, block-jacobi, neumann, chebyshev, ssor, ilu0, ic0, block-ilu, ilut, \
-         fsai, amg, got `magic`"
+         fsai, amg, direct, got `magic`"
     );
     let x0 = Array1::zeros(3);
     assert_eq!(prepare(LinearSystem::new(a.clone()).x0(x0.view())), "solve: x0 should have length 4, got 3");

@@ -1,4 +1,6 @@
 //! Preconditioners by name.
+#[cfg(feature = "direct")]
+use super::Direct;
 use super::{
     Amg, BlockIlu, BlockJacobi, Chebyshev, Fsai, Ic0, Ilu0, Ilut, Jacobi, Neumann, Polynomial,
     Preconditioner, Ssor,
@@ -36,9 +38,9 @@ pub const SHARED_OPTIONS: &[OptionInfo] =
 
 /// Makes the list and the function that finds in it, from one line for each.
 macro_rules! preconditioners {
-    ($($kind:ident),* $(,)?) => {
+    ($($(#[$if:meta])* $kind:ident),* $(,)?) => {
         /// Every preconditioner, by name.
-        pub const PRECONDITIONERS: &[PrecondInfo] = &[NONE, $($kind::INFO),*];
+        pub const PRECONDITIONERS: &[PrecondInfo] = &[NONE, $($(#[$if])* $kind::INFO),*];
 
         /// The preconditioner of a name with options, `NAME:key=value,…`; nothing for `none`. Each takes `polynomial=ORDER`, see
         /// [`Polynomial`].
@@ -54,7 +56,7 @@ compiled_here!(T, |text: &str| -> Result<Option<Box<dyn Preconditioner<T>>>> {
             let info = info.ok_or_else(|| unknown(WHAT, PRECONDITIONERS.iter().map(|p| p.name), name))?;
             let shared = if name == NONE.name { &[][..] } else { SHARED_OPTIONS };
             let settings = Settings::parse_with(WHAT, text, info.options, shared)?;
-            $(if name == $kind::INFO.name {
+            $($(#[$if])* if name == $kind::INFO.name {
                 let kind = Box::new($kind::named(&settings)?);
                 // `block-ilu` has a shorter key for it.
                 let short = name == BlockIlu::INFO.name && settings.given("order").is_some();
@@ -67,4 +69,18 @@ compiled_here!(T, |text: &str| -> Result<Option<Box<dyn Preconditioner<T>>>> {
     };
 }
 
-preconditioners![Jacobi, BlockJacobi, Neumann, Chebyshev, Ssor, Ilu0, Ic0, BlockIlu, Ilut, Fsai, Amg];
+preconditioners![
+    Jacobi,
+    BlockJacobi,
+    Neumann,
+    Chebyshev,
+    Ssor,
+    Ilu0,
+    Ic0,
+    BlockIlu,
+    Ilut,
+    Fsai,
+    Amg,
+    #[cfg(feature = "direct")]
+    Direct,
+];

@@ -3,6 +3,8 @@ mod amg;
 mod block_ilu;
 mod block_jacobi;
 mod chebyshev;
+#[cfg(feature = "direct")]
+mod direct;
 mod fsai;
 mod hermitian;
 mod ilu0;
@@ -19,6 +21,8 @@ pub use amg::{Aggregation, Amg, AmgOptions, Smoothing};
 pub use block_ilu::BlockIlu;
 pub use block_jacobi::{BlockJacobi, Blocks};
 pub use chebyshev::Chebyshev;
+#[cfg(feature = "direct")]
+pub use direct::{Direct, DirectOptions};
 pub use fsai::{Fsai, FsaiOptions};
 pub use ilu0::{Ic0, Ilu0};
 pub use ilut::Ilut;

@@ -1,0 +1,182 @@
+//! A complete factorisation: the direct solver, as a preconditioner that leaves nothing to iterate.
+mod factors;
+
+use super::triangles::name_with;
+use crate::named::{OptionInfo, Settings};
+use crate::{Handles, Parts, PrecondInfo, Preconditioner};
+use factors::{Factors, Number, Task};
+use lacuna_core::{Complex64, Error, HostOperator, LinOp, Pass, Recorder, Result, Scalar, Vector};
+use lacuna_formats::Csr;
+use std::any::Any;
+use std::borrow::Cow;
+use std::sync::{Arc, PoisonError, RwLock};
+
+const OPERATION: &str = "direct";
+
+/// `M = A⁻¹` by a sparse factorisation in double precision: `L Lᴴ` where the matrix is Hermitian and positive definite, `L U` with
+/// partial pivoting elsewhere. A method needs a step or two with it, which refine what the factors leave.
+///
+/// * Needs: a regular matrix. Before anything is factored the entries of the factors and the operations are counted, and more
+///   than the limits are refused: matrices of grids in space grow too much from some 100 000 unknowns on.
+/// * Cost of an application: two triangular solves on the host, on one thread; on a GPU `r` and `z` travel there and back.
+/// * Set-up: one thread, so that the bits are the same on each machine of a kind. New values on the same pattern keep the
+///   order.
+/// * Reference: Davis 2006, Direct Methods for Sparse Linear Systems, doi:10.1137/1.9780898718881; the factorisations are those
+///   of the crate `faer`.
+pub struct Direct {
+    options: DirectOptions,
+    /// A [`Made`] of the number type of the matrix.
+    made: Option<Box<dyn Any + Send>>,
+}
+
+/// What a factorisation may cost.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct DirectOptions {
+    /// Bytes of the factors, in GiB.
+    pub memory: f64,
+    /// Operations of the factorisation, in units of 10⁹: about a quarter of a second each.
+    pub work: f64,
+}
+
+impl Default for DirectOptions {
+    fn default() -> Self {
+        DirectOptions { memory: 4.0, work: 400.0 }
+    }
+}
+
+/// What programs call, and what it solves with, which new values replace.
+struct Made<T> {
+    operator: HostOperator<T>,
+    factors: Arc<RwLock<Box<dyn Solve<T>>>>,
+}
+
+/// Factors that solve systems in the number type of the matrix.
+trait Solve<T>: Send + Sync {
+    fn solve(&self, task: Task, b: &[T], x: &mut [T]);
+    fn renew(&mut self, a: &Csr<T>, options: &DirectOptions) -> Result<()>;
+    fn report(&self) -> Vec<(&'static str, String)>;
+}
+
+impl<T: Scalar, W: Number> Solve<T> for Factors<W> {
+    fn solve(&self, task: Task, b: &[T], x: &mut [T]) {
+        let mut wide: Vec<W> = b.iter().map(|v| W::from_parts(v.re(), v.im())).collect();
+        self.solve_in_place(task, &mut wide);
+        x.iter_mut().zip(&wide).for_each(|(x, v)| *x = T::from_parts(v.re(), v.im()));
+    }
+    fn renew(&mut self, a: &Csr<T>, options: &DirectOptions) -> Result<()> {
+        self.renew(a, options)
+    }
+    fn report(&self) -> Vec<(&'static str, String)> {
+        self.report()
+    }
+}
+
+impl Direct {
+    pub(super) const INFO: PrecondInfo = PrecondInfo {
+        name: "direct",
+        about: "complete LU or Cholesky factorisation on the host: a direct solve; for what nothing else solves",
+        options: &[
+            OptionInfo { key: "memory", default: "4", about: "GiB that the factors may take, above 0" },
+            OptionInfo { key: "work", default: "400", about: "10^9 operations that it may take, above 0" },
+        ],
+        needs_diagonal: false,
+        needs_hermitian: false,
+    };
+
+    /// With limits of one's own.
+    pub fn new(options: DirectOptions) -> Self {
+        Direct { options, made: None }
+    }
+
+    pub(super) fn named(settings: &Settings<'_>) -> Result<Self> {
+        let positive = |key: &str| settings.number(key, "a number above 0", |v: &f64| *v > 0.0);
+        Ok(Direct::new(DirectOptions { memory: positive("memory")?, work: positive("work")? }))
+    }
+
+    fn made<T: Scalar>(&self) -> Option<&Made<T>> {
+        self.made.as_ref()?.downcast_ref()
+    }
+}
+
+impl Default for Direct {
+    fn default() -> Self {
+        Direct::new(DirectOptions::default())
+    }
+}
+
+impl<T: Scalar> Made<T> {
+    fn new(n: usize, factors: Box<dyn Solve<T>>) -> Self {
+        let factors = Arc::new(RwLock::new(factors));
+        let solves = |task: Task| {
+            let factors = factors.clone();
+            move |b: &[T], x: &mut [T]| {
+                factors.read().unwrap_or_else(PoisonError::into_inner).solve(task, b, x)
+            }
+        };
+        let operator = HostOperator::new(n, solves(Task::Plain)).with_adjoint(solves(Task::Adjoint));
+        Made { operator, factors }
+    }
+
+    fn parts(&self) -> Parts<T> {
+        let factors = self.factors.read().unwrap_or_else(PoisonError::into_inner);
+        factors.report().into_iter().fold(Parts::new(), |parts, (what, value)| parts.tell(what, value))
+    }
+}
+
+impl<T: Scalar> Preconditioner<T> for Direct {
+    fn name(&self) -> Cow<'static, str> {
+        let (own, usual) = (self.options, DirectOptions::default());
+        let mut said = Vec::new();
+        let mut say = |differs: bool, what: String| said.extend(differs.then_some(what));
+        say(own.memory != usual.memory, format!("memory={}", own.memory));
+        say(own.work != usual.work, format!("work={}", own.work));
+        name_with("direct", said)
+    }
+    fn set_up(&mut self, a: &Csr<T>) -> Result<Parts<T>> {
+        let factors: Box<dyn Solve<T>> = if T::KIND.is_complex() {
+            Box::new(Factors::<Complex64>::new(a, &self.options)?)
+        } else {
+            Box::new(Factors::<f64>::new(a, &self.options)?)
+        };
+        let made = Made::new(a.rows(), factors);
+        let parts = made.parts();
+        self.made = Some(Box::new(made));
+        Ok(parts)
+    }
+    fn update(&mut self, a: &Csr<T>) -> Result<Parts<T>> {
+        let Some(made) = self.made::<T>() else {
+            return self.set_up(a);
+        };
+        made.factors.write().unwrap_or_else(PoisonError::into_inner).renew(a, &self.options)?;
+        Ok(made.parts())
+    }
+    fn apply(&self, k: &mut Recorder<'_, T>, _: &Handles<T>, r: Vector<T>, z: Vector<T>, then: Pass<T>) {
+        match self.made::<T>() {
+            Some(made) => made.operator.apply(k, r, z, then),
+            None => k.fail(not_set_up()),
+        }
+    }
+    fn knows_adjoint(&self) -> bool {
+        true
+    }
+    fn apply_adjoint(
+        &self,
+        k: &mut Recorder<'_, T>,
+        _: &Handles<T>,
+        r: Vector<T>,
+        z: Vector<T>,
+        then: Pass<T>,
+    ) {
+        match self.made::<T>() {
+            Some(made) => made.operator.apply_adjoint(k, r, z, then),
+            None => k.fail(not_set_up()),
+        }
+    }
+}
+
+fn not_set_up() -> Error {
+    Error::Unsupported {
+        operation: OPERATION.into(),
+        message: "it was not set up for this number type".into(),
+    }
+}
