@@ -1,4 +1,5 @@
 //! The `lacuna` command: solves sparse linear systems, compares backends, times products, describes and makes matrices, lists devices.
+mod advise;
 mod args;
 mod bench;
 mod compare;
@@ -27,6 +28,7 @@ use std::process::ExitCode;
 fn main() -> ExitCode {
     let done = match args::parse() {
         Command::Solve(args) => solve::run(&args),
+        Command::Advise(args) => advise::run(&args),
         Command::Spmv(args) => spmv::run(&args).map(|()| ExitCode::SUCCESS),
         Command::Compare(args) => compare::run(&args),
         Command::Bench(args) => bench::run(&args),

@@ -79,6 +79,13 @@ impl Solving {
         Solving { bar, since: now, looked: now, samples: VecDeque::new(), rtol, max_iters }
     }
 
+    /// What it is a solve by, where there are several.
+    pub(crate) fn name(&self, way: &str) {
+        self.bar.set_style(style("{prefix}  {msg}"));
+        self.bar.set_prefix(way.to_owned());
+        self.bar.set_message("sets up");
+    }
+
     /// Takes note of where the solve is, and whether it should go on.
     pub(crate) fn at(&mut self, watch: Watch) -> ControlFlow<()> {
         if interrupted() {

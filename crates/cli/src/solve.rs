@@ -65,6 +65,22 @@ impl OnBackend for Solve<'_> {
     }
 }
 
+/// `b`, of `n` elements: as given, that of the archive that the matrix is in, or ones.
+pub(crate) fn right_hand_side<T: Scalar>(
+    given: Option<&VectorSource>,
+    source: &Source,
+    n: usize,
+    quiet: bool,
+) -> Result<Vec<T>> {
+    if let Some(rhs) = given {
+        return rhs.read::<T>(n, source, quiet);
+    }
+    match source.right_hand_side::<T>(quiet)? {
+        Some(b) => check_length("the right-hand side of the archive", n, &b).map(|()| b),
+        None => VectorSource::Ones.read::<T>(n, source, quiet),
+    }
+}
+
 impl Solve<'_> {
     fn solve<T: Scalar, B: Backend>(self, mut dev: B) -> Result<ExitCode> {
         let args = self.args;
@@ -72,7 +88,7 @@ impl Solve<'_> {
 
         let reading = Instant::now();
         let a = self.source.read::<T>(args.telling.quiet)?;
-        let b = self.right_hand_side::<T>(a.rows())?;
+        let b = right_hand_side::<T>(self.rhs.as_ref(), &self.source, a.rows(), args.telling.quiet)?;
         let mut x = match &self.x0 {
             Some(x0) => x0.read::<T>(a.cols(), &self.source, args.telling.quiet)?,
             None => vec![T::zero(); a.cols()],
@@ -117,18 +133,6 @@ impl Solve<'_> {
             }
         }
         Ok(if report.outcome.converged() { ExitCode::SUCCESS } else { ExitCode::from(NOT_CONVERGED) })
-    }
-
-    /// `b`, of `n` elements.
-    fn right_hand_side<T: Scalar>(&self, n: usize) -> Result<Vec<T>> {
-        let quiet = self.args.telling.quiet;
-        if let Some(rhs) = &self.rhs {
-            return rhs.read::<T>(n, &self.source, quiet);
-        }
-        match self.source.right_hand_side::<T>(quiet)? {
-            Some(b) => check_length("the right-hand side of the archive", n, &b).map(|()| b),
-            None => VectorSource::Ones.read::<T>(n, &self.source, quiet),
-        }
     }
 
     fn stop<T: Scalar>(&self, a: &Csr<T>) -> Stop {

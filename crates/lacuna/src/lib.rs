@@ -63,6 +63,7 @@
 //! assert!(outcome.converged());
 //! # Ok::<(), lacuna::Error>(())
 //! ```
+mod advise;
 mod arrays;
 mod backends;
 mod climb;
@@ -74,6 +75,7 @@ mod system;
 mod timing;
 mod tune;
 
+pub use advise::{Trial, Trying, advise, plausible};
 pub use arrays::{dense, from_dense, multiply, to_dense, to_device, to_host};
 pub use backends::{
     BACKENDS, BackendInfo, BackendOptions, DefaultBackend, OnBackend, default_backend, devices, on, preferred,

@@ -1,10 +1,12 @@
 //! The command line.
+mod advise;
 mod lists;
 mod matrix;
 mod measure;
 mod shared;
 mod solve;
 
+pub(crate) use advise::AdviseArgs;
 pub(crate) use lists::generators;
 pub(crate) use matrix::{DevicesArgs, GenerateArgs, InfoArgs};
 pub(crate) use measure::{BenchArgs, CompareArgs, MeasuringArgs, ReportArgs, Suite};
@@ -28,6 +30,7 @@ Examples:
   lacuna solve gen:poisson2d:512x512          a model problem, everything chosen for you
   lacuna solve A.mtx --rhs b.mtx --output x.mtx
   lacuna solve A.mtx.gz --method gmres --restart 50 --rtol 1e-10 --plot convergence.svg
+  lacuna advise A.mtx --plot race.svg         tries what may suit it, names the fastest
   lacuna info A.mtx --plot spy.png            what the matrix looks like, what would solve it
   lacuna spmv A.mtx --plot spmv.svg           which storage format is fastest here
   lacuna generate gen:convection:300x300 --output A.mtx.gz
@@ -43,6 +46,8 @@ Examples:
 pub(crate) enum Command {
     /// Solve A x = b
     Solve(Box<SolveArgs>),
+    /// Try what may solve A x = b, and say which is fastest here
+    Advise(Box<AdviseArgs>),
     /// Time the product with a matrix in each storage format
     Spmv(SpmvArgs),
     /// Tell which backend, format and method wins here, and whether all have the same bits

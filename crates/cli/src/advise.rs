@@ -1,0 +1,222 @@
+//! `lacuna advise`
+use crate::args::{AdviseArgs, most_iterations};
+use crate::failure::{NOT_CONVERGED, Result};
+use crate::input::{Source, VectorSource, is_stream, set_threads};
+use crate::progress::{Solving, cancel_on_interrupt, duration, interrupted, solved};
+use crate::report::{relative, thousands};
+use crate::solve::right_hand_side;
+use crate::{out, plot};
+use lacuna::ndarray::ArrayView1;
+use lacuna::{
+    Backend, Complex32, Complex64, DeviceInfo, Kind, LinearSystem, OnBackend, Scalar, Stop, Trial, Watch,
+    advise,
+};
+use serde_json::{Value, json};
+use std::fmt::Write;
+use std::ops::ControlFlow;
+use std::process::ExitCode;
+
+pub(crate) fn run(args: &AdviseArgs) -> Result<ExitCode> {
+    if let Some(path) = &args.plot {
+        plot::check_name(path)?;
+        out::check_place("--plot", path)?;
+    }
+    args.telling.json.as_ref().map_or(Ok(()), |path| out::check_place("--json", path))?;
+    set_threads(args.place.threads)?;
+    let source = Source::open(&args.matrix)?;
+    if args.rhs.as_deref().is_some_and(is_stream) {
+        source.keep_stream()?;
+    }
+    let rhs = args.rhs.as_deref().map(|rhs| VectorSource::open("--rhs", rhs)).transpose()?;
+    let kind = source.number_type(args.number, rhs.as_ref().is_some_and(VectorSource::is_complex))?;
+    let task = Search { args, source, rhs, kind };
+    lacuna::on(args.place.backend.as_deref(), args.place.options(), task)?
+}
+
+/// A search on a backend still to be chosen.
+struct Search<'a> {
+    args: &'a AdviseArgs,
+    source: Source,
+    rhs: Option<VectorSource>,
+    kind: Kind,
+}
+
+impl OnBackend for Search<'_> {
+    type Output = Result<ExitCode>;
+
+    fn run<B: Backend>(self, dev: B) -> Result<ExitCode> {
+        match self.kind {
+            Kind::F32 => self.search::<f32, B>(dev),
+            Kind::F64 => self.search::<f64, B>(dev),
+            Kind::C32 => self.search::<Complex32, B>(dev),
+            Kind::C64 => self.search::<Complex64, B>(dev),
+        }
+    }
+}
+
+impl Search<'_> {
+    fn search<T: Scalar, B: Backend>(self, mut dev: B) -> Result<ExitCode> {
+        let (args, quiet) = (self.args, self.args.telling.quiet);
+        let a = self.source.read::<T>(quiet)?;
+        let b = right_hand_side::<T>(self.rhs.as_ref(), &self.source, a.rows(), quiet)?;
+        let (n, nnz) = (a.rows(), a.nnz());
+        let stop = Stop {
+            rtol: args.rtol.unwrap_or(LinearSystem::<T>::DEFAULT_RTOL),
+            max_iters: args.max_iters.unwrap_or(most_iterations(n)),
+            ..Stop::default()
+        };
+        let mut progress: Option<Solving> = None;
+        let mut watch = |(method, preconditioner): (&str, &str), at: Option<Watch>| match (at, &mut progress)
+        {
+            (Some(at), Some(progress)) => progress.at(at),
+            _ if interrupted() => ControlFlow::Break(()),
+            _ => {
+                let solving = Solving::new(quiet, stop.rtol, stop.max_iters);
+                solving.name(&way(method, preconditioner));
+                progress = Some(solving);
+                ControlFlow::Continue(())
+            }
+        };
+        cancel_on_interrupt();
+        let trials = advise(&mut dev, a, ArrayView1::from(&b), stop, args.seconds, &mut watch);
+        solved();
+        drop(progress);
+        let search = Searched {
+            matrix: self.source.name().into(),
+            n,
+            nnz,
+            kind: self.kind,
+            device: dev.device(),
+            stop,
+            trials: trials?,
+        };
+        let json = args.telling.json.as_deref();
+        out::tell(quiet, json, || search.table(), || search.json())?;
+        if let Some(path) = &args.plot {
+            plot::race(&search).save(path)?;
+        }
+        let solved = search.trials.first().is_some_and(Trial::converged);
+        Ok(if solved { ExitCode::SUCCESS } else { ExitCode::from(NOT_CONVERGED) })
+    }
+}
+
+/// What was tried, and what became of it.
+pub(crate) struct Searched {
+    pub(crate) matrix: String,
+    n: usize,
+    nnz: usize,
+    pub(crate) kind: Kind,
+    pub(crate) device: DeviceInfo,
+    pub(crate) stop: Stop,
+    pub(crate) trials: Vec<Trial>,
+}
+
+/// A method and its preconditioner.
+pub(crate) fn way(method: &str, preconditioner: &str) -> String {
+    match preconditioner {
+        "auto" | "none" => method.into(),
+        _ => format!("{method} + {preconditioner}"),
+    }
+}
+
+impl Searched {
+    fn table(&self) -> String {
+        let mut text = String::new();
+        // Writing to a string does not fail.
+        let _ = self.write(&mut text);
+        text
+    }
+
+    fn write(&self, text: &mut String) -> std::fmt::Result {
+        let (n, nnz) = (thousands(self.n as u64), thousands(self.nnz as u64));
+        writeln!(text, "{}: {n} unknowns, {nnz} entries, {}", self.matrix, self.kind.name())?;
+        writeln!(text, "  {}: {}; to {:e} |b|", self.device.backend, self.device.name, self.stop.rtol)?;
+        writeln!(
+            text,
+            "\n  {:26} {:>9} {:>9} {:>9} {:>10} {:>10}",
+            "way", "setup", "solve", "total", "iterations", "residual"
+        )?;
+        let best = self.trials.first().filter(|trial| trial.converged());
+        for trial in &self.trials {
+            write!(text, "  {:26} ", way(trial.method, trial.preconditioner))?;
+            let outcome = match &trial.outcome {
+                Ok(outcome) => outcome,
+                Err(error) => {
+                    writeln!(text, "not to be had: {error}")?;
+                    continue;
+                }
+            };
+            let times = [trial.setup, trial.again(), trial.total()].map(|t| duration(t.as_secs_f64()));
+            let [setup, again, total] = times;
+            let (iterations, residual) = (thousands(outcome.iterations), relative(outcome.true_residual));
+            write!(text, "{setup:>9} {again:>9} {total:>9} {iterations:>10} {residual:>10}")?;
+            let said = match (trial.converged(), trial.given_up()) {
+                (true, _) if best.is_some_and(|best| std::ptr::eq(best, trial)) => "  <- fastest".into(),
+                (true, _) => String::new(),
+                (false, true) => "  given up, took longer".into(),
+                (false, false) => format!("  {}", outcome.reason.name().replace('_', " ")),
+            };
+            writeln!(text, "{said}")?;
+        }
+        let Some(best) = best else {
+            return writeln!(
+                text,
+                "\nNothing solved it. `lacuna solve {}` tells what it ran into.",
+                self.matrix
+            );
+        };
+        let command =
+            |trial: &Trial| format!("lacuna solve {} {}", self.matrix, trial.options()).trim_end().to_owned();
+        writeln!(text, "\n  once        {}", command(best))?;
+        let converged = self.trials.iter().filter(|trial| trial.converged());
+        if let Some(again) = converged.min_by_key(|trial| trial.again()) {
+            writeln!(text, "  many times  {}", command(again))?;
+        }
+        writeln!(text, "  in Rust     {}", best.expression())?;
+        if let (true, Ok(outcome)) = (best.method == "auto", &best.outcome) {
+            outcome.choices.iter().take(2).try_for_each(|choice| writeln!(text, "              {choice}"))?;
+        }
+        Ok(())
+    }
+
+    fn json(&self) -> Value {
+        let trials = self.trials.iter().map(|trial| {
+            let common = json!({
+                "method": trial.method,
+                "precond": trial.preconditioner,
+                "options": trial.options(),
+                "rust": trial.expression(),
+                "setup": trial.setup.as_secs_f64(),
+            });
+            let rest = match &trial.outcome {
+                Ok(outcome) => json!({
+                    "outcome": outcome.reason.name(),
+                    "iterations": outcome.iterations,
+                    "true_residual": outcome.true_residual,
+                    "solve": trial.again().as_secs_f64(),
+                    "choices": outcome.choices,
+                    "notes": outcome.notes,
+                }),
+                Err(error) => json!({ "outcome": "refused", "reason": error.to_string() }),
+            };
+            match (common, rest) {
+                (Value::Object(mut all), Value::Object(rest)) => {
+                    all.extend(rest);
+                    Value::Object(all)
+                }
+                (common, _) => common,
+            }
+        });
+        json!({
+            "matrix": self.matrix,
+            "n": self.n,
+            "nnz": self.nnz,
+            "type": self.kind.name(),
+            "backend": self.device.backend,
+            "device": self.device.name,
+            "rtol": self.stop.rtol,
+            "trials": trials.collect::<Vec<_>>(),
+            "version": env!("CARGO_PKG_VERSION"),
+        })
+    }
+}

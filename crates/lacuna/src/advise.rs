@@ -1,0 +1,183 @@
+//! Which way solves a system fastest: the plausible ones are tried.
+use crate::LinearSystem;
+use lacuna_core::{Backend, Error, Reason, Result, Scalar, compiled_here};
+use lacuna_formats::{Csr, Structure};
+use lacuna_solvers::{Outcome, PRECONDITIONERS, Stop, Watch};
+use ndarray::{Array1, ArrayView1};
+use std::ops::ControlFlow;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// Once a way has solved the system, another gets so many times the time it took, and at least the least.
+const LENIENCE: u32 = 4;
+const LEAST: Duration = Duration::from_millis(200);
+
+/// A method and a preconditioner that were tried, by name.
+#[derive(Debug)]
+pub struct Trial {
+    /// The method; `auto` for the automatic choice.
+    pub method: &'static str,
+    /// The preconditioner; `auto` where it goes with the method.
+    pub preconditioner: &'static str,
+    /// Time of preparing the solve.
+    pub setup: Duration,
+    /// How the solve ended, [`Reason::Cancelled`] where it took too long; or why there was none.
+    pub outcome: Result<Outcome>,
+}
+
+impl Trial {
+    /// Whether it solved the system.
+    pub fn converged(&self) -> bool {
+        self.outcome.as_ref().is_ok_and(Outcome::converged)
+    }
+    /// Whether it was given up because it took too long.
+    pub fn given_up(&self) -> bool {
+        self.outcome.as_ref().is_ok_and(|outcome| outcome.reason == Reason::Cancelled)
+    }
+    /// Time of the solve without its preparation: what another right-hand side takes.
+    pub fn again(&self) -> Duration {
+        self.outcome.as_ref().map_or(Duration::ZERO, |outcome| outcome.time)
+    }
+    /// Time from the matrix to the solution.
+    pub fn total(&self) -> Duration {
+        self.setup + self.again()
+    }
+    /// Seconds since preparing began, and the relative residual then, by the method's recurrence. Iterations are taken to be of
+    /// one length.
+    pub fn curve(&self) -> Vec<(f64, f64)> {
+        let Ok(outcome) = &self.outcome else { return Vec::new() };
+        let each = outcome.time.as_secs_f64() / outcome.iterations.max(1) as f64;
+        let at = |k: usize| self.setup.as_secs_f64() + each * k as f64 * outcome.history_stride as f64;
+        outcome.history.iter().enumerate().map(|(k, residual)| (at(k), *residual)).collect()
+    }
+    /// The options of `lacuna solve` that ask for it.
+    pub fn options(&self) -> String {
+        match (self.method, self.preconditioner) {
+            ("auto", _) => String::new(),
+            (method, "auto") => format!("--method {method}"),
+            (method, preconditioner) => format!("--method {method} --precond {preconditioner}"),
+        }
+    }
+    /// The expression that asks for it in a program.
+    pub fn expression(&self) -> String {
+        match (self.method, self.preconditioner) {
+            ("auto", _) => "LinearSystem::new(a)".into(),
+            (method, "auto") => format!("LinearSystem::new(a).method({method:?})"),
+            (method, preconditioner) => {
+                format!("LinearSystem::new(a).method({method:?}).preconditioner({preconditioner:?})")
+            }
+        }
+    }
+}
+
+/// What is called with the names of the method and the preconditioner that are tried, and with where their solve is.
+pub type Trying<'a> = dyn FnMut((&str, &str), Option<Watch>) -> ControlFlow<()> + 'a;
+
+/// Methods with preconditioners that may suit a matrix, the cheapest to set up first, `auto` before all.
+pub fn plausible<T: Scalar>(a: &Csr<T>) -> Vec<(&'static str, &'static str)> {
+    compiled_here!(T, |a: &Csr<T>| -> Vec<(&'static str, &'static str)> {
+        let mut ways = vec![("auto", "auto")];
+        if a.rows() != a.cols() {
+            ways.extend([("lsmr", "none"), ("lsqr", "none"), ("cgls", "none")]);
+            return ways;
+        }
+        let s = Structure::of(a);
+        let diagonal = if s.zero_diagonal == 0 { "jacobi" } else { "none" };
+        let direct = PRECONDITIONERS.iter().any(|kind| kind.name == "direct").then_some(("direct", "auto"));
+        if s.hermitian && (s.diagonal_positive || negative(a)) {
+            ways.extend([("cg", diagonal), ("minres", "none")]);
+            ways.extend(["chebyshev", "ssor", "ic0", "fsai", "amg"].map(|kind| ("cg", kind)));
+            ways.extend(direct);
+            return ways;
+        }
+        if s.hermitian {
+            ways.push(("minres", "none"));
+        }
+        ways.extend([("bicgstab", diagonal), ("idr", diagonal), ("gmres", diagonal)]);
+        if s.zero_diagonal == 0 {
+            ways.extend([("bicgstab", "ilu0"), ("bicgstab", "block-ilu")]);
+            ways.extend(s.diagonally_dominant.then_some(("bicgstab", "amg")));
+        }
+        ways.push(("gmres:restart=50", "ilut"));
+        ways.extend(direct);
+        ways
+    })(a)
+}
+
+/// Whether all of the diagonal is negative.
+fn negative<T: Scalar>(a: &Csr<T>) -> bool {
+    a.diagonal().iter().all(|d| d.re() < 0.0)
+}
+
+/// Tries the ways that [`plausible`] lists, each from zero, and returns them with what became of them: those that solved the system
+/// first, by their total time.
+///
+/// Each gets `seconds` of iterations at the most, and once one has solved the system no more than a few times as long as that took.
+/// Set-ups are not interrupted. `watch` is called before each with its names, and now and then while it runs; breaking ends
+/// the search.
+///
+/// ```
+/// use lacuna::prelude::*;
+/// use std::ops::ControlFlow;
+///
+/// let a = Spec::parse("gen:poisson2d:40x40")?.build::<f64>()?;
+/// let b = Array1::ones(a.rows());
+/// let stop = Stop { rtol: 1e-8, ..Stop::default() };
+/// let mut watch = |_: (&str, &str), _| ControlFlow::Continue(());
+/// let trials = lacuna::advise(&mut default_backend()?, a, b.view(), stop, 1.0, &mut watch)?;
+/// println!("{}", trials[0].expression());
+/// assert!(trials[0].converged());
+/// # Ok::<(), lacuna::Error>(())
+/// ```
+///
+/// # Errors
+/// [`Error::Length`] for `b`, device failures. What a preconditioner refuses is an outcome of its trial.
+pub fn advise<T: Scalar, B: Backend>(
+    dev: &mut B,
+    a: impl Into<Arc<Csr<T>>>,
+    b: ArrayView1<'_, T>,
+    stop: Stop,
+    seconds: f64,
+    watch: &mut Trying<'_>,
+) -> Result<Vec<Trial>> {
+    let a = a.into();
+    Error::check_length("advise", "b", a.rows(), b.len())?;
+    let most = Duration::try_from_secs_f64(seconds).unwrap_or(Duration::MAX);
+    let mut trials: Vec<Trial> = Vec::new();
+    for names @ (method, preconditioner) in plausible(&*a) {
+        if watch(names, None).is_break() {
+            break;
+        }
+        let best = trials.iter().filter(|trial| trial.converged()).map(Trial::total).min();
+        let limit = best.map_or(most, |best| most.min((LENIENCE * best).max(LEAST)));
+        let start = Instant::now();
+        let mark = dev.mark();
+        let system = LinearSystem::new(a.clone()).method(method).preconditioner(preconditioner).stop(stop);
+        let (mut setup, mut ended) = (Duration::ZERO, false);
+        let solve = || {
+            let mut prepared = system.prepare(dev)?;
+            setup = start.elapsed();
+            let solving = Instant::now();
+            let mut x = Array1::zeros(a.cols());
+            let mut limited = |at: Watch| {
+                ended |= watch(names, Some(at)).is_break();
+                let over = ended || solving.elapsed() > limit;
+                if over { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+            };
+            prepared.solve_watched(dev, b, x.view_mut(), Some(&mut limited)).cloned()
+        };
+        let outcome = solve();
+        dev.release(mark);
+        let outcome = match outcome {
+            Err(error) if error.is_device_failure() => return Err(error),
+            outcome => outcome,
+        };
+        trials.push(Trial { method, preconditioner, setup, outcome });
+        if ended {
+            break;
+        }
+    }
+    let rank = |trial: &Trial| (!trial.converged(), trial.outcome.is_err(), trial.total());
+    trials.sort_by_key(rank);
+    Ok(trials)
+}
