@@ -110,7 +110,7 @@ pub(crate) struct Source {
 
 enum From {
     Generator(Spec),
-    File(InputFile),
+    File(Box<InputFile>),
 }
 
 impl Source {
@@ -118,7 +118,7 @@ impl Source {
     pub(crate) fn open(name: &str) -> Result<Self> {
         let from = match name.starts_with(Spec::PREFIX) {
             true => From::Generator(Spec::parse(name)?),
-            false => From::File(InputFile::open(name, Wanted::Matrix)?),
+            false => From::File(Box::new(InputFile::open(name, Wanted::Matrix)?)),
         };
         let name = if name == STANDARD { "standard input".into() } else { escaped(name).into_owned() };
         Ok(Source { name, from, notes: Mutex::default() })

@@ -70,13 +70,16 @@ pub struct Opened<'r> {
     held: Held<'r>,
 }
 
+/// Reads a form from bytes: what is wanted, and a right-hand side beside it.
+type ReadForm = fn(&Arc<Contents>, Wanted) -> Result<(Stored, Option<Stored>)>;
+
 enum Held<'r> {
-    Text(Box<mm::Opened<'r>>),
+    Text(mm::Opened<'r>),
     Binary {
         /// What was asked for, until it is read.
         main: Option<Stored>,
         /// A right-hand side in the same file.
-        beside: Option<Stored>,
+        beside: Option<Box<Stored>>,
         /// The archive around the file.
         archive: Option<Beside<'r>>,
         /// Whether the first is kept when it is read.
@@ -113,7 +116,7 @@ impl<'r> Opened<'r> {
     fn start(name: &str, bytes: impl Read + Send + 'r, total: Option<u64>, wanted: Wanted) -> Result<Self> {
         let (counted, read) = Counted::new(bytes);
         let text = text(name, Box::new(counted), wanted, Expected::Any)?;
-        let read: fn(&Arc<Contents>, Wanted) -> Result<(Stored, Option<Stored>)> = match text.form {
+        let read: ReadForm = match text.form {
             Form::MatrixMarket => return mm::Opened::of_text(text, total, read).map(Self::of_text),
             Form::Npy => |contents, _| Ok((npy::read(contents)?, None)),
             Form::Npz => |contents, _| Ok((npz::read(contents)?, None)),
@@ -124,6 +127,7 @@ impl<'r> Opened<'r> {
         let Text { name, stream, plain, beside: archive, .. } = text;
         let contents = Arc::new(Contents::read(&name, stream, total.filter(|_| plain))?);
         let (main, beside) = read(&contents, wanted)?;
+        let beside = beside.map(Box::new);
         let about = main.about();
         Ok(Opened { name, about, held: Held::Binary { main: Some(main), beside, archive, keep: false } })
     }
@@ -138,7 +142,7 @@ impl<'r> Opened<'r> {
             kind: if header.field == Field::Complex { Kind::C64 } else { Kind::F64 },
             is_dense: header.layout == mm::Layout::Array,
         };
-        Opened { name: file.name().into(), about, held: Held::Text(Box::new(file)) }
+        Opened { name: file.name().into(), about, held: Held::Text(file) }
     }
 
     /// What errors call it: the name of the file, behind it that of the member of an archive.
@@ -236,7 +240,7 @@ impl<'r> Opened<'r> {
             Held::Binary { beside, archive, .. } => {
                 if let Some(stored) = beside.take() {
                     let (name, about) = (stored.name.clone(), stored.about());
-                    let held = Held::Binary { main: Some(stored), beside: None, archive: None, keep: false };
+                    let held = Held::Binary { main: Some(*stored), beside: None, archive: None, keep: false };
                     return Ok(Some(Opened { name, about, held }));
                 }
                 let Some(archive) = archive else { return Ok(None) };
