@@ -68,10 +68,10 @@ ARCH=${ARCH:-${compute:+sm_$compute}}
 build cusparse "$nvcc" -arch="${ARCH:-native}" "$peers/cusparse.cu" "${link[@]}" "$(library cusparse)" "$(library cublas)" &
 build viennacl-cuda "$nvcc" -arch="${ARCH:-native}" -DVIENNACL_WITH_CUDA -x cu "$peers/viennacl.cpp" "${link[@]}" &
 build viennacl-opencl g++ -DVIENNACL_WITH_OPENCL "$peers/viennacl.cpp" "$here/.bin/libOpenCL.so.1" &
-file() { echo "$WORK/${1#gen:}.laccsr"; }
+file() { echo "$WORK/${1#gen:}.petsc"; }
 for spec in $MATRICES $PRODUCTS; do
   [[ -s $(file "$spec") ]] && continue
-  "$ours" generate "$spec" --output "$WORK/part.laccsr" >>"$kept.log" && mv "$WORK/part.laccsr" "$(file "$spec")"
+  "$ours" generate "$spec" --output "$WORK/part.petsc" >>"$kept.log" && mv "$WORK/part.petsc" "$(file "$spec")"
 done
 wait
 say "built, matrices written"

@@ -20,7 +20,7 @@ const char *const CONVERGED = "jacobi-cg";
 const double TOLERANCE = 1e-8;
 const int MOST_ITERATIONS = 10000;
 
-// A matrix in compressed sparse rows, as `lacuna generate SPEC --output NAME.laccsr` writes it (see crates/cli/src/raw.rs).
+// A matrix in compressed sparse rows, from PETSc's binary form, as `lacuna generate SPEC --output NAME.petsc` writes it: big-endian.
 template <typename T> struct Csr {
   std::int64_t rows = 0, cols = 0, nnz = 0;
   std::vector<int> row_ptr, col_idx;
@@ -35,24 +35,30 @@ template <typename T> Csr<T> read_csr(const char *path) {
       std::exit(2);
     }
   };
-  char magic[8];
-  std::uint64_t sizes[3];
-  get(magic, 8);
-  get(sizes, 24);
-  if (std::memcmp(magic, "LACCSR1\n", 8)) {
+  auto get_ints = [&](int *to, std::size_t count) {
+    get(to, 4 * count);
+    for (std::size_t k = 0; k < count; k++) to[k] = int(__builtin_bswap32(std::uint32_t(to[k])));
+  };
+  int head[4];
+  get_ints(head, 4);
+  if (head[0] != 1211216) {
     std::fprintf(stderr, "%s is not a matrix file\n", path);
     std::exit(2);
   }
   Csr<T> a;
-  a.rows = sizes[0], a.cols = sizes[1], a.nnz = sizes[2];
+  a.rows = head[1], a.cols = head[2], a.nnz = head[3];
   a.row_ptr.resize(a.rows + 1), a.col_idx.resize(a.nnz), a.values.resize(a.nnz);
-  get(a.row_ptr.data(), 4 * a.row_ptr.size());
-  get(a.col_idx.data(), 4 * a.col_idx.size());
-  char padding[4];
-  get(padding, 4 * ((a.rows + 1 + a.nnz) % 2));
-  std::vector<double> values(a.nnz);
-  get(values.data(), 8 * values.size());
-  std::copy(values.begin(), values.end(), a.values.begin());
+  get_ints(a.row_ptr.data() + 1, a.rows);
+  for (std::int64_t i = 0; i < a.rows; i++) a.row_ptr[i + 1] += a.row_ptr[i];
+  get_ints(a.col_idx.data(), a.nnz);
+  std::vector<std::uint64_t> words(a.nnz);
+  get(words.data(), 8 * words.size());
+  for (std::int64_t k = 0; k < a.nnz; k++) {
+    std::uint64_t word = __builtin_bswap64(words[k]);
+    double value;
+    std::memcpy(&value, &word, 8);
+    a.values[k] = T(value);
+  }
   std::fclose(file);
   return a;
 }
@@ -149,7 +155,7 @@ struct Task {
     for (std::string method; std::getline(list, method, ',');) methods.push_back(method);
   }
   // The same matrix as a Matrix Market file with every entry.
-  std::string market() const { return std::string(file, std::strlen(file) - std::strlen(".laccsr")) + ".mtx"; }
+  std::string market() const { return std::string(file, std::strlen(file) - std::strlen(".petsc")) + ".mtx"; }
   // A line of JSON, with times in microseconds an iteration. No threads are those of a device.
   void print(const char *peer, int threads, const std::string &method, std::int64_t n, const Result &result) const {
     bool converged = method == CONVERGED, fixed = method == "cg" || method == "bicgstab" || method == "gmres";

@@ -86,11 +86,11 @@ PYTHON=${PYTHON:-/usr/bin/python3}
 # --- matrices --------------------------------------------------------------------------------------------------
 stem() { echo "$OUT/matrices/${1#gen:}"; }
 for spec in $MATRICES $PRODUCTS $CONVERGED; do
-  [[ -s $(stem "$spec").laccsr ]] || "$OURS" generate "$spec" --output "$(stem "$spec").laccsr" >/dev/null
+  [[ -s $(stem "$spec").petsc ]] || "$OURS" generate "$spec" --output "$(stem "$spec").petsc" >/dev/null
 done
 for item in $DATA; do
   spec=${item#*=}
-  [[ -s $(stem "$spec").laccsr ]] || "$OURS" generate "$spec" --output "$(stem "$spec").laccsr" >/dev/null
+  [[ -s $(stem "$spec").petsc ]] || "$OURS" generate "$spec" --output "$(stem "$spec").petsc" >/dev/null
   if [[ $item == *read* && ! -s $(stem "$spec").mtx ]]; then
     "$OURS" generate "$spec" --general --output "$(stem "$spec").mtx" >/dev/null
   fi
@@ -117,7 +117,7 @@ ranks() { # RANKS ARGUMENTS...
 }
 round() { # TYPE SPEC METHODS REPEATS
   local type=$1 spec=$2 methods=$3 repeats=$4
-  local arguments=("$(stem "$spec").laccsr" "$spec" "$type" "$repeats" "$methods")
+  local arguments=("$(stem "$spec").petsc" "$spec" "$type" "$repeats" "$methods")
   case $methods in cg* | bicgstab* | gmres*) peer 1 viennacl-opencl "${arguments[@]}" ;; esac
   "$PYTHON" bench/peers/scipy_peer.py "${arguments[@]}" >>"$lines" || missing "scipy $* failed"
   for threads in 1 "$THREADS"; do
@@ -128,12 +128,12 @@ round() { # TYPE SPEC METHODS REPEATS
   done
 }
 made() { # SPEC WORK
-  local arguments=("$(stem "$1").laccsr" "$1" f64 1 "$2")
+  local arguments=("$(stem "$1").petsc" "$1" f64 1 "$2")
   "$PYTHON" bench/peers/scipy_peer.py "${arguments[@]}" >>"$lines" || missing "scipy $* failed"
   peer 1 eigen "${arguments[@]}"
 }
 # Large systems take long enough that fewer solves a round will do.
-repeats() { if (($(stat -c %s "$(stem "$1").laccsr") > 20000000)); then echo $(((REPEATS + 4) / 5)); else echo "$REPEATS"; fi; }
+repeats() { if (($(stat -c %s "$(stem "$1").petsc") > 20000000)); then echo $(((REPEATS + 4) / 5)); else echo "$REPEATS"; fi; }
 
 compare() { # TYPE SPEC METHODS ARGUMENTS...
   local common=(--types "$1" --methods "$3" --rounds "${EACH:-3}" --quiet --json "$ours" "${@:4}")

@@ -19,15 +19,14 @@ TOLERANCE = 1e-8
 
 
 def read(path, dtype):
-    """A matrix in compressed sparse rows, as `lacuna generate SPEC --output NAME.laccsr` writes it."""
+    """A matrix from PETSc's binary form, as `lacuna generate SPEC --output NAME.petsc` writes it."""
     with open(path, "rb") as file:
-        if file.read(8) != b"LACCSR1\n":
+        kind, rows, cols, nnz = (int(size) for size in np.fromfile(file, ">i4", 4))
+        if kind != 1211216:
             sys.exit(f"{path} is not a matrix file")
-        rows, cols, nnz = (int(size) for size in np.fromfile(file, "<u8", 3))
-        row_ptr = np.fromfile(file, "<u4", rows + 1).astype(np.int32)
-        col_idx = np.fromfile(file, "<u4", nnz).astype(np.int32)
-        file.seek(4 * ((rows + 1 + nnz) % 2), 1)
-        values = np.fromfile(file, "<f8", nnz).astype(dtype)
+        row_ptr = np.concatenate([[0], np.cumsum(np.fromfile(file, ">i4", rows))]).astype(np.int32)
+        col_idx = np.fromfile(file, ">i4", nnz).astype(np.int32)
+        values = np.fromfile(file, ">f8", nnz).astype(dtype)
     return sparse.csr_matrix((values, col_idx, row_ptr), shape=(rows, cols))
 
 
@@ -62,7 +61,7 @@ def main():
         return sparse.coo_matrix((coo.data[order], (coo.row[order], coo.col[order])), a.shape)
 
     unordered = triplets() if "assemble" in methods else None
-    market = path.removesuffix(".laccsr") + ".mtx"
+    market = path.removesuffix(".petsc") + ".mtx"
     work = {
         "cg": lambda: linalg.cg(a, b, maxiter=ITERATIONS, **never),
         "bicgstab": lambda: linalg.bicgstab(a, b, maxiter=ITERATIONS, **never),

@@ -2,7 +2,8 @@
 use crate::args::NumberType;
 use crate::failure::{Failure, Result};
 use crate::progress::Reading;
-use lacuna::formats::mm::{Field, Opened, ReadOptions, Wanted};
+use lacuna::formats::io::{About, Opened, Wanted};
+use lacuna::formats::mm::ReadOptions;
 use lacuna::text::escaped;
 use lacuna::{Csr, Error, Kind, Scalar, Spec, memory};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -16,15 +17,15 @@ struct InputFile {
     wanted: Wanted,
     /// Nothing once it failed.
     opened: Mutex<Option<Opened<'static>>>,
-    complex: bool,
+    about: About,
 }
 
 impl InputFile {
     fn open(path: &str, wanted: Wanted) -> Result<Self> {
         claim(path)?;
         let opened = open(path, wanted)?;
-        let complex = opened.header().field == Field::Complex;
-        Ok(InputFile { path: path.into(), wanted, opened: Mutex::new(Some(opened)), complex })
+        let about = *opened.about();
+        Ok(InputFile { path: path.into(), wanted, opened: Mutex::new(Some(opened)), about })
     }
 
     fn with<R>(&self, read: impl FnOnce(&mut Opened<'static>) -> lacuna::Result<R>) -> Result<R> {
@@ -109,7 +110,7 @@ pub(crate) struct Source {
 
 enum From {
     Generator(Spec),
-    File(InputFile),
+    File(Box<InputFile>),
 }
 
 impl Source {
@@ -117,7 +118,7 @@ impl Source {
     pub(crate) fn open(name: &str) -> Result<Self> {
         let from = match name.starts_with(Spec::PREFIX) {
             true => From::Generator(Spec::parse(name)?),
-            false => From::File(InputFile::open(name, Wanted::Matrix)?),
+            false => From::File(Box::new(InputFile::open(name, Wanted::Matrix)?)),
         };
         let name = if name == STANDARD { "standard input".into() } else { escaped(name).into_owned() };
         Ok(Source { name, from, notes: Mutex::default() })
@@ -131,7 +132,7 @@ impl Source {
     fn is_complex(&self) -> bool {
         match &self.from {
             From::Generator(spec) => spec.is_complex(),
-            From::File(file) => file.complex,
+            From::File(file) => file.about.kind.is_complex(),
         }
     }
 
@@ -173,6 +174,36 @@ impl Source {
         }
     }
 
+    /// The number type that holds what is stored.
+    pub(crate) fn own_type(&self) -> Result<Kind> {
+        match &self.from {
+            From::Generator(_) => self.number_type(None, false),
+            From::File(file) => Ok(file.about.kind),
+        }
+    }
+
+    /// Whether it is a file of one column that stores every place.
+    pub(crate) fn is_vector(&self) -> bool {
+        matches!(&self.from, From::File(file) if file.about.is_dense && file.about.cols == 1)
+    }
+
+    /// The vector in the file.
+    pub(crate) fn read_vector<T: Scalar>(&self, quiet: bool) -> Result<Vec<T>> {
+        let From::File(file) = &self.from else {
+            return Err(Failure::Usage(format!("{}: a generator has no vector", self.name)));
+        };
+        let notes = |note: &str| self.note(note, quiet);
+        let options = ReadOptions { progress: None, notes: Some(&notes) };
+        file.with(|opened| opened.vector(&options))
+    }
+
+    /// The right-hand side, which there must be.
+    pub(crate) fn needed_right_hand_side<T: Scalar>(&self, quiet: bool) -> Result<Vec<T>> {
+        self.right_hand_side(quiet)?.ok_or_else(|| {
+            Failure::Usage(format!("--rhs: {} has no right-hand side of one column", self.name))
+        })
+    }
+
     /// Remembers something that the user should know, and says it.
     pub(crate) fn note(&self, note: &str, quiet: bool) {
         if !quiet {
@@ -186,16 +217,16 @@ impl Source {
         self.notes.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// The right-hand side beside the matrix in an archive, where it has a usable one. To be asked for when the matrix was read.
+    /// The right-hand side beside the matrix in an archive or in the same file, where there is a usable one. To be asked for when the matrix was read.
     pub(crate) fn right_hand_side<T: Scalar>(&self, quiet: bool) -> Result<Option<Vec<T>>> {
         let From::File(file) = &self.from else { return Ok(None) };
-        let held = file.lock();
-        let Some(mut found) = held.as_ref().map_or(Ok(None), Opened::right_hand_side)? else {
+        let mut held = file.lock();
+        let Some(mut found) = held.as_mut().map_or(Ok(None), Opened::right_hand_side)? else {
             return Ok(None);
         };
-        let (name, header) = (escaped(found.name()).into_owned(), found.header());
-        if header.cols != 1 {
-            let (rows, cols) = (header.rows, header.cols);
+        let (name, about) = (escaped(found.name()).into_owned(), found.about());
+        if about.cols != 1 {
+            let (rows, cols) = (about.rows, about.cols);
             self.note(
                 &format!("{name} is not taken for the right-hand side, it is {rows}x{cols}; b is ones"),
                 quiet,
@@ -214,7 +245,7 @@ pub(crate) enum VectorSource {
     Ones,
     /// Uniform random numbers between -1 and 1, parts of complex ones each.
     Random(u64),
-    /// A Matrix Market file of one column.
+    /// A file of one column.
     File(Box<VectorFile>),
 }
 
@@ -250,7 +281,7 @@ impl VectorSource {
 
     /// Whether it needs a complex number type.
     pub(crate) fn is_complex(&self) -> bool {
-        matches!(self, VectorSource::File(vector) if vector.file.complex)
+        matches!(self, VectorSource::File(vector) if vector.file.about.kind.is_complex())
     }
 
     /// Takes a stream into memory, before another is opened.

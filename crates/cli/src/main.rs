@@ -1,8 +1,9 @@
-//! The `lacuna` command: solves sparse linear systems, compares backends, times products, describes and makes matrices, lists devices.
+//! The `lacuna` command: solves sparse linear systems, compares backends, times products, describes, converts and makes matrices, lists devices.
 mod advise;
 mod args;
 mod bench;
 mod compare;
+mod convert;
 mod devices;
 mod document;
 mod failure;
@@ -15,7 +16,6 @@ mod out;
 mod page;
 mod plot;
 mod progress;
-mod raw;
 mod record;
 mod report;
 mod solve;
@@ -34,6 +34,7 @@ fn main() -> ExitCode {
         Command::Bench(args) => bench::run(&args),
         Command::Report(args) => kept::run(&args).map(|()| ExitCode::SUCCESS),
         Command::Info(args) => info::run(&args).map(|()| ExitCode::SUCCESS),
+        Command::Convert(args) => convert::run(&args).map(|()| ExitCode::SUCCESS),
         Command::Generate(args) => generate::run(&args).map(|()| ExitCode::SUCCESS),
         Command::Devices(args) => devices::run(&args).map(|()| ExitCode::SUCCESS),
     };

@@ -1,11 +1,11 @@
 //! `lacuna solve`
 use crate::args::{SolveArgs, most_iterations};
+use crate::convert::save_vector;
 use crate::failure::{NOT_CONVERGED, Result};
 use crate::input::{STANDARD, Source, VectorSource, check_length, is_stream, set_threads};
 use crate::progress::{Solving, cancel_on_interrupt, solved};
 use crate::report::{Report, Times};
 use crate::{out, plot};
-use lacuna::formats::mm;
 use lacuna::ndarray::{ArrayView1, ArrayViewMut1};
 use lacuna::{
     Backend, Complex32, Complex64, Csr, Kind, LinearSystem, OnBackend, Outcome, Prepared, Scalar, Stop,
@@ -76,7 +76,7 @@ pub(crate) fn right_hand_side<T: Scalar>(
         return rhs.read::<T>(n, source, quiet);
     }
     match source.right_hand_side::<T>(quiet)? {
-        Some(b) => check_length("the right-hand side of the archive", n, &b).map(|()| b),
+        Some(b) => check_length("the right-hand side beside the matrix", n, &b).map(|()| b),
         None => VectorSource::Ones.read::<T>(n, source, quiet),
     }
 }
@@ -126,10 +126,8 @@ impl Solve<'_> {
         if let Some(path) = &args.output {
             if !x.iter().all(|v| v.finite()) {
                 out::note(&format!("{path}: not written, the solution is not finite"));
-            } else if path == STANDARD {
-                out::stream(|out| mm::encode_vector(out, &x))?;
             } else {
-                mm::write_vector(path, &x)?;
+                save_vector(path, &x)?;
             }
         }
         Ok(if report.outcome.converged() { ExitCode::SUCCESS } else { ExitCode::from(NOT_CONVERGED) })

@@ -75,6 +75,16 @@ pub enum Error {
         /// What was expected and what came.
         message: String,
     },
+    /// Bytes of a file that do not belong. Offsets count from 0.
+    #[error("{}: byte {offset}: {message}", escaped(source_name))]
+    Malformed {
+        /// The file, and the member of an archive.
+        source_name: String,
+        /// The byte, counted from 0.
+        offset: u64,
+        /// What was expected and what came.
+        message: String,
+    },
     /// A file that could not be read or written.
     #[error("{operation} {}: {}", escaped(path), escaped(&source.to_string()))]
     Io {

@@ -442,7 +442,12 @@ fn position(row_ptr: &[u32], col_idx: &[u32], k: usize) -> (usize, usize) {
 }
 
 /// An error for the first value that is not finite.
-fn check_finite<T: Scalar>(operation: &str, row_ptr: &[u32], col_idx: &[u32], values: &[T]) -> Result<()> {
+pub(crate) fn check_finite<T: Scalar>(
+    operation: &str,
+    row_ptr: &[u32],
+    col_idx: &[u32],
+    values: &[T],
+) -> Result<()> {
     match values.par_iter().with_min_len(GRAIN).position_first(|v| !v.finite()) {
         None => Ok(()),
         Some(k) => {

@@ -10,7 +10,7 @@
 //! - [`Pair`] puts a matrix and its conjugate transpose on a device.
 //! - [`reorder`] finds an order of the rows that brings what is coupled together.
 //! - [`Spec`] makes model problems of any size by name.
-//! - [`mm`] reads and writes Matrix Market files.
+//! - [`io`] reads and writes files: Matrix Market ([`mm`]), NumPy and SciPy, PETSc, MATLAB, Rutherford–Boeing.
 //! - [`open`] takes either, a file or a name.
 //! - [`Structure`] says what a matrix looks like, [`spy`] counts entries for a picture of it.
 pub mod algebra;
@@ -28,10 +28,10 @@ mod generate;
 mod graph;
 mod hyb;
 mod hyb_layout;
+pub mod io;
 mod lengths;
 mod matching;
 mod mirror;
-pub mod mm;
 mod packed;
 mod padding;
 mod pair;
@@ -41,7 +41,6 @@ mod pkt;
 mod reorder;
 mod select;
 mod sell;
-mod source;
 mod stencil;
 mod structure;
 mod triangular;
@@ -56,6 +55,7 @@ pub use dia::{DIA_ROWS, Dia};
 pub use generate::{Generator, Spec, look_alikes};
 pub use hyb::Hyb;
 pub use hyb_layout::HybLayout;
+pub use io::{field, mm, open};
 pub use matching::matching;
 pub use packed::{Packed, Values, widened};
 pub use pair::Pair;
@@ -65,7 +65,6 @@ pub use pkt::{PACKET, Pkt};
 pub use reorder::{ORDERS, OrderInfo, Profile, by_length, by_parts, reorder, reverse_cuthill_mckee};
 pub use select::{Candidate, FORMATS, FormatInfo, candidates, choose_format, convert};
 pub use sell::{SLICE, Sell};
-pub use source::{field, open};
 pub use stencil::{MOST_NEIGHBOURS, Stencil};
 pub use structure::{Structure, spy};
 pub use triangular::{Half, Triangular};

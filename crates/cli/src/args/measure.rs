@@ -5,7 +5,7 @@ use clap::{Args, ValueEnum};
 
 #[derive(Debug, Args)]
 pub(crate) struct CompareArgs {
-    /// Matrix Market files, plain, compressed or in archives, `-` for standard input, or generators [default: gen:poisson-p1 with 225 to 261121 unknowns]
+    /// Files as `lacuna solve` takes them, `-` for standard input, or generators [default: gen:poisson-p1 with 225 to 261121 unknowns]
     pub(crate) matrices: Vec<String>,
     /// Methods by name, also gmres-once (orthogonalises once) and spmv (products alone) [default: cg where the matrix
     /// is positive definite, bicgstab, gmres]

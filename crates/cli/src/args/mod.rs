@@ -8,7 +8,7 @@ mod solve;
 
 pub(crate) use advise::AdviseArgs;
 pub(crate) use lists::generators;
-pub(crate) use matrix::{DevicesArgs, GenerateArgs, InfoArgs};
+pub(crate) use matrix::{ConvertArgs, DevicesArgs, GenerateArgs, InfoArgs};
 pub(crate) use measure::{BenchArgs, CompareArgs, MeasuringArgs, ReportArgs, Suite};
 pub(crate) use shared::{NumberType, joined, most_iterations};
 pub(crate) use solve::{SolveArgs, SpmvArgs};
@@ -16,6 +16,7 @@ pub(crate) use solve::{SolveArgs, SpmvArgs};
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use lacuna::text::printable;
 use lists::{formats, lists};
+use matrix::FORMS;
 
 /// Sparse linear systems, solved by Krylov methods.
 #[derive(Debug, Parser)]
@@ -33,6 +34,7 @@ Examples:
   lacuna advise A.mtx --plot race.svg         tries what may suit it, names the fastest
   lacuna info A.mtx --plot spy.png            what the matrix looks like, what would solve it
   lacuna spmv A.mtx --plot spmv.svg           which storage format is fastest here
+  lacuna convert A.npz A.mtx                  between SciPy, PETSc, MATLAB, Matrix Market and more
   lacuna generate gen:convection:300x300 --output A.mtx.gz
   lacuna devices
   zcat A.mtx.gz | lacuna solve - --output - > x.mtx
@@ -58,6 +60,8 @@ pub(crate) enum Command {
     Report(ReportArgs),
     /// Describe a matrix: structure, symmetry, rows, diagonal, and what would solve it
     Info(InfoArgs),
+    /// Write a matrix or a vector in another form: for SciPy, PETSc, or as text
+    Convert(ConvertArgs),
     /// Write a generated matrix to a file
     Generate(GenerateArgs),
     /// List every device of every backend: its memory, its number types, its measured bandwidth
@@ -71,6 +75,7 @@ pub(crate) fn parse() -> Command {
         .mut_subcommand("compare", |c| c.after_help(lists()))
         .mut_subcommand("spmv", |c| c.after_help(formats() + &generators()))
         .mut_subcommand("info", |c| c.after_help(generators()))
+        .mut_subcommand("convert", |c| c.after_help(FORMS))
         .mut_subcommand("generate", |c| c.after_help(generators()));
     let matches = command.try_get_matches().unwrap_or_else(|error| exit(&error));
     Cli::from_arg_matches(&matches).unwrap_or_else(|error| exit(&error)).command

@@ -8,13 +8,14 @@ use lacuna::formats::FORMATS;
 
 #[derive(Debug, Args)]
 pub(crate) struct SolveArgs {
-    /// A Matrix Market file, plain or compressed (.gz, .bz2, .xz), an archive of SuiteSparse (.tar.gz), `-` for standard input, or a
-    /// generator such as gen:poisson2d:512x512
+    /// A file: Matrix Market (.mtx), SciPy (.npz), PETSc (.petsc), MATLAB (.mat) or Rutherford-Boeing (.rb), plain or compressed (.gz,
+    /// .bz2, .xz), an archive of SuiteSparse (.tar.gz), `-` for standard input; or a generator such as gen:poisson2d:512x512
     pub(crate) matrix: String,
-    /// The right-hand side: a Matrix Market file of one column, `-`, `ones`, or `random:SEED` [default: that of the archive, else ones]
+    /// The right-hand side: a file of one column (.mtx, .npy, PETSc, ...), `-`, `ones`, or `random:SEED` [default: that beside the
+    /// matrix in its file or archive, else ones]
     #[arg(long, value_name = "FILE|-|ones|random:SEED")]
     pub(crate) rhs: Option<String>,
-    /// Where to start from: a Matrix Market file of one column [default: 0]
+    /// Where to start from: a file of one column [default: 0]
     #[arg(long, value_name = "FILE|-")]
     pub(crate) x0: Option<String>,
     /// The method, with options as NAME:key=value,...; `auto` goes by the structure of the matrix and says why
@@ -51,8 +52,8 @@ pub(crate) struct SolveArgs {
     /// Iterations of a GMRES cycle [default: 30]
     #[arg(long, value_name = "COUNT", value_parser = restart())]
     pub(crate) restart: Option<u32>,
-    /// Write the solution to a Matrix Market file, or to standard output for `-`; the report then goes to standard error
-    #[arg(long, value_name = "X.mtx|-")]
+    /// Write the solution to a file (.mtx, .npy or .petsc), or to standard output for `-`; the report then goes to standard error
+    #[arg(long, value_name = "FILE|-")]
     pub(crate) output: Option<String>,
     /// Plot the residual over the iterations
     #[arg(long, value_name = "FILE.svg|FILE.png")]
@@ -63,8 +64,8 @@ pub(crate) struct SolveArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct SpmvArgs {
-    /// A Matrix Market file, plain or compressed (.gz, .bz2, .xz), an archive of SuiteSparse (.tar.gz), `-` for standard input, or a
-    /// generator such as gen:poisson2d:512x512
+    /// A file: Matrix Market (.mtx), SciPy (.npz), PETSc (.petsc), MATLAB (.mat) or Rutherford-Boeing (.rb), plain or compressed (.gz,
+    /// .bz2, .xz), an archive of SuiteSparse (.tar.gz), `-` for standard input; or a generator such as gen:poisson2d:512x512
     pub(crate) matrix: String,
     /// Formats by name, separated by commas, `all` that take the matrix, or `tune` for the plausible ones, whose times are
     /// remembered

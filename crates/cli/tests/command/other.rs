@@ -42,11 +42,53 @@ fn generated_files_are_read_again() {
 #[test]
 fn generated_files_for_other_programs() {
     let bench = Bench::new();
-    let ran = bench.run("generate gen:poisson1d:3 --output a.laccsr");
-    assert_eq!(ran.out, "a.laccsr: 3 x 3, 7 entries, f64\n", "{}", ran.err);
-    let bytes = std::fs::read(bench.path("a.laccsr")).unwrap();
-    assert!(bytes.starts_with(b"LACCSR1\n") && bytes.len() == 32 + 4 * (4 + 7 + 1) + 8 * 7);
-    assert!(bench.refused("generate gen:helmholtz:5x5 --output a.laccsr").contains("such files hold f64"));
+    for (name, start) in [("a.npz", &b"PK"[..]), ("a.petsc", b"\0\x12\x7B\x50")] {
+        let ran = bench.run(&format!("generate gen:poisson1d:3 --output {name}"));
+        assert_eq!(ran.out, format!("{name}: 3 x 3, 7 entries, f64\n"), "{}", ran.err);
+        assert!(std::fs::read(bench.path(name)).unwrap().starts_with(start));
+        assert_eq!(bench.solve(name).0, 0);
+    }
+    assert!(bench.refused("generate gen:poisson1d:3 --output a.npy").contains("expected .npz"));
+}
+
+#[test]
+fn every_form_is_converted() {
+    let bench = Bench::new();
+    assert_eq!(bench.run("generate gen:helmholtz:5x5 --type c32 --output a.npz").code, 0);
+    for (from, to, kind) in
+        [("a.npz", "b.petsc", "c32"), ("b.petsc", "c.mtx.gz", "c64"), ("c.mtx.gz", "d.npz", "c64")]
+    {
+        let ran = bench.run(&format!("convert {from} {to}"));
+        assert_eq!(ran.out, format!("{to}: 25 x 25, 105 entries, {kind}\n"), "{}", ran.err);
+    }
+    let text = |name: &str| bench.run(&format!("convert {name} - --type c32 --general")).out;
+    assert!(text("a.npz").starts_with("%%MatrixMarket matrix coordinate complex general"));
+    assert_eq!(text("a.npz"), text("d.npz"));
+    assert!(bench.refused("convert a.npz e.mtx --type f64").contains("the matrix is complex"));
+    assert!(bench.refused("convert a.npz e.mtx --rhs b.mtx").contains("has no right-hand side"));
+    assert!(bench.refused("convert a.npz e.mat").contains("is read but not written"));
+    assert!(!bench.path("e.mtx").exists() && !bench.path("e.mat").exists());
+
+    bench.file("b.mtx", "%%MatrixMarket matrix array real general\n3 1\n1\n0\n2.5\n");
+    for (from, to) in [("b.mtx", "b.npy"), ("b.npy", "v.petsc"), ("v.petsc", "w.mtx")] {
+        let ran = bench.run(&format!("convert {from} {to}"));
+        assert_eq!(ran.out, format!("{to}: 3 x 1, 3 entries, f64\n"), "{}", ran.err);
+    }
+    let read = |name: &str| std::fs::read_to_string(bench.path(name)).unwrap();
+    assert_eq!(read("w.mtx"), read("b.mtx"));
+    for rhs in ["b.npy", "v.petsc"] {
+        let ran = bench.run(&format!("solve gen:poisson1d:3 --rhs {rhs} --output x.npy"));
+        assert_eq!(ran.code, 0, "{}", ran.err);
+        assert!(std::fs::read(bench.path("x.npy")).unwrap().starts_with(b"\x93NUMPY"));
+    }
+    // A vector behind the matrix is the right-hand side.
+    assert_eq!(bench.run("generate gen:poisson1d:3 --output a.petsc").code, 0);
+    let both = [std::fs::read(bench.path("a.petsc")).unwrap(), std::fs::read(bench.path("v.petsc")).unwrap()];
+    std::fs::write(bench.path("both.petsc"), both.concat()).unwrap();
+    let ran = bench.run("convert both.petsc a.mtx --rhs c.mtx");
+    assert_eq!(ran.out, "a.mtx: 3 x 3, 7 entries, f64\nc.mtx: 3 x 1, 3 entries, f64\n", "{}", ran.err);
+    assert_eq!(read("c.mtx"), read("b.mtx"));
+    assert!(bench.run("solve both.petsc").err.contains("the right-hand side is both.petsc"));
 }
 
 #[test]

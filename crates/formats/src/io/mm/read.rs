@@ -1,11 +1,11 @@
 //! Reading: blocks of lines behind the header by all threads, then the matrix.
-use super::archive::Wanted;
 use super::entries::{Parsed, parse, place};
 use super::header::{Field, Header, Layout, Symmetry};
 use super::opened::{Opened, Unread};
 use super::rounded::Rounding;
 use crate::Csr;
 use crate::assemble::{Entry, assemble};
+use crate::io::Wanted;
 use lacuna_core::{Error, Result, Scalar, memory};
 use rayon::prelude::*;
 use std::borrow::Cow;
@@ -19,6 +19,11 @@ use std::sync::{Mutex, PoisonError};
 const FREE_ROWS: u64 = 1 << 26;
 /// Rows or columns for each entry beyond [`FREE_ROWS`].
 const ROWS_PER_ENTRY: u64 = 256;
+
+/// Rows or columns that a file with so many entries may claim.
+pub(in crate::io) fn most_rows(entries: u64) -> u64 {
+    FREE_ROWS.max(entries.saturating_mul(ROWS_PER_ENTRY))
+}
 
 /// How to read.
 #[derive(Clone, Copy, Default)]
@@ -237,7 +242,7 @@ impl Opened<'_> {
                 message: format!("the file holds complex numbers, {} cannot; use c64 or c32", kind.name()),
             });
         }
-        let most = FREE_ROWS.max(header.entries.saturating_mul(ROWS_PER_ENTRY));
+        let most = most_rows(header.entries);
         let side = header.rows.max(header.cols) as u64;
         if header.layout == Layout::Coordinate && side > most {
             let entries = header.entries;

@@ -2,11 +2,9 @@
 use super::entries::across;
 use super::header::{Field, Symmetry};
 use crate::Csr;
-use flate2::Compression;
-use flate2::write::GzEncoder;
+use crate::io::save::{failed, save};
 use lacuna_core::{Error, Result, Scalar};
 use rayon::prelude::*;
-use std::fs::File;
 use std::io::{self, Write};
 use std::path::Path;
 
@@ -39,7 +37,7 @@ pub struct WriteOptions<'a> {
 /// When the file cannot be written, or the matrix does not have the symmetry asked for.
 pub fn write_matrix<T: Scalar>(path: impl AsRef<Path>, a: &Csr<T>, options: &WriteOptions<'_>) -> Result<()> {
     let symmetry = storage(a, options.storage)?;
-    to_file(path.as_ref(), |out| matrix(out, a, symmetry, options.comment))
+    save(path.as_ref(), |out| matrix(out, a, symmetry, options.comment).map_err(failed))
 }
 
 /// As [`write_matrix`], to anything that takes bytes, plain.
@@ -52,7 +50,7 @@ pub fn encode_matrix<T: Scalar>(
     options: &WriteOptions<'_>,
 ) -> Result<()> {
     let symmetry = storage(a, options.storage)?;
-    matrix(out, a, symmetry, options.comment).map_err(|e| failed("the output", e))
+    matrix(out, a, symmetry, options.comment).map_err(failed)
 }
 
 /// Writes a vector as an array of one column, compressed by gzip when the name ends in `.gz`.
@@ -61,7 +59,7 @@ pub fn encode_matrix<T: Scalar>(
 /// When the file cannot be written, or an element is not finite.
 pub fn write_vector<T: Scalar>(path: impl AsRef<Path>, x: &[T]) -> Result<()> {
     check_finite(x)?;
-    to_file(path.as_ref(), |out| vector(out, x))
+    save(path.as_ref(), |out| vector(out, x).map_err(failed))
 }
 
 /// As [`write_vector`], to anything that takes bytes, plain.
@@ -70,29 +68,11 @@ pub fn write_vector<T: Scalar>(path: impl AsRef<Path>, x: &[T]) -> Result<()> {
 /// As [`write_vector`].
 pub fn encode_vector<T: Scalar>(out: &mut (impl Write + ?Sized), x: &[T]) -> Result<()> {
     check_finite(x)?;
-    vector(out, x).map_err(|e| failed("the output", e))
+    vector(out, x).map_err(failed)
 }
 
-fn failed(path: &str, source: io::Error) -> Error {
-    Error::Io { operation: "writing".into(), path: path.into(), source }
-}
-
-fn to_file(path: &Path, write: impl Fn(&mut dyn Write) -> io::Result<()>) -> Result<()> {
-    let run = || {
-        let file = File::create(path)?;
-        if path.extension().is_some_and(|e| e.eq_ignore_ascii_case("gz")) {
-            let mut out = GzEncoder::new(file, Compression::default());
-            write(&mut out)?;
-            out.finish()?;
-            return Ok(());
-        }
-        let mut file = file;
-        write(&mut file)
-    };
-    run().map_err(|e| failed(&path.display().to_string(), e))
-}
-
-fn check_finite<T: Scalar>(x: &[T]) -> Result<()> {
+/// Refuses a vector that has an element that is not finite.
+pub(in crate::io) fn check_finite<T: Scalar>(x: &[T]) -> Result<()> {
     match x.iter().position(|v| !v.finite()) {
         None => Ok(()),
         Some(row) => Err(Error::Element {

@@ -1,12 +1,16 @@
-//! The text in a file: decompressed, taken out of an archive, without what stands in front of it.
+//! What is in a file: decompressed, taken out of an archive, without what stands in front of a text.
 use super::archive::{Beside, Found, Wanted, find, is_tar};
-use super::foreign;
+use super::{Form, foreign};
 use bzip2::read::MultiBzDecoder;
 use flate2::read::MultiGzDecoder;
 use lacuna_core::text::escaped;
 use lacuna_core::{Error, Result};
 use lzma_rust2::XzReader;
+use std::fs::File;
 use std::io::{self, BufReader, Cursor, Read};
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Bytes that tell what a file is.
 const HEAD: u64 = 512;
@@ -16,12 +20,33 @@ const LAYERS: usize = 4;
 const XZ_MEMORY: u32 = 1 << 20;
 
 /// Bytes from somewhere.
-pub(super) type Stream<'r> = Box<dyn Read + Send + 'r>;
+pub(in crate::io) type Stream<'r> = Box<dyn Read + Send + 'r>;
 
-/// A text that may be Matrix Market.
-pub(super) struct Text<'r> {
+/// Which forms are read.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Expected {
+    /// All of them.
+    Any,
+    /// This alone.
+    MatrixMarket,
+}
+
+impl Expected {
+    fn named(self) -> String {
+        let forms = match self {
+            Expected::Any => "a Matrix Market, NumPy, SciPy, PETSc, MATLAB or Rutherford–Boeing file",
+            Expected::MatrixMarket => "a Matrix Market file",
+        };
+        format!("expected {forms}, plain, compressed by gzip, bzip2 or xz, or in a tar archive")
+    }
+}
+
+/// A text, or other bytes, of some form.
+pub(in crate::io) struct Text<'r> {
     /// The name of the file, with that of the member where it is an archive.
     pub(super) name: String,
+    /// The form of the bytes.
+    pub(super) form: Form,
     pub(super) stream: Stream<'r>,
     /// Whether the bytes of the text are those of the file.
     pub(super) plain: bool,
@@ -30,7 +55,7 @@ pub(super) struct Text<'r> {
 }
 
 /// Looks at how a file begins, and unpacks it.
-pub(super) fn text<'r>(name: &str, raw: Stream<'r>, wanted: Wanted) -> Result<Text<'r>> {
+pub(super) fn text<'r>(name: &str, raw: Stream<'r>, wanted: Wanted, expected: Expected) -> Result<Text<'r>> {
     let (mut name, mut stream, mut plain, mut beside) = (name.to_string(), raw, true, None);
     for _ in 0..=LAYERS {
         let failed = |source| Error::Io { operation: "reading".into(), path: name.clone(), source };
@@ -43,13 +68,16 @@ pub(super) fn text<'r>(name: &str, raw: Stream<'r>, wanted: Wanted) -> Result<Te
         let packing = Packing::of(&head);
         let mark = if head.starts_with(b"\xEF\xBB\xBF") { 3 } else { 0 };
         if let (Packing::None, Some(what)) = (packing, foreign::named(&head[mark..])) {
-            let expected =
-                "expected a Matrix Market file, plain, compressed by gzip, bzip2 or xz, or in a tar archive";
-            return Err(unsupported(format!("{expected}; it is {what}")));
+            return Err(unsupported(format!("{}; it is {what}", expected.named())));
         }
-        let old = has_old_line_ends(&head[mark..]);
+        let form = Form::of(&head[mark..], &name);
+        let is_other = expected == Expected::MatrixMarket && form != Form::MatrixMarket;
+        if is_other && matches!(packing, Packing::None) {
+            return Err(unsupported(format!("{}; it is {form}", expected.named())));
+        }
+        let old = form.is_text() && has_old_line_ends(&head[mark..]);
         let mut head = Cursor::new(head);
-        head.set_position(mark as u64);
+        head.set_position(if form.is_text() { mark as u64 } else { 0 });
         let whole = head.chain(stream);
         let buffered = |whole| BufReader::with_capacity(1 << 16, whole);
         stream = match packing {
@@ -65,9 +93,9 @@ pub(super) fn text<'r>(name: &str, raw: Stream<'r>, wanted: Wanted) -> Result<Te
                 Err(message) => return Err(unsupported(message)),
             },
             Packing::None if old => {
-                return Ok(Text { name, stream: Box::new(OldLineEnds(whole)), plain, beside });
+                return Ok(Text { name, form, stream: Box::new(OldLineEnds(whole)), plain, beside });
             }
-            Packing::None => return Ok(Text { name, stream: Box::new(whole), plain, beside }),
+            Packing::None => return Ok(Text { name, form, stream: Box::new(whole), plain, beside }),
         };
         plain = false;
     }
@@ -113,6 +141,40 @@ impl<R: Read> Read for OldLineEnds<R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let n = self.0.read(buffer)?;
         buffer[..n].iter_mut().filter(|b| **b == b'\r').for_each(|b| *b = b'\n');
+        Ok(n)
+    }
+}
+
+/// Opens a file: its name for errors, its bytes, and how many they are where that can be known.
+pub(super) fn open_file(path: &Path) -> Result<(String, File, Option<u64>)> {
+    let name = path.display().to_string();
+    let failed = |source| Error::Io { operation: "opening".into(), path: name.clone(), source };
+    let file = File::open(path).map_err(failed)?;
+    let about = file.metadata().map_err(failed)?;
+    if about.is_dir() {
+        return Err(failed(io::Error::new(io::ErrorKind::IsADirectory, "it is a folder, not a file")));
+    }
+    Ok((name, file, about.is_file().then_some(about.len())))
+}
+
+/// Counts the bytes that are read.
+pub(super) struct Counted<R> {
+    inner: R,
+    read: Arc<AtomicU64>,
+}
+
+impl<R> Counted<R> {
+    /// The source, and where the count is.
+    pub(super) fn new(inner: R) -> (Self, Arc<AtomicU64>) {
+        let read = Arc::new(AtomicU64::new(0));
+        (Counted { inner, read: read.clone() }, read)
+    }
+}
+
+impl<R: Read> Read for Counted<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let n = self.inner.read(buffer)?;
+        self.read.fetch_add(n as u64, Ordering::Relaxed);
         Ok(n)
     }
 }

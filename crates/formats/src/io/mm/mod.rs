@@ -5,22 +5,22 @@
 //! from tar archives as SuiteSparse has them. What a file of another kind is, its error says. What does not belong is
 //! an error with its line and column. Files are opened once, so pipes will do ([`Opened`]). Text is read in blocks by all threads of the current rayon pool, so neither
 //! the text as a whole nor what a header merely promises is ever held in memory.
-mod archive;
 mod blocks;
 mod entries;
-mod foreign;
 mod header;
 mod opened;
 mod read;
 mod rounded;
 mod scan;
-mod unpack;
 mod write;
 
-pub use archive::Wanted;
+pub use super::archive::Wanted;
+pub(super) use entries::mirror;
 pub use header::{Field, Header, Layout, Symmetry};
 pub use opened::Opened;
+pub(super) use read::most_rows;
 pub use read::{
     ReadOptions, parse_header, parse_matrix, parse_vector, read_header, read_matrix, read_vector,
 };
+pub(super) use write::check_finite;
 pub use write::{Storage, WriteOptions, encode_matrix, encode_vector, write_matrix, write_vector};

@@ -1,13 +1,13 @@
 //! A file that was opened and whose header was read; what is behind it is read later.
-use super::archive::{Beside, Wanted};
 use super::blocks::Blocks;
 use super::header::{Header, HeaderLines};
 use super::read::ReadOptions;
 use super::scan::Fault;
-use super::unpack::{Stream, Text, text};
+use crate::io::Wanted;
+use crate::io::archive::Beside;
+use crate::io::unpack::{Counted, Expected, Stream, Text, open_file, text};
 use lacuna_core::text::escaped;
 use lacuna_core::{Error, Result};
-use std::fs::File;
 use std::io::{self, Cursor, Read};
 use std::path::Path;
 use std::sync::Arc;
@@ -74,15 +74,8 @@ impl Opened<'static> {
     /// When the file cannot be read, its first lines are not those of a Matrix Market file, or an archive does not have what is
     /// wanted.
     pub fn open(path: impl AsRef<Path>, wanted: Wanted) -> Result<Self> {
-        let path = path.as_ref();
-        let name = path.display().to_string();
-        let failed = |source| Error::Io { operation: "opening".into(), path: name.clone(), source };
-        let file = File::open(path).map_err(failed)?;
-        let about = file.metadata().map_err(failed)?;
-        if about.is_dir() {
-            return Err(failed(io::Error::new(io::ErrorKind::IsADirectory, "it is a folder, not a file")));
-        }
-        Self::start(&name, file, about.is_file().then_some(about.len()), wanted)
+        let (name, file, total) = open_file(path.as_ref())?;
+        Self::start(&name, file, total, wanted)
     }
 }
 
@@ -102,9 +95,13 @@ impl<'r> Opened<'r> {
         total: Option<u64>,
         wanted: Wanted,
     ) -> Result<Self> {
-        let read = Arc::new(AtomicU64::new(0));
-        let counted = Counted { inner: bytes, read: read.clone() };
-        let Text { name, stream, plain, beside } = text(name, Box::new(counted), wanted)?;
+        let (counted, read) = Counted::new(bytes);
+        Self::of_text(text(name, Box::new(counted), wanted, Expected::MatrixMarket)?, total, read)
+    }
+
+    /// Reads the header of a text.
+    pub(in crate::io) fn of_text(text: Text<'r>, total: Option<u64>, read: Arc<AtomicU64>) -> Result<Self> {
+        let Text { name, stream, plain, beside, .. } = text;
         let failed = |source| Error::Io { operation: "reading".into(), path: name.clone(), source };
         let wrong = |line, column, message| Error::Parse { source_name: name.clone(), line, column, message };
         let (mut blocks, mut block) = (Blocks::new(stream), Vec::new());
@@ -177,12 +174,15 @@ impl<'r> Opened<'r> {
     /// # Errors
     /// As [`Opened::open`].
     pub fn right_hand_side(&self) -> Result<Option<Self>> {
-        let Some(beside) = &self.beside else { return Ok(None) };
-        let Some((member, stream)) = beside.right_hand_side().map_err(|e| self.io(e))? else {
-            return Ok(None);
-        };
-        let archive = self.name.split_once(':').map_or(self.name.as_str(), |(archive, _)| archive);
-        Self::start(&format!("{archive}:{member}"), stream, None, Wanted::Vector).map(Some)
+        match self.beside_text()? {
+            Some((name, stream)) => Self::start(&name, stream, None, Wanted::Vector).map(Some),
+            None => Ok(None),
+        }
+    }
+
+    /// The right-hand side beside the matrix, of any form, and its name.
+    pub(in crate::io) fn beside_text(&self) -> Result<Option<(String, Stream<'r>)>> {
+        self.beside.as_ref().map_or(Ok(None), |archive| archive.named_right_hand_side(&self.name))
     }
 
     /// The header, the lines before the entries, and their text.
@@ -224,19 +224,5 @@ impl Size {
             let (read, total) = (self.read.load(Ordering::Relaxed), self.total.unwrap_or(0));
             progress(if finished { total.max(read) } else { read }, total);
         }
-    }
-}
-
-/// Counts the bytes that are read.
-struct Counted<R> {
-    inner: R,
-    read: Arc<AtomicU64>,
-}
-
-impl<R: Read> Read for Counted<R> {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let n = self.inner.read(buffer)?;
-        self.read.fetch_add(n as u64, Ordering::Relaxed);
-        Ok(n)
     }
 }

@@ -1,9 +1,10 @@
 //! A matrix from wherever it is: a file or a generator.
-use crate::mm::{Field, ReadOptions, read_header, read_matrix};
+use super::mm::{Field, ReadOptions};
+use super::{Opened, Wanted, read_matrix};
 use crate::{Csr, Spec};
 use lacuna_core::{Result, Scalar};
 
-/// The matrix of a Matrix Market file or a generator's name (`gen:…`).
+/// The matrix of a file of any form or a generator's name (`gen:…`).
 ///
 /// # Errors
 /// As [`read_matrix`], [`Spec::parse`] and [`Spec::build`].
@@ -20,15 +21,15 @@ pub fn open<T: Scalar>(source: &str, options: &ReadOptions<'_>) -> Result<Csr<T>
     }
 }
 
-/// Whether the entries of a Matrix Market file or a generated matrix are complex: [`Field::Complex`], or one of the
-/// fields that a real number type holds. Of a file only the first lines are read.
+/// Whether the entries of a file of any form or of a generated matrix are complex: [`Field::Complex`], else [`Field::Real`]. Of text
+/// only the first lines are read.
 ///
 /// # Errors
-/// As [`read_header`] and [`Spec::parse`].
+/// As [`Opened::open`] and [`Spec::parse`].
 pub fn field(source: &str) -> Result<Field> {
-    match source.starts_with(Spec::PREFIX) {
-        true if Spec::parse(source)?.is_complex() => Ok(Field::Complex),
-        true => Ok(Field::Real),
-        false => Ok(read_header(source)?.field),
-    }
+    let complex = match source.starts_with(Spec::PREFIX) {
+        true => Spec::parse(source)?.is_complex(),
+        false => Opened::open(source, Wanted::Matrix)?.about().kind.is_complex(),
+    };
+    Ok(if complex { Field::Complex } else { Field::Real })
 }

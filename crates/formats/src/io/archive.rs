@@ -1,9 +1,11 @@
-//! Tar archives as SuiteSparse packs its matrices: `NAME/NAME.mtx`, beside it the right-hand side `NAME/NAME_b.mtx` and more.
+//! Tar archives as SuiteSparse packs its matrices: `NAME/NAME.mtx` or `NAME/NAME.rb`, beside it the right-hand side `NAME/NAME_b.mtx`
+//! and more.
 //!
 //! An archive is read once, from front to back, so that it may come from a pipe. Small members that may be the one that is wanted
 //! are kept.
 use super::unpack::Stream;
 use lacuna_core::text::escaped;
+use lacuna_core::{Error, Result};
 use std::io::{self, Cursor, Read};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -43,7 +45,7 @@ pub(super) struct Archive<'r> {
 }
 
 /// An archive whose matrix was found.
-pub(super) struct Beside<'r> {
+pub(in crate::io) struct Beside<'r> {
     archive: Arc<Mutex<Archive<'r>>>,
     /// The matrix's name without its end.
     stem: String,
@@ -114,7 +116,7 @@ fn only(mut archive: Archive<'_>, others: Vec<String>) -> Result<Found<'_>, Stri
         [] => {
             let names: Vec<&str> = others.iter().map(String::as_str).collect();
             let holds = if names.is_empty() { "no file at all".into() } else { list(&names) };
-            return Err(format!("no member of the archive ends in .mtx; it holds {holds}"));
+            return Err(format!("no member of the archive ends in .mtx or .rb; it holds {holds}"));
         }
         _ => {
             let names: Vec<&str> = candidates.iter().map(|&k| archive.kept[k].0.as_str()).collect();
@@ -127,8 +129,16 @@ fn only(mut archive: Archive<'_>, others: Vec<String>) -> Result<Found<'_>, Stri
 }
 
 impl<'r> Beside<'r> {
+    /// The right-hand side beside the matrix that errors call `name`, and what they call it.
+    pub(super) fn named_right_hand_side(&self, name: &str) -> Result<Option<(String, Stream<'r>)>> {
+        let failed = |source| Error::Io { operation: "reading".into(), path: name.into(), source };
+        let archive = name.split_once(':').map_or(name, |(archive, _)| archive);
+        let found = self.right_hand_side().map_err(failed)?;
+        Ok(found.map(|(member, stream)| (format!("{archive}:{member}"), stream)))
+    }
+
     /// The right-hand side that goes with the matrix, `NAME_b`, with its name; what lies before it is passed over.
-    pub(super) fn right_hand_side(&self) -> io::Result<Option<(String, Stream<'r>)>> {
+    fn right_hand_side(&self) -> io::Result<Option<(String, Stream<'r>)>> {
         let mut archive = self.archive.lock().unwrap_or_else(PoisonError::into_inner);
         let is_it = |path: &str| {
             matrix_name(path)
@@ -148,7 +158,7 @@ impl<'r> Beside<'r> {
     }
 }
 
-/// The folder a Matrix Market file lies in, and its name without its end.
+/// The folder a file of a matrix lies in, and its name without its end.
 fn matrix_name(path: &str) -> Option<(Option<&str>, &str)> {
     let mut parts = path.rsplit('/');
     let file = parts.next()?;
@@ -157,7 +167,7 @@ fn matrix_name(path: &str) -> Option<(Option<&str>, &str)> {
         (file.is_char_boundary(at) && file[at..].eq_ignore_ascii_case(end)).then_some(at)
     };
     let plain = [".gz", ".bz2", ".xz"].iter().find_map(|e| end(file, e)).map_or(file, |at| &file[..at]);
-    let stem = &plain[..end(plain, ".mtx")?];
+    let stem = &plain[..[".mtx", ".rb"].iter().find_map(|e| end(plain, e))?];
     // macOS packs what belongs to a file as a second one with this in front.
     (!file.starts_with("._")).then(|| (parts.next(), stem))
 }

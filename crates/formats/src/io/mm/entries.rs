@@ -98,7 +98,7 @@ fn coordinate<T: Scalar>(
 }
 
 /// Adds the entry across the diagonal. An error says whether it concerns the value, else the row.
-fn mirror<T: Scalar>(
+pub(in crate::io) fn mirror<T: Scalar>(
     symmetry: Symmetry,
     (i, j, v): Entry<T>,
     entries: &mut Vec<Entry<T>>,

@@ -1,6 +1,6 @@
 //! Files of other kinds, told by how they begin.
 
-/// What a file is, and what to do with it; nothing where it may be Matrix Market.
+/// What a file is, and what to do with it; nothing where it may be of a form that is read.
 pub(super) fn named(head: &[u8]) -> Option<&'static str> {
     let text = head.trim_ascii_start().to_ascii_lowercase();
     if text.starts_with(b"<!doctype") || text.starts_with(b"<html") {
@@ -11,10 +11,9 @@ pub(super) fn named(head: &[u8]) -> Option<&'static str> {
 
 const UTF_32: &str = "text in UTF-32; make it UTF-8 first, with iconv for example";
 const UTF_16: &str = "text in UTF-16; make it UTF-8 first, with `iconv -f UTF-16 -t UTF-8` for example";
-const ZIP: &str = "a zip archive; unpack it first, with `unzip -p` for example";
 
 /// Longer beginnings stand before those that they start with.
-const BEGINNINGS: [(&[u8], &str); 29] = [
+const BEGINNINGS: [(&[u8], &str); 21] = [
     (b"\xFF\xFE\0\0", UTF_32),
     (b"\0\0\xFE\xFF", UTF_32),
     (b"%\0\0\0", UTF_32),
@@ -23,9 +22,6 @@ const BEGINNINGS: [(&[u8], &str); 29] = [
     (b"\xFE\xFF", UTF_16),
     (b"%\0", UTF_16),
     (b"\0%", UTF_16),
-    (b"PK\x03\x04", ZIP),
-    (b"PK\x05\x06", ZIP),
-    (b"PK\x07\x08", ZIP),
     (b"7z\xBC\xAF\x27\x1C", "a 7z archive; unpack it first"),
     (b"Rar!\x1A\x07", "a RAR archive; unpack it first"),
     (b"\x28\xB5\x2F\xFD", "compressed by zstd; decompress it first, with `zstd -dc` for example"),
@@ -35,12 +31,7 @@ const BEGINNINGS: [(&[u8], &str); 29] = [
     (b"\x1F\x9D", "compressed by compress; decompress it first, with `gzip -dc` for example"),
     (b"\x1F\xA0", "compressed by compress; decompress it first, with `gzip -dc` for example"),
     (b"!<arch>\n", "an archive of ar; unpack it first"),
-    (b"\x89HDF\r\n", "an HDF5 file, as MATLAB writes since 7.3"),
-    (b"MATLAB 5.0 MAT-file", "a MATLAB file; write its matrix with mmwrite"),
-    (b"\x93NUMPY", "a NumPy array; write it with scipy.io.mmwrite"),
-    (b"\0\x12\x7B\x50", "a matrix in PETSc's binary format"),
-    (b"\0\x12\x7B\x4E", "a vector in PETSc's binary format"),
-    (b"LACCSR1\n", "compressed rows as `lacuna generate` writes them for other programs"),
+    (b"\x89HDF\r\n", "an HDF5 file, as MATLAB writes with -v7.3; write it with -v7"),
     (
         b"version https://git-lfs",
         "a pointer of Git LFS, not the file it stands for; `git lfs pull` fetches that",

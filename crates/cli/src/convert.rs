@@ -1,0 +1,86 @@
+//! `lacuna convert`, and writing matrices and vectors under a name.
+use crate::args::ConvertArgs;
+use crate::failure::Result;
+use crate::input::{STANDARD, Source, set_threads};
+use crate::{out, report};
+use lacuna::formats::io;
+use lacuna::formats::mm::{self, Storage, Symmetry, WriteOptions};
+use lacuna::{Complex32, Complex64, Csr, Kind, Scalar};
+
+pub(crate) fn run(args: &ConvertArgs) -> Result<()> {
+    let outputs = [("OUT", Some(args.output.as_str())), ("--rhs", args.rhs.as_deref())];
+    for (option, path) in outputs {
+        path.map_or(Ok(()), |path| out::check_place(option, path))?;
+    }
+    out::check_standard(&outputs)?;
+    set_threads(args.threads)?;
+    let source = Source::open(&args.input)?;
+    let kind = match args.number {
+        Some(_) => source.number_type(args.number, false)?,
+        None => source.own_type()?,
+    };
+    match kind {
+        Kind::F32 => convert::<f32>(args, &source),
+        Kind::F64 => convert::<f64>(args, &source),
+        Kind::C32 => convert::<Complex32>(args, &source),
+        Kind::C64 => convert::<Complex64>(args, &source),
+    }
+}
+
+fn convert<T: Scalar>(args: &ConvertArgs, source: &Source) -> Result<()> {
+    let aside = args.output == STANDARD || args.rhs.as_deref() == Some(STANDARD);
+    if source.is_vector() {
+        let x = source.read_vector::<T>(args.quiet)?;
+        save_vector(&args.output, &x)?;
+        return told(args.quiet, aside, &args.output, (x.len(), 1), x.len(), T::KIND);
+    }
+    let a = source.read::<T>(args.quiet)?;
+    let rhs = match &args.rhs {
+        Some(path) => Some((path, source.needed_right_hand_side::<T>(args.quiet)?)),
+        None => None,
+    };
+    save_matrix(&args.output, &a, &WriteOptions { storage: storage(args.general), comment: "" })?;
+    told(args.quiet, aside, &args.output, (a.rows(), a.cols()), a.nnz(), T::KIND)?;
+    if let Some((path, b)) = rhs {
+        save_vector(path, &b)?;
+        told(args.quiet, aside, path, (b.len(), 1), b.len(), T::KIND)?;
+    }
+    Ok(())
+}
+
+/// Every entry, or those that the symmetry does not tell.
+pub(crate) fn storage(general: bool) -> Storage {
+    if general { Storage::As(Symmetry::General) } else { Storage::Auto }
+}
+
+/// Writes a matrix in the form that the name stands for; Matrix Market to standard output.
+pub(crate) fn save_matrix<T: Scalar>(path: &str, a: &Csr<T>, options: &WriteOptions<'_>) -> Result<()> {
+    match path {
+        STANDARD => out::stream(|out| mm::encode_matrix(out, a, options)),
+        path => Ok(io::write_matrix(path, a, options)?),
+    }
+}
+
+/// The same of a vector.
+pub(crate) fn save_vector<T: Scalar>(path: &str, x: &[T]) -> Result<()> {
+    match path {
+        STANDARD => out::stream(|out| mm::encode_vector(out, x)),
+        path => Ok(io::write_vector(path, x)?),
+    }
+}
+
+/// Says what was written to a file.
+pub(crate) fn told(
+    quiet: bool,
+    aside: bool,
+    path: &str,
+    (rows, cols): (usize, usize),
+    entries: usize,
+    kind: Kind,
+) -> Result<()> {
+    if quiet || path == STANDARD {
+        return Ok(());
+    }
+    let [rows, cols, entries] = [rows, cols, entries].map(|size| report::thousands(size as u64));
+    out::say(aside, &format!("{path}: {rows} x {cols}, {entries} entries, {}\n", kind.name()))
+}

@@ -1,0 +1,177 @@
+//! Lines of fields.
+use super::fortran::Format;
+use crate::io::elements::{Contents, reading};
+use lacuna_core::text::escaped;
+use lacuna_core::{Error, Result, memory, pages};
+use std::ops::RangeInclusive;
+
+/// The lines of a file.
+pub(super) struct Lines<'a> {
+    contents: &'a Contents,
+    at: usize,
+    /// The line that was read last, counted from 1.
+    number: u64,
+}
+
+/// Words of a line and where each begins.
+pub(super) fn words(line: &[u8]) -> Vec<(usize, String)> {
+    let mut words = Vec::new();
+    let mut at = 0;
+    for word in line.split(u8::is_ascii_whitespace) {
+        if !word.is_empty() {
+            words.push((at, String::from_utf8_lossy(word).into_owned()));
+        }
+        at += word.len() + 1;
+    }
+    words
+}
+
+impl<'a> Lines<'a> {
+    pub(super) fn new(contents: &'a Contents) -> Self {
+        Lines { contents, at: 0, number: 0 }
+    }
+
+    pub(super) fn name(&self) -> &'a str {
+        &self.contents.name
+    }
+
+    /// The error at the line that was read last. Columns count from 1; 0 stands for the whole line.
+    pub(super) fn wrong(&self, column: usize, message: String) -> Error {
+        let (source_name, line) = (self.contents.name.clone(), self.number.max(1));
+        Error::Parse { source_name, line, column: column as u64, message: escaped(&message).into_owned() }
+    }
+
+    /// The next line.
+    pub(super) fn next(&mut self, what: &str) -> Result<&'a [u8]> {
+        let rest = &self.contents.bytes[self.at..];
+        if rest.is_empty() {
+            return Err(self.wrong(0, format!("the file ends after this line, {what} should follow")));
+        }
+        let length = rest.iter().position(|&b| b == b'\n').unwrap_or(rest.len());
+        self.at += (length + 1).min(rest.len());
+        self.number += 1;
+        let line = &rest[..length];
+        Ok(line.strip_suffix(b"\r").unwrap_or(line))
+    }
+
+    /// A whole number at byte `at` of the line that was read last.
+    pub(super) fn whole(&self, at: usize, word: &str, what: &str, range: RangeInclusive<u64>) -> Result<u64> {
+        let got = || word.chars().take(40).collect::<String>();
+        match word.parse::<u64>() {
+            Ok(number) if range.contains(&number) => Ok(number),
+            Ok(_) => {
+                let (first, last) = (range.start(), range.end());
+                Err(self.wrong(at + 1, format!("{what} should be {first} to {last}, got {}", got())))
+            }
+            Err(_) => Err(self.wrong(at + 1, format!("{what} should be a whole number, got `{}`", got()))),
+        }
+    }
+
+    /// The formats of a line.
+    pub(super) fn formats(&self, line: &[u8]) -> Result<Vec<Format>> {
+        let (mut formats, mut depth, mut start) = (Vec::new(), 0, 0);
+        for (at, &byte) in line.iter().enumerate() {
+            match byte {
+                b'(' => {
+                    if depth == 0 {
+                        start = at;
+                    }
+                    depth += 1;
+                }
+                b')' if depth > 0 => {
+                    depth -= 1;
+                    if depth == 0 {
+                        let text = String::from_utf8_lossy(&line[start..=at]);
+                        let format = Format::parse(&text).ok_or_else(|| {
+                            let got: String = text.chars().take(40).collect();
+                            self.wrong(
+                                start + 1,
+                                format!("expected a Fortran format of numbers such as (10I8), got `{got}`"),
+                            )
+                        })?;
+                        formats.push(format);
+                    }
+                }
+                _ => {}
+            }
+        }
+        Ok(formats)
+    }
+
+    /// Calls `take` with each of `count` fields and the column that it begins at.
+    fn fields(
+        &mut self,
+        format: &Format,
+        count: u64,
+        what: &str,
+        mut take: impl FnMut(&Self, usize, usize, &[u8]) -> Result<()>,
+    ) -> Result<()> {
+        // Each takes a character at least.
+        let left = (self.contents.bytes.len() - self.at) as u64;
+        if count > left {
+            let message = format!("{count} fields should follow, each a {what}; {left} characters are left");
+            return Err(self.wrong(0, message));
+        }
+        let mut taken = 0;
+        while taken < count {
+            let line = self.next(&format!("{} more fields, each a {what},", count - taken))?;
+            for (k, field) in format.fields.iter().enumerate().take((count - taken).min(1 << 20) as usize) {
+                let text = line.get(field.start.min(line.len())..(field.start + field.width).min(line.len()));
+                let text = text.unwrap_or_default();
+                if text.trim_ascii().is_empty() {
+                    let message = format!("a {what} is missing: expected field {} of the line", k + 1);
+                    return Err(self.wrong(field.start + 1, message));
+                }
+                take(self, k, field.start, text)?;
+                taken += 1;
+            }
+        }
+        Ok(())
+    }
+
+    /// Whole numbers in a range that begins at 1, less 1.
+    pub(super) fn wholes(
+        &mut self,
+        format: &Format,
+        count: u64,
+        what: &str,
+        range: RangeInclusive<u64>,
+    ) -> Result<Vec<u32>> {
+        let mut wholes: Vec<u32> = Vec::new();
+        self.reserve(&mut wholes, count)?;
+        self.fields(format, count, what, |lines, _, start, text| {
+            let word = String::from_utf8_lossy(text.trim_ascii());
+            let blanks = text.len() - text.trim_ascii_start().len();
+            let number = lines.whole(start + blanks, &word, &format!("a {what}"), range.clone())?;
+            wholes.push((number - 1) as u32);
+            Ok(())
+        })?;
+        Ok(wholes)
+    }
+
+    /// Real numbers.
+    pub(super) fn numbers(&mut self, format: &Format, count: u64, what: &str) -> Result<Vec<f64>> {
+        let mut numbers: Vec<f64> = Vec::new();
+        self.reserve(&mut numbers, count)?;
+        self.fields(format, count, what, |lines, k, start, text| {
+            let number = format.fields[k].real(text).filter(|number| number.is_finite());
+            let number = number.ok_or_else(|| {
+                let got: String = String::from_utf8_lossy(text.trim_ascii()).chars().take(40).collect();
+                lines.wrong(start + 1, format!("a {what} should be a finite real number, got `{got}`"))
+            })?;
+            numbers.push(number);
+            Ok(())
+        })?;
+        Ok(numbers)
+    }
+
+    /// Room for as many elements as there may be.
+    fn reserve<T: bytemuck::Zeroable>(&self, array: &mut Vec<T>, count: u64) -> Result<()> {
+        let left = (self.contents.bytes.len() - self.at) as u64;
+        let operation = reading(self.name());
+        memory::check(&operation, count.min(left).saturating_mul(size_of::<T>() as u64))?;
+        *array = pages::zeroed(&operation, count.min(left) as usize)?;
+        array.clear();
+        Ok(())
+    }
+}

@@ -1,0 +1,351 @@
+//! Arrays of numbers as binary files store them: any width, either byte order.
+use lacuna_core::text::escaped;
+use lacuna_core::{Error, Kind, Result, Scalar, memory, pages};
+use rayon::prelude::*;
+use std::io::Read;
+use std::sync::Arc;
+
+/// Elements that one task converts.
+const RUN: usize = 1 << 16;
+/// Bytes that are read before it is asked how much memory is left.
+const FIRST_READ: u64 = 1 << 16;
+
+/// The bytes of a file, or of a member of an archive, and what errors call it.
+pub(super) struct Contents {
+    pub(super) name: String,
+    pub(super) bytes: Vec<u8>,
+}
+
+impl Contents {
+    /// Reads to the end; `expected` bytes where that is known.
+    pub(super) fn read(name: &str, mut source: impl Read, expected: Option<u64>) -> Result<Self> {
+        let operation = reading(name);
+        let failed = |source| Error::Io { operation: "reading".into(), path: name.into(), source };
+        let mut bytes = Vec::new();
+        let mut room = expected.map_or(FIRST_READ, |bytes| bytes.saturating_add(1));
+        loop {
+            let requested = (bytes.len() as u64).saturating_add(room);
+            memory::check(&operation, requested)?;
+            bytes.try_reserve(room as usize).map_err(|_| Error::OutOfMemory {
+                operation: operation.clone(),
+                device: "the host".into(),
+                requested,
+                available: None,
+            })?;
+            let got = source.by_ref().take(room).read_to_end(&mut bytes).map_err(failed)? as u64;
+            if got < room {
+                return Ok(Contents { name: name.into(), bytes });
+            }
+            room = FIRST_READ.max(bytes.len() as u64);
+        }
+    }
+
+    /// The error of what does not belong at a byte, counted from 0.
+    pub(super) fn malformed(&self, offset: usize, message: impl Into<String>) -> Error {
+        Error::Malformed {
+            source_name: self.name.clone(),
+            offset: offset as u64,
+            message: escaped(&message.into()).into_owned(),
+        }
+    }
+
+    /// `count` bytes from `start` on.
+    pub(super) fn slice(&self, start: usize, count: usize, what: &str) -> Result<&[u8]> {
+        let rest = self.bytes.get(start..).unwrap_or_default();
+        rest.get(..count).ok_or_else(|| {
+            let left = rest.len();
+            self.malformed(
+                start.min(self.bytes.len()),
+                format!("{what} takes {count} bytes, {left} are left"),
+            )
+        })
+    }
+
+    /// `N` bytes from `start` on, the least significant first.
+    pub(super) fn array<const N: usize>(&self, start: usize, big: bool, what: &str) -> Result<[u8; N]> {
+        self.slice(start, N, what).map(|bytes| ordered(bytes, big))
+    }
+}
+
+/// What errors call the reading of a file.
+pub(super) fn reading(name: &str) -> String {
+    format!("reading {}", escaped(name))
+}
+
+/// The error for more than 32-bit indices count.
+pub(super) fn too_many(name: &str, what: &str, count: impl std::fmt::Display) -> Error {
+    let message = format!("{count} {what} are more than 32-bit indices count ({})", u32::MAX);
+    Error::Structure { operation: reading(name), message }
+}
+
+/// What an element is; with the bytes that it takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum ElementKind {
+    Signed(usize),
+    Unsigned(usize),
+    Float(usize),
+    Complex(usize),
+}
+
+impl ElementKind {
+    pub(super) const fn bytes(self) -> usize {
+        match self {
+            ElementKind::Signed(n) | ElementKind::Unsigned(n) => n,
+            ElementKind::Float(n) | ElementKind::Complex(n) => n,
+        }
+    }
+
+    const fn is_whole(self) -> bool {
+        matches!(self, ElementKind::Signed(_) | ElementKind::Unsigned(_))
+    }
+}
+
+/// An array in the bytes of a file.
+#[derive(Clone)]
+pub(super) struct Elements {
+    pub(super) contents: Arc<Contents>,
+    start: usize,
+    count: usize,
+    kind: ElementKind,
+    big: bool,
+}
+
+impl Elements {
+    /// `count` elements from byte `start` on.
+    pub(super) fn new(
+        contents: &Arc<Contents>,
+        start: usize,
+        count: u64,
+        kind: ElementKind,
+        big: bool,
+    ) -> Result<Self> {
+        let left = contents.bytes.len().saturating_sub(start) as u64;
+        if count.saturating_mul(kind.bytes() as u64) > left {
+            let message =
+                format!("{count} elements of {} bytes should follow, {left} bytes are left", kind.bytes());
+            return Err(contents.malformed(start.min(contents.bytes.len()), message));
+        }
+        Ok(Elements { contents: contents.clone(), start, count: count as usize, kind, big })
+    }
+
+    /// The first elements, of which there may be more.
+    pub(super) fn first(mut self, count: u64) -> Result<Self> {
+        if count > self.count as u64 {
+            let message = format!("{count} elements should follow, got {}", self.count);
+            return Err(self.contents.malformed(self.start, message));
+        }
+        self.count = count as usize;
+        Ok(self)
+    }
+
+    /// An array of numbers that were not read from bytes.
+    pub(super) fn of_numbers(name: &str, numbers: &[f64], kind: ElementKind) -> Self {
+        let bytes = bytemuck::cast_slice(numbers).to_vec();
+        let count = bytes.len() / kind.bytes();
+        let contents = Arc::new(Contents { name: name.into(), bytes });
+        Elements { contents, start: 0, count, kind, big: cfg!(target_endian = "big") }
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.count
+    }
+
+    /// The first byte behind the array.
+    pub(super) fn end(&self) -> usize {
+        self.start + self.count * self.kind.bytes()
+    }
+
+    /// The byte that element `k` begins at.
+    pub(super) fn offset(&self, k: usize) -> usize {
+        self.start + k * self.kind.bytes()
+    }
+
+    fn bytes(&self) -> &[u8] {
+        &self.contents.bytes[self.start..self.end()]
+    }
+
+    /// The narrowest number type that suits the elements.
+    pub(super) fn number_type(&self) -> Kind {
+        match self.kind {
+            ElementKind::Float(4) => Kind::F32,
+            ElementKind::Complex(8) => Kind::C32,
+            ElementKind::Complex(_) => Kind::C64,
+            _ => Kind::F64,
+        }
+    }
+
+    /// The same elements without the bytes around them.
+    pub(super) fn detached(&self) -> Self {
+        let contents = Contents { name: self.contents.name.clone(), bytes: self.bytes().to_vec() };
+        Elements { contents: Arc::new(contents), start: 0, ..*self }
+    }
+
+    /// Calls `f` with the place and value of each whole number.
+    fn try_whole<E>(&self, mut f: impl FnMut(usize, i128) -> Result<(), E>) -> Result<(), E> {
+        macro_rules! each {
+            ($type:ty) => {
+                self.bytes()
+                    .chunks_exact(size_of::<$type>())
+                    .map(|bytes| <$type>::from_le_bytes(ordered(bytes, self.big)))
+                    .enumerate()
+                    .try_for_each(|(k, value)| f(k, i128::from(value)))
+            };
+        }
+        match self.kind {
+            ElementKind::Signed(1) => each!(i8),
+            ElementKind::Signed(2) => each!(i16),
+            ElementKind::Signed(4) => each!(i32),
+            ElementKind::Signed(_) => each!(i64),
+            ElementKind::Unsigned(1) => each!(u8),
+            ElementKind::Unsigned(2) => each!(u16),
+            ElementKind::Unsigned(4) => each!(u32),
+            ElementKind::Unsigned(_) => each!(u64),
+            ElementKind::Float(_) | ElementKind::Complex(_) => Ok(()),
+        }
+    }
+
+    fn check_whole(&self, what: &str) -> Result<()> {
+        match self.kind.is_whole() {
+            true => Ok(()),
+            false => Err(self.contents.malformed(self.start, format!("{what}s should be whole numbers"))),
+        }
+    }
+
+    /// Whole numbers below `limit`, from 0 on.
+    pub(super) fn indices(&self, what: &str, limit: u64) -> Result<Vec<u32>> {
+        self.check_whole(what)?;
+        let mut indices: Vec<u32> = pages::zeroed(&reading(&self.contents.name), self.count)?;
+        self.try_whole(|k, value| {
+            if value < 0 || value >= i128::from(limit) || value > i128::from(u32::MAX) {
+                let expected = match limit {
+                    0 => "there should be none".to_string(),
+                    limit => format!("expected 0 to {}", limit - 1),
+                };
+                return Err(self.contents.malformed(self.offset(k), format!("{what} {value}: {expected}")));
+            }
+            indices[k] = value as u32;
+            Ok(())
+        })?;
+        Ok(indices)
+    }
+
+    /// Where each row (or column) begins and the last one ends: from 0 to `entries`, never falling.
+    pub(super) fn pointers(&self, what: &str, entries: u64) -> Result<Vec<u32>> {
+        let pointers = self.indices(what, entries.saturating_add(1))?;
+        let wrong = |k: usize, message: String| Err(self.contents.malformed(self.offset(k), message));
+        if let Some(k) = pointers.windows(2).position(|w| w[1] < w[0]) {
+            return wrong(k + 1, format!("{what} {} comes after {}", pointers[k + 1], pointers[k]));
+        }
+        match (pointers.first(), pointers.last()) {
+            (Some(&first), _) if first != 0 => wrong(0, format!("the first {what} should be 0, got {first}")),
+            (_, Some(&last)) if u64::from(last) != entries => {
+                let message =
+                    format!("the last {what} should be the number of entries {entries}, got {last}");
+                wrong(pointers.len() - 1, message)
+            }
+            (None, _) => wrong(0, format!("no {what} at all, expected at least one")),
+            _ => Ok(pointers),
+        }
+    }
+
+    /// Whole numbers of any size.
+    pub(super) fn wholes(&self, what: &str) -> Result<Vec<i64>> {
+        self.check_whole(what)?;
+        let mut wholes = Vec::with_capacity(self.count);
+        self.try_whole(|k, value| {
+            let message = || format!("{what} {value} does not fit 64 bits");
+            let value =
+                i64::try_from(value).map_err(|_| self.contents.malformed(self.offset(k), message()))?;
+            wholes.push(value);
+            Ok::<(), Error>(())
+        })?;
+        Ok(wholes)
+    }
+
+    /// The elements as numbers of a type, each rounded to it once.
+    pub(super) fn numbers<T: Scalar>(&self) -> Result<Vec<T>> {
+        let mut values = pages::zeroed::<T>(&reading(&self.contents.name), self.count)?;
+        macro_rules! real {
+            ($type:ty) => {
+                self.fill(&mut values, |bytes| T::from_real(<$type>::from_le_bytes(bytes) as f64))
+            };
+        }
+        macro_rules! complex {
+            ($type:ty) => {
+                self.fill(&mut values, |bytes: [u8; 2 * size_of::<$type>()]| {
+                    // The bytes of both parts come in reverse where the last one is the first.
+                    let (a, b) = bytes.split_at(size_of::<$type>());
+                    let part = |bytes| f64::from(<$type>::from_le_bytes(ordered(bytes, false)));
+                    if self.big { T::from_parts(part(b), part(a)) } else { T::from_parts(part(a), part(b)) }
+                })
+            };
+        }
+        match self.kind {
+            ElementKind::Signed(1) => real!(i8),
+            ElementKind::Signed(2) => real!(i16),
+            ElementKind::Signed(4) => real!(i32),
+            ElementKind::Signed(_) => real!(i64),
+            ElementKind::Unsigned(1) => real!(u8),
+            ElementKind::Unsigned(2) => real!(u16),
+            ElementKind::Unsigned(4) => real!(u32),
+            ElementKind::Unsigned(_) => real!(u64),
+            ElementKind::Float(4) => real!(f32),
+            ElementKind::Float(_) => real!(f64),
+            ElementKind::Complex(8) => complex!(f32),
+            ElementKind::Complex(_) => complex!(f64),
+        }
+        Ok(values)
+    }
+
+    fn fill<T: Scalar, const N: usize>(&self, values: &mut [T], number: impl Fn([u8; N]) -> T + Sync) {
+        let runs = values.par_chunks_mut(RUN).zip(self.bytes().par_chunks(RUN * N));
+        runs.for_each(|(values, bytes)| {
+            for (value, bytes) in values.iter_mut().zip(bytes.chunks_exact(N)) {
+                *value = number(ordered(bytes, self.big));
+            }
+        });
+    }
+
+    /// What to note of numbers that the number type does not hold.
+    pub(super) fn losses<T: Scalar>(&self, values: &[T]) -> Option<String> {
+        let (mut count, mut first) = (0, None);
+        let name = T::KIND.name();
+        if self.kind.is_whole() && self.kind.bytes() >= 4 {
+            let _ = self.try_whole(|k, whole| {
+                let became = values[k].re();
+                if became as i128 != whole {
+                    count += 1;
+                    let said = || format!("element {k}, {whole}, is not exact in {name} and became {became}");
+                    first.get_or_insert_with(said);
+                }
+                Ok::<(), ()>(())
+            });
+        } else if matches!(self.kind, ElementKind::Float(8) | ElementKind::Complex(16)) {
+            let single = matches!(T::KIND, Kind::F32 | Kind::C32);
+            let parts =
+                self.bytes().chunks_exact(8).map(|bytes| f64::from_le_bytes(ordered(bytes, self.big)));
+            let each = self.kind.bytes() / 8;
+            for (k, part) in parts.enumerate().filter(|(_, part)| single && *part != 0.0) {
+                if part as f32 == 0.0 {
+                    count += 1;
+                    let k = k / each;
+                    let said = || format!("element {k}, {part:e}, is too small for {name} and became 0");
+                    first.get_or_insert_with(said);
+                }
+            }
+        }
+        let more =
+            if count > 1 { format!("; the same is true of {} more", count - 1) } else { String::new() };
+        first.map(|first| format!("{}: {first}{more}", escaped(&self.contents.name)))
+    }
+}
+
+/// Bytes with the least significant first.
+pub(super) fn ordered<const N: usize>(bytes: &[u8], big: bool) -> [u8; N] {
+    let mut array = [0; N];
+    array.copy_from_slice(bytes);
+    if big {
+        array.reverse();
+    }
+    array
+}

@@ -1,0 +1,44 @@
+//! Matrices and vectors in files.
+//!
+//! | form | ends of names | read | written | holds |
+//! |---|---|---|---|---|
+//! | Matrix Market ([`mm`]) | `.mtx` | yes | yes | matrices, vectors |
+//! | NumPy ([`npy`]) | `.npy` | yes | yes | vectors, dense arrays |
+//! | SciPy ([`npz`]) | `.npz` | yes | yes | matrices |
+//! | PETSc binary ([`petsc`]) | `.petsc` | yes | yes | matrices, vectors, both |
+//! | MATLAB 5 to 7 | `.mat` | yes | no | a matrix with its right-hand side, SuiteSparse's `Problem` too |
+//! | Rutherford–Boeing, Harwell–Boeing | `.rb`, `.hb`, `.rua` and the like | yes | no | matrices, with right-hand sides |
+//!
+//! [`Opened`] takes any of them, and [`read_matrix`], [`read_vector`] and [`read_columns`] do it in one call. The first bytes of a file decide its
+//! form, its name only where they do not. Each may be compressed by gzip, bzip2 or xz. [`write_matrix`] and
+//! [`write_vector`] go by the name of the file, `.gz` compresses.
+//!
+//! Whatever the form, a matrix comes as [`Csr`](crate::Csr) in one of the four number types: repeated entries are summed, numbers are
+//! rounded to the type once, and what is lost is told through [`ReadOptions::notes`](mm::ReadOptions::notes).
+//!
+//! Errors name the file, the place in it (line and column of text, the byte in binary files, with the member of
+//! an archive) and what was expected. No file, however broken, makes a reader panic or take memory that the system
+//! does not have.
+mod archive;
+mod boeing;
+mod elements;
+mod foreign;
+mod form;
+mod matlab;
+pub mod mm;
+pub mod npy;
+pub mod npz;
+mod opened;
+pub mod petsc;
+mod save;
+mod source;
+mod stored;
+mod unpack;
+
+pub use archive::Wanted;
+pub use form::Form;
+pub use opened::{
+    About, Columns, Opened, parse_columns, parse_matrix, parse_vector, read_columns, read_matrix, read_vector,
+};
+pub use save::{write_matrix, write_vector};
+pub use source::{field, open};

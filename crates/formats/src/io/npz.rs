@@ -1,0 +1,263 @@
+//! SciPy's `.npz`: a sparse matrix, as `scipy.sparse.save_npz` writes it.
+//!
+//! A zip archive of `.npy` members. Read are the forms `csr`, `csc`, `bsr`, `dia` and `coo`, compressed or not, with indices of 32 or 64
+//! bits and values of any type that [`npy`](super::npy) reads. Columns may come in any order, repeated entries are summed; zeros that `dia`
+//! stores are left out, as SciPy does.
+//!
+//! Written is `csr`, not compressed, with 32-bit indices where they count the entries; `scipy.sparse.load_npz` reads it. Numbers keep
+//! their bits.
+//!
+//! A member is unpacked only as far as its own header promises, once the headers of all members agree.
+//!
+//! Format: <https://docs.scipy.org/doc/scipy/reference/generated/scipy.sparse.save_npz.html>
+use super::Form;
+use super::elements::{Contents, Elements, reading, too_many};
+use super::mm::Symmetry;
+use super::npy::{Header, descr, header};
+use super::stored::{Layout, Stored, StoredValues, sizes};
+use crate::Csr;
+use lacuna_core::{Error, Result, Scalar, memory};
+use std::io::{self, Cursor, Read, Seek, Write};
+use std::sync::Arc;
+use zip::result::ZipError;
+use zip::write::SimpleFileOptions;
+use zip::{CompressionMethod, ZipArchive, ZipWriter};
+
+/// Bytes of a member that hold its header, with what holds sizes and names whole.
+const HEAD: u64 = 1 << 17;
+/// Members that an error lists, at the most.
+const LISTED: usize = 8;
+
+/// An archive in memory.
+struct Archive<'a> {
+    name: &'a str,
+    zip: ZipArchive<Cursor<&'a [u8]>>,
+}
+
+impl Archive<'_> {
+    /// The header of a member, and its first bytes.
+    fn head(&mut self, member: &str) -> Result<(Contents, Header)> {
+        let (name, file) = (format!("{}:{member}.npy", self.name), format!("{member}.npy"));
+        let index = self.zip.index_for_name(&file);
+        let Some(index) = index else { return Err(self.missing(&file)) };
+        let mut bytes = Vec::new();
+        let member = self.zip.by_index(index).map_err(|e| failed(&name, e))?;
+        let read = member.take(HEAD).read_to_end(&mut bytes);
+        read.map_err(|source| Error::Io { operation: "reading".into(), path: name.clone(), source })?;
+        let contents = Contents { name, bytes };
+        let header = Header::read(&contents)?;
+        Ok((contents, header))
+    }
+
+    /// All of a member, as much as its header promises and one byte more.
+    fn member(&mut self, member: &str, header: &Header) -> Result<Arc<Contents>> {
+        let (name, file) = (format!("{}:{member}.npy", self.name), format!("{member}.npy"));
+        let promised = header.total(&name)?;
+        memory::check(&reading(&name), promised)?;
+        let found = self.zip.by_name(&file).map_err(|e| failed(&name, e))?;
+        let size = found.size();
+        Contents::read(&name, found.take(promised.saturating_add(1)), Some(promised.min(size))).map(Arc::new)
+    }
+
+    fn elements(&mut self, member: &str) -> Result<Elements> {
+        let (_, header) = self.head(member)?;
+        let contents = self.member(member, &header)?;
+        header.elements(&contents)
+    }
+
+    fn missing(&self, file: &str) -> Error {
+        let names: Vec<String> =
+            self.zip.file_names_raw().take(LISTED).map(|n| String::from_utf8_lossy(n).into_owned()).collect();
+        let more = if self.zip.len() > LISTED { ", …" } else { "" };
+        let holds = if names.is_empty() { "no file at all".into() } else { names.join(", ") + more };
+        let message = format!(
+            "expected the member {file}, as scipy.sparse.save_npz writes; the archive holds {}",
+            lacuna_core::text::escaped(&holds)
+        );
+        Error::Unsupported { operation: reading(self.name), message }
+    }
+}
+
+fn failed(name: &str, error: ZipError) -> Error {
+    match error {
+        ZipError::Io(source) => Error::Io { operation: "reading".into(), path: name.into(), source },
+        ZipError::UnsupportedArchive(message) => {
+            Error::Unsupported { operation: reading(name), message: message.into() }
+        }
+        error => {
+            let source = io::Error::new(io::ErrorKind::InvalidData, error.to_string());
+            Error::Io { operation: "reading".into(), path: name.into(), source }
+        }
+    }
+}
+
+/// Reads the matrix of a file.
+pub(super) fn read(contents: &Arc<Contents>) -> Result<Stored> {
+    let name = contents.name.as_str();
+    let zip = ZipArchive::new(Cursor::new(&contents.bytes[..])).map_err(|e| failed(name, e))?;
+    let mut archive = Archive { name, zip };
+    let (form, header) = archive.head("format")?;
+    let form = header.text(&form)?;
+    let (shape_of, header) = archive.head("shape")?;
+    let shape_of = Arc::new(shape_of);
+    let shape = header.elements(&shape_of)?.wholes("size")?;
+    let &[rows, cols] = &shape[..] else {
+        let message = format!("expected a matrix of 2 dimensions, got {}", shape.len());
+        return Err(Error::Unsupported { operation: reading(name), message });
+    };
+    let sized = |size: i64, what: &str| {
+        u64::try_from(size)
+            .map_err(|_| shape_of.malformed(header.start, format!("the number of {what} is {size}")))
+    };
+    let [rows, cols] = sizes(name, [("rows", sized(rows, "rows")?), ("columns", sized(cols, "columns")?)])?;
+    let (layout, values) = match form.as_str() {
+        "csr" | "csc" => archive.compressed(form == "csr", rows, cols)?,
+        "bsr" => archive.blocks(rows, cols)?,
+        "dia" => archive.diagonals()?,
+        "coo" => archive.coordinates(rows, cols)?,
+        _ => {
+            let message = format!("expected the form csr, csc, bsr, dia or coo, got `{form}`");
+            let message = lacuna_core::text::escaped(&message).into_owned();
+            return Err(Error::Unsupported { operation: reading(name), message });
+        }
+    };
+    let (symmetry, values) = (Symmetry::General, StoredValues::Numbers(values));
+    Ok(Stored { name: name.into(), form: Form::Npz, rows, cols, layout, symmetry, values })
+}
+
+impl Archive<'_> {
+    /// The shape of a member, which has so many dimensions.
+    fn shape<const N: usize>(&mut self, member: &str) -> Result<([u64; N], bool)> {
+        let (contents, header) = self.head(member)?;
+        let shape = <[u64; N]>::try_from(&header.shape[..]).map_err(|_| {
+            let got = header.shape.len();
+            contents.malformed(0, format!("expected an array of {N} dimensions, got {got}"))
+        })?;
+        Ok((shape, header.column_major))
+    }
+
+    /// Refuses a member whose length is not that of what goes with it.
+    fn check(&mut self, member: &str, expected: u64, why: &str) -> Result<()> {
+        let ([got], _) = self.shape::<1>(member)?;
+        if got == expected {
+            return Ok(());
+        }
+        let name = format!("{}:{member}.npy", self.name);
+        let contents = Contents { name, bytes: Vec::new() };
+        Err(contents.malformed(0, format!("expected {expected} elements, {why}, got {got}")))
+    }
+
+    /// How many entries there are; no more than indices count.
+    fn entries(&self, count: u64) -> Result<u64> {
+        if count > u64::from(u32::MAX) { Err(too_many(self.name, "entries", count)) } else { Ok(count) }
+    }
+
+    fn compressed(&mut self, by_rows: bool, rows: usize, cols: usize) -> Result<(Layout, Elements)> {
+        let ([count], _) = self.shape("data")?;
+        let count = self.entries(count)?;
+        let (lines, across) = if by_rows { (rows, cols) } else { (cols, rows) };
+        self.check("indices", count, "as many as data has")?;
+        self.check("indptr", lines as u64 + 1, "one more than there are rows or columns")?;
+        let ptr = self.elements("indptr")?.pointers("pointer", count)?;
+        let idx = self.elements("indices")?.indices("index", across as u64)?;
+        let layout = if by_rows { Layout::Rows { ptr, idx } } else { Layout::Columns { ptr, idx } };
+        Ok((layout, self.elements("data")?))
+    }
+
+    fn blocks(&mut self, rows: usize, cols: usize) -> Result<(Layout, Elements)> {
+        let ([count, height, width], column_major) = self.shape("data")?;
+        self.entries(count.saturating_mul(height).saturating_mul(width))?;
+        let [height, width] = [height, width].map(|side| side as usize);
+        let fits = |size: usize, side: usize| side > 0 && size.is_multiple_of(side);
+        if !fits(rows, height) || !fits(cols, width) {
+            let message = format!("blocks of {height}x{width} do not tile a matrix of {rows}x{cols}");
+            return Err(Error::Structure { operation: reading(self.name), message });
+        }
+        let (lines, across) = (rows / height, cols / width);
+        self.check("indices", count, "as many as data has blocks")?;
+        self.check("indptr", lines as u64 + 1, "one more than there are rows of blocks")?;
+        let ptr = self.elements("indptr")?.pointers("pointer", count)?;
+        let idx = self.elements("indices")?.indices("index", across as u64)?;
+        Ok((Layout::Blocks { ptr, idx, height, width, column_major }, self.elements("data")?))
+    }
+
+    fn diagonals(&mut self) -> Result<(Layout, Elements)> {
+        let ([count, length], column_major) = self.shape("data")?;
+        self.entries(count.saturating_mul(length))?;
+        self.check("offsets", count, "as many as data has rows")?;
+        let offsets = self.elements("offsets")?.wholes("offset")?;
+        Ok((Layout::Diagonals { offsets, length: length as usize, column_major }, self.elements("data")?))
+    }
+
+    fn coordinates(&mut self, rows: usize, cols: usize) -> Result<(Layout, Elements)> {
+        let ([count], _) = self.shape("data")?;
+        let count = self.entries(count)?;
+        self.check("row", count, "as many as data has")?;
+        self.check("col", count, "as many as data has")?;
+        let row = self.elements("row")?.indices("row", rows as u64)?;
+        let col = self.elements("col")?.indices("column", cols as u64)?;
+        Ok((Layout::Entries { row, col }, self.elements("data")?))
+    }
+}
+
+/// Writes a matrix as `scipy.sparse.save_npz(compressed=False)` writes one in compressed rows.
+///
+/// # Errors
+/// When the output cannot be written.
+///
+/// ```
+/// use lacuna_formats::{Spec, io};
+///
+/// let a = Spec::parse("gen:poisson1d:9")?.build::<f64>()?;
+/// let mut bytes = Vec::new();
+/// io::npz::encode_matrix(&mut bytes, &a)?;
+/// assert_eq!(io::parse_matrix::<f64>("A.npz", &bytes)?, a);
+/// # Ok::<(), lacuna_core::Error>(())
+/// ```
+pub fn encode_matrix<T: Scalar>(out: &mut (impl Write + ?Sized), a: &Csr<T>) -> Result<()> {
+    let out = ZipWriter::new_stream(out);
+    encode(out, a).map_err(|error| match error {
+        ZipError::Io(source) => super::save::failed(source),
+        error => super::save::failed(io::Error::other(error.to_string())),
+    })
+}
+
+fn encode<T: Scalar, W: Write + Seek>(mut out: ZipWriter<W>, a: &Csr<T>) -> Result<(), ZipError> {
+    let wide = a.nnz().max(a.rows()).max(a.cols()) > i32::MAX as usize;
+    let order = if cfg!(target_endian = "big") { '>' } else { '<' };
+    let index = format!("{order}i{}", if wide { 8 } else { 4 });
+    let vector = |n: usize| format!("({n},)");
+    let mut member = |name: &str, header: Vec<u8>, parts: &mut dyn Iterator<Item = Vec<u8>>, large: bool| {
+        // No time of writing: the same matrix gives the same bytes.
+        let options = SimpleFileOptions::default()
+            .compression_method(CompressionMethod::Stored)
+            .last_modified_time(zip::DateTime::default())
+            .large_file(large);
+        out.start_file(format!("{name}.npy"), options)?;
+        out.write_all(&header)?;
+        for part in parts {
+            out.write_all(&part)?;
+        }
+        Ok::<(), ZipError>(())
+    };
+    let large = |count: usize, bytes: usize| count as u64 * bytes as u64 > u64::from(u32::MAX) - (1 << 16);
+    let mut indices = |name: &str, indices: &[u32]| {
+        let bytes = |part: &[u32]| match wide {
+            true => part.iter().flat_map(|&i| i64::from(i).to_ne_bytes()).collect(),
+            false => bytemuck::cast_slice(part).to_vec(),
+        };
+        let header = header(&index, false, &vector(indices.len()));
+        member(name, header, &mut indices.chunks(1 << 16).map(bytes), large(indices.len(), 8))
+    };
+    indices("indices", a.col_idx())?;
+    indices("indptr", a.row_ptr())?;
+    let shape = [a.rows() as i64, a.cols() as i64].iter().flat_map(|n| n.to_ne_bytes()).collect::<Vec<u8>>();
+    let mut format = std::iter::once(b"csr".to_vec());
+    member("format", header("|S3", false, "()"), &mut format, false)?;
+    member("shape", header(&format!("{order}i8"), false, "(2,)"), &mut std::iter::once(shape), false)?;
+    let mut values = a.values().chunks(1 << 16).map(|part| bytemuck::cast_slice(part).to_vec());
+    let header = header(&descr(T::KIND), false, &vector(a.nnz()));
+    member("data", header, &mut values, large(a.nnz(), size_of::<T>()))?;
+    out.finish()?;
+    Ok(())
+}

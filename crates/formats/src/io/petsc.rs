@@ -1,0 +1,268 @@
+//! PETSc's binary files: matrices and vectors, as `MatView` and `VecView` write them.
+//!
+//! Every number has its most significant byte first. A matrix is the class id 1211216, rows, columns, entries, the length of each row, the
+//! column of each entry, and the values; with -1 for the entries all places follow row by row. A vector is the class id 1211214, its length,
+//! and the values. Whole numbers take 4 bytes, or 8 where PETSc was built with 64-bit indices; values are real or
+//! complex numbers in double precision. A file does not say which: its first bytes tell the width of whole numbers, and what follows the
+//! values, another object or the end, tells theirs. Values in single precision are not read: half a file in double precision would pass
+//! for them.
+//!
+//! A file may hold several objects. The first matrix is taken, and the vector behind it is its right-hand side; of vectors, the
+//! first.
+//!
+//! Written are 32-bit whole numbers where they count the entries, and values in double precision, which hold single ones exactly: what a
+//! PETSc of the default configuration reads, and for complex values one built with `--with-scalar-type=complex`.
+//!
+//! Format: <https://petsc.org/release/manualpages/Mat/MatLoad/>, <https://petsc.org/release/manualpages/Vec/VecLoad/>
+use super::Form;
+use super::archive::Wanted;
+use super::elements::{Contents, ElementKind, Elements, reading, too_many};
+use super::mm::Symmetry;
+use super::stored::{Layout, Stored, StoredValues, sizes};
+use crate::Csr;
+use lacuna_core::{Result, Scalar, memory};
+use std::io::{self, Write};
+use std::sync::Arc;
+
+const MATRIX: i64 = 1_211_216;
+const VECTOR: i64 = 1_211_214;
+/// What stands for the number of entries where every place is stored.
+const DENSE: i64 = -1;
+/// Objects that are passed over, at the most.
+const OBJECTS: usize = 1 << 12;
+
+/// A file, and how wide its whole numbers are.
+struct Objects<'a> {
+    contents: &'a Arc<Contents>,
+    at: usize,
+    width: usize,
+}
+
+/// Reads what is wanted, and of a matrix the right-hand side behind it.
+pub(super) fn read(contents: &Arc<Contents>, wanted: Wanted) -> Result<(Stored, Option<Stored>)> {
+    let width = if contents.bytes.starts_with(&[0; 4]) { 8 } else { 4 };
+    let mut objects = Objects { contents, at: 0, width };
+    let first = objects.next()?;
+    if wanted == Wanted::Matrix && !first.is_vector {
+        let beside = if objects.is_at_end() { None } else { Some(objects.next()?) };
+        let beside = beside.filter(|b| b.is_vector && b.stored.rows == first.stored.rows);
+        return Ok((first.stored, beside.map(|b| b.stored)));
+    }
+    let mut found = first;
+    for _ in 0..OBJECTS {
+        if found.is_vector || wanted == Wanted::Matrix || objects.is_at_end() {
+            break;
+        }
+        found = objects.next()?;
+    }
+    Ok((found.stored, None))
+}
+
+struct Object {
+    stored: Stored,
+    is_vector: bool,
+}
+
+impl Objects<'_> {
+    fn is_at_end(&self) -> bool {
+        self.at >= self.contents.bytes.len()
+    }
+
+    /// A whole number.
+    fn whole(&mut self, what: &str) -> Result<i64> {
+        let number = match self.width {
+            8 => i64::from_le_bytes(self.contents.array(self.at, true, what)?),
+            _ => i32::from_le_bytes(self.contents.array(self.at, true, what)?).into(),
+        };
+        self.at += self.width;
+        Ok(number)
+    }
+
+    /// A whole number not below 0.
+    fn size(&mut self, what: &str) -> Result<u64> {
+        let size = self.whole(what)?;
+        u64::try_from(size).map_err(|_| {
+            self.contents
+                .malformed(self.at - self.width, format!("{what} should not be negative, got {size}"))
+        })
+    }
+
+    fn wholes(&mut self, count: u64) -> Result<Elements> {
+        let elements = Elements::new(self.contents, self.at, count, ElementKind::Signed(self.width), true)?;
+        self.at = elements.end();
+        Ok(elements)
+    }
+
+    /// Whether a file can go on with an object, or end, at a byte.
+    fn is_border(&self, at: usize) -> bool {
+        let rest = self.contents.bytes.get(at..);
+        rest.is_some_and(|rest| {
+            rest.is_empty()
+                || [MATRIX, VECTOR].iter().any(|id| match self.width {
+                    8 => rest.starts_with(&id.to_be_bytes()),
+                    _ => rest.starts_with(&(*id as i32).to_be_bytes()),
+                })
+        })
+    }
+
+    /// Values, of the type that ends where the next object begins.
+    fn values(&mut self, count: u64) -> Result<Elements> {
+        let kinds = [ElementKind::Float(8), ElementKind::Complex(16)];
+        let left = self.contents.bytes.len() - self.at;
+        for kind in kinds {
+            let bytes = count.saturating_mul(kind.bytes() as u64);
+            if bytes <= left as u64 && self.is_border(self.at + bytes as usize) {
+                let values = Elements::new(self.contents, self.at, count, kind, true)?;
+                self.at = values.end();
+                return Ok(values);
+            }
+        }
+        let message = format!(
+            "{count} values of 8 or 16 bytes should follow, and then another object or the end of the file; {left} bytes are left"
+        );
+        Err(self.contents.malformed(self.at, message))
+    }
+
+    fn next(&mut self) -> Result<Object> {
+        let begin = self.at;
+        match self.whole("the class id")? {
+            MATRIX => self.matrix(),
+            VECTOR => self.vector(),
+            id => {
+                let message = format!(
+                    "the class id should be {MATRIX} for a matrix or {VECTOR} for a vector, got {id}"
+                );
+                Err(self.contents.malformed(begin, message))
+            }
+        }
+    }
+
+    fn vector(&mut self) -> Result<Object> {
+        let n = self.size("the length")?;
+        let values = self.values(n)?.detached();
+        let stored = Stored::dense(&self.contents.name, Form::Petsc, (n, 1), false, values)?;
+        Ok(Object { stored, is_vector: true })
+    }
+
+    fn matrix(&mut self) -> Result<Object> {
+        let (rows, cols) = (self.size("the number of rows")?, self.size("the number of columns")?);
+        let name = self.contents.name.as_str();
+        let counted = self.at;
+        let entries = self.whole("the number of entries")?;
+        if entries == DENSE {
+            let values = self.values(rows.saturating_mul(cols))?;
+            let stored = Stored::dense(name, Form::Petsc, (rows, cols), false, values)?;
+            return Ok(Object { stored, is_vector: false });
+        }
+        let entries = u64::try_from(entries).map_err(|_| {
+            let message = format!("the number of entries should not be negative, got {entries}");
+            self.contents.malformed(counted, message)
+        })?;
+        if entries > u64::from(u32::MAX) {
+            return Err(too_many(name, "entries", entries));
+        }
+        let [rows, cols] = sizes(name, [("rows", rows), ("columns", cols)])?;
+        let begin = self.at;
+        let lengths = self.wholes(rows as u64)?;
+        memory::check(&reading(name), 4 * (rows as u64 + entries))?;
+        let lengths = lengths.indices("the length of a row,", entries + 1)?;
+        let mut ptr = Vec::with_capacity(rows + 1);
+        let mut end = 0u64;
+        ptr.push(0);
+        for length in lengths {
+            end += u64::from(length);
+            ptr.push(end.min(entries) as u32);
+        }
+        if end != entries {
+            let message = format!("the lengths of the rows should add up to {entries} entries, got {end}");
+            return Err(self.contents.malformed(begin, message));
+        }
+        let idx = self.wholes(entries)?.indices("column", cols as u64)?;
+        let values = StoredValues::Numbers(self.values(entries)?);
+        let (layout, symmetry) = (Layout::Rows { ptr, idx }, Symmetry::General);
+        let stored = Stored { name: name.into(), form: Form::Petsc, rows, cols, layout, symmetry, values };
+        Ok(Object { stored, is_vector: false })
+    }
+}
+
+/// Writes a matrix.
+///
+/// # Errors
+/// When the output cannot be written.
+///
+/// ```
+/// use lacuna_formats::{Spec, io};
+///
+/// let a = Spec::parse("gen:poisson1d:9")?.build::<f64>()?;
+/// let mut bytes = Vec::new();
+/// io::petsc::encode_matrix(&mut bytes, &a)?;
+/// // The right-hand side may follow in the same file.
+/// io::petsc::encode_vector(&mut bytes, &[1.0; 9])?;
+/// assert_eq!(io::parse_matrix::<f64>("A.petsc", &bytes)?, a);
+/// assert_eq!(io::parse_vector::<f64>("A.petsc", &bytes)?, [1.0; 9]);
+/// # Ok::<(), lacuna_core::Error>(())
+/// ```
+pub fn encode_matrix<T: Scalar>(out: &mut (impl Write + ?Sized), a: &Csr<T>) -> Result<()> {
+    let wide = a.nnz().max(a.rows()).max(a.cols()) > i32::MAX as usize;
+    let mut out = Wholes { out, wide };
+    let mut run = || -> io::Result<()> {
+        let sizes = [MATRIX, a.rows() as i64, a.cols() as i64, a.nnz() as i64];
+        out.write(sizes.into_iter())?;
+        out.write(a.row_ptr().windows(2).map(|w| i64::from(w[1] - w[0])))?;
+        out.write(a.col_idx().iter().map(|&j| i64::from(j)))?;
+        numbers(out.out, a.values())
+    };
+    run().map_err(super::save::failed)
+}
+
+/// Writes a vector, with a length of 32 bits where that will do.
+///
+/// # Errors
+/// When the output cannot be written, or an element is not finite.
+pub fn encode_vector<T: Scalar>(out: &mut (impl Write + ?Sized), x: &[T]) -> Result<()> {
+    super::mm::check_finite(x)?;
+    let mut out = Wholes { out, wide: x.len() > i32::MAX as usize };
+    let mut run = || -> io::Result<()> {
+        out.write([VECTOR, x.len() as i64].into_iter())?;
+        numbers(out.out, x)
+    };
+    run().map_err(super::save::failed)
+}
+
+/// An output of whole numbers of one width.
+struct Wholes<'a, W: ?Sized> {
+    out: &'a mut W,
+    wide: bool,
+}
+
+impl<W: Write + ?Sized> Wholes<'_, W> {
+    fn write(&mut self, numbers: impl Iterator<Item = i64>) -> io::Result<()> {
+        let mut bytes = Vec::with_capacity(1 << 16);
+        for number in numbers {
+            match self.wide {
+                true => bytes.extend(number.to_be_bytes()),
+                false => bytes.extend((number as i32).to_be_bytes()),
+            }
+            if bytes.len() >= 1 << 16 {
+                self.out.write_all(&bytes)?;
+                bytes.clear();
+            }
+        }
+        self.out.write_all(&bytes)
+    }
+}
+
+fn numbers<T: Scalar>(out: &mut (impl Write + ?Sized), values: &[T]) -> io::Result<()> {
+    let mut bytes = Vec::with_capacity(1 << 16);
+    for part in values.chunks(1 << 12) {
+        bytes.clear();
+        for v in part {
+            bytes.extend(v.re().to_be_bytes());
+            if T::KIND.is_complex() {
+                bytes.extend(v.im().to_be_bytes());
+            }
+        }
+        out.write_all(&bytes)?;
+    }
+    out.flush()
+}

@@ -1,0 +1,118 @@
+//! Writing files: in the form that their names stand for, and whole or not at all.
+use super::mm::{self, WriteOptions};
+use super::{Form, npy, npz, petsc};
+use crate::Csr;
+use flate2::Compression;
+use flate2::write::GzEncoder;
+use lacuna_core::text::escaped;
+use lacuna_core::{Error, Result, Scalar};
+use std::fs::{self, OpenOptions};
+use std::io::{self, BufWriter, Write};
+use std::path::Path;
+
+/// Writes a matrix in the form that the end of the file's name stands for: `.npz`, `.petsc`, else Matrix Market; compressed by gzip
+/// where it ends in `.gz`. The options concern Matrix Market.
+///
+/// A file that is not written to its end never stands under its name.
+///
+/// # Errors
+/// When the file cannot be written, the form is one that is read alone or holds no sparse matrix, or the matrix does not have the
+/// symmetry asked for.
+pub fn write_matrix<T: Scalar>(path: impl AsRef<Path>, a: &Csr<T>, options: &WriteOptions<'_>) -> Result<()> {
+    let path = path.as_ref();
+    match Form::of_name(path).unwrap_or(Form::MatrixMarket) {
+        Form::MatrixMarket => mm::write_matrix(path, a, options),
+        Form::Npz if is_gzip(path) => {
+            Err(refused(path, "an .npz is an archive already, expected a name that ends in .npz"))
+        }
+        Form::Npz => save(path, |out| npz::encode_matrix(out, a)),
+        Form::Petsc => save(path, |out| petsc::encode_matrix(out, a)),
+        Form::Npy => {
+            Err(refused(path, "an .npy holds a dense array; expected .npz, .petsc or .mtx for a matrix"))
+        }
+        form @ (Form::Matlab | Form::RutherfordBoeing) => {
+            Err(refused(path, &format!("{form} is read but not written; expected .npz, .petsc or .mtx")))
+        }
+    }
+}
+
+/// Writes a vector in the form that the end of the file's name stands for: `.npy`, `.petsc`, else Matrix Market; compressed by gzip where
+/// it ends in `.gz`.
+///
+/// A file that is not written to its end never stands under its name.
+///
+/// # Errors
+/// When the file cannot be written, the form is one that is read alone or holds no vector, or an element is not finite.
+pub fn write_vector<T: Scalar>(path: impl AsRef<Path>, x: &[T]) -> Result<()> {
+    let path = path.as_ref();
+    match Form::of_name(path).unwrap_or(Form::MatrixMarket) {
+        Form::MatrixMarket => mm::write_vector(path, x),
+        Form::Npy => save(path, |out| npy::encode_vector(out, x)),
+        Form::Petsc => save(path, |out| petsc::encode_vector(out, x)),
+        Form::Npz => {
+            Err(refused(path, "an .npz holds a sparse matrix; expected .npy, .petsc or .mtx for a vector"))
+        }
+        form @ (Form::Matlab | Form::RutherfordBoeing) => {
+            Err(refused(path, &format!("{form} is read but not written; expected .npy, .petsc or .mtx")))
+        }
+    }
+}
+
+fn refused(path: &Path, message: &str) -> Error {
+    let operation = format!("writing {}", escaped(&path.display().to_string()));
+    Error::Unsupported { operation, message: message.into() }
+}
+
+/// The error of an output that was not opened by name.
+pub(super) fn failed(source: io::Error) -> Error {
+    Error::Io { operation: "writing".into(), path: "the output".into(), source }
+}
+
+fn is_gzip(path: &Path) -> bool {
+    path.extension().is_some_and(|e| e.eq_ignore_ascii_case("gz"))
+}
+
+/// Writes a file, compressed where its name says so. It gets its name when all is written; what is no regular file is written in place.
+pub(super) fn save(path: &Path, write: impl FnOnce(&mut dyn Write) -> Result<()>) -> Result<()> {
+    let named = |error| match error {
+        Error::Io { operation, source, .. } => {
+            Error::Io { operation, path: path.display().to_string(), source }
+        }
+        error => error,
+    };
+    let packed = |mut file: &fs::File| {
+        if is_gzip(path) {
+            let mut out = GzEncoder::new(file, Compression::default());
+            write(&mut out)?;
+            return out.finish().map(|_| ()).map_err(failed);
+        }
+        let mut out = BufWriter::with_capacity(1 << 16, &mut file);
+        write(&mut out)?;
+        out.flush().map_err(failed)
+    };
+    let run = || {
+        let there = fs::metadata(path).ok();
+        if there.is_some() {
+            // Also asks whether it may be written at all.
+            let file = OpenOptions::new().write(true).open(path).map_err(failed)?;
+            if there.as_ref().is_some_and(|about| !about.is_file()) {
+                return packed(&file);
+            }
+        }
+        let target = if there.is_some() { fs::canonicalize(path).map_err(failed)? } else { path.into() };
+        let folder = target.parent().filter(|folder| !folder.as_os_str().is_empty());
+        let mut part = tempfile::Builder::new();
+        part.prefix(".lacuna-").suffix(".part");
+        #[cfg(unix)]
+        let access = {
+            use std::os::unix::fs::PermissionsExt;
+            there.map_or(fs::Permissions::from_mode(0o666), |about| about.permissions())
+        };
+        #[cfg(unix)]
+        part.permissions(access);
+        let part = part.tempfile_in(folder.unwrap_or(Path::new("."))).map_err(failed)?;
+        packed(part.as_file())?;
+        part.persist(&target).map(|_| ()).map_err(|e| failed(e.error))
+    };
+    run().map_err(named)
+}

@@ -1,0 +1,40 @@
+//! Files of every form: those that other programs write, those of our own, and broken ones.
+mod boeing;
+mod fixtures;
+mod hostile;
+mod matlab;
+mod round_trips;
+
+use lacuna_core::{Kind, Scalar};
+use lacuna_formats::Csr;
+
+/// A file that another program wrote.
+fn file(name: &str) -> Vec<u8> {
+    let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/files").join(name);
+    std::fs::read(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display()))
+}
+
+/// The matrix that most of the files hold, times a number.
+fn matrix<T: Scalar>(factor: T) -> Csr<T> {
+    let entries = [
+        (0, 0, 4.0),
+        (0, 1, -1.0),
+        (1, 0, -1.0),
+        (1, 1, 4.0),
+        (1, 2, 0.5),
+        (2, 2, 4.0),
+        (2, 3, -1.0),
+        (2, 5, 2.0),
+        (3, 2, -1.0),
+        (3, 3, 4.0),
+    ];
+    let mut t = lacuna_formats::Triplets::new(4, 6);
+    t.extend(entries.map(|(i, j, v)| (i, j, T::from_real(v) * factor)));
+    t.to_csr().unwrap()
+}
+
+/// The bits of numbers.
+fn bits<T: Scalar>(values: &[T]) -> Vec<u8> {
+    assert!(matches!(T::KIND, Kind::F32 | Kind::F64 | Kind::C32 | Kind::C64));
+    bytemuck::cast_slice(values).to_vec()
+}
