@@ -146,3 +146,14 @@ fn an_archive_of_suitesparse_may_hold_it() {
     let mut b = file.right_hand_side().unwrap().expect("a right-hand side");
     assert_eq!(b.vector::<f64>(&ReadOptions::default()).unwrap(), [1.0, 2.0, 3.0, 4.0, 5.0]);
 }
+
+#[test]
+fn lines_that_do_not_keep_to_their_columns_are_read_by_words() {
+    let text = "Symmetric test                                                          KEY     \n\
+                \x20            5             1             1             3             0\n\
+                RSA                        3             3             4             0\n\
+                (26I3)          (26I3)          (3E23.15)           \n\
+                \x20 1  3  4  5\n  1  2  2  3\n  4.0 1.0 5.0\n  6.0\n";
+    let entries = [(0, 0, 4.0), (0, 1, 1.0), (1, 0, 1.0), (1, 1, 5.0), (2, 2, 6.0)];
+    assert_eq!(list::<f64>(text), entries);
+}

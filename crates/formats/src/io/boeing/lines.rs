@@ -115,14 +115,30 @@ impl<'a> Lines<'a> {
         let mut taken = 0;
         while taken < count {
             let line = self.next(&format!("{} more fields, each a {what},", count - taken))?;
-            for (k, field) in format.fields.iter().enumerate().take((count - taken).min(1 << 20) as usize) {
-                let text = line.get(field.start.min(line.len())..(field.start + field.width).min(line.len()));
-                let text = text.unwrap_or_default();
+            let most = (count - taken).min(1 << 20) as usize;
+            let columns = |start: usize, width: usize| {
+                line.get(start.min(line.len())..(start + width).min(line.len())).unwrap_or_default()
+            };
+            // Lines that were written without regard to the format they promise have several words where it has one.
+            let words = format.fields.iter().take(most).any(|f| has_words(columns(f.start, f.width)));
+            let mut at = 0;
+            for (k, field) in format.fields.iter().enumerate().take(most) {
+                let (start, text) = if words {
+                    at += line[at..].iter().take_while(|byte| byte.is_ascii_whitespace()).count();
+                    let length = line[at..].iter().take_while(|byte| !byte.is_ascii_whitespace()).count();
+                    at += length;
+                    (at - length, &line[at - length..at])
+                } else {
+                    (field.start, columns(field.start, field.width))
+                };
+                if words && text.is_empty() {
+                    break;
+                }
                 if text.trim_ascii().is_empty() {
                     let message = format!("a {what} is missing: expected field {} of the line", k + 1);
-                    return Err(self.wrong(field.start + 1, message));
+                    return Err(self.wrong(start + 1, message));
                 }
-                take(self, k, field.start, text)?;
+                take(self, k, start, text)?;
                 taken += 1;
             }
         }
@@ -174,4 +190,10 @@ impl<'a> Lines<'a> {
         array.clear();
         Ok(())
     }
+}
+
+/// Whether a field has several words. A blank may stand for the sign of an exponent.
+fn has_words(text: &[u8]) -> bool {
+    let ends = |byte: &u8| byte.is_ascii_digit() || *byte == b'.';
+    text.trim_ascii().windows(2).any(|pair| ends(&pair[0]) && pair[1] == b' ')
 }
