@@ -1,4 +1,5 @@
 //! The command as people and scripts call it.
+mod advise;
 mod bench;
 mod compare;
 mod documents;

@@ -1,0 +1,46 @@
+//! `lacuna advise`.
+use crate::Bench;
+
+#[test]
+fn what_was_tried_is_ranked_and_the_winner_can_be_asked_for() {
+    let bench = Bench::new();
+    for (matrix, never) in [("gen:poisson2d:14x12", "bicgstab"), ("gen:convection:14x12", "cg + ")] {
+        let ran = bench.run(&format!("advise {matrix} --json found.json --plot race.svg"));
+        assert_eq!((ran.code, ran.err.as_str()), (0, ""), "{}", ran.out);
+        assert!(
+            ran.out.contains("<- fastest") && ran.out.contains("  in Rust     LinearSystem::new(a)"),
+            "{}",
+            ran.out
+        );
+        assert!(ran.out.contains("direct") && !ran.out.contains(never), "{}", ran.out);
+        let command = ran.out.lines().find_map(|line| line.strip_prefix("  once        lacuna ")).unwrap();
+        assert_eq!(bench.run(command).code, 0, "{command}");
+        let json = std::fs::read_to_string(bench.path("found.json")).unwrap();
+        let json: serde_json::Value = serde_json::from_str(&json).unwrap();
+        let trials = json["trials"].as_array().unwrap();
+        assert!(trials.len() > 6 && trials[0]["outcome"] == "converged", "{json}");
+        let total =
+            |k: usize| trials[k]["setup"].as_f64().unwrap() + trials[k]["solve"].as_f64().unwrap_or(1e9);
+        let converged = trials.iter().filter(|trial| trial["outcome"] == "converged").count();
+        assert!((1..converged).all(|k| total(k - 1) <= total(k)), "{json}");
+        let svg = std::fs::read_to_string(bench.path("race.svg")).unwrap();
+        assert!(
+            svg.matches("<polyline").count() >= converged
+                && svg.contains("gmres") == matrix.contains("convection")
+        );
+    }
+}
+
+#[test]
+fn what_nothing_solves_is_told_and_so_is_a_wrong_wish() {
+    let bench = Bench::new();
+    bench.matrix("singular.mtx", 3, 3, &["1 1 1", "2 1 2", "3 3 1"]);
+    let ran = bench.run("advise singular.mtx --seconds 1");
+    assert_eq!(ran.code, 1, "{} {}", ran.out, ran.err);
+    assert!(ran.out.contains("not to be had: direct: A is structurally singular"), "{}", ran.out);
+    assert!(ran.out.contains("Nothing solved it."), "{}", ran.out);
+    assert!(bench.refused("advise gen:poisson1d:3 --seconds 0").contains("above 0"));
+    bench.matrix("tall.mtx", 3, 2, &["1 1 1", "2 2 2", "3 1 1"]);
+    let ran = bench.run("advise tall.mtx");
+    assert!(ran.out.contains("lsmr") && ran.out.contains("cgls"), "{} {}", ran.out, ran.err);
+}
