@@ -2,7 +2,7 @@
 //!
 //! Any pass can be interpreted ([`crate::sweep`]), or taken an update at a time ([`crate::update`]), a piece of one or two vectors
 //! and then a piece of others. In one loop every vector is a stream of its own from its first element to its last, and what is
-//! summed is still in a register; docs/performance.md has what that gains. The bits are the same.
+//! summed is still in a register. The bits are the same.
 mod form;
 mod passes;
 
