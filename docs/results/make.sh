@@ -1,6 +1,6 @@
 #!/bin/sh
-# Makes what docs/results keeps of a machine, for one with nothing else to do: of each part NAME-PART.jsonl with a page of
-# plots and one of tables (NAME.* of `compare`).
+# Makes what docs/results keeps of a machine, for one with nothing else to do: of each part NAME-PART.jsonl and a page of
+# tables (NAME.* of `compare`). `lacuna report FILE.jsonl --html PAGE.html` makes a page of plots of them.
 #
 #   docs/results/make.sh two-cores                      backends compared; what five papers measured
 #   PARTS=bench docs/results/make.sh two-cores          the project's own measurements: passes, products, solvers
@@ -57,22 +57,20 @@ for part in ${PARTS:-compare papers}; do
     files=$base.jsonl
     if [ $# -gt 0 ]; then
         rm -f "$kept.jsonl"
-        "$lacuna" "$@" --rounds "${ROUNDS:-9}" --json "$kept.jsonl" --html "$kept.html"
+        "$lacuna" "$@" --rounds "${ROUNDS:-9}" --json "$kept.jsonl"
         if [ "$part" = formats ] && [ -n "${MATRICES:-}" ]; then
             # shellcheck disable=SC2086
             "$lacuna" compare $MATRICES --methods spmv --formats all --backends "${BACKENDS:-cpu}" --rounds "${ROUNDS:-9}" \
                 --json "$kept.jsonl"
-            "$lacuna" report "$kept.jsonl" --html "$kept.html"
         fi
     else
         bench/peers/run.sh
         cp "${OUT:-$target/peers}/peers.jsonl" "$kept.jsonl"
-        cp "${OUT:-$target/peers}/peers.html" "$kept.html"
         cp "${OUT:-$target/peers}/ours.jsonl" "docs/results/$name-ours.jsonl"
         files="$name-ours.jsonl $files"
     fi
-    printf '# %s\n\nMade by `PARTS=%s docs/results/make.sh %s`, load average %s before; [plots](%s.html), every result:' \
-        "$title" "$part" "$name" "$load" "$base" >"$kept.md"
+    printf '# %s\n\nMade by `PARTS=%s docs/results/make.sh %s`, load average %s before; every result:' \
+        "$title" "$part" "$name" "$load" >"$kept.md"
     for file in $files; do printf ' [%s](%s)' "$file" "$file" >>"$kept.md"; done
     printf '.\n\n' >>"$kept.md"
     if [ "$part" = peers ]; then
