@@ -126,3 +126,21 @@ fn rows_beside_peers_are_chosen_and_named() {
     let solved = table("beside kept.jsonl peers.jsonl method=cg");
     assert!(solved.contains("| 1 000 000 000 slow | 0.00 |") && !solved.contains("other"), "{solved}");
 }
+
+/// The options that the guide names are those that the command takes.
+#[test]
+fn the_guide_names_what_there_is() {
+    let guide = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/guide");
+    let (bench, mut tried) = (Bench::new(), 0);
+    for page in ["coming-from.md", "converge.md"] {
+        let text = std::fs::read_to_string(guide.join(page)).unwrap();
+        for options in
+            text.split('`').filter(|words| words.starts_with("--method") || words.starts_with("--precond"))
+        {
+            let ran = bench.run(&format!("solve gen:poisson2d:6x6 {options}"));
+            assert!(ran.code < 2, "{page}, {options}: {}", ran.err);
+            tried += 1;
+        }
+    }
+    assert!(tried > 20, "{tried}");
+}
