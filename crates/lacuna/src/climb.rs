@@ -1,12 +1,13 @@
 //! A solve, measured: what the device found is taken for what it is, and where it falls short other ways are tried.
 use crate::ladder::{Ladder, Rung};
+use crate::measured::{Measured, misfit, norm_of_product, stands, tolerance};
 use crate::prepared::Parts;
 use crate::system::times;
 use lacuna_core::{Backend, Error, LinOp, Reason, Result, Scalar, check_process};
 use lacuna_formats::Csr;
 use lacuna_solvers::{
-    Factor, Outcome, Placed, Solver, Stop, Watch, explain, largest, method, norm_bound, preconditioner,
-    residual_norm, vector_norm,
+    Factor, Outcome, Placed, Solver, Stop, Watch, explain, largest, method, preconditioner, residual_norm,
+    vector_norm,
 };
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -14,36 +15,14 @@ use std::time::{Duration, Instant};
 
 /// What a residual may exceed the tolerance by and still meet it.
 const SLACK: f64 = 1.005;
-/// Part of the tolerance above which the rounding of a residual computed in working precision matters.
-const HIDDEN: f64 = 0.005;
-/// A bound of that rounding is this many units, times `‖A‖ ‖x‖ + ‖b‖`.
-const UNITS: f64 = 4.0;
 /// The residual must fall below this part of what it was for the same way to be tried again.
 const GAIN: f64 = 0.5;
 /// A backward error of so many units is as good as rounding allows.
 const ATTAINED: f64 = 8.0;
 
-/// An iteration limit below this is the caller's choice, and needs no explanation that takes time.
-const EARLY: u64 = 5000;
 /// Iterations that are worth dividing among several ways.
 const MANY: u64 = 1000;
-/// Entries of a matrix that are looked through in no time.
-const QUICK: usize = 1 << 20;
-
 pub(crate) type Watching<'a> = Option<&'a mut dyn FnMut(Watch) -> ControlFlow<()>>;
-
-/// What is known of an `x`.
-#[derive(Clone, Copy)]
-struct Measured {
-    /// `‖b − A x‖ / ‖b‖`, in twice the precision.
-    residual: f64,
-    backward_error: f64,
-}
-
-impl Measured {
-    /// Of `x = 0`.
-    const ZERO: Self = Measured { residual: 1.0, backward_error: 1.0 };
-}
 
 /// Solves for `b` from `x`, both in the order of the rows on the device. What is looked at on the host counts as a transfer.
 pub(crate) fn solve<T: Scalar, B: Backend>(
@@ -74,9 +53,13 @@ pub(crate) fn solve<T: Scalar, B: Backend>(
     copy(parts.solver.solve_watched(dev, b, x, lend(&mut watch))?, outcome);
     let mut iterating = outcome.time.saturating_sub(outcome.transfers);
     if !stands(parts, outcome, b, x) {
+        let mark = dev.mark();
         let mut climb = Climb::new(parts, outcome, b, iterating)?;
-        climb.on(dev, x, &guess, watch)?;
+        let climbed = climb.on(dev, x, &guess, watch);
         iterating = climb.iterating;
+        drop(climb);
+        dev.release(mark);
+        climbed?;
     }
     outcome.time = start.elapsed();
     outcome.transfers = outcome.time.saturating_sub(iterating);
@@ -97,15 +80,6 @@ pub(crate) fn settle<T: Scalar>(parts: &mut Parts<T>, outcome: &mut Outcome, b: 
     Ok(())
 }
 
-/// `‖b − A x‖ / ‖b‖`, in twice the precision.
-fn misfit<T: Scalar>(parts: &Parts<T>, b: &[T], x: &[T]) -> Result<f64> {
-    let a = times(parts.factor, parts.given.clone())?;
-    let [of_b, of_x] = parts.solver.factors(b);
-    let b = of_b.times(b);
-    let norm = vector_norm(&b);
-    Ok(if norm == 0.0 { 0.0 } else { residual_norm(&a, &b, &of_x.times(x)) / norm })
-}
-
 /// How long the way before these may take before the first of them is tried.
 fn patience(rungs: &[Rung]) -> Option<u64> {
     rungs.first().and_then(|rung| rung.patience)
@@ -116,47 +90,6 @@ fn lend<'a>(watch: &'a mut Watching<'_>) -> Watching<'a> {
         Some(watch) => Some(&mut **watch),
         None => None,
     }
-}
-
-/// A bound of `‖A‖ ‖x‖`, in the caller's units.
-fn norm_of_product<T: Scalar>(parts: &mut Parts<T>, x: &[T]) -> f64 {
-    let exponent = parts.factor.exponent;
-    let given = &parts.given;
-    let norm = *parts.norm.get_or_insert_with(|| norm_bound(given).scale_by_power_of_two(exponent));
-    let x = vector_norm(x);
-    let of_x = if x == 0.0 { 0 } else { x.log2().floor() as i32 };
-    (norm * x.scale_by_power_of_two(-of_x)).scale_by_power_of_two(of_x - exponent)
-}
-
-/// The tolerance relative to `‖b‖`.
-fn tolerance<T: Scalar>(parts: &Parts<T>, b: f64) -> f64 {
-    parts.stop.rtol.max(parts.stop.atol / b)
-}
-
-/// Whether an outcome stands as it is: the caller's own end, or convergence, or an early limit on a large system, of which rounding could
-/// not have told otherwise. Sets the backward error.
-fn stands<T: Scalar>(parts: &mut Parts<T>, outcome: &mut Outcome, b: &[T], x: &[T]) -> bool {
-    if outcome.true_residual.is_nan() || matches!(outcome.reason, Reason::Cancelled | Reason::Custom(_)) {
-        return true;
-    }
-    let limited = outcome.reason == Reason::Limit
-        && outcome.iterations >= parts.stop.max_iters
-        && outcome.iterations < EARLY
-        && parts.given.nnz() > QUICK;
-    if !outcome.converged() && !limited {
-        return false;
-    }
-    let b = vector_norm(b);
-    if b == 0.0 {
-        outcome.backward_error = 0.0;
-        return true;
-    }
-    let ax = norm_of_product(parts, x);
-    outcome.backward_error = outcome.true_residual * b / (ax + b);
-    // What the device would have to see to be taken at its word.
-    let residual = if limited { outcome.true_residual } else { tolerance(parts, b) };
-    let no_worse = !limited || outcome.history.first().is_none_or(|first| outcome.true_residual <= *first);
-    no_worse && UNITS * T::EPSILON * (ax + b) <= HIDDEN * residual * b
 }
 
 struct Climb<'a, T: Scalar> {
@@ -171,6 +104,8 @@ struct Climb<'a, T: Scalar> {
     tighter: f64,
     /// Time of all iterations.
     iterating: Duration,
+    /// The solver of the rung that is tried.
+    called: Option<Solver<T>>,
 }
 
 impl<'a, T: Scalar> Climb<'a, T> {
@@ -183,7 +118,7 @@ impl<'a, T: Scalar> Climb<'a, T> {
         let a = times(parts.factor, parts.given.clone())?;
         let [of_b, of_x] = parts.solver.factors(b);
         let scaled = (a, of_b.times(&parts.order.given(b)), of_x);
-        Ok(Climb { parts, outcome, b, norm: vector_norm(b), scaled, tighter: 1.0, iterating })
+        Ok(Climb { parts, outcome, b, norm: vector_norm(b), scaled, tighter: 1.0, iterating, called: None })
     }
 
     /// What is known of `x`, found on the host.
@@ -246,7 +181,7 @@ impl<'a, T: Scalar> Climb<'a, T> {
             }
             (began, since) = (measured.residual, iterations);
             indefinite |= self.outcome.reason == Reason::IndefiniteOperator;
-            let former = calling.clone();
+            let (former, mut kept) = (calling.clone(), None);
             if slow || !gains {
                 let why = match (gains, under_way) {
                     (true, true) => {
@@ -266,6 +201,7 @@ impl<'a, T: Scalar> Climb<'a, T> {
                 };
                 self.outcome.notes.push(format!("{why}: goes on with {next} from a residual of {began:.1e}"));
                 calling = Some(next);
+                kept = self.called.take();
                 patience = self::patience(rungs.as_slice());
             }
             let last = rungs.len() == 0 || !self.parts.ladder.climbs;
@@ -274,7 +210,7 @@ impl<'a, T: Scalar> Climb<'a, T> {
                 Some(found) => measured = found,
                 None => {
                     // What was under way goes on.
-                    calling = former;
+                    (calling, self.called) = (former, kept);
                     if gains {
                         began = f64::INFINITY;
                     }
@@ -328,28 +264,12 @@ impl<'a, T: Scalar> Climb<'a, T> {
                 self.parts.solver.solve_watched(dev, self.b, x, watch)?.clone()
             }
             Some(rung) => {
-                let mark = dev.mark();
-                let solved = self.on_rung(dev, rung, stop, x, watch);
-                dev.release(mark);
-                match solved {
-                    // What a preconditioner refuses is no failure of the solve.
-                    Err(
-                        refused @ (Error::Entry { .. } | Error::Unsupported { .. } | Error::Structure { .. }),
-                    ) => {
-                        let refused = self.parts.order.told(refused);
-                        self.outcome.notes.push(format!("{rung} is not to be had: {refused}"));
-                        return Ok(None);
-                    }
-                    solved => {
-                        let (next, set_up) = solved?;
-                        if rung.preconditioner.is_some() {
-                            self.outcome
-                                .notes
-                                .push(format!("{rung}: set up in {:.2e} s", set_up.as_secs_f64()));
-                        }
-                        next
-                    }
+                if self.called.is_none() && !self.call(dev, rung, stop)? {
+                    return Ok(None);
                 }
+                let Some(solver) = &mut self.called else { return Ok(None) };
+                solver.set_stop(stop);
+                solver.solve_watched(dev, self.b, x, watch)?.clone()
             }
         };
         let outcome = &mut *self.outcome;
@@ -365,17 +285,30 @@ impl<'a, T: Scalar> Climb<'a, T> {
         Ok(Some(self.better(x, &guess, measured)))
     }
 
-    /// Solves by the method of a rung, with its preconditioner; and the time that preparing it took.
-    fn on_rung<B: Backend>(
-        &self,
-        dev: &mut B,
-        rung: &Rung,
-        stop: Stop,
-        x: &mut [T],
-        watch: Watching<'_>,
-    ) -> Result<(Outcome, Duration)> {
-        let start = Instant::now();
-        let Parts { pair, adjoint, placed, factor, options, order, given, .. } = &*self.parts;
+    /// Prepares the method of a rung, with its preconditioner; whether that was to be had.
+    fn call<B: Backend>(&mut self, dev: &mut B, rung: &Rung, stop: Stop) -> Result<bool> {
+        let (start, mark) = (Instant::now(), dev.mark());
+        let notes = &mut self.outcome.notes;
+        match Self::prepared(self.parts, dev, rung, stop) {
+            Ok(solver) => {
+                let took = start.elapsed().as_secs_f64();
+                notes.extend(rung.preconditioner.map(|_| format!("{rung}: set up in {took:.2e} s")));
+                self.called = Some(solver);
+                Ok(true)
+            }
+            // What a preconditioner refuses is no failure of the solve.
+            Err(refused @ (Error::Entry { .. } | Error::Unsupported { .. } | Error::Structure { .. })) => {
+                dev.release(mark);
+                let refused = self.parts.order.told(refused);
+                notes.push(format!("{rung} is not to be had: {refused}"));
+                Ok(false)
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    fn prepared<B: Backend>(parts: &Parts<T>, dev: &mut B, rung: &Rung, stop: Stop) -> Result<Solver<T>> {
+        let Parts { pair, adjoint, placed, factor, options, order, given, .. } = parts;
         let method = method(rung.method, options)?;
         let named = rung.preconditioner.map(preconditioner).transpose()?.flatten();
         let own = named.map(|kind| {
@@ -387,8 +320,7 @@ impl<'a, T: Scalar> Climb<'a, T> {
         let operator: &dyn LinOp<T> = if *adjoint { pair } else { &pair.a };
         let mut solver = Solver::new(dev, operator, m, &*method, stop)?;
         solver.set_factor(*factor);
-        let set_up = start.elapsed();
-        Ok((solver.solve_watched(dev, self.b, x, watch)?.clone(), set_up))
+        Ok(solver)
     }
 
     /// Whether `x` meets the tolerance, or why it need not go on.

@@ -68,6 +68,7 @@ mod arrays;
 mod backends;
 mod climb;
 mod ladder;
+mod measured;
 mod order;
 mod prepared;
 mod refine;

@@ -1,0 +1,77 @@
+//! What is known of an `x`, and whether what the device found stands.
+use crate::prepared::Parts;
+use crate::system::times;
+use lacuna_core::{Reason, Result, Scalar};
+use lacuna_solvers::{Outcome, norm_bound, residual_norm, vector_norm};
+
+/// Part of the tolerance above which the rounding of a residual computed in working precision matters.
+const HIDDEN: f64 = 0.005;
+/// A bound of that rounding is this many units, times `‖A‖ ‖x‖ + ‖b‖`.
+const UNITS: f64 = 4.0;
+/// An iteration limit below this is the caller's choice, and needs no explanation that takes time.
+const EARLY: u64 = 5000;
+/// Entries of a matrix that are looked through in no time.
+const QUICK: usize = 1 << 20;
+
+/// What is known of an `x`.
+#[derive(Clone, Copy)]
+pub(crate) struct Measured {
+    /// `‖b − A x‖ / ‖b‖`, in twice the precision.
+    pub(crate) residual: f64,
+    pub(crate) backward_error: f64,
+}
+
+impl Measured {
+    /// Of `x = 0`.
+    pub(crate) const ZERO: Self = Measured { residual: 1.0, backward_error: 1.0 };
+}
+
+/// A bound of `‖A‖ ‖x‖`, in the caller's units.
+pub(crate) fn norm_of_product<T: Scalar>(parts: &mut Parts<T>, x: &[T]) -> f64 {
+    let exponent = parts.factor.exponent;
+    let given = &parts.given;
+    let norm = *parts.norm.get_or_insert_with(|| norm_bound(given).scale_by_power_of_two(exponent));
+    let x = vector_norm(x);
+    let of_x = if x == 0.0 { 0 } else { x.log2().floor() as i32 };
+    (norm * x.scale_by_power_of_two(-of_x)).scale_by_power_of_two(of_x - exponent)
+}
+
+/// The tolerance relative to `‖b‖`.
+pub(crate) fn tolerance<T: Scalar>(parts: &Parts<T>, b: f64) -> f64 {
+    parts.stop.rtol.max(parts.stop.atol / b)
+}
+
+/// Whether an outcome stands as it is: the caller's own end, or convergence, or an early limit on a large system, of which rounding could
+/// not have told otherwise. Sets the backward error.
+pub(crate) fn stands<T: Scalar>(parts: &mut Parts<T>, outcome: &mut Outcome, b: &[T], x: &[T]) -> bool {
+    if outcome.true_residual.is_nan() || matches!(outcome.reason, Reason::Cancelled | Reason::Custom(_)) {
+        return true;
+    }
+    let limited = outcome.reason == Reason::Limit
+        && outcome.iterations >= parts.stop.max_iters
+        && outcome.iterations < EARLY
+        && parts.given.nnz() > QUICK;
+    if !outcome.converged() && !limited {
+        return false;
+    }
+    let b = vector_norm(b);
+    if b == 0.0 {
+        outcome.backward_error = 0.0;
+        return true;
+    }
+    let ax = norm_of_product(parts, x);
+    outcome.backward_error = outcome.true_residual * b / (ax + b);
+    // What the device would have to see to be taken at its word.
+    let residual = if limited { outcome.true_residual } else { tolerance(parts, b) };
+    let no_worse = !limited || outcome.history.first().is_none_or(|first| outcome.true_residual <= *first);
+    no_worse && UNITS * T::EPSILON * (ax + b) <= HIDDEN * residual * b
+}
+
+/// `‖b − A x‖ / ‖b‖`, in twice the precision.
+pub(crate) fn misfit<T: Scalar>(parts: &Parts<T>, b: &[T], x: &[T]) -> Result<f64> {
+    let a = times(parts.factor, parts.given.clone())?;
+    let [of_b, of_x] = parts.solver.factors(b);
+    let b = of_b.times(b);
+    let norm = vector_norm(&b);
+    Ok(if norm == 0.0 { 0.0 } else { residual_norm(&a, &b, &of_x.times(x)) / norm })
+}
