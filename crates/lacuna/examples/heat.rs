@@ -1,0 +1,82 @@
+//! A plate of two materials, heated on its left side. The conductivity falls as the temperature rises, so the matrix changes
+//! with every implicit time step but keeps its pattern: `Prepared::update_values`.
+//!
+//! `cargo run --release --example heat [FILE]` draws the temperature after 3, 12 and 60 steps, with isolines a tenth apart.
+mod picture;
+use lacuna::prelude::*;
+use picture::{INFERNO, Picture};
+use std::time::{Duration, Instant};
+
+/// Cells along a side of the plate, which has length 1.
+const N: usize = 116;
+const DT: f64 = 0.01;
+const SHOWN: [usize; 3] = [3, 12, 60];
+/// Loss to the surrounding air, which has temperature 0.
+const COOLING: f64 = 0.25;
+
+/// Whether a point lies in one of the discs of the second material, which conducts 30 times less.
+fn in_disc(x: f64, y: f64) -> bool {
+    let discs = [[0.30, 0.26, 0.15], [0.68, 0.30, 0.11], [0.40, 0.70, 0.17], [0.77, 0.72, 0.13]];
+    discs.iter().any(|[cx, cy, r]| (x - cx).hypot(y - cy) < *r)
+}
+
+fn conductivity(cell: usize, temperature: f64) -> f64 {
+    let [x, y] = [cell % N, cell / N].map(|k| (k as f64 + 0.5) / N as f64);
+    (if in_disc(x, y) { 0.03 } else { 1.0 }) / (1.0 + 0.8 * temperature)
+}
+
+/// An implicit step `(1/dt + cooling) u − ∇·(k ∇u) = u_old / dt` in finite volumes: the matrix, and the heat from the left side.
+fn step(old: &Array1<f64>) -> Result<(Csr<f64>, Array1<f64>)> {
+    let k: Vec<f64> = old.iter().enumerate().map(|(cell, u)| conductivity(cell, *u)).collect();
+    let mut t = Triplets::with_capacity(N * N, N * N, 5 * N * N);
+    let mut heated = Array1::zeros(N * N);
+    let per_area = (N * N) as f64;
+    for i in 0..N * N {
+        t.push(i, i, 1.0 / DT + COOLING);
+        let right = (i % N + 1 < N).then_some(i + 1);
+        let below = (i + N < N * N).then_some(i + N);
+        for j in [right, below].into_iter().flatten() {
+            let flow = per_area * 2.0 * k[i] * k[j] / (k[i] + k[j]);
+            t.extend([(i, i, flow), (j, j, flow), (i, j, -flow), (j, i, -flow)]);
+        }
+        if i % N == 0 {
+            let flow = per_area * 2.0 * k[i];
+            t.push(i, i, flow);
+            heated[i] = flow;
+        }
+    }
+    Ok((t.to_csr()?, heated))
+}
+
+pub(crate) fn draw() -> Result<Picture> {
+    let mut picture = Picture::new(720, 240);
+    let mut u = Array1::zeros(N * N);
+    let mut dev = default_backend()?;
+    let mut system = LinearSystem::new(step(&u)?.0).preconditioner("amg").format("csr").prepare(&mut dev)?;
+    let (mut iterations, mut time, start) = (0, Duration::ZERO, Instant::now());
+    for n in 1..=SHOWN[2] {
+        let (a, heated) = step(&u)?;
+        system.update_values(&mut dev, a.values())?;
+        let b = heated + &u / DT;
+        let outcome = system.solve_into(&mut dev, b.view(), u.view_mut())?;
+        assert!(outcome.converged(), "{}", outcome.reason);
+        (iterations, time) = (iterations + outcome.iterations, time + outcome.time);
+        if let Some(k) = SHOWN.iter().position(|shown| *shown == n) {
+            draw_plate(&mut picture, 4.0 + 240.0 * k as f64, &u);
+        }
+    }
+    println!("heat: {} unknowns, {} steps, {}", N * N, SHOWN[2], system.preconditioner().name);
+    println!("{iterations} iterations, {time:.1?} of {:.1?} with assembly and set-up", start.elapsed());
+    Ok(picture)
+}
+
+fn draw_plate(picture: &mut Picture, left: f64, u: &Array1<f64>) {
+    let values = Array2::from_shape_fn((N, N), |(row, column)| u[row * N + column]);
+    let levels: Vec<f64> = (1..10).map(|k| 0.1 * f64::from(k)).collect();
+    let area = [left, 4.0, 232.0, 232.0];
+    picture.field(area, &values, INFERNO, [0.0, 1.0], &levels);
+}
+
+fn main() -> std::result::Result<(), Box<dyn std::error::Error>> {
+    picture::save("heat", &draw()?)
+}
