@@ -1,6 +1,8 @@
 //! The examples still draw the pictures in `docs/gallery`, which have few shades so that files are small.
 //! `LACUNA_GALLERY=write cargo test --release -p lacuna --test gallery` writes them.
 #![cfg(all(feature = "cpu", feature = "direct"))]
+// Each example brings the module that draws.
+#![allow(clippy::duplicate_mod)]
 use std::path::Path;
 
 /// Largest mean difference of colours, which go to 255. Rounding that differs between platforms moves few pixels to the next shade.
