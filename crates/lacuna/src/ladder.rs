@@ -21,8 +21,8 @@ const FACTORS: [(&str, usize); 2] = [("ilut:drop=0.001,fill=10", 10), ("ilut:dro
 const MOST_KEPT: usize = 30_000_000;
 /// Complete factorisations: one that is tried before other methods, if it costs less than a second, and one after them.
 const DIRECT: [&str; 2] = ["direct:work=2,memory=1", "direct"];
-/// What the former costs, as entries that products go through meanwhile.
-const COST_OF_DIRECT: u64 = 300_000_000;
+/// What the former costs, as bytes that iterations move meanwhile.
+const COST_OF_DIRECT: u64 = 5_000_000_000;
 /// What a factorisation preconditions: it restarts late, since it seldom needs to.
 const WITH_FACTORS: &str = "gmres:restart=50";
 
@@ -67,13 +67,14 @@ pub(crate) struct Ladder {
 }
 
 impl Ladder {
-    /// For a method on a matrix: its classical form, then, if it was chosen automatically, what needs less of the matrix. Where the
+    /// For a method on a matrix, an iteration of which moves so many bytes: its classical form, then, if it was chosen automatically, what needs less of the matrix. Where the
     /// preconditioner was left open too, multigrid comes first if it may do more than the diagonal.
     pub(crate) fn new<T: Scalar>(
         method: &dyn Method<T>,
         open: Open,
         a: &Csr<T>,
         structure: Option<&Structure>,
+        bytes: usize,
         on_host: bool,
     ) -> Self {
         let plain = |method| Rung { method, preconditioner: None, if_slow: false, patience: None };
@@ -100,7 +101,7 @@ impl Ladder {
             let others = ways.into_iter().filter(|(name, suits)| *suits && *name != method.name());
             let others = others.map(|(name, _)| plain(name));
             if PRECONDITIONERS.iter().any(|kind| kind.name == name_of(DIRECT[0])) {
-                let iterations = (COST_OF_DIRECT / s.nnz.max(1) as u64).clamp(PATIENCE_ON_HOST, stretch);
+                let iterations = (COST_OF_DIRECT / bytes.max(1) as u64).clamp(PATIENCE_ON_HOST, stretch);
                 rungs.push(Rung { patience: Some(iterations), ..factors(DIRECT[0]) });
                 last.insert(last.len().min(1), factors(DIRECT[1]));
             }

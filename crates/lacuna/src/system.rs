@@ -359,7 +359,8 @@ impl<T: Scalar> LinearSystem<T> {
         let mut solver = Solver::new(dev, operator, m, &*method, self.stop)?;
         solver.set_factor(factor);
         let chosen = Open { method: automatic, preconditioner: chooses_preconditioner, definite };
-        let ladder = Ladder::new(&*method, chosen, &given, structure.as_ref(), dev.device().memory.is_none());
+        let (bytes, on_host) = (solver.program().bytes_per_iteration(), dev.device().memory.is_none());
+        let ladder = Ladder::new(&*method, chosen, &given, structure.as_ref(), bytes, on_host);
         // Of a matrix that is its own mirror image the sums of rows are those of columns.
         let mirrored = structure.filter(|s| s.hermitian || s.symmetric || s.skew_symmetric);
         let norm = mirrored.map(|s| s.norm_inf.scale_by_power_of_two(factor.exponent));

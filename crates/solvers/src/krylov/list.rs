@@ -16,15 +16,15 @@ macro_rules! methods {
         /// [`Error::Argument`](lacuna_core::Error::Argument) where there is none of that name, with the names there are; for a
         /// key it does not have, with those it has; for a value that is none.
         pub fn method<T: Scalar>(text: &str, options: &Options) -> Result<Box<dyn Method<T>>> {
-compiled_here!(T, |text: &str, options: &Options| -> Result<Box<dyn Method<T>>> {
-            let name = name_of(text);
-            $(if name == $kind::INFO.name {
-                let settings = Settings::parse("method", text, $kind::INFO.options)?;
-                return Ok(Box::new($kind::named(&settings, options)?));
-            })*
-            Err(unknown("method", METHODS.iter().map(|m| m.name), name))
-        })(text, options)
-}
+            compiled_here!(T, |text: &str, options: &Options| -> Result<Box<dyn Method<T>>> {
+                let name = name_of(text);
+                $(if name == $kind::INFO.name {
+                    let settings = Settings::parse("method", text, $kind::INFO.options)?;
+                    return Ok(Box::new($kind::named(&settings, options)?));
+                })*
+                Err(unknown("method", METHODS.iter().map(|m| m.name), name))
+            })(text, options)
+        }
     };
 }
 

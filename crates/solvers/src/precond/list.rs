@@ -49,23 +49,23 @@ macro_rules! preconditioners {
         /// [`Error::Argument`](lacuna_core::Error::Argument) where there is none of that name, with the names there are;
         /// for a key it does not have, with those it has; for a value that is none.
         pub fn preconditioner<T: Scalar>(text: &str) -> Result<Option<Box<dyn Preconditioner<T>>>> {
-compiled_here!(T, |text: &str| -> Result<Option<Box<dyn Preconditioner<T>>>> {
-            const WHAT: &str = "preconditioner";
-            let name = name_of(text);
-            let info = PRECONDITIONERS.iter().find(|info| info.name == name);
-            let info = info.ok_or_else(|| unknown(WHAT, PRECONDITIONERS.iter().map(|p| p.name), name))?;
-            let shared = if name == NONE.name { &[][..] } else { SHARED_OPTIONS };
-            let settings = Settings::parse_with(WHAT, text, info.options, shared)?;
-            $($(#[$if])* if name == $kind::INFO.name {
-                let kind = Box::new($kind::named(&settings)?);
-                // `block-ilu` has a shorter key for it.
-                let short = name == BlockIlu::INFO.name && settings.given("order").is_some();
-                let key = if short { "order" } else { "polynomial" };
-                return Polynomial::on(kind, &settings, key).map(Some);
-            })*
-            Ok(None)
-        })(text)
-}
+            compiled_here!(T, |text: &str| -> Result<Option<Box<dyn Preconditioner<T>>>> {
+                const WHAT: &str = "preconditioner";
+                let name = name_of(text);
+                let info = PRECONDITIONERS.iter().find(|info| info.name == name);
+                let info = info.ok_or_else(|| unknown(WHAT, PRECONDITIONERS.iter().map(|p| p.name), name))?;
+                let shared = if name == NONE.name { &[][..] } else { SHARED_OPTIONS };
+                let settings = Settings::parse_with(WHAT, text, info.options, shared)?;
+                $($(#[$if])* if name == $kind::INFO.name {
+                    let kind = Box::new($kind::named(&settings)?);
+                    // `block-ilu` has a shorter key for it.
+                    let short = name == BlockIlu::INFO.name && settings.given("order").is_some();
+                    let key = if short { "order" } else { "polynomial" };
+                    return Polynomial::on(kind, &settings, key).map(Some);
+                })*
+                Ok(None)
+            })(text)
+        }
     };
 }
 
