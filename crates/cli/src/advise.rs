@@ -2,15 +2,13 @@
 use crate::args::{AdviseArgs, most_iterations};
 use crate::failure::{NOT_CONVERGED, Result};
 use crate::input::{Source, VectorSource, is_stream, set_threads};
+use crate::number::with_type;
 use crate::progress::{Solving, cancel_on_interrupt, duration, interrupted, solved};
 use crate::report::{relative, thousands};
 use crate::solve::right_hand_side;
 use crate::{out, plot};
 use lacuna::ndarray::ArrayView1;
-use lacuna::{
-    Backend, Complex32, Complex64, DeviceInfo, Kind, LinearSystem, OnBackend, Scalar, Stop, Trial, Watch,
-    advise,
-};
+use lacuna::{Backend, DeviceInfo, Kind, LinearSystem, OnBackend, Scalar, Stop, Trial, Watch, advise};
 use serde_json::{Value, json};
 use std::fmt::Write;
 use std::ops::ControlFlow;
@@ -45,12 +43,7 @@ impl OnBackend for Search<'_> {
     type Output = Result<ExitCode>;
 
     fn run<B: Backend>(self, dev: B) -> Result<ExitCode> {
-        match self.kind {
-            Kind::F32 => self.search::<f32, B>(dev),
-            Kind::F64 => self.search::<f64, B>(dev),
-            Kind::C32 => self.search::<Complex32, B>(dev),
-            Kind::C64 => self.search::<Complex64, B>(dev),
-        }
+        with_type!(self.kind, T => self.search::<T, B>(dev))
     }
 }
 

@@ -2,10 +2,11 @@
 use crate::args::ConvertArgs;
 use crate::failure::Result;
 use crate::input::{STANDARD, Source, set_threads};
+use crate::number::with_type;
 use crate::{out, report};
 use lacuna::formats::io;
 use lacuna::formats::mm::{self, Storage, Symmetry, WriteOptions};
-use lacuna::{Complex32, Complex64, Csr, Kind, Scalar};
+use lacuna::{Csr, Kind, Scalar};
 
 pub(crate) fn run(args: &ConvertArgs) -> Result<()> {
     let outputs = [("OUT", Some(args.output.as_str())), ("--rhs", args.rhs.as_deref())];
@@ -19,12 +20,7 @@ pub(crate) fn run(args: &ConvertArgs) -> Result<()> {
         Some(_) => source.number_type(args.number, false)?,
         None => source.own_type()?,
     };
-    match kind {
-        Kind::F32 => convert::<f32>(args, &source),
-        Kind::F64 => convert::<f64>(args, &source),
-        Kind::C32 => convert::<Complex32>(args, &source),
-        Kind::C64 => convert::<Complex64>(args, &source),
-    }
+    with_type!(kind, T => convert::<T>(args, &source))
 }
 
 fn convert<T: Scalar>(args: &ConvertArgs, source: &Source) -> Result<()> {

@@ -3,9 +3,10 @@ use crate::args::{GenerateArgs, generators};
 use crate::convert::{save_matrix, storage, told};
 use crate::failure::Result;
 use crate::input::{Source, set_threads};
+use crate::number::with_type;
 use crate::out;
 use lacuna::formats::mm::WriteOptions;
-use lacuna::{Complex32, Complex64, Kind, Scalar, Spec};
+use lacuna::{Scalar, Spec};
 
 pub(crate) fn run(args: &GenerateArgs) -> Result<()> {
     let (Some(spec), Some(output), false) = (&args.spec, &args.output, args.list) else {
@@ -14,12 +15,7 @@ pub(crate) fn run(args: &GenerateArgs) -> Result<()> {
     out::check_place("--output", output)?;
     let spec = Spec::parse(spec)?;
     set_threads(None)?;
-    match Source::open(&spec.to_string())?.number_type(args.number, false)? {
-        Kind::F32 => write::<f32>(&spec, output, args.general),
-        Kind::F64 => write::<f64>(&spec, output, args.general),
-        Kind::C32 => write::<Complex32>(&spec, output, args.general),
-        Kind::C64 => write::<Complex64>(&spec, output, args.general),
-    }
+    with_type!(Source::open(&spec.to_string())?.number_type(args.number, false)?, T => write::<T>(&spec, output, args.general))
 }
 
 fn write<T: Scalar>(spec: &Spec, output: &str, general: bool) -> Result<()> {

@@ -12,6 +12,7 @@ mod info;
 mod input;
 mod kept;
 mod measure;
+mod number;
 mod out;
 mod page;
 mod plot;

@@ -3,13 +3,12 @@ use crate::args::{SolveArgs, most_iterations};
 use crate::convert::save_vector;
 use crate::failure::{NOT_CONVERGED, Result};
 use crate::input::{STANDARD, Source, VectorSource, check_length, is_stream, set_threads};
+use crate::number::with_type;
 use crate::progress::{Solving, cancel_on_interrupt, solved};
 use crate::report::{Report, Times};
 use crate::{out, plot};
 use lacuna::ndarray::{ArrayView1, ArrayViewMut1};
-use lacuna::{
-    Backend, Complex32, Complex64, Csr, Kind, LinearSystem, OnBackend, Outcome, Prepared, Scalar, Stop,
-};
+use lacuna::{Backend, Csr, Kind, LinearSystem, OnBackend, Outcome, Prepared, Scalar, Stop};
 use std::ops::ControlFlow;
 use std::process::ExitCode;
 use std::time::Instant;
@@ -56,12 +55,7 @@ impl OnBackend for Solve<'_> {
     type Output = Result<ExitCode>;
 
     fn run<B: Backend>(self, dev: B) -> Result<ExitCode> {
-        match self.kind {
-            Kind::F32 => self.solve::<f32, B>(dev),
-            Kind::F64 => self.solve::<f64, B>(dev),
-            Kind::C32 => self.solve::<Complex32, B>(dev),
-            Kind::C64 => self.solve::<Complex64, B>(dev),
-        }
+        with_type!(self.kind, T => self.solve::<T, B>(dev))
     }
 }
 

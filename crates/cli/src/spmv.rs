@@ -3,12 +3,12 @@ use crate::args::SpmvArgs;
 use crate::failure::Result;
 use crate::input::{Source, set_threads};
 use crate::measure::{BUDGET, Samples, triad};
+use crate::number::with_type;
 use crate::report::thousands;
 use crate::{out, plot};
 use lacuna::formats::{FORMATS, Profile, choose_format, convert, reorder};
 use lacuna::{
-    Backend, Complex32, Complex64, Csr, DeviceInfo, Error, Kind, OnBackend, Scalar, Structure, TimedProduct,
-    Tuned, tune_format,
+    Backend, Csr, DeviceInfo, Error, Kind, OnBackend, Scalar, Structure, TimedProduct, Tuned, tune_format,
 };
 use serde_json::{Value, json};
 use std::fmt::Write;
@@ -37,12 +37,7 @@ impl OnBackend for Products<'_> {
     type Output = Result<()>;
 
     fn run<B: Backend>(self, dev: B) -> Result<()> {
-        match self.kind {
-            Kind::F32 => self.time::<f32, B>(dev),
-            Kind::F64 => self.time::<f64, B>(dev),
-            Kind::C32 => self.time::<Complex32, B>(dev),
-            Kind::C64 => self.time::<Complex64, B>(dev),
-        }
+        with_type!(self.kind, T => self.time::<T, B>(dev))
     }
 }
 

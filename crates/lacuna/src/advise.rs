@@ -1,5 +1,6 @@
 //! Which way solves a system fastest: the plausible ones are tried.
 use crate::LinearSystem;
+use crate::system::factor_of;
 use lacuna_core::{Backend, Error, Reason, Result, Scalar, compiled_here};
 use lacuna_formats::{Csr, Structure};
 use lacuna_solvers::{Outcome, PRECONDITIONERS, Stop, Watch};
@@ -84,7 +85,7 @@ pub fn plausible<T: Scalar>(a: &Csr<T>) -> Vec<(&'static str, &'static str)> {
         let s = Structure::of(a);
         let diagonal = if s.zero_diagonal == 0 { "jacobi" } else { "none" };
         let direct = PRECONDITIONERS.iter().any(|kind| kind.name == "direct").then_some(("direct", "auto"));
-        if s.hermitian && (s.diagonal_positive || negative(a)) {
+        if s.hermitian && (s.diagonal_positive || factor_of(a, true).negative) {
             ways.extend([("cg", diagonal), ("minres", "none")]);
             ways.extend(["chebyshev", "ssor", "ic0", "fsai", "amg"].map(|kind| ("cg", kind)));
             ways.extend(direct);
@@ -102,11 +103,6 @@ pub fn plausible<T: Scalar>(a: &Csr<T>) -> Vec<(&'static str, &'static str)> {
         ways.extend(direct);
         ways
     })(a)
-}
-
-/// Whether all of the diagonal is negative.
-fn negative<T: Scalar>(a: &Csr<T>) -> bool {
-    a.diagonal().iter().all(|d| d.re() < 0.0)
 }
 
 /// Tries the ways that [`plausible`] lists, each from zero, and returns them with what became of them: those that solved the system

@@ -6,7 +6,7 @@ use clap::Args;
 pub(crate) struct AdviseArgs {
     /// A matrix: a file of any form, `-` for standard input, or a generator such as gen:poisson2d:512x512
     pub(crate) matrix: String,
-    /// The right-hand side: a file, `-`, `ones`, or `random:SEED` [default: that of the archive, else ones]
+    /// The right-hand side: a file of one column, `-`, `ones`, or `random:SEED` [default: that beside the matrix, else ones]
     #[arg(long, value_name = "FILE|-|ones|random:SEED")]
     pub(crate) rhs: Option<String>,
     /// Seconds that each way gets for its iterations; set-ups are not interrupted

@@ -70,9 +70,8 @@ impl<W: Number> Factors<W> {
         let cost = Cost::of(&symbolic);
         if definite {
             cost.check::<W>(options)?;
-            let zeros = vec![0; n];
             let kind = Kind::Cholesky { symbolic, values: Vec::new() };
-            let mut factors = Factors { kind, cost, rows: zeros.clone(), columns: zeros };
+            let mut factors = Factors { kind, cost, rows: vec![0; n], columns: vec![0; n] };
             // A pivot that is not positive is found on the way; LU needs no sign.
             if factors.refactor(a).is_ok() {
                 return Ok(factors);
@@ -85,9 +84,8 @@ impl<W: Number> Factors<W> {
             let pattern = SymbolicSparseColMatRef::new_checked(n, n, a.row_ptr(), None, a.col_idx());
             factorize_symbolic_lu(pattern, Default::default()).map_err(failed)
         })?;
-        let (rows, columns) = equilibrated(a);
         let kind = Kind::Lu { symbolic, numeric: NumericLu::new() };
-        let mut factors = Factors { kind, cost, rows, columns };
+        let mut factors = Factors { kind, cost, rows: vec![0; n], columns: vec![0; n] };
         factors.refactor(a)?;
         Ok(factors)
     }
@@ -109,6 +107,9 @@ impl<W: Number> Factors<W> {
     fn refactor<T: Scalar>(&mut self, a: &Csr<T>) -> Result<()> {
         let n = a.rows();
         Error::check_length(OPERATION, "the rows", self.rows.len(), n)?;
+        if matches!(self.kind, Kind::Lu { .. }) {
+            (self.rows, self.columns) = equilibrated(a);
+        }
         let scaled = a.entries().map(|(i, j, v)| {
             let by = self.rows[i] + self.columns[j];
             W::from_parts(v.re(), v.im()).scale_by_power_of_two(by)

@@ -1,0 +1,26 @@
+//! The number type that input asks for.
+
+/// An expression with `T` as the number type of a kind: `with_type!(kind, T => solve::<T>(a))`.
+macro_rules! with_type {
+    ($kind:expr, $t:ident => $body:expr) => {
+        match $kind {
+            lacuna::Kind::F32 => {
+                type $t = f32;
+                $body
+            }
+            lacuna::Kind::F64 => {
+                type $t = f64;
+                $body
+            }
+            lacuna::Kind::C32 => {
+                type $t = lacuna::Complex32;
+                $body
+            }
+            lacuna::Kind::C64 => {
+                type $t = lacuna::Complex64;
+                $body
+            }
+        }
+    };
+}
+pub(crate) use with_type;
