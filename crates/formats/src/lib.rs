@@ -63,7 +63,7 @@ pub use parts::{compact_parts, parts};
 pub use permutation::Permutation;
 pub use pkt::{PACKET, Pkt};
 pub use reorder::{ORDERS, OrderInfo, Profile, by_length, by_parts, reorder, reverse_cuthill_mckee};
-pub use select::{Candidate, FORMATS, FormatInfo, candidates, choose_format, convert};
+pub use select::{Candidate, FORMATS, FormatInfo, candidates, choose_format, choose_lasting_format, convert};
 pub use sell::{SLICE, Sell};
 pub use stencil::{MOST_NEIGHBOURS, Stencil};
 pub use structure::{Structure, spy};

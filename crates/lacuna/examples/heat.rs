@@ -52,7 +52,7 @@ pub(crate) fn draw() -> Result<Picture> {
     let mut picture = Picture::new(720, 240);
     let mut u = Array1::zeros(N * N);
     let mut dev = default_backend()?;
-    let mut system = LinearSystem::new(step(&u)?.0).preconditioner("amg").format("csr").prepare(&mut dev)?;
+    let mut system = LinearSystem::new(step(&u)?.0).preconditioner("amg").prepare(&mut dev)?;
     let (mut iterations, mut time, start) = (0, Duration::ZERO, Instant::now());
     for n in 1..=SHOWN[2] {
         let (a, heated) = step(&u)?;

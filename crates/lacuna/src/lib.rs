@@ -6,7 +6,7 @@
 //! let a = Spec::parse("gen:poisson2d:64x64")?.build::<f64>()?;
 //! let b = Array1::ones(a.rows());
 //! let mut dev = default_backend()?;
-//! let (x, outcome) = solve(&mut dev, &a, b.view())?;
+//! let (x, outcome) = solve(&mut dev, &a, &b)?;
 //! assert!(outcome.converged() && outcome.true_residual <= 1e-8);
 //! # assert_eq!(x.len(), 4096);
 //! # Ok::<(), lacuna::Error>(())
@@ -75,6 +75,8 @@ mod refine;
 mod system;
 mod timing;
 mod tune;
+mod update;
+mod vectors;
 
 pub use advise::{Trial, Trying, advise, plausible};
 pub use arrays::{dense, from_dense, multiply, to_dense, to_device, to_host};
@@ -100,14 +102,15 @@ pub use prepared::Prepared;
 pub use system::{LinearSystem, solve};
 pub use timing::TimedProduct;
 pub use tune::{Tuned, tune_format};
+pub use vectors::{AsVector, AsVectorMut};
 
 /// What most programs use.
 pub mod prelude {
     pub use crate::{
-        Backend, Cell, Complex, Complex32, Complex64, Csr, DefaultBackend, Error, Handles, HostOperator,
-        LinOp, LinearSystem, Matrix, Method, Outcome, Parts, Pass, Preconditioner, Prepared, Reason,
-        Recorder, Result, Scalar, Solver, Spec, Stop, Structure, System, Triplets, Vector, default_backend,
-        from_dense, multiply, solve, to_dense, to_device, to_host,
+        AsVector, AsVectorMut, Backend, Cell, Complex, Complex32, Complex64, Csr, DefaultBackend, Error,
+        Handles, HostOperator, LinOp, LinearSystem, Matrix, Method, Outcome, Parts, Pass, Preconditioner,
+        Prepared, Reason, Recorder, Result, Scalar, Solver, Spec, Stop, Structure, System, Triplets, Vector,
+        default_backend, from_dense, multiply, solve, to_dense, to_device, to_host,
     };
     pub use ndarray::{Array1, Array2, ArrayView1, ArrayView2, ArrayViewMut1};
 }

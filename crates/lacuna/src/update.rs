@@ -1,0 +1,114 @@
+//! New values on the same pattern, in a format that holds them.
+use crate::Chosen;
+use crate::prepared::Parts;
+use crate::system::{factor_of, times};
+use lacuna_core::{Backend, Error, Format, LinOp, Result, Scalar};
+use lacuna_formats::{Csr, FORMATS, Pair, Structure, choose_lasting_format, convert};
+use lacuna_solvers::Solver;
+use std::sync::Arc;
+
+/// A format that took the place of another.
+pub(crate) struct Changed {
+    pub(crate) before: Chosen,
+    pub(crate) after: Chosen,
+}
+
+impl<T: Scalar> Parts<T> {
+    /// See [`crate::Prepared::update_values`].
+    pub(crate) fn update_values<B: Backend>(&mut self, dev: &mut B, values: &[T]) -> Result<Option<Changed>> {
+        Arc::make_mut(&mut self.given).set_values(values)?;
+        let factor = factor_of(&self.given, self.definite);
+        let a = times(factor, self.order.arranged(&self.given)?)?;
+        (self.factor, self.norm) = (factor, None);
+        self.solver.set_factor(factor);
+        let changed = match self.overwrite(dev, &a) {
+            Ok(()) => None,
+            Err(error) => self.place_again(dev, &a, error)?,
+        };
+        let updated = self.placed.as_mut().map_or(Ok(()), |m| m.update(dev, &a));
+        updated.map_err(|error| self.order.told(error))?;
+        Ok(changed)
+    }
+
+    /// Writes the values over those on the device, in the same layout.
+    fn overwrite<B: Backend>(&self, dev: &mut B, a: &Arc<Csr<T>>) -> Result<()> {
+        let Pair { a: stored, adjoint } = self.pair;
+        dev.set_matrix(stored, convert(a, &self.format.name)?)?;
+        if !self.adjoint {
+            return Ok(());
+        }
+        let turned = Arc::new(a.adjoint());
+        match adjoint == stored {
+            false => dev.set_matrix(adjoint, convert(&turned, &self.format.name)?),
+            true if turned == *a => Ok(()),
+            true => Err(Error::Structure {
+                operation: "new values of a matrix".into(),
+                message: "the matrix is not Hermitian any more".into(),
+            }),
+        }
+    }
+
+    /// Puts the matrix on the device once more, in a format for any values, where it is the values that did not fit; and records
+    /// the solve over it. On an error everything is as it was.
+    fn place_again<B: Backend>(
+        &mut self,
+        dev: &mut B,
+        a: &Arc<Csr<T>>,
+        refused: Error,
+    ) -> Result<Option<Changed>> {
+        let by_values = FORMATS.iter().any(|format| format.name == self.format.name && format.by_values);
+        let by_adjoint = self.adjoint && self.pair.adjoint == self.pair.a && a.adjoint() != **a;
+        let of_values =
+            matches!(refused, Error::Structure { .. } | Error::Unsupported { .. } | Error::Entry { .. });
+        if !of_values || !(by_values || by_adjoint) {
+            return Err(refused);
+        }
+        let (name, why) = match by_values {
+            true => {
+                choose_lasting_format(a, &Structure::of(&**a), dev.formats(a.rows(), Format::bytes(&**a)))
+            }
+            false => (&*self.format.name, self.format.why.clone()),
+        };
+        let why = match by_values {
+            true => format!("{why}; {} does not hold the values given later", self.format.name),
+            false => why,
+        };
+        let after = Chosen::new(name, why);
+        let mark = dev.mark();
+        let placed = self.record_over(dev, a, &after.name);
+        if placed.is_err() {
+            dev.release(mark);
+        }
+        placed?;
+        let before = std::mem::replace(&mut self.format, after.clone());
+        Ok(by_values.then_some(Changed { before, after }))
+    }
+
+    /// Places the matrix, and records the solve over it.
+    fn record_over<B: Backend>(&mut self, dev: &mut B, a: &Arc<Csr<T>>, format: &str) -> Result<()> {
+        let pair = if self.adjoint {
+            Pair::new(dev, a, format)?
+        } else {
+            let stored = dev.matrix(convert(a, format)?)?;
+            Pair { a: stored, adjoint: stored }
+        };
+        if let Some(placed) = &mut self.placed {
+            placed.set_matrix(pair.a);
+        }
+        let m = self.placed.as_ref().map(|m| m as &dyn LinOp<T>);
+        let operator: &dyn LinOp<T> = if self.adjoint { &pair } else { &pair.a };
+        match Solver::new(dev, operator, m, &*self.algorithm, self.stop) {
+            Ok(mut solver) => {
+                solver.set_factor(self.factor);
+                (self.solver, self.pair) = (solver, pair);
+                Ok(())
+            }
+            Err(error) => {
+                if let Some(placed) = &mut self.placed {
+                    placed.set_matrix(self.pair.a);
+                }
+                Err(error)
+            }
+        }
+    }
+}
