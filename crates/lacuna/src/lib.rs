@@ -89,7 +89,7 @@ pub use lacuna_cpu as cpu;
 #[cfg(feature = "cuda")]
 pub use lacuna_cuda as cuda;
 pub use lacuna_formats as formats;
-pub use lacuna_formats::{Csr, Pair, Spec, Structure, Triplets};
+pub use lacuna_formats::{Csr, CsrRef, Pair, Spec, Structure, Triplets};
 #[cfg(feature = "opencl")]
 pub use lacuna_opencl as opencl;
 pub use lacuna_solvers as solvers;
@@ -107,10 +107,10 @@ pub use vectors::{AsVector, AsVectorMut};
 /// What most programs use.
 pub mod prelude {
     pub use crate::{
-        AsVector, AsVectorMut, Backend, Cell, Complex, Complex32, Complex64, Csr, DefaultBackend, Error,
-        Handles, HostOperator, LinOp, LinearSystem, Matrix, Method, Outcome, Parts, Pass, Preconditioner,
-        Prepared, Reason, Recorder, Result, Scalar, Solver, Spec, Stop, Structure, System, Triplets, Vector,
-        default_backend, from_dense, multiply, solve, to_dense, to_device, to_host,
+        AsVector, AsVectorMut, Backend, Cell, Complex, Complex32, Complex64, Csr, CsrRef, DefaultBackend,
+        Error, Handles, HostOperator, LinOp, LinearSystem, Matrix, Method, Outcome, Parts, Pass,
+        Preconditioner, Prepared, Reason, Recorder, Result, Scalar, Solver, Spec, Stop, Structure, System,
+        Triplets, Vector, default_backend, from_dense, multiply, solve, to_dense, to_device, to_host,
     };
     pub use ndarray::{Array1, Array2, ArrayView1, ArrayView2, ArrayViewMut1};
 }

@@ -93,7 +93,7 @@ impl<T: Scalar> LinearSystem<T> {
     /// condition of the matrix magnifies.
     pub const DEFAULT_RTOL: f64 = if T::EPSILON > 1e-10 { 1e-5 } else { 1e-8 };
 
-    /// A system with this matrix, given by value or shared.
+    /// A system with this matrix, given by value, shared (`Arc<Csr<T>>`) or borrowed (`CsrRef<'_, T>`), which is copied once.
     pub fn new(a: impl Into<Arc<Csr<T>>>) -> Self {
         LinearSystem {
             a: a.into(),

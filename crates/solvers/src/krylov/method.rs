@@ -50,6 +50,7 @@ impl<T: Scalar, F: Fn(&mut Recorder<'_, T>, &System<'_, T>) + Send> Method<T> fo
 
 /// Settings that some methods take.
 #[derive(Clone, Copy, Debug, Default)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(default))]
 pub struct Options {
     /// Iterations of a GMRES cycle; 30 where not given.
     pub restart: Option<usize>,
