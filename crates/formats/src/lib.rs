@@ -1,6 +1,7 @@
 //! Sparse matrices on the host.
 //!
-//! - [`Csr`] is the format everything else is built from; [`Triplets`] assembles it from entries in any order.
+//! - [`Csr`] is the format everything else is built from; [`Triplets`] assembles it from entries in any order, [`Elements`] from
+//!   finite elements, [`Assembly`] from equations, with unknowns that are fixed.
 //! - [`Stencil`], [`Dia`], [`Sell`] (and ELLPACK) and [`Bcsr`] hold what suits them in less, [`Packed`] compressed rows in fewer
 //!   bytes, [`Pkt`] rows in parts that local memory holds the x of, [`Dense`] what has few zeros, [`Hyb`] (and COO) rows of any length; [`choose_format`] says which does.
 //! - [`Triangular`] holds triangular matrices for solves, with the levels of their rows.
@@ -15,6 +16,7 @@
 //! - [`Structure`] says what a matrix looks like, [`spy`] counts entries for a picture of it.
 pub mod algebra;
 mod assemble;
+mod assembly;
 mod bcsr;
 mod blocks;
 mod colours;
@@ -48,6 +50,7 @@ mod structure;
 mod triangular;
 mod triplets;
 
+pub use assembly::{Assembled, Assembly, AssemblyPlan, Elements, FIXED};
 pub use bcsr::{BLOCK_SIZES, Bcsr};
 pub use blocks::LEAST_FILL;
 pub use colours::{by_colours, greedy_colours};
