@@ -1,5 +1,5 @@
 //! How long the matrix of linear triangles on a grid of `N x N` points takes, by triplets and by elements: `elements_time [N [REPEATS]]`,
-//! on `RAYON_NUM_THREADS` threads. With a third argument the triplets are written there for other programs: `rows`, `cols` (u32)
+//! on `RAYON_NUM_THREADS` threads; by `sprs` too with the feature `sprs011`. With a third argument the triplets are written there for other programs: `rows`, `cols` (u32)
 //! and `values` (f64), as raw numbers.
 use lacuna_formats::{Elements, Triplets};
 use std::time::Instant;
@@ -66,6 +66,12 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         ("AssemblyPlan::sum", summed),
     ] {
         println!("{what:>20}: {time:.3} s");
+    }
+    #[cfg(feature = "sprs011")]
+    {
+        let theirs = sprs011::TriMatI::<f64, u32>::try_from(&triplets)?;
+        let (time, made) = timed(repeats, || theirs.to_csr::<u32>());
+        println!("{:>20}: {time:.3} s, {} entries", "sprs", made.nnz());
     }
     if let Some(folder) = arguments.next() {
         let folder = std::path::Path::new(&folder);

@@ -75,3 +75,14 @@ pub use stencil::{MOST_NEIGHBOURS, Stencil};
 pub use structure::{Structure, spy};
 pub use triangular::{Half, Triangular};
 pub use triplets::Triplets;
+
+/// The programs of a page of the guide.
+#[cfg(all(
+    doctest,
+    feature = "faer024",
+    feature = "nalgebra-sparse012",
+    feature = "serde",
+    feature = "sprs011"
+))]
+#[doc = include_str!("../../../docs/guide/interop.md")]
+pub struct Interop;

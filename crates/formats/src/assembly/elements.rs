@@ -3,6 +3,7 @@ use super::plan::{AssemblyPlan, key, longest};
 use crate::Csr;
 use crate::algebra::build_rows_with;
 use crate::csr::check_sizes;
+use crate::cut::{cut, lengths};
 use lacuna_core::{Error, Result, Scalar, compiled_here, pages};
 use rayon::prelude::*;
 use std::ops::Range;
@@ -15,6 +16,10 @@ const ROWS: usize = 4096;
 const GRAIN: usize = 512;
 /// Values of a row up to which its columns are found by looking through those there are.
 const SHORT: usize = 256;
+/// Columns of a row that are sorted by insertion at the most.
+const FEW: usize = 32;
+/// Threads that look through all elements for their part of the unknowns at the most.
+const READERS: usize = 8;
 
 /// Which unknowns each element joins: the pattern of a finite element matrix.
 ///
@@ -66,17 +71,7 @@ impl Elements {
             let message = format!("element {element} has unknown {node}, of {unknowns}");
             return Err(Error::Structure { operation: OPERATION.into(), message });
         }
-        let mut starts = pages::zeroed::<u32>(OPERATION, unknowns + 1)?;
-        let joined = || nodes.iter().zip(0u32..).filter(|(node, _)| **node != FIXED);
-        joined().for_each(|(&node, _)| starts[node as usize + 1] += 1);
-        (0..unknowns).for_each(|i| starts[i + 1] += starts[i]);
-        let mut next = starts.clone();
-        let mut slots = pages::zeroed::<u32>(OPERATION, starts[unknowns] as usize)?;
-        for (&node, slot) in joined() {
-            let at = &mut next[node as usize];
-            slots[*at as usize] = slot;
-            *at += 1;
-        }
+        let (starts, slots) = inverse(OPERATION, unknowns, &nodes)?;
         Ok(Elements { unknowns, per_element, nodes, starts, slots })
     }
 
@@ -178,6 +173,14 @@ impl Elements {
                 }
             }
         }
+        for end in 1..columns.len().min(FEW) {
+            let mut at = end;
+            while at > 0 && columns[at - 1] > columns[at] {
+                columns.swap(at - 1, at);
+                sums.swap(at - 1, at);
+                at -= 1;
+            }
+        }
     }
 
     fn slots_of(&self, i: usize) -> &[u32] {
@@ -218,4 +221,34 @@ impl Elements {
             self.keys(i, keys);
         })
     }
+}
+
+/// For each unknown its places in `nodes`, in order: where they start, and the places.
+fn inverse(operation: &str, unknowns: usize, nodes: &[u32]) -> Result<(Vec<u32>, Vec<u32>)> {
+    let part = unknowns.div_ceil(rayon::current_num_threads().clamp(1, READERS)).max(1);
+    let mut starts = pages::zeroed::<u32>(operation, unknowns + 1)?;
+    starts[1..].par_chunks_mut(part).enumerate().for_each(|(k, counts)| {
+        let first = (k * part) as u32;
+        for &node in nodes {
+            if let Some(count) = counts.get_mut(node.wrapping_sub(first) as usize) {
+                *count += 1;
+            }
+        }
+    });
+    (0..unknowns).for_each(|i| starts[i + 1] += starts[i]);
+    let mut slots = pages::zeroed::<u32>(operation, starts[unknowns] as usize)?;
+    let ends: Vec<u32> = (0..unknowns).step_by(part).chain([unknowns]).map(|i| starts[i]).collect();
+    let own_slots = cut(&mut slots, lengths(&ends));
+    let own_starts = starts[..unknowns].par_chunks(part);
+    own_slots.into_par_iter().zip(own_starts).enumerate().for_each(|(k, (slots, starts))| {
+        let first = (k * part) as u32;
+        let mut next: Vec<u32> = starts.iter().map(|start| start - ends[k]).collect();
+        for (&node, slot) in nodes.iter().zip(0u32..) {
+            if let Some(at) = next.get_mut(node.wrapping_sub(first) as usize) {
+                slots[*at as usize] = slot;
+                *at += 1;
+            }
+        }
+    });
+    Ok((starts, slots))
 }
