@@ -4,7 +4,7 @@ use crate::compile::{Compiled, Kind, Step};
 use crate::dot::SegmentSums;
 use crate::share::{self, Share};
 use crate::spmv_hyb;
-use crate::team::{Task, Team};
+use crate::team::{Helpers, Task, Team};
 use crate::turns::Turns;
 use crate::update::BoundTerm;
 use crate::watch::{Watch, Watching};
@@ -130,8 +130,8 @@ pub(crate) struct Start<'a, T> {
     pub(crate) history: &'a mut History,
     pub(crate) limit: u64,
     pub(crate) arch: Arch,
-    /// The pool of the other threads; the calling thread is alone where not given.
-    pub(crate) pool: Option<&'a rayon::ThreadPool>,
+    /// The other threads; the calling thread is alone where not given.
+    pub(crate) helpers: Option<Helpers<'a>>,
     /// Whether to begin only when all threads are there, and never to part from them.
     pub(crate) gather: bool,
 }
@@ -167,7 +167,7 @@ pub(crate) unsafe fn run<T: Scalar>(
         failure: Mutex::new(None),
     };
     let _running = Running::new(1);
-    let mut team = start.pool.map(|pool| Team::call(pool, start.gather));
+    let mut team = start.helpers.map(|helpers| Team::call(helpers, start.gather));
     let mut watch = Watch::new(watch);
     // SAFETY: the threads of the team are those of the arena.
     unsafe { shared.lead(arena.threads.as_mut_ptr(), &mut team, &mut watch, &mut arena.quickest) };

@@ -48,6 +48,7 @@ use lacuna_core::{
 };
 use pulp::Arch;
 use std::sync::Arc;
+use team::Helpers;
 
 /// Which instructions the kernels use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
@@ -86,7 +87,9 @@ impl CpuOptions {
 pub struct Cpu {
     store: HostStore,
     /// The threads beside the caller's.
-    pool: Option<rayon::ThreadPool>,
+    pool: Option<Arc<rayon::ThreadPool>>,
+    /// Whether the pool is the program's.
+    shared: bool,
     arch: Arch,
     parallel_from: usize,
     gather: bool,
@@ -127,14 +130,44 @@ impl Cpu {
                 operation: format!("starting {threads} threads"),
                 message: error.to_string(),
             })?;
-        let parallel_from = options.parallel_from.unwrap_or(CpuOptions::PARALLEL_FROM);
-        Ok(Cpu {
+        Ok(Self::on_threads(pool.map(Arc::new), false, options))
+    }
+
+    /// A backend that computes on the threads of a pool of the program's, as many as it has: with the calling thread where that is one of
+    /// the pool's, else with the calling thread in the place of one of them. While they are busy with something else, a solve goes on
+    /// without them, unless the options say [`gather`](CpuOptions::gather), which **must not** be where they may wait for the solve.
+    ///
+    /// ```
+    /// use lacuna_cpu::{Cpu, CpuOptions};
+    /// use std::sync::Arc;
+    ///
+    /// let pool = rayon::ThreadPoolBuilder::new().num_threads(2).build()?;
+    /// let dev = Cpu::on_pool(Arc::new(pool), CpuOptions::default())?;
+    /// assert_eq!(dev.threads(), 2);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::Argument`] where the options ask for another number of threads, or as [`check_process`].
+    pub fn on_pool(pool: Arc<rayon::ThreadPool>, options: CpuOptions) -> Result<Self> {
+        check_process("computing on a pool")?;
+        let threads = pool.current_num_threads();
+        if let Some(asked) = options.threads.filter(|asked| *asked != threads) {
+            let message = format!("expected the {threads} of the pool, got {asked}");
+            return Err(Error::Argument { what: "threads".into(), message });
+        }
+        Ok(Self::on_threads((threads > 1).then_some(pool), true, options))
+    }
+
+    fn on_threads(pool: Option<Arc<rayon::ThreadPool>>, shared: bool, options: CpuOptions) -> Self {
+        Cpu {
             store: HostStore::new("cpu"),
             pool,
+            shared,
             arch: arch(options.simd),
-            parallel_from,
+            parallel_from: options.parallel_from.unwrap_or(CpuOptions::PARALLEL_FROM),
             gather: options.gather,
-        })
+        }
     }
 
     /// How many sweeps of a plan's iteration update several vectors, and how many of those are one loop over all of them where there
@@ -151,7 +184,11 @@ impl Cpu {
 
     /// Threads it computes with.
     pub fn threads(&self) -> usize {
-        self.pool.as_ref().map_or(1, |pool| pool.current_num_threads() + 1)
+        self.helpers().map_or(1, Helpers::threads)
+    }
+
+    fn helpers(&self) -> Option<Helpers<'_>> {
+        self.pool.as_deref().map(|pool| Helpers { pool, shared: self.shared })
     }
 }
 
@@ -271,13 +308,15 @@ impl Backend for Cpu {
         if let Err(stale) = vectors.and_then(|()| cells()).and_then(|()| matrices()) {
             return Err(store.check(program).err().unwrap_or(stale)); // which names the pass
         }
-        let pool = self.pool.as_ref().filter(|_| compiled.work >= self.parallel_from);
+        let shared = self.shared;
+        let helpers = self.pool.as_deref().filter(|_| compiled.work >= self.parallel_from);
+        let helpers = helpers.map(|pool| Helpers { pool, shared });
         let start = Start {
             cells: self.store.all_cells_mut::<T>(),
             history: run.history,
             limit: run.limit,
             arch: self.arch,
-            pool,
+            helpers,
             gather: self.gather,
         };
         // SAFETY: the pointers were found just now, all vectors are live, and `self` is borrowed for the run.

@@ -17,6 +17,46 @@ const LONGEST_REST: Duration = Duration::from_millis(640);
 /// Spins of a thread that waits to be let in before it gives its core away.
 const SPINS: u32 = 1 << 11;
 
+/// The threads beside the caller's.
+#[derive(Clone, Copy)]
+pub(crate) struct Helpers<'a> {
+    pub(crate) pool: &'a rayon::ThreadPool,
+    /// Whether the pool is the program's, so that one of its threads may be the caller's, and as many compute as it has.
+    pub(crate) shared: bool,
+}
+
+impl Helpers<'_> {
+    /// Threads of a run in which all take part, the caller's too.
+    pub(crate) fn threads(self) -> usize {
+        self.pool.current_num_threads() + usize::from(!self.shared)
+    }
+
+    /// The thread of the pool that does not help: the caller's, or the last one.
+    fn left_out(self) -> Option<usize> {
+        let last = self.pool.current_num_threads() - 1;
+        self.shared.then(|| self.pool.current_thread_index().unwrap_or(last))
+    }
+
+    fn call(self) -> Arc<Call> {
+        let call = Arc::new(Call {
+            state: AtomicU32::new(CALLED),
+            waiting: AtomicUsize::new(0),
+            inside: AtomicUsize::new(0),
+            task: Mutex::new(None),
+        });
+        let (theirs, left_out) = (call.clone(), self.left_out());
+        self.pool.spawn_broadcast(move |context| {
+            let index = context.index();
+            match left_out {
+                Some(left_out) if index == left_out => {}
+                Some(left_out) if index > left_out => theirs.answer(index),
+                _ => theirs.answer(index + 1),
+            }
+        });
+        call
+    }
+}
+
 /// What a thread does once it is let in: `run(data, thread)`.
 #[derive(Clone, Copy)]
 pub(crate) struct Task {
@@ -68,7 +108,7 @@ impl Call {
 
 /// The caller's side of a run.
 pub(crate) struct Team<'a> {
-    pool: &'a rayon::ThreadPool,
+    helpers: Helpers<'a>,
     call: Arc<Call>,
     /// Counts the others while they are in.
     together: Option<Running>,
@@ -80,13 +120,13 @@ pub(crate) struct Team<'a> {
 
 impl<'a> Team<'a> {
     /// Calls the threads of the pool.
-    pub(crate) fn call(pool: &'a rayon::ThreadPool, gather: bool) -> Self {
-        Team { pool, call: send(pool), together: None, rest: REST, parted: None, gather }
+    pub(crate) fn call(helpers: Helpers<'a>, gather: bool) -> Self {
+        Team { helpers, call: helpers.call(), together: None, rest: REST, parted: None, gather }
     }
 
     /// Threads of a run in which all take part.
     pub(crate) fn threads(&self) -> usize {
-        self.pool.current_num_threads() + 1
+        self.helpers.threads()
     }
 
     /// Whether the others may be told to leave.
@@ -106,7 +146,7 @@ impl<'a> Team<'a> {
             }
             self.parted = None;
             self.rest = (2 * self.rest).min(LONGEST_REST);
-            self.call = send(self.pool);
+            self.call = self.helpers.call();
         }
         let there = || self.call.waiting.load(Ordering::Acquire) + 1 == self.threads();
         if (long || self.gather) && !there() {
@@ -155,16 +195,4 @@ impl Drop for Team<'_> {
     fn drop(&mut self) {
         self.leave();
     }
-}
-
-fn send(pool: &rayon::ThreadPool) -> Arc<Call> {
-    let call = Arc::new(Call {
-        state: AtomicU32::new(CALLED),
-        waiting: AtomicUsize::new(0),
-        inside: AtomicUsize::new(0),
-        task: Mutex::new(None),
-    });
-    let theirs = call.clone();
-    pool.spawn_broadcast(move |context| theirs.answer(context.index() + 1));
-    call
 }

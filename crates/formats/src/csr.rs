@@ -1,6 +1,7 @@
 //! Compressed sparse rows.
 use crate::Triplets;
 use crate::assemble::assemble;
+use crate::csr_ref::check;
 use lacuna_core::{Argument, Error, Format, MAX_LANES, Result, Scalar, compiled_here, is_long, piece_of};
 use rayon::prelude::*;
 use std::borrow::Cow;
@@ -51,52 +52,22 @@ impl<T: Scalar> Csr<T> {
         col_idx: Vec<u32>,
         values: Vec<T>,
     ) -> Result<Self> {
-        const OPERATION: &str = "Csr::new";
-        check_sizes(OPERATION, rows, cols, values.len())?;
-        Error::check_length(OPERATION, "row_ptr", rows + 1, row_ptr.len())?;
-        Error::check_length(OPERATION, "col_idx", values.len(), col_idx.len())?;
-        let structure = |message| Err(Error::Structure { operation: OPERATION.into(), message });
-        if row_ptr[0] != 0 {
-            return structure(format!("row_ptr[0] should be 0, got {}", row_ptr[0]));
-        }
-        let falls = row_ptr.par_windows(2).with_min_len(GRAIN).position_first(|w| w[1] < w[0]);
-        if let Some(i) = falls {
-            return structure(format!(
-                "row_ptr should not decrease, got {} after {} at row {i}",
-                row_ptr[i + 1],
-                row_ptr[i]
-            ));
-        }
-        if row_ptr[rows] as usize != values.len() {
-            return structure(format!(
-                "row_ptr should end at the number of entries {}, got {}",
-                values.len(),
-                row_ptr[rows]
-            ));
-        }
-        let range = |i: usize| row_ptr[i] as usize..row_ptr[i + 1] as usize;
-        let bad_row = (0..rows).into_par_iter().with_min_len(GRAIN / 8).find_first(|&i| {
-            let row = &col_idx[range(i)];
-            row.last().is_some_and(|&c| c as usize >= cols) || row.windows(2).any(|w| w[1] <= w[0])
-        });
-        if let Some(row) = bad_row {
-            let columns = &col_idx[range(row)];
-            let (column, message) = match columns.iter().find(|&&c| c as usize >= cols) {
-                Some(&c) => (c, format!("the matrix has {cols} columns")),
-                None => {
-                    let k = columns.windows(2).position(|w| w[1] <= w[0]).unwrap_or(0);
-                    let message = if columns[k + 1] == columns[k] {
-                        "the column is repeated; Triplets sums repeated entries".into()
-                    } else {
-                        format!("comes after column {}; Triplets sorts entries", columns[k])
-                    };
-                    (columns[k + 1], message)
-                }
-            };
-            return Err(Error::Entry { operation: OPERATION.into(), row, column: column as usize, message });
-        }
-        check_finite(OPERATION, &row_ptr, &col_idx, &values)?;
+        check("Csr::new", rows, cols, &row_ptr, &col_idx, &values)?;
         Ok(Self::assembled(rows, cols, row_ptr, col_idx, values))
+    }
+
+    /// [`Csr::new`], by the name of what takes it apart: [`Csr::into_parts`].
+    ///
+    /// # Errors
+    /// As [`Csr::new`].
+    pub fn from_parts(
+        rows: usize,
+        cols: usize,
+        row_ptr: Vec<u32>,
+        col_idx: Vec<u32>,
+        values: Vec<T>,
+    ) -> Result<Self> {
+        Self::new(rows, cols, row_ptr, col_idx, values)
     }
 
     /// The matrix of arrays already known to be valid.
@@ -344,6 +315,11 @@ impl<T: Scalar> Csr<T> {
         check_finite(OPERATION, &self.row_ptr, &self.col_idx, values)?;
         self.values.copy_from_slice(values);
         Ok(())
+    }
+
+    /// Rows, columns and the arrays `row_ptr`, `col_idx` and `values`: what [`Csr::from_parts`] takes.
+    pub fn into_parts(self) -> (usize, usize, Vec<u32>, Vec<u32>, Vec<T>) {
+        (self.rows, self.cols, self.row_ptr, self.col_idx, self.values)
     }
 
     /// The arrays `row_ptr`, `col_idx` and `values`.

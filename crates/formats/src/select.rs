@@ -16,29 +16,36 @@ pub struct FormatInfo {
     pub description: &'static str,
     /// Whether values may be rounded: it is then chosen by name alone.
     pub rounds: bool,
+    /// Whether the layout depends on the values, so that others on the same pattern may not fit it.
+    pub by_values: bool,
 }
 
 impl FormatInfo {
     const fn new(name: &'static str, kernel: &'static str, description: &'static str) -> Self {
-        FormatInfo { name, kernel, description, rounds: false }
+        FormatInfo { name, kernel, description, rounds: false, by_values: false }
+    }
+    const fn by_values(self) -> Self {
+        FormatInfo { by_values: true, ..self }
     }
 }
 
 /// All formats, the one everything else is made from first.
 pub const FORMATS: [FormatInfo; 19] = [
     FormatInfo::new("csr", "csr", "compressed rows: suits everything"),
-    FormatInfo::new("stencil", "stencil", "constant coefficients on a grid, no matrix in memory"),
+    FormatInfo::new("stencil", "stencil", "constant coefficients on a grid, no matrix in memory").by_values(),
     FormatInfo::new("dia", "dia", "diagonals, without column indices: grids"),
-    FormatInfo::new("dia-sym", "dia", "diagonals of a symmetric matrix, each pair stored once"),
+    FormatInfo::new("dia-sym", "dia", "diagonals of a symmetric matrix, each pair stored once").by_values(),
     FormatInfo::new("ell", "ell", "ELLPACK: rows of about one length"),
     FormatInfo::new("sell", "sell", "sliced ELLPACK, SELL-32-256: rows of any lengths"),
     FormatInfo::new(
         "packed",
         "packed",
         "csr with 16-bit columns, and values in half the bytes where that is exact",
-    ),
+    )
+    .by_values(),
     FormatInfo {
         rounds: true,
+        by_values: true,
         ..FormatInfo::new("packed-f32", "packed", "packed, every value rounded to half its bytes")
     },
     FormatInfo::new(
@@ -175,17 +182,30 @@ pub fn candidates<T: Scalar>(a: &Csr<T>, s: &Structure, costs: &[Cost]) -> Vec<C
 
 /// The cheapest candidate and why, in words.
 pub fn choose_format<T: Scalar>(a: &Csr<T>, s: &Structure, costs: &[Cost]) -> (&'static str, String) {
-    compiled_here!(T, |a: &Csr<T>, s: &Structure, costs: &[Cost]| -> (&'static str, String) {
-        let all = candidates(a, s, costs);
-        let rows = a.rows().max(1) as f64;
-        let best = all.iter().find(|c| c.refused.is_none());
-        let csr = all.iter().find(|c| c.name == "csr");
-        match (best, csr) {
-            (Some(best), Some(csr)) if best.name != "csr" => {
-                let [own, plain] = [best.bytes, csr.bytes].map(|bytes| bytes as f64 / rows);
-                (best.name, format!("{own:.1} bytes a row, {plain:.1} in csr"))
-            }
-            _ => ("csr", "no other format promises less to move".into()),
+    cheapest(a, s, costs, |_| true)
+}
+
+/// The cheapest candidate that takes any values on the pattern of the matrix ([`FormatInfo::by_values`]), and why, in words.
+pub fn choose_lasting_format<T: Scalar>(a: &Csr<T>, s: &Structure, costs: &[Cost]) -> (&'static str, String) {
+    let lasts = |name: &str| FORMATS.iter().any(|format| format.name == name && !format.by_values);
+    cheapest(a, s, costs, lasts)
+}
+
+fn cheapest<T: Scalar>(
+    a: &Csr<T>,
+    s: &Structure,
+    costs: &[Cost],
+    among: impl Fn(&str) -> bool,
+) -> (&'static str, String) {
+    let all = candidates(a, s, costs);
+    let rows = a.rows().max(1) as f64;
+    let best = all.iter().find(|c| c.refused.is_none() && among(c.name));
+    let csr = all.iter().find(|c| c.name == "csr");
+    match (best, csr) {
+        (Some(best), Some(csr)) if best.name != "csr" => {
+            let [own, plain] = [best.bytes, csr.bytes].map(|bytes| bytes as f64 / rows);
+            (best.name, format!("{own:.1} bytes a row, {plain:.1} in csr"))
         }
-    })(a, s, costs)
+        _ => ("csr", "no other format promises less to move".into()),
+    }
 }

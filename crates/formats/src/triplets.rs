@@ -68,6 +68,11 @@ impl<T: Scalar> Triplets<T> {
         self.parts.iter().all(Vec::is_empty)
     }
 
+    /// The entries `(row, column, value)` in the order of insertion, without one outside the matrix.
+    pub fn entries(&self) -> impl Iterator<Item = (usize, usize, T)> + '_ {
+        self.parts.iter().flatten().map(|&(i, j, v)| (i as usize, j as usize, v))
+    }
+
     /// Adds `value` at row `i` and column `j`. An entry outside the matrix makes [`Triplets::to_csr`] fail.
     #[inline]
     pub fn push(&mut self, i: usize, j: usize, value: T) {
@@ -110,18 +115,22 @@ impl<T: Scalar> Triplets<T> {
     /// than `u32::MAX`.
     pub fn to_csr(&self) -> Result<Csr<T>> {
         const OPERATION: &str = "Triplets::to_csr";
-        check_sizes(OPERATION, self.rows, self.cols, self.len())?;
+        self.check(OPERATION)?;
+        let pieces = self.parts.iter().flat_map(|part| pieces(part)).collect();
+        assemble(OPERATION, self.rows, self.cols, pieces)
+    }
+
+    /// Fails where there are too many entries, or one outside the matrix.
+    pub(crate) fn check(&self, operation: &str) -> Result<()> {
+        check_sizes(operation, self.rows, self.cols, self.len())?;
         match self.outside {
             Some((row, column)) => Err(Error::Entry {
-                operation: OPERATION.into(),
+                operation: operation.into(),
                 row,
                 column,
                 message: format!("lies outside the {}x{} matrix", self.rows, self.cols),
             }),
-            None => {
-                let pieces = self.parts.iter().flat_map(|part| pieces(part)).collect();
-                assemble(OPERATION, self.rows, self.cols, pieces)
-            }
+            None => Ok(()),
         }
     }
 }

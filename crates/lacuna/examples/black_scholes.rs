@@ -47,7 +47,7 @@ pub(crate) fn draw() -> Result<Picture> {
     for day in (0..=DAYS).rev() {
         surface.column_mut(day).assign(&value.slice(s![..;-1]));
         let b = value.clone();
-        let outcome = system.solve_into(&mut dev, b.view(), value.view_mut())?;
+        let outcome = system.solve_into(&mut dev, &b, &mut value)?;
         assert!(outcome.converged(), "{}", outcome.reason);
         (iterations, time) = (iterations + outcome.iterations, time + outcome.time);
     }

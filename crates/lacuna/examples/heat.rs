@@ -1,5 +1,5 @@
 //! A plate of two materials, heated on its left side. The conductivity falls as the temperature rises, so the matrix changes
-//! with every implicit time step but keeps its pattern: `Prepared::update_values`.
+//! with every implicit time step but keeps its pattern: `Assembled::update` sorts nothing, `Prepared::update_values` prepares nothing.
 //!
 //! `cargo run --release --example heat [FILE]` draws the temperature after 3, 12 and 60 steps, with isolines a tenth apart.
 mod picture;
@@ -25,40 +25,40 @@ fn conductivity(cell: usize, temperature: f64) -> f64 {
     (if in_disc(x, y) { 0.03 } else { 1.0 }) / (1.0 + 0.8 * temperature)
 }
 
-/// An implicit step `(1/dt + cooling) u − ∇·(k ∇u) = u_old / dt` in finite volumes: the matrix, and the heat from the left side.
-fn step(old: &Array1<f64>) -> Result<(Csr<f64>, Array1<f64>)> {
+/// An implicit step `(1/dt + cooling) u − ∇·(k ∇u) = u_old / dt` in finite volumes, with the heat from the left side.
+fn step(plate: &mut Assembly<f64>, old: &Array1<f64>) {
     let k: Vec<f64> = old.iter().enumerate().map(|(cell, u)| conductivity(cell, *u)).collect();
-    let mut t = Triplets::with_capacity(N * N, N * N, 5 * N * N);
-    let mut heated = Array1::zeros(N * N);
     let per_area = (N * N) as f64;
+    plate.begin();
     for i in 0..N * N {
-        t.push(i, i, 1.0 / DT + COOLING);
+        plate.add(i, i, 1.0 / DT + COOLING);
+        plate.add_b(i, old[i] / DT);
         let right = (i % N + 1 < N).then_some(i + 1);
         let below = (i + N < N * N).then_some(i + N);
         for j in [right, below].into_iter().flatten() {
-            let flow = per_area * 2.0 * k[i] * k[j] / (k[i] + k[j]);
-            t.extend([(i, i, flow), (j, j, flow), (i, j, -flow), (j, i, -flow)]);
+            plate.couple(i, j, per_area * 2.0 * k[i] * k[j] / (k[i] + k[j]));
         }
         if i % N == 0 {
             let flow = per_area * 2.0 * k[i];
-            t.push(i, i, flow);
-            heated[i] = flow;
+            plate.add(i, i, flow);
+            plate.add_b(i, flow);
         }
     }
-    Ok((t.to_csr()?, heated))
 }
 
 pub(crate) fn draw() -> Result<Picture> {
     let mut picture = Picture::new(720, 240);
-    let mut u = Array1::zeros(N * N);
+    let (mut u, mut plate) = (Array1::zeros(N * N), Assembly::square(N * N));
+    step(&mut plate, &u);
+    let mut assembled = plate.assemble()?;
     let mut dev = default_backend()?;
-    let mut system = LinearSystem::new(step(&u)?.0).preconditioner("amg").format("csr").prepare(&mut dev)?;
+    let mut system = LinearSystem::new(assembled.matrix().clone()).preconditioner("amg").prepare(&mut dev)?;
     let (mut iterations, mut time, start) = (0, Duration::ZERO, Instant::now());
     for n in 1..=SHOWN[2] {
-        let (a, heated) = step(&u)?;
-        system.update_values(&mut dev, a.values())?;
-        let b = heated + &u / DT;
-        let outcome = system.solve_into(&mut dev, b.view(), u.view_mut())?;
+        step(&mut plate, &u);
+        assembled.update(&plate)?;
+        system.update_values(&mut dev, assembled.matrix().values())?;
+        let outcome = system.solve_into(&mut dev, assembled.b(), &mut u)?;
         assert!(outcome.converged(), "{}", outcome.reason);
         (iterations, time) = (iterations + outcome.iterations, time + outcome.time);
         if let Some(k) = SHOWN.iter().position(|shown| *shown == n) {

@@ -44,29 +44,22 @@ pub(crate) fn draw() -> Result<Picture> {
     let mesh = Mesh::grid([N, N], [false, false], ball);
     let (points, triangles) = (mesh.points.len(), mesh.triangles.len());
     // The midpoints of the left and the right side are fixed; the others are unknown.
-    let fixed = [(N / 2 * N, Complex64::ZERO), (N / 2 * N + N - 1, Complex64::ONE)];
-    let unknowns: Vec<usize> = (0..points).filter(|k| fixed.iter().all(|(point, _)| point != k)).collect();
-
-    let mut t = Triplets::new(triangles, unknowns.len());
-    let mut b = Array1::zeros(triangles);
-    for (row, triangle) in mesh.triangles.iter().enumerate() {
-        for (k, w) in triangle.iter().zip(edges(triangle.map(|k| mesh.points[k]))) {
-            match fixed.iter().find(|(point, _)| point == k) {
-                Some((_, at)) => b[row] -= w * at,
-                None => t.push(row, unknowns.partition_point(|point| point < k), w),
-            }
-        }
+    let mut equations = Assembly::least_squares(points);
+    equations.fix(N / 2 * N, Complex64::ZERO);
+    equations.fix(N / 2 * N + N - 1, Complex64::ONE);
+    for triangle in &mesh.triangles {
+        let weights = edges(triangle.map(|k| mesh.points[k]));
+        equations.row(triangle.iter().copied().zip(weights), Complex64::ZERO);
     }
+    let angles = equations.assemble()?;
     let stop = Stop { rtol: 1e-6, ..Stop::default() };
     let mut dev = default_backend()?;
-    let mut system = LinearSystem::new(t.to_csr()?).stop(stop).prepare(&mut dev)?;
-    let (x, outcome) = system.solve(&mut dev, b.view())?;
-    println!("lscm: {triangles} equations, {} complex unknowns, {}", unknowns.len(), system.method().name);
+    let mut system = LinearSystem::new(angles.matrix().clone()).stop(stop).prepare(&mut dev)?;
+    let (x, outcome) = system.solve(&mut dev, angles.b())?;
+    println!("lscm: {triangles} equations, {} complex unknowns, {}", x.len(), system.method().name);
     println!("{} iterations, {:.0?}, {}", outcome.iterations, outcome.time, outcome.reason);
 
-    let mut map = vec![Complex64::ZERO; points];
-    fixed.iter().for_each(|(point, at)| map[*point] = *at);
-    unknowns.iter().zip(&x).for_each(|(point, at)| map[*point] = *at);
+    let map = angles.full(&x.to_vec())?;
     let painted = |triangle: [usize; 3], weights: [f64; 3]| {
         let at: Complex64 = (0..3).map(|k| map[triangle[k]] * weights[k]).sum();
         let square = (at.re * SQUARES).floor() + (at.im * SQUARES).floor();

@@ -36,31 +36,30 @@ fn log_permeability() -> Array2<f64> {
 }
 
 /// Finite volumes. The pressure is 1 on the left and 0 on the right; the other sides are closed.
-fn assemble(log_k: &Array2<f64>) -> Result<(Csr<f64>, Array1<f64>)> {
+fn assemble(log_k: &Array2<f64>) -> Result<Assembled<f64>> {
     let k: Vec<f64> = log_k.iter().map(|log| 10f64.powf(*log)).collect();
-    let mut t = Triplets::new(NX * NY, NX * NY);
-    let mut b = Array1::zeros(NX * NY);
+    let mut layer = Assembly::square(NX * NY);
     for i in 0..NX * NY {
         let right = (i % NX + 1 < NX).then_some(i + 1);
         let below = (i + NX < NX * NY).then_some(i + NX);
         for j in [right, below].into_iter().flatten() {
-            let flow = 2.0 * k[i] * k[j] / (k[i] + k[j]);
-            t.extend([(i, i, flow), (j, j, flow), (i, j, -flow), (j, i, -flow)]);
+            layer.couple(i, j, 2.0 * k[i] * k[j] / (k[i] + k[j]));
         }
     }
     for row in 0..NY {
         let (left, right) = (row * NX, row * NX + NX - 1);
-        t.extend([(left, left, 2.0 * k[left]), (right, right, 2.0 * k[right])]);
-        b[left] = 2.0 * k[left];
+        layer.add(left, left, 2.0 * k[left]);
+        layer.add(right, right, 2.0 * k[right]);
+        layer.add_b(left, 2.0 * k[left]);
     }
-    Ok((t.to_csr()?, b))
+    layer.assemble()
 }
 
 pub(crate) fn draw() -> Result<Picture> {
     let mut picture = Picture::new(696, 396);
     let log_k = log_permeability();
-    let (a, b) = assemble(&log_k)?;
-    println!("reservoir: {} unknowns, conjugate gradients to a residual of 1e-8", a.rows());
+    let layer = assemble(&log_k)?;
+    println!("reservoir: {} unknowns, conjugate gradients to a residual of 1e-8", layer.b().len());
 
     // Both axes are logarithmic; iteration 0 is drawn at 0.5.
     let place = |iteration: f64, residual: f64| {
@@ -78,12 +77,12 @@ pub(crate) fn draw() -> Result<Picture> {
         picture.text([48.0, place(1.0, y)[1] + 4.0], 1.0, &format!("1e{exponent}"), [0.35; 3]);
     }
 
-    let mut pressure = Array1::zeros(a.rows());
+    let mut pressure = Array1::zeros(NX * NY);
     for (name, colour) in ["jacobi", "ic0", "amg", "direct"].into_iter().zip(LINES) {
         let start = Instant::now();
         let mut dev = default_backend()?;
-        let mut system = LinearSystem::new(a.clone()).method("cg").preconditioner(name).prepare(&mut dev)?;
-        let (x, outcome) = system.solve(&mut dev, b.view())?;
+        let system = LinearSystem::new(layer.matrix().clone()).method("cg").preconditioner(name);
+        let (x, outcome) = system.prepare(&mut dev)?.solve(&mut dev, layer.b())?;
         println!("{name:6} {:4} iterations, {:.1?}, {}", outcome.iterations, start.elapsed(), outcome.reason);
         let history = outcome.history.iter().zip(0..);
         let curve: Vec<_> = history.map(|(r, n)| place(f64::from(n), r.max(1e-9))).collect();

@@ -1,10 +1,10 @@
 //! Which way solves a system fastest: the plausible ones are tried.
-use crate::LinearSystem;
 use crate::system::factor_of;
+use crate::{AsVector, LinearSystem};
 use lacuna_core::{Backend, Error, Reason, Result, Scalar, compiled_here};
 use lacuna_formats::{Csr, Structure};
 use lacuna_solvers::{Multigrid, Outcome, PRECONDITIONERS, Stop, Watch};
-use ndarray::{Array1, ArrayView1};
+use ndarray::Array1;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -121,7 +121,7 @@ pub fn plausible<T: Scalar>(a: &Csr<T>) -> Vec<(&'static str, &'static str)> {
 /// let b = Array1::ones(a.rows());
 /// let stop = Stop { rtol: 1e-8, ..Stop::default() };
 /// let mut watch = |_: (&str, &str), _| ControlFlow::Continue(());
-/// let trials = lacuna::advise(&mut default_backend()?, a, b.view(), stop, 1.0, &mut watch)?;
+/// let trials = lacuna::advise(&mut default_backend()?, a, &b, stop, 1.0, &mut watch)?;
 /// println!("{}", trials[0].expression());
 /// assert!(trials[0].converged());
 /// # Ok::<(), lacuna::Error>(())
@@ -132,12 +132,12 @@ pub fn plausible<T: Scalar>(a: &Csr<T>) -> Vec<(&'static str, &'static str)> {
 pub fn advise<T: Scalar, B: Backend>(
     dev: &mut B,
     a: impl Into<Arc<Csr<T>>>,
-    b: ArrayView1<'_, T>,
+    b: impl AsVector<T>,
     stop: Stop,
     seconds: f64,
     watch: &mut Trying<'_>,
 ) -> Result<Vec<Trial>> {
-    let a = a.into();
+    let (a, b) = (a.into(), b.as_vector());
     Error::check_length("advise", "b", a.rows(), b.len())?;
     let most = Duration::try_from_secs_f64(seconds).unwrap_or(Duration::MAX);
     let mut trials: Vec<Trial> = Vec::new();

@@ -1,24 +1,26 @@
 //! `ndarray` in and out.
+use crate::AsVector;
 use lacuna_core::{Backend, Error, LinOp, Result, Scalar, Vector};
 use lacuna_formats::{Csr, Dense};
 use ndarray::{Array1, Array2, ArrayView1, ArrayView2, ShapeBuilder};
 use std::borrow::Cow;
 
 /// The elements of a view in order: borrowed where they lie side by side, copied where not.
-pub(crate) fn elements<'a, T: Scalar>(view: &'a ArrayView1<'_, T>) -> Cow<'a, [T]> {
+fn in_order<'a, T: Scalar>(view: &'a ArrayView1<'_, T>) -> Cow<'a, [T]> {
     match view.as_slice() {
         Some(slice) => Cow::Borrowed(slice),
         None => Cow::Owned(view.to_vec()),
     }
 }
 
-/// A new vector on the device with the elements of a view, which may be strided.
+/// A new vector on the device with the elements of one of the host.
 ///
 /// # Errors
 /// Memory that cannot be had, device failures.
-pub fn to_device<T: Scalar, B: Backend>(dev: &mut B, view: ArrayView1<'_, T>) -> Result<Vector<T>> {
+pub fn to_device<T: Scalar, B: Backend>(dev: &mut B, elements: impl AsVector<T>) -> Result<Vector<T>> {
+    let view = elements.as_vector();
     let vector = dev.vector(view.len())?;
-    dev.upload(&elements(&view), vector)?;
+    dev.upload(&in_order(&view), vector)?;
     Ok(vector)
 }
 
@@ -79,7 +81,7 @@ fn columns_of<T: Scalar, B: Backend>(dev: &mut B, a: &dyn LinOp<T>, x: ArrayView
     let (rows, cols) = a.shape();
     let [from, to] = [Backend::basis(dev, cols, x.ncols())?, Backend::basis(dev, rows, x.ncols())?];
     for (j, column) in x.columns().into_iter().enumerate() {
-        dev.upload(&elements(&column), from.column(j))?;
+        dev.upload(&in_order(&column), from.column(j))?;
     }
     dev.spmm(a, from, to)?;
     let mut product = vec![T::zero(); rows * x.ncols()];

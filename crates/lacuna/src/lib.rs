@@ -6,7 +6,7 @@
 //! let a = Spec::parse("gen:poisson2d:64x64")?.build::<f64>()?;
 //! let b = Array1::ones(a.rows());
 //! let mut dev = default_backend()?;
-//! let (x, outcome) = solve(&mut dev, &a, b.view())?;
+//! let (x, outcome) = solve(&mut dev, &a, &b)?;
 //! assert!(outcome.converged() && outcome.true_residual <= 1e-8);
 //! # assert_eq!(x.len(), 4096);
 //! # Ok::<(), lacuna::Error>(())
@@ -15,7 +15,7 @@
 //! # Where things are
 //! - [`solve`] is one call with everything chosen for you; [`LinearSystem`] lets you choose, and solves again for a
 //!   new right-hand side with nothing allocated.
-//! - [`Csr`] and [`Triplets`] hold a matrix; [`from_dense`] makes one of an `ndarray`, [`dense`] keeps its
+//! - [`Csr`] and [`Triplets`] hold a matrix, [`CsrRef`] borrows one; [`Assembly`] and [`Elements`] build one; [`from_dense`] makes one of an `ndarray`, [`dense`] keeps its
 //!   zeros; [`formats`] has the rest.
 //! - [`default_backend`] is the device that the features of this crate chose when it was compiled; [`on`] takes one by
 //!   name at run time.
@@ -75,6 +75,8 @@ mod refine;
 mod system;
 mod timing;
 mod tune;
+mod update;
+mod vectors;
 
 pub use advise::{Trial, Trying, advise, plausible};
 pub use arrays::{dense, from_dense, multiply, to_dense, to_device, to_host};
@@ -87,7 +89,9 @@ pub use lacuna_cpu as cpu;
 #[cfg(feature = "cuda")]
 pub use lacuna_cuda as cuda;
 pub use lacuna_formats as formats;
-pub use lacuna_formats::{Csr, Pair, Spec, Structure, Triplets};
+pub use lacuna_formats::{
+    Assembled, Assembly, AssemblyPlan, Csr, CsrRef, Elements, Pair, Spec, Structure, Triplets,
+};
 #[cfg(feature = "opencl")]
 pub use lacuna_opencl as opencl;
 pub use lacuna_solvers as solvers;
@@ -100,19 +104,40 @@ pub use prepared::Prepared;
 pub use system::{LinearSystem, solve};
 pub use timing::TimedProduct;
 pub use tune::{Tuned, tune_format};
+pub use vectors::{AsVector, AsVectorMut};
 
 /// What most programs use.
 pub mod prelude {
     pub use crate::{
-        Backend, Cell, Complex, Complex32, Complex64, Csr, DefaultBackend, Error, Handles, HostOperator,
-        LinOp, LinearSystem, Matrix, Method, Outcome, Parts, Pass, Preconditioner, Prepared, Reason,
-        Recorder, Result, Scalar, Solver, Spec, Stop, Structure, System, Triplets, Vector, default_backend,
-        from_dense, multiply, solve, to_dense, to_device, to_host,
+        AsVector, AsVectorMut, Assembled, Assembly, Backend, Cell, Complex, Complex32, Complex64, Csr,
+        CsrRef, DefaultBackend, Error, Handles, HostOperator, LinOp, LinearSystem, Matrix, Method, Outcome,
+        Parts, Pass, Preconditioner, Prepared, Reason, Recorder, Result, Scalar, Solver, Spec, Stop,
+        Structure, System, Triplets, Vector, default_backend, from_dense, multiply, solve, to_dense,
+        to_device, to_host,
     };
     pub use ndarray::{Array1, Array2, ArrayView1, ArrayView2, ArrayViewMut1};
 }
 
-/// The programs of the README.
+/// The programs of the README and of the guide; those of `interop.md` are run by the crate `lacuna-formats`.
 #[cfg(doctest)]
-#[doc = include_str!("../../../README.md")]
-pub struct Readme;
+mod pages {
+    macro_rules! pages {
+        ($($name:ident $file:literal)*) => {$(
+            #[doc = include_str!(concat!("../../../", $file))]
+            pub struct $name;
+        )*};
+    }
+    pages! {
+        Readme "README.md"
+        Assembly "docs/guide/assembly.md"
+        Backends "docs/guide/backends.md"
+        ComingFrom "docs/guide/coming-from.md"
+        Comparing "docs/guide/comparing.md"
+        Converge "docs/guide/converge.md"
+        Formats "docs/guide/formats.md"
+        Guide "docs/guide/README.md"
+        Methods "docs/guide/methods.md"
+        Solving "docs/guide/solving.md"
+        Which "docs/guide/which.md"
+    }
+}

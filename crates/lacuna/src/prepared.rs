@@ -1,13 +1,13 @@
 //! A prepared system: solve, give the matrix new values, look at what was chosen.
-use crate::Chosen;
 use crate::climb;
 use crate::ladder::Ladder;
 use crate::order::Order;
 use crate::refine::Refined;
-use crate::system::{factor_of, times};
+use crate::update::Changed;
+use crate::{AsVector, AsVectorMut, Chosen};
 use lacuna_core::{Backend, Error, Matrix, Result, Scalar};
-use lacuna_formats::{Csr, Pair, convert};
-use lacuna_solvers::{Factor, Options, Outcome, Placed, Solver, Stop, Watch};
+use lacuna_formats::{Csr, Pair};
+use lacuna_solvers::{Factor, Method, Options, Outcome, Placed, Solver, Stop, Watch};
 use ndarray::{Array1, ArrayView1, ArrayView2, ArrayViewMut1, ArrayViewMut2};
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -24,6 +24,8 @@ pub struct Prepared<T: Scalar> {
 /// What a system was prepared as.
 pub(crate) struct Parts<T: Scalar> {
     pub(crate) solver: Solver<T>,
+    /// What the solver recorded.
+    pub(crate) algorithm: Box<dyn Method<T>>,
     pub(crate) ladder: Ladder,
     pub(crate) options: Options,
     pub(crate) method: Chosen,
@@ -32,6 +34,8 @@ pub(crate) struct Parts<T: Scalar> {
     /// Whether it solves least-squares problems.
     pub(crate) least_squares: bool,
     pub(crate) preconditioner: Chosen,
+    /// Whether it was left open.
+    pub(crate) chooses_preconditioner: bool,
     pub(crate) format: Chosen,
     /// In the caller's order, and without the factor.
     pub(crate) given: Arc<Csr<T>>,
@@ -58,12 +62,12 @@ impl<T: Scalar> Prepared<T> {
     ///
     /// # Errors
     /// As [`Prepared::solve_into`].
-    pub fn solve<B: Backend>(&mut self, dev: &mut B, b: ArrayView1<'_, T>) -> Result<(Array1<T>, Outcome)> {
+    pub fn solve<B: Backend>(&mut self, dev: &mut B, b: impl AsVector<T>) -> Result<(Array1<T>, Outcome)> {
         let mut x = match &self.parts.x0 {
             Some(x0) => Array1::from_vec(x0.clone()),
             None => Array1::zeros(self.parts.given.cols()),
         };
-        self.solve_into(dev, b, x.view_mut())?;
+        self.solve_into(dev, b, &mut x)?;
         Ok((x, self.outcome.clone()))
     }
 
@@ -81,8 +85,8 @@ impl<T: Scalar> Prepared<T> {
     pub fn solve_into<B: Backend>(
         &mut self,
         dev: &mut B,
-        b: ArrayView1<'_, T>,
-        x: ArrayViewMut1<'_, T>,
+        b: impl AsVector<T>,
+        x: impl AsVectorMut<T>,
     ) -> Result<&Outcome> {
         self.solve_watched(dev, b, x, None)
     }
@@ -123,6 +127,16 @@ impl<T: Scalar> Prepared<T> {
     pub fn solve_watched<B: Backend>(
         &mut self,
         dev: &mut B,
+        b: impl AsVector<T>,
+        mut x: impl AsVectorMut<T>,
+        watch: Option<&mut dyn FnMut(Watch) -> ControlFlow<()>>,
+    ) -> Result<&Outcome> {
+        self.solve_views(dev, b.as_vector(), x.as_vector_mut(), watch)
+    }
+
+    fn solve_views<B: Backend>(
+        &mut self,
+        dev: &mut B,
         b: ArrayView1<'_, T>,
         mut x: ArrayViewMut1<'_, T>,
         watch: Option<&mut dyn FnMut(Watch) -> ControlFlow<()>>,
@@ -158,34 +172,68 @@ impl<T: Scalar> Prepared<T> {
     }
 
     /// Gives the matrix new values on the same pattern, in the order of [`Csr::values`] of the matrix that was prepared, and
-    /// sets the preconditioner up for them. Everything stays as it was chosen. Nothing is allocated on the device.
+    /// sets the preconditioner up for them. Method and preconditioner stay as they were chosen.
+    ///
+    /// Nothing is allocated on the device, but for one case: where the values do not fit the format (`stencil` has the same coefficients
+    /// all over a grid, `dia-sym` a symmetric matrix, `packed` short numbers), or the matrix is no longer Hermitian and the method
+    /// needs `Aᴴ`, the matrix is placed once more in a format for any values. This happens once in the life of a system;
+    /// [`Prepared::format`] and [`Outcome::choices`] tell, and [`Prepared::matrix`] and [`Prepared::solver`] have new handles.
     ///
     /// ```
     /// use lacuna::prelude::*;
     ///
     /// let a = Spec::parse("gen:poisson2d:20x20")?.build::<f64>()?;
-    /// let (values, b) = (a.values().to_vec(), Array1::ones(a.rows()));
+    /// let (values, b) = (a.values().to_vec(), vec![1.0; a.rows()]);
     /// let mut dev = default_backend()?;
-    /// let mut system = LinearSystem::new(a).format("csr").prepare(&mut dev)?;
+    /// let mut system = LinearSystem::new(a).prepare(&mut dev)?;
+    /// assert_eq!(system.format().name, "stencil");
     /// for step in 1..4 {
-    ///     let scaled: Vec<f64> = values.iter().map(|v| v * step as f64).collect();
-    ///     system.update_values(&mut dev, &scaled)?;
-    ///     assert!(system.solve(&mut dev, b.view())?.1.converged());
+    ///     let softer = |(k, v): (usize, &f64)| v / (1.0 + (step * k) as f64 / 1e6);
+    ///     let values: Vec<f64> = values.iter().enumerate().map(softer).collect();
+    ///     system.update_values(&mut dev, &values)?;
+    ///     assert!(system.solve(&mut dev, &b)?.1.converged());
     /// }
+    /// assert_ne!(system.format().name, "stencil");
     /// # Ok::<(), lacuna::Error>(())
     /// ```
     ///
     /// # Errors
     /// [`Error::Length`] unless there are as many values as entries, [`Error::Entry`] for one that is not finite (both leave the
-    /// system as it was); [`Error::Structure`] and [`Error::Unsupported`] where the values do not suit the format, whose layout
-    /// may depend on them (`stencil`, `dia-sym`, `packed`); what the preconditioner refuses; device failures. After these the system
-    /// **must** be given other values before it solves again.
+    /// system as it was); what the preconditioner refuses; device failures. After these two the system **must** be given other
+    /// values before it solves again.
     pub fn update_values<B: Backend>(&mut self, dev: &mut B, values: &[T]) -> Result<()> {
-        self.parts.update_values(dev, values)?;
-        match &mut self.refined {
-            Some(refined) => refined.update(dev, &*self.parts.order.arranged(&self.parts.given)?),
-            None => Ok(()),
+        let changed = self.parts.update_values(dev, values);
+        let what = if self.refined.is_some() { "format of the residuals" } else { "format" };
+        self.tell(what, changed?);
+        if let Some(refined) = &mut self.refined {
+            let changed = refined.update(dev, &*self.parts.order.arranged(&self.parts.given)?)?;
+            self.tell("format", changed);
         }
+        self.tell_preconditioner();
+        Ok(())
+    }
+
+    /// Says in the choices that the preconditioner is another one.
+    fn tell_preconditioner(&mut self) {
+        let Prepared { parts, refined, outcome, .. } = self;
+        let told = |choice: &&String| choice.starts_with("preconditioner ");
+        let inner = refined.as_ref().map_or(&parts.choices[..], Refined::choices);
+        if inner.iter().filter(told).eq(outcome.choices.iter().filter(told)) {
+            return;
+        }
+        let lines: Vec<String> = inner.iter().filter(told).cloned().collect();
+        for choices in [&mut parts.choices, &mut outcome.choices] {
+            choices.retain(|choice| !told(&choice));
+            choices.extend(lines.iter().cloned());
+        }
+    }
+
+    /// Says in the choices that the format is another one.
+    fn tell(&mut self, what: &str, changed: Option<Changed>) {
+        let Some(Changed { before, after }) = changed else { return };
+        let (before, after) = (before.sentence(what), after.sentence(what));
+        let choices = self.parts.choices.iter_mut().chain(&mut self.outcome.choices);
+        choices.filter(|choice| **choice == before).for_each(|choice| choice.clone_from(&after));
     }
 
     /// The matrix on the device, in the order of the rows there.
@@ -229,31 +277,6 @@ impl<T: Scalar> Prepared<T> {
     pub fn set_stop(&mut self, stop: Stop) {
         self.parts.stop = stop;
         self.parts.solver.set_stop(stop);
-    }
-}
-
-impl<T: Scalar> Parts<T> {
-    /// See [`Prepared::update_values`].
-    pub(crate) fn update_values<B: Backend>(&mut self, dev: &mut B, values: &[T]) -> Result<()> {
-        Arc::make_mut(&mut self.given).set_values(values)?;
-        let Parts { given, definite, order, .. } = self;
-        let (factor, a) = (factor_of(given, *definite), order.arranged(given)?);
-        let a = times(factor, a)?;
-        (self.factor, self.norm) = (factor, None);
-        self.solver.set_factor(factor);
-        dev.set_matrix(self.pair.a, convert(&a, &self.format.name)?)?;
-        if self.adjoint {
-            let turned = Arc::new(a.adjoint());
-            if self.pair.adjoint != self.pair.a {
-                dev.set_matrix(self.pair.adjoint, convert(&turned, &self.format.name)?)?;
-            } else if *turned != *a {
-                let message =
-                    "they are not Hermitian, as those prepared were; prepare the system anew".into();
-                return Err(Error::Structure { operation: "new values of a matrix".into(), message });
-            }
-        }
-        let updated = self.placed.as_mut().map_or(Ok(()), |m| m.update(dev, &a));
-        updated.map_err(|error| self.order.told(error))
     }
 }
 

@@ -1,6 +1,7 @@
 //! Mixed precision: corrections solved for in the narrower type, residuals in the wide one.
 use crate::climb::{Watching, settle};
 use crate::prepared::{Parts, Prepared};
+use crate::update::Changed;
 use crate::{Chosen, LinearSystem};
 use lacuna_core::{Backend, Error, Pass, Reason, Recorder, Result, Scalar, Vector};
 use lacuna_formats::Csr;
@@ -79,7 +80,7 @@ pub(crate) fn prepare<T: Scalar, B: Backend>(system: LinearSystem<T>, dev: &mut 
 
 impl<T: Scalar> Refined<T> {
     /// New values on the same pattern, in the order of the rows on the device.
-    pub(crate) fn update<B: Backend>(&mut self, dev: &mut B, a: &Csr<T>) -> Result<()> {
+    pub(crate) fn update<B: Backend>(&mut self, dev: &mut B, a: &Csr<T>) -> Result<Option<Changed>> {
         self.exponent = scaling(largest(a.values()));
         let narrow = narrowed(a, self.exponent)?;
         self.inner.update_values(dev, narrow.values())
@@ -100,6 +101,10 @@ impl<T: Scalar> Refined<T> {
         outcome.time = start.elapsed();
         outcome.transfers = outcome.time.saturating_sub(iterating);
         Ok(())
+    }
+    /// What was chosen for the corrections.
+    pub(crate) fn choices(&self) -> &[String] {
+        &self.inner.choices
     }
     /// As [`Prepared::bytes_per_iteration`].
     pub(crate) fn bytes_per_iteration(&self) -> usize {

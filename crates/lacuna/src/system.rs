@@ -2,14 +2,14 @@
 use crate::ladder::{Ladder, Open};
 use crate::order::Order;
 use crate::prepared::{Parts, Prepared};
-use crate::{Chosen, choose_method, choose_multigrid, choose_preconditioner, tune_format};
+use crate::{AsVector, Chosen, choose_method, choose_multigrid, choose_preconditioner, tune_format};
 use lacuna_core::{Backend, Error, Format, LinOp, Result, Scalar, check_process};
 use lacuna_formats::{Csr, FORMATS, Pair, Structure, choose_format, convert};
 use lacuna_solvers::{
     Amg, Factor, METHODS, Method, Multigrid, Options, Outcome, PRECONDITIONERS, Placed, Preconditioner,
     Solver, Stop, largest, method, name_of, preconditioner, scaling_exponent,
 };
-use ndarray::{Array1, ArrayView1};
+use ndarray::Array1;
 use std::sync::Arc;
 
 /// Solves `A x = b` with the method and the preconditioner that suit the matrix, to a relative residual of 1e-8 (1e-5 in
@@ -19,11 +19,10 @@ use std::sync::Arc;
 ///
 /// ```
 /// use lacuna::prelude::*;
-/// use lacuna::ndarray::arr1;
 ///
 /// let a = Csr::new(2, 2, vec![0, 2, 4], vec![0, 1, 0, 1], vec![4.0, 1.0, 1.0, 3.0])?;
-/// let (x, outcome) = solve(&mut default_backend()?, &a, arr1(&[1.0, 2.0]).view())?;
-/// assert!((x - arr1(&[1.0 / 11.0, 7.0 / 11.0])).iter().all(|e: &f64| e.abs() < 1e-8));
+/// let (x, outcome) = solve(&mut default_backend()?, &a, &[1.0, 2.0])?;
+/// assert!((x[0] - 1.0 / 11.0).abs() < 1e-8 && (x[1] - 7.0 / 11.0).abs() < 1e-8);
 /// assert!(outcome.choices[0].starts_with("method cg: the matrix is symmetric"));
 /// # Ok::<(), lacuna::Error>(())
 /// ```
@@ -33,7 +32,7 @@ use std::sync::Arc;
 pub fn solve<T: Scalar, B: Backend>(
     dev: &mut B,
     a: &Csr<T>,
-    b: ArrayView1<'_, T>,
+    b: impl AsVector<T>,
 ) -> Result<(Array1<T>, Outcome)> {
     let mark = dev.mark();
     let solved = LinearSystem::new(a.clone()).prepare(dev).and_then(|mut system| system.solve(dev, b));
@@ -94,7 +93,7 @@ impl<T: Scalar> LinearSystem<T> {
     /// condition of the matrix magnifies.
     pub const DEFAULT_RTOL: f64 = if T::EPSILON > 1e-10 { 1e-5 } else { 1e-8 };
 
-    /// A system with this matrix, given by value or shared.
+    /// A system with this matrix, given by value, shared (`Arc<Csr<T>>`) or borrowed (`CsrRef<'_, T>`), which is copied once.
     pub fn new(a: impl Into<Arc<Csr<T>>>) -> Self {
         LinearSystem {
             a: a.into(),
@@ -226,8 +225,8 @@ impl<T: Scalar> LinearSystem<T> {
         self
     }
     /// Where [`Prepared::solve`] starts from; 0 where not given.
-    pub fn x0(mut self, x0: ArrayView1<'_, T>) -> Self {
-        self.x0 = Some(x0.to_vec());
+    pub fn x0(mut self, x0: impl AsVector<T>) -> Self {
+        self.x0 = Some(x0.as_vector().to_vec());
         self
     }
 
@@ -382,12 +381,14 @@ impl<T: Scalar> LinearSystem<T> {
         }
         Ok(Prepared::new(Parts {
             solver,
+            algorithm: method,
             ladder,
             options: self.options,
             method: chosen_method,
             definite,
             least_squares,
             preconditioner: chosen_preconditioner,
+            chooses_preconditioner,
             format,
             given,
             factor,

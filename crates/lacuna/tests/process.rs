@@ -114,3 +114,50 @@ fn after_a_fork_a_solve_ends() {
         );
     }
 }
+
+#[test]
+fn a_prepared_system_and_its_device_go_to_another_thread() {
+    fn assert_send<T: Send>() {}
+    assert_send::<Prepared<f32>>();
+    assert_send::<Prepared<Complex64>>();
+    assert_send::<LinearSystem<f64>>();
+    assert_send::<lacuna::cpu::Cpu>();
+    let _alone = ALONE.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+    let a = Spec::parse("gen:convection:40x40").unwrap().build::<f64>().unwrap();
+    let b = vec![1.0; a.rows()];
+    let mut dev = default_backend().unwrap();
+    let mut prepared = LinearSystem::new(a).prepare(&mut dev).unwrap();
+    let here = prepared.solve(&mut dev, &b).unwrap().0;
+    let there = std::thread::spawn(move || prepared.solve(&mut dev, &b).unwrap().0).join().unwrap();
+    assert_eq!(here, there);
+}
+
+#[test]
+fn a_pool_of_the_program_s_gives_the_same_bits_inside_and_outside_of_it() {
+    use lacuna::cpu::{Cpu, CpuOptions};
+    let _alone = ALONE.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+    let a = Arc::new(Spec::parse("gen:convection:120x110").unwrap().build::<f64>().unwrap());
+    let b = vec![1.0; a.rows()];
+    let solved = |dev: &mut Cpu| {
+        let mut prepared = LinearSystem::new(a.clone()).method("bicgstab").prepare(dev).unwrap();
+        let (x, outcome) = prepared.solve(dev, &b).unwrap();
+        assert!(outcome.converged());
+        x
+    };
+    let expected = solved(&mut Cpu::new().unwrap());
+    for threads in [1, 2, 3] {
+        let pool = Arc::new(rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap());
+        // All threads must come, so that they do compute.
+        for gather in [false, true] {
+            let options = CpuOptions { gather, parallel_from: Some(1), ..CpuOptions::default() };
+            let mut dev = Cpu::on_pool(pool.clone(), options).unwrap();
+            assert_eq!(dev.threads(), threads);
+            assert!(solved(&mut dev) == expected, "{threads} threads, from outside");
+            assert!(pool.install(|| solved(&mut dev)) == expected, "{threads} threads, from inside");
+        }
+        let all = pool.broadcast(|_| solved(&mut Cpu::on_pool(pool.clone(), CpuOptions::default()).unwrap()));
+        assert!(all.iter().all(|x| *x == expected), "{threads} solves beside each other");
+        let wrong = CpuOptions { threads: Some(threads + 1), ..CpuOptions::default() };
+        assert!(matches!(Cpu::on_pool(pool.clone(), wrong), Err(Error::Argument { .. })));
+    }
+}

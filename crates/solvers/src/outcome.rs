@@ -4,6 +4,7 @@ use std::time::Duration;
 
 /// How a solve ended.
 #[derive(Clone, Debug)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct Outcome {
     /// Why it stopped.
     pub reason: Reason,

@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 
 /// When to stop.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(default))]
 pub struct Stop {
     /// Converged where `‖b − A x‖ ≤ max(rtol ‖b‖, atol)`.
     pub rtol: f64,

@@ -2,7 +2,9 @@
 mod honest;
 mod interface;
 mod least_squares;
+mod new_values;
 mod order;
 mod own_method;
 mod real;
 mod refine;
+mod vectors;

@@ -8,6 +8,7 @@ pub(super) const MOST: usize = 1000;
 
 /// How a new basis vector is made orthogonal to those before it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "kebab-case"))]
 pub enum Orthogonalization {
     /// Classical Gram–Schmidt, and once more where the projection left less than a hundredth of the squared norm: two
     /// sweeps over the basis, four where orthogonality is at stake. The device decides (Daniel et al. 1976,

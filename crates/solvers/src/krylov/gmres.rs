@@ -7,6 +7,7 @@ use lacuna_core::{Formula, Pass, Recorder, Result, Scalar};
 
 /// The side from which the preconditioner works.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "kebab-case"))]
 pub enum Side {
     /// `A M u = b`, `x = M u`: the recurrence follows the true residual.
     #[default]

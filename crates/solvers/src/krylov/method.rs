@@ -7,7 +7,7 @@ use lacuna_core::{Recorder, Result, Scalar};
 /// A method: what records a solve.
 ///
 /// A method of your own is a closure: `|k: &mut Recorder<f64>, s: &System<f64>| { … }` is one.
-pub trait Method<T: Scalar> {
+pub trait Method<T: Scalar>: Send {
     /// What it goes by and what it needs. Provided: `custom`, which needs a square operator.
     fn info(&self) -> &'static MethodInfo {
         &MethodInfo::CUSTOM
@@ -42,7 +42,7 @@ pub trait Method<T: Scalar> {
     }
 }
 
-impl<T: Scalar, F: Fn(&mut Recorder<'_, T>, &System<'_, T>)> Method<T> for F {
+impl<T: Scalar, F: Fn(&mut Recorder<'_, T>, &System<'_, T>) + Send> Method<T> for F {
     fn record(&self, k: &mut Recorder<'_, T>, s: &System<'_, T>) {
         self(k, s);
     }
@@ -50,6 +50,7 @@ impl<T: Scalar, F: Fn(&mut Recorder<'_, T>, &System<'_, T>)> Method<T> for F {
 
 /// Settings that some methods take.
 #[derive(Clone, Copy, Debug, Default)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(default))]
 pub struct Options {
     /// Iterations of a GMRES cycle; 30 where not given.
     pub restart: Option<usize>,

@@ -260,6 +260,11 @@ impl<T: Scalar> Placed<T> {
         Ok(())
     }
 
+    /// Goes over to another matrix on the device, of the same shape: what is recorded from now on uses that one.
+    pub fn set_matrix(&mut self, a: Matrix<T>) {
+        self.on.a = a;
+    }
+
     /// Its name.
     pub fn name(&self) -> Cow<'static, str> {
         self.kind.name()

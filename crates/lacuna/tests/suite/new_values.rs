@@ -1,0 +1,190 @@
+//! New values in every format: those that fit it and those that do not.
+use lacuna::formats::{FORMATS, choose_lasting_format};
+use lacuna::prelude::*;
+use std::collections::BTreeSet;
+
+/// A matrix that the format suits, and that is dominated by its diagonal.
+fn suited(format: &str) -> Csr<f64> {
+    let spec = match format {
+        "stencil" | "csr" | "sell" | "ell" | "hyb" | "coo" => "gen:poisson2d:17x13",
+        "dia-sym" => "gen:poisson-p1:12",
+        "dense" => "gen:dense:40",
+        "bcsr3" => "gen:elasticity3d:4",
+        _ => "gen:convection:24x10:5",
+    };
+    let a = Spec::parse(spec).and_then(|spec| spec.build::<f64>()).unwrap();
+    let rounded = a.values().iter().map(|v| f64::from(*v as f32)).collect();
+    if format.starts_with("packed") { a.with_values(rounded).unwrap() } else { a }
+}
+
+/// Values on the pattern of `a` that are neither symmetric, nor the same all over, nor short.
+fn irregular(a: &Csr<f64>, step: usize) -> Vec<f64> {
+    let changed = |(k, v): (usize, &f64)| v * (1.0 + 1e-3 / (1.0 + ((5 * k + step) % 11) as f64));
+    a.values().iter().enumerate().map(changed).collect()
+}
+
+fn system(a: Csr<f64>, format: &str, refine: bool) -> LinearSystem<f64> {
+    LinearSystem::new(a).method("bicgstab").preconditioner("jacobi").format(format).refine(refine)
+}
+
+#[test]
+fn every_format_takes_new_values_and_gives_the_bits_of_a_system_made_anew() {
+    let mut replaced = BTreeSet::new();
+    for format in FORMATS.map(|format| format.name) {
+        let a = suited(format);
+        let b: Vec<f64> = (0..a.rows()).map(|i| 1.0 + (i % 7) as f64).collect();
+        let dev = &mut default_backend().unwrap();
+        let Ok(mut prepared) = system(a.clone(), format, false).prepare(dev) else {
+            assert!(
+                format.starts_with("bcsr"),
+                "{format}: {:?}",
+                system(a, format, false).prepare(dev).err()
+            );
+            continue; // a size that does not divide the rows
+        };
+        for (step, values) in [a.values().to_vec(), irregular(&a, 1), a.values().to_vec(), irregular(&a, 2)]
+            .into_iter()
+            .enumerate()
+        {
+            prepared.update_values(dev, &values).unwrap();
+            let (x, outcome) = prepared.solve(dev, &b).unwrap();
+            assert!(outcome.converged(), "{format}, {step}: {outcome:?}");
+            let now = prepared.format().clone();
+            assert!(outcome.choices.contains(&now.sentence("format")), "{format}: {:?}", outcome.choices);
+            if step == 0 {
+                assert_eq!(now.name, format, "values that fit stay in their format");
+            }
+            if now.name != format {
+                replaced.insert(format);
+                assert!(now.why.ends_with(&format!("{format} does not hold the values given later")));
+            }
+            let other = &mut default_backend().unwrap();
+            let fresh = a.with_values(values).unwrap();
+            let mut anew = system(fresh, &now.name, false).prepare(other).unwrap();
+            let (y, of_new) = anew.solve(other, &b).unwrap();
+            assert_eq!((x, outcome.history), (y, of_new.history), "{format}, {step}");
+        }
+    }
+    let by_values: BTreeSet<_> =
+        FORMATS.iter().filter(|f| f.by_values && !f.rounds).map(|f| f.name).collect();
+    assert_eq!(replaced, by_values);
+}
+
+#[test]
+fn a_format_chosen_automatically_is_left_once_and_memory_does_not_grow() {
+    let a = suited("stencil");
+    let b = Array1::ones(a.rows());
+    let dev = &mut default_backend().unwrap();
+    let mut prepared = LinearSystem::new(a.clone()).prepare(dev).unwrap();
+    assert_eq!(prepared.format().name, "stencil");
+    prepared.update_values(dev, &irregular(&a, 0)).unwrap();
+    let (format, mark) = (prepared.format().clone(), dev.mark());
+    let fresh = a.with_values(irregular(&a, 0)).unwrap();
+    let formats = dev.formats(a.rows(), lacuna::Format::bytes(&a));
+    assert_eq!(format.name, choose_lasting_format(&fresh, &Structure::of(&fresh), formats).0);
+    for step in 1..10_000 {
+        let values = if step % 2 == 0 { irregular(&a, step) } else { a.values().to_vec() };
+        prepared.update_values(dev, &values).unwrap();
+    }
+    assert_eq!((prepared.format(), dev.mark()), (&format, mark));
+    let (x, outcome) = prepared.solve(dev, &b).unwrap();
+    assert!(outcome.converged());
+    // Sums over few entries a row are the same in all formats.
+    let other = &mut default_backend().unwrap();
+    let fresh = a.with_values(irregular(&a, 9999)).unwrap();
+    let fresh = if 9999 % 2 == 0 { fresh } else { a };
+    assert_eq!(x, LinearSystem::new(fresh).prepare(other).unwrap().solve(other, &b).unwrap().0);
+}
+
+#[test]
+fn a_matrix_that_ceases_to_be_hermitian_gets_its_adjoint() {
+    let a = suited("dia-sym");
+    let b = Array1::ones(a.rows());
+    for format in ["csr", "dia-sym"] {
+        let dev = &mut default_backend().unwrap();
+        let own =
+            |a: Csr<f64>, format: &str| LinearSystem::new(a).method("qmr").format(format).with_adjoint();
+        let mut prepared = own(a.clone(), format).prepare(dev).unwrap();
+        prepared.update_values(dev, &irregular(&a, 3)).unwrap();
+        let mark = dev.mark();
+        for step in 3..6 {
+            prepared.update_values(dev, &irregular(&a, step)).unwrap();
+        }
+        assert_eq!(dev.mark(), mark);
+        let (x, outcome) = prepared.solve(dev, &b).unwrap();
+        assert!(outcome.converged(), "{format}: {outcome:?}");
+        let other = &mut default_backend().unwrap();
+        let fresh = a.with_values(irregular(&a, 5)).unwrap();
+        let mut anew = own(fresh, &prepared.format().name).prepare(other).unwrap();
+        assert_eq!(x, anew.solve(other, &b).unwrap().0, "{format}");
+    }
+}
+
+#[test]
+fn refinement_takes_values_that_do_not_fit_its_formats() {
+    let a = suited("stencil");
+    let b = Array1::ones(a.rows());
+    let dev = &mut default_backend().unwrap();
+    let mut prepared = system(a.clone(), "auto", true).prepare(dev).unwrap();
+    let stencils = |choices: &[String]| choices.iter().filter(|c| c.contains(" stencil: ")).count();
+    assert_eq!(
+        stencils(&prepared.solve(dev, &b).unwrap().1.choices),
+        2,
+        "the residuals' and the corrections'"
+    );
+    for step in 0..3 {
+        prepared.update_values(dev, &irregular(&a, step)).unwrap();
+        let (x, outcome) = prepared.solve(dev, &b).unwrap();
+        assert!(outcome.converged());
+        assert_eq!(stencils(&outcome.choices), 0, "{:?}", outcome.choices);
+        let other = &mut default_backend().unwrap();
+        let fresh = a.with_values(irregular(&a, step)).unwrap();
+        let mut anew = system(fresh, "auto", true).prepare(other).unwrap();
+        assert_eq!(x, anew.solve(other, &b).unwrap().0, "{step}");
+    }
+}
+
+#[test]
+fn a_refused_preconditioner_leaves_the_new_place_in_order() {
+    let a = suited("stencil");
+    let b = Array1::ones(a.rows());
+    let dev = &mut default_backend().unwrap();
+    let mut prepared = system(a.clone(), "stencil", false).prepare(dev).unwrap();
+    let mut bad = irregular(&a, 1);
+    let at = (a.row_ptr()[7] as usize..).find(|&k| a.col_idx()[k] == 7).unwrap();
+    bad[at] = 0.0;
+    assert!(matches!(prepared.update_values(dev, &bad), Err(Error::Entry { row: 7, column: 7, .. })));
+    prepared.update_values(dev, &irregular(&a, 2)).unwrap();
+    let (x, outcome) = prepared.solve(dev, &b).unwrap();
+    assert!(outcome.converged());
+    let other = &mut default_backend().unwrap();
+    let mut anew = system(a.with_values(irregular(&a, 2)).unwrap(), &prepared.format().name, false)
+        .prepare(other)
+        .unwrap();
+    assert_eq!(x, anew.solve(other, &b).unwrap().0);
+}
+
+#[test]
+fn a_chosen_preconditioner_gives_way_to_values_it_does_not_take() {
+    let a: Csr<f64> = Spec::parse("gen:poisson2d:300x120").unwrap().build().unwrap();
+    let b = Array1::ones(a.rows());
+    let dev = &mut default_backend().unwrap();
+    let mut prepared = LinearSystem::new(a.clone()).prepare(dev).unwrap();
+    assert_eq!(prepared.preconditioner().name, "multigrid");
+    prepared.update_values(dev, &a.values().iter().map(|v| 2.0 * v).collect::<Vec<_>>()).unwrap();
+    assert_eq!(prepared.preconditioner().name, "multigrid");
+    prepared.update_values(dev, &irregular(&a, 1)).unwrap();
+    let mark = dev.mark();
+    for step in 1..4 {
+        prepared.update_values(dev, &irregular(&a, step)).unwrap();
+        let (_, outcome) = prepared.solve(dev, &b).unwrap();
+        assert!(outcome.converged(), "{outcome:?}");
+        let why = "multigrid does not take the values given later";
+        assert!(outcome.choices.iter().any(|choice| choice.ends_with(why)), "{:?}", outcome.choices);
+        assert!(!outcome.choices.iter().any(|choice| choice.starts_with("preconditioner multigrid")));
+    }
+    assert_eq!(dev.mark(), mark);
+    // One that was asked for is not replaced.
+    let mut prepared = LinearSystem::new(a.clone()).preconditioner("multigrid").prepare(dev).unwrap();
+    assert!(matches!(prepared.update_values(dev, &irregular(&a, 1)), Err(Error::Unsupported { .. })));
+}

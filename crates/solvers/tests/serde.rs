@@ -1,0 +1,38 @@
+//! Settings and outcomes as text: `cargo test -p lacuna-solvers --features serde --test serde`.
+#![cfg(feature = "serde")]
+use lacuna_core::Reason;
+use lacuna_solvers::{Options, Orthogonalization, Outcome, Side, Stop};
+use std::time::Duration;
+
+#[test]
+fn settings_come_back_and_what_is_left_out_is_the_default() {
+    let stop = Stop { rtol: 1e-9, max_iters: 77, ..Stop::default() };
+    assert_eq!(serde_json::from_str::<Stop>(&serde_json::to_string(&stop).unwrap()).unwrap(), stop);
+    let short: Stop = serde_json::from_str(r#"{"rtol": 1e-9, "max_iters": 77}"#).unwrap();
+    assert_eq!(short, stop);
+    let options: Options =
+        serde_json::from_str(r#"{"restart": 50, "orthogonalization": "classical-twice", "side": "left"}"#)
+            .unwrap();
+    assert_eq!(options.restart, Some(50));
+    assert_eq!((options.orthogonalization, options.side), (Orthogonalization::ClassicalTwice, Side::Left));
+    assert!(serde_json::from_str::<Options>(r#"{"side": "above"}"#).is_err());
+}
+
+#[test]
+fn an_outcome_tells_its_reason_by_the_stable_name() {
+    let outcome = Outcome {
+        reason: Reason::Breakdown("rho"),
+        iterations: 12,
+        residual: 0.5,
+        history: vec![1.0, 0.5],
+        time: Duration::from_millis(1500),
+        notes: vec!["a note".into()],
+        ..Outcome::default()
+    };
+    let told = serde_json::to_value(&outcome).unwrap();
+    assert_eq!(told["reason"], Reason::Breakdown("rho").name());
+    assert_eq!((&told["iterations"], &told["history"][1]), (&12.into(), &0.5.into()));
+    assert_eq!(told["time"]["secs"], 1);
+    assert_eq!(told["notes"][0], "a note");
+    assert!(told["true_residual"].is_null(), "what is not known is NaN, which JSON has not");
+}
