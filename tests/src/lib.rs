@@ -65,7 +65,7 @@ macro_rules! conformance {
                         programs: flow stops confirmations histories no_ops_after_stop endless_is_cancelled
                             guarded riding_passes_come_after;
                         random: passes_agree products_agree bases_agree fusion_changes_nothing;
-                        solves: agree multigrid variants parallel_sizes again warm_start cancelled gmres_variants scaled_exactly own_preconditioner
+                        solves: agree multigrid grids variants parallel_sizes again warm_start cancelled gmres_variants scaled_exactly own_preconditioner
                             new_values;
                         least_squares: shapes;
                         narrow: passes products bases two_levels two_narrow_levels;

@@ -3,10 +3,10 @@ use crate::bits::{Trace, same};
 use crate::numbers::{Rng, generated};
 use crate::on_both;
 use lacuna_core::{Backend, Error, Format, LinOp, Matrix, Pass, Reason, Recorder, Result, Scalar, Vector};
-use lacuna_formats::{Csr, Pair, Structure, Triplets, convert};
+use lacuna_formats::{Csr, Pair, Stencil, Structure, Triplets, convert};
 use lacuna_solvers::{
-    Handles, METHODS, MethodInfo, Options, Orthogonalization, PRECONDITIONERS, Parts, Placed, Preconditioner,
-    Side, Solver, Stop, inverse_diagonal, method, preconditioner,
+    Handles, METHODS, MethodInfo, Options, Orthogonalization, PRECONDITIONERS, Parts, Placed, PrecondInfo,
+    Preconditioner, Side, Solver, Stop, inverse_diagonal, method, preconditioner,
 };
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -130,13 +130,19 @@ fn solve_with<T: Scalar, B: Backend>(dev: &mut B, solver: &mut Solver<T>, b: &[T
 fn cases<T: Scalar>(max_iters: u64) -> Vec<Case> {
     let mut cases = Vec::new();
     let hermitian = |name: &&str| Structure::of(&generated::<T>(name)).hermitian;
+    let stencil = |name: &&str| Stencil::from_csr(&generated::<T>(name)).is_ok();
     for (turn, info) in METHODS.iter().enumerate() {
         let all = matrices::<T>(info.hermitian());
         let some: Vec<_> = all.iter().copied().filter(hermitian).collect();
+        let grids: Vec<_> = some.iter().copied().filter(stencil).collect();
         let preconds: Vec<_> = PRECONDITIONERS.iter().filter(|p| info.takes(p)).collect();
         for at in 0..all.len().max(preconds.len()) {
             let precond = preconds[at % preconds.len()];
-            let matrices = if precond.needs_hermitian { &some } else { &all };
+            let matrices = match precond {
+                PrecondInfo { needs_stencil: true, .. } => &grids,
+                PrecondInfo { needs_hermitian: true, .. } => &some,
+                _ => &all,
+            };
             let matrix = matrices[(at + turn) % matrices.len()];
             cases.push(Case { matrix, method: info.name, precond: precond.name, max_iters });
         }
@@ -166,6 +172,20 @@ pub fn multigrid<T: Scalar, B: Backend>(make: fn() -> B) {
             let case = Case { matrix, method, precond, max_iters: 40 };
             on_both!(make, format!("{case:?}"), |dev| { solve::<T, _>(dev, &case) });
         }
+    }
+}
+
+/// Cycles over grids: coarsened along all axes or some, even and odd, down to a point.
+pub fn grids<T: Scalar, B: Backend>(make: fn() -> B) {
+    for (matrix, precond) in [
+        ("gen:poisson1d:300", "multigrid:coarsest=8"),
+        ("gen:poisson2d:41x30", "multigrid:coarsest=40,smoother=spai0"),
+        ("gen:poisson2d:80x77:9", "multigrid:coarsest=100,sweeps=2"),
+        ("gen:poisson3d:13x12x11", "multigrid:coarsest=30"),
+        ("gen:poisson3d:12x7x9:27", "multigrid:coarsest=1"),
+    ] {
+        let case = Case { matrix, method: "cg", precond, max_iters: 40 };
+        on_both!(make, format!("{case:?}"), |dev| { solve::<T, _>(dev, &case) });
     }
 }
 
@@ -412,8 +432,8 @@ pub fn new_values<T: Scalar, B: Backend>(make: fn() -> B) {
     let mut scaled = a.clone();
     // Symmetric as the matrix, for preconditioners that need that.
     let grown = |step: usize, k: usize, v: T| v * T::from_real(1.0 + 0.001 * ((k * 7 + step) % 5) as f64);
-    // What `ilut` keeps follows from the values: for new ones it goes by the old ones' steps.
-    for precond in PRECONDITIONERS.iter().filter(|precond| precond.name != "ilut") {
+    // What `ilut` keeps follows from the values: for new ones it goes by the old ones' steps. These values are no stencil.
+    for precond in PRECONDITIONERS.iter().filter(|p| p.name != "ilut" && !p.needs_stencil) {
         for format in ["csr", "sell", "bcsr3", "hyb", "dense"] {
             // What a format does to new values is the same under every preconditioner.
             if !(format == "csr" || precond.name == "jacobi") {

@@ -9,7 +9,7 @@ use lacuna::formats::{Candidate, ORDERS, Profile, candidates, choose_format, reo
 use lacuna::solvers::METHODS;
 use lacuna::{
     Backend, BackendOptions, Chosen, Complex64, Csr, DeviceInfo, Format, Kind, OnBackend, Scalar, Structure,
-    Tuned, choose_method, choose_preconditioner, on, tune_format,
+    Tuned, choose_method, choose_multigrid, choose_preconditioner, on, tune_format,
 };
 use serde_json::{Value, json};
 use std::fmt::Write;
@@ -82,7 +82,8 @@ impl<'a> Facts<'a> {
         let suggested = {
             let method = choose_method(&structure, T::KIND.is_complex());
             let definite = METHODS.iter().any(|m| m.name == method.name && m.hermitian());
-            let precond = choose_preconditioner(a, &structure, definite);
+            let multigrid = (method.name == "cg").then(|| choose_multigrid(a, &structure)).flatten();
+            let precond = multigrid.unwrap_or_else(|| choose_preconditioner(a, &structure, definite));
             (method, precond)
         };
         let (matrix, why) = (source.name(), args.why);

@@ -3,7 +3,7 @@ use crate::system::factor_of;
 use crate::{AsVector, LinearSystem};
 use lacuna_core::{Backend, Error, Reason, Result, Scalar, compiled_here};
 use lacuna_formats::{Csr, Structure};
-use lacuna_solvers::{Outcome, PRECONDITIONERS, Stop, Watch};
+use lacuna_solvers::{Multigrid, Outcome, PRECONDITIONERS, Stop, Watch};
 use ndarray::Array1;
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -88,6 +88,7 @@ pub fn plausible<T: Scalar>(a: &Csr<T>) -> Vec<(&'static str, &'static str)> {
         if s.hermitian && (s.diagonal_positive || factor_of(a, true).negative) {
             ways.extend([("cg", diagonal), ("minres", "none")]);
             ways.extend(["chebyshev", "ssor", "ic0", "fsai", "amg"].map(|kind| ("cg", kind)));
+            ways.extend(Multigrid::grid(a).map(|_| ("cg", Multigrid::NAME)));
             ways.extend(direct);
             return ways;
         }

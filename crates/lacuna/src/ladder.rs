@@ -1,7 +1,7 @@
 //! What is tried where a solve falls short, and when.
 use lacuna_core::Scalar;
 use lacuna_formats::{Csr, Structure};
-use lacuna_solvers::{Method, PRECONDITIONERS, is_structurally_singular, name_of};
+use lacuna_solvers::{Amg, Method, Multigrid, PRECONDITIONERS, is_structurally_singular, name_of};
 use std::fmt;
 
 /// Iterations after which a solve that is still under way is measured: one whose residual has not halved by then is given up, one whose
@@ -111,8 +111,10 @@ impl Ladder {
         let large = s.rows > SMALL && s.nnz < 100 * s.rows;
         if open.preconditioner && large && (open.definite || dominant) {
             let patience = Some(if on_host { PATIENCE_ON_HOST } else { PATIENCE });
+            let name =
+                if open.definite && Multigrid::grid(a).is_some() { Multigrid::NAME } else { Amg::NAME };
             let multigrid =
-                Rung { preconditioner: Some("amg"), if_slow: true, patience, ..plain(method.name()) };
+                Rung { preconditioner: Some(name), if_slow: true, patience, ..plain(method.name()) };
             rungs.insert(0, multigrid);
         }
         ladder(rungs, stretch)

@@ -95,7 +95,7 @@ pub use lacuna_formats::{
 #[cfg(feature = "opencl")]
 pub use lacuna_opencl as opencl;
 pub use lacuna_solvers as solvers;
-pub use lacuna_solvers::{Chosen, choose_method, choose_preconditioner};
+pub use lacuna_solvers::{Chosen, choose_method, choose_multigrid, choose_preconditioner};
 pub use lacuna_solvers::{
     Handles, Method, Options, Outcome, Parts, Placed, Preconditioner, Solver, Stop, System, Watch,
 };

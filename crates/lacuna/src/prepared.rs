@@ -34,6 +34,8 @@ pub(crate) struct Parts<T: Scalar> {
     /// Whether it solves least-squares problems.
     pub(crate) least_squares: bool,
     pub(crate) preconditioner: Chosen,
+    /// Whether it was left open.
+    pub(crate) chooses_preconditioner: bool,
     pub(crate) format: Chosen,
     /// In the caller's order, and without the factor.
     pub(crate) given: Arc<Csr<T>>,
@@ -207,7 +209,23 @@ impl<T: Scalar> Prepared<T> {
             let changed = refined.update(dev, &*self.parts.order.arranged(&self.parts.given)?)?;
             self.tell("format", changed);
         }
+        self.tell_preconditioner();
         Ok(())
+    }
+
+    /// Says in the choices that the preconditioner is another one.
+    fn tell_preconditioner(&mut self) {
+        let Prepared { parts, refined, outcome, .. } = self;
+        let told = |choice: &&String| choice.starts_with("preconditioner ");
+        let inner = refined.as_ref().map_or(&parts.choices[..], Refined::choices);
+        if inner.iter().filter(told).eq(outcome.choices.iter().filter(told)) {
+            return;
+        }
+        let lines: Vec<String> = inner.iter().filter(told).cloned().collect();
+        for choices in [&mut parts.choices, &mut outcome.choices] {
+            choices.retain(|choice| !told(&choice));
+            choices.extend(lines.iter().cloned());
+        }
     }
 
     /// Says in the choices that the format is another one.

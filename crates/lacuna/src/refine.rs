@@ -102,6 +102,10 @@ impl<T: Scalar> Refined<T> {
         outcome.transfers = outcome.time.saturating_sub(iterating);
         Ok(())
     }
+    /// What was chosen for the corrections.
+    pub(crate) fn choices(&self) -> &[String] {
+        &self.inner.choices
+    }
     /// As [`Prepared::bytes_per_iteration`].
     pub(crate) fn bytes_per_iteration(&self) -> usize {
         self.inner.solver.program().bytes_per_iteration()

@@ -2,12 +2,12 @@
 use crate::ladder::{Ladder, Open};
 use crate::order::Order;
 use crate::prepared::{Parts, Prepared};
-use crate::{AsVector, Chosen, choose_method, choose_preconditioner, tune_format};
+use crate::{AsVector, Chosen, choose_method, choose_multigrid, choose_preconditioner, tune_format};
 use lacuna_core::{Backend, Error, Format, LinOp, Result, Scalar, check_process};
 use lacuna_formats::{Csr, FORMATS, Pair, Structure, choose_format, convert};
 use lacuna_solvers::{
-    Factor, METHODS, Method, Options, Outcome, PRECONDITIONERS, Placed, Preconditioner, Solver, Stop,
-    largest, method, name_of, preconditioner, scaling_exponent,
+    Amg, Factor, METHODS, Method, Multigrid, Options, Outcome, PRECONDITIONERS, Placed, Preconditioner,
+    Solver, Stop, largest, method, name_of, preconditioner, scaling_exponent,
 };
 use ndarray::Array1;
 use std::sync::Arc;
@@ -288,6 +288,7 @@ impl<T: Scalar> LinearSystem<T> {
         let given = self.a;
         let (order, a) = Order::new(given.clone(), &self.reorder)?;
         let automatic = matches!(asked_method, MethodChoice::Auto);
+        let on_host = dev.device().memory.is_none();
         let chooses_preconditioner = matches!(asked_preconditioner, PreconditionerChoice::Auto);
         let tunes = self.format.as_deref() == Some("tune");
         let undecided = automatic
@@ -315,7 +316,9 @@ impl<T: Scalar> LinearSystem<T> {
                 (Chosen::new("none", "methods for least squares take none"), None)
             }
             (PreconditionerChoice::Auto, Some(s)) => {
-                let chosen = choose_preconditioner(&a, s, info.hermitian());
+                // Set up on the host, multigrid costs iterations of a fast device by the thousand.
+                let multigrid = (definite && on_host).then(|| choose_multigrid(&a, s)).flatten();
+                let chosen = multigrid.unwrap_or_else(|| choose_preconditioner(&a, s, info.hermitian()));
                 let kind = preconditioner(&chosen.name)?;
                 (chosen, kind)
             }
@@ -357,8 +360,10 @@ impl<T: Scalar> LinearSystem<T> {
         let operator: &dyn LinOp<T> = if adjoint { &pair } else { &pair.a };
         let mut solver = Solver::new(dev, operator, m, &*method, self.stop)?;
         solver.set_factor(factor);
-        let chosen = Open { method: automatic, preconditioner: chooses_preconditioner, definite };
-        let (bytes, on_host) = (solver.program().bytes_per_iteration(), dev.device().memory.is_none());
+        let multigrid = [Multigrid::NAME, Amg::NAME].contains(&&*chosen_preconditioner.name);
+        let chosen =
+            Open { method: automatic, preconditioner: chooses_preconditioner && !multigrid, definite };
+        let bytes = solver.program().bytes_per_iteration();
         let ladder = Ladder::new(&*method, chosen, &given, structure.as_ref(), bytes, on_host);
         // Of a matrix that is its own mirror image the sums of rows are those of columns.
         let mirrored = structure.filter(|s| s.hermitian || s.symmetric || s.skew_symmetric);
@@ -383,6 +388,7 @@ impl<T: Scalar> LinearSystem<T> {
             definite,
             least_squares,
             preconditioner: chosen_preconditioner,
+            chooses_preconditioner,
             format,
             given,
             factor,

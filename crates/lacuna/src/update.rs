@@ -1,10 +1,10 @@
 //! New values on the same pattern, in a format that holds them.
-use crate::Chosen;
 use crate::prepared::Parts;
 use crate::system::{factor_of, times};
+use crate::{Chosen, choose_multigrid, choose_preconditioner};
 use lacuna_core::{Backend, Error, Format, LinOp, Result, Scalar};
 use lacuna_formats::{Csr, FORMATS, Pair, Structure, choose_lasting_format, convert};
-use lacuna_solvers::Solver;
+use lacuna_solvers::{Placed, Solver, preconditioner};
 use std::sync::Arc;
 
 /// A format that took the place of another.
@@ -26,8 +26,40 @@ impl<T: Scalar> Parts<T> {
             Err(error) => self.place_again(dev, &a, error)?,
         };
         let updated = self.placed.as_mut().map_or(Ok(()), |m| m.update(dev, &a));
+        let updated = updated.or_else(|error| self.precondition_again(dev, &a, error));
         updated.map_err(|error| self.order.told(error))?;
         Ok(changed)
+    }
+
+    /// Another preconditioner, where the one that was chosen does not take the values. On an error everything is as it was.
+    fn precondition_again<B: Backend>(&mut self, dev: &mut B, a: &Arc<Csr<T>>, refused: Error) -> Result<()> {
+        if !(self.chooses_preconditioner && of_values(&refused)) {
+            return Err(refused);
+        }
+        let (s, before) = (Structure::of(&**a), self.preconditioner.name.clone());
+        let multigrid = self.definite.then(|| choose_multigrid(a, &s)).flatten().filter(|m| m.name != before);
+        let hermitian = self.algorithm.info().hermitian();
+        let mut after = multigrid.unwrap_or_else(|| choose_preconditioner(a, &s, hermitian));
+        after.why += &format!("; {before} does not take the values given later");
+        let (mark, kept) = (dev.mark(), self.placed.take());
+        let placed =
+            preconditioner(&after.name)?.map(|kind| Placed::new(dev, kind, a, self.pair.a)).transpose();
+        let recorded = placed.and_then(|placed| {
+            self.placed = placed;
+            self.record(dev, self.pair)
+        });
+        if let Err(error) = recorded {
+            dev.release(mark);
+            self.placed = kept;
+            return Err(error);
+        }
+        self.choices.retain(|choice| !choice.starts_with("preconditioner "));
+        self.choices.push(after.sentence("preconditioner"));
+        for (what, value) in self.placed.iter().flat_map(|m| m.report()) {
+            self.choices.push(format!("preconditioner {}: {what} {value}", after.name));
+        }
+        self.preconditioner = after;
+        Ok(())
     }
 
     /// Writes the values over those on the device, in the same layout.
@@ -58,9 +90,7 @@ impl<T: Scalar> Parts<T> {
     ) -> Result<Option<Changed>> {
         let by_values = FORMATS.iter().any(|format| format.name == self.format.name && format.by_values);
         let by_adjoint = self.adjoint && self.pair.adjoint == self.pair.a && a.adjoint() != **a;
-        let of_values =
-            matches!(refused, Error::Structure { .. } | Error::Unsupported { .. } | Error::Entry { .. });
-        if !of_values || !(by_values || by_adjoint) {
+        if !of_values(&refused) || !(by_values || by_adjoint) {
             return Err(refused);
         }
         let (name, why) = match by_values {
@@ -92,23 +122,29 @@ impl<T: Scalar> Parts<T> {
             let stored = dev.matrix(convert(a, format)?)?;
             Pair { a: stored, adjoint: stored }
         };
+        let before = self.pair.a;
         if let Some(placed) = &mut self.placed {
             placed.set_matrix(pair.a);
         }
+        let recorded = self.record(dev, pair);
+        if let (Err(_), Some(placed)) = (&recorded, &mut self.placed) {
+            placed.set_matrix(before);
+        }
+        recorded
+    }
+
+    /// Records the solve over a matrix and what preconditions it.
+    fn record<B: Backend>(&mut self, dev: &mut B, pair: Pair<T>) -> Result<()> {
         let m = self.placed.as_ref().map(|m| m as &dyn LinOp<T>);
         let operator: &dyn LinOp<T> = if self.adjoint { &pair } else { &pair.a };
-        match Solver::new(dev, operator, m, &*self.algorithm, self.stop) {
-            Ok(mut solver) => {
-                solver.set_factor(self.factor);
-                (self.solver, self.pair) = (solver, pair);
-                Ok(())
-            }
-            Err(error) => {
-                if let Some(placed) = &mut self.placed {
-                    placed.set_matrix(self.pair.a);
-                }
-                Err(error)
-            }
-        }
+        let mut solver = Solver::new(dev, operator, m, &*self.algorithm, self.stop)?;
+        solver.set_factor(self.factor);
+        (self.solver, self.pair) = (solver, pair);
+        Ok(())
     }
+}
+
+/// Whether an error says that values do not suit, not that something failed.
+fn of_values(error: &Error) -> bool {
+    matches!(error, Error::Structure { .. } | Error::Unsupported { .. } | Error::Entry { .. })
 }

@@ -1,6 +1,7 @@
 //! Krylov methods and preconditioners, written once as programs of fused passes. No backend is named here.
 mod accuracy;
 mod choose;
+mod elliptic;
 mod explain;
 mod hashed;
 mod krylov;
@@ -13,6 +14,7 @@ mod system;
 
 pub use accuracy::{norm_bound, residual_norm};
 pub use choose::{Chosen, choose_method, choose_preconditioner};
+pub use elliptic::choose_multigrid;
 pub use explain::{explain, is_structurally_singular};
 pub use krylov::{BiCg, BiCgStab, BiCgStabL, Cgs, ClassicalBiCgStab, Gmres, Idr, Orthogonalization, Side};
 pub use krylov::{
@@ -22,7 +24,7 @@ pub use krylov::{Cgls, Craig, Lsmr, Lsqr};
 pub use krylov::{METHODS, Method, MethodInfo, Needs, Options, Qmr, Richardson, TfQmr, method};
 pub use named::{OptionInfo, name_of};
 pub use outcome::Outcome;
-pub use precond::{Aggregation, Amg, AmgOptions, Smoothing};
+pub use precond::{Aggregation, Amg, AmgOptions, Multigrid, MultigridOptions, Smoothing};
 pub use precond::{BlockIlu, Polynomial};
 pub use precond::{BlockJacobi, Blocks, Chebyshev, Fsai, FsaiOptions, Jacobi, Neumann, inverse_diagonal};
 #[cfg(feature = "direct")]

@@ -5,6 +5,7 @@
 //! same bits. A plan keeps the pattern of a result and where each product of two entries goes in it; with new values on the
 //! same patterns a result then takes one pass over the operands.
 mod accumulate;
+mod fill;
 mod galerkin;
 mod product;
 mod rows;
@@ -12,6 +13,7 @@ mod slots;
 mod transpose;
 mod workers;
 
+pub use fill::fill_rows;
 pub use galerkin::{GalerkinPlan, galerkin};
 pub use product::{ProductPlan, product};
 pub use rows::{RowWriter, build_rows, build_rows_with};

@@ -162,7 +162,7 @@ fn where_rounding_ends_a_recurrence_the_classical_form_goes_on() {
 fn singular_systems_are_explained_and_x_is_no_worse_than_the_guess() {
     let line = |n: usize| tridiagonal::<f64>(n, -1.0, |i| if i == 0 || i + 1 == n { 1.0 } else { 2.0 }, -1.0);
     for info in square() {
-        for precond in PRECONDITIONERS.iter().filter(|precond| info.takes(precond)) {
+        for precond in PRECONDITIONERS.iter().filter(|p| info.takes(p) && !p.needs_stencil) {
             let a = line(50);
             let system = LinearSystem::new(a.clone()).method(info.name).preconditioner(precond.name);
             if precond.name == "direct" {

@@ -163,3 +163,28 @@ fn a_refused_preconditioner_leaves_the_new_place_in_order() {
         .unwrap();
     assert_eq!(x, anew.solve(other, &b).unwrap().0);
 }
+
+#[test]
+fn a_chosen_preconditioner_gives_way_to_values_it_does_not_take() {
+    let a: Csr<f64> = Spec::parse("gen:poisson2d:300x120").unwrap().build().unwrap();
+    let b = Array1::ones(a.rows());
+    let dev = &mut default_backend().unwrap();
+    let mut prepared = LinearSystem::new(a.clone()).prepare(dev).unwrap();
+    assert_eq!(prepared.preconditioner().name, "multigrid");
+    prepared.update_values(dev, &a.values().iter().map(|v| 2.0 * v).collect::<Vec<_>>()).unwrap();
+    assert_eq!(prepared.preconditioner().name, "multigrid");
+    prepared.update_values(dev, &irregular(&a, 1)).unwrap();
+    let mark = dev.mark();
+    for step in 1..4 {
+        prepared.update_values(dev, &irregular(&a, step)).unwrap();
+        let (_, outcome) = prepared.solve(dev, &b).unwrap();
+        assert!(outcome.converged(), "{outcome:?}");
+        let why = "multigrid does not take the values given later";
+        assert!(outcome.choices.iter().any(|choice| choice.ends_with(why)), "{:?}", outcome.choices);
+        assert!(!outcome.choices.iter().any(|choice| choice.starts_with("preconditioner multigrid")));
+    }
+    assert_eq!(dev.mark(), mark);
+    // One that was asked for is not replaced.
+    let mut prepared = LinearSystem::new(a.clone()).preconditioner("multigrid").prepare(dev).unwrap();
+    assert!(matches!(prepared.update_values(dev, &irregular(&a, 1)), Err(Error::Unsupported { .. })));
+}

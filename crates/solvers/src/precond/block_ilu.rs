@@ -50,6 +50,7 @@ impl BlockIlu {
         ],
         needs_diagonal: false,
         needs_hermitian: false,
+        needs_stencil: false,
     };
 
     pub(super) fn named(settings: &Settings<'_>) -> Result<Self> {

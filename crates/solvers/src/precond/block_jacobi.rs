@@ -56,6 +56,7 @@ impl BlockJacobi {
         ],
         needs_diagonal: false,
         needs_hermitian: false,
+        needs_stencil: false,
     };
 
     pub(super) fn named(settings: &Settings<'_>) -> Result<Self> {

@@ -46,6 +46,7 @@ impl Chebyshev {
         ],
         needs_diagonal: true,
         needs_hermitian: true,
+        needs_stencil: false,
     };
 
     pub(super) fn named(settings: &Settings<'_>) -> Result<Self> {

@@ -66,6 +66,7 @@ impl Fsai {
         ],
         needs_diagonal: true,
         needs_hermitian: true,
+        needs_stencil: false,
     };
 
     /// With options of one's own.

@@ -74,6 +74,7 @@ impl Ilu0 {
         options: &[Solves::SOLVE, Solves::SWEEPS, PIVOTS, Solves::ADJOINT],
         needs_diagonal: false,
         needs_hermitian: false,
+        needs_stencil: false,
     };
 
     pub(super) fn named(settings: &Settings<'_>) -> Result<Self> {
@@ -89,6 +90,7 @@ impl Ic0 {
         options: &[Solves::SOLVE, Solves::SWEEPS, PIVOTS],
         needs_diagonal: true,
         needs_hermitian: true,
+        needs_stencil: false,
     };
 
     pub(super) fn named(settings: &Settings<'_>) -> Result<Self> {

@@ -42,6 +42,7 @@ impl Ilut {
         ],
         needs_diagonal: false,
         needs_hermitian: false,
+        needs_stencil: false,
     };
 
     /// With options of one's own.

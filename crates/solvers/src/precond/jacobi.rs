@@ -19,6 +19,7 @@ impl Jacobi {
         options: &[],
         needs_diagonal: true,
         needs_hermitian: false,
+        needs_stencil: false,
     };
 
     pub(super) fn named(_: &Settings<'_>) -> Result<Self> {

@@ -2,7 +2,7 @@
 #[cfg(feature = "direct")]
 use super::Direct;
 use super::{
-    Amg, BlockIlu, BlockJacobi, Chebyshev, Fsai, Ic0, Ilu0, Ilut, Jacobi, Neumann, Polynomial,
+    Amg, BlockIlu, BlockJacobi, Chebyshev, Fsai, Ic0, Ilu0, Ilut, Jacobi, Multigrid, Neumann, Polynomial,
     Preconditioner, Ssor,
 };
 use crate::named::{OptionInfo, Settings, name_of, unknown};
@@ -21,6 +21,8 @@ pub struct PrecondInfo {
     pub needs_diagonal: bool,
     /// Whether it needs a Hermitian matrix.
     pub needs_hermitian: bool,
+    /// Whether it needs the same coefficients all over a grid, as the format `stencil` does.
+    pub needs_stencil: bool,
 }
 
 /// No preconditioner.
@@ -30,6 +32,7 @@ const NONE: PrecondInfo = PrecondInfo {
     options: &[],
     needs_diagonal: false,
     needs_hermitian: false,
+    needs_stencil: false,
 };
 
 /// The options that every preconditioner takes beside its own.
@@ -81,6 +84,7 @@ preconditioners![
     Ilut,
     Fsai,
     Amg,
+    Multigrid,
     #[cfg(feature = "direct")]
     Direct,
 ];

@@ -37,6 +37,7 @@ impl Neumann {
         ],
         needs_diagonal: true,
         needs_hermitian: false,
+        needs_stencil: false,
     };
 
     pub(super) fn named(settings: &Settings<'_>) -> Result<Self> {

@@ -43,6 +43,7 @@ impl Ssor {
         ],
         needs_diagonal: true,
         needs_hermitian: false,
+        needs_stencil: false,
     };
 
     pub(super) fn named(settings: &Settings<'_>) -> Result<Self> {

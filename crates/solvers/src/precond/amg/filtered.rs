@@ -43,18 +43,14 @@ impl<'a, T: Scalar> Filtered<'a, T> {
     #[inline(always)]
     pub(super) fn row(&self, i: usize, v: &[T]) -> T {
         let (columns, values) = self.a.row_slices(i);
-        let entries = columns.iter().zip(values);
-        match self.filter {
-            Filter::All => entries.fold(T::zero(), |sum, (&j, &a)| sum + a * v[j as usize]),
-            Filter::Bits { .. } => entries.enumerate().fold(T::zero(), |sum, (k, (&j, &a))| {
-                if j as usize == i {
-                    sum + self.lumped[i] * v[i]
-                } else if self.filter.is_strong(i, k) {
-                    sum + a * v[j as usize]
-                } else {
-                    sum
-                }
-            }),
+        if let Filter::All = self.filter {
+            return columns.iter().zip(values).fold(T::zero(), |sum, (&j, &a)| sum + a * v[j as usize]);
         }
+        let mut sum = T::zero();
+        self.filter.for_each(i, columns.len(), |k| {
+            let j = columns[k] as usize;
+            sum += if j == i { self.lumped[i] } else { values[k] } * v[j];
+        });
+        sum
     }
 }

@@ -1,21 +1,23 @@
 //! The levels of a hierarchy: made for a matrix, and for new values on its pattern.
+use super::AmgOptions;
 use super::aggregates::Aggregates;
 use super::filtered::Filtered;
 use super::prolongator::{Tentative, smoothed};
 use super::radius::radius;
 use super::rows::Rows;
-use super::smoother::{Smoother, Smoothing};
 use super::strength::{Filter, strong, threshold};
-use super::{AmgOptions, Shape, coarsest};
+use crate::precond::multigrid::{Smoother, Smoothing, inverse};
 use lacuna_core::{Result, Scalar};
 use lacuna_formats::Csr;
 use lacuna_formats::algebra::{GalerkinPlan, TransposePlan, galerkin};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+const NAME: &str = "amg";
 const OPERATION: &str = "preconditioner `amg`";
-/// Steps of the estimate of a spectral radius.
-const STEPS: usize = 10;
+/// Steps of the estimate of a spectral radius: for the prolongator, which a low one does no harm, and for a smoother, which must not amplify.
+const STEPS: usize = 5;
+const STEPS_FOR_SMOOTHER: usize = 10;
 /// Part of the rows that a level may keep.
 const SHRINKS: f64 = 0.8;
 /// Levels at the most.
@@ -77,25 +79,35 @@ impl Times {
         result
     }
 
-    /// The smoother of a level.
-    fn smoother<T: Scalar>(&mut self, amg: &AmgOptions, a: &Csr<T>, rows: &Rows<T>) -> Smoother<T> {
-        let estimate = || radius(&Filtered::new(a, rows, &Filter::All, None), STEPS);
-        let rho = if Smoother::needs_radius(amg, rows) { self.add("radius", estimate) } else { 0.0 };
-        self.add("smoother", || Smoother::new(amg, rows, rho))
-    }
-
-    /// The prolongator of a level, and the near-null vector of the next.
-    fn prolongator<T: Scalar>(
+    /// The smoother of a level, SPAI(0) where the matrix is not Hermitian; and the spectral radius of `D⁻¹ A` where that was asked for.
+    fn smoother<T: Scalar>(
         &mut self,
         amg: &AmgOptions,
         a: &Csr<T>,
         rows: &Rows<T>,
-        filter: &Filter,
-        aggregates: &Aggregates,
+    ) -> (Smoother<T>, Option<f64>) {
+        if amg.smoothing != Smoothing::Chebyshev || !rows.hermitian {
+            return (self.add("smoother", || Smoother::spai0(rows.spai.clone())), None);
+        }
+        let whole = Filtered::new(a, rows, &Filter::All, None);
+        let rho = self.add("radius", || radius(&whole, STEPS_FOR_SMOOTHER));
+        (self.add("smoother", || Smoother::chebyshev(&rows.diagonal, rho, rows.norm)), Some(rho))
+    }
+
+    /// The prolongator of a level, and the near-null vector of the next. `known` is the radius of the matrix as it is.
+    fn prolongator<T: Scalar>(
+        &mut self,
+        amg: &AmgOptions,
+        (a, rows): (&Csr<T>, &Rows<T>),
+        (filter, aggregates): (&Filter, &Aggregates),
         near_null: Option<Vec<T>>,
+        known: Option<f64>,
     ) -> Result<(Csr<T>, Vec<T>)> {
         let matrix = self.add("filter", || Filtered::new(a, rows, filter, near_null.as_deref()));
-        let rho = self.add("radius", || radius(&matrix, STEPS));
+        let rho = match (filter, known) {
+            (Filter::All, Some(rho)) => rho,
+            _ => self.add("radius", || radius(&matrix, STEPS)),
+        };
         // Without an estimate nothing is smoothed.
         let omega = if rho.is_finite() && rho > 0.0 { amg.damping / rho } else { 0.0 };
         self.add("prolongator", || {
@@ -173,8 +185,8 @@ impl<T: Scalar> Hierarchy<T> {
             ));
             return Ok(None);
         }
-        let smoother = self.times.smoother(amg, a, rows);
-        let (p, null) = self.times.prolongator(amg, a, rows, &filter, &aggregates, near_null)?;
+        let (smoother, known) = self.times.smoother(amg, a, rows);
+        let (p, null) = self.times.prolongator(amg, (a, rows), (&filter, &aggregates), near_null, known)?;
         let (turned, r) = self.times.add("transpose", || {
             let turned = TransposePlan::new(&p)?;
             let r = turned.adjoint(&p)?;
@@ -191,7 +203,7 @@ impl<T: Scalar> Hierarchy<T> {
         let rows = self.times.add("strength", || Rows::of(a, known));
         self.hermitian = rows.hermitian;
         if a.rows() <= MOST_DENSE.max(amg.coarsest) {
-            let (inverse, nullity) = self.times.add("coarsest", || coarsest::inverse(a, self.hermitian))?;
+            let (inverse, nullity) = self.times.add("coarsest", || inverse(NAME, a, self.hermitian))?;
             if nullity > 0 {
                 self.notes
                     .push(format!("the coarsest matrix has a null space of dimension {nullity}: left out"));
@@ -201,7 +213,7 @@ impl<T: Scalar> Hierarchy<T> {
             rows.check_diagonal(OPERATION)?;
             self.notes
                 .push(format!("the coarsest level has {} rows, too many for an inverse: smoothed", a.rows()));
-            self.coarsest = Coarsest::Smoothed(self.times.smoother(amg, a, &rows));
+            self.coarsest = Coarsest::Smoothed(self.times.smoother(amg, a, &rows).0);
         }
         Ok(())
     }
@@ -223,10 +235,11 @@ impl<T: Scalar> Hierarchy<T> {
             let rows = times.add("strength", || Rows::of(current, known));
             rows.check_diagonal(OPERATION)?;
             self.hermitian = rows.hermitian;
-            level.smoother = times.smoother(amg, current, &rows);
+            let (smoother, known) = times.smoother(amg, current, &rows);
+            level.smoother = smoother;
             let plan = &mut level.plan;
-            let (p, null) =
-                times.prolongator(amg, current, &rows, &plan.filter, &plan.aggregates, near_null.take())?;
+            let kept = (&plan.filter, &plan.aggregates);
+            let (p, null) = times.prolongator(amg, (current, &rows), kept, near_null.take(), known)?;
             let r = times.add("transpose", || plan.turned.adjoint(&p))?;
             let coarse = times.add("product", || match &plan.galerkin {
                 // The device may hold what is there.
@@ -246,15 +259,6 @@ impl<T: Scalar> Hierarchy<T> {
         }
         let first = self.levels.is_empty();
         self.close(amg, last.as_deref().unwrap_or(a), first)
-    }
-
-    /// How each level is smoothed.
-    pub(super) fn shape(&self) -> Shape {
-        let last = match &self.coarsest {
-            Coarsest::Inverse(_) => None,
-            Coarsest::Smoothed(smoother) => Some(smoother.kind),
-        };
-        Shape(self.levels.iter().map(|level| Some(level.smoother.kind)).chain([last]).collect())
     }
 
     /// Levels as lines of a table, and what they add up to.

@@ -1,24 +1,20 @@
 //! Algebraic multigrid by smoothed aggregation.
 mod aggregates;
-mod coarsest;
-mod cycle;
 mod filtered;
 mod hierarchy;
 mod mis;
 mod prolongator;
 mod radius;
 mod rows;
-mod smoother;
 mod spectrum;
 mod strength;
 
 pub use aggregates::Aggregation;
-pub use smoother::Smoothing;
 pub(super) use spectrum::{Spectrum, spectrum};
 
+use super::multigrid::{Smoothing, VCycle};
 use crate::named::{OptionInfo, Settings};
 use crate::{Handles, Parts, PrecondInfo, Preconditioner};
-use cycle::Task;
 use hierarchy::{Coarsest, Hierarchy};
 use lacuna_core::{Complex64, Error, Pass, Recorder, Result, Scalar, Vector};
 use lacuna_formats::{Csr, convert};
@@ -56,7 +52,7 @@ impl Default for AmgOptions {
             damping: 4.0 / 3.0,
             smoothing: Smoothing::Spai0,
             sweeps: 1,
-            coarsest: 512,
+            coarsest: 200,
             complexity: 3.0,
             format: "csr",
         }
@@ -79,30 +75,29 @@ pub struct Amg {
     near_null: Option<Vec<Complex64>>,
     /// A [`Hierarchy`] of the number type of the matrix.
     hierarchy: Option<Box<dyn Any + Send>>,
-    /// How each level is smoothed, and whether the coarsest is inverted: what the recorded operations depend on.
-    shape: Shape,
+    /// What the recorded operations depend on.
+    cycle: VCycle,
 }
 
-/// The smoothers of all levels, the coarsest last: nothing where that is inverted.
-#[derive(Clone, Default, PartialEq, Eq)]
-struct Shape(Vec<Option<Smoothing>>);
-
 impl Amg {
+    /// The name it goes by.
+    pub const NAME: &str = "amg";
     pub(super) const INFO: PrecondInfo = PrecondInfo {
-        name: "amg",
+        name: Self::NAME,
         about: "algebraic multigrid by smoothed aggregation; for elliptic problems",
         options: &[
             OptionInfo { key: "theta", default: "0.08", about: "couplings above it are strong, 0 to 1" },
             OptionInfo { key: "aggregate", default: "mis2", about: "mis2 or greedy" },
             OptionInfo { key: "smoother", default: "spai0", about: "spai0 or chebyshev" },
             OptionInfo { key: "sweeps", default: "1", about: "steps of smoothing before and after, 1 to 8" },
-            OptionInfo { key: "coarsest", default: "512", about: "rows that are inverted, 1 to 4096" },
+            OptionInfo { key: "coarsest", default: "200", about: "rows that are inverted, 1 to 4096" },
             OptionInfo { key: "complexity", default: "3", about: "the most that entries grow by, from 1 on" },
             OptionInfo { key: "damping", default: "1.3333333333333333", about: "of the prolongator, 0 to 2" },
             OptionInfo { key: "format", default: "csr", about: "of the level matrices" },
         ],
         needs_diagonal: true,
         needs_hermitian: false,
+        needs_stencil: false,
     };
 
     /// With options of one's own.
@@ -142,63 +137,21 @@ impl Amg {
         Ok(Some(vector.iter().map(|v| T::from_parts(v.re, v.im)).collect()))
     }
 
-    /// What a hierarchy needs on a device.
-    fn parts<T: Scalar>(&self, a: &Csr<T>, made: &Hierarchy<T>) -> Result<Parts<T>> {
-        let mut parts = Parts::new();
+    /// What a hierarchy needs on a device, and the cycle over it.
+    fn parts<T: Scalar>(&self, a: &Csr<T>, made: &Hierarchy<T>) -> Result<(VCycle, Parts<T>)> {
+        let (mut cycle, mut parts) = (VCycle::default(), Parts::new());
         let depth = made.levels.len();
         let stored = |m: &Arc<Csr<T>>| convert(m, self.options.format);
         for (k, level) in made.levels.iter().enumerate() {
-            let (n, coarse) = (level.p.rows(), level.p.cols());
-            parts = parts.vector(level.smoother.diagonal.clone());
-            parts = parts.shared_matrix(stored(&level.r)?).shared_matrix(stored(&level.p)?);
-            if k + 1 < depth || matches!(made.coarsest, Coarsest::Smoothed(_)) {
-                parts = parts.shared_matrix(stored(&level.coarse)?);
-            }
-            let work = if level.smoother.kind == Smoothing::Chebyshev { 3 } else { 2 };
-            parts = (0..work).fold(parts, |parts, _| parts.scratch(n)).scratch(coarse).scratch(coarse);
+            let is_stored = k + 1 < depth || matches!(made.coarsest, Coarsest::Smoothed(_));
+            let coarse = is_stored.then(|| stored(&level.coarse)).transpose()?;
+            parts = cycle.level(parts, &level.smoother, [stored(&level.r)?, stored(&level.p)?], coarse);
         }
         parts = match &made.coarsest {
-            Coarsest::Inverse(inverse) => parts.shared_matrix(convert(inverse, "dense")?),
-            Coarsest::Smoothed(smoother) => {
-                let n = smoother.diagonal.len();
-                parts.vector(smoother.diagonal.clone()).scratch(n)
-            }
+            Coarsest::Inverse(inverse) => cycle.solved(parts, convert(inverse, "dense")?),
+            Coarsest::Smoothed(smoother) => cycle.smoothed(parts, smoother),
         };
-        Ok(made.report(a).into_iter().fold(parts, |parts, (what, value)| parts.tell(what, value)))
-    }
-
-    /// The handles of all levels.
-    fn tasks<T: Scalar>(&self, on: &Handles<T>) -> Vec<Task<T>> {
-        let mut vectors = on.all_vectors().iter().copied();
-        let mut matrices = on.all_matrices().iter().copied();
-        let mut scratch = on.all_scratch().iter().copied();
-        let mut a = Some(on.a());
-        let mut tasks = Vec::with_capacity(self.shape.0.len());
-        // The lists are as long as `parts` made them.
-        let mut make = |k: usize, smoothing: Option<Smoothing>| {
-            let last = k + 1 == self.shape.0.len();
-            let Some(smoothing) = smoothing else { return matrices.next().map(Task::Solve) };
-            if last {
-                return Some(Task::Smooth {
-                    smoothing,
-                    a: a.take()?,
-                    w: vectors.next()?,
-                    x: scratch.next()?,
-                });
-            }
-            let (w, own, r, p) = (vectors.next()?, a.take()?, matrices.next()?, matrices.next()?);
-            if k + 2 < self.shape.0.len() || self.shape.0[k + 1].is_some() {
-                a = matrices.next();
-            }
-            let (x, t) = (scratch.next()?, scratch.next()?);
-            let d = if smoothing == Smoothing::Chebyshev { scratch.next()? } else { t };
-            let next = [scratch.next()?, scratch.next()?];
-            Some(Task::Correct { smoothing, matrices: [own, r, p], w, work: [x, t, d], next })
-        };
-        for (k, smoothing) in self.shape.0.iter().enumerate() {
-            tasks.extend(make(k, *smoothing));
-        }
-        tasks
+        Ok((cycle, made.report(a).into_iter().fold(parts, |parts, (what, value)| parts.tell(what, value))))
     }
 }
 
@@ -225,8 +178,8 @@ impl<T: Scalar> Preconditioner<T> for Amg {
     }
     fn set_up(&mut self, a: &Csr<T>) -> Result<Parts<T>> {
         let made = Hierarchy::new(&self.options, a, self.near_null_for(a)?)?;
-        let parts = self.parts(a, &made)?;
-        self.shape = made.shape();
+        let (cycle, parts) = self.parts(a, &made)?;
+        self.cycle = cycle;
         self.hierarchy = Some(Box::new(made));
         Ok(parts)
     }
@@ -235,15 +188,15 @@ impl<T: Scalar> Preconditioner<T> for Amg {
         let kept = self.hierarchy.take().and_then(|any| any.downcast::<Hierarchy<T>>().ok());
         let Some(mut made) = kept else { return self.set_up(a) };
         made.update(&self.options, a, near_null)?;
-        if made.shape() != self.shape {
+        let (cycle, parts) = self.parts(a, &made)?;
+        if cycle != self.cycle {
             let message = "they are not Hermitian, as those set up for were; prepare the system anew".into();
             return Err(Error::Structure { operation: "new values of preconditioner `amg`".into(), message });
         }
-        let parts = self.parts(a, &made)?;
         self.hierarchy = Some(made);
         Ok(parts)
     }
     fn apply(&self, k: &mut Recorder<'_, T>, on: &Handles<T>, r: Vector<T>, z: Vector<T>, then: Pass<T>) {
-        cycle::cycle(k, &self.tasks(on), [r, z], self.options.sweeps, then);
+        self.cycle.record(k, on, [r, z], self.options.sweeps, then);
     }
 }

@@ -59,12 +59,13 @@ pub(super) fn smoothed<T: Scalar>(
             let (neighbours, entries) = a.row_slices(i);
             let factor = minus_omega * T::one().quotient(matrix.by[i]);
             let own = T::one() + factor * matrix.lumped[i];
-            for (k, (&j, &v)) in neighbours.iter().zip(entries).enumerate() {
-                let to = label[j as usize];
-                if to == NONE || !filter.is_strong(i, k) {
-                    continue;
+            filter.for_each(i, neighbours.len(), |k| {
+                let j = neighbours[k] as usize;
+                let to = label[j];
+                if to == NONE {
+                    return;
                 }
-                let value = if j as usize == i { own * t[i] } else { factor * v * t[j as usize] };
+                let value = if j == i { own * t[i] } else { factor * entries[k] * t[j] };
                 match columns.iter().position(|c| *c == to) {
                     Some(at) => values[at] += value,
                     None => {
@@ -72,7 +73,7 @@ pub(super) fn smoothed<T: Scalar>(
                         values.push(value);
                     }
                 }
-            }
+            });
             out.row(&columns, &values);
         }
     })

@@ -33,6 +33,7 @@ fn sweep<T: Scalar>(y: &mut [T], f: impl Fn(usize, &mut T) -> T + Sync) -> T {
 
 fn lanczos<T: Scalar>(a: &Filtered<'_, T>, steps: usize) -> f64 {
     let (n, d) = (a.by.len(), &a.by);
+    let inverse: Vec<T> = d.par_iter().with_min_len(CHUNK).map(|d| T::one().quotient(*d)).collect();
     let (mut v, mut old, mut av) = (vec![T::zero(); n], vec![T::zero(); n], vec![T::zero(); n]);
     let mut norm = sweep(&mut v, |i, v| {
         *v = T::from_real(hashed(i, 0));
@@ -46,16 +47,17 @@ fn lanczos<T: Scalar>(a: &Filtered<'_, T>, steps: usize) -> f64 {
         if norm == 0.0 || !norm.is_finite() {
             break;
         }
-        let energy = sweep(&mut av, |i, av| {
+        let row = |i: usize, av: &mut T| {
             *av = a.row(i, &v);
             v[i].dot_term(*av)
-        });
+        };
+        let energy = sweep(&mut av, row);
         let alpha = energy.re() / (norm * norm);
         h.push((alpha, norm));
         let [by, own, last] = [1.0 / norm, -alpha / norm, if before > 0.0 { -norm / before } else { 0.0 }];
         let [by, own, last] = [by, own, last].map(T::from_real);
         let squares = sweep(&mut old, |i, w| {
-            *w = by * av[i].quotient(d[i]) + own * v[i] + last * *w;
+            *w = by * (av[i] * inverse[i]) + own * v[i] + last * *w;
             w.dot_term(d[i] * *w)
         });
         (before, norm) = (norm, squares.re().sqrt());

@@ -39,6 +39,23 @@ pub(super) enum Filter {
 }
 
 impl Filter {
+    /// Calls `f` for each strong one of the `entries` of row `i`, in their order.
+    #[inline(always)]
+    pub(super) fn for_each(&self, i: usize, entries: usize, mut f: impl FnMut(usize)) {
+        match self {
+            Filter::All => (0..entries).for_each(f),
+            Filter::Bits { ptr, words } => {
+                for (first, word) in (0..).step_by(64).zip(&words[ptr[i] as usize..ptr[i + 1] as usize]) {
+                    let mut left = *word;
+                    while left != 0 {
+                        f(first + left.trailing_zeros() as usize);
+                        left &= left - 1;
+                    }
+                }
+            }
+        }
+    }
+
     /// Whether entry `k` of row `i` is strong.
     #[inline(always)]
     pub(super) fn is_strong(&self, i: usize, k: usize) -> bool {

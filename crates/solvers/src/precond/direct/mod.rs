@@ -81,6 +81,7 @@ impl Direct {
         ],
         needs_diagonal: false,
         needs_hermitian: false,
+        needs_stencil: false,
     };
 
     /// With limits of one's own.

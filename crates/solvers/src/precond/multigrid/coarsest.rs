@@ -12,14 +12,22 @@ const SHARED: usize = 192;
 ///
 /// # Errors
 /// [`Error::Entry`] where an entry of it is not a number of the type.
-pub(super) fn inverse<T: Scalar>(a: &Csr<T>, hermitian: bool) -> Result<(Csr<T>, usize)> {
+pub(in crate::precond) fn inverse<T: Scalar>(
+    preconditioner: &str,
+    a: &Csr<T>,
+    hermitian: bool,
+) -> Result<(Csr<T>, usize)> {
     match T::KIND {
-        Kind::F32 | Kind::F64 => computed::<T, f64>(a, hermitian),
-        Kind::C32 | Kind::C64 => computed::<T, Complex64>(a, hermitian),
+        Kind::F32 | Kind::F64 => computed::<T, f64>(preconditioner, a, hermitian),
+        Kind::C32 | Kind::C64 => computed::<T, Complex64>(preconditioner, a, hermitian),
     }
 }
 
-fn computed<T: Scalar, W: Scalar>(a: &Csr<T>, hermitian: bool) -> Result<(Csr<T>, usize)> {
+fn computed<T: Scalar, W: Scalar>(
+    preconditioner: &str,
+    a: &Csr<T>,
+    hermitian: bool,
+) -> Result<(Csr<T>, usize)> {
     let n = a.rows();
     let mut m = vec![W::zero(); n * n];
     a.entries().for_each(|(i, j, v)| m[i * n + j] = W::from_parts(v.re(), v.im()));
@@ -63,7 +71,7 @@ fn computed<T: Scalar, W: Scalar>(a: &Csr<T>, hermitian: bool) -> Result<(Csr<T>
     all.map(|inverse| (inverse, nullity)).map_err(|error| match error {
         Error::Entry { row, column, message, .. } => {
             let message = format!("{message}: the matrix is too badly scaled");
-            Error::Entry { operation: "preconditioner `amg`".into(), row, column, message }
+            Error::Entry { operation: format!("preconditioner `{preconditioner}`"), row, column, message }
         }
         other => other,
     })
@@ -209,7 +217,7 @@ mod tests {
 
     /// The four equations of Penrose.
     fn check<T: Scalar>(a: &Csr<T>, nullity: usize) {
-        let (inverse, found) = inverse(a, false).unwrap();
+        let (inverse, found) = inverse("amg", a, false).unwrap();
         assert_eq!(found, nullity);
         let (ax, xa) = (product(a, &inverse).unwrap(), product(&inverse, a).unwrap());
         let near = |one: &Csr<T>, two: &Csr<T>| {

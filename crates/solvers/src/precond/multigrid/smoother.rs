@@ -1,6 +1,4 @@
 //! What smooths on a level.
-use super::AmgOptions;
-use super::rows::Rows;
 use lacuna_core::Scalar;
 use rayon::prelude::*;
 
@@ -24,31 +22,27 @@ pub(super) fn second_step() -> f64 {
 }
 
 /// A smoother of a level: how, and its diagonal matrix `W`.
-pub(super) struct Smoother<T> {
-    pub(super) kind: Smoothing,
-    pub(super) diagonal: Vec<T>,
+pub(in crate::precond) struct Smoother<T> {
+    pub(in crate::precond) kind: Smoothing,
+    pub(in crate::precond) diagonal: Vec<T>,
 }
 
 impl<T: Scalar> Smoother<T> {
-    /// Whether [`Smoother::new`] looks at the radius.
-    pub(super) fn needs_radius(amg: &AmgOptions, rows: &Rows<T>) -> bool {
-        amg.smoothing == Smoothing::Chebyshev && rows.hermitian
+    /// With the weights of SPAI(0).
+    pub(in crate::precond) fn spai0(weights: Vec<T>) -> Self {
+        Smoother { kind: Smoothing::Spai0, diagonal: weights }
     }
 
-    /// With an estimate of the spectral radius of `D⁻¹ A`; SPAI(0) where the matrix is not Hermitian.
-    pub(super) fn new(amg: &AmgOptions, rows: &Rows<T>, rho: f64) -> Self {
-        if !Self::needs_radius(amg, rows) {
-            return Smoother { kind: Smoothing::Spai0, diagonal: rows.spai.clone() };
-        }
-        // The estimate is a little low; the norm is a bound.
-        let high = (PART[1] * rho).min(rows.norm);
+    /// With the diagonal `D`, an estimate of the spectral radius of `D⁻¹ A`, which may be a little low, and the bound `‖D⁻¹A‖∞`.
+    pub(in crate::precond) fn chebyshev(diagonal: &[T], radius: f64, norm: f64) -> Self {
+        let high = (PART[1] * radius).min(norm);
         let centre = T::from_real(2.0 / (high * (1.0 + PART[0] / PART[1])));
         let inverse = |d: &T| centre * T::one().quotient(*d);
-        let diagonal = rows.diagonal.par_iter().with_min_len(1 << 14).map(inverse).collect();
+        let diagonal = diagonal.par_iter().with_min_len(1 << 14).map(inverse).collect();
         Smoother { kind: Smoothing::Chebyshev, diagonal }
     }
 
-    pub(super) fn name(&self) -> &'static str {
+    pub(in crate::precond) fn name(&self) -> &'static str {
         match self.kind {
             Smoothing::Spai0 => "spai0",
             Smoothing::Chebyshev => "chebyshev",

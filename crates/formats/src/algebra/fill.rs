@@ -1,0 +1,89 @@
+//! A matrix whose rows are written in place, their lengths being known.
+use crate::Csr;
+use crate::csr::{check_sizes, not_finite};
+use crate::cut::{cut, lengths};
+use lacuna_core::{Error, Result, Scalar, pages};
+use rayon::prelude::*;
+
+/// Rows that a thread takes at a time.
+const RUN: usize = 1 << 13;
+
+/// The matrix whose row `i` has `length(i)` entries, which `fill(i, columns, values)` writes by increasing column. Rows are
+/// written in place, by several threads.
+///
+/// ```
+/// use lacuna_formats::algebra::fill_rows;
+///
+/// let sums = fill_rows("sums of neighbours", 3, 4, |_| 2, |i, columns, values| {
+///     columns.copy_from_slice(&[i as u32, i as u32 + 1]);
+///     values.fill(1.0);
+/// })?;
+/// assert_eq!(sums.get(2, 3), Some(1.0));
+/// # Ok::<(), lacuna_core::Error>(())
+/// ```
+///
+/// # Errors
+/// [`Error::Entry`] for the first row with a column out of range or not above the one before, or a value that is not finite;
+/// [`Error::Structure`] for more entries than 32-bit indices count; [`Error::OutOfMemory`].
+pub fn fill_rows<T: Scalar>(
+    operation: &'static str,
+    rows: usize,
+    cols: usize,
+    length: impl Fn(usize) -> usize + Sync,
+    fill: impl Fn(usize, &mut [u32], &mut [T]) + Sync,
+) -> Result<Csr<T>> {
+    let mut row_ptr = pages::zeroed::<u32>(operation, rows + 1)?;
+    let counted = row_ptr[1..].par_chunks_mut(RUN).enumerate().map(|(run, ends)| {
+        ends.iter_mut().zip(run * RUN..).fold(0, |sum, (end, i)| {
+            let entries = length(i);
+            *end = entries as u32;
+            sum + entries
+        })
+    });
+    check_sizes(operation, rows, cols, counted.sum())?;
+    let mut end = 0;
+    row_ptr.iter_mut().for_each(|p| {
+        end += *p;
+        *p = end;
+    });
+    let mut col_idx = pages::zeroed::<u32>(operation, end as usize)?;
+    let mut values = pages::zeroed::<T>(operation, end as usize)?;
+    let runs: Vec<_> = (0..rows).step_by(RUN).map(|first| first..(first + RUN).min(rows)).collect();
+    let entries = || runs.iter().map(|run| (row_ptr[run.end] - row_ptr[run.start]) as usize);
+    let parts = cut(&mut col_idx, entries()).into_iter().zip(cut(&mut values, entries()));
+    let tasks: Vec<_> = runs.iter().cloned().zip(parts).collect();
+    let wrong = tasks.into_par_iter().filter_map(|(run, (mut columns, mut values))| {
+        let mut wrong = None;
+        for (i, n) in run.clone().zip(lengths(&row_ptr[run.start..=run.end])) {
+            let (own_columns, own_values);
+            (own_columns, columns) = columns.split_at_mut(n);
+            (own_values, values) = values.split_at_mut(n);
+            fill(i, own_columns, own_values);
+            let fits = own_columns.last().is_none_or(|&j| (j as usize) < cols);
+            let increase = own_columns.windows(2).fold(true, |all, w| all & (w[0] < w[1]));
+            if !(fits && increase && own_values.iter().all(|v| v.finite())) && wrong.is_none() {
+                wrong = Some((i, error(operation, i, cols, own_columns, own_values)));
+            }
+        }
+        wrong
+    });
+    match wrong.min_by_key(|(row, _)| *row) {
+        Some((_, error)) => Err(error),
+        None => Ok(Csr::assembled(rows, cols, row_ptr, col_idx, values)),
+    }
+}
+
+/// What is wrong with a row.
+#[cold]
+fn error<T: Scalar>(operation: &str, row: usize, cols: usize, columns: &[u32], values: &[T]) -> Error {
+    if let Some(k) = values.iter().position(|v| !v.finite()) {
+        return not_finite(operation, row, columns[k] as usize, values[k]);
+    }
+    let at = columns.windows(2).find(|w| w[0] >= w[1]).map(|w| w[1]);
+    let message = match at {
+        Some(_) => "the column is not above the one before".into(),
+        None => format!("the matrix has {cols} columns"),
+    };
+    let column = at.or(columns.last().copied()).unwrap_or(0) as usize;
+    Error::Entry { operation: operation.into(), row, column, message }
+}

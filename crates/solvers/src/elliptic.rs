@@ -1,0 +1,121 @@
+//! Whether a matrix is of the kind that multigrid is for, and whether it pays.
+use crate::Chosen;
+use crate::precond::Multigrid;
+use lacuna_core::{Scalar, compiled_here};
+use lacuna_formats::{Csr, Structure};
+use rayon::prelude::*;
+
+/// Steps across from where `amg` is faster than CG, and likewise `multigrid`, both set up on the host. An iteration of CG costs next to
+/// nothing on a stencil, and it takes about as many as there are steps; elsewhere more.
+const AMG_PAYS: usize = 200;
+const MULTIGRID_PAYS: usize = 400;
+/// Part of the diagonal that the couplings of a row make up at least where a solution is felt far away.
+const WEAKLY_DOMINANT: f64 = 0.9;
+/// Part of the couplings that may have the sign of the diagonal.
+const WRONG_SIGN: f64 = 0.1;
+
+/// Multigrid for a system that would take CG many iterations, by `cg` on the host; nothing for others.
+///
+/// The matrix must be Hermitian with a positive diagonal that couplings of the opposite sign make up: a discretised diffusion. CG then needs
+/// about as many iterations as there are rows on the way from one end of the graph to the other, before each has heard of all, and more where
+/// coefficients vary. `multigrid` where the matrix is a stencil on a grid, `amg` elsewhere.
+pub fn choose_multigrid<T: Scalar>(a: &Csr<T>, s: &Structure) -> Option<Chosen> {
+    compiled_here!(T, |a: &Csr<T>, s: &Structure| -> Option<Chosen> {
+        if s.rows != s.cols || !s.hermitian || !s.diagonal_positive || s.rows <= AMG_PAYS || !is_diffusion(a)
+        {
+            return None;
+        }
+        if let Some(size) = Multigrid::grid(a) {
+            let across: usize = size.iter().map(|points| points - 1).sum();
+            let [x, y, z] = size;
+            let why =
+                format!("one stencil on a grid of {x}x{y}x{z}, which cg takes some {across} steps to cross");
+            return (across >= MULTIGRID_PAYS).then(|| Chosen::new("multigrid", why));
+        }
+        let across = steps_across(a, AMG_PAYS);
+        let why = format!("the matrix is a diffusion, whose graph takes {across} steps and more to cross");
+        (across >= AMG_PAYS).then(|| Chosen::new("amg", why))
+    })(a, s)
+}
+
+/// Whether couplings are negative on the whole and make up the diagonal in half of the rows.
+fn is_diffusion<T: Scalar>(a: &Csr<T>) -> bool {
+    let of_row = |i: usize| {
+        let (mut diagonal, mut with, mut against) = (0.0, 0.0, 0.0);
+        for (j, v) in a.row_entries(i) {
+            match v.re() {
+                re if i == j => diagonal = re,
+                re if re > 0.0 => with += re,
+                re => against -= re,
+            }
+        }
+        (with, against, usize::from(against - with >= WEAKLY_DOMINANT * diagonal))
+    };
+    let sums = |one: (f64, f64, usize), two: (f64, f64, usize)| (one.0 + two.0, one.1 + two.1, one.2 + two.2);
+    // The sums decide nothing that their last bits could change but at a threshold.
+    let shares: Vec<_> =
+        a.row_shares().into_par_iter().map(|run| run.map(of_row).fold((0.0, 0.0, 0), sums)).collect();
+    let (with, against, weak) = shares.into_iter().fold((0.0, 0.0, 0), sums);
+    with <= WRONG_SIGN * against && 2 * weak >= a.rows()
+}
+
+/// Steps from a row to those farthest from it, `enough` at the most: from the first row, or where that is near all others from the last
+/// that it reached.
+fn steps_across<T: Scalar>(a: &Csr<T>, enough: usize) -> usize {
+    let first = levels(a, 0, enough);
+    if first.0 >= enough { enough } else { levels(a, first.1, enough).0 }
+}
+
+/// Steps to the rows farthest from one, `enough` at the most, and one of these.
+fn levels<T: Scalar>(a: &Csr<T>, start: usize, enough: usize) -> (usize, usize) {
+    let mut seen = vec![false; a.rows()];
+    let (mut now, mut next, mut depth) = (vec![start as u32], Vec::new(), 0);
+    seen[start] = true;
+    while depth < enough {
+        for &i in &now {
+            for &j in a.row_slices(i as usize).0 {
+                if !std::mem::replace(&mut seen[j as usize], true) {
+                    next.push(j);
+                }
+            }
+        }
+        if next.is_empty() {
+            break;
+        }
+        depth += 1;
+        std::mem::swap(&mut now, &mut next);
+        next.clear();
+    }
+    (depth, now.last().map_or(start, |&i| i as usize))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{choose_multigrid, steps_across};
+    use lacuna_formats::{Csr, Spec, Structure};
+
+    fn chosen(spec: &str) -> Option<String> {
+        let a: Csr<f64> = Spec::parse(spec).unwrap().build().unwrap();
+        choose_multigrid(&a, &Structure::of(&a)).map(|chosen| chosen.name)
+    }
+
+    #[test]
+    fn it_goes_by_the_kind_of_matrix_and_its_extent() {
+        assert_eq!(chosen("gen:poisson2d:300x120").as_deref(), Some("multigrid"));
+        assert_eq!(chosen("gen:poisson2d:100x100"), None); // cg is through before multigrid is set up
+        assert_eq!(chosen("gen:poisson-p1:220").as_deref(), Some("amg"));
+        assert_eq!(chosen("gen:poisson-p1:63"), None);
+        assert_eq!(chosen("gen:elasticity3d:8"), None); // couplings of both signs
+        assert_eq!(chosen("gen:power-law:20000"), None); // nothing is far
+        assert_eq!(chosen("gen:convection:200x200:100"), None); // not symmetric
+    }
+
+    #[test]
+    fn steps_are_counted_from_an_end() {
+        let line: Csr<f64> = Spec::parse("gen:poisson1d:50").unwrap().build().unwrap();
+        assert_eq!((steps_across(&line, 1000), steps_across(&line, 20)), (49, 20));
+        let order: Vec<u32> = (0..50).map(|i| if i == 0 { 25 } else { i - u32::from(i <= 25) }).collect();
+        let permuted = line.permuted(&lacuna_formats::Permutation::new(order).unwrap()).unwrap();
+        assert_eq!(steps_across(&permuted, 1000), 49); // the first row is in the middle
+    }
+}

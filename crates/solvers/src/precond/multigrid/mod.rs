@@ -1,0 +1,232 @@
+//! Multigrid where a matrix is a stencil on a grid, and what it shares with algebraic multigrid: smoothers, the cycle, the coarsest level.
+mod coarsest;
+mod cycle;
+mod operator;
+mod smoother;
+mod transfers;
+mod vcycle;
+
+pub(super) use coarsest::inverse;
+pub(super) use smoother::Smoother;
+pub use smoother::Smoothing;
+pub(super) use vcycle::VCycle;
+
+use crate::named::{OptionInfo, Settings};
+use crate::{Handles, Parts, PrecondInfo, Preconditioner};
+use lacuna_core::{Error, Pass, Recorder, Result, Scalar, Vector};
+use lacuna_formats::{Csr, Stencil, convert};
+use operator::Operator;
+use std::borrow::Cow;
+use std::sync::Arc;
+use std::time::Instant;
+use transfers::{Axes, prolongation, restriction};
+use vcycle::stored;
+
+const OPERATION: &str = "preconditioner `multigrid`";
+/// Part of the strongest coupling that an axis must have to be coarsened.
+const STRONG: f64 = 0.5;
+/// Rows from which a level is stored as diagonals.
+const DIAGONALS: usize = 1 << 12;
+
+/// How grids are coarsened and smoothed.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct MultigridOptions {
+    /// The smoother.
+    pub smoothing: Smoothing,
+    /// Steps of smoothing before and after.
+    pub sweeps: usize,
+    /// A matrix of no more rows is inverted.
+    pub coarsest: usize,
+}
+
+impl Default for MultigridOptions {
+    fn default() -> Self {
+        MultigridOptions { smoothing: Smoothing::Chebyshev, sweeps: 1, coarsest: 128 }
+    }
+}
+
+/// `M` = a V-cycle over coarser and coarser grids, for matrices that are one stencil all over a grid.
+///
+/// * Needs: constant Hermitian coefficients on a grid of one to three dimensions, as the format `stencil` finds them, of neighbours one
+///   step away along each axis at the most; couplings along some axis negative. `M` is then Hermitian positive definite if `A` is.
+/// * Coarse points are every other one along the axes that are coupled most strongly; interpolation is linear along each axis,
+///   coarse matrices are Galerkin's, whose coefficients follow from a grid of 7 points an axis.
+/// * Cost of an application: five products with `A` (three with `smoother=spai0`) and one each with `R` and `P` on every level. Storage
+///   for a row of a 7-point stencil in double precision: 49 bytes for `R` and `P`, 16 for all coarser matrices, and 5 vectors.
+/// * Set-up: one look at the matrix and writing the levels. New values: the same.
+/// * Reference: Briggs, Henson and McCormick 2000, doi:10.1137/1.9780898719505, chapters 3, 7 and 10.
+#[derive(Default)]
+pub struct Multigrid {
+    options: MultigridOptions,
+    made: Made,
+}
+
+/// What the recorded operations depend on.
+#[derive(Default)]
+struct Made {
+    cycle: VCycle,
+    /// The axes that each level is coarsened along.
+    axes: Vec<Axes>,
+}
+
+impl Multigrid {
+    /// The name it goes by.
+    pub const NAME: &str = "multigrid";
+    pub(super) const INFO: PrecondInfo = PrecondInfo {
+        name: Self::NAME,
+        about: "multigrid on a grid with one stencil all over; for elliptic problems",
+        options: &[
+            OptionInfo { key: "smoother", default: "chebyshev", about: "chebyshev or spai0" },
+            OptionInfo { key: "sweeps", default: "1", about: "steps of smoothing before and after, 1 to 8" },
+            OptionInfo { key: "coarsest", default: "128", about: "rows that are inverted, 1 to 4096" },
+        ],
+        needs_diagonal: true,
+        needs_hermitian: true,
+        needs_stencil: true,
+    };
+
+    /// With options of one's own.
+    pub fn new(options: MultigridOptions) -> Self {
+        Multigrid { options, ..Multigrid::default() }
+    }
+
+    pub(super) fn named(settings: &Settings<'_>) -> Result<Self> {
+        let smoothing = [("spai0", Smoothing::Spai0), ("chebyshev", Smoothing::Chebyshev)];
+        Ok(Multigrid::new(MultigridOptions {
+            smoothing: settings.choice("smoother", &smoothing)?.unwrap_or(Smoothing::Chebyshev),
+            sweeps: settings.number("sweeps", "a whole number from 1 to 8", |s| (1..=8).contains(s))?,
+            coarsest: settings
+                .number("coarsest", "a whole number from 1 to 4096", |c| (1..=4096).contains(c))?,
+        }))
+    }
+
+    /// The axes along which a grid is coarsened; nothing where points are coupled along none.
+    fn axes<T: Scalar>(own: &Operator<T>) -> Option<Axes> {
+        let couplings = own.couplings();
+        let open = |k: usize| if own.size[k] > 2 { couplings[k] } else { 0.0 };
+        let most = (0..3).map(open).fold(0.0, f64::max);
+        let elliptic = own.centre().re() > 0.0 && most > 0.0 && most.is_finite();
+        elliptic.then(|| [0, 1, 2].map(|k| open(k) >= STRONG * most))
+    }
+
+    /// Points in x, y and z where a matrix is one that it takes.
+    pub fn grid<T: Scalar>(a: &Csr<T>) -> Option<[usize; 3]> {
+        Self::operator(a).ok().filter(|own| Self::axes(own).is_some()).map(|own| own.size)
+    }
+
+    /// The smoother of a level.
+    fn smoother<T: Scalar>(&self, own: &Operator<T>) -> Smoother<T> {
+        match self.options.smoothing {
+            Smoothing::Spai0 => Smoother::spai0(own.spai0()),
+            Smoothing::Chebyshev => Smoother::chebyshev(&own.diagonal(), own.radius(), own.norm()),
+        }
+    }
+
+    /// The operator of a matrix.
+    fn operator<T: Scalar>(a: &Csr<T>) -> Result<Operator<T>> {
+        let refused = |error: Error| match error {
+            Error::Unsupported { message, .. } => {
+                let why = message.split("; keep").next().unwrap_or_default();
+                let message = format!("{why}; it takes one stencil all over a grid, `amg` any matrix");
+                Error::Unsupported { operation: OPERATION.into(), message }
+            }
+            other => other,
+        };
+        let own = Operator::of(OPERATION, &Stencil::from_csr(a).map_err(refused)?).map_err(refused)?;
+        if own.is_hermitian() {
+            return Ok(own);
+        }
+        let message =
+            "the coefficients of opposite neighbours differ; expected a Hermitian matrix; `amg` takes others";
+        Err(Error::Unsupported { operation: OPERATION.into(), message: message.into() })
+    }
+
+    /// The levels for a matrix, coarsened along axes that are given or chosen.
+    fn levels<T: Scalar>(&mut self, a: &Csr<T>, given: Option<&[Axes]>) -> Result<Parts<T>> {
+        let start = Instant::now();
+        let mut own = Self::operator(a)?;
+        if Self::axes(&own).is_none() && a.rows() > self.options.coarsest {
+            return Err(Self::not_elliptic(&own));
+        }
+        let (mut cycle, mut axes, mut parts) = (VCycle::default(), Vec::new(), Parts::new());
+        let rows = |own: &Operator<T>| own.size.iter().product::<usize>();
+        loop {
+            let [x, y, z] = own.size;
+            let line = format!("{}: {x}x{y}x{z} points, {} neighbours", axes.len(), own.neighbours());
+            parts = parts.tell("level", line);
+            let next = match given {
+                Some(given) => given.get(axes.len()).copied(),
+                None if rows(&own) <= self.options.coarsest => None,
+                // Where what couples along axes too short to coarsen has grown to dominate, smoothing does.
+                None => Self::axes(&own),
+            };
+            let Some(next) = next else { break };
+            let coarse = own.coarsened(next)?;
+            let transfers = [restriction(own.size, next)?, prolongation(own.size, next)?];
+            let transfers = transfers.map(|m| stored(&Arc::new(m), &["packed"]));
+            let is_last = match given {
+                Some(given) => axes.len() + 1 == given.len(),
+                None => rows(&coarse) <= self.options.coarsest || Self::axes(&coarse).is_none(),
+            };
+            let kept = if is_last && rows(&coarse) <= self.options.coarsest {
+                None
+            } else {
+                let formats: &[&str] = if rows(&coarse) >= DIAGONALS { &["dia-sym", "dia"] } else { &[] };
+                Some(stored(&Arc::new(coarse.csr()?), formats))
+            };
+            parts = cycle.level(parts, &self.smoother(&own), transfers, kept);
+            axes.push(next);
+            own = coarse;
+        }
+        parts = if rows(&own) <= self.options.coarsest {
+            let (inverse, _) = inverse(Self::NAME, &own.csr()?, true)?;
+            cycle.solved(parts, convert(&Arc::new(inverse), "dense")?)
+        } else {
+            cycle.smoothed(parts, &self.smoother(&own))
+        };
+        self.made = Made { cycle, axes };
+        Ok(parts.tell("set-up", format!("{:.4} s", start.elapsed().as_secs_f64())))
+    }
+
+    #[cold]
+    fn not_elliptic<T: Scalar>(own: &Operator<T>) -> Error {
+        let message = format!(
+            "the diagonal is {:e} and points are coupled by {:?} along x, y and z; expected a positive diagonal, and negative coefficients \
+             of neighbours along some axis of more than two points; `amg` or `jacobi` may do",
+            own.centre(),
+            own.couplings()
+        );
+        Error::Unsupported { operation: OPERATION.into(), message }
+    }
+}
+
+impl<T: Scalar> Preconditioner<T> for Multigrid {
+    fn name(&self) -> Cow<'static, str> {
+        let (own, usual) = (self.options, MultigridOptions::default());
+        let mut said = Vec::new();
+        if own.smoothing != usual.smoothing {
+            said.push("smoother=spai0".to_string());
+        }
+        if own.sweeps != usual.sweeps {
+            said.push(format!("sweeps={}", own.sweeps));
+        }
+        if own.coarsest != usual.coarsest {
+            said.push(format!("coarsest={}", own.coarsest));
+        }
+        if said.is_empty() { "multigrid".into() } else { format!("multigrid:{}", said.join(",")).into() }
+    }
+
+    fn set_up(&mut self, a: &Csr<T>) -> Result<Parts<T>> {
+        self.levels(a, None)
+    }
+
+    /// Coarsens along the axes of the last set-up.
+    fn update(&mut self, a: &Csr<T>) -> Result<Parts<T>> {
+        let axes = std::mem::take(&mut self.made.axes);
+        self.levels(a, Some(&axes))
+    }
+
+    fn apply(&self, k: &mut Recorder<'_, T>, on: &Handles<T>, r: Vector<T>, z: Vector<T>, then: Pass<T>) {
+        self.made.cycle.record(k, on, [r, z], self.options.sweeps, then);
+    }
+}

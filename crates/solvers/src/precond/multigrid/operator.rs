@@ -1,0 +1,296 @@
+//! An operator on a grid whose coefficients depend on where a point lies along each axis: first, between, or last.
+use super::transfers::{Axes, coarse_size, prolongation, restriction};
+use lacuna_core::{Error, Result, Scalar};
+use lacuna_formats::algebra::{fill_rows, galerkin};
+use lacuna_formats::{Csr, Stencil};
+use rayon::prelude::*;
+
+/// Neighbours of a point, itself among them: one step at the most along each axis. x is fastest.
+const NEIGHBOURS: usize = 27;
+/// The point itself.
+const CENTRE: usize = 13;
+/// Classes of points along an axis, which has no more points than these or all of them.
+const CLASSES: usize = 3;
+/// Angles along each axis at which symbols are looked at.
+const ANGLES: usize = 9;
+
+/// Coefficients of the neighbours of a point, by its class along each axis. The coarse operators of Galerkin's method are such ones too:
+/// a coarse point that is neither first nor last sees no end of the finer grid.
+pub(super) struct Operator<T> {
+    pub(super) size: [usize; 3],
+    /// Which neighbours there are.
+    pattern: [bool; NEIGHBOURS],
+    /// For each class, x fastest, the coefficients of all neighbours; 0 for those off the grid.
+    coefficients: Vec<[T; NEIGHBOURS]>,
+}
+
+/// The number of a point of a grid, x fastest.
+fn number(point: [usize; 3], size: [usize; 3]) -> usize {
+    point[0] + size[0] * (point[1] + size[1] * point[2])
+}
+
+/// The point of a number.
+fn point(number: usize, size: [usize; 3]) -> [usize; 3] {
+    [number % size[0], number / size[0] % size[1], number / size[0] / size[1]]
+}
+
+/// The classes of the points of a grid, as a grid.
+fn classes(size: [usize; 3]) -> [usize; 3] {
+    size.map(|points| points.min(CLASSES))
+}
+
+/// The class of a point.
+fn class(at: [usize; 3], size: [usize; 3]) -> usize {
+    let along = |k: usize| match at[k] {
+        at if size[k] <= CLASSES => at,
+        0 => 0,
+        at if at + 1 == size[k] => 2,
+        _ => 1,
+    };
+    number([along(0), along(1), along(2)], classes(size))
+}
+
+/// The neighbour of a point, unless it is off the grid.
+fn neighbour(at: [usize; 3], k: usize, size: [usize; 3]) -> Option<[usize; 3]> {
+    let mut to = point(k, [3; 3]);
+    for axis in 0..3 {
+        to[axis] = (at[axis] + to[axis]).checked_sub(1).filter(|to| *to < size[axis])?;
+    }
+    Some(to)
+}
+
+impl<T: Scalar> Operator<T> {
+    /// The operator of a stencil.
+    ///
+    /// # Errors
+    /// [`Error::Unsupported`] for neighbours more than one step away.
+    pub(super) fn of(operation: &str, stencil: &Stencil<T>) -> Result<Self> {
+        let mut all = [T::zero(); NEIGHBOURS];
+        let mut pattern = [false; NEIGHBOURS];
+        for (steps, c) in stencil.neighbours().iter().zip(stencil.coefficients()) {
+            let steps = [steps[0], steps[1], steps[2]];
+            if steps.iter().any(|step| step.abs() > 1) {
+                let message =
+                    format!("a neighbour is {steps:?} steps away; expected one along each axis at the most");
+                return Err(Error::Unsupported { operation: operation.into(), message });
+            }
+            let k = number(steps.map(|step| (step + 1) as usize), [3; 3]);
+            (all[k], pattern[k]) = (*c, true);
+        }
+        let size = stencil.size();
+        let of_class = |c: usize| {
+            let at = point(c, classes(size));
+            std::array::from_fn(|k| neighbour(at, k, classes(size)).map_or(T::zero(), |_| all[k]))
+        };
+        let count = classes(size).iter().product();
+        Ok(Operator { size, pattern, coefficients: (0..count).map(of_class).collect() })
+    }
+
+    /// The coefficients as far from the ends as the grid allows.
+    pub(super) fn inner(&self) -> &[T; NEIGHBOURS] {
+        &self.coefficients[class(self.size.map(|points| points / 2), self.size)]
+    }
+
+    /// The diagonal entry there.
+    pub(super) fn centre(&self) -> T {
+        self.inner()[CENTRE]
+    }
+
+    /// Neighbours of a point, itself among them.
+    pub(super) fn neighbours(&self) -> usize {
+        self.pattern.iter().filter(|is| **is).count()
+    }
+
+    /// Whether the coefficient of each neighbour is the conjugate of that of the opposite one.
+    pub(super) fn is_hermitian(&self) -> bool {
+        let all = self.inner();
+        (0..NEIGHBOURS).all(|k| all[k] == all[NEIGHBOURS - 1 - k].conj())
+    }
+
+    /// How strongly points are coupled along each axis: `−½ Σ c s²` over the steps `s`. Where the matrix is a second difference, its
+    /// coefficient.
+    pub(super) fn couplings(&self) -> [f64; 3] {
+        let mut sums = [0.0; 3];
+        for (k, c) in self.inner().iter().enumerate() {
+            let steps = point(k, [3; 3]);
+            sums.iter_mut()
+                .zip(steps)
+                .filter(|(_, step)| *step != 1)
+                .for_each(|(sum, _)| *sum -= 0.5 * c.re());
+        }
+        sums
+    }
+
+    /// The weights of SPAI(0), `conj(a_ii) / Σ_j |a_ij|²`.
+    pub(super) fn spai0(&self) -> Vec<T> {
+        self.by_row(|row| {
+            let squares = row.iter().map(|c| c.re() * c.re() + c.im() * c.im()).sum();
+            row[CENTRE].conj().quotient(T::from_real(squares))
+        })
+    }
+
+    /// `a_ii`
+    pub(super) fn diagonal(&self) -> Vec<T> {
+        self.by_row(|row| row[CENTRE])
+    }
+
+    /// `‖D⁻¹A‖∞`
+    pub(super) fn norm(&self) -> f64 {
+        let norm =
+            |row: &[T; NEIGHBOURS]| row.iter().map(|c| c.modulus()).sum::<f64>() / row[CENTRE].modulus();
+        self.coefficients.iter().map(norm).fold(0.0, f64::max)
+    }
+
+    /// The largest modulus of the symbol `Σ c e^(iθs) / a_ii`, which bounds the spectral radius of `D⁻¹A` for a Hermitian stencil; at
+    /// some angles, so that it may be a little low.
+    pub(super) fn radius(&self) -> f64 {
+        let all = self.inner();
+        let wave = |angle: usize| (std::f64::consts::PI * angle as f64 / (ANGLES - 1) as f64).sin_cos();
+        let waves: [(f64, f64); ANGLES] = std::array::from_fn(wave);
+        // Angles of the first axis go half around, those of the others around.
+        let signed = |k: usize| {
+            let (sin, cos) = waves[k.abs_diff(ANGLES - 1)];
+            (if k < ANGLES - 1 { -sin } else { sin }, cos)
+        };
+        let used: Vec<(usize, T)> =
+            (0..NEIGHBOURS).filter(|k| self.pattern[*k]).map(|k| (k, all[k])).collect();
+        let span = |axis: usize| if self.size[axis] == 1 { ANGLES - 1..ANGLES } else { 0..2 * ANGLES - 1 };
+        let mut most = 0.0f64;
+        for z in span(2) {
+            for y in span(1) {
+                for x in span(0).filter(|x| *x >= ANGLES - 1) {
+                    let angles = [x, y, z].map(signed);
+                    let mut sum = 0.0;
+                    for (k, c) in &used {
+                        let (mut re, mut im) = (c.re(), c.im());
+                        for (step, (sin, cos)) in point(*k, [3; 3]).into_iter().zip(angles) {
+                            let sin = [-sin, 0.0, sin][step];
+                            let cos = [cos, 1.0, cos][step];
+                            (re, im) = (re * cos - im * sin, re * sin + im * cos);
+                        }
+                        sum += re;
+                    }
+                    most = most.max(sum.abs());
+                }
+            }
+        }
+        most / self.centre().modulus()
+    }
+
+    /// What a row's coefficients make, for all rows.
+    fn by_row(&self, of: impl Fn(&[T; NEIGHBOURS]) -> T) -> Vec<T> {
+        let by_class: Vec<T> = self.coefficients.iter().map(of).collect();
+        let n = self.size.iter().product::<usize>();
+        let at = |i: usize| by_class[class(point(i, self.size), self.size)];
+        (0..n).into_par_iter().with_min_len(1 << 14).map(at).collect()
+    }
+
+    /// As a matrix.
+    pub(super) fn csr(&self) -> Result<Csr<T>> {
+        let n = self.size.iter().product();
+        // Neighbours on the grid of each class, with their distances.
+        let of_class = |c: usize| -> Vec<(i64, T)> {
+            let at = point(c, classes(self.size));
+            let on_grid = |k: &usize| self.pattern[*k] && neighbour(at, *k, classes(self.size)).is_some();
+            let distance = |k: usize| {
+                let [x, y, z] = point(k, [3; 3]).map(|step| step as i64 - 1);
+                x + self.size[0] as i64 * (y + self.size[1] as i64 * z)
+            };
+            (0..NEIGHBOURS).filter(on_grid).map(|k| (distance(k), self.coefficients[c][k])).collect()
+        };
+        let rows: Vec<Vec<(i64, T)>> = (0..self.coefficients.len()).map(of_class).collect();
+        let row = |i: usize| &rows[class(point(i, self.size), self.size)];
+        fill_rows(
+            "operator on a grid",
+            n,
+            n,
+            |i| row(i).len(),
+            |i, columns, values| {
+                for ((distance, c), (column, value)) in row(i).iter().zip(columns.iter_mut().zip(values)) {
+                    (*column, *value) = ((i as i64 + distance) as u32, *c);
+                }
+            },
+        )
+    }
+
+    /// `R A P` on the grid that is coarser along some axes. It is made on a small grid with ends of the same kind.
+    pub(super) fn coarsened(&self, axes: Axes) -> Result<Self> {
+        let small = [0, 1, 2].map(|k| match self.size[k] {
+            points if !axes[k] => points.min(CLASSES),
+            points if points < 2 * CLASSES => points,
+            points => 2 * CLASSES + points % 2,
+        });
+        let own = Operator { size: small, pattern: self.pattern, coefficients: self.coefficients.clone() };
+        let c = galerkin(&restriction(small, axes)?, &own.csr()?, &prolongation(small, axes)?)?;
+        let (size, of_small) = (coarse_size(self.size, axes), coarse_size(small, axes));
+        let of_class = |at: usize| {
+            let at_point = point(at, of_small);
+            let entry = |to: [usize; 3]| c.get(at, number(to, of_small)).unwrap_or(T::zero());
+            std::array::from_fn(|k| neighbour(at_point, k, of_small).map_or(T::zero(), entry))
+        };
+        // Interpolation reaches one step along the axes that are coarsened, and none along others.
+        let stays = |k: usize, from: usize| {
+            let [to, from] = [k, from].map(|k| point(k, [3; 3]));
+            (0..3).all(|axis| axes[axis] || to[axis] == from[axis])
+        };
+        let reached = |k: usize| (0..NEIGHBOURS).any(|from| self.pattern[from] && stays(k, from));
+        let pattern = std::array::from_fn(reached);
+        Ok(Operator { size, pattern, coefficients: (0..c.rows()).map(of_class).collect() })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Operator;
+    use crate::precond::multigrid::transfers::{prolongation, restriction};
+    use lacuna_formats::algebra::galerkin;
+    use lacuna_formats::{Csr, Spec, Stencil};
+
+    fn operator(spec: &str) -> (Csr<f64>, Operator<f64>) {
+        let a = Spec::parse(spec).unwrap().build::<f64>().unwrap();
+        let stencil = Stencil::from_csr(&a).unwrap();
+        (a, Operator::of("test", &stencil).unwrap())
+    }
+
+    #[test]
+    fn coarse_operators_are_those_of_the_whole_grid() {
+        for (spec, axes) in [
+            ("gen:poisson3d:13x10x9", [true; 3]),
+            ("gen:poisson3d:12x9x17:27", [true, false, true]),
+            ("gen:poisson2d:25x14:9", [true, true, false]),
+            ("gen:poisson1d:19", [true, false, false]),
+        ] {
+            let (mut a, mut own) = operator(spec);
+            assert_eq!(own.csr().unwrap(), a);
+            for _ in 0..3 {
+                let size = own.size;
+                if (0..3).any(|k| axes[k] && size[k] < 2) {
+                    break;
+                }
+                a = galerkin(&restriction(size, axes).unwrap(), &a, &prolongation(size, axes).unwrap())
+                    .unwrap();
+                own = own.coarsened(axes).unwrap();
+                let made = own.csr().unwrap();
+                for (i, j, v) in a.entries() {
+                    let got = made.get(i, j).unwrap_or(0.0);
+                    assert!((got - v).abs() <= 1e-13, "{spec} {size:?} {i} {j}: {got} {v}");
+                }
+                for (i, j, v) in made.entries() {
+                    assert!(
+                        v == 0.0 || a.get(i, j).is_some_and(|w| (v - w).abs() <= 1e-13),
+                        "{spec} {i} {j}: {v}"
+                    );
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn the_symbol_bounds_the_spectrum() {
+        let (_, seven) = operator("gen:poisson3d:9x8x7");
+        assert!((seven.radius() - 2.0).abs() < 1e-12 && (seven.norm() - 2.0).abs() < 1e-12);
+        let (_, all) = operator("gen:poisson3d:9x8x7:27");
+        // One axis turns around, or two, or all three.
+        assert!((all.radius() - 36.0 / 26.0).abs() < 1e-12, "{}", all.radius());
+    }
+}

@@ -1,0 +1,97 @@
+//! A V-cycle over levels: what it needs on a device, and how it is recorded over the handles.
+use super::cycle::{Task, cycle};
+use super::smoother::{Smoother, Smoothing};
+use crate::{Handles, Parts};
+use lacuna_core::{Format, Pass, Recorder, Scalar, Vector};
+use lacuna_formats::{Csr, convert};
+use std::sync::Arc;
+
+/// The smoothers of all levels, the coarsest last: nothing where that is inverted. Levels are added from the finest on, each with its
+/// parts; the recorded operations depend on nothing else.
+#[derive(Clone, Default, PartialEq, Eq)]
+pub(in crate::precond) struct VCycle(Vec<Option<Smoothing>>);
+
+impl VCycle {
+    /// A level over a coarser one, and the matrix of that where it is not inverted.
+    pub(in crate::precond) fn level<T: Scalar>(
+        &mut self,
+        parts: Parts<T>,
+        smoother: &Smoother<T>,
+        [r, p]: [Arc<dyn Format<T>>; 2],
+        coarse: Option<Arc<dyn Format<T>>>,
+    ) -> Parts<T> {
+        self.0.push(Some(smoother.kind));
+        let (fine_rows, coarse_rows) = p.shape();
+        let parts = parts.vector(smoother.diagonal.clone()).shared_matrix(r).shared_matrix(p);
+        let parts = coarse.into_iter().fold(parts, Parts::shared_matrix);
+        let work = if smoother.kind == Smoothing::Chebyshev { 3 } else { 2 };
+        (0..work).fold(parts, |parts, _| parts.scratch(fine_rows)).scratch(coarse_rows).scratch(coarse_rows)
+    }
+
+    /// The coarsest level, by the inverse of its matrix.
+    pub(in crate::precond) fn solved<T: Scalar>(
+        &mut self,
+        parts: Parts<T>,
+        inverse: Arc<dyn Format<T>>,
+    ) -> Parts<T> {
+        self.0.push(None);
+        parts.shared_matrix(inverse)
+    }
+
+    /// The coarsest level, by smoothing.
+    pub(in crate::precond) fn smoothed<T: Scalar>(
+        &mut self,
+        parts: Parts<T>,
+        smoother: &Smoother<T>,
+    ) -> Parts<T> {
+        self.0.push(Some(smoother.kind));
+        parts.vector(smoother.diagonal.clone()).scratch(smoother.diagonal.len())
+    }
+
+    /// Records `z ← M r` with so many steps of smoothing before and after on each level, then `then`.
+    pub(in crate::precond) fn record<T: Scalar>(
+        &self,
+        k: &mut Recorder<'_, T>,
+        on: &Handles<T>,
+        [r, z]: [Vector<T>; 2],
+        sweeps: usize,
+        then: Pass<T>,
+    ) {
+        cycle(k, &self.tasks(on), [r, z], sweeps, then);
+    }
+
+    /// What is done on each level, with the handles for it.
+    fn tasks<T: Scalar>(&self, on: &Handles<T>) -> Vec<Task<T>> {
+        let mut vectors = on.all_vectors().iter().copied();
+        let mut matrices = on.all_matrices().iter().copied();
+        let mut scratch = on.all_scratch().iter().copied();
+        let mut a = Some(on.a());
+        // The lists are as long as the parts made them.
+        let mut make = |k: usize, smoothing: Option<Smoothing>| {
+            let last = k + 1 == self.0.len();
+            let Some(smoothing) = smoothing else { return matrices.next().map(Task::Solve) };
+            if last {
+                return Some(Task::Smooth {
+                    smoothing,
+                    a: a.take()?,
+                    w: vectors.next()?,
+                    x: scratch.next()?,
+                });
+            }
+            let (w, own, r, p) = (vectors.next()?, a.take()?, matrices.next()?, matrices.next()?);
+            if k + 2 < self.0.len() || self.0[k + 1].is_some() {
+                a = matrices.next();
+            }
+            let (x, t) = (scratch.next()?, scratch.next()?);
+            let d = if smoothing == Smoothing::Chebyshev { scratch.next()? } else { t };
+            let next = [scratch.next()?, scratch.next()?];
+            Some(Task::Correct { smoothing, matrices: [own, r, p], w, work: [x, t, d], next })
+        };
+        self.0.iter().enumerate().filter_map(|(k, smoothing)| make(k, *smoothing)).collect()
+    }
+}
+
+/// A matrix in the first of some formats that takes it; `csr` takes any.
+pub(in crate::precond) fn stored<T: Scalar>(a: &Arc<Csr<T>>, formats: &[&str]) -> Arc<dyn Format<T>> {
+    formats.iter().find_map(|format| convert(a, format).ok()).unwrap_or_else(|| a.clone())
+}
