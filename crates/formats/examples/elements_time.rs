@@ -14,7 +14,7 @@ fn timed<R>(repeats: usize, mut work: impl FnMut() -> R) -> (f64, R) {
         times.push(start.elapsed().as_secs_f64());
     }
     times.sort_by(f64::total_cmp);
-    (times[repeats / 2], last.unwrap_or_else(|| work()))
+    (times[repeats / 2], last.unwrap_or_else(work))
 }
 
 /// The stiffness of a triangle whose shape depends on its number.
