@@ -59,7 +59,7 @@ pub(crate) fn draw() -> Result<Picture> {
     let mut dev = default_backend()?;
     let mut system = LinearSystem::new(a).method("direct").prepare(&mut dev)?;
     let factored = start.elapsed();
-    let (u, outcome) = system.solve(&mut dev, b.view())?;
+    let (u, outcome) = system.solve(&mut dev, &b)?;
     println!("waves: {} complex unknowns, factored in {factored:.0?}", columns * rows);
     println!("{} iteration, {:.0?}, {}", outcome.iterations, outcome.time, outcome.reason);
 

@@ -59,7 +59,7 @@
 //! let b = Array1::ones(a.rows());
 //! let mut dev = default_backend()?;
 //! let mut system = LinearSystem::new(a).own_method(steepest_descent).prepare(&mut dev)?;
-//! let (_, outcome) = system.solve(&mut dev, b.view())?;
+//! let (_, outcome) = system.solve(&mut dev, &b)?;
 //! assert!(outcome.converged());
 //! # Ok::<(), lacuna::Error>(())
 //! ```
@@ -110,8 +110,8 @@ pub use vectors::{AsVector, AsVectorMut};
 pub mod prelude {
     pub use crate::{
         AsVector, AsVectorMut, Assembled, Assembly, Backend, Cell, Complex, Complex32, Complex64, Csr,
-        CsrRef, DefaultBackend, Error, Handles, HostOperator, LinOp, LinearSystem, Matrix, Method, Outcome,
-        Parts, Pass, Preconditioner, Prepared, Reason, Recorder, Result, Scalar, Solver, Spec, Stop,
+        CsrRef, DefaultBackend, Elements, Error, Handles, HostOperator, LinOp, LinearSystem, Matrix, Method,
+        Outcome, Parts, Pass, Preconditioner, Prepared, Reason, Recorder, Result, Scalar, Solver, Spec, Stop,
         Structure, System, Triplets, Vector, default_backend, from_dense, multiply, solve, to_dense,
         to_device, to_host,
     };

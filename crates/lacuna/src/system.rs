@@ -20,7 +20,7 @@ use std::sync::Arc;
 /// ```
 /// use lacuna::prelude::*;
 ///
-/// let a = Csr::new(2, 2, vec![0, 2, 4], vec![0, 1, 0, 1], vec![4.0, 1.0, 1.0, 3.0])?;
+/// let a = Csr::<f64>::new(2, 2, vec![0, 2, 4], vec![0, 1, 0, 1], vec![4.0, 1.0, 1.0, 3.0])?;
 /// let (x, outcome) = solve(&mut default_backend()?, &a, &[1.0, 2.0])?;
 /// assert!((x[0] - 1.0 / 11.0).abs() < 1e-8 && (x[1] - 7.0 / 11.0).abs() < 1e-8);
 /// assert!(outcome.choices[0].starts_with("method cg: the matrix is symmetric"));
@@ -67,12 +67,12 @@ enum PreconditionerChoice<T: Scalar> {
 ///     .preconditioner("jacobi")
 ///     .stop(Stop { rtol: 1e-10, ..Stop::default() })
 ///     .prepare(&mut dev)?;
-/// let (x, outcome) = system.solve(&mut dev, b.view())?;
+/// let (x, outcome) = system.solve(&mut dev, &b)?;
 /// assert!(outcome.converged());
 ///
 /// // Again for another b, from the last solution, with nothing allocated.
 /// let (mut x, b) = (x, 2.0 * b);
-/// assert!(system.solve_into(&mut dev, b.view(), x.view_mut())?.converged());
+/// assert!(system.solve_into(&mut dev, &b, &mut x)?.converged());
 /// # Ok::<(), lacuna::Error>(())
 /// ```
 pub struct LinearSystem<T: Scalar> {
@@ -183,7 +183,7 @@ impl<T: Scalar> LinearSystem<T> {
     /// let b = Array1::ones(a.rows());
     /// let mut dev = default_backend()?;
     /// let mut system = LinearSystem::new(a).own_method(cgnr).with_adjoint().prepare(&mut dev)?;
-    /// assert!(system.solve(&mut dev, b.view())?.1.converged());
+    /// assert!(system.solve(&mut dev, &b)?.1.converged());
     /// # Ok::<(), lacuna::Error>(())
     /// ```
     pub fn with_adjoint(mut self) -> Self {
@@ -202,7 +202,7 @@ impl<T: Scalar> LinearSystem<T> {
     /// let mut dev = default_backend()?;
     /// let stop = Stop { rtol: 1e-12, ..Stop::default() };
     /// let mut system = LinearSystem::new(a).refine(true).stop(stop).prepare(&mut dev)?;
-    /// assert!(system.solve(&mut dev, b.view())?.1.true_residual <= 1e-12);
+    /// assert!(system.solve(&mut dev, &b)?.1.true_residual <= 1e-12);
     /// # Ok::<(), lacuna::Error>(())
     /// ```
     pub fn refine(mut self, refine: bool) -> Self {

@@ -5,6 +5,8 @@ mod compare;
 mod documents;
 mod files;
 mod formats;
+#[cfg(unix)]
+mod guide;
 mod hostile;
 mod json;
 mod other;

@@ -1,0 +1,70 @@
+//! The commands of the guide: every line of every shell block is run, in a folder with files of the names that it uses.
+use crate::Bench;
+use std::path::Path;
+use std::process::Command;
+
+/// What makes a command of the guide short: words of it, and what stands in their place.
+const SHORTER: [(&str, &str); 6] = [
+    ("gen:poisson3d:100x100x100", "gen:poisson3d:9x9x9"),
+    ("--backends cuda,opencl,opencl:1,cpu", "gen:poisson2d:9x9 --backends cpu"),
+    ("--peers target/peers/peers.jsonl", "gen:poisson2d:9x9 --peers peers.jsonl"),
+    ("lacuna compare", "lacuna compare --rounds 1 --time-limit 1"),
+    ("lacuna bench papers", "lacuna bench passes"), // which has a test of its own
+    ("lacuna bench", "lacuna bench --small --rounds 1 --backends cpu"),
+];
+
+/// The lines of the shell blocks of a page, without their comments.
+fn commands(page: &str) -> Vec<String> {
+    let blocks = page.split("\n```sh\n").skip(1).filter_map(|rest| rest.split("\n```").next());
+    let lines = blocks.flat_map(str::lines).map(|line| line.split(" # ").next().unwrap_or("").trim());
+    lines.filter(|line| !line.is_empty()).map(String::from).collect()
+}
+
+fn with_files() -> Bench {
+    let bench = Bench::new();
+    let entries = ["1 1 4", "2 2 3", "3 3 5", "1 2 1", "2 1 1", "2 3 1", "3 2 1"];
+    bench.matrix("A.mtx", 3, 3, &entries).matrix("B.mtx", 3, 3, &entries);
+    bench.vector("b.mtx", &[5.0, 5.0, 6.0]);
+    bench.matrix("tall.mtx", 3, 2, &["1 1 1", "2 2 2", "3 1 1", "3 2 1"]);
+    bench.matrix("wide.mtx", 2, 3, &["1 1 1", "2 2 2", "1 3 1"]);
+    let problem = Path::new(env!("CARGO_MANIFEST_DIR")).join("../formats/tests/files/problem.mat");
+    std::fs::copy(problem, bench.path("Problem.mat")).unwrap();
+    let peer = r#"{"kind":"peer","peer":"quick","method":"spmv","matrix":"gen:poisson2d:9x9","type":"f64","n":81,"fresh_us":1,"again_us":1}"#;
+    bench.file("peers.jsonl", peer);
+    let packed = "gzip -k A.mtx && mkdir bcsstk01 && cp A.mtx bcsstk01/bcsstk01.mtx && tar czf bcsstk01.tar.gz bcsstk01";
+    let status = Command::new("sh").args(["-c", packed]).current_dir(bench.path("")).status();
+    assert!(status.unwrap().success());
+    for name in ["a.jsonl", "b.jsonl", "kept.jsonl"] {
+        let ran = bench.run(&format!("compare gen:poisson2d:9x9 --rounds 1 --quiet --json {name}"));
+        assert_eq!(ran.code, 0, "{}", ran.err);
+    }
+    bench
+}
+
+#[test]
+fn its_commands_run() {
+    let guide = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/guide");
+    let binary = Path::new(env!("CARGO_BIN_EXE_lacuna")).parent().unwrap();
+    let path = format!("{}:{}", binary.display(), std::env::var("PATH").unwrap_or_default());
+    let bench = with_files();
+    let mut pages: Vec<_> = std::fs::read_dir(guide).unwrap().map(|page| page.unwrap().path()).collect();
+    pages.sort();
+    let mut ran = 0;
+    for page in pages {
+        for written in commands(&std::fs::read_to_string(&page).unwrap()) {
+            assert!(written.contains("lacuna "), "{}: {written}", page.display());
+            let shorter = |command: String, (from, to): (&str, &str)| command.replacen(from, to, 1);
+            let command = SHORTER.into_iter().fold(written.clone(), shorter);
+            let mut shell = Command::new("sh");
+            shell.args(["-c", &command]).current_dir(bench.path("")).env("PATH", &path);
+            shell.env("LACUNA_CACHE", bench.path("cache")).env_remove("LACUNA_COMMIT");
+            let done = shell.output().unwrap();
+            // 1 says that a solve did not converge, or that a time is behind one that was kept.
+            let code = done.status.code().unwrap_or(-1);
+            let told = String::from_utf8_lossy(&done.stderr);
+            assert!(code == 0 || code == 1 && written.contains("--against"), "{written}: {code}, {told}");
+            ran += 1;
+        }
+    }
+    assert!(ran >= 25, "{ran}");
+}
