@@ -380,7 +380,8 @@ impl<T: Scalar> LinearSystem<T> {
             choices.push(order.chosen.sentence("order"));
         }
         if !on_host && solver.program().calls_host() {
-            let why = "functions of the host are called between operations, and two vectors travel for each call";
+            let why =
+                "functions of the host are called between operations, and two vectors travel for each call";
             choices.push(format!("execution one operation after the other: {why}"));
         }
         Ok(Prepared::new(Parts {
