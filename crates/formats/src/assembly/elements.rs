@@ -1,7 +1,8 @@
 //! Finite elements: small dense matrices, summed into a sparse one.
 use super::plan::{AssemblyPlan, key, longest};
 use crate::Csr;
-use crate::csr::{check_sizes, not_finite};
+use crate::algebra::build_rows_with;
+use crate::csr::check_sizes;
 use crate::cut::{cut, lengths};
 use lacuna_core::{Error, Result, Scalar, compiled_here, pages};
 use rayon::prelude::*;
@@ -14,7 +15,9 @@ pub const FIXED: u32 = u32::MAX;
 const ROWS: usize = 4096;
 const GRAIN: usize = 512;
 /// Values of a row up to which its columns are found by looking through those there are.
-const SHORT: usize = 96;
+const SHORT: usize = 256;
+/// Columns of a row that are sorted by insertion at the most.
+const FEW: usize = 32;
 /// Threads that look through all elements for their part of the unknowns at the most.
 const READERS: usize = 8;
 
@@ -45,19 +48,6 @@ pub struct Elements {
     starts: Vec<u32>,
     /// The places of each unknown in `nodes`, in order.
     slots: Vec<u32>,
-}
-
-/// What a thread keeps of a row.
-struct Memory<T> {
-    columns: Vec<u32>,
-    sums: Vec<T>,
-    keys: Vec<u64>,
-}
-
-impl<T> Default for Memory<T> {
-    fn default() -> Self {
-        Memory { columns: Vec::new(), sums: Vec::new(), keys: Vec::new() }
-    }
 }
 
 impl Elements {
@@ -132,73 +122,27 @@ impl Elements {
         Error::check_length(OPERATION, "the element matrices", expected, matrices.len())?;
         compiled_here!(T, |elements: &Elements, matrices: &[T]| -> Result<Csr<T>> {
             let n = elements.unknowns;
-            let row_ptr = elements.row_ptr(OPERATION)?;
-            let mut col_idx = pages::zeroed::<u32>(OPERATION, row_ptr[n] as usize)?;
-            let mut values = pages::zeroed::<T>(OPERATION, row_ptr[n] as usize)?;
-            let ends: Vec<u32> = (0..n).step_by(ROWS).chain([n]).map(|i| row_ptr[i]).collect();
-            let runs =
-                cut(&mut col_idx, lengths(&ends)).into_par_iter().zip(cut(&mut values, lengths(&ends)));
-            let wrong = runs.enumerate().map_init(Memory::default, |memory, (run, (mut to, mut numbers))| {
-                let mut wrong = None;
-                for i in run * ROWS..n.min((run + 1) * ROWS) {
-                    elements.row(i, matrices, memory);
-                    let length = memory.columns.len();
-                    to.split_off_mut(..length).into_iter().for_each(|to| to.copy_from_slice(&memory.columns));
-                    numbers
-                        .split_off_mut(..length)
-                        .into_iter()
-                        .for_each(|to| to.copy_from_slice(&memory.sums));
-                    if let (None, Some(k)) = (wrong, memory.sums.iter().position(|v| !v.finite())) {
-                        wrong = Some((i, memory.columns[k], memory.sums[k]));
-                    }
+            let runs = (0..n.div_ceil(ROWS)).map(|k| k * ROWS..n.min((k + 1) * ROWS)).collect();
+            let mean = elements.slots.len() / n.max(1) + 1;
+            let memory = || (Vec::new(), Vec::new(), Vec::new());
+            build_rows_with(OPERATION, n, n, runs, memory, |(columns, sums, keys), rows, out| {
+                out.reserve(rows.len() * mean * elements.per_element / 2);
+                for i in rows {
+                    elements.row(i, matrices, (columns, sums), keys);
+                    out.row(columns, sums);
                 }
-                wrong
-            });
-            match wrong.flatten().min_by_key(|wrong| wrong.0) {
-                Some((i, j, v)) => Err(not_finite(OPERATION, i, j as usize, v)),
-                None => Ok(Csr::assembled(n, n, row_ptr, col_idx, values)),
-            }
+            })
         })(self, matrices)
     }
 
-    /// Where each row of the matrix starts, and where the last one ends.
-    fn row_ptr(&self, operation: &str) -> Result<Vec<u32>> {
-        let mut row_ptr = pages::zeroed::<u32>(operation, self.unknowns + 1)?;
-        let runs = row_ptr[1..].par_chunks_mut(ROWS).enumerate();
-        runs.for_each_init(Memory::<f32>::default, |memory, (run, lengths)| {
-            for (length, i) in lengths.iter_mut().zip(run * ROWS..) {
-                *length = self.count(i, memory);
-            }
-        });
-        let total = row_ptr.iter().map(|&length| length as usize).sum();
-        check_sizes(operation, self.unknowns, self.unknowns, total)?;
-        (0..self.unknowns).for_each(|i| row_ptr[i + 1] += row_ptr[i]);
-        Ok(row_ptr)
-    }
-
-    /// Entries of a row.
-    fn count<T>(&self, i: usize, Memory { columns, keys, .. }: &mut Memory<T>) -> u32 {
-        let k = self.per_element;
-        let slots = self.slots_of(i);
-        if slots.len() * k > SHORT {
-            keys.clear();
-            self.keys(i, keys);
-            keys.sort_unstable();
-            return keys.chunk_by(|a, b| a >> 32 == b >> 32).count() as u32;
-        }
-        columns.clear();
-        for &slot in slots {
-            for &j in &self.nodes[slot as usize - slot as usize % k..][..k] {
-                if j != FIXED && !columns.contains(&j) {
-                    columns.push(j);
-                }
-            }
-        }
-        columns.len() as u32
-    }
-
     /// The columns and sums of a row.
-    fn row<T: Scalar>(&self, i: usize, matrices: &[T], Memory { columns, sums, keys }: &mut Memory<T>) {
+    fn row<T: Scalar>(
+        &self,
+        i: usize,
+        matrices: &[T],
+        (columns, sums): (&mut Vec<u32>, &mut Vec<T>),
+        keys: &mut Vec<u64>,
+    ) {
         columns.clear();
         sums.clear();
         let k = self.per_element;
@@ -229,8 +173,7 @@ impl Elements {
                 }
             }
         }
-        // At most SHORT, and few in most meshes: by insertion.
-        for end in 1..columns.len() {
+        for end in 1..columns.len().min(FEW) {
             let mut at = end;
             while at > 0 && columns[at - 1] > columns[at] {
                 columns.swap(at - 1, at);
