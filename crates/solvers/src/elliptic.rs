@@ -1,14 +1,16 @@
 //! Whether a matrix is of the kind that multigrid is for, and whether it pays.
 use crate::Chosen;
 use crate::precond::Multigrid;
-use lacuna_core::{Scalar, compiled_here};
+use lacuna_core::{Format, Scalar, compiled_here};
 use lacuna_formats::{Csr, Structure};
 use rayon::prelude::*;
 
-/// Steps across from where `amg` is faster than CG, and likewise `multigrid`, both set up on the host. An iteration of CG costs next to
-/// nothing on a stencil, and it takes about as many as there are steps; elsewhere more.
-const AMG_PAYS: usize = 200;
+/// Steps across from where `multigrid` is faster than CG, both on the host. On a stencil an iteration of CG costs next to nothing, and it
+/// takes about as many as there are steps.
 const MULTIGRID_PAYS: usize = 400;
+/// The same of `amg`: for matrices of so many bytes, whose iterations move them from memory, and for smaller ones.
+const AMG_PAYS: [usize; 2] = [250, 500];
+const LARGE: usize = 1 << 25;
 /// Part of the diagonal that the couplings of a row make up at least where a solution is felt far away.
 const WEAKLY_DOMINANT: f64 = 0.9;
 /// Part of the couplings that may have the sign of the diagonal.
@@ -21,7 +23,11 @@ const WRONG_SIGN: f64 = 0.1;
 /// coefficients vary. `multigrid` where the matrix is a stencil on a grid, `amg` elsewhere.
 pub fn choose_multigrid<T: Scalar>(a: &Csr<T>, s: &Structure) -> Option<Chosen> {
     compiled_here!(T, |a: &Csr<T>, s: &Structure| -> Option<Chosen> {
-        if s.rows != s.cols || !s.hermitian || !s.diagonal_positive || s.rows <= AMG_PAYS || !is_diffusion(a)
+        if s.rows != s.cols
+            || !s.hermitian
+            || !s.diagonal_positive
+            || s.rows <= MULTIGRID_PAYS
+            || !is_diffusion(a)
         {
             return None;
         }
@@ -32,9 +38,10 @@ pub fn choose_multigrid<T: Scalar>(a: &Csr<T>, s: &Structure) -> Option<Chosen> 
                 format!("one stencil on a grid of {x}x{y}x{z}, which cg takes some {across} steps to cross");
             return (across >= MULTIGRID_PAYS).then(|| Chosen::new("multigrid", why));
         }
-        let across = steps_across(a, AMG_PAYS);
+        let enough = AMG_PAYS[usize::from(Format::bytes(a) < LARGE)];
+        let across = steps_across(a, enough);
         let why = format!("the matrix is a diffusion, whose graph takes {across} steps and more to cross");
-        (across >= AMG_PAYS).then(|| Chosen::new("amg", why))
+        (across >= enough).then(|| Chosen::new("amg", why))
     })(a, s)
 }
 
@@ -103,8 +110,8 @@ mod tests {
     fn it_goes_by_the_kind_of_matrix_and_its_extent() {
         assert_eq!(chosen("gen:poisson2d:300x120").as_deref(), Some("multigrid"));
         assert_eq!(chosen("gen:poisson2d:100x100"), None); // cg is through before multigrid is set up
-        assert_eq!(chosen("gen:poisson-p1:220").as_deref(), Some("amg"));
-        assert_eq!(chosen("gen:poisson-p1:63"), None);
+        assert_eq!(chosen("gen:poisson-p1:270").as_deref(), Some("amg"));
+        assert_eq!(chosen("gen:poisson-p1:127"), None);
         assert_eq!(chosen("gen:elasticity3d:8"), None); // couplings of both signs
         assert_eq!(chosen("gen:power-law:20000"), None); // nothing is far
         assert_eq!(chosen("gen:convection:200x200:100"), None); // not symmetric

@@ -52,7 +52,7 @@ impl Default for AmgOptions {
             damping: 4.0 / 3.0,
             smoothing: Smoothing::Spai0,
             sweeps: 1,
-            coarsest: 200,
+            coarsest: 512,
             complexity: 3.0,
             format: "csr",
         }
@@ -90,7 +90,7 @@ impl Amg {
             OptionInfo { key: "aggregate", default: "mis2", about: "mis2 or greedy" },
             OptionInfo { key: "smoother", default: "spai0", about: "spai0 or chebyshev" },
             OptionInfo { key: "sweeps", default: "1", about: "steps of smoothing before and after, 1 to 8" },
-            OptionInfo { key: "coarsest", default: "200", about: "rows that are inverted, 1 to 4096" },
+            OptionInfo { key: "coarsest", default: "512", about: "rows that are inverted, 1 to 4096" },
             OptionInfo { key: "complexity", default: "3", about: "the most that entries grow by, from 1 on" },
             OptionInfo { key: "damping", default: "1.3333333333333333", about: "of the prolongator, 0 to 2" },
             OptionInfo { key: "format", default: "csr", about: "of the level matrices" },

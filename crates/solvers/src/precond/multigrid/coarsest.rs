@@ -46,7 +46,13 @@ fn computed<T: Scalar, W: Scalar>(
     scaled(&mut m);
     // Products that made the matrix left rounding errors of its own type.
     let tolerance = 32.0 * (n as f64).sqrt() * T::EPSILON;
-    let mut null = invert(&mut m, n, tolerance);
+    let mut null = match hermitian.then(|| cholesky(&m, n, tolerance)).flatten() {
+        Some(inverse) => {
+            m = inverse;
+            [Vec::new(), Vec::new()]
+        }
+        None => invert(&mut m, n, tolerance),
+    };
     scaled(&mut m);
     let nullity = null[0].len();
     null.iter_mut().flatten().for_each(|v| {
@@ -75,6 +81,56 @@ fn computed<T: Scalar, W: Scalar>(
         }
         other => other,
     })
+}
+
+/// The inverse of a Hermitian matrix by Cholesky's factors `A = Uᴴ U`, as `U⁻¹ U⁻ᴴ`; nothing where a pivot is not positive, or below the
+/// tolerance in units of the largest entry of the diagonal. All loops add multiples of rows.
+fn cholesky<W: Scalar>(a: &[W], n: usize, tolerance: f64) -> Option<Vec<W>> {
+    let add = |to: &mut [W], by: W, row: &[W]| to.iter_mut().zip(row).for_each(|(v, u)| *v += by * *u);
+    let least = tolerance * (0..n).map(|i| a[i * n + i].re()).fold(0.0, f64::max);
+    let mut u = a.to_vec();
+    for k in 0..n {
+        let pivot = u[k * n + k].re();
+        if pivot.is_nan() || pivot <= least {
+            return None;
+        }
+        let by = W::from_real(pivot.sqrt().recip());
+        u[k * n + k..(k + 1) * n].iter_mut().for_each(|v| *v *= by);
+        let (above, below) = u.split_at_mut((k + 1) * n);
+        let own = &above[k * n..];
+        let eliminate = |(i, row): (usize, &mut [W])| {
+            let i = k + 1 + i;
+            add(&mut row[i..], -own[i].conj(), &own[i..]);
+        };
+        if n - k >= SHARED {
+            below.par_chunks_mut(n).enumerate().with_min_len(32).for_each(eliminate);
+        } else {
+            below.chunks_mut(n).enumerate().for_each(eliminate);
+        }
+    }
+    // `V = U⁻¹`, from the last row up, and `Vᴴ`.
+    let mut v = vec![W::zero(); n * n];
+    for i in (0..n).rev() {
+        let (above, below) = v.split_at_mut((i + 1) * n);
+        let row = &mut above[i * n..];
+        row[i] = W::one();
+        for j in i + 1..n {
+            add(&mut row[j..], -u[i * n + j], &below[(j - i - 1) * n + j..(j - i) * n]);
+        }
+        let by = W::one().quotient(u[i * n + i]);
+        row[i..].iter_mut().for_each(|v| *v *= by);
+    }
+    let turned: Vec<W> = (0..n * n).map(|k| v[k % n * n + k / n].conj()).collect();
+    // Rows of `V Vᴴ` up to the diagonal; the rest is their image.
+    let mut inverse = u;
+    inverse.par_chunks_mut(n).enumerate().with_min_len(8).for_each(|(i, row)| {
+        row.fill(W::zero());
+        (i..n).for_each(|k| add(&mut row[..=i], v[i * n + k], &turned[k * n..=k * n + i]));
+    });
+    for i in 0..n {
+        (0..i).for_each(|j| inverse[j * n + i] = inverse[i * n + j].conj());
+    }
+    Some(inverse)
 }
 
 /// Vectors that a matrix takes to 0, and vectors that its adjoint does.
@@ -202,7 +258,7 @@ fn orthonormal<W: Scalar>(mut vectors: Vec<Vec<W>>) -> Vec<Vec<W>> {
 mod tests {
     use super::inverse;
     use lacuna_core::{Complex64, Scalar};
-    use lacuna_formats::{Csr, Triplets, algebra::product};
+    use lacuna_formats::{Csr, Spec, Triplets, algebra::product};
 
     fn of<T: Scalar>(rows: &[&[T]]) -> Csr<T> {
         let mut triplets = Triplets::new(rows.len(), rows[0].len());
@@ -217,7 +273,13 @@ mod tests {
 
     /// The four equations of Penrose.
     fn check<T: Scalar>(a: &Csr<T>, nullity: usize) {
-        let (inverse, found) = inverse("amg", a, false).unwrap();
+        check_as(a, nullity, false);
+        if a.adjoint() == *a {
+            check_as(a, nullity, true);
+        }
+    }
+    fn check_as<T: Scalar>(a: &Csr<T>, nullity: usize, hermitian: bool) {
+        let (inverse, found) = inverse("amg", a, hermitian).unwrap();
         assert_eq!(found, nullity);
         let (ax, xa) = (product(a, &inverse).unwrap(), product(&inverse, a).unwrap());
         let near = |one: &Csr<T>, two: &Csr<T>| {
@@ -247,5 +309,9 @@ mod tests {
         check(&of(&[&[c(2.0, 1.0), c(0.0, -1.0)], &[c(3.0, 0.0), c(1.0, 4.0)]]), 0);
         check(&of(&[&[c(1.0, 1.0), c(2.0, 0.0)], &[c(0.0, 2.0), c(2.0, 2.0)]]), 1);
         check(&of(&[&[1.0f32, -1.0], &[-1.0, 1.0]]), 1);
+        check(&of(&[&[2.0, 3.0], &[3.0, 2.0]]), 0); // indefinite
+        check(&of(&[&[c(4.0, 0.0), c(1.0, 2.0)], &[c(1.0, -2.0), c(3.0, 0.0)]]), 0);
+        check(&Spec::parse("gen:poisson2d:17x13").unwrap().build::<f64>().unwrap(), 0); // shared among threads
+        check(&Spec::parse("gen:poisson-p1:9").unwrap().build::<Complex64>().unwrap(), 0);
     }
 }
