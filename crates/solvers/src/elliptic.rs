@@ -1,16 +1,15 @@
 //! Whether a matrix is of the kind that multigrid is for, and whether it pays.
 use crate::Chosen;
 use crate::precond::Multigrid;
-use lacuna_core::{Format, Scalar, compiled_here};
+use lacuna_core::{Scalar, compiled_here};
 use lacuna_formats::{Csr, Structure};
 use rayon::prelude::*;
 
 /// Steps across from where `multigrid` is faster than CG, both on the host. On a stencil an iteration of CG costs next to nothing, and it
 /// takes about as many as there are steps.
 const MULTIGRID_PAYS: usize = 400;
-/// The same of `amg`: for matrices of so many bytes, whose iterations move them from memory, and for smaller ones.
-const AMG_PAYS: [usize; 2] = [250, 500];
-const LARGE: usize = 1 << 25;
+/// The same of `amg`, where CG takes more iterations than there are steps.
+const AMG_PAYS: usize = 250;
 /// Part of the diagonal that the couplings of a row make up at least where a solution is felt far away.
 const WEAKLY_DOMINANT: f64 = 0.9;
 /// Part of the couplings that may have the sign of the diagonal.
@@ -38,10 +37,9 @@ pub fn choose_multigrid<T: Scalar>(a: &Csr<T>, s: &Structure) -> Option<Chosen> 
                 format!("one stencil on a grid of {x}x{y}x{z}, which cg takes some {across} steps to cross");
             return (across >= MULTIGRID_PAYS).then(|| Chosen::new("multigrid", why));
         }
-        let enough = AMG_PAYS[usize::from(Format::bytes(a) < LARGE)];
-        let across = steps_across(a, enough);
+        let across = steps_across(a, AMG_PAYS);
         let why = format!("the matrix is a diffusion, whose graph takes {across} steps and more to cross");
-        (across >= enough).then(|| Chosen::new("amg", why))
+        (across >= AMG_PAYS).then(|| Chosen::new("amg", why))
     })(a, s)
 }
 

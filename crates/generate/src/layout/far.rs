@@ -136,7 +136,7 @@ fn lay_out_far<T: Scalar>(
                     return None; // they are listed by segments
                 }
                 // What has no other form may take more.
-                let sorted = if kernel == "hyb" || kernel == "coo" { MOST_PADDING } else { PADDING };
+                let sorted = if kernel == "csr" { PADDING } else { MOST_PADDING };
                 let padding = [PADDING, sorted];
                 match a.stages.then(|| staged.slices(m, &rows, count, &groups, warps, padding)).flatten() {
                     Some(slices) => {
