@@ -185,7 +185,7 @@ pub fn choose_format<T: Scalar>(a: &Csr<T>, s: &Structure, costs: &[Cost]) -> (&
     cheapest(a, s, costs, |_| true)
 }
 
-/// The cheapest candidate that takes any values on the pattern of the matrix ([`FormatInfo::by_values`]), and why, in words.
+/// The cheapest candidate that takes any values on the pattern of the matrix (`FormatInfo::by_values`), and why, in words.
 pub fn choose_lasting_format<T: Scalar>(a: &Csr<T>, s: &Structure, costs: &[Cost]) -> (&'static str, String) {
     let lasts = |name: &str| FORMATS.iter().any(|format| format.name == name && !format.by_values);
     cheapest(a, s, costs, lasts)
