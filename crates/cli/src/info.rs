@@ -6,7 +6,7 @@ use crate::report::{bytes, thousands};
 use crate::spmv::became;
 use crate::{out, plot};
 use lacuna::formats::{Candidate, ORDERS, Profile, candidates, choose_format, reorder};
-use lacuna::solvers::METHODS;
+use lacuna::solvers::{METHODS, Multigrid};
 use lacuna::{
     Backend, BackendOptions, Chosen, Complex64, Csr, DeviceInfo, Format, Kind, OnBackend, Scalar, Structure,
     Tuned, choose_method, choose_multigrid, choose_preconditioner, on, tune_format,
@@ -82,7 +82,8 @@ impl<'a> Facts<'a> {
         let suggested = {
             let method = choose_method(&structure, T::KIND.is_complex());
             let definite = METHODS.iter().any(|m| m.name == method.name && m.hermitian());
-            let multigrid = (method.name == "cg").then(|| choose_multigrid(a, &structure)).flatten();
+            let multigrid =
+                (method.name == "cg").then(|| choose_multigrid(a, &structure, Multigrid::grid(a))).flatten();
             let precond = multigrid.unwrap_or_else(|| choose_preconditioner(a, &structure, definite));
             (method, precond)
         };

@@ -56,20 +56,6 @@ impl<T: Scalar> Csr<T> {
         Ok(Self::assembled(rows, cols, row_ptr, col_idx, values))
     }
 
-    /// [`Csr::new`], by the name of what takes it apart: [`Csr::into_parts`].
-    ///
-    /// # Errors
-    /// As [`Csr::new`].
-    pub fn from_parts(
-        rows: usize,
-        cols: usize,
-        row_ptr: Vec<u32>,
-        col_idx: Vec<u32>,
-        values: Vec<T>,
-    ) -> Result<Self> {
-        Self::new(rows, cols, row_ptr, col_idx, values)
-    }
-
     /// The matrix of arrays already known to be valid.
     pub(crate) fn assembled(
         rows: usize,
@@ -317,7 +303,7 @@ impl<T: Scalar> Csr<T> {
         Ok(())
     }
 
-    /// Rows, columns and the arrays `row_ptr`, `col_idx` and `values`: what [`Csr::from_parts`] takes.
+    /// Rows, columns and the arrays `row_ptr`, `col_idx` and `values`: what [`Csr::new`] takes.
     pub fn into_parts(self) -> (usize, usize, Vec<u32>, Vec<u32>, Vec<T>) {
         (self.rows, self.cols, self.row_ptr, self.col_idx, self.values)
     }

@@ -47,7 +47,7 @@ fn borrowed_rows_are_checked_and_not_copied() {
 fn a_matrix_is_taken_apart_and_put_together() {
     let (rows, cols, row_ptr, col_idx, values) = small().into_parts();
     let at = values.as_ptr();
-    let again = Csr::from_parts(rows, cols, row_ptr, col_idx, values).unwrap();
+    let again = Csr::new(rows, cols, row_ptr, col_idx, values).unwrap();
     assert_eq!((again.values().as_ptr(), again), (at, small()));
 }
 

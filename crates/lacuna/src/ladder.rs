@@ -54,6 +54,8 @@ pub(crate) struct Open {
     pub(crate) preconditioner: bool,
     /// Whether the method is for positive definite matrices.
     pub(crate) definite: bool,
+    /// Whether the matrix is one that `multigrid` takes.
+    pub(crate) grid: bool,
 }
 
 /// The ways that are left, and how long each may take.
@@ -111,8 +113,7 @@ impl Ladder {
         let large = s.rows > SMALL && s.nnz < 100 * s.rows;
         if open.preconditioner && large && (open.definite || dominant) {
             let patience = Some(if on_host { PATIENCE_ON_HOST } else { PATIENCE });
-            let name =
-                if open.definite && Multigrid::grid(a).is_some() { Multigrid::NAME } else { Amg::NAME };
+            let name = if open.grid { Multigrid::NAME } else { Amg::NAME };
             let multigrid =
                 Rung { preconditioner: Some(name), if_slow: true, patience, ..plain(method.name()) };
             rungs.insert(0, multigrid);

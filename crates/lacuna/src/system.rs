@@ -309,6 +309,7 @@ impl<T: Scalar> LinearSystem<T> {
         let adjoint = self.adjoint || method.needs_adjoint();
         let factor = factor_of(&given, definite);
         let a = times(factor, a)?;
+        let grid = (chooses_preconditioner && definite).then(|| Multigrid::grid(&a)).flatten();
         let (chosen_preconditioner, kind) = match (asked_preconditioner, &structure) {
             (PreconditionerChoice::Own(own), _) => (asked(&own.name()), Some(own)),
             (PreconditionerChoice::Named(name), _) => (asked(&name), preconditioner(&name)?),
@@ -317,7 +318,7 @@ impl<T: Scalar> LinearSystem<T> {
             }
             (PreconditionerChoice::Auto, Some(s)) => {
                 // Set up on the host, multigrid costs iterations of a fast device by the thousand.
-                let multigrid = (definite && on_host).then(|| choose_multigrid(&a, s)).flatten();
+                let multigrid = (definite && on_host).then(|| choose_multigrid(&a, s, grid)).flatten();
                 let chosen = multigrid.unwrap_or_else(|| choose_preconditioner(&a, s, info.hermitian()));
                 let kind = preconditioner(&chosen.name)?;
                 (chosen, kind)
@@ -361,8 +362,12 @@ impl<T: Scalar> LinearSystem<T> {
         let mut solver = Solver::new(dev, operator, m, &*method, self.stop)?;
         solver.set_factor(factor);
         let multigrid = [Multigrid::NAME, Amg::NAME].contains(&&*chosen_preconditioner.name);
-        let chosen =
-            Open { method: automatic, preconditioner: chooses_preconditioner && !multigrid, definite };
+        let chosen = Open {
+            method: automatic,
+            preconditioner: chooses_preconditioner && !multigrid,
+            definite,
+            grid: grid.is_some(),
+        };
         let bytes = solver.program().bytes_per_iteration();
         let ladder = Ladder::new(&*method, chosen, &given, structure.as_ref(), bytes, on_host);
         // Of a matrix that is its own mirror image the sums of rows are those of columns.

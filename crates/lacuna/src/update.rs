@@ -4,7 +4,7 @@ use crate::system::{factor_of, times};
 use crate::{Chosen, choose_multigrid, choose_preconditioner};
 use lacuna_core::{Backend, Error, Format, LinOp, Result, Scalar};
 use lacuna_formats::{Csr, FORMATS, Pair, Structure, choose_lasting_format, convert};
-use lacuna_solvers::{Placed, Solver, preconditioner};
+use lacuna_solvers::{Multigrid, Placed, Solver, preconditioner};
 use std::sync::Arc;
 
 /// A format that took the place of another.
@@ -37,13 +37,17 @@ impl<T: Scalar> Parts<T> {
             return Err(refused);
         }
         let (s, before) = (Structure::of(&**a), self.preconditioner.name.clone());
-        let multigrid = self.definite.then(|| choose_multigrid(a, &s)).flatten().filter(|m| m.name != before);
+        let multigrid = self
+            .definite
+            .then(|| choose_multigrid(a, &s, Multigrid::grid(a)))
+            .flatten()
+            .filter(|m| m.name != before);
         let hermitian = self.algorithm.info().hermitian();
         let mut after = multigrid.unwrap_or_else(|| choose_preconditioner(a, &s, hermitian));
         after.why += &format!("; {before} does not take the values given later");
+        let kind = preconditioner(&after.name)?;
         let (mark, kept) = (dev.mark(), self.placed.take());
-        let placed =
-            preconditioner(&after.name)?.map(|kind| Placed::new(dev, kind, a, self.pair.a)).transpose();
+        let placed = kind.map(|kind| Placed::new(dev, kind, a, self.pair.a)).transpose();
         let recorded = placed.and_then(|placed| {
             self.placed = placed;
             self.record(dev, self.pair)

@@ -1,6 +1,6 @@
 //! Whether a matrix is of the kind that multigrid is for, and whether it pays.
 use crate::Chosen;
-use crate::precond::Multigrid;
+use crate::precond::{Amg, Multigrid};
 use lacuna_core::{Scalar, compiled_here};
 use lacuna_formats::{Csr, Structure};
 use rayon::prelude::*;
@@ -12,16 +12,16 @@ const MULTIGRID_PAYS: usize = 400;
 const AMG_PAYS: usize = 250;
 /// Part of the diagonal that the couplings of a row make up at least where a solution is felt far away.
 const WEAKLY_DOMINANT: f64 = 0.9;
-/// Part of the couplings that may have the sign of the diagonal.
+/// Part of the couplings of a row that may have the sign of the diagonal.
 const WRONG_SIGN: f64 = 0.1;
 
 /// Multigrid for a system that would take CG many iterations, by `cg` on the host; nothing for others.
 ///
 /// The matrix must be Hermitian with a positive diagonal that couplings of the opposite sign make up: a discretised diffusion. CG then needs
 /// about as many iterations as there are rows on the way from one end of the graph to the other, before each has heard of all, and more where
-/// coefficients vary. `multigrid` where the matrix is a stencil on a grid, `amg` elsewhere.
-pub fn choose_multigrid<T: Scalar>(a: &Csr<T>, s: &Structure) -> Option<Chosen> {
-    compiled_here!(T, |a: &Csr<T>, s: &Structure| -> Option<Chosen> {
+/// coefficients vary. `multigrid` where the matrix is a stencil on a `grid`, as [`Multigrid::grid`] finds it, `amg` elsewhere.
+pub fn choose_multigrid<T: Scalar>(a: &Csr<T>, s: &Structure, grid: Option<[usize; 3]>) -> Option<Chosen> {
+    compiled_here!(T, |a: &Csr<T>, s: &Structure, grid: Option<[usize; 3]>| -> Option<Chosen> {
         if s.rows != s.cols
             || !s.hermitian
             || !s.diagonal_positive
@@ -30,20 +30,20 @@ pub fn choose_multigrid<T: Scalar>(a: &Csr<T>, s: &Structure) -> Option<Chosen> 
         {
             return None;
         }
-        if let Some(size) = Multigrid::grid(a) {
+        if let Some(size) = grid {
             let across: usize = size.iter().map(|points| points - 1).sum();
             let [x, y, z] = size;
             let why =
                 format!("one stencil on a grid of {x}x{y}x{z}, which cg takes some {across} steps to cross");
-            return (across >= MULTIGRID_PAYS).then(|| Chosen::new("multigrid", why));
+            return (across >= MULTIGRID_PAYS).then(|| Chosen::new(Multigrid::NAME, why));
         }
         let across = steps_across(a, AMG_PAYS);
         let why = format!("the matrix is a diffusion, whose graph takes {across} steps and more to cross");
-        (across >= AMG_PAYS).then(|| Chosen::new("amg", why))
-    })(a, s)
+        (across >= AMG_PAYS).then(|| Chosen::new(Amg::NAME, why))
+    })(a, s, grid)
 }
 
-/// Whether couplings are negative on the whole and make up the diagonal in half of the rows.
+/// Whether couplings are negative and make up the diagonal in half of the rows and more.
 fn is_diffusion<T: Scalar>(a: &Csr<T>) -> bool {
     let of_row = |i: usize| {
         let (mut diagonal, mut with, mut against) = (0.0, 0.0, 0.0);
@@ -54,14 +54,10 @@ fn is_diffusion<T: Scalar>(a: &Csr<T>) -> bool {
                 re => against -= re,
             }
         }
-        (with, against, usize::from(against - with >= WEAKLY_DOMINANT * diagonal))
+        with <= WRONG_SIGN * against && against - with >= WEAKLY_DOMINANT * diagonal
     };
-    let sums = |one: (f64, f64, usize), two: (f64, f64, usize)| (one.0 + two.0, one.1 + two.1, one.2 + two.2);
-    // The sums decide nothing that their last bits could change but at a threshold.
-    let shares: Vec<_> =
-        a.row_shares().into_par_iter().map(|run| run.map(of_row).fold((0.0, 0.0, 0), sums)).collect();
-    let (with, against, weak) = shares.into_iter().fold((0.0, 0.0, 0), sums);
-    with <= WRONG_SIGN * against && 2 * weak >= a.rows()
+    let count: usize = a.row_shares().into_par_iter().map(|run| run.filter(|&i| of_row(i)).count()).sum();
+    2 * count >= a.rows()
 }
 
 /// Steps from a row to those farthest from it, `enough` at the most: from the first row, or where that is near all others from the last
@@ -96,12 +92,12 @@ fn levels<T: Scalar>(a: &Csr<T>, start: usize, enough: usize) -> (usize, usize) 
 
 #[cfg(test)]
 mod tests {
-    use super::{choose_multigrid, steps_across};
+    use super::{Multigrid, choose_multigrid, steps_across};
     use lacuna_formats::{Csr, Spec, Structure};
 
     fn chosen(spec: &str) -> Option<String> {
         let a: Csr<f64> = Spec::parse(spec).unwrap().build().unwrap();
-        choose_multigrid(&a, &Structure::of(&a)).map(|chosen| chosen.name)
+        choose_multigrid(&a, &Structure::of(&a), Multigrid::grid(&a)).map(|chosen| chosen.name)
     }
 
     #[test]

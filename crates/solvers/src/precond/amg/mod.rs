@@ -145,11 +145,12 @@ impl Amg {
         for (k, level) in made.levels.iter().enumerate() {
             let is_stored = k + 1 < depth || matches!(made.coarsest, Coarsest::Smoothed(_));
             let coarse = is_stored.then(|| stored(&level.coarse)).transpose()?;
-            parts = cycle.level(parts, &level.smoother, [stored(&level.r)?, stored(&level.p)?], coarse);
+            parts =
+                cycle.level(parts, level.smoother.clone(), [stored(&level.r)?, stored(&level.p)?], coarse);
         }
         parts = match &made.coarsest {
             Coarsest::Inverse(inverse) => cycle.solved(parts, convert(inverse, "dense")?),
-            Coarsest::Smoothed(smoother) => cycle.smoothed(parts, smoother),
+            Coarsest::Smoothed(smoother) => cycle.smoothed(parts, smoother.clone()),
         };
         Ok((cycle, made.report(a).into_iter().fold(parts, |parts, (what, value)| parts.tell(what, value))))
     }

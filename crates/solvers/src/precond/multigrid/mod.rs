@@ -51,7 +51,7 @@ impl Default for MultigridOptions {
 ///   step away along each axis at the most; couplings along some axis negative. `M` is then Hermitian positive definite if `A` is.
 /// * Coarse points are every other one along the axes that are coupled most strongly; interpolation is linear along each axis,
 ///   coarse matrices are Galerkin's, whose coefficients follow from a grid of 7 points an axis.
-/// * Cost of an application: five products with `A` (three with `smoother=spai0`) and one each with `R` and `P` on every level. Storage
+/// * Cost of an application: four products with `A` (two with `smoother=spai0`) and one each with `R` and `P` on every level. Storage
 ///   for a row of a 7-point stencil in double precision: 49 bytes for `R` and `P`, 16 for all coarser matrices, and 5 vectors.
 /// * Set-up: one look at the matrix and writing the levels. New values: the same.
 /// * Reference: Briggs, Henson and McCormick 2000, doi:10.1137/1.9780898719505, chapters 3, 7 and 10.
@@ -174,7 +174,7 @@ impl Multigrid {
                 let formats: &[&str] = if rows(&coarse) >= DIAGONALS { &["dia-sym", "dia"] } else { &[] };
                 Some(stored(&Arc::new(coarse.csr()?), formats))
             };
-            parts = cycle.level(parts, &self.smoother(&own), transfers, kept);
+            parts = cycle.level(parts, self.smoother(&own), transfers, kept);
             axes.push(next);
             own = coarse;
         }
@@ -182,7 +182,7 @@ impl Multigrid {
             let (inverse, _) = inverse(Self::NAME, &own.csr()?, true)?;
             cycle.solved(parts, convert(&Arc::new(inverse), "dense")?)
         } else {
-            cycle.smoothed(parts, &self.smoother(&own))
+            cycle.smoothed(parts, self.smoother(&own))
         };
         self.made = Made { cycle, axes };
         Ok(parts.tell("set-up", format!("{:.4} s", start.elapsed().as_secs_f64())))

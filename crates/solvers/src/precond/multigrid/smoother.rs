@@ -22,6 +22,7 @@ pub(super) fn second_step() -> f64 {
 }
 
 /// A smoother of a level: how, and its diagonal matrix `W`.
+#[derive(Clone)]
 pub(in crate::precond) struct Smoother<T> {
     pub(in crate::precond) kind: Smoothing,
     pub(in crate::precond) diagonal: Vec<T>,

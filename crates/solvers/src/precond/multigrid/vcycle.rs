@@ -16,13 +16,13 @@ impl VCycle {
     pub(in crate::precond) fn level<T: Scalar>(
         &mut self,
         parts: Parts<T>,
-        smoother: &Smoother<T>,
+        smoother: Smoother<T>,
         [r, p]: [Arc<dyn Format<T>>; 2],
         coarse: Option<Arc<dyn Format<T>>>,
     ) -> Parts<T> {
         self.0.push(Some(smoother.kind));
         let (fine_rows, coarse_rows) = p.shape();
-        let parts = parts.vector(smoother.diagonal.clone()).shared_matrix(r).shared_matrix(p);
+        let parts = parts.vector(smoother.diagonal).shared_matrix(r).shared_matrix(p);
         let parts = coarse.into_iter().fold(parts, Parts::shared_matrix);
         let work = if smoother.kind == Smoothing::Chebyshev { 3 } else { 2 };
         (0..work).fold(parts, |parts, _| parts.scratch(fine_rows)).scratch(coarse_rows).scratch(coarse_rows)
@@ -42,10 +42,11 @@ impl VCycle {
     pub(in crate::precond) fn smoothed<T: Scalar>(
         &mut self,
         parts: Parts<T>,
-        smoother: &Smoother<T>,
+        smoother: Smoother<T>,
     ) -> Parts<T> {
         self.0.push(Some(smoother.kind));
-        parts.vector(smoother.diagonal.clone()).scratch(smoother.diagonal.len())
+        let n = smoother.diagonal.len();
+        parts.vector(smoother.diagonal).scratch(n)
     }
 
     /// Records `z ← M r` with so many steps of smoothing before and after on each level, then `then`.
