@@ -1,8 +1,8 @@
 // Cell instructions: what one thread evaluates between sweeps, and how a program goes on from there.
 //
-// Formula: operation by operation Machine and Control of crates/core/src/cells.rs, and Backend::execute for the flow.
+// Formula: operation by operation Machine and Control of crates/core/src/expr/cells.rs, and Backend::execute for the flow.
 // Bytes: the cells an instruction names. Launch shape: one thread; every block of a persistent kernel for itself, the
-// last block to end of a kernel of its own for all. Assumes: `layout.h`, generated from crates/core/src/encode.rs; the
+// last block to end of a kernel of its own for all. Assumes: `layout.h`, generated from crates/core/src/ir/encode/mod.rs; the
 // table, the cells and the control block are where the thread can read and write them, in shared or global memory.
 #pragma once
 #include "layout.h"

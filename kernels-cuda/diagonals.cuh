@@ -1,5 +1,5 @@
 // How diagonals lie: the value at row 64 s + r on diagonal k of d is at start[k] + s step + r, where the table of a matrix has d
-// offsets, d starts and the step. Both orders of `crates/formats/src/dia.rs`: a warp reads whole lines, or nearly so.
+// offsets, d starts and the step. Both orders of `crates/formats/src/storage/dia.rs`: a warp reads whole lines, or nearly so.
 #pragma once
 #include "sweep.cuh"
 

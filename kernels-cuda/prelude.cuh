@@ -1,8 +1,8 @@
-// The words of OpenCL C that kernels written for one program use, for the CUDA compiler of the run time.
+// The words of OpenCL C that kernels generated for one program use, for the CUDA compiler of the run time.
 //
 // Bytes moved: none. Launch shape: none, words only. What the host hands over once a launch and OpenCL keeps in a
 // buffer, the control block and the cells it has set, is an argument here.
-// Assumes: the definitions of a number type, see `crates/generate`; compiled with -default-device -fmad=false; a
+// Assumes: the definitions of a number type, see `crates/gpu`; compiled with -default-device -fmad=false; a
 // device of compute capability 7.0 or newer.
 #define uchar unsigned char
 #define uint unsigned int

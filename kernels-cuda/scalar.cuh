@@ -1,6 +1,6 @@
 // The four number types and the one way each operation on them is rounded.
 //
-// Formula: operation by operation what crates/core/src/scalar.rs says. A fused multiply-add only where `fma_of` is
+// Formula: operation by operation what crates/core/src/expr/scalar.rs says. A fused multiply-add only where `fma_of` is
 // called; compiled with -fmad=false, so that nothing else is contracted. Division and roots are correctly rounded.
 // Assumes: -prec-div=true -prec-sqrt=true -ftz=false (nvcc's defaults). Compiles as host C++ too, for checking.
 #pragma once

@@ -7,7 +7,7 @@
 // row: a column and a number for each place, a row more for a coordinate in no piece, about a quarter of an offset, one
 // number for x and one for y, and what the pass moves. Launch shape: see sweep.cuh; a slice a warp, then a thread for each
 // row with coordinates, then a warp for each piece of a row, one row after the other.
-// Assumes: the offsets of `crates/formats/src/hyb_layout.rs`, at most MOST_PIECES pieces to a row.
+// Assumes: the offsets of `crates/formats/src/storage/hyb_layout.rs`, at most MOST_PIECES pieces to a row.
 #include "product_rows.cuh"
 
 

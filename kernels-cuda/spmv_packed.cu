@@ -4,7 +4,7 @@
 // with fused multiply-add in order from 0, lanes are summed by halving; narrow values are widened first. Bytes per row: 8 for
 // where it begins and its first column, 2 and one number (narrow: half of one) for each entry, one number for x and one for y,
 // and what the pass moves. Launch shape: see sweep.cuh; within a segment 256 / W rows at a time, their lanes in one warp.
-// Assumes: W is a power of two, 32 at the most; the words of crates/formats/src/packed.rs.
+// Assumes: W is a power of two, 32 at the most; the words of crates/formats/src/storage/packed.rs.
 #include "sweep.cuh"
 
 typedef unsigned short u16;

@@ -6,7 +6,7 @@
 // shape: see sweep.cuh; a slice a warp, then a thread for the far entries of each row; a block keeps the packet's part of x in
 // 1024 numbers of shared memory, behind the slots and terms, and fetches another when it comes to the next packet. Place j of lane l of a slice that begins
 // at column p is at (p + j) 32 + l.
-// Assumes: the words of `crates/formats/src/pkt.rs`, values of far entries behind those of places.
+// Assumes: the words of `crates/formats/src/storage/pkt.rs`, values of far entries behind those of places.
 #include "product_rows.cuh"
 
 typedef unsigned short u16;

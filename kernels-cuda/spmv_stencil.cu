@@ -3,7 +3,7 @@
 // Formula: y[i] = sum over neighbours k, by increasing distance, of coefficient[k] x[i + distance[k]] with fused multiply-add
 // from 0; neighbours outside the grid take no part. Bytes per row: none of a matrix, one number for x and one for y, and what
 // the pass moves. Launch shape: see sweep.cuh; a point a thread, numbered with x fastest. The words of
-// crates/formats/src/stencil.rs: the size of the grid and the number of neighbours, then the steps to each in x, y and z and
+// crates/formats/src/storage/stencil.rs: the size of the grid and the number of neighbours, then the steps to each in x, y and z and
 // its distance.
 #include "sweep.cuh"
 

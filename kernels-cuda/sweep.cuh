@@ -1,6 +1,6 @@
 // One operation as one kernel: what sweep.cu, the products (spmv_*.cu) and basis.cu have in common.
 //
-// Formula: a row of a pass is a list of terms over slots; see crates/core/src/lower.rs for how each is rounded.
+// Formula: a row of a pass is a list of terms over slots; see crates/core/src/ir/lower.rs for how each is rounded.
 // Launch shape: blocks of 256 threads, a segment of 256 rows at a time, one row a thread; a block takes consecutive
 // segments. The slots of a row and its dot terms are in dynamic shared memory. Sums: a warp sums the segment of one
 // dot; the last block to end among those of 256 segments sums these, the last of all sums the rest and evaluates the

@@ -145,9 +145,9 @@ static inline void combine(const Combination *c, uint segment, uint count, __loc
 }
 
 static inline void run_basis_axpy(const Place *p, uint op, uint group, uint groups, uint slot_cap,
-    __local number *slots, __local number *work, __local number *near, __global number *partials) {
-    const Combination c = combination_of(p, op, near);
-    near += (c.columns + 3) / 4 * 4;
+    __local number *slots, __local number *work, __local number *local_memory, __global number *partials) {
+    const Combination c = combination_of(p, op, local_memory);
+    local_memory += (c.columns + 3) / 4 * 4;
     OVER_SEGMENTS(if (count > 0) { combine(&c, segment, count, mine); })
 }
 
@@ -159,6 +159,6 @@ __kernel LACUNA_GROUP void KERNEL(basis_dot)(OPERATION_ARGUMENTS) {
 
 __kernel LACUNA_GROUP void KERNEL(basis_axpy)(OPERATION_ARGUMENTS) {
     BEGIN_OPERATION();
-    run_basis_axpy(p, op, group, groups, slot_cap, slots, work, near, partials);
+    run_basis_axpy(p, op, group, groups, slot_cap, slots, work, local_memory, partials);
     END_OPERATION();
 }

@@ -4,21 +4,21 @@
 // operation without vectors on the way.
 // Bytes moved: the cells an instruction names. Launch shape: one work-item runs instructions, in the launch that made
 // the sums; `advance` alone is one work-group.
-// Assumes: the layout of `core/encode.rs`, whose constants come before this text.
+// Assumes: the layout of `crates/core/src/ir/encode`, whose constants come before this text.
 
-// Where a program is. Cells are in local memory where `is_near`, else in global memory.
+// Where a program is. Cells are in local memory where `is_resident`, else in global memory.
 typedef struct {
     __global uchar *arena;
     __global const uchar *restrict fixed;
     __global const uint *restrict table;
     __global const ulong *restrict names;
-    __global number *far_cells;
-    __local number *near_cells;
+    __global number *global_cells;
+    __local number *local_cells;
     __local ulong *control;
     __global real *history;
     uint first;
     uint cell_count;
-    bool is_near;
+    bool is_resident;
 } Place;
 
 // Word `field` of the record of operation `op`.
@@ -32,13 +32,13 @@ typedef struct {
 #define MATRIX(p, m) ((p).names + (p).names[1] + LACUNA_MATRIX_WORDS * (ulong)(m))
 
 static inline number cell(const Place *p, uint c) {
-    return p->is_near ? p->near_cells[c - p->first] : p->far_cells[c];
+    return p->is_resident ? p->local_cells[c - p->first] : p->global_cells[c];
 }
 static inline void set_cell(const Place *p, uint c, number value) {
-    if (p->is_near) {
-        p->near_cells[c - p->first] = value;
+    if (p->is_resident) {
+        p->local_cells[c - p->first] = value;
     } else {
-        p->far_cells[c] = value;
+        p->global_cells[c] = value;
     }
 }
 
@@ -320,24 +320,24 @@ static inline bool cancel(__local ulong *control) {
 // caller (MODE_CANCEL).
 __kernel void KERNEL(advance)(__global uchar *arena, __global const uchar *restrict fixed,
     __global const uint *restrict table, __global const ulong *restrict names, __global number *cells,
-    __global ulong *control, __global real *history, const uint mode, __local ulong *near_control) {
+    __global ulong *control, __global real *history, const uint mode, __local ulong *local_control) {
     if (get_global_id(0) != 0 || control[LACUNA_CONTROL_OP] == LACUNA_NONE) {
         return;
     }
     for (uint i = 0; i < LACUNA_CONTROL_WORDS; i++) {
-        near_control[i] = control[i];
+        local_control[i] = control[i];
     }
-    Place p = { arena, fixed, table, names, cells, 0, near_control, history, 0, 0, false };
-    uint op = (uint)near_control[LACUNA_CONTROL_OP];
+    Place p = { arena, fixed, table, names, cells, 0, local_control, history, 0, 0, false };
+    uint op = (uint)local_control[LACUNA_CONTROL_OP];
     if (mode == MODE_CANCEL) {
-        if (cancel(near_control)) {
+        if (cancel(local_control)) {
             advance_from(&p, op, MODE_CANCEL);
         }
     } else if (mode == MODE_ENTER || is_scalar(&p, op)) {
         advance_from(&p, op, mode);
     }
     for (uint i = 0; i < LACUNA_CONTROL_WORDS; i++) {
-        control[i] = near_control[i];
+        control[i] = local_control[i];
     }
 }
 #endif

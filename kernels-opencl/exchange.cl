@@ -1,8 +1,8 @@
 // The sums of a program, and how groups exchange them.
 //
-// Formula: the canonical sum, `crates/core/src/sum.rs`: segments by the groups that have them, what is above by every group.
+// Formula: the canonical sum, `crates/core/src/run/sum.rs`: segments by the groups that have them, what is above by every group.
 // Bytes moved per sum: PARTS words for each segment, written once and read by every group.
-// Launch shape: as near.cl. The sums meet as words of value and epoch that every group waits for, so that barrier and reduction
+// Launch shape: as resident.cl. The sums meet as words of value and epoch that every group waits for, so that barrier and reduction
 // are one round trip; two halves of the buffer take turns.
 // Assumes: several groups only where the device runs them all at once.
 
@@ -18,13 +18,13 @@ typedef struct {
     __local number *got;      // sums
     __local number *rows_at;  // rows of a product
     __local number *window;   // the operand of a product
-    __local ushort *near_columns; // of entries that stay in local memory
-    __local number *near_values;
+    __local ushort *local_columns; // of entries that stay in local memory
+    __local number *local_values;
     uint n, segments, half_words;
     uint from, mine;          // segments of this group
     uint first, rows;         // rows of this group: the first of its segments, and how many it has
     uint way;                 // which of each WAYS rows it has
-    uint upper;               // where a half has the sums of chunks, see far.cl
+    uint upper;               // where a half has the sums of chunks, see streaming.cl
 } Share;
 
 // What all work-items of all groups know alike.
@@ -34,13 +34,13 @@ typedef struct {
     uint reads; // products since the last exchange
     uint open;  // the matrix whose operand is in `window`
     bool busy;  // `window` may still be read
-    bool dirty; // an operand has been written since then, see far.cl
+    bool dirty; // an operand has been written since then, see streaming.cl
 } State;
 
 #define WARP (ITEM / 32u)
 #define WARPS (SIZE / 32u)
 #define WARP_LANE (ITEM % 32u)
-#define CELL(c) near_cells[c]
+#define CELL(c) local_cells[c]
 #define ROW(i) (s->first + (i) * WAYS + s->way)
 
 // The sum of the chunks of a canonical sum, of which there are up to eight.
@@ -298,7 +298,7 @@ static inline void meet_groups(const Share *s, State *state) {
     state->epoch += 1;
     __global ulong *words = half_of(s, state->epoch);
     if (ITEM == 0) {
-#if LACUNA_FAR
+#if LACUNA_STREAMING
         __asm__ volatile("fence.acq_rel.gpu;" ::: "memory");
 #endif
         put_word(words + 2 * get_group_id(0), 0, state->epoch);
@@ -307,7 +307,7 @@ static inline void meet_groups(const Share *s, State *state) {
         while (get_word(words + 2 * i).tag != state->epoch) {
         }
     }
-#if LACUNA_FAR
+#if LACUNA_STREAMING
     if (ITEM < get_num_groups(0)) {
         __asm__ volatile("fence.acq_rel.gpu;" ::: "memory");
     }

@@ -9,17 +9,17 @@ __kernel void KERNEL(program)(__global uchar *arena, __global const uchar *restr
     __global const uint *restrict table, __global const ulong *restrict names, __global number *cells,
     __global ulong *control, __global real *history, __global number *partials, const uint first,
     const uint cell_count, const uint budget, __local number *work, __local number *slots,
-    __local number *near_cells, __local ulong *near_control) {
+    __local number *local_cells, __local ulong *local_control) {
     uint op = (uint)control[LACUNA_CONTROL_OP];
     if (op == LACUNA_NONE) {
         return;
     }
-    Place p = { arena, fixed, table, names, cells, near_cells, near_control, history, first, cell_count, true };
+    Place p = { arena, fixed, table, names, cells, local_cells, local_control, history, first, cell_count, true };
     for (uint i = 0; i < cell_count; i++) {
-        near_cells[i] = cells[first + i];
+        local_cells[i] = cells[first + i];
     }
     for (uint i = 0; i < LACUNA_CONTROL_WORDS; i++) {
-        near_control[i] = control[i];
+        local_control[i] = control[i];
     }
 #define RUN(name) run_##name(&p, op, 0, 1, 1, slots, work, 0, partials)
 // Compilers leave out what no matrix of the program needs.
@@ -57,13 +57,13 @@ __kernel void KERNEL(program)(__global uchar *arena, __global const uchar *restr
         }
         sum_partials(&p, op, segments_of(OP(p, op, LACUNA_OP_N)), partials, work);
         advance_from(&p, op, MODE_DONE);
-        op = (uint)near_control[LACUNA_CONTROL_OP];
+        op = (uint)local_control[LACUNA_CONTROL_OP];
     }
     for (uint i = 0; i < cell_count; i++) {
-        cells[first + i] = near_cells[i];
+        cells[first + i] = local_cells[i];
     }
     for (uint i = 0; i < LACUNA_CONTROL_WORDS; i++) {
-        control[i] = near_control[i];
+        control[i] = local_control[i];
     }
 }
 #endif

@@ -114,13 +114,13 @@ static inline void bcsr_rows(const Bcsr *a, uint segment, uint count, __local nu
 }
 
 static inline void run_spmv_bcsr(const Place *p, uint op, uint group, uint groups, uint slot_cap,
-    __local number *slots, __local number *work, __local number *near, __global number *partials) {
+    __local number *slots, __local number *work, __local number *local_memory, __global number *partials) {
     const Bcsr a = bcsr_of(p, op);
     OVER_SEGMENTS(bcsr_rows(&a, segment, count, mine, work))
 }
 
 __kernel LACUNA_GROUP void KERNEL(spmv_bcsr)(OPERATION_ARGUMENTS) {
     BEGIN_OPERATION();
-    run_spmv_bcsr(p, op, group, groups, slot_cap, slots, work, near, partials);
+    run_spmv_bcsr(p, op, group, groups, slot_cap, slots, work, local_memory, partials);
     END_OPERATION();
 }

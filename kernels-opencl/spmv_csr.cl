@@ -157,8 +157,8 @@ static inline void csr_staged(const Csr *a, ulong base, uint count, __local numb
     __global const uint *restrict columns = a->columns;
     __global const number *restrict values = a->values;
     SOURCE x = a->x;
-    __local number *near_values = work + TEAM;
-    __local uint *near_columns = (__local uint *)(near_values + SEGMENT), *starts = near_columns + SEGMENT;
+    __local number *local_values = work + TEAM;
+    __local uint *local_columns = (__local uint *)(local_values + SEGMENT), *starts = local_columns + SEGMENT;
     __local uint *any_long = starts + SEGMENT + 1;
     SYNC();
     UNROLLED
@@ -192,8 +192,8 @@ static inline void csr_staged(const Csr *a, ulong base, uint count, __local numb
     while (step * rows < count) {
         UNROLLED
         for (uint m = 0; m < ELEMENTS; m++) {
-            near_columns[LANE + TEAM * m] = c[m];
-            near_values[LANE + TEAM * m] = v[m];
+            local_columns[LANE + TEAM * m] = c[m];
+            local_values[LANE + TEAM * m] = v[m];
         }
         SYNC();
         const uint first = from, stop = min(to, from + SEGMENT);
@@ -205,7 +205,7 @@ static inline void csr_staged(const Csr *a, ulong base, uint count, __local numb
         FETCH()
         const uint here = min(end, stop);
         if (at < here) {
-            SUM_ENTRIES(sum, at, here, lanes, near_values[k - first], near_columns[k - first])
+            SUM_ENTRIES(sum, at, here, lanes, local_values[k - first], local_columns[k - first])
             at = here + ((at - here) & (lanes - 1)); // the lane's next entry, here or in what comes next
         }
         SYNC();
@@ -267,14 +267,14 @@ static inline void csr_rows(const Csr *a, uint segment, uint count, __local numb
 }
 
 static inline void run_spmv_csr(const Place *p, uint op, uint group, uint groups, uint slot_cap,
-    __local number *slots, __local number *work, __local number *near, __global number *partials) {
+    __local number *slots, __local number *work, __local number *local_memory, __global number *partials) {
     const Csr a = csr_of(p, op);
     OVER_SEGMENTS(csr_rows(&a, segment, count, mine, work))
 }
 
 __kernel LACUNA_GROUP void KERNEL(spmv_csr)(OPERATION_ARGUMENTS) {
     BEGIN_OPERATION();
-    run_spmv_csr(p, op, group, groups, slot_cap, slots, work, near, partials);
+    run_spmv_csr(p, op, group, groups, slot_cap, slots, work, local_memory, partials);
     END_OPERATION();
 }
 

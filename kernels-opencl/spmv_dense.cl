@@ -62,13 +62,13 @@ static inline void dense_rows(const Dense *a, uint segment, uint count, __local 
 }
 
 static inline void run_spmv_dense(const Place *p, uint op, uint group, uint groups, uint slot_cap,
-    __local number *slots, __local number *work, __local number *near, __global number *partials) {
+    __local number *slots, __local number *work, __local number *local_memory, __global number *partials) {
     const Dense a = dense_of(p, op);
     OVER_SEGMENTS(dense_rows(&a, segment, count, mine, work))
 }
 
 __kernel LACUNA_GROUP void KERNEL(spmv_dense)(OPERATION_ARGUMENTS) {
     BEGIN_OPERATION();
-    run_spmv_dense(p, op, group, groups, slot_cap, slots, work, near, partials);
+    run_spmv_dense(p, op, group, groups, slot_cap, slots, work, local_memory, partials);
     END_OPERATION();
 }

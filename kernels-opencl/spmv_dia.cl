@@ -4,7 +4,7 @@
 // places outside the matrix take no part. Then the pass, which finds y in slot 0.
 // Bytes moved per row: a value for each diagonal, no index; x once in all, y once; then what the pass moves.
 // Launch shape: as sweep.cl; the value at row 64 s + r on diagonal k of d is at start[k] + s step + r, where the table of a matrix
-// has d offsets, d starts and the step (`crates/formats/src/dia.rs`): a team reads whole lines, or nearly so.
+// has d offsets, d starts and the step (`crates/formats/src/storage/dia.rs`): a team reads whole lines, or nearly so.
 // Assumes: the pass does not write x.
 
 typedef struct {
@@ -97,13 +97,13 @@ static inline void dia_rows(const Dia *a, uint segment, uint count, __local numb
 }
 
 static inline void run_spmv_dia(const Place *p, uint op, uint group, uint groups, uint slot_cap,
-    __local number *slots, __local number *work, __local number *near, __global number *partials) {
+    __local number *slots, __local number *work, __local number *local_memory, __global number *partials) {
     const Dia a = dia_of(p, op);
     OVER_SEGMENTS(if (count > 0) { dia_rows(&a, segment, count, mine); })
 }
 
 __kernel LACUNA_GROUP void KERNEL(spmv_dia)(OPERATION_ARGUMENTS) {
     BEGIN_OPERATION();
-    run_spmv_dia(p, op, group, groups, slot_cap, slots, work, near, partials);
+    run_spmv_dia(p, op, group, groups, slot_cap, slots, work, local_memory, partials);
     END_OPERATION();
 }

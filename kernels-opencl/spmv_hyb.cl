@@ -9,7 +9,7 @@
 // offset; x once in all (from cache where columns are near), y once; then what the pass moves.
 // Launch shape: `spmv_pieces` ahead of the rest, a team for each piece; then as sweep.cl. A work-item goes along a row's
 // places in its slice; one that finds the first coordinate of a row goes along the others.
-// Assumes: the offsets of `crates/formats/src/hyb_layout.rs`; the pass does not write x.
+// Assumes: the offsets of `crates/formats/src/storage/hyb_layout.rs`; the pass does not write x.
 
 typedef struct {
     uint pieces;
@@ -128,7 +128,7 @@ static inline void hyb_rows(const Hyb *a, uint segment, uint count, __local numb
 }
 
 static inline void run_spmv_hyb(const Place *p, uint op, uint group, uint groups, uint slot_cap,
-    __local number *slots, __local number *work, __local number *near, __global number *partials) {
+    __local number *slots, __local number *work, __local number *local_memory, __global number *partials) {
     const Hyb a = hyb_of(p, op);
     OVER_SEGMENTS(hyb_rows(&a, segment, count, mine))
 }
@@ -141,6 +141,6 @@ __kernel LACUNA_GROUP void KERNEL(spmv_pieces)(OPERATION_ARGUMENTS) {
 
 __kernel LACUNA_GROUP void KERNEL(spmv_hyb)(OPERATION_ARGUMENTS) {
     BEGIN_OPERATION();
-    run_spmv_hyb(p, op, group, groups, slot_cap, slots, work, near, partials);
+    run_spmv_hyb(p, op, group, groups, slot_cap, slots, work, local_memory, partials);
     END_OPERATION();
 }

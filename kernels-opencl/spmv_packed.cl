@@ -6,7 +6,7 @@
 // Bytes moved per row: an offset and a first column, 2 for each entry's column, its value; x once in all (from cache where
 // columns are near), y once; then what the pass moves.
 // Launch shape: as sweep.cl. A team takes 32 / W rows at a time, a lane each work-item.
-// Assumes: W is a power of two up to 32; the words of `crates/formats/src/packed.rs`; the pass does not write x.
+// Assumes: W is a power of two up to 32; the words of `crates/formats/src/storage/packed.rs`; the pass does not write x.
 
 typedef struct {
     bool is_narrow;
@@ -89,13 +89,13 @@ static inline void packed_rows(const Packed *a, uint segment, uint count, __loca
 }
 
 static inline void run_spmv_packed(const Place *p, uint op, uint group, uint groups, uint slot_cap,
-    __local number *slots, __local number *work, __local number *near, __global number *partials) {
+    __local number *slots, __local number *work, __local number *local_memory, __global number *partials) {
     const Packed a = packed_of(p, op);
     OVER_SEGMENTS(packed_rows(&a, segment, count, mine, work))
 }
 
 __kernel LACUNA_GROUP void KERNEL(spmv_packed)(OPERATION_ARGUMENTS) {
     BEGIN_OPERATION();
-    run_spmv_packed(p, op, group, groups, slot_cap, slots, work, near, partials);
+    run_spmv_packed(p, op, group, groups, slot_cap, slots, work, local_memory, partials);
     END_OPERATION();
 }

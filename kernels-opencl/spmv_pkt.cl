@@ -6,7 +6,7 @@
 // once in all (a packet's part of it from cache), y once; then what the pass moves.
 // Launch shape: as sweep.cl; place j of lane l of a slice that starts at column c is at (c + j) 32 + l: a row each
 // work-item of a team, slice by slice, whole lines at a time.
-// Assumes: the words of `crates/formats/src/pkt.rs`, values of far entries behind those of places; the pass does not write x.
+// Assumes: the words of `crates/formats/src/storage/pkt.rs`, values of far entries behind those of places; the pass does not write x.
 
 #define PACKET 1024u
 
@@ -79,13 +79,13 @@ static inline void pkt_rows(const Pkt *a, uint segment, uint count, __local numb
 }
 
 static inline void run_spmv_pkt(const Place *p, uint op, uint group, uint groups, uint slot_cap, __local number *slots,
-    __local number *work, __local number *near, __global number *partials) {
+    __local number *work, __local number *local_memory, __global number *partials) {
     const Pkt a = pkt_of(p, op);
     OVER_SEGMENTS(pkt_rows(&a, segment, count, mine))
 }
 
 __kernel LACUNA_GROUP void KERNEL(spmv_pkt)(OPERATION_ARGUMENTS) {
     BEGIN_OPERATION();
-    run_spmv_pkt(p, op, group, groups, slot_cap, slots, work, near, partials);
+    run_spmv_pkt(p, op, group, groups, slot_cap, slots, work, local_memory, partials);
     END_OPERATION();
 }

@@ -108,13 +108,13 @@ static inline void sell_rows(const Sell *a, uint segment, uint count, __local nu
 }
 
 static inline void run_spmv_sell(const Place *p, uint op, uint group, uint groups, uint slot_cap,
-    __local number *slots, __local number *work, __local number *near, __global number *partials) {
+    __local number *slots, __local number *work, __local number *local_memory, __global number *partials) {
     const Sell a = sell_of(p, op);
     OVER_SEGMENTS(sell_rows(&a, segment, count, mine))
 }
 
 __kernel LACUNA_GROUP void KERNEL(spmv_sell)(OPERATION_ARGUMENTS) {
     BEGIN_OPERATION();
-    run_spmv_sell(p, op, group, groups, slot_cap, slots, work, near, partials);
+    run_spmv_sell(p, op, group, groups, slot_cap, slots, work, local_memory, partials);
     END_OPERATION();
 }

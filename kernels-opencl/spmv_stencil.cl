@@ -4,7 +4,7 @@
 // multiply-add; neighbours outside the grid take no part. Then the pass, which finds y in slot 0.
 // Bytes moved per row: none of a matrix; x once in all, y once; then what the pass moves.
 // Launch shape: as sweep.cl; points are numbered with x fastest, so that a team reads whole lines.
-// Assumes: the words of `crates/formats/src/stencil.rs`; the pass does not write x.
+// Assumes: the words of `crates/formats/src/storage/stencil.rs`; the pass does not write x.
 
 typedef struct {
     int nx, ny, nz;
@@ -85,13 +85,13 @@ static inline void stencil_rows(const Stencil *a, uint segment, uint count, __lo
 #undef ON
 
 static inline void run_spmv_stencil(const Place *p, uint op, uint group, uint groups, uint slot_cap,
-    __local number *slots, __local number *work, __local number *near, __global number *partials) {
+    __local number *slots, __local number *work, __local number *local_memory, __global number *partials) {
     const Stencil a = stencil_of(p, op);
     OVER_SEGMENTS(if (count > 0) { stencil_rows(&a, segment, count, mine); })
 }
 
 __kernel LACUNA_GROUP void KERNEL(spmv_stencil)(OPERATION_ARGUMENTS) {
     BEGIN_OPERATION();
-    run_spmv_stencil(p, op, group, groups, slot_cap, slots, work, near, partials);
+    run_spmv_stencil(p, op, group, groups, slot_cap, slots, work, local_memory, partials);
     END_OPERATION();
 }

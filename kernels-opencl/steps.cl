@@ -5,8 +5,8 @@
 // Assumes: cells and control block in local memory.
 
 // The rotations so far on column `j`, see `rotate_column` in cells.cl, `to` another place; its last entry but one.
-static inline number turn_near(__local number *near_cells, uint m, uint h, uint rotations, uint j, __local number *to) {
-    __local number *column = near_cells + h + j * (m + 1), *turns = near_cells + rotations;
+static inline number turn_resident(__local number *local_cells, uint m, uint h, uint rotations, uint j, __local number *to) {
+    __local number *column = local_cells + h + j * (m + 1), *turns = local_cells + rotations;
     number a = column[0];
     for (uint i = 0; i < j; i += 4) {
         number c[4], s[4], b[4];
@@ -39,10 +39,10 @@ static inline void keep_turned(const Share *s, __local number *column, uint j) {
     }
 }
 // And a new rotation that zeroes the last entry `b` of column `j`, of which `a` is the one before.
-static inline number rotate_near(__local number *near_cells, uint m, uint h, uint rotations, uint g, uint used, uint j,
+static inline number rotate_resident(__local number *local_cells, uint m, uint h, uint rotations, uint g, uint used, uint j,
     uint rr, number a, number b) {
-    __local number *column = near_cells + h + j * (m + 1), *turns = near_cells + rotations;
-    number gj = near_cells[g + j];
+    __local number *column = local_cells + h + j * (m + 1), *turns = local_cells + rotations;
+    number gj = local_cells[g + j];
     number norm = root(dot_term(a, a) + dot_term(b, b));
     number c = ONE, s = ZERO;
     if (!is_zero(norm)) {
@@ -53,12 +53,12 @@ static inline number rotate_near(__local number *near_cells, uint m, uint h, uin
     turns[2 * j + 1] = s;
     column[j] = norm;
     column[j + 1] = ZERO;
-    near_cells[g + j] = times(conjugate(c), gj);
+    local_cells[g + j] = times(conjugate(c), gj);
     number last = times(-s, gj);
-    near_cells[g + j + 1] = last;
+    local_cells[g + j + 1] = last;
     number square = dot_term(last, last);
-    near_cells[rr] = square;
-    near_cells[used] = from_real((real)(j + 1));
+    local_cells[rr] = square;
+    local_cells[used] = from_real((real)(j + 1));
     return square;
 }
 
@@ -88,7 +88,7 @@ static inline Count count_ahead(const Share *s) {
     return c;
 }
 // One iteration is done; whether that halts the section. See CODE_COUNT in cells.cl.
-static inline bool count_near(const Share *s, Count c, number rr) {
+static inline bool count_resident(const Share *s, Count c, number rr) {
     __local ulong *control = s->p.control;
     control[LACUNA_CONTROL_ITERATIONS] = c.iterations;
     control[LACUNA_CONTROL_RECURRENCE] = REAL_BITS(RE(rr));

@@ -147,9 +147,9 @@ static inline void sum_partials(const Place *p, uint op, uint terms, __global nu
 }
 
 // What every launch of an operation ends with: the last group to come here makes the sums, runs the instructions and
-// says what is due next. `near` has room for `near_capacity` cells.
+// says what is due next. `local_memory` has room for `local_capacity` cells.
 static LACUNA_RARE void finish(Place p, uint op, uint terms, __global ulong *control, __global number *partials,
-    __global uint *counter, uint near_capacity, __local number *near, __local number *work) {
+    __global uint *counter, uint local_capacity, __local number *local_memory, __local number *work) {
     SYNC_ALL();
     if (ITEM == 0) {
         DEVICE_FENCE();
@@ -166,11 +166,11 @@ static LACUNA_RARE void finish(Place p, uint op, uint terms, __global ulong *con
     for (uint i = ITEM; i < LACUNA_CONTROL_WORDS - 1; i += get_local_size(0)) {
         p.control[i] = control[i];
     }
-    p.is_near = p.cell_count <= near_capacity;
-    p.near_cells = near;
-    if (p.is_near) {
+    p.is_resident = p.cell_count <= local_capacity;
+    p.local_cells = local_memory;
+    if (p.is_resident) {
         for (uint i = ITEM; i < p.cell_count; i += get_local_size(0)) {
-            near[i] = p.far_cells[p.first + i];
+            local_memory[i] = p.global_cells[p.first + i];
         }
     }
     SYNC_ALL();
@@ -182,9 +182,9 @@ static LACUNA_RARE void finish(Place p, uint op, uint terms, __global ulong *con
     for (uint i = ITEM; i < LACUNA_CONTROL_WORDS - 1; i += get_local_size(0)) {
         control[i] = p.control[i];
     }
-    if (p.is_near) {
+    if (p.is_resident) {
         for (uint i = ITEM; i < p.cell_count; i += get_local_size(0)) {
-            p.far_cells[p.first + i] = near[i];
+            p.global_cells[p.first + i] = local_memory[i];
         }
     }
 }
@@ -194,19 +194,19 @@ static LACUNA_RARE void finish(Place p, uint op, uint terms, __global ulong *con
     __global uchar *arena, __global const uchar *restrict fixed, __global const uint *restrict table, \
     __global const ulong *restrict names, __global number *cells, __global ulong *control, \
     __global real *history, __global number *partials, __global uint *counter, const uint first_cell, \
-    const uint cell_count, const uint op, const uint slot_cap, const uint near_capacity, \
-    __local number *work, __local number *slots, __local ulong *near_control, __local ulong2 *near_table
+    const uint cell_count, const uint op, const uint slot_cap, const uint local_capacity, \
+    __local number *work, __local number *slots, __local ulong *local_control, __local ulong2 *local_table
 #define BEGIN_OPERATION() \
     if (control[LACUNA_CONTROL_OP] != op) { \
         return; \
     } \
-    Place place = { arena, fixed, table, names, cells, 0, near_control, history, first_cell, cell_count, false }; \
+    Place place = { arena, fixed, table, names, cells, 0, local_control, history, first_cell, cell_count, false }; \
     const Place *p = &place; \
-    __local number *near = (__local number *)near_table; \
+    __local number *local_memory = (__local number *)local_table; \
     const uint group = get_group_id(0), groups = get_num_groups(0)
 #define END_OPERATION() \
     if (!folds(p, op)) { \
-        finish(place, op, segments_of(OP(place, op, LACUNA_OP_N)), control, partials, counter, near_capacity, slots, work); \
+        finish(place, op, segments_of(OP(place, op, LACUNA_OP_N)), control, partials, counter, local_capacity, slots, work); \
     }
 
 // The sums of segments, 256 to 1, behind an operation that leaves them to this.
@@ -225,6 +225,6 @@ __kernel LACUNA_GROUP void KERNEL(fold)(OPERATION_ARGUMENTS) {
             folded[q] = sum;
         }
     }
-    finish(place, op, chunks, control, folded, counter, near_capacity, slots, work);
+    finish(place, op, chunks, control, folded, counter, local_capacity, slots, work);
 #endif
 }

@@ -20,8 +20,8 @@ typedef struct {
     __local const number *coefficients;
 } Sweep;
 
-// `near` begins where any number may.
-static inline Sweep sweep_of(const Place *p, uint op, uint slot_cap, __local number *near) {
+// `local_memory` begins where any number may.
+static inline Sweep sweep_of(const Place *p, uint op, uint slot_cap, __local number *local_memory) {
     Sweep s = { p, op, slot_cap, OP(*p, op, LACUNA_OP_SLOTS), 0, OP(*p, op, LACUNA_OP_LOADS),
         OP(*p, op, LACUNA_OP_LOAD_COUNT), OP(*p, op, LACUNA_OP_UPDATES), OP(*p, op, LACUNA_OP_UPDATE_COUNT),
         OP(*p, op, LACUNA_OP_STORES), OP(*p, op, LACUNA_OP_STORE_COUNT), OP(*p, op, LACUNA_OP_DOTS),
@@ -29,7 +29,7 @@ static inline Sweep sweep_of(const Place *p, uint op, uint slot_cap, __local num
 #if !LACUNA_CPU
     // Where vectors are, coefficients, words: from those that name slots to the last of a dot product.
     const uint terms = OP(*p, op, LACUNA_OP_TERM_COUNT), slots = OP(*p, op, LACUNA_OP_SLOT_COUNT);
-    __local ulong *homes = (__local ulong *)near;
+    __local ulong *homes = (__local ulong *)local_memory;
     __local number *coefficients = (__local number *)(homes + (slots + 1) / 2 * 2);
     __local uint *words = (__local uint *)(coefficients + terms);
     const uint count = s.dots + s.dot_count * LACUNA_DOT_WORDS - s.first_word;
@@ -232,7 +232,7 @@ static inline void dots(const Sweep *s, uint segment, uint count, uint segments,
 // Goes over the segments that fall to this group, a team each: `rows` computes what slot 0 is to hold, then comes the
 // pass.
 #define OVER_SEGMENTS(rows) \
-    const Sweep s = sweep_of(p, op, slot_cap, near); \
+    const Sweep s = sweep_of(p, op, slot_cap, local_memory); \
     const uint n = OP(*p, op, LACUNA_OP_N), segments = segments_of(n); \
     __local number *mine = slots + (ulong)SUB * slot_cap * SEGMENT; \
     for (uint first = group * SUBS; first < segments; first += groups * SUBS) { \
@@ -246,12 +246,12 @@ static inline void dots(const Sweep *s, uint segment, uint count, uint segments,
     }
 
 static inline void run_sweep(const Place *p, uint op, uint group, uint groups, uint slot_cap, __local number *slots,
-    __local number *work, __local number *near, __global number *partials) {
+    __local number *work, __local number *local_memory, __global number *partials) {
     OVER_SEGMENTS()
 }
 
 __kernel LACUNA_GROUP void KERNEL(sweep)(OPERATION_ARGUMENTS) {
     BEGIN_OPERATION();
-    run_sweep(p, op, group, groups, slot_cap, slots, work, near, partials);
+    run_sweep(p, op, group, groups, slot_cap, slots, work, local_memory, partials);
     END_OPERATION();
 }

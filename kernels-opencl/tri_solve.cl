@@ -4,7 +4,7 @@
 // a place has the row i as its column and r, the reciprocal of its diagonal entry, as its value.
 // Bytes moved per row: an offset, its columns and values, b and x once, x of the rows it needs (from cache where they are near).
 // Launch shape: `tri_solve_level` a work-item a place, by any number of groups; `tri_solve_levels` one group, which meets between levels.
-// Assumes: the places `slot_cap` to `near_capacity` are of one level for the first; these are levels for the second. Vectors
+// Assumes: the places `slot_cap` to `local_capacity` are of one level for the first; these are levels for the second. Vectors
 // are not narrow. The instructions of the operation run behind it (see `sweep`).
 
 static inline void solve_place(__global const uint *restrict row_ptr, __global const uint *restrict columns,
@@ -30,7 +30,7 @@ static inline void solve_place(__global const uint *restrict row_ptr, __global c
 
 __kernel LACUNA_GROUP void KERNEL(tri_solve_level)(OPERATION_ARGUMENTS) {
     BEGIN_SOLVE();
-    for (uint at = slot_cap + group * size + ITEM; at < near_capacity; at += groups * size) {
+    for (uint at = slot_cap + group * size + ITEM; at < local_capacity; at += groups * size) {
         solve_place(row_ptr, columns, values, b, x, at);
     }
 }
@@ -38,7 +38,7 @@ __kernel LACUNA_GROUP void KERNEL(tri_solve_level)(OPERATION_ARGUMENTS) {
 __kernel LACUNA_GROUP void KERNEL(tri_solve_levels)(OPERATION_ARGUMENTS) {
     BEGIN_SOLVE();
     __global const uint *restrict levels = (__global const uint *)(fixed + m[MATRIX_ARGUMENTS + 3]);
-    for (uint level = slot_cap; level < near_capacity; level++) {
+    for (uint level = slot_cap; level < local_capacity; level++) {
         const uint end = levels[level + 1];
         for (uint at = levels[level] + ITEM; at < end; at += size) {
             solve_place(row_ptr, columns, values, b, x, at);

@@ -1,7 +1,7 @@
-// What kernels written for a program begin with: how they are launched, words of value and tag, and what warps exchange.
+// What kernels generated for a program begin with: how they are launched, words of value and tag, and what warps exchange.
 //
 // Formula: none. A word is 16 bytes, a value and what tells when it was written; a number takes PARTS of them.
-// Bytes moved per number: 16 for each of its words. Launch shape: as near.cl and far.cl.
+// Bytes moved per number: 16 for each of its words. Launch shape: as resident.cl and streaming.cl.
 // Assumes: 16-byte accesses are single on NVIDIA, and elsewhere stores and loads are seen in order.
 
 #define SIZE LACUNA_SIZE

@@ -16,7 +16,7 @@ fn main() {
     }
     let nvcc = find_nvcc();
     // The names of the encoding's words, for the kernels.
-    fs::write(out.join("layout.h"), lacuna_core::encode::c_header())
+    fs::write(out.join("layout.h"), lacuna_engine::encode::c_header())
         .unwrap_or_else(|e| fail(&format!("writing layout.h: {e}")));
     let mut sources: Vec<PathBuf> = fs::read_dir(&kernels)
         .unwrap_or_else(|e| fail(&format!("reading {}: {e}", kernels.display())))

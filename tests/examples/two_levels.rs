@@ -4,7 +4,7 @@
 //! The system is `gen:poisson2d` of a side, as diagonals; the coarse level has at most 32 x 32 boxes. Each line is a mode: the
 //! fastest of so many solves of fixed iterations, right-hand side and solution staying on the device, and what the memory moved
 //! at least in that time. The last line says whether all modes left the same bits.
-use lacuna_core::{Backend, LinOp};
+use lacuna_engine::{Backend, LinOp};
 use lacuna_formats::{Csr, Spec, convert};
 use lacuna_solvers::{Options, Placed, Solver, Stop, method};
 use lacuna_tests::narrow::TwoLevel;

@@ -2,7 +2,7 @@
 use crate::bits::{Trace, cells_of, upload};
 use crate::numbers::Rng;
 use crate::on_both;
-use lacuna_core::{Backend, Basis, Cells, Pass, Scalar};
+use lacuna_engine::{Backend, Basis, Cells, Pass, Scalar};
 
 /// A basis with random columns.
 ///
@@ -20,7 +20,7 @@ fn run_of<T: Scalar, B: Backend>(dev: &mut B, values: &[T]) -> Cells<T> {
     run
 }
 
-fn all<T>(run: Cells<T>) -> Vec<lacuna_core::Cell<T>> {
+fn all<T>(run: Cells<T>) -> Vec<lacuna_engine::Cell<T>> {
     (0..run.count as usize).map(|i| run.at(i)).collect()
 }
 

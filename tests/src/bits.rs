@@ -1,5 +1,5 @@
 //! Comparing by equal bits.
-use lacuna_core::{Backend, Cell, Finish, History, Scalar, Vector};
+use lacuna_engine::{Backend, Cell, Finish, History, Scalar, Vector};
 use lacuna_solvers::Outcome;
 use std::fmt::Debug;
 
@@ -152,7 +152,7 @@ macro_rules! on_both {
             $body
         };
         let want: $crate::bits::Trace<_> = {
-            let mut made = lacuna_core::Reference::new();
+            let mut made = lacuna_engine::Reference::new();
             let $dev = &mut made;
             $body
         };

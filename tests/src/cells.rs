@@ -2,7 +2,7 @@
 use crate::bits::{Trace, cells_of};
 use crate::numbers::Rng;
 use crate::on_both;
-use lacuna_core::{
+use lacuna_engine::{
     Backend, Cell, Cells, Formula, Hessenberg, History, Pass, Reason, Recorder, Run, Scalar, Test,
 };
 

@@ -4,7 +4,7 @@ use crate::bits::{Trace, cells_of, download, same};
 use crate::formats::every;
 use crate::numbers::{Rng, generated, random_matrix};
 use crate::on_both;
-use lacuna_core::{
+use lacuna_engine::{
     Backend, Error, Format, History, LinOp, Pass, Recorder, Run, Scalar, Scaled, Shifted, Test,
 };
 use lacuna_formats::{Csr, Triplets};

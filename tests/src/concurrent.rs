@@ -1,7 +1,7 @@
 //! Several backends at once, each in a thread of its own.
 use crate::bits::Trace;
 use crate::solves::{Case, solve};
-use lacuna_core::{Backend, Reference, Scalar};
+use lacuna_engine::{Backend, Reference, Scalar};
 use std::sync::mpsc;
 use std::time::Duration;
 

@@ -1,5 +1,5 @@
 //! A backend around another that counts: what the design promises, as figures.
-use lacuna_core::{
+use lacuna_engine::{
     Backend, Basis, Cell, Cells, Control, DeviceInfo, Format, History, Mark, Matrix, Op, Result, Scalar,
     Vector,
 };

@@ -2,7 +2,7 @@
 use crate::bits::{Trace, cells_of, upload};
 use crate::numbers::{Rng, generated, random_matrix};
 use crate::on_both;
-use lacuna_core::{Adjoint, Backend, Cost, Error, Format, Pass, Scalar};
+use lacuna_engine::{Adjoint, Backend, Cost, Error, Format, Pass, Scalar};
 use lacuna_formats::{Csr, FORMATS, Pair, Triplets, convert};
 use lacuna_solvers::{Options, Solver, Stop, method};
 use std::sync::Arc;

@@ -2,7 +2,7 @@
 use crate::bits::{cells_of, download, same, upload};
 use crate::cells::hessenberg;
 use crate::hostile::fails;
-use lacuna_core::{Backend, Confirm, Error, History, Pass, Reason, Recorder, Run, Scalar};
+use lacuna_engine::{Backend, Confirm, Error, History, Pass, Reason, Recorder, Run, Scalar};
 use lacuna_formats::Csr;
 use std::sync::Arc;
 

@@ -4,7 +4,7 @@ use crate::cells::hessenberg;
 use crate::numbers::{Rng, generated, random_matrix};
 use crate::on_both;
 use crate::solves::{Case, rapid, solver, solver_with, tolerance, usual};
-use lacuna_core::{
+use lacuna_engine::{
     Backend, Diagonal, Error, Expr, History, Identity, LinOp, Pass, Product, Reason, Recorder, Run, Scalar,
     Shifted, Sum,
 };
@@ -277,11 +277,11 @@ pub fn program_rules<T: Scalar, B: Backend>(make: fn() -> B) {
     let at = hessenberg::<T, _>(dev, 3);
     fails(dev.multi_axpy_dot(Pass::new("mine").rotate(at, 3, c[0])), &["mine"]);
     fails(
-        dev.multi_axpy_dot(Pass::new("mine").rotate(lacuna_core::Hessenberg { m: 4, ..at }, 0, c[0])),
+        dev.multi_axpy_dot(Pass::new("mine").rotate(lacuna_engine::Hessenberg { m: 4, ..at }, 0, c[0])),
         &["mine"],
     );
     fails(
-        dev.multi_axpy_dot(Pass::new("mine").back_substitute(lacuna_core::Hessenberg { m: 4, ..at })),
+        dev.multi_axpy_dot(Pass::new("mine").back_substitute(lacuna_engine::Hessenberg { m: 4, ..at })),
         &["mine"],
     );
     // A program without operations ends.

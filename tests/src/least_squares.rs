@@ -3,7 +3,7 @@ use crate::bits::Trace;
 use crate::numbers::{Rng, random_matrix};
 use crate::on_both;
 use crate::solves::{paired, tolerance};
-use lacuna_core::{Backend, Scalar};
+use lacuna_engine::{Backend, Scalar};
 use lacuna_solvers::{METHODS, Options, Solver, Stop, method};
 use std::sync::Arc;
 

@@ -1,7 +1,7 @@
 //! The conformance suite: one source, run on every backend, in every number type.
 //!
 //! A case is a function generic over `T: Scalar` and `B: Backend` that runs on a backend and on the serial
-//! [`Reference`](lacuna_core::Reference) and compares **by equal bits** (a NaN equals any NaN). A backend's own test
+//! [`Reference`](lacuna_engine::Reference) and compares **by equal bits** (a NaN equals any NaN). A backend's own test
 //! file names how to make the backend, and [`conformance!`] makes a test of every case:
 //!
 //! ```ignore
@@ -99,7 +99,7 @@ macro_rules! conformance {
 ///
 /// # Panics
 /// Where the backend is required and could not be made.
-pub fn available(backend: &str, error: Option<lacuna_core::Error>) -> bool {
+pub fn available(backend: &str, error: Option<lacuna_engine::Error>) -> bool {
     let Some(error) = error else { return true };
     let required = std::env::var("LACUNA_REQUIRE").unwrap_or_default();
     if required.split(',').any(|name| name.trim() == backend) {

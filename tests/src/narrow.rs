@@ -3,7 +3,7 @@ use crate::bits::{Trace, cells_of, upload};
 use crate::numbers::{Rng, generated, random_matrix};
 use crate::on_both;
 use crate::solves::tolerance;
-use lacuna_core::{Backend, LinOp, Pass, Recorder, Result, Scalar, Vector};
+use lacuna_engine::{Backend, LinOp, Pass, Recorder, Result, Scalar, Vector};
 use lacuna_formats::{Csr, Triplets, convert};
 use lacuna_solvers::{
     Handles, METHODS, Options, Parts, Placed, Preconditioner, Solver, Stop, inverse_diagonal, method,

@@ -1,5 +1,5 @@
 //! Numbers, vectors and matrices to test with: the same seed, the same numbers, everywhere.
-use lacuna_core::Scalar;
+use lacuna_engine::Scalar;
 use lacuna_formats::{Csr, Spec, Triplets};
 
 /// A small generator of pseudo-random numbers (Steele, Lea and Flood 2014, `splitmix64`).

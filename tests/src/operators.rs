@@ -3,7 +3,7 @@ use crate::bits::{Trace, cells_of, same, upload};
 use crate::numbers::{Rng, random_matrix};
 use crate::on_both;
 use crate::solves::tolerance;
-use lacuna_core::{
+use lacuna_engine::{
     Adjoint, Backend, Diagonal, Error, HostOperator, Identity, LinOp, Matrix, Pass, Product, Recorder,
     Scalar, Scaled, Shifted, Sum, Transposed, Vector, WithAdjoint, WithTranspose,
 };
@@ -129,7 +129,7 @@ pub fn adjoints<T: Scalar, B: Backend>(make: fn() -> B) {
 /// `y ← (I − c A)² x`, with a scratch vector made ahead: a polynomial as a user writes it.
 struct Polynomial<T> {
     a: Matrix<T>,
-    c: lacuna_core::Cell<T>,
+    c: lacuna_engine::Cell<T>,
     scratch: Vector<T>,
 }
 

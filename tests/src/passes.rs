@@ -2,7 +2,7 @@
 use crate::bits::{Trace, cells_of, upload};
 use crate::numbers::Rng;
 use crate::on_both;
-use lacuna_core::{Backend, Expr, Formula, Pass, Scalar};
+use lacuna_engine::{Backend, Expr, Formula, Pass, Scalar};
 
 /// Lengths around every border of a canonical sum.
 pub const LENGTHS: [usize; 15] =

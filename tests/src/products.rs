@@ -2,7 +2,7 @@
 use crate::bits::{Trace, cells_of, upload};
 use crate::numbers::{Rng, random_matrix};
 use crate::on_both;
-use lacuna_core::{Argument, Backend, Error, Format, Pass, Scalar, row_sum};
+use lacuna_engine::{Argument, Backend, Error, Format, Pass, Scalar, row_sum};
 use lacuna_formats::{Csr, Triplets};
 use std::sync::Arc;
 

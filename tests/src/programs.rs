@@ -1,7 +1,7 @@
 //! Programs: sections, tests, counts, confirmations.
 use crate::bits::{Trace, cells_of, upload};
 use crate::on_both;
-use lacuna_core::{
+use lacuna_engine::{
     Backend, Cell, Confirm, Finish, Formula, History, Pass, Plan, Reason, Recorder, Run, Scalar,
 };
 use std::ops::ControlFlow;

@@ -4,7 +4,7 @@
 use crate::bits::{Trace, cells_of, upload};
 use crate::numbers::{Rng, random_matrix};
 use crate::on_both;
-use lacuna_core::{Backend, Cell, Expr, Formula, Pass, Recorder, Run, Scalar, Vector};
+use lacuna_engine::{Backend, Cell, Expr, Formula, Pass, Recorder, Run, Scalar, Vector};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};

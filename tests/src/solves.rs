@@ -2,7 +2,7 @@
 use crate::bits::{Trace, same};
 use crate::numbers::{Rng, generated};
 use crate::on_both;
-use lacuna_core::{Backend, Error, Format, LinOp, Matrix, Pass, Reason, Recorder, Result, Scalar, Vector};
+use lacuna_engine::{Backend, Error, Format, LinOp, Matrix, Pass, Reason, Recorder, Result, Scalar, Vector};
 use lacuna_formats::{Csr, Pair, Stencil, Structure, Triplets, convert};
 use lacuna_solvers::{
     Handles, METHODS, MethodInfo, Options, Orthogonalization, PRECONDITIONERS, Parts, Placed, PrecondInfo,

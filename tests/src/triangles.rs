@@ -2,7 +2,7 @@
 use crate::bits::{Trace, download};
 use crate::numbers::{Rng, generated, random_matrix};
 use crate::on_both;
-use lacuna_core::{Backend, Error, Format, History, Pass, Recorder, Run, Scalar};
+use lacuna_engine::{Backend, Error, Format, History, Pass, Recorder, Run, Scalar};
 use lacuna_formats::{Csr, Half, Triangular, Triplets};
 use std::sync::Arc;
 

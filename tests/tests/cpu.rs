@@ -1,6 +1,6 @@
 //! The conformance suite on the CPU backend: with any number of threads, and with each set of instructions.
-use lacuna_core::{Complex32, Complex64, Reason};
 use lacuna_cpu::{Cpu, CpuOptions, Simd};
+use lacuna_engine::{Complex32, Complex64, Reason};
 use lacuna_solvers::{Options, Stop};
 use lacuna_tests::conformance;
 use lacuna_tests::numbers::generated;
@@ -9,7 +9,7 @@ use std::ops::ControlFlow;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 /// All threads take part however small the work is, so that every case is shared among them.
-fn shared(threads: usize) -> lacuna_core::Result<Cpu> {
+fn shared(threads: usize) -> lacuna_engine::Result<Cpu> {
     Cpu::with(CpuOptions {
         threads: Some(threads),
         parallel_from: Some(0),
@@ -18,7 +18,7 @@ fn shared(threads: usize) -> lacuna_core::Result<Cpu> {
     })
 }
 /// Threads join when they are there, so that a case may be shared from its middle or not at all.
-fn with(simd: Simd) -> lacuna_core::Result<Cpu> {
+fn with(simd: Simd) -> lacuna_engine::Result<Cpu> {
     Cpu::with(CpuOptions { threads: Some(2), simd, parallel_from: Some(0), ..CpuOptions::default() })
 }
 

@@ -1,10 +1,10 @@
 //! The conformance suite on the CUDA backend, in each of its modes. Skipped, loudly, where there is no device; a failure where
 //! `LACUNA_REQUIRE` names `cuda`.
-use lacuna_core::{Complex32, Complex64};
 use lacuna_cuda::{Cuda, CudaOptions, Mode};
+use lacuna_engine::{Complex32, Complex64};
 use lacuna_tests::conformance;
 
-fn in_mode(mode: Mode) -> lacuna_core::Result<Cuda> {
+fn in_mode(mode: Mode) -> lacuna_engine::Result<Cuda> {
     Cuda::with(&CudaOptions { mode: Some(mode), ..CudaOptions::default() })
 }
 
@@ -18,7 +18,7 @@ conformance!(graph, "cuda", || in_mode(Mode::Graph), [Complex64], except NOT_YET
 /// Cycles over two lengths in one generated kernel; the mode refuses what has no such form.
 mod jit {
     use super::*;
-    use lacuna_core::Scalar;
+    use lacuna_engine::Scalar;
     use lacuna_tests::{available, narrow};
 
     fn cycles<T: Scalar>() {

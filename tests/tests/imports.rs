@@ -22,7 +22,7 @@ fn dependencies(manifest: &str) -> BTreeMap<String, Vec<String>> {
     for line in manifest.lines().map(str::trim) {
         if let Some(header) = line.strip_prefix('[') {
             let header = header.trim_end_matches(']');
-            // `[dependencies.lacuna-core]` is a table and a name at once.
+            // `[dependencies.lacuna-engine]` is a table and a name at once.
             let (head, name) = header.rsplit_once('.').unwrap_or((header, ""));
             table = if name.starts_with("lacuna") { head.into() } else { header.into() };
             if name.starts_with("lacuna") {
@@ -88,10 +88,10 @@ fn a_solver_names_no_backend_and_a_backend_no_solver() {
 
 #[test]
 fn manifests_are_read_as_written() {
-    let text = "[dependencies]\nlacuna-core.workspace = true\nrayon = \"1\"\n\n[dependencies.lacuna-cpu]\npath = \"x\"\n\
+    let text = "[dependencies]\nlacuna-engine.workspace = true\nrayon = \"1\"\n\n[dependencies.lacuna-cpu]\npath = \"x\"\n\
                 [target.'cfg(unix)'.dependencies]\nlacuna-cuda = { workspace = true }\n[dev-dependencies]\nlacuna = \"0\"\n";
     let found = dependencies(text);
-    assert_eq!(found["dependencies"], ["lacuna-core", "lacuna-cpu"]);
+    assert_eq!(found["dependencies"], ["lacuna-engine", "lacuna-cpu"]);
     assert_eq!(found["target.'cfg(unix)'.dependencies"], ["lacuna-cuda"]);
     assert_eq!(found["dev-dependencies"], ["lacuna"]);
 }

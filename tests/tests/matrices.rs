@@ -1,7 +1,7 @@
 //! Real matrices, of a folder that `LACUNA_MATRICES` names: Jacobi-CG in f64 on the symmetric positive definite ones, GMRES with
 //! incomplete factorisations on general ones.
-use lacuna_core::{Backend, Reason};
 use lacuna_cpu::Cpu;
+use lacuna_engine::{Backend, Reason};
 use lacuna_formats::{Csr, Triplets};
 use lacuna_solvers::{Jacobi, Options, Outcome, Placed, Solver, Stop, method, preconditioner};
 use lacuna_tests::{available, loudly};

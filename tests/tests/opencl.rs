@@ -1,9 +1,9 @@
 //! The conformance suite on the OpenCL device that the environment names, or the first, in each way to run a program.
-use lacuna_core::{Complex32, Complex64};
+use lacuna_engine::{Complex32, Complex64};
 use lacuna_opencl::{Mode, OpenCl, OpenClOptions};
 use lacuna_tests::conformance;
 
-fn with(mode: Mode) -> lacuna_core::Result<OpenCl> {
+fn with(mode: Mode) -> lacuna_engine::Result<OpenCl> {
     OpenCl::new(OpenClOptions { mode, ..OpenClOptions::from_env()? })
 }
 

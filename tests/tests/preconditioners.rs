@@ -1,6 +1,6 @@
 //! Iterations that preconditioners take, against counts of independent implementations: the same problem, the same stopping test.
-use lacuna_core::Backend;
 use lacuna_cpu::Cpu;
+use lacuna_engine::Backend;
 use lacuna_formats::{Csr, Spec, Triplets};
 use lacuna_solvers::{Options, Outcome, Placed, Solver, Stop, method, preconditioner};
 use lacuna_tests::available;

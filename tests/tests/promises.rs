@@ -1,6 +1,6 @@
 //! What the design promises, as figures: operations, bytes, vectors and waits of each method.
-use lacuna_core::{Backend, Format, LinOp, OpKind, Reference, Scalar, Section, WithAdjoint};
 use lacuna_cpu::Cpu;
+use lacuna_engine::{Backend, Format, LinOp, OpKind, Reference, Scalar, Section, WithAdjoint};
 use lacuna_formats::{Csr, Spec};
 use lacuna_solvers::{Jacobi, METHODS, Options, Orthogonalization, Placed, Solver, Stop, method};
 use lacuna_tests::counting::{Counting, Counts};
@@ -235,8 +235,8 @@ fn bytes_follow_the_number_type() {
     let found = [
         bytes::<f32>(),
         bytes::<f64>(),
-        bytes::<lacuna_core::Complex32>(),
-        bytes::<lacuna_core::Complex64>(),
+        bytes::<lacuna_engine::Complex32>(),
+        bytes::<lacuna_engine::Complex64>(),
     ];
     assert_eq!(found, [4, 8, 8, 16]);
 }

@@ -1,5 +1,5 @@
 //! The oracle against independent, naive maths in double precision, with bounds in units of eps, n and the terms.
-use lacuna_core::{
+use lacuna_engine::{
     Backend, Complex32, Complex64, Diagonal, Identity, LinOp, Pass, Product, Reference, Scalar, Scaled,
     Shifted, Sum, Transposed, WithTranspose,
 };
@@ -11,7 +11,7 @@ use lacuna_tests::{cells::least_squares, conformance, solves::paired};
 use std::sync::Arc;
 
 /// The suite on the reference itself: what its cases assert beside equal bits.
-fn reference() -> lacuna_core::Result<Reference> {
+fn reference() -> lacuna_engine::Result<Reference> {
     Ok(Reference::new())
 }
 conformance!(itself, "reference", reference, [f64, Complex32]);

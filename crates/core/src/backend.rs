@@ -1,6 +1,6 @@
 //! What a device implements.
-use crate::control::{Control, Section};
-use crate::program::{Op, Program};
+use crate::ir::control::{Control, Section};
+use crate::ir::program::{Op, Program};
 use crate::{
     Basis, Cell, Cells, Cost, Error, Format, Matrix, Memory, Pass, Reason, Recorder, Result, Scalar, Vector,
 };

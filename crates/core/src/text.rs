@@ -38,7 +38,7 @@ const INVISIBLE: [(char, char); 29] = [
 /// Text on one line without control characters and invisible ones: each is written as Rust writes it, `\u{1b}` for an escape.
 ///
 /// ```
-/// use lacuna_core::text::escaped;
+/// use lacuna_engine::text::escaped;
 ///
 /// assert_eq!(escaped("a\u{1B}[31m\n\u{202E}b é"), "a\\u{1b}[31m\\n\\u{202e}b é");
 /// ```

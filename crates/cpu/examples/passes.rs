@@ -1,7 +1,7 @@
 //! Times passes of several shapes over vectors of ones: `passes SIZES TYPES [THREADS]`, lists with commas between.
-use lacuna_core::{Backend, Cells, History, Kind, Pass, Recorder, Run, Scalar, Vector};
-use lacuna_core::{Complex32, Complex64};
 use lacuna_cpu::{Cpu, CpuOptions};
+use lacuna_engine::{Backend, Cells, History, Kind, Pass, Recorder, Run, Scalar, Vector};
+use lacuna_engine::{Complex32, Complex64};
 use std::time::Instant;
 
 type Make<T> = fn([Vector<T>; 9], Cells<T>) -> Pass<T>;

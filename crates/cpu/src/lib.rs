@@ -4,51 +4,24 @@
 //! and meets the others at a spinning barrier after each operation that needs it. Cell instructions are evaluated by
 //! every thread for itself, so that one meeting is enough. Inside a share a pass runs in chunks that stay in the
 //! first-level cache. Small programs run on the calling thread. The bits do not depend on any of this.
-mod apart;
-mod barrier;
-mod compile;
-mod divide;
-mod dot;
-mod execute;
-mod fused;
-mod gather;
-mod instances;
-mod lanes;
-mod numbers;
-mod prefetch;
-mod product;
-mod share;
+mod pass;
+mod plan;
+mod run;
+mod simd;
 mod spmm;
-mod spmm_bcsr;
-mod spmm_csr;
-mod spmm_dia;
-mod spmm_sell;
-mod spmv_bcsr;
-mod spmv_csr;
-mod spmv_dense;
-mod spmv_dia;
-mod spmv_hyb;
-mod spmv_packed;
-mod spmv_pkt;
-mod spmv_sell;
-mod spmv_stencil;
-mod sweep;
-mod team;
+mod spmv;
 mod tri_solve;
-mod turns;
-mod update;
-mod watch;
 
-use compile::Compiled;
-use execute::{Arena, Start};
-use instances::Instance;
-use lacuna_core::{
+use lacuna_engine::{
     Backend, Basis, Cell, Cells, Control, Cost, DeviceInfo, Error, Finish, Format, History, HostStore, Mark,
     Matrix, Op, Plan, Program, Result, Run, Scalar, Vector, check_process,
 };
+use plan::compile::Compiled;
 use pulp::Arch;
+use run::execute::{Arena, Start};
+use run::gang::Helpers;
+use simd::instances::Instance;
 use std::sync::Arc;
-use team::Helpers;
 
 /// Which instructions the kernels use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
@@ -177,7 +150,8 @@ impl Cpu {
         let Prepared { compiled, .. } = plan.prepared.downcast_ref::<Prepared<T>>()?;
         let sweeps = || {
             let [.., each] = &compiled.sections;
-            each.iter().filter(|step| matches!(step.kind, compile::Kind::Sweep) && step.updates.len() > 1)
+            each.iter()
+                .filter(|step| matches!(step.kind, plan::compile::Kind::Sweep) && step.updates.len() > 1)
         };
         Some((sweeps().count(), sweeps().filter(|step| step.fused.is_some()).count()))
     }
@@ -238,7 +212,7 @@ impl Backend for Cpu {
         }
     }
     fn formats(&self, _: usize, _: usize) -> &'static [Cost] {
-        &product::COSTS
+        &spmv::COSTS
     }
     fn vector<T: Scalar>(&mut self, n: usize) -> Result<Vector<T>> {
         self.store.vector(n)
@@ -281,7 +255,7 @@ impl Backend for Cpu {
     }
 
     fn step<T: Scalar>(&mut self, op: &Op<T>, control: &mut Control, history: &mut History) -> Result<()> {
-        lacuna_core::reference_step(&mut self.store, op, control, history)
+        lacuna_engine::reference_step(&mut self.store, op, control, history)
     }
 
     fn plan<T: Scalar>(&mut self, program: Program<T>) -> Result<Plan<T>> {

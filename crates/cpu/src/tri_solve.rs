@@ -1,7 +1,7 @@
 //! `x ← A⁻¹ b` for triangular matrices, with the same bits in every order: parts that need nothing of each other by a thread each;
 //! else one row after the other where there are few threads; else wide levels by all threads, runs of narrow ones by the first.
-use crate::barrier::Barrier;
-use lacuna_core::{Complex32, Complex64, Format, Kind as Number, Scalar, Triangle};
+use crate::run::barrier::Barrier;
+use lacuna_engine::{Complex32, Complex64, Format, Kind as Number, Scalar, Triangle};
 use lacuna_formats::Triangular;
 use pulp::{Arch, Simd, WithSimd};
 use std::any::Any;
@@ -278,7 +278,7 @@ impl<T: Scalar> WithSimd for Inlined<'_, T> {
 #[cfg(test)]
 mod tests {
     use super::{Plan, Solved, independent};
-    use lacuna_core::Format;
+    use lacuna_engine::Format;
     use lacuna_formats::{Csr, Half, Spec, Triangular, Triplets};
     use std::sync::Arc;
 

@@ -7,8 +7,8 @@
 //! `bench [quick|large] [modes] [systems=a,b] [methods=a,b] [formats=a,b] [iterations=30]`: `quick` leaves out the large systems, `large`
 //! all others; modes as in `auto,jit,graph`; systems and methods by the ends of their names, all where none is given;
 //! formats by name, `auto` where none is given, for products (`methods=product`) every one that takes the matrix.
-use lacuna_core::{Backend, Format, Matrix, Pass, Vector};
 use lacuna_cuda::{Compile, Cuda, CudaOptions, Mode, compiler_found};
+use lacuna_engine::{Backend, Format, Matrix, Pass, Vector};
 use lacuna_formats::{Csr, FORMATS, Spec, Structure, choose_format, convert};
 use lacuna_solvers::{BiCgStab, Cg, Cycle, Gmres, Method, Orthogonalization, Side, Solver, Stop};
 use std::error::Error;
@@ -147,7 +147,7 @@ fn solves(
     a: &Arc<dyn Format<f64>>,
     method: &dyn Method<f64>,
     max_iters: u64,
-) -> Result<(f64, usize, Mode), lacuna_core::Error> {
+) -> Result<(f64, usize, Mode), lacuna_engine::Error> {
     let mark = dev.mark();
     let done = (|| {
         let matrix: Matrix<f64> = dev.matrix(a.clone())?;
@@ -189,7 +189,7 @@ fn product(
     format: &str,
     a: Arc<dyn Format<f64>>,
     copy: f64,
-) -> Result<(), lacuna_core::Error> {
+) -> Result<(), lacuna_engine::Error> {
     let mark = dev.mark();
     dev.set_mode(Mode::Auto);
     let matrix: Matrix<f64> = dev.matrix(a.clone())?;
@@ -213,7 +213,7 @@ fn product(
 }
 
 /// Vectors to the device and back, beside what the link allows; into memory that has been written before, and into fresh pages.
-fn transfers(dev: &mut Cuda, n: usize) -> Result<(), lacuna_core::Error> {
+fn transfers(dev: &mut Cuda, n: usize) -> Result<(), lacuna_engine::Error> {
     const TIMES: usize = 5;
     let mark = dev.mark();
     let v: Vector<f64> = dev.vector(n)?;
@@ -245,7 +245,7 @@ fn transfers(dev: &mut Cuda, n: usize) -> Result<(), lacuna_core::Error> {
 }
 
 /// The update pass of conjugate gradients.
-fn sweep(dev: &mut Cuda, n: usize, copy: f64) -> Result<(), lacuna_core::Error> {
+fn sweep(dev: &mut Cuda, n: usize, copy: f64) -> Result<(), lacuna_engine::Error> {
     let mark = dev.mark();
     dev.set_mode(Mode::Graph);
     let v: Vec<Vector<f64>> = (0..4).map(|_| dev.vector(n)).collect::<Result<_, _>>()?;
@@ -269,10 +269,10 @@ fn sweep(dev: &mut Cuda, n: usize, copy: f64) -> Result<(), lacuna_core::Error> 
 /// Microseconds of what `body` records, of 200 runs within one program: the median of five, less an empty program's.
 fn repeat(
     dev: &mut Cuda,
-    body: impl FnOnce(&mut lacuna_core::Recorder<'_, f64>, lacuna_core::Cell<f64>),
-) -> Result<f64, lacuna_core::Error> {
+    body: impl FnOnce(&mut lacuna_engine::Recorder<'_, f64>, lacuna_engine::Cell<f64>),
+) -> Result<f64, lacuna_engine::Error> {
     const RUNS: u64 = 208;
-    let mut k = lacuna_core::Recorder::new(dev, "repeat");
+    let mut k = lacuna_engine::Recorder::new(dev, "repeat");
     let [c] = k.cells();
     k.each(|k| body(k, c));
     let program = k.finish()?;
@@ -280,8 +280,8 @@ fn repeat(
     let mut times = Vec::new();
     for _ in 0..6 {
         let start = Instant::now();
-        let mut history = lacuna_core::History::default();
-        dev.execute(&mut plan, lacuna_core::Run { limit: RUNS, history: &mut history, watch: None })?;
+        let mut history = lacuna_engine::History::default();
+        dev.execute(&mut plan, lacuna_engine::Run { limit: RUNS, history: &mut history, watch: None })?;
         times.push(start.elapsed().as_secs_f64() / RUNS as f64 * 1e6);
     }
     times.remove(0);

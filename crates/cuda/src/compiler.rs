@@ -1,6 +1,6 @@
 //! NVRTC, the compiler of the CUDA toolkit, where it is found at run time; and what it has compiled, on disk.
-use lacuna_core::{Error, Result};
-use lacuna_generate::{Cached, background};
+use lacuna_engine::{Error, Result};
+use lacuna_gpu::{Cached, background};
 use libloading::Library;
 use std::collections::BTreeMap;
 use std::ffi::{CString, c_char, c_int};

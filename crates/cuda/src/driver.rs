@@ -7,7 +7,7 @@ use cust::error::CudaError;
 use cust::module::Module;
 use cust::stream::{Stream, StreamFlags};
 use cust::sys;
-use lacuna_core::{DeviceInfo, Error, Result};
+use lacuna_engine::{DeviceInfo, Error, Result};
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::ffi::{CStr, c_void};
@@ -40,7 +40,7 @@ pub(crate) struct Limits {
 pub(crate) struct Driver {
     pub(crate) limits: Limits,
     functions: HashMap<String, Kernel>,
-    /// Kernels written for programs, by their text.
+    /// Kernels generated for programs, by their text.
     written: HashMap<String, (Kernel, Module)>,
     /// What large transfers go through, and page-locked memory that is not in use.
     pub(crate) carrier: RefCell<Option<Carrier>>,
@@ -433,6 +433,6 @@ impl Drop for Graph {
 }
 
 /// A kernel's name with the suffix of a number type.
-pub(crate) fn kernel_name(stem: &str, kind: lacuna_core::Kind) -> String {
+pub(crate) fn kernel_name(stem: &str, kind: lacuna_engine::Kind) -> String {
     format!("{stem}_{}", kind.name())
 }

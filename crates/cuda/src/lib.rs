@@ -6,32 +6,32 @@
 //! error.
 mod compiler;
 mod driver;
+mod execute;
+mod jit;
 mod memory;
-mod near;
 mod options;
-mod prepared;
-mod run;
+mod plan;
+mod plan_cache;
 mod store;
 mod table;
 mod transfer;
-mod written;
 
 pub use compiler::compiler_found;
 pub use driver::devices;
 pub use options::{Compile, CudaOptions, Mode};
 
 use crate::driver::Driver;
+use crate::execute::Runner;
 use crate::memory::Buffer;
-use crate::prepared::{Owned, Prepared, Workshop, single, sweep_up};
-use crate::run::Runner;
+use crate::plan::{Owned, Planner, Prepared, single, sweep_up};
+use crate::plan_cache::{Entries, Kept};
 use crate::store::Store;
-use crate::written::{Entries, Written};
-use lacuna_core::cells::{Instr, Machine, Unary};
-use lacuna_core::{
+use lacuna_engine::cells::{Instr, Machine, Unary};
+use lacuna_engine::{
     Backend, Basis, Cell, Cells, Control, Cost, DeviceInfo, Error, Finish, Format, History, Mark, Matrix, Op,
     OpKind, Plan, Program, Result, Run, Scalar, StepByStep, Vector, encode, host_call, step_by_step,
 };
-use lacuna_generate::Shelf;
+use lacuna_gpu::PlanCache;
 use std::sync::Arc;
 
 /// An NVIDIA GPU as a device.
@@ -39,7 +39,7 @@ pub struct Cuda {
     store: Store,
     owned: Vec<Owned>,
     /// What plans share with those after them.
-    shelf: Shelf<Entries, Written>,
+    plans: PlanCache<Entries, Kept>,
     history: Option<Buffer>,
     mode: Mode,
     compile: Compile,
@@ -61,8 +61,8 @@ impl Cuda {
     pub fn with(options: &CudaOptions) -> Result<Self> {
         let (mode, compile) = (options.mode()?, options.compile()?);
         let driver = Driver::open(&options.device())?;
-        let (store, owned, shelf) = (Store::new(), Vec::new(), Shelf::default());
-        Ok(Cuda { store, owned, shelf, history: None, mode, compile, driver })
+        let (store, owned, plans) = (Store::new(), Vec::new(), PlanCache::default());
+        Ok(Cuda { store, owned, plans, history: None, mode, compile, driver })
     }
     /// How programs planned from now on are executed.
     pub fn set_mode(&mut self, mode: Mode) {
@@ -150,16 +150,16 @@ impl Cuda {
         timed.map(|()| fastest)
     }
 
-    fn workshop(&mut self) -> Workshop<'_> {
-        let Cuda { store, owned, shelf, mode, compile, driver, .. } = self;
-        Workshop { driver, store, owned, shelf, mode: *mode, compile: *compile }
+    fn workshop(&mut self) -> Planner<'_> {
+        let Cuda { store, owned, plans, mode, compile, driver, .. } = self;
+        Planner { driver, store, owned, plans, mode: *mode, compile: *compile }
     }
 
     /// Makes something; where there is no memory for it, once more without what is kept for plans to come.
     fn making_room<X>(&mut self, mut make: impl FnMut(&mut Self) -> Result<X>) -> Result<X> {
         self.driver.enter()?;
         match make(self) {
-            Err(Error::OutOfMemory { .. }) if self.shelf.clear() => {
+            Err(Error::OutOfMemory { .. }) if self.plans.clear() => {
                 sweep_up(&mut self.owned, &mut self.store.pool);
                 make(self)
             }
@@ -170,7 +170,7 @@ impl Cuda {
 
 impl Drop for Cuda {
     fn drop(&mut self) {
-        lacuna_generate::background::leave();
+        lacuna_gpu::background::leave();
         if self.driver.enter().is_ok() {
             // A failure was told before; what is freed below goes with the context then.
             let _ = self.driver.wait("closing the device");
@@ -190,7 +190,7 @@ impl Backend for Cuda {
     }
     fn formats(&self, rows: usize, bytes: usize) -> &'static [Cost] {
         let limits = &self.driver.limits;
-        lacuna_generate::costs(rows, limits.multiprocessors as usize, bytes, limits.cache)
+        lacuna_gpu::costs(rows, limits.multiprocessors as usize, bytes, limits.cache)
     }
     fn vector<T: Scalar>(&mut self, n: usize) -> Result<Vector<T>> {
         Ok(Backend::basis::<T>(self, n, 1)?.column(0))
@@ -213,7 +213,7 @@ impl Backend for Cuda {
     fn set_matrix<T: Scalar>(&mut self, a: Matrix<T>, to: Arc<dyn Format<T>>) -> Result<()> {
         self.driver.enter()?;
         self.store.set_matrix(&self.driver, a, to)?;
-        self.shelf.retain(|serial| serial != a.serial);
+        self.plans.retain(|serial| serial != a.serial);
         Ok(())
     }
     fn mark(&self) -> Mark {
@@ -221,7 +221,7 @@ impl Backend for Cuda {
     }
     fn release(&mut self, mark: Mark) {
         self.store.release(mark);
-        self.shelf.retain(|serial| self.store.has_matrix(serial));
+        self.plans.retain(|serial| self.store.has_matrix(serial));
         sweep_up(&mut self.owned, &mut self.store.pool);
     }
     fn upload<T: Scalar>(&mut self, from: &[T], to: Vector<T>) -> Result<()> {
@@ -308,13 +308,13 @@ impl Backend for Cuda {
         if !self.owned.iter().any(|o| Arc::ptr_eq(&o.alive, &prepared.alive)) {
             return Err(stale());
         }
-        if prepared.near.is_some() && prepared.generation != self.store.generation {
+        if prepared.jit.is_some() && prepared.generation != self.store.generation {
             *prepared = self.making_room(|this| this.workshop().prepare(&plan.program))?;
             sweep_up(&mut self.owned, &mut self.store.pool);
         }
         if prepared.compiling.as_ref().is_some_and(compiler::Job::is_done) {
             prepared.compiling = None;
-            let mut workshop = Workshop { mode: Mode::Auto, compile: Compile::Auto, ..self.workshop() };
+            let mut workshop = Planner { mode: Mode::Auto, compile: Compile::Auto, ..self.workshop() };
             // Where there is no room for it, the graph goes on.
             if let Ok(jit) = workshop.prepare(&plan.program) {
                 *prepared = jit;

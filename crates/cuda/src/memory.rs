@@ -1,7 +1,7 @@
 //! A pool of device memory: what is given back is kept and handed out again, so that a solve after the first allocates
 //! nothing.
 use crate::driver::{Address, Driver};
-use lacuna_core::{Error, Result};
+use lacuna_engine::{Error, Result};
 use std::collections::BTreeMap;
 
 /// Buffers start at multiples of this many bytes, and so do the vectors within a basis.

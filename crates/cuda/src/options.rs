@@ -1,5 +1,5 @@
 //! How a backend computes.
-use lacuna_core::{Error, Result};
+use lacuna_engine::{Error, Result};
 use std::str::FromStr;
 
 /// How a program is executed. Every way gives the same bits.

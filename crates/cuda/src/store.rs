@@ -2,7 +2,7 @@
 use crate::driver::{Address, Driver};
 use crate::memory::{ALIGNMENT, Buffer, Pool};
 use crate::table::columns_kernel;
-use lacuna_core::{
+use lacuna_engine::{
     Argument, Basis, Cell, Cells, Error, Format, Kind, Mark, Matrix, Op, Program, Result, Scalar, Vector,
     check_pattern, next_serial,
 };
@@ -94,8 +94,8 @@ impl Store {
             cells: [
                 file::<f32>(),
                 file::<f64>(),
-                file::<lacuna_core::Complex32>(),
-                file::<lacuna_core::Complex64>(),
+                file::<lacuna_engine::Complex32>(),
+                file::<lacuna_engine::Complex64>(),
             ],
             pool: Pool::default(),
         }
@@ -195,8 +195,8 @@ impl Store {
         let [a, b, c, d] = [
             self.file::<f32>().host.len(),
             self.file::<f64>().host.len(),
-            self.file::<lacuna_core::Complex32>().host.len(),
-            self.file::<lacuna_core::Complex64>().host.len(),
+            self.file::<lacuna_engine::Complex32>().host.len(),
+            self.file::<lacuna_engine::Complex64>().host.len(),
         ];
         Mark { counts: [self.slots.len(), self.matrices.len(), a, b, c, d] }
     }
@@ -223,8 +223,8 @@ impl Store {
         }
         cut::<f32>(self, a);
         cut::<f64>(self, b);
-        cut::<lacuna_core::Complex32>(self, c);
-        cut::<lacuna_core::Complex64>(self, d);
+        cut::<lacuna_engine::Complex32>(self, c);
+        cut::<lacuna_engine::Complex64>(self, d);
     }
 
     fn slot<T: Scalar>(&self, v: Vector<T>, operation: &str) -> Result<&Slot> {
@@ -424,8 +424,8 @@ impl Store {
         }
         drop_file::<f32>(self);
         drop_file::<f64>(self);
-        drop_file::<lacuna_core::Complex32>(self);
-        drop_file::<lacuna_core::Complex64>(self);
+        drop_file::<lacuna_engine::Complex32>(self);
+        drop_file::<lacuna_engine::Complex64>(self);
         self.pool.clear(driver);
     }
 }

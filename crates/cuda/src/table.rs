@@ -1,13 +1,13 @@
 //! A program in the form the kernels take: one record by value for each operation. The structures here mirror those of `sweep.cuh`.
 use crate::driver::{Address, kernel_name};
 use crate::store::{Store, StoredMatrix};
-use lacuna_core::encode::*;
-use lacuna_core::{Error, Kind, Result, Scalar, not_triangular};
+use lacuna_engine::encode::*;
+use lacuna_engine::{Error, Kind, Result, Scalar, not_triangular};
 use lacuna_formats::PACKET;
-use lacuna_generate::Stage;
+use lacuna_gpu::Stage;
 
 /// Elements of a segment of a canonical sum.
-pub(crate) const SEGMENT: u32 = lacuna_core::sum::SEGMENT as u32;
+pub(crate) const SEGMENT: u32 = lacuna_engine::sum::SEGMENT as u32;
 const MAX_SLOTS: usize = 32;
 const MAX_TERMS: usize = 96;
 const MAX_DOTS: usize = 32;

@@ -2,7 +2,7 @@
 use crate::driver::{Address, Driver, Event};
 use bytemuck::{Pod, cast_slice, cast_slice_mut};
 use cust::sys;
-use lacuna_core::Result;
+use lacuna_engine::Result;
 use rayon::prelude::*;
 use std::ffi::c_void;
 use std::sync::{Arc, Mutex, PoisonError};

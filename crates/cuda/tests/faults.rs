@@ -1,8 +1,8 @@
 //! What cannot be done comes back as an error, and the process goes on.
 mod support;
 
-use lacuna_core::{Backend, Error, Pass, Reference};
 use lacuna_cuda::{Compile, Cuda, CudaOptions, Mode, devices};
+use lacuna_engine::{Backend, Error, Pass, Reference};
 use support::{device, random_matrix};
 
 #[test]

@@ -1,8 +1,8 @@
 //! Every primitive against the serial reference, by equal bits, in every number type and mode.
 mod support;
 
-use lacuna_core::{Backend, Formula, Matrix, Pass, Reference, Result, Scalar, Vector};
 use lacuna_cuda::Mode;
+use lacuna_engine::{Backend, Formula, Matrix, Pass, Reference, Result, Scalar, Vector};
 use std::sync::Arc;
 use support::{Random, assert_same, device, modes, random_matrix, unless_refused};
 
@@ -177,7 +177,7 @@ fn products<T: Scalar>() {
             Ok((downloaded(dev, &v)?, dev.read(&all)?))
         }
         let what =
-            format!("product {rows}x{cols}, {per_row} a row, lanes {}", lacuna_core::Format::lanes(&*a));
+            format!("product {rows}x{cols}, {per_row} a row, lanes {}", lacuna_engine::Format::lanes(&*a));
         let any = [Mode::Stream, Mode::Graph];
         let only = (rows != cols).then_some(&any[..]);
         both::<T>(&what, rows, only, |dev| on!(dev, d => work(d, a.clone())));
@@ -221,6 +221,6 @@ fn long_sums() {
     dev.upload(&values, v).unwrap();
     let c = Backend::cells::<f32>(&mut dev, 1).unwrap().at(0);
     dev.multi_axpy_dot(Pass::new("long").dot(c, v, v)).unwrap();
-    let expected = lacuna_core::dot_product(&values, &values);
+    let expected = lacuna_engine::dot_product(&values, &values);
     assert_same(&dev.read(&[c]).unwrap(), &[expected], "a long sum");
 }

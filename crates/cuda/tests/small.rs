@@ -1,8 +1,8 @@
 //! Every kernel once on a small case, for memory checkers, under which anything larger takes too long.
 mod support;
 
-use lacuna_core::{Backend, Matrix, Pass, Reference, Result, Scalar};
 use lacuna_cuda::Mode;
+use lacuna_engine::{Backend, Matrix, Pass, Reference, Result, Scalar};
 use lacuna_solvers::{Cg, Cycle, Gmres, Method, Solver, Stop};
 use std::sync::Arc;
 use support::{Random, assert_same, device, random_matrix, unless_refused};

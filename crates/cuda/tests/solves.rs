@@ -1,8 +1,8 @@
 //! Whole solves against the serial reference: outcomes, histories and solutions by equal bits, in every mode.
 mod support;
 
-use lacuna_core::{Backend, Diagonal, Format, LinOp, Matrix, Reason, Reference, Result, Scalar};
 use lacuna_cuda::{Cuda, Mode, compiler_found};
+use lacuna_engine::{Backend, Diagonal, Format, LinOp, Matrix, Reason, Reference, Result, Scalar};
 use lacuna_formats::{Csr, Spec, convert};
 use lacuna_solvers::{
     BiCgStab, Cg, ClassicalBiCgStab, ClassicalCg, Cycle, Gmres, Method, Orthogonalization, Outcome, Side,
@@ -280,8 +280,8 @@ fn a_plan_takes_its_kernel_when_it_is_there() {
     loop {
         dev.upload(&b, solver.b()).unwrap();
         dev.upload(&zeros, solver.x()).unwrap();
-        let mut history = lacuna_core::History::default();
-        let run = lacuna_core::Run { limit: 40, history: &mut history, watch: None };
+        let mut history = lacuna_engine::History::default();
+        let run = lacuna_engine::Run { limit: 40, history: &mut history, watch: None };
         dev.execute(&mut plan, run).unwrap();
         let mut x = zeros.clone();
         dev.download(solver.x(), &mut x).unwrap();

@@ -25,7 +25,7 @@ fn least<R>(what: &str, f: impl Fn() -> R) -> R {
     result.unwrap_or_else(f)
 }
 
-fn main() -> lacuna_core::Result<()> {
+fn main() -> lacuna_engine::Result<()> {
     let name = std::env::args().nth(1).unwrap_or_else(|| "gen:poisson3d:100x100x100".into());
     let a = lacuna_formats::open::<f64>(&name, &Default::default())?;
     // Eleven rows in a row to a column, smoothed once: about as many entries as a prolongator has.

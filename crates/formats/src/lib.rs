@@ -15,66 +15,42 @@
 //! - [`open`] takes either, a file or a name.
 //! - [`Structure`] says what a matrix looks like, [`spy`] counts entries for a picture of it.
 pub mod algebra;
-mod assemble;
-mod assembly;
-mod bcsr;
-mod blocks;
-mod colours;
-mod csr;
-mod csr_ref;
-mod cut;
-mod dense;
-mod dia;
+mod build;
+mod choose;
 pub mod factor;
-mod footprint;
 mod generate;
-mod graph;
-mod hyb;
-mod hyb_layout;
 mod interop;
 pub mod io;
-mod lengths;
-mod matching;
-mod mirror;
-mod packed;
-mod padding;
-mod pair;
-mod parts;
-mod permutation;
-mod pkt;
-mod reorder;
-mod select;
-mod sell;
-mod stencil;
-mod structure;
-mod triangular;
-mod triplets;
+mod order;
+mod storage;
 
-pub use assembly::{Assembled, Assembly, AssemblyPlan, Elements, FIXED};
-pub use bcsr::{BLOCK_SIZES, Bcsr};
-pub use blocks::LEAST_FILL;
-pub use colours::{by_colours, greedy_colours};
-pub use csr::Csr;
-pub use csr_ref::CsrRef;
-pub use dense::Dense;
-pub use dia::{DIA_ROWS, Dia};
+pub use build::assembly::{Assembled, Assembly, AssemblyPlan, Elements, FIXED};
+pub use build::csr_ref::CsrRef;
+pub use build::triplets::Triplets;
+pub use choose::blocks::LEAST_FILL;
+pub use choose::select::{
+    Candidate, FORMATS, FormatInfo, candidates, choose_format, choose_lasting_format, convert,
+};
+pub use choose::structure::{Structure, spy};
 pub use generate::{Generator, Spec, look_alikes};
-pub use hyb::Hyb;
-pub use hyb_layout::HybLayout;
 pub use io::{field, mm, open};
-pub use matching::matching;
-pub use packed::{Packed, Values, widened};
-pub use pair::Pair;
-pub use parts::{compact_parts, parts};
-pub use permutation::Permutation;
-pub use pkt::{PACKET, Pkt};
-pub use reorder::{ORDERS, OrderInfo, Profile, by_length, by_parts, reorder, reverse_cuthill_mckee};
-pub use select::{Candidate, FORMATS, FormatInfo, candidates, choose_format, choose_lasting_format, convert};
-pub use sell::{SLICE, Sell};
-pub use stencil::{MOST_NEIGHBOURS, Stencil};
-pub use structure::{Structure, spy};
-pub use triangular::{Half, Triangular};
-pub use triplets::Triplets;
+pub use order::colours::{by_colours, greedy_colours};
+pub use order::matching::matching;
+pub use order::parts::{compact_parts, parts};
+pub use order::permutation::Permutation;
+pub use order::reorder::{ORDERS, OrderInfo, Profile, by_length, by_parts, reorder, reverse_cuthill_mckee};
+pub use storage::bcsr::{BLOCK_SIZES, Bcsr};
+pub use storage::csr::Csr;
+pub use storage::dense::Dense;
+pub use storage::dia::{DIA_ROWS, Dia};
+pub use storage::hyb::Hyb;
+pub use storage::hyb_layout::HybLayout;
+pub use storage::packed::{Packed, Values, widened};
+pub use storage::pair::Pair;
+pub use storage::pkt::{PACKET, Pkt};
+pub use storage::sell::{SLICE, Sell};
+pub use storage::stencil::{MOST_NEIGHBOURS, Stencil};
+pub use storage::triangular::{Half, Triangular};
 
 /// The programs of a page of the guide.
 #[cfg(all(

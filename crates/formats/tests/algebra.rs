@@ -1,5 +1,5 @@
 //! Sparse algebra against dense products, against itself on other numbers of threads, and plans against fresh results.
-use lacuna_core::{Complex64, Error, Scalar};
+use lacuna_engine::{Complex64, Error, Scalar};
 use lacuna_formats::algebra::{GalerkinPlan, ProductPlan, TransposePlan, build_rows, galerkin, product};
 use lacuna_formats::{Csr, Triplets};
 use proptest::prelude::*;

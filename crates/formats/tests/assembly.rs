@@ -1,5 +1,5 @@
 //! Assembly by elements, by coefficients and by rows: the bits of triplets, on any number of threads, once and again.
-use lacuna_core::{Error, Scalar};
+use lacuna_engine::{Error, Scalar};
 use lacuna_formats::{Assembly, AssemblyPlan, Csr, Elements, FIXED, Triplets};
 use proptest::prelude::*;
 
@@ -63,7 +63,7 @@ fn elements_agree<T: Scalar>(n: usize, per_element: usize, nodes: &[u32]) {
 fn elements_have_the_bits_of_triplets_on_any_number_of_threads() {
     let nodes = triangles(73); // more rows than one task takes
     elements_agree::<f64>(73 * 73, 3, &nodes);
-    elements_agree::<lacuna_core::Complex32>(73 * 73, 3, &nodes);
+    elements_agree::<lacuna_engine::Complex32>(73 * 73, 3, &nodes);
     // Some fixed; one unknown that all elements share, so that its row is long.
     let mut joined = triangles(40);
     joined.iter_mut().filter(|node| **node % 7 == 0).for_each(|node| *node = FIXED);

@@ -1,5 +1,5 @@
 //! What a valid matrix is, and what every operation on it gives.
-use lacuna_core::{Complex64, Error, Format, row_sum};
+use lacuna_engine::{Complex64, Error, Format, row_sum};
 use lacuna_formats::{Csr, Triplets};
 use proptest::prelude::*;
 

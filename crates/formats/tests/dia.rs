@@ -1,5 +1,5 @@
 //! Diagonals, all of them and those of a symmetric matrix.
-use lacuna_core::{Complex64, Format, Scalar};
+use lacuna_engine::{Complex64, Format, Scalar};
 use lacuna_formats::{Csr, Dia, Spec, Structure, Triplets, candidates};
 use proptest::prelude::*;
 
@@ -88,7 +88,7 @@ fn what_is_not_symmetric_is_refused() {
 fn auto_leaves_it_where_a_cache_cannot_keep_what_is_read_twice() {
     let refused = |name: &str| {
         let a: Csr<f64> = Spec::parse(name).unwrap().build().unwrap();
-        let all = candidates(&a, &Structure::of(&a), &[lacuna_core::Cost::of_bytes("dia", 1.0)]);
+        let all = candidates(&a, &Structure::of(&a), &[lacuna_engine::Cost::of_bytes("dia", 1.0)]);
         all.into_iter().find(|c| c.name == "dia-sym").unwrap().refused
     };
     assert_eq!(refused("gen:poisson-p1:63"), None);

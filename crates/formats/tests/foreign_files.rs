@@ -1,5 +1,5 @@
 //! Files as they come: compressed, in archives, from pipes, of other kinds, of other times.
-use lacuna_core::text::escaped;
+use lacuna_engine::text::escaped;
 use lacuna_formats::mm::{Opened, ReadOptions, Wanted, parse_matrix, parse_vector, read_matrix};
 use std::io::{Read, Write};
 use std::sync::Mutex;
@@ -260,7 +260,7 @@ impl Read for Endless<'_> {
 }
 
 /// What is said of a text that is read.
-fn notes<T: lacuna_core::Scalar>(text: &str) -> Vec<String> {
+fn notes<T: lacuna_engine::Scalar>(text: &str) -> Vec<String> {
     let notes = Mutex::new(Vec::new());
     let note = |text: &str| notes.lock().unwrap().push(text.to_string());
     let options = ReadOptions { progress: None, notes: Some(&note) };
@@ -283,7 +283,7 @@ fn numbers_that_the_type_does_not_hold_are_told() {
     assert!(notes::<f64>(&real.replace("1e-50", "4.9e-324")).is_empty());
     let complex = "%%MatrixMarket matrix coordinate complex general\n1 1 1\n1 1 1 1e-60\n";
     let said = ["f:3:7: the imaginary part 1e-60 is too small for c32 and became 0"];
-    assert_eq!(notes::<lacuna_core::Complex32>(complex), said);
+    assert_eq!(notes::<lacuna_engine::Complex32>(complex), said);
 
     let whole = |n: &str| format!("%%MatrixMarket matrix array integer general\n2 1\n1\n{n}\n");
     let said = "f:4:1: the value 9007199254740993 is not exact in f64 and became 9007199254740992";

@@ -1,5 +1,5 @@
 //! Every format holds the same matrix, refuses what does not suit it, and says what it takes.
-use lacuna_core::{Complex64, Cost, Error, Format, Scalar};
+use lacuna_engine::{Complex64, Cost, Error, Format, Scalar};
 use lacuna_formats::{
     Bcsr, Csr, Dense, Dia, FORMATS, Hyb, Sell, Spec, Structure, Triplets, candidates, choose_format, convert,
 };

@@ -1,5 +1,5 @@
 //! The generators: sizes, structure, definiteness, the same bits everywhere, and what a wrong name answers.
-use lacuna_core::{Complex32, Complex64, Scalar};
+use lacuna_engine::{Complex32, Complex64, Scalar};
 use lacuna_formats::{Csr, Spec, Structure};
 
 fn build<T: Scalar>(text: &str) -> Csr<T> {

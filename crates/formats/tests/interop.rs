@@ -1,6 +1,6 @@
 //! Arrays of somebody else's, and matrices of other crates: what is lent is not copied, what comes back is the same, and what no
 //! matrix is made of is refused. `cargo test -p lacuna-formats --test interop --features faer024,sprs011,nalgebra-sparse012,serde`
-use lacuna_core::{Complex64, Error};
+use lacuna_engine::{Complex64, Error};
 use lacuna_formats::{Csr, CsrRef, Triplets};
 use proptest::prelude::*;
 use std::sync::Arc;

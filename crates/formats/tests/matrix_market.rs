@@ -1,5 +1,5 @@
 //! Every kind of Matrix Market file, and an answer with line and column to every kind of broken one.
-use lacuna_core::{Complex32, Complex64, Error, Scalar};
+use lacuna_engine::{Complex32, Complex64, Error, Scalar};
 use lacuna_formats::mm::*;
 use lacuna_formats::{Csr, Spec, Triplets, field, open};
 use proptest::prelude::*;

@@ -1,5 +1,5 @@
 //! Broken Matrix Market files: an answer with line and column to each, and never a panic.
-use lacuna_core::{Complex32, Complex64, Error};
+use lacuna_engine::{Complex32, Complex64, Error};
 use lacuna_formats::mm::{parse_matrix, parse_vector};
 use proptest::prelude::*;
 

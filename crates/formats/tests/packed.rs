@@ -1,5 +1,5 @@
 //! Packed columns and narrow values: the bits of compressed rows, and what they cannot hold.
-use lacuna_core::{Complex64, Format, Scalar};
+use lacuna_engine::{Complex64, Format, Scalar};
 use lacuna_formats::{Csr, Packed, Spec, Triplets};
 use proptest::prelude::*;
 
@@ -38,7 +38,8 @@ fn rounded_values_are_the_nearest() {
 
 #[test]
 fn what_does_not_fit_is_refused() {
-    let told = |packed: lacuna_core::Result<Packed<f64>>| packed.expect_err("should be refused").to_string();
+    let told =
+        |packed: lacuna_engine::Result<Packed<f64>>| packed.expect_err("should be refused").to_string();
     let mut t = Triplets::new(3, 70_000);
     (0..3).for_each(|i| t.push(i, i, 1.0));
     t.push(1, 65_536, 0.1);

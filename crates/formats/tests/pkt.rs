@@ -1,5 +1,5 @@
 //! Packets: near entries in slices, far ones behind them, and what does not suit them.
-use lacuna_core::{Complex64, Error, Format, Scalar, row_sum};
+use lacuna_engine::{Complex64, Error, Format, Scalar, row_sum};
 use lacuna_formats::{Csr, PACKET, Pkt, SLICE, Spec, Triplets, reorder};
 use proptest::prelude::*;
 

@@ -1,5 +1,5 @@
 //! Real matrices, from the folder that `LACUNA_MATRICES` names.
-use lacuna_core::{Complex64, Scalar};
+use lacuna_engine::{Complex64, Scalar};
 use lacuna_formats::mm::{
     Field, ReadOptions, Symmetry, WriteOptions, encode_matrix, parse_matrix, read_header, read_matrix,
     read_vector,

@@ -1,5 +1,5 @@
 //! Constant coefficients on a grid are found, kept to the bit, and refused where they are none.
-use lacuna_core::Format;
+use lacuna_engine::Format;
 use lacuna_formats::{Csr, Dia, Spec, Stencil, Triplets};
 use proptest::prelude::*;
 

@@ -1,5 +1,5 @@
 //! The facts [`Structure`] reports, on matrices small enough to check by eye.
-use lacuna_core::{Complex64, Scalar};
+use lacuna_engine::{Complex64, Scalar};
 use lacuna_formats::{Csr, Spec, Structure, Triplets, spy};
 use proptest::prelude::*;
 

@@ -1,7 +1,7 @@
 //! Which way solves a system fastest: the plausible ones are tried.
 use crate::system::factor_of;
 use crate::{AsVector, LinearSystem};
-use lacuna_core::{Backend, Error, Reason, Result, Scalar, compiled_here};
+use lacuna_engine::{Backend, Error, Reason, Result, Scalar, compiled_here};
 use lacuna_formats::{Csr, Structure};
 use lacuna_solvers::{Multigrid, Outcome, PRECONDITIONERS, Stop, Watch};
 use ndarray::Array1;

@@ -1,6 +1,6 @@
 //! `ndarray` in and out.
 use crate::AsVector;
-use lacuna_core::{Backend, Error, LinOp, Result, Scalar, Vector};
+use lacuna_engine::{Backend, Error, LinOp, Result, Scalar, Vector};
 use lacuna_formats::{Csr, Dense};
 use ndarray::{Array1, Array2, ArrayView1, ArrayView2, ShapeBuilder};
 use std::borrow::Cow;

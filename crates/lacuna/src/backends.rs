@@ -1,5 +1,5 @@
 //! The backends that are built in: one chosen when the program is compiled, any by name when it runs.
-use lacuna_core::{Backend, DeviceInfo, Error, Result};
+use lacuna_engine::{Backend, DeviceInfo, Error, Result};
 
 /// The backend that the features of this crate chose.
 #[cfg(feature = "cuda")]
@@ -13,7 +13,7 @@ pub type DefaultBackend = lacuna_cpu::Cpu;
 /// No backend is built in: turn on a feature of this crate. The serial reference stands in its place so that generic
 /// code compiles; [`default_backend`] gives an error.
 #[cfg(not(any(feature = "cuda", feature = "opencl", feature = "cpu")))]
-pub type DefaultBackend = lacuna_core::Reference;
+pub type DefaultBackend = lacuna_engine::Reference;
 
 /// A backend in the list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -209,7 +209,7 @@ pub fn on<F: OnBackend>(name: Option<&str>, options: BackendOptions, task: F) ->
 #[cfg(test)]
 mod tests {
     use super::first_beside_the_processor;
-    use lacuna_core::DeviceInfo;
+    use lacuna_engine::DeviceInfo;
 
     #[test]
     fn the_processor_is_left_to_its_own_backend() {

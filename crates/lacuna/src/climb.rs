@@ -3,7 +3,7 @@ use crate::ladder::{Ladder, Rung};
 use crate::measured::{Measured, misfit, norm_of_product, stands, tolerance};
 use crate::prepared::Parts;
 use crate::system::times;
-use lacuna_core::{Backend, Error, LinOp, Reason, Result, Scalar, check_process};
+use lacuna_engine::{Backend, Error, LinOp, Reason, Result, Scalar, check_process};
 use lacuna_formats::Csr;
 use lacuna_solvers::{
     Factor, Outcome, Placed, Solver, Stop, Watch, explain, largest, method, preconditioner, residual_norm,

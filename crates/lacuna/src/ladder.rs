@@ -1,5 +1,5 @@
 //! What is tried where a solve falls short, and when.
-use lacuna_core::Scalar;
+use lacuna_engine::Scalar;
 use lacuna_formats::{Csr, Structure};
 use lacuna_solvers::{Amg, Method, Multigrid, PRECONDITIONERS, is_structurally_singular, name_of};
 use std::fmt;

@@ -83,11 +83,11 @@ pub use arrays::{dense, from_dense, multiply, to_dense, to_device, to_host};
 pub use backends::{
     BACKENDS, BackendInfo, BackendOptions, DefaultBackend, OnBackend, default_backend, devices, on, preferred,
 };
-pub use lacuna_core::*;
 #[cfg(feature = "cpu")]
 pub use lacuna_cpu as cpu;
 #[cfg(feature = "cuda")]
 pub use lacuna_cuda as cuda;
+pub use lacuna_engine::*;
 pub use lacuna_formats as formats;
 pub use lacuna_formats::{
     Assembled, Assembly, AssemblyPlan, Csr, CsrRef, Elements, Pair, Spec, Structure, Triplets,

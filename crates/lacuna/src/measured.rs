@@ -1,7 +1,7 @@
 //! What is known of an `x`, and whether what the device found stands.
 use crate::prepared::Parts;
 use crate::system::times;
-use lacuna_core::{Reason, Result, Scalar};
+use lacuna_engine::{Reason, Result, Scalar};
 use lacuna_solvers::{Outcome, norm_bound, residual_norm, vector_norm};
 
 /// Part of the tolerance above which the rounding of a residual computed in working precision matters.

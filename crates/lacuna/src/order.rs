@@ -1,6 +1,6 @@
 //! A system solved in another order of its rows, without its caller's noticing.
 use crate::Chosen;
-use lacuna_core::{Error, Result, Scalar};
+use lacuna_engine::{Error, Result, Scalar};
 use lacuna_formats::{Csr, Permutation, Profile, reorder};
 use ndarray::{ArrayView1, ArrayViewMut1};
 use std::sync::Arc;

@@ -5,7 +5,7 @@ use crate::order::Order;
 use crate::refine::Refined;
 use crate::update::Changed;
 use crate::{AsVector, AsVectorMut, Chosen};
-use lacuna_core::{Backend, Error, Matrix, Result, Scalar};
+use lacuna_engine::{Backend, Error, Matrix, Result, Scalar};
 use lacuna_formats::{Csr, Pair};
 use lacuna_solvers::{Factor, Method, Options, Outcome, Placed, Solver, Stop, Watch};
 use ndarray::{Array1, ArrayView1, ArrayView2, ArrayViewMut1, ArrayViewMut2};

@@ -3,7 +3,7 @@ use crate::climb::{Watching, settle};
 use crate::prepared::{Parts, Prepared};
 use crate::update::Changed;
 use crate::{Chosen, LinearSystem};
-use lacuna_core::{Backend, Error, Pass, Reason, Recorder, Result, Scalar, Vector};
+use lacuna_engine::{Backend, Error, Pass, Reason, Recorder, Result, Scalar, Vector};
 use lacuna_formats::Csr;
 use lacuna_solvers::{Method, Outcome, Stop, System, Watch, largest, vector_norm};
 use std::ops::ControlFlow;

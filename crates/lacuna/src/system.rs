@@ -3,7 +3,7 @@ use crate::ladder::{Ladder, Open};
 use crate::order::Order;
 use crate::prepared::{Parts, Prepared};
 use crate::{AsVector, Chosen, choose_method, choose_multigrid, choose_preconditioner, tune_format};
-use lacuna_core::{Backend, Error, Format, LinOp, Result, Scalar, check_process};
+use lacuna_engine::{Backend, Error, Format, LinOp, Result, Scalar, check_process};
 use lacuna_formats::{Csr, FORMATS, Pair, Structure, choose_format, convert};
 use lacuna_solvers::{
     Amg, Factor, METHODS, Method, Multigrid, Options, Outcome, PRECONDITIONERS, Placed, Preconditioner,

@@ -1,5 +1,5 @@
 //! How long a product takes.
-use lacuna_core::{Backend, Format, History, Matrix, Pass, Plan, Recorder, Result, Run, Scalar, Vector};
+use lacuna_engine::{Backend, Format, History, Matrix, Pass, Plan, Recorder, Result, Run, Scalar, Vector};
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -17,7 +17,7 @@ impl<T: Scalar> TimedProduct<T> {
     /// Puts the matrix on the device and finds out how many products last `seconds`.
     ///
     /// # Errors
-    /// [`lacuna_core::Error::Unsupported`] where the device has no kernel for the format, device failures.
+    /// [`lacuna_engine::Error::Unsupported`] where the device has no kernel for the format, device failures.
     pub fn new<B: Backend>(dev: &mut B, stored: Arc<dyn Format<T>>, seconds: f64) -> Result<Self> {
         let a = dev.matrix(stored)?;
         Self::of(dev, a, 1, seconds)

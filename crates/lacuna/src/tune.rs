@@ -1,8 +1,8 @@
 //! The format that is fastest by measurement, remembered.
 use crate::{TimedProduct, formats};
-use lacuna_core::{Backend, Cost, Format, Result, Scalar};
+use lacuna_engine::{Backend, Cost, Format, Result, Scalar};
 use lacuna_formats::{Csr, FORMATS, Structure, candidates, convert};
-use lacuna_generate::Cached;
+use lacuna_gpu::Cached;
 use std::sync::Arc;
 
 /// Formats are timed that are expected to take up to so many times the least.
@@ -103,7 +103,7 @@ fn parsed(text: &[u8], formats: &[Cost]) -> Option<Vec<(&'static str, f64)>> {
 #[cfg(test)]
 mod tests {
     use super::parsed;
-    use lacuna_core::Cost;
+    use lacuna_engine::Cost;
 
     #[test]
     fn only_whole_answers_are_taken() {

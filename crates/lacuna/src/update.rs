@@ -2,7 +2,7 @@
 use crate::prepared::Parts;
 use crate::system::{factor_of, times};
 use crate::{Chosen, choose_multigrid, choose_preconditioner};
-use lacuna_core::{Backend, Error, Format, LinOp, Result, Scalar};
+use lacuna_engine::{Backend, Error, Format, LinOp, Result, Scalar};
 use lacuna_formats::{Csr, FORMATS, Pair, Structure, choose_lasting_format, convert};
 use lacuna_solvers::{Multigrid, Placed, Solver, preconditioner};
 use std::sync::Arc;

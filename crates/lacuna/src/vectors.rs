@@ -1,5 +1,5 @@
 //! What is taken for a vector.
-use lacuna_core::Scalar;
+use lacuna_engine::Scalar;
 use ndarray::{ArrayBase, ArrayView1, ArrayViewMut1, Data, DataMut, Ix1};
 
 /// A vector of the host to read: `&[T]`, `&[T; N]`, `&Vec<T>`, `&Array1<T>` or an `ArrayView1<T>`, which may be strided. What lies

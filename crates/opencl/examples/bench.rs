@@ -7,7 +7,7 @@
 //! all others, `methods=transfers` how vectors get there and back; modes as in `auto,jit,launches,one-group`; systems and methods by the ends of their names, all
 //! where none is given; formats by name, `auto` where none is given; `iterations=300` for another number of them. The environment chooses the device, see
 //! `OpenClOptions::from_env`. Products are timed by the example `primitives`.
-use lacuna_core::{Backend, Format, Matrix, Pass, Result, Vector};
+use lacuna_engine::{Backend, Format, Matrix, Pass, Result, Vector};
 use lacuna_formats::{Csr, Spec, Structure, choose_format, convert};
 use lacuna_opencl::{Mode, OpenCl, OpenClOptions};
 use lacuna_solvers::{BiCgStab, Cg, Cycle, Gmres, Method, Orthogonalization, Side, Solver, Stop};

@@ -3,7 +3,7 @@
 //! `primitives [auto] [passes] [bases] [MATRIX …]`: launch by launch, or with `auto` as the backend runs a program, where
 //! a GPU takes one kernel for all of it; a matrix is a generator such as `gen:poisson3d:256x256x256`. The environment
 //! chooses the device, see `OpenClOptions::from_env`.
-use lacuna_core::{Backend, Matrix, Pass, Result, Vector};
+use lacuna_engine::{Backend, Matrix, Pass, Result, Vector};
 use lacuna_formats::{Csr, FORMATS, Spec, convert};
 use lacuna_opencl::{Mode, OpenCl, OpenClOptions};
 use std::sync::Arc;

@@ -6,8 +6,8 @@ use crate::memory::Memory;
 use crate::plan::{HISTORY, Prepared};
 use crate::source::{self, Entry, FirstLaunches, Source};
 use crate::{Mode, OpenClOptions};
-use lacuna_core::cells::Machine;
-use lacuna_core::{
+use lacuna_engine::cells::Machine;
+use lacuna_engine::{
     Backend, Basis, Cell, Cells, Control, Cost, DeviceInfo, Error, Finish, Format, History, Kind, Mark,
     Matrix, Op, OpKind, Plan, Result, Run, Scalar, StepByStep, Vector, host_call, next_serial, step_by_step,
 };
@@ -38,7 +38,7 @@ const BY_SEGMENTS: [Cost; 11] = [
 /// use lacuna_opencl::{OpenCl, OpenClOptions};
 ///
 /// let dev = OpenCl::new(OpenClOptions::from_env()?)?;
-/// # Ok::<(), lacuna_core::Error>(())
+/// # Ok::<(), lacuna_engine::Error>(())
 /// ```
 pub struct OpenCl {
     // Kernels, programs and buffers first: the context goes last.
@@ -197,7 +197,7 @@ impl OpenCl {
 
 impl Drop for OpenCl {
     fn drop(&mut self) {
-        lacuna_generate::background::leave();
+        lacuna_gpu::background::leave();
     }
 }
 
@@ -209,7 +209,7 @@ impl Backend for OpenCl {
         if self.segments_each {
             &BY_SEGMENTS
         } else {
-            lacuna_generate::costs(rows, self.device.units, bytes, self.device.cache())
+            lacuna_gpu::costs(rows, self.device.units, bytes, self.device.cache())
         }
     }
     fn vector<T: Scalar>(&mut self, n: usize) -> Result<Vector<T>> {
@@ -295,7 +295,7 @@ impl Backend for OpenCl {
         done
     }
 
-    fn plan<T: Scalar>(&mut self, program: lacuna_core::Program<T>) -> Result<Plan<T>> {
+    fn plan<T: Scalar>(&mut self, program: lacuna_engine::Program<T>) -> Result<Plan<T>> {
         if program.calls_host() {
             self.memory.check(&program)?;
             return Ok(Plan { program, prepared: Box::new(StepByStep) });
@@ -344,7 +344,7 @@ impl OpenCl {
         let mut alone = op.clone();
         alone.sweep.before.clear();
         alone.sweep.after.clear();
-        let mut program = lacuna_core::Program::new("step");
+        let mut program = lacuna_engine::Program::new("step");
         program.setup.push(alone);
         let mut plan = self.plan(program)?;
         let run = Run { limit: 1, history: &mut History::off(), watch: None };

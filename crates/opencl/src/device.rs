@@ -1,7 +1,7 @@
 //! Finding a device and telling what it is.
 use crate::driver::{self, Id};
 use crate::{DeviceChoice, OpenClOptions, Shape};
-use lacuna_core::{DeviceInfo, Error, Result, Scalar};
+use lacuna_engine::{DeviceInfo, Error, Result, Scalar};
 use ocl_core::ffi;
 
 /// A device with what this crate needs to know of it.
@@ -172,7 +172,7 @@ fn position(choice: &DeviceChoice, devices: &[Device]) -> Result<usize> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use lacuna_core::{Complex32, Complex64};
+    use lacuna_engine::{Complex32, Complex64};
 
     fn device(name: &str, kind: u64) -> Device {
         let text = |text: &str| text.to_owned();

@@ -6,8 +6,8 @@ use crate::launches::Steps;
 use crate::one_group::PROGRAM_BUDGET;
 use crate::plan::{ADVANCE_MODE, Execution, HISTORY, Prepared};
 use crate::source::{JIT_CELLS_AT, JIT_HISTORY_AT};
-use lacuna_core::encode::{self, real_bits, real_from_bits};
-use lacuna_core::{Finish, Program, Progress, Reason, Result, Run, Scalar, Section};
+use lacuna_engine::encode::{self, real_bits, real_from_bits};
+use lacuna_engine::{Finish, Program, Progress, Reason, Result, Run, Scalar, Section};
 use std::time::{Duration, Instant};
 
 /// The modes of the kernel `advance`, as in `kernels-opencl/cells.cl`.
@@ -246,7 +246,7 @@ impl OpenCl {
     fn read_history<T: Scalar>(
         &self,
         state: &Words,
-        history: &mut lacuna_core::History,
+        history: &mut lacuna_engine::History,
     ) -> Result<(), Status> {
         let count = (word(state, encode::CONTROL_HISTORY) as usize).min(HISTORY);
         let Some(scratch) = self.scratch.as_ref().filter(|_| count > 0) else { return Ok(()) };
@@ -258,7 +258,7 @@ impl OpenCl {
 }
 
 /// Adds so many numbers of the real type, as the device wrote them.
-fn add_history<T: Scalar>(bytes: &[u8], count: usize, history: &mut lacuna_core::History) {
+fn add_history<T: Scalar>(bytes: &[u8], count: usize, history: &mut lacuna_engine::History) {
     let size = size_of::<T::Real>();
     let number = |bytes: &[u8]| {
         let mut word = [0; 8];

@@ -4,9 +4,9 @@ use crate::backend::OpenCl;
 use crate::driver::{Arg, Buffer, Kernel, Program};
 use crate::plan::Launch;
 use crate::source::Source;
-use lacuna_core::encode::Encoded;
-use lacuna_core::{Matrix, Result, Scalar};
-use lacuna_generate::{Device, Laid, Layout, MatrixFacts, SEGMENT, Shelf, background, has_shorter};
+use lacuna_engine::encode::Encoded;
+use lacuna_engine::{Matrix, Result, Scalar};
+use lacuna_gpu::{Device, Layout, MatrixFacts, Repack, SEGMENT, background, has_shorter};
 use std::sync::{Arc, OnceLock};
 
 /// Windows, columns and values of repacked matrices, for all plans that multiply them so.
@@ -26,7 +26,7 @@ pub(crate) struct Generated {
 }
 
 /// What a backend keeps for plans to come.
-pub(crate) type PlanCache = Shelf<Entries, Generated>;
+pub(crate) type PlanCache = lacuna_gpu::PlanCache<Entries, Generated>;
 
 /// A generated kernel with its buffers.
 pub(crate) struct Jit {
@@ -90,8 +90,8 @@ impl OpenCl {
         self.plans = plans;
         let Some((layout, laid)) = laid? else { return Ok(None) };
         let entries = match laid {
-            Laid::Kept(entries) => entries,
-            Laid::Anew(repacked, key, way) => {
+            Repack::Cached(entries) => entries,
+            Repack::New(repacked, key, way) => {
                 let entries = Arc::new([
                     self.filled(bytemuck::cast_slice(&repacked.windows), operation)?,
                     self.filled(bytemuck::cast_slice(&repacked.columns), operation)?,
@@ -101,7 +101,7 @@ impl OpenCl {
                 entries
             }
         };
-        let params = Arc::new(self.filled(bytemuck::cast_slice(&layout.written.params), operation)?);
+        let params = Arc::new(self.filled(bytemuck::cast_slice(&layout.generated.params), operation)?);
         let compiled = self.compiled::<T>(&layout.text)?;
         let generated = Generated { layout: Arc::new(layout), entries, params, compiled };
         self.plans.keep_program(e, 0, generated.clone());
@@ -143,7 +143,7 @@ impl OpenCl {
         e: &Encoded<T>,
         operation: &str,
         plans: &mut PlanCache,
-    ) -> Result<Option<(Layout, Laid<T, Entries>)>> {
+    ) -> Result<Option<(Layout, Repack<T, Entries>)>> {
         let n = e.n as usize;
         let (segments, units) = (n.div_ceil(SEGMENT), self.together());
         let most = self.device.largest_group.min(1024) / SEGMENT;
@@ -158,7 +158,7 @@ impl OpenCl {
         };
         let matrices = e.matrices.iter().map(facts).collect::<Result<Option<Vec<_>>>>()?;
         let Some(matrices) = matrices else { return Ok(None) };
-        // Long rows are worth more groups, which share the segments; see `Layout::near`.
+        // Long rows are worth more groups, which share the segments; see `Layout::resident`.
         let long = matrices.iter().any(MatrixFacts::has_long_rows);
         let alone = segments <= most;
         let resident = units > 1 && segments.div_ceil(units) <= most && segments <= SEGMENTS;
@@ -179,11 +179,12 @@ impl OpenCl {
             prelude: None,
         };
         let resident = resident && !(device.nvidia && has_shorter(e));
-        let near =
-            (resident || groups == 1).then(|| Layout::near(e, &matrices, device, groups, plans)).flatten();
-        Ok(match near {
-            None if streaming && groups > 1 => Layout::far(e, &matrices, device, groups, plans),
-            near => near,
+        let resident = (resident || groups == 1)
+            .then(|| Layout::resident(e, &matrices, device, groups, plans))
+            .flatten();
+        Ok(match resident {
+            None if streaming && groups > 1 => Layout::streaming(e, &matrices, device, groups, plans),
+            resident => resident,
         })
     }
 
@@ -201,7 +202,7 @@ impl OpenCl {
         };
         let fail = self.fail(operation);
         let kernel = |stem: &str| program.kernel(&format!("{stem}_{}", T::KIND.name())).map_err(&fail);
-        let (mut kernel, advance) = (kernel("near")?, kernel("advance")?);
+        let (mut kernel, advance) = (kernel("solve")?, kernel("advance")?);
         let Layout { groups, shape, half, shared, local, .. } = &*generated.layout;
         // NVIDIA's answer is for kernels that name no size of their own.
         if !self.device.is_nvidia() && kernel.group_limit(self.device.id) < shape.size {
@@ -229,7 +230,7 @@ impl OpenCl {
 mod tests {
     use crate::plan::Prepared;
     use crate::{Mode, OpenCl, OpenClOptions};
-    use lacuna_core::{Backend, History, Pass, Plan, Recorder, Run, Vector};
+    use lacuna_engine::{Backend, History, Pass, Plan, Recorder, Run, Vector};
     use lacuna_formats::{Csr, Spec, Triplets, convert};
     use std::sync::Arc;
     use std::time::{Duration, Instant};

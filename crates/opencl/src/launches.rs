@@ -4,9 +4,9 @@ use crate::backend::OpenCl;
 use crate::driver::{Arg, Kernel};
 use crate::plan::Launch;
 use crate::source::{self, FOLD, SEGMENT, TEAM};
-use lacuna_core::encode::{self, Encoded};
-use lacuna_core::{Error, Format, MAX_LANES, Matrix, Result, Scalar, not_triangular};
-use lacuna_generate::{Stage, columns_pay, rows_come_first, solve_stages};
+use lacuna_engine::encode::{self, Encoded};
+use lacuna_engine::{Error, Format, MAX_LANES, Matrix, Result, Scalar, not_triangular};
+use lacuna_gpu::{Stage, columns_pay, rows_come_first, solve_stages};
 
 /// The launches of an operation.
 pub(crate) struct Steps {
@@ -79,8 +79,9 @@ impl OpenCl {
     pub(crate) fn multiplies_columns<T: Scalar>(&self, a: Matrix<T>) -> bool {
         let kernel = self.memory.spmv_kernel(a, "spmm").ok().and_then(columns_kernel);
         let (Some(kernel), Some(a)) = (kernel, self.memory.format(a)) else { return false };
-        let far = self.options.mode != Mode::Auto || columns_pay(a.kernel(), a.bytes(), self.device.cache());
-        (self.segments_each || kernel == "spmm_sell" && far) && !a.has_long_rows()
+        let streaming =
+            self.options.mode != Mode::Auto || columns_pay(a.kernel(), a.bytes(), self.device.cache());
+        (self.segments_each || kernel == "spmm_sell" && streaming) && !a.has_long_rows()
     }
 
     /// The kernel of an operation, and what comes ahead of a product, with its groups.
@@ -194,7 +195,7 @@ impl OpenCl {
         let slots = encoded.op(op, encode::OP_SLOT_COUNT) as usize;
         // A pass behind the rows finds them where the vector is.
         let behind = stem == "sweep" && encoded.op(op, encode::OP_KIND) == encode::KIND_SPMV;
-        let (cap, near) = if behind {
+        let (cap, resident) = if behind {
             (0, if cells <= budget { cells } else { 0 })
         } else if self.segments_each {
             (1, 0)
@@ -202,15 +203,15 @@ impl OpenCl {
             let cap = slots.clamp(1, (budget / SEGMENT).max(1));
             (cap, if cells <= budget { cells.max(cap * SEGMENT) } else { cap * SEGMENT })
         };
-        let local = (cap * SEGMENT).max(near).max(1);
+        let local = (cap * SEGMENT).max(resident).max(1);
         // What a stage of a solve goes over stands where the others have their local memory.
-        let [cap, near] = range.unwrap_or([cap as u32, near as u32]);
+        let [cap, resident] = range.unwrap_or([cap as u32, resident as u32]);
         let args = [
             Arg::Word(encoded.cells.start),
             Arg::Word(cells as u32),
             Arg::Word(op),
             Arg::Word(cap),
-            Arg::Word(near),
+            Arg::Word(resident),
             Arg::Local(work),
             Arg::Local(local * size),
             Arg::Local(8 * encode::CONTROL_WORDS as usize),

@@ -1,6 +1,6 @@
 //! The OpenCL backend of Lacuna: any device with an OpenCL 1.2 driver.
 //!
-//! A solve runs by launches of kernels that read tables (see [`lacuna_core::encode`]), on CPUs also whole in one
+//! A solve runs by launches of kernels that read tables (see [`lacuna_engine::encode`]), on CPUs also whole in one
 //! work-group, on GPUs whole in a kernel generated for the program; see [`Mode`]. What the driver compiles is kept on disk.
 //! The host waits for nothing but the read that follows the work.
 mod backend;

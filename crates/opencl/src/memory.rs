@@ -4,7 +4,7 @@ use crate::device::Device;
 use crate::driver::{Buffer, Context, Queue, Status, failed};
 use crate::source::{SEGMENT, TEAM};
 use cells::CellFile;
-use lacuna_core::{
+use lacuna_engine::{
     Argument, Basis, Error, Format, Kind, Mark, Matrix, Program, Result, Scalar, Vector, check_pattern,
     next_serial,
 };

@@ -4,8 +4,8 @@ use crate::backend::OpenCl;
 use crate::driver::Arg;
 use crate::plan::Launch;
 use crate::source::{self, SEGMENT};
-use lacuna_core::encode::{self, Encoded};
-use lacuna_core::{Error, Result, Scalar};
+use lacuna_engine::encode::{self, Encoded};
+use lacuna_engine::{Error, Result, Scalar};
 
 /// Rows up to which it is the faster way.
 const ROWS: usize = 4096;

@@ -1,5 +1,5 @@
 //! Which device, and how to run on it.
-use lacuna_core::{Error, Result};
+use lacuna_engine::{Error, Result};
 
 /// Which device of all platforms.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

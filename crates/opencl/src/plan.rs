@@ -5,8 +5,8 @@ use crate::driver::{Arg, Buffer, Kernel};
 use crate::jit::{Generated, Jit, JitState};
 use crate::launches::Steps;
 use crate::source::{self, SEGMENT};
-use lacuna_core::encode::{self, Encoded};
-use lacuna_core::{Cell, Error, History, Program, Result, Scalar};
+use lacuna_engine::encode::{self, Encoded};
+use lacuna_engine::{Cell, Error, History, Program, Result, Scalar};
 
 /// A kernel and how it is launched.
 pub(crate) struct Launch {

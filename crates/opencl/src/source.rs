@@ -1,12 +1,12 @@
 //! The kernel sources, and programs built of them: once for each device and number type, kept on disk.
 use crate::device::Device;
 use crate::driver::{BUILD_PROGRAM_FAILURE, Context, Program, failed};
-use lacuna_core::encode::Encoded;
-use lacuna_core::{Error, Kind, Result, Scalar};
-pub(crate) use lacuna_generate::{
+use lacuna_engine::encode::Encoded;
+use lacuna_engine::{Error, Kind, Result, Scalar};
+pub(crate) use lacuna_gpu::{
     AT_CELLS as JIT_CELLS_AT, AT_HISTORY as JIT_HISTORY_AT, MATRIX_WORDS, SEGMENT, batch,
 };
-use lacuna_generate::{Cached, SHARED_SOURCES, header, joined};
+use lacuna_gpu::{Cached, SHARED_SOURCES, header, joined};
 use std::cell::Cell;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 

@@ -1,5 +1,5 @@
 //! What calls of the driver answer, and errors of it.
-use lacuna_core::{Error, Result};
+use lacuna_engine::{Error, Result};
 
 /// A status of the driver that is not success.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,7 +1,7 @@
 //! Without a device: every kernel the host asks for is there, takes as many arguments as the host sets, in the order
 //! it sets them; and the kernels for CUDA have the same entry points.
-use lacuna_core::Kind;
-use lacuna_generate::{FRAME, NEAR_SOURCES};
+use lacuna_engine::Kind;
+use lacuna_gpu::{FRAME, RESIDENT_SOURCES};
 use lacuna_opencl::{SOURCES, text};
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -15,7 +15,7 @@ fn kernels(source: &str) -> BTreeMap<String, Vec<String>> {
         let name = part.split("KERNEL(").nth(1).and_then(|p| p.split(')').next()).expect("a name");
         let list =
             part.split_once(&format!("KERNEL({name})(")).and_then(|p| p.1.split_once(") {")).expect("a body");
-        // `LOCAL(number, work)` of a written kernel is `__local number *work` here.
+        // `LOCAL(number, work)` of a generated kernel is `__local number *work` here.
         let list = if list.0 == "OPERATION_ARGUMENTS" { operation_arguments() } else { list.0.to_owned() };
         let mut list = list.replace("LACUNA_GIVEN", "");
         for of in ["number", "ulong", "uint", "ushort"] {
@@ -98,15 +98,15 @@ fn kernels_take_what_the_host_sets() {
             "const uint cell_count",
             "const uint op",
             "const uint slot_cap",
-            "const uint near_capacity",
+            "const uint local_capacity",
             "__local number *work",
             "__local number *slots",
-            "__local ulong *near_control",
-            "__local ulong2 *near_table",
+            "__local ulong *local_control",
+            "__local ulong2 *local_table",
         ];
         assert_eq!(rest(name), expected, "{name}");
     }
-    assert_eq!(rest("advance"), ["const uint mode", "__local ulong *near_control"]);
+    assert_eq!(rest("advance"), ["const uint mode", "__local ulong *local_control"]);
     let expected = [
         "__global number *partials",
         "const uint first",
@@ -114,8 +114,8 @@ fn kernels_take_what_the_host_sets() {
         "const uint budget",
         "__local number *work",
         "__local number *slots",
-        "__local number *near_cells",
-        "__local ulong *near_control",
+        "__local number *local_cells",
+        "__local ulong *local_control",
     ];
     assert_eq!(rest("program"), expected);
 }
@@ -123,7 +123,7 @@ fn kernels_take_what_the_host_sets() {
 #[test]
 fn the_kernel_of_a_program_takes_what_the_host_sets() {
     let kernels = kernels(FRAME);
-    let arguments = &kernels["near"];
+    let arguments = &kernels["solve"];
     assert_eq!(arguments[..7], COMMON);
     let expected = [
         "__global ulong *exchange",
@@ -143,11 +143,11 @@ fn the_kernel_of_a_program_takes_what_the_host_sets() {
         "__local number *got",
         "__local number *rows_at",
         "__local number *window",
-        "__local number *near_cells",
-        "__local ulong *near_control",
-        "__local uint *near_params",
-        "__local ushort *near_columns",
-        "__local number *near_values",
+        "__local number *local_cells",
+        "__local ulong *local_control",
+        "__local uint *local_params",
+        "__local ushort *local_columns",
+        "__local number *local_values",
     ];
     assert_eq!(arguments[7..], expected);
 }
@@ -169,7 +169,7 @@ fn every_name_of_the_layout_that_a_kernel_uses_is_defined() {
 
 #[test]
 fn each_file_opens_with_what_it_computes_and_how_it_is_launched() {
-    for (name, source) in SOURCES.into_iter().chain(NEAR_SOURCES) {
+    for (name, source) in SOURCES.into_iter().chain(RESIDENT_SOURCES) {
         let head: String = source.lines().take_while(|line| line.starts_with("//")).collect();
         for what in ["Bytes moved", "Launch shape", "Assumes"] {
             assert!(head.contains(what), "{name}: no `{what}`");

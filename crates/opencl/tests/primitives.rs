@@ -2,7 +2,7 @@
 #[macro_use]
 mod common;
 use common::{Random, bits, devices, small};
-use lacuna_core::{Backend, Formula, Pass, Reference, Scalar};
+use lacuna_engine::{Backend, Formula, Pass, Reference, Scalar};
 use lacuna_opencl::{Mode, OpenCl};
 use std::sync::Arc;
 
@@ -43,7 +43,7 @@ impl<T: Scalar> Job<'_, T> {
     }
 }
 
-fn upload<T: Scalar, B: Backend>(dev: &mut B, values: &[T]) -> lacuna_core::Vector<T> {
+fn upload<T: Scalar, B: Backend>(dev: &mut B, values: &[T]) -> lacuna_engine::Vector<T> {
     let v = dev.vector(values.len()).unwrap();
     dev.upload(values, v).unwrap();
     v
@@ -51,8 +51,8 @@ fn upload<T: Scalar, B: Backend>(dev: &mut B, values: &[T]) -> lacuna_core::Vect
 
 fn all<T: Scalar, B: Backend>(
     dev: &mut B,
-    vectors: &[lacuna_core::Vector<T>],
-    cells: &[lacuna_core::Cell<T>],
+    vectors: &[lacuna_engine::Vector<T>],
+    cells: &[lacuna_engine::Cell<T>],
 ) -> Vec<T> {
     let mut out = dev.read(cells).unwrap();
     for v in vectors {
@@ -131,7 +131,7 @@ fn products<T: Scalar>() {
         }
         let a = random.matrix::<T>(rows, cols, per_row);
         let (x, d) = (random.vector(cols), random.vector(rows));
-        let lanes = lacuna_core::Format::lanes(&a);
+        let lanes = lacuna_engine::Format::lanes(&a);
         agree(&mut on, &format!("{rows}x{cols}, {lanes} lanes"), |run| {
             run(Job::Product { a: &a, x: &x, d: &d })
         });

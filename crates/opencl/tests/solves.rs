@@ -3,7 +3,7 @@
 #[macro_use]
 mod common;
 use common::{alone, bits, device, devices, grid, small};
-use lacuna_core::{
+use lacuna_engine::{
     Backend, Diagonal, Format, LinOp, Matrix, Pass, Reason, Recorder, Reference, Scalar, Vector,
 };
 use lacuna_formats::{Csr, Dense, FORMATS, Spec, convert};
@@ -195,8 +195,8 @@ impl<T: Scalar> TwoLevels<T> {
         points.sort_by_key(|i| to(*i as usize));
         let starts = (0..=below).map(|i| (i * g * g) as u32).collect();
         let restriction = Csr::new(below, n, starts, points, ones).unwrap();
-        let near = |k: usize| T::from_real(0.1 / (1.0 + (k / below).abs_diff(k % below) as f64));
-        let coarse = Dense::new(below, below, (0..below * below).map(near).collect()).unwrap();
+        let resident = |k: usize| T::from_real(0.1 / (1.0 + (k / below).abs_diff(k % below) as f64));
+        let coarse = Dense::new(below, below, (0..below * below).map(resident).collect()).unwrap();
         let weights = Backend::vector(dev, n).unwrap();
         dev.upload(&vec![T::from_real(0.2); n], weights).unwrap();
         TwoLevels {
@@ -352,7 +352,7 @@ fn what_does_not_fit_says_how_much_was_asked_for_and_is_free() {
     for bytes in [memory.saturating_add(1 << 30), 1 << 53] {
         let held = dev.held_bytes();
         let error = Backend::vector::<f64>(&mut dev, bytes as usize / 8).unwrap_err();
-        let lacuna_core::Error::OutOfMemory { requested, available, .. } = error else { panic!("{error}") };
+        let lacuna_engine::Error::OutOfMemory { requested, available, .. } = error else { panic!("{error}") };
         assert!(requested >= bytes / 256 * 256, "{requested} of {bytes}");
         assert!(available.is_some_and(|free| free > 0 && free <= memory), "{available:?} of {memory}");
         assert_eq!(dev.held_bytes(), held);

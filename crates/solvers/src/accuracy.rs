@@ -1,5 +1,5 @@
 //! The residual of a solution in twice the working precision, and how large a residual rounding leaves.
-use lacuna_core::{Scalar, compiled_here};
+use lacuna_engine::{Scalar, compiled_here};
 use lacuna_formats::Csr;
 use rayon::prelude::*;
 
@@ -115,7 +115,7 @@ fn halves(a: f64) -> (f64, f64) {
 #[cfg(test)]
 mod tests {
     use super::{norm_bound, residual_norm};
-    use lacuna_core::{Complex64, Scalar};
+    use lacuna_engine::{Complex64, Scalar};
     use lacuna_formats::{Csr, Triplets};
 
     fn matrix<T: Scalar>(n: usize, entries: &[(usize, usize, T)]) -> Csr<T> {

@@ -1,6 +1,6 @@
 //! The automatic choice of a method and a preconditioner, with its reasons.
-use lacuna_core::Scalar;
-use lacuna_core::compiled_here;
+use lacuna_engine::Scalar;
+use lacuna_engine::compiled_here;
 use lacuna_formats::{Csr, Structure};
 
 /// A choice by name and why, in words.

@@ -1,7 +1,7 @@
 //! Whether a matrix is of the kind that multigrid is for, and whether it pays.
 use crate::Chosen;
 use crate::precond::{Amg, Multigrid};
-use lacuna_core::{Scalar, compiled_here};
+use lacuna_engine::{Scalar, compiled_here};
 use lacuna_formats::{Csr, Structure};
 use rayon::prelude::*;
 

@@ -1,6 +1,6 @@
 //! What in the structure of a system explains that it was not solved.
-use lacuna_core::Scalar;
-use lacuna_core::compiled_here;
+use lacuna_engine::Scalar;
+use lacuna_engine::compiled_here;
 use lacuna_formats::{Csr, matching};
 
 /// Rows that are named.

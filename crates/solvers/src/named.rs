@@ -1,5 +1,5 @@
 //! `NAME:key=value,…`: how methods and preconditioners are named, with their options.
-use lacuna_core::{Error, Result};
+use lacuna_engine::{Error, Result};
 use std::str::FromStr;
 
 /// An option of a method or preconditioner.

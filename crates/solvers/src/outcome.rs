@@ -1,5 +1,5 @@
 //! How a solve ended, in full.
-use lacuna_core::Reason;
+use lacuna_engine::Reason;
 use std::time::Duration;
 
 /// How a solve ended.

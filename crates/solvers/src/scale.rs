@@ -1,5 +1,5 @@
 //! Looking through vectors, and scaling by powers of two, which is exact.
-use lacuna_core::{Error, Result, Scalar};
+use lacuna_engine::{Error, Result, Scalar};
 use rayon::prelude::*;
 
 /// The numbers times `2^exponent`.
@@ -87,7 +87,7 @@ pub fn scaling_exponent<T: Scalar>(largest: f64) -> i32 {
 #[cfg(test)]
 mod tests {
     use super::{GRAIN, LANES, survey};
-    use lacuna_core::{Complex64, Error};
+    use lacuna_engine::{Complex64, Error};
 
     #[test]
     fn every_element_is_looked_at() {

@@ -1,7 +1,7 @@
 //! A solve made ready: vectors, cells and program, used for as many right-hand sides as you like.
 use crate::scale::{largest, norm, scaled, scaling_exponent, survey};
 use crate::{Method, Outcome, System};
-use lacuna_core::{
+use lacuna_engine::{
     Backend, Cell, Error, Finish, Formula, History, LinOp, Pass, Plan, Progress, Reason, Recorder, Result,
     Run, Scalar, Vector, check_process,
 };
@@ -175,7 +175,7 @@ impl<T: Scalar> Solver<T> {
         self.x
     }
     /// The program that runs.
-    pub fn program(&self) -> &lacuna_core::Program<T> {
+    pub fn program(&self) -> &lacuna_engine::Program<T> {
         &self.plan.program
     }
     /// Changes when to stop, for the solves to come.

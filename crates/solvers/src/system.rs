@@ -1,5 +1,5 @@
 //! What a method is given: a system, and what every method does alike.
-use lacuna_core::{Adjoint, Cell, Confirm, Formula, LinOp, Pass, Reason, Recorder, Scalar, Vector};
+use lacuna_engine::{Adjoint, Cell, Confirm, Formula, LinOp, Pass, Reason, Recorder, Scalar, Vector};
 
 /// The square of the fraction of the unit roundoff that no recurrence need fall below.
 const FLOOR: f64 = 0.01;

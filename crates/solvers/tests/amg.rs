@@ -1,5 +1,5 @@
 //! Algebraic multigrid: iterations that must not grow, equal bits on any number of threads, new values, and what is told.
-use lacuna_core::{Backend, Complex64, Error, LinOp, Reference, Scalar};
+use lacuna_engine::{Backend, Complex64, Error, LinOp, Reference, Scalar};
 use lacuna_formats::{Csr, Spec};
 use lacuna_solvers::{
     Aggregation, Amg, AmgOptions, Options, Outcome, Placed, Preconditioner, Smoothing, Solver, Stop, method,

@@ -1,5 +1,5 @@
 //! Least squares on the reference backend, against what defines their solutions.
-use lacuna_core::{Backend, Complex, Reason, Reference, Scalar, WithAdjoint};
+use lacuna_engine::{Backend, Complex, Reason, Reference, Scalar, WithAdjoint};
 use lacuna_formats::{Csr, Triplets};
 use lacuna_solvers::{METHODS, Options, Outcome, Solver, Stop, method};
 use std::sync::Arc;

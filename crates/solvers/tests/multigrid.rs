@@ -1,5 +1,5 @@
 //! Multigrid on grids: iterations that do not grow, axes that are coarsened, new values, refusals.
-use lacuna_core::{Backend, Complex64, Error, Reference, Scalar};
+use lacuna_engine::{Backend, Complex64, Error, Reference, Scalar};
 use lacuna_formats::{Csr, Spec, Triplets};
 use lacuna_solvers::{
     Multigrid, MultigridOptions, Options, Outcome, Placed, Preconditioner, Smoothing, Solver, Stop, method,
@@ -32,7 +32,7 @@ fn placed<T: Scalar>(
     dev: &mut Reference,
     a: &Csr<T>,
     options: MultigridOptions,
-) -> (lacuna_core::Matrix<T>, Placed<T>) {
+) -> (lacuna_engine::Matrix<T>, Placed<T>) {
     let on = dev.matrix(Arc::new(a.clone())).unwrap();
     (on, Placed::new(dev, Box::new(Multigrid::new(options)), a, on).unwrap())
 }
@@ -41,7 +41,7 @@ fn placed<T: Scalar>(
 fn solve_on<T: Scalar>(
     dev: &mut Reference,
     n: usize,
-    on: lacuna_core::Matrix<T>,
+    on: lacuna_engine::Matrix<T>,
     m: &Placed<T>,
 ) -> (Outcome, Vec<T>) {
     let stop = Stop { rtol: 1e-8, max_iters: 200, ..Stop::default() };

@@ -1,5 +1,5 @@
 //! What preconditioners refuse, tell and promise: places in errors, equal bits on any number of threads, complex matrices.
-use lacuna_core::{Adjoint, Backend, Complex64, Error, Pass, Reference, Scalar};
+use lacuna_engine::{Adjoint, Backend, Complex64, Error, Pass, Reference, Scalar};
 use lacuna_formats::{Csr, Spec, Triplets};
 use lacuna_solvers::{Options, Outcome, Placed, Preconditioner, Solver, Stop, method, preconditioner};
 use std::sync::Arc;

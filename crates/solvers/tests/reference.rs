@@ -1,5 +1,5 @@
 //! Every method on the serial reference backend, in every number type.
-use lacuna_core::{Backend, Complex, Reason, Reference, Scalar, WithAdjoint};
+use lacuna_engine::{Backend, Complex, Reason, Reference, Scalar, WithAdjoint};
 use lacuna_formats::Csr;
 use lacuna_solvers::{Jacobi, METHODS, Options, Outcome, Placed, Solver, Stop, inverse_diagonal, method};
 use std::sync::Arc;
@@ -42,7 +42,7 @@ fn solve_for<T: Scalar>(
     let adjoint = dev.matrix(Arc::new(a.adjoint())).unwrap();
     let diagonal = Placed::new(&mut dev, Box::new(Jacobi), a, op).unwrap();
     let op = WithAdjoint(&op, &adjoint);
-    let m = precondition.then_some(&diagonal as &dyn lacuna_core::LinOp<T>);
+    let m = precondition.then_some(&diagonal as &dyn lacuna_engine::LinOp<T>);
     let mut x = vec![T::zero(); a.rows()];
     let options = Options { restart: Some(20), ..Options::default() };
     let mut solver = Solver::new(&mut dev, &op, m, &*method(name, &options).unwrap(), stop).unwrap();

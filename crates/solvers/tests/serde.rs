@@ -1,6 +1,6 @@
 //! Settings and outcomes as text: `cargo test -p lacuna-solvers --features serde --test serde`.
 #![cfg(feature = "serde")]
-use lacuna_core::Reason;
+use lacuna_engine::Reason;
 use lacuna_solvers::{Options, Orthogonalization, Outcome, Side, Stop};
 use std::time::Duration;
 

@@ -94,7 +94,7 @@ pub(crate) struct BenchArgs {
 /// A part of the project's own measurements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Suite {
-    /// Fused passes, far out of cache and in it, beside loops written by hand
+    /// Fused passes, streaming out of cache and in it, beside loops written by hand
     Passes,
     /// Products in every format
     Spmv,

@@ -9,7 +9,7 @@ use crate::measure::{ASSEMBLE, READ, TO};
 use crate::{out, record};
 use std::process::ExitCode;
 
-/// Products: structured, unstructured, in cache and far out of it.
+/// Products: structured, unstructured, in cache and streaming out of it.
 const PRODUCTS: [&str; 7] = [
     "gen:poisson2d:1000x1000",
     "gen:poisson3d:100x100x100",
@@ -27,7 +27,7 @@ const SMALL_MATRICES: [&str; 2] = ["gen:poisson3d:20x20x20:27", "gen:elasticity3
 /// Solves beside those of the ladder.
 const ELASTICITY: [&str; 4] =
     ["gen:elasticity3d:4", "gen:elasticity3d:8", "gen:elasticity3d:16", "gen:elasticity3d:47"];
-/// Lengths of vectors: far out of cache, about the last one's size, in the second, in the first.
+/// Lengths of vectors: streaming out of cache, about the last one's size, in the second, in the first.
 const LENGTHS: [usize; 4] = [16_777_216, 1_000_000, 20_000, 2_000];
 
 pub(crate) fn run(args: &BenchArgs) -> Result<ExitCode> {

@@ -80,8 +80,7 @@ fn a_phone_shows_it_whole_and_nothing_complains() {
         return;
     };
     let bench = Bench::new();
-    let name =
-        "a-file-with-a-name-that-is-far-too-long-for-the-screen-of-a-telephone-and-has-no-place-to-break.mtx";
+    let name = "a-file-with-a-name-that-is-streaming-too-long-for-the-screen-of-a-telephone-and-has-no-place-to-break.mtx";
     bench.matrix(name, 2, 2, &["1 1 2", "1 2 -1", "2 1 -1", "2 2 2"]);
     bench.file(
         "peers.jsonl",

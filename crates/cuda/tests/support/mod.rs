@@ -1,7 +1,7 @@
 //! What the tests of the CUDA backend share: a device or a loud skip, random numbers, equality of bits.
 #![allow(dead_code, unreachable_pub)]
-use lacuna_core::{Error, Result, Scalar};
 use lacuna_cuda::{Cuda, CudaOptions, Mode};
+use lacuna_engine::{Error, Result, Scalar};
 use lacuna_formats::{Csr, Triplets};
 
 /// A backend, or `None` where there is no device: a failure where `LACUNA_REQUIRE` names `cuda`.
@@ -130,11 +130,11 @@ macro_rules! in_every_type {
             }
             #[test]
             fn c32() {
-                super::$test::<lacuna_core::Complex32>();
+                super::$test::<lacuna_engine::Complex32>();
             }
             #[test]
             fn c64() {
-                super::$test::<lacuna_core::Complex64>();
+                super::$test::<lacuna_engine::Complex64>();
             }
         })*
     };

@@ -1,5 +1,5 @@
 //! A sparse sum of sparse rows.
-use lacuna_core::Scalar;
+use lacuna_engine::Scalar;
 
 /// Columns with values, found by column. Whether a column is there already is no branch, since nobody could guess it, and
 /// depends on no other column.

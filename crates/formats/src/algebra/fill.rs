@@ -1,8 +1,8 @@
 //! A matrix whose rows are written in place, their lengths being known.
 use crate::Csr;
-use crate::csr::{check_sizes, not_finite};
-use crate::cut::{cut, lengths};
-use lacuna_core::{Error, Result, Scalar, pages};
+use crate::build::cut::{cut, lengths};
+use crate::storage::csr::{check_sizes, not_finite};
+use lacuna_engine::{Error, Result, Scalar, pages};
 use rayon::prelude::*;
 
 /// Rows that a thread takes at a time.
@@ -19,7 +19,7 @@ const RUN: usize = 1 << 13;
 ///     values.fill(1.0);
 /// })?;
 /// assert_eq!(sums.get(2, 3), Some(1.0));
-/// # Ok::<(), lacuna_core::Error>(())
+/// # Ok::<(), lacuna_engine::Error>(())
 /// ```
 ///
 /// # Errors

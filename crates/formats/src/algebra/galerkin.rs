@@ -6,7 +6,7 @@ use super::rows::{joined, sort_order, written};
 use super::slots::Slots;
 use super::workers::{Lent, Pool, shared};
 use crate::Csr;
-use lacuna_core::{Result, Scalar, compiled_here};
+use lacuna_engine::{Result, Scalar, compiled_here};
 use rayon::prelude::*;
 use std::ops::Range;
 use std::sync::Mutex;

@@ -4,8 +4,8 @@ use super::rows::sort_order;
 use super::slots::Slots;
 use super::workers::shared;
 use crate::Csr;
-use crate::csr::{check_sizes, not_finite};
-use lacuna_core::{Error, Result, Scalar, compiled_here, pages};
+use crate::storage::csr::{check_sizes, not_finite};
+use lacuna_engine::{Error, Result, Scalar, compiled_here, pages};
 use rayon::prelude::*;
 use std::ops::Range;
 
@@ -23,7 +23,7 @@ const RUN: usize = 1 << 20;
 ///
 /// let a = Spec::parse("gen:poisson1d:9")?.build::<f64>()?;
 /// assert_eq!(product(&a, &a)?.get(4, 2), Some(1.0));
-/// # Ok::<(), lacuna_core::Error>(())
+/// # Ok::<(), lacuna_engine::Error>(())
 /// ```
 ///
 /// # Errors

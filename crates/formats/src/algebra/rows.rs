@@ -1,8 +1,8 @@
 //! A matrix written row by row, several runs of rows at once.
 use super::workers::shared;
 use crate::Csr;
-use crate::csr::{check_sizes, not_finite};
-use lacuna_core::{Error, Result, Scalar, pages};
+use crate::storage::csr::{check_sizes, not_finite};
+use lacuna_engine::{Error, Result, Scalar, pages};
 use rayon::prelude::*;
 use std::ops::Range;
 
@@ -95,7 +95,7 @@ pub(super) fn sort_order(columns: &[u32], order: &mut Vec<u64>) {
 ///     rows.for_each(|i| out.row(&[i as u32, 2][..2 - i / 2], &[1.0, 0.5][..2 - i / 2]));
 /// })?;
 /// assert_eq!(a.entries().map(|e| e.2).sum::<f64>(), 4.0);
-/// # Ok::<(), lacuna_core::Error>(())
+/// # Ok::<(), lacuna_engine::Error>(())
 /// ```
 ///
 /// # Errors

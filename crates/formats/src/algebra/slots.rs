@@ -1,5 +1,5 @@
 //! Where each product of two entries goes in a row of the result.
-use lacuna_core::Scalar;
+use lacuna_engine::Scalar;
 
 /// Places in rows: in two bytes where no row is longer than they count.
 pub(super) enum Slots {

@@ -1,6 +1,6 @@
 //! Transposes with a map of the entries.
 use crate::Csr;
-use lacuna_core::{Error, Result, Scalar, compiled_here, pages};
+use lacuna_engine::{Error, Result, Scalar, compiled_here, pages};
 use rayon::prelude::*;
 use std::ops::Range;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};

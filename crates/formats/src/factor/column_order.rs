@@ -1,7 +1,7 @@
 //! An order of the columns that keeps the factors of an LU factorisation sparse, whichever rows are its pivots.
 use crate::{Csr, Permutation};
-use lacuna_core::Scalar;
-use lacuna_core::compiled_here;
+use lacuna_engine::Scalar;
+use lacuna_engine::compiled_here;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 

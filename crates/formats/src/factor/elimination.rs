@@ -2,7 +2,7 @@
 use super::ilut::{IlutOptions, OPERATION};
 use crate::Csr;
 use crate::algebra::build_rows;
-use lacuna_core::{Result, Scalar};
+use lacuna_engine::{Result, Scalar};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 

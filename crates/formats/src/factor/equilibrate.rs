@@ -1,7 +1,7 @@
 //! Scaling rows and columns by powers of two.
 use crate::Csr;
-use lacuna_core::Scalar;
-use lacuna_core::compiled_here;
+use lacuna_engine::Scalar;
+use lacuna_engine::compiled_here;
 
 /// Rounds over rows and columns at the most; each halves what the exponents lack.
 const SWEEPS: usize = 12;

@@ -2,13 +2,13 @@
 use super::pivots::{Incomplete, Pivots, Stopped, least, with_shifts};
 use crate::Csr;
 use crate::algebra::build_rows;
-use lacuna_core::{Result, Scalar, compiled_here};
+use lacuna_engine::{Result, Scalar, compiled_here};
 
 /// `L Lᴴ ≈ A` on the pattern of the lower triangle of a Hermitian `A`, diagonal included. The entries above the diagonal are not
 /// looked at. Row by row, entries by increasing column.
 ///
 /// # Errors
-/// [`Error::Shape`](lacuna_core::Error::Shape) unless square; [`Error::Entry`](lacuna_core::Error::Entry) with the row whose
+/// [`Error::Shape`](lacuna_engine::Error::Shape) unless square; [`Error::Entry`](lacuna_engine::Error::Entry) with the row whose
 /// pivot is not positive, where shifts are not allowed or do not help.
 ///
 /// Reference: Meijerink and van der Vorst 1977, doi:10.1090/S0025-5718-1977-0438681-4; shifts by Manteuffel 1980,
@@ -69,7 +69,7 @@ mod tests {
     use super::ic0;
     use crate::factor::Pivots;
     use crate::{Csr, Spec};
-    use lacuna_core::Error;
+    use lacuna_engine::Error;
 
     #[test]
     fn the_product_is_the_matrix_on_its_pattern() {

@@ -1,13 +1,13 @@
 //! Incomplete LU factorisation without fill.
 use super::pivots::{Incomplete, Pivots, Stopped, least, with_shifts};
 use crate::Csr;
-use lacuna_core::{Result, Scalar, compiled_here};
+use lacuna_engine::{Result, Scalar, compiled_here};
 
 /// `L U ≈ A` on the pattern of `A`, diagonal included: `L` left of the diagonal, its own of ones left out, `U` from the diagonal
 /// on. Row by row, entries by increasing column (Saad's IKJ).
 ///
 /// # Errors
-/// [`Error::Shape`](lacuna_core::Error::Shape) unless square; [`Error::Entry`](lacuna_core::Error::Entry) with the row whose
+/// [`Error::Shape`](lacuna_engine::Error::Shape) unless square; [`Error::Entry`](lacuna_engine::Error::Entry) with the row whose
 /// pivot is next to nothing, where shifts are not allowed or do not help.
 ///
 /// Reference: Saad 2003, Iterative Methods for Sparse Linear Systems, Algorithm 10.4, doi:10.1137/1.9780898718003.
@@ -61,7 +61,7 @@ mod tests {
     use super::ilu0;
     use crate::factor::Pivots;
     use crate::{Csr, Spec, Triplets};
-    use lacuna_core::Error;
+    use lacuna_engine::Error;
 
     /// `(L U)_ij`
     fn product(f: &Csr<f64>, i: usize, j: usize) -> f64 {

@@ -6,7 +6,7 @@ use super::ilu0;
 use super::pivots::Stopped;
 use crate::Csr;
 use crate::algebra::build_rows;
-use lacuna_core::{Error, Result, Scalar, compiled_here};
+use lacuna_engine::{Error, Result, Scalar, compiled_here};
 
 pub(super) const OPERATION: &str = "ilut";
 
@@ -150,7 +150,7 @@ impl<T: Scalar> Ilut<T> {
 mod tests {
     use super::{Ilut, IlutOptions, ilut};
     use crate::{Csr, Spec, Triplets};
-    use lacuna_core::Scalar;
+    use lacuna_engine::Scalar;
 
     /// The largest entry of `2^r A 2^c − Pᵀ L U Qᵀ`, which is at most of the size of 1 where nothing is dropped.
     fn error(a: &Csr<f64>, f: &Ilut<f64>) -> f64 {
@@ -217,7 +217,7 @@ mod tests {
         let f = ilut(&a, &exact).unwrap().refactored(&other).unwrap();
         assert!(error(&other, &f) < 1e-12, "{}", error(&other, &f));
         let zeros = a.with_values(vec![0.0; a.nnz()]).unwrap();
-        assert!(matches!(f.refactored(&zeros), Err(lacuna_core::Error::Entry { .. })));
+        assert!(matches!(f.refactored(&zeros), Err(lacuna_engine::Error::Entry { .. })));
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! What is done about pivots that cannot be divided by.
 use crate::Csr;
 use crate::algebra::build_rows;
-use lacuna_core::{Error, Result, Scalar};
+use lacuna_engine::{Error, Result, Scalar};
 
 /// What to do where a pivot is next to nothing, or where one that has to be positive is not.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -3,7 +3,7 @@
 use super::mesh::Mesh;
 use super::{grid, lattice, network};
 use crate::Csr;
-use lacuna_core::{Result, Scalar};
+use lacuna_engine::{Result, Scalar};
 
 /// A matrix of the table.
 #[derive(Clone, Copy, Debug, PartialEq)]

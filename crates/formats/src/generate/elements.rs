@@ -2,7 +2,7 @@
 use super::noise::signed;
 use super::rows::from_rows;
 use crate::Csr;
-use lacuna_core::{Result, Scalar};
+use lacuna_engine::{Result, Scalar};
 
 /// The mesh is the same in every run.
 const MESH_SEED: u64 = 0x5EED;

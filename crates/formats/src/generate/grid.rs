@@ -3,7 +3,7 @@
 //! Points are numbered with x fastest, boundaries hold no unknowns unless said.
 use super::rows::from_rows;
 use crate::Csr;
-use lacuna_core::{Result, Scalar};
+use lacuna_engine::{Result, Scalar};
 
 /// Points in x, y and z.
 pub(super) type Size = [usize; 3];

@@ -2,7 +2,7 @@
 use super::noise::{signed, word};
 use super::rows::from_rows;
 use crate::Csr;
-use lacuna_core::{Result, Scalar};
+use lacuna_engine::{Result, Scalar};
 use rayon::prelude::*;
 
 const SEED: u64 = 1;

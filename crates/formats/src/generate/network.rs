@@ -3,7 +3,7 @@
 use super::noise::{below, signed, unit, word};
 use super::rows::{from_rows, rectangular};
 use crate::Csr;
-use lacuna_core::{Result, Scalar};
+use lacuna_engine::{Result, Scalar};
 
 /// The seed of the matrices that take none.
 const SEED: u64 = 1;

@@ -2,7 +2,7 @@
 use super::noise::word;
 use super::rows::from_rows;
 use crate::Csr;
-use lacuna_core::{Result, Scalar};
+use lacuna_engine::{Result, Scalar};
 use rayon::prelude::*;
 
 /// Cells along x, y and z.

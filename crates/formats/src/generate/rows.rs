@@ -1,8 +1,8 @@
 //! A matrix from a function that lists a row.
 use crate::Csr;
-use crate::csr::{check_sizes, not_finite};
-use lacuna_core::pages::zeroed;
-use lacuna_core::{Result, Scalar};
+use crate::storage::csr::{check_sizes, not_finite};
+use lacuna_engine::pages::zeroed;
+use lacuna_engine::{Result, Scalar};
 use rayon::prelude::*;
 
 /// Rows of one task, at the most.

@@ -2,7 +2,7 @@
 use super::alike::{Shape, look_alikes};
 use super::{elements, grid, network, reservoir};
 use crate::Csr;
-use lacuna_core::{Error, Result, Scalar, check_process, compiled_here, memory};
+use lacuna_engine::{Error, Result, Scalar, check_process, compiled_here, memory};
 use std::fmt;
 use std::str::FromStr;
 
@@ -68,7 +68,7 @@ enum Model {
 ///
 /// let a = Spec::parse("gen:poisson2d:30x20")?.build::<f64>()?;
 /// assert_eq!((a.rows(), a.nnz()), (600, 2900));
-/// # Ok::<(), lacuna_core::Error>(())
+/// # Ok::<(), lacuna_engine::Error>(())
 /// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct Spec {

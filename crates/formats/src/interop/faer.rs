@@ -2,7 +2,7 @@
 use crate::Csr;
 use faer024::Index;
 use faer024::sparse::{SparseColMatRef, SparseRowMat, SparseRowMatRef, SymbolicSparseRowMatRef};
-use lacuna_core::{Error, Result, Scalar};
+use lacuna_engine::{Error, Result, Scalar};
 use std::fmt::Display;
 
 /// The arrays of the matrix, borrowed.

@@ -1,6 +1,6 @@
 //! `nalgebra-sparse` 0.12: copied and checked, since its indices are `usize`.
 use crate::{Csr, Triplets};
-use lacuna_core::{Error, Result, Scalar};
+use lacuna_engine::{Error, Result, Scalar};
 use nalgebra_sparse012::{CooMatrix, CscMatrix, CsrMatrix};
 
 /// A copy.

@@ -1,6 +1,6 @@
 //! `serde`: rows, columns and the three arrays; what is read is checked.
 use crate::Csr;
-use lacuna_core::Scalar;
+use lacuna_engine::Scalar;
 use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 

@@ -1,6 +1,6 @@
 //! `sprs` 0.11: 32-bit indices moved, others copied; triplets.
 use crate::{Csr, Triplets};
-use lacuna_core::{Error, Result, Scalar};
+use lacuna_engine::{Error, Result, Scalar};
 use sprs011::{CsMatI, CsMatViewI, SpIndex, TriMatI};
 use std::fmt::Display;
 

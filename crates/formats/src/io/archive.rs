@@ -4,8 +4,8 @@
 //! An archive is read once, from front to back, so that it may come from a pipe. Small members that may be the one that is wanted
 //! are kept.
 use super::unpack::Stream;
-use lacuna_core::text::escaped;
-use lacuna_core::{Error, Result};
+use lacuna_engine::text::escaped;
+use lacuna_engine::{Error, Result};
 use std::io::{self, Cursor, Read};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 

@@ -1,6 +1,6 @@
 //! Arrays of numbers as binary files store them: any width, either byte order.
-use lacuna_core::text::escaped;
-use lacuna_core::{Error, Kind, Result, Scalar, memory, pages};
+use lacuna_engine::text::escaped;
+use lacuna_engine::{Error, Kind, Result, Scalar, memory, pages};
 use rayon::prelude::*;
 use std::io::Read;
 use std::sync::Arc;

@@ -13,8 +13,8 @@ use super::elements::{Contents, ElementKind, Elements, reading, too_many};
 use super::mm::Symmetry;
 use super::stored::{Layout, Stored, StoredValues, sizes};
 use flate2::read::ZlibDecoder;
-use lacuna_core::text::escaped;
-use lacuna_core::{Error, Result};
+use lacuna_engine::text::escaped;
+use lacuna_engine::{Error, Result};
 use std::io::Read;
 use std::sync::Arc;
 

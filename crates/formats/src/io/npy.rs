@@ -10,7 +10,7 @@
 use super::elements::{Contents, ElementKind, Elements, reading};
 use super::stored::Stored;
 use super::{Columns, Form};
-use lacuna_core::{Error, Kind, Result, Scalar};
+use lacuna_engine::{Error, Kind, Result, Scalar};
 use std::io::{self, Write};
 use std::sync::Arc;
 
@@ -109,7 +109,7 @@ impl Header {
                     "expected elements of type f4, f8, c8, c16, i1 to i8, u1 to u8 or b1, got `{}`{why}",
                     self.descr
                 );
-                let message = lacuna_core::text::escaped(&message).into_owned();
+                let message = lacuna_engine::text::escaped(&message).into_owned();
                 return Err(Error::Unsupported { operation: reading(name), message });
             }
         };

@@ -16,7 +16,7 @@ use super::mm::Symmetry;
 use super::npy::{Header, descr, header};
 use super::stored::{Layout, Stored, StoredValues, sizes};
 use crate::Csr;
-use lacuna_core::{Error, Result, Scalar, memory};
+use lacuna_engine::{Error, Result, Scalar, memory};
 use std::io::{self, Cursor, Read, Seek, Write};
 use std::sync::Arc;
 use zip::result::ZipError;
@@ -72,7 +72,7 @@ impl Archive<'_> {
         let holds = if names.is_empty() { "no file at all".into() } else { names.join(", ") + more };
         let message = format!(
             "expected the member {file}, as scipy.sparse.save_npz writes; the archive holds {}",
-            lacuna_core::text::escaped(&holds)
+            lacuna_engine::text::escaped(&holds)
         );
         Error::Unsupported { operation: reading(self.name), message }
     }
@@ -117,7 +117,7 @@ pub(super) fn read(contents: &Arc<Contents>) -> Result<Stored> {
         "coo" => archive.coordinates(rows, cols)?,
         _ => {
             let message = format!("expected the form csr, csc, bsr, dia or coo, got `{form}`");
-            let message = lacuna_core::text::escaped(&message).into_owned();
+            let message = lacuna_engine::text::escaped(&message).into_owned();
             return Err(Error::Unsupported { operation: reading(name), message });
         }
     };
@@ -212,7 +212,7 @@ impl Archive<'_> {
 /// let mut bytes = Vec::new();
 /// io::npz::encode_matrix(&mut bytes, &a)?;
 /// assert_eq!(io::parse_matrix::<f64>("A.npz", &bytes)?, a);
-/// # Ok::<(), lacuna_core::Error>(())
+/// # Ok::<(), lacuna_engine::Error>(())
 /// ```
 pub fn encode_matrix<T: Scalar>(out: &mut (impl Write + ?Sized), a: &Csr<T>) -> Result<()> {
     let out = ZipWriter::new_stream(out);

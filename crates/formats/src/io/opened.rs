@@ -6,7 +6,7 @@ use super::stored::Stored;
 use super::unpack::{Counted, Expected, Text, open_file, text};
 use super::{Form, boeing, matlab, npy, npz, petsc};
 use crate::Csr;
-use lacuna_core::{Error, Kind, Result, Scalar, pages};
+use lacuna_engine::{Error, Kind, Result, Scalar, pages};
 use std::io::Read;
 use std::path::Path;
 use std::sync::Arc;
@@ -62,7 +62,7 @@ impl<T: Scalar> Columns<T> {
 /// let mut file = Opened::from_reader("b.npy", &bytes[..], Wanted::Vector)?;
 /// assert_eq!((file.about().form, file.about().rows), (Form::Npy, 2));
 /// assert_eq!(file.vector::<f64>(&Default::default())?, [1.0, 2.5]);
-/// # Ok::<(), lacuna_core::Error>(())
+/// # Ok::<(), lacuna_engine::Error>(())
 /// ```
 pub struct Opened<'r> {
     name: String,

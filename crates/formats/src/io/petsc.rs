@@ -20,7 +20,7 @@ use super::elements::{Contents, ElementKind, Elements, reading, too_many};
 use super::mm::Symmetry;
 use super::stored::{Layout, Stored, StoredValues, sizes};
 use crate::Csr;
-use lacuna_core::{Result, Scalar, memory};
+use lacuna_engine::{Result, Scalar, memory};
 use std::io::{self, Write};
 use std::sync::Arc;
 
@@ -200,7 +200,7 @@ impl Objects<'_> {
 /// io::petsc::encode_vector(&mut bytes, &[1.0; 9])?;
 /// assert_eq!(io::parse_matrix::<f64>("A.petsc", &bytes)?, a);
 /// assert_eq!(io::parse_vector::<f64>("A.petsc", &bytes)?, [1.0; 9]);
-/// # Ok::<(), lacuna_core::Error>(())
+/// # Ok::<(), lacuna_engine::Error>(())
 /// ```
 pub fn encode_matrix<T: Scalar>(out: &mut (impl Write + ?Sized), a: &Csr<T>) -> Result<()> {
     let wide = a.nnz().max(a.rows()).max(a.cols()) > i32::MAX as usize;

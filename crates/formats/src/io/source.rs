@@ -2,7 +2,7 @@
 use super::mm::{Field, ReadOptions};
 use super::{Opened, Wanted, read_matrix};
 use crate::{Csr, Spec};
-use lacuna_core::{Result, Scalar};
+use lacuna_engine::{Result, Scalar};
 
 /// The matrix of a file of any form or a generator's name (`gen:…`).
 ///
@@ -12,7 +12,7 @@ use lacuna_core::{Result, Scalar};
 /// ```
 /// let a = lacuna_formats::open::<f64>("gen:poisson1d:9", &Default::default())?;
 /// assert_eq!(a.nnz(), 25);
-/// # Ok::<(), lacuna_core::Error>(())
+/// # Ok::<(), lacuna_engine::Error>(())
 /// ```
 pub fn open<T: Scalar>(source: &str, options: &ReadOptions<'_>) -> Result<Csr<T>> {
     match source.starts_with(Spec::PREFIX) {

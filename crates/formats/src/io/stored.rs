@@ -5,9 +5,9 @@ use super::mm::{mirror, most_rows};
 use super::opened::About;
 use super::{Columns, Form};
 use crate::Csr;
-use crate::assemble::{Entry, assemble, pieces};
-use crate::csr::{check_finite, check_sizes};
-use lacuna_core::{Error, Kind, Result, Scalar, memory, pages};
+use crate::build::assemble::{Entry, assemble, pieces};
+use crate::storage::csr::{check_finite, check_sizes};
+use lacuna_engine::{Error, Kind, Result, Scalar, memory, pages};
 
 /// Where the values of a matrix belong.
 pub(super) enum Layout {

@@ -1,5 +1,5 @@
 //! Rutherford–Boeing and Harwell–Boeing text.
-use lacuna_core::{Complex64, Scalar};
+use lacuna_engine::{Complex64, Scalar};
 use lacuna_formats::io::{Opened, Wanted, parse_matrix, parse_vector};
 use lacuna_formats::mm::ReadOptions;
 
@@ -70,7 +70,7 @@ fn every_kind_of_values_and_symmetry() {
 fn what_is_wrong_is_told_with_its_line() {
     let refused = |text: &str| {
         let message = parse_matrix::<f64>("a.rb", text.as_bytes()).expect_err("should fail").to_string();
-        assert_eq!(lacuna_core::text::escaped(&message), message);
+        assert_eq!(lacuna_engine::text::escaped(&message), message);
         message
     };
     let good = file("rua", "2 2 2", "1 2 3", "1 2", Some("4.0 5.0"));

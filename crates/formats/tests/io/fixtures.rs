@@ -1,6 +1,6 @@
 //! Files that SciPy wrote, and bytes as PETSc lays them out.
 use crate::{file, matrix};
-use lacuna_core::{Complex32, Complex64, Kind};
+use lacuna_engine::{Complex32, Complex64, Kind};
 use lacuna_formats::io::{
     Columns, Form, Opened, Wanted, parse_columns, parse_matrix, parse_vector, read_matrix,
 };

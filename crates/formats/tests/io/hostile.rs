@@ -1,6 +1,6 @@
 //! Broken files: an answer to each, never a panic, and no memory for what is only promised.
 use crate::file;
-use lacuna_core::{Complex64, Error};
+use lacuna_engine::{Complex64, Error};
 use lacuna_formats::io::{npy, npz, parse_columns, parse_matrix, parse_vector, petsc};
 use lacuna_formats::{Csr, Spec};
 
@@ -85,7 +85,7 @@ fn changed_bytes_do_no_harm() {
 
 fn refused(name: &str, bytes: &[u8]) -> String {
     let message = parse_matrix::<f64>(name, bytes).expect_err("should fail").to_string();
-    assert_eq!(lacuna_core::text::escaped(&message), message);
+    assert_eq!(lacuna_engine::text::escaped(&message), message);
     message
 }
 

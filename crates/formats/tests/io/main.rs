@@ -5,7 +5,7 @@ mod hostile;
 mod matlab;
 mod round_trips;
 
-use lacuna_core::{Kind, Scalar};
+use lacuna_engine::{Kind, Scalar};
 use lacuna_formats::Csr;
 
 /// A file that another program wrote.

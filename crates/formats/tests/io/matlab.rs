@@ -1,6 +1,6 @@
 //! MATLAB files that SciPy wrote.
 use crate::{file, matrix};
-use lacuna_core::Complex64;
+use lacuna_engine::Complex64;
 use lacuna_formats::io::{Opened, Wanted, parse_matrix, parse_vector};
 use lacuna_formats::mm::ReadOptions;
 

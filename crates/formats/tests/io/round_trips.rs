@@ -1,6 +1,6 @@
 //! What is written is read back to the same bits.
 use crate::bits;
-use lacuna_core::{Complex32, Complex64, Scalar};
+use lacuna_engine::{Complex32, Complex64, Scalar};
 use lacuna_formats::io::{
     Columns, Opened, Wanted, npy, npz, parse_columns, parse_matrix, parse_vector, petsc, read_matrix,
     read_vector, write_matrix, write_vector,

@@ -1,5 +1,5 @@
 //! What the programs that measure share.
-use lacuna_core::{Backend, Cell, Recorder, Result};
+use lacuna_engine::{Backend, Cell, Recorder, Result};
 use lacuna_opencl::OpenCl;
 use std::time::Instant;
 
@@ -14,8 +14,8 @@ pub(crate) fn repeat(dev: &mut OpenCl, body: impl FnOnce(&mut Recorder<'_, f64>,
     let mut times = Vec::new();
     for _ in 0..6 {
         let start = Instant::now();
-        let mut history = lacuna_core::History::default();
-        dev.execute(&mut plan, lacuna_core::Run { limit: RUNS, history: &mut history, watch: None })?;
+        let mut history = lacuna_engine::History::default();
+        dev.execute(&mut plan, lacuna_engine::Run { limit: RUNS, history: &mut history, watch: None })?;
         times.push(start.elapsed().as_secs_f64() / RUNS as f64 * 1e6);
     }
     times.remove(0);

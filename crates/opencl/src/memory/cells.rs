@@ -1,7 +1,7 @@
 //! Cells: numbers on the device that the host sets and reads one by one.
 use super::Memory;
 use crate::driver::{Buffer, Context, Queue};
-use lacuna_core::{Cell, Cells, Error, Result, Scalar, next_serial};
+use lacuna_engine::{Cell, Cells, Error, Result, Scalar, next_serial};
 use std::collections::BTreeMap;
 use std::ops::Range;
 

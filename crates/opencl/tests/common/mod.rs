@@ -1,6 +1,6 @@
 //! What the tests of this crate share: a device of each shape and mode, or a loud skip.
 #![allow(dead_code, reason = "each test file uses its part")]
-use lacuna_core::Scalar;
+use lacuna_engine::Scalar;
 use lacuna_formats::Csr;
 use lacuna_opencl::{Mode, OpenCl, OpenClOptions};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -120,12 +120,12 @@ macro_rules! in_every_type {
             #[test]
             fn [<$case _c32>]() {
                 let _alone = common::alone();
-                $case::<lacuna_core::Complex32>();
+                $case::<lacuna_engine::Complex32>();
             }
             #[test]
             fn [<$case _c64>]() {
                 let _alone = common::alone();
-                $case::<lacuna_core::Complex64>();
+                $case::<lacuna_engine::Complex64>();
             }
         }
     };

@@ -1,7 +1,7 @@
 //! The Arnoldi process of a GMRES cycle: an orthonormal basis, and the small least-squares problem in cells.
 use super::Options;
 use crate::named::{OptionInfo, Settings};
-use lacuna_core::{Basis, Cell, Cells, Error, Hessenberg, Pass, Recorder, Result, Scalar, Vector};
+use lacuna_engine::{Basis, Cell, Cells, Error, Hessenberg, Pass, Recorder, Result, Scalar, Vector};
 
 /// The longest cycle: its small dense problem takes a million numbers.
 pub(super) const MOST: usize = 1000;

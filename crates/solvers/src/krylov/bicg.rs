@@ -1,7 +1,7 @@
 //! Bi-conjugate gradients, for general square systems whose adjoint is at hand.
 use super::method::{Listed, MethodInfo, Needs};
 use crate::{Method, System};
-use lacuna_core::{Adjoint, Cell, Pass, Reason, Recorder, Scalar, Vector};
+use lacuna_engine::{Adjoint, Cell, Pass, Reason, Recorder, Scalar, Vector};
 
 /// Bi-conjugate gradients: the Lanczos process with `A` and `Aᴴ`.
 ///

@@ -1,7 +1,7 @@
 //! Stabilised bi-conjugate gradients in four sweeps an iteration, for general square systems.
 use super::method::{Listed, MethodInfo, Needs};
 use crate::{Method, System};
-use lacuna_core::{Cell, Pass, Reason, Recorder, Scalar};
+use lacuna_engine::{Cell, Pass, Reason, Recorder, Scalar};
 
 /// BiCGStab in four sweeps an iteration: `β = −⟨r₀, A s⟩ / ⟨r₀, A p⟩` is known before the new residual is, so that
 /// all updates share one sweep.

@@ -2,7 +2,7 @@
 use super::method::{Listed, MethodInfo, Needs, Options};
 use crate::named::{OptionInfo, Settings};
 use crate::{Method, System};
-use lacuna_core::{Cell, Formula, Pass, Reason, Recorder, Result, Scalar, Vector};
+use lacuna_engine::{Cell, Formula, Pass, Reason, Recorder, Result, Scalar, Vector};
 
 /// BiCGStab(ℓ): after ℓ steps of bi-conjugate gradients the residual is minimised over ℓ directions at once. For spectra with
 /// large imaginary parts, as under strong convection, where `bicgstab` stalls.

@@ -3,7 +3,7 @@ use super::arnoldi::{Arnoldi, Cycle, MOST};
 use super::method::{Listed, MethodInfo, Needs, Options};
 use crate::named::Settings;
 use crate::{Method, System};
-use lacuna_core::{Formula, Pass, Recorder, Result, Scalar};
+use lacuna_engine::{Formula, Pass, Recorder, Result, Scalar};
 
 /// GMRES(m) whose basis is stored in [`Scalar::Narrow`]: `f32` under `f64`, `Complex32` under `Complex64`. All arithmetic stays wide, and so
 /// does the vector that is made orthogonal, so that little more than traffic is lost.

@@ -1,7 +1,7 @@
 //! Conjugate gradients with a single reduction, for Hermitian positive definite systems.
 use super::method::{Listed, MethodInfo, Needs};
 use crate::{Method, System};
-use lacuna_core::{Pass, Reason, Recorder, Scalar};
+use lacuna_engine::{Pass, Reason, Recorder, Scalar};
 
 /// Conjugate gradients with a single reduction, in two sweeps an iteration: `β` comes from `⟨A p, M A p⟩` before the new residual is known,
 /// so that all three updates share one sweep.

@@ -2,7 +2,7 @@
 use super::bicgstab::orthogonal;
 use super::method::{Listed, MethodInfo, Needs};
 use crate::{Method, System};
-use lacuna_core::{Formula, Pass, Reason, Recorder, Scalar};
+use lacuna_engine::{Formula, Pass, Reason, Recorder, Scalar};
 
 /// CGS: the polynomial of bi-conjugate gradients, applied twice, without the adjoint.
 ///

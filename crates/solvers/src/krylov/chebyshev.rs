@@ -3,7 +3,7 @@ use super::method::{Listed, MethodInfo, Needs, Options};
 use super::spectrum::largest_eigenvalue;
 use crate::named::{OptionInfo, Settings};
 use crate::{Method, System};
-use lacuna_core::{Formula, Pass, Recorder, Result, Scalar};
+use lacuna_engine::{Formula, Pass, Recorder, Result, Scalar};
 
 /// Chebyshev's semi-iteration on an interval that holds the spectrum of `M A`. Its coefficients do not depend on sums over the
 /// vectors; the one sum of an iteration is for the stopping test.

@@ -2,7 +2,7 @@
 use super::bicgstab::orthogonal;
 use super::method::{Listed, MethodInfo, Needs};
 use crate::{Method, System};
-use lacuna_core::{Pass, Reason, Recorder, Scalar};
+use lacuna_engine::{Pass, Reason, Recorder, Scalar};
 
 /// BiCGStab as van der Vorst wrote it, preconditioned from the right.
 ///

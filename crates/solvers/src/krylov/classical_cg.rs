@@ -1,7 +1,7 @@
 //! Conjugate gradients as in the textbook, for Hermitian positive definite systems.
 use super::method::{Listed, MethodInfo, Needs};
 use crate::{Method, System};
-use lacuna_core::{Pass, Reason, Recorder, Scalar};
+use lacuna_engine::{Pass, Reason, Recorder, Scalar};
 
 /// Conjugate gradients as Hestenes and Stiefel wrote them.
 ///

@@ -1,7 +1,7 @@
 //! Conjugate residuals, for Hermitian systems.
 use super::method::{Listed, MethodInfo, Needs};
 use crate::{Method, System};
-use lacuna_core::{Pass, Reason, Recorder, Scalar};
+use lacuna_engine::{Pass, Reason, Recorder, Scalar};
 
 /// Conjugate residuals: as conjugate gradients, but the residual itself shrinks at every step.
 ///

@@ -3,7 +3,7 @@ use super::arnoldi::{Arnoldi, Cycle, MOST};
 use super::method::{Listed, MethodInfo, Needs, Options};
 use crate::named::Settings;
 use crate::{Method, System};
-use lacuna_core::{Pass, Recorder, Result, Scalar};
+use lacuna_engine::{Pass, Recorder, Result, Scalar};
 
 /// Flexible GMRES(m): keeps `M v` of every step beside the basis, so that `M` may change from step to step.
 ///

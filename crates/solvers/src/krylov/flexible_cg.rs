@@ -1,7 +1,7 @@
 //! Conjugate gradients for preconditioners that are not quite the same at every step.
 use super::method::{Listed, MethodInfo, Needs};
 use crate::{Method, System};
-use lacuna_core::{Pass, Reason, Recorder, Scalar};
+use lacuna_engine::{Pass, Reason, Recorder, Scalar};
 
 /// Flexible conjugate gradients: the new direction is made conjugate to the last by a product of its own, so that `M` may
 /// change from step to step, be slightly unsymmetric, or be rounded.

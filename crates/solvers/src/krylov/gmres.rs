@@ -3,7 +3,7 @@ use super::arnoldi::{Arnoldi, Cycle, MOST};
 use super::method::{Listed, MethodInfo, Needs, Options};
 use crate::named::{OptionInfo, Settings};
 use crate::{Method, System};
-use lacuna_core::{Formula, Pass, Recorder, Result, Scalar};
+use lacuna_engine::{Formula, Pass, Recorder, Result, Scalar};
 
 /// The side from which the preconditioner works.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]

@@ -3,7 +3,7 @@ use super::method::{Listed, MethodInfo, Needs, Options};
 use super::spectrum::hashed_vector;
 use crate::named::{OptionInfo, Settings};
 use crate::{Method, System};
-use lacuna_core::{Cell, Expr, Formula, Pass, Reason, Recorder, Result, Scalar};
+use lacuna_engine::{Cell, Expr, Formula, Pass, Reason, Recorder, Result, Scalar};
 
 /// The smallest cosine between `A v` and `r` at which the residual is shortened by `ω` as it is.
 const COSINE: f64 = 0.7;

@@ -2,7 +2,7 @@
 use super::method::Listed;
 use super::*;
 use crate::named::{Settings, name_of, unknown};
-use lacuna_core::{Result, Scalar, compiled_here};
+use lacuna_engine::{Result, Scalar, compiled_here};
 
 /// Makes the list and the function that finds in it, from one line for each.
 macro_rules! methods {
@@ -13,7 +13,7 @@ macro_rules! methods {
         /// The method of a name with options, `NAME:key=value,…`, which go before the settings.
         ///
         /// # Errors
-        /// [`Error::Argument`](lacuna_core::Error::Argument) where there is none of that name, with the names there are; for a
+        /// [`Error::Argument`](lacuna_engine::Error::Argument) where there is none of that name, with the names there are; for a
         /// key it does not have, with those it has; for a value that is none.
         pub fn method<T: Scalar>(text: &str, options: &Options) -> Result<Box<dyn Method<T>>> {
             compiled_here!(T, |text: &str, options: &Options| -> Result<Box<dyn Method<T>>> {

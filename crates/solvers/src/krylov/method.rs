@@ -2,7 +2,7 @@
 use super::{Orthogonalization, Side};
 use crate::named::{OptionInfo, Settings};
 use crate::{PrecondInfo, System, preconditioner};
-use lacuna_core::{Recorder, Result, Scalar};
+use lacuna_engine::{Recorder, Result, Scalar};
 
 /// A method: what records a solve.
 ///

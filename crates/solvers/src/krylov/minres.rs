@@ -1,7 +1,7 @@
 //! Minimal residuals, for Hermitian indefinite systems.
 use super::method::{Listed, MethodInfo, Needs};
 use crate::{Method, System};
-use lacuna_core::{Formula, Pass, Reason, Recorder, Scalar};
+use lacuna_engine::{Formula, Pass, Reason, Recorder, Scalar};
 
 /// MINRES: the smallest residual over the Krylov space, by a three-term recurrence.
 ///

@@ -1,7 +1,7 @@
 //! Pipelined conjugate gradients: the sums of an iteration do not wait for its product.
 use super::method::{Listed, MethodInfo, Needs};
 use crate::{Method, System};
-use lacuna_core::{Formula, Pass, Reason, Recorder, Scalar};
+use lacuna_engine::{Formula, Pass, Reason, Recorder, Scalar};
 
 /// Pipelined conjugate gradients: recurrences for `A p`, `M A p` and `A M A p`, so that the product of an iteration and its sums are of
 /// each other independent.

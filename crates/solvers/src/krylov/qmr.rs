@@ -2,7 +2,7 @@
 use super::bicg::Biorthogonal;
 use super::method::{Listed, MethodInfo, Needs};
 use crate::{Method, System};
-use lacuna_core::{Formula, Pass, Recorder, Scalar};
+use lacuna_engine::{Formula, Pass, Recorder, Scalar};
 
 /// QMR without look-ahead, as the smoothed iterates of bi-conjugate gradients: `x` is an average of theirs with the weights
 /// `1 / ‖r‖²`, so that its residual falls almost evenly where theirs jumps.

@@ -3,7 +3,7 @@ use super::method::{Listed, MethodInfo, Needs, Options};
 use super::spectrum::largest_eigenvalue;
 use crate::named::{OptionInfo, Settings};
 use crate::{Method, System};
-use lacuna_core::{Formula, Pass, Recorder, Result, Scalar};
+use lacuna_engine::{Formula, Pass, Recorder, Result, Scalar};
 
 /// `x ← x + ω M (b − A x)`; without a preconditioner `ω` is divided by an estimate of the largest eigenvalue. With the preconditioner `jacobi` it is Jacobi's method, with `ssor` the Gauss–Seidel method forth and back,
 /// with `amg` multigrid on its own.

@@ -1,7 +1,7 @@
 //! What methods need to know of a spectrum, and vectors that look random and are the same everywhere.
 use crate::System;
 use crate::hashed::hashed;
-use lacuna_core::{Cell, Pass, Recorder, Scalar, Vector};
+use lacuna_engine::{Cell, Pass, Recorder, Scalar, Vector};
 
 /// Steps of the power iteration that the largest eigenvalue is estimated by, and the margin that is added.
 const STEPS: usize = 20;

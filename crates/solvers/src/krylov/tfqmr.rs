@@ -2,7 +2,7 @@
 use super::bicgstab::orthogonal;
 use super::method::{Listed, MethodInfo, Needs};
 use crate::{Method, System};
-use lacuna_core::{Formula, Pass, Reason, Recorder, Scalar};
+use lacuna_engine::{Formula, Pass, Reason, Recorder, Scalar};
 
 /// TFQMR: conjugate gradients squared, with the quasi-minimal residual over its half steps.
 ///

@@ -3,7 +3,7 @@ use super::ilu0::in_order;
 use super::triangles::{Factors, Solves, adjoint_of_factors, apply, name_with};
 use crate::named::{OptionInfo, Settings};
 use crate::{Handles, Parts, PrecondInfo, Preconditioner};
-use lacuna_core::{Pass, Recorder, Result, Scalar, Vector};
+use lacuna_engine::{Pass, Recorder, Result, Scalar, Vector};
 use lacuna_formats::algebra::build_rows;
 use lacuna_formats::factor::{Pivots, ilu0};
 use lacuna_formats::{Csr, Permutation, parts};

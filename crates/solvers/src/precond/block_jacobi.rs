@@ -1,7 +1,7 @@
 //! Inverted blocks on the diagonal.
 use crate::named::{OptionInfo, Settings};
 use crate::{Handles, Parts, PrecondInfo, Preconditioner};
-use lacuna_core::{Error, Pass, Recorder, Result, Scalar, Vector};
+use lacuna_engine::{Error, Pass, Recorder, Result, Scalar, Vector};
 use lacuna_formats::algebra::build_rows;
 use lacuna_formats::{BLOCK_SIZES, Csr, Structure, compact_parts, convert};
 use rayon::prelude::*;
@@ -211,7 +211,7 @@ fn invert<T: Scalar>(m: &mut [T], n: usize) -> bool {
 #[cfg(test)]
 mod tests {
     use super::invert;
-    use lacuna_core::Complex64;
+    use lacuna_engine::Complex64;
 
     #[test]
     fn small_matrices_are_inverted_with_pivoting() {

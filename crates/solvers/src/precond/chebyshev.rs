@@ -3,7 +3,7 @@ use super::amg::{Spectrum, spectrum};
 use super::hermitian::check_hermitian;
 use crate::named::{OptionInfo, Settings};
 use crate::{Handles, Parts, PrecondInfo, Preconditioner};
-use lacuna_core::{Error, Pass, Recorder, Result, Scalar, Vector};
+use lacuna_engine::{Error, Pass, Recorder, Result, Scalar, Vector};
 use lacuna_formats::Csr;
 use std::borrow::Cow;
 

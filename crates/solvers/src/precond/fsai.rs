@@ -5,7 +5,7 @@ use super::hermitian::check_hermitian;
 use super::triangles::name_with;
 use crate::named::{OptionInfo, Settings};
 use crate::{Handles, Parts, PrecondInfo, Preconditioner};
-use lacuna_core::{Error, Pass, Recorder, Result, Scalar, Vector};
+use lacuna_engine::{Error, Pass, Recorder, Result, Scalar, Vector};
 use lacuna_formats::Csr;
 use lacuna_formats::algebra::build_rows_with;
 use local::Local;

@@ -1,5 +1,5 @@
 //! Refusing a matrix that is not Hermitian, with the place.
-use lacuna_core::{Error, Result, Scalar};
+use lacuna_engine::{Error, Result, Scalar};
 use lacuna_formats::Csr;
 
 /// Fails at the first entry that is not the conjugate of its image, in the order of rows. Reads the matrix once.
@@ -44,7 +44,7 @@ fn first_without_image<T: Scalar>(a: &Csr<T>) -> Option<(usize, usize)> {
 #[cfg(test)]
 mod tests {
     use super::check_hermitian;
-    use lacuna_core::{Complex64, Error, Scalar};
+    use lacuna_engine::{Complex64, Error, Scalar};
     use lacuna_formats::{Csr, Triplets};
 
     fn place<T: Scalar>(entries: &[(usize, usize, T)]) -> Option<(usize, usize)> {

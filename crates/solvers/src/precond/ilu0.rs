@@ -3,7 +3,7 @@ use super::hermitian::check_hermitian;
 use super::triangles::{Factors, Solves, adjoint_of_factors, apply, name_with};
 use crate::named::{OptionInfo, Settings};
 use crate::{Handles, Parts, PrecondInfo, Preconditioner};
-use lacuna_core::{Error, Pass, Recorder, Result, Scalar, Vector};
+use lacuna_engine::{Error, Pass, Recorder, Result, Scalar, Vector};
 use lacuna_formats::factor::{Incomplete, Pivots, ic0, ilu0};
 use lacuna_formats::{Csr, Permutation, by_colours};
 use std::borrow::Cow;

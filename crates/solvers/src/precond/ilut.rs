@@ -2,7 +2,7 @@
 use super::triangles::name_with;
 use crate::named::{OptionInfo, Settings};
 use crate::{Handles, Parts, PrecondInfo, Preconditioner};
-use lacuna_core::{Pass, Recorder, Result, Scalar, Vector};
+use lacuna_engine::{Pass, Recorder, Result, Scalar, Vector};
 use lacuna_formats::algebra::build_rows;
 use lacuna_formats::factor::{self, IlutOptions};
 use lacuna_formats::{Csr, Half, Triangular};

@@ -1,7 +1,7 @@
 //! Jacobi's preconditioner.
 use crate::named::Settings;
 use crate::{Handles, Parts, PrecondInfo, Preconditioner};
-use lacuna_core::{Error, Pass, Recorder, Result, Scalar, Vector, compiled_here};
+use lacuna_engine::{Error, Pass, Recorder, Result, Scalar, Vector, compiled_here};
 use lacuna_formats::Csr;
 use std::borrow::Cow;
 

@@ -6,7 +6,7 @@ use super::{
     Preconditioner, Ssor,
 };
 use crate::named::{OptionInfo, Settings, name_of, unknown};
-use lacuna_core::{Result, Scalar, compiled_here};
+use lacuna_engine::{Result, Scalar, compiled_here};
 
 /// A preconditioner in the list.
 #[derive(Clone, Copy, Debug)]
@@ -49,7 +49,7 @@ macro_rules! preconditioners {
         /// [`Polynomial`].
         ///
         /// # Errors
-        /// [`Error::Argument`](lacuna_core::Error::Argument) where there is none of that name, with the names there are;
+        /// [`Error::Argument`](lacuna_engine::Error::Argument) where there is none of that name, with the names there are;
         /// for a key it does not have, with those it has; for a value that is none.
         pub fn preconditioner<T: Scalar>(text: &str) -> Result<Option<Box<dyn Preconditioner<T>>>> {
             compiled_here!(T, |text: &str| -> Result<Option<Box<dyn Preconditioner<T>>>> {

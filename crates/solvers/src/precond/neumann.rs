@@ -2,7 +2,7 @@
 use super::inverse_diagonal;
 use crate::named::{OptionInfo, Settings};
 use crate::{Handles, Parts, PrecondInfo, Preconditioner};
-use lacuna_core::{Pass, Recorder, Result, Scalar, Vector};
+use lacuna_engine::{Pass, Recorder, Result, Scalar, Vector};
 use lacuna_formats::Csr;
 use std::borrow::Cow;
 

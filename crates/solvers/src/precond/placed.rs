@@ -1,5 +1,5 @@
 //! What a preconditioner is: parts made on the host, handles on a device, operations recorded over them.
-use lacuna_core::{Backend, Error, Format, LinOp, Matrix, Pass, Recorder, Result, Scalar, Vector};
+use lacuna_engine::{Backend, Error, Format, LinOp, Matrix, Pass, Recorder, Result, Scalar, Vector};
 use lacuna_formats::Csr;
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use std::sync::Arc;
 /// change `r`, and **should** hand `then` to the operation that writes `z`.
 ///
 /// ```
-/// use lacuna_core::{Pass, Recorder, Result, Scalar, Vector};
+/// use lacuna_engine::{Pass, Recorder, Result, Scalar, Vector};
 /// use lacuna_formats::Csr;
 /// use lacuna_solvers::{Handles, Parts, Preconditioner, inverse_diagonal};
 ///

@@ -1,7 +1,7 @@
 //! A polynomial on top of any preconditioner.
 use crate::named::Settings;
 use crate::{Handles, Parts, Preconditioner};
-use lacuna_core::{Pass, Recorder, Result, Scalar, Vector};
+use lacuna_engine::{Pass, Recorder, Result, Scalar, Vector};
 use lacuna_formats::Csr;
 use std::borrow::Cow;
 

@@ -1,7 +1,7 @@
 //! How two triangular factors are applied: by solves, or by Jacobi's iteration for each.
 use super::{Handles, Parts};
 use crate::named::{OptionInfo, Settings};
-use lacuna_core::{Matrix, Pass, Recorder, Result, Scalar, Vector};
+use lacuna_engine::{Matrix, Pass, Recorder, Result, Scalar, Vector};
 use lacuna_formats::algebra::build_rows;
 use lacuna_formats::{Csr, Half, Triangular};
 
@@ -136,7 +136,7 @@ macro_rules! adjoint_of_factors {
             if Preconditioner::<T>::knows_adjoint(self) {
                 return crate::precond::triangles::apply_adjoint(k, on, [r, z], then);
             }
-            k.fail(lacuna_core::Error::Unsupported {
+            k.fail(lacuna_engine::Error::Unsupported {
                 operation: format!("the adjoint of preconditioner `{}`", Preconditioner::<T>::name(self)),
                 message: "it was not kept; ask for `adjoint=yes`, with exact solves".into(),
             });

@@ -1,8 +1,8 @@
 //! Lines of fields.
 use super::fortran::Format;
 use crate::io::elements::{Contents, reading};
-use lacuna_core::text::escaped;
-use lacuna_core::{Error, Result, memory, pages};
+use lacuna_engine::text::escaped;
+use lacuna_engine::{Error, Result, memory, pages};
 use std::ops::RangeInclusive;
 
 /// The lines of a file.

@@ -15,7 +15,7 @@ use super::mm::Symmetry;
 use super::stored::{Layout, Stored, StoredValues, sizes};
 use super::{Form, Wanted};
 use fortran::Format;
-use lacuna_core::{Error, Result};
+use lacuna_engine::{Error, Result};
 use lines::{Lines, words};
 use std::sync::Arc;
 

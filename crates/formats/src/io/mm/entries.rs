@@ -2,8 +2,8 @@
 use super::header::{Field, Header, Layout, Symmetry};
 use super::rounded::Rounding;
 use super::scan::{Fault, Scanner};
-use crate::assemble::Entry;
-use lacuna_core::{Kind, Scalar};
+use crate::build::assemble::Entry;
+use lacuna_engine::{Kind, Scalar};
 
 /// What a block of whole lines holds.
 pub(super) struct Parsed<T> {

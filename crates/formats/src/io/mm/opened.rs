@@ -6,8 +6,8 @@ use super::scan::Fault;
 use crate::io::Wanted;
 use crate::io::archive::Beside;
 use crate::io::unpack::{Counted, Expected, Stream, Text, open_file, text};
-use lacuna_core::text::escaped;
-use lacuna_core::{Error, Result};
+use lacuna_engine::text::escaped;
+use lacuna_engine::{Error, Result};
 use std::io::{self, Cursor, Read};
 use std::path::Path;
 use std::sync::Arc;
@@ -28,7 +28,7 @@ const LONGEST_HEADER: u64 = 1 << 26;
 /// assert_eq!(file.header().rows, 2);
 /// let a = file.matrix::<f64>(&Default::default())?;
 /// assert_eq!(a.get(0, 1), Some(3.0));
-/// # Ok::<(), lacuna_core::Error>(())
+/// # Ok::<(), lacuna_engine::Error>(())
 /// ```
 pub struct Opened<'r> {
     pub(super) name: String,

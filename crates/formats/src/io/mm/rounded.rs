@@ -1,5 +1,5 @@
 //! Numbers of a file that the number type does not hold.
-use lacuna_core::Kind;
+use lacuna_engine::Kind;
 
 /// Numbers with the same fate: how many, and the first of them.
 #[derive(Debug, Default)]
@@ -74,7 +74,7 @@ impl Rounding {
                 1 => format!("; {others} of 1 more"),
                 n => format!("; {others} of {n} more"),
             };
-            let name = lacuna_core::text::escaped(name);
+            let name = lacuna_engine::text::escaped(name);
             notes(&format!("{name}:{}:{}: {}{more}", first.line + 1, first.column, why(first)));
         };
         let vanished = |p: &Place| format!("{} is too small for {kind} and became 0", p.text);

@@ -1,6 +1,6 @@
 //! Numbers and words out of a line of text.
 use super::rounded::Rounding;
-use lacuna_core::text::escaped;
+use lacuna_engine::text::escaped;
 use std::ops::RangeInclusive;
 
 /// Something that does not belong, at a byte of a line or block.

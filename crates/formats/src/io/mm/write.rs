@@ -3,7 +3,7 @@ use super::entries::across;
 use super::header::{Field, Symmetry};
 use crate::Csr;
 use crate::io::save::{failed, save};
-use lacuna_core::{Error, Result, Scalar};
+use lacuna_engine::{Error, Result, Scalar};
 use rayon::prelude::*;
 use std::io::{self, Write};
 use std::path::Path;
@@ -219,7 +219,7 @@ fn push_part<T: Scalar>(text: &mut Vec<u8>, v: f64) {
         push_whole(text, v.abs() as u64);
         return;
     }
-    let single = matches!(T::KIND, lacuna_core::Kind::F32 | lacuna_core::Kind::C32);
+    let single = matches!(T::KIND, lacuna_engine::Kind::F32 | lacuna_engine::Kind::C32);
     // Writing to a vector cannot fail.
     let _ = if single { write!(text, "{:?}", v as f32) } else { write!(text, "{v:?}") };
 }

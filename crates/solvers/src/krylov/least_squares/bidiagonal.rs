@@ -1,6 +1,6 @@
 //! Golub and Kahan's bidiagonalisation, which three methods walk along.
 use crate::System;
-use lacuna_core::{Adjoint, Cell, Pass, Recorder, Scalar, Vector};
+use lacuna_engine::{Adjoint, Cell, Pass, Recorder, Scalar, Vector};
 
 /// `β u = A v − α u`, `α v = Aᴴ u − β v`, from `β u = b − A x`. The vectors are kept with their norms, `u` with `β` and `v` with `α`,
 /// so that no sweep goes into dividing by them.

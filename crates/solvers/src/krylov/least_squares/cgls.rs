@@ -1,7 +1,7 @@
 //! Conjugate gradients on the normal equations.
 use super::super::method::{Listed, MethodInfo, Needs};
 use crate::{Method, System};
-use lacuna_core::{Adjoint, Pass, Reason, Recorder, Scalar};
+use lacuna_engine::{Adjoint, Pass, Reason, Recorder, Scalar};
 
 /// CGLS: conjugate gradients on `Aᴴ A x = Aᴴ b`, by products with `A` and `Aᴴ` that never form the matrix.
 ///

@@ -2,7 +2,7 @@
 use super::super::method::{Listed, MethodInfo, Needs};
 use super::bidiagonal::Bidiagonal;
 use crate::{Method, System};
-use lacuna_core::{Pass, Recorder, Scalar};
+use lacuna_engine::{Pass, Recorder, Scalar};
 
 /// CRAIG: the shortest way to a solution, for systems that have one: the error falls at every step.
 ///

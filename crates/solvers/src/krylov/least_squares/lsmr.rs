@@ -2,7 +2,7 @@
 use super::super::method::{Listed, MethodInfo, Needs};
 use super::bidiagonal::Bidiagonal;
 use crate::{Method, System};
-use lacuna_core::{Formula, Pass, Reason, Recorder, Scalar};
+use lacuna_engine::{Formula, Pass, Reason, Recorder, Scalar};
 
 /// LSMR: MINRES on the normal equations by bidiagonalisation, so that `‖Aᴴ r‖`, which the test looks at, falls at every step.
 ///

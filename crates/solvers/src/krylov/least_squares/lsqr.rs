@@ -2,7 +2,7 @@
 use super::super::method::{Listed, MethodInfo, Needs};
 use super::bidiagonal::Bidiagonal;
 use crate::{Method, System};
-use lacuna_core::{Pass, Reason, Recorder, Scalar};
+use lacuna_engine::{Pass, Reason, Recorder, Scalar};
 
 /// LSQR: the iterates of [`Cgls`](crate::Cgls) by bidiagonalisation, so that squares of `A` never enter.
 ///

@@ -2,7 +2,7 @@
 use super::mis::distance_two_set;
 use super::rows::{Rows, coupling};
 use super::strength::Graph;
-use lacuna_core::Scalar;
+use lacuna_engine::Scalar;
 use lacuna_formats::Csr;
 use rayon::prelude::*;
 

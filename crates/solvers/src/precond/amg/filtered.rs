@@ -1,7 +1,7 @@
 //! The filtered matrix `A_F`: weak entries are added to the diagonal, such that it does to a near-null vector what `A` does.
 use super::rows::{Rows, size};
 use super::strength::Filter;
-use lacuna_core::Scalar;
+use lacuna_engine::Scalar;
 use lacuna_formats::Csr;
 use rayon::prelude::*;
 use std::borrow::Cow;

@@ -7,7 +7,7 @@ use super::radius::radius;
 use super::rows::Rows;
 use super::strength::{Filter, strong, threshold};
 use crate::precond::multigrid::{Smoother, Smoothing, inverse};
-use lacuna_core::{Result, Scalar};
+use lacuna_engine::{Result, Scalar};
 use lacuna_formats::Csr;
 use lacuna_formats::algebra::{GalerkinPlan, TransposePlan, galerkin};
 use std::sync::Arc;
@@ -190,7 +190,7 @@ impl<T: Scalar> Hierarchy<T> {
         let (turned, r) = self.times.add("transpose", || {
             let turned = TransposePlan::new(&p)?;
             let r = turned.adjoint(&p)?;
-            Ok::<_, lacuna_core::Error>((turned, r))
+            Ok::<_, lacuna_engine::Error>((turned, r))
         })?;
         let coarse = Arc::new(self.times.add("product", || galerkin(&r, a, &p))?);
         let plan = Plan { filter, aggregates, turned, galerkin: None };

@@ -16,7 +16,7 @@ use super::multigrid::{Smoothing, VCycle};
 use crate::named::{OptionInfo, Settings};
 use crate::{Handles, Parts, PrecondInfo, Preconditioner};
 use hierarchy::{Coarsest, Hierarchy};
-use lacuna_core::{Complex64, Error, Pass, Recorder, Result, Scalar, Vector};
+use lacuna_engine::{Complex64, Error, Pass, Recorder, Result, Scalar, Vector};
 use lacuna_formats::{Csr, convert};
 use std::any::Any;
 use std::borrow::Cow;

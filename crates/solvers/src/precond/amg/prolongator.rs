@@ -1,7 +1,7 @@
 //! `P = (I − ω D_F⁻¹ A_F) T`: the tentative prolongator, smoothed by the filtered matrix.
 use super::aggregates::{Aggregates, NONE};
 use super::filtered::Filtered;
-use lacuna_core::{Result, Scalar};
+use lacuna_engine::{Result, Scalar};
 use lacuna_formats::Csr;
 use lacuna_formats::algebra::build_rows;
 use rayon::prelude::*;

@@ -1,8 +1,8 @@
 //! An estimate of the spectral radius of `D⁻¹ A`.
 use super::filtered::Filtered;
 use crate::hashed::hashed;
-use lacuna_core::sum::{SEGMENT, pairwise, segment_sum};
-use lacuna_core::{Complex64, Scalar};
+use lacuna_engine::sum::{SEGMENT, pairwise, segment_sum};
+use lacuna_engine::{Complex64, Scalar};
 use rayon::prelude::*;
 
 /// Rows that a thread takes at a time: whole segments of canonical sums.
@@ -177,7 +177,7 @@ mod tests {
     use crate::precond::amg::filtered::Filtered;
     use crate::precond::amg::rows::Rows;
     use crate::precond::amg::strength::Filter;
-    use lacuna_core::Complex64;
+    use lacuna_engine::Complex64;
     use lacuna_formats::Spec;
 
     #[test]

@@ -1,5 +1,5 @@
 //! What one look at the rows of a level's matrix tells.
-use lacuna_core::{Error, Result, Scalar};
+use lacuna_engine::{Error, Result, Scalar};
 use lacuna_formats::Csr;
 use rayon::prelude::*;
 use std::ops::Range;

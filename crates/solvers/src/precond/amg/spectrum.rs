@@ -3,7 +3,7 @@ use super::filtered::Filtered;
 use super::radius::radius;
 use super::rows::Rows;
 use super::strength::Filter;
-use lacuna_core::{Result, Scalar};
+use lacuna_engine::{Result, Scalar};
 use lacuna_formats::Csr;
 
 /// Steps of Lanczos' or Arnoldi's method.

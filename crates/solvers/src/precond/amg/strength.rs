@@ -1,6 +1,6 @@
 //! Which couplings are strong, and the graph of these.
 use super::rows::{Rows, coupling};
-use lacuna_core::Scalar;
+use lacuna_engine::Scalar;
 use lacuna_formats::Csr;
 use rayon::prelude::*;
 use std::borrow::Cow;

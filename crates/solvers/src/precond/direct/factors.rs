@@ -9,7 +9,7 @@ use faer::sparse::linalg::cholesky::{
 use faer::sparse::linalg::lu::{LuRef, NumericLu, SymbolicLu, factorize_symbolic_lu};
 use faer::sparse::{SparseColMatRef, SymbolicSparseColMatRef};
 use faer::{Conj, MatMut, Par, Side};
-use lacuna_core::{Error, Result, Scalar};
+use lacuna_engine::{Error, Result, Scalar};
 use lacuna_formats::Csr;
 use lacuna_formats::factor::equilibrated;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -17,7 +17,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 /// A number type that factors are computed in.
 pub(super) trait Number: Scalar + faer::traits::ComplexField {}
 impl Number for f64 {}
-impl Number for lacuna_core::Complex64 {}
+impl Number for lacuna_engine::Complex64 {}
 
 /// What is solved with the factors.
 #[derive(Clone, Copy, Debug)]

@@ -5,7 +5,7 @@ use super::triangles::name_with;
 use crate::named::{OptionInfo, Settings};
 use crate::{Handles, Parts, PrecondInfo, Preconditioner};
 use factors::{Factors, Number, Task};
-use lacuna_core::{Complex64, Error, HostOperator, LinOp, Pass, Recorder, Result, Scalar, Vector};
+use lacuna_engine::{Complex64, Error, HostOperator, LinOp, Pass, Recorder, Result, Scalar, Vector};
 use lacuna_formats::Csr;
 use std::any::Any;
 use std::borrow::Cow;

@@ -1,6 +1,6 @@
 //! A row of the factor: its pattern, and the small dense system that its values solve.
 use super::FsaiOptions;
-use lacuna_core::Scalar;
+use lacuna_engine::Scalar;
 use lacuna_formats::Csr;
 
 /// What a thread works with.

@@ -1,5 +1,5 @@
 //! The dense inverse of the coarsest matrix, a pseudo-inverse where it is singular.
-use lacuna_core::{Complex64, Error, Kind, Result, Scalar};
+use lacuna_engine::{Complex64, Error, Kind, Result, Scalar};
 use lacuna_formats::Csr;
 use lacuna_formats::algebra::build_rows;
 use rayon::prelude::*;
@@ -257,7 +257,7 @@ fn orthonormal<W: Scalar>(mut vectors: Vec<Vec<W>>) -> Vec<Vec<W>> {
 #[cfg(test)]
 mod tests {
     use super::inverse;
-    use lacuna_core::{Complex64, Scalar};
+    use lacuna_engine::{Complex64, Scalar};
     use lacuna_formats::{Csr, Spec, Triplets, algebra::product};
 
     fn of<T: Scalar>(rows: &[&[T]]) -> Csr<T> {

@@ -1,7 +1,7 @@
 //! The cycle as recorded operations: on each level a product with `A` before and after for each step of smoothing, one with
 //! `R` and one with `P`. All vector work rides along.
 use super::smoother::{Smoothing, second_step};
-use lacuna_core::{Matrix, Pass, Recorder, Scalar, Vector};
+use lacuna_engine::{Matrix, Pass, Recorder, Scalar, Vector};
 
 /// What is done on a level, with the handles for it.
 pub(super) enum Task<T: Scalar> {

@@ -13,7 +13,7 @@ pub(super) use vcycle::VCycle;
 
 use crate::named::{OptionInfo, Settings};
 use crate::{Handles, Parts, PrecondInfo, Preconditioner};
-use lacuna_core::{Error, Pass, Recorder, Result, Scalar, Vector};
+use lacuna_engine::{Error, Pass, Recorder, Result, Scalar, Vector};
 use lacuna_formats::{Csr, Stencil, convert};
 use operator::Operator;
 use std::borrow::Cow;

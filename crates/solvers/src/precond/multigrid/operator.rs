@@ -1,6 +1,6 @@
 //! An operator on a grid whose coefficients depend on where a point lies along each axis: first, between, or last.
 use super::transfers::{Axes, coarse_size, prolongation, restriction};
-use lacuna_core::{Error, Result, Scalar};
+use lacuna_engine::{Error, Result, Scalar};
 use lacuna_formats::algebra::{fill_rows, galerkin};
 use lacuna_formats::{Csr, Stencil};
 use rayon::prelude::*;

@@ -1,5 +1,5 @@
 //! What smooths on a level.
-use lacuna_core::Scalar;
+use lacuna_engine::Scalar;
 use rayon::prelude::*;
 
 /// Which smoother.

@@ -1,5 +1,5 @@
 //! Between a grid and a coarser one: linear interpolation along each axis that is coarsened, and its transpose.
-use lacuna_core::{Result, Scalar};
+use lacuna_engine::{Result, Scalar};
 use lacuna_formats::Csr;
 use lacuna_formats::algebra::fill_rows;
 

@@ -2,7 +2,7 @@
 use super::cycle::{Task, cycle};
 use super::smoother::{Smoother, Smoothing};
 use crate::{Handles, Parts};
-use lacuna_core::{Format, Pass, Recorder, Scalar, Vector};
+use lacuna_engine::{Format, Pass, Recorder, Scalar, Vector};
 use lacuna_formats::{Csr, convert};
 use std::sync::Arc;
 

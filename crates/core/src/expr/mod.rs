@@ -1,0 +1,7 @@
+//! What a method says: numbers, handles, formulas over them, and passes made of formulas.
+pub mod cells;
+pub(crate) mod formula;
+pub(crate) mod handle;
+pub(crate) mod linear;
+pub(crate) mod pass;
+pub(crate) mod scalar;

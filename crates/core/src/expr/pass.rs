@@ -1,0 +1,161 @@
+//! A pass: what one sweep over memory does.
+use crate::{Cell, Cells, Expr, Formula, Reason, Test, Vector};
+
+/// One statement of a pass.
+#[derive(Clone, Debug)]
+pub enum Statement<T> {
+    /// `vector[i] ← expr[i]`
+    Set(Vector<T>, Expr<T>),
+    /// `cell ← Σ conj(a[i]) b[i]`
+    Dot(Cell<T>, Vector<T>, Vector<T>),
+    /// `cell ← formula`
+    Eval(Cell<T>, Formula<T>),
+    /// `a[i] ← a[i] + b[i]` for two runs of cells.
+    Add(Cells<T>, Cells<T>),
+    /// Stop for a reason where a test holds.
+    StopIf(Test<T>, Reason),
+    /// Leave the iteration where a test holds, and run the restart section.
+    LeaveIf(Test<T>),
+    /// Leave the iteration whatever holds.
+    Leave,
+    /// One iteration is done; the cell is its squared residual norm.
+    Count(Cell<T>),
+    /// Decide by the true residual whether the solve is over.
+    Confirm(Confirm<T>),
+    /// The next column of an Arnoldi relation, see [`Rotate`].
+    Rotate(Rotate<T>),
+    /// Coefficients of the solution in the basis, see [`Pass::back_substitute`].
+    BackSubstitute(Hessenberg<T>),
+}
+
+/// What [`Pass::confirm`] looks at.
+#[derive(Clone, Copy, Debug)]
+pub struct Confirm<T> {
+    /// `‖b − A x‖²`, just computed.
+    pub rr: Cell<T>,
+    /// Converged where `rr` is not above it.
+    pub target: Cell<T>,
+    /// `rr` at the last confirmation; infinite before the first.
+    pub last: Cell<T>,
+    /// Progress means `rr < shrink · last`.
+    pub shrink: Cell<T>,
+}
+
+/// The small dense problem of a GMRES cycle of at most `m` columns, in cells.
+#[derive(Clone, Copy, Debug)]
+pub struct Hessenberg<T> {
+    /// Columns at the most.
+    pub m: usize,
+    /// `H` by columns, `m + 1` cells each, then rotated in place to `R`.
+    pub h: Cells<T>,
+    /// Givens cosines and sines, `2 m` cells: `c₀ s₀ c₁ s₁ …`.
+    pub rotations: Cells<T>,
+    /// The rotated right-hand side, `m + 1` cells; `g₀ = β` at the start of a cycle.
+    pub g: Cells<T>,
+    /// The solution of the triangular system, `m` cells.
+    pub y: Cells<T>,
+    /// Columns in use, as a number.
+    pub used: Cell<T>,
+}
+
+/// One step of the least-squares problem: rotate column `j`, update `g`, tell the residual.
+#[derive(Clone, Copy, Debug)]
+pub struct Rotate<T> {
+    /// The problem.
+    pub hessenberg: Hessenberg<T>,
+    /// The column, whose `j + 2` entries have been computed.
+    pub j: usize,
+    /// Receives the squared residual norm `|g[j+1]|²`.
+    pub rr: Cell<T>,
+}
+
+/// Statements for which there is room at once.
+const STATEMENTS: usize = 8;
+
+/// A fused kernel in four phases, in this order: cell formulas; updates, each seeing those before it; dot products
+/// of the final values; cell formulas, tests and counts.
+///
+/// ```
+/// # use lacuna_engine::*;
+/// # fn f(x: Vector<f64>, r: Vector<f64>, p: Vector<f64>, q: Vector<f64>, alpha: Cell<f64>, rr: Cell<f64>) -> Pass<f64> {
+/// Pass::new("step").set(x, x + alpha * p).set(r, r - alpha * q).dot(rr, r, r)
+/// # }
+/// ```
+#[derive(Clone, Debug)]
+pub struct Pass<T> {
+    pub(crate) name: &'static str,
+    pub(crate) statements: Vec<Statement<T>>,
+}
+
+impl<T> Pass<T> {
+    /// An empty pass. The name appears in errors and profiles.
+    pub fn new(name: &'static str) -> Self {
+        Pass { name, statements: Vec::new() }
+    }
+    /// A pass that does nothing.
+    pub fn nothing() -> Self {
+        Pass::new("nothing")
+    }
+    fn with(mut self, statement: Statement<T>) -> Self {
+        if self.statements.capacity() == 0 {
+            self.statements.reserve(STATEMENTS);
+        }
+        self.statements.push(statement);
+        self
+    }
+    /// `vector[i] ← expr[i]` for every element. The formula must be linear in its vectors, where the product of two
+    /// vectors counts as one.
+    pub fn set(self, vector: Vector<T>, expr: impl Into<Expr<T>>) -> Self {
+        self.with(Statement::Set(vector, expr.into()))
+    }
+    /// `cell ← Σ conj(a[i]) b[i]`, over the values after all updates.
+    pub fn dot(self, cell: Cell<T>, a: Vector<T>, b: Vector<T>) -> Self {
+        self.with(Statement::Dot(cell, a, b))
+    }
+    /// `cell ← formula`.
+    pub fn eval(self, cell: Cell<T>, formula: impl Into<Formula<T>>) -> Self {
+        self.with(Statement::Eval(cell, formula.into()))
+    }
+    /// `a[i] ← a[i] + b[i]` for every cell of two runs of one length.
+    pub fn add_cells(self, a: Cells<T>, b: Cells<T>) -> Self {
+        self.with(Statement::Add(a, b))
+    }
+    /// Ends the solve for `reason` where the test holds. In a program with a restart section, the true residual is
+    /// computed first and decides whether the solve had converged.
+    pub fn stop_if(self, test: Test<T>, reason: Reason) -> Self {
+        self.with(Statement::StopIf(test, reason))
+    }
+    /// Leaves the iteration where the test holds: the restart section runs next.
+    pub fn leave_if(self, test: Test<T>) -> Self {
+        self.with(Statement::LeaveIf(test))
+    }
+    /// Leaves the iteration: the restart section runs next.
+    pub fn leave(self) -> Self {
+        self.with(Statement::Leave)
+    }
+    /// One iteration is done and `rr` is its squared residual norm. Stops where `rr` is not finite, and at the
+    /// iteration limit.
+    pub fn count(self, rr: Cell<T>) -> Self {
+        self.with(Statement::Count(rr))
+    }
+    /// Decides by the true residual, in the restart section. In this order: not finite, stop; met the target,
+    /// converged; a hard reason or the limit is pending, stop for it; no progress since the last confirmation, stop
+    /// for the pending soft reason or as stagnated; otherwise go on.
+    pub fn confirm(self, confirm: Confirm<T>) -> Self {
+        self.with(Statement::Confirm(confirm))
+    }
+    /// Applies the rotations so far to a new column, makes the next one, and tells the residual.
+    pub fn rotate(self, hessenberg: Hessenberg<T>, j: usize, rr: Cell<T>) -> Self {
+        self.with(Statement::Rotate(Rotate { hessenberg, j, rr }))
+    }
+    /// Solves the triangular system of the columns in use for `y`; what is not in use becomes 0, and so does the
+    /// count.
+    pub fn back_substitute(self, hessenberg: Hessenberg<T>) -> Self {
+        self.with(Statement::BackSubstitute(hessenberg))
+    }
+    /// The statements of another pass after the statements of this one.
+    pub fn then(mut self, other: Pass<T>) -> Self {
+        self.statements.extend(other.statements);
+        self
+    }
+}

@@ -1,0 +1,440 @@
+//! A program as a flat table of 32-bit words: what a device without pointers and enums runs.
+//!
+//! The words begin with one record of [`OP_WORDS`] for each operation: setup first, then restart, then each. A record
+//! names, as offset and count, the lists of the operation, which follow behind the records:
+//!
+//! * *slots*: the vector of each slot, one word each. A slot is one distinct vector of the sweep, in registers or
+//!   local memory while a row is worked on;
+//! * *loads* and *stores*: a slot and its vector, [`MOVE_WORDS`] each. A slot is loaded where its old value is read
+//!   and stored where it is written. Slot 0 of a product or a basis update is the vector it computes: never loaded,
+//!   always stored;
+//! * *updates*: a destination slot, a number of terms, then the terms of [`TERM_WORDS`] each;
+//! * *dots*: a cell and two slots, [`DOT_WORDS`] each, no two alike and no two of the same cell. Where the program
+//!   has two alike, *after* begins with as many copies as [`OP_COPIES`] says;
+//! * *before* and *after*: instructions of [`INSTR_WORDS`] each.
+//!
+//! Every list starts at a multiple of [`ALIGN_WORDS`]. Vectors, matrices and bases are indices into the tables of
+//! [`Encoded`]; cells are indices into the cells of the number type. [`c_header`] gives the names of this page to the
+//! kernels.
+use crate::expr::cells::{Binary, Compare, HessenbergCells, Instr, Unary};
+use crate::ir::lower::{Coefficient, Sweep};
+use crate::ir::program::Kind;
+use crate::{Basis, Error, Matrix, Op, Program, Result, Scalar, Section, Vector};
+use std::ops::Range;
+
+mod words;
+pub use words::*;
+
+/// A program as words, and what its indices stand for.
+#[derive(Clone, Debug)]
+pub struct Encoded<T> {
+    /// The table.
+    pub words: Vec<u32>,
+    /// Vectors by index.
+    pub vectors: Vec<Vector<T>>,
+    /// Matrices by index.
+    pub matrices: Vec<Matrix<T>>,
+    /// Bases by index.
+    pub bases: Vec<Basis<T>>,
+    /// The operations of setup, restart and each.
+    pub sections: [Range<u32>; 3],
+    /// The lowest cell named, and one behind the highest.
+    pub cells: Range<u32>,
+    /// The most slots of an operation.
+    pub slots: u32,
+    /// The most sums an operation makes: dots, or columns of a basis.
+    pub sums: u32,
+    /// The most elements an operation goes over.
+    pub n: u32,
+}
+
+impl<T> Encoded<T> {
+    /// How many operations there are.
+    pub fn ops(&self) -> u32 {
+        self.sections[2].end
+    }
+    /// A word of an operation's record: `field` is one of `OP_…`.
+    ///
+    /// # Panics
+    /// Where there is no such operation or field.
+    pub fn op(&self, op: u32, field: u32) -> u32 {
+        self.words[(op * OP_WORDS + field) as usize]
+    }
+    /// Whether an operation touches no vector: it is nothing but instructions.
+    pub fn is_scalar(&self, op: u32) -> bool {
+        self.op(op, OP_KIND) == KIND_SWEEP
+            && self.op(op, OP_UPDATE_COUNT) == 0
+            && self.op(op, OP_DOT_COUNT) == 0
+    }
+    /// Whether vectors are stored in the narrower type.
+    pub fn has_narrow(&self) -> bool {
+        self.vectors.iter().any(|v| v.narrow) || self.bases.iter().any(|v| v.narrow)
+    }
+    /// Whether there is a restart section.
+    pub fn has_restart(&self) -> bool {
+        !self.sections[1].is_empty()
+    }
+    /// The section that runs first: `SECTION_…`.
+    pub fn first_section(&self) -> u32 {
+        let first = self.sections.iter().position(|ops| !ops.is_empty());
+        first.map_or(SECTION_STOPPED, |section| section as u32)
+    }
+    /// The control block before anything has run. `stride` and `capacity` are of the history.
+    pub fn control(&self, limit: u64, stride: u64, capacity: u64, nan: u64) -> [u64; CONTROL_WORDS as usize] {
+        let mut block = [0; CONTROL_WORDS as usize];
+        let mut set = |at: u32, value: u64| block[at as usize] = value;
+        set(CONTROL_SECTION, self.first_section().into());
+        set(CONTROL_REASON, REASON_LIMIT.into());
+        set(CONTROL_HAS_RESTART, self.has_restart().into());
+        set(CONTROL_LIMIT, limit);
+        set(CONTROL_STRIDE, stride);
+        set(CONTROL_CAPACITY, capacity);
+        set(CONTROL_RECURRENCE, nan);
+        set(CONTROL_CONFIRMED, nan);
+        let first = self.sections.iter().find(|ops| !ops.is_empty());
+        set(CONTROL_OP, first.map_or(NONE, |ops| ops.start).into());
+        block
+    }
+}
+
+/// The bits of a real number of the type, as a control block holds them.
+pub fn real_bits<T: Scalar>(value: f64) -> u64 {
+    if size_of::<T::Real>() == 4 { (value as f32).to_bits().into() } else { value.to_bits() }
+}
+
+/// The number behind the bits of [`real_bits`].
+pub fn real_from_bits<T: Scalar>(bits: u64) -> f64 {
+    if size_of::<T::Real>() == 4 { f32::from_bits(bits as u32).into() } else { f64::from_bits(bits) }
+}
+
+/// The words of a program.
+///
+/// # Errors
+/// [`Error::Unsupported`] where a vector is longer than 32-bit indices count; [`Error::Program`] for a projection on
+/// a basis that has updates or dots of its own.
+pub fn encode<T: Scalar>(program: &Program<T>) -> Result<Encoded<T>> {
+    let mut encoder = Encoder { program: program.name, lists: Vec::new(), out: empty() };
+    let sections = Section::RUNNING.map(|section| program.section(section));
+    let count: usize = sections.iter().map(|ops| ops.len()).sum();
+    let after = |section: u32, left: bool| -> u32 {
+        let exists = |s: u32| !sections[s as usize].is_empty();
+        match section {
+            SECTION_SETUP if exists(SECTION_RESTART) => SECTION_RESTART,
+            SECTION_SETUP | SECTION_RESTART if exists(SECTION_EACH) => SECTION_EACH,
+            SECTION_EACH if !left => SECTION_EACH,
+            SECTION_EACH if exists(SECTION_RESTART) => SECTION_RESTART,
+            _ => SECTION_STOPPED,
+        }
+    };
+    let base = count as u32 * OP_WORDS;
+    let mut records = Vec::with_capacity(base as usize);
+    for (section, ops) in sections.into_iter().enumerate() {
+        let first = records.len() as u32 / OP_WORDS;
+        for (i, op) in ops.iter().enumerate() {
+            let mut record = encoder.op(op, base)?;
+            let mut set = |at: u32, value: u32| record[at as usize] = value;
+            set(OP_SECTION, section as u32);
+            set(OP_LAST, (i + 1 == ops.len()).into());
+            set(OP_NEXT, after(section as u32, false));
+            set(OP_NEXT_LEFT, after(section as u32, true));
+            records.extend(record);
+        }
+        encoder.out.sections[section] = first..records.len() as u32 / OP_WORDS;
+    }
+    let mut out = encoder.out;
+    for record in records.chunks_mut(OP_WORDS as usize) {
+        for (section, op) in [(OP_NEXT, OP_NEXT_OP), (OP_NEXT_LEFT, OP_NEXT_LEFT_OP)] {
+            let section = out.sections.get(record[section as usize] as usize);
+            record[op as usize] = section.map_or(NONE, |ops| ops.start);
+        }
+    }
+    out.words = records;
+    out.words.extend(encoder.lists);
+    Ok(out)
+}
+
+fn empty<T>() -> Encoded<T> {
+    Encoded {
+        words: Vec::new(),
+        vectors: Vec::new(),
+        matrices: Vec::new(),
+        bases: Vec::new(),
+        sections: [0..0, 0..0, 0..0],
+        cells: 0..0,
+        slots: 0,
+        sums: 0,
+        n: 0,
+    }
+}
+
+/// The index of `item` in `table`, where it is put unless it is there.
+fn index<I: Copy + PartialEq>(table: &mut Vec<I>, item: I) -> u32 {
+    let at = table.iter().position(|known| *known == item).unwrap_or_else(|| {
+        table.push(item);
+        table.len() - 1
+    });
+    at as u32
+}
+
+struct Encoder<T> {
+    program: &'static str,
+    /// The words behind the records.
+    lists: Vec<u32>,
+    out: Encoded<T>,
+}
+
+impl<T: Scalar> Encoder<T> {
+    fn op(&mut self, op: &Op<T>, base: u32) -> Result<[u32; OP_WORDS as usize]> {
+        let sweep = &op.sweep;
+        let n = u32::try_from(op.n()).map_err(|_| Error::Unsupported {
+            operation: format!("pass `{}`", sweep.name),
+            message: format!("{} elements are more than 32-bit indices count ({})", op.n(), u32::MAX),
+        })?;
+        let mut record = [0; OP_WORDS as usize];
+        for field in [OP_MATRIX, OP_X, OP_Y, OP_BASIS] {
+            record[field as usize] = NONE;
+        }
+        let mut set = |at: u32, value: u32| record[at as usize] = value;
+        set(OP_N, n);
+        let mut sums = 0;
+        match op.kind {
+            Kind::Sweep => set(OP_KIND, KIND_SWEEP),
+            Kind::Spmv { a, x, y } => {
+                set(OP_KIND, KIND_SPMV);
+                set(OP_MATRIX, index(&mut self.out.matrices, a));
+                set(OP_X, index(&mut self.out.vectors, x));
+                set(OP_Y, index(&mut self.out.vectors, y));
+            }
+            Kind::Spmm { a, x, y } => {
+                set(OP_KIND, KIND_SPMM);
+                set(OP_MATRIX, index(&mut self.out.matrices, a));
+                set(OP_X, index(&mut self.out.bases, x));
+                set(OP_Y, index(&mut self.out.bases, y));
+                set(OP_COLUMNS, x.columns as u32);
+            }
+            Kind::BasisDot { v, w, h } => {
+                set(OP_KIND, KIND_BASIS_DOT);
+                set(OP_BASIS, index(&mut self.out.bases, v));
+                set(OP_Y, index(&mut self.out.vectors, w));
+                set(OP_COLUMNS, h.count);
+                set(OP_H, h.first);
+                self.see_cells(h.first, h.count);
+                sums = h.count;
+            }
+            Kind::BasisAxpy { v, h, w, add } => {
+                set(OP_KIND, KIND_BASIS_AXPY);
+                set(OP_BASIS, index(&mut self.out.bases, v));
+                set(OP_Y, index(&mut self.out.vectors, w));
+                set(OP_COLUMNS, h.count);
+                set(OP_H, h.first);
+                set(OP_ADD, add.into());
+                self.see_cells(h.first, h.count);
+            }
+            Kind::TriSolve { a, b, x } => {
+                set(OP_KIND, KIND_TRI_SOLVE);
+                set(OP_MATRIX, index(&mut self.out.matrices, a));
+                set(OP_X, index(&mut self.out.vectors, b));
+                set(OP_Y, index(&mut self.out.vectors, x));
+            }
+            Kind::Host { .. } => {
+                return Err(Error::Unsupported {
+                    operation: format!("program `{}`", self.program),
+                    message: "a function of the host has no form for a device".into(),
+                });
+            }
+        }
+
+        let fresh = if op.kind.carries() { op.kind.result() } else { None };
+        let moves = moves(sweep, fresh);
+        let slots: Vec<Vector<T>> = moves.iter().map(|m| m.0).collect();
+        let slot = |v: Vector<T>| slots.iter().position(|s| *s == v).map_or(NONE, |s| s as u32);
+        let vectors: Vec<u32> = slots.iter().map(|v| index(&mut self.out.vectors, *v)).collect();
+        let transfers = |which: fn(&(Vector<T>, bool, bool)) -> bool| -> Vec<u32> {
+            let chosen = moves.iter().enumerate().filter(|(_, m)| which(m));
+            chosen.flat_map(|(s, _)| [s as u32, vectors[s]]).collect()
+        };
+        let (loads, stores) = (transfers(|m| m.1), transfers(|m| m.2));
+
+        let mut updates = Vec::new();
+        let mut terms = 0;
+        for update in &sweep.updates {
+            terms += update.terms.len() as u32;
+            updates.extend([slot(update.dst), update.terms.len() as u32]);
+            for term in &update.terms {
+                let (kind, cell) = match term.coefficient {
+                    Coefficient::One => (COEFFICIENT_ONE, 0),
+                    Coefficient::MinusOne => (COEFFICIENT_MINUS_ONE, 0),
+                    Coefficient::Cell(cell) => {
+                        self.see_cells(cell, 1);
+                        (COEFFICIENT_CELL, cell)
+                    }
+                };
+                updates.extend([kind, cell, term.factor.map_or(NONE, slot), slot(term.vector)]);
+            }
+        }
+
+        // The last sum of a cell is the one it keeps; sums of the same vectors are made once and copied.
+        let kept = |i: usize| sweep.dots[i + 1..].iter().all(|later| later.cell != sweep.dots[i].cell);
+        let (mut dots, mut copies) = (Vec::<[u32; DOT_WORDS as usize]>::new(), Vec::new());
+        for (_, dot) in sweep.dots.iter().enumerate().filter(|(i, _)| kept(*i)) {
+            self.see_cells(dot.cell, 1);
+            let (a, b) = (slot(dot.a), slot(dot.b));
+            match dots.iter().find(|d| (d[DOT_A as usize], d[DOT_B as usize]) == (a, b)) {
+                Some(same) => {
+                    copies.push(Instr::Unary { op: Unary::Copy, dst: dot.cell, a: same[DOT_CELL as usize] })
+                }
+                None => dots.push([dot.cell, a, b, 0]),
+            }
+        }
+        sums = sums.max(dots.len() as u32);
+
+        set(OP_COPIES, copies.len() as u32);
+        set(OP_TERM_COUNT, terms);
+        let code = |instrs: &mut dyn Iterator<Item = &Instr>| -> Vec<u32> {
+            instrs.flat_map(one_by_one).flat_map(instr).collect()
+        };
+        let before = code(&mut sweep.before.iter());
+        let after = code(&mut copies.iter().chain(&sweep.after));
+        sweep.before.iter().chain(&sweep.after).for_each(|i| self.see_instr(i));
+        let lists = [
+            (OP_SLOTS, OP_SLOT_COUNT, vectors.len() as u32, vectors),
+            (OP_BEFORE, OP_BEFORE_COUNT, before.len() as u32 / INSTR_WORDS, before),
+            (OP_LOADS, OP_LOAD_COUNT, loads.len() as u32 / MOVE_WORDS, loads),
+            (OP_UPDATES, OP_UPDATE_COUNT, sweep.updates.len() as u32, updates),
+            (OP_STORES, OP_STORE_COUNT, stores.len() as u32 / MOVE_WORDS, stores),
+            (OP_DOTS, OP_DOT_COUNT, dots.len() as u32, dots.concat()),
+            (OP_AFTER, OP_AFTER_COUNT, after.len() as u32 / INSTR_WORDS, after),
+        ];
+        for (offset, count, length, words) in lists {
+            let at = base + self.lists.len() as u32;
+            (record[offset as usize], record[count as usize]) = (at, length);
+            if offset == OP_UPDATES {
+                record[OP_UPDATES_END as usize] = at + words.len() as u32;
+            }
+            self.lists.extend(words);
+            self.lists.resize(self.lists.len().next_multiple_of(ALIGN_WORDS as usize), 0);
+        }
+        self.out.slots = self.out.slots.max(slots.len() as u32);
+        self.out.sums = self.out.sums.max(sums);
+        self.out.n = self.out.n.max(n);
+        Ok(record)
+    }
+
+    fn see_cells(&mut self, first: u32, count: u32) {
+        if count > 0 {
+            let cells = &mut self.out.cells;
+            let start = if cells.start == cells.end { first } else { cells.start.min(first) };
+            *cells = start..cells.end.max(first + count);
+        }
+    }
+
+    fn see_instr(&mut self, instr: &Instr) {
+        match *instr {
+            Instr::Unary { .. } | Instr::Binary { .. } => {
+                instr.reads().chain(instr.writes()).for_each(|c| self.see_cells(c, 1));
+            }
+            Instr::Stop { test, a, b, .. } | Instr::Leave { test, a, b } | Instr::OnlyIf { test, a, b } => {
+                match test {
+                    Compare::Always => {}
+                    Compare::LessEqual | Compare::Greater => {
+                        [a, b].iter().for_each(|c| self.see_cells(*c, 1))
+                    }
+                    Compare::NotPositive | Compare::NotFinite | Compare::Zero => self.see_cells(a, 1),
+                }
+            }
+            Instr::Count { rr } => self.see_cells(rr, 1),
+            Instr::Confirm { rr, target, last, shrink } => {
+                [rr, target, last, shrink].iter().for_each(|c| self.see_cells(*c, 1));
+            }
+            Instr::Rotate { at, rr, .. } => {
+                self.see_hessenberg(at);
+                self.see_cells(rr, 1);
+            }
+            Instr::BackSubstitute { at } => self.see_hessenberg(at),
+            Instr::AddCells { dst, a, count } => {
+                [dst, a].iter().for_each(|first| self.see_cells(*first, count))
+            }
+        }
+    }
+
+    fn see_hessenberg(&mut self, at: HessenbergCells) {
+        let m = at.m;
+        for (first, count) in
+            [(at.h, m * (m + 1)), (at.rotations, 2 * m), (at.g, m + 1), (at.y, m), (at.used, 1)]
+        {
+            self.see_cells(first, count);
+        }
+    }
+}
+
+/// The vectors of a sweep in the order of their slots, with whether each is loaded and stored.
+fn moves<T: Scalar>(sweep: &Sweep<T>, fresh: Option<Vector<T>>) -> Vec<(Vector<T>, bool, bool)> {
+    let first = fresh.map(|v| (v, false, true));
+    let others = sweep.vectors().into_iter().filter(|(v, ..)| Some(*v) != fresh);
+    first.into_iter().chain(others).collect()
+}
+
+/// An instruction over runs of cells as one for each cell.
+fn one_by_one(instr: &Instr) -> impl Iterator<Item = Instr> + use<> {
+    let instr = *instr;
+    let count = if let Instr::AddCells { count, .. } = instr { count } else { 1 };
+    (0..count).map(move |i| match instr {
+        Instr::AddCells { dst, a, .. } => {
+            Instr::Binary { op: Binary::Add, dst: dst + i, a: dst + i, b: a + i }
+        }
+        instr => instr,
+    })
+}
+
+fn instr(instr: Instr) -> [u32; INSTR_WORDS as usize] {
+    let test = |test: Compare| match test {
+        Compare::Always => TEST_ALWAYS,
+        Compare::LessEqual => TEST_LESS_EQUAL,
+        Compare::Greater => TEST_GREATER,
+        Compare::NotPositive => TEST_NOT_POSITIVE,
+        Compare::NotFinite => TEST_NOT_FINITE,
+        Compare::Zero => TEST_ZERO,
+    };
+    let hessenberg = |code: u32, at: HessenbergCells, j: u32, rr: u32| {
+        [code, at.m, at.h, at.rotations, at.g, at.y, at.used, j, rr, 0, 0, 0]
+    };
+    let words = |code: u32, operands: [u32; 5]| {
+        let mut words = [0; INSTR_WORDS as usize];
+        words[0] = code;
+        words[1..6].copy_from_slice(&operands);
+        words
+    };
+    match instr {
+        Instr::Unary { op, dst, a } => {
+            let code = match op {
+                Unary::Copy => CODE_COPY,
+                Unary::Neg => CODE_NEG,
+                Unary::Conj => CODE_CONJ,
+                Unary::Sqrt => CODE_SQRT,
+            };
+            words(code, [dst, a, 0, 0, 0])
+        }
+        Instr::Binary { op, dst, a, b } => {
+            let code = match op {
+                Binary::Add => CODE_ADD,
+                Binary::Sub => CODE_SUB,
+                Binary::Mul => CODE_MUL,
+                Binary::Div => CODE_DIV,
+                Binary::Max => CODE_MAX,
+            };
+            words(code, [dst, a, b, 0, 0])
+        }
+        Instr::Stop { test: t, a, b, reason, soft } => words(CODE_STOP, [test(t), a, b, reason, soft.into()]),
+        Instr::Leave { test: t, a, b } => words(CODE_LEAVE, [test(t), a, b, 0, 0]),
+        Instr::OnlyIf { test: t, a, b } => words(CODE_ONLY_IF, [test(t), a, b, 0, 0]),
+        Instr::Count { rr } => words(CODE_COUNT, [rr, 0, 0, 0, 0]),
+        Instr::Confirm { rr, target, last, shrink } => words(CODE_CONFIRM, [rr, target, last, shrink, 0]),
+        Instr::Rotate { at, j, rr } => hessenberg(CODE_ROTATE, at, j, rr),
+        Instr::BackSubstitute { at } => hessenberg(CODE_BACK_SUBSTITUTE, at, 0, 0),
+        // Taken apart before.
+        Instr::AddCells { .. } => unreachable!(),
+    }
+}
+
+#[cfg(test)]
+mod tests;

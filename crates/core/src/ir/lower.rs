@@ -1,0 +1,345 @@
+//! The normal form of a pass: cell instructions, rows of coefficients over vectors, dots, cell instructions.
+//!
+//! Every update of a Krylov method is linear, so a device that has one table-driven kernel for this form runs them
+//! all without a compiler. The form fixes the rounding too:
+//!
+//! * an update starts from its first term and adds the others in order;
+//! * a term with coefficient ±1 adds or subtracts its vector; with a cell it is `fma(c, v, sum)`, or `c · v` where
+//!   it comes first;
+//! * a term with an element-wise factor `f` uses `f · v`, rounded, in place of `v`; but with coefficient ±1 it is
+//!   `fma(±f, v, sum)`, and `±(f · v)` where it comes first.
+use crate::expr::cells::{Compare, HessenbergCells, Instr};
+use crate::expr::linear::{evaluate, terms};
+use crate::expr::pass::Statement;
+use crate::{Cell, Error, Expr, Pass, Reason, Result, Scalar, Test, Vector};
+use std::borrow::Cow;
+
+/// The coefficient of a term.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Coefficient {
+    /// 1
+    One,
+    /// −1
+    MinusOne,
+    /// The cell with this index.
+    Cell(u32),
+}
+
+/// `coefficient · factor · vector`
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Term<T> {
+    /// The coefficient, the same for all elements.
+    pub coefficient: Coefficient,
+    /// An element-wise factor.
+    pub factor: Option<Vector<T>>,
+    /// The vector.
+    pub vector: Vector<T>,
+}
+
+/// `dst ← Σ terms`; no terms make it 0.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Update<T> {
+    /// What is written.
+    pub dst: Vector<T>,
+    /// What is summed, in order.
+    pub terms: Vec<Term<T>>,
+}
+
+/// `cell ← Σ conj(a[i]) b[i]`, a canonical sum.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Dot<T> {
+    /// Index of the cell that receives the sum.
+    pub cell: u32,
+    /// The conjugated vector.
+    pub a: Vector<T>,
+    /// The other vector.
+    pub b: Vector<T>,
+}
+
+/// A pass in normal form.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Sweep<T> {
+    /// The names of the passes it was made of.
+    pub name: Cow<'static, str>,
+    /// The length of its vectors; 0 where it has none.
+    pub n: usize,
+    /// Evaluated first.
+    pub before: Vec<Instr>,
+    /// Then, for every element, in order.
+    pub updates: Vec<Update<T>>,
+    /// Of the values after all updates, each into another cell.
+    pub dots: Vec<Dot<T>>,
+    /// Evaluated last.
+    pub after: Vec<Instr>,
+    /// The cells that the statements name, whose handles planning checks.
+    pub cells: Vec<Cell<T>>,
+}
+
+impl<T: Scalar> Sweep<T> {
+    /// A sweep that does nothing.
+    pub(crate) fn nothing(name: &'static str) -> Self {
+        let (before, updates, dots) = (Vec::new(), Vec::new(), Vec::new());
+        Sweep { name: name.into(), n: 0, before, updates, dots, after: Vec::new(), cells: Vec::new() }
+    }
+
+    /// Whether no vector is touched.
+    pub fn is_scalar(&self) -> bool {
+        self.updates.is_empty() && self.dots.is_empty()
+    }
+
+    /// Every vector mentioned, each once, with whether its old value is read and whether it is written.
+    pub fn vectors(&self) -> Vec<(Vector<T>, bool, bool)> {
+        let mut seen: Vec<(Vector<T>, bool, bool)> = Vec::new();
+        let mut see = |v: Vector<T>, write: bool| match seen.iter_mut().find(|(w, ..)| *w == v) {
+            Some(entry) => entry.2 |= write,
+            None => seen.push((v, !write, write)),
+        };
+        self.mentions().for_each(|(v, write)| see(v, write));
+        seen
+    }
+
+    /// How many vectors are mentioned.
+    pub fn vector_count(&self) -> usize {
+        let is_new = |at: usize, v| self.mentions().take(at).all(|(earlier, _)| earlier != v);
+        self.mentions().enumerate().filter(|(at, (v, _))| is_new(*at, *v)).count()
+    }
+
+    /// Every mention of a vector, in order, with whether it is written there.
+    pub fn mentions(&self) -> impl Iterator<Item = (Vector<T>, bool)> {
+        let read = |t: &Term<T>| t.factor.into_iter().chain([t.vector]).map(|v| (v, false));
+        let updates =
+            self.updates.iter().flat_map(move |u| u.terms.iter().flat_map(read).chain([(u.dst, true)]));
+        updates.chain(self.dots.iter().flat_map(|dot| [(dot.a, false), (dot.b, false)]))
+    }
+
+    /// Adds a dot product. One before it into the same cell is never seen, and is left out.
+    fn sum(&mut self, dot: Dot<T>) {
+        self.dots.retain(|earlier| earlier.cell != dot.cell);
+        self.dots.push(dot);
+    }
+
+    /// This sweep and the next as one, where that computes the same: see [`Sweep::fuses_with`].
+    pub fn fuse(&mut self, next: Sweep<T>) {
+        self.name = Cow::Owned([&*self.name, &*next.name].join("+"));
+        self.n = self.n.max(next.n);
+        if next.is_scalar() {
+            self.after.extend(next.before);
+        } else {
+            self.before.extend(next.before);
+        }
+        self.updates.extend(next.updates);
+        next.dots.into_iter().for_each(|dot| self.sum(dot));
+        self.after.extend(next.after);
+        self.cells.extend(next.cells);
+    }
+
+    /// Whether `next` may run in this sweep: nothing it needs is decided or summed at the end of this one, and it
+    /// changes nothing this one sums, and no cell this one reads or sets at its end.
+    pub fn fuses_with(&self, next: &Sweep<T>) -> bool {
+        let guarded = |s: &Self| s.before.iter().any(|i| matches!(i, Instr::OnlyIf { .. }));
+        if guarded(self) || guarded(next) {
+            return false;
+        }
+        if next.is_scalar() {
+            return true; // evaluated after everything here, as it would be alone
+        }
+        let summed = |v: Vector<T>| self.dots.iter().any(|d| d.a == v || d.b == v);
+        let decided = |c: u32| {
+            self.dots.iter().any(|d| d.cell == c) || self.after.iter().any(|i| i.writes() == Some(c))
+        };
+        let late = |c: u32| self.after.iter().any(|i| i.reads().chain(i.writes()).any(|used| used == c));
+        let used_here = |c: u32| late(c) || decided(c) || self.coefficients().any(|used| used == c);
+        (self.n == next.n || self.is_scalar())
+            && !self.after.iter().any(Instr::is_control)
+            && !next.before.iter().any(Instr::is_control)
+            && !next.before.iter().flat_map(Instr::reads).chain(next.coefficients()).any(decided)
+            && !next.before.iter().filter_map(Instr::writes).any(used_here)
+            && !next.dots.iter().any(|d| late(d.cell))
+            && !next.updates.iter().any(|u| summed(u.dst))
+    }
+
+    /// The cells that are coefficients.
+    fn coefficients(&self) -> impl Iterator<Item = u32> {
+        self.updates.iter().flat_map(|u| &u.terms).filter_map(|t| match t.coefficient {
+            Coefficient::Cell(c) => Some(c),
+            _ => None,
+        })
+    }
+}
+
+/// Where lowering gets cells for constants and intermediate values, and reasons their index.
+pub(crate) trait Cells<T> {
+    fn constant(&mut self, value: T) -> u32;
+    fn temporary(&mut self) -> u32;
+    fn reason(&mut self, reason: Reason) -> u32;
+}
+
+/// The four phases of a pass, in order.
+#[derive(Clone, Copy, PartialEq, PartialOrd)]
+enum Phase {
+    Before,
+    Update,
+    Dot,
+    After,
+}
+
+/// Lowers a pass, or says which rule it breaks.
+pub(crate) fn lower<T: Scalar>(pass: &Pass<T>, cells: &mut dyn Cells<T>) -> Result<Sweep<T>> {
+    let mut sweep = Sweep::nothing(pass.name);
+    sweep.cells.reserve(2 * pass.statements.len());
+    let mut phase = Phase::Before;
+    let fail = |message: String| Error::Pass { pass: pass.name.into(), message };
+    for statement in &pass.statements {
+        let next = match statement {
+            Statement::Set(..) => Phase::Update,
+            Statement::Dot(..) => Phase::Dot,
+            _ if phase == Phase::Before => Phase::Before,
+            _ => Phase::After,
+        };
+        if next < phase {
+            let late = if next == Phase::Update { "an update" } else { "a dot product" };
+            let what = if phase == Phase::Dot { "a dot product" } else { "a formula on the results" };
+            return Err(fail(format!(
+                "{late} comes after {what}; expected formulas, updates, dots, formulas"
+            )));
+        }
+        phase = next;
+        name_cells(statement, &mut sweep.cells);
+        let code = if phase == Phase::After { &mut sweep.after } else { &mut sweep.before };
+        match statement {
+            Statement::Set(dst, expr) => {
+                let terms = terms(expr, cells, &mut sweep.before)
+                    .map_err(|why| fail(format!("an update is not linear: {why}")))?;
+                sweep.updates.push(Update { dst: *dst, terms });
+            }
+            Statement::Dot(cell, a, b) => sweep.sum(Dot { cell: cell.index, a: *a, b: *b }),
+            Statement::Eval(cell, formula) => evaluate(&formula.0, cell.index, cells, code),
+            Statement::Add(a, b) if a.count != b.count => {
+                return Err(fail(format!("it adds {} cells to {}", b.count, a.count)));
+            }
+            Statement::Add(a, b) => {
+                code.push(Instr::AddCells { dst: a.first, a: b.first, count: a.count });
+            }
+            Statement::StopIf(test, reason) => {
+                let (test, a, b) = compare(*test);
+                code.push(Instr::Stop { test, a, b, reason: cells.reason(*reason), soft: reason.is_soft() });
+            }
+            Statement::LeaveIf(test) => {
+                let (test, a, b) = compare(*test);
+                code.push(Instr::Leave { test, a, b });
+            }
+            Statement::Leave => code.push(Instr::Leave { test: Compare::Always, a: 0, b: 0 }),
+            Statement::Count(rr) => code.push(Instr::Count { rr: rr.index }),
+            Statement::Confirm(c) => code.push(Instr::Confirm {
+                rr: c.rr.index,
+                target: c.target.index,
+                last: c.last.index,
+                shrink: c.shrink.index,
+            }),
+            Statement::Rotate(r) => {
+                holds_problem(&r.hessenberg, r.j).map_err(fail)?;
+                code.push(Instr::Rotate { at: hessenberg(&r.hessenberg), j: r.j as u32, rr: r.rr.index })
+            }
+            Statement::BackSubstitute(h) => {
+                holds_problem(h, 0).map_err(fail)?;
+                code.push(Instr::BackSubstitute { at: hessenberg(h) });
+            }
+        }
+    }
+    let n = sweep.mentions().next().map(|(first, _)| first.len);
+    if let Some(n) = n {
+        for (v, _) in sweep.mentions() {
+            Error::check_length(format_args!("pass `{}`", pass.name), "a vector", n, v.len)?;
+        }
+        sweep.n = n;
+    }
+    Ok(sweep)
+}
+
+/// Whether the cells of a least-squares problem hold it, and it has the column, or what is wrong.
+fn holds_problem<T>(h: &crate::Hessenberg<T>, column: usize) -> Result<(), String> {
+    let m = h.m;
+    if column >= m.max(1) {
+        return Err(format!("it rotates column {column} of a least-squares problem of {m} columns"));
+    }
+    let runs = [
+        ("h", h.h, m.saturating_mul(m.saturating_add(1))),
+        ("rotations", h.rotations, m.saturating_mul(2)),
+        ("g", h.g, m.saturating_add(1)),
+        ("y", h.y, m),
+    ];
+    match runs.into_iter().find(|(_, run, needed)| (run.count as usize) < *needed) {
+        Some((name, run, needed)) => Err(format!(
+            "a least-squares problem of {m} columns needs {needed} cells for `{name}`, got {}",
+            run.count
+        )),
+        None => Ok(()),
+    }
+}
+
+/// Adds the cells that a statement names.
+fn name_cells<T: Scalar>(statement: &Statement<T>, cells: &mut Vec<Cell<T>>) {
+    match statement {
+        Statement::Set(_, expr) => name_cells_of(expr, cells),
+        Statement::Dot(cell, ..) | Statement::Count(cell) => cells.push(*cell),
+        Statement::Eval(cell, formula) => {
+            cells.push(*cell);
+            name_cells_of(&formula.0, cells);
+        }
+        Statement::Add(a, b) => cells.extend(a.ends().chain(b.ends())),
+        Statement::StopIf(test, _) | Statement::LeaveIf(test) => cells.extend(test.cells()),
+        Statement::Leave => {}
+        Statement::Confirm(c) => cells.extend([c.rr, c.target, c.last, c.shrink]),
+        Statement::Rotate(r) => {
+            cells.push(r.rr);
+            name_cells_of_problem(&r.hessenberg, cells);
+        }
+        Statement::BackSubstitute(h) => name_cells_of_problem(h, cells),
+    }
+}
+
+/// Adds the first and the last cell of each run: they live and die together.
+fn name_cells_of_problem<T>(h: &crate::Hessenberg<T>, cells: &mut Vec<Cell<T>>) {
+    cells.reserve(9);
+    cells.push(h.used);
+    cells.extend([h.h, h.rotations, h.g, h.y].into_iter().flat_map(crate::Cells::ends));
+}
+
+fn name_cells_of<T>(expr: &Expr<T>, cells: &mut Vec<Cell<T>>) {
+    match expr {
+        Expr::Cell(cell) => cells.push(*cell),
+        Expr::Value(_) | Expr::Vector(_) => {}
+        Expr::Neg(a) | Expr::Conj(a) | Expr::Sqrt(a) => name_cells_of(a, cells),
+        Expr::Max(a, b) | Expr::Add(a, b) | Expr::Sub(a, b) | Expr::Mul(a, b) | Expr::Div(a, b) => {
+            name_cells_of(a, cells);
+            name_cells_of(b, cells);
+        }
+    }
+}
+
+fn hessenberg<T>(h: &crate::Hessenberg<T>) -> HessenbergCells {
+    HessenbergCells {
+        m: h.m as u32,
+        h: h.h.first,
+        rotations: h.rotations.first,
+        g: h.g.first,
+        y: h.y.first,
+        used: h.used.index,
+    }
+}
+
+/// The instruction that passes over an operation unless a test holds.
+pub(crate) fn only_if<T>(test: Test<T>) -> Instr {
+    let (test, a, b) = compare(test);
+    Instr::OnlyIf { test, a, b }
+}
+
+fn compare<T>(test: Test<T>) -> (Compare, u32, u32) {
+    match test {
+        Test::LessEqual(a, b) => (Compare::LessEqual, a.index, b.index),
+        Test::Greater(a, b) => (Compare::Greater, a.index, b.index),
+        Test::NotPositive(a) => (Compare::NotPositive, a.index, 0),
+        Test::NotFinite(a) => (Compare::NotFinite, a.index, 0),
+        Test::Zero(a) => (Compare::Zero, a.index, 0),
+    }
+}

@@ -1,0 +1,9 @@
+//! A program as data: its operations, what each reads and writes, and the tables that devices run.
+pub(crate) mod control;
+pub mod encode;
+pub mod lower;
+pub(crate) mod operands;
+pub(crate) mod program;
+pub(crate) mod recorder;
+pub(crate) mod steps;
+pub(crate) mod triangle;

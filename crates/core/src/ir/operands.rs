@@ -1,0 +1,140 @@
+//! What an operation reads and writes: the one place that checks, bytes, barriers and release go by.
+use crate::ir::program::{Kind, Op};
+use crate::{Basis, Cells, Matrix, Scalar, Vector};
+
+/// How an operation uses an operand.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Access {
+    /// Each row reads its own element.
+    Read,
+    /// A row may read any element.
+    Gather,
+    /// Each row writes its own element; the old one is not read.
+    Write,
+    /// Each row changes its own element.
+    Change,
+    /// All elements are written at once, not row by row.
+    Fill,
+}
+
+impl Access {
+    /// Whether the old value matters.
+    pub fn reads(self) -> bool {
+        matches!(self, Access::Read | Access::Gather | Access::Change)
+    }
+    /// Whether the value changes.
+    pub fn writes(self) -> bool {
+        matches!(self, Access::Write | Access::Change | Access::Fill)
+    }
+    /// Whether each row keeps to its own element, so that rows may go on without waiting for others.
+    pub fn is_rowwise(self) -> bool {
+        !matches!(self, Access::Gather | Access::Fill)
+    }
+}
+
+/// Something an operation names besides its sweep.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Operand<T> {
+    /// A matrix, which is only read.
+    Matrix(Matrix<T>),
+    /// A vector.
+    Vector(Vector<T>, Access),
+    /// The columns of a basis that are in use.
+    Basis(Basis<T>, Access),
+    /// A run of cells.
+    Cells(Cells<T>, Access),
+}
+
+impl<T: Scalar> Kind<T> {
+    /// What the operation names besides its sweep.
+    pub fn operands(&self) -> impl Iterator<Item = Operand<T>> + use<T> {
+        use Access::{Change, Fill, Gather, Read, Write};
+        use Operand::{Basis as B, Cells as C, Matrix as M, Vector as V};
+        let used = |v: &Basis<T>, h: &Cells<T>| Basis { columns: h.count as usize, ..*v };
+        let operands = match self {
+            Kind::Sweep => [None; 3],
+            Kind::Spmv { a, x, y } => [Some(M(*a)), Some(V(*x, Gather)), Some(V(*y, Write))],
+            Kind::Spmm { a, x, y } => [Some(M(*a)), Some(B(*x, Gather)), Some(B(*y, Write))],
+            Kind::BasisDot { v, w, h } => [Some(B(used(v, h), Read)), Some(V(*w, Read)), Some(C(*h, Write))],
+            Kind::BasisAxpy { v, h, w, .. } => {
+                [Some(B(used(v, h), Read)), Some(C(*h, Read)), Some(V(*w, Change))]
+            }
+            Kind::TriSolve { a, b, x } => [Some(M(*a)), Some(V(*b, Gather)), Some(V(*x, Fill))],
+            Kind::Host { x, y, .. } => [Some(V(*x, Gather)), Some(V(*y, Fill)), None],
+        };
+        operands.into_iter().flatten()
+    }
+
+    /// Whether updates and dot products of a pass may ride along.
+    pub fn carries(&self) -> bool {
+        match self {
+            Kind::Sweep | Kind::Spmv { .. } | Kind::BasisAxpy { .. } => true,
+            Kind::Spmm { .. } | Kind::BasisDot { .. } | Kind::TriSolve { .. } | Kind::Host { .. } => false,
+        }
+    }
+
+    /// Whether every row keeps to its own elements.
+    pub fn is_rowwise(&self) -> bool {
+        self.operands().all(|operand| match operand {
+            Operand::Matrix(_) => true,
+            Operand::Vector(_, access) | Operand::Basis(_, access) | Operand::Cells(_, access) => {
+                access.is_rowwise()
+            }
+        })
+    }
+
+    /// The vector that the operation computes, which its sweep finds at hand.
+    pub(crate) fn result(&self) -> Option<Vector<T>> {
+        self.operands().find_map(|operand| match operand {
+            Operand::Vector(v, access) if access.writes() => Some(v),
+            _ => None,
+        })
+    }
+
+    /// Calls `each` with every slot, cell and count that differs between the steps of a rolled iteration.
+    #[inline]
+    pub(crate) fn numbers(&mut self, each: &mut impl FnMut(&mut u32)) {
+        match self {
+            // The columns of a block product are no step's own.
+            Kind::Sweep | Kind::Spmm { .. } => {}
+            Kind::Spmv { x, y, .. } | Kind::Host { x, y, .. } => {
+                [&mut x.slot, &mut y.slot].into_iter().for_each(each);
+            }
+            Kind::TriSolve { b, x, .. } => [&mut b.slot, &mut x.slot].into_iter().for_each(each),
+            Kind::BasisDot { v, w, h } | Kind::BasisAxpy { v, w, h, .. } => {
+                [&mut v.first, &mut w.slot, &mut h.first, &mut h.count].into_iter().for_each(each);
+            }
+        }
+    }
+}
+
+impl<T: Scalar> Op<T> {
+    /// Every vector that the operation or its sweep names; of a basis the first column in use and the last, which
+    /// live and die together.
+    pub fn vectors(&self) -> impl Iterator<Item = Vector<T>> {
+        let of_kind = self.kind.operands().flat_map(|operand| {
+            let (one, ends) = match operand {
+                Operand::Vector(v, _) => (Some(v), None),
+                Operand::Basis(v, _) => (None, Some(v.ends(v.columns as u32))),
+                Operand::Matrix(_) | Operand::Cells(..) => (None, None),
+            };
+            one.into_iter().chain(ends.into_iter().flatten())
+        });
+        of_kind.chain(self.sweep.mentions().map(|(v, _)| v))
+    }
+    /// Every cell that the operation or its sweep names; of a run the first and the last.
+    pub fn cells(&self) -> impl Iterator<Item = crate::Cell<T>> {
+        let of_kind = self.kind.operands().filter_map(|operand| match operand {
+            Operand::Cells(cells, _) => Some(cells.ends()),
+            _ => None,
+        });
+        of_kind.flatten().chain(self.sweep.cells.iter().copied())
+    }
+    /// The matrix that the operation multiplies by.
+    pub fn matrix(&self) -> Option<Matrix<T>> {
+        self.kind.operands().find_map(|operand| match operand {
+            Operand::Matrix(a) => Some(a),
+            _ => None,
+        })
+    }
+}

@@ -1,0 +1,252 @@
+//! Canonical sums: of the products of one segment, and of segment sums.
+//!
+//! Every function is inlined into code compiled for the instruction set at hand, see [`crate::share`].
+use crate::simd::numbers::{C32, C64, F32, F64, Numbers, load};
+use lacuna_engine::sum::SEGMENT;
+use lacuna_engine::{Kind, Scalar};
+use pulp::Simd;
+
+/// The canonical sum of `conj(a[i]) b[i]` over one segment.
+///
+/// # Safety
+/// `a` and `b` must be valid for a segment.
+#[inline(always)]
+pub(crate) unsafe fn dot_segment<T: Scalar, S: Simd>(simd: S, a: *const T, b: *const T) -> T {
+    // SAFETY: the types are those that the kind names, and the pointers as the caller promises.
+    unsafe {
+        match T::KIND {
+            Kind::F64 if !S::IS_SCALAR => bytemuck::cast(real_segment::<F64, S>(simd, a.cast(), b.cast())),
+            Kind::F32 if !S::IS_SCALAR => bytemuck::cast(real_segment::<F32, S>(simd, a.cast(), b.cast())),
+            Kind::C64 | Kind::C32 if !S::IS_SCALAR => dot_segments(simd, [a], b)[0],
+            _ => full_segment(|i| (*a.add(i)).dot_term(*b.add(i))),
+        }
+    }
+}
+
+/// [`dot_segment`] of several vectors with the same one, which is loaded once for all of them.
+///
+/// # Safety
+/// As of [`dot_segment`].
+#[inline(always)]
+pub(crate) unsafe fn dot_segments<T: Scalar, S: Simd, const K: usize>(
+    simd: S,
+    a: [*const T; K],
+    b: *const T,
+) -> [T; K] {
+    // SAFETY: as in `dot_segment`.
+    unsafe {
+        match T::KIND {
+            Kind::F64 if !S::IS_SCALAR && K > 1 => {
+                segments::<F64, S, K>(simd, a.map(|a| a.cast()), b.cast()).map(bytemuck::cast)
+            }
+            Kind::F32 if !S::IS_SCALAR && K > 1 => {
+                segments::<F32, S, K>(simd, a.map(|a| a.cast()), b.cast()).map(bytemuck::cast)
+            }
+            Kind::C64 if !S::IS_SCALAR => {
+                segments::<C64, S, K>(simd, a.map(|a| a.cast()), b.cast()).map(bytemuck::cast)
+            }
+            Kind::C32 if !S::IS_SCALAR => {
+                segments::<C32, S, K>(simd, a.map(|a| a.cast()), b.cast()).map(bytemuck::cast)
+            }
+            _ => {
+                let mut sums = [T::zero(); K];
+                for (sum, a) in sums.iter_mut().zip(a) {
+                    *sum = dot_segment(simd, a, b);
+                }
+                sums
+            }
+        }
+    }
+}
+
+/// [`dot_segment`] of real numbers: the terms in the order of memory, the sums in registers.
+#[inline(always)]
+unsafe fn real_segment<N: Numbers<S>, S: Simd>(
+    simd: S,
+    a: *const N::Number,
+    b: *const N::Number,
+) -> N::Number {
+    // SAFETY: as the caller promises; there are twice as many vectors in a segment as the second number says.
+    unsafe {
+        match N::LANES {
+            16 => in_order::<N, S, 8>(simd, a, b),
+            8 => in_order::<N, S, 16>(simd, a, b),
+            4 => in_order::<N, S, 32>(simd, a, b),
+            _ => in_order::<N, S, 64>(simd, a, b),
+        }
+    }
+}
+
+#[inline(always)]
+unsafe fn in_order<N: Numbers<S>, S: Simd, const HALF: usize>(
+    simd: S,
+    a: *const N::Number,
+    b: *const N::Number,
+) -> N::Number {
+    // SAFETY: vectors of a segment, as the caller promises.
+    let product = |k| unsafe { N::dot(simd, load::<N, S>(a, k), load::<N, S>(b, k)) };
+    let mut sums = [product(0); HALF];
+    for (k, s) in sums.iter_mut().enumerate() {
+        *s = product(k);
+    }
+    for (k, s) in sums.iter_mut().enumerate() {
+        *s = N::add(simd, *s, product(HALF + k));
+    }
+    N::sum(simd, halved::<N, S, HALF>(simd, sums))
+}
+
+/// [`dot_segments`] by registers.
+#[inline(always)]
+unsafe fn segments<N: Numbers<S>, S: Simd, const K: usize>(
+    simd: S,
+    a: [*const N::Number; K],
+    b: *const N::Number,
+) -> [N::Number; K] {
+    // SAFETY: as the caller promises; there are four times as many vectors in a segment as the last number says.
+    unsafe {
+        match N::LANES {
+            16 => side_by_side::<N, S, K, 4>(simd, a, b),
+            8 => side_by_side::<N, S, K, 8>(simd, a, b),
+            4 => side_by_side::<N, S, K, 16>(simd, a, b),
+            2 => side_by_side::<N, S, K, 32>(simd, a, b),
+            _ => side_by_side::<N, S, K, 64>(simd, a, b),
+        }
+    }
+}
+
+/// A quarter of the vectors of each segment at a time: those at a distance of four, which the longer strides add.
+#[inline(always)]
+unsafe fn side_by_side<N: Numbers<S>, S: Simd, const K: usize, const QUARTER: usize>(
+    simd: S,
+    a: [*const N::Number; K],
+    b: *const N::Number,
+) -> [N::Number; K] {
+    // SAFETY: vectors of a segment, as the caller promises.
+    unsafe {
+        let mut sums = [[load::<N, S>(b, 0); 4]; K];
+        for k in 0..4 {
+            let mut others = [load::<N, S>(b, k); QUARTER];
+            for (i, other) in others.iter_mut().enumerate() {
+                *other = load::<N, S>(b, k + 4 * i);
+            }
+            for (sums, a) in sums.iter_mut().zip(a) {
+                let mut products = others;
+                for (i, product) in products.iter_mut().enumerate() {
+                    *product = N::dot(simd, load::<N, S>(a, k + 4 * i), *product);
+                }
+                sums[k] = halved::<N, S, QUARTER>(simd, products);
+            }
+        }
+        let mut totals = [N::sum(simd, sums[0][0]); K];
+        for (total, sums) in totals.iter_mut().zip(sums) {
+            *total = N::sum(simd, halved::<N, S, 4>(simd, sums));
+        }
+        totals
+    }
+}
+
+/// The sum of vectors by halving.
+#[inline(always)]
+pub(crate) fn halved<N: Numbers<S>, S: Simd, const M: usize>(simd: S, mut sums: [N::Vector; M]) -> N::Vector {
+    let mut half = M / 2;
+    while half > 0 {
+        for k in 0..half {
+            sums[k] = N::add(simd, sums[k], sums[k + half]);
+        }
+        half /= 2;
+    }
+    sums[0]
+}
+
+/// Numbers that are summed side by side: a cache line of `f64`.
+const LINE: usize = 8;
+
+/// The canonical sum of a full segment, a line at a time and in registers: lines 0, 16, 8 and 24 first, which is what
+/// the strides 128 and 64 add, and so on down to one line.
+#[inline(always)]
+fn full_segment<T: Scalar>(term: impl Fn(usize) -> T) -> T {
+    let line = |k: usize| -> [T; LINE] { std::array::from_fn(|j| term(k * LINE + j)) };
+    let four = |k: usize| sum_lines(sum_lines(line(k), line(k + 16)), sum_lines(line(k + 8), line(k + 24)));
+    let eight = |k: usize| sum_lines(four(k), four(k + 4));
+    let sixteen = |k: usize| sum_lines(eight(k), eight(k + 2));
+    let [a, b, c, d, e, f, g, h] = sum_lines(sixteen(0), sixteen(1));
+    ((a + e) + (c + g)) + ((b + f) + (d + h))
+}
+
+#[inline(always)]
+fn sum_lines<T: Scalar>(a: [T; LINE], b: [T; LINE]) -> [T; LINE] {
+    std::array::from_fn(|j| a[j] + b[j])
+}
+
+/// Terms up to which a sum is done one by one.
+const FEW: usize = 16;
+
+/// The canonical sum of at most one segment of numbers.
+#[inline(always)]
+fn sum_segment<T: Scalar>(terms: &[T]) -> T {
+    if let Ok(full) = <&[T; SEGMENT]>::try_from(terms) {
+        return full_segment(|i| full[i]);
+    }
+    if terms.len() <= FEW {
+        // The longer strides would only add zeros; adding one is enough to turn −0 into 0.
+        let mut sums = [T::zero(); FEW];
+        for (s, term) in sums.iter_mut().zip(terms) {
+            *s += *term;
+        }
+        for stride in [8, 4, 2, 1] {
+            for i in 0..stride {
+                let upper = sums[i + stride];
+                sums[i] += upper;
+            }
+        }
+        return sums[0];
+    }
+    let mut padded = [T::zero(); SEGMENT];
+    padded[..terms.len()].copy_from_slice(terms);
+    full_segment(|i| padded[i])
+}
+
+/// The canonical sum of segment sums; `scratch` holds a 256th of them.
+#[inline(always)]
+fn total<T: Scalar>(sums: &[T], scratch: &mut [T]) -> T {
+    match sums.len() {
+        0 => return T::zero(),
+        1 => return sums[0],
+        n if n <= SEGMENT => return sum_segment(sums),
+        _ => {}
+    }
+    let mut count = sums.len().div_ceil(SEGMENT);
+    for (s, segment) in scratch.iter_mut().zip(sums.chunks(SEGMENT)) {
+        *s = sum_segment(segment);
+    }
+    while count > 1 {
+        let next = count.div_ceil(SEGMENT);
+        for i in 0..next {
+            scratch[i] = sum_segment(&scratch[i * SEGMENT..count.min((i + 1) * SEGMENT)]);
+        }
+        count = next;
+    }
+    scratch[0]
+}
+
+/// Sums of segments, `count` to a sum over all rows.
+pub(crate) struct SegmentSums<'a, T> {
+    pub(crate) all: &'a [T],
+    pub(crate) count: usize,
+    pub(crate) scratch: &'a mut [T],
+}
+
+impl<T: Scalar> SegmentSums<'_, T> {
+    /// The next of the sums.
+    #[inline]
+    pub(crate) fn next(&mut self, sums: &mut [T]) {
+        let (these, rest) = self.all.split_at(sums.len() * self.count);
+        self.all = rest;
+        if self.count == 1 {
+            return sums.copy_from_slice(these);
+        }
+        for (d, sum) in sums.iter_mut().enumerate() {
+            *sum = total(&these[d * self.count..(d + 1) * self.count], self.scratch);
+        }
+    }
+}

@@ -1,0 +1,48 @@
+//! Forms of passes: what is the same of a pass whatever its vectors are.
+use crate::plan::compile::{Dot, Term, Update};
+
+/// Vectors of a form at the most.
+pub(super) const VECTORS: usize = 9;
+
+/// The place of a term's factor, if it has one, and of its vector in the list of a pass.
+pub(super) type TermForm = (Option<usize>, usize);
+
+/// What updates and dot products a pass has, by the places of their vectors in its list.
+pub(super) struct Form {
+    pub(super) updates: &'static [(usize, &'static [TermForm])],
+    pub(super) dots: &'static [(usize, usize)],
+}
+
+/// Stands for a vector that is not there.
+pub(super) const NONE: u32 = u32::MAX;
+
+impl Form {
+    /// The vectors by slot, where updates and dot products are of this form.
+    pub(super) fn vectors(&self, updates: &[Update], dots: &[Dot]) -> Option<[u32; VECTORS]> {
+        if self.updates.len() != updates.len() || self.dots.len() != dots.len() {
+            return None;
+        }
+        let mut vectors = [NONE; VECTORS];
+        // Whether this slot may be at this place: a slot has one place, and a place one slot.
+        let mut is = |at: usize, slot: u32| match vectors.iter().position(|known| *known == slot) {
+            None if vectors[at] == NONE => {
+                vectors[at] = slot;
+                true
+            }
+            known => known == Some(at),
+        };
+        let mut fits = |form: &TermForm, term: &Term| {
+            let factors = match (form.0, term.factor) {
+                (Some(at), Some(slot)) => is(at, slot),
+                (form, factor) => form.is_none() && factor.is_none(),
+            };
+            factors && is(form.1, term.vector)
+        };
+        let of_updates = self.updates.iter().zip(updates).all(|((_, terms), update)| {
+            terms.len() == update.terms.len() && terms.iter().zip(&update.terms).all(|(f, t)| fits(f, t))
+        });
+        let of_results = self.updates.iter().zip(updates).all(|((dst, _), update)| is(*dst, update.dst));
+        let of_dots = self.dots.iter().zip(dots).all(|((a, b), dot)| is(*a, dot.a) && is(*b, dot.b));
+        (of_updates && of_results && of_dots).then_some(vectors)
+    }
+}

@@ -1,0 +1,391 @@
+//! The passes that methods are made of, each as one loop over all its vectors.
+//!
+//! Any pass can be interpreted ([`crate::sweep`]), or taken an update at a time ([`crate::update`]), a piece of one or two vectors
+//! and then a piece of others. In one loop every vector is a stream of its own from its first element to its last, and what is
+//! summed is still in a register. The bits are the same.
+mod form;
+mod passes;
+
+use crate::pass::dot::halved;
+use crate::plan::compile::{Dot, Update};
+use crate::run::share::Share;
+use crate::simd::numbers::{F32, F64, Real};
+use form::{NONE, VECTORS};
+use lacuna_engine::sum::SEGMENT;
+use lacuna_engine::{Kind, Operands, Scalar};
+use passes::{ALL, DOTS, Pass, TERMS, UPDATES, Which};
+use pulp::Simd;
+use std::mem::MaybeUninit;
+
+/// The pass of a step, which there is a loop for, and its vectors by slot.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Fused {
+    which: Which,
+    vectors: [u32; VECTORS],
+}
+
+impl Fused {
+    /// The loop for these updates and dot products, where there is one.
+    pub(crate) fn find(updates: &[Update], dots: &[Dot]) -> Option<Self> {
+        ALL.iter()
+            .find_map(|(which, form)| Some(Fused { which: *which, vectors: form.vectors(updates, dots)? }))
+    }
+}
+
+impl Operands for Fused {
+    #[inline]
+    fn numbers(&mut self, each: &mut impl FnMut(&mut u32)) {
+        self.vectors.iter_mut().filter(|slot| **slot != NONE).for_each(each);
+    }
+}
+
+/// Bytes of a thread's share of the vectors that a cache of its own holds, and of all vectors that a cache for all threads does.
+const OWN_CACHE: usize = 1 << 20;
+const ALL_CACHE: usize = 12 << 20;
+
+/// What a loop runs over.
+struct Streams<N> {
+    /// From the first element of the share on.
+    vectors: [*mut N; VECTORS],
+    coefficients: [[N; TERMS]; UPDATES],
+    /// Full segments.
+    segments: usize,
+    /// From the first sum of the share on, for each dot product.
+    sums: [*mut N; DOTS],
+    /// Whether the vectors are in a cache near enough for their order to matter less than the number of sums under way.
+    near: bool,
+}
+
+/// Runs the full segments among those of a share by the loop for its pass, where there is one; how many there were.
+///
+/// # Safety
+/// As of [`crate::run::share::run`].
+#[inline(always)]
+pub(crate) unsafe fn run<T: Scalar, S: Simd>(simd: S, share: &Share<'_, T>) -> usize {
+    let Some(fused) = share.step.fused else { return 0 };
+    let end = share.segments.end.min(share.step.n / SEGMENT);
+    let segments = end.saturating_sub(share.segments.start);
+    if segments == 0 {
+        return 0;
+    }
+    // SAFETY: the types are those that the kind names, the rest as the caller promises. A segment has twice as many registers as
+    // the first number says, and four times as many as the second. The third is a part of those that the processor has.
+    unsafe {
+        match (T::KIND, size_of::<S::f64s>()) {
+            (Kind::F64, 64) => {
+                fused.which.sweep::<F64, S, 16, 8, 8>(simd, streams::<F64, T, S>(fused, share, segments))
+            }
+            (Kind::F64, 32) => {
+                fused.which.sweep::<F64, S, 32, 16, 4>(simd, streams::<F64, T, S>(fused, share, segments))
+            }
+            (Kind::F32, 64) => {
+                fused.which.sweep::<F32, S, 8, 4, 8>(simd, streams::<F32, T, S>(fused, share, segments))
+            }
+            (Kind::F32, 32) => {
+                fused.which.sweep::<F32, S, 16, 8, 4>(simd, streams::<F32, T, S>(fused, share, segments))
+            }
+            _ => return 0,
+        }
+    }
+    segments
+}
+
+/// The vectors, coefficients and sums of so many segments of a share.
+#[inline(always)]
+fn streams<R: Real<S>, T: Scalar, S: Simd>(
+    fused: Fused,
+    share: &Share<'_, T>,
+    segments: usize,
+) -> Streams<R::Number> {
+    let (start, all) = (share.segments.start, share.step.n.div_ceil(SEGMENT));
+    let mut vectors = [std::ptr::null_mut(); VECTORS];
+    let mut bytes = 0;
+    for (vector, slot) in vectors.iter_mut().zip(fused.vectors).filter(|(_, slot)| *slot != NONE) {
+        *vector = share.vectors[slot as usize].wrapping_add(start * SEGMENT).cast();
+        bytes += SEGMENT * size_of::<T>();
+    }
+    let near = bytes * segments <= OWN_CACHE || share.step.updates.is_empty() && bytes * all <= ALL_CACHE;
+    let mut coefficients = [[bytemuck::cast(T::zero()); TERMS]; UPDATES];
+    let mut terms = share.terms;
+    for (row, update) in coefficients.iter_mut().zip(&share.step.updates) {
+        let (own, rest) = terms.split_at(update.terms.len());
+        for (c, term) in row.iter_mut().zip(own) {
+            *c = bytemuck::cast(term.coefficient.value());
+        }
+        terms = rest;
+    }
+    let mut sums = [std::ptr::null_mut(); DOTS];
+    for (d, sums) in sums.iter_mut().enumerate() {
+        *sums = share.sums.wrapping_add(d * all + start).cast();
+    }
+    Streams { vectors, coefficients, segments, sums, near }
+}
+
+/// Registers that are kept in memory in between, each in a line of cache.
+#[repr(align(64))]
+struct Lines<V, const N: usize>([[MaybeUninit<V>; N]; DOTS]);
+
+/// The loop.
+///
+/// # Safety
+/// The vectors and sums must be there; a segment must have twice `HALF` and four times `QUARTER` registers.
+#[inline(always)]
+unsafe fn sweep<P: Pass, R: Real<S>, S: Simd, const HALF: usize, const QUARTER: usize, const KEPT: usize>(
+    simd: S,
+    on: Streams<R::Number>,
+) {
+    let Streams { mut vectors, coefficients, segments, mut sums, near } = on;
+    let mut c = [[R::splat(simd, coefficients[0][0]); TERMS]; UPDATES];
+    for (c, coefficients) in c.iter_mut().zip(coefficients) {
+        for (c, coefficient) in c.iter_mut().zip(coefficients) {
+            *c = R::splat(simd, coefficient);
+        }
+    }
+    for _ in 0..segments {
+        // SAFETY: as the caller promises.
+        unsafe {
+            // Eight sums of each dot product stay in registers without that.
+            if near && HALF > 8 {
+                by_quarters::<P, R, S, QUARTER>(simd, &vectors, &c, &sums);
+            } else {
+                in_order::<P, R, S, HALF, KEPT>(simd, &vectors, &c, &sums);
+            }
+        }
+        vectors.iter_mut().for_each(|vector| *vector = vector.wrapping_add(SEGMENT));
+        sums.iter_mut().for_each(|sum| *sum = sum.wrapping_add(1));
+    }
+}
+
+/// One segment in the order of memory, which is what reads it ahead follows best; the sums of its dot products. `KEPT` sums of each
+/// stay in registers from one half of the segment to the other, the rest do not.
+#[inline(always)]
+unsafe fn in_order<P: Pass, R: Real<S>, S: Simd, const HALF: usize, const KEPT: usize>(
+    simd: S,
+    vectors: &[*mut R::Number; VECTORS],
+    c: &[[R::Vector; TERMS]; UPDATES],
+    totals: &[*mut R::Number; DOTS],
+) {
+    let mut kept = [[c[0][0]; KEPT]; DOTS];
+    let mut lines = Lines([[MaybeUninit::<R::Vector>::uninit(); HALF]; DOTS]);
+    macro_rules! elements {
+        ($k:expr, |$d:ident, $product:ident| $sum:expr) => {
+            P::elements::<R, S>(
+                simd,
+                vectors,
+                c,
+                $k,
+                #[inline(always)]
+                |$d, $product| $sum,
+            )
+        };
+    }
+    // SAFETY: as the caller promises; the first half writes what the second adds to.
+    unsafe {
+        unrolled::<KEPT>(
+            #[inline(always)]
+            |k| elements!(k, |d, product| kept[d][k] = product),
+        );
+        keep_order();
+        for k in KEPT..HALF {
+            elements!(k, |d, product| lines.0[d][k] = MaybeUninit::new(product));
+        }
+        keep_order();
+        unrolled::<KEPT>(
+            #[inline(always)]
+            |k| elements!(HALF + k, |d, product| kept[d][k] = R::add(simd, kept[d][k], product)),
+        );
+        keep_order();
+        for k in KEPT..HALF {
+            elements!(HALF + k, |d, product| {
+                lines.0[d][k] = MaybeUninit::new(R::add(simd, lines.0[d][k].assume_init(), product));
+            });
+        }
+        keep_order();
+        for (d, total) in totals.iter().enumerate().take(P::FORM.dots.len()) {
+            let sums = std::array::from_fn(
+                #[inline(always)]
+                |k| if k < KEPT { kept[d][k] } else { lines.0[d][k].assume_init() },
+            );
+            **total = R::sum(simd, halved::<R, S, HALF>(simd, sums));
+        }
+    }
+}
+
+/// Keeps the compiler from reading ahead of this what comes behind it, or the other way round.
+#[inline(always)]
+fn keep_order() {
+    std::sync::atomic::compiler_fence(std::sync::atomic::Ordering::SeqCst);
+}
+
+/// The loop over less than `N`, written out, so that what it indexes may stay in registers.
+#[inline(always)]
+fn unrolled<const N: usize>(mut f: impl FnMut(usize)) {
+    macro_rules! each {
+        ($($k:literal)*) => { $(if $k < N { f($k) })* };
+    }
+    const { assert!(N <= 8) };
+    each!(0 1 2 3 4 5 6 7);
+}
+
+/// The same four registers at a time, which lie a quarter of a segment apart: half the sums of [`in_order`].
+#[inline(always)]
+unsafe fn by_quarters<P: Pass, R: Real<S>, S: Simd, const QUARTER: usize>(
+    simd: S,
+    vectors: &[*mut R::Number; VECTORS],
+    c: &[[R::Vector; TERMS]; UPDATES],
+    totals: &[*mut R::Number; DOTS],
+) {
+    let mut lines = Lines([[MaybeUninit::<R::Vector>::uninit(); QUARTER]; DOTS]);
+    // SAFETY: as the caller promises; every sum is written.
+    unsafe {
+        for k in 0..QUARTER {
+            let mut four = [[c[0][0]; 4]; DOTS];
+            for (i, k) in (k..).step_by(QUARTER).take(4).enumerate() {
+                P::elements::<R, S>(
+                    simd,
+                    vectors,
+                    c,
+                    k,
+                    #[inline(always)]
+                    |d, product| four[d][i] = product,
+                );
+            }
+            for (d, four) in four.into_iter().take(P::FORM.dots.len()).enumerate() {
+                lines.0[d][k].write(halved::<R, S, 4>(simd, four));
+            }
+        }
+        for (sums, total) in lines.0.iter().zip(totals).take(P::FORM.dots.len()) {
+            let sums = sums.map(
+                #[inline(always)]
+                |sum| sum.assume_init(),
+            );
+            **total = R::sum(simd, halved::<R, S, QUARTER>(simd, sums));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::form::{Form, VECTORS};
+    use super::{ALL, DOTS, Fused};
+    use crate::plan::compile::Compiled;
+    use crate::{Cpu, CpuOptions, Simd};
+    use lacuna_engine::{Backend, Cells, Pass, Recorder, Reference, Scalar, Vector};
+
+    /// The pass of a form, with other coefficients for every term.
+    fn pass<T: Scalar>(form: &Form, v: &[Vector<T>], c: Cells<T>, sums: Cells<T>) -> Pass<T> {
+        let mut coefficients = (0..c.count as usize).map(|i| c.at(i));
+        let mut next = || coefficients.next().expect("cells enough");
+        let mut pass = Pass::new("of a form");
+        for (dst, terms) in form.updates {
+            let mut sum = None;
+            for &(factor, vector) in *terms {
+                let term = match factor {
+                    Some(factor) => next() * (v[factor] * v[vector]),
+                    None => next() * v[vector],
+                };
+                sum = Some(match sum {
+                    Some(sum) => sum - term,
+                    None => term,
+                });
+            }
+            pass = pass.set(v[*dst], sum.expect("terms"));
+        }
+        form.dots.iter().enumerate().fold(pass, |pass, (d, (a, b))| pass.dot(sums.at(d), v[*a], v[*b]))
+    }
+
+    /// What a pass leaves in its vectors and sums.
+    fn results<T: Scalar, B: Backend>(dev: &mut B, form: &Form, n: usize) -> Vec<T> {
+        let number = |k: usize| T::from_real((k as f64 * 0.618_034).fract() - 0.4);
+        let mut vectors = Vec::new();
+        for v in 0..VECTORS {
+            let vector = Backend::vector(dev, n).unwrap();
+            dev.upload(&(0..n).map(|i| number(i * 7 + v)).collect::<Vec<_>>(), vector).unwrap();
+            vectors.push(vector);
+        }
+        let (c, sums) = (Backend::cells(dev, 12).unwrap(), Backend::cells(dev, DOTS).unwrap());
+        (0..12).for_each(|k| Backend::write(dev, c.at(k), number(k + 3)).unwrap());
+        dev.multi_axpy_dot(pass(form, &vectors, c, sums)).unwrap();
+        let all: Vec<_> = (0..DOTS).map(|d| sums.at(d)).collect();
+        let mut results = dev.read(&all).unwrap();
+        for v in vectors {
+            let mut values = vec![T::zero(); n];
+            dev.download(v, &mut values).unwrap();
+            results.extend(values);
+        }
+        results
+    }
+
+    fn loops_give_the_bits_of_the_reference<T: Scalar>() {
+        // One segment, less, more and a part, what no cache of a core holds; for passes without updates, what no cache holds.
+        for (which, form) in ALL {
+            let far = if form.updates.is_empty() { 1_100_003 } else { 70_003 };
+            for n in [255, 256, 1003, far] {
+                let expected = results::<T, _>(&mut Reference::new(), form, n);
+                for simd in [Simd::Best, Simd::Avx2] {
+                    let options = CpuOptions {
+                        threads: Some(2),
+                        simd,
+                        parallel_from: Some(0),
+                        ..CpuOptions::default()
+                    };
+                    let got = results::<T, _>(&mut Cpu::with(options).unwrap(), form, n);
+                    assert!(
+                        bytemuck::cast_slice::<T, u8>(&got) == bytemuck::cast_slice::<T, u8>(&expected),
+                        "{which:?}, {n}, {simd:?}"
+                    );
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn loops_give_the_bits_of_the_reference_in_f64() {
+        loops_give_the_bits_of_the_reference::<f64>();
+    }
+
+    #[test]
+    fn loops_give_the_bits_of_the_reference_in_f32() {
+        loops_give_the_bits_of_the_reference::<f32>();
+    }
+
+    #[test]
+    fn every_form_is_found_as_itself() {
+        for (which, form) in ALL {
+            let mut dev = Cpu::new().unwrap();
+            let vectors: Vec<_> =
+                (0..VECTORS).map(|_| Backend::vector::<f64>(&mut dev, 9).unwrap()).collect();
+            let (c, sums) = (Backend::cells(&mut dev, 12).unwrap(), Backend::cells(&mut dev, DOTS).unwrap());
+            let mut k = Recorder::new(&mut dev, "form");
+            k.each(|k| k.multi_axpy_dot(pass(form, &vectors, c, sums).count(sums.at(0))));
+            let program = k.finish().unwrap();
+            let [.., steps] = Compiled::new(&program, &dev.store, 1).unwrap().sections;
+            assert_eq!(steps[0].fused.map(|fused| fused.which), Some(*which));
+        }
+    }
+
+    #[test]
+    fn complex_passes_have_no_loops() {
+        fn loops<T: Scalar>() -> (usize, usize) {
+            let mut dev = Cpu::new().unwrap();
+            let [x, p, r, q] = std::array::from_fn(|_| Backend::vector::<T>(&mut dev, 9).unwrap());
+            let c = Backend::cells(&mut dev, 2).unwrap();
+            let pass =
+                Pass::new("descend").set(x, x + c.at(0) * p).set(r, r - c.at(0) * q).dot(c.at(1), r, r);
+            let mut k = Recorder::new(&mut dev, "form");
+            k.each(|k| k.multi_axpy_dot(pass.count(c.at(1))));
+            let program = k.finish().unwrap();
+            Cpu::loops(&dev.plan(program).unwrap()).unwrap()
+        }
+        assert_eq!((loops::<f32>(), loops::<lacuna_engine::Complex32>()), ((1, 1), (1, 0)));
+    }
+
+    #[test]
+    fn slots_have_one_place_and_places_one_slot() {
+        let of = |a, b| crate::plan::compile::Dot { cell: 0, a, b };
+        assert!(Fused::find(&[], &[of(1, 2), of(2, 2), of(3, 2)]).is_some());
+        assert!(Fused::find(&[], &[of(1, 2), of(2, 2), of(1, 2)]).is_none());
+        assert!(Fused::find(&[], &[of(1, 2), of(2, 2), of(3, 4)]).is_none());
+        assert!(Fused::find(&[], &[of(1, 2), of(2, 2)]).is_none());
+    }
+}

@@ -1,0 +1,137 @@
+//! The passes of the library's methods.
+use super::form::{Form, VECTORS};
+use super::{Streams, sweep};
+use crate::simd::numbers::{Real, load, store};
+use crate::simd::outlined::outlined;
+use pulp::Simd;
+
+/// Updates, terms of an update and dot products of such a pass at the most.
+pub(super) const UPDATES: usize = 4;
+pub(super) const TERMS: usize = 3;
+pub(super) const DOTS: usize = 3;
+
+/// A pass that there is a loop for.
+pub(super) trait Pass {
+    const FORM: Form;
+    /// The updates of the elements in register `k`, and what the dot products sum of them.
+    ///
+    /// # Safety
+    /// The vectors must have elements there.
+    unsafe fn elements<R: Real<S>, S: Simd>(
+        simd: S,
+        vectors: &[*mut R::Number; VECTORS],
+        coefficients: &[[R::Vector; TERMS]; UPDATES],
+        k: usize,
+        products: impl FnMut(usize, R::Vector),
+    );
+}
+
+/// Declares passes: vectors, updates without their coefficients, and dot products. Two vectors side by side are an element-wise
+/// product.
+macro_rules! passes {
+    ($($name:ident($($v:ident)*) { $($dst:ident = $($head:ident)* $(+ $more:ident)*;)* } [$($a:ident $b:ident),*])*) => {
+        /// Which of the passes.
+        #[derive(Clone, Copy, Debug, PartialEq)]
+        pub(super) enum Which { $($name),* }
+
+        pub(super) const ALL: &[(Which, Form)] = &[$((Which::$name, $name::FORM)),*];
+
+        impl Which {
+            /// As [`sweep`].
+            #[inline(always)]
+            pub(super) unsafe fn sweep<R: Real<S>, S: Simd, const HALF: usize, const QUARTER: usize, const KEPT: usize>(
+                self,
+                simd: S,
+                on: Streams<R::Number>,
+            ) {
+                match self {
+                    $(Which::$name => outlined(simd, #[inline(always)] move || {
+                        // SAFETY: as the caller promises.
+                        unsafe { sweep::<$name, R, S, HALF, QUARTER, KEPT>(simd, on) }
+                    }),)*
+                }
+            }
+        }
+
+        $(struct $name;
+
+        impl Pass for $name {
+            const FORM: Form = {
+                #[allow(non_camel_case_types)]
+                enum At { $($v),* }
+                Form {
+                    updates: &[$((
+                        At::$dst as usize,
+                        &[passes!(@form At $($head)*) $(, passes!(@form At $more))*],
+                    )),*],
+                    dots: &[$((At::$a as usize, At::$b as usize)),*],
+                }
+            };
+            #[inline(always)]
+            #[allow(unused, reason = "not all have updates, and some last counts are not read")]
+            unsafe fn elements<R: Real<S>, S: Simd>(
+                simd: S,
+                vectors: &[*mut R::Number; VECTORS],
+                coefficients: &[[R::Vector; TERMS]; UPDATES],
+                k: usize,
+                mut products: impl FnMut(usize, R::Vector),
+            ) {
+                let mut at = 0;
+                // SAFETY: as the caller promises.
+                $(let mut $v = unsafe { Elements::<R, S>::load(vectors[at], k) }; at += 1;)*
+                let (mut update, mut dot) = (0, 0);
+                $(
+                    let mut sum = R::mul(simd, coefficients[update][0], passes!(@value simd $($head)*));
+                    let mut term = 1;
+                    $(sum = R::fma(simd, coefficients[update][term], $more.value, sum); term += 1;)*
+                    // SAFETY: as the caller promises.
+                    unsafe { $dst.set(sum) };
+                    update += 1;
+                )*
+                $(products(dot, R::mul(simd, $a.value, $b.value)); dot += 1;)*
+            }
+        })*
+    };
+    (@form $At:ident $vector:ident) => { (None, $At::$vector as usize) };
+    (@form $At:ident $factor:ident $vector:ident) => { (Some($At::$factor as usize), $At::$vector as usize) };
+    (@value $simd:ident $vector:ident) => { $vector.value };
+    (@value $simd:ident $factor:ident $vector:ident) => { R::mul($simd, $factor.value, $vector.value) };
+}
+
+passes! {
+    CgDescend(x p r q) { x = x + p; r = r + q; } [r r]
+    CgDescendJacobi(x p r q z d) { x = x + p; r = r + q; z = d r; } [z r, r r]
+    CgStep(x p r q) { x = x + p; r = r + q; p = r + p; } [r r]
+    CgStepPreconditioned(x p r q z mq) { x = x + p; r = r + q; z = z + mq; p = z + p; } [z r, r r]
+    BiCgStabHalfJacobi(r v s d ms) { s = r + v; ms = d s; } []
+    BiCgStabAlongS(s t r0) {} [s t, t t, r0 t]
+    BiCgStabDescend(x p s r t r0) { x = x + p + s; r = s + t; } [r0 r, r r]
+    BiCgStabDescendPreconditioned(x mp ms s r t r0) { x = x + mp + ms; r = s + t; } [r0 r, r r]
+    BiCgStabStep(x p s r t v r0) { x = x + p + s; r = s + t; p = r + p + v; } [r0 r, r r]
+    BiCgStabStepPreconditioned(x mp ms s r t p v r0) {
+        x = x + mp + ms; r = s + t; p = r + p + v;
+    } [r0 r, r r]
+}
+
+/// A register of a vector.
+pub(super) struct Elements<R: Real<S>, S: Simd> {
+    at: *mut R::Number,
+    value: R::Vector,
+}
+
+impl<R: Real<S>, S: Simd> Elements<R, S> {
+    /// Register `k` of a vector, which must have it.
+    #[inline(always)]
+    unsafe fn load(vector: *mut R::Number, k: usize) -> Self {
+        let at = vector.wrapping_add(k * R::LANES);
+        // SAFETY: as the caller promises.
+        Elements { at, value: unsafe { load::<R, S>(at, 0) } }
+    }
+    /// Writes it, to a vector that must have it.
+    #[inline(always)]
+    unsafe fn set(&mut self, value: R::Vector) {
+        self.value = value;
+        // SAFETY: as the caller promises.
+        unsafe { store::<R, S>(self.at, &[value]) };
+    }
+}

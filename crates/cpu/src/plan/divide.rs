@@ -1,0 +1,57 @@
+//! Rows divided among threads.
+use crate::plan::compile::Kind;
+use crate::spmv::Stored;
+use lacuna_engine::Scalar;
+use lacuna_engine::sum::SEGMENT;
+
+/// Segment borders of each thread's share, `threads + 1` of them.
+pub(crate) type Shares = Box<[usize]>;
+
+/// The lengths of steps, each with the matrix of that many rows that is met first.
+pub(crate) struct Lengths<T: Scalar>(Vec<(usize, Option<Stored<T>>)>);
+
+impl<T: Scalar> Default for Lengths<T> {
+    fn default() -> Self {
+        Lengths(Vec::new())
+    }
+}
+
+impl<T: Scalar> Lengths<T> {
+    /// Which of them a step has.
+    pub(crate) fn of(&mut self, n: usize, kind: &Kind<T>) -> usize {
+        let at = self.0.iter().position(|(known, _)| *known == n).unwrap_or_else(|| {
+            self.0.push((n, None));
+            self.0.len() - 1
+        });
+        if let (Kind::Spmv { a, .. } | Kind::Spmm { a, .. }, matrix @ None) = (kind, &mut self.0[at].1) {
+            *matrix = Some(a.clone());
+        }
+        at
+    }
+
+    /// The division of each among so many threads.
+    pub(crate) fn divisions(&self, threads: usize) -> Vec<Shares> {
+        self.0.iter().map(|(n, a)| divide(*n, threads, a.as_ref())).collect()
+    }
+}
+
+/// Segment borders that give each thread about the same entries of the matrix, or the same rows where there is none.
+fn divide<T: Scalar>(n: usize, threads: usize, matrix: Option<&Stored<T>>) -> Shares {
+    let segments = n.div_ceil(SEGMENT);
+    // Each row also costs its share of the vectors: as much as a few entries.
+    let before = |segment: usize| {
+        let row = (segment * SEGMENT).min(n);
+        matrix.map_or(0, |a| a.entries_before(row)) + 4 * row
+    };
+    let all = before(segments);
+    let border = |t: usize| {
+        let wanted = all / threads * t;
+        let (mut low, mut high) = (0, segments);
+        while low < high {
+            let middle = (low + high) / 2;
+            if before(middle) < wanted { low = middle + 1 } else { high = middle }
+        }
+        low
+    };
+    (0..=threads).map(|t| if t == threads { segments } else { border(t) }).collect()
+}

@@ -1,0 +1,175 @@
+//! A loop kept rolled: one step of it, and the stride of its operands from step to step.
+use crate::plan::compile::{Step, work};
+use lacuna_engine::lower::Coefficient;
+use lacuna_engine::{Operands, Scalar, Stride};
+
+/// A rolled loop, with its operands as they are at one of its steps.
+#[derive(Clone)]
+pub(crate) struct Rolled<T: Scalar> {
+    pub(crate) count: u32,
+    /// Entries and elements touched by the last step.
+    pub(crate) work: usize,
+    steps: Vec<Step<T>>,
+    stride: Stride,
+    at: u32,
+}
+
+impl<T: Scalar> Rolled<T> {
+    /// From what the first and the second of `count` steps run; `None` where these differ in shape.
+    pub(crate) fn new(count: usize, [mut first, mut second]: [Vec<Step<T>>; 2]) -> Option<Self> {
+        let count = u32::try_from(count).ok()?;
+        let stride = Stride::between(&mut *first, &mut *second)?;
+        let mut rolled = Rolled { count, work: 0, steps: first, stride, at: 0 };
+        rolled.at(count - 1);
+        rolled.work = work(&rolled.steps);
+        Some(rolled)
+    }
+    /// What the step runs.
+    pub(crate) fn at(&mut self, step: u32) -> &[Step<T>] {
+        self.stride.add(&mut *self.steps, step.wrapping_sub(self.at)); // all now: a walk may end early
+        self.at = step;
+        &self.steps
+    }
+}
+
+impl<T: Scalar> Operands for Step<T> {
+    #[inline]
+    fn numbers(&mut self, each: &mut impl FnMut(&mut u32)) {
+        self.kind.numbers(each);
+        self.before.iter_mut().for_each(|instr| instr.numbers(each));
+        for update in &mut self.updates {
+            for term in &mut update.terms {
+                if let Coefficient::Cell(cell) = &mut term.coefficient {
+                    each(cell);
+                }
+                term.factor.iter_mut().chain([&mut term.vector]).for_each(&mut *each);
+            }
+            each(&mut update.dst);
+        }
+        for dot in &mut self.dots {
+            [&mut dot.cell, &mut dot.a, &mut dot.b].into_iter().for_each(&mut *each);
+        }
+        self.fused.iter_mut().for_each(|fused| fused.numbers(each));
+        self.after.iter_mut().for_each(|instr| instr.numbers(each));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::plan::compile::{Compiled, Kind};
+    use lacuna_engine::{Backend, Cells, History, Operands, Pass, Recorder, Reference, Run};
+
+    #[test]
+    fn steps_do_not_depend_on_the_step_before() {
+        let mut dev = Reference::new();
+        let v = Backend::basis::<f64>(&mut dev, 5, 9).unwrap();
+        let c = Backend::cells::<f64>(&mut dev, 99).unwrap();
+        let mut k = Recorder::new(&mut dev, "rolled");
+        k.each(|k| {
+            k.steps(8, |k, j| {
+                let h = Cells::new(c.first + 9 * j as u32, j as u32 + 1, c.serial);
+                k.basis_dot(v, v.column(j + 1), h);
+                k.basis_axpy(
+                    v,
+                    h,
+                    v.column(j + 1),
+                    Pass::new("norm").dot(c.at(90 + j), v.column(j + 1), v.column(j + 1)),
+                );
+                k.multi_axpy_dot(Pass::new("count").count(c.at(90 + j)));
+            });
+        });
+        let program = k.finish().unwrap();
+        let store = lacuna_engine::HostStore::new("none");
+        let mut rolled = Compiled::new(&program, &store, 2).unwrap().rolled.unwrap();
+        for step in [0, 1, 2, 7, 0, 5, 3] {
+            let [dot, axpy] = rolled.at(step) else { panic!("not two steps") };
+            for each in [dot, axpy] {
+                let (Kind::BasisDot { first, columns, w, h } | Kind::BasisAxpy { first, columns, w, h, .. }) =
+                    each.kind
+                else {
+                    panic!("no basis")
+                };
+                assert_eq!(
+                    (first, columns, w, h),
+                    (v.first, step + 1, v.first + step + 1, c.first + 9 * step)
+                );
+            }
+            assert_eq!((axpy.dots[0].cell, axpy.dots[0].b), (c.first + 90 + step, v.first + step + 1));
+            assert!(dot.meet && axpy.meet);
+        }
+    }
+
+    /// Dots that share operands and repeat are gathered and copied alike at every step.
+    #[test]
+    fn steps_equal_those_of_the_unrolled_loop() {
+        let compiled = [true, false].map(|rolled| {
+            let mut dev = Reference::new();
+            let [u, v] = [8, 9].map(|columns| Backend::basis::<f64>(&mut dev, 5, columns).unwrap());
+            let c = Backend::cells::<f64>(&mut dev, 99).unwrap();
+            let mut k = Recorder::new(&mut dev, "rolled");
+            let body = |k: &mut Recorder<'_, f64>, j: usize| {
+                let (of, next) = (u.column(j), v.column(j + 1));
+                let h = Cells::new(c.first, j as u32 + 1, c.serial);
+                let dots = Pass::new("dots").dot(c.at(20 + j), of, of).dot(c.at(30 + j), next, next);
+                k.basis_dot(v, next, h);
+                k.basis_axpy(v, h, next, dots.dot(c.at(40 + j), next, of).dot(c.at(50 + j), of, of));
+                k.multi_axpy_dot(Pass::new("count").count(c.at(30 + j)));
+            };
+            k.each(|k| match rolled {
+                true => k.steps(8, body),
+                false => (0..8).for_each(|j| body(k, j)),
+            });
+            Compiled::new(&k.finish().unwrap(), &lacuna_engine::HostStore::new("none"), 2).unwrap()
+        });
+        let [mut rolled, mut plain] = compiled;
+        assert_eq!((rolled.sums, rolled.segments, rolled.work), (plain.sums, plain.segments, plain.work));
+        let newest = |c: &Compiled<f64>| (c.vector.map(|v| v.slot), c.cell.map(|cell| cell.index));
+        assert_eq!(newest(&rolled), newest(&plain));
+        let rolled = rolled.rolled.as_mut().unwrap();
+        for (step, alone) in plain.sections[2].chunks_mut(2).enumerate() {
+            let mut steps = rolled.at(step as u32).to_vec();
+            let [mut numbers, mut expected] = [Vec::new(), Vec::new()];
+            steps.numbers(&mut |number| numbers.push(*number));
+            alone.numbers(&mut |number| expected.push(*number));
+            assert_eq!(numbers, expected, "{step}");
+            assert!(
+                steps.iter().zip(&*alone).all(|(a, b)| a.work() == b.work() && a.meet == b.meet),
+                "{step}"
+            );
+        }
+        assert_eq!(plain.sections[2].len(), 16);
+    }
+    /// A pass that is a loop of its own goes on to the next vectors, which are never two for one.
+    #[test]
+    fn loops_turn_too() {
+        fn run<B: Backend>(mut dev: B) -> Vec<f64> {
+            let n = 300;
+            let p = Backend::basis::<f64>(&mut dev, n, 9).unwrap();
+            let [x, r, q] = std::array::from_fn(|_| Backend::vector::<f64>(&mut dev, n).unwrap());
+            let c = Backend::cells::<f64>(&mut dev, 2).unwrap();
+            Backend::write(&mut dev, c.at(1), 0.5).unwrap();
+            for (k, v) in [x, r, q].into_iter().chain((0..9).map(|j| p.column(j))).enumerate() {
+                let numbers: Vec<_> = (0..n).map(|i| ((i + k) % 7) as f64).collect();
+                dev.upload(&numbers, v).unwrap();
+            }
+            let mut k = Recorder::new(&mut dev, "rolled");
+            k.each(|k| {
+                k.steps(9, |k, j| {
+                    let p = p.column(j);
+                    let step = Pass::new("step").set(x, x + c.at(1) * p).set(r, r - c.at(1) * q);
+                    k.multi_axpy_dot(step.set(p, r + c.at(1) * p).dot(c.at(0), r, r));
+                });
+                k.multi_axpy_dot(Pass::new("count").count(c.at(0)).leave());
+            });
+            let program = k.finish().unwrap();
+            assert!(program.steps().is_some());
+            let mut plan = dev.plan(program).unwrap();
+            let history = &mut History::off();
+            dev.execute(&mut plan, Run { limit: 2, history, watch: None }).unwrap();
+            let mut numbers = vec![0.0; n];
+            dev.download(p.column(8), &mut numbers).unwrap();
+            numbers
+        }
+        assert_eq!(run(crate::Cpu::new().unwrap()), run(Reference::new()));
+    }
+}

@@ -1,0 +1,450 @@
+//! Runs a compiled program: on the calling thread, and with others where it is large enough.
+use crate::pass::dot::SegmentSums;
+use crate::pass::update::BoundTerm;
+use crate::plan::compile::{Compiled, Kind, Step};
+use crate::plan::rolled::Rolled;
+use crate::run::barrier::{Barrier, CANCEL, PART, Running};
+use crate::run::gang::{Gang, Helpers, Task};
+use crate::run::share::{self, Share};
+use crate::run::watch::{Watch, Watching};
+use crate::spmv::hyb;
+use lacuna_engine::cells::{Instr, Machine};
+use lacuna_engine::sum::SEGMENT;
+use lacuna_engine::{Control, Error, History, HostFunction, Program, Result, Scalar, Section, next_section};
+use pulp::{Arch, Simd, WithSimd};
+use std::ops::ControlFlow;
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+/// Everything a run needs that a second run uses again.
+pub(crate) struct Arena<T: Scalar> {
+    /// Where vectors are, by slot; found anew for every run.
+    pub(crate) vectors: Vec<*mut T>,
+    /// Segment sums, one half for every other meeting.
+    sums: Vec<T>,
+    /// Sums of the pieces of long rows.
+    pieces: Vec<T>,
+    threads: Vec<Thread<T>>,
+    quickest: Quickest,
+}
+
+/// What one thread goes by, in lines of cache of its own and their neighbours.
+#[repr(align(128))]
+struct Thread<T: Scalar> {
+    rolled: Option<Rolled<T>>,
+    private: Private<T>,
+}
+
+/// What one thread keeps to itself.
+struct Private<T: Scalar> {
+    machine: Machine<T>,
+    scratch: Vec<T>,
+    /// Room for those of any step, once the thread itself has made it: what others allocate lies beside what they write.
+    terms: Vec<BoundTerm<T>>,
+}
+
+impl<T: Scalar> Arena<T> {
+    pub(crate) fn new(compiled: &Compiled<T>, threads: usize) -> Self {
+        let private = || Private {
+            machine: Machine { cells: Vec::new(), control: Control::new(0, false), history: History::off() },
+            scratch: vec![T::zero(); compiled.segments.div_ceil(SEGMENT)],
+            terms: Vec::new(),
+        };
+        Arena {
+            vectors: Vec::new(),
+            sums: vec![T::zero(); 2 * compiled.sums],
+            pieces: vec![T::zero(); compiled.pieces],
+            threads: (0..threads)
+                .map(|_| Thread { rolled: compiled.rolled.clone(), private: private() })
+                .collect(),
+            quickest: Quickest([Duration::MAX; 3]),
+        }
+    }
+}
+
+impl<T: Scalar> Private<T> {
+    /// Cancels where that is wished; breaks where what remains of the section is passed over.
+    fn obey(&mut self, wishes: u8, section: Section) -> ControlFlow<()> {
+        let control = &mut self.machine.control;
+        if wishes & CANCEL != 0 && section == Section::Each && !control.halted() {
+            control.cancel();
+        }
+        if control.halted() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    }
+}
+
+// SAFETY: the pointers are to vectors that outlive the run and that its threads share by the rules of `share::run`.
+unsafe impl<T: Scalar> Send for Arena<T> {}
+
+/// What all threads of a run see.
+struct Shared<'a, T: Scalar> {
+    program: &'a Program<T>,
+    compiled: &'a Compiled<T>,
+    vectors: &'a [*mut T],
+    sums: *mut T,
+    pieces: *mut T,
+    arch: Arch,
+    barrier: Barrier,
+    /// What a function of the host failed with.
+    failure: Mutex<Option<Error>>,
+}
+
+// SAFETY: threads write disjoint rows and disjoint sums between barriers.
+unsafe impl<T: Scalar> Sync for Shared<'_, T> {}
+
+/// Where all threads begin together: at the start of a stretch of a section.
+#[derive(Clone, Copy)]
+struct Entry<'a, T: Scalar> {
+    shared: *const Shared<'a, T>,
+    /// The cells and control of the caller.
+    from: *const Machine<T>,
+    /// What the threads go by, the caller's first.
+    threads: *mut Thread<T>,
+    section: Section,
+    stretch: u32,
+    meetings: usize,
+}
+
+/// The shortest time that each section took on all threads together, of the runs so far.
+struct Quickest([Duration; 3]);
+
+impl Quickest {
+    /// Takes note of a time, and tells whether threads that are not held up would not have needed it.
+    fn is_late(&mut self, section: Section, took: Duration, at_most: Duration) -> bool {
+        let Some(quickest) = self.0.get_mut(section as usize) else { return false };
+        *quickest = took.min(*quickest);
+        took > HELD_UP + at_most.min(quickest.saturating_mul(3))
+    }
+}
+
+/// Nanoseconds that an entry or element takes at the most on threads that are not held up: one that is in memory alone, at an
+/// unforeseen place. And what comes on top.
+const SLOW: u64 = 16;
+const HELD_UP: Duration = Duration::from_millis(1);
+/// Work from which a section takes longer than calling threads.
+const LONG: usize = 1 << 20;
+
+/// What a run starts from.
+pub(crate) struct Start<'a, T> {
+    pub(crate) cells: &'a mut Vec<T>,
+    pub(crate) history: &'a mut History,
+    pub(crate) limit: u64,
+    pub(crate) arch: Arch,
+    /// The other threads; the calling thread is alone where not given.
+    pub(crate) helpers: Option<Helpers<'a>>,
+    /// Whether to begin only when all threads are there, and never to part from them.
+    pub(crate) gather: bool,
+}
+
+/// Runs a program to its end and returns its control.
+///
+/// # Errors
+/// What a function of the host failed with.
+///
+/// # Safety
+/// `arena.vectors` must point to the vectors of the program, which nothing else may touch meanwhile.
+pub(crate) unsafe fn run<T: Scalar>(
+    program: &Program<T>,
+    compiled: &Compiled<T>,
+    arena: &mut Arena<T>,
+    start: Start<'_, T>,
+    watch: Watching<'_>,
+) -> Result<Control> {
+    start.history.reset(start.limit);
+    let Private { machine: first, terms, .. } = &mut arena.threads[0].private;
+    terms.resize(compiled.terms, BoundTerm::NONE);
+    first.control = Control::new(start.limit, !program.restart.is_empty());
+    std::mem::swap(&mut first.cells, start.cells);
+    std::mem::swap(&mut first.history, start.history);
+    let shared = Shared {
+        program,
+        compiled,
+        vectors: &arena.vectors,
+        sums: arena.sums.as_mut_ptr(),
+        pieces: arena.pieces.as_mut_ptr(),
+        arch: start.arch,
+        barrier: Barrier::new(arena.threads.len()),
+        failure: Mutex::new(None),
+    };
+    let _running = Running::new(1);
+    let mut gang = start.helpers.map(|helpers| Gang::call(helpers, start.gather));
+    let mut watch = Watch::new(watch);
+    // SAFETY: the threads of the gang are those of the arena.
+    unsafe { shared.lead(arena.threads.as_mut_ptr(), &mut gang, &mut watch, &mut arena.quickest) };
+    drop(gang);
+    let failure = shared.failure.into_inner().unwrap_or_else(PoisonError::into_inner);
+    let first = &mut arena.threads[0].private.machine;
+    std::mem::swap(&mut first.cells, start.cells);
+    std::mem::swap(&mut first.history, start.history);
+    watch.resume();
+    match failure {
+        Some(failure) => Err(failure),
+        None => Ok(first.control),
+    }
+}
+
+/// A thread that was let in: from the caller's state to the end, or until all but the caller leave.
+///
+/// # Safety
+/// `data` must point to an [`Entry`] that lives until the first meeting, and what that points to until the thread leaves;
+/// the caller must go on from the same place.
+unsafe fn join<T: Scalar>(data: *const (), thread: usize) {
+    // SAFETY: as the caller promises; each thread takes the private part of its number, and the caller changes its
+    // machine only after the first meeting.
+    unsafe {
+        let Entry { shared, from, threads, section, stretch, meetings } = *data.cast::<Entry<'_, T>>();
+        let Thread { rolled, private } = &mut *threads.add(thread);
+        private.machine.cells.clone_from(&(*from).cells);
+        private.machine.control = (*from).control;
+        private.machine.history.stride = 0;
+        private.terms.resize((*shared).compiled.terms, BoundTerm::NONE);
+        (*shared).barrier.wait();
+        (*shared).follow(thread, (rolled, private), (section, stretch), meetings);
+    }
+}
+
+impl<T: Scalar> Shared<'_, T> {
+    /// Into how many stretches a section falls, between which threads come and go: each step is one, and what is behind them.
+    fn stretches(&self, section: Section) -> u32 {
+        match &self.compiled.rolled {
+            Some(rolled) if section == Section::Each => rolled.count + 1,
+            _ => 1,
+        }
+    }
+
+    /// Whether a stretch on all threads took longer than those that are not held up need.
+    fn is_late(&self, section: Section, stretch: u32, took: Duration, quickest: &mut Quickest) -> bool {
+        let at_most = |work: usize| Duration::from_nanos(SLOW * work as u64);
+        match &self.compiled.rolled {
+            // A step takes longer than the one before.
+            Some(rolled) if section == Section::Each && stretch < rolled.count => {
+                took > HELD_UP + at_most(rolled.work)
+            }
+            _ => {
+                let work = self.compiled.works.get(section as usize).copied().unwrap_or(0);
+                quickest.is_late(section, took, at_most(work))
+            }
+        }
+    }
+
+    /// Goes through the steps of a stretch, until `run` says that the rest of the section is passed over.
+    fn walk(
+        &self,
+        section: Section,
+        stretch: u32,
+        rolled: &mut Option<Rolled<T>>,
+        run: impl FnMut(&Step<T>) -> ControlFlow<()>,
+    ) -> ControlFlow<()> {
+        match rolled {
+            Some(rolled) if section == Section::Each && stretch < rolled.count => {
+                rolled.at(stretch).iter().try_for_each(run)
+            }
+            _ => self.compiled.sections.get(section as usize).into_iter().flatten().try_for_each(run),
+        }
+    }
+
+    /// The caller's thread runs the program to its end, with others when they are there.
+    ///
+    /// # Safety
+    /// `threads` must point to what each thread of the gang goes by, or to one where there is no gang.
+    unsafe fn lead(
+        &self,
+        threads: *mut Thread<T>,
+        gang: &mut Option<Gang<'_>>,
+        watch: &mut Watch<'_>,
+        quickest: &mut Quickest,
+    ) {
+        let mut section = Section::Setup;
+        let mut meetings = 0usize;
+        let mut entry;
+        // SAFETY: the caller's own.
+        let Thread { rolled, private } = unsafe { &mut *threads };
+        while private.machine.control.section != Section::Stopped {
+            private.machine.control.enter(section);
+            for stretch in 0..self.stretches(section) {
+                if let Some(gang) = gang
+                    && !gang.together()
+                    && gang.ready(section == Section::Setup && self.compiled.work >= LONG)
+                {
+                    entry = Entry {
+                        shared: self,
+                        from: &raw const private.machine,
+                        threads,
+                        section,
+                        stretch,
+                        meetings,
+                    };
+                    let task = Task { run: join::<T>, data: (&raw const entry).cast() };
+                    // SAFETY: the entry lives until the gang is dropped or called anew, and by then all have left.
+                    unsafe { gang.join(task) };
+                    self.barrier.wait();
+                }
+                let together = gang.as_ref().is_some_and(Gang::together);
+                let began = together.then(Instant::now);
+                let flow = self.walk(section, stretch, rolled, |step| {
+                    let with =
+                        if gang.as_ref().is_some_and(Gang::together) { self.barrier.threads() } else { 1 };
+                    // SAFETY: all threads that take part run the same steps, since all take the same decisions.
+                    let wishes = unsafe { self.step(step, 0, with, private, &mut meetings) };
+                    if wishes & PART != 0
+                        && let Some(gang) = gang
+                    {
+                        gang.leave();
+                        self.barrier.take_back(PART);
+                    }
+                    private.obey(wishes, section)
+                });
+                if flow.is_break() {
+                    break;
+                }
+                let late = began.is_some_and(|at| self.is_late(section, stretch, at.elapsed(), quickest));
+                if late && gang.as_ref().is_some_and(Gang::may_leave) {
+                    self.barrier.wish(PART);
+                }
+            }
+            let control = &mut private.machine.control;
+            if section == Section::Each && watch.ends(control) {
+                match gang {
+                    Some(gang) if gang.together() => self.barrier.wish(CANCEL),
+                    _ if control.section != Section::Stopped => control.cancel(),
+                    _ => {}
+                }
+            }
+            section = next_section(self.program, section, control);
+        }
+    }
+
+    /// Another thread takes its share until the program ends or it is told to leave.
+    ///
+    /// # Safety
+    /// All threads must begin with the same section and the same state.
+    unsafe fn follow(
+        &self,
+        me: usize,
+        (rolled, private): (&mut Option<Rolled<T>>, &mut Private<T>),
+        from: (Section, u32),
+        mut meetings: usize,
+    ) {
+        let (mut section, mut first) = from;
+        while private.machine.control.section != Section::Stopped {
+            private.machine.control.enter(section);
+            let mut parts = false;
+            let _ = (first..self.stretches(section)).try_for_each(|stretch| {
+                self.walk(section, stretch, rolled, |step| {
+                    // SAFETY: all threads run the same steps, since all take the same decisions.
+                    let wishes =
+                        unsafe { self.step(step, me, self.barrier.threads(), private, &mut meetings) };
+                    parts = wishes & PART != 0;
+                    if parts { ControlFlow::Break(()) } else { private.obey(wishes, section) }
+                })
+            });
+            if parts {
+                return;
+            }
+            first = 0;
+            section = next_section(self.program, section, &private.machine.control);
+        }
+    }
+
+    /// One step; what the caller was seen to wish.
+    unsafe fn step(
+        &self,
+        step: &Step<T>,
+        me: usize,
+        threads: usize,
+        private: &mut Private<T>,
+        meetings: &mut usize,
+    ) -> u8 {
+        let machine = &mut private.machine;
+        if !self.evaluate(machine, &step.before, step.rotates) {
+            return 0;
+        }
+        let mut wishes = 0;
+        if me == 0
+            && let Kind::Host { f, x, cols, y } = &step.kind
+        {
+            let [x, y] = [x, y].map(|v| self.vectors[*v as usize]);
+            // SAFETY: two vectors of these lengths, which no other thread touches before the meeting below.
+            let (x, y) =
+                unsafe { (std::slice::from_raw_parts(x, *cols), std::slice::from_raw_parts_mut(y, step.n)) };
+            wishes = self.call(f, x, y);
+        }
+        if let Kind::TriSolve { a, b, x } = &step.kind {
+            let vectors = [b, x].map(|v| self.vectors[*v as usize]);
+            // SAFETY: two vectors of the matrix's length; all threads run the same steps and met before this one.
+            wishes |= unsafe { a.share(self.arch, vectors, (me, threads), &self.barrier) };
+        }
+        let borders = &self.compiled.divisions[step.shares];
+        let count = step.n.div_ceil(SEGMENT);
+        let segments = match &step.kind {
+            Kind::Pieces { a, .. } => hyb::share(a, me, threads),
+            _ if threads == 1 => 0..count,
+            _ => borders[me]..borders[me + 1],
+        };
+        // The half of the sums that no thread can still be reading.
+        // SAFETY: both halves are in the allocation.
+        let sums = unsafe { self.sums.add((*meetings & 1) * self.compiled.sums) };
+        share::bind(step, self.vectors, &machine.cells, &mut private.terms);
+        let (cells, terms) = (&machine.cells, &private.terms);
+        let (vectors, pieces) = (self.vectors, self.pieces);
+        let share = Share { step, vectors, cells, terms, segments, sums, pieces };
+        // SAFETY: the rows of this thread; products read vectors that no step writes before the next meeting.
+        unsafe { share::run(self.arch, &share) };
+        if step.meet && threads > 1 {
+            wishes |= self.barrier.wait();
+            *meetings += 1;
+        }
+        // SAFETY: all threads have written their segments, and write the other half next.
+        let all = unsafe { std::slice::from_raw_parts(sums, count * step.sums()) };
+        let mut sums = SegmentSums { all, count, scratch: &mut private.scratch };
+        if let Kind::BasisDot { columns, h, .. } = step.kind {
+            sums.next(&mut machine.cells[h as usize..(h + columns) as usize]);
+        }
+        for dot in &step.dots {
+            sums.next(std::slice::from_mut(&mut machine.cells[dot.cell as usize]));
+        }
+        self.evaluate(machine, &step.after, step.rotates);
+        wishes
+    }
+
+    /// Calls a function of the host. After one that failed none is called, `y` is not a number, and the run is cancelled.
+    fn call(&self, f: &HostFunction<T>, x: &[T], y: &mut [T]) -> u8 {
+        let mut failure = self.failure.lock().unwrap_or_else(PoisonError::into_inner);
+        if failure.is_none() {
+            *failure = f.call(x, y).err();
+        }
+        if failure.is_none() {
+            return 0;
+        }
+        y.fill(T::from_real(f64::NAN));
+        self.barrier.wish(CANCEL);
+        CANCEL
+    }
+
+    /// Runs instructions, if any, with fused multiply-adds of the processor where rotations are among them.
+    #[inline]
+    fn evaluate(&self, machine: &mut Machine<T>, code: &[Instr], rotates: bool) -> bool {
+        if code.is_empty() {
+            return true;
+        }
+        if !rotates {
+            return machine.run(code);
+        }
+        self.arch.dispatch(Rotating { machine, code })
+    }
+}
+
+/// Instructions with rotations among them.
+struct Rotating<'a, T: Scalar> {
+    machine: &'a mut Machine<T>,
+    code: &'a [Instr],
+}
+
+impl<T: Scalar> WithSimd for Rotating<'_, T> {
+    type Output = bool;
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, _: S) -> bool {
+        self.machine.run_inlined(self.code)
+    }
+}

@@ -1,0 +1,198 @@
+//! Who takes part in a run: its caller from the first step, the pool's threads from when the system runs them.
+//!
+//! Sums do not depend on the number of threads, so threads may come and go between sections. A caller therefore never
+//! waits for a thread that another program keeps off its core: it begins alone, lets the others in once all are there,
+//! and parts from them when they hold it up.
+use crate::run::barrier::Running;
+use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+/// How long the caller waits for the others before it begins a long section alone.
+const WELCOME: Duration = Duration::from_micros(100);
+/// How long the caller goes on alone after it has left from the others; twice as long after each time.
+const REST: Duration = Duration::from_millis(20);
+/// The longest such time.
+const LONGEST_REST: Duration = Duration::from_millis(640);
+/// Spins of a thread that waits to be let in before it gives its core away.
+const SPINS: u32 = 1 << 11;
+
+/// The threads beside the caller's.
+#[derive(Clone, Copy)]
+pub(crate) struct Helpers<'a> {
+    pub(crate) pool: &'a rayon::ThreadPool,
+    /// Whether the pool is the program's, so that one of its threads may be the caller's, and as many compute as it has.
+    pub(crate) shared: bool,
+}
+
+impl Helpers<'_> {
+    /// Threads of a run in which all take part, the caller's too.
+    pub(crate) fn threads(self) -> usize {
+        self.pool.current_num_threads() + usize::from(!self.shared)
+    }
+
+    /// The thread of the pool that does not help: the caller's, or the last one.
+    fn left_out(self) -> Option<usize> {
+        let last = self.pool.current_num_threads() - 1;
+        self.shared.then(|| self.pool.current_thread_index().unwrap_or(last))
+    }
+
+    fn call(self) -> Arc<Call> {
+        let call = Arc::new(Call {
+            state: AtomicU32::new(CALLED),
+            waiting: AtomicUsize::new(0),
+            inside: AtomicUsize::new(0),
+            task: Mutex::new(None),
+        });
+        let (theirs, left_out) = (call.clone(), self.left_out());
+        self.pool.spawn_broadcast(move |context| {
+            let index = context.index();
+            match left_out {
+                Some(left_out) if index == left_out => {}
+                Some(left_out) if index > left_out => theirs.answer(index),
+                _ => theirs.answer(index + 1),
+            }
+        });
+        call
+    }
+}
+
+/// What a thread does once it is let in: `run(data, thread)`.
+#[derive(Clone, Copy)]
+pub(crate) struct Task {
+    pub(crate) run: unsafe fn(*const (), usize),
+    pub(crate) data: *const (),
+}
+// SAFETY: a task is handed over by a caller that keeps `data` alive until every thread has left, see `Gang::leave`.
+unsafe impl Send for Task {}
+
+/// The states of a call.
+const CALLED: u32 = 0;
+const TOGETHER: u32 = 1;
+const CLOSED: u32 = 2;
+
+/// One call to the threads of a pool. It outlives the run for a thread that comes too late.
+struct Call {
+    state: AtomicU32,
+    /// Threads that have come.
+    waiting: AtomicUsize,
+    /// Threads that were let in and have not left.
+    inside: AtomicUsize,
+    task: Mutex<Option<Task>>,
+}
+
+impl Call {
+    /// A thread of the pool answers.
+    fn answer(&self, thread: usize) {
+        self.waiting.fetch_add(1, Ordering::AcqRel);
+        let mut spins = 0;
+        loop {
+            match self.state.load(Ordering::Acquire) {
+                CALLED if spins < SPINS => {
+                    spins += 1;
+                    std::hint::spin_loop();
+                }
+                CALLED => std::thread::yield_now(),
+                TOGETHER => break,
+                _ => return,
+            }
+        }
+        let task = *self.task.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(Task { run, data }) = task {
+            // SAFETY: the caller keeps `data` alive while a thread is inside.
+            unsafe { run(data, thread) };
+        }
+        self.inside.fetch_sub(1, Ordering::Release);
+    }
+}
+
+/// The caller's side of a run.
+pub(crate) struct Gang<'a> {
+    helpers: Helpers<'a>,
+    call: Arc<Call>,
+    /// Counts the others while they are in.
+    together: Option<Running>,
+    rest: Duration,
+    left: Option<Instant>,
+    /// Waits for all, and never parts.
+    gather: bool,
+}
+
+impl<'a> Gang<'a> {
+    /// Calls the threads of the pool.
+    pub(crate) fn call(helpers: Helpers<'a>, gather: bool) -> Self {
+        Gang { helpers, call: helpers.call(), together: None, rest: REST, left: None, gather }
+    }
+
+    /// Threads of a run in which all take part.
+    pub(crate) fn threads(&self) -> usize {
+        self.helpers.threads()
+    }
+
+    /// Whether the other threads may leave before the run ends.
+    pub(crate) fn may_leave(&self) -> bool {
+        self.together() && !self.gather
+    }
+
+    pub(crate) fn together(&self) -> bool {
+        self.together.is_some()
+    }
+
+    /// Whether all are there, so that [`Gang::join`] may follow. Waits a little before a `long` section.
+    pub(crate) fn ready(&mut self, long: bool) -> bool {
+        if let Some(left) = self.left {
+            if left.elapsed() < self.rest {
+                return false;
+            }
+            self.left = None;
+            self.rest = (2 * self.rest).min(LONGEST_REST);
+            self.call = self.helpers.call();
+        }
+        let there = || self.call.waiting.load(Ordering::Acquire) + 1 == self.threads();
+        if (long || self.gather) && !there() {
+            let since = Instant::now();
+            while !there() && (self.gather || since.elapsed() < WELCOME) {
+                if self.gather { std::thread::yield_now() } else { std::hint::spin_loop() }
+            }
+        }
+        there()
+    }
+
+    /// Starts all threads on the task.
+    ///
+    /// # Safety
+    /// What the task points to must live until [`Gang::leave`] has returned or the gang is dropped.
+    pub(crate) unsafe fn join(&mut self, task: Task) {
+        *self.call.task.lock().unwrap_or_else(PoisonError::into_inner) = Some(task);
+        self.call.inside.store(self.threads() - 1, Ordering::Relaxed);
+        self.call.state.store(TOGETHER, Ordering::Release);
+        self.together = Some(Running::new(self.threads() - 1));
+    }
+
+    /// Waits for the other threads, which were told to leave, and calls them again later.
+    pub(crate) fn leave(&mut self) {
+        self.close();
+        self.together = None;
+        self.left = Some(Instant::now());
+    }
+
+    /// Admits no thread from now on, and waits until all others have left.
+    fn close(&self) {
+        let before = self.call.state.swap(CLOSED, Ordering::AcqRel);
+        let mut spins = 0;
+        while before == TOGETHER && self.call.inside.load(Ordering::Acquire) > 0 {
+            if spins < SPINS {
+                spins += 1;
+                std::hint::spin_loop();
+            } else {
+                std::thread::yield_now();
+            }
+        }
+    }
+}
+
+impl Drop for Gang<'_> {
+    fn drop(&mut self) {
+        self.close();
+    }
+}

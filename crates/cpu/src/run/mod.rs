@@ -1,0 +1,6 @@
+//! A plan at work: the loop over operations, the threads that share it, the barrier between them.
+pub(crate) mod barrier;
+pub(crate) mod execute;
+pub(crate) mod gang;
+pub(crate) mod share;
+pub(crate) mod watch;

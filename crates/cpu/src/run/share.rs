@@ -1,0 +1,341 @@
+//! One thread's share of one step, a cache-sized chunk of rows at a time.
+use crate::pass::dot::{dot_segment, dot_segments};
+use crate::pass::fused;
+use crate::pass::sweep;
+use crate::pass::update::{Bound, BoundTerm, accumulate, round, update};
+use crate::plan::compile::{Dot, Kind, Step};
+use crate::spmv::hyb;
+use lacuna_engine::lower::Coefficient;
+use lacuna_engine::sum::SEGMENT;
+use lacuna_engine::{Complex32, Complex64, Format, Kind as Number, Scalar};
+use pulp::{Arch, Simd, WithSimd};
+
+/// Bytes of one vector in a chunk: with the eight vectors of a long pass it stays within a 32 KiB cache.
+const CHUNK_BYTES: usize = 4096;
+/// The same under a basis, whose columns stream past: long enough for the prefetcher, short enough for the second-level
+/// cache.
+const BASIS_CHUNK_BYTES: usize = 65536;
+/// Columns of a basis that are resolved at a time.
+const COLUMNS: usize = 64;
+/// Columns of a basis that are projected on at a time while a cache holds them; the others one by one in the order of memory,
+/// which the prefetcher follows.
+const TOGETHER: usize = 4;
+/// Bytes of such columns at the most.
+const NEAR: usize = 8 << 20;
+
+/// What a thread needs to run its share of a step.
+pub(crate) struct Share<'a, T: Scalar> {
+    pub(crate) step: &'a Step<T>,
+    /// Vectors by slot, each that the step names valid for its whole length and padded with zeros to a whole segment.
+    pub(crate) vectors: &'a [*mut T],
+    pub(crate) cells: &'a [T],
+    /// The terms of all updates, bound, one after the other.
+    pub(crate) terms: &'a [BoundTerm<T>],
+    /// The segments of this thread; where the step is about pieces, its pieces.
+    pub(crate) segments: std::ops::Range<usize>,
+    /// Segment sums: sum `d` of segment `s` at `d · segments + s`.
+    pub(crate) sums: *mut T,
+    /// Sums of the pieces of long rows.
+    pub(crate) pieces: *mut T,
+}
+
+/// Finds the pointers and values of a step's terms, for which there must be room.
+pub(crate) fn bind<T: Scalar>(step: &Step<T>, vectors: &[*mut T], cells: &[T], terms: &mut [BoundTerm<T>]) {
+    let mut rest = terms;
+    for row in &step.updates {
+        let (own, more) = rest.split_at_mut(row.terms.len());
+        for (bound, term) in own.iter_mut().zip(&row.terms) {
+            *bound = BoundTerm {
+                vector: vectors[term.vector as usize],
+                factor: term.factor.map_or(std::ptr::null(), |f| vectors[f as usize]),
+                coefficient: match term.coefficient {
+                    Coefficient::One => Bound::One,
+                    Coefficient::MinusOne => Bound::MinusOne,
+                    Coefficient::Cell(c) => Bound::Value(cells[c as usize]),
+                },
+            };
+        }
+        rest = more;
+    }
+}
+
+/// Runs a share with the best instructions there are.
+///
+/// # Safety
+/// The vectors and `sums` must be valid for the step, and no other thread may write what this share reads or touch
+/// what it writes.
+pub(crate) unsafe fn run<T: Scalar>(arch: Arch, share: &Share<'_, T>) {
+    let share = std::ptr::from_ref(share);
+    // SAFETY: the type is the one that the kind names, and the rest as the caller promises.
+    unsafe {
+        match T::KIND {
+            Number::F32 => run_f32(arch, &*share.cast()),
+            Number::F64 => run_f64(arch, &*share.cast()),
+            Number::C32 => run_c32(arch, &*share.cast()),
+            Number::C64 => run_c64(arch, &*share.cast()),
+        }
+    }
+}
+
+/// All kernels for one number type, compiled here and not once more in every crate that uses this one.
+macro_rules! compiled {
+    ($($name:ident: $number:ty),*) => {$(
+        #[inline(never)]
+        unsafe fn $name(arch: Arch, share: &Share<'_, $number>) {
+            // SAFETY: as the caller promises.
+            unsafe { run_for(arch, share) }
+        }
+    )*};
+}
+compiled!(run_f32: f32, run_f64: f64, run_c32: Complex32, run_c64: Complex64);
+
+/// # Safety
+/// As [`run`].
+#[inline(always)]
+unsafe fn run_for<T: Scalar>(arch: Arch, share: &Share<'_, T>) {
+    struct Inlined<'a, T: Scalar>(&'a Share<'a, T>);
+    impl<T: Scalar> WithSimd for Inlined<'_, T> {
+        type Output = ();
+        #[inline(always)]
+        fn with_simd<S: Simd>(self, simd: S) {
+            // SAFETY: as the caller of `run_for` promises.
+            unsafe { chunks(simd, self.0) }
+        }
+    }
+    struct Columns<'a, T: Scalar>(&'a Share<'a, T>);
+    impl<T: Scalar> WithSimd for Columns<'_, T> {
+        type Output = ();
+        #[inline(always)]
+        fn with_simd<S: Simd>(self, _: S) {
+            // SAFETY: as the caller of `run_for` promises.
+            unsafe { columns(self.0) }
+        }
+    }
+    match share.step.kind {
+        Kind::Spmm { .. } => arch.dispatch(Columns(share)),
+        _ => arch.dispatch(Inlined(share)),
+    }
+}
+
+/// The rows of a product by a kernel for several columns, which has no sweep.
+///
+/// # Safety
+/// As [`run`].
+#[inline(always)]
+unsafe fn columns<T: Scalar>(share: &Share<'_, T>) {
+    let Kind::Spmm { a, x, y, columns } = &share.step.kind else { return };
+    let of = |first: u32| &share.vectors[first as usize..(first + columns) as usize];
+    for segment in share.segments.clone() {
+        let (start, end) = (segment * SEGMENT, ((segment + 1) * SEGMENT).min(share.step.n));
+        // SAFETY: rows of this share, as the caller promises.
+        unsafe {
+            a.columns(of(*x), of(*y), start, end);
+            if share.step.rounds {
+                of(*y).iter().for_each(|y| round(*y, start, end));
+            }
+        }
+    }
+}
+
+#[inline(always)]
+unsafe fn chunks<T: Scalar, S: Simd>(simd: S, share: &Share<'_, T>) {
+    let Share { step, vectors, .. } = *share;
+    if let Kind::Pieces { a, x, columns } = &step.kind {
+        for j in 0..*columns as usize {
+            let sums = share.pieces.wrapping_add(j * a.partial_sums());
+            // SAFETY: pieces of this thread, as the caller promises.
+            unsafe { hyb::pieces(simd, a, vectors[*x as usize + j], sums, share.segments.clone()) };
+        }
+        return;
+    }
+    // A single update is as good in the loop of its shape.
+    let unlisted = matches!(step.kind, Kind::Sweep) && step.fused.is_none() && step.updates.len() > 1;
+    let narrow = step.updates.iter().any(|update| update.rounds);
+    let interpreted = !S::IS_SCALAR && !narrow && (T::KIND.is_complex() || unlisted);
+    let bytes = match step.kind {
+        Kind::Sweep if interpreted && step.dots.is_empty() => usize::MAX,
+        Kind::BasisDot { .. } | Kind::BasisAxpy { .. } => BASIS_CHUNK_BYTES,
+        // The matrix too comes from cache for every column but the first.
+        Kind::Spmv { columns: 2.., .. } => 0,
+        _ => CHUNK_BYTES,
+    };
+    // Several sums at once do not read memory in order, which only a cache forgives.
+    let near = step.n * (step.dots.len() + 1) * size_of::<T>() <= NEAR;
+    let chunk = (bytes / size_of::<T>() / SEGMENT).max(1);
+    // SAFETY: as the caller promises.
+    let mut segment = share.segments.start + unsafe { fused::run(simd, share) };
+    while segment < share.segments.end {
+        let last = segment.saturating_add(chunk).min(share.segments.end);
+        let (start, end) = (segment * SEGMENT, (last * SEGMENT).min(step.n));
+        // SAFETY: rows of this share, as the caller promises.
+        unsafe {
+            lead(simd, share, segment, last, start, end);
+            if !interpreted {
+                for ((dst, terms), row) in updates(share).zip(&step.updates) {
+                    update(dst, terms, start, end);
+                    if row.rounds {
+                        round(dst, start, end);
+                    }
+                }
+            } else if !step.updates.is_empty() {
+                sweep::run(simd, updates(share), start, end);
+            }
+            for s in segment..last {
+                let mut d = 0;
+                for dots in step.dots.chunk_by(|one, next| near && one.b == next.b) {
+                    d = dots_with(simd, share, s, dots, d);
+                }
+            }
+        }
+        segment = last;
+    }
+}
+
+/// The updates of a step, with their terms bound.
+#[inline(always)]
+fn updates<'a, T: Scalar>(
+    share: &Share<'a, T>,
+) -> impl Iterator<Item = (*mut T, &'a [BoundTerm<T>])> + Clone {
+    let Share { step, vectors, mut terms, .. } = *share;
+    step.updates.iter().map(move |row| {
+        let (own, rest) = terms.split_at(row.terms.len());
+        terms = rest;
+        (vectors[row.dst as usize], own)
+    })
+}
+
+/// The part of a step before its sweep, for one chunk.
+#[inline(always)]
+unsafe fn lead<T: Scalar, S: Simd>(
+    simd: S,
+    share: &Share<'_, T>,
+    segment: usize,
+    last: usize,
+    start: usize,
+    end: usize,
+) {
+    let Share { step, vectors, cells, .. } = *share;
+    // SAFETY: rows of this share, as the caller promises.
+    unsafe {
+        match &step.kind {
+            Kind::Sweep
+            | Kind::Spmm { .. }
+            | Kind::Pieces { .. }
+            | Kind::TriSolve { .. }
+            | Kind::Host { .. } => {}
+            Kind::Spmv { a, x, y, columns } => {
+                let sums = a.partial_sums();
+                for j in 0..*columns as usize {
+                    let (x, y) = (vectors[*x as usize + j], vectors[*y as usize + j]);
+                    a.rows(simd, x, y, share.pieces.wrapping_add(j * sums), start, end);
+                    if step.rounds {
+                        round(y, start, end);
+                    }
+                }
+            }
+            Kind::BasisDot { first, columns, w, .. } => {
+                let columns = *columns as usize;
+                let near = step.n * columns * size_of::<T>() <= NEAR;
+                let together = if near { columns / TOGETHER * TOGETHER } else { 0 };
+                for j in (0..together).step_by(TOGETHER) {
+                    basis_dots::<T, S, TOGETHER>(simd, share, *first, j, *w, segment..last);
+                }
+                for j in together..columns {
+                    basis_dots::<T, S, 1>(simd, share, *first, j, *w, segment..last);
+                }
+            }
+            Kind::BasisAxpy { first, columns, w, h, add } => {
+                let mut used = [(T::zero(), std::ptr::null::<T>()); COLUMNS];
+                let mut j = 0;
+                while j < *columns {
+                    let mut count = 0;
+                    while j < *columns && count < COLUMNS {
+                        let coefficient = cells[(h + j) as usize];
+                        if coefficient != T::zero() {
+                            let coefficient = if *add { coefficient } else { -coefficient };
+                            used[count] = (coefficient, vectors[(first + j) as usize].cast_const());
+                            count += 1;
+                        }
+                        j += 1;
+                    }
+                    accumulate(simd, vectors[*w as usize], &used[..count], start, end);
+                }
+                if step.rounds {
+                    round(vectors[*w as usize], start, end);
+                }
+            }
+        }
+    }
+}
+
+/// The sums of a segment of dot products whose `b` is the same, from sum `d` on; the sum that follows.
+#[inline(always)]
+unsafe fn dots_with<T: Scalar, S: Simd>(
+    simd: S,
+    share: &Share<'_, T>,
+    s: usize,
+    dots: &[Dot],
+    d: usize,
+) -> usize {
+    // SAFETY: rows of this share, as the caller promises.
+    unsafe {
+        let at = |v: u32| share.vectors[v as usize].add(s * SEGMENT).cast_const();
+        match *dots {
+            [one, two, three] => {
+                let [a, b, c] = dot_segments(simd, [at(one.a), at(two.a), at(three.a)], at(one.b));
+                share.put(d, s, a);
+                share.put(d + 1, s, b);
+                share.put(d + 2, s, c);
+            }
+            [one, two] => {
+                let [a, b] = dot_segments(simd, [at(one.a), at(two.a)], at(one.b));
+                share.put(d, s, a);
+                share.put(d + 1, s, b);
+            }
+            _ => {
+                for (k, dot) in dots.iter().enumerate() {
+                    share.put(d + k, s, dot_segment(simd, at(dot.a), at(dot.b)));
+                }
+            }
+        }
+    }
+    d + dots.len()
+}
+
+/// The segment sums of `K` columns from `j` on with `w`, for the given segments.
+#[inline(always)]
+unsafe fn basis_dots<T: Scalar, S: Simd, const K: usize>(
+    simd: S,
+    share: &Share<'_, T>,
+    first: u32,
+    j: usize,
+    w: u32,
+    segments: std::ops::Range<usize>,
+) {
+    let mut columns = [std::ptr::null::<T>(); K];
+    for (c, column) in columns.iter_mut().enumerate() {
+        *column = share.vectors[first as usize + j + c];
+    }
+    for s in segments {
+        // SAFETY: rows of this share, as the caller promises.
+        unsafe {
+            let columns = columns.map(|v| v.add(s * SEGMENT));
+            let sums = dot_segments(simd, columns, share.vectors[w as usize].add(s * SEGMENT));
+            for (c, sum) in sums.into_iter().enumerate() {
+                share.put(j + c, s, sum);
+            }
+        }
+    }
+}
+
+impl<T: Scalar> Share<'_, T> {
+    /// Keeps sum `d` of segment `s`.
+    ///
+    /// # Safety
+    /// The step has that sum, and this share that segment.
+    #[inline(always)]
+    unsafe fn put(&self, d: usize, s: usize, sum: T) {
+        // SAFETY: as the caller promises.
+        unsafe { *self.sums.add(d * self.step.n.div_ceil(SEGMENT) + s) = sum }
+    }
+}

@@ -1,0 +1,48 @@
+//! What a caller who watches a run is told, and wishes.
+use lacuna_engine::{Control, Progress};
+use std::any::Any;
+use std::ops::ControlFlow;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::time::{Duration, Instant};
+
+/// How often the caller's `watch` is called.
+const TELL: Duration = Duration::from_millis(40);
+
+/// The wish of a caller who watches.
+pub(crate) type Watching<'w> = Option<&'w mut dyn FnMut(Progress) -> ControlFlow<()>>;
+
+/// A caller's `watch`, told now and then until it wishes that the run end.
+pub(crate) struct Watch<'w> {
+    watch: Watching<'w>,
+    told: Option<Instant>,
+    panic: Option<Box<dyn Any + Send>>,
+}
+
+impl<'w> Watch<'w> {
+    pub(crate) fn new(watch: Watching<'w>) -> Self {
+        let told = watch.is_some().then(Instant::now);
+        Watch { watch, told, panic: None }
+    }
+
+    /// Tells the caller where the run stands, where that is due; whether it is to end. A panic ends it too: the other threads must
+    /// not be left waiting.
+    pub(crate) fn ends(&mut self, control: &Control) -> bool {
+        let Some(watch) = self.watch.as_mut().filter(|_| self.told.is_some_and(|at| at.elapsed() >= TELL))
+        else {
+            return false;
+        };
+        let progress = Progress { iterations: control.iterations, rr: control.recurrence };
+        let wish = catch_unwind(AssertUnwindSafe(|| watch(progress)));
+        let ends = !matches!(wish, Ok(ControlFlow::Continue(())));
+        self.told = (!ends).then(Instant::now);
+        self.panic = wish.err();
+        ends
+    }
+
+    /// Goes on with the panic of the caller's `watch`, if it had one.
+    pub(crate) fn resume(self) {
+        if let Some(panic) = self.panic {
+            std::panic::resume_unwind(panic);
+        }
+    }
+}

@@ -1,0 +1,7 @@
+//! Numbers by the register: arithmetic, lanes of row sums, gathers and prefetch.
+pub(crate) mod gather;
+pub(crate) mod instances;
+pub(crate) mod lanes;
+pub(crate) mod numbers;
+pub(crate) mod outlined;
+pub(crate) mod prefetch;

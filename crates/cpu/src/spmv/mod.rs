@@ -1,0 +1,138 @@
+//! `y ← A x` in the formats that the CPU has kernels for.
+pub(crate) mod bcsr;
+pub(crate) mod csr;
+pub(crate) mod dense;
+pub(crate) mod dia;
+pub(crate) mod hyb;
+pub(crate) mod packed;
+pub(crate) mod pkt;
+pub(crate) mod sell;
+pub(crate) mod stencil;
+
+use crate::simd::outlined::outlined_rows;
+use lacuna_engine::sum::SEGMENT;
+use lacuna_engine::{Cost, Format, Scalar};
+use lacuna_formats::{Bcsr, Csr, Dense, Dia, Hyb, Packed, Pkt, SLICE, Sell};
+use pulp::Simd;
+use std::any::Any;
+use std::sync::Arc;
+
+/// What a product in each format costs: fitted so that the choice comes nearest to the fastest format of 87 products of real numbers
+/// on two threads of an Intel Xeon, means of three runs (docs/results/two-cores-formats.md); those of `dia`, `dense` and
+/// `bcsr` before that, on two of an AMD EPYC too. That of `stencil` was taken down when `dia-sym` came: for
+/// grids of 9 and 27 points in `f32` it takes 0.29 and 0.55 of the time of that.
+pub(crate) const COSTS: [Cost; 11] = [
+    Cost::of_bytes("csr", 1.0).and_places(6.0).and_rows(10.0, 50.0),
+    Cost::of_bytes("stencil", 0.5).and_places(1.0),
+    Cost::of_bytes("dia", 0.67),
+    Cost::of_bytes("dense", 0.15).and_places(2.3),
+    Cost::of_bytes("bcsr", 0.55).and_places(2.6),
+    Cost::of_bytes("sell", 0.65).and_places(1.2).and_rows(5.0, 0.0),
+    Cost::of_bytes("ell", 0.66).and_places(1.2).and_rows(5.0, 0.0),
+    Cost::of_bytes("packed", 1.5).and_places(3.0).and_rows(10.0, 50.0),
+    Cost::of_bytes("pkt", 1.8).and_places(7.0).and_rows(20.0, 0.0),
+    Cost::of_bytes("hyb", 0.85).and_places(5.0).and_rows(4.0, 0.0),
+    Cost::of_bytes("coo", 1.0).and_places(2.0).and_rows(35.0, 50.0),
+];
+
+/// A matrix as the kernels take it.
+#[derive(Clone)]
+pub(crate) enum Stored<T: Scalar> {
+    Csr(Arc<Csr<T>>),
+    Dia(Arc<Dia<T>>),
+    /// ELLPACK too.
+    Sell(Arc<Sell<T>>),
+    Bcsr(Arc<Bcsr<T>>),
+    /// COO too.
+    Hyb(Arc<Hyb<T>>),
+    Packed(Arc<Packed<T>>),
+    Pkt(Arc<Pkt<T>>),
+    Dense(Arc<Dense<T>>),
+    Stencil(Arc<stencil::Lines<T>>),
+    /// Any other format, through its reference product.
+    Other(Arc<dyn Format<T>>),
+}
+
+impl<T: Scalar> Stored<T> {
+    pub(crate) fn new(format: &Arc<dyn Format<T>>) -> Self {
+        let any = || -> Arc<dyn Any + Send + Sync> { format.clone() };
+        any()
+            .downcast()
+            .map(Stored::Csr)
+            .or_else(|_| any().downcast().map(Stored::Dia))
+            .or_else(|_| any().downcast().map(Stored::Sell))
+            .or_else(|_| any().downcast().map(Stored::Bcsr))
+            .or_else(|_| any().downcast().map(Stored::Hyb))
+            .or_else(|_| any().downcast().map(Stored::Packed))
+            .or_else(|_| any().downcast().map(Stored::Pkt))
+            .or_else(|_| any().downcast().map(Stored::Dense))
+            .or_else(|_| any().downcast().map(|a| Stored::Stencil(Arc::new(stencil::Lines::new(a)))))
+            .unwrap_or_else(|_| Stored::Other(format.clone()))
+    }
+
+    /// Partial sums that a product takes ahead of the rows.
+    pub(crate) fn partial_sums(&self) -> usize {
+        if let Stored::Hyb(a) = self { a.partial_sums() } else { 0 }
+    }
+
+    /// Entries stored before a row, which shares of the work are balanced by.
+    pub(crate) fn entries_before(&self, row: usize) -> usize {
+        match self {
+            Stored::Csr(a) => a.row_ptr()[row] as usize,
+            Stored::Dia(a) => a.offsets().len() * row,
+            Stored::Sell(a) => a.slice_ptr()[row.div_ceil(SLICE)] as usize * SLICE,
+            Stored::Bcsr(a) => {
+                let b = a.block();
+                a.row_ptr()[row.div_ceil(b)] as usize * b * b
+            }
+            Stored::Hyb(a) => {
+                let layout = a.layout();
+                let in_slices = layout.slice_ptr()[row.div_ceil(SLICE)] as usize * SLICE;
+                in_slices + layout.segment_ptr()[row.div_ceil(SEGMENT)] as usize - layout.in_slices()
+            }
+            Stored::Packed(a) => a.row_ptr()[row] as usize,
+            Stored::Pkt(a) => a.slice_ptr()[row.div_ceil(SLICE)] as usize * SLICE + a.far_ptr()[row] as usize,
+            Stored::Dense(a) => a.shape().1 * row,
+            Stored::Stencil(a) => a.stencil.coefficients().len() * row,
+            Stored::Other(a) => (a.nnz() / a.shape().0.max(1)) * row,
+        }
+    }
+
+    /// `y[i] ← (A x)[i]` for the rows `start..end`, whole segments but for the last.
+    ///
+    /// # Safety
+    /// `x` must be valid for the columns of the matrix, `y` for its rows, none of which `x` holds, and `sums` for its partial
+    /// sums, which must be there; the rows must exist.
+    #[inline(always)]
+    pub(crate) unsafe fn rows<S: Simd>(
+        &self,
+        simd: S,
+        x: *const T,
+        y: *mut T,
+        sums: *const T,
+        start: usize,
+        end: usize,
+    ) {
+        match self {
+            // SAFETY: as the caller promises.
+            Stored::Csr(a) => unsafe { csr::rows(simd, a, x, y, start, end) },
+            Stored::Dia(a) => outlined_rows!(simd, dia::rows(a, x, y, start, end)),
+            Stored::Sell(a) => outlined_rows!(simd, sell::rows(simd, a, x, y, start, end)),
+            Stored::Bcsr(a) => outlined_rows!(simd, bcsr::rows(simd, a, x, y, start, end)),
+            Stored::Hyb(a) => outlined_rows!(simd, hyb::rows(simd, a, x, y, sums, start, end)),
+            Stored::Dense(a) => outlined_rows!(simd, dense::rows(simd, a, x, y, start, end)),
+            // SAFETY: as the caller promises.
+            Stored::Packed(a) => unsafe { packed::rows(simd, a, x, y, start, end) },
+            Stored::Pkt(a) => outlined_rows!(simd, pkt::rows(simd, a, x, y, start, end)),
+            Stored::Stencil(a) => outlined_rows!(simd, stencil::rows(a, x, y, start, end)),
+            Stored::Other(a) => {
+                // SAFETY: as the caller promises.
+                let x = unsafe { std::slice::from_raw_parts(x, a.shape().1) };
+                for i in start..end {
+                    // SAFETY: as the caller promises.
+                    unsafe { *y.add(i) = a.row(i, x) };
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,335 @@
+//! The ways to run a program on the device. The flow is that of [`Backend::execute`](lacuna_engine::Backend::execute); here
+//! the device decides it, and the host looks at the control block behind the queue.
+use crate::driver::Driver;
+use crate::jit::{self, Jit};
+use crate::memory::{Buffer, Pool};
+use crate::options::Mode;
+use crate::plan::{CONTROL_BYTES, Prepared, SHORT_HISTORY, queue_start};
+use crate::store::Store;
+use crate::table::{CONTROL_NEXT, Common};
+use lacuna_engine::encode::*;
+use lacuna_engine::{Finish, History, Program, Progress, Reason, Result, Run, Scalar};
+use lacuna_gpu::{AT_CELLS, AT_HISTORY};
+use std::time::Instant;
+
+type Control = [u64; CONTROL_WORDS as usize];
+
+/// How long the host lets a watched program run by itself, in seconds.
+const WATCH: f64 = 2e-3;
+/// Passes through the iteration in one graph, at the most.
+const GRAPH_PASSES: u64 = 16;
+/// Launches that are worth capturing together.
+const GRAPH_LAUNCHES: u64 = 64;
+
+/// What runs need of a backend.
+pub(crate) struct Runner<'a> {
+    pub(crate) driver: &'a Driver,
+    pub(crate) store: &'a mut Store,
+    /// Room for histories, on the device.
+    pub(crate) history: &'a mut Option<Buffer>,
+}
+
+impl Runner<'_> {
+    /// Runs a program from the start until it stops.
+    pub(crate) fn run<T: Scalar>(
+        &mut self,
+        program: &Program<T>,
+        prepared: &mut Prepared<T>,
+        run: Run<'_>,
+    ) -> Result<Finish> {
+        // Where something is gone, the error names the pass that needs it.
+        prepared.check(self.store, program.name).or_else(|error| {
+            program.ops().try_for_each(|op| self.store.check_cells_of(op)).and(Err(error))
+        })?;
+        let Run { limit, history, watch } = run;
+        history.reset(limit);
+        let room = (limit / history.stride).saturating_add(2).min(History::CAPACITY + 2) as usize;
+        let word = size_of::<T::Real>();
+        let short = room * word <= SHORT_HISTORY && (prepared.jit.is_none() || room <= jit::SHORT_HISTORY);
+        let room_for = if short {
+            prepared.common.control + CONTROL_BYTES as u64
+        } else {
+            reserve(self.driver, &mut self.store.pool, self.history, room * word)?
+        };
+        let nan = real_bits::<T>(f64::NAN);
+        let mut control = prepared.encoded.control(limit, history.stride, room as u64, nan);
+        // Generated kernels begin at an operation, which `control` says, the others at a section.
+        if prepared.jit.is_none() {
+            control[CONTROL_NEXT] = prepared.encoded.first_section().into();
+        }
+        prepared.common.history = room_for;
+        let jit = prepared.jit;
+        let control = if let Some(jit) = jit {
+            self.jit(prepared, jit, control, watch, short)?
+        } else {
+            prepared.common.cells = self.store.device_cells::<T>(self.driver)?;
+            self.store.device_changes::<T>(cell_range(&prepared.encoded));
+            self.queued(prepared, control, watch)?
+        };
+        let count = control[CONTROL_HISTORY as usize] as usize;
+        let mut values = vec![T::Real::default(); count.min(room)];
+        if jit.is_some() && short {
+            values = prepared.result.get(8 * AT_HISTORY, values.len());
+        } else {
+            self.driver.download(room_for, &mut values, "reading the history")?;
+        }
+        history.values.extend(values.into_iter().map(Scalar::re));
+        let word = |at: u32| control[at as usize];
+        let reason = program.reasons.get(word(CONTROL_REASON) as usize).copied();
+        Ok(Finish {
+            reason: reason.unwrap_or(Reason::Limit),
+            iterations: word(CONTROL_ITERATIONS),
+            restarts: word(CONTROL_RESTARTS),
+            recurrence: real_from_bits::<T>(word(CONTROL_RECURRENCE)),
+            confirmed: real_from_bits::<T>(word(CONTROL_CONFIRMED)),
+        })
+    }
+
+    /// In one kernel generated for the program; in several launches where the host wants to look in between. What the host sets
+    /// goes along with the launch, and the kernel leaves what the host reads in its memory: nothing else is queued.
+    fn jit<T: Scalar>(
+        &mut self,
+        prepared: &mut Prepared<T>,
+        jit: Jit,
+        control: Control,
+        mut watch: Option<&mut dyn FnMut(Progress) -> std::ops::ControlFlow<()>>,
+        short: bool,
+    ) -> Result<Control> {
+        let mut args = jit.args;
+        let range = cell_range(&prepared.encoded);
+        let most = 8 * jit::CHANGED / size_of::<T>();
+        let (cells, changed) = self.store.device_cells_but::<T>(self.driver, &range, most)?;
+        let known = &self.store.known_cells::<T>()[changed.clone()];
+        bytemuck::cast_slice_mut(&mut args.given.changed)[..changed.len()].copy_from_slice(known);
+        args.given.changed_first = (changed.start - range.start.min(changed.start)) as u32;
+        args.given.changed_count = changed.len() as u32;
+        args.addresses[jit::CELLS] = cells;
+        args.addresses[jit::RESULT] = prepared.result.address();
+        args.addresses[jit::HISTORY] = prepared.common.history;
+        args.words[jit::SHORT] = short.into();
+        self.store.device_changes::<T>(range.clone());
+        let (mut told, mut words) = (0, control);
+        loop {
+            args.words[jit::BUDGET] = match watch {
+                Some(_) => u32::try_from(prepared.watched_passes).unwrap_or(u32::MAX),
+                None => u32::MAX,
+            };
+            let count = words.len();
+            let (block, state) = args.given.words.split_at_mut(count);
+            block.copy_from_slice(&words);
+            state.copy_from_slice(&[prepared.epoch, prepared.tag]);
+            let start = Instant::now();
+            jit.queue(self.driver, &args)?;
+            self.driver.wait("running a program")?;
+            let result = prepared.result.get::<u64>(0, count + 2);
+            words.copy_from_slice(&result[..count]);
+            [prepared.epoch, prepared.tag] = [result[count], result[count + 1]];
+            args.given.changed_count = 0;
+            self.store.learn(range.start, &prepared.result.get::<T>(8 * AT_CELLS, range.len()));
+            if words[CONTROL_OP as usize] == u64::from(NONE) {
+                return Ok(words);
+            }
+            // Every operation allowed was done. Look, and go on.
+            prepared.adapt(start.elapsed().as_secs_f64());
+            let cancelled = tell::<T>(&words, &mut told, &mut watch);
+            args.words[jit::ENTER] = if cancelled { jit::ENTER_CANCEL } else { 0 };
+            if cancelled {
+                watch = None;
+            }
+        }
+    }
+
+    /// As kernels of their own, launched or replayed.
+    fn queued<T: Scalar>(
+        &mut self,
+        prepared: &mut Prepared<T>,
+        mut control: Control,
+        mut watch: Option<&mut dyn FnMut(Progress) -> std::ops::ControlFlow<()>>,
+    ) -> Result<Control> {
+        let common = prepared.common;
+        let limit = control[CONTROL_LIMIT as usize];
+        self.send(prepared, &control)?;
+        queue_start(self.driver, prepared.start, &common)?;
+        let mut told = 0;
+        for (step, kernel) in prepared.steps[..SECTION_EACH as usize].iter().flatten() {
+            step.queue(self.driver, *kernel, &common)?;
+        }
+        let launches = prepared.each().len().max(1) as u64;
+        let counts = counted(&prepared.encoded).max(1);
+        let most = (GRAPH_LAUNCHES / launches).clamp(1, GRAPH_PASSES);
+        let needed = limit.div_ceil(counts);
+        let passes =
+            if needed < most * 64 { needed.div_ceil(needed.div_ceil(most).max(1)) } else { most }.max(1);
+        let mut queued = 0u64;
+        let mut waiting = std::collections::VecDeque::new();
+        let mut slot = 0;
+        loop {
+            // One batch: passes through the iteration, then the restart section, which most of the time is not due.
+            if prepared.mode == Mode::Graph {
+                self.replay(prepared, &common, passes)?;
+            } else {
+                queue_batch(self.driver, prepared, &common, passes)?;
+            }
+            queued += passes;
+            self.driver.fetch(
+                common.control,
+                &prepared.control,
+                (1 + slot) * CONTROL_BYTES,
+                CONTROL_BYTES,
+            )?;
+            self.driver.record(&prepared.events[slot])?;
+            waiting.push_back(slot);
+            slot = 1 - slot;
+            // Stay one batch ahead, but not beyond the limit, where the program is expected to end.
+            while waiting.len() > 1 || (queued.saturating_mul(counts) >= limit && !waiting.is_empty()) {
+                let Some(done) = waiting.pop_front() else { break };
+                self.driver.wait_for(&prepared.events[done], "running a program")?;
+                let words = prepared.control.get::<u64>((1 + done) * CONTROL_BYTES, CONTROL_WORDS as usize);
+                control.copy_from_slice(&words);
+                if control[CONTROL_NEXT] == u64::from(NONE) {
+                    self.driver.wait("running a program")?;
+                    return Ok(control);
+                }
+                if tell::<T>(&control, &mut told, &mut watch) {
+                    control = self.receive(prepared, 0, "running a program")?;
+                    waiting.clear();
+                    if control[CONTROL_NEXT] == u64::from(NONE) {
+                        return Ok(control);
+                    }
+                    control[CONTROL_NEXT] = SECTION_EACH.into();
+                    if cancel(&mut control) {
+                        return Ok(control);
+                    }
+                    self.send(prepared, &control)?;
+                    queue_start(self.driver, prepared.start, &common)?;
+                    for (step, kernel) in prepared.restart() {
+                        step.queue(self.driver, *kernel, &common)?;
+                    }
+                }
+            }
+        }
+    }
+
+    /// Replays the batch, captured once.
+    fn replay<T: Scalar>(&mut self, prepared: &mut Prepared<T>, common: &Common, passes: u64) -> Result<()> {
+        let fits = |known: &Option<(_, Common, u64)>| matches!(known, Some((_, c, p)) if c == common && *p == passes);
+        if !fits(&prepared.graph) {
+            prepared.graph = None;
+            let graph = self.driver.capture(|| queue_batch(self.driver, prepared, common, passes))?;
+            prepared.graph = Some((graph, *common, passes));
+        }
+        match &prepared.graph {
+            Some((graph, ..)) => self.driver.replay(graph),
+            None => Ok(()),
+        }
+    }
+
+    fn send<T>(&self, prepared: &mut Prepared<T>, control: &Control) -> Result<()> {
+        prepared.control.set(0, control);
+        self.driver.send(&prepared.control, 0, CONTROL_BYTES, prepared.common.control)
+    }
+
+    fn receive<T>(&self, prepared: &Prepared<T>, place: usize, operation: &str) -> Result<Control> {
+        self.driver.fetch(
+            prepared.common.control,
+            &prepared.control,
+            (1 + place) * CONTROL_BYTES,
+            CONTROL_BYTES,
+        )?;
+        self.driver.wait(operation)?;
+        let mut control = [0; CONTROL_WORDS as usize];
+        let words = prepared.control.get::<u64>((1 + place) * CONTROL_BYTES, CONTROL_WORDS as usize);
+        control.copy_from_slice(&words);
+        Ok(control)
+    }
+}
+
+impl<T> Prepared<T> {
+    /// Lets the next launch of a watched program do more or less than the one that took so many seconds.
+    fn adapt(&mut self, seconds: f64) {
+        if seconds < WATCH / 2.0 {
+            self.watched_passes = self.watched_passes.saturating_mul(2);
+        } else if seconds > WATCH * 2.0 {
+            self.watched_passes = (self.watched_passes / 2).max(1);
+        }
+    }
+}
+
+fn queue_batch<T: Scalar>(
+    driver: &Driver,
+    prepared: &Prepared<T>,
+    common: &Common,
+    passes: u64,
+) -> Result<()> {
+    for _ in 0..passes {
+        for (step, kernel) in prepared.each() {
+            step.queue(driver, *kernel, common)?;
+        }
+    }
+    for (step, kernel) in prepared.restart() {
+        step.queue(driver, *kernel, common)?;
+    }
+    Ok(())
+}
+
+/// The cells a program names.
+fn cell_range<T>(encoded: &Encoded<T>) -> std::ops::Range<usize> {
+    encoded.cells.start as usize..encoded.cells.end as usize
+}
+
+/// Iterations that one pass through `each` counts.
+fn counted<T>(encoded: &Encoded<T>) -> u64 {
+    let mut count = 0;
+    for op in encoded.sections[SECTION_EACH as usize].clone() {
+        for (at, length) in [(OP_BEFORE, OP_BEFORE_COUNT), (OP_AFTER, OP_AFTER_COUNT)] {
+            let first = encoded.op(op, at) as usize;
+            let words = &encoded.words[first..first + (encoded.op(op, length) * INSTR_WORDS) as usize];
+            count += words.chunks(INSTR_WORDS as usize).filter(|w| w[0] == CODE_COUNT).count() as u64;
+        }
+    }
+    count
+}
+
+/// A buffer of at least that many bytes in `place`.
+fn reserve(driver: &Driver, pool: &mut Pool, place: &mut Option<Buffer>, bytes: usize) -> Result<u64> {
+    if let Some(buffer) = place
+        && buffer.bytes >= bytes
+    {
+        return Ok(buffer.address);
+    }
+    let fresh = pool.take(driver, bytes.max(1 << 16), "the history of a solve")?;
+    let address = fresh.address;
+    place.replace(fresh).into_iter().for_each(|old| pool.give(old));
+    Ok(address)
+}
+
+/// Tells the caller where a running program stands; true where the caller wants it cancelled.
+fn tell<T: Scalar>(
+    control: &Control,
+    told: &mut u64,
+    watch: &mut Option<&mut dyn FnMut(Progress) -> std::ops::ControlFlow<()>>,
+) -> bool {
+    let iterations = control[CONTROL_ITERATIONS as usize];
+    let Some(watch) = watch else { return false };
+    if iterations <= *told {
+        return false;
+    }
+    *told = iterations;
+    let rr = real_from_bits::<T>(control[CONTROL_RECURRENCE as usize]);
+    watch(Progress { iterations, rr }).is_break()
+}
+
+/// What [`lacuna_engine::Control::cancel`] does between two passes through the iteration, the section to go on with in
+/// `CONTROL_NEXT`. True where the program has stopped.
+fn cancel(control: &mut Control) -> bool {
+    if control[CONTROL_HAS_RESTART as usize] != 0 {
+        control[CONTROL_PENDING as usize] = u64::from(REASON_CANCELLED) + 1;
+        control[CONTROL_SOFT as usize] = 0;
+        control[CONTROL_NEXT] = SECTION_RESTART.into();
+        false
+    } else {
+        control[CONTROL_REASON as usize] = REASON_CANCELLED.into();
+        control[CONTROL_SECTION as usize] = SECTION_STOPPED.into();
+        true
+    }
+}

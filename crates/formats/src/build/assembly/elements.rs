@@ -1,0 +1,254 @@
+//! Finite elements: small dense matrices, summed into a sparse one.
+use super::plan::{AssemblyPlan, key, longest};
+use crate::Csr;
+use crate::algebra::build_rows_with;
+use crate::build::cut::{cut, lengths};
+use crate::storage::csr::check_sizes;
+use lacuna_engine::{Error, Result, Scalar, compiled_here, pages};
+use rayon::prelude::*;
+use std::ops::Range;
+
+/// An unknown of an element that is not one of the system's: its rows and columns take no part.
+pub const FIXED: u32 = u32::MAX;
+
+/// Rows of one task; elements of one task.
+const ROWS: usize = 4096;
+const GRAIN: usize = 512;
+/// Values of a row up to which its columns are found by looking through those there are.
+const SHORT: usize = 256;
+/// Columns of a row that are sorted by insertion at the most.
+const FEW: usize = 32;
+/// Threads that look through all elements for their part of the unknowns at the most.
+const READERS: usize = 8;
+
+/// Which unknowns each element joins: the pattern of a finite element matrix.
+///
+/// Rows are summed by several threads, each row by one of them over its elements in their order. So the bits do not depend on
+/// the number of threads, and are those of [`Triplets`](crate::Triplets) pushed element by element, row by row.
+///
+/// ```
+/// use lacuna_formats::Elements;
+///
+/// // A rod of three elements with unknowns at its four nodes.
+/// let rod = Elements::new(4, 2, vec![0, 1, 1, 2, 2, 3])?;
+/// let stiffness = |element: usize, matrix: &mut [f64]| {
+///     let k = 1.0 + element as f64;
+///     matrix.copy_from_slice(&[k, -k, -k, k]);
+/// };
+/// let a = rod.assemble(&rod.matrices(stiffness))?;
+/// assert_eq!((a.get(1, 1), a.get(1, 2), a.get(0, 3)), (Some(3.0), Some(-2.0), None));
+/// # Ok::<(), lacuna_engine::Error>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct Elements {
+    unknowns: usize,
+    per_element: usize,
+    nodes: Vec<u32>,
+    /// Where the slots of each unknown start, and where those of the last one end.
+    starts: Vec<u32>,
+    /// The places of each unknown in `nodes`, in order.
+    slots: Vec<u32>,
+}
+
+impl Elements {
+    /// Elements with `per_element` unknowns each, which `nodes` lists, element after element. [`FIXED`] stands for one that is no
+    /// unknown.
+    ///
+    /// # Errors
+    /// [`Error::Argument`] unless `nodes` is a multiple of `per_element` long, and that is not 0; [`Error::Structure`] for an unknown
+    /// out of range, and where the values of all element matrices are more than 32-bit indices count; [`Error::OutOfMemory`].
+    pub fn new(unknowns: usize, per_element: usize, nodes: impl Into<Vec<u32>>) -> Result<Self> {
+        const OPERATION: &str = "Elements::new";
+        let nodes = nodes.into();
+        if per_element == 0 || !nodes.len().is_multiple_of(per_element) {
+            let message = format!("expected a multiple of {per_element} above 0, got {}", nodes.len());
+            return Err(Error::Argument { what: "the unknowns of all elements".into(), message });
+        }
+        check_sizes(OPERATION, unknowns, unknowns, nodes.len().saturating_mul(per_element))?;
+        let outside = |&node: &u32| node != FIXED && node as usize >= unknowns;
+        if let Some(k) = nodes.par_iter().with_min_len(ROWS).position_first(outside) {
+            let (element, node) = (k / per_element, nodes[k]);
+            let message = format!("element {element} has unknown {node}, of {unknowns}");
+            return Err(Error::Structure { operation: OPERATION.into(), message });
+        }
+        let (starts, slots) = inverse(OPERATION, unknowns, &nodes)?;
+        Ok(Elements { unknowns, per_element, nodes, starts, slots })
+    }
+
+    /// Unknowns of the system.
+    pub fn unknowns(&self) -> usize {
+        self.unknowns
+    }
+    /// Elements.
+    pub fn len(&self) -> usize {
+        self.nodes.len() / self.per_element
+    }
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.nodes.is_empty()
+    }
+    /// The unknowns of an element; none where there is no such element.
+    pub fn of(&self, element: usize) -> &[u32] {
+        let k = self.per_element;
+        element.checked_mul(k).and_then(|start| self.nodes.get(start..start + k)).unwrap_or(&[])
+    }
+
+    /// The matrices of all elements, one after the other, each row by row: `fill(element, matrix)` gets one of zeros. Runs on the
+    /// current rayon pool.
+    pub fn matrices<T: Scalar>(&self, fill: impl Fn(usize, &mut [T]) + Sync) -> Vec<T> {
+        self.filled(self.per_element * self.per_element, fill)
+    }
+    /// The same of right-hand sides, one number for each unknown of an element.
+    pub fn vectors<T: Scalar>(&self, fill: impl Fn(usize, &mut [T]) + Sync) -> Vec<T> {
+        self.filled(self.per_element, fill)
+    }
+
+    fn filled<T: Scalar>(&self, size: usize, fill: impl Fn(usize, &mut [T]) + Sync) -> Vec<T> {
+        let mut all = vec![T::zero(); self.len() * size];
+        let elements = all.par_chunks_mut(size).enumerate().with_min_len(GRAIN);
+        elements.for_each(|(element, matrix)| fill(element, matrix));
+        all
+    }
+
+    /// The sum of all element matrices, which are given as [`Elements::matrices`] makes them. Runs on the current rayon pool. For new values
+    /// again and again, a [`plan`](Elements::plan) is faster.
+    ///
+    /// # Errors
+    /// [`Error::Length`] unless there are `per_element²` values for each element, [`Error::Entry`] for a sum that is not finite,
+    /// [`Error::Structure`] for more entries than 32-bit indices count, [`Error::OutOfMemory`].
+    pub fn assemble<T: Scalar>(&self, matrices: &[T]) -> Result<Csr<T>> {
+        const OPERATION: &str = "Elements::assemble";
+        let expected = self.nodes.len() * self.per_element;
+        Error::check_length(OPERATION, "the element matrices", expected, matrices.len())?;
+        compiled_here!(T, |elements: &Elements, matrices: &[T]| -> Result<Csr<T>> {
+            let n = elements.unknowns;
+            let runs = (0..n.div_ceil(ROWS)).map(|k| k * ROWS..n.min((k + 1) * ROWS)).collect();
+            let mean = elements.slots.len() / n.max(1) + 1;
+            let memory = || (Vec::new(), Vec::new(), Vec::new());
+            build_rows_with(OPERATION, n, n, runs, memory, |(columns, sums, keys), rows, out| {
+                out.reserve(rows.len() * mean * elements.per_element / 2);
+                for i in rows {
+                    elements.row(i, matrices, (columns, sums), keys);
+                    out.row(columns, sums);
+                }
+            })
+        })(self, matrices)
+    }
+
+    /// The columns and sums of a row.
+    fn row<T: Scalar>(
+        &self,
+        i: usize,
+        matrices: &[T],
+        (columns, sums): (&mut Vec<u32>, &mut Vec<T>),
+        keys: &mut Vec<u64>,
+    ) {
+        columns.clear();
+        sums.clear();
+        let k = self.per_element;
+        let slots = self.slots_of(i);
+        if slots.len() * k > SHORT {
+            keys.clear();
+            self.keys(i, keys);
+            keys.sort_unstable();
+            for same in keys.chunk_by(|a, b| a >> 32 == b >> 32) {
+                columns.push((same[0] >> 32) as u32);
+                let mut values = same.iter().map(|key| matrices[*key as u32 as usize]);
+                let first = values.next().unwrap_or_else(T::zero);
+                sums.push(values.fold(first, |sum, v| sum + v));
+            }
+            return;
+        }
+        for &slot in slots {
+            let slot = slot as usize;
+            let of_element = &self.nodes[slot - slot % k..][..k];
+            for (&j, &v) in of_element.iter().zip(&matrices[slot * k..][..k]) {
+                match columns.iter().position(|&column| column == j) {
+                    _ if j == FIXED => {}
+                    Some(at) => sums[at] += v,
+                    None => {
+                        columns.push(j);
+                        sums.push(v);
+                    }
+                }
+            }
+        }
+        for end in 1..columns.len().min(FEW) {
+            let mut at = end;
+            while at > 0 && columns[at - 1] > columns[at] {
+                columns.swap(at - 1, at);
+                sums.swap(at - 1, at);
+                at -= 1;
+            }
+        }
+    }
+
+    fn slots_of(&self, i: usize) -> &[u32] {
+        &self.slots[self.starts[i] as usize..self.starts[i + 1] as usize]
+    }
+
+    /// The values of a row: see [`key`].
+    fn keys(&self, i: usize, out: &mut Vec<u64>) {
+        let k = self.per_element;
+        for &slot in self.slots_of(i) {
+            let slot = slot as usize;
+            let places = Range { start: (slot * k) as u64, end: (slot * k + k) as u64 };
+            let columns = self.nodes[slot - slot % k..][..k].iter().zip(places);
+            out.extend(columns.filter(|(j, _)| **j != FIXED).map(|(j, place)| key(*j, place)));
+        }
+    }
+
+    /// The sum of right-hand sides of all elements, as [`Elements::vectors`] makes them.
+    ///
+    /// # Errors
+    /// [`Error::Length`] unless there is a number for each unknown of each element.
+    pub fn assemble_vector<T: Scalar>(&self, vectors: &[T]) -> Result<Vec<T>> {
+        Error::check_length("Elements::assemble_vector", "vectors", self.nodes.len(), vectors.len())?;
+        let sum =
+            |i| self.slots_of(i).iter().map(|&slot| vectors[slot as usize]).fold(T::zero(), |a, b| a + b);
+        Ok((0..self.unknowns).into_par_iter().with_min_len(ROWS).map(sum).collect())
+    }
+
+    /// Where each value of the element matrices goes: for new values on the same elements.
+    ///
+    /// # Errors
+    /// [`Error::OutOfMemory`].
+    pub fn plan(&self) -> Result<AssemblyPlan> {
+        let most = longest(&self.starts) * self.per_element;
+        let sizes = [self.unknowns, self.unknowns, self.nodes.len() * self.per_element];
+        AssemblyPlan::of_rows("Elements::plan", sizes, |i, keys| {
+            keys.reserve(most.min(SHORT));
+            self.keys(i, keys);
+        })
+    }
+}
+
+/// For each unknown its places in `nodes`, in order: where they start, and the places.
+fn inverse(operation: &str, unknowns: usize, nodes: &[u32]) -> Result<(Vec<u32>, Vec<u32>)> {
+    let part = unknowns.div_ceil(rayon::current_num_threads().clamp(1, READERS)).max(1);
+    let mut starts = pages::zeroed::<u32>(operation, unknowns + 1)?;
+    starts[1..].par_chunks_mut(part).enumerate().for_each(|(k, counts)| {
+        let first = (k * part) as u32;
+        for &node in nodes {
+            if let Some(count) = counts.get_mut(node.wrapping_sub(first) as usize) {
+                *count += 1;
+            }
+        }
+    });
+    (0..unknowns).for_each(|i| starts[i + 1] += starts[i]);
+    let mut slots = pages::zeroed::<u32>(operation, starts[unknowns] as usize)?;
+    let ends: Vec<u32> = (0..unknowns).step_by(part).chain([unknowns]).map(|i| starts[i]).collect();
+    let own_slots = cut(&mut slots, lengths(&ends));
+    let own_starts = starts[..unknowns].par_chunks(part);
+    own_slots.into_par_iter().zip(own_starts).enumerate().for_each(|(k, (slots, starts))| {
+        let first = (k * part) as u32;
+        let mut next: Vec<u32> = starts.iter().map(|start| start - ends[k]).collect();
+        for (&node, slot) in nodes.iter().zip(0u32..) {
+            if let Some(at) = next.get_mut(node.wrapping_sub(first) as usize) {
+                slots[*at as usize] = slot;
+                *at += 1;
+            }
+        }
+    });
+    Ok((starts, slots))
+}

@@ -1,0 +1,139 @@
+//! What an assembly makes: the matrix of the free unknowns, and the way back to all of them.
+use super::{Assembly, AssemblyPlan, FIXED};
+use crate::Csr;
+use lacuna_engine::{Error, Result, Scalar};
+use std::sync::Arc;
+
+/// The system that an [`Assembly`] stands for: the matrix and right-hand side of the unknowns that are not fixed.
+#[derive(Clone, Debug)]
+pub struct Assembled<T> {
+    plan: AssemblyPlan,
+    /// Of the assembly it was made of.
+    pattern: u32,
+    matrix: Arc<Csr<T>>,
+    b: Vec<T>,
+    /// The row of each equation, [`FIXED`] where it is left out.
+    rows: Vec<u32>,
+    /// Coefficients of fixed unknowns in equations that stay, by their place in the sequence.
+    moved: Vec<u32>,
+    /// The unknown of each column.
+    free: Vec<u32>,
+    /// All unknowns; 0 where they are not fixed.
+    fixed: Vec<T>,
+}
+
+impl<T: Scalar> Assembled<T> {
+    pub(super) fn new(assembly: &Assembly<T>) -> Result<Self> {
+        const OPERATION: &str = "Assembly::assemble";
+        assembly.check(OPERATION)?;
+        let is_fixed = |j: &u32| assembly.fixed.contains_key(j);
+        let free: Vec<u32> = (0..assembly.unknowns() as u32).filter(|j| !is_fixed(j)).collect();
+        let mut columns = vec![FIXED; assembly.unknowns()];
+        free.iter().zip(0..).for_each(|(&j, k)| columns[j as usize] = k);
+        let rows: Vec<u32> = match assembly.is_square() {
+            true => columns.clone(),
+            false => (0..assembly.equations() as u32).collect(),
+        };
+        let stays = rows.iter().filter(|row| **row != FIXED).count();
+        let mut moved = Vec::new();
+        let places: Vec<(u32, u32)> = assembly
+            .places
+            .iter()
+            .zip(0..)
+            .map(|(&(i, j), k)| {
+                let place = (rows[i as usize], columns[j as usize]);
+                if place.0 != FIXED && place.1 == FIXED {
+                    moved.push(k);
+                }
+                place
+            })
+            .collect();
+        let plan = AssemblyPlan::new(stays, free.len(), &places)?;
+        drop(places);
+        let matrix = Arc::new(plan.matrix(&assembly.values)?);
+        let pattern = assembly.pattern().unwrap_or(0);
+        let fixed = vec![T::zero(); assembly.unknowns()];
+        let mut assembled =
+            Assembled { plan, pattern, matrix, b: vec![T::zero(); stays], rows, moved, free, fixed };
+        assembled.set_b(assembly)?;
+        Ok(assembled)
+    }
+
+    /// Takes the values that the assembly has now, which were added in the same sequence as before. Nothing is sorted. Runs on the
+    /// current rayon pool.
+    ///
+    /// # Errors
+    /// [`Error::Structure`] where the sequence or the set of fixed unknowns is another one: [`Assembly::assemble`] takes any;
+    /// [`Error::Entry`] and [`Error::Element`] for what is not finite. The system is then as before.
+    pub fn update(&mut self, assembly: &Assembly<T>) -> Result<()> {
+        const OPERATION: &str = "Assembled::update";
+        assembly.check(OPERATION)?;
+        if assembly.pattern() != Some(self.pattern) {
+            let message = "the coefficients are not those of the same sequence; assemble anew".into();
+            return Err(Error::Structure { operation: OPERATION.into(), message });
+        }
+        let mut values = vec![T::zero(); self.plan.nnz()];
+        self.plan.sum(&assembly.values, &mut values)?;
+        let before = self.b.clone();
+        let updated = self.set_b(assembly).and_then(|()| Arc::make_mut(&mut self.matrix).set_values(&values));
+        if updated.is_err() {
+            self.b = before;
+        }
+        updated
+    }
+
+    /// The right-hand side: what was added, less the coefficients of fixed unknowns times these.
+    fn set_b(&mut self, assembly: &Assembly<T>) -> Result<()> {
+        assembly.fixed.iter().for_each(|(&j, &value)| self.fixed[j as usize] = value);
+        self.b.fill(T::zero());
+        for &(i, value) in &assembly.b {
+            if let Some(b) = self.b.get_mut(self.rows[i as usize] as usize) {
+                *b += value;
+            }
+        }
+        for &k in &self.moved {
+            let (i, j) = assembly.places[k as usize];
+            self.b[self.rows[i as usize] as usize] -= assembly.values[k as usize] * self.fixed[j as usize];
+        }
+        match self.b.iter().position(|b| !b.finite()) {
+            None => Ok(()),
+            Some(row) => Err(Error::Element {
+                operation: "Assembly::assemble".into(),
+                what: "b".into(),
+                row,
+                message: format!("{} is not finite", self.b[row]),
+            }),
+        }
+    }
+
+    /// The matrix, of the equations that stay and the unknowns that are not fixed, both in the order of their numbers.
+    pub fn matrix(&self) -> &Arc<Csr<T>> {
+        &self.matrix
+    }
+    /// The right-hand side.
+    pub fn b(&self) -> &[T] {
+        &self.b
+    }
+    /// The unknown of each column.
+    pub fn free(&self) -> &[u32] {
+        &self.free
+    }
+    /// All unknowns: those that were solved for and those that are fixed.
+    ///
+    /// # Errors
+    /// [`Error::Length`] unless `x` has an element for each unknown that is not fixed.
+    pub fn full(&self, x: &[T]) -> Result<Vec<T>> {
+        Error::check_length("Assembled::full", "x", self.free.len(), x.len())?;
+        let mut all = self.fixed.clone();
+        self.free.iter().zip(x).for_each(|(&j, &x)| all[j as usize] = x);
+        Ok(all)
+    }
+    /// Of all unknowns those to solve for: a guess.
+    ///
+    /// # Errors
+    /// [`Error::Length`] unless there is an element for each unknown.
+    pub fn reduced(&self, all: &[T]) -> Result<Vec<T>> {
+        Error::check_length("Assembled::reduced", "x", self.fixed.len(), all.len())?;
+        Ok(self.free.iter().map(|&j| all[j as usize]).collect())
+    }
+}

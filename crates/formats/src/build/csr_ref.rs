@@ -1,0 +1,221 @@
+//! Compressed rows in arrays of somebody else's, and what is checked of such arrays.
+use crate::Csr;
+use crate::storage::csr::{check_finite, check_sizes};
+use lacuna_engine::{Error, Result, Scalar};
+use rayon::prelude::*;
+use std::fmt::Display;
+use std::ops::Range;
+use std::sync::Arc;
+
+/// Elements a thread takes at least.
+const GRAIN: usize = 8192;
+
+/// A sparse matrix in compressed rows whose arrays belong to somebody else: three slices, valid as those of a [`Csr`] are.
+///
+/// [`CsrRef::to_csr`], or a system that is made of it, copies the arrays once.
+///
+/// ```
+/// use lacuna_formats::CsrRef;
+///
+/// let (row_ptr, col_idx, values) = ([0, 2, 3], [0, 1, 1], [4.0, -1.0, 4.0]);
+/// let a = CsrRef::new(2, 2, &row_ptr, &col_idx, &values)?;
+/// assert_eq!(a.to_csr().get(1, 1), Some(4.0));
+/// # Ok::<(), lacuna_engine::Error>(())
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct CsrRef<'a, T> {
+    rows: usize,
+    cols: usize,
+    row_ptr: &'a [u32],
+    col_idx: &'a [u32],
+    values: &'a [T],
+}
+
+impl<'a, T: Scalar> CsrRef<'a, T> {
+    /// The matrix whose row `i` has its columns and values at `row_ptr[i]..row_ptr[i + 1]` of `col_idx` and `values`.
+    ///
+    /// # Errors
+    /// As [`Csr::new`].
+    pub fn new(
+        rows: usize,
+        cols: usize,
+        row_ptr: &'a [u32],
+        col_idx: &'a [u32],
+        values: &'a [T],
+    ) -> Result<Self> {
+        check("CsrRef::new", rows, cols, row_ptr, col_idx, values)?;
+        Ok(CsrRef { rows, cols, row_ptr, col_idx, values })
+    }
+
+    /// The same without looking at the arrays.
+    ///
+    /// # Safety
+    /// [`CsrRef::new`] must take these arguments: kernels read vectors at the columns without a check.
+    pub unsafe fn new_unchecked(
+        rows: usize,
+        cols: usize,
+        row_ptr: &'a [u32],
+        col_idx: &'a [u32],
+        values: &'a [T],
+    ) -> Self {
+        CsrRef { rows, cols, row_ptr, col_idx, values }
+    }
+
+    /// Rows.
+    pub fn rows(self) -> usize {
+        self.rows
+    }
+    /// Columns.
+    pub fn cols(self) -> usize {
+        self.cols
+    }
+    /// Stored entries.
+    pub fn nnz(self) -> usize {
+        self.values.len()
+    }
+    /// Where each row starts, and where the last one ends.
+    pub fn row_ptr(self) -> &'a [u32] {
+        self.row_ptr
+    }
+    /// The column of each entry.
+    pub fn col_idx(self) -> &'a [u32] {
+        self.col_idx
+    }
+    /// The value of each entry.
+    pub fn values(self) -> &'a [T] {
+        self.values
+    }
+    /// A matrix with arrays of its own.
+    pub fn to_csr(self) -> Csr<T> {
+        let (row_ptr, col_idx) = (self.row_ptr.to_vec(), self.col_idx.to_vec());
+        Csr::assembled(self.rows, self.cols, row_ptr, col_idx, self.values.to_vec())
+    }
+}
+
+impl<'a, T: Scalar> From<&'a Csr<T>> for CsrRef<'a, T> {
+    fn from(a: &'a Csr<T>) -> Self {
+        a.view()
+    }
+}
+impl<T: Scalar> From<CsrRef<'_, T>> for Csr<T> {
+    fn from(a: CsrRef<'_, T>) -> Self {
+        a.to_csr()
+    }
+}
+impl<T: Scalar> From<CsrRef<'_, T>> for Arc<Csr<T>> {
+    fn from(a: CsrRef<'_, T>) -> Self {
+        Arc::new(a.to_csr())
+    }
+}
+
+impl<T: Scalar> Csr<T> {
+    /// The arrays, borrowed.
+    pub fn view(&self) -> CsrRef<'_, T> {
+        CsrRef {
+            rows: self.rows(),
+            cols: self.cols(),
+            row_ptr: self.row_ptr(),
+            col_idx: self.col_idx(),
+            values: self.values(),
+        }
+    }
+
+    /// [`Csr::new`] of indices of any integer type, such as `usize` or `i32`, which are copied.
+    ///
+    /// ```
+    /// use lacuna_formats::Csr;
+    ///
+    /// let (row_ptr, col_idx) = ([0usize, 2, 3], [0i64, 1, 1]);
+    /// let a = Csr::from_indices(2, 2, &row_ptr, &col_idx, vec![4.0, -1.0, 4.0])?;
+    /// assert_eq!(a.col_idx(), [0, 1, 1]);
+    /// assert!(Csr::from_indices(2, 2, &row_ptr, &[0, 1, -1], vec![4.0, -1.0, 4.0]).is_err());
+    /// # Ok::<(), lacuna_engine::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`Csr::new`]; [`Error::Structure`] for an index that is negative or more than 32 bits hold.
+    pub fn from_indices<P, J>(
+        rows: usize,
+        cols: usize,
+        row_ptr: &[P],
+        col_idx: &[J],
+        values: Vec<T>,
+    ) -> Result<Self>
+    where
+        P: Copy + Display + Sync + TryInto<u32>,
+        J: Copy + Display + Sync + TryInto<u32>,
+    {
+        const OPERATION: &str = "Csr::from_indices";
+        let row_ptr = narrowed(OPERATION, "row_ptr", row_ptr)?;
+        let col_idx = narrowed(OPERATION, "col_idx", col_idx)?;
+        check(OPERATION, rows, cols, &row_ptr, &col_idx, &values)?;
+        Ok(Self::assembled(rows, cols, row_ptr, col_idx, values))
+    }
+}
+
+/// Indices in 32 bits.
+fn narrowed<I>(operation: &str, what: &str, indices: &[I]) -> Result<Vec<u32>>
+where
+    I: Copy + Display + Sync + TryInto<u32>,
+{
+    let narrow = |index: &I| (*index).try_into().ok();
+    let all: Option<Vec<u32>> = indices.par_iter().with_min_len(GRAIN).map(narrow).collect();
+    all.ok_or_else(|| {
+        let k = indices.iter().position(|index| narrow(index).is_none()).unwrap_or(0);
+        let message = format!("{what}[{k}] should be from 0 to {}, got {}", u32::MAX, indices[k]);
+        Error::Structure { operation: operation.into(), message }
+    })
+}
+
+/// Fails unless the arrays are those of a matrix.
+pub(crate) fn check<T: Scalar>(
+    operation: &str,
+    rows: usize,
+    cols: usize,
+    row_ptr: &[u32],
+    col_idx: &[u32],
+    values: &[T],
+) -> Result<()> {
+    check_sizes(operation, rows, cols, values.len())?;
+    Error::check_length(operation, "row_ptr", rows + 1, row_ptr.len())?;
+    Error::check_length(operation, "col_idx", values.len(), col_idx.len())?;
+    let structure = |message| Err(Error::Structure { operation: operation.into(), message });
+    if row_ptr[0] != 0 {
+        return structure(format!("row_ptr[0] should be 0, got {}", row_ptr[0]));
+    }
+    if let Some(i) = row_ptr.par_windows(2).with_min_len(GRAIN).position_first(|w| w[1] < w[0]) {
+        let (next, this) = (row_ptr[i + 1], row_ptr[i]);
+        return structure(format!("row_ptr should not decrease, got {next} after {this} at row {i}"));
+    }
+    if row_ptr[rows] as usize != values.len() {
+        let (entries, end) = (values.len(), row_ptr[rows]);
+        return structure(format!("row_ptr should end at the number of entries {entries}, got {end}"));
+    }
+    let range = |i: usize| row_ptr[i] as usize..row_ptr[i + 1] as usize;
+    let bad_row = (0..rows).into_par_iter().with_min_len(GRAIN / 8).find_first(|&i| {
+        let row = &col_idx[range(i)];
+        row.last().is_some_and(|&c| c as usize >= cols) || row.windows(2).any(|w| w[1] <= w[0])
+    });
+    match bad_row {
+        Some(row) => Err(wrong_row(operation, row, cols, col_idx, range(row))),
+        None => check_finite(operation, row_ptr, col_idx, values),
+    }
+}
+
+/// What is wrong with a row.
+fn wrong_row(operation: &str, row: usize, cols: usize, col_idx: &[u32], range: Range<usize>) -> Error {
+    let columns = &col_idx[range];
+    let (column, message) = match columns.iter().find(|&&c| c as usize >= cols) {
+        Some(&c) => (c, format!("the matrix has {cols} columns")),
+        None => {
+            let k = columns.windows(2).position(|w| w[1] <= w[0]).unwrap_or(0);
+            let message = if columns[k + 1] == columns[k] {
+                "the column is repeated; Triplets sums repeated entries".into()
+            } else {
+                format!("comes after column {}; Triplets sorts entries", columns[k])
+            };
+            (columns[k + 1], message)
+        }
+    };
+    Error::Entry { operation: operation.into(), row, column: column as usize, message }
+}

@@ -1,0 +1,95 @@
+//! How full small blocks are.
+use crate::Csr;
+use crate::storage::bcsr::columns;
+use lacuna_engine::Scalar;
+use rayon::prelude::*;
+
+/// Places in blocks that an entry must fill for blocks to be worth looking at: below, zeros outweigh the columns saved.
+pub const LEAST_FILL: f64 = 0.5;
+/// The same of blocks of 5 and more, which compressed rows hold in fewer bytes below, and of 2x2 blocks, without which there are
+/// none of those: a grid has half of its 2x2 blocks filled.
+const LEAST_LARGE_FILL: f64 = 0.7;
+const LEAST_SMALL_FILL: f64 = 0.6;
+/// Rows of a run, or some less: whole blocks of each size.
+const ROWS: usize = 12 * 64;
+/// Runs up to which all are looked at, and of how many others one is.
+const FEW: usize = 64;
+const SAMPLE: usize = 8;
+/// Runs that a thread takes at least.
+const GRAIN: usize = 8;
+/// Places of a table, twice the entries of a block row that it is used for.
+const PLACES: usize = 2048;
+
+/// Part of the places in blocks that hold an entry, over blocks with at least one, by block size: of 2, 3 and 4, and of those from 5
+/// to 8 that rows and columns are multiples of, where 2x2 blocks and those in the first rows are full enough. Where there
+/// are many rows, of a part of them.
+pub(crate) fn fills<T: Scalar>(a: &Csr<T>) -> Vec<(usize, f64)> {
+    let mut fills = vec![(2, fill::<T, 2>(a)), (3, fill::<T, 3>(a)), (4, fill::<T, 4>(a))];
+    if fills[0].1 >= LEAST_SMALL_FILL {
+        fills.extend(promising::<T, 5>(a));
+        fills.extend(promising::<T, 6>(a));
+        fills.extend(promising::<T, 7>(a));
+        fills.extend(promising::<T, 8>(a));
+    }
+    fills
+}
+
+/// The fill of large blocks, where the matrix has whole ones and those of the first run are full enough.
+fn promising<T: Scalar, const B: usize>(a: &Csr<T>) -> Option<(usize, f64)> {
+    let divides = a.rows().is_multiple_of(B) && a.cols().is_multiple_of(B);
+    let last = (ROWS / B * B).min(a.rows());
+    let promises = || {
+        let places = Seen::nothing().count::<T, B>(a, 0, last) * B * B;
+        a.row_ptr()[last] as f64 >= LEAST_LARGE_FILL * places as f64
+    };
+    (divides && promises()).then(|| (B, fill::<T, B>(a)))
+}
+
+fn fill<T: Scalar, const B: usize>(a: &Csr<T>) -> f64 {
+    let rows = ROWS / B * B;
+    let runs = a.rows().div_ceil(rows);
+    let step = if runs > FEW { SAMPLE } else { 1 };
+    let (entries, blocks) = (0..runs.div_ceil(step))
+        .into_par_iter()
+        .with_min_len(GRAIN)
+        .map_init(Seen::nothing, |seen, run| {
+            let (first, last) = (run * step * rows, ((run * step + 1) * rows).min(a.rows()));
+            ((a.row_ptr()[last] - a.row_ptr()[first]) as usize, seen.count::<T, B>(a, first, last))
+        })
+        .reduce(|| (0, 0), |a, b| (a.0 + b.0, a.1 + b.1));
+    if blocks == 0 { 0.0 } else { entries as f64 / (blocks * B * B) as f64 }
+}
+
+/// Blocks seen in a block row: a table with open addressing that needs no clearing, since its keys hold the row.
+struct Seen {
+    places: [u64; PLACES],
+}
+
+impl Seen {
+    fn nothing() -> Self {
+        Seen { places: [u64::MAX; PLACES] }
+    }
+
+    /// Blocks of `B` rows and columns with an entry in the rows `first..last`.
+    fn count<T: Scalar, const B: usize>(&mut self, a: &Csr<T>, first: usize, last: usize) -> usize {
+        let mut blocks = 0;
+        for block_row in first / B..last.div_ceil(B) {
+            let rows = block_row * B..((block_row + 1) * B).min(a.rows());
+            let entries = a.row_ptr()[rows.start] as usize..a.row_ptr()[rows.end] as usize;
+            if entries.len() > PLACES / 2 {
+                blocks += columns(a, block_row, B).count();
+                continue;
+            }
+            for &column in &a.col_idx()[entries] {
+                let key = (block_row as u64) << 32 | (column as usize / B) as u64;
+                let mut at = column as usize / B % PLACES;
+                while self.places[at] != key && self.places[at] >> 32 == block_row as u64 {
+                    at = (at + 1) % PLACES;
+                }
+                blocks += usize::from(self.places[at] != key);
+                self.places[at] = key;
+            }
+        }
+        blocks
+    }
+}

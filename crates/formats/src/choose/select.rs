@@ -1,0 +1,211 @@
+//! Which format suits a matrix: every candidate with its bytes, and the choice with its reason.
+use crate::choose::footprint::{Footprint, Footprints};
+use crate::{Bcsr, Csr, Dense, Dia, Hyb, Packed, Pkt, Sell, Stencil, Structure, storage::bcsr::BLOCK_SIZES};
+use lacuna_engine::{Cost, Error, Format, Result, Scalar, compiled_here};
+use std::cell::OnceCell;
+use std::sync::Arc;
+
+/// A format by name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FormatInfo {
+    /// What it is asked for by.
+    pub name: &'static str,
+    /// The stem of its kernels, as [`Format::kernel`].
+    pub kernel: &'static str,
+    /// What it is.
+    pub description: &'static str,
+    /// Whether values may be rounded: it is then chosen by name alone.
+    pub rounds: bool,
+    /// Whether the layout depends on the values, so that others on the same pattern may not fit it.
+    pub by_values: bool,
+}
+
+impl FormatInfo {
+    const fn new(name: &'static str, kernel: &'static str, description: &'static str) -> Self {
+        FormatInfo { name, kernel, description, rounds: false, by_values: false }
+    }
+    const fn by_values(self) -> Self {
+        FormatInfo { by_values: true, ..self }
+    }
+}
+
+/// All formats, the one everything else is made from first.
+pub const FORMATS: [FormatInfo; 19] = [
+    FormatInfo::new("csr", "csr", "compressed rows: suits everything"),
+    FormatInfo::new("stencil", "stencil", "constant coefficients on a grid, no matrix in memory").by_values(),
+    FormatInfo::new("dia", "dia", "diagonals, without column indices: grids"),
+    FormatInfo::new("dia-sym", "dia", "diagonals of a symmetric matrix, each pair stored once").by_values(),
+    FormatInfo::new("ell", "ell", "ELLPACK: rows of about one length"),
+    FormatInfo::new("sell", "sell", "sliced ELLPACK, SELL-32-256: rows of any lengths"),
+    FormatInfo::new(
+        "packed",
+        "packed",
+        "csr with 16-bit columns, and values in half the bytes where that is exact",
+    )
+    .by_values(),
+    FormatInfo {
+        rounds: true,
+        by_values: true,
+        ..FormatInfo::new("packed-f32", "packed", "packed, every value rounded to half its bytes")
+    },
+    FormatInfo::new(
+        "pkt",
+        "pkt",
+        "packets of 1024 rows with 16-bit columns: rows in parts that are coupled in themselves",
+    ),
+    FormatInfo::new(
+        "hyb",
+        "hyb",
+        "ELLPACK with the rest in coordinates: a few rows much longer than the others",
+    ),
+    FormatInfo::new("coo", "coo", "coordinates: rows of lengths that follow no rule"),
+    FormatInfo::new("bcsr2", "bcsr", "compressed rows of 2x2 blocks: two unknowns a node"),
+    FormatInfo::new("bcsr3", "bcsr", "compressed rows of 3x3 blocks: three unknowns a node"),
+    FormatInfo::new("bcsr4", "bcsr", "compressed rows of 4x4 blocks: four unknowns a node"),
+    FormatInfo::new("bcsr5", "bcsr", "compressed rows of 5x5 blocks: five unknowns a node"),
+    FormatInfo::new("bcsr6", "bcsr", "compressed rows of 6x6 blocks: six unknowns a node"),
+    FormatInfo::new("bcsr7", "bcsr", "compressed rows of 7x7 blocks: seven unknowns a node"),
+    FormatInfo::new("bcsr8", "bcsr", "compressed rows of 8x8 blocks: eight unknowns a node"),
+    FormatInfo::new("dense", "dense", "every place, row by row: matrices with few zeros"),
+];
+
+/// The matrix in the format of that name.
+///
+/// # Errors
+/// [`Error::Argument`] for an unknown name; what the format's conversion refuses.
+pub fn convert<T: Scalar>(a: &Arc<Csr<T>>, name: &str) -> Result<Arc<dyn Format<T>>> {
+    compiled_here!(T, |a: &Arc<Csr<T>>, name: &str| -> Result<Arc<dyn Format<T>>> {
+        Ok(match name {
+            "csr" => a.clone(),
+            "stencil" => Arc::new(Stencil::from_csr(a)?),
+            "dia" => Arc::new(Dia::from_csr(a)?),
+            "dia-sym" => Arc::new(Dia::symmetric(a)?),
+            "ell" => Arc::new(Sell::ellpack(a)?),
+            "sell" => Arc::new(Sell::from_csr(a)?),
+            "packed" => Arc::new(Packed::from_csr(a)?),
+            "packed-f32" => Arc::new(Packed::rounded(a)?),
+            "pkt" => Arc::new(Pkt::from_csr(a)?),
+            "hyb" => Arc::new(Hyb::from_csr(a)?),
+            "coo" => Arc::new(Hyb::coo(a)?),
+            "dense" => Arc::new(Dense::from_csr(a)?),
+            other => {
+                if let Some(size) = block_size(other) {
+                    return Ok(Arc::new(Bcsr::from_csr(a, size)?));
+                }
+                let names: Vec<_> = FORMATS.iter().map(|f| f.name).collect();
+                let message = format!("expected one of {}, got `{name}`", names.join(", "));
+                return Err(Error::Argument { what: "format".into(), message });
+            }
+        })
+    })(a, name)
+}
+
+/// The block size of a format of blocks.
+pub(crate) fn block_size(name: &str) -> Option<usize> {
+    let size = name.strip_prefix("bcsr")?.parse().ok()?;
+    BLOCK_SIZES.contains(&size).then_some(size)
+}
+
+/// A format a matrix could be put in.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Candidate {
+    /// Its name in [`FORMATS`].
+    pub name: &'static str,
+    /// Bytes the matrix would take; an estimate for the blocks of a large matrix.
+    pub bytes: usize,
+    /// What a product costs: by the bytes it moves, vectors too, the places it takes, those that pad and the rows, as the device says of this
+    /// format. Infinite where the format is refused or the device has no kernel for it.
+    pub cost: f64,
+    /// Why it is out of the question, if it is. By name a matrix can be had in blocks however few their entries.
+    pub refused: Option<&'static str>,
+}
+
+/// The formats that even out rows of different lengths, which may be worth more bytes. All others are there to save bytes.
+const EVENING: [&str; 4] = ["ell", "sell", "hyb", "coo"];
+/// A row or column is dense that holds more entries than so many times the root of their number, as in COLAMD (Davis, Gilbert,
+/// Larimore, Ng, 2004, section 4.2), or more than this part of all places; and more than so many times as many as there are on average.
+const DENSE_ROOTS: f64 = 10.0;
+const DENSE_PART: f64 = 0.1;
+const DENSE_MEANS: f64 = 4.0;
+
+/// Whether a row or a column is dense.
+fn has_dense_line<T: Scalar>(a: &Csr<T>, s: &Structure) -> bool {
+    let is_dense = |longest: usize, places: usize, lines: usize| {
+        let mean = a.nnz() as f64 / lines.max(1) as f64;
+        let dense = (DENSE_ROOTS * (places as f64).sqrt()).min(DENSE_PART * places as f64);
+        longest as f64 > dense.max(DENSE_MEANS * mean)
+    };
+    if is_dense(s.row_max, a.cols(), a.rows()) {
+        return true;
+    }
+    let mut lengths = vec![0u32; a.cols()];
+    a.col_idx().iter().for_each(|&j| lengths[j as usize] += 1);
+    is_dense(lengths.into_iter().max().unwrap_or(0) as usize, a.rows(), a.cols())
+}
+
+/// Every format with its cost for a matrix, cheapest first. `costs` says what each costs the device
+/// ([`lacuna_engine::Backend::formats`]); a format that is not listed cannot be run.
+pub fn candidates<T: Scalar>(a: &Csr<T>, s: &Structure, costs: &[Cost]) -> Vec<Candidate> {
+    compiled_here!(T, |a: &Csr<T>, s: &Structure, costs: &[Cost]| -> Vec<Candidate> {
+        let (rows, vectors) = (a.rows() as f64, (a.rows() + a.cols()) * size_of::<T>());
+        let of = Footprints::new(a, s);
+        let (plain, dense_line) = (Format::bytes(a), OnceCell::new());
+        let too_large = |name: &str, bytes: usize| match bytes > plain {
+            _ if a.nnz() == 0 && name != "csr" => Some("there are no entries"),
+            false => None,
+            true if !EVENING.contains(&name) => Some("more bytes than csr"),
+            true => dense_line
+                .get_or_init(|| has_dense_line(a, s))
+                .then_some("more bytes than csr, and a row or column is dense"),
+        };
+        let candidate = |format: &FormatInfo| {
+            let Footprint { bytes, places, refused } = of.format(format.name);
+            let cost = Cost::find(costs, format.name, format.kernel);
+            let refused = refused.or(cost.is_none().then_some("the backend has no kernel for it"));
+            let refused = refused.or_else(|| too_large(format.name, bytes));
+            let cost = match (refused, cost) {
+                (None, Some(cost)) => {
+                    let of_row = cost.row + cost.surprise * s.surprising_rows;
+                    let of_places =
+                        cost.place * places as f64 + cost.pad * places.saturating_sub(a.nnz()) as f64;
+                    cost.byte * (bytes + vectors) as f64 + of_places + of_row * rows
+                }
+                _ => f64::INFINITY,
+            };
+            Candidate { name: format.name, bytes, cost, refused }
+        };
+        let mut all: Vec<_> = FORMATS.iter().map(candidate).collect();
+        all.sort_by(|a, b| a.cost.total_cmp(&b.cost));
+        all
+    })(a, s, costs)
+}
+
+/// The cheapest candidate and why, in words.
+pub fn choose_format<T: Scalar>(a: &Csr<T>, s: &Structure, costs: &[Cost]) -> (&'static str, String) {
+    cheapest(a, s, costs, |_| true)
+}
+
+/// The cheapest candidate that takes any values on the pattern of the matrix (`FormatInfo::by_values`), and why, in words.
+pub fn choose_lasting_format<T: Scalar>(a: &Csr<T>, s: &Structure, costs: &[Cost]) -> (&'static str, String) {
+    let lasts = |name: &str| FORMATS.iter().any(|format| format.name == name && !format.by_values);
+    cheapest(a, s, costs, lasts)
+}
+
+fn cheapest<T: Scalar>(
+    a: &Csr<T>,
+    s: &Structure,
+    costs: &[Cost],
+    among: impl Fn(&str) -> bool,
+) -> (&'static str, String) {
+    let all = candidates(a, s, costs);
+    let rows = a.rows().max(1) as f64;
+    let best = all.iter().find(|c| c.refused.is_none() && among(c.name));
+    let csr = all.iter().find(|c| c.name == "csr");
+    match (best, csr) {
+        (Some(best), Some(csr)) if best.name != "csr" => {
+            let [own, plain] = [best.bytes, csr.bytes].map(|bytes| bytes as f64 / rows);
+            (best.name, format!("{own:.1} bytes a row, {plain:.1} in csr"))
+        }
+        _ => ("csr", "no other format promises less to move".into()),
+    }
+}

@@ -1,0 +1,67 @@
+//! Rows by colours, none of which couples two of its rows.
+use crate::{Csr, Permutation};
+use lacuna_engine::Scalar;
+use lacuna_engine::compiled_here;
+
+/// The colour of each row, and how many there are: each row takes the first that no row before it that it is coupled with has.
+/// A grid of 5 or 7 points takes two, red and black. Where the pattern is not symmetric, only entries left of the diagonal
+/// count, so that a colour may couple two of its rows by one to the right.
+///
+/// Reference: Saad 2003, Iterative Methods for Sparse Linear Systems, section 3.3.3, doi:10.1137/1.9780898718003.
+pub fn greedy_colours<T: Scalar>(a: &Csr<T>) -> (Vec<u32>, usize) {
+    compiled_here!(T, |a: &Csr<T>| -> (Vec<u32>, usize) {
+        let mut colours = vec![0u32; a.rows()];
+        // The row that met each colour last, plus one.
+        let mut met: Vec<u32> = Vec::new();
+        for i in 0..a.rows() {
+            for &j in a.row_slices(i).0.iter().take_while(|&&j| (j as usize) < i) {
+                met[colours[j as usize] as usize] = i as u32 + 1;
+            }
+            let free = met.iter().position(|&row| row != i as u32 + 1).unwrap_or(met.len());
+            if free == met.len() {
+                met.push(0);
+            }
+            colours[i] = free as u32;
+        }
+        (colours, met.len())
+    })(a)
+}
+
+/// The rows of each colour, one colour after the other, and how many colours there are: see [`greedy_colours`].
+pub fn by_colours<T: Scalar>(a: &Csr<T>) -> (Permutation, usize) {
+    compiled_here!(T, |a: &Csr<T>| -> (Permutation, usize) {
+        let (colours, count) = greedy_colours(a);
+        let mut next = vec![0u32; count + 1];
+        colours.iter().for_each(|&c| next[c as usize + 1] += 1);
+        (0..count).for_each(|c| next[c + 1] += next[c]);
+        let mut order = vec![0u32; a.rows()];
+        for (row, &colour) in colours.iter().enumerate() {
+            let place = &mut next[colour as usize];
+            order[*place as usize] = row as u32;
+            *place += 1;
+        }
+        (Permutation::known(order), count)
+    })(a)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{by_colours, greedy_colours};
+    use crate::Spec;
+
+    #[test]
+    fn grids_take_two_colours_and_no_colour_couples_its_rows() {
+        for (name, most) in
+            [("gen:poisson3d:7x6x5", 2), ("gen:poisson3d:7x6x5:27", 8), ("gen:random:300:9:3", 30)]
+        {
+            let a = Spec::parse(name).unwrap().build::<f64>().unwrap();
+            let (colours, count) = greedy_colours(&a);
+            assert!(count <= most, "{name}: {count}");
+            let left = a.entries().filter(|(i, j, _)| j < i);
+            left.for_each(|(i, j, _)| assert_ne!(colours[i], colours[j], "{name} {i} {j}"));
+            let (order, _) = by_colours(&a);
+            let sorted: Vec<u32> = order.order().iter().map(|&row| colours[row as usize]).collect();
+            assert!(sorted.is_sorted(), "{name}");
+        }
+    }
+}

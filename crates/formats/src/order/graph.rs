@@ -1,0 +1,91 @@
+//! The graph of a square matrix: who is coupled with whom, either way.
+use crate::Csr;
+use lacuna_engine::Scalar;
+use std::collections::VecDeque;
+
+/// Neighbours of each row, itself left out.
+pub(crate) struct Graph {
+    ptr: Vec<u32>,
+    neighbours: Vec<u32>,
+}
+
+impl Graph {
+    /// The graph of `A + Aᵀ`.
+    pub(crate) fn of<T: Scalar>(a: &Csr<T>) -> Self {
+        let (n, turned) = (a.rows(), a.transpose());
+        let (mut ptr, mut neighbours) = (Vec::with_capacity(n + 1), Vec::with_capacity(a.nnz()));
+        ptr.push(0);
+        for i in 0..n {
+            let (mut own, mut other) = (a.row_slices(i).0, turned.row_slices(i).0);
+            while let Some(next) = own.first().into_iter().chain(other.first()).min().copied() {
+                own = &own[usize::from(own.first() == Some(&next))..];
+                other = &other[usize::from(other.first() == Some(&next))..];
+                if next as usize != i {
+                    neighbours.push(next);
+                }
+            }
+            ptr.push(neighbours.len() as u32);
+        }
+        Graph { ptr, neighbours }
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.ptr.len() - 1
+    }
+    pub(crate) fn of_row(&self, i: u32) -> &[u32] {
+        &self.neighbours[self.ptr[i as usize] as usize..self.ptr[i as usize + 1] as usize]
+    }
+    pub(crate) fn degree(&self, i: u32) -> usize {
+        self.of_row(i).len()
+    }
+
+    /// A row about as far from some other as any of its component is: from `start`, the row of least degree among those
+    /// farthest away, over and over while that is farther (George and Liu 1979). Rows that `taken` are not there; no search
+    /// goes on after so many rows.
+    pub(crate) fn peripheral(&self, start: u32, taken: &[bool], search: &mut Search, rows: usize) -> u32 {
+        let (mut start, mut depth) = (start, 0);
+        loop {
+            let (farthest, levels) = search.farthest(self, start, taken, rows);
+            if levels <= depth {
+                return start;
+            }
+            (start, depth) = (farthest, levels);
+        }
+    }
+}
+
+/// Memory of breadth-first searches.
+pub(crate) struct Search {
+    /// The search that reached each row last.
+    reached: Vec<u32>,
+    search: u32,
+    queue: VecDeque<(u32, u32)>,
+}
+
+impl Search {
+    pub(crate) fn new(n: usize) -> Self {
+        Search { reached: vec![0; n], search: 0, queue: VecDeque::new() }
+    }
+
+    /// The row of least degree on the last level from `start` that so many rows reach, and its level.
+    fn farthest(&mut self, graph: &Graph, start: u32, taken: &[bool], rows: usize) -> (u32, u32) {
+        self.search += 1;
+        self.reached[start as usize] = self.search;
+        self.queue.push_back((start, 0));
+        let (mut best, mut last, mut seen) = (start, 0, 1);
+        while let Some((row, level)) = self.queue.pop_front() {
+            if level > last || graph.degree(row) < graph.degree(best) {
+                (best, last) = (row, level);
+            }
+            for &next in graph.of_row(row) {
+                let reached = &mut self.reached[next as usize];
+                if *reached != self.search && !taken[next as usize] && seen < rows {
+                    seen += 1;
+                    *reached = self.search;
+                    self.queue.push_back((next, level + 1));
+                }
+            }
+        }
+        (best, last)
+    }
+}

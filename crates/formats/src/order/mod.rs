@@ -1,0 +1,7 @@
+//! The graph of a matrix: orders, colours, parts and matchings of its rows.
+pub(crate) mod colours;
+pub(crate) mod graph;
+pub(crate) mod matching;
+pub(crate) mod parts;
+pub(crate) mod permutation;
+pub(crate) mod reorder;

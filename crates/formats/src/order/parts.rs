@@ -1,0 +1,204 @@
+//! Parts of rows that are coupled among each other more than with others.
+use crate::order::graph::Graph;
+use crate::{Csr, Permutation};
+use lacuna_engine::Scalar;
+use lacuna_engine::compiled_here;
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, VecDeque};
+
+/// Couplings with the part beyond which more make no difference.
+const MOST: usize = 32;
+
+/// Compact parts of `rows` rows, one after the other: each grows by the row that is coupled most often with it, of several the one
+/// found first, which makes boxes of the cells of a grid. A part begins with the smallest row next to those before it; where what
+/// is left there is too little, it goes on elsewhere.
+///
+/// Reference: greedy graph growing of Karypis and Kumar 1998, doi:10.1137/S1064827595287997.
+pub fn compact_parts<T: Scalar>(a: &Csr<T>, rows: usize) -> Permutation {
+    compiled_here!(T, |a: &Csr<T>, rows: usize| -> Permutation {
+        let graph = Graph::of(a);
+        let n = graph.len();
+        let mut order = Vec::with_capacity(n);
+        let mut taken = vec![false; n];
+        // Rows next to those taken, each once.
+        let (mut border, mut met) = (BinaryHeap::new(), vec![false; n]);
+        // Couplings of a row with the part, and the part that is about.
+        let (mut inside, mut part_of) = (vec![0usize; n], vec![u32::MAX; n]);
+        let mut found: [VecDeque<u32>; MOST + 1] = std::array::from_fn(|_| VecDeque::new());
+        let (mut part, mut left, mut first) = (0, rows.max(1), 0usize);
+        while order.len() < n {
+            if left == 0 {
+                (part, left) = (part + 1, rows.max(1));
+                found.iter_mut().for_each(VecDeque::clear);
+            }
+            let grown = (1..=MOST).rev().find_map(|count| {
+                std::iter::from_fn(|| found[count].pop_front())
+                    .find(|&row| !taken[row as usize] && inside[row as usize].min(MOST) == count)
+            });
+            let row = grown.unwrap_or_else(|| {
+                let next = std::iter::from_fn(|| border.pop()).map(|Reverse(row): Reverse<u32>| row);
+                next.into_iter().find(|&row| !taken[row as usize]).unwrap_or_else(|| {
+                    while taken[first] {
+                        first += 1;
+                    }
+                    first as u32
+                })
+            });
+            taken[row as usize] = true;
+            order.push(row);
+            left -= 1;
+            for &next in graph.of_row(row) {
+                let at = next as usize;
+                if taken[at] {
+                    continue;
+                }
+                if !std::mem::replace(&mut met[at], true) {
+                    border.push(Reverse(next));
+                }
+                if std::mem::replace(&mut part_of[at], part) != part {
+                    inside[at] = 0;
+                }
+                inside[at] += 1;
+                found[inside[at].min(MOST)].push_back(next);
+            }
+        }
+        Permutation::known(order)
+    })(a, rows)
+}
+
+/// Parts of about `rows` rows as an order of all rows and where each part begins in it, with `n` at the end: boxes of the cells
+/// where the matrix couples those of a grid with their 4 or 6 neighbours and `rows` is a power of two, else [`compact_parts`]. The
+/// rows of a part are in their own order.
+pub fn parts<T: Scalar>(a: &Csr<T>, rows: usize) -> (Permutation, Vec<u32>) {
+    compiled_here!(T, |a: &Csr<T>, rows: usize| -> (Permutation, Vec<u32>) {
+        let n = a.rows();
+        let boxes = if rows.is_power_of_two() { grid(a) } else { None };
+        if let Some(sides) = boxes {
+            return boxes_of(sides, rows);
+        }
+        let mut order = compact_parts(a, rows).order().to_vec();
+        order.chunks_mut(rows.max(1)).for_each(<[u32]>::sort_unstable);
+        let starts = (0..n).step_by(rows.max(1)).chain([n]).map(|start| start as u32).collect();
+        (Permutation::known(order), starts)
+    })(a, rows)
+}
+
+/// Cells of a grid along each axis, where a matrix couples each with some of its nearest neighbours and no others.
+fn grid<T: Scalar>(a: &Csr<T>) -> Option<[usize; 3]> {
+    // Distances of entries from the diagonal: 1, and those to the next line and plane.
+    let mut strides = vec![1usize];
+    for i in 0..a.rows() {
+        for &j in a.row_slices(i).0 {
+            let distance = i.abs_diff(j as usize);
+            if distance > 1 && !strides.contains(&distance) {
+                strides.push(distance);
+                if strides.len() > 3 {
+                    return None;
+                }
+            }
+        }
+    }
+    strides.sort_unstable();
+    let [x, y] = [*strides.get(1)?, *strides.get(2).unwrap_or(&a.rows())];
+    let divides = y.is_multiple_of(x) && a.rows().is_multiple_of(y);
+    // No coupling leads round the end of a line or plane.
+    let within =
+        |i: usize, j: usize| i / x == j / x || i.abs_diff(j) > 1 && (i / y == j / y || i.abs_diff(j) > x);
+    let fits = divides && (0..a.rows()).all(|i| a.row_slices(i).0.iter().all(|&j| within(i, j as usize)));
+    fits.then(|| [x, y / x, a.rows() / y])
+}
+
+/// Boxes of so many cells of a grid, a power of two, their sides as near to each other as they can be; those at its ends are smaller.
+fn boxes_of(sides: [usize; 3], cells: usize) -> (Permutation, Vec<u32>) {
+    let mut of_box = [1usize; 3];
+    let mut left = cells;
+    while left > 1 {
+        // The shortest side that can grow doubles, the first of several.
+        let can = (0..3).filter(|&axis| of_box[axis] < sides[axis]);
+        let Some(axis) = can.min_by_key(|&axis| of_box[axis]) else { break };
+        (of_box[axis], left) = (2 * of_box[axis], left / 2);
+    }
+    let n = sides.iter().product();
+    let (mut order, mut starts) = (Vec::with_capacity(n), Vec::new());
+    let corners = |axis: usize| (0..sides[axis]).step_by(of_box[axis]);
+    let along = move |axis: usize, from: usize| from..(from + of_box[axis]).min(sides[axis]);
+    for z in corners(2) {
+        for y in corners(1) {
+            for x in corners(0) {
+                starts.push(order.len() as u32);
+                for k in along(2, z) {
+                    for j in along(1, y) {
+                        order.extend(along(0, x).map(|i| ((k * sides[1] + j) * sides[0] + i) as u32));
+                    }
+                }
+            }
+        }
+    }
+    starts.push(n as u32);
+    (Permutation::known(order), starts)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{compact_parts, grid, parts};
+    use crate::{Csr, Spec, Triplets};
+
+    /// Part of the entries that are between parts.
+    fn cut(a: &Csr<f64>, rows: usize) -> f64 {
+        let order = compact_parts(a, rows);
+        let place = order.inverse();
+        let between =
+            a.entries().filter(|&(i, j, _)| place[i] as usize / rows != place[j] as usize / rows).count();
+        between as f64 / a.nnz() as f64
+    }
+
+    #[test]
+    fn parts_of_grids_are_about_boxes() {
+        for (name, rows, most) in [
+            // Cubes of 3x3x3 cut 2 of 7 entries, squares of 4x4 1 of 5.
+            ("gen:poisson3d:30x30x30", 27, 0.31),
+            ("gen:poisson3d:30x30x30", 32, 0.33),
+            ("gen:poisson2d:60x60", 16, 0.24),
+            ("gen:poisson1d:100", 10, 0.07),
+        ] {
+            let a = Spec::parse(name).unwrap().build::<f64>().unwrap();
+            assert!(cut(&a, rows) < most, "{name}: {}", cut(&a, rows));
+        }
+    }
+
+    #[test]
+    fn grids_are_cut_into_boxes() {
+        for (name, rows, sides, sizes) in [
+            ("gen:poisson3d:8x12x6", 32, Some([8, 12, 6]), vec![32; 18]),
+            ("gen:poisson2d:10x8", 16, Some([10, 8, 1]), [16, 16, 8].repeat(2)),
+            ("gen:poisson3d:8x8x8:27", 64, None, vec![64; 8]),
+            ("gen:poisson1d:64", 16, None, vec![16; 4]),
+        ] {
+            let a = Spec::parse(name).unwrap().build::<f64>().unwrap();
+            assert_eq!(grid(&a), sides, "{name}");
+            let (order, starts) = parts(&a, rows);
+            let got: Vec<u32> = starts.windows(2).map(|w| w[1] - w[0]).collect();
+            assert_eq!(got, sizes, "{name}");
+            let mut all = order.order().to_vec();
+            all.sort_unstable();
+            assert!(all.iter().enumerate().all(|(i, &row)| i as u32 == row), "{name}");
+        }
+        // A band of two lines' length is no grid: it goes round the end of a line.
+        let mut triplets = Triplets::new(12, 12);
+        for i in 0..12usize {
+            for j in [i.checked_sub(4), i.checked_sub(1), Some(i)].into_iter().flatten() {
+                triplets.push(i, j, 1.0);
+            }
+        }
+        assert_eq!(grid::<f64>(&triplets.to_csr().unwrap()), None);
+    }
+
+    #[test]
+    fn every_row_has_its_place() {
+        let empty = Triplets::<f64>::new(7, 7).to_csr().unwrap();
+        let mut order = compact_parts(&empty, 3).order().to_vec();
+        order.sort_unstable();
+        assert_eq!(order, [0, 1, 2, 3, 4, 5, 6]);
+        assert!(compact_parts(&Triplets::<f64>::new(0, 0).to_csr().unwrap(), 3).is_empty());
+    }
+}

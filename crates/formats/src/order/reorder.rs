@@ -1,0 +1,166 @@
+//! Orders of rows that bring what is coupled together.
+use crate::order::graph::{Graph, Search};
+use crate::{Csr, PACKET, Permutation};
+use lacuna_engine::{Error, Result, Scalar, compiled_here};
+use std::cmp::Reverse;
+use std::collections::VecDeque;
+
+/// Rows of a part: their share of x, 64 KiB in `f64`, stays in a second-level cache.
+const PART: usize = 8192;
+/// Parts' worth of rows that a search for the first row of one goes over, so that an order costs its rows.
+const SEARCHED: usize = 8;
+/// Columns that a row reaches over on the average, from which `auto` takes another order: 256 KiB of x in `f64`.
+const WIDE: u64 = 1 << 15;
+/// `auto` keeps the order unless the profile falls to this part.
+const WORTHWHILE: u64 = 4;
+
+/// An order by name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct OrderInfo {
+    /// What it is asked for by.
+    pub name: &'static str,
+    /// What it is.
+    pub description: &'static str,
+}
+
+/// Every order but the one that there is.
+pub const ORDERS: [OrderInfo; 4] = [
+    OrderInfo { name: "rcm", description: "reverse Cuthill-McKee: entries near the diagonal" },
+    OrderInfo { name: "length", description: "rows by falling length" },
+    OrderInfo { name: "parts", description: "rows by connected parts of 8192" },
+    OrderInfo { name: "packets", description: "rows by connected parts of 1024, the packets of pkt" },
+];
+
+/// How far the entries of a square matrix are from its diagonal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Profile {
+    /// Largest distance of an entry.
+    pub bandwidth: usize,
+    /// Over all rows, the sum of the distances from the diagonal to the farthest entry left of it.
+    pub profile: u64,
+}
+
+impl Profile {
+    /// Of a matrix. Reads the first and last entry of each row.
+    pub fn of<T: Scalar>(a: &Csr<T>) -> Self {
+        compiled_here!(T, |a: &Csr<T>| -> Profile {
+            let mut found = Profile { bandwidth: 0, profile: 0 };
+            for i in 0..a.rows() {
+                if let ([first, .., last] | [first @ last], _) = a.row_slices(i) {
+                    let left = i.saturating_sub(*first as usize);
+                    found.bandwidth = found.bandwidth.max(left).max((*last as usize).saturating_sub(i));
+                    found.profile += left as u64;
+                }
+            }
+            found
+        })(a)
+    }
+}
+
+/// The order of that name for a square matrix, `none` and an order that changes nothing being none; with `auto`, `rcm` where
+/// rows reach farther than caches and its profile is a quarter.
+///
+/// # Errors
+/// [`Error::Argument`] for an unknown name, [`Error::Shape`] where the matrix is not square.
+pub fn reorder<T: Scalar>(a: &Csr<T>, name: &str) -> Result<Option<Permutation>> {
+    compiled_here!(T, |a: &Csr<T>, name: &str| -> Result<Option<Permutation>> {
+        if a.rows() != a.cols() {
+            let (expected, got) = ("a square matrix".into(), (a.rows(), a.cols()));
+            return Err(Error::Shape { operation: "reorder".into(), expected, got });
+        }
+        let order = match name {
+            "none" => return Ok(None),
+            "auto" => {
+                let now = Profile::of(a).profile;
+                if now < WIDE.saturating_mul(a.rows() as u64) {
+                    return Ok(None);
+                }
+                let order = reverse_cuthill_mckee(a);
+                let then = Profile::of(&a.permuted(&order)?).profile;
+                return Ok((then <= now / WORTHWHILE).then_some(order));
+            }
+            "rcm" => reverse_cuthill_mckee(a),
+            "length" => by_length(a),
+            "parts" => by_parts(a, PART),
+            "packets" => by_parts(a, PACKET),
+            _ => {
+                let names: Vec<_> = ORDERS.iter().map(|o| o.name).collect();
+                let message = format!("expected none, auto or one of {}, got `{name}`", names.join(", "));
+                return Err(Error::Argument { what: "reorder".into(), message });
+            }
+        };
+        Ok(Some(order).filter(|order| !order.order().is_sorted()))
+    })(a, name)
+}
+
+/// Reverse Cuthill-McKee: each component from a peripheral row, neighbours by rising degree, all of it turned round.
+/// Columns beyond the rows of a matrix are left out of account.
+///
+/// Reference: Cuthill and McKee 1969, doi:10.1145/800195.805928; George and Liu 1979, doi:10.1145/355841.355845.
+pub fn reverse_cuthill_mckee<T: Scalar>(a: &Csr<T>) -> Permutation {
+    compiled_here!(T, |a: &Csr<T>| -> Permutation {
+        let graph = Graph::of(a);
+        let mut order = Vec::with_capacity(graph.len());
+        let mut taken = vec![false; graph.len()];
+        let mut search = Search::new(graph.len());
+        let mut next = Vec::new();
+        for first in 0..graph.len() as u32 {
+            if taken[first as usize] {
+                continue;
+            }
+            let mut at = order.len();
+            let start = graph.peripheral(first, &taken, &mut search, usize::MAX);
+            taken[start as usize] = true;
+            order.push(start);
+            while let Some(&row) = order.get(at) {
+                at += 1;
+                next.clear();
+                next.extend(graph.of_row(row).iter().copied().filter(|&j| !taken[j as usize]));
+                next.sort_by_key(|&j| graph.degree(j));
+                next.iter().for_each(|&j| taken[j as usize] = true);
+                order.extend(&next);
+            }
+        }
+        order.reverse();
+        Permutation::known(order)
+    })(a)
+}
+
+/// Rows by falling length, those of a length as they were.
+pub fn by_length<T: Scalar>(a: &Csr<T>) -> Permutation {
+    compiled_here!(T, |a: &Csr<T>| -> Permutation {
+        let mut order: Vec<u32> = (0..a.rows() as u32).collect();
+        order.sort_by_key(|&row| Reverse(a.row_slices(row as usize).0.len()));
+        Permutation::known(order)
+    })(a)
+}
+
+/// Connected parts of `rows` rows, one after the other, each grown from a row far from the others and next to the part
+/// before it.
+pub fn by_parts<T: Scalar>(a: &Csr<T>, rows: usize) -> Permutation {
+    compiled_here!(T, |a: &Csr<T>, rows: usize| -> Permutation {
+        let graph = Graph::of(a);
+        let mut order = Vec::with_capacity(graph.len());
+        let mut taken = vec![false; graph.len()];
+        let mut search = Search::new(graph.len());
+        let (mut border, mut left) = (VecDeque::<u32>::new(), 0);
+        for first in 0..graph.len() as u32 {
+            while !taken[first as usize] {
+                if left == 0 {
+                    left = rows.max(1);
+                    border.retain(|&row| !taken[row as usize]);
+                    let start = border.front().copied().unwrap_or(first);
+                    let reach = left.saturating_mul(SEARCHED);
+                    border = VecDeque::from([graph.peripheral(start, &taken, &mut search, reach)]);
+                }
+                let row = border.pop_front().unwrap_or(first);
+                if !std::mem::replace(&mut taken[row as usize], true) {
+                    order.push(row);
+                    left -= 1;
+                    border.extend(graph.of_row(row).iter().copied().filter(|&j| !taken[j as usize]));
+                }
+            }
+        }
+        Permutation::known(order)
+    })(a, rows)
+}

@@ -1,0 +1,185 @@
+//! Compressed rows of small dense blocks.
+use crate::Csr;
+use crate::build::cut::cut;
+use crate::storage::csr::{check_sizes, lanes};
+use lacuna_engine::{Argument, Error, Format, Result, Scalar};
+use rayon::prelude::*;
+
+/// Block sizes that there are kernels for.
+pub const BLOCK_SIZES: [usize; 7] = [2, 3, 4, 5, 6, 7, 8];
+/// The largest of them.
+const MOST: usize = BLOCK_SIZES[BLOCK_SIZES.len() - 1];
+/// Block rows that one task converts.
+const RUN: usize = 256;
+
+/// A sparse matrix in compressed rows of dense square blocks: one column index for each block.
+///
+/// A block is stored column by column: its entry at row `r` and column `c` is at `c b + r` of its `b²` places. A row sum
+/// goes along the blocks of its block row and the columns of each, one fused multiply-add each; block `k` of a block row
+/// belongs to lane `k mod W`, and lanes are summed by halving.
+///
+/// Reference: Buatois et al. 2009, section 4.1 (BCRS).
+#[derive(Clone, Debug, PartialEq)]
+pub struct Bcsr<T> {
+    rows: usize,
+    cols: usize,
+    nnz: usize,
+    block: usize,
+    row_ptr: Vec<u32>,
+    col_idx: Vec<u32>,
+    values: Vec<T>,
+    lanes: usize,
+}
+
+impl<T: Scalar> Bcsr<T> {
+    /// The same matrix in blocks of `block` rows and columns.
+    ///
+    /// # Errors
+    /// [`Error::Argument`] for a block size that is not one of [`BLOCK_SIZES`]; [`Error::Unsupported`] where rows or columns are no
+    /// multiple of it; [`Error::OutOfMemory`].
+    pub fn from_csr(a: &Csr<T>, block: usize) -> Result<Self> {
+        const OPERATION: &str = "Bcsr::from_csr";
+        if !BLOCK_SIZES.contains(&block) {
+            let message = format!("expected 2 to {MOST}, got {block}");
+            return Err(Error::Argument { what: "block size".into(), message });
+        }
+        let (rows, cols, nnz) = (a.rows(), a.cols(), a.nnz());
+        if !rows.is_multiple_of(block) || !cols.is_multiple_of(block) {
+            let message = format!("{rows} rows and {cols} columns are not multiples of {block}; keep csr");
+            return Err(Error::Unsupported { operation: OPERATION.into(), message });
+        }
+        let block_rows = rows / block;
+        let counts: Vec<u32> = (0..block_rows)
+            .into_par_iter()
+            .with_min_len(RUN)
+            .map(|i| columns(a, i, block).count() as u32)
+            .collect();
+        let mut row_ptr = Vec::with_capacity(block_rows + 1);
+        row_ptr.push(0);
+        let mut blocks = 0usize;
+        for count in &counts {
+            blocks += *count as usize;
+            row_ptr.push(blocks.min(u32::MAX as usize) as u32);
+        }
+        check_sizes(OPERATION, rows, cols, blocks.saturating_mul(block * block))?;
+        let mut col_idx = lacuna_engine::pages::zeroed::<u32>(OPERATION, blocks)?;
+        let mut values = lacuna_engine::pages::zeroed::<T>(OPERATION, blocks * block * block)?;
+        let runs = || (0..block_rows).step_by(RUN).map(|first| first..(first + RUN).min(block_rows));
+        let blocks_of = || runs().map(|run| (row_ptr[run.end] - row_ptr[run.start]) as usize);
+        let parts = cut(&mut col_idx, blocks_of())
+            .into_iter()
+            .zip(cut(&mut values, blocks_of().map(|count| count * block * block)));
+        let tasks: Vec<_> = runs().zip(parts).collect();
+        tasks.into_par_iter().for_each(|(block_rows, (c, v))| {
+            let start = row_ptr[block_rows.start] as usize;
+            for i in block_rows {
+                let range = row_ptr[i] as usize - start..row_ptr[i + 1] as usize - start;
+                let own = &mut c[range.clone()];
+                own.iter_mut().zip(columns(a, i, block)).for_each(|(at, column)| *at = column);
+                for r in 0..block {
+                    let mut k = 0;
+                    for (j, value) in a.row_entries(i * block + r) {
+                        while (own[k] as usize) < j / block {
+                            k += 1;
+                        }
+                        v[(range.start + k) * block * block + j % block * block + r] = value;
+                    }
+                }
+            }
+        });
+        let filled = counts.iter().filter(|&&count| count > 0).count();
+        Ok(Bcsr { rows, cols, nnz, block, row_ptr, col_idx, values, lanes: lanes(blocks * block, filled) })
+    }
+
+    /// Rows and columns of a block.
+    pub fn block(&self) -> usize {
+        self.block
+    }
+    /// Where each block row starts in [`Bcsr::col_idx`], and where the last one ends.
+    pub fn row_ptr(&self) -> &[u32] {
+        &self.row_ptr
+    }
+    /// The block column of each block.
+    pub fn col_idx(&self) -> &[u32] {
+        &self.col_idx
+    }
+    /// The blocks, each column by column.
+    pub fn values(&self) -> &[T] {
+        &self.values
+    }
+
+    /// Bytes that so many blocks take.
+    pub(crate) fn footprint(rows: usize, block: usize, blocks: usize) -> usize {
+        blocks.saturating_mul(block * block * size_of::<T>() + 4) + 4 * (rows / block + 1)
+    }
+}
+
+/// The block columns of a block row that hold an entry, increasing.
+pub(crate) fn columns<T: Scalar>(
+    a: &Csr<T>,
+    block_row: usize,
+    block: usize,
+) -> impl Iterator<Item = u32> + '_ {
+    let mut rows: [&[u32]; MOST] = std::array::from_fn(|r| match r < block {
+        true => a.row_slices(block_row * block + r).0,
+        false => &[],
+    });
+    std::iter::from_fn(move || {
+        let next = rows.iter().filter_map(|row| row.first()).min()? / block as u32;
+        for row in &mut rows {
+            let past = row.iter().take_while(|&&c| c / block as u32 == next).count();
+            *row = &row[past..];
+        }
+        Some(next)
+    })
+}
+
+impl<T: Scalar> Format<T> for Bcsr<T> {
+    fn shape(&self) -> (usize, usize) {
+        (self.rows, self.cols)
+    }
+
+    fn nnz(&self) -> usize {
+        self.nnz
+    }
+
+    fn kernel(&self) -> &'static str {
+        "bcsr"
+    }
+
+    fn arguments(&self) -> Vec<Argument<'_, T>> {
+        vec![
+            Argument::Size(self.block as u32),
+            Argument::Indices(&self.row_ptr),
+            Argument::Indices(&self.col_idx),
+            Argument::Values(&self.values),
+        ]
+    }
+
+    fn lanes(&self) -> usize {
+        self.lanes
+    }
+
+    fn row(&self, i: usize, x: &[T]) -> T {
+        let b = self.block;
+        let (block_row, r) = (i / b, i % b);
+        let first = self.row_ptr[block_row] as usize;
+        let mut sums = vec![T::zero(); self.lanes];
+        for k in first..self.row_ptr[block_row + 1] as usize {
+            let column = self.col_idx[k] as usize * b;
+            for c in 0..b {
+                let lane = &mut sums[(k - first) % self.lanes];
+                *lane = self.values[k * b * b + c * b + r].fma(x[column + c], *lane);
+            }
+        }
+        let mut half = self.lanes / 2;
+        while half > 0 {
+            for j in 0..half {
+                let upper = sums[j + half];
+                sums[j] += upper;
+            }
+            half /= 2;
+        }
+        sums[0]
+    }
+}

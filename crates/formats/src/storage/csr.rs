@@ -1,0 +1,426 @@
+//! Compressed sparse rows.
+use crate::Triplets;
+use crate::build::assemble::assemble;
+use crate::build::csr_ref::check;
+use lacuna_engine::{Argument, Error, Format, MAX_LANES, Result, Scalar, compiled_here, is_long, piece_of};
+use rayon::prelude::*;
+use std::borrow::Cow;
+
+/// Entries of a row that make another lane worth its place in the final halving.
+const ENTRIES_PER_LANE: usize = 8;
+/// Elements a thread takes at least.
+const GRAIN: usize = 8192;
+
+/// A sparse matrix in compressed sparse rows: the columns and values of each row, one row after the other.
+///
+/// Always valid: columns of a row are in range and strictly increasing, every value is finite. Rows, columns and
+/// entries are each at most `u32::MAX`. A matrix may be empty (0x0), rectangular, and have empty rows.
+///
+/// A row sum has the lanes that an average row gives work to; a row far longer is summed in pieces, see [`is_long`].
+///
+/// ```
+/// use lacuna_formats::Csr;
+///
+/// let a = Csr::new(2, 2, vec![0, 2, 3], vec![0, 1, 1], vec![4.0, -1.0, 4.0])?;
+/// let mut y = [0.0; 2];
+/// a.product(&[1.0, 2.0], &mut y)?;
+/// assert_eq!(y, [2.0, 8.0]);
+/// # Ok::<(), lacuna_engine::Error>(())
+/// ```
+#[derive(Clone, Debug, PartialEq)]
+pub struct Csr<T> {
+    rows: usize,
+    cols: usize,
+    row_ptr: Vec<u32>,
+    col_idx: Vec<u32>,
+    values: Vec<T>,
+    lanes: usize,
+}
+
+impl<T: Scalar> Csr<T> {
+    /// The matrix whose row `i` has its columns and values at `row_ptr[i]..row_ptr[i + 1]` of `col_idx` and
+    /// `values`.
+    ///
+    /// # Errors
+    /// When a length does not fit, `row_ptr` does not start at 0, grow and end at the number of entries, a column
+    /// is out of range, the columns of a row are not strictly increasing, or a value is not finite. Each error
+    /// names the row and column. [`Triplets`] takes entries that are unsorted or repeated.
+    pub fn new(
+        rows: usize,
+        cols: usize,
+        row_ptr: Vec<u32>,
+        col_idx: Vec<u32>,
+        values: Vec<T>,
+    ) -> Result<Self> {
+        check("Csr::new", rows, cols, &row_ptr, &col_idx, &values)?;
+        Ok(Self::assembled(rows, cols, row_ptr, col_idx, values))
+    }
+
+    /// The matrix of arrays already known to be valid.
+    pub(crate) fn assembled(
+        rows: usize,
+        cols: usize,
+        row_ptr: Vec<u32>,
+        col_idx: Vec<u32>,
+        values: Vec<T>,
+    ) -> Self {
+        debug_assert_eq!(row_ptr.len(), rows + 1);
+        debug_assert_eq!(row_ptr[rows] as usize, values.len());
+        debug_assert_eq!(col_idx.len(), values.len());
+        let filled = row_ptr.par_windows(2).with_min_len(GRAIN).filter(|w| w[1] > w[0]).count();
+        let lanes = lanes(values.len(), filled);
+        Self { rows, cols, row_ptr, col_idx, values, lanes }
+    }
+
+    /// The identity of `n` rows.
+    ///
+    /// # Errors
+    /// When `n` exceeds `u32::MAX`.
+    pub fn identity(n: usize) -> Result<Self> {
+        check_sizes("Csr::identity", n, n, n)?;
+        let (n_ptr, n_idx) = ((0..=n as u32).collect(), (0..n as u32).collect());
+        Ok(Self::assembled(n, n, n_ptr, n_idx, vec![T::one(); n]))
+    }
+
+    /// Rows.
+    pub fn rows(&self) -> usize {
+        self.rows
+    }
+
+    /// Columns.
+    pub fn cols(&self) -> usize {
+        self.cols
+    }
+
+    /// Stored entries.
+    pub fn nnz(&self) -> usize {
+        self.values.len()
+    }
+
+    /// Where each row starts in [`Csr::col_idx`] and [`Csr::values`], and where the last one ends.
+    pub fn row_ptr(&self) -> &[u32] {
+        &self.row_ptr
+    }
+
+    /// The column of each entry.
+    pub fn col_idx(&self) -> &[u32] {
+        &self.col_idx
+    }
+
+    /// The value of each entry.
+    pub fn values(&self) -> &[T] {
+        &self.values
+    }
+
+    /// Columns and values of row `i`; nothing where there is no such row.
+    #[inline]
+    pub fn row_slices(&self, i: usize) -> (&[u32], &[T]) {
+        if i >= self.rows {
+            return (&[], &[]);
+        }
+        let range = self.row_ptr[i] as usize..self.row_ptr[i + 1] as usize;
+        (&self.col_idx[range.clone()], &self.values[range])
+    }
+
+    /// The entries `(column, value)` of row `i` by increasing column; nothing where there is no such row.
+    pub fn row_entries(&self, i: usize) -> impl ExactSizeIterator<Item = (usize, T)> + '_ {
+        let (columns, values) = self.row_slices(i);
+        columns.iter().zip(values).map(|(&c, &v)| (c as usize, v))
+    }
+
+    /// All entries `(row, column, value)`, row by row.
+    pub fn entries(&self) -> impl Iterator<Item = (usize, usize, T)> + '_ {
+        (0..self.rows).flat_map(|i| self.row_entries(i).map(move |(j, v)| (i, j, v)))
+    }
+
+    /// The stored entry at row `i` and column `j`, if there is one.
+    pub fn get(&self, i: usize, j: usize) -> Option<T> {
+        let (columns, values) = self.row_slices(i);
+        let k = columns.binary_search(&u32::try_from(j).ok()?).ok()?;
+        Some(values[k])
+    }
+
+    /// Where rows start, the columns, and the values to change: to finite ones.
+    pub(crate) fn parts_mut(&mut self) -> (&[u32], &[u32], &mut [T]) {
+        (&self.row_ptr, &self.col_idx, &mut self.values)
+    }
+
+    /// Row and column of entry `k`.
+    pub(crate) fn place(&self, k: usize) -> (usize, usize) {
+        position(&self.row_ptr, &self.col_idx, k)
+    }
+
+    /// The diagonal, zero where no entry is stored; as long as the shorter side.
+    pub fn diagonal(&self) -> Vec<T> {
+        let n = self.rows.min(self.cols);
+        let entry = |i| self.get(i, i).unwrap_or(T::zero());
+        (0..n).into_par_iter().with_min_len(GRAIN / 8).map(entry).collect()
+    }
+
+    /// `y = A x`, one row after the other in the canonical order: the reference for every backend.
+    ///
+    /// # Errors
+    /// When `x` is not as long as there are columns or `y` not as long as there are rows.
+    pub fn product(&self, x: &[T], y: &mut [T]) -> Result<()> {
+        compiled_here!(T, |a: &Csr<T>, x: &[T], y: &mut [T]| -> Result<()> {
+            Error::check_length("Csr::product", "x", a.cols, x.len())?;
+            Error::check_length("Csr::product", "y", a.rows, y.len())?;
+            y.iter_mut().enumerate().for_each(|(i, y)| *y = a.row(i, x));
+            Ok(())
+        })(self, x, y)
+    }
+
+    /// The transpose.
+    pub fn transpose(&self) -> Self {
+        self.turned(|v| v)
+    }
+
+    /// The conjugate transpose.
+    pub fn adjoint(&self) -> Self {
+        self.turned(T::conj)
+    }
+
+    /// The transpose with `f` of each value, where `f` keeps finite values finite.
+    fn turned(&self, f: impl Fn(T) -> T + Sync) -> Self {
+        let parts: Vec<_> = self
+            .row_shares()
+            .into_par_iter()
+            .map(|rows| rows.flat_map(|i| self.row_entries(i).map(move |(j, v)| (j as u32, i as u32, v))))
+            .map(|entries| Cow::Owned(entries.map(|(i, j, v)| (i, j, f(v))).collect()))
+            .collect();
+        // Distinct finite entries in range, at most u32::MAX of them: nothing an assembly refuses.
+        assemble("Csr::transpose", self.cols, self.rows, parts).unwrap_or_else(|e| unreachable!("{e}"))
+    }
+
+    /// A number that two matrices have in common only where all their indices are the same, as good as certainly.
+    pub fn structure_hash(&self) -> u128 {
+        compiled_here!(T, |a: &Csr<T>| -> u128 {
+            // Runs are hashed apart, so that threads share the work and their number does not matter.
+            let mix = |hash: u128, word: u64| {
+                let low = (hash as u64 ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+                let high = ((hash >> 64) as u64 ^ low.rotate_left(29)).wrapping_mul(0xd6e8_feb8_6659_fd93);
+                (u128::from(high ^ word.rotate_left(32)) << 64) | u128::from(low ^ (high >> 32))
+            };
+            let run = |words: &[u32]| words.iter().fold(1, |hash, &word| mix(hash, word.into()));
+            let of = |words: &[u32]| words.par_chunks(GRAIN).map(run).collect::<Vec<_>>();
+            let sizes = [a.rows, a.cols, a.nnz()].map(|size| size as u128);
+            let parts = sizes.into_iter().chain(of(&a.row_ptr)).chain(of(&a.col_idx));
+            parts.fold(0, |hash, part| mix(mix(hash, part as u64), (part >> 64) as u64))
+        })(self)
+    }
+
+    /// The same entries as triplets.
+    pub fn to_triplets(&self) -> Triplets<T> {
+        let share = |rows: std::ops::Range<usize>| {
+            let entries = rows.flat_map(|i| self.row_entries(i).map(move |(j, v)| (i as u32, j as u32, v)));
+            entries.collect()
+        };
+        let parts = self.row_shares().into_par_iter().map(share).collect();
+        Triplets::from_parts(self.rows, self.cols, parts)
+    }
+
+    /// The rows cut into runs of roughly equal numbers of entries, for one task each. They depend on the matrix alone.
+    pub fn row_shares(&self) -> Vec<std::ops::Range<usize>> {
+        let shares = (self.nnz() / (1 << 18)).max(self.rows / (1 << 18)).max(1);
+        let cut = |k: usize| match k {
+            0 => 0,
+            k if k == shares => self.rows,
+            k => {
+                let work = |i: usize| self.row_ptr[i] as usize + i;
+                let goal = (self.nnz() + self.rows) / shares * k;
+                let (mut low, mut high) = (0, self.rows);
+                while low < high {
+                    let middle = low + (high - low) / 2;
+                    if work(middle) < goal { low = middle + 1 } else { high = middle }
+                }
+                low
+            }
+        };
+        (0..shares).map(|k| cut(k)..cut(k + 1)).collect()
+    }
+
+    /// The matrix with `f` of each entry, in any number type.
+    ///
+    /// # Errors
+    /// When `f` of an entry is not finite.
+    pub fn map<U: Scalar>(&self, f: impl Fn(T) -> U + Sync + Send) -> Result<Csr<U>> {
+        self.with_values(self.values.par_iter().with_min_len(GRAIN).map(|&v| f(v)).collect())
+    }
+
+    /// The matrix times the number `factor`.
+    ///
+    /// # Errors
+    /// When an entry of the result is not finite.
+    pub fn scaled(&self, factor: T) -> Result<Self> {
+        self.map(|v| v * factor)
+    }
+
+    /// The matrix in another number type, each part rounded to it.
+    ///
+    /// # Errors
+    /// When an entry is too large for `U`, or has an imaginary part and `U` is real.
+    pub fn cast<U: Scalar>(&self) -> Result<Csr<U>> {
+        if T::KIND.is_complex()
+            && !U::KIND.is_complex()
+            && let Some(k) = self.values.par_iter().with_min_len(GRAIN).position_first(|v| v.im() != 0.0)
+        {
+            let (row, column) = position(&self.row_ptr, &self.col_idx, k);
+            return Err(Error::Entry {
+                operation: "Csr::cast".into(),
+                row,
+                column,
+                message: format!(
+                    "{} has an imaginary part, which {} cannot hold; use a complex type",
+                    self.values[k],
+                    U::KIND.name()
+                ),
+            });
+        }
+        self.map(|v| U::from_parts(v.re(), v.im()))
+    }
+
+    /// A matrix of the same structure with other values, given in the order of [`Csr::values`].
+    ///
+    /// # Errors
+    /// When there are not [`Csr::nnz`] values or one is not finite.
+    pub fn with_values<U: Scalar>(&self, values: Vec<U>) -> Result<Csr<U>> {
+        const OPERATION: &str = "Csr::with_values";
+        Error::check_length(OPERATION, "values", self.nnz(), values.len())?;
+        check_finite(OPERATION, &self.row_ptr, &self.col_idx, &values)?;
+        let (row_ptr, col_idx) = (self.row_ptr.clone(), self.col_idx.clone());
+        Ok(Csr { rows: self.rows, cols: self.cols, row_ptr, col_idx, values, lanes: self.lanes })
+    }
+
+    /// Replaces the values, given in the order of [`Csr::values`], in place.
+    ///
+    /// # Errors
+    /// When there are not [`Csr::nnz`] values or one is not finite; the matrix is then as before.
+    pub fn set_values(&mut self, values: &[T]) -> Result<()> {
+        const OPERATION: &str = "Csr::set_values";
+        Error::check_length(OPERATION, "values", self.nnz(), values.len())?;
+        check_finite(OPERATION, &self.row_ptr, &self.col_idx, values)?;
+        self.values.copy_from_slice(values);
+        Ok(())
+    }
+
+    /// Rows, columns and the arrays `row_ptr`, `col_idx` and `values`: what [`Csr::new`] takes.
+    pub fn into_parts(self) -> (usize, usize, Vec<u32>, Vec<u32>, Vec<T>) {
+        (self.rows, self.cols, self.row_ptr, self.col_idx, self.values)
+    }
+
+    /// The arrays `row_ptr`, `col_idx` and `values`.
+    pub fn into_arrays(self) -> (Vec<u32>, Vec<u32>, Vec<T>) {
+        (self.row_ptr, self.col_idx, self.values)
+    }
+}
+
+impl<T: Scalar> Format<T> for Csr<T> {
+    fn shape(&self) -> (usize, usize) {
+        (self.rows, self.cols)
+    }
+
+    fn nnz(&self) -> usize {
+        self.values.len()
+    }
+
+    fn kernel(&self) -> &'static str {
+        "csr"
+    }
+
+    fn arguments(&self) -> Vec<Argument<'_, T>> {
+        vec![
+            Argument::Indices(&self.row_ptr),
+            Argument::Indices(&self.col_idx),
+            Argument::Values(&self.values),
+        ]
+    }
+
+    fn lanes(&self) -> usize {
+        self.lanes
+    }
+
+    fn has_long_rows(&self) -> bool {
+        let rows = self.row_ptr.par_windows(2).with_min_len(GRAIN);
+        rows.into_par_iter().any(|row| is_long(self.lanes, (row[1] - row[0]) as usize))
+    }
+
+    #[inline]
+    fn row(&self, i: usize, x: &[T]) -> T {
+        let (columns, values) = self.row_slices(i);
+        if !is_long(self.lanes, columns.len()) {
+            return by_lanes(self.lanes, columns, values, x);
+        }
+        let piece = piece_of(columns.len());
+        let pieces = columns.chunks(piece).zip(values.chunks(piece));
+        let sums = pieces.map(|(columns, values)| by_lanes(MAX_LANES, columns, values, x));
+        sums.reduce(|sum, piece| sum + piece).unwrap_or_else(T::zero)
+    }
+}
+
+/// [`lacuna_engine::row_sum`] of entries.
+#[inline]
+fn by_lanes<T: Scalar>(lanes: usize, columns: &[u32], values: &[T], x: &[T]) -> T {
+    let mut partial = [T::zero(); MAX_LANES];
+    let partial = &mut partial[..lanes];
+    for (columns, values) in columns.chunks(lanes).zip(values.chunks(lanes)) {
+        for ((sum, &c), &v) in partial.iter_mut().zip(columns).zip(values) {
+            *sum = v.fma(x[c as usize], *sum);
+        }
+    }
+    let mut half = lanes / 2;
+    while half > 0 {
+        let (low, high) = partial.split_at_mut(half);
+        low.iter_mut().zip(high).for_each(|(a, b)| *a += *b);
+        half /= 2;
+    }
+    partial[0]
+}
+
+/// The largest power of two that leaves every lane of an average non-empty row [`ENTRIES_PER_LANE`] entries.
+pub(crate) fn lanes(entries: usize, filled_rows: usize) -> usize {
+    let mut lanes = 1;
+    while lanes < MAX_LANES && entries >= filled_rows.saturating_mul(2 * lanes * ENTRIES_PER_LANE).max(1) {
+        lanes *= 2;
+    }
+    lanes
+}
+
+/// An error where rows, columns or entries do not fit 32-bit indices.
+pub(crate) fn check_sizes(operation: &str, rows: usize, cols: usize, entries: usize) -> Result<()> {
+    for (what, size) in [("rows", rows), ("columns", cols), ("entries", entries)] {
+        if size > u32::MAX as usize {
+            return Err(Error::Structure {
+                operation: operation.into(),
+                message: format!("{size} {what} are more than 32-bit indices count ({})", u32::MAX),
+            });
+        }
+    }
+    Ok(())
+}
+
+/// Row and column of entry `k`.
+fn position(row_ptr: &[u32], col_idx: &[u32], k: usize) -> (usize, usize) {
+    (row_ptr.partition_point(|&p| p as usize <= k).saturating_sub(1), col_idx[k] as usize)
+}
+
+/// An error for the first value that is not finite.
+pub(crate) fn check_finite<T: Scalar>(
+    operation: &str,
+    row_ptr: &[u32],
+    col_idx: &[u32],
+    values: &[T],
+) -> Result<()> {
+    match values.par_iter().with_min_len(GRAIN).position_first(|v| !v.finite()) {
+        None => Ok(()),
+        Some(k) => {
+            let (row, column) = position(row_ptr, col_idx, k);
+            Err(not_finite(operation, row, column, values[k]))
+        }
+    }
+}
+
+/// The error for an entry that is not finite.
+pub(crate) fn not_finite<T: Scalar>(operation: &str, row: usize, column: usize, value: T) -> Error {
+    let message = format!("{value} is not a finite number of type {}", T::KIND.name());
+    Error::Entry { operation: operation.into(), row, column, message }
+}

@@ -1,0 +1,120 @@
+//! Every place of a matrix, row by row.
+use crate::Csr;
+use crate::storage::csr::{check_sizes, lanes, not_finite};
+use crate::storage::padding::is_too_much;
+use lacuna_engine::{Argument, Error, Format, Result, Scalar, pages, row_sum};
+use rayon::prelude::*;
+
+/// Rows that one task fills.
+const RUN: usize = 64;
+
+/// A matrix with all its places, zeros too, row by row: no index at all.
+///
+/// Place `j` of a row belongs to lane `j mod W`, which goes along them with fused multiply-add, and lanes are summed by
+/// halving: for a matrix without zeros the order of [`Csr`].
+///
+/// ```
+/// use lacuna_formats::{Dense, Spec};
+///
+/// let a = Spec::parse("gen:dense:300")?.build::<f64>()?;
+/// assert_eq!(Dense::from_csr(&a)?.values().len(), 90_000);
+/// # Ok::<(), lacuna_engine::Error>(())
+/// ```
+#[derive(Clone, Debug, PartialEq)]
+pub struct Dense<T> {
+    rows: usize,
+    cols: usize,
+    nnz: usize,
+    lanes: usize,
+    values: Vec<T>,
+}
+
+impl<T: Scalar> Dense<T> {
+    /// The matrix of these places, row by row.
+    ///
+    /// # Errors
+    /// [`Error::Length`] where there are not `rows · cols` of them, [`Error::Entry`] for one that is not finite,
+    /// [`Error::Structure`] where rows, columns or places are more than 32-bit indices count.
+    pub fn new(rows: usize, cols: usize, values: Vec<T>) -> Result<Self> {
+        const OPERATION: &str = "Dense::new";
+        let places = rows.saturating_mul(cols);
+        check_sizes(OPERATION, rows, cols, places)?;
+        Error::check_length(OPERATION, "values", places, values.len())?;
+        if let Some(k) = values.par_iter().position_first(|v| !v.finite()) {
+            return Err(not_finite(OPERATION, k / cols, k % cols, values[k]));
+        }
+        Ok(Dense { rows, cols, nnz: places, lanes: lanes(places, rows), values })
+    }
+
+    /// The same matrix with all its places.
+    ///
+    /// # Errors
+    /// [`Error::Unsupported`] where there are more than four places for each entry, with how much memory they would take;
+    /// [`Error::Structure`] where they are more than 32-bit indices count, [`Error::OutOfMemory`].
+    pub fn from_csr(a: &Csr<T>) -> Result<Self> {
+        const OPERATION: &str = "Dense::from_csr";
+        let (rows, cols, nnz) = (a.rows(), a.cols(), a.nnz());
+        let places = rows.saturating_mul(cols);
+        if is_too_much(places, nnz) {
+            return Err(Error::Unsupported {
+                operation: OPERATION.into(),
+                message: format!(
+                    "{rows}x{cols} places would take {} MB for {nnz} entries ({} MB in csr); keep csr",
+                    places.saturating_mul(size_of::<T>()) / 1_000_000,
+                    a.bytes() / 1_000_000,
+                ),
+            });
+        }
+        check_sizes(OPERATION, rows, cols, places)?;
+        let mut values = pages::zeroed::<T>(OPERATION, places)?;
+        values.par_chunks_mut((RUN * cols).max(1)).enumerate().for_each(|(run, values)| {
+            for (row, values) in (run * RUN..).zip(values.chunks_mut(cols)) {
+                a.row_entries(row).for_each(|(j, v)| values[j] = v);
+            }
+        });
+        Ok(Dense { rows, cols, nnz, lanes: lanes(places, rows), values })
+    }
+
+    /// All places, row by row.
+    pub fn values(&self) -> &[T] {
+        &self.values
+    }
+
+    /// Bytes that so many places take.
+    pub(crate) fn footprint(rows: usize, cols: usize) -> usize {
+        rows.saturating_mul(cols).saturating_mul(size_of::<T>())
+    }
+
+    /// Whether so many places are refused.
+    pub(crate) fn refuses(rows: usize, cols: usize, nnz: usize) -> bool {
+        let places = rows.saturating_mul(cols);
+        is_too_much(places, nnz) || places > u32::MAX as usize
+    }
+}
+
+impl<T: Scalar> Format<T> for Dense<T> {
+    fn shape(&self) -> (usize, usize) {
+        (self.rows, self.cols)
+    }
+
+    fn nnz(&self) -> usize {
+        self.nnz
+    }
+
+    fn kernel(&self) -> &'static str {
+        "dense"
+    }
+
+    fn arguments(&self) -> Vec<Argument<'_, T>> {
+        vec![Argument::Size(self.cols as u32), Argument::Values(&self.values)]
+    }
+
+    fn lanes(&self) -> usize {
+        self.lanes
+    }
+
+    fn row(&self, i: usize, x: &[T]) -> T {
+        let values = &self.values[i * self.cols..(i + 1) * self.cols];
+        row_sum(self.lanes, values.iter().copied().zip(x.iter().copied()))
+    }
+}

@@ -1,0 +1,261 @@
+//! Diagonals.
+use crate::Csr;
+use crate::storage::csr::check_sizes;
+use crate::storage::padding::is_too_much;
+use bytemuck::bytes_of;
+use lacuna_engine::{Argument, Error, Format, Lines, Result, Scalar};
+use rayon::prelude::*;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// Blocks of rows that one task converts, and their rows.
+const BLOCKS: usize = 64;
+const BLOCK: usize = BLOCKS * DIA_ROWS;
+/// Rows of a diagonal that lie together: so few that their sums stay in registers.
+pub const DIA_ROWS: usize = 64;
+
+/// A sparse matrix in diagonals: no column index at all.
+///
+/// All places of a diagonal are stored, zeros too: the value at row `64 s + r` on the `k`-th diagonal is at
+/// [`start`](Dia::starts)`[k] + s` [`step`](Dia::step)` + r`. Places outside the matrix take no part. A row sum goes over the
+/// diagonals by increasing offset, one fused multiply-add each.
+///
+/// * [`Dia::from_csr`]: 64 rows of all `d` diagonals together, `start[k] = 64 k` and `step = 64 d`, so that a product reads one
+///   stream from end to end.
+/// * [`Dia::symmetric`]: the diagonal above the main one that lies `o` columns from it is the one below, `o` rows further down. It
+///   is stored once, one diagonal after the other, and `step = 64`: half the bytes for the same bits.
+///
+/// Reference: Bell and Garland 2008, section 2.1; Jost et al. 2009.
+///
+/// ```
+/// use lacuna_formats::{Csr, Dia};
+///
+/// let a = Csr::new(2, 2, vec![0, 2, 3], vec![0, 1, 1], vec![4.0, -1.0, 4.0])?;
+/// assert_eq!(Dia::from_csr(&a)?.offsets(), [0, 1]);
+/// # Ok::<(), lacuna_engine::Error>(())
+/// ```
+#[derive(Clone, Debug, PartialEq)]
+pub struct Dia<T> {
+    rows: usize,
+    cols: usize,
+    nnz: usize,
+    /// For `d` diagonals the `d` offsets, the `d` starts, and the step.
+    table: Vec<i32>,
+    values: Lines<T>,
+}
+
+impl<T: Scalar> Dia<T> {
+    /// The same matrix in diagonals.
+    ///
+    /// # Errors
+    /// [`Error::Unsupported`] where the diagonals would hold more than four places for each entry, with how much memory
+    /// that would take; [`Error::OutOfMemory`].
+    pub fn from_csr(a: &Csr<T>) -> Result<Self> {
+        let operation = "Dia::from_csr";
+        let (rows, cols, nnz) = (a.rows(), a.cols(), a.nnz());
+        let offsets = offsets_of(operation, a)?;
+        let mut values = Lines::<T>::zeroed(operation, places(rows, offsets.len()))?;
+        if !offsets.is_empty() {
+            let blocks = values.par_chunks_mut(DIA_ROWS * offsets.len()).enumerate();
+            blocks.with_min_len(BLOCKS).for_each(|(s, block)| {
+                for r in 0..DIA_ROWS.min(rows - s * DIA_ROWS) {
+                    let i = s * DIA_ROWS + r;
+                    let mut k = 0;
+                    for (j, v) in a.row_entries(i) {
+                        while (offsets[k] as i64) < j as i64 - i as i64 {
+                            k += 1;
+                        }
+                        block[k * DIA_ROWS + r] = v;
+                    }
+                }
+            });
+        }
+        let starts: Vec<_> = (0..offsets.len()).map(|k| (k * DIA_ROWS) as i32).collect();
+        let table = [&offsets[..], &starts, &[(DIA_ROWS * offsets.len()) as i32]].concat();
+        Ok(Dia { rows, cols, nnz, table, values })
+    }
+
+    /// The same symmetric matrix, each pair of diagonals stored once.
+    ///
+    /// # Errors
+    /// [`Error::Unsupported`] where the matrix is not its own transpose, to the bit, or takes 2^31 places and more; as
+    /// [`Dia::from_csr`].
+    pub fn symmetric(a: &Csr<T>) -> Result<Self> {
+        let operation = "Dia::symmetric";
+        let (rows, cols, nnz) = (a.rows(), a.cols(), a.nnz());
+        let refused = |message| Error::Unsupported { operation: operation.into(), message };
+        let offsets = offsets_of(operation, a)?;
+        let kept = &offsets[offsets.partition_point(|&o| o < 0)..];
+        let stride = stride(rows);
+        let places = stride.saturating_mul(kept.len());
+        if i32::try_from(places).is_err() {
+            return Err(refused(format!("expected fewer than 2^31 places, got {places}; take dia")));
+        }
+        let mut values = Lines::<T>::zeroed(operation, places)?;
+        let mut blocks: Vec<Vec<&mut [T]>> = vec![];
+        blocks.resize_with(stride.div_ceil(BLOCK), || Vec::with_capacity(kept.len()));
+        for diagonal in values.chunks_mut(stride) {
+            blocks.iter_mut().zip(diagonal.chunks_mut(BLOCK)).for_each(|(block, part)| block.push(part));
+        }
+        blocks.into_par_iter().enumerate().for_each(|(s, mut block)| {
+            for i in s * BLOCK..((s + 1) * BLOCK).min(rows) {
+                let mut k = 0;
+                for (j, v) in a.row_entries(i).filter(|(j, _)| *j >= i) {
+                    while (kept[k] as usize) < j - i {
+                        k += 1;
+                    }
+                    block[k][i - s * BLOCK] = v;
+                }
+            }
+        });
+        let images = |i: usize| -> Option<[usize; 2]> {
+            let mut counts = [0; 2];
+            for (j, v) in a.row_entries(i).filter(|(j, v)| *j != i && *v != T::zero()) {
+                counts[usize::from(j > i)] += 1;
+                if j < i {
+                    let image = values[kept.binary_search(&((i - j) as i32)).ok()? * stride + j];
+                    (bytes_of(&image) == bytes_of(&v)).then_some(())?;
+                }
+            }
+            Some(counts)
+        };
+        let all = (0..rows).into_par_iter().with_min_len(BLOCK).map(images);
+        let counts = all.try_reduce(|| [0; 2], |a, b| Some([a[0] + b[0], a[1] + b[1]]));
+        let is_symmetric = rows == cols && counts.is_some_and(|[below, above]| below == above);
+        let start = |&o: &i32| Some((kept.binary_search(&o.abs()).ok()? * stride) as i32 + o.min(0));
+        let starts: Option<Vec<_>> = offsets.iter().map(start).collect();
+        let Some(starts) = starts.filter(|_| is_symmetric) else {
+            return Err(refused("expected a matrix that is its own transpose; take dia".into()));
+        };
+        Ok(Dia { rows, cols, nnz, table: [&offsets[..], &starts, &[DIA_ROWS as i32]].concat(), values })
+    }
+
+    /// `column − row` of each diagonal, increasing.
+    pub fn offsets(&self) -> &[i32] {
+        &self.table[..self.diagonals()]
+    }
+
+    /// Where the diagonals begin among the places: see [`Dia`]. Below 0 where the first rows have no place.
+    pub fn starts(&self) -> &[i32] {
+        &self.table[self.diagonals()..2 * self.diagonals()]
+    }
+
+    /// Places from 64 rows of a diagonal to the next 64.
+    pub fn step(&self) -> usize {
+        self.table[2 * self.diagonals()] as usize
+    }
+
+    /// All places: see [`Dia`] for their order.
+    pub fn values(&self) -> &[T] {
+        &self.values
+    }
+
+    fn diagonals(&self) -> usize {
+        self.table.len() / 2
+    }
+
+    /// Bytes that `diagonals` diagonals of a matrix of so many rows take.
+    pub(crate) fn footprint(rows: usize, diagonals: usize) -> usize {
+        places(rows, diagonals).saturating_mul(size_of::<T>()) + 8 * diagonals + 4
+    }
+    /// Those of a symmetric one.
+    pub(crate) fn symmetric_footprint(rows: usize, diagonals: usize) -> usize {
+        stride(rows).saturating_mul(diagonals.div_ceil(2)).saturating_mul(size_of::<T>()) + 8 * diagonals + 4
+    }
+
+    /// Whether so many places are refused.
+    pub(crate) fn refuses(rows: usize, diagonals: usize, nnz: usize) -> bool {
+        is_too_much(places(rows, diagonals), nnz)
+    }
+}
+
+impl<T: Scalar> Format<T> for Dia<T> {
+    fn shape(&self) -> (usize, usize) {
+        (self.rows, self.cols)
+    }
+
+    fn nnz(&self) -> usize {
+        self.nnz
+    }
+
+    fn kernel(&self) -> &'static str {
+        "dia"
+    }
+
+    fn arguments(&self) -> Vec<Argument<'_, T>> {
+        vec![
+            Argument::Size(self.diagonals() as u32),
+            Argument::Size(self.cols as u32),
+            Argument::Offsets(&self.table),
+            Argument::Values(&self.values),
+        ]
+    }
+
+    fn row(&self, i: usize, x: &[T]) -> T {
+        let first = (i / DIA_ROWS * self.step() + i % DIA_ROWS) as i64;
+        let mut sum = T::zero();
+        for (&offset, &start) in self.offsets().iter().zip(self.starts()) {
+            let column = i as i64 + i64::from(offset);
+            if (0..self.cols as i64).contains(&column) {
+                sum = self.values[(first + i64::from(start)) as usize].fma(x[column as usize], sum);
+            }
+        }
+        sum
+    }
+}
+
+/// Places of so many diagonals, 64 rows at a time.
+fn places(rows: usize, diagonals: usize) -> usize {
+    rows.next_multiple_of(DIA_ROWS).saturating_mul(diagonals)
+}
+
+/// Places of one diagonal that are stored one after the other: an odd number of blocks, so that equal rows of different ones do not
+/// fall on the same lines of a cache.
+fn stride(rows: usize) -> usize {
+    (rows.div_ceil(DIA_ROWS) | 1) * DIA_ROWS
+}
+
+/// The offsets of the diagonals in use, increasing.
+fn offsets_of<T: Scalar>(operation: &str, a: &Csr<T>) -> Result<Vec<i32>> {
+    let offsets = diagonals(a);
+    // Offsets and places of a block must be numbers that kernels know.
+    let fits = |number: i64| i32::try_from(number).is_ok();
+    if Dia::<T>::refuses(a.rows(), offsets.len(), a.nnz())
+        || !offsets.iter().all(|&o| fits(o))
+        || !fits((DIA_ROWS * offsets.len()) as i64)
+    {
+        return Err(Error::Unsupported {
+            operation: operation.into(),
+            message: format!(
+                "{} diagonals are in use, which would take {} MB for {} entries ({} MB in csr); keep csr",
+                offsets.len(),
+                places(a.rows(), offsets.len()).saturating_mul(size_of::<T>()) / 1_000_000,
+                a.nnz(),
+                a.bytes() / 1_000_000,
+            ),
+        });
+    }
+    check_sizes(operation, a.rows(), a.cols(), a.nnz())?;
+    Ok(offsets.into_iter().map(|o| o as i32).collect())
+}
+
+/// `column − row` of every diagonal that holds an entry, increasing.
+fn diagonals<T: Scalar>(a: &Csr<T>) -> Vec<i64> {
+    let rows = a.rows();
+    let seen: Vec<AtomicU64> = (0..(rows + a.cols()).div_ceil(64)).map(|_| AtomicU64::new(0)).collect();
+    a.row_shares().into_par_iter().for_each(|share| {
+        for i in share {
+            for &j in a.row_slices(i).0 {
+                let d = j as usize + rows - i;
+                let bit = 1 << (d % 64);
+                if seen[d / 64].load(Ordering::Relaxed) & bit == 0 {
+                    seen[d / 64].fetch_or(bit, Ordering::Relaxed);
+                }
+            }
+        }
+    });
+    let bits = |(w, word): (usize, &AtomicU64)| {
+        let word = word.load(Ordering::Relaxed);
+        (0..64).filter(move |b| word >> b & 1 == 1).map(move |b| (w * 64 + b) as i64 - rows as i64)
+    };
+    seen.iter().enumerate().flat_map(bits).collect()
+}

@@ -1,0 +1,14 @@
+//! The storage formats: what each holds, how it is made from compressed rows and what its products cost.
+pub(crate) mod bcsr;
+pub(crate) mod csr;
+pub(crate) mod dense;
+pub(crate) mod dia;
+pub(crate) mod hyb;
+pub(crate) mod hyb_layout;
+pub(crate) mod packed;
+pub(crate) mod padding;
+pub(crate) mod pair;
+pub(crate) mod pkt;
+pub(crate) mod sell;
+pub(crate) mod stencil;
+pub(crate) mod triangular;

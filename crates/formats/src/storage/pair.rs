@@ -1,0 +1,59 @@
+//! A matrix and its conjugate transpose on a device.
+use crate::{Csr, convert};
+use lacuna_engine::{Backend, Basis, LinOp, Matrix, Pass, Recorder, Result, Scalar, Vector};
+use std::sync::Arc;
+
+/// A matrix on a device with its conjugate transpose beside it, both in one format: what `Aᴴ x` costs is what `A x` costs,
+/// and so is the memory, unless the matrix is Hermitian, which is stored once. A row of `Aᴴ` is summed in the order of the
+/// format.
+///
+/// ```
+/// use lacuna_engine::{Adjoint, Backend, Pass, Reference};
+/// use lacuna_formats::{Pair, Spec};
+/// use std::sync::Arc;
+///
+/// let a = Arc::new(Spec::parse("gen:convection:30x30")?.build::<f64>()?);
+/// let mut dev = Reference::new();
+/// let pair = Pair::new(&mut dev, &a, "sell")?;
+/// let (x, y) = (Backend::vector(&mut dev, a.rows())?, Backend::vector(&mut dev, a.cols())?);
+/// dev.spmv_dot(&Adjoint(&pair), x, y, Pass::nothing())?;
+/// # Ok::<(), lacuna_engine::Error>(())
+/// ```
+#[derive(Clone, Copy, Debug)]
+pub struct Pair<T> {
+    /// `A`
+    pub a: Matrix<T>,
+    /// `Aᴴ`; the same where `A` is Hermitian.
+    pub adjoint: Matrix<T>,
+}
+
+impl<T: Scalar> Pair<T> {
+    /// Puts the matrix and its conjugate transpose on a device, in the format of that name.
+    ///
+    /// # Errors
+    /// What the conversion of either refuses, as [`convert`]; device failures.
+    pub fn new<B: Backend>(dev: &mut B, a: &Arc<Csr<T>>, format: &str) -> Result<Self> {
+        let stored = dev.matrix(convert(a, format)?)?;
+        let turned = Arc::new(a.adjoint());
+        let adjoint = if *turned == **a { stored } else { dev.matrix(convert(&turned, format)?)? };
+        Ok(Pair { a: stored, adjoint })
+    }
+}
+
+impl<T: Scalar> LinOp<T> for Pair<T> {
+    fn shape(&self) -> (usize, usize) {
+        self.a.shape()
+    }
+    fn apply(&self, k: &mut Recorder<'_, T>, x: Vector<T>, y: Vector<T>, then: Pass<T>) {
+        self.a.apply(k, x, y, then);
+    }
+    fn apply_columns(&self, k: &mut Recorder<'_, T>, x: Basis<T>, y: Basis<T>) {
+        self.a.apply_columns(k, x, y);
+    }
+    fn apply_transpose(&self, k: &mut Recorder<'_, T>, x: Vector<T>, y: Vector<T>, then: Pass<T>) {
+        lacuna_engine::WithAdjoint(&self.a, &self.adjoint).apply_transpose(k, x, y, then);
+    }
+    fn apply_adjoint(&self, k: &mut Recorder<'_, T>, x: Vector<T>, y: Vector<T>, then: Pass<T>) {
+        self.adjoint.apply(k, x, y, then);
+    }
+}

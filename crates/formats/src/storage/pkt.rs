@@ -1,0 +1,303 @@
+//! Packets: consecutive rows whose entries share a short part of x.
+use crate::Csr;
+use crate::build::cut::cut;
+use crate::storage::padding::is_too_much;
+use crate::storage::sell::SLICE;
+use lacuna_engine::{Argument, Error, Format, Lines, Result, Scalar, is_long, pages};
+use rayon::prelude::*;
+use std::ops::Range;
+
+/// Rows of a packet, and columns that are near to them: their part of x is 16 KiB in the widest number type.
+pub const PACKET: usize = 1024;
+/// Slices of a packet.
+const SLICES: usize = PACKET / SLICE;
+/// Rows that a thread takes at least.
+const GRAIN: usize = 4096;
+
+/// Packets of 1024 rows. An entry in the columns of the same 1024 numbers is *near*: it is kept in slices of 32 rows, each as
+/// wide as its longest row, with a 16-bit column counted from the packet's first one, so that a processor multiplies by a part
+/// of x that it holds in local memory. All others are *far*: compressed rows with 32-bit columns.
+///
+/// A row sum goes along the places of the row in its slice, then along its far entries, one fused multiply-add each. A place
+/// without an entry holds zero and the column of the row's last near entry, and takes part. The `j`-th place of lane `l` of a slice that
+/// starts at column `p` is at `(p + j) 32 + l`.
+///
+/// Rows are taken in the order given: an order by connected parts ([`crate::reorder`], `packets`) makes entries near, as the
+/// paper's partitioner does. Rows beyond the columns of a matrix have no near entries.
+///
+/// Differs from the paper: a slice of rows is the work of a warp, where the paper deals the rows of a packet out to
+/// threads; far entries follow their row, where the paper adds coordinates in a second sweep.
+///
+/// Reference: Bell and Garland 2008, section 3.6.
+///
+/// ```
+/// use lacuna_formats::{Pkt, Spec};
+///
+/// let a = Spec::parse("gen:poisson2d:100x100")?.build::<f64>()?;
+/// assert!(Pkt::from_csr(&a)?.far().len() < a.nnz() / 20);
+/// # Ok::<(), lacuna_engine::Error>(())
+/// ```
+#[derive(Clone, Debug, PartialEq)]
+pub struct Pkt<T> {
+    rows: usize,
+    cols: usize,
+    nnz: usize,
+    /// Where each slice begins and the last one ends; then where the far entries of each row begin and the last ones end.
+    words: Vec<u32>,
+    near: Vec<u16>,
+    far: Vec<u32>,
+    /// Of all places, then of all far entries.
+    values: Lines<T>,
+}
+
+impl<T: Scalar> Pkt<T> {
+    /// The same matrix in packets.
+    ///
+    /// # Errors
+    /// [`Error::Unsupported`] where more than half of the entries would be far, where slices would have more than four places
+    /// for each near entry, or where a row has as many far entries as compressed rows cut into pieces ([`is_long`]), with how much memory it would take;
+    /// [`Error::OutOfMemory`].
+    pub fn from_csr(a: &Csr<T>) -> Result<Self> {
+        const OPERATION: &str = "Pkt::from_csr";
+        let outline = Outline::of(a);
+        if let Some(refusal) = outline.refuses(a) {
+            let bytes = [outline.bytes::<T>(), a.bytes()].map(|bytes| bytes / 1_000_000);
+            let what = match refusal {
+                Refusal::Far => {
+                    format!(
+                        "{} of {} entries lie outside their packets of {PACKET} rows",
+                        outline.far(),
+                        a.nnz()
+                    )
+                }
+                Refusal::Padding => {
+                    format!("{} entries in packets need {} places", outline.near(a), outline.places())
+                }
+                Refusal::Row(row) => {
+                    format!(
+                        "row {row} has {} entries outside its packet, far more than others, and they are not cut into pieces",
+                        outline.far[row]
+                    )
+                }
+            };
+            let message = format!(
+                "{what}: they would take {} MB, {} MB in csr; reorder the rows by packets or keep csr",
+                bytes[0], bytes[1]
+            );
+            return Err(Error::Unsupported { operation: OPERATION.into(), message });
+        }
+        let (places, far) = (outline.places(), outline.far());
+        let words = outline.words();
+        let (slice_ptr, far_ptr) = words.split_at(outline.widths.len() + 1);
+        let mut near_columns = pages::zeroed::<u16>(OPERATION, places)?;
+        let mut far_columns = pages::zeroed::<u32>(OPERATION, far)?;
+        let mut values = Lines::<T>::zeroed(OPERATION, places + far)?;
+        let (near_values, far_values) = values.split_at_mut(places);
+        let packets = a.rows().div_ceil(PACKET);
+        let in_slices = |p: usize| {
+            let at = |p: usize| slice_ptr[(p * SLICES).min(slice_ptr.len() - 1)] as usize;
+            (at(p + 1) - at(p)) * SLICE
+        };
+        let in_rest = |p: usize| {
+            let at = |p: usize| far_ptr[(p * PACKET).min(a.rows())] as usize;
+            at(p + 1) - at(p)
+        };
+        let near = cut(&mut near_columns, (0..packets).map(in_slices));
+        let near = near.into_iter().zip(cut(near_values, (0..packets).map(in_slices)));
+        let rest = cut(&mut far_columns, (0..packets).map(in_rest));
+        let rest = rest.into_iter().zip(cut(far_values, (0..packets).map(in_rest)));
+        let tasks: Vec<_> = near.zip(rest).collect();
+        tasks.into_par_iter().enumerate().for_each(|(p, (near, rest))| {
+            let widths = &outline.widths[p * SLICES..((p + 1) * SLICES).min(outline.widths.len())];
+            fill_packet(a, p * PACKET, widths, near, rest);
+        });
+        let (rows, cols) = a.shape();
+        Ok(Pkt { rows, cols, nnz: a.nnz(), words, near: near_columns, far: far_columns, values })
+    }
+
+    /// Bytes that the matrix would take, and why it is refused, if it is.
+    pub(crate) fn footprint(a: &Csr<T>) -> (usize, Option<&'static str>) {
+        let outline = Outline::of(a);
+        let refused = outline.refuses(a).map(|refusal| match refusal {
+            Refusal::Far => "too many entries outside its packets",
+            Refusal::Padding => "too much padding",
+            Refusal::Row(_) => "a row has too many entries outside its packet",
+        });
+        (outline.bytes::<T>(), refused)
+    }
+
+    /// Where each slice begins, in columns of 32 places, and where the last one ends.
+    pub fn slice_ptr(&self) -> &[u32] {
+        &self.words[..=self.rows.div_ceil(SLICE)]
+    }
+    /// Where the far entries of each row begin, and where the last ones end.
+    pub fn far_ptr(&self) -> &[u32] {
+        &self.words[self.rows.div_ceil(SLICE) + 1..]
+    }
+    /// The column of each place, counted from the first one of its packet.
+    pub fn near(&self) -> &[u16] {
+        &self.near
+    }
+    /// The column of each far entry.
+    pub fn far(&self) -> &[u32] {
+        &self.far
+    }
+    /// The value of each place.
+    pub fn near_values(&self) -> &[T] {
+        &self.values[..self.near.len()]
+    }
+    /// The value of each far entry.
+    pub fn far_values(&self) -> &[T] {
+        &self.values[self.near.len()..]
+    }
+}
+
+impl<T: Scalar> Format<T> for Pkt<T> {
+    fn shape(&self) -> (usize, usize) {
+        (self.rows, self.cols)
+    }
+
+    fn nnz(&self) -> usize {
+        self.nnz
+    }
+
+    fn kernel(&self) -> &'static str {
+        "pkt"
+    }
+
+    fn arguments(&self) -> Vec<Argument<'_, T>> {
+        vec![
+            Argument::Size(self.cols as u32),
+            Argument::Indices(&self.words),
+            Argument::Short(&self.near),
+            Argument::Indices(&self.far),
+            Argument::Values(&self.values),
+        ]
+    }
+
+    fn row(&self, i: usize, x: &[T]) -> T {
+        let (first, slice, lane) = (i / PACKET * PACKET, i / SLICE, i % SLICE);
+        let places = self.slice_ptr()[slice] as usize..self.slice_ptr()[slice + 1] as usize;
+        let near = places.map(|p| p * SLICE + lane).fold(T::zero(), |sum, at| {
+            self.near_values()[at].fma(x[first + usize::from(self.near[at])], sum)
+        });
+        let far = self.far_ptr()[i] as usize..self.far_ptr()[i + 1] as usize;
+        far.fold(near, |sum, k| self.far_values()[k].fma(x[self.far[k] as usize], sum))
+    }
+}
+
+/// What a matrix would be in packets.
+struct Outline {
+    /// The width of each slice.
+    widths: Vec<u32>,
+    /// Far entries of each row.
+    far: Vec<u32>,
+}
+
+enum Refusal {
+    Far,
+    Padding,
+    Row(usize),
+}
+
+impl Outline {
+    fn of<T: Scalar>(a: &Csr<T>) -> Self {
+        let rows = a.rows();
+        let width = |s: usize| {
+            let lengths = (s * SLICE..((s + 1) * SLICE).min(rows)).map(|row| near_of(a, row).len() as u32);
+            lengths.max().unwrap_or(0)
+        };
+        let far = |row: usize| (a.row_slices(row).0.len() - near_of(a, row).len()) as u32;
+        Outline {
+            widths: (0..rows.div_ceil(SLICE))
+                .into_par_iter()
+                .with_min_len(GRAIN / SLICE)
+                .map(width)
+                .collect(),
+            far: (0..rows).into_par_iter().with_min_len(GRAIN).map(far).collect(),
+        }
+    }
+
+    fn far(&self) -> usize {
+        self.far.iter().map(|&far| far as usize).sum()
+    }
+    fn near<T: Scalar>(&self, a: &Csr<T>) -> usize {
+        a.nnz() - self.far()
+    }
+    /// Places of all slices.
+    fn places(&self) -> usize {
+        self.widths.iter().map(|&width| width as usize).sum::<usize>().saturating_mul(SLICE)
+    }
+
+    fn bytes<T: Scalar>(&self) -> usize {
+        let near = self.places().saturating_mul(2 + size_of::<T>());
+        let words = self.widths.len() + self.far.len() + 2;
+        near.saturating_add(self.far() * (4 + size_of::<T>()) + 4 * words)
+    }
+
+    fn refuses<T: Scalar>(&self, a: &Csr<T>) -> Option<Refusal> {
+        if 2 * self.far() > a.nnz() {
+            return Some(Refusal::Far);
+        }
+        if is_too_much(self.places(), self.near(a)) || self.places() / SLICE > u32::MAX as usize {
+            return Some(Refusal::Padding);
+        }
+        self.far.iter().position(|&far| is_long(a.lanes(), far as usize)).map(Refusal::Row)
+    }
+
+    /// As [`Pkt`] has them.
+    fn words(&self) -> Vec<u32> {
+        let mut words = Vec::with_capacity(self.widths.len() + self.far.len() + 2);
+        for lengths in [&self.widths, &self.far] {
+            let mut end = 0;
+            words.push(end);
+            words.extend(lengths.iter().map(|length| {
+                end += length;
+                end
+            }));
+        }
+        words
+    }
+}
+
+/// Which entries of a row are near: those of columns that follow each other, which are sorted.
+fn near_of<T: Scalar>(a: &Csr<T>, row: usize) -> Range<usize> {
+    let (columns, first) = (a.row_slices(row).0, row / PACKET * PACKET);
+    let before = |column: usize| columns.partition_point(|&c| (c as usize) < column);
+    before(first)..before(first + PACKET)
+}
+
+/// Columns and values of a part of the matrix.
+type Part<'a, C, T> = (&'a mut [C], &'a mut [T]);
+
+/// Puts the rows of the packet that begins at row `first` where they belong.
+fn fill_packet<T: Scalar>(
+    a: &Csr<T>,
+    first: usize,
+    widths: &[u32],
+    (columns, values): Part<'_, u16, T>,
+    (far_columns, far_values): Part<'_, u32, T>,
+) {
+    let (mut begin, mut k) = (0, 0);
+    for (s, width) in widths.iter().enumerate() {
+        let end = begin + *width as usize * SLICE;
+        for lane in 0..SLICE {
+            let row = first + s * SLICE + lane;
+            let (row_columns, row_values) = a.row_slices(row);
+            let near = near_of(a, row);
+            let mut last = 0;
+            for (j, at) in (begin + lane..end).step_by(SLICE).enumerate() {
+                if let Some(entry) = near.clone().nth(j) {
+                    last = (row_columns[entry] as usize - first) as u16;
+                    values[at] = row_values[entry];
+                }
+                columns[at] = last;
+            }
+            for entry in (0..near.start).chain(near.end..row_columns.len()) {
+                (far_columns[k], far_values[k]) = (row_columns[entry], row_values[entry]);
+                k += 1;
+            }
+        }
+        begin = end;
+    }
+}

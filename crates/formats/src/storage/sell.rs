@@ -1,0 +1,229 @@
+//! Sliced ELLPACK: SELL-C-σ, and ELLPACK itself as the case of one width.
+use crate::Csr;
+use crate::build::cut::{cut, lengths};
+use crate::storage::csr::check_sizes;
+use crate::storage::padding::is_too_much;
+use lacuna_engine::sum::SEGMENT;
+use lacuna_engine::{Argument, Error, Format, Lines, Result, Scalar};
+use rayon::prelude::*;
+use std::ops::Range;
+
+/// Rows of a slice, `C`: a warp of a GPU, four vectors of a CPU.
+pub const SLICE: usize = 32;
+/// A sparse matrix in slices of 32 rows, each as wide as its longest row: SELL-C-σ with `C = 32`.
+///
+/// With `σ = 256` the rows of every 256 are sorted by length first, longest first, so that slices are filled better; the
+/// result is put where it belongs. The `j`-th place of lane `l` of a slice that starts at column `p` is at
+/// `(p + j) 32 + l`. A place without an entry holds zero and the column of the row's last entry; it takes part in the row
+/// sum, which goes along the row, one fused multiply-add each.
+///
+/// Reference: Kreutzer et al. 2014, doi:10.1137/130930352; ELLPACK: Bell and Garland 2008, section 2.2.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Sell<T> {
+    rows: usize,
+    cols: usize,
+    nnz: usize,
+    /// Where each slice begins, in columns of 32 places.
+    slice_ptr: Vec<u32>,
+    /// The row of each lane; `u32::MAX` where there is none. Empty where rows are in order.
+    row_of: Vec<u32>,
+    col_idx: Vec<u32>,
+    values: Lines<T>,
+    kernel: &'static str,
+}
+
+impl<T: Scalar> Sell<T> {
+    /// The same matrix in slices, rows sorted by length within every 256 where that saves more than the 4 bytes a row
+    /// that the order costs.
+    ///
+    /// # Errors
+    /// [`Error::Unsupported`] where there would be more than four places for each entry, with how much memory that would
+    /// take; [`Error::OutOfMemory`].
+    pub fn from_csr(a: &Csr<T>) -> Result<Self> {
+        let [plain, sorted] = [false, true].map(|sorted| widths(a, sorted));
+        let sorts = Self::bytes_of(&sorted, a.rows(), true) < Self::bytes_of(&plain, a.rows(), false);
+        let widths = if sorts { sorted } else { plain };
+        Self::filled(a, "Sell::from_csr", "sell", widths, sorts)
+    }
+
+    /// ELLPACK: all slices as wide as the longest row.
+    ///
+    /// # Errors
+    /// As [`Sell::from_csr`].
+    pub fn ellpack(a: &Csr<T>) -> Result<Self> {
+        let widest = widths(a, false).into_iter().max().unwrap_or(0);
+        let widths = vec![widest; a.rows().div_ceil(SLICE)];
+        Self::filled(a, "Sell::ellpack", "ell", widths, false)
+    }
+
+    fn filled(
+        a: &Csr<T>,
+        operation: &str,
+        kernel: &'static str,
+        widths: Vec<u32>,
+        sorts: bool,
+    ) -> Result<Self> {
+        let (rows, cols, nnz) = (a.rows(), a.cols(), a.nnz());
+        check_sizes(operation, rows, cols, nnz)?;
+        let columns: usize = widths.iter().map(|&w| w as usize).sum();
+        let places = columns.saturating_mul(SLICE);
+        if is_too_much(places, nnz) || columns > u32::MAX as usize {
+            return Err(Error::Unsupported {
+                operation: operation.into(),
+                message: format!(
+                    "rows of very different lengths would take {} MB for {nnz} entries ({} MB in csr); keep csr",
+                    places.saturating_mul(4 + size_of::<T>()) / 1_000_000,
+                    a.bytes() / 1_000_000,
+                ),
+            });
+        }
+        let mut slice_ptr = Vec::with_capacity(widths.len() + 1);
+        slice_ptr.push(0);
+        slice_ptr.extend(widths.iter().scan(0, |end, &w| {
+            *end += w;
+            Some(*end)
+        }));
+        let mut row_of = Vec::new();
+        if sorts {
+            row_of = (0..rows.next_multiple_of(SLICE) as u32).collect();
+            row_of.par_chunks_mut(SEGMENT).for_each(|order| sort_rows(a, order));
+        }
+        let mut col_idx = lacuna_engine::pages::zeroed::<u32>(operation, places)?;
+        let mut values = Lines::<T>::zeroed(operation, places)?;
+        let tasks = slices_of(&slice_ptr, &mut col_idx, &mut values);
+        tasks.into_par_iter().enumerate().for_each(|(s, (columns, entries))| {
+            for l in 0..SLICE {
+                let row = if sorts { row_of[s * SLICE + l] as usize } else { s * SLICE + l };
+                fill_lane(columns, entries, l, a.row_slices(row));
+            }
+        });
+        Ok(Sell { rows, cols, nnz, slice_ptr, row_of, col_idx, values, kernel })
+    }
+
+    fn bytes_of(widths: &[u32], rows: usize, sorts: bool) -> usize {
+        let columns: usize = widths.iter().map(|&w| w as usize).sum();
+        let order = if sorts { rows.next_multiple_of(SLICE) } else { 0 };
+        columns.saturating_mul(SLICE * (4 + size_of::<T>())).saturating_add(4 * (widths.len() + 1 + order))
+    }
+
+    /// Bytes that the matrix takes in slices and in ELLPACK, and the places of each.
+    pub(crate) fn footprints(a: &Csr<T>) -> [(usize, usize); 2] {
+        let [plain, sorted] = [false, true].map(|sorted| widths(a, sorted));
+        let places = |widths: &[u32]| widths.iter().map(|&w| w as usize).sum::<usize>() * SLICE;
+        let ell = vec![plain.iter().copied().max().unwrap_or(0); plain.len()];
+        let in_slices = [
+            (Self::bytes_of(&plain, 0, false), places(&plain)),
+            (Self::bytes_of(&sorted, a.rows(), true), places(&sorted)),
+        ];
+        let in_slices = if in_slices[1].0 < in_slices[0].0 { in_slices[1] } else { in_slices[0] };
+        [in_slices, (Self::bytes_of(&ell, 0, false), places(&ell))]
+    }
+
+    /// Where each slice begins, in columns of 32 places, and where the last one ends.
+    pub fn slice_ptr(&self) -> &[u32] {
+        &self.slice_ptr
+    }
+    /// The row of each lane; `u32::MAX` where there is none. Empty where the lanes are the rows in order.
+    pub fn row_of(&self) -> &[u32] {
+        &self.row_of
+    }
+    /// The column of each place.
+    pub fn col_idx(&self) -> &[u32] {
+        &self.col_idx
+    }
+    /// The value of each place.
+    pub fn values(&self) -> &[T] {
+        &self.values
+    }
+}
+
+impl<T: Scalar> Format<T> for Sell<T> {
+    fn shape(&self) -> (usize, usize) {
+        (self.rows, self.cols)
+    }
+
+    fn nnz(&self) -> usize {
+        self.nnz
+    }
+
+    fn kernel(&self) -> &'static str {
+        self.kernel
+    }
+
+    fn arguments(&self) -> Vec<Argument<'_, T>> {
+        vec![
+            Argument::Size(u32::from(!self.row_of.is_empty())),
+            Argument::Indices(&self.slice_ptr),
+            Argument::Indices(&self.row_of),
+            Argument::Indices(&self.col_idx),
+            Argument::Values(&self.values),
+        ]
+    }
+
+    fn row(&self, i: usize, x: &[T]) -> T {
+        let segment = i / SEGMENT * SEGMENT;
+        let lane = match self.row_of.get(segment..) {
+            Some(order) if !order.is_empty() => {
+                segment + order.iter().position(|&row| row as usize == i).unwrap_or(i % SEGMENT)
+            }
+            _ => i,
+        };
+        let (s, l) = (lane / SLICE, lane % SLICE);
+        let columns: Range<usize> = self.slice_ptr[s] as usize..self.slice_ptr[s + 1] as usize;
+        columns
+            .map(|c| c * SLICE + l)
+            .fold(T::zero(), |sum, at| self.values[at].fma(x[self.col_idx[at] as usize], sum))
+    }
+}
+
+/// Entries of a row; none where there is no such row.
+fn length<T: Scalar>(a: &Csr<T>, row: u32) -> u32 {
+    match a.row_ptr().get(row as usize..row as usize + 2) {
+        Some(ends) => ends[1] - ends[0],
+        None => 0,
+    }
+}
+
+/// Sorts the rows of a segment by falling length, those of a length in order; rows that are none come last.
+fn sort_rows<T: Scalar>(a: &Csr<T>, order: &mut [u32]) {
+    order.sort_by_key(|&row| (row as usize >= a.rows(), std::cmp::Reverse(length(a, row))));
+    order.iter_mut().filter(|row| **row as usize >= a.rows()).for_each(|row| *row = u32::MAX);
+}
+
+/// The width of each slice.
+fn widths<T: Scalar>(a: &Csr<T>, sorted: bool) -> Vec<u32> {
+    let segments = a.rows().div_ceil(SEGMENT);
+    let of_segment = |s: usize| {
+        let rows = (s * SEGMENT)..((s + 1) * SEGMENT).min(a.rows());
+        let mut lengths = [0; SEGMENT];
+        rows.clone().zip(&mut lengths).for_each(|(row, l)| *l = length(a, row as u32));
+        let count = rows.len();
+        if sorted {
+            lengths[..count].sort_unstable_by(|a, b| b.cmp(a));
+        }
+        let widths: Vec<u32> =
+            lengths[..count].chunks(SLICE).map(|c| c.iter().copied().max().unwrap_or(0)).collect();
+        widths
+    };
+    (0..segments).into_par_iter().with_min_len(32).flat_map_iter(of_segment).collect()
+}
+
+/// Puts a row into lane `l` of a slice and pads it with its last column.
+pub(crate) fn fill_lane<T: Scalar>(columns: &mut [u32], entries: &mut [T], l: usize, (c, v): (&[u32], &[T])) {
+    for (j, (&c, &v)) in c.iter().zip(v).enumerate() {
+        columns[j * SLICE + l] = c;
+        entries[j * SLICE + l] = v;
+    }
+    let last = c.last().copied().unwrap_or(0);
+    columns.iter_mut().skip(l).step_by(SLICE).skip(c.len()).for_each(|column| *column = last);
+}
+
+/// Both arrays in slices.
+pub(crate) fn slices_of<'a, T>(
+    slice_ptr: &[u32],
+    col_idx: &'a mut [u32],
+    values: &'a mut [T],
+) -> Vec<(&'a mut [u32], &'a mut [T])> {
+    let places = || lengths(slice_ptr).map(|columns| columns * SLICE);
+    cut(col_idx, places()).into_iter().zip(cut(values, places())).collect()
+}

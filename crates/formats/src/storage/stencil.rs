@@ -1,0 +1,232 @@
+//! Constant coefficients on a grid, with no matrix in memory.
+use crate::Csr;
+use crate::storage::csr::check_sizes;
+use lacuna_engine::{Argument, Error, Format, Result, Scalar};
+use rayon::prelude::*;
+use std::ops::Range;
+
+/// Neighbours of a point at the most.
+pub const MOST_NEIGHBOURS: usize = 64;
+/// Rows that a thread takes at least.
+const GRAIN: usize = 8192;
+
+/// A matrix that takes the same neighbours with the same coefficients at every point of a grid.
+///
+/// Points are numbered with x fastest. Row `i` has an entry for each neighbour that is on the grid, and the coefficient
+/// belongs to the neighbour alone: a product reads `x` and writes `y`, and nothing else. A row sum goes over the neighbours by
+/// increasing distance `column − row`, one fused multiply-add each, those outside the grid left out: the order of
+/// [`crate::Dia`], and of [`Csr`] with one lane.
+///
+/// ```
+/// use lacuna_formats::{Spec, Stencil};
+///
+/// let a = Spec::parse("gen:poisson2d:300x200")?.build::<f64>()?;
+/// let stencil = Stencil::from_csr(&a)?;
+/// assert_eq!((stencil.size(), stencil.coefficients()), ([300, 200, 1], &[-1.0, -1.0, 4.0, -1.0, -1.0][..]));
+/// # Ok::<(), lacuna_engine::Error>(())
+/// ```
+#[derive(Clone, Debug, PartialEq)]
+pub struct Stencil<T> {
+    nnz: usize,
+    /// The size of the grid and the number of neighbours; then the steps to each in x, y and z, and its distance.
+    words: Vec<[i32; 4]>,
+    coefficients: Vec<T>,
+}
+
+/// Why a matrix is not one.
+struct Unsuited(String);
+
+impl<T: Scalar> Stencil<T> {
+    /// The same matrix as coefficients on a grid of one, two or three dimensions, which is found.
+    ///
+    /// Coefficients must be equal to the bit, some row must have all neighbours, and the neighbours must lie within half of
+    /// the grid's size of their point.
+    ///
+    /// # Errors
+    /// [`Error::Unsupported`] where the matrix is none such, with what stands in the way.
+    pub fn from_csr(a: &Csr<T>) -> Result<Self> {
+        const OPERATION: &str = "Stencil::from_csr";
+        check_sizes(OPERATION, a.rows(), a.cols(), a.nnz())?;
+        Self::find(a).map_err(|Unsuited(why)| {
+            let message = format!("{why}; keep csr ({} MB)", a.bytes() / 1_000_000);
+            Error::Unsupported { operation: OPERATION.into(), message }
+        })
+    }
+
+    fn find(a: &Csr<T>) -> Result<Self, Unsuited> {
+        let n = a.rows();
+        if n != a.cols() || n > i32::MAX as usize {
+            return Err(Unsuited(format!("{n} rows and {} columns are no points of a grid", a.cols())));
+        }
+        let length = |i: usize| a.row_ptr()[i + 1] - a.row_ptr()[i];
+        let by_length = |&i: &usize| (length(i), std::cmp::Reverse(i));
+        let longest = (0..n).into_par_iter().with_min_len(GRAIN).max_by_key(by_length).unwrap_or(0);
+        let (columns, coefficients) = a.row_slices(longest);
+        if columns.len() > MOST_NEIGHBOURS {
+            return Err(Unsuited(format!(
+                "row {longest} has {} entries, {MOST_NEIGHBOURS} at most are kept",
+                columns.len()
+            )));
+        }
+        let offsets: Vec<i64> = columns.iter().map(|&j| i64::from(j) - longest as i64).collect();
+        let Some(size) = grid(a, &offsets) else {
+            return Err(Unsuited("its diagonals are those of no grid".into()));
+        };
+        let mut words = Vec::with_capacity(1 + offsets.len());
+        words.push([size[0] as i32, size[1] as i32, size[2] as i32, offsets.len() as i32]);
+        words.extend(offsets.iter().map(|&offset| neighbour(offset, size)));
+        let stencil = Stencil { nnz: a.nnz(), words, coefficients: coefficients.to_vec() };
+        match a.row_shares().into_par_iter().filter_map(|share| stencil.differs(a, share)).min() {
+            None => Ok(stencil),
+            Some(row) => {
+                let [x, y, z] = size;
+                let which = format!("row {row} differs from row {longest} on a grid of {x}x{y}x{z}");
+                Err(Unsuited(which + " by more than the grid's end"))
+            }
+        }
+    }
+
+    /// Points in x, y and z.
+    pub fn size(&self) -> [usize; 3] {
+        let [x, y, z, _] = self.words[0];
+        [x, y, z].map(|side| side as usize)
+    }
+
+    /// The steps to each neighbour in x, y and z, and its distance `column − row`, which increases.
+    pub fn neighbours(&self) -> &[[i32; 4]] {
+        &self.words[1..]
+    }
+
+    /// The coefficient of each neighbour.
+    pub fn coefficients(&self) -> &[T] {
+        &self.coefficients
+    }
+
+    /// The neighbours on the grid of a point, with their coefficients.
+    fn around(&self, i: usize) -> impl Iterator<Item = (usize, T)> + '_ {
+        let [nx, ny, nz] = self.size();
+        let point = [i % nx, i / nx % ny, i / nx / ny];
+        let inside = move |&(steps, _): &(&[i32; 4], &T)| {
+            let axes = point.into_iter().zip([nx, ny, nz]).zip(steps);
+            axes.into_iter()
+                .all(|((at, side), step)| (0..side as i64).contains(&(at as i64 + i64::from(*step))))
+        };
+        let all = self.neighbours().iter().zip(&self.coefficients).filter(inside);
+        all.map(move |([.., offset], c)| ((i as i64 + i64::from(*offset)) as usize, *c))
+    }
+
+    /// The first of the rows that is not as the grid has it.
+    fn differs(&self, a: &Csr<T>, rows: Range<usize>) -> Option<usize> {
+        let [nx, ny, nz] = self.size();
+        let [low, high] = self.reach();
+        let mut i = rows.start;
+        while i < rows.end {
+            let (first, line) = (i % nx, i / nx);
+            let n = (nx - first).min(rows.end - i);
+            let whole = (low[1]..ny - high[1].min(ny)).contains(&(line % ny))
+                && (low[2]..nz - high[2].min(nz)).contains(&(line / ny));
+            for (x, i) in (first..first + n).zip(i..) {
+                let (columns, values) = a.row_slices(i);
+                let same = if whole && x >= low[0] && x + high[0] < nx {
+                    let at = |offset: i32| (i as u32).wrapping_add_signed(offset);
+                    let places = columns.iter().zip(self.neighbours());
+                    columns.len() == self.coefficients.len()
+                        && places.fold(true, |same, (j, [.., offset])| same & (*j == at(*offset)))
+                        && values
+                            .iter()
+                            .zip(&self.coefficients)
+                            .fold(true, |same, (v, c)| same & equal(*v, *c))
+                } else {
+                    let same = |(own, (j, c)): ((usize, T), (usize, T))| own.0 == j && equal(own.1, c);
+                    columns.len() == self.around(i).count() && a.row_entries(i).zip(self.around(i)).all(same)
+                };
+                if !same {
+                    return Some(i);
+                }
+            }
+            i += n;
+        }
+        None
+    }
+
+    /// How far neighbours are down and up each axis.
+    pub fn reach(&self) -> [[usize; 3]; 2] {
+        let far = |axis: usize, sign: i32| {
+            self.neighbours().iter().map(|steps| (sign * steps[axis]).max(0) as usize).max().unwrap_or(0)
+        };
+        [-1, 1].map(|sign| std::array::from_fn(|axis| far(axis, sign)))
+    }
+}
+
+/// Whether two coefficients have the same bits.
+fn equal<T: Scalar>(a: T, b: T) -> bool {
+    bytemuck::bytes_of(&a) == bytemuck::bytes_of(&b)
+}
+
+/// The size of the grid whose points have these neighbours where they have them in the matrix, if there may be one.
+fn grid<T: Scalar>(a: &Csr<T>, offsets: &[i64]) -> Option<[usize; 3]> {
+    let (n, mut size, mut unit) = (a.rows(), [1; 3], 1);
+    for (axis, side) in size.iter_mut().enumerate() {
+        let left = n / unit.max(1);
+        *side = if axis == 2 { left } else { side_of(a, offsets, unit, left)? };
+        unit *= *side;
+        if *side == 0 || !n.is_multiple_of(unit) {
+            return None;
+        }
+    }
+    Some(size)
+}
+
+/// Points along an axis on which neighbours are `unit` apart, of `left` at the most.
+fn side_of<T: Scalar>(a: &Csr<T>, offsets: &[i64], unit: usize, left: usize) -> Option<usize> {
+    let has = |offset: i64| offsets.contains(&offset);
+    let first = |lacks: &(dyn Fn(&usize) -> bool + Sync)| {
+        (1..left).into_par_iter().with_min_len(GRAIN).find_first(|k| lacks(k)).unwrap_or(left)
+    };
+    if has(-(unit as i64)) {
+        return Some(first(&|k| a.get(k * unit, (k - 1) * unit).is_none()));
+    }
+    if has(unit as i64) {
+        return Some(first(&|k| a.get((k - 1) * unit, k * unit).is_none()));
+    }
+    match offsets.iter().map(|o| o.unsigned_abs() as usize).filter(|&o| o > unit).min() {
+        None => Some(left),
+        Some(next) => next.is_multiple_of(unit).then_some(next / unit),
+    }
+}
+
+/// The steps to the neighbour at that distance, and the distance.
+fn neighbour(offset: i64, [nx, ny, nz]: [usize; 3]) -> [i32; 4] {
+    // The nearest line or plane, the nearer one where two are as near.
+    let split = |distance: i64, side: usize, single: bool| {
+        let side = side as i64;
+        let whole = if single { 0 } else { (2 * distance.abs() + side - 1) / (2 * side) * distance.signum() };
+        (distance - whole * side, whole)
+    };
+    let (dx, lines) = split(offset, nx, ny * nz == 1);
+    let (dy, dz) = split(lines, ny, nz == 1);
+    [dx, dy, dz, offset].map(|step| step as i32)
+}
+
+impl<T: Scalar> Format<T> for Stencil<T> {
+    fn shape(&self) -> (usize, usize) {
+        let n = self.size().into_iter().product();
+        (n, n)
+    }
+
+    fn nnz(&self) -> usize {
+        self.nnz
+    }
+
+    fn kernel(&self) -> &'static str {
+        "stencil"
+    }
+
+    fn arguments(&self) -> Vec<Argument<'_, T>> {
+        vec![Argument::Offsets(bytemuck::cast_slice(&self.words)), Argument::Values(&self.coefficients)]
+    }
+
+    fn row(&self, i: usize, x: &[T]) -> T {
+        self.around(i).fold(T::zero(), |sum, (j, c)| c.fma(x[j], sum))
+    }
+}

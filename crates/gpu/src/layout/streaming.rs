@@ -1,0 +1,155 @@
+//! Kernels whose vectors stay in memory, a warp for each segment.
+use super::{Device, Layout, MatrixFacts, Sizes, pieces, wanted_size};
+use crate::plan_cache::{Key, Placement, PlanCache, Repack};
+use crate::repacked::Repacked;
+use crate::rows::Rows;
+use crate::slices::{Apart, Slices};
+use crate::source::SEGMENT;
+use crate::write::{self, Product, Shape};
+use lacuna_engine::Scalar;
+use lacuna_engine::encode::{self, Encoded, OP_DOT_COUNT};
+use std::ops::Range;
+
+/// Work-items of a group where vectors stay in memory: where rows are long and passes short, and elsewhere.
+const SIZE: [usize; 2] = [768, 512];
+/// Entries and padding together, over entries, in quarters, beyond which a matrix stays as it is; and where it has no other form.
+const PADDING: usize = 5;
+const MOST_PADDING: usize = 40;
+
+impl Layout {
+    /// Vectors in memory, a warp for each segment.
+    pub fn streaming<T: Scalar, E: Clone, P: Clone>(
+        e: &Encoded<T>,
+        matrices: &[MatrixFacts<'_, T>],
+        device: Device,
+        groups: usize,
+        plans: &mut PlanCache<E, P>,
+    ) -> Option<(Layout, Repack<T, E>)> {
+        let (number, n) = (size_of::<T>(), e.n as usize);
+        let segments = n.div_ceil(SEGMENT);
+        let (mine, chunks) = (segments.div_ceil(groups), segments.div_ceil(SEGMENT));
+        let lanes: Vec<u32> = matrices.iter().map(|a| a.format.lanes() as u32).collect();
+        // A warp takes whole segments: of more warps than there are segments some do nothing, and long rows want many.
+        let long = lanes.iter().any(|w| *w > 1) && e.bases.is_empty() && e.slots <= 4;
+        let size = match device.size {
+            0 => SIZE[usize::from(!long)],
+            size => wanted_size(size, SEGMENT, device.largest),
+        };
+        let sums = e.sums as usize + 4;
+        let params = write::params_room(e);
+        let bytes = (sums * mine + sums.max(size / 32) + e.cells.len() + 2) * number + params;
+        let bytes = bytes + 8 * encode::CONTROL_WORDS as usize + 64;
+        // Where there are more warps than segments they share these.
+        let kept = (0..e.ops()).map(|op| e.op(op, OP_DOT_COUNT)).max().unwrap_or(0) as usize + 4;
+        let parts = |share: usize| if share > 1 { kept * mine * share * 32 } else { 1 };
+        let fits =
+            |share: &usize| mine * share <= size / 32 && bytes + parts(*share) * number <= device.local;
+        let share = [4, 2].into_iter().find(fits).unwrap_or(1);
+        let serials = matrices.iter().map(|a| a.serial).collect();
+        let key = Key { matrices: serials, streaming: true, groups, ways: 1, size, resident: Vec::new() };
+        let (products, numbers, laid) = match plans.layout(&key) {
+            Some((Placement::Streaming(products, numbers), entries)) => {
+                (products.clone(), *numbers, Repack::Cached(entries.clone()))
+            }
+            _ => {
+                let (repacked, products, numbers) =
+                    lay_out_streaming(e, matrices, &lanes, groups, size / 32)?;
+                let way = Placement::Streaming(products.clone(), numbers);
+                (products, numbers, Repack::New(repacked, key, way))
+            }
+        };
+        // A row of coordinates in pieces is stored before these are added, and would be rounded then.
+        let coordinates =
+            |p: &Product| matches!(p, Product::Slices(Slices { apart: Apart::Coordinates, .. }));
+        if e.has_narrow() && products.iter().any(coordinates) {
+            return None;
+        }
+        let rows_at = parts(share).max(numbers);
+        if bytes + rows_at * number > device.local {
+            return None;
+        }
+        // What is used again before all of it is gone from the cache should stay there, entries of matrices should not.
+        let held = e.matrices.iter().map(|a| a.bytes).sum::<usize>() + e.vectors.len() * n * number;
+        // Operands gathered from everywhere need more of it.
+        let gathers = products.iter().any(|p| matches!(p, Product::Slices(slices) if slices.sorted));
+        let most = if gathers { device.cache / 4 * 3 } else { device.cache };
+        let keep = if device.cache > 0 && held > most { 0 } else { 100 };
+        let (steps, kept, fits) = (vec![0; lanes.len()], vec![0; lanes.len()], vec![false; lanes.len()]);
+        let in_turn = vec![1; lanes.len()];
+        let shape = Shape {
+            size,
+            narrow: e.has_narrow(),
+            streaming: true,
+            one: false,
+            chunks,
+            work: 1,
+            steps,
+            lanes,
+            sums: in_turn,
+            depth: 8,
+            products,
+            fits,
+            registers: 0,
+            words: pieces(segments),
+            ways: 1,
+            mine,
+            segments,
+            share,
+            keep,
+            kept,
+            stay: Vec::new(),
+        };
+        let terms = sums.max(size / 32);
+        let room = Sizes { groups, sums, params, got: sums * mine, rows_at, terms, widest: 1 };
+        Some((Layout::with_kernel(e, device, shape, room)?, laid))
+    }
+}
+
+/// The rows of a group, of so many, in whole runs: as in streaming.cl.
+fn rows_of_group(rows: usize, run: usize, group: usize, groups: usize) -> Range<usize> {
+    let first = |group: usize| (rows.div_ceil(run) * group / groups * run).min(rows);
+    first(group)..first(group + 1)
+}
+
+/// How each matrix is multiplied where vectors stay in memory, its entries where they are laid out for that, and the numbers
+/// of local memory that this takes. A group has so many `warps`.
+fn lay_out_streaming<T: Scalar>(
+    e: &Encoded<T>,
+    matrices: &[MatrixFacts<'_, T>],
+    lanes: &[u32],
+    groups: usize,
+    warps: usize,
+) -> Option<(Repacked<T>, Vec<Product>, usize)> {
+    let (mut repacked, mut products, mut numbers) = (Repacked::default(), Vec::new(), 0);
+    let n = e.n as usize;
+    repacked.heads(matrices.len());
+    for (m, a) in matrices.iter().enumerate() {
+        let count = a.format.shape().0;
+        let run = if count < n { write::run_of(e, lanes, count) } else { SEGMENT };
+        let groups: Vec<_> = (0..groups).map(|g| rows_of_group(count, run, g, groups)).collect();
+        products.push(match a.format.kernel() {
+            "dia" if count == n => Product::Diagonals,
+            "sell" | "ell" if count == n => Product::Sell,
+            "stencil" if count == n => Product::Stencil,
+            kernel => {
+                let rows = Rows::of(a.format)?;
+                if count < n && rows.pieces().is_some() {
+                    return None; // they are listed by segments
+                }
+                // What has no other form may take more.
+                let sorted = if kernel == "csr" { PADDING } else { MOST_PADDING };
+                let padding = [PADDING, sorted];
+                match a.stages.then(|| repacked.slices(m, &rows, count, &groups, warps, padding)).flatten() {
+                    Some(slices) => {
+                        numbers = numbers.max(slices.numbers);
+                        Product::Slices(slices)
+                    }
+                    None if kernel == "csr" && !a.format.has_long_rows() => Product::Rows,
+                    None => return None,
+                }
+            }
+        });
+    }
+    repacked.pad();
+    Some((repacked, products, numbers))
+}

@@ -1,0 +1,231 @@
+//! The entries of a matrix in the order in which a group's work-items take them: in slices of a warp each, side by side, so that it
+//! reads whole lines.
+use crate::rows::Rows;
+use crate::source::SEGMENT;
+use lacuna_engine::{Scalar, pages};
+use rayon::prelude::*;
+
+pub(crate) const NONE: u32 = u32::MAX;
+
+/// Words of a matrix and group at the beginning of `windows`, as `WINDOW` of resident.cl has them.
+const WORDS: usize = 3;
+/// Work-items of a warp.
+const WARP: usize = 32;
+
+/// How rows are divided among groups that keep vectors in registers.
+pub struct Groups<'a> {
+    /// What each group multiplies: the first column, and how many from there on.
+    pub windows: &'a [(u32, u32)],
+    /// Groups that share the rows of each segment.
+    pub ways: usize,
+    /// Segments of all groups.
+    pub segments: usize,
+    /// Work-items of a group.
+    pub size: usize,
+    /// What columns count from in each group, and the column of a place without an entry, where that has one of -0.
+    pub columns: &'a [(u32, Option<u32>)],
+}
+
+/// Of all matrices of a program, one after the other.
+pub struct Repacked<T> {
+    /// For each matrix and group its window and where its slices are listed; then the lists: where each slice begins, turn after
+    /// turn of all warps, and where the last one ends. Where vectors stay in memory, see `slices.rs`.
+    pub windows: Vec<u32>,
+    /// `columns[slice + 32 * e + lane]`, counted from a first column; no entry where it is all ones, or
+    /// the group's own sign for that.
+    pub columns: Vec<u32>,
+    /// The values of the same entries.
+    pub values: Vec<T>,
+}
+
+impl<T> Default for Repacked<T> {
+    fn default() -> Self {
+        Repacked { windows: Vec::new(), columns: Vec::new(), values: Vec::new() }
+    }
+}
+
+impl<T: Scalar> Repacked<T> {
+    /// Makes room for what comes first of so many matrices and groups.
+    pub fn windows(&mut self, matrices: usize, groups: usize) {
+        self.windows.resize(WORDS * matrices * groups, 0);
+    }
+
+    /// Sets the windows of a matrix.
+    pub fn windows_of(&mut self, m: usize, windows: &[(u32, u32)]) {
+        let words = self.windows[WORDS * m * windows.len()..].chunks_mut(WORDS);
+        words.zip(windows).for_each(|(words, (low, width))| words[..2].copy_from_slice(&[*low, *width]));
+    }
+
+    /// Adds the entries of a matrix of `n` rows, no more than the groups divide among them, the lanes of each side by side or, where it `folds`, in turn, with up to `padding` quarters of
+    /// its entries: the places of the group that has the most; nothing where none were added.
+    pub fn add(
+        &mut self,
+        m: usize,
+        a: &Rows<'_, T>,
+        n: usize,
+        groups: &Groups<'_>,
+        folds: bool,
+        padding: usize,
+    ) -> Option<usize> {
+        let Groups { windows, ways, segments, size, columns: of_groups } = *groups;
+        let count = windows.len();
+        // Lanes of a row that lie side by side, or take turns.
+        let (lanes, turns) = if folds { (1, a.lanes()) } else { (a.lanes(), 1) };
+        let (units, of_turn, of_slice) = (count / ways, size / lanes, WARP / lanes);
+        let longest: Vec<u32> = match folds {
+            true => (0..n).into_par_iter().map(|row| a.folded(row) as u32).collect(),
+            false => a.lengths(n),
+        };
+        let entries = longest.par_iter().map(|length| *length as usize).sum::<usize>() * lanes;
+        // Of each group its first row, how many it has, and where its slices begin, from zero on.
+        let shares: Vec<(usize, usize, Vec<usize>)> = (0..count)
+            .into_par_iter()
+            .map(|g| {
+                let (unit, way) = (g / ways, g % ways);
+                let first = segments * unit / units * SEGMENT + way;
+                let end = (segments * (unit + 1) / units * SEGMENT).min(n);
+                let rows = end.saturating_sub(first).div_ceil(ways);
+                let slices = rows.div_ceil(of_turn).max(1) * size / WARP;
+                let length = |slice: usize| {
+                    let own = (slice * of_slice).min(rows)..((slice + 1) * of_slice).min(rows);
+                    own.map(|i| longest[first + i * ways]).max().unwrap_or(0) * WARP as u32
+                };
+                (first, rows, ends_of((0..slices).map(length)))
+            })
+            .collect();
+        let places = |slices: &[usize]| slices.last().copied().unwrap_or(0);
+        let (start, all) = (self.columns.len(), shares.iter().map(|share| places(&share.2)).sum::<usize>());
+        if all > padding * entries / 4 + 4 * size * count || start + all > NONE as usize {
+            return None;
+        }
+        let most = shares.iter().map(|share| places(&share.2)).max().unwrap_or(0);
+        self.grow(start + all, start + all);
+        let (mut columns, mut values) = (&mut self.columns[start..], &mut self.values[start..]);
+        let (mut at, mut tasks) = (start, Vec::with_capacity(count));
+        for (g, (first, rows, slices)) in shares.into_iter().enumerate() {
+            self.windows[WORDS * (m * count + g) + 2] = self.windows.len() as u32;
+            self.windows.extend(slices.iter().map(|slice| (at + slice) as u32));
+            let (own_columns, own_values);
+            (own_columns, columns) = columns.split_at_mut(places(&slices));
+            (own_values, values) = values.split_at_mut(places(&slices));
+            at += own_columns.len();
+            tasks.push((first, rows, slices, of_groups[g], own_columns, own_values));
+        }
+        tasks.into_par_iter().for_each(|(first, rows, slices, (low, hole), columns, values)| {
+            columns.fill(hole.unwrap_or(NONE));
+            if hole.is_some() {
+                values.fill(-T::zero());
+            }
+            for i in 0..rows {
+                for lane in 0..lanes * turns {
+                    let at = i % of_slice * lanes + lane / turns + lane % turns * WARP;
+                    let mut to = slices[i / of_slice] + at;
+                    a.each(first + i * ways, lane, |column, value| {
+                        columns[to] = column - low;
+                        values[to] = value;
+                        to += turns * WARP;
+                    });
+                }
+            }
+        });
+        Some(most)
+    }
+
+    /// Makes room for so many columns, still to be set, and values. Pages of what is new come when they are written, by all
+    /// threads.
+    pub(crate) fn grow(&mut self, columns: usize, values: usize) {
+        fn to<N: Copy + bytemuck::Zeroable>(list: &mut Vec<N>, len: usize) {
+            if list.is_empty()
+                && let Ok(new) = pages::zeroed("laying out a matrix", len)
+            {
+                *list = new;
+            }
+            list.resize(len, N::zeroed());
+        }
+        to(&mut self.columns, columns);
+        to(&mut self.values, values);
+    }
+
+    /// Makes sure that there is something of everything.
+    pub fn pad(&mut self) {
+        self.windows.resize(self.windows.len().max(1), 0);
+        self.columns.resize(self.columns.len().max(1), NONE);
+        self.values.resize(self.values.len().max(1), T::zero());
+    }
+}
+
+/// What lies before each of so many, and in all.
+pub(crate) fn ends_of(lengths: impl Iterator<Item = u32>) -> Vec<usize> {
+    let ends = lengths.scan(0, |end, length| {
+        *end += length as usize;
+        Some(*end)
+    });
+    std::iter::once(0).chain(ends).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Groups, Repacked, Rows, SEGMENT, WARP, WORDS};
+    use lacuna_engine::{Format, row_sum};
+    use lacuna_formats::{Spec, convert};
+    use std::sync::Arc;
+
+    /// The rows of a matrix as the work-items of groups find them, holes of -0 times 1 with them.
+    fn found(
+        a: &dyn Format<f64>,
+        x: &[f64],
+        groups: usize,
+        ways: usize,
+        size: usize,
+        folds: bool,
+    ) -> Vec<f64> {
+        let (n, rows) = (a.shape().0, Rows::of(a).unwrap());
+        let (windows, columns) = (vec![(0, n as u32); groups], vec![(0, Some(n as u32)); groups]);
+        let mut repacked = Repacked::<f64>::default();
+        repacked.windows(1, groups);
+        repacked.windows_of(0, &windows);
+        let segments = n.div_ceil(SEGMENT);
+        let of = Groups { windows: &windows, ways, segments, size, columns: &columns };
+        repacked.add(0, &rows, n, &of, folds, 40).unwrap();
+        let x = |column: u32| x.get(column as usize).copied().unwrap_or(1.0);
+        let (lanes, sums) = if folds { (1, rows.lanes()) } else { (rows.lanes(), 1) };
+        let units = groups / ways;
+        let mut y = vec![f64::NAN; n];
+        for g in 0..groups {
+            let [first, end] = [0, 1].map(|k| (segments * (g / ways + k) / units * SEGMENT).min(n));
+            for (i, row) in (first + g % ways..end).step_by(ways).enumerate() {
+                let slice = repacked.windows[WORDS * g + 2] as usize + i * lanes / WARP;
+                let [from, to] = [slice, slice + 1].map(|at| repacked.windows[at] as usize);
+                let lane = |j: usize| {
+                    let places = (from + i * lanes % WARP + j / sums..to).skip(j % sums * WARP);
+                    let term = |sum: f64, p: usize| repacked.values[p].mul_add(x(repacked.columns[p]), sum);
+                    (1.0, places.step_by(sums * WARP).fold(0.0, term))
+                };
+                y[row] = row_sum(rows.lanes(), (0..rows.lanes()).map(lane));
+            }
+        }
+        y
+    }
+
+    #[test]
+    fn rows_are_found_side_by_side_and_in_turn() {
+        for (spec, formats) in [
+            ("gen:elasticity3d:7", &["csr", "sell", "bcsr3", "packed", "dia"][..]),
+            ("gen:poisson3d:11x12x13:27", &["csr", "ell", "hyb", "stencil"]),
+            ("gen:alike:harbor:60", &["csr", "sell", "packed"]),
+        ] {
+            let a = Arc::new(Spec::parse(spec).unwrap().build::<f64>().unwrap());
+            let x: Vec<f64> = (0..a.rows()).map(|j| 1.0 / (j as f64 - 3.3)).collect();
+            for format in formats {
+                let a = convert(&a, format).unwrap();
+                let want: Vec<u64> = (0..x.len()).map(|i| a.row(i, &x).to_bits()).collect();
+                let ways = [(1, 1, 2048, false), (2, 1, 1024, true), (3, 1, 512, true), (4, 2, 256, false)];
+                for (groups, ways, size, folds) in ways {
+                    let got = found(&*a, &x, groups, ways, size, folds);
+                    let got: Vec<u64> = got.into_iter().map(f64::to_bits).collect();
+                    assert!(got == want, "{spec} in {format}, {groups} groups, folds: {folds}");
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,300 @@
+//! A matrix laid out in slices, for kernels whose vectors stay in memory: 32 lanes side by side, so that a warp reads whole
+//! lines.
+//!
+//! For each matrix `windows` has a head of [`HEAD`] words: where its slices, its columns and its values begin, the rows of
+//! its lanes where they are in another order, the long rows, and where they are in another order the first slice of each warp of
+//! each group and the last one's end. Slices are the runs of entries before each.
+//! Of long rows: how many there are; for each group its first one; their rows; the first piece of each; where pieces begin,
+//! and where they end.
+use crate::repacked::{NONE, Repacked, ends_of};
+use crate::rows::Rows;
+use crate::source::SEGMENT;
+use lacuna_engine::{Scalar, piece_of};
+use rayon::prelude::*;
+use std::cmp::Reverse;
+use std::ops::Range;
+
+/// Work-items of a warp.
+const WARP: usize = 32;
+/// Entries of a row, on average, up to which a lane takes two rows at a time.
+const FEW: usize = 4;
+/// Words of the head of a matrix, as in streaming.cl.
+const HEAD: usize = 6;
+/// Stands for the runs of a row that is in no slice.
+const LONG: u32 = u32::MAX;
+/// Entries of a batch, of one row a lane.
+const DEPTH: usize = 8;
+/// Slices that a thread of the host fills, at least.
+const GRAIN: usize = 64;
+
+/// What of a matrix is summed in pieces, by all warps of a group.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Apart {
+    /// Nothing.
+    Nothing,
+    /// Coordinates of rows that have too many.
+    Coordinates,
+    /// Long rows.
+    Rows,
+}
+
+/// How a matrix lies in slices.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Slices {
+    /// Entries with consecutive columns that come together.
+    pub run: usize,
+    /// Whether a slice has twice as many rows, two of a lane.
+    pub twice: bool,
+    /// Whether values are in the narrower type, as the matrix has them.
+    pub narrow: bool,
+    /// Whether rows are in another order: within a group by their length.
+    pub sorted: bool,
+    /// What is in no slice.
+    pub apart: Apart,
+    /// Numbers of local memory that the product takes for these.
+    pub numbers: usize,
+}
+
+/// Which rows each slice has, and how long it is.
+struct Order {
+    /// Whole rows of a slice, and its places side by side: for each lane one, or two where it has two rows.
+    rows: usize,
+    width: usize,
+    /// The row of each place for one; empty where they are in order.
+    row_of: Vec<u32>,
+    /// The runs of entries before each slice, and in all.
+    ptr: Vec<usize>,
+}
+
+impl Order {
+    /// The order with the least work that does not take too many places; nothing where there is none.
+    fn of<T: Scalar>(
+        a: &Rows<'_, T>,
+        n: usize,
+        groups: &[Range<usize>],
+        long: &Long,
+        padding: [usize; 2],
+    ) -> Option<Order> {
+        let (lanes, run) = (a.lanes(), a.run());
+        let mut runs = a.lengths(n);
+        runs.iter_mut().for_each(|length| *length /= run as u32);
+        long.rows.iter().for_each(|(row, _)| runs[*row as usize] = LONG);
+        let entries: usize = runs.par_iter().filter(|runs| **runs != LONG).map(|runs| *runs as usize).sum();
+        let fits =
+            |order: &Order, padding: usize| order.places() <= padding * entries * lanes / 4 + WARP * WARP;
+        let shape = [WARP / lanes, WARP];
+        let plain = |shape: [usize; 2]| {
+            let order = long.rows.is_empty().then(|| Order::plain(&runs, shape));
+            order.filter(|order| fits(order, padding[0]))
+        };
+        let sorted = || {
+            let order = Order::sorted(&runs, shape, groups);
+            Some(order).filter(|order| fits(order, padding[1]))
+        };
+        // Two rows a lane pay where all are short.
+        let few = lanes * run == 1 && entries <= FEW * n;
+        let whole = groups.iter().all(|g| g.is_empty() || g.start.is_multiple_of(2 * WARP));
+        let paired = (few && whole).then(|| plain([2 * WARP; 2])).flatten();
+        paired.or_else(|| plain(shape)).or_else(sorted)
+    }
+
+    /// Rows as they come.
+    fn plain(runs: &[u32], [rows, width]: [usize; 2]) -> Order {
+        let longest = |slice: &[u32]| slice.iter().copied().max().unwrap_or(0);
+        Order { rows, width, row_of: Vec::new(), ptr: ends_of(runs.chunks(rows).map(longest)) }
+    }
+
+    /// Rows of each group by their length, long ones in no place.
+    fn sorted(runs: &[u32], [rows, width]: [usize; 2], groups: &[Range<usize>]) -> Order {
+        let mut row_of: Vec<u32> = (0..runs.len().next_multiple_of(rows) as u32).collect();
+        let (mut left, mut tasks) = (&mut row_of[..runs.len()], Vec::with_capacity(groups.len()));
+        for group in groups {
+            let own;
+            (own, left) = left.split_at_mut(group.len());
+            tasks.push(own);
+        }
+        let length = |row: &u32| Some(runs[*row as usize]).filter(|runs| *runs != LONG).unwrap_or(0);
+        tasks.into_par_iter().for_each(|own| {
+            own.sort_by_key(|row| Reverse(length(row)));
+            let long = |row: &&mut u32| runs[**row as usize] == LONG;
+            own.iter_mut().filter(long).for_each(|row| *row = NONE);
+        });
+        row_of[runs.len()..].fill(NONE);
+        let longest = |slice: &[u32]| {
+            let rows = slice.iter().filter(|row| **row != NONE);
+            rows.map(|row| runs[*row as usize]).max().unwrap_or(0)
+        };
+        let ptr = ends_of(row_of.chunks(rows).map(longest));
+        Order { rows, width, row_of, ptr }
+    }
+
+    fn places(&self) -> usize {
+        self.ptr.last().map_or(0, |end| end * self.width)
+    }
+
+    /// Fills the places of all slices; `stored` is a value as it is kept.
+    fn fill<T: Scalar, V: Send>(
+        &self,
+        a: &Rows<'_, T>,
+        n: usize,
+        mut columns: &mut [u32],
+        mut values: &mut [V],
+        stored: impl Fn(T) -> V + Sync,
+    ) {
+        let (lanes, run, width) = (a.lanes(), a.run(), self.width);
+        let mut tasks = Vec::with_capacity(self.ptr.len());
+        for ends in self.ptr.windows(2) {
+            let places = (ends[1] - ends[0]) * width;
+            let (own_columns, own_values);
+            (own_columns, columns) = columns.split_at_mut(places);
+            (own_values, values) = values.split_at_mut(places * run);
+            tasks.push((own_columns, own_values));
+        }
+        tasks.into_par_iter().enumerate().with_min_len(GRAIN).for_each(|(s, (columns, values))| {
+            columns.fill(NONE);
+            for at in 0..width {
+                let place = s * self.rows + at / lanes;
+                let row = self.row_of.get(place).map_or(place, |row| *row as usize);
+                if row >= n {
+                    continue;
+                }
+                let mut k = 0;
+                a.each(row, at % lanes, |column, value| {
+                    if k % run == 0 {
+                        columns[k / run * width + at] = column;
+                    }
+                    values[k * width + at] = stored(value);
+                    k += 1;
+                });
+            }
+        });
+    }
+}
+
+/// The rows that are summed in pieces.
+struct Long {
+    /// Each with its entries.
+    rows: Vec<(u32, Range<usize>)>,
+    /// The first of each group, and their number.
+    firsts: Vec<usize>,
+    /// The entries of each piece.
+    pieces: Vec<Range<usize>>,
+    /// The first piece of each row, and their number.
+    ptr: Vec<usize>,
+}
+
+impl Long {
+    fn of<T: Scalar>(a: &Rows<'_, T>, n: usize, groups: &[Range<usize>]) -> Long {
+        let rows = a.long_rows(n);
+        let before = |first: usize| rows.partition_point(|(row, _)| (*row as usize) < first);
+        let firsts = groups.iter().map(|g| before(g.start)).chain([rows.len()]).collect();
+        let pieces = rows.iter().flat_map(|(_, entries)| pieces_of(entries)).collect();
+        let ptr = ends_of(rows.iter().map(|(_, entries)| pieces_of(entries).count() as u32));
+        Long { rows, firsts, pieces, ptr }
+    }
+
+    /// Pieces of the group that has the most.
+    fn most(&self) -> usize {
+        let of_group = |of: &[usize]| self.ptr[of[1]] - self.ptr[of[0]];
+        self.firsts.windows(2).map(of_group).max().unwrap_or(0)
+    }
+
+    /// As kernels read it: the number of rows, the first of each group, the rows, their first pieces, where pieces begin and
+    /// where they end.
+    fn words(&self) -> impl Iterator<Item = u32> {
+        let words = [self.rows.len()].into_iter().chain(self.firsts.iter().copied());
+        let words =
+            words.chain(self.rows.iter().map(|(row, _)| *row as usize)).chain(self.ptr.iter().copied());
+        let words = words.chain(self.pieces.iter().map(|p| p.start)).chain(self.pieces.iter().map(|p| p.end));
+        words.map(|word| word as u32)
+    }
+}
+
+impl<T: Scalar> Repacked<T> {
+    /// Makes room for the heads of so many matrices.
+    pub fn heads(&mut self, matrices: usize) {
+        self.windows.resize(matrices * HEAD, 0);
+    }
+
+    /// Adds a matrix of `n` rows in slices of 32 lanes, whole rows of them, where that takes no more than `padding` quarters
+    /// of its entries, the former with rows as they come, else the latter; nothing where it was not added. `groups` are the
+    /// rows of each group, in whole slices, and `warps` its warps; those of coordinates in whole segments. The heads of all matrices come before.
+    pub fn slices(
+        &mut self,
+        m: usize,
+        a: &Rows<'_, T>,
+        n: usize,
+        groups: &[Range<usize>],
+        warps: usize,
+        padding: [usize; 2],
+    ) -> Option<Slices> {
+        let run = a.run();
+        let long = Long::of(a, n, groups);
+        let order = Order::of(a, n, groups, &long, padding)?;
+        let (columns, values, places) = (self.columns.len(), self.values.len(), order.places());
+        let narrow = a.is_narrow();
+        // Numbers that the values take.
+        let room = if narrow {
+            (places * run * size_of::<T::Narrow>()).div_ceil(size_of::<T>())
+        } else {
+            places * run
+        };
+        if values + room > NONE as usize {
+            return None;
+        }
+        self.grow(columns + places, values + room);
+        let (own_columns, own_values) = (&mut self.columns[columns..], &mut self.values[values..]);
+        match narrow {
+            true => order.fill(a, n, own_columns, bytemuck::cast_slice_mut(own_values), |v| v.narrowed()),
+            false => order.fill(a, n, own_columns, own_values, |v| v),
+        }
+        let ptr = self.windows.len();
+        self.windows.extend(order.ptr.iter().map(|at| *at as u32));
+        let row_of = self.windows.len();
+        self.windows.extend(&order.row_of);
+        let list = self.windows.len();
+        self.windows.extend(long.words());
+        let shares = self.windows.len();
+        if !order.row_of.is_empty() {
+            for group in groups {
+                let [first, end] = [group.start, group.end].map(|row| row.div_ceil(order.rows));
+                self.windows.extend(shared_out(&order.ptr, first..end, warps));
+            }
+        }
+        let head = [ptr, columns, values, row_of, list, shares].map(|at| at as u32);
+        self.windows[m * HEAD..][..HEAD].copy_from_slice(&head);
+        let (apart, most) = match a.pieces() {
+            Some(layout) => {
+                let first = |row: usize| {
+                    layout.long_ptr()[layout.segment_long()[row.div_ceil(SEGMENT)] as usize] as usize
+                };
+                (Apart::Coordinates, groups.iter().map(|g| first(g.end) - first(g.start)).max().unwrap_or(0))
+            }
+            None => (Apart::Rows, long.most()),
+        };
+        let apart = if most > 0 { apart } else { Apart::Nothing };
+        let twice = order.width == 2 * WARP;
+        Some(Slices { run, twice, narrow, sorted: !order.row_of.is_empty(), apart, numbers: most })
+    }
+}
+
+/// Consecutive slices for each of so many warps, as many batches for each as can be: the first slices and the end.
+fn shared_out(ptr: &[usize], slices: Range<usize>, warps: usize) -> Vec<u32> {
+    let cost = |s: usize| (ptr[s + 1] - ptr[s]).div_ceil(DEPTH).max(1);
+    let all: usize = slices.clone().map(cost).sum();
+    let (mut firsts, mut before) = (vec![slices.start as u32], 0);
+    for s in slices.clone() {
+        // The share that the middle of this slice is in.
+        let share = (2 * before + cost(s)) * warps / (2 * all);
+        firsts.resize(firsts.len().max(share + 1), s as u32);
+        before += cost(s);
+    }
+    firsts.resize(warps + 1, slices.end as u32);
+    firsts
+}
+
+/// The pieces of a long row's entries.
+fn pieces_of(entries: &Range<usize>) -> impl Iterator<Item = Range<usize>> + use<> {
+    let (piece, end) = (piece_of(entries.len()), entries.end);
+    entries.clone().step_by(piece).map(move |first| first..end.min(first + piece))
+}

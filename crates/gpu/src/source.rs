@@ -1,0 +1,115 @@
+//! The texts that generated kernels are made of, and the definitions they begin with.
+use crate::write::Shape;
+use lacuna_engine::{Kind, encode};
+
+/// What all kernels in OpenCL C build on.
+pub const SHARED_SOURCES: [(&str, &str); 3] = [
+    ("scalar.cl", include_str!("../../../kernels-opencl/scalar.cl")),
+    ("cells.cl", include_str!("../../../kernels-opencl/cells.cl")),
+    ("shape.cl", include_str!("../../../kernels-opencl/shape.cl")),
+];
+
+/// What a kernel generated for one program is made of.
+pub const RESIDENT_SOURCES: [(&str, &str); 12] = [
+    SHARED_SOURCES[0],
+    SHARED_SOURCES[1],
+    SHARED_SOURCES[2],
+    ("words.cl", include_str!("../../../kernels-opencl/words.cl")),
+    ("exchange.cl", include_str!("../../../kernels-opencl/exchange.cl")),
+    ("steps.cl", include_str!("../../../kernels-opencl/steps.cl")),
+    ("entries.cl", include_str!("../../../kernels-opencl/entries.cl")),
+    ("resident.cl", include_str!("../../../kernels-opencl/resident.cl")),
+    ("resident_rows.cl", include_str!("../../../kernels-opencl/resident_rows.cl")),
+    ("streaming.cl", include_str!("../../../kernels-opencl/streaming.cl")),
+    ("streaming_rows.cl", include_str!("../../../kernels-opencl/streaming_rows.cl")),
+    ("streaming_grids.cl", include_str!("../../../kernels-opencl/streaming_grids.cl")),
+];
+
+/// The number types: real type, bits of it, complex.
+const TYPES: [(Kind, &str, u32, u32); 4] = [
+    (Kind::F32, "float", 32, 0),
+    (Kind::F64, "double", 64, 0),
+    (Kind::C32, "float", 32, 1),
+    (Kind::C64, "double", 64, 1),
+];
+
+/// Words of a matrix in the table of names: format, lanes, arguments.
+pub const MATRIX_WORDS: usize = 8;
+/// Words of the control buffer of a kernel generated for a program: where a short history begins.
+pub const AT_HISTORY: usize = 32;
+/// The same: where the cells begin.
+pub const AT_CELLS: usize = 256;
+/// Elements of a segment.
+pub const SEGMENT: usize = 256;
+
+/// Sums made at a time: what local memory is laid out for.
+pub fn batch(kind: Kind) -> usize {
+    if kind == Kind::C64 { 2 } else { 4 }
+}
+
+/// The definitions that the kernels of a number type begin with: `cpu` where a work-item takes a segment, `nvidia` for
+/// that vendor's compiler, `prelude` where the words of OpenCL C are defined for another one, `narrow` where vectors are stored in
+/// the narrower type.
+pub fn header(kind: Kind, cpu: bool, nvidia: bool, prelude: bool, narrow: bool) -> String {
+    let (_, real, bits, complex) = TYPES[kind as usize];
+    let mut text = encode::c_header();
+    for (name, value) in [
+        ("REAL", real.to_owned()),
+        ("REAL_BITS", bits.to_string()),
+        ("COMPLEX", complex.to_string()),
+        ("SUFFIX", kind.name().to_owned()),
+        ("CPU", u32::from(cpu).to_string()),
+        ("NVIDIA", u32::from(nvidia).to_string()),
+        ("PRELUDE", u32::from(prelude).to_string()),
+        ("NARROW", u32::from(narrow).to_string()),
+        ("BATCH", format!("{}u", batch(kind))),
+        ("MATRIX_WORDS", format!("{MATRIX_WORDS}u")),
+    ] {
+        text += &format!("#define LACUNA_{name} {value}\n");
+    }
+    text
+}
+
+/// Texts one after the other, each with its name for the compiler's messages.
+pub fn joined(mut text: String, sources: &[(&str, &str)]) -> String {
+    for (name, source) in sources {
+        text += &format!("#line 1 \"{name}\"\n{source}");
+    }
+    text
+}
+
+/// The text of a kernel generated for one program; `prelude` has the words of OpenCL C for another compiler.
+pub(crate) fn text(
+    kind: Kind,
+    nvidia: bool,
+    prelude: Option<(&str, &str)>,
+    shape: &Shape,
+    written: &str,
+) -> String {
+    let mut text = header(kind, false, nvidia, prelude.is_some(), shape.narrow);
+    let streaming = shape.streaming;
+    let shape = [
+        ("SIZE", shape.size),
+        ("ONE", shape.one.into()),
+        ("CHUNKS", shape.chunks),
+        ("STREAMING", shape.streaming.into()),
+        ("WAYS", shape.ways),
+        ("MINE", shape.mine),
+        ("PIECES", shape.words / shape.ways),
+        ("SPREAD", shape.segments.next_power_of_two().min(32)),
+        ("SHARE", shape.share),
+        ("KEEP", shape.keep),
+        ("DEPTH", shape.depth),
+        ("AT_HISTORY", AT_HISTORY),
+        ("AT_CELLS", AT_CELLS),
+    ];
+    let sources = if streaming { &RESIDENT_SOURCES[..] } else { &RESIDENT_SOURCES[..9] };
+    for (name, value) in shape {
+        text += &format!("#define LACUNA_{name} {value}\n");
+    }
+    match prelude {
+        Some(prelude) => text = joined(text, &[prelude]),
+        None => text += "#define LACUNA_RARE __attribute__((noinline))\n",
+    }
+    joined(joined(text, sources), &[("a program", written)])
+}

@@ -1,0 +1,68 @@
+//! The rows that generated kernels are laid out from are those of the format, entry by entry, to the bit.
+use lacuna_engine::{Complex64, Scalar, row_sum};
+use lacuna_formats::{FORMATS, Spec, convert};
+use lacuna_gpu::Rows;
+use std::sync::Arc;
+
+/// The formats in which whole rows of a matrix are known, all of them checked.
+fn checked<T: Scalar>(name: &str) -> String {
+    let a = Arc::new(Spec::parse(name).unwrap().build::<T>().unwrap());
+    let n = a.rows();
+    let x: Vec<T> = (0..n).map(|j| T::from_parts(1.0 / (j + 3) as f64, j as f64)).collect();
+    let mut known = Vec::new();
+    for format in FORMATS {
+        let Ok(stored) = convert(&a, format.name) else { continue };
+        let Some(rows) = Rows::of(&*stored).filter(|rows| rows.pieces().is_none()) else { continue };
+        known.push(format.name);
+        assert_eq!(rows.lanes(), stored.lanes(), "{}", format.name);
+        let spans = rows.spans(n);
+        let long = rows.long_rows(n);
+        for i in (0..n).filter(|i| !long.iter().any(|(row, _)| *row as usize == *i)) {
+            // Lane by lane, as a row sum deals its entries out.
+            let lanes: Vec<Vec<(T, T)>> = (0..rows.lanes())
+                .map(|lane| {
+                    let mut entries = Vec::new();
+                    rows.each(i, lane, |column, v| {
+                        assert!(
+                            (spans[i / 256].0..spans[i / 256].1).contains(&column),
+                            "{} row {i}",
+                            format.name
+                        );
+                        entries.push((v, x[column as usize]));
+                    });
+                    assert!(entries.len() <= rows.longest(i), "{} row {i}", format.name);
+                    entries
+                })
+                .collect();
+            let sums: Vec<T> = lanes.into_iter().map(|entries| row_sum(1, entries)).collect();
+            let got = row_sum(sums.len(), sums.iter().map(|sum| (T::one(), *sum)));
+            let want = stored.row(i, &x);
+            assert_eq!(
+                bytemuck::bytes_of(&got),
+                bytemuck::bytes_of(&want),
+                "{} row {i} of {name}",
+                format.name
+            );
+        }
+    }
+    known.join(" ")
+}
+
+#[test]
+fn rows_are_those_of_the_format() {
+    let known = [
+        checked::<f64>("gen:poisson3d:7x6x8:27"),
+        checked::<f64>("gen:elasticity3d:4"),
+        checked::<f64>("gen:dense:120"),
+        checked::<f64>("gen:power-law:400"),
+        checked::<Complex64>("gen:helmholtz:20x21"),
+    ];
+    let expected = [
+        "csr stencil dia dia-sym ell sell packed packed-f32 pkt hyb coo bcsr2 bcsr3 bcsr4 bcsr6 bcsr7 bcsr8",
+        "csr dia dia-sym ell sell packed packed-f32 pkt hyb coo bcsr2 bcsr3 bcsr4 bcsr5 bcsr6",
+        "csr dia dia-sym ell sell packed packed-f32 pkt hyb bcsr2 bcsr3 bcsr4 bcsr5 bcsr6 bcsr8 dense",
+        "csr ell sell pkt bcsr2 bcsr4 bcsr5 bcsr8",
+        "csr dia dia-sym ell sell packed packed-f32 pkt hyb coo bcsr2 bcsr3 bcsr4 bcsr5 bcsr6 bcsr7",
+    ];
+    assert_eq!(known, expected);
+}

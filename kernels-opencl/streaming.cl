@@ -1,0 +1,207 @@
+// What resident.cl is, for systems whose vectors do not fit registers: a warp takes a segment, eight rows to a lane, or shares it
+// with LACUNA_SHARE - 1 others where there are more warps than segments.
+//
+// Formula: as resident.cl. Lane l of the share h of a segment holds the rows l + 32 h, and those LACUNA_SHARE * 32 further on, and
+// so on: the first levels of a canonical sum stay within a lane, the next go between warps, the others between lanes.
+// Bytes moved per row: the entries of the matrix; each vector an operation reads and writes, once; the operand of a
+// product once, from cache where columns are near.
+// Launch shape: groups of LACUNA_SIZE work-items, as many as the device runs at once; each takes consecutive segments, or of
+// shorter vectors consecutive runs of rows, a row a work-item.
+// Many sums meet in two steps: the sums of 256 segments are made by one warp of one group, those of all by every group.
+// Assumes: NVIDIA's compiler; every group runs; at most 65536 segments.
+
+#define SHARE LACUNA_SHARE
+// Rows of a lane, and from one to the next of them.
+#define PER (8u / SHARE)
+#define STEP (32u * SHARE)
+#define ROWS _Pragma("unroll") for (uint r = 0; r < PER; r++)
+#define LIVE(r) (base + STEP * (r) < n)
+// The first row of a lane in a unit: a share of a segment.
+#define BASE(unit) ((unit) / SHARE * SEGMENT + (unit) % SHARE * 32u + WARP_LANE)
+#define FENCE() __asm__ volatile("fence.acq_rel.gpu;" ::: "memory")
+
+// What a group has of the `n` rows of an operation over shorter vectors, which makes no sums: whole runs of so many.
+static inline Share shorter(const Share *s, uint n, uint run) {
+    Share t = *s;
+    const ulong runs = n / run + (n % run != 0), group = get_group_id(0), groups = get_num_groups(0);
+    t.n = n;
+    t.first = min((uint)(runs * group / groups) * run, n);
+    t.rows = min((uint)(runs * (group + 1) / groups) * run, n) - t.first;
+    return t;
+}
+
+// Two columns from column `j` on, of `count` rows `step` apart.
+static inline void fetch_pair(__global const uchar *at, ulong stride, uint j, uint columns, uint base, uint n, uint count,
+    uint step, number *a, number *b) {
+    __global const number *left = (__global const number *)(at + j * stride);
+    __global const number *right = (__global const number *)(at + (j + 1) * stride);
+#pragma unroll
+    for (uint r = 0; r < count; r++) {
+        a[r] = base + step * r < n && j < columns ? left[step * r] : ZERO;
+    }
+#pragma unroll
+    for (uint r = 0; r < count; r++) {
+        b[r] = base + step * r < n && j + 1 < columns ? right[step * r] : ZERO;
+    }
+}
+
+// w -+ V h of the rows of a unit.
+static inline void combine_streaming(const Share *s, __global const uchar *v, ulong stride, __local const number *h,
+    uint columns, bool add, uint unit, number *w) {
+    const uint n = s->n, base = BASE(unit);
+    __global const uchar *at = v + (ulong)base * sizeof(number);
+    number a[PER], b[PER];
+    fetch_pair(at, stride, 0, columns, base, n, PER, STEP, a, b);
+    for (uint j = 0; j < columns; j += 2) {
+        number c[PER], d[PER];
+        fetch_pair(at, stride, j + 2, columns, base, n, PER, STEP, c, d);
+        number p = add ? h[j] : -h[j], q = j + 1 < columns ? (add ? h[j + 1] : -h[j + 1]) : ZERO;
+        if (!is_zero(p)) {
+            ROWS w[r] = multiply_add(p, a[r], w[r]);
+        }
+        if (!is_zero(q)) {
+            ROWS w[r] = multiply_add(q, b[r], w[r]);
+        }
+        ROWS a[r] = c[r];
+        ROWS b[r] = d[r];
+    }
+}
+
+// What a lane's rows of a unit add to a sum, for the next exchange: the sum itself where units are segments.
+static inline void keep_sum(const Share *s, uint sum, uint unit, const number *e) {
+    const uint at = sum * s->mine + unit / SHARE - s->from;
+#if LACUNA_SHARE == 1
+    const number total = warp_sum(e);
+    if (WARP_LANE == 0) {
+        s->got[at] = total;
+    }
+#else
+    s->rows_at[(at * SHARE + unit % SHARE) * 32 + WARP_LANE] = PER == 4 ? (e[0] + e[2 % PER]) + (e[1 % PER] + e[3 % PER]) : e[0] + e[1 % PER];
+#endif
+}
+
+// conj(v_j) . w of a segment, for each pair of columns that falls to one of so many parts.
+static inline void project_streaming(const Share *s, __global const uchar *v, ulong stride, uint slot, uint columns,
+    uint part, uint parts, uint segment, GATHERED x) {
+    const uint n = s->n, base = segment * SEGMENT + WARP_LANE;
+    __global const uchar *at = v + (ulong)base * sizeof(number);
+    number w[8], a[8], b[8];
+#pragma unroll
+    for (uint r = 0; r < 8; r++) {
+        w[r] = base + 32 * r < n ? GET(x, base + 32 * r) : ZERO;
+    }
+    fetch_pair(at, stride, 2 * part, columns, base, n, 8, 32, a, b);
+    for (uint j = 2 * part; j < columns; j += 2 * parts) {
+        number c[8], d[8];
+        fetch_pair(at, stride, j + 2 * parts, columns, base, n, 8, 32, c, d);
+#pragma unroll
+        for (uint k = 0; k < 2; k++) {
+            number *e = k == 0 ? a : b;
+            if (j + k < columns) {
+#pragma unroll
+                for (uint r = 0; r < 8; r++) {
+                    e[r] = base + 32 * r < n ? dot_term(e[r], w[r]) : ZERO;
+                }
+                const number sum = warp_sum(e);
+                if (WARP_LANE == 0) {
+                    s->got[(slot + j + k) * s->mine + segment - s->from] = sum;
+                }
+            }
+        }
+#pragma unroll
+        for (uint r = 0; r < 8; r++) {
+            a[r] = c[r];
+            b[r] = d[r];
+        }
+    }
+}
+
+// The sums of this group's segments, for all groups, behind what it wrote to operands. The first `kept` of them are those of
+// `keep_sum`.
+static inline __global ulong *show_sums(const Share *s, State *state, uint dots, uint kept) {
+    state->epoch += 1;
+    __global ulong *words = half_of(s, state->epoch);
+    MEET();
+#if LACUNA_SHARE > 1
+    for (uint p = WARP; p < kept * s->mine; p += WARPS) {
+        __local const number *parts = s->rows_at + p * SHARE * 32 + WARP_LANE;
+        number sum = SHARE == 4 ? (parts[0] + parts[64 % STEP]) + (parts[32] + parts[96 % STEP]) : parts[0] + parts[32];
+#pragma unroll
+        for (uint d = 16; d > 0; d /= 2) {
+            sum = sum + across(sum, d);
+        }
+        if (WARP_LANE == 0) {
+            s->got[p] = sum;
+        }
+    }
+    MEET();
+#endif
+    if (state->dirty && ITEM < dots * s->mine) {
+        FENCE();
+    }
+    for (uint p = ITEM; p < dots * s->mine; p += SIZE) {
+        uint d = p / s->mine, i = p - d * s->mine;
+        put_number(words, d * s->segments + s->from + i, s->got[p], state->epoch);
+    }
+    return words;
+}
+
+// `count` warps have what they waited for: all work-items see it, together with what all groups wrote to operands before.
+static inline void collected(State *state, uint count) {
+    if (state->dirty && WARP < count) {
+        FENCE();
+    }
+    MEET();
+    state->dirty = false;
+    state->reads = 0;
+}
+
+// Waits for the sums of all groups and puts them in `work`.
+static inline void collect_streaming(const Share *s, State *state, uint dots, uint kept) {
+    __global ulong *words = show_sums(s, state, dots, kept), *upper = words + s->upper;
+    const uint group = get_group_id(0), groups = get_num_groups(0), chunks = LACUNA_CHUNKS;
+    for (uint u = group + groups * WARP; u < dots * chunks; u += groups * WARPS) {
+        number sum;
+        collect_chunk(s, words, state->epoch, u / chunks, 1, u % chunks, &sum);
+        if (WARP_LANE == 0) {
+            if (state->dirty) {
+                FENCE();
+            }
+            put_number(upper, u, sum, state->epoch);
+        }
+    }
+    for (uint d = WARP; d < dots; d += WARPS) {
+        number e[8];
+        bool there;
+        do {
+            there = true;
+#pragma unroll
+            for (uint k = 0; k < 8; k++) {
+                uint i = WARP_LANE + 32 * k;
+                e[k] = ZERO;
+                if (i < chunks) {
+                    there &= get_number(upper, d * chunks + i, state->epoch, &e[k]);
+                }
+            }
+        } while (!there);
+        __asm__ volatile("bar.warp.sync 0xffffffff;" ::: "memory");
+        number sum = chunks == 1 ? e[0] : warp_sum(e);
+        if (WARP_LANE == 0) {
+            s->work[d] = sum;
+        }
+    }
+    collected(state, dots);
+}
+
+// The same where they are few: every group waits for all of them by itself, and `work` has them chunk by chunk.
+static inline void collect_few(const Share *s, State *state, uint dots, uint kept) {
+    __global ulong *words = show_sums(s, state, dots, kept);
+    if (WARP < dots * LACUNA_CHUNKS) {
+        number sum;
+        collect_chunk(s, words, state->epoch, WARP / LACUNA_CHUNKS, 1, WARP % LACUNA_CHUNKS, &sum);
+        if (WARP_LANE == 0) {
+            s->work[WARP] = sum;
+        }
+    }
+    collected(state, dots * LACUNA_CHUNKS);
+}
