@@ -9,10 +9,10 @@ use lacuna_engine::{Result, Scalar};
 use lacuna_gpu::{
     AT_CELLS, AT_HISTORY, Device, Layout, MATRIX_WORDS, MatrixFacts, PlanCache, Repack, SEGMENT, has_shorter,
 };
+use lacuna_kernels_cuda::PRELUDE;
+use lacuna_kernels_cuda::PRELUDE;
 use std::ffi::c_void;
 
-/// The words of OpenCL C, in which these kernels are written, for CUDA.
-const PRELUDE: (&str, &str) = ("prelude.cuh", include_str!("../../../kernels-cuda/prelude.cuh"));
 /// Rows up to which one block is the faster one.
 const ALONE: usize = 512;
 /// Sums of a thousand segments at the most meet in one exchange.
@@ -180,7 +180,7 @@ impl Jit {
     }
 }
 
-/// What the table's indices stand for, as addresses; see `kernels-opencl/cells.cl`.
+/// What the table's indices stand for, as addresses; see `kernels-opencl/shared/cells.cl`.
 pub(crate) fn names<T: Scalar>(store: &Store, e: &Encoded<T>, name: &str) -> Result<Vec<u64>> {
     let bases = 2 + e.vectors.len();
     let matrices = bases + 2 * e.bases.len();

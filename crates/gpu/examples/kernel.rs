@@ -35,7 +35,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let facts = MatrixFacts { format: &*a, serial: matrix.serial, stages: true };
     let plans = &mut PlanCache::<(), ()>::default();
     let cuda = rest.iter().any(|word| word == "cuda");
-    let prelude = ("prelude.cuh", include_str!("../../../kernels-cuda/prelude.cuh"));
+    let prelude = lacuna_kernels_cuda::PRELUDE;
     let resident = rows.div_ceil(SEGMENT).div_ceil(groups) <= 4;
     let device = Device {
         nvidia: true,

@@ -22,8 +22,6 @@ pub use plan_cache::{Key, Placement, PlanCache, Repack};
 pub use repacked::Repacked;
 pub use rows::{Entries, Rows};
 pub use slices::{Apart, Slices};
-pub use source::{
-    AT_CELLS, AT_HISTORY, MATRIX_WORDS, RESIDENT_SOURCES, SEGMENT, SHARED_SOURCES, batch, header, joined,
-};
+pub use source::{AT_CELLS, AT_HISTORY, MATRIX_WORDS, SEGMENT, batch, header, joined};
 pub use stages::{Stage, solve_stages};
-pub use write::{FRAME, Generated, Product, Shape, write};
+pub use write::{Generated, Product, Shape, write};

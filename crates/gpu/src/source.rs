@@ -1,29 +1,7 @@
 //! The texts that generated kernels are made of, and the definitions they begin with.
 use crate::write::Shape;
 use lacuna_engine::{Kind, encode};
-
-/// What all kernels in OpenCL C build on.
-pub const SHARED_SOURCES: [(&str, &str); 3] = [
-    ("scalar.cl", include_str!("../../../kernels-opencl/scalar.cl")),
-    ("cells.cl", include_str!("../../../kernels-opencl/cells.cl")),
-    ("shape.cl", include_str!("../../../kernels-opencl/shape.cl")),
-];
-
-/// What a kernel generated for one program is made of.
-pub const RESIDENT_SOURCES: [(&str, &str); 12] = [
-    SHARED_SOURCES[0],
-    SHARED_SOURCES[1],
-    SHARED_SOURCES[2],
-    ("words.cl", include_str!("../../../kernels-opencl/words.cl")),
-    ("exchange.cl", include_str!("../../../kernels-opencl/exchange.cl")),
-    ("steps.cl", include_str!("../../../kernels-opencl/steps.cl")),
-    ("entries.cl", include_str!("../../../kernels-opencl/entries.cl")),
-    ("resident.cl", include_str!("../../../kernels-opencl/resident.cl")),
-    ("resident_rows.cl", include_str!("../../../kernels-opencl/resident_rows.cl")),
-    ("streaming.cl", include_str!("../../../kernels-opencl/streaming.cl")),
-    ("streaming_rows.cl", include_str!("../../../kernels-opencl/streaming_rows.cl")),
-    ("streaming_grids.cl", include_str!("../../../kernels-opencl/streaming_grids.cl")),
-];
+use lacuna_kernels_opencl::GENERATED;
 
 /// The number types: real type, bits of it, complex.
 const TYPES: [(Kind, &str, u32, u32); 4] = [
@@ -103,7 +81,7 @@ pub(crate) fn text(
         ("AT_HISTORY", AT_HISTORY),
         ("AT_CELLS", AT_CELLS),
     ];
-    let sources = if streaming { &RESIDENT_SOURCES[..] } else { &RESIDENT_SOURCES[..9] };
+    let sources = if streaming { &GENERATED[..] } else { &GENERATED[..9] };
     for (name, value) in shape {
         text += &format!("#define LACUNA_{name} {value}\n");
     }

@@ -10,7 +10,7 @@ use lacuna_engine::encode::{self, real_bits, real_from_bits};
 use lacuna_engine::{Finish, Program, Progress, Reason, Result, Run, Scalar, Section};
 use std::time::{Duration, Instant};
 
-/// The modes of the kernel `advance`, as in `kernels-opencl/cells.cl`.
+/// The modes of the kernel `advance`, as in `kernels-opencl/shared/cells.cl`.
 const MODE_DONE: u32 = 0;
 const MODE_ENTER: u32 = 1;
 const MODE_CANCEL: u32 = 2;

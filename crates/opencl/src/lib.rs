@@ -19,4 +19,4 @@ mod status;
 pub use backend::OpenCl;
 pub use device::devices;
 pub use options::{DeviceChoice, Mode, OpenClOptions, Shape};
-pub use source::{SOURCES, text};
+pub use source::text;

@@ -54,7 +54,7 @@ pub(crate) struct Memory {
     pub(crate) values: u64,
 }
 
-/// The kernels of products by their codes, as in `kernels-opencl/shape.cl`, with the formats they take.
+/// The kernels of products by their codes, as in `kernels-opencl/shared/shape.cl`, with the formats they take.
 const PRODUCTS: [(&str, &[&str]); 10] = [
     ("spmv_csr", &["csr"]),
     ("spmv_dia", &["dia"]),

@@ -165,7 +165,7 @@ impl OpenCl {
         Ok(())
     }
 
-    /// What the table's indices stand for, see `kernels-opencl/cells.cl`; bit 0 of where a vector is says that it is narrow.
+    /// What the table's indices stand for, see `kernels-opencl/shared/cells.cl`; bit 0 of where a vector is says that it is narrow.
     fn names<T: Scalar>(&self, encoded: &Encoded<T>, operation: &str) -> Result<Vec<u64>> {
         let bases = 2 + encoded.vectors.len();
         let matrices = bases + 2 * encoded.bases.len();

@@ -6,35 +6,10 @@ use lacuna_engine::{Error, Kind, Result, Scalar};
 pub(crate) use lacuna_gpu::{
     AT_CELLS as JIT_CELLS_AT, AT_HISTORY as JIT_HISTORY_AT, MATRIX_WORDS, SEGMENT, batch,
 };
-use lacuna_gpu::{Cached, SHARED_SOURCES, header, joined};
+use lacuna_gpu::{Cached, header, joined};
+use lacuna_kernels_opencl::OPERATIONS;
 use std::cell::Cell;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-
-/// The kernel files in the order they build on each other.
-pub const SOURCES: [(&str, &str); 22] = [
-    SHARED_SOURCES[0],
-    SHARED_SOURCES[1],
-    SHARED_SOURCES[2],
-    ("sum.cl", include_str!("../../../kernels-opencl/sum.cl")),
-    ("sweep.cl", include_str!("../../../kernels-opencl/sweep.cl")),
-    ("spmv_csr.cl", include_str!("../../../kernels-opencl/spmv_csr.cl")),
-    ("spmv_dia.cl", include_str!("../../../kernels-opencl/spmv_dia.cl")),
-    ("spmv_sell.cl", include_str!("../../../kernels-opencl/spmv_sell.cl")),
-    ("spmv_bcsr.cl", include_str!("../../../kernels-opencl/spmv_bcsr.cl")),
-    ("spmv_hyb.cl", include_str!("../../../kernels-opencl/spmv_hyb.cl")),
-    ("spmv_stencil.cl", include_str!("../../../kernels-opencl/spmv_stencil.cl")),
-    ("spmv_packed.cl", include_str!("../../../kernels-opencl/spmv_packed.cl")),
-    ("spmv_dense.cl", include_str!("../../../kernels-opencl/spmv_dense.cl")),
-    ("spmv_pkt.cl", include_str!("../../../kernels-opencl/spmv_pkt.cl")),
-    ("columns.cl", include_str!("../../../kernels-opencl/columns.cl")),
-    ("spmm_csr.cl", include_str!("../../../kernels-opencl/spmm_csr.cl")),
-    ("spmm_dia.cl", include_str!("../../../kernels-opencl/spmm_dia.cl")),
-    ("spmm_sell.cl", include_str!("../../../kernels-opencl/spmm_sell.cl")),
-    ("spmm_bcsr.cl", include_str!("../../../kernels-opencl/spmm_bcsr.cl")),
-    ("basis.cl", include_str!("../../../kernels-opencl/basis.cl")),
-    ("tri_solve.cl", include_str!("../../../kernels-opencl/tri_solve.cl")),
-    ("program.cl", include_str!("../../../kernels-opencl/program.cl")),
-];
 
 /// Work-items of a team, which takes a segment.
 pub(crate) const TEAM: usize = 32;
@@ -67,7 +42,7 @@ fn text_for(kind: Kind, cpu: bool, nvidia: bool, formats: u32) -> String {
     ] {
         text += &format!("#define LACUNA_{name} {value}\n");
     }
-    joined(text, &SOURCES)
+    joined(text, &OPERATIONS)
 }
 
 /// An entry point of the library, with the formats it multiplies by where it is `program`, and [`NARROW`].

@@ -1,8 +1,8 @@
 //! Without a device: every kernel the host asks for is there, takes as many arguments as the host sets, in the order
 //! it sets them; and the kernels for CUDA have the same entry points.
 use lacuna_engine::Kind;
-use lacuna_gpu::{FRAME, RESIDENT_SOURCES};
-use lacuna_opencl::{SOURCES, text};
+use lacuna_kernels_opencl::{FRAME, GENERATED, OPERATIONS};
+use lacuna_opencl::text;
 use std::collections::BTreeMap;
 use std::path::Path;
 
@@ -30,7 +30,7 @@ fn kernels(source: &str) -> BTreeMap<String, Vec<String>> {
 
 /// What the macro of that name stands for.
 fn operation_arguments() -> String {
-    let text = SOURCES.iter().find_map(|(_, text)| text.split_once("#define OPERATION_ARGUMENTS"));
+    let text = OPERATIONS.iter().find_map(|(_, text)| text.split_once("#define OPERATION_ARGUMENTS"));
     let lines = text.expect("a definition").1.lines();
     let mut more = true;
     lines
@@ -40,7 +40,7 @@ fn operation_arguments() -> String {
 }
 
 fn all() -> BTreeMap<String, Vec<String>> {
-    SOURCES.iter().flat_map(|(_, source)| kernels(source)).collect()
+    OPERATIONS.iter().flat_map(|(_, source)| kernels(source)).collect()
 }
 
 const COMMON: [&str; 7] = [
@@ -169,7 +169,7 @@ fn every_name_of_the_layout_that_a_kernel_uses_is_defined() {
 
 #[test]
 fn each_file_opens_with_what_it_computes_and_how_it_is_launched() {
-    for (name, source) in SOURCES.into_iter().chain(RESIDENT_SOURCES) {
+    for (name, source) in OPERATIONS.into_iter().chain(GENERATED) {
         let head: String = source.lines().take_while(|line| line.starts_with("//")).collect();
         for what in ["Bytes moved", "Launch shape", "Assumes"] {
             assert!(head.contains(what), "{name}: no `{what}`");

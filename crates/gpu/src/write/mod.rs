@@ -1,11 +1,12 @@
 //! Writes the kernel of one program: its passes as plain expressions over registers, its formulas as plain arithmetic.
 //!
-//! Each operation becomes a block of a switch; what the blocks call is in `kernels-opencl/resident.cl`. Operations whose
+//! Each operation becomes a block of a switch; what the blocks call is in `kernels-opencl/shared/resident.cl`. Operations whose
 //! blocks differ in numbers alone (the steps of a cycle of GMRES) share one, which reads the numbers from a table. The
 //! text names no size and no address, so one build serves every system that a method is recorded for.
 use crate::slices::Slices;
 use lacuna_engine::Scalar;
 use lacuna_engine::encode::{Encoded, *};
+use lacuna_kernels_opencl::FRAME;
 use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
@@ -462,6 +463,3 @@ impl<T: Scalar> Writer<'_, T> {
         (self.e.op(next, OP_KIND) == KIND_SPMV && stored.any(|v| v == x)).then(|| self.e.op(next, OP_MATRIX))
     }
 }
-
-/// The kernel of a program around its operations.
-pub const FRAME: &str = include_str!("frame.cl");

@@ -1,0 +1,32 @@
+//! The OpenCL C kernels of Lacuna, a file a family of operations. Files in `shared` are compiled by the OpenCL backend and,
+//! through a prelude, by the CUDA backend.
+
+/// The name and the text of a file.
+pub type Source = (&'static str, &'static str);
+
+macro_rules! sources {
+    ($($folder:literal: $($stem:ident),*;)*) => {
+        [$($((concat!(stringify!($stem), ".cl"), include_str!(concat!($folder, stringify!($stem), ".cl")))),*),*]
+    };
+}
+
+/// What every kernel builds on, in the order in which the files build on each other.
+pub const BASE: [Source; 3] = sources!["shared/": scalar, cells, shape;];
+
+/// What a kernel generated for one program is made of, in order.
+pub const GENERATED: [Source; 12] = sources![
+    "shared/": scalar, cells, shape, words, exchange, steps, entries;
+    "shared/": resident, resident_rows, streaming, streaming_rows, streaming_grids;
+];
+
+/// The frame around the operations of a generated kernel.
+pub const FRAME: &str = include_str!("shared/frame.cl");
+
+/// The kernels of single operations and of whole programs in one group, in order.
+pub const OPERATIONS: [Source; 22] = sources![
+    "shared/": scalar, cells, shape;
+    "": sum, sweep;
+    "": spmv_csr, spmv_dia, spmv_sell, spmv_bcsr, spmv_hyb, spmv_stencil, spmv_packed, spmv_dense, spmv_pkt;
+    "": columns, spmm_csr, spmm_dia, spmm_sell, spmm_bcsr;
+    "": basis, tri_solve, program;
+];
