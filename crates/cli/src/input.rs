@@ -2,10 +2,11 @@
 use crate::args::NumberType;
 use crate::failure::{Failure, Result};
 use crate::progress::Reading;
+use lacuna::backend::memory;
+use lacuna::backend::text::escaped;
 use lacuna::formats::io::{About, Opened, Wanted};
 use lacuna::formats::mm::ReadOptions;
-use lacuna::text::escaped;
-use lacuna::{Csr, Error, Kind, Scalar, Spec, memory};
+use lacuna::{Csr, Error, Kind, Scalar, Spec};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// What stands for standard input and output in the place of a file.

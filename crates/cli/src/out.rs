@@ -1,7 +1,7 @@
 //! Writing to standard output and error, where the reader may go away at any time.
 use crate::failure::{Failure, Result};
 use crate::input::STANDARD;
-use lacuna::text::{printable, printable_json};
+use lacuna::backend::text::{printable, printable_json};
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
 

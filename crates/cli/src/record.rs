@@ -3,7 +3,7 @@ use crate::failure::{Failure, Result};
 use crate::input::STANDARD;
 use crate::measure::{Machine, Measured};
 use crate::report::{counted_units, thousands};
-use lacuna::text::printable_json;
+use lacuna::backend::text::printable_json;
 use serde::{Deserialize, Serialize};
 use std::fs::OpenOptions;
 use std::io::Write;

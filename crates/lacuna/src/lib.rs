@@ -78,6 +78,11 @@ mod tune;
 mod update;
 mod vectors;
 
+/// The whole engine, for those who write a backend, a format or an operation.
+pub mod backend {
+    pub use lacuna_engine::*;
+}
+
 pub use advise::{Trial, Trying, advise, plausible};
 pub use arrays::{dense, from_dense, multiply, to_dense, to_device, to_host};
 pub use backends::{
@@ -87,7 +92,12 @@ pub use backends::{
 pub use lacuna_cpu as cpu;
 #[cfg(feature = "cuda")]
 pub use lacuna_cuda as cuda;
-pub use lacuna_engine::*;
+pub use lacuna_engine::{
+    Adjoint, Backend, Basis, Cell, Cells, Complex, Complex32, Complex64, DeviceInfo, Diagonal, Error, Expr,
+    Format, Formula, History, HostOperator, Identity, Kind, LinOp, Matrix, Pass, Plan, Product, Program,
+    Progress, Reason, Recorder, Reference, Result, Run, Scalar, Scaled, Shifted, Sum, Test, Transposed,
+    Vector, WithAdjoint, WithTranspose,
+};
 pub use lacuna_formats as formats;
 pub use lacuna_formats::{
     Assembled, Assembly, AssemblyPlan, Csr, CsrRef, Elements, Pair, Spec, Structure, Triplets,

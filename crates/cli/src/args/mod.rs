@@ -14,7 +14,7 @@ pub(crate) use shared::{NumberType, joined, most_iterations};
 pub(crate) use solve::{SolveArgs, SpmvArgs};
 
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
-use lacuna::text::printable;
+use lacuna::backend::text::printable;
 use lists::{formats, lists};
 use matrix::FORMS;
 

@@ -1,7 +1,8 @@
 //! Fused loops written by hand, one for each pass that methods are made of: what a recorded pass is held against.
 use super::target::Target;
 use super::{Measured, PASSES, Samples, Subject, Task, four_digits};
-use lacuna::{DeviceInfo, Error, Kind, Result, Scalar, pages};
+use lacuna::backend::pages;
+use lacuna::{DeviceInfo, Error, Kind, Result, Scalar};
 use pulp::{Arch, NullaryFnOnce};
 use std::hint::black_box;
 use std::time::Instant;

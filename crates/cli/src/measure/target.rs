@@ -4,7 +4,8 @@ use super::product::Products;
 use super::solve::Solves;
 use super::system::{System, Typed, with_system};
 use super::{Measured, SPMV, Subject, Task, copy};
-use lacuna::{Backend, BackendOptions, Complex32, Complex64, DeviceInfo, Error, Kind, Mark, OnBackend};
+use lacuna::backend::Mark;
+use lacuna::{Backend, BackendOptions, Complex32, Complex64, DeviceInfo, Error, Kind, OnBackend};
 use lacuna::{Result, Scalar};
 
 /// What can be measured on a backend.

@@ -21,7 +21,7 @@ impl Bench {
 
 /// Whether text has nothing in it that a terminal would not show.
 fn is_clean(text: &str) -> bool {
-    lacuna::text::printable(text) == text
+    lacuna::backend::text::printable(text) == text
 }
 
 /// A tar archive of these files.
@@ -206,7 +206,7 @@ fn numbers_that_the_type_does_not_hold_are_told() {
 #[test]
 fn what_cannot_fit_is_refused_at_once() {
     let bench = Bench::new();
-    let there = lacuna::memory::available().unwrap();
+    let there = lacuna::backend::memory::available().unwrap();
     // A dense matrix of 64-bit numbers with 32-bit columns that takes twice the memory there is.
     let n = ((2.0 * there as f64 / 12.0).sqrt() as u64).min(65_000);
     let mut specs = vec!["gen:random:4000000:1000".to_string(), "gen:poisson3d:1100x1000x1000".into()];
