@@ -27,6 +27,7 @@ pub mod passes;
 pub mod products;
 pub mod programs;
 pub mod random;
+pub mod right_hand_sides;
 pub mod solves;
 pub mod triangles;
 
@@ -68,6 +69,7 @@ macro_rules! conformance {
                         solves: agree multigrid grids variants parallel_sizes again warm_start cancelled gmres_variants scaled_exactly own_preconditioner
                             new_values;
                         least_squares: shapes;
+                        right_hand_sides: agree;
                         narrow: passes products bases two_levels two_narrow_levels;
                         concurrent: several_backends_at_once;
                         handles: stale_handles stale_cells foreign_handles;

@@ -45,11 +45,7 @@ pub(crate) fn solve<T: Scalar, B: Backend>(
         return Ok(());
     }
     let guess = if largest(x) == 0.0 { Vec::new() } else { x.to_vec() };
-    let most = parts.stop.max_iters;
-    let Ladder { rungs, climbs, stretch } = &parts.ladder;
-    let half = if *climbs && !rungs.is_empty() && most >= MANY { most.div_ceil(2) } else { most };
-    let max_iters = half.min(*stretch).min(patience(rungs).unwrap_or(u64::MAX));
-    parts.solver.set_stop(Stop { max_iters, ..parts.stop });
+    parts.solver.set_stop(first_stop(parts));
     copy(parts.solver.solve_watched(dev, b, x, lend(&mut watch))?, outcome);
     let mut iterating = outcome.time.saturating_sub(outcome.transfers);
     if !stands(parts, outcome, b, x) {
@@ -64,6 +60,14 @@ pub(crate) fn solve<T: Scalar, B: Backend>(
     outcome.time = start.elapsed();
     outcome.transfers = outcome.time.saturating_sub(iterating);
     Ok(())
+}
+
+/// When the method that was chosen stops at the latest, so that others have their turn.
+pub(crate) fn first_stop<T: Scalar>(parts: &Parts<T>) -> Stop {
+    let most = parts.stop.max_iters;
+    let Ladder { rungs, climbs, stretch } = &parts.ladder;
+    let half = if *climbs && !rungs.is_empty() && most >= MANY { most.div_ceil(2) } else { most };
+    Stop { max_iters: half.min(*stretch).min(patience(rungs).unwrap_or(u64::MAX)), ..parts.stop }
 }
 
 /// Makes an outcome true of `x` where rounding could hide a larger residual, and explains it where it fell short.

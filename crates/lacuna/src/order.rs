@@ -77,6 +77,14 @@ impl Order {
         order.zip(solution).for_each(|(&old, &value)| x[old as usize] = value);
     }
 
+    /// As [`Order::restore`], for a solution that may be in the caller's order already.
+    pub(crate) fn put_back<T: Scalar>(&self, solution: &[T], mut x: ArrayViewMut1<'_, T>) {
+        match self.permutation {
+            Some(_) => self.restore(solution, x),
+            None => x.iter_mut().zip(solution).for_each(|(x, &value)| *x = value),
+        }
+    }
+
     /// The error with the caller's rows.
     pub(crate) fn told(&self, error: Error) -> Error {
         let Some(permutation) = &self.permutation else { return error };

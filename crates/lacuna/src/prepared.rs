@@ -1,5 +1,6 @@
 //! A prepared system: solve, give the matrix new values, look at what was chosen.
 use crate::climb;
+use crate::columns::{Advanced, Advances};
 use crate::ladder::Ladder;
 use crate::order::Order;
 use crate::refine::Refined;
@@ -7,8 +8,8 @@ use crate::update::Changed;
 use crate::{AsVector, AsVectorMut, Chosen};
 use lacuna_engine::{Backend, Error, Matrix, Result, Scalar};
 use lacuna_formats::{Csr, Pair};
-use lacuna_solvers::{Factor, Method, Options, Outcome, Placed, Solver, Stop, Watch};
-use ndarray::{Array1, ArrayView1, ArrayView2, ArrayViewMut1, ArrayViewMut2};
+use lacuna_solvers::{ColumnSolver, Factor, Method, Options, Outcome, Placed, Solver, Stop, Watch};
+use ndarray::{Array1, ArrayView1, ArrayView2, ArrayViewMut1, ArrayViewMut2, s};
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
@@ -46,6 +47,8 @@ pub(crate) struct Parts<T: Scalar> {
     pub(crate) pair: Pair<T>,
     pub(crate) adjoint: bool,
     pub(crate) placed: Option<Placed<T>>,
+    /// What solves for several right-hand sides at once, once it was asked for.
+    pub(crate) columns: Option<ColumnSolver<T>>,
     pub(crate) order: Order,
     pub(crate) choices: Vec<String>,
     pub(crate) stop: Stop,
@@ -91,8 +94,11 @@ impl<T: Scalar> Prepared<T> {
         self.solve_watched(dev, b, x, None)
     }
 
-    /// Solves for every column of `b` from the same column of `x`, one after the other, and puts the solutions there: the bits and outcomes
-    /// of so many [`Prepared::solve_into`].
+    /// Solves for every column of `b` from the same column of `x`, and puts the solutions there, each with an outcome of its own.
+    ///
+    /// Methods that can (`cg` and `bicgstab`) iterate on up to 8 columns at once and read the matrix once for them; a column rests
+    /// as soon as it meets the tolerance. Then each is confirmed, and goes on alone where it has to, as in
+    /// [`Prepared::solve_into`]. Other methods solve for one column after the other.
     ///
     /// ```
     /// use lacuna::prelude::*;
@@ -115,9 +121,44 @@ impl<T: Scalar> Prepared<T> {
         b: ArrayView2<'_, T>,
         mut x: ArrayViewMut2<'_, T>,
     ) -> Result<Vec<Outcome>> {
-        Error::check_length("solve of several columns", "the columns of x", b.ncols(), x.ncols())?;
-        let columns = b.columns().into_iter().zip(x.columns_mut());
-        columns.map(|(b, x)| self.solve_into(dev, b, x).cloned()).collect()
+        let operation = "solve of several columns";
+        Error::check_length(operation, "the columns of x", b.ncols(), x.ncols())?;
+        Error::check_length(operation, "a column of b", self.parts.given.rows(), b.nrows())?;
+        Error::check_length(operation, "a column of x", self.parts.given.cols(), x.nrows())?;
+        let together = if self.refined.is_none() { self.parts.together(dev, b.ncols())? } else { None };
+        let step = together.unwrap_or(1);
+        let mut outcomes = Vec::new();
+        for first in (0..b.ncols()).step_by(step) {
+            let columns = s![.., first..b.ncols().min(first + step)];
+            let (b, mut x) = (b.slice(columns), x.slice_mut(columns));
+            let advances = match together {
+                Some(_) => self.parts.advance(dev, b, x.view_mut())?,
+                None => Advances::default(),
+            };
+            for (j, (b, x)) in b.columns().into_iter().zip(x.columns_mut()).enumerate() {
+                outcomes.push(self.go_on(dev, b, x, advances.of(j))?);
+            }
+        }
+        Ok(outcomes)
+    }
+
+    /// Confirms a column that was advanced with others, and goes on with it where it has to.
+    fn go_on<B: Backend>(
+        &mut self,
+        dev: &mut B,
+        b: ArrayView1<'_, T>,
+        x: ArrayViewMut1<'_, T>,
+        advanced: Option<Advanced>,
+    ) -> Result<Outcome> {
+        let most = self.parts.stop.max_iters;
+        self.parts.stop.max_iters -= advanced.map_or(0, |a| a.iterations.min(most));
+        let solved = self.solve_views(dev, b, x, None).cloned();
+        self.parts.stop.max_iters = most;
+        let mut outcome = solved?;
+        if let Some(advanced) = advanced {
+            advanced.tell(&mut outcome);
+        }
+        Ok(outcome)
     }
 
     /// [`Prepared::solve_into`], calling `watch` now and then while it runs; breaking cancels the solve.

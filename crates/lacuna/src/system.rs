@@ -406,6 +406,7 @@ impl<T: Scalar> LinearSystem<T> {
             pair,
             adjoint,
             placed,
+            columns: None,
             order,
             choices,
             stop: self.stop,

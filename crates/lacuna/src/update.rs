@@ -143,7 +143,7 @@ impl<T: Scalar> Parts<T> {
         let operator: &dyn LinOp<T> = if self.adjoint { &pair } else { &pair.a };
         let mut solver = Solver::new(dev, operator, m, &*self.algorithm, self.stop)?;
         solver.set_factor(self.factor);
-        (self.solver, self.pair) = (solver, pair);
+        (self.solver, self.pair, self.columns) = (solver, pair, None);
         Ok(())
     }
 }

@@ -1,6 +1,7 @@
 //! Krylov methods and preconditioners, written once as programs of fused passes. No backend is named here.
 mod accuracy;
 mod choose;
+mod columns;
 mod elliptic;
 mod explain;
 mod hashed;
@@ -14,6 +15,7 @@ mod system;
 
 pub use accuracy::{norm_bound, residual_norm};
 pub use choose::{Chosen, choose_method, choose_preconditioner};
+pub use columns::{Advance, Column, ColumnSolver, Columns, RightHandSide};
 pub use elliptic::choose_multigrid;
 pub use explain::{explain, is_structurally_singular};
 pub use krylov::{BiCg, BiCgStab, BiCgStabL, Cgs, ClassicalBiCgStab, Gmres, Idr, Orthogonalization, Side};

@@ -1,6 +1,6 @@
 //! Stabilised bi-conjugate gradients in four sweeps an iteration, for general square systems.
 use super::method::{Listed, MethodInfo, Needs};
-use crate::{Method, System};
+use crate::{Columns, Method, System};
 use lacuna_engine::{Cell, Pass, Reason, Recorder, Scalar};
 
 /// BiCGStab in four sweeps an iteration: `β = −⟨r₀, A s⟩ / ⟨r₀, A p⟩` is known before the new residual is, so that
@@ -69,6 +69,72 @@ impl<T: Scalar> Method<T> for BiCgStab {
             k.spmv_dot(a, ms, t, along_s);
             k.multi_axpy_dot(step);
         });
+    }
+
+    fn record_columns(&self, k: &mut Recorder<'_, T>, sys: &Columns<'_, T>) -> bool {
+        let [r, r0, p, v, s, t] = [(); 6].map(|()| sys.basis(k));
+        let (mp, ms) = (sys.preconditioned(k, p), sys.preconditioned(k, s));
+        let cells = sys.cells::<11>(k);
+
+        k.restart(|k| {
+            k.spmm(sys.a, sys.x, v);
+            for (j, c) in sys.columns() {
+                let (r, v) = (r.column(j), v.column(j));
+                k.multi_axpy_dot(Pass::new("residual").set(r, c.b - v).dot(c.rr, r, r));
+            }
+            sys.confirm(k);
+            for (j, c) in sys.columns() {
+                let [rho, r0r0, ..] = cells[j];
+                let (r, r0, p) = (r.column(j), r0.column(j), p.column(j));
+                let start = Pass::new("start").set(r0, r).set(p, r).eval(rho, c.rr).eval(r0r0, c.rr);
+                sys.work(k, c, |k| k.multi_axpy_dot(start));
+            }
+        });
+        k.each(|k| {
+            for (j, c) in sys.columns().filter(|_| sys.m.is_some()) {
+                sys.work(k, c, |k| sys.precondition(k, p.column(j), mp.column(j), Pass::nothing()));
+            }
+            k.spmm(sys.a, mp, v);
+            for (j, c) in sys.columns() {
+                let [rho, _, r0v, _, _, _, alpha, ..] = cells[j];
+                let [r, r0, v, s, ms] = [r, r0, v, s, ms].map(|v| v.column(j));
+                let along_p = Pass::new("along_p").dot(r0v, r0, v).eval(alpha, rho / r0v);
+                sys.work(k, c, |k| k.multi_axpy_dot(along_p));
+                sys.rest(k, c, r0v.is_zero());
+                sys.work(k, c, |k| {
+                    k.multi_axpy_dot(Pass::new("half").set(s, r - alpha * v));
+                    if sys.m.is_some() {
+                        sys.precondition(k, s, ms, Pass::nothing());
+                    }
+                });
+            }
+            k.spmm(sys.a, ms, t);
+            for (j, c) in sys.columns() {
+                let [rho, r0r0, r0v, ts, tt, r0t, alpha, omega, beta, size, bound] = cells[j];
+                let [r, r0, p, v, s, t, mp, ms] = [r, r0, p, v, s, t, mp, ms].map(|v| v.column(j));
+                let along_s = Pass::new("along_s")
+                    .dot(ts, t, s)
+                    .dot(tt, t, t)
+                    .dot(r0t, r0, t)
+                    .eval(omega, ts / tt.max(T::TINY))
+                    .eval(beta, -r0t / r0v);
+                let step = Pass::new("step")
+                    .set(c.x, c.x + alpha * mp + omega * ms)
+                    .set(r, s - omega * t)
+                    .set(p, r + beta * (p - omega * v))
+                    .dot(rho, r0, r)
+                    .dot(c.rr, r, r)
+                    .eval(size, rho.conj() * rho)
+                    .eval(bound, T::EPSILON * T::EPSILON * r0r0 * c.rr);
+                sys.work(k, c, |k| {
+                    k.multi_axpy_dot(along_s);
+                    k.multi_axpy_dot(sys.step(step, c));
+                });
+                sys.rest(k, c, size.le(bound));
+            }
+            sys.count(k);
+        });
+        true
     }
 }
 

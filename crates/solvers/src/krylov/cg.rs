@@ -1,6 +1,6 @@
 //! Conjugate gradients with a single reduction, for Hermitian positive definite systems.
 use super::method::{Listed, MethodInfo, Needs};
-use crate::{Method, System};
+use crate::{Columns, Method, System};
 use lacuna_engine::{Pass, Reason, Recorder, Scalar};
 
 /// Conjugate gradients with a single reduction, in two sweeps an iteration: `β` comes from `⟨A p, M A p⟩` before the new residual is known,
@@ -63,5 +63,49 @@ impl<T: Scalar> Method<T> for Cg {
             s.precondition(k, q, mq, ahead);
             k.multi_axpy_dot(step);
         });
+    }
+
+    fn record_columns(&self, k: &mut Recorder<'_, T>, s: &Columns<'_, T>) -> bool {
+        let (r, p, q) = (s.basis(k), s.basis(k), s.basis(k));
+        let (z, mq) = (s.preconditioned(k, r), s.preconditioned(k, q));
+        let cells = s.cells::<5>(k);
+
+        k.restart(|k| {
+            k.spmm(s.a, s.x, q);
+            for (j, c) in s.columns() {
+                k.multi_axpy_dot(Pass::new("residual").set(r.column(j), c.b - q.column(j)).dot(
+                    c.rr,
+                    r.column(j),
+                    r.column(j),
+                ));
+            }
+            s.confirm(k);
+            for (j, c) in s.columns() {
+                let [rz, ..] = cells[j];
+                let (r, p, z) = (r.column(j), p.column(j), z.column(j));
+                s.work(k, c, |k| s.precondition(k, r, z, Pass::new("direct").set(p, z).dot(rz, r, z)));
+            }
+        });
+        k.each(|k| {
+            k.spmm(s.a, p, q);
+            for (j, c) in s.columns() {
+                let [rz, pq, qmq, alpha, beta] = cells[j];
+                let [r, p, q, z, mq] = [r, p, q, z, mq].map(|v| v.column(j));
+                let ahead = Pass::new("ahead")
+                    .dot(pq, p, q)
+                    .dot(qmq, q, mq)
+                    .eval(alpha, rz / pq)
+                    .eval(beta, alpha * qmq / pq - 1.0);
+                let step = Pass::new("step").set(c.x, c.x + alpha * p).set(r, r - alpha * q);
+                let step = if s.m.is_some() { step.set(z, z - alpha * mq) } else { step };
+                let step = step.set(p, z + beta * p).dot(rz, r, z).dot(c.rr, r, r);
+                s.work(k, c, |k| s.precondition(k, q, mq, ahead));
+                s.rest(k, c, pq.not_positive());
+                s.rest(k, c, rz.not_positive());
+                s.work(k, c, |k| k.multi_axpy_dot(s.step(step, c)));
+            }
+            s.count(k);
+        });
+        true
     }
 }

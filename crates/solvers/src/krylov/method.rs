@@ -1,7 +1,7 @@
 //! What a method is, and the options that methods share.
 use super::{Orthogonalization, Side};
 use crate::named::{OptionInfo, Settings};
-use crate::{PrecondInfo, System, preconditioner};
+use crate::{Columns, PrecondInfo, System, preconditioner};
 use lacuna_engine::{Recorder, Result, Scalar};
 
 /// A method: what records a solve.
@@ -18,6 +18,10 @@ pub trait Method<T: Scalar>: Send {
     }
     /// Records the solve of a system: scratch vectors and cells, the restart section, the iteration.
     fn record(&self, k: &mut Recorder<'_, T>, s: &System<'_, T>);
+    /// Records the solve of several right-hand sides at once, where the method can: returns whether it did. Provided: it cannot.
+    fn record_columns(&self, _: &mut Recorder<'_, T>, _: &Columns<'_, T>) -> bool {
+        false
+    }
     /// The factor of the squared true residual between two confirmations that counts as progress.
     fn shrink(&self) -> f64 {
         0.25

@@ -1,0 +1,259 @@
+//! Several right-hand sides at once: each column has a recurrence of its own, and all share the products with `A`.
+use crate::{Factor, Method, Stop};
+use lacuna_engine::{
+    Backend, Basis, Cell, Confirm, Error, Formula, History, LinOp, Pass, Plan, Recorder, Result, Run, Scalar,
+    Test, Vector,
+};
+
+/// `A X = B` on a device, as [`Method::record_columns`] is given it.
+///
+/// A column takes part in an iteration until its residual meets the tolerance by the recurrence, and rests from then on.
+/// When all rest, the true residuals decide which of them go on.
+pub struct Columns<'a, T: Scalar> {
+    /// The operator.
+    pub a: &'a dyn LinOp<T>,
+    /// The preconditioner.
+    pub m: Option<&'a dyn LinOp<T>>,
+    /// The starting guesses, and then the solutions.
+    pub x: Basis<T>,
+    columns: &'a [Column<T>],
+    worst: Cell<T>,
+    one: Cell<T>,
+    last: Cell<T>,
+    shrink: Cell<T>,
+}
+
+/// One right-hand side of [`Columns`].
+#[derive(Clone, Copy, Debug)]
+pub struct Column<T> {
+    /// The right-hand side.
+    pub b: Vector<T>,
+    /// The starting guess, and then the solution.
+    pub x: Vector<T>,
+    /// The squared residual norm.
+    pub rr: Cell<T>,
+    /// `rr` when the iteration began.
+    began: Cell<T>,
+    /// `‖b − A x₀‖²`.
+    first: Cell<T>,
+    bb: Cell<T>,
+    /// The column rests where `rr` is not above it.
+    goal: Cell<T>,
+    /// Iterations that the column took part in.
+    steps: Cell<T>,
+}
+
+impl<T: Scalar> Column<T> {
+    fn new(k: &mut Recorder<'_, T>, b: Vector<T>, x: Vector<T>) -> Self {
+        let [rr, began, first, bb, goal, steps] = k.cells();
+        Column { b, x, rr, began, first, bb, goal, steps }
+    }
+    /// What the residual exceeds the goal by, as a factor of squared norms. 0 for a column of zeros.
+    fn excess(self) -> Formula<T> {
+        self.rr / self.goal.max(T::TINY)
+    }
+}
+
+impl<T: Scalar> Columns<'_, T> {
+    /// Unknowns.
+    pub fn n(&self) -> usize {
+        self.x.len
+    }
+    /// The right-hand sides, by number.
+    pub fn columns(&self) -> impl Iterator<Item = (usize, Column<T>)> + '_ {
+        self.columns.iter().copied().enumerate()
+    }
+    /// Room for a vector of each column.
+    pub fn basis(&self, k: &mut Recorder<'_, T>) -> Basis<T> {
+        k.basis(self.n(), self.columns.len())
+    }
+    /// `N` cells of each column.
+    pub fn cells<const N: usize>(&self, k: &mut Recorder<'_, T>) -> Vec<[Cell<T>; N]> {
+        self.columns.iter().map(|_| k.cells()).collect()
+    }
+    /// Room for `M r` of each column: `r` itself where there is no preconditioner.
+    pub fn preconditioned(&self, k: &mut Recorder<'_, T>, r: Basis<T>) -> Basis<T> {
+        self.m.map_or(r, |_| self.basis(k))
+    }
+    /// Records `z ← M r`, then the pass; see [`System::precondition`](crate::System::precondition).
+    pub fn precondition(&self, k: &mut Recorder<'_, T>, r: Vector<T>, z: Vector<T>, then: Pass<T>) {
+        match self.m {
+            Some(m) => k.spmv_dot(m, r, z, then),
+            None => k.multi_axpy_dot(then),
+        }
+    }
+
+    /// Records what `body` records for a column that takes part in the iteration.
+    pub fn work(&self, k: &mut Recorder<'_, T>, column: Column<T>, body: impl FnOnce(&mut Recorder<'_, T>)) {
+        k.when(column.began.gt(column.goal), body);
+    }
+    /// Lets a column rest until the next confirmation where the test holds: its recurrence has broken down.
+    pub fn rest(&self, k: &mut Recorder<'_, T>, column: Column<T>, broken: Test<T>) {
+        let zero = || Formula::value(T::zero());
+        k.when(broken, |k| {
+            k.multi_axpy_dot(Pass::new("rest").eval(column.rr, zero()).eval(column.began, zero()));
+        });
+    }
+    /// After `pass`, counts the iteration of one column.
+    pub fn step(&self, pass: Pass<T>, column: Column<T>) -> Pass<T> {
+        pass.eval(column.steps, column.steps + 1.0)
+    }
+    /// Ends the iteration of all columns.
+    pub fn count(&self, k: &mut Recorder<'_, T>) {
+        let pass = self.largest_excess(Pass::new("count"));
+        k.multi_axpy_dot(pass.count(self.worst).leave_if(self.worst.le(self.one)));
+    }
+    /// After true residuals were computed, lets them decide whether the solve is over, and which columns go on.
+    pub fn confirm(&self, k: &mut Recorder<'_, T>) {
+        for (_, column) in self.columns() {
+            let first = Pass::new("first").eval(column.first, column.rr);
+            k.when(column.first.not_finite(), |k| k.multi_axpy_dot(first));
+        }
+        let (rr, target, last, shrink) = (self.worst, self.one, self.last, self.shrink);
+        let pass = self.largest_excess(Pass::new("confirm"));
+        k.multi_axpy_dot(pass.confirm(Confirm { rr, target, last, shrink }));
+    }
+    fn largest_excess(&self, pass: Pass<T>) -> Pass<T> {
+        let pass = self.columns.iter().fold(pass, |pass, c| pass.eval(c.began, c.rr));
+        let zero = Formula::value(T::zero());
+        pass.eval(self.worst, self.columns.iter().fold(zero, |most, c| most.max(c.excess())))
+    }
+}
+
+/// A method made ready for several right-hand sides of one matrix at once.
+pub struct ColumnSolver<T: Scalar> {
+    plan: Plan<T>,
+    columns: Vec<Column<T>>,
+    rtol2: Cell<T>,
+    atol2: Cell<T>,
+    history: History,
+}
+
+/// One right-hand side for [`ColumnSolver::solve`], with its guess.
+pub struct RightHandSide<'a, T> {
+    /// Not all zeros.
+    pub b: &'a [T],
+    /// The guess; then the solution, as far as the method got.
+    pub x: &'a mut [T],
+    /// What `b` and `x` are multiplied by on the device, see [`Solver::factors`](crate::Solver::factors).
+    pub factors: [Factor; 2],
+}
+
+/// What became of one right-hand side.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Advance {
+    /// Iterations that brought its solution to where it is; 0 where none was better than the guess.
+    pub iterations: u64,
+    /// `‖b − A x₀‖ / ‖b‖` of the guess.
+    pub first: f64,
+}
+
+impl<T: Scalar> ColumnSolver<T> {
+    /// Makes a method ready for so many columns; nothing where the method takes one right-hand side at a time.
+    ///
+    /// # Errors
+    /// [`Error::Shape`] where `A` is not square; whatever recording and planning find.
+    pub fn new<B: Backend>(
+        dev: &mut B,
+        a: &dyn LinOp<T>,
+        m: Option<&dyn LinOp<T>>,
+        method: &dyn Method<T>,
+        count: usize,
+    ) -> Result<Option<Self>> {
+        let (n, cols) = a.shape();
+        if n != cols {
+            let expected = format!("a square matrix for {}", method.name());
+            return Err(Error::Shape {
+                operation: "solve of several columns".into(),
+                expected,
+                got: (n, cols),
+            });
+        }
+        let mut k = Recorder::new(dev, method.name());
+        let (b, x) = (k.basis(n, count), k.basis(n, count));
+        let columns: Vec<_> = (0..count).map(|j| Column::new(&mut k, b.column(j), x.column(j))).collect();
+        let [rtol2, atol2, worst, one, last, shrink] = k.cells();
+        let infinity = || Formula::value(T::from_real(f64::INFINITY));
+        let floor = 0.01 * T::EPSILON * T::EPSILON;
+        for c in &columns {
+            let target = (rtol2 * c.bb).max(atol2).max(floor * c.bb);
+            let begin = Pass::new("target").dot(c.bb, c.b, c.b).eval(c.goal, target);
+            k.multi_axpy_dot(begin.eval(c.first, infinity()).eval(c.steps, Formula::value(T::zero())));
+        }
+        let begin = Pass::new("begin").eval(one, Formula::value(T::one())).eval(last, infinity());
+        k.multi_axpy_dot(begin.eval(shrink, Formula::from(method.shrink())));
+        if !method.record_columns(&mut k, &Columns { a, m, x, columns: &columns, worst, one, last, shrink }) {
+            return Ok(None);
+        }
+        let program = k.finish()?;
+        let plan = dev.plan(program)?;
+        Ok(Some(ColumnSolver { plan, columns, rtol2, atol2, history: History::default() }))
+    }
+
+    /// Right-hand sides that it takes at once.
+    pub fn columns(&self) -> usize {
+        self.columns.len()
+    }
+    /// The program that runs.
+    pub fn program(&self) -> &lacuna_engine::Program<T> {
+        &self.plan.program
+    }
+
+    /// Iterates on as many right-hand sides as it takes, or fewer, until each meets the tolerance or the method stops. A
+    /// solution is put in the place of its guess where its true residual is no larger.
+    ///
+    /// # Errors
+    /// [`Error::Length`]; device failures.
+    pub fn solve<B: Backend>(
+        &mut self,
+        dev: &mut B,
+        sides: &mut [RightHandSide<'_, T>],
+        stop: Stop,
+    ) -> Result<Vec<Advance>> {
+        let most = self.columns.len();
+        if sides.len() > most {
+            return Err(Error::Length {
+                operation: "solve of several columns".into(),
+                what: "the right-hand sides".into(),
+                expected: most,
+                got: sides.len(),
+            });
+        }
+        for (column, side) in self.columns.iter().zip(&*sides) {
+            dev.upload(&side.factors[0].times(side.b), column.b)?;
+            dev.upload(&side.factors[1].times(side.x), column.x)?;
+        }
+        for column in &self.columns[sides.len()..] {
+            dev.clear(column.b)?;
+            dev.clear(column.x)?;
+        }
+        // An absolute tolerance is the caller's: it holds of each right-hand side as that is scaled.
+        let scales = sides.iter().map(|side| side.factors[0].exponent);
+        let atol = stop.atol.scale_by_power_of_two(scales.min().unwrap_or(0));
+        dev.write(self.rtol2, T::from_real(stop.rtol * stop.rtol))?;
+        dev.write(self.atol2, T::from_real(atol * atol))?;
+        let run = Run { limit: stop.max_iters, history: &mut self.history, watch: None };
+        dev.execute(&mut self.plan, run)?;
+        let mut found = Vec::new();
+        let mut solution = Vec::new();
+        for (c, side) in self.columns.iter().zip(sides) {
+            let [rr, first, bb, steps] = cells(dev, [c.rr, c.first, c.bb, c.steps])?;
+            let first_norm = (first / bb).sqrt();
+            solution.resize(side.x.len(), T::zero());
+            dev.download(c.x, &mut solution)?;
+            let [_, of_x] = side.factors;
+            let back = Factor { exponent: -of_x.exponent, ..of_x }.times(&solution);
+            let better = rr.is_finite() && rr <= first && !crate::largest(&back).is_nan();
+            if better {
+                side.x.copy_from_slice(&back);
+            }
+            found.push(Advance { iterations: if better { steps as u64 } else { 0 }, first: first_norm });
+        }
+        Ok(found)
+    }
+}
+
+fn cells<T: Scalar, B: Backend, const N: usize>(dev: &mut B, cells: [Cell<T>; N]) -> Result<[f64; N]> {
+    let values = dev.read(&cells)?;
+    Ok(std::array::from_fn(|i| values[i].re()))
+}
