@@ -1,14 +1,14 @@
 #!/bin/sh
-# Makes what docs/results keeps of a machine, for one with nothing else to do: of each part NAME-PART.jsonl and a page of
-# tables (NAME.* of `compare`). `lacuna report FILE.jsonl --html PAGE.html` makes a page of plots of them.
+# Measures what docs/results keeps of a machine; run it where nothing else runs. Each part leaves NAME-PART.jsonl and a page of tables
+# (NAME.* for `compare`). `lacuna report FILE.jsonl --html PAGE.html` makes a page of plots. keep.py drops the lines that no table uses.
 #
 #   docs/results/make.sh two-cores                      backends compared; what five papers measured
 #   PARTS=bench docs/results/make.sh two-cores          the project's own measurements: passes, products, solvers
-#   PARTS=formats docs/results/make.sh two-cores    products in every format: grids, look-alikes, and the files of $MATRICES
+#   PARTS=formats docs/results/make.sh two-cores        products in every format: grids, look-alikes, and the files of $MATRICES
 #   PARTS=peers docs/results/make.sh two-cores          other libraries, with what bench/peers/run.sh takes from the environment
 #   PARTS=compare FEATURES=cpu ROUNDS=3 docs/results/make.sh laptop
 #
-# BINARY names a command that is there already, instead of building one.
+# BINARY names a command to use instead of building one.
 set -eu
 cd "$(dirname "$0")/../.."
 name=${1:?the name of the machine}
@@ -17,6 +17,11 @@ export LACUNA_COMMIT
 [ -n "${BINARY:-}" ] || cargo build --release -q -p lacuna-cli --features "${FEATURES:-cpu,opencl}"
 target=${CARGO_TARGET_DIR:-target}
 lacuna=${BINARY:-$target/release/lacuna}
+# An empty table of results, below a title.
+table() {
+    [ -z "${2:-}" ] || printf '\n## %s\n\n' "$2" >>"$kept.md"
+    printf '<!-- table: %s -->\n<!-- end of table -->\n' "$1" >>"$kept.md"
+}
 for part in ${PARTS:-compare papers}; do
     kept=docs/results/$name-$part
     case $part in
@@ -75,9 +80,19 @@ for part in ${PARTS:-compare papers}; do
     printf '.\n\n' >>"$kept.md"
     if [ "$part" = peers ]; then
         sed -e 1,2d -e "s/ours.jsonl peers.jsonl/$name-ours.jsonl $base.jsonl/" "${OUT:-$target/peers}/peers.md" >>"$kept.md"
-        printf '\n## Everything\n\n' >>"$kept.md"
+        docs/results/keep.py "docs/results/$name-ours.jsonl" "units=${THREADS:-2}"
     fi
-    case $part in formats) table=formats ;; *) table=all ;; esac
-    printf '<!-- table: %s %s -->\n<!-- end of table -->\n' "$table" "$files" >>"$kept.md"
+    docs/results/keep.py "$kept.jsonl"
+    case $part in
+    papers)
+        table "formats $base.jsonl suite=Bell" "Products in every format (Bell and Garland 2008)"
+        table "backends $base.jsonl suite=Buatois" "Jacobi-CG in rows and blocks (Buatois et al. 2009)"
+        table "backends $base.jsonl suite=Jost" "BiCGStab by diagonals (Jost et al. 2009)"
+        table "backends $base.jsonl suite=Wang" "GMRES(20) (Wang et al. 2009)"
+        table "backends $base.jsonl suite=Rupp" "Pipelined and classical methods (Rupp et al. 2016)"
+        ;;
+    formats) table "formats $base.jsonl" ;;
+    compare | bench) table "all $base.jsonl" ;;
+    esac
     "$lacuna" report --fill "$kept.md"
 done
