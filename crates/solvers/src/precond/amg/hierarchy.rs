@@ -2,6 +2,7 @@
 use super::AmgOptions;
 use super::aggregates::Aggregates;
 use super::filtered::Filtered;
+use super::modes::{self, Modes};
 use super::prolongator::{Tentative, smoothed};
 use super::radius::radius;
 use super::rows::Rows;
@@ -24,6 +25,32 @@ const SHRINKS: f64 = 0.8;
 const MOST_LEVELS: usize = 24;
 /// Rows of the largest matrix whose dense inverse is taken where nothing coarser can be made.
 const MOST_DENSE: usize = 1024;
+
+/// What the matrix of a level takes nearly to 0.
+pub(super) enum NearNull<T> {
+    /// A vector, constant where none is given.
+    Vector(Option<Vec<T>>),
+    /// Several, for a system with several unknowns a node.
+    Modes(Modes<T>),
+}
+
+impl<T> NearNull<T> {
+    /// Coarse unknowns of an aggregate.
+    fn count(&self) -> usize {
+        match self {
+            NearNull::Vector(_) => 1,
+            NearNull::Modes(modes) => modes.count,
+        }
+    }
+}
+
+/// A prolongator, with what belongs to the next level.
+struct Prolongator<T: Scalar> {
+    p: Csr<T>,
+    near_null: NearNull<T>,
+    /// Coarse unknowns that nothing depends on.
+    spare: Vec<usize>,
+}
 
 /// A level that has a coarser one.
 pub(super) struct Level<T: Scalar> {
@@ -79,6 +106,20 @@ impl Times {
         result
     }
 
+    /// The strong couplings of a matrix, and aggregates by them.
+    fn aggregates<T: Scalar>(
+        &mut self,
+        amg: &AmgOptions,
+        a: &Csr<T>,
+        rows: &Rows<T>,
+        depth: usize,
+    ) -> (Filter, Aggregates) {
+        let epsilon = threshold(rows, amg.theta, depth);
+        let (filter, graph) = self.add("strength", || strong(a, rows, epsilon));
+        let aggregates = self.add("aggregates", || Aggregates::new(a, rows, &graph, amg.aggregation));
+        (filter, aggregates)
+    }
+
     /// The smoother of a level, SPAI(0) where the matrix is not Hermitian; and the spectral radius of `D⁻¹ A` where that was asked for.
     fn smoother<T: Scalar>(
         &mut self,
@@ -94,32 +135,44 @@ impl Times {
         (self.add("smoother", || Smoother::chebyshev(&rows.diagonal, rho, rows.norm)), Some(rho))
     }
 
-    /// The prolongator of a level, and the near-null vector of the next. `known` is the radius of the matrix as it is.
+    /// The prolongator of a level. `known` is the radius of the matrix as it is.
     fn prolongator<T: Scalar>(
         &mut self,
         amg: &AmgOptions,
         (a, rows): (&Csr<T>, &Rows<T>),
         (filter, aggregates): (&Filter, &Aggregates),
-        near_null: Option<Vec<T>>,
+        near_null: &NearNull<T>,
         known: Option<f64>,
-    ) -> Result<(Csr<T>, Vec<T>)> {
-        let matrix = self.add("filter", || Filtered::new(a, rows, filter, near_null.as_deref()));
+    ) -> Result<Prolongator<T>> {
+        let vector = match near_null {
+            NearNull::Vector(vector) => vector.as_deref(),
+            NearNull::Modes(_) => None,
+        };
+        let matrix = self.add("filter", || Filtered::new(a, rows, filter, vector));
         let rho = match (filter, known) {
             (Filter::All, Some(rho)) => rho,
             _ => self.add("radius", || radius(&matrix, STEPS)),
         };
         // Without an estimate nothing is smoothed.
         let omega = if rho.is_finite() && rho > 0.0 { amg.damping / rho } else { 0.0 };
-        self.add("prolongator", || {
-            let tentative = Tentative::new(aggregates, near_null.as_deref());
-            Ok((smoothed(&matrix, aggregates, &tentative, omega)?, tentative.coarse))
+        self.add("prolongator", || match near_null {
+            NearNull::Vector(_) => {
+                let tentative = Tentative::new(aggregates, vector);
+                let p = smoothed(&matrix, aggregates, &tentative, omega)?;
+                Ok(Prolongator { p, near_null: NearNull::Vector(Some(tentative.coarse)), spare: Vec::new() })
+            }
+            NearNull::Modes(all) => {
+                let basis = all.basis(aggregates)?;
+                let p = modes::smoothed(a, rows, &basis.t, omega)?;
+                Ok(Prolongator { p, near_null: NearNull::Modes(basis.coarse), spare: basis.spare })
+            }
         })
     }
 }
 
 impl<T: Scalar> Hierarchy<T> {
-    /// From a matrix, and a near-null vector of it where the constant is not one.
-    pub(super) fn new(amg: &AmgOptions, a: &Csr<T>, mut near_null: Option<Vec<T>>) -> Result<Self> {
+    /// From a matrix, and what it takes nearly to 0.
+    pub(super) fn new(amg: &AmgOptions, a: &Csr<T>, mut near_null: NearNull<T>) -> Result<Self> {
         let mut made = Hierarchy {
             levels: Vec::new(),
             coarsest: Coarsest::Smoothed(Smoother { kind: Smoothing::Spai0, diagonal: Vec::new() }),
@@ -139,7 +192,7 @@ impl<T: Scalar> Hierarchy<T> {
             let rows = made.times.add("strength", || Rows::of(current, known));
             rows.check_diagonal(OPERATION)?;
             made.hermitian = rows.hermitian;
-            let Some((level, null)) = made.coarsen(amg, current, &rows, near_null.take())? else {
+            let Some((level, null)) = made.coarsen(amg, current, &rows, &near_null)? else {
                 break made.close(amg, current, level == 0)?;
             };
             entries += level.coarse.nnz();
@@ -155,46 +208,50 @@ impl<T: Scalar> Hierarchy<T> {
             }
             last = Some(level.coarse.clone());
             made.levels.push(level);
-            near_null = Some(null);
+            near_null = null;
         }
         Ok(made)
     }
 
-    /// A level over a coarser one, with the near-null vector there; nothing where it would not be much smaller.
+    /// A level over a coarser one, with what is nearly null there; nothing where it would not be much smaller.
     fn coarsen(
         &mut self,
         amg: &AmgOptions,
         a: &Csr<T>,
         rows: &Rows<T>,
-        near_null: Option<Vec<T>>,
-    ) -> Result<Option<(Level<T>, Vec<T>)>> {
+        near_null: &NearNull<T>,
+    ) -> Result<Option<(Level<T>, NearNull<T>)>> {
         let depth = self.levels.len();
-        let epsilon = threshold(rows, amg.theta, depth);
-        let (filter, graph) = self.times.add("strength", || strong(a, rows, epsilon));
-        let aggregates = self.times.add("aggregates", || Aggregates::new(a, rows, &graph, amg.aggregation));
-        drop(graph);
+        let (filter, aggregates) = match near_null {
+            NearNull::Vector(_) => self.times.aggregates(amg, a, rows, depth),
+            NearNull::Modes(modes) => {
+                let nodes = self.times.add("strength", || modes.nodes(a))?;
+                let rows = self.times.add("strength", || Rows::of(&nodes, Some(rows.hermitian)));
+                (Filter::All, self.times.aggregates(amg, &nodes, &rows, depth).1)
+            }
+        };
+        let kept = aggregates.count * near_null.count();
         if aggregates.count == 0 {
             self.notes.push(format!("level {depth} has no strong couplings: smoothed, not coarsened"));
             return Ok(None);
         }
-        if aggregates.count as f64 > SHRINKS * a.rows() as f64 {
-            self.notes.push(format!(
-                "level {depth} would keep {} of {} rows: not coarsened",
-                aggregates.count,
-                a.rows()
-            ));
+        if kept as f64 > SHRINKS * a.rows() as f64 {
+            self.notes.push(format!("level {depth} would keep {kept} of {} rows: not coarsened", a.rows()));
             return Ok(None);
         }
         let (smoother, known) = self.times.smoother(amg, a, rows);
-        let (p, null) = self.times.prolongator(amg, (a, rows), (&filter, &aggregates), near_null, known)?;
+        let made = self.times.prolongator(amg, (a, rows), (&filter, &aggregates), near_null, known)?;
+        let p = made.p;
         let (turned, r) = self.times.add("transpose", || {
             let turned = TransposePlan::new(&p)?;
             let r = turned.adjoint(&p)?;
             Ok::<_, lacuna_engine::Error>((turned, r))
         })?;
-        let coarse = Arc::new(self.times.add("product", || galerkin(&r, a, &p))?);
+        let coarse = self.times.add("product", || {
+            modes::keep_regular(galerkin(&r, a, &p)?, near_null.count(), &made.spare).map(Arc::new)
+        })?;
         let plan = Plan { filter, aggregates, turned, galerkin: None };
-        Ok(Some((Level { smoother, p: Arc::new(p), r: Arc::new(r), coarse, plan }, null)))
+        Ok(Some((Level { smoother, p: Arc::new(p), r: Arc::new(r), coarse, plan }, made.near_null)))
     }
 
     /// Decides what is done on the coarsest level.
@@ -219,12 +276,7 @@ impl<T: Scalar> Hierarchy<T> {
     }
 
     /// The same levels for new values of the matrix, with the aggregates and patterns that are there.
-    pub(super) fn update(
-        &mut self,
-        amg: &AmgOptions,
-        a: &Csr<T>,
-        mut near_null: Option<Vec<T>>,
-    ) -> Result<()> {
+    pub(super) fn update(&mut self, amg: &AmgOptions, a: &Csr<T>, mut near_null: NearNull<T>) -> Result<()> {
         self.times = Times::default();
         self.notes.retain(|note| !note.starts_with("the coarsest"));
         let mut last = None::<Arc<Csr<T>>>;
@@ -239,7 +291,8 @@ impl<T: Scalar> Hierarchy<T> {
             level.smoother = smoother;
             let plan = &mut level.plan;
             let kept = (&plan.filter, &plan.aggregates);
-            let (p, null) = times.prolongator(amg, (current, &rows), kept, near_null.take(), known)?;
+            let made = times.prolongator(amg, (current, &rows), kept, &near_null, known)?;
+            let p = made.p;
             let r = times.add("transpose", || plan.turned.adjoint(&p))?;
             let coarse = times.add("product", || match &plan.galerkin {
                 // The device may hold what is there.
@@ -253,8 +306,14 @@ impl<T: Scalar> Hierarchy<T> {
                     Ok(Arc::new(coarse))
                 }
             })?;
+            let coarse = if made.spare.is_empty() {
+                coarse
+            } else {
+                let coarse = Arc::unwrap_or_clone(coarse);
+                Arc::new(modes::keep_regular(coarse, near_null.count(), &made.spare)?)
+            };
             (level.p, level.r, level.coarse) = (Arc::new(p), Arc::new(r), coarse);
-            near_null = Some(null);
+            near_null = made.near_null;
             last = Some(level.coarse.clone());
         }
         let first = self.levels.is_empty();

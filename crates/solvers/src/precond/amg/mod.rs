@@ -3,6 +3,7 @@ mod aggregates;
 mod filtered;
 mod hierarchy;
 mod mis;
+mod modes;
 mod prolongator;
 mod radius;
 mod rows;
@@ -15,12 +16,17 @@ pub(super) use spectrum::{Spectrum, spectrum};
 use super::multigrid::{Smoothing, VCycle};
 use crate::named::{OptionInfo, Settings};
 use crate::{Handles, Parts, PrecondInfo, Preconditioner};
-use hierarchy::{Coarsest, Hierarchy};
+use hierarchy::{Coarsest, Hierarchy, NearNull};
 use lacuna_engine::{Complex64, Error, Pass, Recorder, Result, Scalar, Vector};
-use lacuna_formats::{Csr, convert};
+use lacuna_formats::{Csr, Structure, convert};
+use modes::{Modes, rigid_body};
 use std::any::Any;
 use std::borrow::Cow;
 use std::sync::Arc;
+
+const OPERATION: &str = "preconditioner `amg`";
+/// Unknowns of a node at the most.
+const MOST_UNKNOWNS: usize = 8;
 
 /// How a hierarchy is made.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -30,6 +36,9 @@ pub struct AmgOptions {
     pub theta: f64,
     /// How rows are put together.
     pub aggregation: Aggregation,
+    /// Unknowns of a node, which are put together: their blocks decide which couplings are strong, and an aggregate has a coarse
+    /// unknown for each. Those that the entries of the matrix lie in (2 to 8) where not given; 1 takes each row for itself.
+    pub block: Option<usize>,
     /// `ω` in units of `1/ρ(D⁻¹A)` when the prolongator is smoothed.
     pub damping: f64,
     /// The smoother; SPAI(0) where the matrix is not Hermitian.
@@ -49,6 +58,7 @@ impl Default for AmgOptions {
         AmgOptions {
             theta: 0.08,
             aggregation: Aggregation::Mis2,
+            block: None,
             damping: 4.0 / 3.0,
             smoothing: Smoothing::Spai0,
             sweeps: 1,
@@ -72,7 +82,8 @@ impl Default for AmgOptions {
 #[derive(Default)]
 pub struct Amg {
     options: AmgOptions,
-    near_null: Option<Vec<Complex64>>,
+    /// Vectors that the matrix takes nearly to 0, and the unknowns of a node where there are several.
+    near_null: Option<(Option<usize>, Vec<Vec<Complex64>>)>,
     /// A [`Hierarchy`] of the number type of the matrix.
     hierarchy: Option<Box<dyn Any + Send>>,
     /// What the recorded operations depend on.
@@ -88,6 +99,7 @@ impl Amg {
         options: &[
             OptionInfo { key: "theta", default: "0.08", about: "couplings above it are strong, 0 to 1" },
             OptionInfo { key: "aggregate", default: "mis2", about: "mis2 or greedy" },
+            OptionInfo { key: "block", default: "auto", about: "unknowns of a node, 1 to 8" },
             OptionInfo { key: "smoother", default: "spai0", about: "spai0 or chebyshev" },
             OptionInfo { key: "sweeps", default: "1", about: "steps of smoothing before and after, 1 to 8" },
             OptionInfo { key: "coarsest", default: "512", about: "rows that are inverted, 1 to 4096" },
@@ -108,8 +120,34 @@ impl Amg {
     /// A vector that the matrix takes nearly to 0, in place of the constant: one number a row, none of them 0. Where a matrix is
     /// scaled as `S A S`, it is `S⁻¹` times that of `A`.
     pub fn near_null<T: Scalar>(mut self, vector: &[T]) -> Self {
-        self.near_null = Some(vector.iter().map(|v| Complex64::new(v.re(), v.im())).collect());
+        self.near_null = Some((None, vec![wide(vector)]));
         self
+    }
+
+    /// Several vectors that the matrix takes nearly to 0, of a system with `block` unknowns a node (1 to 8) that stand one after the
+    /// other. A coarse node has as many unknowns as there are vectors.
+    pub fn near_null_space<T: Scalar>(mut self, block: usize, vectors: &[Vec<T>]) -> Self {
+        self.near_null = Some((Some(block), vectors.iter().map(|v| wide(v)).collect()));
+        self
+    }
+
+    /// The rigid-body modes of an elastic body in `D` = 2 or 3 dimensions, from the coordinates of its nodes: 3 or 6 near-null
+    /// vectors. The displacements of a node are `D` rows of the matrix that follow each other, nodes in the order of the points.
+    ///
+    /// ```
+    /// use lacuna_formats::Spec;
+    /// use lacuna_solvers::{Amg, Preconditioner};
+    ///
+    /// let a = Spec::parse("gen:elasticity3d:6")?.build::<f64>()?;
+    /// // Nodes of a cube, whose face x = 0 is held: 6 by 7 by 7 are free.
+    /// let node = |k: usize| [k % 6 + 1, k / 6 % 7, k / 42].map(|c| c as f64 / 6.0);
+    /// let points: Vec<[f64; 3]> = (0..a.rows() / 3).map(node).collect();
+    /// let mut amg = Amg::default().rigid_body_modes(&points);
+    /// amg.set_up(&a)?;
+    /// # Ok::<(), lacuna_engine::Error>(())
+    /// ```
+    pub fn rigid_body_modes<const D: usize>(self, points: &[[f64; D]]) -> Self {
+        self.near_null_space(D, &rigid_body(points))
     }
 
     pub(super) fn named(settings: &Settings<'_>) -> Result<Self> {
@@ -119,6 +157,13 @@ impl Amg {
         let formats = lacuna_formats::FORMATS.map(|format| (format.name, format.name));
         Ok(Amg::new(AmgOptions {
             theta: settings.number("theta", "a number from 0 to 1", |t| (0.0..=1.0).contains(t))?,
+            block: match settings.given("block") {
+                None | Some("auto") => None,
+                Some(_) => {
+                    let expected = "`auto` or a whole number from 1 to 8";
+                    Some(settings.number("block", expected, |b| (1..=MOST_UNKNOWNS).contains(b))?)
+                }
+            },
             aggregation: settings.choice("aggregate", &aggregation)?.unwrap_or(default.aggregation),
             damping: settings.number("damping", "a number from 0 to 2", |d| (0.0..=2.0).contains(d))?,
             smoothing: settings.choice("smoother", &smoothing)?.unwrap_or(default.smoothing),
@@ -130,11 +175,44 @@ impl Amg {
         }))
     }
 
-    /// The near-null vector for a matrix.
-    fn near_null_for<T: Scalar>(&self, a: &Csr<T>) -> Result<Option<Vec<T>>> {
-        let Some(vector) = &self.near_null else { return Ok(None) };
-        Error::check_length("preconditioner `amg`", "the near-null vector", a.rows(), vector.len())?;
-        Ok(Some(vector.iter().map(|v| T::from_parts(v.re, v.im)).collect()))
+    /// What a matrix takes nearly to 0.
+    fn near_null_for<T: Scalar>(&self, a: &Csr<T>) -> Result<NearNull<T>> {
+        let Some((block, vectors)) = &self.near_null else {
+            let natural = || Structure::of(a).block_size().filter(|block| *block <= MOST_UNKNOWNS);
+            let block = self.options.block.or_else(natural).unwrap_or(1);
+            if block == 1 {
+                return Ok(NearNull::Vector(None));
+            }
+            self.check_block(a, block)?;
+            return Ok(NearNull::Modes(Modes::translations(a.rows(), block)));
+        };
+        for vector in vectors {
+            Error::check_length(OPERATION, "the near-null vector", a.rows(), vector.len())?;
+        }
+        let narrowed = |v: &Vec<Complex64>| v.iter().map(|v| T::from_parts(v.re, v.im)).collect();
+        let mut vectors: Vec<Vec<T>> = vectors.iter().map(narrowed).collect();
+        Ok(match (block, vectors.len()) {
+            (None, _) => NearNull::Vector(vectors.pop()),
+            (Some(_), 0) => {
+                let message = "expected at least one near-null vector, got none".into();
+                return Err(Error::Argument { what: OPERATION.into(), message });
+            }
+            (Some(block), _) => {
+                self.check_block(a, *block)?;
+                NearNull::Modes(Modes::new(*block, &vectors))
+            }
+        })
+    }
+
+    fn check_block<T: Scalar>(&self, a: &Csr<T>, block: usize) -> Result<()> {
+        if (1..=MOST_UNKNOWNS).contains(&block) && a.rows().is_multiple_of(block) {
+            return Ok(());
+        }
+        let message = format!(
+            "expected 1 to {MOST_UNKNOWNS} unknowns a node that divide {} rows, got {block}",
+            a.rows()
+        );
+        Err(Error::Argument { what: OPERATION.into(), message })
     }
 
     /// What a hierarchy needs on a device, and the cycle over it.
@@ -165,6 +243,9 @@ impl<T: Scalar> Preconditioner<T> for Amg {
         }
         if own.aggregation != usual.aggregation {
             said.push("aggregate=greedy".into());
+        }
+        if let Some(block) = own.block {
+            said.push(format!("block={block}"));
         }
         if own.smoothing != usual.smoothing {
             said.push("smoother=chebyshev".into());
@@ -200,4 +281,8 @@ impl<T: Scalar> Preconditioner<T> for Amg {
     fn apply(&self, k: &mut Recorder<'_, T>, on: &Handles<T>, r: Vector<T>, z: Vector<T>, then: Pass<T>) {
         self.cycle.record(k, on, [r, z], self.options.sweeps, then);
     }
+}
+
+fn wide<T: Scalar>(vector: &[T]) -> Vec<Complex64> {
+    vector.iter().map(|v| Complex64::new(v.re(), v.im())).collect()
 }

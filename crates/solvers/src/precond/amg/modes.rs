@@ -1,0 +1,224 @@
+//! Near-null spaces of several vectors, for systems with several unknowns a node: aggregates of nodes, and a coarse node of as many
+//! unknowns as there are vectors.
+use super::aggregates::{Aggregates, NONE};
+use super::rows::{Rows, size};
+use lacuna_engine::{Result, Scalar};
+use lacuna_formats::Csr;
+use lacuna_formats::algebra::{build_rows, product};
+use rayon::prelude::*;
+use std::ops::Range;
+
+/// Nodes that a thread takes at a time.
+const GRAIN: usize = 1 << 11;
+
+/// Vectors that the matrix takes nearly to 0.
+#[derive(Clone)]
+pub(super) struct Modes<T> {
+    /// Unknowns of a node.
+    pub(super) block: usize,
+    /// Vectors.
+    pub(super) count: usize,
+    /// Row by row.
+    values: Vec<T>,
+}
+
+/// The tentative prolongator of an aggregation.
+pub(super) struct Basis<T: Scalar> {
+    /// An orthonormal basis of the vectors on each aggregate.
+    pub(super) t: Csr<T>,
+    /// The vectors in these bases.
+    pub(super) coarse: Modes<T>,
+    /// Coarse unknowns without a vector: the vectors depend on each other on that aggregate.
+    pub(super) spare: Vec<usize>,
+}
+
+impl<T: Scalar> Modes<T> {
+    /// One constant for each unknown of a node.
+    pub(super) fn translations(rows: usize, block: usize) -> Self {
+        let one = |i: usize| if i / block % block == i % block { T::one() } else { T::zero() };
+        Modes { block, count: block, values: (0..rows * block).map(one).collect() }
+    }
+    /// From vectors of one length, a multiple of `block`.
+    pub(super) fn new(block: usize, vectors: &[Vec<T>]) -> Self {
+        let rows = vectors.first().map_or(0, Vec::len);
+        let values = (0..rows).flat_map(|i| vectors.iter().map(move |v| v[i])).collect();
+        Modes { block, count: vectors.len(), values }
+    }
+
+    /// The matrix of the nodes: the Frobenius norm of each block.
+    pub(super) fn nodes(&self, a: &Csr<T>) -> Result<Csr<T>> {
+        let (block, nodes) = (self.block, a.rows() / self.block);
+        build_rows("blocks of a matrix", nodes, nodes, runs(nodes), |run, out| {
+            let (mut columns, mut values) = (Vec::<u32>::new(), Vec::<f64>::new());
+            let mut numbers = Vec::new();
+            for node in run {
+                columns.clear();
+                values.clear();
+                for (j, v) in (node * block..(node + 1) * block).flat_map(|i| a.row_entries(i)) {
+                    let (to, square) = ((j / block) as u32, v.re() * v.re() + v.im() * v.im());
+                    match columns.iter().position(|c| *c == to) {
+                        Some(at) => values[at] += square,
+                        None => {
+                            columns.push(to);
+                            values.push(square);
+                        }
+                    }
+                }
+                numbers.clear();
+                numbers.extend(values.iter().map(|square| T::from_real(square.sqrt())));
+                out.row(&columns, &numbers);
+            }
+        })
+    }
+
+    /// An orthonormal basis of the vectors on each aggregate, by Gram and Schmidt, twice.
+    pub(super) fn basis(&self, all: &Aggregates) -> Result<Basis<T>> {
+        let (block, count) = (self.block, self.count);
+        let members = members(all);
+        let bases: Vec<(Vec<T>, Vec<T>)> =
+            members.par_iter().with_min_len(64).map(|nodes| self.orthonormal(nodes)).collect();
+        let coarse: Vec<T> = bases.iter().flat_map(|(_, r)| r.iter().copied()).collect();
+        let spare = (0..all.count * count).filter(|k| {
+            let (aggregate, v) = (k / count, k % count);
+            bases[aggregate].1[v * count + v] == T::zero()
+        });
+        let spare = spare.collect();
+        let mut place = vec![0; all.of.len()];
+        members
+            .iter()
+            .for_each(|nodes| nodes.iter().zip(0..).for_each(|(&node, at)| place[node as usize] = at));
+        let rows = all.of.len() * block;
+        let t = build_rows("prolongator", rows, all.count * count, runs(rows), |run, out| {
+            let mut columns = vec![0u32; count];
+            for i in run {
+                let (node, unknown) = (i / block, i % block);
+                match all.of[node] {
+                    NONE => out.row(&[], &[]),
+                    aggregate => {
+                        let first = aggregate * count as u32;
+                        columns.iter_mut().zip(first..).for_each(|(column, k)| *column = k);
+                        let at = (place[node] * block + unknown) * count;
+                        out.row(&columns, &bases[aggregate as usize].0[at..at + count]);
+                    }
+                }
+            }
+        })?;
+        Ok(Basis { t, coarse: Modes { block: count, count, values: coarse }, spare })
+    }
+
+    /// `Q` and `R` of the vectors on these nodes, both row by row. A vector that depends on those before it gets a column of zeros in
+    /// `Q` and a row of zeros in `R`.
+    fn orthonormal(&self, nodes: &[u32]) -> (Vec<T>, Vec<T>) {
+        let (block, count) = (self.block, self.count);
+        let rows = nodes.iter().flat_map(|&node| (0..block).map(move |u| node as usize * block + u));
+        let mut q: Vec<T> =
+            rows.flat_map(|i| self.values[i * count..(i + 1) * count].iter().copied()).collect();
+        let mut r = vec![T::zero(); count * count];
+        let norm = |q: &[T], v: usize| {
+            q.iter().skip(v).step_by(count).map(|q| size(*q) * size(*q)).sum::<f64>().sqrt()
+        };
+        for v in 0..count {
+            let given = norm(&q, v);
+            for _ in 0..2 {
+                for u in 0..v {
+                    let columns = || q.chunks_exact(count);
+                    let along = columns().fold(T::zero(), |sum, row| sum + row[u].conj() * row[v]);
+                    r[u * count + v] += along;
+                    q.chunks_exact_mut(count).for_each(|row| row[v] -= along * row[u]);
+                }
+            }
+            let left = norm(&q, v);
+            let independent = left > T::EPSILON.sqrt() * given;
+            let inverse = if independent { T::from_real(left.recip()) } else { T::zero() };
+            q.chunks_exact_mut(count).for_each(|row| row[v] *= inverse);
+            r[v * count + v] = if independent { T::from_real(left) } else { T::zero() };
+        }
+        (q, r)
+    }
+}
+
+/// `(I − ω D⁻¹ A) T`
+pub(super) fn smoothed<T: Scalar>(a: &Csr<T>, rows: &Rows<T>, t: &Csr<T>, omega: f64) -> Result<Csr<T>> {
+    let p = product(a, t)?;
+    let mut values = p.values().to_vec();
+    let minus_omega = T::from_real(-omega);
+    let ptr = p.row_ptr();
+    let mut rest = &mut values[..];
+    let mut tasks = Vec::new();
+    for run in runs(a.rows()) {
+        let (own, others) = rest.split_at_mut((ptr[run.end] - ptr[run.start]) as usize);
+        tasks.push((run, own));
+        rest = others;
+    }
+    tasks.into_par_iter().for_each(|(run, values)| {
+        let mut at = 0;
+        for i in run {
+            let (columns, _) = p.row_slices(i);
+            let values = &mut values[at..at + columns.len()];
+            at += columns.len();
+            let factor = minus_omega * T::one().quotient(rows.diagonal[i]);
+            values.iter_mut().for_each(|v| *v = factor * *v);
+            for (j, t) in t.row_entries(i) {
+                if let Ok(k) = columns.binary_search(&(j as u32)) {
+                    values[k] += t;
+                }
+            }
+        }
+    });
+    p.with_values(values)
+}
+
+/// Puts numbers of the size of their neighbours in the place of the zeros on the diagonal of unknowns that nothing depends on.
+pub(super) fn keep_regular<T: Scalar>(coarse: Csr<T>, block: usize, spare: &[usize]) -> Result<Csr<T>> {
+    if spare.is_empty() {
+        return Ok(coarse);
+    }
+    let mut values = coarse.values().to_vec();
+    let diagonal = coarse.diagonal();
+    for &i in spare {
+        let node = i / block * block;
+        let largest = diagonal[node..node + block].iter().map(|d| size(*d)).fold(0.0, f64::max);
+        let (columns, _) = coarse.row_slices(i);
+        if let Ok(k) = columns.binary_search(&(i as u32)) {
+            values[coarse.row_ptr()[i] as usize + k] =
+                T::from_real(if largest > 0.0 { largest } else { 1.0 });
+        }
+    }
+    coarse.with_values(values)
+}
+
+/// The nodes of each aggregate, in order.
+fn members(all: &Aggregates) -> Vec<Vec<u32>> {
+    let mut members = vec![Vec::new(); all.count];
+    let labelled = all.of.iter().zip(0..).filter(|(label, _)| **label != NONE);
+    labelled.for_each(|(&label, node)| members[label as usize].push(node));
+    members
+}
+
+fn runs(rows: usize) -> Vec<Range<usize>> {
+    (0..rows).step_by(GRAIN).map(|start| start..(start + GRAIN).min(rows)).collect()
+}
+
+/// The motions of a rigid body in `D` dimensions, by the displacements of its points: translations, then rotations about their
+/// centre.
+pub(super) fn rigid_body<const D: usize>(points: &[[f64; D]]) -> Vec<Vec<f64>> {
+    let n = points.len();
+    let centre: [f64; D] =
+        std::array::from_fn(|d| points.iter().map(|p| p[d]).sum::<f64>() / n.max(1) as f64);
+    let apart = |p: &[f64; D]| (0..D).map(|d| (p[d] - centre[d]).abs()).fold(0.0, f64::max);
+    let radius = points.iter().map(apart).fold(0.0, f64::max);
+    let scale = if radius > 0.0 { radius.recip() } else { 1.0 };
+    let translation = |along: usize| (0..n * D).map(|i| f64::from(u8::from(i % D == along))).collect();
+    let rotation = |(a, b): (usize, usize)| {
+        let motion = |p: &[f64; D]| {
+            std::array::from_fn::<f64, D, _>(|d| match d {
+                d if d == a => -(p[b] - centre[b]) * scale,
+                d if d == b => (p[a] - centre[a]) * scale,
+                _ => 0.0,
+            })
+        };
+        points.iter().flat_map(motion).collect()
+    };
+    let planes = (0..D).flat_map(|a| (a + 1..D).map(move |b| (a, b)));
+    (0..D).map(translation).chain(planes.map(rotation)).collect()
+}
