@@ -215,3 +215,61 @@ fn a_zero_on_the_diagonal_is_refused_with_its_row() {
     let refused = Amg::default().set_up(&a.with_values::<f64>(holed).unwrap()).err();
     assert!(matches!(refused, Some(Error::Entry { row: 77, column: 77, .. })), "{refused:?}");
 }
+
+/// The nodes of `gen:elasticity3d:M`.
+fn nodes(m: usize) -> Vec<[f64; 3]> {
+    let side = m + 1;
+    let node = |k: usize| [k % side, k / side % side, k / side / side + 1].map(|c| c as f64 / m as f64);
+    (0..m * side * side).map(node).collect()
+}
+
+#[test]
+fn elasticity_wants_its_blocks_and_gains_by_rigid_body_modes() {
+    let a = generated::<f64>("gen:elasticity3d:12");
+    let by = |amg: Amg| {
+        let (outcome, _, told) = solve(&a, amg, "cg");
+        assert!(outcome.converged(), "{:?} {told:#?}", outcome.reason);
+        outcome.iterations
+    };
+    let one_by_one = by(Amg::new(AmgOptions { block: Some(1), ..options() }));
+    let translations = by(Amg::new(options()));
+    let rigid = by(Amg::new(options()).rigid_body_modes(&nodes(12)));
+    let chebyshev = AmgOptions { smoothing: Smoothing::Chebyshev, ..options() };
+    let smoothed = by(Amg::new(chebyshev).rigid_body_modes(&nodes(12)));
+    let all = [one_by_one, translations, rigid, smoothed];
+    assert!(2 * translations < one_by_one && rigid < translations && smoothed < rigid, "{all:?}");
+    assert!(translations <= 44 && rigid <= 33 && smoothed <= 24, "{all:?}");
+}
+
+#[test]
+fn new_values_of_a_system_with_blocks_too() {
+    let a = generated::<f64>("gen:elasticity3d:8");
+    // Too little to change what is strong.
+    let stiffer = |(i, j, v): (usize, usize, f64)| if i == j { 3.0 * v * (1.0 + 1e-4) } else { 3.0 * v };
+    let rows = a.with_values::<f64>(a.entries().map(stiffer).collect()).unwrap();
+    let points = nodes(8);
+    let amg = || Amg::new(options()).rigid_body_modes(&points);
+    let mut dev = Reference::new();
+    let on = dev.matrix(Arc::new(rows.clone())).unwrap();
+    let mut used = Placed::new(&mut dev, Box::new(amg()), &a, on).unwrap();
+    used.update(&mut dev, &rows).unwrap();
+    let (got, x) = solve_on(&mut dev, &rows, &on, &used, "cg");
+    let fresh = Placed::new(&mut dev, Box::new(amg()), &rows, on).unwrap();
+    let (want, y) = solve_on(&mut dev, &rows, &on, &fresh, "cg");
+    assert_eq!((got.iterations, got.history), (want.iterations, want.history));
+    assert!(x == y, "other bits than a fresh set-up");
+}
+
+#[test]
+fn spaces_that_do_not_fit_are_refused() {
+    let a = generated::<f64>("gen:poisson2d:25x25");
+    let refused = |amg: Amg| -> Error {
+        let mut amg = amg;
+        Preconditioner::<f64>::set_up(&mut amg, &a).err().expect("a refusal")
+    };
+    let none: [Vec<f64>; 0] = [];
+    assert!(matches!(refused(Amg::default().near_null_space(5, &none)), Error::Argument { .. }));
+    assert!(matches!(refused(Amg::default().rigid_body_modes(&nodes(3))), Error::Length { .. }));
+    let block = AmgOptions { block: Some(7), ..AmgOptions::default() };
+    assert!(matches!(refused(Amg::new(block)), Error::Argument { .. }));
+}

@@ -35,11 +35,11 @@ pub(super) enum NearNull<T> {
 }
 
 impl<T> NearNull<T> {
-    /// Coarse unknowns of an aggregate.
-    fn count(&self) -> usize {
+    /// Unknowns of a node, and of a coarse one.
+    fn blocks(&self) -> [usize; 2] {
         match self {
-            NearNull::Vector(_) => 1,
-            NearNull::Modes(modes) => modes.count,
+            NearNull::Vector(_) => [1, 1],
+            NearNull::Modes(modes) => [modes.block, modes.count],
         }
     }
 }
@@ -59,6 +59,8 @@ pub(super) struct Level<T: Scalar> {
     pub(super) r: Arc<Csr<T>>,
     /// `R A P`, the matrix of the next level.
     pub(super) coarse: Arc<Csr<T>>,
+    /// Unknowns of a node here and on the next level.
+    pub(super) blocks: [usize; 2],
     /// What depends on the pattern, and is kept for new values.
     plan: Plan,
 }
@@ -230,7 +232,7 @@ impl<T: Scalar> Hierarchy<T> {
                 (Filter::All, self.times.aggregates(amg, &nodes, &rows, depth).1)
             }
         };
-        let kept = aggregates.count * near_null.count();
+        let kept = aggregates.count * near_null.blocks()[1];
         if aggregates.count == 0 {
             self.notes.push(format!("level {depth} has no strong couplings: smoothed, not coarsened"));
             return Ok(None);
@@ -248,10 +250,13 @@ impl<T: Scalar> Hierarchy<T> {
             Ok::<_, lacuna_engine::Error>((turned, r))
         })?;
         let coarse = self.times.add("product", || {
-            modes::keep_regular(galerkin(&r, a, &p)?, near_null.count(), &made.spare).map(Arc::new)
+            modes::keep_regular(galerkin(&r, a, &p)?, near_null.blocks()[1], &made.spare).map(Arc::new)
         })?;
         let plan = Plan { filter, aggregates, turned, galerkin: None };
-        Ok(Some((Level { smoother, p: Arc::new(p), r: Arc::new(r), coarse, plan }, made.near_null)))
+        Ok(Some((
+            Level { smoother, p: Arc::new(p), r: Arc::new(r), coarse, blocks: near_null.blocks(), plan },
+            made.near_null,
+        )))
     }
 
     /// Decides what is done on the coarsest level.
@@ -310,7 +315,7 @@ impl<T: Scalar> Hierarchy<T> {
                 coarse
             } else {
                 let coarse = Arc::unwrap_or_clone(coarse);
-                Arc::new(modes::keep_regular(coarse, near_null.count(), &made.spare)?)
+                Arc::new(modes::keep_regular(coarse, near_null.blocks()[1], &made.spare)?)
             };
             (level.p, level.r, level.coarse) = (Arc::new(p), Arc::new(r), coarse);
             near_null = made.near_null;

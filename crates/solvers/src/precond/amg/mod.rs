@@ -18,7 +18,7 @@ use crate::named::{OptionInfo, Settings};
 use crate::{Handles, Parts, PrecondInfo, Preconditioner};
 use hierarchy::{Coarsest, Hierarchy, NearNull};
 use lacuna_engine::{Complex64, Error, Pass, Recorder, Result, Scalar, Vector};
-use lacuna_formats::{Csr, Structure, convert};
+use lacuna_formats::{BLOCK_SIZES, Csr, FORMATS, Structure, convert};
 use modes::{Modes, rigid_body};
 use std::any::Any;
 use std::borrow::Cow;
@@ -49,8 +49,9 @@ pub struct AmgOptions {
     pub coarsest: usize,
     /// No level is made that brings the entries of all levels above so many times those of the matrix.
     pub complexity: f64,
-    /// The format of matrices on the coarser levels and between levels.
-    pub format: &'static str,
+    /// The format of matrices on the coarser levels and between levels; blocks of the unknowns of a node where not given, `csr`
+    /// where there is one.
+    pub format: Option<&'static str>,
 }
 
 impl Default for AmgOptions {
@@ -64,7 +65,7 @@ impl Default for AmgOptions {
             sweeps: 1,
             coarsest: 512,
             complexity: 3.0,
-            format: "csr",
+            format: None,
         }
     }
 }
@@ -105,7 +106,7 @@ impl Amg {
             OptionInfo { key: "coarsest", default: "512", about: "rows that are inverted, 1 to 4096" },
             OptionInfo { key: "complexity", default: "3", about: "the most that entries grow by, from 1 on" },
             OptionInfo { key: "damping", default: "1.3333333333333333", about: "of the prolongator, 0 to 2" },
-            OptionInfo { key: "format", default: "csr", about: "of the level matrices" },
+            OptionInfo { key: "format", default: "auto", about: "of the level matrices" },
         ],
         needs_diagonal: true,
         needs_hermitian: false,
@@ -132,7 +133,7 @@ impl Amg {
     }
 
     /// The rigid-body modes of an elastic body in `D` = 2 or 3 dimensions, from the coordinates of its nodes: 3 or 6 near-null
-    /// vectors. The displacements of a node are `D` rows of the matrix that follow each other, nodes in the order of the points.
+    /// vectors. Unless asked otherwise all couplings count as strong (`theta` 0), which keeps the coarse matrices small. The displacements of a node are `D` rows of the matrix that follow each other, nodes in the order of the points.
     ///
     /// ```
     /// use lacuna_formats::Spec;
@@ -146,7 +147,10 @@ impl Amg {
     /// amg.set_up(&a)?;
     /// # Ok::<(), lacuna_engine::Error>(())
     /// ```
-    pub fn rigid_body_modes<const D: usize>(self, points: &[[f64; D]]) -> Self {
+    pub fn rigid_body_modes<const D: usize>(mut self, points: &[[f64; D]]) -> Self {
+        if self.options.theta == AmgOptions::default().theta {
+            self.options.theta = 0.0;
+        }
         self.near_null_space(D, &rigid_body(points))
     }
 
@@ -154,7 +158,7 @@ impl Amg {
         let default = AmgOptions::default();
         let aggregation = [("mis2", Aggregation::Mis2), ("greedy", Aggregation::Greedy)];
         let smoothing = [("spai0", Smoothing::Spai0), ("chebyshev", Smoothing::Chebyshev)];
-        let formats = lacuna_formats::FORMATS.map(|format| (format.name, format.name));
+        let formats = FORMATS.map(|format| (format.name, Some(format.name)));
         Ok(Amg::new(AmgOptions {
             theta: settings.number("theta", "a number from 0 to 1", |t| (0.0..=1.0).contains(t))?,
             block: match settings.given("block") {
@@ -171,7 +175,10 @@ impl Amg {
             coarsest: settings
                 .number("coarsest", "a whole number from 1 to 4096", |c| (1..=4096).contains(c))?,
             complexity: settings.number("complexity", "a number not below 1", |c| *c >= 1.0)?,
-            format: settings.choice("format", &formats)?.unwrap_or(default.format),
+            format: match settings.given("format") {
+                None | Some("auto") => None,
+                Some(_) => settings.choice("format", &formats)?.flatten(),
+            },
         }))
     }
 
@@ -219,12 +226,13 @@ impl Amg {
     fn parts<T: Scalar>(&self, a: &Csr<T>, made: &Hierarchy<T>) -> Result<(VCycle, Parts<T>)> {
         let (mut cycle, mut parts) = (VCycle::default(), Parts::new());
         let depth = made.levels.len();
-        let stored = |m: &Arc<Csr<T>>| convert(m, self.options.format);
         for (k, level) in made.levels.iter().enumerate() {
+            let stored = |m: &Arc<Csr<T>>, shape| convert(m, self.options.format.unwrap_or(blocks(shape)));
+            let [fine, below] = level.blocks;
             let is_stored = k + 1 < depth || matches!(made.coarsest, Coarsest::Smoothed(_));
-            let coarse = is_stored.then(|| stored(&level.coarse)).transpose()?;
-            parts =
-                cycle.level(parts, level.smoother.clone(), [stored(&level.r)?, stored(&level.p)?], coarse);
+            let coarse = is_stored.then(|| stored(&level.coarse, [below; 2])).transpose()?;
+            let between = [stored(&level.r, [below, fine])?, stored(&level.p, [fine, below])?];
+            parts = cycle.level(parts, level.smoother.clone(), between, coarse);
         }
         parts = match &made.coarsest {
             Coarsest::Inverse(inverse) => cycle.solved(parts, convert(inverse, "dense")?),
@@ -281,6 +289,14 @@ impl<T: Scalar> Preconditioner<T> for Amg {
     fn apply(&self, k: &mut Recorder<'_, T>, on: &Handles<T>, r: Vector<T>, z: Vector<T>, then: Pass<T>) {
         self.cycle.record(k, on, [r, z], self.options.sweeps, then);
     }
+}
+
+/// The format for blocks of this shape.
+fn blocks([rows, cols]: [usize; 2]) -> &'static str {
+    let named =
+        |format: &&lacuna_formats::FormatInfo| format.name.strip_prefix("bcsr") == Some(&rows.to_string());
+    let format = FORMATS.iter().find(named).filter(|_| rows == cols && BLOCK_SIZES.contains(&rows));
+    format.map_or("csr", |format| format.name)
 }
 
 fn wide<T: Scalar>(vector: &[T]) -> Vec<Complex64> {

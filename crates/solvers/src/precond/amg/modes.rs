@@ -222,3 +222,46 @@ pub(super) fn rigid_body<const D: usize>(points: &[[f64; D]]) -> Vec<Vec<f64>> {
     let planes = (0..D).flat_map(|a| (a + 1..D).map(move |b| (a, b)));
     (0..D).map(translation).chain(planes.map(rotation)).collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::{Modes, rigid_body};
+    use crate::precond::amg::aggregates::Aggregates;
+
+    /// Twelve nodes: a square, a line and a point, where rotations depend on translations, and a node in no aggregate.
+    fn body() -> (Vec<[f64; 3]>, Aggregates) {
+        let mut points: Vec<[f64; 3]> = (0..4).map(|k| [f64::from(k % 2), f64::from(k / 2), 0.0]).collect();
+        points.extend((0..6).map(|k| [3.0, 0.5, f64::from(k)]));
+        points.extend([[7.0, 8.0, 9.0], [1.0, 2.0, 3.0]]);
+        let of = [vec![0; 4], vec![1; 6], vec![2, super::NONE]].concat();
+        (points, Aggregates { of, count: 3 })
+    }
+
+    #[test]
+    fn the_basis_is_orthonormal_and_holds_the_modes() {
+        let (points, all) = body();
+        let vectors = rigid_body(&points);
+        let modes = Modes::new(3, &vectors);
+        let basis = modes.basis(&all).unwrap();
+        // A line has no rotation about itself, a point none at all.
+        assert_eq!(basis.spare.iter().map(|k| k / 6).collect::<Vec<_>>(), [1, 2, 2, 2]);
+        let t = &basis.t;
+        for v in 0..6 {
+            for i in 0..3 * 11 {
+                let (columns, values) = t.row_slices(i);
+                let held =
+                    columns.iter().zip(values).map(|(&c, t)| t * basis.coarse.values[c as usize * 6 + v]);
+                assert!((held.sum::<f64>() - vectors[v][i]).abs() < 1e-12, "mode {v}, row {i}");
+            }
+        }
+        for k in 0..18 {
+            for l in 0..18 {
+                let column = |k: usize| move |i: usize| t.get(i, k).unwrap_or(0.0);
+                let dot: f64 = (0..36).map(|i| column(k)(i) * column(l)(i)).sum();
+                let expected = f64::from(u8::from(k == l && !basis.spare.contains(&k)));
+                assert!((dot - expected).abs() < 1e-12, "columns {k} and {l}: {dot}");
+            }
+        }
+        assert!(t.row_slices(35).0.is_empty());
+    }
+}
