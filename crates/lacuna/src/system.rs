@@ -6,8 +6,8 @@ use crate::{AsVector, Chosen, choose_method, choose_multigrid, choose_preconditi
 use lacuna_engine::{Backend, Error, Format, LinOp, Result, Scalar, check_process};
 use lacuna_formats::{Csr, FORMATS, Pair, Structure, choose_format, convert};
 use lacuna_solvers::{
-    Amg, Factor, METHODS, Method, Multigrid, Options, Outcome, PRECONDITIONERS, Placed, Preconditioner,
-    Solver, Stop, largest, method, name_of, preconditioner, scaling_exponent,
+    Amg, Combined, Factor, METHODS, Method, Multigrid, Options, Outcome, PRECONDITIONERS, Placed,
+    Preconditioner, Solver, Stop, largest, method, preconditioner, scaling_exponent,
 };
 use ndarray::Array1;
 use std::sync::Arc;
@@ -109,8 +109,9 @@ impl<T: Scalar> LinearSystem<T> {
         }
     }
 
-    /// The method by name, see [`METHODS`], with options as `NAME:key=value,…`; `auto` chooses. `direct` factors the matrix, as the
-    /// preconditioner of that name, whose options it takes, and refines by [`Richardson`](lacuna_solvers::Richardson)'s iteration.
+    /// The method by name, see [`METHODS`], with options as `NAME:key=value,…`; `auto` chooses. `jacobi`,
+    /// `gauss-seidel`, `sor` and `direct` are [`Richardson`](lacuna_solvers::Richardson)'s iteration with a preconditioner, whose
+    /// options they take: see [`Combined`].
     pub fn method(mut self, name: &str) -> Self {
         self.method = match name {
             "auto" => MethodChoice::Auto,
@@ -284,7 +285,7 @@ impl<T: Scalar> LinearSystem<T> {
             let expected = "a square matrix for an order of its rows and columns".into();
             return Err(Error::Shape { operation: "solve".into(), expected, got: (rows, cols) });
         }
-        let (asked_method, asked_preconditioner) = directly(self.method, self.preconditioner)?;
+        let (asked_method, asked_preconditioner) = combined(self.method, self.preconditioner)?;
         let given = self.a;
         let (order, a) = Order::new(given.clone(), &self.reorder)?;
         let automatic = matches!(asked_method, MethodChoice::Auto);
@@ -415,20 +416,24 @@ impl<T: Scalar> LinearSystem<T> {
     }
 }
 
-/// `direct` as a method: the preconditioner of that name, with steps that refine.
-fn directly<T: Scalar>(
+/// A method that is Richardson's iteration with a preconditioner, as these two.
+fn combined<T: Scalar>(
     method: MethodChoice<T>,
     preconditioner: PreconditionerChoice<T>,
 ) -> Result<(MethodChoice<T>, PreconditionerChoice<T>)> {
-    match (method, preconditioner) {
-        (MethodChoice::Named(name), PreconditionerChoice::Auto) if name_of(&name) == "direct" => {
-            Ok((MethodChoice::Named("richardson".into()), PreconditionerChoice::Named(name)))
+    let named = match &method {
+        MethodChoice::Named(name) => Combined::named(name),
+        _ => None,
+    };
+    match (named, preconditioner) {
+        (None, preconditioner) => Ok((method, preconditioner)),
+        (Some((_, own)), PreconditionerChoice::Auto) => {
+            Ok((MethodChoice::Named("richardson".into()), PreconditionerChoice::Named(own)))
         }
-        (MethodChoice::Named(name), _) if name_of(&name) == "direct" => {
-            let message = "method direct is a preconditioner itself; expected `auto`".into();
+        (Some((combined, _)), _) => {
+            let message = format!("method {} is a preconditioner itself; expected `auto`", combined.name);
             Err(Error::Argument { what: "preconditioner".into(), message })
         }
-        as_given => Ok(as_given),
     }
 }
 

@@ -22,7 +22,7 @@ pub use krylov::{BiCg, BiCgStab, BiCgStabL, Cgs, ClassicalBiCgStab, Gmres, Idr, 
 pub use krylov::{
     CbGmres, Cg, ChebyshevIteration, ClassicalCg, Cr, Cycle, FGmres, FlexibleCg, MinRes, PipelinedCg,
 };
-pub use krylov::{Cgls, Craig, Lsmr, Lsqr};
+pub use krylov::{Cgls, Combined, Craig, Lsmr, Lsqr};
 pub use krylov::{METHODS, Method, MethodInfo, Needs, Options, Qmr, Richardson, TfQmr, method};
 pub use named::{OptionInfo, name_of};
 pub use outcome::Outcome;
@@ -32,7 +32,7 @@ pub use precond::{BlockJacobi, Blocks, Chebyshev, Fsai, FsaiOptions, Jacobi, Neu
 #[cfg(feature = "direct")]
 pub use precond::{Direct, DirectOptions};
 pub use precond::{Handles, Parts, Placed, Preconditioner};
-pub use precond::{Ic0, Ilu0, Ilut, Solves, Ssor};
+pub use precond::{Ic0, Ilu0, Ilut, Solves, Sor, Ssor};
 pub use precond::{PRECONDITIONERS, PrecondInfo, SHARED_OPTIONS, preconditioner};
 pub use scale::{largest, scaling_exponent, vector_norm};
 pub use solver::{Factor, Solver, Stop, Watch};

@@ -1,6 +1,6 @@
 //! Lists at the end of the help: what the names mean.
 use lacuna::formats::{FORMATS, ORDERS};
-use lacuna::solvers::{METHODS, OptionInfo, PRECONDITIONERS, SHARED_OPTIONS};
+use lacuna::solvers::{Combined, METHODS, OptionInfo, PRECONDITIONERS, SHARED_OPTIONS};
 use lacuna::{BACKENDS, Spec};
 
 /// Columns of the lists below.
@@ -10,11 +10,8 @@ const WIDTH: usize = 92;
 pub(super) fn lists() -> String {
     let built_in = BACKENDS.iter().filter(|b| b.built_in);
     let of = |name, about, options| (name, about, options);
-    let factors = PRECONDITIONERS.iter().find(|p| p.name == "direct");
-    let direct = factors.map(|p| {
-        of(p.name, "the preconditioner of that name, with steps that refine; any regular system", &[][..])
-    });
-    with_options("Methods", &mut METHODS.iter().map(|m| of(m.name, m.about, m.options)).chain(direct))
+    let combined = Combined::all().map(|m| of(m.name, m.about, &[][..]));
+    with_options("Methods", &mut METHODS.iter().map(|m| of(m.name, m.about, m.options)).chain(combined))
         + &with_options(
             "Preconditioners",
             &mut PRECONDITIONERS.iter().map(|p| of(p.name, p.about, p.options)).chain([of(

@@ -2,7 +2,7 @@
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, ValueEnum, value_parser};
 use lacuna::formats::ORDERS;
-use lacuna::solvers::{self, Options};
+use lacuna::solvers::{self, Combined, Options};
 use lacuna::{BackendOptions, Kind};
 
 /// Where something is done.
@@ -68,8 +68,8 @@ pub(super) fn names(names: impl Iterator<Item = &'static str>) -> PossibleValues
 
 /// A method, or `auto`: `NAME:key=value,…`.
 pub(super) fn method(text: &str) -> Result<String, String> {
-    if solvers::name_of(text) == "direct" {
-        return preconditioner(text);
+    if let Some((_, own)) = Combined::named(text) {
+        return preconditioner(&own).map(|_| text.into());
     }
     if text != "auto" {
         solvers::method::<f64>(text, &Options::default()).map_err(|error| error.to_string())?;

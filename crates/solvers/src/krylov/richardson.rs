@@ -5,7 +5,7 @@ use crate::named::{OptionInfo, Settings};
 use crate::{Method, System};
 use lacuna_engine::{Formula, Pass, Recorder, Result, Scalar};
 
-/// `x ← x + ω M (b − A x)`; without a preconditioner `ω` is divided by an estimate of the largest eigenvalue. With the preconditioner `jacobi` it is Jacobi's method, with `ssor` the Gauss–Seidel method forth and back,
+/// `x ← x + ω M (b − A x)`; without a preconditioner `ω` is divided by an estimate of the largest eigenvalue. With the preconditioner `jacobi` it is Jacobi's method, with `sor` that of Gauss and Seidel,
 /// with `amg` multigrid on its own.
 ///
 /// * Solves: square `A` where the spectral radius of `I − ω M A` is below 1.

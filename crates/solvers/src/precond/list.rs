@@ -3,7 +3,7 @@
 use super::Direct;
 use super::{
     Amg, BlockIlu, BlockJacobi, Chebyshev, Fsai, Ic0, Ilu0, Ilut, Jacobi, Multigrid, Neumann, Polynomial,
-    Preconditioner, Ssor,
+    Preconditioner, Sor, Ssor,
 };
 use crate::named::{OptionInfo, Settings, name_of, unknown};
 use lacuna_engine::{Result, Scalar, compiled_here};
@@ -78,6 +78,7 @@ preconditioners![
     Neumann,
     Chebyshev,
     Ssor,
+    Sor,
     Ilu0,
     Ic0,
     BlockIlu,

@@ -15,6 +15,7 @@ mod multigrid;
 mod neumann;
 mod placed;
 mod polynomial;
+mod sor;
 mod ssor;
 mod triangles;
 
@@ -33,5 +34,6 @@ pub use multigrid::{Multigrid, MultigridOptions, Smoothing};
 pub use neumann::Neumann;
 pub use placed::{Handles, Parts, Placed, Preconditioner};
 pub use polynomial::Polynomial;
+pub use sor::Sor;
 pub use ssor::Ssor;
 pub use triangles::Solves;

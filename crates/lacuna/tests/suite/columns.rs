@@ -1,0 +1,99 @@
+//! Several right-hand sides, and methods that are a preconditioner with Richardson's iteration.
+use lacuna::ndarray::{Array2, Axis};
+use lacuna::prelude::*;
+
+fn right_hand_sides(n: usize) -> Array2<f64> {
+    // The last but one is 0, the last the first again.
+    let value = |(i, j): (usize, usize)| match j % 11 {
+        9 => 0.0,
+        10 => (i % 7) as f64 - 3.0,
+        j => ((i * (j + 1)) % 7) as f64 - 3.0,
+    };
+    Array2::from_shape_fn((n, 11), value)
+}
+
+#[test]
+fn columns_have_the_bits_of_solves_of_their_own() {
+    for (spec, method, precond, order) in [
+        ("gen:poisson2d:40x30", "cg", "jacobi", "none"),
+        ("gen:poisson2d:40x30", "cg", "amg:coarsest=50", "rcm"),
+        ("gen:convection:30x31", "bicgstab", "ilu0", "none"),
+        ("gen:convection:30x31", "gmres", "jacobi", "none"),
+    ] {
+        let a = Spec::parse(spec).unwrap().build::<f64>().unwrap();
+        let b = right_hand_sides(a.rows());
+        let mut dev = default_backend().unwrap();
+        let system = LinearSystem::new(a).method(method).preconditioner(precond).reorder(order);
+        let mut system = system.prepare(&mut dev).unwrap();
+        let mut x = Array2::zeros(b.raw_dim());
+        let outcomes = system.solve_columns(&mut dev, b.view(), x.view_mut()).unwrap();
+        assert_eq!(outcomes.len(), 11);
+        for (j, outcome) in outcomes.iter().enumerate() {
+            let (alone, of_alone) = system.solve(&mut dev, b.index_axis(Axis(1), j)).unwrap();
+            let context = format!("{spec} {method} {precond}, column {j}");
+            assert!(outcome.converged() && of_alone.converged(), "{context}: {outcome:?}");
+            assert_eq!(outcome.iterations, of_alone.iterations, "{context}");
+            assert!(x.index_axis(Axis(1), j) == alone, "{context}: other bits");
+            let together = outcome.notes.iter().any(|note| note.contains("together"));
+            assert_eq!(together, method != "gmres" && j % 11 != 9 && j < 9, "{context}: {:?}", outcome.notes);
+        }
+    }
+}
+
+#[test]
+fn columns_keep_limits_and_guesses() {
+    let a = Spec::parse("gen:poisson2d:60x60").unwrap().build::<f64>().unwrap();
+    let (n, mut dev) = (a.rows(), default_backend().unwrap());
+    let b = right_hand_sides(n);
+    let stop = Stop { max_iters: 20, ..Stop::default() };
+    let mut system =
+        LinearSystem::new(a).method("cg").preconditioner("jacobi").stop(stop).prepare(&mut dev).unwrap();
+    let mut x = Array2::zeros(b.raw_dim());
+    let outcomes = system.solve_columns(&mut dev, b.view(), x.view_mut()).unwrap();
+    for (j, outcome) in outcomes.iter().enumerate().filter(|(j, _)| *j != 9) {
+        assert_eq!((outcome.reason, outcome.iterations), (Reason::Limit, 20), "column {j}");
+        assert!(outcome.true_residual < outcome.history[0], "column {j}");
+    }
+    system.set_stop(Stop::default());
+    let again = system.solve_columns(&mut dev, b.view(), x.view_mut()).unwrap();
+    assert!(again.iter().all(|outcome| outcome.converged()));
+    let third = system.solve_columns(&mut dev, b.view(), x.view_mut()).unwrap();
+    assert!(third.iter().all(|outcome| outcome.iterations == 0), "solutions are guesses that need nothing");
+}
+
+#[test]
+fn a_bad_column_is_refused_with_its_element() {
+    let a = Spec::parse("gen:poisson2d:9x9").unwrap().build::<f64>().unwrap();
+    let mut dev = default_backend().unwrap();
+    let mut b = right_hand_sides(a.rows());
+    b[[17, 3]] = f64::NAN;
+    let mut system = LinearSystem::new(a).method("cg").prepare(&mut dev).unwrap();
+    let mut x = Array2::zeros(b.raw_dim());
+    let refused = system.solve_columns(&mut dev, b.view(), x.view_mut());
+    assert!(matches!(refused, Err(Error::Element { row: 17, .. })), "{refused:?}");
+    let mut short = Array2::zeros((80, 11));
+    let refused = system.solve_columns(&mut dev, b.view(), short.view_mut());
+    assert!(matches!(refused, Err(Error::Length { .. })), "{refused:?}");
+}
+
+#[test]
+fn methods_that_are_a_preconditioner() {
+    let a = Spec::parse("gen:poisson2d:12x11").unwrap().build::<f64>().unwrap();
+    let b = vec![1.0; a.rows()];
+    let mut dev = default_backend().unwrap();
+    let mut iterations = |method: &str| {
+        let system = LinearSystem::new(a.clone()).method(method);
+        let (_, outcome) = system.prepare(&mut dev).unwrap().solve(&mut dev, &b).unwrap();
+        assert!(outcome.converged(), "{method}: {outcome:?}");
+        outcome.iterations
+    };
+    let [jacobi, seidel, natural, sor, direct] =
+        ["jacobi", "gauss-seidel", "gauss-seidel:order=natural", "sor:omega=1.5", "direct"]
+            .map(&mut iterations);
+    let all = [jacobi, seidel, natural, sor, direct];
+    // Gauss and Seidel's iteration takes half as many steps as Jacobi's for a consistently ordered matrix.
+    assert!(jacobi.abs_diff(2 * seidel) <= 8 && seidel.abs_diff(natural) <= 8, "{all:?}");
+    assert!(3 * sor < seidel && direct <= 2, "{all:?}");
+    let twice = LinearSystem::new(a.clone()).method("sor").preconditioner("jacobi").prepare(&mut dev);
+    assert!(matches!(twice.err(), Some(Error::Argument { .. })));
+}
