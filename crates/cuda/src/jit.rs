@@ -10,7 +10,6 @@ use lacuna_gpu::{
     AT_CELLS, AT_HISTORY, Device, Layout, MATRIX_WORDS, MatrixFacts, PlanCache, Repack, SEGMENT, has_shorter,
 };
 use lacuna_kernels_cuda::PRELUDE;
-use lacuna_kernels_cuda::PRELUDE;
 use std::ffi::c_void;
 
 /// Rows up to which one block is the faster one.
