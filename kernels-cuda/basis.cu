@@ -1,9 +1,9 @@
-// basis_dot and basis_axpy: a tall, thin block of vectors, each column read once.
+// basis_dot and basis_axpy: a tall, thin block of vectors, with each column read once.
 //
-// Formula: h[j] = sum of conj(v[i, j]) w[i]; and w[i] <- fma(-h[j], v[i, j], w[i]) for j in order (+h[j] where it adds),
-// leaving out columns whose coefficient is 0, then a pass on the rows. Bytes per row: k + 1 numbers for the first, at
-// most k + 2 for the second and what the pass moves. Launch shape: see sweep.cuh; basis_dot gives a segment to each
-// warp, eight rows to a lane, which stay in registers over all columns.
+// Formula: h[j] = sum of conj(v[i, j]) w[i]; and w[i] <- fma(-h[j], v[i, j], w[i]) for j in order (+h[j] if it adds),
+// skipping columns with coefficient 0, then a pass on the rows. Bytes per row: k + 1 numbers for the first; at most k +
+// 2 and what the pass moves for the second. Launch shape: see sweep.cuh; in basis_dot, a warp takes a segment, with
+// eight rows in each lane that stay in registers over all columns.
 #include "sweep.cuh"
 
 template <bool N, typename T> LACUNA_FN void basis_dot(const Common &c, const StreamOp &op) {

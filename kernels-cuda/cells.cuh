@@ -1,17 +1,18 @@
-// Cell instructions: what one thread evaluates between sweeps, and how a program goes on from there.
+// Cell instructions: what one thread evaluates between sweeps, and the choice of the next operation.
 //
-// Formula: operation by operation Machine and Control of crates/core/src/expr/cells.rs, and Backend::execute for the flow.
-// Bytes: the cells an instruction names. Launch shape: one thread; every block of a persistent kernel for itself, the
-// last block to end of a kernel of its own for all. Assumes: `layout.h`, generated from crates/core/src/ir/encode/mod.rs; the
-// table, the cells and the control block are where the thread can read and write them, in shared or global memory.
+// Formula: each operation as in Machine and Control of crates/core/src/expr/cells.rs, the control flow as in
+// Backend::execute. Bytes: the cells that an instruction names. Launch shape: one thread: in a persistent kernel, one
+// in every block; in a kernel of one operation, one in the last block to end. Assumes: `layout.h`, generated from
+// crates/core/src/ir/encode/mod.rs; the thread can read and write the table, the cells and the control block, in shared
+// or global memory.
 #pragma once
 #include "layout.h"
 #include "scalar.cuh"
 
 // Words of the control block that this backend adds.
-#define LACUNA_CONTROL_NEXT 14u   // the operation that runs next, or NONE; before a start: the section to begin with
+#define LACUNA_CONTROL_NEXT 14u   // the next operation, or NONE; before a start: the section to begin with
 
-// What is rarely run, or long: kept out of line, so that what runs all the time stays in the instruction cache.
+// Code that is long or rarely run is kept out of line, so that hot code stays in the instruction cache.
 #ifdef __CUDACC__
 #define LACUNA_RARE __device__ __noinline__
 #else
@@ -40,7 +41,7 @@ LACUNA_FN u64 bits_of(float v) {
 #endif
 }
 
-// Where a program's table starts, and the first operation of each section.
+// The table of a program, and the first operation of each section.
 struct Flow {
     const u32 *words;
     u32 first[3];
@@ -158,7 +159,7 @@ template <typename T> struct Machine {
         T *column = cells + w[LACUNA_INSTR_A] + j * (m + 1), *rotations = cells + w[LACUNA_INSTR_B];
         T *g = cells + w[LACUNA_INSTR_C];
         T a = column[0];
-        // What the next rotation reads is on its way while this one is computed.
+        // The operands of the next rotation are loaded while this one is computed.
         T c_next = rotations[0], s_next = rotations[1], b_next = column[1];
 #pragma unroll 1
         for (u32 i = 0; i < j; i++) {
@@ -213,8 +214,8 @@ template <typename T> struct Machine {
         cells[w[LACUNA_INSTR_E]] = zero<T>();
     }
 
-    // Evaluates instructions in order; tells whether the operation goes on. It does not once an instruction has halted
-    // the section or passed over the operation, and then those that remain are passed over too.
+    // Evaluates instructions in order; returns whether the operation continues. It does not once an instruction has
+    // halted the section or skipped the operation; the remaining instructions are then skipped too.
     LACUNA_RARE bool run(u32 at, u32 count) {
         const u32 *w = flow.words + at;
 #pragma unroll 1
@@ -246,9 +247,9 @@ template <typename T> struct Machine {
         return true;
     }
 
-    // Goes on after the sweep of `op`, or starts with the section in CONTROL_NEXT where `op` is NONE: instructions,
-    // changes of section, operations that touch no vector. Leaves in CONTROL_NEXT, and returns, the operation whose
-    // sweep runs next with its `before` done; NONE where the program has stopped.
+    // Continues after the sweep of `op`, or starts with the section in CONTROL_NEXT if `op` is NONE: instructions,
+    // changes of section, operations without vectors. Stores in CONTROL_NEXT, and returns, the operation whose sweep
+    // runs next, with its `before` done; NONE if the program has stopped.
     LACUNA_RARE u32 advance(u32 op) {
         const u32 *record = flow.words + op * LACUNA_OP_WORDS;
         u32 section = u32(word(LACUNA_CONTROL_NEXT));

@@ -1,14 +1,14 @@
-// Products with several columns: what spmm_*.cu have in common.
+// Products with several columns: shared parts of spmm_*.cu.
 //
-// Formula: Y[j][i] = row i of A times X[j], for each column j in the order of the product with one vector. VECTORS columns share
-// an entry while it is in registers; the last one stands in for those behind it. Launch shape: see sweep.cuh.
+// Formula: Y[j][i] = row i of A times X[j], for each column j in the order of the product with one vector. VECTORS
+// columns share an entry in registers; the last column stands in for missing ones. Launch shape: see sweep.cuh.
 #pragma once
 #include "sweep.cuh"
 
-// Columns that are multiplied with an entry at a time.
+// Columns multiplied by one loaded entry.
 #define VECTORS 8u
 
-// VECTORS columns of X from one on, and the sums so far.
+// VECTORS consecutive columns of X, and their sums so far.
 template <typename T> struct Columns {
     const T *x[VECTORS];
     T sum[VECTORS];
@@ -29,14 +29,14 @@ template <typename T> LACUNA_FN void add_entry(Columns<T> &part, T value, u64 co
     for (u32 v = 0; v < VECTORS; v++) part.sum[v] = fma_of(value, part.x[v][column], part.sum[v]);
 }
 
-// The sums of the columns from `first` on to a row, by those for whom `mine` holds.
+// Stores the sums of the columns from `first` on in a row, in threads where `mine` holds.
 template <typename T> LACUNA_FN void put_columns(const StreamOp &op, const Columns<T> &part, u32 first, u32 row, bool mine) {
 #pragma unroll
     for (u32 v = 0; v < VECTORS; v++)
         if (mine && first + v < op.columns) ((T *)op.y)[(first + v) * op.y_stride + row] = part.sum[v];
 }
 
-// Sums of `lanes` neighbours, all of which come here.
+// Sums over `lanes` neighbours; all of them call it.
 template <typename T> LACUNA_FN void halve_columns(Columns<T> &part, u32 lanes) {
 #pragma unroll
     for (u32 v = 0; v < VECTORS; v++) part.sum[v] = halved(part.sum[v], lanes);

@@ -1,5 +1,6 @@
-//! The CUDA kernels of Lacuna. `lacuna-cuda` compiles the `.cu` files of this folder when it is built, a file a family of
-//! operations. Kernels generated for a program are OpenCL C; [`PRELUDE`] gives its words their meaning in CUDA.
+//! The CUDA kernels of Lacuna. The build script of `lacuna-cuda` compiles the `.cu` files of this folder, one
+//! for each family of operations. Kernels generated for a program are OpenCL C; [`PRELUDE`] defines its words
+//! in CUDA.
 
-/// The name and the text of the file that generated kernels begin with.
+/// The name and the text of the file that precedes generated kernels.
 pub const PRELUDE: (&str, &str) = ("prelude.cuh", include_str!("prelude.cuh"));

@@ -1,9 +1,9 @@
-// The words of OpenCL C that kernels generated for one program use, for the CUDA compiler of the run time.
+// Defines the words of OpenCL C that generated kernels use, for CUDA's runtime compiler.
 //
-// Bytes moved: none. Launch shape: none, words only. What the host hands over once a launch and OpenCL keeps in a
-// buffer, the control block and the cells it has set, is an argument here.
-// Assumes: the definitions of a number type, see `crates/gpu`; compiled with -default-device -fmad=false; a
-// device of compute capability 7.0 or newer.
+// Bytes moved: none. Launch shape: none, definitions only. The control block and the cells set by the host are kernel
+// arguments here; OpenCL keeps them in a buffer.
+// Assumes: the definitions of a number type, see `crates/gpu`; compiled with -default-device -fmad=false; compute
+// capability 7.0 or newer.
 #define uchar unsigned char
 #define uint unsigned int
 #define ushort unsigned short
@@ -46,7 +46,7 @@ LACUNA_PAIRS(float2, make_float2)
 #endif
 #endif
 
-// What the host hands over with a launch.
+// What the host passes with a launch.
 #define CHANGED_WORDS 128
 struct Given {
     ulong words[LACUNA_CONTROL_WORDS + 2];
@@ -60,7 +60,7 @@ struct Given {
         (cells)[given.changed_first + i] = ((const number *)given.changed)[i];                       \
     }
 
-// Arrays in shared memory: of a size the host says, as an offset in bytes, and of a fixed one.
+// Arrays in shared memory: one whose size and offset in bytes the host passes, and one of fixed size.
 extern __shared__ ulong lacuna_shared[];
 #define LOCAL(type, name) const uint name##_at
 #define OPEN_LOCAL(type, name) type *const name = (type *)((uchar *)lacuna_shared + name##_at);

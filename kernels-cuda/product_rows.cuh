@@ -1,6 +1,6 @@
-// The sums of rows as products of several formats have them: of a lane of consecutive entries, and along a slice.
+// Row sums shared by several formats: over a lane of consecutive entries, and along a slice.
 //
-// Formula: fused multiply-add from 0, in order. Entries under way at a time: Depth<T>::count.
+// Formula: fused multiply-add from 0, in order. Entries in flight: Depth<T>::count.
 #pragma once
 #include "sweep.cuh"
 
@@ -29,8 +29,8 @@ LACUNA_FN T lane_sum(const u32 *__restrict__ col_idx, const T *__restrict__ valu
     return sum;
 }
 
-// Long rows: those of the warp's threads that say so with the entries `k` to `end` of one, in pieces by all 32 lanes. All
-// threads of the warp come here.
+// Long rows of the threads of a warp for which `mine` holds, each with its entries `k` to `end`: all 32 lanes sum them
+// in pieces. All threads of the warp call it.
 LACUNA_FN u32 piece_of(u32 entries) { return max(LACUNA_PIECE, (entries - 1) / LACUNA_MOST_PIECES + 1); }
 template <bool N, typename T>
 LACUNA_FN void long_rows(const u32 *__restrict__ col_idx, const T *__restrict__ values, typename Vector<N, T>::Source x, u32 k, u32 end,
@@ -50,7 +50,7 @@ LACUNA_FN void long_rows(const u32 *__restrict__ col_idx, const T *__restrict__ 
     }
 }
 
-// `width` places of a lane of a slice.
+// A lane of a slice, `width` places long.
 template <bool N, typename T>
 LACUNA_FN T slice_row(const u32 *__restrict__ col_idx, const T *__restrict__ values, typename Vector<N, T>::Source x, u32 width) {
     const u32 DEPTH = Depth<T>::count;

@@ -1,8 +1,8 @@
-// The four number types and the one way each operation on them is rounded.
+// The four number types; each operation on them is rounded in one way.
 //
-// Formula: operation by operation what crates/core/src/expr/scalar.rs says. A fused multiply-add only where `fma_of` is
-// called; compiled with -fmad=false, so that nothing else is contracted. Division and roots are correctly rounded.
-// Assumes: -prec-div=true -prec-sqrt=true -ftz=false (nvcc's defaults). Compiles as host C++ too, for checking.
+// Formula: each operation as in crates/core/src/expr/scalar.rs. A fused multiply-add only where `fma_of` is called;
+// -fmad=false keeps the compiler from contracting anything else. Division and roots are correctly rounded.
+// Assumes: -prec-div=true -prec-sqrt=true -ftz=false (nvcc's defaults). Also compiles as host C++, for tests.
 #pragma once
 #include <cmath>
 #include <cstdint>
@@ -72,7 +72,7 @@ template <typename R> LACUNA_FN Complex<R> conj_of(Complex<R> a) { return comple
 template <typename R> LACUNA_FN Complex<R> fma_of(Complex<R> a, Complex<R> b, Complex<R> c) {
     return complex(fma_real(-a.im, b.im, fma_real(a.re, b.re, c.re)), fma_real(a.im, b.re, fma_real(a.re, b.im, c.im)));
 }
-// Smith 1962: divide through by the larger part.
+// Smith 1962: divides by the larger part.
 template <typename R> LACUNA_FN Complex<R> quotient(Complex<R> a, Complex<R> by) {
     if (abs_real(by.re) >= abs_real(by.im)) {
         R ratio = by.im / by.re, scale = fma_real(by.im, ratio, by.re);
@@ -100,7 +100,7 @@ template <typename R> LACUNA_FN bool is_finite(Complex<R> a) { return is_finite(
 template <typename T> LACUNA_FN T zero() { return zero_of((T *)nullptr); }
 template <typename T> LACUNA_FN T number(double re) { return from_real((T *)nullptr, re); }
 
-// The narrower type, which the values of some matrices and the numbers of some vectors are in.
+// The narrower type: for values of some matrices, and for the elements of some vectors.
 template <typename T> struct Narrow { typedef f32 type; };
 template <typename R> struct Narrow<Complex<R>> { typedef c32 type; };
 LACUNA_FN void convert(f32 a, f32 &to) { to = a; }
@@ -109,7 +109,7 @@ LACUNA_FN void convert(f64 a, f32 &to) { to = f32(a); }
 LACUNA_FN void convert(f64 a, f64 &to) { to = a; }
 template <typename S, typename R> LACUNA_FN void convert(Complex<S> a, Complex<R> &to) { to = complex(R(a.re), R(a.im)); }
 
-// A vector by its address, in whose bit 0 a narrow one says that it is: reads widen, writes round.
+// A vector by its address, in which bit 0 marks a narrow one: reads widen, writes round.
 template <typename T> struct Tagged {
     typedef typename Narrow<T>::type N;
     u64 address;
@@ -130,12 +130,12 @@ template <typename T> struct Tagged {
     }
     LACUNA_FN Tagged operator+(u64 i) const { return {address + i * (is_narrow() ? sizeof(N) : sizeof(T))}; }
 };
-// What kernels read a vector through: kernels for operations without narrow vectors, where N is false, have plain pointers.
+// How kernels read a vector: kernels for operations without narrow vectors, where N is false, use plain pointers.
 template <bool N, typename T> struct Vector {
     typedef const T *__restrict__ Source;
     static LACUNA_FN const T *source(u64 address) { return (const T *)address; }
     static LACUNA_FN void put(u64 address, u64 i, T value) { ((T *)address)[i] = value; }
-    static LACUNA_FN T kept(u64, T value) { return value; } // as the vector keeps it
+    static LACUNA_FN T kept(u64, T value) { return value; } // as the vector stores it
 };
 template <typename T> struct Vector<true, T> {
     typedef Tagged<T> Source;
@@ -149,8 +149,8 @@ template <typename T> struct Vector<true, T> {
     }
 };
 
-// Instantiates a macro of (type, suffix) for every number type: the list that kernels are generated from. With a third word
-// those that take narrow vectors too, where there is a narrower type.
+// Instantiates a macro of (type, suffix) for every number type; kernels are generated from this list. LACUNA_VECTORS
+// has a third argument: it adds kernels that take narrow vectors, for types with a narrower one.
 #define LACUNA_TYPES(X) X(f32, f32) X(f64, f64) X(c32, c32) X(c64, c64)
 #define LACUNA_VECTORS(X)                                                                                            \
     X(f32, f32, false) X(f64, f64, false) X(c32, c32, false) X(c64, c64, false)                                      \

@@ -1,10 +1,10 @@
 // spmm for compressed rows of square blocks: Y <- A X, several columns at a time.
 //
-// Formula: Y[j][b i + r] = sum over the blocks of block row i, by W lanes (lane l takes blocks l, l + W, ...), of the block's
-// columns in order, for each column j as in spmv_bcsr.cu. Bytes per row: its values, 1 / b of an offset and of the blocks'
-// columns, once for VECTORS columns; one number of each column of X and of Y. Launch shape: see sweep.cuh; within a segment
-// 256 / W rows at a time, their lanes in one warp. Assumes: a block lies column by column; W is a power of two, 32 at the
-// most; columns lie one stride apart; no column of Y is one of X.
+// Formula: Y[j][b i + r] = sum over the blocks of block row i, by W lanes (lane l takes blocks l, l + W, ...), of the
+// block's columns in order, for each column j as in spmv_bcsr.cu. Bytes per row: its values, 1 / b of an offset and of
+// the block columns, once for VECTORS columns; one number of each column of X and of Y. Launch shape: see sweep.cuh;
+// 256 / W rows of a segment at a time, with their lanes in one warp. Assumes: a block is stored column by column; W is
+// a power of two, at most 32; columns are one stride apart; no column of Y is a column of X.
 #include "columns.cuh"
 
 template <typename T> LACUNA_FN void spmm_bcsr(const Common &c, const StreamOp &op) {

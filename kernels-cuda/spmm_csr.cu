@@ -1,9 +1,10 @@
 // spmm for compressed rows: Y <- A X, several columns at a time.
 //
-// Formula: Y[j][i] = sum of a[k] X[j][col[k]] over the entries k of row i, for each column j in the order of spmv_csr.cu.
-// Bytes per row: 4 for the row pointer, 4 and one number for each entry, once for VECTORS columns; one number of each column
-// of X and of Y. Launch shape: see sweep.cuh; within a segment 256 / W rows at a time, their lanes in one warp. Assumes: W is
-// a power of two, 32 at the most; columns lie one stride apart; no column of Y is one of X.
+// Formula: Y[j][i] = sum of a[k] X[j][col[k]] over the entries k of row i, for each column j in the order of
+// spmv_csr.cu. Bytes per row: 4 for the row pointer, 4 and one number for each entry, once for VECTORS columns; one
+// number of each column of X and of Y. Launch shape: see sweep.cuh; 256 / W rows of a segment at a time, with their
+// lanes in one warp. Assumes: W is a power of two, at most 32; columns are one stride apart; no column of Y is a column
+// of X.
 #include "columns.cuh"
 
 template <typename T> LACUNA_FN void spmm_csr(const Common &c, const StreamOp &op) {

@@ -1,9 +1,9 @@
 // spmm for diagonals: Y <- A X, several columns at a time.
 //
-// Formula: Y[j][i] = sum over the diagonals k, by increasing offset, of value[k][i] X[j][i + offset[k]], for each column j as
-// in spmv_dia.cu. Bytes per row: one number for each diagonal, once for VECTORS columns; one number of each column of X and of
-// Y. Launch shape: see sweep.cuh; a row a thread. Assumes: values are as in spmv_dia.cu; columns lie one stride apart; no
-// column of Y is one of X.
+// Formula: Y[j][i] = sum over the diagonals k, by increasing offset, of value[k][i] X[j][i + offset[k]], for each
+// column j as in spmv_dia.cu. Bytes per row: one number for each diagonal, once for VECTORS columns; one number of each
+// column of X and of Y. Launch shape: see sweep.cuh; one row for each thread. Assumes: values are stored as in
+// spmv_dia.cu; columns are one stride apart; no column of Y is a column of X.
 #include "columns.cuh"
 #include "diagonals.cuh"
 
@@ -17,7 +17,7 @@ template <typename T> LACUNA_FN void spmm_dia(const Common &c, const StreamOp &o
         for (u32 first = 0; first < op.columns; first += VECTORS) {
             Columns<T> part = columns_from<T>(op, first);
             for (u32 d = 0; d < diagonals; d++) {
-                const u32 column = row + u32(__ldg(table + d)); // beyond `cols` too where it is negative
+                const u32 column = row + u32(__ldg(table + d)); // a negative column also exceeds `cols`
                 if (column < cols) add_entry(part, values[__ldg(table + diagonals + d)], column);
             }
             put_columns(op, part, first, row, true);

@@ -1,9 +1,9 @@
 // spmm for slices of 32 rows (SELL-32-256, ELLPACK): Y <- A X, several columns at a time.
 //
 // Formula: Y[j][i] = sum over the places of row i's lane, in order, of value X[j][column], for each column j as in
-// spmv_sell.cu. Bytes per row: a column and a number for each place, once for VECTORS columns, 4 where rows are in another
-// order; one number of each column of X and of Y. Launch shape: see sweep.cuh; a slice a warp. Assumes: places are as in
-// spmv_sell.cu; columns lie one stride apart; no column of Y is one of X.
+// spmv_sell.cu. Bytes per row: a column and a number for each place, once for VECTORS columns, 4 if rows are sorted;
+// one number of each column of X and of Y. Launch shape: see sweep.cuh; one slice for each warp. Assumes: places are
+// stored as in spmv_sell.cu; columns are one stride apart; no column of Y is a column of X.
 #include "columns.cuh"
 
 template <typename T> LACUNA_FN void spmm_sell(const Common &c, const StreamOp &op) {

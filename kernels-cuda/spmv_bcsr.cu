@@ -1,17 +1,17 @@
 // spmv_dot for compressed rows of square blocks: y <- A x, then a pass on the rows just computed.
 //
-// Formula: y[b i + r] = sum over the blocks of block row i, by W lanes (lane j takes blocks j, j + W, ...), of the block's
-// columns in order: value[r][c] x[b column + c] with fused multiply-add from 0; lanes are summed by halving. Bytes per row:
-// its values, 1 / b of an offset and of the blocks' columns, one number for x and one for y, and what the pass moves. Launch
-// shape: see sweep.cuh; within a segment 256 / W rows at a time, their lanes in one warp. A block lies column by column.
-// Assumes: b is 2 to 8; W is a power of two, 32 at the most.
+// Formula: y[b i + r] = sum over the blocks of block row i, by W lanes (lane j takes blocks j, j + W, ...), of the
+// block's columns in order: value[r][c] x[b column + c] with fused multiply-add from 0; lanes are summed by halving.
+// Bytes per row: its values, 1 / b of an offset and of the block columns, one number for x and one for y, and what the
+// pass moves. Launch shape: see sweep.cuh; 256 / W rows of a segment at a time, with their lanes in one warp. Assumes:
+// a block is stored column by column; b is 2 to 8; W is a power of two, at most 32.
 #include "sweep.cuh"
 
-// What a lane adds up of row `r` of blocks of `B`: blocks `k`, `k + W`, ... up to `end`.
+// A lane's sum of row `r` of blocks with `B` rows: blocks `k`, `k + W`, ... up to `end`.
 template <u32 B, bool N, typename T>
 LACUNA_FN T block_lane(const u32 *__restrict__ col_idx, const T *__restrict__ values, typename Vector<N, T>::Source x, u32 r, u32 k,
                        u32 end, u32 lanes) {
-    const u32 DEPTH = B > 4 ? 1 : Depth<T>::count / 2; // a large block is enough at a time
+    const u32 DEPTH = B > 4 ? 1 : Depth<T>::count / 2; // one large block at a time is enough
     T sum = zero<T>();
     for (; k < end; k += DEPTH * lanes) {
         T a[DEPTH][B], v[DEPTH][B];
@@ -39,7 +39,7 @@ template <u32 B, bool N, typename T> LACUNA_FN void block_rows(const StreamOp &o
     const T *values = (const T *)op.arrays[2];
     const auto x = Vector<N, T>::source(op.x);
     const u32 lanes = op.lanes, lane = threadIdx.x & (lanes - 1), step = BLOCK / lanes;
-    __syncthreads(); // the rows of the segment before are done with slot 0
+    __syncthreads(); // the previous segment is done with slot 0
     for (u32 r = threadIdx.x / lanes; r < SEGMENT; r += step) {
         const u32 row = base + r;
         T sum = zero<T>();

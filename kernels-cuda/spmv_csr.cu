@@ -1,12 +1,12 @@
 // spmv_dot for compressed rows: y <- A x, then a pass on the rows just computed.
 //
 // Formula: y[i] = sum of a[k] x[col[k]] over the entries k of row i; lane j of W takes entries j, j + W, ... with fused
-// multiply-add in order from 0, lanes are summed by halving; a row whose lanes would have more than LONG_LANE is cut into pieces, each with
-// W = 32, whose sums are added in order. Bytes per row: 4 for the row pointer, 4 and one number
-// for each entry, one number for x and one for y, and what the pass moves. Launch shape: see sweep.cuh; within a
-// segment 256 / W rows at a time, their lanes in one warp. Assumes: W is a power of two, 32 at the most.
-// Few rows of many entries are too little work for segments: `spmv_csr_first` computes y alone, 256 / W rows a block at a time,
-// and the pass follows as a sweep that reads it.
+// multiply-add in order from 0, lanes are summed by halving. A row whose lanes would have more than LONG_LANE entries
+// is cut into pieces, each with W = 32, whose sums are added in order. Bytes per row: 4 for the row pointer, 4 and one
+// number for each entry, one number for x and one for y, and what the pass moves. Launch shape: see sweep.cuh; 256 / W
+// rows of a segment at a time, with their lanes in one warp. Assumes: W is a power of two, at most 32.
+// A few rows with many entries give too few segments: `spmv_csr_first` computes y alone, 256 / W rows for each block at
+// a time, and the pass follows as a sweep that reads y.
 #include "product_rows.cuh"
 
 struct CsrRows {
@@ -18,7 +18,7 @@ LACUNA_FN CsrRows rows_of(const StreamOp &op) {
     return {(const u32 *)op.arrays[0], (const u32 *)op.arrays[1], op.n, op.lanes};
 }
 
-// The sum of a row by its lanes, in the first of them; 0 behind the last row. All threads of the warp come here.
+// The sum of a row over its lanes, in the first of them; 0 beyond the last row. All threads of the warp call it.
 template <bool N, typename T>
 LACUNA_FN T row_by_lanes(const CsrRows &a, const T *__restrict__ values, typename Vector<N, T>::Source x, u32 row, u32 lane) {
     const u32 first = row < a.n ? __ldg(a.row_ptr + row) : 0, end = row < a.n ? __ldg(a.row_ptr + row + 1) : 0;
@@ -43,7 +43,7 @@ template <bool N, typename T> LACUNA_FN void spmv_csr(const Common &c, const Str
             if (row < op.n) slots[tid] = sum;
             return;
         }
-        __syncthreads(); // the rows of the segment before are done with slot 0
+        __syncthreads(); // the previous segment is done with slot 0
         for (u32 r = tid / lanes; r < SEGMENT; r += step) {
             const T sum = row_by_lanes<N>(a, values, x, base + r, lane);
             if (lane == 0) slots[r] = sum;

@@ -1,9 +1,9 @@
-// spmv_dot for a matrix with all its places: y <- A x, then a pass on the rows just computed.
+// spmv_dot for a dense matrix: y <- A x, then a pass on the rows just computed.
 //
-// Formula: y[i] = sum of a[i][j] x[j] over the columns j; lane l of W takes columns l, l + W, ... with fused multiply-add in
-// order from 0, lanes are summed by halving. Bytes per row: one number for each column, one for x and one for y, and what the
-// pass moves. Launch shape: see sweep.cuh; within a segment 256 / W rows at a time, their lanes in one warp. Assumes: W is a
-// power of two, 32 at the most.
+// Formula: y[i] = sum of a[i][j] x[j] over the columns j; lane l of W takes columns l, l + W, ... with fused
+// multiply-add in order from 0, lanes are summed by halving. Bytes per row: one number for each column, one for x and
+// one for y, and what the pass moves. Launch shape: see sweep.cuh; 256 / W rows of a segment at a time, with their
+// lanes in one warp. Assumes: W is a power of two, at most 32.
 #include "sweep.cuh"
 
 template <bool N, typename T>
@@ -32,7 +32,7 @@ template <bool N, typename T> LACUNA_FN void spmv_dense(const Common &c, const S
     const auto x = Vector<N, T>::source(op.x);
     const u32 tid = threadIdx.x, lanes = op.lanes, cols = op.sizes[0], lane = tid & (lanes - 1), step = BLOCK / lanes;
     over_segments<N>(c, op, memory, (T *)coefficients, [&](u32 base, T *slots) {
-        __syncthreads(); // the rows of the segment before are done with slot 0
+        __syncthreads(); // the previous segment is done with slot 0
         for (u32 r = tid / lanes; r < SEGMENT; r += step) {
             const u32 row = base + r;
             T sum = zero<T>();

@@ -1,9 +1,9 @@
 // spmv_dot for diagonals: y <- A x, then a pass on the rows just computed.
 //
-// Formula: y[i] = sum over the diagonals k, by increasing offset, of value[k][i] x[i + offset[k]] with fused multiply-add
-// from 0; places outside the matrix take no part. Bytes per row: one number for each diagonal, no index, one number for x
-// and one for y, and what the pass moves. Launch shape: see sweep.cuh; a row a thread. Assumes: values lie as
-// diagonals.cuh says.
+// Formula: y[i] = sum over the diagonals k, by increasing offset, of value[k][i] x[i + offset[k]] with fused
+// multiply-add from 0; places outside the matrix are skipped. Bytes per row: one number for each diagonal, no index,
+// one number for x and one for y, and what the pass moves. Launch shape: see sweep.cuh; one row for each thread.
+// Assumes: values are stored as described in diagonals.cuh.
 #include "diagonals.cuh"
 
 template <bool N, typename T>
@@ -18,7 +18,7 @@ LACUNA_FN T dia_row(const int *__restrict__ table, const T *__restrict__ values,
 #pragma unroll
         for (u32 i = 0; i < DEPTH; i++) {
             const u32 d = min(k + i, diagonals - 1);
-            const u32 column = row + u32(__ldg(table + d)); // beyond `cols` too where it is negative
+            const u32 column = row + u32(__ldg(table + d)); // a negative column also exceeds `cols`
             within[i] = k + i < diagonals && column < cols;
             a[i] = within[i] ? values[__ldg(table + diagonals + d)] : zero<T>();
             v[i] = within[i] ? x[column] : zero<T>();

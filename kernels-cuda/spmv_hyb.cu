@@ -1,13 +1,13 @@
 // spmv_dot for slices of 32 rows and coordinates (HYB), or coordinates alone (COO): y <- A x, then a pass on the rows just
 // computed.
 //
-// Formula: y[i] = sum along the places of row i in its slice, padding included, then along its coordinates, of
-// value x[column] with fused multiply-add from 0. Where the coordinates of a row are in pieces, 32 lanes take the entries of
-// each in turn and are summed by halving, the pieces' sums are added in order, and their sum to that of the slice. Bytes per
-// row: a column and a number for each place, a row more for a coordinate in no piece, about a quarter of an offset, one
-// number for x and one for y, and what the pass moves. Launch shape: see sweep.cuh; a slice a warp, then a thread for each
-// row with coordinates, then a warp for each piece of a row, one row after the other.
-// Assumes: the offsets of `crates/formats/src/storage/hyb_layout.rs`, at most MOST_PIECES pieces to a row.
+// Formula: y[i] = sum over the places of row i in its slice, padding included, then over its coordinates, of value
+// x[column] with fused multiply-add from 0. If the coordinates of a row are in pieces, 32 lanes take the entries of
+// each in turn and are summed by halving; the sums of the pieces are added in order, and their sum to that of the
+// slice. Bytes per row: a column and a number for each place, also a row for a coordinate in no piece, about a quarter
+// of an offset, one number for x and one for y, and what the pass moves. Launch shape: see sweep.cuh; one slice for
+// each warp, then one thread for each row with coordinates, then one warp for each piece of a row, row by row.
+// Assumes: the offsets of `crates/formats/src/storage/hyb_layout.rs`, at most MOST_PIECES pieces in a row.
 #include "product_rows.cuh"
 
 
@@ -35,7 +35,7 @@ template <bool N, typename T> LACUNA_FN void spmv_hyb(const Common &c, const Str
     const u32 tid = threadIdx.x, lane = tid % WARP;
     T *sums = (T *)pieces;
     over_segments<N>(c, op, memory, (T *)coefficients, [&](u32 base, T *slots) {
-        __syncthreads(); // the rows of the segment before are done with slot 0
+        __syncthreads(); // the previous segment is done with slot 0
         const u32 segment = base / SEGMENT, slice = (base + tid) / WARP;
         if (base + tid < op.n) {
             const u32 first = __ldg(a.slice_ptr + slice), width = __ldg(a.slice_ptr + slice + 1) - first;

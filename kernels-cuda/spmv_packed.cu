@@ -1,15 +1,16 @@
 // spmv_dot for compressed rows with packed columns: y <- A x, then a pass on the rows just computed.
 //
-// Formula: y[i] = sum of a[k] x[first[i] + distance[k]] over the entries k of row i; lane j of W takes entries j, j + W, ...
-// with fused multiply-add in order from 0, lanes are summed by halving; narrow values are widened first. Bytes per row: 8 for
-// where it begins and its first column, 2 and one number (narrow: half of one) for each entry, one number for x and one for y,
-// and what the pass moves. Launch shape: see sweep.cuh; within a segment 256 / W rows at a time, their lanes in one warp.
-// Assumes: W is a power of two, 32 at the most; the words of crates/formats/src/storage/packed.rs.
+// Formula: y[i] = sum of a[k] x[first[i] + distance[k]] over the entries k of row i; lane j of W takes entries j, j +
+// W, ... with fused multiply-add in order from 0, lanes are summed by halving; narrow values are widened first. Bytes
+// per row: 8 for the row pointer and the first column, 2 and one number (narrow: half of one) for each entry, one
+// number for x and one for y, and what the pass moves. Launch shape: see sweep.cuh; 256 / W rows of a segment at a
+// time, with their lanes in one warp. Assumes: W is a power of two, at most 32; the words of
+// crates/formats/src/storage/packed.rs.
 #include "sweep.cuh"
 
 typedef unsigned short u16;
 
-// What a lane adds up of a row: entries `k`, `k + W`, ... up to `end`; `x` begins at the row's first column.
+// A lane's sum of a row: entries `k`, `k + W`, ... up to `end`; `x` begins at the row's first column.
 template <bool N, typename T, typename V>
 LACUNA_FN T packed_lane(const u16 *__restrict__ distances, const V *__restrict__ values, typename Vector<N, T>::Source x, u32 k, u32 end,
                         u32 lanes) {
@@ -37,7 +38,7 @@ LACUNA_FN T packed_lane(const u16 *__restrict__ distances, const V *__restrict__
 template <typename V, bool N, typename T> LACUNA_FN void packed_rows(const StreamOp &op, u32 base, T *slots) {
     const u32 *row_ptr = (const u32 *)op.arrays[0], *first = row_ptr + op.n + 1;
     const u32 tid = threadIdx.x, lanes = op.lanes, lane = tid & (lanes - 1), step = BLOCK / lanes;
-    __syncthreads(); // the rows of the segment before are done with slot 0
+    __syncthreads(); // the previous segment is done with slot 0
     for (u32 r = tid / lanes; r < SEGMENT; r += step) {
         const u32 row = base + r;
         T sum = zero<T>();

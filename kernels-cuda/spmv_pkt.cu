@@ -1,18 +1,19 @@
 // spmv_dot for packets of 1024 rows (PKT): y <- A x, then a pass on the rows just computed.
 //
-// Formula: y[i] = sum along the places of row i in its slice, padding included, of value x[first of its packet + column], then
-// along its far entries of value x[column], with fused multiply-add from 0. Bytes moved per row: 2 and a number for each place,
-// 4 and a number for each far entry, an offset and an eighth, one number for x and one for y, and what the pass moves. Launch
-// shape: see sweep.cuh; a slice a warp, then a thread for the far entries of each row; a block keeps the packet's part of x in
-// 1024 numbers of shared memory, behind the slots and terms, and fetches another when it comes to the next packet. Place j of lane l of a slice that begins
-// at column p is at (p + j) 32 + l.
-// Assumes: the words of `crates/formats/src/storage/pkt.rs`, values of far entries behind those of places.
+// Formula: y[i] = sum over the places of row i in its slice, padding included, of value x[first of its packet +
+// column], then over its far entries of value x[column], with fused multiply-add from 0. Bytes moved per row: 2 and a
+// number for each place, 4 and a number for each far entry, an offset and an eighth, one number for x and one for y,
+// and what the pass moves. Launch shape: see sweep.cuh; one slice for each warp, then one thread for the far entries of
+// each row. A block keeps the packet's part of x in 1024 numbers of shared memory, after the slots and terms, and
+// loads another part when it reaches the next packet. Place j of lane l of a slice that begins at column p is at (p +
+// j) 32 + l.
+// Assumes: the words of `crates/formats/src/storage/pkt.rs`, values of far entries after those of places.
 #include "product_rows.cuh"
 
 typedef unsigned short u16;
 #define PACKET 1024u
 
-// `width` places of a lane of a slice, whose columns are in local memory.
+// A lane of a slice, `width` places long, with its part of x in shared memory.
 template <typename T>
 LACUNA_FN T near_row(const u16 *__restrict__ columns, const T *__restrict__ values, const T *x, u32 width) {
     const u32 DEPTH = Depth<T>::count;
@@ -33,7 +34,7 @@ LACUNA_FN T near_row(const u16 *__restrict__ columns, const T *__restrict__ valu
     return sum;
 }
 
-// The far entries `k` to `end` of a row, added to the sum of the near ones.
+// Adds the far entries `k` to `end` of a row to the sum of the near ones.
 template <bool N, typename T>
 LACUNA_FN T far_row(const u32 *__restrict__ columns, const T *__restrict__ values, typename Vector<N, T>::Source x, u32 k, u32 end, T sum) {
     for (; k < end; k++) sum = fma_of(values[k], x[columns[k]], sum);
@@ -52,11 +53,11 @@ template <bool N, typename T> LACUNA_FN void spmv_pkt(const Common &c, const Str
     const T *far_values = values + u64(slice_ptr[slices]) * WARP;
     const u32 columns = op.sizes[0];
     T *near_x = (T *)memory + (op.slots + 2 * op.dots) * BLOCK;
-    u32 held = LACUNA_NONE; // the packet whose part of x is here
+    u32 held = LACUNA_NONE; // the packet whose part of x is in shared memory
     over_segments<N>(c, op, memory, (T *)coefficients, [&](u32 base, T *slots) {
         if (base / PACKET != held) {
             held = base / PACKET;
-            __syncthreads(); // the rows of the packet before are done with theirs
+            __syncthreads(); // the previous packet's rows are done with its part
             for (u32 i = tid; i < PACKET && held * PACKET + i < columns; i += BLOCK) near_x[i] = x[held * PACKET + i];
             __syncthreads();
         }

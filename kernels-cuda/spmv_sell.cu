@@ -1,9 +1,9 @@
 // spmv_dot for slices of 32 rows (SELL-32-256, ELLPACK): y <- A x, then a pass on the rows just computed.
 //
-// Formula: y[i] = sum over the places of row i's lane, in order, of value x[column] with fused multiply-add from 0; places
-// without an entry hold zero and take part. Bytes per row: a column and a number for each place, 4 where rows are in another
-// order, one number for x and one for y, and what the pass moves. Launch shape: see sweep.cuh; a slice a warp. Place j of
-// lane l of a slice that begins at column p is at (p + j) 32 + l.
+// Formula: y[i] = sum over the places of row i's lane, in order, of value x[column] with fused multiply-add from 0;
+// places without an entry hold zero and take part. Bytes per row: a column and a number for each place, 4 if rows are
+// sorted, one number for x and one for y, and what the pass moves. Launch shape: see sweep.cuh; one slice for each
+// warp. Place j of lane l of a slice that begins at column p is at (p + j) 32 + l.
 #include "product_rows.cuh"
 
 template <bool N, typename T> LACUNA_FN void spmv_sell(const Common &c, const StreamOp &op) {
@@ -14,7 +14,7 @@ template <bool N, typename T> LACUNA_FN void spmv_sell(const Common &c, const St
     const bool sorted = op.sizes[0] != 0;
     over_segments<N>(c, op, memory, (T *)coefficients, [&](u32 base, T *slots) {
         const u32 lane = base + tid, slices = (op.n + WARP - 1) / WARP;
-        if (sorted) __syncthreads(); // the rows of the segment before are done with slot 0
+        if (sorted) __syncthreads(); // the previous segment is done with slot 0
         if (lane / WARP < slices) {
             const u32 first = __ldg(slice_ptr + lane / WARP), width = __ldg(slice_ptr + lane / WARP + 1) - first;
             const u64 at = u64(first) * WARP + tid % WARP;

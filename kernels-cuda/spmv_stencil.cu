@@ -1,10 +1,10 @@
 // spmv_dot for constant coefficients on a grid: y <- A x, then a pass on the rows just computed.
 //
-// Formula: y[i] = sum over neighbours k, by increasing distance, of coefficient[k] x[i + distance[k]] with fused multiply-add
-// from 0; neighbours outside the grid take no part. Bytes per row: none of a matrix, one number for x and one for y, and what
-// the pass moves. Launch shape: see sweep.cuh; a point a thread, numbered with x fastest. The words of
-// crates/formats/src/storage/stencil.rs: the size of the grid and the number of neighbours, then the steps to each in x, y and z and
-// its distance.
+// Formula: y[i] = sum over neighbours k, by increasing distance, of coefficient[k] x[i + distance[k]] with fused
+// multiply-add from 0; neighbours outside the grid are skipped. Bytes per row: none for the matrix, one number for x
+// and one for y, and what the pass moves. Launch shape: see sweep.cuh; one point for each thread, numbered with x
+// fastest. Assumes: the words of crates/formats/src/storage/stencil.rs: the size of the grid and the number of
+// neighbours, then the steps to each in x, y and z and its distance.
 #include "sweep.cuh"
 
 LACUNA_FN bool on_grid(int at, int step, int side) { return u32(at + step) < u32(side); }

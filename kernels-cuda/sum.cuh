@@ -1,7 +1,7 @@
-// The canonical sum within a warp: a segment of 256 terms, eight to a lane.
+// The canonical sum within a warp: a segment of 256 terms, eight in each lane.
 //
-// Formula: crates/core/src/run/sum.rs. Lane l holds the terms l, l + 32, ..., l + 224; strides 128, 64 and 32 stay within a
-// lane, 16 to 1 go between lanes. Terms that are not there are +0. Launch shape: whole warps.
+// Formula: crates/core/src/run/sum.rs. Lane l holds the terms l, l + 32, ..., l + 224; strides 128, 64 and 32 stay
+// within a lane, 16 to 1 go between lanes. Missing terms are +0. Launch shape: whole warps.
 #pragma once
 #include "scalar.cuh"
 
@@ -20,7 +20,7 @@ template <typename R> LACUNA_FN Complex<R> from_lane(Complex<R> v, u32 lane) {
     return complex(from_lane(v.re, lane), from_lane(v.im, lane));
 }
 
-// The sum of `lanes` neighbours, in the first of them: by halving.
+// The sum of `lanes` neighbours by halving, in the first of them.
 template <typename T> LACUNA_FN T halved(T sum, u32 lanes) {
 #pragma unroll
     for (u32 d = lanes / 2; d > 0; d /= 2) sum = add(sum, from_lane_above(sum, d));

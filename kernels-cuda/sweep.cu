@@ -1,6 +1,6 @@
-// multi_axpy_dot: updates, then dots of the new values, then cell instructions.
+// multi_axpy_dot: updates, then dot products of the new values, then cell instructions.
 //
-// Formula: dst[i] <- sum of c f[i] v[i]; cell <- sum of conj(a[i]) b[i]; any number of either, from a table.
+// Formula: dst[i] <- sum of c f[i] v[i]; cell <- sum of conj(a[i]) b[i]; any number of each, from a table.
 // Bytes per row: one number for each vector read and each vector written. Launch shape: see sweep.cuh.
 #include "sweep.cuh"
 
@@ -18,7 +18,7 @@ template <bool N, typename T> LACUNA_FN void sweep(const Common &c, const Stream
     finish<T>(c, op, from, to);
 }
 
-// Starts a program: the section in CONTROL_NEXT. One thread.
+// Starts a program with the section in CONTROL_NEXT. One thread.
 template <typename T> LACUNA_FN void start(const Common &c) {
     if (threadIdx.x != 0) return;
     Machine<T> m;
@@ -37,7 +37,7 @@ LACUNA_VECTORS(KERNELS)
     extern "C" __global__ void __launch_bounds__(32) start_##S(const __grid_constant__ Common c) { start<T>(c); }
 LACUNA_TYPES(STARTS)
 
-// dst[i] <- src[i], 16 bytes a thread: what the card can move, for the bench.
+// dst[i] <- src[i], 16 bytes for each thread: the copy bandwidth of the device, for the bench.
 extern "C" __global__ void __launch_bounds__(256) copy_bytes(const uint4 *src, uint4 *dst, u64 count) {
     u64 stride = u64(gridDim.x) * 256;
     for (u64 i = u64(blockIdx.x) * 256 + threadIdx.x; i < count; i += stride) dst[i] = src[i];

@@ -1,11 +1,11 @@
-// One operation as one kernel: what sweep.cu, the products (spmv_*.cu) and basis.cu have in common.
+// One operation in one kernel: shared parts of sweep.cu, the products (spmv_*.cu) and basis.cu.
 //
-// Formula: a row of a pass is a list of terms over slots; see crates/core/src/ir/lower.rs for how each is rounded.
-// Launch shape: blocks of 256 threads, a segment of 256 rows at a time, one row a thread; a block takes consecutive
-// segments. The slots of a row and its dot terms are in dynamic shared memory. Sums: a warp sums the segment of one
-// dot; the last block to end among those of 256 segments sums these, the last of all sums the rest and evaluates the
-// instructions, so that a kernel leaves the device ready for the next one. A kernel whose operation is not the next
-// one by the control block returns at once.
+// Formula: a row of a pass is a list of terms over slots; see crates/core/src/ir/lower.rs for the rounding of each.
+// Launch shape: blocks of 256 threads process a segment of 256 rows at a time, one row for each thread; a block takes
+// consecutive segments. The slots of a row and its dot terms are in dynamic shared memory. Sums: a warp sums one dot
+// product of a segment. The last block to end among those of 256 segments sums these; the last of all sums the rest and
+// evaluates the instructions, so that the device is ready for the next kernel. A kernel whose operation is not the next
+// one in the control block returns at once.
 #pragma once
 #include "cells.cuh"
 #include "sum.cuh"
@@ -13,7 +13,8 @@
 #define BLOCK 256u
 #define WARPS 8u
 
-// A term, four words: flags; its cell, or NONE; slot of the vector and, above 16 bits, of the factor; the slot written.
+// A term, four words: flags; its cell, or NONE; slot of the vector and, in the upper 16 bits, of the factor; the slot
+// written.
 #define TERM_MINUS 1u   // coefficient -1
 #define TERM_CELL 2u    // coefficient in a cell
 #define TERM_FIRST 4u   // begins an update
@@ -25,7 +26,7 @@
 #define MAX_TERMS 96u
 #define MAX_DOTS 32u
 
-// A term added to the sum so far.
+// Adds a term to the sum so far.
 template <typename T> LACUNA_FN T add_term(u32 flags, T c, T v, T f, T sum) {
     if (flags & TERM_CELL) {
         if (flags & TERM_FACTOR) v = mul(f, v);
@@ -39,13 +40,13 @@ template <typename T> LACUNA_FN T add_term(u32 flags, T c, T v, T f, T sum) {
     return flags & TERM_MINUS ? sub(sum, v) : add(sum, v);
 }
 
-// What every kernel of a program takes.
+// The arguments common to all kernels of a program.
 struct Common {
     Flow flow;
     u64 cells, control, history;
     u64 partial; // sums of segments, dot by dot
     u64 group;   // sums of 256 segments each, dot by dot
-    u64 tickets; // one for the whole, then one for each group; 0 between kernels
+    u64 tickets; // one for the whole grid, then one for each group; 0 between kernels
     u32 alone;   // the operation runs outside a program: no control block, no instructions
     u32 pad;
 };
@@ -56,10 +57,10 @@ struct StreamOp {
     u32 terms, loads, stores, dots;
     u32 slots, lanes, columns, h;
     u32 add, dot_cells_follow; // dot_cells_follow: cell of sum d is h + d
-    u32 sizes[2];              // the numbers among the arguments of a matrix's format
-    u64 x, arrays[4];          // a product and the arrays of its matrix; a basis is the first
+    u32 sizes[2];              // the sizes among the arguments of a matrix's format
+    u64 x, arrays[4];          // the operand of a product and the arrays of its matrix; a basis is arrays[0]
     u64 stride;                // elements between columns of a basis, or of X
-    u64 y, y_stride;           // the columns of Y, and the elements between them
+    u64 y, y_stride;           // the columns of Y, and elements between columns
     u64 slot[MAX_SLOTS];
     uint4 term[MAX_TERMS];
     u32 dot_cell[MAX_DOTS];
@@ -76,22 +77,22 @@ LACUNA_FN void share(const StreamOp &op, u32 &from, u32 &to) {
     to = u32(u64(op.segments) * (blockIdx.x + 1) / gridDim.x);
 }
 
-// Coefficients of the terms, to shared memory. Ends without a barrier.
+// Copies the coefficients of the terms to shared memory. Ends without a barrier.
 template <typename T> LACUNA_FN void fetch_coefficients(const Common &c, const StreamOp &op, T *coefficient) {
     const T *cells = (const T *)c.cells;
     for (u32 t = threadIdx.x; t < op.terms; t += BLOCK)
         if (op.term[t].x & TERM_CELL) coefficient[t] = cells[op.term[t].y];
 }
 
-// The rows of one segment, once slot 0 of a product or basis update is in place: loads, updates, stores, and the sums
-// of the dots. `terms` is room for the terms of the dots of one segment. Every thread of the block takes part.
+// The rows of one segment, once slot 0 of a product or basis update is computed: loads, updates, stores, and the sums
+// of the dot products. `terms` has room for the dot terms of one segment. Every thread of the block calls it.
 template <bool N, typename T>
 LACUNA_FN void sweep_rows(const Common &c, const StreamOp &op, u32 segment, T *slots, T *terms, const T *coefficient) {
     u32 tid = threadIdx.x, row = segment * SEGMENT + tid;
     bool live = row < op.n;
     T *mine = slots + tid;
     if (live) {
-        // What a product computed is read as the vector keeps it.
+        // The result of a product is rounded to the type of its vector.
         if (N) mine[0] = Vector<N, T>::kept(op.slot[0], mine[0]);
         for (u32 l = 0; l < op.loads; l++) {
             u32 s = op.load[l];
@@ -130,7 +131,7 @@ LACUNA_FN void sweep_rows(const Common &c, const StreamOp &op, u32 segment, T *s
     }
 }
 
-// The canonical sum of `count` values, in lane 0. They are overwritten.
+// The canonical sum of `count` values, in lane 0. Overwrites them.
 template <typename T> LACUNA_FN T sum_levels(T *values, u32 count) {
     while (count > SEGMENT) {
         u32 next = (count + SEGMENT - 1) / SEGMENT;
@@ -151,11 +152,11 @@ template <typename T> LACUNA_FN T sum_levels(T *values, u32 count) {
     return sum_of(values, count);
 }
 
-// The last block to end sums what is left, sets the cells and goes on with the program. Every thread takes part.
+// The last block to end sums what is left, sets the cells and continues the program. Every thread calls it.
 template <typename T> __device__ __noinline__ void conclude(const Common &c, const StreamOp &op) {
     u32 tid = threadIdx.x, warp = tid / WARP;
     T *cells = (T *)c.cells;
-    // What the instructions will read, on its way to the first-level cache.
+    // Prefetches what the instructions will read into the first-level cache.
     if (!c.alone) {
         const u32 *record = c.flow.words + op.op * LACUNA_OP_WORDS;
         const volatile u32 *touch = c.flow.words;
@@ -186,7 +187,7 @@ template <typename T> __device__ __noinline__ void conclude(const Common &c, con
     }
 }
 
-// After the last segment of a block: whoever ends last goes on. Every thread takes part.
+// After the last segment of a block: the last block to end continues. Every thread calls it.
 template <typename T> LACUNA_FN void finish(const Common &c, const StreamOp &op, u32 from, u32 to) {
     __shared__ bool last;
     u32 tid = threadIdx.x;
@@ -213,7 +214,7 @@ template <typename T> LACUNA_FN void finish(const Common &c, const StreamOp &op,
                 u32 lane = tid % WARP;
 #pragma unroll
                 for (u32 k = 0; k < 8; k++) e[k] = lane + WARP * k < count ? values[lane + WARP * k] : zero<T>();
-                // A group of one is still a tree of 256 where there are others beside it.
+                // A single value is still summed as a tree of 256 if there are other groups.
                 T sum = segment_sum(e);
                 if (lane == 0) ((T *)c.group)[d * op.groups + g] = sum;
             }
@@ -240,11 +241,11 @@ template <typename T> LACUNA_FN void finish(const Common &c, const StreamOp &op,
     conclude<T>(c, op);
 }
 
-// Entries a thread has under way at once.
+// Entries that a thread has in flight.
 template <typename T> struct Depth { static const u32 count = sizeof(T) > 8 ? 4 : 8; };
 
-// A product and the pass on the rows just computed: `rows(base, slots)` leaves those of the segment that begins at row
-// `base` in slot 0, each in its own thread or all of them seen by all threads.
+// A product and the pass on the rows just computed: `rows(base, slots)` leaves the rows of the segment that begins at
+// row `base` in slot 0, either each in its own thread or all visible to all threads.
 template <bool N, typename T, typename Rows>
 LACUNA_FN void over_segments(const Common &c, const StreamOp &op, unsigned char *memory, T *coefficient, Rows rows) {
     if (!is_next(c, op)) return;

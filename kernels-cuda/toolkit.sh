@@ -1,11 +1,11 @@
 #!/bin/sh
-# Makes a machine without CUDA able to build lacuna-cuda, and prints the environment to do it with:
+# Enables a machine without CUDA to build lacuna-cuda, and prints the environment for it:
 #
 #     eval "$(kernels-cuda/toolkit.sh)" && cargo test -p lacuna-cuda
 #
-# Installs nvcc 13.0 from NVIDIA's Python wheels into a cache folder (LACUNA_CUDA_CACHE, else ~/.cache/lacuna-cuda) and
-# puts a libcuda beside it that loads the real driver when the process starts. Where there is none, programs still
-# start, and cuInit answers "no device". Needs python3 with venv, cc, ar and cargo. Run again, it installs nothing.
+# Installs nvcc 13.0 from NVIDIA's Python wheels into a cache folder (LACUNA_CUDA_CACHE, else ~/.cache/lacuna-cuda),
+# with a libcuda that loads the real driver when the process starts. Without a driver, programs still start, and cuInit
+# answers "no device". Needs python3 with venv, cc, ar and cargo. A second run installs nothing.
 set -eu
 
 here=$(cd "$(dirname "$0")/.." && pwd)
@@ -26,7 +26,7 @@ if [ -z "$root" ]; then
 fi
 [ -n "$root" ] || { echo "toolkit.sh: the wheels brought no nvcc" >&2; exit 1; }
 
-# The driver library to link with: every function cust_raw declares, as a jump through a table filled at start.
+# The driver library to link with: every function that cust_raw declares, as a jump through a table filled at startup.
 lib=$cache/driver/lib64
 if [ ! -f "$lib/libcuda.so" ]; then
     cargo_home=${CARGO_HOME:-$HOME/.cargo}

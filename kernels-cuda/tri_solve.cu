@@ -1,11 +1,13 @@
-// x <- A^-1 b with a triangular matrix: places of one level, or several levels one after the other.
+// x <- A^-1 b with a triangular matrix: the places of one level, or several levels in sequence.
 //
-// Formula: x[i] = (b[i] - a[k] x[col[k]] - ...) r, one fused multiply-add for each entry of the row in order; the last entry of
-// a place has the row i as its column and r, the reciprocal of its diagonal entry, as its value.
-// Bytes per row: 4 for the offset, 4 and one number for each entry, the diagonal's too, one number for b and one for x.
-// Launch shape: `tri_solve_level` a thread a place, by any number of blocks; `tri_solve_levels` one block, which meets between levels.
-// Assumes: `sizes` are two places of one level for the first, two levels for the second. Vectors are not narrow. The
-// instructions of the operation run behind it (see sweep.cu).
+// Formula: x[i] = (b[i] - a[k] x[col[k]] - ...) r, one fused multiply-add for each entry of the row in order. The last
+// entry of a place has the row i as its column and r, the reciprocal of the diagonal entry, as its value.
+// Bytes per row: 4 for the offset, 4 and one number for each entry, including the diagonal, one number for b and one
+// for x.
+// Launch shape: `tri_solve_level`: one thread for each place, any number of blocks. `tri_solve_levels`: one block with
+// a barrier between levels.
+// Assumes: `sizes` are two places of one level for the first kernel, two levels for the second. Vectors are not narrow.
+// The instructions of the operation run afterwards (see sweep.cu).
 #include "sweep.cuh"
 
 template <typename T> LACUNA_FN void solve_place(const StreamOp &op, u32 place) {

@@ -1,11 +1,11 @@
 // All columns of a basis in one sweep over memory.
 //
 // Formula: basis_dot: h[j] <- sum of conj(v_j[i]) w[i]; basis_axpy: w <- w -+ sum of h[j] v_j by fma in order of j,
-// where a column whose coefficient is 0 changes nothing; then the pass, which finds w in slot 0.
-// Bytes moved per row: each column in use once and w once (basis_dot); the same and w written (basis_axpy), then what
-// the pass moves (see sweep.cl).
-// Launch shape: as sweep.cl; LACUNA_BATCH columns are projected on at a time, four are combined.
-// Assumes: columns lie one stride apart; the pass writes no column in use.
+// where a column with coefficient 0 is skipped; then the pass, with w in slot 0.
+// Bytes moved per row: basis_dot: each column in use and w, once; basis_axpy: the same, w written, and what the pass
+// moves (see sweep.cl).
+// Launch shape: as sweep.cl; LACUNA_BATCH columns are projected on at a time, four are combined at a time.
+// Assumes: columns are one stride apart; the pass writes no column in use.
 
 static inline void run_basis_dot(const Place *p, uint op, uint group, uint groups, __local number *work,
     __global number *partials) {
@@ -56,7 +56,7 @@ static inline void run_basis_dot(const Place *p, uint op, uint group, uint group
     }
 }
 
-// A basis update: the columns, what is updated, and the weights, which a GPU keeps in local memory.
+// A basis update: the columns, the updated vector, and the weights, which a GPU keeps in local memory.
 typedef struct {
     const Place *place;
     ulong v; // the word of column 0
@@ -114,7 +114,7 @@ static inline void combine(const Combination *c, uint segment, uint count, __loc
 #if LACUNA_CPU
 #define COLUMN_OF(i, c, e) GET(c, e)
 #else
-            // All are under way before the first is waited for.
+            // All loads are issued before the first is used.
             number vs[4][ELEMENTS];
             EACH(e, count) {
                 vs[0][MINE(e)] = GET(c0, e);

@@ -1,12 +1,13 @@
-// Products with several columns: what spmm_*.cl have in common.
+// Products with several columns: shared parts of spmm_*.cl.
 //
-// Formula: Y[j][i] <- row i of A times X[j], for each column j in the order of the product with one vector. VECTORS columns share
-// an entry while it is at hand; the last one stands in for those behind it.
-// Bytes moved: an entry once for VECTORS columns; of each column x once in all (from cache where columns are near) and y once.
+// Formula: Y[j][i] <- row i of A times X[j], for each column j in the order of the product with one vector. VECTORS
+// columns share each entry that is loaded; the last column stands in for missing ones.
+// Bytes moved: each entry once for VECTORS columns; each column of x once in all (from cache if columns are near) and
+// of y once.
 // Launch shape: as sweep.cl.
-// Assumes: columns lie one stride apart; no column of Y is one of X.
+// Assumes: columns are one stride apart; no column of Y is a column of X.
 
-// Columns that are multiplied with an entry at a time.
+// Columns multiplied by one loaded entry.
 #define VECTORS 8u
 
 typedef struct {
@@ -23,7 +24,7 @@ static inline Columns columns_of(const Place *p, uint op) {
     return c;
 }
 
-// The sums of VECTORS columns, nothing so far.
+// Zero sums for VECTORS columns.
 #define NO_SUMS(sum) \
     number sum[VECTORS]; \
     UNROLLED \
@@ -31,7 +32,7 @@ static inline Columns columns_of(const Place *p, uint op) {
         sum[v] = ZERO; \
     }
 
-// An entry added to the sums of the columns from `first` on.
+// Adds an entry to the sums of the columns from `first` on.
 #define ADD_ENTRY(sum, c, first, value, column) \
     { \
         const number entry = value; \
@@ -42,7 +43,7 @@ static inline Columns columns_of(const Place *p, uint op) {
         } \
     }
 
-// The sums as row `row` of the columns from `first` on.
+// Stores the sums in row `row` of the columns from `first` on.
 #define PUT_COLUMNS(sum, c, first, row) \
     UNROLLED \
     for (uint v = 0; v < VECTORS; v++) { \
@@ -51,8 +52,8 @@ static inline Columns columns_of(const Place *p, uint op) {
         } \
     }
 
-// For CPUs: every row of a segment by `lanes` lanes, which are summed by halving; `lane_rows` are the statements that add up what lane
-// `lane` of row `row` has of the columns from `first` on to `sum`.
+// For CPUs: the rows of a segment by `lanes` lanes, summed by halving. `lane_rows` are statements that accumulate into
+// `sum` the part of row `row` of lane `lane`, for the columns from `first` on.
 #define ROWS_BY_LANES(c, lanes, base, count, work, lane_rows) \
     EACH(e, count) { \
         const uint row = base + e; \
@@ -77,7 +78,7 @@ static inline Columns columns_of(const Place *p, uint op) {
         } \
     }
 
-// `rows` for every segment of this group: the columns are `columns`, the rows of the segment `count`.
+// Runs `rows` for every segment of this work-group, with `columns` the columns and `count` the rows of the segment.
 #define OVER_COLUMNS(rows) \
     const Columns columns = columns_of(p, op); \
     const uint n = OP(*p, op, LACUNA_OP_N), segments = segments_of(n); \

@@ -1,5 +1,5 @@
-//! The OpenCL C kernels of Lacuna, a file a family of operations. Files in `shared` are compiled by the OpenCL backend and,
-//! through a prelude, by the CUDA backend.
+//! The OpenCL C kernels of Lacuna, one file for each family of operations. The OpenCL backend compiles the
+//! files in `shared` directly, the CUDA backend through a prelude.
 
 /// The name and the text of a file.
 pub type Source = (&'static str, &'static str);
@@ -10,10 +10,10 @@ macro_rules! sources {
     };
 }
 
-/// What every kernel builds on, in the order in which the files build on each other.
+/// The base of every kernel, in order of dependency.
 pub const BASE: [Source; 3] = sources!["shared/": scalar, cells, shape;];
 
-/// What a kernel generated for one program is made of, in order.
+/// The parts of a generated kernel, in order.
 pub const GENERATED: [Source; 12] = sources![
     "shared/": scalar, cells, shape, words, exchange, steps, entries;
     "shared/": resident, resident_rows, streaming, streaming_rows, streaming_grids;
@@ -22,7 +22,7 @@ pub const GENERATED: [Source; 12] = sources![
 /// The frame around the operations of a generated kernel.
 pub const FRAME: &str = include_str!("shared/frame.cl");
 
-/// The kernels of single operations and of whole programs in one group, in order.
+/// The kernels of single operations and of whole programs in one work-group, in order.
 pub const OPERATIONS: [Source; 22] = sources![
     "shared/": scalar, cells, shape;
     "": sum, sweep;

@@ -1,8 +1,9 @@
-// A whole program in one launch: operations one after the other until it stops or `budget` of them have run.
+// A whole program in one launch: operations in sequence until the program stops or `budget` of them have run.
 //
 // Formula: that of each operation (sweep.cl, spmv_*.cl, basis.cl, cells.cl).
-// Bytes moved per row: as the operations'; small systems stay in cache. Cells and control stay in local memory.
-// Launch shape: one work-group of one work-item, where LACUNA_CPU is 1.
+// Bytes moved per row: as the operations; small systems stay in cache. Cells and the control block stay in local
+// memory.
+// Launch shape: one work-group of one work-item, if LACUNA_CPU is 1.
 // Assumes: LACUNA_FORMATS has a bit for each format of the program; its cells fit local memory; at most 65536 segments.
 #if LACUNA_CPU
 __kernel void KERNEL(program)(__global uchar *arena, __global const uchar *restrict fixed,
@@ -22,7 +23,7 @@ __kernel void KERNEL(program)(__global uchar *arena, __global const uchar *restr
         local_control[i] = control[i];
     }
 #define RUN(name) run_##name(&p, op, 0, 1, 1, slots, work, 0, partials)
-// Compilers leave out what no matrix of the program needs.
+// The compiler removes the formats that no matrix of the program has.
 #define HAS(code) (LACUNA_FORMATS >> (code) & 1)
 #define PRODUCT(code, name) \
     case code: \

@@ -1,14 +1,14 @@
 // The product of a matrix in compressed rows of square blocks with several vectors.
 //
-// Formula: Y[j][b i + r] <- sum over the blocks of block row i, by W lanes (lane l takes blocks l, l + W, ...), of the block's
-// columns in order, for each column j as in spmv_bcsr.cl.
-// Bytes moved per row: its values, 1 / b of an offset and of the blocks' columns, once for VECTORS columns; of each column x
-// once in all (from cache where columns are near) and y once.
+// Formula: Y[j][b i + r] <- sum over the blocks of block row i, by W lanes (lane l takes blocks l, l + W, ...), of the
+// block's columns in order, for each column j as in spmv_bcsr.cl.
+// Bytes moved per row: its values, 1 / b of an offset and of the block columns, once for VECTORS columns; each column
+// of x once in all (from cache if columns are near) and of y once.
 // Launch shape: as sweep.cl.
-// Assumes: a block lies column by column; W is a power of two up to 32; columns lie one stride apart; no column of Y is one of
-// X.
+// Assumes: a block is stored column by column; W is a power of two up to 32; columns are one stride apart; no column of
+// Y is a column of X.
 
-// On GPUs one product after another is as fast, and these are not built.
+// On GPUs one product after another is as fast, so these are not built.
 #if LACUNA_CPU
 
 static inline void bcsr_columns(

@@ -1,12 +1,12 @@
 // The product of a matrix in compressed sparse rows with several vectors.
 //
 // Formula: Y[j][i] <- sum over the entries of row i of value * X[j][column], for each column j in the order of spmv_csr.cl.
-// Bytes moved per row: an offset, its columns and values once for VECTORS columns; of each column x once in all (from cache
-// where columns are near) and y once.
+// Bytes moved per row: an offset, its columns and values, once for VECTORS columns; each column of x once in all (from
+// cache if columns are near) and of y once.
 // Launch shape: as sweep.cl.
-// Assumes: W is a power of two up to 32; columns lie one stride apart; no column of Y is one of X.
+// Assumes: W is a power of two up to 32; columns are one stride apart; no column of Y is a column of X.
 
-// On GPUs one product after another is as fast, and these are not built.
+// On GPUs one product after another is as fast, so these are not built.
 #if LACUNA_CPU
 
 static inline void csr_columns(

@@ -2,15 +2,15 @@
 //
 // Formula: Y[j][i] <- sum over diagonals k, by increasing offset, of value[k][i] * X[j][i + offset[k]], for each column j as in
 // spmv_dia.cl.
-// Bytes moved per row: a value for each diagonal once for VECTORS columns; of each column x once in all and y once.
-// Launch shape: as sweep.cl; a row each work-item of a team. Values lie as in spmv_dia.cl.
-// Assumes: columns lie one stride apart; no column of Y is one of X.
+// Bytes moved per row: a value for each diagonal, once for VECTORS columns; each column of x once in all and of y once.
+// Launch shape: as sweep.cl; one row for each work-item of a team. Values are stored as in spmv_dia.cl.
+// Assumes: columns are one stride apart; no column of Y is a column of X.
 
-// On GPUs one product after another is as fast, and these are not built.
+// On GPUs one product after another is as fast, so these are not built.
 #if LACUNA_CPU
 
 static inline void dia_columns(const Place *p, uint op, const Columns *c, uint segment, uint count) {
-    const Dia a = dia_of(p, op); // its x is not one of the columns, and is not used
+    const Dia a = dia_of(p, op); // its x is not a column and is not used
     const long base = (long)segment * SEGMENT;
     EACH(e, count) {
         const long row = base + e;

@@ -1,14 +1,14 @@
 // The product of a matrix in slices of 32 rows (SELL-32-256 and ELLPACK) with several vectors.
 //
-// Formula: Y[j][i] <- sum along the places of row i of value * X[j][column], padding included, for each column j as in
+// Formula: Y[j][i] <- sum over the places of row i of value * X[j][column], padding included, for each column j as in
 // spmv_sell.cl.
-// Bytes moved per row: its places' columns and values, an eighth of an offset, 4 bytes more where rows are sorted, once for
-// VECTORS columns; of each column x once in all (from cache where columns are near) and y once.
-// Launch shape: as sweep.cl; a row each work-item of a team, slice by slice, whole lines at a time.
-// Assumes: sorting stays within segments of 256 rows; columns lie one stride apart; no column of Y is one of X.
+// Bytes moved per row: the columns and values of its places, an eighth of an offset, 4 bytes more if rows are sorted,
+// once for VECTORS columns; each column of x once in all (from cache if columns are near) and of y once.
+// Launch shape: as sweep.cl; one row for each work-item of a team, slice by slice, with coalesced loads.
+// Assumes: sorting stays within segments of 256 rows; columns are one stride apart; no column of Y is a column of X.
 
 static inline void sell_columns(const Place *p, uint op, const Columns *c, uint segment, uint count) {
-    const Sell a = sell_of(p, op); // its x is not one of the columns, and is not used
+    const Sell a = sell_of(p, op); // its x is not a column and is not used
     const uint base = segment * SEGMENT, lanes = (count + 31) / 32 * 32;
     EACH(e, lanes) {
         if (e >= lanes) {

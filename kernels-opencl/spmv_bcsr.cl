@@ -1,12 +1,13 @@
 // The product with a matrix in compressed rows of square blocks, and the pass on the rows just computed.
 //
-// Formula: y[b i + r] <- sum over the blocks of block row i, by W lanes (lane j takes blocks j, j + W, ...), of the block's
-// columns in order: value[r][c] * x[b column + c] with fused multiply-add; lanes are summed by halving. Then the pass,
-// which finds y in slot 0.
-// Bytes moved per row: its values, 1 / b of an offset and of the blocks' columns, x once in all (from cache where columns
+// Formula: y[b i + r] <- sum over the blocks of block row i, by W lanes (lane j takes blocks j, j + W, ...), of the
+// block's columns in order: value[r][c] * x[b column + c] with fused multiply-add; lanes are summed by halving. Then
+// the pass, with y in slot 0.
+// Bytes moved per row: its values, 1 / b of an offset and of the block columns, x once in all (from cache if columns
 // are near), y once; then what the pass moves.
-// Launch shape: as sweep.cl. Blocks lie column by column; a team takes 32 / W rows at a time, a lane each work-item.
-// Assumes: b is 2 to 8, of which 2, 3 and 4 have code of their own; W is a power of two up to 32; the pass does not write x.
+// Launch shape: as sweep.cl. Blocks are stored column by column; a team takes 32 / W rows at a time, one lane for each
+// work-item.
+// Assumes: b is 2 to 8, with specialised code for 2, 3 and 4; W is a power of two up to 32; the pass does not write x.
 
 typedef struct {
     uint block;
@@ -26,14 +27,14 @@ static inline Bcsr bcsr_of(const Place *p, uint op) {
     return a;
 }
 
-// Blocks whose loads are under way before the first is multiplied; the last one stands in for those behind it.
+// Blocks whose loads are issued before the first is multiplied; the last block stands in for missing ones.
 #if LACUNA_CPU
 #define BLOCKS 1
 #else
 #define BLOCKS LACUNA_BATCH
 #endif
 
-// What row `r` of blocks of `B` adds to a lane's sum: blocks `at`, `at + W`, ... up to `end`.
+// Adds row `r` of the blocks `at`, `at + W`, ... up to `end` to a lane's sum; blocks have `B` rows.
 #define SUM_BLOCKS(B) \
     for (; at < end; at += BLOCKS * lanes) { \
         number v[BLOCKS][B], b[BLOCKS][B]; \

@@ -1,16 +1,16 @@
 // The product with a matrix in compressed sparse rows, and the pass on the rows just computed.
 //
 // Formula: y[i] <- sum over the entries of row i of value * x[column], by W lanes: lane j takes entries j, j + W, ...
-// with fused multiply-add in order, lanes are summed by halving; a row whose lanes would have more than LONG_LANE is
-// cut into pieces, each with W = 32, whose sums are added in order. Then the pass, which finds y in slot 0.
-// Bytes moved per row: an offset, its columns and values, x once in all (from cache where columns are near), y once;
-// then what the pass moves (see sweep.cl).
-// Launch shape: as sweep.cl. A team takes 32 / W rows at a time, a lane each work-item. Where a group is one team it reads
-// the entries of those rows, which lie one behind the other, side by side into local memory, the next ones while it
-// multiplies these, and long rows are the team's; else (program.cl) lanes read them where they lie, and a long row is one
-// work-item's.
-// Few rows of many entries are too little work for segments: `spmv_csr_first` computes y alone, a row a group at a time, and the
-// pass follows as a sweep that reads it.
+// with fused multiply-add in order, lanes are summed by halving. A row whose lanes would have more than LONG_LANE
+// entries is cut into pieces, each with W = 32, whose sums are added in order. Then the pass, with y in slot 0.
+// Bytes moved per row: an offset, its columns and values, x once in all (from cache if columns are near), y once; then
+// what the pass moves (see sweep.cl).
+// Launch shape: as sweep.cl. A team takes 32 / W rows at a time, one lane for each work-item. A work-group of one team
+// loads the entries of these rows, which are contiguous, into local memory with coalesced reads, the next ones while it
+// multiplies the current ones; the team sums long rows together. Otherwise (program.cl) lanes read entries in place,
+// and one work-item sums a long row.
+// A few rows with many entries give too few segments: `spmv_csr_first` computes y alone, one row for each work-group at
+// a time, and the pass follows as a sweep that reads y.
 // Assumes: W is a power of two up to 32; the pass does not write x.
 
 typedef struct {
@@ -34,7 +34,7 @@ static inline bool is_long(uint first, uint end, uint lanes) {
     return end - first > LACUNA_LONG_LANE * lanes;
 }
 
-// A row by one work-item: so many lanes in turn, with room for `sums` of them.
+// A row by one work-item, which takes the lanes in turn; `sums` has room for them.
 #define ROW_OF_LANES(sums, first, end, lanes, columns, values, x) \
     for (uint j = 0; j < (lanes); j++) { \
         sums[j] = ZERO; \
@@ -67,7 +67,7 @@ static inline number long_row(const Csr *a, uint first, uint end) {
 }
 
 #if LACUNA_CPU
-// A row by the only work-item there is.
+// A row by the only work-item.
 static inline number row_alone(const Csr *a, uint first, uint end, __local number *work) {
     __global const uint *restrict columns = a->columns;
     __global const number *restrict values = a->values;
@@ -87,7 +87,7 @@ static inline number row_alone(const Csr *a, uint first, uint end, __local numbe
     return sum;
 }
 #else
-// The first of a team's `lanes` neighbours has their sum by halving; `at` has room for THREADS numbers.
+// Sums `lanes` neighbours of a team by halving, into the first of them; `at` has room for THREADS numbers.
 static inline number sum_lanes(number sum, uint lanes, __local number *at) {
     if (lanes > 1) {
         at[ITEM] = sum;
@@ -103,10 +103,10 @@ static inline number sum_lanes(number sum, uint lanes, __local number *at) {
     return sum;
 }
 
-// Entries that are multiplied before the first product is waited for.
+// Operand values loaded before the first multiplication.
 #define AHEAD 8
 
-// A row of a lane: entries from `at` up to `end`, a lane's stride apart; the last one stands in for those behind it.
+// A lane's entries of a row: from `at` up to `end`, a lane's stride apart; the last one stands in for missing ones.
 #define SUM_ENTRIES(sum, at, end, stride, value, column) \
     while (at < end) { \
         number xs[AHEAD]; \
@@ -124,7 +124,7 @@ static inline number sum_lanes(number sum, uint lanes, __local number *at) {
         at += AHEAD * (stride); \
     }
 
-// A row by a group of one team, so many entries at a time; its first work-item has the sum.
+// A row by a work-group of one team, `piece` entries at a time; the first work-item has the sum.
 static inline number in_pieces_of(uint piece, const Csr *a, uint first, uint end, __local number *work) {
     __global const uint *restrict columns = a->columns;
     __global const number *restrict values = a->values;
@@ -150,7 +150,7 @@ static inline number row_of_team(const Csr *a, uint first, uint end, __local num
         : in_pieces_of(max(end - first, 1u), a, first, end, work);
 }
 
-// The rows of a segment by a group of one team, entries through local memory.
+// The rows of a segment by a work-group of one team, with entries staged in local memory.
 static inline void csr_staged(const Csr *a, ulong base, uint count, __local number *slots, __local number *work) {
     const uint lanes = a->lanes;
     __global const uint *restrict row_ptr = a->row_ptr + base;
@@ -206,7 +206,7 @@ static inline void csr_staged(const Csr *a, ulong base, uint count, __local numb
         const uint here = min(end, stop);
         if (at < here) {
             SUM_ENTRIES(sum, at, here, lanes, local_values[k - first], local_columns[k - first])
-            at = here + ((at - here) & (lanes - 1)); // the lane's next entry, here or in what comes next
+            at = here + ((at - here) & (lanes - 1)); // the lane's next entry, in this batch or the next
         }
         SYNC();
         if (complete) {
@@ -221,7 +221,7 @@ static inline void csr_staged(const Csr *a, ulong base, uint count, __local numb
             sum = ZERO;
         }
     }
-    SYNC(); // rows are of others than their elements
+    SYNC(); // other work-items own these rows' elements
     for (uint r = 0; *any_long && r < count; r++) {
         if (is_long(starts[r], starts[r + 1], lanes)) {
             const number whole = long_row_of_team(a, starts[r], starts[r + 1], work);
@@ -278,7 +278,7 @@ __kernel LACUNA_GROUP void KERNEL(spmv_csr)(OPERATION_ARGUMENTS) {
     END_OPERATION();
 }
 
-// Lanes are as many as there are; a group is one team.
+// One lane for each work-item; a work-group is one team.
 __kernel LACUNA_GROUP void KERNEL(spmv_csr_first)(OPERATION_ARGUMENTS) {
     BEGIN_OPERATION();
     const Csr a = csr_of(p, op);

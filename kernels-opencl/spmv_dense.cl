@@ -1,9 +1,9 @@
-// The product with a matrix that has all its places, and the pass on the rows just computed.
+// The product with a dense matrix, and the pass on the rows just computed.
 //
-// Formula: y[i] <- sum over the columns j of value[i][j] * x[j], by W lanes: lane l takes columns l, l + W, ... with fused
-// multiply-add in order, lanes are summed by halving. Then the pass, which finds y in slot 0.
+// Formula: y[i] <- sum over the columns j of value[i][j] * x[j], by W lanes: lane l takes columns l, l + W, ... with
+// fused multiply-add in order, lanes are summed by halving. Then the pass, with y in slot 0.
 // Bytes moved per row: a value for each column; x once in all (from cache), y once; then what the pass moves.
-// Launch shape: as sweep.cl. A team takes 32 / W rows at a time, a lane each work-item.
+// Launch shape: as sweep.cl. A team takes 32 / W rows at a time, one lane for each work-item.
 // Assumes: W is a power of two up to 32; the pass does not write x.
 
 typedef struct {

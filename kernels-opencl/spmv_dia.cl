@@ -1,10 +1,11 @@
 // The product with a matrix in diagonals, and the pass on the rows just computed.
 //
-// Formula: y[i] <- sum over diagonals k, by increasing offset, of value[k][i] * x[i + offset[k]] with fused multiply-add;
-// places outside the matrix take no part. Then the pass, which finds y in slot 0.
+// Formula: y[i] <- sum over diagonals k, by increasing offset, of value[k][i] * x[i + offset[k]] with fused
+// multiply-add; places outside the matrix are skipped. Then the pass, with y in slot 0.
 // Bytes moved per row: a value for each diagonal, no index; x once in all, y once; then what the pass moves.
-// Launch shape: as sweep.cl; the value at row 64 s + r on diagonal k of d is at start[k] + s step + r, where the table of a matrix
-// has d offsets, d starts and the step (`crates/formats/src/storage/dia.rs`): a team reads whole lines, or nearly so.
+// Launch shape: as sweep.cl. The value at row 64 s + r on diagonal k of d is at start[k] + s step + r, where the table
+// of a matrix holds d offsets, d starts and the step (`crates/formats/src/storage/dia.rs`): loads of a team are
+// coalesced, or nearly so.
 // Assumes: the pass does not write x.
 
 typedef struct {
@@ -26,7 +27,7 @@ static inline Dia dia_of(const Place *p, uint op) {
     return a;
 }
 
-// Rows of a diagonal that lie together.
+// Rows of a diagonal that are contiguous.
 #define DIA_ROWS 64u
 
 static inline void dia_rows(const Dia *a, uint segment, uint count, __local number *slots) {
@@ -35,7 +36,7 @@ static inline void dia_rows(const Dia *a, uint segment, uint count, __local numb
     __global const int *restrict offsets = a->offsets, *restrict starts = a->starts;
     __global const number *restrict values = a->values + (ulong)segment * (SEGMENT / DIA_ROWS) * step;
     SOURCE x = a->x;
-    // Whether all places are within the matrix.
+    // Whether all places are inside the matrix.
     const bool within = diagonals > 0 && count == SEGMENT && base + offsets[0] >= 0
         && base + SEGMENT + offsets[diagonals - 1] <= cols;
 #if LACUNA_CPU

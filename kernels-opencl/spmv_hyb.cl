@@ -1,14 +1,14 @@
 // The product with a matrix in slices of 32 rows and coordinates (HYB), or coordinates alone (COO), and the pass on the
 // rows just computed.
 //
-// Formula: y[i] <- sum along the places of row i in its slice, padding included, then along its coordinates, of
-// value * x[column] with fused multiply-add. Where the coordinates of a row are in pieces, 32 lanes take the entries of
-// each in turn and are summed by halving, the pieces' sums are added in order, and their sum to that of the slice. Then the
-// pass, which finds y in slot 0.
-// Bytes moved per row: a column and a value for each place, a row more for a coordinate in no piece; about a quarter of an
-// offset; x once in all (from cache where columns are near), y once; then what the pass moves.
-// Launch shape: `spmv_pieces` ahead of the rest, a team for each piece; then as sweep.cl. A work-item goes along a row's
-// places in its slice; one that finds the first coordinate of a row goes along the others.
+// Formula: y[i] <- sum over the places of row i in its slice, padding included, then over its coordinates, of value *
+// x[column] with fused multiply-add. If the coordinates of a row are in pieces, 32 lanes take the entries of each in
+// turn and are summed by halving; the sums of the pieces are added in order, and their sum to that of the slice. Then
+// the pass, with y in slot 0.
+// Bytes moved per row: a column and a value for each place, also a row for a coordinate in no piece; about a quarter of
+// an offset; x once in all (from cache if columns are near), y once; then what the pass moves.
+// Launch shape: `spmv_pieces` first, one team for each piece; then as sweep.cl. A work-item sums a row's places in its
+// slice; the one that finds the first coordinate of a row sums the row's others.
 // Assumes: the offsets of `crates/formats/src/storage/hyb_layout.rs`; the pass does not write x.
 
 typedef struct {
@@ -19,7 +19,7 @@ typedef struct {
     __global const uint *restrict long_rows;
     __global const uint *restrict long_ptr;
     __global const uint *restrict piece_ptr;
-    // By place, those of slices counted.
+    // Indexed by place, including those of slices.
     __global const uint *restrict rows;
     __global const uint *restrict columns;
     __global const number *restrict values;
@@ -43,7 +43,7 @@ static inline Hyb hyb_of(const Place *p, uint op) {
     return a;
 }
 
-// Sums the pieces that fall to this group, a team each.
+// Sums the pieces of this work-group, one team for each.
 static inline void sum_pieces(const Hyb *a, uint group, uint groups, __local number *work) {
     __global const uint *restrict columns = a->columns;
     __global const number *restrict values = a->values;
@@ -82,7 +82,7 @@ static inline void sum_pieces(const Hyb *a, uint group, uint groups, __local num
     }
 }
 
-// The sum of the row of coordinate `k`, from `sum` on, where that is its first one.
+// Adds the coordinates of a row to `sum`, if `k` is the first of them.
 static inline number along_row(const Hyb *a, uint k, uint end, number sum) {
     for (const uint row = a->rows[k]; k < end && a->rows[k] == row; k++) {
         sum = multiply_add(a->values[k], GET(a->x, a->columns[k]), sum);

@@ -1,11 +1,11 @@
 // The product with a matrix in compressed rows with packed columns, and the pass on the rows just computed.
 //
-// Formula: y[i] <- sum over the entries of row i of value * x[first + distance], by W lanes: lane j takes entries j, j + W,
-// ... with fused multiply-add in order, lanes are summed by halving; narrow values are widened first. Then the pass, which
-// finds y in slot 0.
-// Bytes moved per row: an offset and a first column, 2 for each entry's column, its value; x once in all (from cache where
+// Formula: y[i] <- sum over the entries of row i of value * x[first + distance], by W lanes: lane j takes entries j, j
+// + W, ... with fused multiply-add in order, lanes are summed by halving; narrow values are widened first. Then the
+// pass, with y in slot 0.
+// Bytes moved per row: an offset and a first column, 2 for each entry's column, its value; x once in all (from cache if
 // columns are near), y once; then what the pass moves.
-// Launch shape: as sweep.cl. A team takes 32 / W rows at a time, a lane each work-item.
+// Launch shape: as sweep.cl. A team takes 32 / W rows at a time, one lane for each work-item.
 // Assumes: W is a power of two up to 32; the words of `crates/formats/src/storage/packed.rs`; the pass does not write x.
 
 typedef struct {
@@ -13,7 +13,7 @@ typedef struct {
     __global const uint *restrict row_ptr;
     __global const uint *restrict first;
     __global const ushort *restrict distances;
-    // Of type `narrow` where they are.
+    // Of type `narrow` if `is_narrow`.
     __global const uchar *restrict values;
     SOURCE x;
     uint lanes;
@@ -28,7 +28,7 @@ static inline Packed packed_of(const Place *p, uint op) {
     return a;
 }
 
-// What a lane adds up of a row: entries `at`, `at + W`, ... up to `end`.
+// The sum of a lane's entries of a row: `at`, `at + W`, ... up to `end`.
 static inline number packed_lane(const Packed *a, SOURCE x, uint at, uint end) {
     const uint lanes = a->lanes;
     __global const ushort *restrict distances = a->distances;

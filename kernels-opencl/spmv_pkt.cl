@@ -1,12 +1,13 @@
 // The product with a matrix in packets of 1024 rows (PKT), and the pass on the rows just computed.
 //
-// Formula: y[i] <- sum along the places of row i in its slice, padding included, of value * x[first of its packet + column],
-// then along its far entries of value * x[column], with fused multiply-add. Then the pass, which finds y in slot 0.
-// Bytes moved per row: 2 for each place's column and its value, 4 and a value for each far entry, an offset and an eighth; x
-// once in all (a packet's part of it from cache), y once; then what the pass moves.
-// Launch shape: as sweep.cl; place j of lane l of a slice that starts at column c is at (c + j) 32 + l: a row each
-// work-item of a team, slice by slice, whole lines at a time.
-// Assumes: the words of `crates/formats/src/storage/pkt.rs`, values of far entries behind those of places; the pass does not write x.
+// Formula: y[i] <- sum over the places of row i in its slice, padding included, of value * x[first of its packet +
+// column], then over its far entries of value * x[column], with fused multiply-add. Then the pass, with y in slot 0.
+// Bytes moved per row: 2 and a value for each place, 4 and a value for each far entry, an offset and an eighth; x once
+// in all (a packet's part of it from cache), y once; then what the pass moves.
+// Launch shape: as sweep.cl. Place j of lane l of a slice that starts at column c is at (c + j) 32 + l: one row for
+// each work-item of a team, slice by slice, with coalesced loads.
+// Assumes: the words of `crates/formats/src/storage/pkt.rs`, values of far entries after those of places; the pass does
+// not write x.
 
 #define PACKET 1024u
 

@@ -1,11 +1,11 @@
 // The product with a matrix in slices of 32 rows (SELL-32-256 and ELLPACK), and the pass on the rows just computed.
 //
-// Formula: y[i] <- sum along the places of row i of value * x[column] with fused multiply-add, padding included. Then the
-// pass, which finds y in slot 0.
-// Bytes moved per row: its places' columns and values, an eighth of an offset, 4 bytes more where rows are sorted; x once
-// in all (from cache where columns are near), y once; then what the pass moves.
-// Launch shape: as sweep.cl; place j of lane l of a slice that starts at column c is at (c + j) 32 + l: a row each
-// work-item of a team, slice by slice, whole lines at a time.
+// Formula: y[i] <- sum over the places of row i of value * x[column] with fused multiply-add, padding included. Then
+// the pass, with y in slot 0.
+// Bytes moved per row: the columns and values of its places, an eighth of an offset, 4 bytes more if rows are sorted; x
+// once in all (from cache if columns are near), y once; then what the pass moves.
+// Launch shape: as sweep.cl. Place j of lane l of a slice that starts at column c is at (c + j) 32 + l: one row for
+// each work-item of a team, slice by slice, with coalesced loads.
 // Assumes: sorting stays within segments of 256 rows; the pass does not write x.
 
 typedef struct {
@@ -51,7 +51,7 @@ static inline void sell_rows(const Sell *a, uint segment, uint count, __local nu
         }
     }
 #else
-    // Places are fetched while those before them are multiplied.
+    // The next places are loaded while the current ones are multiplied.
     uint slice = 0, c[AHEAD];
     number v[AHEAD], sum = ZERO;
     ulong at = 0, end = 0;
@@ -60,7 +60,7 @@ static inline void sell_rows(const Sell *a, uint segment, uint count, __local nu
         at = (ulong)a->slice_ptr[first + slice] * 32 + LANE; \
         end = (ulong)a->slice_ptr[first + slice + 1] * 32; \
     }
-    // The last place of a lane stands in for those behind it.
+    // The last place of a lane stands in for missing ones.
 #define FETCH() \
     if (at < end) { \
         UNROLLED \

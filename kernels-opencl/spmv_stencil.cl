@@ -1,9 +1,9 @@
 // The product with constant coefficients on a grid, and the pass on the rows just computed.
 //
 // Formula: y[i] <- sum over neighbours k, by increasing distance, of coefficient[k] * x[i + distance[k]] with fused
-// multiply-add; neighbours outside the grid take no part. Then the pass, which finds y in slot 0.
-// Bytes moved per row: none of a matrix; x once in all, y once; then what the pass moves.
-// Launch shape: as sweep.cl; points are numbered with x fastest, so that a team reads whole lines.
+// multiply-add; neighbours outside the grid are skipped. Then the pass, with y in slot 0.
+// Bytes moved per row: none for the matrix; x once in all, y once; then what the pass moves.
+// Launch shape: as sweep.cl; points are numbered with x fastest, so that loads are coalesced.
 // Assumes: the words of `crates/formats/src/storage/stencil.rs`; the pass does not write x.
 
 typedef struct {
@@ -24,7 +24,7 @@ static inline Stencil stencil_of(const Place *p, uint op) {
     return a;
 }
 
-// Whether a step of an axis ends on the grid.
+// Whether a step along an axis stays on the grid.
 #define ON(at, step, side) ((uint)((at) + (step)) < (uint)(side))
 
 static inline void stencil_rows(const Stencil *a, uint segment, uint count, __local number *slots) {

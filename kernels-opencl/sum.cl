@@ -1,11 +1,11 @@
-// Canonical sums: of the terms of a segment, and of the sums of segments.
+// Canonical sums: of the terms of a segment, and of the segment sums.
 //
 // Formula: a sum over n terms is the pairwise tree of fan-in 256; inside 256 the stride halves (128, 64, ..., 1).
-// Bytes moved: one partial sum for each sum and 256 terms, written and read; a two hundred and fifty-sixth of that where
-// sums are folded.
-// Launch shape: by whole work-groups. The last group to end an operation sums what all have left; where that is more than
-// LACUNA_FOLD numbers, a launch of `fold` behind the operation sums them 256 to 1 first, in as many groups as it takes.
-// Assumes: `work` has LACUNA_BATCH * THREADS numbers and SEGMENT more; `partials` has room for the sums twice.
+// Bytes moved: one partial sum for each sum and 256 terms, written and read; 1/256 of that more if sums are folded.
+// Launch shape: whole work-groups. The last work-group to end an operation adds the partial sums of all; if these are
+// more than LACUNA_FOLD numbers, a launch of `fold` after the operation sums them 256 to 1 first, in as many
+// work-groups as needed.
+// Assumes: `work` has room for LACUNA_BATCH * THREADS + SEGMENT numbers; `partials` has room for the sums twice.
 
 #if LACUNA_CPU
 static inline void sum_256(__local number *w) {
@@ -16,7 +16,7 @@ static inline void sum_256(__local number *w) {
     }
 }
 #else
-// Halves blocks of 32 numbers in `work` to one each; the block `b` is complete for the work-item `b`.
+// Halves each block of 32 numbers in `work` to one; work-item `b` gets the result of block `b`.
 static inline number sum_32(__local number *work, uint blocks) {
     SYNC();
     if (ITEM < blocks * 4) {
@@ -31,7 +31,8 @@ static inline number sum_32(__local number *work, uint blocks) {
 }
 #endif
 
-// Sums terms in `work` for each of `batch` sums and each segment of this group, from `first` on, into `partials`: all 256 of a segment on a CPU, else what is left of them after each work-item has halved its eight.
+// Sums the terms in `work`, for each of `batch` sums and each segment of this work-group from `first` on, into
+// `partials`. On a CPU these are all 256 terms of a segment, else what each work-item has left after halving its eight.
 static inline void sum_segments(__local number *work, uint batch, __global number *partials, uint first_sum,
     uint segments, uint first) {
 #if LACUNA_CPU
@@ -48,7 +49,7 @@ static inline void sum_segments(__local number *work, uint batch, __global numbe
 #endif
 }
 
-// Sums of an operation.
+// Number of sums of an operation.
 static inline uint sums_of(const Place *p, uint op) {
     bool projects = OP(*p, op, LACUNA_OP_KIND) == LACUNA_KIND_BASIS_DOT;
     return OP(*p, op, projects ? LACUNA_OP_COLUMNS : LACUNA_OP_DOT_COUNT);
@@ -65,7 +66,7 @@ static inline bool folds(const Place *p, uint op) {
 }
 
 #if !LACUNA_CPU
-// Of 256 terms from `from` on, those of this work-item's place in 32, halved; terms from `left` on are zero.
+// This work-item's eight of 256 terms from `from` on; terms from `left` on are zero.
 static inline void read_8(__global const number *from, uint left, number *e) {
     UNROLLED
     for (uint m = 0; m < 8; m++) {
@@ -146,8 +147,8 @@ static inline void sum_partials(const Place *p, uint op, uint terms, __global nu
 #endif
 }
 
-// What every launch of an operation ends with: the last group to come here makes the sums, runs the instructions and
-// says what is due next. `local_memory` has room for `local_capacity` cells.
+// The end of every launch of an operation: the last work-group to arrive computes the sums, runs the instructions and
+// chooses the next operation. `local_memory` has room for `local_capacity` cells.
 static LACUNA_RARE void finish(Place p, uint op, uint terms, __global ulong *control, __global number *partials,
     __global uint *counter, uint local_capacity, __local number *local_memory, __local number *work) {
     SYNC_ALL();
@@ -189,7 +190,7 @@ static LACUNA_RARE void finish(Place p, uint op, uint terms, __global ulong *con
     }
 }
 
-// What kernels of operations take, begin with and end with.
+// The arguments, the beginning and the end of the kernels of operations.
 #define OPERATION_ARGUMENTS \
     __global uchar *arena, __global const uchar *restrict fixed, __global const uint *restrict table, \
     __global const ulong *restrict names, __global number *cells, __global ulong *control, \
@@ -209,7 +210,7 @@ static LACUNA_RARE void finish(Place p, uint op, uint terms, __global ulong *con
         finish(place, op, segments_of(OP(place, op, LACUNA_OP_N)), control, partials, counter, local_capacity, slots, work); \
     }
 
-// The sums of segments, 256 to 1, behind an operation that leaves them to this.
+// Sums the segment sums 256 to 1, after an operation that leaves this to `fold`.
 __kernel LACUNA_GROUP void KERNEL(fold)(OPERATION_ARGUMENTS) {
     BEGIN_OPERATION();
 #if !LACUNA_CPU

@@ -1,16 +1,16 @@
-// A pass: every update and dot product of it in one sweep over memory, then its instructions.
+// A pass: all its updates and dot products in one sweep over memory, then its instructions.
 //
 // Formula: dst[i] <- sum of coefficient * factor[i] * vector[i], update by update; cell <- sum of conj(a[i]) b[i].
-// Bytes moved per row: each vector whose old value is read once, each that is written once; beside them one partial
+// Bytes moved per row: each vector whose old value is read, once; each vector that is written, once; also one partial
 // sum for each dot product and 256 rows.
-// Launch shape: work-groups of one team, which go over segments of 256 elements with the grid's stride; one work-item
-// that goes over all 256 where LACUNA_CPU is 1. The last group to end sums the segment sums in canonical order and runs
-// the instructions.
-// Assumes: the operation is the one that is due (else the launch does nothing); slots below `slot_cap` are in local
-// memory, the others stay where their vectors are, which only the work-item of an element touches.
+// Launch shape: work-groups of one team in a grid-stride loop over segments of 256 elements; if LACUNA_CPU is 1, one
+// work-item processes all 256. The last work-group to end sums the segment sums in canonical order and runs the
+// instructions.
+// Assumes: the operation is the next one (else the launch does nothing); slots below `slot_cap` are in local memory,
+// the others stay in their vectors, where only the work-item of an element touches it.
 
-// What a group reads of the table for every segment: where the words of its lists are, its vectors, its coefficients. On
-// a GPU all of that is in local memory: what streams by would push it out of a cache.
+// What a work-group reads of the table for every segment: the words of its lists, its vectors, its coefficients. On a
+// GPU all of that is in local memory, since streaming data would evict it from the cache.
 typedef struct {
     const Place *place;
     uint op, slot_cap, first_word, cached_loads;
@@ -20,14 +20,14 @@ typedef struct {
     __local const number *coefficients;
 } Sweep;
 
-// `local_memory` begins where any number may.
+// `local_memory` is aligned for any type.
 static inline Sweep sweep_of(const Place *p, uint op, uint slot_cap, __local number *local_memory) {
     Sweep s = { p, op, slot_cap, OP(*p, op, LACUNA_OP_SLOTS), 0, OP(*p, op, LACUNA_OP_LOADS),
         OP(*p, op, LACUNA_OP_LOAD_COUNT), OP(*p, op, LACUNA_OP_UPDATES), OP(*p, op, LACUNA_OP_UPDATE_COUNT),
         OP(*p, op, LACUNA_OP_STORES), OP(*p, op, LACUNA_OP_STORE_COUNT), OP(*p, op, LACUNA_OP_DOTS),
         OP(*p, op, LACUNA_OP_DOT_COUNT), 0, 0, 0 };
 #if !LACUNA_CPU
-    // Where vectors are, coefficients, words: from those that name slots to the last of a dot product.
+    // Vector addresses, coefficients, words: from those that name slots to the last one of a dot product.
     const uint terms = OP(*p, op, LACUNA_OP_TERM_COUNT), slots = OP(*p, op, LACUNA_OP_SLOT_COUNT);
     __local ulong *homes = (__local ulong *)local_memory;
     __local number *coefficients = (__local number *)(homes + (slots + 1) / 2 * 2);
@@ -68,8 +68,8 @@ static inline Sweep sweep_of(const Place *p, uint op, uint slot_cap, __local num
     return s;
 }
 
-// OPERAND makes the values of a slot ready, OF is one of them: on a CPU each is read where it lies. A slot is in local
-// memory, or where its vector is.
+// OPERAND prepares the values of a slot, OF is one of them; a CPU reads each in place. A slot is in local memory or in
+// its vector.
 #if LACUNA_CPU
 #define WORD(i) s->place->table[i]
 #define HOME(slot) VECTOR(*s->place, WORD(s->first_word + (slot)))
@@ -93,13 +93,13 @@ static inline void read_slot(const Sweep *s, uint slot, ulong base, uint count, 
 }
 #endif
 
-// Loads, updates and stores of one segment, of which `count` elements exist. Slot 0 holds what a product computed.
+// Loads, updates and stores of one segment, of which `count` elements exist. Slot 0 holds the result of a product.
 static inline void pass(const Sweep *s, uint segment, uint count, __local number *slots) {
     const ulong base = (ulong)segment * SEGMENT;
     const uint slot_cap = s->slot_cap;
     uint at = s->loads, k = 0;
 #if LACUNA_NARROW
-    // What a product computed is read as the vector keeps it.
+    // The result of a product is rounded to the type of its vector.
     if (slot_cap > 0) {
         EACH(e, count) { slots[e] = KEPT(HOME(0), slots[e]); }
     }
@@ -112,7 +112,7 @@ static inline void pass(const Sweep *s, uint segment, uint count, __local number
         EACH(e, count) { to[e] = GET(from, e); }
     }
 #else
-    // Several vectors are under way before the first is waited for. Slots of loads ascend.
+    // Several vectors are loaded before the first is used. The slots of loads ascend.
 #define LOAD(B) \
     for (; k + B <= s->cached_loads; k += B) { \
         number v[B][ELEMENTS]; \
@@ -138,7 +138,7 @@ static inline void pass(const Sweep *s, uint segment, uint count, __local number
         uint dst = WORD(at + LACUNA_UPDATE_SLOT), terms = WORD(at + LACUNA_UPDATE_TERMS);
         at += LACUNA_UPDATE_WORDS;
         number sum[ELEMENTS];
-        // Adding to -0 is the first term itself, to the bit, where numbers are real.
+        // For real numbers, adding to -0 gives the first term itself, to the bit.
         EACH(e, count) { sum[MINE(e)] = !LACUNA_COMPLEX && terms ? -ZERO : ZERO; }
         for (uint term = 0; term < terms; term++, ordinal++, at += LACUNA_TERM_WORDS) {
             uint kind = WORD(at + LACUNA_TERM_COEFFICIENT), factor = WORD(at + LACUNA_TERM_FACTOR);
@@ -197,7 +197,7 @@ static inline void pass(const Sweep *s, uint segment, uint count, __local number
     }
 }
 
-// The dot products of one segment, of which a group has those from `first` on, a team each.
+// The dot products of one segment; a work-group has the segments from `first` on, one team for each.
 static inline void dots(const Sweep *s, uint segment, uint count, uint segments, uint first, __local number *slots,
     __local number *work, __global number *partials) {
     const ulong base = (ulong)segment * SEGMENT;
@@ -229,8 +229,7 @@ static inline void dots(const Sweep *s, uint segment, uint count, uint segments,
     }
 }
 
-// Goes over the segments that fall to this group, a team each: `rows` computes what slot 0 is to hold, then comes the
-// pass.
+// Loops over the segments of this work-group, one team for each: `rows` computes slot 0, then the pass follows.
 #define OVER_SEGMENTS(rows) \
     const Sweep s = sweep_of(p, op, slot_cap, local_memory); \
     const uint n = OP(*p, op, LACUNA_OP_N), segments = segments_of(n); \

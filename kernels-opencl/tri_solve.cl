@@ -1,11 +1,13 @@
-// x <- A^-1 b with a triangular matrix: places of one level, or several levels one after the other.
+// x <- A^-1 b with a triangular matrix: the places of one level, or several levels in sequence.
 //
-// Formula: x[i] = (b[i] - a[k] x[col[k]] - ...) r, one fused multiply-add for each entry of the row in order; the last entry of
-// a place has the row i as its column and r, the reciprocal of its diagonal entry, as its value.
-// Bytes moved per row: an offset, its columns and values, b and x once, x of the rows it needs (from cache where they are near).
-// Launch shape: `tri_solve_level` a work-item a place, by any number of groups; `tri_solve_levels` one group, which meets between levels.
-// Assumes: the places `slot_cap` to `local_capacity` are of one level for the first; these are levels for the second. Vectors
-// are not narrow. The instructions of the operation run behind it (see `sweep`).
+// Formula: x[i] = (b[i] - a[k] x[col[k]] - ...) r, one fused multiply-add for each entry of the row in order. The last
+// entry of a place has the row i as its column and r, the reciprocal of the diagonal entry, as its value.
+// Bytes moved per row: an offset, its columns and values, b and x once, x of the rows it depends on (from cache if they
+// are near).
+// Launch shape: `tri_solve_level`: one work-item for each place, any number of work-groups. `tri_solve_levels`: one
+// work-group with a barrier between levels.
+// Assumes: `slot_cap` to `local_capacity` are places of one level for the first kernel, levels for the second. Vectors
+// are not narrow. The instructions of the operation run afterwards (see `sweep`).
 
 static inline void solve_place(__global const uint *restrict row_ptr, __global const uint *restrict columns,
     __global const number *restrict values, SOURCE b, TARGET x, uint place) {

@@ -1,5 +1,6 @@
 #!/bin/sh
-# Builds the test binaries and the bench, stripped, into .bin/, for a machine with a GPU and without Rust. Run from anywhere.
+# Builds the test binaries and the bench, stripped, into .bin/, to run on a machine with a GPU but without Rust. Run
+# from anywhere.
 set -eu
 cd "$(dirname "$0")/../.."
 eval "$(kernels-cuda/toolkit.sh)"

@@ -1,9 +1,10 @@
-//! Compiles `kernels-cuda/*.cu` into fatbins that the crate embeds: Turing, Ampere, Hopper, and PTX for what comes after.
+//! Compiles `kernels-cuda/*.cu` into fatbins that the crate embeds: Turing, Ampere, Hopper, and PTX for later
+//! architectures.
 use std::path::{Path, PathBuf};
 use std::process::{Command, exit};
 use std::{env, fs, thread};
 
-/// Machine code for these, and PTX of the last one.
+/// Machine code for these architectures, and PTX of the last one.
 const ARCHITECTURES: [&str; 3] = ["75", "80", "90"];
 
 fn main() {
@@ -14,13 +15,13 @@ fn main() {
         println!("cargo:rerun-if-env-changed={variable}");
     }
     if env::var_os("DOCS_RS").is_some() {
-        // Documentation is built without nvcc, and without kernels.
+        // docs.rs builds without nvcc and without kernels.
         fs::write(out.join("fatbins.rs"), "&[]")
             .unwrap_or_else(|e| fail(&format!("writing fatbins.rs: {e}")));
         return;
     }
     let nvcc = find_nvcc();
-    // The names of the encoding's words, for the kernels.
+    // The constants of the encoding, for the kernels.
     fs::write(out.join("layout.h"), lacuna_engine::encode::c_header())
         .unwrap_or_else(|e| fail(&format!("writing layout.h: {e}")));
     let mut sources: Vec<PathBuf> = fs::read_dir(&kernels)
@@ -55,8 +56,8 @@ fn main() {
 fn compile(nvcc: &Path, source: &Path, out: &Path, architectures: &[&str]) -> Result<(), String> {
     let stem = source.file_stem().unwrap_or_default().to_string_lossy();
     let mut command = Command::new(nvcc);
-    // No contraction: every fused multiply-add is written down. Division and roots are rounded correctly and
-    // subnormal numbers kept, which are nvcc's defaults.
+    // No contraction: every fused multiply-add is explicit. Division and roots are correctly rounded and
+    // subnormals kept, as by nvcc's defaults.
     command.args(["-O3", "-std=c++17", "-fmad=false", "-prec-div=true", "-prec-sqrt=true", "-ftz=false"]);
     command.args(["-Xptxas", "-v", "-Werror", "all-warnings", "--fatbin"]);
     command.arg("-I").arg(out);
@@ -72,12 +73,12 @@ fn compile(nvcc: &Path, source: &Path, out: &Path, architectures: &[&str]) -> Re
     if !run.status.success() {
         return Err(format!("nvcc on {}:\n{report}", source.display()));
     }
-    // Registers and spills of each kernel, for those who look.
+    // Registers and spills of each kernel, for inspection.
     fs::write(out.join(format!("{stem}.resources")), report.as_bytes())
         .map_err(|e| format!("writing the resources of {stem}: {e}"))
 }
 
-/// `NVCC`, then `bin/nvcc` under `CUDA_HOME`, `CUDA_PATH` and the usual places, then the search path.
+/// `NVCC`, then `bin/nvcc` under `CUDA_HOME`, `CUDA_PATH` and the usual folders, then the search path.
 fn find_nvcc() -> PathBuf {
     if let Some(nvcc) = env::var_os("NVCC").filter(|v| !v.is_empty()) {
         let nvcc = PathBuf::from(nvcc);

@@ -1,7 +1,7 @@
 #!/bin/sh
-# Checks the CUDA backend on a machine with a GPU and without Rust: the test binaries of build-binaries.sh, compute-sanitizer
-# on small cases, the bench. Usage: gpu-check.sh [tests|sanitize|bench]... (all three where none is named). OUT, where set,
-# is a folder for what is printed.
+# Checks the CUDA backend on a machine with a GPU but without Rust: the test binaries of build-binaries.sh,
+# compute-sanitizer on small cases, the bench. Usage: gpu-check.sh [tests|sanitize|bench]... (default: all three). OUT,
+# if set, is the folder for output.
 set -u
 cd "$(dirname "$0")/../.."
 out=${OUT:-/tmp/lacuna-gpu}

@@ -1,12 +1,12 @@
-// Cells and control: formulas, tests, small dense problems, and what runs next; see `core/cells.rs`.
+// Cells and control: formulas, tests, small dense problems, and the choice of the next operation; see `core/cells.rs`.
 //
-// Formula: the instructions of `after` of the operation just done, then of `before` of the next one, and of every
-// operation without vectors on the way.
-// Bytes moved: the cells an instruction names. Launch shape: one work-item runs instructions, in the launch that made
-// the sums; `advance` alone is one work-group.
-// Assumes: the layout of `crates/core/src/ir/encode`, whose constants come before this text.
+// Formula: the instructions of `after` of the operation that has ended, then of `before` of the next one, and of every
+// operation without vectors in between.
+// Bytes moved: the cells that an instruction names. Launch shape: one work-item runs instructions, in the launch that
+// computed the sums; `advance` alone is one work-group.
+// Assumes: the layout of `crates/core/src/ir/encode`, whose constants precede this text.
 
-// Where a program is. Cells are in local memory where `is_resident`, else in global memory.
+// The buffers of a program. Cells are in local memory if `is_resident`, else in global memory.
 typedef struct {
     __global uchar *arena;
     __global const uchar *restrict fixed;
@@ -23,10 +23,10 @@ typedef struct {
 
 // Word `field` of the record of operation `op`.
 #define OP(p, op, field) ((p).table[(op) * LACUNA_OP_WORDS + (field)])
-// The numbers of a vector, and of column `j` of a basis. `names` holds: where bases start, where matrices start, then
-// a byte offset for each vector; offset and stride for each basis; LACUNA_MATRIX_WORDS for each matrix.
+// The address of a vector. `names` holds: the index of the bases, the index of the matrices, then a byte offset for
+// each vector; offset and stride for each basis; LACUNA_MATRIX_WORDS for each matrix.
 #define VECTOR(p, v) vector_at((p).arena, (p).names[2 + (v)])
-// The same of a vector of which a text knows whether it is narrow.
+// The same for a vector that is known at compile time to be narrow or not.
 #define STORED(p, v, is_narrow) vector_of((p).arena, (p).names[2 + (v)], is_narrow)
 #define BASIS(p, b) ((p).names + (p).names[0] + 2 * (ulong)(b))
 #define MATRIX(p, m) ((p).names + (p).names[1] + LACUNA_MATRIX_WORDS * (ulong)(m))
@@ -122,7 +122,7 @@ static inline void confirm(const Place *p, uint rr_cell, uint target, uint last,
     set_cell(p, last, cell(p, rr_cell));
 }
 
-// (a, b) <- (c' a + s' b, c b - s a) for the rotations so far, and a new one that zeroes the last entry of column j.
+// (a, b) <- (c' a + s' b, c b - s a) for the rotations so far, then a new one that zeroes the last entry of column j.
 static inline void rotate_column(const Place *p, __global const uint *w) {
     uint m = w[LACUNA_INSTR_DST], rotations = w[LACUNA_INSTR_B], g = w[LACUNA_INSTR_C], j = w[LACUNA_INSTR_F];
     uint column = w[LACUNA_INSTR_A] + j * (m + 1);
@@ -167,7 +167,7 @@ static inline void back_substitute(const Place *p, __global const uint *w) {
     real negligible = largest * (real)(LACUNA_REAL_BITS == 64 ? 0x1p-48 : 0x1p-19f);
     for (uint i = used; i-- > 0;) {
         number sum = cell(p, g + i);
-        // Eight loads are under way before the first is waited for.
+        // Eight loads are issued before the first is used.
         for (uint j = i + 1; j < used; j += 8) {
             number a[8], b[8];
             for (uint k = 0; k < 8; k++) {
@@ -185,8 +185,8 @@ static inline void back_substitute(const Place *p, __global const uint *w) {
     set_cell(p, w[LACUNA_INSTR_E], ZERO);
 }
 
-// Evaluates instructions in order; tells whether the operation goes on. It does not once one of them has halted the
-// section or passed over the operation, and then those that remain are passed over too.
+// Evaluates instructions in order; returns whether the operation continues. It does not once an instruction has halted
+// the section or skipped the operation; the remaining instructions are then skipped too.
 static inline bool evaluate(const Place *p, uint at, uint count) {
     for (uint i = 0; i < count; i++) {
         __global const uint *w = p->table + at + i * LACUNA_INSTR_WORDS;
@@ -253,23 +253,23 @@ static inline bool evaluate(const Place *p, uint at, uint count) {
     return true;
 }
 
-// Whether an operation is nothing but instructions.
+// Whether an operation has only instructions.
 static inline bool is_scalar(const Place *p, uint op) {
     return OP(*p, op, LACUNA_OP_KIND) == LACUNA_KIND_SWEEP && OP(*p, op, LACUNA_OP_UPDATE_COUNT) == 0
         && OP(*p, op, LACUNA_OP_DOT_COUNT) == 0;
 }
 
-// Begin with the instructions after the operation, or with those before it, or go on to what follows a halt.
+// Where to begin: with the instructions after the operation, with those before it, or with what follows a halt.
 #define MODE_DONE 0u
 #define MODE_ENTER 1u
 #define MODE_CANCEL 2u
-// Operations without vectors that one call goes through at the most.
+// Maximum operations without vectors in one call.
 #define PATIENCE 4096u
 
 #ifndef LACUNA_RARE
 #define LACUNA_RARE inline
 #endif
-// Runs instructions from an operation on, up to the next one that has vectors; one work-item calls it.
+// Runs instructions from an operation up to the next one that has vectors. Called by one work-item.
 static LACUNA_RARE void advance_from(const Place *p, uint op, uint mode) {
     __local ulong *control = p->control;
     bool entered = mode == MODE_ENTER;
@@ -304,7 +304,7 @@ static LACUNA_RARE void advance_from(const Place *p, uint op, uint mode) {
     }
 }
 
-// Stops a program on behalf of the caller; whether that halts the section it is in.
+// Stops a program on behalf of the caller; returns whether that halts the current section.
 static inline bool cancel(__local ulong *control) {
     if (control[LACUNA_CONTROL_SECTION] == LACUNA_SECTION_EACH) {
         stop(control, LACUNA_REASON_CANCELLED, false);
@@ -316,7 +316,7 @@ static inline bool cancel(__local ulong *control) {
 }
 
 #if !LACUNA_PRELUDE
-// Begins a program (MODE_ENTER), goes on where only instructions are left (MODE_DONE), or stops it on behalf of the
+// Starts a program (MODE_ENTER), continues one with only instructions left (MODE_DONE), or stops it on behalf of the
 // caller (MODE_CANCEL).
 __kernel void KERNEL(advance)(__global uchar *arena, __global const uchar *restrict fixed,
     __global const uint *restrict table, __global const ulong *restrict names, __global number *cells,

@@ -1,10 +1,11 @@
-// Loads of the entries of matrices, which are read once in an operation.
+// Loads of matrix entries, which an operation reads once.
 //
-// Bytes moved: those of the entries. Launch shape: none.
-// Assumes: NVIDIA's compiler, compute capability 8.0 where LACUNA_KEEP is below 100.
+// Bytes moved: the entries. Launch shape: none.
+// Assumes: NVIDIA's compiler, compute capability 8.0 if LACUNA_KEEP is below 100.
 
-// LACUNA_KEEP percent of the entries stay in the second-level cache from one operation to the next, the others leave it first:
-// entries of more than the cache, read in the same order each time, would otherwise push one another out before they are read again.
+// LACUNA_KEEP percent of the entries stay in the second-level cache from one operation to the next; the others are
+// evicted first. Without this, entries that exceed the cache and are read in the same order each time would evict one
+// another before reuse.
 #if LACUNA_KEEP < 100
 static inline ulong read_once(void) {
     ulong policy;
@@ -15,7 +16,7 @@ static inline ulong read_once(void) {
 #endif
     return policy;
 }
-// Of entries that are read twice, shortly one after the other.
+// The policy for entries that are read twice in short succession.
 static inline ulong read_twice(void) {
     ulong policy;
     __asm__("createpolicy.fractional.L2::evict_normal.b64 %0, 1.0;" : "=l"(policy));

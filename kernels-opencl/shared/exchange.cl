@@ -1,40 +1,41 @@
-// The sums of a program, and how groups exchange them.
+// The sums of a program, and their exchange between work-groups.
 //
-// Formula: the canonical sum, `crates/core/src/run/sum.rs`: segments by the groups that have them, what is above by every group.
-// Bytes moved per sum: PARTS words for each segment, written once and read by every group.
-// Launch shape: as resident.cl. The sums meet as words of value and epoch that every group waits for, so that barrier and reduction
-// are one round trip; two halves of the buffer take turns.
-// Assumes: several groups only where the device runs them all at once.
+// Formula: the canonical sum, `crates/core/src/run/sum.rs`: a segment is summed by the work-group that owns it, the
+// levels above by every work-group.
+// Bytes moved per sum: PARTS words for each segment, written once and read by every work-group.
+// Launch shape: as resident.cl. Sums are exchanged as words of value and epoch that every work-group polls, so that
+// barrier and reduction take one round trip; the two halves of the buffer alternate.
+// Assumes: several work-groups only if the device runs them all at once.
 
-// What stays as it is while the kernel runs, of this group.
+// Constants of this work-group while the kernel runs.
 typedef struct {
     Place p;
     __global ulong *exchange; // two halves of sums
     __global ulong *shared;   // two vectors of words
     __global const uint *restrict windows;
-    __global const uint *restrict columns;  // of entries that lie as they are taken
+    __global const uint *restrict columns;  // of repacked entries
     __global const number *restrict values;
-    __local number *work;     // LACUNA_WORK segments' terms for each segment of the group
+    __local number *work;     // terms: LACUNA_WORK segments for each segment of the group
     __local number *got;      // sums
     __local number *rows_at;  // rows of a product
     __local number *window;   // the operand of a product
-    __local ushort *local_columns; // of entries that stay in local memory
+    __local ushort *local_columns; // of entries kept in local memory
     __local number *local_values;
     uint n, segments, half_words;
     uint from, mine;          // segments of this group
-    uint first, rows;         // rows of this group: the first of its segments, and how many it has
-    uint way;                 // which of each WAYS rows it has
-    uint upper;               // where a half has the sums of chunks, see streaming.cl
+    uint first, rows;         // rows of this group: first row of its segments, and their number
+    uint way;                 // which of every WAYS rows belongs to it
+    uint upper;               // offset of the chunk sums in a half, see streaming.cl
 } Share;
 
-// What all work-items of all groups know alike.
+// State that is identical in all work-items of all work-groups.
 typedef struct {
     ulong epoch, tag;
     uint shown; // the vector whose rows are in `shared` or `window`
     uint reads; // products since the last exchange
     uint open;  // the matrix whose operand is in `window`
     bool busy;  // `window` may still be read
-    bool dirty; // an operand has been written since then, see streaming.cl
+    bool dirty; // an operand was written since the last exchange, see streaming.cl
 } State;
 
 #define WARP (ITEM / 32u)
@@ -43,7 +44,7 @@ typedef struct {
 #define CELL(c) local_cells[c]
 #define ROW(i) (s->first + (i) * WAYS + s->way)
 
-// The sum of the chunks of a canonical sum, of which there are up to eight.
+// The canonical sum of the chunks, of which there are at most eight.
 static inline number last_sum(__local const number *got, uint count) {
     if (count <= 1) {
         return got[0];
@@ -62,7 +63,7 @@ static inline number last_sum(__local const number *got, uint count) {
 }
 
 #if LACUNA_NVIDIA
-// The canonical sum of terms of which a lane of a warp has those of stride 32, `count` of them; in every lane.
+// The canonical sum of terms that a warp holds with stride 32, `count` in each lane; the result is in every lane.
 static inline number warp_sum_of(const number *e, uint count) {
     number sum = count == 8 ? SUM_8(e[0], e[1], e[2], e[3], e[4], e[5], e[6], e[7])
         : count == 4 ? (e[0] + e[2]) + (e[1] + e[3]) : count == 2 ? e[0] + e[1] : e[0];
@@ -100,7 +101,7 @@ static inline __global ulong *half_of(const Share *s, ulong epoch) {
     return s->exchange + (epoch & 1) * s->half_words;
 }
 
-// Keeps the sum of segment `i` of this group for the next exchange.
+// Stores the sum of segment `i` of this work-group for the next exchange.
 static inline void put_sum(const Share *s, const State *state, uint slot, uint i, number sum) {
     if (ONE_GROUP) {
         s->got[slot * s->mine + i] = sum;
@@ -110,8 +111,8 @@ static inline void put_sum(const Share *s, const State *state, uint slot, uint i
     }
 }
 
-// The terms of `dots` sums, which lie in `work` segment after segment for each sum, are summed and sent, as sums
-// `slot` and on. All work-items come here after the terms are written; a barrier must follow before they change.
+// Sums and sends the terms of `dots` sums, which lie in `work` segment by segment for each sum, as sums `slot` and on.
+// All work-items call it after the terms are written; a barrier must follow before the terms change.
 static inline void send(const Share *s, State *state, uint slot, uint dots) {
     MEET();
     state->busy = false;
@@ -177,14 +178,14 @@ static inline void send_columns(const Share *s, State *state, __global const uch
 #endif
 }
 
-// Chunks of the sums in `got` after `collect`.
+// Chunks of each sum in `got` after `collect`.
 static inline uint chunks_of(const Share *s) { return ONE_GROUP ? s->mine : LACUNA_CHUNKS; }
 
 #if LACUNA_NVIDIA
-// Segments of a chunk that a lane has at the most.
+// Maximum segments of a chunk for one lane.
 #define PIECES LACUNA_PIECES
-// One chunk of `count` sums from `d` on, as soon as all segments of all of them are there; one warp, the sums in every
-// lane. Up to FEW_WORDS words a lane are on their way at a time.
+// Chunk `chunk` of `count` sums from `d` on, polled until all their segments have arrived. By one warp, the sums in
+// every lane; at most FEW_WORDS words a lane are in flight.
 #define FEW_WORDS 16
 static inline void collect_chunk(const Share *s, __global const ulong *words, ulong epoch, uint d, uint count,
     uint chunk, number *sums) {
@@ -214,7 +215,7 @@ static inline void collect_chunk(const Share *s, __global const ulong *words, ul
                 : WAYS == 4 ? (p[0] + p[2 % WAYS]) + (p[1 % WAYS] + p[3 % WAYS])
                 : WAYS == 2 ? p[0] + p[1 % WAYS] : p[0];
         }
-        // Zeros beyond the last segment change nothing but the sign of a zero, which the first of them takes.
+        // Zeros beyond the last segment only turn -0 into +0; adding one zero does the same.
         sums[c] = PIECES == 8 ? SUM_8(f[0], f[1], f[2], f[3], f[4], f[5], f[6], f[7])
             : PIECES == 4 ? (f[0] + f[2]) + (f[1] + f[3]) : PIECES == 2 ? f[0] + f[1] : f[0];
         if (LACUNA_SPREAD > 1) {
@@ -231,8 +232,8 @@ static inline void collect_chunk(const Share *s, __global const ulong *words, ul
 }
 #endif
 
-// Waits for the sums of all groups and puts them in `got`, chunk after chunk for each sum, seen by all work-items. All
-// work-items come here.
+// Waits for the sums of all work-groups and puts them in `got`, chunk by chunk for each sum, visible to all work-items.
+// All work-items call it.
 static inline void collect(const Share *s, State *state, uint dots) {
     state->epoch += 1;
     state->reads = 0;
@@ -274,7 +275,7 @@ static inline void collect(const Share *s, State *state, uint dots) {
     MEET();
 }
 
-// The same for a few sums, `into` of the first work-item, which does not wait for the others.
+// The same for a few sums, into `into` of the first work-item, which does not wait for the others.
 static inline void collect_first(const Share *s, State *state, uint dots, number *into) {
 #if LACUNA_NVIDIA && LACUNA_CHUNKS == 1 && !ONE_GROUP
     state->epoch += 1;
@@ -291,7 +292,7 @@ static inline void collect_first(const Share *s, State *state, uint dots, number
 #endif
 }
 
-// All groups have come here.
+// A barrier for all work-groups.
 static inline void meet_groups(const Share *s, State *state) {
     MEET();
 #if !ONE_GROUP

@@ -61,7 +61,7 @@ $LOAD
     } else if (enter) {
         op |= NEXT_ENTER;
     }
-    // Of vectors in memory, the one written last.
+    // The vector in memory written last, and its value.
     number last = ZERO;
     uint last_of = LACUNA_NONE;
     for (uint done = 0;; done++) {
@@ -85,7 +85,7 @@ $BODY
             op |= NEXT_DONE;
         }
     }
-    // No group may still need what the first one is about to change.
+    // No work-group may still need what the first one is about to change.
     if (state.epoch == start) {
         meet_groups(&s, &state);
     }

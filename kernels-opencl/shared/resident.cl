@@ -1,18 +1,19 @@
-// A whole program in one launch, written out for one program: what its operations, see `generate.rs`, are made of.
+// A whole program in one launch, generated for it: the functions that its operations call, see `crates/gpu/src/write`.
 //
-// Formula: operation by operation that of sweep.cl, spmv_csr.cl and basis.cl, to the bit.
-// Bytes moved per row: the entries of the matrix and the columns of a basis in use; other vectors stay in registers. The
-// operand of a product goes through global memory once: in words of value and tag where several groups run, in local
-// memory where one does.
-// Launch shape: one group of LACUNA_SIZE work-items, a row each, or several that each own whole segments, or every
-// LACUNA_WAYS-th row of one: the last levels of a segment's sum are then made with those of all segments. The rows of an
-// operand meet as words whose tag tells that they are there. Each group evaluates all formulas for itself.
-// Assumes: several groups only where the device runs them all at once; no more rows of a group than work-items; at most
-// 1024 segments; LACUNA_MINE, the most segments of a group, is 1 where LACUNA_WAYS is more.
+// Formula: each operation as in sweep.cl, spmv_csr.cl and basis.cl, to the bit.
+// Bytes moved per row: the entries of the matrix and the columns of a basis in use; other vectors stay in registers.
+// The operand of a product is exchanged once: through global memory in words of value and tag if several work-groups
+// run, through local memory if one does.
+// Launch shape: one work-group of LACUNA_SIZE work-items, a row each; or several that each own whole segments, or every
+// LACUNA_WAYS-th row of one, in which case the last levels of a segment's sum are summed with those of all segments.
+// The rows of an operand are exchanged as words whose tag marks them as written. Each work-group evaluates all
+// formulas.
+// Assumes: several work-groups only if the device runs them all at once; a work-group has at most as many rows as
+// work-items; at most 1024 segments; LACUNA_MINE, the maximum segments of a work-group, is 1 if LACUNA_WAYS is more.
 
 #if !LACUNA_STREAMING
-// What a group has of the `n` rows of an operation over shorter vectors: those of its own rows that are among them. Half of
-// `shared` is as long, and `window` as wide, as for the longest vectors: `n` stays theirs.
+// The share of a work-group in an operation over shorter vectors of `n` rows: those of its own rows below `n`. `shared`
+// and `window` stay sized for the longest vectors, so `n` remains theirs.
 static inline Share shorter(const Share *s, uint n, uint run) {
     Share t = *s;
     const uint first = s->first + s->way, end = min(n, s->first + s->mine * SEGMENT);
@@ -21,7 +22,7 @@ static inline Share shorter(const Share *s, uint n, uint run) {
 }
 #endif
 
-// Makes the rows of vector `v` known to all who multiply it; each work-item brings its own.
+// Publishes the rows of vector `v` to all work-items that multiply it; each brings its own row.
 static inline void show(const Share *s, State *state, uint v, bool own, number value) {
     if (state->reads >= (ONE_GROUP ? 1u : 2u)) {
         meet_groups(s, state);
@@ -45,11 +46,10 @@ static inline void show(const Share *s, State *state, uint v, bool own, number v
 #define SHOWN(s, state) ((s)->shared + ((state)->tag & 1) * 2 * PARTS * (s)->n)
 #define OPERAND(column) s->window[(column) - low]
 #endif
-// Of matrix `m` and this group: the first row multiplied, how many from there on, where its slices are listed.
+// For matrix `m` and this work-group: first row of the operand window, its width, start of its list of slices.
 #define WINDOW(s, m) ((s)->windows + 3 * ((m) * get_num_groups(0) + get_group_id(0)))
 
-// Brings what work-items from `from` on take of the rows that this group multiplies, the window of matrix `m`, to local
-// memory.
+// Loads the part that work-items from `from` on take of the operand window of matrix `m` into local memory.
 static inline void fetch_window(const Share *s, State *state, uint m, uint from) {
     state->reads += 1;
     state->open = m;
@@ -83,7 +83,7 @@ static inline void fetch_window(const Share *s, State *state, uint m, uint from)
 #endif
 }
 
-// Work-items beyond the first warp, which waits for sums, fetch what the next operation multiplies.
+// Work-items beyond the first warp, which waits for sums, prefetch the operand of the next operation.
 static inline void fetch_ahead(const Share *s, State *state, uint m) {
 #if LACUNA_NVIDIA && !ONE_GROUP
     if (SIZE > 32) {
@@ -92,7 +92,7 @@ static inline void fetch_ahead(const Share *s, State *state, uint m) {
 #endif
 }
 
-// Makes the window of matrix `m` seen by all work-items, who all come here; its first row.
+// Makes the window of matrix `m` visible to all work-items, which all call it; returns its first row.
 static inline uint open_window(const Share *s, State *state, uint m, bool fits) {
     uint low = 0;
     if (state->open != m || ONE_GROUP || !fits) {
@@ -115,7 +115,7 @@ static inline uint open_window(const Share *s, State *state, uint m, bool fits) 
     return low;
 }
 
-// w -+ V h of the work-item's row. Weights of zero, and those beyond the last column, change nothing.
+// w -+ V h for the work-item's row. Weights of zero, and those beyond the last column, change nothing.
 #if LACUNA_COMPLEX
 #define BATCH_OF_COLUMNS 8
 #else

@@ -1,12 +1,12 @@
-// Products of a kernel that keeps vectors in registers, a row for each work-item.
+// Products of a kernel that keeps vectors in registers, one row for each work-item.
 //
-// Formula: as spmv_csr.cl and the like, to the bit.
-// Bytes moved per row: a column and a value for each entry, with padding to the longest row of 32 lanes, once in a product or once
-// in a launch, where entries stay in registers too; what is multiplied comes from local memory where it fits.
-// Launch shape: as resident.cl; lanes of a row side by side, row after row, in as many turns as it takes.
-// Assumes: the layout of `crates/gpu/src/repacked.rs`, or compressed rows of one lane as they are.
+// Formula: as spmv_csr.cl and the other products, to the bit.
+// Bytes moved per row: a column and a value for each entry, padded to the longest row of 32 lanes, once for each
+// product, or once for each launch if entries stay in registers; the operand comes from local memory if it fits.
+// Launch shape: as resident.cl; lanes of a row side by side, row after row, in as many rounds as needed.
+// Assumes: the layout of `crates/gpu/src/repacked.rs`, or compressed rows of one lane as stored.
 
-// The entries of a row in order; x from local memory, or from words where the window does not fit.
+// The entries of a row in order; x from local memory, or from words if the window does not fit.
 static inline number row_entries(const Share *s, const State *state, bool fits, uint low,
     __global const uint *restrict columns, __global const number *restrict values, uint k, uint end) {
 #if LACUNA_COMPLEX
@@ -55,14 +55,15 @@ static inline number row_entries(const Share *s, const State *state, bool fits, 
     return sum;
 }
 
-// Entries of a slice that a work-item has under way, the first of each batch one of the first lane.
+// One batch of the entries of a slice that a work-item has in flight; each batch starts with an entry of the first
+// lane.
 #define DEPTH_RESIDENT LACUNA_DEPTH
 typedef struct {
     uint column[DEPTH_RESIDENT]; // counted from the window
     number value[DEPTH_RESIDENT];
 } Entries;
-// A place without an entry. Real numbers have one of value -0 there, whose column is the place behind the window, which holds 1: it
-// changes no sum, not even one of -0, and costs no branch.
+// A place without an entry. For real numbers its value is -0 and its column the place just past the window, which holds 1:
+// this changes no sum, not even one of -0, and needs no branch.
 #if LACUNA_COMPLEX
 #define HOLE(s, m, fits) LACUNA_NONE
 #define HOLDS(fits, column) ((column) != LACUNA_NONE)
@@ -72,7 +73,7 @@ typedef struct {
 #endif
 #define NO_VALUE (-ZERO)
 
-// Where a group's entries lie: those from `first` to `limit` from `stays` on in local memory too.
+// The position of a work-group's entries: those from `first` to `limit` are also in local memory, from `stays` on.
 typedef struct {
     uint first, limit, stays, hole;
     ulong policy;
@@ -126,7 +127,7 @@ static inline void fetch_entries(Entries *b, const Share *s, const Places *p, ui
         }
     }
 }
-// Brings up to `stay` of the group's entries of matrix `m` to local memory, from `stays` on.
+// Copies up to `stay` of the group's entries of matrix `m` to local memory, from `stays` on.
 static inline void stay_resident(const Share *s, uint m, uint lanes, uint stay, uint stays) {
     __global const uint *restrict slices = s->windows + WINDOW(s, m)[2];
     const uint step = SIZE / lanes, turns = (s->rows + step - 1) / step;
@@ -136,7 +137,7 @@ static inline void stay_resident(const Share *s, uint m, uint lanes, uint stay, 
         s->local_values[stays + i] = s->values[first + i];
     }
 }
-// What they multiply.
+// The operand values of a batch.
 static inline void fetch_operands(number *x, const Entries *b, const Share *s, const State *state, bool fits) {
 #if !ONE_GROUP
     if (!fits) {
@@ -159,7 +160,7 @@ static inline void fetch_operands(number *x, const Entries *b, const Share *s, c
         x[e] = HOLDS(fits, b->column[e]) ? s->window[b->column[e]] : ZERO;
     }
 }
-// Lanes that take turns have a sum each.
+// Lanes taken in turn have one sum each.
 static inline void add_entries(number *sum, uint sums, const Entries *b, const number *x, bool fits) {
 #pragma unroll
     for (uint e = 0; e < DEPTH_RESIDENT; e++) {
@@ -179,7 +180,7 @@ static inline number sum_of_lanes(number *sum, uint sums) {
     return sum[0];
 }
 
-// What a lane has of a row is added up and kept for the work-item of the row. All work-items come here.
+// Sums the lanes of a row and stores the result for the row's work-item. All work-items call it.
 static inline void keep_row(const Share *s, uint lanes, uint turn, number sum) {
     const uint i = turn * (SIZE / lanes) + ITEM / lanes, part = ITEM % lanes;
 #if LACUNA_NVIDIA
@@ -203,9 +204,9 @@ static inline void keep_row(const Share *s, uint lanes, uint turn, number sum) {
     }
 }
 
-// The work-item's row of the product with a matrix that lies in slices, `stay` places of it in local memory from `stays` on;
-// `lanes` of a row side by side, or `sums` in turn. While a batch is on its way the next is asked for, that of the next turn
-// too, and the first while the operand is not there yet.
+// The work-item's row of the product with a repacked matrix, of which `stay` places are in local memory from `stays`
+// on; `lanes` of a row lie side by side, or `sums` are taken in turn. The next batch is requested while the current one
+// is in flight, across rounds too, and the first before the operand has arrived.
 static inline number product_staged(const Share *s, State *state, uint m, uint lanes, uint sums, bool fits, uint stay,
     uint stays, bool own) {
     __global const uint *restrict slices = s->windows + WINDOW(s, m)[2];
@@ -221,7 +222,7 @@ static inline number product_staged(const Share *s, State *state, uint m, uint l
     Entries b, ahead;
     fetch_entries(&b, s, &p, at, end);
 #if LACUNA_NVIDIA
-    if (lanes == 1) { // all of it in one turn; two batches have up to twice as many lanes
+    if (lanes == 1) { // all in one round; two batches have up to twice as many lanes
         const uint other = sums > DEPTH_RESIDENT ? DEPTH_RESIDENT : 0;
         open_window(s, state, m, fits);
         while (at < end) {
@@ -283,7 +284,7 @@ static inline number product_staged(const Share *s, State *state, uint m, uint l
     return own ? s->rows_at[ITEM] : ZERO;
 }
 
-// The same of compressed rows of one lane as they are. All work-items come here.
+// The same for compressed rows of one lane as stored. All work-items call it.
 static inline number product_rows_resident(const Share *s, State *state, uint m, bool fits, bool own) {
     __global const ulong *words = MATRIX(s->p, m);
     __global const uint *restrict row_ptr = (__global const uint *)(s->p.fixed + words[MATRIX_ARGUMENTS]) + s->first + s->way;
@@ -294,11 +295,11 @@ static inline number product_rows_resident(const Share *s, State *state, uint m,
     return row_entries(s, state, fits, low, columns, values, start, end);
 }
 
-// Entries in registers: their columns, which count from the window, two to a register.
+// Entries in registers: their columns, counted from the window, two in each register.
 #define SET_COLUMN(column, e, c) column[(e) / 2] = (e) % 2 ? column[(e) / 2] | (c) << 16 : (c)
 #define GET_COLUMN(column, e) (((e) % 2 ? column[(e) / 2] >> 16 : column[(e) / 2]) & 0xffffu)
 
-// The entries of the work-item's row, up to `most` of them, for a matrix of one lane; how many there are.
+// Loads the entries of the work-item's row, up to `most`, for a matrix of one lane; returns their number.
 static inline uint open_row(const Share *s, uint m, uint most, bool own, uint *column, number *a) {
     __global const ulong *words = MATRIX(s->p, m);
     __global const uint *restrict row_ptr = (__global const uint *)(s->p.fixed + words[MATRIX_ARGUMENTS]);
@@ -314,7 +315,7 @@ static inline uint open_row(const Share *s, uint m, uint most, bool own, uint *c
     }
     return count;
 }
-// The same where entries lie in slices; one turn of all rows.
+// The same for entries in slices; one round over all rows.
 static inline uint open_staged(const Share *s, uint m, uint lanes, uint most, uint turn, uint *column, number *a) {
     __global const uint *restrict slice = s->windows + WINDOW(s, m)[2] + turn * WARPS + WARP;
     const bool any = turn * (SIZE / lanes) < s->rows;
@@ -330,7 +331,7 @@ static inline uint open_staged(const Share *s, uint m, uint lanes, uint most, ui
     }
     return count;
 }
-// The sum of entries in registers.
+// The sum of the entries kept in registers.
 static inline number kept_lane(const Share *s, uint most, uint count, const uint *column, const number *a) {
     number sum = ZERO, x[64];
 #pragma unroll

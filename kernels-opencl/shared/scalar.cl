@@ -1,8 +1,9 @@
-// The number type: one way to round each operation, the same as `core/scalar.rs` to the bit.
+// The number type: each operation is rounded in one way, the same as in `core/scalar.rs`, to the bit.
 //
 // Bytes moved: none. Launch shape: none, functions only.
-// Assumes: LACUNA_REAL (float or double), LACUNA_REAL_BITS, LACUNA_COMPLEX and LACUNA_NARROW (0 or 1), LACUNA_SUFFIX; no contraction
-// of a product and a sum; correctly rounded division and square root (-cl-fp32-correctly-rounded-divide-sqrt).
+// Assumes: LACUNA_REAL (float or double), LACUNA_REAL_BITS, LACUNA_COMPLEX and LACUNA_NARROW (0 or 1), LACUNA_SUFFIX;
+// products and sums are not contracted; division and square root are correctly rounded
+// (-cl-fp32-correctly-rounded-divide-sqrt).
 #if !LACUNA_PRELUDE
 #pragma OPENCL FP_CONTRACT OFF
 #endif
@@ -39,7 +40,7 @@ static inline number times(number a, number b) { return MAKE(a.x * b.x - a.y * b
 static inline number multiply_add(number a, number b, number c) {
     return MAKE(fma(-a.y, b.y, fma(a.x, b.x, c.x)), fma(a.y, b.x, fma(a.x, b.y, c.y)));
 }
-// Smith 1962: divide through by the larger part, so that no square overflows.
+// Smith 1962: divides by the larger part, so that no square overflows.
 static inline number quotient(number a, number by) {
     if (fabs(by.x) >= fabs(by.y)) {
         real ratio = by.y / by.x;
@@ -88,7 +89,7 @@ static inline number read_shared(volatile __global const number *at) { return *a
 #endif
 #define ONE from_real((real)1)
 
-// The narrower type: of the values of some matrices, and of some vectors where LACUNA_NARROW is 1.
+// The narrower type: for values of some matrices, and for some vectors if LACUNA_NARROW is 1.
 #if LACUNA_COMPLEX
 typedef float2 narrow;
 #ifndef MAKE_NARROW
@@ -102,20 +103,20 @@ static inline number widened(narrow a) { return (number)a; }
 static inline narrow narrowed(number a) { return (narrow)a; }
 #endif
 
-// A vector, by the word of a table that says where it is. GET widens what it reads, PUT rounds what it writes, KEPT is
-// what GET finds then, BEHIND is the vector from an element on. A SOURCE stays as it is while
-// it is read, a GATHERED vector may be written in between. Where no vector of a program is narrow, vectors are plain pointers.
+// A vector, from the table word that holds its offset. GET widens the value it reads, PUT rounds the value it writes,
+// KEPT is what GET then returns, BEHIND is the vector from an element on. A SOURCE is constant while it is read; a
+// GATHERED vector may be written in between. If no vector of a program is narrow, vectors are plain pointers.
 #if LACUNA_NARROW
 typedef struct {
     __global uchar *at;
     bool is_narrow;
 } Vector;
-// Bit 0 of the word says that the vector is narrow.
+// Bit 0 of the word marks a narrow vector.
 static inline Vector vector_at(__global uchar *arena, ulong word) {
     Vector v = { arena + (word & ~(ulong)1), (word & 1) != 0 };
     return v;
 }
-// The same where it is known before.
+// The same, if that is known at compile time.
 static inline Vector vector_of(__global uchar *arena, ulong word, bool is_narrow) {
     Vector v = { arena + (word & ~(ulong)1), is_narrow };
     return v;
@@ -134,7 +135,7 @@ static inline Vector vector_behind(Vector v, long i) {
     v.at += i * (long)(v.is_narrow ? sizeof(narrow) : sizeof(number));
     return v;
 }
-// A number as the vector keeps it.
+// A number as the vector stores it.
 static inline number kept_in(Vector v, number value) { return v.is_narrow ? widened(narrowed(value)) : value; }
 #define SOURCE Vector
 #define GATHERED Vector

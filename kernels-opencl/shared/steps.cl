@@ -1,10 +1,11 @@
-// What the first work-item of a group does between operations: rotations of GMRES, and the count of iterations.
+// What the first work-item of a work-group does between operations: the rotations of GMRES and the count of iterations.
 //
 // Formula: CODE_ROTATE and CODE_COUNT of cells.cl, to the bit.
-// Bytes moved: none beyond local memory but a residual for the history. Launch shape: one work-item of each group.
-// Assumes: cells and control block in local memory.
+// Bytes moved: local memory only, and a residual for the history. Launch shape: one work-item of each work-group.
+// Assumes: cells and the control block are in local memory.
 
-// The rotations so far on column `j`, see `rotate_column` in cells.cl, `to` another place; its last entry but one.
+// Applies the rotations so far to column `j`, see `rotate_column` in cells.cl, into `to`; returns its last entry but
+// one.
 static inline number turn_resident(__local number *local_cells, uint m, uint h, uint rotations, uint j, __local number *to) {
     __local number *column = local_cells + h + j * (m + 1), *turns = local_cells + rotations;
     number a = column[0];
@@ -27,18 +28,18 @@ static inline number turn_resident(__local number *local_cells, uint m, uint h, 
     }
     return a;
 }
-// Places of `got` behind the few sums of an operation: what one work-item turns while the others combine columns, which
-// still read the column as it was.
+// Indices in `got` after the few sums of an operation: one work-item applies the rotations there while the others
+// combine columns, which still read the old column.
 #define TURNED 4
 #define TURNED_COLUMN 5
 #define TURNS_AHEAD (ITEM == SIZE - 32)
-// The turned column takes the place of the other.
+// Replaces the column by the rotated one.
 static inline void keep_turned(const Share *s, __local number *column, uint j) {
     for (uint i = ITEM; i < j; i += SIZE) {
         column[i] = s->got[TURNED_COLUMN + i];
     }
 }
-// And a new rotation that zeroes the last entry `b` of column `j`, of which `a` is the one before.
+// Adds a new rotation that zeroes the last entry `b` of column `j`, whose entry before it is `a`.
 static inline number rotate_resident(__local number *local_cells, uint m, uint h, uint rotations, uint g, uint used, uint j,
     uint rr, number a, number b) {
     __local number *column = local_cells + h + j * (m + 1), *turns = local_cells + rotations;
@@ -62,16 +63,16 @@ static inline number rotate_resident(__local number *local_cells, uint m, uint h
     return square;
 }
 
-// Cells that follow each other, added to as many others.
+// Adds consecutive cells to consecutive cells.
 static inline void add_run(__local number *to, __local const number *from, uint count) {
     for (uint i = 0; i < count; i++) {
         to[i] = to[i] + from[i];
     }
 }
 
-// What counting an iteration needs to know, read before its number is there.
+// Values needed to count an iteration, read before its residual is known.
 typedef struct {
-    ulong iterations, at; // at: the place in the history, where there is one
+    ulong iterations, at; // at: index in the history, if it is recorded
     bool limit;
 } Count;
 static inline Count count_ahead(const Share *s) {
@@ -87,7 +88,7 @@ static inline Count count_ahead(const Share *s) {
     }
     return c;
 }
-// One iteration is done; whether that halts the section. See CODE_COUNT in cells.cl.
+// Counts one iteration; returns whether that halts the section. See CODE_COUNT in cells.cl.
 static inline bool count_resident(const Share *s, Count c, number rr) {
     __local ulong *control = s->p.control;
     control[LACUNA_CONTROL_ITERATIONS] = c.iterations;

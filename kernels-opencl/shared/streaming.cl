@@ -1,17 +1,18 @@
-// What resident.cl is, for systems whose vectors do not fit registers: a warp takes a segment, eight rows to a lane, or shares it
-// with LACUNA_SHARE - 1 others where there are more warps than segments.
+// The counterpart of resident.cl for systems whose vectors do not fit registers: a warp takes a segment, eight rows for
+// each lane, or shares it with LACUNA_SHARE - 1 others if there are more warps than segments.
 //
-// Formula: as resident.cl. Lane l of the share h of a segment holds the rows l + 32 h, and those LACUNA_SHARE * 32 further on, and
-// so on: the first levels of a canonical sum stay within a lane, the next go between warps, the others between lanes.
-// Bytes moved per row: the entries of the matrix; each vector an operation reads and writes, once; the operand of a
-// product once, from cache where columns are near.
-// Launch shape: groups of LACUNA_SIZE work-items, as many as the device runs at once; each takes consecutive segments, or of
-// shorter vectors consecutive runs of rows, a row a work-item.
-// Many sums meet in two steps: the sums of 256 segments are made by one warp of one group, those of all by every group.
-// Assumes: NVIDIA's compiler; every group runs; at most 65536 segments.
+// Formula: as resident.cl. Lane l of share h of a segment holds the rows l + 32 h, and every LACUNA_SHARE * 32 further
+// on: the first levels of a canonical sum stay within a lane, the next go between warps, the others between lanes.
+// Bytes moved per row: the entries of the matrix; each vector that an operation reads or writes, once; the operand of a
+// product once, from cache if columns are near.
+// Launch shape: work-groups of LACUNA_SIZE work-items, as many as the device runs at once; each takes consecutive
+// segments, or for shorter vectors consecutive runs of rows, one row for each work-item.
+// Many sums are exchanged in two steps: one warp of one work-group sums 256 segments, then every work-group sums the
+// results.
+// Assumes: NVIDIA's compiler; all work-groups run at once; at most 65536 segments.
 
 #define SHARE LACUNA_SHARE
-// Rows of a lane, and from one to the next of them.
+// Rows of a lane, and the distance between them.
 #define PER (8u / SHARE)
 #define STEP (32u * SHARE)
 #define ROWS _Pragma("unroll") for (uint r = 0; r < PER; r++)
@@ -20,7 +21,8 @@
 #define BASE(unit) ((unit) / SHARE * SEGMENT + (unit) % SHARE * 32u + WARP_LANE)
 #define FENCE() __asm__ volatile("fence.acq_rel.gpu;" ::: "memory")
 
-// What a group has of the `n` rows of an operation over shorter vectors, which makes no sums: whole runs of so many.
+// The share of a work-group in an operation over shorter vectors of `n` rows, which computes no sums: whole runs of
+// `run` rows.
 static inline Share shorter(const Share *s, uint n, uint run) {
     Share t = *s;
     const ulong runs = n / run + (n % run != 0), group = get_group_id(0), groups = get_num_groups(0);
@@ -30,7 +32,7 @@ static inline Share shorter(const Share *s, uint n, uint run) {
     return t;
 }
 
-// Two columns from column `j` on, of `count` rows `step` apart.
+// Loads two columns from column `j` on: `count` rows, `step` apart.
 static inline void fetch_pair(__global const uchar *at, ulong stride, uint j, uint columns, uint base, uint n, uint count,
     uint step, number *a, number *b) {
     __global const number *left = (__global const number *)(at + j * stride);
@@ -45,7 +47,7 @@ static inline void fetch_pair(__global const uchar *at, ulong stride, uint j, ui
     }
 }
 
-// w -+ V h of the rows of a unit.
+// w -+ V h for the rows of a unit.
 static inline void combine_streaming(const Share *s, __global const uchar *v, ulong stride, __local const number *h,
     uint columns, bool add, uint unit, number *w) {
     const uint n = s->n, base = BASE(unit);
@@ -67,7 +69,7 @@ static inline void combine_streaming(const Share *s, __global const uchar *v, ul
     }
 }
 
-// What a lane's rows of a unit add to a sum, for the next exchange: the sum itself where units are segments.
+// Stores what a lane's rows of a unit add to a sum, for the next exchange; if units are segments, the sum itself.
 static inline void keep_sum(const Share *s, uint sum, uint unit, const number *e) {
     const uint at = sum * s->mine + unit / SHARE - s->from;
 #if LACUNA_SHARE == 1
@@ -80,7 +82,7 @@ static inline void keep_sum(const Share *s, uint sum, uint unit, const number *e
 #endif
 }
 
-// conj(v_j) . w of a segment, for each pair of columns that falls to one of so many parts.
+// conj(v_j) . w for a segment, for the pairs of columns that belong to part `part` of `parts`.
 static inline void project_streaming(const Share *s, __global const uchar *v, ulong stride, uint slot, uint columns,
     uint part, uint parts, uint segment, GATHERED x) {
     const uint n = s->n, base = segment * SEGMENT + WARP_LANE;
@@ -116,7 +118,7 @@ static inline void project_streaming(const Share *s, __global const uchar *v, ul
     }
 }
 
-// The sums of this group's segments, for all groups, behind what it wrote to operands. The first `kept` of them are those of
+// Publishes the sums of this work-group's segments, after what it wrote to operands. The first `kept` sums are those of
 // `keep_sum`.
 static inline __global ulong *show_sums(const Share *s, State *state, uint dots, uint kept) {
     state->epoch += 1;
@@ -146,7 +148,8 @@ static inline __global ulong *show_sums(const Share *s, State *state, uint dots,
     return words;
 }
 
-// `count` warps have what they waited for: all work-items see it, together with what all groups wrote to operands before.
+// `count` warps have received what they waited for: makes it visible to all work-items, with what all work-groups wrote
+// to operands before.
 static inline void collected(State *state, uint count) {
     if (state->dirty && WARP < count) {
         FENCE();
@@ -193,7 +196,7 @@ static inline void collect_streaming(const Share *s, State *state, uint dots, ui
     collected(state, dots);
 }
 
-// The same where they are few: every group waits for all of them by itself, and `work` has them chunk by chunk.
+// The same for few sums: every work-group waits for all of them, and `work` holds them chunk by chunk.
 static inline void collect_few(const Share *s, State *state, uint dots, uint kept) {
     __global ulong *words = show_sums(s, state, dots, kept);
     if (WARP < dots * LACUNA_CHUNKS) {

@@ -1,11 +1,11 @@
-// Products of rows whose columns follow from the row, where vectors stay in memory: diagonals, and coefficients on a grid.
+// Products of rows whose columns follow from the row, with streamed vectors: diagonals, and coefficients on a grid.
 //
 // Formula: as spmv_dia.cl and spmv_stencil.cl, to the bit.
-// Bytes moved per row: a value for each diagonal, none for a stencil; the operand from cache where columns are near.
-// Launch shape: as streaming.cl; a product is computed in the pass that uses it, unit by unit.
+// Bytes moved per row: a value for each diagonal, none for a stencil; the operand from cache if columns are near.
+// Launch shape: as streaming.cl; the pass that uses a product computes it, unit by unit.
 // Assumes: the layouts of `crates/formats/src/storage/dia.rs` and `stencil.rs`; the pass does not write the operand.
 
-// Diagonals as they are: the rows of a unit. While one is multiplied, the next is on its way.
+// Diagonals as stored: the rows of a unit. The next diagonal is loaded while the current one is multiplied.
 #define DIA_ROWS 64u
 #define DIA_PLACE(row, step) ((row) / DIA_ROWS * (step) + (row) % DIA_ROWS)
 typedef struct {
@@ -16,7 +16,7 @@ static inline void fetch_diagonal(Diagonal *d, __global const number *values, ui
     uint cols, GATHERED x, ulong policy) {
     d->within = 0;
     ROWS {
-        const uint column = base + STEP * r + (uint)offset; // beyond `cols` too where it is negative
+        const uint column = base + STEP * r + (uint)offset; // a negative column also exceeds `cols`
         const bool within = LIVE(r) && column < cols;
         d->a[r] = number_once(values + DIA_PLACE(STEP * r, step), within, policy);
         d->v[r] = within ? GET(x, column) : ZERO;
@@ -32,7 +32,7 @@ static inline void multiply_diagonals(const Share *s, uint m, GATHERED x, uint u
     const uint step = (uint)starts[diagonals];
     __global const number *values = (__global const number *)(s->p.fixed + words[3]);
     values += (ulong)(unit / SHARE) * DIA_PLACE(SEGMENT, step) + DIA_PLACE(unit % SHARE * 32, step) + WARP_LANE;
-    // Where diagonals lie one after the other, each stands for two.
+    // If diagonals are stored one after the other, each stands for two.
     const ulong policy = step == DIA_ROWS ? read_twice() : read_once();
     ROWS y[r] = ZERO;
     if (diagonals == 0) {
@@ -51,7 +51,8 @@ static inline void multiply_diagonals(const Share *s, uint m, GATHERED x, uint u
     }
 }
 
-// Constant coefficients on a grid, see spmv_stencil.cl: the rows of a unit. While a neighbour is added, the next is on its way.
+// Constant coefficients on a grid, see spmv_stencil.cl: the rows of a unit. The next neighbour is loaded while the
+// current one is added.
 #define ON_GRID(at, step, side) ((uint)((at) + (step)) < (uint)(side))
 typedef struct {
     int px[PER], py[PER], pz[PER];

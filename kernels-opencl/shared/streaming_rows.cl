@@ -1,23 +1,23 @@
-// Products of rows with column indices, where vectors stay in memory.
+// Products of rows with column indices, with streamed vectors.
 //
 // Formula: as spmv_csr.cl, spmv_bcsr.cl, spmv_sell.cl and spmv_hyb.cl, to the bit.
-// Bytes moved per row: a column for each run of entries and their values, with padding to the longest row of 32 lanes; the
-// operand from cache where columns are near.
-// Launch shape: as streaming.cl; every warp takes slices, so that all work however few segments there are.
-// Assumes: the layout of `crates/gpu/src/slices.rs`, or of the format itself; coordinates in pieces go to vectors that are
-// not narrow, since a row is rounded once.
+// Bytes moved per row: a column for each run of entries, and their values, padded to the longest row of 32 lanes; the
+// operand from cache if columns are near.
+// Launch shape: as streaming.cl; every warp takes slices, so that all have work even with few segments.
+// Assumes: the layout of `crates/gpu/src/slices.rs`, or of the format itself; coordinates in pieces are added to
+// vectors that are not narrow, since a row is rounded once.
 
-// Entries that a work-item has under way at a time.
+// Entries that a work-item has in flight.
 #if LACUNA_COMPLEX
 #define DEPTH_STREAMING 4
 #else
 #define DEPTH_STREAMING 8
 #endif
 
-// Products: the rows of this group of matrix `m` times `x`, to `y` in global memory. Every warp takes rows, so that all
-// work however few segments there are. All work-items come here.
+// Products: the rows of this work-group of matrix `m` times `x`, into `y` in global memory. Every warp takes rows, so
+// that all have work even with few segments. All work-items call them.
 
-// The sum of one of so many lanes of a row.
+// The sum of one of the `lanes` lanes of a row.
 static inline number lane_sum(__global const uint *restrict columns, __global const number *restrict values,
     GATHERED x, uint k, uint end, uint lanes) {
     number sum = ZERO;
@@ -49,7 +49,7 @@ static inline number halved(number sum, uint lanes) {
     return sum;
 }
 
-// Compressed rows as they are, none of them long.
+// Compressed rows as stored, without long rows.
 static inline void product_rows(const Share *s, uint m, uint lanes, GATHERED x, TARGET y) {
     __global const ulong *words = MATRIX(s->p, m);
     __global const uint *restrict row_ptr = (__global const uint *)(s->p.fixed + words[MATRIX_ARGUMENTS]);
@@ -69,13 +69,13 @@ static inline void product_rows(const Share *s, uint m, uint lanes, GATHERED x, 
     MEET();
 }
 
-// A batch of runs of entries: of each its first column and `run` values.
+// A batch of runs of entries: the first column and `run` values of each.
 #define RUNS_STREAMING 16
 typedef struct {
     uint column[DEPTH_STREAMING];
     number value[RUNS_STREAMING];
 } Batch;
-// Of each of a lane's rows as many; values are `slim` where they are in the narrower type.
+// Equally many for each row of a lane; values are `slim` if they are in the narrower type.
 static inline void fetch_batch(Batch *b, __global const uint *columns, __global const number *values,
     __global const narrow *slims, bool slim, uint at, uint end, uint depth, uint rows, uint run, ulong policy) {
 #pragma unroll
@@ -91,8 +91,9 @@ static inline void fetch_batch(Batch *b, __global const uint *columns, __global 
     }
 }
 
-// Slices of 32 lanes, `lanes` of them a row, or `twice` the rows, two a lane; `row_of` where rows are in another order. Those
-// from `slice` on, each `step`, before `last`. While a batch waits for what it multiplies, the next is on its way.
+// Slices of 32 lanes, `lanes` of them for each row, or with `twice` as many rows, two for each lane; `row_of` if rows
+// are reordered. Takes every `step`-th slice from `slice` on, before `last`. The next batch is loaded while the current
+// one waits for its operand.
 #define ROWS_STREAMING 2u
 static inline uint slices_end(const Share *s, uint height) {
     return (s->first + s->rows + height - 1) / height;
@@ -107,7 +108,7 @@ static inline void multiply_slices(const Share *s, __global const uint *restrict
     __global const uint *restrict columns, __global const number *restrict values,
     __global const uint *restrict row_of, bool sorted, uint lanes, bool twice, uint run, bool slim, uint slice, uint last, uint step,
     GATHERED x, TARGET y) {
-    // As many as leave room for two batches in registers.
+    // As many as leave registers for two batches.
     const bool few = run == 1 || run * sizeof(number) <= 8;
     const uint depth = few ? DEPTH_STREAMING : DEPTH_STREAMING / 2, rows = twice ? ROWS_STREAMING : 1, height = rows * 32 / lanes;
     const ulong policy = read_once();
@@ -185,19 +186,20 @@ static inline void multiply_slices(const Share *s, __global const uint *restrict
     }
 }
 
-// The words of a matrix in slices: see `crates/gpu/src/slices.rs`.
+// The head of a matrix in slices: see `crates/gpu/src/slices.rs`.
 #define SLICES_HEAD 6u
 
-// The pieces of this group's long rows: of coordinates, see `spmv_hyb.cl`, or of compressed rows, see `spmv_csr.cl`.
+// The pieces of this work-group's long rows: of coordinates, see `spmv_hyb.cl`, or of compressed rows, see
+// `spmv_csr.cl`.
 #define APART_COORDINATES 1u
 #define APART_ROWS 2u
 typedef struct {
-    __global const uint *rows;     // the long ones
+    __global const uint *rows;     // the long rows
     __global const uint *long_ptr; // the first piece of each
     __global const uint *starts, *ends;
     __global const uint *columns;
     __global const number *values;
-    uint first, last;              // rows of this group
+    uint first, last;              // rows of this work-group
 } Pieces;
 static inline Pieces pieces_of(const Share *s, uint m, uint apart) {
     __global const ulong *words = MATRIX(s->p, m) + MATRIX_ARGUMENTS;
@@ -226,7 +228,7 @@ static inline Pieces pieces_of(const Share *s, uint m, uint apart) {
     p.values = (__global const number *)(s->p.fixed + words[apart == APART_ROWS ? 2 : 3]);
     return p;
 }
-// Their sums, to `rows_at`: a warp takes a piece.
+// Sums them into `rows_at`, one warp for each piece.
 static inline void sum_pieces(const Share *s, const Pieces *p, GATHERED x) {
     const uint first = p->long_ptr[p->first], last = p->long_ptr[p->last];
     for (uint q = first + WARP; q < last; q += WARPS) {
@@ -237,7 +239,7 @@ static inline void sum_pieces(const Share *s, const Pieces *p, GATHERED x) {
         }
     }
 }
-// And these to their rows, of which coordinates are only a part.
+// Adds these sums to their rows; coordinates are only a part of a row.
 static inline void add_pieces(const Share *s, const Pieces *p, bool part, TARGET y) {
     const uint first = p->long_ptr[p->first];
     for (uint l = p->first + ITEM; l < p->last; l += SIZE) {
@@ -251,7 +253,7 @@ static inline void add_pieces(const Share *s, const Pieces *p, bool part, TARGET
     MEET();
 }
 
-// Rows of any format, laid out anew in slices; what is in none of them `apart`.
+// Rows of any format, repacked in slices; `apart` is the part that is in no slice.
 static inline void product_slices(const Share *s, uint m, uint lanes, bool twice, uint run, bool slim, bool sorted, uint apart,
     GATHERED x, TARGET y) {
     __global const uint *restrict head = s->windows + SLICES_HEAD * m;
@@ -262,7 +264,7 @@ static inline void product_slices(const Share *s, uint m, uint lanes, bool twice
     }
     const uint height = (twice ? ROWS_STREAMING : 1) * 32 / lanes;
     uint slice = s->first / height + WARP, last = slices_end(s, height), step = WARPS;
-    if (sorted) { // of all kinds of length: shared out by what they cost
+    if (sorted) { // rows of very different lengths: divided by cost
         __global const uint *shares = s->windows + head[5] + (WARPS + 1) * get_group_id(0) + WARP;
         slice = shares[0];
         last = shares[1];
@@ -276,7 +278,7 @@ static inline void product_slices(const Share *s, uint m, uint lanes, bool twice
     }
 }
 
-// Sliced ELLPACK as it is.
+// Sliced ELLPACK as stored.
 static inline void product_sell(const Share *s, uint m, GATHERED x, TARGET y) {
     __global const ulong *words = MATRIX(s->p, m) + MATRIX_ARGUMENTS;
     multiply_slices(s, (__global const uint *)(s->p.fixed + words[1]), (__global const uint *)(s->p.fixed + words[3]),

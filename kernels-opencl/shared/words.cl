@@ -1,16 +1,16 @@
-// What kernels generated for a program begin with: how they are launched, words of value and tag, and what warps exchange.
+// The start of generated kernels: launch arguments, words of value and tag, and exchange within warps.
 //
-// Formula: none. A word is 16 bytes, a value and what tells when it was written; a number takes PARTS of them.
+// Formula: none. A word is 16 bytes, a value and a tag that tells when it was written; a number takes PARTS words.
 // Bytes moved per number: 16 for each of its words. Launch shape: as resident.cl and streaming.cl.
-// Assumes: 16-byte accesses are single on NVIDIA, and elsewhere stores and loads are seen in order.
+// Assumes: 16-byte accesses are atomic on NVIDIA; elsewhere stores and loads become visible in order.
 
 #define SIZE LACUNA_SIZE
-// Words of the control buffer: the control block, then the state, then room for a short history, then the cells.
+// Words of the control buffer: the control block, the state, space for a short history, the cells.
 #define AT_HISTORY LACUNA_AT_HISTORY
 #define AT_CELLS LACUNA_AT_CELLS
 #define ONE_GROUP LACUNA_ONE
 #define WAYS LACUNA_WAYS
-// Rows of a segment that a group has.
+// Rows of a segment in one work-group.
 #define SPAN (SEGMENT / WAYS)
 #if !LACUNA_PRELUDE
 #define LACUNA_ENTRY __attribute__((reqd_work_group_size(LACUNA_SIZE, 1, 1)))
@@ -21,20 +21,20 @@
 #define OPEN_LOCAL(type, name)
 #define FIXED_LOCAL(type, name, size) __local type name[size]
 #endif
-// How a launch begins beside going on: from the start, or on behalf of a caller who cancels.
+// How a launch begins, other than continuing: from the start, or to cancel on behalf of the caller.
 #define ENTER_CANCEL 2u
-// What an operation leaves in `next`: an operation that is due, or one of these with where it comes from.
+// What an operation leaves in `next`: the next operation, or one of these flags with the operation it comes from.
 #define NEXT_DONE 0xC0000000u   // its instructions are to be evaluated
 #define NEXT_HALT 0x80000000u   // it has halted the section
 #define NEXT_ENTER 0x40000000u  // the instructions before it are to be evaluated
 #define NEXT_RARE 0xC0000000u
 
 #define PARTS (1u + LACUNA_COMPLEX * (LACUNA_REAL_BITS / 64u))
-// 64-bit words that follow the control block: epoch and tag so far.
+// 64-bit words after the control block: current epoch and tag.
 #define STATE_EPOCH LACUNA_CONTROL_WORDS
 #define STATE_TAG (LACUNA_CONTROL_WORDS + 1u)
 
-// A value and what tells when it was written.
+// A value and the tag that tells when it was written.
 typedef struct {
     ulong value, tag;
 } Word;
@@ -121,7 +121,7 @@ static inline void put_number(__global ulong *words, uint i, number v, ulong tag
         put_word(words + 2 * (PARTS * i + part), part_of(v, part), tag);
     }
 }
-// The number of place `i` where its tag is there.
+// Loads number `i`; returns whether its tag has arrived.
 static inline bool get_number(__global const ulong *words, uint i, ulong tag, number *v) {
     Word a = get_word(words + 2 * PARTS * i), b = a;
 #if LACUNA_COMPLEX && LACUNA_REAL_BITS == 64

@@ -1,9 +1,10 @@
-//! Times the two-level cycle under CG on a backend, in f64 and with the cycle in f32: `two_levels cuda|opencl [sides=100,1000,4000]
-//! [iterations=50] [solves=5]`.
+//! Times the two-level cycle under CG on a backend, in f64 and with the cycle in f32: `two_levels cuda|opencl
+//! [sides=100,1000,4000] [iterations=50] [solves=5]`.
 //!
-//! The system is `gen:poisson2d` of a side, as diagonals; the coarse level has at most 32 x 32 boxes. Each line is a mode: the
-//! fastest of so many solves of fixed iterations, right-hand side and solution staying on the device, and what the memory moved
-//! at least in that time. The last line says whether all modes left the same bits.
+//! The system is `gen:poisson2d` with that side, stored as diagonals; the coarse level has at most 32 x 32
+//! boxes. Each line is a mode: the fastest of several solves with fixed iterations, with right-hand side and
+//! solution on the device, and the least bandwidth that this implies. The last line says whether all modes
+//! gave the same bits.
 use lacuna_engine::{Backend, LinOp};
 use lacuna_formats::{Csr, Spec, convert};
 use lacuna_solvers::{Options, Placed, Solver, Stop, method};
@@ -21,7 +22,7 @@ struct Work {
     solves: usize,
 }
 
-/// Times a backend; the solution as bits.
+/// Times a backend; returns the solution as bits.
 fn time<B: Backend>(mut dev: B, mode: &str, work: &Work) -> Done<Vec<u64>> {
     let Work { a, side, narrow, iterations, solves } = work;
     let operator = dev.matrix::<f64>(convert(a, "dia")?)?;

@@ -7,7 +7,7 @@ use lacuna_engine::{Backend, Basis, Cells, Pass, Scalar};
 /// A basis with random columns.
 ///
 /// # Panics
-/// Where there is no memory for it.
+/// If there is no memory for it.
 pub fn random_basis<T: Scalar, B: Backend>(dev: &mut B, rng: &mut Rng, n: usize, columns: usize) -> Basis<T> {
     let v = Backend::basis(dev, n, columns).unwrap();
     (0..columns).for_each(|j| dev.upload(&rng.vector::<T>(n), v.column(j)).unwrap());
@@ -24,7 +24,7 @@ fn all<T>(run: Cells<T>) -> Vec<lacuna_engine::Cell<T>> {
     (0..run.count as usize).map(|i| run.at(i)).collect()
 }
 
-/// `h = Vᴴ w` for one column to many, over all lengths and over a part of the columns.
+/// `h = Vᴴ w` for one column to many, over all lengths and over some of the columns.
 pub fn dots<T: Scalar, B: Backend>(make: fn() -> B) {
     on_both!(make, "basis_dot", |dev| {
         let mut trace = Trace::new();
@@ -37,7 +37,7 @@ pub fn dots<T: Scalar, B: Backend>(make: fn() -> B) {
             let h = run_of(dev, &vec![T::one(); columns + 1]);
             dev.basis_dot(v, w, h.take(used)).unwrap();
             trace.cells(dev, format!("n = {n}, {used} of {columns} columns"), &all(h));
-            // A column of the basis itself as the vector, as in GMRES.
+            // The vector is a column of the basis itself, as in GMRES.
             dev.basis_dot(v, v.column(columns - 1), h.take(used)).unwrap();
             trace.cells(dev, format!("n = {n}, {used} of {columns} columns, with its last"), &all(h));
         }
@@ -74,7 +74,7 @@ pub fn axpys<T: Scalar, B: Backend>(make: fn() -> B) {
     });
 }
 
-/// A column whose coefficient is 0 is not read: a NaN in it stays where it is.
+/// A column with coefficient 0 is not read: a NaN in it does not spread.
 pub fn zero_coefficients<T: Scalar, B: Backend>(make: fn() -> B) {
     on_both!(make, "zero coefficients", |dev| {
         let mut trace = Trace::new();
@@ -96,7 +96,8 @@ pub fn zero_coefficients<T: Scalar, B: Backend>(make: fn() -> B) {
     });
 }
 
-/// Columns are vectors like any other: passes write them, products read and write them, basis operations add to them.
+/// Columns are ordinary vectors: passes write them, products read and write them, basis operations add to
+/// them.
 pub fn modified_columns<T: Scalar, B: Backend>(make: fn() -> B) {
     on_both!(make, "columns as vectors", |dev| {
         let mut trace = Trace::new();

@@ -1,18 +1,18 @@
-//! Comparing by equal bits.
+//! Comparison by equal bits.
 use lacuna_engine::{Backend, Cell, Finish, History, Scalar, Vector};
 use lacuna_solvers::Outcome;
 use std::fmt::Debug;
 
-/// Whether two numbers have the same bits; a NaN part equals any NaN part, whose bits no standard fixes.
+/// Whether two numbers have the same bits; any NaN part equals any other, since no standard fixes its bits.
 pub fn equal<T: Scalar>(a: T, b: T) -> bool {
     let part = |a: f64, b: f64| a.to_bits() == b.to_bits() || (a.is_nan() && b.is_nan());
     bytemuck::bytes_of(&a) == bytemuck::bytes_of(&b) || (part(a.re(), b.re()) && part(a.im(), b.im()))
 }
 
-/// Fails unless two slices have the same bits, naming the first index that differs with both values.
+/// Fails unless two slices have the same bits; names the first differing index with both values.
 ///
 /// # Panics
-/// Where they differ.
+/// If they differ.
 #[track_caller]
 pub fn same<T: Scalar>(what: &str, got: &[T], want: &[T]) {
     assert_eq!(got.len(), want.len(), "{what}: length");
@@ -30,7 +30,7 @@ pub fn same<T: Scalar>(what: &str, got: &[T], want: &[T]) {
     }
 }
 
-/// What a scenario left behind on one backend, to be compared with what it left on another.
+/// The results of a scenario on one backend, to be compared with those on another.
 #[derive(Clone, Debug)]
 pub struct Trace<T> {
     numbers: Vec<(String, Vec<T>)>,
@@ -45,44 +45,44 @@ impl<T> Default for Trace<T> {
 }
 
 impl<T: Scalar> Trace<T> {
-    /// Nothing yet.
+    /// An empty trace.
     pub fn new() -> Self {
         Self::default()
     }
-    /// Notes numbers.
+    /// Records numbers.
     pub fn numbers(&mut self, what: impl Into<String>, values: &[T]) {
         self.numbers.push((what.into(), values.to_vec()));
     }
-    /// Notes a vector of a device.
+    /// Records a vector of a device.
     ///
     /// # Panics
-    /// Where it cannot be downloaded.
+    /// If it cannot be downloaded.
     pub fn vector<B: Backend>(&mut self, dev: &mut B, what: impl Into<String>, v: Vector<T>) {
         self.numbers.push((what.into(), download(dev, v)));
     }
-    /// Notes cells of a device.
+    /// Records cells of a device.
     ///
     /// # Panics
-    /// Where they cannot be read.
+    /// If they cannot be read.
     pub fn cells<B: Backend>(&mut self, dev: &mut B, what: impl Into<String>, cells: &[Cell<T>]) {
         self.numbers.push((what.into(), dev.read(cells).unwrap()));
     }
-    /// Notes real numbers.
+    /// Records real numbers.
     pub fn reals(&mut self, what: impl Into<String>, values: &[f64]) {
         self.reals.push((what.into(), values.to_vec()));
     }
-    /// Notes anything else.
+    /// Records any other value.
     pub fn fact(&mut self, what: impl Into<String>, value: impl Debug) {
         self.facts.push((what.into(), format!("{value:?}")));
     }
-    /// Notes how a program ended.
+    /// Records how a program ended.
     pub fn finish(&mut self, what: &str, finish: &Finish, history: &History) {
         let Finish { reason, iterations, restarts, recurrence, confirmed } = *finish;
         self.fact(format!("{what}: reason, iterations, restarts"), (reason, iterations, restarts));
         self.reals(format!("{what}: recurrence, confirmed"), &[recurrence, confirmed]);
         self.reals(format!("{what}: history"), &history.values);
     }
-    /// Notes how a solve ended.
+    /// Records how a solve ended.
     pub fn outcome(&mut self, what: &str, outcome: &Outcome) {
         let counts = (outcome.reason, outcome.iterations, outcome.restarts, outcome.history_stride);
         self.fact(format!("{what}: reason, iterations, restarts, stride"), counts);
@@ -90,10 +90,10 @@ impl<T: Scalar> Trace<T> {
         self.reals(format!("{what}: residuals"), &[outcome.residual, outcome.true_residual]);
     }
 
-    /// Fails unless everything noted has the same bits.
+    /// Fails unless everything recorded has the same bits.
     ///
     /// # Panics
-    /// Where something differs.
+    /// If something differs.
     #[track_caller]
     pub fn agrees_with(&self, want: &Self, context: &str) {
         assert_eq!(self.numbers.len(), want.numbers.len(), "{context}: what was noted");
@@ -109,30 +109,30 @@ impl<T: Scalar> Trace<T> {
     }
 }
 
-/// A device's vector on the host.
+/// Downloads a device's vector.
 ///
 /// # Panics
-/// Where it cannot be downloaded.
+/// If it cannot be downloaded.
 pub fn download<T: Scalar, B: Backend>(dev: &mut B, v: Vector<T>) -> Vec<T> {
     let mut values = vec![T::zero(); v.len];
     dev.download(v, &mut values).unwrap();
     values
 }
 
-/// A host slice as a vector of a device.
+/// Uploads a host slice to a new vector.
 ///
 /// # Panics
-/// Where there is no memory for it.
+/// If there is no memory for it.
 pub fn upload<T: Scalar, B: Backend>(dev: &mut B, values: &[T]) -> Vector<T> {
     let v = Backend::vector(dev, values.len()).unwrap();
     dev.upload(values, v).unwrap();
     v
 }
 
-/// Cells with values.
+/// New cells with these values.
 ///
 /// # Panics
-/// Where they cannot be made.
+/// If they cannot be created.
 pub fn cells_of<T: Scalar, B: Backend>(dev: &mut B, values: &[T]) -> Vec<Cell<T>> {
     let run = Backend::cells::<T>(dev, values.len()).unwrap();
     let cells: Vec<_> = (0..values.len()).map(|i| run.at(i)).collect();
@@ -142,7 +142,8 @@ pub fn cells_of<T: Scalar, B: Backend>(dev: &mut B, values: &[T]) -> Vec<Cell<T>
     cells
 }
 
-/// Runs the same lines, which end in a [`Trace`], on the backend under test and on the serial reference, and compares.
+/// Runs the same block, which ends in a [`Trace`], on the backend under test and on the serial reference, and
+/// compares.
 #[macro_export]
 macro_rules! on_both {
     ($make:expr, $context:expr, |$dev:ident| $body:block) => {{

@@ -6,7 +6,7 @@ use lacuna_engine::{
     Backend, Cell, Cells, Formula, Hessenberg, History, Pass, Reason, Recorder, Run, Scalar, Test,
 };
 
-/// Every operation on every pair of the numbers, at once.
+/// Every operation on every pair of the numbers.
 fn table<T: Scalar, B: Backend>(dev: &mut B, numbers: &[T]) -> Trace<T> {
     let mut trace = Trace::new();
     let c = cells_of(dev, numbers);
@@ -31,7 +31,7 @@ fn table<T: Scalar, B: Backend>(dev: &mut B, numbers: &[T]) -> Trace<T> {
     trace
 }
 
-/// Every operation on random numbers of ordinary and of extreme sizes, each rounded as a [`Scalar`] says.
+/// Every operation on random numbers of ordinary and extreme magnitude, each rounded as [`Scalar`] specifies.
 pub fn arithmetic<T: Scalar, B: Backend>(make: fn() -> B) {
     let mut rng = Rng::new(11);
     let edge = (T::MAX.log2() / 2.0) as i32;
@@ -64,7 +64,7 @@ pub fn special_values<T: Scalar, B: Backend>(make: fn() -> B) {
     on_both!(make, "special values", |dev| { table(dev, &numbers) });
 }
 
-/// Every test on numbers around its border, asked of a program that stops for it.
+/// Every test on numbers around its boundary, in a program that stops when it holds.
 pub fn tests<T: Scalar, B: Backend>(make: fn() -> B) {
     let numbers = [-1.0, -0.0, 0.0, 1.0, f64::INFINITY, f64::NEG_INFINITY, f64::NAN].map(T::from_real);
     type Asked<T> = (&'static str, fn(Cell<T>, Cell<T>) -> Test<T>, fn(f64, f64) -> bool);
@@ -94,18 +94,18 @@ pub fn tests<T: Scalar, B: Backend>(make: fn() -> B) {
     });
 }
 
-/// The cells of a least-squares problem of `m` columns.
+/// The cells of a least-squares problem with `m` columns.
 ///
 /// # Panics
-/// Where there is no memory for them.
+/// If there is no memory for them.
 pub fn hessenberg<T: Scalar, B: Backend>(dev: &mut B, m: usize) -> Hessenberg<T> {
     let mut run = |count| Backend::cells(dev, count).unwrap();
     let (h, rotations, g, y, used) = (run(m * (m + 1)), run(2 * m), run(m + 1), run(m), run(1).at(0));
     Hessenberg { m, h, rotations, g, y, used }
 }
 
-/// Rotates `used` columns of a random problem and solves for `y`. Returns the columns as given, `β`, `y`, and the
-/// squared residual after each column.
+/// Rotates `used` columns of a random problem and solves for `y`. Returns the original columns, `β`, `y`, and
+/// the squared residual after each column.
 pub fn least_squares<T: Scalar, B: Backend>(
     dev: &mut B,
     seed: u64,
@@ -121,7 +121,7 @@ pub fn least_squares<T: Scalar, B: Backend>(
     Backend::write(dev, at.g.at(0), beta).unwrap();
     for j in 0..used {
         let mut column: Vec<T> = rng.vector(j + 2);
-        // An Arnoldi relation has a real subdiagonal that is not negative; the last one may vanish.
+        // An Arnoldi relation has a real, nonnegative subdiagonal; its last entry may vanish.
         column[j + 1] = if j + 1 == m { T::zero() } else { T::from_real(rng.real().abs()) };
         for (i, value) in column.iter().enumerate() {
             Backend::write(dev, at.h.at(j * (m + 1) + i), *value).unwrap();
@@ -141,7 +141,7 @@ pub fn least_squares<T: Scalar, B: Backend>(
     (columns, beta, y, rr)
 }
 
-/// `rotate` and `back_substitute` on random problems, complete and left early; a zero column; `β = 0`.
+/// `rotate` and `back_substitute` on random problems, complete and ended early; a zero column; `β = 0`.
 pub fn rotations<T: Scalar, B: Backend>(make: fn() -> B) {
     on_both!(make, "rotations", |dev| {
         let mut trace = Trace::<T>::new();

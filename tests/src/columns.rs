@@ -1,4 +1,4 @@
-//! Products of several columns at once: column by column the bits of so many products.
+//! Products of several columns at once: each column has the bits of a single product.
 use crate::basis::random_basis;
 use crate::bits::{Trace, cells_of, download, same};
 use crate::formats::every;
@@ -10,8 +10,8 @@ use lacuna_engine::{
 use lacuna_formats::{Csr, Triplets};
 use std::sync::Arc;
 
-/// `Y ← A X` in one format for so many columns: `Y` on the reference, and each column as a product of its own on the same
-/// backend.
+/// `Y ← A X` in one format, for each number of columns: `Y` as on the reference, and each column as a single
+/// product on the same backend.
 fn product<T: Scalar, B: Backend>(
     make: fn() -> B,
     context: &str,
@@ -49,7 +49,7 @@ fn product<T: Scalar, B: Backend>(
     });
 }
 
-/// Every format of a matrix, with so many columns.
+/// Every format of a matrix, for each number of columns.
 fn in_every_format<T: Scalar, B: Backend>(make: fn() -> B, name: &str, a: &Csr<T>, counts: &[usize]) {
     let mut rng = Rng::new(a.nnz() as u64);
     let most = counts.iter().copied().max().unwrap_or(0);
@@ -59,7 +59,8 @@ fn in_every_format<T: Scalar, B: Backend>(make: fn() -> B, name: &str, a: &Csr<T
     }
 }
 
-/// Every format, for none, one and several columns, fewer and more than a kernel takes together; shapes of all kinds.
+/// Every format, for none, one and several columns, fewer and more than a kernel processes together; matrices
+/// of many shapes.
 pub fn shapes<T: Scalar, B: Backend>(make: fn() -> B) {
     let mut rng = Rng::new(11);
     in_every_format(make, "257x250", &random_matrix::<T>(&mut rng, 257, 250, 7), &[0, 1, 2, 3, 4, 5, 8, 11]);
@@ -73,7 +74,7 @@ pub fn shapes<T: Scalar, B: Backend>(make: fn() -> B) {
     }
 }
 
-/// What formats are for, in rows short and long, and numbers that are not finite.
+/// Structures that formats are made for, with short and long rows, and numbers that are not finite.
 pub fn structures<T: Scalar, B: Backend>(make: fn() -> B) {
     for name in [
         "gen:poisson2d:37x29",
@@ -92,15 +93,15 @@ pub fn structures<T: Scalar, B: Backend>(make: fn() -> B) {
     }
 }
 
-/// Large enough for every thread and group.
+/// Large enough for every thread and work-group.
 pub fn large<T: Scalar, B: Backend>(make: fn() -> B) {
     for name in ["gen:poisson2d:170x171", "gen:power-law:20000"] {
         in_every_format(make, name, &generated::<T>(name), &[5]);
     }
 }
 
-/// Inside a program: in the iteration, where a test holds, through operators composed of others, columns of a basis of more,
-/// with what comes before and after.
+/// In a program: in the iteration, under a test, through composed operators, with some columns of a basis,
+/// with operations before and after.
 pub fn programs<T: Scalar, B: Backend>(make: fn() -> B) {
     for n in [60, 1000] {
         let a = random_matrix::<T>(&mut Rng::new(n as u64), n, n, 5);
@@ -133,7 +134,7 @@ pub fn programs<T: Scalar, B: Backend>(make: fn() -> B) {
     }
 }
 
-/// What is refused, by name: lengths and counts that do not fit, a column on both sides, handles that are stale.
+/// Errors, by name: lengths and counts that do not match, a column on both sides, stale handles.
 pub fn refusals<T: Scalar, B: Backend>(make: fn() -> B) {
     let dev = &mut make();
     let a = dev.matrix(Arc::new(random_matrix::<T>(&mut Rng::new(1), 20, 30, 3))).unwrap();

@@ -1,4 +1,4 @@
-//! Several backends at once, each in a thread of its own.
+//! Several backends at once, each in its own thread.
 use crate::bits::Trace;
 use crate::solves::{Case, solve};
 use lacuna_engine::{Backend, Reference, Scalar};
@@ -8,7 +8,7 @@ use std::time::Duration;
 /// Threads that solve at once.
 const THREADS: usize = 8;
 
-/// Eight threads, each with its own backend, solve at once: all finish, and all give the reference's bits.
+/// Eight threads, each with its own backend, solve at once: all finish, with the reference's bits.
 pub fn several_backends_at_once<T: Scalar, B: Backend>(make: fn() -> B) {
     let case = |name| Case { matrix: "gen:poisson2d:70x71", method: name, precond: "jacobi", max_iters: 25 };
     let names = ["cg", "bicgstab", "gmres", "classical-cg"];
@@ -20,7 +20,7 @@ pub fn several_backends_at_once<T: Scalar, B: Backend>(make: fn() -> B) {
             let dev = &mut make();
             let case = Case { matrix: "gen:poisson2d:70x71", method: name, precond: "jacobi", max_iters: 25 };
             let traces: Vec<Trace<T>> = (0..2).map(|_| solve(dev, &case)).collect();
-            // Nobody listens any more where another thread has already failed the test.
+            // The receiver is gone if another thread has already failed the test.
             let _ = sender.send((thread, traces));
         });
     }

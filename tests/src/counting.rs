@@ -1,18 +1,18 @@
-//! A backend around another that counts: what the design promises, as figures.
+//! A backend that wraps another and counts calls: the figures that the design promises.
 use lacuna_engine::{
     Backend, Basis, Cell, Cells, Control, DeviceInfo, Format, History, Mark, Matrix, Op, Result, Scalar,
     Vector,
 };
 use std::sync::Arc;
 
-/// What a [`Counting`] backend has seen.
+/// Counts of a [`Counting`] backend.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
-    /// Operations run: kernel launches at the most.
+    /// Operations run: at most this many kernel launches.
     pub steps: usize,
-    /// Vectors made, columns of bases among them.
+    /// Vectors created, including columns of bases.
     pub vectors: usize,
-    /// Matrices made.
+    /// Matrices created.
     pub matrices: usize,
     /// Copies to the device.
     pub uploads: usize,
@@ -22,19 +22,19 @@ pub struct Counts {
     pub reads: usize,
 }
 
-/// A backend that counts what another one is asked to do.
+/// A backend that counts the calls to another.
 pub struct Counting<B> {
     inner: B,
-    /// What was seen so far.
+    /// The counts so far.
     pub counts: Counts,
 }
 
 impl<B: Backend> Counting<B> {
-    /// Around a backend.
+    /// Wraps a backend.
     pub fn new(inner: B) -> Self {
         Counting { inner, counts: Counts::default() }
     }
-    /// What was seen, and starts again from nothing.
+    /// The counts so far; resets them.
     pub fn take(&mut self) -> Counts {
         std::mem::take(&mut self.counts)
     }

@@ -1,4 +1,4 @@
-//! Every storage format that a backend has kernels for gives the bits of its rows.
+//! Products in every storage format that a backend has kernels for have the bits of its rows.
 use crate::bits::{Trace, cells_of, upload};
 use crate::numbers::{Rng, generated, random_matrix};
 use crate::on_both;
@@ -7,10 +7,10 @@ use lacuna_formats::{Csr, FORMATS, Pair, Triplets, convert};
 use lacuna_solvers::{Options, Solver, Stop, method};
 use std::sync::Arc;
 
-/// The matrix in every format that takes it and that the backend has a kernel for.
+/// The matrix in every format that can store it and that the backend supports.
 ///
 /// # Panics
-/// Where the backend does not refuse, as unsupported, a format it does not list.
+/// If the backend does not refuse, as unsupported, a format that it does not list.
 pub(crate) fn every<T: Scalar, B: Backend>(
     make: fn() -> B,
     a: &Csr<T>,
@@ -52,7 +52,8 @@ fn product<T: Scalar, B: Backend>(make: fn() -> B, name: &str, a: &Csr<T>, x: &[
     }
 }
 
-/// Random structures: empty rows, a full row, a single column or row, lengths around the borders of segments and slices.
+/// Random structures: empty rows, a full row, a single column or row, sizes around the boundaries of segments
+/// and slices.
 pub fn shapes<T: Scalar, B: Backend>(make: fn() -> B) {
     let shapes = [
         (1, 1, 1),
@@ -80,7 +81,7 @@ pub fn shapes<T: Scalar, B: Backend>(make: fn() -> B) {
     }
 }
 
-/// What formats are for: grids, blocks, bands, rows of very different lengths.
+/// Structures that formats are made for: grids, blocks, bands, rows of very different lengths.
 pub fn structures<T: Scalar, B: Backend>(make: fn() -> B) {
     let mut names = vec![
         "gen:poisson1d:1000",
@@ -99,7 +100,7 @@ pub fn structures<T: Scalar, B: Backend>(make: fn() -> B) {
         let a = generated::<T>(name);
         product(make, name, &a, &rng.spread::<T>(a.cols(), 10));
     }
-    // Rows that are cut into pieces: just about, and by far.
+    // Rows cut into pieces, with lengths just over the limit and far over it.
     let mut t = Triplets::<T>::new(900, 900);
     (0..900).for_each(|i| t.push(i, i, T::one()));
     for (row, entries) in [(2, 64), (5, 65), (300, 900), (301, 512), (899, 513)] {
@@ -109,7 +110,7 @@ pub fn structures<T: Scalar, B: Backend>(make: fn() -> B) {
     product(make, "long rows of a square matrix", &t.to_csr().unwrap(), &rng.spread::<T>(900, 10));
 }
 
-/// Stencils that reach far, to one side, along one axis alone, on grids with short and with long lines.
+/// Stencils with long reach, one-sided, along a single axis, on grids with short and long lines.
 pub fn stencils<T: Scalar, B: Backend>(make: fn() -> B) {
     let star: &[[i32; 3]] = &[[0, 0, 0], [-1, 0, 0], [1, 0, 0], [0, -1, 0], [0, 1, 0], [0, 0, -1], [0, 0, 1]];
     let wide: &[[i32; 3]] =
@@ -145,7 +146,8 @@ pub fn stencils<T: Scalar, B: Backend>(make: fn() -> B) {
     }
 }
 
-/// Rows whose lengths say where they are cut: none, short, just over a piece, a full one, a full last one of many.
+/// Row lengths around the limits of pieces: none, short, just over a piece, a full piece, a full last piece
+/// of many.
 pub fn long_rows<T: Scalar, B: Backend>(make: fn() -> B) {
     let lengths = |full: usize| {
         let mut lengths = vec![0, 64, 65, 512, 513, 1024, 1025, full];
@@ -167,7 +169,7 @@ pub fn long_rows<T: Scalar, B: Backend>(make: fn() -> B) {
     }
 }
 
-/// Few rows of many entries beside one of none and short ones, and a square matrix of full rows.
+/// A few rows with many entries next to an empty one and short ones, and a square matrix of full rows.
 pub fn few_heavy_rows<T: Scalar, B: Backend>(make: fn() -> B) {
     for (cols, lengths) in [(40_000, vec![9000, 0, 40_000, 3, 2000, 2048, 2049]), (300, vec![300; 300])] {
         let mut t = Triplets::<T>::new(lengths.len(), cols);
@@ -181,7 +183,7 @@ pub fn few_heavy_rows<T: Scalar, B: Backend>(make: fn() -> B) {
     }
 }
 
-/// A product large enough for every thread and group, with rows shared out unevenly.
+/// A product large enough for every thread and work-group, with rows divided unevenly.
 pub fn large<T: Scalar, B: Backend>(make: fn() -> B) {
     for name in ["gen:poisson2d:170x171", "gen:elasticity3d:10", "gen:power-law:20000"] {
         let a = generated::<T>(name);
@@ -189,7 +191,7 @@ pub fn large<T: Scalar, B: Backend>(make: fn() -> B) {
     }
 }
 
-/// An infinite or undefined number in `x` reaches the same rows everywhere, padding or not.
+/// An infinite or undefined number in `x` reaches the same rows in every format, whether padded or not.
 pub fn not_finite<T: Scalar, B: Backend>(make: fn() -> B) {
     let a = generated::<T>("gen:poisson2d:20x20");
     let mut x = Rng::new(5).vector::<T>(a.cols());

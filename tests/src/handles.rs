@@ -1,4 +1,4 @@
-//! Handles of what is no longer there, or never was on this backend: errors that name what was asked for.
+//! Handles of released objects, or of another backend's: errors that name the object.
 use crate::bits::{cells_of, download, same, upload};
 use crate::cells::hessenberg;
 use crate::hostile::fails;
@@ -6,14 +6,14 @@ use lacuna_engine::{Backend, Confirm, Error, History, Pass, Reason, Recorder, Ru
 use lacuna_formats::Csr;
 use std::sync::Arc;
 
-/// Fails unless the result is an error about a stale handle that says what of.
+/// Fails unless the result is an error about a stale handle that names the kind of object.
 #[track_caller]
 fn stale<R>(result: Result<R, Error>, what: &str) {
     let error = fails(result, &[what]);
     assert!(matches!(error, Error::Stale { .. }), "expected a stale handle, got: {error}");
 }
 
-/// Vectors, bases and matrices released with a mark, also where something new has taken their place.
+/// Vectors, bases and matrices released with a mark, also when a new object has taken their place.
 pub fn stale_handles<T: Scalar, B: Backend>(make: fn() -> B) {
     let dev = &mut make();
     let n = 40;
@@ -49,7 +49,7 @@ pub fn stale_handles<T: Scalar, B: Backend>(make: fn() -> B) {
             dev.release(mark);
         }
     }
-    // A plan outlives its vectors: running it is an error, and so is planning a program about them.
+    // A plan outlives its vectors: running it is an error, and so is planning a program that uses them.
     let mark = dev.mark();
     let old = upload(dev, &vec![T::one(); n]);
     let mut k = Recorder::new(dev, "program");
@@ -63,7 +63,8 @@ pub fn stale_handles<T: Scalar, B: Backend>(make: fn() -> B) {
     same("a live vector", &download(dev, live), &vec![T::one(); n]);
 }
 
-/// The pass that names a stale handle is named; a cell of another backend is one. Cells released with a mark: reads, writes, and everything in a pass that names one.
+/// A stale handle in a pass is an error that names the pass, and so is a cell of another backend. Cells
+/// released with a mark fail in reads, writes, and every part of a pass that names one.
 pub fn stale_cells<T: Scalar, B: Backend>(make: fn() -> B) {
     let dev = &mut make();
     let x = upload(dev, &[T::one(); 9]);
@@ -111,7 +112,7 @@ pub fn stale_cells<T: Scalar, B: Backend>(make: fn() -> B) {
     stale(dev.execute(&mut plan, run), "mine");
 }
 
-/// Handles that another backend made, though it has something in the same place.
+/// Handles of another backend, though this one has an object in the same place.
 pub fn foreign_handles<T: Scalar, B: Backend>(make: fn() -> B) {
     let (home, abroad) = (&mut make(), &mut make());
     let n = 12;

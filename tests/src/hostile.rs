@@ -1,4 +1,4 @@
-//! Edge cases and bad input: an outcome or an error that names the place, never a panic, never a wrong answer.
+//! Edge cases and bad input: an outcome, or an error that names the place; never a panic or a wrong answer.
 use crate::bits::{Trace, cells_of, download, same, upload};
 use crate::cells::hessenberg;
 use crate::numbers::{Rng, generated, random_matrix};
@@ -17,7 +17,7 @@ fn case(method: &'static str) -> Case {
     Case { matrix: "gen:poisson2d:13x11", method, precond: info.map_or("none", usual), max_iters: 300 }
 }
 
-/// Fails unless the result is an error that holds the words.
+/// Fails unless the result is an error whose text contains the words.
 #[track_caller]
 pub(crate) fn fails<R>(result: Result<R, Error>, words: &[&str]) -> Error {
     let Err(error) = result else { panic!("no error; expected one about {words:?}") };
@@ -28,7 +28,7 @@ pub(crate) fn fails<R>(result: Result<R, Error>, words: &[&str]) -> Error {
     error
 }
 
-/// For `b = 0` the solution is 0, whatever the guess.
+/// For `b = 0` the solution is 0, for any guess.
 pub fn zero_right_hand_side<T: Scalar, B: Backend>(make: fn() -> B) {
     for info in METHODS {
         let a = generated::<T>(case("").matrix);
@@ -43,7 +43,7 @@ pub fn zero_right_hand_side<T: Scalar, B: Backend>(make: fn() -> B) {
     }
 }
 
-/// A guess that is exact takes no iteration and stays as it is, with a tolerance of zero too.
+/// An exact guess needs no iteration and is not changed, also with a tolerance of zero.
 pub fn exact_start<T: Scalar, B: Backend>(make: fn() -> B) {
     for info in METHODS {
         let a = generated::<T>(case("").matrix);
@@ -63,7 +63,8 @@ pub fn exact_start<T: Scalar, B: Backend>(make: fn() -> B) {
     }
 }
 
-/// A tolerance of zero is not met, and the outcome says so: as good as the precision allows, and not `Converged`.
+/// A tolerance of zero is not met, and the outcome says so: the residual is as small as the precision allows,
+/// and the reason is not `Converged`.
 pub fn tolerance_zero<T: Scalar, B: Backend>(make: fn() -> B) {
     let a = generated::<T>(case("").matrix);
     let b = Rng::new(3).vector::<T>(a.rows());
@@ -75,7 +76,7 @@ pub fn tolerance_zero<T: Scalar, B: Backend>(make: fn() -> B) {
             let outcome = solver.solve(dev, &b, &mut x).unwrap();
             let told = matches!(outcome.reason, Reason::Stagnated | Reason::Breakdown(_));
             assert!(told, "{}: {} {}", info.name, outcome.reason, outcome.true_residual);
-            // The rounding of b − A x alone: eps times |b| + |A| |x|, of which the norms are below condition times |b|.
+            // Rounding of b − A x alone: eps times |b| + |A| |x|, whose norms are below condition times |b|.
             let reachable = T::EPSILON * a.rows() as f64 * 8.0;
             assert!(outcome.true_residual <= reachable, "{} above {reachable}", outcome.true_residual);
             let mut trace = Trace::new();
@@ -86,7 +87,7 @@ pub fn tolerance_zero<T: Scalar, B: Backend>(make: fn() -> B) {
     }
 }
 
-/// Right-hand sides and matrices whose squares overflow or vanish.
+/// Right-hand sides and matrices whose squares overflow or underflow.
 pub fn huge_and_tiny<T: Scalar, B: Backend>(make: fn() -> B) {
     let far = if T::MAX > 1e100 { 150 } else { 18 };
     let a = generated::<T>(case("").matrix);
@@ -106,7 +107,8 @@ pub fn huge_and_tiny<T: Scalar, B: Backend>(make: fn() -> B) {
                 trace
             });
         }
-        // A matrix times a power of four, which has a root: the same iterations, and x divided by it.
+        // A matrix times a power of four, which has an exact root: the same iterations, and x divided by that
+        // power.
         let dev = &mut make();
         let (_, mut plain) = solver(dev, &a, &case(info.name));
         let mut x = vec![T::zero(); a.rows()];
@@ -126,7 +128,7 @@ pub fn huge_and_tiny<T: Scalar, B: Backend>(make: fn() -> B) {
     }
 }
 
-/// NaN and infinities in `b` or the guess are errors that name the row; the solver works on.
+/// NaN and infinities in `b` or the guess are errors that name the row; the solver remains usable.
 pub fn not_finite_input<T: Scalar, B: Backend>(make: fn() -> B) {
     let a = generated::<T>(case("").matrix);
     let n = a.rows();
@@ -157,7 +159,7 @@ pub fn not_finite_input<T: Scalar, B: Backend>(make: fn() -> B) {
     same("x after errors", &x, &expected);
 }
 
-/// Lengths and shapes that do not fit, everywhere a length or shape goes in.
+/// Lengths and shapes that do not match, in every call that takes one.
 pub fn wrong_lengths<T: Scalar, B: Backend>(make: fn() -> B) {
     let a = generated::<T>(case("").matrix);
     let n = a.rows();
@@ -210,7 +212,8 @@ pub fn wrong_lengths<T: Scalar, B: Backend>(make: fn() -> B) {
     fails(method::<T>("conjugate", &Options::default()), &["conjugate", "gmres"]);
 }
 
-/// What a pass may not do is told when it is recorded or planned, with the name of the pass, and changes nothing.
+/// Violations of the rules of a pass are errors when it is recorded or planned; they name the pass and change
+/// nothing.
 pub fn pass_rules<T: Scalar, B: Backend>(make: fn() -> B) {
     let dev = &mut make();
     let n = 30;
@@ -259,7 +262,7 @@ pub fn pass_rules<T: Scalar, B: Backend>(make: fn() -> B) {
     }
 }
 
-/// What a program may not do, and errors of recording that come out of `finish`, the first one.
+/// Violations of the rules of a program; `finish` returns the first error of recording.
 pub fn program_rules<T: Scalar, B: Backend>(make: fn() -> B) {
     let dev = &mut make();
     let (x, y) = (upload(dev, &[T::one(); 8]), upload(dev, &[T::one(); 9]));
@@ -273,7 +276,7 @@ pub fn program_rules<T: Scalar, B: Backend>(make: fn() -> B) {
     k.multi_axpy_dot(Pass::new("second").set(x, x / y));
     k.each(|k| k.multi_axpy_dot(Pass::new("round").count(c[0])));
     fails(k.finish(), &["first"]);
-    // A problem whose cells do not hold it.
+    // A least-squares problem larger than its cells.
     let at = hessenberg::<T, _>(dev, 3);
     fails(dev.multi_axpy_dot(Pass::new("mine").rotate(at, 3, c[0])), &["mine"]);
     fails(
@@ -291,7 +294,7 @@ pub fn program_rules<T: Scalar, B: Backend>(make: fn() -> B) {
     assert_eq!(dev.execute(&mut plan, run).unwrap().iterations, 0);
 }
 
-/// Systems of no and of one unknown.
+/// Systems with no unknown and with one.
 pub fn tiny_systems<T: Scalar, B: Backend>(make: fn() -> B) {
     for info in METHODS {
         for precond in ["none", usual(info)] {
@@ -316,8 +319,9 @@ pub fn tiny_systems<T: Scalar, B: Backend>(make: fn() -> B) {
     }
 }
 
-/// A singular matrix under which GMRES breaks down: no solution is claimed, and what is handed back is no worse than the
-/// guess. The third basis vector is rounding error, and so is the last diagonal of its triangle.
+/// A singular matrix under which GMRES breaks down: it claims no solution, and returns an iterate no worse
+/// than the guess. The third basis vector is rounding error, and so is the last diagonal entry of its
+/// triangle.
 pub fn singular_breakdown<T: Scalar, B: Backend>(make: fn() -> B) {
     let ones = vec![T::one(); 2];
     let shift = Csr::<T>::new(3, 3, vec![0, 1, 2, 2], vec![1, 2], ones).unwrap();
@@ -339,7 +343,7 @@ pub fn singular_breakdown<T: Scalar, B: Backend>(make: fn() -> B) {
     }
 }
 
-/// Memory that no machine has is refused, and what was there stays.
+/// Impossible allocations are refused, and existing objects keep their contents.
 pub fn refused_allocations<T: Scalar, B: Backend>(make: fn() -> B) {
     let dev = &mut make();
     let x = upload(dev, &[T::one(); 5]);
@@ -358,7 +362,7 @@ pub fn refused_allocations<T: Scalar, B: Backend>(make: fn() -> B) {
     same("x", &download(dev, x), &[T::one(); 5]);
     let y = upload(dev, &[T::one(); 5]);
     dev.multi_axpy_dot(Pass::new("mine").set(y, x + y)).unwrap();
-    // In a recorder the refusal comes out at the end.
+    // In a recorder, `finish` returns the error.
     let mut k = Recorder::<T>::new(dev, "too large");
     let v = k.vector(usize::MAX);
     k.multi_axpy_dot(Pass::new("mine").set(v, -v));

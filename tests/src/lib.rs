@@ -1,15 +1,16 @@
 //! The conformance suite: one source, run on every backend, in every number type.
 //!
-//! A case is a function generic over `T: Scalar` and `B: Backend` that runs on a backend and on the serial
-//! [`Reference`](lacuna_engine::Reference) and compares **by equal bits** (a NaN equals any NaN). A backend's own test
-//! file names how to make the backend, and [`conformance!`] makes a test of every case:
+//! A case is a function generic over `T: Scalar` and `B: Backend`. It runs on a backend and on the serial
+//! [`Reference`](lacuna_engine::Reference) and compares **by equal bits** (a NaN equals any NaN). A backend's
+//! own test file says how to create the backend, and [`conformance!`] generates a test for every case:
 //!
 //! ```ignore
 //! lacuna_tests::conformance!(threads_2, "cpu", || Cpu::with(two_threads()), [f32, f64, Complex32, Complex64]);
 //! ```
 //!
-//! A backend that cannot be made is skipped, loudly; `LACUNA_REQUIRE=cpu,opencl` turns the skip into a failure. A
-//! backend that cannot do a case yet names it with the reason: `…, except &[("products::own_format", "no kernel")]`.
+//! If a backend cannot be created, its tests print a warning and are skipped; `LACUNA_REQUIRE=cpu,opencl`
+//! makes that a failure. A backend that does not support a case yet names it with the reason: `…, except
+//! &[("products::own_format", "no kernel")]`.
 pub mod basis;
 pub mod bits;
 pub mod cells;
@@ -33,7 +34,7 @@ pub mod triangles;
 
 pub use paste::paste;
 
-/// Makes a test of every case for one way to make a backend and a list of number types.
+/// Generates a test for every case, for one way to create a backend and a list of number types.
 #[macro_export]
 macro_rules! conformance {
     ($module:ident, $backend:literal, $make:expr, [$($type:ident),* $(,)?]) => {
@@ -97,10 +98,10 @@ macro_rules! conformance {
     )*};
 }
 
-/// Whether a backend could be made. Where not, says so, or fails where `LACUNA_REQUIRE` names it.
+/// Whether a backend could be created. If not, prints a warning, or fails if `LACUNA_REQUIRE` names it.
 ///
 /// # Panics
-/// Where the backend is required and could not be made.
+/// If the backend is required and could not be created.
 pub fn available(backend: &str, error: Option<lacuna_engine::Error>) -> bool {
     let Some(error) = error else { return true };
     let required = std::env::var("LACUNA_REQUIRE").unwrap_or_default();
@@ -111,7 +112,7 @@ pub fn available(backend: &str, error: Option<lacuna_engine::Error>) -> bool {
     false
 }
 
-/// Whether a backend does a case. Where not, says so with the reason.
+/// Whether a backend supports a case. If not, prints the reason.
 pub fn not_excepted(backend: &str, case: &str, except: &[(&str, &str)]) -> bool {
     match except.iter().find(|(name, _)| *name == case) {
         Some((_, reason)) => {
@@ -122,9 +123,9 @@ pub fn not_excepted(backend: &str, case: &str, except: &[(&str, &str)]) -> bool 
     }
 }
 
-/// Prints past the test harness, which keeps what a passing test prints to itself.
+/// Prints past the test harness, which captures the output of passing tests.
 pub fn loudly(text: &str) {
     use std::io::Write;
-    // Nothing better can be done where even this fails.
+    // If even this fails, nothing better can be done.
     let _ = writeln!(std::io::stderr(), "\n*** {text} ***");
 }

@@ -1,4 +1,5 @@
-//! Vectors stored in the narrower type, and programs over several lengths: passes, products, bases, a two-level cycle.
+//! Vectors stored in the narrower type, and programs over several lengths: passes, products, bases, a
+//! two-level cycle.
 use crate::bits::{Trace, cells_of, upload};
 use crate::numbers::{Rng, generated, random_matrix};
 use crate::on_both;
@@ -17,7 +18,7 @@ fn narrow<T: Scalar, B: Backend>(dev: &mut B, numbers: &[T]) -> Vector<T> {
     vector
 }
 
-/// What is written is rounded, what is read is exact: by copies, updates and dot products, in passes of all kinds.
+/// Writes round, reads are exact: in copies, updates and dot products, in all kinds of passes.
 pub fn passes<T: Scalar, B: Backend>(make: fn() -> B) {
     for n in [1, 255, 256, 1003, 70_001] {
         on_both!(make, format!("narrow passes over {n}"), |dev| {
@@ -42,7 +43,7 @@ pub fn passes<T: Scalar, B: Backend>(make: fn() -> B) {
     }
 }
 
-/// Products of every format that read and write narrow vectors, with passes.
+/// Products in every format that read and write narrow vectors, with passes.
 pub fn products<T: Scalar, B: Backend>(make: fn() -> B) {
     let (mut rng, n) = (Rng::new(43), 531);
     let host = Arc::new(random_matrix::<T>(&mut rng, n, n, 6));
@@ -84,7 +85,7 @@ pub fn products<T: Scalar, B: Backend>(make: fn() -> B) {
     }
 }
 
-/// Projections on a narrow basis, of narrow vectors and others.
+/// Projections on a narrow basis, of narrow and full vectors.
 pub fn bases<T: Scalar, B: Backend>(make: fn() -> B) {
     for n in [300, 20_003] {
         on_both!(make, format!("narrow bases of {n}"), |dev| {
@@ -106,14 +107,14 @@ pub fn bases<T: Scalar, B: Backend>(make: fn() -> B) {
     }
 }
 
-/// A two-level cycle on a square grid: damped Jacobi's method before and after, boxes of unknowns, a dense inverse on the coarse
-/// level.
+/// A two-level cycle on a square grid: damped Jacobi before and after, boxes of unknowns, a dense inverse on
+/// the coarse level.
 pub struct TwoLevel {
-    /// Unknowns of a side of the grid.
+    /// Unknowns along a side of the grid.
     pub side: usize,
-    /// Those of a side of a box.
+    /// Unknowns along a side of a box.
     pub of_box: usize,
-    /// Whether its vectors are stored in the narrower type, and the values of the fine matrix.
+    /// Whether its vectors, and the values of the fine matrix, are stored in the narrower type.
     pub narrow: bool,
 }
 
@@ -178,7 +179,7 @@ impl<T: Scalar> Preconditioner<T> for TwoLevel {
     }
 }
 
-/// The inverse of a dense matrix that needs no pivots.
+/// The inverse of a dense matrix, without pivoting.
 fn inverted<T: Scalar>(mut a: Vec<Vec<T>>) -> Vec<Vec<T>> {
     let n = a.len();
     for (i, row) in a.iter_mut().enumerate() {
@@ -207,7 +208,7 @@ fn cycles<T: Scalar, B: Backend>(make: fn() -> B, side: usize, narrow: bool) {
             let operator = dev.matrix(Arc::new(a.clone())).unwrap();
             let m = Placed::new(dev, Box::new(TwoLevel { side, of_box: 4, narrow }), &a, operator).unwrap();
             let method = method(info.name, &Options::default()).unwrap();
-            // The recurrences of `cg` take M for linear, which rounding leaves true to single precision.
+            // The recurrences of `cg` assume a linear M, which rounding satisfies to single precision.
             let rtol = if narrow { tolerance::<T>().max(1e-6) } else { tolerance::<T>() };
             let stop = Stop { rtol, max_iters: 3000, ..Stop::default() };
             let (b, n) = (Rng::new(7).vector::<T>(a.rows()), a.rows());
@@ -227,12 +228,12 @@ fn cycles<T: Scalar, B: Backend>(make: fn() -> B, side: usize, narrow: bool) {
     }
 }
 
-/// Methods preconditioned by a cycle over two lengths, with rectangular matrices and a dense one.
+/// Methods preconditioned by a two-level cycle, with rectangular matrices and a dense one.
 pub fn two_levels<T: Scalar, B: Backend>(make: fn() -> B) {
     cycles::<T, B>(make, 41, false);
 }
 
-/// The same in the narrower type.
+/// The same with narrow vectors.
 pub fn two_narrow_levels<T: Scalar, B: Backend>(make: fn() -> B) {
     cycles::<T, B>(make, 41, true);
 }

@@ -1,13 +1,13 @@
-//! Numbers, vectors and matrices to test with: the same seed, the same numbers, everywhere.
+//! Numbers, vectors and matrices for tests: the same seed gives the same numbers everywhere.
 use lacuna_engine::Scalar;
 use lacuna_formats::{Csr, Spec, Triplets};
 
-/// A small generator of pseudo-random numbers (Steele, Lea and Flood 2014, `splitmix64`).
+/// A small pseudo-random number generator (Steele, Lea and Flood 2014, `splitmix64`).
 #[derive(Clone, Debug)]
 pub struct Rng(u64);
 
 impl Rng {
-    /// The sequence of a seed.
+    /// The sequence for a seed.
     pub fn new(seed: u64) -> Self {
         Rng(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ 0x1bad_5eed)
     }
@@ -34,7 +34,7 @@ impl Rng {
     pub fn vector<T: Scalar>(&mut self, n: usize) -> Vec<T> {
         (0..n).map(|_| self.number()).collect()
     }
-    /// A vector of numbers whose sizes spread over `2^±spread`.
+    /// A vector of numbers with magnitudes spread over `2^±spread`.
     pub fn spread<T: Scalar>(&mut self, n: usize, spread: i32) -> Vec<T> {
         let mut number = || {
             let exponent = self.below(2 * spread as usize + 1) as i32 - spread;
@@ -47,7 +47,7 @@ impl Rng {
 /// A matrix with about `per_row` entries in each row, some rows empty and one row full.
 ///
 /// # Panics
-/// Where it cannot be assembled.
+/// If it cannot be assembled.
 pub fn random_matrix<T: Scalar>(rng: &mut Rng, rows: usize, cols: usize, per_row: usize) -> Csr<T> {
     let mut entries = Triplets::new(rows, cols);
     let (empty, full) = (rng.below(rows.max(1)), rng.below(rows.max(1)));
@@ -66,7 +66,7 @@ pub fn random_matrix<T: Scalar>(rng: &mut Rng, rows: usize, cols: usize, per_row
 /// A generated matrix by name.
 ///
 /// # Panics
-/// Where there is none.
+/// If there is none with that name.
 pub fn generated<T: Scalar>(name: &str) -> Csr<T> {
     Spec::parse(name).unwrap().build().unwrap()
 }

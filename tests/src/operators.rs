@@ -1,4 +1,4 @@
-//! Operators: whatever records products and passes.
+//! Operators: anything that records products and passes.
 use crate::bits::{Trace, cells_of, same, upload};
 use crate::numbers::{Rng, random_matrix};
 use crate::on_both;
@@ -49,7 +49,7 @@ pub fn simple<T: Scalar, B: Backend>(make: fn() -> B) {
     });
 }
 
-/// Sums and products, nested, of rectangular matrices too.
+/// Sums and products, nested, also of rectangular matrices.
 pub fn composed<T: Scalar, B: Backend>(make: fn() -> B) {
     on_both!(make, "composed operators", |dev| {
         let mut trace = Trace::new();
@@ -69,7 +69,7 @@ pub fn composed<T: Scalar, B: Backend>(make: fn() -> B) {
     });
 }
 
-/// Transposes of operators that know theirs; the others say so.
+/// Transposes of operators that have one; the others return an error.
 pub fn transposed<T: Scalar, B: Backend>(make: fn() -> B) {
     on_both!(make, "transposed operators", |dev| {
         let mut trace = Trace::new();
@@ -96,7 +96,7 @@ pub fn transposed<T: Scalar, B: Backend>(make: fn() -> B) {
     });
 }
 
-/// Adjoints of operators that know theirs; the others say so.
+/// Adjoints of operators that have one; the others return an error.
 pub fn adjoints<T: Scalar, B: Backend>(make: fn() -> B) {
     on_both!(make, "adjoint operators", |dev| {
         let mut trace = Trace::new();
@@ -126,7 +126,7 @@ pub fn adjoints<T: Scalar, B: Backend>(make: fn() -> B) {
     });
 }
 
-/// `y ← (I − c A)² x`, with a scratch vector made ahead: a polynomial as a user writes it.
+/// `y ← (I − c A)² x`, with a scratch vector created in advance: a polynomial as a user would write it.
 struct Polynomial<T> {
     a: Matrix<T>,
     c: lacuna_engine::Cell<T>,
@@ -144,7 +144,7 @@ impl<T: Scalar> LinOp<T> for Polynomial<T> {
     }
 }
 
-/// A user's own operator, alone and inside others.
+/// A user-defined operator, alone and inside others.
 pub fn own<T: Scalar, B: Backend>(make: fn() -> B) {
     on_both!(make, "own operator", |dev| {
         let mut trace = Trace::new();
@@ -160,7 +160,7 @@ pub fn own<T: Scalar, B: Backend>(make: fn() -> B) {
     });
 }
 
-/// Functions of the host: alone, with a pass, rectangular, and as matrix and preconditioner of every method.
+/// Host functions: alone, with a pass, rectangular, and as matrix and preconditioner of every method.
 pub fn host<T: Scalar, B: Backend>(make: fn() -> B) {
     on_both!(make, "host operators", |dev| {
         let mut trace = Trace::new();
@@ -200,7 +200,7 @@ pub fn host<T: Scalar, B: Backend>(make: fn() -> B) {
     }
 }
 
-/// A panic in a function of the host comes back as an error, and the backend goes on.
+/// A panic in a host function is returned as an error, and the backend remains usable.
 pub fn host_panics<T: Scalar, B: Backend>(make: fn() -> B) {
     let dev = &mut make();
     let n = 20_000;

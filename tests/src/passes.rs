@@ -1,14 +1,14 @@
-//! Passes: canonical sums, every form of term, aliasing, any length.
+//! Passes: canonical sums, every form of term, aliasing, all lengths.
 use crate::bits::{Trace, cells_of, upload};
 use crate::numbers::Rng;
 use crate::on_both;
 use lacuna_engine::{Backend, Expr, Formula, Pass, Scalar};
 
-/// Lengths around every border of a canonical sum.
+/// Lengths around every boundary of a canonical sum.
 pub const LENGTHS: [usize; 15] =
     [0, 1, 2, 31, 255, 256, 257, 511, 512, 513, 4097, 65535, 65536, 65537, 200_003];
 
-/// Dot products at lengths around the borders of segments, of numbers of very different sizes.
+/// Dot products with lengths around the boundaries of segments, of numbers with very different magnitudes.
 pub fn canonical_sums<T: Scalar, B: Backend>(make: fn() -> B) {
     on_both!(make, "canonical sums", |dev| {
         let mut trace = Trace::new();
@@ -24,7 +24,7 @@ pub fn canonical_sums<T: Scalar, B: Backend>(make: fn() -> B) {
     });
 }
 
-/// Each coefficient, with and without a factor, in first place and later, positive and negative.
+/// Each coefficient, with and without a factor, in first and later position, positive and negative.
 pub fn every_form_of_term<T: Scalar, B: Backend>(make: fn() -> B) {
     on_both!(make, "forms of term", |dev| {
         let mut trace = Trace::new();
@@ -69,7 +69,7 @@ pub fn every_form_of_term<T: Scalar, B: Backend>(make: fn() -> B) {
     });
 }
 
-/// A destination among its own operands, as vector and as factor, twice in a pass, and two vectors exchanged.
+/// A destination among its own operands, as vector and as factor, twice in a pass, and a swap of two vectors.
 pub fn aliasing<T: Scalar, B: Backend>(make: fn() -> B) {
     on_both!(make, "aliasing", |dev| {
         let mut trace = Trace::new();
@@ -96,7 +96,8 @@ pub fn aliasing<T: Scalar, B: Backend>(make: fn() -> B) {
     });
 }
 
-/// Updates see those before them; dots see the values after all; no terms make a zero, even of a NaN.
+/// Updates see earlier updates; dot products see the final values; an update without terms gives zero, even
+/// for a NaN.
 pub fn updates_in_order<T: Scalar, B: Backend>(make: fn() -> B) {
     on_both!(make, "updates in order", |dev| {
         let mut trace = Trace::new();
@@ -146,7 +147,7 @@ pub fn lengths<T: Scalar, B: Backend>(make: fn() -> B) {
     });
 }
 
-/// A pass over more elements than any cache of a core holds.
+/// A pass over more elements than the cache of a core holds.
 pub fn large<T: Scalar, B: Backend>(make: fn() -> B) {
     on_both!(make, "a large pass", |dev| {
         let mut trace = Trace::new();
@@ -168,7 +169,8 @@ pub fn large<T: Scalar, B: Backend>(make: fn() -> B) {
     });
 }
 
-/// Many vectors, updates, terms and dots in one pass: no table of a backend may be too small without saying so.
+/// Many vectors, updates, terms and dot products in one pass: a backend whose tables are too small must say
+/// so.
 pub fn wide_passes<T: Scalar, B: Backend>(make: fn() -> B) {
     on_both!(make, "a wide pass", |dev| {
         let mut trace = Trace::new();
@@ -195,7 +197,7 @@ pub fn wide_passes<T: Scalar, B: Backend>(make: fn() -> B) {
     });
 }
 
-/// Formulas before the updates are their coefficients; formulas after the dots see the dots.
+/// Formulas before the updates provide their coefficients; formulas after the dot products see their values.
 pub fn formulas_around<T: Scalar, B: Backend>(make: fn() -> B) {
     on_both!(make, "formulas around", |dev| {
         let mut trace = Trace::new();

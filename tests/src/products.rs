@@ -6,7 +6,7 @@ use lacuna_engine::{Argument, Backend, Error, Format, Pass, Scalar, row_sum};
 use lacuna_formats::{Csr, Triplets};
 use std::sync::Arc;
 
-/// `y ← A x` for matrices of every shape, with nothing along.
+/// `y ← A x` for matrices of every shape, without a pass.
 pub fn shapes<T: Scalar, B: Backend>(make: fn() -> B) {
     on_both!(make, "shapes", |dev| {
         let mut trace = Trace::new();
@@ -44,7 +44,7 @@ pub fn shapes<T: Scalar, B: Backend>(make: fn() -> B) {
     });
 }
 
-/// Rows long enough that each number of lanes from 1 to 32 is used.
+/// Rows long enough to use each number of lanes from 1 to 32.
 pub fn lanes<T: Scalar, B: Backend>(make: fn() -> B) {
     let matrices: Vec<Csr<T>> = [3, 20, 45, 90, 180, 400]
         .into_iter()
@@ -64,7 +64,8 @@ pub fn lanes<T: Scalar, B: Backend>(make: fn() -> B) {
     });
 }
 
-/// Updates of `y` and of other vectors, factors, reads of `x`, dots of all of them, on the rows just computed.
+/// Updates of `y` and of other vectors, factors, reads of `x`, dot products of all of them, on the rows just
+/// computed.
 pub fn riding_passes<T: Scalar, B: Backend>(make: fn() -> B) {
     on_both!(make, "riding passes", |dev| {
         let mut trace = Trace::new();
@@ -88,7 +89,7 @@ pub fn riding_passes<T: Scalar, B: Backend>(make: fn() -> B) {
             }
             trace.cells(dev, format!("n = {n}: cells"), &c);
         }
-        // With a rectangular matrix the pass goes over the rows.
+        // With a rectangular matrix, the pass runs over the rows.
         let mut rng = Rng::new(22);
         let a = dev.matrix(Arc::new(random_matrix::<T>(&mut rng, 500, 90, 9))).unwrap();
         let (x, y) = (upload(dev, &rng.vector::<T>(90)), upload(dev, &rng.vector::<T>(500)));
@@ -100,7 +101,7 @@ pub fn riding_passes<T: Scalar, B: Backend>(make: fn() -> B) {
     });
 }
 
-/// A format of a user's own: the matrix with `1 / (1 + i + j)` in three diagonals, in four lanes.
+/// A user-defined format: `1 / (1 + i + j)` on three diagonals, with four lanes.
 struct Hilbert {
     n: usize,
 }
@@ -127,7 +128,7 @@ impl<T: Scalar> Format<T> for Hilbert {
     }
 }
 
-/// A format the backend has no kernel for either runs through its rows or is refused as unsupported.
+/// A format without a kernel either runs through its rows or is refused as unsupported.
 pub fn own_format<T: Scalar, B: Backend>(make: fn() -> B) {
     if let Err(error) = make().matrix::<T>(Arc::new(Hilbert { n: 4 })) {
         assert!(matches!(error, Error::Unsupported { .. }), "{error}");

@@ -9,7 +9,7 @@ use std::ops::ControlFlow;
 /// Records, plans and runs a program.
 ///
 /// # Panics
-/// Where it cannot be recorded, planned or run.
+/// If it cannot be recorded, planned or run.
 pub fn run<T: Scalar, B: Backend>(
     dev: &mut B,
     limit: u64,
@@ -31,7 +31,8 @@ fn infinity<T: Scalar>() -> Formula<T> {
     Formula::value(T::from_real(f64::INFINITY))
 }
 
-/// Setup once; restart at the start and whenever the iteration was left; every run from the beginning.
+/// Setup runs once; restart runs at the start and whenever the iteration was left; every run starts from the
+/// beginning.
 pub fn flow<T: Scalar, B: Backend>(make: fn() -> B) {
     on_both!(make, "flow", |dev| {
         let mut trace = Trace::<T>::new();
@@ -54,7 +55,7 @@ pub fn flow<T: Scalar, B: Backend>(make: fn() -> B) {
         let mut plan = k.finish().and_then(|program| dev.plan(program)).unwrap();
         for run in 1..=2 {
             let (finish, history) = run_again(dev, &mut plan, 100);
-            // Cycles of three: left at 3, 6 and 9, and 9 is more than enough.
+            // Cycles of three: left at 3, 6 and 9, and 9 exceeds `enough`.
             assert_eq!((finish.reason, finish.iterations), (Reason::Custom("enough"), 9));
             let expected = [run as f64, 4.0 * run as f64, 9.0, 0.0].map(T::from_real);
             assert_eq!(dev.read(&c[..4]).unwrap(), expected, "setups, restarts, rounds, in cycle");
@@ -66,7 +67,7 @@ pub fn flow<T: Scalar, B: Backend>(make: fn() -> B) {
     });
 }
 
-/// What stops a program that has no restart section: a test in each section, the limit, an infinite residual.
+/// What stops a program without a restart section: a test in each section, the limit, an infinite residual.
 pub fn stops<T: Scalar, B: Backend>(make: fn() -> B) {
     on_both!(make, "stops", |dev| {
         let mut trace = Trace::<T>::new();
@@ -126,8 +127,8 @@ pub fn stops<T: Scalar, B: Backend>(make: fn() -> B) {
     });
 }
 
-/// One way through the confirmation of a true residual: its name; `rr` of the first confirmation and what it is
-/// multiplied by for each one after; what the iteration does; the limit; reason, iterations and restarts expected.
+/// One path through the confirmation of a true residual: its name; `rr` of the first confirmation, and its
+/// factor for each later one; what the iteration does; the limit; expected reason, iterations and restarts.
 type Way = (&'static str, f64, f64, Turn, u64, (Reason, u64, u64));
 
 #[derive(Clone, Copy)]
@@ -137,7 +138,7 @@ enum Turn {
     Go,
 }
 
-/// Every branch of `confirm`, with the target at 1 and progress meaning a quarter.
+/// Every branch of `confirm`, with the target at 1 and progress defined as a quarter.
 pub fn confirmations<T: Scalar, B: Backend>(make: fn() -> B) {
     let hard = Reason::Custom("hard");
     let soft = Reason::Breakdown("soft");
@@ -188,7 +189,7 @@ pub fn confirmations<T: Scalar, B: Backend>(make: fn() -> B) {
     });
 }
 
-/// The history of a run longer than a history keeps is thinned evenly, and a second run begins a new one.
+/// A history longer than its capacity is thinned evenly, and a second run starts a new one.
 pub fn histories<T: Scalar, B: Backend>(make: fn() -> B) {
     on_both!(make, "histories", |dev| {
         let mut trace = Trace::<T>::new();
@@ -211,7 +212,7 @@ pub fn histories<T: Scalar, B: Backend>(make: fn() -> B) {
     });
 }
 
-/// Once a test has halted a section, nothing that follows in it changes anything: cells, vectors, products, bases.
+/// Once a test has halted a section, nothing later in it changes anything: cells, vectors, products, bases.
 pub fn no_ops_after_stop<T: Scalar, B: Backend>(make: fn() -> B) {
     on_both!(make, "no-ops after a stop", |dev| {
         let mut trace = Trace::<T>::new();
@@ -253,7 +254,7 @@ pub fn no_ops_after_stop<T: Scalar, B: Backend>(make: fn() -> B) {
     });
 }
 
-/// A program that nothing in it ends is ended by the caller's watch.
+/// A program that never ends by itself is ended by the caller's watch.
 pub fn endless_is_cancelled<T: Scalar, B: Backend>(make: fn() -> B) {
     let dev = &mut make();
     let c = cells_of(dev, &[T::one()]);
@@ -284,7 +285,7 @@ pub fn endless_is_cancelled<T: Scalar, B: Backend>(make: fn() -> B) {
     }
 }
 
-/// Operations recorded under a test run only where it holds, on their own and with what rides on them.
+/// Operations recorded under a test run only if it holds, with or without a pass.
 pub fn guarded<T: Scalar, B: Backend>(make: fn() -> B) {
     on_both!(make, "guarded operations", |dev| {
         let mut trace = Trace::<T>::new();
@@ -313,8 +314,8 @@ pub fn guarded<T: Scalar, B: Backend>(make: fn() -> B) {
     });
 }
 
-/// A product is complete before the pass that rides on it begins, even where the pass leaves at once; a basis
-/// operation uses the coefficients from before a pass that sets them.
+/// A product is complete before its pass begins, even if the pass leaves immediately; a basis operation uses
+/// the coefficients from before a pass that sets them.
 pub fn riding_passes_come_after<T: Scalar, B: Backend>(make: fn() -> B) {
     on_both!(make, "riding passes come after", |dev| {
         let mut trace = Trace::<T>::new();

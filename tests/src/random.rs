@@ -1,6 +1,6 @@
-//! Random passes and sequences of operations: what no one thought of writing down.
+//! Random passes and sequences of operations: cases that nobody wrote by hand.
 //!
-//! `PROPTEST_CASES` sets how many are tried; a failure is shrunk to the smallest that still fails.
+//! `PROPTEST_CASES` sets their number; a failure is shrunk to the smallest failing case.
 use crate::bits::{Trace, cells_of, upload};
 use crate::numbers::{Rng, random_matrix};
 use crate::on_both;
@@ -10,7 +10,7 @@ use proptest::prelude::*;
 use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
 use std::sync::Arc;
 
-/// Vectors and cells a random pass is about.
+/// Number of vectors and cells in a random pass.
 const VECTORS: usize = 5;
 const CELLS: usize = 9;
 
@@ -86,7 +86,7 @@ fn random_pass(updates: std::ops::Range<usize>) -> BoxedStrategy<RandomPass> {
         .boxed()
 }
 
-/// Lengths small and large, most of them not a multiple of anything.
+/// Small and large lengths, most of them not multiples of a block size.
 fn length() -> impl Strategy<Value = usize> {
     prop_oneof![4 => 0usize..700, 2 => 700usize..9000, 1 => 60_000usize..140_000]
 }
@@ -146,7 +146,7 @@ impl RandomPass {
     }
 }
 
-/// Runs a property, always with the same random numbers.
+/// Tests a property, always with the same random numbers.
 fn check<S: Strategy>(cases: u32, strategy: S, property: impl Fn(S::Value)) {
     let given = std::env::var("PROPTEST_CASES").ok().and_then(|text| text.parse().ok());
     let config = Config { cases: given.unwrap_or(cases), failure_persistence: None, ..Config::default() };
@@ -232,7 +232,7 @@ enum RandomOp {
     Dots,
 }
 
-/// A sequence of operations gives the same bits whether or not passes join the sweep before them.
+/// A sequence of operations gives the same bits whether or not passes are fused into the sweep before them.
 pub fn fusion_changes_nothing<T: Scalar, B: Backend>(make: fn() -> B) {
     let op = prop_oneof![
         5 => random_pass(0..3).prop_map(RandomOp::Sweep),

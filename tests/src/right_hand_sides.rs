@@ -1,4 +1,4 @@
-//! Several right-hand sides at once: the reference's bits, and those of a solve for each alone.
+//! Several right-hand sides at once: the reference's bits, and those of a separate solve for each.
 use crate::bits::{Trace, same};
 use crate::numbers::{Rng, generated};
 use crate::on_both;
@@ -10,7 +10,7 @@ use std::sync::Arc;
 const MATRICES: [&str; 2] = ["gen:poisson2d:21x17", "gen:poisson3d:9x7x6:27"];
 const PRECONDITIONERS: [&str; 3] = ["none", "jacobi", "ssor"];
 
-/// Three right-hand sides of room for four, the second of which has its solution as a guess.
+/// Three right-hand sides, with room for four; the second has its solution as the guess.
 fn sides<T: Scalar>(n: usize, solution: &[T]) -> ([Vec<T>; 3], [Vec<T>; 3]) {
     let b = [1, 2, 3].map(|seed| Rng::new(seed).vector(n));
     let mut x = [(); 3].map(|()| vec![T::zero(); n]);
@@ -18,10 +18,10 @@ fn sides<T: Scalar>(n: usize, solution: &[T]) -> ([Vec<T>; 3], [Vec<T>; 3]) {
     (b, x)
 }
 
-/// Every method that takes several, with some preconditioners.
+/// Every method that supports several right-hand sides, with some preconditioners.
 ///
 /// # Panics
-/// Where a case fails.
+/// If a case fails.
 pub fn agree<T: Scalar, B: Backend>(make: fn() -> B) {
     let mut tried = 0;
     for (info, matrix, precond) in METHODS

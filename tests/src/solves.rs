@@ -20,16 +20,16 @@ pub struct Case {
     pub method: &'static str,
     /// The preconditioner, by name.
     pub precond: &'static str,
-    /// Iterations at the most.
+    /// Maximum iterations.
     pub max_iters: u64,
 }
 
-/// A tolerance that a solve of the number type can meet.
+/// A tolerance that a solve in the number type can meet.
 pub fn tolerance<T: Scalar>() -> f64 {
     T::EPSILON.sqrt() / 8.0
 }
 
-/// The matrices that solves are tried on: those that suit the method and the number type.
+/// The test matrices that suit the method and the number type.
 fn matrices<T: Scalar>(positive_definite: bool) -> Vec<&'static str> {
     let mut names =
         vec!["gen:poisson2d:21x17", "gen:poisson3d:9x7x6:27", "gen:poisson-p1:15", "gen:poisson1d:1"];
@@ -46,10 +46,10 @@ fn right_hand_side<T: Scalar>(n: usize, seed: u64) -> Vec<T> {
     Rng::new(seed).vector(n)
 }
 
-/// A matrix on a device with a solver for it.
+/// A matrix on a device, with a solver for it.
 ///
 /// # Panics
-/// Where it cannot be made.
+/// If it cannot be created.
 pub fn solver<T: Scalar, B: Backend>(dev: &mut B, a: &Csr<T>, case: &Case) -> (Matrix<T>, Solver<T>) {
     let options = Options { restart: Some(12), ..Options::default() };
     let stop = Stop { rtol: tolerance::<T>(), max_iters: case.max_iters, ..Stop::default() };
@@ -59,7 +59,7 @@ pub fn solver<T: Scalar, B: Backend>(dev: &mut B, a: &Csr<T>, case: &Case) -> (M
 /// [`solver`] with options.
 ///
 /// # Panics
-/// Where it cannot be made.
+/// If it cannot be created.
 pub fn solver_with<T: Scalar, B: Backend>(
     dev: &mut B,
     a: &Csr<T>,
@@ -76,22 +76,22 @@ pub fn solver_with<T: Scalar, B: Backend>(
     (operator, solver)
 }
 
-/// A matrix on a device with its adjoint, where that is needed.
+/// A matrix on a device, with its adjoint if needed.
 ///
 /// # Panics
-/// Where it cannot be made.
+/// If it cannot be created.
 pub fn paired<T: Scalar, B: Backend>(dev: &mut B, a: Matrix<T>, host: &Csr<T>, needed: bool) -> Pair<T> {
     let adjoint = if needed { dev.matrix(Arc::new(host.adjoint())).unwrap() } else { a };
     Pair { a, adjoint }
 }
 
-/// A preconditioner that a method takes: Jacobi's where it may be.
+/// A preconditioner that a method supports: Jacobi if possible.
 pub(crate) fn usual(info: &MethodInfo) -> &'static str {
     let jacobi = PRECONDITIONERS.iter().find(|precond| precond.name == "jacobi");
     jacobi.filter(|precond| info.takes(precond)).map_or("none", |precond| precond.name)
 }
 
-/// The methods that need not hundreds of iterations for small systems.
+/// The methods that do not need hundreds of iterations for small systems.
 pub(crate) fn rapid() -> impl Iterator<Item = &'static MethodInfo> {
     METHODS.iter().filter(|info| info.name != "richardson")
 }
@@ -99,7 +99,7 @@ pub(crate) fn rapid() -> impl Iterator<Item = &'static MethodInfo> {
 /// A preconditioner by name for a matrix on a device.
 ///
 /// # Panics
-/// Where it cannot be made.
+/// If it cannot be created.
 pub fn placed<T: Scalar, B: Backend>(
     dev: &mut B,
     name: &str,
@@ -109,10 +109,10 @@ pub fn placed<T: Scalar, B: Backend>(
     preconditioner(name).unwrap().map(|kind| Placed::new(dev, kind, host, a).unwrap())
 }
 
-/// A fresh solve of a case, and all it leaves behind.
+/// A new solve of a case, and all its results.
 ///
 /// # Panics
-/// Where it cannot be made.
+/// If it cannot be created.
 pub fn solve<T: Scalar, B: Backend>(dev: &mut B, case: &Case) -> Trace<T> {
     let a = generated::<T>(case.matrix);
     let (_, mut solver) = solver(dev, &a, case);
@@ -126,7 +126,7 @@ fn solve_with<T: Scalar, B: Backend>(dev: &mut B, solver: &mut Solver<T>, b: &[T
     trace
 }
 
-/// Every method with every preconditioner, and with every matrix that suits it: the matrices take turns.
+/// Every method with every preconditioner, and with every suitable matrix: the matrices alternate.
 fn cases<T: Scalar>(max_iters: u64) -> Vec<Case> {
     let mut cases = Vec::new();
     let hermitian = |name: &&str| Structure::of(&generated::<T>(name)).hermitian;
@@ -157,7 +157,7 @@ pub fn agree<T: Scalar, B: Backend>(make: fn() -> B) {
     }
 }
 
-/// Cycles over several levels, by both smoothers and with a coarsest level that is smoothed.
+/// Multigrid cycles over several levels, with both smoothers and with a smoothed coarsest level.
 pub fn multigrid<T: Scalar, B: Backend>(make: fn() -> B) {
     for precond in [
         "amg:coarsest=16",
@@ -175,7 +175,7 @@ pub fn multigrid<T: Scalar, B: Backend>(make: fn() -> B) {
     }
 }
 
-/// Cycles over grids: coarsened along all axes or some, even and odd, down to a point.
+/// Multigrid cycles over grids: coarsened along all axes or some, even and odd, down to a point.
 pub fn grids<T: Scalar, B: Backend>(make: fn() -> B) {
     for (matrix, precond) in [
         ("gen:poisson1d:300", "multigrid:coarsest=8"),
@@ -189,7 +189,7 @@ pub fn grids<T: Scalar, B: Backend>(make: fn() -> B) {
     }
 }
 
-/// Preconditioners with options that take other ways than their usual ones.
+/// Preconditioners with options that select other code paths.
 pub fn variants<T: Scalar, B: Backend>(make: fn() -> B) {
     for (matrix, method, precond) in VARIANTS {
         let case = Case { matrix, method, precond, max_iters: 40 };
@@ -223,7 +223,7 @@ const VARIANTS: &[(&str, &str, &str)] = &[
     ("gen:poisson2d:41x39", "cg", "amg:coarsest=60,polynomial=1"),
 ];
 
-/// Systems large enough to be shared among threads.
+/// Systems large enough to be divided among threads.
 pub fn parallel_sizes<T: Scalar, B: Backend>(make: fn() -> B) {
     for info in METHODS {
         let case =
@@ -234,7 +234,8 @@ pub fn parallel_sizes<T: Scalar, B: Backend>(make: fn() -> B) {
     on_both!(make, format!("{case:?}"), |dev| { solve::<T, _>(dev, &case) });
 }
 
-/// A second right-hand side gives the bits of a fresh solver and allocates nothing, and so does the first one again.
+/// A second right-hand side gives the bits of a new solver and allocates nothing; so does the first one
+/// again.
 pub fn again<T: Scalar, B: Backend>(make: fn() -> B) {
     let methods = METHODS.iter().map(|info| (info.name, usual(info)));
     let preconds = PRECONDITIONERS.iter().map(|precond| ("bicgstab", precond.name));
@@ -257,7 +258,7 @@ pub fn again<T: Scalar, B: Backend>(make: fn() -> B) {
     }
 }
 
-/// A guess is used: from a good one it takes fewer iterations, and the bits are the reference's.
+/// A guess is used: a good one needs fewer iterations, and the bits are the reference's.
 pub fn warm_start<T: Scalar, B: Backend>(make: fn() -> B) {
     for info in rapid() {
         let case =
@@ -287,10 +288,10 @@ pub fn warm_start<T: Scalar, B: Backend>(make: fn() -> B) {
     }
 }
 
-/// A watch cancels a solve; the solver then solves as if nothing had happened.
+/// A watch cancels a solve; afterwards the solver works as if nothing had happened.
 pub fn cancelled<T: Scalar, B: Backend>(make: fn() -> B) {
     for info in rapid() {
-        // Thousands of iterations from an answer.
+        // Thousands of iterations away from a solution.
         let case =
             Case { matrix: "gen:poisson1d:20000", method: info.name, precond: "none", max_iters: 20_000 };
         let a = generated::<T>(case.matrix);
@@ -305,7 +306,7 @@ pub fn cancelled<T: Scalar, B: Backend>(make: fn() -> B) {
         };
         let outcome = used.solve_watched(dev, &b, &mut vec![T::zero(); n], Some(&mut watch)).unwrap();
         if T::EPSILON > 1e-10 && matches!(outcome.reason, Reason::Breakdown(_) | Reason::Stagnated) {
-            continue; // single precision was at its end before the wish was seen
+            continue; // single precision was exhausted before the cancellation was seen
         }
         assert_eq!(outcome.reason, Reason::Cancelled, "{case:?}");
         assert!(outcome.true_residual.is_finite() && outcome.true_residual > 0.0, "{outcome:?}");
@@ -347,14 +348,15 @@ pub fn gmres_variants<T: Scalar, B: Backend>(make: fn() -> B) {
     }
 }
 
-/// A power of two times `b` gives exactly that power of two times `x`, in as many iterations, at any size.
+/// A power of two times `b` gives exactly that power of two times `x`, in as many iterations, at any
+/// magnitude.
 pub fn scaled_exactly<T: Scalar, B: Backend>(make: fn() -> B) {
     let far = (T::MAX.log2() * 0.49) as i32;
     for info in rapid() {
         let case =
             Case { matrix: "gen:poisson2d:15x14", method: info.name, precond: usual(info), max_iters: 400 };
         let a = generated::<T>(case.matrix);
-        // Whole numbers, so that no element of b is much smaller than the others.
+        // Integers, so that no element of b is much smaller than the others.
         let whole = |v: T| T::from_parts((8.0 * v.re()).ceil(), (8.0 * v.im()).ceil());
         let b: Vec<T> = right_hand_side::<T>(a.rows(), 1).into_iter().map(whole).collect();
         let dev = &mut make();
@@ -373,7 +375,8 @@ pub fn scaled_exactly<T: Scalar, B: Backend>(make: fn() -> B) {
     }
 }
 
-/// Symmetric Gauss–Seidel with each triangular factor solved by two Jacobi sweeps: a preconditioner of a user's own.
+/// A user-defined preconditioner: symmetric Gauss–Seidel with each triangular factor solved by two Jacobi
+/// sweeps.
 struct OwnSgs;
 
 impl<T: Scalar> Preconditioner<T> for OwnSgs {
@@ -407,7 +410,7 @@ impl<T: Scalar> Preconditioner<T> for OwnSgs {
     }
 }
 
-/// A preconditioner of a user's own under every method.
+/// A user-defined preconditioner under every method.
 pub fn own_preconditioner<T: Scalar, B: Backend>(make: fn() -> B) {
     for info in METHODS.iter().filter(|info| !info.adjoint) {
         on_both!(make, format!("{} with a preconditioner of one's own", info.name), |dev| {
@@ -424,18 +427,19 @@ pub fn own_preconditioner<T: Scalar, B: Backend>(make: fn() -> B) {
     }
 }
 
-/// New values on the same pattern, preconditioner included, give the bits of a system made anew, in every format and
-/// with nothing allocated.
+/// New values on the same pattern, preconditioner included, give the bits of a newly created system, in every
+/// format, without allocations.
 pub fn new_values<T: Scalar, B: Backend>(make: fn() -> B) {
     let a = generated::<T>("gen:poisson2d:21x17");
     let b = right_hand_side::<T>(a.rows(), 1);
     let mut scaled = a.clone();
-    // Symmetric as the matrix, for preconditioners that need that.
+    // As symmetric as the matrix, for preconditioners that need that.
     let grown = |step: usize, k: usize, v: T| v * T::from_real(1.0 + 0.001 * ((k * 7 + step) % 5) as f64);
-    // What `ilut` keeps follows from the values: for new ones it goes by the old ones' steps. These values are no stencil.
+    // The entries that `ilut` keeps follow from the values; for new values it reuses the steps for the old
+    // ones. These values are no stencil.
     for precond in PRECONDITIONERS.iter().filter(|p| p.name != "ilut" && !p.needs_stencil) {
         for format in ["csr", "sell", "bcsr3", "hyb", "dense"] {
-            // What a format does to new values is the same under every preconditioner.
+            // A format treats new values in the same way under every preconditioner.
             if !(format == "csr" || precond.name == "jacobi") {
                 continue;
             }

@@ -1,4 +1,4 @@
-//! Triangular solves: the reference's bits whatever the levels are like, and what is refused.
+//! Triangular solves: the reference's bits for all kinds of levels, and errors.
 use crate::bits::{Trace, download};
 use crate::numbers::{Rng, generated, random_matrix};
 use crate::on_both;
@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 const HALVES: [Half; 2] = [Half::Lower, Half::Upper];
 
-/// A half of a matrix with a diagonal that keeps what is solved for within range.
+/// A half of a matrix, with a diagonal that keeps the solution within range.
 fn half<T: Scalar>(a: &Csr<T>, half: Half, names: Option<&[u32]>) -> Triangular<T> {
     let row = |i: usize| a.row_entries(i).map(|(_, v)| v.modulus()).sum::<f64>();
     let turn = |i: usize| T::from_parts(1.0, if T::KIND.is_complex() { (i % 3) as f64 - 1.0 } else { 0.0 });
@@ -16,7 +16,7 @@ fn half<T: Scalar>(a: &Csr<T>, half: Half, names: Option<&[u32]>) -> Triangular<
     Triangular::part(a, half, Some(&reciprocals), names).unwrap()
 }
 
-/// Solves, and a pass that rides along.
+/// Solves, with a pass.
 fn solve<T: Scalar, B: Backend>(make: fn() -> B, context: &str, a: &Triangular<T>) {
     let n = a.shape().0;
     let numbers: Vec<T> = Rng::new(n as u64 + 1).spread(n, 10);
@@ -37,7 +37,7 @@ fn solve<T: Scalar, B: Backend>(make: fn() -> B, context: &str, a: &Triangular<T
     });
 }
 
-/// Halves of random matrices, empty rows and rows of many entries among them, in their own order and with other names.
+/// Halves of random matrices, including empty rows and rows of many entries, in natural order and renumbered.
 pub fn shapes<T: Scalar, B: Backend>(make: fn() -> B) {
     let mut rng = Rng::new(17);
     for (n, per_row) in [(0, 1), (1, 1), (2, 2), (255, 3), (257, 40), (600, 2), (1000, 0)] {
@@ -45,7 +45,7 @@ pub fn shapes<T: Scalar, B: Backend>(make: fn() -> B) {
             0 => Triplets::new(0, 0).to_csr().unwrap(),
             _ => random_matrix::<T>(&mut rng, n, n, per_row),
         };
-        // A step that has no divisor in common with any of the sizes walks through all places.
+        // The step has no common divisor with any of the sizes, so it visits all places.
         let names: Vec<u32> = (0..n).map(|i| (i * 613 % n) as u32).collect();
         for side in HALVES {
             solve(make, &format!("{n} rows, {side:?}"), &half(&a, side, None));
@@ -64,12 +64,12 @@ pub fn chains<T: Scalar, B: Backend>(make: fn() -> B) {
     }
 }
 
-/// Levels wide enough to be shared, runs of narrow ones between them, and a single level.
+/// Levels wide enough to be divided, runs of narrow ones between them, and a single level.
 pub fn wide_levels<T: Scalar, B: Backend>(make: fn() -> B) {
     let mut triplets = Triplets::new(30_000, 30_000);
     for i in 0..30_000usize {
         triplets.push(i, i, T::one());
-        // Three wide levels, the second and third with a chain at its end.
+        // Three wide levels, the second and third with a chain at the end.
         let needs = if i % 10_000 > 9_950 { Some(i - 1) } else { i.checked_sub(10_000) };
         if let Some(j) = needs {
             triplets.push(i, j, T::from_real(0.5));
@@ -85,7 +85,7 @@ pub fn wide_levels<T: Scalar, B: Backend>(make: fn() -> B) {
     }
 }
 
-/// Among products and passes, over and over, under a condition, and with new values.
+/// Among products and passes, repeatedly, under a condition, and with new values.
 pub fn programs<T: Scalar, B: Backend>(make: fn() -> B) {
     let a = generated::<T>("gen:poisson2d:33x31");
     let [lower, upper] = HALVES.map(|side| half(&a, side, None));
@@ -126,7 +126,8 @@ pub fn programs<T: Scalar, B: Backend>(make: fn() -> B) {
     });
 }
 
-/// What is refused, by name: other lengths, a vector on both sides, narrow ones, a matrix that is not stored for solves.
+/// Errors, by name: different lengths, a vector on both sides, narrow vectors, a matrix that is not stored
+/// for solves.
 pub fn refusals<T: Scalar, B: Backend>(make: fn() -> B) {
     let dev = &mut make();
     let a = generated::<T>("gen:poisson2d:5x4");

@@ -1,4 +1,4 @@
-//! The conformance suite on the CPU backend: with any number of threads, and with each set of instructions.
+//! The conformance suite on the CPU backend: with several numbers of threads, and with each instruction set.
 use lacuna_cpu::{Cpu, CpuOptions, Simd};
 use lacuna_engine::{Complex32, Complex64, Reason};
 use lacuna_solvers::{Options, Stop};
@@ -8,7 +8,7 @@ use lacuna_tests::solves::{Case, solver_with};
 use std::ops::ControlFlow;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-/// All threads take part however small the work is, so that every case is shared among them.
+/// All threads take part even in small work, so that every case is divided among them.
 fn shared(threads: usize) -> lacuna_engine::Result<Cpu> {
     Cpu::with(CpuOptions {
         threads: Some(threads),
@@ -17,7 +17,7 @@ fn shared(threads: usize) -> lacuna_engine::Result<Cpu> {
         ..CpuOptions::default()
     })
 }
-/// Threads join when they are there, so that a case may be shared from its middle or not at all.
+/// Threads join when available, so that a case may be divided from its middle on, or not at all.
 fn with(simd: Simd) -> lacuna_engine::Result<Cpu> {
     Cpu::with(CpuOptions { threads: Some(2), simd, parallel_from: Some(0), ..CpuOptions::default() })
 }
@@ -29,7 +29,8 @@ conformance!(threads_7, "cpu", || shared(7), [f32, Complex64]);
 conformance!(avx2, "cpu", || with(Simd::Avx2), [f32, Complex64]);
 conformance!(baseline, "cpu", || with(Simd::Baseline), [f64, Complex32]);
 
-/// A caller whose `watch` panics gets its panic, and the threads that helped are free for the next solve.
+/// A panic in the caller's `watch` propagates to the caller, and the helper threads are free for the next
+/// solve.
 #[test]
 fn a_panic_of_the_caller_ends_the_run() {
     let case = Case { matrix: "gen:poisson2d:300x300", method: "cg", precond: "none", max_iters: 1_000_000 };

@@ -1,5 +1,5 @@
-//! The conformance suite on the CUDA backend, in each of its modes. Skipped, loudly, where there is no device; a failure where
-//! `LACUNA_REQUIRE` names `cuda`.
+//! The conformance suite on the CUDA backend, in each of its modes. Without a device it prints a warning and
+//! is skipped; that is a failure if `LACUNA_REQUIRE` names `cuda`.
 use lacuna_cuda::{Cuda, CudaOptions, Mode};
 use lacuna_engine::{Complex32, Complex64};
 use lacuna_tests::conformance;
@@ -8,14 +8,14 @@ fn in_mode(mode: Mode) -> lacuna_engine::Result<Cuda> {
     Cuda::with(&CudaOptions { mode: Some(mode), ..CudaOptions::default() })
 }
 
-/// What the backend does not do yet.
+/// What the backend does not support yet.
 const NOT_YET: &[(&str, &str)] = &[("passes::wide_passes", "a pass has at most 32 vectors and 96 terms")];
 
 conformance!(auto, "cuda", || in_mode(Mode::Auto), [f64, Complex32], except NOT_YET);
 conformance!(stream, "cuda", || in_mode(Mode::Stream), [f32], except NOT_YET);
 conformance!(graph, "cuda", || in_mode(Mode::Graph), [Complex64], except NOT_YET);
 
-/// Cycles over two lengths in one generated kernel; the mode refuses what has no such form.
+/// Two-level cycles in one generated kernel; the mode refuses programs without one.
 mod jit {
     use super::*;
     use lacuna_engine::Scalar;

@@ -1,8 +1,8 @@
-//! Who may import whom, read from the manifests.
+//! Allowed imports between crates, checked against the manifests.
 use std::collections::BTreeMap;
 use std::path::Path;
 
-/// What a crate of ours may depend on, of ours.
+/// Our crates that each of our crates may depend on.
 const ALLOWED: [(&str, &[&str]); 9] = [
     ("core", &[]),
     ("formats", &["core"]),
@@ -15,14 +15,14 @@ const ALLOWED: [(&str, &[&str]); 9] = [
     ("cli", &["lacuna"]),
 ];
 
-/// The crates of ours in each table of dependencies of a manifest.
+/// Our crates in each dependency table of a manifest.
 fn dependencies(manifest: &str) -> BTreeMap<String, Vec<String>> {
     let mut tables = BTreeMap::<String, Vec<String>>::new();
     let mut table = String::new();
     for line in manifest.lines().map(str::trim) {
         if let Some(header) = line.strip_prefix('[') {
             let header = header.trim_end_matches(']');
-            // `[dependencies.lacuna-engine]` is a table and a name at once.
+            // `[dependencies.lacuna-engine]` is both a table and a name.
             let (head, name) = header.rsplit_once('.').unwrap_or((header, ""));
             table = if name.starts_with("lacuna") { head.into() } else { header.into() };
             if name.starts_with("lacuna") {
@@ -45,7 +45,7 @@ fn crates_import_only_what_they_may() {
         seen += 1;
         for (table, imports) in dependencies(&manifest) {
             if table.ends_with("dev-dependencies") && name != "core" {
-                continue; // a test may use anything, but a solver's text may not
+                continue; // tests may use any crate, but the source may not
             }
             for import in imports {
                 let import = import.strip_prefix("lacuna-").unwrap_or(&import);

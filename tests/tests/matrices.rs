@@ -1,5 +1,5 @@
-//! Real matrices, of a folder that `LACUNA_MATRICES` names: Jacobi-CG in f64 on the symmetric positive definite ones, GMRES with
-//! incomplete factorisations on general ones.
+//! Real matrices, from the folder that `LACUNA_MATRICES` names: Jacobi-CG in f64 on symmetric positive
+//! definite ones, GMRES with incomplete factorisations on general ones.
 use lacuna_cpu::Cpu;
 use lacuna_engine::{Backend, Reason};
 use lacuna_formats::{Csr, Triplets};
@@ -33,11 +33,11 @@ const POSITIVE_DEFINITE: [&str; 25] = [
     "bcsstm25",
     "bodyy5",
     "wathen100",
-    // Positive definite by their collection, without an estimate.
+    // Positive definite according to their collection, without an estimate.
     "Trefethen_20000",
     "G2_circuit",
 ];
-/// Not positive definite, with a diagonal that has no zero: the reason must say so.
+/// Not positive definite, with a nonzero diagonal: the reason must say so.
 const INDEFINITE: [&str; 3] = ["sherman1", "spe10_layer50_dirichlet", "Si2"];
 
 fn folder() -> Option<PathBuf> {
@@ -50,7 +50,7 @@ fn folder() -> Option<PathBuf> {
     }
 }
 
-/// A coordinate file, read in the plainest way there is: independent of the reader of the library.
+/// Reads a coordinate file in the simplest way, independent of the library's reader.
 fn read(path: &Path) -> Csr<f64> {
     let text = std::fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
     let symmetric = text.lines().next().is_some_and(|banner| banner.contains("symmetric"));
@@ -124,8 +124,8 @@ fn jacobi_cg_solves_positive_definite_systems() {
                 outcome.residual,
                 outcome.true_residual
             );
-            // The right reasons why not: the limit above, or that the true residual stopped falling. That a positive
-            // definite operator is indefinite, or that something broke down, is not one.
+            // Valid reasons for not converging: the limit above, or a true residual that stopped falling.
+            // Claiming that a positive definite operator is indefinite, or a breakdown, is not valid.
             let met = outcome.reason == Reason::Converged && checked <= 1e-6 * (1.0 + 1e-3);
             let honest = matches!(outcome.reason, Reason::Limit | Reason::Stagnated) && checked > 1e-6;
             let told = (outcome.true_residual - checked).abs() <= 1e-3 * checked;
@@ -200,7 +200,8 @@ const GENERAL: [&str; 39] = [
     "hypre_tucker21935",
 ];
 
-/// How many of the general systems a preconditioner solves to 1e-8 under GMRES(50), with the right-hand side of ones.
+/// Number of general systems that a preconditioner solves to 1e-8 under GMRES(50), with a right-hand side of
+/// ones.
 fn solved_by(folder: &Path, precond: &str) -> usize {
     let mut solved = 0;
     for name in GENERAL {

@@ -1,4 +1,4 @@
-//! The conformance suite on the OpenCL device that the environment names, or the first, in each way to run a program.
+//! The conformance suite on the OpenCL device that the environment names, or the first, in each mode.
 use lacuna_engine::{Complex32, Complex64};
 use lacuna_opencl::{Mode, OpenCl, OpenClOptions};
 use lacuna_tests::conformance;

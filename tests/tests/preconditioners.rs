@@ -1,4 +1,5 @@
-//! Iterations that preconditioners take, against counts of independent implementations: the same problem, the same stopping test.
+//! Iteration counts of preconditioners, against independent implementations with the same problem and
+//! stopping test.
 use lacuna_cpu::Cpu;
 use lacuna_engine::Backend;
 use lacuna_formats::{Csr, Spec, Triplets};
@@ -7,7 +8,7 @@ use lacuna_tests::available;
 use std::sync::Arc;
 use std::time::Instant;
 
-/// A solve for ones to 1e-8, from zero, and what the preconditioner tells.
+/// A solve for a right-hand side of ones to 1e-8, from zero, and the preconditioner's report.
 fn solve(a: &Arc<Csr<f64>>, by: &str, precond: &str) -> (Outcome, Vec<String>) {
     let mut dev = Cpu::new().unwrap();
     let on = dev.matrix(a.clone()).unwrap();
@@ -24,13 +25,13 @@ fn solve(a: &Arc<Csr<f64>>, by: &str, precond: &str) -> (Outcome, Vec<String>) {
     (outcome, told)
 }
 
-/// Fails unless every preconditioner takes as many iterations as it should, within 2 or a tenth.
+/// Fails unless every preconditioner takes the expected iterations, within 2 or a tenth.
 fn check(matrix: &str, by: &str, cases: &[(&str, u64)]) {
     let wrong = wrong(matrix, Spec::parse(matrix).unwrap().build::<f64>().unwrap(), by, cases);
     assert!(wrong.is_empty(), "{wrong:#?}");
 }
 
-/// What takes more or fewer.
+/// The cases that take more or fewer.
 fn wrong(matrix: &str, a: Csr<f64>, by: &str, cases: &[(&str, u64)]) -> Vec<String> {
     if !available("cpu", Cpu::new().err()) {
         return Vec::new();
@@ -52,9 +53,10 @@ fn wrong(matrix: &str, a: Csr<f64>, by: &str, cases: &[(&str, u64)]) -> Vec<Stri
     wrong
 }
 
-/// Counts made with SciPy and numba, in double precision, to a true residual of 1e-8 from zero for ones.
+/// Counts from SciPy and numba, in double precision, to a true residual of 1e-8, from zero, for a right-hand
+/// side of ones.
 ///
-/// Minutes on two busy cores, so only where `LACUNA_COUNTS` asks for it.
+/// Takes minutes on two busy cores, so it runs only if `LACUNA_COUNTS` is set.
 #[test]
 fn seven_points_on_a_cube_of_100() {
     if std::env::var_os("LACUNA_COUNTS").is_none() {
@@ -93,7 +95,8 @@ fn seven_points_on_a_cube_of_100() {
     );
 }
 
-/// 7 points on a cube: what each of the six couplings of the cell at `(x, y, z)` is, the diagonal being less their sum.
+/// A 7-point operator on a cube, from the six couplings of the cell at `(x, y, z)`; the diagonal is minus
+/// their sum.
 fn seven_points(side: usize, couplings: impl Fn([f64; 3]) -> [f64; 6]) -> Csr<f64> {
     let n = side * side * side;
     let mut triplets = Triplets::new(n, n);
@@ -123,7 +126,7 @@ fn harder_positive_definite_problems() {
     check("gen:elasticity3d:16", "cg", &[("jacobi", 253), ("block-jacobi:size=3", 238), ("ic0", 71)]);
 }
 
-/// `−Δu + Pe w·∇u` on a cube of 50 with a flow in circles, upwind differences.
+/// `−Δu + Pe w·∇u` on a cube of 50 with a rotating flow, upwind differences.
 fn convection(peclet: f64) -> Csr<f64> {
     let h = 1.0 / 51.0;
     seven_points(50, |[x, y, z]| {
@@ -144,7 +147,7 @@ fn convection(peclet: f64) -> Csr<f64> {
 #[test]
 fn convection_and_diffusion() {
     let precond = ["jacobi", "ilu0", "ilu0:sweeps=2", "ilu0:sweeps=4", "block-ilu", "block-ilu:order=1"];
-    // Where the counts come from the first block-ilu takes 66; why is not known.
+    // The implementation that provided the counts takes 66 for the first block-ilu; the reason is unknown.
     let wrong = [
         (10.0, [128, 42, 52, 44, 74, 41]),
         (1e3, [443, 111, 185, 129, 207, 114]),

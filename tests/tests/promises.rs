@@ -1,4 +1,4 @@
-//! What the design promises, as figures: operations, bytes, vectors and waits of each method.
+//! The figures that the design promises: operations, bytes, vectors and waits of each method.
 use lacuna_cpu::Cpu;
 use lacuna_engine::{Backend, Format, LinOp, OpKind, Reference, Scalar, Section, WithAdjoint};
 use lacuna_formats::{Csr, Spec};
@@ -30,27 +30,28 @@ fn solver(
     (dev, solver, made)
 }
 
-/// The method; whether Jacobi preconditions; operations an iteration; products an iteration; vectors moved an
-/// iteration beside the matrix; vectors made, `b` and `x` among them.
+/// Method; whether Jacobi preconditions; operations per iteration; products per iteration; vectors moved per
+/// iteration besides the matrix; vectors created, including `b` and `x`.
 const PROMISED: [(&str, bool, f64, usize, usize, usize); 30] = [
     // A p: p, q. Step: x, r, p twice, q.
     ("cg", false, 2.0, 1, 2 + 7, 2 + 3),
-    // A p with M q along: p, q, d, M q. Step: x, r, z, p twice, q, M q.
+    // A p with M q in its pass: p, q, d, M q. Step: x, r, z, p twice, q, M q.
     ("cg", true, 2.0, 1, 4 + 10, 2 + 5),
     // A p: p, q. Descend: x, r twice, p, q. Turn: p twice, r.
     ("classical-cg", false, 3.0, 1, 2 + 6 + 3, 2 + 3),
-    // M r rides on the descent: d, z. Turn: p twice, z.
+    // M r in the pass of the descent: d, z. Turn: p twice, z.
     ("classical-cg", true, 3.0, 1, 2 + 8 + 3, 2 + 4),
     // A p: p, v, r₀. Half: r, v, s. A s: s, t, r₀. Step: x, p twice, r, s, t, v, r₀.
     ("bicgstab", false, 4.0, 2, 3 + 3 + 3 + 9, 2 + 6),
-    // M p on its own, as the iteration begins with it: p, d, M p. M s rides on the half step: d, M s. A M s reads s.
+    // M p alone, as the iteration begins with it: p, d, M p. M s in the pass of the half step: d, M s. A M s
+    // reads s.
     ("bicgstab", true, 5.0, 2, 3 + 3 + 5 + 4 + 11, 2 + 8),
     // A p: p, v, r₀. Half: 3. A s: s, t. Step: x twice, p, s, t, r, r₀. Turn: p twice, r, v.
     ("classical-bicgstab", false, 5.0, 2, 3 + 3 + 2 + 7 + 4, 2 + 6),
     ("classical-bicgstab", true, 6.0, 2, 3 + 3 + 5 + 3 + 8 + 4, 2 + 8),
     // A w: w, n. Step: x, r, w, z, s, p twice, n.
     ("pipelined-cg", false, 2.0, 1, 2 + 13, 2 + 6),
-    // M w on its own: w, d, m. A m with the step: m, n, x, r, u, w, z, s, q, p twice.
+    // M w alone: w, d, m. A m with the step: m, n, x, r, u, w, z, s, q, p twice.
     ("pipelined-cg", true, 2.0, 1, 3 + 2 + 16, 2 + 9),
     // A p: p, q, r. Descend: x, r twice, p, q. Conjugate: q, r. Turn: p twice, r.
     ("flexible-cg", false, 4.0, 1, 3 + 6 + 2 + 3, 2 + 3),
@@ -61,24 +62,24 @@ const PROMISED: [(&str, bool, f64, usize, usize, usize); 30] = [
     // A v: v, y. Lanczos: v, v twice, y. Step: w, w twice, v, x twice.
     ("minres", false, 3.0, 1, 2 + 4 + 6, 2 + 5),
     ("minres", true, 3.0, 1, 2 + 6 + 6, 2 + 7),
-    // Four products and what two directions, two residuals and a minimum over two vectors take.
+    // Four products, and the vectors moved for two directions, two residuals and a minimum over two vectors.
     ("bicgstab-l", false, 11.0, 4, 53, 2 + 7),
     ("bicgstab-l", true, 11.0, 4, 62, 2 + 9),
-    // A run of five iterations by four shadow vectors moves 109 vectors, 122 with M.
+    // Five iterations with four shadow vectors move 109 vectors, 122 with M.
     ("bicg", false, 4.0, 2, 21, 2 + 6),
     ("bicg", true, 4.0, 2, 24, 2 + 8),
     // A p: p, v, r₀. Half: u, v, q, t. A t: t, v; x, r twice, r₀. Turn: r, q, p twice, u.
     ("cgs", false, 4.0, 2, 3 + 4 + 7 + 5, 2 + 7),
     ("cgs", true, 5.0, 2, 24, 2 + 9),
-    // As BiCG, and smoothing: x, u twice, y, r.
+    // As BiCG, plus smoothing: x, u twice, y, r.
     ("qmr", false, 5.0, 2, 21 + 6, 2 + 8),
     ("qmr", true, 5.0, 2, 24 + 6, 2 + 10),
     ("tfqmr", false, 5.0, 2, 33, 2 + 6),
     ("tfqmr", true, 6.0, 2, 38, 2 + 7),
-    // Step: x twice, r. A x: x, q, r, b. Three vectors more for the estimate of the damping.
+    // Step: x twice, r. A x: x, q, r, b. Three more vectors to estimate the damping.
     ("richardson", false, 2.0, 1, 3 + 4, 2 + 2 + 3),
     ("richardson", true, 2.0, 1, 5 + 4, 2 + 3),
-    // A d: d, q; x, r twice. Turn: d twice, r. Three vectors more for the estimate of the interval, four with M.
+    // A d: d, q; x, r twice. Turn: d twice, r. Three more vectors to estimate the interval, four with M.
     ("chebyshev", false, 2.0, 1, 6 + 3, 2 + 3 + 3),
     ("chebyshev", true, 2.0, 1, 6 + 5, 2 + 4 + 4),
 ];
@@ -106,7 +107,7 @@ fn operations_bytes_and_vectors_of_an_iteration() {
     assert!(wrong.is_empty(), "operations, vectors moved, vectors stored:\n{}", wrong.join("\n"));
 }
 
-/// The products and vectors that the page on methods has for each, where they are numbers.
+/// The numbers of products and vectors on the page on methods.
 #[test]
 fn the_page_on_methods_is_true() {
     let page = include_str!("../../docs/guide/which.md");
@@ -143,11 +144,11 @@ fn gmres_stores_its_basis_and_little_else() {
     for (precondition, beside) in [(false, 0), (true, 1)] {
         let options = Options { restart: Some(10), ..Options::default() };
         let (_, _, made) = solver(&a, "gmres", precondition, &options);
-        assert_eq!(made.vectors, 2 + 11 + 1 + beside, "Jacobi {precondition}"); // the best iterate is one
+        assert_eq!(made.vectors, 2 + 11 + 1 + beside, "Jacobi {precondition}"); // one is the best iterate
     }
 }
 
-/// One iteration of classical GMRES reads the basis so far twice: once to project, once to subtract.
+/// One iteration of classical GMRES reads the current basis twice: to project, and to subtract.
 #[test]
 fn gmres_moves_its_basis_twice() {
     let (a, m) = (matrix(), 10);
@@ -161,7 +162,7 @@ fn gmres_moves_its_basis_twice() {
     assert_eq!(solver.program().bytes_per_iteration(), (m * matrix + vectors * 8 * n) / m);
 }
 
-/// What runs only where a test holds need not move anything, and a cycle that is not finished moves less.
+/// Operations under a test need not move anything, and an unfinished cycle moves less.
 #[test]
 fn the_fewest_bytes_are_counted() {
     let (a, m) = (matrix(), 10u64);
@@ -180,7 +181,8 @@ fn the_fewest_bytes_are_counted() {
     assert!(once[1] > 3 * once[0] && once[1] < 3 * once[2] / 10 && once[2] < twice[2], "{once:?} {twice:?}");
 }
 
-/// A solve: two uploads, one download, one wait for its figures; nothing made, the second time as the first.
+/// A solve: two uploads, one download, one wait for its results; nothing created, in the first solve and the
+/// second.
 #[test]
 fn a_solve_waits_once_and_makes_nothing() {
     let a = matrix();
@@ -206,11 +208,11 @@ fn a_solve_waits_once_and_makes_nothing() {
     }
 }
 
-/// What runs is what is recorded: twenty iterations run twenty times the operations of one, and the rest is the
-/// beginning and the confirmation.
+/// The operations that run are those recorded: twenty iterations run twenty times the operations of one, plus
+/// the setup and the confirmation.
 #[test]
 fn twenty_iterations_run_their_operations_and_few_more() {
-    // Large enough that no method is done, and begins anew, within twenty iterations.
+    // Large enough that no method finishes or restarts within twenty iterations.
     let a: Csr<f64> = Spec::parse("gen:poisson2d:60x60").unwrap().build().unwrap();
     for (name, precondition, ops, ..) in PROMISED {
         let (mut dev, mut solver, _) = solver(&a, name, precondition, &Options::default());
@@ -224,7 +226,7 @@ fn twenty_iterations_run_their_operations_and_few_more() {
     }
 }
 
-/// A matrix costs what its arrays cost, in every number type.
+/// The bytes of a matrix are those of its arrays, in every number type.
 #[test]
 fn bytes_follow_the_number_type() {
     fn bytes<T: Scalar>() -> usize {
@@ -241,7 +243,8 @@ fn bytes_follow_the_number_type() {
     assert_eq!(found, [4, 8, 8, 16]);
 }
 
-/// Passes of these methods are loops of their own on the CPU, which are found by their form: a change to a method must not lose one.
+/// On the CPU, passes of these methods run as special loops selected by their form: a change to a method must
+/// not lose one.
 #[test]
 fn sweeps_of_methods_are_loops_on_the_cpu() {
     let a = matrix();

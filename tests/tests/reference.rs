@@ -1,4 +1,5 @@
-//! The oracle against independent, naive maths in double precision, with bounds in units of eps, n and the terms.
+//! The oracle against independent, naive arithmetic in double precision, with bounds in units of eps, n and
+//! the terms.
 use lacuna_engine::{
     Backend, Complex32, Complex64, Diagonal, Identity, LinOp, Pass, Product, Reference, Scalar, Scaled,
     Shifted, Sum, Transposed, WithTranspose,
@@ -10,7 +11,7 @@ use lacuna_tests::numbers::{Rng, generated, random_matrix};
 use lacuna_tests::{cells::least_squares, conformance, solves::paired};
 use std::sync::Arc;
 
-/// The suite on the reference itself: what its cases assert beside equal bits.
+/// The suite on the reference itself: what its cases assert besides equal bits.
 fn reference() -> lacuna_engine::Result<Reference> {
     Ok(Reference::new())
 }
@@ -20,7 +21,7 @@ fn wide<T: Scalar>(v: T) -> Complex64 {
     Complex64::new(v.re(), v.im())
 }
 
-/// A sum with its rounding errors carried along (Neumaier 1974), and the sum of the moduli.
+/// A compensated sum (Neumaier 1974), and the sum of the moduli.
 fn exact(terms: impl Iterator<Item = Complex64>) -> (Complex64, f64) {
     let (mut sum, mut carry, mut size) = ([0.0; 2], [0.0; 2], 0.0);
     for term in terms {
@@ -74,7 +75,8 @@ mod naive {
             let (va, vb, c) = (upload(dev, &a), upload(dev, &b), cells_of(dev, &[T::one()]));
             dev.multi_axpy_dot(Pass::new("dot").dot(c[0], va, vb)).unwrap();
             let (want, size) = exact(a.iter().zip(&b).map(|(a, b)| wide(*a).conj() * wide(*b)));
-            // A product of two roundings (four and two for complex ones), and one for each level of the tree.
+            // Two roundings for a product (four and two for complex numbers), and one for each level of the
+            // tree.
             let levels = (n.max(1) as f64).log2().ceil() + 8.0;
             near(&format!("dot of {n}"), dev.read(&c).unwrap()[0], want, levels + 4.0, size);
         }
@@ -194,7 +196,7 @@ mod naive {
                 .map(|i| right(i) - (0..used).map(|j| at(i, j) * wide(y[j])).sum::<Complex64>())
                 .collect();
             let residual = left.iter().map(Complex64::norm_sqr).sum::<f64>();
-            // The least residual is orthogonal to every column.
+            // The minimal residual is orthogonal to every column.
             let (units, scale) = (16.0 * (used * used) as f64, size * length + wide(beta).norm());
             for j in 0..used {
                 let gradient = (0..=used).map(|i| at(i, j).conj() * left[i]).sum::<Complex64>().norm();
@@ -206,7 +208,7 @@ mod naive {
         }
     }
 
-    /// The inverse by elimination with pivots.
+    /// The inverse by elimination with pivoting.
     fn inverse(a: &Dense) -> Dense {
         let n = a.len();
         let mut rows: Dense = a.clone();
@@ -255,7 +257,7 @@ mod naive {
                 };
                 let x: Vec<Complex64> = x.iter().map(|v| wide(*v)).collect();
                 let left: Vec<Complex64> = b.iter().zip(times(&wide_a, &x)).map(|(b, ax)| b - ax).collect();
-                // What the true residual may differ by from one computed in the precision of the solve.
+                // By how much the true residual may differ from one computed in the precision of the solve.
                 let rounding = 8.0 * T::EPSILON * (norm(&wide_a) * size(&x) + size(&b));
                 assert!(size(&left) <= rtol * size(&b) + rounding, "{}: {:e}", info.name, size(&left));
                 let told = outcome.true_residual * size(&b);

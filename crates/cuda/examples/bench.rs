@@ -1,12 +1,15 @@
-//! What the CUDA backend does on this machine's device: solvers, products, and what the card can copy.
+//! Measures the CUDA backend on this machine's device: solvers, products, and the copy bandwidth of the
+//! device.
 //!
-//! Protocol (Rupp et al. 2016): f64, right-hand side of ones, 30 fixed iterations, the median of ten solves, set-up of a solve
-//! and copies of `b` and `x` included, divided by 30; bytes are the fewest that the solve can move, its setup and the
-//! confirmation of the true residual included. Each line is also printed as JSON.
+//! Protocol (Rupp et al. 2016): f64, right-hand side of ones, 30 fixed iterations, the median of ten solves,
+//! including the set-up of a solve and copies of `b` and `x`, divided by 30. Bytes are the minimum that the
+//! solve can move, including its setup and the confirmation of the true residual. Each line is also printed
+//! as JSON.
 //!
-//! `bench [quick|large] [modes] [systems=a,b] [methods=a,b] [formats=a,b] [iterations=30]`: `quick` leaves out the large systems, `large`
-//! all others; modes as in `auto,jit,graph`; systems and methods by the ends of their names, all where none is given;
-//! formats by name, `auto` where none is given, for products (`methods=product`) every one that takes the matrix.
+//! `bench [quick|large] [modes] [systems=a,b] [methods=a,b] [formats=a,b] [iterations=30]`: `quick` skips the
+//! large systems, `large` all others. Modes as in `auto,jit,graph`. Systems and methods by suffix of their
+//! names, default all. Formats by name, default `auto`; for products (`methods=product`) every format that
+//! can store the matrix.
 use lacuna_cuda::{Compile, Cuda, CudaOptions, Mode, compiler_found};
 use lacuna_engine::{Backend, Format, Matrix, Pass, Vector};
 use lacuna_formats::{Csr, FORMATS, Spec, Structure, choose_format, convert};
@@ -17,7 +20,7 @@ use std::time::{Duration, Instant};
 
 const ITERATIONS: u64 = 30;
 const SOLVES: usize = 10;
-/// How long solves are repeated before the first that counts: a device that has been idle is slow at first.
+/// Warm-up time before the first measured solve: an idle device is slow at first.
 const WARM_UP: Duration = Duration::from_millis(100);
 const SYSTEMS: [(&str, bool); 11] = [
     ("gen:poisson-p1:15", false),
@@ -33,7 +36,7 @@ const SYSTEMS: [(&str, bool); 11] = [
     ("gen:elasticity3d:47", true),
 ];
 
-/// Systems that products are timed on.
+/// Systems for timing products.
 const PRODUCTS: [&str; 8] = [
     "gen:poisson1d:1000000",
     "gen:poisson2d:1000x1000",
@@ -60,7 +63,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let iterations = arguments.iter().find_map(|a| a.strip_prefix("iterations="));
     let iterations = iterations.map_or(Ok(ITERATIONS), str::parse)?;
     let modes: Vec<Mode> = list.split(',').map(str::parse).collect::<Result<_, _>>()?;
-    // What is timed is the kernel, not the graph that runs until it is compiled.
+    // Times the kernel, not the graph that runs until it is compiled.
     let compile = compiler_found().then_some(Compile::Always);
     let mut dev = Cuda::with(&CudaOptions { compile, ..CudaOptions::default() })?;
     let info = dev.device();
@@ -141,7 +144,7 @@ fn methods() -> Vec<(&'static str, Box<dyn Method<f64>>)> {
     ]
 }
 
-/// Microseconds and bytes of an iteration, and the mode it ran in.
+/// Microseconds and bytes per iteration, and the mode it ran in.
 fn solves(
     dev: &mut Cuda,
     a: &Arc<dyn Format<f64>>,
@@ -159,7 +162,8 @@ fn solves(
         let begin = Instant::now();
         while times.len() < SOLVES {
             x.fill(0.0);
-            // As Rupp et al. do, the right-hand side and the guess are on the device; the time ends when the solution is.
+            // As in Rupp et al., the right-hand side and the guess are on the device; the time ends when the
+            // solution is.
             dev.upload(&b, solver.b())?;
             dev.upload(&x, solver.x())?;
             dev.wait()?;
@@ -182,7 +186,7 @@ fn solves(
     done
 }
 
-/// Many products in one program, so that launches do not count.
+/// Many products in one program, so that launch overhead does not count.
 fn product(
     dev: &mut Cuda,
     name: &str,
@@ -212,7 +216,8 @@ fn product(
     Ok(())
 }
 
-/// Vectors to the device and back, beside what the link allows; into memory that has been written before, and into fresh pages.
+/// Bandwidth of vectors to the device and back, compared with the link; into memory written before, and into
+/// fresh pages.
 fn transfers(dev: &mut Cuda, n: usize) -> Result<(), lacuna_engine::Error> {
     const TIMES: usize = 5;
     let mark = dev.mark();
@@ -266,7 +271,8 @@ fn sweep(dev: &mut Cuda, n: usize, copy: f64) -> Result<(), lacuna_engine::Error
     Ok(())
 }
 
-/// Microseconds of what `body` records, of 200 runs within one program: the median of five, less an empty program's.
+/// Microseconds of what `body` records, over 200 runs within one program: the median of five, minus an empty
+/// program's.
 fn repeat(
     dev: &mut Cuda,
     body: impl FnOnce(&mut lacuna_engine::Recorder<'_, f64>, lacuna_engine::Cell<f64>),

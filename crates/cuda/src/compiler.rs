@@ -1,4 +1,4 @@
-//! NVRTC, the compiler of the CUDA toolkit, where it is found at run time; and what it has compiled, on disk.
+//! NVRTC, the compiler of the CUDA toolkit, if found at run time; and its output, cached on disk.
 use lacuna_engine::{Error, Result};
 use lacuna_gpu::{Cached, background};
 use libloading::Library;
@@ -7,17 +7,17 @@ use std::ffi::{CString, c_char, c_int};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-/// Stack of a compiling thread, in bytes.
+/// Stack of a compiler thread, in bytes.
 const STACK: usize = 16 << 20;
 
-/// Names of the library, newest first.
+/// File names of the library, newest first.
 const NAMES: [&str; 3] = ["libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so"];
-/// Folders of libraries within a toolkit.
+/// Library folders within a toolkit.
 const FOLDERS: [&str; 3] = ["lib64", "lib", "targets/x86_64-linux/lib"];
 
 type Handle = *mut std::ffi::c_void;
 
-/// The functions used.
+/// The NVRTC functions in use.
 struct Nvrtc {
     create: unsafe extern "C" fn(
         *mut Handle,
@@ -38,14 +38,14 @@ struct Nvrtc {
 }
 
 impl Nvrtc {
-    /// The library of this process, looked for once.
+    /// The library for this process, searched once.
     fn get() -> Option<&'static Nvrtc> {
         static FOUND: OnceLock<Option<Nvrtc>> = OnceLock::new();
         FOUND.get_or_init(|| candidates().into_iter().find_map(|path| Nvrtc::open(&path))).as_ref()
     }
 
     fn open(path: &std::path::Path) -> Option<Nvrtc> {
-        // SAFETY: NVRTC does nothing when it is loaded but set itself up.
+        // SAFETY: loading NVRTC only runs its own initialisation.
         let library = unsafe { Library::new(path) }.ok()?;
         // SAFETY: the signatures are those of nvrtc.h, the same since CUDA 11.1.
         unsafe {
@@ -53,7 +53,7 @@ impl Nvrtc {
                 *library.get(b"nvrtcVersion\0").ok()?;
             let (mut major, mut minor) = (0, 0);
             version(&mut major, &mut minor);
-            // 16-byte words need PTX 8.3.
+            // 16-byte accesses need PTX 8.3.
             if (major, minor) < (12, 3) {
                 return None;
             }
@@ -71,7 +71,7 @@ impl Nvrtc {
         }
     }
 
-    /// The machine code of a text, or what the compiler says against it.
+    /// The machine code of a text, or the compiler's error log.
     fn build(&self, text: &str, options: &[CString]) -> std::result::Result<Vec<u8>, String> {
         let text = CString::new(text).map_err(|_| "the text has a zero byte".to_owned())?;
         let options: Vec<*const c_char> = options.iter().map(|o| o.as_ptr()).collect();
@@ -101,8 +101,8 @@ impl Nvrtc {
     }
 }
 
-/// Where the library may be: where the loader looks, then in the toolkit that `CUDA_PATH` or `CUDA_HOME` names, then in
-/// the usual places.
+/// Where the library may be: the loader's search path, then the toolkit that `CUDA_PATH` or `CUDA_HOME`
+/// names, then the usual folders.
 fn candidates() -> Vec<PathBuf> {
     let homes = ["CUDA_PATH", "CUDA_HOME"].iter().filter_map(std::env::var_os).map(PathBuf::from);
     let usual = ["/usr/local/cuda", "/opt/cuda"].iter().map(PathBuf::from);
@@ -117,13 +117,13 @@ pub fn compiler_found() -> bool {
     Nvrtc::get().is_some()
 }
 
-/// Something that needs a compiled kernel, or the compilation that it waits for.
+/// A value that needs a compiled kernel, or the compilation it waits for.
 pub(crate) enum Code<X> {
     Ready(X),
     Compiling(Job),
 }
 
-/// A compilation in a thread of its own: the machine code, or what the compiler says against the text.
+/// A compilation in its own thread: the machine code, or the compiler's error log.
 #[derive(Clone, Default)]
 pub(crate) struct Job(Arc<OnceLock<std::result::Result<Vec<u8>, String>>>);
 
@@ -133,11 +133,11 @@ impl Job {
     }
 }
 
-/// Compilations that nobody has fetched yet, by architecture and text.
+/// Compilations whose result has not been fetched, by architecture and text.
 static JOBS: Mutex<BTreeMap<(String, String), Job>> = Mutex::new(BTreeMap::new());
 
-/// The machine code of a text for a compute capability, from disk where it was compiled before. Compiles it here where `wait`
-/// says so, else in a background thread.
+/// The machine code of a text for a compute capability, from the cache on disk if possible. Otherwise
+/// compiles it here if `wait` is set, else in a background thread.
 pub(crate) fn machine_code(
     device: &str,
     capability: (i32, i32),
@@ -190,7 +190,7 @@ pub(crate) fn machine_code(
         if let Ok(code) = &built {
             cached.keep(code);
         }
-        // The only thread that sets it.
+        // No other thread sets it.
         let _ = result.0.set(built);
     };
     background::spawn("lacuna-nvrtc", STACK, compile)

@@ -1,4 +1,4 @@
-//! The driver: context, stream, kernels and raw calls, each failure with what was being done.
+//! The driver: context, stream, kernels and raw calls; each failure names the operation.
 use crate::compiler::{self, Code};
 use crate::transfer::{Carrier, Spare};
 use cust::context::{Context, CurrentContext};
@@ -14,18 +14,18 @@ use std::ffi::{CStr, c_void};
 
 /// The kernels, compiled by `build.rs`: a name and a fatbin for each file of `kernels-cuda/`.
 const FATBINS: &[(&str, &[u8])] = include!(concat!(env!("OUT_DIR"), "/fatbins.rs"));
-/// The oldest devices the fatbins run on: 7.5, Turing.
+/// The oldest compute capability of the fatbins: 7.5, Turing.
 const OLDEST: (i32, i32) = (7, 5);
 
 /// An address in the memory of the device.
 pub(crate) type Address = u64;
 
-/// What a device offers, read once.
+/// Properties of a device, read once.
 #[derive(Clone, Debug)]
 pub(crate) struct Limits {
     pub(crate) name: String,
     pub(crate) multiprocessors: u32,
-    /// Bytes of shared memory a block can ask for.
+    /// Maximum shared memory of a block, in bytes.
     pub(crate) shared: u32,
     pub(crate) cooperative: bool,
     /// The compute capability.
@@ -40,14 +40,14 @@ pub(crate) struct Limits {
 pub(crate) struct Driver {
     pub(crate) limits: Limits,
     functions: HashMap<String, Kernel>,
-    /// Kernels generated for programs, by their text.
+    /// Generated kernels, by text.
     written: HashMap<String, (Kernel, Module)>,
-    /// What large transfers go through, and page-locked memory that is not in use.
+    /// Staging buffers for large transfers, and unused page-locked memory.
     pub(crate) carrier: RefCell<Option<Carrier>>,
     pub(crate) spare: Spare,
-    // In this order: what is dropped first needs what comes after.
+    // Drop order: each field needs those after it.
     pub(crate) stream: Stream,
-    /// Loaded when the first kernel of a file is asked for.
+    /// Modules, each loaded when its first kernel is requested.
     modules: HashMap<&'static str, Module>,
     context: Context,
 }
@@ -55,15 +55,15 @@ pub(crate) struct Driver {
 /// A kernel.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Kernel(sys::CUfunction);
-// SAFETY: a function handle is an address in the driver, valid in any thread for which the context is current.
+// SAFETY: a function handle is an address in the driver, valid in any thread where the context is current.
 unsafe impl Send for Kernel {}
 
 /// An instantiated graph.
 pub(crate) struct Graph(sys::CUgraphExec);
-// SAFETY: the driver lets any thread launch or destroy a graph, one at a time; nothing here shares one.
+// SAFETY: the driver lets any thread launch or destroy a graph, one at a time; this crate never shares one.
 unsafe impl Send for Graph {}
 
-/// A point in the queue.
+/// A point in the stream.
 pub(crate) struct Event(cust::event::Event);
 
 impl Event {
@@ -73,7 +73,7 @@ impl Event {
     }
 }
 
-/// How a kernel is launched.
+/// A launch shape.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Launch {
     pub(crate) blocks: u32,
@@ -103,15 +103,15 @@ fn failure(device: &str, operation: &str, error: CudaError) -> Error {
     Error::Device {
         device: device.into(),
         operation: operation.into(),
-        // Not by `Display`, which asks the driver for a text and panics where there is none.
+        // Not by `Display`, which asks the driver for a text and panics if there is none.
         message: format!("{error:?}{hint}"),
     }
 }
 
-/// The devices there are.
+/// The CUDA devices of the system.
 ///
 /// # Errors
-/// [`Error::Device`] where there is no driver.
+/// [`Error::Device`] if there is no driver.
 pub fn devices() -> Result<Vec<DeviceInfo>> {
     let failed = |e| failure("cuda", "listing devices", e);
     cust::init(cust::CudaFlags::empty()).map_err(failed)?;
@@ -153,7 +153,7 @@ fn limits(device: Device) -> Result<Limits, CudaError> {
 
 fn raw_attribute(device: Device, attribute: sys::CUdevice_attribute) -> i32 {
     let mut value = 0;
-    // SAFETY: writes one integer; an attribute the driver does not know leaves it 0.
+    // SAFETY: writes one integer; an attribute unknown to the driver leaves it 0.
     unsafe { sys::cuDeviceGetAttribute(&mut value, attribute, device.as_raw()) };
     value
 }
@@ -171,7 +171,7 @@ impl Limits {
 }
 
 impl Driver {
-    /// Opens the device of that index, or the first whose name contains the text.
+    /// Opens the device with that index, or the first whose name contains the text.
     pub(crate) fn open(which: &str) -> Result<Self> {
         let failed = |e| failure("cuda", "opening a device", e);
         cust::init(cust::CudaFlags::empty()).map_err(failed)?;
@@ -218,7 +218,7 @@ impl Driver {
         })
     }
 
-    /// Makes this device the calling thread's.
+    /// Makes the context current for the calling thread.
     pub(crate) fn enter(&self) -> Result<()> {
         CurrentContext::set_current(&self.context).map_err(|e| self.failed("entering the context", e))
     }
@@ -234,7 +234,7 @@ impl Driver {
         let text =
             |of: unsafe extern "C" fn(sys::CUresult, *mut *const std::ffi::c_char) -> sys::CUresult| {
                 let mut text = std::ptr::null();
-                // SAFETY: the driver stores the address of a text of its own, or null.
+                // SAFETY: the driver stores the address of its own text, or null.
                 let known =
                     unsafe { of(result, &mut text) } == sys::CUresult::CUDA_SUCCESS && !text.is_null();
                 if known {
@@ -257,12 +257,12 @@ impl Driver {
         })
     }
 
-    /// The kernel of that name, able to use all shared memory a block can have.
+    /// The kernel with that name, allowed to use all shared memory of a block.
     pub(crate) fn kernel(&mut self, name: &str) -> Result<Kernel> {
         if let Some(kernel) = self.functions.get(name) {
             return Ok(*kernel);
         }
-        // In the file named like it, else in `sweep`.
+        // In the file with that name, else in `sweep`.
         let named = FATBINS.iter().find(|(file, _)| name.starts_with(file));
         let (file, image) =
             named.or_else(|| FATBINS.iter().find(|(file, _)| *file == "sweep")).ok_or_else(|| {
@@ -281,7 +281,7 @@ impl Driver {
         Ok(kernel)
     }
 
-    /// Lets a kernel use all shared memory a block can have.
+    /// Allows a kernel to use all shared memory of a block.
     fn raise_shared(&self, kernel: Kernel) -> Result<()> {
         let mut fixed = 0;
         let size = sys::CUfunction_attribute::CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES;
@@ -297,8 +297,8 @@ impl Driver {
         })
     }
 
-    /// The kernel of that name of a text generated for one program, compiled where that has not been done: at once where `wait`
-    /// says so.
+    /// A kernel of a text generated for one program, by name. Compiles it if needed: immediately if `wait` is
+    /// set.
     pub(crate) fn jit(&mut self, text: &str, name: &str, wait: bool) -> Result<Code<Kernel>> {
         if let Some((kernel, _)) = self.written.get(text) {
             return Ok(Code::Ready(*kernel));
@@ -319,8 +319,8 @@ impl Driver {
     /// Launches a kernel on the stream.
     ///
     /// # Safety
-    /// `arguments` must be what the kernel takes, in size and order, and every address in them must be live until the
-    /// kernel has ended and large enough for what the kernel does with it.
+    /// `arguments` must match the kernel's parameters in size and order. Every address in them must stay live
+    /// until the kernel has ended, and be large enough for the kernel's accesses.
     pub(crate) unsafe fn launch(
         &self,
         name: &str,
@@ -330,7 +330,7 @@ impl Driver {
     ) -> Result<()> {
         let stream = self.stream.as_inner();
         let Launch { blocks, threads, shared, cooperative } = how;
-        // SAFETY: the function is of a loaded module; the caller vouches for the arguments.
+        // SAFETY: the function belongs to a loaded module; the caller vouches for the arguments.
         let result = unsafe {
             if cooperative {
                 let arguments = arguments.as_mut_ptr();
@@ -345,22 +345,22 @@ impl Driver {
         self.check(&format!("launching `{name}`"), result)
     }
 
-    /// Waits until the queue is empty.
+    /// Waits until the stream is empty.
     pub(crate) fn wait(&self, operation: &str) -> Result<()> {
         // SAFETY: the stream is live.
         self.check(operation, unsafe { sys::cuStreamSynchronize(self.stream.as_inner()) })
     }
 
-    /// Marks this point of the queue.
+    /// Records an event at this point of the stream.
     pub(crate) fn record(&self, event: &Event) -> Result<()> {
         event.0.record(&self.stream).map_err(|e| self.failed("recording an event", e))
     }
-    /// Waits until the queue has passed the mark.
+    /// Waits until the stream has passed the event.
     pub(crate) fn wait_for(&self, event: &Event, operation: &str) -> Result<()> {
         event.0.synchronize().map_err(|e| self.failed(operation, e))
     }
 
-    /// Captures what `body` queues as a graph.
+    /// Captures what `body` queues into a graph.
     pub(crate) fn capture(&self, body: impl FnOnce() -> Result<()>) -> Result<Graph> {
         let stream = self.stream.as_inner();
         let mode = sys::CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_THREAD_LOCAL;
@@ -373,7 +373,7 @@ impl Driver {
         done?;
         ended?;
         let mut exec = std::ptr::null_mut();
-        // SAFETY: the graph was just made; it may be destroyed once instantiated.
+        // SAFETY: the graph was just created; it may be destroyed once instantiated.
         let made = unsafe {
             let made = sys::cuGraphInstantiateWithFlags(&mut exec, graph, 0);
             sys::cuGraphDestroy(graph);
@@ -385,11 +385,11 @@ impl Driver {
 
     /// Queues a graph.
     pub(crate) fn replay(&self, graph: &Graph) -> Result<()> {
-        // SAFETY: both are live; what the kernels use is kept by the program the graph belongs to.
+        // SAFETY: both are live; the program that owns the graph keeps the memory its kernels use.
         self.check("launching a graph", unsafe { sys::cuGraphLaunch(graph.0, self.stream.as_inner()) })
     }
 
-    /// Fresh memory, or `None` where there is not enough.
+    /// New memory, or `None` if there is not enough.
     pub(crate) fn allocate(&self, bytes: usize) -> Result<Option<Address>> {
         let mut address = 0;
         // SAFETY: writes an address.
@@ -400,13 +400,13 @@ impl Driver {
         self.check(&format!("allocating {bytes} bytes"), result)?;
         Ok(Some(address))
     }
-    /// Gives memory back. Waits for the queue.
+    /// Frees memory. Waits for the stream.
     pub(crate) fn free(&self, address: Address) {
-        // SAFETY: the address came from `allocate` and is given back once; the driver waits for kernels that use it. After a
-        // fault the driver refuses, and the memory went with the context.
+        // SAFETY: the address came from `allocate` and is freed once; the driver waits for kernels that use
+        // it. After a fault the driver refuses, and the memory is freed with the context.
         unsafe { sys::cuMemFree_v2(address) };
     }
-    /// Bytes of the device that are free.
+    /// Free bytes of the device.
     pub(crate) fn free_bytes(&self) -> Option<u64> {
         let (mut free, mut total) = (0, 0);
         // SAFETY: writes two sizes.
@@ -414,7 +414,7 @@ impl Driver {
         (result == sys::CUresult::CUDA_SUCCESS).then_some(free as u64)
     }
 
-    /// Zeroes memory, in the queue.
+    /// Zeroes memory, in stream order.
     pub(crate) fn zero(&self, address: Address, bytes: usize) -> Result<()> {
         if bytes == 0 {
             return Ok(());
@@ -427,7 +427,7 @@ impl Driver {
 
 impl Drop for Graph {
     fn drop(&mut self) {
-        // SAFETY: instantiated once, destroyed once; the driver waits where it is running.
+        // SAFETY: instantiated once, destroyed once; the driver waits if it is running.
         unsafe { sys::cuGraphExecDestroy(self.0) };
     }
 }

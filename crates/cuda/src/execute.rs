@@ -1,5 +1,6 @@
-//! The ways to run a program on the device. The flow is that of [`Backend::execute`](lacuna_engine::Backend::execute); here
-//! the device decides it, and the host looks at the control block behind the queue.
+//! The ways to run a program on the device. The control flow is that of
+//! [`Backend::execute`](lacuna_engine::Backend::execute), decided by the device; the host reads the control
+//! block behind the queue.
 use crate::driver::Driver;
 use crate::jit::{self, Jit};
 use crate::memory::{Buffer, Pool};
@@ -14,18 +15,18 @@ use std::time::Instant;
 
 type Control = [u64; CONTROL_WORDS as usize];
 
-/// How long the host lets a watched program run by itself, in seconds.
+/// Target duration of a launch of a watched program, in seconds.
 const WATCH: f64 = 2e-3;
-/// Passes through the iteration in one graph, at the most.
+/// Maximum passes through the iteration in one graph.
 const GRAPH_PASSES: u64 = 16;
-/// Launches that are worth capturing together.
+/// Number of launches worth capturing together.
 const GRAPH_LAUNCHES: u64 = 64;
 
-/// What runs need of a backend.
+/// The parts of a backend that runs need.
 pub(crate) struct Runner<'a> {
     pub(crate) driver: &'a Driver,
     pub(crate) store: &'a mut Store,
-    /// Room for histories, on the device.
+    /// A buffer for histories, on the device.
     pub(crate) history: &'a mut Option<Buffer>,
 }
 
@@ -37,7 +38,7 @@ impl Runner<'_> {
         prepared: &mut Prepared<T>,
         run: Run<'_>,
     ) -> Result<Finish> {
-        // Where something is gone, the error names the pass that needs it.
+        // If a handle is stale, the error names the pass that needs it.
         prepared.check(self.store, program.name).or_else(|error| {
             program.ops().try_for_each(|op| self.store.check_cells_of(op)).and(Err(error))
         })?;
@@ -53,7 +54,7 @@ impl Runner<'_> {
         };
         let nan = real_bits::<T>(f64::NAN);
         let mut control = prepared.encoded.control(limit, history.stride, room as u64, nan);
-        // Generated kernels begin at an operation, which `control` says, the others at a section.
+        // Generated kernels begin at the operation in `control`, the others at a section.
         if prepared.jit.is_none() {
             control[CONTROL_NEXT] = prepared.encoded.first_section().into();
         }
@@ -85,8 +86,9 @@ impl Runner<'_> {
         })
     }
 
-    /// In one kernel generated for the program; in several launches where the host wants to look in between. What the host sets
-    /// goes along with the launch, and the kernel leaves what the host reads in its memory: nothing else is queued.
+    /// Runs one kernel generated for the program, in several launches if the host wants to look in between.
+    /// What the host sets is passed with the launch, and the kernel writes what the host reads into host
+    /// memory: nothing else is queued.
     fn jit<T: Scalar>(
         &mut self,
         prepared: &mut Prepared<T>,
@@ -129,7 +131,7 @@ impl Runner<'_> {
             if words[CONTROL_OP as usize] == u64::from(NONE) {
                 return Ok(words);
             }
-            // Every operation allowed was done. Look, and go on.
+            // Every allowed operation has run. Look, and continue.
             prepared.adapt(start.elapsed().as_secs_f64());
             let cancelled = tell::<T>(&words, &mut told, &mut watch);
             args.words[jit::ENTER] = if cancelled { jit::ENTER_CANCEL } else { 0 };
@@ -139,7 +141,7 @@ impl Runner<'_> {
         }
     }
 
-    /// As kernels of their own, launched or replayed.
+    /// Runs one kernel for each operation, launched or replayed.
     fn queued<T: Scalar>(
         &mut self,
         prepared: &mut Prepared<T>,
@@ -164,7 +166,7 @@ impl Runner<'_> {
         let mut waiting = std::collections::VecDeque::new();
         let mut slot = 0;
         loop {
-            // One batch: passes through the iteration, then the restart section, which most of the time is not due.
+            // One batch: passes through the iteration, then the restart section, which usually is not due.
             if prepared.mode == Mode::Graph {
                 self.replay(prepared, &common, passes)?;
             } else {
@@ -210,7 +212,7 @@ impl Runner<'_> {
         }
     }
 
-    /// Replays the batch, captured once.
+    /// Replays the batch, which is captured once.
     fn replay<T: Scalar>(&mut self, prepared: &mut Prepared<T>, common: &Common, passes: u64) -> Result<()> {
         let fits = |known: &Option<(_, Common, u64)>| matches!(known, Some((_, c, p)) if c == common && *p == passes);
         if !fits(&prepared.graph) {
@@ -245,7 +247,7 @@ impl Runner<'_> {
 }
 
 impl<T> Prepared<T> {
-    /// Lets the next launch of a watched program do more or less than the one that took so many seconds.
+    /// Adjusts the work of the next launch of a watched program to the duration of the last one.
     fn adapt(&mut self, seconds: f64) {
         if seconds < WATCH / 2.0 {
             self.watched_passes = self.watched_passes.saturating_mul(2);
@@ -272,7 +274,7 @@ fn queue_batch<T: Scalar>(
     Ok(())
 }
 
-/// The cells a program names.
+/// The range of cells that a program names.
 fn cell_range<T>(encoded: &Encoded<T>) -> std::ops::Range<usize> {
     encoded.cells.start as usize..encoded.cells.end as usize
 }
@@ -303,7 +305,7 @@ fn reserve(driver: &Driver, pool: &mut Pool, place: &mut Option<Buffer>, bytes: 
     Ok(address)
 }
 
-/// Tells the caller where a running program stands; true where the caller wants it cancelled.
+/// Reports the state of a running program to the caller; returns whether the caller cancels it.
 fn tell<T: Scalar>(
     control: &Control,
     told: &mut u64,
@@ -319,8 +321,8 @@ fn tell<T: Scalar>(
     watch(Progress { iterations, rr }).is_break()
 }
 
-/// What [`lacuna_engine::Control::cancel`] does between two passes through the iteration, the section to go on with in
-/// `CONTROL_NEXT`. True where the program has stopped.
+/// Like [`lacuna_engine::Control::cancel`] between two passes through the iteration; sets `CONTROL_NEXT` to
+/// the section to continue with. Returns whether the program has stopped.
 fn cancel(control: &mut Control) -> bool {
     if control[CONTROL_HAS_RESTART as usize] != 0 {
         control[CONTROL_PENDING as usize] = u64::from(REASON_CANCELLED) + 1;

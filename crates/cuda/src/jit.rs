@@ -1,4 +1,4 @@
-//! A whole program as a kernel generated for it, see `crates/gpu`: its buffers and its launch.
+//! A whole program as a generated kernel, see `crates/gpu`: its buffers and its launch.
 use crate::compiler::{self, Code};
 use crate::driver::{Address, Driver, Kernel, Launch, kernel_name};
 use crate::options::{Compile, Mode};
@@ -12,22 +12,22 @@ use lacuna_gpu::{
 use lacuna_kernels_cuda::PRELUDE;
 use std::ffi::c_void;
 
-/// Rows up to which one block is the faster one.
+/// Maximum rows for which one block is faster.
 const ALONE: usize = 512;
-/// Sums of a thousand segments at the most meet in one exchange.
+/// Maximum segments whose sums are exchanged in one step.
 const SEGMENTS: usize = 4 * SEGMENT;
-/// Shared memory a kernel has besides what is asked for.
+/// Shared memory of a kernel besides what is requested.
 const FIXED_SHARED: usize = 1024;
-/// 64-bit words of cells that go along with a launch, `CHANGED_WORDS` of the prelude.
+/// 64-bit words of cells passed with a launch, `CHANGED_WORDS` of the prelude.
 pub(crate) const CHANGED: usize = 128;
-/// Numbers of a short history, which comes to the host with the result of a launch.
+/// Values of a short history, which the host receives with the result of a launch.
 pub(crate) const SHORT_HISTORY: usize = AT_CELLS - AT_HISTORY;
 
 /// `Given` of the prelude.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub(crate) struct Given {
-    /// The control block; then the epoch of exchanges and the tag of operands so far.
+    /// The control block; then the current epoch of exchanges and tag of operands.
     pub(crate) words: [u64; CONTROL_WORDS as usize + 2],
     pub(crate) changed: [u64; CHANGED],
     pub(crate) changed_first: u32,
@@ -37,16 +37,16 @@ pub(crate) struct Given {
 /// The arguments of a launch, in order.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ResidentArgs {
-    /// `arena` and `fixed` are 0: names are addresses here. Then table, names, cells, result, history, exchange,
-    /// shared, windows, params, columns and values.
+    /// `arena` and `fixed` are 0, as names are addresses here. Then table, names, cells, result, history,
+    /// exchange, shared, windows, params, columns and values.
     pub(crate) addresses: [Address; 13],
-    /// First cell, count of cells, budget, how to enter, rows, words of half the exchange, whether the history is
-    /// short; then the places of the arrays in shared memory.
+    /// First cell, number of cells, budget, entry mode, rows, words of half the exchange, whether the history
+    /// is short; then the offsets of the arrays in shared memory.
     pub(crate) words: [u32; 16],
     pub(crate) given: Given,
 }
 
-/// Places in `addresses` and `words` that change from launch to launch.
+/// Indices in `addresses` and `words` that change from launch to launch.
 pub(crate) const CELLS: usize = 4;
 pub(crate) const RESULT: usize = 5;
 pub(crate) const HISTORY: usize = 6;
@@ -78,7 +78,7 @@ pub(crate) struct Planning<'a> {
 type Found<T> = (Layout, Repack<T, Entries>);
 
 impl Planning<'_> {
-    /// How a program runs as a kernel generated for it; nothing where it does not.
+    /// The layout of a program's generated kernel; `None` if it runs without one.
     pub(crate) fn layout<T: Scalar>(&mut self, e: &Encoded<T>, name: &str) -> Result<Option<Found<T>>> {
         let limits = &self.driver.limits;
         let wanted = match (self.mode, self.compile) {
@@ -95,7 +95,7 @@ impl Planning<'_> {
         for a in &e.matrices {
             self.store.stored(*a, name)?;
             let Some(format) = self.store.format(*a) else { return Ok(None) };
-            // What is laid out anew is there twice.
+            // Repacked entries are stored twice.
             let stages = self.driver.free_bytes().is_none_or(|free| a.bytes as u64 <= free / 4);
             matrices.push(MatrixFacts { format: &**format, serial: a.serial, stages });
         }
@@ -127,7 +127,7 @@ impl Planning<'_> {
         Ok(layout)
     }
 
-    /// The kernel of a layout and how it is launched; the addresses are still to be filled in.
+    /// The kernel of a layout and its launch shape; the caller fills in the addresses.
     pub(crate) fn kernel<T: Scalar>(&mut self, e: &Encoded<T>, layout: &Layout) -> Result<Option<Code<Jit>>> {
         let name = kernel_name("solve", T::KIND);
         let wait = self.mode == Mode::Jit || self.compile == Compile::Always;
@@ -166,20 +166,21 @@ impl Planning<'_> {
 }
 
 impl Jit {
-    /// Queues it.
+    /// Queues the launch.
     pub(crate) fn queue(&self, driver: &Driver, args: &ResidentArgs) -> Result<()> {
         let mut args = *args;
         let addresses = args.addresses.iter_mut().map(|a| (&raw mut *a).cast::<c_void>());
         let words = args.words.iter_mut().map(|w| (&raw mut *w).cast::<c_void>());
         let mut list: Vec<*mut c_void> = addresses.chain(words).collect();
         list.push((&raw mut args.given).cast());
-        // SAFETY: the kernel takes thirteen addresses, sixteen words and `Given`; the addresses are of live buffers of the
-        // plan and of handles found live before this run, of the sizes the layout counts.
+        // SAFETY: the kernel takes thirteen addresses, sixteen words and `Given`; the addresses belong to
+        // live buffers of the plan and to handles checked live before this run, with the sizes that the
+        // layout states.
         unsafe { driver.launch("solve", self.kernel, self.launch, &mut list) }
     }
 }
 
-/// What the table's indices stand for, as addresses; see `kernels-opencl/shared/cells.cl`.
+/// What the table's indices refer to, as addresses; see `kernels-opencl/shared/cells.cl`.
 pub(crate) fn names<T: Scalar>(store: &Store, e: &Encoded<T>, name: &str) -> Result<Vec<u64>> {
     let bases = 2 + e.vectors.len();
     let matrices = bases + 2 * e.bases.len();

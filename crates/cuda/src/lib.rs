@@ -1,9 +1,9 @@
 //! The CUDA backend: whole solves on the device.
 //!
-//! A program runs in one of three ways, all with the same bits: see [`Mode`]. The kernels are compiled when the crate is built
-//! and embedded; at run time only the driver is needed. Where NVRTC, the compiler of the CUDA toolkit, is found then, a
-//! kernel is generated and compiled for each program that loops: see [`Compile`]. Without one, or without a device, [`Cuda::new`] says so in an
-//! error.
+//! A program runs in one of three ways, all with equal bits: see [`Mode`]. The kernels are compiled when the
+//! crate is built, and embedded; at run time only the driver is needed. If NVRTC, the compiler of the CUDA
+//! toolkit, is found at run time, a kernel is generated and compiled for each program that loops: see
+//! [`Compile`]. [`Cuda::new`] returns an error if there is no driver or device.
 mod compiler;
 mod driver;
 mod execute;
@@ -34,11 +34,11 @@ use lacuna_engine::{
 use lacuna_gpu::PlanCache;
 use std::sync::Arc;
 
-/// An NVIDIA GPU as a device.
+/// A backend on an NVIDIA GPU.
 pub struct Cuda {
     store: Store,
     owned: Vec<Owned>,
-    /// What plans share with those after them.
+    /// What plans share with later plans.
     plans: PlanCache<Entries, Kept>,
     history: Option<Buffer>,
     mode: Mode,
@@ -50,7 +50,8 @@ impl Cuda {
     /// A backend on the first device, or the one `LACUNA_CUDA_DEVICE` names.
     ///
     /// # Errors
-    /// [`Error::Device`] where there is no driver or device, [`Error::Unsupported`] where it is older than Turing.
+    /// [`Error::Device`] if there is no driver or device, [`Error::Unsupported`] if the device is older than
+    /// Turing.
     pub fn new() -> Result<Self> {
         Self::with(&CudaOptions::default())
     }
@@ -64,28 +65,29 @@ impl Cuda {
         let (store, owned, plans) = (Store::new(), Vec::new(), PlanCache::default());
         Ok(Cuda { store, owned, plans, history: None, mode, compile, driver })
     }
-    /// How programs planned from now on are executed.
+    /// Sets how programs planned from now on are executed.
     pub fn set_mode(&mut self, mode: Mode) {
         self.mode = mode;
     }
-    /// Allocations of device memory made by the driver so far: what a second solve must not add to.
+    /// Device allocations that the driver has made so far; a second solve must not add any.
     pub fn allocations(&self) -> usize {
         self.store.pool.allocations
     }
-    /// How a plan made by this backend is executed: `Graph` becomes `Jit` with the first run that finds the kernel compiled.
+    /// How a plan of this backend is executed: `Graph` becomes `Jit` in the first run that finds the kernel
+    /// compiled.
     pub fn mode_of<T: Scalar>(plan: &Plan<T>) -> Option<Mode> {
         plan.prepared.downcast_ref::<Prepared<T>>().map(|p| p.mode)
     }
-    /// Waits until the queue is empty.
+    /// Waits until the stream is empty.
     ///
     /// # Errors
-    /// [`Error::Device`] for a kernel that faulted.
+    /// [`Error::Device`] if a kernel faulted.
     pub fn wait(&self) -> Result<()> {
         self.driver.wait("waiting")
     }
 
-    /// Copies `bytes` bytes on the device `times` times over and returns the seconds one copy took: what the card can move
-    /// is twice the bytes in that time.
+    /// Copies `bytes` bytes on the device `times` times and returns the seconds of one copy. The bandwidth of
+    /// the device is twice the bytes in that time.
     ///
     /// # Errors
     /// Device failures.
@@ -124,8 +126,8 @@ impl Cuda {
         Ok(start.elapsed().as_secs_f64() / f64::from(times.max(1)))
     }
 
-    /// Seconds that the fastest of five copies of `bytes` bytes takes from page-locked memory to the device, and back: what the
-    /// link allows.
+    /// Seconds that the fastest of five copies of `bytes` bytes takes from page-locked memory to the device,
+    /// and back: the limit of the link.
     ///
     /// # Errors
     /// Device failures.
@@ -155,7 +157,7 @@ impl Cuda {
         Planner { driver, store, owned, plans, mode: *mode, compile: *compile }
     }
 
-    /// Makes something; where there is no memory for it, once more without what is kept for plans to come.
+    /// Runs `make`; if memory runs out, clears the caches of plans and retries once.
     fn making_room<X>(&mut self, mut make: impl FnMut(&mut Self) -> Result<X>) -> Result<X> {
         self.driver.enter()?;
         match make(self) {
@@ -172,7 +174,7 @@ impl Drop for Cuda {
     fn drop(&mut self) {
         lacuna_gpu::background::leave();
         if self.driver.enter().is_ok() {
-            // A failure was told before; what is freed below goes with the context then.
+            // A failure was reported before; what is freed below then goes with the context.
             let _ = self.driver.wait("closing the device");
             let Cuda { store, owned, history, driver, .. } = self;
             for buffer in owned.drain(..).flat_map(|o| o.buffers).chain(history.take()) {
@@ -315,7 +317,7 @@ impl Backend for Cuda {
         if prepared.compiling.as_ref().is_some_and(compiler::Job::is_done) {
             prepared.compiling = None;
             let mut workshop = Planner { mode: Mode::Auto, compile: Compile::Auto, ..self.workshop() };
-            // Where there is no room for it, the graph goes on.
+            // If there is no memory for it, the graph stays in use.
             if let Ok(jit) = workshop.prepare(&plan.program) {
                 *prepared = jit;
             }
@@ -326,7 +328,8 @@ impl Backend for Cuda {
 }
 
 impl Cuda {
-    /// The sweep of one operation, its instructions left out. Returns what copies the sums that other cells receive too.
+    /// The sweep of one operation without its instructions. Returns instructions that copy the sums to
+    /// further cells.
     fn sweep_alone<T: Scalar>(&mut self, op: &Op<T>) -> Result<Vec<Instr>> {
         if let OpKind::Host { f, x, y } = &op.kind {
             return host_call(self, f, *x, *y).map(|()| Vec::new());

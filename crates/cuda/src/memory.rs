@@ -1,29 +1,28 @@
-//! A pool of device memory: what is given back is kept and handed out again, so that a solve after the first allocates
-//! nothing.
+//! A pool of device memory: returned buffers are reused, so that later solves allocate nothing.
 use crate::driver::{Address, Driver};
 use lacuna_engine::{Error, Result};
 use std::collections::BTreeMap;
 
-/// Buffers start at multiples of this many bytes, and so do the vectors within a basis.
+/// Alignment of buffers, and of the vectors within a basis, in bytes.
 pub(crate) const ALIGNMENT: usize = 256;
 
-/// Memory of the device, to be given back to the pool it came from.
+/// A buffer in device memory, to be returned to its pool.
 #[derive(Debug)]
 pub(crate) struct Buffer {
     pub(crate) address: Address,
     pub(crate) bytes: usize,
 }
 
-/// Memory by size.
+/// Free memory by size.
 #[derive(Debug, Default)]
 pub(crate) struct Pool {
     free: BTreeMap<usize, Vec<Address>>,
-    /// Allocations made by the driver so far.
+    /// Allocations that the driver has made so far.
     pub(crate) allocations: usize,
 }
 
 impl Pool {
-    /// A buffer of at least that many bytes, with whatever was in it.
+    /// A buffer of at least that many bytes, with undefined contents.
     pub(crate) fn take(&mut self, driver: &Driver, bytes: usize, operation: &str) -> Result<Buffer> {
         let wanted =
             bytes.max(1).checked_next_multiple_of(ALIGNMENT).unwrap_or(usize::MAX & !(ALIGNMENT - 1));
@@ -64,12 +63,12 @@ impl Pool {
         }
     }
 
-    /// Takes a buffer back. Work that uses it may still be queued: what is queued later comes after.
+    /// Returns a buffer. Queued work may still use it: later work is ordered after it in the stream.
     pub(crate) fn give(&mut self, buffer: Buffer) {
         self.free.entry(buffer.bytes).or_default().push(buffer.address);
     }
 
-    /// Returns all that is not in use to the driver.
+    /// Returns all unused memory to the driver.
     pub(crate) fn clear(&mut self, driver: &Driver) {
         for address in std::mem::take(&mut self.free).into_values().flatten() {
             driver.free(address);

@@ -1,18 +1,20 @@
-//! How a backend computes.
+//! Options of the backend.
 use lacuna_engine::{Error, Result};
 use std::str::FromStr;
 
-/// How a program is executed. Every way gives the same bits.
+/// How a program is executed. All modes give equal bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum Mode {
-    /// `Jit` where the program loops, can run so and its kernel is compiled, else `Graph`; see [`Compile`].
+    /// `Jit` if the program loops, a kernel can be generated for it and is compiled, else `Graph`; see
+    /// [`Compile`].
     #[default]
     Auto,
-    /// The whole program in one launch of a persistent kernel that is generated for it. Planning waits for the compiler.
+    /// The whole program in one launch of a persistent kernel generated for it. Planning waits for the
+    /// compiler.
     Jit,
-    /// The kernels of several iterations, captured once and replayed; the device decides the flow.
+    /// The kernels of several iterations, captured once and replayed; the device decides the control flow.
     Graph,
-    /// A kernel launch for each operation; the device decides the flow. For debugging.
+    /// One kernel launch for each operation; the device decides the control flow. For debugging.
     Stream,
 }
 
@@ -38,16 +40,17 @@ impl FromStr for Mode {
     }
 }
 
-/// Whether [`Mode::Auto`] generates and compiles a kernel for each program that loops. Compiled kernels are kept on disk.
+/// Whether [`Mode::Auto`] generates and compiles a kernel for each program that loops. Compiled kernels are
+/// cached on disk.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Compile {
-    /// Where the compiler of the CUDA toolkit (NVRTC) is found. Nothing waits for it: a plan runs as a graph until a
-    /// background thread has compiled its kernel, with the same bits.
+    /// If the compiler of the CUDA toolkit (NVRTC) is found. Planning does not wait for it: a plan runs as a
+    /// graph until a background thread has compiled its kernel, with equal bits.
     #[default]
     Auto,
-    /// Always: planning waits for the compiler; an error where there is none.
+    /// Always: planning waits for the compiler; an error if there is none.
     Always,
-    /// Never: the driver alone is used.
+    /// Never: only the driver is used.
     Never,
 }
 
@@ -66,17 +69,17 @@ impl FromStr for Compile {
     }
 }
 
-/// How a [`Cuda`](crate::Cuda) computes. [`CudaOptions::default`] honours the environment variables `LACUNA_CUDA_MODE`,
-/// `LACUNA_CUDA_DEVICE` and `LACUNA_CUDA_COMPILE` when the backend is opened.
+/// Options of a [`Cuda`](crate::Cuda) backend. [`CudaOptions::default`] uses the environment variables
+/// `LACUNA_CUDA_MODE`, `LACUNA_CUDA_DEVICE` and `LACUNA_CUDA_COMPILE` when the backend is opened.
 #[derive(Clone, Debug, Default)]
 pub struct CudaOptions {
-    /// The index of the device, or a part of its name; `LACUNA_CUDA_DEVICE`, else the first, where not given.
+    /// The index of the device, or a part of its name. Default: `LACUNA_CUDA_DEVICE`, else the first device.
     pub device: Option<String>,
-    /// How programs are executed; `LACUNA_CUDA_MODE`, else `auto`, where not given. A program that cannot run in the
-    /// mode asked for is refused when it is planned.
+    /// How programs are executed. Default: `LACUNA_CUDA_MODE`, else `auto`. A program that cannot run in the
+    /// requested mode is refused when it is planned.
     pub mode: Option<Mode>,
-    /// Whether kernels are generated for programs; `LACUNA_CUDA_COMPILE`, else where there is a compiler, where not
-    /// given.
+    /// Whether kernels are generated for programs. Default: `LACUNA_CUDA_COMPILE`, else if a compiler is
+    /// found.
     pub compile: Option<Compile>,
 }
 

@@ -1,4 +1,4 @@
-//! What planning makes of a program.
+//! Plans programs.
 use crate::compiler::{Code, Job};
 use crate::driver::{Driver, Event, Graph, Kernel, Launch, kernel_name};
 use crate::jit::Jit;
@@ -14,67 +14,68 @@ use lacuna_gpu::{AT_CELLS, PlanCache, Stage, columns_pay, rows_come_first, solve
 use std::ffi::c_void;
 use std::sync::Arc;
 
-/// Shared memory a kernel has besides what is asked for.
+/// Shared memory of a kernel besides what is requested.
 const FIXED_SHARED: u32 = 1024;
-/// Blocks of a sweep for each multiprocessor.
+/// Blocks of a sweep per multiprocessor.
 const BLOCKS_PER_UNIT: u32 = 8;
-/// Rows of a level of a triangular solve that one block goes through in about the time of a launch.
+/// Rows of a level of a triangular solve that one block processes in about the time of a launch.
 const NARROW_LEVEL: usize = 512;
 
 /// Bytes of a control block.
 pub(crate) const CONTROL_BYTES: usize = CONTROL_WORDS as usize * 8;
-/// Bytes of a history that lies behind the control block and is read back with it.
+/// Bytes of a history stored after the control block and read back with it.
 pub(crate) const SHORT_HISTORY: usize = 2048;
 
-/// The handles a program uses, to be found live before each run.
+/// The handles that a program uses, checked live before each run.
 struct Handles<T> {
     vectors: Vec<Vector<T>>,
     bases: Vec<Basis<T>>,
     matrices: Vec<Matrix<T>>,
-    /// Cells with the serials they had.
+    /// Serials of the cells when the plan was made.
     cells: Vec<u32>,
     first_cell: usize,
 }
 
-/// Device memory that belongs to a plan, and what tells whether the plan still exists.
+/// Device memory that belongs to a plan, and a token that tells whether the plan still exists.
 pub(crate) struct Owned {
     pub(crate) alive: Arc<()>,
     pub(crate) buffers: Vec<Buffer>,
 }
 
-/// A program in this backend's own form.
+/// A program in the backend's own form.
 pub(crate) struct Prepared<T> {
     handles: Handles<T>,
     pub(crate) encoded: Encoded<T>,
-    /// That of the matrices when it was made, whose entries a generated kernel has in an order of its own.
+    /// The generation of the matrices when this was made; a generated kernel has their entries in its own
+    /// order.
     pub(crate) generation: u64,
-    /// How it is executed; never `Auto`.
+    /// The mode of execution; never `Auto`.
     pub(crate) mode: Mode,
-    /// Operations as kernels, by section.
+    /// The kernels of operations, by section.
     pub(crate) steps: [Vec<(Step, Kernel)>; 3],
     pub(crate) start: Kernel,
-    /// Where a kernel is generated for the program and compiled, it is the one that runs.
+    /// The generated kernel; if present, it runs the program.
     pub(crate) jit: Option<Jit>,
-    /// Where it is still being compiled.
+    /// The compilation of the generated kernel, while it is running.
     pub(crate) compiling: Option<Job>,
     /// What it shares with other plans.
     _ready: Option<Kept>,
     pub(crate) common: Common,
     pub(crate) control: Pinned,
-    /// Where one kernel leaves control block, short history and cells.
+    /// Where a generated kernel writes control block, short history and cells.
     pub(crate) result: Pinned,
     pub(crate) epoch: u64,
-    /// The tag of the operands so far, of a generated kernel.
+    /// The current tag of operands, for a generated kernel.
     pub(crate) tag: u64,
     pub(crate) graph: Option<(Graph, Common, u64)>,
     pub(crate) events: Vec<Event>,
-    /// Keeps the buffers in the backend.
+    /// Keeps the buffers alive in the backend.
     pub(crate) alive: Arc<()>,
-    /// Passes through `each` a replayed graph holds.
+    /// Operations in the next launch of a generated kernel with a watch.
     pub(crate) watched_passes: u64,
 }
 
-/// Everything a plan is made with.
+/// The parts of a backend that planning needs.
 pub(crate) struct Planner<'a> {
     pub(crate) driver: &'a mut Driver,
     pub(crate) store: &'a mut Store,
@@ -85,17 +86,17 @@ pub(crate) struct Planner<'a> {
 }
 
 impl Planner<'_> {
-    /// Returns buffers of plans that are gone to the pool.
+    /// Returns buffers of dropped plans to the pool.
     pub(crate) fn sweep_up(&mut self) {
         sweep_up(self.owned, &mut self.store.pool);
     }
 
     pub(crate) fn prepare<T: Scalar>(&mut self, program: &Program<T>) -> Result<Prepared<T>> {
         self.sweep_up();
-        // Where operations are launched one by one, columns are multiplied together, else one after the other.
+        // If operations are launched one by one, columns are multiplied together, else one after the other.
         let cache = self.driver.limits.cache;
         let worth = |kernel: &str, bytes| self.mode != Mode::Auto || columns_pay(kernel, bytes, cache);
-        // Kernels for several columns take no narrow ones.
+        // Kernels for several columns do not support narrow ones.
         let several = |a| !program.has_narrow() && self.store.multiplies_columns(a, worth);
         let kept = program.column_by_column(several);
         let apart = if self.mode == Mode::Jit { program.column_by_column(|_| false) } else { kept };
@@ -103,7 +104,7 @@ impl Planner<'_> {
         let encoded = encode(program)?;
         let handles = handles(self.store, program, &encoded)?;
         let once = self.mode == Mode::Auto && encoded.sections[SECTION_EACH as usize].is_empty();
-        // Solves go level by level, which kernels of their own do.
+        // Triangular solves go level by level, with separate kernels.
         let solves = program.has_solves();
         let (ready, compiling) = match program.has_columns() || once || solves {
             true => (None, None),
@@ -124,7 +125,7 @@ impl Planner<'_> {
         };
         if ready.is_none() {
             steps = match self.steps(program, &encoded) {
-                // Nothing but a generated kernel may take so wide a pass.
+                // Only a generated kernel can run so wide a pass.
                 Err(Error::Unsupported { operation, message })
                     if self.mode == Mode::Auto && self.compile != Compile::Never =>
                 {
@@ -168,7 +169,7 @@ impl Planner<'_> {
             common,
             control,
             result,
-            // Not 0: words begin as zeros, and their tags must differ from all that is expected.
+            // Not 0: words begin as zeros, and their tags must differ from all expected ones.
             epoch: 1,
             tag: 1,
             graph: None,
@@ -266,7 +267,7 @@ impl Planner<'_> {
     }
 }
 
-/// Returns buffers of plans that are gone to the pool.
+/// Returns buffers of dropped plans to the pool.
 pub(crate) fn sweep_up(owned: &mut Vec<Owned>, pool: &mut Pool) {
     let mut at = 0;
     while at < owned.len() {
@@ -278,7 +279,7 @@ pub(crate) fn sweep_up(owned: &mut Vec<Owned>, pool: &mut Pool) {
     }
 }
 
-/// The handles of a program, all of them live.
+/// The handles of a program; all must be live.
 fn handles<T: Scalar>(store: &Store, program: &Program<T>, encoded: &Encoded<T>) -> Result<Handles<T>> {
     for op in program.ops() {
         store.check_cells_of(op)?;
@@ -318,7 +319,7 @@ impl<T: Scalar> Prepared<T> {
     pub(crate) fn check(&self, store: &Store, operation: &str) -> Result<()> {
         self.handles.check(store, operation)
     }
-    /// The section of an operation in the order of the steps: setup, restart, each.
+    /// The steps of the restart section.
     pub(crate) fn restart(&self) -> &[(Step, Kernel)] {
         &self.steps[SECTION_RESTART as usize]
     }
@@ -329,7 +330,7 @@ impl<T: Scalar> Prepared<T> {
 }
 
 impl Step {
-    /// How this step is launched on a device with that many multiprocessors.
+    /// The launch shape of this step on a device with `units` multiprocessors.
     fn launch(&self, units: u32) -> Launch {
         let blocks = self.blocks.min(units * BLOCKS_PER_UNIT).max(1);
         Launch { blocks, threads: 256, shared: self.shared, cooperative: false }
@@ -338,8 +339,9 @@ impl Step {
     pub(crate) fn queue(&self, driver: &Driver, kernel: Kernel, common: &Common) -> Result<()> {
         let (mut common, mut op) = (*common, self.op.clone());
         let mut arguments = [(&raw mut common).cast::<c_void>(), (&raw mut *op).cast()];
-        // SAFETY: the kernel takes `Common` and `StreamOp`; `prepare` resolved every address from live handles, which
-        // `Handles::check` found live again before this run, and made the buffers large enough for the operation.
+        // SAFETY: the kernel takes `Common` and `StreamOp`; `prepare` resolved every address from live
+        // handles, which `Handles::check` found live again before this run, and sized the buffers for the
+        // operation.
         unsafe {
             driver.launch(self.kernel, kernel, self.launch(driver.limits.multiprocessors), &mut arguments)
         }
@@ -351,7 +353,7 @@ pub(crate) fn queue_start(driver: &Driver, kernel: Kernel, common: &Common) -> R
     let mut common = *common;
     let mut arguments = [(&raw mut common).cast::<c_void>()];
     let how = Launch { blocks: 1, threads: 32, shared: 0, cooperative: false };
-    // SAFETY: the kernel takes `Common`, whose addresses are of live buffers.
+    // SAFETY: the kernel takes `Common`, whose addresses belong to live buffers.
     unsafe { driver.launch("start", kernel, how, &mut arguments) }
 }
 
@@ -364,7 +366,7 @@ fn refused(program: &str) -> Error {
     }
 }
 
-/// One operation alone, for [`Backend::step`](lacuna_engine::Backend::step).
+/// A program of one operation, for [`Backend::step`](lacuna_engine::Backend::step).
 pub(crate) fn single<T: Scalar>(op: &Op<T>) -> Program<T> {
     let mut program = Program::new("step");
     let mut op = op.clone();

@@ -1,4 +1,5 @@
-//! Kernels generated for programs: what plans share with those of the same program or the same matrices after them.
+//! Kernels generated for programs: what plans share with later plans of the same program or the same
+//! matrices.
 use crate::compiler::Code;
 use crate::driver::Address;
 use crate::jit::{Jit, Planning, names};
@@ -10,17 +11,17 @@ use lacuna_engine::{Result, Scalar};
 use lacuna_gpu::{Repack, Repacked};
 use std::sync::Arc;
 
-/// Buffers on the device that several plans may use: given back once nobody holds this any more.
+/// Buffers on the device that several plans may use: returned once the last holder is dropped.
 #[derive(Clone)]
 pub(crate) struct Hold<const N: usize> {
     _alive: Arc<()>,
     pub(crate) addresses: [Address; N],
 }
 
-/// Windows, columns and values of laid out matrices.
+/// Windows, columns and values of repacked matrices.
 pub(crate) type Entries = Hold<3>;
 
-/// A kernel generated for a program, and what of it is the same for every plan of that program.
+/// A kernel generated for a program, and the data shared by all plans of that program.
 #[derive(Clone)]
 pub(crate) struct Kept {
     pub(crate) jit: Jit,
@@ -28,13 +29,13 @@ pub(crate) struct Kept {
     pub(crate) half: usize,
     pub(crate) shared: usize,
     pub(crate) entries: Entries,
-    /// The table, and the numbers of blocks.
+    /// The table, and the parameters of the blocks.
     pub(crate) tables: Hold<2>,
 }
 
 impl Planner<'_> {
-    /// The kernel generated for a program, where there is one; that of the same program before where it is still there. The
-    /// entries of its matrices are on the device from the first plan on, for the one that finds the kernel compiled.
+    /// The kernel generated for a program, if there is one, from the cache if possible. The entries of its
+    /// matrices are on the device from the first plan on, for the plan that finds the kernel compiled.
     pub(crate) fn jit<T: Scalar>(&mut self, name: &str, encoded: &Encoded<T>) -> Result<Option<Code<Kept>>> {
         let wanted = self.mode as u32;
         if let Some(kept) = self.plans.program(encoded, wanted) {
@@ -67,7 +68,7 @@ impl Planner<'_> {
         Planning { driver, store, plans, mode: *mode, compile: *compile }
     }
 
-    /// Buffers with these bytes, until nobody holds them.
+    /// Uploads these bytes into buffers that live until the last holder is dropped.
     fn hold<const N: usize>(&mut self, parts: [&[u8]; N], what: &str) -> Result<Hold<N>> {
         let alive = Arc::new(());
         let (mut owned, mut addresses) = (Owned { alive: alive.clone(), buffers: Vec::new() }, [0; N]);
@@ -82,7 +83,7 @@ impl Planner<'_> {
             Ok(())
         };
         let filled = fill();
-        // Buffers that nobody holds are swept up.
+        // Buffers without a holder are returned to the pool later.
         self.owned.push(owned);
         filled.map(|()| Hold { _alive: alive, addresses })
     }

@@ -1,4 +1,4 @@
-//! What handles stand for: vectors, bases, matrices and cells in device memory.
+//! The data behind handles: vectors, bases, matrices and cells in device memory.
 use crate::driver::{Address, Driver};
 use crate::memory::{ALIGNMENT, Buffer, Pool};
 use crate::table::columns_kernel;
@@ -10,7 +10,7 @@ use std::any::Any;
 use std::ops::Range;
 use std::sync::Arc;
 
-/// Cells a number type has room for at first.
+/// Initial capacity of the cells of a number type.
 const CELLS: usize = 4096;
 
 struct Slot {
@@ -28,17 +28,17 @@ struct Slot {
 pub(crate) struct StoredMatrix {
     serial: u32,
     kind: Kind,
-    /// The stem of its kernels.
+    /// The stem of its kernels' names.
     pub(crate) kernel: &'static str,
     pub(crate) lanes: u32,
-    /// The format's arguments in order: numbers as they are, arrays by their addresses.
+    /// The format's arguments in order: numbers by value, arrays by address.
     pub(crate) arguments: Vec<u64>,
-    /// The numbers among them.
+    /// The numbers among the arguments.
     pub(crate) sizes: Vec<u32>,
-    /// The arrays among them.
+    /// The arrays among the arguments.
     pub(crate) arrays: Vec<Address>,
     buffers: Vec<Buffer>,
-    /// The format, an `Arc<dyn Format<T>>`, where kernels want to look at it from the host.
+    /// The format on the host, an `Arc<dyn Format<T>>`.
     format: Box<dyn Any + Send + Sync>,
 }
 
@@ -46,14 +46,14 @@ pub(crate) struct StoredMatrix {
 struct CellFile<T> {
     host: Vec<T>,
     serials: Vec<u32>,
-    /// Indices the host has changed since.
+    /// Indices that the host has changed and not yet uploaded.
     changed: Range<usize>,
-    /// Indices the device may have changed since.
+    /// Indices that the device may have changed since the host last read them.
     stale: Range<usize>,
     buffer: Option<Buffer>,
 }
 
-/// Everything a backend has made.
+/// Everything that a backend stores.
 pub(crate) struct Store {
     slots: Vec<Slot>,
     buffers: Vec<Buffer>,
@@ -61,7 +61,7 @@ pub(crate) struct Store {
     /// A `CellFile<T>` for each number type, in the order of [`Kind`].
     cells: [Box<dyn Any + Send>; 4],
     pub(crate) pool: Pool,
-    /// Counts the times that a matrix was given new values.
+    /// Counts how often a matrix was given new values.
     pub(crate) generation: u64,
 }
 
@@ -167,7 +167,7 @@ impl Store {
         Ok(handle)
     }
 
-    /// Gives a matrix new values on the same pattern, in the memory it has.
+    /// Gives a matrix new values on the same pattern, in its existing memory.
     pub(crate) fn set_matrix<T: Scalar>(
         &mut self,
         driver: &Driver,
@@ -233,15 +233,15 @@ impl Store {
         let stale = || Error::Stale { operation: operation.into(), what: "vector" };
         self.slots.get(v.slot as usize).filter(live).ok_or_else(stale)
     }
-    /// Where a vector is.
+    /// The address of a vector.
     pub(crate) fn address<T: Scalar>(&self, v: Vector<T>, operation: &str) -> Result<Address> {
         self.slot(v, operation).map(|slot| slot.address)
     }
-    /// Where a vector is, as kernels are told it: in bit 0, whether it is narrow.
+    /// The address of a vector as kernels take it: bit 0 marks a narrow one.
     pub(crate) fn place<T: Scalar>(&self, v: Vector<T>, operation: &str) -> Result<Address> {
         self.address(v, operation).map(|address| address | u64::from(v.narrow))
     }
-    /// Where a basis is, likewise, and the bytes from one column to the next.
+    /// The address of a basis in the same form, and the bytes between columns.
     pub(crate) fn basis_place<T: Scalar>(&self, v: Basis<T>, operation: &str) -> Result<(Address, usize)> {
         if v.columns == 0 {
             return Ok((0, 0));
@@ -256,11 +256,11 @@ impl Store {
         let live = |m: &&StoredMatrix| m.serial == a.serial && m.kind == T::KIND;
         self.matrices.get(a.slot as usize).filter(live).ok_or_else(stale)
     }
-    /// Whether a matrix is still there.
+    /// Whether a matrix still exists.
     pub(crate) fn has_matrix(&self, serial: u32) -> bool {
         self.matrices.iter().any(|m| m.serial == serial)
     }
-    /// Whether there is a kernel for several columns at once, which is `worth` launching by the format and its bytes.
+    /// Whether there is a kernel for several columns at once, and `worth` accepts the format and its bytes.
     pub(crate) fn multiplies_columns<T: Scalar>(
         &self,
         a: Matrix<T>,
@@ -312,7 +312,7 @@ impl Store {
         let name = &op.sweep.name;
         op.cells().try_for_each(|cell| self.check_cell(cell, name))
     }
-    /// Fails unless everything that a program names is live, with the name of the pass.
+    /// Fails unless everything that a program names is live; the error names the pass.
     pub(crate) fn check<T: Scalar>(&self, program: &Program<T>) -> Result<()> {
         program.ops().try_for_each(|op| {
             let name = &op.sweep.name;
@@ -321,11 +321,11 @@ impl Store {
             self.check_cells_of(op)
         })
     }
-    /// The serials of the cells in use, to tell whether those a program names are live.
+    /// The serials of the cells in use, to check whether the cells of a program are live.
     pub(crate) fn cell_serials<T: Scalar>(&self) -> &[u32] {
         &self.file::<T>().serials
     }
-    /// Sets a cell, for the device to see when the next program starts.
+    /// Sets a cell; the device sees it when the next program starts.
     pub(crate) fn write<T: Scalar>(&mut self, driver: &Driver, cell: Cell<T>, value: T) -> Result<()> {
         self.check_cell(cell, "write")?;
         let at = cell.index as usize;
@@ -337,7 +337,7 @@ impl Store {
         file.changed = union(&file.changed, at..at + 1);
         Ok(())
     }
-    /// The cells as they are once the queue is empty.
+    /// The cells as they are once the stream is empty.
     pub(crate) fn host_cells<T: Scalar>(&mut self, driver: &Driver) -> Result<&mut Vec<T>> {
         let file = self.file_mut::<T>();
         let stale = std::mem::replace(&mut file.stale, 0..0);
@@ -352,7 +352,7 @@ impl Store {
         }
         Ok(&mut file.host)
     }
-    /// The cells where the device works on them, up to date.
+    /// The cells on the device, up to date.
     pub(crate) fn device_cells<T: Scalar>(&mut self, driver: &Driver) -> Result<Address> {
         let address = self.device_room::<T>(driver)?;
         let file = self.file_mut::<T>();
@@ -361,8 +361,8 @@ impl Store {
         driver.upload(&file.host[changed], to, "writing cells")?;
         Ok(address)
     }
-    /// The cells where the device works on them, and those it has yet to be told of, where these are few and all lie in `range`;
-    /// others are on their way.
+    /// The cells on the device, and the range still to be uploaded, if it is at most `most` cells within
+    /// `range`; otherwise uploads them and returns an empty range.
     pub(crate) fn device_cells_but<T: Scalar>(
         &mut self,
         driver: &Driver,
@@ -381,7 +381,7 @@ impl Store {
     pub(crate) fn known_cells<T: Scalar>(&self) -> &[T] {
         &self.file::<T>().host
     }
-    /// Notes what the device has made of the cells from `first` on.
+    /// Records the device's values of the cells from `first` on.
     pub(crate) fn learn<T: Scalar>(&mut self, first: usize, values: &[T]) {
         let file = self.file_mut::<T>();
         let range = first..first + values.len();
@@ -390,7 +390,7 @@ impl Store {
             file.stale = 0..0;
         }
     }
-    /// Room for the cells on the device.
+    /// Reserves memory for the cells on the device.
     fn device_room<T: Scalar>(&mut self, driver: &Driver) -> Result<Address> {
         let room = self.file::<T>().buffer.as_ref().map_or(0, |b| b.bytes / size_of::<T>());
         let count = self.file::<T>().host.len();
@@ -404,18 +404,18 @@ impl Store {
         }
         Ok(self.file::<T>().buffer.as_ref().map_or(0, |buffer| buffer.address))
     }
-    /// Notes that the device changes these cells.
+    /// Records that the device changes these cells.
     pub(crate) fn device_changes<T: Scalar>(&mut self, cells: Range<usize>) {
         let file = self.file_mut::<T>();
         file.stale = union(&file.stale, cells);
     }
-    /// Notes that the host changed cells of [`Store::host_cells`].
+    /// Records that the host changed cells of [`Store::host_cells`].
     pub(crate) fn host_changed<T: Scalar>(&mut self) {
         let file = self.file_mut::<T>();
         file.changed = 0..file.host.len();
     }
 
-    /// Gives every buffer back to the driver.
+    /// Returns every buffer to the driver.
     pub(crate) fn free(&mut self, driver: &Driver) {
         self.release(Mark { counts: [0; 6] });
         fn drop_file<T: Scalar>(store: &mut Store) {

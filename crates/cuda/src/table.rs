@@ -1,4 +1,5 @@
-//! A program in the form the kernels take: one record by value for each operation. The structures here mirror those of `sweep.cuh`.
+//! A program as its kernels take it: one record, passed by value, for each operation. The structures here
+//! mirror those of `sweep.cuh`.
 use crate::driver::{Address, kernel_name};
 use crate::store::{Store, StoredMatrix};
 use lacuna_engine::encode::*;
@@ -38,7 +39,7 @@ pub(crate) struct Common {
     pub(crate) pad1: u32,
 }
 
-/// Four words, as the device loads them.
+/// Four words, which the device loads at once.
 #[derive(Clone, Copy, Debug, Default)]
 #[repr(C, align(16))]
 struct Quad([u32; 4]);
@@ -76,22 +77,22 @@ pub(crate) struct StreamOp {
     dot_b: [u8; MAX_DOTS],
 }
 
-/// An operation as a kernel of its own.
+/// An operation as its own kernel.
 #[derive(Clone, Debug)]
 pub(crate) struct Step {
     pub(crate) op: Box<StreamOp>,
-    /// The stem of the kernel.
+    /// The stem of the kernel's name.
     pub(crate) kernel: &'static str,
-    /// Whether it takes narrow vectors.
+    /// Whether the kernel takes narrow vectors.
     narrow: bool,
     /// Bytes of dynamic shared memory.
     pub(crate) shared: u32,
-    /// Blocks that have something to do.
+    /// Number of blocks with work.
     pub(crate) blocks: u32,
 }
 
 impl StreamOp {
-    /// Takes the arrays and numbers of a matrix.
+    /// Sets the arrays and sizes of a matrix.
     fn multiply(&mut self, a: &StoredMatrix) {
         self.lanes = a.lanes;
         self.sizes.iter_mut().zip(&a.sizes).for_each(|(to, size)| *to = *size);
@@ -105,7 +106,7 @@ impl Step {
         let stem = if self.narrow { format!("{}_narrow", self.kernel) } else { self.kernel.into() };
         kernel_name(&stem, kind)
     }
-    /// A triangular solve as the steps of its stages, then one for the instructions behind it.
+    /// A triangular solve as the steps of its stages, then one for the instructions that follow.
     pub(crate) fn stages(self, stages: Vec<Stage>) -> Vec<Step> {
         let mut steps: Vec<_> = stages
             .into_iter()
@@ -126,8 +127,8 @@ impl Step {
         steps.push(Step { op, kernel: "sweep", narrow: false, shared: self.shared, blocks: 1 });
         steps
     }
-    /// A product with compressed rows as two steps: all rows by as many warps as there are, then the pass as a sweep, which finds them
-    /// where the vector is.
+    /// A product with compressed rows as two steps: all rows by any number of warps, then the pass as a sweep
+    /// that reads them from the vector.
     pub(crate) fn rows_first(self) -> [Step; 2] {
         let mut pass = self;
         let rows_of_a_block = SEGMENT / pass.op.lanes;
@@ -141,12 +142,12 @@ impl Step {
     }
 }
 
-/// Whether the place of a vector says that it is narrow: see `Store::place`.
+/// Whether the address of a vector marks it as narrow: see `Store::place`.
 fn is_narrow(place: &Address) -> bool {
     place & 1 == 1
 }
 
-/// Segments of `n` elements; one where there are none, which sums to 0.
+/// Segments of `n` elements; at least one, which sums to 0.
 fn segments(n: u32) -> u32 {
     n.div_ceil(SEGMENT).max(1)
 }
@@ -198,7 +199,7 @@ fn too_large(name: &str, what: &str, got: usize, most: usize) -> Error {
     }
 }
 
-/// An operation as a kernel of its own, or `None` where it is nothing but instructions.
+/// An operation as its own kernel, or `None` if it has only instructions.
 pub(crate) fn step<T: Scalar>(store: &Store, e: &Encoded<T>, op: u32, name: &str) -> Result<Option<Step>> {
     if e.is_scalar(op) {
         return Ok(None);
@@ -315,7 +316,7 @@ pub(crate) fn step<T: Scalar>(store: &Store, e: &Encoded<T>, op: u32, name: &str
     Ok(Some(Step { op: Box::new(s), kernel, narrow, shared, blocks }))
 }
 
-/// The stem of the kernel that multiplies by a format.
+/// The stem of the product kernel of a format.
 pub(crate) fn product_kernel(format: &'static str) -> Result<&'static str> {
     match format {
         "csr" => Ok("spmv_csr"),
@@ -334,7 +335,7 @@ pub(crate) fn product_kernel(format: &'static str) -> Result<&'static str> {
     }
 }
 
-/// The stem of the kernel that multiplies several columns by a format at once, where there is one.
+/// The stem of the kernel of a format that multiplies several columns at once, if there is one.
 pub(crate) fn columns_kernel(format: &str) -> Option<&'static str> {
     match format {
         "csr" => Some("spmm_csr"),

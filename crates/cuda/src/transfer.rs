@@ -1,4 +1,4 @@
-//! Copies between the host and the device, and page-locked memory of the host.
+//! Copies between host and device, and page-locked host memory.
 use crate::driver::{Address, Driver, Event};
 use bytemuck::{Pod, cast_slice, cast_slice_mut};
 use cust::sys;
@@ -7,13 +7,14 @@ use rayon::prelude::*;
 use std::ffi::c_void;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Bytes from which a transfer goes through page-locked memory, of one piece of that, and of what a thread copies at a time.
+/// Minimum bytes of a transfer through page-locked memory; bytes of one piece; bytes that a thread copies at
+/// a time.
 const LARGE: usize = 1 << 20;
 const PIECE: usize = 2 << 20;
 const GRAIN: usize = 256 << 10;
 
 impl Driver {
-    /// Copies to the device, in the queue; the source may change once this returns.
+    /// Copies to the device, in stream order; the source may change once this returns.
     pub(crate) fn upload<T: Pod>(&self, from: &[T], to: Address, operation: &str) -> Result<()> {
         let bytes: &[u8] = cast_slice(from);
         if bytes.len() >= LARGE {
@@ -23,8 +24,8 @@ impl Driver {
             return Ok(());
         }
         let (source, stream) = (bytes.as_ptr().cast::<c_void>(), self.stream.as_inner());
-        // SAFETY: the source is a live slice, which the driver has copied when it returns, pageable as it is; callers pass
-        // destinations of at least its size.
+        // SAFETY: the source is a live slice of pageable memory, which the driver has copied when it returns;
+        // callers pass destinations of at least its size.
         let result = unsafe { sys::cuMemcpyHtoDAsync_v2(to, source, bytes.len(), stream) };
         self.check(operation, result)
     }
@@ -58,7 +59,7 @@ impl Driver {
         self.check("copying results to the host", result)
     }
 
-    /// Starts a copy out of page-locked memory, which must not change until the queue has passed it.
+    /// Starts a copy from page-locked memory, which must not change until the stream has passed it.
     pub(crate) fn send(&self, from: &Pinned, at: usize, bytes: usize, to: Address) -> Result<()> {
         debug_assert!(at + bytes <= from.bytes);
         if bytes == 0 {
@@ -71,7 +72,7 @@ impl Driver {
         self.check("copying parameters to the device", result)
     }
 
-    /// Page-locked host memory of zeros: some that is not in use any more, or new, which takes the driver long.
+    /// Zeroed page-locked host memory: reused if possible, since a new allocation is slow.
     pub(crate) fn pinned(&self, bytes: usize) -> Result<Pinned> {
         let bytes = bytes.max(16).next_power_of_two();
         let mut spare = self.spare.lock().unwrap_or_else(PoisonError::into_inner);
@@ -88,12 +89,12 @@ impl Driver {
             }
         };
         let address = memory.address;
-        // SAFETY: memory of that many bytes, which nobody else has.
+        // SAFETY: memory of that many bytes without another owner.
         unsafe { std::ptr::write_bytes(address.cast::<u8>(), 0, bytes) };
         Ok(Pinned { address, bytes, memory: Some(memory), home: self.spare.clone() })
     }
 
-    /// Gives page-locked memory that is not in use back to the system.
+    /// Returns unused page-locked memory to the system.
     pub(crate) fn free_pinned(&self) {
         *self.carrier.borrow_mut() = None;
         self.spare.lock().unwrap_or_else(PoisonError::into_inner).clear();
@@ -109,11 +110,11 @@ impl Driver {
     }
 }
 
-/// Two pieces of page-locked memory: while the device copies one, threads of the host copy the other. What is pageable the
-/// driver would copy by one thread.
+/// Two pieces of page-locked memory: while the device copies one, host threads copy the other. For pageable
+/// memory the driver would copy with one thread.
 pub(crate) struct Carrier {
     pieces: [Pinned; 2],
-    /// The queue has passed the last copy of the piece.
+    /// Recorded after the last copy of each piece.
     passed: [Event; 2],
 }
 
@@ -144,7 +145,7 @@ impl Carrier {
         };
         let len = to.len();
         let bytes = |i: usize| PIECE.min(len - i * PIECE);
-        // A copy out of a piece that is still on its way passes first: all are in one queue.
+        // An earlier copy from a piece completes first: all are in one stream.
         (0..count.min(2)).try_for_each(|i| start(self, i, bytes(i)))?;
         for (i, part) in to.chunks_mut(PIECE).enumerate() {
             driver.wait_for(&self.passed[i % 2], operation)?;
@@ -158,12 +159,12 @@ impl Carrier {
     }
 }
 
-/// Page-locked memory that is the system's again once this goes.
+/// Page-locked memory, freed on drop.
 pub(crate) struct Memory {
     address: *mut c_void,
     bytes: usize,
 }
-// SAFETY: an address that one owner has at a time.
+// SAFETY: an address with one owner at a time.
 unsafe impl Send for Memory {}
 
 impl Drop for Memory {
@@ -173,29 +174,29 @@ impl Drop for Memory {
     }
 }
 
-/// Page-locked memory that is not in use.
+/// Unused page-locked memory.
 pub(crate) type Spare = Arc<Mutex<Vec<Memory>>>;
 
-/// Page-locked host memory, which the device copies from and to without a stop on the way.
+/// Page-locked host memory, which the device copies directly.
 pub(crate) struct Pinned {
     address: *mut c_void,
     bytes: usize,
     memory: Option<Memory>,
     home: Spare,
 }
-// SAFETY: owned memory, reached through `&mut` or after the queue has been waited for.
+// SAFETY: owned memory, accessed through `&mut` or after waiting for the stream.
 unsafe impl Send for Pinned {}
 
 impl Pinned {
-    /// Where the device finds it: page-locked memory has one address for both.
+    /// Its device address: page-locked memory has one address for both.
     pub(crate) fn address(&self) -> Address {
         self.address as Address
     }
     /// Values at an offset in bytes, which must be a multiple of their size.
     pub(crate) fn get<T: Pod>(&self, at: usize, count: usize) -> Vec<T> {
         debug_assert!(at + count * size_of::<T>() <= self.bytes);
-        // SAFETY: the range lies in the buffer and is aligned; any bytes are a T. Read as volatile because a copy of the
-        // device wrote it.
+        // SAFETY: the range lies in the buffer and is aligned; any bytes are a T. The read is volatile
+        // because a copy by the device wrote it.
         (0..count).map(|i| unsafe { self.address.byte_add(at).cast::<T>().add(i).read_volatile() }).collect()
     }
     /// Writes values at an offset in bytes.
@@ -206,7 +207,7 @@ impl Pinned {
             unsafe { self.address.byte_add(at).cast::<T>().add(i).write_volatile(*v) };
         }
     }
-    /// All of it, which no copy in the queue may touch.
+    /// All of it; no copy in the stream may touch it.
     fn bytes_mut(&mut self) -> &mut [u8] {
         // SAFETY: owned memory of that many bytes, zeroed when it was taken.
         unsafe { std::slice::from_raw_parts_mut(self.address.cast(), self.bytes) }

@@ -1,4 +1,4 @@
-//! What cannot be done comes back as an error, and the process goes on.
+//! Failures are returned as errors, and the process continues.
 mod support;
 
 use lacuna_cuda::{Compile, Cuda, CudaOptions, Mode, devices};
@@ -33,7 +33,7 @@ fn out_of_memory_tells_how_much() {
         "{error}"
     );
     assert!(Backend::vector::<f64>(&mut dev, usize::MAX / 2).is_err());
-    // And it goes on.
+    // The backend still works.
     let v = Backend::vector::<f64>(&mut dev, 100).unwrap();
     let c = Backend::cells::<f64>(&mut dev, 1).unwrap().at(0);
     dev.multi_axpy_dot(Pass::new("after").dot(c, v, v)).unwrap();

@@ -31,7 +31,7 @@ macro_rules! on {
     };
 }
 
-/// Runs the same on a device and on the reference and compares all vectors and cells it returns.
+/// Runs the same work on a device and on the reference; all returned vectors and cells must be equal.
 fn both<T: Scalar>(
     what: &str,
     n: usize,

@@ -1,4 +1,4 @@
-//! Every kernel once on a small case, for memory checkers, under which anything larger takes too long.
+//! Every kernel once on a small case, for memory checkers, which are too slow for larger cases.
 mod support;
 
 use lacuna_cuda::Mode;

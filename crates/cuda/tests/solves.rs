@@ -1,4 +1,4 @@
-//! Whole solves against the serial reference: outcomes, histories and solutions by equal bits, in every mode.
+//! Whole solves against the serial reference: equal bits of outcomes, histories and solutions, in every mode.
 mod support;
 
 use lacuna_cuda::{Cuda, Mode, compiler_found};
@@ -68,7 +68,7 @@ fn solve_stored<T: Scalar, B: Backend>(
     let b: Vec<T> = Random::new(5).vector(rows);
     let mut x = vec![T::zero(); rows];
     let mut outcomes = vec![solver.solve(dev, &b, &mut x)?.clone()];
-    // Again, from where it ended, for another right-hand side.
+    // Again, from that solution, for another right-hand side.
     let b: Vec<T> = Random::new(6).vector(rows);
     outcomes.push(solver.solve(dev, &b, &mut x)?.clone());
     dev.release(mark);
@@ -138,7 +138,7 @@ fn wide_rows<T: Scalar>() {
 }
 
 fn indefinite<T: Scalar>() {
-    // Breakdowns, indefinite operators and stagnation must look alike too.
+    // Breakdowns, indefinite operators and stagnation must be equal too.
     let n = 300;
     let mut a = random_matrix::<T>(n, n, 3, 9);
     let values: Vec<T> =
@@ -148,7 +148,7 @@ fn indefinite<T: Scalar>() {
 }
 
 fn larger<T: Scalar>() {
-    // More segments than a segment has elements, and more than one to a block.
+    // More segments than a segment has elements, and more than one for each block.
     let stop = Stop { rtol: 0.0, max_iters: 5, ..Stop::default() };
     let a = Spec::parse("gen:poisson-p1:258").unwrap().build::<T>().unwrap();
     compare_of("larger", a, stop, vec![Box::new(Cg)], &[false]);
@@ -156,7 +156,7 @@ fn larger<T: Scalar>() {
 
 in_every_type!(poisson, fixed_iterations, wide_rows, indefinite, larger);
 
-/// A system whose vectors do not fit the registers of the device, in formats that suit it.
+/// A system whose vectors do not fit the registers of the device, in suitable formats.
 fn large(system: &str, formats: &[&str]) {
     let Some(mut dev) = device() else { return };
     let stop = Stop { rtol: 0.0, max_iters: 3, ..Stop::default() };
@@ -260,7 +260,7 @@ fn watching_changes_nothing() {
     }
 }
 
-/// A plan begins at once, as a graph where its kernel is not on disk, and goes on with the kernel once it is compiled.
+/// A plan starts as a graph if its kernel is not on disk, and switches to the kernel once it is compiled.
 #[test]
 fn a_plan_takes_its_kernel_when_it_is_there() {
     let Some(mut dev) = device() else { return };

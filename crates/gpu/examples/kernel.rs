@@ -1,5 +1,6 @@
-//! Prints the kernel that is written for a method: `kernel cg gen:poisson-p1:31 4` for four groups; `bicgstab`, `gmres`,
-//! `gmres-once`, or `product` for one product alone. Further words are `cuda` for what CUDA compiles, and `format=dia` and the like.
+//! Prints the kernel generated for a method: `kernel cg gen:poisson-p1:31 4` for four work-groups. The method
+//! is `cg`, `bicgstab`, `gmres`, `gmres-once`, or `product` for a single product. Further arguments: `cuda`
+//! for the text that CUDA compiles, `format=dia` and the like.
 use lacuna_engine::{Backend, Pass, Recorder, Reference, encode};
 use lacuna_formats::{Csr, Spec, convert};
 use lacuna_gpu::{Device, Layout, MatrixFacts, PlanCache, SEGMENT};

@@ -1,16 +1,17 @@
-//! Compilers that run in the background while the process may end.
+//! Compilers that may still run in the background when the process ends.
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// Threads inside a compiler.
 static RUNNING: AtomicUsize = AtomicUsize::new(0);
 
-/// Whether a process may end while a compiler runs. Elsewhere the exit status is not known to handlers.
+/// Whether the process may end while a compiler runs. Other platforms do not pass the exit status to
+/// handlers.
 pub const GUARDED: bool = cfg!(all(target_os = "linux", target_env = "gnu"));
 
-/// Runs a compiler on a thread of its own; on this one where the process could not end meanwhile.
+/// Runs a compiler on its own thread, or on the current thread where the process could not end while it runs.
 ///
 /// # Errors
-/// Where there is no thread to be had.
+/// If no thread can be started.
 pub fn spawn(name: &str, stack: usize, compile: impl FnOnce() + Send + 'static) -> std::io::Result<()> {
     if !GUARDED {
         compile();
@@ -28,16 +29,17 @@ pub fn spawn(name: &str, stack: usize, compile: impl FnOnce() + Send + 'static) 
     })
 }
 
-/// Lets the process end while a compiler runs: to be called when a backend is dropped, since libraries that the compiler has
-/// loaded since may have registered handlers of their own.
+/// Lets the process end while a compiler runs. Call it when a backend is dropped: libraries that the compiler
+/// loaded since then may have registered handlers of their own.
 pub fn leave() {
     if RUNNING.load(Ordering::SeqCst) > 0 {
         exit::guard();
     }
 }
 
-/// The end of the process. The destructors of a compiler must not run while a thread is inside it, and nobody wants to wait for
-/// it: the process then ends without those of libraries registered earlier.
+/// Ends the process while a compiler runs. The compiler's destructors must not run while a thread is inside
+/// it, and waiting for it would delay the exit. So the process ends without running them, nor those of
+/// libraries registered earlier.
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
 mod exit {
     use super::{Ordering, RUNNING};
@@ -59,7 +61,7 @@ mod exit {
         }
     }
 
-    /// Handlers run in the reverse order of their registration: this one before those registered up to now.
+    /// Handlers run in reverse order of registration: this one runs before all registered so far.
     pub(super) fn guard() {
         // SAFETY: the handler is a function of this library and takes no argument.
         unsafe { on_exit(end, std::ptr::null_mut()) };

@@ -1,22 +1,22 @@
-//! Compiled kernels on disk, by a hash of all they depend on.
+//! Compiled kernels on disk, named by a hash of everything they depend on.
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// A file of the cache.
+/// A file in the cache.
 #[derive(Clone, Debug)]
 pub struct Cached(Option<PathBuf>);
 
 impl Cached {
-    /// The file for a key, whose name begins with the backend's: in `$LACUNA_CACHE`, or `lacuna` in the user's cache
-    /// folder. `LACUNA_CACHE=off` keeps none.
+    /// The file for a key. Its name begins with the backend's name; it is in `$LACUNA_CACHE`, or in `lacuna`
+    /// in the user's cache folder. `LACUNA_CACHE=off` disables the cache.
     pub fn new(backend: &str, key: &[&str]) -> Cached {
         Cached(path(backend, key))
     }
-    /// What was kept.
+    /// The stored bytes, if any.
     pub fn read(&self) -> Option<Vec<u8>> {
         self.0.as_ref().and_then(|path| std::fs::read(path).ok())
     }
-    /// Keeps these bytes so that nobody ever sees half of them. A cache that cannot be written is no error.
+    /// Stores bytes atomically: a reader never sees a partial file. Failing to write is not an error.
     pub fn keep(&self, bytes: &[u8]) {
         let Some(path) = &self.0 else { return };
         // Several threads may compile the same text.

@@ -1,40 +1,40 @@
-//! What formats cost GPUs.
+//! Estimated costs of the formats on GPUs.
 use lacuna_engine::Cost;
 use lacuna_engine::sum::SEGMENT;
 
-/// What a product in each format costs where whole programs are one kernel: it lays out `csr` in slices, and packed rows, packets and
-/// dense rows as it. Of matrices whose vectors stay in memory and that take more bytes than the second-level `cache`, where bytes
-/// count, and of others, where it is instructions: so many for each place and row, in `f32` as in `f64`. Blocks of five and more are slower
-/// than their bytes say, and so are diagonals with many zeros: elasticity3d:16 takes 2.0 us by diagonals, 0.7 by rows, an iteration of CG on
-/// elasticity3d:8 7.8 and 5.2, on triangles (poisson-p1:255) 5.9 and 6.7. Fitted to products of grids, elasticity, triangles and
-/// look-alikes on an H200 (docs/results/h200-formats.md).
+/// Costs of a product in each format when the whole program is one kernel, which repacks `csr`, packed rows,
+/// packets and dense rows into slices. Two tables: matrices whose vectors are streamed from memory and that
+/// are larger than the second-level `cache` are bound by bytes; all others by instructions per place and row,
+/// equally in `f32` and `f64`. Blocks of five and more, and diagonals with many zeros, are slower than their
+/// bytes suggest: elasticity3d:16 in f64 takes 2.07 µs with `dia`, 0.70 with `csr`. Figures and a test of the
+/// choices: docs/results/h200-formats.md, an H200.
 pub fn costs(rows: usize, units: usize, bytes: usize, cache: usize) -> &'static [Cost] {
     let resident = rows <= units * LARGEST_GROUP;
     if resident || bytes <= cache { &RESIDENT } else { &STREAMING }
 }
 
-/// Whether several columns at once pay, though operations are launched one by one for it: where one kernel for all columns, one after the
-/// other, has to read the matrix from memory again. On an H200, microseconds for each of eight columns together and apart: `csr`
-/// of elasticity3d:12 (3 MB) 5.5 and 2.2, of elasticity3d:24 (24 MB) 6.2 and 6.7, slices of them by OpenCL 13 and 3.5, 15.3 and 7.1.
-/// Where one alone takes longer than that: `bcsr3` of elasticity3d:47 22 and 31, diagonals of poisson3d:48x48x48:27 (24 MB) 3.2
-/// and 5.1, of 64x64x64 6.1 and 15.7.
+/// Whether computing several columns at once pays, although its operations are launched one by one: it does
+/// once the alternative, one kernel that computes column after column, must read the matrix from memory for
+/// each. The fractions of the cache were fitted to products with eight columns on an H200.
 pub fn columns_pay(kernel: &str, bytes: usize, cache: usize) -> bool {
     let kept = if kernel == "dia" { cache / 3 } else { cache / 2 };
     bytes > kept
 }
 
-/// Whether a matrix is so few segments of so many entries that these leave most of `units` multiprocessors idle, so that its rows are computed
-/// by a kernel of their own ahead of the pass: `lp`, 17 segments of 650 000 entries, takes 365 us on an H200 then, else 1215.
+/// Whether a matrix has so few segments with so many entries each that most of the `units` multiprocessors
+/// would idle. A separate kernel then computes its rows ahead of the pass: alike:lp, 17 segments of 650 000
+/// entries, takes 364 µs in f64 (docs/results/h200-formats.md, CUDA on an H200).
 pub fn rows_come_first(rows: usize, entries: usize, units: usize) -> bool {
     let segments = rows.div_ceil(SEGMENT);
     segments < 4 * units && entries >= HEAVY * segments.max(1)
 }
 
-/// Entries of a segment that are more than a group should have.
+/// Entries of a segment above which it is too much for one work-group.
 const HEAVY: usize = 32_768;
-/// Rows of a group at the most that keeps vectors in registers.
+/// Maximum rows of a work-group that keeps vectors in registers.
 const LARGEST_GROUP: usize = 1024;
-/// So much that blocks of these sizes are taken nowhere: of 3x3 and 6x6 blocks of one matrix the smaller were the faster.
+/// High enough that blocks of these sizes are never chosen. Of the 3x3 and 6x6 blocks of one matrix, the
+/// smaller were faster.
 const LARGE_BLOCKS: f64 = 3.0;
 
 const STREAMING: [Cost; 16] = [

@@ -1,8 +1,8 @@
-//! Kernels that the GPU backends of Lacuna write for one program: its passes and formulas as plain code in OpenCL C, in
-//! a frame that keeps vectors in registers where they fit.
+//! The kernels that the GPU backends of Lacuna generate for one program: its passes and formulas as plain
+//! OpenCL C code, in a frame that keeps vectors in registers if they fit.
 //!
-//! A backend asks for a [`Layout`] of a program, compiles [`Layout::text`] (CUDA through a prelude that gives the words
-//! of OpenCL C their meaning there), makes the buffers the layout counts, and launches.
+//! A backend asks for the [`Layout`] of a program, compiles [`Layout::text`] (CUDA through a prelude that
+//! defines the words of OpenCL C), allocates the buffers of the layout, and launches.
 pub mod background;
 mod cache;
 mod costs;

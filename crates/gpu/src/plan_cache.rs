@@ -1,5 +1,5 @@
-//! What is known of stored matrices and of programs laid out before, so that the next solve of the same system lays nothing
-//! out and brings nothing to the device a second time.
+//! Facts about matrices, and the layouts of earlier programs, so that the next solve of the same system
+//! repacks and uploads nothing.
 use crate::layout::MatrixFacts;
 use crate::repacked::Repacked;
 use crate::rows::Rows;
@@ -9,66 +9,67 @@ use lacuna_engine::{Kind, Scalar};
 use std::ops::Range;
 use std::sync::Arc;
 
-/// Layouts of matrices that are kept at the most, each about as large as its matrix; and programs.
+/// Maximum number of matrix layouts that are kept, each about as large as its matrix; and of programs.
 const LAYOUTS: usize = 8;
 const PROGRAMS: usize = 32;
 
-/// What a backend keeps: of laid out matrices `E`, its hold on their entries on the device, and of a program `P`, whatever it
-/// wants. Both are cheap to clone and give back what they hold once the last one goes.
+/// What a backend caches: `E` holds repacked entries on the device, `P` is anything it keeps for a program.
+/// Both are cheap to clone and free what they hold when the last clone is dropped.
 pub struct PlanCache<E, P> {
     facts: Vec<(u32, Arc<Facts>)>,
     layouts: Vec<(Key, Placement, E)>,
     programs: Vec<(ProgramKey, P)>,
 }
 
-/// What laying a matrix out resident needs to know of it.
+/// What a resident layout needs to know about a matrix.
 pub(crate) struct Facts {
     /// See [`Rows::spans`].
     pub(crate) spans: Vec<(u32, u32)>,
     /// Entries of the longest lane of a row.
     pub(crate) longest: usize,
-    /// Whether each row has the lanes of all others, and all of its entries in them.
+    /// Whether all rows have the same number of lanes and the lanes hold all their entries.
     pub(crate) even: bool,
 }
 
-/// All that a layout of matrices depends on.
+/// Everything that a layout of matrices depends on.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Key {
     pub(crate) matrices: Vec<u32>,
     pub(crate) streaming: bool,
     pub(crate) groups: usize,
     pub(crate) ways: usize,
-    /// Work-items of a group.
+    /// Work-items of a work-group.
     pub(crate) size: usize,
-    /// Of each whose vectors are resident, whether what a group multiplies fits local memory, and whether a work-item takes all lanes of
-    /// a row.
+    /// For each matrix, if vectors are resident: whether the operand window fits local memory, and whether
+    /// one work-item takes all lanes of a row.
     pub(crate) resident: Vec<(bool, bool)>,
 }
 
-/// How each matrix was laid out.
+/// How each matrix was repacked.
 #[derive(Clone, Debug)]
 pub enum Placement {
-    /// As work-items take its entries: the places of the group that has the most; nothing where it stays as it is.
+    /// In the order in which work-items read the entries: maximum places of a work-group; `None` if the
+    /// matrix is not repacked.
     Resident(Vec<Option<usize>>),
-    /// How it is multiplied, and the numbers of local memory that this takes.
+    /// How each matrix is multiplied, and the local memory that takes, in numbers.
     Streaming(Vec<Product>, usize),
 }
 
 /// The entries of the matrices of a program.
 pub enum Repack<T, E> {
-    /// Repack out anew: to be brought to the device and given to [`PlanCache::keep`].
+    /// New: to be uploaded and given to [`PlanCache::keep`].
     New(Repacked<T>, Key, Placement),
-    /// As kept.
+    /// Already on the device.
     Cached(E),
 }
 
-/// All that the kernel generated for a program depends on, on one device.
+/// Everything that the generated kernel of a program depends on, on one device.
 #[derive(PartialEq)]
 struct ProgramKey {
     kind: Kind,
     mode: u32,
     words: Vec<u32>,
-    /// The lengths of vectors, and whether they are narrow.
+    /// Lengths of vectors, and whether they are narrow.
     vectors: Vec<(usize, bool)>,
     cells: Range<u32>,
     bases: Vec<usize>,
@@ -92,12 +93,13 @@ impl<E, P> Default for PlanCache<E, P> {
 }
 
 impl<E: Clone, P: Clone> PlanCache<E, P> {
-    /// What was kept of the same program; `mode` is a number of the backend's own that it depends on too.
+    /// What is cached for the same program; `mode` is a number of the backend that the cached value also
+    /// depends on.
     pub fn program<T: Scalar>(&self, e: &Encoded<T>, mode: u32) -> Option<P> {
         self.programs.iter().find(|(key, _)| key.is(e, mode)).map(|(_, kept)| kept.clone())
     }
 
-    /// Keeps what belongs to a program.
+    /// Caches a value for a program.
     pub fn keep_program<T: Scalar>(&mut self, e: &Encoded<T>, mode: u32, kept: P) {
         let key = ProgramKey {
             kind: T::KIND,
@@ -111,19 +113,19 @@ impl<E: Clone, P: Clone> PlanCache<E, P> {
         push(&mut self.programs, (key, kept), PROGRAMS);
     }
 
-    /// Keeps a layout that is on the device.
+    /// Caches a layout that is on the device.
     pub fn keep(&mut self, key: Key, placement: Placement, entries: E) {
         push(&mut self.layouts, (key, placement, entries), LAYOUTS);
     }
 
-    /// Forgets all matrices that are not there any more, and what depends on them.
+    /// Drops every matrix that no longer exists, and whatever depends on it.
     pub fn retain(&mut self, there: impl Fn(u32) -> bool) {
         self.facts.retain(|(serial, _)| there(*serial));
         self.layouts.retain(|(key, ..)| key.matrices.iter().all(|serial| there(*serial)));
         self.programs.retain(|(key, _)| key.matrices.iter().all(|serial| there(*serial)));
     }
 
-    /// Forgets everything that takes room on the device; false where there was nothing.
+    /// Drops everything that takes device memory; `false` if there was nothing.
     pub fn clear(&mut self) -> bool {
         let held = !self.layouts.is_empty() || !self.programs.is_empty();
         self.layouts.clear();
@@ -138,7 +140,7 @@ impl<E: Clone, P: Clone> PlanCache<E, P> {
             .map(|(_, placement, entries)| (placement, entries))
     }
 
-    /// Of a matrix; nothing where its format is not known here.
+    /// The facts of a matrix; `None` if its format is not known here.
     pub(crate) fn facts<T: Scalar>(&mut self, a: &MatrixFacts<'_, T>) -> Option<Arc<Facts>> {
         let n = a.format.shape().0;
         if let Some((_, facts)) = self.facts.iter().find(|(serial, _)| *serial == a.serial) {
@@ -155,7 +157,7 @@ impl<E: Clone, P: Clone> PlanCache<E, P> {
     }
 }
 
-/// Adds to so many at the most; the oldest goes.
+/// Appends to a list of at most `most` elements, dropping the oldest.
 fn push<X>(list: &mut Vec<X>, new: X, most: usize) {
     if list.len() == most {
         list.remove(0);

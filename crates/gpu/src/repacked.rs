@@ -1,5 +1,5 @@
-//! The entries of a matrix in the order in which a group's work-items take them: in slices of a warp each, side by side, so that it
-//! reads whole lines.
+//! The entries of a matrix in the order in which the work-items of a group read them: slices of one warp
+//! each, lane by lane, so that loads are coalesced.
 use crate::rows::Rows;
 use crate::source::SEGMENT;
 use lacuna_engine::{Scalar, pages};
@@ -7,32 +7,34 @@ use rayon::prelude::*;
 
 pub(crate) const NONE: u32 = u32::MAX;
 
-/// Words of a matrix and group at the beginning of `windows`, as `WINDOW` of resident.cl has them.
+/// Words for each matrix and work-group at the start of `windows`, as `WINDOW` of resident.cl reads them.
 const WORDS: usize = 3;
 /// Work-items of a warp.
 const WARP: usize = 32;
 
-/// How rows are divided among groups that keep vectors in registers.
+/// How rows are divided among work-groups that keep vectors in registers.
 pub struct Groups<'a> {
-    /// What each group multiplies: the first column, and how many from there on.
+    /// The operand window of each work-group: first column and width.
     pub windows: &'a [(u32, u32)],
-    /// Groups that share the rows of each segment.
+    /// Work-groups that share the rows of each segment.
     pub ways: usize,
-    /// Segments of all groups.
+    /// Segments of all work-groups.
     pub segments: usize,
-    /// Work-items of a group.
+    /// Work-items of a work-group.
     pub size: usize,
-    /// What columns count from in each group, and the column of a place without an entry, where that has one of -0.
+    /// For each work-group, the column that columns count from, and the column of a place without an entry,
+    /// if such places hold -0.
     pub columns: &'a [(u32, Option<u32>)],
 }
 
-/// Of all matrices of a program, one after the other.
+/// Repacked entries of all matrices of a program, one after the other.
 pub struct Repacked<T> {
-    /// For each matrix and group its window and where its slices are listed; then the lists: where each slice begins, turn after
-    /// turn of all warps, and where the last one ends. Where vectors stay in memory, see `slices.rs`.
+    /// For each matrix and work-group, its window and the position of its list of slices; then the lists: the
+    /// start of each slice, round by round for all warps, and the end of the last one. For streamed vectors,
+    /// see `slices.rs`.
     pub windows: Vec<u32>,
-    /// `columns[slice + 32 * e + lane]`, counted from a first column; no entry where it is all ones, or
-    /// the group's own sign for that.
+    /// `columns[slice + 32 * e + lane]`, counted from a first column. A place without an entry has all bits
+    /// set, or the value that its work-group uses for that.
     pub columns: Vec<u32>,
     /// The values of the same entries.
     pub values: Vec<T>,
@@ -45,7 +47,7 @@ impl<T> Default for Repacked<T> {
 }
 
 impl<T: Scalar> Repacked<T> {
-    /// Makes room for what comes first of so many matrices and groups.
+    /// Reserves the heads of all matrices and work-groups.
     pub fn windows(&mut self, matrices: usize, groups: usize) {
         self.windows.resize(WORDS * matrices * groups, 0);
     }
@@ -56,8 +58,10 @@ impl<T: Scalar> Repacked<T> {
         words.zip(windows).for_each(|(words, (low, width))| words[..2].copy_from_slice(&[*low, *width]));
     }
 
-    /// Adds the entries of a matrix of `n` rows, no more than the groups divide among them, the lanes of each side by side or, where it `folds`, in turn, with up to `padding` quarters of
-    /// its entries: the places of the group that has the most; nothing where none were added.
+    /// Adds the entries of a matrix of `n` rows, at most those that the groups divide among them. The lanes
+    /// of a row lie side by side or, if it `folds`, one work-item takes them in turn. Entries and padding may
+    /// take up to `padding` quarters of the entries. Returns the maximum places of a work-group; `None` if
+    /// nothing was added.
     pub fn add(
         &mut self,
         m: usize,
@@ -69,7 +73,7 @@ impl<T: Scalar> Repacked<T> {
     ) -> Option<usize> {
         let Groups { windows, ways, segments, size, columns: of_groups } = *groups;
         let count = windows.len();
-        // Lanes of a row that lie side by side, or take turns.
+        // Lanes of a row that lie side by side, and those taken in turn.
         let (lanes, turns) = if folds { (1, a.lanes()) } else { (a.lanes(), 1) };
         let (units, of_turn, of_slice) = (count / ways, size / lanes, WARP / lanes);
         let longest: Vec<u32> = match folds {
@@ -77,7 +81,7 @@ impl<T: Scalar> Repacked<T> {
             false => a.lengths(n),
         };
         let entries = longest.par_iter().map(|length| *length as usize).sum::<usize>() * lanes;
-        // Of each group its first row, how many it has, and where its slices begin, from zero on.
+        // For each work-group: first row, number of rows, and the starts of its slices, counted from zero.
         let shares: Vec<(usize, usize, Vec<usize>)> = (0..count)
             .into_par_iter()
             .map(|g| {
@@ -131,8 +135,8 @@ impl<T: Scalar> Repacked<T> {
         Some(most)
     }
 
-    /// Makes room for so many columns, still to be set, and values. Pages of what is new come when they are written, by all
-    /// threads.
+    /// Grows the buffers of columns and values; the caller sets the columns. Threads that
+    /// write the new pages touch them first.
     pub(crate) fn grow(&mut self, columns: usize, values: usize) {
         fn to<N: Copy + bytemuck::Zeroable>(list: &mut Vec<N>, len: usize) {
             if list.is_empty()
@@ -146,7 +150,7 @@ impl<T: Scalar> Repacked<T> {
         to(&mut self.values, values);
     }
 
-    /// Makes sure that there is something of everything.
+    /// Makes every buffer non-empty.
     pub fn pad(&mut self) {
         self.windows.resize(self.windows.len().max(1), 0);
         self.columns.resize(self.columns.len().max(1), NONE);
@@ -154,7 +158,7 @@ impl<T: Scalar> Repacked<T> {
     }
 }
 
-/// What lies before each of so many, and in all.
+/// Prefix sums of the lengths, with the total at the end.
 pub(crate) fn ends_of(lengths: impl Iterator<Item = u32>) -> Vec<usize> {
     let ends = lengths.scan(0, |end, length| {
         *end += length as usize;
@@ -170,7 +174,8 @@ mod tests {
     use lacuna_formats::{Spec, convert};
     use std::sync::Arc;
 
-    /// The rows of a matrix as the work-items of groups find them, holes of -0 times 1 with them.
+    /// The rows of the product as the work-items of all groups compute them; a place without an entry adds -0
+    /// times 1.
     fn found(
         a: &dyn Format<f64>,
         x: &[f64],

@@ -1,4 +1,4 @@
-//! The rows of a matrix as its kernels take them: lane by lane, entry by entry, whatever the format.
+//! The rows of a matrix as generated kernels read them: lane by lane, entry by entry, for any format.
 use crate::source::SEGMENT;
 use lacuna_engine::{Argument, Format, Scalar, is_long};
 use lacuna_formats::{DIA_ROWS, HybLayout, PACKET, SLICE};
@@ -6,39 +6,41 @@ use rayon::prelude::*;
 use std::ops::Range;
 
 const NONE: u32 = u32::MAX;
-/// Rows that a thread of the host looks at, at least.
+/// Minimum rows for each host thread.
 const GRAIN: usize = 16 * SEGMENT;
 
-/// Entries of a run at the most, which kernels have room for.
+/// Maximum entries of a run that kernels support.
 const MOST_RUN: usize = 4;
 
-/// A matrix in one of the formats that generated kernels know.
+/// A matrix in one of the formats that generated kernels support.
 pub enum Rows<'a, T: Scalar> {
-    /// Compressed rows: where each begins, columns, values, lanes of a row.
+    /// Compressed rows: row offsets, columns, values, lanes of a row.
     Csr(&'a [u32], &'a [u32], &'a [T], usize),
-    /// Diagonals: their number of columns, table and places.
+    /// Diagonals: number of columns, table, values with padding.
     Dia(usize, &'a [i32], &'a [T]),
-    /// Slices: where each begins, the lane of each row, columns, values.
+    /// Slices: slice offsets, the lane of each row, columns, values.
     Sell(&'a [u32], Vec<u32>, &'a [u32], &'a [T]),
-    /// Blocks: rows of a block, where each block row begins, block columns, blocks, lanes of a row.
+    /// Blocks: rows of a block, offsets of block rows, block columns, blocks, lanes of a row.
     Bcsr(usize, &'a [u32], &'a [u32], &'a [T], usize),
-    /// Slices and coordinates: where all of it is, rows of coordinates, columns, values.
+    /// Slices and coordinates: the layout, rows of coordinates, columns, values.
     Hyb(HybLayout<'a>, &'a [u32], &'a [u32], &'a [T]),
-    /// Constant coefficients on a grid: its size and the steps to each neighbour, in words of four; coefficients.
+    /// Constant coefficients on a grid: its size and the steps to each neighbour, in groups of four words;
+    /// coefficients.
     Stencil(&'a [i32], &'a [T]),
-    /// All places, row by row: columns, values, lanes of a row.
+    /// Dense rows: number of columns, values row by row, lanes of a row.
     Dense(usize, &'a [T], usize),
-    /// Compressed rows with packed columns: where each begins and its first column, distances from it, values, lanes of a row.
+    /// Compressed rows with packed columns: row offsets and first columns, distances from the first column,
+    /// values, lanes of a row.
     Packed(&'a [u32], &'a [u16], Entries<'a, T>, usize),
-    /// Packets: where each slice begins, where the far entries of each row do, columns of both, values of both.
+    /// Packets: slice offsets, offsets of the far entries of each row, columns of both, values of both.
     Pkt(&'a [u32], &'a [u32], &'a [u16], &'a [u32], &'a [T]),
 }
 
-/// Values as they are kept.
+/// Stored values.
 pub enum Entries<'a, T: Scalar> {
-    /// In the type they are multiplied in.
+    /// In the type of the product.
     Full(&'a [T]),
-    /// In the narrower one.
+    /// In the narrower type.
     Narrow(&'a [T::Narrow]),
 }
 
@@ -48,7 +50,7 @@ fn entries_of(row_ptr: &[u32], row: usize) -> Range<usize> {
 }
 
 impl<'a, T: Scalar> Rows<'a, T> {
-    /// The rows of a matrix; nothing where its format has no such form.
+    /// The rows of a matrix; `None` if its format is not supported.
     pub fn of(a: &'a dyn Format<T>) -> Option<Rows<'a, T>> {
         use Argument::{Indices, Narrow, Offsets, Short, Size, Values};
         let lanes = a.lanes();
@@ -91,7 +93,7 @@ impl<'a, T: Scalar> Rows<'a, T> {
         })
     }
 
-    /// Whether its values are in a narrower type than they are multiplied in.
+    /// Whether its values are stored in a narrower type than that of the product.
     pub fn is_narrow(&self) -> bool {
         T::HAS_NARROW && matches!(self, Rows::Packed(.., Entries::Narrow(_), _))
     }
@@ -113,8 +115,8 @@ impl<'a, T: Scalar> Rows<'a, T> {
         entries.filter(|(_, entries)| is_long(*lanes, entries.len())).collect()
     }
 
-    /// Entries with consecutive columns that come together wherever one of them does: a row of a block, or an equal part of it
-    /// where that is more than four.
+    /// Entries with consecutive columns that always occur together: a row of a block, or an equal part of it
+    /// if it has more than four.
     pub fn run(&self) -> usize {
         match self {
             Rows::Bcsr(block, ..) => (1..=MOST_RUN).rev().find(|run| block.is_multiple_of(*run)).unwrap_or(1),
@@ -122,7 +124,7 @@ impl<'a, T: Scalar> Rows<'a, T> {
         }
     }
 
-    /// Long rows as the pieces that are summed apart and added to them; none but in coordinates.
+    /// The long rows, which are summed in pieces and added separately; only coordinates have them.
     pub fn pieces(&self) -> Option<&HybLayout<'a>> {
         match self {
             Rows::Hyb(layout, ..) if layout.pieces() > 0 => Some(layout),
@@ -130,7 +132,7 @@ impl<'a, T: Scalar> Rows<'a, T> {
         }
     }
 
-    /// The coordinates of a row of [`Rows::Hyb`] that are in no piece.
+    /// The coordinates of a row of [`Rows::Hyb`] that belong to no piece.
     fn coordinates(layout: &HybLayout<'_>, row_of: &[u32], row: usize) -> Range<usize> {
         let (first, segment) = (layout.in_slices(), row / SEGMENT);
         let [from, to] = [segment, segment + 1].map(|s| layout.segment_ptr()[s] as usize - first);
@@ -139,7 +141,7 @@ impl<'a, T: Scalar> Rows<'a, T> {
         first + from + begin..first + from + end
     }
 
-    /// Columns and values of the entries of a row that fall to a lane, in order; not those of a row's pieces in coordinates.
+    /// Columns and values of a lane's entries of a row, in order, without the coordinates that lie in pieces.
     pub fn each(&self, row: usize, lane: usize, mut take: impl FnMut(u32, T)) {
         match self {
             Rows::Csr(row_ptr, columns, values, lanes) => {
@@ -210,7 +212,7 @@ impl<'a, T: Scalar> Rows<'a, T> {
         }
     }
 
-    /// Entries of the longest lane of a row, or more.
+    /// Entries of the longest lane of a row, or an upper bound.
     pub fn longest(&self, row: usize) -> usize {
         match self {
             Rows::Csr(row_ptr, .., lanes) | Rows::Packed(row_ptr, .., lanes) => {
@@ -237,7 +239,7 @@ impl<'a, T: Scalar> Rows<'a, T> {
         }
     }
 
-    /// Places of a row whose lanes take turns: entry `i` of lane `j` is at `i` lanes and `j`.
+    /// Places of a row whose lanes are taken in turn: entry `i` of lane `j` is at `i * lanes + j`.
     pub fn folded(&self, row: usize) -> usize {
         match self {
             Rows::Csr(row_ptr, ..) | Rows::Packed(row_ptr, ..) => entries_of(row_ptr, row).len(),
@@ -246,12 +248,12 @@ impl<'a, T: Scalar> Rows<'a, T> {
         }
     }
 
-    /// [`Rows::longest`] of each of so many rows.
+    /// [`Rows::longest`] of each of the first `rows` rows.
     pub fn lengths(&self, rows: usize) -> Vec<u32> {
         (0..rows).into_par_iter().with_min_len(GRAIN).map(|row| self.longest(row) as u32).collect()
     }
 
-    /// For each segment of so many rows, the first column of its entries and one behind the last.
+    /// For each segment of the first `rows` rows, the first column of its entries and one past the last.
     pub fn spans(&self, rows: usize) -> Vec<(u32, u32)> {
         let span = |first: usize| {
             let (mut low, mut end) = (NONE, 0);

@@ -1,11 +1,12 @@
-//! A matrix laid out in slices, for kernels whose vectors stay in memory: 32 lanes side by side, so that a warp reads whole
-//! lines.
+//! A matrix repacked in slices, for kernels that stream vectors: 32 lanes side by side, so that a warp's
+//! loads are coalesced.
 //!
-//! For each matrix `windows` has a head of [`HEAD`] words: where its slices, its columns and its values begin, the rows of
-//! its lanes where they are in another order, the long rows, and where they are in another order the first slice of each warp of
-//! each group and the last one's end. Slices are the runs of entries before each.
-//! Of long rows: how many there are; for each group its first one; their rows; the first piece of each; where pieces begin,
-//! and where they end.
+//! For each matrix, `windows` holds a head of [`HEAD`] words: the starts of its slices, its columns and its
+//! values; the rows of its lanes if they are reordered; its long rows; and, if rows are reordered, the first
+//! slice of each warp of each work-group and the end of the last one. A slice is given by the number of runs
+//! of entries before it.
+//! Long rows are stored as: their number; the first one of each work-group; their rows; the first piece of
+//! each; the starts of pieces; the ends of pieces.
 use crate::repacked::{NONE, Repacked, ends_of};
 use crate::rows::Rows;
 use crate::source::SEGMENT;
@@ -16,58 +17,58 @@ use std::ops::Range;
 
 /// Work-items of a warp.
 const WARP: usize = 32;
-/// Entries of a row, on average, up to which a lane takes two rows at a time.
+/// Average entries per row up to which a lane takes two rows at a time.
 const FEW: usize = 4;
 /// Words of the head of a matrix, as in streaming.cl.
 const HEAD: usize = 6;
-/// Stands for the runs of a row that is in no slice.
+/// Marks a row that is in no slice, in place of its number of runs.
 const LONG: u32 = u32::MAX;
-/// Entries of a batch, of one row a lane.
+/// Entries in a batch, for one row a lane.
 const DEPTH: usize = 8;
-/// Slices that a thread of the host fills, at least.
+/// Minimum slices for each host thread.
 const GRAIN: usize = 64;
 
-/// What of a matrix is summed in pieces, by all warps of a group.
+/// The part of a matrix that is summed in pieces, by all warps of a work-group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Apart {
     /// Nothing.
     Nothing,
-    /// Coordinates of rows that have too many.
+    /// Coordinates of rows with too many of them.
     Coordinates,
     /// Long rows.
     Rows,
 }
 
-/// How a matrix lies in slices.
+/// How a matrix is stored in slices.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Slices {
-    /// Entries with consecutive columns that come together.
+    /// Entries with consecutive columns that occur together.
     pub run: usize,
-    /// Whether a slice has twice as many rows, two of a lane.
+    /// Whether a slice has twice as many rows, two for each lane.
     pub twice: bool,
-    /// Whether values are in the narrower type, as the matrix has them.
+    /// Whether values are in the narrower type, as in the matrix.
     pub narrow: bool,
-    /// Whether rows are in another order: within a group by their length.
+    /// Whether rows are reordered: by length, within each work-group.
     pub sorted: bool,
-    /// What is in no slice.
+    /// The part that is in no slice.
     pub apart: Apart,
-    /// Numbers of local memory that the product takes for these.
+    /// Local memory that the product needs for that part, in numbers.
     pub numbers: usize,
 }
 
-/// Which rows each slice has, and how long it is.
+/// The rows of each slice, and its length.
 struct Order {
-    /// Whole rows of a slice, and its places side by side: for each lane one, or two where it has two rows.
+    /// Rows of a slice, and its width in places: one for each lane, or two if lanes have two rows.
     rows: usize,
     width: usize,
-    /// The row of each place for one; empty where they are in order.
+    /// The row of each place; empty if rows are in order.
     row_of: Vec<u32>,
-    /// The runs of entries before each slice, and in all.
+    /// Runs of entries before each slice, and in total.
     ptr: Vec<usize>,
 }
 
 impl Order {
-    /// The order with the least work that does not take too many places; nothing where there is none.
+    /// The cheapest order within the limits of padding; `None` if there is none.
     fn of<T: Scalar>(
         a: &Rows<'_, T>,
         n: usize,
@@ -91,20 +92,20 @@ impl Order {
             let order = Order::sorted(&runs, shape, groups);
             Some(order).filter(|order| fits(order, padding[1]))
         };
-        // Two rows a lane pay where all are short.
+        // Two rows a lane pay if all rows are short.
         let few = lanes * run == 1 && entries <= FEW * n;
         let whole = groups.iter().all(|g| g.is_empty() || g.start.is_multiple_of(2 * WARP));
         let paired = (few && whole).then(|| plain([2 * WARP; 2])).flatten();
         paired.or_else(|| plain(shape)).or_else(sorted)
     }
 
-    /// Rows as they come.
+    /// Rows in their own order.
     fn plain(runs: &[u32], [rows, width]: [usize; 2]) -> Order {
         let longest = |slice: &[u32]| slice.iter().copied().max().unwrap_or(0);
         Order { rows, width, row_of: Vec::new(), ptr: ends_of(runs.chunks(rows).map(longest)) }
     }
 
-    /// Rows of each group by their length, long ones in no place.
+    /// The rows of each work-group sorted by length; long rows have no place.
     fn sorted(runs: &[u32], [rows, width]: [usize; 2], groups: &[Range<usize>]) -> Order {
         let mut row_of: Vec<u32> = (0..runs.len().next_multiple_of(rows) as u32).collect();
         let (mut left, mut tasks) = (&mut row_of[..runs.len()], Vec::with_capacity(groups.len()));
@@ -132,7 +133,7 @@ impl Order {
         self.ptr.last().map_or(0, |end| end * self.width)
     }
 
-    /// Fills the places of all slices; `stored` is a value as it is kept.
+    /// Fills the places of all slices; `stored` converts a value to its stored type.
     fn fill<T: Scalar, V: Send>(
         &self,
         a: &Rows<'_, T>,
@@ -173,9 +174,9 @@ impl Order {
 
 /// The rows that are summed in pieces.
 struct Long {
-    /// Each with its entries.
+    /// Row and entries.
     rows: Vec<(u32, Range<usize>)>,
-    /// The first of each group, and their number.
+    /// The first long row of each work-group, and their number.
     firsts: Vec<usize>,
     /// The entries of each piece.
     pieces: Vec<Range<usize>>,
@@ -193,14 +194,14 @@ impl Long {
         Long { rows, firsts, pieces, ptr }
     }
 
-    /// Pieces of the group that has the most.
+    /// Maximum pieces of a work-group.
     fn most(&self) -> usize {
         let of_group = |of: &[usize]| self.ptr[of[1]] - self.ptr[of[0]];
         self.firsts.windows(2).map(of_group).max().unwrap_or(0)
     }
 
-    /// As kernels read it: the number of rows, the first of each group, the rows, their first pieces, where pieces begin and
-    /// where they end.
+    /// The words that kernels read: number of rows, the first of each work-group, the rows, their first
+    /// pieces, the starts and the ends of pieces.
     fn words(&self) -> impl Iterator<Item = u32> {
         let words = [self.rows.len()].into_iter().chain(self.firsts.iter().copied());
         let words =
@@ -211,14 +212,16 @@ impl Long {
 }
 
 impl<T: Scalar> Repacked<T> {
-    /// Makes room for the heads of so many matrices.
+    /// Reserves the heads of all matrices.
     pub fn heads(&mut self, matrices: usize) {
         self.windows.resize(matrices * HEAD, 0);
     }
 
-    /// Adds a matrix of `n` rows in slices of 32 lanes, whole rows of them, where that takes no more than `padding` quarters
-    /// of its entries, the former with rows as they come, else the latter; nothing where it was not added. `groups` are the
-    /// rows of each group, in whole slices, and `warps` its warps; those of coordinates in whole segments. The heads of all matrices come before.
+    /// Adds a matrix of `n` rows in slices of 32 lanes, each of whole rows, if places take at most `padding`
+    /// quarters of the entries: the first limit applies to rows in their own order, the second to sorted
+    /// rows. `None` if it was not added. `groups` are the rows of each work-group, in whole slices (whole
+    /// segments for coordinates); `warps` is the number of warps of a work-group. The heads of all matrices
+    /// must come first.
     pub fn slices(
         &mut self,
         m: usize,
@@ -233,7 +236,7 @@ impl<T: Scalar> Repacked<T> {
         let order = Order::of(a, n, groups, &long, padding)?;
         let (columns, values, places) = (self.columns.len(), self.values.len(), order.places());
         let narrow = a.is_narrow();
-        // Numbers that the values take.
+        // Size of the values, in numbers of the full type.
         let room = if narrow {
             (places * run * size_of::<T::Narrow>()).div_ceil(size_of::<T>())
         } else {
@@ -278,13 +281,14 @@ impl<T: Scalar> Repacked<T> {
     }
 }
 
-/// Consecutive slices for each of so many warps, as many batches for each as can be: the first slices and the end.
+/// Divides consecutive slices among warps, with about equal numbers of batches: the first slice of each warp,
+/// and the end.
 fn shared_out(ptr: &[usize], slices: Range<usize>, warps: usize) -> Vec<u32> {
     let cost = |s: usize| (ptr[s + 1] - ptr[s]).div_ceil(DEPTH).max(1);
     let all: usize = slices.clone().map(cost).sum();
     let (mut firsts, mut before) = (vec![slices.start as u32], 0);
     for s in slices.clone() {
-        // The share that the middle of this slice is in.
+        // The warp whose share contains the middle of this slice.
         let share = (2 * before + cost(s)) * warps / (2 * all);
         firsts.resize(firsts.len().max(share + 1), s as u32);
         before += cost(s);

@@ -1,9 +1,9 @@
-//! The texts that generated kernels are made of, and the definitions they begin with.
+//! The sources of generated kernels, and the definitions they begin with.
 use crate::write::Shape;
 use lacuna_engine::{Kind, encode};
 use lacuna_kernels_opencl::GENERATED;
 
-/// The number types: real type, bits of it, complex.
+/// The number types: real type, its bits, whether complex.
 const TYPES: [(Kind, &str, u32, u32); 4] = [
     (Kind::F32, "float", 32, 0),
     (Kind::F64, "double", 64, 0),
@@ -13,21 +13,21 @@ const TYPES: [(Kind, &str, u32, u32); 4] = [
 
 /// Words of a matrix in the table of names: format, lanes, arguments.
 pub const MATRIX_WORDS: usize = 8;
-/// Words of the control buffer of a kernel generated for a program: where a short history begins.
+/// Words of the control buffer of a generated kernel: start of a short history.
 pub const AT_HISTORY: usize = 32;
-/// The same: where the cells begin.
+/// The same: start of the cells.
 pub const AT_CELLS: usize = 256;
 /// Elements of a segment.
 pub const SEGMENT: usize = 256;
 
-/// Sums made at a time: what local memory is laid out for.
+/// Sums made at a time; local memory is sized for it.
 pub fn batch(kind: Kind) -> usize {
     if kind == Kind::C64 { 2 } else { 4 }
 }
 
-/// The definitions that the kernels of a number type begin with: `cpu` where a work-item takes a segment, `nvidia` for
-/// that vendor's compiler, `prelude` where the words of OpenCL C are defined for another one, `narrow` where vectors are stored in
-/// the narrower type.
+/// The definitions that kernels of a number type begin with. `cpu`: a work-item takes a whole segment;
+/// `nvidia`: NVIDIA's compiler; `prelude`: another compiler, for which the words of OpenCL C are defined;
+/// `narrow`: some vectors are stored in the narrower type.
 pub fn header(kind: Kind, cpu: bool, nvidia: bool, prelude: bool, narrow: bool) -> String {
     let (_, real, bits, complex) = TYPES[kind as usize];
     let mut text = encode::c_header();
@@ -48,7 +48,7 @@ pub fn header(kind: Kind, cpu: bool, nvidia: bool, prelude: bool, narrow: bool) 
     text
 }
 
-/// Texts one after the other, each with its name for the compiler's messages.
+/// Concatenates sources, each with its name for the compiler's messages.
 pub fn joined(mut text: String, sources: &[(&str, &str)]) -> String {
     for (name, source) in sources {
         text += &format!("#line 1 \"{name}\"\n{source}");
@@ -56,7 +56,8 @@ pub fn joined(mut text: String, sources: &[(&str, &str)]) -> String {
     text
 }
 
-/// The text of a kernel generated for one program; `prelude` has the words of OpenCL C for another compiler.
+/// The text of the kernel generated for one program; `prelude` defines the words of OpenCL C for another
+/// compiler.
 pub(crate) fn text(
     kind: Kind,
     nvidia: bool,

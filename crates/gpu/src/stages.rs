@@ -1,16 +1,17 @@
 //! How the levels of a triangular solve are launched.
 use lacuna_engine::{Scalar, Triangle};
 
-/// What one launch solves for.
+/// The part of a solve that one launch computes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stage {
-    /// The places of one level, by as many groups as there are.
+    /// The places of one level, by any number of work-groups.
     Level(u32, u32),
-    /// These levels one after the other, by one group that meets between them.
+    /// Consecutive levels, by one work-group with a barrier between levels.
     Levels(u32, u32),
 }
 
-/// The launches of a solve: a level of more places than `narrow` has one to itself, those between share one.
+/// The launches of a solve: a level with more than `narrow` places gets its own launch; consecutive smaller
+/// ones share one.
 pub fn solve_stages<T: Scalar>(triangle: &Triangle<'_, T>, narrow: usize) -> Vec<Stage> {
     let mut stages = Vec::new();
     for level in 0..triangle.depth() as u32 {

@@ -1,10 +1,10 @@
-//! The rows that generated kernels are laid out from are those of the format, entry by entry, to the bit.
+//! The rows that generated kernels are built from equal those of the format, entry by entry, to the bit.
 use lacuna_engine::{Complex64, Scalar, row_sum};
 use lacuna_formats::{FORMATS, Spec, convert};
 use lacuna_gpu::Rows;
 use std::sync::Arc;
 
-/// The formats in which whole rows of a matrix are known, all of them checked.
+/// The formats whose rows are known in full; checks all of them.
 fn checked<T: Scalar>(name: &str) -> String {
     let a = Arc::new(Spec::parse(name).unwrap().build::<T>().unwrap());
     let n = a.rows();
@@ -18,7 +18,7 @@ fn checked<T: Scalar>(name: &str) -> String {
         let spans = rows.spans(n);
         let long = rows.long_rows(n);
         for i in (0..n).filter(|i| !long.iter().any(|(row, _)| *row as usize == *i)) {
-            // Lane by lane, as a row sum deals its entries out.
+            // Lane by lane, in the order in which a row sum assigns entries.
             let lanes: Vec<Vec<(T, T)>> = (0..rows.lanes())
                 .map(|lane| {
                     let mut entries = Vec::new();

@@ -1,12 +1,13 @@
-//! What this backend does on a device: solvers, passes, and what the device can copy.
+//! Measures this backend on a device: solvers, passes, and the copy bandwidth of the device.
 //!
-//! Protocol (Rupp et al. 2016): f64, right-hand side of ones, 30 fixed iterations, the median of ten solves of what is on
-//! the device, divided by 30. Each line is also printed as JSON.
+//! Protocol (Rupp et al. 2016): f64, right-hand side of ones, 30 fixed iterations, the median of ten solves
+//! of data on the device, divided by 30. Each line is also printed as JSON.
 //!
-//! `bench [quick|large] [modes] [systems=a,b] [methods=a,b] [formats=a,b]`: `quick` leaves out the large systems, `large`
-//! all others, `methods=transfers` how vectors get there and back; modes as in `auto,jit,launches,one-group`; systems and methods by the ends of their names, all
-//! where none is given; formats by name, `auto` where none is given; `iterations=300` for another number of them. The environment chooses the device, see
-//! `OpenClOptions::from_env`. Products are timed by the example `primitives`.
+//! `bench [quick|large] [modes] [systems=a,b] [methods=a,b] [formats=a,b]`: `quick` skips the large systems,
+//! `large` all others; `methods=transfers` times transfers of vectors to the device and back. Modes as in
+//! `auto,jit,launches,one-group`. Systems and methods by suffix of their names, default all; formats by name,
+//! default `auto`. `iterations=300` changes the number of iterations. The environment selects the device, see
+//! `OpenClOptions::from_env`. The example `primitives` times products.
 use lacuna_engine::{Backend, Format, Matrix, Pass, Result, Vector};
 use lacuna_formats::{Csr, Spec, Structure, choose_format, convert};
 use lacuna_opencl::{Mode, OpenCl, OpenClOptions};
@@ -18,7 +19,7 @@ mod support;
 use support::repeat;
 
 const SOLVES: usize = 10;
-/// How long solves are repeated before the first that counts: a device that has been idle is slow at first.
+/// Warm-up time before the first measured solve: an idle device is slow at first.
 const WARM_UP: Duration = Duration::from_millis(200);
 const SYSTEMS: [(&str, bool); 11] = [
     ("gen:poisson-p1:15", false),
@@ -120,7 +121,7 @@ fn methods() -> Vec<(&'static str, Box<dyn Method<f64>>)> {
     ]
 }
 
-/// Microseconds of an iteration, milliseconds of planning, bytes of an iteration.
+/// Microseconds per iteration, milliseconds of planning, bytes per iteration.
 fn solves(
     dev: &mut OpenCl,
     a: &Arc<dyn Format<f64>>,
@@ -139,7 +140,7 @@ fn solves(
     while times.len() < SOLVES {
         dev.upload(&b, solver.b())?;
         dev.upload(&x, solver.x())?;
-        // A write that has returned may still be on its way.
+        // A write that has returned may still be in flight.
         dev.download(solver.x(), &mut back)?;
         let start = Instant::now();
         let iterations = solver.solve_on_device(dev, None)?.iterations.max(1);
@@ -151,7 +152,7 @@ fn solves(
     Ok((times[times.len() / 2] * 1e6, planned, solver.program().bytes_per_iteration()))
 }
 
-/// What moving a vector of so many bytes there and back takes: the best of ten, and to pages that nothing has touched.
+/// Bandwidth of a vector to the device and back, the best of ten, and back into untouched pages.
 fn transfers(dev: &mut OpenCl, bytes: usize) -> Result<()> {
     let mark = dev.mark();
     let x: Vector<f64> = Backend::vector(dev, bytes / 8)?;
@@ -161,7 +162,7 @@ fn transfers(dev: &mut OpenCl, bytes: usize) -> Result<()> {
         let mut untouched = vec![0.0; bytes / 8];
         let start = Instant::now();
         dev.upload(&host, x)?;
-        // A write that has returned may still be on its way: a read of one cell comes behind it.
+        // A write that has returned may still be in flight; the read of a cell is queued behind it.
         let c = Backend::cells::<f64>(dev, 1)?;
         dev.read(&[c.at(0)])?;
         let up = start.elapsed();

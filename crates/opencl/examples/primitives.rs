@@ -1,8 +1,8 @@
-//! What each primitive moves in a second: passes, products in every format, bases.
+//! Bandwidth of each primitive: passes, products in every format, bases.
 //!
-//! `primitives [auto] [passes] [bases] [MATRIX …]`: launch by launch, or with `auto` as the backend runs a program, where
-//! a GPU takes one kernel for all of it; a matrix is a generator such as `gen:poisson3d:256x256x256`. The environment
-//! chooses the device, see `OpenClOptions::from_env`.
+//! `primitives [auto] [passes] [bases] [MATRIX …]`: by single launches, or with `auto` as the backend runs a
+//! program, which is one kernel on a GPU. A matrix is a generator such as `gen:poisson3d:256x256x256`. The
+//! environment selects the device, see `OpenClOptions::from_env`.
 use lacuna_engine::{Backend, Matrix, Pass, Result, Vector};
 use lacuna_formats::{Csr, FORMATS, Spec, convert};
 use lacuna_opencl::{Mode, OpenCl, OpenClOptions};
@@ -35,7 +35,7 @@ fn told(what: &str, n: usize, micros: f64, bytes: f64, copy: f64) {
     println!("{what:>28} n = {n:>9}: {micros:9.2} us {rate:7.1} GB/s ({:3.0} %)", 100.0 * rate / copy);
 }
 
-/// The pass of conjugate gradients and a plain sum of two vectors.
+/// The pass of conjugate gradients, and a plain sum of two vectors.
 fn passes(dev: &mut OpenCl, n: usize, copy: f64) -> Result<()> {
     let mark = dev.mark();
     let v: Vec<Vector<f64>> = (0..4).map(|_| Backend::vector(dev, n)).collect::<Result<_>>()?;
@@ -55,7 +55,7 @@ fn passes(dev: &mut OpenCl, n: usize, copy: f64) -> Result<()> {
     Ok(())
 }
 
-/// Projections on 16 columns, and their combination.
+/// Projections on 16 columns, and their linear combination.
 fn bases(dev: &mut OpenCl, n: usize, copy: f64) -> Result<()> {
     const COLUMNS: usize = 16;
     let mark = dev.mark();
@@ -77,7 +77,7 @@ fn bases(dev: &mut OpenCl, n: usize, copy: f64) -> Result<()> {
     Ok(())
 }
 
-/// Products in every format that takes the matrix.
+/// Products in every format that can store the matrix.
 fn products(dev: &mut OpenCl, name: &str, copy: f64) -> Result<()> {
     let a: Arc<Csr<f64>> = Arc::new(Spec::parse(name)?.build()?);
     println!("{name}: {} rows, {} entries", a.rows(), a.nnz());

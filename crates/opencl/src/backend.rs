@@ -14,10 +14,8 @@ use lacuna_engine::{
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// Formats with what moving a byte in each costs, where a work-item takes a segment: on PoCL a 5-point grid of 160000 rows and
-/// elasticity of 9450 moved 9 to 19 GB/s in compressed rows, 19 to 47 in diagonals, 11 to 33 in slices, 6 to 18 in blocks; the
-/// grid 8.1 with coordinates beside slices and 6.0 in coordinates, against 9.4 in compressed rows; stencils of 5 and 7 points, 160000
-/// and 216000 rows, 15 and 7.9 GB/s, compressed rows of the same 21 and 12. Packed and dense rows and packets are not measured.
+/// Cost of a byte in each format when a work-item takes a whole segment, from bandwidths of products on PoCL
+/// (a 5-point grid, elasticity, stencils). Packed and dense rows and packets were not measured.
 const BY_SEGMENTS: [Cost; 11] = [
     Cost::of_bytes("csr", 1.0),
     Cost::of_bytes("packed", 1.5),
@@ -41,14 +39,14 @@ const BY_SEGMENTS: [Cost; 11] = [
 /// # Ok::<(), lacuna_engine::Error>(())
 /// ```
 pub struct OpenCl {
-    // Kernels, programs and buffers first: the context goes last.
-    /// What was built of the library: entry points of a number type.
+    // Kernels, programs and buffers come first: the context must be dropped last.
+    /// Built parts of the library: entry points of a number type.
     library: Vec<(Kind, Vec<Entry>, Program)>,
-    /// Generated programs by their text.
+    /// Generated programs, by text.
     pub(crate) generated: HashMap<String, Compiled>,
-    /// Those that are to be compiled once the kernels of launches are there.
+    /// Programs to compile once the kernels of launches are built.
     pub(crate) to_compile: Vec<(Compiled, Source)>,
-    /// What plans share with those after them.
+    /// What plans share with later plans.
     pub(crate) plans: PlanCache,
     pub(crate) memory: Memory,
     pub(crate) scratch: Option<Scratch>,
@@ -61,7 +59,7 @@ pub struct OpenCl {
     pub(crate) serial: u32,
 }
 
-/// Buffers that all programs share, one after the other.
+/// Buffers that programs share; one program runs at a time.
 pub(crate) struct Scratch {
     pub(crate) partials: Buffer,
     bytes: usize,
@@ -70,10 +68,10 @@ pub(crate) struct Scratch {
 }
 
 impl OpenCl {
-    /// The device the options name.
+    /// Opens the device that the options name.
     ///
     /// # Errors
-    /// [`Error::Device`] where there is no such device, with those there are, or the driver fails.
+    /// [`Error::Device`] if there is no such device (lists the devices there are), or if the driver fails.
     pub fn new(options: OpenClOptions) -> Result<Self> {
         let device = device::find(&options)?;
         let fail = |status| failed(&device.name, "opening the device", status);
@@ -95,7 +93,7 @@ impl OpenCl {
         })
     }
 
-    /// The modes in which the device runs programs.
+    /// The modes in which this device can run programs.
     pub fn modes(&self) -> [Mode; 3] {
         [Mode::Auto, Mode::Launches, if self.segments_each { Mode::OneGroup } else { Mode::Jit }]
     }
@@ -105,7 +103,7 @@ impl OpenCl {
         matches!(self.options.mode, Mode::Auto | Mode::Jit) && !self.segments_each
     }
 
-    /// How many work-groups are known to run at once.
+    /// Number of work-groups known to run at once.
     pub(crate) fn together(&self) -> usize {
         let known = if self.device.runs_groups_together() { self.device.units } else { 1 };
         self.options.together.unwrap_or(known)
@@ -116,7 +114,8 @@ impl OpenCl {
         self.context.held()
     }
 
-    /// Bytes a second the device copies, read and written together: what bandwidth-bound kernels are held against.
+    /// Copy bandwidth of the device in bytes per second, reads and writes added: the reference for
+    /// bandwidth-bound kernels.
     ///
     /// # Errors
     /// Out of memory for the two buffers of 64 MiB (fewer on a small device), and device failures.
@@ -146,7 +145,7 @@ impl OpenCl {
         move |status| failed(&device, &operation, status)
     }
 
-    /// Builds those of these entry points that are not there yet.
+    /// Builds the entry points that are not yet built.
     pub(crate) fn build<T: Scalar>(&mut self, entries: &[Entry]) -> Result<()> {
         let mut missing: Vec<Entry> =
             entries.iter().copied().filter(|entry| self.program_of::<T>(*entry).is_none()).collect();
@@ -168,7 +167,7 @@ impl OpenCl {
         library.find(|(_, entries, _)| entries.iter().any(has)).map(|(.., program)| program)
     }
 
-    /// A kernel that is built.
+    /// A kernel that has been built.
     pub(crate) fn kernel<T: Scalar>(&self, entry: Entry) -> Result<Kernel> {
         let name = format!("{}_{}", entry.0, T::KIND.name());
         let fail = self.fail(&format!("kernel {name}"));
@@ -178,7 +177,7 @@ impl OpenCl {
         }
     }
 
-    /// Makes room for so many sums, twice.
+    /// Reserves scratch memory for twice `sums` sums.
     pub(crate) fn reserve_scratch<T: Scalar>(&mut self, sums: usize) -> Result<()> {
         let bytes = 2 * sums * size_of::<T>();
         if self.scratch.as_ref().is_some_and(|scratch| scratch.bytes >= bytes) {
@@ -274,7 +273,8 @@ impl Backend for OpenCl {
         self.memory.read(&self.queue, cells)
     }
 
-    /// The instructions on the host, the rest on the device: slow, for looking at a program operation by operation.
+    /// Runs instructions on the host, the rest on the device: slow, for inspecting a program operation by
+    /// operation.
     fn step<T: Scalar>(&mut self, op: &Op<T>, control: &mut Control, history: &mut History) -> Result<()> {
         let count = self.memory.cell_count::<T>();
         let mut machine = Machine {
@@ -320,7 +320,7 @@ impl Backend for OpenCl {
         let first = if prepared.is_fresh() { FirstLaunches::hold(&self.device) } else { None };
         let finish = self.run(program, prepared, run);
         if finish.is_err() || first.is_some() {
-            // Nothing queued may outlive what it reads and writes. The error to tell is the first one.
+            // Nothing queued may outlive the memory it uses. The first error is the one to report.
             let _ = self.queue.finish();
         }
         finish
@@ -328,7 +328,7 @@ impl Backend for OpenCl {
 }
 
 impl OpenCl {
-    /// Makes something; where there is no memory for it, once more without what is kept for plans to come.
+    /// Runs `make`; if memory runs out, clears the caches of plans and retries once.
     fn making_room<X>(&mut self, mut make: impl FnMut(&mut Self) -> Result<X>) -> Result<X> {
         match make(self) {
             Err(Error::OutOfMemory { .. }) if self.plans.clear() => make(self),

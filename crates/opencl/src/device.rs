@@ -1,10 +1,10 @@
-//! Finding a device and telling what it is.
+//! Device selection and device properties.
 use crate::driver::{self, Id};
 use crate::{DeviceChoice, OpenClOptions, Shape};
 use lacuna_engine::{DeviceInfo, Error, Result, Scalar};
 use ocl_core::ffi;
 
-/// A device with what this crate needs to know of it.
+/// A device with the properties that this crate needs.
 #[derive(Clone, Debug)]
 pub(crate) struct Device {
     pub(crate) id: Id,
@@ -20,9 +20,9 @@ pub(crate) struct Device {
     pub(crate) local_memory: usize,
     pub(crate) largest_group: usize,
     pub(crate) doubles: bool,
-    /// Division and square root of `f32` can be correctly rounded.
+    /// Whether division and square root of `f32` can be correctly rounded.
     pub(crate) rounded_floats: bool,
-    /// NVIDIA's compute capability before the point; 0 elsewhere.
+    /// NVIDIA's major compute capability; 0 for other devices.
     pub(crate) capability: u64,
 }
 
@@ -67,23 +67,23 @@ impl Device {
             Shape::Cpu => true,
         }
     }
-    /// Whether as many groups as there are units are known to run at once.
+    /// Whether as many work-groups as compute units are known to run at once.
     pub(crate) fn runs_groups_together(&self) -> bool {
         self.is_gpu() && self.is_nvidia()
     }
     pub(crate) fn is_nvidia(&self) -> bool {
         self.vendor.contains("NVIDIA")
     }
-    /// Bytes of a GPU's second-level cache, of which OpenCL tells nothing: those of NVIDIA's A100 and, from compute capability 9.0 on,
-    /// H200.
+    /// Bytes of a GPU's second-level cache, which OpenCL does not report: those of NVIDIA's A100 and, from
+    /// compute capability 9.0 on, H200.
     pub(crate) fn cache(&self) -> usize {
         if self.capability >= 9 { 60 << 20 } else { 40 << 20 }
     }
-    /// Whether loads can ask it to keep what they read.
+    /// Whether loads can set an eviction policy of that cache.
     pub(crate) fn asks_cache(&self) -> bool {
         self.capability >= 8
     }
-    /// Fails where the device lacks the precision of a number type.
+    /// Fails if the device lacks the precision of a number type.
     pub(crate) fn check_type<T: Scalar>(&self) -> Result<()> {
         if size_of::<T::Real>() == 8 && !self.doubles {
             return Err(Error::Unsupported {
@@ -122,22 +122,22 @@ fn all() -> Result<Vec<Device>> {
     Ok(ids.into_iter().map(|(id, platform)| Device::new(id, platform)).collect())
 }
 
-/// Every OpenCL device of the system, platform by platform: what [`DeviceChoice::Index`] counts.
+/// Every OpenCL device of the system, platform by platform, in the order of [`DeviceChoice::Index`].
 ///
 /// # Errors
-/// [`Error::Device`] where the loader fails. A system without a platform has an empty list.
+/// [`Error::Device`] if the loader fails. A system without a platform has an empty list.
 pub fn devices() -> Result<Vec<DeviceInfo>> {
     Ok(all()?.iter().map(Device::info).collect())
 }
 
-/// The device an option names.
+/// The device that the options name.
 pub(crate) fn find(options: &OpenClOptions) -> Result<Device> {
     let mut devices = all()?;
     let position = position(&options.device, &devices)?;
     Ok(devices.swap_remove(position))
 }
 
-/// The place of the device that a choice names.
+/// The index of the chosen device.
 fn position(choice: &DeviceChoice, devices: &[Device]) -> Result<usize> {
     if devices.is_empty() {
         return Err(Error::Device {

@@ -1,5 +1,5 @@
-//! The OpenCL calls this crate makes, with owners for what they create. Every status becomes an error value: the
-//! status, its name, and what was being done.
+//! The OpenCL calls of this crate, with owners for the objects they create. Every failure becomes an error
+//! value: the status, its name, and the operation.
 mod queue;
 pub(crate) use crate::status::*;
 use ocl_core::ffi;
@@ -36,7 +36,7 @@ pub(crate) fn devices() -> Outcome<Vec<(Id, String)>> {
         let status =
             unsafe { ffi::clGetDeviceIDs(platform, ffi::CL_DEVICE_TYPE_ALL, 0, ptr::null_mut(), &mut count) };
         if status != 0 || count == 0 {
-            continue; // a platform without devices, or whose driver does not work here
+            continue; // a platform without devices, or whose driver fails on this system
         }
         let mut ids = vec![ptr::null_mut(); count as usize];
         // SAFETY: the array has room for `count` ids.
@@ -57,7 +57,7 @@ fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).trim_matches(['\0', ' ', '\n']).to_owned()
 }
 
-/// What an info call of the driver tells: it is asked for the size first.
+/// The answer of an info call of the driver; asks for its size first.
 fn bytes(ask: impl Fn(usize, *mut c_void, *mut usize) -> i32) -> Outcome<Vec<u8>> {
     let mut size = 0;
     check(ask(0, ptr::null_mut(), &mut size))?;
@@ -67,7 +67,7 @@ fn bytes(ask: impl Fn(usize, *mut c_void, *mut usize) -> i32) -> Outcome<Vec<u8>
 }
 
 impl Id {
-    /// No device, for tests that ask it nothing.
+    /// A null device, for tests that do not query it.
     #[cfg(test)]
     pub(crate) fn none() -> Self {
         Id(ptr::null_mut())
@@ -76,11 +76,11 @@ impl Id {
         // SAFETY: `at` has room for `size` bytes.
         bytes(|size, at, got| unsafe { ffi::clGetDeviceInfo(self.0, what, size, at, got) })
     }
-    /// A text the device tells of itself; empty where it does not.
+    /// A text property of the device; empty if it has none.
     pub(crate) fn text(self, what: u32) -> String {
         self.info(what).map(|bytes| text(&bytes)).unwrap_or_default()
     }
-    /// A number the device tells of itself; 0 where it does not.
+    /// A numeric property of the device; 0 if it has none.
     pub(crate) fn number(self, what: u32) -> u64 {
         let bytes = self.info(what).unwrap_or_default();
         let mut word = [0; 8];
@@ -114,7 +114,7 @@ owner!(
     /// A program built for one device.
     Program, cl_program, clReleaseProgram
 );
-// SAFETY: of a program that is built, a shared reference makes kernels alone, which any thread may do.
+// SAFETY: a shared reference to a built program only creates kernels, which any thread may do.
 unsafe impl Sync for Program {}
 owner!(
     /// A kernel with its arguments.
@@ -125,7 +125,7 @@ owner!(
     Event, cl_event, clReleaseEvent
 );
 
-/// A context of one device, with the bytes of its buffers.
+/// A context of one device, with the total bytes of its buffers.
 #[derive(Debug)]
 pub(crate) struct Context {
     raw: ffi::cl_context,
@@ -133,7 +133,7 @@ pub(crate) struct Context {
 }
 // SAFETY: as for the objects above.
 unsafe impl Send for Context {}
-// SAFETY: a shared reference makes objects in the context, which any thread may do.
+// SAFETY: a shared reference creates objects in the context, which any thread may do.
 unsafe impl Sync for Context {}
 impl Drop for Context {
     fn drop(&mut self) {
@@ -151,7 +151,7 @@ pub(crate) struct Buffer {
 }
 // SAFETY: as for the objects above.
 unsafe impl Send for Buffer {}
-// SAFETY: a shared reference gives nothing but the handle, and calls with memory objects may come from several threads.
+// SAFETY: a shared reference gives only the handle, and any thread may make calls with memory objects.
 unsafe impl Sync for Buffer {}
 impl Drop for Buffer {
     fn drop(&mut self) {
@@ -162,7 +162,7 @@ impl Drop for Buffer {
 }
 
 impl Context {
-    /// Bytes of all its buffers.
+    /// Total bytes of its buffers.
     pub(crate) fn held(&self) -> u64 {
         self.held.load(Ordering::Relaxed)
     }
@@ -230,7 +230,7 @@ impl Program {
         });
         log.map(|bytes| text(&bytes)).unwrap_or_default()
     }
-    /// The program as the driver compiled it.
+    /// The compiled binary of the program.
     pub(crate) fn binary(&self) -> Outcome<Vec<u8>> {
         let sizes = bytes(|size, at, got| {
             // SAFETY: `at` has room for `size` bytes.

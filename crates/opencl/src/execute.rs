@@ -1,4 +1,4 @@
-//! Running a program: work is queued ahead, and the host learns how it stands by reads behind it.
+//! Runs a program: work is queued ahead, and reads queued behind it report progress to the host.
 use crate::backend::OpenCl;
 use crate::driver::{Arg, Event, Status};
 use crate::jit::{JIT_BUDGET, JIT_ENTER, JIT_SHORT_HISTORY};
@@ -14,11 +14,11 @@ use std::time::{Duration, Instant};
 const MODE_DONE: u32 = 0;
 const MODE_ENTER: u32 = 1;
 const MODE_CANCEL: u32 = 2;
-/// Rounds in the queue at a time.
+/// Rounds in the queue at once.
 const AHEAD: usize = 2;
-/// What a round should take at the most: how soon the host learns of anything.
+/// Maximum duration of a round, which bounds how late the host sees progress.
 const ROUND: Duration = Duration::from_millis(3);
-/// Operations of the first launch of a whole program: in one group, and by a generated kernel.
+/// Operations of the first launch of a whole program: in one work-group, and by a generated kernel.
 const ONE_GROUP_FIRST: u64 = 1024;
 const JIT_FIRST: u64 = 4096;
 
@@ -32,17 +32,17 @@ fn word(words: &Words, at: u32) -> u64 {
 struct Rounds<'a, T> {
     dev: &'a OpenCl,
     prepared: &'a mut Prepared<T>,
-    /// Operations with vectors, by section.
+    /// Operations with vectors, for each section.
     sections: [Vec<usize>; 3],
-    /// Iterations one run through `each` counts.
+    /// Iterations that one run of `each` counts.
     counts: u64,
-    /// Iterations of the next round, over `counts`; operations where a whole program is launched.
+    /// Iterations of the next round, divided by `counts`; operations if a whole program is launched.
     size: u64,
-    /// Iterations queued and not yet known to be done, with those done.
+    /// Iterations queued so far, done or not.
     queued: u64,
     /// Whether nothing has been launched yet.
     begins: bool,
-    /// Whether the history fits behind the control block.
+    /// Whether the history fits after the control block.
     short_history: bool,
 }
 
@@ -59,7 +59,7 @@ impl<T: Scalar> Rounds<'_, T> {
         self.dev.queue.launch(&self.prepared.advance, 1, 1)
     }
 
-    /// Queues what comes before the first iteration.
+    /// Queues everything before the first iteration.
     fn begin(&mut self) -> Result<(), Status> {
         if self.prepared.is_jit() {
             return Ok(()); // its first launch does this
@@ -93,28 +93,28 @@ impl<T: Scalar> Rounds<'_, T> {
         }
         self.queued += times * self.counts;
         if self.sections[encode::SECTION_EACH as usize].is_empty() {
-            // Instructions alone, more than one call goes through.
+            // Only instructions, more than one call evaluates.
             self.advance(MODE_DONE)?;
             self.launch_section(encode::SECTION_SETUP)?;
         }
         self.launch_section(encode::SECTION_RESTART)
     }
 
-    /// Queues a read of the control block to one of the host's places.
+    /// Queues a read of the control block into one of the host's buffers.
     fn look(&mut self, place: usize) -> Result<Event, Status> {
         let jit = self.prepared.is_jit();
         let Prepared { control, host, .. } = &mut *self.prepared;
         let words = if jit { host[place].len() } else { encode::CONTROL_WORDS as usize };
         let to = bytemuck::cast_slice_mut(&mut host[place][..words]);
-        // SAFETY: the place is in a box that the plan keeps; it is not touched before the event has been waited for,
-        // and `execute` waits for the queue before it returns, also where something failed.
+        // SAFETY: the buffer is in a box that the plan owns; it is not accessed before the event has been
+        // waited for, and `execute` waits for the queue before it returns, also after a failure.
         let event = unsafe { self.dev.queue.read_later(control, 0, to) }?;
         self.dev.queue.flush()?;
         Ok(event)
     }
 }
 
-/// Whether the history of so many iterations fits behind the control block.
+/// Whether the history of `limit` iterations fits after the control block.
 fn is_short(limit: u64) -> bool {
     limit < (JIT_CELLS_AT - JIT_HISTORY_AT) as u64
 }
@@ -129,7 +129,7 @@ impl OpenCl {
         let Run { limit, history, mut watch } = run;
         history.reset(limit);
         let operation = format!("running `{}`", program.name);
-        // Where something is gone, the error names the pass that needs it.
+        // If a handle is stale, the error names the pass that needs it.
         self.check_live(prepared, &operation).or_else(|error| self.memory.check(program).and(Err(error)))?;
         self.take_jit(prepared, &operation)?;
         self.bind(prepared)?;
@@ -138,7 +138,8 @@ impl OpenCl {
         let start = prepared.encoded.control(limit, history.stride, HISTORY as u64, nan);
         let [.., written] = &mut prepared.host;
         written[..start.len()].copy_from_slice(&start);
-        // SAFETY: the place stays as it is until this returns, and everything queued has been waited for by then.
+        // SAFETY: the buffer does not change until this returns, and everything queued has been waited for by
+        // then.
         unsafe {
             self.queue.write_later(&prepared.control, 0, bytemuck::cast_slice(&written[..start.len()]))
         }
@@ -151,7 +152,7 @@ impl OpenCl {
         let sections = [0, 1, 2].map(with_vectors);
         let (whole, jit) = (!matches!(prepared.execution, Execution::Launches(_)), prepared.is_jit());
         let counts = program.counts().max(1) as u64;
-        // Operations of the whole solve, where nothing restarts it.
+        // Operations of the whole solve without restarts.
         let operations = limit
             .div_ceil(counts)
             .saturating_mul(program.section(Section::Each).len() as u64)
@@ -183,7 +184,7 @@ impl OpenCl {
         let mut looked = false;
         let (mut last, mut cancelled) = (0, false);
         loop {
-            // As many rounds as may be needed, and no more than a few.
+            // As many rounds as may be needed, but only a few.
             while in_flight.len() < ahead
                 && (in_flight.is_empty() || (loops && (whole || rounds.queued < limit)))
             {
@@ -219,7 +220,7 @@ impl OpenCl {
                 }
             }
         }
-        // What is still queued finds the program stopped.
+        // Work still queued finds the program stopped.
         for (_, event) in in_flight {
             event.wait().map_err(&fail)?;
         }
@@ -257,7 +258,7 @@ impl OpenCl {
     }
 }
 
-/// Adds so many numbers of the real type, as the device wrote them.
+/// Appends `count` numbers of the real type, as the device wrote them.
 fn add_history<T: Scalar>(bytes: &[u8], count: usize, history: &mut lacuna_engine::History) {
     let size = size_of::<T::Real>();
     let number = |bytes: &[u8]| {
@@ -269,14 +270,14 @@ fn add_history<T: Scalar>(bytes: &[u8], count: usize, history: &mut lacuna_engin
 }
 
 impl<T: Scalar> Rounds<'_, T> {
-    /// Makes the next round longer, as the solve goes on, up to the time a round may take.
+    /// Lengthens rounds as the solve proceeds, up to the maximum duration of a round.
     fn grow(&mut self, last: Duration, iterations: u64) {
         if last > ROUND {
             self.size = (self.size / 2).max(1);
         } else if !matches!(self.prepared.execution, Execution::Launches(_)) {
             self.size = (2 * self.size).min(1 << 30);
         } else {
-            // Launches after the end do nothing but cost their launch: a small part of those before it.
+            // Launches after the end only cost their overhead: keep them a small fraction of those before it.
             self.size = self.size.max(iterations / (8 * self.counts));
         }
     }

@@ -1,4 +1,4 @@
-//! A whole program as a kernel generated for it: how its rows and its local memory are divided, and when it is compiled.
+//! A whole program as a generated kernel: how rows and local memory are divided, and when it is compiled.
 use crate::Mode;
 use crate::backend::OpenCl;
 use crate::driver::{Arg, Buffer, Kernel, Program};
@@ -9,23 +9,23 @@ use lacuna_engine::{Matrix, Result, Scalar};
 use lacuna_gpu::{Device, Layout, MatrixFacts, Repack, SEGMENT, background, has_shorter};
 use std::sync::{Arc, OnceLock};
 
-/// Windows, columns and values of repacked matrices, for all plans that multiply them so.
+/// Windows, columns and values of repacked matrices, shared by all plans that use the same layout.
 pub(crate) type Entries = Arc<[Buffer; 3]>;
 
-/// The program of a generated text: empty while it is compiled, `None` where the compiler refused it.
+/// The program of a generated text: empty while it compiles, `None` if the compiler rejected it.
 pub(crate) type Compiled = Arc<OnceLock<Option<Program>>>;
 
-/// What is the same for every plan of a program.
+/// What all plans of a program share.
 #[derive(Clone)]
 pub(crate) struct Generated {
     layout: Arc<Layout>,
     entries: Entries,
-    /// The numbers of blocks.
+    /// The parameters of the blocks.
     params: Arc<Buffer>,
     compiled: Compiled,
 }
 
-/// What a backend keeps for plans to come.
+/// What a backend caches for later plans.
 pub(crate) type PlanCache = lacuna_gpu::PlanCache<Entries, Generated>;
 
 /// A generated kernel with its buffers.
@@ -34,7 +34,7 @@ pub(crate) struct Jit {
     pub(crate) buffers: Buffers,
 }
 
-/// Buffers of a plan, and what it shares.
+/// Buffers of a plan, and its shared data.
 pub(crate) struct Buffers {
     exchange: Buffer,
     shared: Buffer,
@@ -42,29 +42,29 @@ pub(crate) struct Buffers {
 }
 
 impl Buffers {
-    /// The arguments behind those that all kernels share.
+    /// The arguments after those common to all kernels.
     pub(crate) fn args(&self) -> [Arg<'_>; 6] {
         let [windows, columns, values] = &*self.generated.entries;
         [&self.exchange, &self.shared, windows, &self.generated.params, columns, values].map(Arg::Buffer)
     }
 }
 
-/// How a program stands with its generated kernel.
+/// The state of a program's generated kernel.
 pub(crate) enum JitState {
     /// With the kernel `advance` of the same text.
     Ready(Jit, Kernel),
     Compiling(Generated),
-    /// It has no such form, or the compiler or the device refused it.
+    /// The program has no generated kernel, or the compiler or the device rejected it.
     Unavailable,
 }
 
-/// Places of arguments that change from launch to launch.
+/// Indices of arguments that change from launch to launch.
 pub(crate) const JIT_BUDGET: u32 = 15;
 pub(crate) const JIT_ENTER: u32 = 16;
 pub(crate) const JIT_SHORT_HISTORY: u32 = 19;
-/// Rows up to which one group is the faster one.
+/// Maximum rows for which one work-group is faster.
 const ONE_GROUP_ROWS: usize = 512;
-/// Sums of a thousand segments at the most meet in one exchange.
+/// Maximum segments whose sums are exchanged in one step.
 const SEGMENTS: usize = 4 * SEGMENT;
 
 /// Bytes of a compiling thread's stack.
@@ -83,7 +83,7 @@ impl OpenCl {
         }
     }
 
-    /// A program with its kernel's text and its matrices on the device; nothing where it has no such form.
+    /// The kernel text of a program, with its matrices on the device; `None` if no kernel can be generated.
     fn generated<T: Scalar>(&mut self, e: &Encoded<T>, operation: &str) -> Result<Option<Generated>> {
         let mut plans = std::mem::take(&mut self.plans);
         let laid = self.lay_out(e, operation, &mut plans);
@@ -108,8 +108,8 @@ impl OpenCl {
         Ok(Some(generated))
     }
 
-    /// The program of a generated text: from disk, else compiled at once for [`Mode::Jit`] and by a thread of its own for
-    /// [`Mode::Auto`]. That thread outlives a backend that is dropped, and ends with what it was compiling.
+    /// The program of a generated text: from disk, else compiled now for [`Mode::Jit`], or by its own thread
+    /// for [`Mode::Auto`]. That thread may outlive the backend; it ends when its compilation does.
     fn compiled<T: Scalar>(&mut self, text: &str) -> Result<Compiled> {
         if let Some(known) = self.generated.get(text) {
             return Ok(known.clone());
@@ -127,13 +127,13 @@ impl OpenCl {
         Ok(compiled)
     }
 
-    /// Starts the compiler for what waits for it, a thread each. Without threads the launches go on.
+    /// Starts a compiler thread for each waiting text. Without threads, programs stay with launches.
     pub(crate) fn compile_beside(&mut self) {
         for (to, source) in self.to_compile.drain(..) {
             let compile = move || {
                 let _ = to.set(source.compile().ok());
             };
-            // Without a thread the launches go on.
+            // Without a thread, the program stays with launches.
             let _ = background::spawn("lacuna-opencl-jit", STACK, compile);
         }
     }
@@ -158,7 +158,7 @@ impl OpenCl {
         };
         let matrices = e.matrices.iter().map(facts).collect::<Result<Option<Vec<_>>>>()?;
         let Some(matrices) = matrices else { return Ok(None) };
-        // Long rows are worth more groups, which share the segments; see `Layout::resident`.
+        // Long rows justify more work-groups, which share segments; see `Layout::resident`.
         let long = matrices.iter().any(MatrixFacts::has_long_rows);
         let alone = segments <= most;
         let resident = units > 1 && segments.div_ceil(units) <= most && segments <= SEGMENTS;
@@ -188,7 +188,7 @@ impl OpenCl {
         })
     }
 
-    /// The kernel with the buffers of a plan, once its program is there.
+    /// The kernel with the buffers of a plan, once its program is compiled.
     pub(crate) fn jit_state<T: Scalar>(
         &self,
         e: &Encoded<T>,
@@ -204,7 +204,7 @@ impl OpenCl {
         let kernel = |stem: &str| program.kernel(&format!("{stem}_{}", T::KIND.name())).map_err(&fail);
         let (mut kernel, advance) = (kernel("solve")?, kernel("advance")?);
         let Layout { groups, shape, half, shared, local, .. } = &*generated.layout;
-        // NVIDIA's answer is for kernels that name no size of their own.
+        // NVIDIA's limit applies to kernels without a required work-group size.
         if !self.device.is_nvidia() && kernel.group_limit(self.device.id) < shape.size {
             return Ok(JitState::Unavailable);
         }
@@ -235,8 +235,8 @@ mod tests {
     use std::sync::Arc;
     use std::time::{Duration, Instant};
 
-    /// A device, a plan of a loop on it, and its solution's place; nothing on CPUs, which have no generated kernels: PoCL
-    /// takes minutes for one.
+    /// A device, a plan of a loop on it, and its solution vector; `None` on CPUs, which have no generated
+    /// kernels (PoCL takes minutes to compile one).
     fn planned(mode: Mode) -> Option<(OpenCl, Plan<f64>, Vector<f64>)> {
         let options = OpenClOptions { mode, ..OpenClOptions::from_env().unwrap() };
         let dev = OpenCl::new(options).ok().filter(|dev| dev.modes().contains(&Mode::Jit));
@@ -286,8 +286,8 @@ mod tests {
         assert_eq!(solve(&mut dev, &mut plan, x), (first, true));
     }
 
-    /// A loop over vectors of two lengths, some of them narrow, with rectangular matrices; its vectors afterwards, and whether a
-    /// generated kernel ran it.
+    /// Runs a loop over vectors of two lengths, some of them narrow, with rectangular matrices; returns its
+    /// vectors, and whether a generated kernel ran it.
     fn two_lengths(mode: Mode, narrow: bool) -> Option<(Vec<u64>, bool)> {
         let options = OpenClOptions { mode, ..OpenClOptions::from_env().unwrap() };
         let mut dev = OpenCl::new(options).ok().filter(|dev| dev.modes().contains(&Mode::Jit))?;

@@ -1,4 +1,4 @@
-//! A program as launches: one for each operation, or two or three.
+//! A program as launches: one to three for each operation.
 use crate::Mode;
 use crate::backend::OpenCl;
 use crate::driver::{Arg, Kernel};
@@ -10,14 +10,14 @@ use lacuna_gpu::{Stage, columns_pay, rows_come_first, solve_stages};
 
 /// The launches of an operation.
 pub(crate) struct Steps {
-    /// Where a product takes partial sums first; the stages of a triangular solve.
+    /// Launches ahead of the operation: partial sums of a product, or the stages of a triangular solve.
     pub(crate) ahead: Vec<Launch>,
     pub(crate) operation: Launch,
-    /// Where its sums are many.
+    /// If it has many partial sums.
     pub(crate) fold: Option<Launch>,
 }
 
-/// The name of an operation's kernel, and what comes ahead of it.
+/// The kernel name of an operation, and the kernels ahead of it.
 type Stems = (Vec<Ahead>, &'static str);
 
 /// A kernel ahead of an operation.
@@ -25,12 +25,12 @@ type Stems = (Vec<Ahead>, &'static str);
 struct Ahead {
     stem: &'static str,
     groups: usize,
-    /// The places or levels of a triangular solve.
+    /// Range of places or levels of a triangular solve.
     range: Option<[u32; 2]>,
 }
 
 impl Steps {
-    /// The launches in their order.
+    /// The launches in order.
     pub(crate) fn launches(&self) -> impl Iterator<Item = &Launch> {
         self.ahead.iter().chain([&self.operation]).chain(&self.fold)
     }
@@ -39,14 +39,14 @@ impl Steps {
     }
 }
 
-/// Groups of one team for each unit: no more than run at once where a work-item takes 128 registers, since the last ones
-/// would run alone.
+/// Work-groups of one team for each compute unit: as many as run at once if a work-item takes 128 registers,
+/// so that no tail of work-groups runs alone.
 const TEAMS_A_UNIT: usize = 16;
-/// The same of a CPU, where a group takes whole segments.
+/// The same for a CPU, where a work-group takes whole segments.
 const GROUPS_A_UNIT: usize = 4;
 
 impl OpenCl {
-    /// The launches of every operation; nothing where one is instructions alone.
+    /// The launches of every operation; `None` for one that has only instructions.
     pub(crate) fn launches<T: Scalar>(
         &mut self,
         encoded: &Encoded<T>,
@@ -74,8 +74,8 @@ impl OpenCl {
             .collect()
     }
 
-    /// Whether several columns are multiplied at once: where there is a kernel for that, and on GPUs it is the faster way, as by
-    /// slices of large matrices alone.
+    /// Whether several columns are multiplied at once: a kernel for that exists and, on GPUs, it is faster,
+    /// which holds only for slices of large matrices.
     pub(crate) fn multiplies_columns<T: Scalar>(&self, a: Matrix<T>) -> bool {
         let kernel = self.memory.spmv_kernel(a, "spmm").ok().and_then(columns_kernel);
         let (Some(kernel), Some(a)) = (kernel, self.memory.format(a)) else { return false };
@@ -84,7 +84,7 @@ impl OpenCl {
         (self.segments_each || kernel == "spmm_sell" && streaming) && !a.has_long_rows()
     }
 
-    /// The kernel of an operation, and what comes ahead of a product, with its groups.
+    /// The kernel of an operation, and what runs ahead of it.
     fn stems<T: Scalar>(&self, encoded: &Encoded<T>, op: u32, operation: &str) -> Result<Stems> {
         let kind = encoded.op(op, encode::OP_KIND);
         let mut ahead = Vec::new();
@@ -130,7 +130,8 @@ impl OpenCl {
         let stale = || Error::Stale { operation: operation.into(), what: "matrix" };
         let format = self.memory.format(a).ok_or_else(stale)?;
         let triangle = format.triangle().ok_or_else(|| not_triangular(operation, format.kernel()))?;
-        // A group of a GPU goes through a few levels' worth of its work-items in the time of a launch, one of a CPU through more.
+        // A work-group of a GPU processes a few times its work-items in the time of a launch, one of a CPU
+        // more.
         let (narrow, size) = if self.segments_each { (256, 1) } else { (2 * TEAM, TEAM) };
         let ahead = |stage| match stage {
             Stage::Level(first, end) => {
@@ -162,7 +163,7 @@ impl OpenCl {
             Ok(Launch { kernel, groups: groups.clamp(1, most * self.device.units), size })
         };
         let fold = || step("fold", sums * segments.div_ceil(SEGMENT), None);
-        // Behind a solve there is nothing but instructions.
+        // After a solve there are only instructions.
         let segments = if kind == encode::KIND_TRI_SOLVE { 1 } else { segments };
         let ahead = ahead.into_iter().map(|Ahead { stem, groups, range }| step(stem, groups, range));
         Ok(Steps {
@@ -179,7 +180,7 @@ impl OpenCl {
             && self.memory.format(a).is_some_and(|format| by_teams(&**format))
     }
 
-    /// A kernel of an operation with the arguments that stay.
+    /// A kernel of an operation with its constant arguments.
     fn step_kernel<T: Scalar>(
         &self,
         encoded: &Encoded<T>,
@@ -193,7 +194,7 @@ impl OpenCl {
         let table = self.table_bytes(encoded, op);
         let budget = self.local_budget().saturating_sub(work + table) / size;
         let slots = encoded.op(op, encode::OP_SLOT_COUNT) as usize;
-        // A pass behind the rows finds them where the vector is.
+        // A pass after `spmv_csr_first` reads the rows from the vector.
         let behind = stem == "sweep" && encoded.op(op, encode::OP_KIND) == encode::KIND_SPMV;
         let (cap, resident) = if behind {
             (0, if cells <= budget { cells } else { 0 })
@@ -204,7 +205,7 @@ impl OpenCl {
             (cap, if cells <= budget { cells.max(cap * SEGMENT) } else { cap * SEGMENT })
         };
         let local = (cap * SEGMENT).max(resident).max(1);
-        // What a stage of a solve goes over stands where the others have their local memory.
+        // For a stage of a solve, its range takes the place of the local memory sizes.
         let [cap, resident] = range.unwrap_or([cap as u32, resident as u32]);
         let args = [
             Arg::Word(encoded.cells.start),
@@ -223,7 +224,8 @@ impl OpenCl {
         Ok(kernel)
     }
 
-    /// Bytes of local memory for what a group reads of the table for every segment: see `kernels-opencl/sweep.cl`.
+    /// Bytes of local memory for what a work-group reads of the table for every segment: see
+    /// `kernels-opencl/sweep.cl`.
     fn table_bytes<T: Scalar>(&self, encoded: &Encoded<T>, op: u32) -> usize {
         if self.segments_each {
             return 0;
@@ -241,7 +243,7 @@ impl OpenCl {
     }
 }
 
-/// The kernel that multiplies several columns at once where the one for a single vector is this, if there is one.
+/// The kernel that multiplies several columns at once, for the kernel of one vector, if there is one.
 fn columns_kernel(product: &str) -> Option<&'static str> {
     match product {
         "spmv_csr" => Some("spmm_csr"),

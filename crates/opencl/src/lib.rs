@@ -1,8 +1,8 @@
 //! The OpenCL backend of Lacuna: any device with an OpenCL 1.2 driver.
 //!
-//! A solve runs by launches of kernels that read tables (see [`lacuna_engine::encode`]), on CPUs also whole in one
-//! work-group, on GPUs whole in a kernel generated for the program; see [`Mode`]. What the driver compiles is kept on disk.
-//! The host waits for nothing but the read that follows the work.
+//! Solves run as launches of kernels that read tables (see [`lacuna_engine::encode`]); on CPUs also entirely
+//! in one work-group, on GPUs also entirely in a kernel generated for the program; see [`Mode`]. Compiled
+//! programs are cached on disk. The host waits only for the read that follows the work.
 mod backend;
 mod device;
 mod driver;

@@ -11,12 +11,12 @@ use lacuna_engine::{
 use std::any::Any;
 use std::sync::Arc;
 
-/// What every array in the arena is aligned to.
+/// Alignment of every array in the arena, in bytes.
 const ALIGN: usize = 256;
-/// The arena's size when it is first needed.
+/// Initial size of the arena, in bytes.
 const FIRST: usize = 1 << 20;
 
-/// Where the numbers of a vector are.
+/// The location of a vector.
 struct Slot {
     serial: u32,
     kind: Kind,
@@ -35,7 +35,7 @@ struct StoredMatrix {
     format: Box<dyn Any + Send + Sync>,
 }
 
-/// The memory of a device behind handles.
+/// The device memory behind handles.
 pub(crate) struct Memory {
     device: String,
     total: u64,
@@ -46,15 +46,15 @@ pub(crate) struct Memory {
     slots: Vec<Slot>,
     matrices: Vec<StoredMatrix>,
     cells: [CellFile; 4],
-    /// Cells as they are on the device: their type, the first of them, the numbers.
+    /// A copy of cells on the device: number type, first cell, bytes.
     mirror: Option<(Kind, usize, Vec<u8>)>,
-    /// Counts the buffers replaced so far: arguments set before are void.
+    /// Counts replaced buffers: kernel arguments set before a change are invalid.
     pub(crate) generation: u64,
-    /// Counts the times that a matrix was given new values.
+    /// Counts how often a matrix was given new values.
     pub(crate) values: u64,
 }
 
-/// The kernels of products by their codes, as in `kernels-opencl/shared/shape.cl`, with the formats they take.
+/// The kernels of products by code, as in `kernels-opencl/shared/shape.cl`, with their formats.
 const PRODUCTS: [(&str, &[&str]); 10] = [
     ("spmv_csr", &["csr"]),
     ("spmv_dia", &["dia"]),
@@ -68,7 +68,7 @@ const PRODUCTS: [(&str, &[&str]); 10] = [
     (SOLVE, &["triangular"]),
 ];
 
-/// What stands for the kernels that solve with a matrix, which multiply by none.
+/// Stands in for the kernels of triangular solves, which are no products.
 const SOLVE: &str = "tri_solve";
 
 /// The code of a format in the kernels.
@@ -94,8 +94,9 @@ impl Memory {
         }
     }
 
-    /// A buffer, or out of memory with how much was asked for and is free: the largest buffer the device gives, or less
-    /// where this backend holds the rest. Some drivers find out only when a buffer is first used, so its first bytes are.
+    /// A buffer, or an out-of-memory error with the requested and the available bytes: the device's largest
+    /// buffer, or less if this backend holds the rest. Some drivers allocate only on first use, so the first
+    /// bytes are written.
     pub(crate) fn buffer(
         &self,
         context: &Context,
@@ -124,7 +125,7 @@ impl Memory {
         move |status| failed(&device, &operation, status)
     }
 
-    /// Room for `bytes` bytes more in the arena; the offset of it.
+    /// Allocates `bytes` bytes in the arena; returns their offset.
     fn take(&mut self, context: &Context, queue: &Queue, bytes: usize, operation: &str) -> Result<usize> {
         let start = self.used;
         let end = bytes.checked_next_multiple_of(ALIGN).and_then(|bytes| bytes.checked_add(start));
@@ -159,7 +160,7 @@ impl Memory {
         columns: usize,
     ) -> Result<Basis<T>> {
         let operation = format!("{columns} vectors of {n} elements");
-        // Kernels go over whole segments.
+        // Kernels process whole segments.
         let stride = n.div_ceil(SEGMENT).saturating_mul(SEGMENT * size_of::<S>());
         let bytes = stride.saturating_mul(columns);
         let offset = self.take(context, queue, bytes, &operation)?;
@@ -223,7 +224,7 @@ impl Memory {
         Ok(handle)
     }
 
-    /// Gives a matrix new values on the same pattern, in the memory it has.
+    /// Gives a matrix new values on the same pattern, in its existing memory.
     pub(crate) fn set_matrix<T: Scalar>(
         &mut self,
         queue: &Queue,
@@ -265,7 +266,7 @@ impl Memory {
         self.cells.iter_mut().zip(cells).for_each(|(file, count)| file.truncate(count));
     }
 
-    /// Whether a matrix is still there.
+    /// Whether a matrix still exists.
     pub(crate) fn has_matrix(&self, serial: u32) -> bool {
         self.matrices.iter().any(|m| m.serial == serial)
     }
@@ -287,7 +288,7 @@ impl Memory {
         Ok((first, if v.columns > 1 { (last - first) / (v.columns - 1) } else { 0 }))
     }
 
-    /// The host's form of a live matrix.
+    /// The host's copy of a live matrix.
     pub(crate) fn format<T: Scalar>(&self, a: Matrix<T>) -> Option<&Arc<dyn Format<T>>> {
         let live = self.matrices.get(a.slot as usize).filter(|m| m.serial == a.serial);
         live.and_then(|m| m.format.downcast_ref())
@@ -313,12 +314,12 @@ impl Memory {
         }
     }
 
-    /// Partial sums that a product with a live matrix takes ahead of its rows.
+    /// Number of partial sums that a product with a live matrix computes before its rows.
     pub(crate) fn partial_sums<T: Scalar>(&self, a: Matrix<T>) -> usize {
         self.format(a).map_or(0, |format| format.partial_sums())
     }
 
-    /// The arena; made where there is none yet.
+    /// The arena, created if needed.
     pub(crate) fn arena(&mut self, context: &Context, queue: &Queue) -> Result<&Buffer> {
         if self.arena.is_none() {
             self.take(context, queue, 0, "device memory")?;
@@ -339,7 +340,7 @@ impl Memory {
         queue.read(arena, offset, to).map_err(self.fail("download"))
     }
 
-    /// Fails unless every vector, matrix and cell that a program names is live, with the name of the pass.
+    /// Fails unless every vector, matrix and cell that a program names is live; the error names the pass.
     pub(crate) fn check<T: Scalar>(&self, program: &Program<T>) -> Result<()> {
         for op in program.ops() {
             let name = &op.sweep.name;
@@ -350,7 +351,7 @@ impl Memory {
         Ok(())
     }
 
-    /// The arena and the cells together, once both are there.
+    /// The arena and the cells, if both exist.
     pub(crate) fn both<T: Scalar>(&self) -> Option<(&Buffer, &Buffer)> {
         self.arena.as_ref().zip(self.cells[T::KIND as usize].buffer.as_ref())
     }

@@ -1,4 +1,5 @@
-//! The whole loop in one work-group of one work-item, which takes a segment at a time: what CPUs run small systems best by.
+//! The whole loop in one work-group of one work-item, which takes a segment at a time: the fastest way for
+//! small systems on CPUs.
 use crate::Mode;
 use crate::backend::OpenCl;
 use crate::driver::Arg;
@@ -7,13 +8,13 @@ use crate::source::{self, SEGMENT};
 use lacuna_engine::encode::{self, Encoded};
 use lacuna_engine::{Error, Result, Scalar};
 
-/// Rows up to which it is the faster way.
+/// Maximum rows for which it is faster.
 const ROWS: usize = 4096;
-/// The place of an argument that changes from launch to launch.
+/// Index of an argument that changes from launch to launch.
 pub(crate) const PROGRAM_BUDGET: u32 = 10;
 
 impl OpenCl {
-    /// The launch of a whole program; nothing where launches are to run it.
+    /// The launch of a whole program; `None` if it runs by launches.
     pub(crate) fn one_group<T: Scalar>(
         &mut self,
         encoded: &Encoded<T>,
@@ -22,7 +23,7 @@ impl OpenCl {
         let n = encoded.n as usize;
         let wanted = match self.options.mode {
             Mode::OneGroup => n <= SEGMENT * SEGMENT * SEGMENT,
-            // A program that runs through once is a call from the host: a launch or two.
+            // A program without a loop is a call from the host: one or two launches.
             Mode::Auto => self.segments_each && n <= ROWS && !encoded.sections[2].is_empty(),
             Mode::Jit | Mode::Launches => false,
         };

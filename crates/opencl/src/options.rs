@@ -1,19 +1,19 @@
-//! Which device, and how to run on it.
+//! Choice of device, and how to run on it.
 use lacuna_engine::{Error, Result};
 
-/// Which device of all platforms.
+/// Selects a device among all platforms.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum DeviceChoice {
-    /// The first GPU or accelerator, or else the first CPU; see [`crate::devices`] for their order.
+    /// The first GPU or accelerator, else the first CPU; see [`crate::devices`] for their order.
     #[default]
     Auto,
     /// The first GPU or accelerator.
     Gpu,
     /// The first CPU.
     Cpu,
-    /// By place in the list of [`crate::devices`].
+    /// By index in the list of [`crate::devices`].
     Index(usize),
-    /// The first whose name or platform contains this, in any case.
+    /// The first whose name or platform contains this, ignoring case.
     Name(String),
 }
 
@@ -36,50 +36,51 @@ impl std::str::FromStr for DeviceChoice {
 /// How a program is run; the bits are the same.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Mode {
-    /// The fastest that is ready, by the device and the size of the system: launches while a generated kernel is being
-    /// compiled, that kernel from the next solve on.
+    /// The fastest mode available for the device and the size of the system: launches while a generated
+    /// kernel compiles, that kernel from the next solve on.
     #[default]
     Auto,
-    /// A kernel generated for the program runs the whole loop in one launch. Planning waits for the driver's compiler, which
-    /// takes one to three seconds on an H200, once for each method and number type: binaries are kept on disk.
-    /// A program without such a form is run by launches. Not for [`Shape::Cpu`].
+    /// A kernel generated for the program runs the whole loop in one launch. Planning waits for the driver's
+    /// compiler, which takes one to three seconds on an H200, once for each method and number type: binaries
+    /// are cached on disk. A program for which no kernel can be generated runs by launches. Not for
+    /// [`Shape::Cpu`].
     Jit,
-    /// One launch for each operation, rounds of iterations queued ahead.
+    /// One launch for each operation, with rounds of iterations queued ahead.
     Launches,
-    /// The whole loop in one work-group. For [`Shape::Cpu`] alone.
+    /// The whole loop in one work-group. Only for [`Shape::Cpu`].
     OneGroup,
 }
 
-/// How the kernels divide their work.
+/// How kernels divide their work.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Shape {
     /// By the kind of device.
     #[default]
     Auto,
-    /// A work-item for each element.
+    /// One work-item for each element.
     Gpu,
-    /// A work-item for each segment of 256 elements, in loops the compiler can vectorise.
+    /// One work-item for each segment of 256 elements, in loops that the compiler can vectorise.
     Cpu,
 }
 
 /// Settings of the backend. [`OpenClOptions::from_env`] reads them from the environment.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct OpenClOptions {
-    /// Which device.
+    /// Which device to use.
     pub device: DeviceChoice,
     /// How a program is run.
     pub mode: Mode,
     /// How the kernels divide their work.
     pub shape: Shape,
-    /// How many work-groups run at once, where the caller knows; `None` goes by what is known of the device. A generated
-    /// kernel of several groups hangs on a device that runs fewer.
+    /// Number of work-groups that run at once, if the caller knows it; `None` uses what is known of the
+    /// device. A generated kernel of several work-groups hangs on a device that runs fewer at once.
     pub together: Option<usize>,
 }
 
 impl OpenClOptions {
-    /// What the environment says: `LACUNA_OPENCL_DEVICE` (`auto`, `gpu`, `cpu`, a number, a part of a name),
-    /// `LACUNA_OPENCL_MODE` (`auto`, `jit`, `launches`, `one-group`), `LACUNA_OPENCL_SHAPE` (`auto`, `gpu`, `cpu`) and
-    /// `LACUNA_OPENCL_TOGETHER` (a number).
+    /// Options from the environment: `LACUNA_OPENCL_DEVICE` (`auto`, `gpu`, `cpu`, a number, a part of a
+    /// name), `LACUNA_OPENCL_MODE` (`auto`, `jit`, `launches`, `one-group`), `LACUNA_OPENCL_SHAPE` (`auto`,
+    /// `gpu`, `cpu`) and `LACUNA_OPENCL_TOGETHER` (a number).
     ///
     /// # Errors
     /// [`Error::Argument`] for a value that is none of these.

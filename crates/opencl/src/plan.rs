@@ -1,4 +1,4 @@
-//! A program made ready for the device: its tables, and the kernels that run it.
+//! A program prepared for the device: its tables, and the kernels that run it.
 use crate::Mode;
 use crate::backend::OpenCl;
 use crate::driver::{Arg, Buffer, Kernel};
@@ -8,7 +8,7 @@ use crate::source::{self, SEGMENT};
 use lacuna_engine::encode::{self, Encoded};
 use lacuna_engine::{Cell, Error, History, Program, Result, Scalar};
 
-/// A kernel and how it is launched.
+/// A kernel and its launch shape.
 pub(crate) struct Launch {
     pub(crate) kernel: Kernel,
     pub(crate) groups: usize,
@@ -17,13 +17,13 @@ pub(crate) struct Launch {
 
 /// The kernels that run a program.
 pub(crate) enum Execution {
-    /// By operation; nothing where one is instructions alone.
+    /// One entry for each operation; `None` for one that has only instructions.
     Launches(Vec<Option<Steps>>),
     OneGroup(Launch),
     Jit(Jit),
 }
 
-/// The backend's own form of a program.
+/// A program in the backend's own form.
 pub(crate) struct Prepared<T> {
     /// The backend that made it.
     pub(crate) owner: u32,
@@ -37,20 +37,21 @@ pub(crate) struct Prepared<T> {
     awaited: Option<Generated>,
     /// The cells that the program names.
     named: Vec<Cell<T>>,
-    /// How often values of matrices had been replaced when it was made; a generated kernel has them in an order of its own.
+    /// How often values of matrices had been replaced when this was made; a generated kernel has them in its
+    /// own order.
     pub(crate) values: u64,
-    /// The generation of buffers the arguments name.
+    /// The generation of the buffers that the arguments name.
     bound: Option<u64>,
-    /// What the device says: two places to read to; one to write the control block from. They never grow.
+    /// Host buffers: two to read into, one to write the control block from. They never grow.
     pub(crate) host: [Vec<u64>; 3],
 }
 
 impl<T> Prepared<T> {
-    /// Whether its kernels were never launched by it.
+    /// Whether its kernels were never launched.
     pub(crate) fn is_fresh(&self) -> bool {
         self.bound.is_none()
     }
-    /// Whether a generated kernel runs the program or is to, which has the entries of matrices in an order of its own.
+    /// Whether a generated kernel runs the program, or will: it has the entries of matrices in its own order.
     pub(crate) fn holds_entries(&self) -> bool {
         self.is_jit() || self.awaited.is_some()
     }
@@ -60,10 +61,10 @@ impl<T> Prepared<T> {
     }
 }
 
-/// Places of arguments that change from launch to launch.
+/// Indices of arguments that change from launch to launch.
 pub(crate) const ADVANCE_MODE: u32 = 7;
 const ADVANCE_CONTROL: u32 = 8;
-/// Values of the history on the device.
+/// Capacity of the history on the device.
 pub(crate) const HISTORY: usize = History::CAPACITY as usize + 2;
 
 impl OpenCl {
@@ -71,10 +72,10 @@ impl OpenCl {
         let operation = format!("planning `{}`", program.name);
         self.memory.check(program)?;
         self.check_mode(&operation)?;
-        // Kernels for several columns take no narrow ones.
+        // Kernels for several columns do not support narrow ones.
         let kept = program.column_by_column(|a| !program.has_narrow() && self.multiplies_columns(a));
         let columns = kept.has_columns() && matches!(self.options.mode, Mode::Auto | Mode::Launches);
-        // Launches alone go level by level.
+        // Only launches can solve level by level.
         let by_operation = columns || program.has_solves();
         let apart = if columns { kept } else { program.column_by_column(|_| false) };
         let encoded = encode::encode(&*apart)?;
@@ -85,7 +86,8 @@ impl OpenCl {
         let words: Vec<u64> = self.names(&encoded, &operation)?;
         let table = self.filled(bytemuck::cast_slice(&encoded.words), &operation)?;
         let names = self.filled(bytemuck::cast_slice(&words), &operation)?;
-        // What the host reads back: the control block; of a generated kernel a short history and the cells too.
+        // What the host reads back: the control block; for a generated kernel also a short history and the
+        // cells.
         let words = source::JIT_CELLS_AT + encoded.cells.len() * size_of::<T>() / 8 + 1;
         let control = self.filled(&vec![0; 8 * words], &operation)?;
         let segments = (encoded.n as usize).div_ceil(SEGMENT);
@@ -127,7 +129,7 @@ impl OpenCl {
         })
     }
 
-    /// Fails where the device does not run programs in the mode that is asked for.
+    /// Fails if the device cannot run programs in the requested mode.
     fn check_mode(&self, operation: &str) -> Result<()> {
         let mode = self.options.mode;
         if self.modes().contains(&mode) {
@@ -138,7 +140,7 @@ impl OpenCl {
         Err(Error::Unsupported { operation: operation.into(), message })
     }
 
-    /// Lets the generated kernel take over where it has been compiled since.
+    /// Switches to the generated kernel if it has been compiled.
     pub(crate) fn take_jit<T: Scalar>(&mut self, prepared: &mut Prepared<T>, operation: &str) -> Result<()> {
         let Some(generated) = prepared.awaited.take() else { return Ok(()) };
         match self.jit_state(&prepared.encoded, generated, operation)? {
@@ -165,7 +167,8 @@ impl OpenCl {
         Ok(())
     }
 
-    /// What the table's indices stand for, see `kernels-opencl/shared/cells.cl`; bit 0 of where a vector is says that it is narrow.
+    /// The words that the table's indices refer to, see `kernels-opencl/shared/cells.cl`; bit 0 of a vector's
+    /// offset marks a narrow one.
     fn names<T: Scalar>(&self, encoded: &Encoded<T>, operation: &str) -> Result<Vec<u64>> {
         let bases = 2 + encoded.vectors.len();
         let matrices = bases + 2 * encoded.bases.len();
@@ -194,7 +197,7 @@ impl OpenCl {
         self.device.local_memory.saturating_sub(1024)
     }
 
-    /// Makes the kernels' arguments name the buffers there are now.
+    /// Sets the kernels' buffer arguments to the current buffers.
     pub(crate) fn bind<T: Scalar>(&mut self, prepared: &mut Prepared<T>) -> Result<()> {
         self.memory.arena(&self.context, &self.queue)?;
         self.memory.cell_buffer::<T>(&self.context, &self.queue)?;

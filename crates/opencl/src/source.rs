@@ -1,4 +1,5 @@
-//! The kernel sources, and programs built of them: once for each device and number type, kept on disk.
+//! The kernel sources, and the programs built from them: once for each device and number type, cached on
+//! disk.
 use crate::device::Device;
 use crate::driver::{BUILD_PROGRAM_FAILURE, Context, Program, failed};
 use lacuna_engine::encode::Encoded;
@@ -11,26 +12,27 @@ use lacuna_kernels_opencl::OPERATIONS;
 use std::cell::Cell;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// Work-items of a team, which takes a segment.
+/// Work-items of a team, which processes one segment.
 pub(crate) const TEAM: usize = 32;
-/// Partial sums of an operation from which on `fold` sums them before the last group does.
+/// Number of partial sums of an operation from which `fold` sums them before the last work-group does.
 pub(crate) const FOLD: usize = 2048;
-/// Words of local memory for where the rows of a segment start.
+/// Words of local memory for the row offsets of a segment.
 const STARTS: usize = SEGMENT + 4;
 
-/// Bytes of local memory that a group of so many work-items needs for sums; one of a single team reads entries of
-/// compressed rows through it too.
+/// Bytes of local memory that a work-group of `group` work-items needs for sums; one of a single team also
+/// stages entries of compressed rows there.
 pub(crate) fn work<T: Scalar>(group: usize) -> usize {
     let sums = (batch(T::KIND) * group + SEGMENT) * size_of::<T>();
     if group == TEAM { sums.max((TEAM + SEGMENT) * size_of::<T>() + (SEGMENT + STARTS) * 4) } else { sums }
 }
 
-/// The whole text for a number type, `cpu` where a work-item takes a segment, `nvidia` for that vendor's compiler.
+/// The whole text for a number type. `cpu`: a work-item takes a whole segment; `nvidia`: NVIDIA's compiler.
 pub fn text(kind: Kind, cpu: bool, nvidia: bool) -> String {
     text_for(kind, cpu, nvidia, !NARROW)
 }
 
-/// The same, where the kernel `program` multiplies by matrices of these formats alone, a bit for each code, and [`NARROW`].
+/// The same, with the kernel `program` limited to matrices of these formats, one bit for each code, and
+/// [`NARROW`].
 fn text_for(kind: Kind, cpu: bool, nvidia: bool, formats: u32) -> String {
     let group = if cpu { 1 } else { TEAM };
     let mut text = header(kind, cpu, nvidia, false, formats & NARROW != 0);
@@ -45,23 +47,23 @@ fn text_for(kind: Kind, cpu: bool, nvidia: bool, formats: u32) -> String {
     joined(text, &OPERATIONS)
 }
 
-/// An entry point of the library, with the formats it multiplies by where it is `program`, and [`NARROW`].
+/// An entry point of the library, with the formats it supports if it is `program`, and [`NARROW`].
 pub(crate) type Entry = (&'static str, u32);
 
-/// Beside the bits of formats: for programs that have narrow vectors.
+/// A bit besides those of formats: for programs with narrow vectors.
 const NARROW: u32 = 1 << 31;
 
-/// What an entry point for a program has beside the bits of formats.
+/// The bit that an entry point for a program has besides those of formats.
 pub(crate) fn narrow_bit<T: Scalar>(encoded: &Encoded<T>) -> u32 {
     if encoded.has_narrow() { NARROW } else { 0 }
 }
 
-/// Whether an entry point that is built can stand for another one.
+/// Whether a built entry point can serve for another.
 pub(crate) fn serves(built: &Entry, wanted: &Entry) -> bool {
     built.0 == wanted.0 && built.1 & wanted.1 == wanted.1 && (built.1 ^ wanted.1) & NARROW == 0
 }
 
-/// The text with these entry points alone: compilers take seconds for all of them.
+/// The text with only these entry points: compiling all of them takes seconds.
 pub(crate) fn text_of(kind: Kind, cpu: bool, nvidia: bool, entries: &[Entry]) -> String {
     let formats = entries.iter().fold(0, |all, (_, formats)| all | formats);
     let wanted = |line: &str| entries.iter().any(|(stem, _)| line.contains(&format!("KERNEL({stem})")));
@@ -78,7 +80,7 @@ pub(crate) fn text_of(kind: Kind, cpu: bool, nvidia: bool, entries: &[Entry]) ->
     kept
 }
 
-/// A text for a device, with the options it is built with.
+/// A text for a device, with its build options.
 #[derive(Clone)]
 pub(crate) struct Source {
     context: Arc<Context>,
@@ -100,7 +102,7 @@ impl Source {
         Source { context: context.clone(), device: device.clone(), kind, text, options, cached }
     }
 
-    /// The program as it was built before and kept on disk.
+    /// The program from a binary cached on disk.
     pub(crate) fn kept(&self) -> Option<Program> {
         let binary = self.cached.read()?;
         let _building = self.building();
@@ -108,7 +110,7 @@ impl Source {
         program.build(self.device.id, self.options).ok().map(|()| program)
     }
 
-    /// Has the driver compile the text, and keeps the binary on disk.
+    /// Compiles the text with the driver, and caches the binary on disk.
     pub(crate) fn compile(&self) -> Result<Program> {
         let Source { context, device, options, .. } = self;
         let operation = format!("building the {} kernels", self.kind.name());
@@ -128,14 +130,15 @@ impl Source {
         })?;
         drop(building);
         if let Ok(binary) = program.binary() {
-            // One thread at a time: all of a process write to the same file before it gets its name.
+            // One thread at a time: all threads of a process write to the same temporary file before it is
+            // renamed.
             let _keeping = locked(&KEEPING);
             self.cached.keep(&binary);
         }
         Ok(program)
     }
 
-    /// Drivers other than NVIDIA's are not known to build programs on several threads at once.
+    /// Only NVIDIA's driver is known to build programs safely on several threads at once.
     fn building(&self) -> Option<MutexGuard<'static, ()>> {
         (!self.device.is_nvidia()).then(|| locked(&BUILDING))
     }
@@ -144,18 +147,18 @@ impl Source {
 static BUILDING: Mutex<()> = Mutex::new(());
 static LAUNCHING: Mutex<()> = Mutex::new(());
 thread_local! {
-    /// Whether this thread holds it already: what a solve calls may solve too.
+    /// Whether this thread holds the lock already: a call inside a solve may solve too.
     static LAUNCHES: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Held while kernels are launched for the first time. PoCL compiles them there, and 3.1 loses count of its loaded kernels where two
-/// threads do so at once.
+/// Held while kernels are launched for the first time. PoCL compiles them then, and PoCL 3.1 miscounts its
+/// loaded kernels if two threads do so at once.
 pub(crate) struct FirstLaunches {
     _guard: MutexGuard<'static, ()>,
 }
 
 impl FirstLaunches {
-    /// Nothing on NVIDIA's driver, which compiles when it builds, and where the thread has it.
+    /// `None` on NVIDIA's driver, which compiles at build time, and if the thread already holds the lock.
     pub(crate) fn hold(device: &Device) -> Option<Self> {
         if device.is_nvidia() || LAUNCHES.get() {
             return None;

@@ -1,7 +1,7 @@
-//! What calls of the driver answer, and errors of it.
+//! Status codes of the driver, and errors made from them.
 use lacuna_engine::{Error, Result};
 
-/// A status of the driver that is not success.
+/// A status of the driver other than success.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Status(pub(crate) i32);
 
@@ -14,7 +14,7 @@ pub(crate) const DEVICE_NOT_FOUND: Status = Status(-1);
 pub(crate) const PLATFORM_NOT_FOUND: Status = Status(-1001);
 
 impl Status {
-    /// The name in the specification, where it is one of the usual ones.
+    /// The name in the specification, for the usual ones.
     fn name(self) -> &'static str {
         match self.0 {
             -1 => "CL_DEVICE_NOT_FOUND",
@@ -47,7 +47,7 @@ impl Status {
             _ => "unknown status",
         }
     }
-    /// Whether memory could not be had.
+    /// Whether memory ran out.
     pub(crate) fn is_out_of_memory(self) -> bool {
         [MEM_OBJECT_ALLOCATION_FAILURE, OUT_OF_RESOURCES, OUT_OF_HOST_MEMORY, INVALID_BUFFER_SIZE]
             .contains(&self)
@@ -60,15 +60,15 @@ impl std::fmt::Display for Status {
     }
 }
 
-/// What a call of the driver gives.
+/// The result of a driver call.
 pub(crate) type Outcome<T> = Result<T, Status>;
 
-/// Success, or the status that is not.
+/// Success, or the failing status.
 pub(crate) fn check(status: i32) -> Outcome<()> {
     if status == 0 { Ok(()) } else { Err(Status(status)) }
 }
 
-/// An error of the device for a status.
+/// A device error for a status.
 pub(crate) fn failed(device: &str, operation: &str, status: Status) -> Error {
     let advice = match status {
         PLATFORM_NOT_FOUND | DEVICE_NOT_FOUND => "; `clinfo -l` shows what the system has",

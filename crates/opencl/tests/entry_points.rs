@@ -1,12 +1,12 @@
-//! Without a device: every kernel the host asks for is there, takes as many arguments as the host sets, in the order
-//! it sets them; and the kernels for CUDA have the same entry points.
+//! Without a device: every kernel the host asks for exists and takes the arguments that the host sets, in
+//! that order; the kernels for CUDA have the same entry points.
 use lacuna_engine::Kind;
 use lacuna_kernels_opencl::{FRAME, GENERATED, OPERATIONS};
 use lacuna_opencl::text;
 use std::collections::BTreeMap;
 use std::path::Path;
 
-/// The arguments of each entry point by the name before the number type, comments left out.
+/// The arguments of each entry point, by its name without the number type; comments are removed.
 fn kernels(source: &str) -> BTreeMap<String, Vec<String>> {
     let code: String =
         source.lines().map(|line| line.split("//").next().unwrap_or("").to_owned() + "\n").collect();
@@ -28,7 +28,7 @@ fn kernels(source: &str) -> BTreeMap<String, Vec<String>> {
     found
 }
 
-/// What the macro of that name stands for.
+/// The expansion of the macro of that name.
 fn operation_arguments() -> String {
     let text = OPERATIONS.iter().find_map(|(_, text)| text.split_once("#define OPERATION_ARGUMENTS"));
     let lines = text.expect("a definition").1.lines();
@@ -189,7 +189,8 @@ fn kernels_for_cuda_have_the_same_entry_points() {
         .filter(|file| file.path().extension().is_some_and(|e| e == "cu" || e == "cuh"))
         .filter_map(|file| std::fs::read_to_string(file.path()).ok())
         .collect();
-    // `advance` is `start` there, a graph replays the rest, nothing runs in one group; sums of many segments meet in `sweep` itself.
+    // CUDA has `start` for `advance` and replays graphs for the rest; no kernel runs in one group, and
+    // `sweep` itself sums many segments.
     let here_alone = ["advance", "fold", "program", "spmv_pieces"];
     let shared = all().into_keys().filter(|name| !here_alone.contains(&name.as_str()));
     let missing: Vec<_> = shared.filter(|name| !sources.contains(&format!(" {name}_##S("))).collect();

@@ -8,13 +8,13 @@ use std::sync::Arc;
 
 const SIZES: [usize; 9] = [1, 2, 31, 255, 256, 257, 1000, 4099, 70_001];
 
-/// The same on the reference and on every device; what it returns has to agree.
+/// Runs the same case on the reference and on every device; the results must be equal.
 fn agree<T: Scalar>(
     on: &mut [(Mode, OpenCl)],
     what: &str,
     case: impl Fn(&mut dyn FnMut(Job<'_, T>) -> Vec<T>) -> Vec<T>,
 ) {
-    // The case drives a backend through one closure, since `Backend` is not a trait object.
+    // The case drives a backend through one closure, since `Backend` is not dyn-compatible.
     let mut reference = Reference::new();
     let expected = case(&mut |job| job.run(&mut reference));
     for (mode, dev) in on {
@@ -23,7 +23,7 @@ fn agree<T: Scalar>(
     }
 }
 
-/// What a case asks of a backend.
+/// The work that a case requests from a backend.
 enum Job<'a, T> {
     Sweep { vectors: &'a [Vec<T>], cells: &'a [T] },
     Product { a: &'a lacuna_formats::Csr<T>, x: &'a [T], d: &'a [T] },
@@ -63,7 +63,7 @@ fn all<T: Scalar, B: Backend>(
     out
 }
 
-/// A pass with every kind of term, several dots and formulas.
+/// A pass with every kind of term, several dot products and formulas.
 fn sweep<T: Scalar, B: Backend>(dev: &mut B, vectors: &[Vec<T>], cells: &[T]) -> Vec<T> {
     let v: Vec<_> = vectors.iter().map(|v| upload(dev, v)).collect();
     let [x, r, p, q, d] = v[..] else { panic!() };

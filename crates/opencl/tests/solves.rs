@@ -1,5 +1,5 @@
-//! Every method, with and without Jacobi, against the serial reference: the same bits of solution, history and
-//! outcome, however the program is run.
+//! Every method, with and without Jacobi, against the serial reference: equal bits of solution, history and
+//! outcome, in every mode.
 #[macro_use]
 mod common;
 use common::{alone, bits, device, devices, grid, small};
@@ -79,7 +79,7 @@ fn methods<T: Scalar>() {
     let mut on = devices();
     let size = if small() { 9 } else { 17 };
     let complex = T::KIND.is_complex();
-    // The suite has all of them; a kernel for each takes seconds to compile.
+    // The suite has all methods; compiling a kernel for each takes seconds.
     let some = ["cg", "classical-cg", "minres", "bicgstab", "classical-bicgstab", "idr", "gmres"];
     for info in METHODS.iter().filter(|info| some.contains(&info.name)) {
         let hermitian = info.hermitian();
@@ -115,7 +115,7 @@ fn what_goes_wrong_is_told_alike() {
     agree(&mut on, "bicgstab", &huge, false, Stop::default());
 }
 
-/// Rows of many entries, which several lanes share.
+/// Rows of many entries, shared by several lanes.
 fn long_rows<T: Scalar>() {
     let mut on = devices();
     let n = if small() { 70 } else { 700 };
@@ -170,7 +170,7 @@ fn larger_systems_take_several_rounds() {
     agree(&mut on, "gmres", &a, false, Stop { max_iters: 100, ..Stop::default() });
 }
 
-/// A cycle over two levels: vectors of two lengths, two rectangular matrices and a dense one.
+/// A two-level cycle: vectors of two lengths, two rectangular matrices and a dense one.
 struct TwoLevels<T> {
     a: Matrix<T>,
     restriction: Matrix<T>,
@@ -178,12 +178,12 @@ struct TwoLevels<T> {
     prolongation: Matrix<T>,
     weights: Vector<T>,
     fine: Vector<T>,
-    /// A right-hand side and a solution.
+    /// Right-hand side and solution of the coarse level.
     below: [Vector<T>; 2],
 }
 
 impl<T: Scalar> TwoLevels<T> {
-    /// Of an `m × m` grid, `g × g` of its points to one below.
+    /// For an `m × m` grid; `g × g` of its points are aggregated into one.
     fn new<B: Backend>(dev: &mut B, a: &Csr<T>, m: usize, g: usize) -> Self {
         let (n, side) = (m * m, m / g);
         let below = side * side;
@@ -263,7 +263,7 @@ in_every_type!(several_lengths);
 fn every_format_of_large_systems() {
     let _alone = alone();
     let Some(mut dev) = device(Mode::Auto) else { return };
-    // Others have no such kernels, and take long.
+    // Other devices have no such kernels, and are slow.
     if !dev.device().details.contains(&("kind", "gpu".into())) {
         return;
     }
@@ -292,7 +292,7 @@ fn a_watched_solve_can_be_cancelled() {
         let op = dev.matrix(Arc::new(a.clone())).unwrap();
         let stop = Stop { rtol: 0.0, max_iters: 100_000_000, ..Stop::default() };
         let method = |k: &mut Recorder<'_, f64>, s: &lacuna_solvers::System<'_, f64>| {
-            // Counts for ever: the residual never changes.
+            // Counts forever: the residual never changes.
             let [rr] = k.cells();
             let [r] = k.vectors(s.n());
             k.each(|k| k.spmv_dot(s.a, s.b, r, Pass::new("spin").dot(rr, s.b, s.b).count(rr)));
@@ -357,7 +357,7 @@ fn what_does_not_fit_says_how_much_was_asked_for_and_is_free() {
         assert!(available.is_some_and(|free| free > 0 && free <= memory), "{available:?} of {memory}");
         assert_eq!(dev.held_bytes(), held);
     }
-    // The backend goes on.
+    // The backend still works.
     let x = Backend::vector::<f64>(&mut dev, 1000).unwrap();
     dev.upload(&[1.0; 1000], x).unwrap();
     let mut back = [0.0; 1000];

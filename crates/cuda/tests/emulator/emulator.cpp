@@ -1,9 +1,9 @@
-// A CUDA driver that runs this crate's kernels on the host, so that their logic, the host code around them and the bits they
-// compute are tested where there is no GPU. Not a general emulator: it knows the kernels by name, executes every call
-// at once, and says nothing about speed or about races within a warp.
+// A CUDA driver that runs this crate's kernels on the host, to test their logic, the host code around them and the bits
+// they compute without a GPU. Not a general emulator: it knows the kernels by name, executes every call immediately,
+// and says nothing about speed or about races within a warp.
 //
-// A block is a thread of the operating system, the threads of a block are fibers of it, which change places at
-// barriers and shuffles. `build.sh` beside this compiles it to a libcuda.so.1.
+// A block is a thread of the operating system; the threads of a block are fibers of it, which switch at barriers and
+// shuffles. `build.sh` beside this file compiles it to a libcuda.so.1.
 #include <atomic>
 #include <cstdarg>
 #include <cstdint>
@@ -280,7 +280,7 @@ int cuEventSynchronize(void *) { return 0; }
 int cuEventDestroy_v2(void *) { return 0; }
 int cuMemAlloc_v2(uint64_t *p, size_t n) {
     if (allocated + n > (size_t(4) << 30)) return 2;
-    // Filled with what is not a number, so that nothing is taken for zero that was not cleared.
+    // Filled with NaN bits, so that memory that was never cleared does not pass for zeros.
     void *m = aligned_alloc(256, (n + 255) / 256 * 256);
     memset(m, 0xff, n);
     *p = uint64_t(m);

@@ -1,10 +1,10 @@
-//! What the tests of the CUDA backend share: a device or a loud skip, random numbers, equality of bits.
+//! Shared by the tests of the CUDA backend: a device or a printed skip, random numbers, equality of bits.
 #![allow(dead_code, unreachable_pub)]
 use lacuna_cuda::{Cuda, CudaOptions, Mode};
 use lacuna_engine::{Error, Result, Scalar};
 use lacuna_formats::{Csr, Triplets};
 
-/// A backend, or `None` where there is no device: a failure where `LACUNA_REQUIRE` names `cuda`.
+/// A backend, or `None` if there is no device; fails if `LACUNA_REQUIRE` names `cuda`.
 pub fn device() -> Option<Cuda> {
     match Cuda::with(&CudaOptions::default()) {
         Ok(dev) => Some(dev),
@@ -17,7 +17,7 @@ pub fn device() -> Option<Cuda> {
     }
 }
 
-/// The ways of execution there are on this machine.
+/// The modes of execution available on this machine.
 pub fn modes() -> Vec<Mode> {
     let mut modes = vec![Mode::Stream, Mode::Graph];
     if lacuna_cuda::compiler_found() {
@@ -28,7 +28,7 @@ pub fn modes() -> Vec<Mode> {
     modes
 }
 
-/// What a mode made of a program; nothing, said aloud, where no kernel can be generated for it.
+/// The result of a program in a mode; `None`, with a message, if no kernel can be generated for it.
 #[track_caller]
 pub fn unless_refused<X>(mode: Mode, done: Result<X>, what: &str) -> Option<X> {
     match done {
@@ -68,7 +68,7 @@ impl Random {
     }
 }
 
-/// Whether two numbers have the same bits; any NaN is like any other.
+/// Whether two numbers have the same bits; all NaNs are equal.
 pub fn same<T: Scalar>(a: T, b: T) -> bool {
     let part = |a: f64, b: f64| a.to_bits() == b.to_bits() || (a.is_nan() && b.is_nan());
     part(a.re(), b.re()) && part(a.im(), b.im())
@@ -89,8 +89,8 @@ pub fn assert_same<T: Scalar>(got: &[T], expected: &[T], what: &str) {
     }
 }
 
-/// A random matrix with about `per_row` entries a row, some rows empty and some full of twice as many; square ones are
-/// diagonally dominant.
+/// A random matrix with about `per_row` entries a row, some rows empty and some with twice as many; square
+/// ones are diagonally dominant.
 pub fn random_matrix<T: Scalar>(rows: usize, cols: usize, per_row: usize, seed: u64) -> Csr<T> {
     let mut random = Random::new(seed);
     let mut triplets = Triplets::new(rows, cols);

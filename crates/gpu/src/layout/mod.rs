@@ -1,4 +1,4 @@
-//! How the rows and the local memory of a generated kernel are divided.
+//! How a generated kernel divides rows and local memory.
 use crate::source::{self, SEGMENT};
 use crate::write::{self, Generated, Shape};
 use lacuna_engine::encode::{self, Encoded};
@@ -7,90 +7,91 @@ use lacuna_engine::{Format, Scalar};
 mod resident;
 mod streaming;
 
-/// What a layout depends on of the device.
+/// The properties of a device that a layout depends on.
 #[derive(Clone, Copy, Debug)]
 pub struct Device {
-    /// Whether it is NVIDIA's: warps of 32 and 16-byte accesses that are single.
+    /// Whether the device is NVIDIA's: warps of 32 and atomic 16-byte accesses.
     pub nvidia: bool,
-    /// Bytes of the second-level cache where loads can say what is to stay there (NVIDIA's compute capability 8.0), 0
-    /// where they cannot.
+    /// Bytes of the second-level cache if loads can set an eviction policy (NVIDIA, compute capability 8.0),
+    /// else 0.
     pub cache: usize,
-    /// Bytes of local memory a group may use.
+    /// Local memory available to a work-group, in bytes.
     pub local: usize,
-    /// Work-items of a group at the most.
+    /// Maximum work-items of a work-group.
     pub largest: usize,
-    /// Work-items of a group that are wanted; 0 chooses.
+    /// Requested work-items of a work-group; 0 chooses.
     pub size: usize,
-    /// Groups that share a segment, a power of two; 0 chooses.
+    /// Work-groups that share a segment, a power of two; 0 chooses.
     pub ways: usize,
-    /// Groups that run at once.
+    /// Work-groups that run at once.
     pub units: usize,
-    /// The words of OpenCL C for a compiler of another language: a name and the text.
+    /// Defines the words of OpenCL C for a compiler of another language: a name and the text.
     pub prelude: Option<(&'static str, &'static str)>,
 }
 
-/// What a layout depends on of a matrix.
+/// The properties of a matrix that a layout depends on.
 #[derive(Clone, Copy)]
 pub struct MatrixFacts<'a, T> {
-    /// The host's form.
+    /// The matrix on the host.
     pub format: &'a dyn Format<T>,
-    /// The serial of its handle.
+    /// The serial number of its handle.
     pub serial: u32,
-    /// Whether its entries may be laid out anew.
+    /// Whether its entries may be repacked.
     pub stages: bool,
 }
 
-/// Whether a program goes over vectors of several lengths. Operations over shorter ones are shared out among more groups where
-/// vectors stay in memory.
+/// Whether a program has vectors of several lengths. When vectors are streamed, operations over shorter ones
+/// are divided among more work-groups.
 pub fn has_shorter<T>(e: &Encoded<T>) -> bool {
     e.vectors.iter().any(|v| v.len < e.n as usize)
 }
 
-/// Entries of a row beyond which it is long, on average.
+/// Average entries per row above which rows count as long.
 const LONG_ROW: usize = 16;
 
 impl<T: Scalar> MatrixFacts<'_, T> {
-    /// Whether rows have so many entries that more groups than there are segments pay.
+    /// Whether rows are long enough that more work-groups than segments pay.
     pub fn has_long_rows(&self) -> bool {
         self.format.nnz() > LONG_ROW * self.format.shape().0
     }
 }
 
-/// A program as a kernel generated for it: the text, what lies in its buffers, and how it is launched.
+/// The kernel generated for a program: its text, the sizes of its buffers, and its launch shape.
 pub struct Layout {
-    /// The whole text, an entry point `solve` and one `advance`.
+    /// The whole text, with the entry points `solve` and `advance`.
     pub text: String,
-    /// The number of groups.
+    /// Number of work-groups.
     pub groups: usize,
-    /// What the text was written for.
+    /// What the text was generated for.
     pub shape: Shape,
-    /// What follows the shared texts, and the numbers it reads.
+    /// The text after the shared sources, and the numbers it reads.
     pub generated: Generated,
-    /// Words of one half of the buffer of sums.
+    /// Words in one half of the buffer of sums.
     pub half: usize,
-    /// Words of the buffer of operands.
+    /// Words in the buffer of operands.
     pub shared: usize,
-    /// Bytes of each local buffer: terms, sums, rows of a product, its operand, cells, control block, numbers of blocks, columns and
-    /// values of entries that stay there.
+    /// Bytes of each local buffer: terms, sums, rows of a product, its operand, cells, control block,
+    /// parameters of the blocks, then columns and values of the entries kept in local memory.
     pub local: [usize; 9],
 }
 
-/// Work-items of a group where so many are wanted: whole segments of them, no more than there may be but one for each row.
+/// The requested number of work-items, rounded up to whole segments, within the limit but at least one for
+/// each row.
 fn wanted_size(wanted: usize, rows: usize, most: usize) -> usize {
     wanted.min(most / SEGMENT * SEGMENT).next_multiple_of(SEGMENT).max(rows)
 }
 
-/// Segments of a chunk that a lane of a warp has at the most, a power of two.
+/// Maximum segments of a chunk for one lane of a warp, a power of two.
 fn pieces(segments: usize) -> usize {
     segments.min(SEGMENT).div_ceil(32).next_power_of_two()
 }
 
-/// How local memory is divided, in numbers.
+/// Sizes of the parts of local memory, in numbers.
 struct Sizes {
     groups: usize,
-    /// Sums of one exchange at the most.
+    /// Maximum sums of one exchange.
     sums: usize,
-    /// Bytes.
+    /// In bytes.
     params: usize,
     got: usize,
     rows_at: usize,
@@ -118,7 +119,7 @@ impl Layout {
     }
 }
 
-/// Percent of so many bytes that have room in so many of a cache; all where loads cannot say what is to stay there.
+/// Percentage of `bytes` that fits in `cache` bytes; 100 if loads cannot set an eviction policy.
 fn kept_percent(bytes: usize, cache: usize) -> usize {
     if cache > 0 && bytes > cache { 100 * cache / bytes } else { 100 }
 }

@@ -1,4 +1,4 @@
-//! Kernels that keep vectors in registers, a row for each work-item.
+//! Kernels that keep vectors in registers, one row for each work-item.
 use super::{Device, Layout, MatrixFacts, Sizes, kept_percent, pieces, wanted_size};
 use crate::plan_cache::{Facts, Key, Placement, PlanCache, Repack};
 use crate::repacked::{Groups, Repacked};
@@ -9,26 +9,27 @@ use lacuna_engine::Scalar;
 use lacuna_engine::encode::{self, Encoded};
 use std::sync::Arc;
 
-/// Entries and padding together, over entries, in quarters, beyond which there is no such kernel.
+/// Maximum of entries and padding over entries, in quarters; above it the program has no resident kernel.
 const PADDING: usize = 40;
-/// Registers of 32 bits a device has for a group, and a work-item at the most; what the code itself needs of them.
+/// 32-bit registers: of a device for one work-group, the maximum of a work-item, and those the code itself
+/// needs.
 const REGISTERS: (usize, usize, usize) = (65536, 255, 40);
-/// Registers beside those of [`REGISTERS`] that code needs where entries are kept too.
+/// Further registers that the code needs when entries are kept too.
 const TAKEN_BY_ROWS: usize = 16;
-/// Entries of a row, or of a lane of it, that are kept in registers at the most.
+/// Maximum entries of a row, or of one lane of it, that are kept in registers.
 const MOST_KEPT: usize = 32;
 
-/// How rows are divided among groups and work-items.
+/// How rows are divided among work-groups and work-items.
 struct Division {
-    /// Whether one group runs alone.
+    /// Whether a single work-group runs.
     one: bool,
     groups: usize,
-    /// Groups that share the rows of a segment.
+    /// Work-groups that share the rows of a segment.
     ways: usize,
-    /// Segments in all, and of a group at the most.
+    /// Segments in all, and the maximum of a work-group.
     segments: usize,
     mine: usize,
-    /// Rows and work-items of a group at the most.
+    /// Maximum rows, and work-items, of a work-group.
     rows: usize,
     size: usize,
 }
@@ -43,7 +44,7 @@ impl Division {
         let (one, nvidia, segments) = (groups == 1, device.nvidia, (e.n as usize).div_ceil(SEGMENT));
         let (mine, most) = (segments.div_ceil(groups), device.largest.min(1024) / SEGMENT);
         let longest = matrices.iter().map(|a| a.format.lanes()).max().unwrap_or(1);
-        // Rows with many entries are worth more groups.
+        // Long rows justify more work-groups.
         let share = [8, 4, 2].into_iter().find(|ways| segments * ways <= device.units);
         let ways = match (device.ways, share) {
             _ if one || !nvidia || mine > 1 => 1,
@@ -53,11 +54,11 @@ impl Division {
             _ => 1,
         };
         let rows = mine * SEGMENT / ways;
-        // Lanes of long rows work side by side, and so do the columns of a basis.
+        // Lanes of long rows work in parallel, and so do the columns of a basis.
         let [least, wide] = match (longest, e.bases.is_empty()) {
             (1, false) => [512, 512],
             (1, true) => [128, 512],
-            // Fewer work-items keep more entries each.
+            // With fewer work-items, each can keep more entries.
             _ => [256, 256],
         };
         let size = (rows * longest).clamp(least, wide).max(rows);
@@ -66,11 +67,12 @@ impl Division {
         Division { one, groups: groups * ways, ways, segments, mine, rows, size }
     }
 
-    /// What each group multiplies, by what each segment does: the first column, and how many from there on.
+    /// The window of the operand that each work-group multiplies, from the spans of its segments: first
+    /// column and width.
     fn windows(&self, spans: &[(u32, u32)]) -> Vec<(u32, u32)> {
         let (segments, units) = (self.segments, self.groups / self.ways);
         let window = |unit: usize| {
-            // A matrix of fewer rows has fewer segments.
+            // A matrix with fewer rows has fewer segments.
             let [from, to] = [unit, unit + 1].map(|unit| (segments * unit / units).min(spans.len()));
             let mine = &spans[from..to];
             let mine = mine.iter().filter(|(low, end)| low < end);
@@ -80,23 +82,24 @@ impl Division {
         (0..self.groups).map(|g| window(g / self.ways)).collect()
     }
 
-    /// Turns in which a group takes so many lanes of all rows.
+    /// Rounds in which a work-group covers `lanes` lanes of all its rows.
     fn turns(&self, lanes: u32) -> usize {
         (self.rows * lanes as usize).div_ceil(self.size)
     }
 }
 
-/// How the entries of a matrix are taken.
+/// How the entries of a matrix are accessed.
 struct Taken {
-    /// What each group multiplies, and whether that fits local memory.
+    /// The window of the operand for each work-group, and whether it fits local memory.
     windows: Vec<(u32, u32)>,
     fits: bool,
-    /// Entries of a turn that stay in registers, 0 for none.
+    /// Entries of a round that are kept in registers; 0 for none.
     kept: usize,
-    /// Lanes of a row side by side, and those that a work-item takes in turn.
+    /// Lanes of a row in parallel, and lanes that one work-item takes in turn.
     lanes: u32,
     sums: u32,
-    /// Places of the group that has the most; nothing for compressed rows of one lane, which lie well enough as they are.
+    /// Maximum places of a work-group; `None` for compressed rows of one lane, which are read as they are
+    /// stored.
     places: Option<usize>,
 }
 
@@ -107,8 +110,8 @@ impl Taken {
 }
 
 impl Layout {
-    /// A row for each work-item, vectors in registers, and the entries of its matrices; nothing where the program has no
-    /// such form.
+    /// The kernel that keeps vectors in registers, one row for each work-item, with the repacked entries of
+    /// its matrices. `None` if the program has no such kernel.
     pub fn resident<T: Scalar, E: Clone, P: Clone>(
         e: &Encoded<T>,
         matrices: &[MatrixFacts<'_, T>],
@@ -120,9 +123,9 @@ impl Layout {
         let division = Division::of(e, matrices, device, groups);
         let Division { one, groups, ways, segments, mine, rows, size } = division;
 
-        // Local memory: what is needed first, then terms of sums, then what a group multiplies.
+        // Local memory: fixed needs first, then the terms of sums, then the operand window.
         let chunks = if one { mine } else { segments.div_ceil(SEGMENT) };
-        let sums = e.sums as usize + 4; // with those that an operation may leave to the next
+        let sums = e.sums as usize + 4; // with those deferred to the next operation
         let (got, cells) = (sums * chunks, e.cells.len());
         let rows_at = if matrices.iter().any(|a| a.format.lanes() > 1) { rows } else { 1 };
         let params = write::params_room(e);
@@ -150,7 +153,7 @@ impl Layout {
         let laid = lay_out(matrices, n, &division, &mut taken, plans)?;
         let fitting = taken.iter().filter(|a| a.fits && !one).map(Taken::widest).max();
         let widest = 1 + fitting.unwrap_or(0).max(if one { n } else { 0 });
-        // Entries beyond those in registers stay in local memory, as many as it has room for.
+        // Entries that do not fit registers stay in local memory, as many as fit.
         let mut left = (room.saturating_sub(terms + widest) * number).saturating_sub(64);
         let entry = number + size_of::<u16>();
         let stay = |a: &Taken| {
@@ -160,10 +163,12 @@ impl Layout {
             stay
         };
         let stay: Vec<usize> = taken.iter().map(stay).collect();
-        // What is left of them is read from memory or the second-level cache again and again, all of it in the same order.
+        // The rest is read from memory or the second-level cache again and again, in the same order each
+        // time.
         let staying = stay.iter().sum::<usize>() * (number + size_of::<u32>()) * groups;
         let held = e.matrices.iter().map(|a| a.bytes).sum::<usize>().saturating_sub(staying);
-        // Loads that say what is to stay are slower by OpenCL: none are, up to more of the cache.
+        // Under OpenCL, loads with an eviction policy are slower: none are used until a larger part of the
+        // cache is needed.
         let most = if device.prelude.is_some() { device.cache / 3 * 2 } else { device.cache / 5 * 4 };
         let shape = Shape {
             size,
@@ -193,8 +198,8 @@ impl Layout {
     }
 }
 
-/// How the entries of each matrix are taken where local memory has room for so many numbers of what it multiplies; and how many
-/// numbers registers have room for.
+/// How the entries of each matrix are accessed when local memory has room for `room` numbers of the operand,
+/// and how many numbers registers can hold.
 fn take<T: Scalar>(
     e: &Encoded<T>,
     matrices: &[MatrixFacts<'_, T>],
@@ -207,10 +212,10 @@ fn take<T: Scalar>(
     let (number, nvidia, size) = (size_of::<T>(), device.nvidia, division.size);
     let (all, each, code) = REGISTERS;
     let registers = (all / size).min(each).saturating_sub(code) * 4 / number;
-    // Entries of matrices go to registers after the vectors, where they fit.
+    // Entries of matrices get the registers that vectors leave free, if they fit.
     let vectors = write::registers(e, registers).len();
     let mut left = ((registers - vectors) * number / 4).saturating_sub(TAKEN_BY_ROWS);
-    // Where groups have no more work-items than rows, one takes all lanes of a row.
+    // If work-groups have no more work-items than rows, one work-item takes all lanes of a row.
     let all_busy = nvidia && !division.one && division.ways == 1;
     let all_busy = all_busy && 2 * e.n as usize >= division.groups * size;
     let taken = matrices.iter().zip(facts).map(|(a, facts)| {
@@ -231,7 +236,8 @@ fn take<T: Scalar>(
     (taken.collect(), registers)
 }
 
-/// The entries of all matrices as they are taken, laid out anew or as kept, and the places of each; nothing where one cannot be.
+/// The repacked entries of all matrices, new or cached, and the places of each; `None` if one cannot be
+/// repacked.
 fn lay_out<T: Scalar, E: Clone, P: Clone>(
     matrices: &[MatrixFacts<'_, T>],
     n: usize,
@@ -264,7 +270,7 @@ fn lay_out<T: Scalar, E: Clone, P: Clone>(
     Some(Repack::New(repacked, key, Placement::Resident(taken.iter().map(|a| a.places).collect())))
 }
 
-/// What a group that multiplies a window counts columns from, and the column of a place without an entry: the one behind the
+/// The column that a work-group counts from, and the column of a place without an entry: the one past the
 /// window, see `resident_rows.cl`.
 fn column_and_hole<T: Scalar>(
     (low, width): (u32, u32),
@@ -276,8 +282,8 @@ fn column_and_hole<T: Scalar>(
     (if fits { low } else { 0 }, (fits && !T::KIND.is_complex()).then_some(width))
 }
 
-/// Entries of a slice that a work-item has under way: two batches of them, and what one of these multiplies, take half of the
-/// registers there are for it. OpenCL's compiler needs more of them.
+/// Entries of a slice that a work-item has in flight: two batches and the operand values of one fill at most
+/// half of its registers. OpenCL's compiler needs more registers.
 fn depth(number: usize, size: usize, device: Device) -> usize {
     let words = 2 + 3 * number / 4;
     let most = if device.prelude.is_none() && size > 512 { 4 } else { 8 };

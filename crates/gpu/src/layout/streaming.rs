@@ -1,4 +1,4 @@
-//! Kernels whose vectors stay in memory, a warp for each segment.
+//! Kernels that stream vectors from memory, one warp for each segment.
 use super::{Device, Layout, MatrixFacts, Sizes, pieces, wanted_size};
 use crate::plan_cache::{Key, Placement, PlanCache, Repack};
 use crate::repacked::Repacked;
@@ -10,14 +10,15 @@ use lacuna_engine::Scalar;
 use lacuna_engine::encode::{self, Encoded, OP_DOT_COUNT};
 use std::ops::Range;
 
-/// Work-items of a group where vectors stay in memory: where rows are long and passes short, and elsewhere.
+/// Work-items of a work-group when vectors are streamed: with long rows and short passes, and otherwise.
 const SIZE: [usize; 2] = [768, 512];
-/// Entries and padding together, over entries, in quarters, beyond which a matrix stays as it is; and where it has no other form.
+/// Maximum of entries and padding over entries, in quarters, above which a matrix is not repacked; and the
+/// same for formats with no other kernel.
 const PADDING: usize = 5;
 const MOST_PADDING: usize = 40;
 
 impl Layout {
-    /// Vectors in memory, a warp for each segment.
+    /// The kernel that streams vectors from memory, one warp for each segment.
     pub fn streaming<T: Scalar, E: Clone, P: Clone>(
         e: &Encoded<T>,
         matrices: &[MatrixFacts<'_, T>],
@@ -29,7 +30,8 @@ impl Layout {
         let segments = n.div_ceil(SEGMENT);
         let (mine, chunks) = (segments.div_ceil(groups), segments.div_ceil(SEGMENT));
         let lanes: Vec<u32> = matrices.iter().map(|a| a.format.lanes() as u32).collect();
-        // A warp takes whole segments: of more warps than there are segments some do nothing, and long rows want many.
+        // A warp takes whole segments, so warps beyond the number of segments idle; long rows need many
+        // warps.
         let long = lanes.iter().any(|w| *w > 1) && e.bases.is_empty() && e.slots <= 4;
         let size = match device.size {
             0 => SIZE[usize::from(!long)],
@@ -39,7 +41,7 @@ impl Layout {
         let params = write::params_room(e);
         let bytes = (sums * mine + sums.max(size / 32) + e.cells.len() + 2) * number + params;
         let bytes = bytes + 8 * encode::CONTROL_WORDS as usize + 64;
-        // Where there are more warps than segments they share these.
+        // If there are more warps than segments, several share a segment.
         let kept = (0..e.ops()).map(|op| e.op(op, OP_DOT_COUNT)).max().unwrap_or(0) as usize + 4;
         let parts = |share: usize| if share > 1 { kept * mine * share * 32 } else { 1 };
         let fits =
@@ -58,7 +60,8 @@ impl Layout {
                 (products, numbers, Repack::New(repacked, key, way))
             }
         };
-        // A row of coordinates in pieces is stored before these are added, and would be rounded then.
+        // The coordinates of a long row are added in pieces after the row is stored, which would round it
+        // twice.
         let coordinates =
             |p: &Product| matches!(p, Product::Slices(Slices { apart: Apart::Coordinates, .. }));
         if e.has_narrow() && products.iter().any(coordinates) {
@@ -68,9 +71,9 @@ impl Layout {
         if bytes + rows_at * number > device.local {
             return None;
         }
-        // What is used again before all of it is gone from the cache should stay there, entries of matrices should not.
+        // Data reused before it would be evicted should stay in the cache; entries of matrices should not.
         let held = e.matrices.iter().map(|a| a.bytes).sum::<usize>() + e.vectors.len() * n * number;
-        // Operands gathered from everywhere need more of it.
+        // Operands gathered from arbitrary places need more of the cache.
         let gathers = products.iter().any(|p| matches!(p, Product::Slices(slices) if slices.sorted));
         let most = if gathers { device.cache / 4 * 3 } else { device.cache };
         let keep = if device.cache > 0 && held > most { 0 } else { 100 };
@@ -105,14 +108,14 @@ impl Layout {
     }
 }
 
-/// The rows of a group, of so many, in whole runs: as in streaming.cl.
+/// The rows of work-group `group` of `groups`, in whole runs, as in streaming.cl.
 fn rows_of_group(rows: usize, run: usize, group: usize, groups: usize) -> Range<usize> {
     let first = |group: usize| (rows.div_ceil(run) * group / groups * run).min(rows);
     first(group)..first(group + 1)
 }
 
-/// How each matrix is multiplied where vectors stay in memory, its entries where they are laid out for that, and the numbers
-/// of local memory that this takes. A group has so many `warps`.
+/// How each matrix is multiplied when vectors are streamed, the repacked entries where needed, and the local
+/// memory that takes, in numbers. A work-group has `warps` warps.
 fn lay_out_streaming<T: Scalar>(
     e: &Encoded<T>,
     matrices: &[MatrixFacts<'_, T>],
@@ -134,9 +137,9 @@ fn lay_out_streaming<T: Scalar>(
             kernel => {
                 let rows = Rows::of(a.format)?;
                 if count < n && rows.pieces().is_some() {
-                    return None; // they are listed by segments
+                    return None; // pieces are listed by segments
                 }
-                // What has no other form may take more.
+                // Formats with no other kernel may have more padding.
                 let sorted = if kernel == "csr" { PADDING } else { MOST_PADDING };
                 let padding = [PADDING, sorted];
                 match a.stages.then(|| repacked.slices(m, &rows, count, &groups, warps, padding)).flatten() {

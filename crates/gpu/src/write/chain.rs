@@ -1,17 +1,19 @@
-//! What is evaluated between an operation and the next one.
+//! The code evaluated between one operation and the next.
 use super::text::Text;
 use super::{Writer, list};
 use lacuna_engine::Scalar;
 use lacuna_engine::encode::*;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Operations that a chain of instructions goes through before it leaves the rest to the table.
+/// Maximum operations in a chain of instructions; the rest is left to the interpreter.
 const DEEPEST: usize = 4;
-/// Segments up to which operands are fetched while sums are on their way: beyond, the one is in the other's way.
+/// Maximum segments for which operands are prefetched while sums are exchanged; with more, the two compete
+/// for bandwidth.
 pub(super) const AHEAD: usize = 128;
 
 impl<T: Scalar> Writer<'_, T> {
-    /// The code behind an operation whose sums are in `sums`, behind that of one that left its sums to it.
+    /// The code after operation `op`, whose sums are in `sums`; `before` is an operation that deferred its
+    /// sums to this one.
     pub(super) fn chain(&self, t: &mut Text, op: u32, sums: &[u32], before: Option<u32>) -> Chain {
         if self.is_rare(op) {
             let op = t.hole(op);
@@ -56,8 +58,8 @@ impl<T: Scalar> Writer<'_, T> {
         }
     }
 
-    /// Whether what is behind an operation is left to the table: instructions that have no other form, the end of all; and
-    /// what happens once a solve where the iteration wants the registers.
+    /// Whether the code after an operation is left to the interpreter: instructions without generated code,
+    /// the end of the program, and what happens once in a solve when the iteration needs the registers.
     fn is_rare(&self, op: u32) -> bool {
         let rare = [CODE_CONFIRM, CODE_BACK_SUBSTITUTE, CODE_ONLY_IF];
         let ends = self.e.op(op, OP_LAST) == 1 && self.e.op(op, OP_NEXT) == SECTION_STOPPED;
@@ -66,18 +68,18 @@ impl<T: Scalar> Writer<'_, T> {
         left || list(self.e, op, OP_AFTER, OP_AFTER_COUNT, INSTR_WORDS).any(|w| rare.contains(&w[0]))
     }
 
-    /// The next operation, where nothing at all happens in between.
+    /// The next operation, if there is no code in between.
     fn follower_is_plain(&self, op: u32) -> Option<u32> {
         let next = self.next_of(op);
         (next != NONE && !self.e.is_scalar(next) && self.e.op(next, OP_BEFORE_COUNT) == 0).then_some(next)
     }
 }
 
-/// What is brought before formulas are evaluated.
+/// Values loaded before formulas are evaluated.
 #[derive(Default)]
 pub(super) struct Preload {
     declared: String,
-    /// By the work-item that evaluates: others would still read what it goes on to write.
+    /// By the work-item that evaluates: others could read what it overwrites.
     by_first: String,
     by_all: String,
 }
@@ -87,7 +89,8 @@ impl Preload {
         self.declared += &format!("        {kind} {name};\n");
         self.by_first += &format!("            {name} = {value};\n");
     }
-    /// `together`: a barrier follows before anything is evaluated, so that all may read, which is faster.
+    /// `together`: a barrier follows before anything is evaluated, so all work-items may load, which is
+    /// faster.
     pub(super) fn text(&self, together: bool) -> String {
         let Preload { declared, by_first, by_all } = self;
         match together || by_first.is_empty() {
@@ -101,11 +104,11 @@ impl Preload {
 pub(super) enum Chain {
     /// Nothing: the next operation.
     Nothing(String),
-    /// Code of the first work-item; the cells it reads, none of them where it may read any.
+    /// Code of the first work-item, and the cells it reads; an empty set means it may read any.
     Code { text: String, preload: Preload, reads: BTreeSet<u32> },
 }
 
-/// How many instructions add to cells that follow each other, each the next of as many cells: a vector added to another.
+/// Number of leading instructions that add consecutive cells to consecutive cells: a vector addition.
 fn additions(code: &[&[u32]]) -> usize {
     let adds = |w: &[u32], i: u32| {
         let [dst, a, b] = [INSTR_DST, INSTR_A, INSTR_B].map(|at| w[at as usize]);
@@ -127,23 +130,23 @@ fn additions(code: &[&[u32]]) -> usize {
 struct Code<'w, 'a, T> {
     writer: &'w Writer<'a, T>,
     t: &'w mut Text,
-    /// The name of a cell's value, where it has one.
+    /// The name of a cell's value, if it has one.
     known: BTreeMap<u32, String>,
     preload: Preload,
     text: String,
     reads: BTreeSet<u32>,
-    /// Cells that change otherwise than by what is known.
+    /// Cells changed by something other than a plain instruction.
     changed: Vec<std::ops::Range<u32>>,
     temps: usize,
-    /// Whether an iteration has been counted.
+    /// Whether an iteration has been counted already.
     counted: bool,
-    /// Whether something may have ended the chain before.
+    /// Whether an earlier instruction may have ended the chain.
     decided: bool,
-    /// The operation that leads to this.
+    /// The operation that precedes this code.
     op: u32,
-    /// What can be done before anything else of it.
+    /// Code that can run before all else.
     early: String,
-    /// The squared residual that the last rotation left, and its name.
+    /// The cell of the squared residual that the last rotation computed, and its name.
     rotated: Option<(u32, String)>,
     empty: bool,
 }
@@ -196,7 +199,7 @@ impl<T: Scalar> Code<'_, '_, T> {
         }
     }
 
-    /// The instructions behind an operation, then the way on.
+    /// The instructions after an operation, then the transition to the next one.
     fn after(&mut self, op: u32, depth: usize) {
         if self.instructions(op, OP_AFTER, OP_AFTER_COUNT) {
             self.go_on(op, depth);
@@ -206,7 +209,7 @@ impl<T: Scalar> Code<'_, '_, T> {
     fn go_on(&mut self, op: u32, depth: usize) {
         let (e, next) = (self.writer.e, self.writer.next_of(op));
         if next == NONE {
-            return self.leave("NEXT_HALT | ", op); // not reached: what ends all is rare
+            return self.leave("NEXT_HALT | ", op); // unreachable: the interpreter ends programs
         }
         if e.op(op, OP_LAST) == 1 && !self.writer.is_each(op) {
             self.line(&format!("s.p.control[LACUNA_CONTROL_SECTION] = {};", e.op(op, OP_NEXT)));
@@ -260,7 +263,7 @@ impl<T: Scalar> Code<'_, '_, T> {
         self.set(dst, &value);
     }
 
-    /// Instructions in order; false where the last of them leaves for good.
+    /// Instructions in order; `false` if the last one leaves the chain for good.
     fn instructions(&mut self, op: u32, at: u32, count: u32) -> bool {
         let e = self.writer.e;
         let code: Vec<&[u32]> = list(e, op, at, count, INSTR_WORDS).collect();
@@ -322,7 +325,7 @@ impl<T: Scalar> Code<'_, '_, T> {
         true
     }
 
-    /// Additions to cells one after the other, as many as there are.
+    /// Adds `count` consecutive cells.
     fn add_run(&mut self, w: &[u32], count: u32) {
         let (dst, b) = (w[INSTR_DST as usize], w[INSTR_B as usize]);
         let [to, from] = [dst, b].map(|cell| self.place(cell));
@@ -332,7 +335,8 @@ impl<T: Scalar> Code<'_, '_, T> {
         self.forget(&[(dst, count)]);
     }
 
-    /// The rotations of a column, those so far while sums are on their way where they need none of them.
+    /// The rotations of a column. Earlier rotations are applied while sums are exchanged, if they do not
+    /// depend on these sums.
     fn rotate(&mut self, w: &[u32]) {
         let word = |at: u32| w[at as usize];
         let (m, j, rr) = (word(INSTR_DST), word(INSTR_F), word(INSTR_G));
@@ -369,7 +373,7 @@ impl<T: Scalar> Code<'_, '_, T> {
         self.rotated = Some((rr, name));
     }
 
-    /// Cells have changed by more than a plain instruction: they are read anew.
+    /// Forgets the names of cells that more than a plain instruction has changed: they are read again.
     fn forget(&mut self, runs: &[(u32, u32)]) {
         self.changed.extend(runs.iter().map(|(first, count)| *first..first + count));
         self.known.retain(|cell, _| !self.changed.iter().any(|run| run.contains(cell)));

@@ -1,8 +1,10 @@
-//! Writes the kernel of one program: its passes as plain expressions over registers, its formulas as plain arithmetic.
+//! Writes the kernel of one program: its passes as expressions over registers, its formulas as plain
+//! arithmetic.
 //!
-//! Each operation becomes a block of a switch; what the blocks call is in `kernels-opencl/shared/resident.cl`. Operations whose
-//! blocks differ in numbers alone (the steps of a cycle of GMRES) share one, which reads the numbers from a table. The
-//! text names no size and no address, so one build serves every system that a method is recorded for.
+//! Each operation becomes a block of a switch; the functions that blocks call are in
+//! `kernels-opencl/shared/resident.cl`. Operations whose blocks differ only in numbers (the steps of a GMRES
+//! cycle) share one block, which reads the numbers from a table. The text contains no size and no address, so
+//! one build serves every system that a method is recorded for.
 use crate::slices::Slices;
 use lacuna_engine::Scalar;
 use lacuna_engine::encode::{Encoded, *};
@@ -18,97 +20,98 @@ mod sums;
 mod text;
 use text::Text;
 
-/// What the text depends on beside the program.
+/// What the text depends on besides the program.
 #[derive(Clone, Debug)]
 pub struct Shape {
-    /// Work-items of a group.
+    /// Work-items of a work-group.
     pub size: usize,
-    /// Whether vectors stay in memory and a warp takes whole segments.
+    /// Whether vectors are streamed from memory and a warp takes whole segments.
     pub streaming: bool,
-    /// Whether one group runs alone.
+    /// Whether a single work-group runs.
     pub one: bool,
-    /// Chunks of 256 segments of a sum, or segments where one group runs.
+    /// Chunks of 256 segments in a sum, or segments if a single work-group runs.
     pub chunks: usize,
-    /// Segments' terms of local memory for each segment of a group.
+    /// Segments of terms in local memory, for each segment of a work-group.
     pub work: usize,
     /// Whether vectors are stored in the narrower type.
     pub narrow: bool,
-    /// Words of a sum that a work-item waits for.
+    /// Words that a work-item waits for, for each sum.
     pub words: usize,
-    /// Lanes of each matrix that lie side by side.
+    /// Lanes of each matrix that work in parallel.
     pub lanes: Vec<u32>,
     /// Lanes of each matrix that one work-item takes in turn.
     pub sums: Vec<u32>,
-    /// Entries of a slice that a work-item has under way at a time, twice.
+    /// Entries in one batch of a slice; a work-item has two batches in flight.
     pub depth: usize,
-    /// How each matrix is multiplied where vectors stay in memory.
+    /// How each matrix is multiplied when vectors are streamed.
     pub products: Vec<Product>,
-    /// Whether what a group multiplies fits local memory, for each matrix.
+    /// Whether the operand window of each matrix fits local memory.
     pub fits: Vec<bool>,
-    /// How many rows a work-item's lane takes of each matrix whose entries lie as they are taken; 0 for others.
+    /// For each repacked matrix, the number of rows that a lane of a work-item takes; 0 for others.
     pub steps: Vec<usize>,
-    /// Numbers a work-item may keep in registers.
+    /// Maximum numbers that a work-item may keep in registers.
     pub registers: usize,
-    /// Groups that share the rows of a segment, each with one of every so many.
+    /// Work-groups that share the rows of a segment, interleaved.
     pub ways: usize,
-    /// Segments of a group at the most.
+    /// Maximum segments of a work-group.
     pub mine: usize,
     /// Segments of the whole system.
     pub segments: usize,
-    /// Warps that share a segment where vectors stay in memory.
+    /// Warps that share a segment when vectors are streamed.
     pub share: usize,
-    /// Percent of the entries of matrices that should stay in the second-level cache; 100 where loads say nothing.
+    /// Percentage of the entries of matrices that should stay in the second-level cache; 100 if loads set no
+    /// eviction policy.
     pub keep: usize,
-    /// Entries of each matrix that a work-item keeps in registers, for each turn of all rows; 0 for none.
+    /// Entries of each matrix that a work-item keeps in registers, for each round over all rows; 0 for none.
     pub kept: Vec<usize>,
-    /// Entries of each matrix, with padding, that a group keeps in local memory at the most.
+    /// Maximum entries of each matrix, padding included, that a work-group keeps in local memory.
     pub stay: Vec<usize>,
 }
 
-/// A product where vectors stay in memory.
+/// A product when vectors are streamed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Product {
-    /// Compressed rows as they are.
+    /// Compressed rows as stored.
     Rows,
-    /// Slices, laid out anew.
+    /// Repacked in slices.
     Slices(Slices),
-    /// Sliced ELLPACK as it is.
+    /// Sliced ELLPACK as stored.
     Sell,
-    /// Diagonals as they are.
+    /// Diagonals as stored.
     Diagonals,
     /// Constant coefficients on a grid.
     Stencil,
 }
 
-/// A kernel for a program.
+/// The generated kernel of a program.
 pub struct Generated {
-    /// What follows `resident.cl`.
+    /// The text that follows `resident.cl`.
     pub text: String,
-    /// The numbers of the blocks, operation by operation.
+    /// The parameters of the blocks, operation by operation.
     pub params: Vec<u32>,
-    /// Sums of one exchange at the most.
+    /// Maximum sums of one exchange.
     pub sums: usize,
 }
 
-/// Work-items of a warp, and numbers of a cache line.
+/// Work-items of a warp, and numbers in a cache line.
 const WARP: usize = 32;
 const LINE: usize = 8;
-/// Words of the numbers of blocks that local memory takes.
+/// Parameters of blocks that fit local memory, in words.
 const RESIDENT_PARAMS: usize = 3072;
 
-/// Bytes of local memory for the numbers of blocks; those that need more are read from global memory.
+/// Bytes of local memory for the parameters of blocks; larger tables are read from global memory.
 pub(crate) fn params_room<T>(e: &Encoded<T>) -> usize {
     if e.bases.is_empty() { 4 } else { 4 * RESIDENT_PARAMS }
 }
 
-/// Sums that an operation leaves to the exchange of the next one.
+/// Sums that an operation defers to the exchange of the next one.
 #[derive(Clone, Debug, Default)]
 struct Deferred {
     cells: Vec<u32>,
     op: u32,
 }
 
-/// What an operation does with vectors.
+/// What an operation does to vectors.
 struct Sweep {
     op: u32,
     /// The vector of each slot.
@@ -126,7 +129,7 @@ struct Writer<'a, T> {
     registers: BTreeSet<u32>,
     /// Vectors that products multiply.
     operands: BTreeSet<u32>,
-    /// The lengths of vectors that are shorter than the longest.
+    /// Lengths of vectors that are shorter than the longest.
     shorter: Vec<u32>,
     sums: Cell<usize>,
 }
@@ -137,9 +140,10 @@ fn list<T>(e: &Encoded<T>, op: u32, at: u32, count: u32, words: u32) -> impl Ite
     e.words[start..start + (e.op(op, count) * words) as usize].chunks(words as usize)
 }
 
-/// Writes the kernel of a program; nothing where it has no such form.
+/// Writes the kernel of a program; `None` if it cannot be generated.
 pub fn write<T: Scalar>(e: &Encoded<T>, shape: &Shape) -> Option<Generated> {
-    // Sums are those of the longest vectors: of shorter ones a zero could have another sign. Bases are not shorter either.
+    // Sums are over the longest vectors: with shorter ones, a zero could get another sign. Bases are not
+    // shorter either.
     let fits = |op| {
         let shorter = matches!(e.op(op, OP_KIND), KIND_SWEEP | KIND_SPMV) && e.op(op, OP_DOT_COUNT) == 0;
         e.is_scalar(op) || e.op(op, OP_N) == e.n || shorter && e.op(op, OP_N) > 0
@@ -163,14 +167,14 @@ pub fn write<T: Scalar>(e: &Encoded<T>, shape: &Shape) -> Option<Generated> {
     Some(writer.kernel())
 }
 
-/// Rows that stay together where an operation over vectors of a length, shorter than the longest, is shared out: those of a slice
-/// of any matrix with as many rows, and no fewer than share a cache line.
+/// Rows that stay together when an operation over shorter vectors is divided: those of one slice of any
+/// matrix with that many rows, and at least those that share a cache line.
 pub(crate) fn run_of<T>(e: &Encoded<T>, lanes: &[u32], length: usize) -> usize {
     let of_length = e.matrices.iter().zip(lanes).filter(|(a, _)| a.rows == length);
     of_length.map(|(_, lanes)| WARP / *lanes as usize).max().unwrap_or(0).max(LINE)
 }
 
-/// The vectors that the iteration uses most and that are no columns of a basis, as many as fit.
+/// The vectors used most in the iteration that are not columns of a basis, as many as fit.
 pub(crate) fn registers<T>(e: &Encoded<T>, most: usize) -> BTreeSet<u32> {
     let column = |v: u32| {
         let v = e.vectors[v as usize];
@@ -216,7 +220,7 @@ impl<T: Scalar> Writer<'_, T> {
         let mut records: Vec<Vec<u32>> = vec![vec![NONE]; e.ops() as usize];
         for (class, (text, ops)) in classes.iter().enumerate() {
             let first = holes(ops[0]);
-            // Where all have the same number it is written out, else it has a place in the record.
+            // A number that is the same everywhere becomes a literal; others get a place in the record.
             let mut places = Vec::new();
             let mut words = Vec::new();
             for (hole, value) in first.iter().enumerate() {
@@ -259,12 +263,12 @@ impl<T: Scalar> Writer<'_, T> {
         Generated { text: self.frame(&body, shared, stride), params, sums: self.sums.get() }
     }
 
-    /// What is behind the names of what a group has of vectors of that length: nothing for the longest.
+    /// The suffix of a group's variables for vectors of that length; empty for the longest.
     fn suffix(&self, length: u32) -> String {
         let shorter = self.shorter.iter().position(|n| *n == length);
         shorter.map_or(String::new(), |k| (k + 1).to_string())
     }
-    /// The same of a vector.
+    /// The same for a vector.
     fn suffix_of(&self, v: u32) -> String {
         self.suffix(self.e.vectors[v as usize].len as u32)
     }
@@ -276,11 +280,11 @@ impl<T: Scalar> Writer<'_, T> {
     fn is_narrow(&self, v: u32) -> bool {
         self.e.vectors[v as usize].narrow
     }
-    /// A vector in memory; `number` is what to write for its own.
+    /// A vector in memory; `number` is the text of its index.
     fn stored(&self, v: u32, number: &str) -> String {
         format!("STORED(s.p, {number}, {})", u32::from(self.is_narrow(v)))
     }
-    /// A value as a vector keeps it.
+    /// A value as the vector stores it.
     fn kept(&self, v: u32, value: String) -> String {
         if self.is_narrow(v) { format!("widened(narrowed({value}))") } else { value }
     }
@@ -343,7 +347,7 @@ impl<T: Scalar> Writer<'_, T> {
         let copied =
             format!("    for (uint i = ITEM; i < {words}; i += SIZE) local_params[i] = params[i];\n");
         let (space, table) = if resident { ("__local", "local_params") } else { ("__global", "params") };
-        // The class of the operation, anew after each block.
+        // The class of the operation, read again after each block.
         let kind = format!("op < {}u ? {table}[op * {stride}u] : LACUNA_NONE", self.e.ops());
         let body = match shared {
             true => body
@@ -366,8 +370,8 @@ impl<T: Scalar> Writer<'_, T> {
         self.registers.contains(&v)
     }
 
-    /// The block of an operation. `deferred` has the sums the operation before left to this one, and receives those it
-    /// leaves to the next.
+    /// The block of an operation. `deferred` holds the sums that the previous operation left to this one, and
+    /// receives those that this one defers.
     fn block(&self, op: u32, deferred: &mut Option<Deferred>) -> Text {
         let e = self.e;
         let moved = |at, count| -> Vec<u32> {
@@ -429,12 +433,12 @@ impl<T: Scalar> Writer<'_, T> {
         }
     }
 
-    /// The operation behind one of the iteration, where nothing is decided.
+    /// The next operation of the iteration, if nothing is decided in between.
     fn next_of(&self, op: u32) -> u32 {
         if self.e.op(op, OP_LAST) == 1 { self.e.op(op, OP_NEXT_OP) } else { op + 1 }
     }
 
-    /// The operation with vectors behind one of the iteration, where nothing is decided.
+    /// The next operation of the iteration that has vectors, if nothing is decided in between.
     fn follower(&self, op: u32) -> Option<u32> {
         let mut at = self.next_of(op);
         for _ in 0..4 {
@@ -450,7 +454,7 @@ impl<T: Scalar> Writer<'_, T> {
         self.e.op(op, OP_SECTION) == SECTION_EACH
     }
 
-    /// What the next operation multiplies, and with which matrix.
+    /// The operand of the next operation if it is a product.
     fn next_operand(&self, op: u32) -> Option<u32> {
         let next = self.follower(op)?;
         (self.e.op(next, OP_KIND) == KIND_SPMV).then(|| self.e.op(next, OP_X))

@@ -1,11 +1,11 @@
-//! The operations of a kernel that keeps vectors in registers, a row for each work-item.
+//! The operations of a kernel that keeps vectors in registers, one row for each work-item.
 use super::text::Text;
 use super::{Deferred, Sweep, Writer};
 use lacuna_engine::Scalar;
 use lacuna_engine::encode::*;
 
 impl<T: Scalar> Writer<'_, T> {
-    /// A vector's value at the work-item's row, where it lies.
+    /// A vector's value at the work-item's row, read from where the vector is kept.
     pub(super) fn at_home(&self, t: &mut Text, v: u32) -> String {
         match self.is_register(v) {
             true => format!("v{v}"),
@@ -75,7 +75,7 @@ impl<T: Scalar> Writer<'_, T> {
             t.line(&format!("if (own{of}) PUT({place}, row, m{slot});"));
             t.line(&format!("last = m{slot}; last_of = {again};"));
         }
-        // An operand that has changed is shown, at once where the next operation multiplies it.
+        // An operand that has changed is published, immediately if the next operation multiplies it.
         let next_operand = self.next_operand(op);
         for slot in stores {
             let v = slots[*slot as usize];
@@ -92,7 +92,7 @@ impl<T: Scalar> Writer<'_, T> {
         t
     }
 
-    /// How many of a group's entries of a matrix that lies in slices stay in local memory, and where there.
+    /// How many of a work-group's entries of a repacked matrix stay in local memory, and their offset there.
     pub(super) fn stays(&self, m: usize) -> Option<(usize, usize)> {
         let stay = &self.shape.stay;
         (self.shape.steps[m] > 0).then(|| (stay[m], stay[..m].iter().sum()))

@@ -1,4 +1,4 @@
-//! The operations of a kernel whose vectors stay in memory: a warp takes whole segments, eight rows to a lane.
+//! The operations of a kernel that streams vectors: a warp takes whole segments, eight rows for each lane.
 use super::text::Text;
 use super::{Deferred, Product, Sweep, Writer};
 use crate::slices::Slices;
@@ -11,7 +11,7 @@ impl<T: Scalar> Writer<'_, T> {
         let Sweep { slots, loads, stores, .. } = sweep;
         let mut t = Text::default();
         let field = |at| e.op(op, at);
-        // Of shorter vectors a work-item has a row at a time.
+        // In shorter vectors, a work-item takes one row at a time.
         let shorter = self.is_shorter(op);
         let name = |slot: u32| format!("m{slot}{}", if shorter { "" } else { "[r]" });
         let load = |t: &mut Text, slot: usize, v: u32| {
@@ -29,7 +29,7 @@ impl<T: Scalar> Writer<'_, T> {
                 load(&mut t, slot, *v);
             }
         }
-        // Whether the product is in memory already.
+        // Whether the product is already in memory.
         let mut there = false;
         match field(OP_KIND) {
             KIND_SPMV if self.multiplies_units(op) => {
@@ -82,24 +82,24 @@ impl<T: Scalar> Writer<'_, T> {
         t
     }
 
-    /// What an operation computed in slot 0 is read as its vector keeps it.
+    /// The result in slot 0 is rounded to the type of its vector.
     fn keep_result(&self, t: &mut Text, v: u32) {
         if self.is_narrow(v) {
             t.line(&format!("ROWS m0[r] = {};", self.kept(v, "m0[r]".into())));
         }
     }
 
-    /// How the matrix of a product is multiplied.
+    /// How the matrix of an operation is multiplied.
     fn product(&self, op: u32) -> Product {
         self.shape.products[self.e.op(op, OP_MATRIX) as usize]
     }
 
-    /// Whether a product is computed where the pass uses it, unit by unit.
+    /// Whether a product is computed inside the pass that uses it, unit by unit.
     fn multiplies_units(&self, op: u32) -> bool {
         matches!(self.product(op), Product::Diagonals | Product::Stencil)
     }
 
-    /// Whether an operation computes a slot anew.
+    /// Whether an operation overwrites a slot.
     fn rewrites(&self, op: u32, slot: u32) -> bool {
         let e = self.e;
         let mut at = e.op(op, OP_UPDATES) as usize;
@@ -110,18 +110,18 @@ impl<T: Scalar> Writer<'_, T> {
         })
     }
 
-    /// The head of the loop over the segments of a warp.
+    /// The head of the loop over a warp's segments.
     fn open_loop(&self, t: &mut Text, sweep: &Sweep) {
         let (e, op) = (self.e, sweep.op);
         let of = self.suffix(e.op(op, OP_N));
-        // What other groups may still read of an operand, and what they have not yet seen of it.
+        // Other work-groups may still read an operand, or not yet see what was written to it.
         let writes = sweep.stores.iter().any(|slot| self.operands.contains(&sweep.slots[*slot as usize]));
         if writes {
             t.line("if (state.reads) meet_groups(&s, &state);");
         }
         if e.op(op, OP_KIND) == KIND_SPMV {
-            // Where no work-item waits for others between operations over shorter vectors, some may still read what others now
-            // compute.
+            // No barrier separates operations over shorter vectors: some work-items may still read what
+            // others now compute.
             let meet = if self.shorter.is_empty() { "" } else { " else MEET();" };
             t.line(&format!("if (state.dirty) meet_groups(&s, &state);{meet}"));
             t.line("state.reads += 1;");

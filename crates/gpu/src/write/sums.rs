@@ -1,4 +1,4 @@
-//! The sums of an operation: sent to the others, waited for, and put into cells.
+//! The sums of an operation: sent to the other work-groups, waited for, and stored in cells.
 use super::chain::{AHEAD, Chain, Preload};
 use super::text::Text;
 use super::{Deferred, Writer, list};
@@ -6,28 +6,28 @@ use lacuna_engine::Scalar;
 use lacuna_engine::encode::*;
 use std::collections::BTreeSet;
 
-/// Words of an exchange that each of the first work-items waits for by itself, as in resident.cl.
+/// Maximum words of an exchange that each of the first work-items waits for by itself, as in resident.cl.
 const FEW_WORDS: usize = 16;
-/// Chunks that `last_sum` of resident.cl takes.
+/// Maximum chunks that `last_sum` of resident.cl supports.
 const LAST_CHUNKS: usize = 8;
 /// Work-items of a warp.
 const WARP: usize = 32;
 
-/// How the sums of an operation come together.
+/// How the sums of an operation are collected.
 #[derive(Clone, Copy, PartialEq)]
 enum Collect {
     /// Each of the first work-items waits for all of them by itself.
     Alone,
-    /// As many warps as there are sums and chunks, in one go.
+    /// By one warp for each sum and chunk, all at once.
     AtOnce,
-    /// By way of the work area of the group.
+    /// Through the work area of the work-group.
     Streaming,
-    /// By way of what the group got.
+    /// Through the buffer of received sums of the work-group.
     Resident,
 }
 
 impl<T: Scalar> Writer<'_, T> {
-    /// The sums of an operation, the formulas behind them, and which operation is due then.
+    /// The sums of an operation, the formulas that follow, and the choice of the next operation.
     pub(super) fn sums(
         &self,
         t: &mut Text,
@@ -71,7 +71,7 @@ impl<T: Scalar> Writer<'_, T> {
             false => slot.to_string(),
         };
         let way = self.way(projects, slot);
-        // What the formulas read is on its way while the sums are.
+        // Values that the formulas read are loaded while the sums are exchanged.
         t.text += &preload.text(way != Collect::Alone);
         match way {
             Collect::Alone => {
@@ -96,7 +96,7 @@ impl<T: Scalar> Writer<'_, T> {
         t.line("op = next[0];");
     }
 
-    /// Sends the dot products of an operation, sums from `slot` on; the cells they are for.
+    /// Sends the dot products of an operation, as sums from `first` on; returns their cells.
     fn send_dots(
         &self,
         t: &mut Text,
@@ -135,7 +135,7 @@ impl<T: Scalar> Writer<'_, T> {
         dots.into_iter().map(|[cell, ..]| cell).collect()
     }
 
-    /// Sends the products of a projection with its columns, sums from `slot` on.
+    /// Sends the dot products of a projection with its columns, as sums from `slot` on.
     fn send_columns(&self, t: &mut Text, op: u32, slot: usize) {
         let w = self.at_home(t, self.e.op(op, OP_Y));
         t.line("MEET();");
@@ -146,7 +146,7 @@ impl<T: Scalar> Writer<'_, T> {
 
     fn way(&self, projects: bool, sums: usize) -> Collect {
         let shape = &self.shape;
-        // Large groups have few registers for them.
+        // Large work-groups have few registers to spare.
         let few = if shape.size > 256 { FEW_WORDS / 2 } else { FEW_WORDS };
         let chunks = shape.chunks;
         match (shape.streaming, projects) {
@@ -157,7 +157,7 @@ impl<T: Scalar> Writer<'_, T> {
         }
     }
 
-    /// While the first work-items wait and evaluate, the others bring what the next operation multiplies.
+    /// While the first work-items wait and evaluate, the others prefetch the operand of the next operation.
     fn fetch_ahead(&self, t: &mut Text, op: u32) {
         let shape = &self.shape;
         let ahead = |m: &u32| !shape.streaming && shape.fits[*m as usize] && shape.segments <= AHEAD;
@@ -167,7 +167,7 @@ impl<T: Scalar> Writer<'_, T> {
         }
     }
 
-    /// Puts the sums of a projection, from `at` on, into their cells.
+    /// Stores the sums of a projection, from `at` on, in their cells.
     fn put_columns(&self, t: &mut Text, op: u32, at: usize, reads: &BTreeSet<u32>) {
         let (h, columns) = (self.e.op(op, OP_H), self.e.op(op, OP_COLUMNS));
         let (count, first) = (t.hole(columns), t.hole(h - self.e.cells.start));
@@ -185,7 +185,7 @@ impl<T: Scalar> Writer<'_, T> {
         }
     }
 
-    /// Puts sums into cells, and gives them the names that formulas know.
+    /// Stores sums in cells, and names them for the formulas.
     fn put_cells(&self, t: &mut Text, cells: &[u32], way: Collect) {
         let chunks = self.shape.chunks;
         for (k, cell) in cells.iter().enumerate() {
@@ -201,8 +201,8 @@ impl<T: Scalar> Writer<'_, T> {
         }
     }
 
-    /// Whether the sums of an operation can wait for those of the next one, a projection: nothing that depends on them
-    /// is decided or used before.
+    /// Whether the sums of an operation can be deferred to those of the next one, a projection: nothing
+    /// before then depends on them.
     fn leaves_sums(&self, op: u32) -> bool {
         let e = self.e;
         if !self.is_each(op) || e.op(op, OP_LAST) == 1 || e.op(op, OP_DOT_COUNT) == 0 {
@@ -225,7 +225,7 @@ impl<T: Scalar> Writer<'_, T> {
     }
 }
 
-/// What happens behind an operation that has no sums.
+/// The code after an operation without sums.
 fn without_sums(t: &mut Text, chain: Chain) {
     match chain {
         Chain::Nothing(next) => t.line(&format!("op = {next};")),

@@ -1,23 +1,23 @@
-//! Text with holes for numbers, so that two texts that differ in numbers alone are the same.
+//! Text with holes for numbers, so that two texts that differ only in numbers are equal.
 
-/// A text; a hole is written `@k@`.
+/// A text; hole `k` is written `@k@`.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Text {
     pub(super) text: String,
     /// The number of each hole.
     pub(super) holes: Vec<u32>,
     names: usize,
-    /// Lines that come before all others.
+    /// Lines placed before all others.
     pub(super) early: String,
 }
 
 impl Text {
-    /// A hole for a number: what to write in its place.
+    /// Adds a hole for a number; returns the placeholder.
     pub(super) fn hole(&mut self, value: u32) -> String {
         self.holes.push(value);
         format!("@{}@", self.holes.len() - 1)
     }
-    /// A number that no name of this text has yet.
+    /// A new number for a name in this text.
     pub(super) fn names(&mut self) -> usize {
         self.names += 1;
         self.names

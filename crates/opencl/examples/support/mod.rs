@@ -1,9 +1,9 @@
-//! What the programs that measure share.
+//! Shared by the measuring examples.
 use lacuna_engine::{Backend, Cell, Recorder, Result};
 use lacuna_opencl::OpenCl;
 use std::time::Instant;
 
-/// Microseconds of what `body` records, of many runs within one program: the median of five.
+/// Microseconds of what `body` records, over many runs within one program: the median of five.
 pub(crate) fn repeat(dev: &mut OpenCl, body: impl FnOnce(&mut Recorder<'_, f64>, Cell<f64>)) -> Result<f64> {
     const RUNS: u64 = 208;
     let mut k = Recorder::new(dev, "repeat");

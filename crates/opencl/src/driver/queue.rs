@@ -10,7 +10,7 @@ pub(crate) enum Arg<'a> {
     Buffer(&'a Buffer),
     /// A number.
     Word(u32),
-    /// Local memory of so many bytes.
+    /// Local memory of this many bytes.
     Local(usize),
 }
 
@@ -40,7 +40,8 @@ impl Queue {
     /// Queues a kernel over `groups` work-groups of `size` work-items.
     pub(crate) fn launch(&self, kernel: &Kernel, groups: usize, size: usize) -> Outcome<()> {
         let global = groups * size;
-        // SAFETY: one dimension; the arguments were set, and what they name is owned by the backend that queues.
+        // SAFETY: one dimension; the arguments are set, and the backend that queues owns the objects they
+        // name.
         check(unsafe {
             ffi::clEnqueueNDRangeKernel(
                 self.0,
@@ -66,15 +67,15 @@ impl Queue {
     /// Queues a write.
     ///
     /// # Safety
-    /// `from` must stay where and as it is until the queue has been waited for.
+    /// `from` must neither move nor change until the queue has been waited for.
     pub(crate) unsafe fn write_later(&self, to: &Buffer, offset: usize, from: &[u8]) -> Outcome<()> {
         // SAFETY: the caller keeps `from` alive.
         unsafe { self.enqueue_write(false, to, offset, from) }
     }
     /// # Safety
-    /// `from` must stay where and as it is until the write is done.
+    /// `from` must neither move nor change until the write is done.
     unsafe fn enqueue_write(&self, wait: bool, to: &Buffer, offset: usize, from: &[u8]) -> Outcome<()> {
-        // SAFETY: `from` has as many bytes as are asked for and lives as the caller promises.
+        // SAFETY: `from` has the requested number of bytes and lives as long as the caller promises.
         check(unsafe {
             ffi::clEnqueueWriteBuffer(
                 self.0,
@@ -94,7 +95,7 @@ impl Queue {
         if to.is_empty() {
             return Ok(());
         }
-        // SAFETY: blocking, and `to` has as many bytes as are asked for.
+        // SAFETY: blocking, and `to` has the requested number of bytes.
         check(unsafe {
             ffi::clEnqueueReadBuffer(
                 self.0,
@@ -112,7 +113,7 @@ impl Queue {
     /// Queues a read.
     ///
     /// # Safety
-    /// `to` must stay where it is, untouched, until the event has been waited for.
+    /// `to` must not move or be accessed until the event has been waited for.
     pub(crate) unsafe fn read_later(&self, from: &Buffer, offset: usize, to: &mut [u8]) -> Outcome<Event> {
         let mut event = ptr::null_mut();
         // SAFETY: the caller keeps `to` alive.
@@ -156,7 +157,7 @@ impl Queue {
         if bytes == 0 {
             return Ok(());
         }
-        // SAFETY: both buffers have at least so many bytes, as their owner knows.
+        // SAFETY: both buffers have at least `bytes` bytes, as their owner ensures.
         check(unsafe {
             ffi::clEnqueueCopyBuffer(self.0, from.raw, to.raw, 0, 0, bytes, 0, ptr::null(), ptr::null_mut())
         })

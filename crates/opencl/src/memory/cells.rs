@@ -1,11 +1,11 @@
-//! Cells: numbers on the device that the host sets and reads one by one.
+//! Cells: numbers on the device that the host sets and reads individually.
 use super::Memory;
 use crate::driver::{Buffer, Context, Queue};
 use lacuna_engine::{Cell, Cells, Error, Result, Scalar, next_serial};
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-/// Runs of cells that may be on their way to the device at a time.
+/// Maximum runs of cells in flight to the device.
 const SENT: usize = 256;
 
 /// The cells of one number type.
@@ -14,16 +14,16 @@ pub(super) struct CellFile {
     pub(super) buffer: Option<Buffer>,
     capacity: usize,
     pub(super) serials: Vec<u32>,
-    /// Cells that are 0 but not yet set so on the device.
+    /// Cells that are 0 but not yet cleared on the device.
     zero: Range<usize>,
-    /// Values not yet on the device, by cell, in runs.
+    /// Values not yet on the device, in runs, by first cell.
     pending: BTreeMap<usize, Vec<u8>>,
-    /// Values on their way there.
+    /// Values in flight to the device.
     sent: Vec<Vec<u8>>,
 }
 
 impl CellFile {
-    /// Forgets the cells from one on.
+    /// Drops the cells from `count` on.
     pub(super) fn truncate(&mut self, count: usize) {
         self.serials.truncate(count);
         let end = self.zero.end.min(count);
@@ -33,7 +33,7 @@ impl CellFile {
 }
 
 impl Memory {
-    /// A run of zero cells.
+    /// A run of cells, all zero.
     pub(crate) fn cells<T: Scalar>(
         &mut self,
         context: &Context,
@@ -72,12 +72,12 @@ impl Memory {
         Ok(Cells::new(first as u32, count as u32, serial))
     }
 
-    /// Keeps what the cells are on the device, until something may change them.
+    /// Keeps a copy of the cells on the device, valid until something may change them.
     pub(crate) fn mirror<T: Scalar>(&mut self, cells: Range<u32>, bytes: &[u8]) {
         self.mirror = Some((T::KIND, cells.start as usize, bytes[..cells.len() * size_of::<T>()].to_vec()));
     }
 
-    /// Brings what the host has set to the device: before anything there may read or change cells.
+    /// Sends what the host has set to the device, before anything there may read or change cells.
     pub(crate) fn settle<T: Scalar>(&mut self, queue: &Queue) -> Result<()> {
         let fail = self.fail("cells");
         self.mirror = None;
@@ -105,7 +105,7 @@ impl Memory {
             if let Some(buffer) = &file.buffer {
                 file.sent.push(run);
                 let run = &file.sent[file.sent.len() - 1];
-                // SAFETY: what is sent stays until the queue has been waited for.
+                // SAFETY: `sent` keeps the bytes until the queue has been waited for.
                 unsafe { queue.write_later(buffer, cell * size, run) }.map_err(&fail)?;
             }
         }
@@ -119,7 +119,7 @@ impl Memory {
         }
     }
 
-    /// How many cells there are.
+    /// Number of cells.
     pub(crate) fn cell_count<T: Scalar>(&self) -> usize {
         self.cells[T::KIND as usize].serials.len()
     }
@@ -129,7 +129,7 @@ impl Memory {
         if let Some((kind, first, bytes)) = &mut self.mirror
             && *kind == T::KIND
         {
-            // What the mirror shows stays true of the cells beside this one.
+            // The mirror stays valid for the other cells.
             let at = (cell.index as usize).wrapping_sub(*first).wrapping_mul(size_of::<T>());
             if let Some(place) = bytes.get_mut(at..at.saturating_add(size_of::<T>())) {
                 place.copy_from_slice(bytemuck::bytes_of(&value));
@@ -178,7 +178,7 @@ impl Memory {
         }
     }
 
-    /// The cells of a number type; made where there are none yet.
+    /// The cells of a number type, created if needed.
     pub(crate) fn cell_buffer<T: Scalar>(&mut self, context: &Context, queue: &Queue) -> Result<&Buffer> {
         if self.cells[T::KIND as usize].buffer.is_none() {
             self.cells::<T>(context, queue, 0)?;

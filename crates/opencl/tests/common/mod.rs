@@ -1,12 +1,12 @@
-//! What the tests of this crate share: a device of each shape and mode, or a loud skip.
+//! Shared by the tests of this crate: a device of each shape and mode, or a printed skip.
 #![allow(dead_code, reason = "each test file uses its part")]
 use lacuna_engine::Scalar;
 use lacuna_formats::Csr;
 use lacuna_opencl::{Mode, OpenCl, OpenClOptions};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// The device `LACUNA_OPENCL_DEVICE` names, or the first, in a mode and with the shape its kind asks for (or
-/// `LACUNA_OPENCL_SHAPE`). Nothing where there is no device, which is told, and a failure where `LACUNA_REQUIRE` names
+/// The device that `LACUNA_OPENCL_DEVICE` names, or the first, in the given mode, with the shape of its kind
+/// (or `LACUNA_OPENCL_SHAPE`). `None`, with a message, if there is no device; fails if `LACUNA_REQUIRE` names
 /// `opencl`.
 pub(crate) fn device(mode: Mode) -> Option<OpenCl> {
     let options = OpenClOptions { mode, ..OpenClOptions::from_env().expect("the environment's options") };
@@ -21,24 +21,24 @@ pub(crate) fn device(mode: Mode) -> Option<OpenCl> {
     }
 }
 
-/// A device for each mode in which it runs programs, but for the one that chooses.
+/// A device for each mode in which it runs programs, except `Auto`.
 pub(crate) fn devices() -> Vec<(Mode, OpenCl)> {
     let modes = device(Mode::Auto).map(|dev| dev.modes()).into_iter().flatten();
     modes.filter(|mode| *mode != Mode::Auto).filter_map(|mode| Some((mode, device(mode)?))).collect()
 }
 
-/// Keeps tests of one process apart: not every driver builds programs on several threads.
+/// Serialises the tests of one process: not every driver builds programs on several threads.
 pub(crate) fn alone() -> MutexGuard<'static, ()> {
     static ALONE: Mutex<()> = Mutex::new(());
     ALONE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Whether to leave out what takes long under a checker: `LACUNA_TEST_SMALL` is set.
+/// Whether to skip what is slow under a memory checker: `LACUNA_TEST_SMALL` is set.
 pub(crate) fn small() -> bool {
     std::env::var_os("LACUNA_TEST_SMALL").is_some()
 }
 
-/// The numbers of a slice as bits; every NaN alike.
+/// The bits of the numbers of a slice; all NaNs are equal.
 pub(crate) fn bits<T: Scalar>(values: &[T]) -> Vec<(u64, u64)> {
     let bits = |x: f64| if x.is_nan() { u64::MAX } else { x.to_bits() };
     values.iter().map(|v| (bits(v.re()), bits(v.im()))).collect()
@@ -82,7 +82,7 @@ impl Random {
     }
 }
 
-/// A convection-diffusion matrix on an `m × m` grid; symmetric where `wind` is 0.
+/// A convection-diffusion matrix on an `m × m` grid; symmetric if `wind` is 0.
 pub(crate) fn grid<T: Scalar>(m: usize, wind: T, shift: T) -> Csr<T> {
     let (mut row_ptr, mut col_idx, mut values) = (vec![0u32], vec![], vec![]);
     for i in 0..m * m {
