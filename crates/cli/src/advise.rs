@@ -31,7 +31,7 @@ pub(crate) fn run(args: &AdviseArgs) -> Result<ExitCode> {
     lacuna::on(args.place.backend.as_deref(), args.place.options(), task)?
 }
 
-/// A search on a backend still to be chosen.
+/// A search whose backend has not been opened yet.
 struct Search<'a> {
     args: &'a AdviseArgs,
     source: Source,
@@ -93,7 +93,7 @@ impl Search<'_> {
     }
 }
 
-/// What was tried, and what became of it.
+/// The trials of a search and their results.
 pub(crate) struct Searched {
     pub(crate) matrix: String,
     n: usize,
@@ -115,7 +115,7 @@ pub(crate) fn way(method: &str, preconditioner: &str) -> String {
 impl Searched {
     fn table(&self) -> String {
         let mut text = String::new();
-        // Writing to a string does not fail.
+        // Writing to a string cannot fail.
         let _ = self.write(&mut text);
         text
     }

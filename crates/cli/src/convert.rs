@@ -1,4 +1,4 @@
-//! `lacuna convert`, and writing matrices and vectors under a name.
+//! `lacuna convert`, and writing matrices and vectors to named files.
 use crate::args::ConvertArgs;
 use crate::failure::Result;
 use crate::input::{STANDARD, Source, set_threads};
@@ -44,12 +44,12 @@ fn convert<T: Scalar>(args: &ConvertArgs, source: &Source) -> Result<()> {
     Ok(())
 }
 
-/// Every entry, or those that the symmetry does not tell.
+/// All entries, or only those not implied by symmetry.
 pub(crate) fn storage(general: bool) -> Storage {
     if general { Storage::As(Symmetry::General) } else { Storage::Auto }
 }
 
-/// Writes a matrix in the form that the name stands for; Matrix Market to standard output.
+/// Writes a matrix in the form given by the extension of the name; Matrix Market to standard output.
 pub(crate) fn save_matrix<T: Scalar>(path: &str, a: &Csr<T>, options: &WriteOptions<'_>) -> Result<()> {
     match path {
         STANDARD => out::stream(|out| mm::encode_matrix(out, a, options)),
@@ -57,7 +57,7 @@ pub(crate) fn save_matrix<T: Scalar>(path: &str, a: &Csr<T>, options: &WriteOpti
     }
 }
 
-/// The same of a vector.
+/// The same for a vector.
 pub(crate) fn save_vector<T: Scalar>(path: &str, x: &[T]) -> Result<()> {
     match path {
         STANDARD => out::stream(|out| mm::encode_vector(out, x)),
@@ -65,7 +65,7 @@ pub(crate) fn save_vector<T: Scalar>(path: &str, x: &[T]) -> Result<()> {
     }
 }
 
-/// Says what was written to a file.
+/// Reports what was written to a file.
 pub(crate) fn told(
     quiet: bool,
     aside: bool,

@@ -54,7 +54,7 @@ impl OnBackend for Describe {
         lines.extend(device.memory.map(|size| ("memory", bytes(size))));
         lines.append(&mut device.details);
         if self.measure {
-            // A device without double precision is measured in single.
+            // A device without double precision is measured in single precision.
             let (number, speed) = match triad::<f64, B>(&mut dev, device.memory) {
                 Err(Error::Unsupported { .. }) => ("f32", triad::<f32, B>(&mut dev, device.memory)?),
                 speed => ("f64", speed?),
@@ -65,7 +65,7 @@ impl OnBackend for Describe {
     }
 }
 
-/// Adds what the operating system tells about the processor and the backend does not.
+/// Adds what the operating system reports about the processor and the backend does not.
 fn describe_host(device: &mut DeviceInfo) {
     let first = |path: &str, key: &str| {
         let text = fs::read_to_string(path).ok()?;

@@ -1,4 +1,4 @@
-//! What could not be done, and the exit code for it.
+//! Errors of the command, and their exit codes.
 use lacuna::Error;
 use std::io;
 use std::process::ExitCode;
@@ -9,22 +9,22 @@ pub(crate) const NOT_CONVERGED: u8 = 1;
 const BAD_INPUT: u8 = 2;
 /// Exit code of a device that failed.
 const DEVICE_FAILED: u8 = 3;
-/// Exit code of a process that Ctrl-C ended, by the custom of shells.
+/// Exit code of a process ended by Ctrl-C, by the convention of shells.
 pub(crate) const INTERRUPTED: u8 = 130;
 
-/// What is left to say where no backend was there: why each is not.
+/// The error if no backend is available: the reasons for each.
 pub(crate) fn no_device<T>(reasons: &[&str]) -> Result<T> {
     let message = format!("none of the backends is there: {}", reasons.join("; "));
     let (device, operation) = ("any".into(), "looking for devices".into());
     Err(Failure::Library(Error::Device { device, operation, message }))
 }
 
-/// Why a command ended early.
+/// The reason why a command ended early.
 #[derive(Debug)]
 pub(crate) enum Failure {
     /// An error of the library.
     Library(Error),
-    /// Options that do not fit together or the input.
+    /// Options that do not fit each other or the input.
     Usage(String),
 }
 
@@ -42,12 +42,12 @@ impl Failure {
         Failure::Library(Error::Io { operation: "writing".into(), path: path.into(), source })
     }
 
-    /// Whether the reader of a pipe has gone away, which is no failure.
+    /// Whether the reader of a pipe has closed it, which is not an error.
     fn is_closed_pipe(&self) -> bool {
         matches!(self, Failure::Library(Error::Io { source, .. }) if source.kind() == io::ErrorKind::BrokenPipe)
     }
 
-    /// Prints the message and gives the exit code.
+    /// Prints the message and returns the exit code.
     pub(crate) fn tell(self) -> ExitCode {
         if self.is_closed_pipe() {
             return ExitCode::SUCCESS;

@@ -39,7 +39,7 @@ fn describe<T: Scalar>(args: &InfoArgs, source: &Source, a: Csr<T>) -> Result<()
     Ok(())
 }
 
-/// What there is to say about a matrix.
+/// The facts about a matrix.
 struct Facts<'a> {
     matrix: &'a str,
     notes: Vec<String>,
@@ -51,13 +51,13 @@ struct Facts<'a> {
     format: Chosen,
     /// Every format, cheapest first.
     candidates: Vec<Candidate>,
-    /// Where all reasons are asked for: the device and what was measured there, and what each order of rows does.
+    /// Only if all reasons are requested: the device with its measurements, and the effect of each row order.
     measured: Option<(DeviceInfo, Tuned)>,
     orders: Vec<(&'static str, [Profile; 2])>,
     why: bool,
 }
 
-/// What is chosen for a device, and measured there where all reasons are asked for.
+/// Chooses for a device, and measures there if all reasons are requested.
 struct Choose<'a, T: Scalar> {
     a: &'a Arc<Csr<T>>,
     structure: &'a Structure,
@@ -141,7 +141,7 @@ impl<'a> Facts<'a> {
 
     fn text(&self) -> String {
         let mut text = String::new();
-        // Writing to a string does not fail.
+        // Writing to a string cannot fail.
         let _ = self.write_text(&mut text);
         text
     }

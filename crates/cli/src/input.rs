@@ -9,14 +9,14 @@ use lacuna::formats::mm::ReadOptions;
 use lacuna::{Csr, Error, Kind, Scalar, Spec};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// What stands for standard input and output in the place of a file.
+/// The name for standard input and output in place of a file.
 pub(crate) const STANDARD: &str = "-";
 
-/// A file that was opened, and is opened again only where it was read and can be.
+/// A file kept open. It is reopened only if it has been read and can be read again.
 struct InputFile {
     path: String,
     wanted: Wanted,
-    /// Nothing once it failed.
+    /// `None` after a failure.
     opened: Mutex<Option<Opened<'static>>>,
     about: About,
 }
@@ -44,7 +44,8 @@ impl InputFile {
         self.opened.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes a stream into memory, so that it can be read more than once, and others after it.
+    /// Buffers a stream in memory, so that it can be read more than once, and other streams can be read after
+    /// it.
     fn keep_stream(&self) -> Result<()> {
         if is_stream(&self.path) { self.with(Opened::keep) } else { Ok(()) }
     }
@@ -57,7 +58,7 @@ fn open(path: &str, wanted: Wanted) -> Result<Opened<'static>> {
     })
 }
 
-/// Where a file's bytes come from can tell it from others: on Unix its device and number there.
+/// Identifies the source of a file's bytes: on Unix by its device and inode numbers.
 #[cfg(unix)]
 fn identity(path: &str) -> Option<(u64, u64)> {
     use std::os::unix::fs::MetadataExt;
@@ -70,12 +71,12 @@ fn identity(path: &str) -> Option<(u64, u64)> {
     (path == STANDARD).then_some((0, 0))
 }
 
-/// Whether what a name stands for can be read once only.
+/// Whether the name refers to something that can be read only once.
 pub(crate) fn is_stream(path: &str) -> bool {
     path == STANDARD || std::fs::metadata(path).is_ok_and(|about| !about.is_file() && !about.is_dir())
 }
 
-/// Refuses a stream that something else is read from.
+/// Rejects a stream that is already being read for something else.
 fn claim(path: &str) -> Result<()> {
     static CLAIMED: Mutex<Vec<(u64, u64)>> = Mutex::new(Vec::new());
     if !is_stream(path) {
@@ -91,7 +92,7 @@ fn claim(path: &str) -> Result<()> {
     Ok(())
 }
 
-/// The text of a file that is no matrix, or of standard input.
+/// The text of a file that is not a matrix, or of standard input.
 pub(crate) fn read_text(path: &str) -> Result<String> {
     claim(path)?;
     let text = match path {
@@ -101,11 +102,11 @@ pub(crate) fn read_text(path: &str) -> Result<String> {
     text.map_err(|source| Error::Io { operation: "reading".into(), path: path.into(), source }.into())
 }
 
-/// A matrix that a file or a generator has, not read yet.
+/// A matrix from a file or a generator, not read yet.
 pub(crate) struct Source {
     name: String,
     from: From,
-    /// What there was to say of what was read.
+    /// Notes on the input.
     notes: Mutex<Vec<String>>,
 }
 
@@ -115,7 +116,7 @@ enum From {
 }
 
 impl Source {
-    /// Parses the name of a generator, or opens a file and reads its first lines.
+    /// Parses the name of a generator, or opens a file and reads its header.
     pub(crate) fn open(name: &str) -> Result<Self> {
         let from = match name.starts_with(Spec::PREFIX) {
             true => From::Generator(Spec::parse(name)?),
@@ -125,7 +126,7 @@ impl Source {
         Ok(Source { name, from, notes: Mutex::default() })
     }
 
-    /// The name as it can be printed.
+    /// The name in printable form.
     pub(crate) fn name(&self) -> &str {
         &self.name
     }
@@ -137,7 +138,8 @@ impl Source {
         }
     }
 
-    /// The number type asked for, or the one that fits; `also_complex` where something else in the input is complex.
+    /// The requested number type, or the one that fits; `also_complex` if another part of the input is
+    /// complex.
     pub(crate) fn number_type(&self, asked: Option<NumberType>, also_complex: bool) -> Result<Kind> {
         let complex = self.is_complex() || also_complex;
         let Some(kind) = asked.map(NumberType::kind) else {
@@ -152,8 +154,8 @@ impl Source {
         Ok(kind)
     }
 
-    /// Takes a stream into memory: before it is read more than once, and before other streams are opened, whose writer may first
-    /// write all of this one.
+    /// Buffers a stream in memory. Needed before it is read more than once, and before other streams are
+    /// opened, since their writer may first have to finish this one.
     pub(crate) fn keep_stream(&self) -> Result<()> {
         match &self.from {
             From::Generator(_) => Ok(()),
@@ -175,7 +177,7 @@ impl Source {
         }
     }
 
-    /// The number type that holds what is stored.
+    /// The number type that can hold the stored values.
     pub(crate) fn own_type(&self) -> Result<Kind> {
         match &self.from {
             From::Generator(_) => self.number_type(None, false),
@@ -183,7 +185,7 @@ impl Source {
         }
     }
 
-    /// Whether it is a file of one column that stores every place.
+    /// Whether it is a file with one column that stores every element.
     pub(crate) fn is_vector(&self) -> bool {
         matches!(&self.from, From::File(file) if file.about.is_dense && file.about.cols == 1)
     }
@@ -198,14 +200,14 @@ impl Source {
         file.with(|opened| opened.vector(&options))
     }
 
-    /// The right-hand side, which there must be.
+    /// The right-hand side, which must be present.
     pub(crate) fn needed_right_hand_side<T: Scalar>(&self, quiet: bool) -> Result<Vec<T>> {
         self.right_hand_side(quiet)?.ok_or_else(|| {
             Failure::Usage(format!("--rhs: {} has no right-hand side of one column", self.name))
         })
     }
 
-    /// Remembers something that the user should know, and says it.
+    /// Records a note for the user, and prints it.
     pub(crate) fn note(&self, note: &str, quiet: bool) {
         if !quiet {
             crate::out::note(&format!("note: {note}"));
@@ -213,12 +215,13 @@ impl Source {
         self.notes.lock().unwrap_or_else(PoisonError::into_inner).push(note.into());
     }
 
-    /// What was noted so far.
+    /// The notes so far.
     pub(crate) fn notes(&self) -> Vec<String> {
         self.notes.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// The right-hand side beside the matrix in an archive or in the same file, where there is a usable one. To be asked for when the matrix was read.
+    /// The right-hand side stored with the matrix in an archive or in the same file, if there is a usable
+    /// one. To be called after the matrix has been read.
     pub(crate) fn right_hand_side<T: Scalar>(&self, quiet: bool) -> Result<Option<Vec<T>>> {
         let From::File(file) = &self.from else { return Ok(None) };
         let mut held = file.lock();
@@ -240,17 +243,17 @@ impl Source {
     }
 }
 
-/// Where a vector comes from.
+/// The source of a vector.
 pub(crate) enum VectorSource {
-    /// The same number everywhere.
+    /// All ones.
     Ones,
-    /// Uniform random numbers between -1 and 1, parts of complex ones each.
+    /// Uniform random numbers between -1 and 1; for complex types, both parts.
     Random(u64),
-    /// A file of one column.
+    /// A file with one column.
     File(Box<VectorFile>),
 }
 
-/// A vector in a file, and the option that names it.
+/// A vector in a file, and the option that named it.
 pub(crate) struct VectorFile {
     option: &'static str,
     file: InputFile,
@@ -275,7 +278,7 @@ impl VectorSource {
         }
     }
 
-    /// Opens a file, whatever its name is.
+    /// Opens a file, even if its name is also a keyword.
     pub(crate) fn open_file(option: &'static str, path: &str) -> Result<Self> {
         Ok(VectorSource::File(Box::new(VectorFile { option, file: InputFile::open(path, Wanted::Vector)? })))
     }
@@ -285,7 +288,7 @@ impl VectorSource {
         matches!(self, VectorSource::File(vector) if vector.file.about.kind.is_complex())
     }
 
-    /// Takes a stream into memory, before another is opened.
+    /// Buffers a stream in memory before another is opened.
     pub(crate) fn keep_stream(&self) -> Result<()> {
         match self {
             VectorSource::File(vector) => vector.file.keep_stream(),
@@ -293,7 +296,7 @@ impl VectorSource {
         }
     }
 
-    /// The vector, of `n` elements; what there is to say of it is noted with the matrix.
+    /// The vector, of `n` elements. Notes about it are added to those of the matrix.
     pub(crate) fn read<T: Scalar>(&self, n: usize, matrix: &Source, quiet: bool) -> Result<Vec<T>> {
         memory::check("a vector", (n as u64).saturating_mul(size_of::<T>() as u64))?;
         match self {
@@ -314,7 +317,7 @@ impl VectorSource {
     }
 }
 
-/// Refuses a vector that does not go with the matrix.
+/// Rejects a vector whose length does not match the matrix.
 pub(crate) fn check_length<T>(what: &str, n: usize, vector: &[T]) -> Result<()> {
     if vector.len() == n {
         return Ok(());
@@ -324,7 +327,7 @@ pub(crate) fn check_length<T>(what: &str, n: usize, vector: &[T]) -> Result<()> 
     Err(Failure::Usage(message))
 }
 
-/// Reproducible random numbers: a counter and a mixing of its bits (SplitMix64).
+/// Reproducible random numbers by hashing a counter (SplitMix64).
 struct Numbers(u64);
 
 impl Numbers {
@@ -344,7 +347,7 @@ impl Numbers {
     }
 }
 
-/// Threads for reading, generating and analysing; the backend has its own.
+/// Sets the threads for reading, generating and analysing; backends have their own.
 pub(crate) fn set_threads(threads: Option<u16>) -> Result<()> {
     let threads = threads.unwrap_or(0).into();
     rayon::ThreadPoolBuilder::new().num_threads(threads).build_global().map_err(|error| {

@@ -10,7 +10,7 @@ pub(crate) fn run(args: &ReportArgs) -> Result<()> {
     for (option, path) in [("--html", &args.html), ("--markdown", &args.markdown)] {
         path.as_ref().map_or(Ok(()), |path| out::check_place(option, path))?;
     }
-    // Tables are printed where nothing else is asked for.
+    // Tables are printed if nothing else is requested.
     let markdown = args.markdown.as_deref().or(args.html.is_none().then_some("-"));
     out::check_standard(&[("--html", args.html.as_deref()), ("--markdown", markdown)])?;
     let mut lines = Vec::new();

@@ -1,4 +1,5 @@
-//! The `lacuna` command: solves sparse linear systems, compares backends, times products, describes, converts and makes matrices, lists devices.
+//! The `lacuna` command: solves sparse linear systems, compares backends, times products, describes, converts
+//! and generates matrices, lists devices.
 mod advise;
 mod args;
 mod bench;

@@ -1,6 +1,6 @@
-//! The number type that input asks for.
+//! Dispatch on the number type of the input.
 
-/// An expression with `T` as the number type of a kind: `with_type!(kind, T => solve::<T>(a))`.
+/// Evaluates an expression with `T` as the number type of a kind: `with_type!(kind, T => solve::<T>(a))`.
 macro_rules! with_type {
     ($kind:expr, $t:ident => $body:expr) => {
         match $kind {

@@ -1,11 +1,12 @@
-//! Writing to standard output and error, where the reader may go away at any time.
+//! Writing to standard output and error, whose reader may close at any time.
 use crate::failure::{Failure, Result};
 use crate::input::STANDARD;
 use lacuna::backend::text::{printable, printable_json};
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
-/// Prints text to standard output, control characters and invisible ones escaped. A reader that has gone away is not an error.
+/// Prints text to standard output, with control characters and invisible ones escaped. A closed reader is not
+/// an error.
 pub(crate) fn print(text: &str) -> Result<()> {
     let mut out = io::stdout().lock();
     match out.write_all(printable(text).as_bytes()).and_then(|()| out.flush()) {
@@ -16,12 +17,12 @@ pub(crate) fn print(text: &str) -> Result<()> {
     }
 }
 
-/// Prints a line to standard error, if anyone listens.
+/// Prints a line to standard error, ignoring failures.
 pub(crate) fn note(line: &str) {
     let _ = writeln!(io::stderr().lock(), "{}", printable(line));
 }
 
-/// Prints text, on standard error where something else goes to standard output.
+/// Prints text; to standard error if standard output carries something else.
 pub(crate) fn say(aside: bool, text: &str) -> Result<()> {
     if !aside {
         return print(text);
@@ -30,7 +31,7 @@ pub(crate) fn say(aside: bool, text: &str) -> Result<()> {
     Ok(())
 }
 
-/// Sends a matrix or a vector to standard output.
+/// Writes a matrix or a vector to standard output.
 pub(crate) fn stream(write: impl FnOnce(&mut dyn Write) -> lacuna::Result<()>) -> Result<()> {
     let mut out = BufWriter::new(io::stdout().lock());
     write(&mut out)?;
@@ -45,7 +46,7 @@ pub(crate) fn save(path: &str, text: &str) -> Result<()> {
     }
 }
 
-/// Refuses two things that would both go to standard output.
+/// Rejects two outputs that would both go to standard output.
 pub(crate) fn check_standard(outputs: &[(&str, Option<&str>)]) -> Result<()> {
     let there: Vec<_> =
         outputs.iter().filter(|(_, path)| *path == Some(STANDARD)).map(|(option, _)| *option).collect();
@@ -58,8 +59,8 @@ pub(crate) fn check_standard(outputs: &[(&str, Option<&str>)]) -> Result<()> {
     }
 }
 
-/// Tells a result: as text unless that is not wanted, on standard error where standard output takes the JSON, and as JSON
-/// where that is asked for.
+/// Reports a result: as text unless suppressed, on standard error if standard output carries the JSON; and as
+/// JSON if requested.
 pub(crate) fn tell(
     quiet: bool,
     path: Option<&str>,
@@ -69,7 +70,7 @@ pub(crate) fn tell(
     tell_aside(quiet, false, path, text, value)
 }
 
-/// The same, with the text on standard error also where something else goes to standard output (`aside`).
+/// The same, with the text on standard error also if standard output carries other data (`aside`).
 pub(crate) fn tell_aside(
     quiet: bool,
     aside: bool,
@@ -83,7 +84,7 @@ pub(crate) fn tell_aside(
     path.map_or(Ok(()), |path| save(path, &printable_json(&format!("{:#}\n", value()))))
 }
 
-/// Refuses a place where no file can be made, before any work is done for it.
+/// Rejects a path where no file can be created, before any work is done for it.
 pub(crate) fn check_place(option: &str, path: &str) -> Result<()> {
     let place = Path::new(path);
     if path == STANDARD {

@@ -1,4 +1,4 @@
-//! What is shown on a terminal while it takes long, and Ctrl-C.
+//! Progress of long tasks on a terminal, and Ctrl-C.
 use crate::failure::INTERRUPTED;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use lacuna::Watch;
@@ -10,11 +10,11 @@ use std::sync::Once;
 use std::sync::atomic::{AtomicU8, Ordering};
 use std::time::{Duration, Instant};
 
-/// Between two looks at a residual, and two lines on the terminal.
+/// The interval between two checks of the residual, and between two updates of the terminal.
 const EVERY: Duration = Duration::from_millis(100);
-/// Residuals that the time left is extrapolated from.
+/// The number of residuals used to extrapolate the remaining time.
 const SAMPLES: usize = 64;
-/// Nothing is shown of what takes less.
+/// Tasks shorter than this show no progress.
 const PATIENCE: Duration = Duration::from_millis(300);
 
 fn target(quiet: bool) -> ProgressDrawTarget {
@@ -41,7 +41,7 @@ impl Reading {
         Reading { bar, quiet, shown: Once::new(), since: Instant::now() }
     }
 
-    /// So many bytes of all have been read.
+    /// Reports that `read` bytes of `all` have been read.
     pub(crate) fn at(&self, read: u64, all: u64) {
         if self.since.elapsed() >= PATIENCE {
             self.shown.call_once(|| self.bar.set_draw_target(target(self.quiet)));
@@ -79,14 +79,14 @@ impl Solving {
         Solving { bar, since: now, looked: now, samples: VecDeque::new(), rtol, max_iters }
     }
 
-    /// What it is a solve by, where there are several.
+    /// Sets the name of the current trial, if there are several.
     pub(crate) fn name(&self, way: &str) {
         self.bar.set_style(style("{prefix}  {msg}"));
         self.bar.set_prefix(way.to_owned());
         self.bar.set_message("sets up");
     }
 
-    /// Takes note of where the solve is, and whether it should go on.
+    /// Records the progress of the solve. Returns whether it should continue.
     pub(crate) fn at(&mut self, watch: Watch) -> ControlFlow<()> {
         if interrupted() {
             return ControlFlow::Break(());
@@ -121,7 +121,8 @@ impl Solving {
         self.bar.set_message(line);
     }
 
-    /// Seconds until the tolerance is met if the residual goes on falling as it has, by a least-squares line.
+    /// Estimated seconds until the tolerance is met if the residual keeps falling at the same rate, by a
+    /// least-squares line.
     fn extrapolated(&self) -> Option<f64> {
         let n = self.samples.len() as f64;
         if n < 3.0 || self.rtol <= 0.0 {
@@ -143,7 +144,7 @@ impl Drop for Solving {
     }
 }
 
-/// The progress of a comparison: so many systems, each of so many steps.
+/// The progress of a comparison: systems, each with a number of steps.
 pub(crate) struct Counting {
     bar: ProgressBar,
     systems: Cell<usize>,
@@ -157,12 +158,12 @@ impl Counting {
         Counting { bar, systems: Cell::new(0), begun: Cell::new(0) }
     }
 
-    /// So many systems more are to come.
+    /// Announces more systems.
     pub(crate) fn expect(&self, systems: usize) {
         self.systems.set(self.systems.get() + systems);
     }
 
-    /// The next system begins.
+    /// Begins the next system.
     pub(crate) fn begin(&self, matrix: &str, number: &str) {
         self.begun.set(self.begun.get() + 1);
         self.bar.set_message(format!("{}/{} {matrix} {number}", self.begun.get(), self.systems.get()));
@@ -170,7 +171,7 @@ impl Counting {
         self.bar.set_position(0);
     }
 
-    /// It has so many combinations, each prepared and then measured in so many rounds.
+    /// Sets the steps of the system: each combination is prepared, then measured in `rounds` rounds.
     pub(crate) fn steps(&self, combinations: usize, rounds: usize) {
         self.bar.set_length((combinations * (rounds + 1)) as u64);
     }
@@ -179,7 +180,7 @@ impl Counting {
         self.bar.inc(1);
     }
 
-    /// Does something that prints, with the bar out of the way.
+    /// Runs code that prints, with the progress bar hidden.
     pub(crate) fn aside<R>(&self, print: impl FnOnce() -> R) -> R {
         self.bar.suspend(print)
     }
@@ -191,7 +192,7 @@ impl Drop for Counting {
     }
 }
 
-/// A time in words, to about three digits.
+/// A time as text, to about three digits.
 pub(crate) fn duration(seconds: f64) -> String {
     let digits = |value: f64, unit: &str| {
         let decimals = if value < 9.995 { 2 } else { usize::from(value < 99.95) };
@@ -206,7 +207,7 @@ pub(crate) fn duration(seconds: f64) -> String {
     }
 }
 
-/// 0 while Ctrl-C ends the process, 1 while it cancels what is being done, 2 once it has.
+/// 0: Ctrl-C ends the process. 1: it cancels the current work. 2: it has cancelled it.
 static INTERRUPT: AtomicU8 = AtomicU8::new(0);
 
 /// Whether Ctrl-C was pressed since [`cancel_on_interrupt`].
@@ -214,10 +215,10 @@ pub(crate) fn interrupted() -> bool {
     INTERRUPT.load(Ordering::Relaxed) == 2
 }
 
-/// From now on Ctrl-C cancels what is being done, the second time the process.
+/// From now on Ctrl-C cancels the current work; a second one ends the process.
 pub(crate) fn cancel_on_interrupt() {
     INTERRUPT.store(1, Ordering::Relaxed);
-    // Where no handler can be set, Ctrl-C ends the process as it always did.
+    // If no handler can be set, Ctrl-C ends the process as usual.
     let _ = ctrlc::set_handler(|| {
         if INTERRUPT.compare_exchange(1, 2, Ordering::Relaxed, Ordering::Relaxed).is_err() {
             std::process::exit(INTERRUPTED.into());

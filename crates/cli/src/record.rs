@@ -1,4 +1,5 @@
-//! Results as lines of JSON, each of which stands alone: what was measured, on what, with what, when.
+//! Results as lines of JSON. Each line is complete: the measurement, its subject, the machine and program,
+//! and the date.
 use crate::failure::{Failure, Result};
 use crate::input::STANDARD;
 use crate::measure::{Machine, Measured};
@@ -17,7 +18,7 @@ pub(crate) struct Line {
     pub(crate) machine: Machine,
 }
 
-/// What a line tells.
+/// The content of a line.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "lowercase")]
 pub(crate) enum Entry {
@@ -27,7 +28,7 @@ pub(crate) enum Entry {
     Note(Note),
 }
 
-/// A backend and what it runs on, or why it does not.
+/// A backend and its device, or the reason why it is not available.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Device {
     pub(crate) backend: String,
@@ -35,35 +36,35 @@ pub(crate) struct Device {
     pub(crate) device: Option<String>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) details: Vec<(String, String)>,
-    /// Bytes a second.
+    /// Bytes per second.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) copy: Option<f64>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) why: Option<String>,
 }
 
-/// One system, method, format and backend: what was measured, or why it was not.
+/// One system, method, format and backend: the measurement, or the reason why there is none.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Case {
-    /// What it is part of.
+    /// The suite it belongs to.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) suite: Option<String>,
-    /// What belongs together: a matrix in one number type.
+    /// The system: a matrix in one number type.
     #[serde(flatten)]
     pub(crate) system: SystemKey,
     pub(crate) method: String,
     pub(crate) precond: String,
     pub(crate) format: String,
-    /// The format that `auto` takes for this matrix on this backend; of products alone.
+    /// The format that `auto` takes for this matrix on this backend; only for products.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) auto: Option<String>,
-    /// When it stops, in words.
+    /// The stopping criterion, in words.
     pub(crate) stop: String,
     pub(crate) backend: String,
     pub(crate) device: String,
     /// Threads, compute units or multiprocessors.
     pub(crate) units: usize,
-    /// Bytes a second that a copy reached in the same run.
+    /// Bytes per second of a copy in the same run.
     pub(crate) copy: f64,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) why: Option<String>,
@@ -71,9 +72,9 @@ pub(crate) struct Case {
     pub(crate) measured: Option<Box<Measured>>,
 }
 
-/// When products stop, in words.
+/// The stopping criterion of products, in words.
 pub(crate) const PRODUCTS: &str = "products";
-/// What stands for a matrix where there are vectors alone.
+/// The name shown in place of a matrix if there are only vectors.
 pub(crate) const VECTORS: &str = "vectors";
 
 /// A matrix in a number type.
@@ -87,7 +88,7 @@ pub(crate) struct SystemKey {
 }
 
 impl SystemKey {
-    /// What it is, briefly.
+    /// A short description.
     pub(crate) fn title(&self) -> String {
         match self.matrix.as_str() {
             VECTORS => format!("{VECTORS} of {}", thousands(self.n as u64)),
@@ -105,22 +106,22 @@ impl SystemKey {
     }
 }
 
-/// Another library on the same matrix: microseconds an iteration, of 30 where nothing else is said; on a device with `b` and
-/// `x` to and fro.
+/// A result of another library on the same matrix. Times are microseconds per iteration, of 30 iterations by
+/// default; on a device with transfers of `b` and `x`.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Peer {
     pub(crate) peer: String,
-    /// None on a device.
+    /// `None` on a device.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) threads: Option<usize>,
     pub(crate) method: String,
-    /// None where not named.
+    /// `None` if not reported.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) precond: Option<String>,
-    /// When it stops, in the words of a case.
+    /// The stopping criterion, worded as in a case.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) stop: Option<String>,
-    /// How many iterations that took.
+    /// The number of iterations done.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) iterations: Option<u64>,
     pub(crate) matrix: String,
@@ -132,7 +133,7 @@ pub(crate) struct Peer {
     /// The same with `b` and `x` on the device.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) on_device_us: Option<f64>,
-    /// What it reached, as our true residual.
+    /// The residual reached, computed like our true residual.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) residual: Option<f64>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -140,12 +141,12 @@ pub(crate) struct Peer {
 }
 
 impl Peer {
-    /// What it ran with: threads, or the format that was the fastest.
+    /// Its threads, or the format that was the fastest.
     pub(crate) fn with(&self) -> String {
         let threads = self.threads.map(|count| counted_units("cpu", count));
         threads.into_iter().chain(self.format.clone()).collect::<Vec<_>>().join(", ")
     }
-    /// Its name, with that.
+    /// Its name with threads or format.
     pub(crate) fn label(&self) -> String {
         match self.with() {
             with if with.is_empty() => self.peer.clone(),
@@ -154,7 +155,7 @@ impl Peer {
     }
 }
 
-/// Words about a suite.
+/// A note about a suite.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Note {
     pub(crate) suite: String,
@@ -162,7 +163,7 @@ pub(crate) struct Note {
 }
 
 impl Case {
-    /// Whether two cases do the same, on whatever backend.
+    /// Whether two cases did the same work, on any backend.
     pub(crate) fn same_work(&self, other: &Case) -> bool {
         self.system == other.system
             && self.suite == other.suite
@@ -178,7 +179,7 @@ impl Case {
     }
 }
 
-/// Lines that were made or read, and the file that receives the new ones as they come.
+/// Result lines, made or read, and the file that receives new ones as they come.
 pub(crate) struct Kept {
     pub(crate) lines: Vec<Line>,
     machine: Machine,
@@ -186,7 +187,7 @@ pub(crate) struct Kept {
 }
 
 impl Kept {
-    /// Appends to a file, if one is named, or prints for `-`.
+    /// Appends to a file if one is named; prints for `-`.
     pub(crate) fn to(path: Option<&str>) -> Result<Self> {
         let open = |path: &str| -> Result<(Box<dyn Write>, String)> {
             if path == STANDARD {
@@ -210,7 +211,7 @@ impl Kept {
     }
 }
 
-/// Reads lines that were kept, from standard input for `-`.
+/// Reads result lines, from standard input for `-`.
 pub(crate) fn read(path: &str) -> Result<Vec<Line>> {
     let text = crate::input::read_text(path)?;
     let lines = text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty());
@@ -232,7 +233,7 @@ pub(crate) fn cases(lines: &[Line]) -> impl Iterator<Item = &Case> {
     })
 }
 
-/// One of each, in order of their first appearance.
+/// The distinct items, in order of first appearance.
 pub(crate) fn distinct<T: PartialEq>(items: impl Iterator<Item = T>) -> Vec<T> {
     items.fold(Vec::new(), |mut list, item| {
         if !list.contains(&item) {
@@ -242,18 +243,18 @@ pub(crate) fn distinct<T: PartialEq>(items: impl Iterator<Item = T>) -> Vec<T> {
     })
 }
 
-/// Whether backends agreed.
+/// Whether backends agree in their bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Bits {
-    /// Only one backend did this.
+    /// Only one backend did this work.
     Alone,
-    /// The solution and every residual, on every backend, every time.
+    /// The solution and every residual were the same, on every backend, every time.
     Equal,
     Differ,
 }
 
 impl Bits {
-    /// Compares a case with those that did the same work.
+    /// Compares a case with the cases that did the same work.
     pub(crate) fn of(case: &Case, all: &[&Case]) -> Self {
         let digests = |c: &Case| c.measured.as_ref().map(|m| (m.x_bits.clone(), m.history_bits.clone()));
         let compared = |c: &Case| c.measured.as_ref().is_some_and(|m| m.x_bits.is_some());

@@ -1,23 +1,23 @@
-//! What a solve is reported as: a summary for people, JSON for programs.
+//! The report of a solve: a summary as text, and JSON for programs.
 use crate::progress::duration;
 use lacuna::{Chosen, DeviceInfo, Kind, Outcome, Stop};
 use serde_json::{Value, json};
 use std::fmt::Write;
 use std::time::Duration;
 
-/// Where the time went.
+/// How the time was spent.
 pub(crate) struct Times {
     pub(crate) read: Duration,
     pub(crate) setup: Duration,
-    /// Moving `b` and `x`.
+    /// Transfers of `b` and `x`.
     pub(crate) transfers: Duration,
     pub(crate) iterations: Duration,
 }
 
-/// Everything about a solve.
+/// All information about a solve.
 pub(crate) struct Report {
     pub(crate) matrix: String,
-    /// What there was to say of what was read.
+    /// Notes on the input.
     pub(crate) notes: Vec<String>,
     pub(crate) n: usize,
     pub(crate) nnz: usize,
@@ -37,7 +37,7 @@ impl Report {
     /// The summary.
     pub(crate) fn summary(&self) -> String {
         let mut text = String::new();
-        // Writing to a string does not fail.
+        // Writing to a string cannot fail.
         let _ = self.write_summary(&mut text);
         text
     }
@@ -98,7 +98,7 @@ impl Report {
         Ok(())
     }
 
-    /// Why it stopped.
+    /// The reason why it stopped, as text.
     fn conclusion(&self) -> String {
         let Stop { rtol, atol, max_iters, .. } = self.stop;
         let tolerance = match (rtol, atol) {
@@ -158,18 +158,18 @@ pub(crate) fn relative(residual: f64) -> String {
     if residual == 0.0 { "0".into() } else { format!("{residual:.3e}") }
 }
 
-/// `threads` of a CPU, `units` of anything else.
+/// `threads` for a CPU, `units` for any other device.
 pub(crate) fn units(device: &DeviceInfo) -> String {
     counted_units(device.backend, device.units)
 }
 
-/// The same of a backend by name.
+/// The same for a backend given by name.
 pub(crate) fn counted_units(backend: &str, count: usize) -> String {
     let what = if backend == "cpu" { "thread" } else { "unit" };
     format!("{count} {what}{}", if count == 1 { "" } else { "s" })
 }
 
-/// A count with its digits in groups of three.
+/// A count with digits in groups of three.
 pub(crate) fn thousands(count: u64) -> String {
     let digits = count.to_string();
     if digits.len() < 5 {

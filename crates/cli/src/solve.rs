@@ -40,11 +40,11 @@ pub(crate) fn run(args: &SolveArgs) -> Result<ExitCode> {
     lacuna::on(args.place.backend.as_deref(), args.place.options(), task)?
 }
 
-/// A solve whose input has been found, on a backend still to be chosen.
+/// A solve whose input is open, and whose backend is not opened yet.
 struct Solve<'a> {
     args: &'a SolveArgs,
     source: Source,
-    /// None for ones, or what an archive has.
+    /// `None` for ones, or for the vector stored with the matrix.
     rhs: Option<VectorSource>,
     x0: Option<VectorSource>,
     kind: Kind,
@@ -59,7 +59,7 @@ impl OnBackend for Solve<'_> {
     }
 }
 
-/// `b`, of `n` elements: as given, that of the archive that the matrix is in, or ones.
+/// `b`, of `n` elements: as given, or the one stored with the matrix, or ones.
 pub(crate) fn right_hand_side<T: Scalar>(
     given: Option<&VectorSource>,
     source: &Source,
@@ -150,7 +150,7 @@ impl Solve<'_> {
         }
     }
 
-    /// Solves with progress on the terminal, until Ctrl-C.
+    /// Solves with progress on the terminal; Ctrl-C cancels.
     fn watched<T: Scalar, B: Backend>(
         &self,
         system: &mut Prepared<T>,

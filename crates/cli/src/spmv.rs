@@ -26,7 +26,7 @@ pub(crate) fn run(args: &SpmvArgs) -> Result<()> {
     lacuna::on(args.place.backend.as_deref(), args.place.options(), Products { args, source, kind })?
 }
 
-/// Products with a matrix that has been found, on a backend still to be chosen.
+/// Products with a matrix that is open, on a backend that is not opened yet.
 struct Products<'a> {
     args: &'a SpmvArgs,
     source: Source,
@@ -94,7 +94,7 @@ impl Products<'_> {
     }
 }
 
-/// The matrix in the order of that name, where that is another.
+/// The matrix in the order with the given name; `None` if that leaves it unchanged.
 fn reordered<T: Scalar>(a: &Csr<T>, name: &str) -> lacuna::Result<Option<Csr<T>>> {
     if name == "none" {
         return Ok(None);
@@ -102,7 +102,7 @@ fn reordered<T: Scalar>(a: &Csr<T>, name: &str) -> lacuna::Result<Option<Csr<T>>
     reorder(a, name)?.map(|order| a.permuted(&order)).transpose()
 }
 
-/// The formats asked for.
+/// The requested formats.
 fn names(asked: &[String], tuned: &Option<Tuned>) -> lacuna::Result<Vec<&'static str>> {
     let mut names = Vec::new();
     for name in asked {
@@ -122,15 +122,15 @@ fn names(asked: &[String], tuned: &Option<Tuned>) -> lacuna::Result<Vec<&'static
     Ok(names)
 }
 
-/// What was measured of a format.
+/// The measurements of a format.
 pub(crate) struct Row {
     name: &'static str,
-    /// Multiplied at once.
+    /// The number of vectors multiplied at once.
     vectors: u16,
-    /// Of the matrix and the vectors, once each.
+    /// The bytes of the matrix and the vectors, once each.
     bytes: u64,
     seconds: f64,
-    /// Distance of the quartiles over the median.
+    /// The interquartile range divided by the median.
     spread: f64,
 }
 
@@ -140,11 +140,11 @@ impl Row {
         let (seconds, spread) = timing.map_or((f64::NAN, f64::NAN), |t| (t.median, t.spread()));
         Row { name, vectors, bytes: product.bytes(), seconds, spread }
     }
-    /// The format, with the vectors where they are several.
+    /// The format, with the number of vectors if there are several.
     pub(crate) fn label(&self) -> String {
         if self.vectors == 1 { self.name.into() } else { format!("{} x {}", self.name, self.vectors) }
     }
-    /// Seconds for each vector.
+    /// Seconds per vector.
     fn seconds_each(&self) -> f64 {
         self.seconds / f64::from(self.vectors)
     }
@@ -160,25 +160,25 @@ pub(crate) struct Speeds {
     shape: (usize, usize),
     nnz: usize,
     pub(crate) device: DeviceInfo,
-    /// Bytes a second.
+    /// Bytes per second.
     pub(crate) triad: f64,
     auto: &'static str,
-    /// The plausible formats, where they were asked for.
+    /// The results for the plausible formats, if requested.
     tuned: Option<Tuned>,
-    /// The order of rows, with what it makes of the one given, where the matrix is square.
+    /// The row order, with the profiles before and after it if the matrix is square.
     order: (String, Option<[Profile; 2]>),
     pub(crate) rows: Vec<Row>,
     refused: Vec<(&'static str, String)>,
 }
 
-/// What an order does.
+/// The effect of an order.
 pub(crate) fn became(before: &Profile, after: &Profile) -> String {
     let [old, new] = [before, after].map(|p| [p.bandwidth as u64, p.profile].map(thousands));
     format!("bandwidth {} instead of {}, profile {} instead of {}", new[0], old[0], new[1], old[1])
 }
 
 impl Speeds {
-    /// Two operations an entry: Bell and Garland's measure.
+    /// Floating-point operations per second, two operations per entry as in Bell and Garland.
     pub(crate) fn flops(&self, row: &Row) -> f64 {
         2.0 * self.nnz as f64 / row.seconds_each()
     }
@@ -190,7 +190,7 @@ impl Speeds {
 
     fn text(&self) -> String {
         let mut text = String::new();
-        // Writing to a string does not fail.
+        // Writing to a string cannot fail.
         let _ = self.write_text(&mut text);
         text
     }

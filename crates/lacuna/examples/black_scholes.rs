@@ -1,5 +1,6 @@
-//! Value of an up-and-out call option: the right to buy a share, lost if its price reaches a barrier. Solves the Black–Scholes equation
-//! backwards from expiry by implicit steps of a day, all with one prepared matrix.
+//! Value of an up-and-out call option: the right to buy a share, which lapses if the price reaches a barrier.
+//! Solves the Black–Scholes equation backwards from expiry with implicit steps of one day, all with one
+//! prepared matrix.
 //!
 //! `cargo run --release --example black_scholes [FILE]` draws the value over time, in months, and the price of the share.
 mod picture;
@@ -54,7 +55,7 @@ pub(crate) fn draw() -> Result<Picture> {
     println!("black_scholes: {N} prices, {DAYS} steps, {}", system.preconditioner().name);
     println!("{iterations} iterations, {time:.1?} of {:.1?} in all", start.elapsed());
 
-    // Colours by the root of the value, since only one corner has large values.
+    // Colours follow the square root of the value, since only one corner has large values.
     const SHOWN: f64 = 60.0;
     let mut picture = Picture::new(720, 400);
     let levels = [0.25_f64, 0.5, 1.0, 2.0, 3.0, 4.0, 6.0, 8.0, 12.0, 16.0, 24.0, 32.0].map(f64::sqrt);

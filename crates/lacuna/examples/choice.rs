@@ -1,13 +1,14 @@
-//! What choosing a format costs, in products with compressed rows on one thread, measured in turn: the analysis of the
-//! structure, the costs of all formats, the conversion. `RAYON_NUM_THREADS=1 cargo run --release -p lacuna --example choice
-//! MATRIX...` has all of it on one thread.
+//! The cost of choosing a format, in units of products with CSR on one thread, timed alternately: the
+//! analysis of the structure, the cost estimates of all formats, the conversion. To run everything on one
+//! thread:
+//! `RAYON_NUM_THREADS=1 cargo run --release -p lacuna --example choice MATRIX...`
 use lacuna::cpu::{Cpu, CpuOptions};
 use lacuna::formats::{candidates, choose_format, convert, open};
 use lacuna::{Backend, Csr, Format, Pass, Result, Structure};
 use std::sync::Arc;
 use std::time::Instant;
 
-/// Rounds, of which the median counts, and products timed together.
+/// Rounds, whose median is used, and products timed together.
 const ROUNDS: usize = 5;
 const PRODUCTS: u32 = 4;
 

@@ -1,5 +1,6 @@
-//! A plate of two materials, heated on its left side. The conductivity falls as the temperature rises, so the matrix changes
-//! with every implicit time step but keeps its pattern: `Assembled::update` sorts nothing, `Prepared::update_values` prepares nothing.
+//! A plate of two materials, heated on its left side. The conductivity decreases as the temperature rises, so
+//! the matrix changes with every implicit time step but keeps its pattern: `Assembled::update` sorts nothing,
+//! and `Prepared::update_values` reuses the prepared system.
 //!
 //! `cargo run --release --example heat [FILE]` draws the temperature after 3, 12 and 60 steps, with isolines a tenth apart.
 mod picture;

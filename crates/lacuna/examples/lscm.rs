@@ -1,6 +1,7 @@
-//! Flattens a curved surface and keeps angles as well as possible: least-squares conformal maps (Lévy and others 2002). With `U = u + i v` at
-//! the points, a triangle keeps its angles if `Σ W U = 0`, where `W` are its edges as complex numbers. Two points are fixed; the others minimise
-//! the sum of squares over all triangles. The matrix has more rows than columns, so `LinearSystem` takes `lsmr`.
+//! Flattens a curved surface and keeps angles as well as possible: least-squares conformal maps (Lévy and
+//! others 2002). With `U = u + i v` at the points, a triangle keeps its angles if `Σ W U = 0`, where `W` are
+//! its edges as complex numbers. Two points are fixed; the others minimise the sum of squares over all
+//! triangles. The matrix has more rows than columns, so `LinearSystem` chooses `lsmr`.
 //!
 //! `cargo run --release --example lscm [FILE]` draws a checkerboard on the surface, and the flat map.
 mod picture;

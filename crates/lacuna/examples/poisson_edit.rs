@@ -9,7 +9,7 @@ use picture::{Colour, Picture, mix};
 
 /// Pixels along a side.
 const N: usize = 464;
-/// Centre of the piece in the source, pixels that it moves to the right and up, and its radii.
+/// Centre of the piece in the source, its shift to the right and up in pixels, and its radii.
 const CENTRE: [f64; 2] = [0.50, 0.44];
 const MOVED: [usize; 2] = [46, 74];
 const RADII: [f64; 2] = [0.24, 0.265];
@@ -18,7 +18,7 @@ const RADII: [f64; 2] = [0.24, 0.265];
 fn balloon(x: f64, y: f64) -> Colour {
     let sky = mix([0.43, 0.52, 0.64], [0.66, 0.68, 0.72], y + 0.06 * (7.0 * x + 3.0 * (4.0 * y).sin()).sin());
     let (dx, dy) = (x - 0.5, y - 0.38);
-    // Round above, narrowing to the basket below.
+    // Round at the top, narrowing to the basket below.
     let half =
         if dy < 0.0 { (0.034 - dy * dy).max(0.0).sqrt() } else { 0.1844 * (1.0 - (dy / 0.29).powf(1.6)) };
     if dy < 0.225 && dx.abs() < half {

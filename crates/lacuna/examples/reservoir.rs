@@ -10,7 +10,7 @@ use std::time::Instant;
 
 const NX: usize = 200;
 const NY: usize = 100;
-/// Where the permeability and the pressure are drawn.
+/// Positions of the drawings of the permeability and the pressure.
 const LEFT: [f64; 4] = [4.0, 4.0, 340.0, 170.0];
 const RIGHT: [f64; 4] = [352.0, 4.0, 340.0, 170.0];
 
@@ -19,8 +19,8 @@ fn uniform(n: usize, k: i32) -> f64 {
     (0.5 + n as f64 * 1.220_744_084_605_759_5_f64.powi(-k)).fract()
 }
 
-/// The decimal logarithm of the permeability, a nearly normal sum of random waves, longer along the layer than across it.
-/// Its standard deviation is 0.8.
+/// The decimal logarithm of the permeability: a nearly normal sum of random waves, longer along the layer
+/// than across it. Its standard deviation is 0.8.
 fn log_permeability() -> Array2<f64> {
     const WAVES: usize = 160;
     let waves: Vec<[f64; 3]> = (0..WAVES)

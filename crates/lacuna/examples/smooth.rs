@@ -22,18 +22,18 @@ fn noise(seed: u64) -> f64 {
     ((z ^ z >> 31) >> 11) as f64 / (1u64 << 52) as f64 - 1.0
 }
 
-/// The centre line of a trefoil knot, by `t` from 0 to 1.
+/// The centre line of a trefoil knot, for `t` from 0 to 1.
 fn knot(t: f64) -> [f64; 3] {
     let t = TAU * t;
     [t.sin() + 2.0 * (2.0 * t).sin(), t.cos() - 2.0 * (2.0 * t).cos(), -1.2 * (3.0 * t).sin()]
         .map(|c| c / 3.0)
 }
 
-/// A point on the tube around it.
+/// A point on the tube around the knot.
 fn tube(t: f64, s: f64) -> [f64; 3] {
     let ([a, c, b], angle) = ([t - 1e-4, t, t + 1e-4].map(knot), TAU * s);
     let along = [0, 1, 2].map(|k| b[k] - a[k]);
-    // Two directions across the line, one of them horizontal.
+    // Two directions normal to the line, one of them horizontal.
     let flat = along[0].hypot(along[1]);
     let across = [-along[1] / flat, along[0] / flat, 0.0];
     let length = flat.hypot(along[2]);
@@ -51,7 +51,7 @@ pub(crate) fn draw() -> Result<Picture> {
         *point = [0, 1, 2].map(|c| point[c] + away * normals[i][c]);
     }
 
-    // Rows of L: a point less the mean of its neighbours.
+    // Rows of L: a point minus the mean of its neighbours.
     let mut edges = Triplets::new(n, n);
     for [a, b, c] in mesh.triangles.iter().copied() {
         edges.extend([(a, b, 1.0), (b, c, 1.0), (c, a, 1.0)]);

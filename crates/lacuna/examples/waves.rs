@@ -23,7 +23,7 @@ fn index_squared(x: f64, y: f64) -> f64 {
     (2.0 - r * r).max(1.0)
 }
 
-/// Depth in the border, from 0 to 1, along an axis of `n` cells.
+/// Relative depth in the border, from 0 to 1, along an axis of `n` cells.
 fn depth(cell: f64, n: usize) -> f64 {
     let outside = (-cell).max(cell - (n - 1) as f64).max(0.0);
     (outside / BORDER as f64).min(1.0)
@@ -54,7 +54,8 @@ pub(crate) fn draw() -> Result<Picture> {
     let source = [LENS[0] - LENS[2], LENS[1]];
     b[(source[1] as usize + BORDER) * columns + source[0] as usize + BORDER] = Complex64::new(1.0, 0.0);
 
-    // Iterations converge slowly for waves, and a complete factorisation is cheap in two dimensions.
+    // Iterative methods converge slowly on wave problems, and a complete factorisation is cheap in two
+    // dimensions.
     let start = Instant::now();
     let mut dev = default_backend()?;
     let mut system = LinearSystem::new(a).method("direct").prepare(&mut dev)?;

@@ -1,4 +1,4 @@
-//! Which way solves a system fastest: the plausible ones are tried.
+//! Finds the method and preconditioner that solve a system fastest, by trying the plausible ones.
 use crate::system::factor_of;
 use crate::{AsVector, LinearSystem};
 use lacuna_engine::{Backend, Error, Reason, Result, Scalar, compiled_here};
@@ -9,20 +9,21 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// Once a way has solved the system, another gets so many times the time it took, and at least the least.
+/// Once a trial has solved the system, each other one gets this multiple of its time, and at least the
+/// minimum.
 const LENIENCE: u32 = 4;
 const LEAST: Duration = Duration::from_millis(200);
 
-/// A method and a preconditioner that were tried, by name.
+/// A trial of a method with a preconditioner, by name.
 #[derive(Debug)]
 pub struct Trial {
     /// The method; `auto` for the automatic choice.
     pub method: &'static str,
-    /// The preconditioner; `auto` where it goes with the method.
+    /// The preconditioner; `auto` if it goes with the method.
     pub preconditioner: &'static str,
-    /// Time of preparing the solve.
+    /// Time to prepare the solve.
     pub setup: Duration,
-    /// How the solve ended, [`Reason::Cancelled`] where it took too long; or why there was none.
+    /// How the solve ended, [`Reason::Cancelled`] if it took too long; or the error that prevented it.
     pub outcome: Result<Outcome>,
 }
 
@@ -31,11 +32,11 @@ impl Trial {
     pub fn converged(&self) -> bool {
         self.outcome.as_ref().is_ok_and(Outcome::converged)
     }
-    /// Whether it was given up because it took too long.
+    /// Whether it was stopped because it took too long.
     pub fn given_up(&self) -> bool {
         self.outcome.as_ref().is_ok_and(|outcome| outcome.reason == Reason::Cancelled)
     }
-    /// Time of the solve without its preparation: what another right-hand side takes.
+    /// Time of the solve without its preparation, which is the time for another right-hand side.
     pub fn again(&self) -> Duration {
         self.outcome.as_ref().map_or(Duration::ZERO, |outcome| outcome.time)
     }
@@ -43,15 +44,15 @@ impl Trial {
     pub fn total(&self) -> Duration {
         self.setup + self.again()
     }
-    /// Seconds since preparing began, and the relative residual then, by the method's recurrence. Iterations are taken to be of
-    /// one length.
+    /// Points of seconds since the start of the preparation and the relative residual by the method's
+    /// recurrence. Iterations are assumed to take equal times.
     pub fn curve(&self) -> Vec<(f64, f64)> {
         let Ok(outcome) = &self.outcome else { return Vec::new() };
         let each = outcome.time.as_secs_f64() / outcome.iterations.max(1) as f64;
         let at = |k: usize| self.setup.as_secs_f64() + each * k as f64 * outcome.history_stride as f64;
         outcome.history.iter().enumerate().map(|(k, residual)| (at(k), *residual)).collect()
     }
-    /// The options of `lacuna solve` that ask for it.
+    /// The options of `lacuna solve` for this trial.
     pub fn options(&self) -> String {
         match (self.method, self.preconditioner) {
             ("auto", _) => String::new(),
@@ -59,7 +60,7 @@ impl Trial {
             (method, preconditioner) => format!("--method {method} --precond {preconditioner}"),
         }
     }
-    /// The expression that asks for it in a program.
+    /// The Rust expression for this trial.
     pub fn expression(&self) -> String {
         match (self.method, self.preconditioner) {
             ("auto", _) => "LinearSystem::new(a)".into(),
@@ -71,10 +72,11 @@ impl Trial {
     }
 }
 
-/// What is called with the names of the method and the preconditioner that are tried, and with where their solve is.
+/// A callback that receives the names of the method and preconditioner being tried, and the progress of the
+/// solve.
 pub type Trying<'a> = dyn FnMut((&str, &str), Option<Watch>) -> ControlFlow<()> + 'a;
 
-/// Methods with preconditioners that may suit a matrix, the cheapest to set up first, `auto` before all.
+/// Pairs of methods and preconditioners that may suit a matrix: `auto` first, then by increasing set-up cost.
 pub fn plausible<T: Scalar>(a: &Csr<T>) -> Vec<(&'static str, &'static str)> {
     compiled_here!(T, |a: &Csr<T>| -> Vec<(&'static str, &'static str)> {
         let mut ways = vec![("auto", "auto")];
@@ -106,12 +108,12 @@ pub fn plausible<T: Scalar>(a: &Csr<T>) -> Vec<(&'static str, &'static str)> {
     })(a)
 }
 
-/// Tries the ways that [`plausible`] lists, each from zero, and returns them with what became of them: those that solved the system
-/// first, by their total time.
+/// Tries the pairs listed by [`plausible`], each from zero, and returns all trials: first those that solved
+/// the system, by their total time.
 ///
-/// Each gets `seconds` of iterations at the most, and once one has solved the system no more than a few times as long as that took.
-/// Set-ups are not interrupted. `watch` is called before each with its names, and now and then while it runs; breaking ends
-/// the search.
+/// Each gets at most `seconds` of iterations, and once one has solved the system, at most a few times the
+/// time which that took. Set-ups are not interrupted. `watch` is called before each trial with its names, and
+/// from time to time while it runs; returning `Break` ends the search.
 ///
 /// ```
 /// use lacuna::prelude::*;
@@ -128,7 +130,7 @@ pub fn plausible<T: Scalar>(a: &Csr<T>) -> Vec<(&'static str, &'static str)> {
 /// ```
 ///
 /// # Errors
-/// [`Error::Length`] for `b`, device failures. What a preconditioner refuses is an outcome of its trial.
+/// [`Error::Length`] for `b`, device failures. An error of a preconditioner becomes the outcome of its trial.
 pub fn advise<T: Scalar, B: Backend>(
     dev: &mut B,
     a: impl Into<Arc<Csr<T>>>,

@@ -1,11 +1,11 @@
-//! `ndarray` in and out.
+//! Conversions from and to `ndarray`.
 use crate::AsVector;
 use lacuna_engine::{Backend, Error, LinOp, Result, Scalar, Vector};
 use lacuna_formats::{Csr, Dense};
 use ndarray::{Array1, Array2, ArrayView1, ArrayView2, ShapeBuilder};
 use std::borrow::Cow;
 
-/// The elements of a view in order: borrowed where they lie side by side, copied where not.
+/// The elements of a view in order: borrowed if contiguous, otherwise copied.
 fn in_order<'a, T: Scalar>(view: &'a ArrayView1<'_, T>) -> Cow<'a, [T]> {
     match view.as_slice() {
         Some(slice) => Cow::Borrowed(slice),
@@ -13,10 +13,10 @@ fn in_order<'a, T: Scalar>(view: &'a ArrayView1<'_, T>) -> Cow<'a, [T]> {
     }
 }
 
-/// A new vector on the device with the elements of one of the host.
+/// Allocates a vector on the device and copies a host vector to it.
 ///
 /// # Errors
-/// Memory that cannot be had, device failures.
+/// Out of memory; device failures.
 pub fn to_device<T: Scalar, B: Backend>(dev: &mut B, elements: impl AsVector<T>) -> Result<Vector<T>> {
     let view = elements.as_vector();
     let vector = dev.vector(view.len())?;
@@ -24,7 +24,7 @@ pub fn to_device<T: Scalar, B: Backend>(dev: &mut B, elements: impl AsVector<T>)
     Ok(vector)
 }
 
-/// A vector of the device as an array. Waits for the queue.
+/// Copies a vector of the device to an array. Waits for the queue.
 ///
 /// ```
 /// use lacuna::prelude::*;
@@ -37,14 +37,15 @@ pub fn to_device<T: Scalar, B: Backend>(dev: &mut B, elements: impl AsVector<T>)
 /// ```
 ///
 /// # Errors
-/// A handle that is stale, device failures.
+/// A stale handle; device failures.
 pub fn to_host<T: Scalar, B: Backend>(dev: &mut B, vector: Vector<T>) -> Result<Array1<T>> {
     let mut elements = vec![T::zero(); vector.len];
     dev.download(vector, &mut elements)?;
     Ok(Array1::from_vec(elements))
 }
 
-/// `A X` for all columns of a dense matrix at once: the bits of so many products, the matrix read once for several of them.
+/// `A X` for all columns of a dense matrix at once. The bits are those of separate products, but the matrix
+/// is read once for several of them.
 ///
 /// ```
 /// use lacuna::prelude::*;
@@ -61,7 +62,7 @@ pub fn to_host<T: Scalar, B: Backend>(dev: &mut B, vector: Vector<T>) -> Result<
 /// ```
 ///
 /// # Errors
-/// [`Error::Length`] where `x` has not as many rows as `a` columns; memory that cannot be had, device failures.
+/// [`Error::Length`] unless `x` has as many rows as `a` has columns; out of memory; device failures.
 pub fn multiply<T: Scalar, B: Backend>(
     dev: &mut B,
     a: &dyn LinOp<T>,
@@ -76,7 +77,7 @@ pub fn multiply<T: Scalar, B: Backend>(
         .map_err(|e| Error::Structure { operation: "multiply".into(), message: e.to_string() })
 }
 
-/// The columns of `A X`, one after the other.
+/// The columns of `A X`, one after another.
 fn columns_of<T: Scalar, B: Backend>(dev: &mut B, a: &dyn LinOp<T>, x: ArrayView2<'_, T>) -> Result<Vec<T>> {
     let (rows, cols) = a.shape();
     let [from, to] = [Backend::basis(dev, cols, x.ncols())?, Backend::basis(dev, rows, x.ncols())?];
@@ -91,7 +92,7 @@ fn columns_of<T: Scalar, B: Backend>(dev: &mut B, a: &dyn LinOp<T>, x: ArrayView
     Ok(product)
 }
 
-/// The sparse matrix of a dense one: what is not 0 is stored.
+/// The sparse matrix of a dense one; stores the nonzero elements.
 ///
 /// ```
 /// use lacuna::prelude::*;
@@ -103,8 +104,8 @@ fn columns_of<T: Scalar, B: Backend>(dev: &mut B, a: &dyn LinOp<T>, x: ArrayView
 /// ```
 ///
 /// # Errors
-/// [`Error::Entry`] where an element is infinite or NaN, [`Error::Structure`] where there are more rows, columns or
-/// entries than 32-bit indices count.
+/// [`Error::Entry`] if an element is infinite or NaN, [`Error::Structure`] if 32-bit indices cannot count the
+/// rows, columns or entries.
 pub fn from_dense<T: Scalar>(a: ArrayView2<'_, T>) -> Result<Csr<T>> {
     let (rows, cols) = a.dim();
     let count = a.iter().filter(|v| **v != T::zero()).count();
@@ -128,7 +129,7 @@ pub fn from_dense<T: Scalar>(a: ArrayView2<'_, T>) -> Result<Csr<T>> {
     Csr::new(rows, cols, row_ptr, col_idx, values)
 }
 
-/// A dense matrix as a storage format, to put on a device with its zeros.
+/// A dense matrix as a storage format, stored on a device with its zeros.
 ///
 /// ```
 /// use lacuna::prelude::*;
@@ -144,7 +145,7 @@ pub fn from_dense<T: Scalar>(a: ArrayView2<'_, T>) -> Result<Csr<T>> {
 /// ```
 ///
 /// # Errors
-/// As [`Dense::new`]: an element that is not finite, more elements than 32-bit indices count.
+/// As [`Dense::new`]: an element that is not finite, or more elements than 32-bit indices can count.
 pub fn dense<T: Scalar>(a: ArrayView2<'_, T>) -> Result<Dense<T>> {
     let (rows, cols) = a.dim();
     Dense::new(rows, cols, a.iter().copied().collect())
@@ -153,7 +154,7 @@ pub fn dense<T: Scalar>(a: ArrayView2<'_, T>) -> Result<Dense<T>> {
 /// The dense matrix of a sparse one.
 ///
 /// # Errors
-/// [`Error::OutOfMemory`] where its elements do not fit the address space.
+/// [`Error::OutOfMemory`] if its elements do not fit the address space.
 pub fn to_dense<T: Scalar>(a: &Csr<T>) -> Result<Array2<T>> {
     let (rows, cols) = (a.rows(), a.cols());
     let mut elements = Vec::new();

@@ -1,32 +1,32 @@
-//! The backends that are built in: one chosen when the program is compiled, any by name when it runs.
+//! The built-in backends: a default chosen at compile time, and any of them by name at run time.
 use lacuna_engine::{Backend, DeviceInfo, Error, Result};
 
-/// The backend that the features of this crate chose.
+/// The backend selected by the features of this crate.
 #[cfg(feature = "cuda")]
 pub type DefaultBackend = lacuna_cuda::Cuda;
-/// The backend that the features of this crate chose.
+/// The backend selected by the features of this crate.
 #[cfg(all(feature = "opencl", not(feature = "cuda")))]
 pub type DefaultBackend = lacuna_opencl::OpenCl;
-/// The backend that the features of this crate chose.
+/// The backend selected by the features of this crate.
 #[cfg(all(feature = "cpu", not(any(feature = "cuda", feature = "opencl"))))]
 pub type DefaultBackend = lacuna_cpu::Cpu;
-/// No backend is built in: turn on a feature of this crate. The serial reference stands in its place so that generic
-/// code compiles; [`default_backend`] gives an error.
+/// No backend is built in: turn on a feature of this crate. The serial reference takes its place so that
+/// generic code compiles; [`default_backend`] returns an error.
 #[cfg(not(any(feature = "cuda", feature = "opencl", feature = "cpu")))]
 pub type DefaultBackend = lacuna_engine::Reference;
 
 /// A backend in the list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BackendInfo {
-    /// The name it goes by, which is also the feature that builds it in.
+    /// Its name, which is also the feature that builds it in.
     pub name: &'static str,
-    /// What it is, in a line.
+    /// What it is, in one line.
     pub about: &'static str,
     /// Whether it is built in.
     pub built_in: bool,
 }
 
-/// Every backend by name, the preferred one first. The first that is built in is the [`DefaultBackend`].
+/// Every backend, in order of preference. The first that is built in is the [`DefaultBackend`].
 pub const BACKENDS: [BackendInfo; 3] = [
     BackendInfo {
         name: "cuda",
@@ -45,17 +45,18 @@ pub const BACKENDS: [BackendInfo; 3] = [
     },
 ];
 
-/// How a backend is made.
+/// Options for opening a backend.
 #[derive(Clone, Debug, Default)]
 pub struct BackendOptions {
-    /// Threads of the CPU; all cores where not given.
+    /// Threads of the CPU; all cores by default.
     pub threads: Option<usize>,
-    /// Which device: its place in the list of [`devices`], a part of its name, or `auto`; for `opencl` also `gpu` or `cpu`.
-    /// Where not given, what the environment says (`LACUNA_OPENCL_DEVICE`, `LACUNA_CUDA_DEVICE`), else `auto`.
+    /// The device: its index in the list of [`devices`], a part of its name, or `auto`; for `opencl` also
+    /// `gpu` or `cpu`. By default the value of `LACUNA_OPENCL_DEVICE` or `LACUNA_CUDA_DEVICE` in the
+    /// environment, else `auto`.
     pub device: Option<String>,
 }
 
-/// The devices of a backend that is built in, in the order in which they are counted.
+/// The devices of a built-in backend, in the order of their indices.
 ///
 /// ```
 /// let cpu = lacuna::devices("cpu")?;
@@ -82,10 +83,10 @@ pub fn devices(backend: &str) -> Result<Vec<DeviceInfo>> {
     }
 }
 
-/// The backend that the features of this crate chose, with its default options.
+/// The backend selected by the features of this crate, with its default options.
 ///
 /// # Errors
-/// [`Error::Unsupported`] where no backend is built in, [`Error::Device`] where it cannot start.
+/// [`Error::Unsupported`] if no backend is built in, [`Error::Device`] if it cannot start.
 pub fn default_backend() -> Result<DefaultBackend> {
     #[cfg(feature = "cuda")]
     return lacuna_cuda::Cuda::new();
@@ -102,8 +103,8 @@ pub fn default_backend() -> Result<DefaultBackend> {
     })
 }
 
-/// The backend that [`on`] takes where none is named: the first of [`BACKENDS`] that is built in and has a device other than the
-/// processor, or the last one that is built in: the processor is best left to the backend `cpu`.
+/// The backend that [`on`] uses if none is named: the first of [`BACKENDS`] that is built in and has a device
+/// other than the CPU, otherwise the last that is built in, since `cpu` drives the CPU best.
 pub fn preferred() -> Option<&'static str> {
     let built_in: Vec<_> = BACKENDS.iter().filter(|b| b.built_in).map(|b| b.name).collect();
     first_beside_the_processor(&built_in, |name| devices(name).unwrap_or_default())
@@ -119,15 +120,15 @@ fn first_beside_the_processor(
     found.or(Some(last)).copied()
 }
 
-/// Something to do on a backend whose type is known only when the program runs.
+/// A task for a backend whose type is known only at run time.
 pub trait OnBackend {
-    /// What comes out.
+    /// The result of the task.
     type Output;
-    /// Does it.
+    /// Runs the task.
     fn run<B: Backend>(self, dev: B) -> Self::Output;
 }
 
-/// Makes the backend of that name, or the [`preferred`] one for `None`, and does `task` on it.
+/// Opens the backend with the given name, or the [`preferred`] one for `None`, and runs `task` on it.
 ///
 /// ```
 /// use lacuna::{Backend, BackendOptions, OnBackend};
@@ -145,8 +146,8 @@ pub trait OnBackend {
 /// ```
 ///
 /// # Errors
-/// [`Error::Unsupported`] where the backend is not built in, [`Error::Argument`] where there is none of that name,
-/// [`Error::Device`] where it cannot start.
+/// [`Error::Unsupported`] if the backend is not built in, [`Error::Argument`] for an unknown name,
+/// [`Error::Device`] if it cannot start.
 pub fn on<F: OnBackend>(name: Option<&str>, options: BackendOptions, task: F) -> Result<F::Output> {
     let built_in = || BACKENDS.iter().filter(|b| b.built_in).map(|b| b.name);
     let preferred = if name.is_none() { preferred() } else { None };

@@ -1,4 +1,4 @@
-//! A solve, measured: what the device found is taken for what it is, and where it falls short other ways are tried.
+//! Runs a solve, checks the result of the device on the host, and tries other methods if it falls short.
 use crate::ladder::{Ladder, Rung};
 use crate::measured::{Measured, misfit, norm_of_product, stands, tolerance};
 use crate::prepared::Parts;
@@ -13,18 +13,19 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// What a residual may exceed the tolerance by and still meet it.
+/// A residual meets the tolerance if it exceeds it by at most this factor.
 const SLACK: f64 = 1.005;
-/// The residual must fall below this part of what it was for the same way to be tried again.
+/// The same method is tried again only if the residual has fallen below this fraction.
 const GAIN: f64 = 0.5;
-/// A backward error of so many units is as good as rounding allows.
+/// A backward error of at most this many units of rounding is the best attainable.
 const ATTAINED: f64 = 8.0;
 
-/// Iterations that are worth dividing among several ways.
+/// From this many iterations on, they are divided among several methods.
 const MANY: u64 = 1000;
 pub(crate) type Watching<'a> = Option<&'a mut dyn FnMut(Watch) -> ControlFlow<()>>;
 
-/// Solves for `b` from `x`, both in the order of the rows on the device. What is looked at on the host counts as a transfer.
+/// Solves for `b` from `x`, both in the row order of the device. Time spent on host checks counts as
+/// transfer.
 pub(crate) fn solve<T: Scalar, B: Backend>(
     parts: &mut Parts<T>,
     outcome: &mut Outcome,
@@ -62,7 +63,8 @@ pub(crate) fn solve<T: Scalar, B: Backend>(
     Ok(())
 }
 
-/// When the method that was chosen stops at the latest, so that others have their turn.
+/// The stopping criteria of the method chosen first; its iterations are limited so that others get their
+/// turn.
 pub(crate) fn first_stop<T: Scalar>(parts: &Parts<T>) -> Stop {
     let most = parts.stop.max_iters;
     let Ladder { rungs, climbs, stretch } = &parts.ladder;
@@ -70,7 +72,8 @@ pub(crate) fn first_stop<T: Scalar>(parts: &Parts<T>) -> Stop {
     Stop { max_iters: half.min(*stretch).min(patience(rungs).unwrap_or(u64::MAX)), ..parts.stop }
 }
 
-/// Makes an outcome true of `x` where rounding could hide a larger residual, and explains it where it fell short.
+/// Makes an outcome describe `x` correctly if rounding could hide a larger residual, and explains an outcome
+/// that falls short.
 pub(crate) fn settle<T: Scalar>(parts: &mut Parts<T>, outcome: &mut Outcome, b: &[T], x: &[T]) -> Result<()> {
     if stands(parts, outcome, b, x) {
         return Ok(());
@@ -84,7 +87,7 @@ pub(crate) fn settle<T: Scalar>(parts: &mut Parts<T>, outcome: &mut Outcome, b: 
     Ok(())
 }
 
-/// How long the way before these may take before the first of them is tried.
+/// The iterations that the current method may take before the first of these is tried.
 fn patience(rungs: &[Rung]) -> Option<u64> {
     rungs.first().and_then(|rung| rung.patience)
 }
@@ -102,13 +105,14 @@ struct Climb<'a, T: Scalar> {
     b: &'a [T],
     /// `‖b‖`
     norm: f64,
-    /// The matrix and the right-hand side in the caller's order, with their factors; that of `x`.
+    /// The matrix and the right-hand side in the caller's order, multiplied by their factors, and the factor
+    /// of `x`.
     scaled: (Arc<Csr<T>>, Vec<T>, Factor),
-    /// What the tolerance is multiplied by, since the device thought it met.
+    /// Factor on the tolerance, reduced each time the device wrongly considers it met.
     tighter: f64,
     /// Time of all iterations.
     iterating: Duration,
-    /// The solver of the rung that is tried.
+    /// The solver of the current rung.
     called: Option<Solver<T>>,
 }
 
@@ -125,7 +129,7 @@ impl<'a, T: Scalar> Climb<'a, T> {
         Ok(Climb { parts, outcome, b, norm: vector_norm(b), scaled, tighter: 1.0, iterating, called: None })
     }
 
-    /// What is known of `x`, found on the host.
+    /// The accuracy of `x`, computed on the host.
     fn measure(&mut self, x: &[T]) -> Measured {
         let ax = norm_of_product(self.parts, x);
         let (a, b, of_x) = &self.scaled;
@@ -134,7 +138,7 @@ impl<'a, T: Scalar> Climb<'a, T> {
         Measured { residual, backward_error: residual * self.norm / (ax + self.norm) }
     }
 
-    /// What is known of `x`, which becomes the guess again (0 where that is empty) where it is worse.
+    /// The accuracy of `x`. If `x` is worse than the guess, it is replaced by the guess (0 if that is empty).
     fn better(&mut self, x: &mut [T], guess: &[T], of_guess: Measured) -> Measured {
         let found = self.measure(x);
         if found.residual <= of_guess.residual {
@@ -147,7 +151,7 @@ impl<'a, T: Scalar> Climb<'a, T> {
         of_guess
     }
 
-    /// Goes on from `x` in other ways until one is enough or none is left.
+    /// Continues from `x` with other methods until the result is good enough or none is left.
     fn on<B: Backend>(
         &mut self,
         dev: &mut B,
@@ -157,7 +161,8 @@ impl<'a, T: Scalar> Climb<'a, T> {
     ) -> Result<()> {
         let of_guess = if guess.is_empty() { Measured::ZERO } else { self.measure(guess) };
         let mut measured = self.better(x, guess, of_guess);
-        // Where an attempt began: what a first one is held to, unless it is still under way, is nothing, so that it may be tried again.
+        // The residual at the start of an attempt. A first attempt that has stopped is compared with
+        // infinity, so that it may be tried again.
         let (mut began, mut since) = (of_guess.residual, 0);
         if self.outcome.reason != Reason::Limit {
             began = f64::INFINITY;
@@ -213,7 +218,7 @@ impl<'a, T: Scalar> Climb<'a, T> {
             match self.again(dev, calling.as_ref(), most, x, measured, lend(&mut watch))? {
                 Some(found) => measured = found,
                 None => {
-                    // What was under way goes on.
+                    // Continue with the method before.
                     (calling, self.called) = (former, kept);
                     if gains {
                         began = f64::INFINITY;
@@ -222,20 +227,21 @@ impl<'a, T: Scalar> Climb<'a, T> {
             }
         }
         if indefinite && matches!(self.outcome.reason, Reason::Limit | Reason::Stagnated) {
-            self.outcome.reason = Reason::IndefiniteOperator; // what comes after it was only tried
+            self.outcome.reason = Reason::IndefiniteOperator; // the methods tried after it do not change that
         }
         self.conclude();
         Ok(())
     }
 
-    /// Iterations that are still to come if the residual goes on falling as it has.
+    /// Iterations still needed if the residual keeps falling at the same rate.
     fn expected(&self, began: f64, residual: f64, iterations: u64) -> f64 {
         let goal = tolerance(self.parts, self.norm);
         let rate = (residual / began).ln() / iterations as f64;
         if rate < 0.0 { (goal / residual).ln() / rate } else { f64::INFINITY }
     }
 
-    /// Iterations of one more attempt: on all but the last half of those that are left, and no more than the patience.
+    /// The iteration limit of one more attempt: half of those left, except for the last attempt, and at most
+    /// the patience.
     fn most(&self, last: bool, patience: Option<u64>) -> u64 {
         let done = self.outcome.iterations;
         let left = self.parts.stop.max_iters.saturating_sub(done);
@@ -243,8 +249,8 @@ impl<'a, T: Scalar> Climb<'a, T> {
         share.min(patience.unwrap_or(self.parts.ladder.stretch.max(done)))
     }
 
-    /// One more attempt from `x`, by the method prepared or on a rung of the ladder; on all but the last with half of the iterations
-    /// that are left, and no longer than the patience. Nothing where the preconditioner is not to be had.
+    /// One more attempt from `x`, by the prepared method or by a rung of the ladder, with at most `most`
+    /// iterations. `None` if the preconditioner is not available.
     fn again<B: Backend>(
         &mut self,
         dev: &mut B,
@@ -289,7 +295,8 @@ impl<'a, T: Scalar> Climb<'a, T> {
         Ok(Some(self.better(x, &guess, measured)))
     }
 
-    /// Prepares the method of a rung, with its preconditioner; whether that was to be had.
+    /// Prepares the method of a rung with its preconditioner. Returns whether the preconditioner was
+    /// available.
     fn call<B: Backend>(&mut self, dev: &mut B, rung: &Rung, stop: Stop) -> Result<bool> {
         let (start, mark) = (Instant::now(), dev.mark());
         let notes = &mut self.outcome.notes;
@@ -300,7 +307,7 @@ impl<'a, T: Scalar> Climb<'a, T> {
                 self.called = Some(solver);
                 Ok(true)
             }
-            // What a preconditioner refuses is no failure of the solve.
+            // A matrix that the preconditioner rejects is no failure of the solve.
             Err(refused @ (Error::Entry { .. } | Error::Unsupported { .. } | Error::Structure { .. })) => {
                 dev.release(mark);
                 let refused = self.parts.order.told(refused);
@@ -327,12 +334,12 @@ impl<'a, T: Scalar> Climb<'a, T> {
         Ok(solver)
     }
 
-    /// Whether `x` meets the tolerance, or why it need not go on.
+    /// Whether `x` meets the tolerance, or nothing more should be tried.
     fn is_enough(&mut self, measured: Measured) -> bool {
         let outcome = &mut *self.outcome;
         let meets = measured.residual <= SLACK * tolerance(self.parts, self.norm);
         if outcome.converged() && !meets {
-            // The device took rounding for a residual that meets the tolerance.
+            // The device was deceived by rounding: the residual does not meet the tolerance.
             outcome.reason = Reason::Stagnated;
             self.tighter *= GAIN;
         }
@@ -343,7 +350,7 @@ impl<'a, T: Scalar> Climb<'a, T> {
         meets || spent || matches!(outcome.reason, Reason::Cancelled | Reason::Custom(_) | Reason::OutOfRange)
     }
 
-    /// The reason that stands at the end, and what explains it.
+    /// Sets the final reason, and adds what explains it.
     fn conclude(&mut self) {
         let outcome = &mut *self.outcome;
         if outcome.converged() || outcome.reason == Reason::Cancelled {
@@ -374,7 +381,7 @@ fn is_hermitian<T: Scalar>(a: &Csr<T>) -> bool {
     a.entries().all(|(i, j, v)| a.get(j, i) == Some(v.conj()))
 }
 
-/// Everything but the choices, which stay; the history's memory is used again.
+/// Copies everything but the choices, which stay. Reuses the memory of the history.
 fn copy(from: &Outcome, to: &mut Outcome) {
     to.reason = from.reason;
     to.iterations = from.iterations;

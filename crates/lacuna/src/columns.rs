@@ -1,4 +1,4 @@
-//! Several right-hand sides at once: iterated together, then each confirmed by itself.
+//! Several right-hand sides at once: iterated together, then confirmed one by one.
 use crate::climb::first_stop;
 use crate::prepared::Parts;
 use lacuna_engine::{Backend, LinOp, Result, Scalar};
@@ -6,10 +6,11 @@ use lacuna_solvers::{ColumnSolver, Outcome, RightHandSide, largest};
 use ndarray::{ArrayView2, ArrayViewMut2};
 use std::time::{Duration, Instant};
 
-/// Columns that are iterated together at the most: each takes vectors of its own, and products gain little from more.
+/// The largest number of columns iterated together: each takes its own vectors, and products gain little from
+/// more.
 const TOGETHER: usize = 8;
 
-/// How far columns came together, by their number; nothing for one that took no part.
+/// The progress of each column in the joint iteration; `None` for a column that took no part.
 #[derive(Default)]
 pub(crate) struct Advances(Vec<Option<Advanced>>);
 
@@ -19,7 +20,7 @@ impl Advances {
     }
 }
 
-/// How far a column came together with others.
+/// The progress of a column in the joint iteration.
 #[derive(Clone, Copy)]
 pub(crate) struct Advanced {
     pub(crate) iterations: u64,
@@ -31,7 +32,7 @@ pub(crate) struct Advanced {
 }
 
 impl Advanced {
-    /// Makes the outcome of what came after that of the whole solve.
+    /// Extends the outcome of the later solve to the whole solve.
     pub(crate) fn tell(self, outcome: &mut Outcome) {
         let Advanced { iterations, first, others, time } = self;
         outcome.iterations += iterations;
@@ -43,7 +44,8 @@ impl Advanced {
 }
 
 impl<T: Scalar> Parts<T> {
-    /// Columns of so many that are iterated together; nothing where the method takes one at a time, or there is one.
+    /// The number of columns to iterate together; `None` if there is only one, or if the method takes one at
+    /// a time.
     pub(crate) fn together<B: Backend>(&mut self, dev: &mut B, columns: usize) -> Result<Option<usize>> {
         let count = columns.min(TOGETHER);
         if count < 2 || self.least_squares {
@@ -57,8 +59,8 @@ impl<T: Scalar> Parts<T> {
         Ok(self.columns.as_ref().map(ColumnSolver::columns))
     }
 
-    /// Iterates on columns together, which puts better solutions in the place of the guesses. A column with a number that
-    /// is not finite, and one of zeros, takes no part.
+    /// Iterates on the columns together and replaces guesses by better solutions. A column of zeros takes no
+    /// part, nor does one with a number that is not finite.
     pub(crate) fn advance<B: Backend>(
         &mut self,
         dev: &mut B,

@@ -1,40 +1,42 @@
-//! What is tried where a solve falls short, and when.
+//! The methods tried if a solve falls short, and when.
 use lacuna_engine::Scalar;
 use lacuna_formats::{Csr, Structure};
 use lacuna_solvers::{Amg, Method, Multigrid, PRECONDITIONERS, is_structurally_singular, name_of};
 use std::fmt;
 
-/// Iterations after which a solve that is still under way is measured: one whose residual has not halved by then is given up, one whose
-/// residual has goes on for as many again.
+/// Iterations after which a running solve is checked. If its residual has not halved by then, it is given up;
+/// otherwise it continues for as many again.
 const STRETCH: u64 = 20_000;
-/// The same where an incomplete factorisation is left to try, which costs about as much, and where the matrix is known to be singular, so
-/// that a solution is found early or there is none.
+/// The same limit if an incomplete factorisation, which costs about as much, is left to try, and if the
+/// matrix is known to be singular: then a solution is found early or there is none.
 const SHORT_STRETCH: u64 = 2000;
-/// Iterations that cost what the set-up of `amg` on the host does: where the iterations run there too, and on a device of its own.
+/// Iterations that cost as much as the set-up of `amg` on the host: for iterations on the host, and on a
+/// separate device.
 const PATIENCE_ON_HOST: u64 = 200;
 const PATIENCE: u64 = 10_000;
-/// Below so many rows iterations are too cheap to be worth another way.
+/// With fewer rows, iterations are too cheap to justify another method.
 const SMALL: usize = 2000;
-/// Incomplete factorisations that are tried last, and what they grow the entries by at the most.
+/// Incomplete factorisations tried last, and the largest factor by which they increase the number of entries.
 const FACTORS: [(&str, usize); 2] = [("ilut:drop=0.001,fill=10", 10), ("ilut:drop=0.00001,fill=30", 30)];
-/// Entries that are too many to keep.
+/// The largest number of entries to be stored.
 const MOST_KEPT: usize = 30_000_000;
-/// Complete factorisations: one that is tried before other methods, if it costs less than a second, and one after them.
+/// Complete factorisations: the first is tried before other methods if it costs less than a second, the
+/// second after them.
 const DIRECT: [&str; 2] = ["direct:work=2,memory=1", "direct"];
-/// What the former costs, as bytes that iterations move meanwhile.
+/// The cost of the former, as bytes that iterations could move in that time.
 const COST_OF_DIRECT: u64 = 5_000_000_000;
-/// What a factorisation preconditions: it restarts late, since it seldom needs to.
+/// The method preconditioned by a factorisation. It restarts late, since it seldom needs to.
 const WITH_FACTORS: &str = "gmres:restart=50";
 
-/// A method that is tried where another stopped short, and its preconditioner where it is not the one that is there.
+/// A method tried after another stopped short, with its preconditioner unless that stays the same.
 #[derive(Clone, Debug)]
 pub(crate) struct Rung {
     pub(crate) method: &'static str,
     pub(crate) preconditioner: Option<&'static str>,
-    /// Whether it is tried only where the way before is slow, not where that failed.
+    /// Whether it is tried only if the current method is slow, not if that failed.
     pub(crate) if_slow: bool,
-    /// Iterations that cost as much as preparing it: where more than so many are still to come after as many, it is tried
-    /// without waiting for the end of the way before.
+    /// Iterations that cost as much as its set-up. If more than this many are still expected after this many,
+    /// it is tried without waiting for the current method to end.
     pub(crate) patience: Option<u64>,
 }
 
@@ -47,30 +49,32 @@ impl fmt::Display for Rung {
     }
 }
 
-/// What was left to choose.
+/// What the caller left open.
 #[derive(Clone, Copy)]
 pub(crate) struct Open {
     pub(crate) method: bool,
     pub(crate) preconditioner: bool,
     /// Whether the method is for positive definite matrices.
     pub(crate) definite: bool,
-    /// Whether the matrix is one that `multigrid` takes.
+    /// Whether `multigrid` accepts the matrix.
     pub(crate) grid: bool,
 }
 
-/// The ways that are left, and how long each may take.
+/// The methods that are left, and how long each may take.
 pub(crate) struct Ladder {
     /// In the order in which they are tried.
     pub(crate) rungs: Vec<Rung>,
-    /// Whether these are tried before a way is at its end, where it is slow.
+    /// Whether these are tried before a slow method has ended.
     pub(crate) climbs: bool,
-    /// Iterations after which a solve is measured.
+    /// Iterations after which a running solve is checked.
     pub(crate) stretch: u64,
 }
 
 impl Ladder {
-    /// For a method on a matrix, an iteration of which moves so many bytes: its classical form, then, if it was chosen automatically, what needs less of the matrix. Where the
-    /// preconditioner was left open too, multigrid comes first if it may do more than the diagonal.
+    /// The ladder for a method on a matrix; `bytes` is the traffic of an iteration. First the classical
+    /// variant of the method; then, if the method was chosen automatically, methods that need less of the
+    /// matrix. If the preconditioner was left open too, multigrid comes first if it may do better than the
+    /// diagonal.
     pub(crate) fn new<T: Scalar>(
         method: &dyn Method<T>,
         open: Open,

@@ -13,24 +13,25 @@
 //! ```
 //!
 //! # Where things are
-//! - [`solve`] is one call with everything chosen for you; [`LinearSystem`] lets you choose, and solves again for a
-//!   new right-hand side with nothing allocated.
-//! - [`Csr`] and [`Triplets`] hold a matrix, [`CsrRef`] borrows one; [`Assembly`] and [`Elements`] build one; [`from_dense`] makes one of an `ndarray`, [`dense`] keeps its
-//!   zeros; [`formats`] has the rest.
-//! - [`default_backend`] is the device that the features of this crate chose when it was compiled; [`on`] takes one by
-//!   name at run time.
-//! - [`solvers`] has the methods. One of your own is a function of about 20 lines, see below.
-//! - What a backend must do, and what formulas, passes and programs are: [`Backend`], [`Pass`], [`Program`].
+//! - [`solve`] is one call that chooses everything for you. [`LinearSystem`] lets you choose, and solves for
+//!   a new right-hand side without allocating.
+//! - [`Csr`] and [`Triplets`] hold a matrix, [`CsrRef`] borrows one; [`Assembly`] and [`Elements`] build one;
+//!   [`from_dense`] converts an `ndarray`, [`dense`] keeps its zeros; [`formats`] has the rest.
+//! - [`default_backend`] opens the backend selected at compile time by the features of this crate; [`on`]
+//!   opens one by name at run time.
+//! - [`solvers`] has the methods. A method of your own is a function of about 20 lines, see below.
+//! - [`Backend`], [`Pass`] and [`Program`] explain what a backend must provide, and what formulas, passes and
+//!   programs are.
 //!
 //! # Backends
-//! A program moves to another device by changing one word of its `Cargo.toml`, the feature of this crate. Where
-//! several are on, [`DefaultBackend`] is the first of `cuda`, `opencl`, `cpu` that is. `cuda` needs
-//! `nvcc` to build, `opencl` an OpenCL loader to link; `cpu` needs nothing.
+//! A program moves to another device by changing one word of its `Cargo.toml`, the feature of this crate. If
+//! several are on, [`DefaultBackend`] is the first of `cuda`, `opencl`, `cpu`. `cuda` needs `nvcc` to build,
+//! `opencl` an OpenCL loader to link; `cpu` needs nothing.
 //!
 //! # A method of your own
-//! A method records what it does: passes that update vectors, take dot products, and compute coefficients, all on the
-//! device. This one is steepest descent; it runs on every backend, in every number type, with the stopping test,
-//! the confirmation of the true residual and the reports of any other method.
+//! A method records its operations: passes that update vectors, take dot products and compute coefficients,
+//! all on the device. This one is steepest descent. It runs on every backend and in every number type, with
+//! the same stopping test, confirmation of the true residual and reports as any other method.
 //!
 //! ```
 //! use lacuna::prelude::*;
@@ -79,7 +80,7 @@ mod tune;
 mod update;
 mod vectors;
 
-/// The whole engine, for those who write a backend, a format or an operation.
+/// The whole engine, for writing a backend, a format or an operation.
 pub mod backend {
     pub use lacuna_engine::*;
 }
@@ -117,7 +118,7 @@ pub use timing::TimedProduct;
 pub use tune::{Tuned, tune_format};
 pub use vectors::{AsVector, AsVectorMut};
 
-/// What most programs use.
+/// The items that most programs use.
 pub mod prelude {
     pub use crate::{
         AsVector, AsVectorMut, Assembled, Assembly, Backend, Cell, Complex, Complex32, Complex64, Csr,
@@ -129,7 +130,8 @@ pub mod prelude {
     pub use ndarray::{Array1, Array2, ArrayView1, ArrayView2, ArrayViewMut1};
 }
 
-/// The programs of the README and of the guide; those of `interop.md` are run by the crate `lacuna-formats`.
+/// Runs the programs of the README and of the guide as tests; those of `interop.md` are run by the crate
+/// `lacuna-formats`.
 #[cfg(doctest)]
 mod pages {
     macro_rules! pages {

@@ -1,19 +1,20 @@
-//! What is known of an `x`, and whether what the device found stands.
+//! The accuracy of a solution, and whether the result of the device can be trusted.
 use crate::prepared::Parts;
 use crate::system::times;
 use lacuna_engine::{Reason, Result, Scalar};
 use lacuna_solvers::{Outcome, norm_bound, residual_norm, vector_norm};
 
-/// Part of the tolerance above which the rounding of a residual computed in working precision matters.
+/// The rounding error of a residual computed in working precision matters above this fraction of the
+/// tolerance.
 const HIDDEN: f64 = 0.005;
-/// A bound of that rounding is this many units, times `‖A‖ ‖x‖ + ‖b‖`.
+/// That rounding error is bounded by this many units of rounding times `‖A‖ ‖x‖ + ‖b‖`.
 const UNITS: f64 = 4.0;
-/// An iteration limit below this is the caller's choice, and needs no explanation that takes time.
+/// An iteration limit below this is a deliberate choice of the caller, and needs no costly explanation.
 const EARLY: u64 = 5000;
-/// Entries of a matrix that are looked through in no time.
+/// A matrix with at most this many entries is checked in negligible time.
 const QUICK: usize = 1 << 20;
 
-/// What is known of an `x`.
+/// The accuracy of a solution.
 #[derive(Clone, Copy)]
 pub(crate) struct Measured {
     /// `‖b − A x‖ / ‖b‖`, in twice the precision.
@@ -26,7 +27,7 @@ impl Measured {
     pub(crate) const ZERO: Self = Measured { residual: 1.0, backward_error: 1.0 };
 }
 
-/// A bound of `‖A‖ ‖x‖`, in the caller's units.
+/// An upper bound on `‖A‖ ‖x‖`, in the caller's units.
 pub(crate) fn norm_of_product<T: Scalar>(parts: &mut Parts<T>, x: &[T]) -> f64 {
     let exponent = parts.factor.exponent;
     let given = &parts.given;
@@ -41,8 +42,8 @@ pub(crate) fn tolerance<T: Scalar>(parts: &Parts<T>, b: f64) -> f64 {
     parts.stop.rtol.max(parts.stop.atol / b)
 }
 
-/// Whether an outcome stands as it is: the caller's own end, or convergence, or an early limit on a large system, of which rounding could
-/// not have told otherwise. Sets the backward error.
+/// Whether an outcome stands as it is: one ended by the caller, or convergence, or an early limit on a large
+/// system, provided that rounding cannot change the verdict. Sets the backward error.
 pub(crate) fn stands<T: Scalar>(parts: &mut Parts<T>, outcome: &mut Outcome, b: &[T], x: &[T]) -> bool {
     if outcome.true_residual.is_nan() || matches!(outcome.reason, Reason::Cancelled | Reason::Custom(_)) {
         return true;
@@ -61,7 +62,7 @@ pub(crate) fn stands<T: Scalar>(parts: &mut Parts<T>, outcome: &mut Outcome, b: 
     }
     let ax = norm_of_product(parts, x);
     outcome.backward_error = outcome.true_residual * b / (ax + b);
-    // What the device would have to see to be taken at its word.
+    // The residual that the rounding error is compared with.
     let residual = if limited { outcome.true_residual } else { tolerance(parts, b) };
     let no_worse = !limited || outcome.history.first().is_none_or(|first| outcome.true_residual <= *first);
     no_worse && UNITS * T::EPSILON * (ax + b) <= HIDDEN * residual * b

@@ -1,19 +1,19 @@
-//! A system solved in another order of its rows, without its caller's noticing.
+//! Solves a system in another order of its rows, transparently to the caller.
 use crate::Chosen;
 use lacuna_engine::{Error, Result, Scalar};
 use lacuna_formats::{Csr, Permutation, Profile, reorder};
 use ndarray::{ArrayView1, ArrayViewMut1};
 use std::sync::Arc;
 
-/// The order a system is solved in.
+/// The order in which a system is solved.
 pub(crate) struct Order {
-    /// Nothing where the order is the caller's.
+    /// `None` for the caller's order.
     permutation: Option<Permutation>,
     pub(crate) chosen: Chosen,
 }
 
 impl Order {
-    /// The order of that name, and the matrix in it.
+    /// The order with the given name, and the matrix in that order.
     ///
     /// # Errors
     /// As [`reorder`].
@@ -41,12 +41,12 @@ impl Order {
         }
     }
 
-    /// Whether it is another than the caller's.
+    /// Whether it differs from the caller's order.
     pub(crate) fn changes(&self) -> bool {
         self.permutation.is_some()
     }
 
-    /// Puts the right-hand side and the starting guess in this order.
+    /// Copies the right-hand side and the starting guess in this order.
     pub(crate) fn stage<T: Scalar>(
         &self,
         staged: &mut [Vec<T>; 2],
@@ -63,7 +63,7 @@ impl Order {
         Ok(())
     }
 
-    /// The numbers of vectors in the caller's order.
+    /// Elements of a vector in the caller's order.
     pub(crate) fn given<T: Scalar>(&self, values: &[T]) -> Vec<T> {
         let mut given = values.to_vec();
         let order = self.permutation.iter().flat_map(|permutation| permutation.order());
@@ -71,13 +71,13 @@ impl Order {
         given
     }
 
-    /// Puts a solution back into the caller's order.
+    /// Copies a solution back to the caller's order.
     pub(crate) fn restore<T: Scalar>(&self, solution: &[T], mut x: ArrayViewMut1<'_, T>) {
         let order = self.permutation.iter().flat_map(|permutation| permutation.order());
         order.zip(solution).for_each(|(&old, &value)| x[old as usize] = value);
     }
 
-    /// As [`Order::restore`], for a solution that may be in the caller's order already.
+    /// As [`Order::restore`], unless the solution is in the caller's order already.
     pub(crate) fn put_back<T: Scalar>(&self, solution: &[T], mut x: ArrayViewMut1<'_, T>) {
         match self.permutation {
             Some(_) => self.restore(solution, x),
@@ -85,7 +85,7 @@ impl Order {
         }
     }
 
-    /// The error with the caller's rows.
+    /// Translates an error to the caller's rows.
     pub(crate) fn told(&self, error: Error) -> Error {
         let Some(permutation) = &self.permutation else { return error };
         let given = |row: usize| permutation.order().get(row).map_or(row, |&old| old as usize);

@@ -1,4 +1,4 @@
-//! A prepared system: solve, give the matrix new values, look at what was chosen.
+//! A prepared system: solves, takes new matrix values, and reports what was chosen.
 use crate::climb;
 use crate::columns::{Advanced, Advances};
 use crate::ladder::Ladder;
@@ -16,16 +16,16 @@ use std::sync::Arc;
 /// A system on a device, ready to solve for any right-hand side.
 pub struct Prepared<T: Scalar> {
     pub(crate) parts: Parts<T>,
-    /// What solves for corrections in the narrower type.
+    /// The solver for corrections in the narrower type.
     pub(crate) refined: Option<Refined<T>>,
     pub(crate) outcome: Outcome,
     staged: [Vec<T>; 2],
 }
 
-/// What a system was prepared as.
+/// The parts of a prepared system.
 pub(crate) struct Parts<T: Scalar> {
     pub(crate) solver: Solver<T>,
-    /// What the solver recorded.
+    /// The method that the solver recorded.
     pub(crate) algorithm: Box<dyn Method<T>>,
     pub(crate) ladder: Ladder,
     pub(crate) options: Options,
@@ -35,19 +35,19 @@ pub(crate) struct Parts<T: Scalar> {
     /// Whether it solves least-squares problems.
     pub(crate) least_squares: bool,
     pub(crate) preconditioner: Chosen,
-    /// Whether it was left open.
+    /// Whether the preconditioner was left open.
     pub(crate) chooses_preconditioner: bool,
     pub(crate) format: Chosen,
-    /// In the caller's order, and without the factor.
+    /// The matrix in the caller's order, without the factor.
     pub(crate) given: Arc<Csr<T>>,
-    /// What the matrix on the device is of the one given.
+    /// The ratio of the matrix on the device to the one given.
     pub(crate) factor: Factor,
     /// `√(‖A‖₁ ‖A‖_∞)` with the factor, once known.
     pub(crate) norm: Option<f64>,
     pub(crate) pair: Pair<T>,
     pub(crate) adjoint: bool,
     pub(crate) placed: Option<Placed<T>>,
-    /// What solves for several right-hand sides at once, once it was asked for.
+    /// The solver for several right-hand sides at once, once requested.
     pub(crate) columns: Option<ColumnSolver<T>>,
     pub(crate) order: Order,
     pub(crate) choices: Vec<String>,
@@ -74,14 +74,15 @@ impl<T: Scalar> Prepared<T> {
         Ok((x, self.outcome.clone()))
     }
 
-    /// Solves for `b` from what `x` holds, and puts the solution there; where there is none, the best `x` that was found, which is finite
-    /// and no worse than the guess. What the outcome says of the residual is true of what `x` holds afterwards.
+    /// Solves for `b` from the guess in `x`, and stores the solution there. Without a solution `x` receives
+    /// the best one found, which is finite and no worse than the guess. The outcome describes the final `x`.
     ///
-    /// Where the residual that the device confirms is so small that its own rounding could hide a larger one, it is computed again
-    /// on the host in twice the precision. Where a method stops short of the tolerance, it goes on from the true residual as long as
-    /// that halves it, then in its classical form, then, if the method was chosen automatically, with `gmres`;
-    /// [`Outcome::notes`] tells. Allocates nothing on the device unless another method is called in, and on the host only the
-    /// first time that a view is strided or the rows are in another order.
+    /// If the confirmed residual is so small that its own rounding error could hide a larger one, it is
+    /// recomputed on the host in twice the precision. A method that stops short of the tolerance continues
+    /// from the true residual as long as that keeps halving, then in its classical variant, then, if the
+    /// method was chosen automatically, with `gmres`; see [`Outcome::notes`]. Allocates nothing on the device
+    /// unless another method is needed, and on the host only on the first call with a strided view or
+    /// reordered rows.
     ///
     /// # Errors
     /// [`Error::Length`] and [`Error::Element`] (an element that is not finite) for `b` and `x`; device failures.
@@ -94,11 +95,12 @@ impl<T: Scalar> Prepared<T> {
         self.solve_watched(dev, b, x, None)
     }
 
-    /// Solves for every column of `b` from the same column of `x`, and puts the solutions there, each with an outcome of its own.
+    /// Solves for every column of `b` from the same column of `x`, and stores the solutions there, each with
+    /// its own outcome.
     ///
-    /// Methods that can (`cg` and `bicgstab`) iterate on up to 8 columns at once and read the matrix once for them; a column rests
-    /// as soon as it meets the tolerance. Then each is confirmed, and goes on alone where it has to, as in
-    /// [`Prepared::solve_into`]. Other methods solve for one column after the other.
+    /// `cg` and `bicgstab` iterate on up to 8 columns at once and read the matrix once for all of them; a
+    /// column is skipped as soon as it meets the tolerance. Then each column is confirmed, and continues
+    /// alone if necessary, as in [`Prepared::solve_into`]. Other methods solve for one column after another.
     ///
     /// ```
     /// use lacuna::prelude::*;
@@ -114,7 +116,7 @@ impl<T: Scalar> Prepared<T> {
     /// ```
     ///
     /// # Errors
-    /// As [`Prepared::solve_into`]; [`Error::Length`] where `b` and `x` differ in their columns.
+    /// As [`Prepared::solve_into`]; [`Error::Length`] if `b` and `x` have different numbers of columns.
     pub fn solve_columns<B: Backend>(
         &mut self,
         dev: &mut B,
@@ -142,7 +144,7 @@ impl<T: Scalar> Prepared<T> {
         Ok(outcomes)
     }
 
-    /// Confirms a column that was advanced with others, and goes on with it where it has to.
+    /// Confirms a column that was iterated with others, and continues with it if necessary.
     fn go_on<B: Backend>(
         &mut self,
         dev: &mut B,
@@ -161,7 +163,8 @@ impl<T: Scalar> Prepared<T> {
         Ok(outcome)
     }
 
-    /// [`Prepared::solve_into`], calling `watch` now and then while it runs; breaking cancels the solve.
+    /// [`Prepared::solve_into`], calling `watch` from time to time while it runs. Returning `Break` cancels
+    /// the solve.
     ///
     /// # Errors
     /// As [`Prepared::solve_into`].
@@ -212,13 +215,15 @@ impl<T: Scalar> Prepared<T> {
         Ok(&self.outcome)
     }
 
-    /// Gives the matrix new values on the same pattern, in the order of [`Csr::values`] of the matrix that was prepared, and
-    /// sets the preconditioner up for them. Method and preconditioner stay as they were chosen.
+    /// Gives the matrix new values on the same pattern, in the order of [`Csr::values`] of the matrix that
+    /// was prepared, and updates the preconditioner. The method and the preconditioner stay as chosen.
     ///
-    /// Nothing is allocated on the device, but for one case: where the values do not fit the format (`stencil` has the same coefficients
-    /// all over a grid, `dia-sym` a symmetric matrix, `packed` short numbers), or the matrix is no longer Hermitian and the method
-    /// needs `Aᴴ`, the matrix is placed once more in a format for any values. This happens once in the life of a system;
-    /// [`Prepared::format`] and [`Outcome::choices`] tell, and [`Prepared::matrix`] and [`Prepared::solver`] have new handles.
+    /// Nothing is allocated on the device, with one exception. If the values do not fit the format (`stencil`
+    /// needs the same coefficients at all points of a grid, `dia-sym` a symmetric matrix, `packed` short
+    /// numbers), or if the matrix is no longer Hermitian and the method needs `Aᴴ`, the matrix is stored
+    /// again in a format for any values. This happens at most once per system; [`Prepared::format`] and
+    /// [`Outcome::choices`] report it, and [`Prepared::matrix`] and [`Prepared::solver`] then return new
+    /// handles.
     ///
     /// ```
     /// use lacuna::prelude::*;
@@ -239,9 +244,9 @@ impl<T: Scalar> Prepared<T> {
     /// ```
     ///
     /// # Errors
-    /// [`Error::Length`] unless there are as many values as entries, [`Error::Entry`] for one that is not finite (both leave the
-    /// system as it was); what the preconditioner refuses; device failures. After these two the system **must** be given other
-    /// values before it solves again.
+    /// [`Error::Length`] unless there are as many values as entries, [`Error::Entry`] for one that is not
+    /// finite (both leave the system unchanged); errors of the preconditioner; device failures. After the
+    /// last two the system **must** be given other values before it solves again.
     pub fn update_values<B: Backend>(&mut self, dev: &mut B, values: &[T]) -> Result<()> {
         let changed = self.parts.update_values(dev, values);
         let what = if self.refined.is_some() { "format of the residuals" } else { "format" };
@@ -254,7 +259,7 @@ impl<T: Scalar> Prepared<T> {
         Ok(())
     }
 
-    /// Says in the choices that the preconditioner is another one.
+    /// Updates the reported choices after a change of the preconditioner.
     fn tell_preconditioner(&mut self) {
         let Prepared { parts, refined, outcome, .. } = self;
         let told = |choice: &&String| choice.starts_with("preconditioner ");
@@ -269,7 +274,7 @@ impl<T: Scalar> Prepared<T> {
         }
     }
 
-    /// Says in the choices that the format is another one.
+    /// Updates the reported choices after a change of the format.
     fn tell(&mut self, what: &str, changed: Option<Changed>) {
         let Some(Changed { before, after }) = changed else { return };
         let (before, after) = (before.sentence(what), after.sentence(what));
@@ -277,12 +282,13 @@ impl<T: Scalar> Prepared<T> {
         choices.filter(|choice| **choice == before).for_each(|choice| choice.clone_from(&after));
     }
 
-    /// The matrix on the device, in the order of the rows there.
+    /// The matrix on the device, in the row order of the device.
     pub fn matrix(&self) -> Matrix<T> {
         self.parts.pair.a
     }
-    /// What the matrix on the device is of the one given: a power of two, so that no square of a product overflows or vanishes, and a
-    /// sign, so that a negative definite matrix becomes a positive definite one. Right-hand sides and solutions are the caller's.
+    /// The ratio of the matrix on the device to the one given: a power of two, so that no square of a product
+    /// overflows or underflows, and a sign, so that a negative definite matrix becomes positive definite.
+    /// Right-hand sides and solutions are in the caller's scale.
     pub fn factor(&self) -> Factor {
         self.parts.factor
     }
@@ -298,30 +304,31 @@ impl<T: Scalar> Prepared<T> {
     pub fn format(&self) -> &Chosen {
         &self.parts.format
     }
-    /// The order of the rows and what it does to the matrix.
+    /// The order of the rows and its effect on the matrix.
     pub fn order(&self) -> &Chosen {
         &self.parts.order.chosen
     }
-    /// What runs underneath: the program, and the vectors on the device, in the order of the rows there and with the matrix that is
-    /// there: see [`Prepared::factor`].
+    /// The underlying solver: the program, and the vectors on the device. They are in the row order of the
+    /// device and belong to the matrix there: see [`Prepared::factor`].
     pub fn solver(&mut self) -> &mut Solver<T> {
         &mut self.parts.solver
     }
-    /// The fewest bytes that an iteration can move; that of a correction where the system is refined.
+    /// The minimum number of bytes that an iteration moves; for a refined system, an iteration of a
+    /// correction.
     pub fn bytes_per_iteration(&self) -> usize {
         match &self.refined {
             Some(refined) => refined.bytes_per_iteration(),
             None => self.parts.solver.program().bytes_per_iteration(),
         }
     }
-    /// Changes when to stop, for the solves to come.
+    /// Changes the stopping criteria of later solves.
     pub fn set_stop(&mut self, stop: Stop) {
         self.parts.stop = stop;
         self.parts.solver.set_stop(stop);
     }
 }
 
-/// The elements of a strided view, side by side.
+/// Copies the elements of a strided view to contiguous memory.
 fn stage<'a, T: Scalar>(place: &'a mut Vec<T>, view: ArrayView1<'_, T>) -> &'a mut [T] {
     place.clear();
     place.extend(view.iter());

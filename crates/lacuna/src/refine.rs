@@ -1,4 +1,4 @@
-//! Mixed precision: corrections solved for in the narrower type, residuals in the wide one.
+//! Mixed precision: corrections in the narrower type, residuals in the wide one.
 use crate::climb::{Watching, settle};
 use crate::prepared::{Parts, Prepared};
 use crate::update::Changed;
@@ -10,17 +10,17 @@ use std::ops::ControlFlow;
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
-/// What a correction reduces the residual to, relative to what it began with: single precision has some digits to spare.
+/// The relative reduction of the residual by a correction; single precision has some digits to spare.
 const INNER: f64 = 1e-4;
-/// A correction that leaves more of the residual than this is the last.
+/// If a correction leaves more than this fraction of the residual, it is the last.
 const GAIN: f64 = 0.5;
 
-/// The inner system, and room for a correction.
+/// The inner system, and work vectors for a correction.
 pub(crate) struct Refined<T: Scalar> {
     /// `2ᵉ A` in the narrower type.
     inner: Box<Parts<T::Narrow>>,
     exponent: i32,
-    /// The residual on the device, once it was confirmed.
+    /// The residual on the device, after a confirmation.
     r: Vector<T>,
     /// The residual and the correction on the host.
     narrow: [Vec<T::Narrow>; 2],
@@ -29,7 +29,7 @@ pub(crate) struct Refined<T: Scalar> {
     kept: Vec<T>,
 }
 
-/// A method that only confirms what there is, and tells where it leaves the residual.
+/// A method that only confirms the current `x`, and exposes the vector that holds the residual.
 struct Residual<T>(Arc<OnceLock<Vector<T>>>);
 
 impl<T: Scalar> Method<T> for Residual<T> {
@@ -42,7 +42,7 @@ impl<T: Scalar> Method<T> for Residual<T> {
     }
 }
 
-/// Prepares a system twice: its residuals in the type it has, its corrections in the narrower one.
+/// Prepares a system twice: for residuals in its own type, and for corrections in the narrower one.
 pub(crate) fn prepare<T: Scalar, B: Backend>(system: LinearSystem<T>, dev: &mut B) -> Result<Prepared<T>> {
     if T::KIND == T::Narrow::KIND {
         let message = format!("{} has no narrower type; refine f64 or c64", T::KIND.name());
@@ -79,13 +79,14 @@ pub(crate) fn prepare<T: Scalar, B: Backend>(system: LinearSystem<T>, dev: &mut 
 }
 
 impl<T: Scalar> Refined<T> {
-    /// New values on the same pattern, in the order of the rows on the device.
+    /// Sets new values on the same pattern, in the row order of the device.
     pub(crate) fn update<B: Backend>(&mut self, dev: &mut B, a: &Csr<T>) -> Result<Option<Changed>> {
         self.exponent = scaling(largest(a.values()));
         let narrow = narrowed(a, self.exponent)?;
         self.inner.update_values(dev, narrow.values())
     }
-    /// Solves for `b` from `x`, both in the order of the rows on the device: while the residual shrinks, `x ← x + d` with `A d ≈ b − A x`.
+    /// Solves for `b` from `x`, both in the row order of the device: `x ← x + d` with `A d ≈ b − A x`, while
+    /// the residual shrinks.
     pub(crate) fn solve<B: Backend>(
         &mut self,
         parts: &mut Parts<T>,
@@ -110,7 +111,7 @@ impl<T: Scalar> Refined<T> {
     pub(crate) fn bytes_per_iteration(&self) -> usize {
         self.inner.solver.program().bytes_per_iteration()
     }
-    /// Changes the inner method's tolerances.
+    /// Changes the stopping criteria of the inner method.
     fn set_stop(&mut self, rtol: f64, max_iters: u64) {
         self.inner.solver.set_stop(Stop { rtol, atol: 0.0, max_iters, ..Stop::default() });
     }
@@ -151,7 +152,7 @@ fn refine<T: Scalar, B: Backend>(
             outcome.history.push(residual);
         }
         if residual.is_nan() || residual > last {
-            x.copy_from_slice(&refined.kept); // no worse than what was there
+            x.copy_from_slice(&refined.kept); // no worse than the guess
         } else {
             outcome.true_residual = residual;
         }
@@ -174,7 +175,7 @@ fn refine<T: Scalar, B: Backend>(
     settle(parts, outcome, b, x)
 }
 
-/// Adds a correction to `x`; tells whether the caller cancelled.
+/// Adds a correction to `x`. Returns whether the caller cancelled.
 fn correct<T: Scalar, B: Backend>(
     parts: &mut Parts<T>,
     refined: &mut Refined<T>,

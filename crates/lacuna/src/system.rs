@@ -1,4 +1,4 @@
-//! A linear system: what to solve and how; what is left open is chosen when it is prepared.
+//! The builder of a linear system. Whatever is not set is chosen when it is prepared.
 use crate::ladder::{Ladder, Open};
 use crate::order::Order;
 use crate::prepared::{Parts, Prepared};
@@ -12,10 +12,10 @@ use lacuna_solvers::{
 use ndarray::Array1;
 use std::sync::Arc;
 
-/// Solves `A x = b` with the method and the preconditioner that suit the matrix, to a relative residual of 1e-8 (1e-5 in
-/// single precision). [`Outcome::choices`] says what was chosen and why.
+/// Solves `A x = b` with a method and a preconditioner chosen for the matrix, to a relative residual of 1e-8
+/// (1e-5 in single precision). [`Outcome::choices`] says what was chosen and why.
 ///
-/// The matrix is copied, and everything on the device is released afterwards; [`LinearSystem`] does neither.
+/// Copies the matrix, and releases everything on the device afterwards; [`LinearSystem`] does neither.
 ///
 /// ```
 /// use lacuna::prelude::*;
@@ -52,8 +52,9 @@ enum PreconditionerChoice<T: Scalar> {
     Own(Box<dyn Preconditioner<T>>),
 }
 
-/// A matrix and how to solve with it. What is not set is chosen when [`LinearSystem::prepare`] sees the matrix. One that is not square
-/// makes it a least-squares problem, `min ‖b − A x‖`: see [`Method::least_squares`](crate::Method::least_squares).
+/// A matrix and the settings of its solver. Whatever is not set is chosen by [`LinearSystem::prepare`] from
+/// the matrix. A matrix that is not square makes it a least-squares problem, `min ‖b − A x‖`: see
+/// [`Method::least_squares`](crate::Method::least_squares).
 ///
 /// ```
 /// use lacuna::prelude::*;
@@ -89,8 +90,8 @@ pub struct LinearSystem<T: Scalar> {
 }
 
 impl<T: Scalar> LinearSystem<T> {
-    /// The relative tolerance where none is given: 1e-8, or 1e-5 in single precision, whose unit roundoff of 6e-8 the
-    /// condition of the matrix magnifies.
+    /// The default relative tolerance: 1e-8, or 1e-5 in single precision, whose unit roundoff of 6e-8 is
+    /// magnified by the condition number of the matrix.
     pub const DEFAULT_RTOL: f64 = if T::EPSILON > 1e-10 { 1e-5 } else { 1e-8 };
 
     /// A system with this matrix, given by value, shared (`Arc<Csr<T>>`) or borrowed (`CsrRef<'_, T>`), which is copied once.
@@ -119,7 +120,7 @@ impl<T: Scalar> LinearSystem<T> {
         };
         self
     }
-    /// A method of your own, or one of [`crate::solvers`] with settings that have no name.
+    /// A method of your own, or one of [`crate::solvers`] with settings that a name cannot express.
     pub fn own_method(mut self, method: impl Method<T> + 'static) -> Self {
         self.method = MethodChoice::Own(Box::new(method));
         self
@@ -137,23 +138,25 @@ impl<T: Scalar> LinearSystem<T> {
         self.preconditioner = PreconditionerChoice::Own(Box::new(preconditioner));
         self
     }
-    /// The storage format by name, see [`FORMATS`](lacuna_formats::FORMATS); `auto` chooses by the bytes a product moves,
-    /// `tune` by measurement, once for each structure, number type and device: see [`tune_format`].
-    /// While the matrix is converted both forms are in memory.
+    /// The storage format by name, see [`FORMATS`](lacuna_formats::FORMATS). `auto` chooses by the bytes that
+    /// a product moves, `tune` by measurement, once per structure, number type and device: see
+    /// [`tune_format`]. Both forms of the matrix are in memory during the conversion.
     pub fn format(mut self, name: &str) -> Self {
         self.format = (name != "auto").then(|| name.into());
         self
     }
-    /// The order of rows and columns by name, see [`ORDERS`](lacuna_formats::ORDERS): `none`, the default, is the one given,
-    /// `auto` another where that promises much. Right-hand sides, solutions and errors are in the order given all the same.
+    /// The order of rows and columns by name, see [`ORDERS`](lacuna_formats::ORDERS): `none`, the default,
+    /// keeps the given one; `auto` changes it if that is likely to gain much. Right-hand sides, solutions and
+    /// errors stay in the given order.
     pub fn reorder(mut self, name: &str) -> Self {
         self.reorder = name.into();
         self
     }
-    /// Puts the conjugate transpose on the device too, in the same format, as much memory again unless the matrix is
-    /// Hermitian: for methods of your own that need `Aᴴ x`, see [`Method::needs_adjoint`].
+    /// Stores the conjugate transpose on the device too, in the same format. This takes as much memory again
+    /// unless the matrix is Hermitian. For methods of your own that need `Aᴴ x`, see
+    /// [`Method::needs_adjoint`].
     ///
-    /// The normal equations by conjugate gradients (CGNR), for any matrix that is not singular:
+    /// Conjugate gradients on the normal equations (CGNR), for any nonsingular matrix:
     ///
     /// ```
     /// use lacuna::prelude::*;
@@ -191,9 +194,10 @@ impl<T: Scalar> LinearSystem<T> {
         self.adjoint = true;
         self
     }
-    /// Solves in mixed precision: corrections in the narrower type (`f32` under `f64`, `Complex32` under `Complex64`), which moves half the
-    /// bytes, residuals and the solution in the wide one (iterative refinement, Wilkinson 1963). As accurate as without, while the condition of the matrix
-    /// leaves single precision a digit. Each correction begins anew, which costs iterations.
+    /// Solves in mixed precision by iterative refinement (Wilkinson 1963): corrections in the narrower type
+    /// (`f32` under `f64`, `Complex32` under `Complex64`), which moves half the bytes, and residuals and the
+    /// solution in the wide type. As accurate as without refinement as long as the condition number leaves
+    /// single precision at least one digit. Each correction restarts the method, which costs iterations.
     ///
     /// ```
     /// use lacuna::prelude::*;
@@ -220,21 +224,23 @@ impl<T: Scalar> LinearSystem<T> {
         self.options.restart = Some(iterations);
         self
     }
-    /// When to stop.
+    /// Stopping criteria.
     pub fn stop(mut self, stop: Stop) -> Self {
         self.stop = stop;
         self
     }
-    /// Where [`Prepared::solve`] starts from; 0 where not given.
+    /// The starting guess of [`Prepared::solve`]; 0 by default.
     pub fn x0(mut self, x0: impl AsVector<T>) -> Self {
         self.x0 = Some(x0.as_vector().to_vec());
         self
     }
 
-    /// The system of the corrections, in the narrower type and still with no matrix, and that of the residuals.
+    /// Splits into the system of the corrections, in the narrower type and without its matrix yet, and that
+    /// of the residuals.
     ///
     /// # Errors
-    /// [`Error::Unsupported`] for a method or preconditioner of the caller's own, which know one type.
+    /// [`Error::Unsupported`] for a method or preconditioner of the caller's own, which exists in one type
+    /// only.
     pub(crate) fn split(self) -> Result<(LinearSystem<T::Narrow>, Self)> {
         let own = || Error::Unsupported {
             operation: "refine".into(),
@@ -265,13 +271,14 @@ impl<T: Scalar> LinearSystem<T> {
         Ok((inner, LinearSystem { refines: false, ..self }))
     }
 
-    /// Chooses what is open, puts the matrix on the device and makes the solve ready.
+    /// Chooses whatever is open, puts the matrix on the device and prepares the solver.
     ///
     /// # Errors
-    /// [`Error::Shape`] where the matrix is not square although the method needs that, [`Error::Length`] for `x0`, [`Error::Argument`] for an unknown
-    /// name or option of anything or a tolerance that is none, [`Error::Unsupported`] for a format that does not suit the matrix
-    /// or that the backend has no kernel for, what the preconditioner refuses (for Jacobi's [`Error::Entry`], a diagonal
-    /// entry that is zero), [`check_process`], device failures.
+    /// [`Error::Shape`] if the method needs a square matrix and this is not, [`Error::Length`] for `x0`,
+    /// [`Error::Argument`] for an unknown name or option or an invalid tolerance, [`Error::Unsupported`] for
+    /// a format that does not suit the matrix or has no kernel on the backend, errors of the preconditioner
+    /// (for Jacobi, [`Error::Entry`] for a zero diagonal entry), errors of [`check_process`], device
+    /// failures.
     pub fn prepare<B: Backend>(self, dev: &mut B) -> Result<Prepared<T>> {
         check_process("preparing a solve")?;
         if self.refines {
@@ -318,7 +325,8 @@ impl<T: Scalar> LinearSystem<T> {
                 (Chosen::new("none", "methods for least squares take none"), None)
             }
             (PreconditionerChoice::Auto, Some(s)) => {
-                // Set up on the host, multigrid costs iterations of a fast device by the thousand.
+                // The set-up of multigrid on the host takes as long as thousands of iterations on a fast
+                // device.
                 let multigrid = (definite && on_host).then(|| choose_multigrid(&a, s, grid)).flatten();
                 let chosen = multigrid.unwrap_or_else(|| choose_preconditioner(&a, s, info.hermitian()));
                 let kind = preconditioner(&chosen.name)?;
@@ -371,7 +379,7 @@ impl<T: Scalar> LinearSystem<T> {
         };
         let bytes = solver.program().bytes_per_iteration();
         let ladder = Ladder::new(&*method, chosen, &given, structure.as_ref(), bytes, on_host);
-        // Of a matrix that is its own mirror image the sums of rows are those of columns.
+        // In a matrix that mirrors itself, column sums follow from row sums.
         let mirrored = structure.filter(|s| s.hermitian || s.symmetric || s.skew_symmetric);
         let norm = mirrored.map(|s| s.norm_inf.scale_by_power_of_two(factor.exponent));
         let mut choices = vec![
@@ -416,7 +424,7 @@ impl<T: Scalar> LinearSystem<T> {
     }
 }
 
-/// A method that is Richardson's iteration with a preconditioner, as these two.
+/// Replaces a method that is Richardson's iteration with a preconditioner by these two.
 fn combined<T: Scalar>(
     method: MethodChoice<T>,
     preconditioner: PreconditionerChoice<T>,
@@ -437,8 +445,9 @@ fn combined<T: Scalar>(
     }
 }
 
-/// The power of two, and the sign, that a matrix is multiplied by before it is solved with: so that squares of products neither overflow
-/// nor vanish, and for a method that needs a positive definite matrix so that the diagonal is positive where all of it is negative.
+/// The power of two and the sign by which a matrix is multiplied before solving. The power keeps squares of
+/// products from overflow and underflow; the sign, for a method that needs a positive definite matrix, makes
+/// an all-negative diagonal positive.
 pub(crate) fn factor_of<T: Scalar>(a: &Csr<T>, definite: bool) -> Factor {
     let largest = largest(a.values());
     let exponent = if largest > 0.0 { scaling_exponent::<T>(largest) } else { 0 };

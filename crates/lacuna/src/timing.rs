@@ -1,12 +1,13 @@
-//! How long a product takes.
+//! Timing of products.
 use lacuna_engine::{Backend, Format, History, Matrix, Pass, Plan, Recorder, Result, Run, Scalar, Vector};
 use std::sync::Arc;
 use std::time::Instant;
 
-/// Products in a run at the least.
+/// The least number of products in a run.
 const LEAST: u64 = 3;
 
-/// `y ← A x` with `x` of ones, for one vector or several at once, ready to be timed: so many products in a run that it takes long enough.
+/// `y ← A x` with `x` of ones, for one or several vectors, ready to be timed. A run has enough products to
+/// take the given time.
 pub struct TimedProduct<T: Scalar> {
     plan: Plan<T>,
     y: Vector<T>,
@@ -14,16 +15,16 @@ pub struct TimedProduct<T: Scalar> {
 }
 
 impl<T: Scalar> TimedProduct<T> {
-    /// Puts the matrix on the device and finds out how many products last `seconds`.
+    /// Puts the matrix on the device and determines how many products last `seconds`.
     ///
     /// # Errors
-    /// [`lacuna_engine::Error::Unsupported`] where the device has no kernel for the format, device failures.
+    /// [`lacuna_engine::Error::Unsupported`] if the device has no kernel for the format, device failures.
     pub fn new<B: Backend>(dev: &mut B, stored: Arc<dyn Format<T>>, seconds: f64) -> Result<Self> {
         let a = dev.matrix(stored)?;
         Self::of(dev, a, 1, seconds)
     }
 
-    /// The same of a matrix that is there already, with so many vectors, one at least.
+    /// The same for a matrix already on the device, with `vectors` vectors, at least one.
     ///
     /// # Errors
     /// Device failures.
@@ -49,17 +50,17 @@ impl<T: Scalar> TimedProduct<T> {
         Ok(product)
     }
 
-    /// Bytes that one must move: the matrix and the vectors, once each.
+    /// The minimum number of bytes that one product moves: the matrix and the vectors, once each.
     pub fn bytes(&self) -> u64 {
         self.plan.program.bytes_of(1)
     }
 
-    /// What the products leave, of the first vector.
+    /// The first vector of the result.
     pub fn y(&self) -> Vector<T> {
         self.y
     }
 
-    /// Seconds of one, of all its vectors, on the average of a run.
+    /// Seconds per product, for all its vectors, averaged over a run.
     ///
     /// # Errors
     /// Device failures.

@@ -1,22 +1,22 @@
-//! The format that is fastest by measurement, remembered.
+//! The fastest format by measurement, with a cache of the results.
 use crate::{TimedProduct, formats};
 use lacuna_engine::{Backend, Cost, Format, Result, Scalar};
 use lacuna_formats::{Csr, FORMATS, Structure, candidates, convert};
 use lacuna_gpu::Cached;
 use std::sync::Arc;
 
-/// Formats are timed that are expected to take up to so many times the least.
+/// A format is timed if its estimated cost is at most this multiple of the lowest.
 const PLAUSIBLE: f64 = 2.5;
-/// Seconds of a measurement, and how many there are of each format; the least counts.
+/// Seconds of a measurement, and the number of measurements per format; the minimum counts.
 const SECONDS: f64 = 0.004;
 const ROUNDS: usize = 5;
 
-/// What was measured of the formats of a matrix on a device.
+/// The measured times of the formats of a matrix on a device.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Tuned {
-    /// Seconds of a product by format, the fastest first.
+    /// Seconds per product by format, the fastest first.
     pub times: Vec<(&'static str, f64)>,
-    /// Whether this was known from before.
+    /// Whether the result came from the cache.
     pub remembered: bool,
 }
 
@@ -26,7 +26,7 @@ impl Tuned {
         self.times.first().map_or(FORMATS[0].name, |(name, _)| *name)
     }
 
-    /// Why it was taken, in words.
+    /// The reason for the choice, in words.
     pub fn why(&self) -> String {
         let of = |(name, seconds): &(&str, f64)| format!("{:.1} us a product in {name}", seconds * 1e6);
         let times: Vec<_> = self.times.iter().take(3).map(of).collect();
@@ -35,10 +35,10 @@ impl Tuned {
     }
 }
 
-/// Times the plausible formats of a matrix on a device, compressed rows always among them, or remembers the answer: by the
-/// structure of the matrix, the number type, the device and the version of this crate, in a file of `$LACUNA_CACHE` (`off`
-/// keeps none; `lacuna` in the user's cache folder where it is not set). One format at a time is on the device, and nothing
-/// afterwards.
+/// Times the plausible formats of a matrix on a device, always including CSR, or takes the result from a
+/// cache. The cache is keyed by the structure of the matrix, the number type, the device and the version of
+/// this crate. It is a file in `$LACUNA_CACHE`, or in `lacuna` in the user's cache folder if that is not set;
+/// `off` disables it. Only one format at a time is on the device, and none afterwards.
 ///
 /// ```
 /// use lacuna::prelude::*;
@@ -51,14 +51,14 @@ impl Tuned {
 /// ```
 ///
 /// # Errors
-/// Too little memory for a conversion, device failures.
+/// Out of memory for a conversion; device failures.
 pub fn tune_format<T: Scalar, B: Backend>(dev: &mut B, a: &Arc<Csr<T>>, s: &Structure) -> Result<Tuned> {
     let (device, formats) = (dev.device(), dev.formats(a.rows(), Format::bytes(&**a)));
     let hash = format!("{:032x}", a.structure_hash());
     let units = device.units.to_string();
     let version = env!("CARGO_PKG_VERSION");
     let all = candidates(a, s, formats);
-    // Some formats are refused for the sake of values.
+    // Some formats are ruled out by the values.
     let possible = all.iter().filter(|c| c.refused.is_none()).map(|c| c.name);
     let possible =
         possible.collect::<std::collections::BTreeSet<_>>().into_iter().collect::<Vec<_>>().join(" ");
@@ -88,7 +88,7 @@ fn best_of_rounds<T: Scalar, B: Backend>(dev: &mut B, stored: Arc<dyn Format<T>>
     (0..ROUNDS).try_fold(f64::INFINITY, |best, _| Ok(product.time(dev)?.min(best)))
 }
 
-/// What a file says, where it is whole and about formats that the device has.
+/// The contents of a cache file, if it is complete and names only formats that the device has.
 fn parsed(text: &[u8], formats: &[Cost]) -> Option<Vec<(&'static str, f64)>> {
     let line = |line: &str| {
         let (name, seconds) = line.split_once(' ')?;

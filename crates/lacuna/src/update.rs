@@ -1,4 +1,4 @@
-//! New values on the same pattern, in a format that holds them.
+//! New values on the same pattern, changing the format if necessary.
 use crate::prepared::Parts;
 use crate::system::{factor_of, times};
 use crate::{Chosen, choose_multigrid, choose_preconditioner};
@@ -7,7 +7,7 @@ use lacuna_formats::{Csr, FORMATS, Pair, Structure, choose_lasting_format, conve
 use lacuna_solvers::{Multigrid, Placed, Solver, preconditioner};
 use std::sync::Arc;
 
-/// A format that took the place of another.
+/// The format before and after a change.
 pub(crate) struct Changed {
     pub(crate) before: Chosen,
     pub(crate) after: Chosen,
@@ -31,7 +31,8 @@ impl<T: Scalar> Parts<T> {
         Ok(changed)
     }
 
-    /// Another preconditioner, where the one that was chosen does not take the values. On an error everything is as it was.
+    /// Chooses another preconditioner if the current one rejects the values. On an error everything stays as
+    /// it was.
     fn precondition_again<B: Backend>(&mut self, dev: &mut B, a: &Arc<Csr<T>>, refused: Error) -> Result<()> {
         if !(self.chooses_preconditioner && of_values(&refused)) {
             return Err(refused);
@@ -66,7 +67,7 @@ impl<T: Scalar> Parts<T> {
         Ok(())
     }
 
-    /// Writes the values over those on the device, in the same layout.
+    /// Overwrites the values on the device, in the same layout.
     fn overwrite<B: Backend>(&self, dev: &mut B, a: &Arc<Csr<T>>) -> Result<()> {
         let Pair { a: stored, adjoint } = self.pair;
         dev.set_matrix(stored, convert(a, &self.format.name)?)?;
@@ -84,8 +85,8 @@ impl<T: Scalar> Parts<T> {
         }
     }
 
-    /// Puts the matrix on the device once more, in a format for any values, where it is the values that did not fit; and records
-    /// the solve over it. On an error everything is as it was.
+    /// Puts the matrix on the device again, in a format for any values, if the values did not fit; then
+    /// records the solve again. On an error everything stays as it was.
     fn place_again<B: Backend>(
         &mut self,
         dev: &mut B,
@@ -118,7 +119,7 @@ impl<T: Scalar> Parts<T> {
         Ok(by_values.then_some(Changed { before, after }))
     }
 
-    /// Places the matrix, and records the solve over it.
+    /// Places the matrix, and records the solve with it.
     fn record_over<B: Backend>(&mut self, dev: &mut B, a: &Arc<Csr<T>>, format: &str) -> Result<()> {
         let pair = if self.adjoint {
             Pair::new(dev, a, format)?
@@ -137,7 +138,7 @@ impl<T: Scalar> Parts<T> {
         recorded
     }
 
-    /// Records the solve over a matrix and what preconditions it.
+    /// Records the solve with a matrix and its preconditioner.
     fn record<B: Backend>(&mut self, dev: &mut B, pair: Pair<T>) -> Result<()> {
         let m = self.placed.as_ref().map(|m| m as &dyn LinOp<T>);
         let operator: &dyn LinOp<T> = if self.adjoint { &pair } else { &pair.a };
@@ -148,7 +149,7 @@ impl<T: Scalar> Parts<T> {
     }
 }
 
-/// Whether an error says that values do not suit, not that something failed.
+/// Whether an error is about unsuitable values, as opposed to a failure.
 fn of_values(error: &Error) -> bool {
     matches!(error, Error::Structure { .. } | Error::Unsupported { .. } | Error::Entry { .. })
 }

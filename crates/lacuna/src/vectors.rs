@@ -1,9 +1,9 @@
-//! What is taken for a vector.
+//! The types accepted as vectors.
 use lacuna_engine::Scalar;
 use ndarray::{ArrayBase, ArrayView1, ArrayViewMut1, Data, DataMut, Ix1};
 
-/// A vector of the host to read: `&[T]`, `&[T; N]`, `&Vec<T>`, `&Array1<T>` or an `ArrayView1<T>`, which may be strided. What lies
-/// side by side is not copied.
+/// A vector on the host to read: `&[T]`, `&[T; N]`, `&Vec<T>`, `&Array1<T>` or an `ArrayView1<T>`, which may
+/// be strided. Contiguous elements are not copied.
 ///
 /// ```
 /// use lacuna::prelude::*;
@@ -23,8 +23,8 @@ pub trait AsVector<T: Scalar>: Sealed {
     fn as_vector(&self) -> ArrayView1<'_, T>;
 }
 
-/// A vector of the host to change: `&mut [T]`, `&mut [T; N]`, `&mut Vec<T>`, `&mut Array1<T>` or an `ArrayViewMut1<T>`, which may be
-/// strided. The trait is sealed.
+/// A vector on the host to write: `&mut [T]`, `&mut [T; N]`, `&mut Vec<T>`, `&mut Array1<T>` or an
+/// `ArrayViewMut1<T>`, which may be strided. The trait is sealed.
 ///
 /// ```
 /// use lacuna::prelude::*;

@@ -1,11 +1,13 @@
-//! The examples still draw the pictures in `docs/gallery`, which have few shades so that files are small.
+//! Checks that the examples still draw the pictures in `docs/gallery`, which have few shades so that files
+//! are small.
 //! `LACUNA_GALLERY=write cargo test --release -p lacuna --test gallery` writes them.
 #![cfg(all(feature = "cpu", feature = "direct"))]
-// Each example brings the module that draws.
+// Each example includes the drawing module.
 #![allow(clippy::duplicate_mod)]
 use std::path::Path;
 
-/// Largest mean difference of colours, which go to 255. Rounding that differs between platforms moves few pixels to the next shade.
+/// Largest mean difference of colour values, which range to 255. Rounding differences between platforms
+/// change the shade of only a few pixels.
 const TOLERANCE: f64 = 0.25;
 
 /// Width, and red, green and blue of all pixels.

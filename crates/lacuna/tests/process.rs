@@ -1,16 +1,17 @@
-//! Solves beside each other and in odd places: in rayon's own workers, in many threads, after a fork; and what they leave alone.
+//! Concurrent solves and unusual contexts: inside rayon's workers, in many threads, after a fork; and what
+//! solves leave untouched.
 use lacuna::ndarray::s;
 use lacuna::prelude::*;
 use rayon::prelude::*;
 use std::sync::{Arc, Mutex};
 
-/// A fork takes the threads that are running at that moment from the child: no other test may hold a lock then.
+/// A fork does not copy other running threads to the child, so no other test may hold a lock at that moment.
 static ALONE: Mutex<()> = Mutex::new(());
 
 #[test]
 fn inside_rayon_and_in_many_threads_the_bits_are_the_same() {
     let _alone = ALONE.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
-    // More than 65 536 rows: vectors so long are looked at by rayon.
+    // More than 65 536 rows: rayon checks vectors of this length.
     let a = Arc::new(Spec::parse("gen:convection:300x300").unwrap().build::<f64>().unwrap());
     let b = Array1::<f64>::ones(a.rows());
     let solve = |method: &str| {
@@ -50,14 +51,14 @@ fn a_solve_leaves_everything_but_x_alone() {
         let [mut one, mut two] = [(); 2].map(|()| make().prepare(dev).unwrap());
         let (x, outcome) = one.solve(dev, b).unwrap();
         assert!(outcome.converged(), "{method} {precond}: {outcome:?}");
-        // Errors in between.
+        // Errors between solves.
         assert!(two.solve(dev, Array1::from_elem(n, f64::NAN).view()).is_err());
         assert!(one.solve(dev, b.slice(s![..n - 1])).is_err());
         for system in [&mut two, &mut one] {
             let (y, other) = system.solve(dev, b).unwrap();
             assert!(x == y && outcome.history == other.history, "{method} {precond}");
         }
-        // From the solution there is nothing to do.
+        // Starting from the solution, no iterations are needed.
         let mut again = x.clone();
         let warm = one.solve_into(dev, b, again.view_mut()).unwrap();
         assert!(warm.converged() && warm.iterations == 0 && again == x, "{method} {precond}");
@@ -69,7 +70,7 @@ fn a_solve_leaves_everything_but_x_alone() {
     assert_eq!(wide, kept);
 }
 
-/// How a child ended: 0 well, 1 with other bits, 2 with an error, anything else by a signal.
+/// The exit status of a child: 0 success, 1 different bits, 2 an error, anything else a signal.
 #[cfg(unix)]
 fn in_child(body: impl FnOnce() -> Result<bool>) -> i32 {
     // SAFETY: the child runs nothing but `body`, and ends by `_exit` or by the alarm's signal.
@@ -147,7 +148,7 @@ fn a_pool_of_the_program_s_gives_the_same_bits_inside_and_outside_of_it() {
     let expected = solved(&mut Cpu::new().unwrap());
     for threads in [1, 2, 3] {
         let pool = Arc::new(rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap());
-        // All threads must come, so that they do compute.
+        // All threads must be running, so that they really compute.
         for gather in [false, true] {
             let options = CpuOptions { gather, parallel_from: Some(1), ..CpuOptions::default() };
             let mut dev = Cpu::on_pool(pool.clone(), options).unwrap();

@@ -1,4 +1,5 @@
-//! New values on the same pattern: the bits of a system prepared anew, without growth; and what is refused.
+//! New values on the same pattern: the same bits as a newly prepared system, no growth in memory; and the
+//! errors.
 use lacuna::prelude::*;
 
 fn matrix() -> Csr<f64> {
@@ -9,13 +10,13 @@ fn system(a: Csr<f64>, reorder: &str, precond: &str) -> LinearSystem<f64> {
     LinearSystem::new(a).method("bicgstab").preconditioner(precond).format("csr").reorder(reorder)
 }
 
-/// Values that differ from step to step.
+/// Values that differ between steps.
 fn values(a: &Csr<f64>, step: usize) -> Vec<f64> {
     let grown = |(k, v): (usize, &f64)| v * (1.0 + 1e-3 * ((3 * k + step) % 7) as f64);
     a.values().iter().enumerate().map(grown).collect()
 }
 
-/// Pages of this process in memory, where the system tells.
+/// Resident pages of this process, if the system reports them.
 fn resident() -> Option<usize> {
     let text = std::fs::read_to_string("/proc/self/statm").ok()?;
     text.split_whitespace().nth(1)?.parse().ok()
@@ -63,7 +64,7 @@ fn what_does_not_fit_is_refused_and_the_system_stays_as_it_was() {
     bad[5] = f64::NAN;
     assert!(matches!(prepared.update_values(dev, &bad), Err(Error::Entry { .. })));
     assert_eq!(prepared.solve(dev, b.view()).unwrap().0, before);
-    // A zero on the diagonal is Jacobi's to refuse, with its row.
+    // Jacobi rejects a zero on the diagonal, and names its row.
     bad.copy_from_slice(a.values());
     let row = 7;
     let at = (a.row_ptr()[row] as usize..).find(|&k| a.col_idx()[k] as usize == row).unwrap();

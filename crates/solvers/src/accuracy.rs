@@ -1,18 +1,20 @@
-//! The residual of a solution in twice the working precision, and how large a residual rounding leaves.
+//! The residual of a solution in twice the working precision, and a bound on the norm of a matrix.
 use lacuna_engine::{Scalar, compiled_here};
 use lacuna_formats::Csr;
 use rayon::prelude::*;
 
-/// Rows whose squared residuals are added up by one thread: sums do not depend on how many there are.
+/// Rows whose squared residuals are summed by one thread, so that the sum does not depend on the number of
+/// threads.
 const ROWS: usize = 4096;
-/// Parts of the rows whose column sums are added up side by side.
+/// Blocks of rows whose column sums are computed in parallel.
 const PARTS: usize = 8;
 
-/// `‖b − A x‖`, each row summed in twice the precision of `f64` (Ogita, Rump and Oishi 2005, Algorithm 5.3,
-/// doi:10.1137/030601818), so that it is right to a few units of its last place unless `|A| |x|` is 10¹⁵ times as large. The same bits
-/// on any number of threads.
+/// `‖b − A x‖`, with each row summed in twice the precision of `f64` (Ogita, Rump and Oishi 2005, Algorithm
+/// 5.3, doi:10.1137/030601818). It is accurate to a few units in the last place unless `|A| |x|` is 10¹⁵
+/// times as large. The bits are the same on any number of threads.
 ///
-/// The numbers should be near 1: products must neither overflow nor vanish. Lengths that do not fit count as far as they go.
+/// The numbers should be near 1: products must neither overflow nor underflow. If `b` has another length than
+/// `A` has rows, only the rows that both have are summed.
 pub fn residual_norm<T: Scalar>(a: &Csr<T>, b: &[T], x: &[T]) -> f64 {
     compiled_here!(T, |a: &Csr<T>, b: &[T], x: &[T]| -> f64 {
         let of_rows = |rows: std::ops::Range<usize>| -> f64 {
@@ -40,7 +42,7 @@ pub fn residual_norm<T: Scalar>(a: &Csr<T>, b: &[T], x: &[T]) -> f64 {
     })(a, b, x)
 }
 
-/// `√(‖A‖₁ ‖A‖_∞)`, which is not below `‖A‖₂`, nor below the norm of the matrix of the moduli of its entries.
+/// `√(‖A‖₁ ‖A‖_∞)`, an upper bound on `‖A‖₂` and on the 2-norm of the matrix of absolute values.
 pub fn norm_bound<T: Scalar>(a: &Csr<T>) -> f64 {
     compiled_here!(T, |a: &Csr<T>| -> f64 {
         let rows = a.rows().div_ceil(PARTS).max(1);
@@ -74,7 +76,7 @@ pub fn norm_bound<T: Scalar>(a: &Csr<T>) -> f64 {
     })(a)
 }
 
-/// An unevaluated sum of two numbers.
+/// An unevaluated sum of two numbers (double-double).
 #[derive(Clone, Copy)]
 struct Twice {
     high: f64,
@@ -88,7 +90,7 @@ impl From<f64> for Twice {
 }
 
 impl Twice {
-    /// Subtracts `a · b`, with the errors of the product (Dekker 1971) and of the sum (Knuth) kept.
+    /// Subtracts `a · b`, keeping the rounding errors of the product (Dekker 1971) and of the sum (Knuth).
     #[inline]
     fn subtract_product(&mut self, a: f64, b: f64) {
         let product = a * b;
@@ -104,7 +106,7 @@ impl Twice {
     }
 }
 
-/// Two numbers of 26 bits whose sum is `a` (Veltkamp).
+/// Splits `a` into two numbers of 26 bits whose sum is `a` (Veltkamp).
 #[inline]
 fn halves(a: f64) -> (f64, f64) {
     let scaled = 134_217_729.0 * a;
@@ -126,7 +128,7 @@ mod tests {
 
     #[test]
     fn what_cancels_leaves_its_rounding_errors() {
-        // 1e16 · (1 + 2⁻⁵²) − 1e16 − 2.220446049250313 = the rounding of the product alone.
+        // 1e16 · (1 + 2⁻⁵²) − 1e16 − 2.220446049250313 is the rounding error of the product alone.
         let x = [1.0 + f64::EPSILON, 1.0];
         let a = matrix(2, &[(0, 0, 1e16), (0, 1, -1e16)]);
         let exact = 1e16 * f64::EPSILON;

@@ -3,22 +3,22 @@ use lacuna_engine::Scalar;
 use lacuna_engine::compiled_here;
 use lacuna_formats::{Csr, Structure};
 
-/// A choice by name and why, in words.
+/// A choice by name, with the reason in words.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Chosen {
     /// The name, as in [`crate::METHODS`] and [`crate::PRECONDITIONERS`].
     pub name: String,
-    /// Why.
+    /// The reason.
     pub why: String,
 }
 
 impl Chosen {
-    /// A choice and why.
+    /// A choice with its reason.
     pub fn new(name: &str, why: impl Into<String>) -> Self {
         Chosen { name: name.into(), why: why.into() }
     }
 
-    /// The name and why, as one line.
+    /// The name and the reason, as one line.
     pub fn sentence(&self, what: &str) -> String {
         format!("{what} {}: {}", self.name, self.why)
     }
@@ -26,9 +26,10 @@ impl Chosen {
 
 /// The method for a matrix of this structure.
 ///
-/// Not square: `lsmr`. Hermitian with a positive diagonal, which every positive definite matrix is, or a negative one: `cg`, on `−A` then. Hermitian otherwise:
-/// `minres`. For the rest `gmres` where the diagonal has zeros or negative entries, or where the matrix is symmetric or complex and so perhaps
-/// indefinite, all of which stop `bicgstab` early; and `bicgstab`, whose cost does not grow with the iterations, for the rest.
+/// Not square: `lsmr`. Hermitian with a positive diagonal, as every positive definite matrix has: `cg`; with
+/// a negative diagonal: `cg` on `−A`. Any other Hermitian matrix: `minres`. Any other matrix: `gmres` if the
+/// diagonal has zeros or negative entries, or if the matrix is symmetric or complex and so may be indefinite,
+/// since these stop `bicgstab` early; otherwise `bicgstab`, whose cost per iteration does not grow.
 pub fn choose_method(s: &Structure, complex: bool) -> Chosen {
     let symmetry = if complex { "Hermitian" } else { "symmetric" };
     if s.rows != s.cols {
@@ -64,8 +65,9 @@ pub fn choose_method(s: &Structure, complex: bool) -> Chosen {
     Chosen::new("bicgstab", "the matrix is not symmetric, with a positive diagonal")
 }
 
-/// The preconditioner for a matrix under a method: `jacobi` where every diagonal entry has a reciprocal and they are
-/// not all the same, so that it changes something; and, under a method for Hermitian matrices, where they are positive too.
+/// The preconditioner for a matrix under a method: `jacobi` if every diagonal entry has a reciprocal and not
+/// all are equal, so that it has an effect. Under a method for Hermitian matrices the entries must be
+/// positive too.
 pub fn choose_preconditioner<T: Scalar>(a: &Csr<T>, s: &Structure, hermitian: bool) -> Chosen {
     compiled_here!(T, |a: &Csr<T>, s: &Structure, hermitian: bool| -> Chosen {
         if s.rows != s.cols {

@@ -1,20 +1,21 @@
-//! Several right-hand sides at once: each column has a recurrence of its own, and all share the products with `A`.
+//! Several right-hand sides at once: each column has its own recurrence, and all columns share the products
+//! with `A`.
 use crate::{Factor, Method, Stop};
 use lacuna_engine::{
     Backend, Basis, Cell, Confirm, Error, Formula, History, LinOp, Pass, Plan, Recorder, Result, Run, Scalar,
     Test, Vector,
 };
 
-/// `A X = B` on a device, as [`Method::record_columns`] is given it.
+/// `A X = B` on a device, the argument of [`Method::record_columns`].
 ///
-/// A column takes part in an iteration until its residual meets the tolerance by the recurrence, and rests from then on.
-/// When all rest, the true residuals decide which of them go on.
+/// A column takes part in the iterations until its recurrence meets the tolerance, and is then skipped. When
+/// all columns are skipped, the true residuals decide which of them continue.
 pub struct Columns<'a, T: Scalar> {
     /// The operator.
     pub a: &'a dyn LinOp<T>,
     /// The preconditioner.
     pub m: Option<&'a dyn LinOp<T>>,
-    /// The starting guesses, and then the solutions.
+    /// The starting guesses, later the solutions.
     pub x: Basis<T>,
     columns: &'a [Column<T>],
     worst: Cell<T>,
@@ -28,18 +29,18 @@ pub struct Columns<'a, T: Scalar> {
 pub struct Column<T> {
     /// The right-hand side.
     pub b: Vector<T>,
-    /// The starting guess, and then the solution.
+    /// The starting guess, later the solution.
     pub x: Vector<T>,
     /// The squared residual norm.
     pub rr: Cell<T>,
-    /// `rr` when the iteration began.
+    /// `rr` at the beginning of the iteration.
     began: Cell<T>,
     /// `‖b − A x₀‖²`.
     first: Cell<T>,
     bb: Cell<T>,
-    /// The column rests where `rr` is not above it.
+    /// The column is skipped when `rr` is at most this.
     goal: Cell<T>,
-    /// Iterations that the column took part in.
+    /// Iterations in which the column took part.
     steps: Cell<T>,
 }
 
@@ -48,30 +49,30 @@ impl<T: Scalar> Column<T> {
         let [rr, began, first, bb, goal, steps] = k.cells();
         Column { b, x, rr, began, first, bb, goal, steps }
     }
-    /// What the residual exceeds the goal by, as a factor of squared norms. 0 for a column of zeros.
+    /// The ratio of the squared residual norm to the goal; 0 for a column of zeros.
     fn excess(self) -> Formula<T> {
         self.rr / self.goal.max(T::TINY)
     }
 }
 
 impl<T: Scalar> Columns<'_, T> {
-    /// Unknowns.
+    /// The number of unknowns.
     pub fn n(&self) -> usize {
         self.x.len
     }
-    /// The right-hand sides, by number.
+    /// The right-hand sides with their indices.
     pub fn columns(&self) -> impl Iterator<Item = (usize, Column<T>)> + '_ {
         self.columns.iter().copied().enumerate()
     }
-    /// Room for a vector of each column.
+    /// Allocates a vector for each column.
     pub fn basis(&self, k: &mut Recorder<'_, T>) -> Basis<T> {
         k.basis(self.n(), self.columns.len())
     }
-    /// `N` cells of each column.
+    /// Allocates `N` cells for each column.
     pub fn cells<const N: usize>(&self, k: &mut Recorder<'_, T>) -> Vec<[Cell<T>; N]> {
         self.columns.iter().map(|_| k.cells()).collect()
     }
-    /// Room for `M r` of each column: `r` itself where there is no preconditioner.
+    /// Allocates vectors for `M r` of each column; without a preconditioner returns `r` itself.
     pub fn preconditioned(&self, k: &mut Recorder<'_, T>, r: Basis<T>) -> Basis<T> {
         self.m.map_or(r, |_| self.basis(k))
     }
@@ -83,11 +84,11 @@ impl<T: Scalar> Columns<'_, T> {
         }
     }
 
-    /// Records what `body` records for a column that takes part in the iteration.
+    /// Records the operations of `body`, which run only if the column takes part in the iteration.
     pub fn work(&self, k: &mut Recorder<'_, T>, column: Column<T>, body: impl FnOnce(&mut Recorder<'_, T>)) {
         k.when(column.began.gt(column.goal), body);
     }
-    /// Lets a column rest until the next confirmation where the test holds: its recurrence has broken down.
+    /// Skips a column until the next confirmation if the test holds, as after a breakdown of its recurrence.
     pub fn rest(&self, k: &mut Recorder<'_, T>, column: Column<T>, broken: Test<T>) {
         let zero = || Formula::value(T::zero());
         k.when(broken, |k| {
@@ -103,7 +104,8 @@ impl<T: Scalar> Columns<'_, T> {
         let pass = self.largest_excess(Pass::new("count"));
         k.multi_axpy_dot(pass.count(self.worst).leave_if(self.worst.le(self.one)));
     }
-    /// After true residuals were computed, lets them decide whether the solve is over, and which columns go on.
+    /// Records the decision made from the true residuals: whether the solve is over, and which columns
+    /// continue.
     pub fn confirm(&self, k: &mut Recorder<'_, T>) {
         for (_, column) in self.columns() {
             let first = Pass::new("first").eval(column.first, column.rr);
@@ -120,7 +122,7 @@ impl<T: Scalar> Columns<'_, T> {
     }
 }
 
-/// A method made ready for several right-hand sides of one matrix at once.
+/// A method prepared for several right-hand sides of one matrix at once.
 pub struct ColumnSolver<T: Scalar> {
     plan: Plan<T>,
     columns: Vec<Column<T>>,
@@ -129,30 +131,31 @@ pub struct ColumnSolver<T: Scalar> {
     history: History,
 }
 
-/// One right-hand side for [`ColumnSolver::solve`], with its guess.
+/// One right-hand side for [`ColumnSolver::solve`], with its starting guess.
 pub struct RightHandSide<'a, T> {
     /// Not all zeros.
     pub b: &'a [T],
-    /// The guess; then the solution, as far as the method got.
+    /// The guess; later the solution, as far as the method got.
     pub x: &'a mut [T],
-    /// What `b` and `x` are multiplied by on the device, see [`Solver::factors`](crate::Solver::factors).
+    /// The factors by which `b` and `x` are multiplied on the device; see
+    /// [`Solver::factors`](crate::Solver::factors).
     pub factors: [Factor; 2],
 }
 
-/// What became of one right-hand side.
+/// The result for one right-hand side.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Advance {
-    /// Iterations that brought its solution to where it is; 0 where none was better than the guess.
+    /// Iterations that led to its solution; 0 if no iterate was better than the guess.
     pub iterations: u64,
     /// `‖b − A x₀‖ / ‖b‖` of the guess.
     pub first: f64,
 }
 
 impl<T: Scalar> ColumnSolver<T> {
-    /// Makes a method ready for so many columns; nothing where the method takes one right-hand side at a time.
+    /// Prepares a method for `count` columns. `None` if the method takes one right-hand side at a time.
     ///
     /// # Errors
-    /// [`Error::Shape`] where `A` is not square; whatever recording and planning find.
+    /// [`Error::Shape`] if `A` is not square; errors of recording and planning.
     pub fn new<B: Backend>(
         dev: &mut B,
         a: &dyn LinOp<T>,
@@ -190,7 +193,7 @@ impl<T: Scalar> ColumnSolver<T> {
         Ok(Some(ColumnSolver { plan, columns, rtol2, atol2, history: History::default() }))
     }
 
-    /// Right-hand sides that it takes at once.
+    /// The number of right-hand sides that are solved at once.
     pub fn columns(&self) -> usize {
         self.columns.len()
     }
@@ -199,8 +202,8 @@ impl<T: Scalar> ColumnSolver<T> {
         &self.plan.program
     }
 
-    /// Iterates on as many right-hand sides as it takes, or fewer, until each meets the tolerance or the method stops. A
-    /// solution is put in the place of its guess where its true residual is no larger.
+    /// Iterates on at most [`ColumnSolver::columns`] right-hand sides until each meets the tolerance or the
+    /// method stops. A solution replaces its guess if its true residual is no larger.
     ///
     /// # Errors
     /// [`Error::Length`]; device failures.
@@ -227,7 +230,8 @@ impl<T: Scalar> ColumnSolver<T> {
             dev.clear(column.b)?;
             dev.clear(column.x)?;
         }
-        // An absolute tolerance is the caller's: it holds of each right-hand side as that is scaled.
+        // The absolute tolerance refers to the caller's right-hand sides: the smallest scale makes it hold
+        // for each.
         let scales = sides.iter().map(|side| side.factors[0].exponent);
         let atol = stop.atol.scale_by_power_of_two(scales.min().unwrap_or(0));
         dev.write(self.rtol2, T::from_real(stop.rtol * stop.rtol))?;

@@ -1,25 +1,27 @@
-//! Whether a matrix is of the kind that multigrid is for, and whether it pays.
+//! Whether a matrix comes from a diffusion problem suited to multigrid, and whether multigrid pays.
 use crate::Chosen;
 use crate::precond::{Amg, Multigrid};
 use lacuna_engine::{Scalar, compiled_here};
 use lacuna_formats::{Csr, Structure};
 use rayon::prelude::*;
 
-/// Steps across from where `multigrid` is faster than CG, both on the host. On a stencil an iteration of CG costs next to nothing, and it
-/// takes about as many as there are steps.
+/// Graph distance across the grid from which `multigrid` is faster than CG, both on the host. On a stencil an
+/// iteration of CG is very cheap, and CG takes about as many iterations as there are steps.
 const MULTIGRID_PAYS: usize = 400;
-/// The same of `amg`, where CG takes more iterations than there are steps.
+/// The same for `amg`, where CG takes more iterations than there are steps.
 const AMG_PAYS: usize = 250;
-/// Part of the diagonal that the couplings of a row make up at least where a solution is felt far away.
+/// A row is weakly dominant if its couplings sum to at least this fraction of the diagonal; then a local
+/// change of `b` affects the solution far away.
 const WEAKLY_DOMINANT: f64 = 0.9;
-/// Part of the couplings of a row that may have the sign of the diagonal.
+/// Fraction of the couplings of a row, by size, that may have the sign of the diagonal.
 const WRONG_SIGN: f64 = 0.1;
 
-/// Multigrid for a system that would take CG many iterations, by `cg` on the host; nothing for others.
+/// Multigrid for a system on which `cg` would take many iterations on the host; `None` for other systems.
 ///
-/// The matrix must be Hermitian with a positive diagonal that couplings of the opposite sign make up: a discretised diffusion. CG then needs
-/// about as many iterations as there are rows on the way from one end of the graph to the other, before each has heard of all, and more where
-/// coefficients vary. `multigrid` where the matrix is a stencil on a `grid`, as [`Multigrid::grid`] finds it, `amg` elsewhere.
+/// The matrix must be Hermitian with a positive diagonal that is balanced by couplings of the opposite sign:
+/// a discretised diffusion. CG then needs about as many iterations as the graph has steps from one end to the
+/// other, since information moves one step per iteration, and more if the coefficients vary. Returns
+/// `multigrid` if the matrix is a stencil on a `grid`, as found by [`Multigrid::grid`], and `amg` otherwise.
 pub fn choose_multigrid<T: Scalar>(a: &Csr<T>, s: &Structure, grid: Option<[usize; 3]>) -> Option<Chosen> {
     compiled_here!(T, |a: &Csr<T>, s: &Structure, grid: Option<[usize; 3]>| -> Option<Chosen> {
         if s.rows != s.cols
@@ -43,7 +45,7 @@ pub fn choose_multigrid<T: Scalar>(a: &Csr<T>, s: &Structure, grid: Option<[usiz
     })(a, s, grid)
 }
 
-/// Whether couplings are negative and make up the diagonal in half of the rows and more.
+/// Whether, in at least half of the rows, the couplings are negative and balance the diagonal.
 fn is_diffusion<T: Scalar>(a: &Csr<T>) -> bool {
     let of_row = |i: usize| {
         let (mut diagonal, mut with, mut against) = (0.0, 0.0, 0.0);
@@ -60,14 +62,14 @@ fn is_diffusion<T: Scalar>(a: &Csr<T>) -> bool {
     2 * count >= a.rows()
 }
 
-/// Steps from a row to those farthest from it, `enough` at the most: from the first row, or where that is near all others from the last
-/// that it reached.
+/// Estimated diameter of the graph in steps, at most `enough`: the distance from row 0 to the farthest row,
+/// or, if that is small, from that farthest row.
 fn steps_across<T: Scalar>(a: &Csr<T>, enough: usize) -> usize {
     let first = levels(a, 0, enough);
     if first.0 >= enough { enough } else { levels(a, first.1, enough).0 }
 }
 
-/// Steps to the rows farthest from one, `enough` at the most, and one of these.
+/// The distance from a row to the rows farthest from it, at most `enough`, and one of these rows.
 fn levels<T: Scalar>(a: &Csr<T>, start: usize, enough: usize) -> (usize, usize) {
     let mut seen = vec![false; a.rows()];
     let (mut now, mut next, mut depth) = (vec![start as u32], Vec::new(), 0);
@@ -103,11 +105,11 @@ mod tests {
     #[test]
     fn it_goes_by_the_kind_of_matrix_and_its_extent() {
         assert_eq!(chosen("gen:poisson2d:300x120").as_deref(), Some("multigrid"));
-        assert_eq!(chosen("gen:poisson2d:100x100"), None); // cg is through before multigrid is set up
+        assert_eq!(chosen("gen:poisson2d:100x100"), None); // cg converges before multigrid is set up
         assert_eq!(chosen("gen:poisson-p1:270").as_deref(), Some("amg"));
         assert_eq!(chosen("gen:poisson-p1:127"), None);
         assert_eq!(chosen("gen:elasticity3d:8"), None); // couplings of both signs
-        assert_eq!(chosen("gen:power-law:20000"), None); // nothing is far
+        assert_eq!(chosen("gen:power-law:20000"), None); // the graph has a small diameter
         assert_eq!(chosen("gen:convection:200x200:100"), None); // not symmetric
     }
 

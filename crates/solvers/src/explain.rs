@@ -1,18 +1,19 @@
-//! What in the structure of a system explains that it was not solved.
+//! Explains from the structure of a system why it was not solved.
 use lacuna_engine::Scalar;
 use lacuna_engine::compiled_here;
 use lacuna_formats::{Csr, matching};
 
-/// Rows that are named.
+/// The largest number of rows that a message names.
 const NAMED: usize = 5;
-/// Units of rounding, times the moduli added up, that a sum which is zero may show.
+/// A sum counts as zero if it is at most this many units of rounding of the sum of the moduli.
 const ROUNDING: f64 = 16.0;
 
-/// What explains that `A x = b` has no solution or none that is unique, in sentences, with rows counted from 0: empty rows and columns,
-/// too few rows that columns can be matched to, parts of the system whose rows or columns sum to zero. Nothing where none of these
-/// is found. Takes `O(nnz)`, and more for the matching where the diagonal has zeros.
+/// Explains, in sentences, why `A x = b` has no solution or no unique one: empty rows and columns, structural
+/// singularity by a maximum matching, connected components whose rows or columns sum to zero. Rows are
+/// counted from 0. Empty if none of these is found. Takes `O(nnz)`, and more for the matching if the diagonal
+/// has zeros.
 ///
-/// Sources: Duff 1981, doi:10.1145/355958.355963 (the matching).
+/// Reference: Duff 1981, doi:10.1145/355958.355963 (the matching).
 pub fn explain<T: Scalar>(a: &Csr<T>, b: &[T]) -> Vec<String> {
     compiled_here!(T, |a: &Csr<T>, b: &[T]| -> Vec<String> {
         let mut found = Vec::new();
@@ -66,12 +67,13 @@ fn rows(which: &[usize]) -> String {
     }
 }
 
-/// Whether no values of the entries could make a matrix regular: a largest matching of rows and columns leaves rows over.
+/// Whether the pattern makes the matrix singular for all values of its entries: a maximum matching of rows
+/// and columns leaves rows unmatched.
 pub fn is_structurally_singular<T: Scalar>(a: &Csr<T>) -> bool {
     compiled_here!(T, |a: &Csr<T>| -> bool { unmatched(a).is_some() })(a)
 }
 
-/// Rows that no column is left for in a largest matching of rows and columns by nonzero entries.
+/// Describes the rows left unmatched by a maximum matching of rows and columns over the nonzero entries.
 pub(crate) fn unmatched<T: Scalar>(a: &Csr<T>) -> Option<String> {
     let n = a.rows();
     let matched = matching(a);
@@ -87,8 +89,8 @@ pub(crate) fn unmatched<T: Scalar>(a: &Csr<T>) -> Option<String> {
     })
 }
 
-/// Parts of the system that no entry connects whose columns sum to zero, so that b must sum to zero there, and whose rows do, so
-/// that a constant can be added to x.
+/// Connected components whose columns sum to zero, so that `b` must sum to zero there, or whose rows sum to
+/// zero, so that a constant can be added to `x`.
 fn null_of_constants<T: Scalar>(a: &Csr<T>, b: &[T]) -> Vec<String> {
     let n = a.rows();
     let mut parts = Parts::new(n);
@@ -100,7 +102,8 @@ fn null_of_constants<T: Scalar>(a: &Csr<T>, b: &[T]) -> Vec<String> {
         }
     }
     let vanishes = |[re, im, moduli]: [f64; 3]| re.hypot(im) <= ROUNDING * T::EPSILON * moduli;
-    // By the root of each part: whether its rows and its columns vanish, its size, the sum of b and of the moduli of b.
+    // By the root of each component: whether all its rows and all its columns sum to zero, its size, the sum
+    // of `b` and of the moduli of `b`.
     let mut of_part = vec![(true, true, 0usize, [0.0; 3]); n];
     for i in 0..n {
         let part = &mut of_part[parts.root(i)];
@@ -141,7 +144,7 @@ fn null_of_constants<T: Scalar>(a: &Csr<T>, b: &[T]) -> Vec<String> {
     told
 }
 
-/// Sets of rows, by a parent each.
+/// Disjoint sets of rows (union-find); each row holds its parent.
 struct Parts(Vec<u32>);
 
 impl Parts {
@@ -174,7 +177,7 @@ mod tests {
     fn said(n: usize, entries: &[(usize, usize, f64)], b: &[f64]) -> String {
         explain(&matrix(n, entries), b).join("\n")
     }
-    /// `−u'` on a line of `n` points from `first` on, without ends.
+    /// `−u''` on a line of `n` points from `first` on, with Neumann boundary conditions.
     fn line(first: usize, n: usize) -> Vec<(usize, usize, f64)> {
         (first..first + n - 1)
             .flat_map(|i| [(i, i, 1.0), (i, i + 1, -1.0), (i + 1, i, -1.0), (i + 1, i + 1, 1.0)])
@@ -199,12 +202,13 @@ mod tests {
 
     #[test]
     fn structural_rank_is_that_of_a_largest_matching() {
-        // Rows 0, 1 and 2 have columns 0 and 1 alone.
+        // Rows 0, 1 and 2 have entries in columns 0 and 1 only.
         let entries =
             [(0, 0, 1.0), (0, 1, 2.0), (1, 0, 3.0), (1, 1, 4.0), (2, 1, 1.0), (3, 3, 1.0), (3, 2, 1.0)];
         let text = said(4, &entries, &[1.0; 4]);
         assert!(text.contains("structural rank is 3 of 4"), "{text}");
-        // A permutation that needs long paths: row i has columns i and i + 1, the last row column 0.
+        // A permutation that needs long augmenting paths: row i has columns i and i + 1, the last row column
+        // 0.
         let n = 50;
         let mut entries: Vec<_> = (0..n - 1).flat_map(|i| [(i, i, 1.0), (i, i + 1, 1.0)]).collect();
         entries.push((n - 1, 0, 1.0));

@@ -1,4 +1,5 @@
-//! Krylov methods and preconditioners, written once as programs of fused passes. No backend is named here.
+//! Krylov methods and preconditioners, written once as programs of fused passes and independent of any
+//! backend.
 mod accuracy;
 mod choose;
 mod columns;

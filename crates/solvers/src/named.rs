@@ -1,4 +1,4 @@
-//! `NAME:key=value,…`: how methods and preconditioners are named, with their options.
+//! `NAME:key=value,…`: the syntax that names methods and preconditioners with their options.
 use lacuna_engine::{Error, Result};
 use std::str::FromStr;
 
@@ -7,9 +7,9 @@ use std::str::FromStr;
 pub struct OptionInfo {
     /// Its key.
     pub key: &'static str,
-    /// Its value where none is given.
+    /// Its value if none is given.
     pub default: &'static str,
-    /// What it does, in a line.
+    /// What it does, in one line.
     pub about: &'static str,
 }
 
@@ -18,13 +18,13 @@ pub fn name_of(text: &str) -> &str {
     text.split_once(':').map_or(text, |(name, _)| name)
 }
 
-/// The options of something named, checked against those it has.
+/// The options given with a name, checked against those that are known.
 pub(crate) struct Settings<'a> {
     what: &'static str,
     name: &'a str,
     given: Vec<(&'a str, &'a str)>,
     known: &'static [OptionInfo],
-    /// Options that all of its kind have.
+    /// Options that all items of this kind have.
     shared: &'static [OptionInfo],
 }
 
@@ -32,16 +32,16 @@ impl<'a> Settings<'a> {
     /// The options in a text.
     ///
     /// # Errors
-    /// [`Error::Argument`] for a key that is not known or given twice, with the keys there are, and for what is no
-    /// `key=value`.
+    /// [`Error::Argument`] for a key that is unknown or given twice, with the known keys, and for text that
+    /// is not `key=value`.
     pub(crate) fn parse(what: &'static str, text: &'a str, known: &'static [OptionInfo]) -> Result<Self> {
         Self::parse_with(what, text, known, &[])
     }
 
-    /// [`Settings::parse`] with options that all of its kind have.
+    /// [`Settings::parse`] with additional options that all items of this kind have.
     ///
     /// # Errors
-    /// As that.
+    /// As [`Settings::parse`].
     pub(crate) fn parse_with(
         what: &'static str,
         text: &'a str,
@@ -91,7 +91,8 @@ impl<'a> Settings<'a> {
     /// The number given for a key, or its default.
     ///
     /// # Errors
-    /// [`Error::Argument`] for a text that is no such number or that `holds` refuses; `expected` says what would do.
+    /// [`Error::Argument`] for text that is not such a number or that `holds` rejects; `expected` describes a
+    /// valid value.
     pub(crate) fn number<N: FromStr>(
         &self,
         key: &str,
@@ -107,7 +108,7 @@ impl<'a> Settings<'a> {
     /// The choice given for a key, if any.
     ///
     /// # Errors
-    /// [`Error::Argument`] with the choices there are.
+    /// [`Error::Argument`] for an invalid value, with the valid choices.
     pub(crate) fn choice<V: Copy>(&self, key: &str, choices: &[(&str, V)]) -> Result<Option<V>> {
         let Some(text) = self.given(key) else { return Ok(None) };
         let found = choices.iter().find(|(name, _)| *name == text);
@@ -117,7 +118,7 @@ impl<'a> Settings<'a> {
     }
 }
 
-/// Nothing of that name.
+/// The error for an unknown name.
 pub(crate) fn unknown<'n>(what: &str, names: impl Iterator<Item = &'n str>, got: &str) -> Error {
     let names: Vec<_> = names.collect();
     Error::Argument {

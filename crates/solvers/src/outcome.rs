@@ -1,8 +1,8 @@
-//! How a solve ended, in full.
+//! The result of a solve.
 use lacuna_engine::Reason;
 use std::time::Duration;
 
-/// How a solve ended.
+/// The result of a solve.
 #[derive(Clone, Debug)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct Outcome {
@@ -10,29 +10,33 @@ pub struct Outcome {
     pub reason: Reason,
     /// Iterations done.
     pub iterations: u64,
-    /// Times the true residual was found not to meet the tolerance although the recurrence did, or a cycle ended.
+    /// Restarts: how often a cycle ended, or the recurrence met the tolerance and the true residual did not.
     pub restarts: u64,
     /// `‖r‖ / ‖b‖` by the method's recurrence, at the last iteration.
     pub residual: f64,
-    /// `‖b − A x‖ / ‖b‖`, or `‖Aᴴ (b − A x)‖ / ‖Aᴴ b‖` for least squares, of the `x` that is handed back, computed from it in the number type of the solve, and by
-    /// [`residual_norm`](crate::residual_norm) where that could not tell; NaN for a method that does not confirm.
+    /// `‖b − A x‖ / ‖b‖`, or `‖Aᴴ (b − A x)‖ / ‖Aᴴ b‖` for least squares, of the `x` that is returned.
+    /// Computed from `x` in the number type of the solve, and by [`residual_norm`](crate::residual_norm) if
+    /// that is not accurate enough to decide. NaN for a method that does not confirm.
     pub true_residual: f64,
-    /// `‖b − A x‖ / (‖A‖ ‖x‖ + ‖b‖)` with `‖A‖ = √(‖A‖₁ ‖A‖_∞)`: the smallest relative change of `A` and `b` that makes `x` exact, up to
-    /// the choice of the norm (Rigal and Gaches 1967). The unit roundoff is the best there is. NaN where the matrix is not known.
+    /// `‖b − A x‖ / (‖A‖ ‖x‖ + ‖b‖)` with `‖A‖ = √(‖A‖₁ ‖A‖_∞)`: the smallest relative change of `A` and `b`
+    /// that makes `x` exact, up to the choice of the norm (Rigal and Gaches 1967). The best possible value is
+    /// the unit roundoff. NaN if the matrix is not known.
     pub backward_error: f64,
-    /// `‖b − A x‖ / ‖b‖` of a least-squares problem: what `A` cannot reach of `b`. NaN for other systems, and where the matrix is not known.
+    /// `‖b − A x‖ / ‖b‖` of a least-squares problem: the part of `b` outside the range of `A`. NaN for other
+    /// systems, and if the matrix is not known.
     pub misfit: f64,
     /// `‖r‖ / ‖b‖` at iterations 0, `history_stride`, 2 `history_stride`, …
     pub history: Vec<f64>,
-    /// Iterations between two values of the history; 1 below a limit of 1 048 576.
+    /// Iterations between two values of the history; 1 if the limit is below 1 048 576.
     pub history_stride: u64,
-    /// Time of the solve proper: transfers of `b` and `x` and the iterations.
+    /// Time of the solve itself: the transfers of `b` and `x`, and the iterations.
     pub time: Duration,
-    /// What of it went into looking at `b` and `x`, moving them to the device and back, and checks on the host; the rest are the iterations.
+    /// The part of `time` spent on inspecting `b` and `x`, on transfers to the device and back, and on checks
+    /// on the host; the rest is the iterations.
     pub transfers: Duration,
     /// What was chosen, in words.
     pub choices: Vec<String>,
-    /// What happened on the way and what explains the end, in words.
+    /// What happened during the solve, and what explains its end, in words.
     pub notes: Vec<String>,
 }
 

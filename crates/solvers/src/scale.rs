@@ -1,4 +1,4 @@
-//! Looking through vectors, and scaling by powers of two, which is exact.
+//! Checking vectors, and scaling by powers of two, which is exact.
 use lacuna_engine::{Error, Result, Scalar};
 use rayon::prelude::*;
 
@@ -7,12 +7,12 @@ pub(crate) fn scaled<T: Scalar>(values: &[T], exponent: i32) -> Vec<T> {
     values.iter().map(|v| v.scale_by_power_of_two(exponent)).collect()
 }
 
-/// Elements that a thread looks at, at least.
+/// The least number of elements that a thread processes.
 const GRAIN: usize = 1 << 16;
-/// Elements of a vector that are looked at side by side, so that the compiler can use vector instructions.
+/// Elements processed side by side, so that the compiler can use vector instructions.
 const LANES: usize = 16;
 
-/// The largest modulus of the parts of a vector, all of which must be finite.
+/// The largest modulus of the real and imaginary parts of a vector. Fails if an element is not finite.
 pub(crate) fn survey<T: Scalar>(values: &[T], expected: usize, what: &str) -> Result<f64> {
     Error::check_length("solve", what, expected, values.len())?;
     let largest = largest(values);
@@ -24,7 +24,7 @@ pub(crate) fn survey<T: Scalar>(values: &[T], expected: usize, what: &str) -> Re
     Ok(largest)
 }
 
-/// The largest modulus of the parts of some numbers, NaN where one of them is not finite; with all threads.
+/// The largest modulus of the real and imaginary parts, NaN if one of them is not finite. Uses all threads.
 pub fn largest<T: Scalar>(values: &[T]) -> f64 {
     match values.len() {
         0..GRAIN => largest_of(values),
@@ -35,7 +35,7 @@ pub fn largest<T: Scalar>(values: &[T]) -> f64 {
     }
 }
 
-/// The same of a part, by one thread.
+/// The same for one chunk, on one thread.
 fn largest_of<T: Scalar>(values: &[T]) -> f64 {
     let (mut lanes, mut zeros) = ([0.0f64; LANES], [0.0f64; LANES]);
     let mut look = |chunk: &[T]| {
@@ -43,7 +43,7 @@ fn largest_of<T: Scalar>(values: &[T]) -> f64 {
             let (re, im) = (v.re().abs(), v.im().abs());
             let part = if re > im { re } else { im };
             *largest = if part > *largest { part } else { *largest };
-            *zero += re * 0.0 + im * 0.0; // NaN from the first that is not finite on
+            *zero += re * 0.0 + im * 0.0; // NaN from the first element on that is not finite
         }
     };
     let (chunks, rest) = values.as_chunks::<LANES>();
@@ -53,17 +53,18 @@ fn largest_of<T: Scalar>(values: &[T]) -> f64 {
     if finite { lanes.into_iter().fold(0.0, f64::max) } else { f64::NAN }
 }
 
-/// `‖v‖`, whatever the size of its elements; NaN where one is not finite. The same bits on any number of threads.
+/// `‖v‖` without overflow or underflow; NaN if an element is not finite. The bits are the same on any number
+/// of threads.
 pub fn vector_norm<T: Scalar>(values: &[T]) -> f64 {
     norm(values, largest(values))
 }
 
-/// The norm of a vector whose largest part has that modulus.
+/// The norm of a vector, given the largest modulus of its parts.
 pub(crate) fn norm<T: Scalar>(values: &[T], largest: f64) -> f64 {
     if largest == 0.0 || !largest.is_finite() {
         return largest;
     }
-    // Squares of what is far from 1 are taken of its multiples.
+    // If the largest part is far from 1, the elements are divided by it before they are squared.
     let unit = if (1e-100..1e100).contains(&largest) { 1.0 } else { largest };
     let squares = |part: &[T]| -> f64 {
         let square = |v: f64| if unit == 1.0 { v * v } else { (v / unit).powi(2) };
@@ -76,8 +77,9 @@ pub(crate) fn norm<T: Scalar>(values: &[T], largest: f64) -> f64 {
     unit * parts.into_iter().sum::<f64>().sqrt()
 }
 
-/// The power of two that brings a largest element near 1, or 0 where its squares are safe as they are: above the
-/// square of the tolerance's last bit and below overflow, with room for the size of the matrix.
+/// The exponent of the power of two that brings a largest element near 1. Returns 0 if its squares are safe
+/// as they are: above the square of the tolerance's last bit and below overflow, with a margin for the size
+/// of the matrix.
 pub fn scaling_exponent<T: Scalar>(largest: f64) -> i32 {
     let bits = T::MAX.log2();
     let exponent = largest.log2().floor();

@@ -1,4 +1,4 @@
-//! A solve made ready: vectors, cells and program, used for as many right-hand sides as you like.
+//! A solver for one matrix: vectors, cells and program, reused for any number of right-hand sides.
 use crate::scale::{largest, norm, scaled, scaling_exponent, survey};
 use crate::{Method, Outcome, System};
 use lacuna_engine::{
@@ -8,17 +8,17 @@ use lacuna_engine::{
 use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
 
-/// When to stop.
+/// Stopping criteria.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(default))]
 pub struct Stop {
-    /// Converged where `‖b − A x‖ ≤ max(rtol ‖b‖, atol)`.
+    /// Converged if `‖b − A x‖ ≤ max(rtol ‖b‖, atol)`.
     pub rtol: f64,
     /// The absolute tolerance of the same test.
     pub atol: f64,
-    /// Iterations at the most.
+    /// The largest number of iterations.
     pub max_iters: u64,
-    /// Diverged where the residual grows beyond this times `max(‖b‖, ‖b − A x₀‖)`.
+    /// Diverged if the residual exceeds this factor times `max(‖b‖, ‖b − A x₀‖)`.
     pub dtol: f64,
 }
 
@@ -28,22 +28,22 @@ impl Default for Stop {
     }
 }
 
-/// What a solve tells while it runs.
+/// The progress of a running solve.
 #[derive(Clone, Copy, Debug)]
 pub struct Watch {
     /// Iterations done.
     pub iterations: u64,
-    /// `‖r‖ / ‖b‖` by the recurrence; NaN for a solve of what is already on the device, and for least squares.
+    /// `‖r‖ / ‖b‖` by the recurrence; NaN for a solve of data already on the device, and for least squares.
     pub residual: f64,
 }
 
-/// A method on a system, ready to solve: a second right-hand side allocates nothing on the device and compiles
-/// nothing.
+/// A method prepared for a system. Solving for a second right-hand side allocates nothing on the device and
+/// compiles nothing.
 pub struct Solver<T: Scalar> {
     plan: Plan<T>,
     b: Vector<T>,
     x: Vector<T>,
-    /// The best confirmed iterate, where the method keeps it.
+    /// The best confirmed iterate, if the method keeps it.
     kept: Option<Vector<T>>,
     bb: Cell<T>,
     best: Cell<T>,
@@ -55,14 +55,14 @@ pub struct Solver<T: Scalar> {
     history: History,
     outcome: Outcome,
     least_squares: bool,
-    /// A guess that is not 0, while its place holds something else.
+    /// A nonzero guess, saved while the caller's array holds the result.
     guess: Vec<T>,
 }
 
-/// What the operator on the device is, as a multiple of the caller's: `±2^exponent`.
+/// A factor `±2^exponent` between the caller's operator or vectors and those on the device.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Factor {
-    /// Of two.
+    /// The exponent of two.
     pub exponent: i32,
     /// Whether the sign is changed.
     pub negative: bool,
@@ -84,13 +84,13 @@ impl Factor {
 }
 
 impl<T: Scalar> Solver<T> {
-    /// Makes a method ready for `A x = b`, with a preconditioner `M ≈ A⁻¹` or none; or for `min ‖b − A x‖`, without one, by a method for
-    /// least squares.
+    /// Prepares a method for `A x = b` with a preconditioner `M ≈ A⁻¹` or none, or a least-squares method for
+    /// `min ‖b − A x‖` without one.
     ///
     /// # Errors
-    /// [`Error::Shape`] where `A` is not square although the method needs that, or `M` is not of its shape, [`Error::Unsupported`] for a
-    /// preconditioner under a method for least squares, [`Error::Argument`] for a tolerance that is
-    /// negative or NaN, and whatever recording and planning find.
+    /// [`Error::Shape`] if the method needs a square `A` and it is not, or if `M` has another shape than `A`;
+    /// [`Error::Unsupported`] for a preconditioner with a least-squares method; [`Error::Argument`] for a
+    /// tolerance that is negative or NaN; errors of recording and planning.
     pub fn new<B: Backend>(
         dev: &mut B,
         a: &dyn LinOp<T>,
@@ -151,12 +151,13 @@ impl<T: Scalar> Solver<T> {
         })
     }
 
-    /// Says that the operator on the device is a multiple of the caller's: right-hand sides, guesses and solutions stay the caller's.
+    /// States that the operator on the device is a multiple of the caller's. Right-hand sides, guesses and
+    /// solutions remain those of the caller.
     pub fn set_factor(&mut self, operator: Factor) {
         self.operator = operator;
     }
 
-    /// What the right-hand side and the solution on the device are of the caller's, for a right-hand side.
+    /// The factors by which the right-hand side `b` and its solution are multiplied on the device.
     pub fn factors(&self, b: &[T]) -> [Factor; 2] {
         let largest = largest(b);
         let exponent = if largest > 0.0 { scaling_exponent::<T>(largest) } else { 0 };
@@ -166,11 +167,11 @@ impl<T: Scalar> Solver<T> {
         ]
     }
 
-    /// The right-hand side on the device, for those who compute it there.
+    /// The right-hand side on the device, for callers that compute it there.
     pub fn b(&self) -> Vector<T> {
         self.b
     }
-    /// The starting guess and then the solution on the device.
+    /// The starting guess, later the solution, on the device.
     pub fn x(&self) -> Vector<T> {
         self.x
     }
@@ -178,17 +179,18 @@ impl<T: Scalar> Solver<T> {
     pub fn program(&self) -> &lacuna_engine::Program<T> {
         &self.plan.program
     }
-    /// Changes when to stop, for the solves to come.
+    /// Changes the stopping criteria of later solves.
     pub fn set_stop(&mut self, stop: Stop) {
         self.stop = stop;
     }
 
     /// Solves for `b`, starting from `x`, which receives the solution.
     ///
-    /// A right-hand side so large or small that squares of its elements could overflow or vanish is scaled by a power
-    /// of two, exactly, and the solution back. For `b = 0` the solution is 0. `x` receives what the outcome speaks of: the solution;
-    /// where there is none the best iterate that was confirmed, as far as the method keeps it; else it stays the guess. It is finite, and
-    /// no worse than the guess.
+    /// A right-hand side so large or small that squares of its elements could overflow or underflow is scaled
+    /// by a power of two, exactly, and the solution is scaled back. For `b = 0` the solution is 0.
+    ///
+    /// `x` receives the vector described by the outcome: the solution; without one, the best confirmed
+    /// iterate if the method keeps it; otherwise the guess. It is finite, and no worse than the guess.
     ///
     /// # Errors
     /// [`Error::Length`] and [`Error::Element`] (an element that is not finite) for `b` and `x`; device failures.
@@ -196,7 +198,8 @@ impl<T: Scalar> Solver<T> {
         self.solve_watched(dev, b, x, None)
     }
 
-    /// [`Solver::solve`], calling `watch` now and then while it runs; breaking cancels the solve.
+    /// [`Solver::solve`], calling `watch` from time to time while it runs. Returning `Break` cancels the
+    /// solve.
     ///
     /// # Errors
     /// As [`Solver::solve`].
@@ -231,7 +234,7 @@ impl<T: Scalar> Solver<T> {
         }
         let far = largest_of_guess.log2() + f64::from(of_x) > T::MAX.log2() / 4.0;
         if far {
-            x.fill(T::zero()); // its residual would overflow, and 0 has a smaller one
+            x.fill(T::zero()); // its residual would overflow; that of 0 is smaller
         }
         let from_zero = largest_of_guess == 0.0 || far;
         match (from_zero, of_x) {
@@ -239,7 +242,7 @@ impl<T: Scalar> Solver<T> {
             (false, 0) => dev.upload(x, self.x)?,
             (false, _) => dev.upload(&scaled(x, of_x), self.x)?,
         }
-        // Nobody else asks for it.
+        // Only `watch` needs the norm.
         let norm = if watch.is_some() && !self.least_squares {
             norm(b, largest).scale_by_power_of_two(exponent)
         } else {
@@ -254,7 +257,8 @@ impl<T: Scalar> Solver<T> {
         Ok(&self.outcome)
     }
 
-    /// Puts what was found in the place of the guess where it is no worse, and makes the outcome true of what is there.
+    /// Replaces the guess by the result if that is no worse, and makes the outcome describe the vector
+    /// returned.
     fn hand_back<B: Backend>(
         &mut self,
         dev: &mut B,
@@ -287,7 +291,7 @@ impl<T: Scalar> Solver<T> {
         } else if exact {
             None
         } else {
-            // Some elements were rounded when they were scaled back: what is left of the solution is confirmed once more.
+            // Scaling back rounded some elements: the rounded solution is confirmed again.
             dev.upload(&scaled(x, of_x), self.x)?;
             let before = std::mem::take(&mut self.outcome);
             self.run(dev, (exponent, 0), f64::NAN, None)?;
@@ -306,8 +310,9 @@ impl<T: Scalar> Solver<T> {
         Ok(())
     }
 
-    /// Solves for what [`Solver::b`] holds on the device, starting from what [`Solver::x`] holds; both are the system's of the device,
-    /// which the guess leaves for the last iterate, or the best that the method keeps.
+    /// Solves for the right-hand side in [`Solver::b`] on the device, starting from the guess in
+    /// [`Solver::x`]. Both are in the scale of the system on the device. The guess is replaced by the last
+    /// iterate, or by the best one if the method keeps it.
     ///
     /// # Errors
     /// Device failures.
@@ -356,7 +361,7 @@ impl<T: Scalar> Solver<T> {
         let outcome = &mut self.outcome;
         outcome.reason = finish.reason;
         outcome.iterations = finish.iterations;
-        outcome.restarts = finish.restarts.saturating_sub(1); // the first confirmation begins the solve
+        outcome.restarts = finish.restarts.saturating_sub(1); // the first confirmation starts the solve
         outcome.residual = relative(finish.recurrence);
         outcome.true_residual = relative(finish.confirmed);
         outcome.history.clear();
@@ -365,7 +370,7 @@ impl<T: Scalar> Solver<T> {
     }
 }
 
-/// Whether a residual is finite and not above another, which may be anything.
+/// Whether a residual is finite and not larger than another, which may be any value.
 fn no_worse(residual: f64, than: f64) -> bool {
     residual.is_finite() && (residual <= than || than.is_nan())
 }

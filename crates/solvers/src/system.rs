@@ -1,51 +1,53 @@
-//! What a method is given: a system, and what every method does alike.
+//! The system that a method solves, and the operations that all methods share.
 use lacuna_engine::{Adjoint, Cell, Confirm, Formula, LinOp, Pass, Reason, Recorder, Scalar, Vector};
 
-/// The square of the fraction of the unit roundoff that no recurrence need fall below.
+/// No recurrence needs to fall below a tenth of the unit roundoff; this is the square of that fraction.
 const FLOOR: f64 = 0.01;
 
 /// `A x = b` with an optional preconditioner `M ≈ A⁻¹`, on a device.
 pub struct System<'a, T: Scalar> {
-    /// The operator: square, but under methods for least squares.
+    /// The operator: square, except for least-squares methods.
     pub a: &'a dyn LinOp<T>,
     /// The preconditioner.
     pub m: Option<&'a dyn LinOp<T>>,
     /// The right-hand side.
     pub b: Vector<T>,
-    /// The starting guess, and then the solution.
+    /// The starting guess, later the solution.
     pub x: Vector<T>,
     /// `‖b‖²`, or `‖Aᴴ b‖²` for least squares.
     pub bb: Cell<T>,
     /// The squared tolerance, `max(rtol² ‖b‖², atol²)`.
     pub target: Cell<T>,
-    /// What the recurrence has to meet before the true residual is looked at: the target, or what rounding leaves of
-    /// `‖b‖²` where that is more. A recurrence goes on falling below it and means nothing there.
+    /// The squared norm that the recurrence must reach before the true residual is computed: the target, or
+    /// the rounding level of `‖b‖²` if that is larger. A recurrence keeps falling below that level and means
+    /// nothing there.
     pub goal: Cell<T>,
     /// Squared relative tolerance.
     pub rtol2: Cell<T>,
     /// Squared absolute tolerance.
     pub atol2: Cell<T>,
-    /// The squared residual norm beyond which the method has diverged, over `max(‖b‖², ‖r₀‖²)`.
+    /// The factor on `max(‖b‖², ‖r₀‖²)` beyond which a squared residual norm counts as diverged.
     pub dtol2: Cell<T>,
     /// The squared residual norm that counts as diverged.
     pub diverged: Cell<T>,
     /// `‖b − A x‖²` at the last confirmation.
     pub last: Cell<T>,
-    /// What counts as progress between confirmations, as a factor of squared norms.
+    /// The reduction of the squared norm between confirmations that counts as progress, as a factor.
     pub shrink: Cell<T>,
-    /// Room for the best confirmed iterate, where [`Method::keeps_best`](crate::Method::keeps_best).
+    /// Storage for the best confirmed iterate, if [`Method::keeps_best`](crate::Method::keeps_best).
     pub kept: Option<Vector<T>>,
     /// Its squared residual norm.
     pub best: Cell<T>,
 }
 
 impl<T: Scalar> System<'_, T> {
-    /// Unknowns.
+    /// The number of unknowns.
     pub fn n(&self) -> usize {
         self.b.len
     }
 
-    /// Records what every solve begins with: `‖b‖`, or `‖Aᴴ b‖` for least squares, the target, and the state of the confirmations.
+    /// Records the start of every solve: `‖b‖`, or `‖Aᴴ b‖` for least squares, the target, and the state of
+    /// the confirmations.
     pub(crate) fn begin(&self, k: &mut Recorder<'_, T>, least_squares: bool) {
         let infinity = Formula::value(T::from_real(f64::INFINITY));
         let size = if least_squares {
@@ -66,14 +68,14 @@ impl<T: Scalar> System<'_, T> {
         );
     }
 
-    /// After `pass`, lets the true residual decide whether the solve is over; `rr = ‖b − A x‖²`.
+    /// After `pass`, decides from the true residual whether the solve is over; `rr = ‖b − A x‖²`.
     pub fn confirm(&self, pass: Pass<T>, rr: Cell<T>) -> Pass<T> {
         let (target, last, shrink) = (self.target, self.last, self.shrink);
         pass.confirm(Confirm { rr, target, last, shrink }).eval(self.diverged, self.dtol2 * rr.max(self.bb))
     }
 
-    /// Keeps `x` where the confirmation just made, whose squared residual norm is `rr`, found it better than all before. A solve that
-    /// ends with a worse one hands back what was kept.
+    /// Keeps `x` if the last confirmation, of squared residual norm `rr`, is better than all before. A solve
+    /// that ends with a worse iterate returns the one kept.
     pub fn keep(&self, k: &mut Recorder<'_, T>, rr: Cell<T>) {
         if let Some(kept) = self.kept {
             let better = Pass::new("keep").set(kept, self.x).eval(self.best, rr);
@@ -81,18 +83,18 @@ impl<T: Scalar> System<'_, T> {
         }
     }
 
-    /// After `pass`, counts an iteration whose squared residual norm by the recurrence is `rr`, and leaves it for
-    /// the confirmation where that meets the goal or has grown beyond bounds.
+    /// After `pass`, counts an iteration whose squared residual norm by the recurrence is `rr`. Leaves it for
+    /// the confirmation if `rr` meets the goal, and stops as diverged if it exceeds its bound.
     pub fn count(&self, pass: Pass<T>, rr: Cell<T>) -> Pass<T> {
         pass.count(rr).leave_if(rr.le(self.goal)).stop_if(rr.gt(self.diverged), Reason::Diverged)
     }
 
-    /// A place for `M r`: `r` itself where there is no preconditioner.
+    /// Allocates a vector for `M r`; without a preconditioner returns `r` itself.
     pub fn preconditioned(&self, k: &mut Recorder<'_, T>, r: Vector<T>) -> Vector<T> {
         self.m.map_or(r, |_| k.vector(r.len))
     }
 
-    /// Records `z ← M r`, then the pass. Without a preconditioner `z` is `r`, and only the pass is left.
+    /// Records `z ← M r`, then the pass. Without a preconditioner `z` is `r`, and only the pass is recorded.
     pub fn precondition(&self, k: &mut Recorder<'_, T>, r: Vector<T>, z: Vector<T>, then: Pass<T>) {
         match self.m {
             Some(m) => k.spmv_dot(m, r, z, then),
@@ -108,8 +110,8 @@ impl<T: Scalar> System<'_, T> {
         }
     }
 
-    /// A place for the sum `y` of a method that solves `A M y = b`: `x` itself where there is no preconditioner, else a vector that begins as
-    /// 0. The restart section **must** begin with [`System::correct`].
+    /// The vector for the sum `y` of a method that solves `A M y = b`: `x` itself without a preconditioner,
+    /// otherwise a new vector set to 0. The restart section **must** begin with [`System::correct`].
     pub fn right_sum(&self, k: &mut Recorder<'_, T>) -> Vector<T> {
         let Some(_) = self.m else { return self.x };
         let y = k.vector(self.x.len);
@@ -117,7 +119,7 @@ impl<T: Scalar> System<'_, T> {
         y
     }
 
-    /// Records `x ← x + M y` and `y ← 0`, by way of `t`.
+    /// Records `x ← x + M y` and `y ← 0`; `t` is a work vector.
     pub fn correct(&self, k: &mut Recorder<'_, T>, y: Vector<T>, t: Vector<T>) {
         if let Some(m) = self.m {
             k.spmv_dot(m, y, t, Pass::new("correct").set(self.x, self.x + t));
@@ -125,7 +127,7 @@ impl<T: Scalar> System<'_, T> {
         }
     }
 
-    /// Records `z ← A M v`, by way of `t` where there is a preconditioner, then the pass.
+    /// Records `z ← A M v`, then the pass; `t` is a work vector, needed with a preconditioner.
     pub fn operate(
         &self,
         k: &mut Recorder<'_, T>,

@@ -1,4 +1,5 @@
-//! Algebraic multigrid: iterations that must not grow, equal bits on any number of threads, new values, and what is told.
+//! Algebraic multigrid: iteration counts that must not grow, equal bits on any number of threads, new values,
+//! and reports.
 use lacuna_engine::{Backend, Complex64, Error, LinOp, Reference, Scalar};
 use lacuna_formats::{Csr, Spec};
 use lacuna_solvers::{
@@ -10,7 +11,8 @@ fn generated<T: Scalar>(name: &str) -> Csr<T> {
     Spec::parse(name).unwrap().build().unwrap()
 }
 
-/// A solve for ones to 1e-8 on the serial reference, and what the preconditioner tells.
+/// Solves for the vector of ones to 1e-8 on the serial reference. Also returns the report of the
+/// preconditioner.
 fn solve<T: Scalar>(a: &Csr<T>, amg: Amg, by: &str) -> (Outcome, Vec<T>, Vec<String>) {
     let mut dev = Reference::new();
     let on = dev.matrix(Arc::new(a.clone())).unwrap();
@@ -39,7 +41,7 @@ fn options() -> AmgOptions {
     AmgOptions { coarsest: 60, ..AmgOptions::default() }
 }
 
-/// `A` with its couplings along the slowest axis times `factor`.
+/// `A` with its couplings along the slowest axis multiplied by `factor`.
 fn anisotropic(side: usize, factor: f64) -> Csr<f64> {
     let a = generated::<f64>(&format!("gen:poisson3d:{side}x{side}x{side}"));
     let mut triplets = lacuna_formats::Triplets::new(a.rows(), a.cols());
@@ -110,7 +112,7 @@ fn new_values_give_what_a_fresh_set_up_gives() {
         let on = dev.matrix(Arc::new(a.clone())).unwrap();
         let mut placed = Placed::new(&mut dev, Box::new(amg()), &a, on).unwrap();
         for step in 1..4 {
-            // Too little to change what is strong.
+            // The change is too small to alter which couplings are strong.
             let by = f64::from(1 << step);
             let grown = |(i, j, v): (usize, usize, f64)| if i == j { by * v * (1.0 + 1e-4) } else { by * v };
             let other = a.with_values::<f64>(a.entries().map(grown).collect()).unwrap();
@@ -145,7 +147,7 @@ fn complex_hermitian_matrices_too() {
     let a = generated::<Complex64>("gen:poisson2d:60x60");
     let phase = |i: usize| Complex64::from_polar(1.0, (i % 13) as f64);
     let turned = a.entries().map(|(i, j, v)| phase(i) * v * phase(j).conj()).collect::<Vec<_>>();
-    // Products of phases round: the lower triangle is taken from the upper.
+    // Products of phases are rounded, so the lower triangle is copied from the upper.
     let mut values = turned.clone();
     let places: Vec<(usize, usize)> = a.entries().map(|(i, j, _)| (i, j)).collect();
     for (k, &(i, j)) in places.iter().enumerate() {
@@ -190,7 +192,7 @@ fn what_cannot_be_coarsened_is_told_and_smoothed() {
 
 #[test]
 fn a_singular_coarsest_matrix_has_a_pseudo_inverse() {
-    // Neumann's problem: the diagonal is what the rows sum to.
+    // A Neumann problem: the diagonal balances the off-diagonal row sums.
     let a = generated::<f64>("gen:poisson2d:40x40");
     let sums: Vec<f64> =
         (0..a.rows()).map(|i| a.row_entries(i).filter(|e| e.0 != i).map(|e| e.1).sum()).collect();

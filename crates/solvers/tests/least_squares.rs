@@ -1,4 +1,4 @@
-//! Least squares on the reference backend, against what defines their solutions.
+//! Least squares on the reference backend, checked against the conditions that define the solutions.
 use lacuna_engine::{Backend, Complex, Reason, Reference, Scalar, WithAdjoint};
 use lacuna_formats::{Csr, Triplets};
 use lacuna_solvers::{METHODS, Options, Outcome, Solver, Stop, method};
@@ -73,12 +73,12 @@ fn overdetermined<T: Scalar>() {
         assert!((normal - outcome.true_residual).abs() <= 50.0 * T::EPSILON, "{name} {normal:e} {outcome:?}");
         assert!(outcome.history.len() as u64 == outcome.iterations + 1 && outcome.iterations <= 70, "{name}");
     }
-    // There is no solution for it to find, and it says so.
+    // The system has no solution, and craig must report that.
     let (outcome, _) = solve("craig", &a, &b, rtol);
     assert!(!outcome.converged() && outcome.true_residual <= 1.0, "{outcome:?}");
 }
 
-/// Of many solutions, the one without a part that `A` does not see: all methods have the same, and any other is longer.
+/// The solution of least norm: all methods find the same one, and any other is longer.
 fn underdetermined<T: Scalar>() {
     let a = matrix::<T>(60, 300);
     let mut noise = Noise(9);
@@ -113,7 +113,7 @@ fn the_shortest_of_many_solutions_is_found() {
     underdetermined::<Complex<f32>>();
 }
 
-/// LSMR's residual of the normal equations falls at every step, LSQR has the iterates of conjugate gradients.
+/// The residual of the normal equations decreases at every step of LSMR; LSQR has the iterates of CGLS.
 #[test]
 fn histories_are_those_of_the_papers() {
     let a = matrix::<f64>(300, 60);

@@ -1,4 +1,4 @@
-//! Multigrid on grids: iterations that do not grow, axes that are coarsened, new values, refusals.
+//! Multigrid on grids: iteration counts that do not grow, the choice of axes, new values, refusals.
 use lacuna_engine::{Backend, Complex64, Error, Reference, Scalar};
 use lacuna_formats::{Csr, Spec, Triplets};
 use lacuna_solvers::{
@@ -37,7 +37,7 @@ fn placed<T: Scalar>(
     (on, Placed::new(dev, Box::new(Multigrid::new(options)), a, on).unwrap())
 }
 
-/// A solve by CG for ones to 1e-8.
+/// Solves by CG for the vector of ones to 1e-8.
 fn solve_on<T: Scalar>(
     dev: &mut Reference,
     n: usize,
@@ -94,7 +94,7 @@ fn iterations_do_not_grow() {
 
 #[test]
 fn complex_stencils_that_are_hermitian() {
-    // A wave that turns along x: similar to the Laplacian by a diagonal of phases.
+    // Phases along x make it complex: similar to the Laplacian by a diagonal unitary matrix.
     let (a, turn) =
         (differences::<Complex64>([31, 30, 1], [1.0, 1.0, 0.0]), Complex64::from_polar(1.0, 0.05));
     let turned = a.entries().map(|(i, j, v)| match j as i64 - i as i64 {
@@ -118,7 +118,8 @@ fn new_values_give_what_a_fresh_set_up_gives() {
         m.update(&mut dev, &other).unwrap();
         assert_eq!(solve_on(&mut dev, a.rows(), on, &m).1, solve(&other, CHEBYSHEV).1, "{by:?}");
     }
-    // Axes stay as they were: slower where others are coupled more strongly then, and right.
+    // The axes stay as chosen: convergence is slower if other axes become the stronger ones, but the result
+    // is right.
     let other = differences::<f64>([20, 18, 9], [0.3, 0.3, 1.0]);
     dev.set_matrix(on, Arc::new(other.clone())).unwrap();
     m.update(&mut dev, &other).unwrap();

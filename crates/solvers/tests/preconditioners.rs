@@ -1,4 +1,5 @@
-//! What preconditioners refuse, tell and promise: places in errors, equal bits on any number of threads, complex matrices.
+//! What preconditioners reject, report and guarantee: places in errors, equal bits on any number of threads,
+//! complex matrices.
 use lacuna_engine::{Adjoint, Backend, Complex64, Error, Pass, Reference, Scalar};
 use lacuna_formats::{Csr, Spec, Triplets};
 use lacuna_solvers::{Options, Outcome, Placed, Preconditioner, Solver, Stop, method, preconditioner};
@@ -12,7 +13,8 @@ fn named<T: Scalar>(name: &str) -> Box<dyn Preconditioner<T>> {
     preconditioner(name).unwrap().unwrap()
 }
 
-/// A solve for ones to 1e-8 on the serial reference, and what the preconditioner tells.
+/// Solves for the vector of ones to 1e-8 on the serial reference. Also returns the report of the
+/// preconditioner.
 fn solve<T: Scalar>(a: &Csr<T>, precond: &str, by: &str) -> (Outcome, Vec<T>, Vec<String>) {
     solve_for(a, &vec![T::one(); a.rows()], precond, by)
 }
@@ -36,7 +38,7 @@ fn matrix<T: Scalar>(n: usize, entries: &[(usize, usize, T)]) -> Csr<T> {
     triplets.to_csr().unwrap()
 }
 
-/// Row and column of the refusal.
+/// Row and column of the error.
 fn refused<T: Scalar>(precond: &str, a: &Csr<T>) -> (usize, usize) {
     match named::<T>(precond).set_up(a).err() {
         Some(Error::Entry { row, column, .. }) => (row, column),
@@ -44,7 +46,7 @@ fn refused<T: Scalar>(precond: &str, a: &Csr<T>) -> (usize, usize) {
     }
 }
 
-/// With the value of one entry changed.
+/// The matrix with the value of one entry changed.
 fn with_entry(a: &Csr<f64>, at: (usize, usize), value: f64) -> Csr<f64> {
     let changed = a.entries().map(|(i, j, v)| if (i, j) == at { value } else { v }).collect();
     a.with_values(changed).unwrap()
@@ -58,10 +60,10 @@ fn what_a_preconditioner_cannot_take_is_refused_with_its_place() {
     }
     assert_eq!(refused("chebyshev", &with_entry(&a, (77, 77), -4.0)), (77, 77));
     assert_eq!(refused("chebyshev", &with_entry(&a, (77, 77), 0.0)), (77, 77));
-    // The part of row 80 has rows 60, 79 and 80.
+    // The local system of row 80 has rows 60, 79 and 80.
     assert_eq!(refused("fsai", &with_entry(&a, (80, 80), 0.1)), (80, 80));
     assert_eq!(refused("ssor", &with_entry(&a, (77, 77), 0.0)), (77, 77));
-    // The pivot of row 81 is what its left neighbours leave of it; by colours, all of its neighbours.
+    // The pivot of row 81 depends on its left neighbours; with colours, on all its neighbours.
     let low = with_entry(&a, (81, 81), 0.3);
     for refuses in ["ic0:pivots=refuse", "ic0:pivots=refuse,solve=colours"] {
         assert_eq!(refused(refuses, &low), (81, 81), "{refuses}");
@@ -153,7 +155,7 @@ fn natural_blocks_are_found_and_told() {
         blocks.iterations,
         jacobi.iterations
     );
-    // A right-hand side without the symmetries of the square, which blocks do not have.
+    // A right-hand side without the symmetries of the square, which the blocks do not share.
     let a = generated::<f64>("gen:poisson2d:40x40");
     let b: Vec<f64> = (0..a.rows()).map(|i| ((i * 7919) % 101) as f64).collect();
     let (connected, _, told) = solve_for(&a, &b, "block-jacobi:size=32", "cg");
@@ -184,7 +186,7 @@ fn shifts_are_told() {
 
 #[test]
 fn pivoting_takes_what_has_no_diagonal() {
-    // A ring whose rows are shifted: every diagonal entry is 0, and rows differ by a few powers of ten.
+    // A cyclic matrix with shifted rows: every diagonal entry is 0, and rows differ by a few powers of ten.
     let n = 300;
     let entries: Vec<_> = (0..n)
         .flat_map(|i| {
@@ -224,7 +226,7 @@ fn new_values_of_ilut_keep_its_steps() {
 
 #[test]
 fn a_pattern_that_grows_follows_the_strong_couplings() {
-    // Along one axis couplings are 1000 times those along the other: entries there are worth more.
+    // Couplings along one axis are 1000 times those along the other, so entries along it gain more.
     let a = generated::<f64>("gen:poisson2d:40x40");
     let strong = |(i, j, v): (usize, usize, f64)| match i.abs_diff(j) {
         0 => 2.0 + 2e-3,
@@ -275,7 +277,7 @@ fn every_preconditioner_takes_a_polynomial() {
     assert!(preconditioner::<f64>("none:polynomial=1").is_err());
 }
 
-/// `⟨M x, y⟩` and `⟨x, Mᴴ y⟩`, which are the same.
+/// `⟨M x, y⟩` and `⟨x, Mᴴ y⟩`, which must be equal.
 fn both_sides<T: Scalar>(a: &Csr<T>, precond: &str) -> [T; 2] {
     let n = a.rows();
     let numbers = |step: usize| -> Vec<T> {
@@ -316,7 +318,7 @@ fn adjoints_are_what_they_should_be() {
     assert!(knows("ilu0:adjoint=yes") && !knows("ilu0") && !knows("ilu0:adjoint=yes,sweeps=2"));
 }
 
-/// One step solves what is well conditioned, whatever the scales of rows and columns; new values too.
+/// One step solves a well-conditioned system, however rows and columns are scaled; new values too.
 fn directly<T: Scalar>(of: &str, factorisation: &str) {
     let a = generated::<T>(of);
     let (outcome, _, told) = solve(&a, "direct", "richardson");
@@ -346,7 +348,7 @@ fn complete_factors_solve_in_a_step() {
     directly::<f64>("gen:poisson2d:40x30", "Cholesky");
     directly::<f64>("gen:convection:30x30", "LU with partial pivoting");
     directly::<Complex64>("gen:helmholtz:25x25", "LU with partial pivoting");
-    // Indefinite, and without a diagonal.
+    // Indefinite, with an empty diagonal.
     let a = matrix(4, &[(0, 1, 1.0), (1, 0, 1.0), (1, 2, 2.0), (2, 1, 2.0), (2, 3, -1.0), (3, 2, -1.0)]);
     let (outcome, x, _) = solve_for(&a, &[1.0, 2.0, 3.0, 4.0], "direct", "richardson");
     assert!(outcome.converged(), "{outcome:?}");

@@ -4,7 +4,7 @@ use lacuna_formats::Csr;
 use lacuna_solvers::{Jacobi, METHODS, Options, Outcome, Placed, Solver, Stop, inverse_diagonal, method};
 use std::sync::Arc;
 
-/// A convection-diffusion matrix on an `m × m` grid; symmetric where `wind` is 0.
+/// A convection-diffusion matrix on an `m × m` grid; symmetric if `wind` is 0.
 fn grid<T: Scalar>(m: usize, wind: T, shift: T) -> Csr<T> {
     let (mut row_ptr, mut col_idx, mut values) = (vec![0u32], vec![], vec![]);
     for i in 0..m * m {
@@ -69,7 +69,8 @@ fn converges<T: Scalar>(wind: T, shift: T) {
                 (b - ax[i]).modulus().powi(2)
             });
             let relative = (error.sum::<f64>() / a.rows() as f64).sqrt();
-            // Least squares meet it for A^H r, which the smallest singular value magnifies.
+            // Least-squares methods meet the tolerance for A^H r; the smallest singular value magnifies the
+            // error.
             let factor = if info.least_squares() { 100.0 } else { 1.01 };
             assert!(relative <= factor * rtol + 10.0 * T::EPSILON, "{} {relative}", info.name);
         }
@@ -105,7 +106,8 @@ fn iterations<T: Scalar>(name: &str, a: &Csr<T>) -> u64 {
     outcome.iterations
 }
 
-/// Methods that are the same in exact arithmetic take as many iterations, and those that minimise no more.
+/// Methods that agree in exact arithmetic take equally many iterations, and those that minimise the residual
+/// take no more.
 #[test]
 fn iterations_relate_as_theory_says() {
     let a = grid::<f64>(40, 0.0, 0.01);
@@ -120,7 +122,7 @@ fn iterations_relate_as_theory_says() {
         assert!(found.abs_diff(minres) <= 2 + less, "{name} {found}, minres {minres}");
     }
     assert!(minres <= cg, "minres {minres}, cg {cg}");
-    // A full GMRES is the best there is, product for product.
+    // Full GMRES is optimal per product.
     let a = grid::<f64>(30, 0.7, 0.01);
     let full = iterations("gmres:restart=1000", &a);
     for (name, products) in [
@@ -141,7 +143,7 @@ fn iterations_relate_as_theory_says() {
     }
 }
 
-/// Hermitian and indefinite, real and complex.
+/// Hermitian and indefinite matrices, real and complex.
 #[test]
 fn minres_solves_what_is_indefinite() {
     let a = grid::<f64>(17, 0.0, -1.3);

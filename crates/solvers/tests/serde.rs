@@ -1,4 +1,4 @@
-//! Settings and outcomes as text: `cargo test -p lacuna-solvers --features serde --test serde`.
+//! Serialisation of settings and outcomes: `cargo test -p lacuna-solvers --features serde --test serde`.
 #![cfg(feature = "serde")]
 use lacuna_engine::Reason;
 use lacuna_solvers::{Options, Orthogonalization, Outcome, Side, Stop};

@@ -1,12 +1,12 @@
-//! Lists at the end of the help: what the names mean.
+//! The lists at the end of the help, which explain the names.
 use lacuna::formats::{FORMATS, ORDERS};
 use lacuna::solvers::{Combined, METHODS, OptionInfo, PRECONDITIONERS, SHARED_OPTIONS};
 use lacuna::{BACKENDS, Spec};
 
-/// Columns of the lists below.
+/// Width of the lists below, in columns of text.
 const WIDTH: usize = 92;
 
-/// What `--method`, `--precond` and the rest may be, and what the exit codes mean.
+/// The values of `--method`, `--precond` and similar options, and the exit codes.
 pub(super) fn lists() -> String {
     let built_in = BACKENDS.iter().filter(|b| b.built_in);
     let of = |name, about, options| (name, about, options);
@@ -26,13 +26,13 @@ pub(super) fn lists() -> String {
         + "\nExit codes: 0 converged, 1 not converged, 2 bad input or usage, 3 device failure."
 }
 
-/// Names with what each is.
+/// Names with a description each.
 fn list(heading: &str, items: &mut dyn Iterator<Item = (&str, &str)>) -> String {
     let lines: String = items.map(|(name, about)| entry(&format!("  {name:20}"), about)).collect();
     format!("{heading}:\n{lines}\n")
 }
 
-/// Names with what each is and its options, which are given as `NAME:key=value,…`.
+/// Names with a description each, and their options, which are given as `NAME:key=value,…`.
 fn with_options(
     heading: &str,
     items: &mut dyn Iterator<Item = (&'static str, &'static str, &'static [OptionInfo])>,
@@ -60,7 +60,7 @@ pub(crate) fn generators() -> String {
     format!("Generators:\n{}", lines.collect::<String>())
 }
 
-/// A line, or more where it would be too long, that begins like `start` and goes on below what comes after it.
+/// An entry that begins with `start`. A description too long for one line continues below its own beginning.
 fn entry(start: &str, about: &str) -> String {
     let indent = start.chars().count();
     let (mut text, mut column) = (start.to_string(), indent);

@@ -1,17 +1,18 @@
-//! What the commands take that describe and make: `info`, `convert`, `generate`, `devices`.
+//! Arguments of the commands that describe and convert: `info`, `convert`, `generate`, `devices`.
 use super::shared::{NumberType, TellingArgs, threads};
 use clap::Args;
 
 #[derive(Debug, Args)]
 pub(crate) struct InfoArgs {
-    /// A file: Matrix Market (.mtx), SciPy (.npz), PETSc (.petsc), MATLAB (.mat) or Rutherford-Boeing (.rb), plain or compressed (.gz,
-    /// .bz2, .xz), an archive of SuiteSparse (.tar.gz), `-` for standard input; or a generator such as gen:poisson2d:512x512
+    /// The matrix: a file in Matrix Market (.mtx), SciPy (.npz), PETSc (.petsc), MATLAB (.mat) or
+    /// Rutherford-Boeing (.rb) form, plain or compressed (.gz, .bz2, .xz), an archive of the SuiteSparse
+    /// collection (.tar.gz), `-` for standard input; or a generator such as gen:poisson2d:512x512
     pub(crate) matrix: String,
-    /// Every storage format with what it would take, how long a product is measured to take on the default backend (or was),
-    /// and why not; every order of the rows with what it does
+    /// List every storage format with its size, the measured time of a product on the default backend (from
+    /// the cache if there is one), and the reason if it cannot be used; list every row order with its effect
     #[arg(long)]
     pub(crate) why: bool,
-    /// Plot where the entries are
+    /// Plot the positions of the entries
     #[arg(long, value_name = "FILE.svg|FILE.png")]
     pub(crate) plot: Option<String>,
     /// Threads [default: all cores]
@@ -23,31 +24,31 @@ pub(crate) struct InfoArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct ConvertArgs {
-    /// What to read: a matrix, or a vector where the file has one (.npy, PETSc, Matrix Market arrays); any file that `lacuna solve`
-    /// takes, `-` for standard input, or a generator
+    /// The input: a matrix, or a vector if the file holds one (.npy, PETSc, Matrix Market arrays); any file
+    /// that `lacuna solve` reads, `-` for standard input, or a generator
     #[arg(value_name = "IN")]
     pub(crate) input: String,
-    /// The file to write, in the form that its end stands for; `-` for standard output, in Matrix Market
+    /// The file to write; its extension selects the form. `-` writes Matrix Market to standard output
     #[arg(value_name = "OUT")]
     pub(crate) output: String,
-    /// Write the right-hand side too, that IN or its archive has beside the matrix
+    /// Also write the right-hand side stored with the matrix in IN or its archive
     #[arg(long, value_name = "FILE|-")]
     pub(crate) rhs: Option<String>,
-    /// The number type [default: that of IN; f64 or c64 of text]
+    /// The number type [default: that of IN; f64 or c64 for text]
     #[arg(long = "type", value_enum)]
     pub(crate) number: Option<NumberType>,
-    /// Write every entry of a Matrix Market file, also those that its symmetry tells
+    /// Write every entry of a Matrix Market file, including those implied by symmetry
     #[arg(long)]
     pub(crate) general: bool,
     /// Threads [default: all cores]
     #[arg(long, value_name = "COUNT", value_parser = threads())]
     pub(crate) threads: Option<u16>,
-    /// No text and no progress
+    /// Print no text and no progress
     #[arg(long, short)]
     pub(crate) quiet: bool,
 }
 
-/// The forms, as the help of `lacuna convert` lists them.
+/// The file forms, as listed in the help of `lacuna convert`.
 pub(crate) const FORMS: &str = "\
 Forms:
   .mtx         Matrix Market: matrices and vectors; also what has any other end
@@ -72,14 +73,14 @@ pub(crate) struct GenerateArgs {
     /// A generator with its arguments, such as gen:poisson2d:512x512
     #[arg(required_unless_present = "list")]
     pub(crate) spec: Option<String>,
-    /// The file to write: .npz for SciPy, .petsc for PETSc, else Matrix Market, compressed where it ends in .gz; `-` for standard
-    /// output
+    /// The file to write: .npz for SciPy, .petsc for PETSc, any other extension for Matrix Market, compressed
+    /// if it ends in .gz; `-` for standard output
     #[arg(long, short, value_name = "FILE", required_unless_present = "list")]
     pub(crate) output: Option<String>,
     /// The number type [default: f64, or c64 for a complex matrix]
     #[arg(long = "type", value_enum)]
     pub(crate) number: Option<NumberType>,
-    /// Write every entry of a Matrix Market file, also those that its symmetry tells
+    /// Write every entry of a Matrix Market file, including those implied by symmetry
     #[arg(long)]
     pub(crate) general: bool,
     /// List the generators
@@ -92,7 +93,7 @@ pub(crate) struct DevicesArgs {
     /// Threads of the CPU [default: all cores]
     #[arg(long, value_name = "COUNT", value_parser = threads())]
     pub(crate) threads: Option<u16>,
-    /// Leave out the measurement of the memory bandwidth
+    /// Skip the measurement of the memory bandwidth
     #[arg(long)]
     pub(crate) no_measure: bool,
 }

@@ -48,27 +48,28 @@ Examples:
 pub(crate) enum Command {
     /// Solve A x = b
     Solve(Box<SolveArgs>),
-    /// Try what may solve A x = b, and say which is fastest here
+    /// Try methods and preconditioners on A x = b, and report which is fastest here
     Advise(Box<AdviseArgs>),
     /// Time the product with a matrix in each storage format
     Spmv(SpmvArgs),
-    /// Tell which backend, format and method wins here, and whether all have the same bits
+    /// Compare backends, formats and methods on this machine: which is fastest, and whether all give the same
+    /// bits
     Compare(Box<CompareArgs>),
-    /// Run the project's own measurements: passes, products, solvers, those of the papers
+    /// Run the project's own measurements: passes, products, solvers, and those of five papers
     Bench(BenchArgs),
-    /// Make a page or tables of results that were kept
+    /// Make a page or tables from results kept earlier
     Report(ReportArgs),
-    /// Describe a matrix: structure, symmetry, rows, diagonal, and what would solve it
+    /// Describe a matrix: structure, symmetry, rows, diagonal, and the suggested solver
     Info(InfoArgs),
     /// Write a matrix or a vector in another form: for SciPy, PETSc, or as text
     Convert(ConvertArgs),
     /// Write a generated matrix to a file
     Generate(GenerateArgs),
-    /// List every device of every backend: its memory, its number types, its measured bandwidth
+    /// List the devices of all backends: memory, number types, measured bandwidth
     Devices(DevicesArgs),
 }
 
-/// Parses the command line; prints help or what is wrong with it, and exits, where that is what there is to do.
+/// Parses the command line. Prints help or an error and exits if that is all there is to do.
 pub(crate) fn parse() -> Command {
     let command = Cli::command()
         .mut_subcommand("solve", |c| c.after_help(lists()))
@@ -81,7 +82,7 @@ pub(crate) fn parse() -> Command {
     Cli::from_arg_matches(&matches).unwrap_or_else(|error| exit(&error)).command
 }
 
-/// Prints help or what is wrong, with what cannot be printed as it is escaped, and exits.
+/// Prints help or an error, with unprintable characters escaped, and exits.
 fn exit(error: &clap::Error) -> ! {
     let text = error.render().to_string();
     if printable(&text) == text {

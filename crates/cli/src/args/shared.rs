@@ -1,17 +1,18 @@
-//! What commands share.
+//! Arguments shared by several commands.
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, ValueEnum, value_parser};
 use lacuna::formats::ORDERS;
 use lacuna::solvers::{self, Combined, Options};
 use lacuna::{BackendOptions, Kind};
 
-/// Where something is done.
+/// The backend and device to run on.
 #[derive(Debug, Args)]
 pub(crate) struct PlaceArgs {
     /// The backend [default: the best one that is built in and has a device]
     #[arg(long, value_name = "NAME")]
     pub(crate) backend: Option<String>,
-    /// The device: its place in the list of `lacuna devices`, a part of its name, or auto; opencl also takes gpu and cpu
+    /// The device: its index in the list of `lacuna devices`, a part of its name, or auto; opencl also
+    /// accepts gpu and cpu
     #[arg(long, value_name = "INDEX|NAME|auto")]
     pub(crate) device: Option<String>,
     /// Threads of the CPU [default: all cores]
@@ -25,13 +26,13 @@ impl PlaceArgs {
     }
 }
 
-/// How something is told.
+/// The form of the output.
 #[derive(Debug, Args)]
 pub(crate) struct TellingArgs {
-    /// Write what is told as JSON to a file, or to standard output for `-`
+    /// Write the results as JSON to a file, or to standard output for `-`
     #[arg(long, value_name = "FILE|-")]
     pub(crate) json: Option<String>,
-    /// No text and no progress
+    /// Print no text and no progress
     #[arg(long, short)]
     pub(crate) quiet: bool,
 }
@@ -56,17 +57,17 @@ impl NumberType {
     }
 }
 
-/// Iterations at the most on so many unknowns where `--max-iters` is not given.
+/// The iteration limit for `n` unknowns if `--max-iters` is not given.
 pub(crate) fn most_iterations(n: usize) -> u64 {
     (10 * n as u64).clamp(1000, 100_000)
 }
 
-/// `auto` and the names.
+/// Accepts `auto` and the given names.
 pub(super) fn names(names: impl Iterator<Item = &'static str>) -> PossibleValuesParser {
     PossibleValuesParser::new(std::iter::once("auto").chain(names))
 }
 
-/// A method, or `auto`: `NAME:key=value,…`.
+/// Parses a method, `NAME:key=value,…`, or `auto`.
 pub(super) fn method(text: &str) -> Result<String, String> {
     if let Some((_, own)) = Combined::named(text) {
         return preconditioner(&own).map(|_| text.into());
@@ -77,7 +78,7 @@ pub(super) fn method(text: &str) -> Result<String, String> {
     Ok(text.into())
 }
 
-/// A preconditioner, or `auto`: `NAME:key=value,…`.
+/// Parses a preconditioner, `NAME:key=value,…`, or `auto`.
 pub(super) fn preconditioner(text: &str) -> Result<String, String> {
     if text != "auto" {
         solvers::preconditioner::<f64>(text).map_err(|error| error.to_string())?;
@@ -85,7 +86,7 @@ pub(super) fn preconditioner(text: &str) -> Result<String, String> {
     Ok(text.into())
 }
 
-/// A preconditioner without `auto`.
+/// Parses a preconditioner without `auto`.
 pub(super) fn fixed_preconditioner(text: &str) -> Result<String, String> {
     match text {
         "auto" => Err("expected a preconditioner by name, since every solve has the same".into()),
@@ -93,7 +94,8 @@ pub(super) fn fixed_preconditioner(text: &str) -> Result<String, String> {
     }
 }
 
-/// Names with options from a list that was cut at every comma: what has no name of its own goes on with the one before.
+/// Rejoins names with options that were split at every comma: a piece that is no name continues the one
+/// before.
 pub(crate) fn joined(pieces: &[String]) -> Vec<String> {
     let mut names: Vec<String> = Vec::new();
     for piece in pieces {
@@ -106,7 +108,7 @@ pub(crate) fn joined(pieces: &[String]) -> Vec<String> {
     names
 }
 
-/// The orders of rows.
+/// Accepts the row orders.
 pub(super) fn orders() -> PossibleValuesParser {
     PossibleValuesParser::new(["none", "auto"].into_iter().chain(ORDERS.iter().map(|o| o.name)))
 }
@@ -126,12 +128,12 @@ pub(super) fn rounds() -> impl TypedValueParser<Value = u16> {
     value_parser!(u16).range(1..=1000)
 }
 
-/// Vectors of a product.
+/// Parses the number of vectors of a product.
 pub(super) fn vectors() -> impl TypedValueParser<Value = u16> {
     value_parser!(u16).range(1..=1000)
 }
 
-/// Iterations of a cycle.
+/// Parses the iterations of a cycle.
 pub(super) fn restart() -> impl TypedValueParser<Value = u32> {
     value_parser!(u32).range(1..=1000)
 }

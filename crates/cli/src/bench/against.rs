@@ -1,29 +1,31 @@
-//! What is measured now held against what was kept.
+//! Compares new measurements with results kept earlier.
 use crate::record::Case;
 use std::fmt::Write;
 
-/// Changes below this are noise whatever the quartiles say: clocks and placement of memory differ between runs.
+/// A smaller change counts as noise whatever the quartiles say: clocks and placement of memory differ between
+/// runs.
 const LEAST: f64 = 0.05;
-/// How many times the spread of both runs together a change must be.
+/// A change must exceed this multiple of the combined spread of both runs.
 const SPREADS: f64 = 2.0;
 
-/// A case in both.
+/// A case measured in both runs.
 struct Pair<'a> {
     case: &'a Case,
-    /// New time over old.
+    /// New time divided by old.
     ratio: f64,
-    /// By how much it may differ from 1.
+    /// The difference from 1 that counts as noise.
     noise: f64,
 }
 
-/// How the new results compare.
+/// The result of the comparison.
 pub(super) struct Verdict<'a> {
     pairs: Vec<Pair<'a>>,
-    /// Cases that only one of them has.
+    /// Cases present in only one of the runs.
     alone: usize,
 }
 
-/// Pairs each new case with the old one that did the same work on the same kind of device, of several the last one.
+/// Pairs each new case with the old case of the same work on the same kind of device; of several old ones it
+/// takes the last.
 pub(super) fn judge<'a>(old: &[&'a Case], new: &[&'a Case]) -> Verdict<'a> {
     let place = |c: &Case| (c.backend.clone(), c.device.clone(), c.units);
     let pairs: Vec<Pair<'a>> = new
@@ -51,7 +53,7 @@ impl Verdict<'_> {
         let (slower, rest): (Vec<&Pair<'_>>, Vec<_>) = self.pairs.iter().partition(|p| p.is_slower());
         let faster = rest.iter().filter(|p| 1.0 / p.ratio > 1.0 + p.noise).count();
         let mean = self.pairs.iter().map(|p| p.ratio.ln()).sum::<f64>() / self.pairs.len().max(1) as f64;
-        // Writing to a string does not fail.
+        // Writing to a string cannot fail.
         let _ = writeln!(
             text,
             "\n{} cases compared: {} slower, {faster} faster, geometric mean of new over old {:.3}; {} in one of them alone",

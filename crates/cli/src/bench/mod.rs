@@ -9,7 +9,7 @@ use crate::measure::{ASSEMBLE, READ, TO};
 use crate::{out, record};
 use std::process::ExitCode;
 
-/// Products: structured, unstructured, in cache and streaming out of it.
+/// Matrices of products: structured and unstructured, inside the caches and larger than them.
 const PRODUCTS: [&str; 7] = [
     "gen:poisson2d:1000x1000",
     "gen:poisson3d:100x100x100",
@@ -21,13 +21,14 @@ const PRODUCTS: [&str; 7] = [
 ];
 const SMALL_PRODUCTS: [&str; 4] =
     ["gen:poisson2d:100x100", "gen:poisson3d:20x20x20:27", "gen:elasticity3d:8", "gen:power-law:10000"];
-/// Matrices that are made: on a grid, and of 3x3 blocks.
+/// Generated matrices: on a grid, and of 3x3 blocks.
 const MATRICES: [&str; 2] = ["gen:poisson3d:100x100x100:27", "gen:elasticity3d:47"];
 const SMALL_MATRICES: [&str; 2] = ["gen:poisson3d:20x20x20:27", "gen:elasticity3d:8"];
-/// Solves beside those of the ladder.
+/// Further solves, in addition to those of the ladder.
 const ELASTICITY: [&str; 4] =
     ["gen:elasticity3d:4", "gen:elasticity3d:8", "gen:elasticity3d:16", "gen:elasticity3d:47"];
-/// Lengths of vectors: streaming out of cache, about the last one's size, in the second, in the first.
+/// Lengths of vectors: far larger than the caches, about the size of the last cache, inside the second,
+/// inside the first.
 const LENGTHS: [usize; 4] = [16_777_216, 1_000_000, 20_000, 2_000];
 
 pub(crate) fn run(args: &BenchArgs) -> Result<ExitCode> {
@@ -40,7 +41,7 @@ pub(crate) fn run(args: &BenchArgs) -> Result<ExitCode> {
     Ok(if verdict.is_slower() && code == ExitCode::SUCCESS { ExitCode::from(NOT_CONVERGED) } else { code })
 }
 
-/// Every suite asked for.
+/// Runs the requested suites.
 fn measure(args: &BenchArgs, session: &mut Session<'_>) -> Result<()> {
     let suites = match args.suites.is_empty() {
         true => vec![Suite::Passes, Suite::Spmv, Suite::Solvers, Suite::Matrices],
@@ -91,7 +92,7 @@ fn products(args: &BenchArgs) -> Work {
     }
 }
 
-/// Reading and assembling the first of the matrices, converting both to what suits them.
+/// Reading and assembling the first matrix, and converting both to suitable formats.
 fn matrices(args: &BenchArgs) -> [Work; 2] {
     let [grid, blocks] = if args.small { SMALL_MATRICES } else { MATRICES };
     let to = |formats: &[&str]| formats.iter().map(|f| format!("{TO}{f}")).collect::<Vec<_>>();

@@ -1,22 +1,22 @@
-//! The measurements of five papers, on matrices like theirs at today's sizes, as far as there are methods for them.
+//! The measurements of five papers, on similar matrices at present-day sizes, for the methods available here.
 use crate::args::NumberType::{self, F32, F64};
 use crate::compare::{Ending, LADDER, Work, names};
 use lacuna::formats::{FORMATS, look_alikes};
 use lacuna::solvers::{METHODS, PRECONDITIONERS};
 
-/// What a paper measured.
+/// The measurements of a paper.
 pub(super) struct Paper {
     pub(super) name: &'static str,
     what: &'static str,
-    /// Formats, methods and preconditioners that the paper has: by the name they would go by here, and in words.
+    /// Formats, methods and preconditioners of the paper: the name here, and a description.
     theirs: &'static [(&'static str, &'static str)],
-    /// What else is not like the paper.
+    /// Other differences from the paper.
     differs: &'static str,
     pub(super) works: Vec<Work>,
 }
 
 impl Paper {
-    /// What is redone, what is not there, and what differs.
+    /// Describes what is reproduced, what is missing, and what differs.
     pub(super) fn about(&self) -> String {
         let here = |name: &str| {
             FORMATS.iter().any(|f| f.name == name)
@@ -34,7 +34,7 @@ impl Paper {
     }
 }
 
-/// All five. Sizes that take long are left out where only `small` ones are wanted.
+/// All five. Sizes that take long are left out if `small` is set.
 pub(super) fn all(small: bool) -> Vec<Paper> {
     vec![bell_garland(small), buatois(small), jost(small), wang(small), rupp(small)]
 }
@@ -90,7 +90,7 @@ fn bell_garland(small: bool) -> Paper {
 
 fn buatois(small: bool) -> Paper {
     let name = "Buatois et al. 2009";
-    // As many unknowns as the parameterisations of Table 3.
+    // The numbers of unknowns of the parameterisations in Table 3.
     let all = [
         "gen:poisson-p1:40",
         "gen:poisson-p1:80",

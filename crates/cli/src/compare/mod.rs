@@ -11,7 +11,7 @@ use crate::args::{CompareArgs, joined};
 use crate::failure::Result;
 use std::process::ExitCode;
 
-/// What is compared where no matrix is named: sizes on which latency decides, and sizes on which memory does.
+/// The default matrices: sizes dominated by latency, and sizes dominated by memory bandwidth.
 pub(crate) const LADDER: [&str; 6] = [
     "gen:poisson-p1:15",
     "gen:poisson-p1:31",

@@ -1,4 +1,4 @@
-//! Every combination on a subject, prepared and measured in rounds that take turns.
+//! Prepares every combination on a subject, and measures them in alternating rounds.
 use super::session::Session;
 use super::work::Work;
 use crate::failure::Result;
@@ -8,12 +8,12 @@ use lacuna::Stop;
 use lacuna::formats::FORMATS;
 use lacuna::solvers::{METHODS, name_of};
 
-/// The methods where none are named.
+/// The default methods.
 const DEFAULT_METHODS: [&str; 3] = ["cg", "bicgstab", "gmres"];
-/// What stands for a format where there is no matrix.
+/// Shown as the format if there is no matrix.
 const NO_FORMAT: &str = "-";
 
-/// A combination, once it is ready, or why it cannot be.
+/// A combination: prepared, or the reason why it cannot be.
 struct Combination {
     target: usize,
     task: Task,
@@ -22,7 +22,7 @@ struct Combination {
 }
 
 impl Combination {
-    /// Takes note of what became of it.
+    /// Records the result of the preparation.
     fn note(&mut self, done: lacuna::Result<usize>) {
         match done {
             Ok(case) => self.case = Some(case),
@@ -31,7 +31,7 @@ impl Combination {
     }
 }
 
-/// Measures all that is to be done on a subject, and keeps it.
+/// Runs all measurements on a subject and keeps the results.
 pub(super) fn measure(session: &mut Session<'_>, work: &Work, name: &str, subject: &Subject) -> Result<()> {
     let (n, nnz) = subject.size();
     let (stop, stop_words) = work.ending.stop(n);
@@ -127,8 +127,8 @@ fn combinations(work: &Work, subject: &Subject, targets: &[Box<dyn Target>], sto
     list
 }
 
-/// Formats by name. `auto` is what the choice falls on, on any of the backends: so each is seen with its own and with
-/// the others' choice, and bits can be compared.
+/// Formats by name. `auto` stands for the choices of all backends, so that each backend is measured with its
+/// own choice and with those of the others, and bits can be compared.
 fn formats(asked: &[String], subject: &Subject, targets: &[Box<dyn Target>]) -> Vec<&'static str> {
     let choices = || targets.iter().filter_map(|target| target.choose_format(subject));
     let mut list = Vec::new();
@@ -143,7 +143,7 @@ fn formats(asked: &[String], subject: &Subject, targets: &[Box<dyn Target>]) -> 
     distinct(list.into_iter())
 }
 
-/// Why a method that nobody asked for is not tried.
+/// The reason for skipping a default method on this subject.
 fn unsuited(method: &str, subject: &Subject) -> Option<String> {
     let s = subject.structure()?;
     let needs = METHODS.iter().any(|m| m.name == name_of(method) && m.positive_definite());

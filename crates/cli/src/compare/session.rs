@@ -1,4 +1,4 @@
-//! A run that measures: the backends that are there, what is kept, and when it has been enough.
+//! A measuring run: the open backends, the results so far, and the time limit.
 use super::work::{Unmade, Work};
 use super::{rounds, table};
 use crate::args::MeasuringArgs;
@@ -22,7 +22,8 @@ pub(crate) struct Session<'a> {
 }
 
 impl<'a> Session<'a> {
-    /// Measures on the backends asked for, keeps and shows what came of it, also of what came before an error.
+    /// Measures on the requested backends, then keeps and shows the results, including those obtained before
+    /// an error.
     pub(crate) fn run(
         args: &'a MeasuringArgs,
         measure: impl FnOnce(&mut Self) -> Result<()>,
@@ -33,7 +34,7 @@ impl<'a> Session<'a> {
         measured.map(|()| finished)
     }
 
-    /// Opens the backends. Those that are not there leave a line that says why.
+    /// Opens the backends. A backend that is not available leaves a line with the reason.
     fn open(args: &'a MeasuringArgs) -> Result<Self> {
         for (option, path) in [("--json", &args.json), ("--html", &args.html)] {
             path.as_ref().map_or(Ok(()), |path| out::check_place(option, path))?;
@@ -51,7 +52,7 @@ impl<'a> Session<'a> {
         Ok(Session { args, targets, kept, progress: Counting::new(args.quiet), peers, limit })
     }
 
-    /// Adds loops written by hand to what is measured, where the CPU is.
+    /// Adds loops written by hand to the targets, if the CPU backend is present.
     pub(crate) fn beside_loops_by_hand(&mut self) {
         let cpu = self.targets.iter().find(|t| t.device().backend == "cpu");
         if let Some((units, copy)) = cpu.map(|cpu| (cpu.device().units, cpu.copy())) {
@@ -59,12 +60,12 @@ impl<'a> Session<'a> {
         }
     }
 
-    /// No more of them.
+    /// Removes the loops written by hand.
     pub(crate) fn without_loops_by_hand(&mut self) {
         self.targets.retain(|target| target.device().backend != BY_HAND);
     }
 
-    /// Measures what needs no backend, where the CPU is.
+    /// Measures work that needs no backend, if the CPU backend is present.
     pub(crate) fn on_the_host(&mut self, measure: impl FnOnce(&mut Self) -> Result<()>) -> Result<()> {
         let Some(cpu) = self.targets.iter().find(|t| t.device().backend == "cpu") else { return Ok(()) };
         let host: Box<dyn Target> = Box::new(Host::new(&cpu.device().name, cpu.copy()));
@@ -74,17 +75,17 @@ impl<'a> Session<'a> {
         measured
     }
 
-    /// Whether nothing more is to be begun.
+    /// Whether no further measurement should start.
     pub(super) fn enough(&self) -> bool {
         interrupted() || self.limit.is_some_and(|limit| Instant::now() >= limit)
     }
 
-    /// Measures all of some work, one matrix after the other.
+    /// Measures all of the work, one matrix after another.
     pub(crate) fn measure(&mut self, work: &Work) -> Result<()> {
         self.measure_all(work, work.subjects()?)
     }
 
-    /// The same where the matrices were opened before, as what can be read once must be.
+    /// The same with matrices opened earlier, which is needed for streams that can be read only once.
     pub(super) fn measure_all(&mut self, work: &Work, subjects: Vec<Unmade>) -> Result<()> {
         self.progress.expect(subjects.len());
         for unmade in subjects {
@@ -106,7 +107,7 @@ impl<'a> Session<'a> {
         Ok(())
     }
 
-    /// Prints text, unless nobody wants any.
+    /// Prints text, unless output is suppressed.
     fn told(&self, text: impl FnOnce(&[Line]) -> String) -> Result<()> {
         if self.args.quiet {
             return Ok(());
@@ -114,13 +115,13 @@ impl<'a> Session<'a> {
         self.progress.aside(|| out::say(self.args.aside(), &text(&self.kept.lines)))
     }
 
-    /// Keeps a line of words.
+    /// Adds a note to the results.
     pub(crate) fn note(&mut self, suite: &str, text: &str) -> Result<()> {
         self.told(|_| format!("\n{suite}: {text}\n"))?;
         self.kept.push(Entry::Note(record::Note { suite: suite.into(), text: text.into() }))
     }
 
-    /// Writes the page and says how it went.
+    /// Writes the page. Returns the exit code and the results.
     fn finish(self) -> Result<(ExitCode, Vec<Line>)> {
         let Session { args, targets, kept, progress, peers, limit } = self;
         drop(progress);
@@ -142,7 +143,7 @@ impl<'a> Session<'a> {
     }
 }
 
-/// Why backends are not there.
+/// The reasons why backends are missing.
 fn reasons(lines: &[Line]) -> Vec<&str> {
     let whys = lines.iter().filter_map(|line| match &line.entry {
         Entry::Device(device) => device.why.as_deref(),

@@ -1,10 +1,10 @@
-//! What a comparison prints.
+//! The printed tables of a comparison.
 use crate::progress::duration;
 use crate::record::{Bits, Case, Entry, Line, cases};
 use crate::report::relative;
 use std::fmt::Write;
 
-/// The backends with their devices, and why some are missing.
+/// The backends with their devices, and the reasons why some are missing.
 pub(super) fn devices(lines: &[Line]) -> String {
     let mut text = String::new();
     for line in lines {
@@ -23,7 +23,7 @@ pub(super) fn system(lines: &[Line]) -> String {
     let all: Vec<&Case> = cases(lines).collect();
     let Some(first) = all.first() else { return String::new() };
     let mut text = String::new();
-    // Writing to a string does not fail.
+    // Writing to a string cannot fail.
     let _ = write_system(&mut text, first, &all);
     text
 }
@@ -74,7 +74,7 @@ fn write_system(text: &mut String, first: &Case, all: &[&Case]) -> std::fmt::Res
     Ok(())
 }
 
-/// Whether no other case of the same method takes less time for a whole solve.
+/// Whether no other case of the same method has a shorter time for a whole solve.
 fn is_fastest(case: &Case, all: &[&Case]) -> bool {
     let time = |c: &Case| c.measured.as_ref().map_or(f64::INFINITY, |m| m.again.median);
     let rivals = || all.iter().filter(|c| c.way() == case.way());

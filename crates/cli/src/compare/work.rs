@@ -1,4 +1,4 @@
-//! What is to be measured.
+//! The work to be measured.
 use crate::args::{NumberType, most_iterations};
 use crate::failure::Result;
 use crate::input::Source;
@@ -9,31 +9,31 @@ use lacuna::solvers::{METHODS, method, name_of};
 use lacuna::{Error, Kind, Options, Stop};
 use std::rc::Rc;
 
-/// Matrices, or lengths of vectors, times number types times methods times formats.
+/// The product of matrices, or lengths of vectors, with number types, methods and formats.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Work {
-    /// What it is part of.
+    /// The suite that the work belongs to.
     pub(crate) suite: Option<String>,
     /// Files and generators.
     pub(crate) matrices: Vec<String>,
-    /// Lengths of vectors that passes run over; the methods are passes then.
+    /// Lengths of vectors for passes; the methods are then names of passes.
     pub(crate) lengths: Vec<usize>,
-    /// All that suit a matrix where none is named.
+    /// If empty, all that suit a matrix.
     pub(crate) methods: Vec<String>,
-    /// `auto` where none is named.
+    /// If empty, `auto`.
     pub(crate) formats: Vec<String>,
-    /// The one that suits a matrix where none is named.
+    /// If empty, the one that suits a matrix.
     pub(crate) types: Vec<NumberType>,
-    /// None where not named.
+    /// `None` for no preconditioner.
     pub(crate) precond: Option<String>,
     pub(crate) ending: Ending,
     pub(crate) restart: Option<u32>,
 }
 
-/// When a solve stops.
+/// The stopping criterion of a solve.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Ending {
-    /// After so many iterations, whatever the residual.
+    /// After this many iterations, whatever the residual.
     Iterations(u64),
     Tolerance {
         rtol: f64,
@@ -49,7 +49,7 @@ impl Default for Ending {
 }
 
 impl Ending {
-    /// When to stop on a system of so many unknowns, and that in words.
+    /// The stopping criteria for a system of `n` unknowns, and their description.
     pub(super) fn stop(self, n: usize) -> (Stop, String) {
         match self {
             Ending::Iterations(count) => {
@@ -65,14 +65,14 @@ impl Ending {
     }
 }
 
-/// A matrix that has not been read, or vectors that have not been made.
+/// A matrix that has not been read yet, or vectors that have not been allocated yet.
 pub(super) enum Unmade {
     Matrix(Rc<Source>, Kind),
     Vectors(usize, Kind),
 }
 
 impl Unmade {
-    /// What it goes by.
+    /// Its name.
     pub(super) fn name(&self) -> String {
         match self {
             Unmade::Matrix(source, _) => source.name().into(),
@@ -87,7 +87,7 @@ impl Unmade {
 }
 
 impl Work {
-    /// Refuses names that nothing goes by, before any work is done.
+    /// Rejects unknown names before any work is done.
     pub(super) fn check(&self) -> Result<()> {
         let methods = METHODS.iter().map(|m| m.name).chain([GMRES_ONCE, SPMV]);
         let formats = FORMATS.iter().map(|f| f.name).chain(["auto", "all"]);
@@ -105,7 +105,7 @@ impl Work {
         known("format", &self.formats, formats.collect())
     }
 
-    /// Each matrix, or length, in each of the number types asked for, or in the one that suits it.
+    /// Each matrix or length in each requested number type, or in the one that suits it.
     pub(super) fn subjects(&self) -> Result<Vec<Unmade>> {
         let mut subjects = Vec::new();
         for name in &self.matrices {
@@ -127,7 +127,7 @@ impl Work {
     }
 }
 
-/// A list of names as the work has them.
+/// Converts a list of names.
 pub(crate) fn names(list: &[&str]) -> Vec<String> {
     list.iter().map(|name| name.to_string()).collect()
 }

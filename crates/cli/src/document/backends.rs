@@ -1,4 +1,4 @@
-//! Backends side by side on the same systems.
+//! A table that compares backends on the same systems.
 use super::grid::Grid;
 use crate::measure::Measured;
 use crate::page::results::{Results, micros};
@@ -58,7 +58,7 @@ pub(super) fn table(results: &Results<'_>) -> String {
     grid.text()
 }
 
-/// The time on the device of a case whose backend is one that things are carried to.
+/// The time with data already on the device, for a backend that needs transfers.
 fn on_device(case: &Case) -> Option<f64> {
     (case.backend != "cpu").then_some(case.measured.as_ref()?.each_on_device()).flatten()
 }

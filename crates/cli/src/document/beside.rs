@@ -1,11 +1,11 @@
-//! Ours beside the best of the other libraries, and where that is ahead.
+//! A table that compares our results with the best of the other libraries, and lists where those are ahead.
 use super::grid::Grid;
 use crate::measure::Measured;
 use crate::page::results::{Results, micros};
 use crate::record::{Case, Peer, distinct};
 use crate::report::thousands;
 
-/// Which of ours stand beside theirs.
+/// Which of our cases are compared.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Ours {
     /// Every format.
@@ -14,10 +14,10 @@ pub(super) enum Ours {
     Fastest,
 }
 
-/// Rows that are named where peers are ahead.
+/// The largest number of rows listed where peers are ahead.
 const NAMED: usize = 8;
 
-/// A time that both have: what it goes by, ours in seconds, theirs in microseconds.
+/// A time that both sides have: its name, ours in seconds, theirs in microseconds.
 struct Time {
     name: &'static str,
     ours: fn(&Measured) -> Option<f64>,
@@ -30,17 +30,17 @@ const TIMES: [Time; 3] = [
     Time { name: "on the device", ours: Measured::each_on_device, theirs: |p| p.on_device_us },
 ];
 
-/// A case with each time beside the best peer's: ours, theirs, whose.
+/// A case with each time next to that of the best peer: our time, its time, its name.
 struct Row<'a> {
     case: &'a Case,
     times: Vec<Option<(f64, f64, String)>>,
 }
 
 impl<'a> Row<'a> {
-    /// Where both have measured it.
+    /// `None` unless both sides measured it.
     fn new(results: &Results<'a>, case: &'a Case, times: &[&Time]) -> Option<Self> {
         let m = case.measured.as_ref()?;
-        // Of an iteration where all do the same number of them, else of the whole solve.
+        // The time of an iteration if all do the same number of them, otherwise of the whole solve.
         let of = |time: &Time| {
             let whole = |p: &Peer| p.iterations.map_or(1e-6, |count| 1e-6 * count as f64);
             let theirs = results.peers_of(case).filter_map(|p| Some(((time.theirs)(p)? * whole(p), p)));
@@ -57,7 +57,7 @@ impl<'a> Row<'a> {
     }
 }
 
-/// A row for each case, and the geometric mean of each method; then the rows in which a peer is ahead.
+/// A row for each case, and the geometric mean for each method; then the rows in which a peer is ahead.
 pub(super) fn table(results: &Results<'_>, ours: Ours) -> String {
     let has = |time: &&Time| {
         results.cases.iter().any(|c| c.measured.as_ref().is_some_and(|m| (time.ours)(m).is_some()))
@@ -114,7 +114,7 @@ pub(super) fn table(results: &Results<'_>, ours: Ours) -> String {
     format!("{}\n{}", grid.text(), ahead.collect::<String>())
 }
 
-/// The rows in which a peer is the faster one, in words: how many, and the worst of them.
+/// Describes the rows in which a peer is faster: how many, and the worst of them.
 fn behind(results: &Results<'_>, rows: &[Row<'_>], time: usize, name: &str, several: bool) -> String {
     let measured = rows.iter().filter(|row| row.ratio(time).is_some()).count();
     let mut slower: Vec<(f64, &Row<'_>)> = rows

@@ -1,12 +1,12 @@
-//! What a table is to be made of.
+//! The comment that describes a table.
 use crate::failure::Result;
 use crate::record::{self, Case, Entry, Line, Peer};
 use std::path::Path;
 
-/// Which cases a table takes, by what they are.
+/// The case properties by which a table can select.
 const FILTERS: [&str; 8] = ["backend", "format", "matrix", "method", "precond", "suite", "type", "units"];
 
-/// A kind of table, files, and options with their values.
+/// The kind of a table, its files, and options with their values.
 pub(super) struct Directive {
     pub(super) kind: String,
     files: Vec<String>,
@@ -34,7 +34,7 @@ impl Directive {
         self.options.iter().find(|(name, _)| name == key)?.1.first().map(String::as_str)
     }
 
-    /// The lines of the files, without cases that are not asked for.
+    /// The lines of the files, without the cases that are filtered out.
     pub(super) fn lines(&self, folder: &Path) -> Result<Vec<Line>> {
         let mut lines = Vec::new();
         for file in &self.files {
@@ -49,13 +49,13 @@ impl Directive {
         Ok(lines)
     }
 
-    /// Whether a peer has one of the formats wanted, where it says which it has.
+    /// Whether a peer has one of the selected formats, if it reports a format.
     fn takes_peer(&self, peer: &Peer) -> bool {
         let wanted = self.options.iter().find(|(key, _)| key == "format");
         wanted.zip(peer.format.as_ref()).is_none_or(|((_, formats), format)| formats.contains(format))
     }
 
-    /// Whether a case has what every option wants: matrices and suites that begin so, anything else exactly.
+    /// Whether a case matches every option: matrices and suites by prefix, anything else exactly.
     fn takes(&self, case: &Case) -> bool {
         self.options.iter().all(|(key, values)| {
             let is = |value: &str| values.iter().any(|v| v == value);

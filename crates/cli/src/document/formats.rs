@@ -1,12 +1,13 @@
-//! Products in each format.
+//! A table of products in each format.
 use super::grid::Grid;
 use crate::page::results::{Results, micros};
 use crate::page::{Choice, choices, fastest};
 use crate::record::{Case, PRODUCTS, SystemKey, distinct};
 use crate::report::thousands;
 
-/// A row for each system and backend: in each format the time of a product and the bytes that it moves for each row; the
-/// fastest; and what `auto` takes with its time over the fastest's, where the results tell.
+/// A row for each system and backend: in each format the time of a product and the bytes moved per row; the
+/// fastest format; and the format that `auto` takes, with its time relative to the fastest, if the results
+/// report it.
 pub(super) fn table(results: &Results<'_>) -> String {
     let products = |c: &&&Case| c.stop == PRODUCTS && c.measured.is_some();
     let formats = distinct(results.cases.iter().filter(products).map(|c| c.format.as_str()));
@@ -47,7 +48,7 @@ pub(super) fn table(results: &Results<'_>) -> String {
     format!("{}\n{}{}", grid.text(), costs(results, &formats, &labels), choices(results))
 }
 
-/// What a byte of each format takes next to one of csr, over all systems: the least and the most.
+/// The time per byte of each format relative to csr, over all systems: the minimum and the maximum.
 fn costs(results: &Results<'_>, formats: &[&str], labels: &[String]) -> String {
     let mut text = String::new();
     for label in labels {

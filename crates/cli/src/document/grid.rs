@@ -1,6 +1,6 @@
 //! Tables in Markdown.
 
-/// Rows of cells under headings; a heading that begins with `>` stands over numbers.
+/// Rows of cells under headings; a heading that begins with `>` marks a column of numbers.
 pub(super) struct Grid {
     headings: Vec<String>,
     rows: Vec<Vec<String>>,

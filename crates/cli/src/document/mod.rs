@@ -1,11 +1,12 @@
-//! Documents whose tables are made from results that were kept: between two comments, the first of which says which.
+//! Documents with tables made from results kept earlier. A table stands between two comments; the first one
+//! describes it.
 //!
 //! ```text
 //! <!-- table: KIND FILE... KEY=VALUE,... -->
 //! <!-- end of table -->
 //! ```
 //!
-//! Files are beside the document.
+//! Paths of files are relative to the document.
 mod backends;
 mod beside;
 mod directive;
@@ -24,7 +25,7 @@ use std::path::Path;
 const BEGIN: &str = "<!-- table: ";
 const END: &str = "<!-- end of table -->";
 
-/// Makes the tables of a document anew, or only tells where one is not what its results make it.
+/// Updates the tables of a document, or only checks that each matches its results.
 pub(crate) fn fill(path: &str, check: bool) -> Result<()> {
     if path == STANDARD {
         return Err(Failure::Usage(
@@ -50,7 +51,7 @@ pub(crate) fn fill(path: &str, check: bool) -> Result<()> {
     std::fs::write(path, new).map_err(|e| Failure::writing(path, e))
 }
 
-/// The text with its tables made anew.
+/// The text with its tables updated.
 fn filled(path: &str, text: &str) -> Result<String> {
     let folder = Path::new(path).parent().unwrap_or(Path::new(""));
     let mut new = String::new();
@@ -72,7 +73,7 @@ fn filled(path: &str, text: &str) -> Result<String> {
     Ok(new)
 }
 
-/// Where the results come from, and the table.
+/// The origin of the results, and the table.
 fn table(directive: &Directive, lines: &[Line]) -> Result<String, String> {
     if directive.kind == "all" {
         return Ok(markdown(lines, directive.first("commit")).trim_end().to_string());

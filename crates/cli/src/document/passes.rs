@@ -1,4 +1,4 @@
-//! Fused passes over vectors, beside loops written by hand.
+//! A table of fused passes over vectors, compared with loops written by hand.
 use super::grid::Grid;
 use crate::measure::BY_HAND;
 use crate::page::results::{Results, micros};

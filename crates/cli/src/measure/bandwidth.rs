@@ -1,21 +1,21 @@
-//! What a device's memory does, measured.
+//! Measured memory bandwidth of a device.
 use lacuna::{Backend, Cell, History, Pass, Recorder, Result, Run, Scalar, Vector};
 use std::time::Instant;
 
 /// Elements of each of the three vectors: 128 MiB in f64, beyond the caches of most devices.
 const ELEMENTS: usize = 1 << 24;
-/// The vectors take at most this part of the memory.
+/// The vectors take at most one part in this many of the memory.
 const MEMORY_SHARE: u64 = 8;
-/// Sweeps in a run, and runs, the fastest of which counts.
+/// Sweeps in a run, and the number of runs, of which the fastest counts.
 const SWEEPS: u64 = 5;
 const RUNS: usize = 4;
 
-/// Bytes moved in a second by `z ← x + c y` over vectors larger than the caches.
+/// Bytes moved per second by `z ← x + c y` over vectors larger than the caches.
 pub(crate) fn triad<T: Scalar, B: Backend>(dev: &mut B, memory: Option<u64>) -> Result<f64> {
     speed::<T, B>(dev, memory, |[x, y, z], c| Pass::new("triad").set(z, x + c * y))
 }
 
-/// Bytes read and written in a second by `z ← x` over vectors larger than the caches.
+/// Bytes read and written per second by `z ← x` over vectors larger than the caches.
 pub(crate) fn copy<T: Scalar, B: Backend>(dev: &mut B, memory: Option<u64>) -> Result<f64> {
     speed::<T, B>(dev, memory, |[x, _, z], _| Pass::new("copy").set(z, x))
 }
@@ -46,7 +46,7 @@ fn measure<T: Scalar, B: Backend>(
     let program = k.finish()?;
     let moved = program.bytes_per_iteration() as f64 * SWEEPS as f64;
     let mut plan = dev.plan(program)?;
-    // Pages that were never written may all be the same one.
+    // Pages never written to may all map to the same physical page.
     let numbers = vec![T::one(); n];
     vectors.into_iter().try_for_each(|v| dev.upload(&numbers, v))?;
     let mut best = f64::INFINITY;

@@ -1,4 +1,4 @@
-//! Fused loops written by hand, one for each pass that methods are made of: what a recorded pass is held against.
+//! Fused loops written by hand, one for each pass that methods use: the reference for recorded passes.
 use super::target::Target;
 use super::{Measured, PASSES, Samples, Subject, Task, four_digits};
 use lacuna::backend::pages;
@@ -7,18 +7,18 @@ use pulp::{Arch, NullaryFnOnce};
 use std::hint::black_box;
 use std::time::Instant;
 
-/// What stands for a backend where it is these loops.
+/// The name shown in place of a backend for these loops.
 pub(crate) const BY_HAND: &str = "by-hand";
-/// Elements taken at a time.
+/// Elements processed at a time.
 const BLOCK: usize = 32;
-/// Added to vectors of ones it changes nothing, so that they stay ones however often a loop runs.
+/// Adding this to vectors of ones has no effect, so they stay ones however often a loop runs.
 pub(super) const TINY: f64 = 1e-30;
-/// From so many elements on the threads share a loop.
+/// From this many elements on, the threads share a loop.
 const SHARED_FROM: usize = 100_000;
 
 type Block<T> = [T; BLOCK];
 
-/// The vectors of the passes by the names of the methods' listings.
+/// The vectors of the passes, with the names used in the listings of the methods.
 struct Vectors<T> {
     x: Vec<T>,
     r: Vec<T>,
@@ -30,7 +30,7 @@ struct Vectors<T> {
 }
 
 impl<T: Scalar> Vectors<T> {
-    /// Vectors of ones, in large pages where the system has them, as the library makes its own.
+    /// Vectors of ones, in large pages if the system has them, like those of the library.
     fn new(n: usize) -> Result<Self> {
         let n = n.next_multiple_of(BLOCK);
         let ones = || {
@@ -42,8 +42,8 @@ impl<T: Scalar> Vectors<T> {
         Ok(Vectors { x, r, p, q, s, t, r0 })
     }
 
-    /// Runs the loop of that name once with every coefficient `c` and returns the sum of its dot products; nothing
-    /// for a name that has no loop.
+    /// Runs the loop with the given name once, with every coefficient equal to `c`, and returns the sum of
+    /// its dot products; `None` if there is no such loop.
     fn run(&mut self, name: &str, c: T) -> Option<T> {
         let arch = Arch::new();
         Some(match name {
@@ -59,7 +59,7 @@ impl<T: Scalar> Vectors<T> {
         })
     }
 }
-/// A loop over blocks, compiled for the instructions at hand.
+/// A loop over blocks, compiled for the available instruction set.
 macro_rules! fused {
     ($name:ident($v:ident $(, $c:ident)?), |$i:ident, $sum:ident| $body:block) => {
         struct $name<'a, T>(&'a mut Vectors<T> $(, fused!(@type $c T))?);
@@ -161,7 +161,7 @@ fn dot<T: Scalar>(sum: &mut Block<T>, a: &Block<T>, b: &Block<T>) {
     }
 }
 
-/// The loops as something to measure, beside the backends.
+/// The loops as a target to measure, next to the backends.
 pub(crate) struct ByHand {
     device: DeviceInfo,
     threads: usize,
@@ -185,7 +185,7 @@ struct Loops<T> {
 }
 
 impl ByHand {
-    /// Loops on so many threads, beside a CPU that copies so many bytes a second.
+    /// Loops on `threads` threads, for a CPU whose copy bandwidth is `copy` bytes per second.
     pub(crate) fn new(threads: usize, copy: f64) -> Self {
         let (name, details) = ("loops written by hand".into(), Vec::new());
         let device = DeviceInfo { backend: BY_HAND, name, units: threads, memory: None, details };
@@ -246,7 +246,7 @@ impl<T: Scalar> Loops<T> {
         Ok(made)
     }
 
-    /// Seconds of one sweep.
+    /// Seconds per sweep.
     fn time(&mut self) -> f64 {
         let (name, repeats) = (&self.name, self.repeats);
         let work = |share: &mut Vectors<T>| {

@@ -1,4 +1,4 @@
-//! What is done to matrices before anything is solved: reading them, assembling them from triplets, converting them.
+//! Work on matrices before a solve: reading them, assembling them from triplets, converting them.
 use super::system::{System, Typed, with_system};
 use super::target::Target;
 use super::{Measured, Samples, Subject, Task};
@@ -10,16 +10,16 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tempfile::Builder;
 
-/// What stands for a backend where none is needed.
+/// The name shown in place of a backend if none is needed.
 pub(crate) const HOST: &str = "host";
-/// Reads a Matrix Market file that holds every entry.
+/// Reading a Matrix Market file that holds every entry.
 pub(crate) const READ: &str = "read";
-/// Makes compressed rows of triplets in no order.
+/// Assembling CSR from unordered triplets.
 pub(crate) const ASSEMBLE: &str = "assemble";
-/// Converts compressed rows to the format whose name follows.
+/// Converting CSR to the format whose name follows.
 pub(crate) const TO: &str = "to-";
 
-/// The threads of this machine without a backend.
+/// The threads of this machine as a target without a backend.
 pub(crate) struct Host {
     device: DeviceInfo,
     copy: f64,
@@ -27,7 +27,7 @@ pub(crate) struct Host {
 }
 
 impl Host {
-    /// `copy` is what a copy reaches on the same threads.
+    /// `copy` is the copy bandwidth of the same threads.
     pub(crate) fn new(name: &str, copy: f64) -> Self {
         let (name, units) = (name.into(), rayon::current_num_threads());
         let device = DeviceInfo { backend: HOST, name, units, memory: None, details: Vec::new() };
@@ -35,7 +35,7 @@ impl Host {
     }
 }
 
-/// Something that is done over and over.
+/// Repeated work to be timed.
 struct Chore {
     work: Box<dyn FnMut() -> Result<Duration>>,
     bytes: u64,
@@ -56,7 +56,7 @@ impl Chore {
         }
     }
 
-    /// The work, whose result is dropped when its time has been taken.
+    /// A chore that times `work`, whose result is dropped after the time has been taken.
     fn of<R>(bytes: u64, mut work: impl FnMut() -> Result<R> + 'static) -> Self {
         let timed = move || {
             let start = Instant::now();
@@ -78,7 +78,7 @@ impl Chore {
         Ok(Self::of(bytes, move || read_matrix::<T>(&file, &ReadOptions::default())))
     }
 
-    /// The triplets are written once as they come and once in order, and each row with them.
+    /// The triplets are written once as they arrive and once in order, each with its row.
     fn assemble<T: Scalar>(a: &Csr<T>) -> Self {
         let mut entries: Vec<_> = a.entries().collect();
         let mut state = 1u64;

@@ -1,8 +1,8 @@
-//! What a result was measured on, with and when.
+//! The machine, the program and the date of a measurement.
 use serde::{Deserialize, Serialize};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// Kept beside every result.
+/// Stored with every result.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(default)]
 pub(crate) struct Machine {
@@ -10,14 +10,14 @@ pub(crate) struct Machine {
     pub(crate) machine: String,
     pub(crate) version: String,
     pub(crate) compiler: String,
-    /// What the program was built from, where `LACUNA_COMMIT` tells.
+    /// The commit the program was built from, if `LACUNA_COMMIT` gives it.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub(crate) commit: String,
     pub(crate) command: String,
 }
 
 impl Machine {
-    /// This machine, this program, today.
+    /// This machine, this program, today's date.
     pub(crate) fn here() -> Self {
         Machine {
             date: date(),
@@ -45,8 +45,8 @@ fn date() -> String {
     calendar(seconds / 86_400)
 }
 
-/// The date so many days after 1970-01-01, counted from 0000-03-01 in eras of 400 years of 146097 days; doc: Hinnant,
-/// "chrono-compatible date algorithms".
+/// The date `days` days after 1970-01-01, counted from 0000-03-01 in eras of 400 years of 146097 days; see
+/// Hinnant, "chrono-compatible date algorithms".
 fn calendar(days: u64) -> String {
     let days = days + 719_468;
     let (era, day) = (days / 146_097, days % 146_097);
@@ -58,7 +58,7 @@ fn calendar(days: u64) -> String {
     format!("{year:04}-{month:02}-{day:02}")
 }
 
-/// Processor and cores.
+/// The processor and its cores.
 fn machine() -> String {
     let info = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
     let name = info.lines().find(|l| l.starts_with("model name")).and_then(|l| l.split(": ").nth(1));

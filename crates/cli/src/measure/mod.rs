@@ -1,4 +1,4 @@
-//! Measuring: solves and products on every backend that is there, in rounds that take turns.
+//! Measures solves and products on every available backend, in alternating rounds.
 mod bandwidth;
 mod by_hand;
 mod host;
@@ -22,10 +22,11 @@ pub(crate) use target::{Target, open};
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
-/// In each round, something is repeated for about so long and the median taken.
+/// In each round, work is repeated for about this long, and the median is taken.
 pub(crate) const BUDGET: Duration = Duration::from_millis(20);
 
-/// What one case is: a solve; products where the method is [`SPMV`]; or a pass, by name, where the subject is vectors.
+/// A case to measure: a solve; products if the method is [`SPMV`]; or a pass, by name, if the subject is
+/// vectors.
 #[derive(Clone, Debug)]
 pub(crate) struct Task {
     pub(crate) method: String,
@@ -35,34 +36,34 @@ pub(crate) struct Task {
     pub(crate) restart: Option<usize>,
 }
 
-/// The name that stands for sparse products among the methods.
+/// The method name that means sparse products.
 pub(crate) const SPMV: &str = "spmv";
-/// GMRES with one classical Gram-Schmidt sweep, as most libraries have it.
+/// GMRES with one classical Gram-Schmidt sweep, as in most libraries.
 pub(crate) const GMRES_ONCE: &str = "gmres-once";
 
-/// What was measured of one case. Times are of all iterations together.
+/// The measurements of one case. Times are for all iterations together.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Measured {
     pub(crate) iterations: u64,
-    /// Bytes that the iterations must move, each array once where it is needed.
+    /// The minimum number of bytes that the iterations move, each array once per use.
     pub(crate) bytes: u64,
-    /// A solve with vectors, program and plan made for it; transfers included.
+    /// A solve that includes making the vectors, the program and the plan, and transfers.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) fresh: Option<Timing>,
-    /// A solve with what is there, transfers included; products alone.
+    /// A solve with a prepared solver, including transfers; or products alone.
     pub(crate) again: Timing,
-    /// The same with `b` and `x` on the device.
+    /// The same with `b` and `x` already on the device.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) on_device: Option<Timing>,
-    /// The part of `fresh` before anything is solved.
+    /// The part of `fresh` spent before the solve.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) setup: Option<Timing>,
-    /// `b` and the first guess to the device, `x` back.
+    /// Transfers of `b` and the first guess to the device, and of `x` back.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) transfers: Option<Timing>,
-    /// The very first set-up: kernels may have been compiled.
+    /// The very first set-up, which may include the compilation of kernels.
     pub(crate) first_setup: f64,
-    /// The matrix to the device.
+    /// The transfer of the matrix to the device.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) upload: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -74,7 +75,7 @@ pub(crate) struct Measured {
     pub(crate) x_bits: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) history_bits: Option<String>,
-    /// Whether every solve of this case had the same bits.
+    /// Whether every solve of this case gave the same bits.
     pub(crate) reproducible: bool,
     /// Relative residuals, to four digits, at iterations 0, stride, …
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -84,7 +85,8 @@ pub(crate) struct Measured {
 }
 
 impl Measured {
-    /// Of something that is done over and over and has no parts: products, passes. `bits` where they can be compared.
+    /// The measurements of repeated work without parts: products or passes. `bits` if results can be
+    /// compared.
     fn of_one(bytes: u64, once: Timing, first_setup: f64, bits: Option<u64>) -> Self {
         Measured {
             iterations: 1,
@@ -106,25 +108,25 @@ impl Measured {
         }
     }
 
-    /// Seconds of an iteration with what is there.
+    /// Seconds per iteration with a prepared solver.
     pub(crate) fn each(&self) -> f64 {
         self.again.median / self.iterations.max(1) as f64
     }
-    /// Seconds of an iteration of a solve made for the occasion.
+    /// Seconds per iteration of a solve that includes its set-up.
     pub(crate) fn each_fresh(&self) -> Option<f64> {
         Some(self.fresh?.median / self.iterations.max(1) as f64)
     }
-    /// Seconds of an iteration with `b` and `x` on the device.
+    /// Seconds per iteration with `b` and `x` on the device.
     pub(crate) fn each_on_device(&self) -> Option<f64> {
         Some(self.on_device?.median / self.iterations.max(1) as f64)
     }
-    /// Bytes a second by what must be moved, without transfers to and from the device.
+    /// Bytes per second, by the minimum traffic, without transfers to and from the device.
     pub(crate) fn rate(&self) -> f64 {
         self.bytes as f64 / self.on_device.unwrap_or(self.again).median
     }
 }
 
-/// A number to four digits, which is what a measurement is worth.
+/// Rounds to four digits, the useful precision of a measurement.
 pub(crate) fn four_digits(value: f64) -> f64 {
     format!("{value:.3e}").parse().unwrap_or(value)
 }

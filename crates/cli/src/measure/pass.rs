@@ -1,4 +1,4 @@
-//! Passes over vectors: what methods are made of beside products.
+//! Passes over vectors: the parts of methods other than products.
 use super::by_hand::TINY;
 use super::target::Case;
 use super::{BUDGET, Measured, Samples, four_digits};
@@ -6,14 +6,14 @@ use crate::measure::solve::digest;
 use lacuna::{Backend, Cell, Error, History, Pass, Plan, Recorder, Result, Run, Scalar, Vector};
 use std::time::Instant;
 
-/// A pass by name, and how many vectors it reads and writes.
+/// A pass by name, with the numbers of vectors it reads and writes.
 pub(crate) struct PassInfo {
     pub(crate) name: &'static str,
     pub(crate) reads: usize,
     pub(crate) writes: usize,
 }
 
-/// Every pass there is.
+/// All passes.
 pub(crate) const PASSES: [PassInfo; 8] = [
     PassInfo { name: "dot", reads: 2, writes: 0 },
     PassInfo { name: "dots", reads: 3, writes: 0 },
@@ -25,7 +25,7 @@ pub(crate) const PASSES: [PassInfo; 8] = [
     PassInfo { name: "bicgstab-step", reads: 6, writes: 3 },
 ];
 
-/// A pass that is ready, over vectors of ones.
+/// A prepared pass over vectors of ones.
 pub(super) struct Passes<T: Scalar> {
     plan: Plan<T>,
     sums: [Cell<T>; 3],
@@ -36,7 +36,7 @@ pub(super) struct Passes<T: Scalar> {
     once: Samples,
 }
 
-/// Sweeps of a pass before it is known how long one takes.
+/// Sweeps of a pass before its duration is known.
 const FIRST: u64 = 3;
 
 impl<T: Scalar> Passes<T> {
@@ -68,7 +68,7 @@ impl<T: Scalar> Passes<T> {
         Ok(made)
     }
 
-    /// Seconds of one sweep.
+    /// Seconds per sweep.
     fn time<B: Backend>(&mut self, dev: &mut B) -> Result<f64> {
         let start = Instant::now();
         let run = Run { limit: self.iterations, history: &mut History::off(), watch: None };

@@ -1,4 +1,4 @@
-//! Sparse products, over and over.
+//! Repeated sparse products.
 use super::solve::digest;
 use super::system::Typed;
 use super::target::Case;

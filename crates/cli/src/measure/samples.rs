@@ -12,8 +12,8 @@ impl Samples {
         self.0.push(value);
     }
 
-    /// The value below which the fraction `q` of the measurements lies, between two of them in proportion; NaN without
-    /// any.
+    /// The value below which the fraction `q` of the measurements lies, by linear interpolation between two
+    /// of them; NaN if there are none.
     pub(crate) fn quantile(&self, q: f64) -> f64 {
         let mut sorted = self.0.clone();
         sorted.sort_by(f64::total_cmp);
@@ -27,7 +27,7 @@ impl Samples {
         self.quantile(0.5)
     }
 
-    /// What is kept of the measurements, if there are any.
+    /// The summary of the measurements, if there are any.
     pub(crate) fn timing(&self) -> Option<Timing> {
         let at = |q| four_digits(self.quantile(q));
         (!self.0.is_empty()).then(|| Timing {
@@ -38,7 +38,8 @@ impl Samples {
         })
     }
 
-    /// Adds the median of the seconds that `work` returns, over as many calls as fit the budget of a round.
+    /// Adds the median of the seconds returned by `work`, over as many calls as fit the time budget of a
+    /// round.
     pub(crate) fn round<E>(&mut self, mut work: impl FnMut() -> Result<Duration, E>) -> Result<(), E> {
         let (start, mut calls) = (Instant::now(), Samples::default());
         loop {
@@ -62,7 +63,7 @@ pub(crate) struct Timing {
 }
 
 impl Timing {
-    /// The distance of the quartiles over the median.
+    /// The interquartile range divided by the median.
     pub(crate) fn spread(&self) -> f64 {
         (self.high - self.low) / self.median
     }

@@ -1,5 +1,5 @@
-//! One way of solving one system, measured by the protocol of Rupp et al. 2016 (doi:10.1145/2907944): the right-hand side
-//! all ones, everything included but the matrix; and then part by part.
+//! Measures one method on one system by the protocol of Rupp et al. 2016 (doi:10.1145/2907944): a right-hand
+//! side of ones, all costs included except the matrix; then the parts separately.
 use super::system::Typed;
 use super::target::Case;
 use super::{GMRES_ONCE, Measured, Samples, Task, four_digits};
@@ -12,10 +12,10 @@ use std::hash::Hasher;
 use std::sync::Arc;
 use std::time::Instant;
 
-/// Residuals kept of a solve at the most.
+/// The largest number of residuals kept per solve.
 const HISTORY: usize = 400;
 
-/// A solve that is ready.
+/// A prepared solve.
 pub(super) struct Solves<T: Scalar> {
     method: Box<dyn Method<T>>,
     a: Pair<T>,
@@ -49,7 +49,7 @@ impl Bits {
     }
 }
 
-/// A digest of the bits of numbers, the same on every machine.
+/// A hash of the bits of numbers, the same on every machine.
 pub(super) fn digest<T: Scalar>(values: &[T]) -> u64 {
     let mut hasher = FnvHasher::default();
     for value in values {
@@ -108,8 +108,8 @@ impl<T: Scalar> Solves<T> {
 impl<T: Scalar, B: Backend> Case<B> for Solves<T> {
     fn round(&mut self, dev: &mut B) -> Result<()> {
         let Solves { method, a, m, stop, solver, b, x, first, reproducible, .. } = self;
-        // One solve of each kind goes before those that count, as with the peers: it finds the memory and the caches of
-        // whatever was measured before.
+        // One uncounted solve of each kind runs first, as for the peers: it meets the memory and the caches
+        // in the state left by the previous measurement.
         let anew = |dev: &mut B, x: &mut [T], setups: &mut Samples| -> Result<_> {
             let mark = dev.mark();
             x.fill(T::zero());
@@ -197,7 +197,7 @@ fn named<T: Scalar>(task: &Task) -> Result<Box<dyn Method<T>>> {
     solvers::method(&task.method, &Options { restart: task.restart, ..Options::default() })
 }
 
-/// The residuals of a solve, every so many of them where they are many.
+/// The residuals of a solve, thinned to at most [`HISTORY`].
 fn thinned(outcome: &Outcome) -> (Vec<f64>, u64) {
     let every = outcome.history.len().div_ceil(HISTORY).max(1);
     let kept = outcome.history.iter().step_by(every).map(|&r| four_digits(r));

@@ -1,4 +1,4 @@
-//! A matrix in one of the number types, with what every backend can share of it.
+//! A matrix in one of the number types, with the data that all backends share.
 use crate::failure::Result;
 use crate::input::Source;
 use lacuna::formats::{choose_format, convert};
@@ -7,10 +7,10 @@ use std::cell::RefCell;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// What something is measured on.
+/// The subject of a measurement.
 pub(crate) enum Subject {
     System(Box<System>),
-    /// Nothing but vectors of a length.
+    /// Only vectors of a given length.
     Vectors {
         kind: Kind,
         n: usize,
@@ -47,7 +47,7 @@ pub(crate) enum System {
     C64(Typed<Complex64>),
 }
 
-/// Does something generic with the system whatever its number type is.
+/// Runs generic code on the system, for its number type.
 macro_rules! with_system {
     ($system:expr, $typed:ident => $body:expr) => {
         match $system {
@@ -60,7 +60,7 @@ macro_rules! with_system {
 }
 pub(crate) use with_system;
 
-/// A matrix and its forms that have been asked for.
+/// A matrix, and its conversions so far.
 pub(crate) struct Typed<T: Scalar> {
     pub(crate) a: Arc<Csr<T>>,
     pub(crate) structure: Structure,
@@ -99,7 +99,7 @@ impl<T: Scalar> Typed<T> {
         Ok(Typed { a: Arc::new(a), structure, stored: RefCell::default() })
     }
 
-    /// The format that moves the fewest bytes, weighed as a backend says.
+    /// The format that moves the fewest bytes, by the cost model of the backend.
     pub(crate) fn choose(&self, dev: &impl lacuna::Backend) -> &'static str {
         choose_format(&self.a, &self.structure, dev.formats(self.a.rows(), Format::bytes(&*self.a))).0
     }

@@ -1,4 +1,4 @@
-//! A backend that is there, its device and the cases prepared on it, whatever its type.
+//! An open backend with its device and the cases prepared on it, independent of its type.
 use super::pass::Passes;
 use super::product::Products;
 use super::solve::Solves;
@@ -8,20 +8,20 @@ use lacuna::backend::Mark;
 use lacuna::{Backend, BackendOptions, Complex32, Complex64, DeviceInfo, Error, Kind, OnBackend};
 use lacuna::{Result, Scalar};
 
-/// What can be measured on a backend.
+/// Measurements on a backend.
 pub(crate) trait Target {
     fn device(&self) -> &DeviceInfo;
-    /// Bytes read and written in a second by a copy, measured when the target was opened.
+    /// Bytes read and written per second by a copy, measured when the target was opened.
     fn copy(&self) -> f64;
-    /// The format that the choice falls on for a matrix.
+    /// The format chosen for a matrix.
     fn choose_format(&self, subject: &Subject) -> Option<&'static str>;
-    /// Makes a case ready, runs it once, and gives the number it goes by.
+    /// Prepares a case, runs it once, and returns its index.
     fn prepare(&mut self, subject: &Subject, task: &Task) -> Result<usize>;
     /// Measures a case once more.
     fn round(&mut self, case: usize) -> Result<()>;
-    /// What was measured of a case; nothing before its first round.
+    /// The measurements of a case; `None` before its first round.
     fn measured(&self, case: usize) -> Option<Measured>;
-    /// Forgets every case and frees what they held.
+    /// Drops every case and frees its memory.
     fn clear(&mut self);
 }
 
@@ -33,7 +33,7 @@ pub(crate) fn open(name: &str, options: BackendOptions) -> Result<Box<dyn Target
     lacuna::on(Some(name), options, Opening)?
 }
 
-/// One way of solving on a backend.
+/// A prepared case on a backend.
 pub(super) trait Case<B: Backend> {
     fn round(&mut self, dev: &mut B) -> Result<()>;
     fn measured(&self) -> Option<Measured>;
@@ -46,7 +46,7 @@ impl OnBackend for Opening {
 
     fn run<B: Backend>(self, mut dev: B) -> Self::Output {
         let device = dev.device();
-        // A device without double precision is measured in single.
+        // A device without double precision is measured in single precision.
         let copy = match copy::<f64, B>(&mut dev, device.memory) {
             Err(Error::Unsupported { .. }) => copy::<f32, B>(&mut dev, device.memory)?,
             speed => speed?,

@@ -1,20 +1,20 @@
-//! Lines over axes with units, small enough for a phone and several of them side by side.
+//! Line charts with units, small enough for a phone, and for several side by side.
 use crate::plot::axis::{counts, decades, power_of_ten};
 use crate::plot::figure::{Anchor, Figure, escaped};
 use crate::report::thousands;
 
-/// The drawing, and the area of the plot in it: left, top, right, bottom.
+/// The size of the drawing, and the plot area in it: left, top, right, bottom.
 const SIZE: [f64; 2] = [400.0, 300.0];
 const AREA: [f64; 4] = [52.0, 10.0, 388.0, 252.0];
 const NUMBER: f64 = 13.0;
 const INK: &str = "var(--ink)";
 const QUIET: &str = "var(--quiet)";
 const GRID: &str = "var(--grid)";
-/// Colours there are, and markers.
+/// The number of colours, and of markers.
 const COLOURS: usize = 7;
 const MARKERS: usize = 6;
 
-/// How numbers are laid out along an axis.
+/// The scale of an axis.
 #[derive(Clone, Copy, PartialEq)]
 pub(super) enum Scale {
     Linear,
@@ -28,14 +28,14 @@ pub(super) struct Chart<'a> {
     /// On a logarithmic scale.
     pub(super) y: &'a str,
     pub(super) series: Vec<Series>,
-    /// Places along the x axis that a dashed line marks.
+    /// Positions along the x axis marked by a dashed line.
     pub(super) marks: Vec<f64>,
 }
 
 pub(super) struct Series {
-    /// Its place in the legend.
+    /// Its index in the legend.
     pub(super) style: usize,
-    /// Set apart from the series of the same style.
+    /// Distinguishes it from other series of the same style.
     pub(super) dashed: bool,
     pub(super) points: Vec<Point>,
 }
@@ -43,17 +43,17 @@ pub(super) struct Series {
 pub(super) struct Point {
     pub(super) x: f64,
     pub(super) y: f64,
-    /// Shown where a pointer rests on it.
+    /// Shown as a tooltip.
     pub(super) words: String,
 }
 
-/// A colour that belongs to a place in the legend.
+/// The colour for an index of the legend.
 pub(super) fn colour(style: usize) -> String {
     format!("var(--s{})", style % COLOURS)
 }
 
 impl Chart<'_> {
-    /// A figure for a page, or nothing where there is nothing to draw.
+    /// A figure for a page, or an empty string if there is nothing to draw.
     pub(super) fn html(&self) -> String {
         let points = || self.series.iter().flat_map(|s| &s.points).filter(|p| p.y > 0.0 && p.y.is_finite());
         if points().next().is_none() {
@@ -128,13 +128,13 @@ impl Chart<'_> {
     }
 }
 
-/// Logarithms with room beside them, at least a third of a decade in all.
+/// A range of logarithms with a margin, at least a third of a decade wide.
 fn widened(low: f64, high: f64) -> (f64, f64) {
     let room = (0.06 * (high - low)).max(0.17);
     (low - room, high + room)
 }
 
-/// Round numbers between two powers of ten: decades, and where these are few also twice and five times each.
+/// Round numbers between two powers of ten: decades; if these are few, also twice and five times each.
 fn ticks(low: f64, high: f64) -> Vec<f64> {
     let (first, last) = (low.floor() as i32, high.ceil() as i32);
     let inside = |v: &f64| v.log10() >= low - 1e-9 && v.log10() <= high + 1e-9;
@@ -146,7 +146,7 @@ fn ticks(low: f64, high: f64) -> Vec<f64> {
         .collect()
 }
 
-/// A round number, short.
+/// A round number in short form.
 fn number(value: f64) -> String {
     let decade = value.log10().round();
     match value {
@@ -170,7 +170,7 @@ fn draw(figure: &mut Figure, series: &Series, place: &dyn Fn(f64, f64) -> [f64; 
         line.join(" "),
         dash(series)
     ));
-    // Where points are many, some carry a marker, so that lines on top of each other can be told apart.
+    // If there are many points, only some have markers, so that overlapping lines can be told apart.
     let every = shown.len().div_ceil(12).max(1);
     for point in shown.iter().skip(series.style % every).step_by(every) {
         let [x, y] = place(point.x, point.y);
@@ -191,7 +191,7 @@ fn dash(series: &Series) -> &'static str {
     }
 }
 
-/// The outline of a marker: circle, square, triangle, diamond, triangle upside down, plus.
+/// The outline of a marker: circle, square, triangle, diamond, inverted triangle, plus.
 fn marker(style: usize, x: f64, y: f64) -> String {
     match style % MARKERS {
         0 => format!("M{:.1} {y:.1}a4 4 0 1 0 8 0a4 4 0 1 0-8 0z", x - 4.0),
@@ -203,7 +203,7 @@ fn marker(style: usize, x: f64, y: f64) -> String {
     }
 }
 
-/// What the styles mean.
+/// The legend of the styles.
 pub(super) fn legend(names: &[(usize, String)]) -> String {
     let items = names.iter().map(|(style, name)| {
         let (colour, series) = (colour(*style), Series { style: *style, dashed: false, points: Vec::new() });

@@ -1,15 +1,15 @@
-//! How good the formats are that `auto` takes.
+//! The quality of the formats chosen by `auto`.
 use super::results::Results;
 use crate::record::{Case, PRODUCTS, distinct};
 use lacuna::formats::FORMATS;
 
-/// What is promised of it: at the most so many times the time of the fastest format, and of compressed rows.
+/// The promise of `auto`: at most this multiple of the time of the fastest format, and of CSR.
 const OF_FASTEST: f64 = 1.10;
 const OF_CSR: f64 = 1.05;
-/// Exceptions that are named, the worst first.
+/// The largest number of exceptions listed, the worst first.
 const NAMED: usize = 8;
 
-/// The format that `auto` takes for a matrix, beside others that were measured there.
+/// The format that `auto` takes for a matrix, compared with others measured there.
 pub(crate) struct Choice<'a> {
     taken: &'a Case,
     fastest: &'a Case,
@@ -17,14 +17,15 @@ pub(crate) struct Choice<'a> {
 }
 
 impl<'a> Choice<'a> {
-    /// Among the products with one matrix on one backend, if what `auto` takes and compressed rows were measured.
+    /// The choice among the products with one matrix on one backend, if the format of `auto` and CSR were
+    /// measured.
     pub(crate) fn among(cases: &[&'a Case]) -> Option<Self> {
         let of = |format: &str| cases.iter().copied().find(|c| c.format == format && time(c).is_finite());
         let taken = cases.iter().find_map(|c| of(c.auto.as_deref()?))?;
         Some(Choice { taken, fastest: fastest(cases)?, csr: of("csr")? })
     }
 
-    /// The format, and its time over that of the fastest.
+    /// The format, and its time relative to the fastest.
     pub(crate) fn brief(&self) -> String {
         format!("{} {:.2}", self.taken.format, self.over(self.fastest))
     }
@@ -34,19 +35,20 @@ impl<'a> Choice<'a> {
     }
 }
 
-/// Of those that keep the values as they are.
+/// The fastest case among those whose format stores the values unchanged.
 pub(crate) fn fastest<'a>(cases: &[&'a Case]) -> Option<&'a Case> {
     let exact = |c: &&Case| !FORMATS.iter().any(|f| f.rounds && f.name == c.format);
     let measured = cases.iter().copied().filter(|c| time(c).is_finite());
     measured.filter(exact).min_by(|a, b| time(a).total_cmp(&time(b)))
 }
 
-/// Seconds of a product.
+/// Seconds per product.
 fn time(case: &Case) -> f64 {
     case.measured.as_ref().map_or(f64::INFINITY, |m| m.each())
 }
 
-/// For how many matrices the promise is kept on each backend that tells what `auto` takes, and where it is not.
+/// For each backend that reports the choices of `auto`: the number of matrices for which the promise is kept,
+/// and the exceptions.
 pub(crate) fn choices(results: &Results<'_>) -> String {
     let mut text = String::new();
     let products = |c: &&&Case| c.stop == PRODUCTS && c.auto.is_some();
@@ -63,7 +65,7 @@ pub(crate) fn choices(results: &Results<'_>) -> String {
     text
 }
 
-/// A line that says how often the format taken keeps within a limit of another's time.
+/// A line that says how often the chosen format stays within a limit relative to another's time.
 fn kept<'a>(
     label: &str,
     whose: &str,
@@ -111,7 +113,8 @@ mod tests {
 
     #[test]
     fn exceptions_are_counted_and_the_worst_named() {
-        // As fast as the fastest that keeps its values; 1.2 of the fastest; slower than csr; nine that are 2 of csr.
+        // Equal to the fastest that stores values unchanged; 1.2 times the fastest; slower than csr; nine at
+        // twice csr.
         let mut lines = vec![line(0, "csr", Some("sell"), 2.0), line(0, "sell", Some("sell"), 1.0)];
         lines.push(line(0, "packed-f32", Some("sell"), 0.1));
         lines.extend([line(1, "csr", Some("dia"), 2.0), line(1, "dia", Some("dia"), 1.2)]);
@@ -131,7 +134,7 @@ mod tests {
             "{text}"
         );
         assert!(text.ends_with("m10 f64: coo 2.00 of csr and 2 more\n"), "{text}");
-        // Results that do not tell what `auto` takes, or that lack it, say nothing.
+        // Results that do not report the choice of `auto`, or that lack it, give no output.
         let untold = [line(0, "csr", None, 1.0), line(0, "sell", None, 1.0)];
         assert_eq!(choices(&Results::new(&untold, None)), "");
         let missing = [line(0, "csr", Some("dia"), 1.0), line(0, "sell", Some("dia"), 1.0)];

@@ -37,7 +37,7 @@ pub(super) fn html(results: &Results<'_>) -> String {
     )
 }
 
-/// Whether the curves are those of every backend.
+/// Whether the curves of all backends agree.
 fn agreement(cases: &[&Case]) -> &'static str {
     let bits: Vec<Bits> = cases.iter().filter(|c| c.measured.is_some()).map(|c| Bits::of(c, cases)).collect();
     match () {

@@ -1,4 +1,4 @@
-//! The same in Markdown, for documents that keep figures.
+//! The results in Markdown, for documents.
 use super::choices;
 use super::results::{Results, micros};
 use crate::measure::Machine;
@@ -6,15 +6,15 @@ use crate::record::{Bits, Case, Line, Peer, distinct};
 use crate::report::thousands;
 use std::fmt::Write;
 
-/// Where the results come from, and a table for each suite. The commit is for lines that do not tell theirs.
+/// The origin of the results, and a table for each suite. The commit is for lines that do not report theirs.
 pub(crate) fn markdown(lines: &[Line], commit: Option<&str>) -> String {
     let mut text = origin(lines, commit);
-    // Writing to a string does not fail.
+    // Writing to a string cannot fail.
     let _ = write(&mut text, lines);
     text
 }
 
-/// When, on what and by which commands.
+/// The date, the machines and the commands.
 pub(crate) fn origin(lines: &[Line], commit: Option<&str>) -> String {
     let paragraph = |(m, commands): (Machine, Vec<&str>)| {
         let more = match commands.len() {
@@ -93,7 +93,7 @@ fn table(text: &mut String, results: &Results<'_>) -> std::fmt::Result {
     left_out(text, results)
 }
 
-/// What was not measured, and why: one line for each reason.
+/// Cases that were not measured, one line for each reason.
 fn left_out(text: &mut String, results: &Results<'_>) -> std::fmt::Result {
     let whys = distinct(results.cases.iter().filter_map(|c| c.why.as_deref()));
     for why in &whys {
@@ -104,13 +104,13 @@ fn left_out(text: &mut String, results: &Results<'_>) -> std::fmt::Result {
     if whys.is_empty() { Ok(()) } else { writeln!(text) }
 }
 
-/// Columns about peers: with transfers to and from a device; and without.
+/// Columns about peers: with transfers to and from a device, and without.
 const PEERS: [&str; 2] = [
     " best peer | µs | ratio | ratio, set-up too |",
     " best peer | µs | ratio | ratio, set-up too | on the device, µs | best peer there | µs | ratio |",
 ];
 
-/// The fastest peer on the same system, and ours over theirs.
+/// The fastest peer on the same system, and our time divided by its time.
 fn beside(case: &Case, results: &Results<'_>) -> String {
     let best = |time: fn(&Peer) -> f64| fastest(case, results, move |p| Some(time(p)));
     let (Some((peer, again)), Some((_, fresh)), Some(m)) =
@@ -135,7 +135,7 @@ fn beside_on_device(case: &Case, results: &Results<'_>) -> String {
     }
 }
 
-/// The peer with the least of a time, and that in seconds.
+/// The peer with the shortest time, and that time in seconds.
 fn fastest<'a>(
     case: &Case,
     results: &Results<'a>,

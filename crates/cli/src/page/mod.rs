@@ -1,4 +1,4 @@
-//! A page with everything that was measured: plots as inline SVG, tables, nothing from elsewhere and no script.
+//! A page with all results: plots as inline SVG, and tables; self-contained and without scripts.
 mod chart;
 mod choices;
 mod histories;
@@ -47,7 +47,7 @@ fn html(lines: &[Line]) -> String {
     )
 }
 
-/// The suites in the order in which they came; none for what is part of none.
+/// The suites in order of appearance; `None` for cases outside any suite.
 fn suites(lines: &[Line]) -> Vec<Option<String>> {
     distinct(lines.iter().filter_map(|line| match &line.entry {
         Entry::Case(case) => Some(case.suite.clone()),
@@ -56,7 +56,7 @@ fn suites(lines: &[Line]) -> Vec<Option<String>> {
     }))
 }
 
-/// What is said about a suite.
+/// The notes about a suite.
 fn notes<'a>(lines: &'a [Line], suite: Option<&'a str>) -> impl Iterator<Item = &'a str> {
     lines.iter().filter_map(move |line| match &line.entry {
         Entry::Note(note) if Some(note.suite.as_str()) == suite => Some(note.text.as_str()),
@@ -64,7 +64,7 @@ fn notes<'a>(lines: &'a [Line], suite: Option<&'a str>) -> impl Iterator<Item = 
     })
 }
 
-/// Where the results come from: machines, and on each the commands.
+/// The origins of the results: machines, each with its commands.
 fn origins(lines: &[Line]) -> Vec<(Machine, Vec<&str>)> {
     let machines = lines.iter().map(|line| &line.machine).filter(|m| !m.command.is_empty());
     machines.fold(Vec::new(), |mut list, machine| {

@@ -1,10 +1,11 @@
-//! Two backends against each other on every matrix, in the manner of Rupp et al. 2016, Figure 9.
+//! Compares two backends on every matrix, in the manner of Rupp et al. 2016, Figure 9.
 use super::chart::{colour, legend};
 use super::results::{Results, micros};
 use crate::plot::figure::{Anchor, Figure, escaped, shortened};
 use crate::record::{Case, SystemKey, distinct};
 
-/// The drawing's width; the height of a bar, of the two of a matrix with the name above, and of what is around them.
+/// The width of the drawing; the heights of a bar, of the pair for a matrix with the name above, and of the
+/// surroundings.
 const WIDTH: f64 = 400.0;
 const BAR: f64 = 20.0;
 const STEP: f64 = 70.0;
@@ -16,7 +17,7 @@ const NUMBER: f64 = 13.0;
 /// Longer bars are cut off.
 const MOST: f64 = 5.0;
 
-/// A matrix and the time of an iteration on both.
+/// A matrix and the times per iteration on both.
 type Pair = (String, [f64; 2]);
 
 pub(super) fn html(results: &Results<'_>) -> String {
@@ -63,7 +64,7 @@ pub(super) fn html(results: &Results<'_>) -> String {
     html + "</div>\n"
 }
 
-/// Seconds of an iteration with the fastest format of a backend.
+/// Seconds per iteration with the fastest format of a backend.
 fn fastest(cases: &[&Case], system: &SystemKey, backend: &str) -> f64 {
     let of = cases.iter().filter(|c| c.system == *system && c.backend == backend);
     of.filter_map(|c| c.measured.as_ref()).map(|m| m.each()).fold(f64::INFINITY, f64::min)
@@ -82,7 +83,7 @@ fn name(backend: &str) -> &str {
     }
 }
 
-/// Why this is not CUDA against OpenCL, where it is not.
+/// Explains why this is not CUDA against OpenCL, if it is not.
 fn missing(results: &Results<'_>, pair: [&str; 2]) -> String {
     let absent = results.devices.iter().filter(|d| d.why.is_some() && !pair.contains(&d.backend.as_str()));
     let lines = absent.map(|d| {

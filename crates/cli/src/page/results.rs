@@ -1,13 +1,13 @@
-//! Lines put in order: what belongs together, and what everything is called.
+//! Groups result lines, and gives names to the cases.
 use crate::measure::GMRES_ONCE;
 use crate::record::{Case, Device, Entry, Line, PRODUCTS, Peer, SystemKey, distinct};
 use crate::report::{counted_units, thousands};
 use lacuna::BACKENDS;
 
-/// What a page shows.
+/// The data of a page.
 pub(crate) struct Results<'a> {
     pub(crate) devices: Vec<&'a Device>,
-    /// One for each way of solving a system; of several runs the middle one.
+    /// One case for each method on a system; of several runs the median one.
     pub(crate) cases: Vec<&'a Case>,
     pub(crate) peers: Vec<&'a Peer>,
     /// Names of the legend: ours, then the peers.
@@ -15,7 +15,7 @@ pub(crate) struct Results<'a> {
 }
 
 impl<'a> Results<'a> {
-    /// What belongs to a suite, or to none.
+    /// The results of a suite, or of no suite.
     pub(crate) fn new(lines: &'a [Line], suite: Option<&str>) -> Self {
         let mut results =
             Results { devices: Vec::new(), cases: Vec::new(), peers: Vec::new(), names: Vec::new() };
@@ -47,7 +47,7 @@ impl<'a> Results<'a> {
         results
     }
 
-    /// The backend, with its device or its threads where there are several of it.
+    /// The backend, with its device or its threads if several appear.
     pub(crate) fn label(&self, case: &Case) -> String {
         let others = || self.cases.iter().filter(|c| c.backend == case.backend);
         match () {
@@ -59,7 +59,7 @@ impl<'a> Results<'a> {
         }
     }
 
-    /// Its place in the legend, which is its colour and its marker.
+    /// Its index in the legend, which selects its colour and its marker.
     pub(crate) fn style(&self, name: &str) -> usize {
         self.names.iter().position(|n| n == name).unwrap_or(0)
     }
@@ -69,7 +69,7 @@ impl<'a> Results<'a> {
         self.names.iter().cloned().enumerate().collect()
     }
 
-    /// The systems in the order in which they came.
+    /// The systems in order of appearance.
     pub(crate) fn systems(&self) -> Vec<&'a SystemKey> {
         distinct(self.cases.iter().map(|c| &c.system))
     }
@@ -79,12 +79,12 @@ impl<'a> Results<'a> {
         self.cases.iter().copied().filter(|c| c.system == *system).collect()
     }
 
-    /// The peers that did what a case did.
+    /// The peers that did the same work as a case.
     pub(crate) fn peers_of(&self, case: &Case) -> impl Iterator<Item = &'a Peer> {
         self.peers.iter().copied().filter(|p| self.is_beside(p, case))
     }
 
-    /// Whether a peer did what a case did. Theirs orthogonalise once, as our gmres-once.
+    /// Whether a peer did the same work as a case. GMRES of peers orthogonalises once, like our gmres-once.
     fn is_beside(&self, peer: &Peer, case: &Case) -> bool {
         let theirs = if case.method == GMRES_ONCE { "gmres" } else { &case.method };
         let ours = (case.system.matrix.as_str(), case.system.number.as_str(), theirs, case.precond.as_str());
@@ -97,7 +97,7 @@ impl<'a> Results<'a> {
     }
 }
 
-/// What runs a case.
+/// The place where a case ran.
 fn place(case: &Case) -> (&str, &str, usize) {
     (&case.backend, &case.device, case.units)
 }
@@ -109,7 +109,7 @@ fn key(peer: &Peer) -> Key<'_> {
     (&peer.peer, peer.threads, &peer.method, precond, stop, &peer.matrix, &peer.number)
 }
 
-/// Of those that are the same the one with the middle time, among those that have one.
+/// For each group of equal items, the one with the median time, among those that have a time.
 fn middle<'a, T>(items: Vec<&'a T>, same: impl Fn(&T, &T) -> bool, time: impl Fn(&T) -> f64) -> Vec<&'a T> {
     let mut groups: Vec<Vec<&'a T>> = Vec::new();
     for item in items {

@@ -1,4 +1,4 @@
-//! Time against size, and from which size on a GPU pays.
+//! Time against size, and the size from which a GPU pays.
 use super::chart::{Chart, Point, Scale, Series, legend};
 use super::results::{Results, micros};
 use crate::measure::BY_HAND;
@@ -6,13 +6,14 @@ use crate::record::{Case, PRODUCTS, distinct};
 use crate::report::thousands;
 use std::fmt::Write;
 
-/// One way of solving over several sizes of one kind of system.
+/// One method over several sizes of one kind of system.
 struct Ladder<'a> {
     family: &'a str,
     number: &'a str,
     way: String,
     stop: &'a str,
-    /// By name, the smallest size first: unknowns, seconds an iteration, also with the set-up, and words.
+    /// Curves by name, the smallest size first: unknowns, seconds per iteration, the same with the set-up,
+    /// and a description.
     curves: Vec<(String, Vec<Rung>)>,
 }
 
@@ -23,7 +24,7 @@ struct Rung {
     what: String,
 }
 
-/// What a matrix is one size of.
+/// The family of matrices that a matrix is one size of.
 fn family(matrix: &str) -> &str {
     let generated = matrix.starts_with("gen:");
     matrix.rsplit_once(':').filter(|(family, _)| generated && family.contains(':')).map_or(matrix, |f| f.0)
@@ -74,14 +75,14 @@ fn rungs(results: &Results<'_>, case: &Case) -> Vec<(String, Rung)> {
     list
 }
 
-/// Where one curve falls below another: unknowns.
+/// The number of unknowns from which one curve stays below another.
 enum Crossing {
     At(f64),
     Always,
     Never,
 }
 
-/// From where on `gpu` is the faster one for good, between two sizes by straight lines over logarithms.
+/// The size from which `gpu` stays faster, by linear interpolation on logarithmic axes between two sizes.
 fn crossing(cpu: &[Rung], gpu: &[Rung]) -> Option<Crossing> {
     let at = |g: &Rung| cpu.iter().find(|c| c.n == g.n).map(|c| (g.n.ln(), (g.again / c.again).ln()));
     let ratios: Vec<(f64, f64)> = gpu.iter().filter_map(at).collect();
@@ -94,7 +95,7 @@ fn crossing(cpu: &[Rung], gpu: &[Rung]) -> Option<Crossing> {
     Some(Crossing::At((x0 + (x1 - x0) * y0 / (y0 - y1)).exp()))
 }
 
-/// Every pair of a CPU and something else in a ladder, with where they cross.
+/// All pairs of a CPU and another backend in a ladder, with their crossings.
 fn crossings(ladder: &Ladder<'_>, ours: &[String]) -> Vec<(String, String, Crossing)> {
     let cpu = ladder.curves.iter().filter(|c| c.0.starts_with("cpu"));
     let pairs = cpu.flat_map(|cpu| {
@@ -157,7 +158,7 @@ fn chart<'c>(results: &Results<'_>, ladder: &Ladder<'_>, marks: Vec<f64>) -> Cha
     }
 }
 
-/// From which size on something is faster than the CPU.
+/// The sizes from which a backend is faster than the CPU.
 fn table(ladders: &[Ladder<'_>], ours: &[String]) -> String {
     let mut rows = String::new();
     for ladder in ladders {
@@ -186,7 +187,7 @@ fn table(ladders: &[Ladder<'_>], ours: &[String]) -> String {
     )
 }
 
-/// A size to two digits, which is what an interpolation is worth.
+/// Rounds a size to two digits, the useful precision of an interpolation.
 fn two_digits(n: f64) -> u64 {
     let unit = 10f64.powf((n.log10().floor() - 1.0).max(0.0));
     ((n / unit).round() * unit) as u64

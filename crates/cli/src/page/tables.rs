@@ -1,4 +1,4 @@
-//! Everything that was measured, in figures.
+//! All results as tables of numbers.
 use super::results::{Results, micros};
 use crate::measure::Timing;
 use crate::plot::figure::escaped;
@@ -6,7 +6,7 @@ use crate::record::{Bits, Case, SystemKey, distinct};
 use crate::report::{counted_units, thousands};
 use std::fmt::Write;
 
-/// The backends and what they run on.
+/// The backends and their devices.
 pub(super) fn devices(results: &Results<'_>) -> String {
     let mut rows = String::new();
     for d in &results.devices {
@@ -28,7 +28,7 @@ pub(super) fn devices(results: &Results<'_>) -> String {
     )
 }
 
-/// The fastest backend of each system and method: a row for each system.
+/// The fastest backend for each system and method: a row for each system.
 pub(super) fn winners(results: &Results<'_>) -> String {
     let ways = distinct(results.cases.iter().map(|c| (c.way(), c.stop.as_str())));
     let stops = distinct(ways.iter().map(|way| way.1));

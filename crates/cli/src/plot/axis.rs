@@ -21,7 +21,7 @@ pub(crate) fn decades(low: i32, high: i32, most: i32) -> Vec<i32> {
     (first..=high).step_by(step as usize).collect()
 }
 
-/// `10ⁿ`, as people write it.
+/// `10ⁿ` with superscript digits.
 pub(crate) fn power_of_ten(n: i32) -> String {
     let digit = |c: char| match c {
         '-' => '⁻',

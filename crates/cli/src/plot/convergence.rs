@@ -3,18 +3,18 @@ use super::axis::{counts, decades, power_of_ten};
 use super::figure::{Anchor, BLUE, Figure, GRID, INK, ORANGE, shortened};
 use crate::report::{Report, relative, thousands};
 
-/// The drawing and the area of the plot in it: left, top, right, bottom.
+/// The size of the drawing and the plot area in it: left, top, right, bottom.
 const SIZE: [f64; 2] = [760.0, 480.0];
 const AREA: [f64; 4] = [86.0, 70.0, 730.0, 412.0];
-/// Text of a title, of labels, and of numbers.
+/// Text sizes of a title, of labels, and of numbers.
 const TITLE: f64 = 17.0;
 const LABEL: f64 = 14.0;
 const NUMBER: f64 = 13.0;
-/// Runs of iterations drawn as one at the most, and decades shown.
+/// The largest number of columns into which iterations are grouped, and of decades shown.
 const COLUMNS: usize = 640;
 const MOST_DECADES: i32 = 40;
 
-/// Draws the history of a solve: a logarithmic scale, the tolerance as a dashed line.
+/// Draws the history of a solve on a logarithmic scale, with the tolerance as a dashed line.
 pub(crate) fn convergence(report: &Report) -> Figure {
     let outcome = &report.outcome;
     let points: Vec<(u64, f64)> = (0..)
@@ -78,7 +78,7 @@ pub(crate) fn convergence(report: &Report) -> Figure {
     figure
 }
 
-/// The points joined; where they are closer than pixels, the range of each column of pixels.
+/// Joins the points; if they are closer than pixels, draws the range of each column of pixels.
 fn curve(figure: &mut Figure, points: &[(u64, f64)], x: impl Fn(u64) -> f64, y: impl Fn(f64) -> f64) {
     let run = points.len().div_ceil(COLUMNS).max(1);
     let mut drawn = String::new();

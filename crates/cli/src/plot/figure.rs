@@ -1,22 +1,22 @@
-//! A drawing: lines, rectangles and text as SVG, rasterised where a PNG is asked for.
+//! A drawing: lines, rectangles and text as SVG, rasterised if a PNG is requested.
 use crate::failure::{Failure, Result};
 use lacuna::Error;
 use resvg::{tiny_skia, usvg};
 use std::fmt::{Arguments, Write};
 use std::sync::Arc;
 
-/// Colours that people with any kind of colour vision tell apart (Okabe and Ito).
+/// Colours that are distinct for people with any kind of colour vision (Okabe and Ito).
 pub(crate) const BLUE: &str = "#0072b2";
 pub(crate) const ORANGE: &str = "#d55e00";
 /// Text and axes.
 pub(crate) const INK: &str = "#222222";
-/// What stands back.
+/// Background lines.
 pub(crate) const GRID: &str = "#dddddd";
 
 /// Pixels of a PNG for each unit of the drawing.
 const ZOOM: f32 = 2.0;
 
-/// Where a text is held.
+/// The horizontal anchor of a text.
 #[derive(Clone, Copy)]
 pub(crate) enum Anchor {
     Start,
@@ -38,7 +38,7 @@ impl Figure {
 
     /// Adds an element.
     pub(crate) fn draw(&mut self, element: Arguments<'_>) {
-        // Writing to a string does not fail.
+        // Writing to a string cannot fail.
         let _ = self.body.write_fmt(element);
         self.body.push('\n');
     }
@@ -61,7 +61,7 @@ impl Figure {
         ));
     }
 
-    /// Text from below to above, its middle at a place.
+    /// Vertical text, read from bottom to top, centred at a point.
     pub(crate) fn upright(&mut self, [x, y]: [f64; 2], size: f64, text: &str) {
         let text = escaped(text);
         self.draw(format_args!(
@@ -81,14 +81,15 @@ impl Figure {
         )
     }
 
-    /// The drawing as part of a page, as wide as there is room, with words for those who do not see it.
+    /// The drawing as part of a page, scaled to the available width, with a description for those who cannot
+    /// see it.
     pub(crate) fn inline(&self, label: &str) -> String {
         let Figure { width, height, body } = self;
         let label = escaped(label);
         format!("<svg viewBox=\"0 0 {width} {height}\" role=\"img\" aria-label=\"{label}\">\n{body}</svg>\n")
     }
 
-    /// Writes the drawing; the name's end says how.
+    /// Writes the drawing; the extension of the name selects the form.
     pub(crate) fn save(&self, path: &str) -> Result<()> {
         let svg = self.svg();
         let bytes = match format_of(path) {
@@ -100,7 +101,7 @@ impl Figure {
     }
 }
 
-/// Refuses a name that does not end in a known way, before any work is done for it.
+/// Rejects a name with an unknown extension, before any work is done for it.
 pub(crate) fn check_name(path: &str) -> Result<()> {
     match format_of(path) {
         Some(_) => Ok(()),
@@ -126,7 +127,7 @@ fn png(svg: &str) -> Result<Vec<u8>, String> {
     pixels.encode_png().map_err(|e| e.to_string())
 }
 
-/// Text without what XML would take for markup or refuse.
+/// Text with the characters escaped that XML would treat as markup or reject.
 pub(crate) fn escaped(text: &str) -> String {
     let escape = |c: char| match c {
         '&' => "&amp;".into(),
@@ -139,7 +140,7 @@ pub(crate) fn escaped(text: &str) -> String {
     text.chars().map(escape).collect()
 }
 
-/// The end of a name that is too long for its place.
+/// The end of a name that is too long for its space.
 pub(crate) fn shortened(name: &str, most: usize) -> String {
     let count = name.chars().count();
     if count <= most {

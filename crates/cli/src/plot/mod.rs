@@ -1,4 +1,4 @@
-//! Plots as SVG or PNG, drawn by the same code, in a font that comes along.
+//! Plots as SVG or PNG, drawn by the same code, with a bundled font.
 pub(crate) mod axis;
 mod convergence;
 pub(crate) mod figure;

@@ -1,23 +1,24 @@
-//! The residuals of several ways over time.
+//! The residuals of several trials over time.
 use super::axis::{decades, power_of_ten};
 use super::figure::{Anchor, BLUE, Figure, GRID, INK, ORANGE, shortened};
 use crate::advise::{Searched, way};
 use crate::progress::duration;
 
-/// The drawing and the area of the plot in it: left, top, right, bottom.
+/// The size of the drawing and the plot area in it: left, top, right, bottom.
 const SIZE: [f64; 2] = [960.0, 520.0];
 const AREA: [f64; 4] = [86.0, 70.0, 700.0, 452.0];
 const TITLE: f64 = 17.0;
 const LABEL: f64 = 14.0;
 const NUMBER: f64 = 13.0;
-/// Colours of Okabe and Ito, then the same dashed.
+/// Colours of Okabe and Ito; further curves repeat them with dashes.
 const COLOURS: [&str; 6] = [BLUE, ORANGE, "#009e73", "#cc79a7", "#56b4e9", "#e69f00"];
-/// Points of a curve at the most, and decades of residuals and of seconds shown.
+/// The largest number of points of a curve, and of decades of residuals and of seconds shown.
 const POINTS: usize = 400;
 const MOST_DECADES: i32 = 20;
 const MOST_OF_TIME: i32 = 5;
 
-/// A curve for each way, both scales logarithmic: where it begins is its set-up. The best stand first in the legend.
+/// A curve for each trial on logarithmic scales; it starts at the end of its set-up. The legend lists the
+/// best first.
 pub(crate) fn race(search: &Searched) -> Figure {
     let curves: Vec<(String, Vec<(f64, f64)>)> = search
         .trials

@@ -6,7 +6,7 @@ use crate::spmv::Speeds;
 const WIDTH: f64 = 800.0;
 const HEAD: f64 = 84.0;
 const FOOT: f64 = 56.0;
-/// Height of a bar's line, and where bars begin and end.
+/// The height of a bar's row, and where bars start and end.
 const STEP: f64 = 36.0;
 const LEFT: f64 = 86.0;
 const RIGHT: f64 = 540.0;
@@ -14,7 +14,8 @@ const TITLE: f64 = 17.0;
 const LABEL: f64 = 14.0;
 const NUMBER: f64 = 13.0;
 
-/// A bar for each format, as long as its GB/s; the triad's as a dashed line; GFLOP/s beside each.
+/// A bar for each format, of length proportional to its GB/s; the triad bandwidth as a dashed line; GFLOP/s
+/// next to each bar.
 pub(crate) fn speeds(s: &Speeds) -> Figure {
     let bottom = HEAD + STEP * s.rows.len() as f64;
     let mut figure = Figure::new(WIDTH, bottom + FOOT);
@@ -53,7 +54,7 @@ pub(crate) fn speeds(s: &Speeds) -> Figure {
     figure
 }
 
-/// The next of 1, 2, 5, 10, … from a number.
+/// The smallest of 1, 2, 5, 10, … that is not below a number.
 fn round_step(least: f64) -> f64 {
     let power = 10f64.powf(least.max(1e-9).log10().floor());
     [1.0, 2.0, 5.0, 10.0].into_iter().map(|f| f * power).find(|step| *step >= least).unwrap_or(10.0 * power)

@@ -1,11 +1,11 @@
-//! Where the entries of a matrix are.
+//! The positions of the entries of a matrix.
 use super::axis::counts;
 use super::figure::{Anchor, Figure, INK, shortened};
 use crate::report::thousands;
 use lacuna::formats;
 use lacuna::{Csr, Scalar};
 
-/// The longer side of the picture of the matrix, the shorter side at the least, and cells along the longer one.
+/// The longer side of the picture, the minimum of the shorter side, and the cells along the longer one.
 const SIDE: f64 = 520.0;
 const NARROW: f64 = 40.0;
 const CELLS: usize = 260;
@@ -15,10 +15,10 @@ const LEAST_WIDTH: f64 = 480.0;
 const TITLE: f64 = 17.0;
 const LABEL: f64 = 14.0;
 const NUMBER: f64 = 13.0;
-/// From few entries in a cell to many: one hue, so that lightness alone tells.
+/// Shades from few entries in a cell to many: one hue, so that lightness alone matters.
 const SHADES: [&str; 4] = ["#8fc1e3", "#4a98c9", "#1764ab", "#08306b"];
 
-/// Draws the entries of a matrix, counted in cells where it is larger than the picture.
+/// Draws the entries of a matrix; counts them in cells if the matrix is larger than the picture.
 pub(crate) fn spy<T: Scalar>(name: &str, a: &Csr<T>) -> Figure {
     let (rows, cols) = (a.rows(), a.cols());
     let longer = rows.max(cols).max(1) as f64;
@@ -73,7 +73,7 @@ pub(crate) fn spy<T: Scalar>(name: &str, a: &Csr<T>) -> Figure {
     figure
 }
 
-/// The shade of a cell with so many entries, by the logarithm; none for an empty one.
+/// The shade of a cell by the logarithm of its count; `None` for an empty cell.
 fn shade_of(count: u32, most: u32) -> Option<usize> {
     match (count, most) {
         (0, _) => None,
@@ -85,7 +85,7 @@ fn shade_of(count: u32, most: u32) -> Option<usize> {
     }
 }
 
-/// What the shades mean, where cells hold more than one entry.
+/// The legend of the shades, needed if cells hold more than one entry.
 fn legend(figure: &mut Figure, most: u32, counted: bool, y: f64) {
     if !counted || most < 2 {
         return;

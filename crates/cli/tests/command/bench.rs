@@ -77,7 +77,7 @@ fn papers_say_what_is_not_there() {
         let measured = |l: &&Value| l["suite"] == name && l["measured"].is_object();
         assert!(lines.iter().any(|l| measured(&l)) && page.contains(&format!("<h1>{name}</h1>")), "{name}");
     }
-    // Nothing is said to be missing that is there, and all that is missing is said to be.
+    // Everything present is reported as present, and everything missing as missing.
     let about = lines.iter().find(|l| l["kind"] == "note" && l["suite"] == "Bell and Garland 2008").unwrap();
     let (here, missing) = about["text"].as_str().unwrap().split_once("; ").unwrap();
     let formats: Vec<_> = lacuna::formats::FORMATS.iter().map(|f| f.name).collect();
@@ -103,7 +103,7 @@ fn kept_results_make_a_page_and_tables() {
     let ran = bench.run("report a.jsonl b.jsonl peers.jsonl");
     assert_eq!((ran.code, ran.err.as_str()), (0, ""));
     let rows: Vec<_> = ran.out.lines().filter(|l| l.starts_with("| poisson-p1:")).collect();
-    // Of two runs of the same one counts; the peer stands beside the system that it solved.
+    // Of two runs of the same case only one counts; the peer is listed with the system that it solved.
     assert_eq!(rows.len(), 2, "{}", ran.out);
     assert!(
         rows[0].contains("| slow (2 threads) | 1 000 000 000 | 0.00 |") && rows[1].ends_with("| | | | |"),

@@ -1,4 +1,4 @@
-//! `lacuna compare`: what it keeps, and the page it writes.
+//! `lacuna compare`: the results it keeps, and the page it writes.
 use crate::{Bench, Ran};
 use serde_json::Value;
 use std::process::Command;
@@ -64,7 +64,7 @@ fn what_is_missing_says_why() {
     };
     assert!(why("gmres").contains("the diagonal entry is missing"), "{}", why("gmres"));
     assert_eq!((why("spmv"), why("cpu")), (String::new(), String::new()));
-    // A machine that has CUDA has a line for it, too.
+    // A machine with CUDA must have a line for it, too.
     assert!(lines.iter().any(|l| l["backend"] == "cuda"));
     let page = std::fs::read_to_string(bench.path("page.html")).unwrap();
     assert!(page.contains("the diagonal entry is missing"));
@@ -146,7 +146,7 @@ fn time_that_is_up_keeps_what_there_is() {
     assert!(bench.path("page.html").exists());
 }
 
-/// Waits for the first line that was measured, then presses Ctrl-C.
+/// Waits for the first result line, then presses Ctrl-C.
 #[cfg(unix)]
 #[test]
 fn ctrl_c_keeps_what_there_is() {

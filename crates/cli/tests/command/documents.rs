@@ -1,10 +1,10 @@
-//! Tables of documents, made from results that were kept.
+//! Tables in documents, made from results kept earlier.
 use crate::Bench;
 use std::path::{Path, PathBuf};
 
 const BEGIN: &str = "<!-- table: ";
 
-/// The project's own documents that have tables of results.
+/// The project's own documents with tables of results.
 fn documents() -> Vec<PathBuf> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let files =
@@ -65,7 +65,7 @@ fn tables_are_filled_and_words_are_kept() {
     assert_eq!(text.matches(", commit abc, ").count(), 4, "{text}");
     assert!(text.contains("1 000 000 000 slow (2 threads) | 0.00 |"), "{text}");
     assert!(text.contains("- again: behind in 2 of 4 rows: poisson-p1:9 spmv "), "{text}");
-    // Of the tables of formats and of everything.
+    // Appears with the table of formats and with the full tables.
     let auto = "- what `auto` takes, cpu: at most 1.05 of csr's time for ";
     assert_eq!(text.matches(auto).count(), 2, "{text}");
     assert!(text.contains("| fastest, of copy | `auto`, of the fastest |"), "{text}");
@@ -113,7 +113,7 @@ fn rows_beside_peers_are_chosen_and_named() {
         std::fs::read_to_string(bench.path("page.md")).unwrap()
     };
     let rows = |text: &str| text.lines().filter(|line| line.starts_with("| poisson2d:9x9")).count();
-    // The worst eight are named; of the peers that say their format those with another are left out.
+    // The worst eight are listed; peers that report another format are left out.
     let all = table("beside kept.jsonl peers.jsonl method=spmv");
     let count = rows(&all);
     assert!(count > 9 && all.contains("blocks (bcsr3)"), "{all}");
@@ -122,12 +122,12 @@ fn rows_beside_peers_are_chosen_and_named() {
     assert_eq!(rows(&table("best kept.jsonl peers.jsonl method=spmv")), 1);
     let csr = table("beside kept.jsonl peers.jsonl method=spmv format=csr");
     assert!(rows(&csr) == 1 && csr.contains("quick") && !csr.contains("blocks"), "{csr}");
-    // Solves until converged are compared as a whole, with peers that did the same.
+    // Solves that run until convergence are compared as a whole, with peers that did the same.
     let solved = table("beside kept.jsonl peers.jsonl method=cg");
     assert!(solved.contains("| 1 000 000 000 slow | 0.00 |") && !solved.contains("other"), "{solved}");
 }
 
-/// The options that the guide names are those that the command takes.
+/// The options named in the guide are accepted by the command.
 #[test]
 fn the_guide_names_what_there_is() {
     let guide = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/guide");

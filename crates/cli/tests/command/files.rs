@@ -1,4 +1,4 @@
-//! Files as they come: pipes, standard streams, archives, strange bytes, and what cannot be held.
+//! Unusual files: pipes, standard streams, archives, odd bytes, and input too large to hold.
 use crate::{Bench, Ran};
 use std::io::Write;
 use std::process::Stdio;
@@ -8,10 +8,10 @@ const A: &str =
 const B: &str = "%%MatrixMarket matrix array real general\n3 1\n5\n5\n6\n";
 
 impl Bench {
-    /// Runs with these bytes on standard input.
+    /// Runs with the given bytes on standard input.
     fn fed(&self, args: &str, bytes: &[u8]) -> Ran {
         let mut child = self.command(args).stdin(Stdio::piped()).spawn().unwrap();
-        // The command may end before it has read all.
+        // The command may end before it has read everything.
         let _ = child.stdin.take().unwrap().write_all(bytes);
         let ran = Ran::from(child.wait_with_output().unwrap());
         assert!(!ran.err.contains("panicked"), "{args}: {}", ran.err);
@@ -19,7 +19,7 @@ impl Bench {
     }
 }
 
-/// Whether text has nothing in it that a terminal would not show.
+/// Whether a text has only characters that a terminal shows.
 fn is_clean(text: &str) -> bool {
     lacuna::backend::text::printable(text) == text
 }
@@ -75,7 +75,8 @@ fn standard_input_is_a_file() {
 fn named_pipes_are_files() {
     let bench = Bench::new();
     bench.file("a.mtx", A).file("b.mtx", B);
-    // A matrix longer than a pipe holds and than is read for a header, and its writer begins the next pipe when this one is read.
+    // A matrix longer than the buffer of a pipe and than the part read as a header; its writer starts the
+    // next pipe only after this one has been read.
     let n = 200_000;
     let long: String = (1..=n).map(|i| format!("{i} {i} 2\n")).collect();
     let long = format!("%%MatrixMarket matrix coordinate real general\n{n} {n} {n}\n{long}");
@@ -142,7 +143,7 @@ fn an_archive_brings_its_right_hand_side() {
     assert_eq!(bench.run("solve n.tar --rhs n.tar --x0 n.tar").code, 0);
     assert!(bench.fed("solve -", &archive).err.contains("the right-hand side is standard input:n/n_b.mtx"));
     assert_eq!(bench.run("compare n.tar --types f64,f32 --methods cg --rounds 1").code, 0);
-    // Several columns are no right-hand side.
+    // A file with several columns is not a right-hand side.
     let wide = "%%MatrixMarket matrix array real general\n3 2\n1\n1\n1\n1\n1\n1\n";
     std::fs::write(bench.path("w.tar"), tar(&[("n/n.mtx", A), ("n/n_b.mtx", wide)])).unwrap();
     assert!(bench.run("solve w.tar").err.contains("it is 3x2; b is ones"));
@@ -207,7 +208,7 @@ fn numbers_that_the_type_does_not_hold_are_told() {
 fn what_cannot_fit_is_refused_at_once() {
     let bench = Bench::new();
     let there = lacuna::backend::memory::available().unwrap();
-    // A dense matrix of 64-bit numbers with 32-bit columns that takes twice the memory there is.
+    // A dense matrix of 64-bit numbers with 32-bit columns that needs twice the available memory.
     let n = ((2.0 * there as f64 / 12.0).sqrt() as u64).min(65_000);
     let mut specs = vec!["gen:random:4000000:1000".to_string(), "gen:poisson3d:1100x1000x1000".into()];
     specs.push(format!("gen:dense:{n}"));

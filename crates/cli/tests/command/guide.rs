@@ -1,15 +1,15 @@
-//! The commands of the guide: every line of every shell block is run, in a folder with files of the names that it uses.
+//! Runs every line of every shell block of the guide, in a folder with files of the names used there.
 use crate::Bench;
 use std::path::Path;
 use std::process::Command;
 
-/// What makes a command of the guide short: words of it, and what stands in their place.
+/// Shortens commands of the guide: words in them, and their replacements.
 const SHORTER: [(&str, &str); 6] = [
     ("gen:poisson3d:100x100x100", "gen:poisson3d:9x9x9"),
     ("--backends cuda,opencl,opencl:1,cpu", "gen:poisson2d:9x9 --backends cpu"),
     ("--peers target/peers/peers.jsonl", "gen:poisson2d:9x9 --peers peers.jsonl"),
     ("lacuna compare", "lacuna compare --rounds 1 --time-limit 1"),
-    ("lacuna bench papers", "lacuna bench passes"), // which has a test of its own
+    ("lacuna bench papers", "lacuna bench passes"), // has a test of its own
     ("lacuna bench", "lacuna bench --small --rounds 1 --backends cpu"),
 ];
 
@@ -59,7 +59,7 @@ fn its_commands_run() {
             shell.args(["-c", &command]).current_dir(bench.path("")).env("PATH", &path);
             shell.env("LACUNA_CACHE", bench.path("cache")).env_remove("LACUNA_COMMIT");
             let done = shell.output().unwrap();
-            // 1 says that a solve did not converge, or that a time is behind one that was kept.
+            // Exit code 1 means that a solve did not converge, or that something is slower than before.
             let code = done.status.code().unwrap_or(-1);
             let told = String::from_utf8_lossy(&done.stderr);
             assert!(code == 0 || code == 1 && written.contains("--against"), "{written}: {code}, {told}");

@@ -1,4 +1,4 @@
-//! Input that is wrong or strange: each with its message and exit code, or its outcome.
+//! Wrong or unusual input, each with its message and exit code, or its outcome.
 use crate::{Bench, built_in};
 
 #[test]
@@ -40,7 +40,7 @@ fn entries_that_are_not_finite() {
             format!("a.mtx:4:5: the value should be finite, got `{value}`")
         );
     }
-    // Finite in f64, not in f32.
+    // Finite in f64, infinite in f32.
     bench.matrix("a.mtx", 1, 1, &["1 1 1e300"]);
     assert_eq!(bench.solve("a.mtx").0, 0);
     bench.refused("solve a.mtx --type f32");
@@ -78,7 +78,7 @@ fn a_row_without_entries() {
         "preconditioner none: the matrix has a zero on its diagonal, the first in row 2 (from 0)"
     );
     assert!(json["outcome"] != "converged" && json["true_residual"].as_f64().unwrap() > 0.5, "{json}");
-    // With a right-hand side that has a solution, it is found.
+    // With a consistent right-hand side, the solution is found.
     bench.vector("b.mtx", &[2.0, 3.0, 0.0]);
     assert_eq!(bench.solve("a.mtx --rhs b.mtx").0, 0);
 }
@@ -123,7 +123,7 @@ fn a_tolerance_of_zero() {
     bench.matrix("a.mtx", 2, 2, &["1 1 2.0", "2 2 2.0"]);
     let (code, json) = bench.solve("a.mtx --rtol 0");
     assert_eq!((code, &json["outcome"], &json["true_residual"]), (0, &"converged".into(), &0.0.into()));
-    // Where rounding leaves something, it is not converged, and no better than rounding allows.
+    // If rounding leaves a residual, the solve has not converged, and the reason is the attainable accuracy.
     let (code, json) = bench.solve("gen:poisson2d:20x20 --rhs random:1 --rtol 0 --max-iters 200");
     assert_eq!(code, 1);
     assert!(json["outcome"] != "converged" && json["true_residual"].as_f64().unwrap() < 1e-12, "{json}");

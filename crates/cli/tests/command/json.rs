@@ -1,4 +1,4 @@
-//! What `--json` writes.
+//! The output of `--json`.
 use crate::Bench;
 use serde_json::Value;
 
@@ -41,7 +41,7 @@ fn json_goes_to_a_file_and_the_summary_to_standard_output() {
     assert!(ran.out.contains("50 unknowns") && ran.err.is_empty());
     let text = std::fs::read_to_string(bench.path("out.json")).unwrap();
     assert_eq!(serde_json::from_str::<Value>(&text).unwrap()["n"], 50);
-    // To standard output, it is alone there.
+    // On standard output, the JSON stands alone.
     let ran = bench.run("solve gen:poisson1d:50 --json -");
     assert!(serde_json::from_str::<Value>(&ran.out).is_ok() && ran.err.contains("50 unknowns"));
 }

@@ -1,4 +1,4 @@
-//! The command as people and scripts call it.
+//! The command as people and scripts use it.
 mod advise;
 mod bench;
 mod compare;
@@ -21,12 +21,12 @@ pub(crate) fn built_in() -> Vec<&'static str> {
     lacuna::BACKENDS.iter().filter(|b| b.built_in).map(|b| b.name).collect()
 }
 
-/// A folder with files for the command, and the command run in it.
+/// A folder with files for the command, in which the command is run.
 pub(crate) struct Bench {
     folder: tempfile::TempDir,
 }
 
-/// What the command printed and how it exited.
+/// The output of the command and its exit code.
 pub(crate) struct Ran {
     pub(crate) code: i32,
     pub(crate) out: String,
@@ -47,7 +47,7 @@ impl Bench {
         self
     }
 
-    /// A general real matrix; each entry a line, counted from 1.
+    /// Writes a general real matrix; each entry is a line, counted from 1.
     pub(crate) fn matrix(&self, name: &str, rows: usize, cols: usize, entries: &[&str]) -> &Self {
         let lines = entries.join("\n");
         let sizes = format!("{rows} {cols} {}", entries.len());
@@ -80,14 +80,14 @@ impl Bench {
         ran
     }
 
-    /// Runs, expects that exit code, and gives the message of the error.
+    /// Runs, checks the exit code, and returns the error message.
     pub(crate) fn refused(&self, args: &str) -> String {
         let ran = self.run(args);
         assert_eq!((ran.code, ran.out.as_str()), (2, ""), "{args}: {}", ran.err);
         ran.err.trim_end().strip_prefix("error: ").unwrap_or(&ran.err).to_string()
     }
 
-    /// Solves and gives the JSON.
+    /// Solves and returns the JSON.
     pub(crate) fn solve(&self, args: &str) -> (i32, serde_json::Value) {
         let ran = self.run(&format!("solve --quiet --json - {args}"));
         assert_eq!(ran.err, "", "{args}");

@@ -81,7 +81,7 @@ fn every_form_is_converted() {
         assert_eq!(ran.code, 0, "{}", ran.err);
         assert!(std::fs::read(bench.path("x.npy")).unwrap().starts_with(b"\x93NUMPY"));
     }
-    // A vector behind the matrix is the right-hand side.
+    // A vector stored after the matrix is its right-hand side.
     assert_eq!(bench.run("generate gen:poisson1d:3 --output a.petsc").code, 0);
     let both = [std::fs::read(bench.path("a.petsc")).unwrap(), std::fs::read(bench.path("v.petsc")).unwrap()];
     std::fs::write(bench.path("both.petsc"), both.concat()).unwrap();

@@ -1,12 +1,13 @@
 //! The page of `lacuna compare`, opened in a browser.
 //!
-//! Without Chromium the test is skipped, loudly; `LACUNA_REQUIRE=chromium` turns the skip into a failure.
+//! Without Chromium the test is skipped with a loud message; `LACUNA_REQUIRE=chromium` turns the skip into a
+//! failure.
 use crate::Bench;
 use std::io::Write;
 use std::process::Command;
 
-/// Opens a page 390 pixels wide inside another one and writes down how wide it wants to be and how high its smallest text
-/// in a drawing is, in pixels.
+/// Opens a page 390 pixels wide inside another one, and records its natural width and the height of the
+/// smallest text in its drawings, in pixels.
 const HARNESS: &str = r#"<!DOCTYPE html><html><body style="margin:0">
 <iframe id="inside" src="page.html" width="390" height="800" style="border:0"></iframe><pre id="found"></pre><script>
 onload = () => {
@@ -22,7 +23,7 @@ onload = () => {
 };
 </script></body></html>"#;
 
-/// What the harness found, and what the browser's console said.
+/// The results of the harness, and the messages on the browser's console.
 struct Seen {
     found: String,
     console: Vec<String>,
@@ -74,7 +75,7 @@ fn a_phone_shows_it_whole_and_nothing_complains() {
             !required.split(',').any(|name| name == "chromium"),
             "LACUNA_REQUIRE names `chromium`, which is not there"
         );
-        // The test harness keeps what is printed by way of it.
+        // The test harness captures what is printed in the usual way.
         writeln!(std::io::stderr(), "\n*** SKIPPED: the page in a browser: there is no Chromium ***")
             .unwrap();
         return;
@@ -101,10 +102,10 @@ fn a_phone_shows_it_whole_and_nothing_complains() {
     let seen = open(browser, &bench);
     assert_eq!(seen.console, Vec::<String>::new());
     assert_eq!((seen.number("width"), seen.number("scripts")), (390.0, 0.0), "{}", seen.found);
-    // Three of times over sizes, three of residuals.
+    // Three charts of time over size, three of residuals.
     assert!(seen.number("drawings") >= 6.0 && seen.number("least") >= 10.0, "{}", seen.found);
 
-    // That this would have been noticed:
+    // Check that the test would notice a faulty page:
     bench.file(
         "page.html",
         "<!DOCTYPE html><div style='width:700px'>wide</div><script>nothing.there()</script>",

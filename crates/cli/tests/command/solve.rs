@@ -1,4 +1,4 @@
-//! `lacuna solve` on input that is in order.
+//! `lacuna solve` on valid input.
 use crate::{Bench, Ran};
 
 #[test]
@@ -31,7 +31,7 @@ fn the_solution_is_written() {
         assert_eq!(x.len(), 3, "{text}");
         assert!(x.iter().all(|v| (v - 1.0).abs() < 1e-7), "{text}");
     }
-    // What is written can be read, and is where to start from.
+    // The written solution can be read back, and used as the starting guess.
     let (code, json) = bench.solve("a.mtx --rhs b.mtx --x0 x.mtx --rtol 1e-6");
     assert_eq!((code, json["iterations"].as_u64()), (0, Some(0)));
 }
@@ -87,7 +87,7 @@ fn convergence_is_plotted() {
     assert!(svg.starts_with("<svg ") && svg.contains("<polyline") && svg.contains(">iteration</text>"));
     assert_eq!(bench.run("solve gen:poisson2d:20x20 --plot a.png").code, 0);
     assert!(std::fs::read(bench.path("a.png")).unwrap().starts_with(b"\x89PNG\r\n"));
-    // Nothing to plot, and a name that is markup.
+    // Nothing to plot, and a name that contains markup.
     bench.matrix("<&>.mtx", 0, 0, &[]);
     assert_eq!(bench.run("solve <&>.mtx --plot b.png").code, 0);
 }
@@ -110,7 +110,7 @@ fn a_reader_that_goes_away_is_no_error() {
     }
 }
 
-/// Threads that cannot be had are a device that fails: there is no room for their stacks.
+/// Threads that cannot be started are a device failure: there is no memory for their stacks.
 #[cfg(target_os = "linux")]
 #[test]
 fn a_device_that_fails_has_its_own_exit_code() {
@@ -123,7 +123,7 @@ fn a_device_that_fails_has_its_own_exit_code() {
     assert_eq!(bench.solve("gen:poisson1d:9 --threads 3").0, 0);
 }
 
-/// Linux tells whether a process has a handler for a signal, so the test knows when the solve has begun.
+/// Linux reports whether a process handles a signal, so the test knows when the solve has begun.
 #[cfg(target_os = "linux")]
 #[test]
 fn ctrl_c_cancels_with_the_true_residual() {

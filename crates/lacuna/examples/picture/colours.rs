@@ -10,7 +10,7 @@ pub(crate) struct Map {
     pub(crate) line: Colour,
 }
 
-/// For any values: dark blue to yellow.
+/// For general values: dark blue to yellow.
 pub(crate) const VIRIDIS: Map = Map {
     stops: &[
         0x440154, 0x482878, 0x3e4a89, 0x31688e, 0x26828e, 0x1f9e89, 0x35b779, 0x6dcd59, 0xb4de2c, 0xfde725,
@@ -38,7 +38,7 @@ pub(crate) const BALANCE: Map = Map {
 /// For backgrounds.
 pub(crate) const GREY: Map = Map { stops: &[0x2f3640, 0x8a8f98, 0xf4f1ea], line: [0.0; 3] };
 
-/// Colours of curves, distinct for colour-blind readers too (Okabe and Ito).
+/// Colours of curves that colour-blind readers can tell apart (Okabe and Ito).
 pub(crate) const LINES: [Colour; 4] =
     [[0.0, 0.447, 0.698], [0.835, 0.369, 0.0], [0.0, 0.62, 0.451], [0.8, 0.475, 0.655]];
 

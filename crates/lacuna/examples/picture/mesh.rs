@@ -1,7 +1,7 @@
 //! Shaded surfaces of triangles, drawn from far to near (painter's algorithm).
 use super::{Colour, Picture, Point};
 
-/// Points in space, and triangles of them, anticlockwise seen from outside.
+/// Points in space, and triangles over them, counter-clockwise seen from outside.
 pub(crate) struct Mesh {
     pub(crate) points: Vec<[f64; 3]>,
     pub(crate) triangles: Vec<[usize; 3]>,

@@ -25,7 +25,7 @@ pub(crate) struct Picture {
     pixels: Vec<Colour>,
 }
 
-/// Writes the picture where the first argument says, else to `NAME.png`.
+/// Writes the picture to the file named by the first argument, or to `NAME.png`.
 pub(crate) fn save(name: &str, picture: &Picture) -> std::result::Result<(), Box<dyn Error>> {
     let path = std::env::args().nth(1).unwrap_or(format!("{name}.png"));
     std::fs::write(&path, picture.png()?)?;
@@ -38,7 +38,7 @@ impl Picture {
         Picture { width, height, pixels: vec![[1.0; 3]; width * height * SCALE * SCALE] }
     }
 
-    /// Sets every pixel of `area` to `colour` of its position there, from 0 to 1.
+    /// Sets every pixel of `area` to the `colour` at its relative position, from 0 to 1.
     pub(crate) fn paint(&mut self, [x, y, w, h]: Area, colour: impl Fn(f64, f64) -> Option<Colour>) {
         self.each([[x, y], [x + w, y + h]], |px, py| colour((px - x) / w, (py - y) / h));
     }
@@ -56,7 +56,7 @@ impl Picture {
         self.paint(area, |x, y| {
             let v = sample(values, x, y);
             let colour = map.at((v - range[0]) / (range[1] - range[0]));
-            // The distance to an isoline, in drawn pixels, is the difference in value over the slope.
+            // The distance to an isoline, in drawn pixels, is the difference in value divided by the slope.
             let across = sample(values, x + step[0], y) - sample(values, x - step[0], y);
             let down = sample(values, x, y + step[1]) - sample(values, x, y - step[1]);
             let slope = across.hypot(down) / 2.0;
@@ -97,7 +97,8 @@ impl Picture {
         });
     }
 
-    /// Lower-case letters and digits. `at` is on the base line: the left end for `align` 0, the middle for 0.5, the right end for 1.
+    /// Lower-case letters and digits. `at` is on the baseline: the left end for `align` 0, the middle for
+    /// 0.5, the right end for 1.
     pub(crate) fn text(&mut self, at: Point, align: f64, words: &str, colour: Colour) {
         let left = at[0] - align * text::width(words);
         text::strokes([left, at[1]], words).iter().for_each(|stroke| self.line(stroke, 1.2, colour));
@@ -108,7 +109,8 @@ impl Picture {
         self.encode(SCALE / 2, 255.0, png::AdaptiveFilterType::Adaptive)
     }
 
-    /// A small PNG file for the gallery: one pixel per unit of length, `shades` of red, green and blue beside black.
+    /// A small PNG file for the gallery: one pixel per unit of length, with `shades` of red, green and blue
+    /// in addition to black.
     pub(crate) fn small_png(&self, shades: f64) -> std::result::Result<Vec<u8>, png::EncodingError> {
         self.encode(SCALE, shades, png::AdaptiveFilterType::NonAdaptive)
     }
@@ -143,7 +145,7 @@ impl Picture {
         Ok(bytes)
     }
 
-    /// Sets the drawn pixels between two corners to `colour`, where it has one.
+    /// Sets the drawn pixels between two corners to `colour`, unless that is `None`.
     fn each(&mut self, [low, high]: [Point; 2], colour: impl Fn(f64, f64) -> Option<Colour>) {
         let scale = SCALE as f64;
         let first = |v: f64| (v * scale).floor().max(0.0) as usize;

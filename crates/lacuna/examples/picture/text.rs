@@ -1,5 +1,5 @@
-//! Letters as strokes on a grid. Two digits are a point: x from 0 to 4; y from 0 at the top to 8 at the bottom, with the
-//! base line at 6. Spaces join points, commas separate strokes.
+//! Letters as strokes on a grid. Two digits are a point: x from 0 to 4; y from 0 at the top to 8 at the
+//! bottom, with the baseline at 6. Spaces join points, commas separate strokes.
 use super::Point;
 
 /// Length of a step of the grid.

@@ -1,5 +1,5 @@
-//! What a solve says is true of what it hands back: at the ends of the number range, on singular and indefinite systems, where rounding
-//! ends what a recurrence can tell.
+//! The outcome of a solve must describe the vector returned: at the ends of the number range, on singular and
+//! indefinite systems, and where rounding limits what a recurrence can show.
 use lacuna::prelude::*;
 use lacuna::solvers::{METHODS, MethodInfo, PRECONDITIONERS, residual_norm, vector_norm};
 
@@ -20,7 +20,7 @@ fn ones<T: Scalar>(n: usize) -> Array1<T> {
     Array1::from_elem(n, T::one())
 }
 
-/// The exact relative residual, of numbers brought near 1 by powers of two.
+/// The exact relative residual, computed from numbers scaled near 1 by powers of two.
 fn residual<T: Scalar>(a: &Csr<T>, b: &Array1<T>, x: &Array1<T>) -> f64 {
     let largest = |values: &[T]| values.iter().fold(0.0f64, |l, v| l.max(v.modulus()));
     let exponent = |values: &[T]| if largest(values) > 0.0 { -largest(values).log2() as i32 } else { 0 };
@@ -33,7 +33,7 @@ fn residual<T: Scalar>(a: &Csr<T>, b: &Array1<T>, x: &Array1<T>) -> f64 {
     residual_norm(&a, &b, &x) / vector_norm(&b)
 }
 
-/// Solves, and checks what holds of every solve; the outcome.
+/// Solves, checks the properties that hold for every solve, and returns the outcome.
 fn honest<T: Scalar>(name: &str, system: LinearSystem<T>, a: &Csr<T>, b: &Array1<T>, rtol: f64) -> Outcome {
     let dev = &mut default_backend().unwrap();
     let mut system = system.prepare(dev).unwrap_or_else(|e| panic!("{name}: {e}"));
@@ -63,7 +63,8 @@ fn square() -> impl Iterator<Item = &'static MethodInfo> {
     METHODS.iter().filter(|info| !info.least_squares())
 }
 
-/// A system whose solution is far outside the range has no solution here; one that is just inside has.
+/// A system whose solution is far outside the number range has no solution here; one just inside the range
+/// has.
 fn ends<T: Scalar>(systems: &[(f64, f64)]) {
     for &(a, b) in systems {
         for info in square() {
@@ -102,7 +103,7 @@ fn a_factor_of_the_matrix_changes_nothing() {
                 let a = tridiagonal::<T>(40, below * scale, |i| (3.0 + (i % 3) as f64) * scale, -scale);
                 let outcome = by(&format!("2^{exponent}, {}", info.name), info.name, a, ones(40));
                 assert!(outcome.converged(), "{} 2^{exponent}: {outcome:?}", info.name);
-                // An odd power of two has no root, which minres takes of the norm of M.
+                // An odd power of two has no exact square root, and minres takes the root of the norm in M.
                 let residual = if info.name == "minres" { 0.0 } else { outcome.true_residual };
                 let facts = (outcome.iterations, residual.to_bits());
                 let (first, backward) = *first.get_or_insert((facts, outcome.backward_error));
@@ -134,7 +135,7 @@ fn a_residual_is_not_taken_for_small_because_its_rounding_is() {
 #[test]
 fn where_rounding_ends_a_recurrence_the_classical_form_goes_on() {
     for (step, spread) in [(0.1, 1e-5), (0.3, 1e-10)] {
-        // D A D with a graded D.
+        // D A D with graded D.
         let d = |i: usize| f64::powf(spread, step * i as f64);
         let n = 12usize;
         let entries = (0..n).flat_map(|i| {
@@ -147,7 +148,7 @@ fn where_rounding_ends_a_recurrence_the_classical_form_goes_on() {
         let outcome = by("graded", "cg", a, ones(n));
         assert!(outcome.converged() || !classical.converged(), "{outcome:?}\n{classical:?}");
     }
-    // At the limit of a number type the precision is named, not the preconditioner.
+    // At the limit of a number type the precision is to blame, not the preconditioner.
     let a = Spec::parse("gen:poisson-p1:31").unwrap().build::<f64>().unwrap();
     for rtol in [1e-16, 1e-20, 0.0] {
         let system = LinearSystem::new(a.clone()).stop(Stop { rtol, ..Stop::default() });
@@ -190,7 +191,7 @@ fn singular_systems_are_explained_and_x_is_no_worse_than_the_guess() {
 
 #[test]
 fn the_automatic_choice_goes_on_where_a_matrix_is_not_what_it_looks_like() {
-    // Symmetric with a positive diagonal, and indefinite.
+    // Symmetric with a positive diagonal, but indefinite.
     let shifted = |shift: f64| tridiagonal::<f64>(100, -1.0, |_| 2.0 - shift, -1.0);
     let outcome = by_default("shifted", shifted(0.1), ones(100));
     assert!(outcome.converged(), "{outcome:?}");
@@ -204,12 +205,12 @@ fn the_automatic_choice_goes_on_where_a_matrix_is_not_what_it_looks_like() {
         outcome.converged() && outcome.choices[0].contains("method cg") && outcome.iterations <= 60,
         "{outcome:?}"
     );
-    // A diagonal entry that is next to nothing.
+    // A nearly zero diagonal entry.
     let a =
         matrix::<f64>(4, [(0, 0, 1e-18), (0, 1, 1.0), (1, 0, 1.0), (1, 1, 1.0), (2, 2, 2.0), (3, 3, 3.0)]);
     assert!(by_default("tiny pivot", a.clone(), ones(4)).converged());
     assert!(by("tiny pivot", "gmres", a, ones(4)).converged());
-    // Complex symmetric under a method for Hermitian matrices.
+    // Complex symmetric, solved by a method for Hermitian matrices.
     let mut triplets = Triplets::new(6, 6);
     for i in 0..6 {
         triplets.push(i, i, Complex64::new(2.0, 1.0));
@@ -235,7 +236,7 @@ fn a_guess_of_another_scale_is_neither_lost_nor_overflows() {
     }
 }
 
-/// Small systems of many kinds, most of them hard or hopeless.
+/// Small systems of many kinds, most of them hard or unsolvable.
 fn random<T: Scalar>(rng: &mut impl FnMut() -> f64) -> Csr<T> {
     let n = 1 + (rng() * 24.0) as usize;
     let kind = (rng() * 9.0) as usize;
@@ -267,7 +268,7 @@ fn random<T: Scalar>(rng: &mut impl FnMut() -> f64) -> Csr<T> {
                     } else {
                         2.0
                     }
-                } // a line without ends
+                } // a line with Neumann ends
                 8 if i.abs_diff(j) == 1 => -1.0,
                 _ => 0.0,
             };

@@ -1,4 +1,4 @@
-//! The facade: one call, the builder, arrays in and out, the choices it makes.
+//! The facade: the single call, the builder, arrays in and out, automatic choices.
 use lacuna::ndarray::{arr1, arr2, s};
 use lacuna::prelude::*;
 use lacuna::{BACKENDS, BackendOptions, OnBackend};

@@ -2,7 +2,7 @@
 use lacuna::prelude::*;
 use lacuna::solvers::METHODS;
 
-/// A line through points: the matrix of `α + β t` at so many points.
+/// Fit of a line: the matrix of `α + β t` at `points` points.
 fn line(points: usize) -> Csr<f64> {
     let mut t = Triplets::new(points, 2);
     for i in 0..points {
@@ -15,7 +15,7 @@ fn line(points: usize) -> Csr<f64> {
 #[test]
 fn a_line_is_fitted_to_points() {
     let a = line(100);
-    // On 2 − 3 t, with errors that are orthogonal to 1 and to t in pairs about the middle.
+    // On 2 − 3 t, with errors orthogonal to 1 and to t, in pairs about the middle.
     let b = Array1::from_iter((0..100).map(|i| {
         let error = if i % 4 == 0 || i % 4 == 3 { 0.25 } else { -0.25 };
         2.0 - 3.0 * i as f64 / 100.0 + error

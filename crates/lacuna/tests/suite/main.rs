@@ -1,4 +1,4 @@
-//! The library as its users see it; one program, so that what they share is compiled once.
+//! Tests of the library as its users see it. One program, so that shared code is compiled once.
 mod columns;
 mod honest;
 mod interface;

@@ -1,9 +1,9 @@
-//! New values in every format: those that fit it and those that do not.
+//! New values in every format, both fitting and not.
 use lacuna::formats::{FORMATS, choose_lasting_format};
 use lacuna::prelude::*;
 use std::collections::BTreeSet;
 
-/// A matrix that the format suits, and that is dominated by its diagonal.
+/// A diagonally dominant matrix that suits the format.
 fn suited(format: &str) -> Csr<f64> {
     let spec = match format {
         "stencil" | "csr" | "sell" | "ell" | "hyb" | "coo" => "gen:poisson2d:17x13",
@@ -17,7 +17,7 @@ fn suited(format: &str) -> Csr<f64> {
     if format.starts_with("packed") { a.with_values(rounded).unwrap() } else { a }
 }
 
-/// Values on the pattern of `a` that are neither symmetric, nor the same all over, nor short.
+/// Values on the pattern of `a` that are not symmetric, not the same at all points, and not short.
 fn irregular(a: &Csr<f64>, step: usize) -> Vec<f64> {
     let changed = |(k, v): (usize, &f64)| v * (1.0 + 1e-3 / (1.0 + ((5 * k + step) % 11) as f64));
     a.values().iter().enumerate().map(changed).collect()
@@ -40,7 +40,7 @@ fn every_format_takes_new_values_and_gives_the_bits_of_a_system_made_anew() {
                 "{format}: {:?}",
                 system(a, format, false).prepare(dev).err()
             );
-            continue; // a size that does not divide the rows
+            continue; // a size that does not divide the number of rows
         };
         for (step, values) in [a.values().to_vec(), irregular(&a, 1), a.values().to_vec(), irregular(&a, 2)]
             .into_iter()
@@ -89,7 +89,7 @@ fn a_format_chosen_automatically_is_left_once_and_memory_does_not_grow() {
     assert_eq!((prepared.format(), dev.mark()), (&format, mark));
     let (x, outcome) = prepared.solve(dev, &b).unwrap();
     assert!(outcome.converged());
-    // Sums over few entries a row are the same in all formats.
+    // Sums over a few entries per row are the same in all formats.
     let other = &mut default_backend().unwrap();
     let fresh = a.with_values(irregular(&a, 9999)).unwrap();
     let fresh = if 9999 % 2 == 0 { fresh } else { a };
@@ -187,7 +187,7 @@ fn a_chosen_preconditioner_gives_way_to_values_it_does_not_take() {
         assert!(!outcome.choices.iter().any(|choice| choice.starts_with("preconditioner multigrid")));
     }
     assert_eq!(dev.mark(), mark);
-    // One that was asked for is not replaced.
+    // A preconditioner that was requested explicitly is not replaced.
     let mut prepared = LinearSystem::new(a.clone()).preconditioner("multigrid").prepare(dev).unwrap();
     assert!(matches!(prepared.update_values(dev, &symmetric(1)), Err(Error::Unsupported { .. })));
 }

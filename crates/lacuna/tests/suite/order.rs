@@ -1,11 +1,11 @@
-//! Systems solved in another order, in a format that was measured, with the adjoint at hand.
+//! Systems solved in another row order, in a measured format, with the adjoint available.
 use lacuna::formats::{Profile, reverse_cuthill_mckee};
 use lacuna::ndarray::{Array2, s};
 use lacuna::prelude::*;
 use lacuna::{Adjoint, tune_format};
 use std::sync::Arc;
 
-/// A grid whose rows follow no rule.
+/// A grid with its rows in irregular order.
 fn scattered() -> Csr<f64> {
     let a: Csr<f64> = Spec::parse("gen:convection:30x20").unwrap().build().unwrap();
     let mut order: Vec<u32> = (0..600).collect();
@@ -26,7 +26,7 @@ fn solutions_are_in_the_order_given() {
             .unwrap();
         let (x, outcome) = system.solve(dev, b.view()).unwrap();
         assert!(outcome.converged());
-        // Strided views, from the solution: nothing is left to do.
+        // Strided views, starting from the solution: no iterations are needed.
         let (mut wide, mut twice) = (Array2::zeros((600, 2)), Array2::zeros((600, 3)));
         twice.column_mut(1).assign(&b);
         wide.column_mut(0).assign(&x);

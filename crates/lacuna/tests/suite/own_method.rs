@@ -1,4 +1,4 @@
-//! Methods of a user's own: functions of about 20 lines, outside the crate of the solvers.
+//! User-defined methods: functions of about 20 lines, outside the solver crate.
 use lacuna::Kind;
 use lacuna::ndarray::arr2;
 use lacuna::prelude::*;

@@ -1,15 +1,16 @@
-//! Real matrices of a folder that `LACUNA_MATRICES` names, with everything left to be chosen: what is solved, and that nothing is said to be
-//! that is not.
+//! Real matrices from the folder named by `LACUNA_MATRICES`, with every choice automatic: which are solved,
+//! and that no outcome claims more than is true.
 use lacuna::Complex64;
 use lacuna::formats::mm;
 use lacuna::prelude::*;
 use lacuna::solvers::residual_norm;
 use std::path::{Path, PathBuf};
 
-/// Rows above which a matrix is left out: minutes in a test.
+/// Matrices with more rows are left out: they take minutes in a test.
 const MOST: usize = 30_000;
 
-/// Matrices that are singular, or of a condition above 1e12, and are not solved; of others none may be missing.
+/// Matrices that may stay unsolved, since they are singular or have a condition number above 1e12. All others
+/// must be solved.
 const UNSOLVED: [&str; 11] = [
     "PGPgiantcompo",
     "cond-mat-2005",
@@ -32,7 +33,8 @@ fn matrices(folder: &Path) -> Vec<PathBuf> {
     paths
 }
 
-/// What is left of `b`, from what was handed back; none where the matrix is not for this test.
+/// Solves the system and checks the residual of the vector returned; `None` if the matrix is not for this
+/// test.
 fn solved<T: Scalar>(path: &Path) -> Option<Outcome> {
     let a: Csr<T> = mm::read_matrix(path, &mm::ReadOptions::default()).unwrap();
     if a.rows() != a.cols() || a.rows() > MOST {

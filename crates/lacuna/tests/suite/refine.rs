@@ -8,7 +8,7 @@ fn norm<T: Scalar>(v: &Array1<T>) -> f64 {
     v.iter().map(|v| v.modulus().powi(2)).sum::<f64>().sqrt()
 }
 
-/// The outcome of a solve, whose residual is what it says.
+/// The outcome of a solve, after checking that its residual is true.
 fn solved<T: Scalar>(text: &str, system: LinearSystem<T>, rtol: f64) -> Outcome {
     let a = Spec::parse(text).unwrap().build::<T>().unwrap();
     let b = Array1::from_iter((0..a.rows()).map(|i| T::from_real(((i * 7) % 11) as f64 - 3.0)));
@@ -55,7 +55,7 @@ fn double_accuracy_with_single_corrections() {
     of::<Complex64>();
 }
 
-/// Numbers that single precision does not have, in `A` and in `b`.
+/// Numbers outside the range of single precision, in `A` and in `b`.
 #[test]
 fn far_from_one() {
     let a = Spec::parse("gen:poisson2d:20x20").unwrap().build::<f64>().unwrap();
@@ -75,7 +75,7 @@ fn far_from_one() {
 
 #[test]
 fn what_single_precision_cannot_correct_is_told_and_x_is_no_worse_than_the_guess() {
-    // A condition of 1e12.
+    // A condition number of 1e12.
     let mut t = Triplets::new(30, 30);
     for i in 0..30 {
         t.push(i, i, 10f64.powf(-0.4 * i as f64));
@@ -113,7 +113,7 @@ fn new_values_guesses_and_cancelling() {
     assert_eq!((outcome.converged(), outcome.iterations), (true, 0));
     assert_eq!(guess, half);
     assert_eq!(dev.mark(), mark);
-    // Thousands of iterations from an answer.
+    // Far from convergence, by thousands of iterations.
     let far = Spec::parse("gen:poisson1d:20000").unwrap().build::<f64>().unwrap();
     let (mut x, b) = (Array1::zeros(far.rows()), Array1::<f64>::ones(far.rows()));
     let mut system = LinearSystem::new(far).preconditioner("none").refine(true).prepare(&mut dev).unwrap();

@@ -1,9 +1,9 @@
-//! Everything that is taken for a vector.
+//! All types accepted as vectors.
 use lacuna::ndarray::{ArrayView1, ArrayViewMut1, s};
 use lacuna::prelude::*;
 use lacuna::{AsVector, AsVectorMut};
 
-/// Where the first element lies.
+/// The address of the first element.
 fn address(b: impl AsVector<f64>) -> *const f64 {
     b.as_vector().as_ptr()
 }

@@ -1,39 +1,41 @@
-//! The Arnoldi process of a GMRES cycle: an orthonormal basis, and the small least-squares problem in cells.
+//! The Arnoldi process of a GMRES cycle: an orthonormal basis, and the small least-squares problem, stored in
+//! cells.
 use super::Options;
 use crate::named::{OptionInfo, Settings};
 use lacuna_engine::{Basis, Cell, Cells, Error, Hessenberg, Pass, Recorder, Result, Scalar, Vector};
 
-/// The longest cycle: its small dense problem takes a million numbers.
+/// The longest cycle; its small dense problem takes a million numbers.
 pub(super) const MOST: usize = 1000;
 
-/// How a new basis vector is made orthogonal to those before it.
+/// How a new basis vector is orthogonalised against those before it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "kebab-case"))]
 pub enum Orthogonalization {
-    /// Classical Gram–Schmidt, and once more where the projection left less than a hundredth of the squared norm: two
-    /// sweeps over the basis, four where orthogonality is at stake. The device decides (Daniel et al. 1976,
+    /// Classical Gram–Schmidt, repeated if the projection left less than a hundredth of the squared norm: two
+    /// sweeps over the basis, four if orthogonality is at risk. The device decides (Daniel et al. 1976,
     /// doi:10.1090/S0025-5718-1976-0431641-8).
     #[default]
     Selective,
-    /// Classical Gram–Schmidt, always twice: as orthogonal as working precision allows (Giraud et al. 2005,
+    /// Classical Gram–Schmidt, always twice: orthogonal to working precision (Giraud et al. 2005,
     /// doi:10.1007/s00211-005-0615-4).
     ClassicalTwice,
-    /// Classical Gram–Schmidt, once: half the traffic; orthogonality is lost like the square of the condition.
+    /// Classical Gram–Schmidt, once: half the traffic; the loss of orthogonality grows with the square of the
+    /// condition number.
     Classical,
-    /// Modified Gram–Schmidt: one vector after the other, so a sum over all elements for each.
+    /// Modified Gram–Schmidt: one vector after another, with one reduction for each.
     Modified,
 }
 
-/// What must be left of a squared norm after one projection: a factor of 10 in the norm costs one digit of
-/// orthogonality.
+/// The fraction of the squared norm that must be left after one projection. A factor of 10 in the norm costs
+/// one digit of orthogonality.
 const KEPT: f64 = 0.01;
 
-/// How a method of this family goes about its cycles.
+/// Parameters of the cycles of the GMRES family.
 #[derive(Clone, Copy, Debug)]
 pub struct Cycle {
     /// Iterations of a cycle, `m`.
     pub restart: usize,
-    /// How the basis is made orthogonal.
+    /// How the basis is orthogonalised.
     pub orthogonalization: Orthogonalization,
 }
 
@@ -52,7 +54,7 @@ impl Cycle {
         about: "selective, classical, classical-twice or modified Gram-Schmidt",
     };
 
-    /// The cycle that a name asks for, which goes before the settings.
+    /// The cycle given by the options in a name, which take precedence over the settings.
     pub(super) fn named(settings: &Settings<'_>, options: &Options) -> Result<Self> {
         use Orthogonalization::{Classical, ClassicalTwice, Modified, Selective};
         let ways = [
@@ -68,13 +70,13 @@ impl Cycle {
         Ok(Cycle { restart, orthogonalization: way })
     }
 
-    /// Columns for a system of `n` unknowns.
+    /// The number of columns for a system of `n` unknowns.
     pub(super) fn columns(&self, n: usize) -> usize {
         self.restart.clamp(1, n.max(1))
     }
 }
 
-/// A cycle: `A V = V H` as it grows, and `min ‖g − H y‖`.
+/// A cycle: the growing relation `A V = V H`, and `min ‖g − H y‖`.
 pub(super) struct Arnoldi<T> {
     /// The basis.
     pub v: Basis<T>,
@@ -82,20 +84,20 @@ pub(super) struct Arnoldi<T> {
     pub small: Hessenberg<T>,
     /// The norm of the vector that becomes the next column.
     pub norm: Cell<T>,
-    /// The squared residual norm by the recurrence, or of the restart.
+    /// The squared residual norm: of the recurrence, or at the restart.
     pub rr: Cell<T>,
     /// The squared residual norm at which the cycle ends.
     pub goal: Cell<T>,
-    /// Of a second projection, before it is added.
+    /// Coefficients of a second projection, before they are added.
     again: Cells<T>,
     way: Orthogonalization,
-    /// The squared norm below which too little of a projected vector is left.
+    /// If the squared norm after the projection is below this, a second projection follows.
     floor: Cell<T>,
     ww: Cell<T>,
 }
 
 impl<T: Scalar> Arnoldi<T> {
-    /// A cycle for `n` unknowns over a basis.
+    /// A cycle over a basis, for `n` unknowns.
     pub(super) fn new(k: &mut Recorder<'_, T>, v: Basis<T>, n: usize, cycle: Cycle) -> Self {
         let (m, way) = (cycle.columns(n), cycle.orthogonalization);
         if m > MOST {
@@ -117,17 +119,18 @@ impl<T: Scalar> Arnoldi<T> {
         Arnoldi { v, small, norm, rr, goal, again, way, floor, ww }
     }
 
-    /// After `pass`, begins a cycle from a vector whose squared norm is `squared`.
+    /// After `pass`, begins a cycle from a vector of squared norm `squared`.
     pub(super) fn begin(&self, pass: Pass<T>, squared: Cell<T>) -> Pass<T> {
         pass.eval(self.norm, squared.sqrt()).eval(self.small.g.at(0), self.norm)
     }
 
-    /// What rides on the product that makes `w`.
+    /// The pass fused with the product that computes `w`.
     pub(super) fn ahead(&self, w: Vector<T>) -> Pass<T> {
         Pass::new("norm_before").dot(self.floor, w, w).eval(self.floor, KEPT * self.floor)
     }
 
-    /// Makes `w` orthogonal to columns 0 to `j`, tells the residual, and leaves where it meets the goal.
+    /// Orthogonalises `w` against columns 0 to `j`, updates the residual norm, and ends the cycle if it meets
+    /// the goal.
     pub(super) fn extend(&self, k: &mut Recorder<'_, T>, j: usize, w: Vector<T>) {
         let Arnoldi { small, norm, rr, ww, .. } = *self;
         let h = Cells::new(small.h.first + (j * (small.m + 1)) as u32, j as u32 + 2, small.h.serial);
@@ -141,7 +144,8 @@ impl<T: Scalar> Arnoldi<T> {
         k.multi_axpy_dot(rotate);
     }
 
-    /// Makes `w` orthogonal to columns 0 to `j`; their coefficients go to `h`, its squared norm to `ww`.
+    /// Orthogonalises `w` against columns 0 to `j`; the coefficients go to `h`, the squared norm of `w` to
+    /// `ww`.
     fn orthogonalize(&self, k: &mut Recorder<'_, T>, [h, again]: [Cells<T>; 2], j: usize, w: Vector<T>) {
         let (v, ww) = (self.v, self.ww);
         let norm = || Pass::new("norm").dot(ww, w, w);

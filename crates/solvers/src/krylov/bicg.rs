@@ -1,16 +1,16 @@
-//! Bi-conjugate gradients, for general square systems whose adjoint is at hand.
+//! Bi-conjugate gradients, for general square systems whose adjoint is available.
 use super::method::{Listed, MethodInfo, Needs};
 use crate::{Method, System};
 use lacuna_engine::{Adjoint, Cell, Pass, Reason, Recorder, Scalar, Vector};
 
 /// Bi-conjugate gradients: the Lanczos process with `A` and `Aᴴ`.
 ///
-/// * Solves: square `A` that knows its adjoint, with an `M` that knows its own, or none. On Hermitian positive definite `A` the
-///   iterates are those of conjugate gradients.
-/// * Cost of an iteration: one product each with `A` and `Aᴴ`, `M` and `Mᴴ`; four sweeps. Storage: 6 vectors, 8 with a
-///   preconditioner.
-/// * Outcome: `Breakdown` where `⟨r̂, M r⟩` or `⟨p̂, A p⟩` vanishes and restarting does not help.
-/// * Differs from the listing: the shadow residual of a restart is the residual.
+/// * Solves: square `A` that provides its adjoint, with an `M` that provides its own, or without one. On
+///   Hermitian positive definite `A` the iterates are those of conjugate gradients.
+/// * Cost of an iteration: one product each with `A`, `Aᴴ`, `M` and `Mᴴ`; four sweeps. Storage: 6 vectors, 8
+///   with a preconditioner.
+/// * Outcome: `Breakdown` if `⟨r̂, M r⟩` or `⟨p̂, A p⟩` vanishes and restarting does not help.
+/// * Differs from the listing: after a restart the shadow residual equals the residual.
 /// * Reference: Fletcher 1976, doi:10.1007/BFb0080116; Jost et al. 2009, section 2, doi:10.1007/978-3-642-03869-3_92.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct BiCg;
@@ -43,7 +43,7 @@ impl<T: Scalar> Method<T> for BiCg {
     }
 }
 
-/// The Lanczos process with `A` and `Aᴴ` that the method walks along, and [`Qmr`](crate::Qmr) with it.
+/// The two-sided Lanczos process with `A` and `Aᴴ`, shared by this method and [`Qmr`](crate::Qmr).
 pub(super) struct Biorthogonal<T> {
     pub(super) r: Vector<T>,
     /// `‖r‖²`
@@ -67,7 +67,7 @@ impl<T: Scalar> Biorthogonal<T> {
         Biorthogonal { r, rr, rh, p, ph, q, qh, z, zh, rho, alpha }
     }
 
-    /// What rides on the product `A x`: the residual and its shadow.
+    /// The pass fused with the product `A x`: the residual and its shadow.
     pub(super) fn residual(&self, s: &System<'_, T>) -> Pass<T> {
         Pass::new("residual").set(self.r, s.b - self.q).set(self.rh, self.r)
     }
@@ -81,7 +81,7 @@ impl<T: Scalar> Biorthogonal<T> {
         s.precondition_adjoint(k, rh, zh, start.then(then));
     }
 
-    /// Records the products of an iteration, and how far it goes.
+    /// Records the products of an iteration, and the step length.
     pub(super) fn multiply(&self, k: &mut Recorder<'_, T>, s: &System<'_, T>) {
         let Biorthogonal { p, ph, q, qh, rho, alpha, .. } = *self;
         let [pq] = k.cells();
@@ -93,14 +93,14 @@ impl<T: Scalar> Biorthogonal<T> {
         k.spmv_dot(&Adjoint(s.a), ph, qh, Pass::nothing());
     }
 
-    /// The step of `x` and of both residuals.
+    /// The update of `x` and of both residuals.
     pub(super) fn step(&self, x: Vector<T>) -> Pass<T> {
         let Biorthogonal { r, rr, rh, p, q, qh, alpha, .. } = *self;
         let step = Pass::new("step").set(x, x + alpha * p).set(r, r - alpha * q);
         step.set(rh, rh - alpha.conj() * qh).dot(rr, r, r)
     }
 
-    /// Records the new directions.
+    /// Records the new search directions.
     pub(super) fn turn(&self, k: &mut Recorder<'_, T>, s: &System<'_, T>) {
         let Biorthogonal { r, rh, p, ph, z, zh, rho, .. } = *self;
         let [next, beta] = k.cells();

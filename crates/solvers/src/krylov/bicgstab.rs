@@ -1,12 +1,12 @@
-//! Stabilised bi-conjugate gradients in four sweeps an iteration, for general square systems.
+//! Stabilised bi-conjugate gradients in four sweeps per iteration, for general square systems.
 use super::method::{Listed, MethodInfo, Needs};
 use crate::{Columns, Method, System};
 use lacuna_engine::{Cell, Pass, Reason, Recorder, Scalar};
 
-/// BiCGStab in four sweeps an iteration: `β = −⟨r₀, A s⟩ / ⟨r₀, A p⟩` is known before the new residual is, so that
-/// all updates share one sweep.
+/// BiCGStab in four sweeps per iteration: `β = −⟨r₀, A s⟩ / ⟨r₀, A p⟩` is known before the new residual, so
+/// that all updates share one sweep.
 ///
-/// * Solves, outcome, and what differs from the textbook: as [`ClassicalBiCgStab`](crate::ClassicalBiCgStab).
+/// * Solves, outcome, and differences from the textbook: as [`ClassicalBiCgStab`](crate::ClassicalBiCgStab).
 /// * Cost of an iteration: two products with `A`, two with `M`; four sweeps. Storage: as [`ClassicalBiCgStab`](crate::ClassicalBiCgStab).
 /// * Reference: Rupp et al. 2016, Algorithm 4, doi:10.1145/2907944.
 #[derive(Clone, Copy, Debug, Default)]
@@ -138,7 +138,7 @@ impl<T: Scalar> Method<T> for BiCgStab {
     }
 }
 
-/// Breakdown where `|⟨r₀, r⟩|² ≤ ε² ‖r₀‖² ‖r‖²`: the directions to come would be rounding errors.
+/// Breakdown if `|⟨r₀, r⟩|² ≤ ε² ‖r₀‖² ‖r‖²`: later directions would consist of rounding errors.
 pub(super) fn orthogonal<T: Scalar>(
     k: &mut Recorder<'_, T>,
     pass: Pass<T>,

@@ -4,12 +4,13 @@ use crate::named::{OptionInfo, Settings};
 use crate::{Method, System};
 use lacuna_engine::{Cell, Formula, Pass, Reason, Recorder, Result, Scalar, Vector};
 
-/// BiCGStab(ℓ): after ℓ steps of bi-conjugate gradients the residual is minimised over ℓ directions at once. For spectra with
-/// large imaginary parts, as under strong convection, where `bicgstab` stalls.
+/// BiCGStab(ℓ): after ℓ steps of bi-conjugate gradients the residual is minimised over ℓ directions at once.
+/// For spectra with large imaginary parts, as from strong convection, on which `bicgstab` stalls.
 ///
-/// * Solves: square `A`, with any preconditioner or none, from the right.
-/// * Cost of an iteration, which is ℓ steps: 2 ℓ products with `A`, 2 ℓ with `M`. Storage: 2 ℓ + 3 vectors, 2 more with a preconditioner.
-/// * Outcome: `Breakdown` where `⟨r₀, A u⟩` or `⟨r₀, r⟩` vanishes and restarting does not help.
+/// * Solves: square `A`, with any preconditioner from the right, or none.
+/// * Cost of an iteration, which is ℓ steps: 2 ℓ products with `A`, 2 ℓ with `M`. Storage: 2 ℓ + 3 vectors, 2
+///   more with a preconditioner.
+/// * Outcome: `Breakdown` if `⟨r₀, A u⟩` or `⟨r₀, r⟩` vanishes and restarting does not help.
 /// * Reference: Sleijpen and Fokkema 1993, the algorithm of section 3, ETNA 1, 11–32.
 #[derive(Clone, Copy, Debug)]
 pub struct BiCgStabL {
@@ -89,8 +90,8 @@ impl<T: Scalar> Method<T> for BiCgStabL {
     }
 }
 
-/// Makes `r[1]` to `r[ℓ]` orthogonal by modified Gram–Schmidt and finds the combination of them that is nearest to `r[0]`:
-/// coefficients `γ`, `γ'` and `γ''` of the listing.
+/// Orthogonalises `r[1]` to `r[ℓ]` by modified Gram–Schmidt and finds the linear combination of them that is
+/// closest to `r[0]`: the coefficients `γ`, `γ'` and `γ''` of the listing.
 fn minimize<T: Scalar>(k: &mut Recorder<'_, T>, r: &[Vector<T>], omega: Cell<T>) -> [Vec<Cell<T>>; 3] {
     let l = r.len() - 1;
     let mut cells = |count: usize| -> Vec<Cell<T>> { (0..count).map(|_| k.cells::<1>()[0]).collect() };

@@ -1,21 +1,22 @@
-//! GMRES with a basis in less precision, restarted.
+//! Restarted GMRES with a basis stored in lower precision.
 use super::arnoldi::{Arnoldi, Cycle, MOST};
 use super::method::{Listed, MethodInfo, Needs, Options};
 use crate::named::Settings;
 use crate::{Method, System};
 use lacuna_engine::{Formula, Pass, Recorder, Result, Scalar};
 
-/// GMRES(m) whose basis is stored in [`Scalar::Narrow`]: `f32` under `f64`, `Complex32` under `Complex64`. All arithmetic stays wide, and so
-/// does the vector that is made orthogonal, so that little more than traffic is lost.
+/// GMRES(m) whose basis is stored in [`Scalar::Narrow`]: `f32` under `f64`, `Complex32` under `Complex64`.
+/// All arithmetic uses the working precision, and the vector being orthogonalised is stored in it too. The
+/// basis moves half the bytes, at little cost in accuracy.
 ///
 /// * Solves: as [`Gmres`](crate::Gmres), preconditioned from the right.
-/// * Cost of an iteration: one product with `A`, one with `M`, and the basis so far read twice or four times in half the bytes. Storage: `m`
-///   narrow vectors and 2 wide ones, 3 with a preconditioner.
+/// * Cost of an iteration: one product with `A`, one with `M`, and the basis so far read two or four times at
+///   half the bytes. Storage: `m` narrow vectors and 2 in working precision, 3 with a preconditioner.
 /// * Outcome: as [`Gmres`](crate::Gmres).
 /// * Reference: Aliaga et al. 2023, doi:10.1177/10943420221115140.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct CbGmres {
-    /// Its cycles.
+    /// The parameters of its cycles.
     pub cycle: Cycle,
 }
 
@@ -68,7 +69,7 @@ impl<T: Scalar> Method<T> for CbGmres {
         });
         k.each(|k| {
             k.steps(m, |k, j| {
-                // What is multiplied is what was stored, so that A V = V H holds for the rounded basis.
+                // The product uses the stored, rounded vector, so that A V = V H holds for the rounded basis.
                 let vj = v.column(j);
                 k.multi_axpy_dot(Pass::new("normalize").set(vj, w / cycle.norm).set(u, vj));
                 s.operate(k, u, t, w, cycle.ahead(w));

@@ -3,13 +3,13 @@ use super::method::{Listed, MethodInfo, Needs};
 use crate::{Columns, Method, System};
 use lacuna_engine::{Pass, Reason, Recorder, Scalar};
 
-/// Conjugate gradients with a single reduction, in two sweeps an iteration: `β` comes from `⟨A p, M A p⟩` before the new residual is known,
-/// so that all three updates share one sweep.
+/// Conjugate gradients with a single reduction, in two sweeps per iteration: `β` is computed from
+/// `⟨A p, M A p⟩` before the new residual is known, so that all three updates share one sweep.
 ///
 /// * Solves: as [`ClassicalCg`](crate::ClassicalCg).
-/// * Cost of an iteration: one product with `A`, one with `M`; two sweeps; without a preconditioner 7 vectors are
-///   moved beside the product's own. Storage: 3 vectors, 5 with a preconditioner.
-/// * Outcome, and what differs from the textbook: as [`ClassicalCg`](crate::ClassicalCg).
+/// * Cost of an iteration: one product with `A`, one with `M`; two sweeps; without a preconditioner 7 vectors
+///   are moved in addition to those of the product. Storage: 3 vectors, 5 with a preconditioner.
+/// * Outcome, and differences from the textbook: as [`ClassicalCg`](crate::ClassicalCg).
 /// * Reference: Chronopoulos and Gear 1989, doi:10.1016/0377-0427(89)90045-9; Rupp et al. 2016, Algorithm 2,
 ///   doi:10.1145/2907944.
 #[derive(Clone, Copy, Debug, Default)]

@@ -4,12 +4,12 @@ use super::method::{Listed, MethodInfo, Needs};
 use crate::{Method, System};
 use lacuna_engine::{Formula, Pass, Reason, Recorder, Scalar};
 
-/// CGS: the polynomial of bi-conjugate gradients, applied twice, without the adjoint.
+/// CGS: applies the polynomial of bi-conjugate gradients twice; needs no adjoint.
 ///
-/// * Solves: square `A`, with any preconditioner or none. Where it converges it is fast; its residual may jump by orders, which
-///   costs digits that a restart from the true residual wins back.
+/// * Solves: square `A`, with any preconditioner or none. It is fast when it converges; its residual may jump
+///   by orders of magnitude, and the digits lost are recovered by a restart from the true residual.
 /// * Cost of an iteration: two products with `A`, two with `M`; four sweeps. Storage: 7 vectors, 9 with a preconditioner.
-/// * Outcome: `Breakdown` where `⟨r₀, A p⟩` or `⟨r₀, r⟩` vanishes and restarting does not help.
+/// * Outcome: `Breakdown` if `⟨r₀, A p⟩` or `⟨r₀, r⟩` vanishes and restarting does not help.
 /// * Reference: Sonneveld 1989, doi:10.1137/0910004.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Cgs;

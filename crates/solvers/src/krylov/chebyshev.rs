@@ -1,18 +1,20 @@
-//! Chebyshev's iteration: conjugate gradients without sums, for spectra that are known.
+//! Chebyshev's iteration: needs bounds on the spectrum in place of reductions.
 use super::method::{Listed, MethodInfo, Needs, Options};
 use super::spectrum::largest_eigenvalue;
 use crate::named::{OptionInfo, Settings};
 use crate::{Method, System};
 use lacuna_engine::{Formula, Pass, Recorder, Result, Scalar};
 
-/// Chebyshev's semi-iteration on an interval that holds the spectrum of `M A`. Its coefficients do not depend on sums over the
-/// vectors; the one sum of an iteration is for the stopping test.
+/// Chebyshev's semi-iteration on an interval that contains the spectrum of `M A`. Its coefficients do not
+/// depend on dot products; the one reduction per iteration is for the stopping test.
 ///
-/// * Solves: `M A` with real positive eigenvalues, as of a Hermitian positive definite `A` and `M`.
-/// * The interval is `low` to `high`; what is not given is estimated: `high` by 20 steps of the power iteration with 10 % of margin,
-///   `low` as `high / ratio`. Eigenvalues below `low` converge slowly, those above `high` diverge.
-/// * Cost of an iteration: one product with `A`, one with `M`; two sweeps. Storage: 3 vectors, 4 with a preconditioner, and as many for the estimate.
-/// * Outcome: `Diverged` where an eigenvalue lies far outside.
+/// * Solves: `M A` with real positive eigenvalues, as for Hermitian positive definite `A` and `M`.
+/// * The interval is `low` to `high`. A missing bound is estimated: `high` by 20 steps of the power iteration
+///   with a margin of 10 %, `low` as `high / ratio`. Eigenvalues below `low` converge slowly, those above
+///   `high` diverge.
+/// * Cost of an iteration: one product with `A`, one with `M`; two sweeps. Storage: 3 vectors, 4 with a
+///   preconditioner, and the same number again for the estimate.
+/// * Outcome: `Diverged` if an eigenvalue lies far outside the interval.
 /// * Reference: Golub and Varga 1961, doi:10.1007/BF01386013; Saad 2003, Algorithm 12.1, doi:10.1137/1.9780898718003.
 #[derive(Clone, Copy, Debug)]
 pub struct ChebyshevIteration {
@@ -20,7 +22,7 @@ pub struct ChebyshevIteration {
     pub low: Option<f64>,
     /// The largest, if known.
     pub high: Option<f64>,
-    /// `high / low` where `low` is not known.
+    /// `high / low`, used if `low` is not known.
     pub ratio: f64,
 }
 

@@ -9,10 +9,11 @@ use lacuna_engine::{Pass, Reason, Recorder, Scalar};
 /// * Solves: square `A`, with any preconditioner or none.
 /// * Cost of an iteration: two products with `A`, two with `M`; five sweeps. Storage: 6 vectors, 8 with a
 ///   preconditioner.
-/// * Outcome: `Breakdown` where `⟨r₀, A p⟩` or `⟨r₀, r⟩` vanishes and restarting from the true residual makes no
+/// * Outcome: `Breakdown` if `⟨r₀, A p⟩` or `⟨r₀, r⟩` vanishes and restarting from the true residual makes no
 ///   progress.
-/// * Differs from the textbook: `ω = 0` where `A s = 0`, so that a lucky breakdown ends as convergence; restarts
-///   with a new `r₀` where `r` has become orthogonal to it; meeting the tolerance leads to the true residual.
+/// * Differs from the textbook: `ω = 0` if `A s = 0`, so that a lucky breakdown ends as convergence; restarts
+///   with a new `r₀` if `r` has become orthogonal to it; when the tolerance is met, the true residual is
+///   computed.
 /// * Reference: van der Vorst 1992, doi:10.1137/0913035; Rupp et al. 2016, Algorithm 3, doi:10.1145/2907944.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ClassicalBiCgStab;

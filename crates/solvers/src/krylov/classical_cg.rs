@@ -6,11 +6,11 @@ use lacuna_engine::{Pass, Reason, Recorder, Scalar};
 /// Conjugate gradients as Hestenes and Stiefel wrote them.
 ///
 /// * Solves: Hermitian positive definite `A`, with a Hermitian positive definite preconditioner or none.
-/// * Cost of an iteration: one product with `A`, one with `M`; three sweeps; without a preconditioner 9 vectors are
-///   moved beside the product's own. Storage: 3 vectors, 4 with a preconditioner.
-/// * Outcome: `IndefiniteOperator` where `⟨p, A p⟩ ≤ 0`, `IndefinitePreconditioner` where `⟨r, M r⟩ ≤ 0`.
-/// * Differs from the textbook: meeting the tolerance leads to the true residual, from which the method starts
-///   again where that does not meet it.
+/// * Cost of an iteration: one product with `A`, one with `M`; three sweeps; without a preconditioner 9
+///   vectors are moved in addition to those of the product. Storage: 3 vectors, 4 with a preconditioner.
+/// * Outcome: `IndefiniteOperator` if `⟨p, A p⟩ ≤ 0`, `IndefinitePreconditioner` if `⟨r, M r⟩ ≤ 0`.
+/// * Differs from the textbook: when the tolerance is met, the true residual is computed; if that does not
+///   meet it, the method restarts from it.
 /// * Reference: Hestenes and Stiefel 1952, doi:10.6028/jres.049.044; Rupp et al. 2016, Algorithm 1,
 ///   doi:10.1145/2907944.
 #[derive(Clone, Copy, Debug, Default)]

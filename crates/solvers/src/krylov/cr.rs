@@ -3,13 +3,14 @@ use super::method::{Listed, MethodInfo, Needs};
 use crate::{Method, System};
 use lacuna_engine::{Pass, Reason, Recorder, Scalar};
 
-/// Conjugate residuals: as conjugate gradients, but the residual itself shrinks at every step.
+/// Conjugate residuals: like conjugate gradients, but the norm of the residual itself decreases at every
+/// step.
 ///
 /// * Solves: Hermitian `A`, definite or mildly indefinite, with a Hermitian positive definite `M` or none.
 /// * Cost of an iteration: one product with `A`, one with `M`; three sweeps. Storage: 4 vectors, 6 with a preconditioner.
-/// * Outcome: `IndefinitePreconditioner` where `⟨A p, M A p⟩` is not positive; `Breakdown` where `⟨r, A r⟩` vanishes, as it
-///   may on an indefinite matrix, for which [`MinRes`](crate::MinRes) is safer.
-///   It begins anew from the true residual whenever that has fallen by half the digits there are.
+/// * Outcome: `IndefinitePreconditioner` if `⟨A p, M A p⟩` is not positive; `Breakdown` if `⟨r, A r⟩`
+///   vanishes, as may happen on an indefinite matrix, for which [`MinRes`](crate::MinRes) is safer.
+/// * Restarts from the true residual whenever that has fallen by half the working digits.
 /// * Reference: Stiefel 1955, doi:10.1007/BF02564277; Saad 2003, Algorithm 6.20, doi:10.1137/1.9780898718003.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Cr;
@@ -46,7 +47,7 @@ impl<T: Scalar> Method<T> for Cr {
         let ahead = ahead.stop_if(zw.is_zero(), Reason::Breakdown("<r, A r>")).eval(alpha, zw / qmq);
         let step = Pass::new("step").set(x, x + alpha * p).set(r, r - alpha * q);
         let step = if s.m.is_some() { step.set(z, z - alpha * mq) } else { step };
-        // Rounding has by then put as much into the recurrences as is left of the residual.
+        // By then the rounding errors in the recurrences are as large as the residual.
         let step = s.count(step.dot(rr, r, r), rr).leave_if(rr.le(worn));
         let along = Pass::new("along").dot(next, z, w).eval(beta, next / zw).eval(zw, next);
         let turn = Pass::new("turn").set(p, z + beta * p).set(q, w + beta * q);

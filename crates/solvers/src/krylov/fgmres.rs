@@ -1,20 +1,21 @@
-//! GMRES for preconditioners that change, restarted.
+//! Restarted GMRES for preconditioners that change from step to step.
 use super::arnoldi::{Arnoldi, Cycle, MOST};
 use super::method::{Listed, MethodInfo, Needs, Options};
 use crate::named::Settings;
 use crate::{Method, System};
 use lacuna_engine::{Pass, Recorder, Result, Scalar};
 
-/// Flexible GMRES(m): keeps `M v` of every step beside the basis, so that `M` may change from step to step.
+/// Flexible GMRES(m): stores `M v` of every step in addition to the basis, so that `M` may change from step
+/// to step.
 ///
-/// * Solves: square `A`, with any preconditioner or none; for one that is not linear, or is rounded.
+/// * Solves: square `A`, with any preconditioner or none; meant for one that is not linear, or is rounded.
 /// * Cost of an iteration: as [`Gmres`](crate::Gmres). Storage: `2 m + 1` vectors; without a preconditioner it is
 ///   [`Gmres`](crate::Gmres).
 /// * Outcome: as [`Gmres`](crate::Gmres).
 /// * Reference: Saad 1993, doi:10.1137/0914028.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct FGmres {
-    /// Its cycles.
+    /// The parameters of its cycles.
     pub cycle: Cycle,
 }
 

@@ -1,10 +1,10 @@
-//! Conjugate gradients for preconditioners that are not quite the same at every step.
+//! Conjugate gradients for preconditioners that vary slightly from step to step.
 use super::method::{Listed, MethodInfo, Needs};
 use crate::{Method, System};
 use lacuna_engine::{Pass, Reason, Recorder, Scalar};
 
-/// Flexible conjugate gradients: the new direction is made conjugate to the last by a product of its own, so that `M` may
-/// change from step to step, be slightly unsymmetric, or be rounded.
+/// Flexible conjugate gradients: an extra dot product makes the new direction conjugate to the last, so that
+/// `M` may change from step to step, be slightly nonsymmetric, or be rounded.
 ///
 /// * Solves: Hermitian positive definite `A`, with an `M` that is positive definite and nearly linear, or none.
 /// * Cost of an iteration: one product with `A`, one with `M`; four sweeps. Storage: 3 vectors, 4 with a preconditioner.

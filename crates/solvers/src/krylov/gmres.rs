@@ -5,7 +5,7 @@ use crate::named::{OptionInfo, Settings};
 use crate::{Method, System};
 use lacuna_engine::{Formula, Pass, Recorder, Result, Scalar};
 
-/// The side from which the preconditioner works.
+/// The side on which the preconditioner is applied.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "kebab-case"))]
 pub enum Side {
@@ -19,18 +19,19 @@ pub enum Side {
 /// GMRES(m).
 ///
 /// * Solves: square `A`, with any preconditioner or none.
-/// * Cost of an iteration: one product with `A`, one with `M`, and the basis so far read twice, or four times where it
-///   is made orthogonal twice. Storage: `m + 2` vectors, one more with a preconditioner.
-/// * The Hessenberg matrix, its rotations and the small triangular system stay on the device; a cycle ends as soon
-///   as the recurrence meets the tolerance. The host waits for nothing.
-/// * Outcome: `Stagnated` where a whole cycle does not reduce the true residual; what it added is taken back. On a singular matrix, directions that
-///   only rounding errors tell apart are left out of the correction.
+/// * Cost of an iteration: one product with `A`, one with `M`, and the basis so far read twice, or four times
+///   if the vector is orthogonalised twice. Storage: `m + 2` vectors, one more with a preconditioner.
+/// * The Hessenberg matrix, its rotations and the small triangular system stay on the device; a cycle ends as
+///   soon as the recurrence meets the tolerance. The host never waits.
+/// * Outcome: `Stagnated` if a whole cycle does not reduce the true residual; the correction of that cycle is
+///   undone. On a singular matrix, directions that differ only by rounding errors are left out of the
+///   correction.
 /// * Reference: Saad and Schultz 1986, doi:10.1137/0907058; Rupp et al. 2016, Algorithm 5, doi:10.1145/2907944.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Gmres {
-    /// Its cycles.
+    /// The parameters of its cycles.
     pub cycle: Cycle,
-    /// Where the preconditioner goes.
+    /// The side of the preconditioner.
     pub side: Side,
 }
 

@@ -5,19 +5,20 @@ use crate::named::{OptionInfo, Settings};
 use crate::{Method, System};
 use lacuna_engine::{Cell, Expr, Formula, Pass, Reason, Recorder, Result, Scalar};
 
-/// The smallest cosine between `A v` and `r` at which the residual is shortened by `ω` as it is.
+/// If the cosine of the angle between `A v` and `r` is smaller than this, `ω` is enlarged.
 const COSINE: f64 = 0.7;
 
-/// IDR(s) with bi-orthogonal vectors: residuals in spaces that shrink by s dimensions every s + 1 products.
+/// IDR(s) with bi-orthogonal vectors: residuals lie in spaces whose dimension shrinks by s every s + 1
+/// products.
 ///
-/// * Solves: square `A`, with any preconditioner or none, from the right. Near GMRES in products, at the cost of a short
-///   recurrence; robust under strong convection.
-/// * Cost of an iteration, which is one product with `A` and one with `M`: about `2 s + 4` vectors moved. Storage: `3 s + 2` vectors, one more
-///   with a preconditioner. A run of the program is s + 1 iterations.
-/// * Outcome: `Breakdown` where a pivot `⟨p, g⟩` or `ω` vanishes and restarting does not help.
-/// * The shadow vectors are fixed: numbers by a hash of the row, the same on every device.
-/// * Differs from the listing: a new vector is made orthogonal to all shadow vectors in one sweep, the coefficients by substitution in
-///   the small triangular matrix.
+/// * Solves: square `A`, with any preconditioner from the right, or none. Needs nearly as few products as
+///   GMRES, with a short recurrence; robust under strong convection.
+/// * Cost of an iteration, which is one product with `A` and one with `M`: about `2 s + 4` vectors moved.
+///   Storage: `3 s + 2` vectors, one more with a preconditioner. A run of the program is s + 1 iterations.
+/// * Outcome: `Breakdown` if a pivot `⟨p, g⟩` or `ω` vanishes and restarting does not help.
+/// * The shadow vectors are fixed: a hash of the row, the same on every device.
+/// * Differs from the listing: a new vector is orthogonalised against all shadow vectors in one sweep, with
+///   coefficients by substitution in the small triangular matrix.
 /// * Reference: van Gijzen and Sonneveld 2011, Algorithm 913, doi:10.1145/2049662.2049667.
 #[derive(Clone, Copy, Debug)]
 pub struct Idr {
@@ -88,7 +89,8 @@ impl<T: Scalar> Method<T> for Idr {
                 let direction = (j..s).fold(omega * mv, |sum, i| sum + c[i] * u[i]);
                 sys.precondition(k, v, mv, Pass::new("direction").set(u[j], direction));
                 let meet = (0..s).fold(Pass::new("meet"), |pass, i| pass.dot(h[i], p[i], g[j]));
-                // Orthogonal to the shadow vectors before, and what is left along the others.
+                // Coefficients against the earlier shadow vectors, and the remaining products with the
+                // others.
                 let meet = (0..j).fold(meet, |pass, i| {
                     let rest = (0..i).fold(Formula::from(h[i]), |rest, l| rest - alpha[l] * m[i][l]);
                     pass.eval(alpha[i], rest / m[i][i])

@@ -4,17 +4,18 @@ use super::*;
 use crate::named::{Settings, name_of, unknown};
 use lacuna_engine::{Result, Scalar, compiled_here};
 
-/// Makes the list and the function that finds in it, from one line for each.
+/// Defines the list and the lookup function, from one line per method.
 macro_rules! methods {
     ($($kind:ident),* $(,)?) => {
         /// Every method, by name.
         pub const METHODS: &[MethodInfo] = &[$($kind::INFO),*];
 
-        /// The method of a name with options, `NAME:key=value,…`, which go before the settings.
+        /// The method given by a name with options, `NAME:key=value,…`. Options in the name take precedence
+        /// over the settings.
         ///
         /// # Errors
-        /// [`Error::Argument`](lacuna_engine::Error::Argument) where there is none of that name, with the names there are; for a
-        /// key it does not have, with those it has; for a value that is none.
+        /// [`Error::Argument`](lacuna_engine::Error::Argument) for an unknown name, with the names there are;
+        /// for an unknown key, with the keys of that method; for an invalid value.
         pub fn method<T: Scalar>(text: &str, options: &Options) -> Result<Box<dyn Method<T>>> {
             compiled_here!(T, |text: &str, options: &Options| -> Result<Box<dyn Method<T>>> {
                 let name = name_of(text);

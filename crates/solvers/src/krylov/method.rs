@@ -1,14 +1,14 @@
-//! What a method is, and the options that methods share.
+//! The interface of a method, and the options that methods share.
 use super::{Orthogonalization, Side};
 use crate::named::{OptionInfo, Settings};
 use crate::{Columns, PrecondInfo, System, preconditioner};
 use lacuna_engine::{Recorder, Result, Scalar};
 
-/// A method: what records a solve.
+/// A method: records the operations of a solve.
 ///
 /// A method of your own is a closure: `|k: &mut Recorder<f64>, s: &System<f64>| { … }` is one.
 pub trait Method<T: Scalar>: Send {
-    /// What it goes by and what it needs. Provided: `custom`, which needs a square operator.
+    /// Its name and what it needs. Provided: `custom`, which needs a square operator.
     fn info(&self) -> &'static MethodInfo {
         &MethodInfo::CUSTOM
     }
@@ -16,31 +16,34 @@ pub trait Method<T: Scalar>: Send {
     fn name(&self) -> &'static str {
         self.info().name
     }
-    /// Records the solve of a system: scratch vectors and cells, the restart section, the iteration.
+    /// Records a solve: scratch vectors and cells, the restart section, the iteration.
     fn record(&self, k: &mut Recorder<'_, T>, s: &System<'_, T>);
-    /// Records the solve of several right-hand sides at once, where the method can: returns whether it did. Provided: it cannot.
+    /// Records a solve for several right-hand sides at once. Returns whether the method supports this.
+    /// Provided: it does not.
     fn record_columns(&self, _: &mut Recorder<'_, T>, _: &Columns<'_, T>) -> bool {
         false
     }
-    /// The factor of the squared true residual between two confirmations that counts as progress.
+    /// The reduction of the squared true residual between two confirmations that counts as progress, as a
+    /// factor.
     fn shrink(&self) -> f64 {
         0.25
     }
-    /// Whether it calls [`System::keep`] after its confirmations, for which it gets a vector: for a method that confirms often.
+    /// Whether it calls [`System::keep`] after its confirmations, which takes an extra vector. For methods
+    /// that confirm often.
     fn keeps_best(&self) -> bool {
         false
     }
-    /// Whether it records products with `Aᴴ`, so that the operator must know its adjoint.
+    /// Whether it records products with `Aᴴ`; the operator must then provide its adjoint.
     fn needs_adjoint(&self) -> bool {
         self.info().adjoint
     }
-    /// Whether it solves `min ‖b − A x‖` for a matrix of any shape: the residual that is confirmed, counted and told is that of the
-    /// normal equations then, `‖Aᴴ (b − A x)‖` relative to `‖Aᴴ b‖`.
+    /// Whether it solves `min ‖b − A x‖` for a matrix of any shape. The residual that is confirmed, counted
+    /// and reported is then that of the normal equations, `‖Aᴴ (b − A x)‖` relative to `‖Aᴴ b‖`.
     fn least_squares(&self) -> bool {
         self.info().least_squares()
     }
-    /// The name of the form that goes on where this one stopped although the operator is what it needs: the textbook's, whose
-    /// recurrences rounding takes longer to break.
+    /// The name of the variant that continues if this method stopped although the operator meets its needs:
+    /// the textbook's, whose recurrences are less sensitive to rounding.
     fn fallback(&self) -> Option<&'static str> {
         None
     }
@@ -56,11 +59,11 @@ impl<T: Scalar, F: Fn(&mut Recorder<'_, T>, &System<'_, T>) + Send> Method<T> fo
 #[derive(Clone, Copy, Debug, Default)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(default))]
 pub struct Options {
-    /// Iterations of a GMRES cycle; 30 where not given.
+    /// Iterations of a GMRES cycle; 30 by default.
     pub restart: Option<usize>,
-    /// How GMRES makes its basis orthogonal.
+    /// How GMRES orthogonalises its basis.
     pub orthogonalization: Orthogonalization,
-    /// Where GMRES puts the preconditioner.
+    /// The side on which GMRES applies the preconditioner.
     pub side: Side,
 }
 
@@ -69,7 +72,7 @@ pub struct Options {
 pub enum Needs {
     /// It must be Hermitian and positive definite, and so must the preconditioner.
     PositiveDefinite,
-    /// It must be Hermitian, and the preconditioner positive definite too.
+    /// It must be Hermitian; the preconditioner must be Hermitian positive definite.
     Hermitian,
     /// It must be square.
     Square,
@@ -80,20 +83,20 @@ pub enum Needs {
 /// A method in the list.
 #[derive(Clone, Copy, Debug)]
 pub struct MethodInfo {
-    /// The name it goes by.
+    /// Its name.
     pub name: &'static str,
-    /// What it is for, in a line.
+    /// Its purpose, in one line.
     pub about: &'static str,
     /// What it needs of the operator.
     pub needs: Needs,
-    /// Whether it needs products with `Aᴴ`, and with `Mᴴ` where there is a preconditioner.
+    /// Whether it needs products with `Aᴴ`, and with `Mᴴ` if there is a preconditioner.
     pub adjoint: bool,
     /// Its options, for `NAME:key=value,…`.
     pub options: &'static [OptionInfo],
 }
 
 impl MethodInfo {
-    /// Of a method that stands in no list.
+    /// The entry of a method that is in no list.
     const CUSTOM: Self = MethodInfo {
         name: "custom",
         about: "a method of one's own",
@@ -114,8 +117,8 @@ impl MethodInfo {
     pub fn least_squares(&self) -> bool {
         self.needs == Needs::Nothing
     }
-    /// Whether a preconditioner of the list has what the method needs of it: its adjoint where it needs that. Methods for least
-    /// squares take none.
+    /// Whether a preconditioner of the list provides what the method needs: its adjoint, if the method uses
+    /// adjoints. Least-squares methods take no preconditioner.
     pub fn takes(&self, precond: &PrecondInfo) -> bool {
         if self.least_squares() {
             return precond.name == "none";
@@ -125,12 +128,12 @@ impl MethodInfo {
     }
 }
 
-/// A method that stands in the list.
+/// A method in the list.
 pub(super) trait Listed: Default {
     /// Its entry.
     const INFO: MethodInfo;
 
-    /// The method with the options of a name, which go before the settings.
+    /// The method with the options of a name, which take precedence over the settings.
     fn named(_: &Settings<'_>, _: &Options) -> Result<Self> {
         Ok(Self::default())
     }

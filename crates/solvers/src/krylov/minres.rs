@@ -3,13 +3,14 @@ use super::method::{Listed, MethodInfo, Needs};
 use crate::{Method, System};
 use lacuna_engine::{Formula, Pass, Reason, Recorder, Scalar};
 
-/// MINRES: the smallest residual over the Krylov space, by a three-term recurrence.
+/// MINRES: minimises the residual over the Krylov space by a three-term recurrence.
 ///
-/// * Solves: Hermitian `A`, indefinite or singular but consistent, with a Hermitian positive definite `M` or none.
+/// * Solves: Hermitian `A`, possibly indefinite, or singular but consistent, with a Hermitian positive
+///   definite `M` or none.
 /// * Cost of an iteration: one product with `A`, one with `M`; three sweeps. Storage: 5 vectors, 7 with a preconditioner.
 /// * The recurrence follows `‖r‖` in the norm of `M`, scaled by its ratio to `‖r‖` at the last restart.
-/// * Outcome: `IndefinitePreconditioner` where `⟨v, M v⟩` is negative; `Breakdown` where the projected matrix becomes
-///   singular and a restart does not help, as on a singular inconsistent system.
+/// * Outcome: `IndefinitePreconditioner` if `⟨v, M v⟩` is negative; `Breakdown` if the projected matrix
+///   becomes singular and a restart does not help, as on a singular inconsistent system.
 /// * Reference: Paige and Saunders 1975, doi:10.1137/0712047; Elman, Silvester and Wathen 2014, Algorithm 4.1,
 ///   doi:10.1093/acprof:oso/9780199678792.001.0001.
 #[derive(Clone, Copy, Debug, Default)]
@@ -59,7 +60,7 @@ impl<T: Scalar> Method<T> for MinRes {
             sys.precondition(k, vs[0], zs[0], start);
         });
         k.each(|k| {
-            // The new vectors take the places of those before the last, so that places repeat after two iterations.
+            // The new vectors overwrite the second to last, so that the storage repeats every two iterations.
             for j in [0, 1] {
                 let [v, v_new, w, w_new, z, z_new] = [vs[j], vs[1 - j], ws[j], ws[1 - j], zs[j], zs[1 - j]];
                 let along = Pass::new("along").dot(delta, z, y).eval(delta, delta / (gamma * gamma));

@@ -1,4 +1,4 @@
-//! The methods: a file each, and the list that they are found in.
+//! The Krylov methods, one file each, and the list of them by name.
 mod arnoldi;
 mod bicg;
 mod bicgstab;

@@ -1,16 +1,16 @@
-//! Pipelined conjugate gradients: the sums of an iteration do not wait for its product.
+//! Pipelined conjugate gradients: the reductions of an iteration do not wait for its product.
 use super::method::{Listed, MethodInfo, Needs};
 use crate::{Method, System};
 use lacuna_engine::{Formula, Pass, Reason, Recorder, Scalar};
 
-/// Pipelined conjugate gradients: recurrences for `A p`, `M A p` and `A M A p`, so that the product of an iteration and its sums are of
-/// each other independent.
+/// Pipelined conjugate gradients: with recurrences for `A p`, `M A p` and `A M A p`, the product of an
+/// iteration and its reductions are independent of each other.
 ///
-/// * Solves: as [`ClassicalCg`](crate::ClassicalCg). More recurrences lose more digits: it begins anew from the true residual
-///   whenever that has fallen by half the digits there are.
+/// * Solves: as [`ClassicalCg`](crate::ClassicalCg). More recurrences lose more digits: the method restarts
+///   from the true residual whenever that has fallen by half the working digits.
 /// * Cost of an iteration: one product with `A`, one with `M`; two sweeps. Storage: 6 vectors, 9 with a preconditioner.
-/// * Outcome: as [`ClassicalCg`](crate::ClassicalCg), but `Breakdown` where the recurrence for `⟨p, A p⟩` is not positive: rounding alone may
-///   do that.
+/// * Outcome: as [`ClassicalCg`](crate::ClassicalCg), but `Breakdown` if the recurrence for `⟨p, A p⟩` is not
+///   positive, since rounding alone may cause that.
 /// * Reference: Ghysels and Vanroose 2014, Algorithm 4, doi:10.1016/j.parco.2013.06.001.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct PipelinedCg;

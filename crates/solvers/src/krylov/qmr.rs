@@ -1,17 +1,19 @@
-//! Quasi-minimal residuals, for general square systems whose adjoint is at hand.
+//! Quasi-minimal residuals, for general square systems whose adjoint is available.
 use super::bicg::Biorthogonal;
 use super::method::{Listed, MethodInfo, Needs};
 use crate::{Method, System};
 use lacuna_engine::{Formula, Pass, Recorder, Scalar};
 
-/// QMR without look-ahead, as the smoothed iterates of bi-conjugate gradients: `x` is an average of theirs with the weights
-/// `1 / ‖r‖²`, so that its residual falls almost evenly where theirs jumps.
+/// QMR without look-ahead, computed by smoothing the iterates of bi-conjugate gradients: `x` is their average
+/// with the weights `1 / ‖r‖²`, so that its residual decreases almost smoothly where theirs jumps.
 ///
 /// * Solves: as [`BiCg`](crate::BiCg).
-/// * Cost of an iteration: as [`BiCg`](crate::BiCg), and one sweep. Storage: 8 vectors, 10 with a preconditioner.
-/// * Outcome: as [`BiCg`](crate::BiCg). It begins anew from the true residual whenever that has fallen by half the digits there are.
-/// * Reference: Freund and Nachtigal 1991, doi:10.1007/BF01385726; as smoothing: Zhou and Walker 1994, Algorithm 3.2.2 and theorem 3.2,
-///   doi:10.1137/0915021.
+/// * Cost of an iteration: as [`BiCg`](crate::BiCg), and one more sweep. Storage: 8 vectors, 10 with a
+///   preconditioner.
+/// * Outcome: as [`BiCg`](crate::BiCg). Restarts from the true residual whenever that has fallen by half the
+///   working digits.
+/// * Reference: Freund and Nachtigal 1991, doi:10.1007/BF01385726; as smoothing: Zhou and Walker 1994,
+///   Algorithm 3.2.2 and Theorem 3.2, doi:10.1137/0915021.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Qmr;
 
@@ -38,9 +40,9 @@ impl<T: Scalar> Method<T> for Qmr {
 
         let one = || Formula::value(T::one());
         let residual = s.confirm(to.residual(s).set(u, r).set(y, x).dot(uu, r, r), uu);
-        // What is averaged is worth little once the recurrences have lost half their digits.
+        // The average gains little once the recurrences have lost half their digits.
         let start = Pass::new("weights").eval(weights, one() / uu).eval(worn, T::EPSILON * uu);
-        // Where ‖r‖² vanishes, the share is 1.
+        // If ‖r‖² vanishes, the weight of the new iterate is 1.
         let weigh = Pass::new("weigh")
             .eval(rr, rr.max(T::TINY))
             .eval(weights, weights + one() / rr)

@@ -5,13 +5,15 @@ use crate::named::{OptionInfo, Settings};
 use crate::{Method, System};
 use lacuna_engine::{Formula, Pass, Recorder, Result, Scalar};
 
-/// `x ← x + ω M (b − A x)`; without a preconditioner `ω` is divided by an estimate of the largest eigenvalue. With the preconditioner `jacobi` it is Jacobi's method, with `sor` that of Gauss and Seidel,
-/// with `amg` multigrid on its own.
+/// `x ← x + ω M (b − A x)`; without a preconditioner `ω` is divided by an estimate of the largest eigenvalue.
+/// With the preconditioner `jacobi` this is Jacobi's method, with `sor` the Gauss–Seidel method,
+/// with `amg` multigrid as a solver.
 ///
-/// * Solves: square `A` where the spectral radius of `I − ω M A` is below 1.
-/// * Cost of an iteration: one product with `A`, one with `M`; two sweeps. Storage: 3 vectors; without a preconditioner 2, and 3 for the estimate. The
-///   residual is the true one at every step.
-/// * Outcome: `Diverged` where the radius is above 1; `Limit` after so many steps as it takes elsewhere one.
+/// * Solves: square `A` such that the spectral radius of `I − ω M A` is below 1.
+/// * Cost of an iteration: one product with `A`, one with `M`; two sweeps. Storage: 3 vectors; without a
+///   preconditioner 2, and 3 for the estimate. The residual is the true one at every step.
+/// * Outcome: `Diverged` if the radius is above 1; `Limit` is common, since the method needs many more
+///   iterations than a Krylov method.
 /// * Reference: Saad 2003, section 4.1, doi:10.1137/1.9780898718003; Jost et al. 2009, section 2,
 ///   doi:10.1007/978-3-642-03869-3_92.
 #[derive(Clone, Copy, Debug)]

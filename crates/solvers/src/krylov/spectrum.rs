@@ -1,9 +1,9 @@
-//! What methods need to know of a spectrum, and vectors that look random and are the same everywhere.
+//! An estimate of the largest eigenvalue, and pseudo-random vectors that are the same on every device.
 use crate::System;
 use crate::hashed::hashed;
 use lacuna_engine::{Cell, Pass, Recorder, Scalar, Vector};
 
-/// Steps of the power iteration that the largest eigenvalue is estimated by, and the margin that is added.
+/// Steps of the power iteration that estimates the largest eigenvalue, and the margin that is added.
 const STEPS: usize = 20;
 const MARGIN: f64 = 1.1;
 
@@ -12,7 +12,7 @@ pub(super) fn hashed_vector<T: Scalar>(k: &mut Recorder<'_, T>, n: usize, number
     k.vector_of(&(0..n).map(|row| T::from_real(hashed(row, number))).collect::<Vec<_>>())
 }
 
-/// Records the estimate of the largest eigenvalue of `M A` in modulus, margin included.
+/// Records the estimate of the largest eigenvalue of `M A` by modulus, including the margin.
 pub(super) fn largest_eigenvalue<T: Scalar>(k: &mut Recorder<'_, T>, s: &System<'_, T>, high: Cell<T>) {
     let (start, [v, q]) = (hashed_vector(k, s.n(), 0), k.vectors(s.n()));
     let z = s.preconditioned(k, q);

@@ -4,13 +4,13 @@ use super::method::{Listed, MethodInfo, Needs};
 use crate::{Method, System};
 use lacuna_engine::{Formula, Pass, Reason, Recorder, Scalar};
 
-/// TFQMR: conjugate gradients squared, with the quasi-minimal residual over its half steps.
+/// TFQMR: conjugate gradients squared with quasi-minimal residual smoothing over its half steps.
 ///
 /// * Solves: square `A`, with any preconditioner or none.
 /// * Cost of an iteration, which is two half steps: two products with `A`, two with `M`; five sweeps. Storage: 6 vectors, 7 with a
 ///   preconditioner.
-/// * The recurrence follows a bound of the residual, `τ √(2 k + 1)` after `k` iterations.
-/// * Outcome: `Breakdown` where `⟨r₀, A u⟩` or `⟨r₀, w⟩` vanishes and restarting does not help.
+/// * The recurrence follows an upper bound on the residual, `τ √(2 k + 1)` after `k` iterations.
+/// * Outcome: `Breakdown` if `⟨r₀, A u⟩` or `⟨r₀, w⟩` vanishes and restarting does not help.
 /// * Reference: Freund 1993, Algorithm 5.1, doi:10.1137/0914029; Saad 2003, Algorithm 7.8, doi:10.1137/1.9780898718003.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct TfQmr;

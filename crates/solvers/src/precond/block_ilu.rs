@@ -9,22 +9,23 @@ use lacuna_formats::factor::{Pivots, ilu0};
 use lacuna_formats::{Csr, Permutation, parts};
 use std::borrow::Cow;
 
-/// `M = (L U)⁻¹` with `L U ≈` the blocks on the diagonal of `A`, entries between blocks left out: boxes of so many cells of a grid
-/// of 5 or 7 points, else compact parts of so many rows, factored without fill.
+/// `M = (L U)⁻¹` with `L U ≈` the diagonal blocks of `A`; entries between blocks are left out. Blocks are
+/// boxes of `size` cells of a grid with a stencil of 5 or 7 points, otherwise compact sets of `size` rows,
+/// factored without fill.
 ///
-/// * Needs: as [`Ilu0`](super::Ilu0). `M` is Hermitian, up to rounding, where the matrix is.
-/// * Cost of an application: two triangular solves with the entries inside blocks; blocks need nothing of each other, so that
-///   there are few levels. Storage: these entries, and a vector. A polynomial on top (`order=1`) makes up for what is left
-///   out: see [`Polynomial`](super::Polynomial).
-/// * Set-up: one thread. New values: the same again.
+/// * Needs: as [`Ilu0`](super::Ilu0). `M` is Hermitian, up to rounding, if the matrix is.
+/// * Cost of an application: two triangular solves with the entries inside blocks; blocks are independent, so
+///   that there are few levels. Storage: these entries, and a vector. A polynomial on top (`order=1`)
+///   compensates for the entries left out: see [`Polynomial`](super::Polynomial).
+/// * Set-up: one thread. New values: the same cost again.
 /// * Reference: Wang, Klie, Parashar and Sudan 2009, doi:10.1007/978-3-642-01973-9_99.
 #[derive(Clone, Copy, Debug)]
 pub struct BlockIlu {
     /// Rows of a block.
     pub size: usize,
-    /// What is done about pivots.
+    /// How small pivots are handled.
     pub pivots: Pivots,
-    /// Whether the adjoint is kept too.
+    /// Whether the adjoint is stored too.
     pub adjoint: bool,
 }
 
@@ -99,7 +100,7 @@ impl<T: Scalar> Preconditioner<T> for BlockIlu {
     adjoint_of_factors!(|_| true);
 }
 
-/// The entries inside blocks of a matrix in another order.
+/// The entries inside blocks of a permuted matrix.
 fn inside_blocks<T: Scalar>(a: &Csr<T>, order: &Permutation, starts: &[u32]) -> Result<Csr<T>> {
     let place = order.inverse();
     let mut block_of = vec![0u32; a.rows()];

@@ -1,4 +1,4 @@
-//! Chebyshev's polynomial of the matrix scaled by its diagonal.
+//! Chebyshev's polynomial in the matrix scaled by its diagonal.
 use super::amg::{Spectrum, spectrum};
 use super::hermitian::check_hermitian;
 use crate::named::{OptionInfo, Settings};
@@ -7,23 +7,25 @@ use lacuna_engine::{Error, Pass, Recorder, Result, Scalar, Vector};
 use lacuna_formats::Csr;
 use std::borrow::Cow;
 
-/// `M` = so many steps of Chebyshev's iteration from zero for `D⁻¹ A` with its spectrum in `[λ/ratio, λ]`, where
-/// `λ = min(1.1 ρ, ‖D⁻¹A‖∞)` and `ρ` is what 10 steps of Lanczos' method tell of the largest eigenvalue.
+/// `M` is `degree` steps of Chebyshev's iteration for `D⁻¹ A`, starting from zero and damping the interval
+/// `[λ/ratio, λ]`. Here `λ = min(1.1 ρ, ‖D⁻¹A‖∞)`, and `ρ` is the estimate of the largest eigenvalue from 10
+/// Lanczos steps.
 ///
-/// * Needs: a Hermitian matrix with a positive diagonal. `M` is positive definite where `λ` bounds the spectrum of
-///   `D⁻¹ A` and that is positive.
-/// * Cost of an application: `degree − 1` products with `A`, whose sweeps do the rest; no dot product. Storage: 3 vectors.
-/// * Set-up: 10 products. New values: the same again.
+/// * Needs: a Hermitian matrix with a positive diagonal. `M` is positive definite if the spectrum of `D⁻¹ A`
+///   is positive and bounded by `λ`.
+/// * Cost of an application: `degree − 1` products with `A`, fused with all vector work; no dot product.
+///   Storage: 3 vectors.
+/// * Set-up: 10 products. New values: the same cost again.
 /// * Reference: Saad 2003, Iterative Methods for Sparse Linear Systems, section 12.3.2, doi:10.1137/1.9780898718003.
 #[derive(Clone, Copy, Debug)]
 pub struct Chebyshev {
-    /// Degree in `D⁻¹ A` plus one: products of an application plus one.
+    /// Degree in `D⁻¹ A` plus one; an application takes one product less.
     pub degree: usize,
-    /// The largest eigenvalue over the smallest that is damped.
+    /// The ratio of the largest eigenvalue to the smallest that is damped.
     pub ratio: f64,
 }
 
-/// By how much the estimate of the largest eigenvalue is raised, since it is usually a little low.
+/// Factor applied to the estimate of the largest eigenvalue, which is usually a little low.
 const RAISED: f64 = 1.1;
 
 impl Default for Chebyshev {
@@ -79,7 +81,7 @@ impl<T: Scalar> Preconditioner<T> for Chebyshev {
     fn apply(&self, k: &mut Recorder<'_, T>, on: &Handles<T>, r: Vector<T>, z: Vector<T>, then: Pass<T>) {
         let ([w], [s, t]) = (on.vectors(), on.scratch());
         let last = self.degree - 1;
-        // The iterates alternate between z and s, such that the last is in z.
+        // The iterates alternate between z and s, so that the last is in z.
         let place = |j: usize| if (last - j).is_multiple_of(2) { z } else { s };
         let mut then = Some(then);
         let mut ended = |j: usize, pass: Pass<T>| match then.take_if(|_| j == last) {
@@ -87,7 +89,7 @@ impl<T: Scalar> Preconditioner<T> for Chebyshev {
             None => pass,
         };
         k.multi_axpy_dot(ended(0, Pass::new("first").set(place(0), w * r)));
-        // The recurrence of the polynomials, whose numbers depend on the ratio alone.
+        // The recurrence of the polynomials; its coefficients depend only on the ratio.
         let sigma = (self.ratio + 1.0) / (self.ratio - 1.0);
         let mut rho = 1.0 / sigma;
         for j in 1..=last {

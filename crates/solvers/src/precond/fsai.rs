@@ -14,17 +14,17 @@ use std::sync::Mutex;
 
 const OPERATION: &str = "preconditioner `fsai`";
 
-/// Which entries the factor has.
+/// How the pattern of the factor is chosen.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct FsaiOptions {
-    /// The power of the matrix whose lower triangle is the pattern, where that is not adaptive.
+    /// The power of the matrix whose lower triangle is the pattern, if it is not adaptive.
     pub power: usize,
-    /// Steps in which the pattern of each row grows by the entries that promise most; 0 for a pattern that follows from the
-    /// matrix's own.
+    /// Steps in which the pattern of each row grows by the entries with the largest expected gain; 0 for a
+    /// pattern derived from that of the matrix.
     pub steps: usize,
-    /// Entries that a step adds at the most.
+    /// The largest number of entries that a step adds to a row.
     pub add: usize,
-    /// A row grows no more where a step has made its diagonal entry larger by no more than this part.
+    /// A row stops growing once a step enlarges its diagonal entry by at most this fraction.
     pub tolerance: f64,
 }
 
@@ -34,19 +34,21 @@ impl Default for FsaiOptions {
     }
 }
 
-/// `M = Gᴴ G` with `G` lower triangular on the pattern of the lower triangle of a power of `A`, or on one that grows row by row,
-/// such that `G A Gᴴ` has a diagonal of ones and `‖I − G L‖` is least in Frobenius' norm, where `L` is Cholesky's factor, which is
-/// not needed.
+/// `M = Gᴴ G` with `G` lower triangular, on the pattern of the lower triangle of a power of `A` or on one
+/// that grows row by row. `G A Gᴴ` has a unit diagonal, and `G` minimises `‖I − G L‖` in the Frobenius norm,
+/// where `L` is the Cholesky factor, which is not needed.
 ///
-/// * Needs: a Hermitian positive definite matrix; each row needs its own small part of it to be so.
-/// * Cost of an application: two products with matrices of the pattern's entries. Storage: both, and a vector.
-/// * Set-up: a dense Cholesky factorisation a row, with steps one more for each, on all threads, with the same bits on any
-///   number of them. New values keep the pattern.
+/// * Needs: a Hermitian positive definite matrix; in each row the small local submatrix must be so
+///   numerically.
+/// * Cost of an application: two products with matrices of the size of the pattern. Storage: both, and a
+///   vector.
+/// * Set-up: a dense Cholesky factorisation per row, and one more for each growth step, on all threads, with
+///   the same bits on any number of them. New values keep the pattern.
 /// * Reference: Kolotilina and Yeremin 1993, doi:10.1137/0614004; steps by Janna and Ferronato 2011, doi:10.1137/100810368.
 #[derive(Default)]
 pub struct Fsai {
     options: FsaiOptions,
-    /// Where rows of the pattern start, and its columns: of the last set-up with steps.
+    /// Row pointers and columns of the pattern of the last set-up with steps.
     pattern: Option<(Vec<u32>, Vec<u32>)>,
 }
 
@@ -69,7 +71,7 @@ impl Fsai {
         needs_stencil: false,
     };
 
-    /// With options of one's own.
+    /// With the given options.
     pub fn new(options: FsaiOptions) -> Self {
         Fsai { options, pattern: None }
     }
@@ -143,10 +145,10 @@ impl<T: Scalar> Preconditioner<T> for Fsai {
     }
 }
 
-/// The factor `G`, each row by `solve`, which may fail.
+/// The factor `G`, with each row computed by `solve`, which may fail.
 fn factor<T: Scalar>(a: &Csr<T>, solve: impl Fn(&mut Local<T>, usize) -> bool + Sync) -> Result<Csr<T>> {
     let n = a.rows();
-    // The first row that fails, whichever thread comes to it.
+    // The first row that fails, whichever thread finds it.
     let failed = Mutex::new(None::<usize>);
     let g = build_rows_with(
         OPERATION,

@@ -1,8 +1,9 @@
-//! Refusing a matrix that is not Hermitian, with the place.
+//! Rejects a matrix that is not Hermitian, and names the entry.
 use lacuna_engine::{Error, Result, Scalar};
 use lacuna_formats::Csr;
 
-/// Fails at the first entry that is not the conjugate of its image, in the order of rows. Reads the matrix once.
+/// Fails at the first entry, in row order, that is not the conjugate of its mirror entry. Reads the matrix
+/// once.
 pub(super) fn check_hermitian<T: Scalar>(operation: &str, a: &Csr<T>) -> Result<()> {
     let Some((row, column)) = first_without_image(a) else { return Ok(()) };
     let told = |at: Option<T>| at.map_or("not stored".into(), |v| format!("{v}"));
@@ -11,12 +12,13 @@ pub(super) fn check_hermitian<T: Scalar>(operation: &str, a: &Csr<T>) -> Result<
     Err(Error::Entry { operation: operation.into(), row, column, message })
 }
 
-/// Goes through the entries above the diagonal by rows, which meets those below by columns: each row keeps its place.
+/// Visits the entries above the diagonal by rows, which visits those below by columns. Each row keeps a
+/// pointer to its next entry.
 fn first_without_image<T: Scalar>(a: &Csr<T>) -> Option<(usize, usize)> {
     let (row_ptr, columns, values) = (a.row_ptr(), a.col_idx(), a.values());
     let mut next: Vec<u32> = row_ptr[..a.rows()].to_vec();
     for i in 0..a.rows() {
-        // What is left below the diagonal of this row has no image: all of its images were met before.
+        // An entry left below the diagonal of this row has no mirror entry: all rows above have been visited.
         let below = next[i] as usize;
         let end = row_ptr[i + 1] as usize;
         if below < end && (columns[below] as usize) < i {

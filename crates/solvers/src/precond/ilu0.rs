@@ -1,4 +1,4 @@
-//! Incomplete factorisations without fill.
+//! Incomplete factorisations without fill-in.
 use super::hermitian::check_hermitian;
 use super::triangles::{Factors, Solves, adjoint_of_factors, apply, name_with};
 use crate::named::{OptionInfo, Settings};
@@ -8,7 +8,7 @@ use lacuna_formats::factor::{Incomplete, Pivots, ic0, ilu0};
 use lacuna_formats::{Csr, Permutation, by_colours};
 use std::borrow::Cow;
 
-/// What is done about pivots.
+/// How small pivots are handled.
 const PIVOTS: OptionInfo =
     OptionInfo { key: "pivots", default: "shift", about: "shift or refuse: where one is next to nothing" };
 
@@ -25,34 +25,35 @@ fn name(name: &'static str, solves: Solves, pivots: Pivots, adjoint: bool) -> Co
 
 /// `M = (L U)⁻¹` with `L U ≈ A` on the pattern of `A`.
 ///
-/// * Needs: nothing of the matrix. Where a pivot is next to nothing, `A + α D` is factored instead and `α` told, or the row
-///   is named (`pivots=refuse`).
-/// * Cost of an application: two triangular solves of half the entries each, level by level; by colours in a few levels;
-///   by sweeps, twice so many products with half the entries, which is far from exact where convection is strong. Storage:
-///   the entries of the matrix, and a vector (two, and the diagonals, for sweeps); twice that with the adjoint (`adjoint=yes`), for exact solves.
-/// * Set-up: one thread. New values: the same again.
-/// * Reference: Meijerink and van der Vorst 1977, doi:10.1090/S0025-5718-1977-0438681-4; sweeps by Anzt, Chow and Dongarra
-///   2015, doi:10.1007/978-3-662-48096-0_50.
+/// * Needs: nothing of the matrix. If a pivot is nearly zero, `A + α D` is factored instead and `α` is
+///   reported, or with `pivots=refuse` the row is named in an error.
+/// * Cost of an application: two triangular solves with half the entries each, level by level; colouring
+///   needs few levels. With sweeps, two products with half the entries per sweep, which is far from exact
+///   under strong convection. Storage: the entries of the matrix, and a vector (two, and the diagonals, for
+///   sweeps); twice that with the adjoint (`adjoint=yes`), for exact solves.
+/// * Set-up: one thread. New values: the same cost again.
+/// * Reference: Meijerink and van der Vorst 1977, doi:10.1090/S0025-5718-1977-0438681-4; sweeps by Anzt, Chow
+///   and Dongarra 2015, doi:10.1007/978-3-662-48096-0_50.
 #[derive(Clone, Copy, Debug)]
 pub struct Ilu0 {
-    /// How the factors are solved with.
+    /// How the factors are applied.
     pub solves: Solves,
-    /// What is done about pivots.
+    /// How small pivots are handled.
     pub pivots: Pivots,
-    /// Whether the adjoint is kept too, where solves are exact.
+    /// Whether the adjoint is stored too, for exact solves.
     pub adjoint: bool,
 }
 
 /// `M = (L Lᴴ)⁻¹` with `L Lᴴ ≈ A` on the pattern of the lower triangle of `A`.
 ///
-/// * Needs: a Hermitian matrix. Where a pivot is not positive, `A + α D` is factored instead and `α` told, or the row is
-///   named (`pivots=refuse`).
+/// * Needs: a Hermitian matrix. If a pivot is not positive, `A + α D` is factored instead and `α` is
+///   reported, or with `pivots=refuse` the row is named in an error.
 /// * Cost of an application, storage, set-up and references: as [`Ilu0`]. With one or two sweeps `M` may not be definite.
 #[derive(Clone, Copy, Debug)]
 pub struct Ic0 {
-    /// How the factors are solved with.
+    /// How the factors are applied.
     pub solves: Solves,
-    /// What is done about pivots.
+    /// How pivots that are not positive are handled.
     pub pivots: Pivots,
 }
 
@@ -98,7 +99,7 @@ impl Ic0 {
     }
 }
 
-/// Factors a matrix in the order that the solves want, and tells of it.
+/// Factors a matrix in the order that the solves need, and adds a report.
 fn factored<T: Scalar>(
     a: &Csr<T>,
     solves: Solves,
@@ -124,7 +125,7 @@ fn factored<T: Scalar>(
     Ok(parts)
 }
 
-/// An error about a row of a matrix in another order, about the row itself.
+/// Maps an error about a row of a permuted matrix to the row of the original.
 pub(super) fn in_order(error: Error, order: &Permutation) -> Error {
     let of = |i: usize| order.order().get(i).map_or(i, |&row| row as usize);
     match error {

@@ -9,20 +9,20 @@ use lacuna_formats::{Csr, Half, Triangular};
 use std::any::Any;
 use std::borrow::Cow;
 
-/// `M = (L U)⁻¹` with `L U ≈ A` where entries next to nothing are dropped, rows are pivots by the size of their entries, rows and
-/// columns are scaled by powers of two, and columns are taken in an order that keeps the factors sparse.
+/// `M = (L U)⁻¹` with `L U ≈ A`. Small entries are dropped, pivot rows are chosen by the size of their
+/// entries, rows and columns are scaled by powers of two, and columns are ordered to keep the factors sparse.
 ///
-/// * Needs: nothing of the matrix: zeros on the diagonal, indefinite and badly scaled matrices are what it is for. A column
-///   without a pivot gets one, which is told.
-/// * Cost of an application: two triangular solves, and a product that puts the elements in their order. Storage: the
+/// * Needs: nothing of the matrix. Meant for zeros on the diagonal, and for indefinite and badly scaled
+///   matrices. A column without a pivot is given one, which is reported.
+/// * Cost of an application: two triangular solves, and a product that permutes the elements. Storage: the
 ///   entries kept, up to `fill` times those of the matrix, and two vectors.
-/// * Set-up: one thread. New values on the same pattern keep the entries, the pivots and the scaling; where a pivot is next to
-///   nothing then, its row is named.
+/// * Set-up: one thread. New values on the same pattern keep the entries, the pivots and the scaling; if a
+///   pivot is then nearly zero, its row is named in an error.
 /// * Reference: Saad 1994, doi:10.1002/nla.1680010405; Li and Shao 2011, doi:10.1145/1916461.1916467.
 #[derive(Default)]
 pub struct Ilut {
     options: IlutOptions,
-    /// The [`factor::Ilut`] of the last set-up, of the number type of the matrix.
+    /// The [`factor::Ilut`] of the last set-up, in the number type of the matrix.
     made: Option<Box<dyn Any + Send>>,
 }
 
@@ -45,7 +45,7 @@ impl Ilut {
         needs_stencil: false,
     };
 
-    /// With options of one's own.
+    /// With the given options.
     pub fn new(options: IlutOptions) -> Self {
         Ilut { options, made: None }
     }
@@ -63,12 +63,12 @@ impl Ilut {
     }
 }
 
-/// What factors need on a device.
+/// What the factors need on a device.
 fn parts<T: Scalar>(a: &Csr<T>, f: &factor::Ilut<T>) -> Result<Parts<T>> {
     let n = a.rows();
     let two = |exponent: i32| T::one().scale_by_power_of_two(exponent);
-    // Step p is element `rows[p]` of the vectors, so that the solves read r where it is; scaling the rows of L by what
-    // rows of the matrix were scaled by scales r.
+    // Step p is element `rows[p]` of the vectors, so that the solves read r in place. Scaling the rows of L
+    // by the row scales of the matrix scales r.
     let of_row = |p: usize| f.row_exponents[f.rows[p] as usize];
     let scaled = |(p, _, v): (usize, usize, T)| v.scale_by_power_of_two(-of_row(p));
     let lower = f.lower.with_values(f.lower.entries().map(scaled).collect())?;

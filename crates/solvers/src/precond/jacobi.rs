@@ -8,7 +8,8 @@ use std::borrow::Cow;
 /// `M = D⁻¹`, the reciprocals of the diagonal.
 ///
 /// * Needs: a diagonal without zeros; positive under a method for positive definite matrices.
-/// * Cost of an application: one vector read; it shares the sweep before it. Storage: 1 vector, 2 where numbers are complex.
+/// * Cost of an application: one vector read, fused with the preceding sweep. Storage: 1 vector, 2 if numbers
+///   are complex.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Jacobi;
 
@@ -63,8 +64,8 @@ impl<T: Scalar> Preconditioner<T> for Jacobi {
 /// The reciprocals of the diagonal of a square matrix.
 ///
 /// # Errors
-/// [`Error::Shape`] unless square; [`Error::Entry`] where a diagonal entry is 0 or missing, or its reciprocal not
-/// finite.
+/// [`Error::Shape`] unless square; [`Error::Entry`] if a diagonal entry is 0 or missing, or its reciprocal is
+/// not finite.
 pub fn inverse_diagonal<T: Scalar>(a: &Csr<T>) -> Result<Vec<T>> {
     compiled_here!(T, |a: &Csr<T>| -> Result<Vec<T>> {
         let operation = "inverse of the diagonal";

@@ -11,9 +11,9 @@ use lacuna_engine::{Result, Scalar, compiled_here};
 /// A preconditioner in the list.
 #[derive(Clone, Copy, Debug)]
 pub struct PrecondInfo {
-    /// The name it goes by.
+    /// Its name.
     pub name: &'static str,
-    /// What it is, in a line.
+    /// What it is, in one line.
     pub about: &'static str,
     /// Its options, for `NAME:key=value,…`.
     pub options: &'static [OptionInfo],
@@ -21,7 +21,7 @@ pub struct PrecondInfo {
     pub needs_diagonal: bool,
     /// Whether it needs a Hermitian matrix.
     pub needs_hermitian: bool,
-    /// Whether it needs the same coefficients all over a grid, as the format `stencil` does.
+    /// Whether it needs the same coefficients at all points of a grid, like the format `stencil`.
     pub needs_stencil: bool,
 }
 
@@ -35,22 +35,22 @@ const NONE: PrecondInfo = PrecondInfo {
     needs_stencil: false,
 };
 
-/// The options that every preconditioner takes beside its own.
+/// The options that every preconditioner takes in addition to its own.
 pub const SHARED_OPTIONS: &[OptionInfo] =
     &[OptionInfo { key: "polynomial", default: "0", about: "order of a polynomial on top, 0 to 16" }];
 
-/// Makes the list and the function that finds in it, from one line for each.
+/// Defines the list and the lookup function, from one line per preconditioner.
 macro_rules! preconditioners {
     ($($(#[$if:meta])* $kind:ident),* $(,)?) => {
         /// Every preconditioner, by name.
         pub const PRECONDITIONERS: &[PrecondInfo] = &[NONE, $($(#[$if])* $kind::INFO),*];
 
-        /// The preconditioner of a name with options, `NAME:key=value,…`; nothing for `none`. Each takes `polynomial=ORDER`, see
-        /// [`Polynomial`].
+        /// The preconditioner given by a name with options, `NAME:key=value,…`; `None` for `none`. Each takes
+        /// `polynomial=ORDER`, see [`Polynomial`].
         ///
         /// # Errors
-        /// [`Error::Argument`](lacuna_engine::Error::Argument) where there is none of that name, with the names there are;
-        /// for a key it does not have, with those it has; for a value that is none.
+        /// [`Error::Argument`](lacuna_engine::Error::Argument) for an unknown name, with the names there are;
+        /// for an unknown key, with the keys of that preconditioner; for an invalid value.
         pub fn preconditioner<T: Scalar>(text: &str) -> Result<Option<Box<dyn Preconditioner<T>>>> {
             compiled_here!(T, |text: &str| -> Result<Option<Box<dyn Preconditioner<T>>>> {
                 const WHAT: &str = "preconditioner";
@@ -61,7 +61,7 @@ macro_rules! preconditioners {
                 let settings = Settings::parse_with(WHAT, text, info.options, shared)?;
                 $($(#[$if])* if name == $kind::INFO.name {
                     let kind = Box::new($kind::named(&settings)?);
-                    // `block-ilu` has a shorter key for it.
+                    // `block-ilu` has a shorter key for the polynomial.
                     let short = name == BlockIlu::INFO.name && settings.given("order").is_some();
                     let key = if short { "order" } else { "polynomial" };
                     return Polynomial::on(kind, &settings, key).map(Some);

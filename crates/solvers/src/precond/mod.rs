@@ -1,4 +1,4 @@
-//! Preconditioners: made on the host from a matrix, placed on a device, applied as operators.
+//! Preconditioners: set up on the host from a matrix, placed on a device, applied as operators.
 mod amg;
 mod block_ilu;
 mod block_jacobi;

@@ -6,16 +6,16 @@ use lacuna_engine::{Pass, Recorder, Result, Scalar, Vector};
 use lacuna_formats::Csr;
 use std::borrow::Cow;
 
-/// `M = Σ (I − ω D⁻¹ A)ʲ ω D⁻¹` for `j = 0 … order`: so many steps of damped Jacobi's method from zero.
+/// `M = Σ (I − ω D⁻¹ A)ʲ ω D⁻¹` for `j = 0 … order`: `order + 1` steps of damped Jacobi iteration from zero.
 ///
-/// * Needs: a diagonal without zeros; converges as a series where `ω D⁻¹ A` has its spectrum in the unit disk around 1.
-///   Under a method for positive definite matrices an odd order keeps `M` definite wherever `ω ‖D⁻¹ A‖ < 2`, an even
-///   one everywhere.
-/// * Cost of an application: `order` products with `A`, whose sweeps do the rest. Storage: 3 vectors.
+/// * Needs: a diagonal without zeros. The series converges if the spectrum of `ω D⁻¹ A` lies in the unit disk
+///   around 1. Under a method for positive definite matrices an odd order keeps `M` definite whenever
+///   `ω ‖D⁻¹ A‖ < 2`, an even order always.
+/// * Cost of an application: `order` products with `A`, fused with all vector work. Storage: 3 vectors.
 /// * Reference: Dubois, Greenbaum and Rodrigue 1979, doi:10.1007/BF02243566.
 #[derive(Clone, Copy, Debug)]
 pub struct Neumann {
-    /// Products of an application.
+    /// Products with `A` per application.
     pub order: usize,
     /// Damping.
     pub omega: f64,
@@ -59,7 +59,7 @@ impl<T: Scalar> Preconditioner<T> for Neumann {
     }
     fn apply(&self, k: &mut Recorder<'_, T>, on: &Handles<T>, r: Vector<T>, z: Vector<T>, then: Pass<T>) {
         let ([d], [s, t]) = (on.vectors(), on.scratch());
-        // The sums alternate between z and s, such that the last is in z.
+        // The sums alternate between z and s, so that the last is in z.
         let place = |j: usize| if (self.order - j).is_multiple_of(2) { z } else { s };
         let mut then = Some(then);
         let mut last = |j: usize, pass: Pass<T>| match then.take_if(|_| j == self.order) {

@@ -1,4 +1,5 @@
-//! What a preconditioner is: parts made on the host, handles on a device, operations recorded over them.
+//! The interface of a preconditioner: parts made on the host, handles on a device, operations recorded with
+//! these.
 use lacuna_engine::{Backend, Error, Format, LinOp, Matrix, Pass, Recorder, Result, Scalar, Vector};
 use lacuna_formats::Csr;
 use std::borrow::Cow;
@@ -6,10 +7,10 @@ use std::sync::Arc;
 
 /// `z ← M r` with `M ≈ A⁻¹`, for every backend.
 ///
-/// It is made in three steps. [`Preconditioner::set_up`] works on the host and returns the vectors and matrices that
-/// `M` needs. [`Placed::new`] puts these on a device. [`Preconditioner::apply`] records the operations of `M` over
-/// their handles, as often as a method asks for it; it **must** make `z` complete before `then` runs, **must not**
-/// change `r`, and **should** hand `then` to the operation that writes `z`.
+/// It works in three steps. [`Preconditioner::set_up`] runs on the host and returns the vectors and matrices
+/// that `M` needs. [`Placed::new`] puts these on a device. [`Preconditioner::apply`] records the operations of
+/// `M` with their handles, each time a method asks for it; it **must** make `z` complete before `then` runs,
+/// **must not** change `r`, and **should** hand `then` to the operation that writes `z`.
 ///
 /// ```
 /// use lacuna_engine::{Pass, Recorder, Result, Scalar, Vector};
@@ -31,18 +32,18 @@ use std::sync::Arc;
 /// }
 /// ```
 pub trait Preconditioner<T: Scalar>: Send {
-    /// The name it goes by in reports.
+    /// Its name in reports.
     fn name(&self) -> Cow<'static, str> {
         "own".into()
     }
-    /// Sets up on the host. What depends on the pattern of the matrix alone **may** be kept in `self` for
-    /// [`Preconditioner::update`].
+    /// Sets up on the host. Data that depends only on the pattern of the matrix **may** be stored in `self`
+    /// for [`Preconditioner::update`].
     ///
     /// # Errors
-    /// What the preconditioner refuses, with the place.
+    /// If the preconditioner rejects the matrix; the error names the place.
     fn set_up(&mut self, a: &Csr<T>) -> Result<Parts<T>>;
-    /// Sets up for new values on the pattern of the last set-up. The parts **must** have the same sizes. Provided:
-    /// sets up anew.
+    /// Sets up for new values on the pattern of the last set-up. The parts **must** have the same sizes.
+    /// Provided: repeats the set-up.
     ///
     /// # Errors
     /// As [`Preconditioner::set_up`].
@@ -51,7 +52,7 @@ pub trait Preconditioner<T: Scalar>: Send {
     }
     /// Records `z ← M r`, then `then`. `r` and `z` have as many elements as the matrix has rows, and differ.
     fn apply(&self, k: &mut Recorder<'_, T>, on: &Handles<T>, r: Vector<T>, z: Vector<T>, then: Pass<T>);
-    /// Whether [`Preconditioner::apply_adjoint`] is there.
+    /// Whether [`Preconditioner::apply_adjoint`] is supported.
     fn knows_adjoint(&self) -> bool {
         false
     }
@@ -78,7 +79,7 @@ enum Width {
     Narrow,
 }
 
-/// What a preconditioner keeps on a device, as made on the host.
+/// The data of a preconditioner for a device, made on the host.
 pub struct Parts<T: Scalar> {
     vectors: Vec<(Vec<T>, Width)>,
     matrices: Vec<Arc<dyn Format<T>>>,
@@ -93,40 +94,40 @@ impl<T: Scalar> Default for Parts<T> {
 }
 
 impl<T: Scalar> Parts<T> {
-    /// Nothing.
+    /// No parts.
     pub fn new() -> Self {
         Self::default()
     }
-    /// And a vector with these numbers.
+    /// Adds a vector with these numbers.
     pub fn vector(mut self, numbers: Vec<T>) -> Self {
         self.vectors.push((numbers, Width::Full));
         self
     }
-    /// And a vector with these numbers, stored in [`Scalar::Narrow`].
+    /// Adds a vector with these numbers, stored in [`Scalar::Narrow`].
     pub fn narrow_vector(mut self, numbers: Vec<T>) -> Self {
         self.vectors.push((numbers, Width::Narrow));
         self
     }
-    /// And a matrix, of any shape and in any format that the backend takes; `csr` always does.
+    /// Adds a matrix, of any shape and in any format that the backend supports; `csr` always works.
     pub fn matrix(self, a: impl Format<T>) -> Self {
         self.shared_matrix(Arc::new(a))
     }
-    /// And a matrix in a format that is known when the program runs: what [`lacuna_formats::convert`] makes.
+    /// Adds a matrix whose format is chosen at run time, as made by [`lacuna_formats::convert`].
     pub fn shared_matrix(mut self, a: Arc<dyn Format<T>>) -> Self {
         self.matrices.push(a);
         self
     }
-    /// And a vector of `n` elements to work with.
+    /// Adds a work vector of `n` elements.
     pub fn scratch(mut self, n: usize) -> Self {
         self.scratch.push((n, Width::Full));
         self
     }
-    /// And a vector of `n` elements to work with, stored in [`Scalar::Narrow`].
+    /// Adds a work vector of `n` elements, stored in [`Scalar::Narrow`].
     pub fn narrow_scratch(mut self, n: usize) -> Self {
         self.scratch.push((n, Width::Narrow));
         self
     }
-    /// And something worth telling of what was made: fill, levels, shifts.
+    /// Adds a line to the report, such as fill, levels or shifts.
     pub fn tell(mut self, what: &'static str, value: impl ToString) -> Self {
         self.report.push((what, value.to_string()));
         self
@@ -142,7 +143,7 @@ impl<T: Scalar> Parts<T> {
     }
 }
 
-/// What a preconditioner has on a device.
+/// The data of a preconditioner on a device.
 pub struct Handles<T> {
     a: Matrix<T>,
     vectors: Vec<Vector<T>>,
@@ -157,14 +158,15 @@ fn first<H: Copy, const N: usize>(handles: &[H], what: &str) -> [H; N] {
 }
 
 impl<T: Scalar> Handles<T> {
-    /// The matrix of the system, in the format the system has it in.
+    /// The matrix of the system, in the format of the system.
     pub fn a(&self) -> Matrix<T> {
         self.a
     }
     /// The first `N` vectors of the parts.
     ///
     /// # Panics
-    /// Where there are fewer: a bug in the preconditioner that asks. So with the other two.
+    /// If there are fewer, which is a bug in the calling preconditioner. The same holds for matrices and work
+    /// vectors.
     pub fn vectors<const N: usize>(&self) -> [Vector<T>; N] {
         first(&self.vectors, "vectors")
     }
@@ -183,11 +185,11 @@ impl<T: Scalar> Handles<T> {
     pub fn all_matrices(&self) -> &[Matrix<T>] {
         &self.matrices
     }
-    /// All vectors to work with.
+    /// All work vectors.
     pub fn all_scratch(&self) -> &[Vector<T>] {
         &self.scratch
     }
-    /// The first `N` vectors to work with.
+    /// The first `N` work vectors.
     ///
     /// # Panics
     /// As [`Handles::vectors`].
@@ -196,7 +198,7 @@ impl<T: Scalar> Handles<T> {
     }
 }
 
-/// A vector of a device.
+/// Allocates a vector on the device.
 fn make<T: Scalar, B: Backend>(dev: &mut B, n: usize, width: Width) -> Result<Vector<T>> {
     match width {
         Width::Full => dev.vector(n),
@@ -213,10 +215,10 @@ pub struct Placed<T: Scalar> {
 }
 
 impl<T: Scalar> Placed<T> {
-    /// Sets a preconditioner up for a matrix, and puts it beside the matrix on its device.
+    /// Sets up a preconditioner for a matrix, and places it on the device of the matrix.
     ///
     /// # Errors
-    /// [`Error::Shape`] unless the matrix is square, what the preconditioner refuses, device failures.
+    /// [`Error::Shape`] unless the matrix is square; errors of the set-up; device failures.
     pub fn new<B: Backend>(
         dev: &mut B,
         mut kind: Box<dyn Preconditioner<T>>,
@@ -244,11 +246,12 @@ impl<T: Scalar> Placed<T> {
         Ok(Placed { kind, on: Handles { a, vectors, matrices, scratch }, bytes, report })
     }
 
-    /// Sets it up for new values on the same pattern, in the memory it has. Plans that use it go on.
+    /// Sets up for new values on the same pattern, in the memory already allocated. Plans that use it stay
+    /// valid.
     ///
     /// # Errors
-    /// What the preconditioner refuses, [`Error::Length`] and [`Error::Structure`] where its parts have other sizes than
-    /// before, device failures.
+    /// Errors of the set-up; [`Error::Length`] and [`Error::Structure`] if its parts have other sizes than
+    /// before; device failures.
     pub fn update<B: Backend>(&mut self, dev: &mut B, host: &Csr<T>) -> Result<()> {
         let Parts { vectors, matrices, report, .. } = self.kind.update(host)?;
         let operation = format!("new values of preconditioner `{}`", self.kind.name());
@@ -260,7 +263,8 @@ impl<T: Scalar> Placed<T> {
         Ok(())
     }
 
-    /// Goes over to another matrix on the device, of the same shape: what is recorded from now on uses that one.
+    /// Switches to another matrix of the same shape on the device. Operations recorded from now on use that
+    /// one.
     pub fn set_matrix(&mut self, a: Matrix<T>) {
         self.on.a = a;
     }
@@ -269,11 +273,11 @@ impl<T: Scalar> Placed<T> {
     pub fn name(&self) -> Cow<'static, str> {
         self.kind.name()
     }
-    /// Bytes of its vectors and matrices on the device, without the system's own.
+    /// Bytes of its vectors and matrices on the device, excluding those of the system.
     pub fn bytes(&self) -> usize {
         self.bytes
     }
-    /// What it tells of what was made, as name and value.
+    /// Its report on the set-up, as pairs of name and value.
     pub fn report(&self) -> &[(&'static str, String)] {
         &self.report
     }

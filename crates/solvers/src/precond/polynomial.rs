@@ -5,13 +5,13 @@ use lacuna_engine::{Pass, Recorder, Result, Scalar, Vector};
 use lacuna_formats::Csr;
 use std::borrow::Cow;
 
-/// `M = Σ (I − ω M₀ A)ʲ ω M₀` for `j = 0 … order`, with another preconditioner `M₀`: so many steps of the iteration that `M₀`
-/// preconditions, from zero.
+/// `M = Σ (I − ω M₀ A)ʲ ω M₀` for `j = 0 … order`, with another preconditioner `M₀`: `order + 1` steps from
+/// zero of Richardson iteration preconditioned by `M₀`.
 ///
-/// * Needs: what `M₀` needs. Under a method for positive definite matrices an odd order keeps `M` definite wherever the
-///   eigenvalues of `ω M₀ A` are below 2, an even one everywhere.
-/// * Cost of an application: `order` products with `A` and `order + 1` applications of `M₀`, whose sweeps do the rest.
-///   Storage: that of `M₀` and 3 vectors.
+/// * Needs: what `M₀` needs. Under a method for positive definite matrices an odd order keeps `M` definite
+///   whenever the eigenvalues of `ω M₀ A` are below 2, an even order always.
+/// * Cost of an application: `order` products with `A` and `order + 1` applications of `M₀`, fused with all
+///   vector work. Storage: that of `M₀` and 3 vectors.
 /// * Reference: Wang, Klie, Parashar and Sudan 2009, doi:10.1007/978-3-642-01973-9_99.
 pub struct Polynomial<T: Scalar> {
     inner: Box<dyn Preconditioner<T>>,
@@ -19,16 +19,16 @@ pub struct Polynomial<T: Scalar> {
     omega: f64,
 }
 
-/// Vectors to work with, behind those of the other preconditioner.
+/// Number of work vectors, placed after those of the other preconditioner.
 const SCRATCH: usize = 3;
 
 impl<T: Scalar> Polynomial<T> {
-    /// Of that order on top of a preconditioner, with a damping.
+    /// A polynomial of order `order` on top of a preconditioner, with damping `omega`.
     pub fn new(inner: Box<dyn Preconditioner<T>>, order: usize, omega: f64) -> Self {
         Polynomial { inner, order, omega }
     }
 
-    /// A preconditioner with the polynomial that is asked for by that key.
+    /// The preconditioner with the polynomial that `key` asks for, if any.
     pub(super) fn on(
         inner: Box<dyn Preconditioner<T>>,
         settings: &Settings<'_>,

@@ -7,22 +7,23 @@ use lacuna_engine::{Pass, Recorder, Result, Scalar, Vector};
 use lacuna_formats::{Csr, by_colours};
 use std::borrow::Cow;
 
-/// `M = ω (2 − ω) (D + ω U)⁻¹ D (D + ω L)⁻¹` with the halves and the diagonal of `A`: a sweep of over-relaxation from the first
-/// row to the last and one back; that of Gauss and Seidel for `ω = 1`.
+/// `M = ω (2 − ω) (D + ω U)⁻¹ D (D + ω L)⁻¹` with the strict triangles and the diagonal of `A`: a forward
+/// sweep of over-relaxation and a backward one; symmetric Gauss–Seidel for `ω = 1`.
 ///
-/// * Needs: a diagonal without zeros. `M` is Hermitian positive definite where the matrix is Hermitian with a positive
-///   diagonal.
-/// * Cost of an application: two triangular solves of half the entries each, by colours in a few levels. The order of the
-///   matrix (`order=natural`) takes fewer iterations and many more levels. Storage: the entries of the matrix and a vector.
-/// * Set-up: one thread, a few passes over the matrix. New values: the same again.
+/// * Needs: a diagonal without zeros. `M` is Hermitian positive definite if the matrix is Hermitian with a
+///   positive diagonal.
+/// * Cost of an application: two triangular solves with half the entries each; colouring needs few levels.
+///   The original order of the matrix (`order=natural`) takes fewer iterations and many more levels. Storage:
+///   the entries of the matrix and a vector.
+/// * Set-up: one thread, a few passes over the matrix. New values: the same cost again.
 /// * Reference: Saad 2003, Iterative Methods for Sparse Linear Systems, section 10.2, doi:10.1137/1.9780898718003.
 #[derive(Clone, Copy, Debug)]
 pub struct Ssor {
-    /// Over-relaxation, above 0 and below 2.
+    /// The relaxation factor, above 0 and below 2.
     pub omega: f64,
-    /// Whether rows are taken colour by colour.
+    /// Whether rows are processed colour by colour.
     pub coloured: bool,
-    /// Whether the adjoint is kept too.
+    /// Whether the adjoint is stored too.
     pub adjoint: bool,
 }
 
@@ -69,7 +70,7 @@ impl<T: Scalar> Preconditioner<T> for Ssor {
         let permuted = colours.as_ref().map(|(order, _)| a.permuted(order)).transpose()?;
         let a = permuted.as_ref().unwrap_or(a);
         let inverse = inverse_diagonal(a)?;
-        // With s = D t of the first solve, (I + ω L D⁻¹) s = ω r, so that no pass is needed between the solves.
+        // With s = D t of the first solve, (I + ω L D⁻¹) s = ω r; no pass is needed between the solves.
         let (omega, c) = (self.omega, (2.0 - self.omega) / self.omega);
         let by_column = |(_, j, v): (usize, usize, T)| v * inverse[j];
         let lower = a.with_values(a.entries().map(by_column).collect())?;

@@ -1,4 +1,4 @@
-//! How two triangular factors are applied: by solves, or by Jacobi's iteration for each.
+//! Application of two triangular factors: by exact solves, or by Jacobi iterations for each.
 use super::{Handles, Parts};
 use crate::named::{OptionInfo, Settings};
 use lacuna_engine::{Matrix, Pass, Recorder, Result, Scalar, Vector};
@@ -8,16 +8,16 @@ use lacuna_formats::{Csr, Half, Triangular};
 /// How systems with triangular factors are solved.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Solves {
-    /// Exactly, level by level of the matrix's own order.
+    /// Exactly, level by level in the order of the matrix.
     Levels,
-    /// Exactly, with rows factored colour by colour: few levels, more iterations.
+    /// Exactly, with rows factored colour by colour: few levels, but more iterations.
     Colours,
-    /// By so many steps of Jacobi's iteration for each factor: products alone, and not exact.
+    /// By this many Jacobi iterations for each factor: needs only products, and is not exact.
     Sweeps(usize),
 }
 
 impl Solves {
-    /// The option that says how.
+    /// The option that selects exact solves by levels or colours.
     pub(super) const SOLVE: OptionInfo =
         OptionInfo { key: "solve", default: "levels", about: "levels or colours; exact" };
     /// The option for sweeps.
@@ -34,7 +34,7 @@ impl Solves {
         about: "yes keeps that too, for methods with products by the adjoint; exact solves alone",
     };
 
-    /// Whether the adjoint is asked for.
+    /// Whether the adjoint is requested.
     pub(super) fn with_adjoint(settings: &Settings<'_>) -> Result<bool> {
         Ok(settings.choice("adjoint", &[("no", false), ("yes", true)])?.unwrap_or(false))
     }
@@ -46,7 +46,7 @@ impl Solves {
         Ok(if sweeps > 0 { Solves::Sweeps(sweeps) } else { exact })
     }
 
-    /// What differs from the usual, for a name.
+    /// The setting as text for a name, if it is not the default.
     pub(super) fn said(self) -> Option<String> {
         match self {
             Solves::Levels => None,
@@ -56,27 +56,27 @@ impl Solves {
     }
 }
 
-/// A name with what differs from the usual.
+/// A name, followed by the settings that are not the defaults.
 pub(super) fn name_with(name: &'static str, said: Vec<String>) -> std::borrow::Cow<'static, str> {
     if said.is_empty() { name.into() } else { format!("{name}:{}", said.join(",")).into() }
 }
 
-/// Two factors, each a half of a matrix.
+/// Two factors, each a triangle of a matrix.
 pub(super) struct Factors<'a, T> {
-    /// Where the lower factor is: left of the diagonal.
+    /// The matrix that holds the lower factor, left of the diagonal.
     pub(super) lower: &'a Csr<T>,
-    /// Reciprocals of its diagonal, where they are not those of the matrix.
+    /// Reciprocals of its diagonal, if not those of the matrix.
     pub(super) lower_reciprocals: Option<&'a [T]>,
-    /// Where the upper factor is: right of the diagonal.
+    /// The matrix that holds the upper factor, right of the diagonal.
     pub(super) upper: &'a Csr<T>,
-    /// Reciprocals of its diagonal, where they are not those of the matrix.
+    /// Reciprocals of its diagonal, if not those of the matrix.
     pub(super) upper_reciprocals: Option<&'a [T]>,
-    /// The element of the vectors that each row of the factors is.
+    /// For each row of the factors, its element of the vectors.
     pub(super) names: Option<&'a [u32]>,
 }
 
 impl<T: Scalar> Factors<'_, T> {
-    /// What the factors need on a device, those of the adjoint too where `adjoint` says so and solves are exact.
+    /// The factors' data for a device. Includes the adjoints if `adjoint` is set and the solves are exact.
     pub(super) fn parts(&self, solves: Solves, adjoint: bool) -> Result<Parts<T>> {
         let n = self.lower.rows();
         let Solves::Sweeps(sweeps) = solves else {
@@ -94,7 +94,7 @@ impl<T: Scalar> Factors<'_, T> {
 }
 
 impl<T: Scalar> Factors<'_, T> {
-    /// And the adjoints of both, in the order in which they are solved with.
+    /// Adds the adjoints of both, in the order of their solves.
     fn adjoint(&self, parts: Parts<T>) -> Result<Parts<T>> {
         let conjugate = |given: Option<&[T]>| given.map(|d| d.iter().map(|d| d.conj()).collect::<Vec<T>>());
         let turned = |a: &Csr<T>, half: Half, reciprocals: Option<&[T]>| {
@@ -106,7 +106,7 @@ impl<T: Scalar> Factors<'_, T> {
     }
 }
 
-/// Records `z ← L⁻ᴴ U⁻ᴴ r`, then `then`, over handles of [`Factors::parts`] with the adjoint.
+/// Records `z ← L⁻ᴴ U⁻ᴴ r`, then `then`, with the handles of [`Factors::parts`] made with the adjoint.
 pub(super) fn apply_adjoint<T: Scalar>(
     k: &mut Recorder<'_, T>,
     on: &Handles<T>,
@@ -118,7 +118,7 @@ pub(super) fn apply_adjoint<T: Scalar>(
     k.tri_solve(lower, t, z, then);
 }
 
-/// Whether the adjoint is there, and its operations, for a preconditioner with two factors.
+/// The adjoint methods of a preconditioner with two factors.
 macro_rules! adjoint_of_factors {
     ($exact:expr) => {
         fn knows_adjoint(&self) -> bool {
@@ -145,7 +145,7 @@ macro_rules! adjoint_of_factors {
 }
 pub(super) use adjoint_of_factors;
 
-/// Reciprocals of the diagonal, and the entries of a half off the diagonal, each row times its reciprocal.
+/// Reciprocals of the diagonal, and the strict triangle with each row multiplied by its reciprocal.
 fn scaled_half<T: Scalar>(a: &Csr<T>, half: Half, reciprocals: Option<&[T]>) -> Result<(Vec<T>, Csr<T>)> {
     let own = |i: usize| T::one().quotient(a.get(i, i).unwrap_or(T::zero()));
     let d: Vec<T> = match reciprocals {
@@ -168,7 +168,8 @@ fn scaled_half<T: Scalar>(a: &Csr<T>, half: Half, reciprocals: Option<&[T]>) -> 
     Ok((d, strict))
 }
 
-/// Records `z ← U⁻¹ L⁻¹ r`, or what sweeps make of it, then `then`, over handles of [`Factors::parts`].
+/// Records `z ← U⁻¹ L⁻¹ r`, or its approximation by sweeps, then `then`, with the handles of
+/// [`Factors::parts`].
 pub(super) fn apply<T: Scalar>(
     k: &mut Recorder<'_, T>,
     on: &Handles<T>,
@@ -185,12 +186,13 @@ pub(super) fn apply<T: Scalar>(
     let ([of_lower, of_upper], [s, t]) = (on.vectors(), on.scratch());
     let y = sweep(k, lower, of_lower, r, [s, t], sweeps, Pass::nothing());
     let free = if y == s { t } else { s };
-    // The last iterate is to be in z.
+    // Chosen so that the last iterate is in z.
     let places = if sweeps.is_multiple_of(2) { [z, free] } else { [free, z] };
     sweep(k, upper, of_upper, y, places, sweeps, then);
 }
 
-/// So many steps of Jacobi's iteration for `(I + N) x = d .* b` from `d .* b`, between two places. Returns where the last is.
+/// Records `sweeps` Jacobi iterations for `(I + N) x = d .* b` from `d .* b`, alternating between two
+/// vectors. Returns the one with the result.
 fn sweep<T: Scalar>(
     k: &mut Recorder<'_, T>,
     n: Matrix<T>,

@@ -1,15 +1,15 @@
-//! Golub and Kahan's bidiagonalisation, which three methods walk along.
+//! Golub–Kahan bidiagonalisation, shared by three methods.
 use crate::System;
 use lacuna_engine::{Adjoint, Cell, Pass, Recorder, Scalar, Vector};
 
-/// `β u = A v − α u`, `α v = Aᴴ u − β v`, from `β u = b − A x`. The vectors are kept with their norms, `u` with `β` and `v` with `α`,
-/// so that no sweep goes into dividing by them.
+/// `β u = A v − α u`, `α v = Aᴴ u − β v`, starting from `β u = b − A x`. The stored vectors are `β u` and
+/// `α v`, so that no sweep is spent on normalising them.
 ///
 /// Reference: Golub and Kahan 1965, doi:10.1137/0702016; Paige and Saunders 1982, "Bidiag 1", doi:10.1145/355984.355989.
 pub(super) struct Bidiagonal<T> {
-    /// `β u`, as long as a column.
+    /// `β u`, of length `A.rows()`.
     pub(super) u: Vector<T>,
-    /// `α v`, as long as a row.
+    /// `α v`, of length `A.cols()`.
     pub(super) v: Vector<T>,
     pub(super) alpha: Cell<T>,
     pub(super) beta: Cell<T>,
@@ -27,7 +27,7 @@ impl<T: Scalar> Bidiagonal<T> {
         Bidiagonal { u, v, alpha, beta, normal, q, t, squared }
     }
 
-    /// Records the start from `b − A x`, its confirmation, and the pass over vectors as long as `x`.
+    /// Records the start from `b − A x`, its confirmation, and the pass over vectors of the length of `x`.
     pub(super) fn begin(&self, k: &mut Recorder<'_, T>, s: &System<'_, T>, then: Pass<T>) {
         let Bidiagonal { u, v, alpha, beta, normal, q, t, squared } = *self;
         let residual = Pass::new("residual").set(u, s.b - q).dot(squared, u, u).eval(beta, squared.sqrt());
@@ -37,14 +37,14 @@ impl<T: Scalar> Bidiagonal<T> {
         k.multi_axpy_dot(then);
     }
 
-    /// Records a step, with the formulas that follow from its new `α` and `β`.
+    /// Records a step, and the formulas that use its new `α` and `β`.
     pub(super) fn step(&self, k: &mut Recorder<'_, T>, s: &System<'_, T>, then: Pass<T>) {
         let Bidiagonal { u, v, alpha, beta, q, t, squared, .. } = *self;
         let left = Pass::new("left")
             .set(u, q / alpha - (alpha / beta) * u)
             .dot(squared, u, u)
             .eval(beta, squared.sqrt());
-        // Where β vanishes, A x = b is met, and what is divided by it is not used.
+        // If β vanishes, x solves A x = b, and the quotients by β are not used.
         let right = Pass::new("right")
             .set(v, t / beta.max(T::TINY) - (beta / alpha) * v)
             .dot(squared, v, v)

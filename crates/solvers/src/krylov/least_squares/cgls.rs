@@ -3,11 +3,14 @@ use super::super::method::{Listed, MethodInfo, Needs};
 use crate::{Method, System};
 use lacuna_engine::{Adjoint, Pass, Reason, Recorder, Scalar};
 
-/// CGLS: conjugate gradients on `Aᴴ A x = Aᴴ b`, by products with `A` and `Aᴴ` that never form the matrix.
+/// CGLS: conjugate gradients on `Aᴴ A x = Aᴴ b`, by products with `A` and `Aᴴ`; the matrix `Aᴴ A` is never
+/// formed.
 ///
-/// * Solves: `min ‖b − A x‖` for a matrix of any shape; from the guess 0 the `x` of least norm among all. The residual falls steadily,
-///   `‖Aᴴ r‖` does not. [`Lsqr`](crate::Lsqr) has the same iterates and is steadier on badly conditioned matrices.
-/// * Cost of an iteration: one product with `A`, one with `Aᴴ`; five sweeps, four where the matrix is square. Storage: 2 vectors as long as `b`, 3 as long as `x`.
+/// * Solves: `min ‖b − A x‖` for a matrix of any shape; from the guess 0 it finds the minimiser `x` of least
+///   norm. The residual decreases monotonically, `‖Aᴴ r‖` does not. [`Lsqr`](crate::Lsqr) has the same
+///   iterates and is more stable on ill-conditioned matrices.
+/// * Cost of an iteration: one product with `A`, one with `Aᴴ`; five sweeps, four if the matrix is square.
+///   Storage: 2 vectors as long as `b`, 3 as long as `x`.
 /// * Reference: Hestenes and Stiefel 1952, section 10, doi:10.6028/jres.049.044; Björck 1996, Algorithm 7.4.1, doi:10.1137/1.9781611971484.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Cgls;

@@ -1,13 +1,13 @@
-//! The solution of least norm of systems that have one.
+//! The solution of least norm of a consistent system.
 use super::super::method::{Listed, MethodInfo, Needs};
 use super::bidiagonal::Bidiagonal;
 use crate::{Method, System};
 use lacuna_engine::{Pass, Recorder, Scalar};
 
-/// CRAIG: the shortest way to a solution, for systems that have one: the error falls at every step.
+/// CRAIG: minimises the error at every step, for consistent systems.
 ///
-/// * Solves: `min ‖x − x₀‖` subject to `A x = b`, for a matrix of any shape and a `b` in its range. Where there is no solution it
-///   stagnates; [`Lsqr`](crate::Lsqr) and [`Lsmr`](crate::Lsmr) do not.
+/// * Solves: `min ‖x − x₀‖` subject to `A x = b`, for a matrix of any shape and a `b` in its range. It
+///   stagnates if there is no solution; [`Lsqr`](crate::Lsqr) and [`Lsmr`](crate::Lsmr) do not.
 /// * Cost of an iteration: one product with `A`, one with `Aᴴ`; three sweeps. Storage: 2 vectors as long as `b`, 3 as long as `x`.
 /// * Reference: Craig 1955, doi:10.1002/sapm195534164; Paige and Saunders 1982, section 7.2, doi:10.1145/355984.355989.
 #[derive(Clone, Copy, Debug, Default)]
@@ -35,7 +35,7 @@ impl<T: Scalar> Method<T> for Craig {
         let [zeta, residual] = k.cells();
 
         let start = Pass::new("start").eval(zeta, beta / alpha);
-        // x moves along v = (α v) / α before the next v takes its place.
+        // x moves along v = (α v) / α before the next v overwrites it.
         let step = Pass::new("step").set(x, x + (zeta / alpha) * v);
         let next = Pass::new("next")
             .eval(residual, beta * zeta)

@@ -1,13 +1,14 @@
-//! Least squares with the smallest residual of the normal equations.
+//! Least squares by minimising the residual of the normal equations.
 use super::super::method::{Listed, MethodInfo, Needs};
 use super::bidiagonal::Bidiagonal;
 use crate::{Method, System};
 use lacuna_engine::{Formula, Pass, Reason, Recorder, Scalar};
 
-/// LSMR: MINRES on the normal equations by bidiagonalisation, so that `‖Aᴴ r‖`, which the test looks at, falls at every step.
+/// LSMR: MINRES on the normal equations by bidiagonalisation, so that `‖Aᴴ r‖`, the quantity tested,
+/// decreases at every step.
 ///
-/// * Solves: `min ‖b − A x‖` for a matrix of any shape; from the guess 0 the `x` of least norm among all. It may be stopped earlier than
-///   [`Lsqr`](crate::Lsqr).
+/// * Solves: `min ‖b − A x‖` for a matrix of any shape; from the guess 0 it finds the minimiser `x` of least
+///   norm. It may often be stopped earlier than [`Lsqr`](crate::Lsqr).
 /// * Cost of an iteration: one product with `A`, one with `Aᴴ`; four sweeps. Storage: 2 vectors as long as `b`, 5 as long as `x`.
 /// * Outcome: as [`Lsqr`](crate::Lsqr).
 /// * Reference: Fong and Saunders 2011, section 2.8, doi:10.1137/10079687X.

@@ -4,11 +4,13 @@ use super::bidiagonal::Bidiagonal;
 use crate::{Method, System};
 use lacuna_engine::{Pass, Reason, Recorder, Scalar};
 
-/// LSQR: the iterates of [`Cgls`](crate::Cgls) by bidiagonalisation, so that squares of `A` never enter.
+/// LSQR: the iterates of [`Cgls`](crate::Cgls) by bidiagonalisation, which avoids `Aᴴ A` and its squared
+/// condition number.
 ///
-/// * Solves: `min ‖b − A x‖` for a matrix of any shape; from the guess 0 the `x` of least norm among all.
+/// * Solves: `min ‖b − A x‖` for a matrix of any shape; from the guess 0 it finds the minimiser `x` of least
+///   norm.
 /// * Cost of an iteration: one product with `A`, one with `Aᴴ`; four sweeps. Storage: 2 vectors as long as `b`, 4 as long as `x`.
-/// * Outcome: `Breakdown` where the bidiagonal matrix becomes singular and restarting does not help.
+/// * Outcome: `Breakdown` if the bidiagonal matrix becomes singular and restarting does not help.
 /// * Reference: Paige and Saunders 1982, section 4, doi:10.1145/355984.355989.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Lsqr;

@@ -1,4 +1,5 @@
-//! Least squares and least norms: methods for matrices of any shape, which meet `‖Aᴴ (b − A x)‖ ≤ rtol ‖Aᴴ b‖`.
+//! Least-squares and least-norm methods for matrices of any shape. They stop at
+//! `‖Aᴴ (b − A x)‖ ≤ rtol ‖Aᴴ b‖`.
 mod bidiagonal;
 mod cgls;
 mod craig;

@@ -1,4 +1,5 @@
-//! Factors by `faer`, on one thread: its supernodes are summed in another order on another number of threads.
+//! Factors by `faer`, on one thread: with another number of threads its supernodes are summed in another
+//! order.
 use super::{DirectOptions, OPERATION};
 use crate::explain::unmatched;
 use crate::precond::hermitian::check_hermitian;
@@ -14,12 +15,12 @@ use lacuna_formats::Csr;
 use lacuna_formats::factor::equilibrated;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-/// A number type that factors are computed in.
+/// A number type in which factors are computed.
 pub(super) trait Number: Scalar + faer::traits::ComplexField {}
 impl Number for f64 {}
 impl Number for lacuna_engine::Complex64 {}
 
-/// What is solved with the factors.
+/// Which system is solved with the factors.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Task {
     /// `A x = b`
@@ -28,11 +29,12 @@ pub(super) enum Task {
     Adjoint,
 }
 
-/// The arrays of a matrix in compressed rows are those of its transpose in compressed columns, which is what is factored.
+/// Factors of a matrix. The arrays of the matrix in compressed rows are those of its transpose in compressed
+/// columns, and this transpose is factored.
 pub(super) struct Factors<W: Number> {
     kind: Kind<W>,
     cost: Cost,
-    /// Exponents of two that rows and columns are scaled by.
+    /// Exponents of the powers of two that scale rows and columns.
     rows: Vec<i32>,
     columns: Vec<i32>,
 }
@@ -42,7 +44,7 @@ enum Kind<W: Number> {
     Lu { symbolic: SymbolicLu<u32>, numeric: NumericLu<u32, W> },
 }
 
-/// What a factorisation takes.
+/// The cost of a factorisation.
 #[derive(Clone, Copy, Debug)]
 struct Cost {
     entries: f64,
@@ -50,10 +52,10 @@ struct Cost {
 }
 
 impl<W: Number> Factors<W> {
-    /// Counts, then factors.
+    /// Estimates the cost, then factors.
     ///
     /// # Errors
-    /// [`Error::Unsupported`] for a singular matrix, and where it would take more than the limits.
+    /// [`Error::Unsupported`] for a singular matrix, and if the cost exceeds the limits.
     pub(super) fn new<T: Scalar>(a: &Csr<T>, options: &DirectOptions) -> Result<Self> {
         if let Some(message) = unmatched(a) {
             return Err(Error::Unsupported { operation: OPERATION.into(), message });
@@ -72,12 +74,12 @@ impl<W: Number> Factors<W> {
             cost.check::<W>(options)?;
             let kind = Kind::Cholesky { symbolic, values: Vec::new() };
             let mut factors = Factors { kind, cost, rows: vec![0; n], columns: vec![0; n] };
-            // A pivot that is not positive is found on the way; LU needs no sign.
+            // The factorisation detects pivots that are not positive; LU then needs no sign.
             if factors.refactor(a).is_ok() {
                 return Ok(factors);
             }
         }
-        // Both factors, and what pivots add to a pattern made symmetric.
+        // Both factors, and the fill from pivoting, estimated from a symmetric pattern.
         let cost = Cost { entries: 2.0 * cost.entries, operations: 2.0 * cost.operations };
         cost.check::<W>(options)?;
         let symbolic = guarded(|| {
@@ -90,7 +92,7 @@ impl<W: Number> Factors<W> {
         Ok(factors)
     }
 
-    /// Factors of a matrix of the same pattern, in the same order where its values allow it.
+    /// Factors a matrix of the same pattern, with the same order if its values allow it.
     ///
     /// # Errors
     /// As [`Factors::new`].
@@ -286,7 +288,7 @@ fn memory(needs: StackReq) -> Result<MemBuffer> {
     MemBuffer::try_new(needs).map_err(failed)
 }
 
-/// What `faer` makes, a panic of it as an error.
+/// Runs `work` and turns a panic of `faer` into an error.
 fn guarded<R>(work: impl FnOnce() -> Result<R>) -> Result<R> {
     catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|_| Err(failed("it panicked")))
 }

@@ -1,4 +1,4 @@
-//! A complete factorisation: the direct solver, as a preconditioner that leaves nothing to iterate.
+//! A complete factorisation: the direct solver as a preconditioner.
 mod factors;
 
 use super::triangles::name_with;
@@ -13,14 +13,17 @@ use std::sync::{Arc, PoisonError, RwLock};
 
 const OPERATION: &str = "direct";
 
-/// `M = A⁻¹` by a sparse factorisation in double precision: `L Lᴴ` where the matrix is Hermitian and positive definite, `L U` with
-/// partial pivoting elsewhere. A method needs a step or two with it, which refine what the factors leave.
+/// `M = A⁻¹` by a sparse factorisation in double precision: `L Lᴴ` if the matrix is Hermitian and positive
+/// definite, otherwise `L U` with partial pivoting. A method then needs one or two steps, which refine the
+/// solution.
 ///
-/// * Needs: a regular matrix. Before anything is factored the entries of the factors and the operations are counted, and more
-///   than the limits are refused: matrices of grids in space grow too much from some 100 000 unknowns on.
-/// * Cost of an application: two triangular solves on the host, on one thread; on a GPU `r` and `z` travel there and back.
-/// * Set-up: one thread, so that the bits are the same on each machine of a kind. New values on the same pattern keep the
-///   order.
+/// * Needs: a nonsingular matrix. The entries of the factors and the operations are counted before anything
+///   is factored, and a matrix beyond the limits is refused: fill on grids in 3D is too large from some 100
+///   000 unknowns on.
+/// * Cost of an application: two triangular solves on the host, on one thread; from a GPU, `r` and `z` are
+///   transferred.
+/// * Set-up: one thread, so that the bits are the same on all machines of a kind. New values on the same
+///   pattern keep the order.
 /// * Reference: Davis 2006, Direct Methods for Sparse Linear Systems, doi:10.1137/1.9780898718881; the factorisations are those
 ///   of the crate `faer`.
 pub struct Direct {
@@ -29,12 +32,12 @@ pub struct Direct {
     made: Option<Box<dyn Any + Send>>,
 }
 
-/// What a factorisation may cost.
+/// Limits on the cost of a factorisation.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct DirectOptions {
     /// Bytes of the factors, in GiB.
     pub memory: f64,
-    /// Operations of the factorisation, in units of 10⁹: about a quarter of a second each.
+    /// Operations of the factorisation, in units of 10⁹; a unit takes about a quarter of a second.
     pub work: f64,
 }
 
@@ -44,7 +47,7 @@ impl Default for DirectOptions {
     }
 }
 
-/// What programs call, and what it solves with, which new values replace.
+/// The operator that programs call, and the factors that it solves with; new values replace these.
 struct Made<T> {
     operator: HostOperator<T>,
     factors: Arc<RwLock<Box<dyn Solve<T>>>>,
@@ -84,7 +87,7 @@ impl Direct {
         needs_stencil: false,
     };
 
-    /// With limits of one's own.
+    /// With the given limits.
     pub fn new(options: DirectOptions) -> Self {
         Direct { options, made: None }
     }

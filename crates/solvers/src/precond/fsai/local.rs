@@ -1,22 +1,22 @@
-//! A row of the factor: its pattern, and the small dense system that its values solve.
+//! One row of the factor: its pattern, and the small dense system for its values.
 use super::FsaiOptions;
 use lacuna_engine::Scalar;
 use lacuna_formats::Csr;
 
-/// What a thread works with.
+/// Workspace of a thread.
 pub(super) struct Local<T> {
-    /// Columns of the row, increasing, its own the last.
+    /// Columns of the row in increasing order; the last is the diagonal.
     pattern: Vec<u32>,
-    /// Rows reached, those above too.
+    /// Rows reached, including those above the diagonal.
     reached: Vec<u32>,
-    /// The row that reached each last, plus one.
+    /// For each row, the row that reached it last, plus one.
     mark: Vec<u32>,
-    /// The part of the matrix, lower triangle by rows.
+    /// The dense submatrix, its lower triangle stored by rows.
     dense: Vec<T>,
     solution: Vec<T>,
-    /// Columns that the pattern may grow by, with what each promises.
+    /// Columns by which the pattern may grow, each with its expected gain.
     gains: Vec<(f64, u32)>,
-    /// What is summed up for each of them, 0 between.
+    /// The sum for each of these columns; 0 between uses.
     gain: Vec<T>,
 }
 
@@ -31,19 +31,19 @@ impl<T: Scalar> Local<T> {
     pub(super) fn pattern(&self) -> &[u32] {
         &self.pattern
     }
-    /// Its values.
+    /// The values of the row.
     pub(super) fn solution(&self) -> &[T] {
         &self.solution
     }
 
-    /// Takes a pattern, whose last column is the row; whether it is one.
+    /// Sets the pattern, whose last column is the row itself. Returns whether it is not empty.
     pub(super) fn take(&mut self, pattern: &[u32]) -> bool {
         self.pattern.clear();
         self.pattern.extend_from_slice(pattern);
         !pattern.is_empty()
     }
 
-    /// The pattern of row `i`: what it reaches in `power` steps, up to the diagonal.
+    /// Sets the pattern of row `i` to the columns reached in at most `power` steps, up to the diagonal.
     pub(super) fn reach(&mut self, a: &Csr<T>, i: usize, power: usize) -> bool {
         let own = i as u32 + 1;
         self.reached.clear();
@@ -67,8 +67,8 @@ impl<T: Scalar> Local<T> {
         true
     }
 
-    /// Lets the pattern of row `i` grow from its diagonal by the entries along which `G A Gᴴ` falls most, and solves; whether it
-    /// could.
+    /// Grows the pattern of row `i` from its diagonal by the entries that decrease `G A Gᴴ` most, and solves.
+    /// Returns whether that succeeded.
     pub(super) fn grow(&mut self, a: &Csr<T>, i: usize, options: &FsaiOptions) -> bool {
         let own = i as u32;
         if !(self.take(&[own]) && self.solve(a)) {
@@ -77,7 +77,7 @@ impl<T: Scalar> Local<T> {
         for _ in 0..options.steps {
             let last = self.pattern.len() - 1;
             let before = self.solution[last].re();
-            // The gradient: rows of A times what is there, left of the diagonal.
+            // The gradient: products of rows of A with the current row of G, left of the diagonal.
             self.gains.clear();
             for (&j, g) in self.pattern.iter().zip(&self.solution) {
                 for (k, v) in a.row_entries(j as usize).take_while(|&(k, _)| k < i) {
@@ -93,7 +93,8 @@ impl<T: Scalar> Local<T> {
                 let inside = self.pattern.binary_search(k).is_ok();
                 *promise = if inside || diagonal <= 0.0 { 0.0 } else { sum.modulus().powi(2) / diagonal };
             }
-            // A column whose sum vanished on the way is there twice, the second time without a promise.
+            // If the sum of a column vanished on the way, the column is listed twice, the second time with no
+            // gain.
             self.gains.retain(|(promise, _)| *promise > 0.0);
             self.gains.sort_unstable_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
             self.gains.truncate(options.add);
@@ -113,7 +114,8 @@ impl<T: Scalar> Local<T> {
         true
     }
 
-    /// Solves `A_JJ y = e` for the last unit vector on the pattern, and keeps `ȳ / √y_i`; whether it could.
+    /// Solves `A_JJ y = e` on the pattern `J`, with the last unit vector `e`, and stores `ȳ / √y_i`. Returns
+    /// whether that succeeded.
     pub(super) fn solve(&mut self, a: &Csr<T>) -> bool {
         let m = self.pattern.len();
         let at = |i: usize| i * (i + 1) / 2;
@@ -150,8 +152,8 @@ impl<T: Scalar> Local<T> {
                 }
             }
         }
-        // Forward substitution leaves the last unit vector over the last pivot; then back, and the root of the last
-        // element divides out that pivot once.
+        // Forward substitution gives the last unit vector divided by the last pivot. Back substitution
+        // follows; the square root of the last element cancels that pivot once.
         self.solution.clear();
         self.solution.resize(m, T::zero());
         self.solution[m - 1] = T::one();

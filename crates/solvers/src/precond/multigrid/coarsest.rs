@@ -1,17 +1,18 @@
-//! The dense inverse of the coarsest matrix, a pseudo-inverse where it is singular.
+//! The dense inverse of the coarsest matrix, or its pseudo-inverse if it is singular.
 use lacuna_engine::{Complex64, Error, Kind, Result, Scalar};
 use lacuna_formats::Csr;
 use lacuna_formats::algebra::build_rows;
 use rayon::prelude::*;
 
 const OPERATION: &str = "inverse of the coarsest matrix";
-/// Rows from which threads share the work.
+/// From this many rows on, the work is shared among threads.
 const SHARED: usize = 192;
 
-/// The inverse of a matrix, computed in double precision, with all its entries stored; and how many vectors it takes to 0.
+/// The inverse of a matrix, computed in double precision, with all its entries stored, and the dimension of
+/// the null space.
 ///
 /// # Errors
-/// [`Error::Entry`] where an entry of it is not a number of the type.
+/// [`Error::Entry`] if an entry of the inverse is not a finite number of the type.
 pub(in crate::precond) fn inverse<T: Scalar>(
     preconditioner: &str,
     a: &Csr<T>,
@@ -31,7 +32,8 @@ fn computed<T: Scalar, W: Scalar>(
     let n = a.rows();
     let mut m = vec![W::zero(); n * n];
     a.entries().for_each(|(i, j, v)| m[i * n + j] = W::from_parts(v.re(), v.im()));
-    // Rows and columns scaled by powers of two to a diagonal near 1, so that pivots tell what is singular.
+    // Scales rows and columns by powers of two to a diagonal near 1, so that small pivots mean a singular
+    // matrix.
     let scale: Vec<i32> = (0..n)
         .map(|i| {
             let largest = m[i * n..(i + 1) * n].iter().map(|v| v.modulus()).fold(0.0, f64::max);
@@ -44,7 +46,7 @@ fn computed<T: Scalar, W: Scalar>(
         m.iter_mut().enumerate().for_each(|(k, v)| *v = v.scale_by_power_of_two(scale[k / n] + scale[k % n]));
     };
     scaled(&mut m);
-    // Products that made the matrix left rounding errors of its own type.
+    // The products that formed the matrix left rounding errors of its own type.
     let tolerance = 32.0 * (n as f64).sqrt() * T::EPSILON;
     let mut null = match hermitian.then(|| cholesky(&m, n, tolerance)).flatten() {
         Some(inverse) => {
@@ -83,8 +85,9 @@ fn computed<T: Scalar, W: Scalar>(
     })
 }
 
-/// The inverse of a Hermitian matrix by Cholesky's factors `A = Uᴴ U`, as `U⁻¹ U⁻ᴴ`; nothing where a pivot is not positive, or below the
-/// tolerance in units of the largest entry of the diagonal. All loops add multiples of rows.
+/// The inverse of a Hermitian matrix by the Cholesky factorisation `A = Uᴴ U`, as `U⁻¹ U⁻ᴴ`. `None` if a
+/// pivot is not positive, or is below the tolerance relative to the largest diagonal entry. All loops add
+/// multiples of rows.
 fn cholesky<W: Scalar>(a: &[W], n: usize, tolerance: f64) -> Option<Vec<W>> {
     let add = |to: &mut [W], by: W, row: &[W]| to.iter_mut().zip(row).for_each(|(v, u)| *v += by * *u);
     let least = tolerance * (0..n).map(|i| a[i * n + i].re()).fold(0.0, f64::max);
@@ -108,7 +111,7 @@ fn cholesky<W: Scalar>(a: &[W], n: usize, tolerance: f64) -> Option<Vec<W>> {
             below.chunks_mut(n).enumerate().for_each(eliminate);
         }
     }
-    // `V = U⁻¹`, from the last row up, and `Vᴴ`.
+    // `V = U⁻¹`, computed from the last row up, and `Vᴴ`.
     let mut v = vec![W::zero(); n * n];
     for i in (0..n).rev() {
         let (above, below) = v.split_at_mut((i + 1) * n);
@@ -121,7 +124,7 @@ fn cholesky<W: Scalar>(a: &[W], n: usize, tolerance: f64) -> Option<Vec<W>> {
         row[i..].iter_mut().for_each(|v| *v *= by);
     }
     let turned: Vec<W> = (0..n * n).map(|k| v[k % n * n + k / n].conj()).collect();
-    // Rows of `V Vᴴ` up to the diagonal; the rest is their image.
+    // Rows of `V Vᴴ` up to the diagonal; the rest follows by symmetry.
     let mut inverse = u;
     inverse.par_chunks_mut(n).enumerate().with_min_len(8).for_each(|(i, row)| {
         row.fill(W::zero());
@@ -133,11 +136,12 @@ fn cholesky<W: Scalar>(a: &[W], n: usize, tolerance: f64) -> Option<Vec<W>> {
     Some(inverse)
 }
 
-/// Vectors that a matrix takes to 0, and vectors that its adjoint does.
+/// Bases of the null spaces of a matrix and of its adjoint.
 type NullSpaces<W> = [Vec<Vec<W>>; 2];
 
-/// Replaces a matrix by its inverse by Gauss and Jordan's method with complete pivoting. Where the pivots tell that it is
-/// singular, those below the tolerance in units of the largest, by a matrix `G` with `A G A = A` and `G A G = G`, and by bases of the null spaces.
+/// Replaces a matrix by its inverse, by Gauss–Jordan elimination with complete pivoting. If pivots fall below
+/// the tolerance relative to the largest, the matrix is singular: it is replaced by a matrix `G` with
+/// `A G A = A` and `G A G = G`, and bases of the null spaces are returned.
 fn invert<W: Scalar>(m: &mut [W], n: usize, tolerance: f64) -> NullSpaces<W> {
     let (mut rows, mut columns) = ((0..n).collect::<Vec<_>>(), (0..n).collect::<Vec<_>>());
     let mut largest = 0.0;
@@ -171,8 +175,9 @@ fn invert<W: Scalar>(m: &mut [W], n: usize, tolerance: f64) -> NullSpaces<W> {
         }
         rank += 1;
     }
-    // With `A₁₁` what was eliminated, there is `[A₁₁⁻¹ X; −Y 0]`, `X = A₁₁⁻¹ A₁₂` and `Y = A₂₁ A₁₁⁻¹`; `[−X; I]` and
-    // `[−Yᴴ; I]` span the null spaces. Row k of it belongs to column `columns[k]` of the matrix, column k to row `rows[k]`.
+    // With `A₁₁` the eliminated block, the array holds `[A₁₁⁻¹ X; −Y 0]`, `X = A₁₁⁻¹ A₁₂` and
+    // `Y = A₂₁ A₁₁⁻¹`; `[−X; I]` and `[−Yᴴ; I]` span the null spaces. Row k of it belongs to column
+    // `columns[k]` of the matrix, column k to row `rows[k]`.
     let [mut right, mut left] = [(); 2].map(|()| vec![vec![W::zero(); n]; n - rank]);
     for (f, (right, left)) in right.iter_mut().zip(&mut left).enumerate() {
         for k in 0..rank {
@@ -191,8 +196,8 @@ fn invert<W: Scalar>(m: &mut [W], n: usize, tolerance: f64) -> NullSpaces<W> {
     [right, left]
 }
 
-/// The entry of the largest modulus among those not yet eliminated. The next on the diagonal where it is not much smaller,
-/// which keeps what is Hermitian so.
+/// The entry of largest modulus among those not yet eliminated. The largest diagonal entry is preferred if it
+/// is not much smaller, which keeps a Hermitian matrix Hermitian.
 fn pivot<W: Scalar>(m: &[W], n: usize, k: usize) -> (usize, usize, f64) {
     let size = |v: W| v.re().abs() + v.im().abs();
     let of_row = |i: usize| {
@@ -219,7 +224,7 @@ fn swap_rows<W: Scalar>(m: &mut [W], n: usize, k: usize, i: usize) {
     }
 }
 
-/// Makes `G` the pseudo-inverse: `(I − N Nᴴ) G (I − L Lᴴ)` with orthonormal bases of the null spaces.
+/// Turns `G` into the pseudo-inverse: `(I − N Nᴴ) G (I − L Lᴴ)` with orthonormal bases of the null spaces.
 fn project<W: Scalar>(m: &mut [W], n: usize, [right, left]: NullSpaces<W>) {
     for v in orthonormal(right) {
         let mut along = vec![W::zero(); n];
@@ -239,7 +244,7 @@ fn project<W: Scalar>(m: &mut [W], n: usize, [right, left]: NullSpaces<W>) {
     }
 }
 
-/// Gram and Schmidt's method, twice.
+/// Gram–Schmidt, applied twice.
 fn orthonormal<W: Scalar>(mut vectors: Vec<Vec<W>>) -> Vec<Vec<W>> {
     for k in 0..vectors.len() {
         let (before, rest) = vectors.split_at_mut(k);
@@ -271,7 +276,7 @@ mod tests {
         triplets.to_csr().unwrap()
     }
 
-    /// The four equations of Penrose.
+    /// The four Penrose equations.
     fn check<T: Scalar>(a: &Csr<T>, nullity: usize) {
         check_as(a, nullity, false);
         if a.adjoint() == *a {

@@ -1,17 +1,17 @@
-//! The cycle as recorded operations: on each level a product with `A` before and after for each step of smoothing, one with
-//! `R` and one with `P`. All vector work rides along.
+//! The cycle as recorded operations. On each level: one product with `A` before and one after the correction
+//! for each smoothing step, one with `R` and one with `P`. All vector work is fused with these products.
 use super::smoother::{Smoothing, second_step};
 use lacuna_engine::{Matrix, Pass, Recorder, Scalar, Vector};
 
-/// What is done on a level, with the handles for it.
+/// The work on one level, with the handles it uses.
 pub(super) enum Task<T: Scalar> {
     /// Smoothing, and a correction from the next level by restriction and prolongation.
     Correct {
-        /// How to smooth.
+        /// The smoother.
         smoothing: Smoothing,
         /// `A`, `R` and `P`.
         matrices: [Matrix<T>; 3],
-        /// The diagonal of the smoother.
+        /// The diagonal matrix of the smoother.
         w: Vector<T>,
         /// `x` and `t`, and `d` of Chebyshev's iteration.
         work: [Vector<T>; 3],
@@ -20,20 +20,20 @@ pub(super) enum Task<T: Scalar> {
     },
     /// Two steps of smoothing.
     Smooth {
-        /// How to smooth.
+        /// The smoother.
         smoothing: Smoothing,
         /// `A`
         a: Matrix<T>,
-        /// The diagonal of the smoother.
+        /// The diagonal matrix of the smoother.
         w: Vector<T>,
-        /// A vector to work with.
+        /// A work vector.
         x: Vector<T>,
     },
     /// The product with the inverse.
     Solve(Matrix<T>),
 }
 
-/// A step of smoothing beyond the first from zero.
+/// A smoothing step other than the first one from zero.
 struct Step<T: Scalar> {
     smoothing: Smoothing,
     a: Matrix<T>,
@@ -43,14 +43,15 @@ struct Step<T: Scalar> {
 }
 
 impl<T: Scalar> Step<T> {
-    /// The second half of Chebyshev's iteration from zero, where the first half is `x`: to `y`.
+    /// The second half of Chebyshev's iteration from zero, written to `y`; `x` holds the result of the first
+    /// half.
     fn second_from_zero(&self, k: &mut Recorder<'_, T>, x: Vector<T>, y: Vector<T>, then: Pass<T>) {
         let (c, w, b) = (second_step(), self.w, self.b);
         let set = (1.0 + c) * x + (1.0 + c) * (w * b) - (1.0 + c) * (w * y);
         k.spmv_dot(&self.a, x, y, Pass::new("smooth").set(y, set).then(then));
     }
 
-    /// A step from `x` to `y`; what is in `x` may be lost, and `other` is `x` or another place for it.
+    /// A step from `x` to `y`. May overwrite `x`; `other` is `x` or another work vector.
     fn full(&self, k: &mut Recorder<'_, T>, x: Vector<T>, other: Vector<T>, y: Vector<T>, then: Pass<T>) {
         let (c, w, b, d) = (second_step(), self.w, self.b, self.d);
         match self.smoothing {
@@ -67,7 +68,7 @@ impl<T: Scalar> Step<T> {
     }
 }
 
-/// What begins on a level with its right-hand side, as a pass that rides on what makes that.
+/// The first smoothing step from zero, as a pass fused with the operation that computes the right-hand side.
 fn first<T: Scalar>(task: &Task<T>, b: Vector<T>) -> Pass<T> {
     match task {
         Task::Correct { w, work: [x, ..], .. } | Task::Smooth { w, x, .. } => {
@@ -77,7 +78,8 @@ fn first<T: Scalar>(task: &Task<T>, b: Vector<T>) -> Pass<T> {
     }
 }
 
-/// Records `z ← M b` by a V-cycle over some levels with so many steps of smoothing before and after, then `then`.
+/// Records `z ← M b` by a V-cycle over the levels in `tasks`, with `sweeps` smoothing steps before and after,
+/// then `then`.
 pub(super) fn cycle<T: Scalar>(
     k: &mut Recorder<'_, T>,
     tasks: &[Task<T>],
@@ -91,7 +93,7 @@ pub(super) fn cycle<T: Scalar>(
     }
 }
 
-/// [`cycle`] where [`first`] has run.
+/// [`cycle`] after [`first`] has run.
 fn level<T: Scalar>(
     k: &mut Recorder<'_, T>,
     tasks: &[Task<T>],
@@ -132,7 +134,7 @@ fn level<T: Scalar>(
     }
 }
 
-/// A step of smoothing between `x` and `t`: where the result is, and the other.
+/// A smoothing step on `x`, with `t` as the other vector. Returns the result and the free vector.
 fn extra<T: Scalar>(
     k: &mut Recorder<'_, T>,
     step: &Step<T>,

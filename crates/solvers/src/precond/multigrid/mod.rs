@@ -1,4 +1,5 @@
-//! Multigrid where a matrix is a stencil on a grid, and what it shares with algebraic multigrid: smoothers, the cycle, the coarsest level.
+//! Multigrid for matrices that are a stencil on a grid, and the parts shared with algebraic multigrid:
+//! smoothers, the cycle, the coarsest level.
 mod coarsest;
 mod cycle;
 mod operator;
@@ -23,19 +24,19 @@ use transfers::{Axes, prolongation, restriction};
 use vcycle::stored;
 
 const OPERATION: &str = "preconditioner `multigrid`";
-/// Part of the strongest coupling that an axis must have to be coarsened.
+/// An axis is coarsened if its coupling is at least this fraction of the strongest.
 const STRONG: f64 = 0.5;
-/// Rows from which a level is stored as diagonals.
+/// From this many rows on, a level is stored by diagonals.
 const DIAGONALS: usize = 1 << 12;
 
-/// How grids are coarsened and smoothed.
+/// Parameters of coarsening and smoothing.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct MultigridOptions {
     /// The smoother.
     pub smoothing: Smoothing,
-    /// Steps of smoothing before and after.
+    /// Smoothing steps before and after the coarse correction.
     pub sweeps: usize,
-    /// A matrix of no more rows is inverted.
+    /// A matrix of at most this many rows is inverted.
     pub coarsest: usize,
 }
 
@@ -45,15 +46,18 @@ impl Default for MultigridOptions {
     }
 }
 
-/// `M` = a V-cycle over coarser and coarser grids, for matrices that are one stencil all over a grid.
+/// `M` is a V-cycle over successively coarser grids, for matrices with one stencil at all points of a grid.
 ///
-/// * Needs: constant Hermitian coefficients on a grid of one to three dimensions, as the format `stencil` finds them, of neighbours one
-///   step away along each axis at the most; couplings along some axis negative. `M` is then Hermitian positive definite if `A` is.
-/// * Coarse points are every other one along the axes that are coupled most strongly; interpolation is linear along each axis,
-///   coarse matrices are Galerkin's, whose coefficients follow from a grid of 7 points an axis.
-/// * Cost of an application: four products with `A` (two with `smoother=spai0`) and one each with `R` and `P` on every level. Storage
-///   for a row of a 7-point stencil in double precision: 49 bytes for `R` and `P`, 16 for all coarser matrices, and 5 vectors.
-/// * Set-up: one look at the matrix and writing the levels. New values: the same.
+/// * Needs: constant Hermitian coefficients on a grid of one to three dimensions, as the format `stencil`
+///   finds them, of neighbours at most one step away along each axis; negative couplings along some axis. `M`
+///   is then Hermitian positive definite if `A` is.
+/// * Coarse points are every other point along the axes with the strongest couplings; interpolation is linear
+///   along each axis. Coarse matrices are Galerkin products, whose coefficients follow from a grid of 7
+///   points per axis.
+/// * Cost of an application: on every level four products with `A` (two with `smoother=spai0`) and one each
+///   with `R` and `P`. Storage per row of a 7-point stencil in double precision: 49 bytes for `R` and `P`, 16
+///   for all coarser matrices, and 5 vectors.
+/// * Set-up: reads the matrix once and writes the levels. New values: the same cost again.
 /// * Reference: Briggs, Henson and McCormick 2000, doi:10.1137/1.9780898719505, chapters 3, 7 and 10.
 #[derive(Default)]
 pub struct Multigrid {
@@ -65,12 +69,12 @@ pub struct Multigrid {
 #[derive(Default)]
 struct Made {
     cycle: VCycle,
-    /// The axes that each level is coarsened along.
+    /// The axes along which each level is coarsened.
     axes: Vec<Axes>,
 }
 
 impl Multigrid {
-    /// The name it goes by.
+    /// Its name.
     pub const NAME: &str = "multigrid";
     pub(super) const INFO: PrecondInfo = PrecondInfo {
         name: Self::NAME,
@@ -85,7 +89,7 @@ impl Multigrid {
         needs_stencil: true,
     };
 
-    /// With options of one's own.
+    /// With the given options.
     pub fn new(options: MultigridOptions) -> Self {
         Multigrid { options, ..Multigrid::default() }
     }
@@ -100,7 +104,7 @@ impl Multigrid {
         }))
     }
 
-    /// The axes along which a grid is coarsened; nothing where points are coupled along none.
+    /// The axes along which a grid is coarsened; `None` if no axis has a coupling.
     fn axes<T: Scalar>(own: &Operator<T>) -> Option<Axes> {
         let couplings = own.couplings();
         let open = |k: usize| if own.size[k] > 2 { couplings[k] } else { 0.0 };
@@ -109,7 +113,7 @@ impl Multigrid {
         elliptic.then(|| [0, 1, 2].map(|k| open(k) >= STRONG * most))
     }
 
-    /// Points in x, y and z where a matrix is one that it takes.
+    /// The points in x, y and z of the grid, if this preconditioner accepts the matrix.
     pub fn grid<T: Scalar>(a: &Csr<T>) -> Option<[usize; 3]> {
         Self::operator(a).ok().filter(|own| Self::axes(own).is_some()).map(|own| own.size)
     }
@@ -141,7 +145,7 @@ impl Multigrid {
         Err(Error::Unsupported { operation: OPERATION.into(), message: message.into() })
     }
 
-    /// The levels for a matrix, coarsened along axes that are given or chosen.
+    /// The levels for a matrix, coarsened along given axes, or along axes chosen from the couplings.
     fn levels<T: Scalar>(&mut self, a: &Csr<T>, given: Option<&[Axes]>) -> Result<Parts<T>> {
         let start = Instant::now();
         let mut own = Self::operator(a)?;
@@ -157,7 +161,7 @@ impl Multigrid {
             let next = match given {
                 Some(given) => given.get(axes.len()).copied(),
                 None if rows(&own) <= self.options.coarsest => None,
-                // Where what couples along axes too short to coarsen has grown to dominate, smoothing does.
+                // If the remaining strong couplings are along axes too short to coarsen, smoothing is enough.
                 None => Self::axes(&own),
             };
             let Some(next) = next else { break };

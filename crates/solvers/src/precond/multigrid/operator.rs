@@ -1,40 +1,41 @@
-//! An operator on a grid whose coefficients depend on where a point lies along each axis: first, between, or last.
+//! An operator on a grid whose coefficients depend on the position of a point along each axis: first,
+//! interior, or last.
 use super::transfers::{Axes, coarse_size, prolongation, restriction};
 use lacuna_engine::{Error, Result, Scalar};
 use lacuna_formats::algebra::{fill_rows, galerkin};
 use lacuna_formats::{Csr, Stencil};
 use rayon::prelude::*;
 
-/// Neighbours of a point, itself among them: one step at the most along each axis. x is fastest.
+/// Neighbours of a point, including itself, at most one step away along each axis. x is fastest.
 const NEIGHBOURS: usize = 27;
 /// The point itself.
 const CENTRE: usize = 13;
-/// Classes of points along an axis, which has no more points than these or all of them.
+/// Classes of points along an axis. An axis of fewer points has one class per point.
 const CLASSES: usize = 3;
-/// Angles along each axis at which symbols are looked at.
+/// Angles along each axis at which the symbol is evaluated.
 const ANGLES: usize = 9;
 
-/// Coefficients of the neighbours of a point, by its class along each axis. The coarse operators of Galerkin's method are such ones too:
-/// a coarse point that is neither first nor last sees no end of the finer grid.
+/// Coefficients of the neighbours of a point, by its class along each axis. Galerkin coarse operators have
+/// this form too: a coarse point that is neither first nor last does not see the ends of the finer grid.
 pub(super) struct Operator<T> {
     pub(super) size: [usize; 3],
-    /// Which neighbours there are.
+    /// Which neighbours are present.
     pattern: [bool; NEIGHBOURS],
     /// For each class, x fastest, the coefficients of all neighbours; 0 for those off the grid.
     coefficients: Vec<[T; NEIGHBOURS]>,
 }
 
-/// The number of a point of a grid, x fastest.
+/// The index of a point of a grid, x fastest.
 fn number(point: [usize; 3], size: [usize; 3]) -> usize {
     point[0] + size[0] * (point[1] + size[1] * point[2])
 }
 
-/// The point of a number.
+/// The point of an index.
 fn point(number: usize, size: [usize; 3]) -> [usize; 3] {
     [number % size[0], number / size[0] % size[1], number / size[0] / size[1]]
 }
 
-/// The classes of the points of a grid, as a grid.
+/// The numbers of classes along each axis of a grid.
 fn classes(size: [usize; 3]) -> [usize; 3] {
     size.map(|points| points.min(CLASSES))
 }
@@ -86,29 +87,29 @@ impl<T: Scalar> Operator<T> {
         Ok(Operator { size, pattern, coefficients: (0..count).map(of_class).collect() })
     }
 
-    /// The coefficients as far from the ends as the grid allows.
+    /// The coefficients at the middle of the grid.
     pub(super) fn inner(&self) -> &[T; NEIGHBOURS] {
         &self.coefficients[class(self.size.map(|points| points / 2), self.size)]
     }
 
-    /// The diagonal entry there.
+    /// The diagonal entry at the middle of the grid.
     pub(super) fn centre(&self) -> T {
         self.inner()[CENTRE]
     }
 
-    /// Neighbours of a point, itself among them.
+    /// The number of neighbours of a point, including itself.
     pub(super) fn neighbours(&self) -> usize {
         self.pattern.iter().filter(|is| **is).count()
     }
 
-    /// Whether the coefficient of each neighbour is the conjugate of that of the opposite one.
+    /// Whether opposite neighbours have conjugate coefficients.
     pub(super) fn is_hermitian(&self) -> bool {
         let all = self.inner();
         (0..NEIGHBOURS).all(|k| all[k] == all[NEIGHBOURS - 1 - k].conj())
     }
 
-    /// How strongly points are coupled along each axis: `−½ Σ c s²` over the steps `s`. Where the matrix is a second difference, its
-    /// coefficient.
+    /// The strength of coupling along each axis: `−½ Σ c s²` over the steps `s`. For a second difference this
+    /// is its coefficient.
     pub(super) fn couplings(&self) -> [f64; 3] {
         let mut sums = [0.0; 3];
         for (k, c) in self.inner().iter().enumerate() {
@@ -141,13 +142,13 @@ impl<T: Scalar> Operator<T> {
         self.coefficients.iter().map(norm).fold(0.0, f64::max)
     }
 
-    /// The largest modulus of the symbol `Σ c e^(iθs) / a_ii`, which bounds the spectral radius of `D⁻¹A` for a Hermitian stencil; at
-    /// some angles, so that it may be a little low.
+    /// The largest modulus of the symbol `Σ c e^(iθs) / a_ii`, which bounds the spectral radius of `D⁻¹A` for
+    /// a Hermitian stencil. It is sampled at some angles, so the result may be a little low.
     pub(super) fn radius(&self) -> f64 {
         let all = self.inner();
         let wave = |angle: usize| (std::f64::consts::PI * angle as f64 / (ANGLES - 1) as f64).sin_cos();
         let waves: [(f64, f64); ANGLES] = std::array::from_fn(wave);
-        // Angles of the first axis go half around, those of the others around.
+        // Angles along the first axis cover half a period, those along the others a full one.
         let signed = |k: usize| {
             let (sin, cos) = waves[k.abs_diff(ANGLES - 1)];
             (if k < ANGLES - 1 { -sin } else { sin }, cos)
@@ -177,7 +178,7 @@ impl<T: Scalar> Operator<T> {
         most / self.centre().modulus()
     }
 
-    /// What a row's coefficients make, for all rows.
+    /// Evaluates `of` on the coefficients of each row.
     fn by_row(&self, of: impl Fn(&[T; NEIGHBOURS]) -> T) -> Vec<T> {
         let by_class: Vec<T> = self.coefficients.iter().map(of).collect();
         let n = self.size.iter().product::<usize>();
@@ -188,7 +189,7 @@ impl<T: Scalar> Operator<T> {
     /// As a matrix.
     pub(super) fn csr(&self) -> Result<Csr<T>> {
         let n = self.size.iter().product();
-        // Neighbours on the grid of each class, with their distances.
+        // The neighbours on the grid for each class, with their offsets.
         let of_class = |c: usize| -> Vec<(i64, T)> {
             let at = point(c, classes(self.size));
             let on_grid = |k: &usize| self.pattern[*k] && neighbour(at, *k, classes(self.size)).is_some();
@@ -213,7 +214,7 @@ impl<T: Scalar> Operator<T> {
         )
     }
 
-    /// `R A P` on the grid that is coarser along some axes. It is made on a small grid with ends of the same kind.
+    /// `R A P` on the grid coarsened along `axes`, computed on a small grid with the same boundaries.
     pub(super) fn coarsened(&self, axes: Axes) -> Result<Self> {
         let small = [0, 1, 2].map(|k| match self.size[k] {
             points if !axes[k] => points.min(CLASSES),
@@ -228,7 +229,7 @@ impl<T: Scalar> Operator<T> {
             let entry = |to: [usize; 3]| c.get(at, number(to, of_small)).unwrap_or(T::zero());
             std::array::from_fn(|k| neighbour(at_point, k, of_small).map_or(T::zero(), entry))
         };
-        // Interpolation reaches one step along the axes that are coarsened, and none along others.
+        // Interpolation reaches one step along coarsened axes, and none along the others.
         let stays = |k: usize, from: usize| {
             let [to, from] = [k, from].map(|k| point(k, [3; 3]));
             (0..3).all(|axis| axes[axis] || to[axis] == from[axis])
@@ -290,7 +291,7 @@ mod tests {
         let (_, seven) = operator("gen:poisson3d:9x8x7");
         assert!((seven.radius() - 2.0).abs() < 1e-12 && (seven.norm() - 2.0).abs() < 1e-12);
         let (_, all) = operator("gen:poisson3d:9x8x7:27");
-        // One axis turns around, or two, or all three.
+        // The maximum is at angle π along one axis, two, or all three.
         assert!((all.radius() - 36.0 / 26.0).abs() < 1e-12, "{}", all.radius());
     }
 }

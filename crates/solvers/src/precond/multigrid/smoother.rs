@@ -1,11 +1,11 @@
-//! What smooths on a level.
+//! The smoothers of a level.
 use lacuna_engine::Scalar;
 use rayon::prelude::*;
 
-/// Which smoother.
+/// The kind of smoother.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Smoothing {
-    /// `x ← x + W (b − A x)` with the diagonal matrix `W` that makes `‖I − W A‖` least in Frobenius' norm.
+    /// `x ← x + W (b − A x)` with the diagonal matrix `W` that minimises `‖I − W A‖` in the Frobenius norm.
     Spai0,
     /// Chebyshev's polynomial of degree 2 in `D⁻¹ A` on the upper part of the spectrum. For Hermitian matrices.
     Chebyshev,
@@ -14,14 +14,14 @@ pub enum Smoothing {
 /// The part of the spectrum that Chebyshev's polynomial damps, in units of the estimated radius.
 const PART: [f64; 2] = [0.3, 1.1];
 
-/// `c` of the second step `d ← c d + (1 + c) W r`, `x ← x + d` of Chebyshev's iteration, where the first is `d ← W r`,
-/// `x ← x + d`. It depends on the ratio of the ends of the spectrum alone.
+/// The coefficient `c` of the second step `d ← c d + (1 + c) W r`, `x ← x + d` of Chebyshev's iteration,
+/// whose first step is `d ← W r`, `x ← x + d`. It depends only on the ratio of the ends of the spectrum.
 pub(super) fn second_step() -> f64 {
     let sigma = (PART[1] + PART[0]) / (PART[1] - PART[0]);
     1.0 / (2.0 * sigma * sigma - 1.0)
 }
 
-/// A smoother of a level: how, and its diagonal matrix `W`.
+/// The smoother of a level: its kind and its diagonal matrix `W`.
 #[derive(Clone)]
 pub(in crate::precond) struct Smoother<T> {
     pub(in crate::precond) kind: Smoothing,
@@ -34,7 +34,8 @@ impl<T: Scalar> Smoother<T> {
         Smoother { kind: Smoothing::Spai0, diagonal: weights }
     }
 
-    /// With the diagonal `D`, an estimate of the spectral radius of `D⁻¹ A`, which may be a little low, and the bound `‖D⁻¹A‖∞`.
+    /// With the diagonal `D`, an estimate of the spectral radius of `D⁻¹ A`, which may be a little low, and
+    /// its bound `‖D⁻¹A‖∞`.
     pub(in crate::precond) fn chebyshev(diagonal: &[T], radius: f64, norm: f64) -> Self {
         let high = (PART[1] * radius).min(norm);
         let centre = T::from_real(2.0 / (high * (1.0 + PART[0] / PART[1])));

@@ -1,12 +1,13 @@
-//! Between a grid and a coarser one: linear interpolation along each axis that is coarsened, and its transpose.
+//! Transfers between a grid and a coarser one: linear interpolation along each coarsened axis, and its
+//! transpose.
 use lacuna_engine::{Result, Scalar};
 use lacuna_formats::Csr;
 use lacuna_formats::algebra::fill_rows;
 
-/// The axes along which a grid is coarsened. Coarse points lie on the points 1, 3, 5, … of these.
+/// The axes along which a grid is coarsened. Coarse points are the points 1, 3, 5, … along these.
 pub(super) type Axes = [bool; 3];
 
-/// Points with weights, three at the most.
+/// At most three points with weights.
 type Taps = ([(usize, f64); 3], usize);
 
 /// Points of the coarser grid.
@@ -14,19 +15,19 @@ pub(super) fn coarse_size(size: [usize; 3], axes: Axes) -> [usize; 3] {
     [0, 1, 2].map(|k| if axes[k] { size[k] / 2 } else { size[k] })
 }
 
-/// The coarse points that a point of an axis is interpolated from.
+/// The coarse points from which a point of an axis is interpolated.
 fn from_coarse(i: usize, points: usize, coarsened: bool) -> Taps {
     match (coarsened, i % 2) {
         (false, _) => ([(i, 1.0); 3], 1),
         (true, 1) => ([(i / 2, 1.0); 3], 1),
-        // Beyond the ends there is nothing.
+        // The boundary value beyond the ends is zero.
         (true, _) if i == 0 => ([(0, 0.5); 3], 1),
         (true, _) if i / 2 == points / 2 => ([(i / 2 - 1, 0.5); 3], 1),
         (true, _) => ([(i / 2 - 1, 0.5), (i / 2, 0.5), (0, 0.0)], 2),
     }
 }
 
-/// The points of an axis that are interpolated from a coarse one.
+/// The points of an axis that are interpolated from a coarse point.
 fn from_fine(j: usize, points: usize, coarsened: bool) -> Taps {
     if !coarsened {
         return ([(j, 1.0); 3], 1);
@@ -35,7 +36,7 @@ fn from_fine(j: usize, points: usize, coarsened: bool) -> Taps {
     (taps, if 2 * j + 2 < points { 3 } else { 2 })
 }
 
-/// `P`: a row for each point, a column for each coarse one.
+/// `P`: a row for each fine point, a column for each coarse point.
 pub(super) fn prolongation<T: Scalar>(size: [usize; 3], axes: Axes) -> Result<Csr<T>> {
     let coarse = coarse_size(size, axes);
     tensor("prolongation", size, coarse, |k, i| from_coarse(i, size[k], axes[k]))
@@ -47,7 +48,7 @@ pub(super) fn restriction<T: Scalar>(size: [usize; 3], axes: Axes) -> Result<Csr
     tensor("restriction", coarse, size, |k, j| from_fine(j, size[k], axes[k]))
 }
 
-/// The matrix between two grids whose entries are products of one weight along each axis.
+/// The matrix between two grids whose entries are products of the weights along each axis.
 fn tensor<T: Scalar>(
     operation: &'static str,
     to: [usize; 3],
@@ -85,7 +86,8 @@ mod tests {
             let p = prolongation::<f64>(size, axes).unwrap();
             assert_eq!(restriction::<f64>(size, axes).unwrap(), p.transpose());
             assert_eq!(p.cols(), coarse_size(size, axes).iter().product::<usize>());
-            // A constant is interpolated as it is, but for half of it where a point has a coarse one on one side alone.
+            // A constant is interpolated exactly, except that points with a coarse neighbour on one side only
+            // get half of it.
             let ones = vec![1.0; p.cols()];
             let mut y = vec![0.0; p.rows()];
             p.product(&ones, &mut y).unwrap();

@@ -1,4 +1,4 @@
-//! A V-cycle over levels: what it needs on a device, and how it is recorded over the handles.
+//! A V-cycle over levels: its data on a device, and how it is recorded with the handles.
 use super::cycle::{Task, cycle};
 use super::smoother::{Smoother, Smoothing};
 use crate::{Handles, Parts};
@@ -6,13 +6,13 @@ use lacuna_engine::{Format, Pass, Recorder, Scalar, Vector};
 use lacuna_formats::{Csr, convert};
 use std::sync::Arc;
 
-/// The smoothers of all levels, the coarsest last: nothing where that is inverted. Levels are added from the finest on, each with its
-/// parts; the recorded operations depend on nothing else.
+/// The smoothers of all levels, the coarsest last; `None` if that level is solved by its inverse. Levels are
+/// added from the finest on, each with its parts. The recorded operations depend on nothing else.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub(in crate::precond) struct VCycle(Vec<Option<Smoothing>>);
 
 impl VCycle {
-    /// A level over a coarser one, and the matrix of that where it is not inverted.
+    /// Adds a level above a coarser one, with the matrix of the coarser one unless that is inverted.
     pub(in crate::precond) fn level<T: Scalar>(
         &mut self,
         parts: Parts<T>,
@@ -28,7 +28,7 @@ impl VCycle {
         (0..work).fold(parts, |parts, _| parts.scratch(fine_rows)).scratch(coarse_rows).scratch(coarse_rows)
     }
 
-    /// The coarsest level, by the inverse of its matrix.
+    /// Adds the coarsest level, solved by the inverse of its matrix.
     pub(in crate::precond) fn solved<T: Scalar>(
         &mut self,
         parts: Parts<T>,
@@ -38,7 +38,7 @@ impl VCycle {
         parts.shared_matrix(inverse)
     }
 
-    /// The coarsest level, by smoothing.
+    /// Adds the coarsest level, solved by smoothing.
     pub(in crate::precond) fn smoothed<T: Scalar>(
         &mut self,
         parts: Parts<T>,
@@ -49,7 +49,7 @@ impl VCycle {
         parts.vector(smoother.diagonal).scratch(n)
     }
 
-    /// Records `z ← M r` with so many steps of smoothing before and after on each level, then `then`.
+    /// Records `z ← M r` with `sweeps` smoothing steps before and after on each level, then `then`.
     pub(in crate::precond) fn record<T: Scalar>(
         &self,
         k: &mut Recorder<'_, T>,
@@ -61,13 +61,13 @@ impl VCycle {
         cycle(k, &self.tasks(on), [r, z], sweeps, then);
     }
 
-    /// What is done on each level, with the handles for it.
+    /// The work on each level, with the handles it uses.
     fn tasks<T: Scalar>(&self, on: &Handles<T>) -> Vec<Task<T>> {
         let mut vectors = on.all_vectors().iter().copied();
         let mut matrices = on.all_matrices().iter().copied();
         let mut scratch = on.all_scratch().iter().copied();
         let mut a = Some(on.a());
-        // The lists are as long as the parts made them.
+        // The lists have the lengths that the parts gave them.
         let mut make = |k: usize, smoothing: Option<Smoothing>| {
             let last = k + 1 == self.0.len();
             let Some(smoothing) = smoothing else { return matrices.next().map(Task::Solve) };
@@ -92,7 +92,7 @@ impl VCycle {
     }
 }
 
-/// A matrix in the first of some formats that takes it; `csr` takes any.
+/// The matrix in the first of the given formats that accepts it, otherwise in `csr`.
 pub(in crate::precond) fn stored<T: Scalar>(a: &Arc<Csr<T>>, formats: &[&str]) -> Arc<dyn Format<T>> {
     formats.iter().find_map(|format| convert(a, format).ok()).unwrap_or_else(|| a.clone())
 }
