@@ -322,7 +322,7 @@ fn tell<T: Scalar>(
 /// What [`lacuna_core::Control::cancel`] does between two passes through the iteration, the section to go on with in
 /// `CONTROL_NEXT`. True where the program has stopped.
 fn cancel(control: &mut Control) -> bool {
-    if control[CONTROL_HAS_RESTART as usize] != 0 {
+    if control[CONTROL_CONFIRMS as usize] != 0 {
         control[CONTROL_PENDING as usize] = u64::from(REASON_CANCELLED) + 1;
         control[CONTROL_SOFT as usize] = 0;
         control[CONTROL_NEXT] = SECTION_RESTART.into();
