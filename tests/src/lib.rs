@@ -28,6 +28,7 @@ pub mod products;
 pub mod programs;
 pub mod random;
 pub mod solves;
+pub mod table;
 pub mod triangles;
 
 pub use paste::paste;
@@ -67,6 +68,7 @@ macro_rules! conformance {
                         random: passes_agree products_agree bases_agree fusion_changes_nothing;
                         solves: agree multigrid grids variants parallel_sizes again warm_start cancelled gmres_variants scaled_exactly own_preconditioner
                             new_values;
+                        table: equal_bits;
                         least_squares: shapes;
                         narrow: passes products bases two_levels two_narrow_levels;
                         concurrent: several_backends_at_once;
