@@ -33,6 +33,7 @@ mod spmv_pkt;
 mod spmv_sell;
 mod spmv_stencil;
 mod sweep;
+mod sync;
 mod team;
 mod tri_solve;
 mod turns;
