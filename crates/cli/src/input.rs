@@ -5,7 +5,7 @@ use crate::progress::Reading;
 use lacuna::formats::io::{About, Opened, Wanted};
 use lacuna::formats::mm::ReadOptions;
 use lacuna::text::escaped;
-use lacuna::{Csr, Error, Kind, Scalar, Spec, memory};
+use lacuna::{Csr, Error, Kind, Scalar, Spec, pages};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// What stands for standard input and output in the place of a file.
@@ -294,12 +294,17 @@ impl VectorSource {
 
     /// The vector, of `n` elements; what there is to say of it is noted with the matrix.
     pub(crate) fn read<T: Scalar>(&self, n: usize, matrix: &Source, quiet: bool) -> Result<Vec<T>> {
-        memory::check("a vector", (n as u64).saturating_mul(size_of::<T>() as u64))?;
+        let zeros = || pages::zeroed::<T>("a vector", n);
         match self {
-            VectorSource::Ones => Ok(vec![T::one(); n]),
+            VectorSource::Ones => {
+                let mut ones = zeros()?;
+                ones.fill(T::one());
+                Ok(ones)
+            }
             VectorSource::Random(seed) => {
-                let mut numbers = Numbers(*seed);
-                Ok((0..n).map(|_| numbers.element()).collect())
+                let (mut numbers, mut random) = (Numbers(*seed), zeros()?);
+                random.fill_with(|| numbers.element());
+                Ok(random)
             }
             VectorSource::File(vector) => {
                 let VectorFile { option, file } = &**vector;
