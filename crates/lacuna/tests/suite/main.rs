@@ -1,4 +1,5 @@
 //! The library as its users see it; one program, so that what they share is compiled once.
+mod faults;
 mod honest;
 mod interface;
 mod least_squares;
