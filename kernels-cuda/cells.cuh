@@ -91,7 +91,7 @@ template <typename T> struct Machine {
         word(LACUNA_CONTROL_SECTION) = LACUNA_SECTION_STOPPED;
     }
     LACUNA_FN void stop(u32 reason, u32 soft) {
-        if (word(LACUNA_CONTROL_HAS_RESTART) && word(LACUNA_CONTROL_SECTION) == LACUNA_SECTION_EACH) {
+        if (word(LACUNA_CONTROL_CONFIRMS) && word(LACUNA_CONTROL_SECTION) == LACUNA_SECTION_EACH) {
             word(LACUNA_CONTROL_PENDING) = reason + 1;
             word(LACUNA_CONTROL_SOFT) = soft;
             word(LACUNA_CONTROL_LEFT) = 1;

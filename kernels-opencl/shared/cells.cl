@@ -58,7 +58,7 @@ static inline void end(__local ulong *control, uint reason) {
     control[LACUNA_CONTROL_SECTION] = LACUNA_SECTION_STOPPED;
 }
 static inline void stop(__local ulong *control, uint reason, bool soft) {
-    if (control[LACUNA_CONTROL_HAS_RESTART] && control[LACUNA_CONTROL_SECTION] == LACUNA_SECTION_EACH) {
+    if (control[LACUNA_CONTROL_CONFIRMS] && control[LACUNA_CONTROL_SECTION] == LACUNA_SECTION_EACH) {
         control[LACUNA_CONTROL_PENDING] = 1 + (ulong)reason;
         control[LACUNA_CONTROL_SOFT] = soft;
         control[LACUNA_CONTROL_LEFT] = 1;

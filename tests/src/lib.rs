@@ -30,6 +30,7 @@ pub mod programs;
 pub mod random;
 pub mod right_hand_sides;
 pub mod solves;
+pub mod table;
 pub mod triangles;
 
 pub use paste::paste;
@@ -64,11 +65,12 @@ macro_rules! conformance {
                         basis: dots axpys zero_coefficients modified_columns;
                         cells: arithmetic special_values tests rotations;
                         operators: simple composed transposed adjoints own host host_panics;
-                        programs: flow stops confirmations histories no_ops_after_stop endless_is_cancelled
+                        programs: flow restarts_without_confirmation stops confirmations histories no_ops_after_stop endless_is_cancelled
                             guarded riding_passes_come_after;
                         random: passes_agree products_agree bases_agree fusion_changes_nothing;
                         solves: agree multigrid grids variants parallel_sizes again warm_start cancelled gmres_variants scaled_exactly own_preconditioner
                             new_values;
+                        table: equal_bits;
                         least_squares: shapes;
                         right_hand_sides: agree;
                         narrow: passes products bases two_levels two_narrow_levels;

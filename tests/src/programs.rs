@@ -285,6 +285,35 @@ pub fn endless_is_cancelled<T: Scalar, B: Backend>(make: fn() -> B) {
     }
 }
 
+/// Limits, tests and cancelling end a program whose restart section confirms nothing.
+pub fn restarts_without_confirmation<T: Scalar, B: Backend>(make: fn() -> B) {
+    on_both!(make, "restarts without confirmation", |dev| {
+        let mut trace = Trace::<T>::new();
+        let c = cells_of(dev, &[0.0, 0.0, 3.0].map(T::from_real));
+        let (restarts, rounds, enough) = (c[0], c[1], c[2]);
+        let x = upload(dev, &[T::one(); 40]);
+        let mut program = |test: bool, limit| {
+            let (finish, history) = run(dev, limit, |k| {
+                k.restart(|k| k.multi_axpy_dot(Pass::new("restart").eval(restarts, restarts + 1.0)));
+                k.each(|k| {
+                    let mut pass = Pass::new("round").set(x, -x).eval(rounds, rounds + 1.0).count(rounds);
+                    if test {
+                        pass = pass.stop_if(enough.le(rounds), Reason::Custom("enough"));
+                    }
+                    k.multi_axpy_dot(pass);
+                });
+            });
+            trace.finish("run", &finish, &history);
+            (finish.reason, finish.iterations)
+        };
+        assert_eq!(program(false, 5), (Reason::Limit, 5));
+        assert_eq!(program(true, 100), (Reason::Custom("enough"), 1));
+        trace.cells(dev, "cells", &c);
+        trace.vector(dev, "x", x);
+        trace
+    });
+}
+
 /// Operations recorded under a test run only if it holds, with or without a pass.
 pub fn guarded<T: Scalar, B: Backend>(make: fn() -> B) {
     on_both!(make, "guarded operations", |dev| {

@@ -42,7 +42,7 @@ fn matrices<T: Scalar>(positive_definite: bool) -> Vec<&'static str> {
     names
 }
 
-fn right_hand_side<T: Scalar>(n: usize, seed: u64) -> Vec<T> {
+pub(crate) fn right_hand_side<T: Scalar>(n: usize, seed: u64) -> Vec<T> {
     Rng::new(seed).vector(n)
 }
 
@@ -67,7 +67,22 @@ pub fn solver_with<T: Scalar, B: Backend>(
     options: &Options,
     stop: Stop,
 ) -> (Matrix<T>, Solver<T>) {
-    let operator = dev.matrix(Arc::new(a.clone())).unwrap();
+    solver_in(dev, a, Arc::new(a.clone()), case, options, stop)
+}
+
+/// [`solver_with`] with the matrix in a format.
+///
+/// # Panics
+/// Where it cannot be made.
+pub(crate) fn solver_in<T: Scalar, B: Backend>(
+    dev: &mut B,
+    a: &Csr<T>,
+    stored: Arc<dyn Format<T>>,
+    case: &Case,
+    options: &Options,
+    stop: Stop,
+) -> (Matrix<T>, Solver<T>) {
+    let operator = dev.matrix(stored).unwrap();
     let placed = placed(dev, case.precond, a, operator);
     let m = placed.as_ref().map(|m| m as &dyn LinOp<T>);
     let method = method(case.method, options).unwrap();
@@ -119,7 +134,12 @@ pub fn solve<T: Scalar, B: Backend>(dev: &mut B, case: &Case) -> Trace<T> {
     solve_with(dev, &mut solver, &right_hand_side(a.rows(), 1), &mut vec![T::zero(); a.rows()])
 }
 
-fn solve_with<T: Scalar, B: Backend>(dev: &mut B, solver: &mut Solver<T>, b: &[T], x: &mut [T]) -> Trace<T> {
+pub(crate) fn solve_with<T: Scalar, B: Backend>(
+    dev: &mut B,
+    solver: &mut Solver<T>,
+    b: &[T],
+    x: &mut [T],
+) -> Trace<T> {
     let mut trace = Trace::new();
     trace.outcome("outcome", solver.solve(dev, b, x).unwrap());
     trace.numbers("x", x);

@@ -2,7 +2,7 @@
 use crate::args::NumberType;
 use crate::failure::{Failure, Result};
 use crate::progress::Reading;
-use lacuna::backend::memory;
+use lacuna::backend::pages;
 use lacuna::backend::text::escaped;
 use lacuna::formats::io::{About, Opened, Wanted};
 use lacuna::formats::mm::ReadOptions;
@@ -298,12 +298,17 @@ impl VectorSource {
 
     /// The vector, of `n` elements. Notes about it are added to those of the matrix.
     pub(crate) fn read<T: Scalar>(&self, n: usize, matrix: &Source, quiet: bool) -> Result<Vec<T>> {
-        memory::check("a vector", (n as u64).saturating_mul(size_of::<T>() as u64))?;
+        let zeros = || pages::zeroed::<T>("a vector", n);
         match self {
-            VectorSource::Ones => Ok(vec![T::one(); n]),
+            VectorSource::Ones => {
+                let mut ones = zeros()?;
+                ones.fill(T::one());
+                Ok(ones)
+            }
             VectorSource::Random(seed) => {
-                let mut numbers = Numbers(*seed);
-                Ok((0..n).map(|_| numbers.element()).collect())
+                let (mut numbers, mut random) = (Numbers(*seed), zeros()?);
+                random.fill_with(|| numbers.element());
+                Ok(random)
             }
             VectorSource::File(vector) => {
                 let VectorFile { option, file } = &**vector;

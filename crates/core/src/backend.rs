@@ -234,7 +234,7 @@ pub fn step_by_step<T: Scalar, B: Backend>(dev: &mut B, plan: &mut Plan<T>, run:
     let program = &plan.program;
     let Run { limit, history, mut watch } = run;
     history.reset(limit);
-    let mut control = Control::new(limit, !program.restart.is_empty());
+    let mut control = Control::new(limit, program.confirms());
     let mut section = Section::Setup;
     let mut told = 0;
     while control.section != Section::Stopped {

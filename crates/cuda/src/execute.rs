@@ -324,7 +324,7 @@ fn tell<T: Scalar>(
 /// Like [`lacuna_engine::Control::cancel`] between two passes through the iteration; sets `CONTROL_NEXT` to
 /// the section to continue with. Returns whether the program has stopped.
 fn cancel(control: &mut Control) -> bool {
-    if control[CONTROL_HAS_RESTART as usize] != 0 {
+    if control[CONTROL_CONFIRMS as usize] != 0 {
         control[CONTROL_PENDING as usize] = u64::from(REASON_CANCELLED) + 1;
         control[CONTROL_SOFT as usize] = 0;
         control[CONTROL_NEXT] = SECTION_RESTART.into();

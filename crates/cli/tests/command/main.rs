@@ -3,6 +3,8 @@ mod advise;
 mod bench;
 mod compare;
 mod documents;
+#[cfg(unix)]
+mod faults;
 mod files;
 mod formats;
 #[cfg(unix)]

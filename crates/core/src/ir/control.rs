@@ -52,12 +52,13 @@ pub struct Control {
     pub confirmed: f64,
     reason: u32,
     pending: Option<(u32, bool)>,
-    has_restart: bool,
+    /// Whether a stop within the iteration goes to the restart section first, which confirms: see [`Program::confirms`](crate::Program::confirms).
+    confirms: bool,
 }
 
 impl Control {
     /// The state before anything has run.
-    pub fn new(limit: u64, has_restart: bool) -> Self {
+    pub fn new(limit: u64, confirms: bool) -> Self {
         Control {
             section: Section::Setup,
             left: false,
@@ -68,7 +69,7 @@ impl Control {
             confirmed: f64::NAN,
             reason: LIMIT,
             pending: None,
-            has_restart,
+            confirms,
         }
     }
     /// Whether what remains of the current section is to be passed over.
@@ -93,7 +94,7 @@ impl Control {
         self.stop(CANCELLED, false);
     }
     pub(crate) fn stop(&mut self, reason: u32, soft: bool) {
-        if self.has_restart && self.section == Section::Each {
+        if self.confirms && self.section == Section::Each {
             self.pending = Some((reason, soft));
             self.left = true;
         } else {

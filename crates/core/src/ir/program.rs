@@ -299,6 +299,14 @@ impl<T: Scalar> Program<T> {
     pub fn ops(&self) -> impl Iterator<Item = &Op<T>> {
         Section::RUNNING.into_iter().flat_map(|section| self.section(section))
     }
+    /// Whether the restart section confirms a residual wherever it runs. What is to stop then goes there first; without that it stops
+    /// where it is.
+    pub fn confirms(&self) -> bool {
+        let confirms = |i: &Instr| matches!(i, Instr::Confirm { .. });
+        self.restart
+            .iter()
+            .any(|op| !op.is_conditional() && op.sweep.before.iter().chain(&op.sweep.after).any(confirms))
+    }
     /// Whether there is anything to run over and over.
     pub fn iterates(&self) -> bool {
         self.steps.is_some() || !self.each.is_empty()

@@ -1,6 +1,7 @@
 //! A spinning barrier that also carries the caller's wishes to all threads at once.
+use super::sync::{AtomicU8, AtomicU32, AtomicUsize, Ordering, spin_loop, yield_now};
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicU8, AtomicU32, AtomicUsize, Ordering};
+use std::sync::atomic::AtomicUsize as Counter;
 
 /// Spins before giving the core away, where every thread can have one: about 50 microseconds.
 const SPINS: u32 = 1 << 11;
@@ -13,7 +14,7 @@ pub(crate) const CANCEL: u8 = 1;
 pub(crate) const PART: u8 = 2;
 
 /// Threads of this process that are running programs.
-static RUNNING: AtomicUsize = AtomicUsize::new(0);
+static RUNNING: Counter = Counter::new(0);
 
 /// How many cores there are.
 fn cores() -> usize {
@@ -74,9 +75,9 @@ impl Barrier {
             while self.epoch.0.load(Ordering::Acquire) == epoch {
                 if spins < limit {
                     spins += 1;
-                    std::hint::spin_loop();
+                    spin_loop();
                 } else {
-                    std::thread::yield_now();
+                    yield_now();
                 }
             }
         }

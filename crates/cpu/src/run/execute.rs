@@ -153,7 +153,7 @@ pub(crate) unsafe fn run<T: Scalar>(
     start.history.reset(start.limit);
     let Private { machine: first, terms, .. } = &mut arena.threads[0].private;
     terms.resize(compiled.terms, BoundTerm::NONE);
-    first.control = Control::new(start.limit, !program.restart.is_empty());
+    first.control = Control::new(start.limit, program.confirms());
     std::mem::swap(&mut first.cells, start.cells);
     std::mem::swap(&mut first.history, start.history);
     let shared = Shared {

@@ -3,10 +3,10 @@
 //! Sums do not depend on the number of threads, so threads may come and go between sections. A caller therefore never
 //! waits for a thread that another program keeps off its core: it begins alone, lets the others in once all are there,
 //! and parts from them when they hold it up.
-use crate::run::barrier::Running;
-use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, Instant};
+use super::barrier::Running;
+use super::sync::{Arc, AtomicU32, AtomicUsize, Instant, Mutex, Ordering, ThreadPool, spin_loop, yield_now};
+use std::sync::PoisonError;
+use std::time::Duration;
 
 /// How long the caller waits for the others before it begins a long section alone.
 const WELCOME: Duration = Duration::from_micros(100);
@@ -20,7 +20,7 @@ const SPINS: u32 = 1 << 11;
 /// The threads beside the caller's.
 #[derive(Clone, Copy)]
 pub(crate) struct Helpers<'a> {
-    pub(crate) pool: &'a rayon::ThreadPool,
+    pub(crate) pool: &'a ThreadPool,
     /// Whether the pool is the program's, so that one of its threads may be the caller's, and as many compute as it has.
     pub(crate) shared: bool,
 }
@@ -90,9 +90,9 @@ impl Call {
             match self.state.load(Ordering::Acquire) {
                 CALLED if spins < SPINS => {
                     spins += 1;
-                    std::hint::spin_loop();
+                    spin_loop();
                 }
-                CALLED => std::thread::yield_now(),
+                CALLED => yield_now(),
                 TOGETHER => break,
                 _ => return,
             }
@@ -152,7 +152,7 @@ impl<'a> Gang<'a> {
         if (long || self.gather) && !there() {
             let since = Instant::now();
             while !there() && (self.gather || since.elapsed() < WELCOME) {
-                if self.gather { std::thread::yield_now() } else { std::hint::spin_loop() }
+                if self.gather { yield_now() } else { spin_loop() }
             }
         }
         there()
@@ -183,9 +183,9 @@ impl<'a> Gang<'a> {
         while before == TOGETHER && self.call.inside.load(Ordering::Acquire) > 0 {
             if spins < SPINS {
                 spins += 1;
-                std::hint::spin_loop();
+                spin_loop();
             } else {
-                std::thread::yield_now();
+                yield_now();
             }
         }
     }

@@ -3,4 +3,5 @@ pub(crate) mod barrier;
 pub(crate) mod execute;
 pub(crate) mod gang;
 pub(crate) mod share;
+pub(crate) mod sync;
 pub(crate) mod watch;

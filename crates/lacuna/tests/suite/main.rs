@@ -1,5 +1,6 @@
 //! Tests of the library as its users see it. One program, so that shared code is compiled once.
 mod columns;
+mod faults;
 mod honest;
 mod interface;
 mod least_squares;

@@ -36,6 +36,8 @@ pub struct Encoded<T> {
     pub matrices: Vec<Matrix<T>>,
     /// Bases by index.
     pub bases: Vec<Basis<T>>,
+    /// As [`Program::confirms`].
+    pub confirms: bool,
     /// The operations of setup, restart and each.
     pub sections: [Range<u32>; 3],
     /// The lowest cell named, and one behind the highest.
@@ -70,10 +72,6 @@ impl<T> Encoded<T> {
     pub fn has_narrow(&self) -> bool {
         self.vectors.iter().any(|v| v.narrow) || self.bases.iter().any(|v| v.narrow)
     }
-    /// Whether there is a restart section.
-    pub fn has_restart(&self) -> bool {
-        !self.sections[1].is_empty()
-    }
     /// The section that runs first: `SECTION_…`.
     pub fn first_section(&self) -> u32 {
         let first = self.sections.iter().position(|ops| !ops.is_empty());
@@ -85,7 +83,7 @@ impl<T> Encoded<T> {
         let mut set = |at: u32, value: u64| block[at as usize] = value;
         set(CONTROL_SECTION, self.first_section().into());
         set(CONTROL_REASON, REASON_LIMIT.into());
-        set(CONTROL_HAS_RESTART, self.has_restart().into());
+        set(CONTROL_CONFIRMS, self.confirms.into());
         set(CONTROL_LIMIT, limit);
         set(CONTROL_STRIDE, stride);
         set(CONTROL_CAPACITY, capacity);
@@ -142,6 +140,7 @@ pub fn encode<T: Scalar>(program: &Program<T>) -> Result<Encoded<T>> {
         encoder.out.sections[section] = first..records.len() as u32 / OP_WORDS;
     }
     let mut out = encoder.out;
+    out.confirms = program.confirms();
     for record in records.chunks_mut(OP_WORDS as usize) {
         for (section, op) in [(OP_NEXT, OP_NEXT_OP), (OP_NEXT_LEFT, OP_NEXT_LEFT_OP)] {
             let section = out.sections.get(record[section as usize] as usize);
@@ -159,6 +158,7 @@ fn empty<T>() -> Encoded<T> {
         vectors: Vec::new(),
         matrices: Vec::new(),
         bases: Vec::new(),
+        confirms: false,
         sections: [0..0, 0..0, 0..0],
         cells: 0..0,
         slots: 0,

@@ -249,8 +249,8 @@ layout! {
     CONTROL_SOFT = 3;
     /// Why the program stopped.
     CONTROL_REASON = 4;
-    /// Whether there is a restart section.
-    CONTROL_HAS_RESTART = 5;
+    /// Whether the restart section confirms a residual: see [`Control`](crate::Control).
+    CONTROL_CONFIRMS = 5;
     /// Iterations done.
     CONTROL_ITERATIONS = 6;
     /// Iterations allowed.

@@ -1,0 +1,93 @@
+//! What goes wrong in the middle of a solve: cancelling, at any iteration; and solves without end, one after the other.
+use lacuna::Reference;
+use lacuna::prelude::*;
+use lacuna::solvers::{METHODS, MethodInfo, residual_norm};
+use std::ops::ControlFlow;
+
+/// A Laplacian of a line without ends: singular, and `b` is not in its range.
+fn inconsistent(n: usize) -> Csr<f64> {
+    let mut entries = Triplets::new(n, n);
+    for i in 0..n - 1 {
+        for (i, j, v) in [(i, i, 1.0), (i + 1, i + 1, 1.0), (i, i + 1, -1.0), (i + 1, i, -1.0)] {
+            entries.push(i, j, v);
+        }
+    }
+    entries.to_csr().unwrap()
+}
+
+fn generated(name: &str) -> Csr<f64> {
+    Spec::parse(name).unwrap().build().unwrap()
+}
+
+/// The reference tells after each iteration.
+fn cancelled_at_each(info: &MethodInfo, name: &str, a: &Csr<f64>) {
+    let n = a.rows();
+    let b: Vec<f64> = (0..n).map(|i| 1.0 + (i % 5) as f64).collect();
+    let guess: Vec<f64> = (0..n).map(|i| 0.01 * (i % 3) as f64).collect();
+    let dev = &mut Reference::new();
+    let mut system =
+        LinearSystem::new(a.clone()).method(info.name).preconditioner("none").prepare(dev).unwrap();
+    let before = residual_norm(a, &b, &guess);
+    for last in 1..40 {
+        let (mut x, mut told) = (guess.clone(), 0);
+        let mut watch = |_: lacuna::Watch| {
+            told += 1;
+            if told == last { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        };
+        let outcome = system.solve_watched(dev, &b, &mut x, Some(&mut watch)).unwrap();
+        let context = format!("{} on {name}, cancelled at {last}: {outcome:?}", info.name);
+        assert!(x.iter().all(|x| x.is_finite()), "{context}");
+        let after = residual_norm(a, &b, &x);
+        assert!(after <= (1.0 + 1e-12) * before, "{before:e} became {after:e}: {context}");
+        if told < last {
+            break; // ended by itself
+        }
+        assert_eq!(outcome.reason, Reason::Cancelled, "{context}");
+    }
+}
+
+#[test]
+fn cancelling_at_any_iteration_leaves_no_worse_x() {
+    let systems =
+        [("a singular system", inconsistent(40)), ("convection", generated("gen:convection:9x8:200"))];
+    for info in METHODS {
+        for (name, a) in &systems {
+            if name == &"a singular system" || !info.hermitian() {
+                cancelled_at_each(info, name, a);
+            }
+        }
+        cancelled_at_each(info, "poisson", &generated("gen:poisson2d:9x8"));
+    }
+}
+
+/// Pages of this process in memory, where the system tells.
+fn resident() -> Option<usize> {
+    let text = std::fs::read_to_string("/proc/self/statm").ok()?;
+    text.split_whitespace().nth(1)?.parse().ok()
+}
+
+#[test]
+fn ten_thousand_systems_leave_nothing_behind() {
+    let dev = &mut default_backend().unwrap();
+    let a = std::sync::Arc::new(generated("gen:convection:20x20"));
+    let b = vec![1.0; a.rows()];
+    let (mark, mut at_first, mut first) = (dev.mark(), None, None);
+    for k in 0..10_000 {
+        let method = ["bicgstab", "gmres", "idr"][k % 3];
+        let system = LinearSystem::new(a.clone()).method(method).preconditioner("jacobi");
+        let mark = dev.mark();
+        let (x, outcome) = system.prepare(dev).unwrap().solve(dev, &b).unwrap();
+        dev.release(mark);
+        assert!(outcome.converged());
+        if k % 3 == 0 {
+            assert!(*first.get_or_insert_with(|| x.clone()) == x, "{k}");
+        }
+        if k == 1000 {
+            at_first = resident();
+        }
+    }
+    assert_eq!(dev.mark(), mark);
+    if let Some((first, last)) = at_first.zip(resident()) {
+        assert!(last < first + 1000, "{last} pages, {first} after a thousand systems");
+    }
+}

@@ -1,0 +1,51 @@
+//! Fuzz targets: functions of bytes that panic where a property does not hold.
+//!
+//! `tests/corpus.rs` runs all of them over the kept corpus and over changes of it; `README.md` says how libFuzzer runs them.
+mod bytes;
+mod conversions;
+mod exact;
+mod mutate;
+mod options;
+mod programs;
+mod readers;
+mod solves;
+mod specs;
+
+pub use conversions::conversions;
+pub use exact::{Wide, norm, residual};
+pub use mutate::Mutator;
+pub use options::options;
+pub use programs::programs;
+pub use readers::{archives, boeing, matlab, matrix_market, npy, npz, petsc};
+pub use solves::solves;
+pub use specs::specs;
+
+/// A target and its name, which its binary and the folder of its corpus have too.
+#[derive(Clone, Copy, Debug)]
+pub struct Target {
+    /// Its name.
+    pub name: &'static str,
+    /// Runs it; panics where a property does not hold.
+    pub run: fn(&[u8]),
+}
+
+macro_rules! targets {
+    ($($name:ident),* $(,)?) => {
+        /// Every target.
+        pub const TARGETS: &[Target] = &[$(Target { name: stringify!($name), run: $name }),*];
+    };
+}
+targets![
+    matrix_market,
+    npy,
+    npz,
+    matlab,
+    petsc,
+    boeing,
+    archives,
+    specs,
+    options,
+    conversions,
+    programs,
+    solves,
+];
