@@ -8,32 +8,32 @@ use std::any::Any;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-/// A program that a backend has checked and made ready. It holds no memory of the device: releasing the vectors it
-/// uses makes running it an error, not a fault.
+/// A program that a backend has checked and prepared. It owns no device memory: running it after its vectors
+/// were released is an error, not a fault.
 pub struct Plan<T> {
-    /// What is run.
+    /// The program.
     pub program: Program<T>,
-    /// The backend's own form of it.
+    /// The backend's prepared form of it.
     pub prepared: Box<dyn Any + Send>,
 }
 
 /// Everything made after a mark is released with it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Mark {
-    /// Vectors, matrices and cell counts at the mark, as the backend counts them.
+    /// Numbers of vectors, matrices and cells at the mark, as the backend counts them.
     pub counts: [usize; 6],
 }
 
-/// A copy to the host that is under way.
+/// A copy to the host in progress.
 #[derive(Clone, Debug)]
 pub struct Ticket<T> {
-    /// The values, once there.
+    /// The values, once they have arrived.
     pub values: Option<Vec<T>>,
     /// The backend's number for the copy.
     pub number: u64,
 }
 
-/// Where a running program stands, as told behind the queue.
+/// Progress of a running program, reported asynchronously.
 #[derive(Clone, Copy, Debug)]
 pub struct Progress {
     /// Iterations done.
@@ -44,11 +44,11 @@ pub struct Progress {
 
 /// How to run a program once.
 pub struct Run<'a> {
-    /// Iterations at the most.
+    /// Maximum number of iterations.
     pub limit: u64,
     /// Squared residual norms, filled in by the run.
     pub history: &'a mut crate::History,
-    /// Called now and then, from the calling thread, while the program runs; breaking cancels it.
+    /// Called from the calling thread from time to time while the program runs; breaking cancels the run.
     pub watch: Option<&'a mut dyn FnMut(Progress) -> ControlFlow<()>>,
 }
 
@@ -59,7 +59,7 @@ pub struct Finish {
     pub reason: Reason,
     /// Iterations done.
     pub iterations: u64,
-    /// Confirmations of the true residual that did not end it.
+    /// Confirmations of the true residual that did not end the solve.
     pub restarts: u64,
     /// Squared residual norm by the recurrence, at the last iteration.
     pub recurrence: f64,
@@ -68,7 +68,7 @@ pub struct Finish {
 }
 
 impl Finish {
-    /// What a finished program's control says.
+    /// The outcome recorded in a finished program's control block.
     pub fn of<T>(program: &Program<T>, control: &Control) -> Self {
         Finish {
             reason: program.reasons.get(control.reason() as usize).copied().unwrap_or(Reason::Limit),
@@ -80,7 +80,7 @@ impl Finish {
     }
 }
 
-/// What a device is, in words and figures.
+/// Description of a device.
 #[derive(Clone, Debug)]
 pub struct DeviceInfo {
     /// The backend: `cpu`, `opencl`, `cuda`, `reference`.
@@ -89,22 +89,25 @@ pub struct DeviceInfo {
     pub name: String,
     /// Threads, compute units or multiprocessors.
     pub units: usize,
-    /// Bytes of memory of its own; none where it works in the host's.
+    /// Bytes of its own memory; `None` if it works in host memory.
     pub memory: Option<u64>,
-    /// What else is worth telling, as name and value.
+    /// Other details, as name and value.
     pub details: Vec<(&'static str, String)>,
 }
 
 /// A device with its memory and its queue.
 ///
-/// Work is queued in order. Only `download` and `read` wait for it, and `execute` until the program has stopped.
-/// Implementations **must** compute what [`crate::lower`], [`crate::sum`] and [`Format::row`] say, to the bit.
+/// Work is queued in order. Only `download`, `read` and `execute` wait: the first two for the queue,
+/// `execute` until the program has stopped.
+/// Implementations **must** compute what [`crate::lower`], [`crate::sum`] and [`Format::row`] specify, bit
+/// for bit.
 pub trait Backend: Sized + 'static {
     /// What the device is.
     fn device(&self) -> DeviceInfo;
 
-    /// The formats there are kernels for, with what each costs where a matrix has so many `rows` and takes so many `bytes` in
-    /// `csr`, since caches and registers change that: what a choice of format goes by. Provided: `csr`.
+    /// The formats with kernels on this device, each with its estimated cost for a matrix of `rows` rows and
+    /// `bytes` bytes in `csr`; the cost depends on the size because of caches and registers. Used to choose a
+    /// format. Provided: `csr`.
     fn formats(&self, rows: usize, bytes: usize) -> &'static [Cost] {
         let _ = (rows, bytes);
         const { &[Cost::of_bytes("csr", 1.0)] }
@@ -113,10 +116,11 @@ pub trait Backend: Sized + 'static {
     // Memory.
     /// A vector of `n` zeros.
     fn vector<T: Scalar>(&mut self, n: usize) -> Result<Vector<T>>;
-    /// `columns` vectors of `n` elements each, whose numbers are any until they are written.
+    /// `columns` vectors of `n` elements each, with unspecified contents until they are written.
     fn basis<T: Scalar>(&mut self, n: usize, columns: usize) -> Result<Basis<T>>;
-    /// `columns` vectors of `n` elements each that are stored in [`Scalar::Narrow`], whose numbers are any until they are
-    /// written: see [`Vector`]. Where there is no narrower type it **must** be [`Backend::basis`]. Provided: refuses.
+    /// `columns` vectors of `n` elements each, stored in [`Scalar::Narrow`], with unspecified contents until
+    /// they are written: see [`Vector`]. If there is no narrower type, this **must** be [`Backend::basis`].
+    /// Provided: refuses.
     fn narrow_basis<T: Scalar>(&mut self, n: usize, columns: usize) -> Result<Basis<T>> {
         if !T::HAS_NARROW {
             return self.basis(n, columns);
@@ -128,10 +132,10 @@ pub trait Backend: Sized + 'static {
     }
     /// A run of zero cells.
     fn cells<T: Scalar>(&mut self, count: usize) -> Result<Cells<T>>;
-    /// A matrix. The host keeps its arrays alive; a backend **may** use them where they are.
+    /// A matrix. The host keeps its arrays alive; a backend **may** use them in place.
     fn matrix<T: Scalar>(&mut self, a: Arc<dyn Format<T>>) -> Result<Matrix<T>>;
-    /// Gives a matrix new values on the same pattern, see [`crate::check_pattern`], in the memory it has. Plans that use it
-    /// **must** go on with the new values. Provided: refuses.
+    /// Gives a matrix new values on the same pattern (see [`crate::check_pattern`]) in its existing memory.
+    /// Plans that use it **must** use the new values from then on. Provided: refuses.
     fn set_matrix<T: Scalar>(&mut self, a: Matrix<T>, to: Arc<dyn Format<T>>) -> Result<()> {
         let _ = (a, to);
         Err(Error::Unsupported {
@@ -139,37 +143,37 @@ pub trait Backend: Sized + 'static {
             message: format!("the backend `{}` takes none; prepare the system anew", self.device().backend),
         })
     }
-    /// Remembers what has been made so far.
+    /// Marks what has been allocated so far.
     fn mark(&self) -> Mark;
-    /// Releases everything made after the mark; its handles become stale. The backend **may** keep the memory for what is
-    /// made next.
+    /// Releases everything allocated after the mark; its handles become stale. The backend **may** reuse the
+    /// memory for later allocations.
     fn release(&mut self, mark: Mark);
 
     // Transfer.
-    /// Copies a host slice of the vector's length into it.
+    /// Copies a host slice into a vector of the same length.
     fn upload<T: Scalar>(&mut self, from: &[T], to: Vector<T>) -> Result<()>;
-    /// Sets a vector to zeros. Provided: by copying them.
+    /// Sets a vector to zero. Provided: uploads zeros.
     fn clear<T: Scalar>(&mut self, v: Vector<T>) -> Result<()> {
         self.upload(&vec![T::zero(); v.len], v)
     }
-    /// Copies a vector into a host slice of its length.
+    /// Copies a vector into a host slice of the same length.
     fn download<T: Scalar>(&mut self, from: Vector<T>, to: &mut [T]) -> Result<()>;
     /// Sets a cell.
     fn write<T: Scalar>(&mut self, cell: Cell<T>, value: T) -> Result<()>;
     /// Waits for the queue and returns the cells.
     fn read<T: Scalar>(&mut self, cells: &[Cell<T>]) -> Result<Vec<T>>;
-    /// Starts a copy of the cells that runs behind the queue. Provided: waits.
+    /// Starts an asynchronous copy of the cells. Provided: waits.
     fn read_later<T: Scalar>(&mut self, cells: &[Cell<T>]) -> Result<Ticket<T>> {
         Ok(Ticket { values: Some(self.read(cells)?), number: 0 })
     }
-    /// The values of a copy, once it has arrived.
+    /// The values of a copy, if it has arrived.
     fn poll<T: Scalar>(&mut self, ticket: &mut Ticket<T>) -> Result<Option<Vec<T>>> {
         Ok(ticket.values.take())
     }
 
     // Programs.
-    /// Runs one operation outside a program's flow: what [`Backend::execute`] and the primitives come down to unless
-    /// they are overridden. It **must** check every handle, and pass `control` through the cell instructions.
+    /// Runs one operation outside a program; [`Backend::execute`] and the primitives call it unless they are
+    /// overridden. It **must** check every handle, and pass `control` through the cell instructions.
     fn step<T: Scalar>(
         &mut self,
         op: &Op<T>,
@@ -177,7 +181,7 @@ pub trait Backend: Sized + 'static {
         history: &mut crate::History,
     ) -> Result<()>;
 
-    /// Checks a program's handles and makes it ready; every error of a program appears here.
+    /// Checks a program's handles and prepares it; every error of a program is reported here.
     fn plan<T: Scalar>(&mut self, program: Program<T>) -> Result<Plan<T>> {
         Ok(Plan { program, prepared: Box::new(()) })
     }
@@ -187,7 +191,7 @@ pub trait Backend: Sized + 'static {
         step_by_step(self, plan, run)
     }
 
-    // Fused primitives, one call at a time. A program runs them without the checks of each call.
+    // Fused primitives, one call at a time. A program runs them without the per-call checks.
     /// Runs a pass.
     fn multi_axpy_dot<T: Scalar>(&mut self, pass: Pass<T>) -> Result<()> {
         once(self, |k| k.multi_axpy_dot(pass))
@@ -202,11 +206,11 @@ pub trait Backend: Sized + 'static {
     ) -> Result<()> {
         once(self, |k| k.spmv_dot(a, x, y, pass))
     }
-    /// `Y ← A X` for all columns of `x`, which has as many as `y` and none in common with it.
+    /// `Y ← A X` for all columns of `x`; `y` has the same number of columns and shares none with `x`.
     fn spmm<T: Scalar>(&mut self, a: &dyn crate::LinOp<T>, x: Basis<T>, y: Basis<T>) -> Result<()> {
         once(self, |k| k.spmm(a, x, y))
     }
-    /// `x ← A⁻¹ b` with a triangular matrix that is stored for solves, see [`crate::Triangle`], then the pass.
+    /// `x ← A⁻¹ b` with a triangular matrix stored for solves (see [`crate::Triangle`]), then the pass.
     fn tri_solve<T: Scalar>(
         &mut self,
         a: Matrix<T>,
@@ -226,7 +230,8 @@ pub trait Backend: Sized + 'static {
     }
 }
 
-/// Runs a program operation by operation through [`Backend::step`]: the provided [`Backend::execute`].
+/// Runs a program operation by operation through [`Backend::step`]: the provided implementation of
+/// [`Backend::execute`].
 ///
 /// # Errors
 /// As the operations.
@@ -259,8 +264,8 @@ pub fn step_by_step<T: Scalar, B: Backend>(dev: &mut B, plan: &mut Plan<T>, run:
     Ok(Finish::of(program, &control))
 }
 
-/// The section that follows: setup, restart, the iteration until it is left, restart again. A program whose sections
-/// give out has stopped.
+/// The section that follows: setup, restart, the iteration until it is left, then restart again. A program
+/// with no section left to run has stopped.
 pub fn next_section<T: Scalar>(program: &Program<T>, section: Section, control: &Control) -> Section {
     match section {
         _ if control.section == Section::Stopped => Section::Stopped,
@@ -272,7 +277,7 @@ pub fn next_section<T: Scalar>(program: &Program<T>, section: Section, control: 
     }
 }
 
-/// Records, checks and runs a few operations once, releasing the cells that recording made.
+/// Records, checks and runs a few operations once, then releases the cells that recording allocated.
 fn once<T: Scalar, B: Backend>(dev: &mut B, body: impl FnOnce(&mut Recorder<'_, T>)) -> Result<()> {
     let mark = dev.mark();
     let mut recorder = Recorder::new(dev, "once");

@@ -1,41 +1,42 @@
-//! What formats cost a device.
+//! Cost estimates of formats on a device.
 
-/// What a product in a format costs a device, as the time of all its parts together, in that of a byte of `csr`: what a choice of
-/// format goes by.
+/// Estimated time of a product in one format, in units of the time to read one byte of CSR: the sum of its
+/// parts. Used to choose a format.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Cost {
-    /// The formats it is of, by [`Format::kernel`](crate::Format::kernel), or one of them, by the name it is asked for by.
+    /// The format: a kernel name ([`Format::kernel`](crate::Format::kernel)), which covers all formats with
+    /// that kernel, or the name of one format.
     pub format: &'static str,
-    /// A byte of the matrix and the vectors.
+    /// Per byte of the matrix and the vectors.
     pub byte: f64,
-    /// A place of the matrix, whether it holds an entry or pads.
+    /// Per stored place of the matrix, entry or padding.
     pub place: f64,
-    /// And a place that pads, above that.
+    /// Additional, per padded place.
     pub pad: f64,
-    /// A row.
+    /// Per row.
     pub row: f64,
-    /// A row whose length could not be told from those before it.
+    /// Additional, per row of unpredictable length.
     pub surprise: f64,
 }
 
 impl Cost {
-    /// What goes by bytes alone.
+    /// A cost per byte alone.
     pub const fn of_bytes(format: &'static str, byte: f64) -> Self {
         Cost { format, byte, place: 0.0, pad: 0.0, row: 0.0, surprise: 0.0 }
     }
-    /// And so much more for each place.
+    /// Adds a cost per place.
     pub const fn and_places(self, place: f64) -> Self {
         Cost { place, ..self }
     }
-    /// And so much more for each place that pads.
+    /// Adds a cost per padded place.
     pub const fn and_pads(self, pad: f64) -> Self {
         Cost { pad, ..self }
     }
-    /// And so much more for each row, and for each of a surprising length.
+    /// Adds a cost per row, and an additional one per row of unpredictable length.
     pub const fn and_rows(self, row: f64, surprise: f64) -> Self {
         Cost { row, surprise, ..self }
     }
-    /// That of a format by its name, else of its kernel.
+    /// The cost of a format, looked up by its name, then by its kernel.
     pub fn find<'a>(costs: &'a [Self], name: &str, kernel: &str) -> Option<&'a Self> {
         let of = |format: &str| costs.iter().find(|cost| cost.format == format);
         of(name).or_else(|| of(kernel))

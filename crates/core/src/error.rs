@@ -1,40 +1,40 @@
-//! What could not be done: the operation, what it expected, what came, and where.
+//! Errors: the operation, what it expected, what it got, and where.
 use crate::text::escaped;
 use std::fmt::Display;
 
 /// The result of an operation of this library.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// Why something could not be done. Not converging is an outcome with a [`Reason`](crate::Reason), not an error.
+/// Why an operation failed. Not converging is an outcome with a [`Reason`](crate::Reason), not an error.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// A length that does not fit.
+    /// A length that does not match.
     #[error("{operation}: {what} should have length {expected}, got {got}")]
     Length {
-        /// What was being done, with the name of the pass where there is one.
+        /// The operation, with the name of the pass if there is one.
         operation: String,
         /// Which argument.
         what: String,
-        /// The length that fits.
+        /// The expected length.
         expected: usize,
-        /// The length that came.
+        /// The actual length.
         got: usize,
     },
-    /// A matrix or operator whose shape does not fit.
+    /// A matrix or operator whose shape does not match.
     #[error("{operation}: expected {expected}, got a {}x{} matrix", got.0, got.1)]
     Shape {
-        /// What was being done.
+        /// The operation.
         operation: String,
-        /// The shape that fits, in words.
+        /// The expected shape, in words.
         expected: String,
-        /// Rows and columns of what came.
+        /// Rows and columns of the actual matrix.
         got: (usize, usize),
     },
-    /// An entry of a matrix that cannot be.
+    /// An invalid matrix entry.
     #[error("{operation}: entry at row {row}, column {column}: {message}")]
     Entry {
-        /// What was being done.
+        /// The operation.
         operation: String,
         /// The row, counted from 0.
         row: usize,
@@ -43,10 +43,10 @@ pub enum Error {
         /// What is wrong with it and what was expected.
         message: String,
     },
-    /// An element of a vector that cannot be.
+    /// An invalid vector element.
     #[error("{operation}: {what}, row {row}: {message}")]
     Element {
-        /// What was being done.
+        /// The operation.
         operation: String,
         /// Which vector.
         what: String,
@@ -58,7 +58,7 @@ pub enum Error {
     /// A structure (row pointers, sizes) that contradicts itself.
     #[error("{operation}: {message}")]
     Structure {
-        /// What was being done.
+        /// The operation.
         operation: String,
         /// What is wrong, where, and what was expected.
         message: String,
@@ -66,39 +66,39 @@ pub enum Error {
     /// Text that could not be parsed. Lines and columns count from 1; column 0 stands for the whole line.
     #[error("{}:{line}{}: {message}", escaped(source_name), if *column > 0 { format!(":{column}") } else { String::new() })]
     Parse {
-        /// The file, or what stands for it.
+        /// The file, or a name for the source.
         source_name: String,
         /// The line, counted from 1.
         line: u64,
         /// The column in bytes, counted from 1; 0 for the whole line.
         column: u64,
-        /// What was expected and what came.
+        /// What was expected and what was found.
         message: String,
     },
-    /// Bytes of a file that do not belong. Offsets count from 0.
+    /// Malformed bytes in a file. Offsets count from 0.
     #[error("{}: byte {offset}: {message}", escaped(source_name))]
     Malformed {
-        /// The file, and the member of an archive.
+        /// The file, and the member of an archive if there is one.
         source_name: String,
         /// The byte, counted from 0.
         offset: u64,
-        /// What was expected and what came.
+        /// What was expected and what was found.
         message: String,
     },
     /// A file that could not be read or written.
     #[error("{operation} {}: {}", escaped(path), escaped(&source.to_string()))]
     Io {
-        /// What was being done.
+        /// The operation.
         operation: String,
         /// The file.
         path: String,
-        /// The operating system's answer.
+        /// The operating system's error.
         source: std::io::Error,
     },
     /// A handle that does not belong to this backend, or whose memory was released.
     #[error("{operation}: the {what} was released or belongs to another backend")]
     Stale {
-        /// What was being done.
+        /// The operation.
         operation: String,
         /// The kind of handle.
         what: &'static str,
@@ -119,10 +119,10 @@ pub enum Error {
         /// The rule and what broke it.
         message: String,
     },
-    /// Something asked for that this library, backend or format does not do.
+    /// A request that this library, backend or format does not support.
     #[error("{operation}: {message}")]
     Unsupported {
-        /// What was asked for.
+        /// The request.
         operation: String,
         /// Why not, and what to do instead.
         message: String,
@@ -132,42 +132,42 @@ pub enum Error {
     Argument {
         /// Which argument or option.
         what: String,
-        /// What was expected and what came.
+        /// What was expected and what was given.
         message: String,
     },
-    /// A function of the caller's, called during a solve, that panicked.
+    /// A panic in a caller's function during a solve.
     #[error("the function of a host operator failed: {message}")]
     Function {
-        /// What it said.
+        /// The panic message.
         message: String,
     },
-    /// Memory that could not be had.
+    /// Memory that could not be allocated.
     #[error("{operation}: out of memory on {device}: {requested} bytes asked for{}",
         available.map_or(String::new(), |free| format!(", {free} free")))]
     OutOfMemory {
-        /// What was being done.
+        /// The operation.
         operation: String,
         /// The device.
         device: String,
         /// Bytes asked for.
         requested: u64,
-        /// Bytes free, where the device tells.
+        /// Bytes free, if the device reports it.
         available: Option<u64>,
     },
-    /// A device that failed or is not there.
+    /// A device that failed or is absent.
     #[error("{device}: {operation}: {message}")]
     Device {
-        /// The device, or the backend where there is none.
+        /// The device, or the backend if there is no device.
         device: String,
-        /// What was being done.
+        /// The operation.
         operation: String,
-        /// The driver's answer and what to do about it.
+        /// The driver's error and what to do about it.
         message: String,
     },
 }
 
 impl Error {
-    /// A [`Error::Length`] unless `got` is `expected`.
+    /// [`Error::Length`] unless `got` equals `expected`.
     pub fn check_length(operation: impl Display, what: &str, expected: usize, got: usize) -> Result<()> {
         if expected == got {
             return Ok(());
@@ -175,7 +175,7 @@ impl Error {
         Err(Error::Length { operation: operation.to_string(), what: what.into(), expected, got })
     }
 
-    /// Whether this is the device's fault, not the input's.
+    /// Whether the device is at fault rather than the input.
     pub fn is_device_failure(&self) -> bool {
         matches!(self, Error::Device { .. } | Error::OutOfMemory { .. })
     }

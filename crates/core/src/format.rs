@@ -1,4 +1,4 @@
-//! What a storage format of a sparse matrix tells a backend.
+//! What a sparse matrix format provides to a backend.
 use crate::{Error, Result, Scalar};
 use std::any::Any;
 
@@ -11,7 +11,7 @@ pub enum Argument<'a, T: Scalar> {
     Indices(&'a [u32]),
     /// Signed offsets (diagonals, packed columns).
     Offsets(&'a [i32]),
-    /// Distances that two bytes hold.
+    /// Distances that fit in two bytes.
     Short(&'a [u16]),
     /// Entries.
     Values(&'a [T]),
@@ -33,24 +33,25 @@ impl<T: Scalar> Argument<'_, T> {
     }
 }
 
-/// A sparse matrix in one storage format, validated: every index it holds is in range and stays so.
+/// A sparse matrix in one storage format, validated: every index it holds is in range and stays in range.
 ///
-/// A backend keeps a kernel for each format by [`Format::kernel`], or by its type, since every format is [`Any`]; the CPU
-/// runs a format it has no kernel for through [`Format::row`]. A product of several columns **must** give each the bits of a
-/// product of its own; a backend **may** take one after the other, as every one does in formats without a kernel for several.
+/// A backend selects a kernel by [`Format::kernel`], or by the type, since every format is [`Any`]; the CPU
+/// runs a format without a kernel through [`Format::row`]. A product with several columns **must** give each
+/// column the same bits as a product of its own; a backend **may** take the columns one by one, as every
+/// backend does for formats without a kernel for several.
 pub trait Format<T: Scalar>: Any + Send + Sync {
     /// Rows and columns.
     fn shape(&self) -> (usize, usize);
-    /// Stored entries, padding not counted.
+    /// Stored entries, without padding.
     fn nnz(&self) -> usize;
     /// The stem of this format's kernels: `csr` for `spmv_csr_f64` in `kernels-cuda/spmv_csr.cu` and
     /// `kernels-opencl/spmv_csr.cl`.
     fn kernel(&self) -> &'static str;
-    /// What the kernels take before `x` and `y`, in order.
+    /// The kernel arguments before `x` and `y`, in order.
     fn arguments(&self) -> Vec<Argument<'_, T>>;
-    /// Lanes of a row sum, a power of two: lane `j` takes the entries `j`, `j + W`, … of a row with fused
-    /// multiply-add in order from 0, and lanes are summed by halving. It belongs to the matrix, not to the device. A format
-    /// may cut its long rows into pieces: see [`is_long`].
+    /// Lanes of a row sum, a power of two: lane `j` accumulates the entries `j`, `j + W`, … of a row in order
+    /// from 0 with fused multiply-add, and the lanes are summed by halving. It is a property of the matrix,
+    /// not of the device. A format may split long rows into pieces: see [`is_long`].
     fn lanes(&self) -> usize {
         1
     }
@@ -58,17 +59,17 @@ pub trait Format<T: Scalar>: Any + Send + Sync {
     fn has_long_rows(&self) -> bool {
         false
     }
-    /// Partial sums that kernels compute ahead of the rows: those of the pieces that long rows are cut into. A backend keeps
-    /// room for them with the matrix, behind the arguments.
+    /// Number of partial sums that kernels compute before the rows: those of the pieces of long rows. A
+    /// backend allocates space for them with the matrix, after the arguments.
     fn partial_sums(&self) -> usize {
         0
     }
-    /// `(A x)[i]`, in the canonical order: what every kernel must agree with to the bit.
+    /// `(A x)[i]`, in the canonical order: every kernel must agree with it bit for bit.
     ///
     /// # Panics
-    /// May panic where `i` is not a row or `x` is shorter than the columns.
+    /// May panic if `i` is not a row or `x` is shorter than the number of columns.
     fn row(&self, i: usize, x: &[T]) -> T;
-    /// The matrix as triangular solves take it, where it is one that is stored for them.
+    /// The matrix in the form that triangular solves take, if it is stored for them.
     fn triangle(&self) -> Option<crate::Triangle<'_, T>> {
         None
     }
@@ -78,10 +79,10 @@ pub trait Format<T: Scalar>: Any + Send + Sync {
     }
 }
 
-/// Fails unless a matrix differs from another by its values alone: the same format, shape, pattern and layout.
+/// Fails unless two matrices differ in their values only: same format, shape, pattern and layout.
 ///
 /// # Errors
-/// [`Error::Structure`] with what differs.
+/// [`Error::Structure`] with the difference.
 pub fn check_pattern<T: Scalar>(old: &dyn Format<T>, new: &dyn Format<T>) -> Result<()> {
     let differs = |what: &str| {
         let message =
@@ -107,24 +108,25 @@ pub fn check_pattern<T: Scalar>(old: &dyn Format<T>, new: &dyn Format<T>) -> Res
     if old.len() == new.len() && old.iter().zip(&new).all(same) { Ok(()) } else { differs("the pattern") }
 }
 
-/// The most lanes a row sum has.
+/// Maximum number of lanes of a row sum.
 pub const MAX_LANES: usize = 32;
-/// Entries of a lane beyond which a row is long.
+/// Entries per lane above which a row is long.
 pub const LONG_LANE: usize = 64;
-/// Entries of a piece of a long row, where these are no more than [`MOST_PIECES`].
+/// Entries of a piece of a long row, if that gives at most [`MOST_PIECES`] pieces.
 pub const PIECE: usize = 512;
-/// Pieces of a row at the most.
+/// Maximum number of pieces of a row.
 pub const MOST_PIECES: usize = 128;
 
-/// Whether a row of so many entries is long in a matrix of so many lanes. Formats that keep long rows apart cut one into pieces
-/// of [`piece_of`] entries; each is summed by [`MAX_LANES`] lanes and halving, and the sums of the pieces are added in
-/// order, so that no lane's chain of additions holds up all other rows.
+/// Whether a row of `entries` entries is long in a matrix of `lanes` lanes. Formats that treat long rows
+/// separately split one into pieces of [`piece_of`] entries; each piece is summed by [`MAX_LANES`] lanes and
+/// halving, and the sums of the pieces are added in order, so that one lane's chain of additions does not
+/// hold up all other rows.
 #[inline(always)]
 pub fn is_long(lanes: usize, entries: usize) -> bool {
     entries > LONG_LANE * lanes
 }
 
-/// Entries of each piece of a long row but the last.
+/// Entries of each piece of a long row except the last.
 #[inline(always)]
 pub fn piece_of(entries: usize) -> usize {
     PIECE.max(entries.div_ceil(MOST_PIECES))

@@ -1,19 +1,19 @@
 //! Generic functions compiled once.
 //!
-//! Each crate compiles the instances of the generic functions that it calls, again and again over a tree of crates. There are four
-//! number types, so that the crate that has a function can compile all there will be; others then call these.
+//! Every crate that calls a generic function compiles its own instances of it. There are only four number
+//! types, so the crate that defines a function can compile all instances, and other crates call those.
 use std::any::Any;
 
-/// The one of type `V` among what is declared for each of the four number types.
+/// The item of type `V` among those declared for the four number types.
 ///
 /// # Panics
-/// Where none is of that type.
+/// If none has that type.
 pub fn instance<V: Any>(of: [&'static dyn Any; 4]) -> &'static V {
     of.into_iter().find_map(|each| each.downcast_ref()).expect("one for each of the four number types")
 }
 
-/// A function generic over the number type `T`, written as a closure that captures nothing, whose four instances are compiled in the
-/// crate that this stands in, and in no other:
+/// A function generic over the number type `T`, written as a closure without captures, whose four instances
+/// are compiled only in the crate of the call:
 /// `compiled_here!(T, |a: &Csr<T>| -> Result<Csr<T>> { … })(a)`.
 #[macro_export]
 macro_rules! compiled_here {

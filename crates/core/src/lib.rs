@@ -1,6 +1,8 @@
-//! The vocabulary of Lacuna: number types, handles, formulas, passes, programs, and the trait a device implements.
+//! Core types of Lacuna: number types, handles, formulas, passes, programs, and the trait that a device
+//! implements.
 //!
-//! A Krylov method records its passes into a [`Program`]; a [`Backend`] runs it. Nothing here names a device.
+//! A Krylov method records its passes into a [`Program`]; a [`Backend`] runs it. This crate is independent of
+//! any device.
 mod backend;
 mod cost;
 mod error;

@@ -1,29 +1,30 @@
-//! Anything that maps a vector to a vector by recording operations.
+//! Operators that map a vector to a vector by recording operations.
 use crate::{Basis, Cell, Error, Matrix, Pass, Recorder, Scalar, Vector};
 
 /// A matrix, a preconditioner, or anything else that can record `y ← A x`.
 ///
-/// Implementations **must** make `y` complete before `then` runs, **must not** change `x`, and **should** hand `then`
-/// to the operation that writes `y`, so that it rides along. Scratch vectors are made ahead, or taken from the
-/// recorder.
+/// Implementations **must** complete `y` before `then` runs, **must not** change `x`, and **should** pass
+/// `then` to the operation that writes `y`, so that it is fused. Scratch vectors are allocated beforehand or
+/// by the recorder.
 pub trait LinOp<T: Scalar> {
     /// Rows and columns.
     fn shape(&self) -> (usize, usize);
-    /// Records `y ← A x`, then `then` on the rows just computed. `x` and `y` have the right lengths and differ.
+    /// Records `y ← A x`, then `then` on the rows just computed. `x` and `y` have the right lengths and are
+    /// different vectors.
     fn apply(&self, k: &mut Recorder<'_, T>, x: Vector<T>, y: Vector<T>, then: Pass<T>);
-    /// Records `Y ← A X` for all columns; the lengths and the number of columns fit. Provided: column by column. An
-    /// implementation **must** give the bits of that.
+    /// Records `Y ← A X` for all columns; lengths and numbers of columns match. Provided: column by column.
+    /// An implementation **must** give the same bits as that.
     fn apply_columns(&self, k: &mut Recorder<'_, T>, x: Basis<T>, y: Basis<T>) {
         (0..x.columns).for_each(|j| self.apply(k, x.column(j), y.column(j), Pass::nothing()));
     }
-    /// Records `y ← Aᵀ x`, then `then`. Fails where the operator does not know its transpose.
+    /// Records `y ← Aᵀ x`, then `then`. Fails if the operator does not know its transpose.
     fn apply_transpose(&self, k: &mut Recorder<'_, T>, _x: Vector<T>, _y: Vector<T>, _then: Pass<T>) {
         k.fail(Error::Unsupported {
             operation: "transposed product".into(),
             message: "this operator does not know its transpose; pair it with one by `WithTranspose`".into(),
         });
     }
-    /// Records `y ← Aᴴ x`, then `then`. Provided: the transpose of a real operator; fails for a complex one.
+    /// Records `y ← Aᴴ x`, then `then`. Provided: the transpose for a real operator; fails for a complex one.
     fn apply_adjoint(&self, k: &mut Recorder<'_, T>, x: Vector<T>, y: Vector<T>, then: Pass<T>) {
         if !T::KIND.is_complex() {
             return self.apply_transpose(k, x, y, then);
@@ -66,8 +67,8 @@ impl<T: Scalar> LinOp<T> for Identity {
     }
 }
 
-/// `y ← d ∘ x`, a diagonal matrix: Jacobi's preconditioner where `d` holds the reciprocals of a diagonal. It records
-/// a pass, which joins the sweep before it.
+/// `y ← d ∘ x`, a diagonal matrix: the Jacobi preconditioner if `d` holds the reciprocals of a diagonal. It
+/// records a pass, which is fused into the sweep before it.
 #[derive(Clone, Copy, Debug)]
 pub struct Diagonal<T>(pub Vector<T>);
 
@@ -167,7 +168,7 @@ impl<T: Scalar> LinOp<T> for Product<'_, T> {
     }
 }
 
-/// An operator together with its transpose, each stored.
+/// An operator together with its transpose, both stored.
 pub struct WithTranspose<'a, T>(pub &'a dyn LinOp<T>, pub &'a dyn LinOp<T>);
 
 impl<T: Scalar> LinOp<T> for WithTranspose<'_, T> {
@@ -198,7 +199,8 @@ impl<T: Scalar> LinOp<T> for Transposed<'_, T> {
     }
 }
 
-/// An operator together with its conjugate transpose, each stored: for Hermitian operators, the same twice.
+/// An operator together with its conjugate transpose, both stored; for a Hermitian operator, the same one
+/// twice.
 pub struct WithAdjoint<'a, T>(pub &'a dyn LinOp<T>, pub &'a dyn LinOp<T>);
 
 impl<T: Scalar> LinOp<T> for WithAdjoint<'_, T> {

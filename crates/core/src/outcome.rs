@@ -9,31 +9,32 @@ pub enum Reason {
     Converged,
     /// The iteration limit was reached first.
     Limit,
-    /// The residual no longer shrinks: the recurrence met the tolerance, or a cycle ended, without the true
-    /// residual getting better. The tolerance is out of reach in this precision, or the method is stuck.
+    /// The residual no longer decreases: the recurrence met the tolerance, or a cycle ended, without
+    /// improving the true residual. The tolerance is out of reach in this precision, or the method stagnates.
     Stagnated,
-    /// The residual grew far beyond where it began.
+    /// The residual grew far beyond its initial value.
     Diverged,
     /// `⟨p, A p⟩` was not positive: the operator is not positive definite, which the method needs.
     IndefiniteOperator,
     /// `⟨r, M r⟩` was not positive: the preconditioner is not positive definite, which the method needs.
     IndefinitePreconditioner,
-    /// The residual is what rounding in this number type leaves of `b − A x`, and above the tolerance.
+    /// The residual is at the level of rounding errors of `b − A x` in this number type, and above the
+    /// tolerance.
     AccuracyAttained,
-    /// The solution of the scaled system has elements that overflow or vanish when they are scaled back.
+    /// The solution of the scaled system has elements that overflow or underflow when scaled back.
     OutOfRange,
-    /// A quantity the method divides by vanished, and restarting did not help.
+    /// A divisor of the method vanished, and restarting did not help.
     Breakdown(&'static str),
     /// A quantity became infinite or NaN.
     NotFinite(&'static str),
     /// The caller asked to stop.
     Cancelled,
-    /// A test of a user's own method held.
+    /// A test of a user-defined method held.
     Custom(&'static str),
 }
 
 impl Reason {
-    /// Whether a restart from the true residual may get past it.
+    /// Whether a restart from the true residual may recover.
     pub fn is_soft(self) -> bool {
         matches!(self, Reason::Breakdown(_))
     }
@@ -56,7 +57,7 @@ impl Reason {
     }
 }
 
-/// Its stable name.
+/// Serialized as its stable name.
 #[cfg(feature = "serde")]
 impl serde::Serialize for Reason {
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {

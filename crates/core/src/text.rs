@@ -1,8 +1,8 @@
-//! Text from outside, made safe to print: names and contents of files may hold anything.
+//! Makes external text safe to print: file names and file contents may hold anything.
 use std::borrow::Cow;
 
-/// What shows nothing, or shows as a plain blank, or moves other characters: Unicode's format characters, separators, variation
-/// selectors, fillers and spaces other than the plain one.
+/// Characters that are invisible, look like a plain space, or reorder others: Unicode's format characters,
+/// separators, variation selectors, fillers and spaces other than the plain one.
 const INVISIBLE: [(char, char); 29] = [
     ('\u{A0}', '\u{A0}'),
     ('\u{AD}', '\u{AD}'),
@@ -35,7 +35,8 @@ const INVISIBLE: [(char, char); 29] = [
     ('\u{E0000}', '\u{E0FFF}'),
 ];
 
-/// Text on one line without control characters and invisible ones: each is written as Rust writes it, `\u{1b}` for an escape.
+/// Text on one line, with control characters and invisible characters escaped as in Rust, such as `\u{1b}`
+/// for an escape.
 ///
 /// ```
 /// use lacuna_engine::text::escaped;
@@ -46,18 +47,18 @@ pub fn escaped(text: &str) -> Cow<'_, str> {
     replaced(text, is_hidden, |c| c.escape_default().to_string())
 }
 
-/// The same for text of several lines: line ends and tabs stay.
+/// The same for multi-line text: line ends and tabs are kept.
 pub fn printable(text: &str) -> Cow<'_, str> {
     replaced(text, |c| is_hidden(c) && c != '\n' && c != '\t', |c| c.escape_default().to_string())
 }
 
-/// The same for JSON, in which such characters stand within strings alone.
+/// The same for JSON, where such characters occur only within strings.
 pub fn printable_json(text: &str) -> Cow<'_, str> {
     let units = |c: char| c.encode_utf16(&mut [0; 2]).iter().map(|unit| format!("\\u{unit:04x}")).collect();
     replaced(text, |c| is_hidden(c) && c != '\n' && c != '\t', units)
 }
 
-/// Whether a character is a control character or shows nothing.
+/// Whether a character is a control character or invisible.
 fn is_hidden(c: char) -> bool {
     c.is_control() || (c > '~' && INVISIBLE.iter().any(|&(first, last)| (first..=last).contains(&c)))
 }

@@ -1,4 +1,5 @@
-//! Times passes of several shapes over vectors of ones: `passes SIZES TYPES [THREADS]`, lists with commas between.
+//! Times passes of several shapes over vectors of ones: `passes SIZES TYPES [THREADS]`, with comma-separated
+//! lists.
 use lacuna_cpu::{Cpu, CpuOptions};
 use lacuna_engine::{Backend, Cells, History, Kind, Pass, Recorder, Run, Scalar, Vector};
 use lacuna_engine::{Complex32, Complex64};
@@ -6,7 +7,7 @@ use std::time::Instant;
 
 type Make<T> = fn([Vector<T>; 9], Cells<T>) -> Pass<T>;
 
-/// Passes of methods, and some that no method has.
+/// Passes of the methods, and some that no method uses.
 fn passes<T: Scalar>() -> Vec<(&'static str, Make<T>)> {
     vec![
         ("dot", |[x, y, ..], c| Pass::new("").dot(c.at(1), x, y)),

@@ -1,9 +1,10 @@
 //! The CPU backend: one parallel region for a whole program.
 //!
-//! Each thread of the backend's own pool keeps its share of the rows, cut at segment borders and balanced by nonzeros,
-//! and meets the others at a spinning barrier after each operation that needs it. Cell instructions are evaluated by
-//! every thread for itself, so that one meeting is enough. Inside a share a pass runs in chunks that stay in the
-//! first-level cache. Small programs run on the calling thread. The bits do not depend on any of this.
+//! The backend's own thread pool splits the rows at segment boundaries, balanced by nonzeros; each thread
+//! keeps its share and waits for the others at a spinning barrier after each operation that needs it. Every
+//! thread evaluates the cell instructions itself, so that one barrier is enough. Within a share, a pass runs
+//! in chunks that stay in the first-level cache. Small programs run on the calling thread. None of this
+//! affects the bits of the result.
 mod pass;
 mod plan;
 mod run;
@@ -26,42 +27,42 @@ use std::sync::Arc;
 /// Which instructions the kernels use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum Simd {
-    /// The best the processor has.
+    /// The best that the processor supports.
     #[default]
     Best,
-    /// AVX2 and FMA at the most.
+    /// At most AVX2 and FMA.
     Avx2,
-    /// The instructions every processor of the architecture has; fused multiply-adds in software where it has none.
+    /// The baseline instructions of the architecture; fused multiply-adds in software if it has none.
     Baseline,
 }
 
-/// How a [`Cpu`] computes.
+/// Options of a [`Cpu`].
 #[derive(Clone, Copy, Debug, Default)]
 pub struct CpuOptions {
-    /// Threads; all cores where not given.
+    /// Number of threads; all cores by default.
     pub threads: Option<usize>,
-    /// Instructions.
+    /// Instruction set.
     pub simd: Simd,
-    /// Entries and elements of the heaviest operation from which all threads work on a program, rather than the
-    /// calling one; [`CpuOptions::PARALLEL_FROM`] where not given.
+    /// Minimum number of entries and elements of the heaviest operation for a program to run on all threads
+    /// rather than on the calling one; [`CpuOptions::PARALLEL_FROM`] by default.
     pub parallel_from: Option<usize>,
-    /// Begin only when all threads are there and keep them to the end. Otherwise the calling thread begins at once, the
-    /// others join once the system runs them, and they part for a while when other programs hold them up; the results are
-    /// the same to the bit.
+    /// Start only when all threads are available, and keep them to the end. Otherwise the calling thread
+    /// starts at once, the others join when the system schedules them, and they leave for a while when other
+    /// programs delay them; the results are bitwise the same.
     pub gather: bool,
 }
 
 impl CpuOptions {
-    /// The default of [`CpuOptions::parallel_from`]: where two threads began to win when this was measured.
+    /// The default of [`CpuOptions::parallel_from`]: the measured size from which two threads are faster.
     pub const PARALLEL_FROM: usize = 12_000;
 }
 
 /// The CPU as a device.
 pub struct Cpu {
     store: HostStore,
-    /// The threads beside the caller's.
+    /// The threads besides the caller's.
     pool: Option<Arc<rayon::ThreadPool>>,
-    /// Whether the pool is the program's.
+    /// Whether the pool belongs to the application.
     shared: bool,
     arch: Arch,
     parallel_from: usize,
@@ -80,8 +81,8 @@ impl Cpu {
     /// A backend with the given options.
     ///
     /// # Errors
-    /// [`Error::Argument`] for 0 threads, [`Error::Device`] where the threads cannot be had,
-    /// or as [`check_process`].
+    /// [`Error::Argument`] for 0 threads, [`Error::Device`] if the threads cannot be started, or as
+    /// [`check_process`].
     pub fn with(options: CpuOptions) -> Result<Self> {
         check_process("starting threads")?;
         let cores = std::thread::available_parallelism().map_or(1, |n| n.get());
@@ -106,9 +107,11 @@ impl Cpu {
         Ok(Self::on_threads(pool.map(Arc::new), false, options))
     }
 
-    /// A backend that computes on the threads of a pool of the program's, as many as it has: with the calling thread where that is one of
-    /// the pool's, else with the calling thread in the place of one of them. While they are busy with something else, a solve goes on
-    /// without them, unless the options say [`gather`](CpuOptions::gather), which **must not** be where they may wait for the solve.
+    /// A backend that computes on a thread pool of the application, with as many threads as the pool has:
+    /// including the calling thread if it belongs to the pool, otherwise with the calling thread in place of
+    /// one of them. While the pool is busy with other work, a solve continues without it, unless
+    /// [`gather`](CpuOptions::gather) is set, which it **must not** be if the pool's threads may wait for the
+    /// solve.
     ///
     /// ```
     /// use lacuna_cpu::{Cpu, CpuOptions};
@@ -121,7 +124,7 @@ impl Cpu {
     /// ```
     ///
     /// # Errors
-    /// [`Error::Argument`] where the options ask for another number of threads, or as [`check_process`].
+    /// [`Error::Argument`] if the options ask for a different number of threads, or as [`check_process`].
     pub fn on_pool(pool: Arc<rayon::ThreadPool>, options: CpuOptions) -> Result<Self> {
         check_process("computing on a pool")?;
         let threads = pool.current_num_threads();
@@ -143,9 +146,9 @@ impl Cpu {
         }
     }
 
-    /// How many sweeps of a plan's iteration update several vectors, and how many of those are one loop over all of them where there
-    /// are vector instructions, as the sweeps of the library's methods are in real numbers; any other is interpreted.
-    /// `None` for a plan of another backend.
+    /// The number of sweeps in a plan's iteration that update several vectors, and how many of these run as
+    /// one loop over all vectors if there are vector instructions, as do the sweeps of the library's methods
+    /// for real numbers; the rest are interpreted. `None` for a plan of another backend.
     pub fn loops<T: Scalar>(plan: &Plan<T>) -> Option<(usize, usize)> {
         let Prepared { compiled, .. } = plan.prepared.downcast_ref::<Prepared<T>>()?;
         let sweeps = || {
@@ -156,7 +159,7 @@ impl Cpu {
         Some((sweeps().count(), sweeps().filter(|step| step.fused.is_some()).count()))
     }
 
-    /// Threads it computes with.
+    /// Number of threads.
     pub fn threads(&self) -> usize {
         self.helpers().map_or(1, Helpers::threads)
     }
@@ -166,7 +169,7 @@ impl Cpu {
     }
 }
 
-/// The instruction set for a wish.
+/// The instruction set for an option.
 fn arch(simd: Simd) -> Arch {
     match simd {
         Simd::Best => Arch::new(),
@@ -182,7 +185,7 @@ fn arch(simd: Simd) -> Arch {
 struct Prepared<T: Scalar> {
     compiled: Compiled<T>,
     arena: Arena<T>,
-    /// That of the matrices it found.
+    /// The store's generation for which the matrices were resolved.
     generation: u64,
 }
 
@@ -280,7 +283,7 @@ impl Backend for Cpu {
         let cells = || compiled.cell.map_or(Ok(()), |c| store.check_cell(c, name));
         let matrices = || compiled.matrix.map_or(Ok(()), |a| store.format(a, name).map(drop));
         if let Err(stale) = vectors.and_then(|()| cells()).and_then(|()| matrices()) {
-            return Err(store.check(program).err().unwrap_or(stale)); // which names the pass
+            return Err(store.check(program).err().unwrap_or(stale)); // names the pass
         }
         let shared = self.shared;
         let helpers = self.pool.as_deref().filter(|_| compiled.work >= self.parallel_from);
@@ -293,13 +296,14 @@ impl Backend for Cpu {
             helpers,
             gather: self.gather,
         };
-        // SAFETY: the pointers were found just now, all vectors are live, and `self` is borrowed for the run.
+        // SAFETY: the pointers were resolved just now, all vectors are live, and `self` is borrowed for the
+        // run.
         let control = unsafe { (Instance::get().run)(program, compiled, arena, start, run.watch) }?;
         Ok(Finish::of(program, &control))
     }
 }
 
-/// The processor's name, where the system tells.
+/// The processor's name, if the system reports it.
 fn processor_name() -> String {
     let info = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
     let line = info.lines().find(|line| line.starts_with("model name"));

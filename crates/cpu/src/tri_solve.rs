@@ -1,5 +1,6 @@
-//! `x ← A⁻¹ b` for triangular matrices, with the same bits in every order: parts that need nothing of each other by a thread each;
-//! else one row after the other where there are few threads; else wide levels by all threads, runs of narrow ones by the first.
+//! `x ← A⁻¹ b` for triangular matrices, with the same bits in every order: independent parts on one thread
+//! each; otherwise row by row on one thread if there are few threads; otherwise wide levels on all threads
+//! and runs of narrow ones on the first.
 use crate::run::barrier::Barrier;
 use lacuna_engine::{Complex32, Complex64, Format, Kind as Number, Scalar, Triangle};
 use lacuna_formats::Triangular;
@@ -8,42 +9,44 @@ use std::any::Any;
 use std::ops::Range;
 use std::sync::Arc;
 
-/// Entries of a level from which threads share it: what one thread solves with in a few times what a meeting takes.
+/// Minimum number of entries of a level that threads share: one thread solves them in a few times the cost of
+/// a barrier.
 const SHARED: usize = 2048;
-/// Threads up to which one alone in the order of memory is the faster, where there are so many levels that each scatters its rows.
+/// Maximum number of threads for which one thread in memory order is faster, if the number of levels is so
+/// large that each scatters its rows.
 const FEW: usize = 2;
 const MANY_LEVELS: usize = 64;
-/// Part of the rows that the largest of independent parts may have, in units of a thread's fair share.
+/// Maximum size of the largest independent part, relative to a thread's equal share of the rows.
 const UNEVEN: f64 = 1.5;
 
-/// A triangular matrix as the kernel takes it.
+/// A triangular matrix in the form that the kernel takes.
 #[derive(Clone)]
 pub(crate) enum Solved<T: Scalar> {
     Triangular(Arc<Triangular<T>>, Arc<Plan<T>>),
-    /// Any other format, through the solve that it tells.
+    /// Any other format, by its own triangle.
     Other(Arc<dyn Format<T>>),
 }
 
-/// How threads go about a solve.
+/// How the threads divide a solve.
 pub(crate) enum Plan<T> {
-    /// Rows in their own order, cut where they need nothing of those before: a range of them for each thread.
+    /// Rows in their own order, split into independent ranges, one for each thread.
     Rows(Rows<T>, Vec<Range<usize>>),
     /// Levels.
     Stages(Vec<Stage>),
 }
 
-/// Entries in the order of the rows; nothing where places are in that order.
+/// Entries in the order of the rows; `None` if the places are already in that order.
 pub(crate) struct Rows<T>(Option<(Vec<u32>, Vec<u32>, Vec<T>)>);
 
-/// Places that are solved for without a meeting between.
+/// Places that are solved without a barrier in between.
 pub(crate) struct Stage {
     places: Range<usize>,
-    /// Whether all threads take a part of them.
+    /// Whether all threads solve a part of them.
     shared: bool,
 }
 
 impl<T: Scalar> Solved<T> {
-    /// Where a format has an order to solve its rows in.
+    /// `None` if the format stores no triangle.
     pub(crate) fn new(format: &Arc<dyn Format<T>>, threads: usize) -> Option<Self> {
         let any: Arc<dyn Any + Send + Sync> = format.clone();
         let triangle = format.triangle()?;
@@ -61,11 +64,12 @@ impl<T: Scalar> Solved<T> {
         Some(Solved::Triangular(own, Arc::new(plan)))
     }
 
-    /// The share of a thread; all meet between stages. What the caller was seen to wish.
+    /// A thread's share of the solve, with a barrier between stages. Returns the caller's requests.
     ///
     /// # Safety
-    /// `b` and `x` must be two vectors as long as the matrix has rows, which no other thread touches but by the same call;
-    /// all threads of the barrier must make it where there is more than one.
+    /// `b` and `x` must be two vectors as long as the matrix has rows, which other threads access only
+    /// through the same call; if there is more than one thread, all threads of the barrier must make the
+    /// call.
     pub(crate) unsafe fn share(
         &self,
         arch: Arch,
@@ -78,7 +82,8 @@ impl<T: Scalar> Solved<T> {
             Solved::Other(a) => {
                 let n = a.shape().0;
                 if let Some(triangle) = a.triangle().filter(|_| me == 0) {
-                    // SAFETY: two vectors of this length, which no other thread touches before the next meeting.
+                    // SAFETY: two vectors of this length, which no other thread accesses before the next
+                    // barrier.
                     let (b, x) =
                         unsafe { (std::slice::from_raw_parts(b, n), std::slice::from_raw_parts_mut(x, n)) };
                     triangle.solve(b, x);
@@ -91,14 +96,14 @@ impl<T: Scalar> Solved<T> {
             Plan::Rows(rows, parts) => {
                 for (at, places) in parts.iter().enumerate() {
                     if at % threads == me {
-                        // SAFETY: rows that need none of another part, in an order of their own.
+                        // SAFETY: these rows depend on no other part, and are in a valid order.
                         unsafe { solve(arch, &rows.task(triangle, [b, x], places.clone())) };
                     }
                 }
                 0
             }
             Plan::Stages(_) if threads == 1 => {
-                // SAFETY: as the caller promises, with all places in their order.
+                // SAFETY: as the caller promises, with all places in order.
                 unsafe { solve(arch, &Task::new(triangle, [b, x], 0..a.0.sequence().len())) };
                 0
             }
@@ -112,7 +117,8 @@ impl<T: Scalar> Solved<T> {
                         false if me == 0 => stage.places.clone(),
                         false => 0..0,
                     };
-                    // SAFETY: places of one level, or of several by one thread; those before are done since the last meeting.
+                    // SAFETY: places of one level, or of several by one thread; earlier ones were finished
+                    // before the last barrier.
                     unsafe { solve(arch, &Task::new(triangle, [b, x], own)) };
                     if k + 1 < stages.len() {
                         wishes |= barrier.wait();
@@ -158,8 +164,8 @@ impl<T: Scalar> Rows<T> {
     }
 }
 
-/// Runs of rows in their own order, no more than threads, none of which needs a row of another; of about the same entries where that can
-/// be. One run where there are no such parts.
+/// At most `threads` ranges of rows in their own order, none of which depends on another, with about the same
+/// number of entries if possible. A single range if the rows cannot be split.
 fn independent<T: Scalar>(a: &Triangular<T>, threads: usize) -> Vec<Range<usize>> {
     let n = a.sequence().len();
     let Some(Triangle { row_ptr, columns, .. }) = a.triangle() else { return Vec::new() };
@@ -170,7 +176,8 @@ fn independent<T: Scalar>(a: &Triangular<T>, threads: usize) -> Vec<Range<usize>
     };
     let mut position = vec![0u32; n];
     (0..n).for_each(|p| position[columns[entries(p).end - 1] as usize] = p as u32);
-    // Where a part begins, all rows from there on need none before: told from the last row on.
+    // A part may begin where no row from there on depends on an earlier one; found by scanning from the last
+    // row.
     let (mut borders, mut least) = (vec![n], n);
     let (mut taken, share) = (0, columns.len() / threads.max(1));
     for p in (1..n).rev() {
@@ -202,7 +209,7 @@ fn stages<T: Scalar>(triangle: &Triangle<'_, T>) -> Vec<Stage> {
     stages
 }
 
-/// Places to solve for.
+/// The places to solve.
 struct Task<'a, T: Scalar> {
     row_ptr: &'a [u32],
     columns: *const u32,
@@ -219,11 +226,11 @@ impl<'a, T: Scalar> Task<'a, T> {
     }
 }
 
-/// Solves for places with the best instructions there are.
+/// Solves the places with the best instructions available.
 ///
 /// # Safety
-/// The matrix must be a valid one with vectors as long as it has rows, what the places need solved for, and no other thread may
-/// touch what they write.
+/// The matrix must be valid, with vectors as long as it has rows; all rows that the places depend on must be
+/// solved, and no other thread may access what they write.
 unsafe fn solve<T: Scalar>(arch: Arch, task: &Task<'_, T>) {
     let task = std::ptr::from_ref(task);
     // SAFETY: the type is the one that the kind names, and the rest as the caller promises.
@@ -237,7 +244,7 @@ unsafe fn solve<T: Scalar>(arch: Arch, task: &Task<'_, T>) {
     }
 }
 
-/// The kernel for one number type, compiled here and not once more in every crate that uses this one.
+/// The kernel for one number type, compiled here and not again in every crate that depends on this one.
 macro_rules! compiled {
     ($($name:ident: $number:ty),*) => {$(
         #[inline(never)]
@@ -259,8 +266,8 @@ impl<T: Scalar> WithSimd for Inlined<'_, T> {
         let mut k = *first as usize;
         for place in places.clone() {
             let end = row_ptr[place + 1] as usize - 1;
-            // SAFETY: a valid matrix, whose places have entries with columns below its rows, and vectors of that length, as
-            // `solve` promises.
+            // SAFETY: a valid matrix, whose places have entries with columns below its rows, and vectors of
+            // that length, as `solve` promises.
             unsafe {
                 let row = *columns.add(end) as usize;
                 let mut sum = *b.add(row);
@@ -284,7 +291,7 @@ mod tests {
 
     const ROWS: usize = 210;
 
-    /// Blocks of a grid, nothing between them.
+    /// Independent blocks, each a grid.
     fn blocks(count: usize) -> Csr<f64> {
         let grid = Spec::parse("gen:poisson2d:70x3").unwrap().build::<f64>().unwrap();
         let mut triplets = Triplets::new(ROWS * count, ROWS * count);
@@ -317,7 +324,7 @@ mod tests {
         };
         assert!(plan(blocks(1), 1) && plan(blocks(1), 2) && plan(blocks(8), 8));
         assert!(!plan(blocks(1), 4));
-        // By colours there are few levels, in the order of memory.
+        // Ordered by colours, there are few levels, and they are in memory order.
         let grid = Spec::parse("gen:poisson2d:10x10").unwrap().build::<f64>().unwrap();
         let (colours, _) = lacuna_formats::by_colours(&grid);
         assert!(!plan(grid.permuted(&colours).unwrap(), 2));

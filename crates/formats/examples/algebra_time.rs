@@ -4,7 +4,7 @@ use std::time::Instant;
 
 const RUNS: usize = 5;
 
-/// Seconds that all threads ran, where the system says so; by hundredths.
+/// Processor seconds of all threads, if the system reports them; in hundredths.
 fn processor_time() -> f64 {
     let stat = std::fs::read_to_string("/proc/self/stat").unwrap_or_default();
     let fields = stat.rsplit(')').next().unwrap_or("").split_whitespace();
@@ -28,7 +28,7 @@ fn least<R>(what: &str, f: impl Fn() -> R) -> R {
 fn main() -> lacuna_engine::Result<()> {
     let name = std::env::args().nth(1).unwrap_or_else(|| "gen:poisson3d:100x100x100".into());
     let a = lacuna_formats::open::<f64>(&name, &Default::default())?;
-    // Eleven rows in a row to a column, smoothed once: about as many entries as a prolongator has.
+    // Aggregates of eleven consecutive rows, smoothed once: about as many entries as a prolongator has.
     let n = a.rows();
     let t = build_rows("T", n, n.div_ceil(11), a.row_shares(), |rows, out| {
         rows.for_each(|i| out.row(&[(i / 11) as u32], &[1.0]));

@@ -1,6 +1,7 @@
-//! How long an assembly takes: `assemble_time [SPEC [REPEATS]]`.
+//! Times an assembly: `assemble_time [SPEC [REPEATS]]`.
 //!
-//! The entries of a generated matrix come in four orders: by row, by column, each twice, at random.
+//! The entries of a generated matrix are given in four orders: by row, by column, each entry twice, and at
+//! random.
 use lacuna_formats::{Csr, Spec, Triplets};
 use std::time::Instant;
 

@@ -1,6 +1,7 @@
-//! How long the matrix of linear triangles on a grid of `N x N` points takes, by triplets and by elements: `elements_time [N [REPEATS]]`,
-//! on `RAYON_NUM_THREADS` threads; by `sprs` too with the feature `sprs011`. With a third argument the triplets are written there for other programs: `rows`, `cols` (u32)
-//! and `values` (f64), as raw numbers.
+//! Times the assembly of linear triangles on a grid of `N x N` points, from triplets and from elements:
+//! `elements_time [N [REPEATS]]`, on `RAYON_NUM_THREADS` threads; also by `sprs` with the feature `sprs011`.
+//! A third argument is a folder for the triplets, written for other programs as raw numbers: `rows`, `cols`
+//! (u32) and `values` (f64).
 use lacuna_formats::{Elements, Triplets};
 use std::time::Instant;
 

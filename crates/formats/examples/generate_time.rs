@@ -1,4 +1,4 @@
-//! How long a generator takes: `generate_time SPEC [REPEATS]`.
+//! Times a generator: `generate_time SPEC [REPEATS]`.
 use lacuna_formats::{Spec, Structure};
 use std::time::Instant;
 

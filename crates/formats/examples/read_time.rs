@@ -1,6 +1,6 @@
-//! How long a Matrix Market file takes to read: `read_time FILE|SPEC [REPEATS]`.
+//! Times reading a Matrix Market file: `read_time FILE|SPEC [REPEATS]`.
 //!
-//! A generated matrix is written to a temporary file first, all entries, row by row.
+//! A generated matrix is first written to a temporary file, with all entries, row by row.
 use lacuna_formats::Spec;
 use lacuna_formats::mm::{ReadOptions, Storage, Symmetry, WriteOptions, read_matrix, write_matrix};
 use std::time::Instant;

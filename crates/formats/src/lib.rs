@@ -1,19 +1,21 @@
 //! Sparse matrices on the host.
 //!
-//! - [`Csr`] is the format everything else is built from; [`Triplets`] assembles it from entries in any order, [`Elements`] from
-//!   finite elements, [`Assembly`] from equations, with unknowns that are fixed.
-//! - [`Stencil`], [`Dia`], [`Sell`] (and ELLPACK) and [`Bcsr`] hold what suits them in less, [`Packed`] compressed rows in fewer
-//!   bytes, [`Pkt`] rows in parts that local memory holds the x of, [`Dense`] what has few zeros, [`Hyb`] (and COO) rows of any length; [`choose_format`] says which does.
-//! - [`Triangular`] holds triangular matrices for solves, with the levels of their rows.
+//! - [`Csr`] is the format that everything else is built from; [`Triplets`] assembles it from entries in any
+//!   order, [`Elements`] from finite elements, [`Assembly`] from equations, with optional fixed unknowns.
+//! - [`Stencil`], [`Dia`], [`Sell`] (and ELLPACK) and [`Bcsr`] store suitable matrices in less memory,
+//!   [`Packed`] stores compressed rows in fewer bytes, [`Pkt`] rows in parts whose x fits in local memory,
+//!   [`Dense`] matrices with few zeros, [`Hyb`] (and COO) rows of any length; [`choose_format`] selects one.
+//! - [`Triangular`] stores triangular matrices for solves, with the levels of their rows.
 //! - [`algebra`] multiplies and transposes.
-//! - [`factor`] makes incomplete factorisations; [`by_colours`] colours rows.
+//! - [`factor`] computes incomplete factorisations; [`by_colours`] colours rows.
 //! - [`matching`] matches rows with columns.
 //! - [`Pair`] puts a matrix and its conjugate transpose on a device.
-//! - [`reorder`] finds an order of the rows that brings what is coupled together.
-//! - [`Spec`] makes model problems of any size by name.
-//! - [`io`] reads and writes files: Matrix Market ([`mm`]), NumPy and SciPy, PETSc, MATLAB, Rutherford–Boeing.
-//! - [`open`] takes either, a file or a name.
-//! - [`Structure`] says what a matrix looks like, [`spy`] counts entries for a picture of it.
+//! - [`reorder`] finds an order of the rows that keeps coupled rows close together.
+//! - [`Spec`] generates model problems of any size by name.
+//! - [`io`] reads and writes files: Matrix Market ([`mm`]), NumPy and SciPy, PETSc, MATLAB,
+//!   Rutherford–Boeing.
+//! - [`open`] accepts either a file or a generator's name.
+//! - [`Structure`] analyses a matrix, [`spy`] counts entries for a picture of it.
 pub mod algebra;
 mod build;
 mod choose;
@@ -52,7 +54,7 @@ pub use storage::sell::{SLICE, Sell};
 pub use storage::stencil::{MOST_NEIGHBOURS, Stencil};
 pub use storage::triangular::{Half, Triangular};
 
-/// The programs of a page of the guide.
+/// Tests the programs of a page of the guide.
 #[cfg(all(
     doctest,
     feature = "faer024",

@@ -1,10 +1,11 @@
-//! Sparse algebra against dense products, against itself on other numbers of threads, and plans against fresh results.
+//! Sparse algebra compared with dense products and across numbers of threads, and plans compared with new
+//! results.
 use lacuna_engine::{Complex64, Error, Scalar};
 use lacuna_formats::algebra::{GalerkinPlan, ProductPlan, TransposePlan, build_rows, galerkin, product};
 use lacuna_formats::{Csr, Triplets};
 use proptest::prelude::*;
 
-/// A matrix whose entries are small whole numbers, so that sums are exact.
+/// A matrix whose entries are small integers, so that sums are exact.
 fn matrix(rows: usize, cols: usize) -> impl Strategy<Value = Csr<Complex64>> {
     let entry = (0..rows.max(1), 0..cols.max(1), -4i32..5, -4i32..5);
     prop::collection::vec(entry, 0..3 * (rows + cols) + 1).prop_map(move |entries| {
@@ -69,7 +70,7 @@ proptest! {
     }
 }
 
-/// A matrix with rows of many lengths, one of them of all columns, whose values round.
+/// A matrix with rows of many lengths, including a full one, whose sums are rounded.
 fn uneven(n: usize, cols: usize, seed: u64) -> Csr<f64> {
     let hash = |k: u64| {
         let h = k.wrapping_add(seed).wrapping_mul(0x9e37_79b9_7f4a_7c15);

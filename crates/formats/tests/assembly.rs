@@ -1,4 +1,5 @@
-//! Assembly by elements, by coefficients and by rows: the bits of triplets, on any number of threads, once and again.
+//! Assembly by elements, by coefficients and by rows: the bits of triplets, with any number of threads, also
+//! when repeated.
 use lacuna_engine::{Error, Scalar};
 use lacuna_formats::{Assembly, AssemblyPlan, Csr, Elements, FIXED, Triplets};
 use proptest::prelude::*;
@@ -61,10 +62,10 @@ fn elements_agree<T: Scalar>(n: usize, per_element: usize, nodes: &[u32]) {
 
 #[test]
 fn elements_have_the_bits_of_triplets_on_any_number_of_threads() {
-    let nodes = triangles(73); // more rows than one task takes
+    let nodes = triangles(73); // more rows than one task handles
     elements_agree::<f64>(73 * 73, 3, &nodes);
     elements_agree::<lacuna_engine::Complex32>(73 * 73, 3, &nodes);
-    // Some fixed; one unknown that all elements share, so that its row is long.
+    // Some unknowns fixed; one shared by all elements, so that its row is long.
     let mut joined = triangles(40);
     joined.iter_mut().filter(|node| **node % 7 == 0).for_each(|node| *node = FIXED);
     joined.iter_mut().step_by(3).for_each(|node| *node = 5);
@@ -88,7 +89,8 @@ proptest! {
         prop_assert_eq!(plan.matrix(&values).unwrap(), t.to_csr().unwrap());
     }
 
-    /// With some unknowns fixed the solution of the rest satisfies the equations that stay: `A x − b` is the same row by row.
+    /// With some unknowns fixed, the solution of the rest satisfies the remaining equations: `A x − b` is the
+    /// same row by row.
     #[test]
     fn fixing_unknowns_keeps_the_equations(
         places in proptest::collection::vec((0..6usize, 0..6usize), 0..40),
@@ -96,7 +98,7 @@ proptest! {
         square: bool,
     ) {
         let mut all = if square { Assembly::square(6) } else { Assembly::least_squares(6) };
-        // Small whole numbers, so that sums are exact in any order.
+        // Small integers, so that sums are exact in any order.
         let whole = |k: usize| (k % 7) as f64 - 3.0;
         places.iter().enumerate().for_each(|(k, &(i, j))| all.add(i, j, whole(3 * k)));
         (0..all.equations()).for_each(|i| all.add_b(i, whole(i)));
@@ -141,7 +143,7 @@ fn new_values_take_no_sorting_and_have_the_bits_of_a_new_assembly() {
         let anew = anew.assemble().unwrap();
         assert_eq!((system.matrix(), system.b()), (anew.matrix(), anew.b()));
     }
-    // Anything else of the sequence, or of the fixed ones, is another system.
+    // Any other change of the sequence, or of the set of fixed unknowns, gives a different system.
     let before = (system.matrix().clone(), system.b().to_vec());
     let refused = |a: &Assembly<f64>, system: &mut lacuna_formats::Assembled<f64>| {
         assert!(matches!(system.update(a), Err(Error::Structure { .. })));
@@ -249,7 +251,7 @@ fn what_is_out_of_range_is_named() {
     let mut a = Assembly::<f64>::square(2);
     assert!(matches!(a.append(&Assembly::square(3)), Err(Error::Shape { .. })));
     assert!(matches!(a.append(&Assembly::least_squares(2)), Err(Error::Shape { .. })));
-    // Nothing at all.
+    // Empty systems.
     assert_eq!(Assembly::<f64>::square(0).assemble().unwrap().matrix().rows(), 0);
     let nothing = Assembly::<f64>::least_squares(3).assemble().unwrap();
     assert_eq!((nothing.matrix().rows(), nothing.matrix().cols()), (0, 3));

@@ -1,4 +1,4 @@
-//! What a valid matrix is, and what every operation on it gives.
+//! Validity of matrices, and the results of all operations on them.
 use lacuna_engine::{Complex64, Error, Format, row_sum};
 use lacuna_formats::{Csr, Triplets};
 use proptest::prelude::*;
@@ -132,7 +132,7 @@ fn triplets_name_the_entry_that_cannot_be() {
     }
 }
 
-/// A number below `bound` from a counter.
+/// A pseudorandom number below `bound` from a counter.
 fn scrambled(k: usize, bound: usize) -> usize {
     let z = (k as u64 + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15);
     ((z ^ (z >> 29)).wrapping_mul(0xBF58_476D_1CE4_E5B9) >> 33) as usize % bound

@@ -1,4 +1,4 @@
-//! Diagonals, all of them and those of a symmetric matrix.
+//! Diagonals, stored fully or for a symmetric matrix.
 use lacuna_engine::{Complex64, Format, Scalar};
 use lacuna_formats::{Csr, Dia, Spec, Structure, Triplets, candidates};
 use proptest::prelude::*;
@@ -48,7 +48,7 @@ proptest! {
         n in 1usize..300,
         entries in prop::collection::vec((0usize..300, 0usize..12, -8i32..8, -8i32..8), 100..600),
     ) {
-        // As good as full, or there would be too few entries on the diagonals.
+        // Nearly full, or the diagonals would have too few entries.
         let mut all: Vec<_> = (0..n).map(|i| (i, i, Complex64::new(4.0, 1.0))).collect();
         for d in 1..4 {
             all.extend((d..n).flat_map(|i| [(i, i - d), (i - d, i)]).map(|(i, j)| (i, j, Complex64::new(-1.0, 0.5))));

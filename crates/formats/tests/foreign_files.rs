@@ -1,4 +1,4 @@
-//! Files as they come: compressed, in archives, from pipes, of other kinds, of other times.
+//! Files in the wild: compressed, in archives, from pipes, of other kinds, with old line ends.
 use lacuna_engine::text::escaped;
 use lacuna_formats::mm::{Opened, ReadOptions, Wanted, parse_matrix, parse_vector, read_matrix};
 use std::io::{Read, Write};
@@ -19,7 +19,7 @@ fn bzip2(bytes: &[u8]) -> Vec<u8> {
     out.finish().unwrap()
 }
 
-/// `A` as `xz -9e` packs it: this library's decoder comes without an encoder.
+/// `A` compressed by `xz -9e`, because the decoder used has no encoder.
 const XZ: &[u8] = &[
     0xFD, 0x37, 0x7A, 0x58, 0x5A, 0x00, 0x00, 0x04, 0xE6, 0xD6, 0xB4, 0x46, 0x02, 0x00, 0x21, 0x01, 0x1C,
     0x00, 0x00, 0x00, 0x10, 0xCF, 0x58, 0xCC, 0xE0, 0x00, 0x4B, 0x00, 0x41, 0x5D, 0x00, 0x12, 0xE1, 0x30,
@@ -102,7 +102,7 @@ fn places_count_behind_what_was_passed_over() {
 #[test]
 fn an_archive_has_a_matrix_and_what_belongs_to_it() {
     let other = A.replace('6', "7");
-    // The right-hand side before and behind, other files between, a matrix of another name.
+    // The right-hand side before and after, other files in between, a matrix with a different name.
     let files: [&[(&str, &[u8])]; 4] = [
         &[("n/n.mtx", A.as_bytes()), ("n/n_b.mtx", B.as_bytes())],
         &[("n/n_b.mtx", B.as_bytes()), ("n/n_x.mtx", b"no matrix"), ("n/n.mtx", A.as_bytes())],
@@ -174,7 +174,7 @@ fn other_kinds_are_named() {
             "{message}"
         );
     }
-    // A file cut short, and one that is none.
+    // A truncated file, and an invalid one.
     assert!(refused(&XZ[..XZ.len() / 2]).starts_with("reading f: "));
     assert!(refused(&bzip2(A.as_bytes())[..40]).starts_with("reading f: "));
     assert!(refused(b"\x1B]0;title\x07\x7F \xC2\x9B").contains("got `\\u{1b}]0;title\\u{7}\\u{7f}`"));
@@ -211,7 +211,7 @@ fn words_of_a_file_are_escaped_wherever_they_stand() {
     assert!(message.starts_with("no\\u{1b}[31m\\n.mtx:1:1: "), "{message}");
 }
 
-/// Gives a few bytes at a time, as a pipe may, and can be read once.
+/// Returns a few bytes at a time, like a pipe, and can be read once.
 struct Drip<'a>(&'a [u8]);
 
 impl Read for Drip<'_> {
@@ -240,7 +240,7 @@ fn a_pipe_is_read_once() {
             assert_eq!(pipe.matrix::<f64>(&ReadOptions::default()).unwrap(), a);
         }
     }
-    // What never ends is refused all the same.
+    // Endless input is refused too.
     for (bytes, why) in [(&b"\n"[..], "no sizes"), (b"\0", "a line of more"), (b"y\n", "should begin")] {
         let endless = Endless(bytes);
         let message =
@@ -259,7 +259,7 @@ impl Read for Endless<'_> {
     }
 }
 
-/// What is said of a text that is read.
+/// The notes about a text that is read.
 fn notes<T: lacuna_engine::Scalar>(text: &str) -> Vec<String> {
     let notes = Mutex::new(Vec::new());
     let note = |text: &str| notes.lock().unwrap().push(text.to_string());
@@ -278,7 +278,7 @@ fn numbers_that_the_type_does_not_hold_are_told() {
     assert_eq!(notes::<f64>(&tiny), ["f:5:5: the value -3d-999 is too small for f64 and became 0"]);
     let both = "f:5:5: the value -3d-999 is too small for f32 and became 0; the same is true of 1 more";
     assert_eq!(notes::<f32>(&tiny), [both]);
-    // The smallest number of the type is none that vanishes.
+    // The smallest number of the type does not become zero.
     assert!(notes::<f32>(&real.replace("1e-50", "1.4e-45")).is_empty());
     assert!(notes::<f64>(&real.replace("1e-50", "4.9e-324")).is_empty());
     let complex = "%%MatrixMarket matrix coordinate complex general\n1 1 1\n1 1 1 1e-60\n";
@@ -293,7 +293,7 @@ fn numbers_that_the_type_does_not_hold_are_told() {
     assert!(notes::<f64>(&whole("-9223372036854775808")).is_empty());
     assert_eq!(notes::<f32>(&whole("16777217")).len(), 1);
     assert!(notes::<f32>(&whole("16777218")).is_empty());
-    // In a long file the first one is told, with how many there are.
+    // In a long file, the first one is reported together with the number of all.
     let lines: String =
         (1..=300_000).map(|i| format!("{} 1 {}\n", i, if i % 3 == 0 { "1e-99" } else { "1" })).collect();
     let long = format!("%%MatrixMarket matrix coordinate real general\n300000 1 300000\n{lines}");

@@ -1,4 +1,4 @@
-//! Every format holds the same matrix, refuses what does not suit it, and says what it takes.
+//! Every format holds the same matrix, refuses unsuitable ones, and reports its footprint.
 use lacuna_engine::{Complex64, Cost, Error, Format, Scalar};
 use lacuna_formats::{
     Bcsr, Csr, Dense, Dia, FORMATS, Hyb, Sell, Spec, Structure, Triplets, candidates, choose_format, convert,
@@ -6,7 +6,7 @@ use lacuna_formats::{
 use proptest::prelude::*;
 use std::sync::Arc;
 
-/// The costs of a device that has every kernel and to which all bytes are alike.
+/// The costs of a device with all kernels, where all bytes cost the same.
 const ALIKE: [Cost; 11] = [
     Cost::of_bytes("csr", 1.0).and_rows(0.0, 32.0),
     Cost::of_bytes("dia", 1.0),
@@ -33,7 +33,7 @@ fn close<T: Scalar>(a: &Arc<Csr<T>>, x: &[T]) {
         assert_eq!(stored.shape(), (a.rows(), a.cols()), "{}", format.name);
         assert_eq!(stored.nnz(), a.nnz(), "{}", format.name);
         assert_eq!(stored.kernel(), format.kernel);
-        // Rounded values are off by as much as they are rounded.
+        // Rounded values are off by at most the rounding of the values.
         let eps = if format.rounds { T::Narrow::EPSILON } else { T::EPSILON };
         for (i, want) in want.iter().enumerate() {
             let scale: f64 = a.row_entries(i).map(|(j, v)| v.modulus() * x[j].modulus()).sum();
@@ -93,7 +93,7 @@ fn bytes_are_foretold_to_the_byte() {
                     assert_eq!((candidate.name, candidate.bytes), ("packed-f32", stored.bytes()));
                 }
                 Ok(stored) => {
-                    // What is left out because of its bytes alone can be had by name.
+                    // A format excluded only because of its bytes is still available by name.
                     let larger = candidate.refused.is_some_and(|why| why.starts_with("more bytes than csr"));
                     assert!(larger || candidate.refused.is_none(), "{name} in {}", candidate.name);
                     assert!(!larger || stored.bytes() > a.bytes(), "{name} in {}", candidate.name);
@@ -147,7 +147,7 @@ fn a_dense_row_or_column_takes_no_more_than_csr() {
         triplets.extend(rest.iter().filter(|(i, j)| i != j).map(|&(i, j)| (i, j, -0.5)));
         let a = triplets.to_csr().unwrap();
         let structure = Structure::of(&a);
-        // Devices to which bytes, places or rows are dear.
+        // Devices with expensive bytes, places or rows.
         for [byte, place, row] in [[1.0, 0.0, 0.0], [1.0, 8.0, 64.0], [0.01, 0.0, 99.0], [1.0, 0.0, 9.0]] {
             let costs = ALIKE.map(|cost| Cost {
                 byte,
@@ -192,7 +192,7 @@ fn what_does_not_suit_is_refused_with_its_size() {
     );
 }
 
-/// Rows of the lengths given, the columns spread over the whole row.
+/// Rows of the given lengths, with columns spread over the whole row.
 fn of_lengths(lengths: &[usize], cols: usize) -> Arc<Csr<f64>> {
     let mut triplets = Triplets::new(lengths.len(), cols);
     for (i, &length) in lengths.iter().enumerate() {

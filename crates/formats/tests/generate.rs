@@ -1,4 +1,4 @@
-//! The generators: sizes, structure, definiteness, the same bits everywhere, and what a wrong name answers.
+//! The generators: sizes, structure, definiteness, reproducible bits, and errors for wrong names.
 use lacuna_engine::{Complex32, Complex64, Scalar};
 use lacuna_formats::{Csr, Spec, Structure};
 
@@ -17,7 +17,7 @@ fn structure(text: &str) -> Structure {
     Structure::of(&build::<f64>(text))
 }
 
-/// Whether a dense Cholesky factorisation runs through.
+/// Whether a dense Cholesky factorisation succeeds.
 fn positive_definite(a: &Csr<f64>) -> bool {
     let n = a.rows();
     let mut l = vec![0.0; n * n];
@@ -84,7 +84,7 @@ fn elasticity_has_the_peers_entries_and_dense_blocks() {
     assert_eq!(s.block_fill[1], (3, 1.0));
     assert_eq!((s.block_size(), s.row_max), (Some(3), 45));
     assert!(positive_definite(&build("gen:elasticity3d:2")));
-    // A node whose neighbours all are free feels no force under a translation or a rotation.
+    // A node whose neighbours are all free feels no force under a translation or a rotation.
     let (m, a) = (6usize, build::<f64>("gen:elasticity3d:6"));
     let side = m + 1;
     let at = |node: usize| [node % side, node / side % side, node / side / side + 1].map(|k| k as f64);
@@ -117,7 +117,7 @@ fn models_have_the_structure_they_promise() {
     {
         let s = structure(text);
         assert!(!s.symmetric && s.diagonal_positive && s.zero_diagonal == 0, "{text}");
-        // Sums of a few terms are rounded: dominance up to that.
+        // Sums of a few terms are rounded: dominance holds up to that.
         let dominant = build::<f64>(text).entries().fold(vec![0.0; s.rows], |mut sum, (i, j, v)| {
             sum[i] += if i == j { v } else { -v.abs() };
             sum
@@ -195,7 +195,8 @@ fn look_alikes_have_the_structure_of_their_kind() {
     let s = structure("alike:circuit");
     assert!(s.pattern_symmetric && !s.symmetric && s.diagonally_dominant);
     assert!((250..=400).contains(&s.row_max), "{}", s.row_max);
-    // The hybrid format keeps 45.4 % of the entries of LP in rows as long as a third of all.
+    // The hybrid format stores 45.4 % of the entries of LP in slices: the width that a third of the rows
+    // reach.
     let a = build::<f32>("alike:lp");
     let mut lengths: Vec<_> = a.row_ptr().windows(2).map(|w| (w[1] - w[0]) as usize).collect();
     lengths.sort_unstable();
@@ -231,14 +232,14 @@ fn parts_of_look_alikes_are_as_small_as_can_be() {
     for (name, [rows, ..]) in TABLE {
         for part in [2, 7, 64, 1000, 4_294_967_295] {
             let a = build::<f64>(&format!("alike:{name}:{part}"));
-            // Whole nodes, sites and periods: 3^4 sites of 12 unknowns at the least, or 413 equations.
+            // Whole nodes, sites and periods: at least 3^4 sites of 12 unknowns, or 413 equations.
             let most = (rows / part).max(1) + if name == "qcd" { 972 } else { 413 };
             assert!((1..=most).contains(&a.rows()) && a.nnz() > 0, "{name}:{part}: {} rows", a.rows());
         }
     }
 }
 
-/// The bits of a matrix in one word (FNV-1a).
+/// A hash of the bits of a matrix (FNV-1a).
 fn fingerprint(a: &Csr<f64>) -> u64 {
     let words = a.row_ptr().iter().chain(a.col_idx()).map(|&k| u64::from(k));
     words

@@ -1,5 +1,6 @@
-//! Arrays of somebody else's, and matrices of other crates: what is lent is not copied, what comes back is the same, and what no
-//! matrix is made of is refused. `cargo test -p lacuna-formats --test interop --features faer024,sprs011,nalgebra-sparse012,serde`
+//! Borrowed arrays, and matrices of other crates: borrowing does not copy, round trips preserve the matrix,
+//! and invalid input is refused.
+//! `cargo test -p lacuna-formats --test interop --features faer024,sprs011,nalgebra-sparse012,serde`
 use lacuna_engine::{Complex64, Error};
 use lacuna_formats::{Csr, CsrRef, Triplets};
 use proptest::prelude::*;
@@ -9,7 +10,7 @@ fn small() -> Csr<f64> {
     Csr::new(3, 4, vec![0, 2, 2, 4], vec![0, 3, 1, 2], vec![1.0, 2.0, 3.0, 4.0]).unwrap()
 }
 
-/// Any matrix, of one row or none too.
+/// Any matrix, including ones with one row or none.
 fn any_matrix() -> impl Strategy<Value = Csr<Complex64>> {
     (0..12usize, 0..12usize).prop_flat_map(|(rows, cols)| {
         let entry = (0..rows.max(1), 0..cols.max(1), -9i32..9, -9i32..9);

@@ -1,4 +1,4 @@
-//! Every kind of Matrix Market file, and an answer with line and column to every kind of broken one.
+//! Every kind of Matrix Market file, and an error with line and column for every kind of broken one.
 use lacuna_engine::{Complex32, Complex64, Error, Scalar};
 use lacuna_formats::mm::*;
 use lacuna_formats::{Csr, Spec, Triplets, field, open};
@@ -113,7 +113,7 @@ fn numbers_are_rounded_correctly() {
             assert_eq!(parse::<f32>(&text).values()[0].to_bits(), expected.to_bits(), "{word}");
         }
     }
-    // Just above the middle of two f32, and on it as an f64.
+    // Just above the midpoint of two `f32`, and equal to it as an `f64`.
     let word = "1.000000059604644775390625000000000000000001";
     let text = format!("%%MatrixMarket matrix array real general\n1 1\n{word}\n");
     assert_eq!(parse::<f32>(&text).values(), [1.0 + f32::EPSILON]);
@@ -239,7 +239,7 @@ fn any_matrix() -> impl Strategy<Value = Csr<Complex64>> {
     })
 }
 
-/// Written and read again.
+/// Written and read back.
 fn again<T: Scalar>(a: &Csr<T>) -> Csr<T> {
     let mut out = Vec::new();
     encode_matrix(&mut out, a, &WriteOptions::default()).unwrap();

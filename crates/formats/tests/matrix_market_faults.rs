@@ -1,9 +1,9 @@
-//! Broken Matrix Market files: an answer with line and column to each, and never a panic.
+//! Broken Matrix Market files: an error with line and column for each, and never a panic.
 use lacuna_engine::{Complex32, Complex64, Error};
 use lacuna_formats::mm::{parse_matrix, parse_vector};
 use proptest::prelude::*;
 
-/// What is said of `text` after the name.
+/// The error for `text`, without the name.
 fn fault(text: &str) -> String {
     fault_of(text.as_bytes())
 }
@@ -157,7 +157,7 @@ fn a_lying_header_costs_no_memory() {
         fault("%%MatrixMarket matrix coordinate real general\n4000000000 4000000000 1\n1 1 1\n"),
         "2: 4000000000 rows or columns for 1 entries: at most 67108864 are made room for"
     );
-    // An error ends the reading even where a decompressed text never does.
+    // An error ends the reading even if the decompressed text never ends.
     let mut bomb = b"%%MatrixMarket matrix coordinate pattern general\n9 9 3\n".to_vec();
     bomb.extend(b"1 1\n".repeat(4 << 20));
     assert_eq!(fault_of(&gzip(&bomb)), "6: the header promises 3 entries, here is one more");
@@ -199,7 +199,7 @@ fn places_are_exact_in_large_files_too() {
         let column = 1 + text[at..end].rfind(' ').unwrap() + 1;
         let broken = format!("{}x{}", &text[..at + column - 1], &text[at + column..]);
         assert!(fault(&broken).starts_with(&format!("{line}:{column}: the value")), "{k}");
-        // The first fault of the file is named, whichever thread meets its own first.
+        // The first error of the file is reported, whichever thread finds its own first.
         let twice = format!("{broken}1 1 1\n401 x\n");
         assert!(fault(&twice).starts_with(&format!("{line}:{column}: the value")), "{k}");
         let short = text.replacen(" 400000\n", &format!(" {k}\n"), 1);

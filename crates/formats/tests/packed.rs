@@ -1,4 +1,4 @@
-//! Packed columns and narrow values: the bits of compressed rows, and what they cannot hold.
+//! Packed columns and narrow values: bitwise equal to compressed rows, and their limits.
 use lacuna_engine::{Complex64, Format, Scalar};
 use lacuna_formats::{Csr, Packed, Spec, Triplets};
 use proptest::prelude::*;

@@ -1,4 +1,4 @@
-//! Packets: near entries in slices, far ones behind them, and what does not suit them.
+//! Packets: near entries in slices, far ones after them, and unsuitable matrices.
 use lacuna_engine::{Complex64, Error, Format, Scalar, row_sum};
 use lacuna_formats::{Csr, PACKET, Pkt, SLICE, Spec, Triplets, reorder};
 use proptest::prelude::*;
@@ -7,12 +7,12 @@ fn generated(name: &str) -> Csr<f64> {
     Spec::parse(name).unwrap().build().unwrap()
 }
 
-/// Whether a column goes with the packet of a row.
+/// Whether a column is near the packet of a row.
 fn is_near(row: usize, column: usize) -> bool {
     row / PACKET == column / PACKET
 }
 
-/// Every row is the sum of its near entries in order, then of its far ones; every place names a column there is.
+/// Every row is the sum of its near entries in order, then of its far ones; every place has a valid column.
 fn check<T: Scalar>(a: &Csr<T>, pkt: &Pkt<T>, x: &[T]) {
     assert_eq!((pkt.shape(), Format::nnz(pkt)), (a.shape(), a.nnz()));
     let mut far = 0;
@@ -56,7 +56,7 @@ fn what_does_not_suit_is_refused() {
     let told =
         |t: &Triplets<f64>| Pkt::from_csr(&t.to_csr().unwrap()).expect_err("should be refused").to_string();
     let ends = "reorder the rows by packets or keep csr";
-    // Two entries a row, one of them far, is as many as may be.
+    // Two entries per row, one of them far: exactly the limit.
     let mut t = Triplets::new(3000, 9000);
     (0..3000).for_each(|i| (t.push(i, i, 1.0), t.push(i, 5000, 1.0)).0);
     assert!(Pkt::from_csr(&t.to_csr().unwrap()).is_ok());

@@ -1,4 +1,4 @@
-//! Real matrices, from the folder that `LACUNA_MATRICES` names.
+//! Real matrices, from the folder given by `LACUNA_MATRICES`.
 use lacuna_engine::{Complex64, Scalar};
 use lacuna_formats::mm::{
     Field, ReadOptions, Symmetry, WriteOptions, encode_matrix, parse_matrix, read_header, read_matrix,
@@ -8,11 +8,11 @@ use lacuna_formats::{Csr, Structure};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-/// The folder; says so where there is none.
+/// The folder; prints a message if it is not set.
 fn folder() -> Option<PathBuf> {
     let folder = std::env::var_os("LACUNA_MATRICES").map(PathBuf::from);
     if folder.is_none() {
-        // Straight to the stream: what `eprintln!` says is hidden where a test passes.
+        // Written directly to the stream, because `eprintln!` output is hidden when a test passes.
         let _ = writeln!(
             std::io::stderr(),
             "SKIPPED: no real matrices, LACUNA_MATRICES does not name their folder"
@@ -25,7 +25,7 @@ fn read<T: Scalar>(path: &Path) -> Csr<T> {
     read_matrix(path, &ReadOptions::default()).unwrap_or_else(|e| panic!("{e}"))
 }
 
-/// Name, rows, columns and entries (mirrored ones counted), zero diagonal entries.
+/// Name, rows, columns, entries (including mirrored ones), zero diagonal entries.
 const KNOWN: [(&str, usize, usize, usize, usize); 18] = [
     ("bcsstk01", 48, 48, 400, 0),
     ("e05r0000", 236, 236, 5856, 74),

@@ -1,4 +1,4 @@
-//! Orders of rows: what they are, and that nothing but the order changes.
+//! Orders of rows: their properties, and that they change nothing but the order.
 use lacuna_formats::{
     Csr, ORDERS, Permutation, Profile, Spec, Triplets, by_length, by_parts, reorder, reverse_cuthill_mckee,
 };
@@ -8,7 +8,7 @@ fn generated(name: &str) -> Csr<f64> {
     Spec::parse(name).unwrap().build().unwrap()
 }
 
-/// A permutation that follows no rule.
+/// An irregular permutation.
 fn shuffled(n: usize) -> Permutation {
     let mut order: Vec<u32> = (0..n as u32).collect();
     order.sort_by_key(|&i| (u64::from(i) + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(20));
@@ -53,7 +53,7 @@ fn parts_are_connected() {
         };
         alone += part.iter().filter(|row| !inside(row)).count();
     }
-    // What is left between full parts goes to one as it is.
+    // Rows left between full parts may end up in a part without their neighbours.
     assert!(alone <= 16, "{alone} rows of 1600 are in a part with none of their neighbours");
 }
 

@@ -1,4 +1,4 @@
-//! Constant coefficients on a grid are found, kept to the bit, and refused where they are none.
+//! Constant coefficients on a grid are detected, preserved bitwise, and refused if they vary.
 use lacuna_engine::Format;
 use lacuna_formats::{Csr, Dia, Spec, Stencil, Triplets};
 use proptest::prelude::*;
@@ -25,7 +25,7 @@ fn grids_are_found() {
     }
 }
 
-/// The matrix of these neighbours, each with a coefficient, on a grid.
+/// The matrix with these neighbours and coefficients on a grid.
 fn on_grid([nx, ny, nz]: [i32; 3], neighbours: &[([i32; 3], f64)]) -> Triplets<f64> {
     let n = (nx * ny * nz) as usize;
     let mut t = Triplets::new(n, n);
@@ -78,7 +78,7 @@ fn what_is_no_stencil_says_why() {
     );
     assert!(told(&generated("gen:dense:100")).contains("row 0 has 100 entries, 64 at most are kept"));
     assert!(told(&generated("gen:power-law:900")).contains("keep csr"));
-    // A grid whose ends meet has its neighbours, but not as one whose ends do not.
+    // A periodic grid has the same neighbours, but across its ends.
     let mut t =
         on_grid([20, 20, 1], &[([0, 0, 0], 4.0), ([-1, 0, 0], -1.0), ([1, 0, 0], -1.0), ([0, 1, 0], -1.0)]);
     t.push(20, 19, -1.0);

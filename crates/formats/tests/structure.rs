@@ -1,4 +1,4 @@
-//! The facts [`Structure`] reports, on matrices small enough to check by eye.
+//! The properties that [`Structure`] reports, on matrices small enough to check by eye.
 use lacuna_engine::{Complex64, Scalar};
 use lacuna_formats::{Csr, Spec, Structure, Triplets, spy};
 use proptest::prelude::*;

@@ -1,4 +1,5 @@
-//! Cell instructions: the arithmetic, tests and small dense problems a device evaluates between sweeps.
+//! Cell instructions: the scalar arithmetic, tests and small dense problems that a device evaluates between
+//! sweeps.
 use crate::{Control, History, Scalar};
 
 /// An operation on one number.
@@ -27,11 +28,11 @@ pub enum Binary {
     Mul,
     /// `a / b`
     Div,
-    /// `a` where `re(a) ≥ re(b)`, else `b`
+    /// `a` if `re(a) ≥ re(b)`, else `b`
     Max,
 }
 
-/// A question about one or two numbers.
+/// A test of one or two numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
 pub enum Compare {
@@ -72,44 +73,44 @@ pub enum Instr {
         /// The right operand.
         b: u32,
     },
-    /// `dst[i] ← dst[i] + a[i]` for `count` cells from each on, in order.
+    /// `dst[i] ← dst[i] + a[i]` for `count` consecutive cells, in order.
     AddCells {
         /// The first cell changed.
         dst: u32,
         /// The first cell added.
         a: u32,
-        /// Cells of each.
+        /// Number of cells.
         count: u32,
     },
-    /// Stop for `reason` where the test holds.
+    /// Stop for `reason` if the test holds.
     Stop {
         /// The test.
         test: Compare,
         /// Its left operand.
         a: u32,
-        /// Its right operand, where it has one.
+        /// Its right operand, if it has one.
         b: u32,
         /// Index into the reasons of the program.
         reason: u32,
-        /// Whether a restart may get past it.
+        /// Whether a restart may recover.
         soft: bool,
     },
-    /// Leave the iteration where the test holds.
+    /// Leave the iteration if the test holds.
     Leave {
         /// The test.
         test: Compare,
         /// Its left operand.
         a: u32,
-        /// Its right operand, where it has one.
+        /// Its right operand, if it has one.
         b: u32,
     },
-    /// Pass over the rest of the operation unless the test holds; it stands only at the head of an operation.
+    /// Skip the rest of the operation unless the test holds; only allowed at the head of an operation.
     OnlyIf {
         /// The test.
         test: Compare,
         /// Its left operand.
         a: u32,
-        /// Its right operand, where it has one.
+        /// Its right operand, if it has one.
         b: u32,
     },
     /// One iteration is done.
@@ -117,7 +118,7 @@ pub enum Instr {
         /// The squared residual norm.
         rr: u32,
     },
-    /// Decide by the true residual, see [`Pass::confirm`](crate::Pass::confirm).
+    /// Decide by the true residual: see [`Pass::confirm`](crate::Pass::confirm).
     Confirm {
         /// The squared norm of the true residual.
         rr: u32,
@@ -147,7 +148,7 @@ pub enum Instr {
 /// The first cells of the arrays of a [`Hessenberg`](crate::Hessenberg) problem.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HessenbergCells {
-    /// Columns at the most.
+    /// Maximum number of columns.
     pub m: u32,
     /// `H`, column `j` at `h + j (m + 1)`.
     pub h: u32,
@@ -157,12 +158,12 @@ pub struct HessenbergCells {
     pub g: u32,
     /// The solution.
     pub y: u32,
-    /// Columns in use, as a number.
+    /// Number of columns in use, stored as a number.
     pub used: u32,
 }
 
 impl Instr {
-    /// Whether this decides about the flow of the program or reads a whole array of cells.
+    /// Whether this instruction affects control flow or reads a whole array of cells.
     pub fn is_control(&self) -> bool {
         !matches!(self, Instr::Unary { .. } | Instr::Binary { .. })
     }
@@ -184,30 +185,30 @@ impl Instr {
     }
 }
 
-/// Cells and control together: what evaluates instructions on the host.
+/// Cells and control state: evaluates instructions on the host.
 #[derive(Clone, Debug)]
 pub struct Machine<T> {
     /// All cells of the number type.
     pub cells: Vec<T>,
-    /// Where the program stands.
+    /// The control state of the program.
     pub control: Control,
     /// The residuals so far.
     pub history: History,
 }
 
-/// Diagonals of the triangle up to so many epsilons of the largest count as zero: their columns say nothing new, as where
-/// the matrix is singular.
+/// Diagonal entries of the triangle up to this many epsilons of the largest count as zero: their columns add
+/// no information, as when the matrix is singular.
 const NEGLIGIBLE: f64 = 16.0;
 
 impl<T: Scalar> Machine<T> {
-    /// Evaluates instructions in order; tells whether the operation goes on. It does not once an instruction has
-    /// halted the section or passed over the operation, and then the instructions that remain are passed over too.
+    /// Evaluates instructions in order and returns whether the operation continues. Once an instruction halts
+    /// the section or skips the operation, it does not, and the remaining instructions are skipped.
     pub fn run(&mut self, code: &[Instr]) -> bool {
         self.run_inlined(code)
     }
 
-    /// [`Machine::run`] as part of its caller, for those compiled for a processor with fused multiply-adds: rotations are chains
-    /// of them.
+    /// [`Machine::run`] inlined into its caller, for callers compiled for a processor with fused
+    /// multiply-add: rotations are chains of them.
     #[inline(always)]
     pub fn run_inlined(&mut self, code: &[Instr]) -> bool {
         for instr in code {
@@ -305,13 +306,14 @@ impl<T: Scalar> Machine<T> {
         }
     }
 
-    /// `(a, b) ← (c̄ a + s̄ b, c b − s a)` with the rotation `(c, s)` that zeroes the last entry of the column.
+    /// `(a, b) ← (c̄ a + s̄ b, c b − s a)` with the rotation `(c, s)` that zeroes the last entry of the
+    /// column.
     #[inline(always)]
     fn rotate(&mut self, at: HessenbergCells, j: usize, rr: u32) {
         let column = at.h as usize + j * (at.m as usize + 1);
         let (rotations, g) = (at.rotations as usize, at.g as usize);
         let cells = &mut self.cells;
-        let mut a = cells[column]; // in a register from one rotation to the next
+        let mut a = cells[column]; // kept in a register from one rotation to the next
         for i in 0..j {
             let (c, s) = (cells[rotations + 2 * i], cells[rotations + 2 * i + 1]);
             let b = cells[column + i + 1];

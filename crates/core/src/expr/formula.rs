@@ -1,14 +1,14 @@
 //! Arithmetic on handles: `r + beta * (p - omega * v)` builds a formula that the device evaluates.
 use crate::{Cell, Scalar, Vector};
 
-/// A formula over vectors (taken element by element), cells and constants.
+/// A formula over vectors (element by element), cells and constants.
 #[derive(Clone, Debug)]
 pub enum Expr<T> {
     /// A constant.
     Value(T),
     /// A cell.
     Cell(Cell<T>),
-    /// The element of a vector.
+    /// An element of a vector.
     Vector(Vector<T>),
     /// `−a`
     Neg(Box<Self>),
@@ -16,7 +16,7 @@ pub enum Expr<T> {
     Conj(Box<Self>),
     /// The principal square root of `a`.
     Sqrt(Box<Self>),
-    /// The larger of two numbers by their real parts.
+    /// The number with the larger real part.
     Max(Box<Self>, Box<Self>),
     /// `a + b`
     Add(Box<Self>, Box<Self>),
@@ -28,7 +28,7 @@ pub enum Expr<T> {
     Div(Box<Self>, Box<Self>),
 }
 
-/// A formula without vectors: what a cell may be set to.
+/// A formula without vectors: the right-hand side for a cell.
 #[derive(Clone, Debug)]
 pub struct Formula<T>(pub(crate) Expr<T>);
 
@@ -37,7 +37,7 @@ impl<T: Scalar> Formula<T> {
     pub fn value(value: T) -> Self {
         Formula(Expr::Value(value))
     }
-    /// The larger of two formulas by their real parts.
+    /// The formula with the larger real part.
     pub fn max(self, other: impl Into<Formula<T>>) -> Self {
         Formula(Expr::Max(Box::new(self.0), Box::new(other.into().0)))
     }
@@ -52,7 +52,7 @@ impl<T: Scalar> Formula<T> {
 }
 
 impl<T: Scalar> Cell<T> {
-    /// The larger of this and another number by their real parts.
+    /// The number with the larger real part.
     pub fn max(self, other: impl Into<Formula<T>>) -> Formula<T> {
         Formula::from(self).max(other)
     }
@@ -64,29 +64,29 @@ impl<T: Scalar> Cell<T> {
     pub fn conj(self) -> Formula<T> {
         Formula::from(self).conj()
     }
-    /// True where the real part of this is not above that of `bound`. Never true of NaN.
+    /// True if the real part of this is not above that of `bound`. False for NaN.
     pub fn le(self, bound: Cell<T>) -> Test<T> {
         Test::LessEqual(self, bound)
     }
-    /// True where the real part of this is above that of `bound`. Never true of NaN.
+    /// True if the real part of this is above that of `bound`. False for NaN.
     pub fn gt(self, bound: Cell<T>) -> Test<T> {
         Test::Greater(self, bound)
     }
-    /// True unless the real part is above 0. True of NaN.
+    /// True unless the real part is above 0. True for NaN.
     pub fn not_positive(self) -> Test<T> {
         Test::NotPositive(self)
     }
-    /// True where a part is infinite or NaN.
+    /// True if a part is infinite or NaN.
     pub fn not_finite(self) -> Test<T> {
         Test::NotFinite(self)
     }
-    /// True where every part is 0.
+    /// True if every part is 0.
     pub fn is_zero(self) -> Test<T> {
         Test::Zero(self)
     }
 }
 
-/// A question about cells that the device answers.
+/// A test of cells, evaluated on the device.
 #[derive(Clone, Copy, Debug)]
 pub enum Test<T> {
     /// `re(a) ≤ re(b)`
@@ -102,7 +102,7 @@ pub enum Test<T> {
 }
 
 impl<T> Test<T> {
-    /// The cells it asks about.
+    /// The cells it tests.
     pub(crate) fn cells(self) -> impl Iterator<Item = Cell<T>> {
         let (a, b) = match self {
             Test::LessEqual(a, b) | Test::Greater(a, b) => (a, Some(b)),
@@ -149,7 +149,7 @@ macro_rules! operator {
         }
     };
 }
-/// The four operators: scalars with scalars give a [`Formula`], anything with a vector an [`Expr`].
+/// The four operators: between scalars they give a [`Formula`], with a vector an [`Expr`].
 macro_rules! operators {
     ($($lhs:ty, $rhs:ty => $out:ty, $wrap:expr;)*) => {$(
         operator!(Add add, $lhs, $rhs => $out, $wrap, Expr::from, Expr::from);

@@ -1,10 +1,10 @@
-//! Names for things that live on a device. Handles are `Copy`; the backend that made one checks it at planning.
+//! Handles of device objects. They are `Copy`; the backend that made one checks it at planning.
 use crate::Scalar;
 use std::fmt;
 use std::marker::PhantomData;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// A number no other allocation of this process has: what tells a stale or foreign handle from a live one.
+/// A serial number unique in this process: distinguishes a live handle from a stale or foreign one.
 pub fn next_serial() -> u32 {
     static NEXT: AtomicU32 = AtomicU32::new(1);
     NEXT.fetch_add(1, Ordering::Relaxed)
@@ -47,14 +47,14 @@ macro_rules! handle {
 handle! {
     /// A vector of `len` numbers on the device.
     ///
-    /// A narrow one is stored in [`Scalar::Narrow`](crate::Scalar::Narrow): it is widened, exactly, where it is read,
-    /// all arithmetic is done in `T`, and each element is rounded to nearest where it is written.
+    /// A narrow vector is stored in [`Scalar::Narrow`](crate::Scalar::Narrow): it is widened exactly when
+    /// read, all arithmetic is done in `T`, and each element is rounded to nearest when written.
     Vector {
-        /// The backend's place for it.
+        /// The backend's slot for it.
         slot: u32,
-        /// Tells a stale handle.
+        /// Identifies stale handles.
         serial: u32,
-        /// Elements.
+        /// Number of elements.
         len: usize,
         /// Whether it is stored in the narrower type.
         narrow: bool
@@ -65,7 +65,7 @@ handle! {
     Cell {
         /// Index into the cells of this number type.
         index: u32,
-        /// Tells a stale handle.
+        /// Identifies stale handles.
         serial: u32
     }
 }
@@ -74,9 +74,9 @@ handle! {
     Cells {
         /// Index of the first.
         first: u32,
-        /// How many.
+        /// Number of cells.
         count: u32,
-        /// Tells a stale handle.
+        /// Identifies stale handles.
         serial: u32
     }
 }
@@ -85,22 +85,22 @@ handle! {
     Basis {
         /// The slot of column 0; column `j` has slot `first + j`.
         first: u32,
-        /// Tells a stale handle; all columns share it.
+        /// Identifies stale handles; all columns share it.
         serial: u32,
         /// Rows.
         len: usize,
         /// Columns.
         columns: usize,
-        /// Whether it is stored in the narrower type, as a narrow [`Vector`] is.
+        /// Whether it is stored in the narrower type, like a narrow [`Vector`].
         narrow: bool
     }
 }
 handle! {
     /// A sparse matrix on the device.
     Matrix {
-        /// The backend's place for it.
+        /// The backend's slot for it.
         slot: u32,
-        /// Tells a stale handle.
+        /// Identifies stale handles.
         serial: u32,
         /// Rows.
         rows: usize,
@@ -114,13 +114,13 @@ handle! {
 }
 
 impl<T> Vector<T> {
-    /// A handle that stands for nothing, where recording has already failed.
+    /// A handle to nothing, used after recording has failed.
     pub(crate) fn dangling(len: usize) -> Self {
         Vector::new(u32::MAX, 0, len, false)
     }
 }
 
-/// Bytes of an element in the type it is stored in.
+/// Bytes of one stored element.
 fn element<T: Scalar>(narrow: bool) -> usize {
     if narrow { size_of::<T::Narrow>() } else { size_of::<T>() }
 }
@@ -143,7 +143,7 @@ impl<T> Cells<T> {
     /// Cell `i` of the run.
     ///
     /// # Panics
-    /// Where `i` is not below the count: a bug in the method that asks.
+    /// If `i` is not below the count, which is a bug in the calling method.
     pub fn at(self, i: usize) -> Cell<T> {
         assert!(i < self.count as usize, "cell {i} of a run of {}", self.count);
         Cell::new(self.first + i as u32, self.serial)
@@ -151,16 +151,16 @@ impl<T> Cells<T> {
     /// The first `count` cells of the run.
     ///
     /// # Panics
-    /// Where the run is shorter: a bug in the method that asks.
+    /// If the run is shorter, which is a bug in the calling method.
     pub fn take(self, count: usize) -> Self {
         assert!(count <= self.count as usize, "{count} cells of a run of {}", self.count);
         Cells::new(self.first, count as u32, self.serial)
     }
-    /// Whether the cell with this index is one of the run.
+    /// Whether the cell with this index is in the run.
     pub(crate) fn has(self, index: u32) -> bool {
         index.checked_sub(self.first).is_some_and(|i| i < self.count)
     }
-    /// The first cell and the last, where there are any.
+    /// The first and the last cell, if there are any.
     pub fn ends(self) -> impl Iterator<Item = Cell<T>> {
         let end = self.first.saturating_add(self.count.saturating_sub(1));
         (self.count > 0)
@@ -174,7 +174,7 @@ impl<T> Basis<T> {
     /// Column `j` as a vector.
     ///
     /// # Panics
-    /// Where `j` is not a column: a bug in the method that asks.
+    /// If `j` is not a column, which is a bug in the calling method.
     pub fn column(self, j: usize) -> Vector<T> {
         assert!(j < self.columns, "column {j} of a basis of {}", self.columns);
         Vector::new(self.first + j as u32, self.serial, self.len, self.narrow)
@@ -183,19 +183,19 @@ impl<T> Basis<T> {
     pub(crate) fn has(self, vector: Vector<T>, count: u32) -> bool {
         vector.serial == self.serial && vector.slot.checked_sub(self.first).is_some_and(|j| j < count)
     }
-    /// The first of `count` columns and the last, where there are any.
+    /// The first and the last of `count` columns, if there are any.
     pub fn ends(self, count: u32) -> impl Iterator<Item = Vector<T>> {
         count.checked_sub(1).map(|last| [0, last].map(|j| self.column(j as usize))).into_iter().flatten()
     }
     /// The first `columns` columns.
     ///
     /// # Panics
-    /// Where the basis has fewer: a bug in the method that asks.
+    /// If the basis has fewer, which is a bug in the calling method.
     pub fn take(self, columns: usize) -> Self {
         assert!(columns <= self.columns, "{columns} columns of a basis of {}", self.columns);
         Basis { columns, ..self }
     }
-    /// Whether a column of the one is a column of the other.
+    /// Whether the two share a column.
     pub(crate) fn overlaps(self, other: Self) -> bool {
         let end = |v: Self| v.first as usize + v.columns;
         self.serial == other.serial

@@ -1,10 +1,10 @@
-//! Formulas taken apart: those of an update into terms over vectors, those of cells into instructions.
+//! Decomposition of formulas: updates into terms over vectors, cell formulas into instructions.
 use crate::expr::cells::{Binary, Instr, Unary};
 use crate::ir::lower::{Cells, Coefficient, Term};
 use crate::{Expr, Scalar, Vector};
 
-/// The terms of an update, those over the same vectors as one, or why it is not linear; what their coefficients need computed is
-/// appended to `code`.
+/// The terms of an update, merged where they share their vectors, or the reason why it is not linear.
+/// Instructions that compute their coefficients are appended to `code`.
 pub(crate) fn terms<T: Scalar>(
     expr: &Expr<T>,
     cells: &mut dyn Cells<T>,
@@ -52,7 +52,7 @@ fn negative<T: Scalar>(e: Expr<T>) -> Expr<T> {
     }
 }
 
-/// The terms of a formula that is linear in its vectors, or why it is not.
+/// The terms of a formula that is linear in its vectors, or the reason why it is not.
 fn linear<T: Scalar>(expr: &Expr<T>) -> Result<Vec<Open<T>>, &'static str> {
     let scaled =
         |terms: Vec<Open<T>>, by: &dyn Fn(Expr<T>) -> Expr<T>| terms.into_iter().map(|t| t.map(by)).collect();
@@ -101,7 +101,7 @@ fn is_scalar<T>(expr: &Expr<T>) -> bool {
     }
 }
 
-/// Terms over the same vectors become one.
+/// Merges terms over the same vectors.
 fn merge<T: Scalar>(terms: Vec<Open<T>>) -> Vec<Open<T>> {
     let mut merged: Vec<Open<T>> = Vec::new();
     for term in terms {
@@ -119,7 +119,7 @@ fn merge<T: Scalar>(terms: Vec<Open<T>>) -> Vec<Open<T>> {
     merged
 }
 
-/// The cell that holds a formula's value, computed by instructions appended to `code` where needed.
+/// The cell that holds a formula's value; instructions that compute it are appended to `code` if needed.
 fn operand<T: Scalar>(expr: &Expr<T>, cells: &mut dyn Cells<T>, code: &mut Vec<Instr>) -> u32 {
     match expr {
         Expr::Cell(c) => c.index,

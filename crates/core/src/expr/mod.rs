@@ -1,4 +1,4 @@
-//! What a method says: numbers, handles, formulas over them, and passes made of formulas.
+//! The language of a method: numbers, handles, formulas over them, and passes made of formulas.
 pub mod cells;
 pub(crate) mod formula;
 pub(crate) mod handle;

@@ -1,4 +1,4 @@
-//! A pass: what one sweep over memory does.
+//! A pass: the work of one sweep over memory.
 use crate::{Cell, Cells, Expr, Formula, Reason, Test, Vector};
 
 /// One statement of a pass.
@@ -12,11 +12,11 @@ pub enum Statement<T> {
     Eval(Cell<T>, Formula<T>),
     /// `a[i] ← a[i] + b[i]` for two runs of cells.
     Add(Cells<T>, Cells<T>),
-    /// Stop for a reason where a test holds.
+    /// Stop for a reason if a test holds.
     StopIf(Test<T>, Reason),
-    /// Leave the iteration where a test holds, and run the restart section.
+    /// Leave the iteration if a test holds, and run the restart section.
     LeaveIf(Test<T>),
-    /// Leave the iteration whatever holds.
+    /// Leave the iteration unconditionally.
     Leave,
     /// One iteration is done; the cell is its squared residual norm.
     Count(Cell<T>),
@@ -28,12 +28,12 @@ pub enum Statement<T> {
     BackSubstitute(Hessenberg<T>),
 }
 
-/// What [`Pass::confirm`] looks at.
+/// The operands of [`Pass::confirm`].
 #[derive(Clone, Copy, Debug)]
 pub struct Confirm<T> {
     /// `‖b − A x‖²`, just computed.
     pub rr: Cell<T>,
-    /// Converged where `rr` is not above it.
+    /// Converged if `rr` is not above it.
     pub target: Cell<T>,
     /// `rr` at the last confirmation; infinite before the first.
     pub last: Cell<T>,
@@ -44,9 +44,9 @@ pub struct Confirm<T> {
 /// The small dense problem of a GMRES cycle of at most `m` columns, in cells.
 #[derive(Clone, Copy, Debug)]
 pub struct Hessenberg<T> {
-    /// Columns at the most.
+    /// Maximum number of columns.
     pub m: usize,
-    /// `H` by columns, `m + 1` cells each, then rotated in place to `R`.
+    /// `H` by columns, `m + 1` cells each; rotated in place to `R`.
     pub h: Cells<T>,
     /// Givens cosines and sines, `2 m` cells: `c₀ s₀ c₁ s₁ …`.
     pub rotations: Cells<T>,
@@ -54,26 +54,26 @@ pub struct Hessenberg<T> {
     pub g: Cells<T>,
     /// The solution of the triangular system, `m` cells.
     pub y: Cells<T>,
-    /// Columns in use, as a number.
+    /// Number of columns in use, stored as a number.
     pub used: Cell<T>,
 }
 
-/// One step of the least-squares problem: rotate column `j`, update `g`, tell the residual.
+/// One step of the least-squares problem: rotate column `j`, update `g`, compute the residual.
 #[derive(Clone, Copy, Debug)]
 pub struct Rotate<T> {
     /// The problem.
     pub hessenberg: Hessenberg<T>,
-    /// The column, whose `j + 2` entries have been computed.
+    /// The column; its `j + 2` entries have been computed.
     pub j: usize,
     /// Receives the squared residual norm `|g[j+1]|²`.
     pub rr: Cell<T>,
 }
 
-/// Statements for which there is room at once.
+/// Initial capacity for statements.
 const STATEMENTS: usize = 8;
 
-/// A fused kernel in four phases, in this order: cell formulas; updates, each seeing those before it; dot products
-/// of the final values; cell formulas, tests and counts.
+/// A fused kernel in four phases, in this order: cell formulas; updates, each of which sees the ones before
+/// it; dot products of the final values; cell formulas, tests and counts.
 ///
 /// ```
 /// # use lacuna_engine::*;
@@ -103,8 +103,8 @@ impl<T> Pass<T> {
         self.statements.push(statement);
         self
     }
-    /// `vector[i] ← expr[i]` for every element. The formula must be linear in its vectors, where the product of two
-    /// vectors counts as one.
+    /// `vector[i] ← expr[i]` for every element. The formula must be linear in its vectors; the product of two
+    /// vectors counts as one vector.
     pub fn set(self, vector: Vector<T>, expr: impl Into<Expr<T>>) -> Self {
         self.with(Statement::Set(vector, expr.into()))
     }
@@ -116,16 +116,16 @@ impl<T> Pass<T> {
     pub fn eval(self, cell: Cell<T>, formula: impl Into<Formula<T>>) -> Self {
         self.with(Statement::Eval(cell, formula.into()))
     }
-    /// `a[i] ← a[i] + b[i]` for every cell of two runs of one length.
+    /// `a[i] ← a[i] + b[i]` for every cell of two runs of equal length.
     pub fn add_cells(self, a: Cells<T>, b: Cells<T>) -> Self {
         self.with(Statement::Add(a, b))
     }
-    /// Ends the solve for `reason` where the test holds. In a program with a restart section, the true residual is
-    /// computed first and decides whether the solve had converged.
+    /// Ends the solve for `reason` if the test holds. In a program with a restart section, the true residual
+    /// is computed first and decides whether the solve has converged.
     pub fn stop_if(self, test: Test<T>, reason: Reason) -> Self {
         self.with(Statement::StopIf(test, reason))
     }
-    /// Leaves the iteration where the test holds: the restart section runs next.
+    /// Leaves the iteration if the test holds: the restart section runs next.
     pub fn leave_if(self, test: Test<T>) -> Self {
         self.with(Statement::LeaveIf(test))
     }
@@ -133,27 +133,28 @@ impl<T> Pass<T> {
     pub fn leave(self) -> Self {
         self.with(Statement::Leave)
     }
-    /// One iteration is done and `rr` is its squared residual norm. Stops where `rr` is not finite, and at the
+    /// Counts one iteration with the squared residual norm `rr`. Stops if `rr` is not finite, and at the
     /// iteration limit.
     pub fn count(self, rr: Cell<T>) -> Self {
         self.with(Statement::Count(rr))
     }
-    /// Decides by the true residual, in the restart section. In this order: not finite, stop; met the target,
-    /// converged; a hard reason or the limit is pending, stop for it; no progress since the last confirmation, stop
-    /// for the pending soft reason or as stagnated; otherwise go on.
+    /// Decides by the true residual, in the restart section. In this order: if it is not finite, stop; if it
+    /// meets the target, converged; if a hard reason or the limit is pending, stop for it; if there was no
+    /// progress since the last confirmation, stop for the pending soft reason or as stagnated; otherwise
+    /// continue.
     pub fn confirm(self, confirm: Confirm<T>) -> Self {
         self.with(Statement::Confirm(confirm))
     }
-    /// Applies the rotations so far to a new column, makes the next one, and tells the residual.
+    /// Applies the previous rotations to a new column, computes the next rotation and the residual.
     pub fn rotate(self, hessenberg: Hessenberg<T>, j: usize, rr: Cell<T>) -> Self {
         self.with(Statement::Rotate(Rotate { hessenberg, j, rr }))
     }
-    /// Solves the triangular system of the columns in use for `y`; what is not in use becomes 0, and so does the
-    /// count.
+    /// Solves the triangular system of the columns in use for `y`. Unused elements of `y` are set to 0, and
+    /// so is the number of columns in use.
     pub fn back_substitute(self, hessenberg: Hessenberg<T>) -> Self {
         self.with(Statement::BackSubstitute(hessenberg))
     }
-    /// The statements of another pass after the statements of this one.
+    /// Appends the statements of another pass.
     pub fn then(mut self, other: Pass<T>) -> Self {
         self.statements.extend(other.statements);
         self

@@ -1,7 +1,7 @@
-//! The four number types, and the one way each operation on them is rounded.
+//! The four number types and how each operation on them is rounded.
 //!
 //! Every backend computes exactly what is written here, operation by operation, so that results agree bit for
-//! bit: a fused multiply-add only where [`Scalar::fma`] is called, and never a contraction elsewhere.
+//! bit: a fused multiply-add only where [`Scalar::fma`] is called, and no contraction elsewhere.
 use bytemuck::Pod;
 use num_complex::Complex;
 use std::fmt::{Debug, Display, LowerExp};
@@ -37,16 +37,16 @@ impl Kind {
 }
 
 mod sealed {
-    /// What keeps the number types to those of this file.
+    /// Seals [`Scalar`](super::Scalar): only the types of this file implement it.
     pub trait Sealed {}
 }
 
-/// A number the library computes with: `f32`, `f64`, `Complex<f32>` or `Complex<f64>`.
+/// A number type of the library: `f32`, `f64`, `Complex<f32>` or `Complex<f64>`.
 ///
 /// `+`, `-` and `*` are the plain operators, each real operation rounded once (a complex product is
-/// `(ac − bd) + (ad + bc)i`, four products and two sums). The methods below fix everything else.
+/// `(ac − bd) + (ad + bc)i`: four products and two sums). The methods below specify everything else.
 ///
-/// No other type can be one: backends go by [`Scalar::KIND`] for what a number looks like in memory.
+/// The trait is sealed: backends rely on [`Scalar::KIND`] for the memory layout of a number.
 pub trait Scalar:
     sealed::Sealed
     + Pod
@@ -62,11 +62,11 @@ pub trait Scalar:
 {
     /// The type of this number's parts: `f32` or `f64`.
     type Real: Scalar<Real = Self::Real> + num_traits::Float;
-    /// The type a matrix may keep its values in to save bytes: `f32` or `Complex<f32>`.
+    /// The type in which a matrix may store its values to save bytes: `f32` or `Complex<f32>`.
     type Narrow: Scalar;
     /// Which number type this is.
     const KIND: Kind;
-    /// The unit roundoff's double (`f32::EPSILON` or `f64::EPSILON`).
+    /// Twice the unit roundoff (`f32::EPSILON` or `f64::EPSILON`).
     const EPSILON: f64;
     /// The largest finite value of a part.
     const MAX: f64;
@@ -79,16 +79,16 @@ pub trait Scalar:
     fn re(self) -> f64;
     /// The imaginary part, 0 for a real number.
     fn im(self) -> f64;
-    /// The complex conjugate; a real number itself.
+    /// The complex conjugate; the number itself for a real type.
     fn conj(self) -> Self;
-    /// `self · b + c`. Real: one rounding. Complex: `re = fma(−b, d, fma(a, c, e))`, `im = fma(b, c, fma(a, d, f))`
-    /// for `(a + bi)(c + di) + (e + fi)`.
+    /// `self · b + c`. Real: one rounding. Complex: `re = fma(−b, d, fma(a, c, e))`,
+    /// `im = fma(b, c, fma(a, d, f))` for `(a + bi)(c + di) + (e + fi)`.
     fn fma(self, b: Self, c: Self) -> Self;
     /// The correctly rounded quotient of real numbers; Smith's method for complex ones.
     fn quotient(self, by: Self) -> Self;
-    /// The principal square root; correctly rounded for real numbers, NaN where a real number is negative.
+    /// The principal square root: correctly rounded for real numbers, NaN for negative real numbers.
     fn root(self) -> Self;
-    /// The number with its parts multiplied by `2^exponent`, exactly where the result is a normal number.
+    /// The number with its parts multiplied by `2^exponent`, exact if the result is a normal number.
     fn scale_by_power_of_two(self, exponent: i32) -> Self;
 
     /// The number rounded to the narrower type.
@@ -96,17 +96,17 @@ pub trait Scalar:
     fn narrowed(self) -> Self::Narrow {
         Self::Narrow::from_parts(self.re(), self.im())
     }
-    /// A number of the narrower type, exactly.
+    /// A number of the narrower type, converted exactly.
     #[inline(always)]
     fn widened(v: Self::Narrow) -> Self {
         Self::from_parts(v.re(), v.im())
     }
-    /// The nearest number that the narrower type has.
+    /// The nearest number that is representable in the narrower type.
     #[inline(always)]
     fn rounded(self) -> Self {
         Self::widened(self.narrowed())
     }
-    /// Whether the narrower type is another one.
+    /// Whether the narrower type is a different type.
     const HAS_NARROW: bool = Self::KIND as u32 != <Self::Narrow as Scalar>::KIND as u32;
 
     /// A term of a dot product, `conj(self) · b`.
@@ -130,7 +130,7 @@ pub trait Scalar:
     }
 }
 
-/// `2^exponent` as an `f64`, for exponents a normal `f64` has; two factors reach the rest.
+/// `2^exponent` for exponents of normal `f64`s; larger ones take two factors.
 fn power_of_two(exponent: i32) -> (f64, f64) {
     let pow = |e: i32| f64::from_bits(((e.clamp(-1022, 1023) + 1023) as u64) << 52);
     let half = exponent / 2;
@@ -236,7 +236,7 @@ macro_rules! number {
                 }
                 #[inline(always)]
                 fn root(self) -> Self {
-                    // |z| from the larger part; then the half-angle formulas on the side that does not cancel.
+                    // |z| scaled by the larger part; then the half-angle formulas on the side without cancellation.
                     let (re, im) = (self.re.abs(), self.im.abs());
                     let (large, small) = if re >= im { (re, im) } else { (im, re) };
                     if large == 0.0 {

@@ -1,7 +1,7 @@
-//! Where a running program stands, and the residuals so far.
+//! The state of a running program, and its residual history.
 use crate::Reason;
 
-/// Reasons every program has, by index; a program's own follow.
+/// Reasons common to all programs, by index; a program's own reasons follow.
 pub(crate) const COMMON_REASONS: [Reason; 5] = [
     Reason::Converged,
     Reason::Limit,
@@ -18,13 +18,13 @@ const CANCELLED: u32 = 4;
 /// Which part of a program is running.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Section {
-    /// Once, at the start.
+    /// Runs once, at the start.
     Setup,
-    /// At the start and whenever the iteration was left.
+    /// Runs at the start and whenever the iteration was left.
     Restart,
-    /// Over and over.
+    /// Runs repeatedly.
     Each,
-    /// Nothing any more.
+    /// Nothing runs any more.
     Stopped,
 }
 
@@ -33,10 +33,10 @@ impl Section {
     pub const RUNNING: [Section; 3] = [Section::Setup, Section::Restart, Section::Each];
 }
 
-/// Where a running program stands: what the tests have decided so far.
+/// The state of a running program: the results of its tests so far.
 #[derive(Clone, Copy, Debug)]
 pub struct Control {
-    /// The part that is running.
+    /// The running section.
     pub section: Section,
     /// Whether the iteration was left and the restart section is due.
     pub left: bool,
@@ -57,7 +57,7 @@ pub struct Control {
 }
 
 impl Control {
-    /// The state before anything has run.
+    /// The initial state.
     pub fn new(limit: u64, confirms: bool) -> Self {
         Control {
             section: Section::Setup,
@@ -72,12 +72,12 @@ impl Control {
             confirms,
         }
     }
-    /// Whether what remains of the current section is to be passed over.
+    /// Whether the rest of the current section is skipped.
     #[inline(always)]
     pub fn halted(&self) -> bool {
         self.left || self.section == Section::Stopped
     }
-    /// The index of the reason, once stopped.
+    /// The index of the reason, once the program has stopped.
     pub fn reason(&self) -> u32 {
         self.reason
     }
@@ -88,8 +88,7 @@ impl Control {
             self.left = false;
         }
     }
-    /// Asks the program to stop on behalf of the caller, with the true residual computed where there is a restart
-    /// section.
+    /// Stops the program for the caller; the true residual is computed if there is a restart section.
     pub fn cancel(&mut self) {
         self.stop(CANCELLED, false);
     }
@@ -146,7 +145,7 @@ pub struct History {
 }
 
 impl History {
-    /// Values kept at the most: above that, iterations are left out evenly.
+    /// Maximum number of values kept; with more iterations, the history is thinned out evenly.
     pub const CAPACITY: u64 = 1 << 20;
 
     /// Empties the history for a solve of at most `limit` iterations.
@@ -154,7 +153,7 @@ impl History {
         self.stride = limit.saturating_add(1).div_ceil(Self::CAPACITY).max(1);
         self.values.clear();
     }
-    /// A history that keeps nothing.
+    /// A history that records nothing.
     pub fn off() -> Self {
         History { stride: 0, values: Vec::new() }
     }

@@ -1,13 +1,13 @@
 //! The normal form of a pass: cell instructions, rows of coefficients over vectors, dots, cell instructions.
 //!
-//! Every update of a Krylov method is linear, so a device that has one table-driven kernel for this form runs them
-//! all without a compiler. The form fixes the rounding too:
+//! Every update of a Krylov method is linear, so a device with one table-driven kernel for this form runs
+//! them all without a compiler. The form also specifies the rounding:
 //!
 //! * an update starts from its first term and adds the others in order;
-//! * a term with coefficient ±1 adds or subtracts its vector; with a cell it is `fma(c, v, sum)`, or `c · v` where
-//!   it comes first;
-//! * a term with an element-wise factor `f` uses `f · v`, rounded, in place of `v`; but with coefficient ±1 it is
-//!   `fma(±f, v, sum)`, and `±(f · v)` where it comes first.
+//! * a term with coefficient ±1 adds or subtracts its vector; with a cell it is `fma(c, v, sum)`, or `c · v`
+//!   if it comes first;
+//! * a term with an element-wise factor `f` uses `f · v`, rounded, in place of `v`; but with coefficient ±1
+//!   it is `fma(±f, v, sum)`, or `±(f · v)` if it comes first.
 use crate::expr::cells::{Compare, HessenbergCells, Instr};
 use crate::expr::linear::{evaluate, terms};
 use crate::expr::pass::Statement;
@@ -36,12 +36,12 @@ pub struct Term<T> {
     pub vector: Vector<T>,
 }
 
-/// `dst ← Σ terms`; no terms make it 0.
+/// `dst ← Σ terms`; 0 if there are no terms.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Update<T> {
-    /// What is written.
+    /// The vector written.
     pub dst: Vector<T>,
-    /// What is summed, in order.
+    /// The terms, summed in order.
     pub terms: Vec<Term<T>>,
 }
 
@@ -59,19 +59,19 @@ pub struct Dot<T> {
 /// A pass in normal form.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Sweep<T> {
-    /// The names of the passes it was made of.
+    /// The names of the passes it is composed of.
     pub name: Cow<'static, str>,
-    /// The length of its vectors; 0 where it has none.
+    /// The length of its vectors; 0 if it has none.
     pub n: usize,
-    /// Evaluated first.
+    /// Instructions evaluated first.
     pub before: Vec<Instr>,
-    /// Then, for every element, in order.
+    /// Updates, then evaluated in order for every element.
     pub updates: Vec<Update<T>>,
-    /// Of the values after all updates, each into another cell.
+    /// Dot products of the values after all updates, each into a different cell.
     pub dots: Vec<Dot<T>>,
-    /// Evaluated last.
+    /// Instructions evaluated last.
     pub after: Vec<Instr>,
-    /// The cells that the statements name, whose handles planning checks.
+    /// The cells that the statements use; planning checks their handles.
     pub cells: Vec<Cell<T>>,
 }
 
@@ -82,12 +82,12 @@ impl<T: Scalar> Sweep<T> {
         Sweep { name: name.into(), n: 0, before, updates, dots, after: Vec::new(), cells: Vec::new() }
     }
 
-    /// Whether no vector is touched.
+    /// Whether it touches no vector.
     pub fn is_scalar(&self) -> bool {
         self.updates.is_empty() && self.dots.is_empty()
     }
 
-    /// Every vector mentioned, each once, with whether its old value is read and whether it is written.
+    /// Every vector used, once each, with whether its old value is read and whether it is written.
     pub fn vectors(&self) -> Vec<(Vector<T>, bool, bool)> {
         let mut seen: Vec<(Vector<T>, bool, bool)> = Vec::new();
         let mut see = |v: Vector<T>, write: bool| match seen.iter_mut().find(|(w, ..)| *w == v) {
@@ -98,13 +98,13 @@ impl<T: Scalar> Sweep<T> {
         seen
     }
 
-    /// How many vectors are mentioned.
+    /// Number of vectors used.
     pub fn vector_count(&self) -> usize {
         let is_new = |at: usize, v| self.mentions().take(at).all(|(earlier, _)| earlier != v);
         self.mentions().enumerate().filter(|(at, (v, _))| is_new(*at, *v)).count()
     }
 
-    /// Every mention of a vector, in order, with whether it is written there.
+    /// Every use of a vector, in order, with whether it is a write.
     pub fn mentions(&self) -> impl Iterator<Item = (Vector<T>, bool)> {
         let read = |t: &Term<T>| t.factor.into_iter().chain([t.vector]).map(|v| (v, false));
         let updates =
@@ -112,13 +112,13 @@ impl<T: Scalar> Sweep<T> {
         updates.chain(self.dots.iter().flat_map(|dot| [(dot.a, false), (dot.b, false)]))
     }
 
-    /// Adds a dot product. One before it into the same cell is never seen, and is left out.
+    /// Adds a dot product. An earlier one into the same cell is never read and is removed.
     fn sum(&mut self, dot: Dot<T>) {
         self.dots.retain(|earlier| earlier.cell != dot.cell);
         self.dots.push(dot);
     }
 
-    /// This sweep and the next as one, where that computes the same: see [`Sweep::fuses_with`].
+    /// Merges the next sweep into this one; the result must be the same: see [`Sweep::fuses_with`].
     pub fn fuse(&mut self, next: Sweep<T>) {
         self.name = Cow::Owned([&*self.name, &*next.name].join("+"));
         self.n = self.n.max(next.n);
@@ -133,15 +133,15 @@ impl<T: Scalar> Sweep<T> {
         self.cells.extend(next.cells);
     }
 
-    /// Whether `next` may run in this sweep: nothing it needs is decided or summed at the end of this one, and it
-    /// changes nothing this one sums, and no cell this one reads or sets at its end.
+    /// Whether `next` may run in this sweep: it needs nothing that is decided or summed at the end of this
+    /// one, changes nothing that this one sums, and changes no cell that this one reads or sets at its end.
     pub fn fuses_with(&self, next: &Sweep<T>) -> bool {
         let guarded = |s: &Self| s.before.iter().any(|i| matches!(i, Instr::OnlyIf { .. }));
         if guarded(self) || guarded(next) {
             return false;
         }
         if next.is_scalar() {
-            return true; // evaluated after everything here, as it would be alone
+            return true; // evaluated after everything here, as it would be on its own
         }
         let summed = |v: Vector<T>| self.dots.iter().any(|d| d.a == v || d.b == v);
         let decided = |c: u32| {
@@ -158,7 +158,7 @@ impl<T: Scalar> Sweep<T> {
             && !next.updates.iter().any(|u| summed(u.dst))
     }
 
-    /// The cells that are coefficients.
+    /// The cells used as coefficients.
     fn coefficients(&self) -> impl Iterator<Item = u32> {
         self.updates.iter().flat_map(|u| &u.terms).filter_map(|t| match t.coefficient {
             Coefficient::Cell(c) => Some(c),
@@ -167,7 +167,7 @@ impl<T: Scalar> Sweep<T> {
     }
 }
 
-/// Where lowering gets cells for constants and intermediate values, and reasons their index.
+/// Provides cells for constants and intermediate values, and indices of reasons, to lowering.
 pub(crate) trait Cells<T> {
     fn constant(&mut self, value: T) -> u32;
     fn temporary(&mut self) -> u32;
@@ -183,7 +183,7 @@ enum Phase {
     After,
 }
 
-/// Lowers a pass, or says which rule it breaks.
+/// Lowers a pass, or reports the rule that it breaks.
 pub(crate) fn lower<T: Scalar>(pass: &Pass<T>, cells: &mut dyn Cells<T>) -> Result<Sweep<T>> {
     let mut sweep = Sweep::nothing(pass.name);
     sweep.cells.reserve(2 * pass.statements.len());
@@ -256,7 +256,7 @@ pub(crate) fn lower<T: Scalar>(pass: &Pass<T>, cells: &mut dyn Cells<T>) -> Resu
     Ok(sweep)
 }
 
-/// Whether the cells of a least-squares problem hold it, and it has the column, or what is wrong.
+/// Checks that the cells of a least-squares problem have the right sizes and that it has the column.
 fn holds_problem<T>(h: &crate::Hessenberg<T>, column: usize) -> Result<(), String> {
     let m = h.m;
     if column >= m.max(1) {
@@ -277,7 +277,7 @@ fn holds_problem<T>(h: &crate::Hessenberg<T>, column: usize) -> Result<(), Strin
     }
 }
 
-/// Adds the cells that a statement names.
+/// Adds the cells that a statement uses.
 fn name_cells<T: Scalar>(statement: &Statement<T>, cells: &mut Vec<Cell<T>>) {
     match statement {
         Statement::Set(_, expr) => name_cells_of(expr, cells),
@@ -298,7 +298,7 @@ fn name_cells<T: Scalar>(statement: &Statement<T>, cells: &mut Vec<Cell<T>>) {
     }
 }
 
-/// Adds the first and the last cell of each run: they live and die together.
+/// Adds the first and the last cell of each run: all cells of a run are released together.
 fn name_cells_of_problem<T>(h: &crate::Hessenberg<T>, cells: &mut Vec<Cell<T>>) {
     cells.reserve(9);
     cells.push(h.used);
@@ -328,7 +328,7 @@ fn hessenberg<T>(h: &crate::Hessenberg<T>) -> HessenbergCells {
     }
 }
 
-/// The instruction that passes over an operation unless a test holds.
+/// The instruction that skips an operation unless a test holds.
 pub(crate) fn only_if<T>(test: Test<T>) -> Instr {
     let (test, a, b) = compare(test);
     Instr::OnlyIf { test, a, b }

@@ -1,4 +1,4 @@
-//! A program as data: its operations, what each reads and writes, and the tables that devices run.
+//! A program as data: its operations, what each reads and writes, and its tables for devices.
 pub(crate) mod control;
 pub mod encode;
 pub mod lower;

@@ -1,4 +1,4 @@
-//! What an operation reads and writes: the one place that checks, bytes, barriers and release go by.
+//! What an operation reads and writes: the single basis for checks, byte counts, barriers and release.
 use crate::ir::program::{Kind, Op};
 use crate::{Basis, Cells, Matrix, Scalar, Vector};
 
@@ -11,9 +11,9 @@ pub enum Access {
     Gather,
     /// Each row writes its own element; the old one is not read.
     Write,
-    /// Each row changes its own element.
+    /// Each row updates its own element.
     Change,
-    /// All elements are written at once, not row by row.
+    /// All elements are written together, not row by row.
     Fill,
 }
 
@@ -26,16 +26,16 @@ impl Access {
     pub fn writes(self) -> bool {
         matches!(self, Access::Write | Access::Change | Access::Fill)
     }
-    /// Whether each row keeps to its own element, so that rows may go on without waiting for others.
+    /// Whether each row accesses only its own element, so that rows need not wait for each other.
     pub fn is_rowwise(self) -> bool {
         !matches!(self, Access::Gather | Access::Fill)
     }
 }
 
-/// Something an operation names besides its sweep.
+/// An operand of an operation, other than those of its sweep.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Operand<T> {
-    /// A matrix, which is only read.
+    /// A matrix; read only.
     Matrix(Matrix<T>),
     /// A vector.
     Vector(Vector<T>, Access),
@@ -46,7 +46,7 @@ pub enum Operand<T> {
 }
 
 impl<T: Scalar> Kind<T> {
-    /// What the operation names besides its sweep.
+    /// The operands other than those of the sweep.
     pub fn operands(&self) -> impl Iterator<Item = Operand<T>> + use<T> {
         use Access::{Change, Fill, Gather, Read, Write};
         use Operand::{Basis as B, Cells as C, Matrix as M, Vector as V};
@@ -65,7 +65,7 @@ impl<T: Scalar> Kind<T> {
         operands.into_iter().flatten()
     }
 
-    /// Whether updates and dot products of a pass may ride along.
+    /// Whether updates and dot products of a pass may be fused into the operation.
     pub fn carries(&self) -> bool {
         match self {
             Kind::Sweep | Kind::Spmv { .. } | Kind::BasisAxpy { .. } => true,
@@ -73,7 +73,7 @@ impl<T: Scalar> Kind<T> {
         }
     }
 
-    /// Whether every row keeps to its own elements.
+    /// Whether every row accesses only its own elements.
     pub fn is_rowwise(&self) -> bool {
         self.operands().all(|operand| match operand {
             Operand::Matrix(_) => true,
@@ -83,7 +83,7 @@ impl<T: Scalar> Kind<T> {
         })
     }
 
-    /// The vector that the operation computes, which its sweep finds at hand.
+    /// The vector that the operation computes; its sweep need not load it.
     pub(crate) fn result(&self) -> Option<Vector<T>> {
         self.operands().find_map(|operand| match operand {
             Operand::Vector(v, access) if access.writes() => Some(v),
@@ -95,7 +95,7 @@ impl<T: Scalar> Kind<T> {
     #[inline]
     pub(crate) fn numbers(&mut self, each: &mut impl FnMut(&mut u32)) {
         match self {
-            // The columns of a block product are no step's own.
+            // The columns of a block product are the same in all steps.
             Kind::Sweep | Kind::Spmm { .. } => {}
             Kind::Spmv { x, y, .. } | Kind::Host { x, y, .. } => {
                 [&mut x.slot, &mut y.slot].into_iter().for_each(each);
@@ -109,8 +109,8 @@ impl<T: Scalar> Kind<T> {
 }
 
 impl<T: Scalar> Op<T> {
-    /// Every vector that the operation or its sweep names; of a basis the first column in use and the last, which
-    /// live and die together.
+    /// Every vector that the operation or its sweep uses; for a basis, the first and the last column in use,
+    /// because all columns are released together.
     pub fn vectors(&self) -> impl Iterator<Item = Vector<T>> {
         let of_kind = self.kind.operands().flat_map(|operand| {
             let (one, ends) = match operand {
@@ -122,7 +122,7 @@ impl<T: Scalar> Op<T> {
         });
         of_kind.chain(self.sweep.mentions().map(|(v, _)| v))
     }
-    /// Every cell that the operation or its sweep names; of a run the first and the last.
+    /// Every cell that the operation or its sweep uses; for a run, the first and the last.
     pub fn cells(&self) -> impl Iterator<Item = crate::Cell<T>> {
         let of_kind = self.kind.operands().filter_map(|operand| match operand {
             Operand::Cells(cells, _) => Some(cells.ends()),

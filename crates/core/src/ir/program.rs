@@ -1,4 +1,4 @@
-//! An iteration is data: operations in three sections, which a backend runs as it likes.
+//! An iteration as data: operations in three sections, which a backend may run in any way.
 use crate::expr::cells::Instr;
 use crate::ir::control::COMMON_REASONS;
 use crate::ir::lower::Sweep;
@@ -7,12 +7,12 @@ use crate::{Basis, Cells, Error, HostFunction, Matrix, Reason, Result, Scalar, S
 use std::borrow::Cow;
 use std::sync::OnceLock;
 
-/// What an operation does before its sweep.
+/// The operation before the sweep.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Kind<T> {
     /// Nothing: `multi_axpy_dot`.
     Sweep,
-    /// `y ← A x`, the sweep applied to the rows just computed: `spmv_dot`.
+    /// `y ← A x`, with the sweep applied to the rows just computed: `spmv_dot`.
     Spmv {
         /// The matrix.
         a: Matrix<T>,
@@ -21,14 +21,14 @@ pub enum Kind<T> {
         /// As long as the matrix has rows.
         y: Vector<T>,
     },
-    /// `Y ← A X`, column by column to the bit of so many [`Kind::Spmv`]s, the matrix read once for several columns. It has no
-    /// sweep of its own.
+    /// `Y ← A X`, bitwise equal to one [`Kind::Spmv`] per column, with the matrix read once for several
+    /// columns. It has no sweep of its own.
     Spmm {
         /// The matrix.
         a: Matrix<T>,
         /// Columns as long as the matrix has columns.
         x: Basis<T>,
-        /// As many columns, as long as the matrix has rows, none of them one of `x`.
+        /// The same number of columns, as long as the matrix has rows; none is a column of `x`.
         y: Basis<T>,
     },
     /// `h ← Vᴴ w` over the first `h.count` columns, all in one sweep over memory. It has no sweep of its own.
@@ -40,8 +40,8 @@ pub enum Kind<T> {
         /// One cell for each column used.
         h: Cells<T>,
     },
-    /// `w ← w ∓ V h` over the first `h.count` columns in order, by `fma(∓h[j], v[j], w)`; a column whose coefficient
-    /// is 0 is not read. The sweep is applied to the rows just computed.
+    /// `w ← w ∓ V h` over the first `h.count` columns in order, by `fma(∓h[j], v[j], w)`; a column whose
+    /// coefficient is 0 is not read. The sweep is applied to the rows just computed.
     BasisAxpy {
         /// The columns.
         v: Basis<T>,
@@ -58,16 +58,16 @@ pub enum Kind<T> {
         a: Matrix<T>,
         /// The right-hand side.
         b: Vector<T>,
-        /// What it writes, another vector.
+        /// The solution; a different vector.
         x: Vector<T>,
     },
     /// `y ← f(x)` by a function on the host. It has no sweep of its own.
     Host {
         /// The function.
         f: HostFunction<T>,
-        /// What it reads.
+        /// Its argument.
         x: Vector<T>,
-        /// What it writes, another vector.
+        /// Its result; a different vector.
         y: Vector<T>,
     },
 }
@@ -75,14 +75,14 @@ pub enum Kind<T> {
 /// One operation of a program.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Op<T> {
-    /// What it does first.
+    /// The operation itself.
     pub kind: Kind<T>,
-    /// The pass that rides along.
+    /// The pass fused with it.
     pub sweep: Sweep<T>,
 }
 
 impl<T: Scalar> Op<T> {
-    /// Elements the operation goes over.
+    /// Number of elements it processes.
     pub fn n(&self) -> usize {
         match self.kind {
             Kind::Sweep => self.sweep.n,
@@ -93,18 +93,18 @@ impl<T: Scalar> Op<T> {
         }
     }
 
-    /// Whether the operation runs only where a test holds.
+    /// Whether the operation runs only if a test holds.
     pub fn is_conditional(&self) -> bool {
         self.sweep.before.iter().any(|i| matches!(i, Instr::OnlyIf { .. }))
     }
 
-    /// How many iterations the operation counts.
+    /// Number of iterations that the operation counts.
     pub fn counts(&self) -> usize {
         let code = self.sweep.before.iter().chain(&self.sweep.after);
         code.filter(|i| matches!(i, Instr::Count { .. })).count()
     }
 
-    /// A product of several columns as one product after another, the last with the sweep.
+    /// A product of several columns as one product per column; the last one has the sweep.
     fn columns(&self) -> Vec<Op<T>> {
         let Kind::Spmm { a, x, y } = self.kind else { return vec![self.clone()] };
         let before = self.sweep.before.iter().filter(|i| matches!(i, Instr::OnlyIf { .. })).copied();
@@ -121,18 +121,18 @@ impl<T: Scalar> Op<T> {
         ops
     }
 
-    /// The fewest bytes of an operation that may not run at all.
+    /// The fewest bytes of an operation that may be skipped.
     fn least_bytes(&self) -> u64 {
         if self.is_conditional() { 0 } else { self.bytes() as u64 }
     }
 
-    /// Whether a true residual is confirmed behind the operation.
+    /// Whether a true residual is confirmed at the end of the operation.
     fn confirms(&self) -> bool {
         self.sweep.after.iter().any(|i| matches!(i, Instr::Confirm { .. }))
     }
 
-    /// The fewest bytes the operation can move: each array it needs read once, each it changes written once. A
-    /// basis counts all its columns in use.
+    /// The fewest bytes the operation can move: each array it needs read once, each array it changes written
+    /// once. A basis counts with all its columns in use.
     pub fn bytes(&self) -> usize {
         let times = |access: Access| access.reads() as usize + access.writes() as usize;
         let (mut bytes, mut at_hand) = (0, None);
@@ -214,7 +214,7 @@ impl<T: Scalar> Op<T> {
         }
     }
 
-    /// Why a pass that rides on the operation must not write a vector.
+    /// The reason why a pass fused with the operation must not write a vector.
     pub(crate) fn spoils(&self, dst: Vector<T>) -> Option<&'static str> {
         self.kind.operands().find_map(|operand| match operand {
             Operand::Vector(x, Access::Gather) if x == dst => {
@@ -228,8 +228,9 @@ impl<T: Scalar> Op<T> {
     }
 }
 
-/// A method as data. `setup` runs once, then `restart`, then `each` over and over until a test leaves it; then
-/// `restart` again, until a test stops the program. Without a restart section leaving is stopping.
+/// A method as data. `setup` runs once, then `restart`, then `each` repeatedly until a test leaves it; then
+/// `restart` again, until a test stops the program. Without a restart section, leaving the iteration stops
+/// the program.
 #[derive(Clone, Debug)]
 pub struct Program<T> {
     /// The method's name.
@@ -238,15 +239,15 @@ pub struct Program<T> {
     pub setup: Vec<Op<T>>,
     /// Runs at the start and whenever `each` was left.
     pub restart: Vec<Op<T>>,
-    /// Runs over and over: what is left of it behind the steps.
+    /// Runs repeatedly: the part of the iteration after the steps.
     pub(crate) each: Vec<Op<T>>,
-    /// What it begins with.
+    /// The rolled steps at the start of the iteration.
     pub(crate) steps: Option<Steps<T>>,
-    /// Both, one operation after the other, for those who ask for that.
+    /// The whole iteration, unrolled on demand.
     unrolled: OnceLock<Vec<Op<T>>>,
     /// Whether passes share sweeps.
     pub(crate) fusion: bool,
-    /// What the reason indices of stop instructions mean.
+    /// The meaning of the reason indices of stop instructions.
     pub reasons: Vec<Reason>,
 }
 
@@ -276,11 +277,11 @@ impl<T: Scalar> Program<T> {
             Section::Stopped => &[],
         }
     }
-    /// The steps that the iteration begins with, where it was recorded in steps.
+    /// The steps at the start of the iteration, if it was recorded in steps.
     pub fn steps(&self) -> Option<&Steps<T>> {
         self.steps.as_ref()
     }
-    /// The operations of a section but for [`Program::steps`].
+    /// The operations of a section, without [`Program::steps`].
     pub fn section_behind_steps(&self, section: Section) -> &[Op<T>] {
         if section == Section::Each { &self.each } else { self.section(section) }
     }
@@ -290,7 +291,8 @@ impl<T: Scalar> Program<T> {
         all.for_each(|op| op.follow(&mut ops, self.fusion));
         ops
     }
-    /// Operations such that where the vectors, matrices and cells of all these live, those of the program do.
+    /// A subset of the operations: if their vectors, matrices and cells are live, those of the whole program
+    /// are.
     pub(crate) fn witnesses(&self) -> impl Iterator<Item = &Op<T>> {
         let steps = self.steps.iter().flat_map(|steps| [steps.first(), steps.last()]).flatten();
         self.setup.iter().chain(&self.restart).chain(steps).chain(&self.each)
@@ -299,7 +301,7 @@ impl<T: Scalar> Program<T> {
     pub fn ops(&self) -> impl Iterator<Item = &Op<T>> {
         Section::RUNNING.into_iter().flat_map(|section| self.section(section))
     }
-    /// Whether the restart section confirms a residual wherever it runs. What is to stop then goes there first; without that it stops
+    /// Whether every run of the restart section confirms a residual. A program that stops then goes there first; otherwise it stops
     /// where it is.
     pub fn confirms(&self) -> bool {
         let confirms = |i: &Instr| matches!(i, Instr::Confirm { .. });
@@ -307,22 +309,22 @@ impl<T: Scalar> Program<T> {
             .iter()
             .any(|op| !op.is_conditional() && op.sweep.before.iter().chain(&op.sweep.after).any(confirms))
     }
-    /// Whether there is anything to run over and over.
+    /// Whether there is an iteration.
     pub fn iterates(&self) -> bool {
         self.steps.is_some() || !self.each.is_empty()
     }
-    /// How many iterations one run through `each` counts.
+    /// Number of iterations that one run through `each` counts.
     pub fn counts(&self) -> usize {
         let counts = |ops: &[Op<T>]| ops.iter().map(Op::counts).sum::<usize>();
         counts(&self.each) + self.steps.as_ref().map_or(0, |steps| steps.count() * counts(steps.first()))
     }
-    /// The fewest bytes an iteration can move, see [`Program::bytes_of`].
+    /// The fewest bytes an iteration can move: see [`Program::bytes_of`].
     pub fn bytes_per_iteration(&self) -> usize {
         let counts = self.counts().max(1);
         self.bytes_of(counts as u64) as usize / counts
     }
-    /// The fewest bytes that so many iterations can move, see [`Op::bytes`]: without operations that run only where a
-    /// test holds, and where `each` counts several iterations, the last run through it as far as it goes.
+    /// The fewest bytes that this many iterations can move (see [`Op::bytes`]), without operations that run
+    /// only if a test holds. If `each` counts several iterations, its last run counts as far as it goes.
     pub fn bytes_of(&self, iterations: u64) -> u64 {
         let counts = self.counts().max(1) as u64;
         let bytes = Op::least_bytes;
@@ -338,7 +340,7 @@ impl<T: Scalar> Program<T> {
         }
         iterations / counts * whole + part
     }
-    /// The fewest bytes that a whole solve can move: the setup, the start, so many iterations and restarts, and the
+    /// The fewest bytes that a whole solve can move: setup, start, the given iterations and restarts, and the
     /// confirmation that ends it.
     pub fn bytes_of_solve(&self, iterations: u64, restarts: u64) -> u64 {
         let sum = |ops: &[Op<T>]| ops.iter().map(Op::least_bytes).sum::<u64>();
@@ -346,13 +348,13 @@ impl<T: Scalar> Program<T> {
         let starts = (restarts + 1) * sum(&self.restart) + sum(&self.restart[..confirmed]);
         sum(&self.setup) + starts + self.bytes_of(iterations)
     }
-    /// Operations, and so kernel launches at most, of an iteration.
+    /// Operations of an iteration, which bounds its kernel launches.
     pub fn ops_per_iteration(&self) -> f64 {
         self.section(Section::Each).len() as f64 / self.counts().max(1) as f64
     }
 
-    /// The program with each product of several columns as one product after another, where the backend has no kernel that
-    /// takes them together: itself where `together` holds for the matrices of all there are.
+    /// The program with each product of several columns replaced by one product per column if the backend has
+    /// no kernel for several; unchanged if `together` holds for the matrices of all such products.
     pub fn column_by_column(&self, together: impl Fn(Matrix<T>) -> bool) -> Cow<'_, Self> {
         let stays = |op: &Op<T>| !matches!(op.kind, Kind::Spmm { a, .. } if !together(a));
         if self.witnesses().all(stays) {
@@ -366,19 +368,19 @@ impl<T: Scalar> Program<T> {
         let reasons = self.reasons.clone();
         Cow::Owned(Program { setup, restart, each, reasons, fusion: self.fusion, ..Program::new(self.name) })
     }
-    /// Whether functions of the host are called.
+    /// Whether it calls functions of the host.
     pub fn calls_host(&self) -> bool {
         self.witnesses().any(|op| matches!(op.kind, Kind::Host { .. }))
     }
-    /// Whether triangular systems are solved.
+    /// Whether it solves triangular systems.
     pub fn has_solves(&self) -> bool {
         self.witnesses().any(|op| matches!(op.kind, Kind::TriSolve { .. }))
     }
-    /// Whether vectors are stored in the narrower type.
+    /// Whether some vectors are stored in the narrower type.
     pub fn has_narrow(&self) -> bool {
         self.witnesses().any(|op| op.vectors().any(|v| v.narrow))
     }
-    /// Whether there are products of several columns.
+    /// Whether it has products of several columns.
     pub fn has_columns(&self) -> bool {
         self.witnesses().any(|op| matches!(op.kind, Kind::Spmm { .. }))
     }

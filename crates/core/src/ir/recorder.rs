@@ -1,4 +1,4 @@
-//! Writes a method down as a program.
+//! Records a method as a program.
 use crate::expr::cells::Instr;
 use crate::ir::lower::{self, lower};
 use crate::ir::program::{Kind, Op, Program};
@@ -7,17 +7,18 @@ use crate::{
     Section, Steps, Test, Vector,
 };
 
-/// Operations of a section, or of a step, for which there is room at once.
+/// Initial capacity for the operations of a section or a step.
 const OPS: usize = 8;
 
-/// Fewer steps than this are recorded one by one.
+/// Fewer steps than this are not rolled.
 const FEW: usize = 4;
 
-/// What a recorder needs of a backend: memory. Every [`Backend`](crate::Backend) is one.
+/// What a recorder needs from a backend: memory. Every [`Backend`](crate::Backend) implements it.
 pub trait Memory<T: Scalar> {
     /// A vector of `n` zeros.
     fn vector(&mut self, n: usize) -> Result<Vector<T>>;
-    /// `columns` vectors of `n` elements, one after the other, whose numbers are any until they are written.
+    /// `columns` vectors of `n` elements, stored consecutively, with unspecified contents until they are
+    /// written.
     fn basis(&mut self, n: usize, columns: usize) -> Result<Basis<T>>;
     /// The same in [`Scalar::Narrow`].
     fn narrow_basis(&mut self, n: usize, columns: usize) -> Result<Basis<T>>;
@@ -31,14 +32,14 @@ pub trait Memory<T: Scalar> {
 
 /// Records operations into a [`Program`].
 ///
-/// No method of a recorder fails: the first error is kept and comes out of [`Recorder::finish`], so that the text of
-/// a method is its algorithm.
+/// No method of a recorder fails: the first error is kept and returned by [`Recorder::finish`], so that the
+/// source of a method is its algorithm.
 pub struct Recorder<'a, T: Scalar> {
     memory: &'a mut dyn Memory<T>,
     program: Program<T>,
     section: Section,
     constants: Vec<(T, u32)>,
-    /// Cells of intermediate values, and how many of them are taken.
+    /// Cells for intermediate values, and how many of them are in use.
     temporaries: Vec<u32>,
     taken: usize,
     guard: Option<Test<T>>,
@@ -60,13 +61,13 @@ impl<'a, T: Scalar> Recorder<'a, T> {
         }
     }
 
-    /// Keeps passes apart that could share a sweep: for measuring what fusion is worth.
+    /// Does not fuse passes that could share a sweep: for measuring the effect of fusion.
     pub fn without_fusion(mut self) -> Self {
         self.program.fusion = false;
         self
     }
 
-    /// The program, or the first error of recording it.
+    /// The program, or the first error recorded.
     pub fn finish(self) -> Result<Program<T>> {
         match self.error {
             Some(error) => Err(error),
@@ -74,7 +75,7 @@ impl<'a, T: Scalar> Recorder<'a, T> {
         }
     }
 
-    /// Notes an error; the first one wins.
+    /// Records an error; only the first one is kept.
     pub fn fail(&mut self, error: Error) {
         self.error.get_or_insert(error);
     }
@@ -91,7 +92,7 @@ impl<'a, T: Scalar> Recorder<'a, T> {
         let vector = self.memory.vector(n);
         self.keep(vector, Vector::dangling(n))
     }
-    /// A vector with these numbers, which stay unless the program writes them.
+    /// A vector with these values, which persist unless the program writes them.
     pub fn vector_of(&mut self, numbers: &[T]) -> Vector<T> {
         let vector = self.vector(numbers.len());
         let uploaded = if self.error.is_none() { self.memory.upload(numbers, vector) } else { Ok(()) };
@@ -102,12 +103,12 @@ impl<'a, T: Scalar> Recorder<'a, T> {
     pub fn vectors<const N: usize>(&mut self, n: usize) -> [Vector<T>; N] {
         std::array::from_fn(|_| self.vector(n))
     }
-    /// A vector of `n` elements that is stored in [`Scalar::Narrow`], whose numbers are any until they are written.
+    /// A vector of `n` elements stored in [`Scalar::Narrow`], with unspecified contents until it is written.
     pub fn narrow_vector(&mut self, n: usize) -> Vector<T> {
         let basis = self.memory.narrow_basis(n, 1);
         self.keep(basis.map(|basis| basis.column(0)), Vector::dangling(n))
     }
-    /// `columns` vectors of `n` elements that are stored in [`Scalar::Narrow`].
+    /// `columns` vectors of `n` elements stored in [`Scalar::Narrow`].
     pub fn narrow_basis(&mut self, n: usize, columns: usize) -> Basis<T> {
         let basis = self.memory.narrow_basis(n, columns);
         self.keep(basis, Basis::new(0, 0, n, columns, true))
@@ -122,31 +123,34 @@ impl<'a, T: Scalar> Recorder<'a, T> {
         let cells = self.memory.cells(count);
         self.keep(cells, Cells::new(0, u32::try_from(count).unwrap_or(u32::MAX), 0))
     }
-    /// `columns` vectors of `n` elements, stored one after the other, whose numbers are any until they are written.
+    /// `columns` vectors of `n` elements, stored consecutively, with unspecified contents until they are
+    /// written.
     pub fn basis(&mut self, n: usize, columns: usize) -> Basis<T> {
         let basis = self.memory.basis(n, columns);
         self.keep(basis, Basis::new(0, 0, n, columns, false))
     }
 
-    /// Records what `body` records as the restart section: it runs at the start and whenever the iteration was left.
+    /// Records the operations of `body` as the restart section: it runs at the start and whenever the
+    /// iteration was left.
     pub fn restart(&mut self, body: impl FnOnce(&mut Self)) {
         self.within(Section::Restart, body);
     }
-    /// Records what `body` records as the iteration: it runs over and over.
+    /// Records the operations of `body` as the iteration, which runs repeatedly.
     pub fn each(&mut self, body: impl FnOnce(&mut Self)) {
         self.within(Section::Each, body);
     }
-    /// Records what `body` records as operations that are passed over, each, unless the test holds when its turn
-    /// comes.
+    /// Records the operations of `body` as conditional: each is skipped unless the test holds when it is
+    /// reached.
     pub fn when(&mut self, test: Test<T>, body: impl FnOnce(&mut Self)) {
         let outer = self.guard.replace(test);
         body(self);
         self.guard = outer;
     }
-    /// Records what `body` records for the steps `0..count` of an iteration, one after the other. Where their operations differ by
-    /// numbers alone that grow evenly, as columns of a basis and cells of a run do, they are kept once, and so are the work and
-    /// the memory of preparing them. That is told from steps 0, 1 and `count - 1`: `body` must not treat one between otherwise,
-    /// which is checked in debug builds, and it must record the same whenever it is called for the same step.
+    /// Records the operations of `body` for the steps `0..count` of an iteration, in order. If the steps
+    /// differ only in numbers that grow by a constant stride, such as columns of a basis and cells of a run,
+    /// their operations are stored and prepared once. This is decided from steps 0, 1 and `count - 1`: `body`
+    /// must not treat a step between them differently, which debug builds check, and it must record the same
+    /// operations whenever it is called for the same step.
     pub fn steps(&mut self, count: usize, body: impl Fn(&mut Self, usize)) {
         self.program.steps = self.rolled(count, &body);
         if self.program.steps.is_none() {
@@ -179,7 +183,7 @@ impl<'a, T: Scalar> Recorder<'a, T> {
         self.section = outer;
     }
 
-    /// Runs a pass. It joins the sweep of the operation before it where that computes the same.
+    /// Runs a pass. It is fused into the sweep of the previous operation if the result is the same.
     pub fn multi_axpy_dot(&mut self, pass: Pass<T>) {
         self.record(Kind::Sweep, &pass);
     }
@@ -194,7 +198,7 @@ impl<'a, T: Scalar> Recorder<'a, T> {
         }
         a.apply(self, x, y, pass);
     }
-    /// [`Recorder::spmv_dot`] of a stored matrix: what [`LinOp`]s come down to.
+    /// [`Recorder::spmv_dot`] of a stored matrix, which [`LinOp`]s are built on.
     pub fn matrix_product(&mut self, a: Matrix<T>, x: Vector<T>, y: Vector<T>, pass: Pass<T>) {
         self.record(Kind::Spmv { a, x, y }, &pass);
     }
@@ -212,7 +216,8 @@ impl<'a, T: Scalar> Recorder<'a, T> {
         }
         a.apply_columns(self, x, y);
     }
-    /// [`Recorder::spmm`] of a stored matrix: the same bits as so many products, the matrix read once for several columns.
+    /// [`Recorder::spmm`] of a stored matrix: the same bits as one product per column, with the matrix read
+    /// once for several columns.
     pub fn matrix_columns(&mut self, a: Matrix<T>, x: Basis<T>, y: Basis<T>) {
         self.record(Kind::Spmm { a, x, y }, &Pass::new("spmm"));
     }
@@ -229,7 +234,7 @@ impl<'a, T: Scalar> Recorder<'a, T> {
         self.record(Kind::BasisAxpy { v, h, w, add: true }, &pass);
     }
 
-    /// `x ← A⁻¹ b` with a triangular matrix that is stored for solves (see [`crate::Triangle`]), then the pass.
+    /// `x ← A⁻¹ b` with a triangular matrix stored for solves (see [`crate::Triangle`]), then the pass.
     pub fn tri_solve(&mut self, a: Matrix<T>, b: Vector<T>, x: Vector<T>, pass: Pass<T>) {
         self.record(Kind::TriSolve { a, b, x }, &Pass::new("tri_solve"));
         self.multi_axpy_dot(pass);
@@ -255,11 +260,11 @@ impl<'a, T: Scalar> Recorder<'a, T> {
             && sweep.before.is_empty()
             && sweep.after.is_empty()
         {
-            return; // a pass that does nothing is not worth a kernel
+            return; // an empty pass is not worth a kernel
         }
         if !matches!(kind, Kind::Sweep) {
-            // The operation is complete before the pass begins: what the pass decides or sets first must not come
-            // before it.
+            // The operation is complete before the pass begins: what the pass decides or sets first must not
+            // come before the operation.
             let sets = |i: &Instr| i.writes().is_some_and(|c| kind.reads_cell(c));
             if sweep.is_scalar() {
                 let after = std::mem::replace(&mut sweep.after, std::mem::take(&mut sweep.before));
@@ -288,7 +293,7 @@ impl<'a, T: Scalar> Recorder<'a, T> {
 }
 
 impl<T: Scalar> Op<T> {
-    /// Becomes the next of the operations, or joins the last.
+    /// Appends this operation, or fuses it into the last one.
     pub(crate) fn follow(self, ops: &mut Vec<Self>, fusion: bool) {
         match (ops.last_mut(), &self.kind) {
             (Some(last), Kind::Sweep) if fusion && last.takes(&self.sweep) => last.sweep.fuse(self.sweep),
@@ -296,7 +301,7 @@ impl<T: Scalar> Op<T> {
         }
     }
 
-    /// Whether a sweep may join this operation.
+    /// Whether a sweep may be fused into this operation.
     fn takes(&self, next: &lower::Sweep<T>) -> bool {
         let fits =
             next.is_scalar() || matches!(self.kind, Kind::Sweep) || self.kind.carries() && next.n == self.n();
@@ -308,7 +313,7 @@ impl<T: Scalar> Op<T> {
 }
 
 impl<T: Scalar> Kind<T> {
-    /// Whether the operation needs the value of a cell while it goes over its rows.
+    /// Whether the operation needs the value of a cell while it processes its rows.
     fn reads_cell(&self, cell: u32) -> bool {
         self.operands().any(|operand| matches!(operand, Operand::Cells(h, Access::Read) if h.has(cell)))
     }
@@ -316,7 +321,7 @@ impl<T: Scalar> Kind<T> {
 
 impl<T: Scalar> lower::Cells<T> for Recorder<'_, T> {
     fn constant(&mut self, value: T) -> u32 {
-        // By bits: 0 and −0 are two numbers.
+        // Compared by bits: 0 and −0 are different.
         let same = |known: &T| bytemuck::bytes_of(known) == bytemuck::bytes_of(&value);
         if let Some((_, cell)) = self.constants.iter().find(|(known, _)| same(known)) {
             return *cell;

@@ -1,25 +1,25 @@
-//! Operations that repeat on the next vectors of a basis and the next cells of a run, kept once.
+//! Operations that repeat on the next vectors of a basis and the next cells of a run, stored once.
 use crate::expr::cells::Instr;
 use crate::ir::lower::{Coefficient, Sweep};
 use crate::ir::operands::Operand;
 use crate::ir::program::Op;
 use crate::{Scalar, Vector};
 
-/// What names vectors and cells by numbers: its operands.
+/// Has operands: numbers that refer to vectors and cells.
 pub trait Operands {
-    /// Calls `each` with every slot, cell, count and column there is, in an order that depends on the shape alone.
+    /// Calls `each` with every slot, cell, count and column, in an order that depends only on the shape.
     fn numbers(&mut self, each: &mut impl FnMut(&mut u32));
 }
 
-/// Numbers for which there is room at once.
+/// Initial capacity for numbers.
 const NUMBERS: usize = 128;
 
-/// By how much each operand grows from one step to the next.
+/// The increment of each operand from one step to the next.
 #[derive(Clone, Debug)]
 pub struct Stride(Vec<u32>);
 
 impl Stride {
-    /// The stride between two consecutive steps; `None` where they differ in the number of operands.
+    /// The stride between two consecutive steps; `None` if they differ in the number of operands.
     pub fn between<N: Operands + ?Sized>(first: &mut N, second: &mut N) -> Option<Self> {
         let (mut stride, mut count) = (Vec::with_capacity(NUMBERS), 0);
         first.numbers(&mut |number| stride.push(*number));
@@ -31,7 +31,7 @@ impl Stride {
         });
         (stride.len() == count).then_some(Stride(stride))
     }
-    /// Moves operands on by so many steps; a wrapped negative count moves them back.
+    /// Advances operands by `steps` steps; a wrapped negative number moves them back.
     #[inline]
     pub fn add(&self, to: &mut (impl Operands + ?Sized), steps: u32) {
         let mut stride = self.0.iter();
@@ -40,7 +40,7 @@ impl Stride {
             *number = number.wrapping_add(stride.wrapping_mul(steps));
         });
     }
-    /// Whether `later` is `first` moved on by so many steps.
+    /// Whether `later` equals `first` advanced by `steps` steps.
     pub fn leads<N: Operands + PartialEq + ?Sized>(&self, first: &N, steps: u32, later: &mut N) -> bool {
         self.add(later, steps.wrapping_neg());
         let same = later == first;
@@ -49,7 +49,7 @@ impl Stride {
     }
 }
 
-/// The operations of one step, that run `count` times: each time on numbers that have grown evenly.
+/// The operations of one step, which run `count` times with operands that grow by a constant stride.
 #[derive(Clone, Debug)]
 pub struct Steps<T> {
     count: usize,
@@ -60,7 +60,7 @@ pub struct Steps<T> {
 }
 
 impl<T: Scalar> Steps<T> {
-    /// From the operations of steps 0, 1 and `count − 1`; `None` where the steps between cannot be told from these.
+    /// From the operations of steps 0, 1 and `count − 1`; `None` if these do not determine the steps between.
     pub(crate) fn new(count: usize, steps: [Vec<Op<T>>; 3]) -> Option<Self> {
         let [mut first, mut second, mut last] = steps;
         let stride = Stride::between(&mut *first, &mut *second)?;
@@ -70,7 +70,7 @@ impl<T: Scalar> Steps<T> {
         even.then_some(Steps { count, first, second, last, stride })
     }
 
-    /// How many steps there are.
+    /// Number of steps.
     pub fn count(&self) -> usize {
         self.count
     }
@@ -88,15 +88,16 @@ impl<T: Scalar> Steps<T> {
     pub fn second(&self) -> &[Op<T>] {
         &self.second
     }
-    /// The operations of the last step. What lives at the first step and at the last lives at all between.
+    /// The operations of the last step. What is live at the first and the last step is live at all steps
+    /// between.
     pub fn last(&self) -> &[Op<T>] {
         &self.last
     }
 }
 
-/// Whether the vectors and the cells of each operation lie to each other as those of another do: which are the same, before or
-/// behind. Those that grow evenly do so at all steps where they do at the first and the last, and with it goes all that operations
-/// are allowed and refused.
+/// Whether the vectors and cells within each operation of `first` have the same order relations (equal,
+/// before, after) as those of `last`. Operands grow by constant strides, so relations that hold at the first
+/// and the last step hold at every step between, and so does the validity of the operations.
 fn in_like_order<T: Scalar>(first: &[Op<T>], last: &[Op<T>]) -> bool {
     let (mut of_first, mut of_last) = (Names::default(), Names::default());
     first.iter().zip(last).all(|(first, last)| {
@@ -106,13 +107,13 @@ fn in_like_order<T: Scalar>(first: &[Op<T>], last: &[Op<T>]) -> bool {
     })
 }
 
-/// Whether each pair of numbers compares as the pair in the same places of other numbers.
+/// Whether each pair of numbers compares like the pair at the same positions in the other list.
 fn same_order(first: &[u32], last: &[u32]) -> bool {
     let alike = |i: usize, j: usize| first[i].cmp(&first[j]) == last[i].cmp(&last[j]);
     first.len() == last.len() && (0..first.len()).all(|i| (0..i).all(|j| alike(i, j)))
 }
 
-/// The vectors and the cells that an operation names.
+/// The vectors and cells that an operation uses.
 #[derive(Default)]
 struct Names {
     vectors: Vec<u32>,
@@ -204,7 +205,7 @@ mod tests {
 
     type Body = fn(&mut Recorder<'_, f64>, Basis<f64>, Cells<f64>, usize);
 
-    /// A program of `count` steps, and what it would be without them.
+    /// A program of `count` steps, rolled and unrolled.
     fn both(count: usize, body: Body) -> [Program<f64>; 2] {
         let mut dev = Reference::new();
         let v = Backend::basis::<f64>(&mut dev, 5, 9).unwrap();
@@ -228,7 +229,7 @@ mod tests {
         program.section(Section::Each)
     }
 
-    /// Projects the next column on those before it.
+    /// Projects the next column on the previous ones.
     fn even(k: &mut Recorder<'_, f64>, v: Basis<f64>, c: Cells<f64>, j: usize) {
         let h = Cells::new(c.first + 1 + 9 * j as u32, j as u32 + 1, c.serial);
         let (of, next) = (v.column(j), v.column(j + 1));
@@ -248,7 +249,7 @@ mod tests {
         }
     }
 
-    /// A program must have been told from its steps, or not be told at all.
+    /// A program whose steps are not regular must not be rolled.
     fn stays_as_it_was(body: Body) {
         let [rolled, plain] = both(8, body);
         assert!(rolled.steps().is_none());

@@ -1,23 +1,24 @@
-//! Triangular matrices with the order in which their rows are solved for.
+//! Triangular matrices with the order in which their rows are solved.
 use crate::{Error, Matrix, Result, Scalar, Vector};
 use std::ops::Range;
 
-/// A triangular matrix as solves take it: rows in the order of levels, none of which needs a row of its own level or a later
-/// one.
+/// A triangular matrix in the form that solves take: rows ordered by level; no row depends on a row of its
+/// own or a later level.
 ///
-/// The row at *place* `k` holds its entries off the diagonal and last, at the column that is the row itself, the **reciprocal**
-/// of its diagonal entry. With `x` and `b` in the numbering of the columns,
-/// `x_i = (b_i − a_ij x_j − …) · (1 / a_ii)`, one fused multiply-add for each entry in the order stored: the same bits whichever
-/// rows are solved for at the same time.
+/// The row at *place* `k` holds its off-diagonal entries and then, at the column equal to the row, the
+/// **reciprocal** of its diagonal entry. With `x` and `b` in the numbering of the columns,
+/// `x_i = (b_i − a_ij x_j − …) · (1 / a_ii)`, with one fused multiply-add per entry in the order stored: the
+/// bits do not depend on which rows are solved concurrently.
 #[derive(Clone, Copy, Debug)]
 pub struct Triangle<'a, T> {
-    /// Where the entries of each place start, and where those of the last end. No place is without its last entry.
+    /// The start of the entries of each place, and the end of the last. Every place has at least its last
+    /// entry.
     pub row_ptr: &'a [u32],
     /// The column of each entry.
     pub columns: &'a [u32],
     /// The value of each entry.
     pub values: &'a [T],
-    /// Where each level starts among the places, and where the last one ends.
+    /// The first place of each level, and the end of the last.
     pub levels: &'a [u32],
 }
 
@@ -25,7 +26,7 @@ impl<T: Scalar> Triangle<'_, T> {
     /// The row at a place, and its element of `x`.
     ///
     /// # Panics
-    /// May panic where there is no such place or a vector is too short.
+    /// May panic if there is no such place or a vector is too short.
     #[inline(always)]
     pub fn place(&self, k: usize, b: &[T], x: &[T]) -> (usize, T) {
         let own = self.row_ptr[k] as usize..self.row_ptr[k + 1] as usize - 1;
@@ -35,7 +36,7 @@ impl<T: Scalar> Triangle<'_, T> {
         (row, sum * reciprocal)
     }
 
-    /// `x ← A⁻¹ b`, one row after the other.
+    /// `x ← A⁻¹ b`, row by row.
     ///
     /// # Panics
     /// As [`Triangle::place`].
@@ -46,7 +47,7 @@ impl<T: Scalar> Triangle<'_, T> {
         }
     }
 
-    /// How many levels there are.
+    /// Number of levels.
     pub fn depth(&self) -> usize {
         self.levels.len() - 1
     }
@@ -54,13 +55,13 @@ impl<T: Scalar> Triangle<'_, T> {
     /// The places of a level.
     ///
     /// # Panics
-    /// Where there is no such level.
+    /// If there is no such level.
     pub fn level(&self, level: usize) -> Range<usize> {
         self.levels[level] as usize..self.levels[level + 1] as usize
     }
 }
 
-/// The error for a matrix that is not stored for solves.
+/// The error for a matrix that is not stored for triangular solves.
 pub fn not_triangular(operation: &str, kernel: &str) -> Error {
     Error::Unsupported {
         operation: format!("triangular solve `{operation}`"),
@@ -70,7 +71,7 @@ pub fn not_triangular(operation: &str, kernel: &str) -> Error {
     }
 }
 
-/// Fails unless `x ← A⁻¹ b` fits.
+/// Fails unless the shapes of `x ← A⁻¹ b` match.
 pub(crate) fn check_solve<T: Scalar>(pass: &str, a: Matrix<T>, b: Vector<T>, x: Vector<T>) -> Result<()> {
     let operation = format!("triangular solve `{pass}`");
     if a.rows != a.cols {

@@ -1,12 +1,12 @@
-//! Threads do not survive a fork: what needs them asks here first.
+//! Threads do not survive a fork: code that needs them checks here first.
 use crate::{Error, Result};
 use std::sync::OnceLock;
 
-/// The process that asked first.
+/// The first process that called [`check_process`].
 static PROCESS: OnceLock<u32> = OnceLock::new();
 
-/// Fails in a process that was forked from one that had already asked: its pools have no threads, and work given to them would
-/// never end. A child that is the first to ask may go on.
+/// Fails in a process that was forked from one that had already called this: its pools have no threads, and
+/// work submitted to them would never finish. A child process that is the first to call may proceed.
 ///
 /// # Errors
 /// [`Error::Device`].

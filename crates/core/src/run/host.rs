@@ -1,4 +1,4 @@
-//! Operators from functions of the program that runs on the host.
+//! Operators given by functions of the host program.
 use crate::{Backend, Error, LinOp, Pass, Recorder, Result, Scalar, Vector};
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -12,7 +12,7 @@ type Function<T> = dyn Fn(&[T], &mut [T]) + Send + Sync;
 pub struct HostFunction<T>(Arc<Function<T>>);
 
 impl<T> HostFunction<T> {
-    /// Calls it. A panic of the function comes back as an error.
+    /// Calls it. A panic of the function is returned as an error.
     ///
     /// # Errors
     /// [`Error::Function`].
@@ -39,11 +39,11 @@ impl<T> PartialEq for HostFunction<T> {
 
 impl<T> Eq for HostFunction<T> {}
 
-/// `y ← f(x)`: an operator given by a function, as a matrix or as a preconditioner.
+/// `y ← f(x)`: an operator given by a function, used as a matrix or as a preconditioner.
 ///
-/// The function gets all of `x` and must write all of `y`, whose old values are any. On the CPU it works on the
-/// vectors where they are; on a GPU `x` and `y` travel to the host and back for each product, which is slow. It is
-/// called on the thread that runs the solve.
+/// The function gets all of `x` and must write all of `y`, whose previous contents are unspecified. On the
+/// CPU it works on the vectors in place; on a GPU, `x` and `y` are copied to the host and back for each
+/// product, which is slow. It is called on the thread that runs the solve.
 ///
 /// ```
 /// # use lacuna_engine::{HostOperator, LinOp};
@@ -77,7 +77,7 @@ impl<T: Scalar> HostOperator<T> {
     ) -> Self {
         HostOperator { rows, cols, function: HostFunction(Arc::new(function)), adjoint: None }
     }
-    /// The same operator with `y ← Aᴴ x` as a function too, for methods that need it.
+    /// The same operator with `y ← Aᴴ x` as a second function, for methods that need it.
     pub fn with_adjoint(mut self, function: impl Fn(&[T], &mut [T]) + Send + Sync + 'static) -> Self {
         self.adjoint = Some(HostFunction(Arc::new(function)));
         self
@@ -105,13 +105,14 @@ impl<T: Scalar> LinOp<T> for HostOperator<T> {
     }
 }
 
-/// [`crate::Plan::prepared`] of a program with operations that the device has no kernels for: it runs operation by operation,
-/// see [`crate::step_by_step`], and the host does those, with their vectors moved there and back.
+/// [`crate::Plan::prepared`] of a program with operations that the device has no kernels for: it runs
+/// operation by operation (see [`crate::step_by_step`]), and the host executes those operations, with their
+/// vectors copied there and back.
 #[derive(Clone, Copy, Debug)]
 pub struct StepByStep;
 
-/// Calls a function of the host on two vectors of a device: what [`Backend::step`] does for [`crate::OpKind::Host`] where
-/// the device's memory is not the host's.
+/// Calls a host function on two vectors of a device: the implementation of [`Backend::step`] for
+/// [`crate::OpKind::Host`] on a device whose memory is not host memory.
 ///
 /// # Errors
 /// As the transfers, and [`Error::Function`].

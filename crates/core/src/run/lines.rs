@@ -1,32 +1,32 @@
-//! Arrays that begin where a line of cache does.
+//! Arrays aligned to cache lines.
 use crate::{Result, pages};
 use bytemuck::Zeroable;
 use std::fmt;
 use std::ops::{Deref, DerefMut};
 
-/// Bytes of a line of cache.
+/// Bytes of a cache line.
 const LINE: usize = 64;
 
-/// An array whose first number is the first of a line of cache, so that no register is read from two lines.
+/// An array aligned to a cache line, so that no register load crosses a line.
 pub struct Lines<T> {
-    /// As long as the array and a line.
+    /// As long as the array plus one line.
     buffer: Vec<T>,
     start: usize,
     len: usize,
 }
 
 impl<T: Zeroable> Lines<T> {
-    /// An array of zeros, on pages as of [`pages::zeroed`].
+    /// An array of zeros, allocated by [`pages::zeroed`].
     ///
     /// # Errors
-    /// As of [`pages::zeroed`].
+    /// As [`pages::zeroed`].
     pub fn zeroed(operation: &str, len: usize) -> Result<Self> {
         let buffer = pages::zeroed::<T>(operation, len.saturating_add(LINE / size_of::<T>()))?;
         Ok(Lines { start: to_line(buffer.as_ptr()), buffer, len })
     }
 }
 
-/// Numbers of a buffer ahead of the first that begins a line, fewer than a line holds.
+/// Number of elements of a buffer before the first cache line boundary, fewer than a line holds.
 fn to_line<T>(buffer: *const T) -> usize {
     const { assert!(LINE.is_multiple_of(size_of::<T>()), "a line holds whole numbers") };
     let address = buffer as usize;
@@ -50,7 +50,7 @@ impl<T: Clone> Clone for Lines<T> {
     fn clone(&self) -> Self {
         let mut buffer = Vec::with_capacity(self.buffer.len());
         let start = to_line(buffer.as_ptr());
-        buffer.extend_from_slice(&self.buffer[..start]); // of no meaning
+        buffer.extend_from_slice(&self.buffer[..start]); // contents do not matter
         buffer.extend_from_slice(self);
         Lines { buffer, start, len: self.len }
     }

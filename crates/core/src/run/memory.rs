@@ -1,16 +1,17 @@
-//! How much memory is left for this process, so that what cannot fit is refused before any work is done for it.
+//! Memory available to this process, so that requests that cannot fit are refused before any work.
 use crate::{Error, Result};
 
-/// Bytes that this process can still use: what the system has available with its free swap space, what the control groups of
-/// the process leave it, and what its limit of address space leaves. None where the system does not tell.
+/// Bytes that this process can still use: the minimum of the memory and free swap space that the system
+/// reports, the remaining quota of its control groups, and the remaining address space limit. `None` if the
+/// system does not report it.
 pub fn available() -> Option<u64> {
     system::available()
 }
 
-/// Bytes from which it is worth asking the system.
+/// Requests of fewer bytes are not checked.
 const MUCH: u64 = 256 << 20;
 
-/// Refuses what needs more bytes than there are. Where little is needed nothing is asked.
+/// Refuses requests of more bytes than are available. Small requests are not checked.
 ///
 /// # Errors
 /// [`Error::OutOfMemory`] for the operation.
@@ -37,7 +38,7 @@ mod system {
         of_groups.chain(of_machine()).chain(of_addresses()).min()
     }
 
-    /// The number behind a name at the start of a line, in whatever unit stands there.
+    /// The number after a name at the start of a line, in the unit used there.
     pub(super) fn number(text: &str, name: &str) -> Option<u64> {
         let rest = text.lines().find_map(|line| line.strip_prefix(name))?;
         rest.split_ascii_whitespace().next()?.parse().ok()
@@ -55,14 +56,14 @@ mod system {
         Some(limit.saturating_sub(used))
     }
 
-    /// Names of the files with the limit, with what is used, and of the part of it that can be had back at once.
+    /// File names of the limit and the usage, and the names of the reclaimable parts of the usage.
     type Files = [&'static str; 4];
     const VERSION_1: Files =
         ["memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file", "total_active_file"];
     const VERSION_2: Files = ["memory.max", "memory.current", "inactive_file", "active_file"];
 
-    /// The folders of the groups that a process is in, and of those around them. Within a container the outermost may be the
-    /// only one to be seen.
+    /// The folders of the control groups of a process, and of their ancestors. Within a container, only the
+    /// outermost one may be visible.
     pub(super) fn folders(groups: &str) -> Vec<(PathBuf, Files)> {
         let mut folders = Vec::new();
         for line in groups.lines() {

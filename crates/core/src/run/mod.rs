@@ -1,4 +1,4 @@
-//! A program run plainly on the host: the reference backend, the memory of host backends, the canonical sum.
+//! Running a program on the host: the reference backend, the memory of host backends, the canonical sum.
 pub(crate) mod fork;
 pub(crate) mod host;
 pub(crate) mod lines;

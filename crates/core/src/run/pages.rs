@@ -3,26 +3,28 @@
 use crate::{Error, Result, memory};
 use bytemuck::Zeroable;
 
-/// Bytes from which an array is worth large pages.
+/// Minimum number of bytes of an array for large pages.
 const LARGE: usize = 4 << 20;
-/// Bytes that a large array has behind it. Arrays of a power of two of bytes would else lie that far and one page apart, as the system
-/// gives them; at 2²⁷ bytes a first-level cache that finds its ways by a hash of the address takes all of them for one (Zen:
-/// bit 12 with bit 27, 13 with 26, 14 with 25, 15 to 19 with 20 to 24; Lipp et al., Take A Way, 2020). With two pages more, which
-/// makes three, no power of two does that.
+/// Bytes added to a large array. Otherwise the system places arrays of a power-of-two size that size plus one
+/// page apart; at 2²⁷ bytes, a first-level cache with hashed way prediction confuses all of them (Zen: bit 12
+/// with bit 27, 13 with 26, 14 with 25, 15 to 19 with 20 to 24; Lipp et al., Take A Way, 2020). With two more
+/// pages, three in total, no power of two does that.
 const APART: usize = 8 << 10;
 
-/// An array of zeros, backed by large pages where it is large and the system can. The pages come when they are first
-/// written.
+/// An array of zeros, backed by large pages if it is large and the system supports them. The pages are
+/// allocated on first write.
 ///
-/// Measured on a 2-core Zen 4 machine with 4 KiB pages by default: a third off an iteration of CG at 261121 unknowns.
+/// On a 2-core Zen 4 machine with 4 KiB pages by default, this takes a third off a CG iteration with 261121
+/// unknowns.
 ///
 /// # Errors
-/// [`Error::OutOfMemory`] for the operation: where the system refuses, and where a very large array is more than is left.
+/// [`Error::OutOfMemory`] for the operation: if the system refuses, or if a very large array exceeds the
+/// memory left.
 pub fn zeroed<T: Zeroable>(operation: &str, n: usize) -> Result<Vec<T>> {
     const { assert!(align_of::<T>() <= 16, "the allocator would write these zeros itself, on small pages") };
     let large = n.saturating_mul(size_of::<T>()) >= LARGE;
     let requested = (n as u64).saturating_mul(size_of::<T>() as u64);
-    // The system gives more than it has, and ends the process that uses it.
+    // The system overcommits memory and kills a process that uses too much.
     memory::check(operation, requested)?;
     let with = if large { n.saturating_add(APART / size_of::<T>().max(1)) } else { n };
     let mut array = bytemuck::allocation::try_zeroed_vec::<T>(with).map_err(|()| Error::OutOfMemory {
@@ -47,8 +49,8 @@ mod system {
         if first >= last {
             return;
         }
-        // SAFETY: the range lies within one live array, and the advice does not change what it holds. A kernel that does
-        // not take it answers with an error, which is no concern.
+        // SAFETY: the range lies within one live array, and the advice does not change its contents. A kernel
+        // that does not support it returns an error, which is ignored.
         unsafe { libc::madvise(first as *mut libc::c_void, last - first, libc::MADV_HUGEPAGE) };
     }
 }

@@ -10,7 +10,7 @@ use crate::{
 };
 use std::sync::Arc;
 
-/// A backend that runs every operation as it is written, one element after the other.
+/// A backend that runs every operation literally, element by element.
 pub struct Reference {
     store: HostStore,
 }
@@ -33,7 +33,8 @@ pub fn dot_product<T: Scalar>(a: &[T], b: &[T]) -> T {
     pairwise(&a.iter().zip(b).map(|(a, b)| a.dot_term(*b)).collect::<Vec<_>>())
 }
 
-/// One term of an update added to the sum so far (`None` before the first), as [`crate::lower`] rounds it.
+/// One term of an update added to the sum so far (`None` before the first), rounded as [`crate::lower`]
+/// specifies.
 #[inline(always)]
 pub fn add_term<T: Scalar>(sum: Option<T>, term: &Term<T>, v: T, factor: Option<T>, cells: &[T]) -> T {
     match (term.coefficient, factor, sum) {
@@ -115,7 +116,7 @@ impl Backend for Reference {
     }
 }
 
-/// Runs one operation on host memory, one element after the other: [`Backend::step`] of a backend on the host.
+/// Runs one operation on host memory, element by element: [`Backend::step`] of a host backend.
 ///
 /// # Errors
 /// Stale handles.

@@ -1,4 +1,4 @@
-//! Memory of a backend that computes on the host: vectors, bases, cells and matrices behind handles.
+//! Memory of a backend that computes on the host: vectors, bases, cells and matrices by handle.
 use crate::{
     Basis, Cell, Cells, Error, Format, Kind, Mark, Matrix, Program, Result, Scalar, Vector, check_pattern,
     next_serial, pages, sum::SEGMENT,
@@ -6,18 +6,18 @@ use crate::{
 use std::any::Any;
 use std::sync::Arc;
 
-/// Bytes of a cache line, where columns start.
+/// Bytes of a cache line; columns start on one.
 const LINE: usize = 64;
-/// Bytes after which a processor takes addresses for the same until it knows better.
+/// Address distance at which a processor first assumes that two addresses are the same (4K aliasing).
 const ALIAS: usize = 4096;
 /// Words of a cache line.
 const WORDS: usize = LINE / size_of::<u64>();
 
-/// Where the numbers of a vector are.
+/// The location of a vector's elements.
 struct Slot {
     serial: u32,
     kind: Kind,
-    /// Whether it holds numbers that [`Scalar::Narrow`] has, each in full width.
+    /// Whether its values are restricted to those of [`Scalar::Narrow`], each stored in full width.
     narrow: bool,
     buffer: usize,
     /// In elements.
@@ -39,12 +39,12 @@ struct CellFile<T> {
 
 /// Vectors, bases, cells and matrices in host memory.
 ///
-/// A backend that computes on the host keeps one and forwards its memory methods to it.
+/// A host backend keeps one and forwards its memory methods to it.
 pub struct HostStore {
     device: &'static str,
     slots: Vec<Slot>,
     buffers: Vec<Vec<u64>>,
-    /// What was released last, to be taken again by what has the same size.
+    /// Buffers released last, for reuse by allocations of the same size.
     spare: Vec<Vec<u64>>,
     matrices: Vec<StoredMatrix>,
     generation: u64,
@@ -76,13 +76,15 @@ impl HostStore {
         Ok(vector)
     }
 
-    /// `columns` vectors in one allocation, each starting on a cache line, with any numbers. Behind each are zeros up to a
-    /// multiple of [`SEGMENT`], and a line that keeps columns from sharing sets of a cache. The first begins a page or half of one, in
-    /// turns: what is read a few lines behind what is written, pages aside, seems to depend on it and waits.
+    /// `columns` vectors in one allocation, each starting on a cache line, with unspecified contents. Each is
+    /// followed by zeros up to a multiple of [`SEGMENT`] and by one line that keeps columns from sharing
+    /// cache sets. Allocations alternately start at the beginning and in the middle of a page: a load a few
+    /// lines after a store at the same page offset would falsely depend on it and stall.
     pub fn basis<T: Scalar>(&mut self, n: usize, columns: usize) -> Result<Basis<T>> {
         self.columns(n, columns, false)
     }
-    /// The same for numbers of [`Scalar::Narrow`]. They are kept in full width here: the same numbers, none of the memory saved.
+    /// The same for values of [`Scalar::Narrow`]. They are stored in full width here: the values are the
+    /// same, but no memory is saved.
     pub fn narrow_basis<T: Scalar>(&mut self, n: usize, columns: usize) -> Result<Basis<T>> {
         self.columns(n, columns, T::HAS_NARROW)
     }
@@ -123,7 +125,7 @@ impl HostStore {
         Ok(Basis::new(first, serial, n, columns, narrow))
     }
 
-    /// A buffer that was released, or a new one; then the others that were released go back to the system.
+    /// A released buffer of this size, or a new one; other released buffers are then returned to the system.
     fn take(&mut self, words: usize) -> Option<Vec<u64>> {
         if let Some(fitting) = self.spare.iter().position(|buffer| buffer.len() == words) {
             return Some(self.spare.remove(fitting));
@@ -153,7 +155,7 @@ impl HostStore {
         Ok(Cells::new(first, count as u32, serial))
     }
 
-    /// Keeps a matrix, where it is.
+    /// Stores a matrix without copying it.
     pub fn matrix<T: Scalar>(&mut self, a: Arc<dyn Format<T>>) -> Result<Matrix<T>> {
         let (serial, (rows, cols)) = (next_serial(), a.shape());
         let handle = Matrix::new(self.matrices.len() as u32, serial, rows, cols, a.nnz(), a.bytes());
@@ -161,19 +163,20 @@ impl HostStore {
         Ok(handle)
     }
 
-    /// Takes another matrix of the same pattern in the place of one.
+    /// Replaces a matrix by another one of the same pattern.
     pub fn set_matrix<T: Scalar>(&mut self, a: Matrix<T>, to: Arc<dyn Format<T>>) -> Result<()> {
         check_pattern(&**self.format(a, "new values of a matrix")?, &*to)?;
         self.matrices[a.slot as usize].format = Box::new(to);
         self.generation += 1;
         Ok(())
     }
-    /// How often a matrix was replaced: what holds on to a [`Format`] must look it up again where this has changed.
+    /// Number of times a matrix was replaced: code that caches a [`Format`] must look it up again when this
+    /// has changed.
     pub fn generation(&self) -> u64 {
         self.generation
     }
 
-    /// Remembers what has been made so far.
+    /// Marks what has been allocated so far.
     pub fn mark(&self) -> Mark {
         let [a, b, c, d] = [
             self.file::<f32>().values.len(),
@@ -184,8 +187,8 @@ impl HostStore {
         Mark { counts: [self.slots.len(), self.matrices.len(), a, b, c, d] }
     }
 
-    /// Releases everything made after the mark. The memory of vectors is kept for what is made next, as long as that has
-    /// the same sizes: the system takes time to hand out pages.
+    /// Releases everything allocated after the mark. The memory of vectors is kept for later allocations of
+    /// the same sizes, because obtaining pages from the system takes time.
     pub fn release(&mut self, mark: Mark) {
         let [slots, matrices, a, b, c, d] = mark.counts;
         if let Some(slot) = self.slots.get(slots) {
@@ -214,7 +217,7 @@ impl HostStore {
             .ok_or_else(|| Error::Stale { operation: operation.into(), what: "vector" })
     }
 
-    /// The numbers of a vector.
+    /// The elements of a vector.
     pub fn slice<T: Scalar>(&self, v: Vector<T>, operation: &str) -> Result<&[T]> {
         let slot = self.slot(v, operation)?;
         let all: &[T] = bytemuck::cast_slice(&self.buffers[slot.buffer]);
@@ -226,7 +229,7 @@ impl HostStore {
         let all: &mut [T] = bytemuck::cast_slice_mut(&mut self.buffers[buffer]);
         Ok(&mut all[range])
     }
-    /// Sets the numbers of a vector, rounded where it is narrow.
+    /// Sets the elements of a vector, rounded if it is narrow.
     pub fn set<T: Scalar>(&mut self, v: Vector<T>, from: &[T], operation: &str) -> Result<()> {
         let to = self.slice_mut(v, operation)?;
         match v.narrow {
@@ -236,8 +239,8 @@ impl HostStore {
         Ok(())
     }
 
-    /// Where the numbers of each vector are, by slot, up to the slot of `last`; null for other number types. What is written to a
-    /// narrow vector must be [`Scalar::rounded`].
+    /// The address of each vector's elements by slot, up to the slot of `last`; null for other number types.
+    /// Values written to a narrow vector must be [`Scalar::rounded`].
     ///
     /// # Errors
     /// [`Error::Stale`].
@@ -258,7 +261,7 @@ impl HostStore {
         Ok(())
     }
 
-    /// The matrix behind a handle.
+    /// The matrix of a handle.
     pub fn format<T: Scalar>(&self, a: Matrix<T>, operation: &str) -> Result<&Arc<dyn Format<T>>> {
         self.matrices
             .get(a.slot as usize)
@@ -280,7 +283,7 @@ impl HostStore {
     pub fn all_cells<T: Scalar>(&self) -> &[T] {
         &self.file().values
     }
-    /// All cells of a number type, to change.
+    /// All cells of a number type, mutable.
     pub fn all_cells_mut<T: Scalar>(&mut self) -> &mut Vec<T> {
         &mut self.file_mut().values
     }
@@ -293,7 +296,7 @@ impl HostStore {
         }
     }
 
-    /// Fails unless every vector, matrix and cell that a program names is live, with the name of the pass.
+    /// Fails unless every vector, matrix and cell that a program uses is live; the error names the pass.
     ///
     /// # Errors
     /// [`Error::Stale`].
@@ -312,7 +315,7 @@ impl HostStore {
         Error::check_length("upload", "the host slice", to.len, from.len())?;
         self.set(to, from, "upload")
     }
-    /// Sets a vector to zeros.
+    /// Sets a vector to zero.
     pub fn clear<T: Scalar>(&mut self, v: Vector<T>) -> Result<()> {
         self.slice_mut(v, "clear")?.fill(T::zero());
         Ok(())

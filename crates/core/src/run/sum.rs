@@ -1,8 +1,8 @@
 //! The canonical sum: recursive pairwise, fan-in 256.
 //!
-//! Pad with zeros to a multiple of 256; inside a segment of 256 halve the stride (128, 64, …, 1); sum the segment
-//! sums by the same rule until one is left. The order depends on the length alone, so every backend, with any
-//! number of threads, gives the same bits; the error grows with the logarithm of the length.
+//! Pad with zeros to a multiple of 256; inside a segment of 256 halve the stride (128, 64, …, 1); sum the
+//! segment sums by the same rule until one is left. The order depends only on the length, so every backend
+//! gives the same bits with any number of threads; the error grows with the logarithm of the length.
 use crate::Scalar;
 
 /// Elements of one segment of a canonical sum.
@@ -23,7 +23,7 @@ pub fn segment_sum<T: Scalar>(terms: &[T]) -> T {
     padded[0]
 }
 
-/// The canonical sum of `terms`; 0 of nothing.
+/// The canonical sum of `terms`; 0 for an empty slice.
 pub fn pairwise<T: Scalar>(terms: &[T]) -> T {
     match terms.len() {
         0 => T::zero(),

@@ -1,6 +1,6 @@
 //! Canonical sums: of the products of one segment, and of segment sums.
 //!
-//! Every function is inlined into code compiled for the instruction set at hand, see [`crate::share`].
+//! All functions are inlined into code compiled for the current instruction set: see [`crate::share`].
 use crate::simd::numbers::{C32, C64, F32, F64, Numbers, load};
 use lacuna_engine::sum::SEGMENT;
 use lacuna_engine::{Kind, Scalar};
@@ -12,7 +12,7 @@ use pulp::Simd;
 /// `a` and `b` must be valid for a segment.
 #[inline(always)]
 pub(crate) unsafe fn dot_segment<T: Scalar, S: Simd>(simd: S, a: *const T, b: *const T) -> T {
-    // SAFETY: the types are those that the kind names, and the pointers as the caller promises.
+    // SAFETY: the types match the kind, and the pointers are valid as the caller promises.
     unsafe {
         match T::KIND {
             Kind::F64 if !S::IS_SCALAR => bytemuck::cast(real_segment::<F64, S>(simd, a.cast(), b.cast())),
@@ -23,10 +23,10 @@ pub(crate) unsafe fn dot_segment<T: Scalar, S: Simd>(simd: S, a: *const T, b: *c
     }
 }
 
-/// [`dot_segment`] of several vectors with the same one, which is loaded once for all of them.
+/// [`dot_segment`] of several vectors with the same one, which is loaded only once.
 ///
 /// # Safety
-/// As of [`dot_segment`].
+/// As for [`dot_segment`].
 #[inline(always)]
 pub(crate) unsafe fn dot_segments<T: Scalar, S: Simd, const K: usize>(
     simd: S,
@@ -59,14 +59,14 @@ pub(crate) unsafe fn dot_segments<T: Scalar, S: Simd, const K: usize>(
     }
 }
 
-/// [`dot_segment`] of real numbers: the terms in the order of memory, the sums in registers.
+/// [`dot_segment`] for real numbers: the terms in memory order, the sums in registers.
 #[inline(always)]
 unsafe fn real_segment<N: Numbers<S>, S: Simd>(
     simd: S,
     a: *const N::Number,
     b: *const N::Number,
 ) -> N::Number {
-    // SAFETY: as the caller promises; there are twice as many vectors in a segment as the second number says.
+    // SAFETY: as the caller promises; a segment has twice as many vectors as the second number.
     unsafe {
         match N::LANES {
             16 => in_order::<N, S, 8>(simd, a, b),
@@ -95,14 +95,14 @@ unsafe fn in_order<N: Numbers<S>, S: Simd, const HALF: usize>(
     N::sum(simd, halved::<N, S, HALF>(simd, sums))
 }
 
-/// [`dot_segments`] by registers.
+/// [`dot_segments`] in registers.
 #[inline(always)]
 unsafe fn segments<N: Numbers<S>, S: Simd, const K: usize>(
     simd: S,
     a: [*const N::Number; K],
     b: *const N::Number,
 ) -> [N::Number; K] {
-    // SAFETY: as the caller promises; there are four times as many vectors in a segment as the last number says.
+    // SAFETY: as the caller promises; a segment has four times as many vectors as the last number.
     unsafe {
         match N::LANES {
             16 => side_by_side::<N, S, K, 4>(simd, a, b),
@@ -114,7 +114,8 @@ unsafe fn segments<N: Numbers<S>, S: Simd, const K: usize>(
     }
 }
 
-/// A quarter of the vectors of each segment at a time: those at a distance of four, which the longer strides add.
+/// A quarter of the vectors of each segment at a time: those at a distance of four, which the longer strides
+/// add.
 #[inline(always)]
 unsafe fn side_by_side<N: Numbers<S>, S: Simd, const K: usize, const QUARTER: usize>(
     simd: S,
@@ -158,11 +159,11 @@ pub(crate) fn halved<N: Numbers<S>, S: Simd, const M: usize>(simd: S, mut sums: 
     sums[0]
 }
 
-/// Numbers that are summed side by side: a cache line of `f64`.
+/// Numbers summed side by side: one cache line of `f64`.
 const LINE: usize = 8;
 
-/// The canonical sum of a full segment, a line at a time and in registers: lines 0, 16, 8 and 24 first, which is what
-/// the strides 128 and 64 add, and so on down to one line.
+/// The canonical sum of a full segment, one line at a time and in registers: lines 0, 16, 8 and 24 first,
+/// which the strides 128 and 64 add, and so on down to one line.
 #[inline(always)]
 fn full_segment<T: Scalar>(term: impl Fn(usize) -> T) -> T {
     let line = |k: usize| -> [T; LINE] { std::array::from_fn(|j| term(k * LINE + j)) };
@@ -178,7 +179,7 @@ fn sum_lines<T: Scalar>(a: [T; LINE], b: [T; LINE]) -> [T; LINE] {
     std::array::from_fn(|j| a[j] + b[j])
 }
 
-/// Terms up to which a sum is done one by one.
+/// Maximum number of terms summed one by one.
 const FEW: usize = 16;
 
 /// The canonical sum of at most one segment of numbers.
@@ -188,7 +189,7 @@ fn sum_segment<T: Scalar>(terms: &[T]) -> T {
         return full_segment(|i| full[i]);
     }
     if terms.len() <= FEW {
-        // The longer strides would only add zeros; adding one is enough to turn −0 into 0.
+        // The longer strides would only add zeros; adding one zero is enough to turn −0 into 0.
         let mut sums = [T::zero(); FEW];
         for (s, term) in sums.iter_mut().zip(terms) {
             *s += *term;
@@ -206,7 +207,7 @@ fn sum_segment<T: Scalar>(terms: &[T]) -> T {
     full_segment(|i| padded[i])
 }
 
-/// The canonical sum of segment sums; `scratch` holds a 256th of them.
+/// The canonical sum of segment sums; `scratch` has room for a 256th of them.
 #[inline(always)]
 fn total<T: Scalar>(sums: &[T], scratch: &mut [T]) -> T {
     match sums.len() {
@@ -229,7 +230,7 @@ fn total<T: Scalar>(sums: &[T], scratch: &mut [T]) -> T {
     scratch[0]
 }
 
-/// Sums of segments, `count` to a sum over all rows.
+/// Segment sums, `count` for each sum over all rows.
 pub(crate) struct SegmentSums<'a, T> {
     pub(crate) all: &'a [T],
     pub(crate) count: usize,

@@ -1,4 +1,5 @@
-//! Updates in registers, whatever their terms: a small interpreter whose unit is a block of registers.
+//! Updates in registers for arbitrary terms: a small interpreter that works on a block of registers at a
+//! time.
 use crate::pass::update::{Bound, BoundTerm};
 use crate::simd::numbers::{C32, C64, F32, F64, Numbers, load, registers, store};
 use crate::simd::outlined::outlined;
@@ -6,11 +7,12 @@ use lacuna_engine::{Kind, Scalar};
 use pulp::Simd;
 use std::ptr::eq;
 
-/// Updates of the elements in `start..end`, in order, a block of all vectors at a time. There must be vector instructions.
+/// Updates the elements in `start..end`, in order, one block of all vectors at a time. Requires vector
+/// instructions.
 ///
 /// # Safety
-/// All pointers must be valid for the range, and operands to the end of the segment it ends in; vectors may be the same but not
-/// overlap otherwise.
+/// All pointers must be valid for the range, and operands to the end of the segment in which it ends; vectors
+/// may be equal but must not overlap otherwise.
 #[inline(always)]
 pub(crate) unsafe fn run<'a, T: Scalar, S: Simd>(
     simd: S,
@@ -22,7 +24,7 @@ pub(crate) unsafe fn run<'a, T: Scalar, S: Simd>(
         simd,
         #[inline(always)]
         move || {
-            // SAFETY: as the caller promises; the types are those that the kind names.
+            // SAFETY: as the caller promises; the types match the kind.
             unsafe {
                 match (T::KIND, size_of::<S::f64s>()) {
                     (Kind::F32, 64) => blocks::<F32, S, T, 8>(simd, updates, start, end),
@@ -39,8 +41,9 @@ pub(crate) unsafe fn run<'a, T: Scalar, S: Simd>(
     );
 }
 
-/// The same in blocks of `B` registers. What an update sets is handed on in registers, and written only when the next has read: what is
-/// read where another vector was just written, pages aside, would wait for it.
+/// The same in blocks of `B` registers. The result of an update is passed on in registers and written only
+/// after the next one has loaded its operands: a load from the same page offset as a recent store to another
+/// vector would wait for the store (4K aliasing).
 #[inline(always)]
 unsafe fn blocks<'a, N: Numbers<S>, S: Simd, T: Scalar, const B: usize>(
     simd: S,
@@ -50,7 +53,7 @@ unsafe fn blocks<'a, N: Numbers<S>, S: Simd, T: Scalar, const B: usize>(
 ) {
     let (mut set, mut to) = ([N::zero(simd); B], std::ptr::null_mut::<T>());
     let mut i = start;
-    // SAFETY: as the caller promises; the last block is read whole and written as far as the range goes.
+    // SAFETY: as the caller promises; the last block is read whole and written only to the end of the range.
     unsafe {
         while i + B * N::LANES <= end {
             let mut before: *mut T = std::ptr::null_mut();
@@ -84,8 +87,8 @@ unsafe fn blocks<'a, N: Numbers<S>, S: Simd, T: Scalar, const B: usize>(
     }
 }
 
-/// The sums of terms in the registers of a block from element `i` on, rounded as [`lacuna_engine::lower`] says, where the update before
-/// `set` a vector.
+/// The sums of terms in the registers of a block starting at element `i`, rounded as [`lacuna_engine::lower`]
+/// specifies, where `set` is the result of the previous update.
 #[inline(always)]
 unsafe fn sums<N: Numbers<S>, S: Simd, T: Scalar, const B: usize>(
     simd: S,
@@ -141,7 +144,7 @@ mod tests {
     use crate::{Cpu, CpuOptions, Simd};
     use lacuna_engine::{Backend, Cells, Complex32, Complex64, Formula, Pass, Reference, Scalar, Vector};
 
-    /// Passes of many shapes: streams, updates, terms, factors and dot products, of methods and of none.
+    /// Passes of many shapes: streams, updates, terms, factors and dot products, both of methods and of none.
     fn passes<T: Scalar>(v: [Vector<T>; 7], c: Cells<T>, sums: Cells<T>) -> Vec<Pass<T>> {
         let [x, p, r, q, z, d, w] = v;
         let [a, b] = [c.at(0), c.at(1)];
@@ -157,7 +160,7 @@ mod tests {
                 d,
                 r,
             ),
-            // What was just set is a factor, is multiplied, is both, and is set again.
+            // A vector just set is used as a factor, multiplied, used as both, and set again.
             pass().set(z, -r).set(w, a * (z * q)).set(x, d * w - w).set(p, p - x * x).dot(sums.at(1), p, w),
             pass().set(x, r - d * q).set(x, b * x - x).set(x, -(x * x)).dot(sums.at(2), x, x),
             pass().set(w, x + a * p + b * r + a * q - z + b * (d * p)).dot(sums.at(0), w, x).dot(
@@ -168,7 +171,7 @@ mod tests {
         ]
     }
 
-    /// What each pass leaves in the vectors and sums, one after the other, and then what operations on a basis do.
+    /// The contents of vectors and sums after each pass, then after operations on a basis.
     fn results<T: Scalar, B: Backend>(dev: &mut B, n: usize) -> Vec<T> {
         let number = |k: usize| (k as f64 * 0.618_034).fract() - 0.4;
         let basis = Backend::basis(dev, n, 7).unwrap();
@@ -191,7 +194,7 @@ mod tests {
                 results.extend(values);
             }
         }
-        // Six columns on the seventh, and a pass behind.
+        // Six columns projected on the seventh, then a pass.
         let (w, h) = (vectors[6], Backend::cells(dev, 6).unwrap());
         dev.basis_dot(basis, w, h).unwrap();
         let pass = Pass::new("behind").set(w, c.at(0) * w).dot(sums.at(0), w, w);
@@ -205,7 +208,7 @@ mod tests {
     }
 
     fn passes_give_the_bits_of_the_reference<T: Scalar>() {
-        // Less than a register, a block and a segment, whole ones, and parts behind them.
+        // Less than a register, a block and a segment; whole ones; and with remainders.
         for n in [1, 33, 225, 256, 511, 1003, 20_003] {
             let expected = results::<T, _>(&mut Reference::new(), n);
             for simd in [Simd::Best, Simd::Avx2, Simd::Baseline] {

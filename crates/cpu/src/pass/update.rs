@@ -1,29 +1,29 @@
-//! Updates over a piece of vectors that fits the first-level cache.
+//! Updates of a piece of the vectors that fits in the first-level cache.
 //!
-//! Every function is inlined into code compiled for the instruction set at hand, see [`crate::share`].
+//! All functions are inlined into code compiled for the current instruction set: see [`crate::share`].
 use crate::pass::sweep;
 use lacuna_engine::Scalar;
 use pulp::Simd;
 
-/// A term with its pointers found: `coefficient · factor · vector`.
+/// A term with resolved pointers: `coefficient · factor · vector`.
 #[derive(Clone, Copy)]
 pub(crate) struct BoundTerm<T> {
     pub(crate) coefficient: Bound<T>,
-    /// Null where there is none.
+    /// Null if there is none.
     pub(crate) factor: *const T,
     pub(crate) vector: *const T,
 }
 
 impl<T> BoundTerm<T> {
-    /// What stands where no term is bound.
+    /// Placeholder for an unbound term.
     pub(crate) const NONE: Self =
         BoundTerm { coefficient: Bound::One, factor: std::ptr::null(), vector: std::ptr::null() };
 }
 
-// SAFETY: the pointers are bound, used and forgotten by one thread within a step.
+// SAFETY: the pointers are bound, used and discarded by one thread within a step.
 unsafe impl<T: Send> Send for BoundTerm<T> {}
 
-/// A coefficient with its value found.
+/// A coefficient with its value resolved.
 #[derive(Clone, Copy)]
 pub(crate) enum Bound<T> {
     One,
@@ -32,7 +32,7 @@ pub(crate) enum Bound<T> {
 }
 
 impl<T: Scalar> Bound<T> {
-    /// Its value: ±1 multiplies to exactly what adding and subtracting round to.
+    /// Its value: multiplying by ±1 is exact, and so equal to adding or subtracting.
     #[inline(always)]
     pub(crate) fn value(self) -> T {
         match self {
@@ -49,7 +49,7 @@ const BLOCK: usize = 16;
 /// `dst[i] ← Σ terms` for `i` in `range`.
 ///
 /// # Safety
-/// All pointers must be valid for the range; `dst` may equal an operand but not overlap one otherwise.
+/// All pointers must be valid for the range; `dst` may equal an operand but must not overlap one otherwise.
 #[inline(always)]
 pub(crate) unsafe fn update<T: Scalar>(dst: *mut T, terms: &[BoundTerm<T>], start: usize, end: usize) {
     let plain = !T::KIND.is_complex() && terms.iter().all(|t| t.factor.is_null());
@@ -77,7 +77,7 @@ pub(crate) unsafe fn update<T: Scalar>(dst: *mut T, terms: &[BoundTerm<T>], star
     }
 }
 
-/// Rounds elements to the narrower type: what a narrow vector holds.
+/// Rounds elements to the narrower type, for narrow vectors.
 ///
 /// # Safety
 /// The pointer must be valid for the range.
@@ -88,13 +88,13 @@ pub(crate) unsafe fn round<T: Scalar>(v: *mut T, start: usize, end: usize) {
     v.iter_mut().for_each(|v| *v = v.rounded());
 }
 
-/// Columns of complex numbers that are added at a time.
+/// Complex columns added at a time.
 const ADDED: usize = 4;
 
-/// Stands for an update whose destination is none of its operands.
+/// The destination is not one of the operands.
 const OTHER: usize = usize::MAX;
 
-/// `K` real terms without factors, of which term `OWN` is the destination itself.
+/// `K` real terms without factors; term `OWN` is the destination itself.
 #[inline(always)]
 unsafe fn linear<T: Scalar, const K: usize, const OWN: usize>(
     dst: *mut T,
@@ -104,7 +104,8 @@ unsafe fn linear<T: Scalar, const K: usize, const OWN: usize>(
 ) {
     let c: [T; K] = std::array::from_fn(|k| terms[k].coefficient.value());
     let n = end - start;
-    // SAFETY: the range is valid in all vectors, and only the destination is written; term OWN is read through it.
+    // SAFETY: the range is valid in all vectors, and only the destination is written; term OWN is read
+    // through it.
     unsafe {
         let v: [&[T]; K] = std::array::from_fn(|k| {
             if k == OWN { &[] } else { std::slice::from_raw_parts(terms[k].vector.add(start), n) }
@@ -121,7 +122,7 @@ unsafe fn linear<T: Scalar, const K: usize, const OWN: usize>(
     }
 }
 
-/// Any terms: blocks through registers, the rest one by one.
+/// Arbitrary terms: blocks in registers, the rest one by one.
 #[inline(always)]
 unsafe fn general<T: Scalar>(dst: *mut T, terms: &[BoundTerm<T>], start: usize, end: usize) {
     let mut i = start;
@@ -146,13 +147,13 @@ unsafe fn general<T: Scalar>(dst: *mut T, terms: &[BoundTerm<T>], start: usize, 
     }
 }
 
-/// One term of `B` elements, rounded as [`lacuna_engine::lower`] says.
+/// One term of `B` elements, rounded as [`lacuna_engine::lower`] specifies.
 #[inline(always)]
 unsafe fn add_block<T: Scalar, const B: usize>(sum: &mut [T; B], first: bool, term: &BoundTerm<T>, i: usize) {
-    // SAFETY: the block lies in the range the caller promises.
+    // SAFETY: the block lies in the range that the caller promises.
     let v: [T; B] = unsafe { term.vector.add(i).cast::<[T; B]>().read_unaligned() };
     let f: Option<[T; B]> =
-        // SAFETY: likewise; null stands for no factor.
+        // SAFETY: likewise; a null pointer means no factor.
         (!term.factor.is_null()).then(|| unsafe { term.factor.add(i).cast::<[T; B]>().read_unaligned() });
     match (term.coefficient, f, first) {
         (Bound::One, None, true) => *sum = v,
@@ -177,10 +178,10 @@ fn each<T: Scalar, const B: usize>(sum: &mut [T; B], f: impl Fn(usize, T) -> T) 
     }
 }
 
-/// `w[i] ← w[i] + Σ h[j] v[j][i]` in order of `j`, some columns at a time through registers.
+/// `w[i] ← w[i] + Σ h[j] v[j][i]` in order of `j`, several columns at a time in registers.
 ///
 /// # Safety
-/// `w` and every column must be valid for the range, and to the end of the segment it ends in.
+/// `w` and every column must be valid for the range, and to the end of the segment in which it ends.
 #[inline(always)]
 pub(crate) unsafe fn accumulate<T: Scalar, S: Simd>(
     simd: S,
@@ -214,7 +215,7 @@ pub(crate) unsafe fn accumulate<T: Scalar, S: Simd>(
     }
 }
 
-/// A plain loop: written in blocks, this one is vectorised across blocks, with gathers.
+/// A plain loop: written in blocks, it would be vectorised across blocks, with gathers.
 #[inline(always)]
 unsafe fn accumulate_group<T: Scalar, const K: usize>(
     w: *mut T,
@@ -222,7 +223,7 @@ unsafe fn accumulate_group<T: Scalar, const K: usize>(
     start: usize,
     end: usize,
 ) {
-    // SAFETY: the range is valid in all, and `w` is none of the columns.
+    // SAFETY: the range is valid in all vectors, and `w` is not one of the columns.
     unsafe {
         let w = std::slice::from_raw_parts_mut(w.add(start), end - start);
         let v = columns.map(|(_, v)| std::slice::from_raw_parts(v.add(start), end - start));

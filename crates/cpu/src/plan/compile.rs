@@ -1,4 +1,4 @@
-//! A program with its matrices found and its work divided. Vectors go by their slots.
+//! A program with its matrices resolved and its work divided. Vectors are given by slot.
 use crate::pass::fused::Fused;
 use crate::plan::divide::{Lengths, Shares};
 use crate::plan::rolled::Rolled;
@@ -14,7 +14,7 @@ use lacuna_engine::{
 use lacuna_formats::Hyb;
 use std::sync::Arc;
 
-/// A term over vectors by slot.
+/// A term; vectors by slot.
 #[derive(Clone, Copy)]
 pub(crate) struct Term {
     pub(crate) coefficient: Coefficient,
@@ -22,16 +22,16 @@ pub(crate) struct Term {
     pub(crate) vector: u32,
 }
 
-/// An update over vectors by slot.
+/// An update; vectors by slot.
 #[derive(Clone)]
 pub(crate) struct Update {
     pub(crate) dst: u32,
-    /// Whether what is set is rounded to the narrower type.
+    /// Whether the result is rounded to the narrower type.
     pub(crate) rounds: bool,
     pub(crate) terms: Box<[Term]>,
 }
 
-/// A dot product over vectors by slot.
+/// A dot product; vectors by slot.
 #[derive(Clone, Copy)]
 pub(crate) struct Dot {
     pub(crate) cell: u32,
@@ -39,25 +39,25 @@ pub(crate) struct Dot {
     pub(crate) b: u32,
 }
 
-/// What a step does before its sweep.
+/// The operation of a step before its sweep.
 #[derive(Clone)]
 pub(crate) enum Kind<T: Scalar> {
     Sweep,
-    /// One column after the other: column `j` of `x` is vector `x + j`, and so with `y`.
+    /// Column by column: column `j` of `x` is vector `x + j`, likewise for `y`.
     Spmv {
         a: Stored<T>,
         x: u32,
         y: u32,
         columns: u32,
     },
-    /// The same by a kernel for several columns.
+    /// The same with a kernel for several columns.
     Spmm {
         a: Stored<T>,
         x: u32,
         y: u32,
         columns: u32,
     },
-    /// The sums of the pieces of long rows, ahead of the product, for each of its columns.
+    /// The sums of the pieces of long rows, computed before the product, for each of its columns.
     Pieces {
         a: Arc<Hyb<T>>,
         x: u32,
@@ -77,13 +77,13 @@ pub(crate) enum Kind<T: Scalar> {
         h: u32,
         add: bool,
     },
-    /// Level by level, with meetings of its own.
+    /// Level by level, with its own barriers.
     TriSolve {
         a: Solved<T>,
         b: u32,
         x: u32,
     },
-    /// By the calling thread, while the others wait.
+    /// Executed by the calling thread while the others wait.
     Host {
         f: HostFunction<T>,
         x: u32,
@@ -110,35 +110,35 @@ impl<T: Scalar> Kind<T> {
     }
 }
 
-/// An operation made ready.
+/// A prepared operation.
 #[derive(Clone)]
 pub(crate) struct Step<T: Scalar> {
     pub(crate) kind: Kind<T>,
-    /// Whether the vectors that the kind writes are narrow.
+    /// Whether the vectors written by the operation are narrow.
     pub(crate) rounds: bool,
     pub(crate) n: usize,
     pub(crate) before: Box<[Instr]>,
     pub(crate) updates: Box<[Update]>,
     pub(crate) dots: Box<[Dot]>,
-    /// The loop for updates and dot products together, where there is one.
+    /// The single loop for updates and dot products, if there is one.
     pub(crate) fused: Option<Fused>,
     pub(crate) after: Box<[Instr]>,
-    /// Whether rotations are among the instructions, or the small triangular system.
+    /// Whether the instructions include rotations or a triangular solve.
     pub(crate) rotates: bool,
-    /// Which division of rows among threads applies.
+    /// Index of its division of rows among threads.
     pub(crate) shares: usize,
-    /// Whether all threads must be done before the next step begins.
+    /// Whether all threads must finish before the next step begins.
     pub(crate) meet: bool,
-    /// Entries of matrices and elements of vectors touched, but for columns of bases.
+    /// Matrix entries and vector elements touched, without columns of bases.
     work: usize,
 }
 
 impl<T: Scalar> Step<T> {
-    /// Sums over all rows that the step leaves behind.
+    /// Number of sums over all rows that the step computes.
     pub(crate) fn sums(&self) -> usize {
         self.dots.len() + if let Kind::BasisDot { columns, .. } = self.kind { columns as usize } else { 0 }
     }
-    /// Entries of matrices and elements of vectors touched.
+    /// Matrix entries and vector elements touched.
     pub(crate) fn work(&self) -> usize {
         let columns = match self.kind {
             Kind::BasisDot { columns, .. } | Kind::BasisAxpy { columns, .. } => columns as usize,
@@ -148,32 +148,32 @@ impl<T: Scalar> Step<T> {
     }
 }
 
-/// A program made ready.
+/// A prepared program.
 pub(crate) struct Compiled<T: Scalar> {
-    /// What the iteration begins with.
+    /// The rolled loop at the start of the iteration.
     pub(crate) rolled: Option<Rolled<T>>,
-    /// By section: setup, restart, each behind the rolled loop.
+    /// By section: setup, restart, and the iteration after the rolled loop.
     pub(crate) sections: [Vec<Step<T>>; 3],
-    /// Entries and elements touched by one run through each of the sections.
+    /// Entries and elements touched by one run through each section.
     pub(crate) works: [usize; 3],
-    /// The newest vector, matrix and cell that it names. Memory is released from the newest on, so that while these are
-    /// live all are.
+    /// The newest vector, matrix and cell that it uses. Memory is released newest first, so if these are
+    /// live, all are.
     pub(crate) vector: Option<Vector<T>>,
     pub(crate) matrix: Option<Matrix<T>>,
     pub(crate) cell: Option<Cell<T>>,
-    /// Divisions of rows among threads, for each length there is.
+    /// Divisions of rows among threads, one for each length.
     pub(crate) divisions: Vec<Shares>,
-    /// Terms of the updates of the step that has the most.
+    /// Maximum number of update terms of a step.
     pub(crate) terms: usize,
-    /// Segment sums of the largest step.
+    /// Maximum number of segment sums of a step.
     pub(crate) sums: usize,
-    /// Pieces of the matrix that has the most.
+    /// Maximum number of pieces of a matrix.
     pub(crate) pieces: usize,
     /// Segments of the longest step.
     pub(crate) segments: usize,
-    /// Entries of matrices and elements of vectors touched by the heaviest step, but for columns of bases.
+    /// Matrix entries and vector elements touched by the heaviest step, without columns of bases.
     pub(crate) work: usize,
-    /// Threads it is compiled for.
+    /// Number of threads it is compiled for.
     threads: usize,
 }
 
@@ -211,7 +211,7 @@ impl<T: Scalar> Compiled<T> {
         Ok(compiled)
     }
 
-    /// Keeps the steps that the iteration begins with rolled. Returns whether that was possible.
+    /// Keeps the steps at the start of the iteration rolled. Returns whether that was possible.
     fn roll(&mut self, steps: &Steps<T>, store: &HostStore, lengths: &mut Lengths<T>) -> Result<bool> {
         let first = self.steps(steps.first(), store, lengths)?;
         let second = self.steps(steps.second(), store, lengths)?;
@@ -235,7 +235,7 @@ impl<T: Scalar> Compiled<T> {
         Ok(steps)
     }
 
-    /// Room for the terms and sums of a step.
+    /// Reserves space for the terms and sums of a step.
     fn make_room(&mut self, step: &Step<T>) {
         let segments = step.n.div_ceil(SEGMENT);
         self.segments = self.segments.max(segments);
@@ -243,7 +243,7 @@ impl<T: Scalar> Compiled<T> {
         self.sums = self.sums.max(segments * step.sums());
     }
 
-    /// Notes what an operation names.
+    /// Records the handles that an operation uses.
     fn see(&mut self, op: &Op<T>) {
         op.matrix().into_iter().for_each(|a| self.see_matrix(a));
         op.vectors().for_each(|v| self.see_vector(v));
@@ -338,15 +338,15 @@ impl<T: Scalar> Compiled<T> {
     }
 }
 
-/// Keeps the one with the larger number.
+/// Keeps the handle with the larger number.
 fn newest<H>(newest: &mut Option<H>, other: H, number: impl Fn(&H) -> u32) {
     if newest.as_ref().is_none_or(|newest| number(newest) <= number(&other)) {
         *newest = Some(other);
     }
 }
 
-/// The dot products that differ, those with an operand in common side by side; what is evaluated after them, from copies of their
-/// cells for those that do not on.
+/// The distinct dot products, grouped by common operand, and the instructions after them, preceded by copies
+/// into the cells of the duplicates.
 fn distinct<T: Scalar>(dots: &[lower::Dot<T>], after: &[Instr]) -> (Box<[Dot]>, Box<[Instr]>) {
     let (mut distinct, mut copies) = (Vec::<Dot>::with_capacity(dots.len()), Vec::new());
     for dot in dots {
@@ -366,7 +366,8 @@ fn distinct<T: Scalar>(dots: &[lower::Dot<T>], after: &[Instr]) -> (Box<[Dot]>, 
     (distinct.into(), copies.into())
 }
 
-/// Orders dot products of real vectors so that those with an operand in common follow each other, as their `b`.
+/// Orders dot products of real vectors so that those with a common operand are adjacent and have it as their
+/// `b`.
 fn gather(dots: &mut [Dot]) {
     let mut start = 0;
     while start < dots.len() {
@@ -388,7 +389,7 @@ fn gather(dots: &mut [Dot]) {
 }
 
 impl<T: Scalar> Compiled<T> {
-    /// The step that a product with a matrix cut into pieces takes first.
+    /// The step that computes the pieces before a product with a matrix that has some.
     fn pieces_before(&mut self, step: &Step<T>) -> Option<Step<T>> {
         let Kind::Spmv { a: Stored::Hyb(a), x, columns, .. } = &step.kind else { return None };
         if a.partial_sums() == 0 {
@@ -413,9 +414,9 @@ impl<T: Scalar> Compiled<T> {
     }
 }
 
-/// Steps that touch no vector go on without meeting, and so do those that leave no sum, read no other rows, and whose results
-/// only their own rows need next: what comes next must be known, so neither they nor the step after them may leave the section or be
-/// passed over.
+/// Marks the steps that need a barrier. Steps that touch no vector need none. Neither do steps that compute
+/// no sum, read no other rows, and whose results are next needed only in the same rows: then the next step
+/// must be known, so neither this step nor the next may leave the section or be skipped.
 fn mark_meetings<T: Scalar>(steps: &mut [Step<T>]) {
     for i in 0..steps.len() {
         let multiplies = |step: &Step<T>| {
@@ -438,7 +439,7 @@ fn mark_meetings<T: Scalar>(steps: &mut [Step<T>]) {
     }
 }
 
-/// Entries and elements that steps touch.
+/// Entries and elements that the steps touch.
 pub(crate) fn work<T: Scalar>(steps: &[Step<T>]) -> usize {
     steps.iter().map(Step::work).sum()
 }

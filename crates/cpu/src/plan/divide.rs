@@ -1,13 +1,13 @@
-//! Rows divided among threads.
+//! Division of rows among threads.
 use crate::plan::compile::Kind;
 use crate::spmv::Stored;
 use lacuna_engine::Scalar;
 use lacuna_engine::sum::SEGMENT;
 
-/// Segment borders of each thread's share, `threads + 1` of them.
+/// Segment boundaries of the threads' shares, `threads + 1` of them.
 pub(crate) type Shares = Box<[usize]>;
 
-/// The lengths of steps, each with the matrix of that many rows that is met first.
+/// The distinct lengths of steps, each with the first matrix that has this many rows.
 pub(crate) struct Lengths<T: Scalar>(Vec<(usize, Option<Stored<T>>)>);
 
 impl<T: Scalar> Default for Lengths<T> {
@@ -17,7 +17,7 @@ impl<T: Scalar> Default for Lengths<T> {
 }
 
 impl<T: Scalar> Lengths<T> {
-    /// Which of them a step has.
+    /// The index of a step's length.
     pub(crate) fn of(&mut self, n: usize, kind: &Kind<T>) -> usize {
         let at = self.0.iter().position(|(known, _)| *known == n).unwrap_or_else(|| {
             self.0.push((n, None));
@@ -29,16 +29,17 @@ impl<T: Scalar> Lengths<T> {
         at
     }
 
-    /// The division of each among so many threads.
+    /// The division of each length among `threads` threads.
     pub(crate) fn divisions(&self, threads: usize) -> Vec<Shares> {
         self.0.iter().map(|(n, a)| divide(*n, threads, a.as_ref())).collect()
     }
 }
 
-/// Segment borders that give each thread about the same entries of the matrix, or the same rows where there is none.
+/// Segment boundaries that give each thread about the same number of matrix entries, or of rows if there is
+/// no matrix.
 fn divide<T: Scalar>(n: usize, threads: usize, matrix: Option<&Stored<T>>) -> Shares {
     let segments = n.div_ceil(SEGMENT);
-    // Each row also costs its share of the vectors: as much as a few entries.
+    // The vectors also cost time in each row: as much as a few entries.
     let before = |segment: usize| {
         let row = (segment * SEGMENT).min(n);
         matrix.map_or(0, |a| a.entries_before(row)) + 4 * row

@@ -1,9 +1,9 @@
-//! A loop kept rolled: one step of it, and the stride of its operands from step to step.
+//! A rolled loop: one step, and the stride of its operands from step to step.
 use crate::plan::compile::{Step, work};
 use lacuna_engine::lower::Coefficient;
 use lacuna_engine::{Operands, Scalar, Stride};
 
-/// A rolled loop, with its operands as they are at one of its steps.
+/// A rolled loop, with its operands at one of its steps.
 #[derive(Clone)]
 pub(crate) struct Rolled<T: Scalar> {
     pub(crate) count: u32,
@@ -15,7 +15,7 @@ pub(crate) struct Rolled<T: Scalar> {
 }
 
 impl<T: Scalar> Rolled<T> {
-    /// From what the first and the second of `count` steps run; `None` where these differ in shape.
+    /// From the first and second of `count` steps; `None` if they differ in shape.
     pub(crate) fn new(count: usize, [mut first, mut second]: [Vec<Step<T>>; 2]) -> Option<Self> {
         let count = u32::try_from(count).ok()?;
         let stride = Stride::between(&mut *first, &mut *second)?;
@@ -24,9 +24,9 @@ impl<T: Scalar> Rolled<T> {
         rolled.work = work(&rolled.steps);
         Some(rolled)
     }
-    /// What the step runs.
+    /// The operations of the step.
     pub(crate) fn at(&mut self, step: u32) -> &[Step<T>] {
-        self.stride.add(&mut *self.steps, step.wrapping_sub(self.at)); // all now: a walk may end early
+        self.stride.add(&mut *self.steps, step.wrapping_sub(self.at)); // advance all of them now: the loop may end early
         self.at = step;
         &self.steps
     }
@@ -99,7 +99,7 @@ mod tests {
         }
     }
 
-    /// Dots that share operands and repeat are gathered and copied alike at every step.
+    /// Dots that share operands or repeat are grouped and copied in the same way at every step.
     #[test]
     fn steps_equal_those_of_the_unrolled_loop() {
         let compiled = [true, false].map(|rolled| {
@@ -139,7 +139,7 @@ mod tests {
         }
         assert_eq!(plain.sections[2].len(), 16);
     }
-    /// A pass that is a loop of its own goes on to the next vectors, which are never two for one.
+    /// A pass with its own loop advances to the next vectors, which stay distinct.
     #[test]
     fn loops_turn_too() {
         fn run<B: Backend>(mut dev: B) -> Vec<f64> {

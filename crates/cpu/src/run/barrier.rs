@@ -1,39 +1,39 @@
-//! A spinning barrier that also carries the caller's wishes to all threads at once.
+//! A spinning barrier that also broadcasts the caller's requests to all threads.
 use super::sync::{AtomicU8, AtomicU32, AtomicUsize, Ordering, spin_loop, yield_now};
 use std::sync::OnceLock;
 use std::sync::atomic::AtomicUsize as Counter;
 
-/// Spins before giving the core away, where every thread can have one: about 50 microseconds.
+/// Spins before yielding the core if every thread can have one: about 50 microseconds.
 const SPINS: u32 = 1 << 11;
-/// The same where threads outnumber cores: whoever is waited for may need this very core.
+/// The same if threads outnumber cores: the awaited thread may need this very core.
 const CROWDED_SPINS: u32 = 1 << 4;
 
-/// The wish that the program stop.
+/// Request: stop the program.
 pub(crate) const CANCEL: u8 = 1;
-/// The wish that all threads but the caller's leave.
+/// Request: all threads except the caller's leave.
 pub(crate) const PART: u8 = 2;
 
-/// Threads of this process that are running programs.
+/// Number of threads of this process that are running programs.
 static RUNNING: Counter = Counter::new(0);
 
-/// How many cores there are.
+/// Number of cores.
 fn cores() -> usize {
     static CORES: OnceLock<usize> = OnceLock::new();
     *CORES.get_or_init(|| std::thread::available_parallelism().map_or(1, |n| n.get()))
 }
 
-/// Where the threads of one program meet between operations.
+/// The barrier of a program's threads between operations.
 pub(crate) struct Barrier {
     threads: usize,
     arrived: Padded<AtomicUsize>,
     epoch: Padded<AtomicU32>,
-    /// What the caller wishes, see [`CANCEL`] and [`PART`].
+    /// The caller's requests: see [`CANCEL`] and [`PART`].
     wish: AtomicU8,
-    /// What the last thread to arrive saw of it, by the parity of the epoch.
+    /// The requests seen by the last thread to arrive, by the parity of the epoch.
     seen: [AtomicU8; 2],
 }
 
-/// Alone on its cache lines.
+/// Padded to its own cache lines.
 #[repr(align(128))]
 struct Padded<T>(T);
 
@@ -52,7 +52,7 @@ impl Barrier {
         self.threads
     }
 
-    /// Tells all at the next meeting, and until the wish is taken back.
+    /// Requests something at the next barrier, until the request is withdrawn.
     pub(crate) fn wish(&self, wish: u8) {
         self.wish.fetch_or(wish, Ordering::Relaxed);
     }
@@ -61,7 +61,8 @@ impl Barrier {
         self.wish.fetch_and(!wish, Ordering::Relaxed);
     }
 
-    /// Waits for all threads; the wishes there were when the last one came. All threads are told the same.
+    /// Waits for all threads; returns the requests at the time the last one arrived. All threads get the same
+    /// value.
     pub(crate) fn wait(&self) -> u8 {
         let epoch = self.epoch.0.load(Ordering::Relaxed);
         let seen = &self.seen[epoch as usize & 1];
@@ -85,7 +86,7 @@ impl Barrier {
     }
 }
 
-/// Threads that run a program as long as this lives.
+/// Threads that are running a program during the lifetime of this value.
 pub(crate) struct Running(usize);
 
 impl Running {

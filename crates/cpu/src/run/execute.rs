@@ -1,4 +1,4 @@
-//! Runs a compiled program: on the calling thread, and with others where it is large enough.
+//! Runs a compiled program: on the calling thread, and on the others if it is large enough.
 use crate::pass::dot::SegmentSums;
 use crate::pass::update::BoundTerm;
 use crate::plan::compile::{Compiled, Kind, Step};
@@ -16,11 +16,11 @@ use std::ops::ControlFlow;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-/// Everything a run needs that a second run uses again.
+/// State of a run that the next run reuses.
 pub(crate) struct Arena<T: Scalar> {
-    /// Where vectors are, by slot; found anew for every run.
+    /// Addresses of the vectors by slot; resolved again for every run.
     pub(crate) vectors: Vec<*mut T>,
-    /// Segment sums, one half for every other meeting.
+    /// Segment sums; consecutive barriers use alternate halves.
     sums: Vec<T>,
     /// Sums of the pieces of long rows.
     pieces: Vec<T>,
@@ -28,18 +28,19 @@ pub(crate) struct Arena<T: Scalar> {
     quickest: Quickest,
 }
 
-/// What one thread goes by, in lines of cache of its own and their neighbours.
+/// State of one thread, on its own cache lines and the adjacent ones.
 #[repr(align(128))]
 struct Thread<T: Scalar> {
     rolled: Option<Rolled<T>>,
     private: Private<T>,
 }
 
-/// What one thread keeps to itself.
+/// State private to one thread.
 struct Private<T: Scalar> {
     machine: Machine<T>,
     scratch: Vec<T>,
-    /// Room for those of any step, once the thread itself has made it: what others allocate lies beside what they write.
+    /// Space for the terms of any step, allocated by the thread itself: memory allocated by other threads may
+    /// share cache lines with what they write.
     terms: Vec<BoundTerm<T>>,
 }
 
@@ -63,7 +64,7 @@ impl<T: Scalar> Arena<T> {
 }
 
 impl<T: Scalar> Private<T> {
-    /// Cancels where that is wished; breaks where what remains of the section is passed over.
+    /// Cancels if requested; breaks if the rest of the section is skipped.
     fn obey(&mut self, wishes: u8, section: Section) -> ControlFlow<()> {
         let control = &mut self.machine.control;
         if wishes & CANCEL != 0 && section == Section::Each && !control.halted() {
@@ -73,10 +74,11 @@ impl<T: Scalar> Private<T> {
     }
 }
 
-// SAFETY: the pointers are to vectors that outlive the run and that its threads share by the rules of `share::run`.
+// SAFETY: the pointers refer to vectors that outlive the run; its threads share them by the rules of
+// `share::run`.
 unsafe impl<T: Scalar> Send for Arena<T> {}
 
-/// What all threads of a run see.
+/// State shared by all threads of a run.
 struct Shared<'a, T: Scalar> {
     program: &'a Program<T>,
     compiled: &'a Compiled<T>,
@@ -85,31 +87,31 @@ struct Shared<'a, T: Scalar> {
     pieces: *mut T,
     arch: Arch,
     barrier: Barrier,
-    /// What a function of the host failed with.
+    /// The error of a host function.
     failure: Mutex<Option<Error>>,
 }
 
 // SAFETY: threads write disjoint rows and disjoint sums between barriers.
 unsafe impl<T: Scalar> Sync for Shared<'_, T> {}
 
-/// Where all threads begin together: at the start of a stretch of a section.
+/// The point at which all threads begin together: the start of a stretch of a section.
 #[derive(Clone, Copy)]
 struct Entry<'a, T: Scalar> {
     shared: *const Shared<'a, T>,
-    /// The cells and control of the caller.
+    /// The caller's cells and control state.
     from: *const Machine<T>,
-    /// What the threads go by, the caller's first.
+    /// The threads' states, the caller's first.
     threads: *mut Thread<T>,
     section: Section,
     stretch: u32,
     meetings: usize,
 }
 
-/// The shortest time that each section took on all threads together, of the runs so far.
+/// The shortest time that each section has taken on all threads so far.
 struct Quickest([Duration; 3]);
 
 impl Quickest {
-    /// Takes note of a time, and tells whether threads that are not held up would not have needed it.
+    /// Records a time and returns whether threads without interference would have been faster.
     fn is_late(&mut self, section: Section, took: Duration, at_most: Duration) -> bool {
         let Some(quickest) = self.0.get_mut(section as usize) else { return false };
         *quickest = took.min(*quickest);
@@ -117,32 +119,32 @@ impl Quickest {
     }
 }
 
-/// Nanoseconds that an entry or element takes at the most on threads that are not held up: one that is in memory alone, at an
-/// unforeseen place. And what comes on top.
+/// Maximum nanoseconds per entry or element on threads without interference: a cache miss at an unpredictable
+/// address. Then a constant allowance.
 const SLOW: u64 = 16;
 const HELD_UP: Duration = Duration::from_millis(1);
-/// Work from which a section takes longer than calling threads.
+/// Work above which a section takes longer than calling the threads.
 const LONG: usize = 1 << 20;
 
-/// What a run starts from.
+/// The initial state of a run.
 pub(crate) struct Start<'a, T> {
     pub(crate) cells: &'a mut Vec<T>,
     pub(crate) history: &'a mut History,
     pub(crate) limit: u64,
     pub(crate) arch: Arch,
-    /// The other threads; the calling thread is alone where not given.
+    /// The other threads; without them the calling thread runs alone.
     pub(crate) helpers: Option<Helpers<'a>>,
-    /// Whether to begin only when all threads are there, and never to part from them.
+    /// Whether to start only when all threads are available, and never to separate.
     pub(crate) gather: bool,
 }
 
 /// Runs a program to its end and returns its control.
 ///
 /// # Errors
-/// What a function of the host failed with.
+/// The error of a host function.
 ///
 /// # Safety
-/// `arena.vectors` must point to the vectors of the program, which nothing else may touch meanwhile.
+/// `arena.vectors` must point to the vectors of the program, which nothing else may access meanwhile.
 pub(crate) unsafe fn run<T: Scalar>(
     program: &Program<T>,
     compiled: &Compiled<T>,
@@ -183,14 +185,14 @@ pub(crate) unsafe fn run<T: Scalar>(
     }
 }
 
-/// A thread that was let in: from the caller's state to the end, or until all but the caller leave.
+/// A thread that has joined: from the caller's state to the end, or until all except the caller leave.
 ///
 /// # Safety
-/// `data` must point to an [`Entry`] that lives until the first meeting, and what that points to until the thread leaves;
-/// the caller must go on from the same place.
+/// `data` must point to an [`Entry`] that lives until the first barrier, and the targets of its pointers must
+/// live until the thread leaves; the caller must continue from the same point.
 unsafe fn join<T: Scalar>(data: *const (), thread: usize) {
-    // SAFETY: as the caller promises; each thread takes the private part of its number, and the caller changes its
-    // machine only after the first meeting.
+    // SAFETY: as the caller promises; each thread uses the private part of its own number, and the caller
+    // changes its machine only after the first barrier.
     unsafe {
         let Entry { shared, from, threads, section, stretch, meetings } = *data.cast::<Entry<'_, T>>();
         let Thread { rolled, private } = &mut *threads.add(thread);
@@ -204,7 +206,8 @@ unsafe fn join<T: Scalar>(data: *const (), thread: usize) {
 }
 
 impl<T: Scalar> Shared<'_, T> {
-    /// Into how many stretches a section falls, between which threads come and go: each step is one, and what is behind them.
+    /// Number of stretches of a section, between which threads may join and leave: one per rolled step, and
+    /// one for the rest.
     fn stretches(&self, section: Section) -> u32 {
         match &self.compiled.rolled {
             Some(rolled) if section == Section::Each => rolled.count + 1,
@@ -212,11 +215,11 @@ impl<T: Scalar> Shared<'_, T> {
         }
     }
 
-    /// Whether a stretch on all threads took longer than those that are not held up need.
+    /// Whether a stretch on all threads took longer than it would without interference.
     fn is_late(&self, section: Section, stretch: u32, took: Duration, quickest: &mut Quickest) -> bool {
         let at_most = |work: usize| Duration::from_nanos(SLOW * work as u64);
         match &self.compiled.rolled {
-            // A step takes longer than the one before.
+            // A step takes longer than the previous one.
             Some(rolled) if section == Section::Each && stretch < rolled.count => {
                 took > HELD_UP + at_most(rolled.work)
             }
@@ -227,7 +230,7 @@ impl<T: Scalar> Shared<'_, T> {
         }
     }
 
-    /// Goes through the steps of a stretch, until `run` says that the rest of the section is passed over.
+    /// Runs the steps of a stretch, until `run` reports that the rest of the section is skipped.
     fn walk(
         &self,
         section: Section,
@@ -243,10 +246,10 @@ impl<T: Scalar> Shared<'_, T> {
         }
     }
 
-    /// The caller's thread runs the program to its end, with others when they are there.
+    /// The caller's thread runs the program to its end, with the others when they are available.
     ///
     /// # Safety
-    /// `threads` must point to what each thread of the gang goes by, or to one where there is no gang.
+    /// `threads` must point to the states of all threads of the gang, or to a single one if there is no gang.
     unsafe fn lead(
         &self,
         threads: *mut Thread<T>,
@@ -257,7 +260,7 @@ impl<T: Scalar> Shared<'_, T> {
         let mut section = Section::Setup;
         let mut meetings = 0usize;
         let mut entry;
-        // SAFETY: the caller's own.
+        // SAFETY: the caller's own state.
         let Thread { rolled, private } = unsafe { &mut *threads };
         while private.machine.control.section != Section::Stopped {
             private.machine.control.enter(section);
@@ -275,7 +278,8 @@ impl<T: Scalar> Shared<'_, T> {
                         meetings,
                     };
                     let task = Task { run: join::<T>, data: (&raw const entry).cast() };
-                    // SAFETY: the entry lives until the gang is dropped or called anew, and by then all have left.
+                    // SAFETY: the entry lives until the gang is dropped or called again, and by then all
+                    // threads have left.
                     unsafe { gang.join(task) };
                     self.barrier.wait();
                 }
@@ -284,7 +288,8 @@ impl<T: Scalar> Shared<'_, T> {
                 let flow = self.walk(section, stretch, rolled, |step| {
                     let with =
                         if gang.as_ref().is_some_and(Gang::together) { self.barrier.threads() } else { 1 };
-                    // SAFETY: all threads that take part run the same steps, since all take the same decisions.
+                    // SAFETY: all participating threads run the same steps, since all make the same
+                    // decisions.
                     let wishes = unsafe { self.step(step, 0, with, private, &mut meetings) };
                     if wishes & PART != 0
                         && let Some(gang) = gang
@@ -314,7 +319,7 @@ impl<T: Scalar> Shared<'_, T> {
         }
     }
 
-    /// Another thread takes its share until the program ends or it is told to leave.
+    /// Another thread runs its share until the program ends or it is asked to leave.
     ///
     /// # Safety
     /// All threads must begin with the same section and the same state.
@@ -331,7 +336,7 @@ impl<T: Scalar> Shared<'_, T> {
             let mut parts = false;
             let _ = (first..self.stretches(section)).try_for_each(|stretch| {
                 self.walk(section, stretch, rolled, |step| {
-                    // SAFETY: all threads run the same steps, since all take the same decisions.
+                    // SAFETY: all threads run the same steps, since all make the same decisions.
                     let wishes =
                         unsafe { self.step(step, me, self.barrier.threads(), private, &mut meetings) };
                     parts = wishes & PART != 0;
@@ -346,7 +351,7 @@ impl<T: Scalar> Shared<'_, T> {
         }
     }
 
-    /// One step; what the caller was seen to wish.
+    /// Runs one step and returns the caller's requests.
     unsafe fn step(
         &self,
         step: &Step<T>,
@@ -364,14 +369,15 @@ impl<T: Scalar> Shared<'_, T> {
             && let Kind::Host { f, x, cols, y } = &step.kind
         {
             let [x, y] = [x, y].map(|v| self.vectors[*v as usize]);
-            // SAFETY: two vectors of these lengths, which no other thread touches before the meeting below.
+            // SAFETY: two vectors of these lengths, which no other thread accesses before the barrier below.
             let (x, y) =
                 unsafe { (std::slice::from_raw_parts(x, *cols), std::slice::from_raw_parts_mut(y, step.n)) };
             wishes = self.call(f, x, y);
         }
         if let Kind::TriSolve { a, b, x } = &step.kind {
             let vectors = [b, x].map(|v| self.vectors[*v as usize]);
-            // SAFETY: two vectors of the matrix's length; all threads run the same steps and met before this one.
+            // SAFETY: two vectors of the matrix's length; all threads run the same steps and passed a barrier
+            // before this one.
             wishes |= unsafe { a.share(self.arch, vectors, (me, threads), &self.barrier) };
         }
         let borders = &self.compiled.divisions[step.shares];
@@ -381,20 +387,19 @@ impl<T: Scalar> Shared<'_, T> {
             _ if threads == 1 => 0..count,
             _ => borders[me]..borders[me + 1],
         };
-        // The half of the sums that no thread can still be reading.
-        // SAFETY: both halves are in the allocation.
+        // SAFETY: both halves are in the allocation. This is the half that no thread can still be reading.
         let sums = unsafe { self.sums.add((*meetings & 1) * self.compiled.sums) };
         share::bind(step, self.vectors, &machine.cells, &mut private.terms);
         let (cells, terms) = (&machine.cells, &private.terms);
         let (vectors, pieces) = (self.vectors, self.pieces);
         let share = Share { step, vectors, cells, terms, segments, sums, pieces };
-        // SAFETY: the rows of this thread; products read vectors that no step writes before the next meeting.
+        // SAFETY: the rows of this thread; products read vectors that no step writes before the next barrier.
         unsafe { share::run(self.arch, &share) };
         if step.meet && threads > 1 {
             wishes |= self.barrier.wait();
             *meetings += 1;
         }
-        // SAFETY: all threads have written their segments, and write the other half next.
+        // SAFETY: all threads have written their segments, and write to the other half next.
         let all = unsafe { std::slice::from_raw_parts(sums, count * step.sums()) };
         let mut sums = SegmentSums { all, count, scratch: &mut private.scratch };
         if let Kind::BasisDot { columns, h, .. } = step.kind {
@@ -407,7 +412,8 @@ impl<T: Scalar> Shared<'_, T> {
         wishes
     }
 
-    /// Calls a function of the host. After one that failed none is called, `y` is not a number, and the run is cancelled.
+    /// Calls a host function. After a failure no further function is called, `y` is filled with NaN, and the
+    /// run is cancelled.
     fn call(&self, f: &HostFunction<T>, x: &[T], y: &mut [T]) -> u8 {
         let mut failure = self.failure.lock().unwrap_or_else(PoisonError::into_inner);
         if failure.is_none() {
@@ -421,7 +427,7 @@ impl<T: Scalar> Shared<'_, T> {
         CANCEL
     }
 
-    /// Runs instructions, if any, with fused multiply-adds of the processor where rotations are among them.
+    /// Runs instructions, if any; with the processor's fused multiply-adds if they include rotations.
     #[inline]
     fn evaluate(&self, machine: &mut Machine<T>, code: &[Instr], rotates: bool) -> bool {
         if code.is_empty() {
@@ -434,7 +440,7 @@ impl<T: Scalar> Shared<'_, T> {
     }
 }
 
-/// Instructions with rotations among them.
+/// Instructions that include rotations.
 struct Rotating<'a, T: Scalar> {
     machine: &'a mut Machine<T>,
     code: &'a [Instr],

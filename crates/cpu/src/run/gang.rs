@@ -1,8 +1,8 @@
-//! Who takes part in a run: its caller from the first step, the pool's threads from when the system runs them.
+//! The threads of a run: its caller from the first step, the pool's threads once the system schedules them.
 //!
-//! Sums do not depend on the number of threads, so threads may come and go between sections. A caller therefore never
-//! waits for a thread that another program keeps off its core: it begins alone, lets the others in once all are there,
-//! and parts from them when they hold it up.
+//! Sums do not depend on the number of threads, so threads may join and leave between sections. A caller
+//! therefore never waits for a thread that another program keeps off its core: it begins alone, lets the
+//! others join once all are available, and separates from them when they delay it.
 use super::barrier::Running;
 use super::sync::{Arc, AtomicU32, AtomicUsize, Instant, Mutex, Ordering, ThreadPool, spin_loop, yield_now};
 use std::sync::PoisonError;
@@ -10,28 +10,29 @@ use std::time::Duration;
 
 /// How long the caller waits for the others before it begins a long section alone.
 const WELCOME: Duration = Duration::from_micros(100);
-/// How long the caller goes on alone after it has left from the others; twice as long after each time.
+/// How long the caller continues alone after separating from the others; doubled each time.
 const REST: Duration = Duration::from_millis(20);
-/// The longest such time.
+/// Maximum of that time.
 const LONGEST_REST: Duration = Duration::from_millis(640);
-/// Spins of a thread that waits to be let in before it gives its core away.
+/// Spins of a thread that waits to join before it yields its core.
 const SPINS: u32 = 1 << 11;
 
-/// The threads beside the caller's.
+/// The threads besides the caller's.
 #[derive(Clone, Copy)]
 pub(crate) struct Helpers<'a> {
     pub(crate) pool: &'a ThreadPool,
-    /// Whether the pool is the program's, so that one of its threads may be the caller's, and as many compute as it has.
+    /// Whether the pool belongs to the application: the caller may be one of its threads, and the run uses as
+    /// many threads as it has.
     pub(crate) shared: bool,
 }
 
 impl Helpers<'_> {
-    /// Threads of a run in which all take part, the caller's too.
+    /// Number of threads of a full run, including the caller's.
     pub(crate) fn threads(self) -> usize {
         self.pool.current_num_threads() + usize::from(!self.shared)
     }
 
-    /// The thread of the pool that does not help: the caller's, or the last one.
+    /// The pool thread that does not take part: the caller's, or the last one.
     fn left_out(self) -> Option<usize> {
         let last = self.pool.current_num_threads() - 1;
         self.shared.then(|| self.pool.current_thread_index().unwrap_or(last))
@@ -57,13 +58,13 @@ impl Helpers<'_> {
     }
 }
 
-/// What a thread does once it is let in: `run(data, thread)`.
+/// The work of a thread once it joins: `run(data, thread)`.
 #[derive(Clone, Copy)]
 pub(crate) struct Task {
     pub(crate) run: unsafe fn(*const (), usize),
     pub(crate) data: *const (),
 }
-// SAFETY: a task is handed over by a caller that keeps `data` alive until every thread has left, see `Gang::leave`.
+// SAFETY: the caller that submits a task keeps `data` alive until every thread has left, see `Gang::leave`.
 unsafe impl Send for Task {}
 
 /// The states of a call.
@@ -71,18 +72,18 @@ const CALLED: u32 = 0;
 const TOGETHER: u32 = 1;
 const CLOSED: u32 = 2;
 
-/// One call to the threads of a pool. It outlives the run for a thread that comes too late.
+/// One call to the threads of a pool. It outlives the run in case a thread answers late.
 struct Call {
     state: AtomicU32,
-    /// Threads that have come.
+    /// Threads that have answered.
     waiting: AtomicUsize,
-    /// Threads that were let in and have not left.
+    /// Threads that have joined and not left.
     inside: AtomicUsize,
     task: Mutex<Option<Task>>,
 }
 
 impl Call {
-    /// A thread of the pool answers.
+    /// Run by a thread of the pool in answer to the call.
     fn answer(&self, thread: usize) {
         self.waiting.fetch_add(1, Ordering::AcqRel);
         let mut spins = 0;
@@ -110,11 +111,11 @@ impl Call {
 pub(crate) struct Gang<'a> {
     helpers: Helpers<'a>,
     call: Arc<Call>,
-    /// Counts the others while they are in.
+    /// Counts the other threads while they take part.
     together: Option<Running>,
     rest: Duration,
     left: Option<Instant>,
-    /// Waits for all, and never parts.
+    /// Waits for all threads, and never separates.
     gather: bool,
 }
 
@@ -124,7 +125,7 @@ impl<'a> Gang<'a> {
         Gang { helpers, call: helpers.call(), together: None, rest: REST, left: None, gather }
     }
 
-    /// Threads of a run in which all take part.
+    /// Number of threads of a full run.
     pub(crate) fn threads(&self) -> usize {
         self.helpers.threads()
     }
@@ -138,7 +139,8 @@ impl<'a> Gang<'a> {
         self.together.is_some()
     }
 
-    /// Whether all are there, so that [`Gang::join`] may follow. Waits a little before a `long` section.
+    /// Whether all threads have answered, so that [`Gang::join`] may follow. Waits a little before a `long`
+    /// section.
     pub(crate) fn ready(&mut self, long: bool) -> bool {
         if let Some(left) = self.left {
             if left.elapsed() < self.rest {
@@ -161,7 +163,7 @@ impl<'a> Gang<'a> {
     /// Starts all threads on the task.
     ///
     /// # Safety
-    /// What the task points to must live until [`Gang::leave`] has returned or the gang is dropped.
+    /// The target of the task must live until [`Gang::leave`] has returned or the gang is dropped.
     pub(crate) unsafe fn join(&mut self, task: Task) {
         *self.call.task.lock().unwrap_or_else(PoisonError::into_inner) = Some(task);
         self.call.inside.store(self.threads() - 1, Ordering::Relaxed);
@@ -169,14 +171,14 @@ impl<'a> Gang<'a> {
         self.together = Some(Running::new(self.threads() - 1));
     }
 
-    /// Waits for the other threads, which were told to leave, and calls them again later.
+    /// Waits for the other threads, which were asked to leave, to do so; they are called again later.
     pub(crate) fn leave(&mut self) {
         self.close();
         self.together = None;
         self.left = Some(Instant::now());
     }
 
-    /// Admits no thread from now on, and waits until all others have left.
+    /// Admits no further threads, and waits until all others have left.
     fn close(&self) {
         let before = self.call.state.swap(CLOSED, Ordering::AcqRel);
         let mut spins = 0;

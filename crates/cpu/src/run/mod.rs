@@ -1,4 +1,4 @@
-//! A plan at work: the loop over operations, the threads that share it, the barrier between them.
+//! Running a plan: the loop over operations, the threads that share it, the barrier between them.
 pub(crate) mod barrier;
 pub(crate) mod execute;
 pub(crate) mod gang;

@@ -1,4 +1,4 @@
-//! One thread's share of one step, a cache-sized chunk of rows at a time.
+//! One thread's share of one step, in cache-sized chunks of rows.
 use crate::pass::dot::{dot_segment, dot_segments};
 use crate::pass::fused;
 use crate::pass::sweep;
@@ -10,28 +10,29 @@ use lacuna_engine::sum::SEGMENT;
 use lacuna_engine::{Complex32, Complex64, Format, Kind as Number, Scalar};
 use pulp::{Arch, Simd, WithSimd};
 
-/// Bytes of one vector in a chunk: with the eight vectors of a long pass it stays within a 32 KiB cache.
+/// Bytes of one vector in a chunk: the eight vectors of a long pass then fit in a 32 KiB cache.
 const CHUNK_BYTES: usize = 4096;
-/// The same under a basis, whose columns stream past: long enough for the prefetcher, short enough for the second-level
-/// cache.
+/// The same for a basis, whose columns are streamed: long enough for the prefetcher, short enough for the
+/// second-level cache.
 const BASIS_CHUNK_BYTES: usize = 65536;
-/// Columns of a basis that are resolved at a time.
+/// Number of basis columns whose pointers are resolved at a time.
 const COLUMNS: usize = 64;
-/// Columns of a basis that are projected on at a time while a cache holds them; the others one by one in the order of memory,
-/// which the prefetcher follows.
+/// Number of basis columns projected on at a time while they fit in a cache; otherwise one by one in memory
+/// order, which suits the prefetcher.
 const TOGETHER: usize = 4;
-/// Bytes of such columns at the most.
+/// Maximum bytes of such columns.
 const NEAR: usize = 8 << 20;
 
-/// What a thread needs to run its share of a step.
+/// The inputs of a thread for its share of a step.
 pub(crate) struct Share<'a, T: Scalar> {
     pub(crate) step: &'a Step<T>,
-    /// Vectors by slot, each that the step names valid for its whole length and padded with zeros to a whole segment.
+    /// Vectors by slot; each one used by the step is valid for its whole length and zero-padded to a whole
+    /// segment.
     pub(crate) vectors: &'a [*mut T],
     pub(crate) cells: &'a [T],
-    /// The terms of all updates, bound, one after the other.
+    /// The bound terms of all updates, one update after another.
     pub(crate) terms: &'a [BoundTerm<T>],
-    /// The segments of this thread; where the step is about pieces, its pieces.
+    /// The segments of this thread; for a step on pieces, its pieces.
     pub(crate) segments: std::ops::Range<usize>,
     /// Segment sums: sum `d` of segment `s` at `d · segments + s`.
     pub(crate) sums: *mut T,
@@ -39,7 +40,7 @@ pub(crate) struct Share<'a, T: Scalar> {
     pub(crate) pieces: *mut T,
 }
 
-/// Finds the pointers and values of a step's terms, for which there must be room.
+/// Resolves the pointers and values of a step's terms; `terms` must have room for them.
 pub(crate) fn bind<T: Scalar>(step: &Step<T>, vectors: &[*mut T], cells: &[T], terms: &mut [BoundTerm<T>]) {
     let mut rest = terms;
     for row in &step.updates {
@@ -59,14 +60,14 @@ pub(crate) fn bind<T: Scalar>(step: &Step<T>, vectors: &[*mut T], cells: &[T], t
     }
 }
 
-/// Runs a share with the best instructions there are.
+/// Runs a share with the best instructions available.
 ///
 /// # Safety
-/// The vectors and `sums` must be valid for the step, and no other thread may write what this share reads or touch
-/// what it writes.
+/// The vectors and `sums` must be valid for the step, and no other thread may write what this share reads or
+/// access what it writes.
 pub(crate) unsafe fn run<T: Scalar>(arch: Arch, share: &Share<'_, T>) {
     let share = std::ptr::from_ref(share);
-    // SAFETY: the type is the one that the kind names, and the rest as the caller promises.
+    // SAFETY: the type matches the kind, and the rest as the caller promises.
     unsafe {
         match T::KIND {
             Number::F32 => run_f32(arch, &*share.cast()),
@@ -77,7 +78,7 @@ pub(crate) unsafe fn run<T: Scalar>(arch: Arch, share: &Share<'_, T>) {
     }
 }
 
-/// All kernels for one number type, compiled here and not once more in every crate that uses this one.
+/// All kernels for one number type, compiled here and not again in every crate that depends on this one.
 macro_rules! compiled {
     ($($name:ident: $number:ty),*) => {$(
         #[inline(never)]
@@ -148,18 +149,18 @@ unsafe fn chunks<T: Scalar, S: Simd>(simd: S, share: &Share<'_, T>) {
         }
         return;
     }
-    // A single update is as good in the loop of its shape.
+    // A single update runs as well in the loop of its shape.
     let unlisted = matches!(step.kind, Kind::Sweep) && step.fused.is_none() && step.updates.len() > 1;
     let narrow = step.updates.iter().any(|update| update.rounds);
     let interpreted = !S::IS_SCALAR && !narrow && (T::KIND.is_complex() || unlisted);
     let bytes = match step.kind {
         Kind::Sweep if interpreted && step.dots.is_empty() => usize::MAX,
         Kind::BasisDot { .. } | Kind::BasisAxpy { .. } => BASIS_CHUNK_BYTES,
-        // The matrix too comes from cache for every column but the first.
+        // The matrix also comes from cache for every column after the first.
         Kind::Spmv { columns: 2.., .. } => 0,
         _ => CHUNK_BYTES,
     };
-    // Several sums at once do not read memory in order, which only a cache forgives.
+    // Several sums at once do not read memory in order, which is harmless only in cache.
     let near = step.n * (step.dots.len() + 1) * size_of::<T>() <= NEAR;
     let chunk = (bytes / size_of::<T>() / SEGMENT).max(1);
     // SAFETY: as the caller promises.
@@ -204,7 +205,7 @@ fn updates<'a, T: Scalar>(
     })
 }
 
-/// The part of a step before its sweep, for one chunk.
+/// The operation of a step before its sweep, for one chunk.
 #[inline(always)]
 unsafe fn lead<T: Scalar, S: Simd>(
     simd: S,
@@ -268,7 +269,7 @@ unsafe fn lead<T: Scalar, S: Simd>(
     }
 }
 
-/// The sums of a segment of dot products whose `b` is the same, from sum `d` on; the sum that follows.
+/// The segment sums, from sum `d` on, of dot products with a common `b`; returns the index of the next sum.
 #[inline(always)]
 unsafe fn dots_with<T: Scalar, S: Simd>(
     simd: S,
@@ -302,7 +303,7 @@ unsafe fn dots_with<T: Scalar, S: Simd>(
     d + dots.len()
 }
 
-/// The segment sums of `K` columns from `j` on with `w`, for the given segments.
+/// The segment sums of `K` columns starting at `j` with `w`, for the given segments.
 #[inline(always)]
 unsafe fn basis_dots<T: Scalar, S: Simd, const K: usize>(
     simd: S,
@@ -329,10 +330,10 @@ unsafe fn basis_dots<T: Scalar, S: Simd, const K: usize>(
 }
 
 impl<T: Scalar> Share<'_, T> {
-    /// Keeps sum `d` of segment `s`.
+    /// Stores sum `d` of segment `s`.
     ///
     /// # Safety
-    /// The step has that sum, and this share that segment.
+    /// The step must have this sum, and this share this segment.
     #[inline(always)]
     unsafe fn put(&self, d: usize, s: usize, sum: T) {
         // SAFETY: as the caller promises.

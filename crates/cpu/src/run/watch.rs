@@ -1,17 +1,17 @@
-//! What a caller who watches a run is told, and wishes.
+//! Reports to a caller that watches a run, and its requests.
 use lacuna_engine::{Control, Progress};
 use std::any::Any;
 use std::ops::ControlFlow;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::{Duration, Instant};
 
-/// How often the caller's `watch` is called.
+/// Interval between calls of the caller's `watch`.
 const TELL: Duration = Duration::from_millis(40);
 
-/// The wish of a caller who watches.
+/// The callback of a watching caller.
 pub(crate) type Watching<'w> = Option<&'w mut dyn FnMut(Progress) -> ControlFlow<()>>;
 
-/// A caller's `watch`, told now and then until it wishes that the run end.
+/// A caller's `watch`, called at intervals until it requests the end of the run.
 pub(crate) struct Watch<'w> {
     watch: Watching<'w>,
     told: Option<Instant>,
@@ -24,8 +24,8 @@ impl<'w> Watch<'w> {
         Watch { watch, told, panic: None }
     }
 
-    /// Tells the caller where the run stands, where that is due; whether it is to end. A panic ends it too: the other threads must
-    /// not be left waiting.
+    /// Reports progress to the caller if that is due; returns whether the run is to end. A panic ends it too,
+    /// because the other threads must not be left waiting.
     pub(crate) fn ends(&mut self, control: &Control) -> bool {
         let Some(watch) = self.watch.as_mut().filter(|_| self.told.is_some_and(|at| at.elapsed() >= TELL))
         else {
@@ -39,7 +39,7 @@ impl<'w> Watch<'w> {
         ends
     }
 
-    /// Goes on with the panic of the caller's `watch`, if it had one.
+    /// Resumes the panic of the caller's `watch`, if there was one.
     pub(crate) fn resume(self) {
         if let Some(panic) = self.panic {
             std::panic::resume_unwind(panic);

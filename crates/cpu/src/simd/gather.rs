@@ -1,13 +1,13 @@
-//! Elements of a vector at as many columns as a register holds numbers.
+//! Gathers elements of a vector into a register.
 use crate::simd::numbers::Real;
 use pulp::Simd;
 use std::mem::transmute_copy;
 
-/// `x[columns[l]]` for each lane `l` of a register of `N`. Loaded one by one: instructions that gather are microcode on many
-/// processors, and slower.
+/// `x[columns[l]]` for each lane `l` of a register of `N` lanes. Loaded one by one: gather instructions are
+/// microcoded on many processors, and slower.
 ///
 /// # Safety
-/// There must be `N` columns, and `x` valid for them.
+/// There must be `N` columns, and `x` must be valid for them.
 #[inline(always)]
 pub(crate) unsafe fn gather<R: Real<S>, S: Simd, C: Copy + Into<u32>, const N: usize>(
     x: *const R::Number,

@@ -1,15 +1,16 @@
-//! The four instances of what is generic over the number type, compiled in this crate once.
+//! The four instances of functions generic over the number type, compiled once, in this crate.
 //!
-//! A crate compiles the instances of the generic functions that it calls. Calls go through these tables instead.
+//! A crate compiles the instances of the generic functions that it calls. Calls through these tables avoid
+//! that.
 use crate::Prepared;
 use crate::plan::compile::Compiled;
 use crate::run::execute::{self, Arena, Start};
 use crate::run::watch::Watching;
 use lacuna_engine::{Complex32, Complex64, Control, HostStore, Program, Result, Scalar, instance};
 
-/// The functions that the backend calls of one number type.
+/// The functions of the backend for one number type.
 pub(crate) struct Instance<T: Scalar> {
-    /// A program's form for a number of threads.
+    /// Prepares a program for a number of threads.
     pub(crate) prepare: fn(&Program<T>, &HostStore, usize) -> Result<Prepared<T>>,
     /// As [`execute::run`].
     pub(crate) run: Executes<T>,
@@ -21,7 +22,7 @@ type Executes<T> =
 impl<T: Scalar> Instance<T> {
     const NEW: Self = Instance { prepare: Prepared::new, run: execute::run };
 
-    /// That of the number type.
+    /// The instance of the number type.
     pub(crate) fn get() -> &'static Self {
         instance([&F32, &F64, &C32, &C64])
     }

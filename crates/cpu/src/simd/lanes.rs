@@ -6,9 +6,9 @@ use std::array::from_fn;
 use std::marker::PhantomData;
 use std::mem::transmute_copy;
 
-/// The sum of the entries `first..last` of a row by `W` lanes: lane `j` takes entries `j`, `j + W` and so on, and lanes are summed by
-/// halving. `term(k)` is entry `k` as its value and what it multiplies, and is asked for entries of the row alone; `ahead(k)` is
-/// called for the first of every two rounds.
+/// The sum of the entries `first..last` of a row with `W` lanes: lane `j` accumulates entries `j`, `j + W`
+/// and so on, and lanes are summed by halving. `term(k)` returns entry `k` and its factor, and is called only
+/// for entries of the row; `ahead(k)` is called for the first of every two rounds.
 #[inline(always)]
 pub(crate) fn row_sum<T: Scalar, S: Simd, const W: usize>(
     simd: S,
@@ -33,7 +33,7 @@ pub(crate) fn row_sum<T: Scalar, S: Simd, const W: usize>(
             *s = value.fma(x, *s);
         }
     } else if k < last {
-        // -0 times 1 changes no sum, not even one of -0.
+        // Adding -0 times 1 changes no sum, not even -0.
         let nothing = (-T::zero(), T::one());
         add_terms(simd, &mut sums, |j| {
             let there = term((k + j).min(last - 1));
@@ -43,8 +43,8 @@ pub(crate) fn row_sum<T: Scalar, S: Simd, const W: usize>(
     halved(sums)
 }
 
-/// `sums[j] ← value x + sums[j]` for each lane `j`, in registers where the processor has them: LLVM keeps arrays of four numbers
-/// in memory, written one by one and read together, which stalls.
+/// `sums[j] ← value x + sums[j]` for each lane `j`, in registers if the processor has them: LLVM keeps arrays
+/// of four numbers in memory, written one by one and read together, which stalls.
 #[inline(always)]
 fn add_terms<T: Scalar, S: Simd, const W: usize>(simd: S, sums: &mut [T; W], term: impl Fn(usize) -> (T, T)) {
     if Registers::<T, S, W>::F64_BY_8 {
@@ -52,7 +52,7 @@ fn add_terms<T: Scalar, S: Simd, const W: usize>(simd: S, sums: &mut [T; W], ter
     } else if Registers::<T, S, W>::F32_BY_16 {
         in_registers::<F32, T, S, W, 16>(simd, sums, term);
     } else if Registers::<T, S, W>::F64_BY_4 {
-        // SAFETY: the registers are those of this level or of the one above.
+        // SAFETY: the registers are those of this instruction set level or of the one above.
         #[cfg(target_arch = "x86_64")]
         in_registers::<F64, T, _, W, 4>(unsafe { pulp::x86::V3::new_unchecked() }, sums, term);
     } else if Registers::<T, S, W>::F32_BY_8 {
@@ -65,7 +65,7 @@ fn add_terms<T: Scalar, S: Simd, const W: usize>(simd: S, sums: &mut [T; W], ter
     }
 }
 
-/// Which registers hold `W` sums. Constants, so that nothing else is compiled.
+/// The kind of registers that hold `W` sums. Constants, so that the other branches are not compiled.
 struct Registers<T, S, const W: usize>(PhantomData<(T, S)>);
 
 impl<T: Scalar, S: Simd, const W: usize> Registers<T, S, W> {
@@ -77,7 +77,8 @@ impl<T: Scalar, S: Simd, const W: usize> Registers<T, S, W> {
     const F32_BY_8: bool = matches!(T::KIND, Kind::F32) && Self::AVX2 && !Self::F32_BY_16;
 }
 
-/// The same in registers of `L` lanes, some of them idle where `W` are fewer, of a real number type, which `T` is.
+/// The same in registers of `L` lanes, some of them idle if `W` is smaller, for a real number type `R` equal
+/// to `T`.
 #[inline(always)]
 fn in_registers<R: Real<S>, T: Scalar, S: Simd, const W: usize, const L: usize>(
     simd: S,
@@ -104,7 +105,7 @@ fn in_registers<R: Real<S>, T: Scalar, S: Simd, const W: usize, const L: usize>(
     }
 }
 
-/// The sum of lanes by halving. Of so many known here, so that they stay in registers.
+/// The sum of lanes by halving. `W` is a constant, so that they stay in registers.
 #[inline(always)]
 pub(crate) fn halved<T: Scalar, const W: usize>(mut sums: [T; W]) -> T {
     let mut half = W / 2;
@@ -136,7 +137,7 @@ mod tests {
     use lacuna_engine::{Complex32, Scalar};
     use pulp::{Arch, Simd, WithSimd};
 
-    /// The sum of all terms by `W` lanes.
+    /// The sum of all terms with `W` lanes.
     struct Sum<'a, T, const W: usize>(&'a [(T, T)]);
     impl<T: Scalar, const W: usize> WithSimd for Sum<'_, T, W> {
         type Output = T;
@@ -146,7 +147,7 @@ mod tests {
         }
     }
 
-    /// The same as it is defined.
+    /// The same sum, straight from the definition.
     fn by_definition<T: Scalar>(terms: &[(T, T)], width: usize) -> T {
         let mut sums = vec![T::zero(); width];
         for (k, (value, x)) in terms.iter().enumerate() {

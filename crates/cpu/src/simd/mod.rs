@@ -1,4 +1,4 @@
-//! Numbers by the register: arithmetic, lanes of row sums, gathers and prefetch.
+//! Vectorised numbers: arithmetic, lanes of row sums, gathers and prefetch.
 pub(crate) mod gather;
 pub(crate) mod instances;
 pub(crate) mod lanes;

@@ -1,16 +1,16 @@
-//! Numbers of any type as many at a time as a register holds.
+//! Numbers of any type, one register at a time.
 use crate::simd::lanes::halved;
 use lacuna_engine::{Complex32, Complex64, Scalar};
 use pulp::Simd;
 use std::mem::transmute_copy;
 
-/// A number type as registers of it; every operation is rounded as [`lacuna_engine::Scalar`] says.
+/// A number type in registers; every operation is rounded as [`lacuna_engine::Scalar`] specifies.
 pub(crate) trait Numbers<S: Simd> {
     type Number: Scalar;
     type Vector: Copy;
-    /// A number that multiplies registers.
+    /// A scalar in the form that multiplies registers.
     type Coefficient: Copy;
-    /// Numbers of a register.
+    /// Numbers per register.
     const LANES: usize = size_of::<Self::Vector>() / size_of::<Self::Number>();
     fn coefficient(simd: S, number: Self::Number) -> Self::Coefficient;
     fn zero(simd: S) -> Self::Vector;
@@ -26,24 +26,24 @@ pub(crate) trait Numbers<S: Simd> {
     fn dot(simd: S, a: Self::Vector, b: Self::Vector) -> Self::Vector;
     /// The sum of a register's numbers by halving.
     fn sum(simd: S, register: Self::Vector) -> Self::Number;
-    /// Writes the first `count` numbers from an address on.
+    /// Writes the first `count` numbers to an address.
     ///
     /// # Safety
     /// There must be room for them.
     unsafe fn store_first(simd: S, count: usize, to: *mut Self::Number, vector: Self::Vector);
 }
 
-/// Vector `k` of numbers that follow each other.
+/// Register `k` of consecutive numbers.
 ///
 /// # Safety
-/// The numbers must be there.
+/// The numbers must be valid.
 #[inline(always)]
 pub(crate) unsafe fn load<N: Numbers<S>, S: Simd>(from: *const N::Number, k: usize) -> N::Vector {
-    // SAFETY: a vector is as many numbers as it has lanes.
+    // SAFETY: a register holds as many numbers as it has lanes.
     unsafe { from.add(k * N::LANES).cast::<N::Vector>().read_unaligned() }
 }
 
-/// Writes vectors behind each other.
+/// Writes registers consecutively.
 ///
 /// # Safety
 /// There must be room for all their lanes.
@@ -55,13 +55,13 @@ pub(crate) unsafe fn store<N: Numbers<S>, S: Simd>(to: *mut N::Number, vectors: 
     }
 }
 
-/// Real numbers, which multiply registers as registers do.
+/// Real numbers: their coefficients are registers.
 pub(crate) trait Real<S: Simd>: Numbers<S> {
     fn splat(simd: S, number: Self::Number) -> Self::Vector;
-    /// `a b + c` in the first `count` lanes, of numbers that follow each other; `c` in the others.
+    /// `a b + c` in the first `count` lanes, with `a` and `b` consecutive in memory; `c` in the others.
     ///
     /// # Safety
-    /// So many numbers must be there.
+    /// There must be that many numbers.
     unsafe fn fma_first(
         simd: S,
         count: usize,
@@ -119,7 +119,7 @@ macro_rules! real {
                 #[inline(always)]
                 fn sum(simd: S, vector: Self::Vector) -> $number {
                     if cfg!(target_arch = "x86_64") && size_of::<Self::Vector>() > 16 {
-                        return simd.[<reduce_sum_ $number s>](vector); // halves it too
+                        return simd.[<reduce_sum_ $number s>](vector); // also sums by halving
                     }
                     sum_of::<$number, Self::Vector>(vector)
                 }
@@ -163,7 +163,7 @@ fn sum_of<T: Scalar, V: Copy>(register: V) -> T {
     macro_rules! lanes {
         ($($lanes:literal)*) => {
             match size_of::<V>() / size_of::<T>() {
-                // SAFETY: a register is as many numbers as it has lanes.
+                // SAFETY: a register holds as many numbers as it has lanes.
                 $($lanes => halved(unsafe { transmute_copy::<V, [T; $lanes]>(&register) }),)*
                 lanes => unreachable!("{lanes} lanes"),
             }
@@ -172,7 +172,7 @@ fn sum_of<T: Scalar, V: Copy>(register: V) -> T {
     lanes!(1 2 4 8 16)
 }
 
-/// Complex numbers: registers of their parts, by turns.
+/// Complex numbers: registers of alternating real and imaginary parts.
 macro_rules! complex {
     ($name:ident, $number:ident, $real:ident, $parts:ident, $part:ident, $pairs:ident, $bits:ident) => {
         pub(crate) struct $name;
@@ -181,7 +181,7 @@ macro_rules! complex {
             impl $name {
                 #[inline(always)]
                 fn parts<S: Simd>(pairs: S::$pairs) -> S::$parts {
-                    // SAFETY: both are registers of the same parts, where there are vector instructions.
+                    // SAFETY: both are registers of the same parts if there are vector instructions.
                     unsafe { transmute_copy(&pairs) }
                 }
                 #[inline(always)]
@@ -193,7 +193,7 @@ macro_rules! complex {
                 fn pairs<S: Simd>(simd: S, re: $part, im: $part) -> S::$parts {
                     Self::parts::<S>(simd.[<splat_ $pairs>]($number::new(re, im)))
                 }
-                /// The real parts, or the imaginary ones, in both places.
+                /// The real parts, or the imaginary parts, duplicated in both positions.
                 #[inline(always)]
                 fn doubled<S: Simd>(simd: S, parts: S::$parts, real: bool) -> S::$parts {
                     let (re, im) = if real { (!0, 0) } else { (0, !0) };
@@ -203,7 +203,7 @@ macro_rules! complex {
                     let other = bits(Self::swapped(simd, simd.[<transmute_ $part s_ $bits s>](one)));
                     simd.[<transmute_ $part s_ $bits s>](simd.[<or_ $bits s>](one, other))
                 }
-                /// With the sign of the real parts changed.
+                /// Negates the real parts.
                 #[inline(always)]
                 fn turned<S: Simd>(simd: S, parts: S::$parts) -> S::$parts {
                     let signs = Self::pairs(simd, -0.0, 0.0);
@@ -215,11 +215,12 @@ macro_rules! complex {
             impl<S: Simd> Numbers<S> for $name {
                 type Number = $number;
                 type Vector = S::$parts;
-                /// The real part in all places, and the imaginary one with its sign changed in those of real parts.
+                /// The real part in all lanes, and the imaginary part with its sign changed in the lanes of
+                /// real parts.
                 type Coefficient = [S::$parts; 2];
                 #[inline(always)]
                 fn coefficient(simd: S, c: $number) -> [S::$parts; 2] {
-                    // In registers: a pair that is stored part by part and read as one would wait.
+                    // In registers: storing a pair part by part and loading it as one would stall.
                     [$real::splat(simd, c.re), Self::turned(simd, $real::splat(simd, c.im))]
                 }
                 #[inline(always)]
@@ -274,7 +275,7 @@ macro_rules! complex {
 complex!(C32, Complex32, F32, f32s, f32, c32s, u32);
 complex!(C64, Complex64, F64, f64s, f64, c64s, u64);
 
-/// An array of `$B` registers by number, at most eight, written out so that they may stay registers.
+/// An array of `$B` registers by index, at most eight, unrolled so that they can stay in registers.
 macro_rules! registers {
     ($simd:ident, $N:ident, $B:expr, |$k:ident| $value:expr) => {{
         let mut all = [$N::zero($simd); $B];

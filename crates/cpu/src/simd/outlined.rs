@@ -1,8 +1,9 @@
-//! Loops outlined: each is compiled as a function of its own.
+//! Outlined loops: each is compiled as a separate function.
 use pulp::{Simd, WithSimd};
 
-/// Calls `run` for the instructions at hand, but never inlined into the caller: a step with all its kinds of work is one function
-/// far too large for the registers there are, and keeps the row number and pointers of a loop in memory.
+/// Calls `run` for the current instruction set, but is never inlined into the caller: a step with all its
+/// kinds of work is one function, far too large for the available registers, and would keep a loop's row
+/// index and pointers in memory.
 #[inline(never)]
 pub(crate) fn outlined<S: Simd>(simd: S, run: impl FnOnce()) {
     struct Apart<F>(F);
@@ -16,7 +17,7 @@ pub(crate) fn outlined<S: Simd>(simd: S, run: impl FnOnce()) {
     simd.vectorize(Apart(run));
 }
 
-/// Rows of a product [`outlined`]; unsafe as what computes them is.
+/// Rows of a product, [`outlined`]; as unsafe as the expression that computes them.
 macro_rules! outlined_rows {
     ($simd:expr, $rows:expr) => {
         $crate::simd::outlined::outlined(

@@ -1,6 +1,6 @@
-//! Asking for memory before it is needed, where the order of reading is none that the hardware follows.
+//! Software prefetch for irregular access.
 
-/// Asks for the cache line at an address. Nothing is read: the address need not be valid.
+/// Prefetches the cache line at an address. Nothing is read: the address need not be valid.
 #[inline(always)]
 pub(crate) fn prefetch<T>(address: *const T) {
     #[cfg(target_arch = "x86_64")]

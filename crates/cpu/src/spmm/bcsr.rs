@@ -1,13 +1,14 @@
-//! `Y ← A X` for compressed rows of blocks: for 3x3 blocks 8.4 bytes an entry in `f64` for all columns together.
+//! `Y ← A X` for compressed rows of blocks: for 3x3 blocks 8.4 bytes an entry in `f64` for all columns
+//! together.
 use crate::simd::prefetch::prefetch;
 use crate::spmm::Columns;
 use lacuna_engine::{Format, Scalar};
 use lacuna_formats::Bcsr;
 
-/// Values between what is computed and what is asked for from memory.
+/// Prefetch distance, in values.
 const AHEAD: usize = 512;
 
-/// Whether the sums of a block row, of every lane and column, stay in registers.
+/// Whether the sums of a block row, for all lanes and columns, stay in registers.
 pub(crate) fn pays<T: Scalar>(a: &Bcsr<T>) -> bool {
     a.lanes() <= 2 && matches!(a.block(), 2..=4)
 }

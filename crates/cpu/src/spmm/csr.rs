@@ -5,10 +5,10 @@ use crate::spmm::Columns;
 use lacuna_engine::{Format, Scalar};
 use lacuna_formats::Csr;
 
-/// Entries between what is computed and what is asked for from memory.
+/// Prefetch distance, in entries.
 const AHEAD: usize = 512;
 
-/// Whether the sums of a row, of every lane and column, stay in registers, and no row is summed in pieces.
+/// Whether the sums of a row, for all lanes and columns, stay in registers, and no row is summed in pieces.
 pub(crate) fn pays<T: Scalar>(a: &Csr<T>) -> bool {
     a.lanes() <= 4 && !a.has_long_rows()
 }

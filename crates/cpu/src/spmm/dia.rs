@@ -13,7 +13,8 @@ impl<T: Scalar> Columns<T> for Dia<T> {
         for first in (start..end).step_by(DIA_ROWS) {
             let n = (end - first).min(DIA_ROWS);
             let values = places_of(self, first);
-            // SAFETY: rows that exist; columns are in range, checked here for all diagonals or there for each.
+            // SAFETY: rows that exist; columns are in range, checked here for all diagonals or in `at_border`
+            // for each.
             unsafe {
                 if is_inside(offsets, first, n, cols) {
                     let mut sums = [[T::zero(); DIA_ROWS]; K];
@@ -31,8 +32,8 @@ impl<T: Scalar> Columns<T> for Dia<T> {
     }
 }
 
-/// The sums of a block all of whose places lie within the matrix, in the first-level cache: the values are read one after the
-/// other, as they lie. Each `x` points at the element of the first row.
+/// The sums of a block that lies entirely within the matrix, in the first-level cache: the values are read in
+/// storage order. Each `x` points at the element of the first row.
 #[inline(always)]
 unsafe fn inside<T: Scalar, const K: usize>(
     (offsets, starts): Table<'_>,

@@ -1,4 +1,5 @@
-//! `Y ← A X`: several columns at a time while the entries of a row are at hand, each with the sums of `y ← A x`.
+//! `Y ← A X`: several columns at a time, so that a row's entries are loaded once for them; each column has
+//! the same sums as `y ← A x`.
 pub(crate) mod bcsr;
 pub(crate) mod csr;
 pub(crate) mod dia;
@@ -7,20 +8,20 @@ pub(crate) mod sell;
 use crate::spmv::Stored;
 use lacuna_engine::Scalar;
 
-/// A format whose rows are multiplied with `K` columns at a time.
+/// A format whose rows can be multiplied with `K` columns at a time.
 pub(crate) trait Columns<T: Scalar> {
-    /// The most columns at a time, 2 or 4: those behind them take the entries of the rows from cache.
+    /// Maximum number of columns at a time, 2 or 4; further columns read the entries of the rows from cache.
     const TOGETHER: usize;
     /// `y[j][i] ← (A x[j])[i]` for the rows `start..end` and every `j`.
     ///
     /// # Safety
-    /// Each `x` must be valid for the columns of the matrix and each `y` for its rows, none of which an `x` holds; the rows must
-    /// exist and `start` begin a segment. Columns may be the same.
+    /// Each `x` must be valid for the columns of the matrix and each `y` for its rows, without overlap with
+    /// any `x`; the rows must exist and `start` must begin a segment. Columns may be equal.
     unsafe fn rows<const K: usize>(&self, x: [*const T; K], y: [*mut T; K], start: usize, end: usize);
 }
 
 impl<T: Scalar> Stored<T> {
-    /// Whether there is a kernel for so many columns at once; else they are multiplied one after the other.
+    /// Whether there is a kernel for this many columns at once; otherwise they are multiplied one by one.
     pub(crate) fn takes_columns(&self, columns: u32) -> bool {
         columns > 1
             && match self {
@@ -31,8 +32,8 @@ impl<T: Scalar> Stored<T> {
             }
     }
 
-    /// `y[j][i] ← (A x[j])[i]` for the rows `start..end`, whole segments but for the last, and every `j`; nothing where
-    /// [`Stored::takes_columns`] does not hold.
+    /// `y[j][i] ← (A x[j])[i]` for the rows `start..end`, whole segments except for the last, and every `j`;
+    /// does nothing unless [`Stored::takes_columns`] holds.
     ///
     /// # Safety
     /// As [`Columns::rows`].
@@ -51,7 +52,7 @@ impl<T: Scalar> Stored<T> {
     }
 }
 
-/// Groups of columns, the last column standing in for those that a kernel takes beyond the last.
+/// Multiplies columns in groups; the last column fills up an incomplete group.
 #[inline(always)]
 unsafe fn together<T: Scalar, A: Columns<T>>(a: &A, x: &[*mut T], y: &[*mut T], start: usize, end: usize) {
     for (x, y) in x.chunks(A::TOGETHER).zip(y.chunks(A::TOGETHER)) {

@@ -5,7 +5,7 @@ use lacuna_engine::Scalar;
 use lacuna_formats::{SLICE, Sell};
 use std::ops::Range;
 
-/// Rows of a slice whose sums, of all columns, stay in registers.
+/// Rows of a slice whose sums, for all columns, stay in registers.
 pub(crate) const ROWS: usize = 4;
 
 impl<T: Scalar> Columns<T> for Sell<T> {
@@ -17,7 +17,7 @@ impl<T: Scalar> Columns<T> for Sell<T> {
         for s in start / SLICE..end.div_ceil(SLICE) {
             let places = slice_ptr[s] as usize * SLICE..slice_ptr[s + 1] as usize * SLICE;
             for at in (s * SLICE..((s + 1) * SLICE).min(end)).step_by(ROWS) {
-                // SAFETY: columns of a valid matrix are in range, places that pad it too; rows that exist.
+                // SAFETY: columns of a valid matrix are in range, also those of padding; rows that exist.
                 unsafe {
                     let sums = part(
                         self.col_idx().as_ptr(),
@@ -36,10 +36,11 @@ impl<T: Scalar> Columns<T> for Sell<T> {
     }
 }
 
-/// The sums of the lanes from `lane` on of the slice at those places, while the next slice is asked for in the order it lies.
+/// The sums of the lanes starting at `lane` of the slice at these places; prefetches the next slice in
+/// storage order.
 ///
 /// # Safety
-/// The places must exist and `x` be valid for their columns.
+/// The places must exist and `x` must be valid for their columns.
 #[inline(always)]
 pub(crate) unsafe fn part<T: Scalar, C: Copy + Into<u32>, const K: usize>(
     col_idx: *const C,

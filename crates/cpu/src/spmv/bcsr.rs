@@ -5,9 +5,9 @@ use lacuna_engine::{Format, Kind, MAX_LANES, Scalar};
 use lacuna_formats::Bcsr;
 use pulp::Simd;
 
-/// Bytes between what is computed and what is asked for from memory.
+/// Prefetch distance in bytes.
 const AHEAD: usize = 4096;
-/// Numbers of the longest register there is.
+/// Maximum number of lanes of a register.
 const MOST_LANES: usize = 16;
 
 /// `y[i] ← (A x)[i]` for the rows `start..end`.
@@ -34,7 +34,7 @@ pub(crate) unsafe fn rows<T: Scalar, S: Simd>(
         start,
         end,
     };
-    // SAFETY: as the caller promises; numbers are what the kind says.
+    // SAFETY: as the caller promises; the number type matches the kind.
     unsafe {
         let fits = a.block() * size_of::<T>() <= size_of::<S::f64s>();
         match T::KIND {
@@ -45,7 +45,7 @@ pub(crate) unsafe fn rows<T: Scalar, S: Simd>(
     }
 }
 
-/// Rows to be multiplied.
+/// The rows to multiply.
 struct Rows<'a, T> {
     row_ptr: &'a [u32],
     col_idx: *const u32,
@@ -59,20 +59,20 @@ struct Rows<'a, T> {
 }
 
 impl<'a, T: Scalar> Rows<'a, T> {
-    /// The same of another name for the number type.
+    /// The same with the number type named differently.
     #[inline(always)]
     fn cast<U>(self) -> Rows<'a, U> {
         let Rows { row_ptr, col_idx, values, places, lanes, x, y, start, end } = self;
         Rows { row_ptr, col_idx, values: values.cast(), places, lanes, x: x.cast(), y: y.cast(), start, end }
     }
 
-    /// All rows, a column of a block in a register.
+    /// All rows, with each column of a block in a register.
     #[inline(always)]
     unsafe fn registers<R: Real<S, Number = T>, S: Simd>(self, simd: S, block: usize) {
         // SAFETY: as the caller promises.
         unsafe {
             match (block, self.lanes) {
-                // Too little of a register is used.
+                // Would leave too much of a register unused.
                 (2 | 3, _) => self.one_by_one(block),
                 (4, 4) => self.block_rows::<R, S, 4, 4>(simd),
                 (4, _) => self.block_rows::<R, S, 4, MAX_LANES>(simd),
@@ -84,10 +84,11 @@ impl<'a, T: Scalar> Rows<'a, T> {
         }
     }
 
-    /// By `W` lanes where that is less than the most, else as many as there are.
+    /// With `W` lanes if that is below the maximum, else with as many as the matrix has.
     #[inline(always)]
     unsafe fn block_rows<R: Real<S, Number = T>, S: Simd, const B: usize, const W: usize>(mut self, simd: S) {
-        // A register reads what is behind a column, too: the last block rows, behind which there is too little, go number by number.
+        // A register load extends past a column: the last block rows, which have too little memory after
+        // them, go number by number.
         let reads_on = |last: &&u32| **last as usize * B * B + R::LANES > self.places + B;
         let (first, end) = (self.start / B, self.end.div_ceil(B));
         let end = end - self.row_ptr[first + 1..=end].iter().rev().take_while(reads_on).count();
@@ -128,7 +129,7 @@ impl<'a, T: Scalar> Rows<'a, T> {
         unsafe { self.rest::<B>() };
     }
 
-    /// A block's product more.
+    /// Adds a block's product.
     #[inline(always)]
     unsafe fn plus_block<R: Real<S, Number = T>, S: Simd, const B: usize>(
         &self,
@@ -136,7 +137,7 @@ impl<'a, T: Scalar> Rows<'a, T> {
         k: usize,
         mut sum: R::Vector,
     ) -> R::Vector {
-        // SAFETY: as the caller promises, and behind the last column there are numbers enough.
+        // SAFETY: as the caller promises, and enough numbers follow the last column.
         unsafe {
             let values = self.values.add(k * B * B);
             for line in (0..B * B * size_of::<T>()).step_by(64) {
@@ -151,7 +152,7 @@ impl<'a, T: Scalar> Rows<'a, T> {
         sum
     }
 
-    /// Keeps the sums of a block row: a share may begin or end within one.
+    /// Stores the sums of a block row; a share may begin or end within one.
     #[inline(always)]
     unsafe fn keep(&self, block_row: usize, sums: &[T]) {
         let row = block_row * sums.len();
@@ -161,7 +162,7 @@ impl<'a, T: Scalar> Rows<'a, T> {
         }
     }
 
-    /// The few rows that are left, apart from what is inlined where it is fast.
+    /// The few remaining rows, outlined to keep them out of the fast path.
     #[inline(never)]
     unsafe fn rest<const B: usize>(&self) {
         // SAFETY: as the caller promises.
@@ -191,7 +192,7 @@ impl<'a, T: Scalar> Rows<'a, T> {
         }
     }
 
-    /// By `W` lanes, all in registers.
+    /// With `W` lanes, all in registers.
     #[inline(always)]
     unsafe fn lanes<const B: usize, const W: usize>(&self) {
         for block_row in self.start / B..self.end.div_ceil(B) {
@@ -221,7 +222,7 @@ impl<'a, T: Scalar> Rows<'a, T> {
         }
     }
 
-    /// By as many lanes as there are.
+    /// With as many lanes as the matrix has.
     #[inline(always)]
     unsafe fn many_lanes<const B: usize>(&self) {
         let mut sums = [[T::zero(); B]; MAX_LANES];

@@ -1,5 +1,5 @@
-//! `y ← A x` for compressed sparse rows: 12 bytes an entry in `f64`, 4 a row. Long rows are summed in pieces: see
-//! `lacuna_engine::is_long`.
+//! `y ← A x` for compressed sparse rows: 12 bytes an entry in `f64`, 4 a row. Long rows are summed in pieces:
+//! see `lacuna_engine::is_long`.
 use crate::simd::lanes::row_sum;
 use crate::simd::outlined::outlined_rows;
 use crate::simd::prefetch::prefetch;
@@ -30,13 +30,14 @@ pub(crate) unsafe fn rows<T: Scalar, S: Simd>(
     }
 }
 
-/// Entries between what is computed and what is asked for from memory: 4 KiB of `f64`.
+/// Prefetch distance in entries: 4 KiB of `f64`.
 const AHEAD: usize = 512;
-/// Bytes of a line of cache.
+/// Bytes of a cache line.
 const LINE: usize = 64;
 
-/// Asks for the entries that will be needed `AHEAD` entries on: so many lines of values from there, and the columns in as many. That
-/// is the same for rows of all lengths, since a loop that is left after one round or two is mispredicted.
+/// Prefetches the entries `AHEAD` entries further on: `LINES` lines of values, and their columns. The number
+/// of lines does not depend on the row length, since a loop that ends after one or two rounds is
+/// mispredicted.
 #[inline(always)]
 fn ahead<T, const LINES: usize>(values: *const T, col_idx: *const u32, k: usize) {
     for line in 0..LINES {
@@ -72,12 +73,13 @@ unsafe fn single<T: Scalar, S: Simd>(simd: S, a: &Csr<T>, x: *const T, y: *mut T
     }
 }
 
-/// Two lanes, two rounds at once; an entry that is left over is chosen, not branched for, since rows have one as often as not.
+/// Two lanes, two rounds at once; a remaining entry is selected without a branch, since every other row has
+/// one.
 #[inline(always)]
 unsafe fn pairs<T: Scalar, S: Simd>(simd: S, a: &Csr<T>, x: *const T, y: *mut T, start: usize, end: usize) {
     let (row_ptr, col_idx, values) = (a.row_ptr().as_ptr(), a.col_idx().as_ptr(), a.values().as_ptr());
     let behind = a.nnz().saturating_sub(1);
-    // SAFETY: as in `single`; `behind` is an entry, since a matrix with two lanes has some.
+    // SAFETY: as in `single`; `behind` is an entry, since a matrix with two lanes is not empty.
     unsafe {
         let term = |k: usize, sum: T| (*values.add(k)).fma(*x.add(*col_idx.add(k) as usize), sum);
         let mut k = *row_ptr.add(start) as usize;
@@ -159,10 +161,10 @@ unsafe fn in_pieces<T: Scalar, S: Simd>(
     }
 }
 
-/// The sum of the entries `first..last` by `W` lanes.
+/// The sum of the entries `first..last` with `W` lanes.
 ///
 /// # Safety
-/// The entries must exist and `x` be valid for their columns.
+/// The entries must exist and `x` must be valid for their columns.
 #[inline(always)]
 pub(crate) unsafe fn sum<T: Scalar, S: Simd, const W: usize>(
     simd: S,

@@ -1,4 +1,4 @@
-//! `y ← A x` for a matrix with all its places: 8 bytes each in `f64`, and x from cache.
+//! `y ← A x` for a dense matrix: 8 bytes an entry in `f64`, with x from cache.
 use crate::pass::dot::halved as halved_vectors;
 use crate::simd::lanes::{halve, halved};
 use crate::simd::numbers::{F32, F64, Real, load, store};
@@ -7,7 +7,7 @@ use lacuna_engine::{Format, Kind, MAX_LANES, Scalar};
 use lacuna_formats::Dense;
 use pulp::Simd;
 
-/// Bytes between what is computed and what is asked for from memory.
+/// Prefetch distance in bytes.
 const AHEAD: usize = 4096;
 
 /// `y[i] ← (A x)[i]` for the rows `start..end`.
@@ -23,7 +23,7 @@ pub(crate) unsafe fn rows<T: Scalar, S: Simd>(
     start: usize,
     end: usize,
 ) {
-    // SAFETY: as the caller promises; numbers are what the kind says.
+    // SAFETY: as the caller promises; the number type matches the kind.
     unsafe {
         let rows = Rows { values: a.values().as_ptr(), cols: a.shape().1, x, y, start, end };
         match (T::KIND, a.lanes() * size_of::<T>() / size_of::<S::f64s>()) {
@@ -41,7 +41,7 @@ pub(crate) unsafe fn rows<T: Scalar, S: Simd>(
     }
 }
 
-/// Rows to be multiplied.
+/// The rows to multiply.
 struct Rows<T> {
     values: *const T,
     cols: usize,
@@ -52,14 +52,14 @@ struct Rows<T> {
 }
 
 impl<T: Scalar> Rows<T> {
-    /// The same of another name for the number type.
+    /// The same with the number type named differently.
     #[inline(always)]
     fn cast<U>(self) -> Rows<U> {
         let Rows { values, cols, x, y, start, end } = self;
         Rows { values: values.cast(), cols, x: x.cast(), y: y.cast(), start, end }
     }
 
-    /// All rows, the lanes of each in so many registers.
+    /// All rows, with the lanes of each in `vectors` registers.
     #[inline(always)]
     unsafe fn vectors<R: Real<S, Number = T>, S: Simd>(self, simd: S, vectors: usize) {
         // SAFETY: as the caller promises.
@@ -79,7 +79,7 @@ impl<T: Scalar> Rows<T> {
         let Rows { cols, x, y, .. } = self;
         let width = V * R::LANES;
         for i in self.start..self.end {
-            // SAFETY: places of a row and columns; lanes are at most as many as there is room for.
+            // SAFETY: places of a row, and columns; there are no more lanes than there is room for.
             unsafe {
                 let row = self.values.add(i * cols);
                 let (mut k, mut sums) = (0, [R::splat(simd, T::zero()); V]);

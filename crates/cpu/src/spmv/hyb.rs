@@ -1,4 +1,5 @@
-//! `y ← A x` for slices and coordinates: 12 bytes a place in slices, 16 a coordinate, 12 an entry of a piece in `f64`.
+//! `y ← A x` for slices and coordinates: 12 bytes a place in slices, 16 a coordinate, 12 an entry of a piece
+//! in `f64`.
 use crate::simd::prefetch::prefetch;
 use crate::spmv::{csr, sell};
 use lacuna_engine::sum::SEGMENT;
@@ -7,10 +8,10 @@ use lacuna_formats::{Hyb, SLICE};
 use pulp::Simd;
 use std::ops::Range;
 
-/// Coordinates between what is computed and what is asked for from memory.
+/// Prefetch distance in coordinates.
 const AHEAD: usize = 512;
 
-/// The pieces of the thread `me` of so many, which have about the same entries.
+/// The pieces of thread `me` of `threads`, balanced by entries.
 pub(crate) fn share<T: Scalar>(a: &Hyb<T>, me: usize, threads: usize) -> Range<usize> {
     let ptr = a.layout().piece_ptr();
     let (first, last) = (ptr[0] as usize, ptr[ptr.len() - 1] as usize);
@@ -21,7 +22,7 @@ pub(crate) fn share<T: Scalar>(a: &Hyb<T>, me: usize, threads: usize) -> Range<u
     border(me).min(ptr.len() - 1)..border(me + 1).min(ptr.len() - 1)
 }
 
-/// `sums[q] ← ` the sum of piece `q`, for the pieces given.
+/// `sums[q] ←` the sum of piece `q`, for the given pieces.
 ///
 /// # Safety
 /// `x` must be valid for the columns of `a` and `sums` for its pieces.
@@ -44,8 +45,8 @@ pub(crate) unsafe fn pieces<T: Scalar, S: Simd>(
 /// `y[i] ← (A x)[i]` for the rows `start..end`.
 ///
 /// # Safety
-/// `x` must be valid for the columns of `a`, `y` for its rows and `sums` for its pieces, which are summed already; the rows
-/// must exist and `start` begin a segment.
+/// `x` must be valid for the columns of `a`, `y` for its rows and `sums` for its pieces, which must already
+/// be summed; the rows must exist and `start` must begin a segment.
 #[inline(always)]
 pub(crate) unsafe fn rows<T: Scalar, S: Simd>(
     simd: S,
@@ -80,13 +81,14 @@ pub(crate) unsafe fn rows<T: Scalar, S: Simd>(
     }
 }
 
-/// Goes on with the sums of the rows that the coordinates `first..last` are in.
+/// Continues the sums of the rows of the coordinates `first..last`.
 #[inline(always)]
 unsafe fn coordinates<T: Scalar>(a: &Hyb<T>, x: *const T, y: *mut T, first: usize, last: usize) {
     let (row_idx, col_idx, values) = (a.row_idx().as_ptr(), a.col_idx().as_ptr(), a.values().as_ptr());
     let row_of = row_idx.wrapping_sub(a.layout().in_slices());
     let mut k = first;
-    // SAFETY: as in `rows`; a coordinate's row is at its place behind those of slices.
+    // SAFETY: as in `rows`; place `k` is a coordinate, after the places of the slices, so that its row
+    // exists.
     unsafe {
         while k < last {
             let row = *row_of.add(k);

@@ -1,4 +1,4 @@
-//! `y ← A x` in the formats that the CPU has kernels for.
+//! `y ← A x` in the formats with CPU kernels.
 pub(crate) mod bcsr;
 pub(crate) mod csr;
 pub(crate) mod dense;
@@ -17,10 +17,11 @@ use pulp::Simd;
 use std::any::Any;
 use std::sync::Arc;
 
-/// What a product in each format costs: fitted so that the choice comes nearest to the fastest format of 87 products of real numbers
-/// on two threads of an Intel Xeon, means of three runs (docs/results/two-cores-formats.md); those of `dia`, `dense` and
-/// `bcsr` before that, on two of an AMD EPYC too. That of `stencil` was taken down when `dia-sym` came: for
-/// grids of 9 and 27 points in `f32` it takes 0.29 and 0.55 of the time of that.
+/// Estimated cost of a product in each format. Fitted so that the cheapest format comes closest to the
+/// fastest one for 87 products of real numbers on two threads of an Intel Xeon, in runs earlier than the one
+/// in docs/results/two-cores-formats.md. `dia`, `dense` and `bcsr` were fitted before, also on two threads of
+/// an AMD EPYC. `stencil` was lowered when `dia-sym` was added: for 9- and 27-point grids in `f32` it takes
+/// 0.29 and 0.55 of the time of `dia-sym`.
 pub(crate) const COSTS: [Cost; 11] = [
     Cost::of_bytes("csr", 1.0).and_places(6.0).and_rows(10.0, 50.0),
     Cost::of_bytes("stencil", 0.5).and_places(1.0),
@@ -35,21 +36,21 @@ pub(crate) const COSTS: [Cost; 11] = [
     Cost::of_bytes("coo", 1.0).and_places(2.0).and_rows(35.0, 50.0),
 ];
 
-/// A matrix as the kernels take it.
+/// A matrix in the form that the kernels take.
 #[derive(Clone)]
 pub(crate) enum Stored<T: Scalar> {
     Csr(Arc<Csr<T>>),
     Dia(Arc<Dia<T>>),
-    /// ELLPACK too.
+    /// Also ELLPACK.
     Sell(Arc<Sell<T>>),
     Bcsr(Arc<Bcsr<T>>),
-    /// COO too.
+    /// Also COO.
     Hyb(Arc<Hyb<T>>),
     Packed(Arc<Packed<T>>),
     Pkt(Arc<Pkt<T>>),
     Dense(Arc<Dense<T>>),
     Stencil(Arc<stencil::Lines<T>>),
-    /// Any other format, through its reference product.
+    /// Any other format, by its reference product.
     Other(Arc<dyn Format<T>>),
 }
 
@@ -70,12 +71,12 @@ impl<T: Scalar> Stored<T> {
             .unwrap_or_else(|_| Stored::Other(format.clone()))
     }
 
-    /// Partial sums that a product takes ahead of the rows.
+    /// Partial sums that a product computes before the rows.
     pub(crate) fn partial_sums(&self) -> usize {
         if let Stored::Hyb(a) = self { a.partial_sums() } else { 0 }
     }
 
-    /// Entries stored before a row, which shares of the work are balanced by.
+    /// Entries stored before a row; used to balance the shares.
     pub(crate) fn entries_before(&self, row: usize) -> usize {
         match self {
             Stored::Csr(a) => a.row_ptr()[row] as usize,
@@ -98,11 +99,11 @@ impl<T: Scalar> Stored<T> {
         }
     }
 
-    /// `y[i] ← (A x)[i]` for the rows `start..end`, whole segments but for the last.
+    /// `y[i] ← (A x)[i]` for the rows `start..end`, whole segments except for the last.
     ///
     /// # Safety
-    /// `x` must be valid for the columns of the matrix, `y` for its rows, none of which `x` holds, and `sums` for its partial
-    /// sums, which must be there; the rows must exist.
+    /// `x` must be valid for the columns of the matrix, `y` for its rows without overlap with `x`, and `sums`
+    /// for its partial sums, which must already be computed; the rows must exist.
     #[inline(always)]
     pub(crate) unsafe fn rows<S: Simd>(
         &self,

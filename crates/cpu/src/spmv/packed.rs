@@ -1,4 +1,5 @@
-//! `y ← A x` for compressed rows with packed columns: 10 bytes an entry in `f64`, 6 where values are narrow; 8 a row.
+//! `y ← A x` for compressed rows with packed columns: 10 bytes an entry in `f64`, 6 if values are narrow; 8 a
+//! row.
 use crate::simd::lanes::row_sum;
 use crate::simd::outlined::outlined_rows;
 use crate::simd::prefetch::prefetch;
@@ -7,7 +8,7 @@ use lacuna_formats::{Packed, Values, widened};
 use pulp::Simd;
 use std::ops::Range;
 
-/// Entries between what is computed and what is asked for from memory.
+/// Prefetch distance in entries.
 const AHEAD: usize = 1024;
 
 /// `y[i] ← (A x)[i]` for the rows `start..end`.
@@ -52,7 +53,7 @@ unsafe fn of_lanes<T: Scalar, V: Copy, S: Simd>(
     }
 }
 
-/// Short rows whose entries are asked for at once.
+/// Number of short rows whose entries are prefetched together.
 const ROWS: usize = 8;
 
 #[inline(always)]

@@ -5,13 +5,14 @@ use lacuna_engine::Scalar;
 use lacuna_formats::{PACKET, Pkt, SLICE};
 use pulp::Simd;
 
-/// Far entries between what is computed and what is asked for from memory.
+/// Prefetch distance in far entries.
 const AHEAD: usize = 64;
 
 /// `y[i] ← (A x)[i]` for the rows `start..end`.
 ///
 /// # Safety
-/// `x` must be valid for the columns of `a` and `y` for its rows; the rows must exist and `start` begin a segment.
+/// `x` must be valid for the columns of `a` and `y` for its rows; the rows must exist and `start` must begin
+/// a segment.
 #[inline(always)]
 pub(crate) unsafe fn rows<T: Scalar, S: Simd>(
     simd: S,
@@ -26,10 +27,11 @@ pub(crate) unsafe fn rows<T: Scalar, S: Simd>(
     let (far, far_values) = (a.far().as_ptr(), a.far_values().as_ptr());
     for s in start / SLICE..end.div_ceil(SLICE) {
         let (first, last) = (slice_ptr[s] as usize * SLICE, slice_ptr[s + 1] as usize * SLICE);
-        // Beyond the columns where a packet has no places.
+        // Points past the columns if a packet has no places.
         let of_packet = x.wrapping_add(s * SLICE / PACKET * PACKET);
         let lanes = s * SLICE..((s + 1) * SLICE).min(end);
-        // SAFETY: rows that exist; places, entries and columns of a valid matrix are in range, places that pad it too.
+        // SAFETY: rows that exist; places, entries and columns of a valid matrix are in range, also those of
+        // padding.
         unsafe {
             let mut sums = slice(simd, near, near_values, of_packet, first, last);
             if far_ptr[lanes.start] < far_ptr[lanes.end] {

@@ -1,4 +1,4 @@
-//! `y ← A x` in slices of 32 rows: 12 bytes a place in `f64`, a row in each lane.
+//! `y ← A x` in slices of 32 rows: 12 bytes a place in `f64`, one row per lane.
 use crate::simd::gather::gather;
 use crate::simd::numbers::{F32, F64, Real, load, store};
 use crate::simd::prefetch::prefetch;
@@ -8,13 +8,14 @@ use lacuna_engine::{Kind, Scalar};
 use lacuna_formats::{SLICE, Sell};
 use pulp::Simd;
 
-/// Places between what is computed and what is asked for from memory.
+/// Prefetch distance in places.
 const AHEAD: usize = 512;
 
 /// `y[i] ← (A x)[i]` for the rows `start..end`.
 ///
 /// # Safety
-/// `x` must be valid for the columns of `a` and `y` for its rows; the rows must exist and `start` begin a segment.
+/// `x` must be valid for the columns of `a` and `y` for its rows; the rows must exist and `start` must begin
+/// a segment.
 #[inline(always)]
 pub(crate) unsafe fn rows<T: Scalar, S: Simd>(
     simd: S,
@@ -27,7 +28,7 @@ pub(crate) unsafe fn rows<T: Scalar, S: Simd>(
     let (slice_ptr, row_of) = (a.slice_ptr(), a.row_of());
     for s in start / SLICE..end.div_ceil(SLICE) {
         let (first, last) = (slice_ptr[s] as usize * SLICE, slice_ptr[s + 1] as usize * SLICE);
-        // SAFETY: columns of a valid matrix are in range, places that pad it too.
+        // SAFETY: columns of a valid matrix are in range, also those of padding.
         let sums = unsafe { slice(simd, a.col_idx().as_ptr(), a.values().as_ptr(), x, first, last) };
         let lanes = s * SLICE..((s + 1) * SLICE).min(end);
         // SAFETY: rows that exist.
@@ -46,7 +47,7 @@ pub(crate) unsafe fn rows<T: Scalar, S: Simd>(
 /// The sums of the 32 lanes of the slice at the places `first..last`.
 ///
 /// # Safety
-/// The places must exist and `x` be valid for their columns.
+/// The places must exist and `x` must be valid for their columns.
 #[inline(always)]
 pub(crate) unsafe fn slice<T: Scalar, C: Copy + Into<u32>, S: Simd>(
     simd: S,
@@ -71,7 +72,7 @@ pub(crate) unsafe fn slice<T: Scalar, C: Copy + Into<u32>, S: Simd>(
     }
 }
 
-/// Asks for the places `AHEAD` on from one of a slice's 32.
+/// Prefetches the 32 places `AHEAD` places further on.
 #[inline(always)]
 fn ahead<T, C>(col_idx: *const C, values: *const T, at: usize) {
     for line in (0..SLICE * size_of::<T>()).step_by(64) {
@@ -104,12 +105,12 @@ unsafe fn registers<R: Real<S>, S: Simd, C: Copy + Into<u32>, const N: usize, co
         }
     }
     let mut lanes = [R::Number::zeroed(); SLICE];
-    // SAFETY: the registers have as many lanes.
+    // SAFETY: the registers have as many lanes in total.
     unsafe { store::<R, S>(lanes.as_mut_ptr(), &sums) };
     lanes
 }
 
-/// [`slice`] number by number, a few rows at a time.
+/// [`slice`] without vector registers, a few rows at a time.
 #[inline(always)]
 unsafe fn numbers<T: Scalar, C: Copy + Into<u32>>(
     col_idx: *const C,

@@ -1,25 +1,27 @@
-//! `y ← A x` for constant coefficients on a grid: no byte of a matrix, x and y alone.
+//! `y ← A x` for constant coefficients on a grid: no matrix is read, only x.
 use lacuna_engine::{Format, Scalar};
 use lacuna_formats::Stencil;
 use std::sync::Arc;
 
-/// Points whose sums stay in registers, and the same where fewer are left.
+/// Points whose sums stay in registers; `FEW` when fewer than `MANY` are left.
 const MANY: usize = 64;
 const FEW: usize = 16;
 
-/// A stencil as the kernel takes it.
+/// A stencil in the form that the kernel takes.
 pub(crate) struct Lines<T> {
     pub(crate) stencil: Arc<Stencil<T>>,
     size: [usize; 3],
     reach: [[usize; 3]; 2],
-    /// The neighbours on the grid of the lines of each class, see [`Lines::class`].
+    /// The neighbours that lie on the grid, for each class of lines: see [`Lines::class`].
     near: Vec<Vec<Neighbour<T>>>,
-    /// For each step along a line whether it stays on it, point by point from `start` on, the next line behind the last point.
+    /// For each step along a line, whether it stays on the line, point by point starting at `start`; the next
+    /// line follows the last point.
     masks: Vec<Vec<u8>>,
     start: usize,
 }
 
-/// A neighbour: its distance, its step along the line, the mask of that step where it is one, and its coefficient.
+/// A neighbour: its distance, its step along the line, the mask of that step unless it is 0, and its
+/// coefficient.
 #[derive(Clone, Copy)]
 struct Neighbour<T> {
     offset: isize,
@@ -32,7 +34,7 @@ impl<T: Scalar> Lines<T> {
     pub(crate) fn new(stencil: Arc<Stencil<T>>) -> Self {
         let (size, reach) = (stencil.size(), stencil.reach());
         let nx = size[0];
-        // Masks differ where lines end; of long lines the middle is left out.
+        // Masks vary only near the ends of a line; the middle of long lines is omitted.
         let ends = reach[0][0].max(reach[1][0]) + MANY;
         let (start, count) = if nx < 2 * ends { (0, nx + MANY) } else { (nx - ends, 2 * ends) };
         let mut steps: Vec<isize> = stencil.neighbours().iter().map(|to| to[0] as isize).collect();
@@ -50,9 +52,9 @@ impl<T: Scalar> Lines<T> {
         lines
     }
 
-    /// The neighbours on the grid of lines of these classes along y and z.
+    /// The neighbours that lie on the grid, for lines of these classes along y and z.
     fn near_of(&self, classes: [usize; 2], steps: &[isize]) -> Vec<Neighbour<T>> {
-        // A line of the class, where there is one.
+        // A line of the class, if there is one.
         let at = |axis: usize| {
             let (class, low) = (classes[axis - 1], self.reach[0][axis]);
             if class <= low { class } else { (self.size[axis] + low).wrapping_sub(class) }
@@ -68,7 +70,7 @@ impl<T: Scalar> Lines<T> {
         .collect()
     }
 
-    /// What the neighbours of a point depend on along an axis: how near it is to either end.
+    /// The class of a point along an axis, which determines its neighbours: how close it is to either end.
     #[inline(always)]
     fn class(&self, at: usize, axis: usize) -> usize {
         let (low, high, side) = (self.reach[0][axis], self.reach[1][axis], self.size[axis]);
@@ -81,7 +83,8 @@ impl<T: Scalar> Lines<T> {
         }
     }
 
-    /// The neighbours of point `i` but for the ends of its line, and one behind the last point that has the same.
+    /// The neighbours of point `i`, apart from the effect of the ends of its line, and the end of the run of
+    /// points that share them.
     #[inline(always)]
     fn run(&self, i: usize) -> (usize, &[Neighbour<T>]) {
         let ([nx, ny, _], [low, high]) = (self.size, self.reach);
@@ -96,7 +99,7 @@ impl<T: Scalar> Lines<T> {
 /// `y[i] ← (A x)[i]` for the rows `start..end`.
 ///
 /// # Safety
-/// `x` must be valid for the columns of `a` and `y` for its rows, none of which `x` holds; the rows must exist.
+/// `x` must be valid for the columns of `a` and `y` for its rows, without overlap; the rows must exist.
 #[inline(always)]
 pub(crate) unsafe fn rows<T: Scalar>(a: &Lines<T>, x: *const T, y: *mut T, start: usize, end: usize) {
     let (nx, all) = (a.size[0], a.stencil.shape().0 as isize);
@@ -107,9 +110,9 @@ pub(crate) unsafe fn rows<T: Scalar>(a: &Lines<T>, x: *const T, y: *mut T, start
         let ends = [near.first(), near.last()].map(|n| n.map_or(0, |n| n.offset));
         let mut at = i % nx;
         while i < last {
-            // What is read is in `x`, whether it is used or not.
+            // All elements that are read are in `x`, whether used or not.
             let fits = |count: usize| i as isize + ends[0] >= 0 && (i + count) as isize + ends[1] <= all;
-            // SAFETY: as was checked.
+            // SAFETY: checked above.
             let done = unsafe {
                 if last - i >= MANY && fits(MANY) {
                     y.add(i).cast::<[T; MANY]>().write_unaligned(points(a, near, x.add(i), at));
@@ -133,7 +136,7 @@ pub(crate) unsafe fn rows<T: Scalar>(a: &Lines<T>, x: *const T, y: *mut T, start
     }
 }
 
-/// The sums of `W` points; the first is the one that `x` points at, at the place `at` of its line.
+/// The sums of `W` points; `x` points at the first one, which is at position `at` of its line.
 #[inline(always)]
 unsafe fn points<T: Scalar, const W: usize>(
     a: &Lines<T>,
@@ -145,7 +148,8 @@ unsafe fn points<T: Scalar, const W: usize>(
     let within = at >= a.reach[0][0] && at + W + a.reach[1][0] <= a.size[0];
     for n in near {
         let (c, x) = (n.coefficient, x.wrapping_offset(n.offset));
-        // SAFETY: as the caller has checked; masks go on for `MANY` points from every place of a line near its ends.
+        // SAFETY: as the caller has checked; masks extend `MANY` points past every position of a line near
+        // its ends.
         unsafe {
             match n.mask.filter(|_| !within) {
                 None => sums.iter_mut().enumerate().for_each(|(l, sum)| *sum = c.fma(*x.add(l), *sum)),

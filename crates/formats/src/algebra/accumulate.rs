@@ -1,16 +1,16 @@
 //! A sparse sum of sparse rows.
 use lacuna_engine::Scalar;
 
-/// Columns with values, found by column. Whether a column is there already is no branch, since nobody could guess it, and
-/// depends on no other column.
+/// Columns with values, found by column. Whether a column is already present is handled without a branch,
+/// which would be unpredictable, and does not depend on other columns.
 pub(super) struct Accumulator<T> {
-    /// For each column the sum it was last in and where it stands there: `sum << 32 | place`.
+    /// For each column, the last sum that contained it and its position there: `sum << 32 | place`.
     known: Vec<u64>,
-    /// The sum that is being made, from 1 on.
+    /// The number of the current sum, from 1.
     sum: u32,
-    /// As many as there can be and one: behind those in use stands any column.
+    /// One more than the maximum number of columns; the element after those in use holds an arbitrary column.
     columns: Vec<u32>,
-    /// The values of these; that behind those in use is 0.
+    /// The values of these columns; the one after those in use is 0.
     values: Vec<T>,
     len: usize,
 }
@@ -29,7 +29,7 @@ impl<T: Scalar> Accumulator<T> {
         self.len = 0;
         self.values[0] = T::zero();
     }
-    /// In the order they came.
+    /// In insertion order.
     pub(super) fn columns(&self) -> &[u32] {
         &self.columns[..self.len]
     }
@@ -37,12 +37,13 @@ impl<T: Scalar> Accumulator<T> {
     pub(super) fn values(&self) -> &[T] {
         &self.values[..self.len]
     }
-    /// Adds `factor` times a row for each of some terms, and notes where each of the columns stands if `keep` holds.
+    /// Adds `factor` times a row for each of the terms; records the positions of their columns if `keep`
+    /// holds.
     ///
-    /// A loop of its own: among others the compiler keeps its state in memory.
+    /// A separate function: inlined among other loops, the compiler keeps its state in memory.
     ///
     /// # Panics
-    /// Where a column is out of range.
+    /// If a column is out of range.
     #[inline(never)]
     pub(super) fn add<'a>(
         &mut self,
@@ -65,8 +66,8 @@ impl<T: Scalar> Accumulator<T> {
                 let here = last & !0xffff_ffff == sum;
                 let at = if here { last as u32 as usize } else { len };
                 known[column as usize] = sum | at as u64;
-                // SAFETY: `at` is a place of this sum or the next one. A sum has no more places than columns are known, of
-                // which each takes one at most, and both arrays are longer by one.
+                // SAFETY: `at` is a place of this sum or the next free one. A sum has no more places than
+                // there are columns, of which each takes one at most, and both arrays are longer by one.
                 unsafe {
                     *columns.get_unchecked_mut(len) = column;
                     *values.get_unchecked_mut(at) += factor * value;
@@ -81,7 +82,7 @@ impl<T: Scalar> Accumulator<T> {
         self.len = len;
     }
 
-    /// Notes the columns of some rows.
+    /// Records the columns of some rows.
     ///
     /// # Panics
     /// As [`Accumulator::add`].

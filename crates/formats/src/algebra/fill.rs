@@ -1,15 +1,15 @@
-//! A matrix whose rows are written in place, their lengths being known.
+//! A matrix whose rows have known lengths and are written in place.
 use crate::Csr;
 use crate::build::cut::{cut, lengths};
 use crate::storage::csr::{check_sizes, not_finite};
 use lacuna_engine::{Error, Result, Scalar, pages};
 use rayon::prelude::*;
 
-/// Rows that a thread takes at a time.
+/// Rows per task.
 const RUN: usize = 1 << 13;
 
-/// The matrix whose row `i` has `length(i)` entries, which `fill(i, columns, values)` writes by increasing column. Rows are
-/// written in place, by several threads.
+/// The matrix whose row `i` has `length(i)` entries, which `fill(i, columns, values)` writes by increasing
+/// column. Several threads write the rows in place.
 ///
 /// ```
 /// use lacuna_formats::algebra::fill_rows;
@@ -23,8 +23,8 @@ const RUN: usize = 1 << 13;
 /// ```
 ///
 /// # Errors
-/// [`Error::Entry`] for the first row with a column out of range or not above the one before, or a value that is not finite;
-/// [`Error::Structure`] for more entries than 32-bit indices count; [`Error::OutOfMemory`].
+/// [`Error::Entry`] for the first row with a column out of range or not above the one before, or a value that
+/// is not finite; [`Error::Structure`] for too many entries for 32-bit indices; [`Error::OutOfMemory`].
 pub fn fill_rows<T: Scalar>(
     operation: &'static str,
     rows: usize,
@@ -73,7 +73,7 @@ pub fn fill_rows<T: Scalar>(
     }
 }
 
-/// What is wrong with a row.
+/// Describes the error of a row.
 #[cold]
 fn error<T: Scalar>(operation: &str, row: usize, cols: usize, columns: &[u32], values: &[T]) -> Error {
     if let Some(k) = values.iter().position(|v| !v.finite()) {

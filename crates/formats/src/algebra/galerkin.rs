@@ -1,4 +1,4 @@
-//! `C = R A P`, the coarse matrix of Galerkin's method, without `A P` as a matrix.
+//! `C = R A P`, the coarse matrix of a Galerkin method, without storing `A P` as a matrix.
 use super::RowWriter;
 use super::accumulate::Accumulator;
 use super::product::{Sizes, check_factors, check_sizes_of, ranks, refill, sizes};
@@ -14,13 +14,14 @@ use std::sync::Mutex;
 const OPERATION: &str = "Galerkin product";
 /// Rows of a block of `A P`, as a power of two.
 const SHIFT: u32 = 12;
-/// Entries of `R` in a run of its rows.
+/// Entries of `R` in a run of rows.
 const RUN: usize = 1 << 16;
 
-/// `R A P`: an entry is `Σ r_Ii (A P)_iJ` over increasing `i`, where `(A P)_iJ` is a sum over increasing columns of `A`.
+/// `R A P`: an entry is `Σ r_Ii (A P)_iJ` over increasing `i`, where `(A P)_iJ` is a sum over increasing
+/// columns of `A`.
 ///
-/// * Cost: one pass over the products of entries of `A P` and of `R (A P)`. Memory while it runs: those rows of `A P` that
-///   some rows of `R` need, and a number for each column of `P` on each thread.
+/// * Cost: one pass over the products of entries of `A P` and of `R (A P)`. Working memory: the rows of `A P`
+///   that the current rows of `R` need, and one number per column of `P` on each thread.
 ///
 /// # Errors
 /// As [`super::product`].
@@ -30,22 +31,22 @@ pub fn galerkin<T: Scalar>(r: &Csr<T>, a: &Csr<T>, p: &Csr<T>) -> Result<Csr<T>>
     })(r, a, p)
 }
 
-/// Patterns and orders of a Galerkin product, for new values on the patterns of its factors.
+/// Patterns and summation order of a Galerkin product, for new values on the same patterns.
 pub struct GalerkinPlan {
-    /// Of the factors and the product.
+    /// Sizes of the factors and the product.
     sizes: [Sizes; 4],
     blocks: Vec<Layout>,
     runs: Vec<(Range<usize>, Slots)>,
 }
 
-/// The rows of a block of `A P`: where each starts, and where products go.
+/// The layout of a block of `A P`: the start of each row, and the destinations of products.
 struct Layout {
     rows: Range<usize>,
     starts: Vec<u32>,
     slots: Slots,
 }
 
-/// A block of `A P`: where its rows start, their columns and values; empty until it is made.
+/// A block of `A P`: the starts of its rows, their columns and values; empty until it is computed.
 struct Block<T> {
     starts: Vec<u32>,
     columns: Vec<u32>,
@@ -59,7 +60,7 @@ impl<T> Default for Block<T> {
 }
 
 impl<T> Block<T> {
-    /// A row of the matrix that is in the block.
+    /// A row of the matrix within the block.
     #[inline(always)]
     fn row(&self, i: usize) -> (&[u32], &[T]) {
         let k = i & ((1 << SHIFT) - 1);
@@ -69,7 +70,7 @@ impl<T> Block<T> {
 }
 
 impl GalerkinPlan {
-    /// `R A P` with its plan, which takes two bytes for every product of two entries.
+    /// `R A P` with its plan, which takes two bytes per product of two entries.
     ///
     /// # Errors
     /// As [`galerkin`].
@@ -79,7 +80,8 @@ impl GalerkinPlan {
         })(r, a, p)
     }
 
-    /// `C ← R A P` for factors on the patterns of the plan; `C` is the product of the plan, whose values are replaced.
+    /// `C ← R A P` for factors with the patterns of the plan; `C` is the product of the plan, whose values
+    /// are replaced.
     ///
     /// # Errors
     /// As [`super::ProductPlan::multiply`].
@@ -124,7 +126,7 @@ impl GalerkinPlan {
     }
 }
 
-/// Makes a block of `A P`, and its slots where they are asked for.
+/// Computes a block of `A P`, and its slots if requested.
 fn fill_block<T: Scalar>(
     row: &mut Accumulator<T>,
     made: &mut Block<T>,
@@ -148,7 +150,7 @@ fn fill_block<T: Scalar>(
     keep.then(|| Slots::new(slots, longest))
 }
 
-/// Rows cut into runs of about [`RUN`] entries.
+/// Rows split into runs of about [`RUN`] entries.
 fn runs<T: Scalar>(r: &Csr<T>) -> Vec<Range<usize>> {
     let (mut runs, mut start) = (Vec::new(), 0);
     for i in 0..r.rows() {
@@ -161,7 +163,7 @@ fn runs<T: Scalar>(r: &Csr<T>) -> Vec<Range<usize>> {
     runs
 }
 
-/// The blocks that the rows of a run take from.
+/// The blocks that the rows of a run use.
 fn blocks_of<T: Scalar>(r: &Csr<T>, run: &Range<usize>) -> Range<usize> {
     let block = |column: Option<&u32>| column.map(|&k| k as usize >> SHIFT);
     let first = run.clone().filter_map(|i| block(r.row_slices(i).0.first())).min();
@@ -169,8 +171,9 @@ fn blocks_of<T: Scalar>(r: &Csr<T>, run: &Range<usize>) -> Range<usize> {
     first.zip(last).map_or(0..0, |(first, last)| first..last + 1)
 }
 
-/// Goes through the rows of `R` some runs at a time. The blocks of `A P` that these need are made before them, and given up
-/// behind the last run that does: on matrices whose rows lie near their neighbours few are there at a time.
+/// Processes the rows of `R` several runs at a time. The blocks of `A P` that these need are computed before
+/// them, and freed after the last run that uses them: on matrices whose rows couple close neighbours, few
+/// blocks are in memory at a time.
 fn planned<T: Scalar>(r: &Csr<T>, a: &Csr<T>, p: &Csr<T>, keep: bool) -> Result<(GalerkinPlan, Csr<T>)> {
     check_factors(OPERATION, r, a)?;
     check_factors(OPERATION, a, p)?;
@@ -230,7 +233,7 @@ fn planned<T: Scalar>(r: &Csr<T>, a: &Csr<T>, p: &Csr<T>, keep: bool) -> Result<
         }
     }
     let c = joined(OPERATION, r.rows(), p.cols(), rows)?;
-    // Rows of `A P` that `R` does not take are in no layout.
+    // Rows of `A P` that `R` does not use are in no layout.
     let empty = |(block, layout): (usize, Option<Layout>)| {
         layout.unwrap_or_else(|| Layout {
             rows: block..block,

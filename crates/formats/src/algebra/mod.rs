@@ -1,9 +1,10 @@
-//! Sparse algebra on the host: products, Galerkin products, transposes, and plans of them for new values.
+//! Sparse algebra on the host: products, Galerkin products, transposes, and plans to repeat them with new
+//! values.
 //!
-//! The order of every sum belongs to the operands, not to the threads: an entry `(i, j)` of a product is
-//! `Σ a_ik b_kj` over increasing `k`, each product rounded once and each sum once, so that any number of threads gives the
-//! same bits. A plan keeps the pattern of a result and where each product of two entries goes in it; with new values on the
-//! same patterns a result then takes one pass over the operands.
+//! The order of every sum depends on the operands, not on the threads: an entry `(i, j)` of a product is
+//! `Σ a_ik b_kj` over increasing `k`, each product and each sum rounded once, so that any number of threads
+//! gives the same bits. A plan keeps the pattern of a result and the destination of each product of two
+//! entries; recomputing the result for new values on the same patterns then takes one pass over the operands.
 mod accumulate;
 mod fill;
 mod galerkin;

@@ -10,13 +10,13 @@ use rayon::prelude::*;
 use std::ops::Range;
 
 const OPERATION: &str = "sparse product";
-/// Products of entries in a run of rows, about.
+/// Approximate number of products of entries in a run of rows.
 const RUN: usize = 1 << 20;
 
-/// `A B`. Where terms cancel a zero stays stored.
+/// `A B`. Entries that cancel to zero stay stored.
 ///
-/// * Cost: two passes over the products of entries, one to count the entries of the result. Memory: the result, and a
-///   number for each column of `B` on each thread.
+/// * Cost: two passes over the products of entries, one of them to count the entries of the result. Memory:
+///   the result, and one number per column of `B` on each thread.
 ///
 /// ```
 /// use lacuna_formats::{Spec, algebra::product};
@@ -27,21 +27,21 @@ const RUN: usize = 1 << 20;
 /// ```
 ///
 /// # Errors
-/// [`Error::Shape`] unless `A` has as many columns as `B` has rows, [`Error::Entry`] where a sum is not finite,
-/// [`Error::Structure`] where the result has more entries than 32-bit indices count, [`Error::OutOfMemory`].
+/// [`Error::Shape`] unless `A` has as many columns as `B` has rows, [`Error::Entry`] if a sum is not finite,
+/// [`Error::Structure`] if the result has too many entries for 32-bit indices, [`Error::OutOfMemory`].
 pub fn product<T: Scalar>(a: &Csr<T>, b: &Csr<T>) -> Result<Csr<T>> {
     compiled_here!(T, |a: &Csr<T>, b: &Csr<T>| -> Result<Csr<T>> { Ok(planned(a, b, false)?.0) })(a, b)
 }
 
-/// Pattern and order of a product for new values on the patterns of its factors.
+/// Pattern and summation order of a product, for new values on the same patterns.
 pub struct ProductPlan {
-    /// Of the factors and the product.
+    /// Sizes of the factors and the product.
     sizes: [Sizes; 3],
     runs: Runs,
 }
 
 impl ProductPlan {
-    /// `A B` with its plan, which takes two bytes for every product of two entries.
+    /// `A B` with its plan, which takes two bytes per product of two entries.
     ///
     /// # Errors
     /// As [`product`].
@@ -52,11 +52,12 @@ impl ProductPlan {
         })(a, b)
     }
 
-    /// `C ← A B` for `A` and `B` on the patterns of the plan; `C` is the product of the plan, whose values are replaced.
+    /// `C ← A B` for `A` and `B` with the patterns of the plan; `C` is the product of the plan, whose values
+    /// are replaced.
     ///
     /// # Errors
-    /// [`Error::Structure`] where a factor or `C` has other sizes than those of the plan; [`Error::Entry`] where a sum is not
-    /// finite, and `C` is then of no use.
+    /// [`Error::Structure`] if a factor or `C` differs in size from the plan; [`Error::Entry`] if a sum is
+    /// not finite, in which case the values of `C` are unusable.
     pub fn multiply<T: Scalar>(&self, a: &Csr<T>, b: &Csr<T>, c: &mut Csr<T>) -> Result<()> {
         compiled_here!(T, |plan: &ProductPlan, a: &Csr<T>, b: &Csr<T>, c: &mut Csr<T>| -> Result<()> {
             check_sizes_of(OPERATION, &plan.sizes, &[sizes(a), sizes(b), sizes(c)])?;
@@ -103,7 +104,7 @@ pub(super) fn check_factors<T: Scalar>(operation: &str, a: &Csr<T>, b: &Csr<T>) 
     Err(Error::Shape { operation: operation.into(), expected, got: (b.rows(), b.cols()) })
 }
 
-/// The values of the rows of a run, one row after the other, all zero.
+/// The values of a run of rows, initially zero.
 pub(super) struct RowsMut<'a, T> {
     rows: Range<usize>,
     row_ptr: &'a [u32],
@@ -122,7 +123,8 @@ impl<'a, T> Iterator for RowsMut<'a, T> {
     }
 }
 
-/// Replaces the values of a matrix by what `fill` adds up in its rows, for each run with what is kept for it.
+/// Replaces the values of a matrix by the sums that `fill` accumulates in its rows, for each run with the
+/// data kept for it.
 pub(super) fn refill<T: Scalar, K: Sync>(
     operation: &str,
     c: &mut Csr<T>,
@@ -151,7 +153,7 @@ pub(super) fn refill<T: Scalar, K: Sync>(
     }
 }
 
-/// Rows cut into runs of about [`RUN`] products each.
+/// Rows split into runs of about [`RUN`] products each.
 fn runs<T: Scalar>(a: &Csr<T>, b: &Csr<T>) -> Vec<Range<usize>> {
     let (mut runs, mut start, mut work) = (Vec::new(), 0, 0);
     for i in 0..a.rows() {
@@ -168,7 +170,7 @@ fn runs<T: Scalar>(a: &Csr<T>, b: &Csr<T>) -> Vec<Range<usize>> {
 /// Runs of rows, each with its slots.
 type Runs = Vec<(Range<usize>, Slots)>;
 
-/// `A B`, and the slots of each run of rows where they are asked for.
+/// `A B`, and the slots of each run of rows if requested.
 fn planned<T: Scalar>(a: &Csr<T>, b: &Csr<T>, keep: bool) -> Result<(Csr<T>, Runs)> {
     check_factors(OPERATION, a, b)?;
     let (rows, cols) = (a.rows(), b.cols());
@@ -231,13 +233,13 @@ fn planned<T: Scalar>(a: &Csr<T>, b: &Csr<T>, keep: bool) -> Result<(Csr<T>, Run
 /// The columns and the values of a run of rows.
 type Task<'a, T> = ((Range<usize>, &'a mut [u32]), (Range<usize>, &'a mut [T]));
 
-/// Where each place of a row comes to stand in an order of [`sort_order`].
+/// The position of each place of a row in an order of [`sort_order`].
 pub(super) fn ranks(order: &[u64], rank: &mut Vec<u32>) {
     rank.resize(order.len(), 0);
     order.iter().zip(0..).for_each(|(key, k)| rank[*key as u32 as usize] = k);
 }
 
-/// An array cut into the parts of the runs.
+/// Splits an array into the parts of the runs.
 fn split<'a, T>(
     runs: &[Range<usize>],
     array: &'a mut [T],

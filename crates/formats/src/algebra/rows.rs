@@ -1,4 +1,4 @@
-//! A matrix written row by row, several runs of rows at once.
+//! A matrix written row by row, several runs of rows concurrently.
 use super::workers::shared;
 use crate::Csr;
 use crate::storage::csr::{check_sizes, not_finite};
@@ -6,7 +6,7 @@ use lacuna_engine::{Error, Result, Scalar, pages};
 use rayon::prelude::*;
 use std::ops::Range;
 
-/// Receives the rows of a run, one after the other.
+/// Receives the rows of a run, in order.
 pub struct RowWriter<T> {
     operation: &'static str,
     first_row: usize,
@@ -32,14 +32,14 @@ impl<T: Scalar> RowWriter<T> {
         }
     }
 
-    /// Room for so many entries more.
+    /// Reserves space for more entries.
     pub fn reserve(&mut self, entries: usize) {
         self.columns.reserve(entries);
         self.values.reserve(entries);
     }
 
-    /// Ends a row that has these entries, in any order of columns, none of them repeated. A column out of range, a
-    /// repeated one or a value that is not finite is an error of [`build_rows`].
+    /// Appends a row with these entries, in any order of columns, without repetition. A column that is out of
+    /// range or repeated, or a value that is not finite, is an error of [`build_rows`].
     pub fn row(&mut self, columns: &[u32], values: &[T]) {
         let start = self.columns.len();
         if columns.windows(2).all(|w| w[0] < w[1]) {
@@ -59,7 +59,7 @@ impl<T: Scalar> RowWriter<T> {
         self.ends.push(self.columns.len() as u32);
     }
 
-    /// What is wrong with the row that begins at an entry.
+    /// Describes the error of the row that begins at an entry.
     #[cold]
     fn wrong(&self, start: usize) -> Error {
         let (row, operation) = (self.first_row + self.ends.len(), self.operation);
@@ -77,15 +77,15 @@ impl<T: Scalar> RowWriter<T> {
     }
 }
 
-/// `columns` by increasing column, each with where it stands: `column << 32 | place`.
+/// `columns` by increasing column, each with its original position: `column << 32 | place`.
 pub(super) fn sort_order(columns: &[u32], order: &mut Vec<u64>) {
     order.clear();
     order.extend(columns.iter().zip(0u64..).map(|(&c, k)| u64::from(c) << 32 | k));
     order.sort_unstable();
 }
 
-/// The matrix whose rows `fill` writes, for each of the given runs of rows on some thread. The runs follow one another and
-/// cover all rows; `fill` ends each row of its run with [`RowWriter::row`].
+/// The matrix whose rows `fill` writes, each of the given runs of rows on some thread. The runs are
+/// consecutive and cover all rows; `fill` ends each row of its run with [`RowWriter::row`].
 ///
 /// ```
 /// use lacuna_formats::algebra::build_rows;
@@ -100,7 +100,7 @@ pub(super) fn sort_order(columns: &[u32], order: &mut Vec<u64>) {
 ///
 /// # Errors
 /// [`Error::Entry`] for the first row with a column out of range or repeated or a value that is not finite;
-/// [`Error::Structure`] where runs or rows do not fit, or there are more entries than 32-bit indices count;
+/// [`Error::Structure`] if runs and rows do not match, or there are too many entries for 32-bit indices;
 /// [`Error::OutOfMemory`].
 pub fn build_rows<T: Scalar>(
     operation: &'static str,
@@ -112,7 +112,7 @@ pub fn build_rows<T: Scalar>(
     build_rows_with(operation, rows, cols, runs, || (), |(), run, out| fill(run, out))
 }
 
-/// [`build_rows`] with memory for each thread, which `init` makes.
+/// [`build_rows`] with working memory for each thread, created by `init`.
 pub fn build_rows_with<T: Scalar, M>(
     operation: &'static str,
     rows: usize,
@@ -129,7 +129,7 @@ pub fn build_rows_with<T: Scalar, M>(
     joined(operation, rows, cols, written(operation, cols, runs, init, fill)?)
 }
 
-/// The rows of some runs, each by `fill` on some thread.
+/// The rows of some runs, each written by `fill` on some thread.
 pub(super) fn written<T: Scalar, M>(
     operation: &'static str,
     cols: usize,
@@ -153,7 +153,7 @@ pub(super) fn written<T: Scalar, M>(
     shared(runs, init, write).into_iter().collect()
 }
 
-/// The matrix of runs of rows that follow one another.
+/// Joins consecutive runs of rows into a matrix.
 pub(super) fn joined<T: Scalar>(
     operation: &'static str,
     rows: usize,

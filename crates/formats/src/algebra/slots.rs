@@ -1,7 +1,7 @@
-//! Where each product of two entries goes in a row of the result.
+//! The destination of each product of two entries in a row of the result.
 use lacuna_engine::Scalar;
 
-/// Places in rows: in two bytes where no row is longer than they count.
+/// Places in rows, in two bytes if all rows are short enough.
 pub(super) enum Slots {
     Short(Vec<u16>),
     Long(Vec<u32>),
@@ -21,7 +21,7 @@ impl Slots {
             Slots::Long(places) => size_of_val(&places[..]),
         }
     }
-    /// Takes them one after the other.
+    /// Reads them in order.
     pub(super) fn reader(&self) -> Reader<'_> {
         match self {
             Slots::Short(places) => Reader::Short(places),
@@ -30,14 +30,14 @@ impl Slots {
     }
 }
 
-/// What is left of some slots.
+/// The remaining slots.
 pub(super) enum Reader<'a> {
     Short(&'a [u16]),
     Long(&'a [u32]),
 }
 
 impl Reader<'_> {
-    /// Adds `factor` times each value to the sum in the slot that is next.
+    /// Adds `factor` times each value to the sum in the next slot.
     #[inline(always)]
     pub(super) fn scatter<T: Scalar>(&mut self, factor: T, values: &[T], sums: &mut [T]) {
         match self {

@@ -1,4 +1,4 @@
-//! Transposes with a map of the entries.
+//! Transposes with a map of their entries.
 use crate::Csr;
 use lacuna_engine::{Error, Result, Scalar, compiled_here, pages};
 use rayon::prelude::*;
@@ -6,10 +6,10 @@ use std::ops::Range;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
 const OPERATION: &str = "sparse transpose";
-/// Entries that a thread moves at a time.
+/// Entries moved per task.
 const GRAIN: usize = 1 << 14;
 
-/// The pattern of a transpose, and the entry that each of its entries comes from.
+/// The pattern of a transpose, and the source of each of its entries.
 pub struct TransposePlan {
     rows: usize,
     cols: usize,
@@ -21,8 +21,8 @@ pub struct TransposePlan {
 impl TransposePlan {
     /// The plan for the pattern of `a`.
     ///
-    /// * Cost: two passes over the columns of `a`. Memory: the pattern and a number for each entry; while it is made, a number
-    ///   for each column on each thread.
+    /// * Cost: two passes over the columns of `a`. Memory: the pattern and one number per entry; during
+    ///   construction, one number per column on each thread.
     ///
     /// # Errors
     /// [`Error::OutOfMemory`].
@@ -30,7 +30,7 @@ impl TransposePlan {
         compiled_here!(T, |a: &Csr<T>| -> Result<TransposePlan> {
             let (rows, cols) = (a.cols(), a.rows());
             let runs = runs(a);
-            // How many entries each run has in each column, then where the first of them goes.
+            // The number of entries of each run in each column, then the destination of the first one.
             let mut starts: Vec<Vec<u32>> = runs
                 .par_iter()
                 .map(|run| {
@@ -47,7 +47,7 @@ impl TransposePlan {
                 }
                 *start = next;
             }
-            // Each place is written once; atomics say so to the compiler and cost nothing.
+            // Each place is written once; atomics express that to the compiler at no cost.
             let [col_idx, from] = [(); 2].map(|()| pages::zeroed::<u32>(OPERATION, a.nnz()));
             let (mut col_idx, mut from) = (col_idx?, from?);
             let (columns, sources) = (as_atomics(&mut col_idx), as_atomics(&mut from));
@@ -65,17 +65,17 @@ impl TransposePlan {
         })(a)
     }
 
-    /// The transpose of a matrix on the pattern of the plan.
+    /// The transpose of a matrix with the pattern of the plan.
     ///
     /// # Errors
-    /// [`Error::Structure`] for a matrix of other sizes, [`Error::OutOfMemory`].
+    /// [`Error::Structure`] for a matrix of a different size, [`Error::OutOfMemory`].
     pub fn transpose<T: Scalar>(&self, a: &Csr<T>) -> Result<Csr<T>> {
         compiled_here!(T, |plan: &TransposePlan, a: &Csr<T>| -> Result<Csr<T>> { plan.turned(a, |v| v) })(
             self, a,
         )
     }
 
-    /// The conjugate transpose of a matrix on the pattern of the plan.
+    /// The conjugate transpose of a matrix with the pattern of the plan.
     ///
     /// # Errors
     /// As [`TransposePlan::transpose`].
@@ -85,7 +85,7 @@ impl TransposePlan {
         )
     }
 
-    /// For each entry of the transpose, the entry of the matrix that it comes from.
+    /// For each entry of the transpose, the index of its source in the matrix.
     pub fn from(&self) -> &[u32] {
         &self.from
     }
@@ -116,7 +116,8 @@ fn entries<T: Scalar>(a: &Csr<T>, rows: &Range<usize>) -> Range<usize> {
     a.row_ptr()[rows.start] as usize..a.row_ptr()[rows.end] as usize
 }
 
-/// One run of rows for each thread, since each counts all columns; the result does not depend on how many there are.
+/// One run of rows per thread, since each run counts all columns; the result does not depend on the number of
+/// runs.
 fn runs<T: Scalar>(a: &Csr<T>) -> Vec<Range<usize>> {
     let wanted = rayon::current_num_threads().min(a.nnz() / GRAIN).max(1);
     let mut starts: Vec<usize> = (0..wanted)
@@ -129,7 +130,7 @@ fn runs<T: Scalar>(a: &Csr<T>) -> Vec<Range<usize>> {
 
 /// The numbers as atomics.
 fn as_atomics(numbers: &mut [u32]) -> &[AtomicU32] {
-    // SAFETY: an `AtomicU32` has the size, alignment and bit validity of a `u32`, and for the life of the result nobody
-    // else can name the numbers.
+    // SAFETY: an `AtomicU32` has the size, alignment and bit validity of a `u32`, and the exclusive borrow
+    // lasts as long as the result.
     unsafe { &*(std::ptr::from_mut(numbers) as *const [AtomicU32]) }
 }

@@ -1,11 +1,11 @@
-//! Tasks shared among threads, each thread with memory of its own.
+//! Tasks shared among threads, each with its own working memory.
 use rayon::prelude::*;
 use std::ops::{Deref, DerefMut};
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::{Mutex, PoisonError};
 
-/// What `work` makes of each task, in the order of the tasks. Each thread takes the next one with what `init` made for it:
-/// once, where rayon's own `map_init` makes it for every few tasks.
+/// The results of `work` for each task, in task order. Each thread repeatedly takes the next task, with the
+/// memory that `init` created for it once; rayon's own `map_init` creates it again for every few tasks.
 pub(super) fn shared<I: Send, R: Send, M>(
     tasks: Vec<I>,
     init: impl Fn() -> M + Sync,
@@ -33,18 +33,18 @@ pub(super) fn shared<I: Send, R: Send, M>(
     all.into_iter().map(|(_, result)| result).collect()
 }
 
-/// Runs `work` on so many threads. Not generic, so that a parallel region is compiled once.
+/// Runs `work` on `threads` threads. Not generic, so that a parallel region is compiled once.
 fn on_threads(threads: usize, work: &(dyn Fn() + Sync)) {
     (0..threads).into_par_iter().with_max_len(1).for_each(|_| work());
 }
 
-/// Memory that threads leave to those that come after them.
+/// Working memory that threads return for reuse by later ones.
 pub(super) struct Pool<M, F> {
     free: Mutex<Vec<M>>,
     make: F,
 }
 
-/// Memory of a [`Pool`], until it is dropped.
+/// Memory borrowed from a [`Pool`] until it is dropped.
 pub(super) struct Lent<'a, M> {
     memory: Option<M>,
     free: &'a Mutex<Vec<M>>,

@@ -1,8 +1,8 @@
-//! Entries in any order to compressed sparse rows, in parallel.
+//! Converts entries in any order to compressed sparse rows, in parallel.
 //!
-//! Entries that come sorted are copied to their places. Others go through a stable counting sort in two steps:
-//! each part is sorted into *buckets* of consecutive rows, small enough that a bucket then fits a core's cache,
-//! where its entries are placed row by row. Only rows whose columns are still out of order are sorted.
+//! Sorted entries are copied to their places. Others go through a stable counting sort in two steps: each
+//! part is sorted into *buckets* of consecutive rows, small enough to fit in a core's cache, in which the
+//! entries are then placed row by row. Only rows whose columns are still out of order are sorted.
 use crate::Csr;
 use crate::storage::csr::{check_sizes, not_finite};
 use lacuna_engine::pages::zeroed;
@@ -13,19 +13,19 @@ use std::borrow::Cow;
 /// Row, column, value.
 pub(crate) type Entry<T> = (u32, u32, T);
 
-/// Entries one task starts from; memory of its own is freed as soon as it was read.
+/// Entries of one task; owned memory is freed as soon as it has been read.
 pub(crate) type Piece<'a, T> = Cow<'a, [Entry<T>]>;
 
-/// Entries a bucket has on average: 16 bytes each, half of a second-level cache.
+/// Average number of entries of a bucket: 16 bytes each, half of a second-level cache.
 const BUCKET: usize = 1 << 15;
-/// Buckets at most: as many streams as can be written at once without a miss in the TLB for each entry.
+/// Maximum number of buckets: as many streams as can be written at once without a TLB miss per entry.
 const MAX_BUCKETS: usize = 1024;
-/// Entries of one task of the first step at most.
+/// Maximum number of entries of one task of the first step.
 const PIECE: usize = 1 << 20;
-/// Rows up to this length are sorted by insertion.
+/// Maximum length of rows sorted by insertion.
 const SHORT: usize = 24;
 
-/// The matrix of `entries`, repeated ones summed in the order they come in. All must lie inside the matrix.
+/// The matrix of `entries`; repeated ones are summed in input order. All must lie inside the matrix.
 pub(crate) fn assemble<T: Scalar>(
     operation: &str,
     rows: usize,
@@ -49,12 +49,12 @@ pub(crate) fn assemble<T: Scalar>(
     })(operation, rows, cols, pieces)
 }
 
-/// `entries` in pieces for [`assemble`].
+/// Splits `entries` into pieces for [`assemble`].
 pub(crate) fn pieces<T: Scalar>(entries: &[Entry<T>]) -> impl Iterator<Item = Piece<'_, T>> {
     entries.chunks(PIECE).map(Cow::Borrowed)
 }
 
-/// Whether all entries come by strictly increasing row and column.
+/// Whether all entries are in strictly increasing order of row and column.
 fn in_order<T: Scalar>(pieces: &[Piece<'_, T>]) -> bool {
     let key = |e: &Entry<T>| (e.0, e.1);
     let borders = pieces.windows(2).all(|w| match (w[0].last(), w[1].first()) {
@@ -64,7 +64,7 @@ fn in_order<T: Scalar>(pieces: &[Piece<'_, T>]) -> bool {
     borders && pieces.par_iter().all(|p| p.windows(2).all(|w| key(&w[0]) < key(&w[1])))
 }
 
-/// The matrix of entries that come sorted, none repeated.
+/// The matrix of sorted entries without repetition.
 fn copied<T: Scalar>(
     operation: &str,
     rows: usize,
@@ -76,7 +76,8 @@ fn copied<T: Scalar>(
     let mut col_idx: Vec<u32> = zeroed(operation, total)?;
     let mut values: Vec<T> = zeroed(operation, total)?;
     {
-        // A piece writes the starts of the rows after the last one of the piece before, up to its own last one.
+        // A piece writes the starts of the rows after the last one of the previous piece, up to its own last
+        // row.
         let (mut starts, mut columns, mut numbers) = (&mut row_ptr[..], &mut col_idx[..], &mut values[..]);
         let (mut next_row, mut offset) = (0, 0);
         let mut tasks = Vec::with_capacity(pieces.len());
@@ -105,8 +106,8 @@ fn copied<T: Scalar>(
     Ok(Csr::assembled(rows, cols, row_ptr, col_idx, values))
 }
 
-/// Copies sorted entries to their places, the first of them at `offset`, and notes where each row from `first_row` on
-/// starts. The first entry that is not finite, if there is one.
+/// Copies sorted entries to their places, the first one at `offset`, and records the start of each row from
+/// `first_row` on. Returns the first entry that is not finite, if there is one.
 fn copy<T: Scalar>(
     piece: &[Entry<T>],
     first_row: usize,
@@ -130,7 +131,7 @@ fn copy<T: Scalar>(
     wrong
 }
 
-/// A piece sorted into buckets, with where each bucket starts and the last one ends.
+/// A piece sorted into buckets, with the start of each bucket and the end of the last.
 struct Bucketed<'a, T: Clone> {
     entries: Piece<'a, T>,
     starts: Vec<u32>,
@@ -175,7 +176,7 @@ fn sorted<T: Scalar>(
     drop(pieces);
     let kept = kept.into_iter().collect::<Result<Vec<usize>>>()?;
 
-    // Sums left gaps at the ends of their buckets.
+    // Sums of repeated entries left gaps at the ends of their buckets.
     let (mut from, mut to) = (0, 0);
     for (&size, &kept) in sizes.iter().zip(&kept) {
         if from != to {
@@ -194,7 +195,7 @@ fn sorted<T: Scalar>(
     Ok(Csr::assembled(rows, cols, row_ptr, col_idx, values))
 }
 
-/// The entries by bucket `row >> shift`, those of a bucket in the order they had.
+/// The entries by bucket `row >> shift`, in their original order within a bucket.
 fn bucketed<T: Scalar>(piece: Piece<'_, T>, shift: u32, buckets: usize) -> Bucketed<'_, T> {
     let bucket = |e: &Entry<T>| (e.0 >> shift) as usize;
     let mut starts = vec![0u32; buckets + 1];
@@ -220,7 +221,7 @@ fn bucketed<T: Scalar>(piece: Piece<'_, T>, shift: u32, buckets: usize) -> Bucke
     Bucketed { entries: Cow::Owned(entries), starts }
 }
 
-/// Where the rows of one bucket go.
+/// The destination of the rows of one bucket.
 struct Target<'a, T> {
     first_row: usize,
     lengths: &'a mut [u32],
@@ -229,7 +230,7 @@ struct Target<'a, T> {
 }
 
 impl<T: Scalar> Target<'_, T> {
-    /// Places the entries, sums repeated ones, and says how many are left at the front.
+    /// Places the entries, sums repeated ones, and returns how many remain at the front.
     fn fill<'e>(
         self,
         operation: &str,
@@ -274,7 +275,7 @@ impl<T: Scalar> Target<'_, T> {
     }
 }
 
-/// Sorts a row by column, sums repeated columns in the order they have, and says how many are left.
+/// Sorts a row by column, sums repeated columns in their order, and returns how many remain.
 fn sort_row<T: Scalar>(columns: &mut [u32], values: &mut [T], scratch: &mut Vec<(u32, T)>) -> usize {
     if columns.len() <= SHORT {
         for k in 1..columns.len() {

@@ -1,4 +1,4 @@
-//! Compressed rows in arrays of somebody else's, and what is checked of such arrays.
+//! Compressed rows in borrowed arrays, and the checks of such arrays.
 use crate::Csr;
 use crate::storage::csr::{check_finite, check_sizes};
 use lacuna_engine::{Error, Result, Scalar};
@@ -7,12 +7,12 @@ use std::fmt::Display;
 use std::ops::Range;
 use std::sync::Arc;
 
-/// Elements a thread takes at least.
+/// Minimum number of elements per thread.
 const GRAIN: usize = 8192;
 
-/// A sparse matrix in compressed rows whose arrays belong to somebody else: three slices, valid as those of a [`Csr`] are.
+/// A sparse matrix in compressed rows with borrowed arrays: three slices, valid as those of a [`Csr`] are.
 ///
-/// [`CsrRef::to_csr`], or a system that is made of it, copies the arrays once.
+/// [`CsrRef::to_csr`], and a system created from it, copy the arrays once.
 ///
 /// ```
 /// use lacuna_formats::CsrRef;
@@ -32,7 +32,8 @@ pub struct CsrRef<'a, T> {
 }
 
 impl<'a, T: Scalar> CsrRef<'a, T> {
-    /// The matrix whose row `i` has its columns and values at `row_ptr[i]..row_ptr[i + 1]` of `col_idx` and `values`.
+    /// The matrix whose row `i` has its columns and values at `row_ptr[i]..row_ptr[i + 1]` of `col_idx` and
+    /// `values`.
     ///
     /// # Errors
     /// As [`Csr::new`].
@@ -47,10 +48,10 @@ impl<'a, T: Scalar> CsrRef<'a, T> {
         Ok(CsrRef { rows, cols, row_ptr, col_idx, values })
     }
 
-    /// The same without looking at the arrays.
+    /// The same without checking the arrays.
     ///
     /// # Safety
-    /// [`CsrRef::new`] must take these arguments: kernels read vectors at the columns without a check.
+    /// [`CsrRef::new`] must accept these arguments: kernels read vectors at the columns without a check.
     pub unsafe fn new_unchecked(
         rows: usize,
         cols: usize,
@@ -73,7 +74,7 @@ impl<'a, T: Scalar> CsrRef<'a, T> {
     pub fn nnz(self) -> usize {
         self.values.len()
     }
-    /// Where each row starts, and where the last one ends.
+    /// The start of each row, and the end of the last.
     pub fn row_ptr(self) -> &'a [u32] {
         self.row_ptr
     }
@@ -85,7 +86,7 @@ impl<'a, T: Scalar> CsrRef<'a, T> {
     pub fn values(self) -> &'a [T] {
         self.values
     }
-    /// A matrix with arrays of its own.
+    /// A matrix with its own arrays.
     pub fn to_csr(self) -> Csr<T> {
         let (row_ptr, col_idx) = (self.row_ptr.to_vec(), self.col_idx.to_vec());
         Csr::assembled(self.rows, self.cols, row_ptr, col_idx, self.values.to_vec())
@@ -120,7 +121,7 @@ impl<T: Scalar> Csr<T> {
         }
     }
 
-    /// [`Csr::new`] of indices of any integer type, such as `usize` or `i32`, which are copied.
+    /// [`Csr::new`] for indices of any integer type, such as `usize` or `i32`, which are copied.
     ///
     /// ```
     /// use lacuna_formats::Csr;
@@ -133,7 +134,7 @@ impl<T: Scalar> Csr<T> {
     /// ```
     ///
     /// # Errors
-    /// As [`Csr::new`]; [`Error::Structure`] for an index that is negative or more than 32 bits hold.
+    /// As [`Csr::new`]; [`Error::Structure`] for an index that is negative or does not fit in 32 bits.
     pub fn from_indices<P, J>(
         rows: usize,
         cols: usize,
@@ -167,7 +168,7 @@ where
     })
 }
 
-/// Fails unless the arrays are those of a matrix.
+/// Fails unless the arrays form a valid matrix.
 pub(crate) fn check<T: Scalar>(
     operation: &str,
     rows: usize,
@@ -202,7 +203,7 @@ pub(crate) fn check<T: Scalar>(
     }
 }
 
-/// What is wrong with a row.
+/// Describes the error of a row.
 fn wrong_row(operation: &str, row: usize, cols: usize, col_idx: &[u32], range: Range<usize>) -> Error {
     let columns = &col_idx[range];
     let (column, message) = match columns.iter().find(|&&c| c as usize >= cols) {

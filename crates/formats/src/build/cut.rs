@@ -1,6 +1,6 @@
-//! Arrays that tasks fill side by side.
+//! Arrays split among tasks.
 
-/// The beginning of an array in parts of these lengths, one after the other.
+/// The beginning of an array split into consecutive parts of these lengths.
 pub(crate) fn cut<T>(array: &mut [T], lengths: impl IntoIterator<Item = usize>) -> Vec<&mut [T]> {
     let lengths = lengths.into_iter();
     let mut parts = Vec::with_capacity(lengths.size_hint().0);
@@ -13,7 +13,7 @@ pub(crate) fn cut<T>(array: &mut [T], lengths: impl IntoIterator<Item = usize>) 
     parts
 }
 
-/// The lengths between the ends of lists.
+/// The lengths of consecutive lists, given their ends.
 pub(crate) fn lengths(ends: &[u32]) -> impl Iterator<Item = usize> + '_ {
     ends.windows(2).map(|ends| (ends[1] - ends[0]) as usize)
 }

@@ -1,4 +1,4 @@
-//! How a matrix comes into being: from entries in any order, from equations, from elements, from arrays of others.
+//! Construction of a matrix: from entries in any order, equations, finite elements, or borrowed arrays.
 pub(crate) mod assemble;
 pub(crate) mod assembly;
 pub(crate) mod csr_ref;

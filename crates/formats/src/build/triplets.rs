@@ -4,13 +4,14 @@ use crate::build::assemble::{Entry, assemble, pieces};
 use crate::storage::csr::check_sizes;
 use lacuna_engine::{Error, Result, Scalar};
 
-/// Parts shorter than this are joined.
+/// Parts shorter than this are merged.
 const SMALL: usize = 4096;
 
-/// Entries `(row, column, value)` in any order, repeated ones to be summed: what a finite element code produces.
+/// Entries `(row, column, value)` in any order, with repeated ones to be summed, as a finite element code
+/// produces them.
 ///
-/// Threads assemble parts of their own and [`append`](Triplets::append) them. The sum of repeated entries is taken
-/// in the order of insertion, so the same sequence always gives the same bits, with any number of threads.
+/// Threads assemble their own parts and [`append`](Triplets::append) them. Repeated entries are summed in
+/// insertion order, so the same sequence always gives the same bits, with any number of threads.
 ///
 /// ```
 /// use lacuna_formats::Triplets;
@@ -33,17 +34,17 @@ pub struct Triplets<T> {
 }
 
 impl<T: Scalar> Triplets<T> {
-    /// No entries yet, of a matrix of `rows` rows and `cols` columns.
+    /// An empty matrix of `rows` rows and `cols` columns.
     pub fn new(rows: usize, cols: usize) -> Self {
         Self { rows, cols, parts: vec![Vec::new()], outside: None }
     }
 
-    /// As [`Triplets::new`], with room for `entries`.
+    /// As [`Triplets::new`], with capacity for `entries`.
     pub fn with_capacity(rows: usize, cols: usize, entries: usize) -> Self {
         Self { parts: vec![Vec::with_capacity(entries)], ..Self::new(rows, cols) }
     }
 
-    /// Entries known to lie in the matrix, one part after the other.
+    /// Entries known to lie inside the matrix, given in parts.
     pub(crate) fn from_parts(rows: usize, cols: usize, parts: Vec<Vec<Entry<T>>>) -> Self {
         Self { rows, cols, parts, outside: None }
     }
@@ -58,17 +59,17 @@ impl<T: Scalar> Triplets<T> {
         self.cols
     }
 
-    /// Entries pushed so far, repeated ones counted each.
+    /// Number of entries pushed so far; repeated ones count separately.
     pub fn len(&self) -> usize {
         self.parts.iter().map(Vec::len).sum()
     }
 
-    /// Whether nothing was pushed yet.
+    /// Whether nothing has been pushed.
     pub fn is_empty(&self) -> bool {
         self.parts.iter().all(Vec::is_empty)
     }
 
-    /// The entries `(row, column, value)` in the order of insertion, without one outside the matrix.
+    /// The entries `(row, column, value)` in insertion order, without any outside the matrix.
     pub fn entries(&self) -> impl Iterator<Item = (usize, usize, T)> + '_ {
         self.parts.iter().flatten().map(|&(i, j, v)| (i as usize, j as usize, v))
     }
@@ -108,11 +109,11 @@ impl<T: Scalar> Triplets<T> {
         Ok(())
     }
 
-    /// The matrix: entries sorted, repeated ones summed in the order of insertion. Runs on the current rayon pool.
+    /// The matrix: entries sorted, repeated ones summed in insertion order. Runs on the current rayon pool.
     ///
     /// # Errors
-    /// When an entry lies outside the matrix, a sum is not finite, or rows, columns or the entries pushed are more
-    /// than `u32::MAX`.
+    /// When an entry lies outside the matrix, a sum is not finite, or the number of rows, columns or pushed
+    /// entries exceeds `u32::MAX`.
     pub fn to_csr(&self) -> Result<Csr<T>> {
         const OPERATION: &str = "Triplets::to_csr";
         self.check(OPERATION)?;
@@ -120,7 +121,7 @@ impl<T: Scalar> Triplets<T> {
         assemble(OPERATION, self.rows, self.cols, pieces)
     }
 
-    /// Fails where there are too many entries, or one outside the matrix.
+    /// Fails if there are too many entries, or one outside the matrix.
     pub(crate) fn check(&self, operation: &str) -> Result<()> {
         check_sizes(operation, self.rows, self.cols, self.len())?;
         match self.outside {

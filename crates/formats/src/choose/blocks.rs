@@ -1,28 +1,29 @@
-//! How full small blocks are.
+//! Fill of small dense blocks.
 use crate::Csr;
 use crate::storage::bcsr::columns;
 use lacuna_engine::Scalar;
 use rayon::prelude::*;
 
-/// Places in blocks that an entry must fill for blocks to be worth looking at: below, zeros outweigh the columns saved.
+/// Minimum fraction of block places that must hold an entry for blocks to be considered: below that, zeros
+/// cost more than the column indices saved.
 pub const LEAST_FILL: f64 = 0.5;
-/// The same of blocks of 5 and more, which compressed rows hold in fewer bytes below, and of 2x2 blocks, without which there are
-/// none of those: a grid has half of its 2x2 blocks filled.
+/// The same for blocks of size 5 and up, which take more bytes than compressed rows below this fill, and for
+/// 2x2 blocks, without which larger ones do not occur: a grid fills half of its 2x2 blocks.
 const LEAST_LARGE_FILL: f64 = 0.7;
 const LEAST_SMALL_FILL: f64 = 0.6;
-/// Rows of a run, or some less: whole blocks of each size.
+/// Rows of a run, rounded down to whole blocks.
 const ROWS: usize = 12 * 64;
-/// Runs up to which all are looked at, and of how many others one is.
+/// Maximum number of runs that are all examined; above that, one in `SAMPLE` is.
 const FEW: usize = 64;
 const SAMPLE: usize = 8;
-/// Runs that a thread takes at least.
+/// Minimum number of runs per thread.
 const GRAIN: usize = 8;
-/// Places of a table, twice the entries of a block row that it is used for.
+/// Places of a table, twice the entries of the block rows it is used for.
 const PLACES: usize = 2048;
 
-/// Part of the places in blocks that hold an entry, over blocks with at least one, by block size: of 2, 3 and 4, and of those from 5
-/// to 8 that rows and columns are multiples of, where 2x2 blocks and those in the first rows are full enough. Where there
-/// are many rows, of a part of them.
+/// Fraction of block places that hold an entry, over blocks with at least one, by block size: for 2, 3 and 4,
+/// and for those from 5 to 8 that divide rows and columns, if the 2x2 blocks and those in the first rows are
+/// full enough. Sampled if there are many rows.
 pub(crate) fn fills<T: Scalar>(a: &Csr<T>) -> Vec<(usize, f64)> {
     let mut fills = vec![(2, fill::<T, 2>(a)), (3, fill::<T, 3>(a)), (4, fill::<T, 4>(a))];
     if fills[0].1 >= LEAST_SMALL_FILL {
@@ -34,7 +35,7 @@ pub(crate) fn fills<T: Scalar>(a: &Csr<T>) -> Vec<(usize, f64)> {
     fills
 }
 
-/// The fill of large blocks, where the matrix has whole ones and those of the first run are full enough.
+/// The fill of large blocks, if they divide the matrix and those of the first run are full enough.
 fn promising<T: Scalar, const B: usize>(a: &Csr<T>) -> Option<(usize, f64)> {
     let divides = a.rows().is_multiple_of(B) && a.cols().is_multiple_of(B);
     let last = (ROWS / B * B).min(a.rows());
@@ -60,7 +61,8 @@ fn fill<T: Scalar, const B: usize>(a: &Csr<T>) -> f64 {
     if blocks == 0 { 0.0 } else { entries as f64 / (blocks * B * B) as f64 }
 }
 
-/// Blocks seen in a block row: a table with open addressing that needs no clearing, since its keys hold the row.
+/// Blocks seen in a block row: an open-addressing table that needs no clearing, since its keys include the
+/// row.
 struct Seen {
     places: [u64; PLACES],
 }
@@ -70,7 +72,7 @@ impl Seen {
         Seen { places: [u64::MAX; PLACES] }
     }
 
-    /// Blocks of `B` rows and columns with an entry in the rows `first..last`.
+    /// Number of blocks of `B` rows and columns with an entry in the rows `first..last`.
     fn count<T: Scalar, const B: usize>(&mut self, a: &Csr<T>, first: usize, last: usize) -> usize {
         let mut blocks = 0;
         for block_row in first / B..last.div_ceil(B) {

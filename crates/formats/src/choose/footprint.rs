@@ -1,25 +1,26 @@
-//! What a matrix would take in each format, without making it.
+//! Memory footprint of a matrix in each format, without converting it.
 use crate::choose::select::block_size;
 use crate::storage::padding::is_too_much;
 use crate::{Bcsr, Csr, Dense, Dia, Hyb, LEAST_FILL, MOST_NEIGHBOURS, Packed, Pkt, Sell, Stencil, Structure};
 use lacuna_engine::{Format, Scalar};
 
-/// Bytes that lie between an entry and its image across the diagonal, at the most, for a second-level cache to keep the one until the
-/// other is due: on an Intel Xeon whose cache is twice this size `dia-sym` takes 0.63 of the time of `dia` for triangles (16 KB
-/// between), 0.71 for elasticity3d:16 (0.3 MB), 0.86 for elasticity3d:28 (0.9 MB), 1.5 for elasticity3d:47 (2.3 MB).
+/// Maximum bytes between an entry and its mirror image for which a second-level cache still holds the one
+/// when the other is needed: on an Intel Xeon with a cache of twice this size, `dia-sym` takes 0.63 of the
+/// time of `dia` for triangles (16 KB between), 0.71 for elasticity3d:16 (0.3 MB), 0.86 for elasticity3d:28
+/// (0.9 MB), 1.5 for elasticity3d:47 (2.3 MB).
 const CACHED: usize = 1 << 19;
 
-/// What a matrix takes in a format.
+/// The footprint of a matrix in a format.
 pub(crate) struct Footprint {
-    /// Bytes; an estimate for the blocks of a large matrix.
+    /// Bytes; an estimate for blocks of a large matrix.
     pub(crate) bytes: usize,
-    /// Places, whether they hold an entry or pad.
+    /// Places, both entries and padding.
     pub(crate) places: usize,
-    /// Why the format is out of the question, if it is.
+    /// Why the format is excluded, if it is.
     pub(crate) refused: Option<&'static str>,
 }
 
-/// Those of a matrix, with what several formats share.
+/// Computes footprints of a matrix, with what several formats share.
 pub(crate) struct Footprints<'a, T: Scalar> {
     a: &'a Csr<T>,
     s: &'a Structure,
@@ -32,7 +33,7 @@ impl<'a, T: Scalar> Footprints<'a, T> {
         Footprints { a, s, sell: Sell::footprints(a), hyb: Hyb::footprints(a) }
     }
 
-    /// That of a format by its name.
+    /// The footprint of a format, by name.
     pub(crate) fn format(&self, name: &str) -> Footprint {
         let (a, s, nnz) = (self.a, self.s, self.a.nnz());
         let ([sell, ell], [hyb, coo]) = (self.sell, self.hyb);
@@ -104,7 +105,7 @@ impl<'a, T: Scalar> Footprints<'a, T> {
         }
     }
 
-    /// That of blocks.
+    /// The footprint of blocks.
     fn blocks(&self, size: usize) -> Footprint {
         let (a, places_each) = (self.a, size * size);
         let fill = self.s.block_fill.iter().find(|(b, _)| *b == size).map(|(_, fill)| *fill);

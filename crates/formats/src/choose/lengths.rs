@@ -1,15 +1,15 @@
-//! How well the length of a row is told from those before it.
+//! How well row lengths can be predicted from the preceding ones.
 use rayon::prelude::*;
 
-/// Rows of a stretch, and stretches looked at at the most: of larger matrices, rows here and there.
+/// Rows of a stretch, and maximum number of stretches examined; larger matrices are sampled.
 const STRETCH: usize = 8192;
 const STRETCHES: usize = 16;
-/// Lengths that a guess goes by, and the bits of what tells them apart.
+/// Number of preceding lengths used for a prediction, and bits of the hash that identifies them.
 const BEFORE: usize = 4;
 const BITS: u32 = 12;
 
-/// The part of the rows whose length is not what followed the same four lengths the last time: where a processor that guesses
-/// likewise where loops end guesses wrong. `row_ptr` is where each row begins, and where the last one ends.
+/// Fraction of rows whose length a four-entry history predictor gets wrong; estimates branch mispredictions
+/// at loop ends. `row_ptr` holds the start of each row, and the end of the last.
 pub(crate) fn surprising(row_ptr: &[u32]) -> f64 {
     let rows = row_ptr.len() - 1;
     let stretches = rows.div_ceil(STRETCH).clamp(1, STRETCHES);
@@ -25,7 +25,7 @@ pub(crate) fn surprising(row_ptr: &[u32]) -> f64 {
     wrong as f64 / all.max(1) as f64
 }
 
-/// How often the guess is wrong.
+/// Number of wrong predictions.
 fn wrong(row_ptr: &[u32]) -> usize {
     let mut followed_by = vec![0u32; 1 << BITS];
     let mut before = [0u32; BEFORE];
@@ -46,7 +46,7 @@ fn wrong(row_ptr: &[u32]) -> usize {
 mod tests {
     use super::surprising;
 
-    /// The row pointers of so many rows of those lengths.
+    /// The row pointers of `rows` rows with these lengths.
     fn of(rows: usize, length: impl Fn(usize) -> u32) -> Vec<u32> {
         let mut end = 0;
         let ends = (0..rows).map(|i| {

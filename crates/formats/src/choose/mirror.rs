@@ -1,30 +1,30 @@
-//! Whether a matrix is its own image across the diagonal, in one pass over its entries.
+//! Detects symmetry of a matrix in one pass over its entries.
 use crate::Csr;
 use lacuna_engine::Scalar;
 
-/// Rows that are looked at first.
+/// Number of rows examined first.
 const SAMPLE: usize = 32;
 
-/// Sums of hashes over entries off the diagonal, modulo 2^64: those above it and those below it add up to the same where each
-/// entry has its image, and as good as never elsewhere (one in 2^64). The hash of a part changes its sign with it, so that the
-/// same sums tell what is symmetric, Hermitian and skew-symmetric.
+/// Sums of hashes over off-diagonal entries, modulo 2^64, separately above and below the diagonal. Equal sums
+/// mean symmetric, up to hash collisions (2^-64). The hash of a real or imaginary part is odd in the part, so
+/// the same sums detect symmetric, Hermitian and skew-symmetric matrices.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Mirror {
-    /// Over places, those above the diagonal and those below.
+    /// Over places, above and below the diagonal.
     places: [u64; 2],
     /// Over real and imaginary parts, likewise.
     parts: [[u64; 2]; 2],
-    /// Whether an entry of the diagonal has a real and an imaginary part.
+    /// Whether some diagonal entry has a nonzero real part, and a nonzero imaginary part.
     diagonal: [bool; 2],
 }
 
-/// What bits of values are mixed with, so that none is 0.
+/// Mixed with the bits of values, so that none is 0.
 const SALT: u64 = 0xa076_1d64_78bd_642f;
 const ABOVE: usize = 0;
 const BELOW: usize = 1;
 
 impl Mirror {
-    /// Takes note of a row: its entries before the diagonal, on it, and behind it.
+    /// Adds a row: its entries before the diagonal, on it, and after it.
     #[inline(always)]
     pub(crate) fn row<T: Scalar>(
         &mut self,
@@ -61,7 +61,7 @@ impl Mirror {
         self.parts[1][side] = self.parts[1][side].wrapping_add(im);
     }
 
-    /// Of the rows of both.
+    /// For the rows of both.
     pub(crate) fn and(self, other: Self) -> Self {
         let add = |a: [u64; 2], b: [u64; 2]| [a[0].wrapping_add(b[0]), a[1].wrapping_add(b[1])];
         Mirror {
@@ -71,19 +71,19 @@ impl Mirror {
         }
     }
 
-    /// Whether every entry has one across the diagonal.
+    /// Whether every entry has a mirror image across the diagonal.
     pub(crate) fn of_pattern(&self) -> bool {
         self.places[ABOVE] == self.places[BELOW]
     }
-    /// Whether it is the same one.
+    /// Whether the mirror image is equal.
     pub(crate) fn is_symmetric(&self) -> bool {
         self.of_pattern() && equal(self.parts[0]) && equal(self.parts[1])
     }
-    /// Whether it is its conjugate.
+    /// Whether the mirror image is the conjugate.
     pub(crate) fn is_hermitian(&self) -> bool {
         self.of_pattern() && !self.diagonal[1] && equal(self.parts[0]) && opposite(self.parts[1])
     }
-    /// Whether it is its negative.
+    /// Whether the mirror image is the negative.
     pub(crate) fn is_skew(&self) -> bool {
         self.of_pattern() && self.diagonal == [false; 2] && opposite(self.parts[0]) && opposite(self.parts[1])
     }
@@ -97,10 +97,10 @@ fn opposite([above, below]: [u64; 2]) -> bool {
     above == below.wrapping_neg()
 }
 
-/// The hash of a part at a place: 0 of zero, the negative of a part's negative.
+/// The hash of a part at a place: 0 for zero, and odd in the part.
 #[inline(always)]
 fn part(place: u64, part: f64) -> u64 {
-    // The place is mixed already: both halves of the product depend on all its bits.
+    // The place is already mixed: both halves of the product depend on all its bits.
     let wide = u128::from(place) * u128::from(part.abs().to_bits() ^ SALT);
     let hash = wide as u64 ^ (wide >> 64) as u64;
     if part == 0.0 {
@@ -112,13 +112,13 @@ fn part(place: u64, part: f64) -> u64 {
     }
 }
 
-/// Whether a few rows, spread over the matrix, leave it possible that every entry has one across the diagonal.
+/// Whether the pattern can be symmetric, judging by a few rows spread over the matrix.
 pub(crate) fn is_likely<T: Scalar>(a: &Csr<T>) -> bool {
     let rows = (0..a.rows()).step_by((a.rows() / SAMPLE).max(1));
     rows.flat_map(|i| a.row_entries(i).map(move |(j, _)| (i, j))).all(|(i, j)| a.get(j, i).is_some())
 }
 
-/// Spreads every bit over all.
+/// Mixes the bits of a word.
 #[inline(always)]
 fn mix(x: u64) -> u64 {
     let x = (x ^ x >> 32).wrapping_mul(0xd6e8_feb8_6659_fd93);

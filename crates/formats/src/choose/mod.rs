@@ -1,4 +1,4 @@
-//! What a matrix looks like, and which format suits it.
+//! Analysis of a matrix, and the choice of a format.
 pub(crate) mod blocks;
 pub(crate) mod footprint;
 pub(crate) mod lengths;

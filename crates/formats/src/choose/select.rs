@@ -1,22 +1,23 @@
-//! Which format suits a matrix: every candidate with its bytes, and the choice with its reason.
+//! Choice of a format: all candidates with their bytes, and the choice with its reason.
 use crate::choose::footprint::{Footprint, Footprints};
 use crate::{Bcsr, Csr, Dense, Dia, Hyb, Packed, Pkt, Sell, Stencil, Structure, storage::bcsr::BLOCK_SIZES};
 use lacuna_engine::{Cost, Error, Format, Result, Scalar, compiled_here};
 use std::cell::OnceCell;
 use std::sync::Arc;
 
-/// A format by name.
+/// A named format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FormatInfo {
-    /// What it is asked for by.
+    /// The name users select it by.
     pub name: &'static str,
-    /// The stem of its kernels, as [`Format::kernel`].
+    /// The stem of its kernels: see [`Format::kernel`].
     pub kernel: &'static str,
-    /// What it is.
+    /// A description.
     pub description: &'static str,
-    /// Whether values may be rounded: it is then chosen by name alone.
+    /// Whether values may be rounded: such a format is chosen only by name.
     pub rounds: bool,
-    /// Whether the layout depends on the values, so that others on the same pattern may not fit it.
+    /// Whether the layout depends on the values, so that other values on the same pattern may not be
+    /// representable.
     pub by_values: bool,
 }
 
@@ -29,7 +30,7 @@ impl FormatInfo {
     }
 }
 
-/// All formats, the one everything else is made from first.
+/// All formats; the first is the one that all others are converted from.
 pub const FORMATS: [FormatInfo; 19] = [
     FormatInfo::new("csr", "csr", "compressed rows: suits everything"),
     FormatInfo::new("stencil", "stencil", "constant coefficients on a grid, no matrix in memory").by_values(),
@@ -72,7 +73,7 @@ pub const FORMATS: [FormatInfo; 19] = [
 /// The matrix in the format of that name.
 ///
 /// # Errors
-/// [`Error::Argument`] for an unknown name; what the format's conversion refuses.
+/// [`Error::Argument`] for an unknown name; the errors of the format's conversion.
 pub fn convert<T: Scalar>(a: &Arc<Csr<T>>, name: &str) -> Result<Arc<dyn Format<T>>> {
     compiled_here!(T, |a: &Arc<Csr<T>>, name: &str| -> Result<Arc<dyn Format<T>>> {
         Ok(match name {
@@ -106,29 +107,32 @@ pub(crate) fn block_size(name: &str) -> Option<usize> {
     BLOCK_SIZES.contains(&size).then_some(size)
 }
 
-/// A format a matrix could be put in.
+/// A format that a matrix could be stored in.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Candidate {
     /// Its name in [`FORMATS`].
     pub name: &'static str,
     /// Bytes the matrix would take; an estimate for the blocks of a large matrix.
     pub bytes: usize,
-    /// What a product costs: by the bytes it moves, vectors too, the places it takes, those that pad and the rows, as the device says of this
-    /// format. Infinite where the format is refused or the device has no kernel for it.
+    /// Estimated cost of a product from the device's cost model of this format: bytes moved (including
+    /// vectors), places, padded places and rows. Infinite if the format is refused or the device has no
+    /// kernel for it.
     pub cost: f64,
-    /// Why it is out of the question, if it is. By name a matrix can be had in blocks however few their entries.
+    /// Why it is excluded, if it is. When selected by name, blocks are allowed however few entries they hold.
     pub refused: Option<&'static str>,
 }
 
-/// The formats that even out rows of different lengths, which may be worth more bytes. All others are there to save bytes.
+/// The formats that handle rows of different lengths, which may justify more bytes. All others exist to save
+/// bytes.
 const EVENING: [&str; 4] = ["ell", "sell", "hyb", "coo"];
-/// A row or column is dense that holds more entries than so many times the root of their number, as in COLAMD (Davis, Gilbert,
-/// Larimore, Ng, 2004, section 4.2), or more than this part of all places; and more than so many times as many as there are on average.
+/// A row or column is dense if it has more entries than `DENSE_ROOTS` times the square root of its number of
+/// places, as in COLAMD (Davis, Gilbert, Larimore, Ng, 2004, section 4.2), or more than `DENSE_PART` of its
+/// places; in both cases it must have more than `DENSE_MEANS` times the average.
 const DENSE_ROOTS: f64 = 10.0;
 const DENSE_PART: f64 = 0.1;
 const DENSE_MEANS: f64 = 4.0;
 
-/// Whether a row or a column is dense.
+/// Whether the matrix has a dense row or column.
 fn has_dense_line<T: Scalar>(a: &Csr<T>, s: &Structure) -> bool {
     let is_dense = |longest: usize, places: usize, lines: usize| {
         let mean = a.nnz() as f64 / lines.max(1) as f64;
@@ -143,7 +147,7 @@ fn has_dense_line<T: Scalar>(a: &Csr<T>, s: &Structure) -> bool {
     is_dense(lengths.into_iter().max().unwrap_or(0) as usize, a.rows(), a.cols())
 }
 
-/// Every format with its cost for a matrix, cheapest first. `costs` says what each costs the device
+/// Every format with its cost for a matrix, cheapest first. `costs` is the device's cost model
 /// ([`lacuna_engine::Backend::formats`]); a format that is not listed cannot be run.
 pub fn candidates<T: Scalar>(a: &Csr<T>, s: &Structure, costs: &[Cost]) -> Vec<Candidate> {
     compiled_here!(T, |a: &Csr<T>, s: &Structure, costs: &[Cost]| -> Vec<Candidate> {
@@ -180,12 +184,13 @@ pub fn candidates<T: Scalar>(a: &Csr<T>, s: &Structure, costs: &[Cost]) -> Vec<C
     })(a, s, costs)
 }
 
-/// The cheapest candidate and why, in words.
+/// The cheapest candidate and the reason, in words.
 pub fn choose_format<T: Scalar>(a: &Csr<T>, s: &Structure, costs: &[Cost]) -> (&'static str, String) {
     cheapest(a, s, costs, |_| true)
 }
 
-/// The cheapest candidate that takes any values on the pattern of the matrix (`FormatInfo::by_values`), and why, in words.
+/// The cheapest candidate that can hold any values on the pattern of the matrix (`FormatInfo::by_values`),
+/// and the reason, in words.
 pub fn choose_lasting_format<T: Scalar>(a: &Csr<T>, s: &Structure, costs: &[Cost]) -> (&'static str, String) {
     let lasts = |name: &str| FORMATS.iter().any(|format| format.name == name && !format.by_values);
     cheapest(a, s, costs, lasts)

@@ -1,4 +1,4 @@
-//! What a matrix looks like: the facts that choose a method, a preconditioner and a format.
+//! Properties of a matrix that determine the choice of method, preconditioner and format.
 use crate::Csr;
 use crate::choose::mirror::{self, Mirror};
 use lacuna_engine::Scalar;
@@ -7,14 +7,14 @@ use rayon::prelude::*;
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// A block size is suggested when its blocks are filled at least this much: then one index for each block saves
-/// more bytes than the zeros cost.
+/// A block size is suggested if its blocks are at least this full: then one index per block saves more bytes
+/// than the zeros cost.
 const WORTHWHILE_FILL: f64 = 0.8;
 
-/// Entries of a row below which counting beats a binary search.
+/// Rows with fewer entries are scanned linearly rather than by binary search.
 const SHORT: usize = 32;
 
-/// Facts about the structure and values of a matrix.
+/// Properties of the structure and values of a matrix.
 ///
 /// Symmetry, dominance and the sign of the diagonal are `false` for a matrix that is not square.
 #[derive(Clone, Debug, PartialEq)]
@@ -33,8 +33,8 @@ pub struct Structure {
     pub row_max: usize,
     /// Standard deviation of the entries of a row.
     pub row_std: f64,
-    /// Part of the rows whose length is not what followed the four lengths before it the last time, of up to 131072 rows: there
-    /// a processor guesses wrong where the row ends.
+    /// Fraction of rows whose length a four-entry history predictor gets wrong, over up to 131072 rows;
+    /// estimates branch mispredictions at row ends.
     pub surprising_rows: f64,
     /// Rows without an entry.
     pub empty_rows: usize,
@@ -54,27 +54,28 @@ pub struct Structure {
     pub symmetric: bool,
     /// Whether the matrix equals its conjugate transpose.
     pub hermitian: bool,
-    /// Whether the matrix equals its transpose's negative.
+    /// Whether the matrix equals the negative of its transpose.
     pub skew_symmetric: bool,
     /// Whether every diagonal entry is real and positive: necessary for a positive definite matrix.
     pub diagonal_positive: bool,
-    /// Whether in every row the diagonal entry is at least as large as all others together.
+    /// Whether in every row the diagonal entry is at least as large as the sum of all others, by modulus.
     pub diagonally_dominant: bool,
     /// Whether every diagonal entry is real and negative: necessary for a negative definite matrix.
     pub diagonal_negative: bool,
-    /// The smallest modulus of a diagonal entry over the sum of the moduli of the others in its row; infinite where no row has others.
+    /// The smallest ratio, over all rows, of the modulus of the diagonal entry to the sum of the moduli of
+    /// the others; infinite if no row has others.
     pub weakest_diagonal: f64,
-    /// `‖A‖_∞`, the largest sum of the moduli of a row.
+    /// `‖A‖_∞`, the largest row sum of moduli.
     pub norm_inf: f64,
-    /// Part of the places in blocks of a size that hold an entry, over blocks with at least one; where there are more than 49152
-    /// rows, of an eighth of them. Sizes of 2, 3 and 4, and those from 5 to 8 that divide rows and columns, where 2x2 blocks and those in the
-    /// first rows are full enough to be worth it.
+    /// Fraction of block places that hold an entry, over blocks with at least one, by block size; above 49152
+    /// rows, from an eighth of them. Sizes 2, 3 and 4, and those from 5 to 8 that divide rows and columns, if
+    /// the 2x2 blocks and those in the first rows are full enough.
     pub block_fill: Vec<(usize, f64)>,
 }
 
 impl Structure {
-    /// Analyses `a` on the current rayon pool, in one pass. Symmetry is told by sums of hashes, which take a
-    /// matrix that lacks it for one that has it once in 2^64.
+    /// Analyses `a` on the current rayon pool, in one pass. Symmetry is detected by sums of hashes; a false
+    /// positive has probability 2^-64.
     pub fn of<T: Scalar>(a: &Csr<T>) -> Self {
         compiled_here!(T, |a: &Csr<T>| -> Structure {
             let (rows, cols, nnz) = (a.rows(), a.cols(), a.nnz());
@@ -122,7 +123,7 @@ impl Structure {
         self.lower_bandwidth.max(self.upper_bandwidth)
     }
 
-    /// The largest block size worth storing the matrix in, if there is one.
+    /// The largest worthwhile block size, if there is one.
     pub fn block_size(&self) -> Option<usize> {
         let fits = |size: &usize| self.rows.is_multiple_of(*size) && self.cols.is_multiple_of(*size);
         let filled = self.block_fill.iter().filter(|(_, fill)| *fill >= WORTHWHILE_FILL);
@@ -130,7 +131,7 @@ impl Structure {
     }
 }
 
-/// What a run of rows says, and how two runs add up.
+/// The properties of a run of rows, and how two runs combine.
 struct Facts {
     row_min: usize,
     row_max: usize,
@@ -152,7 +153,7 @@ struct Facts {
 }
 
 impl Facts {
-    /// Of no rows.
+    /// For no rows.
     fn nothing(square: bool) -> Self {
         Self {
             row_min: usize::MAX,
@@ -174,7 +175,7 @@ impl Facts {
         }
     }
 
-    /// Of the rows `share`, then the rows of `after`.
+    /// For the rows `share`, then the rows of `after`.
     fn and(self, after: Self) -> Self {
         Self {
             row_min: self.row_min.min(after.row_min),
@@ -196,7 +197,7 @@ impl Facts {
         }
     }
 
-    /// Of the rows `share`; marks their diagonals in `seen`.
+    /// For the rows `share`; marks their diagonals in `seen`.
     fn of<T: Scalar>(a: &Csr<T>, share: Range<usize>, seen: &[AtomicU64], mirrors: bool) -> Self {
         let size = |v: &T| if T::KIND.is_complex() { v.modulus() } else { v.re().abs() };
         let square = a.rows() == a.cols();
@@ -213,7 +214,7 @@ impl Facts {
                 facts.lower = facts.lower.max(i.saturating_sub(*first as usize));
                 facts.upper = facts.upper.max((*last as usize).saturating_sub(i));
             }
-            // A row that is on the diagonals of the one before it marks no others.
+            // A row on the same diagonals as the previous one marks no new ones.
             let moved = before.iter().zip(columns).fold(true, |same, (b, c)| same & (b + 1 == *c));
             if !moved || before.len() != length {
                 columns.iter().for_each(|&j| mark(seen, j as usize + a.rows() - i));
@@ -257,7 +258,8 @@ fn mark(seen: &[AtomicU64], diagonal: usize) {
     }
 }
 
-/// Entries in each cell of a picture of the matrix, `width` cells wide and `height` high, row by row from the top.
+/// Number of entries in each cell of a picture of the matrix, `width` cells wide and `height` high, row by
+/// row from the top.
 pub fn spy<T: Scalar>(a: &Csr<T>, width: usize, height: usize) -> Vec<u32> {
     compiled_here!(T, |a: &Csr<T>, width: usize, height: usize| -> Vec<u32> {
         let mut cells = vec![0u32; width.saturating_mul(height)];

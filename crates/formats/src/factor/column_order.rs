@@ -1,16 +1,18 @@
-//! An order of the columns that keeps the factors of an LU factorisation sparse, whichever rows are its pivots.
+//! A column ordering that keeps the factors of an LU factorisation sparse for any choice of pivot rows.
 use crate::{Csr, Permutation};
 use lacuna_engine::Scalar;
 use lacuna_engine::compiled_here;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-/// A row of more entries than so many times the root of the columns is left out of account: it couples about all of them.
+/// A row with more entries than this factor times the square root of the number of columns is ignored: it
+/// couples almost all of them.
 const DENSE: f64 = 10.0;
 
-/// Columns by approximate minimum degree in the pattern of `AᵀA`, which bounds that of the factors for any choice of pivots. That
-/// pattern is not made: each row is a set of columns that are coupled with each other, and a column that is eliminated joins
-/// all sets it is in. Columns that are in the same sets go together from then on. Ties go to the smaller column.
+/// Columns by approximate minimum degree in the pattern of `AᵀA`, which bounds that of the factors for any
+/// choice of pivots. That pattern is not formed: each row is a set of mutually coupled columns, and
+/// eliminating a column joins all its sets. Columns in the same sets are merged and eliminated together. Ties
+/// go to the smaller column.
 ///
 /// Reference: Davis, Gilbert, Larimore and Ng 2004, doi:10.1145/1024074.1024079.
 pub fn column_order<T: Scalar>(a: &Csr<T>) -> Permutation {
@@ -38,17 +40,17 @@ pub fn column_order<T: Scalar>(a: &Csr<T>) -> Permutation {
 
 /// The columns of each set, and the sets of each column.
 struct Sets {
-    /// Sets that were joined are empty. Columns that are no more may still be there.
+    /// Joined sets are empty. Sets may still list columns that were eliminated or merged.
     columns: Vec<Vec<u32>>,
     of_column: Vec<Vec<u32>>,
-    /// How many columns each stands for; 0 for those that are no more.
+    /// Number of columns that each column represents; 0 for eliminated or merged ones.
     weight: Vec<u32>,
-    /// The columns that each stands for, as a chain.
+    /// The columns that each column represents, as a linked list.
     next: Vec<u32>,
     last: Vec<u32>,
-    /// Columns of each set, with what they stand for.
+    /// Number of columns of each set, weighted by what they represent.
     size: Vec<u32>,
-    /// The same without those of the set being made, and the column for which that was counted last.
+    /// The same without those in the set being formed, and the column for which it was last computed.
     outside: Vec<u32>,
     counted: Vec<u32>,
     mark: Vec<u32>,
@@ -83,14 +85,14 @@ impl Sets {
         }
     }
 
-    /// A bound of the columns that a column is coupled with.
+    /// An upper bound of the number of columns coupled with a column.
     fn degree(&self, j: u32) -> u32 {
         let others = |&set: &u32| u64::from(self.size[set as usize].saturating_sub(1));
         let sum: u64 = self.of_column[j as usize].iter().map(others).sum();
         sum.min(u64::from(self.left)) as u32
     }
 
-    /// Puts a column, and those it stands for, behind the others.
+    /// Appends a column, and those it represents, to the order.
     fn put(&mut self, column: u32, order: &mut Vec<u32>) {
         self.left -= std::mem::take(&mut self.weight[column as usize]);
         let mut at = column;
@@ -100,7 +102,7 @@ impl Sets {
         }
     }
 
-    /// Eliminates a column: its sets become one, and the columns of that get new degrees.
+    /// Eliminates a column: its sets are joined, and the degrees of their columns are updated.
     fn eliminate(&mut self, column: u32, order: &mut Vec<u32>, mut tell: impl FnMut(u32, u32)) {
         self.put(column, order);
         let joined = std::mem::take(&mut self.of_column[column as usize]);
@@ -126,7 +128,7 @@ impl Sets {
                 self.outside[s] -= self.weight[k as usize];
             }
         }
-        // A set inside the new one says nothing more; a column in no other set can go at once.
+        // A subset of the new set is redundant; a column in no other set can be eliminated at once.
         let mut kept = Vec::with_capacity(union.len());
         for k in union {
             let own = &mut self.of_column[k as usize];
@@ -159,7 +161,8 @@ impl Sets {
         self.columns[into as usize] = kept;
     }
 
-    /// Columns in the same sets become one. Sets are listed in the order in which they were made, the same for all columns.
+    /// Merges columns that are in the same sets. Sets are listed in order of creation, which is the same for
+    /// all columns.
     fn merge(&mut self, columns: &mut Vec<u32>) {
         let hash = |sets: &[u32]| {
             sets.iter().fold(0u64, |h, &s| (h ^ u64::from(s)).wrapping_mul(0x9e37_79b9_7f4a_7c15))
@@ -191,7 +194,7 @@ mod tests {
     use super::column_order;
     use crate::{Csr, Spec, Triplets};
 
-    /// Entries of the factor of `AᵀA` in an order of the columns.
+    /// Number of entries of the factor of `AᵀA` for a column order.
     fn fill(a: &Csr<f64>, order: &[u32]) -> usize {
         let n = a.cols();
         let mut place = vec![0; n];

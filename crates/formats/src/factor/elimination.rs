@@ -1,4 +1,4 @@
-//! One column of an LU factorisation after the other: elimination, the choice of the pivot, and what is kept.
+//! LU factorisation column by column: elimination, the choice of the pivot, and dropping.
 use super::ilut::{IlutOptions, OPERATION};
 use crate::Csr;
 use crate::algebra::build_rows;
@@ -6,7 +6,7 @@ use lacuna_engine::{Result, Scalar};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-/// Columns of a factor, one after the other.
+/// The columns of a factor, appended one by one.
 pub(super) struct Columns<T> {
     ends: Vec<usize>,
     rows: Vec<u32>,
@@ -17,7 +17,7 @@ impl<T: Scalar> Columns<T> {
     fn new() -> Self {
         Columns { ends: vec![0], rows: Vec::new(), values: Vec::new() }
     }
-    /// By rows, each under the number that `name` gives it.
+    /// Converts to rows, renumbered by `name`.
     pub(super) fn transposed(self, n: usize, name: impl Fn(u32) -> u32 + Sync) -> Result<Csr<T>> {
         let runs = std::iter::once(0..n).collect();
         let columns = build_rows(OPERATION, n, n, runs, |run, out| {
@@ -36,25 +36,25 @@ impl<T: Scalar> Columns<T> {
 /// No step.
 const NONE: u32 = u32::MAX;
 
-/// The column being worked on, and the factors so far.
+/// The current column, and the factors so far.
 pub(super) struct Elimination<T> {
     /// The column by rows of the matrix, and which of them are in use.
     x: Vec<T>,
     used: Vec<bool>,
-    /// The rows in use that are not eliminated yet.
+    /// The rows in use that have not been eliminated.
     open: Vec<u32>,
-    /// The steps in use whose rows are eliminated, the first on top.
+    /// The steps in use whose rows have been eliminated, the first one on top.
     heap: BinaryHeap<Reverse<u32>>,
     /// Entries of `U`, as step and value.
     above: Vec<(u32, T)>,
-    /// Entries that may be kept, by falling modulus.
+    /// Entries that may be kept, by decreasing modulus.
     ranked: Vec<(f64, bool, u32)>,
     pub(super) lower: Columns<T>,
     pub(super) upper: Columns<T>,
     /// The row of each step, the step of each row.
     pub(super) rows: Vec<u32>,
     pub(super) place: Vec<u32>,
-    /// No row below it is open.
+    /// All rows below it have been eliminated.
     first_open: u32,
     pub(super) replaced: Vec<u32>,
 }
@@ -101,7 +101,8 @@ impl<T: Scalar> Elimination<T> {
         }
     }
 
-    /// Eliminates the rows of the steps before, in their order; entries of `U` no larger than `least` are dropped first.
+    /// Eliminates the rows of the previous steps, in order; entries of `U` no larger than `least` are dropped
+    /// first.
     pub(super) fn eliminate(&mut self, least: f64) {
         while let Some(Reverse(step)) = self.heap.pop() {
             let row = self.rows[step as usize] as usize;
@@ -145,7 +146,7 @@ impl<T: Scalar> Elimination<T> {
         }
         let tiny = T::EPSILON * largest;
         if !(best.0 > tiny && T::one().quotient(self.x[best.1 as usize]).finite()) {
-            // No pivot: one is set, of the size of what is dropped.
+            // No pivot: a value of the size of the drop tolerance is used.
             while self.place[self.first_open as usize] != NONE {
                 self.first_open += 1;
             }
@@ -173,7 +174,7 @@ impl<T: Scalar> Elimination<T> {
                 self.ranked.push((size, false, row));
             }
         }
-        // Entries of `U` in units of the column's largest, as those of `L` are in units of the pivot.
+        // Entries of `U` relative to the column's largest entry, like those of `L` relative to the pivot.
         let unit = if largest > 0.0 { largest } else { 1.0 };
         let above = self.above.iter().enumerate();
         self.ranked.extend(above.map(|(at, (_, u))| (u.modulus() / unit, true, at as u32)));

@@ -3,11 +3,12 @@ use crate::Csr;
 use lacuna_engine::Scalar;
 use lacuna_engine::compiled_here;
 
-/// Rounds over rows and columns at the most; each halves what the exponents lack.
+/// Maximum number of sweeps over rows and columns; each one halves the remaining exponents.
 const SWEEPS: usize = 12;
 
-/// Exponents `r` and `c` such that the largest entries of the rows and columns of `2^r A 2^c` are near 1: rows, then columns,
-/// each times the power of two next to the root of what its largest entry lacks. Scaling by them rounds nothing.
+/// Exponents `r` and `c` such that the largest entries of the rows and columns of `2^r A 2^c` are near 1:
+/// alternately, rows and columns are scaled by the power of two nearest to the inverse square root of their
+/// largest entry. Scaling by them causes no rounding.
 pub fn equilibrated<T: Scalar>(a: &Csr<T>) -> (Vec<i32>, Vec<i32>) {
     compiled_here!(T, |a: &Csr<T>| -> (Vec<i32>, Vec<i32>) {
         let (mut rows, mut columns) = (vec![0i32; a.rows()], vec![0i32; a.cols()]);
@@ -68,7 +69,7 @@ mod tests {
             let largest = scaled.fold(0.0, f64::max);
             assert!((0.25..=4.0).contains(&largest), "row {i}: {largest}");
         }
-        // A row without entries stays as it is.
+        // A row without entries is unchanged.
         let empty = Triplets::<f64>::new(2, 2).to_csr().unwrap();
         assert_eq!(equilibrated(&empty), (vec![0, 0], vec![0, 0]));
     }

@@ -4,15 +4,15 @@ use crate::Csr;
 use crate::algebra::build_rows;
 use lacuna_engine::{Result, Scalar, compiled_here};
 
-/// `L Lᴴ ≈ A` on the pattern of the lower triangle of a Hermitian `A`, diagonal included. The entries above the diagonal are not
-/// looked at. Row by row, entries by increasing column.
+/// `L Lᴴ ≈ A` on the pattern of the lower triangle of a Hermitian `A`, including the diagonal. The entries
+/// above the diagonal are not read. Row by row, entries by increasing column.
 ///
 /// # Errors
-/// [`Error::Shape`](lacuna_engine::Error::Shape) unless square; [`Error::Entry`](lacuna_engine::Error::Entry) with the row whose
-/// pivot is not positive, where shifts are not allowed or do not help.
+/// [`Error::Shape`](lacuna_engine::Error::Shape) unless square; [`Error::Entry`](lacuna_engine::Error::Entry)
+/// with the row whose pivot is not positive, if shifts are not allowed or do not help.
 ///
-/// Reference: Meijerink and van der Vorst 1977, doi:10.1090/S0025-5718-1977-0438681-4; shifts by Manteuffel 1980,
-/// doi:10.1090/S0025-5718-1980-0559197-0.
+/// Reference: Meijerink and van der Vorst 1977, doi:10.1090/S0025-5718-1977-0438681-4; shifts by Manteuffel
+/// 1980, doi:10.1090/S0025-5718-1980-0559197-0.
 pub fn ic0<T: Scalar>(a: &Csr<T>, pivots: Pivots) -> Result<Incomplete<T>> {
     compiled_here!(T, |a: &Csr<T>, pivots: Pivots| -> Result<Incomplete<T>> {
         let lower = build_rows("ic0", a.rows(), a.cols(), a.row_shares(), |run, out| {
@@ -30,7 +30,7 @@ fn factor<T: Scalar>(a: &Csr<T>, values: &mut [T]) -> Result<(), Stopped> {
     let (row_ptr, columns) = (a.row_ptr(), a.col_idx());
     let mut reciprocal = vec![T::zero(); a.rows()];
     for i in 0..a.rows() {
-        // The diagonal is the last of its row, and there.
+        // The diagonal is the last entry of its row, and is stored.
         let (start, end) = (row_ptr[i] as usize, row_ptr[i + 1] as usize - 1);
         let mut largest = values[end].re().abs();
         let mut pivot = values[end];
@@ -39,7 +39,7 @@ fn factor<T: Scalar>(a: &Csr<T>, values: &mut [T]) -> Result<(), Stopped> {
             let j = columns[k] as usize;
             let (other_start, other_end) = (row_ptr[j] as usize, row_ptr[j + 1] as usize - 1);
             let mut sum = values[k];
-            // What rows i and j have in common left of column j.
+            // The common columns of rows i and j left of column j.
             let (mut one, mut two) = (start, other_start);
             while one < k && two < other_end {
                 let (c, d) = (columns[one], columns[two]);

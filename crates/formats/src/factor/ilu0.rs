@@ -3,25 +3,26 @@ use super::pivots::{Incomplete, Pivots, Stopped, least, with_shifts};
 use crate::Csr;
 use lacuna_engine::{Result, Scalar, compiled_here};
 
-/// `L U ≈ A` on the pattern of `A`, diagonal included: `L` left of the diagonal, its own of ones left out, `U` from the diagonal
-/// on. Row by row, entries by increasing column (Saad's IKJ).
+/// `L U ≈ A` on the pattern of `A`, including the diagonal: `L` left of the diagonal, without its unit
+/// diagonal, `U` from the diagonal on. Row by row, entries by increasing column (Saad's IKJ).
 ///
 /// # Errors
-/// [`Error::Shape`](lacuna_engine::Error::Shape) unless square; [`Error::Entry`](lacuna_engine::Error::Entry) with the row whose
-/// pivot is next to nothing, where shifts are not allowed or do not help.
+/// [`Error::Shape`](lacuna_engine::Error::Shape) unless square; [`Error::Entry`](lacuna_engine::Error::Entry)
+/// with the row whose pivot is nearly zero, if shifts are not allowed or do not help.
 ///
-/// Reference: Saad 2003, Iterative Methods for Sparse Linear Systems, Algorithm 10.4, doi:10.1137/1.9780898718003.
+/// Reference: Saad 2003, Iterative Methods for Sparse Linear Systems, Algorithm 10.4,
+/// doi:10.1137/1.9780898718003.
 pub fn ilu0<T: Scalar>(a: &Csr<T>, pivots: Pivots) -> Result<Incomplete<T>> {
     compiled_here!(T, |a: &Csr<T>, pivots: Pivots| -> Result<Incomplete<T>> {
         with_shifts("ilu0", a, pivots, factor)
     })(a, pivots)
 }
 
-/// Factors the values on the pattern of a matrix whose diagonal is stored.
+/// Factors the values on the pattern of a matrix with a fully stored diagonal.
 pub(super) fn factor<T: Scalar>(a: &Csr<T>, values: &mut [T]) -> Result<(), Stopped> {
     const NOWHERE: u32 = u32::MAX;
     let (row_ptr, columns) = (a.row_ptr(), a.col_idx());
-    // Where a column is in the row being worked on.
+    // The position of each column in the current row.
     let mut place = vec![NOWHERE; a.rows()];
     let mut diagonal = vec![0u32; a.rows()];
     let mut reciprocal = vec![T::zero(); a.rows()];
@@ -92,7 +93,7 @@ mod tests {
         let refused = ilu0(&a, Pivots::Refuse).unwrap_err();
         assert!(matches!(refused, Error::Entry { row: 1, column: 1, .. }), "{refused}");
         assert_eq!(ilu0(&a, Pivots::Shift).unwrap().shift, 1e-3);
-        // A diagonal that is not stored counts as 0 and is raised by the largest entry of its row.
+        // A diagonal entry that is not stored counts as 0 and is shifted by the largest entry of its row.
         let mut triplets = Triplets::new(2, 2);
         [(0, 1, 4.0), (1, 0, 4.0)].into_iter().for_each(|(i, j, v)| triplets.push(i, j, v));
         let f = ilu0(&triplets.to_csr().unwrap(), Pivots::Shift).unwrap();

@@ -1,4 +1,4 @@
-//! Incomplete LU factorisation with a threshold, partial pivoting and a limit of the fill.
+//! Incomplete LU factorisation with a drop tolerance, partial pivoting and a limit on the fill.
 use super::column_order::column_order;
 use super::elimination::Elimination;
 use super::equilibrate::equilibrated;
@@ -10,16 +10,18 @@ use lacuna_engine::{Error, Result, Scalar, compiled_here};
 
 pub(super) const OPERATION: &str = "ilut";
 
-/// How a factorisation is made.
+/// Options of a factorisation.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct IlutOptions {
-    /// Entries of `U` below so many times the largest of their column of the matrix are dropped, and entries of `L` below it.
+    /// Entries of `U` smaller than this times the largest entry of their column of the matrix are dropped,
+    /// and entries of `L` smaller than this.
     pub drop: f64,
-    /// The factors have no more than so many times the entries of the matrix.
+    /// The factors have at most this many times the entries of the matrix.
     pub fill: f64,
-    /// The diagonal is the pivot where it is at least this part of the largest candidate; 0 for no pivoting.
+    /// The diagonal is the pivot if it is at least this fraction of the largest candidate; 0 disables
+    /// pivoting.
     pub threshold: f64,
-    /// Whether columns are taken in the order of [`column_order`], else in their own.
+    /// Whether columns are ordered by [`column_order`]; otherwise they keep their own order.
     pub ordered: bool,
 }
 
@@ -29,29 +31,31 @@ impl Default for IlutOptions {
     }
 }
 
-/// `2^r A 2^c ≈ Pᵀ L U Qᵀ`: at each step a row and a column are eliminated.
+/// `2^r A 2^c ≈ Pᵀ L U Qᵀ`: each step eliminates a row and a column.
 #[derive(Clone, Debug)]
 pub struct Ilut<T> {
-    /// `L` left of the diagonal, its own of ones left out, in the order of elimination.
+    /// `L` left of the diagonal, without its unit diagonal, in elimination order.
     pub lower: Csr<T>,
-    /// `U` from the diagonal on, in the order of elimination.
+    /// `U` from the diagonal on, in elimination order.
     pub upper: Csr<T>,
     /// The row of the matrix that each step eliminates.
     pub rows: Vec<u32>,
     /// The column of the matrix that each step eliminates.
     pub columns: Vec<u32>,
-    /// Powers of two that rows are scaled by.
+    /// Exponents of the row scaling, powers of two.
     pub row_exponents: Vec<i32>,
-    /// Powers of two that columns are scaled by.
+    /// Exponents of the column scaling, powers of two.
     pub column_exponents: Vec<i32>,
-    /// Columns of the matrix that had no pivot, so that one was set.
+    /// Columns of the matrix that had no pivot, so that one was substituted.
     pub replaced: Vec<u32>,
 }
 
-/// Column by column, the row with the largest entry eliminated next unless the diagonal will do; ties go to the smaller row.
+/// Column by column; the row with the largest entry is eliminated next unless the diagonal is large enough;
+/// ties go to the smaller row.
 ///
 /// # Errors
-/// [`Error::Shape`] unless square; [`Error::OutOfMemory`], and [`Error::Structure`] for more entries than 32-bit indices count.
+/// [`Error::Shape`] unless square; [`Error::OutOfMemory`], and [`Error::Structure`] for too many entries for
+/// 32-bit indices.
 ///
 /// Reference: Saad 1994, doi:10.1002/nla.1680010405; Li and Shao 2011, doi:10.1145/1916461.1916467.
 pub fn ilut<T: Scalar>(a: &Csr<T>, options: &IlutOptions) -> Result<Ilut<T>> {
@@ -77,7 +81,7 @@ pub fn ilut<T: Scalar>(a: &Csr<T>, options: &IlutOptions) -> Result<Ilut<T>> {
             work.load(rows, values);
             work.eliminate(options.drop * largest);
             given += rows.len();
-            // What the columns before left of their share.
+            // What the previous columns left of their share.
             let room = ((options.fill * given as f64) as usize).saturating_sub(kept);
             work.finish(step, column, options, largest, room.max(1));
             kept = work.entries();
@@ -96,11 +100,11 @@ pub fn ilut<T: Scalar>(a: &Csr<T>, options: &IlutOptions) -> Result<Ilut<T>> {
 }
 
 impl<T: Scalar> Ilut<T> {
-    /// Factors of other values by the same steps: the entries kept, the pivots and the scaling stay.
+    /// Factors new values with the same steps: the entries kept, the pivots and the scaling stay the same.
     ///
     /// # Errors
-    /// [`Error::Length`] for a matrix of another size; [`Error::Entry`] with the row whose pivot is next to nothing with these
-    /// values, for which the factorisation must be made anew.
+    /// [`Error::Length`] for a matrix of a different size; [`Error::Entry`] with the row whose pivot is
+    /// nearly zero for these values, which require a new factorisation.
     pub fn refactored(&self, a: &Csr<T>) -> Result<Ilut<T>> {
         compiled_here!(T, |old: &Ilut<T>, a: &Csr<T>| -> Result<Ilut<T>> {
             let n = old.rows.len();
@@ -108,7 +112,7 @@ impl<T: Scalar> Ilut<T> {
             Error::check_length(OPERATION, "the columns", n, a.cols())?;
             let mut step_of = vec![0u32; n];
             old.columns.iter().enumerate().for_each(|(step, &column)| step_of[column as usize] = step as u32);
-            // Both factors in one, with the values of the matrix where it has any.
+            // Both factors in one, with the values of the matrix where it has entries.
             let both = build_rows(OPERATION, n, n, a.row_shares(), |run, out| {
                 let (mut columns, mut values) = (Vec::new(), Vec::new());
                 for p in run {
@@ -152,7 +156,7 @@ mod tests {
     use crate::{Csr, Spec, Triplets};
     use lacuna_engine::Scalar;
 
-    /// The largest entry of `2^r A 2^c − Pᵀ L U Qᵀ`, which is at most of the size of 1 where nothing is dropped.
+    /// The largest entry of `2^r A 2^c − Pᵀ L U Qᵀ`, by modulus. The entries of `2^r A 2^c` are of size 1.
     fn error(a: &Csr<f64>, f: &Ilut<f64>) -> f64 {
         let n = a.rows();
         let mut most = 0.0f64;

@@ -1,6 +1,6 @@
 //! Incomplete factorisations on the host.
 //!
-//! All sums have an order that belongs to the matrix; the factors are the same on any number of threads.
+//! The order of all sums depends on the matrix only; the factors are the same with any number of threads.
 mod column_order;
 mod elimination;
 mod equilibrate;

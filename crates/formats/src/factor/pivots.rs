@@ -1,28 +1,28 @@
-//! What is done about pivots that cannot be divided by.
+//! Handling of pivots that are unusable.
 use crate::Csr;
 use crate::algebra::build_rows;
 use lacuna_engine::{Error, Result, Scalar};
 
-/// What to do where a pivot is next to nothing, or where one that has to be positive is not.
+/// What to do if a pivot is nearly zero, or not positive where it must be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Pivots {
-    /// Factor `A + α D` instead, with `α = 1e-3` and twice as much until it goes; `D` has the moduli of the diagonal, or of the
-    /// largest entry of a row where that is larger than `1e8` times it.
+    /// Factor `A + α D` instead, with `α = 1e-3`, doubled until it succeeds; `D` has the moduli of the
+    /// diagonal, or of the largest entry of a row if that is more than `1e8` times larger.
     Shift,
-    /// Fail with the row.
+    /// Fail and report the row.
     Refuse,
 }
 
-/// A factor, and by how much the diagonal was raised for it.
+/// A factor, and the diagonal shift used for it.
 #[derive(Clone, Debug)]
 pub struct Incomplete<T> {
     /// The factors on the pattern of the matrix.
     pub factor: Csr<T>,
-    /// `α`, 0 where the matrix was factored as it is.
+    /// `α`; 0 if the matrix was factored unchanged.
     pub shift: f64,
 }
 
-/// The first shift, and how often it may be doubled.
+/// The first shift, and the maximum number of doublings.
 const FIRST: f64 = 1e-3;
 const DOUBLED: i32 = 24;
 
@@ -32,7 +32,7 @@ pub(super) struct Stopped {
     pub(super) message: String,
 }
 
-/// The modulus below which a pivot is next to nothing, where the row's largest entry is `largest`.
+/// The modulus below which a pivot is nearly zero, for a row whose largest entry is `largest`.
 pub(super) fn least<T: Scalar>(largest: f64) -> f64 {
     T::EPSILON.powf(0.75) * largest
 }
@@ -74,7 +74,7 @@ pub(super) fn with_shifts<T: Scalar>(
     Err(refused(stopped))
 }
 
-/// The factor as a matrix. A value that is not finite is an error that names it.
+/// The factor as a matrix. A value that is not finite is an error that identifies it.
 fn finished<T: Scalar>(operation: &str, a: &Csr<T>, values: Vec<T>) -> Result<Csr<T>> {
     a.with_values(values).map_err(|error| match error {
         Error::Entry { row, column, message, .. } => {
@@ -84,7 +84,7 @@ fn finished<T: Scalar>(operation: &str, a: &Csr<T>, values: Vec<T>) -> Result<Cs
     })
 }
 
-/// Adds `shift · D` to the diagonal, in its own direction.
+/// Adds `shift · D` to the diagonal, in the direction of each entry.
 fn raise<T: Scalar>(a: &Csr<T>, values: &mut [T], shift: f64) {
     for i in 0..a.rows() {
         let start = a.row_ptr()[i] as usize;
@@ -100,7 +100,7 @@ fn raise<T: Scalar>(a: &Csr<T>, values: &mut [T], shift: f64) {
     }
 }
 
-/// The matrix with all places of the diagonal stored, where some are not.
+/// The matrix with its diagonal fully stored, if some of it is not.
 fn with_diagonal<T: Scalar>(operation: &'static str, a: &Csr<T>) -> Result<Option<Csr<T>>> {
     let has = |i: usize| a.row_slices(i).0.binary_search(&(i as u32)).is_ok();
     if (0..a.rows()).all(has) {

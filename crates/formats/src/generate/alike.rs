@@ -1,5 +1,5 @@
-//! Look-alikes of the fourteen matrices of Bell and Garland 2008, Table 4: the same rows, columns and entries a row,
-//! and the structure that decides how fast a product is; values are random.
+//! Look-alikes of the fourteen matrices of Bell and Garland 2008, Table 4: the same rows, columns and entries
+//! per row, and the structure that determines the speed of a product; values are random.
 use super::mesh::Mesh;
 use super::{grid, lattice, network};
 use crate::Csr;
@@ -14,23 +14,24 @@ pub(super) struct Shape {
     source: Source,
 }
 
-/// What the entries come from.
+/// The model of the entries.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Source {
     Dense,
-    /// Solids, shells, a molecule. Differs: nodes of a box, shuffled, for the mesh.
+    /// Solids, shells, a molecule. Differs: the mesh consists of the shuffled nodes of a box.
     Mesh(Mesh),
-    /// Sites, spins and colours. The pattern is that of the original; real, as the paper has it.
+    /// Sites, spins and colours. The pattern is that of the original; real, as in the paper.
     Lattice,
-    /// The same equations in each of 500 periods. Differs: which variables an equation has is drawn at random.
+    /// The same equations in each of 500 periods. Differs: the variables of an equation are random.
     Periods,
-    /// Two populations of together at most so many. Entries are as many as in the original; differs: their numbering.
+    /// Two populations with a bounded sum. As many entries as in the original; differs: the numbering.
     Epidemic,
-    /// Parts and lines that many parts share. Differs: which parts are joined is drawn at random.
+    /// Parts, and lines shared by many parts. Differs: the connections between parts are random.
     Circuit,
     /// Pages and links.
     Web,
-    /// Few long rows, of lengths as in the paper's Figure 33. Differs: columns are spread evenly over each row.
+    /// A few long rows, with lengths as in the paper's Figure 33. Differs: columns are spread evenly over
+    /// each row.
     Cover,
 }
 
@@ -48,15 +49,15 @@ const fn shape(name: &'static str, rows: usize, source: Source) -> Shape {
     Shape { name, rows, cols: rows, source }
 }
 
-/// In the order of the paper. The reach of a mesh is what gives it the paper's entries a row.
+/// In the order of the paper. The reach of a mesh is chosen to give the paper's entries per row.
 pub(super) const SHAPES: [Shape; 14] = [
     shape("dense", 2_000, Source::Dense),
-    // Atoms of a folded chain, three coordinates each.
+    // Atoms of a folded chain, with three coordinates each.
     shape("protein", 36_417, mesh([23, 23], 3, [2.1953, 0.5], 32, true)),
     shape("spheres", 83_334, mesh([30, 30], 3, [1.8152, 0.1], 32, true)),
-    // A beam of 9x9x257 nodes, in its natural order.
+    // A beam of 9x9x257 nodes, in natural order.
     shape("cantilever", 62_451, mesh([9, 9], 3, [1.7875, 0.1], 1, true)),
-    // Shells: six unknowns a node, of which the last has four.
+    // Shells: six unknowns per node, except for the last, which has four.
     shape("wind-tunnel", 217_918, mesh([190, 1], 6, [1.506, 0.05], 32, true)),
     // Shallow water.
     shape("harbor", 46_835, mesh([6, 60], 2, [1.9188, 0.5], 32, false)),
@@ -71,7 +72,8 @@ pub(super) const SHAPES: [Shape; 14] = [
     Shape { name: "lp", rows: 4_284, cols: 1_092_610, source: Source::Cover },
 ];
 
-/// The names of the look-alikes of Bell and Garland's fourteen unstructured matrices, in the order of the paper: `gen:alike:NAME`.
+/// The names of the look-alikes of Bell and Garland's fourteen unstructured matrices, in the order of the
+/// paper: `gen:alike:NAME`.
 pub fn look_alikes() -> [&'static str; 14] {
     SHAPES.map(|shape| shape.name)
 }
@@ -81,8 +83,8 @@ impl Shape {
         SHAPES.iter().find(|shape| shape.name == name)
     }
 
-    /// The matrix, or one of the same kind with about a `part`-th of the rows and columns, where whole nodes, sites and
-    /// periods allow.
+    /// The matrix, or one of the same kind with about a `part`-th of the rows and columns, rounded to whole
+    /// nodes, sites and periods.
     pub(super) fn build<T: Scalar>(&self, operation: &str, part: usize) -> Result<Csr<T>> {
         let [rows, cols] = [self.rows, self.cols].map(|n| (n / part).max(1));
         match self.source {
@@ -102,7 +104,8 @@ impl Shape {
     }
 }
 
-/// The side of a box with a `part`-th of the points: the least whose cube, `part` times, is not less than that of the side.
+/// The side of a box with a `part`-th of the points: the smallest one whose cube times `part` is at least the
+/// cube of `side`.
 fn shortened(side: usize, part: usize) -> usize {
     (1..side).find(|s| s.pow(3).saturating_mul(part) >= side.pow(3)).unwrap_or(side)
 }

@@ -6,11 +6,13 @@ use lacuna_engine::{Result, Scalar};
 
 /// The mesh is the same in every run.
 const MESH_SEED: u64 = 0x5EED;
-/// How far an inner node moves along each axis, in cell widths. Triangles stay positively oriented below ¼.
+/// Maximum displacement of an inner node along each axis, in cell widths. Triangles stay positively oriented
+/// below ¼.
 const PERTURBATION: f64 = 0.2;
 
-/// Stiffness of linear triangles on the unit square, Dirichlet: `m`² inner nodes of a mesh of (`m` + 1)² cells, each
-/// cut along its rising diagonal, inner nodes moved at random. Symmetric positive definite, up to 7 entries a row.
+/// Stiffness of linear triangles on the unit square, Dirichlet: `m`² inner nodes of a mesh of (`m` + 1)²
+/// cells, each cut along its rising diagonal, with inner nodes moved at random. Symmetric positive definite,
+/// up to 7 entries per row.
 pub(super) fn poisson_p1<T: Scalar>(operation: &str, m: usize) -> Result<Csr<T>> {
     // Lengths in cell widths: the stiffness of a triangle does not depend on its size.
     let node = |x: usize, y: usize| {
@@ -19,7 +21,7 @@ pub(super) fn poisson_p1<T: Scalar>(operation: &str, m: usize) -> Result<Csr<T>>
         let id = (y * (m + 2) + x) as u64;
         [x as f64 + moved * signed(MESH_SEED, id, 0), y as f64 + moved * signed(MESH_SEED, id, 1)]
     };
-    // Both triangles of a cell, by the corners' steps from its lower left one, counter-clockwise.
+    // Both triangles of a cell, by the offsets of their corners from its lower left one, counter-clockwise.
     const TRIANGLES: [[(usize, usize); 3]; 2] = [[(0, 0), (1, 0), (1, 1)], [(0, 0), (1, 1), (0, 1)]];
     from_rows(operation, m * m, |i, row| {
         let (x, y) = (i % m + 1, i / m + 1);
@@ -28,7 +30,7 @@ pub(super) fn poisson_p1<T: Scalar>(operation: &str, m: usize) -> Result<Csr<T>>
                 let at = corners.map(|(dx, dy)| (cell_x + dx, cell_y + dy));
                 let Some(own) = at.iter().position(|&n| n == (x, y)) else { continue };
                 let p = at.map(|(x, y)| node(x, y));
-                // Edge k lies opposite corner k.
+                // Edge k is opposite corner k.
                 let edge = |k: usize| {
                     let (from, to) = (p[(k + 1) % 3], p[(k + 2) % 3]);
                     [to[0] - from[0], to[1] - from[1]]
@@ -55,15 +57,15 @@ const RATIO: f64 = 0.3;
 /// A 3x3 block that couples two nodes.
 type Block = [[f64; 3]; 3];
 
-/// Stiffness of a unit cube cut into six tetrahedra around its main diagonal, by pairs of corners (bit `k` of a
-/// corner: its place along axis `k`).
+/// Stiffness of a unit cube cut into six tetrahedra around its main diagonal, by pairs of corners (bit `k` of
+/// a corner is its coordinate along axis `k`).
 fn cube_stiffness() -> [[Block; 8]; 8] {
     let lambda = YOUNG * RATIO / ((1.0 + RATIO) * (1.0 - 2.0 * RATIO));
     let mu = YOUNG / (2.0 * (1.0 + RATIO));
     let volume = 1.0 / 6.0;
     let mut cube = [[[[0.0; 3]; 3]; 8]; 8];
     for path in [[0, 1, 2], [0, 2, 1], [1, 0, 2], [1, 2, 0], [2, 0, 1], [2, 1, 0]] {
-        // The tetrahedron of the corners met on a walk along the axes in this order: its linear functions are
+        // The corners of the tetrahedron follow a walk along the axes in this order: its linear functions are
         // 1 − x₀, x₀ − x₁, x₁ − x₂ and x₂ with coordinates in the order of the walk.
         let mut corners = [0usize; 4];
         let mut gradients = [[0.0; 3]; 4];
@@ -88,16 +90,16 @@ fn cube_stiffness() -> [[Block; 8]; 8] {
     cube
 }
 
-/// Linear elasticity of a cube of `m`³ cells of six linear tetrahedra each, clamped at the bottom: 3 unknowns at each
-/// of `m`(`m` + 1)² nodes, numbered node by node, x fastest. Symmetric positive definite, dense 3x3 blocks, 45
-/// entries in an inner row.
+/// Linear elasticity of a cube of `m`³ cells of six linear tetrahedra each, clamped at the bottom: 3 unknowns
+/// at each of `m`(`m` + 1)² nodes, numbered node by node, x fastest. Symmetric positive definite, dense 3x3
+/// blocks, 45 entries in an inner row.
 pub(super) fn elasticity3d<T: Scalar>(operation: &str, m: usize) -> Result<Csr<T>> {
     let cube = cube_stiffness();
     let side = m + 1;
     from_rows(operation, 3 * side * side * m, |i, row| {
         let (node, component) = (i / 3, i % 3);
         let here = [node % side, node / side % side, node / side / side + 1];
-        // Nodes share a tetrahedron when no two axes between them point different ways.
+        // Nodes share a tetrahedron unless two axes between them point in opposite directions.
         for z in 0..3 {
             for y in 0..3 {
                 for x in 0..3 {
@@ -118,11 +120,11 @@ pub(super) fn elasticity3d<T: Scalar>(operation: &str, m: usize) -> Result<Csr<T
     })
 }
 
-/// The block of two neighbouring nodes: the sum over the cubes that have both as corners.
+/// The block of two neighbouring nodes: the sum over the cubes that contain both as corners.
 fn coupling(cube: &[[Block; 8]; 8], here: [usize; 3], there: [usize; 3], m: usize) -> Block {
     let mut sum = [[0.0; 3]; 3];
     for (corner, blocks) in cube.iter().enumerate() {
-        // The cube in which this node is the corner `corner`, then which corner the other node is in it.
+        // The cube in which this node is the corner `corner`, and the corner of the other node in it.
         let (mut other, mut inside) = (0, true);
         for axis in 0..3 {
             let origin = here[axis].wrapping_sub(corner >> axis & 1);

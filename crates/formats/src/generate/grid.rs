@@ -1,6 +1,6 @@
 //! Finite differences on regular grids: Poisson, convection-diffusion, Helmholtz, Markov chains.
 //!
-//! Points are numbered with x fastest, boundaries hold no unknowns unless said.
+//! Points are numbered with x fastest; boundaries hold no unknowns unless noted.
 use super::rows::from_rows;
 use crate::Csr;
 use lacuna_engine::{Result, Scalar};
@@ -22,8 +22,9 @@ fn step(i: usize, p: Size, size: Size, axis: usize, up: bool) -> Option<usize> {
     }
 }
 
-/// `−Δ` with Dirichlet boundaries, times h²: −1 for each neighbour, on the diagonal as many as inner points have.
-/// `corners` takes all neighbours of the surrounding box (9 and 27 points), else only those along the axes.
+/// `−Δ` with Dirichlet boundaries, times h²: −1 for each neighbour, and on the diagonal the number of
+/// neighbours of an inner point. With `corners`, all neighbours in the surrounding box (9 and 27 points),
+/// otherwise only those along the axes.
 pub(super) fn poisson<T: Scalar>(
     operation: &str,
     size: Size,
@@ -51,9 +52,9 @@ pub(super) fn poisson<T: Scalar>(
     })
 }
 
-/// `−Δu + Pe w·∇u` on the cube `(−1, 1)ᵈ`, Dirichlet, first-order upwind, times the squared step in x: an M-matrix.
-/// The wind turns around the centre of each plane, `w = (2y(1 − x²), −2x(1 − y²))`, and rises with ½ in three
-/// dimensions.
+/// `−Δu + Pe w·∇u` on the cube `(−1, 1)ᵈ`, Dirichlet, first-order upwind, times the squared step in x: an
+/// M-matrix. The wind rotates around the centre of each plane, `w = (2y(1 − x²), −2x(1 − y²))`, and rises
+/// with speed ½ in three dimensions.
 pub(super) fn convection<T: Scalar>(
     operation: &str,
     size: Size,
@@ -84,11 +85,11 @@ pub(super) fn convection<T: Scalar>(
     })
 }
 
-/// Part of `k²` that damps.
+/// Relative damping of `k²`.
 const DAMPING: f64 = 0.02;
 
-/// `−Δu − k²(1 + 0.02i)u` times h², waves leaving through every side (`∂u/∂n = iku`, first order): complex
-/// symmetric, not Hermitian. The longer side has length 1.
+/// `−Δu − k²(1 + 0.02i)u` times h², with radiating boundaries on every side (`∂u/∂n = iku`, first order):
+/// complex symmetric, not Hermitian. The longer side has length 1.
 pub(super) fn helmholtz<T: Scalar>(operation: &str, size: Size, wave_number: f64) -> Result<Csr<T>> {
     let kh = wave_number / (size[0].max(size[1]) as f64 + 1.0);
     from_rows(operation, size[0] * size[1], |i, row| {
@@ -98,7 +99,7 @@ pub(super) fn helmholtz<T: Scalar>(operation: &str, size: Size, wave_number: f64
             for up in [false, true] {
                 match step(i, p, size, axis, up) {
                     Some(j) => row.push((j as u32, T::from_real(-1.0))),
-                    // The point outside is (1 + ikh) times this one.
+                    // The ghost point outside is (1 + ikh) times this one.
                     None => (re, im) = (re - 1.0, im - kh),
                 }
             }
@@ -107,8 +108,9 @@ pub(super) fn helmholtz<T: Scalar>(operation: &str, size: Size, wave_number: f64
     })
 }
 
-/// Two populations of at most `nx − 1` and `ny − 1`, one birth or death at a time, crowding against births: the
-/// transition matrix `P` (rows sum to 1, four entries a row, no diagonal), or `I − d P` for a discount `d`.
+/// Two populations of at most `nx − 1` and `ny − 1`, one birth or death at a time, with crowding reducing
+/// births: the transition matrix `P` (rows sum to 1, four entries per row, no diagonal), or `I − d P` for a
+/// discount `d`.
 pub(super) fn markov<T: Scalar>(operation: &str, size: Size, discount: Option<f64>) -> Result<Csr<T>> {
     from_rows(operation, size[0] * size[1], |i, row| {
         let p = point(i, size);
@@ -133,9 +135,10 @@ pub(super) fn markov<T: Scalar>(operation: &str, size: Size, discount: Option<f6
     })
 }
 
-/// Two populations of together fewer than `m`, one birth or death at a time, crowding against births, for the largest
-/// triangle of at most so many states: the transition matrix, rows sum to 1. Four entries a row, fewer along the sides,
-/// one on the diagonal where there is no room for a birth. States are numbered line by line, the longest first.
+/// Two populations with a sum below `m`, one birth or death at a time, with crowding reducing births, for the
+/// largest triangle of at most `states` states: the transition matrix, whose rows sum to 1. Four entries per
+/// row, fewer along the sides, one on the diagonal if there is no room for a birth. States are numbered line
+/// by line, the longest first.
 pub(super) fn epidemic<T: Scalar>(operation: &str, states: usize) -> Result<Csr<T>> {
     let below = |states: usize| ((8 * states as u64 + 1).isqrt() as usize - 1) / 2;
     let m = below(states);

@@ -1,4 +1,4 @@
-//! Quarks on a periodic lattice of four dimensions.
+//! Quarks on a periodic four-dimensional lattice.
 use super::noise::signed;
 use super::rows::from_rows;
 use crate::Csr;
@@ -7,12 +7,12 @@ use lacuna_engine::{Result, Scalar};
 const SEED: u64 = 1;
 const SPINS: usize = 4;
 const COLOURS: usize = 3;
-/// Sites along an axis at the least, so that both neighbours of a site are others.
+/// Minimum number of sites along an axis, so that both neighbours of a site are distinct.
 const LEAST: usize = 3;
 
-/// Wilson's hopping term for about so many unknowns, with random values: a 3x3 block of colours for each pair of
-/// spins that a step along an axis couples, 13 in every row of blocks, none on the diagonal. Sides are equal but for
-/// the last.
+/// Wilson's hopping term for about `rows` unknowns, with random values: a 3x3 block of colours for each pair
+/// of spins that a step along an axis couples, 13 in every row of blocks, none on the diagonal. All sides are
+/// equal except the last.
 pub(super) fn wilson<T: Scalar>(operation: &str, rows: usize) -> Result<Csr<T>> {
     let sites = rows / (SPINS * COLOURS);
     let mut side = LEAST;
@@ -35,8 +35,8 @@ pub(super) fn wilson<T: Scalar>(operation: &str, rows: usize) -> Result<Csr<T>> 
             let at = site / stride % side;
             for (forth, step) in [(false, side - 1), (true, 1)] {
                 let there = site - at * stride + (at + step) % side * stride;
-                // Dirac's matrices: along the last axis two spins go forth and two back, along the others each goes
-                // both ways and mixes with one other.
+                // Dirac matrices: along the last axis two spins go forward and two backward; along the others
+                // each goes both ways and mixes with one other.
                 match axis {
                     0 | 1 => [spin, 3 - spin].into_iter().for_each(|spin| couple(there, spin)),
                     2 => [spin, (spin + 2) % SPINS].into_iter().for_each(|spin| couple(there, spin)),

@@ -1,4 +1,4 @@
-//! Nodes scattered about the points of a box and joined where they are near: finite elements, molecules.
+//! Nodes scattered around the points of a box and coupled if they are close: finite elements, molecules.
 use super::noise::{signed, word};
 use super::rows::from_rows;
 use crate::Csr;
@@ -6,34 +6,35 @@ use lacuna_engine::{Result, Scalar};
 use rayon::prelude::*;
 
 const SEED: u64 = 1;
-/// The seed of the numbers of nodes.
+/// The seed of the node numbering.
 const NUMBERS: u64 = 2;
-/// Points that a node may be joined with, at the most: three on each side along every axis.
+/// Maximum number of points that a node may be coupled with: three on each side along every axis.
 const NEAR: usize = 343;
 
-/// Which nodes there are and which are joined.
+/// The nodes and their coupling.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Mesh {
-    /// Points along the first two axes; along the third as many as the nodes need.
+    /// Points along the first two axes; the third has as many as the nodes need.
     pub(super) sides: [usize; 2],
-    /// Unknowns of a node, all joined with all of another.
+    /// Unknowns of a node, each coupled with all those of another.
     pub(super) block: usize,
-    /// Nodes nearer than this are joined, in widths of the grid.
+    /// Nodes closer than this are coupled, in grid widths.
     pub(super) reach: f64,
-    /// How far a node may be from its point along each axis.
+    /// Maximum displacement of a node from its point along each axis.
     pub(super) jitter: f64,
-    /// Nodes are numbered at random among so many that follow each other.
+    /// Nodes are numbered at random within runs of this many.
     pub(super) shuffled: usize,
     /// Whether values are symmetric; the pattern always is.
     pub(super) symmetric: bool,
 }
 
 impl Mesh {
-    /// The matrix of so many unknowns, strictly diagonally dominant. The last node may have fewer than the others.
+    /// The matrix of `rows` unknowns, strictly diagonally dominant. The last node may have fewer than the
+    /// others.
     pub(super) fn build<T: Scalar>(&self, operation: &str, rows: usize) -> Result<Csr<T>> {
         let nodes = rows.div_ceil(self.block);
         let places: Vec<[f64; 3]> = (0..nodes).into_par_iter().map(|point| self.place(point)).collect();
-        // The point of the node of each number, and the number of the node of each point.
+        // The point of each node number, and the node number of each point.
         let mut points: Vec<u32> = (0..nodes as u32).collect();
         points
             .par_chunks_mut(self.shuffled)
@@ -67,13 +68,13 @@ impl Mesh {
         [index % nx, index / nx % ny, index / nx / ny]
     }
 
-    /// Where the node of a point is.
+    /// The location of the node of a point.
     fn place(&self, index: usize) -> [f64; 3] {
         let point = self.point(index);
         std::array::from_fn(|k| point[k] as f64 + self.jitter * signed(SEED, index as u64, k as u64))
     }
 
-    /// The numbers of the nodes that one is joined with, its own among them, in increasing order.
+    /// The numbers of the nodes coupled with a node, including its own, in increasing order.
     fn near<'a>(
         &self,
         index: usize,

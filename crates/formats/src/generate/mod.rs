@@ -1,7 +1,7 @@
-//! Matrices by name: model problems of any size, usable wherever a matrix file is.
+//! Named matrices: model problems of any size, usable wherever a matrix file is.
 //!
-//! The same name gives the same bits on every machine and with any number of threads: an entry depends on its place
-//! and the seed alone, and is computed by `+ − × ÷ √`, which are rounded alike everywhere.
+//! The same name gives the same bits on every machine and with any number of threads: an entry depends only
+//! on its place and the seed, and is computed with `+ − × ÷ √`, which are rounded identically everywhere.
 mod alike;
 mod elements;
 mod grid;

@@ -1,17 +1,17 @@
-//! Matrices without a grid: power-law rows, random columns, dense in sparse form; circuits, economies, covers. The
-//! square ones are strictly diagonally dominant.
+//! Matrices without a grid: power-law rows, random columns, dense in sparse form; circuits, economies,
+//! covers. The square ones are strictly diagonally dominant.
 use super::noise::{below, signed, unit, word};
 use super::rows::{from_rows, rectangular};
 use crate::Csr;
 use lacuna_engine::{Result, Scalar};
 
-/// The seed of the matrices that take none.
+/// The seed of the matrices without a seed argument.
 const SEED: u64 = 1;
-/// Scatters the popular columns; prime, so that it is a permutation unless it divides the number of columns.
+/// Scatters the popular columns; a prime, so it gives a permutation unless it divides the number of columns.
 const SCATTER: u64 = 2_654_435_761;
 
-/// A directed network as of web pages: the number of links of a row falls off with the power 1.6 (3.3 entries a row
-/// with the diagonal), half of them to rows near by, half to popular columns. Not symmetric.
+/// A directed network like the web: the number of links per row follows a power law with exponent 1.6 (3.3
+/// entries per row with the diagonal), half of them to nearby rows, half to popular columns. Not symmetric.
 pub(super) fn power_law<T: Scalar>(operation: &str, n: usize) -> Result<Csr<T>> {
     from_rows(operation, n, |i, row| {
         let id = i as u64;
@@ -38,7 +38,7 @@ pub(super) fn power_law<T: Scalar>(operation: &str, n: usize) -> Result<Csr<T>> 
     })
 }
 
-/// `per_row` entries in every row, the diagonal among them, one in each of `per_row` equal runs of columns.
+/// `per_row` entries in every row, including the diagonal, one in each of `per_row` equal runs of columns.
 pub(super) fn random<T: Scalar>(operation: &str, n: usize, per_row: usize, seed: u64) -> Result<Csr<T>> {
     let first = |k: usize| (k as u128 * n as u128 / per_row as u128) as usize;
     from_rows(operation, n, |i, row| {
@@ -60,7 +60,7 @@ pub(super) fn random<T: Scalar>(operation: &str, n: usize, per_row: usize, seed:
     })
 }
 
-/// Every entry stored: random symmetric values below 1 and the number of rows on the diagonal.
+/// All entries stored: random symmetric values below 1, and the number of rows on the diagonal.
 pub(super) fn dense<T: Scalar>(operation: &str, n: usize) -> Result<Csr<T>> {
     from_rows(operation, n, |i, row| {
         row.extend((0..n).map(|j| {
@@ -73,8 +73,8 @@ pub(super) fn dense<T: Scalar>(operation: &str, n: usize) -> Result<Csr<T>> {
 /// Equations of a period.
 const EQUATIONS: usize = 413;
 
-/// An economy over time: the same 413 equations in every period, for about so many rows. Each has a few variables of
-/// its own period and of those before and after, seldom many: 6 entries a row, up to 44.
+/// An economy over time: the same 413 equations in every period, for about `rows` rows. Each has a few
+/// variables of its own period and of adjacent ones, rarely many: 6 entries per row, up to 44.
 pub(super) fn periods<T: Scalar>(operation: &str, rows: usize) -> Result<Csr<T>> {
     let rows = rows.div_ceil(EQUATIONS) * EQUATIONS;
     from_rows(operation, rows, |i, row| {
@@ -82,7 +82,7 @@ pub(super) fn periods<T: Scalar>(operation: &str, rows: usize) -> Result<Csr<T>>
         let draw = |k: u64| unit(SEED, equation as u64, k);
         let others = (5.82 * exponential(draw(0))).min(43.0) as u64;
         let columns = (0..others).filter_map(|k| {
-            // Periods before the next one, then which variable there.
+            // The number of periods before the next one, then the variable in that period.
             let lag = [0, 1, 1, 1, 2, 2][below(6, SEED, equation as u64, 2 * k + 1)];
             let variable = below(EQUATIONS, SEED, equation as u64, 2 * k + 2);
             Some((period + 1).checked_sub(lag)? * EQUATIONS + variable).filter(|&j| j < rows)
@@ -91,18 +91,18 @@ pub(super) fn periods<T: Scalar>(operation: &str, rows: usize) -> Result<Csr<T>>
     })
 }
 
-/// Stages at which parts are joined, by powers of two.
+/// Number of stages at which parts are connected, at distances of powers of two.
 const STAGES: u32 = 18;
-/// How likely a part is to be joined with another at the first stage, and what becomes of that from one to the next.
+/// The probability that a part is connected at the first stage, and its factor from one stage to the next.
 const JOINED: [f64; 2] = [0.745, 0.8];
-/// Parts among which a line may be shared.
+/// Numbers of parts among which a line may be shared.
 const LINES: [usize; 2] = [24, 360];
 
-/// A circuit of `n` parts, joined with few others near by, fewer far away, and through lines that up to 360 parts
-/// share: 5.6 entries a row. The pattern is symmetric.
+/// A circuit of `n` parts, connected to a few nearby parts, fewer distant ones, and through lines shared by
+/// up to 360 parts: 5.6 entries per row. The pattern is symmetric.
 pub(super) fn circuit<T: Scalar>(operation: &str, n: usize) -> Result<Csr<T>> {
     from_rows(operation, n, |i, row| {
-        // Two groups of 2^s parts that follow each other are matched one to one.
+        // Two adjacent groups of 2^s parts are matched one to one.
         let partners = (0..STAGES).filter_map(|s| {
             let bit = 1usize << s;
             let j = i ^ (bit | word(SEED, i as u64 >> (s + 1), u64::from(s)) as usize & (bit - 1));
@@ -110,7 +110,7 @@ pub(super) fn circuit<T: Scalar>(operation: &str, n: usize) -> Result<Csr<T>> {
             let pair = unit(SEED, i.min(j) as u64, i.max(j) as u64);
             (j < n && pair < likely).then_some(j)
         });
-        // One part of each group has the line; how many of the others share it differs from line to line.
+        // One part of each group owns the line; the number of others that share it differs from line to line.
         let lines = LINES.into_iter().flat_map(|size| {
             let group = i / size * size;
             let draw = |k: u64| unit(size as u64, group as u64, k);
@@ -125,13 +125,13 @@ pub(super) fn circuit<T: Scalar>(operation: &str, n: usize) -> Result<Csr<T>> {
     })
 }
 
-/// Entries in a column of a cover, on the average.
+/// Average number of entries in a column of a cover.
 const COVERED: f64 = 10.3235;
 
-/// Few rows of many columns each: a row's length is an exponential variable to the power 5/3, so that some are twenty
-/// times as long as the average; its columns are spread evenly.
+/// A few rows of many columns each: the length of a row is an exponential variable to the power 5/3, so that
+/// some are twenty times the average; its columns are spread evenly.
 pub(super) fn cover<T: Scalar>(operation: &str, [rows, cols]: [usize; 2]) -> Result<Csr<T>> {
-    // The average of such a variable is Γ(8/3).
+    // The mean of such a variable is Γ(8/3).
     let scale = COVERED * cols as f64 / rows as f64 / 1.504_575_488_251_556;
     rectangular(operation, [rows, cols], &|i, row: &mut Vec<(u32, T)>| {
         let e = exponential(unit(SEED, i as u64, 0));
@@ -144,12 +144,12 @@ pub(super) fn cover<T: Scalar>(operation: &str, [rows, cols]: [usize; 2]) -> Res
     })
 }
 
-/// An exponential variable of the average 1 from a uniform one.
+/// An exponential variable with mean 1 from a uniform one.
 fn exponential(u: f64) -> f64 {
     -libm::log(1.0 - u)
 }
 
-/// Random values in other columns of a row, and more than all of them on the diagonal.
+/// Random values in the other columns of a row, and more than their sum on the diagonal.
 fn dominant<T: Scalar>(i: usize, row: &mut Vec<(u32, T)>, columns: impl Iterator<Item = usize>) {
     let mut weight = 0.0;
     for j in columns.filter(|&j| j != i) {

@@ -1,6 +1,6 @@
-//! Random numbers that belong to a place: no state, so every thread draws the same.
+//! Stateless random numbers: a number depends only on its place, so every thread draws the same.
 
-/// A well-mixed 64-bit word of `seed` and two indices (the finaliser of SplitMix64, thrice).
+/// A well-mixed 64-bit word of `seed` and two indices (the finaliser of SplitMix64, three times).
 pub(super) fn word(seed: u64, i: u64, k: u64) -> u64 {
     let mix = |mut z: u64| {
         z = z.wrapping_add(0x9E37_79B9_7F4A_7C15);
@@ -21,7 +21,7 @@ pub(super) fn signed(seed: u64, i: u64, k: u64) -> f64 {
     2.0 * unit(seed, i, k) - 1.0
 }
 
-/// An index below `bound`, uniform but for one part in 2³².
+/// An index below `bound`, uniform to one part in 2³².
 pub(super) fn below(bound: usize, seed: u64, i: u64, k: u64) -> usize {
     ((word(seed, i, k) as u128 * bound as u128) >> 64) as usize
 }

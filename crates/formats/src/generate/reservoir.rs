@@ -1,4 +1,4 @@
-//! A reservoir of the size and kind of the tenth SPE comparative solution project's second model.
+//! A reservoir of the size and kind of Model 2 of the tenth SPE Comparative Solution Project.
 use super::noise::word;
 use super::rows::from_rows;
 use crate::Csr;
@@ -11,19 +11,19 @@ const CELLS: [usize; 3] = [60, 220, 85];
 const SPACING: [f64; 3] = [20.0, 10.0, 2.0];
 /// Vertical over horizontal permeability.
 const VERTICAL: f64 = 0.1;
-/// Half the decades that the permeability spans.
+/// Half the number of decades that the permeability spans.
 const HALF_DECADES: f64 = 2.5;
 /// Columns of wells: one in the middle, four in the corners.
 const WELLS: [(usize, usize); 5] = [(30, 110), (0, 0), (59, 0), (0, 219), (59, 219)];
 /// Correlation lengths of the layers of noise, in cells, with the weight of each.
 const SCALES: [([usize; 3], f64); 3] = [([20, 40, 6], 1.0), ([6, 12, 3], 0.7), ([2, 3, 1], 0.5)];
 
-/// Unknowns of the matrix.
+/// Number of unknowns.
 pub(super) const ROWS: usize = CELLS[0] * CELLS[1] * CELLS[2];
 
-/// Incompressible flow through 60x220x85 cells by 7-point finite volumes with harmonic averages, no flow through the
-/// sides, wells in five columns of cells. The permeability is log-normal, spatially correlated, over five decades.
-/// Symmetric positive definite, exactly 1 122 000 rows and 7 780 000 entries.
+/// Incompressible flow through 60x220x85 cells by 7-point finite volumes with harmonic averages, no flow
+/// through the sides, wells in five columns of cells. The permeability is log-normal, spatially correlated,
+/// over five decades. Symmetric positive definite, exactly 1 122 000 rows and 7 780 000 entries.
 pub(super) fn spe10_like<T: Scalar>(operation: &str, seed: u64) -> Result<Csr<T>> {
     let permeability: Vec<f64> = (0..ROWS)
         .into_par_iter()
@@ -57,7 +57,8 @@ fn cell(i: usize) -> [usize; 3] {
     [i % CELLS[0], i / CELLS[0] % CELLS[1], i / CELLS[0] / CELLS[1]]
 }
 
-/// Nearly normal noise that varies over the lengths of [`SCALES`], scaled to span the decades and cut there.
+/// Nearly normal noise that varies over the lengths of [`SCALES`], scaled to span the decades and clipped to
+/// them.
 fn log10_permeability(seed: u64, at: [usize; 3]) -> f64 {
     let mut sum = 0.0;
     for (layer, (lengths, weight)) in SCALES.iter().enumerate() {
@@ -82,7 +83,7 @@ fn log10_permeability(seed: u64, at: [usize; 3]) -> f64 {
     (sum * 1.1).clamp(-HALF_DECADES, HALF_DECADES)
 }
 
-/// The sum of four uniform numbers, centred, with variance 1: normal enough, and bounded.
+/// The sum of four uniform numbers, centred, with variance 1: approximately normal, and bounded.
 fn normal(seed: u64, id: u64, layer: u64) -> f64 {
     let bits = word(seed, id, layer);
     let sum: u64 = (0..4).map(|k| bits >> (16 * k) & 0xFFFF).sum();

@@ -1,17 +1,17 @@
-//! A matrix from a function that lists a row.
+//! A matrix from a function that lists each row.
 use crate::Csr;
 use crate::storage::csr::{check_sizes, not_finite};
 use lacuna_engine::pages::zeroed;
 use lacuna_engine::{Result, Scalar};
 use rayon::prelude::*;
 
-/// Rows of one task, at the most.
+/// Maximum number of rows per task.
 const SHARE: usize = 4096;
-/// Tasks at the least, where there are rows for them.
+/// Minimum number of tasks, if there are enough rows.
 const TASKS: usize = 64;
 
-/// The matrix of `rows` rows and columns whose row `i` has the entries that `row(i, …)` pushes, in any order,
-/// repeated columns summed in the order pushed. Each row is listed twice: to count and to fill.
+/// The matrix of `rows` rows and columns whose row `i` has the entries pushed by `row(i, …)`, in any order,
+/// with repeated columns summed in the order pushed. Each row is listed twice: to count and to fill.
 pub(super) fn from_rows<T: Scalar>(
     operation: &str,
     rows: usize,
@@ -20,7 +20,8 @@ pub(super) fn from_rows<T: Scalar>(
     rectangular(operation, [rows, rows], &row)
 }
 
-/// What lists the entries of a row. Not a type for each list, so that what builds the matrix is compiled once a number type.
+/// Lists the entries of a row. A trait object, so that the code that builds the matrix is compiled once per
+/// number type.
 type Row<'a, T> = dyn Fn(usize, &mut Vec<(u32, T)>) + Sync + 'a;
 
 /// The same with `rows` and `cols`.

@@ -6,16 +6,16 @@ use lacuna_engine::{Error, Result, Scalar, check_process, compiled_here, memory}
 use std::fmt;
 use std::str::FromStr;
 
-/// A generator as `--help` shows it.
+/// A generator as shown by `--help`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Generator {
     /// Its name, after `gen:`.
     pub name: &'static str,
     /// Its arguments, after another colon; optional ones in brackets.
     pub arguments: &'static str,
-    /// What it makes.
+    /// A description.
     pub description: &'static str,
-    /// A call of it.
+    /// An example.
     pub example: &'static str,
 }
 
@@ -45,7 +45,7 @@ generators! {
     "alike" "NAME[:PART]" "protein" "look-alikes of Bell and Garland's matrices, rows divided by PART: dense, protein, spheres, cantilever, wind-tunnel, harbor, qcd, ship, economics, epidemiology, accelerator, circuit, webbase, lp";
 }
 
-/// What to generate.
+/// The model to generate.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Model {
     Poisson { size: grid::Size, dimensions: usize, corners: bool },
@@ -61,7 +61,7 @@ enum Model {
     Alike { shape: &'static Shape, part: usize },
 }
 
-/// A matrix by name, such as `gen:poisson2d:512x512`.
+/// A matrix given by name, such as `gen:poisson2d:512x512`.
 ///
 /// ```
 /// use lacuna_formats::Spec;
@@ -77,7 +77,7 @@ pub struct Spec {
 }
 
 impl Spec {
-    /// What every name starts with where a file could stand too.
+    /// Prefix of a name where a file name is also accepted.
     pub const PREFIX: &'static str = "gen:";
 
     /// All generators.
@@ -85,11 +85,11 @@ impl Spec {
         GENERATORS
     }
 
-    /// The matrix of a name with its arguments; `gen:` in front may be left out.
+    /// Parses a name with its arguments; the prefix `gen:` may be omitted.
     ///
     /// # Errors
-    /// When there is no generator of this name, or its arguments are missing, zero, too large or not numbers. The
-    /// error lists what there is and shows an example.
+    /// When there is no generator of this name, or its arguments are missing, zero, too large or not numbers.
+    /// The error lists the alternatives and shows an example.
     pub fn parse(text: &str) -> Result<Self> {
         let body = text.trim().strip_prefix(Self::PREFIX).unwrap_or(text.trim());
         let mut parts = body.split(':');
@@ -124,11 +124,11 @@ impl Spec {
         matches!(self.model, Model::Helmholtz { .. })
     }
 
-    /// Makes the matrix, on the current rayon pool.
+    /// Builds the matrix on the current rayon pool.
     ///
     /// # Errors
-    /// When the matrix is complex and `T` is not, an entry exceeds `T`, there are more than `u32::MAX` entries, or they cannot fit in
-    /// memory; and as [`check_process`].
+    /// When the matrix is complex and `T` is not, an entry exceeds the range of `T`, there are more than
+    /// `u32::MAX` entries, or they cannot fit in memory; and as [`check_process`].
     pub fn build<T: Scalar>(&self) -> Result<Csr<T>> {
         compiled_here!(T, |spec: &Spec| -> Result<Csr<T>> {
             let operation = spec.text.as_str();
@@ -162,7 +162,7 @@ impl Spec {
         })(self)
     }
 
-    /// A number of entries that the matrix has nearly or exceeds; nothing where it overflows.
+    /// A lower bound, nearly tight, of the number of entries; `None` on overflow.
     fn entries_at_least(&self) -> Option<u64> {
         let product =
             |factors: &[usize]| factors.iter().try_fold(1u64, |product, &f| product.checked_mul(f as u64));
@@ -185,9 +185,9 @@ impl Spec {
 }
 
 impl Spec {
-    /// About how many rows and entries there are, rather too few than too many.
+    /// Approximate numbers of rows and entries, rather too low than too high.
     fn size_about(&self) -> [f64; 2] {
-        // A point and its neighbours on both sides in each direction, where there are any.
+        // A point and its neighbours on both sides in each direction, if they exist.
         let star = |size: grid::Size| {
             let sides = size.map(|side| side as f64);
             let points: f64 = sides.iter().product();
@@ -228,7 +228,7 @@ impl FromStr for Spec {
     }
 }
 
-/// The arguments after the name, taken one by one.
+/// The arguments after the name, consumed one by one.
 struct Arguments<'a> {
     text: &'a str,
     generator: &'static Generator,
@@ -237,7 +237,7 @@ struct Arguments<'a> {
 }
 
 impl<'a> Arguments<'a> {
-    /// The model that the generator's name and the arguments stand for.
+    /// The model for the generator's name and the arguments.
     fn model(&mut self) -> Result<Model> {
         Ok(match self.generator.name {
             "poisson1d" => Model::Poisson { size: [self.count("N")?, 1, 1], dimensions: 1, corners: false },
@@ -321,7 +321,7 @@ impl<'a> Arguments<'a> {
         part
     }
 
-    /// The next argument, which must be there.
+    /// The next argument, which is required.
     fn required(&mut self, what: &str) -> Result<&'a str> {
         match self.optional() {
             Some(part) if !part.is_empty() => Ok(part),
@@ -329,7 +329,7 @@ impl<'a> Arguments<'a> {
         }
     }
 
-    /// A positive count that 32 bits hold.
+    /// A positive number that fits in 32 bits.
     fn positive(&self, what: &str, part: &str) -> Result<usize> {
         match part.parse::<u64>() {
             Ok(0) => Err(self.wrong(&format!("{what} should be at least 1, got 0"))),
@@ -346,7 +346,7 @@ impl<'a> Arguments<'a> {
         self.positive(what, part)
     }
 
-    /// Sizes `NXxNY…`, and how many there are.
+    /// Sizes `NXxNY…`, and their number.
     fn size(&mut self, dimensions: std::ops::RangeInclusive<usize>) -> Result<(grid::Size, usize)> {
         let part = self.required("the size")?;
         let sides: Vec<_> = part.split('x').collect();
@@ -375,7 +375,7 @@ impl<'a> Arguments<'a> {
         part.parse().map_err(|_| self.wrong(&format!("SEED should be a whole number from 0, got `{part}`")))
     }
 
-    /// An error where arguments are left over.
+    /// An error if arguments are left over.
     fn finish(&self) -> Result<()> {
         match self.parts.get(self.next) {
             Some(part) => Err(self.wrong(&format!(
@@ -386,7 +386,7 @@ impl<'a> Arguments<'a> {
         }
     }
 
-    /// An error that shows how the generator is called.
+    /// An error that shows an example of the generator.
     fn wrong(&self, message: &str) -> Error {
         let Generator { name, arguments, example, .. } = self.generator;
         Error::Argument {

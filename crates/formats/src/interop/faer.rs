@@ -1,4 +1,4 @@
-//! `faer` 0.24: rows lent without a copy; rows and columns taken.
+//! `faer` 0.24: rows borrowed without a copy; rows and columns converted.
 use crate::Csr;
 use faer024::Index;
 use faer024::sparse::{SparseColMatRef, SparseRowMat, SparseRowMatRef, SymbolicSparseRowMatRef};
@@ -8,7 +8,8 @@ use std::fmt::Display;
 /// The arrays of the matrix, borrowed.
 ///
 /// # Errors
-/// [`Error::Structure`] for more rows, columns or entries than 31 bits count, which `faer` has for 32-bit indices.
+/// [`Error::Structure`] for more rows, columns or entries than 31 bits can count, the limit of `faer` for
+/// 32-bit indices.
 impl<'a, T: Scalar> TryFrom<&'a Csr<T>> for SparseRowMatRef<'a, u32, T> {
     type Error = Error;
     fn try_from(a: &'a Csr<T>) -> Result<Self> {
@@ -25,7 +26,7 @@ impl<'a, T: Scalar> TryFrom<&'a Csr<T>> for SparseRowMatRef<'a, u32, T> {
     }
 }
 
-/// A copy; rows that are not full are closed up.
+/// A copy; unused space between rows is removed.
 ///
 /// # Errors
 /// As [`Csr::from_indices`].
@@ -47,7 +48,7 @@ where
     }
 }
 
-/// The same columns by columns; rows are made of them by transposing.
+/// The same for compressed columns, which are transposed into rows.
 ///
 /// # Errors
 /// As [`Csr::from_indices`], with rows and columns exchanged.
@@ -62,7 +63,7 @@ where
     }
 }
 
-/// The arrays, moved where all rows are full.
+/// The arrays, moved if there is no unused space between rows.
 ///
 /// # Errors
 /// As [`Csr::new`].
@@ -78,7 +79,7 @@ impl<T: Scalar> TryFrom<SparseRowMat<u32, T>> for Csr<T> {
     }
 }
 
-/// Rows without the room behind each.
+/// The rows without the unused space after each.
 fn closed_up<I: Index, T: Copy>(
     starts: &[I],
     lengths: &[I],

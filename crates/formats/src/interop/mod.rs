@@ -1,4 +1,4 @@
-//! Matrices of other crates, each behind a feature that carries the crate's name and version.
+//! Conversions to and from other crates, each behind a feature with the crate's name and version.
 #[cfg(feature = "faer024")]
 mod faer;
 #[cfg(feature = "nalgebra-sparse012")]

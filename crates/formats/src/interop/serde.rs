@@ -1,4 +1,4 @@
-//! `serde`: rows, columns and the three arrays; what is read is checked.
+//! `serde`: rows, columns and the three arrays; deserialized data is checked.
 use crate::Csr;
 use lacuna_engine::Scalar;
 use serde::de::Error;

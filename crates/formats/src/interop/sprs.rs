@@ -1,10 +1,10 @@
-//! `sprs` 0.11: 32-bit indices moved, others copied; triplets.
+//! `sprs` 0.11: 32-bit indices are moved, others copied; also triplets.
 use crate::{Csr, Triplets};
 use lacuna_engine::{Error, Result, Scalar};
 use sprs011::{CsMatI, CsMatViewI, SpIndex, TriMatI};
 use std::fmt::Display;
 
-/// The arrays, moved; a matrix by columns is transposed.
+/// The arrays, moved; a column-major matrix is transposed.
 ///
 /// # Errors
 /// As [`Csr::new`]: `sprs` allows values that are not finite.
@@ -20,7 +20,7 @@ impl<T: Scalar> TryFrom<CsMatI<T, u32, u32>> for Csr<T> {
     }
 }
 
-/// A copy, with indices of any type; a matrix by columns is transposed.
+/// A copy, with indices of any type; a column-major matrix is transposed.
 ///
 /// # Errors
 /// As [`Csr::from_indices`].

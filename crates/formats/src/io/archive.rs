@@ -1,31 +1,31 @@
-//! Tar archives as SuiteSparse packs its matrices: `NAME/NAME.mtx` or `NAME/NAME.rb`, beside it the right-hand side `NAME/NAME_b.mtx`
-//! and more.
+//! Tar archives in the layout of SuiteSparse: `NAME/NAME.mtx` or `NAME/NAME.rb`, together with the right-hand
+//! side `NAME/NAME_b.mtx` and other files.
 //!
-//! An archive is read once, from front to back, so that it may come from a pipe. Small members that may be the one that is wanted
-//! are kept.
+//! An archive is read once, from start to end, so that it may come from a pipe. Small members that may turn
+//! out to be the requested one are kept.
 use super::unpack::Stream;
 use lacuna_engine::text::escaped;
 use lacuna_engine::{Error, Result};
 use std::io::{self, Cursor, Read};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// Bytes of members that are kept, at the most.
+/// Maximum total bytes of members kept.
 const KEPT: u64 = 1 << 30;
-/// Members that an error lists, at the most.
+/// Maximum number of members listed in an error.
 const LISTED: usize = 8;
-/// Bytes that a member takes a multiple of.
+/// Block size that members are padded to.
 const BLOCK: u64 = 512;
 
-/// What a file is looked at for.
+/// What to read from a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Wanted {
-    /// A matrix: of an archive, the member called as its folder or as the archive, or the only one.
+    /// A matrix: in an archive, the member named like its folder or like the archive, or the only one.
     Matrix,
-    /// A vector: of an archive, the member whose name ends in `_b`, or the only one.
+    /// A vector: in an archive, the member whose name ends in `_b`, or the only one.
     Vector,
 }
 
-/// Whether a file begins as a tar archive does: with a header whose bytes add up to what it says.
+/// Whether a file begins like a tar archive: with a header whose checksum is correct.
 pub(super) fn is_tar(head: &[u8]) -> bool {
     let Some(header) = head.get(..BLOCK as usize) else { return false };
     let field = String::from_utf8_lossy(&header[148..156]);
@@ -34,32 +34,32 @@ pub(super) fn is_tar(head: &[u8]) -> bool {
     header[0] != 0 && told == sum(&header[..148]) + 8 * u64::from(b' ') + sum(&header[156..])
 }
 
-/// An archive between two members, or within one.
+/// An archive positioned between two members, or within one.
 pub(super) struct Archive<'r> {
     source: Stream<'r>,
-    /// Bytes of the member that were not read yet.
+    /// Unread bytes of the member.
     left: u64,
-    /// Bytes behind them up to the next header.
+    /// Bytes after them up to the next header.
     padding: u64,
     kept: Vec<(String, Vec<u8>)>,
 }
 
-/// An archive whose matrix was found.
+/// An archive whose matrix has been found.
 pub(in crate::io) struct Beside<'r> {
     archive: Arc<Mutex<Archive<'r>>>,
-    /// The matrix's name without its end.
+    /// The matrix's name without its extension.
     stem: String,
 }
 
-/// A member that was found, and the archive around it.
+/// A member that was found, and its archive.
 pub(super) struct Found<'r> {
     pub(super) name: String,
     pub(super) text: Stream<'r>,
     pub(super) beside: Beside<'r>,
 }
 
-/// Finds what is wanted in an archive called `name`. An error of the outer kind is one of reading, the inner one says what was found
-/// instead.
+/// Finds the requested member in an archive named `name`. The outer error is a read error; the inner one
+/// describes what was found instead.
 pub(super) fn find<'r>(
     source: Stream<'r>,
     name: &str,
@@ -98,7 +98,7 @@ pub(super) fn find<'r>(
     Ok(only(archive, others))
 }
 
-/// The member of an archive read to its end that is the only one that it can be.
+/// The only possible member of an archive that was read to its end.
 fn only(mut archive: Archive<'_>, others: Vec<String>) -> Result<Found<'_>, String> {
     let list = |names: &[&str]| {
         let more = if names.len() > LISTED { ", …" } else { "" };
@@ -129,7 +129,7 @@ fn only(mut archive: Archive<'_>, others: Vec<String>) -> Result<Found<'_>, Stri
 }
 
 impl<'r> Beside<'r> {
-    /// The right-hand side beside the matrix that errors call `name`, and what they call it.
+    /// The right-hand side for the matrix that errors call `name`, and its own name for errors.
     pub(super) fn named_right_hand_side(&self, name: &str) -> Result<Option<(String, Stream<'r>)>> {
         let failed = |source| Error::Io { operation: "reading".into(), path: name.into(), source };
         let archive = name.split_once(':').map_or(name, |(archive, _)| archive);
@@ -137,7 +137,7 @@ impl<'r> Beside<'r> {
         Ok(found.map(|(member, stream)| (format!("{archive}:{member}"), stream)))
     }
 
-    /// The right-hand side that goes with the matrix, `NAME_b`, with its name; what lies before it is passed over.
+    /// The right-hand side of the matrix, `NAME_b`, with its name; members before it are skipped.
     fn right_hand_side(&self) -> io::Result<Option<(String, Stream<'r>)>> {
         let mut archive = self.archive.lock().unwrap_or_else(PoisonError::into_inner);
         let is_it = |path: &str| {
@@ -158,7 +158,7 @@ impl<'r> Beside<'r> {
     }
 }
 
-/// The folder a file of a matrix lies in, and its name without its end.
+/// The folder of a matrix file, and its name without extension.
 fn matrix_name(path: &str) -> Option<(Option<&str>, &str)> {
     let mut parts = path.rsplit('/');
     let file = parts.next()?;
@@ -168,18 +168,18 @@ fn matrix_name(path: &str) -> Option<(Option<&str>, &str)> {
     };
     let plain = [".gz", ".bz2", ".xz"].iter().find_map(|e| end(file, e)).map_or(file, |at| &file[..at]);
     let stem = &plain[..[".mtx", ".rb"].iter().find_map(|e| end(plain, e))?];
-    // macOS packs what belongs to a file as a second one with this in front.
+    // macOS archives a file's metadata as a second file with this prefix.
     (!file.starts_with("._")).then(|| (parts.next(), stem))
 }
 
-/// The name of an archive without folder and ends.
+/// The name of an archive without folder and extensions.
 fn archive_stem(name: &str) -> &str {
     let file = name.rsplit(['/', '\\']).next().unwrap_or(name);
     file.split('.').next().unwrap_or(file)
 }
 
 impl Archive<'_> {
-    /// Goes to the next file, whose bytes are then read, and gives its name.
+    /// Advances to the next file and returns its name; its bytes can then be read.
     fn next(&mut self) -> io::Result<Option<String>> {
         self.pass(self.left + self.padding)?;
         (self.left, self.padding) = (0, 0);

@@ -1,23 +1,23 @@
-//! Arrays of numbers as binary files store them: any width, either byte order.
+//! Arrays of numbers in binary files: any width, either byte order.
 use lacuna_engine::text::escaped;
 use lacuna_engine::{Error, Kind, Result, Scalar, memory, pages};
 use rayon::prelude::*;
 use std::io::Read;
 use std::sync::Arc;
 
-/// Elements that one task converts.
+/// Elements converted per task.
 const RUN: usize = 1 << 16;
-/// Bytes that are read before it is asked how much memory is left.
+/// Bytes read before checking how much memory is left.
 const FIRST_READ: u64 = 1 << 16;
 
-/// The bytes of a file, or of a member of an archive, and what errors call it.
+/// The bytes of a file, or of a member of an archive, and its name for errors.
 pub(super) struct Contents {
     pub(super) name: String,
     pub(super) bytes: Vec<u8>,
 }
 
 impl Contents {
-    /// Reads to the end; `expected` bytes where that is known.
+    /// Reads to the end; `expected` bytes if the size is known.
     pub(super) fn read(name: &str, mut source: impl Read, expected: Option<u64>) -> Result<Self> {
         let operation = reading(name);
         let failed = |source| Error::Io { operation: "reading".into(), path: name.into(), source };
@@ -40,7 +40,7 @@ impl Contents {
         }
     }
 
-    /// The error of what does not belong at a byte, counted from 0.
+    /// The error for malformed data at a byte, counted from 0.
     pub(super) fn malformed(&self, offset: usize, message: impl Into<String>) -> Error {
         Error::Malformed {
             source_name: self.name.clone(),
@@ -49,7 +49,7 @@ impl Contents {
         }
     }
 
-    /// `count` bytes from `start` on.
+    /// `count` bytes starting at `start`.
     pub(super) fn slice(&self, start: usize, count: usize, what: &str) -> Result<&[u8]> {
         let rest = self.bytes.get(start..).unwrap_or_default();
         rest.get(..count).ok_or_else(|| {
@@ -61,24 +61,24 @@ impl Contents {
         })
     }
 
-    /// `N` bytes from `start` on, the least significant first.
+    /// `N` bytes starting at `start`, least significant first.
     pub(super) fn array<const N: usize>(&self, start: usize, big: bool, what: &str) -> Result<[u8; N]> {
         self.slice(start, N, what).map(|bytes| ordered(bytes, big))
     }
 }
 
-/// What errors call the reading of a file.
+/// The name of the operation of reading a file, for errors.
 pub(super) fn reading(name: &str) -> String {
     format!("reading {}", escaped(name))
 }
 
-/// The error for more than 32-bit indices count.
+/// The error for too many items for 32-bit indices.
 pub(super) fn too_many(name: &str, what: &str, count: impl std::fmt::Display) -> Error {
     let message = format!("{count} {what} are more than 32-bit indices count ({})", u32::MAX);
     Error::Structure { operation: reading(name), message }
 }
 
-/// What an element is; with the bytes that it takes.
+/// The kind of an element, and its size in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ElementKind {
     Signed(usize),
@@ -111,7 +111,7 @@ pub(super) struct Elements {
 }
 
 impl Elements {
-    /// `count` elements from byte `start` on.
+    /// `count` elements starting at byte `start`.
     pub(super) fn new(
         contents: &Arc<Contents>,
         start: usize,
@@ -128,7 +128,7 @@ impl Elements {
         Ok(Elements { contents: contents.clone(), start, count: count as usize, kind, big })
     }
 
-    /// The first elements, of which there may be more.
+    /// The first elements of a possibly longer array.
     pub(super) fn first(mut self, count: u64) -> Result<Self> {
         if count > self.count as u64 {
             let message = format!("{count} elements should follow, got {}", self.count);
@@ -138,7 +138,7 @@ impl Elements {
         Ok(self)
     }
 
-    /// An array of numbers that were not read from bytes.
+    /// An array of numbers not read from a file.
     pub(super) fn of_numbers(name: &str, numbers: &[f64], kind: ElementKind) -> Self {
         let bytes = bytemuck::cast_slice(numbers).to_vec();
         let count = bytes.len() / kind.bytes();
@@ -150,12 +150,12 @@ impl Elements {
         self.count
     }
 
-    /// The first byte behind the array.
+    /// The end of the array: the first byte after it.
     pub(super) fn end(&self) -> usize {
         self.start + self.count * self.kind.bytes()
     }
 
-    /// The byte that element `k` begins at.
+    /// The start of element `k`.
     pub(super) fn offset(&self, k: usize) -> usize {
         self.start + k * self.kind.bytes()
     }
@@ -164,7 +164,7 @@ impl Elements {
         &self.contents.bytes[self.start..self.end()]
     }
 
-    /// The narrowest number type that suits the elements.
+    /// The narrowest suitable number type.
     pub(super) fn number_type(&self) -> Kind {
         match self.kind {
             ElementKind::Float(4) => Kind::F32,
@@ -180,7 +180,7 @@ impl Elements {
         Elements { contents: Arc::new(contents), start: 0, ..*self }
     }
 
-    /// Calls `f` with the place and value of each whole number.
+    /// Calls `f` with the position and value of each integer.
     fn try_whole<E>(&self, mut f: impl FnMut(usize, i128) -> Result<(), E>) -> Result<(), E> {
         macro_rules! each {
             ($type:ty) => {
@@ -211,7 +211,7 @@ impl Elements {
         }
     }
 
-    /// Whole numbers below `limit`, from 0 on.
+    /// Integers from 0 to `limit - 1`.
     pub(super) fn indices(&self, what: &str, limit: u64) -> Result<Vec<u32>> {
         self.check_whole(what)?;
         let mut indices: Vec<u32> = pages::zeroed(&reading(&self.contents.name), self.count)?;
@@ -229,7 +229,7 @@ impl Elements {
         Ok(indices)
     }
 
-    /// Where each row (or column) begins and the last one ends: from 0 to `entries`, never falling.
+    /// The start of each row (or column) and the end of the last: nondecreasing, from 0 to `entries`.
     pub(super) fn pointers(&self, what: &str, entries: u64) -> Result<Vec<u32>> {
         let pointers = self.indices(what, entries.saturating_add(1))?;
         let wrong = |k: usize, message: String| Err(self.contents.malformed(self.offset(k), message));
@@ -248,7 +248,7 @@ impl Elements {
         }
     }
 
-    /// Whole numbers of any size.
+    /// Integers of any size.
     pub(super) fn wholes(&self, what: &str) -> Result<Vec<i64>> {
         self.check_whole(what)?;
         let mut wholes = Vec::with_capacity(self.count);
@@ -262,7 +262,7 @@ impl Elements {
         Ok(wholes)
     }
 
-    /// The elements as numbers of a type, each rounded to it once.
+    /// The elements converted to a number type, each rounded once.
     pub(super) fn numbers<T: Scalar>(&self) -> Result<Vec<T>> {
         let mut values = pages::zeroed::<T>(&reading(&self.contents.name), self.count)?;
         macro_rules! real {
@@ -273,7 +273,7 @@ impl Elements {
         macro_rules! complex {
             ($type:ty) => {
                 self.fill(&mut values, |bytes: [u8; 2 * size_of::<$type>()]| {
-                    // The bytes of both parts come in reverse where the last one is the first.
+                    // In the other byte order, the bytes of the two parts are reversed together.
                     let (a, b) = bytes.split_at(size_of::<$type>());
                     let part = |bytes| f64::from(<$type>::from_le_bytes(ordered(bytes, false)));
                     if self.big { T::from_parts(part(b), part(a)) } else { T::from_parts(part(a), part(b)) }
@@ -306,7 +306,7 @@ impl Elements {
         });
     }
 
-    /// What to note of numbers that the number type does not hold.
+    /// A note about numbers not representable in the number type, if there are any.
     pub(super) fn losses<T: Scalar>(&self, values: &[T]) -> Option<String> {
         let (mut count, mut first) = (0, None);
         let name = T::KIND.name();
@@ -340,7 +340,7 @@ impl Elements {
     }
 }
 
-/// Bytes with the least significant first.
+/// The bytes with the least significant first.
 pub(super) fn ordered<const N: usize>(bytes: &[u8], big: bool) -> [u8; N] {
     let mut array = [0; N];
     array.copy_from_slice(bytes);

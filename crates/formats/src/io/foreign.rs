@@ -1,6 +1,6 @@
-//! Files of other kinds, told by how they begin.
+//! Unsupported kinds of files, recognized by their first bytes.
 
-/// What a file is, and what to do with it; nothing where it may be of a form that is read.
+/// The kind of a file, and advice on how to convert it; `None` if it may be of a supported form.
 pub(super) fn named(head: &[u8]) -> Option<&'static str> {
     let text = head.trim_ascii_start().to_ascii_lowercase();
     if text.starts_with(b"<!doctype") || text.starts_with(b"<html") {
@@ -12,7 +12,7 @@ pub(super) fn named(head: &[u8]) -> Option<&'static str> {
 const UTF_32: &str = "text in UTF-32; make it UTF-8 first, with iconv for example";
 const UTF_16: &str = "text in UTF-16; make it UTF-8 first, with `iconv -f UTF-16 -t UTF-8` for example";
 
-/// Longer beginnings stand before those that they start with.
+/// Longer prefixes come before their own prefixes.
 const BEGINNINGS: [(&[u8], &str); 21] = [
     (b"\xFF\xFE\0\0", UTF_32),
     (b"\0\0\xFE\xFF", UTF_32),

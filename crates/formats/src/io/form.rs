@@ -1,4 +1,4 @@
-//! Forms of files, told by their first bytes and by their names.
+//! Forms of files, recognized by their first bytes and by their names.
 use std::fmt;
 use std::path::Path;
 
@@ -19,7 +19,7 @@ pub enum Form {
     RutherfordBoeing,
 }
 
-/// Ends of names that say nothing of the form.
+/// Extensions that do not determine the form.
 const PACKINGS: [&str; 3] = ["gz", "bz2", "xz"];
 
 impl Form {
@@ -35,7 +35,7 @@ impl Form {
         }
     }
 
-    /// The form that the end of a name stands for, without `.gz`, `.bz2` or `.xz`.
+    /// The form for the extension of a name, ignoring `.gz`, `.bz2` and `.xz`.
     ///
     /// ```
     /// use lacuna_formats::io::Form;
@@ -62,7 +62,7 @@ impl Form {
         }
     }
 
-    /// The form of a file that begins with `head`; its name decides where the bytes do not.
+    /// The form of a file that begins with `head`; its name decides if the bytes do not.
     pub(super) fn of(head: &[u8], name: &str) -> Self {
         let version = head.get(124..128);
         match head {
@@ -98,7 +98,7 @@ fn is_boeing(head: &[u8]) -> bool {
         && fourth.trim_ascii_start().starts_with(b"(")
 }
 
-/// Whether these letters are a type such as `RUA`.
+/// Whether these letters form a type such as `RUA`.
 fn is_boeing_type(letters: &[u8]) -> bool {
     let [values, symmetry, storage] = letters else { return false };
     b"rcpiq".contains(&values.to_ascii_lowercase())

@@ -1,10 +1,11 @@
 //! MATLAB's `.mat` of version 5 to 7 (`save -v6` and `save -v7`): a matrix and its right-hand side.
 //!
-//! Of a file with one matrix that one is read. Of several variables, `Problem.A` of SuiteSparse's struct comes first, then `A`, then the only
-//! sparse one. The right-hand side is `b` of the same struct, or the variable `b`. Matrices are sparse or full, of any numeric type, real,
-//! complex or logical, in either byte order, compressed or not. Strings, cells, objects and other structs are passed over.
+//! A single matrix in the file is read. Of several variables, `Problem.A` of SuiteSparse's struct has
+//! priority, then `A`, then the only sparse one. The right-hand side is `b` of the same struct, or the
+//! variable `b`. Matrices are sparse or full, of any numeric type, real, complex or logical, in either byte
+//! order, compressed or not. Strings, cells, objects and other structs are skipped.
 //!
-//! Files of version 7.3 are HDF5, which is not read.
+//! Files of version 7.3 are HDF5, which is not supported.
 //!
 //! Format: <https://www.mathworks.com/help/pdf_doc/matlab/matfile_format.pdf>
 use super::Form;
@@ -20,12 +21,12 @@ use std::sync::Arc;
 
 /// Bytes before the first variable.
 const HEADER: usize = 128;
-/// Variables that an error lists, at the most.
+/// Maximum number of variables listed in an error.
 const LISTED: usize = 8;
-/// Fields that a struct may have.
+/// Maximum number of fields of a struct.
 const FIELDS: usize = 1 << 10;
 
-/// Types of what a tag stands before.
+/// Data types of tags.
 const INT8: u32 = 1;
 const INT32: u32 = 5;
 const UINT32: u32 = 6;
@@ -38,29 +39,29 @@ const SPARSE: u8 = 5;
 const DOUBLE: u8 = 6;
 const UINT64: u8 = 15;
 
-/// A piece of a file: what its tag says.
+/// An element of a file, as described by its tag.
 struct Piece {
     kind: u32,
     start: usize,
     bytes: usize,
-    /// Where the next piece begins.
+    /// The start of the next element.
     next: usize,
 }
 
-/// A matrix that was found, and its name.
+/// A matrix found, and its name.
 struct Variable {
     name: String,
     stored: Stored,
     is_sparse: bool,
 }
 
-/// The bytes around variables, all of one file or those of a variable that was compressed.
+/// The bytes that contain variables: those of a file, or those of a decompressed variable.
 struct Pieces<'a> {
     contents: &'a Arc<Contents>,
     big: bool,
 }
 
-/// Reads what is wanted, and of a matrix its right-hand side.
+/// Reads what is wanted, and for a matrix also its right-hand side.
 pub(super) fn read(contents: &Arc<Contents>, wanted: Wanted) -> Result<(Stored, Option<Stored>)> {
     let mark = contents.slice(HEADER - 2, 2, "the header")?;
     let big = match mark {
@@ -93,7 +94,7 @@ pub(super) fn read(contents: &Arc<Contents>, wanted: Wanted) -> Result<(Stored, 
     chosen(contents, found, &others, wanted)
 }
 
-/// What is meant, of all the variables.
+/// Chooses among all the variables.
 fn chosen(
     contents: &Contents,
     mut found: Vec<Variable>,
@@ -142,10 +143,10 @@ impl Pieces<'_> {
         Ok(u32::from_le_bytes(self.contents.array(at, self.big, what)?))
     }
 
-    /// The piece whose tag begins at a byte.
+    /// The element whose tag begins at a byte.
     fn piece(&self, at: usize) -> Result<Piece> {
         let first = self.whole(at, "a tag")?;
-        // Small pieces have their size and up to four bytes within the tag.
+        // Small elements store their size and up to four bytes in the tag.
         if first >> 16 != 0 {
             let (kind, bytes) = (first & 0xFFFF, (first >> 16) as usize);
             if bytes > 4 {
@@ -157,12 +158,12 @@ impl Pieces<'_> {
         }
         let (start, bytes) = (at + 8, self.whole(at + 4, "the size of a piece")? as usize);
         self.contents.slice(start, bytes, "a piece")?;
-        // Compressed pieces are not padded; the last one need not be.
+        // Compressed elements are not padded; the last one need not be.
         let padded = if first == COMPRESSED { bytes } else { bytes.next_multiple_of(8) };
         Ok(Piece { kind: first, start, bytes, next: start + padded })
     }
 
-    /// The piece in a compressed one: as many bytes as its own tag says.
+    /// The element inside a compressed one: as many bytes as its own tag says.
     fn unpacked(&self, piece: &Piece) -> Result<Contents> {
         let (name, packed) =
             (&self.contents.name, &self.contents.bytes[piece.start..piece.start + piece.bytes]);
@@ -175,12 +176,12 @@ impl Pieces<'_> {
             .map(|size| if self.big { u32::from_be_bytes(size) } else { u32::from_le_bytes(size) });
         let total = 8 + u64::from(size.unwrap_or(0));
         let name = format!("{name}:variable at byte {}", piece.start - 8);
-        // Nothing is unpacked that deflate cannot make of so many bytes.
+        // Unpacks no more than deflate's maximum ratio allows.
         let expected = total.min((piece.bytes as u64).saturating_mul(1032));
         Contents::read(&name, tag.chain(decoder).take(total), Some(expected))
     }
 
-    /// The piece at a byte, of a type that is expected.
+    /// The element at a byte, which must be of an expected type.
     fn expect(&self, at: usize, end: usize, kinds: &[u32], what: &str) -> Result<Piece> {
         if at >= end {
             return Err(self
@@ -215,7 +216,8 @@ impl Pieces<'_> {
         Ok((Elements::new(self.contents, piece.start, count, kind, self.big)?, piece.next))
     }
 
-    /// Adds the matrix in a piece, or those in the struct `Problem`; the name of what is neither to `others`.
+    /// Adds the matrix in an element, or those in the struct `Problem`, to `found`; adds the name of anything
+    /// else to `others`.
     fn variable(&self, piece: &Piece, found: &mut Vec<Variable>, others: &mut Vec<String>) -> Result<()> {
         let Some((array, name)) = self.array(piece)? else { return Ok(()) };
         if array.class == STRUCT && name == "Problem" {
@@ -228,7 +230,7 @@ impl Pieces<'_> {
         Ok(())
     }
 
-    /// What all arrays begin with; nothing for an empty piece.
+    /// The common start of all arrays; `None` for an empty element.
     fn array(&self, piece: &Piece) -> Result<Option<(Array, String)>> {
         let end = piece.start + piece.bytes;
         if piece.bytes == 0 {
@@ -236,7 +238,7 @@ impl Pieces<'_> {
         }
         let flags = self.expect(piece.start, end, &[UINT32], "the flags of an array")?;
         let word = self.whole(flags.start, "the flags of an array")?;
-        // Objects of other kinds have no sizes.
+        // Other kinds of objects have no dimensions.
         let class = (word & 0xFF) as u8;
         if class == 0 || class > UINT64 {
             return Ok(Some((
@@ -295,7 +297,7 @@ impl Pieces<'_> {
         Ok(())
     }
 
-    /// The matrix of an array; nothing where it is none.
+    /// The matrix of an array; `None` if it is not one.
     fn matrix(&self, array: &Array) -> Result<Option<(Stored, bool)>> {
         let (name, (rows, cols)) = (self.contents.name.as_str(), array.shape);
         let is_sparse = array.class == SPARSE;
@@ -312,7 +314,7 @@ impl Pieces<'_> {
                     format!("expected {} pointers to the columns, got {}", cols + 1, pointers.len());
                 return Err(self.contents.malformed(ptr.offset(0), message));
             }
-            // Room for more entries than there are may be stored.
+            // More space than the actual number of entries may be stored.
             let count = u64::try_from(pointers[m]).unwrap_or(0);
             if count > u64::from(u32::MAX) {
                 return Err(too_many(name, "entries", count));
@@ -338,12 +340,12 @@ impl Pieces<'_> {
     }
 }
 
-/// An array whose flags, sizes and name were read.
+/// An array whose flags, dimensions and name have been read.
 struct Array {
     class: u8,
     is_complex: bool,
     shape: (u64, u64),
-    /// Where what is behind the name begins.
+    /// The start of the data after the name.
     at: usize,
     end: usize,
 }

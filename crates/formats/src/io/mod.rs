@@ -9,16 +9,17 @@
 //! | MATLAB 5 to 7 | `.mat` | yes | no | a matrix with its right-hand side, SuiteSparse's `Problem` too |
 //! | Rutherford–Boeing, Harwell–Boeing | `.rb`, `.hb`, `.rua` and the like | yes | no | matrices, with right-hand sides |
 //!
-//! [`Opened`] takes any of them, and [`read_matrix`], [`read_vector`] and [`read_columns`] do it in one call. The first bytes of a file decide its
-//! form, its name only where they do not. Each may be compressed by gzip, bzip2 or xz. [`write_matrix`] and
-//! [`write_vector`] go by the name of the file, `.gz` compresses.
+//! [`Opened`] reads any of them; [`read_matrix`], [`read_vector`] and [`read_columns`] do so in one call. The
+//! first bytes of a file determine its form, or its name if they do not. Each file may be compressed by gzip,
+//! bzip2 or xz. [`write_matrix`] and [`write_vector`] choose the form by the file name; `.gz` compresses.
 //!
-//! Whatever the form, a matrix comes as [`Csr`](crate::Csr) in one of the four number types: repeated entries are summed, numbers are
-//! rounded to the type once, and what is lost is told through [`ReadOptions::notes`](mm::ReadOptions::notes).
+//! For every form, a matrix is returned as [`Csr`](crate::Csr) in one of the four number types: repeated
+//! entries are summed, numbers are rounded to the type once, and losses are reported through
+//! [`ReadOptions::notes`](mm::ReadOptions::notes).
 //!
-//! Errors name the file, the place in it (line and column of text, the byte in binary files, with the member of
-//! an archive) and what was expected. No file, however broken, makes a reader panic or take memory that the system
-//! does not have.
+//! Errors name the file, the position (line and column of text, the byte in binary files, with the member of
+//! an archive) and what was expected. No file, however broken, makes a reader panic or allocate memory that
+//! the system does not have.
 mod archive;
 mod boeing;
 mod elements;

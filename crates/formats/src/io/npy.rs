@@ -1,10 +1,12 @@
-//! NumPy's `.npy`: a vector, or a dense array of two dimensions.
+//! NumPy's `.npy`: a vector, or a dense two-dimensional array.
 //!
-//! `np.save("b.npy", b)` writes what [`io::read_vector`](super::read_vector) and [`io::read_columns`](super::read_columns) read: versions 1 to
-//! 3 of the format; elements of type `f4`, `f8`, `c8`, `c16`, whole numbers and booleans, in either byte order; by rows or by columns
-//! (`fortran_order`). [`io::read_matrix`](super::read_matrix) leaves zeros out. Object arrays are pickled Python, which is not read.
+//! `np.save("b.npy", b)` writes files for [`io::read_vector`](super::read_vector) and
+//! [`io::read_columns`](super::read_columns). Supported are versions 1 to 3 of the format; elements of type
+//! `f4`, `f8`, `c8`, `c16`, integers and booleans, in either byte order; row-major or column-major
+//! (`fortran_order`). [`io::read_matrix`](super::read_matrix) drops zeros. Object arrays are pickled Python
+//! and not supported.
 //!
-//! Written are version 1 and the byte order of the machine. Numbers keep their bits.
+//! Files are written in version 1 with the machine's byte order. Numbers keep their bits.
 //!
 //! Format: <https://numpy.org/doc/stable/reference/generated/numpy.lib.format.html>
 use super::elements::{Contents, ElementKind, Elements, reading};
@@ -15,18 +17,18 @@ use std::io::{self, Write};
 use std::sync::Arc;
 
 const MAGIC: &[u8] = b"\x93NUMPY";
-/// What a header is padded to a multiple of.
+/// Alignment of the end of the header.
 const ALIGNMENT: usize = 64;
-/// The longest header there may be.
+/// Maximum length of a header.
 const LONGEST_HEADER: usize = 1 << 16;
 
-/// A header that was read.
+/// A parsed header.
 pub(super) struct Header {
     /// The type of an element, such as `<f8`.
     pub(super) descr: String,
     pub(super) column_major: bool,
     pub(super) shape: Vec<u64>,
-    /// Where the elements begin.
+    /// The start of the elements.
     pub(super) start: usize,
 }
 
@@ -71,7 +73,7 @@ impl Header {
         Ok(Header { descr, column_major, shape, start: at + length })
     }
 
-    /// Elements of the array.
+    /// Number of elements.
     pub(super) fn count(&self) -> u64 {
         self.shape.iter().fold(1, |product: u64, &n| product.saturating_mul(n))
     }
@@ -116,7 +118,7 @@ impl Header {
         Ok((kind, big))
     }
 
-    /// The elements behind the header, which must be all there is.
+    /// The elements after the header; the file must end with them.
     pub(super) fn elements(&self, contents: &Arc<Contents>) -> Result<Elements> {
         let (kind, big) = self.kind(&contents.name)?;
         let elements = Elements::new(contents, self.start, self.count(), kind, big)?;
@@ -131,7 +133,7 @@ impl Header {
         }
     }
 
-    /// A text: an array of one string.
+    /// A text, stored as an array of one string.
     pub(super) fn text(&self, contents: &Contents) -> Result<String> {
         let rest = contents.bytes.get(self.start..).unwrap_or_default();
         let letters: Vec<u8> = match self.descr.as_bytes() {
@@ -151,12 +153,12 @@ fn width(digits: &[u8]) -> Option<usize> {
     std::str::from_utf8(digits).ok()?.parse().ok().filter(|&n: &usize| n < 1 << 20)
 }
 
-/// The dictionary of a header, as Python writes it.
+/// Parser of a header's dictionary, as Python writes it.
 struct Parser<'a> {
     contents: &'a Contents,
     text: &'a [u8],
     at: usize,
-    /// Where the text begins in the file.
+    /// The position of the text in the file.
     offset: usize,
 }
 
@@ -184,7 +186,7 @@ impl Parser<'_> {
         if self.accept(symbol) { Ok(()) } else { Err(self.expected(&format!("`{}`", char::from(symbol)))) }
     }
 
-    /// A string in either kind of quotes, without escapes.
+    /// A string in single or double quotes, without escapes.
     fn string(&mut self) -> Result<String> {
         self.skip_blanks();
         let Some(&quote @ (b'\'' | b'"')) = self.text.get(self.at) else {
@@ -260,7 +262,7 @@ impl Parser<'_> {
     }
 }
 
-/// The type of the numbers of an array as a header has it.
+/// The type of the elements in a header's syntax.
 pub(super) fn descr(kind: Kind) -> String {
     let order = if cfg!(target_endian = "big") { '>' } else { '<' };
     let kind = match kind {
@@ -272,19 +274,19 @@ pub(super) fn descr(kind: Kind) -> String {
     format!("{order}{kind}")
 }
 
-/// The header of an array; `shape` as Python writes it.
+/// The header of an array; `shape` in Python syntax.
 pub(super) fn header(descr: &str, column_major: bool, shape: &str) -> Vec<u8> {
     let order = if column_major { "True" } else { "False" };
     let mut text = format!("{{'descr': '{descr}', 'fortran_order': {order}, 'shape': {shape}, }}");
     let length = (MAGIC.len() + 4 + text.len() + 1).next_multiple_of(ALIGNMENT);
     text.extend(std::iter::repeat_n(' ', length - MAGIC.len() - 4 - text.len() - 1));
     text.push('\n');
-    // A few sizes of at most 20 digits: far below what two bytes count.
+    // A few sizes of at most 20 digits each, which easily fit in two bytes.
     let size = (text.len() as u16).to_le_bytes();
     [MAGIC, &[1, 0], &size, text.as_bytes()].concat()
 }
 
-/// Writes a vector as an array of one dimension.
+/// Writes a vector as a one-dimensional array.
 ///
 /// # Errors
 /// When the output cannot be written, or an element is not finite.
@@ -294,10 +296,10 @@ pub fn encode_vector<T: Scalar>(out: &mut (impl Write + ?Sized), x: &[T]) -> Res
     encode(out, &header, x).map_err(super::save::failed)
 }
 
-/// Writes an array of two dimensions, by columns (`fortran_order`).
+/// Writes a two-dimensional array in column-major order (`fortran_order`).
 ///
 /// # Errors
-/// As [`encode_vector`], and when there are not rows times columns values.
+/// As [`encode_vector`], and when the number of values is not rows times columns.
 pub fn encode_columns<T: Scalar>(out: &mut (impl Write + ?Sized), b: &Columns<T>) -> Result<()> {
     Error::check_length("writing an array", "values", b.rows.saturating_mul(b.cols), b.values.len())?;
     super::mm::check_finite(&b.values)?;

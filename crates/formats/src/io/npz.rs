@@ -1,13 +1,14 @@
 //! SciPy's `.npz`: a sparse matrix, as `scipy.sparse.save_npz` writes it.
 //!
-//! A zip archive of `.npy` members. Read are the forms `csr`, `csc`, `bsr`, `dia` and `coo`, compressed or not, with indices of 32 or 64
-//! bits and values of any type that [`npy`](super::npy) reads. Columns may come in any order, repeated entries are summed; zeros that `dia`
-//! stores are left out, as SciPy does.
+//! A zip archive of `.npy` members. Supported forms are `csr`, `csc`, `bsr`, `dia` and `coo`, compressed or
+//! not, with 32- or 64-bit indices and values of any type that [`npy`](super::npy) reads. Columns may be in
+//! any order, and repeated entries are summed; zeros stored by `dia` are dropped, as in SciPy.
 //!
-//! Written is `csr`, not compressed, with 32-bit indices where they count the entries; `scipy.sparse.load_npz` reads it. Numbers keep
-//! their bits.
+//! Matrices are written as `csr`, uncompressed, with 32-bit indices if they suffice; `scipy.sparse.load_npz`
+//! reads them. Numbers keep their bits.
 //!
-//! A member is unpacked only as far as its own header promises, once the headers of all members agree.
+//! A member is unpacked only to the length that its own header declares, after the headers of all members
+//! have been checked against each other.
 //!
 //! Format: <https://docs.scipy.org/doc/scipy/reference/generated/scipy.sparse.save_npz.html>
 use super::Form;
@@ -23,9 +24,9 @@ use zip::result::ZipError;
 use zip::write::SimpleFileOptions;
 use zip::{CompressionMethod, ZipArchive, ZipWriter};
 
-/// Bytes of a member that hold its header, with what holds sizes and names whole.
+/// Bytes read from a member: enough for its header, and for all of the members with shapes and names.
 const HEAD: u64 = 1 << 17;
-/// Members that an error lists, at the most.
+/// Maximum number of members listed in an error.
 const LISTED: usize = 8;
 
 /// An archive in memory.
@@ -49,7 +50,7 @@ impl Archive<'_> {
         Ok((contents, header))
     }
 
-    /// All of a member, as much as its header promises and one byte more.
+    /// All of a member: as much as its header declares, plus one byte.
     fn member(&mut self, member: &str, header: &Header) -> Result<Arc<Contents>> {
         let (name, file) = (format!("{}:{member}.npy", self.name), format!("{member}.npy"));
         let promised = header.total(&name)?;
@@ -126,7 +127,7 @@ pub(super) fn read(contents: &Arc<Contents>) -> Result<Stored> {
 }
 
 impl Archive<'_> {
-    /// The shape of a member, which has so many dimensions.
+    /// The shape of a member, which must have `N` dimensions.
     fn shape<const N: usize>(&mut self, member: &str) -> Result<([u64; N], bool)> {
         let (contents, header) = self.head(member)?;
         let shape = <[u64; N]>::try_from(&header.shape[..]).map_err(|_| {
@@ -136,7 +137,7 @@ impl Archive<'_> {
         Ok((shape, header.column_major))
     }
 
-    /// Refuses a member whose length is not that of what goes with it.
+    /// Refuses a member whose length does not match.
     fn check(&mut self, member: &str, expected: u64, why: &str) -> Result<()> {
         let ([got], _) = self.shape::<1>(member)?;
         if got == expected {
@@ -147,7 +148,7 @@ impl Archive<'_> {
         Err(contents.malformed(0, format!("expected {expected} elements, {why}, got {got}")))
     }
 
-    /// How many entries there are; no more than indices count.
+    /// The number of entries, which must fit in 32-bit indices.
     fn entries(&self, count: u64) -> Result<u64> {
         if count > u64::from(u32::MAX) { Err(too_many(self.name, "entries", count)) } else { Ok(count) }
     }
@@ -200,7 +201,7 @@ impl Archive<'_> {
     }
 }
 
-/// Writes a matrix as `scipy.sparse.save_npz(compressed=False)` writes one in compressed rows.
+/// Writes a matrix in compressed rows, like `scipy.sparse.save_npz(compressed=False)`.
 ///
 /// # Errors
 /// When the output cannot be written.
@@ -228,7 +229,7 @@ fn encode<T: Scalar, W: Write + Seek>(mut out: ZipWriter<W>, a: &Csr<T>) -> Resu
     let index = format!("{order}i{}", if wide { 8 } else { 4 });
     let vector = |n: usize| format!("({n},)");
     let mut member = |name: &str, header: Vec<u8>, parts: &mut dyn Iterator<Item = Vec<u8>>, large: bool| {
-        // No time of writing: the same matrix gives the same bytes.
+        // No timestamp: the same matrix gives the same bytes.
         let options = SimpleFileOptions::default()
             .compression_method(CompressionMethod::Stored)
             .last_modified_time(zip::DateTime::default())

@@ -1,4 +1,4 @@
-//! A file of any form that was opened.
+//! An opened file of any form.
 use super::archive::{Beside, Wanted};
 use super::elements::{Contents, reading};
 use super::mm::{self, Field, ReadOptions};
@@ -11,7 +11,7 @@ use std::io::Read;
 use std::path::Path;
 use std::sync::Arc;
 
-/// What a file holds, known before a number type is chosen.
+/// The contents of a file, known before a number type is chosen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct About {
     /// The form of the file.
@@ -20,27 +20,27 @@ pub struct About {
     pub rows: usize,
     /// Columns.
     pub cols: usize,
-    /// Entries that are stored: of a symmetric matrix in some forms those on and below the diagonal.
+    /// Stored entries; for a symmetric matrix in some forms, those on and below the diagonal.
     pub entries: u64,
-    /// The narrowest number type that holds what is stored; of text `f64` or `c64`.
+    /// The narrowest number type that represents the stored values; for text, `f64` or `c64`.
     pub kind: Kind,
-    /// Whether every place is stored, as those of vectors are.
+    /// Whether every place is stored, as for vectors.
     pub is_dense: bool,
 }
 
-/// A dense array: right-hand sides, a column each.
+/// A dense array: right-hand sides, one per column.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Columns<T> {
     /// Rows.
     pub rows: usize,
     /// Columns.
     pub cols: usize,
-    /// Every element, one column after the other.
+    /// All elements, column by column.
     pub values: Vec<T>,
 }
 
 impl<T: Scalar> Columns<T> {
-    /// Every place of a matrix.
+    /// All places of a matrix.
     pub(super) fn of(operation: &str, a: &Csr<T>) -> Result<Self> {
         let (rows, cols) = (a.rows(), a.cols());
         let mut values = pages::zeroed::<T>(operation, rows.saturating_mul(cols))?;
@@ -49,10 +49,10 @@ impl<T: Scalar> Columns<T> {
     }
 }
 
-/// A file of any form, opened once: what it holds is known, so that a number type can be chosen, and it is read when it is asked
-/// for.
+/// A file of any form, opened once: its contents are described, so that a number type can be chosen, and are
+/// read on request.
 ///
-/// Matrix Market is read from the stream as it comes; other forms are taken into memory when they are opened.
+/// Matrix Market is read from the stream on request; other forms are read into memory when opened.
 ///
 /// ```
 /// use lacuna_formats::io::{Form, Opened, Wanted, npy};
@@ -70,19 +70,19 @@ pub struct Opened<'r> {
     held: Held<'r>,
 }
 
-/// Reads a form from bytes: what is wanted, and a right-hand side beside it.
+/// Reads a form from bytes: what is wanted, and a right-hand side in the same file.
 type ReadForm = fn(&Arc<Contents>, Wanted) -> Result<(Stored, Option<Stored>)>;
 
 enum Held<'r> {
     Text(mm::Opened<'r>),
     Binary {
-        /// What was asked for, until it is read.
+        /// The requested item, until it is read.
         main: Option<Stored>,
         /// A right-hand side in the same file.
         beside: Option<Box<Stored>>,
-        /// The archive around the file.
+        /// The archive of the file.
         archive: Option<Beside<'r>>,
-        /// Whether the first is kept when it is read.
+        /// Whether the requested item is kept after it is read.
         keep: bool,
     },
 }
@@ -94,10 +94,11 @@ impl std::fmt::Debug for Opened<'_> {
 }
 
 impl Opened<'static> {
-    /// Opens a file and finds out what it holds.
+    /// Opens a file and determines its contents.
     ///
     /// # Errors
-    /// When the file cannot be read, is of no form that is known, contradicts itself, or an archive does not have what is wanted.
+    /// When the file cannot be read, has an unknown form, is inconsistent, or an archive does not contain
+    /// what is wanted.
     pub fn open(path: impl AsRef<Path>, wanted: Wanted) -> Result<Self> {
         let (name, file, total) = open_file(path.as_ref())?;
         Self::start(&name, file, total, wanted)
@@ -105,7 +106,8 @@ impl Opened<'static> {
 }
 
 impl<'r> Opened<'r> {
-    /// The same of anything that gives bytes; errors call it `name`, whose end decides the form where the bytes do not.
+    /// The same for any reader; errors call it `name`, whose extension determines the form if the bytes do
+    /// not.
     ///
     /// # Errors
     /// As [`Opened::open`].
@@ -145,7 +147,7 @@ impl<'r> Opened<'r> {
         Opened { name: file.name().into(), about, held: Held::Text(file) }
     }
 
-    /// What errors call it: the name of the file, behind it that of the member of an archive.
+    /// Its name for errors: the name of the file, followed by that of the archive member.
     pub fn name(&self) -> &str {
         &self.name
     }
@@ -155,7 +157,7 @@ impl<'r> Opened<'r> {
         &self.about
     }
 
-    /// Whether it was read, and cannot be read once more.
+    /// Whether it has been read and cannot be read again.
     pub fn is_spent(&self) -> bool {
         match &self.held {
             Held::Text(file) => file.is_spent(),
@@ -163,7 +165,7 @@ impl<'r> Opened<'r> {
         }
     }
 
-    /// Keeps what the file holds in memory, from where it can be read more than once.
+    /// Keeps the contents in memory, so that they can be read more than once.
     ///
     /// # Errors
     /// When it cannot be read.
@@ -178,11 +180,11 @@ impl<'r> Opened<'r> {
         }
     }
 
-    /// Reads the matrix. A second time only where it was kept.
+    /// Reads the matrix. Can be repeated only if it was kept.
     ///
     /// # Errors
-    /// When the file contradicts itself, an entry is not a finite number of the type, the file holds complex numbers and `T` is
-    /// real, or its entries do not fit in memory.
+    /// When the file is inconsistent, an entry is not a finite number of the type, the file holds complex
+    /// numbers and `T` is real, or its entries do not fit in memory.
     pub fn matrix<T: Scalar>(&mut self, options: &ReadOptions<'_>) -> Result<Csr<T>> {
         match &mut self.held {
             Held::Text(file) => file.matrix(options),
@@ -190,7 +192,7 @@ impl<'r> Opened<'r> {
         }
     }
 
-    /// Reads the vector: one column. A second time only where it was kept.
+    /// Reads the vector: one column. Can be repeated only if it was kept.
     ///
     /// # Errors
     /// As [`Opened::matrix`], and when there is not exactly one column.
@@ -201,7 +203,7 @@ impl<'r> Opened<'r> {
         }
     }
 
-    /// Reads every place of the array, any number of columns. A second time only where it was kept.
+    /// Reads all places of the array, with any number of columns. Can be repeated only if it was kept.
     ///
     /// # Errors
     /// As [`Opened::matrix`].
@@ -226,8 +228,8 @@ impl<'r> Opened<'r> {
         Error::Unsupported { operation: reading(&self.name), message }
     }
 
-    /// The right-hand side that goes with the matrix: behind it in a PETSc file, or the member `NAME_b` of an archive of SuiteSparse.
-    /// To be asked for when the matrix was read, or kept: an archive is read on.
+    /// The right-hand side that accompanies the matrix: after it in a PETSc file, or the member `NAME_b` of a
+    /// SuiteSparse archive. Call this after the matrix was read or kept, because it reads on in the archive.
     ///
     /// # Errors
     /// As [`Opened::open`].
@@ -269,7 +271,7 @@ pub fn read_vector<T: Scalar>(path: impl AsRef<Path>, options: &ReadOptions<'_>)
     Opened::open(path, Wanted::Vector)?.vector(options)
 }
 
-/// Reads the dense array in a file of any form: right-hand sides, a column each.
+/// Reads the dense array in a file of any form: right-hand sides, one per column.
 ///
 /// # Errors
 /// As [`Opened::open`] and [`Opened::columns`].

@@ -1,19 +1,22 @@
 //! PETSc's binary files: matrices and vectors, as `MatView` and `VecView` write them.
 //!
-//! Every number has its most significant byte first. A matrix is the class id 1211216, rows, columns, entries, the length of each row, the
-//! column of each entry, and the values; with -1 for the entries all places follow row by row. A vector is the class id 1211214, its length,
-//! and the values. Whole numbers take 4 bytes, or 8 where PETSc was built with 64-bit indices; values are real or
-//! complex numbers in double precision. A file does not say which: its first bytes tell the width of whole numbers, and what follows the
-//! values, another object or the end, tells theirs. Values in single precision are not read: half a file in double precision would pass
-//! for them.
+//! All numbers are big-endian. A matrix consists of the class id 1211216, rows, columns, entries, the length
+//! of each row, the column of each entry, and the values; if the number of entries is -1, all places follow
+//! row by row. A vector consists of the class id 1211214, its length, and the values. Integers take 4 bytes,
+//! or 8 if PETSc was built with 64-bit indices; values are real or complex numbers in double precision. A
+//! file does not declare which: the width of integers is inferred from its first bytes, and that of the
+//! values from what follows them, another object or the end. Single-precision values are not supported: half
+//! a file in double precision could be mistaken for them.
 //!
-//! A file may hold several objects. The first matrix is taken, and the vector behind it is its right-hand side; of vectors, the
-//! first.
+//! A file may hold several objects. The first matrix is read, with the vector after it as its right-hand
+//! side; of vectors, the first.
 //!
-//! Written are 32-bit whole numbers where they count the entries, and values in double precision, which hold single ones exactly: what a
-//! PETSc of the default configuration reads, and for complex values one built with `--with-scalar-type=complex`.
+//! Files are written with 32-bit integers if they suffice, and values in double precision, which represents
+//! single precision exactly: readable by a PETSc of the default configuration, or for complex values by one
+//! built with `--with-scalar-type=complex`.
 //!
-//! Format: <https://petsc.org/release/manualpages/Mat/MatLoad/>, <https://petsc.org/release/manualpages/Vec/VecLoad/>
+//! Format: <https://petsc.org/release/manualpages/Mat/MatLoad/>,
+//! <https://petsc.org/release/manualpages/Vec/VecLoad/>
 use super::Form;
 use super::archive::Wanted;
 use super::elements::{Contents, ElementKind, Elements, reading, too_many};
@@ -26,19 +29,19 @@ use std::sync::Arc;
 
 const MATRIX: i64 = 1_211_216;
 const VECTOR: i64 = 1_211_214;
-/// What stands for the number of entries where every place is stored.
+/// The number of entries that indicates a dense matrix.
 const DENSE: i64 = -1;
-/// Objects that are passed over, at the most.
+/// Maximum number of objects skipped.
 const OBJECTS: usize = 1 << 12;
 
-/// A file, and how wide its whole numbers are.
+/// A file, and the width of its integers.
 struct Objects<'a> {
     contents: &'a Arc<Contents>,
     at: usize,
     width: usize,
 }
 
-/// Reads what is wanted, and of a matrix the right-hand side behind it.
+/// Reads what is wanted, and for a matrix also the right-hand side after it.
 pub(super) fn read(contents: &Arc<Contents>, wanted: Wanted) -> Result<(Stored, Option<Stored>)> {
     let width = if contents.bytes.starts_with(&[0; 4]) { 8 } else { 4 };
     let mut objects = Objects { contents, at: 0, width };
@@ -68,7 +71,7 @@ impl Objects<'_> {
         self.at >= self.contents.bytes.len()
     }
 
-    /// A whole number.
+    /// An integer.
     fn whole(&mut self, what: &str) -> Result<i64> {
         let number = match self.width {
             8 => i64::from_le_bytes(self.contents.array(self.at, true, what)?),
@@ -78,7 +81,7 @@ impl Objects<'_> {
         Ok(number)
     }
 
-    /// A whole number not below 0.
+    /// A nonnegative integer.
     fn size(&mut self, what: &str) -> Result<u64> {
         let size = self.whole(what)?;
         u64::try_from(size).map_err(|_| {
@@ -93,7 +96,7 @@ impl Objects<'_> {
         Ok(elements)
     }
 
-    /// Whether a file can go on with an object, or end, at a byte.
+    /// Whether an object may begin, or the file end, at a byte.
     fn is_border(&self, at: usize) -> bool {
         let rest = self.contents.bytes.get(at..);
         rest.is_some_and(|rest| {
@@ -105,7 +108,7 @@ impl Objects<'_> {
         })
     }
 
-    /// Values, of the type that ends where the next object begins.
+    /// Values, of the type whose end coincides with the start of the next object.
     fn values(&mut self, count: u64) -> Result<Elements> {
         let kinds = [ElementKind::Float(8), ElementKind::Complex(16)];
         let left = self.contents.bytes.len() - self.at;
@@ -215,7 +218,7 @@ pub fn encode_matrix<T: Scalar>(out: &mut (impl Write + ?Sized), a: &Csr<T>) -> 
     run().map_err(super::save::failed)
 }
 
-/// Writes a vector, with a length of 32 bits where that will do.
+/// Writes a vector, with a 32-bit length if that suffices.
 ///
 /// # Errors
 /// When the output cannot be written, or an element is not finite.
@@ -229,7 +232,7 @@ pub fn encode_vector<T: Scalar>(out: &mut (impl Write + ?Sized), x: &[T]) -> Res
     run().map_err(super::save::failed)
 }
 
-/// An output of whole numbers of one width.
+/// An output of integers of one width.
 struct Wholes<'a, W: ?Sized> {
     out: &'a mut W,
     wide: bool,

@@ -1,4 +1,4 @@
-//! Writing files: in the form that their names stand for, and whole or not at all.
+//! Writing files: in the form given by their names, and atomically.
 use super::mm::{self, WriteOptions};
 use super::{Form, npy, npz, petsc};
 use crate::Csr;
@@ -10,14 +10,14 @@ use std::fs::{self, OpenOptions};
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
-/// Writes a matrix in the form that the end of the file's name stands for: `.npz`, `.petsc`, else Matrix Market; compressed by gzip
-/// where it ends in `.gz`. The options concern Matrix Market.
+/// Writes a matrix in the form given by the extension: `.npz`, `.petsc`, otherwise Matrix Market; compressed
+/// by gzip if the name ends in `.gz`. The options apply to Matrix Market.
 ///
-/// A file that is not written to its end never stands under its name.
+/// An incomplete file never appears under its name.
 ///
 /// # Errors
-/// When the file cannot be written, the form is one that is read alone or holds no sparse matrix, or the matrix does not have the
-/// symmetry asked for.
+/// When the file cannot be written, the form is read-only or holds no sparse matrix, or the matrix does not
+/// have the requested symmetry.
 pub fn write_matrix<T: Scalar>(path: impl AsRef<Path>, a: &Csr<T>, options: &WriteOptions<'_>) -> Result<()> {
     let path = path.as_ref();
     match Form::of_name(path).unwrap_or(Form::MatrixMarket) {
@@ -36,13 +36,13 @@ pub fn write_matrix<T: Scalar>(path: impl AsRef<Path>, a: &Csr<T>, options: &Wri
     }
 }
 
-/// Writes a vector in the form that the end of the file's name stands for: `.npy`, `.petsc`, else Matrix Market; compressed by gzip where
-/// it ends in `.gz`.
+/// Writes a vector in the form given by the extension: `.npy`, `.petsc`, otherwise Matrix Market; compressed
+/// by gzip if the name ends in `.gz`.
 ///
-/// A file that is not written to its end never stands under its name.
+/// An incomplete file never appears under its name.
 ///
 /// # Errors
-/// When the file cannot be written, the form is one that is read alone or holds no vector, or an element is not finite.
+/// When the file cannot be written, the form is read-only or holds no vector, or an element is not finite.
 pub fn write_vector<T: Scalar>(path: impl AsRef<Path>, x: &[T]) -> Result<()> {
     let path = path.as_ref();
     match Form::of_name(path).unwrap_or(Form::MatrixMarket) {
@@ -63,7 +63,7 @@ fn refused(path: &Path, message: &str) -> Error {
     Error::Unsupported { operation, message: message.into() }
 }
 
-/// The error of an output that was not opened by name.
+/// The error of an output that has no file name.
 pub(super) fn failed(source: io::Error) -> Error {
     Error::Io { operation: "writing".into(), path: "the output".into(), source }
 }
@@ -72,7 +72,8 @@ fn is_gzip(path: &Path) -> bool {
     path.extension().is_some_and(|e| e.eq_ignore_ascii_case("gz"))
 }
 
-/// Writes a file, compressed where its name says so. It gets its name when all is written; what is no regular file is written in place.
+/// Writes a file, compressed if its name says so. It gets its name once it is complete; anything other than a
+/// regular file is written in place.
 pub(super) fn save(path: &Path, write: impl FnOnce(&mut dyn Write) -> Result<()>) -> Result<()> {
     let named = |error| match error {
         Error::Io { operation, source, .. } => {
@@ -93,7 +94,7 @@ pub(super) fn save(path: &Path, write: impl FnOnce(&mut dyn Write) -> Result<()>
     let run = || {
         let there = fs::metadata(path).ok();
         if there.is_some() {
-            // Also asks whether it may be written at all.
+            // Also checks write permission.
             let file = OpenOptions::new().write(true).open(path).map_err(failed)?;
             if there.as_ref().is_some_and(|about| !about.is_file()) {
                 return packed(&file);

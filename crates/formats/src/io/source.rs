@@ -1,10 +1,10 @@
-//! A matrix from wherever it is: a file or a generator.
+//! A matrix from a file or a generator.
 use super::mm::{Field, ReadOptions};
 use super::{Opened, Wanted, read_matrix};
 use crate::{Csr, Spec};
 use lacuna_engine::{Result, Scalar};
 
-/// The matrix of a file of any form or a generator's name (`gen:…`).
+/// Reads a matrix from a file of any form, or generates it by name (`gen:…`).
 ///
 /// # Errors
 /// As [`read_matrix`], [`Spec::parse`] and [`Spec::build`].
@@ -21,8 +21,8 @@ pub fn open<T: Scalar>(source: &str, options: &ReadOptions<'_>) -> Result<Csr<T>
     }
 }
 
-/// Whether the entries of a file of any form or of a generated matrix are complex: [`Field::Complex`], else [`Field::Real`]. Of text
-/// only the first lines are read.
+/// Whether the entries of a file of any form or of a generated matrix are complex: [`Field::Complex`],
+/// otherwise [`Field::Real`]. Of text, only the first lines are read.
 ///
 /// # Errors
 /// As [`Opened::open`] and [`Spec::parse`].

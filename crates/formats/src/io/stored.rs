@@ -9,7 +9,7 @@ use crate::build::assemble::{Entry, assemble, pieces};
 use crate::storage::csr::{check_finite, check_sizes};
 use lacuna_engine::{Error, Kind, Result, Scalar, memory, pages};
 
-/// Where the values of a matrix belong.
+/// The layout of a stored matrix.
 pub(super) enum Layout {
     /// Compressed rows.
     Rows { ptr: Vec<u32>, idx: Vec<u32> },
@@ -17,7 +17,7 @@ pub(super) enum Layout {
     Columns { ptr: Vec<u32>, idx: Vec<u32> },
     /// Compressed rows of dense blocks.
     Blocks { ptr: Vec<u32>, idx: Vec<u32>, height: usize, width: usize, column_major: bool },
-    /// Diagonals: value `j` of the one at `offset` is at row `j - offset` and column `j`.
+    /// Diagonals: value `j` of the diagonal at `offset` is at row `j - offset` and column `j`.
     Diagonals { offsets: Vec<i64>, length: usize, column_major: bool },
     /// Coordinates.
     Entries { row: Vec<u32>, col: Vec<u32> },
@@ -27,11 +27,11 @@ pub(super) enum Layout {
 
 /// The values of a matrix.
 pub(super) enum StoredValues {
-    /// All 1; so many.
+    /// All 1; the number of entries.
     Pattern(usize),
     /// Real or complex numbers.
     Numbers(Elements),
-    /// Real and imaginary parts in arrays of their own.
+    /// Real and imaginary parts in separate arrays.
     Parts(Elements, Elements),
 }
 
@@ -79,9 +79,9 @@ impl StoredValues {
     }
 }
 
-/// A matrix in a file that was read. Indices are in range and arrays as long as each other.
+/// A matrix read from a file. Indices are in range and arrays have equal lengths.
 pub(super) struct Stored {
-    /// What errors call it.
+    /// Its name for errors.
     pub(super) name: String,
     pub(super) form: Form,
     pub(super) rows: usize,
@@ -103,7 +103,7 @@ impl Stored {
         }
     }
 
-    /// What can be refused before any memory is taken.
+    /// Checks made before any memory is allocated.
     fn check<T: Scalar>(&self) -> Result<()> {
         let (operation, kind) = (reading(&self.name), T::KIND);
         if self.values.kind().is_complex() && !kind.is_complex() {
@@ -138,7 +138,7 @@ impl Stored {
         assemble(&operation, self.rows, self.cols, pieces(&entries).collect())
     }
 
-    /// Every entry with its place, in the order of the file.
+    /// Every entry with its place, in file order.
     fn entries<T: Scalar>(&self, values: Vec<T>) -> Result<Vec<Entry<T>>> {
         let mut entries = Vec::with_capacity(values.len());
         let lines = |ptr: &[u32]| -> Vec<(u32, std::ops::Range<usize>)> {
@@ -211,7 +211,7 @@ impl Stored {
         Ok(self.columns(options)?.values)
     }
 
-    /// Every place, one column after the other.
+    /// All places, column by column.
     pub(super) fn columns<T: Scalar>(&self, options: &ReadOptions<'_>) -> Result<Columns<T>> {
         let (rows, cols) = (self.rows, self.cols);
         let Layout::Dense { column_major } = self.layout else {
@@ -235,7 +235,7 @@ impl Stored {
         }
     }
 
-    /// An array of one or two dimensions.
+    /// A one- or two-dimensional array.
     pub(super) fn dense(
         name: &str,
         form: Form,
@@ -249,7 +249,7 @@ impl Stored {
     }
 }
 
-/// Sizes that 32-bit indices count.
+/// Sizes that must fit in 32-bit indices.
 pub(super) fn sizes<const N: usize>(name: &str, sizes: [(&str, u64); N]) -> Result<[usize; N]> {
     match sizes.iter().find(|(_, size)| *size > u64::from(u32::MAX)) {
         Some((what, size)) => Err(too_many(name, what, size)),

@@ -1,4 +1,4 @@
-//! What is in a file: decompressed, taken out of an archive, without what stands in front of a text.
+//! The contents of a file: decompressed, extracted from an archive, and without a byte order mark.
 use super::archive::{Beside, Found, Wanted, find, is_tar};
 use super::{Form, foreign};
 use bzip2::read::MultiBzDecoder;
@@ -12,14 +12,14 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Bytes that tell what a file is.
+/// Number of bytes examined to recognize a file.
 const HEAD: u64 = 512;
-/// How often something may be packed: a tar archive by gzip of files by gzip, and once more by a server.
+/// Maximum nesting of compression: a gzipped tar archive of gzipped files, compressed once more by a server.
 const LAYERS: usize = 4;
-/// Kilobytes that xz may ask for, at the most.
+/// Maximum memory of the xz decoder, in kilobytes.
 const XZ_MEMORY: u32 = 1 << 20;
 
-/// Bytes from somewhere.
+/// A source of bytes.
 pub(in crate::io) type Stream<'r> = Box<dyn Read + Send + 'r>;
 
 /// Which forms are read.
@@ -27,7 +27,7 @@ pub(in crate::io) type Stream<'r> = Box<dyn Read + Send + 'r>;
 pub(super) enum Expected {
     /// All of them.
     Any,
-    /// This alone.
+    /// Only this one.
     MatrixMarket,
 }
 
@@ -41,20 +41,20 @@ impl Expected {
     }
 }
 
-/// A text, or other bytes, of some form.
+/// The unpacked contents of some form.
 pub(in crate::io) struct Text<'r> {
-    /// The name of the file, with that of the member where it is an archive.
+    /// The name of the file, followed by that of the member for an archive.
     pub(super) name: String,
     /// The form of the bytes.
     pub(super) form: Form,
     pub(super) stream: Stream<'r>,
     /// Whether the bytes of the text are those of the file.
     pub(super) plain: bool,
-    /// The archive that it comes from.
+    /// The archive that it comes from, if any.
     pub(super) beside: Option<Beside<'r>>,
 }
 
-/// Looks at how a file begins, and unpacks it.
+/// Examines the start of a file, and unpacks it.
 pub(super) fn text<'r>(name: &str, raw: Stream<'r>, wanted: Wanted, expected: Expected) -> Result<Text<'r>> {
     let (mut name, mut stream, mut plain, mut beside) = (name.to_string(), raw, true, None);
     for _ in 0..=LAYERS {
@@ -103,7 +103,7 @@ pub(super) fn text<'r>(name: &str, raw: Stream<'r>, wanted: Wanted, expected: Ex
     Err(Error::Unsupported { operation: format!("reading {}", escaped(&name)), message })
 }
 
-/// How bytes are packed.
+/// The kind of compression.
 #[derive(Clone, Copy)]
 enum Packing {
     None,
@@ -118,7 +118,7 @@ impl Packing {
         match head {
             [0x1F, 0x8B, ..] => Packing::Gzip,
             [b'B', b'Z', b'h', b'1'..=b'9', 0x31, 0x41, 0x59, 0x26, 0x53, 0x59, ..] => Packing::Bzip2,
-            // No block at all.
+            // An empty stream without blocks.
             [b'B', b'Z', b'h', b'1'..=b'9', 0x17, 0x72, 0x45, 0x38, 0x50, 0x90, ..] => Packing::Bzip2,
             [0xFD, b'7', b'z', b'X', b'Z', 0, ..] => Packing::Xz,
             _ if is_tar(head) => Packing::Tar,
@@ -127,14 +127,14 @@ impl Packing {
     }
 }
 
-/// Whether the first line ends with a carriage return alone, as on computers of long ago.
+/// Whether the first line ends with a carriage return alone, as on old Macintosh computers.
 fn has_old_line_ends(head: &[u8]) -> bool {
     let Some(end) = head.iter().position(|b| matches!(b, b'\r' | b'\n')) else { return false };
     let behind = head[end..].iter().find(|&&b| b != b'\r');
     head[end] == b'\r' && behind != Some(&b'\n')
 }
 
-/// Text with carriage returns for line ends.
+/// Converts carriage returns to line ends.
 struct OldLineEnds<R>(R);
 
 impl<R: Read> Read for OldLineEnds<R> {
@@ -145,7 +145,7 @@ impl<R: Read> Read for OldLineEnds<R> {
     }
 }
 
-/// Opens a file: its name for errors, its bytes, and how many they are where that can be known.
+/// Opens a file; returns its name for errors, its bytes, and their number if it is known.
 pub(super) fn open_file(path: &Path) -> Result<(String, File, Option<u64>)> {
     let name = path.display().to_string();
     let failed = |source| Error::Io { operation: "opening".into(), path: name.clone(), source };
@@ -157,14 +157,14 @@ pub(super) fn open_file(path: &Path) -> Result<(String, File, Option<u64>)> {
     Ok((name, file, about.is_file().then_some(about.len())))
 }
 
-/// Counts the bytes that are read.
+/// Counts the bytes read.
 pub(super) struct Counted<R> {
     inner: R,
     read: Arc<AtomicU64>,
 }
 
 impl<R> Counted<R> {
-    /// The source, and where the count is.
+    /// The source, and its counter.
     pub(super) fn new(inner: R) -> (Self, Arc<AtomicU64>) {
         let read = Arc::new(AtomicU64::new(0));
         (Counted { inner, read: read.clone() }, read)

@@ -1,17 +1,19 @@
-//! Rows by colours, none of which couples two of its rows.
+//! Colouring of rows: rows of one colour are not coupled.
 use crate::{Csr, Permutation};
 use lacuna_engine::Scalar;
 use lacuna_engine::compiled_here;
 
-/// The colour of each row, and how many there are: each row takes the first that no row before it that it is coupled with has.
-/// A grid of 5 or 7 points takes two, red and black. Where the pattern is not symmetric, only entries left of the diagonal
-/// count, so that a colour may couple two of its rows by one to the right.
+/// The colour of each row, and the number of colours: each row takes the first colour that no earlier row
+/// coupled with it has. A grid of 5 or 7 points takes two, red and black. If the pattern is not symmetric,
+/// only entries left of the diagonal count, so that two rows of a colour may be coupled by an entry to the
+/// right.
 ///
-/// Reference: Saad 2003, Iterative Methods for Sparse Linear Systems, section 3.3.3, doi:10.1137/1.9780898718003.
+/// Reference: Saad 2003, Iterative Methods for Sparse Linear Systems, section 3.3.3,
+/// doi:10.1137/1.9780898718003.
 pub fn greedy_colours<T: Scalar>(a: &Csr<T>) -> (Vec<u32>, usize) {
     compiled_here!(T, |a: &Csr<T>| -> (Vec<u32>, usize) {
         let mut colours = vec![0u32; a.rows()];
-        // The row that met each colour last, plus one.
+        // The last row that was coupled with each colour, plus one.
         let mut met: Vec<u32> = Vec::new();
         for i in 0..a.rows() {
             for &j in a.row_slices(i).0.iter().take_while(|&&j| (j as usize) < i) {
@@ -27,7 +29,7 @@ pub fn greedy_colours<T: Scalar>(a: &Csr<T>) -> (Vec<u32>, usize) {
     })(a)
 }
 
-/// The rows of each colour, one colour after the other, and how many colours there are: see [`greedy_colours`].
+/// The rows sorted by colour, and the number of colours: see [`greedy_colours`].
 pub fn by_colours<T: Scalar>(a: &Csr<T>) -> (Permutation, usize) {
     compiled_here!(T, |a: &Csr<T>| -> (Permutation, usize) {
         let (colours, count) = greedy_colours(a);

@@ -1,9 +1,9 @@
-//! The graph of a square matrix: who is coupled with whom, either way.
+//! The graph of a square matrix: couplings in either direction.
 use crate::Csr;
 use lacuna_engine::Scalar;
 use std::collections::VecDeque;
 
-/// Neighbours of each row, itself left out.
+/// Neighbours of each row, without the row itself.
 pub(crate) struct Graph {
     ptr: Vec<u32>,
     neighbours: Vec<u32>,
@@ -39,9 +39,9 @@ impl Graph {
         self.of_row(i).len()
     }
 
-    /// A row about as far from some other as any of its component is: from `start`, the row of least degree among those
-    /// farthest away, over and over while that is farther (George and Liu 1979). Rows that `taken` are not there; no search
-    /// goes on after so many rows.
+    /// A pseudo-peripheral row of the component: starting from `start`, moves to the row of least degree
+    /// among the farthest ones until the distance no longer grows (George and Liu 1979). Rows in `taken` are
+    /// ignored; no search goes on after `rows` rows.
     pub(crate) fn peripheral(&self, start: u32, taken: &[bool], search: &mut Search, rows: usize) -> u32 {
         let (mut start, mut depth) = (start, 0);
         loop {
@@ -54,9 +54,9 @@ impl Graph {
     }
 }
 
-/// Memory of breadth-first searches.
+/// Working memory of breadth-first searches.
 pub(crate) struct Search {
-    /// The search that reached each row last.
+    /// The last search that reached each row.
     reached: Vec<u32>,
     search: u32,
     queue: VecDeque<(u32, u32)>,
@@ -67,7 +67,8 @@ impl Search {
         Search { reached: vec![0; n], search: 0, queue: VecDeque::new() }
     }
 
-    /// The row of least degree on the last level from `start` that so many rows reach, and its level.
+    /// The row of least degree on the last level of a search from `start` that visits at most `rows` rows,
+    /// and its level.
     fn farthest(&mut self, graph: &Graph, start: u32, taken: &[bool], rows: usize) -> (u32, u32) {
         self.search += 1;
         self.reached[start as usize] = self.search;

@@ -1,14 +1,14 @@
-//! A largest matching of rows and columns.
+//! A maximum matching of rows and columns.
 use crate::Csr;
 use lacuna_engine::{Scalar, compiled_here};
 
 const NONE: u32 = u32::MAX;
 
-/// For each row the column it is matched with by a nonzero entry, where as many rows as possible have one and no column two. Where
-/// some row of a square matrix is left over, no values of the entries make it regular.
+/// For each row the column it is matched with by a nonzero entry, in a matching of maximum size. If some row
+/// of a square matrix is unmatched, the matrix is singular for any values of the entries.
 ///
-/// Reference: Pothen and Fan 1990, doi:10.1145/98267.98287: depth first from all rows left over, each row looking for a free
-/// column first; a round visits each row once.
+/// Reference: Pothen and Fan 1990, doi:10.1145/98267.98287: depth-first search from all unmatched rows, with
+/// each row looking for a free column first; a round visits each row once.
 pub fn matching<T: Scalar>(a: &Csr<T>) -> Vec<Option<u32>> {
     compiled_here!(T, |a: &Csr<T>| -> Vec<Option<u32>> {
         let mut search = Search {
@@ -21,7 +21,7 @@ pub fn matching<T: Scalar>(a: &Csr<T>) -> Vec<Option<u32>> {
             round: 0,
         };
         let nonzero = |k: usize| a.values()[k] != T::zero();
-        // Its own column first, so that a diagonal without zeros is the matching.
+        // Diagonal entries first, so that a diagonal without zeros is the matching.
         for i in 0..a.rows().min(a.cols()) {
             if a.get(i, i).is_some_and(|v| v != T::zero()) {
                 search.join(i, i as u32);
@@ -45,9 +45,9 @@ struct Search<'a> {
     columns: &'a [u32],
     row_of: Vec<u32>,
     column_of: Vec<u32>,
-    /// The entry of each row from which on its columns may be free.
+    /// For each row, the first entry whose column may still be free.
     ahead: Vec<u32>,
-    /// The round in which each row was visited last.
+    /// The last round in which each row was visited.
     visited: Vec<u32>,
     round: u32,
 }
@@ -58,7 +58,7 @@ impl Search<'_> {
         self.column_of[row] = column;
     }
 
-    /// A column that no row has, of those not looked at yet.
+    /// A free column of the row, among those not examined yet.
     fn free(&mut self, row: usize, nonzero: &impl Fn(usize) -> bool) -> Option<u32> {
         while self.ahead[row] < self.row_ptr[row + 1] {
             let k = self.ahead[row] as usize;
@@ -70,15 +70,15 @@ impl Search<'_> {
         None
     }
 
-    /// Matches a row that is left over, if a path of rows not visited this round leads to a free column.
+    /// Matches an unmatched row if a path through rows not visited in this round leads to a free column.
     fn augment(&mut self, start: usize, nonzero: &impl Fn(usize) -> bool) -> bool {
         self.visited[start] = self.round;
-        // Rows of the path, each with the entry to look at next.
+        // Rows of the path, each with the next entry to examine.
         let mut path = vec![(start, self.row_ptr[start] as usize)];
         while let Some((row, next)) = path.last_mut() {
             let row = *row;
             if let Some(column) = self.free(row, nonzero) {
-                // Each row of the path takes the column by which the path left it.
+                // Each row of the path takes the column through which the path left it.
                 self.join(row, column);
                 path.pop();
                 for (row, next) in path.into_iter().rev() {
@@ -114,7 +114,7 @@ mod tests {
         triplets.to_csr().unwrap()
     }
 
-    /// Rows matched by trying all there is.
+    /// The size of a maximum matching by exhaustive search.
     fn largest(a: &Csr<f64>, row: usize, taken: &mut Vec<bool>) -> usize {
         if row == a.rows() {
             return 0;

@@ -1,4 +1,4 @@
-//! The graph of a matrix: orders, colours, parts and matchings of its rows.
+//! Graph algorithms on a matrix: orders, colours, parts and matchings of its rows.
 pub(crate) mod colours;
 pub(crate) mod graph;
 pub(crate) mod matching;

@@ -1,4 +1,4 @@
-//! Parts of rows that are coupled among each other more than with others.
+//! Partition of rows into parts with few couplings between them.
 use crate::order::graph::Graph;
 use crate::{Csr, Permutation};
 use lacuna_engine::Scalar;
@@ -6,12 +6,12 @@ use lacuna_engine::compiled_here;
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
-/// Couplings with the part beyond which more make no difference.
+/// Couplings with the part above which more make no difference.
 const MOST: usize = 32;
 
-/// Compact parts of `rows` rows, one after the other: each grows by the row that is coupled most often with it, of several the one
-/// found first, which makes boxes of the cells of a grid. A part begins with the smallest row next to those before it; where what
-/// is left there is too little, it goes on elsewhere.
+/// Compact parts of `rows` rows, in order: each grows by the row with the most couplings to it, and among
+/// equals by the one found first, which gives boxes of the cells of a grid. A part begins with the smallest
+/// row adjacent to the previous parts; if too few rows are left there, it continues elsewhere.
 ///
 /// Reference: greedy graph growing of Karypis and Kumar 1998, doi:10.1137/S1064827595287997.
 pub fn compact_parts<T: Scalar>(a: &Csr<T>, rows: usize) -> Permutation {
@@ -20,9 +20,9 @@ pub fn compact_parts<T: Scalar>(a: &Csr<T>, rows: usize) -> Permutation {
         let n = graph.len();
         let mut order = Vec::with_capacity(n);
         let mut taken = vec![false; n];
-        // Rows next to those taken, each once.
+        // Rows adjacent to taken ones, each once.
         let (mut border, mut met) = (BinaryHeap::new(), vec![false; n]);
-        // Couplings of a row with the part, and the part that is about.
+        // Couplings of a row with the part, and the part they refer to.
         let (mut inside, mut part_of) = (vec![0usize; n], vec![u32::MAX; n]);
         let mut found: [VecDeque<u32>; MOST + 1] = std::array::from_fn(|_| VecDeque::new());
         let (mut part, mut left, mut first) = (0, rows.max(1), 0usize);
@@ -66,9 +66,9 @@ pub fn compact_parts<T: Scalar>(a: &Csr<T>, rows: usize) -> Permutation {
     })(a, rows)
 }
 
-/// Parts of about `rows` rows as an order of all rows and where each part begins in it, with `n` at the end: boxes of the cells
-/// where the matrix couples those of a grid with their 4 or 6 neighbours and `rows` is a power of two, else [`compact_parts`]. The
-/// rows of a part are in their own order.
+/// Parts of about `rows` rows: an order of all rows, and the start of each part in it, followed by `n`. The
+/// parts are boxes of cells if the matrix couples those of a grid with their 4 or 6 neighbours and `rows` is
+/// a power of two, otherwise [`compact_parts`]. The rows of a part keep their order.
 pub fn parts<T: Scalar>(a: &Csr<T>, rows: usize) -> (Permutation, Vec<u32>) {
     compiled_here!(T, |a: &Csr<T>, rows: usize| -> (Permutation, Vec<u32>) {
         let n = a.rows();
@@ -83,9 +83,9 @@ pub fn parts<T: Scalar>(a: &Csr<T>, rows: usize) -> (Permutation, Vec<u32>) {
     })(a, rows)
 }
 
-/// Cells of a grid along each axis, where a matrix couples each with some of its nearest neighbours and no others.
+/// Cells of a grid along each axis, if a matrix couples each only with some of its nearest neighbours.
 fn grid<T: Scalar>(a: &Csr<T>) -> Option<[usize; 3]> {
-    // Distances of entries from the diagonal: 1, and those to the next line and plane.
+    // Distances of entries from the diagonal: 1, and those to the adjacent line and plane.
     let mut strides = vec![1usize];
     for i in 0..a.rows() {
         for &j in a.row_slices(i).0 {
@@ -101,19 +101,20 @@ fn grid<T: Scalar>(a: &Csr<T>) -> Option<[usize; 3]> {
     strides.sort_unstable();
     let [x, y] = [*strides.get(1)?, *strides.get(2).unwrap_or(&a.rows())];
     let divides = y.is_multiple_of(x) && a.rows().is_multiple_of(y);
-    // No coupling leads round the end of a line or plane.
+    // No coupling wraps around the end of a line or plane.
     let within =
         |i: usize, j: usize| i / x == j / x || i.abs_diff(j) > 1 && (i / y == j / y || i.abs_diff(j) > x);
     let fits = divides && (0..a.rows()).all(|i| a.row_slices(i).0.iter().all(|&j| within(i, j as usize)));
     fits.then(|| [x, y / x, a.rows() / y])
 }
 
-/// Boxes of so many cells of a grid, a power of two, their sides as near to each other as they can be; those at its ends are smaller.
+/// Boxes of `cells` cells of a grid, a power of two, with sides as equal as possible; those at the ends of
+/// the grid are smaller.
 fn boxes_of(sides: [usize; 3], cells: usize) -> (Permutation, Vec<u32>) {
     let mut of_box = [1usize; 3];
     let mut left = cells;
     while left > 1 {
-        // The shortest side that can grow doubles, the first of several.
+        // Doubles the shortest side that can grow, the first among equals.
         let can = (0..3).filter(|&axis| of_box[axis] < sides[axis]);
         let Some(axis) = can.min_by_key(|&axis| of_box[axis]) else { break };
         (of_box[axis], left) = (2 * of_box[axis], left / 2);
@@ -143,7 +144,7 @@ mod tests {
     use super::{compact_parts, grid, parts};
     use crate::{Csr, Spec, Triplets};
 
-    /// Part of the entries that are between parts.
+    /// Fraction of the entries that couple different parts.
     fn cut(a: &Csr<f64>, rows: usize) -> f64 {
         let order = compact_parts(a, rows);
         let place = order.inverse();
@@ -183,7 +184,7 @@ mod tests {
             all.sort_unstable();
             assert!(all.iter().enumerate().all(|(i, &row)| i as u32 == row), "{name}");
         }
-        // A band of two lines' length is no grid: it goes round the end of a line.
+        // A band as wide as two lines is not a grid: it wraps around the end of a line.
         let mut triplets = Triplets::new(12, 12);
         for i in 0..12usize {
             for j in [i.checked_sub(4), i.checked_sub(1), Some(i)].into_iter().flatten() {

@@ -3,10 +3,10 @@ use crate::Csr;
 use lacuna_engine::{Error, Result, Scalar, compiled_here};
 use rayon::prelude::*;
 
-/// Elements a thread takes at least.
+/// Minimum number of elements per thread.
 const GRAIN: usize = 4096;
 
-/// An order of `n` rows: the `i`-th of the new order is row `order[i]` of the old one.
+/// An order of `n` rows: row `i` of the new order is row `order[i]` of the old one.
 ///
 /// ```
 /// use lacuna_formats::Permutation;
@@ -24,7 +24,7 @@ pub struct Permutation {
 }
 
 impl Permutation {
-    /// The order given.
+    /// A permutation of the given order.
     ///
     /// # Errors
     /// [`Error::Structure`] where a row is out of range or comes twice.
@@ -44,13 +44,13 @@ impl Permutation {
         Ok(Permutation { order })
     }
 
-    /// The order, known to be one.
+    /// A permutation of an order known to be valid.
     pub(crate) fn known(order: Vec<u32>) -> Self {
         debug_assert!(Self::new(order.clone()).is_ok());
         Permutation { order }
     }
 
-    /// Rows.
+    /// Number of rows.
     pub fn len(&self) -> usize {
         self.order.len()
     }
@@ -72,7 +72,7 @@ impl Permutation {
     /// `new[i] ← old[order[i]]`: from the old order into the new one.
     ///
     /// # Errors
-    /// [`Error::Length`] unless both are as long as this.
+    /// [`Error::Length`] unless both have the length of the permutation.
     pub fn gather<V: Copy + Send + Sync>(&self, old: &[V], new: &mut [V]) -> Result<()> {
         Error::check_length("Permutation::gather", "the old vector", self.len(), old.len())?;
         Error::check_length("Permutation::gather", "the new vector", self.len(), new.len())?;
@@ -84,7 +84,7 @@ impl Permutation {
     /// `old[order[i]] ← new[i]`: back into the old order.
     ///
     /// # Errors
-    /// [`Error::Length`] unless both are as long as this.
+    /// [`Error::Length`] unless both have the length of the permutation.
     pub fn scatter<V: Copy>(&self, new: &[V], old: &mut [V]) -> Result<()> {
         Error::check_length("Permutation::scatter", "the new vector", self.len(), new.len())?;
         Error::check_length("Permutation::scatter", "the old vector", self.len(), old.len())?;
@@ -94,10 +94,11 @@ impl Permutation {
 }
 
 impl<T: Scalar> Csr<T> {
-    /// `P A Pᵀ`: rows and columns in the order given.
+    /// `P A Pᵀ`: rows and columns in the given order.
     ///
     /// # Errors
-    /// [`Error::Shape`] where the matrix is not square, [`Error::Length`] where the permutation is of another length.
+    /// [`Error::Shape`] if the matrix is not square, [`Error::Length`] if the permutation has a different
+    /// length.
     pub fn permuted(&self, p: &Permutation) -> Result<Self> {
         compiled_here!(T, |a: &Csr<T>, p: &Permutation| -> Result<Csr<T>> {
             const OPERATION: &str = "Csr::permuted";

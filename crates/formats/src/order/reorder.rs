@@ -1,4 +1,4 @@
-//! Orders of rows that bring what is coupled together.
+//! Orders of rows that keep coupled rows close together.
 use crate::order::graph::{Graph, Search};
 use crate::{Csr, PACKET, Permutation};
 use lacuna_engine::{Error, Result, Scalar, compiled_here};
@@ -7,23 +7,25 @@ use std::collections::VecDeque;
 
 /// Rows of a part: their share of x, 64 KiB in `f64`, stays in a second-level cache.
 const PART: usize = 8192;
-/// Parts' worth of rows that a search for the first row of one goes over, so that an order costs its rows.
+/// Number of rows that the search for the first row of a part may visit, in parts, so that the total cost is
+/// linear in the rows.
 const SEARCHED: usize = 8;
-/// Columns that a row reaches over on the average, from which `auto` takes another order: 256 KiB of x in `f64`.
+/// Average number of columns spanned by a row, above which `auto` considers another order: 256 KiB of x in
+/// `f64`.
 const WIDE: u64 = 1 << 15;
-/// `auto` keeps the order unless the profile falls to this part.
+/// `auto` keeps the order unless the profile shrinks by this factor.
 const WORTHWHILE: u64 = 4;
 
-/// An order by name.
+/// A named order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OrderInfo {
-    /// What it is asked for by.
+    /// The name users select it by.
     pub name: &'static str,
-    /// What it is.
+    /// A description.
     pub description: &'static str,
 }
 
-/// Every order but the one that there is.
+/// All orders except the given one.
 pub const ORDERS: [OrderInfo; 4] = [
     OrderInfo { name: "rcm", description: "reverse Cuthill-McKee: entries near the diagonal" },
     OrderInfo { name: "length", description: "rows by falling length" },
@@ -31,7 +33,7 @@ pub const ORDERS: [OrderInfo; 4] = [
     OrderInfo { name: "packets", description: "rows by connected parts of 1024, the packets of pkt" },
 ];
 
-/// How far the entries of a square matrix are from its diagonal.
+/// Distances of the entries of a square matrix from its diagonal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Profile {
     /// Largest distance of an entry.
@@ -41,7 +43,7 @@ pub struct Profile {
 }
 
 impl Profile {
-    /// Of a matrix. Reads the first and last entry of each row.
+    /// The profile of a matrix. Reads the first and last entry of each row.
     pub fn of<T: Scalar>(a: &Csr<T>) -> Self {
         compiled_here!(T, |a: &Csr<T>| -> Profile {
             let mut found = Profile { bandwidth: 0, profile: 0 };
@@ -57,11 +59,11 @@ impl Profile {
     }
 }
 
-/// The order of that name for a square matrix, `none` and an order that changes nothing being none; with `auto`, `rcm` where
-/// rows reach farther than caches and its profile is a quarter.
+/// The order of that name for a square matrix; `None` for `none` and for an order that changes nothing. With
+/// `auto`, it is `rcm` if rows span more than a cache holds and the order cuts the profile to a quarter.
 ///
 /// # Errors
-/// [`Error::Argument`] for an unknown name, [`Error::Shape`] where the matrix is not square.
+/// [`Error::Argument`] for an unknown name, [`Error::Shape`] if the matrix is not square.
 pub fn reorder<T: Scalar>(a: &Csr<T>, name: &str) -> Result<Option<Permutation>> {
     compiled_here!(T, |a: &Csr<T>, name: &str| -> Result<Option<Permutation>> {
         if a.rows() != a.cols() {
@@ -93,10 +95,11 @@ pub fn reorder<T: Scalar>(a: &Csr<T>, name: &str) -> Result<Option<Permutation>>
     })(a, name)
 }
 
-/// Reverse Cuthill-McKee: each component from a peripheral row, neighbours by rising degree, all of it turned round.
-/// Columns beyond the rows of a matrix are left out of account.
+/// Reverse Cuthill-McKee: each component starting at a peripheral row, neighbours by increasing degree, then
+/// the whole order reversed. Columns beyond the rows of a matrix are ignored.
 ///
-/// Reference: Cuthill and McKee 1969, doi:10.1145/800195.805928; George and Liu 1979, doi:10.1145/355841.355845.
+/// Reference: Cuthill and McKee 1969, doi:10.1145/800195.805928; George and Liu 1979,
+/// doi:10.1145/355841.355845.
 pub fn reverse_cuthill_mckee<T: Scalar>(a: &Csr<T>) -> Permutation {
     compiled_here!(T, |a: &Csr<T>| -> Permutation {
         let graph = Graph::of(a);
@@ -126,7 +129,7 @@ pub fn reverse_cuthill_mckee<T: Scalar>(a: &Csr<T>) -> Permutation {
     })(a)
 }
 
-/// Rows by falling length, those of a length as they were.
+/// Rows by decreasing length; rows of equal length keep their order.
 pub fn by_length<T: Scalar>(a: &Csr<T>) -> Permutation {
     compiled_here!(T, |a: &Csr<T>| -> Permutation {
         let mut order: Vec<u32> = (0..a.rows() as u32).collect();
@@ -135,8 +138,8 @@ pub fn by_length<T: Scalar>(a: &Csr<T>) -> Permutation {
     })(a)
 }
 
-/// Connected parts of `rows` rows, one after the other, each grown from a row far from the others and next to the part
-/// before it.
+/// Connected parts of `rows` rows, in order, each grown from a row that is far from the others and adjacent
+/// to the previous part.
 pub fn by_parts<T: Scalar>(a: &Csr<T>, rows: usize) -> Permutation {
     compiled_here!(T, |a: &Csr<T>, rows: usize| -> Permutation {
         let graph = Graph::of(a);

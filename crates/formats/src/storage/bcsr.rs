@@ -5,18 +5,19 @@ use crate::storage::csr::{check_sizes, lanes};
 use lacuna_engine::{Argument, Error, Format, Result, Scalar};
 use rayon::prelude::*;
 
-/// Block sizes that there are kernels for.
+/// Block sizes with kernels.
 pub const BLOCK_SIZES: [usize; 7] = [2, 3, 4, 5, 6, 7, 8];
 /// The largest of them.
 const MOST: usize = BLOCK_SIZES[BLOCK_SIZES.len() - 1];
-/// Block rows that one task converts.
+/// Block rows converted per task.
 const RUN: usize = 256;
 
-/// A sparse matrix in compressed rows of dense square blocks: one column index for each block.
+/// A sparse matrix in compressed rows of dense square blocks, with one column index per block.
 ///
-/// A block is stored column by column: its entry at row `r` and column `c` is at `c b + r` of its `b²` places. A row sum
-/// goes along the blocks of its block row and the columns of each, one fused multiply-add each; block `k` of a block row
-/// belongs to lane `k mod W`, and lanes are summed by halving.
+/// A block is stored column by column: its entry at row `r` and column `c` is at `c b + r` of its `b²`
+/// places. A row sum runs along the blocks of its block row and the columns of each, with one fused
+/// multiply-add per column; block `k` of a block row belongs to lane `k mod W`, and lanes are summed by
+/// halving.
 ///
 /// Reference: Buatois et al. 2009, section 4.1 (BCRS).
 #[derive(Clone, Debug, PartialEq)]
@@ -35,8 +36,8 @@ impl<T: Scalar> Bcsr<T> {
     /// The same matrix in blocks of `block` rows and columns.
     ///
     /// # Errors
-    /// [`Error::Argument`] for a block size that is not one of [`BLOCK_SIZES`]; [`Error::Unsupported`] where rows or columns are no
-    /// multiple of it; [`Error::OutOfMemory`].
+    /// [`Error::Argument`] for a block size that is not in [`BLOCK_SIZES`]; [`Error::Unsupported`] if rows or
+    /// columns are not a multiple of it; [`Error::OutOfMemory`].
     pub fn from_csr(a: &Csr<T>, block: usize) -> Result<Self> {
         const OPERATION: &str = "Bcsr::from_csr";
         if !BLOCK_SIZES.contains(&block) {
@@ -95,7 +96,7 @@ impl<T: Scalar> Bcsr<T> {
     pub fn block(&self) -> usize {
         self.block
     }
-    /// Where each block row starts in [`Bcsr::col_idx`], and where the last one ends.
+    /// The start of each block row in [`Bcsr::col_idx`], and the end of the last.
     pub fn row_ptr(&self) -> &[u32] {
         &self.row_ptr
     }
@@ -108,13 +109,13 @@ impl<T: Scalar> Bcsr<T> {
         &self.values
     }
 
-    /// Bytes that so many blocks take.
+    /// Bytes of `blocks` blocks.
     pub(crate) fn footprint(rows: usize, block: usize, blocks: usize) -> usize {
         blocks.saturating_mul(block * block * size_of::<T>() + 4) + 4 * (rows / block + 1)
     }
 }
 
-/// The block columns of a block row that hold an entry, increasing.
+/// The block columns of a block row that hold an entry, in increasing order.
 pub(crate) fn columns<T: Scalar>(
     a: &Csr<T>,
     block_row: usize,

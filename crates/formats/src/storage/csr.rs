@@ -6,17 +6,19 @@ use lacuna_engine::{Argument, Error, Format, MAX_LANES, Result, Scalar, compiled
 use rayon::prelude::*;
 use std::borrow::Cow;
 
-/// Entries of a row that make another lane worth its place in the final halving.
+/// Entries per row that justify another lane in the final halving.
 const ENTRIES_PER_LANE: usize = 8;
-/// Elements a thread takes at least.
+/// Minimum number of elements per thread.
 const GRAIN: usize = 8192;
 
-/// A sparse matrix in compressed sparse rows: the columns and values of each row, one row after the other.
+/// A sparse matrix in compressed sparse rows: the columns and values of each row, row by row.
 ///
-/// Always valid: columns of a row are in range and strictly increasing, every value is finite. Rows, columns and
-/// entries are each at most `u32::MAX`. A matrix may be empty (0x0), rectangular, and have empty rows.
+/// Always valid: columns of a row are in range and strictly increasing, and every value is finite. Rows,
+/// columns and entries are each at most `u32::MAX`. A matrix may be empty (0x0), rectangular, and have empty
+/// rows.
 ///
-/// A row sum has the lanes that an average row gives work to; a row far longer is summed in pieces, see [`is_long`].
+/// The number of lanes of a row sum suits an average row; a much longer row is summed in pieces, see
+/// [`is_long`].
 ///
 /// ```
 /// use lacuna_formats::Csr;
@@ -42,9 +44,10 @@ impl<T: Scalar> Csr<T> {
     /// `values`.
     ///
     /// # Errors
-    /// When a length does not fit, `row_ptr` does not start at 0, grow and end at the number of entries, a column
-    /// is out of range, the columns of a row are not strictly increasing, or a value is not finite. Each error
-    /// names the row and column. [`Triplets`] takes entries that are unsorted or repeated.
+    /// When a length does not match, `row_ptr` does not start at 0, is not nondecreasing or does not end at
+    /// the number of entries, a column is out of range, the columns of a row are not strictly increasing, or
+    /// a value is not finite. Each error names the row and column. [`Triplets`] takes entries that are
+    /// unsorted or repeated.
     pub fn new(
         rows: usize,
         cols: usize,
@@ -56,7 +59,7 @@ impl<T: Scalar> Csr<T> {
         Ok(Self::assembled(rows, cols, row_ptr, col_idx, values))
     }
 
-    /// The matrix of arrays already known to be valid.
+    /// A matrix from arrays already known to be valid.
     pub(crate) fn assembled(
         rows: usize,
         cols: usize,
@@ -72,7 +75,7 @@ impl<T: Scalar> Csr<T> {
         Self { rows, cols, row_ptr, col_idx, values, lanes }
     }
 
-    /// The identity of `n` rows.
+    /// The identity with `n` rows.
     ///
     /// # Errors
     /// When `n` exceeds `u32::MAX`.
@@ -97,7 +100,7 @@ impl<T: Scalar> Csr<T> {
         self.values.len()
     }
 
-    /// Where each row starts in [`Csr::col_idx`] and [`Csr::values`], and where the last one ends.
+    /// The start of each row in [`Csr::col_idx`] and [`Csr::values`], and the end of the last.
     pub fn row_ptr(&self) -> &[u32] {
         &self.row_ptr
     }
@@ -112,7 +115,7 @@ impl<T: Scalar> Csr<T> {
         &self.values
     }
 
-    /// Columns and values of row `i`; nothing where there is no such row.
+    /// Columns and values of row `i`; empty if there is no such row.
     #[inline]
     pub fn row_slices(&self, i: usize) -> (&[u32], &[T]) {
         if i >= self.rows {
@@ -122,7 +125,7 @@ impl<T: Scalar> Csr<T> {
         (&self.col_idx[range.clone()], &self.values[range])
     }
 
-    /// The entries `(column, value)` of row `i` by increasing column; nothing where there is no such row.
+    /// The entries `(column, value)` of row `i` by increasing column; empty if there is no such row.
     pub fn row_entries(&self, i: usize) -> impl ExactSizeIterator<Item = (usize, T)> + '_ {
         let (columns, values) = self.row_slices(i);
         columns.iter().zip(values).map(|(&c, &v)| (c as usize, v))
@@ -140,7 +143,7 @@ impl<T: Scalar> Csr<T> {
         Some(values[k])
     }
 
-    /// Where rows start, the columns, and the values to change: to finite ones.
+    /// The row pointers, the columns, and the values, mutable; new values must be finite.
     pub(crate) fn parts_mut(&mut self) -> (&[u32], &[u32], &mut [T]) {
         (&self.row_ptr, &self.col_idx, &mut self.values)
     }
@@ -150,17 +153,17 @@ impl<T: Scalar> Csr<T> {
         position(&self.row_ptr, &self.col_idx, k)
     }
 
-    /// The diagonal, zero where no entry is stored; as long as the shorter side.
+    /// The diagonal, zero where no entry is stored; as long as the smaller dimension.
     pub fn diagonal(&self) -> Vec<T> {
         let n = self.rows.min(self.cols);
         let entry = |i| self.get(i, i).unwrap_or(T::zero());
         (0..n).into_par_iter().with_min_len(GRAIN / 8).map(entry).collect()
     }
 
-    /// `y = A x`, one row after the other in the canonical order: the reference for every backend.
+    /// `y = A x`, row by row in the canonical order: the reference for every backend.
     ///
     /// # Errors
-    /// When `x` is not as long as there are columns or `y` not as long as there are rows.
+    /// When the length of `x` is not the number of columns or that of `y` not the number of rows.
     pub fn product(&self, x: &[T], y: &mut [T]) -> Result<()> {
         compiled_here!(T, |a: &Csr<T>, x: &[T], y: &mut [T]| -> Result<()> {
             Error::check_length("Csr::product", "x", a.cols, x.len())?;
@@ -180,7 +183,7 @@ impl<T: Scalar> Csr<T> {
         self.turned(T::conj)
     }
 
-    /// The transpose with `f` of each value, where `f` keeps finite values finite.
+    /// The transpose with `f` applied to each value; `f` keeps finite values finite.
     fn turned(&self, f: impl Fn(T) -> T + Sync) -> Self {
         let parts: Vec<_> = self
             .row_shares()
@@ -188,14 +191,15 @@ impl<T: Scalar> Csr<T> {
             .map(|rows| rows.flat_map(|i| self.row_entries(i).map(move |(j, v)| (j as u32, i as u32, v))))
             .map(|entries| Cow::Owned(entries.map(|(i, j, v)| (i, j, f(v))).collect()))
             .collect();
-        // Distinct finite entries in range, at most u32::MAX of them: nothing an assembly refuses.
+        // Distinct finite entries in range, at most u32::MAX of them: assembly cannot fail.
         assemble("Csr::transpose", self.cols, self.rows, parts).unwrap_or_else(|e| unreachable!("{e}"))
     }
 
-    /// A number that two matrices have in common only where all their indices are the same, as good as certainly.
+    /// A hash of the shape and indices: equal for two matrices only if they have the same structure, with
+    /// near certainty.
     pub fn structure_hash(&self) -> u128 {
         compiled_here!(T, |a: &Csr<T>| -> u128 {
-            // Runs are hashed apart, so that threads share the work and their number does not matter.
+            // Runs are hashed separately, so that threads share the work and their number does not matter.
             let mix = |hash: u128, word: u64| {
                 let low = (hash as u64 ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15);
                 let high = ((hash >> 64) as u64 ^ low.rotate_left(29)).wrapping_mul(0xd6e8_feb8_6659_fd93);
@@ -219,7 +223,8 @@ impl<T: Scalar> Csr<T> {
         Triplets::from_parts(self.rows, self.cols, parts)
     }
 
-    /// The rows cut into runs of roughly equal numbers of entries, for one task each. They depend on the matrix alone.
+    /// Splits the rows into runs of roughly equal numbers of entries, one per task. They depend only on the
+    /// matrix.
     pub fn row_shares(&self) -> Vec<std::ops::Range<usize>> {
         let shares = (self.nnz() / (1 << 18)).max(self.rows / (1 << 18)).max(1);
         let cut = |k: usize| match k {
@@ -239,7 +244,7 @@ impl<T: Scalar> Csr<T> {
         (0..shares).map(|k| cut(k)..cut(k + 1)).collect()
     }
 
-    /// The matrix with `f` of each entry, in any number type.
+    /// The matrix with `f` applied to each entry, in any number type.
     ///
     /// # Errors
     /// When `f` of an entry is not finite.
@@ -255,7 +260,7 @@ impl<T: Scalar> Csr<T> {
         self.map(|v| v * factor)
     }
 
-    /// The matrix in another number type, each part rounded to it.
+    /// The matrix converted to another number type, each part rounded.
     ///
     /// # Errors
     /// When an entry is too large for `U`, or has an imaginary part and `U` is real.
@@ -294,7 +299,7 @@ impl<T: Scalar> Csr<T> {
     /// Replaces the values, given in the order of [`Csr::values`], in place.
     ///
     /// # Errors
-    /// When there are not [`Csr::nnz`] values or one is not finite; the matrix is then as before.
+    /// When there are not [`Csr::nnz`] values or one is not finite; the matrix is then unchanged.
     pub fn set_values(&mut self, values: &[T]) -> Result<()> {
         const OPERATION: &str = "Csr::set_values";
         Error::check_length(OPERATION, "values", self.nnz(), values.len())?;
@@ -303,7 +308,7 @@ impl<T: Scalar> Csr<T> {
         Ok(())
     }
 
-    /// Rows, columns and the arrays `row_ptr`, `col_idx` and `values`: what [`Csr::new`] takes.
+    /// Rows, columns and the arrays `row_ptr`, `col_idx` and `values`: the arguments of [`Csr::new`].
     pub fn into_parts(self) -> (usize, usize, Vec<u32>, Vec<u32>, Vec<T>) {
         (self.rows, self.cols, self.row_ptr, self.col_idx, self.values)
     }
@@ -357,7 +362,7 @@ impl<T: Scalar> Format<T> for Csr<T> {
     }
 }
 
-/// [`lacuna_engine::row_sum`] of entries.
+/// [`lacuna_engine::row_sum`] of the entries of a row.
 #[inline]
 fn by_lanes<T: Scalar>(lanes: usize, columns: &[u32], values: &[T], x: &[T]) -> T {
     let mut partial = [T::zero(); MAX_LANES];
@@ -376,7 +381,7 @@ fn by_lanes<T: Scalar>(lanes: usize, columns: &[u32], values: &[T], x: &[T]) -> 
     partial[0]
 }
 
-/// The largest power of two that leaves every lane of an average non-empty row [`ENTRIES_PER_LANE`] entries.
+/// The largest power of two that gives every lane of an average non-empty row [`ENTRIES_PER_LANE`] entries.
 pub(crate) fn lanes(entries: usize, filled_rows: usize) -> usize {
     let mut lanes = 1;
     while lanes < MAX_LANES && entries >= filled_rows.saturating_mul(2 * lanes * ENTRIES_PER_LANE).max(1) {
@@ -385,7 +390,7 @@ pub(crate) fn lanes(entries: usize, filled_rows: usize) -> usize {
     lanes
 }
 
-/// An error where rows, columns or entries do not fit 32-bit indices.
+/// An error if rows, columns or entries do not fit in 32-bit indices.
 pub(crate) fn check_sizes(operation: &str, rows: usize, cols: usize, entries: usize) -> Result<()> {
     for (what, size) in [("rows", rows), ("columns", cols), ("entries", entries)] {
         if size > u32::MAX as usize {

@@ -1,17 +1,17 @@
-//! Every place of a matrix, row by row.
+//! Dense matrices, row by row.
 use crate::Csr;
 use crate::storage::csr::{check_sizes, lanes, not_finite};
 use crate::storage::padding::is_too_much;
 use lacuna_engine::{Argument, Error, Format, Result, Scalar, pages, row_sum};
 use rayon::prelude::*;
 
-/// Rows that one task fills.
+/// Rows filled per task.
 const RUN: usize = 64;
 
-/// A matrix with all its places, zeros too, row by row: no index at all.
+/// A matrix with all its places, including zeros, row by row: no indices.
 ///
-/// Place `j` of a row belongs to lane `j mod W`, which goes along them with fused multiply-add, and lanes are summed by
-/// halving: for a matrix without zeros the order of [`Csr`].
+/// Place `j` of a row belongs to lane `j mod W`, which accumulates its places with fused multiply-add, and
+/// lanes are summed by halving: for a matrix without zeros, the order of [`Csr`].
 ///
 /// ```
 /// use lacuna_formats::{Dense, Spec};
@@ -30,11 +30,11 @@ pub struct Dense<T> {
 }
 
 impl<T: Scalar> Dense<T> {
-    /// The matrix of these places, row by row.
+    /// A matrix from its places, row by row.
     ///
     /// # Errors
-    /// [`Error::Length`] where there are not `rows · cols` of them, [`Error::Entry`] for one that is not finite,
-    /// [`Error::Structure`] where rows, columns or places are more than 32-bit indices count.
+    /// [`Error::Length`] if there are not `rows · cols` of them, [`Error::Entry`] for one that is not finite,
+    /// [`Error::Structure`] for too many rows, columns or places for 32-bit indices.
     pub fn new(rows: usize, cols: usize, values: Vec<T>) -> Result<Self> {
         const OPERATION: &str = "Dense::new";
         let places = rows.saturating_mul(cols);
@@ -49,8 +49,8 @@ impl<T: Scalar> Dense<T> {
     /// The same matrix with all its places.
     ///
     /// # Errors
-    /// [`Error::Unsupported`] where there are more than four places for each entry, with how much memory they would take;
-    /// [`Error::Structure`] where they are more than 32-bit indices count, [`Error::OutOfMemory`].
+    /// [`Error::Unsupported`] for more than four places per entry, with the memory they would take;
+    /// [`Error::Structure`] for too many places for 32-bit indices, [`Error::OutOfMemory`].
     pub fn from_csr(a: &Csr<T>) -> Result<Self> {
         const OPERATION: &str = "Dense::from_csr";
         let (rows, cols, nnz) = (a.rows(), a.cols(), a.nnz());
@@ -80,12 +80,12 @@ impl<T: Scalar> Dense<T> {
         &self.values
     }
 
-    /// Bytes that so many places take.
+    /// Bytes of all places.
     pub(crate) fn footprint(rows: usize, cols: usize) -> usize {
         rows.saturating_mul(cols).saturating_mul(size_of::<T>())
     }
 
-    /// Whether so many places are refused.
+    /// Whether there are too many places per entry.
     pub(crate) fn refuses(rows: usize, cols: usize, nnz: usize) -> bool {
         let places = rows.saturating_mul(cols);
         is_too_much(places, nnz) || places > u32::MAX as usize

@@ -7,22 +7,22 @@ use lacuna_engine::{Argument, Error, Format, Lines, Result, Scalar};
 use rayon::prelude::*;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Blocks of rows that one task converts, and their rows.
+/// Blocks of rows converted per task, and their rows.
 const BLOCKS: usize = 64;
 const BLOCK: usize = BLOCKS * DIA_ROWS;
-/// Rows of a diagonal that lie together: so few that their sums stay in registers.
+/// Consecutive rows of a diagonal: few enough that their sums stay in registers.
 pub const DIA_ROWS: usize = 64;
 
-/// A sparse matrix in diagonals: no column index at all.
+/// A sparse matrix stored by diagonals: no column indices.
 ///
-/// All places of a diagonal are stored, zeros too: the value at row `64 s + r` on the `k`-th diagonal is at
-/// [`start`](Dia::starts)`[k] + s` [`step`](Dia::step)` + r`. Places outside the matrix take no part. A row sum goes over the
-/// diagonals by increasing offset, one fused multiply-add each.
+/// All places of a diagonal are stored, including zeros: the value at row `64 s + r` on the `k`-th diagonal
+/// is at [`start`](Dia::starts)`[k] + s` [`step`](Dia::step)` + r`. Places outside the matrix are ignored. A
+/// row sum runs over the diagonals by increasing offset, with one fused multiply-add each.
 ///
-/// * [`Dia::from_csr`]: 64 rows of all `d` diagonals together, `start[k] = 64 k` and `step = 64 d`, so that a product reads one
-///   stream from end to end.
-/// * [`Dia::symmetric`]: the diagonal above the main one that lies `o` columns from it is the one below, `o` rows further down. It
-///   is stored once, one diagonal after the other, and `step = 64`: half the bytes for the same bits.
+/// * [`Dia::from_csr`]: 64 rows of all `d` diagonals together, `start[k] = 64 k` and `step = 64 d`, so that a
+///   product reads a single stream.
+/// * [`Dia::symmetric`]: the diagonal `o` columns above the main one equals the one `o` rows below it. It is
+///   stored once, diagonal by diagonal, with `step = 64`: half the bytes for the same bits.
 ///
 /// Reference: Bell and Garland 2008, section 2.1; Jost et al. 2009.
 ///
@@ -47,7 +47,7 @@ impl<T: Scalar> Dia<T> {
     /// The same matrix in diagonals.
     ///
     /// # Errors
-    /// [`Error::Unsupported`] where the diagonals would hold more than four places for each entry, with how much memory
+    /// [`Error::Unsupported`] if the diagonals would have more than four places per entry, with the memory
     /// that would take; [`Error::OutOfMemory`].
     pub fn from_csr(a: &Csr<T>) -> Result<Self> {
         let operation = "Dia::from_csr";
@@ -77,8 +77,8 @@ impl<T: Scalar> Dia<T> {
     /// The same symmetric matrix, each pair of diagonals stored once.
     ///
     /// # Errors
-    /// [`Error::Unsupported`] where the matrix is not its own transpose, to the bit, or takes 2^31 places and more; as
-    /// [`Dia::from_csr`].
+    /// [`Error::Unsupported`] if the matrix is not bitwise equal to its transpose, or takes 2^31 places or
+    /// more; otherwise as [`Dia::from_csr`].
     pub fn symmetric(a: &Csr<T>) -> Result<Self> {
         let operation = "Dia::symmetric";
         let (rows, cols, nnz) = (a.rows(), a.cols(), a.nnz());
@@ -129,17 +129,17 @@ impl<T: Scalar> Dia<T> {
         Ok(Dia { rows, cols, nnz, table: [&offsets[..], &starts, &[DIA_ROWS as i32]].concat(), values })
     }
 
-    /// `column − row` of each diagonal, increasing.
+    /// `column − row` of each diagonal, in increasing order.
     pub fn offsets(&self) -> &[i32] {
         &self.table[..self.diagonals()]
     }
 
-    /// Where the diagonals begin among the places: see [`Dia`]. Below 0 where the first rows have no place.
+    /// The start of each diagonal among the places: see [`Dia`]. Negative if the first rows have no place.
     pub fn starts(&self) -> &[i32] {
         &self.table[self.diagonals()..2 * self.diagonals()]
     }
 
-    /// Places from 64 rows of a diagonal to the next 64.
+    /// Number of places from 64 rows of a diagonal to the next 64.
     pub fn step(&self) -> usize {
         self.table[2 * self.diagonals()] as usize
     }
@@ -153,16 +153,16 @@ impl<T: Scalar> Dia<T> {
         self.table.len() / 2
     }
 
-    /// Bytes that `diagonals` diagonals of a matrix of so many rows take.
+    /// Bytes of `diagonals` diagonals of a matrix with `rows` rows.
     pub(crate) fn footprint(rows: usize, diagonals: usize) -> usize {
         places(rows, diagonals).saturating_mul(size_of::<T>()) + 8 * diagonals + 4
     }
-    /// Those of a symmetric one.
+    /// The same for a symmetric matrix.
     pub(crate) fn symmetric_footprint(rows: usize, diagonals: usize) -> usize {
         stride(rows).saturating_mul(diagonals.div_ceil(2)).saturating_mul(size_of::<T>()) + 8 * diagonals + 4
     }
 
-    /// Whether so many places are refused.
+    /// Whether there are too many places per entry.
     pub(crate) fn refuses(rows: usize, diagonals: usize, nnz: usize) -> bool {
         is_too_much(places(rows, diagonals), nnz)
     }
@@ -203,21 +203,21 @@ impl<T: Scalar> Format<T> for Dia<T> {
     }
 }
 
-/// Places of so many diagonals, 64 rows at a time.
+/// Number of places of `diagonals` diagonals, 64 rows at a time.
 fn places(rows: usize, diagonals: usize) -> usize {
     rows.next_multiple_of(DIA_ROWS).saturating_mul(diagonals)
 }
 
-/// Places of one diagonal that are stored one after the other: an odd number of blocks, so that equal rows of different ones do not
-/// fall on the same lines of a cache.
+/// Number of places of one diagonal stored contiguously: an odd number of blocks, so that equal rows of
+/// different diagonals do not map to the same cache sets.
 fn stride(rows: usize) -> usize {
     (rows.div_ceil(DIA_ROWS) | 1) * DIA_ROWS
 }
 
-/// The offsets of the diagonals in use, increasing.
+/// The offsets of the diagonals in use, in increasing order.
 fn offsets_of<T: Scalar>(operation: &str, a: &Csr<T>) -> Result<Vec<i32>> {
     let offsets = diagonals(a);
-    // Offsets and places of a block must be numbers that kernels know.
+    // Offsets and places of a block must fit in the integers of the kernels.
     let fits = |number: i64| i32::try_from(number).is_ok();
     if Dia::<T>::refuses(a.rows(), offsets.len(), a.nnz())
         || !offsets.iter().all(|&o| fits(o))
@@ -238,7 +238,7 @@ fn offsets_of<T: Scalar>(operation: &str, a: &Csr<T>) -> Result<Vec<i32>> {
     Ok(offsets.into_iter().map(|o| o as i32).collect())
 }
 
-/// `column − row` of every diagonal that holds an entry, increasing.
+/// `column − row` of every diagonal that holds an entry, in increasing order.
 fn diagonals<T: Scalar>(a: &Csr<T>) -> Vec<i64> {
     let rows = a.rows();
     let seen: Vec<AtomicU64> = (0..(rows + a.cols()).div_ceil(64)).map(|_| AtomicU64::new(0)).collect();

@@ -1,4 +1,4 @@
-//! ELLPACK with the rest in coordinates (HYB), and coordinates alone (COO).
+//! ELLPACK with the remainder in coordinates (HYB), and coordinates alone (COO).
 use crate::Csr;
 use crate::build::cut::{cut, lengths};
 use crate::storage::csr::check_sizes;
@@ -9,16 +9,17 @@ use lacuna_engine::{Argument, Format, Lines, MAX_LANES, Result, Scalar, row_sum}
 use rayon::prelude::*;
 use std::ops::Range;
 
-/// A sparse matrix whose first `K` entries of each row are in slices of 32 rows, and all others in coordinates: HYB; with
-/// `K = 0` COO.
+/// A sparse matrix whose first `K` entries of each row are in slices of 32 rows, with all others in
+/// coordinates: HYB; with `K = 0`, COO.
 ///
-/// `K` is the largest number that a third of the rows, and at least 4096 of them (or all), have entries for. The
-/// coordinates of a row with more than 64 of them are cut into up to 128 pieces, which need no row index and are summed
-/// ahead of the product, so that no row keeps the others waiting.
+/// `K` is the largest number of entries that at least a third of the rows have, and at least 4096 of them (or
+/// all). If a row has more than 64 coordinates, they are split into up to 128 pieces, which need no row index
+/// and are summed before the product, so that no row delays the others.
 ///
-/// A row sum goes along the row's places in its slice, padding included as in [`crate::Sell`], then along its coordinates,
-/// one fused multiply-add each. Where these are in pieces, 32 lanes take the entries of each in turn and are summed by
-/// halving, the pieces' sums are added in order, and their sum to that of the slice.
+/// A row sum runs along the row's places in its slice, padding included as in [`crate::Sell`], then along its
+/// coordinates, with one fused multiply-add each. If these are in pieces, 32 lanes take the entries of each
+/// piece in turn and are summed by halving; the pieces' sums are added in order, and their total is added to
+/// that of the slice.
 ///
 /// Reference: Bell and Garland 2008, sections 2.3 and 2.4.
 ///
@@ -37,9 +38,9 @@ pub struct Hyb<T> {
     nnz: usize,
     width: usize,
     layout: HybLayout<'static>,
-    /// The row of each coordinate that is in no piece.
+    /// The row of each coordinate outside pieces.
     row_idx: Vec<u32>,
-    /// Of the places of slices, then of coordinates, then of pieces.
+    /// For the places of slices, then coordinates, then pieces.
     col_idx: Vec<u32>,
     values: Lines<T>,
     kernel: &'static str,
@@ -49,7 +50,7 @@ impl<T: Scalar> Hyb<T> {
     /// The same matrix in slices and coordinates.
     ///
     /// # Errors
-    /// [`lacuna_engine::Error::Structure`] where places are more than 32-bit indices count,
+    /// [`lacuna_engine::Error::Structure`] for too many places for 32-bit indices,
     /// [`lacuna_engine::Error::OutOfMemory`].
     pub fn from_csr(a: &Csr<T>) -> Result<Self> {
         Self::filled(a, "Hyb::from_csr", "hyb", widest(a))
@@ -112,7 +113,7 @@ impl<T: Scalar> Hyb<T> {
         Ok(Hyb { rows, cols, nnz, width, layout, row_idx, col_idx, values, kernel })
     }
 
-    /// Bytes that the matrix takes as HYB and as COO, and the places of each.
+    /// Bytes of the matrix as HYB and as COO, and the places of each.
     pub(crate) fn footprints(a: &Csr<T>) -> [(usize, usize); 2] {
         [widest(a), 0].map(|width| {
             let layout = HybLayout::new(a, width);
@@ -122,19 +123,19 @@ impl<T: Scalar> Hyb<T> {
         })
     }
 
-    /// Entries of a row at the most that are in its slice, `K`.
+    /// Maximum number of entries of a row in its slice, `K`.
     pub fn width(&self) -> usize {
         self.width
     }
-    /// Where the slices, the coordinates of each segment and the pieces are.
+    /// The offsets of the slices, of the coordinates of each segment, and of the pieces.
     pub fn layout(&self) -> &HybLayout<'_> {
         &self.layout
     }
-    /// The row of each coordinate that is in no piece.
+    /// The row of each coordinate outside pieces.
     pub fn row_idx(&self) -> &[u32] {
         &self.row_idx
     }
-    /// The column of each place: of the slices, of the coordinates, of the pieces.
+    /// The column of each place: of slices, coordinates and pieces, in this order.
     pub fn col_idx(&self) -> &[u32] {
         &self.col_idx
     }

@@ -1,30 +1,32 @@
-//! Where the parts of a matrix in slices and coordinates are.
+//! Offsets of the parts of a matrix in slices and coordinates.
 use crate::Csr;
 use crate::storage::sell::SLICE;
 use lacuna_engine::sum::SEGMENT;
 use lacuna_engine::{Scalar, is_long, piece_of};
 use std::borrow::Cow;
 
-/// Rows that must have an entry for another column of slices, where there are so many: below, a GPU is not busy.
+/// Minimum number of rows (or all, if there are fewer) that must have an entry for another column of slices:
+/// with fewer, a GPU is not busy.
 const LEAST_ROWS: usize = 4096;
-/// Of so many rows one must.
+/// One in this many rows must have one.
 const OF_ROWS: usize = 3;
-/// Words before the first list.
+/// Number of words before the first list.
 const HEAD: usize = 3;
 
-/// The offsets of a [`crate::Hyb`] in one array of words: the numbers of places in slices, of rows in pieces and of pieces;
-/// then the lists, each as long as it says below.
+/// The offsets of a [`crate::Hyb`] in one array of words: the numbers of places in slices, of rows in pieces
+/// and of pieces; then the lists, with the lengths given below.
 #[derive(Clone, Debug, PartialEq)]
 pub struct HybLayout<'a> {
     words: Cow<'a, [u32]>,
-    /// Where each list begins.
+    /// The start of each list.
     starts: [usize; 6],
-    /// Places in slices, in coordinates and in pieces.
+    /// Number of places in slices, in coordinates and in pieces.
     pub(crate) places: [usize; 3],
 }
 
 impl HybLayout<'static> {
-    /// The layout for `width` entries of a row in slices. Offsets are void where places are more than `u32::MAX`.
+    /// The layout for `width` entries of a row in slices. Offsets are invalid if there are more than
+    /// `u32::MAX` places.
     pub(crate) fn new<T: Scalar>(a: &Csr<T>, width: usize) -> Self {
         let length = |row: usize| (a.row_ptr()[row + 1] - a.row_ptr()[row]) as usize;
         let (rows, mut columns) = (a.rows(), 0);
@@ -68,7 +70,7 @@ impl HybLayout<'static> {
     }
 }
 
-/// Where lists of so many words begin.
+/// The starts of lists of these lengths.
 fn starts(lengths: [usize; 6]) -> [usize; 6] {
     let mut end = HEAD;
     lengths.map(|length| {
@@ -78,7 +80,7 @@ fn starts(lengths: [usize; 6]) -> [usize; 6] {
 }
 
 impl<'a> HybLayout<'a> {
-    /// The layout of a matrix of so many rows that these words are; nothing where they are none.
+    /// The layout of a matrix with `rows` rows from its words; `None` if they are invalid.
     pub fn read(words: &'a [u32], rows: usize) -> Option<Self> {
         let [ell, longs, pieces] = *words.first_chunk::<HEAD>()?;
         let (longs, segments) = (longs as usize, rows.div_ceil(SEGMENT));
@@ -91,7 +93,7 @@ impl<'a> HybLayout<'a> {
         (words.len() == starts[5] + lengths[5]).then_some(HybLayout { words: words.into(), starts, places })
     }
 
-    /// Whether so many coordinates of a row are not cut into pieces.
+    /// Whether a row with this many coordinates is not split into pieces.
     pub(crate) fn is_short(entries: usize) -> bool {
         !is_long(1, entries)
     }
@@ -101,23 +103,23 @@ impl<'a> HybLayout<'a> {
         &self.words[self.starts[of]..end]
     }
 
-    /// All of it.
+    /// All words.
     pub fn words(&self) -> &[u32] {
         &self.words
     }
-    /// Places of all slices.
+    /// Number of places of all slices.
     pub fn in_slices(&self) -> usize {
         self.places[0]
     }
-    /// Where each slice of 32 rows begins, in columns of 32 places, and where the last one ends.
+    /// The start of each slice of 32 rows, in columns of 32 places, and the end of the last.
     pub fn slice_ptr(&self) -> &[u32] {
         self.list(0)
     }
-    /// Where the coordinates of each segment of 256 rows begin, in places, and where the last ones end.
+    /// The start of the coordinates of each segment of 256 rows, in places, and the end of the last.
     pub fn segment_ptr(&self) -> &[u32] {
         self.list(1)
     }
-    /// Where the rows of each segment begin in [`HybLayout::long_rows`], and where the last ones end.
+    /// The start of the rows of each segment in [`HybLayout::long_rows`], and the end of the last.
     pub fn segment_long(&self) -> &[u32] {
         self.list(2)
     }
@@ -125,25 +127,25 @@ impl<'a> HybLayout<'a> {
     pub fn long_rows(&self) -> &[u32] {
         self.list(3)
     }
-    /// Where the pieces of each such row begin, and where the last ones end.
+    /// The start of the pieces of each such row, and the end of the last.
     pub fn long_ptr(&self) -> &[u32] {
         self.list(4)
     }
-    /// Where each piece begins, in places, and where the last one ends.
+    /// The start of each piece, in places, and the end of the last.
     pub fn piece_ptr(&self) -> &[u32] {
         self.list(5)
     }
-    /// Pieces.
+    /// Number of pieces.
     pub fn pieces(&self) -> usize {
         self.piece_ptr().len() - 1
     }
 }
 
-/// The entries of a row that are worth a place in slices: Bell and Garland's rule.
+/// The number of entries of a row stored in slices: Bell and Garland's rule.
 pub(crate) fn widest<T: Scalar>(a: &Csr<T>) -> usize {
     let rows = a.rows();
     let enough = rows.div_ceil(OF_ROWS).max(LEAST_ROWS.min(rows));
-    // So many rows cannot have more entries than all have together.
+    // `enough` rows cannot all have more entries than this.
     let most = a.nnz() / enough.max(1);
     let mut with = vec![0usize; most + 1];
     a.row_ptr().windows(2).for_each(|ends| with[((ends[1] - ends[0]) as usize).min(most)] += 1);

@@ -1,4 +1,4 @@
-//! The storage formats: what each holds, how it is made from compressed rows and what its products cost.
+//! The storage formats: their contents, their conversion from compressed rows and the cost of their products.
 pub(crate) mod bcsr;
 pub(crate) mod csr;
 pub(crate) mod dense;

@@ -1,17 +1,18 @@
-//! Compressed rows whose columns take two bytes, and whose values four where that loses nothing.
+//! Compressed rows with two-byte columns, and with values in half the bytes if that is exact.
 use crate::Csr;
 use lacuna_engine::{Argument, Error, Format, MAX_LANES, Result, Scalar, is_long, pages};
 use rayon::prelude::*;
 
-/// Columns that two bytes tell apart.
+/// Number of columns that two bytes distinguish.
 const REACH: u32 = 1 << 16;
-/// Rows or entries that a thread takes at least.
+/// Minimum number of rows or entries per thread.
 const GRAIN: usize = 8192;
 
-/// [`Csr`] with each column as a 16-bit distance from the first one of its row, and with values in half the bytes (`f32` under
-/// `f64`) where every one of them is the same number there.
+/// [`Csr`] with each column as a 16-bit distance from the first column of its row, and with values in half
+/// the bytes (`f32` under `f64`) if all of them are exactly representable there.
 ///
-/// Lanes and the order of a row sum are those of [`Csr`], and so are the bits: a value is widened before it is multiplied.
+/// Lanes and the order of a row sum are those of [`Csr`], and so are the bits: a value is widened before
+/// multiplication.
 ///
 /// ```
 /// use lacuna_formats::{Packed, Spec};
@@ -25,7 +26,7 @@ pub struct Packed<T: Scalar> {
     rows: usize,
     cols: usize,
     lanes: usize,
-    /// Where each row begins and the last one ends; then the first column of each row.
+    /// The start of each row and the end of the last; then the first column of each row.
     words: Vec<u32>,
     distances: Vec<u16>,
     values: Values<T>,
@@ -34,17 +35,17 @@ pub struct Packed<T: Scalar> {
 /// The values of all entries.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Values<T: Scalar> {
-    /// As they are.
+    /// In full width.
     Full(Vec<T>),
     /// In half the bytes.
     Narrow(Vec<T::Narrow>),
 }
 
 impl<T: Scalar> Packed<T> {
-    /// The same matrix with packed columns, and with narrow values where that loses nothing.
+    /// The same matrix with packed columns, and with narrow values if that is exact.
     ///
     /// # Errors
-    /// [`Error::Unsupported`] where a row reaches over more columns than 16 bits tell apart, [`Error::OutOfMemory`].
+    /// [`Error::Unsupported`] if a row spans more columns than 16 bits distinguish, [`Error::OutOfMemory`].
     pub fn from_csr(a: &Csr<T>) -> Result<Self> {
         Self::pack(a, "Packed::from_csr", is_exact(a))
     }
@@ -52,8 +53,8 @@ impl<T: Scalar> Packed<T> {
     /// The matrix with packed columns and every value rounded to half its bytes.
     ///
     /// # Errors
-    /// As [`Packed::from_csr`]; [`Error::Entry`] for a value too large or too small for that, [`Error::Unsupported`] where there
-    /// is no narrower type.
+    /// As [`Packed::from_csr`]; [`Error::Entry`] for a value too large or too small for that,
+    /// [`Error::Unsupported`] if there is no narrower type.
     pub fn rounded(a: &Csr<T>) -> Result<Self> {
         const OPERATION: &str = "Packed::rounded";
         let narrow = T::Narrow::KIND.name();
@@ -126,7 +127,7 @@ impl<T: Scalar> Packed<T> {
         Ok(Packed { rows, cols: a.cols(), lanes: a.lanes(), words, distances, values })
     }
 
-    /// Bytes that the matrix takes, or why it is refused.
+    /// Bytes of the matrix, or why it is refused.
     pub(crate) fn footprint(a: &Csr<T>) -> Result<usize, &'static str> {
         match first_obstacle(a) {
             Some((_, Obstacle::Far)) => Err("rows reach over too many columns for 16 bits"),
@@ -135,24 +136,24 @@ impl<T: Scalar> Packed<T> {
         }
     }
 
-    /// Bytes that it takes with rounded values.
+    /// Bytes with rounded values.
     pub(crate) fn rounded_footprint(a: &Csr<T>) -> usize {
         bytes(a, saved::<T>())
     }
 
-    /// Whether values are kept in half their bytes.
+    /// Whether values are stored in half their bytes.
     pub fn is_narrow(&self) -> bool {
         matches!(self.values, Values::Narrow(_))
     }
-    /// Where each row begins in [`Packed::distances`], and where the last one ends.
+    /// The start of each row in [`Packed::distances`], and the end of the last.
     pub fn row_ptr(&self) -> &[u32] {
         &self.words[..self.rows + 1]
     }
-    /// The first column of each row; 0 where there is none.
+    /// The first column of each row; 0 for an empty row.
     pub fn first_columns(&self) -> &[u32] {
         &self.words[self.rows + 1..]
     }
-    /// How far the column of each entry is from the first one of its row.
+    /// The distance of each entry's column from the first column of its row.
     pub fn distances(&self) -> &[u16] {
         &self.distances
     }
@@ -162,15 +163,15 @@ impl<T: Scalar> Packed<T> {
     }
 }
 
-/// What keeps a row from being packed.
+/// Why a row cannot be packed.
 enum Obstacle {
-    /// It reaches over more columns than two bytes tell apart.
+    /// It spans more columns than two bytes distinguish.
     Far,
-    /// Compressed rows keep it apart from the others.
+    /// Compressed rows treat it separately as a long row.
     Long,
 }
 
-/// The first row that cannot be packed, and why.
+/// The first row that cannot be packed, and the reason.
 fn first_obstacle<T: Scalar>(a: &Csr<T>) -> Option<(usize, Obstacle)> {
     let narrow = a.cols() <= REACH as usize;
     let of_row = |row: usize| match a.row_slices(row).0 {
@@ -180,24 +181,24 @@ fn first_obstacle<T: Scalar>(a: &Csr<T>) -> Option<(usize, Obstacle)> {
     (0..a.rows()).into_par_iter().with_min_len(GRAIN).find_map_first(of_row)
 }
 
-/// Bytes that a narrow value saves.
+/// Bytes saved by a narrow value.
 const fn saved<T: Scalar>() -> usize {
     size_of::<T>() - size_of::<T::Narrow>()
 }
 
-/// Bytes of the matrix where a value takes fewer by `saved`.
+/// Bytes of the matrix if each value takes `saved` fewer bytes.
 fn bytes<T: Scalar>(a: &Csr<T>, saved: usize) -> usize {
     a.nnz() * (2 + size_of::<T>() - saved) + 4 * (2 * a.rows() + 1)
 }
 
-/// Whether every value is the same number in half its bytes.
+/// Whether every value is exact in half its bytes.
 fn is_exact<T: Scalar>(a: &Csr<T>) -> bool {
     let same = |v: &T| widened::<T>(T::Narrow::from_parts(v.re(), v.im())) == *v;
     let all = |values: &[T]| values.iter().fold(true, |all, v| all & same(v));
     saved::<T>() > 0 && a.values().par_chunks(GRAIN).all(all)
 }
 
-/// A narrow value as it is multiplied.
+/// A narrow value widened for multiplication.
 #[inline(always)]
 pub fn widened<T: Scalar>(v: T::Narrow) -> T {
     T::from_parts(v.re(), v.im())

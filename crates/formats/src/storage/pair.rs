@@ -3,9 +3,9 @@ use crate::{Csr, convert};
 use lacuna_engine::{Backend, Basis, LinOp, Matrix, Pass, Recorder, Result, Scalar, Vector};
 use std::sync::Arc;
 
-/// A matrix on a device with its conjugate transpose beside it, both in one format: what `Aᴴ x` costs is what `A x` costs,
-/// and so is the memory, unless the matrix is Hermitian, which is stored once. A row of `Aᴴ` is summed in the order of the
-/// format.
+/// A matrix on a device with its conjugate transpose, both in one format: `Aᴴ x` costs as much as `A x`, and
+/// so does the memory, unless the matrix is Hermitian and stored once. A row of `Aᴴ` is summed in the order
+/// of the format.
 ///
 /// ```
 /// use lacuna_engine::{Adjoint, Backend, Pass, Reference};
@@ -23,15 +23,15 @@ use std::sync::Arc;
 pub struct Pair<T> {
     /// `A`
     pub a: Matrix<T>,
-    /// `Aᴴ`; the same where `A` is Hermitian.
+    /// `Aᴴ`; the same handle if `A` is Hermitian.
     pub adjoint: Matrix<T>,
 }
 
 impl<T: Scalar> Pair<T> {
-    /// Puts the matrix and its conjugate transpose on a device, in the format of that name.
+    /// Stores the matrix and its conjugate transpose on a device, in the format of that name.
     ///
     /// # Errors
-    /// What the conversion of either refuses, as [`convert`]; device failures.
+    /// The conversion errors of either, as [`convert`]; device failures.
     pub fn new<B: Backend>(dev: &mut B, a: &Arc<Csr<T>>, format: &str) -> Result<Self> {
         let stored = dev.matrix(convert(a, format)?)?;
         let turned = Arc::new(a.adjoint());

@@ -1,4 +1,4 @@
-//! Packets: consecutive rows whose entries share a short part of x.
+//! Packets: consecutive rows whose entries share a short section of x.
 use crate::Csr;
 use crate::build::cut::cut;
 use crate::storage::padding::is_too_much;
@@ -7,26 +7,29 @@ use lacuna_engine::{Argument, Error, Format, Lines, Result, Scalar, is_long, pag
 use rayon::prelude::*;
 use std::ops::Range;
 
-/// Rows of a packet, and columns that are near to them: their part of x is 16 KiB in the widest number type.
+/// Rows of a packet, and columns near to them: their section of x is 16 KiB in the widest number type.
 pub const PACKET: usize = 1024;
 /// Slices of a packet.
 const SLICES: usize = PACKET / SLICE;
-/// Rows that a thread takes at least.
+/// Minimum number of rows per thread.
 const GRAIN: usize = 4096;
 
-/// Packets of 1024 rows. An entry in the columns of the same 1024 numbers is *near*: it is kept in slices of 32 rows, each as
-/// wide as its longest row, with a 16-bit column counted from the packet's first one, so that a processor multiplies by a part
-/// of x that it holds in local memory. All others are *far*: compressed rows with 32-bit columns.
+/// Packets of 1024 rows. An entry whose column is in the same range of 1024 is *near*: it is stored in slices
+/// of 32 rows, each as wide as its longest row, with a 16-bit column relative to the packet's first one, so
+/// that a processor multiplies by a section of x that it holds in local memory. All others are *far*:
+/// compressed rows with 32-bit columns.
 ///
-/// A row sum goes along the places of the row in its slice, then along its far entries, one fused multiply-add each. A place
-/// without an entry holds zero and the column of the row's last near entry, and takes part. The `j`-th place of lane `l` of a slice that
-/// starts at column `p` is at `(p + j) 32 + l`.
+/// A row sum runs along the places of the row in its slice, then along its far entries, with one fused
+/// multiply-add each. A place without an entry holds zero and the column of the row's last near entry, and
+/// takes part in the sum. The `j`-th place of lane `l` of a slice that starts at column `p` is at
+/// `(p + j) 32 + l`.
 ///
-/// Rows are taken in the order given: an order by connected parts ([`crate::reorder`], `packets`) makes entries near, as the
-/// paper's partitioner does. Rows beyond the columns of a matrix have no near entries.
+/// Rows are taken in the given order: an order by connected parts ([`crate::reorder`], `packets`) makes
+/// entries near, as the paper's partitioner does. Rows beyond the columns of a matrix have no near entries.
 ///
-/// Differs from the paper: a slice of rows is the work of a warp, where the paper deals the rows of a packet out to
-/// threads; far entries follow their row, where the paper adds coordinates in a second sweep.
+/// Differs from the paper: a slice of rows is the work of a warp, where the paper distributes the rows of a
+/// packet over threads; far entries are summed with their row, where the paper adds coordinates in a second
+/// sweep.
 ///
 /// Reference: Bell and Garland 2008, section 3.6.
 ///
@@ -42,11 +45,12 @@ pub struct Pkt<T> {
     rows: usize,
     cols: usize,
     nnz: usize,
-    /// Where each slice begins and the last one ends; then where the far entries of each row begin and the last ones end.
+    /// The start of each slice and the end of the last; then the start of the far entries of each row and the
+    /// end of the last.
     words: Vec<u32>,
     near: Vec<u16>,
     far: Vec<u32>,
-    /// Of all places, then of all far entries.
+    /// For all places, then for all far entries.
     values: Lines<T>,
 }
 
@@ -54,9 +58,9 @@ impl<T: Scalar> Pkt<T> {
     /// The same matrix in packets.
     ///
     /// # Errors
-    /// [`Error::Unsupported`] where more than half of the entries would be far, where slices would have more than four places
-    /// for each near entry, or where a row has as many far entries as compressed rows cut into pieces ([`is_long`]), with how much memory it would take;
-    /// [`Error::OutOfMemory`].
+    /// [`Error::Unsupported`] if more than half of the entries would be far, if slices would have more than
+    /// four places per near entry, or if a row has so many far entries that compressed rows would split it
+    /// into pieces ([`is_long`]), with the memory it would take; [`Error::OutOfMemory`].
     pub fn from_csr(a: &Csr<T>) -> Result<Self> {
         const OPERATION: &str = "Pkt::from_csr";
         let outline = Outline::of(a);
@@ -115,7 +119,7 @@ impl<T: Scalar> Pkt<T> {
         Ok(Pkt { rows, cols, nnz: a.nnz(), words, near: near_columns, far: far_columns, values })
     }
 
-    /// Bytes that the matrix would take, and why it is refused, if it is.
+    /// Bytes of the matrix, and why it is refused, if it is.
     pub(crate) fn footprint(a: &Csr<T>) -> (usize, Option<&'static str>) {
         let outline = Outline::of(a);
         let refused = outline.refuses(a).map(|refusal| match refusal {
@@ -126,15 +130,15 @@ impl<T: Scalar> Pkt<T> {
         (outline.bytes::<T>(), refused)
     }
 
-    /// Where each slice begins, in columns of 32 places, and where the last one ends.
+    /// The start of each slice, in columns of 32 places, and the end of the last.
     pub fn slice_ptr(&self) -> &[u32] {
         &self.words[..=self.rows.div_ceil(SLICE)]
     }
-    /// Where the far entries of each row begin, and where the last ones end.
+    /// The start of the far entries of each row, and the end of the last.
     pub fn far_ptr(&self) -> &[u32] {
         &self.words[self.rows.div_ceil(SLICE) + 1..]
     }
-    /// The column of each place, counted from the first one of its packet.
+    /// The column of each place, relative to the first one of its packet.
     pub fn near(&self) -> &[u16] {
         &self.near
     }
@@ -186,7 +190,7 @@ impl<T: Scalar> Format<T> for Pkt<T> {
     }
 }
 
-/// What a matrix would be in packets.
+/// The layout of a matrix in packets.
 struct Outline {
     /// The width of each slice.
     widths: Vec<u32>,
@@ -224,7 +228,7 @@ impl Outline {
     fn near<T: Scalar>(&self, a: &Csr<T>) -> usize {
         a.nnz() - self.far()
     }
-    /// Places of all slices.
+    /// Number of places of all slices.
     fn places(&self) -> usize {
         self.widths.iter().map(|&width| width as usize).sum::<usize>().saturating_mul(SLICE)
     }
@@ -245,7 +249,7 @@ impl Outline {
         self.far.iter().position(|&far| is_long(a.lanes(), far as usize)).map(Refusal::Row)
     }
 
-    /// As [`Pkt`] has them.
+    /// The words of a [`Pkt`].
     fn words(&self) -> Vec<u32> {
         let mut words = Vec::with_capacity(self.widths.len() + self.far.len() + 2);
         for lengths in [&self.widths, &self.far] {
@@ -260,7 +264,7 @@ impl Outline {
     }
 }
 
-/// Which entries of a row are near: those of columns that follow each other, which are sorted.
+/// The near entries of a row: a contiguous range, because columns are sorted.
 fn near_of<T: Scalar>(a: &Csr<T>, row: usize) -> Range<usize> {
     let (columns, first) = (a.row_slices(row).0, row / PACKET * PACKET);
     let before = |column: usize| columns.partition_point(|&c| (c as usize) < column);
@@ -270,7 +274,7 @@ fn near_of<T: Scalar>(a: &Csr<T>, row: usize) -> Range<usize> {
 /// Columns and values of a part of the matrix.
 type Part<'a, C, T> = (&'a mut [C], &'a mut [T]);
 
-/// Puts the rows of the packet that begins at row `first` where they belong.
+/// Fills in the rows of the packet that begins at row `first`.
 fn fill_packet<T: Scalar>(
     a: &Csr<T>,
     first: usize,

@@ -1,4 +1,4 @@
-//! Sliced ELLPACK: SELL-C-σ, and ELLPACK itself as the case of one width.
+//! Sliced ELLPACK: SELL-C-σ, and ELLPACK itself as the special case of a single width.
 use crate::Csr;
 use crate::build::cut::{cut, lengths};
 use crate::storage::csr::check_sizes;
@@ -12,10 +12,10 @@ use std::ops::Range;
 pub const SLICE: usize = 32;
 /// A sparse matrix in slices of 32 rows, each as wide as its longest row: SELL-C-σ with `C = 32`.
 ///
-/// With `σ = 256` the rows of every 256 are sorted by length first, longest first, so that slices are filled better; the
-/// result is put where it belongs. The `j`-th place of lane `l` of a slice that starts at column `p` is at
-/// `(p + j) 32 + l`. A place without an entry holds zero and the column of the row's last entry; it takes part in the row
-/// sum, which goes along the row, one fused multiply-add each.
+/// With `σ = 256`, every 256 rows are sorted by length, longest first, so that slices have less padding;
+/// results are written to the original rows. The `j`-th place of lane `l` of a slice that starts at column
+/// `p` is at `(p + j) 32 + l`. A place without an entry holds zero and the column of the row's last entry; it
+/// takes part in the row sum, which runs along the row with one fused multiply-add per place.
 ///
 /// Reference: Kreutzer et al. 2014, doi:10.1137/130930352; ELLPACK: Bell and Garland 2008, section 2.2.
 #[derive(Clone, Debug, PartialEq)]
@@ -23,9 +23,9 @@ pub struct Sell<T> {
     rows: usize,
     cols: usize,
     nnz: usize,
-    /// Where each slice begins, in columns of 32 places.
+    /// The start of each slice, in columns of 32 places.
     slice_ptr: Vec<u32>,
-    /// The row of each lane; `u32::MAX` where there is none. Empty where rows are in order.
+    /// The row of each lane; `u32::MAX` for none. Empty if rows are in order.
     row_of: Vec<u32>,
     col_idx: Vec<u32>,
     values: Lines<T>,
@@ -33,12 +33,12 @@ pub struct Sell<T> {
 }
 
 impl<T: Scalar> Sell<T> {
-    /// The same matrix in slices, rows sorted by length within every 256 where that saves more than the 4 bytes a row
-    /// that the order costs.
+    /// The same matrix in slices, with rows sorted by length within every 256 if that saves more than the 4
+    /// bytes per row that the order costs.
     ///
     /// # Errors
-    /// [`Error::Unsupported`] where there would be more than four places for each entry, with how much memory that would
-    /// take; [`Error::OutOfMemory`].
+    /// [`Error::Unsupported`] for more than four places per entry, with the memory that would take;
+    /// [`Error::OutOfMemory`].
     pub fn from_csr(a: &Csr<T>) -> Result<Self> {
         let [plain, sorted] = [false, true].map(|sorted| widths(a, sorted));
         let sorts = Self::bytes_of(&sorted, a.rows(), true) < Self::bytes_of(&plain, a.rows(), false);
@@ -106,7 +106,7 @@ impl<T: Scalar> Sell<T> {
         columns.saturating_mul(SLICE * (4 + size_of::<T>())).saturating_add(4 * (widths.len() + 1 + order))
     }
 
-    /// Bytes that the matrix takes in slices and in ELLPACK, and the places of each.
+    /// Bytes of the matrix in slices and in ELLPACK, and the places of each.
     pub(crate) fn footprints(a: &Csr<T>) -> [(usize, usize); 2] {
         let [plain, sorted] = [false, true].map(|sorted| widths(a, sorted));
         let places = |widths: &[u32]| widths.iter().map(|&w| w as usize).sum::<usize>() * SLICE;
@@ -119,11 +119,11 @@ impl<T: Scalar> Sell<T> {
         [in_slices, (Self::bytes_of(&ell, 0, false), places(&ell))]
     }
 
-    /// Where each slice begins, in columns of 32 places, and where the last one ends.
+    /// The start of each slice, in columns of 32 places, and the end of the last.
     pub fn slice_ptr(&self) -> &[u32] {
         &self.slice_ptr
     }
-    /// The row of each lane; `u32::MAX` where there is none. Empty where the lanes are the rows in order.
+    /// The row of each lane; `u32::MAX` for none. Empty if the lanes are the rows in order.
     pub fn row_of(&self) -> &[u32] {
         &self.row_of
     }
@@ -176,7 +176,7 @@ impl<T: Scalar> Format<T> for Sell<T> {
     }
 }
 
-/// Entries of a row; none where there is no such row.
+/// Number of entries of a row; 0 if there is no such row.
 fn length<T: Scalar>(a: &Csr<T>, row: u32) -> u32 {
     match a.row_ptr().get(row as usize..row as usize + 2) {
         Some(ends) => ends[1] - ends[0],
@@ -184,7 +184,7 @@ fn length<T: Scalar>(a: &Csr<T>, row: u32) -> u32 {
     }
 }
 
-/// Sorts the rows of a segment by falling length, those of a length in order; rows that are none come last.
+/// Sorts the rows of a segment by decreasing length, stably; nonexistent rows come last.
 fn sort_rows<T: Scalar>(a: &Csr<T>, order: &mut [u32]) {
     order.sort_by_key(|&row| (row as usize >= a.rows(), std::cmp::Reverse(length(a, row))));
     order.iter_mut().filter(|row| **row as usize >= a.rows()).for_each(|row| *row = u32::MAX);
@@ -208,7 +208,7 @@ fn widths<T: Scalar>(a: &Csr<T>, sorted: bool) -> Vec<u32> {
     (0..segments).into_par_iter().with_min_len(32).flat_map_iter(of_segment).collect()
 }
 
-/// Puts a row into lane `l` of a slice and pads it with its last column.
+/// Writes a row to lane `l` of a slice and pads it with its last column.
 pub(crate) fn fill_lane<T: Scalar>(columns: &mut [u32], entries: &mut [T], l: usize, (c, v): (&[u32], &[T])) {
     for (j, (&c, &v)) in c.iter().zip(v).enumerate() {
         columns[j * SLICE + l] = c;
@@ -218,7 +218,7 @@ pub(crate) fn fill_lane<T: Scalar>(columns: &mut [u32], entries: &mut [T], l: us
     columns.iter_mut().skip(l).step_by(SLICE).skip(c.len()).for_each(|column| *column = last);
 }
 
-/// Both arrays in slices.
+/// Splits both arrays into slices.
 pub(crate) fn slices_of<'a, T>(
     slice_ptr: &[u32],
     col_idx: &'a mut [u32],

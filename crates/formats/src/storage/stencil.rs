@@ -1,21 +1,21 @@
-//! Constant coefficients on a grid, with no matrix in memory.
+//! Constant coefficients on a grid, without a stored matrix.
 use crate::Csr;
 use crate::storage::csr::check_sizes;
 use lacuna_engine::{Argument, Error, Format, Result, Scalar};
 use rayon::prelude::*;
 use std::ops::Range;
 
-/// Neighbours of a point at the most.
+/// Maximum number of neighbours of a point.
 pub const MOST_NEIGHBOURS: usize = 64;
-/// Rows that a thread takes at least.
+/// Minimum number of rows per thread.
 const GRAIN: usize = 8192;
 
-/// A matrix that takes the same neighbours with the same coefficients at every point of a grid.
+/// A matrix with the same neighbours and coefficients at every point of a grid.
 ///
-/// Points are numbered with x fastest. Row `i` has an entry for each neighbour that is on the grid, and the coefficient
-/// belongs to the neighbour alone: a product reads `x` and writes `y`, and nothing else. A row sum goes over the neighbours by
-/// increasing distance `column − row`, one fused multiply-add each, those outside the grid left out: the order of
-/// [`crate::Dia`], and of [`Csr`] with one lane.
+/// Points are numbered with x fastest. Row `i` has an entry for each neighbour that is on the grid, and the
+/// coefficient depends only on the neighbour: a product reads `x` and writes `y`, and nothing else. A row sum
+/// runs over the neighbours by increasing distance `column − row`, with one fused multiply-add each, skipping
+/// those outside the grid: the order of [`crate::Dia`], and of [`Csr`] with one lane.
 ///
 /// ```
 /// use lacuna_formats::{Spec, Stencil};
@@ -28,22 +28,23 @@ const GRAIN: usize = 8192;
 #[derive(Clone, Debug, PartialEq)]
 pub struct Stencil<T> {
     nnz: usize,
-    /// The size of the grid and the number of neighbours; then the steps to each in x, y and z, and its distance.
+    /// The size of the grid and the number of neighbours; then, for each neighbour, the steps in x, y and z,
+    /// and its distance.
     words: Vec<[i32; 4]>,
     coefficients: Vec<T>,
 }
 
-/// Why a matrix is not one.
+/// Why a matrix is not a stencil.
 struct Unsuited(String);
 
 impl<T: Scalar> Stencil<T> {
-    /// The same matrix as coefficients on a grid of one, two or three dimensions, which is found.
+    /// The same matrix as coefficients on a one-, two- or three-dimensional grid, which is detected.
     ///
-    /// Coefficients must be equal to the bit, some row must have all neighbours, and the neighbours must lie within half of
-    /// the grid's size of their point.
+    /// Coefficients must be bitwise equal, some row must have all neighbours, and the neighbours must lie
+    /// within half of the grid's size of their point.
     ///
     /// # Errors
-    /// [`Error::Unsupported`] where the matrix is none such, with what stands in the way.
+    /// [`Error::Unsupported`] with the reason if the matrix has no such form.
     pub fn from_csr(a: &Csr<T>) -> Result<Self> {
         const OPERATION: &str = "Stencil::from_csr";
         check_sizes(OPERATION, a.rows(), a.cols(), a.nnz())?;
@@ -92,7 +93,8 @@ impl<T: Scalar> Stencil<T> {
         [x, y, z].map(|side| side as usize)
     }
 
-    /// The steps to each neighbour in x, y and z, and its distance `column − row`, which increases.
+    /// The steps to each neighbour in x, y and z, and its distance `column − row`, in increasing order of
+    /// distance.
     pub fn neighbours(&self) -> &[[i32; 4]] {
         &self.words[1..]
     }
@@ -102,7 +104,7 @@ impl<T: Scalar> Stencil<T> {
         &self.coefficients
     }
 
-    /// The neighbours on the grid of a point, with their coefficients.
+    /// The neighbours of a point that lie on the grid, with their coefficients.
     fn around(&self, i: usize) -> impl Iterator<Item = (usize, T)> + '_ {
         let [nx, ny, nz] = self.size();
         let point = [i % nx, i / nx % ny, i / nx / ny];
@@ -115,7 +117,7 @@ impl<T: Scalar> Stencil<T> {
         all.map(move |([.., offset], c)| ((i as i64 + i64::from(*offset)) as usize, *c))
     }
 
-    /// The first of the rows that is not as the grid has it.
+    /// The first of the rows that differs from the stencil.
     fn differs(&self, a: &Csr<T>, rows: Range<usize>) -> Option<usize> {
         let [nx, ny, nz] = self.size();
         let [low, high] = self.reach();
@@ -149,7 +151,7 @@ impl<T: Scalar> Stencil<T> {
         None
     }
 
-    /// How far neighbours are down and up each axis.
+    /// Maximum steps of neighbours down and up each axis.
     pub fn reach(&self) -> [[usize; 3]; 2] {
         let far = |axis: usize, sign: i32| {
             self.neighbours().iter().map(|steps| (sign * steps[axis]).max(0) as usize).max().unwrap_or(0)
@@ -163,7 +165,7 @@ fn equal<T: Scalar>(a: T, b: T) -> bool {
     bytemuck::bytes_of(&a) == bytemuck::bytes_of(&b)
 }
 
-/// The size of the grid whose points have these neighbours where they have them in the matrix, if there may be one.
+/// The size of a grid with these neighbours, inferred from where the matrix has them, if there may be one.
 fn grid<T: Scalar>(a: &Csr<T>, offsets: &[i64]) -> Option<[usize; 3]> {
     let (n, mut size, mut unit) = (a.rows(), [1; 3], 1);
     for (axis, side) in size.iter_mut().enumerate() {
@@ -177,7 +179,7 @@ fn grid<T: Scalar>(a: &Csr<T>, offsets: &[i64]) -> Option<[usize; 3]> {
     Some(size)
 }
 
-/// Points along an axis on which neighbours are `unit` apart, of `left` at the most.
+/// Number of points along an axis with neighbours `unit` apart, at most `left`.
 fn side_of<T: Scalar>(a: &Csr<T>, offsets: &[i64], unit: usize, left: usize) -> Option<usize> {
     let has = |offset: i64| offsets.contains(&offset);
     let first = |lacks: &(dyn Fn(&usize) -> bool + Sync)| {
@@ -195,9 +197,9 @@ fn side_of<T: Scalar>(a: &Csr<T>, offsets: &[i64], unit: usize, left: usize) -> 
     }
 }
 
-/// The steps to the neighbour at that distance, and the distance.
+/// The steps to the neighbour at this distance, and the distance.
 fn neighbour(offset: i64, [nx, ny, nz]: [usize; 3]) -> [i32; 4] {
-    // The nearest line or plane, the nearer one where two are as near.
+    // The nearest line or plane; of two equally near ones, the closer to the point.
     let split = |distance: i64, side: usize, single: bool| {
         let side = side as i64;
         let whole = if single { 0 } else { (2 * distance.abs() + side - 1) / (2 * side) * distance.signum() };

@@ -4,22 +4,24 @@ use lacuna_engine::{Argument, Error, Format, Result, Scalar, Triangle, compiled_
 
 const OPERATION: &str = "Triangular";
 
-/// Which part of a matrix is solved with.
+/// The part of a matrix to solve with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Half {
-    /// The diagonal and what is left of it, from the first row on.
+    /// The diagonal and the entries left of it, solved from the first row on.
     Lower,
-    /// The diagonal and what is right of it, from the last row on.
+    /// The diagonal and the entries right of it, solved from the last row on.
     Upper,
 }
 
-/// A triangular matrix with the levels of its rows: a row is on the level after the last of those it needs. Rows of a level
-/// may be solved for at the same time; each has one order of sums, so that any schedule gives the same bits (see [`Triangle`]).
+/// A triangular matrix with the levels of its rows: the level of a row follows the highest level of the rows
+/// it depends on. Rows of a level may be solved concurrently; the order of each row's sum is fixed, so that
+/// any schedule gives the same bits (see [`Triangle`]).
 ///
-/// The storage is 12 bytes an entry in `f64`, diagonal included, and 4 a row. As a product it is that of the triangular
-/// matrix, whose diagonal is kept as reciprocals.
+/// Storage is 12 bytes per entry in `f64`, including the diagonal, and 4 per row. Its product is that of the
+/// triangular matrix, although the diagonal is stored as reciprocals.
 ///
-/// Reference: Saad 2003, Iterative Methods for Sparse Linear Systems, section 11.6.3, doi:10.1137/1.9780898718003.
+/// Reference: Saad 2003, Iterative Methods for Sparse Linear Systems, section 11.6.3,
+/// doi:10.1137/1.9780898718003.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Triangular<T> {
     row_ptr: Vec<u32>,
@@ -28,18 +30,19 @@ pub struct Triangular<T> {
     levels: Vec<u32>,
     /// The place of each row.
     places: Vec<u32>,
-    /// The place of each row in the order it would be solved for one after the other.
+    /// The place of each row in sequential solve order.
     sequence: Vec<u32>,
 }
 
 impl<T: Scalar> Triangular<T> {
-    /// A part of a square matrix, the rest of it left out. `reciprocals` are those of the diagonal, where it is not the
-    /// matrix's own. With `names`, row and column `i` of the matrix are element `names[i]` of the vectors, each once.
+    /// A part of a square matrix; the rest is ignored. `reciprocals` are those of the diagonal, if it is not
+    /// the matrix's own. With `names`, row and column `i` of the matrix are element `names[i]` of the
+    /// vectors, each used once.
     ///
     /// # Errors
-    /// [`Error::Shape`] unless square; [`Error::Length`] for other lengths; [`Error::Entry`] where the matrix's own diagonal
-    /// has no finite reciprocal, or what is given is not finite; [`Error::Structure`] for names that are no permutation;
-    /// [`Error::OutOfMemory`].
+    /// [`Error::Shape`] unless square; [`Error::Length`] for wrong lengths; [`Error::Entry`] if the matrix's
+    /// own diagonal has no finite reciprocal, or a given one is not finite; [`Error::Structure`] for names
+    /// that are not a permutation; [`Error::OutOfMemory`].
     pub fn part(a: &Csr<T>, side: Half, reciprocals: Option<&[T]>, names: Option<&[u32]>) -> Result<Self> {
         compiled_here!(T, |a: &Csr<T>,
                            side: Half,
@@ -59,7 +62,7 @@ impl<T: Scalar> Triangular<T> {
                 crate::Permutation::new(names.to_vec())?;
             }
             let name = |i: usize| names.map_or(i as u32, |names| names[i]);
-            // Columns increase, so that a part is one run of a row's entries.
+            // Columns increase, so that a part is a contiguous range of a row's entries.
             let run = |i: usize| {
                 let columns = a.row_slices(i).0;
                 let first = a.row_ptr()[i] as usize;
@@ -92,7 +95,7 @@ impl<T: Scalar> Triangular<T> {
                 *end += size;
                 Some(*end)
             }));
-            // The rows of a level in the order of the solve.
+            // The rows of a level in solve order.
             let mut next = levels.clone();
             let (mut places, mut order, mut sequence) = (vec![0u32; n], vec![0u32; n], Vec::with_capacity(n));
             for k in 0..n {
@@ -131,13 +134,13 @@ impl<T: Scalar> Triangular<T> {
         })(a, side, reciprocals, names)
     }
 
-    /// The places in the order of the half itself: that of the rows for a lower one without names. It too solves each row after
-    /// those it needs, and reads vectors in the order of memory.
+    /// The places in the order of the triangle itself: the row order for a lower one without names. It is
+    /// also a valid solve order, and accesses vectors in memory order.
     pub fn sequence(&self) -> &[u32] {
         &self.sequence
     }
 
-    /// How many levels there are: 0 without rows.
+    /// Number of levels; 0 without rows.
     pub fn depth(&self) -> usize {
         self.levels.len() - 1
     }
@@ -186,7 +189,7 @@ mod tests {
         triplets.to_csr().unwrap()
     }
 
-    /// Rows 1 and 2 need row 0, row 3 needs rows 1 and 2; row 4 needs none.
+    /// Rows 1 and 2 depend on row 0, row 3 on rows 1 and 2; row 4 is independent.
     fn diamond() -> Csr<f64> {
         let entries = [(1, 0, 2.0), (2, 0, -1.0), (3, 1, 4.0), (3, 2, 8.0), (0, 3, 9.0), (2, 4, 7.0)];
         let diagonal = (0..5).map(|i| (i, i, f64::powi(2.0, i as i32)));

@@ -1,4 +1,4 @@
-//! Files that SciPy wrote, and bytes as PETSc lays them out.
+//! Files written by SciPy, and bytes in PETSc's layout.
 use crate::{file, matrix};
 use lacuna_engine::{Complex32, Complex64, Kind};
 use lacuna_formats::io::{
@@ -12,7 +12,7 @@ fn matrices_of_save_npz() {
         let a = parse_matrix::<f64>(name, &file(name)).unwrap_or_else(|e| panic!("{e}"));
         let expected = matrix::<f64>(1.0);
         match name {
-            // Whole numbers, so that 0.5 is 0.
+            // Integers, so that 0.5 is 0.
             "csr_wide_i4.npz" => {
                 assert!(expected.entries().all(|(i, j, v)| a.get(i, j).unwrap_or(0.0) == v.trunc()))
             }
@@ -55,13 +55,13 @@ fn arrays_of_numpy() {
     );
 }
 
-/// An object of PETSc: whole numbers of a width, then bytes.
+/// A PETSc object: integers of a width, then bytes.
 fn petsc<const N: usize>(width: usize, wholes: [i64; N], values: &[u8]) -> Vec<u8> {
     let wholes = wholes.iter().flat_map(|n| n.to_be_bytes()[8 - width..].to_vec());
     wholes.chain(values.iter().copied()).collect()
 }
 
-/// `[[2, 1], [0, 3]]` with its values as given.
+/// `[[2, 1], [0, 3]]` with the given values.
 fn petsc_matrix(width: usize, values: &[u8]) -> Vec<u8> {
     petsc(width, [1_211_216, 2, 2, 3, 2, 1, 0, 1, 1], values)
 }

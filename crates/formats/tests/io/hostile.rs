@@ -1,10 +1,10 @@
-//! Broken files: an answer to each, never a panic, and no memory for what is only promised.
+//! Broken files: an error for each, never a panic, and no memory for what is only declared.
 use crate::file;
 use lacuna_engine::{Complex64, Error};
 use lacuna_formats::io::{npy, npz, parse_columns, parse_matrix, parse_vector, petsc};
 use lacuna_formats::{Csr, Spec};
 
-/// A good file of every form that is read.
+/// A valid file of every supported form.
 fn good() -> Vec<(&'static str, Vec<u8>)> {
     let names = [
         "csr.npz",
@@ -30,7 +30,7 @@ fn good() -> Vec<(&'static str, Vec<u8>)> {
     files
 }
 
-/// Reads bytes as whatever they may be.
+/// Reads bytes as any kind of content.
 fn read(name: &str, bytes: &[u8]) -> Result<Csr<Complex64>, Error> {
     let matrix = parse_matrix(name, bytes);
     let _ = parse_vector::<Complex64>(name, bytes);
@@ -47,7 +47,7 @@ fn a_file_that_ends_early_is_refused() {
             continue;
         }
         for length in 0..bytes.len() {
-            // What ends behind its matrix lacks a right-hand side, or the end of a line.
+            // A file that ends after its matrix lacks a right-hand side, or the end of a line.
             if let Ok(matrix) = read(name, &bytes[..length]) {
                 assert_eq!(matrix, whole, "{name}, {length} bytes");
             }
@@ -122,7 +122,7 @@ fn what_is_wrong_with_an_array_is_told() {
     assert_eq!(message.to_string(), "reading a.npy: column 0, row 0: NaN is not a finite number of type f64");
 }
 
-/// A zip archive of arrays, not compressed.
+/// An uncompressed zip archive of arrays.
 fn archive(members: &[(&str, Vec<u8>)]) -> Vec<u8> {
     use std::io::Write;
     let mut out = zip::ZipWriter::new(std::io::Cursor::new(Vec::new()));
@@ -214,7 +214,8 @@ fn what_is_wrong_with_an_archive_is_told() {
 
 #[test]
 fn what_is_only_promised_takes_no_memory() {
-    // Members that unpack to far more than their headers promise, and headers that promise far more than there is.
+    // Members that unpack to far more than their headers declare, and headers that declare far more than
+    // there is.
     let bomb = [wholes(&[1, 1]), vec![0; 1 << 24]].concat();
     let message = refused("a.npz", &csr("csr", &[2, 2], &[0, 1, 2], &[0, 1], bomb));
     assert_eq!(message, "a.npz:data.npy: byte 81: the array of 2 elements ends here, 1 bytes follow");

@@ -1,4 +1,4 @@
-//! Files of every form: those that other programs write, those of our own, and broken ones.
+//! Files of every form: written by other programs, by this crate, and broken ones.
 mod boeing;
 mod fixtures;
 mod hostile;
@@ -8,13 +8,13 @@ mod round_trips;
 use lacuna_engine::{Kind, Scalar};
 use lacuna_formats::Csr;
 
-/// A file that another program wrote.
+/// A file written by another program.
 fn file(name: &str) -> Vec<u8> {
     let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/files").join(name);
     std::fs::read(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display()))
 }
 
-/// The matrix that most of the files hold, times a number.
+/// The matrix in most of the files, times a number.
 fn matrix<T: Scalar>(factor: T) -> Csr<T> {
     let entries = [
         (0, 0, 4.0),

@@ -1,4 +1,4 @@
-//! MATLAB files that SciPy wrote.
+//! MATLAB files written by SciPy.
 use crate::{file, matrix};
 use lacuna_engine::Complex64;
 use lacuna_formats::io::{Opened, Wanted, parse_matrix, parse_vector};
@@ -21,7 +21,7 @@ fn a_matrix_and_its_right_hand_side() {
 fn complex_and_logical_matrices() {
     let a = parse_matrix::<Complex64>("a.mat", &file("sparse_v7.mat")).unwrap();
     assert_eq!(a, matrix(Complex64::new(1.0, 2.0)));
-    // The only sparse one of two; every value is 1.
+    // The only sparse variable of two; every value is 1.
     let a = parse_matrix::<f32>("a.mat", &file("int_logical.mat")).unwrap();
     let expected = matrix::<f32>(1.0);
     assert!((a.row_ptr(), a.col_idx()) == (expected.row_ptr(), expected.col_idx()));

@@ -1,4 +1,4 @@
-//! What is written is read back to the same bits.
+//! Written files are read back to the same bits.
 use crate::bits;
 use lacuna_engine::{Complex32, Complex64, Scalar};
 use lacuna_formats::io::{
@@ -9,7 +9,7 @@ use lacuna_formats::mm::{ReadOptions, Storage, Symmetry, WriteOptions, encode_ma
 use lacuna_formats::{Csr, Spec, Triplets};
 use proptest::prelude::*;
 
-/// Numbers with all bits, zeros and subnormal ones too.
+/// Numbers with arbitrary bits, including zeros and subnormals.
 fn number<T: Scalar>() -> impl Strategy<Value = T> {
     let part = prop_oneof![any::<f32>().prop_map(f64::from), Just(0.0), Just(-0.0), -1e3..1e3];
     (part.clone(), part).prop_map(|(re, im)| {
@@ -34,7 +34,7 @@ fn check_matrix<T: Scalar>(a: &Csr<T>) {
     let mut files = vec![Vec::new(); 3];
     npz::encode_matrix(&mut files[0], a).unwrap();
     petsc::encode_matrix(&mut files[1], a).unwrap();
-    // Of two zeros across the diagonal, a symmetric file keeps the sign of one.
+    // A symmetric file keeps the sign of only one of two zeros across the diagonal.
     let storage = Storage::As(Symmetry::General);
     encode_matrix(&mut files[2], a, &WriteOptions { storage, ..Default::default() }).unwrap();
     for bytes in files {
@@ -108,7 +108,7 @@ fn the_name_of_a_file_decides_its_form() {
         assert!(message.contains(why) && message.contains(name), "{message}");
         assert!(!folder.join(name).exists());
     }
-    // Nothing half-written is left, and a file that is not finished leaves the one before as it was.
+    // No incomplete file remains, and an interrupted write leaves the previous file unchanged.
     let before = std::fs::read(folder.join("x.npy")).unwrap();
     assert!(write_vector(folder.join("x.npy"), &[f64::NAN]).is_err());
     assert_eq!(std::fs::read(folder.join("x.npy")).unwrap(), before);

@@ -1,21 +1,21 @@
-//! A program as a flat table of 32-bit words: what a device without pointers and enums runs.
+//! A program as a flat table of 32-bit words, for devices without pointers and enums.
 //!
-//! The words begin with one record of [`OP_WORDS`] for each operation: setup first, then restart, then each. A record
-//! names, as offset and count, the lists of the operation, which follow behind the records:
+//! The table begins with one record of [`OP_WORDS`] per operation: setup first, then restart, then each. A
+//! record refers to the lists of its operation, which follow the records, by offset and count:
 //!
-//! * *slots*: the vector of each slot, one word each. A slot is one distinct vector of the sweep, in registers or
-//!   local memory while a row is worked on;
-//! * *loads* and *stores*: a slot and its vector, [`MOVE_WORDS`] each. A slot is loaded where its old value is read
-//!   and stored where it is written. Slot 0 of a product or a basis update is the vector it computes: never loaded,
-//!   always stored;
+//! * *slots*: the vector of each slot, one word each. A slot is one distinct vector of the sweep, held in
+//!   registers or local memory while a row is processed;
+//! * *loads* and *stores*: a slot and its vector, [`MOVE_WORDS`] each. A slot is loaded if its old value is
+//!   read and stored if it is written. Slot 0 of a product or a basis update is the vector it computes: never
+//!   loaded, always stored;
 //! * *updates*: a destination slot, a number of terms, then the terms of [`TERM_WORDS`] each;
-//! * *dots*: a cell and two slots, [`DOT_WORDS`] each, no two alike and no two of the same cell. Where the program
-//!   has two alike, *after* begins with as many copies as [`OP_COPIES`] says;
+//! * *dots*: a cell and two slots, [`DOT_WORDS`] each, all distinct and with distinct cells. If the program
+//!   has two equal dots, *after* begins with copies, [`OP_COPIES`] of them;
 //! * *before* and *after*: instructions of [`INSTR_WORDS`] each.
 //!
-//! Every list starts at a multiple of [`ALIGN_WORDS`]. Vectors, matrices and bases are indices into the tables of
-//! [`Encoded`]; cells are indices into the cells of the number type. [`c_header`] gives the names of this page to the
-//! kernels.
+//! Every list starts at a multiple of [`ALIGN_WORDS`]. Vectors, matrices and bases are indices into the
+//! tables of [`Encoded`]; cells are indices into the cells of the number type. [`c_header`] exports the names
+//! of this page to the kernels.
 use crate::expr::cells::{Binary, Compare, HessenbergCells, Instr, Unary};
 use crate::ir::lower::{Coefficient, Sweep};
 use crate::ir::program::Kind;
@@ -25,7 +25,7 @@ use std::ops::Range;
 mod words;
 pub use words::*;
 
-/// A program as words, and what its indices stand for.
+/// A program as words, and the tables that its indices refer to.
 #[derive(Clone, Debug)]
 pub struct Encoded<T> {
     /// The table.
@@ -40,29 +40,29 @@ pub struct Encoded<T> {
     pub confirms: bool,
     /// The operations of setup, restart and each.
     pub sections: [Range<u32>; 3],
-    /// The lowest cell named, and one behind the highest.
+    /// From the lowest cell used to one past the highest.
     pub cells: Range<u32>,
-    /// The most slots of an operation.
+    /// Maximum number of slots of an operation.
     pub slots: u32,
-    /// The most sums an operation makes: dots, or columns of a basis.
+    /// Maximum number of sums of an operation: dots, or columns of a basis.
     pub sums: u32,
-    /// The most elements an operation goes over.
+    /// Maximum number of elements of an operation.
     pub n: u32,
 }
 
 impl<T> Encoded<T> {
-    /// How many operations there are.
+    /// Number of operations.
     pub fn ops(&self) -> u32 {
         self.sections[2].end
     }
     /// A word of an operation's record: `field` is one of `OP_…`.
     ///
     /// # Panics
-    /// Where there is no such operation or field.
+    /// If there is no such operation or field.
     pub fn op(&self, op: u32, field: u32) -> u32 {
         self.words[(op * OP_WORDS + field) as usize]
     }
-    /// Whether an operation touches no vector: it is nothing but instructions.
+    /// Whether an operation touches no vector and consists of instructions only.
     pub fn is_scalar(&self, op: u32) -> bool {
         self.op(op, OP_KIND) == KIND_SWEEP
             && self.op(op, OP_UPDATE_COUNT) == 0
@@ -77,7 +77,7 @@ impl<T> Encoded<T> {
         let first = self.sections.iter().position(|ops| !ops.is_empty());
         first.map_or(SECTION_STOPPED, |section| section as u32)
     }
-    /// The control block before anything has run. `stride` and `capacity` are of the history.
+    /// The initial control block. `stride` and `capacity` belong to the history.
     pub fn control(&self, limit: u64, stride: u64, capacity: u64, nan: u64) -> [u64; CONTROL_WORDS as usize] {
         let mut block = [0; CONTROL_WORDS as usize];
         let mut set = |at: u32, value: u64| block[at as usize] = value;
@@ -95,12 +95,12 @@ impl<T> Encoded<T> {
     }
 }
 
-/// The bits of a real number of the type, as a control block holds them.
+/// The bits of a real number of the type, in the form stored in a control block.
 pub fn real_bits<T: Scalar>(value: f64) -> u64 {
     if size_of::<T::Real>() == 4 { (value as f32).to_bits().into() } else { value.to_bits() }
 }
 
-/// The number behind the bits of [`real_bits`].
+/// The number encoded by [`real_bits`].
 pub fn real_from_bits<T: Scalar>(bits: u64) -> f64 {
     if size_of::<T::Real>() == 4 { f32::from_bits(bits as u32).into() } else { f64::from_bits(bits) }
 }
@@ -108,7 +108,7 @@ pub fn real_from_bits<T: Scalar>(bits: u64) -> f64 {
 /// The words of a program.
 ///
 /// # Errors
-/// [`Error::Unsupported`] where a vector is longer than 32-bit indices count; [`Error::Program`] for a projection on
+/// [`Error::Unsupported`] if a vector is too long for 32-bit indices; [`Error::Program`] for a projection on
 /// a basis that has updates or dots of its own.
 pub fn encode<T: Scalar>(program: &Program<T>) -> Result<Encoded<T>> {
     let mut encoder = Encoder { program: program.name, lists: Vec::new(), out: empty() };
@@ -167,7 +167,7 @@ fn empty<T>() -> Encoded<T> {
     }
 }
 
-/// The index of `item` in `table`, where it is put unless it is there.
+/// The index of `item` in `table`, appended if it is missing.
 fn index<I: Copy + PartialEq>(table: &mut Vec<I>, item: I) -> u32 {
     let at = table.iter().position(|known| *known == item).unwrap_or_else(|| {
         table.push(item);
@@ -178,7 +178,7 @@ fn index<I: Copy + PartialEq>(table: &mut Vec<I>, item: I) -> u32 {
 
 struct Encoder<T> {
     program: &'static str,
-    /// The words behind the records.
+    /// The words after the records.
     lists: Vec<u32>,
     out: Encoded<T>,
 }
@@ -273,7 +273,7 @@ impl<T: Scalar> Encoder<T> {
             }
         }
 
-        // The last sum of a cell is the one it keeps; sums of the same vectors are made once and copied.
+        // The last sum of a cell determines its value; equal sums are computed once and copied.
         let kept = |i: usize| sweep.dots[i + 1..].iter().all(|later| later.cell != sweep.dots[i].cell);
         let (mut dots, mut copies) = (Vec::<[u32; DOT_WORDS as usize]>::new(), Vec::new());
         for (_, dot) in sweep.dots.iter().enumerate().filter(|(i, _)| kept(*i)) {
@@ -367,14 +367,14 @@ impl<T: Scalar> Encoder<T> {
     }
 }
 
-/// The vectors of a sweep in the order of their slots, with whether each is loaded and stored.
+/// The vectors of a sweep in slot order, with whether each is loaded and stored.
 fn moves<T: Scalar>(sweep: &Sweep<T>, fresh: Option<Vector<T>>) -> Vec<(Vector<T>, bool, bool)> {
     let first = fresh.map(|v| (v, false, true));
     let others = sweep.vectors().into_iter().filter(|(v, ..)| Some(*v) != fresh);
     first.into_iter().chain(others).collect()
 }
 
-/// An instruction over runs of cells as one for each cell.
+/// An instruction over runs of cells, expanded to one per cell.
 fn one_by_one(instr: &Instr) -> impl Iterator<Item = Instr> + use<> {
     let instr = *instr;
     let count = if let Instr::AddCells { count, .. } = instr { count } else { 1 };
@@ -431,7 +431,7 @@ fn instr(instr: Instr) -> [u32; INSTR_WORDS as usize] {
         Instr::Confirm { rr, target, last, shrink } => words(CODE_CONFIRM, [rr, target, last, shrink, 0]),
         Instr::Rotate { at, j, rr } => hessenberg(CODE_ROTATE, at, j, rr),
         Instr::BackSubstitute { at } => hessenberg(CODE_BACK_SUBSTITUTE, at, 0, 0),
-        // Taken apart before.
+        // Expanded earlier.
         Instr::AddCells { .. } => unreachable!(),
     }
 }

@@ -1,10 +1,10 @@
-//! What was encoded is the program that was recorded.
+//! Encoding preserves the recorded program.
 use super::*;
 use crate::ir::lower::{Dot, Term, Update};
 use crate::{Backend, Cells, Format, Formula, Hessenberg, Pass, Reason, Recorder, Reference};
 use std::sync::Arc;
 
-/// The identity, as a matrix of nothing.
+/// The identity, as a matrix without entries.
 struct Unit(usize);
 impl Format<f64> for Unit {
     fn shape(&self) -> (usize, usize) {
@@ -59,7 +59,7 @@ fn decode_instr(w: &[u32]) -> Instr {
     }
 }
 
-/// The operation behind a record. Dots are told apart from copies of them.
+/// Decodes the operation of a record. Dots are distinguished from copies of them.
 fn decode(e: &Encoded<f64>, op: u32) -> Op<f64> {
     let field = |f: u32| e.op(op, f);
     let list = |at: u32, count: u32, words: u32| {

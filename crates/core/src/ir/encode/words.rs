@@ -1,4 +1,4 @@
-//! The names of all places and values in a table of words.
+//! Names of all offsets and values in a table of words.
 use crate::Reason;
 use crate::ir::control::COMMON_REASONS;
 use std::fmt::Write;
@@ -12,82 +12,82 @@ macro_rules! layout {
 }
 
 layout! {
-    /// Stands for no slot, no vector, no matrix, no reason.
+    /// No slot, no vector, no matrix, no reason.
     NONE = u32::MAX;
     /// Lists start at multiples of this many words.
     ALIGN_WORDS = 4;
 
     /// Lanes of a piece of a long row.
     MAX_LANES = crate::MAX_LANES as u32;
-    /// Entries of a lane beyond which a row is long: see [`crate::is_long`].
+    /// Entries per lane above which a row is long: see [`crate::is_long`].
     LONG_LANE = crate::LONG_LANE as u32;
-    /// Entries of a piece of it, and pieces at the most: see [`crate::piece_of`].
+    /// Entries of a piece of a long row: see [`crate::piece_of`].
     PIECE = crate::PIECE as u32;
-    /// The most pieces of a row.
+    /// Maximum number of pieces of a row.
     MOST_PIECES = crate::MOST_PIECES as u32;
 
     /// Words of an operation's record.
     OP_WORDS = 32;
-    /// What it does before its sweep: one of `KIND_…`.
+    /// The operation before the sweep: one of `KIND_…`.
     OP_KIND = 0;
-    /// Elements it goes over.
+    /// Number of elements.
     OP_N = 1;
     /// The matrix of a product.
     OP_MATRIX = 2;
-    /// The vector a product multiplies; the basis, where it has several columns.
+    /// The vector that a product multiplies; for a product of several columns, the basis.
     OP_X = 3;
-    /// The vector a product or a basis update computes, or that a basis is projected on; the basis, where a product has several
-    /// columns.
+    /// The vector that a product or a basis update computes, or that is projected on a basis; for a product
+    /// of several columns, the basis.
     OP_Y = 4;
     /// The basis.
     OP_BASIS = 5;
-    /// Columns of the basis in use, or of a product.
+    /// Columns in use of the basis or of a product.
     OP_COLUMNS = 6;
     /// The first cell of the basis coefficients.
     OP_H = 7;
-    /// 1 where a basis update adds, 0 where it subtracts.
+    /// 1 if a basis update adds, 0 if it subtracts.
     OP_ADD = 8;
-    /// Copies at the start of `after` that stand for identical dots.
+    /// Copies at the start of `after` that replace equal dots.
     OP_COPIES = 9;
     /// The section the operation belongs to: one of `SECTION_…`.
     OP_SECTION = 10;
     /// 1 for the last operation of its section.
     OP_LAST = 11;
-    /// The section that follows its section where that was gone through: see [`crate::next_section`].
+    /// The section that follows when this one was completed: see [`crate::next_section`].
     OP_NEXT = 12;
-    /// The section that follows where its section was left.
+    /// The section that follows when this one was left.
     OP_NEXT_LEFT = 13;
-    /// Where the vectors of the slots start.
+    /// Offset of the vectors of the slots.
     OP_SLOTS = 14;
-    /// Slots.
+    /// Number of slots.
     OP_SLOT_COUNT = 15;
-    /// Where the instructions evaluated first start.
+    /// Offset of the instructions evaluated first.
     OP_BEFORE = 16;
-    /// Instructions evaluated first.
+    /// Number of instructions evaluated first.
     OP_BEFORE_COUNT = 17;
-    /// Where the loads start.
+    /// Offset of the loads.
     OP_LOADS = 18;
-    /// Loads.
+    /// Number of loads.
     OP_LOAD_COUNT = 19;
-    /// Where the updates start.
+    /// Offset of the updates.
     OP_UPDATES = 20;
-    /// Updates.
+    /// Number of updates.
     OP_UPDATE_COUNT = 21;
-    /// Where the stores start.
+    /// Offset of the stores.
     OP_STORES = 22;
-    /// Stores.
+    /// Number of stores.
     OP_STORE_COUNT = 23;
-    /// Where the dots start.
+    /// Offset of the dots.
     OP_DOTS = 24;
-    /// Dots.
+    /// Number of dots.
     OP_DOT_COUNT = 25;
-    /// Where the instructions evaluated last start.
+    /// Offset of the instructions evaluated last.
     OP_AFTER = 26;
-    /// Instructions evaluated last.
+    /// Number of instructions evaluated last.
     OP_AFTER_COUNT = 27;
-    /// Terms of all updates together.
+    /// Number of terms of all updates.
     OP_TERM_COUNT = 28;
-    /// Where the words of the updates end.
+    /// End of the words of the updates.
     OP_UPDATES_END = 29;
 
     /// The first operation of the section of `OP_NEXT`, or `NONE`.
@@ -95,7 +95,7 @@ layout! {
     /// The first operation of the section of `OP_NEXT_LEFT`, or `NONE`.
     OP_NEXT_LEFT_OP = 31;
 
-    /// A pass alone.
+    /// A pass only.
     KIND_SWEEP = 0;
     /// `y ← A x`
     KIND_SPMV = 1;
@@ -153,8 +153,8 @@ layout! {
     INSTR_WORDS = 12;
     /// The operation: one of `CODE_…`.
     INSTR_CODE = 0;
-    /// The cell a plain instruction writes; the test of a stop, leave or guard (`TEST_…`); `rr` of a count or confirmation;
-    /// `m` of a Hessenberg problem.
+    /// The cell that a plain instruction writes; the test of a stop, leave or guard (`TEST_…`); `rr` of a
+    /// count or confirmation; `m` of a Hessenberg problem.
     INSTR_DST = 1;
     /// The left operand; the target of a confirmation; `h` of a Hessenberg problem.
     INSTR_A = 2;
@@ -162,7 +162,7 @@ layout! {
     INSTR_B = 3;
     /// The reason of a stop; `shrink` of a confirmation; `g` of a Hessenberg problem.
     INSTR_C = 4;
-    /// 1 for a stop that a restart may get past; `y` of a Hessenberg problem.
+    /// 1 for a stop from which a restart may recover; `y` of a Hessenberg problem.
     INSTR_D = 5;
     /// `used` of a Hessenberg problem.
     INSTR_E = 6;
@@ -187,9 +187,9 @@ layout! {
     CODE_MUL = 6;
     /// `a / b`
     CODE_DIV = 7;
-    /// The larger by real part.
+    /// The number with the larger real part.
     CODE_MAX = 8;
-    /// Instructions from here on decide about the flow or work on arrays of cells.
+    /// Instructions from here on affect control flow or work on arrays of cells.
     CODE_STOP = 9;
     /// Leave the section.
     CODE_LEAVE = 10;
@@ -201,7 +201,7 @@ layout! {
     CODE_ROTATE = 13;
     /// Solve the triangular system of a Hessenberg problem.
     CODE_BACK_SUBSTITUTE = 14;
-    /// Pass over the rest of the operation unless a test holds.
+    /// Skip the rest of the operation unless a test holds.
     CODE_ONLY_IF = 15;
 
     /// Always true.
@@ -217,13 +217,13 @@ layout! {
     /// `a = 0`
     TEST_ZERO = 5;
 
-    /// Once, at the start.
+    /// Runs once, at the start.
     SECTION_SETUP = 0;
-    /// At the start and whenever the iteration was left.
+    /// Runs at the start and whenever the iteration was left.
     SECTION_RESTART = 1;
-    /// Over and over.
+    /// Runs repeatedly.
     SECTION_EACH = 2;
-    /// Nothing any more.
+    /// Nothing runs any more.
     SECTION_STOPPED = 3;
 
     /// Index of [`Reason::Converged`].
@@ -239,11 +239,11 @@ layout! {
 
     /// 64-bit words of the control block.
     CONTROL_WORDS = 16;
-    /// The section whose operations run: one of `SECTION_…`.
+    /// The running section: one of `SECTION_…`.
     CONTROL_SECTION = 0;
-    /// Whether what remains of the section is passed over.
+    /// Whether the rest of the section is skipped.
     CONTROL_LEFT = 1;
-    /// 0, or 1 + the reason that waits for the confirmation.
+    /// 0, or 1 + the reason pending until the confirmation.
     CONTROL_PENDING = 2;
     /// Whether that reason is soft.
     CONTROL_SOFT = 3;
@@ -257,17 +257,17 @@ layout! {
     CONTROL_LIMIT = 7;
     /// Confirmations that did not end the solve.
     CONTROL_RESTARTS = 8;
-    /// Iterations between two values of the history; 0 keeps none.
+    /// Iterations between two values of the history; 0 records none.
     CONTROL_STRIDE = 9;
-    /// Values in the history.
+    /// Number of values in the history.
     CONTROL_HISTORY = 10;
-    /// Values the history has room for.
+    /// Capacity of the history.
     CONTROL_CAPACITY = 11;
     /// The bits of the squared residual by the recurrence, in the real type, in the low bits.
     CONTROL_RECURRENCE = 12;
-    /// The bits of the squared true residual, likewise.
+    /// The bits of the squared true residual, in the same form.
     CONTROL_CONFIRMED = 13;
-    /// The operation that is due, or `NONE`.
+    /// The next operation, or `NONE`.
     CONTROL_OP = 14;
 }
 
@@ -286,7 +286,7 @@ const fn reason(of: Reason) -> u32 {
     NONE
 }
 
-/// The layout as preprocessor definitions, each name with the prefix `LACUNA_`.
+/// The layout as preprocessor definitions; each name has the prefix `LACUNA_`.
 pub fn c_header() -> String {
     let mut text = String::new();
     for (name, value) in LAYOUT {

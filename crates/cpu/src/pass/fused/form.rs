@@ -1,29 +1,29 @@
-//! Forms of passes: what is the same of a pass whatever its vectors are.
+//! Forms of passes: their structure, independent of the actual vectors.
 use crate::plan::compile::{Dot, Term, Update};
 
-/// Vectors of a form at the most.
+/// Maximum number of vectors of a form.
 pub(super) const VECTORS: usize = 9;
 
-/// The place of a term's factor, if it has one, and of its vector in the list of a pass.
+/// The positions of a term's factor, if it has one, and of its vector in the vector list of a pass.
 pub(super) type TermForm = (Option<usize>, usize);
 
-/// What updates and dot products a pass has, by the places of their vectors in its list.
+/// The updates and dot products of a pass, with vectors given by their positions in its list.
 pub(super) struct Form {
     pub(super) updates: &'static [(usize, &'static [TermForm])],
     pub(super) dots: &'static [(usize, usize)],
 }
 
-/// Stands for a vector that is not there.
+/// No vector.
 pub(super) const NONE: u32 = u32::MAX;
 
 impl Form {
-    /// The vectors by slot, where updates and dot products are of this form.
+    /// The slots of the vectors, if updates and dot products have this form.
     pub(super) fn vectors(&self, updates: &[Update], dots: &[Dot]) -> Option<[u32; VECTORS]> {
         if self.updates.len() != updates.len() || self.dots.len() != dots.len() {
             return None;
         }
         let mut vectors = [NONE; VECTORS];
-        // Whether this slot may be at this place: a slot has one place, and a place one slot.
+        // Whether this slot may be at this position: slots and positions correspond one to one.
         let mut is = |at: usize, slot: u32| match vectors.iter().position(|known| *known == slot) {
             None if vectors[at] == NONE => {
                 vectors[at] = slot;

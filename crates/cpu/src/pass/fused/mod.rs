@@ -1,8 +1,8 @@
-//! The passes that methods are made of, each as one loop over all its vectors.
+//! The passes of the library's methods, each as one loop over all its vectors.
 //!
-//! Any pass can be interpreted ([`crate::sweep`]), or taken an update at a time ([`crate::update`]), a piece of one or two vectors
-//! and then a piece of others. In one loop every vector is a stream of its own from its first element to its last, and what is
-//! summed is still in a register. The bits are the same.
+//! Any pass can be interpreted ([`crate::sweep`]), or run update by update ([`crate::update`]), which
+//! alternates between pieces of different vectors. In one loop, every vector is a single stream from its
+//! first element to its last, and sums read values still in registers. The bits are the same.
 mod form;
 mod passes;
 
@@ -17,7 +17,7 @@ use passes::{ALL, DOTS, Pass, TERMS, UPDATES, Which};
 use pulp::Simd;
 use std::mem::MaybeUninit;
 
-/// The pass of a step, which there is a loop for, and its vectors by slot.
+/// A pass that has its own loop, and its vectors by slot.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Fused {
     which: Which,
@@ -25,7 +25,7 @@ pub(crate) struct Fused {
 }
 
 impl Fused {
-    /// The loop for these updates and dot products, where there is one.
+    /// The loop for these updates and dot products, if there is one.
     pub(crate) fn find(updates: &[Update], dots: &[Dot]) -> Option<Self> {
         ALL.iter()
             .find_map(|(which, form)| Some(Fused { which: *which, vectors: form.vectors(updates, dots)? }))
@@ -39,27 +39,29 @@ impl Operands for Fused {
     }
 }
 
-/// Bytes of a thread's share of the vectors that a cache of its own holds, and of all vectors that a cache for all threads does.
+/// Bytes of a thread's share of the vectors that fit in the core's private cache, and of all vectors that fit
+/// in the shared cache.
 const OWN_CACHE: usize = 1 << 20;
 const ALL_CACHE: usize = 12 << 20;
 
-/// What a loop runs over.
+/// The operands of a loop.
 struct Streams<N> {
-    /// From the first element of the share on.
+    /// Starting at the first element of the share.
     vectors: [*mut N; VECTORS],
     coefficients: [[N; TERMS]; UPDATES],
     /// Full segments.
     segments: usize,
-    /// From the first sum of the share on, for each dot product.
+    /// Starting at the first sum of the share, for each dot product.
     sums: [*mut N; DOTS],
-    /// Whether the vectors are in a cache near enough for their order to matter less than the number of sums under way.
+    /// Whether the vectors are in a cache close enough that the number of independent sums matters more than
+    /// the order of access.
     near: bool,
 }
 
-/// Runs the full segments among those of a share by the loop for its pass, where there is one; how many there were.
+/// Runs the full segments of a share through the loop for its pass, if there is one; returns how many it ran.
 ///
 /// # Safety
-/// As of [`crate::run::share::run`].
+/// As for [`crate::run::share::run`].
 #[inline(always)]
 pub(crate) unsafe fn run<T: Scalar, S: Simd>(simd: S, share: &Share<'_, T>) -> usize {
     let Some(fused) = share.step.fused else { return 0 };
@@ -68,8 +70,9 @@ pub(crate) unsafe fn run<T: Scalar, S: Simd>(simd: S, share: &Share<'_, T>) -> u
     if segments == 0 {
         return 0;
     }
-    // SAFETY: the types are those that the kind names, the rest as the caller promises. A segment has twice as many registers as
-    // the first number says, and four times as many as the second. The third is a part of those that the processor has.
+    // SAFETY: the types match the kind, the rest as the caller promises. A segment has twice as many
+    // registers as the first number, and four times as many as the second. The third is a fraction of the
+    // processor's registers.
     unsafe {
         match (T::KIND, size_of::<S::f64s>()) {
             (Kind::F64, 64) => {
@@ -90,7 +93,7 @@ pub(crate) unsafe fn run<T: Scalar, S: Simd>(simd: S, share: &Share<'_, T>) -> u
     segments
 }
 
-/// The vectors, coefficients and sums of so many segments of a share.
+/// The vectors, coefficients and sums of the first `segments` segments of a share.
 #[inline(always)]
 fn streams<R: Real<S>, T: Scalar, S: Simd>(
     fused: Fused,
@@ -121,14 +124,14 @@ fn streams<R: Real<S>, T: Scalar, S: Simd>(
     Streams { vectors, coefficients, segments, sums, near }
 }
 
-/// Registers that are kept in memory in between, each in a line of cache.
+/// Register values spilled to memory, each aligned to a cache line.
 #[repr(align(64))]
 struct Lines<V, const N: usize>([[MaybeUninit<V>; N]; DOTS]);
 
 /// The loop.
 ///
 /// # Safety
-/// The vectors and sums must be there; a segment must have twice `HALF` and four times `QUARTER` registers.
+/// The vectors and sums must be valid; a segment must have `2 HALF` and `4 QUARTER` registers.
 #[inline(always)]
 unsafe fn sweep<P: Pass, R: Real<S>, S: Simd, const HALF: usize, const QUARTER: usize, const KEPT: usize>(
     simd: S,
@@ -144,7 +147,7 @@ unsafe fn sweep<P: Pass, R: Real<S>, S: Simd, const HALF: usize, const QUARTER: 
     for _ in 0..segments {
         // SAFETY: as the caller promises.
         unsafe {
-            // Eight sums of each dot product stay in registers without that.
+            // With `HALF` = 8, the sums of each dot product stay in registers in memory order too.
             if near && HALF > 8 {
                 by_quarters::<P, R, S, QUARTER>(simd, &vectors, &c, &sums);
             } else {
@@ -156,8 +159,8 @@ unsafe fn sweep<P: Pass, R: Real<S>, S: Simd, const HALF: usize, const QUARTER: 
     }
 }
 
-/// One segment in the order of memory, which is what reads it ahead follows best; the sums of its dot products. `KEPT` sums of each
-/// stay in registers from one half of the segment to the other, the rest do not.
+/// One segment in memory order, which suits the prefetcher best; returns the sums of its dot products. `KEPT`
+/// sums of each stay in registers from one half of the segment to the other, the rest are spilled.
 #[inline(always)]
 unsafe fn in_order<P: Pass, R: Real<S>, S: Simd, const HALF: usize, const KEPT: usize>(
     simd: S,
@@ -179,7 +182,7 @@ unsafe fn in_order<P: Pass, R: Real<S>, S: Simd, const HALF: usize, const KEPT: 
             )
         };
     }
-    // SAFETY: as the caller promises; the first half writes what the second adds to.
+    // SAFETY: as the caller promises; the first half writes what the second half adds to.
     unsafe {
         unrolled::<KEPT>(
             #[inline(always)]
@@ -211,13 +214,13 @@ unsafe fn in_order<P: Pass, R: Real<S>, S: Simd, const HALF: usize, const KEPT: 
     }
 }
 
-/// Keeps the compiler from reading ahead of this what comes behind it, or the other way round.
+/// Keeps the compiler from moving loads across this point.
 #[inline(always)]
 fn keep_order() {
     std::sync::atomic::compiler_fence(std::sync::atomic::Ordering::SeqCst);
 }
 
-/// The loop over less than `N`, written out, so that what it indexes may stay in registers.
+/// A loop over `0..N`, fully unrolled, so that the arrays it indexes can stay in registers.
 #[inline(always)]
 fn unrolled<const N: usize>(mut f: impl FnMut(usize)) {
     macro_rules! each {
@@ -227,7 +230,7 @@ fn unrolled<const N: usize>(mut f: impl FnMut(usize)) {
     each!(0 1 2 3 4 5 6 7);
 }
 
-/// The same four registers at a time, which lie a quarter of a segment apart: half the sums of [`in_order`].
+/// The same with four registers at a time, a quarter of a segment apart: half the sums of [`in_order`].
 #[inline(always)]
 unsafe fn by_quarters<P: Pass, R: Real<S>, S: Simd, const QUARTER: usize>(
     simd: S,
@@ -272,7 +275,7 @@ mod tests {
     use crate::{Cpu, CpuOptions, Simd};
     use lacuna_engine::{Backend, Cells, Pass, Recorder, Reference, Scalar, Vector};
 
-    /// The pass of a form, with other coefficients for every term.
+    /// The pass of a form, with a different coefficient for every term.
     fn pass<T: Scalar>(form: &Form, v: &[Vector<T>], c: Cells<T>, sums: Cells<T>) -> Pass<T> {
         let mut coefficients = (0..c.count as usize).map(|i| c.at(i));
         let mut next = || coefficients.next().expect("cells enough");
@@ -294,7 +297,7 @@ mod tests {
         form.dots.iter().enumerate().fold(pass, |pass, (d, (a, b))| pass.dot(sums.at(d), v[*a], v[*b]))
     }
 
-    /// What a pass leaves in its vectors and sums.
+    /// The contents of vectors and sums after a pass.
     fn results<T: Scalar, B: Backend>(dev: &mut B, form: &Form, n: usize) -> Vec<T> {
         let number = |k: usize| T::from_real((k as f64 * 0.618_034).fract() - 0.4);
         let mut vectors = Vec::new();
@@ -317,7 +320,8 @@ mod tests {
     }
 
     fn loops_give_the_bits_of_the_reference<T: Scalar>() {
-        // One segment, less, more and a part, what no cache of a core holds; for passes without updates, what no cache holds.
+        // One segment, less than one, several with a remainder, and more than a core's cache holds; for
+        // passes without updates, more than any cache holds.
         for (which, form) in ALL {
             let far = if form.updates.is_empty() { 1_100_003 } else { 70_003 };
             for n in [255, 256, 1003, far] {

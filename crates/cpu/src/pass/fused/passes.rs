@@ -5,18 +5,18 @@ use crate::simd::numbers::{Real, load, store};
 use crate::simd::outlined::outlined;
 use pulp::Simd;
 
-/// Updates, terms of an update and dot products of such a pass at the most.
+/// Maximum numbers of updates, terms of an update and dot products of such a pass.
 pub(super) const UPDATES: usize = 4;
 pub(super) const TERMS: usize = 3;
 pub(super) const DOTS: usize = 3;
 
-/// A pass that there is a loop for.
+/// A pass that has its own loop.
 pub(super) trait Pass {
     const FORM: Form;
-    /// The updates of the elements in register `k`, and what the dot products sum of them.
+    /// Updates the elements in register `k`, and adds to the dot products.
     ///
     /// # Safety
-    /// The vectors must have elements there.
+    /// The vectors must have these elements.
     unsafe fn elements<R: Real<S>, S: Simd>(
         simd: S,
         vectors: &[*mut R::Number; VECTORS],
@@ -26,18 +26,18 @@ pub(super) trait Pass {
     );
 }
 
-/// Declares passes: vectors, updates without their coefficients, and dot products. Two vectors side by side are an element-wise
-/// product.
+/// Declares passes: vectors, updates without their coefficients, and dot products. Two adjacent vectors mean
+/// an element-wise product.
 macro_rules! passes {
     ($($name:ident($($v:ident)*) { $($dst:ident = $($head:ident)* $(+ $more:ident)*;)* } [$($a:ident $b:ident),*])*) => {
-        /// Which of the passes.
+        /// Identifies a pass.
         #[derive(Clone, Copy, Debug, PartialEq)]
         pub(super) enum Which { $($name),* }
 
         pub(super) const ALL: &[(Which, Form)] = &[$((Which::$name, $name::FORM)),*];
 
         impl Which {
-            /// As [`sweep`].
+            /// As for [`sweep`].
             #[inline(always)]
             pub(super) unsafe fn sweep<R: Real<S>, S: Simd, const HALF: usize, const QUARTER: usize, const KEPT: usize>(
                 self,
@@ -120,14 +120,14 @@ pub(super) struct Elements<R: Real<S>, S: Simd> {
 }
 
 impl<R: Real<S>, S: Simd> Elements<R, S> {
-    /// Register `k` of a vector, which must have it.
+    /// Register `k` of a vector, which must be in range.
     #[inline(always)]
     unsafe fn load(vector: *mut R::Number, k: usize) -> Self {
         let at = vector.wrapping_add(k * R::LANES);
         // SAFETY: as the caller promises.
         Elements { at, value: unsafe { load::<R, S>(at, 0) } }
     }
-    /// Writes it, to a vector that must have it.
+    /// Writes it to the vector, which must be valid.
     #[inline(always)]
     unsafe fn set(&mut self, value: R::Vector) {
         self.value = value;

@@ -1,19 +1,21 @@
-//! A system that is built coefficient by coefficient or row by row.
+//! A system built coefficient by coefficient or row by row.
 use super::Assembled;
 use crate::storage::csr::check_sizes;
 use lacuna_engine::{Error, Result, Scalar, next_serial};
 use std::collections::BTreeMap;
 
-/// A linear system `A x = b` under construction: coefficients and rows in any order, some unknowns fixed.
+/// A linear system `A x = b` under construction: coefficients and rows in any order, with some unknowns
+/// fixed.
 ///
-/// * [`Assembly::square`]: as many equations as unknowns. The equation of a fixed unknown is left out.
+/// * [`Assembly::square`]: as many equations as unknowns. The equation of a fixed unknown is omitted.
 /// * [`Assembly::least_squares`]: any number of equations, which [`Assembly::row`] appends.
 ///
-/// Coefficients at one place are summed in the order in which they are added, so the same sequence gives the same bits. Threads fill
-/// [parts](Assembly::part) of their own, which are [appended](Assembly::append) in an order of the caller's.
+/// Coefficients at the same place are summed in the order in which they are added, so the same sequence gives
+/// the same bits. Threads fill their own [parts](Assembly::part), which the caller
+/// [appends](Assembly::append) in a fixed order.
 ///
-/// [`Assembly::assemble`] makes the matrix and the right-hand side. For new values the same sequence is added again after
-/// [`Assembly::begin`]; [`Assembled::update`] then takes one pass, without sorting.
+/// [`Assembly::assemble`] builds the matrix and the right-hand side. For new values, the same sequence is
+/// added again after [`Assembly::begin`]; [`Assembled::update`] then takes one pass, without sorting.
 ///
 /// ```
 /// use lacuna_formats::Assembly;
@@ -38,23 +40,24 @@ use std::collections::BTreeMap;
 pub struct Assembly<T> {
     unknowns: usize,
     square: bool,
-    /// Equations that were appended.
+    /// Number of equations appended.
     rows: usize,
     pub(super) fixed: BTreeMap<u32, T>,
-    /// Rows and columns of all coefficients; behind those of `values`, of the time before [`Assembly::begin`].
+    /// Rows and columns of all coefficients; those past the length of `values` date from before
+    /// [`Assembly::begin`].
     pub(super) places: Vec<(u32, u32)>,
     pub(super) values: Vec<T>,
     pub(super) b: Vec<(u32, T)>,
     /// Changes with the places and the set of fixed unknowns.
     pattern: u32,
-    /// The number of the last equation and 1.
+    /// One more than the number of the last equation.
     equations: usize,
     /// The first equation and unknown that are out of range.
     outside: Option<(usize, usize)>,
 }
 
 impl<T: Scalar> Assembly<T> {
-    /// Nothing yet, of a system with as many equations as unknowns.
+    /// An empty system with as many equations as unknowns.
     pub fn square(unknowns: usize) -> Self {
         Assembly {
             unknowns,
@@ -70,16 +73,16 @@ impl<T: Scalar> Assembly<T> {
         }
     }
 
-    /// Nothing yet, of a system with any number of equations: `min ‖b − A x‖`.
+    /// An empty system with any number of equations: `min ‖b − A x‖`.
     pub fn least_squares(unknowns: usize) -> Self {
         Assembly { square: false, ..Self::square(unknowns) }
     }
 
-    /// Unknowns, the fixed ones among them.
+    /// Number of unknowns, including fixed ones.
     pub fn unknowns(&self) -> usize {
         self.unknowns
     }
-    /// Equations, those of fixed unknowns among them.
+    /// Number of equations, including those of fixed unknowns.
     pub fn equations(&self) -> usize {
         if self.square { self.unknowns } else { self.equations }
     }
@@ -87,16 +90,17 @@ impl<T: Scalar> Assembly<T> {
     pub fn is_square(&self) -> bool {
         self.square
     }
-    /// Coefficients added so far.
+    /// Number of coefficients added so far.
     pub fn len(&self) -> usize {
         self.values.len()
     }
-    /// Whether none was added yet.
+    /// Whether no coefficient has been added.
     pub fn is_empty(&self) -> bool {
         self.values.is_empty()
     }
 
-    /// Adds `value` to the coefficient of unknown `j` in equation `i`. One out of range makes [`Assembly::assemble`] fail.
+    /// Adds `value` to the coefficient of unknown `j` in equation `i`. An index out of range makes
+    /// [`Assembly::assemble`] fail.
     #[inline]
     pub fn add(&mut self, i: usize, j: usize, value: T) {
         let most = if self.square { self.unknowns } else { u32::MAX as usize };
@@ -129,7 +133,8 @@ impl<T: Scalar> Assembly<T> {
         }
     }
 
-    /// Couples two unknowns with weight `w`, symmetrically: adds `w (x_i − x_j)` to equation `i`, `w (x_j − x_i)` to equation `j`.
+    /// Couples two unknowns with weight `w`, symmetrically: adds `w (x_i − x_j)` to equation `i`,
+    /// `w (x_j − x_i)` to equation `j`.
     pub fn couple(&mut self, i: usize, j: usize, w: T) {
         self.add(i, i, w);
         self.add(j, j, w);
@@ -137,8 +142,8 @@ impl<T: Scalar> Assembly<T> {
         self.add(j, i, -w);
     }
 
-    /// Appends the equation `Σ value x_j = b` and returns its number: behind all equations of a least-squares system, behind those that
-    /// were appended before of a square one.
+    /// Appends the equation `Σ value x_j = b` and returns its number. It follows all equations of a
+    /// least-squares system, but only the previously appended ones of a square system.
     pub fn row(&mut self, coefficients: impl IntoIterator<Item = (usize, T)>, b: T) -> usize {
         let i = if self.square { self.rows } else { self.equations };
         self.rows += 1;
@@ -147,7 +152,8 @@ impl<T: Scalar> Assembly<T> {
         i
     }
 
-    /// Fixes unknown `j` at `value`: its coefficients go to the right-hand side. May be called at any time, also to change the value.
+    /// Fixes unknown `j` at `value`: its coefficients move to the right-hand side. May be called at any time,
+    /// also to change the value.
     pub fn fix(&mut self, j: usize, value: T) {
         match u32::try_from(j) {
             Ok(column) if j < self.unknowns => {
@@ -161,23 +167,23 @@ impl<T: Scalar> Assembly<T> {
         }
     }
 
-    /// Makes a fixed unknown one to solve for again.
+    /// Frees a fixed unknown, so that it is solved for again.
     pub fn free(&mut self, j: usize) {
         if u32::try_from(j).is_ok_and(|j| self.fixed.remove(&j).is_some()) {
             self.pattern = 0;
         }
     }
 
-    /// An empty assembly for the same unknowns, for another thread to fill. The equations of a least-squares part, and rows appended to
-    /// a part of a square system, are counted from 0.
+    /// An empty assembly for the same unknowns, for another thread to fill. The equations of a least-squares
+    /// part, and rows appended to a part of a square system, are numbered from 0.
     pub fn part(&self) -> Self {
         Assembly { square: self.square, ..Self::square(self.unknowns) }
     }
 
-    /// Adds what a part has: its coefficients after the ones that are here, its rows after the rows that are here.
+    /// Appends a part: its coefficients after the present ones, its rows after the present rows.
     ///
     /// # Errors
-    /// [`Error::Shape`] for a part of another number of unknowns, or of another kind.
+    /// [`Error::Shape`] for a part with a different number of unknowns, or of the other kind.
     pub fn append(&mut self, part: &Self) -> Result<()> {
         if (self.unknowns, self.square) != (part.unknowns, part.square) {
             return Err(Error::Shape {
@@ -187,7 +193,7 @@ impl<T: Scalar> Assembly<T> {
             });
         }
         let offset = match self.square {
-            true if part.rows == 0 => 0, // equations known by the numbers of their unknowns
+            true if part.rows == 0 => 0, // equations have the numbers of their unknowns
             true => self.rows,
             false => self.equations,
         };
@@ -203,7 +209,7 @@ impl<T: Scalar> Assembly<T> {
         Ok(())
     }
 
-    /// Begins anew with the coefficients and the right-hand side; fixed unknowns stay.
+    /// Discards all coefficients and the right-hand side; fixed unknowns stay.
     pub fn begin(&mut self) {
         self.values.clear();
         self.b.clear();
@@ -213,14 +219,15 @@ impl<T: Scalar> Assembly<T> {
     /// The system without its fixed unknowns. Runs on the current rayon pool.
     ///
     /// # Errors
-    /// [`Error::Entry`] for a coefficient out of range or a sum that is not finite, [`Error::Element`] for a right-hand side that is not;
-    /// [`Error::Structure`] for more coefficients than 32-bit indices count, [`Error::OutOfMemory`].
+    /// [`Error::Entry`] for a coefficient out of range or a sum that is not finite, [`Error::Element`] for a
+    /// right-hand side that is not finite; [`Error::Structure`] for too many coefficients for 32-bit indices,
+    /// [`Error::OutOfMemory`].
     pub fn assemble(&mut self) -> Result<Assembled<T>> {
         self.settle();
         Assembled::new(self)
     }
 
-    /// Gives a changed pattern its number.
+    /// Assigns a number to a changed pattern.
     fn settle(&mut self) {
         if self.places.len() > self.values.len() {
             self.places.truncate(self.values.len());
@@ -231,7 +238,7 @@ impl<T: Scalar> Assembly<T> {
         }
     }
 
-    /// The number of the pattern, if it is complete.
+    /// The number of the pattern, if the pattern is complete.
     pub(super) fn pattern(&self) -> Option<u32> {
         (self.places.len() == self.values.len() && self.pattern != 0).then_some(self.pattern)
     }

@@ -1,4 +1,4 @@
-//! Finite elements: small dense matrices, summed into a sparse one.
+//! Finite elements: small dense matrices summed into a sparse one.
 use super::plan::{AssemblyPlan, key, longest};
 use crate::Csr;
 use crate::algebra::build_rows_with;
@@ -8,23 +8,24 @@ use lacuna_engine::{Error, Result, Scalar, compiled_here, pages};
 use rayon::prelude::*;
 use std::ops::Range;
 
-/// An unknown of an element that is not one of the system's: its rows and columns take no part.
+/// Marks an element unknown that is not an unknown of the system: its rows and columns are omitted.
 pub const FIXED: u32 = u32::MAX;
 
-/// Rows of one task; elements of one task.
+/// Rows per task; elements per task.
 const ROWS: usize = 4096;
 const GRAIN: usize = 512;
-/// Values of a row up to which its columns are found by looking through those there are.
+/// Maximum number of values of a row whose columns are found by linear search.
 const SHORT: usize = 256;
-/// Columns of a row that are sorted by insertion at the most.
+/// Maximum number of columns of a row sorted by insertion.
 const FEW: usize = 32;
-/// Threads that look through all elements for their part of the unknowns at the most.
+/// Maximum number of threads that each scan all elements for their part of the unknowns.
 const READERS: usize = 8;
 
-/// Which unknowns each element joins: the pattern of a finite element matrix.
+/// The unknowns of each element: the pattern of a finite element matrix.
 ///
-/// Rows are summed by several threads, each row by one of them over its elements in their order. So the bits do not depend on
-/// the number of threads, and are those of [`Triplets`](crate::Triplets) pushed element by element, row by row.
+/// Several threads sum the rows, each row by one thread over its elements in order. The bits therefore do not
+/// depend on the number of threads, and equal those of [`Triplets`](crate::Triplets) pushed element by
+/// element, row by row.
 ///
 /// ```
 /// use lacuna_formats::Elements;
@@ -44,19 +45,20 @@ pub struct Elements {
     unknowns: usize,
     per_element: usize,
     nodes: Vec<u32>,
-    /// Where the slots of each unknown start, and where those of the last one end.
+    /// The start of the slots of each unknown, and the end of the last.
     starts: Vec<u32>,
     /// The places of each unknown in `nodes`, in order.
     slots: Vec<u32>,
 }
 
 impl Elements {
-    /// Elements with `per_element` unknowns each, which `nodes` lists, element after element. [`FIXED`] stands for one that is no
-    /// unknown.
+    /// Elements with `per_element` unknowns each, listed in `nodes` element by element. [`FIXED`] marks one
+    /// that is not an unknown.
     ///
     /// # Errors
-    /// [`Error::Argument`] unless `nodes` is a multiple of `per_element` long, and that is not 0; [`Error::Structure`] for an unknown
-    /// out of range, and where the values of all element matrices are more than 32-bit indices count; [`Error::OutOfMemory`].
+    /// [`Error::Argument`] unless the length of `nodes` is a multiple of `per_element`, which must not be 0;
+    /// [`Error::Structure`] for an unknown out of range, and if all element matrices together have too many
+    /// values for 32-bit indices; [`Error::OutOfMemory`].
     pub fn new(unknowns: usize, per_element: usize, nodes: impl Into<Vec<u32>>) -> Result<Self> {
         const OPERATION: &str = "Elements::new";
         let nodes = nodes.into();
@@ -75,11 +77,11 @@ impl Elements {
         Ok(Elements { unknowns, per_element, nodes, starts, slots })
     }
 
-    /// Unknowns of the system.
+    /// Number of unknowns of the system.
     pub fn unknowns(&self) -> usize {
         self.unknowns
     }
-    /// Elements.
+    /// Number of elements.
     pub fn len(&self) -> usize {
         self.nodes.len() / self.per_element
     }
@@ -87,18 +89,18 @@ impl Elements {
     pub fn is_empty(&self) -> bool {
         self.nodes.is_empty()
     }
-    /// The unknowns of an element; none where there is no such element.
+    /// The unknowns of an element; empty if there is no such element.
     pub fn of(&self, element: usize) -> &[u32] {
         let k = self.per_element;
         element.checked_mul(k).and_then(|start| self.nodes.get(start..start + k)).unwrap_or(&[])
     }
 
-    /// The matrices of all elements, one after the other, each row by row: `fill(element, matrix)` gets one of zeros. Runs on the
-    /// current rayon pool.
+    /// The matrices of all elements, consecutively, each row by row: `fill(element, matrix)` gets a zeroed
+    /// one. Runs on the current rayon pool.
     pub fn matrices<T: Scalar>(&self, fill: impl Fn(usize, &mut [T]) + Sync) -> Vec<T> {
         self.filled(self.per_element * self.per_element, fill)
     }
-    /// The same of right-hand sides, one number for each unknown of an element.
+    /// The same for right-hand sides, one number per unknown of an element.
     pub fn vectors<T: Scalar>(&self, fill: impl Fn(usize, &mut [T]) + Sync) -> Vec<T> {
         self.filled(self.per_element, fill)
     }
@@ -110,12 +112,12 @@ impl Elements {
         all
     }
 
-    /// The sum of all element matrices, which are given as [`Elements::matrices`] makes them. Runs on the current rayon pool. For new values
-    /// again and again, a [`plan`](Elements::plan) is faster.
+    /// The sum of all element matrices, laid out as by [`Elements::matrices`]. Runs on the current rayon
+    /// pool. To assemble repeatedly with new values, a [`plan`](Elements::plan) is faster.
     ///
     /// # Errors
-    /// [`Error::Length`] unless there are `per_element²` values for each element, [`Error::Entry`] for a sum that is not finite,
-    /// [`Error::Structure`] for more entries than 32-bit indices count, [`Error::OutOfMemory`].
+    /// [`Error::Length`] unless there are `per_element²` values per element, [`Error::Entry`] for a sum that
+    /// is not finite, [`Error::Structure`] for too many entries for 32-bit indices, [`Error::OutOfMemory`].
     pub fn assemble<T: Scalar>(&self, matrices: &[T]) -> Result<Csr<T>> {
         const OPERATION: &str = "Elements::assemble";
         let expected = self.nodes.len() * self.per_element;
@@ -198,10 +200,10 @@ impl Elements {
         }
     }
 
-    /// The sum of right-hand sides of all elements, as [`Elements::vectors`] makes them.
+    /// The sum of the right-hand sides of all elements, laid out as by [`Elements::vectors`].
     ///
     /// # Errors
-    /// [`Error::Length`] unless there is a number for each unknown of each element.
+    /// [`Error::Length`] unless there is one number per unknown of each element.
     pub fn assemble_vector<T: Scalar>(&self, vectors: &[T]) -> Result<Vec<T>> {
         Error::check_length("Elements::assemble_vector", "vectors", self.nodes.len(), vectors.len())?;
         let sum =
@@ -209,7 +211,7 @@ impl Elements {
         Ok((0..self.unknowns).into_par_iter().with_min_len(ROWS).map(sum).collect())
     }
 
-    /// Where each value of the element matrices goes: for new values on the same elements.
+    /// The destination of each value of the element matrices: for new values on the same elements.
     ///
     /// # Errors
     /// [`Error::OutOfMemory`].
@@ -223,7 +225,7 @@ impl Elements {
     }
 }
 
-/// For each unknown its places in `nodes`, in order: where they start, and the places.
+/// For each unknown its places in `nodes`, in order: their starts, and the places.
 fn inverse(operation: &str, unknowns: usize, nodes: &[u32]) -> Result<(Vec<u32>, Vec<u32>)> {
     let part = unknowns.div_ceil(rayon::current_num_threads().clamp(1, READERS)).max(1);
     let mut starts = pages::zeroed::<u32>(operation, unknowns + 1)?;

@@ -1,5 +1,5 @@
-//! Assembly in the terms of an application: coefficients and rows, fixed unknowns, finite elements; once more with new values
-//! without sorting again.
+//! Assembly in terms of an application: coefficients and rows, fixed unknowns, finite elements; repeated for
+//! new values without sorting.
 mod builder;
 mod elements;
 mod plan;

@@ -1,4 +1,4 @@
-//! Where each value of an assembly goes, so that new values take one pass.
+//! The destination of each value of an assembly, so that new values take one pass.
 use crate::Csr;
 use crate::build::cut::{cut, lengths};
 use crate::storage::csr::check_sizes;
@@ -6,14 +6,15 @@ use lacuna_engine::{Error, Result, Scalar, compiled_here, pages};
 use rayon::prelude::*;
 use std::ops::Range;
 
-/// Rows of one task; entries of one task.
+/// Rows per task; entries per task.
 const ROWS: usize = 4096;
 const GRAIN: usize = 16_384;
 
-/// The pattern of a matrix that is summed from values, and which values each entry is the sum of.
+/// The pattern of a matrix assembled from values, and the values that each entry is the sum of.
 ///
-/// A value is known by its place in the sequence of all values. An entry is the sum of its values in the order of the sequence, so that the
-/// bits are those of [`Triplets::to_csr`](crate::Triplets::to_csr), on any number of threads.
+/// A value is identified by its position in the sequence of all values. An entry is the sum of its values in
+/// sequence order, so that the bits are those of [`Triplets::to_csr`](crate::Triplets::to_csr), with any
+/// number of threads.
 ///
 /// ```
 /// use lacuna_formats::AssemblyPlan;
@@ -30,22 +31,22 @@ const GRAIN: usize = 16_384;
 pub struct AssemblyPlan {
     rows: usize,
     cols: usize,
-    /// Values of the sequence.
+    /// Number of values in the sequence.
     len: usize,
     row_ptr: Vec<u32>,
     col_idx: Vec<u32>,
-    /// Where the sources of each entry start, and where those of the last one end.
+    /// The start of the sources of each entry, and the end of the last.
     starts: Vec<u32>,
     sources: Vec<u32>,
 }
 
 impl AssemblyPlan {
-    /// The plan for values at these rows and columns, of which there may be several at one place. A place of row or column
-    /// [`FIXED`](crate::FIXED) takes no part.
+    /// The plan for values at these rows and columns; several values may be at the same place. A place whose
+    /// row or column is [`FIXED`](crate::FIXED) is omitted.
     ///
     /// # Errors
-    /// [`Error::Entry`] for a place outside the matrix, [`Error::Structure`] for more rows, columns or places than 32-bit indices
-    /// count, [`Error::OutOfMemory`].
+    /// [`Error::Entry`] for a place outside the matrix, [`Error::Structure`] for too many rows, columns or
+    /// places for 32-bit indices, [`Error::OutOfMemory`].
     pub fn new(rows: usize, cols: usize, places: &[(u32, u32)]) -> Result<Self> {
         const OPERATION: &str = "AssemblyPlan::new";
         check_sizes(OPERATION, rows, cols, places.len())?;
@@ -74,7 +75,7 @@ impl AssemblyPlan {
         Self::of_rows(OPERATION, [rows, cols, places.len()], of_row)
     }
 
-    /// The plan whose row `i` has the [`key`]s that `of_row(i)` appends.
+    /// The plan whose row `i` has the [`key`]s appended by `of_row(i)`.
     pub(super) fn of_rows(
         operation: &str,
         [rows, cols, len]: [usize; 3],
@@ -113,19 +114,19 @@ impl AssemblyPlan {
         Ok(AssemblyPlan { rows, cols, len, row_ptr, col_idx, starts, sources })
     }
 
-    /// Values that it takes, those that take no part among them.
+    /// Number of values, including omitted ones.
     pub fn len(&self) -> usize {
         self.len
     }
-    /// Whether it takes none.
+    /// Whether there are no values.
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
-    /// Entries of the matrix.
+    /// Number of entries of the matrix.
     pub fn nnz(&self) -> usize {
         self.col_idx.len()
     }
-    /// Bytes that it takes.
+    /// Bytes of the plan.
     pub fn bytes(&self) -> usize {
         [&self.row_ptr, &self.col_idx, &self.starts, &self.sources]
             .map(|all| size_of_val(&all[..]))
@@ -133,11 +134,11 @@ impl AssemblyPlan {
             .sum()
     }
 
-    /// The matrix of these values. Runs on the current rayon pool.
+    /// The matrix assembled from these values. Runs on the current rayon pool.
     ///
     /// # Errors
-    /// [`Error::Length`] unless there are [`AssemblyPlan::len`] values, [`Error::Entry`] for a sum that is not finite,
-    /// [`Error::OutOfMemory`].
+    /// [`Error::Length`] unless there are [`AssemblyPlan::len`] values, [`Error::Entry`] for a sum that is
+    /// not finite, [`Error::OutOfMemory`].
     pub fn matrix<T: Scalar>(&self, values: &[T]) -> Result<Csr<T>> {
         let mut sums = pages::zeroed::<T>("AssemblyPlan::matrix", self.nnz())?;
         self.sum(values, &mut sums)?;
@@ -145,11 +146,13 @@ impl AssemblyPlan {
         Ok(Csr::assembled(self.rows, self.cols, self.row_ptr.clone(), self.col_idx.clone(), sums))
     }
 
-    /// The entries of the matrix of these values, in the order of [`Csr::values`]: what
-    /// [`Csr::set_values`] and `Prepared::update_values` take, which look whether they are finite. Runs on the current rayon pool.
+    /// The entries of the matrix assembled from these values, in the order of [`Csr::values`], as taken by
+    /// [`Csr::set_values`] and `Prepared::update_values`, which check that they are finite. Runs on the
+    /// current rayon pool.
     ///
     /// # Errors
-    /// [`Error::Length`] unless there are [`AssemblyPlan::len`] values and [`AssemblyPlan::nnz`] places for entries.
+    /// [`Error::Length`] unless there are [`AssemblyPlan::len`] values and [`AssemblyPlan::nnz`] places for
+    /// entries.
     pub fn sum<T: Scalar>(&self, values: &[T], to: &mut [T]) -> Result<()> {
         Error::check_length("AssemblyPlan::sum", "values", self.len, values.len())?;
         Error::check_length("AssemblyPlan::sum", "entries", self.nnz(), to.len())?;
@@ -168,16 +171,16 @@ impl AssemblyPlan {
     }
 }
 
-/// A value at column `j`: sorted by column, then by its place in the sequence.
+/// A value at column `j`: sorted by column, then by its position in the sequence.
 pub(super) fn key(j: u32, place: u64) -> u64 {
     u64::from(j) << 32 | place
 }
 
-/// The pattern of a run of rows, counted from its beginning.
+/// The pattern of a run of rows, with offsets relative to its start.
 struct Run {
     ends: Vec<u32>,
     columns: Vec<u32>,
-    /// Where the sources of each entry end.
+    /// The end of the sources of each entry.
     starts: Vec<u32>,
     sources: Vec<u32>,
 }
@@ -202,7 +205,7 @@ impl Run {
     }
 }
 
-/// The longest of the lists between ends.
+/// The length of the longest list, given the ends of the lists.
 pub(super) fn longest(ends: &[u32]) -> usize {
     lengths(ends).max().unwrap_or(0)
 }

@@ -1,24 +1,25 @@
-//! What an assembly makes: the matrix of the free unknowns, and the way back to all of them.
+//! The result of an assembly: the matrix of the free unknowns, and the conversion back to all unknowns.
 use super::{Assembly, AssemblyPlan, FIXED};
 use crate::Csr;
 use lacuna_engine::{Error, Result, Scalar};
 use std::sync::Arc;
 
-/// The system that an [`Assembly`] stands for: the matrix and right-hand side of the unknowns that are not fixed.
+/// The system assembled by an [`Assembly`]: the matrix and right-hand side of the unknowns that are not
+/// fixed.
 #[derive(Clone, Debug)]
 pub struct Assembled<T> {
     plan: AssemblyPlan,
-    /// Of the assembly it was made of.
+    /// The pattern number of the assembly.
     pattern: u32,
     matrix: Arc<Csr<T>>,
     b: Vec<T>,
-    /// The row of each equation, [`FIXED`] where it is left out.
+    /// The row of each equation, [`FIXED`] if it is omitted.
     rows: Vec<u32>,
-    /// Coefficients of fixed unknowns in equations that stay, by their place in the sequence.
+    /// Coefficients of fixed unknowns in the remaining equations, by position in the sequence.
     moved: Vec<u32>,
     /// The unknown of each column.
     free: Vec<u32>,
-    /// All unknowns; 0 where they are not fixed.
+    /// The values of the fixed unknowns, indexed over all unknowns; 0 for the others.
     fixed: Vec<T>,
 }
 
@@ -59,12 +60,13 @@ impl<T: Scalar> Assembled<T> {
         Ok(assembled)
     }
 
-    /// Takes the values that the assembly has now, which were added in the same sequence as before. Nothing is sorted. Runs on the
-    /// current rayon pool.
+    /// Takes the current values of the assembly, which were added in the same sequence as before. Nothing is
+    /// sorted. Runs on the current rayon pool.
     ///
     /// # Errors
-    /// [`Error::Structure`] where the sequence or the set of fixed unknowns is another one: [`Assembly::assemble`] takes any;
-    /// [`Error::Entry`] and [`Error::Element`] for what is not finite. The system is then as before.
+    /// [`Error::Structure`] if the sequence or the set of fixed unknowns is different, in which case
+    /// [`Assembly::assemble`] is needed; [`Error::Entry`] and [`Error::Element`] for values that are not
+    /// finite. On error the system is unchanged.
     pub fn update(&mut self, assembly: &Assembly<T>) -> Result<()> {
         const OPERATION: &str = "Assembled::update";
         assembly.check(OPERATION)?;
@@ -82,7 +84,7 @@ impl<T: Scalar> Assembled<T> {
         updated
     }
 
-    /// The right-hand side: what was added, less the coefficients of fixed unknowns times these.
+    /// The right-hand side: what was added, minus the coefficients of fixed unknowns times their values.
     fn set_b(&mut self, assembly: &Assembly<T>) -> Result<()> {
         assembly.fixed.iter().for_each(|(&j, &value)| self.fixed[j as usize] = value);
         self.b.fill(T::zero());
@@ -106,7 +108,7 @@ impl<T: Scalar> Assembled<T> {
         }
     }
 
-    /// The matrix, of the equations that stay and the unknowns that are not fixed, both in the order of their numbers.
+    /// The matrix of the remaining equations and the unknowns that are not fixed, both in numerical order.
     pub fn matrix(&self) -> &Arc<Csr<T>> {
         &self.matrix
     }
@@ -118,20 +120,20 @@ impl<T: Scalar> Assembled<T> {
     pub fn free(&self) -> &[u32] {
         &self.free
     }
-    /// All unknowns: those that were solved for and those that are fixed.
+    /// All unknowns: solved and fixed ones.
     ///
     /// # Errors
-    /// [`Error::Length`] unless `x` has an element for each unknown that is not fixed.
+    /// [`Error::Length`] unless `x` has one element per unknown that is not fixed.
     pub fn full(&self, x: &[T]) -> Result<Vec<T>> {
         Error::check_length("Assembled::full", "x", self.free.len(), x.len())?;
         let mut all = self.fixed.clone();
         self.free.iter().zip(x).for_each(|(&j, &x)| all[j as usize] = x);
         Ok(all)
     }
-    /// Of all unknowns those to solve for: a guess.
+    /// The free unknowns out of all unknowns, as for an initial guess.
     ///
     /// # Errors
-    /// [`Error::Length`] unless there is an element for each unknown.
+    /// [`Error::Length`] unless there is one element per unknown.
     pub fn reduced(&self, all: &[T]) -> Result<Vec<T>> {
         Error::check_length("Assembled::reduced", "x", self.fixed.len(), all.len())?;
         Ok(self.free.iter().map(|&j| all[j as usize]).collect())

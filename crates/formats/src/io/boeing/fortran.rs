@@ -1,10 +1,11 @@
-//! Fortran formats: where on a line numbers stand, and what they are without a point or an exponent.
+//! Fortran formats: the positions of numbers on a line, and their values without a decimal point or an
+//! exponent.
 
-/// Fields that a line may have.
+/// Maximum number of fields of a line.
 const FIELDS: usize = 1 << 12;
-/// Characters that a line may have.
+/// Maximum number of characters of a line.
 const COLUMNS: usize = 1 << 16;
-/// Groups that a group may be in.
+/// Maximum nesting depth of groups.
 const DEPTH: usize = 8;
 
 /// The fields of a line.
@@ -18,9 +19,9 @@ pub(super) struct Format {
 pub(super) struct Field {
     /// The first character, counted from 0.
     pub(super) start: usize,
-    /// Characters.
+    /// Number of characters.
     pub(super) width: usize,
-    /// Digits behind the point where none is written.
+    /// Digits after the decimal point if none is written.
     pub(super) decimals: i32,
     /// The power of ten that a number without exponent is divided by.
     pub(super) scale: i32,
@@ -90,7 +91,7 @@ impl Parser<'_> {
                 self.at = begin;
                 let before = self.fields.len();
                 self.group(depth + 1)?;
-                // Else the same group again and again would take long and come to nothing.
+                // Otherwise repeating an empty group could take long without any result.
                 if self.fields.len() == before {
                     return None;
                 }
@@ -102,7 +103,7 @@ impl Parser<'_> {
         match letter {
             b'X' => self.advance(repeats),
             b'I' | b'F' | b'E' | b'D' | b'G' => {
-                // EN and ES read as E does.
+                // EN and ES are read like E.
                 if letter == b'E' && matches!(self.text.get(self.at), Some(b'N' | b'S')) {
                     self.at += 1;
                 }
@@ -130,7 +131,8 @@ impl Parser<'_> {
 }
 
 impl Field {
-    /// The number that a field holds, as Fortran reads it: blanks do not count, the letter of an exponent may be missing.
+    /// The number in a field, by Fortran's rules: blanks are ignored, and the letter of an exponent may be
+    /// missing.
     pub(super) fn real(self, text: &[u8]) -> Option<f64> {
         let mut plain = String::with_capacity(text.len() + 8);
         let (mut has_point, mut has_exponent) = (false, false);
@@ -164,7 +166,7 @@ impl Field {
             power -= self.scale;
         }
         if power != 0 {
-            // Another exponent, so that the number is rounded once.
+            // The scale is merged into the exponent, so that the number is rounded once.
             let (digits, exponent) = plain.split_once('e').unwrap_or((&plain, "0"));
             let exponent = exponent.trim_start_matches('+').parse::<i32>().ok()?;
             plain = format!("{digits}e{}", exponent.checked_add(power)?);

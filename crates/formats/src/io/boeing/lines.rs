@@ -9,11 +9,11 @@ use std::ops::RangeInclusive;
 pub(super) struct Lines<'a> {
     contents: &'a Contents,
     at: usize,
-    /// The line that was read last, counted from 1.
+    /// The number of the last line read, counted from 1.
     number: u64,
 }
 
-/// Words of a line and where each begins.
+/// The words of a line with their start positions.
 pub(super) fn words(line: &[u8]) -> Vec<(usize, String)> {
     let mut words = Vec::new();
     let mut at = 0;
@@ -35,7 +35,7 @@ impl<'a> Lines<'a> {
         &self.contents.name
     }
 
-    /// The error at the line that was read last. Columns count from 1; 0 stands for the whole line.
+    /// The error at the last line read. Columns count from 1; 0 means the whole line.
     pub(super) fn wrong(&self, column: usize, message: String) -> Error {
         let (source_name, line) = (self.contents.name.clone(), self.number.max(1));
         Error::Parse { source_name, line, column: column as u64, message: escaped(&message).into_owned() }
@@ -54,7 +54,7 @@ impl<'a> Lines<'a> {
         Ok(line.strip_suffix(b"\r").unwrap_or(line))
     }
 
-    /// A whole number at byte `at` of the line that was read last.
+    /// An integer at byte `at` of the last line read.
     pub(super) fn whole(&self, at: usize, word: &str, what: &str, range: RangeInclusive<u64>) -> Result<u64> {
         let got = || word.chars().take(40).collect::<String>();
         match word.parse::<u64>() {
@@ -106,7 +106,7 @@ impl<'a> Lines<'a> {
         what: &str,
         mut take: impl FnMut(&Self, usize, usize, &[u8]) -> Result<()>,
     ) -> Result<()> {
-        // Each takes a character at least.
+        // Each takes at least one character.
         let left = (self.contents.bytes.len() - self.at) as u64;
         if count > left {
             let message = format!("{count} fields should follow, each a {what}; {left} characters are left");
@@ -119,7 +119,7 @@ impl<'a> Lines<'a> {
             let columns = |start: usize, width: usize| {
                 line.get(start.min(line.len())..(start + width).min(line.len())).unwrap_or_default()
             };
-            // Lines that were written without regard to the format they promise have several words where it has one.
+            // Files that do not follow their declared format have several words in one field.
             let words = format.fields.iter().take(most).any(|f| has_words(columns(f.start, f.width)));
             let mut at = 0;
             for (k, field) in format.fields.iter().enumerate().take(most) {
@@ -145,7 +145,7 @@ impl<'a> Lines<'a> {
         Ok(())
     }
 
-    /// Whole numbers in a range that begins at 1, less 1.
+    /// Integers in a range that begins at 1, minus 1.
     pub(super) fn wholes(
         &mut self,
         format: &Format,
@@ -181,7 +181,7 @@ impl<'a> Lines<'a> {
         Ok(numbers)
     }
 
-    /// Room for as many elements as there may be.
+    /// Reserves space for as many elements as there may be.
     fn reserve<T: bytemuck::Zeroable>(&self, array: &mut Vec<T>, count: u64) -> Result<()> {
         let left = (self.contents.bytes.len() - self.at) as u64;
         let operation = reading(self.name());
@@ -192,7 +192,7 @@ impl<'a> Lines<'a> {
     }
 }
 
-/// Whether a field has several words. A blank may stand for the sign of an exponent.
+/// Whether a field has several words. A blank may replace the sign of an exponent.
 fn has_words(text: &[u8]) -> bool {
     let ends = |byte: &u8| byte.is_ascii_digit() || *byte == b'.';
     text.trim_ascii().windows(2).any(|pair| ends(&pair[0]) && pair[1] == b' ')

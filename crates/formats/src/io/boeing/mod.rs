@@ -1,12 +1,12 @@
 //! Rutherford–Boeing and Harwell–Boeing text: matrices in compressed columns.
 //!
-//! Read are assembled matrices: real, complex, pattern and integer; symmetric, skew-symmetric, Hermitian, unsymmetric and rectangular.
-//! The numbers stand in the fields that the Fortran formats of the header describe, with or without blanks between them. A full
-//! right-hand side behind a Harwell–Boeing matrix is read with it. Element matrices (`RSE` and the like) and sparse right-hand sides are
-//! not.
+//! Assembled matrices are read: real, complex, pattern and integer; symmetric, skew-symmetric, Hermitian,
+//! unsymmetric and rectangular. The numbers are in the fields given by the Fortran formats of the header,
+//! with or without blanks between them. A full right-hand side after a Harwell–Boeing matrix is read with it.
+//! Element matrices (`RSE` and the like) and sparse right-hand sides are not supported.
 //!
-//! Formats: <https://math.nist.gov/MatrixMarket/formats.html#hb>; Duff, Grimes, Lewis, The Rutherford–Boeing sparse matrix
-//! collection, RAL-TR-97-031, 1997.
+//! Formats: <https://math.nist.gov/MatrixMarket/formats.html#hb>; Duff, Grimes, Lewis, The Rutherford–Boeing
+//! sparse matrix collection, RAL-TR-97-031, 1997.
 mod fortran;
 mod lines;
 
@@ -19,7 +19,7 @@ use lacuna_engine::{Error, Result};
 use lines::{Lines, words};
 use std::sync::Arc;
 
-/// What the four or five lines of a header say.
+/// The contents of the four or five lines of a header.
 struct Header {
     values: u8,
     symmetry: Symmetry,
@@ -30,18 +30,19 @@ struct Header {
     pointers: Format,
     indices: Format,
     numbers: Option<Format>,
-    /// The right-hand sides behind a Harwell–Boeing matrix.
+    /// The right-hand sides after a Harwell–Boeing matrix.
     beside: Option<Beside>,
 }
 
-/// What a header says of right-hand sides.
+/// The header's description of right-hand sides.
 struct Beside {
     format: Format,
     count: u64,
     is_full: bool,
 }
 
-/// Reads the matrix of a file and the right-hand sides behind it; they come first where a vector is wanted.
+/// Reads the matrix of a file and the right-hand sides after it; if a vector is wanted, the right-hand sides
+/// come first.
 pub(super) fn read(contents: &Arc<Contents>, wanted: Wanted) -> Result<(Stored, Option<Stored>)> {
     let mut lines = Lines::new(contents);
     let header = Header::read(&mut lines)?;
@@ -154,7 +155,7 @@ impl Beside {
 }
 
 impl Lines<'_> {
-    /// The type of a matrix, such as `RUA`: what the values are, in capitals, and the symmetry.
+    /// The type of a matrix, such as `RUA`: the kind of the values, in upper case, and the symmetry.
     fn matrix_type(&self, line: &[u8]) -> Result<(u8, Symmetry)> {
         let word = line.get(..3).unwrap_or(line).to_ascii_uppercase();
         let wrong = || {

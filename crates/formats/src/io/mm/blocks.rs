@@ -1,15 +1,15 @@
-//! Text in blocks of whole lines.
+//! Reads text in blocks of whole lines.
 use std::io::{self, Read};
 
-/// Bytes of a block: its entries stay in a core's cache while they are read.
+/// Bytes of a block: its entries stay in a core's cache while it is processed.
 const BLOCK: usize = 1 << 20;
-/// The longest line there may be.
+/// Maximum length of a line.
 const LONGEST_LINE: usize = 1 << 24;
 
-/// A source of text cut at line ends.
+/// A source of text split at line ends.
 pub(super) struct Blocks<R> {
     source: R,
-    /// The start of a line whose end was not read yet.
+    /// The start of a line whose end has not been read.
     rest: Vec<u8>,
 }
 
@@ -18,13 +18,14 @@ impl<R: Read> Blocks<R> {
         Self { source, rest: Vec::new() }
     }
 
-    /// Adds everything that was not taken yet to `text`.
+    /// Appends everything not yet returned to `text`.
     pub(super) fn into_rest(mut self, text: &mut Vec<u8>) -> io::Result<()> {
         text.append(&mut self.rest);
         self.source.read_to_end(text).map(|_| ())
     }
 
-    /// Reads whole lines into `block`, at least one; none at the end. The last line gets an end where it has none.
+    /// Reads whole lines into `block`, at least one; none at the end of the text. Adds a missing line end to
+    /// the last line.
     pub(super) fn next(&mut self, block: &mut Vec<u8>) -> io::Result<bool> {
         block.clear();
         block.append(&mut self.rest);

@@ -5,19 +5,20 @@ use super::scan::{Fault, Scanner};
 use crate::build::assemble::Entry;
 use lacuna_engine::{Kind, Scalar};
 
-/// What a block of whole lines holds.
+/// The contents of a block of whole lines.
 pub(super) struct Parsed<T> {
-    /// The entries, a symmetric matrix's mirrored ones behind their own. Those of an array have no place yet.
+    /// The entries, each followed by its mirror image if the matrix is symmetric. Those of an array have no
+    /// place yet.
     pub(super) entries: Vec<Entry<T>>,
-    /// Lines that hold an entry.
+    /// Number of lines with an entry.
     pub(super) stored: u64,
-    /// Lines.
+    /// Number of lines.
     pub(super) lines: u64,
     /// For each blank line and comment, the number of entry lines before it.
     skipped: Vec<u32>,
-    /// What ended the reading early: the line in the block, counted from 0, the column from 1, and why.
+    /// What ended parsing early: the line in the block, counted from 0, the column from 1, and the reason.
     pub(super) fault: Option<(u64, u64, String)>,
-    /// Numbers that the number type does not hold.
+    /// Numbers not representable in the number type.
     pub(super) rounding: Rounding,
 }
 
@@ -28,7 +29,7 @@ impl<T> Parsed<T> {
     }
 }
 
-/// Reads a block; `room` entries are expected.
+/// Parses a block; about `room` entries are expected.
 pub(super) fn parse<T: Scalar>(text: &[u8], header: &Header, room: usize) -> Parsed<T> {
     let mut scanner = Scanner::new(text, matches!(T::KIND, Kind::F32 | Kind::C32));
     let mut parsed = Parsed {
@@ -61,7 +62,7 @@ pub(super) fn parse<T: Scalar>(text: &[u8], header: &Header, room: usize) -> Par
     parsed
 }
 
-/// The value at the scanner.
+/// Parses a value.
 #[inline(always)]
 fn value<T: Scalar>(scanner: &mut Scanner<'_>, field: Field) -> Result<T, Fault> {
     Ok(match field {
@@ -97,7 +98,7 @@ fn coordinate<T: Scalar>(
     Ok(())
 }
 
-/// Adds the entry across the diagonal. An error says whether it concerns the value, else the row.
+/// Adds the mirror image of an entry. The error tells whether it concerns the value or the row.
 pub(in crate::io) fn mirror<T: Scalar>(
     symmetry: Symmetry,
     (i, j, v): Entry<T>,
@@ -126,7 +127,7 @@ pub(in crate::io) fn mirror<T: Scalar>(
     Ok(())
 }
 
-/// The value across the diagonal.
+/// The value of the mirror image.
 pub(super) fn across<T: Scalar>(symmetry: Symmetry, v: T) -> T {
     match symmetry {
         Symmetry::General | Symmetry::Symmetric => v,
@@ -135,7 +136,7 @@ pub(super) fn across<T: Scalar>(symmetry: Symmetry, v: T) -> T {
     }
 }
 
-/// A line of an array: a value.
+/// Parses a line of an array: one value.
 fn array<T: Scalar>(
     scanner: &mut Scanner<'_>,
     header: &Header,
@@ -147,8 +148,8 @@ fn array<T: Scalar>(
     Ok(())
 }
 
-/// Gives the entries of an array, `first` of which came before, their places column by column, and adds those
-/// across the diagonal. Zeros are left out.
+/// Assigns the entries of an array their places, column by column, after the `first` previous entries, and
+/// adds their mirror images. Zeros are omitted.
 pub(super) fn place<T: Scalar>(
     header: &Header,
     first: u64,

@@ -1,42 +1,43 @@
-//! The first lines of a file: banner, comments, sizes.
+//! The header of a file: banner, comments, sizes.
 use super::scan::{Fault, words};
 use std::fmt;
 
-/// Bytes of comments kept; what is beyond is not.
+/// Maximum bytes of comments kept.
 const COMMENT_BYTES: usize = 1 << 16;
 
 /// How entries are laid out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Layout {
-    /// A line for each entry that is stored: row, column, value.
+    /// One line per stored entry: row, column, value.
     Coordinate,
-    /// A line for each place, column by column.
+    /// One line per place, column by column.
     Array,
 }
 
-/// What an entry is.
+/// The kind of an entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Field {
     /// A real number.
     Real,
-    /// A whole number.
+    /// An integer.
     Integer,
     /// A real and an imaginary part.
     Complex,
-    /// Nothing: an entry that is stored is 1.
+    /// No value: every stored entry is 1.
     Pattern,
 }
 
-/// Which entries stand for two.
+/// Which entries represent two.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Symmetry {
     /// None.
     General,
-    /// Those below the diagonal; the one above is equal.
+    /// Those below the diagonal; the mirror image is equal.
     Symmetric,
-    /// Those below the diagonal; the one above is the negative, the diagonal is zero and need not be stored.
+    /// Those below the diagonal; the mirror image is the negative, the diagonal is zero and need not be
+    /// stored.
     SkewSymmetric,
-    /// Those below the diagonal; the one above is the conjugate, the diagonal is real.
+    /// Those below the diagonal; the mirror image is the conjugate, the diagonal is real.
     Hermitian,
 }
 
@@ -64,22 +65,22 @@ named!(Layout: Coordinate "coordinate", Array "array");
 named!(Field: Real "real", Integer "integer", Complex "complex", Pattern "pattern");
 named!(Symmetry: General "general", Symmetric "symmetric", SkewSymmetric "skew-symmetric", Hermitian "hermitian");
 
-/// What a file says of itself.
+/// The header of a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Header {
     /// How entries are laid out.
     pub layout: Layout,
-    /// What an entry is: whether a complex number type is needed.
+    /// The kind of an entry, which determines whether a complex number type is needed.
     pub field: Field,
-    /// Which entries stand for two.
+    /// Which entries represent two.
     pub symmetry: Symmetry,
     /// Rows.
     pub rows: usize,
     /// Columns.
     pub cols: usize,
-    /// Entries in the file: of a symmetric matrix those on and below the diagonal.
+    /// Entries in the file; for a symmetric matrix, those on and below the diagonal.
     pub entries: u64,
-    /// The comments before the sizes, a line each, without the sign; the first 64 KiB.
+    /// The comments before the sizes, one line each, without the percent sign; the first 64 KiB.
     pub comments: Vec<String>,
 }
 
@@ -92,7 +93,7 @@ pub(super) struct HeaderLines {
 }
 
 impl HeaderLines {
-    /// Takes the next line; the header when it is complete.
+    /// Parses the next line; returns the header when it is complete.
     pub(super) fn line(&mut self, line: &[u8]) -> Result<Option<Header>, Fault> {
         let Some((layout, field, symmetry)) = self.banner else {
             if line.trim_ascii().is_empty() {
@@ -117,7 +118,7 @@ impl HeaderLines {
         Ok(Some(Header { layout, field, symmetry, rows, cols, entries, comments }))
     }
 
-    /// What is missing at the end of a file.
+    /// Describes what is missing at the end of a file.
     pub(super) fn missing(&self) -> Fault {
         let what = match self.banner {
             None => "the file is empty; it should begin with `%%MatrixMarket matrix …`",
@@ -191,7 +192,7 @@ fn sizes(line: &[u8], layout: Layout, symmetry: Symmetry) -> Result<(usize, usiz
     if symmetry != Symmetry::General && rows != cols {
         return Err(Fault::new(cols_at, format!("a {symmetry} matrix is square, got {rows}x{cols}")));
     }
-    // Below the diagonal, and with it; no overflow: sides fit 32 bits.
+    // Below the diagonal, then including it; no overflow, because dimensions fit in 32 bits.
     let triangle = rows * rows.saturating_sub(1) / 2;
     let places = match symmetry {
         Symmetry::General => rows * cols,

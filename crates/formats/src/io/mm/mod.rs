@@ -1,10 +1,11 @@
-//! Matrix Market files, reading and writing.
+//! Matrix Market files: reading and writing.
 //!
-//! Everything of the format is read: coordinate and array; real, integer, complex and pattern; general, symmetric,
-//! skew-symmetric and Hermitian; comments and blank lines anywhere, any kind of line end; plain, compressed by gzip, bzip2 or xz, and
-//! from tar archives as SuiteSparse has them. What a file of another kind is, its error says. What does not belong is
-//! an error with its line and column. Files are opened once, so pipes will do ([`Opened`]). Text is read in blocks by all threads of the current rayon pool, so neither
-//! the text as a whole nor what a header merely promises is ever held in memory.
+//! The whole format is supported: coordinate and array; real, integer, complex and pattern; general,
+//! symmetric, skew-symmetric and Hermitian; comments and blank lines anywhere, any kind of line end; plain,
+//! compressed by gzip, bzip2 or xz, and in tar archives laid out like SuiteSparse's. For a file of another
+//! kind, the error names the kind. Invalid text is an error with its line and column. Files are opened once,
+//! so pipes work too ([`Opened`]). All threads of the current rayon pool parse the text in blocks, so memory
+//! never holds the whole text, nor what a header merely promises.
 mod blocks;
 mod entries;
 mod header;

@@ -1,4 +1,4 @@
-//! A file that was opened and whose header was read; what is behind it is read later.
+//! An opened file whose header has been read; the rest is read later.
 use super::blocks::Blocks;
 use super::header::{Header, HeaderLines};
 use super::read::ReadOptions;
@@ -13,12 +13,14 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Bytes of blank lines and comments before the sizes, at the most: some text never ends.
+/// Maximum bytes of blank lines and comments before the sizes, since a stream may be endless.
 const LONGEST_HEADER: u64 = 1 << 26;
 
-/// A Matrix Market file, opened once, with its header: the number type can be chosen before the entries are read, from a pipe too.
+/// A Matrix Market file, opened once, with its header: the number type can be chosen before the entries are
+/// read, even from a pipe.
 ///
-/// Plain, compressed by gzip, bzip2 or xz, or in a tar archive, as [`Wanted`] says. A mark of byte order in front is passed over.
+/// Plain, compressed by gzip, bzip2 or xz, or in a tar archive: see [`Wanted`]. A byte order mark at the
+/// start is skipped.
 ///
 /// ```
 /// use lacuna_formats::mm::{Opened, Wanted};
@@ -33,7 +35,7 @@ const LONGEST_HEADER: u64 = 1 << 26;
 pub struct Opened<'r> {
     pub(super) name: String,
     header: Header,
-    /// Lines up to the sizes.
+    /// Number of lines up to the sizes.
     lines: u64,
     unread: Option<Unread<'r>>,
     kept: Option<Arc<[u8]>>,
@@ -41,19 +43,19 @@ pub struct Opened<'r> {
     pub(super) size: Size,
 }
 
-/// What is known of the bytes of a file.
+/// The size of a file, as far as it is known.
 #[derive(Clone)]
 pub(super) struct Size {
-    /// All of them, where they can be counted before they are read.
+    /// The total, if it is known before reading.
     pub(super) total: Option<u64>,
     pub(super) read: Arc<AtomicU64>,
-    /// Whether they are those of the text.
+    /// Whether the bytes of the file are those of the text.
     pub(super) plain: bool,
 }
 
-/// The text behind the sizes.
+/// The text after the sizes.
 pub(super) struct Unread<'r> {
-    /// Lines already taken from `blocks`.
+    /// Lines already read from `blocks`.
     pub(super) rest: Vec<u8>,
     pub(super) blocks: Blocks<Stream<'r>>,
 }
@@ -71,8 +73,8 @@ impl Opened<'static> {
     /// Opens a file and reads its header.
     ///
     /// # Errors
-    /// When the file cannot be read, its first lines are not those of a Matrix Market file, or an archive does not have what is
-    /// wanted.
+    /// When the file cannot be read, its first lines are not a Matrix Market header, or an archive does not
+    /// contain what is wanted.
     pub fn open(path: impl AsRef<Path>, wanted: Wanted) -> Result<Self> {
         let (name, file, total) = open_file(path.as_ref())?;
         Self::start(&name, file, total, wanted)
@@ -80,7 +82,7 @@ impl Opened<'static> {
 }
 
 impl<'r> Opened<'r> {
-    /// The same of anything that gives bytes; errors call it `name`.
+    /// The same for any reader; errors call it `name`.
     ///
     /// # Errors
     /// As [`Opened::open`].
@@ -131,22 +133,22 @@ impl<'r> Opened<'r> {
         Err(wrong(u64::max(lines, 1), 0, message))
     }
 
-    /// What errors call it: the name of the file, behind it that of the member of an archive.
+    /// Its name for errors: the name of the file, followed by that of the archive member.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// What the file says of itself.
+    /// The header of the file.
     pub fn header(&self) -> &Header {
         &self.header
     }
 
-    /// Whether it lies in an archive, which may have a right-hand side too.
+    /// Whether it is in an archive, which may also contain a right-hand side.
     pub fn is_archive(&self) -> bool {
         self.beside.is_some()
     }
 
-    /// Whether the entries were read, and cannot be read once more.
+    /// Whether the entries have been read and cannot be read again.
     pub fn is_spent(&self) -> bool {
         self.unread.is_none() && self.kept.is_none()
     }
@@ -155,7 +157,7 @@ impl<'r> Opened<'r> {
         self.header
     }
 
-    /// Takes what is left of the text into memory, from where the entries can be read more than once.
+    /// Reads the rest of the text into memory, so that the entries can be read more than once.
     ///
     /// # Errors
     /// When it cannot be read.
@@ -168,8 +170,8 @@ impl<'r> Opened<'r> {
         Ok(())
     }
 
-    /// The right-hand side that goes with the matrix in an archive of SuiteSparse, `NAME_b.mtx`, where there is one. To be asked
-    /// for when the matrix was read, or kept: the archive is read on.
+    /// The right-hand side that accompanies the matrix in a SuiteSparse archive, `NAME_b.mtx`, if there is
+    /// one. Call this after the matrix was read or kept, because it reads on in the archive.
     ///
     /// # Errors
     /// As [`Opened::open`].
@@ -180,12 +182,12 @@ impl<'r> Opened<'r> {
         }
     }
 
-    /// The right-hand side beside the matrix, of any form, and its name.
+    /// The right-hand side that accompanies the matrix, in any form, and its name.
     pub(in crate::io) fn beside_text(&self) -> Result<Option<(String, Stream<'r>)>> {
         self.beside.as_ref().map_or(Ok(None), |archive| archive.named_right_hand_side(&self.name))
     }
 
-    /// The header, the lines before the entries, and their text.
+    /// The header, the number of lines before the entries, and the text of the entries.
     pub(super) fn entries(&mut self) -> Result<(Header, u64, Unread<'r>)> {
         let unread = match &self.kept {
             Some(text) => {
@@ -218,7 +220,7 @@ impl<'r> Opened<'r> {
 }
 
 impl Size {
-    /// Says how far the reading is.
+    /// Reports progress.
     pub(super) fn progress(&self, options: &ReadOptions<'_>, finished: bool) {
         if let Some(progress) = options.progress {
             let (read, total) = (self.read.load(Ordering::Relaxed), self.total.unwrap_or(0));

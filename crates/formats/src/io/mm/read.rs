@@ -1,4 +1,4 @@
-//! Reading: blocks of lines behind the header by all threads, then the matrix.
+//! Reading: all threads parse blocks of lines after the header, then the matrix is assembled.
 use super::entries::{Parsed, parse, place};
 use super::header::{Field, Header, Layout, Symmetry};
 use super::opened::{Opened, Unread};
@@ -14,24 +14,24 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-/// Rows or columns that may be claimed without entries to show for them; beyond, so many for each entry. A header
-/// alone costs no more memory than this.
+/// Maximum number of rows or columns that a header may claim without entries; above that, it is limited in
+/// proportion to the entries. A header alone costs no more memory than this.
 const FREE_ROWS: u64 = 1 << 26;
-/// Rows or columns for each entry beyond [`FREE_ROWS`].
+/// Maximum rows or columns per entry above [`FREE_ROWS`].
 const ROWS_PER_ENTRY: u64 = 256;
 
-/// Rows or columns that a file with so many entries may claim.
+/// Maximum number of rows or columns for a file with this many entries.
 pub(in crate::io) fn most_rows(entries: u64) -> u64 {
     FREE_ROWS.max(entries.saturating_mul(ROWS_PER_ENTRY))
 }
 
-/// How to read.
+/// Options for reading.
 #[derive(Clone, Copy, Default)]
 pub struct ReadOptions<'a> {
-    /// Called now and then with the bytes of the file read so far and all of them, 0 where that is not known; from several threads,
-    /// one at a time. The reading waits for it, and it must not run parallel work of its own on the same pool.
+    /// Called at intervals with the bytes of the file read so far and the total, 0 if unknown; from several
+    /// threads, one at a time. Reading waits for it, and it must not run parallel work on the same pool.
     pub progress: Option<&'a (dyn Fn(u64, u64) + Sync)>,
-    /// Called with what a reader of the file should know though it was read, in words: numbers that the number type does not hold.
+    /// Called with notes about a file that was read, in words: numbers not representable in the number type.
     pub notes: Option<&'a (dyn Fn(&str) + Sync)>,
 }
 
@@ -44,11 +44,12 @@ impl std::fmt::Debug for ReadOptions<'_> {
 
 /// Reads the matrix in a Matrix Market file, plain, compressed by gzip, bzip2 or xz, or in a tar archive.
 ///
-/// Repeated entries are summed in the order of the file; of an array only what is not zero is kept.
+/// Repeated entries are summed in file order; zeros of an array are dropped.
 ///
 /// # Errors
-/// When the file cannot be read, is not Matrix Market to the letter (the error has the line and column), promises
-/// other entries than it has, holds complex numbers and `T` is real, or its entries cannot fit in memory.
+/// When the file cannot be read, violates the Matrix Market format (the error has the line and column), has a
+/// different number of entries than it declares, holds complex numbers and `T` is real, or its entries cannot
+/// fit in memory.
 pub fn read_matrix<T: Scalar>(path: impl AsRef<Path>, options: &ReadOptions<'_>) -> Result<Csr<T>> {
     Opened::open(path, Wanted::Matrix)?.matrix(options)
 }
@@ -61,11 +62,11 @@ pub fn parse_matrix<T: Scalar>(name: &str, bytes: &[u8]) -> Result<Csr<T>> {
     of_bytes(name, bytes, Wanted::Matrix)?.matrix(&ReadOptions::default())
 }
 
-/// Reads what a Matrix Market file says of itself, and no more: enough to choose a number type. What cannot be opened twice is
-/// opened as [`Opened`].
+/// Reads only the header of a Matrix Market file: enough to choose a number type. Use [`Opened`] for sources
+/// that cannot be opened twice.
 ///
 /// # Errors
-/// When the file cannot be read or its first lines are not those of a Matrix Market file.
+/// When the file cannot be read or its first lines are not a Matrix Market header.
 pub fn read_header(path: impl AsRef<Path>) -> Result<Header> {
     Ok(Opened::open(path, Wanted::Matrix)?.into_header())
 }
@@ -98,7 +99,7 @@ fn of_bytes<'r>(name: &str, bytes: &'r [u8], wanted: Wanted) -> Result<Opened<'r
     Opened::start(name, bytes, Some(bytes.len() as u64), wanted)
 }
 
-/// What the workers share: the text, and how many blocks were taken from it.
+/// State shared by the workers: the text, and the number of blocks taken from it.
 struct Feed<'r> {
     unread: Unread<'r>,
     taken: usize,
@@ -126,7 +127,7 @@ impl Feed<'_> {
 }
 
 impl Opened<'_> {
-    /// Reads the matrix behind the header. A second time only where the text was kept.
+    /// Reads the matrix after the header. Can be repeated only if the text was kept.
     ///
     /// # Errors
     /// As [`read_matrix`].
@@ -140,7 +141,7 @@ impl Opened<'_> {
         assemble(&self.operation(), header.rows, header.cols, parts)
     }
 
-    /// Reads the vector behind the header. A second time only where the text was kept.
+    /// Reads the vector after the header. Can be repeated only if the text was kept.
     ///
     /// # Errors
     /// As [`read_vector`].
@@ -168,7 +169,7 @@ impl Opened<'_> {
         }
     }
 
-    /// Reads the entries, in the order of the file.
+    /// Reads the entries, in file order.
     fn read<T: Scalar>(&mut self, options: &ReadOptions<'_>) -> Result<(Header, Vec<Parsed<T>>)> {
         let (header, mut lines, unread) = self.entries()?;
         self.check::<T>(&header, lines)?;
@@ -189,7 +190,7 @@ impl Opened<'_> {
                 let parsed = parse::<T>(&block, &header, room);
                 room = parsed.entries.len() + parsed.entries.len() / 32;
                 let found = found.fetch_add(parsed.stored, Ordering::Relaxed) + parsed.stored;
-                // Every block before this one is already taken, so the first error of the file will be known.
+                // Every earlier block has already been taken, so the first error of the file will be found.
                 if parsed.fault.is_some() || found > header.entries {
                     stop.store(true, Ordering::Relaxed);
                 }
@@ -204,7 +205,7 @@ impl Opened<'_> {
         let (mut stored, mut rounding) = (0, Rounding::default());
         for (_, part) in &mut parts {
             let left = header.entries - stored;
-            // A line that cannot be read is one too many all the same.
+            // An invalid line also counts as one too many.
             let too_many = part.stored > left || (part.stored == left && part.fault.is_some());
             if too_many {
                 let line = lines + 1 + part.line_of(left);
@@ -233,7 +234,7 @@ impl Opened<'_> {
         Ok((header, parts.into_iter().map(|part| part.1).collect()))
     }
 
-    /// What can be said of a header before its entries are read.
+    /// Checks a header before its entries are read.
     fn check<T: Scalar>(&self, header: &Header, line: u64) -> Result<()> {
         let kind = T::KIND;
         if header.field == Field::Complex && !kind.is_complex() {
@@ -257,7 +258,7 @@ impl Opened<'_> {
         memory::check(&self.operation(), bytes)
     }
 
-    /// The entries that the header promises, or those that the file has bytes for.
+    /// An upper bound of the number of entries: those declared, or those that fit in the bytes of the file.
     fn entries_at_most(&self, header: &Header) -> u64 {
         let shortest = match header.layout {
             Layout::Coordinate => "1 1\n".len() as u64,
@@ -269,7 +270,7 @@ impl Opened<'_> {
         }
     }
 
-    /// The entries of an array at their places.
+    /// Assigns the entries of an array their places.
     fn placed<T: Scalar>(&self, header: &Header, parts: Vec<Parsed<T>>) -> Result<Vec<Vec<Entry<T>>>> {
         let mut next = 0;
         let mut start = |part: &Parsed<T>| {
@@ -293,7 +294,7 @@ impl Opened<'_> {
     }
 }
 
-/// What is wrong with a line behind the promised ones.
+/// Describes the error of a line after the declared ones.
 fn too_many_lines(header: &Header) -> String {
     let amgx = header.comments.iter().any(|comment| comment.starts_with("%AMGX"));
     let why = if amgx { ": AmgX puts vectors behind the matrix, which are not read" } else { "" };

@@ -1,14 +1,14 @@
-//! Numbers of a file that the number type does not hold.
+//! Numbers of a file that are not representable in the number type.
 use lacuna_engine::Kind;
 
-/// Numbers with the same fate: how many, and the first of them.
+/// Numbers with the same loss: how many, and the first of them.
 #[derive(Debug, Default)]
 pub(super) struct Lost {
     pub(super) count: u64,
     pub(super) first: Option<Place>,
 }
 
-/// Where a number stands, what it is, and what became of it.
+/// The position of a number, the number, and its rounded value.
 #[derive(Debug)]
 pub(super) struct Place {
     /// The byte in the block.
@@ -35,17 +35,17 @@ impl Lost {
     }
 }
 
-/// All of a text or a part of it.
+/// Losses in a text or a part of it.
 #[derive(Debug, Default)]
 pub(super) struct Rounding {
-    /// Numbers other than zero that became zero.
+    /// Nonzero numbers that became zero.
     pub(super) vanished: Lost,
-    /// Whole numbers that became others.
+    /// Integers that were rounded.
     pub(super) inexact: Lost,
 }
 
 impl Rounding {
-    /// Counts the lines up to the first of each.
+    /// Sets the lines of the first number of each kind.
     pub(super) fn placed(mut self, block: &[u8]) -> Self {
         for place in
             [&mut self.vanished, &mut self.inexact].into_iter().filter_map(|lost| lost.first.as_mut())
@@ -58,13 +58,13 @@ impl Rounding {
         self
     }
 
-    /// Adds those of the next part, before which there are so many lines.
+    /// Adds the losses of the next part, which starts after `lines` lines.
     pub(super) fn add(&mut self, next: Self, lines: u64) {
         self.vanished.add(next.vanished, lines);
         self.inexact.add(next.inexact, lines);
     }
 
-    /// Says what there is to say, a sentence for each kind.
+    /// Reports the losses, one sentence for each kind.
     pub(super) fn tell(&self, name: &str, kind: Kind, notes: &(dyn Fn(&str) + Sync)) {
         let kind = kind.name();
         let tell = |lost: &Lost, why: &dyn Fn(&Place) -> String, others: &str| {

@@ -1,12 +1,12 @@
-//! Numbers and words out of a line of text.
+//! Parses numbers and words of a line of text.
 use super::rounded::Rounding;
 use lacuna_engine::text::escaped;
 use std::ops::RangeInclusive;
 
-/// Something that does not belong, at a byte of a line or block.
+/// A syntax error, at a byte of a line or block.
 #[derive(Debug)]
 pub(super) struct Fault {
-    /// The byte, counted from 0; nothing for a whole line.
+    /// The byte, counted from 0; `None` for a whole line.
     pub(super) at: Option<usize>,
     pub(super) message: String,
 }
@@ -16,13 +16,13 @@ impl Fault {
         Self { at: Some(at), message }
     }
 
-    /// Of a whole line.
+    /// An error of a whole line.
     pub(super) fn line(message: String) -> Self {
         Self { at: None, message }
     }
 }
 
-/// The words of a line with the byte each begins at.
+/// The words of a line with their start positions.
 pub(super) fn words(line: &[u8]) -> impl Iterator<Item = (usize, String)> + '_ {
     let mut at = 0;
     std::iter::from_fn(move || {
@@ -39,7 +39,7 @@ fn word_length(text: &[u8]) -> usize {
     text.iter().position(u8::is_ascii_whitespace).unwrap_or(text.len())
 }
 
-/// A word as an error shows it.
+/// A word as shown in an error.
 fn shown(word: &[u8]) -> String {
     const MOST: usize = 40;
     let text = String::from_utf8_lossy(&word[..word.len().min(MOST)]);
@@ -47,7 +47,7 @@ fn shown(word: &[u8]) -> String {
     if word.len() > MOST { format!("{text}…") } else { text.into_owned() }
 }
 
-/// Powers of ten that an `f64` holds exactly.
+/// Powers of ten that are exact in `f64`.
 const POWERS: [f64; 23] = [
     1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18,
     1e19, 1e20, 1e21, 1e22,
@@ -59,7 +59,7 @@ pub(super) struct Scanner<'a> {
     at: usize,
     /// Whether numbers are rounded to `f32`.
     single: bool,
-    /// Numbers that were rounded in a way worth telling.
+    /// Numbers whose rounding is worth reporting.
     pub(super) rounding: Rounding,
 }
 
@@ -85,7 +85,7 @@ impl<'a> Scanner<'a> {
         self.text.get(self.at).copied().unwrap_or(b'\n')
     }
 
-    /// The word from `start` on.
+    /// The word that starts at `start`.
     fn word(&self, start: usize) -> &'a [u8] {
         &self.text[start..start + word_length(&self.text[start..])]
     }
@@ -97,7 +97,7 @@ impl<'a> Scanner<'a> {
         }
     }
 
-    /// Skips the line where it is blank or a comment.
+    /// Skips the line if it is blank or a comment.
     #[inline(always)]
     pub(super) fn skip_empty_line(&mut self) -> bool {
         self.skip_blanks();
@@ -112,7 +112,7 @@ impl<'a> Scanner<'a> {
         true
     }
 
-    /// Goes past the end of the line, before which there must be nothing.
+    /// Advances past the end of the line; nothing may come before the end.
     #[inline(always)]
     pub(super) fn end_line(&mut self, expected: &str) -> Result<(), Fault> {
         self.skip_blanks();
@@ -135,12 +135,12 @@ impl<'a> Scanner<'a> {
         Fault::new(self.at, format!("nothing should follow {expected}, got `{word}`{why}"))
     }
 
-    /// The error for a word that should be something else.
+    /// The error for an unexpected word.
     #[cold]
     fn unexpected(&self, start: usize, what: &str, expected: &str) -> Fault {
         match self.word(start) {
             [] => {
-                // The place after the last word of the line.
+                // The position after the last word of the line.
                 let line = self.text[..start].iter().rposition(|&b| b == b'\n').map_or(0, |end| end + 1);
                 let end = line + self.text[line..start].trim_ascii_end().len();
                 Fault::new(end, format!("the {what} is missing"))
@@ -223,7 +223,7 @@ impl<'a> Scanner<'a> {
         if exponent.unsigned_abs() > 22 || !self.byte().is_ascii_whitespace() {
             return self.slow_real(start, what);
         }
-        // Clinger: an exact integer times or over an exact power of ten is rounded once.
+        // Clinger: an exact integer times or divided by an exact power of ten is rounded once.
         let size = mantissa as f64;
         let power = POWERS[exponent.unsigned_abs() as usize];
         let size = if exponent < 0 { size / power } else { size * power };
@@ -243,7 +243,7 @@ impl<'a> Scanner<'a> {
         }
     }
 
-    /// A number that is long, huge, tiny, or none at all.
+    /// Parses a number that is long, huge, tiny, or invalid.
     #[cold]
     fn slow_real(&mut self, start: usize, what: &str) -> Result<f64, Fault> {
         let text = self.decimal(start, what)?;
@@ -262,7 +262,7 @@ impl<'a> Scanner<'a> {
         Ok(value)
     }
 
-    /// Counts a number that became zero and is none.
+    /// Records a nonzero number that became zero.
     fn note_vanished(&mut self, value: f64, start: usize, what: &str) {
         let word = self.word(start);
         let mantissa = word.split(|b| b.is_ascii_alphabetic()).next().unwrap_or_default();
@@ -271,7 +271,7 @@ impl<'a> Scanner<'a> {
         }
     }
 
-    /// The word at `start` as Rust spells decimal numbers.
+    /// The word at `start` in Rust's syntax for decimal numbers.
     fn decimal(&self, start: usize, what: &str) -> Result<String, Fault> {
         let word = self.word(start);
         let plain = |b: &u8| b.is_ascii_digit() || b"+-.eEdD".contains(b);
@@ -285,7 +285,7 @@ impl<'a> Scanner<'a> {
         Ok(String::from_utf8_lossy(word).replace(['d', 'D'], "e"))
     }
 
-    /// The nearest `f32` to the text, which is not that of `value` where that lies between two.
+    /// The `f32` nearest to the text, which differs from that of `value` if `value` is halfway between two.
     fn round_to_single(&mut self, value: f64, start: usize, what: &str) -> Result<f64, Fault> {
         let halfway = value.to_bits() & 0x1FFF_FFFF == 0x1000_0000;
         let single = if halfway || value.abs() < 2.0 * f64::from(f32::MIN_POSITIVE) {
@@ -305,7 +305,7 @@ impl<'a> Scanner<'a> {
         Ok(f64::from(single))
     }
 
-    /// A whole number of 64 bits.
+    /// A 64-bit integer.
     pub(super) fn integer(&mut self, what: &str) -> Result<f64, Fault> {
         self.skip_blanks();
         let start = self.at;
@@ -315,7 +315,7 @@ impl<'a> Scanner<'a> {
         match text.parse::<i64>() {
             Ok(n) => {
                 let value = if self.single { f64::from(n as f64 as f32) } else { n as f64 };
-                // `i64::MAX` in floating point is one more, which no `i64` is.
+                // `i64::MAX` rounds to one more in floating point, which is not an `i64`.
                 if value as i128 != i128::from(n) {
                     self.rounding.inexact.push(start, || format!("the {what} {}", shown(word)), value);
                 }

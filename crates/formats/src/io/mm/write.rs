@@ -1,4 +1,4 @@
-//! Writing: rows to text by all threads, a batch at a time.
+//! Writing: all threads convert rows to text, one batch at a time.
 use super::entries::across;
 use super::header::{Field, Symmetry};
 use crate::Csr;
@@ -8,39 +8,40 @@ use rayon::prelude::*;
 use std::io::{self, Write};
 use std::path::Path;
 
-/// Entries of one task.
+/// Entries per task.
 const SHARE: usize = 1 << 14;
 
 /// Which entries are written.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Storage {
-    /// Those on and below the diagonal where the matrix is symmetric, Hermitian or skew-symmetric, else all.
+    /// Those on and below the diagonal if the matrix is symmetric, Hermitian or skew-symmetric, otherwise
+    /// all.
     #[default]
     Auto,
-    /// As this symmetry stores them, which the matrix must have.
+    /// Those that this symmetry stores; the matrix must have it.
     As(Symmetry),
 }
 
-/// How to write.
+/// Options for writing.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct WriteOptions<'a> {
     /// Which entries are written.
     pub storage: Storage,
-    /// Lines of comment below the banner.
+    /// Comment lines after the banner.
     pub comment: &'a str,
 }
 
-/// Writes a matrix as coordinates, compressed by gzip when the name ends in `.gz`. Numbers are as short as they can
-/// be read back to the same bits.
+/// Writes a matrix in coordinate format, compressed by gzip if the name ends in `.gz`. Numbers have the
+/// fewest digits that read back to the same bits.
 ///
 /// # Errors
-/// When the file cannot be written, or the matrix does not have the symmetry asked for.
+/// When the file cannot be written, or the matrix does not have the requested symmetry.
 pub fn write_matrix<T: Scalar>(path: impl AsRef<Path>, a: &Csr<T>, options: &WriteOptions<'_>) -> Result<()> {
     let symmetry = storage(a, options.storage)?;
     save(path.as_ref(), |out| matrix(out, a, symmetry, options.comment).map_err(failed))
 }
 
-/// As [`write_matrix`], to anything that takes bytes, plain.
+/// As [`write_matrix`], to any writer, uncompressed.
 ///
 /// # Errors
 /// As [`write_matrix`].
@@ -53,7 +54,7 @@ pub fn encode_matrix<T: Scalar>(
     matrix(out, a, symmetry, options.comment).map_err(failed)
 }
 
-/// Writes a vector as an array of one column, compressed by gzip when the name ends in `.gz`.
+/// Writes a vector as an array of one column, compressed by gzip if the name ends in `.gz`.
 ///
 /// # Errors
 /// When the file cannot be written, or an element is not finite.
@@ -62,7 +63,7 @@ pub fn write_vector<T: Scalar>(path: impl AsRef<Path>, x: &[T]) -> Result<()> {
     save(path.as_ref(), |out| vector(out, x).map_err(failed))
 }
 
-/// As [`write_vector`], to anything that takes bytes, plain.
+/// As [`write_vector`], to any writer, uncompressed.
 ///
 /// # Errors
 /// As [`write_vector`].
@@ -71,7 +72,7 @@ pub fn encode_vector<T: Scalar>(out: &mut (impl Write + ?Sized), x: &[T]) -> Res
     vector(out, x).map_err(failed)
 }
 
-/// Refuses a vector that has an element that is not finite.
+/// Refuses a vector with an element that is not finite.
 pub(in crate::io) fn check_finite<T: Scalar>(x: &[T]) -> Result<()> {
     match x.iter().position(|v| !v.finite()) {
         None => Ok(()),
@@ -110,7 +111,7 @@ fn storage<T: Scalar>(a: &Csr<T>, storage: Storage) -> Result<Symmetry> {
     Err(Error::Entry { operation: "writing a matrix".into(), row, column, message })
 }
 
-/// The first entry, by row, that does not have its counterpart across the diagonal.
+/// The first entry, by row, without its counterpart across the diagonal.
 fn breaks<T: Scalar>(a: &Csr<T>, symmetry: Symmetry) -> Option<(usize, usize)> {
     if a.rows() != a.cols() || (symmetry == Symmetry::SkewSymmetric && a.nnz() == 0) {
         return Some((0, 0));
@@ -209,7 +210,7 @@ fn push_number<T: Scalar>(text: &mut Vec<u8>, v: T) {
     text.push(b'\n');
 }
 
-/// One part, as short as it can be read back to the same bits.
+/// One part, with the fewest digits that read back to the same bits.
 fn push_part<T: Scalar>(text: &mut Vec<u8>, v: f64) {
     let whole = v.abs() < 1e15 && v.trunc() == v;
     if whole {
@@ -224,7 +225,7 @@ fn push_part<T: Scalar>(text: &mut Vec<u8>, v: f64) {
     let _ = if single { write!(text, "{:?}", v as f32) } else { write!(text, "{v:?}") };
 }
 
-/// A whole number in decimal digits.
+/// An integer in decimal digits.
 fn push_whole(text: &mut Vec<u8>, mut n: u64) {
     let mut digits = [0u8; 20];
     let mut first = digits.len();
