@@ -5,7 +5,7 @@ use crate::formats::every;
 use crate::numbers::generated;
 use crate::on_both;
 use crate::solves::{Case, right_hand_side, solve_with, solver_in};
-use lacuna_core::{Backend, Scalar};
+use lacuna_engine::{Backend, Scalar};
 use lacuna_solvers::{METHODS, Options, PRECONDITIONERS, Stop};
 
 /// Three segments of rows, so that several threads have some. All methods, preconditioners and formats take it.

@@ -1,4 +1,4 @@
-//! The model's side of `crates/cpu/src/sync.rs`: loom's atomics, threads for those of a pool, and no time.
+//! The model's side of `crates/cpu/src/run/sync.rs`: loom's atomics, threads for those of a pool, and no time.
 pub(crate) use loom::sync::atomic::Ordering;
 use loom::sync::atomic::{Ordering::SeqCst, fence};
 pub(crate) use loom::sync::{Arc, Mutex};

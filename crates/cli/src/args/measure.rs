@@ -86,6 +86,9 @@ pub(crate) struct BenchArgs {
     /// Only small sizes, for a quick look
     #[arg(long)]
     pub(crate) small: bool,
+    /// Only the papers with one of these words in their name, such as buatois
+    #[arg(long, value_delimiter = ',', value_name = "WORD,...")]
+    pub(crate) papers: Vec<String>,
     /// Compare with results kept earlier; exit code 1 if something is slower by more than the noise; `-` for
     /// standard input
     #[arg(long, value_name = "FILE|-")]

@@ -59,7 +59,7 @@ fn measure(args: &BenchArgs, session: &mut Session<'_>) -> Result<()> {
             Suite::Matrices => session
                 .on_the_host(|session| matrices(args).iter().try_for_each(|work| session.measure(work)))?,
             Suite::Papers => {
-                for paper in papers::all(args.small) {
+                for paper in papers::all(args.small).iter().filter(|paper| paper.is_among(&args.papers)) {
                     session.note(paper.name, &paper.about())?;
                     for work in &paper.works {
                         session.measure(work)?;

@@ -16,6 +16,11 @@ pub(super) struct Paper {
 }
 
 impl Paper {
+    /// Whether the name has one of the words, or there are none.
+    pub(super) fn is_among(&self, words: &[String]) -> bool {
+        let name = self.name.to_lowercase();
+        words.is_empty() || words.iter().any(|word| name.contains(&word.to_lowercase()))
+    }
     /// Describes what is reproduced, what is missing, and what differs.
     pub(super) fn about(&self) -> String {
         let here = |name: &str| {
