@@ -85,7 +85,7 @@ impl Solve<'_> {
         let b = right_hand_side::<T>(self.rhs.as_ref(), &self.source, a.rows(), args.telling.quiet)?;
         let mut x = match &self.x0 {
             Some(x0) => x0.read::<T>(a.cols(), &self.source, args.telling.quiet)?,
-            None => lacuna::pages::zeroed("the solution", a.cols())?,
+            None => lacuna::backend::pages::zeroed("the solution", a.cols())?,
         };
         let read = reading.elapsed();
 
