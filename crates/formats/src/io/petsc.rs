@@ -34,6 +34,11 @@ const DENSE: i64 = -1;
 /// Maximum number of objects skipped.
 const OBJECTS: usize = 1 << 12;
 
+/// Maximum number of objects looked at ahead.
+const AHEAD: usize = 64;
+/// Types of values.
+const KINDS: [ElementKind; 2] = [ElementKind::Float(8), ElementKind::Complex(16)];
+
 /// A file, and the width of its integers.
 struct Objects<'a> {
     contents: &'a Arc<Contents>,
@@ -108,22 +113,65 @@ impl Objects<'_> {
         })
     }
 
-    /// Values, of the type whose end coincides with the start of the next object.
+    /// Values, of the type whose end coincides with the start of the next object. A value may look like the start of an object, so the
+    /// type after which objects follow each other to the end of the file comes first.
     fn values(&mut self, count: u64) -> Result<Elements> {
-        let kinds = [ElementKind::Float(8), ElementKind::Complex(16)];
         let left = self.contents.bytes.len() - self.at;
-        for kind in kinds {
-            let bytes = count.saturating_mul(kind.bytes() as u64);
-            if bytes <= left as u64 && self.is_border(self.at + bytes as usize) {
-                let values = Elements::new(self.contents, self.at, count, kind, true)?;
-                self.at = values.end();
-                return Ok(values);
-            }
+        let ends = KINDS.map(|kind| (kind, count.saturating_mul(kind.bytes() as u64)));
+        let mut borders = ends
+            .iter()
+            .filter(|(_, bytes)| *bytes <= left as u64 && self.is_border(self.at + *bytes as usize));
+        let whole =
+            |(_, bytes): &&(ElementKind, u64)| self.runs_to_the_end(self.at + *bytes as usize, &mut 0);
+        if let Some((kind, _)) = borders.clone().find(whole).or_else(|| borders.next()) {
+            let values = Elements::new(self.contents, self.at, count, *kind, true)?;
+            self.at = values.end();
+            return Ok(values);
         }
         let message = format!(
             "{count} values of 8 or 16 bytes should follow, and then another object or the end of the file; {left} bytes are left"
         );
         Err(self.contents.malformed(self.at, message))
+    }
+
+    /// Whether objects follow each other from a byte to the end, judged by their sizes.
+    fn runs_to_the_end(&self, at: usize, looked_at: &mut usize) -> bool {
+        *looked_at += 1;
+        if at == self.contents.bytes.len() {
+            return true;
+        }
+        let ends = self.ends(at).unwrap_or_default();
+        *looked_at < AHEAD
+            && ends
+                .into_iter()
+                .flatten()
+                .any(|end| self.is_border(end) && self.runs_to_the_end(end, looked_at))
+    }
+
+    /// Where the object that starts at a byte ends, with real and with complex values.
+    fn ends(&self, at: usize) -> Result<[Option<usize>; 2]> {
+        let mut object = Objects { contents: self.contents, at, width: self.width };
+        let is_matrix = object.whole("the class id")? == MATRIX;
+        let rows = object.size("the length")?;
+        let (mut indices, mut values) = (0, rows);
+        if is_matrix {
+            let cols = object.size("the number of columns")?;
+            let entries = object.whole("the number of entries")?;
+            if entries == DENSE {
+                values = rows.saturating_mul(cols);
+            } else {
+                values = u64::try_from(entries).unwrap_or(u64::MAX);
+                indices = rows.saturating_add(values).saturating_mul(self.width as u64);
+            }
+        }
+        let begin = object.at as u64;
+        let end = |kind: ElementKind| {
+            let bytes = values.checked_mul(kind.bytes() as u64)?;
+            let end = begin.checked_add(indices)?.checked_add(bytes)?;
+            (end <= self.contents.bytes.len() as u64).then_some(end as usize)
+        };
+        let [real, complex] = KINDS.map(end);
+        Ok([real, complex.filter(|_| values > 0)])
     }
 
     fn next(&mut self) -> Result<Object> {

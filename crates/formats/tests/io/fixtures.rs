@@ -71,6 +71,22 @@ fn doubles(values: &[f64]) -> Vec<u8> {
 }
 
 #[test]
+fn a_value_may_look_like_an_object() {
+    // The bits of a matrix without rows, where the values would end if they were real.
+    let looks = f64::from_bits(1_211_216 << 32);
+    let file = petsc_matrix(4, &doubles(&[2.0, 1.0, 3.0, looks, 0.0, -1.0]));
+    let a = parse_matrix::<Complex64>("a", &file).unwrap();
+    assert_eq!(a.get(0, 1), Some(Complex64::new(3.0, looks)));
+    // Real ones with a right-hand side, as long as complex ones alone.
+    let file = [petsc_matrix(4, &doubles(&[2.0, 1.0, 3.0])), petsc(4, [1_211_214, 2], &doubles(&[1.0, 4.0]))]
+        .concat();
+    let mut opened = Opened::from_reader("a", &file[..], Wanted::Matrix).unwrap();
+    assert_eq!(opened.matrix::<f64>(&ReadOptions::default()).unwrap().get(1, 1), Some(3.0));
+    let mut beside = opened.right_hand_side().unwrap().expect("a right-hand side");
+    assert_eq!(beside.vector::<f64>(&ReadOptions::default()).unwrap(), [1.0, 4.0]);
+}
+
+#[test]
 fn petsc_matrices_of_every_build() {
     for width in [4, 8] {
         let a = parse_matrix::<f64>("a", &petsc_matrix(width, &doubles(&[2.0, 1.0, 3.0]))).unwrap();
