@@ -24,7 +24,7 @@ fn of<T: Scalar>(data: &mut Bytes<'_>) {
     let method = METHODS.iter().map(|m| m.name).chain(["auto"]).collect::<Vec<_>>();
     let precond = PRECONDITIONERS.iter().map(|p| p.name).chain(["auto"]).collect::<Vec<_>>();
     let (method, precond) = (data.pick(&method), data.pick(&precond));
-    let threads = data.below(4).clamp(1, 2);
+    let threads = if data.below(8) == 7 { 2 } else { 1 };
     let max_iters = data.pick(&[1, 2, 3, 10, 30, 1000, 1000, 1000]);
     let rtol = data.pick(&[0.0, 1e-15, 1e-10, 1e-8, 1e-5, 1e-2, LinearSystem::<T>::DEFAULT_RTOL]);
     let restart = data.pick(&[None, None, None, Some(1), Some(2), Some(5)]);
