@@ -246,12 +246,12 @@ mod tests {
         // A line has no rotation about itself, a point none at all.
         assert_eq!(basis.spare.iter().map(|k| k / 6).collect::<Vec<_>>(), [1, 2, 2, 2]);
         let t = &basis.t;
-        for v in 0..6 {
-            for i in 0..3 * 11 {
+        for (v, vector) in vectors.iter().enumerate() {
+            for (i, expected) in vector[..3 * 11].iter().enumerate() {
                 let (columns, values) = t.row_slices(i);
                 let held =
                     columns.iter().zip(values).map(|(&c, t)| t * basis.coarse.values[c as usize * 6 + v]);
-                assert!((held.sum::<f64>() - vectors[v][i]).abs() < 1e-12, "mode {v}, row {i}");
+                assert!((held.sum::<f64>() - expected).abs() < 1e-12, "mode {v}, row {i}");
             }
         }
         for k in 0..18 {
