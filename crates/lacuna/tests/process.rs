@@ -162,3 +162,36 @@ fn a_pool_of_the_program_s_gives_the_same_bits_inside_and_outside_of_it() {
         assert!(matches!(Cpu::on_pool(pool.clone(), wrong), Err(Error::Argument { .. })));
     }
 }
+
+/// Resident pages of this process, if the system reports them.
+fn resident() -> Option<usize> {
+    let text = std::fs::read_to_string("/proc/self/statm").ok()?;
+    text.split_whitespace().nth(1)?.parse().ok()
+}
+
+#[test]
+fn ten_thousand_systems_leave_nothing_behind() {
+    let _alone = ALONE.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+    let dev = &mut default_backend().unwrap();
+    let a = Arc::new(Spec::parse("gen:convection:20x20").unwrap().build::<f64>().unwrap());
+    let b = vec![1.0; a.rows()];
+    let (mark, mut at_first, mut first) = (dev.mark(), None, None);
+    for k in 0..10_000 {
+        let method = ["bicgstab", "gmres", "idr"][k % 3];
+        let system = LinearSystem::new(a.clone()).method(method).preconditioner("jacobi");
+        let mark = dev.mark();
+        let (x, outcome) = system.prepare(dev).unwrap().solve(dev, &b).unwrap();
+        dev.release(mark);
+        assert!(outcome.converged());
+        if k % 3 == 0 {
+            assert!(*first.get_or_insert_with(|| x.clone()) == x, "{k}");
+        }
+        if k == 1000 {
+            at_first = resident();
+        }
+    }
+    assert_eq!(dev.mark(), mark);
+    if let Some((first, last)) = at_first.zip(resident()) {
+        assert!(last < first + 1000, "{last} pages, {first} after a thousand systems");
+    }
+}

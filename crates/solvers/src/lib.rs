@@ -33,7 +33,7 @@ pub use precond::{BlockJacobi, Blocks, Chebyshev, Fsai, FsaiOptions, Jacobi, Neu
 #[cfg(feature = "direct")]
 pub use precond::{Direct, DirectOptions};
 pub use precond::{Handles, Parts, Placed, Preconditioner};
-pub use precond::{Ic0, Ilu0, Ilut, Solves, Sor, Ssor};
+pub use precond::{Ic0, Ilu0, Ilut, Solves, Sor, Spai, Ssor};
 pub use precond::{PRECONDITIONERS, PrecondInfo, SHARED_OPTIONS, preconditioner};
 pub use scale::{largest, scaling_exponent, vector_norm};
 pub use solver::{Factor, Solver, Stop, Watch};

@@ -369,3 +369,48 @@ fn complete_factors_are_refused_before_they_are_made() {
     let singular = matrix(2, &[(0, 0, 1.0), (0, 1, 2.0), (1, 0, 2.0), (1, 1, 4.0)]);
     assert!(refused("direct", &singular).contains("singular to working precision"));
 }
+
+#[test]
+fn a_sparse_inverse_is_exact_where_the_inverse_is_sparse() {
+    // Blocks of two unknowns.
+    let c = Complex64::new;
+    let a = matrix(
+        4,
+        &[
+            (0, 0, c(2.0, 1.0)),
+            (0, 1, c(0.0, -1.0)),
+            (1, 0, c(1.0, 0.0)),
+            (1, 1, c(3.0, 0.0)),
+            (2, 2, c(0.1, 0.0)),
+            (2, 3, c(0.0, 4.0)),
+            (3, 2, c(5.0, 0.0)),
+            (3, 3, c(1.0, 0.0)),
+        ],
+    );
+    let (outcome, x, _) = solve(&a, "spai", "bicgstab");
+    assert!(outcome.converged() && outcome.iterations <= 1, "{outcome:?}");
+    let mut product = vec![c(0.0, 0.0); 4];
+    a.entries().for_each(|(i, j, v)| product[i] += v * x[j]);
+    assert!(product.iter().all(|v| (v - 1.0).norm() < 1e-7), "{product:?}");
+}
+
+#[test]
+fn a_sparse_inverse_betters_the_diagonal_and_bears_long_rows() {
+    let iterations = |name: &str, precond: &str| {
+        let (outcome, _, told) = solve(&generated::<f64>(name), precond, "bicgstab");
+        assert!(outcome.converged(), "{name} {precond}: {outcome:?} {told:?}");
+        outcome.iterations
+    };
+    for name in ["gen:convection:40x40", "gen:power-law:3000"] {
+        let [diagonal, inverse] = ["jacobi", "spai"].map(|precond| iterations(name, precond));
+        assert!(inverse < diagonal, "{name}: {inverse} instead of {diagonal}");
+    }
+    // An arrow: the first row and column are full.
+    let n = 3000;
+    let arrow =
+        (1..n).flat_map(|i| [(0, i, -1.0), (i, 0, -1.0), (i, i, 4.0)]).chain([(0, 0, 4.0 * n as f64)]);
+    let (outcome, _, _) = solve(&matrix(n, &arrow.collect::<Vec<_>>()), "spai", "bicgstab");
+    assert!(outcome.converged(), "{outcome:?}");
+    let zero_row = matrix(3, &[(0, 0, 1.0), (2, 2, 1.0), (1, 1, 0.0)]);
+    assert_eq!(refused("spai", &zero_row), (1, 1));
+}

@@ -139,8 +139,8 @@ fn what_does_not_fit_is_an_error() {
     );
     assert_eq!(
         prepare(LinearSystem::new(a.clone()).preconditioner("magic")),
-        "preconditioner: expected one of none, jacobi, block-jacobi, neumann, chebyshev, ssor, ilu0, ic0, block-ilu, ilut, \
-         fsai, amg, multigrid, direct, got `magic`"
+        "preconditioner: expected one of none, jacobi, block-jacobi, neumann, chebyshev, ssor, sor, ilu0, ic0, block-ilu, \
+         ilut, fsai, spai, amg, multigrid, direct, got `magic`"
     );
     let x0 = Array1::zeros(3);
     assert_eq!(prepare(LinearSystem::new(a.clone()).x0(x0.view())), "solve: x0 should have length 4, got 3");

@@ -3,7 +3,7 @@
 use super::Direct;
 use super::{
     Amg, BlockIlu, BlockJacobi, Chebyshev, Fsai, Ic0, Ilu0, Ilut, Jacobi, Multigrid, Neumann, Polynomial,
-    Preconditioner, Sor, Ssor,
+    Preconditioner, Sor, Spai, Ssor,
 };
 use crate::named::{OptionInfo, Settings, name_of, unknown};
 use lacuna_engine::{Result, Scalar, compiled_here};
@@ -84,6 +84,7 @@ preconditioners![
     BlockIlu,
     Ilut,
     Fsai,
+    Spai,
     Amg,
     Multigrid,
     #[cfg(feature = "direct")]

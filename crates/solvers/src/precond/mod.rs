@@ -16,6 +16,7 @@ mod neumann;
 mod placed;
 mod polynomial;
 mod sor;
+mod spai;
 mod ssor;
 mod triangles;
 
@@ -35,5 +36,6 @@ pub use neumann::Neumann;
 pub use placed::{Handles, Parts, Placed, Preconditioner};
 pub use polynomial::Polynomial;
 pub use sor::Sor;
+pub use spai::Spai;
 pub use ssor::Ssor;
 pub use triangles::Solves;
