@@ -90,7 +90,7 @@ fn a_full_disk_is_told() {
 fn memory_that_runs_out_is_told() {
     let bench = Bench::new();
     let mut told = 0;
-    for kilobytes in (120_000..400_000).step_by(20_000) {
+    for kilobytes in (60_000..260_000).step_by(20_000) {
         let solve = "solve gen:poisson3d:80x80x80 --threads 1 --max-iters 3 --precond none";
         let ran = bench.under(&format!("ulimit -v {kilobytes}"), solve);
         assert!(matches!(ran.code, 1 | 3), "{kilobytes}: {} {}", ran.code, ran.err);
