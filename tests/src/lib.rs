@@ -25,6 +25,7 @@ pub mod narrow;
 pub mod numbers;
 pub mod operators;
 pub mod passes;
+pub mod preconditioners;
 pub mod products;
 pub mod programs;
 pub mod random;
@@ -68,8 +69,8 @@ macro_rules! conformance {
                         programs: flow restarts_without_confirmation stops confirmations histories no_ops_after_stop endless_is_cancelled
                             guarded riding_passes_come_after;
                         random: passes_agree products_agree bases_agree fusion_changes_nothing;
-                        solves: agree multigrid grids variants parallel_sizes again warm_start cancelled gmres_variants scaled_exactly own_preconditioner
-                            new_values;
+                        solves: agree parallel_sizes again warm_start cancelled gmres_variants scaled_exactly;
+                        preconditioners: multigrid grids variants own new_values;
                         table: equal_bits;
                         least_squares: shapes;
                         right_hand_sides: agree;

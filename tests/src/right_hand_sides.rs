@@ -40,8 +40,9 @@ pub fn agree<T: Scalar, B: Backend>(make: fn() -> B) {
             let m = placed(dev, precond, &a, operator);
             let m = m.as_ref().map(|m| m as &dyn LinOp<T>);
             let method = method(info.name, &Options::default()).unwrap();
-            if let Some(mut together) = ColumnSolver::new(dev, &operator, m, &*method, 4).unwrap() {
+            if let Some(method) = method.columns() {
                 takes = true;
+                let mut together = ColumnSolver::new(dev, &operator, m, method, 4).unwrap();
                 let (_, mut alone) = solver_with(dev, &a, &case, &Options::default(), stop);
                 let mut solution = vec![T::zero(); n];
                 alone.solve(dev, &Rng::new(2).vector(n), &mut solution).unwrap();

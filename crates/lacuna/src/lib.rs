@@ -67,6 +67,7 @@
 mod advise;
 mod arrays;
 mod backends;
+mod choice;
 mod climb;
 mod columns;
 mod ladder;

@@ -53,11 +53,13 @@ impl Order {
         b: ArrayView1<'_, T>,
         x: ArrayView1<'_, T>,
     ) -> Result<()> {
-        let Some(permutation) = &self.permutation else { return Ok(()) };
-        Error::check_length("solve", "b", permutation.len(), b.len())?;
-        Error::check_length("solve", "x0", permutation.len(), x.len())?;
-        for (staged, given) in staged.iter_mut().zip([b.view(), x.view()]) {
+        for (staged, (what, given)) in staged.iter_mut().zip([("b", b.view()), ("x0", x.view())]) {
             staged.clear();
+            let Some(permutation) = &self.permutation else {
+                staged.extend(given.iter());
+                continue;
+            };
+            Error::check_length("solve", what, permutation.len(), given.len())?;
             staged.extend(permutation.order().iter().map(|&old| given[old as usize]));
         }
         Ok(())
@@ -73,14 +75,10 @@ impl Order {
 
     /// Copies a solution back to the caller's order.
     pub(crate) fn restore<T: Scalar>(&self, solution: &[T], mut x: ArrayViewMut1<'_, T>) {
-        let order = self.permutation.iter().flat_map(|permutation| permutation.order());
-        order.zip(solution).for_each(|(&old, &value)| x[old as usize] = value);
-    }
-
-    /// As [`Order::restore`], unless the solution is in the caller's order already.
-    pub(crate) fn put_back<T: Scalar>(&self, solution: &[T], mut x: ArrayViewMut1<'_, T>) {
-        match self.permutation {
-            Some(_) => self.restore(solution, x),
+        match &self.permutation {
+            Some(permutation) => {
+                permutation.order().iter().zip(solution).for_each(|(&old, &value)| x[old as usize] = value);
+            }
             None => x.iter_mut().zip(solution).for_each(|(x, &value)| *x = value),
         }
     }

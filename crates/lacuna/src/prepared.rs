@@ -1,6 +1,6 @@
 //! A prepared system: solves, takes new matrix values, and reports what was chosen.
 use crate::climb;
-use crate::columns::{Advanced, Advances};
+use crate::columns::Joint;
 use crate::ladder::Ladder;
 use crate::order::Order;
 use crate::refine::Refined;
@@ -101,6 +101,7 @@ impl<T: Scalar> Prepared<T> {
     /// `cg` and `bicgstab` iterate on up to 8 columns at once and read the matrix once for all of them; a
     /// column is skipped as soon as it meets the tolerance. Then each column is confirmed, and continues
     /// alone if necessary, as in [`Prepared::solve_into`]. Other methods solve for one column after another.
+    /// The vectors of the columns are allocated on the device the first time, and again for a larger number.
     ///
     /// ```
     /// use lacuna::prelude::*;
@@ -133,12 +134,12 @@ impl<T: Scalar> Prepared<T> {
         for first in (0..b.ncols()).step_by(step) {
             let columns = s![.., first..b.ncols().min(first + step)];
             let (b, mut x) = (b.slice(columns), x.slice_mut(columns));
-            let advances = match together {
-                Some(_) => self.parts.advance(dev, b, x.view_mut())?,
-                None => Advances::default(),
+            let joint = match together {
+                Some(_) => self.parts.iterate_together(dev, b, x.view_mut())?,
+                None => vec![None],
             };
-            for (j, (b, x)) in b.columns().into_iter().zip(x.columns_mut()).enumerate() {
-                outcomes.push(self.go_on(dev, b, x, advances.of(j))?);
+            for ((b, x), joint) in b.columns().into_iter().zip(x.columns_mut()).zip(joint) {
+                outcomes.push(self.go_on(dev, b, x, joint)?);
             }
         }
         Ok(outcomes)
@@ -150,15 +151,15 @@ impl<T: Scalar> Prepared<T> {
         dev: &mut B,
         b: ArrayView1<'_, T>,
         x: ArrayViewMut1<'_, T>,
-        advanced: Option<Advanced>,
+        joint: Option<Joint>,
     ) -> Result<Outcome> {
         let most = self.parts.stop.max_iters;
-        self.parts.stop.max_iters -= advanced.map_or(0, |a| a.iterations.min(most));
+        self.parts.stop.max_iters -= joint.map_or(0, |joint| joint.iterations().min(most));
         let solved = self.solve_views(dev, b, x, None).cloned();
         self.parts.stop.max_iters = most;
         let mut outcome = solved?;
-        if let Some(advanced) = advanced {
-            advanced.tell(&mut outcome);
+        if let Some(joint) = joint {
+            joint.tell(&mut outcome);
         }
         Ok(outcome)
     }

@@ -1,4 +1,5 @@
 //! The builder of a linear system. Whatever is not set is chosen when it is prepared.
+use crate::choice::{MethodChoice, PreconditionerChoice, combined};
 use crate::ladder::{Ladder, Open};
 use crate::order::Order;
 use crate::prepared::{Parts, Prepared};
@@ -6,8 +7,8 @@ use crate::{AsVector, Chosen, choose_method, choose_multigrid, choose_preconditi
 use lacuna_engine::{Backend, Error, Format, LinOp, Result, Scalar, check_process};
 use lacuna_formats::{Csr, FORMATS, Pair, Structure, choose_format, convert};
 use lacuna_solvers::{
-    Amg, Combined, Factor, METHODS, Method, Multigrid, Options, Outcome, PRECONDITIONERS, Placed,
-    Preconditioner, Solver, Stop, largest, method, preconditioner, scaling_exponent,
+    Amg, Factor, METHODS, Method, Multigrid, Options, Outcome, PRECONDITIONERS, Placed, Preconditioner,
+    Solver, Stop, largest, method, preconditioner, scaling_exponent,
 };
 use ndarray::Array1;
 use std::sync::Arc;
@@ -38,18 +39,6 @@ pub fn solve<T: Scalar, B: Backend>(
     let solved = LinearSystem::new(a.clone()).prepare(dev).and_then(|mut system| system.solve(dev, b));
     dev.release(mark);
     solved
-}
-
-enum MethodChoice<T: Scalar> {
-    Auto,
-    Named(String),
-    Own(Box<dyn Method<T>>),
-}
-
-enum PreconditionerChoice<T: Scalar> {
-    Auto,
-    Named(String),
-    Own(Box<dyn Preconditioner<T>>),
 }
 
 /// A matrix and the settings of its solver. Whatever is not set is chosen by [`LinearSystem::prepare`] from
@@ -112,7 +101,7 @@ impl<T: Scalar> LinearSystem<T> {
 
     /// The method by name, see [`METHODS`], with options as `NAME:key=value,…`; `auto` chooses. `jacobi`,
     /// `gauss-seidel`, `sor` and `direct` are [`Richardson`](lacuna_solvers::Richardson)'s iteration with a preconditioner, whose
-    /// options they take: see [`Combined`].
+    /// options they take: see [`Combined`](lacuna_solvers::Combined).
     pub fn method(mut self, name: &str) -> Self {
         self.method = match name {
             "auto" => MethodChoice::Auto,
@@ -421,27 +410,6 @@ impl<T: Scalar> LinearSystem<T> {
             stop: self.stop,
             x0: self.x0,
         }))
-    }
-}
-
-/// Replaces a method that is Richardson's iteration with a preconditioner by these two.
-fn combined<T: Scalar>(
-    method: MethodChoice<T>,
-    preconditioner: PreconditionerChoice<T>,
-) -> Result<(MethodChoice<T>, PreconditionerChoice<T>)> {
-    let named = match &method {
-        MethodChoice::Named(name) => Combined::named(name),
-        _ => None,
-    };
-    match (named, preconditioner) {
-        (None, preconditioner) => Ok((method, preconditioner)),
-        (Some((_, own)), PreconditionerChoice::Auto) => {
-            Ok((MethodChoice::Named("richardson".into()), PreconditionerChoice::Named(own)))
-        }
-        (Some((combined, _)), _) => {
-            let message = format!("method {} is a preconditioner itself; expected `auto`", combined.name);
-            Err(Error::Argument { what: "preconditioner".into(), message })
-        }
     }
 }
 

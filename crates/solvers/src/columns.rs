@@ -1,12 +1,12 @@
 //! Several right-hand sides at once: each column has its own recurrence, and all columns share the products
 //! with `A`.
-use crate::{Factor, Method, Stop};
+use crate::{ColumnMethod, Factor, Stop};
 use lacuna_engine::{
     Backend, Basis, Cell, Confirm, Error, Formula, History, LinOp, Pass, Plan, Recorder, Result, Run, Scalar,
     Test, Vector,
 };
 
-/// `A X = B` on a device, the argument of [`Method::record_columns`].
+/// `A X = B` on a device, the argument of [`ColumnMethod::record_columns`].
 ///
 /// A column takes part in the iterations until its recurrence meets the tolerance, and is then skipped. When
 /// all columns are skipped, the true residuals decide which of them continue.
@@ -152,7 +152,7 @@ pub struct Advance {
 }
 
 impl<T: Scalar> ColumnSolver<T> {
-    /// Prepares a method for `count` columns. `None` if the method takes one right-hand side at a time.
+    /// Prepares a method for `count` columns.
     ///
     /// # Errors
     /// [`Error::Shape`] if `A` is not square; errors of recording and planning.
@@ -160,9 +160,9 @@ impl<T: Scalar> ColumnSolver<T> {
         dev: &mut B,
         a: &dyn LinOp<T>,
         m: Option<&dyn LinOp<T>>,
-        method: &dyn Method<T>,
+        method: &dyn ColumnMethod<T>,
         count: usize,
-    ) -> Result<Option<Self>> {
+    ) -> Result<Self> {
         let (n, cols) = a.shape();
         if n != cols {
             let expected = format!("a square matrix for {}", method.name());
@@ -185,12 +185,10 @@ impl<T: Scalar> ColumnSolver<T> {
         }
         let begin = Pass::new("begin").eval(one, Formula::value(T::one())).eval(last, infinity());
         k.multi_axpy_dot(begin.eval(shrink, Formula::from(method.shrink())));
-        if !method.record_columns(&mut k, &Columns { a, m, x, columns: &columns, worst, one, last, shrink }) {
-            return Ok(None);
-        }
+        method.record_columns(&mut k, &Columns { a, m, x, columns: &columns, worst, one, last, shrink });
         let program = k.finish()?;
         let plan = dev.plan(program)?;
-        Ok(Some(ColumnSolver { plan, columns, rtol2, atol2, history: History::default() }))
+        Ok(ColumnSolver { plan, columns, rtol2, atol2, history: History::default() })
     }
 
     /// The number of right-hand sides that are solved at once.
@@ -223,8 +221,13 @@ impl<T: Scalar> ColumnSolver<T> {
             });
         }
         for (column, side) in self.columns.iter().zip(&*sides) {
-            dev.upload(&side.factors[0].times(side.b), column.b)?;
-            dev.upload(&side.factors[1].times(side.x), column.x)?;
+            let [of_b, of_x] = side.factors;
+            for (values, factor, to) in [(side.b, of_b, column.b), (&*side.x, of_x, column.x)] {
+                match factor.is_one() {
+                    true => dev.upload(values, to)?,
+                    false => dev.upload(&factor.times(values), to)?,
+                }
+            }
         }
         for column in &self.columns[sides.len()..] {
             dev.clear(column.b)?;
@@ -238,26 +241,24 @@ impl<T: Scalar> ColumnSolver<T> {
         dev.write(self.atol2, T::from_real(atol * atol))?;
         let run = Run { limit: stop.max_iters, history: &mut self.history, watch: None };
         dev.execute(&mut self.plan, run)?;
+        let told = |c: &Column<T>| [c.rr, c.first, c.bb, c.steps];
+        let cells = dev.read(&self.columns.iter().flat_map(told).collect::<Vec<_>>())?;
         let mut found = Vec::new();
-        let mut solution = Vec::new();
-        for (c, side) in self.columns.iter().zip(sides) {
-            let [rr, first, bb, steps] = cells(dev, [c.rr, c.first, c.bb, c.steps])?;
-            let first_norm = (first / bb).sqrt();
-            solution.resize(side.x.len(), T::zero());
-            dev.download(c.x, &mut solution)?;
-            let [_, of_x] = side.factors;
-            let back = Factor { exponent: -of_x.exponent, ..of_x }.times(&solution);
-            let better = rr.is_finite() && rr <= first && !crate::largest(&back).is_nan();
-            if better {
-                side.x.copy_from_slice(&back);
+        let mut solution = vec![T::zero(); self.columns[0].x.len];
+        for ((c, cells), side) in self.columns.iter().zip(cells.chunks_exact(4)).zip(sides) {
+            let [rr, first, bb, steps] = std::array::from_fn(|i| cells[i].re());
+            let mut advance = Advance { iterations: 0, first: (first / bb).sqrt() };
+            if rr.is_finite() && rr <= first {
+                dev.download(c.x, &mut solution)?;
+                let back = -side.factors[1].exponent;
+                solution.iter_mut().for_each(|v| *v = v.scale_by_power_of_two(back));
+                if !crate::largest(&solution).is_nan() {
+                    side.x.copy_from_slice(&solution);
+                    advance.iterations = steps as u64;
+                }
             }
-            found.push(Advance { iterations: if better { steps as u64 } else { 0 }, first: first_norm });
+            found.push(advance);
         }
         Ok(found)
     }
-}
-
-fn cells<T: Scalar, B: Backend, const N: usize>(dev: &mut B, cells: [Cell<T>; N]) -> Result<[f64; N]> {
-    let values = dev.read(&cells)?;
-    Ok(std::array::from_fn(|i| values[i].re()))
 }

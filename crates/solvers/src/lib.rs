@@ -24,7 +24,7 @@ pub use krylov::{
     CbGmres, Cg, ChebyshevIteration, ClassicalCg, Cr, Cycle, FGmres, FlexibleCg, MinRes, PipelinedCg,
 };
 pub use krylov::{Cgls, Combined, Craig, Lsmr, Lsqr};
-pub use krylov::{METHODS, Method, MethodInfo, Needs, Options, Qmr, Richardson, TfQmr, method};
+pub use krylov::{ColumnMethod, METHODS, Method, MethodInfo, Needs, Options, Qmr, Richardson, TfQmr, method};
 pub use named::{OptionInfo, name_of};
 pub use outcome::Outcome;
 pub use precond::{Aggregation, Amg, AmgOptions, Multigrid, MultigridOptions, Smoothing};

@@ -26,7 +26,11 @@ fn columns_have_the_bits_of_solves_of_their_own() {
         let system = LinearSystem::new(a).method(method).preconditioner(precond).reorder(order);
         let mut system = system.prepare(&mut dev).unwrap();
         let mut x = Array2::zeros(b.raw_dim());
+        system.solve_columns(&mut dev, b.view(), x.view_mut()).unwrap();
+        let mark = dev.mark();
+        x.fill(0.0);
         let outcomes = system.solve_columns(&mut dev, b.view(), x.view_mut()).unwrap();
+        assert_eq!(dev.mark(), mark, "{spec} {method}: a second solve allocates on the device");
         assert_eq!(outcomes.len(), 11);
         for (j, outcome) in outcomes.iter().enumerate() {
             let (alone, of_alone) = system.solve(&mut dev, b.index_axis(Axis(1), j)).unwrap();

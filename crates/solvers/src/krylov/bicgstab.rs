@@ -1,7 +1,7 @@
 //! Stabilised bi-conjugate gradients in four sweeps per iteration, for general square systems.
-use super::method::{Listed, MethodInfo, Needs};
+use super::method::{ColumnMethod, Listed, MethodInfo, Needs};
 use crate::{Columns, Method, System};
-use lacuna_engine::{Cell, Pass, Reason, Recorder, Scalar};
+use lacuna_engine::{Cell, Pass, Reason, Recorder, Scalar, Vector};
 
 /// BiCGStab in four sweeps per iteration: `β = −⟨r₀, A s⟩ / ⟨r₀, A p⟩` is known before the new residual, so
 /// that all updates share one sweep.
@@ -43,18 +43,8 @@ impl<T: Scalar> Method<T> for BiCgStab {
             .stop_if(r0v.is_zero(), Reason::Breakdown("<r0, A p>"))
             .eval(alpha, rho / r0v);
         let half = Pass::new("half").set(s, r - alpha * v);
-        let along_s = Pass::new("along_s")
-            .dot(ts, t, s)
-            .dot(tt, t, t)
-            .dot(r0t, r0, t)
-            .eval(omega, ts / tt.max(T::TINY))
-            .eval(beta, -r0t / r0v);
-        let step = Pass::new("step")
-            .set(x, x + alpha * mp + omega * ms)
-            .set(r, s - omega * t)
-            .set(p, r + beta * (p - omega * v))
-            .dot(rho, r0, r)
-            .dot(rr, r, r);
+        let along_s = along_s([r0, s, t], [ts, tt, r0t, r0v, omega, beta]);
+        let step = step([x, r, r0, p, v, s, t, mp, ms], [rho, rr, alpha, omega, beta]);
         let step = orthogonal(k, sys.count(step, rr), rho, r0r0, rr);
 
         k.restart(|k| {
@@ -71,7 +61,13 @@ impl<T: Scalar> Method<T> for BiCgStab {
         });
     }
 
-    fn record_columns(&self, k: &mut Recorder<'_, T>, sys: &Columns<'_, T>) -> bool {
+    fn columns(&self) -> Option<&dyn ColumnMethod<T>> {
+        Some(self)
+    }
+}
+
+impl<T: Scalar> ColumnMethod<T> for BiCgStab {
+    fn record_columns(&self, k: &mut Recorder<'_, T>, sys: &Columns<'_, T>) {
         let [r, r0, p, v, s, t] = [(); 6].map(|()| sys.basis(k));
         let (mp, ms) = (sys.preconditioned(k, p), sys.preconditioned(k, s));
         let cells = sys.cells::<11>(k);
@@ -84,14 +80,13 @@ impl<T: Scalar> Method<T> for BiCgStab {
             }
             sys.confirm(k);
             for (j, c) in sys.columns() {
-                let [rho, r0r0, ..] = cells[j];
-                let (r, r0, p) = (r.column(j), r0.column(j), p.column(j));
+                let (r, r0, p, [rho, r0r0, ..]) = (r.column(j), r0.column(j), p.column(j), cells[j]);
                 let start = Pass::new("start").set(r0, r).set(p, r).eval(rho, c.rr).eval(r0r0, c.rr);
                 sys.work(k, c, |k| k.multi_axpy_dot(start));
             }
         });
         k.each(|k| {
-            for (j, c) in sys.columns().filter(|_| sys.m.is_some()) {
+            for (j, c) in sys.columns() {
                 sys.work(k, c, |k| sys.precondition(k, p.column(j), mp.column(j), Pass::nothing()));
             }
             k.spmm(sys.a, mp, v);
@@ -103,29 +98,16 @@ impl<T: Scalar> Method<T> for BiCgStab {
                 sys.rest(k, c, r0v.is_zero());
                 sys.work(k, c, |k| {
                     k.multi_axpy_dot(Pass::new("half").set(s, r - alpha * v));
-                    if sys.m.is_some() {
-                        sys.precondition(k, s, ms, Pass::nothing());
-                    }
+                    sys.precondition(k, s, ms, Pass::nothing());
                 });
             }
             k.spmm(sys.a, ms, t);
             for (j, c) in sys.columns() {
                 let [rho, r0r0, r0v, ts, tt, r0t, alpha, omega, beta, size, bound] = cells[j];
                 let [r, r0, p, v, s, t, mp, ms] = [r, r0, p, v, s, t, mp, ms].map(|v| v.column(j));
-                let along_s = Pass::new("along_s")
-                    .dot(ts, t, s)
-                    .dot(tt, t, t)
-                    .dot(r0t, r0, t)
-                    .eval(omega, ts / tt.max(T::TINY))
-                    .eval(beta, -r0t / r0v);
-                let step = Pass::new("step")
-                    .set(c.x, c.x + alpha * mp + omega * ms)
-                    .set(r, s - omega * t)
-                    .set(p, r + beta * (p - omega * v))
-                    .dot(rho, r0, r)
-                    .dot(c.rr, r, r)
-                    .eval(size, rho.conj() * rho)
-                    .eval(bound, T::EPSILON * T::EPSILON * r0r0 * c.rr);
+                let along_s = along_s([r0, s, t], [ts, tt, r0t, r0v, omega, beta]);
+                let step = step([c.x, r, r0, p, v, s, t, mp, ms], [rho, c.rr, alpha, omega, beta]);
+                let step = step.then(sizes([rho, r0r0, c.rr], [size, bound]));
                 sys.work(k, c, |k| {
                     k.multi_axpy_dot(along_s);
                     k.multi_axpy_dot(sys.step(step, c));
@@ -134,8 +116,30 @@ impl<T: Scalar> Method<T> for BiCgStab {
             }
             sys.count(k);
         });
-        true
     }
+}
+
+/// `ω`, and `β` before the new residual is known.
+fn along_s<T: Scalar>([r0, s, t]: [Vector<T>; 3], [ts, tt, r0t, r0v, omega, beta]: [Cell<T>; 6]) -> Pass<T> {
+    Pass::new("along_s")
+        .dot(ts, t, s)
+        .dot(tt, t, t)
+        .dot(r0t, r0, t)
+        .eval(omega, ts / tt.max(T::TINY))
+        .eval(beta, -r0t / r0v)
+}
+
+/// All updates, and the dot products of the next iteration.
+fn step<T: Scalar>(
+    [x, r, r0, p, v, s, t, mp, ms]: [Vector<T>; 9],
+    [rho, rr, alpha, omega, beta]: [Cell<T>; 5],
+) -> Pass<T> {
+    Pass::new("step")
+        .set(x, x + alpha * mp + omega * ms)
+        .set(r, s - omega * t)
+        .set(p, r + beta * (p - omega * v))
+        .dot(rho, r0, r)
+        .dot(rr, r, r)
 }
 
 /// Breakdown if `|⟨r₀, r⟩|² ≤ ε² ‖r₀‖² ‖r‖²`: later directions would consist of rounding errors.
@@ -147,7 +151,12 @@ pub(super) fn orthogonal<T: Scalar>(
     rr: Cell<T>,
 ) -> Pass<T> {
     let [size, bound] = k.cells();
-    pass.eval(size, rho.conj() * rho)
-        .eval(bound, T::EPSILON * T::EPSILON * r0r0 * rr)
-        .stop_if(size.le(bound), Reason::Breakdown("<r0, r>"))
+    let pass = pass.then(sizes([rho, r0r0, rr], [size, bound]));
+    pass.stop_if(size.le(bound), Reason::Breakdown("<r0, r>"))
+}
+
+/// `|⟨r₀, r⟩|²`, and the bound it must exceed.
+fn sizes<T: Scalar>([rho, r0r0, rr]: [Cell<T>; 3], [size, bound]: [Cell<T>; 2]) -> Pass<T> {
+    let bounded = T::EPSILON * T::EPSILON * r0r0 * rr;
+    Pass::new("sizes").eval(size, rho.conj() * rho).eval(bound, bounded)
 }

@@ -1,7 +1,7 @@
 //! Conjugate gradients with a single reduction, for Hermitian positive definite systems.
-use super::method::{Listed, MethodInfo, Needs};
+use super::method::{ColumnMethod, Listed, MethodInfo, Needs};
 use crate::{Columns, Method, System};
-use lacuna_engine::{Pass, Reason, Recorder, Scalar};
+use lacuna_engine::{Cell, Pass, Reason, Recorder, Scalar, Vector};
 
 /// Conjugate gradients with a single reduction, in two sweeps per iteration: `β` is computed from
 /// `⟨A p, M A p⟩` before the new residual is known, so that all three updates share one sweep.
@@ -48,11 +48,8 @@ impl<T: Scalar> Method<T> for Cg {
             .stop_if(pq.not_positive(), Reason::IndefiniteOperator)
             .stop_if(rz.not_finite(), Reason::NotFinite("<r, M r>"))
             .stop_if(rz.not_positive(), Reason::IndefinitePreconditioner)
-            .eval(alpha, rz / pq)
-            .eval(beta, alpha * qmq / pq - 1.0);
-        let step = Pass::new("step").set(x, x + alpha * p).set(r, r - alpha * q);
-        let step = if s.m.is_some() { step.set(z, z - alpha * mq) } else { step };
-        let step = s.count(step.set(p, z + beta * p).dot(rz, r, z).dot(rr, r, r), rr);
+            .then(coefficients([rz, pq, qmq, alpha, beta]));
+        let step = s.count(step([x, r, p, q, z, mq], [rz, rr, alpha, beta]), rr);
 
         k.restart(|k| {
             k.spmv_dot(a, x, q, s.confirm(residual, rr));
@@ -65,7 +62,13 @@ impl<T: Scalar> Method<T> for Cg {
         });
     }
 
-    fn record_columns(&self, k: &mut Recorder<'_, T>, s: &Columns<'_, T>) -> bool {
+    fn columns(&self) -> Option<&dyn ColumnMethod<T>> {
+        Some(self)
+    }
+}
+
+impl<T: Scalar> ColumnMethod<T> for Cg {
+    fn record_columns(&self, k: &mut Recorder<'_, T>, s: &Columns<'_, T>) {
         let (r, p, q) = (s.basis(k), s.basis(k), s.basis(k));
         let (z, mq) = (s.preconditioned(k, r), s.preconditioned(k, q));
         let cells = s.cells::<5>(k);
@@ -73,16 +76,12 @@ impl<T: Scalar> Method<T> for Cg {
         k.restart(|k| {
             k.spmm(s.a, s.x, q);
             for (j, c) in s.columns() {
-                k.multi_axpy_dot(Pass::new("residual").set(r.column(j), c.b - q.column(j)).dot(
-                    c.rr,
-                    r.column(j),
-                    r.column(j),
-                ));
+                let (r, q) = (r.column(j), q.column(j));
+                k.multi_axpy_dot(Pass::new("residual").set(r, c.b - q).dot(c.rr, r, r));
             }
             s.confirm(k);
             for (j, c) in s.columns() {
-                let [rz, ..] = cells[j];
-                let (r, p, z) = (r.column(j), p.column(j), z.column(j));
+                let (r, p, z, [rz, ..]) = (r.column(j), p.column(j), z.column(j), cells[j]);
                 s.work(k, c, |k| s.precondition(k, r, z, Pass::new("direct").set(p, z).dot(rz, r, z)));
             }
         });
@@ -91,14 +90,8 @@ impl<T: Scalar> Method<T> for Cg {
             for (j, c) in s.columns() {
                 let [rz, pq, qmq, alpha, beta] = cells[j];
                 let [r, p, q, z, mq] = [r, p, q, z, mq].map(|v| v.column(j));
-                let ahead = Pass::new("ahead")
-                    .dot(pq, p, q)
-                    .dot(qmq, q, mq)
-                    .eval(alpha, rz / pq)
-                    .eval(beta, alpha * qmq / pq - 1.0);
-                let step = Pass::new("step").set(c.x, c.x + alpha * p).set(r, r - alpha * q);
-                let step = if s.m.is_some() { step.set(z, z - alpha * mq) } else { step };
-                let step = step.set(p, z + beta * p).dot(rz, r, z).dot(c.rr, r, r);
+                let ahead = Pass::new("ahead").dot(pq, p, q).dot(qmq, q, mq).then(coefficients(cells[j]));
+                let step = step([c.x, r, p, q, z, mq], [rz, c.rr, alpha, beta]);
                 s.work(k, c, |k| s.precondition(k, q, mq, ahead));
                 s.rest(k, c, pq.not_positive());
                 s.rest(k, c, rz.not_positive());
@@ -106,6 +99,17 @@ impl<T: Scalar> Method<T> for Cg {
             }
             s.count(k);
         });
-        true
     }
+}
+
+/// `α`, and `β` before the new residual is known.
+fn coefficients<T: Scalar>([rz, pq, qmq, alpha, beta]: [Cell<T>; 5]) -> Pass<T> {
+    Pass::new("coefficients").eval(alpha, rz / pq).eval(beta, alpha * qmq / pq - 1.0)
+}
+
+/// All updates, and the dot products of the next iteration. Without a preconditioner `z` is `r`.
+fn step<T: Scalar>([x, r, p, q, z, mq]: [Vector<T>; 6], [rz, rr, alpha, beta]: [Cell<T>; 4]) -> Pass<T> {
+    let step = Pass::new("step").set(x, x + alpha * p).set(r, r - alpha * q);
+    let step = if z == r { step } else { step.set(z, z - alpha * mq) };
+    step.set(p, z + beta * p).dot(rz, r, z).dot(rr, r, r)
 }

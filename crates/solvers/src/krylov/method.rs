@@ -18,10 +18,9 @@ pub trait Method<T: Scalar>: Send {
     }
     /// Records a solve: scratch vectors and cells, the restart section, the iteration.
     fn record(&self, k: &mut Recorder<'_, T>, s: &System<'_, T>);
-    /// Records a solve for several right-hand sides at once. Returns whether the method supports this.
-    /// Provided: it does not.
-    fn record_columns(&self, _: &mut Recorder<'_, T>, _: &Columns<'_, T>) -> bool {
-        false
+    /// The form of the method that takes several right-hand sides at once. Provided: there is none.
+    fn columns(&self) -> Option<&dyn ColumnMethod<T>> {
+        None
     }
     /// The reduction of the squared true residual between two confirmations that counts as progress, as a
     /// factor.
@@ -47,6 +46,12 @@ pub trait Method<T: Scalar>: Send {
     fn fallback(&self) -> Option<&'static str> {
         None
     }
+}
+
+/// A method that takes several right-hand sides at once.
+pub trait ColumnMethod<T: Scalar>: Method<T> {
+    /// Records the solve of all columns of a system.
+    fn record_columns(&self, k: &mut Recorder<'_, T>, s: &Columns<'_, T>);
 }
 
 impl<T: Scalar, F: Fn(&mut Recorder<'_, T>, &System<'_, T>) + Send> Method<T> for F {

@@ -43,7 +43,7 @@ pub use gmres::{Gmres, Side};
 pub use idr::Idr;
 pub use least_squares::{Cgls, Craig, Lsmr, Lsqr};
 pub use list::{METHODS, method};
-pub use method::{Method, MethodInfo, Needs, Options};
+pub use method::{ColumnMethod, Method, MethodInfo, Needs, Options};
 pub use minres::MinRes;
 pub use pipelined_cg::PipelinedCg;
 pub use qmr::Qmr;

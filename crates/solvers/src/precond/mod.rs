@@ -15,6 +15,7 @@ mod multigrid;
 mod neumann;
 mod placed;
 mod polynomial;
+mod relaxation;
 mod sor;
 mod spai;
 mod ssor;

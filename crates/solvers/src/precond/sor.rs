@@ -1,10 +1,10 @@
 //! Successive over-relaxation.
-use super::inverse_diagonal;
+use super::relaxation::{self, Ordered};
 use super::triangles::name_with;
-use crate::named::{OptionInfo, Settings};
+use crate::named::Settings;
 use crate::{Handles, Parts, PrecondInfo, Preconditioner};
 use lacuna_engine::{Pass, Recorder, Result, Scalar, Vector};
-use lacuna_formats::{Csr, Half, Triangular, by_colours};
+use lacuna_formats::{Csr, Half, Triangular};
 use std::borrow::Cow;
 
 /// `M = ω (D + ω L)⁻¹` with the lower half and the diagonal of `A`: one sweep of over-relaxation, that of Gauss and Seidel for
@@ -33,45 +33,29 @@ impl Sor {
     pub(super) const INFO: PrecondInfo = PrecondInfo {
         name: "sor",
         about: "one sweep of over-relaxation by colours; Gauss-Seidel for omega=1; not for cg",
-        options: &[
-            OptionInfo { key: "omega", default: "1", about: "over-relaxation, above 0 and below 2" },
-            OptionInfo { key: "order", default: "colours", about: "of the rows: colours or natural" },
-        ],
+        options: &[relaxation::OMEGA, relaxation::ORDER],
         needs_diagonal: true,
         needs_hermitian: false,
         needs_stencil: false,
     };
 
     pub(super) fn named(settings: &Settings<'_>) -> Result<Self> {
-        let orders = [("colours", true), ("natural", false)];
-        Ok(Sor {
-            omega: settings.number("omega", "a number above 0 and below 2", |w| *w > 0.0 && *w < 2.0)?,
-            coloured: settings.choice("order", &orders)?.unwrap_or(true),
-        })
+        let (omega, coloured) = relaxation::named(settings)?;
+        Ok(Sor { omega, coloured })
     }
 }
 
 impl<T: Scalar> Preconditioner<T> for Sor {
     fn name(&self) -> Cow<'static, str> {
-        let order = (!self.coloured).then(|| "order=natural".into());
-        let omega = (self.omega != 1.0).then(|| format!("omega={}", self.omega));
-        name_with("sor", omega.into_iter().chain(order).collect())
+        name_with("sor", relaxation::said(self.omega, self.coloured))
     }
     fn set_up(&mut self, a: &Csr<T>) -> Result<Parts<T>> {
-        inverse_diagonal(a)?;
-        let colours = self.coloured.then(|| by_colours(a));
-        let permuted = colours.as_ref().map(|(order, _)| a.permuted(order)).transpose()?;
-        let a = permuted.as_ref().unwrap_or(a);
+        let ordered = Ordered::new(a, self.coloured)?;
         let omega = T::from_real(self.omega);
-        let reciprocals: Vec<T> = inverse_diagonal(a)?.into_iter().map(|d| omega * d).collect();
-        let names = colours.as_ref().map(|(order, _)| order.order());
-        let lower = Triangular::part(a, Half::Lower, Some(&reciprocals), names)?;
+        let reciprocals: Vec<T> = ordered.inverse.iter().map(|&d| omega * d).collect();
+        let lower = Triangular::part(&ordered.a, Half::Lower, Some(&reciprocals), ordered.names())?;
         let depth = lower.depth();
-        let parts = Parts::new().matrix(lower).tell("levels", depth);
-        Ok(match colours {
-            Some((_, count)) => parts.tell("colours", count),
-            None => parts,
-        })
+        Ok(ordered.tell(Parts::new().matrix(lower).tell("levels", depth)))
     }
     fn apply(&self, k: &mut Recorder<'_, T>, on: &Handles<T>, r: Vector<T>, z: Vector<T>, then: Pass<T>) {
         let [lower] = on.matrices();

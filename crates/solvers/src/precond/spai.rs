@@ -152,16 +152,17 @@ impl<T: Scalar> Local<T> {
         let (columns, values) = a.row_slices(i);
         let short = |j: u32| j as usize == i || a.row_slices(j as usize).0.len() <= LONG;
         self.pattern.clear();
-        let mut order: Vec<usize> = (0..columns.len()).filter(|&k| short(columns[k])).collect();
-        if order.len() <= most {
-            self.pattern.extend(order.into_iter().map(|k| columns[k]));
+        self.pattern.extend(columns.iter().filter(|&&j| short(j)));
+        if self.pattern.len() <= most {
             return;
         }
-        let key = |k: usize| if columns[k] as usize == i { f64::INFINITY } else { square(values[k]) };
-        order.sort_by(|&k, &l| key(l).total_cmp(&key(k)).then(k.cmp(&l)));
-        order.truncate(most);
-        order.sort_unstable();
-        self.pattern.extend(order.into_iter().map(|k| columns[k]));
+        let size = |j: u32| match columns.binary_search(&j) {
+            Ok(k) if j as usize != i => square(values[k]),
+            _ => f64::INFINITY,
+        };
+        self.pattern.sort_by(|&j, &l| size(l).total_cmp(&size(j)).then(j.cmp(&l)));
+        self.pattern.truncate(most);
+        self.pattern.sort_unstable();
     }
 }
 

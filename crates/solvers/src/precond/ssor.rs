@@ -1,10 +1,10 @@
 //! Symmetric successive over-relaxation.
-use super::inverse_diagonal;
+use super::relaxation::{self, Ordered};
 use super::triangles::{Factors, Solves, adjoint_of_factors, apply, name_with};
-use crate::named::{OptionInfo, Settings};
+use crate::named::Settings;
 use crate::{Handles, Parts, PrecondInfo, Preconditioner};
 use lacuna_engine::{Pass, Recorder, Result, Scalar, Vector};
-use lacuna_formats::{Csr, by_colours};
+use lacuna_formats::Csr;
 use std::borrow::Cow;
 
 /// `M = ω (2 − ω) (D + ω U)⁻¹ D (D + ω L)⁻¹` with the strict triangles and the diagonal of `A`: a forward
@@ -37,39 +37,27 @@ impl Ssor {
     pub(super) const INFO: PrecondInfo = PrecondInfo {
         name: "ssor",
         about: "symmetric over-relaxation by colours; Gauss-Seidel forth and back for omega=1",
-        options: &[
-            OptionInfo { key: "omega", default: "1", about: "over-relaxation, above 0 and below 2" },
-            OptionInfo { key: "order", default: "colours", about: "of the rows: colours or natural" },
-            Solves::ADJOINT,
-        ],
+        options: &[relaxation::OMEGA, relaxation::ORDER, Solves::ADJOINT],
         needs_diagonal: true,
         needs_hermitian: false,
         needs_stencil: false,
     };
 
     pub(super) fn named(settings: &Settings<'_>) -> Result<Self> {
-        let orders = [("colours", true), ("natural", false)];
-        Ok(Ssor {
-            omega: settings.number("omega", "a number above 0 and below 2", |w| *w > 0.0 && *w < 2.0)?,
-            coloured: settings.choice("order", &orders)?.unwrap_or(true),
-            adjoint: Solves::with_adjoint(settings)?,
-        })
+        let (omega, coloured) = relaxation::named(settings)?;
+        Ok(Ssor { omega, coloured, adjoint: Solves::with_adjoint(settings)? })
     }
 }
 
 impl<T: Scalar> Preconditioner<T> for Ssor {
     fn name(&self) -> Cow<'static, str> {
-        let order = (!self.coloured).then(|| "order=natural".into());
-        let omega = (self.omega != 1.0).then(|| format!("omega={}", self.omega));
-        let keeps = self.adjoint.then(|| "adjoint=yes".into());
-        name_with("ssor", omega.into_iter().chain(order).chain(keeps).collect())
+        let mut said = relaxation::said(self.omega, self.coloured);
+        said.extend(self.adjoint.then(|| "adjoint=yes".into()));
+        name_with("ssor", said)
     }
     fn set_up(&mut self, a: &Csr<T>) -> Result<Parts<T>> {
-        inverse_diagonal(a)?;
-        let colours = self.coloured.then(|| by_colours(a));
-        let permuted = colours.as_ref().map(|(order, _)| a.permuted(order)).transpose()?;
-        let a = permuted.as_ref().unwrap_or(a);
-        let inverse = inverse_diagonal(a)?;
+        let ordered = Ordered::new(a, self.coloured)?;
+        let (a, inverse) = (&*ordered.a, &ordered.inverse);
         // With s = D t of the first solve, (I + ω L D⁻¹) s = ω r; no pass is needed between the solves.
         let (omega, c) = (self.omega, (2.0 - self.omega) / self.omega);
         let by_column = |(_, j, v): (usize, usize, T)| v * inverse[j];
@@ -82,13 +70,9 @@ impl<T: Scalar> Preconditioner<T> for Ssor {
             lower_reciprocals: Some(&lower_reciprocals),
             upper: upper.as_ref().unwrap_or(a),
             upper_reciprocals: Some(&upper_reciprocals),
-            names: colours.as_ref().map(|(order, _)| order.order()),
+            names: ordered.names(),
         };
-        let parts = factors.parts(Solves::Levels, self.adjoint)?;
-        Ok(match colours {
-            Some((_, count)) => parts.tell("colours", count),
-            None => parts,
-        })
+        Ok(ordered.tell(factors.parts(Solves::Levels, self.adjoint)?))
     }
     fn apply(&self, k: &mut Recorder<'_, T>, on: &Handles<T>, r: Vector<T>, z: Vector<T>, then: Pass<T>) {
         apply(k, on, Solves::Levels, [r, z], then);

@@ -164,9 +164,9 @@ impl Times {
                 Ok(Prolongator { p, near_null: NearNull::Vector(Some(tentative.coarse)), spare: Vec::new() })
             }
             NearNull::Modes(all) => {
-                let basis = all.basis(aggregates)?;
-                let p = modes::smoothed(a, rows, &basis.t, omega)?;
-                Ok(Prolongator { p, near_null: NearNull::Modes(basis.coarse), spare: basis.spare })
+                let tentative = all.tentative(aggregates)?;
+                let p = modes::smoothed(a, rows, &tentative.t, omega)?;
+                Ok(Prolongator { p, near_null: NearNull::Modes(tentative.coarse), spare: tentative.spare })
             }
         })
     }

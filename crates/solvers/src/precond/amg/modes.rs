@@ -23,7 +23,7 @@ pub(super) struct Modes<T> {
 }
 
 /// The tentative prolongator of an aggregation.
-pub(super) struct Basis<T: Scalar> {
+pub(super) struct Tentative<T: Scalar> {
     /// An orthonormal basis of the vectors on each aggregate.
     pub(super) t: Csr<T>,
     /// The vectors in these bases.
@@ -72,7 +72,7 @@ impl<T: Scalar> Modes<T> {
     }
 
     /// An orthonormal basis of the vectors on each aggregate, by Gram and Schmidt, twice.
-    pub(super) fn basis(&self, all: &Aggregates) -> Result<Basis<T>> {
+    pub(super) fn tentative(&self, all: &Aggregates) -> Result<Tentative<T>> {
         let (block, count) = (self.block, self.count);
         let members = members(all);
         let bases: Vec<(Vec<T>, Vec<T>)> =
@@ -103,7 +103,7 @@ impl<T: Scalar> Modes<T> {
                 }
             }
         })?;
-        Ok(Basis { t, coarse: Modes { block: count, count, values: coarse }, spare })
+        Ok(Tentative { t, coarse: Modes { block: count, count, values: coarse }, spare })
     }
 
     /// `Q` and `R` of the vectors on these nodes, both row by row. A vector that depends on those before it gets a column of zeros in
@@ -242,15 +242,15 @@ mod tests {
         let (points, all) = body();
         let vectors = rigid_body(&points);
         let modes = Modes::new(3, &vectors);
-        let basis = modes.basis(&all).unwrap();
+        let made = modes.tentative(&all).unwrap();
         // A line has no rotation about itself, a point none at all.
-        assert_eq!(basis.spare.iter().map(|k| k / 6).collect::<Vec<_>>(), [1, 2, 2, 2]);
-        let t = &basis.t;
+        assert_eq!(made.spare.iter().map(|k| k / 6).collect::<Vec<_>>(), [1, 2, 2, 2]);
+        let t = &made.t;
         for (v, vector) in vectors.iter().enumerate() {
             for (i, expected) in vector[..3 * 11].iter().enumerate() {
                 let (columns, values) = t.row_slices(i);
                 let held =
-                    columns.iter().zip(values).map(|(&c, t)| t * basis.coarse.values[c as usize * 6 + v]);
+                    columns.iter().zip(values).map(|(&c, t)| t * made.coarse.values[c as usize * 6 + v]);
                 assert!((held.sum::<f64>() - expected).abs() < 1e-12, "mode {v}, row {i}");
             }
         }
@@ -258,7 +258,7 @@ mod tests {
             for l in 0..18 {
                 let column = |k: usize| move |i: usize| t.get(i, k).unwrap_or(0.0);
                 let dot: f64 = (0..36).map(|i| column(k)(i) * column(l)(i)).sum();
-                let expected = f64::from(u8::from(k == l && !basis.spare.contains(&k)));
+                let expected = f64::from(u8::from(k == l && !made.spare.contains(&k)));
                 assert!((dot - expected).abs() < 1e-12, "columns {k} and {l}: {dot}");
             }
         }
