@@ -15,15 +15,16 @@ fn right_hand_sides(n: usize) -> Array2<f64> {
 #[test]
 fn columns_have_the_bits_of_solves_of_their_own() {
     for (spec, method, precond, order) in [
-        ("gen:poisson2d:40x30", "cg", "jacobi", "none"),
-        ("gen:poisson2d:40x30", "cg", "amg:coarsest=50", "rcm"),
-        ("gen:convection:30x31", "bicgstab", "ilu0", "none"),
-        ("gen:convection:30x31", "gmres", "jacobi", "none"),
+        ("gen:poisson3d:12x11x9:27", "cg", "jacobi", "none"),
+        ("gen:poisson2d:40x30:9", "cg", "amg:coarsest=50", "rcm"),
+        ("gen:poisson3d:12x11x9:27", "bicgstab", "ilu0", "none"),
+        ("gen:poisson3d:12x11x9:27", "gmres", "jacobi", "none"),
+        ("gen:convection:30x31", "bicgstab", "jacobi", "none"),
     ] {
         let a = Spec::parse(spec).unwrap().build::<f64>().unwrap();
         let b = right_hand_sides(a.rows());
         let mut dev = default_backend().unwrap();
-        let system = LinearSystem::new(a).method(method).preconditioner(precond).reorder(order);
+        let system = LinearSystem::new(a).method(method).preconditioner(precond).reorder(order).format("csr");
         let mut system = system.prepare(&mut dev).unwrap();
         let mut x = Array2::zeros(b.raw_dim());
         system.solve_columns(&mut dev, b.view(), x.view_mut()).unwrap();
@@ -39,19 +40,25 @@ fn columns_have_the_bits_of_solves_of_their_own() {
             assert_eq!(outcome.iterations, of_alone.iterations, "{context}");
             assert!(x.index_axis(Axis(1), j) == alone, "{context}: other bits");
             let together = outcome.notes.iter().any(|note| note.contains("together"));
-            assert_eq!(together, method != "gmres" && j != 9, "{context}: {:?}", outcome.notes);
+            let heavy = !spec.starts_with("gen:convection");
+            assert_eq!(together, heavy && method != "gmres" && j != 9, "{context}: {:?}", outcome.notes);
         }
     }
 }
 
 #[test]
 fn columns_keep_limits_and_guesses() {
-    let a = Spec::parse("gen:poisson2d:60x60").unwrap().build::<f64>().unwrap();
+    let a = Spec::parse("gen:poisson2d:60x60:9").unwrap().build::<f64>().unwrap();
     let (n, mut dev) = (a.rows(), default_backend().unwrap());
     let b = right_hand_sides(n);
     let stop = Stop { max_iters: 20, ..Stop::default() };
-    let mut system =
-        LinearSystem::new(a).method("cg").preconditioner("jacobi").stop(stop).prepare(&mut dev).unwrap();
+    let mut system = LinearSystem::new(a)
+        .method("cg")
+        .preconditioner("jacobi")
+        .format("csr")
+        .stop(stop)
+        .prepare(&mut dev)
+        .unwrap();
     let mut x = Array2::zeros(b.raw_dim());
     let outcomes = system.solve_columns(&mut dev, b.view(), x.view_mut()).unwrap();
     for (j, outcome) in outcomes.iter().enumerate().filter(|(j, _)| *j != 9) {
