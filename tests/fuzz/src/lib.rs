@@ -29,23 +29,18 @@ pub struct Target {
     pub run: fn(&[u8]),
 }
 
-macro_rules! targets {
-    ($($name:ident),* $(,)?) => {
+/// Calls a macro with the names of all targets.
+#[macro_export]
+macro_rules! with_targets {
+    ($macro:ident) => {
+        $macro! { matrix_market, npy, npz, matlab, petsc, boeing, archives, specs, options, conversions, programs, solves }
+    };
+}
+
+macro_rules! list {
+    ($($name:ident),*) => {
         /// Every target.
         pub const TARGETS: &[Target] = &[$(Target { name: stringify!($name), run: $name }),*];
     };
 }
-targets![
-    matrix_market,
-    npy,
-    npz,
-    matlab,
-    petsc,
-    boeing,
-    archives,
-    specs,
-    options,
-    conversions,
-    programs,
-    solves,
-];
+with_targets!(list);
