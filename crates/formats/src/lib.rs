@@ -14,6 +14,7 @@
 //! - [`Spec`] generates model problems of any size by name.
 //! - [`io`] reads and writes files: Matrix Market ([`mm`]), NumPy and SciPy, PETSc, MATLAB,
 //!   Rutherford–Boeing.
+//! - [`parallel`] shares work among threads.
 //! - [`open`] accepts either a file or a generator's name.
 //! - [`Structure`] analyses a matrix, [`spy`] counts entries for a picture of it.
 pub mod algebra;
@@ -24,6 +25,7 @@ mod generate;
 mod interop;
 pub mod io;
 mod order;
+pub mod parallel;
 mod storage;
 
 pub use build::assembly::{Assembled, Assembly, AssemblyPlan, Elements, FIXED};

@@ -1,9 +1,9 @@
 //! The entries of a matrix in the order in which the work-items of a group read them: slices of one warp
 //! each, lane by lane, so that loads are coalesced.
-use crate::rows::Rows;
+use crate::rows::{GRAIN, Rows};
 use crate::source::SEGMENT;
 use lacuna_engine::{Scalar, pages};
-use rayon::prelude::*;
+use lacuna_formats::parallel;
 
 pub(crate) const NONE: u32 = u32::MAX;
 
@@ -76,27 +76,24 @@ impl<T: Scalar> Repacked<T> {
         // Lanes of a row that lie side by side, and those taken in turn.
         let (lanes, turns) = if folds { (1, a.lanes()) } else { (a.lanes(), 1) };
         let (units, of_turn, of_slice) = (count / ways, size / lanes, WARP / lanes);
-        let longest: Vec<u32> = match folds {
-            true => (0..n).into_par_iter().map(|row| a.folded(row) as u32).collect(),
+        let longest = match folds {
+            true => parallel::collect(n, GRAIN, |row| a.folded(row) as u32),
             false => a.lengths(n),
         };
-        let entries = longest.par_iter().map(|length| *length as usize).sum::<usize>() * lanes;
+        let entries = parallel::sum(n, GRAIN, |row| longest[row] as usize) * lanes;
         // For each work-group: first row, number of rows, and the starts of its slices, counted from zero.
-        let shares: Vec<(usize, usize, Vec<usize>)> = (0..count)
-            .into_par_iter()
-            .map(|g| {
-                let (unit, way) = (g / ways, g % ways);
-                let first = segments * unit / units * SEGMENT + way;
-                let end = (segments * (unit + 1) / units * SEGMENT).min(n);
-                let rows = end.saturating_sub(first).div_ceil(ways);
-                let slices = rows.div_ceil(of_turn).max(1) * size / WARP;
-                let length = |slice: usize| {
-                    let own = (slice * of_slice).min(rows)..((slice + 1) * of_slice).min(rows);
-                    own.map(|i| longest[first + i * ways]).max().unwrap_or(0) * WARP as u32
-                };
-                (first, rows, ends_of((0..slices).map(length)))
-            })
-            .collect();
+        let shares = parallel::map(0..count, |g| {
+            let (unit, way) = (g / ways, g % ways);
+            let first = segments * unit / units * SEGMENT + way;
+            let end = (segments * (unit + 1) / units * SEGMENT).min(n);
+            let rows = end.saturating_sub(first).div_ceil(ways);
+            let slices = rows.div_ceil(of_turn).max(1) * size / WARP;
+            let length = |slice: usize| {
+                let own = (slice * of_slice).min(rows)..((slice + 1) * of_slice).min(rows);
+                own.map(|i| longest[first + i * ways]).max().unwrap_or(0) * WARP as u32
+            };
+            (first, rows, ends_of((0..slices).map(length)))
+        });
         let places = |slices: &[usize]| slices.last().copied().unwrap_or(0);
         let (start, all) = (self.columns.len(), shares.iter().map(|share| places(&share.2)).sum::<usize>());
         if all > padding * entries / 4 + 4 * size * count || start + all > NONE as usize {
@@ -115,7 +112,7 @@ impl<T: Scalar> Repacked<T> {
             at += own_columns.len();
             tasks.push((first, rows, slices, of_groups[g], own_columns, own_values));
         }
-        tasks.into_par_iter().for_each(|(first, rows, slices, (low, hole), columns, values)| {
+        parallel::for_each(tasks, |(first, rows, slices, (low, hole), columns, values)| {
             columns.fill(hole.unwrap_or(NONE));
             if hole.is_some() {
                 values.fill(-T::zero());

@@ -1,13 +1,12 @@
 //! The rows of a matrix as generated kernels read them: lane by lane, entry by entry, for any format.
 use crate::source::SEGMENT;
 use lacuna_engine::{Argument, Format, Scalar, is_long};
-use lacuna_formats::{DIA_ROWS, HybLayout, PACKET, SLICE};
-use rayon::prelude::*;
+use lacuna_formats::{DIA_ROWS, HybLayout, PACKET, SLICE, parallel};
 use std::ops::Range;
 
 const NONE: u32 = u32::MAX;
 /// Minimum rows for each host thread.
-const GRAIN: usize = 16 * SEGMENT;
+pub(crate) const GRAIN: usize = 16 * SEGMENT;
 
 /// Maximum entries of a run that kernels support.
 const MOST_RUN: usize = 4;
@@ -110,9 +109,11 @@ impl<'a, T: Scalar> Rows<'a, T> {
     /// The long rows of compressed rows, which are summed in pieces, with their entries.
     pub fn long_rows(&self, rows: usize) -> Vec<(u32, Range<usize>)> {
         let Rows::Csr(row_ptr, .., lanes) = self else { return Vec::new() };
-        let all = (0..rows).into_par_iter().with_min_len(GRAIN);
-        let entries = all.map(|row| (row as u32, entries_of(row_ptr, row)));
-        entries.filter(|(_, entries)| is_long(*lanes, entries.len())).collect()
+        let of_rows = |rows: Range<usize>| {
+            let entries = rows.map(|row| (row as u32, entries_of(row_ptr, row)));
+            entries.filter(|(_, entries)| is_long(*lanes, entries.len())).collect::<Vec<_>>()
+        };
+        parallel::map(parallel::ranges(rows, GRAIN), of_rows).concat()
     }
 
     /// Entries with consecutive columns that always occur together: a row of a block, or an equal part of it
@@ -250,7 +251,7 @@ impl<'a, T: Scalar> Rows<'a, T> {
 
     /// [`Rows::longest`] of each of the first `rows` rows.
     pub fn lengths(&self, rows: usize) -> Vec<u32> {
-        (0..rows).into_par_iter().with_min_len(GRAIN).map(|row| self.longest(row) as u32).collect()
+        parallel::collect(rows, GRAIN, |row| self.longest(row) as u32)
     }
 
     /// For each segment of the first `rows` rows, the first column of its entries and one past the last.
@@ -264,7 +265,6 @@ impl<'a, T: Scalar> Rows<'a, T> {
             }
             (low.min(end), end)
         };
-        let segments = (0..rows.div_ceil(SEGMENT)).into_par_iter().with_min_len(GRAIN / SEGMENT);
-        segments.map(|segment| span(segment * SEGMENT)).collect()
+        parallel::collect(rows.div_ceil(SEGMENT), GRAIN / SEGMENT, |segment| span(segment * SEGMENT))
     }
 }

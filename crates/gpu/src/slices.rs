@@ -11,7 +11,7 @@ use crate::repacked::{NONE, Repacked, ends_of};
 use crate::rows::Rows;
 use crate::source::SEGMENT;
 use lacuna_engine::{Scalar, piece_of};
-use rayon::prelude::*;
+use lacuna_formats::parallel;
 use std::cmp::Reverse;
 use std::ops::Range;
 
@@ -80,7 +80,8 @@ impl Order {
         let mut runs = a.lengths(n);
         runs.iter_mut().for_each(|length| *length /= run as u32);
         long.rows.iter().for_each(|(row, _)| runs[*row as usize] = LONG);
-        let entries: usize = runs.par_iter().filter(|runs| **runs != LONG).map(|runs| *runs as usize).sum();
+        let of_row = |row: usize| if runs[row] == LONG { 0 } else { runs[row] as usize };
+        let entries = parallel::sum(n, GRAIN * WARP, of_row);
         let fits =
             |order: &Order, padding: usize| order.places() <= padding * entries * lanes / 4 + WARP * WARP;
         let shape = [WARP / lanes, WARP];
@@ -115,7 +116,7 @@ impl Order {
             tasks.push(own);
         }
         let length = |row: &u32| Some(runs[*row as usize]).filter(|runs| *runs != LONG).unwrap_or(0);
-        tasks.into_par_iter().for_each(|own| {
+        parallel::for_each(tasks, |own| {
             own.sort_by_key(|row| Reverse(length(row)));
             let long = |row: &&mut u32| runs[**row as usize] == LONG;
             own.iter_mut().filter(long).for_each(|row| *row = NONE);
@@ -151,22 +152,24 @@ impl Order {
             (own_values, values) = values.split_at_mut(places * run);
             tasks.push((own_columns, own_values));
         }
-        tasks.into_par_iter().enumerate().with_min_len(GRAIN).for_each(|(s, (columns, values))| {
-            columns.fill(NONE);
-            for at in 0..width {
-                let place = s * self.rows + at / lanes;
-                let row = self.row_of.get(place).map_or(place, |row| *row as usize);
-                if row >= n {
-                    continue;
-                }
-                let mut k = 0;
-                a.each(row, at % lanes, |column, value| {
-                    if k % run == 0 {
-                        columns[k / run * width + at] = column;
+        parallel::for_each(tasks.chunks_mut(GRAIN).enumerate(), |(part, slices)| {
+            for (s, (columns, values)) in (part * GRAIN..).zip(slices) {
+                columns.fill(NONE);
+                for at in 0..width {
+                    let place = s * self.rows + at / lanes;
+                    let row = self.row_of.get(place).map_or(place, |row| *row as usize);
+                    if row >= n {
+                        continue;
                     }
-                    values[k * width + at] = stored(value);
-                    k += 1;
-                });
+                    let mut k = 0;
+                    a.each(row, at % lanes, |column, value| {
+                        if k % run == 0 {
+                            columns[k / run * width + at] = column;
+                        }
+                        values[k * width + at] = stored(value);
+                        k += 1;
+                    });
+                }
             }
         });
     }

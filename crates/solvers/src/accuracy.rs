@@ -1,7 +1,6 @@
 //! The residual of a solution in twice the working precision, and a bound on the norm of a matrix.
 use lacuna_engine::{Scalar, compiled_here};
-use lacuna_formats::Csr;
-use rayon::prelude::*;
+use lacuna_formats::{Csr, parallel};
 
 /// Rows whose squared residuals are summed by one thread, so that the sum does not depend on the number of
 /// threads.
@@ -33,11 +32,7 @@ pub fn residual_norm<T: Scalar>(a: &Csr<T>, b: &[T], x: &[T]) -> f64 {
             });
             squares.sum()
         };
-        let n = a.rows().min(b.len());
-        let parts: Vec<f64> = (0..n.div_ceil(ROWS))
-            .into_par_iter()
-            .map(|part| of_rows(part * ROWS..((part + 1) * ROWS).min(n)))
-            .collect();
+        let parts = parallel::map(parallel::ranges(a.rows().min(b.len()), ROWS), of_rows);
         parts.into_iter().sum::<f64>().sqrt()
     })(a, b, x)
 }
@@ -46,26 +41,22 @@ pub fn residual_norm<T: Scalar>(a: &Csr<T>, b: &[T], x: &[T]) -> f64 {
 pub fn norm_bound<T: Scalar>(a: &Csr<T>) -> f64 {
     compiled_here!(T, |a: &Csr<T>| -> f64 {
         let rows = a.rows().div_ceil(PARTS).max(1);
-        let parts: Vec<(f64, usize, Vec<f64>)> = (0..PARTS)
-            .into_par_iter()
-            .map(|part| {
-                let rows = (part * rows).min(a.rows())..((part + 1) * rows).min(a.rows());
-                let entries = &a.col_idx()[a.row_ptr()[rows.start] as usize..a.row_ptr()[rows.end] as usize];
-                let (first, last) = entries.iter().fold((u32::MAX, 0), |(l, h), &j| (l.min(j), h.max(j + 1)));
-                let first = first.min(last) as usize;
-                let (mut columns, mut largest) = (vec![0.0; last as usize - first], 0.0f64);
-                for i in rows {
-                    let mut row = 0.0;
-                    for (j, v) in a.row_entries(i) {
-                        let modulus = v.modulus();
-                        row += modulus;
-                        columns[j - first] += modulus;
-                    }
-                    largest = largest.max(row);
+        let parts = parallel::map(parallel::ranges(a.rows(), rows), |rows| {
+            let entries = &a.col_idx()[a.row_ptr()[rows.start] as usize..a.row_ptr()[rows.end] as usize];
+            let (first, last) = entries.iter().fold((u32::MAX, 0), |(l, h), &j| (l.min(j), h.max(j + 1)));
+            let first = first.min(last) as usize;
+            let (mut columns, mut largest) = (vec![0.0; last as usize - first], 0.0f64);
+            for i in rows {
+                let mut row = 0.0;
+                for (j, v) in a.row_entries(i) {
+                    let modulus = v.modulus();
+                    row += modulus;
+                    columns[j - first] += modulus;
                 }
-                (largest, first, columns)
-            })
-            .collect();
+                largest = largest.max(row);
+            }
+            (largest, first, columns)
+        });
         let mut columns = vec![0.0; a.cols()];
         let mut largest = 0.0f64;
         for (row, first, sums) in parts {

@@ -2,8 +2,7 @@
 use crate::Chosen;
 use crate::precond::{Amg, Multigrid};
 use lacuna_engine::{Scalar, compiled_here};
-use lacuna_formats::{Csr, Structure};
-use rayon::prelude::*;
+use lacuna_formats::{Csr, Structure, parallel};
 
 /// Graph distance across the grid from which `multigrid` is faster than CG, both on the host. On a stencil an
 /// iteration of CG is very cheap, and CG takes about as many iterations as there are steps.
@@ -45,8 +44,9 @@ pub fn choose_multigrid<T: Scalar>(a: &Csr<T>, s: &Structure, grid: Option<[usiz
     })(a, s, grid)
 }
 
-/// Whether, in at least half of the rows, the couplings are negative and balance the diagonal.
-fn is_diffusion<T: Scalar>(a: &Csr<T>) -> bool {
+/// Whether, in at least half of the rows, the couplings are negative and balance the diagonal: a discretised
+/// diffusion.
+pub fn is_diffusion<T: Scalar>(a: &Csr<T>) -> bool {
     let of_row = |i: usize| {
         let (mut diagonal, mut with, mut against) = (0.0, 0.0, 0.0);
         for (j, v) in a.row_entries(i) {
@@ -58,8 +58,8 @@ fn is_diffusion<T: Scalar>(a: &Csr<T>) -> bool {
         }
         with <= WRONG_SIGN * against && against - with >= WEAKLY_DOMINANT * diagonal
     };
-    let count: usize = a.row_shares().into_par_iter().map(|run| run.filter(|&i| of_row(i)).count()).sum();
-    2 * count >= a.rows()
+    let counts = parallel::map(a.row_shares(), |run| run.filter(|&i| of_row(i)).count());
+    2 * counts.into_iter().sum::<usize>() >= a.rows()
 }
 
 /// Estimated diameter of the graph in steps, at most `enough`: the distance from row 0 to the farthest row,

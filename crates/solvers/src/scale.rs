@@ -1,6 +1,6 @@
 //! Checking vectors, and scaling by powers of two, which is exact.
 use lacuna_engine::{Error, Result, Scalar};
-use rayon::prelude::*;
+use lacuna_formats::parallel;
 
 /// The numbers times `2^exponent`.
 pub(crate) fn scaled<T: Scalar>(values: &[T], exponent: i32) -> Vec<T> {
@@ -28,10 +28,10 @@ pub(crate) fn survey<T: Scalar>(values: &[T], expected: usize, what: &str) -> Re
 pub fn largest<T: Scalar>(values: &[T]) -> f64 {
     match values.len() {
         0..GRAIN => largest_of(values),
-        _ => values
-            .par_chunks(GRAIN)
-            .map(largest_of)
-            .reduce(|| 0.0, |a, b| if a.is_nan() || a > b { a } else { b }),
+        _ => {
+            let parts = parallel::map(values.chunks(GRAIN), largest_of);
+            parts.into_iter().fold(0.0f64, |a, b| if a.is_nan() || a > b { a } else { b })
+        }
     }
 }
 
@@ -70,9 +70,9 @@ pub(crate) fn norm<T: Scalar>(values: &[T], largest: f64) -> f64 {
         let square = |v: f64| if unit == 1.0 { v * v } else { (v / unit).powi(2) };
         part.iter().map(|v| square(v.re()) + square(v.im())).sum()
     };
-    let parts: Vec<f64> = match values.len() {
+    let parts = match values.len() {
         0..GRAIN => vec![squares(values)],
-        _ => values.par_chunks(GRAIN).map(squares).collect(),
+        _ => parallel::map(values.chunks(GRAIN), squares),
     };
     unit * parts.into_iter().sum::<f64>().sqrt()
 }

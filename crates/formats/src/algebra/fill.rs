@@ -1,9 +1,9 @@
 //! A matrix whose rows have known lengths and are written in place.
 use crate::Csr;
 use crate::build::cut::{cut, lengths};
+use crate::parallel;
 use crate::storage::csr::{check_sizes, not_finite};
 use lacuna_engine::{Error, Result, Scalar, pages};
-use rayon::prelude::*;
 
 /// Rows per task.
 const RUN: usize = 1 << 13;
@@ -33,14 +33,14 @@ pub fn fill_rows<T: Scalar>(
     fill: impl Fn(usize, &mut [u32], &mut [T]) + Sync,
 ) -> Result<Csr<T>> {
     let mut row_ptr = pages::zeroed::<u32>(operation, rows + 1)?;
-    let counted = row_ptr[1..].par_chunks_mut(RUN).enumerate().map(|(run, ends)| {
+    let counted = parallel::map(row_ptr[1..].chunks_mut(RUN).enumerate(), |(run, ends)| {
         ends.iter_mut().zip(run * RUN..).fold(0, |sum, (end, i)| {
             let entries = length(i);
             *end = entries as u32;
             sum + entries
         })
     });
-    check_sizes(operation, rows, cols, counted.sum())?;
+    check_sizes(operation, rows, cols, counted.into_iter().sum())?;
     let mut end = 0;
     row_ptr.iter_mut().for_each(|p| {
         end += *p;
@@ -48,11 +48,10 @@ pub fn fill_rows<T: Scalar>(
     });
     let mut col_idx = pages::zeroed::<u32>(operation, end as usize)?;
     let mut values = pages::zeroed::<T>(operation, end as usize)?;
-    let runs: Vec<_> = (0..rows).step_by(RUN).map(|first| first..(first + RUN).min(rows)).collect();
+    let runs: Vec<_> = parallel::ranges(rows, RUN).collect();
     let entries = || runs.iter().map(|run| (row_ptr[run.end] - row_ptr[run.start]) as usize);
     let parts = cut(&mut col_idx, entries()).into_iter().zip(cut(&mut values, entries()));
-    let tasks: Vec<_> = runs.iter().cloned().zip(parts).collect();
-    let wrong = tasks.into_par_iter().filter_map(|(run, (mut columns, mut values))| {
+    let wrong = parallel::map(runs.iter().cloned().zip(parts), |(run, (mut columns, mut values))| {
         let mut wrong = None;
         for (i, n) in run.clone().zip(lengths(&row_ptr[run.start..=run.end])) {
             let (own_columns, own_values);
@@ -67,7 +66,7 @@ pub fn fill_rows<T: Scalar>(
         }
         wrong
     });
-    match wrong.min_by_key(|(row, _)| *row) {
+    match wrong.into_iter().flatten().min_by_key(|(row, _)| *row) {
         Some((_, error)) => Err(error),
         None => Ok(Csr::assembled(rows, cols, row_ptr, col_idx, values)),
     }

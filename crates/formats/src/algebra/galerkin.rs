@@ -4,10 +4,9 @@ use super::accumulate::Accumulator;
 use super::product::{Sizes, check_factors, check_sizes_of, ranks, refill, sizes};
 use super::rows::{joined, sort_order, written};
 use super::slots::Slots;
-use super::workers::{Lent, Pool, shared};
 use crate::Csr;
+use crate::parallel::{self, Lent, Pool, map_with};
 use lacuna_engine::{Result, Scalar, compiled_here};
-use rayon::prelude::*;
 use std::ops::Range;
 use std::sync::Mutex;
 
@@ -104,7 +103,7 @@ impl GalerkinPlan {
                 }
                 values
             };
-            let values: Vec<Vec<T>> = plan.blocks.par_iter().map(numbers).collect();
+            let values: Vec<Vec<T>> = parallel::map(&plan.blocks, numbers);
             refill(OPERATION, c, &plan.runs, |slots, rows| {
                 let mut slots = slots.reader();
                 for (row, sums) in rows {
@@ -180,7 +179,7 @@ fn planned<T: Scalar>(r: &Csr<T>, a: &Csr<T>, p: &Csr<T>, keep: bool) -> Result<
     let rows_of = |block: usize| block << SHIFT..((block + 1) << SHIFT).min(a.rows());
     let count = a.rows().div_ceil(1 << SHIFT);
     let runs = runs(r);
-    let needed: Vec<Range<usize>> = runs.par_iter().map(|run| blocks_of(r, run)).collect();
+    let needed: Vec<Range<usize>> = parallel::map(&runs, |run| blocks_of(r, run));
     let accumulators = Pool::new(|| Accumulator::<T>::new(p.cols()));
     let mut blocks: Vec<Block<T>> = (0..count).map(|_| Block::default()).collect();
     let mut layouts: Vec<Option<Layout>> = (0..count).map(|_| None).collect();
@@ -193,12 +192,12 @@ fn planned<T: Scalar>(r: &Csr<T>, a: &Csr<T>, p: &Csr<T>, keep: bool) -> Result<
         let mut wanted: Vec<usize> = wanted.filter(|&block| blocks[block].starts.is_empty()).collect();
         wanted.sort_unstable();
         wanted.dedup();
-        let tasks = wanted.into_iter().map(|block| (block, spare.pop().unwrap_or_default())).collect();
+        let tasks = wanted.into_iter().map(|block| (block, spare.pop().unwrap_or_default()));
         let make = |row: &mut Lent<'_, Accumulator<T>>, (block, mut made): (usize, Block<T>)| {
             let slots = fill_block(row, &mut made, rows_of(block), (a, p), keep);
             (block, made, slots)
         };
-        for (block, made, slots) in shared(tasks, || accumulators.take(), make) {
+        for (block, made, slots) in map_with(tasks, || accumulators.take(), make) {
             layouts[block] =
                 slots.map(|slots| Layout { rows: rows_of(block), starts: made.starts.clone(), slots });
             blocks[block] = made;

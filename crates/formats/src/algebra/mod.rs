@@ -12,7 +12,6 @@ mod product;
 mod rows;
 mod slots;
 mod transpose;
-mod workers;
 
 pub use fill::fill_rows;
 pub use galerkin::{GalerkinPlan, galerkin};

@@ -2,11 +2,10 @@
 use super::accumulate::Accumulator;
 use super::rows::sort_order;
 use super::slots::Slots;
-use super::workers::shared;
 use crate::Csr;
+use crate::parallel::{self, map_with};
 use crate::storage::csr::{check_sizes, not_finite};
 use lacuna_engine::{Error, Result, Scalar, compiled_here, pages};
-use rayon::prelude::*;
 use std::ops::Range;
 
 const OPERATION: &str = "sparse product";
@@ -139,12 +138,12 @@ pub(super) fn refill<T: Scalar, K: Sync>(
         values = rest;
         tasks.push((rows.clone(), kept, entries.start, own));
     }
-    let wrong = tasks.into_par_iter().filter_map(|(rows, kept, first, own)| {
+    let wrong = parallel::map(tasks, |(rows, kept, first, own)| {
         own.fill(T::zero());
         fill(kept, RowsMut { rows, row_ptr, rest: &mut *own });
         own.iter().position(|v| !v.finite()).map(|at| (first + at, own[at]))
     });
-    match wrong.min_by_key(|(at, _)| *at) {
+    match wrong.into_iter().flatten().min_by_key(|(at, _)| *at) {
         None => Ok(()),
         Some((at, value)) => {
             let row = row_ptr.partition_point(|&p| p as usize <= at) - 1;
@@ -186,7 +185,7 @@ fn planned<T: Scalar>(a: &Csr<T>, b: &Csr<T>, keep: bool) -> Result<(Csr<T>, Run
         };
         run.zip(counts).map(count).sum::<usize>()
     };
-    let counts = shared(tasks, || Accumulator::new(cols), count);
+    let counts = map_with(tasks, || Accumulator::new(cols), count);
     let total = counts.iter().sum();
     check_sizes(OPERATION, rows, cols, total)?;
     let mut end = 0;
@@ -226,7 +225,7 @@ fn planned<T: Scalar>(a: &Csr<T>, b: &Csr<T>, keep: bool) -> Result<(Csr<T>, Run
         }
         Ok((run, Slots::new(slots, longest)))
     };
-    let kept = shared(tasks, init, fill).into_iter().collect::<Result<_>>()?;
+    let kept = map_with(tasks, init, fill).into_iter().collect::<Result<_>>()?;
     Ok((Csr::assembled(rows, cols, row_ptr, col_idx, values), kept))
 }
 

@@ -1,9 +1,8 @@
 //! A matrix written row by row, several runs of rows concurrently.
-use super::workers::shared;
 use crate::Csr;
+use crate::parallel::{self, map_with};
 use crate::storage::csr::{check_sizes, not_finite};
 use lacuna_engine::{Error, Result, Scalar, pages};
-use rayon::prelude::*;
 use std::ops::Range;
 
 /// Receives the rows of a run, in order.
@@ -150,7 +149,7 @@ pub(super) fn written<T: Scalar, M>(
             None => Ok(out),
         }
     };
-    shared(runs, init, write).into_iter().collect()
+    map_with(runs, init, write).into_iter().collect()
 }
 
 /// Joins consecutive runs of rows into a matrix.
@@ -177,7 +176,7 @@ pub(super) fn joined<T: Scalar>(
         offset += run.columns.len() as u32;
         tasks.push((run, before, own_ends, own_columns, own_numbers));
     }
-    tasks.into_par_iter().for_each(|(run, before, ends, columns, numbers)| {
+    parallel::for_each(tasks, |(run, before, ends, columns, numbers)| {
         ends.iter_mut().zip(&run.ends).for_each(|(to, from)| *to = before + from);
         columns.copy_from_slice(&run.columns);
         numbers.copy_from_slice(&run.values);

@@ -1,7 +1,7 @@
 //! Transposes with a map of their entries.
 use crate::Csr;
+use crate::parallel;
 use lacuna_engine::{Error, Result, Scalar, compiled_here, pages};
-use rayon::prelude::*;
 use std::ops::Range;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
@@ -31,14 +31,11 @@ impl TransposePlan {
             let (rows, cols) = (a.cols(), a.rows());
             let runs = runs(a);
             // The number of entries of each run in each column, then the destination of the first one.
-            let mut starts: Vec<Vec<u32>> = runs
-                .par_iter()
-                .map(|run| {
-                    let mut counts = vec![0u32; rows];
-                    entries(a, run).for_each(|k| counts[a.col_idx()[k] as usize] += 1);
-                    counts
-                })
-                .collect();
+            let mut starts = parallel::map(&runs, |run| {
+                let mut counts = vec![0u32; rows];
+                entries(a, run).for_each(|k| counts[a.col_idx()[k] as usize] += 1);
+                counts
+            });
             let mut row_ptr = pages::zeroed::<u32>(OPERATION, rows + 1)?;
             let mut next = 0;
             for (j, start) in row_ptr[1..].iter_mut().enumerate() {
@@ -51,7 +48,7 @@ impl TransposePlan {
             let [col_idx, from] = [(); 2].map(|()| pages::zeroed::<u32>(OPERATION, a.nnz()));
             let (mut col_idx, mut from) = (col_idx?, from?);
             let (columns, sources) = (as_atomics(&mut col_idx), as_atomics(&mut from));
-            runs.par_iter().zip(&mut starts).for_each(|(run, next)| {
+            parallel::for_each(runs.iter().zip(&mut starts), |(run, next)| {
                 for i in run.clone() {
                     for k in entries(a, &(i..i + 1)) {
                         let at = &mut next[a.col_idx()[k] as usize];
@@ -102,8 +99,7 @@ impl TransposePlan {
             return Err(Error::Structure { operation: OPERATION.into(), message });
         }
         let mut values = pages::zeroed::<T>(OPERATION, self.from.len())?;
-        let chunks = values.par_chunks_mut(GRAIN).zip(self.from.par_chunks(GRAIN));
-        chunks.for_each(|(values, from)| {
+        parallel::for_each(values.chunks_mut(GRAIN).zip(self.from.chunks(GRAIN)), |(values, from)| {
             values.iter_mut().zip(from).for_each(|(v, k)| *v = f(a.values()[*k as usize]));
         });
         let (row_ptr, col_idx) = (self.row_ptr.clone(), self.col_idx.clone());

@@ -4,10 +4,10 @@
 //! part is sorted into *buckets* of consecutive rows, small enough to fit in a core's cache, in which the
 //! entries are then placed row by row. Only rows whose columns are still out of order are sorted.
 use crate::Csr;
+use crate::parallel;
 use crate::storage::csr::{check_sizes, not_finite};
 use lacuna_engine::pages::zeroed;
 use lacuna_engine::{Result, Scalar, compiled_here};
-use rayon::prelude::*;
 use std::borrow::Cow;
 
 /// Row, column, value.
@@ -61,7 +61,8 @@ fn in_order<T: Scalar>(pieces: &[Piece<'_, T>]) -> bool {
         (Some(a), Some(b)) => key(a) < key(b),
         _ => false,
     });
-    borders && pieces.par_iter().all(|p| p.windows(2).all(|w| key(&w[0]) < key(&w[1])))
+    let unordered = |k: usize| pieces[k].windows(2).any(|w| key(&w[0]) >= key(&w[1]));
+    borders && parallel::find_first(pieces.len(), 1, unordered).is_none()
 }
 
 /// The matrix of sorted entries without repetition.
@@ -93,13 +94,10 @@ fn copied<T: Scalar>(
             offset += length;
         }
         starts.fill(total as u32);
-        let wrong = tasks
-            .into_par_iter()
-            .filter_map(|(piece, first_row, offset, starts, columns, numbers)| {
-                copy(&piece, first_row, offset, starts, columns, numbers).map(|k| (offset + k, piece[k]))
-            })
-            .min_by_key(|wrong| wrong.0);
-        if let Some((_, (i, j, v))) = wrong {
+        let wrong = parallel::map(tasks, |(piece, first_row, offset, starts, columns, numbers)| {
+            copy(&piece, first_row, offset, starts, columns, numbers).map(|k| piece[k])
+        });
+        if let Some((i, j, v)) = wrong.into_iter().flatten().next() {
             return Err(not_finite(operation, i as usize, j as usize, v));
         }
     }
@@ -148,7 +146,7 @@ fn sorted<T: Scalar>(
     let wanted = (total / BUCKET).clamp(1, MAX_BUCKETS);
     let shift = rows.div_ceil(wanted).max(1).next_power_of_two().trailing_zeros();
     let buckets = (rows >> shift) + 1;
-    let pieces: Vec<_> = pieces.into_par_iter().map(|piece| bucketed(piece, shift, buckets)).collect();
+    let pieces = parallel::map(pieces, |piece| bucketed(piece, shift, buckets));
     let sizes: Vec<usize> =
         (0..buckets).map(|b| pieces.iter().map(|p| (p.starts[b + 1] - p.starts[b]) as usize).sum()).collect();
 
@@ -166,13 +164,10 @@ fn sorted<T: Scalar>(
             .push((b, Target { first_row, lengths: own_lengths, columns: own_columns, values: own_numbers }));
         (lengths, columns, numbers) = (rest, rest_columns, rest_numbers);
     }
-    let kept = tasks
-        .into_par_iter()
-        .map_init(Vec::new, |scratch, (b, target)| {
-            let segments = pieces.iter().map(|p| &p.entries[p.starts[b] as usize..p.starts[b + 1] as usize]);
-            target.fill(operation, segments, scratch)
-        })
-        .collect::<Vec<_>>();
+    let kept = parallel::map_with(tasks, Vec::new, |scratch, (b, target)| {
+        let segments = pieces.iter().map(|p| &p.entries[p.starts[b] as usize..p.starts[b + 1] as usize]);
+        target.fill(operation, segments, scratch)
+    });
     drop(pieces);
     let kept = kept.into_iter().collect::<Result<Vec<usize>>>()?;
 

@@ -1,11 +1,12 @@
 //! Compressed rows in borrowed arrays, and the checks of such arrays.
 use crate::Csr;
+use crate::parallel;
 use crate::storage::csr::{check_finite, check_sizes};
 use lacuna_engine::{Error, Result, Scalar};
-use rayon::prelude::*;
 use std::fmt::Display;
 use std::ops::Range;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 /// Minimum number of elements per thread.
 const GRAIN: usize = 8192;
@@ -159,13 +160,21 @@ fn narrowed<I>(operation: &str, what: &str, indices: &[I]) -> Result<Vec<u32>>
 where
     I: Copy + Display + Sync + TryInto<u32>,
 {
-    let narrow = |index: &I| (*index).try_into().ok();
-    let all: Option<Vec<u32>> = indices.par_iter().with_min_len(GRAIN).map(narrow).collect();
-    all.ok_or_else(|| {
-        let k = indices.iter().position(|index| narrow(index).is_none()).unwrap_or(0);
-        let message = format!("{what}[{k}] should be from 0 to {}, got {}", u32::MAX, indices[k]);
-        Error::Structure { operation: operation.into(), message }
-    })
+    let wrong = AtomicUsize::new(usize::MAX);
+    let all = parallel::collect(indices.len(), GRAIN, |k| -> u32 {
+        indices[k].try_into().unwrap_or_else(|_| {
+            wrong.fetch_min(k, Relaxed);
+            0
+        })
+    });
+    let k = wrong.into_inner();
+    match indices.get(k) {
+        None => Ok(all),
+        Some(index) => {
+            let message = format!("{what}[{k}] should be from 0 to {}, got {index}", u32::MAX);
+            Err(Error::Structure { operation: operation.into(), message })
+        }
+    }
 }
 
 /// Fails unless the arrays form a valid matrix.
@@ -184,7 +193,7 @@ pub(crate) fn check<T: Scalar>(
     if row_ptr[0] != 0 {
         return structure(format!("row_ptr[0] should be 0, got {}", row_ptr[0]));
     }
-    if let Some(i) = row_ptr.par_windows(2).with_min_len(GRAIN).position_first(|w| w[1] < w[0]) {
+    if let Some(i) = parallel::find_first(rows, GRAIN, |i| row_ptr[i + 1] < row_ptr[i]) {
         let (next, this) = (row_ptr[i + 1], row_ptr[i]);
         return structure(format!("row_ptr should not decrease, got {next} after {this} at row {i}"));
     }
@@ -193,7 +202,7 @@ pub(crate) fn check<T: Scalar>(
         return structure(format!("row_ptr should end at the number of entries {entries}, got {end}"));
     }
     let range = |i: usize| row_ptr[i] as usize..row_ptr[i + 1] as usize;
-    let bad_row = (0..rows).into_par_iter().with_min_len(GRAIN / 8).find_first(|&i| {
+    let bad_row = parallel::find_first(rows, GRAIN / 8, |i| {
         let row = &col_idx[range(i)];
         row.last().is_some_and(|&c| c as usize >= cols) || row.windows(2).any(|w| w[1] <= w[0])
     });

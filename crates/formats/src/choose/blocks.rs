@@ -1,8 +1,8 @@
 //! Fill of small dense blocks.
 use crate::Csr;
+use crate::parallel;
 use crate::storage::bcsr::columns;
 use lacuna_engine::Scalar;
-use rayon::prelude::*;
 
 /// Minimum fraction of block places that must hold an entry for blocks to be considered: below that, zeros
 /// cost more than the column indices saved.
@@ -50,14 +50,16 @@ fn fill<T: Scalar, const B: usize>(a: &Csr<T>) -> f64 {
     let rows = ROWS / B * B;
     let runs = a.rows().div_ceil(rows);
     let step = if runs > FEW { SAMPLE } else { 1 };
-    let (entries, blocks) = (0..runs.div_ceil(step))
-        .into_par_iter()
-        .with_min_len(GRAIN)
-        .map_init(Seen::nothing, |seen, run| {
+    let add = |a: (usize, usize), b: (usize, usize)| (a.0 + b.0, a.1 + b.1);
+    let counts = parallel::map(parallel::ranges(runs.div_ceil(step), GRAIN), |part| {
+        let mut seen = Seen::nothing();
+        let counts = part.map(|run| {
             let (first, last) = (run * step * rows, ((run * step + 1) * rows).min(a.rows()));
             ((a.row_ptr()[last] - a.row_ptr()[first]) as usize, seen.count::<T, B>(a, first, last))
-        })
-        .reduce(|| (0, 0), |a, b| (a.0 + b.0, a.1 + b.1));
+        });
+        counts.fold((0, 0), add)
+    });
+    let (entries, blocks) = counts.into_iter().fold((0, 0), add);
     if blocks == 0 { 0.0 } else { entries as f64 / (blocks * B * B) as f64 }
 }
 

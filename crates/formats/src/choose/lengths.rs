@@ -1,5 +1,5 @@
 //! How well row lengths can be predicted from the preceding ones.
-use rayon::prelude::*;
+use crate::parallel;
 
 /// Rows of a stretch, and maximum number of stretches examined; larger matrices are sampled.
 const STRETCH: usize = 8192;
@@ -20,7 +20,7 @@ pub(crate) fn surprising(row_ptr: &[u32]) -> f64 {
         })
         .collect();
     let looked_at = |start: usize| &row_ptr[start..=rows.min(start + STRETCH)];
-    let wrong: usize = starts.par_iter().map(|&start| wrong(looked_at(start))).sum();
+    let wrong = parallel::sum(stretches, 1, |k| wrong(looked_at(starts[k])));
     let all: usize = starts.iter().map(|&start| looked_at(start).len() - 1).sum();
     wrong as f64 / all.max(1) as f64
 }

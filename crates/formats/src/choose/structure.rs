@@ -1,9 +1,9 @@
 //! Properties of a matrix that determine the choice of method, preconditioner and format.
 use crate::Csr;
 use crate::choose::mirror::{self, Mirror};
+use crate::parallel;
 use lacuna_engine::Scalar;
 use lacuna_engine::compiled_here;
-use rayon::prelude::*;
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -81,11 +81,8 @@ impl Structure {
             let (rows, cols, nnz) = (a.rows(), a.cols(), a.nnz());
             let seen: Vec<AtomicU64> = (0..(rows + cols).div_ceil(64)).map(|_| AtomicU64::new(0)).collect();
             let mirrors = rows == cols && mirror::is_likely(a);
-            let facts = a
-                .row_shares()
-                .into_par_iter()
-                .map(|share| Facts::of(a, share, &seen, mirrors))
-                .reduce(|| Facts::nothing(rows == cols), Facts::and);
+            let parts = parallel::map(a.row_shares(), |share| Facts::of(a, share, &seen, mirrors));
+            let facts = parts.into_iter().fold(Facts::nothing(rows == cols), Facts::and);
             let mirrored = mirrors && facts.below == facts.above;
             let row_mean = nnz as f64 / rows.max(1) as f64;
             let mean_square = facts.row_squares as f64 / rows.max(1) as f64;
@@ -267,7 +264,7 @@ pub fn spy<T: Scalar>(a: &Csr<T>, width: usize, height: usize) -> Vec<u32> {
             return cells;
         }
         let first_row = |y: usize| (y as u128 * a.rows() as u128).div_ceil(height as u128) as usize;
-        cells.par_chunks_mut(width).enumerate().for_each(|(y, line)| {
+        parallel::for_each(cells.chunks_mut(width).enumerate(), |(y, line)| {
             for i in first_row(y)..first_row(y + 1) {
                 for (j, _) in a.row_entries(i) {
                     line[(j as u64 * width as u64 / a.cols() as u64) as usize] += 1;

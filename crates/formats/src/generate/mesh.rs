@@ -2,14 +2,16 @@
 use super::noise::{signed, word};
 use super::rows::from_rows;
 use crate::Csr;
+use crate::parallel;
 use lacuna_engine::{Result, Scalar};
-use rayon::prelude::*;
 
 const SEED: u64 = 1;
 /// The seed of the node numbering.
 const NUMBERS: u64 = 2;
 /// Maximum number of points that a node may be coupled with: three on each side along every axis.
 const NEAR: usize = 343;
+/// Minimum number of points per task.
+const GRAIN: usize = 4096;
 
 /// The nodes and their coupling.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -33,12 +35,13 @@ impl Mesh {
     /// others.
     pub(super) fn build<T: Scalar>(&self, operation: &str, rows: usize) -> Result<Csr<T>> {
         let nodes = rows.div_ceil(self.block);
-        let places: Vec<[f64; 3]> = (0..nodes).into_par_iter().map(|point| self.place(point)).collect();
+        let places = parallel::collect(nodes, GRAIN, |point| self.place(point));
         // The point of each node number, and the node number of each point.
         let mut points: Vec<u32> = (0..nodes as u32).collect();
-        points
-            .par_chunks_mut(self.shuffled)
-            .for_each(|run| run.sort_by_key(|&p| word(NUMBERS, u64::from(p), 0)));
+        parallel::for_each(points.chunks_mut(GRAIN.next_multiple_of(self.shuffled)), |points| {
+            let runs = points.chunks_mut(self.shuffled);
+            runs.for_each(|run| run.sort_by_key(|&p| word(NUMBERS, u64::from(p), 0)));
+        });
         let mut numbers = vec![0u32; nodes];
         points.iter().enumerate().for_each(|(number, &point)| numbers[point as usize] = number as u32);
 

@@ -2,8 +2,8 @@
 use super::noise::word;
 use super::rows::from_rows;
 use crate::Csr;
+use crate::parallel;
 use lacuna_engine::{Result, Scalar};
-use rayon::prelude::*;
 
 /// Cells along x, y and z.
 const CELLS: [usize; 3] = [60, 220, 85];
@@ -25,11 +25,9 @@ pub(super) const ROWS: usize = CELLS[0] * CELLS[1] * CELLS[2];
 /// through the sides, wells in five columns of cells. The permeability is log-normal, spatially correlated,
 /// over five decades. Symmetric positive definite, exactly 1 122 000 rows and 7 780 000 entries.
 pub(super) fn spe10_like<T: Scalar>(operation: &str, seed: u64) -> Result<Csr<T>> {
-    let permeability: Vec<f64> = (0..ROWS)
-        .into_par_iter()
-        .with_min_len(4096)
-        .map(|i| libm::exp(std::f64::consts::LN_10 * log10_permeability(seed, cell(i))))
-        .collect();
+    let permeability = parallel::collect(ROWS, 4096, |i| {
+        libm::exp(std::f64::consts::LN_10 * log10_permeability(seed, cell(i)))
+    });
     let strides = [1, CELLS[0], CELLS[0] * CELLS[1]];
     let [dx, dy, dz] = SPACING;
     let area = [dy * dz, dx * dz, dx * dy];

@@ -1,9 +1,9 @@
 //! A matrix from a function that lists each row.
 use crate::Csr;
+use crate::parallel;
 use crate::storage::csr::{check_sizes, not_finite};
 use lacuna_engine::pages::zeroed;
 use lacuna_engine::{Result, Scalar};
-use rayon::prelude::*;
 
 /// Maximum number of rows per task.
 const SHARE: usize = 4096;
@@ -47,15 +47,13 @@ pub(super) fn rectangular<T: Scalar>(
         }
     };
     let mut row_ptr: Vec<u32> = zeroed(operation, rows + 1)?;
-    row_ptr[1..].par_chunks_mut(share_rows).enumerate().for_each_init(
-        Vec::new,
-        |entries, (share, lengths)| {
-            for (k, length) in lengths.iter_mut().enumerate() {
-                list(share * share_rows + k, entries);
-                *length = entries.len() as u32;
-            }
-        },
-    );
+    parallel::for_each(row_ptr[1..].chunks_mut(share_rows).enumerate(), |(share, lengths)| {
+        let mut entries = Vec::new();
+        for (k, length) in lengths.iter_mut().enumerate() {
+            list(share * share_rows + k, &mut entries);
+            *length = entries.len() as u32;
+        }
+    });
     check_sizes(operation, rows, cols, row_ptr.iter().map(|&length| length as usize).sum())?;
     let mut end = 0;
     for p in &mut row_ptr {
@@ -67,31 +65,26 @@ pub(super) fn rectangular<T: Scalar>(
         (zeroed(operation, end as usize)?, zeroed(operation, end as usize)?);
     let (mut columns, mut numbers) = (&mut col_idx[..], &mut values[..]);
     let mut tasks = Vec::with_capacity(rows.div_ceil(share_rows));
-    for first in (0..rows).step_by(share_rows) {
-        let last = (first + share_rows).min(rows);
-        let size = (row_ptr[last] - row_ptr[first]) as usize;
+    for share in parallel::ranges(rows, share_rows) {
+        let size = (row_ptr[share.end] - row_ptr[share.start]) as usize;
         let (own_columns, rest_columns) = columns.split_at_mut(size);
         let (own_numbers, rest_numbers) = numbers.split_at_mut(size);
-        tasks.push((first..last, own_columns, own_numbers));
+        tasks.push((share, own_columns, own_numbers));
         (columns, numbers) = (rest_columns, rest_numbers);
     }
-    tasks
-        .into_par_iter()
-        .map_init(Vec::new, |entries, (share, columns, numbers)| {
-            let mut places = columns.iter_mut().zip(numbers);
-            for i in share {
-                list(i, entries);
-                for (&(j, v), (column, number)) in entries.iter().zip(&mut places) {
-                    if !v.finite() {
-                        return Err(not_finite(operation, i, j as usize, v));
-                    }
-                    (*column, *number) = (j, v);
+    let filled = parallel::map(tasks, |(share, columns, numbers)| {
+        let (mut places, mut entries) = (columns.iter_mut().zip(numbers), Vec::new());
+        for i in share {
+            list(i, &mut entries);
+            for (&(j, v), (column, number)) in entries.iter().zip(&mut places) {
+                if !v.finite() {
+                    return Err(not_finite(operation, i, j as usize, v));
                 }
+                (*column, *number) = (j, v);
             }
-            Ok(())
-        })
-        .collect::<Vec<_>>()
-        .into_iter()
-        .collect::<Result<()>>()?;
+        }
+        Ok(())
+    });
+    filled.into_iter().collect::<Result<()>>()?;
     Ok(Csr::assembled(rows, cols, row_ptr, col_idx, values))
 }

@@ -1,7 +1,7 @@
 //! Arrays of numbers in binary files: any width, either byte order.
+use crate::parallel;
 use lacuna_engine::text::escaped;
 use lacuna_engine::{Error, Kind, Result, Scalar, memory, pages};
-use rayon::prelude::*;
 use std::io::Read;
 use std::sync::Arc;
 
@@ -298,8 +298,8 @@ impl Elements {
     }
 
     fn fill<T: Scalar, const N: usize>(&self, values: &mut [T], number: impl Fn([u8; N]) -> T + Sync) {
-        let runs = values.par_chunks_mut(RUN).zip(self.bytes().par_chunks(RUN * N));
-        runs.for_each(|(values, bytes)| {
+        let runs = values.chunks_mut(RUN).zip(self.bytes().chunks(RUN * N));
+        parallel::for_each(runs, |(values, bytes)| {
             for (value, bytes) in values.iter_mut().zip(bytes.chunks_exact(N)) {
                 *value = number(ordered(bytes, self.big));
             }

@@ -1,7 +1,7 @@
 //! Rows and columns in another order.
 use crate::Csr;
+use crate::parallel;
 use lacuna_engine::{Error, Result, Scalar, compiled_here};
-use rayon::prelude::*;
 
 /// Minimum number of elements per thread.
 const GRAIN: usize = 4096;
@@ -76,8 +76,9 @@ impl Permutation {
     pub fn gather<V: Copy + Send + Sync>(&self, old: &[V], new: &mut [V]) -> Result<()> {
         Error::check_length("Permutation::gather", "the old vector", self.len(), old.len())?;
         Error::check_length("Permutation::gather", "the new vector", self.len(), new.len())?;
-        let places = new.par_iter_mut().with_min_len(GRAIN).zip(&self.order);
-        places.for_each(|(new, &at)| *new = old[at as usize]);
+        parallel::for_each(new.chunks_mut(GRAIN).zip(self.order.chunks(GRAIN)), |(new, order)| {
+            new.iter_mut().zip(order).for_each(|(new, &at)| *new = old[at as usize]);
+        });
         Ok(())
     }
 
@@ -119,14 +120,13 @@ impl<T: Scalar> Csr<T> {
             let mut values = lacuna_engine::pages::zeroed::<T>(OPERATION, a.nnz())?;
             let mut tasks = Vec::new();
             let (mut c_left, mut v_left) = (&mut col_idx[..], &mut values[..]);
-            for first in (0..rows).step_by(GRAIN) {
-                let last = (first + GRAIN).min(rows);
+            for run in parallel::ranges(rows, GRAIN) {
                 let (c, v);
-                (c, c_left) = c_left.split_at_mut((row_ptr[last] - row_ptr[first]) as usize);
-                (v, v_left) = v_left.split_at_mut((row_ptr[last] - row_ptr[first]) as usize);
-                tasks.push((first..last, c, v));
+                (c, c_left) = c_left.split_at_mut((row_ptr[run.end] - row_ptr[run.start]) as usize);
+                (v, v_left) = v_left.split_at_mut((row_ptr[run.end] - row_ptr[run.start]) as usize);
+                tasks.push((run, c, v));
             }
-            tasks.into_par_iter().for_each(|(rows, c, v)| {
+            parallel::for_each(tasks, |(rows, c, v)| {
                 let (mut at, mut row) = (0, Vec::new());
                 for new in rows {
                     row.clear();

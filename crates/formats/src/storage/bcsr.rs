@@ -1,9 +1,9 @@
 //! Compressed rows of small dense blocks.
 use crate::Csr;
 use crate::build::cut::cut;
+use crate::parallel;
 use crate::storage::csr::{check_sizes, lanes};
 use lacuna_engine::{Argument, Error, Format, Result, Scalar};
-use rayon::prelude::*;
 
 /// Block sizes with kernels.
 pub const BLOCK_SIZES: [usize; 7] = [2, 3, 4, 5, 6, 7, 8];
@@ -50,11 +50,7 @@ impl<T: Scalar> Bcsr<T> {
             return Err(Error::Unsupported { operation: OPERATION.into(), message });
         }
         let block_rows = rows / block;
-        let counts: Vec<u32> = (0..block_rows)
-            .into_par_iter()
-            .with_min_len(RUN)
-            .map(|i| columns(a, i, block).count() as u32)
-            .collect();
+        let counts = parallel::collect(block_rows, RUN, |i| columns(a, i, block).count() as u32);
         let mut row_ptr = Vec::with_capacity(block_rows + 1);
         row_ptr.push(0);
         let mut blocks = 0usize;
@@ -65,13 +61,12 @@ impl<T: Scalar> Bcsr<T> {
         check_sizes(OPERATION, rows, cols, blocks.saturating_mul(block * block))?;
         let mut col_idx = lacuna_engine::pages::zeroed::<u32>(OPERATION, blocks)?;
         let mut values = lacuna_engine::pages::zeroed::<T>(OPERATION, blocks * block * block)?;
-        let runs = || (0..block_rows).step_by(RUN).map(|first| first..(first + RUN).min(block_rows));
+        let runs = || parallel::ranges(block_rows, RUN);
         let blocks_of = || runs().map(|run| (row_ptr[run.end] - row_ptr[run.start]) as usize);
         let parts = cut(&mut col_idx, blocks_of())
             .into_iter()
             .zip(cut(&mut values, blocks_of().map(|count| count * block * block)));
-        let tasks: Vec<_> = runs().zip(parts).collect();
-        tasks.into_par_iter().for_each(|(block_rows, (c, v))| {
+        parallel::for_each(runs().zip(parts), |(block_rows, (c, v))| {
             let start = row_ptr[block_rows.start] as usize;
             for i in block_rows {
                 let range = row_ptr[i] as usize - start..row_ptr[i + 1] as usize - start;

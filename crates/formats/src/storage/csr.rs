@@ -2,8 +2,8 @@
 use crate::Triplets;
 use crate::build::assemble::assemble;
 use crate::build::csr_ref::check;
+use crate::parallel;
 use lacuna_engine::{Argument, Error, Format, MAX_LANES, Result, Scalar, compiled_here, is_long, piece_of};
-use rayon::prelude::*;
 use std::borrow::Cow;
 
 /// Entries per row that justify another lane in the final halving.
@@ -70,7 +70,7 @@ impl<T: Scalar> Csr<T> {
         debug_assert_eq!(row_ptr.len(), rows + 1);
         debug_assert_eq!(row_ptr[rows] as usize, values.len());
         debug_assert_eq!(col_idx.len(), values.len());
-        let filled = row_ptr.par_windows(2).with_min_len(GRAIN).filter(|w| w[1] > w[0]).count();
+        let filled = parallel::count(rows, GRAIN, |i| row_ptr[i + 1] > row_ptr[i]);
         let lanes = lanes(values.len(), filled);
         Self { rows, cols, row_ptr, col_idx, values, lanes }
     }
@@ -157,7 +157,7 @@ impl<T: Scalar> Csr<T> {
     pub fn diagonal(&self) -> Vec<T> {
         let n = self.rows.min(self.cols);
         let entry = |i| self.get(i, i).unwrap_or(T::zero());
-        (0..n).into_par_iter().with_min_len(GRAIN / 8).map(entry).collect()
+        parallel::collect(n, GRAIN / 8, entry)
     }
 
     /// `y = A x`, row by row in the canonical order: the reference for every backend.
@@ -185,12 +185,10 @@ impl<T: Scalar> Csr<T> {
 
     /// The transpose with `f` applied to each value; `f` keeps finite values finite.
     fn turned(&self, f: impl Fn(T) -> T + Sync) -> Self {
-        let parts: Vec<_> = self
-            .row_shares()
-            .into_par_iter()
-            .map(|rows| rows.flat_map(|i| self.row_entries(i).map(move |(j, v)| (j as u32, i as u32, v))))
-            .map(|entries| Cow::Owned(entries.map(|(i, j, v)| (i, j, f(v))).collect()))
-            .collect();
+        let parts = parallel::map(self.row_shares(), |rows| {
+            let entries = rows.flat_map(|i| self.row_entries(i).map(move |(j, v)| (j as u32, i as u32, v)));
+            Cow::Owned(entries.map(|(i, j, v)| (i, j, f(v))).collect())
+        });
         // Distinct finite entries in range, at most u32::MAX of them: assembly cannot fail.
         assemble("Csr::transpose", self.cols, self.rows, parts).unwrap_or_else(|e| unreachable!("{e}"))
     }
@@ -206,7 +204,7 @@ impl<T: Scalar> Csr<T> {
                 (u128::from(high ^ word.rotate_left(32)) << 64) | u128::from(low ^ (high >> 32))
             };
             let run = |words: &[u32]| words.iter().fold(1, |hash, &word| mix(hash, word.into()));
-            let of = |words: &[u32]| words.par_chunks(GRAIN).map(run).collect::<Vec<_>>();
+            let of = |words: &[u32]| parallel::map(words.chunks(GRAIN), run);
             let sizes = [a.rows, a.cols, a.nnz()].map(|size| size as u128);
             let parts = sizes.into_iter().chain(of(&a.row_ptr)).chain(of(&a.col_idx));
             parts.fold(0, |hash, part| mix(mix(hash, part as u64), (part >> 64) as u64))
@@ -219,7 +217,7 @@ impl<T: Scalar> Csr<T> {
             let entries = rows.flat_map(|i| self.row_entries(i).map(move |(j, v)| (i as u32, j as u32, v)));
             entries.collect()
         };
-        let parts = self.row_shares().into_par_iter().map(share).collect();
+        let parts = parallel::map(self.row_shares(), share);
         Triplets::from_parts(self.rows, self.cols, parts)
     }
 
@@ -249,7 +247,7 @@ impl<T: Scalar> Csr<T> {
     /// # Errors
     /// When `f` of an entry is not finite.
     pub fn map<U: Scalar>(&self, f: impl Fn(T) -> U + Sync + Send) -> Result<Csr<U>> {
-        self.with_values(self.values.par_iter().with_min_len(GRAIN).map(|&v| f(v)).collect())
+        self.with_values(parallel::collect(self.nnz(), GRAIN, |k| f(self.values[k])))
     }
 
     /// The matrix times the number `factor`.
@@ -267,7 +265,7 @@ impl<T: Scalar> Csr<T> {
     pub fn cast<U: Scalar>(&self) -> Result<Csr<U>> {
         if T::KIND.is_complex()
             && !U::KIND.is_complex()
-            && let Some(k) = self.values.par_iter().with_min_len(GRAIN).position_first(|v| v.im() != 0.0)
+            && let Some(k) = parallel::find_first(self.nnz(), GRAIN, |k| self.values[k].im() != 0.0)
         {
             let (row, column) = position(&self.row_ptr, &self.col_idx, k);
             return Err(Error::Entry {
@@ -345,8 +343,8 @@ impl<T: Scalar> Format<T> for Csr<T> {
     }
 
     fn has_long_rows(&self) -> bool {
-        let rows = self.row_ptr.par_windows(2).with_min_len(GRAIN);
-        rows.into_par_iter().any(|row| is_long(self.lanes, (row[1] - row[0]) as usize))
+        let length = |i: usize| (self.row_ptr[i + 1] - self.row_ptr[i]) as usize;
+        parallel::find_first(self.rows, GRAIN, |i| is_long(self.lanes, length(i))).is_some()
     }
 
     #[inline]
@@ -415,7 +413,7 @@ pub(crate) fn check_finite<T: Scalar>(
     col_idx: &[u32],
     values: &[T],
 ) -> Result<()> {
-    match values.par_iter().with_min_len(GRAIN).position_first(|v| !v.finite()) {
+    match parallel::find_first(values.len(), GRAIN, |k| !values[k].finite()) {
         None => Ok(()),
         Some(k) => {
             let (row, column) = position(row_ptr, col_idx, k);

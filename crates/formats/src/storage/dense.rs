@@ -1,9 +1,9 @@
 //! Dense matrices, row by row.
 use crate::Csr;
+use crate::parallel;
 use crate::storage::csr::{check_sizes, lanes, not_finite};
 use crate::storage::padding::is_too_much;
 use lacuna_engine::{Argument, Error, Format, Result, Scalar, pages, row_sum};
-use rayon::prelude::*;
 
 /// Rows filled per task.
 const RUN: usize = 64;
@@ -40,7 +40,7 @@ impl<T: Scalar> Dense<T> {
         let places = rows.saturating_mul(cols);
         check_sizes(OPERATION, rows, cols, places)?;
         Error::check_length(OPERATION, "values", places, values.len())?;
-        if let Some(k) = values.par_iter().position_first(|v| !v.finite()) {
+        if let Some(k) = parallel::find_first(values.len(), 1 << 13, |k| !values[k].finite()) {
             return Err(not_finite(OPERATION, k / cols, k % cols, values[k]));
         }
         Ok(Dense { rows, cols, nnz: places, lanes: lanes(places, rows), values })
@@ -67,7 +67,7 @@ impl<T: Scalar> Dense<T> {
         }
         check_sizes(OPERATION, rows, cols, places)?;
         let mut values = pages::zeroed::<T>(OPERATION, places)?;
-        values.par_chunks_mut((RUN * cols).max(1)).enumerate().for_each(|(run, values)| {
+        parallel::for_each(values.chunks_mut((RUN * cols).max(1)).enumerate(), |(run, values)| {
             for (row, values) in (run * RUN..).zip(values.chunks_mut(cols)) {
                 a.row_entries(row).for_each(|(j, v)| values[j] = v);
             }

@@ -1,10 +1,11 @@
 //! Diagonals.
 use crate::Csr;
+use crate::parallel;
 use crate::storage::csr::check_sizes;
 use crate::storage::padding::is_too_much;
 use bytemuck::bytes_of;
 use lacuna_engine::{Argument, Error, Format, Lines, Result, Scalar};
-use rayon::prelude::*;
+use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Blocks of rows converted per task, and their rows.
@@ -55,8 +56,8 @@ impl<T: Scalar> Dia<T> {
         let offsets = offsets_of(operation, a)?;
         let mut values = Lines::<T>::zeroed(operation, places(rows, offsets.len()))?;
         if !offsets.is_empty() {
-            let blocks = values.par_chunks_mut(DIA_ROWS * offsets.len()).enumerate();
-            blocks.with_min_len(BLOCKS).for_each(|(s, block)| {
+            let blocks = values.chunks_mut(DIA_ROWS * offsets.len()).enumerate();
+            parallel::for_each(blocks, |(s, block)| {
                 for r in 0..DIA_ROWS.min(rows - s * DIA_ROWS) {
                     let i = s * DIA_ROWS + r;
                     let mut k = 0;
@@ -96,7 +97,7 @@ impl<T: Scalar> Dia<T> {
         for diagonal in values.chunks_mut(stride) {
             blocks.iter_mut().zip(diagonal.chunks_mut(BLOCK)).for_each(|(block, part)| block.push(part));
         }
-        blocks.into_par_iter().enumerate().for_each(|(s, mut block)| {
+        parallel::for_each(blocks.into_iter().enumerate(), |(s, mut block)| {
             for i in s * BLOCK..((s + 1) * BLOCK).min(rows) {
                 let mut k = 0;
                 for (j, v) in a.row_entries(i).filter(|(j, _)| *j >= i) {
@@ -118,8 +119,10 @@ impl<T: Scalar> Dia<T> {
             }
             Some(counts)
         };
-        let all = (0..rows).into_par_iter().with_min_len(BLOCK).map(images);
-        let counts = all.try_reduce(|| [0; 2], |a, b| Some([a[0] + b[0], a[1] + b[1]]));
+        let add = |[a, b]: [usize; 2], [c, d]: [usize; 2]| Some([a + c, b + d]);
+        let of_part = |mut part: Range<usize>| part.try_fold([0; 2], |sum, i| add(sum, images(i)?));
+        let parts = parallel::map(parallel::ranges(rows, BLOCK), of_part);
+        let counts = parts.into_iter().try_fold([0; 2], |sum, part| add(sum, part?));
         let is_symmetric = rows == cols && counts.is_some_and(|[below, above]| below == above);
         let start = |&o: &i32| Some((kept.binary_search(&o.abs()).ok()? * stride) as i32 + o.min(0));
         let starts: Option<Vec<_>> = offsets.iter().map(start).collect();
@@ -242,7 +245,7 @@ fn offsets_of<T: Scalar>(operation: &str, a: &Csr<T>) -> Result<Vec<i32>> {
 fn diagonals<T: Scalar>(a: &Csr<T>) -> Vec<i64> {
     let rows = a.rows();
     let seen: Vec<AtomicU64> = (0..(rows + a.cols()).div_ceil(64)).map(|_| AtomicU64::new(0)).collect();
-    a.row_shares().into_par_iter().for_each(|share| {
+    parallel::for_each(a.row_shares(), |share| {
         for i in share {
             for &j in a.row_slices(i).0 {
                 let d = j as usize + rows - i;

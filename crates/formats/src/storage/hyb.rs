@@ -1,12 +1,12 @@
 //! ELLPACK with the remainder in coordinates (HYB), and coordinates alone (COO).
 use crate::Csr;
 use crate::build::cut::{cut, lengths};
+use crate::parallel;
 use crate::storage::csr::check_sizes;
 use crate::storage::hyb_layout::{HybLayout, widest};
 use crate::storage::sell::{SLICE, fill_lane, slices_of};
 use lacuna_engine::sum::SEGMENT;
 use lacuna_engine::{Argument, Format, Lines, MAX_LANES, Result, Scalar, row_sum};
-use rayon::prelude::*;
 use std::ops::Range;
 
 /// A sparse matrix whose first `K` entries of each row are in slices of 32 rows, with all others in
@@ -74,7 +74,7 @@ impl<T: Scalar> Hyb<T> {
         let (ell_columns, columns) = col_idx.split_at_mut(ell);
         let (ell_values, entries) = values.split_at_mut(ell);
         let slices = slices_of(layout.slice_ptr(), ell_columns, ell_values);
-        slices.into_par_iter().enumerate().for_each(|(s, (columns, entries))| {
+        parallel::for_each(slices.into_iter().enumerate(), |(s, (columns, entries))| {
             for l in 0..SLICE {
                 let (c, v) = a.row_slices(s * SLICE + l);
                 let first = width.min(c.len());
@@ -86,16 +86,15 @@ impl<T: Scalar> Hyb<T> {
         let rest_of = |row: &u32| a.row_slices(*row as usize).0.len() - width;
         let rests = || layout.long_rows().iter().map(rest_of);
         let long_parts = cut(long_columns, rests()).into_iter().zip(cut(long_entries, rests()));
-        let tasks: Vec<_> = layout.long_rows().iter().zip(long_parts).collect();
-        tasks.into_par_iter().for_each(|(&row, (columns, entries))| {
+        parallel::for_each(layout.long_rows().iter().zip(long_parts), |(&row, (columns, entries))| {
             let (c, v) = a.row_slices(row as usize);
             columns.copy_from_slice(&c[width..]);
             entries.copy_from_slice(&v[width..]);
         });
         let counts = || lengths(layout.segment_ptr());
         let entry_parts = cut(short_columns, counts()).into_iter().zip(cut(short_entries, counts()));
-        let tasks: Vec<_> = cut(&mut row_idx, counts()).into_iter().zip(entry_parts).collect();
-        tasks.into_par_iter().with_min_len(16).enumerate().for_each(|(s, (r, (c, v)))| {
+        let tasks = cut(&mut row_idx, counts()).into_iter().zip(entry_parts);
+        parallel::for_each(tasks.enumerate(), |(s, (r, (c, v)))| {
             let mut at = 0;
             for row in s * SEGMENT..((s + 1) * SEGMENT).min(a.rows()) {
                 let (columns, entries) = a.row_slices(row);

@@ -1,7 +1,7 @@
 //! Compressed rows with two-byte columns, and with values in half the bytes if that is exact.
 use crate::Csr;
+use crate::parallel;
 use lacuna_engine::{Argument, Error, Format, MAX_LANES, Result, Scalar, is_long, pages};
-use rayon::prelude::*;
 
 /// Number of columns that two bytes distinguish.
 const REACH: u32 = 1 << 16;
@@ -66,7 +66,8 @@ impl<T: Scalar> Packed<T> {
             let rounded = T::Narrow::from_real(part).re().abs();
             part == 0.0 || (T::Narrow::TINY..=T::Narrow::MAX).contains(&rounded)
         };
-        match a.values().par_iter().with_min_len(GRAIN).position_first(|v| !(fits(v.re()) && fits(v.im()))) {
+        let values = a.values();
+        match parallel::find_first(values.len(), GRAIN, |k| !(fits(values[k].re()) && fits(values[k].im()))) {
             Some(k) => {
                 let (row, column) = a.place(k);
                 let message = format!("{} is beyond the range of {narrow}", a.values()[k]);
@@ -102,8 +103,7 @@ impl<T: Scalar> Packed<T> {
         let of_rows = crate::build::cut::cut(firsts, shares.iter().map(ExactSizeIterator::len));
         let entries = shares.iter().map(|share| (a.row_ptr()[share.end] - a.row_ptr()[share.start]) as usize);
         let parts = of_rows.into_iter().zip(crate::build::cut::cut(&mut distances, entries));
-        let tasks: Vec<_> = shares.iter().cloned().zip(parts).collect();
-        tasks.into_par_iter().for_each(|(share, (firsts, mut distances))| {
+        parallel::for_each(shares.iter().cloned().zip(parts), |(share, (firsts, mut distances))| {
             for (i, to) in share.zip(firsts) {
                 let columns = a.row_slices(i).0;
                 *to = columns.first().copied().unwrap_or(0);
@@ -114,14 +114,15 @@ impl<T: Scalar> Packed<T> {
         });
         let values = if narrow {
             let mut narrow = pages::zeroed::<T::Narrow>(operation, a.nnz())?;
-            let pairs = narrow.par_iter_mut().zip(a.values()).with_min_len(GRAIN);
-            pairs.for_each(|(to, v)| *to = T::Narrow::from_parts(v.re(), v.im()));
+            parallel::for_each(narrow.chunks_mut(GRAIN).zip(a.values().chunks(GRAIN)), |(to, v)| {
+                to.iter_mut().zip(v).for_each(|(to, v)| *to = T::Narrow::from_parts(v.re(), v.im()));
+            });
             Values::Narrow(narrow)
         } else {
             let mut full = pages::zeroed::<T>(operation, a.nnz())?;
-            full.par_chunks_mut(GRAIN)
-                .zip(a.values().par_chunks(GRAIN))
-                .for_each(|(to, v)| to.copy_from_slice(v));
+            parallel::for_each(full.chunks_mut(GRAIN).zip(a.values().chunks(GRAIN)), |(to, v)| {
+                to.copy_from_slice(v);
+            });
             Values::Full(full)
         };
         Ok(Packed { rows, cols: a.cols(), lanes: a.lanes(), words, distances, values })
@@ -175,10 +176,11 @@ enum Obstacle {
 fn first_obstacle<T: Scalar>(a: &Csr<T>) -> Option<(usize, Obstacle)> {
     let narrow = a.cols() <= REACH as usize;
     let of_row = |row: usize| match a.row_slices(row).0 {
-        [first, .., last] if !narrow && last - first >= REACH => Some((row, Obstacle::Far)),
-        columns => is_long(a.lanes(), columns.len()).then_some((row, Obstacle::Long)),
+        [first, .., last] if !narrow && last - first >= REACH => Some(Obstacle::Far),
+        columns => is_long(a.lanes(), columns.len()).then_some(Obstacle::Long),
     };
-    (0..a.rows()).into_par_iter().with_min_len(GRAIN).find_map_first(of_row)
+    let row = parallel::find_first(a.rows(), GRAIN, |row| of_row(row).is_some())?;
+    of_row(row).map(|obstacle| (row, obstacle))
 }
 
 /// Bytes saved by a narrow value.
@@ -194,8 +196,9 @@ fn bytes<T: Scalar>(a: &Csr<T>, saved: usize) -> usize {
 /// Whether every value is exact in half its bytes.
 fn is_exact<T: Scalar>(a: &Csr<T>) -> bool {
     let same = |v: &T| widened::<T>(T::Narrow::from_parts(v.re(), v.im())) == *v;
-    let all = |values: &[T]| values.iter().fold(true, |all, v| all & same(v));
-    saved::<T>() > 0 && a.values().par_chunks(GRAIN).all(all)
+    let differ = |values: &[T]| !values.iter().fold(true, |all, v| all & same(v));
+    let chunks: Vec<_> = a.values().chunks(GRAIN).collect();
+    saved::<T>() > 0 && parallel::find_first(chunks.len(), 1, |k| differ(chunks[k])).is_none()
 }
 
 /// A narrow value widened for multiplication.

@@ -1,10 +1,10 @@
 //! Packets: consecutive rows whose entries share a short section of x.
 use crate::Csr;
 use crate::build::cut::cut;
+use crate::parallel;
 use crate::storage::padding::is_too_much;
 use crate::storage::sell::SLICE;
 use lacuna_engine::{Argument, Error, Format, Lines, Result, Scalar, is_long, pages};
-use rayon::prelude::*;
 use std::ops::Range;
 
 /// Rows of a packet, and columns near to them: their section of x is 16 KiB in the widest number type.
@@ -110,8 +110,7 @@ impl<T: Scalar> Pkt<T> {
         let near = near.into_iter().zip(cut(near_values, (0..packets).map(in_slices)));
         let rest = cut(&mut far_columns, (0..packets).map(in_rest));
         let rest = rest.into_iter().zip(cut(far_values, (0..packets).map(in_rest)));
-        let tasks: Vec<_> = near.zip(rest).collect();
-        tasks.into_par_iter().enumerate().for_each(|(p, (near, rest))| {
+        parallel::for_each(near.zip(rest).enumerate(), |(p, (near, rest))| {
             let widths = &outline.widths[p * SLICES..((p + 1) * SLICES).min(outline.widths.len())];
             fill_packet(a, p * PACKET, widths, near, rest);
         });
@@ -213,12 +212,8 @@ impl Outline {
         };
         let far = |row: usize| (a.row_slices(row).0.len() - near_of(a, row).len()) as u32;
         Outline {
-            widths: (0..rows.div_ceil(SLICE))
-                .into_par_iter()
-                .with_min_len(GRAIN / SLICE)
-                .map(width)
-                .collect(),
-            far: (0..rows).into_par_iter().with_min_len(GRAIN).map(far).collect(),
+            widths: parallel::collect(rows.div_ceil(SLICE), GRAIN / SLICE, width),
+            far: parallel::collect(rows, GRAIN, far),
         }
     }
 

@@ -1,11 +1,11 @@
 //! Sliced ELLPACK: SELL-C-σ, and ELLPACK itself as the special case of a single width.
 use crate::Csr;
 use crate::build::cut::{cut, lengths};
+use crate::parallel;
 use crate::storage::csr::check_sizes;
 use crate::storage::padding::is_too_much;
 use lacuna_engine::sum::SEGMENT;
 use lacuna_engine::{Argument, Error, Format, Lines, Result, Scalar};
-use rayon::prelude::*;
 use std::ops::Range;
 
 /// Rows of a slice, `C`: a warp of a GPU, four vectors of a CPU.
@@ -86,12 +86,12 @@ impl<T: Scalar> Sell<T> {
         let mut row_of = Vec::new();
         if sorts {
             row_of = (0..rows.next_multiple_of(SLICE) as u32).collect();
-            row_of.par_chunks_mut(SEGMENT).for_each(|order| sort_rows(a, order));
+            parallel::for_each(row_of.chunks_mut(SEGMENT), |order| sort_rows(a, order));
         }
         let mut col_idx = lacuna_engine::pages::zeroed::<u32>(operation, places)?;
         let mut values = Lines::<T>::zeroed(operation, places)?;
         let tasks = slices_of(&slice_ptr, &mut col_idx, &mut values);
-        tasks.into_par_iter().enumerate().for_each(|(s, (columns, entries))| {
+        parallel::for_each(tasks.into_iter().enumerate(), |(s, (columns, entries))| {
             for l in 0..SLICE {
                 let row = if sorts { row_of[s * SLICE + l] as usize } else { s * SLICE + l };
                 fill_lane(columns, entries, l, a.row_slices(row));
@@ -205,7 +205,7 @@ fn widths<T: Scalar>(a: &Csr<T>, sorted: bool) -> Vec<u32> {
             lengths[..count].chunks(SLICE).map(|c| c.iter().copied().max().unwrap_or(0)).collect();
         widths
     };
-    (0..segments).into_par_iter().with_min_len(32).flat_map_iter(of_segment).collect()
+    parallel::map(0..segments, of_segment).concat()
 }
 
 /// Writes a row to lane `l` of a slice and pads it with its last column.

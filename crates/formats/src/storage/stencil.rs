@@ -1,8 +1,8 @@
 //! Constant coefficients on a grid, without a stored matrix.
 use crate::Csr;
+use crate::parallel;
 use crate::storage::csr::check_sizes;
 use lacuna_engine::{Argument, Error, Format, Result, Scalar};
-use rayon::prelude::*;
 use std::ops::Range;
 
 /// Maximum number of neighbours of a point.
@@ -61,7 +61,8 @@ impl<T: Scalar> Stencil<T> {
         }
         let length = |i: usize| a.row_ptr()[i + 1] - a.row_ptr()[i];
         let by_length = |&i: &usize| (length(i), std::cmp::Reverse(i));
-        let longest = (0..n).into_par_iter().with_min_len(GRAIN).max_by_key(by_length).unwrap_or(0);
+        let longest = parallel::map(parallel::ranges(n, GRAIN), |part| part.max_by_key(by_length));
+        let longest = longest.into_iter().flatten().max_by_key(by_length).unwrap_or(0);
         let (columns, coefficients) = a.row_slices(longest);
         if columns.len() > MOST_NEIGHBOURS {
             return Err(Unsuited(format!(
@@ -77,7 +78,8 @@ impl<T: Scalar> Stencil<T> {
         words.push([size[0] as i32, size[1] as i32, size[2] as i32, offsets.len() as i32]);
         words.extend(offsets.iter().map(|&offset| neighbour(offset, size)));
         let stencil = Stencil { nnz: a.nnz(), words, coefficients: coefficients.to_vec() };
-        match a.row_shares().into_par_iter().filter_map(|share| stencil.differs(a, share)).min() {
+        let different = parallel::map(a.row_shares(), |share| stencil.differs(a, share));
+        match different.into_iter().flatten().min() {
             None => Ok(stencil),
             Some(row) => {
                 let [x, y, z] = size;
@@ -182,8 +184,8 @@ fn grid<T: Scalar>(a: &Csr<T>, offsets: &[i64]) -> Option<[usize; 3]> {
 /// Number of points along an axis with neighbours `unit` apart, at most `left`.
 fn side_of<T: Scalar>(a: &Csr<T>, offsets: &[i64], unit: usize, left: usize) -> Option<usize> {
     let has = |offset: i64| offsets.contains(&offset);
-    let first = |lacks: &(dyn Fn(&usize) -> bool + Sync)| {
-        (1..left).into_par_iter().with_min_len(GRAIN).find_first(|k| lacks(k)).unwrap_or(left)
+    let first = |lacks: &(dyn Fn(usize) -> bool + Sync)| {
+        parallel::find_first(left, GRAIN, |k| k > 0 && lacks(k)).unwrap_or(left)
     };
     if has(-(unit as i64)) {
         return Some(first(&|k| a.get(k * unit, (k - 1) * unit).is_none()));

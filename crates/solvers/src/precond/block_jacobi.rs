@@ -3,8 +3,7 @@ use crate::named::{OptionInfo, Settings};
 use crate::{Handles, Parts, PrecondInfo, Preconditioner};
 use lacuna_engine::{Error, Pass, Recorder, Result, Scalar, Vector};
 use lacuna_formats::algebra::build_rows;
-use lacuna_formats::{BLOCK_SIZES, Csr, Structure, compact_parts, convert};
-use rayon::prelude::*;
+use lacuna_formats::{BLOCK_SIZES, Csr, Structure, compact_parts, convert, parallel};
 use std::borrow::Cow;
 use std::sync::Arc;
 
@@ -125,8 +124,7 @@ fn inverted<T: Scalar>(a: &Csr<T>, mut order: Vec<u32>, size: usize) -> Result<C
     let mut place = vec![0u32; n];
     order.iter().enumerate().for_each(|(at, &row)| place[row as usize] = at as u32);
     let mut inverses = vec![T::zero(); n.div_ceil(size.max(1)) * size * size];
-    let squares = inverses.par_chunks_mut(size * size).zip(order.par_chunks(size)).with_min_len(GRAIN);
-    let first_bad = squares.enumerate().map(|(block, (inverse, rows))| {
+    let bad = |(block, (inverse, rows)): (usize, (&mut [T], &[u32]))| {
         let m = rows.len();
         let inside = block * size..block * size + m;
         for (r, &row) in rows.iter().enumerate() {
@@ -150,8 +148,12 @@ fn inverted<T: Scalar>(a: &Csr<T>, mut order: Vec<u32>, size: usize) -> Result<C
             }
         }
         None
+    };
+    let parts = inverses.chunks_mut(GRAIN * size * size).zip(order.chunks(GRAIN * size)).enumerate();
+    let first_bad = parallel::map(parts, |(part, (inverses, order))| {
+        (part * GRAIN..).zip(inverses.chunks_mut(size * size).zip(order.chunks(size))).find_map(bad)
     });
-    if let Some(block) = first_bad.find_first(Option::is_some).flatten() {
+    if let Some(block) = first_bad.into_iter().flatten().next() {
         let rows = &order[block * size..n.min((block + 1) * size)];
         let (row, last) = (rows[0] as usize, rows[rows.len() - 1]);
         let message = format!("the block of {} rows from {row} to {last} is singular", rows.len());

@@ -3,9 +3,9 @@ use super::plan::{AssemblyPlan, key, longest};
 use crate::Csr;
 use crate::algebra::build_rows_with;
 use crate::build::cut::{cut, lengths};
+use crate::parallel;
 use crate::storage::csr::check_sizes;
 use lacuna_engine::{Error, Result, Scalar, compiled_here, pages};
-use rayon::prelude::*;
 use std::ops::Range;
 
 /// Marks an element unknown that is not an unknown of the system: its rows and columns are omitted.
@@ -67,8 +67,8 @@ impl Elements {
             return Err(Error::Argument { what: "the unknowns of all elements".into(), message });
         }
         check_sizes(OPERATION, unknowns, unknowns, nodes.len().saturating_mul(per_element))?;
-        let outside = |&node: &u32| node != FIXED && node as usize >= unknowns;
-        if let Some(k) = nodes.par_iter().with_min_len(ROWS).position_first(outside) {
+        let outside = |k: usize| nodes[k] != FIXED && nodes[k] as usize >= unknowns;
+        if let Some(k) = parallel::find_first(nodes.len(), ROWS, outside) {
             let (element, node) = (k / per_element, nodes[k]);
             let message = format!("element {element} has unknown {node}, of {unknowns}");
             return Err(Error::Structure { operation: OPERATION.into(), message });
@@ -107,8 +107,10 @@ impl Elements {
 
     fn filled<T: Scalar>(&self, size: usize, fill: impl Fn(usize, &mut [T]) + Sync) -> Vec<T> {
         let mut all = vec![T::zero(); self.len() * size];
-        let elements = all.par_chunks_mut(size).enumerate().with_min_len(GRAIN);
-        elements.for_each(|(element, matrix)| fill(element, matrix));
+        parallel::for_each(all.chunks_mut(size.saturating_mul(GRAIN)).enumerate(), |(part, matrices)| {
+            let elements = (part * GRAIN..).zip(matrices.chunks_mut(size));
+            elements.for_each(|(element, matrix)| fill(element, matrix));
+        });
         all
     }
 
@@ -124,7 +126,7 @@ impl Elements {
         Error::check_length(OPERATION, "the element matrices", expected, matrices.len())?;
         compiled_here!(T, |elements: &Elements, matrices: &[T]| -> Result<Csr<T>> {
             let n = elements.unknowns;
-            let runs = (0..n.div_ceil(ROWS)).map(|k| k * ROWS..n.min((k + 1) * ROWS)).collect();
+            let runs = parallel::ranges(n, ROWS).collect();
             let mean = elements.slots.len() / n.max(1) + 1;
             let memory = || (Vec::new(), Vec::new(), Vec::new());
             build_rows_with(OPERATION, n, n, runs, memory, |(columns, sums, keys), rows, out| {
@@ -208,7 +210,7 @@ impl Elements {
         Error::check_length("Elements::assemble_vector", "vectors", self.nodes.len(), vectors.len())?;
         let sum =
             |i| self.slots_of(i).iter().map(|&slot| vectors[slot as usize]).fold(T::zero(), |a, b| a + b);
-        Ok((0..self.unknowns).into_par_iter().with_min_len(ROWS).map(sum).collect())
+        Ok(parallel::collect(self.unknowns, ROWS, sum))
     }
 
     /// The destination of each value of the element matrices: for new values on the same elements.
@@ -229,7 +231,7 @@ impl Elements {
 fn inverse(operation: &str, unknowns: usize, nodes: &[u32]) -> Result<(Vec<u32>, Vec<u32>)> {
     let part = unknowns.div_ceil(rayon::current_num_threads().clamp(1, READERS)).max(1);
     let mut starts = pages::zeroed::<u32>(operation, unknowns + 1)?;
-    starts[1..].par_chunks_mut(part).enumerate().for_each(|(k, counts)| {
+    parallel::for_each(starts[1..].chunks_mut(part).enumerate(), |(k, counts)| {
         let first = (k * part) as u32;
         for &node in nodes {
             if let Some(count) = counts.get_mut(node.wrapping_sub(first) as usize) {
@@ -241,8 +243,8 @@ fn inverse(operation: &str, unknowns: usize, nodes: &[u32]) -> Result<(Vec<u32>,
     let mut slots = pages::zeroed::<u32>(operation, starts[unknowns] as usize)?;
     let ends: Vec<u32> = (0..unknowns).step_by(part).chain([unknowns]).map(|i| starts[i]).collect();
     let own_slots = cut(&mut slots, lengths(&ends));
-    let own_starts = starts[..unknowns].par_chunks(part);
-    own_slots.into_par_iter().zip(own_starts).enumerate().for_each(|(k, (slots, starts))| {
+    let tasks = own_slots.into_iter().zip(starts[..unknowns].chunks(part)).enumerate();
+    parallel::for_each(tasks, |(k, (slots, starts))| {
         let first = (k * part) as u32;
         let mut next: Vec<u32> = starts.iter().map(|start| start - ends[k]).collect();
         for (&node, slot) in nodes.iter().zip(0u32..) {

@@ -1,9 +1,9 @@
 //! The destination of each value of an assembly, so that new values take one pass.
 use crate::Csr;
 use crate::build::cut::{cut, lengths};
+use crate::parallel;
 use crate::storage::csr::check_sizes;
 use lacuna_engine::{Error, Result, Scalar, compiled_here, pages};
-use rayon::prelude::*;
 use std::ops::Range;
 
 /// Rows per task; entries per task.
@@ -53,7 +53,7 @@ impl AssemblyPlan {
         let takes_part = |place: &(u32, u32)| place.0 != u32::MAX && place.1 != u32::MAX;
         let outside =
             |place: &(u32, u32)| takes_part(place) && (place.0 as usize >= rows || place.1 as usize >= cols);
-        if let Some(k) = places.par_iter().with_min_len(GRAIN).position_first(outside) {
+        if let Some(k) = parallel::find_first(places.len(), GRAIN, |k| outside(&places[k])) {
             let (row, column) = (places[k].0 as usize, places[k].1 as usize);
             let message = format!("value {k} lies outside the {rows}x{cols} matrix");
             return Err(Error::Entry { operation: OPERATION.into(), row, column, message });
@@ -81,9 +81,7 @@ impl AssemblyPlan {
         [rows, cols, len]: [usize; 3],
         of_row: impl Fn(usize, &mut Vec<u64>) + Sync,
     ) -> Result<Self> {
-        let runs: Vec<Range<usize>> =
-            (0..rows.div_ceil(ROWS)).map(|k| k * ROWS..rows.min((k + 1) * ROWS)).collect();
-        let written: Vec<_> = runs.into_par_iter().map(|rows| Run::new(rows, &of_row)).collect();
+        let written = parallel::map(parallel::ranges(rows, ROWS), |rows| Run::new(rows, &of_row));
         let entries = written.iter().map(|run| run.columns.len()).sum();
         let used = written.iter().map(|run| run.sources.len()).sum();
         check_sizes(operation, rows, cols, used)?;
@@ -103,9 +101,9 @@ impl AssemblyPlan {
             before = (before.0 + entries, before.1 + sources);
             at
         });
-        let offsets: Vec<_> = offsets.collect();
-        let arrays = own_ends.into_par_iter().zip(own_columns).zip(own_starts).zip(own_sources);
-        arrays.zip(&written).zip(offsets).for_each(|(((((ends, columns), starts), sources), run), at)| {
+        let arrays = own_ends.into_iter().zip(own_columns).zip(own_starts).zip(own_sources);
+        let tasks = arrays.zip(&written).zip(offsets);
+        parallel::for_each(tasks, |(((((ends, columns), starts), sources), run), at)| {
             ends.iter_mut().zip(&run.ends).for_each(|(to, end)| *to = at.0 + end);
             columns.copy_from_slice(&run.columns);
             starts.iter_mut().zip(&run.starts).for_each(|(to, end)| *to = at.1 + end);
@@ -157,7 +155,7 @@ impl AssemblyPlan {
         Error::check_length("AssemblyPlan::sum", "values", self.len, values.len())?;
         Error::check_length("AssemblyPlan::sum", "entries", self.nnz(), to.len())?;
         compiled_here!(T, |plan: &AssemblyPlan, values: &[T], to: &mut [T]| -> () {
-            to.par_chunks_mut(GRAIN).enumerate().for_each(|(share, to)| {
+            parallel::for_each(to.chunks_mut(GRAIN).enumerate(), |(share, to)| {
                 let starts = &plan.starts[share * GRAIN..=share * GRAIN + to.len()];
                 for (to, ends) in to.iter_mut().zip(starts.windows(2)) {
                     let sources = &plan.sources[ends[0] as usize..ends[1] as usize];

@@ -6,8 +6,8 @@ use super::rounded::Rounding;
 use crate::Csr;
 use crate::build::assemble::{Entry, assemble};
 use crate::io::Wanted;
+use crate::parallel;
 use lacuna_engine::{Error, Result, Scalar, memory};
-use rayon::prelude::*;
 use std::borrow::Cow;
 use std::io;
 use std::path::Path;
@@ -198,7 +198,7 @@ impl Opened<'_> {
             }
             parts.lock().unwrap_or_else(PoisonError::into_inner).append(&mut own);
         };
-        rayon::scope(|scope| (0..rayon::current_num_threads()).for_each(|_| scope.spawn(|_| worker())));
+        parallel::for_each(0..rayon::current_num_threads(), |_| worker());
 
         let mut parts: Vec<(usize, Parsed<T>)> = parts.into_inner().unwrap_or_else(PoisonError::into_inner);
         parts.sort_by_key(|part| part.0);
@@ -279,18 +279,13 @@ impl Opened<'_> {
         };
         let starts: Vec<u64> = parts.iter().map(&mut start).collect();
         let operation = self.operation();
-        parts
-            .into_par_iter()
-            .zip(starts)
-            .map(|(part, first)| {
-                place(header, first, part.entries).map_err(|(k, message)| Error::Structure {
-                    operation: operation.clone(),
-                    message: format!("value {} of the array: {message}", first + k + 1),
-                })
+        let placed = parallel::map(parts.into_iter().zip(starts), |(part, first)| {
+            place(header, first, part.entries).map_err(|(k, message)| Error::Structure {
+                operation: operation.clone(),
+                message: format!("value {} of the array: {message}", first + k + 1),
             })
-            .collect::<Vec<_>>()
-            .into_iter()
-            .collect()
+        });
+        placed.into_iter().collect()
     }
 }
 

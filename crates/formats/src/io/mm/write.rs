@@ -3,8 +3,8 @@ use super::entries::across;
 use super::header::{Field, Symmetry};
 use crate::Csr;
 use crate::io::save::{failed, save};
+use crate::parallel;
 use lacuna_engine::{Error, Result, Scalar};
-use rayon::prelude::*;
 use std::io::{self, Write};
 use std::path::Path;
 
@@ -120,10 +120,7 @@ fn breaks<T: Scalar>(a: &Csr<T>, symmetry: Symmetry) -> Option<(usize, usize)> {
         let no_diagonal = symmetry == Symmetry::SkewSymmetric && i == j;
         no_diagonal || a.get(j, i) != Some(across(symmetry, v))
     };
-    let row = (0..a.rows())
-        .into_par_iter()
-        .with_min_len(1024)
-        .find_first(|&i| a.row_entries(i).any(|e| wrong(i, e)))?;
+    let row = parallel::find_first(a.rows(), 1024, |i| a.row_entries(i).any(|e| wrong(i, e)))?;
     a.row_entries(row).find(|&e| wrong(row, e)).map(|(j, _)| (row, j))
 }
 
@@ -138,7 +135,7 @@ fn matrix<T: Scalar>(
         let (columns, _) = a.row_slices(i);
         if lower { columns.partition_point(|&j| j as usize <= i) } else { columns.len() }
     };
-    let entries: usize = (0..a.rows()).into_par_iter().with_min_len(4096).map(kept).sum();
+    let entries = parallel::sum(a.rows(), 4096, kept);
     writeln!(out, "%%MatrixMarket matrix coordinate {} {symmetry}", field::<T>())?;
     for line in comment.lines() {
         writeln!(out, "%{line}")?;
@@ -146,22 +143,19 @@ fn matrix<T: Scalar>(
     writeln!(out, "{} {} {entries}", a.rows(), a.cols())?;
     let shares = row_shares(a);
     for batch in shares.chunks(4 * rayon::current_num_threads()) {
-        let texts: Vec<Vec<u8>> = batch
-            .par_iter()
-            .map(|share| {
-                let mut text = Vec::with_capacity(24 * SHARE);
-                for i in share.clone() {
-                    for (j, v) in a.row_entries(i).take(kept(i)) {
-                        push_whole(&mut text, i as u64 + 1);
-                        text.push(b' ');
-                        push_whole(&mut text, j as u64 + 1);
-                        text.push(b' ');
-                        push_number(&mut text, v);
-                    }
+        let texts = parallel::map(batch, |share| {
+            let mut text = Vec::with_capacity(24 * SHARE);
+            for i in share.clone() {
+                for (j, v) in a.row_entries(i).take(kept(i)) {
+                    push_whole(&mut text, i as u64 + 1);
+                    text.push(b' ');
+                    push_whole(&mut text, j as u64 + 1);
+                    text.push(b' ');
+                    push_number(&mut text, v);
                 }
-                text
-            })
-            .collect();
+            }
+            text
+        });
         texts.iter().try_for_each(|text| out.write_all(text))?;
     }
     out.flush()
@@ -183,14 +177,11 @@ fn row_shares<T: Scalar>(a: &Csr<T>) -> Vec<std::ops::Range<usize>> {
 fn vector<T: Scalar>(out: &mut (impl Write + ?Sized), x: &[T]) -> io::Result<()> {
     writeln!(out, "%%MatrixMarket matrix array {} general\n{} 1", field::<T>(), x.len())?;
     for batch in x.chunks(4 * SHARE * rayon::current_num_threads()) {
-        let texts: Vec<Vec<u8>> = batch
-            .par_chunks(SHARE)
-            .map(|x| {
-                let mut text = Vec::with_capacity(20 * x.len());
-                x.iter().for_each(|&v| push_number(&mut text, v));
-                text
-            })
-            .collect();
+        let texts = parallel::map(batch.chunks(SHARE), |x| {
+            let mut text = Vec::with_capacity(20 * x.len());
+            x.iter().for_each(|&v| push_number(&mut text, v));
+            text
+        });
         texts.iter().try_for_each(|text| out.write_all(text))?;
     }
     out.flush()

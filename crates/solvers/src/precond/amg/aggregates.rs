@@ -3,8 +3,7 @@ use super::mis::distance_two_set;
 use super::rows::{Rows, coupling};
 use super::strength::Graph;
 use lacuna_engine::Scalar;
-use lacuna_formats::Csr;
-use rayon::prelude::*;
+use lacuna_formats::{Csr, parallel};
 
 /// In no aggregate.
 pub(super) const NONE: u32 = u32::MAX;
@@ -39,7 +38,7 @@ impl Aggregates {
 
     /// Rows in no aggregate.
     pub(super) fn lonely(&self) -> usize {
-        self.of.par_iter().with_min_len(GRAIN).filter(|label| **label == NONE).count()
+        parallel::count(self.of.len(), GRAIN, |i| self.of[i] == NONE)
     }
 
     fn sizes(&self) -> Vec<u32> {
@@ -74,14 +73,10 @@ fn around_roots<T: Scalar>(a: &Csr<T>, rows: &Rows<T>, graph: &Graph<'_>) -> Agg
     let roots = distance_two_set(graph);
     let mut label = vec![NONE; graph.len()];
     roots.iter().zip(0..).for_each(|(&root, k)| label[root as usize] = k);
-    let near: Vec<u32> = (0..graph.len())
-        .into_par_iter()
-        .with_min_len(GRAIN)
-        .map(|i| match label[i] {
-            NONE => graph.of(i).iter().map(|&j| label[j as usize]).find(|k| *k != NONE).unwrap_or(NONE),
-            own => own,
-        })
-        .collect();
+    let near = parallel::collect(graph.len(), GRAIN, |i| match label[i] {
+        NONE => graph.of(i).iter().map(|&j| label[j as usize]).find(|k| *k != NONE).unwrap_or(NONE),
+        own => own,
+    });
     let mut all = Aggregates { of: near, count: roots.len() };
     join_the_rest(a, rows, graph, &mut all);
     merge_small(a, rows, graph, &mut all);
@@ -92,16 +87,15 @@ fn around_roots<T: Scalar>(a: &Csr<T>, rows: &Rows<T>, graph: &Graph<'_>) -> Agg
 fn join_the_rest<T: Scalar>(a: &Csr<T>, rows: &Rows<T>, graph: &Graph<'_>, all: &mut Aggregates) {
     loop {
         let label = &all.of;
-        let join = |&i: &usize| {
+        let join = |i: usize| {
             if label[i] != NONE {
                 return None;
             }
             let (_, j) = strongest(a, rows, graph, i, |j| label[j] != NONE)?;
             Some((i as u32, label[j]))
         };
-        let chunk = |c: usize| (c * GRAIN..((c + 1) * GRAIN).min(label.len())).filter_map(|i| join(&i));
-        let joined: Vec<Vec<(u32, u32)>> =
-            (0..label.len().div_ceil(GRAIN)).into_par_iter().map(|c| chunk(c).collect()).collect();
+        let runs = parallel::ranges(label.len(), GRAIN);
+        let joined = parallel::map(runs, |run| run.filter_map(join).collect::<Vec<_>>());
         let mut any = false;
         for (i, k) in joined.into_iter().flatten() {
             all.of[i as usize] = k;
@@ -138,7 +132,9 @@ fn merge_small<T: Scalar>(a: &Csr<T>, rows: &Rows<T>, graph: &Graph<'_>, all: &m
         count += 1;
     }
     let renamed = |k: u32| number[into[k as usize].map_or(k, |(_, other)| other) as usize];
-    all.of.par_iter_mut().with_min_len(GRAIN).filter(|k| **k != NONE).for_each(|k| *k = renamed(*k));
+    parallel::for_each(all.of.chunks_mut(GRAIN), |labels| {
+        labels.iter_mut().filter(|k| **k != NONE).for_each(|k| *k = renamed(*k));
+    });
     all.count = count as usize;
 }
 
@@ -156,7 +152,7 @@ fn greedy<T: Scalar>(a: &Csr<T>, rows: &Rows<T>, graph: &Graph<'_>) -> Aggregate
             .for_each(|j| all.of[j] = label);
         all.count += 1;
     };
-    let lonely: Vec<bool> = (0..n).into_par_iter().with_min_len(GRAIN).map(|i| graph.is_lonely(i)).collect();
+    let lonely = parallel::collect(n, GRAIN, |i| graph.is_lonely(i));
     for i in (0..n).filter(|&i| !lonely[i]) {
         if all.of[i] == NONE && graph.of(i).iter().all(|&j| all.of[j as usize] == NONE) {
             found(&mut all, i, false);

@@ -2,8 +2,7 @@
 use super::rows::{Rows, size};
 use super::strength::Filter;
 use lacuna_engine::Scalar;
-use lacuna_formats::Csr;
-use rayon::prelude::*;
+use lacuna_formats::{Csr, parallel};
 use std::borrow::Cow;
 
 /// Part of a diagonal entry below which what is left of it after lumping is not divided by.
@@ -27,15 +26,16 @@ impl<'a, T: Scalar> Filtered<'a, T> {
         if matches!(filter, Filter::All) {
             return Filtered { a, filter, lumped: diagonal.into(), by: diagonal.into(), hermitian };
         }
-        let lumped = |(i, d): (usize, &T)| {
+        let lumped = |i: usize| {
             let weak = a.row_entries(i).enumerate().filter(|(k, _)| !filter.is_strong(i, *k));
             let of = |j: usize| near_null.map_or(T::one(), |b| b[j].quotient(b[i]));
-            let lumped = weak.fold(*d, |sum, (_, (j, v))| sum + of(j) * v);
-            if lumped.finite() { lumped } else { *d }
+            let lumped = weak.fold(diagonal[i], |sum, (_, (j, v))| sum + of(j) * v);
+            if lumped.finite() { lumped } else { diagonal[i] }
         };
-        let lumped: Vec<T> = diagonal.par_iter().with_min_len(1 << 12).enumerate().map(lumped).collect();
-        let by = |(d, lumped): (&T, &T)| if size(*lumped) < LEAST * size(*d) { *d } else { *lumped };
-        let by = diagonal.par_iter().zip(&lumped).with_min_len(1 << 14).map(by).collect::<Vec<_>>();
+        let lumped = parallel::collect(diagonal.len(), 1 << 12, lumped);
+        let little = |i: usize| size(lumped[i]) < LEAST * size(diagonal[i]);
+        let by = |i: usize| if little(i) { diagonal[i] } else { lumped[i] };
+        let by = parallel::collect(diagonal.len(), 1 << 14, by);
         Filtered { a, filter, lumped: lumped.into(), by: by.into(), hermitian }
     }
 

@@ -1,7 +1,8 @@
 //! A maximal set of rows no two of which are within two steps of each other: MIS-2 (Bell, Dalton and Olson 2012,
 //! doi:10.1137/110838844), with lists of those still at work (Kelley and Rajamanickam 2022, arXiv:2204.02934).
 use super::strength::Graph;
-use rayon::prelude::*;
+use lacuna_formats::parallel;
+use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 /// In the set: above every priority.
@@ -26,9 +27,8 @@ fn priority(i: usize) -> u64 {
 pub(super) fn distance_two_set(graph: &Graph<'_>) -> Vec<u32> {
     let n = graph.len();
     let start = |i: usize| AtomicU64::new(if graph.is_lonely(i) { OUT } else { priority(i) });
-    let key: Vec<AtomicU64> = (0..n).into_par_iter().with_min_len(GRAIN).map(start).collect();
-    let nearby: Vec<AtomicU64> =
-        (0..n).into_par_iter().with_min_len(GRAIN).map(|_| AtomicU64::new(OUT)).collect();
+    let key = parallel::collect(n, GRAIN, start);
+    let nearby = parallel::collect(n, GRAIN, |_| AtomicU64::new(OUT));
     let most = |of: &[AtomicU64], i: usize| {
         let own = of[i].load(Relaxed);
         graph.of(i).iter().fold(own, |most, &j| most.max(of[j as usize].load(Relaxed)))
@@ -63,16 +63,14 @@ pub(super) fn distance_two_set(graph: &Graph<'_>) -> Vec<u32> {
 
 /// Those of the first `n` rows for which `f` holds.
 fn kept_of(n: usize, f: impl Fn(usize) -> bool + Sync) -> Vec<u32> {
-    let chunk = |c: usize| (c * GRAIN..((c + 1) * GRAIN).min(n)).filter(|i| f(*i)).map(|i| i as u32);
-    let parts: Vec<Vec<u32>> = (0..n.div_ceil(GRAIN)).into_par_iter().map(|c| chunk(c).collect()).collect();
-    parts.concat()
+    let part = |rows: Range<usize>| rows.filter(|i| f(*i)).map(|i| i as u32).collect::<Vec<_>>();
+    parallel::map(parallel::ranges(n, GRAIN), part).concat()
 }
 
 /// Those of some rows for which `f` holds.
 fn kept(rows: &[u32], f: impl Fn(usize) -> bool + Sync) -> Vec<u32> {
-    let chunk = |rows: &[u32]| rows.iter().copied().filter(|i| f(*i as usize)).collect();
-    let parts: Vec<Vec<u32>> = rows.par_chunks(GRAIN).map(chunk).collect();
-    parts.concat()
+    let part = |rows: &[u32]| rows.iter().copied().filter(|i| f(*i as usize)).collect::<Vec<_>>();
+    parallel::map(rows.chunks(GRAIN), part).concat()
 }
 
 #[cfg(test)]

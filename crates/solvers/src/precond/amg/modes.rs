@@ -3,9 +3,8 @@
 use super::aggregates::{Aggregates, NONE};
 use super::rows::{Rows, size};
 use lacuna_engine::{Result, Scalar};
-use lacuna_formats::Csr;
 use lacuna_formats::algebra::{build_rows, product};
-use rayon::prelude::*;
+use lacuna_formats::{Csr, parallel};
 use std::ops::Range;
 
 /// Nodes that a thread takes at a time.
@@ -75,8 +74,7 @@ impl<T: Scalar> Modes<T> {
     pub(super) fn tentative(&self, all: &Aggregates) -> Result<Tentative<T>> {
         let (block, count) = (self.block, self.count);
         let members = members(all);
-        let bases: Vec<(Vec<T>, Vec<T>)> =
-            members.par_iter().with_min_len(64).map(|nodes| self.orthonormal(nodes)).collect();
+        let bases = parallel::collect(members.len(), 64, |k| self.orthonormal(&members[k]));
         let coarse: Vec<T> = bases.iter().flat_map(|(_, r)| r.iter().copied()).collect();
         let spare = (0..all.count * count).filter(|k| {
             let (aggregate, v) = (k / count, k % count);
@@ -150,7 +148,7 @@ pub(super) fn smoothed<T: Scalar>(a: &Csr<T>, rows: &Rows<T>, t: &Csr<T>, omega:
         tasks.push((run, own));
         rest = others;
     }
-    tasks.into_par_iter().for_each(|(run, values)| {
+    parallel::for_each(tasks, |(run, values)| {
         let mut at = 0;
         for i in run {
             let (columns, _) = p.row_slices(i);
@@ -196,7 +194,7 @@ fn members(all: &Aggregates) -> Vec<Vec<u32>> {
 }
 
 fn runs(rows: usize) -> Vec<Range<usize>> {
-    (0..rows).step_by(GRAIN).map(|start| start..(start + GRAIN).min(rows)).collect()
+    parallel::ranges(rows, GRAIN).collect()
 }
 
 /// The motions of a rigid body in `D` dimensions, by the displacements of its points: translations, then rotations about their

@@ -2,9 +2,8 @@
 use super::aggregates::{Aggregates, NONE};
 use super::filtered::Filtered;
 use lacuna_engine::{Result, Scalar};
-use lacuna_formats::Csr;
 use lacuna_formats::algebra::build_rows;
-use rayon::prelude::*;
+use lacuna_formats::{Csr, parallel};
 
 /// The tentative prolongator for one near-null vector: the vector, normalised on each aggregate.
 pub(super) struct Tentative<T> {
@@ -24,14 +23,14 @@ impl<T: Scalar> Tentative<T> {
             squares[label as usize] += b.re() * b.re() + b.im() * b.im();
         }
         let norms: Vec<f64> = squares.into_iter().map(f64::sqrt).collect();
-        let entry = |(i, &label): (usize, &u32)| match label {
+        let entry = |i: usize| match all.of[i] {
             NONE => T::zero(),
             label => {
                 let inverse = norms[label as usize].recip();
                 of(i) * T::from_real(if inverse.is_finite() { inverse } else { 0.0 })
             }
         };
-        let values = all.of.par_iter().with_min_len(1 << 14).enumerate().map(entry).collect();
+        let values = parallel::collect(all.of.len(), 1 << 14, entry);
         Tentative { values, coarse: norms.into_iter().map(T::from_real).collect() }
     }
 }

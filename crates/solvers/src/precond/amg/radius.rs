@@ -3,7 +3,7 @@ use super::filtered::Filtered;
 use crate::hashed::hashed;
 use lacuna_engine::sum::{SEGMENT, pairwise, segment_sum};
 use lacuna_engine::{Complex64, Scalar};
-use rayon::prelude::*;
+use lacuna_formats::parallel;
 
 /// Rows that a thread takes at a time: whole segments of canonical sums.
 const CHUNK: usize = 32 * SEGMENT;
@@ -27,13 +27,12 @@ fn sweep<T: Scalar>(y: &mut [T], f: impl Fn(usize, &mut T) -> T + Sync) -> T {
         };
         y.chunks_mut(SEGMENT).enumerate().map(segment).collect::<Vec<_>>()
     };
-    let sums: Vec<Vec<T>> = y.par_chunks_mut(CHUNK).enumerate().map(chunk).collect();
-    pairwise(&sums.concat())
+    pairwise(&parallel::map(y.chunks_mut(CHUNK).enumerate(), chunk).concat())
 }
 
 fn lanczos<T: Scalar>(a: &Filtered<'_, T>, steps: usize) -> f64 {
     let (n, d) = (a.by.len(), &a.by);
-    let inverse: Vec<T> = d.par_iter().with_min_len(CHUNK).map(|d| T::one().quotient(*d)).collect();
+    let inverse = parallel::collect(n, CHUNK, |i| T::one().quotient(d[i]));
     let (mut v, mut old, mut av) = (vec![T::zero(); n], vec![T::zero(); n], vec![T::zero(); n]);
     let mut norm = sweep(&mut v, |i, v| {
         *v = T::from_real(hashed(i, 0));
@@ -93,7 +92,7 @@ fn arnoldi<T: Scalar>(a: &Filtered<'_, T>, steps: usize) -> f64 {
         }
         m = k + 1;
         let by = T::from_real(1.0 / norm);
-        w.par_chunks_mut(CHUNK).for_each(|w| w.iter_mut().for_each(|w| *w *= by));
+        parallel::for_each(w.chunks_mut(CHUNK), |w| w.iter_mut().for_each(|w| *w *= by));
         basis.push(w);
         let v = &basis[k];
         w = vec![T::zero(); n];

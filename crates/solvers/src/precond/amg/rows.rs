@@ -1,7 +1,6 @@
 //! What one look at the rows of a level's matrix tells.
 use lacuna_engine::{Error, Result, Scalar};
-use lacuna_formats::Csr;
-use rayon::prelude::*;
+use lacuna_formats::{Csr, parallel};
 use std::ops::Range;
 
 /// Sum of the couplings of a row that nothing else is strong for.
@@ -66,12 +65,9 @@ impl<T: Scalar> Rows<T> {
     pub(super) fn of(a: &Csr<T>, known_hermitian: Option<bool>) -> Self {
         let n = a.rows();
         let diagonal = a.diagonal();
-        let mut scale = vec![0.0; n];
-        scale.par_chunks_mut(1 << 14).zip(diagonal.par_chunks(1 << 14)).for_each(|(scale, d)| {
-            for (scale, d) in scale.iter_mut().zip(d) {
-                let s = size(*d).sqrt().recip();
-                *scale = if s.is_finite() { s } else { 0.0 };
-            }
+        let scale = parallel::collect(n, 1 << 14, |i| {
+            let scale = size(diagonal[i]).sqrt().recip();
+            if scale.is_finite() { scale } else { 0.0 }
         });
         let (mut spai, mut strongest, mut together) = (vec![T::zero(); n], vec![0.0; n], vec![false; n]);
         let runs = a.row_shares();
@@ -111,13 +107,12 @@ impl<T: Scalar> Rows<T> {
             }
             part
         };
-        let tasks: Vec<_> = tasks.collect();
-        let parts: Vec<Part> = tasks.into_par_iter().map(look).collect();
+        let parts = parallel::map(tasks, look);
         let total = |side: fn(&Part) -> u64| parts.iter().map(side).fold(0, u64::wrapping_add);
         let mirrored = parts.iter().all(|p| p.real_diagonal) && total(|p| p.above) == total(|p| p.below);
-        let bad = |d: &T| !T::one().quotient(*d).finite() || *d == T::zero();
+        let bad = |i: usize| !T::one().quotient(diagonal[i]).finite() || diagonal[i] == T::zero();
         Rows {
-            without_diagonal: diagonal.par_iter().with_min_len(1 << 14).position_first(bad),
+            without_diagonal: parallel::find_first(n, 1 << 14, bad),
             hermitian: known_hermitian.unwrap_or(mirrored),
             weakest: parts.iter().fold(f64::INFINITY, |least, p| least.min(p.weakest)),
             norm: parts.iter().fold(0.0, |most, p| most.max(p.norm)),

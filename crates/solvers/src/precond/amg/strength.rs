@@ -1,8 +1,7 @@
 //! Which couplings are strong, and the graph of these.
 use super::rows::{Rows, coupling};
 use lacuna_engine::Scalar;
-use lacuna_formats::Csr;
-use rayon::prelude::*;
+use lacuna_formats::{Csr, parallel};
 use std::borrow::Cow;
 
 /// The graph of the strong couplings, either way. A row may be among its own neighbours.
@@ -71,7 +70,7 @@ impl Filter {
 /// The second term is for stencils of many equal couplings: those of 27 points are 1/26 each, and θ = 0.08 leaves none.
 pub(super) fn threshold<T: Scalar>(rows: &Rows<T>, theta: f64, level: usize) -> f64 {
     let first = theta * 0.5f64.powi(level as i32);
-    let above = rows.strongest.par_iter().with_min_len(1 << 14).filter(|s| **s >= 2.0 * first).count();
+    let above = parallel::count(rows.strongest.len(), 1 << 14, |i| rows.strongest[i] >= 2.0 * first);
     if 2 * above > rows.strongest.len() || first == 0.0 {
         return first;
     }
@@ -95,32 +94,28 @@ pub(super) fn strong<'a, T: Scalar>(a: &'a Csr<T>, rows: &Rows<T>, threshold: f6
         let graph = Graph { ptr: Cow::Borrowed(a.row_ptr()), neighbours: Cow::Borrowed(a.col_idx()) };
         return (Filter::All, graph);
     }
-    let runs = a.row_shares();
-    let filtered: Vec<_> = runs
-        .into_par_iter()
-        .map(|run| {
-            let (mut counts, mut columns, mut lengths, mut words) = (vec![], vec![], vec![], vec![]);
-            let mut sides = [0u64; 2];
-            for i in run {
-                let (start, first) = (columns.len(), words.len());
-                let threshold = threshold_of(rows, i, threshold);
-                words.resize(first + a.row_slices(i).0.len().div_ceil(64), 0u64);
-                for (k, (j, v)) in a.row_entries(i).enumerate() {
-                    if j == i || coupling(v, rows.scale[i], rows.scale[j]) > threshold {
-                        words[first + k / 64] |= 1 << (k % 64);
-                        if j != i {
-                            columns.push(j as u32);
-                            let side = &mut sides[usize::from(i < j)];
-                            *side = side.wrapping_add(edge(i, j));
-                        }
+    let filtered = parallel::map(a.row_shares(), |run| {
+        let (mut counts, mut columns, mut lengths, mut words) = (vec![], vec![], vec![], vec![]);
+        let mut sides = [0u64; 2];
+        for i in run {
+            let (start, first) = (columns.len(), words.len());
+            let threshold = threshold_of(rows, i, threshold);
+            words.resize(first + a.row_slices(i).0.len().div_ceil(64), 0u64);
+            for (k, (j, v)) in a.row_entries(i).enumerate() {
+                if j == i || coupling(v, rows.scale[i], rows.scale[j]) > threshold {
+                    words[first + k / 64] |= 1 << (k % 64);
+                    if j != i {
+                        columns.push(j as u32);
+                        let side = &mut sides[usize::from(i < j)];
+                        *side = side.wrapping_add(edge(i, j));
                     }
                 }
-                counts.push((columns.len() - start) as u32);
-                lengths.push((words.len() - first) as u32);
             }
-            (counts, columns, lengths, words, sides)
-        })
-        .collect();
+            counts.push((columns.len() - start) as u32);
+            lengths.push((words.len() - first) as u32);
+        }
+        (counts, columns, lengths, words, sides)
+    });
     let graph_ptr = ends(filtered.iter().flat_map(|part| &part.0));
     let word_ptr = ends(filtered.iter().flat_map(|part| &part.2));
     let (mut neighbours, mut words) = (Vec::new(), Vec::new());

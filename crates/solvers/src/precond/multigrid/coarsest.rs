@@ -1,12 +1,13 @@
 //! The dense inverse of the coarsest matrix, or its pseudo-inverse if it is singular.
 use lacuna_engine::{Complex64, Error, Kind, Result, Scalar};
-use lacuna_formats::Csr;
 use lacuna_formats::algebra::build_rows;
-use rayon::prelude::*;
+use lacuna_formats::{Csr, parallel};
 
 const OPERATION: &str = "inverse of the coarsest matrix";
 /// From this many rows on, the work is shared among threads.
 const SHARED: usize = 192;
+/// Rows per task.
+const RUN: usize = 32;
 
 /// The inverse of a matrix, computed in double precision, with all its entries stored, and the dimension of
 /// the null space.
@@ -101,15 +102,12 @@ fn cholesky<W: Scalar>(a: &[W], n: usize, tolerance: f64) -> Option<Vec<W>> {
         u[k * n + k..(k + 1) * n].iter_mut().for_each(|v| *v *= by);
         let (above, below) = u.split_at_mut((k + 1) * n);
         let own = &above[k * n..];
-        let eliminate = |(i, row): (usize, &mut [W])| {
-            let i = k + 1 + i;
-            add(&mut row[i..], -own[i].conj(), &own[i..]);
-        };
-        if n - k >= SHARED {
-            below.par_chunks_mut(n).enumerate().with_min_len(32).for_each(eliminate);
-        } else {
-            below.chunks_mut(n).enumerate().for_each(eliminate);
-        }
+        let run = if n - k >= SHARED { RUN } else { n };
+        parallel::for_each(below.chunks_mut(run * n).enumerate(), |(part, rows)| {
+            for (i, row) in (k + 1 + part * run..).zip(rows.chunks_mut(n)) {
+                add(&mut row[i..], -own[i].conj(), &own[i..]);
+            }
+        });
     }
     // `V = U⁻¹`, computed from the last row up, and `Vᴴ`.
     let mut v = vec![W::zero(); n * n];
@@ -126,9 +124,11 @@ fn cholesky<W: Scalar>(a: &[W], n: usize, tolerance: f64) -> Option<Vec<W>> {
     let turned: Vec<W> = (0..n * n).map(|k| v[k % n * n + k / n].conj()).collect();
     // Rows of `V Vᴴ` up to the diagonal; the rest follows by symmetry.
     let mut inverse = u;
-    inverse.par_chunks_mut(n).enumerate().with_min_len(8).for_each(|(i, row)| {
-        row.fill(W::zero());
-        (i..n).for_each(|k| add(&mut row[..=i], v[i * n + k], &turned[k * n..=k * n + i]));
+    parallel::for_each(inverse.chunks_mut(8 * n).enumerate(), |(part, rows)| {
+        for (i, row) in (8 * part..).zip(rows.chunks_mut(n)) {
+            row.fill(W::zero());
+            (i..n).for_each(|k| add(&mut row[..=i], v[i * n + k], &turned[k * n..=k * n + i]));
+        }
     });
     for i in 0..n {
         (0..i).for_each(|j| inverse[j * n + i] = inverse[i * n + j].conj());
@@ -167,11 +167,9 @@ fn invert<W: Scalar>(m: &mut [W], n: usize, tolerance: f64) -> NullSpaces<W> {
             row[k] = W::zero();
             row.iter_mut().zip(&*own).for_each(|(v, p)| *v -= factor * *p);
         };
-        if n >= SHARED {
-            above.par_chunks_mut(n).with_min_len(32).for_each(eliminate);
-            below.par_chunks_mut(n).with_min_len(32).for_each(eliminate);
-        } else {
-            above.chunks_mut(n).chain(below.chunks_mut(n)).for_each(eliminate);
+        let run = if n >= SHARED { RUN } else { n };
+        for rows in [above, below] {
+            parallel::for_each(rows.chunks_mut(run * n), |rows| rows.chunks_mut(n).for_each(eliminate));
         }
         rank += 1;
     }

@@ -3,8 +3,7 @@
 use super::transfers::{Axes, coarse_size, prolongation, restriction};
 use lacuna_engine::{Error, Result, Scalar};
 use lacuna_formats::algebra::{fill_rows, galerkin};
-use lacuna_formats::{Csr, Stencil};
-use rayon::prelude::*;
+use lacuna_formats::{Csr, Stencil, parallel};
 
 /// Neighbours of a point, including itself, at most one step away along each axis. x is fastest.
 const NEIGHBOURS: usize = 27;
@@ -183,7 +182,7 @@ impl<T: Scalar> Operator<T> {
         let by_class: Vec<T> = self.coefficients.iter().map(of).collect();
         let n = self.size.iter().product::<usize>();
         let at = |i: usize| by_class[class(point(i, self.size), self.size)];
-        (0..n).into_par_iter().with_min_len(1 << 14).map(at).collect()
+        parallel::collect(n, 1 << 14, at)
     }
 
     /// As a matrix.

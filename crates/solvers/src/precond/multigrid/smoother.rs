@@ -1,6 +1,6 @@
 //! The smoothers of a level.
 use lacuna_engine::Scalar;
-use rayon::prelude::*;
+use lacuna_formats::parallel;
 
 /// The kind of smoother.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,8 +39,8 @@ impl<T: Scalar> Smoother<T> {
     pub(in crate::precond) fn chebyshev(diagonal: &[T], radius: f64, norm: f64) -> Self {
         let high = (PART[1] * radius).min(norm);
         let centre = T::from_real(2.0 / (high * (1.0 + PART[0] / PART[1])));
-        let inverse = |d: &T| centre * T::one().quotient(*d);
-        let diagonal = diagonal.par_iter().with_min_len(1 << 14).map(inverse).collect();
+        let inverse = |i: usize| centre * T::one().quotient(diagonal[i]);
+        let diagonal = parallel::collect(diagonal.len(), 1 << 14, inverse);
         Smoother { kind: Smoothing::Chebyshev, diagonal }
     }
 

@@ -1,0 +1,225 @@
+//! Work shared among the threads of rayon. The scheduler is compiled once and calls closures, so that a use
+//! of it costs little more code than a loop. Results never depend on the number of threads.
+use rayon::prelude::*;
+use std::ops::{Deref, DerefMut, Range};
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::sync::{Mutex, PoisonError};
+
+/// Elements and small tasks are divided into about this many parts per thread.
+const PARTS: usize = 16;
+
+/// A task before, while and after it is run.
+enum Slot<I, R> {
+    Waiting(I),
+    Taken,
+    Done(R),
+}
+
+/// Runs `work` for each task, in no particular order.
+pub fn for_each<I: Send>(tasks: impl IntoIterator<Item = I>, work: impl Fn(I) + Sync) {
+    let tasks: Vec<_> = tasks.into_iter().map(|task| Mutex::new(Some(task))).collect();
+    run(tasks.len(), &|next| {
+        while let Some(at) = next() {
+            let task = tasks[at].lock().unwrap_or_else(PoisonError::into_inner).take();
+            task.into_iter().for_each(&work);
+        }
+    });
+}
+
+/// The results of `work` for each task, in task order.
+pub fn map<I: Send, R: Send>(tasks: impl IntoIterator<Item = I>, work: impl Fn(I) -> R + Sync) -> Vec<R> {
+    map_with(tasks, || (), |(), task| work(task))
+}
+
+/// The results of `work` for each task, in task order. Each thread repeatedly takes the next task, with the
+/// memory that `init` created for it once.
+pub fn map_with<I: Send, M, R: Send>(
+    tasks: impl IntoIterator<Item = I>,
+    init: impl Fn() -> M + Sync,
+    work: impl Fn(&mut M, I) -> R + Sync,
+) -> Vec<R> {
+    let slots: Vec<_> = tasks.into_iter().map(|task| Mutex::new(Slot::Waiting(task))).collect();
+    run(slots.len(), &|next| {
+        let mut memory = None;
+        while let Some(at) = next() {
+            let replace = |slot| {
+                let mut place = slots[at].lock().unwrap_or_else(PoisonError::into_inner);
+                std::mem::replace(&mut *place, slot)
+            };
+            if let Slot::Waiting(task) = replace(Slot::Taken) {
+                replace(Slot::Done(work(memory.get_or_insert_with(&init), task)));
+            }
+        }
+    });
+    let done = |slot: Mutex<_>| match slot.into_inner().unwrap_or_else(PoisonError::into_inner) {
+        Slot::Done(result) => result,
+        Slot::Waiting(_) | Slot::Taken => unreachable!("every task is done"),
+    };
+    slots.into_iter().map(done).collect()
+}
+
+/// `f(0), …, f(n − 1)`, computed in parts of at least `grain`.
+pub fn collect<R: Send>(n: usize, grain: usize, f: impl Fn(usize) -> R + Sync) -> Vec<R> {
+    let mut all = Vec::with_capacity(n);
+    let grain = part(n, grain);
+    let parts = all.spare_capacity_mut()[..n].chunks_mut(grain).enumerate();
+    for_each(parts, |(part, places)| {
+        for (k, place) in places.iter_mut().enumerate() {
+            place.write(f(part * grain + k));
+        }
+    });
+    // SAFETY: all `n` elements were written; if `f` panics, this line is not reached.
+    unsafe { all.set_len(n) };
+    all
+}
+
+/// The first index below `n` that passes a test. Tests in parts of at least `grain`.
+pub fn find_first(n: usize, grain: usize, test: impl Fn(usize) -> bool + Sync) -> Option<usize> {
+    first_found(n, grain, &|part| {
+        let mut part = part;
+        part.find(|k| test(*k))
+    })
+}
+
+/// How many indices below `n` pass a test. Counts in parts of at least `grain`.
+pub fn count(n: usize, grain: usize, test: impl Fn(usize) -> bool + Sync) -> usize {
+    total(n, grain, &|part| part.filter(|k| test(*k)).count())
+}
+
+/// The sum of `f(0), …, f(n − 1)`, computed in parts of at least `grain`.
+pub fn sum(n: usize, grain: usize, f: impl Fn(usize) -> usize + Sync) -> usize {
+    total(n, grain, &|part| part.map(&f).sum())
+}
+
+/// Consecutive parts of `0..n` of `length` elements each; the last may be shorter.
+pub fn ranges(n: usize, length: usize) -> impl Iterator<Item = Range<usize>> {
+    (0..n).step_by(length.max(1)).map(move |start| start..n.min(start + length.max(1)))
+}
+
+/// The length of the parts into which `n` elements are divided: at least `grain`, unless there are fewer.
+fn part(n: usize, grain: usize) -> usize {
+    n.div_ceil(PARTS * rayon::current_num_threads()).max(grain).max(1)
+}
+
+fn total(n: usize, grain: usize, of: &(dyn Fn(Range<usize>) -> usize + Sync)) -> usize {
+    map(ranges(n, part(n, grain)), of).into_iter().sum()
+}
+
+fn first_found(
+    n: usize,
+    grain: usize,
+    look: &(dyn Fn(Range<usize>) -> Option<usize> + Sync),
+) -> Option<usize> {
+    let first = AtomicUsize::new(usize::MAX);
+    for_each(ranges(n, part(n, grain)), |part| {
+        if part.start < first.load(Relaxed)
+            && let Some(found) = look(part)
+        {
+            first.fetch_min(found, Relaxed);
+        }
+    });
+    Some(first.into_inner()).filter(|first| *first != usize::MAX)
+}
+
+/// What a thread does: it calls the function for the number of its next task until there is none.
+type Worker<'a> = dyn Fn(&mut dyn FnMut() -> Option<usize>) + Sync + 'a;
+
+/// Has the threads do `count` tasks.
+fn run(count: usize, work: &Worker<'_>) {
+    let threads = rayon::current_num_threads().min(count);
+    // Many small tasks are taken several at a time.
+    let batch = (count / (PARTS * threads.max(1))).max(1);
+    let next = AtomicUsize::new(0);
+    let worker = || {
+        let mut own = 0..0;
+        work(&mut || {
+            if own.is_empty() {
+                let start = next.fetch_add(batch, Relaxed).min(count);
+                own = start..count.min(start + batch);
+            }
+            own.next()
+        });
+    };
+    match threads {
+        0 | 1 => worker(),
+        threads => (0..threads).into_par_iter().with_max_len(1).for_each(|_| worker()),
+    }
+}
+
+/// Working memory that threads return for reuse by later ones.
+pub(crate) struct Pool<M, F> {
+    free: Mutex<Vec<M>>,
+    make: F,
+}
+
+/// Memory borrowed from a [`Pool`] until it is dropped.
+pub(crate) struct Lent<'a, M> {
+    memory: Option<M>,
+    free: &'a Mutex<Vec<M>>,
+}
+
+impl<M, F: Fn() -> M> Pool<M, F> {
+    pub(crate) fn new(make: F) -> Self {
+        Pool { free: Mutex::new(Vec::new()), make }
+    }
+    pub(crate) fn take(&self) -> Lent<'_, M> {
+        let kept = self.free.lock().ok().and_then(|mut free| free.pop());
+        Lent { memory: Some(kept.unwrap_or_else(&self.make)), free: &self.free }
+    }
+}
+
+impl<M> Deref for Lent<'_, M> {
+    type Target = M;
+    fn deref(&self) -> &M {
+        self.memory.as_ref().unwrap_or_else(|| unreachable!("it is there until it is dropped"))
+    }
+}
+
+impl<M> DerefMut for Lent<'_, M> {
+    fn deref_mut(&mut self) -> &mut M {
+        self.memory.as_mut().unwrap_or_else(|| unreachable!("it is there until it is dropped"))
+    }
+}
+
+impl<M> Drop for Lent<'_, M> {
+    fn drop(&mut self) {
+        if let (Some(memory), Ok(mut free)) = (self.memory.take(), self.free.lock()) {
+            free.push(memory);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn results_are_in_the_order_of_the_tasks() {
+        for n in [0, 1, 2, 1000, 100_003] {
+            assert_eq!(map(0..n.min(1000), |k| 2 * k), (0..n.min(1000)).map(|k| 2 * k).collect::<Vec<_>>());
+            assert_eq!(collect(n, 7, |k| k.to_string()), (0..n).map(|k| k.to_string()).collect::<Vec<_>>());
+            assert_eq!(count(n, 7, |k| k % 3 == 0), n.div_ceil(3));
+            assert_eq!(sum(n, 7, |k| k), n * n.saturating_sub(1) / 2);
+        }
+    }
+
+    #[test]
+    fn the_first_of_several_is_found() {
+        assert_eq!(find_first(100_000, 10, |k| k >= 70_000 || k == 69_999), Some(69_999));
+        assert_eq!(find_first(100_000, 10, |_| true), Some(0));
+        assert_eq!(find_first(100_000, 10, |_| false), None);
+        assert_eq!(find_first(0, 10, |_| true), None);
+    }
+
+    #[test]
+    fn a_panic_reaches_the_caller() {
+        let panics = || for_each(0..100, |k| assert_ne!(k, 50));
+        assert!(std::panic::catch_unwind(panics).is_err());
+    }
+
+    #[test]
+    fn parts_cover_everything_once() {
+        assert_eq!(ranges(10, 4).collect::<Vec<_>>(), [0..4, 4..8, 8..10]);
+        assert_eq!(ranges(0, 4).count(), 0);
+    }
+}
