@@ -1,10 +1,12 @@
 //! Finds the method and preconditioner that solve a system fastest, by trying the plausible ones.
-use crate::system::factor_of;
+use crate::choice::RICHARDSON;
+use crate::factor::factor_of;
+use crate::remembered::Memory;
 use crate::{AsVector, LinearSystem};
 use lacuna_engine::{Backend, Error, Reason, Result, Scalar, compiled_here};
 use lacuna_formats::{Csr, Structure};
-use lacuna_solvers::{Multigrid, Outcome, PRECONDITIONERS, Stop, Watch};
-use ndarray::Array1;
+use lacuna_solvers::{Combined, Multigrid, Outcome, PRECONDITIONERS, Stop, Watch};
+use ndarray::{Array1, ArrayView1};
 use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -108,8 +110,19 @@ pub fn plausible<T: Scalar>(a: &Csr<T>) -> Vec<(&'static str, &'static str)> {
     })(a)
 }
 
+/// Runs one iteration, so that threads, memory and kernels are ready before the first trial.
+fn warm<T: Scalar, B: Backend>(dev: &mut B, a: &Arc<Csr<T>>, b: ArrayView1<'_, T>) -> Result<()> {
+    let mark = dev.mark();
+    let stop = Stop { max_iters: 1, ..Stop::default() };
+    let system = LinearSystem::new(a.clone()).preconditioner("none").stop(stop);
+    let ran = system.prepare(dev).and_then(|mut system| system.solve(dev, b).map(drop));
+    dev.release(mark);
+    ran.or_else(|error| if error.is_device_failure() { Err(error) } else { Ok(()) })
+}
+
 /// Tries the pairs listed by [`plausible`], each from zero, and returns all trials: first those that solved
-/// the system, by their total time.
+/// the system, by their total time. The fastest is remembered for the method `tune`, see
+/// [`LinearSystem::method`].
 ///
 /// Each gets at most `seconds` of iterations, and once one has solved the system, at most a few times the
 /// time which that took. Set-ups are not interrupted. `watch` is called before each trial with its names, and
@@ -143,6 +156,7 @@ pub fn advise<T: Scalar, B: Backend>(
     Error::check_length("advise", "b", a.rows(), b.len())?;
     let most = Duration::try_from_secs_f64(seconds).unwrap_or(Duration::MAX);
     let mut trials: Vec<Trial> = Vec::new();
+    warm(dev, &a, b)?;
     for names @ (method, preconditioner) in plausible(&*a) {
         if watch(names, None).is_break() {
             break;
@@ -178,5 +192,12 @@ pub fn advise<T: Scalar, B: Backend>(
     }
     let rank = |trial: &Trial| (!trial.converged(), trial.outcome.is_err(), trial.total());
     trials.sort_by_key(rank);
+    let fastest = trials.iter().find(|trial| trial.method != "auto").filter(|trial| trial.converged());
+    if let Some(Trial { method, preconditioner, .. }) = fastest {
+        match Combined::named(method) {
+            Some((_, own)) => Memory::of(dev, &*a).keep(RICHARDSON, &own),
+            None => Memory::of(dev, &*a).keep(method, preconditioner),
+        }
+    }
     Ok(trials)
 }

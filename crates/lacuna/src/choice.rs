@@ -5,6 +5,8 @@ use lacuna_solvers::{Combined, Method, Preconditioner};
 /// The method of a system.
 pub(crate) enum MethodChoice<T: Scalar> {
     Auto,
+    /// What solved a matrix of this structure before, else automatic.
+    Tune,
     Named(String),
     Own(Box<dyn Method<T>>),
 }
@@ -15,6 +17,9 @@ pub(crate) enum PreconditionerChoice<T: Scalar> {
     Named(String),
     Own(Box<dyn Preconditioner<T>>),
 }
+
+/// The method of the combined ones.
+pub(crate) const RICHARDSON: &str = "richardson";
 
 /// Replaces a method that is Richardson's iteration with a preconditioner by these two.
 pub(crate) fn combined<T: Scalar>(
@@ -28,7 +33,7 @@ pub(crate) fn combined<T: Scalar>(
     match (named, preconditioner) {
         (None, preconditioner) => Ok((method, preconditioner)),
         (Some((_, own)), PreconditionerChoice::Auto) => {
-            Ok((MethodChoice::Named("richardson".into()), PreconditionerChoice::Named(own)))
+            Ok((MethodChoice::Named(RICHARDSON.into()), PreconditionerChoice::Named(own)))
         }
         (Some((combined, _)), _) => {
             let message = format!("method {} is a preconditioner itself; expected `auto`", combined.name);

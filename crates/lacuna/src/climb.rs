@@ -1,13 +1,12 @@
 //! Runs a solve, checks the result of the device on the host, and tries other methods if it falls short.
+use crate::factor::times;
 use crate::ladder::{Ladder, Rung};
 use crate::measured::{Measured, misfit, norm_of_product, stands, tolerance};
 use crate::prepared::Parts;
-use crate::system::times;
-use lacuna_engine::{Backend, Error, LinOp, Reason, Result, Scalar, check_process};
+use lacuna_engine::{Backend, Reason, Result, Scalar, check_process};
 use lacuna_formats::Csr;
 use lacuna_solvers::{
-    Factor, Outcome, Placed, Solver, Stop, Watch, explain, largest, method, preconditioner, residual_norm,
-    vector_norm,
+    Factor, Outcome, Preconditioner, Solver, Stop, Watch, explain, largest, residual_norm, vector_norm,
 };
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -19,6 +18,14 @@ const SLACK: f64 = 1.005;
 const GAIN: f64 = 0.5;
 /// A backward error of at most this many units of rounding is the best attainable.
 const ATTAINED: f64 = 8.0;
+
+/// A matrix found not to be positive definite at a residual above this is not, whatever the rounding.
+const INDEFINITE: f64 = 0.1;
+/// A method is given up at once if it is expected to take this many times the iterations that the next one
+/// costs.
+const HOPELESS: f64 = 4.0;
+/// The part of that cost which is spent on a method whose residual does not shrink.
+const HOPEFUL: u64 = 3;
 
 /// From this many iterations on, they are divided among several methods.
 const MANY: u64 = 1000;
@@ -67,9 +74,10 @@ pub(crate) fn solve<T: Scalar, B: Backend>(
 /// turn.
 pub(crate) fn first_stop<T: Scalar>(parts: &Parts<T>) -> Stop {
     let most = parts.stop.max_iters;
-    let Ladder { rungs, climbs, stretch } = &parts.ladder;
-    let half = if *climbs && !rungs.is_empty() && most >= MANY { most.div_ceil(2) } else { most };
-    Stop { max_iters: half.min(*stretch).min(patience(rungs).unwrap_or(u64::MAX)), ..parts.stop }
+    let ladder @ Ladder { climbs, stretch, .. } = &parts.ladder;
+    let half = if *climbs && !ladder.is_empty() && most >= MANY { most.div_ceil(2) } else { most };
+    let patience = parts.ladder.patience(1).unwrap_or(u64::MAX);
+    Stop { max_iters: half.min(*stretch).min(patience), ..parts.stop }
 }
 
 /// Makes an outcome describe `x` correctly if rounding could hide a larger residual, and explains an outcome
@@ -87,11 +95,6 @@ pub(crate) fn settle<T: Scalar>(parts: &mut Parts<T>, outcome: &mut Outcome, b: 
     Ok(())
 }
 
-/// The iterations that the current method may take before the first of these is tried.
-fn patience(rungs: &[Rung]) -> Option<u64> {
-    rungs.first().and_then(|rung| rung.patience)
-}
-
 fn lend<'a>(watch: &'a mut Watching<'_>) -> Watching<'a> {
     match watch {
         Some(watch) => Some(&mut **watch),
@@ -99,9 +102,9 @@ fn lend<'a>(watch: &'a mut Watching<'_>) -> Watching<'a> {
     }
 }
 
-struct Climb<'a, T: Scalar> {
-    parts: &'a mut Parts<T>,
-    outcome: &'a mut Outcome,
+pub(crate) struct Climb<'a, T: Scalar> {
+    pub(crate) parts: &'a mut Parts<T>,
+    pub(crate) outcome: &'a mut Outcome,
     b: &'a [T],
     /// `‖b‖`
     norm: f64,
@@ -112,8 +115,12 @@ struct Climb<'a, T: Scalar> {
     tighter: f64,
     /// Time of all iterations.
     iterating: Duration,
+    /// The rungs that are left.
+    pub(crate) ladder: Ladder,
+    /// The preconditioner whose set-up was counted.
+    pub(crate) counted: Option<Box<dyn Preconditioner<T>>>,
     /// The solver of the current rung.
-    called: Option<Solver<T>>,
+    pub(crate) called: Option<Solver<T>>,
 }
 
 impl<'a, T: Scalar> Climb<'a, T> {
@@ -126,7 +133,9 @@ impl<'a, T: Scalar> Climb<'a, T> {
         let a = times(parts.factor, parts.given.clone())?;
         let [of_b, of_x] = parts.solver.factors(b);
         let scaled = (a, of_b.times(&parts.order.given(b)), of_x);
-        Ok(Climb { parts, outcome, b, norm: vector_norm(b), scaled, tighter: 1.0, iterating, called: None })
+        let ladder = parts.ladder.clone();
+        let (norm, counted, called) = (vector_norm(b), None, None);
+        Ok(Climb { parts, outcome, b, norm, scaled, tighter: 1.0, iterating, ladder, counted, called })
     }
 
     /// The accuracy of `x`, computed on the host.
@@ -167,9 +176,9 @@ impl<'a, T: Scalar> Climb<'a, T> {
         if self.outcome.reason != Reason::Limit {
             began = f64::INFINITY;
         }
-        let mut rungs = self.parts.ladder.rungs.clone().into_iter();
         let (mut calling, mut indefinite) = (None, false);
-        let mut patience = patience(rungs.as_slice());
+        // The iterations at the start of the current method, and those that it may take before the next one.
+        let (mut entered, mut patience) = (0, self.ladder.patience(1));
         loop {
             self.outcome.true_residual = measured.residual;
             self.outcome.backward_error = measured.backward_error;
@@ -181,17 +190,36 @@ impl<'a, T: Scalar> Climb<'a, T> {
             let gains = measured.residual < GAIN * began;
             let expected = self.expected(began, measured.residual, iterations - since);
             let left = self.parts.stop.max_iters.saturating_sub(iterations);
-            let slow = self.parts.ladder.climbs
+            let weight = calling.as_ref().map_or(1, |rung: &Rung| rung.weight);
+            let enough = patience.take().and_then(|_| self.ladder.patience(weight)).unwrap_or(left / 2);
+            let slow = self.ladder.climbs
                 && under_way
-                && rungs.len() > 0
-                && expected > patience.take().unwrap_or(left / 2).min(2 * self.parts.ladder.stretch) as f64;
-            if !(under_way && (slow || !gains)) && rungs.as_slice().first().is_some_and(|rung| rung.if_slow) {
-                rungs.next(); // not worth its set-up
-            }
+                && !self.ladder.is_empty()
+                && expected > enough.min(2 * self.ladder.stretch) as f64;
             (began, since) = (measured.residual, iterations);
-            indefinite |= self.outcome.reason == Reason::IndefiniteOperator;
+            if self.outcome.reason == Reason::IndefiniteOperator {
+                indefinite = true;
+                if measured.residual > INDEFINITE {
+                    self.ladder.not_definite();
+                }
+            }
+            let moves = slow || !gains;
+            if !(under_way && moves) {
+                self.drop_front(|rung| rung.if_slow); // not worth its set-up
+            }
+            if moves {
+                self.count()?;
+            }
+            let spent = iterations - entered;
+            let cost =
+                if under_way { self.ladder.patience(weight).unwrap_or(self.ladder.stretch) } else { 0 };
+            // Only a method for definite matrices recovers from a residual that does not shrink at first.
+            let cost = if self.parts.definite || gains { cost } else { cost / HOPEFUL };
             let (former, mut kept) = (calling.clone(), None);
-            if slow || !gains {
+            if moves && spent < cost && !(gains && expected > HOPELESS * cost as f64) {
+                // Continue until the next one costs no more than what was spent.
+                patience = Some(cost - spent);
+            } else if moves {
                 let why = match (gains, under_way) {
                     (true, true) => {
                         format!("after {iterations} iterations some {expected:.0} more are to be expected")
@@ -202,18 +230,19 @@ impl<'a, T: Scalar> Climb<'a, T> {
                     }
                     _ => self.outcome.reason.to_string(),
                 };
-                let Some(next) = rungs.next() else {
+                let Some(next) = self.ladder.next(!under_way) else {
                     if under_way {
                         self.outcome.notes.push(why);
                     }
                     break;
                 };
                 self.outcome.notes.push(format!("{why}: goes on with {next} from a residual of {began:.1e}"));
+                let next_weight = next.weight;
                 calling = Some(next);
                 kept = self.called.take();
-                patience = self::patience(rungs.as_slice());
+                (entered, patience) = (iterations, self.ladder.patience(next_weight));
             }
-            let last = rungs.len() == 0 || !self.parts.ladder.climbs;
+            let last = self.ladder.is_empty() || !self.ladder.climbs;
             let most = self.most(last, patience);
             match self.again(dev, calling.as_ref(), most, x, measured, lend(&mut watch))? {
                 Some(found) => measured = found,
@@ -226,11 +255,20 @@ impl<'a, T: Scalar> Climb<'a, T> {
                 }
             }
         }
+        if let (true, Some(memory), Some(rung)) = (self.outcome.converged(), &self.parts.memory, &calling) {
+            memory.keep(rung.method, rung.preconditioner.unwrap_or(&self.parts.preconditioner.name));
+        }
         if indefinite && matches!(self.outcome.reason, Reason::Limit | Reason::Stagnated) {
             self.outcome.reason = Reason::IndefiniteOperator; // the methods tried after it do not change that
         }
         self.conclude();
         Ok(())
+    }
+
+    fn drop_front(&mut self, if_so: impl Fn(&Rung) -> bool) {
+        if self.ladder.rungs.front().is_some_and(if_so) {
+            self.ladder.rungs.pop_front();
+        }
     }
 
     /// Iterations still needed if the residual keeps falling at the same rate.
@@ -246,7 +284,7 @@ impl<'a, T: Scalar> Climb<'a, T> {
         let done = self.outcome.iterations;
         let left = self.parts.stop.max_iters.saturating_sub(done);
         let share = if last || left < MANY { left } else { left.div_ceil(2) };
-        share.min(patience.unwrap_or(self.parts.ladder.stretch.max(done)))
+        share.min(patience.unwrap_or(self.ladder.stretch.max(done)))
     }
 
     /// One more attempt from `x`, by the prepared method or by a rung of the ladder, with at most `most`
@@ -293,45 +331,6 @@ impl<'a, T: Scalar> Climb<'a, T> {
         }
         outcome.iterations += next.iterations;
         Ok(Some(self.better(x, &guess, measured)))
-    }
-
-    /// Prepares the method of a rung with its preconditioner. Returns whether the preconditioner was
-    /// available.
-    fn call<B: Backend>(&mut self, dev: &mut B, rung: &Rung, stop: Stop) -> Result<bool> {
-        let (start, mark) = (Instant::now(), dev.mark());
-        let notes = &mut self.outcome.notes;
-        match Self::prepared(self.parts, dev, rung, stop) {
-            Ok(solver) => {
-                let took = start.elapsed().as_secs_f64();
-                notes.extend(rung.preconditioner.map(|_| format!("{rung}: set up in {took:.2e} s")));
-                self.called = Some(solver);
-                Ok(true)
-            }
-            // A matrix that the preconditioner rejects is no failure of the solve.
-            Err(refused @ (Error::Entry { .. } | Error::Unsupported { .. } | Error::Structure { .. })) => {
-                dev.release(mark);
-                let refused = self.parts.order.told(refused);
-                notes.push(format!("{rung} is not to be had: {refused}"));
-                Ok(false)
-            }
-            Err(error) => Err(error),
-        }
-    }
-
-    fn prepared<B: Backend>(parts: &Parts<T>, dev: &mut B, rung: &Rung, stop: Stop) -> Result<Solver<T>> {
-        let Parts { pair, adjoint, placed, factor, options, order, given, .. } = parts;
-        let method = method(rung.method, options)?;
-        let named = rung.preconditioner.map(preconditioner).transpose()?.flatten();
-        let own = named.map(|kind| {
-            let a = times(*factor, order.arranged(given)?)?;
-            Placed::new(dev, kind, &a, pair.a)
-        });
-        let own = own.transpose()?;
-        let m = own.as_ref().or(placed.as_ref()).map(|m| m as &dyn LinOp<T>);
-        let operator: &dyn LinOp<T> = if *adjoint { pair } else { &pair.a };
-        let mut solver = Solver::new(dev, operator, m, &*method, stop)?;
-        solver.set_factor(*factor);
-        Ok(solver)
     }
 
     /// Whether `x` meets the tolerance, or nothing more should be tried.

@@ -1,7 +1,8 @@
 //! The methods tried if a solve falls short, and when.
 use lacuna_engine::Scalar;
 use lacuna_formats::{Csr, Structure};
-use lacuna_solvers::{Amg, Method, Multigrid, PRECONDITIONERS, is_structurally_singular, name_of};
+use lacuna_solvers::{Amg, Method, Multigrid, PRECONDITIONERS, is_diffusion, is_structurally_singular};
+use std::collections::VecDeque;
 use std::fmt;
 
 /// Iterations after which a running solve is checked. If its residual has not halved by then, it is given up;
@@ -11,22 +12,66 @@ const STRETCH: u64 = 20_000;
 /// matrix is known to be singular: then a solution is found early or there is none.
 const SHORT_STRETCH: u64 = 2000;
 /// Iterations that cost as much as the set-up of `amg` on the host: for iterations on the host, and on a
-/// separate device.
-const PATIENCE_ON_HOST: u64 = 200;
-const PATIENCE: u64 = 10_000;
-/// With fewer rows, iterations are too cheap to justify another method.
+/// separate device; and that factor again for a matrix that is no diffusion, where it often fails.
+const AMG_ON_HOST: u64 = 200;
+const AMG_ON_DEVICE: u64 = 10_000;
+const NO_DIFFUSION: u64 = 5;
+/// The cost of an iteration with `amg` and with `ilu0`, in iterations without.
+const WITH_AMG: u64 = 5;
+const WITH_ILU: u64 = 3;
+/// The same for `ilu0`, whose triangles a device solves slowly.
+const ILU_ON_HOST: u64 = 300;
+const ILU_ON_DEVICE: u64 = 2000;
+/// Iterations after which the cost of a direct solve may be counted.
+const FIRST_COUNT: u64 = 50;
+/// Seconds to count it, per entry of the matrix.
+const COUNTING: f64 = 1e-7;
+/// It is counted once the iterations took this many times as long.
+const EARLIEST: f64 = 3.0;
+/// Seconds of counting that are spent while a method may still converge.
+const MOST_COUNTING: f64 = 0.5;
+/// A direct solve is preferred to an incomplete factorisation at this many times its cost.
+const CERTAINTY: u64 = 10;
+/// Seconds of a direct solve that is tried before any other method if one has failed.
+const AFFORDABLE: f64 = 1.0;
+/// Seconds of an iteration besides its traffic, and the bytes moved in a second: on the host from its caches,
+/// from its memory, and on a separate device.
+const IN_CACHE: (f64, f64) = (3e-6, 4e10);
+const ON_HOST: (f64, f64) = (3e-6, 1.2e10);
+const ON_DEVICE: (f64, f64) = (8e-6, 2e12);
+/// The largest traffic of an iteration whose data stay in the caches.
+const CACHES: usize = 8 << 20;
+/// With fewer rows, iterations are too cheap to justify multigrid.
 const SMALL: usize = 2000;
 /// Incomplete factorisations tried last, and the largest factor by which they increase the number of entries.
 const FACTORS: [(&str, usize); 2] = [("ilut:drop=0.001,fill=10", 10), ("ilut:drop=0.00001,fill=30", 30)];
 /// The largest number of entries to be stored.
 const MOST_KEPT: usize = 30_000_000;
-/// Complete factorisations: the first is tried before other methods if it costs less than a second, the
-/// second after them.
-const DIRECT: [&str; 2] = ["direct:work=2,memory=1", "direct"];
-/// The cost of the former, as bytes that iterations could move in that time.
-const COST_OF_DIRECT: u64 = 5_000_000_000;
+/// The complete factorisation.
+const DIRECT: &str = "direct";
 /// The method preconditioned by a factorisation. It restarts late, since it seldom needs to.
 const WITH_FACTORS: &str = "gmres:restart=50";
+
+/// What preparing a rung costs, in iterations of the method before it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Cost {
+    /// It is tried when the method before has ended.
+    Open,
+    /// It is tried once more iterations than this were done and as many are still expected.
+    Iterations(u64),
+    /// It has to be counted, which costs as much as these iterations.
+    Counted(u64),
+}
+
+impl Cost {
+    /// The iterations, if they are known or a lower bound is.
+    pub(crate) fn iterations(self) -> Option<u64> {
+        match self {
+            Cost::Open => None,
+            Cost::Iterations(count) | Cost::Counted(count) => Some(count),
+        }
+    }
+}
 
 /// A method tried after another stopped short, with its preconditioner unless that stays the same.
 #[derive(Clone, Debug)]
@@ -35,9 +80,11 @@ pub(crate) struct Rung {
     pub(crate) preconditioner: Option<&'static str>,
     /// Whether it is tried only if the current method is slow, not if that failed.
     pub(crate) if_slow: bool,
-    /// Iterations that cost as much as its set-up. If more than this many are still expected after this many,
-    /// it is tried without waiting for the current method to end.
-    pub(crate) patience: Option<u64>,
+    /// Whether it needs a positive definite matrix.
+    pub(crate) definite: bool,
+    pub(crate) cost: Cost,
+    /// The cost of its iterations, in iterations of the first method.
+    pub(crate) weight: u64,
 }
 
 impl fmt::Display for Rung {
@@ -61,20 +108,25 @@ pub(crate) struct Open {
 }
 
 /// The methods that are left, and how long each may take.
+#[derive(Clone)]
 pub(crate) struct Ladder {
+    /// The classical variant of the method, tried if that fails.
+    pub(crate) fallback: Option<Rung>,
     /// In the order in which they are tried.
-    pub(crate) rungs: Vec<Rung>,
+    pub(crate) rungs: VecDeque<Rung>,
     /// Whether these are tried before a slow method has ended.
     pub(crate) climbs: bool,
     /// Iterations after which a running solve is checked.
     pub(crate) stretch: u64,
+    /// Seconds of an iteration, estimated from its traffic.
+    pub(crate) iteration: f64,
 }
 
 impl Ladder {
     /// The ladder for a method on a matrix; `bytes` is the traffic of an iteration. First the classical
     /// variant of the method; then, if the method was chosen automatically, methods that need less of the
-    /// matrix. If the preconditioner was left open too, multigrid comes first if it may do better than the
-    /// diagonal.
+    /// matrix, and a direct solve once it costs no more than the iterations done. If the preconditioner was
+    /// left open too, stronger ones come first if they may do better than the diagonal.
     pub(crate) fn new<T: Scalar>(
         method: &dyn Method<T>,
         open: Open,
@@ -83,45 +135,113 @@ impl Ladder {
         bytes: usize,
         on_host: bool,
     ) -> Self {
-        let plain = |method| Rung { method, preconditioner: None, if_slow: false, patience: None };
-        let mut rungs: Vec<_> = method.fallback().into_iter().map(plain).collect();
-        let ladder = |rungs: Vec<Rung>, stretch| {
-            let climbs = open.method || rungs.iter().any(|rung| rung.patience.is_some());
-            Ladder { rungs, climbs, stretch }
+        let plain = |method| Rung {
+            method,
+            preconditioner: None,
+            if_slow: false,
+            definite: open.definite,
+            cost: Cost::Open,
+            weight: 1,
         };
+        let general = |method| Rung { definite: false, ..plain(method) };
+        let (latency, bandwidth) = match on_host {
+            true if bytes <= CACHES => IN_CACHE,
+            true => ON_HOST,
+            false => ON_DEVICE,
+        };
+        let fallback = method.fallback().map(plain);
+        let iteration = latency + bytes as f64 / bandwidth;
+        let mut ladder =
+            Ladder { fallback, rungs: VecDeque::new(), climbs: open.method, stretch: STRETCH, iteration };
         let Some(s) = structure.filter(|_| !method.least_squares()) else {
-            return ladder(rungs, STRETCH);
+            return ladder;
         };
         if open.method && s.zero_diagonal > 0 && is_structurally_singular(a) {
-            return ladder(Vec::new(), SHORT_STRETCH);
+            return Ladder { fallback: None, stretch: SHORT_STRETCH, ..ladder };
         }
-        let mut stretch = STRETCH;
+        let cost = |host, device| Cost::Iterations(if on_host { host } else { device });
+        let mut others = Vec::new();
+        let large = s.rows > SMALL && s.nnz < 100 * s.rows;
+        let dominant = open.method && s.diagonally_dominant && s.diagonal_positive;
+        if open.preconditioner && large && (open.definite || dominant) {
+            let name = if open.grid { Multigrid::NAME } else { Amg::NAME };
+            let suits = if open.grid || is_diffusion(a) { 1 } else { NO_DIFFUSION };
+            let (cost, weight) = (cost(suits * AMG_ON_HOST, suits * AMG_ON_DEVICE), WITH_AMG);
+            let rung =
+                Rung { preconditioner: Some(name), if_slow: true, cost, weight, ..plain(method.name()) };
+            others.push(rung);
+            ladder.climbs = true;
+        }
         if open.method {
-            let factors = |name| Rung { preconditioner: Some(name), ..plain(WITH_FACTORS) };
-            let affordable = FACTORS.into_iter().filter(|(_, fill)| s.nnz <= MOST_KEPT / fill);
-            let mut last: Vec<_> = affordable.map(|(name, _)| factors(name)).collect();
-            if !open.definite && !last.is_empty() {
-                stretch = SHORT_STRETCH;
+            if open.preconditioner && !s.hermitian && s.zero_diagonal == 0 {
+                let (cost, weight) = (cost(ILU_ON_HOST, ILU_ON_DEVICE), WITH_ILU);
+                others.push(Rung { preconditioner: Some("ilu0"), cost, weight, ..general("bicgstab") });
             }
             let ways = [("minres", s.hermitian), ("gmres", true)];
-            let others = ways.into_iter().filter(|(name, suits)| *suits && *name != method.name());
-            let others = others.map(|(name, _)| plain(name));
-            if PRECONDITIONERS.iter().any(|kind| kind.name == name_of(DIRECT[0])) {
-                let iterations = (COST_OF_DIRECT / bytes.max(1) as u64).clamp(PATIENCE_ON_HOST, stretch);
-                rungs.push(Rung { patience: Some(iterations), ..factors(DIRECT[0]) });
-                last.insert(last.len().min(1), factors(DIRECT[1]));
+            let ways = ways.into_iter().filter(|(name, suits)| *suits && *name != method.name());
+            others.extend(ways.map(|(name, _)| general(name)));
+            let factors = |name| Rung { preconditioner: Some(name), ..general(WITH_FACTORS) };
+            let affordable = FACTORS.into_iter().filter(|(_, fill)| s.nnz <= MOST_KEPT / fill);
+            let incomplete = affordable.map(|(name, _)| factors(name));
+            let before = others.len();
+            others.extend(incomplete);
+            if !open.definite && others.len() > before {
+                ladder.stretch = SHORT_STRETCH;
             }
-            rungs.extend(others.chain(last));
+            if PRECONDITIONERS.iter().any(|kind| kind.name == DIRECT) {
+                let seconds = COUNTING * s.nnz as f64;
+                let count =
+                    if seconds > MOST_COUNTING { u64::MAX } else { (EARLIEST * seconds / iteration) as u64 };
+                let cost = Cost::Counted(count.clamp(FIRST_COUNT, ladder.stretch));
+                others.push(Rung { cost, ..factors(DIRECT) });
+            }
         }
-        let dominant = open.method && s.diagonally_dominant && s.diagonal_positive;
-        let large = s.rows > SMALL && s.nnz < 100 * s.rows;
-        if open.preconditioner && large && (open.definite || dominant) {
-            let patience = Some(if on_host { PATIENCE_ON_HOST } else { PATIENCE });
-            let name = if open.grid { Multigrid::NAME } else { Amg::NAME };
-            let multigrid =
-                Rung { preconditioner: Some(name), if_slow: true, patience, ..plain(method.name()) };
-            rungs.insert(0, multigrid);
+        others.sort_by_key(|rung| rung.cost.iterations().unwrap_or(u64::MAX));
+        ladder.rungs.extend(others);
+        ladder
+    }
+
+    /// Whether no rung is left.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.fallback.is_none() && self.rungs.is_empty()
+    }
+
+    /// The iterations that a method may take before the next rung is tried, if each costs that many of the
+    /// first method.
+    pub(crate) fn patience(&self, weight: u64) -> Option<u64> {
+        let cost = self.rungs.front().and_then(|rung| rung.cost.iterations());
+        cost.map(|iterations| (iterations / weight).max(FIRST_COUNT))
+    }
+
+    /// Puts a rung whose set-up takes some seconds in its place: after those that cost less, and, if it is not
+    /// affordable, before the last.
+    pub(crate) fn insert(&mut self, rung: Rung, seconds: f64) {
+        let cost = (seconds / self.iteration) as u64;
+        let cheaper = |rung: &Rung| {
+            let least = if rung.if_slow { cost } else { cost / CERTAINTY };
+            rung.cost.iterations().is_some_and(|iterations| iterations < least)
+        };
+        let at = match seconds <= AFFORDABLE {
+            true => self.rungs.iter().take_while(|rung| cheaper(rung)).count(),
+            false => self.rungs.len().saturating_sub(1),
+        };
+        self.rungs.insert(at, Rung { cost: Cost::Iterations(cost), ..rung });
+    }
+
+    /// The next rung, after a method that failed or was too slow.
+    pub(crate) fn next(&mut self, failed: bool) -> Option<Rung> {
+        self.fallback.take().filter(|_| failed).or_else(|| self.rungs.pop_front())
+    }
+
+    /// Prepares for a matrix that has turned out not to be positive definite: drops what needs one, and
+    /// prefers what does not.
+    pub(crate) fn not_definite(&mut self) {
+        self.fallback.take_if(|rung| rung.definite);
+        self.rungs.retain(|rung| !rung.definite);
+        if let Some(at) = self.rungs.iter().position(|rung| rung.method == "minres")
+            && let Some(rung) = self.rungs.remove(at)
+        {
+            self.rungs.push_front(rung);
         }
-        ladder(rungs, stretch)
     }
 }

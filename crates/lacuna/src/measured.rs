@@ -1,6 +1,6 @@
 //! The accuracy of a solution, and whether the result of the device can be trusted.
+use crate::factor::times;
 use crate::prepared::Parts;
-use crate::system::times;
 use lacuna_engine::{Reason, Result, Scalar};
 use lacuna_solvers::{Outcome, norm_bound, residual_norm, vector_norm};
 

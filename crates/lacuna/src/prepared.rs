@@ -4,6 +4,7 @@ use crate::columns::Joint;
 use crate::ladder::Ladder;
 use crate::order::Order;
 use crate::refine::Refined;
+use crate::remembered::Memory;
 use crate::update::Changed;
 use crate::{AsVector, AsVectorMut, Chosen};
 use lacuna_engine::{Backend, Error, Matrix, Result, Scalar};
@@ -28,6 +29,8 @@ pub(crate) struct Parts<T: Scalar> {
     /// The method that the solver recorded.
     pub(crate) algorithm: Box<dyn Method<T>>,
     pub(crate) ladder: Ladder,
+    /// Where the rung that solved the system is remembered.
+    pub(crate) memory: Option<Memory>,
     pub(crate) options: Options,
     pub(crate) method: Chosen,
     /// Whether it needs a Hermitian positive definite matrix.

@@ -1,4 +1,5 @@
 //! Mixed precision: corrections in the narrower type, residuals in the wide one.
+use crate::choice::{MethodChoice, PreconditionerChoice};
 use crate::climb::{Watching, settle};
 use crate::prepared::{Parts, Prepared};
 use crate::update::Changed;
@@ -216,4 +217,42 @@ fn correct<T: Scalar, B: Backend>(
         *x += T::widened(*d).scale_by_power_of_two(down);
     }
     Ok(inner.reason == Reason::Cancelled)
+}
+
+impl<T: Scalar> LinearSystem<T> {
+    /// Splits into the system of the corrections, in the narrower type and without its matrix yet, and that
+    /// of the residuals.
+    ///
+    /// # Errors
+    /// [`Error::Unsupported`] for a method or preconditioner of the caller's own, which exists in one type
+    /// only.
+    fn split(self) -> Result<(LinearSystem<T::Narrow>, Self)> {
+        let own = || Error::Unsupported {
+            operation: "refine".into(),
+            message: "a method or preconditioner of your own is of one number type; name one of the lists"
+                .into(),
+        };
+        let nothing = Csr::new(0, 0, vec![0], Vec::new(), Vec::new())?;
+        let inner = LinearSystem {
+            a: Arc::new(nothing),
+            method: match &self.method {
+                MethodChoice::Auto | MethodChoice::Tune => MethodChoice::Auto,
+                MethodChoice::Named(name) => MethodChoice::Named(name.clone()),
+                MethodChoice::Own(_) => return Err(own()),
+            },
+            preconditioner: match &self.preconditioner {
+                PreconditionerChoice::Auto => PreconditionerChoice::Auto,
+                PreconditionerChoice::Named(name) => PreconditionerChoice::Named(name.clone()),
+                PreconditionerChoice::Own(_) => return Err(own()),
+            },
+            format: self.format.clone(),
+            reorder: "none".into(),
+            adjoint: self.adjoint,
+            refines: false,
+            options: self.options,
+            stop: self.stop,
+            x0: None,
+        };
+        Ok((inner, LinearSystem { refines: false, ..self }))
+    }
 }

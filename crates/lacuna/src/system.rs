@@ -1,14 +1,17 @@
 //! The builder of a linear system. Whatever is not set is chosen when it is prepared.
 use crate::choice::{MethodChoice, PreconditionerChoice, combined};
+use crate::factor::{factor_of, times};
 use crate::ladder::{Ladder, Open};
 use crate::order::Order;
 use crate::prepared::{Parts, Prepared};
+use crate::remembered::{Memory, REMEMBERED};
+use crate::rung::is_refusal;
 use crate::{AsVector, Chosen, choose_method, choose_multigrid, choose_preconditioner, tune_format};
 use lacuna_engine::{Backend, Error, Format, LinOp, Result, Scalar, check_process};
 use lacuna_formats::{Csr, FORMATS, Pair, Structure, choose_format, convert};
 use lacuna_solvers::{
-    Amg, Factor, METHODS, Method, Multigrid, Options, Outcome, PRECONDITIONERS, Placed, Preconditioner,
-    Solver, Stop, largest, method, preconditioner, scaling_exponent,
+    Amg, METHODS, Method, Multigrid, Options, Outcome, PRECONDITIONERS, Placed, Preconditioner, Solver, Stop,
+    method, preconditioner,
 };
 use ndarray::Array1;
 use std::sync::Arc;
@@ -67,15 +70,15 @@ pub fn solve<T: Scalar, B: Backend>(
 /// ```
 pub struct LinearSystem<T: Scalar> {
     pub(crate) a: Arc<Csr<T>>,
-    method: MethodChoice<T>,
-    preconditioner: PreconditionerChoice<T>,
-    format: Option<String>,
-    reorder: String,
-    adjoint: bool,
-    refines: bool,
-    options: Options,
-    stop: Stop,
-    x0: Option<Vec<T>>,
+    pub(crate) method: MethodChoice<T>,
+    pub(crate) preconditioner: PreconditionerChoice<T>,
+    pub(crate) format: Option<String>,
+    pub(crate) reorder: String,
+    pub(crate) adjoint: bool,
+    pub(crate) refines: bool,
+    pub(crate) options: Options,
+    pub(crate) stop: Stop,
+    pub(crate) x0: Option<Vec<T>>,
 }
 
 impl<T: Scalar> LinearSystem<T> {
@@ -99,12 +102,15 @@ impl<T: Scalar> LinearSystem<T> {
         }
     }
 
-    /// The method by name, see [`METHODS`], with options as `NAME:key=value,…`; `auto` chooses. `jacobi`,
+    /// The method by name, see [`METHODS`], with options as `NAME:key=value,…`; `auto` chooses. `tune` takes
+    /// what solved a matrix of this structure fastest before, by [`advise`](crate::advise) or by a solve with
+    /// `tune`, with its preconditioner if that is left open; if nothing is remembered, it chooses. `jacobi`,
     /// `gauss-seidel`, `sor` and `direct` are [`Richardson`](lacuna_solvers::Richardson)'s iteration with a preconditioner, whose
     /// options they take: see [`Combined`](lacuna_solvers::Combined).
     pub fn method(mut self, name: &str) -> Self {
         self.method = match name {
             "auto" => MethodChoice::Auto,
+            "tune" => MethodChoice::Tune,
             name => MethodChoice::Named(name.into()),
         };
         self
@@ -224,42 +230,6 @@ impl<T: Scalar> LinearSystem<T> {
         self
     }
 
-    /// Splits into the system of the corrections, in the narrower type and without its matrix yet, and that
-    /// of the residuals.
-    ///
-    /// # Errors
-    /// [`Error::Unsupported`] for a method or preconditioner of the caller's own, which exists in one type
-    /// only.
-    pub(crate) fn split(self) -> Result<(LinearSystem<T::Narrow>, Self)> {
-        let own = || Error::Unsupported {
-            operation: "refine".into(),
-            message: "a method or preconditioner of your own is of one number type; name one of the lists"
-                .into(),
-        };
-        let nothing = Csr::new(0, 0, vec![0], Vec::new(), Vec::new())?;
-        let inner = LinearSystem {
-            a: Arc::new(nothing),
-            method: match &self.method {
-                MethodChoice::Auto => MethodChoice::Auto,
-                MethodChoice::Named(name) => MethodChoice::Named(name.clone()),
-                MethodChoice::Own(_) => return Err(own()),
-            },
-            preconditioner: match &self.preconditioner {
-                PreconditionerChoice::Auto => PreconditionerChoice::Auto,
-                PreconditionerChoice::Named(name) => PreconditionerChoice::Named(name.clone()),
-                PreconditionerChoice::Own(_) => return Err(own()),
-            },
-            format: self.format.clone(),
-            reorder: "none".into(),
-            adjoint: self.adjoint,
-            refines: false,
-            options: self.options,
-            stop: self.stop,
-            x0: None,
-        };
-        Ok((inner, LinearSystem { refines: false, ..self }))
-    }
-
     /// Chooses whatever is open, puts the matrix on the device and prepares the solver.
     ///
     /// # Errors
@@ -284,7 +254,9 @@ impl<T: Scalar> LinearSystem<T> {
         let (asked_method, asked_preconditioner) = combined(self.method, self.preconditioner)?;
         let given = self.a;
         let (order, a) = Order::new(given.clone(), &self.reorder)?;
-        let automatic = matches!(asked_method, MethodChoice::Auto);
+        let automatic = matches!(asked_method, MethodChoice::Auto | MethodChoice::Tune);
+        let memory = matches!(asked_method, MethodChoice::Tune).then(|| Memory::of(dev, &given));
+        let remembered = memory.as_ref().and_then(Memory::recall::<T>);
         let on_host = dev.device().memory.is_none();
         let chooses_preconditioner = matches!(asked_preconditioner, PreconditionerChoice::Auto);
         let tunes = self.format.as_deref() == Some("tune");
@@ -296,8 +268,11 @@ impl<T: Scalar> LinearSystem<T> {
         let (chosen_method, own) = match (asked_method, &structure) {
             (MethodChoice::Own(own), _) => (asked(own.name()), Some(own)),
             (MethodChoice::Named(name), _) => (asked(&name), None),
-            (MethodChoice::Auto, Some(s)) => (choose_method(s, T::KIND.is_complex()), None),
-            (MethodChoice::Auto, None) => (asked(METHODS[0].name), None),
+            (MethodChoice::Auto | MethodChoice::Tune, structure) => match (&remembered, structure) {
+                (Some((name, _)), _) => (Chosen::new(name, REMEMBERED), None),
+                (None, Some(s)) => (choose_method(s, T::KIND.is_complex()), None),
+                (None, None) => (asked(METHODS[0].name), None),
+            },
         };
         let method = own.map_or_else(|| method(&chosen_method.name, &self.options), Ok)?;
         let info = method.info();
@@ -307,9 +282,14 @@ impl<T: Scalar> LinearSystem<T> {
         let factor = factor_of(&given, definite);
         let a = times(factor, a)?;
         let grid = (chooses_preconditioner && definite).then(|| Multigrid::grid(&a)).flatten();
-        let (chosen_preconditioner, kind) = match (asked_preconditioner, &structure) {
+        let (mut chosen_preconditioner, kind) = match (asked_preconditioner, &structure) {
             (PreconditionerChoice::Own(own), _) => (asked(&own.name()), Some(own)),
             (PreconditionerChoice::Named(name), _) => (asked(&name), preconditioner(&name)?),
+            (PreconditionerChoice::Auto, _) if remembered.is_some() => {
+                let name = remembered.map_or_else(String::new, |(_, name)| name);
+                let kind = preconditioner(&name)?;
+                (Chosen::new(&name, REMEMBERED), kind)
+            }
             (PreconditionerChoice::Auto, _) if least_squares => {
                 (Chosen::new("none", "methods for least squares take none"), None)
             }
@@ -353,7 +333,16 @@ impl<T: Scalar> LinearSystem<T> {
             Pair { a: stored, adjoint: stored }
         };
         let placed = kind.map(|kind| Placed::new(dev, kind, &a, pair.a)).transpose();
-        let placed = placed.map_err(|error| order.told(error))?;
+        let placed = match placed {
+            // Other values than those it was remembered for.
+            Err(refused) if chosen_preconditioner.why == REMEMBERED && is_refusal(&refused) => {
+                let why =
+                    format!("{} is remembered but not to be had: {refused}", chosen_preconditioner.name);
+                chosen_preconditioner = Chosen::new(PRECONDITIONERS[0].name, why);
+                None
+            }
+            placed => placed.map_err(|error| order.told(error))?,
+        };
         drop(a);
         let m = placed.as_ref().map(|m| m as &dyn LinOp<T>);
         let operator: &dyn LinOp<T> = if adjoint { &pair } else { &pair.a };
@@ -391,6 +380,7 @@ impl<T: Scalar> LinearSystem<T> {
             solver,
             algorithm: method,
             ladder,
+            memory,
             options: self.options,
             method: chosen_method,
             definite,
@@ -411,19 +401,4 @@ impl<T: Scalar> LinearSystem<T> {
             x0: self.x0,
         }))
     }
-}
-
-/// The power of two and the sign by which a matrix is multiplied before solving. The power keeps squares of
-/// products from overflow and underflow; the sign, for a method that needs a positive definite matrix, makes
-/// an all-negative diagonal positive.
-pub(crate) fn factor_of<T: Scalar>(a: &Csr<T>, definite: bool) -> Factor {
-    let largest = largest(a.values());
-    let exponent = if largest > 0.0 { scaling_exponent::<T>(largest) } else { 0 };
-    let negative = |d: &T| d.re() < 0.0 && d.im() == 0.0;
-    Factor { exponent, negative: definite && a.rows() > 0 && a.diagonal().iter().all(negative) }
-}
-
-/// A matrix times a factor.
-pub(crate) fn times<T: Scalar>(factor: Factor, a: Arc<Csr<T>>) -> Result<Arc<Csr<T>>> {
-    Ok(if factor.is_one() { a } else { Arc::new(a.with_values(factor.times(a.values()))?) })
 }

@@ -1,6 +1,6 @@
 //! New values on the same pattern, changing the format if necessary.
+use crate::factor::{factor_of, times};
 use crate::prepared::Parts;
-use crate::system::{factor_of, times};
 use crate::{Chosen, choose_multigrid, choose_preconditioner};
 use lacuna_engine::{Backend, Error, Format, LinOp, Result, Scalar};
 use lacuna_formats::{Csr, FORMATS, Pair, Structure, choose_lasting_format, convert};

@@ -1,7 +1,11 @@
 //! The automatic choice of a method and a preconditioner, with its reasons.
 use lacuna_engine::Scalar;
 use lacuna_engine::compiled_here;
+use lacuna_formats::parallel::find_first;
 use lacuna_formats::{Csr, Structure};
+
+/// Rows looked at by a thread at a time.
+const GRAIN: usize = 4096;
 
 /// A choice by name, with the reason in words.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -27,7 +31,7 @@ impl Chosen {
 /// The method for a matrix of this structure.
 ///
 /// Not square: `lsmr`. Hermitian with a positive diagonal, as every positive definite matrix has: `cg`; with
-/// a negative diagonal: `cg` on `−A`. Any other Hermitian matrix: `minres`. Any other matrix: `gmres` if the
+/// a negative diagonal: `cg` on `−A`. Any other Hermitian matrix: `minres`. Any other matrix: `idr` if the
 /// diagonal has zeros or negative entries, or if the matrix is symmetric or complex and so may be indefinite,
 /// since these stop `bicgstab` early; otherwise `bicgstab`, whose cost per iteration does not grow.
 pub fn choose_method(s: &Structure, complex: bool) -> Chosen {
@@ -51,16 +55,16 @@ pub fn choose_method(s: &Structure, complex: bool) -> Chosen {
     }
     if s.zero_diagonal > 0 {
         let why = format!("the matrix is not {symmetry} and has {}", zeros(s.zero_diagonal));
-        return Chosen::new("gmres", why);
+        return Chosen::new("idr", why);
     }
     if s.symmetric {
-        return Chosen::new("gmres", "the matrix is symmetric, not Hermitian, and may be indefinite");
+        return Chosen::new("idr", "the matrix is symmetric, not Hermitian, and may be indefinite");
     }
     if complex {
-        return Chosen::new("gmres", "the matrix is complex, not Hermitian, and may be indefinite");
+        return Chosen::new("idr", "the matrix is complex, not Hermitian, and may be indefinite");
     }
     if !s.diagonal_positive {
-        return Chosen::new("gmres", "the matrix is not symmetric and its diagonal changes sign");
+        return Chosen::new("idr", "the matrix is not symmetric and its diagonal changes sign");
     }
     Chosen::new("bicgstab", "the matrix is not symmetric, with a positive diagonal")
 }
@@ -77,11 +81,12 @@ pub fn choose_preconditioner<T: Scalar>(a: &Csr<T>, s: &Structure, hermitian: bo
             let why = format!("the matrix has {}, the first in row {row} (from 0)", zeros(s.zero_diagonal));
             return Chosen::new("none", why);
         }
-        let diagonal = a.diagonal();
-        if diagonal.windows(2).all(|w| w[0] == w[1]) {
+        let diagonal = |i: usize| a.get(i, i).unwrap_or(T::zero());
+        let first = |test: &(dyn Fn(T) -> bool + Sync)| find_first(a.rows(), GRAIN, |i| test(diagonal(i)));
+        if first(&|d| d != diagonal(0)).is_none() {
             return Chosen::new("none", "the diagonal is constant, so jacobi would change nothing");
         }
-        if let Some(row) = diagonal.iter().position(|&d| !T::one().quotient(d).finite()) {
+        if let Some(row) = first(&|d| !T::one().quotient(d).finite()) {
             return Chosen::new(
                 "none",
                 format!("the diagonal entry of row {row} (from 0) has no reciprocal"),

@@ -72,7 +72,7 @@ pub(super) fn method(text: &str) -> Result<String, String> {
     if let Some((_, own)) = Combined::named(text) {
         return preconditioner(&own).map(|_| text.into());
     }
-    if text != "auto" {
+    if !["auto", "tune"].contains(&text) {
         solvers::method::<f64>(text, &Options::default()).map_err(|error| error.to_string())?;
     }
     Ok(text.into())

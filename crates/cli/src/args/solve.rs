@@ -20,7 +20,8 @@ pub(crate) struct SolveArgs {
     #[arg(long, value_name = "FILE|-")]
     pub(crate) x0: Option<String>,
     /// The method, with options as NAME:key=value,...; `auto` chooses by the structure of the matrix and
-    /// gives the reason
+    /// gives the reason, `tune` takes what solved a matrix of this structure fastest before (see `lacuna
+    /// advise`), with its preconditioner
     #[arg(long, default_value = "auto", value_parser = method, value_name = "NAME[:key=value,...]")]
     pub(crate) method: String,
     /// The preconditioner, with options; `auto` takes jacobi if the diagonal has no zeros and is not constant

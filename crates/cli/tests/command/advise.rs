@@ -32,6 +32,29 @@ fn what_was_tried_is_ranked_and_the_winner_can_be_asked_for() {
 }
 
 #[test]
+fn the_winner_is_remembered_by_structure() {
+    let bench = Bench::new();
+    let solve = |matrix: &str, more: &str| {
+        let ran = bench.run(&format!("solve {matrix} --method tune {more} --json found.json"));
+        assert_eq!(ran.code, 0, "{}", ran.err);
+        let json = std::fs::read_to_string(bench.path("found.json")).unwrap();
+        serde_json::from_str::<serde_json::Value>(&json).unwrap()["choices"].to_string()
+    };
+    const BEFORE: &str = "the fastest on this structure before";
+    let matrix = "gen:convection:30x30:10";
+    assert!(!solve(matrix, "").contains(BEFORE));
+    assert_eq!(bench.run(&format!("advise {matrix}")).code, 0);
+    let choices = solve(matrix, "");
+    assert_eq!(choices.matches(BEFORE).count(), 2, "{choices}");
+    // The preconditioner that is asked for stays; other values, another structure, another type.
+    let choices = solve(matrix, "--precond jacobi");
+    assert_eq!(choices.matches(BEFORE).count(), 1, "{choices}");
+    assert_eq!(solve("gen:convection:30x30:20", "").matches(BEFORE).count(), 2);
+    assert!(!solve("gen:convection:31x30:10", "").contains(BEFORE));
+    assert!(!solve(matrix, "--type f32").contains(BEFORE));
+}
+
+#[test]
 fn what_nothing_solves_is_told_and_so_is_a_wrong_wish() {
     let bench = Bench::new();
     bench.matrix("singular.mtx", 3, 3, &["1 1 1", "2 1 2", "3 3 1"]);

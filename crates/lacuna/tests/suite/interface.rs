@@ -51,7 +51,7 @@ fn the_choice_follows_the_matrix_and_says_why() {
     let wind = of(&[[4.0, 1.0, 0.0], [-1.0, 3.0, 1.0], [0.0, -1.0, 5.0]]);
     assert_eq!(wind[0], "method bicgstab: the matrix is not symmetric, and its diagonal dominates");
     let zero = of(&[[0.0, 1.0, 0.0], [1.0, 3.0, 1.0], [0.0, 2.0, 5.0]]);
-    assert_eq!(zero[0], "method gmres: the matrix is not symmetric and has a zero on its diagonal");
+    assert_eq!(zero[0], "method idr: the matrix is not symmetric and has a zero on its diagonal");
     assert_eq!(
         zero[1],
         "preconditioner none: the matrix has a zero on its diagonal, the first in row 0 (from 0)"

@@ -41,8 +41,9 @@ fn double_accuracy_with_single_corrections() {
             let refined = solved(text, make().refine(true), 1e-11);
             assert!(refined.converged() && refined.true_residual <= 1e-11, "{text} {method} {refined:?}");
             assert!(refined.restarts >= 2, "{refined:?}");
+            // Without refinement the automatic choice may go on to a factorisation.
             assert!(
-                2 * refined.iterations <= 5 * plain.iterations,
+                method == "auto" || 2 * refined.iterations <= 5 * plain.iterations,
                 "{} {}",
                 refined.iterations,
                 plain.iterations

@@ -42,6 +42,15 @@ pub trait Preconditioner<T: Scalar>: Send {
     /// # Errors
     /// If the preconditioner rejects the matrix; the error names the place.
     fn set_up(&mut self, a: &Csr<T>) -> Result<Parts<T>>;
+    /// Seconds that [`Preconditioner::set_up`] is expected to take, if that can be counted at a small part of
+    /// the cost. What was found is kept for the set-up of the same matrix.
+    ///
+    /// # Errors
+    /// Those of the set-up that are known already.
+    fn expected_setup(&mut self, a: &Csr<T>) -> Result<Option<f64>> {
+        let _ = a;
+        Ok(None)
+    }
     /// Sets up for new values on the pattern of the last set-up. The parts **must** have the same sizes.
     /// Provided: repeats the set-up.
     ///

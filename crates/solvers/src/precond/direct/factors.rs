@@ -15,6 +15,10 @@ use lacuna_formats::Csr;
 use lacuna_formats::factor::equilibrated;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
+/// Seconds per operation and per entry of the factors on one thread.
+const SPEED_OF_CHOLESKY: [f64; 2] = [4e-11, 2e-8];
+const SPEED_OF_LU: [f64; 2] = [1e-10, 7e-8];
+
 /// A number type in which factors are computed.
 pub(super) trait Number: Scalar + faer::traits::ComplexField {}
 impl Number for f64 {}
@@ -44,44 +48,72 @@ enum Kind<W: Number> {
     Lu { symbolic: SymbolicLu<u32>, numeric: NumericLu<u32, W> },
 }
 
-/// The cost of a factorisation.
+/// The cost of a factorisation, counted before it.
 #[derive(Clone, Copy, Debug)]
 struct Cost {
     entries: f64,
     operations: f64,
 }
 
-impl<W: Number> Factors<W> {
-    /// Estimates the cost, then factors.
-    ///
+/// The order and the size of the factors of a pattern.
+pub(super) struct Analysis {
+    symbolic: SymbolicCholesky<u32>,
+    /// Whether Cholesky factors are tried.
+    definite: bool,
+}
+
+impl Analysis {
     /// # Errors
-    /// [`Error::Unsupported`] for a singular matrix, and if the cost exceeds the limits.
-    pub(super) fn new<T: Scalar>(a: &Csr<T>, options: &DirectOptions) -> Result<Self> {
+    /// [`Error::Unsupported`] for a structurally singular matrix.
+    pub(super) fn of<T: Scalar>(a: &Csr<T>) -> Result<Self> {
         if let Some(message) = unmatched(a) {
             return Err(Error::Unsupported { operation: OPERATION.into(), message });
         }
         let n = a.rows();
-        let diagonal = a.diagonal();
-        let definite = check_hermitian(OPERATION, a).is_ok() && diagonal.iter().all(|d| d.re() > 0.0);
+        let positive = a.diagonal().iter().all(|d| d.re() > 0.0);
         let symbolic = guarded(|| {
             let (ptr, columns) = upper(a)?;
             let pattern = SymbolicSparseColMatRef::new_checked(n, n, &ptr, None, &columns);
             let (order, parameters) = (Default::default(), Default::default());
             factorize_symbolic_cholesky(pattern, Side::Lower, order, parameters).map_err(failed)
         })?;
-        let cost = Cost::of(&symbolic);
-        if definite {
-            cost.check::<W>(options)?;
-            let kind = Kind::Cholesky { symbolic, values: Vec::new() };
+        Ok(Analysis { symbolic, definite: positive && check_hermitian(OPERATION, a).is_ok() })
+    }
+
+    /// Seconds that the factorisation is expected to take.
+    pub(super) fn seconds(&self) -> f64 {
+        let [operation, entry] = if self.definite { SPEED_OF_CHOLESKY } else { SPEED_OF_LU };
+        let cost = self.cost();
+        cost.operations * operation + cost.entries * entry
+    }
+
+    /// The cost of Cholesky factors; or of both factors of `L U`, and their fill from pivoting, estimated from
+    /// a symmetric pattern.
+    fn cost(&self) -> Cost {
+        let cost = Cost::of(&self.symbolic);
+        if self.definite { cost } else { cost.twice() }
+    }
+}
+
+impl<W: Number> Factors<W> {
+    /// Factors a matrix as analysed.
+    ///
+    /// # Errors
+    /// [`Error::Unsupported`] for a singular matrix, and if the cost exceeds the limits.
+    pub(super) fn new<T: Scalar>(a: &Csr<T>, analysis: Analysis, options: &DirectOptions) -> Result<Self> {
+        let n = a.rows();
+        let cost = analysis.cost();
+        cost.check::<W>(options)?;
+        if analysis.definite {
+            let kind = Kind::Cholesky { symbolic: analysis.symbolic, values: Vec::new() };
             let mut factors = Factors { kind, cost, rows: vec![0; n], columns: vec![0; n] };
             // The factorisation detects pivots that are not positive; LU then needs no sign.
             if factors.refactor(a).is_ok() {
                 return Ok(factors);
             }
+            cost.twice().check::<W>(options)?;
         }
-        // Both factors, and the fill from pivoting, estimated from a symmetric pattern.
-        let cost = Cost { entries: 2.0 * cost.entries, operations: 2.0 * cost.operations };
-        cost.check::<W>(options)?;
+        let cost = if analysis.definite { cost.twice() } else { cost };
         let symbolic = guarded(|| {
             let pattern = SymbolicSparseColMatRef::new_checked(n, n, a.row_ptr(), None, a.col_idx());
             factorize_symbolic_lu(pattern, Default::default()).map_err(failed)
@@ -101,7 +133,7 @@ impl<W: Number> Factors<W> {
             return self.refactor(a);
         }
         if check_hermitian(OPERATION, a).is_err() || self.refactor(a).is_err() {
-            *self = Factors::new(a, options)?;
+            *self = Factors::new(a, Analysis::of(a)?, options)?;
         }
         Ok(())
     }
@@ -232,6 +264,10 @@ impl Cost {
             }
         };
         Cost { entries: symbolic.len_val() as f64, operations }
+    }
+
+    fn twice(self) -> Self {
+        Cost { entries: 2.0 * self.entries, operations: 2.0 * self.operations }
     }
 
     fn check<W>(&self, options: &DirectOptions) -> Result<()> {

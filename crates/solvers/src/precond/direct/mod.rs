@@ -4,7 +4,7 @@ mod factors;
 use super::triangles::name_with;
 use crate::named::{OptionInfo, Settings};
 use crate::{Handles, Parts, PrecondInfo, Preconditioner};
-use factors::{Factors, Number, Task};
+use factors::{Analysis, Factors, Number, Task};
 use lacuna_engine::{Complex64, Error, HostOperator, LinOp, Pass, Recorder, Result, Scalar, Vector};
 use lacuna_formats::Csr;
 use std::any::Any;
@@ -28,6 +28,8 @@ const OPERATION: &str = "direct";
 ///   of the crate `faer`.
 pub struct Direct {
     options: DirectOptions,
+    /// The order found by [`Direct::analyse`].
+    analysis: Option<Analysis>,
     /// A [`Made`] of the number type of the matrix.
     made: Option<Box<dyn Any + Send>>,
 }
@@ -89,7 +91,7 @@ impl Direct {
 
     /// With the given limits.
     pub fn new(options: DirectOptions) -> Self {
-        Direct { options, made: None }
+        Direct { options, analysis: None, made: None }
     }
 
     pub(super) fn named(settings: &Settings<'_>) -> Result<Self> {
@@ -137,15 +139,22 @@ impl<T: Scalar> Preconditioner<T> for Direct {
         name_with("direct", said)
     }
     fn set_up(&mut self, a: &Csr<T>) -> Result<Parts<T>> {
+        let analysis = self.analysis.take().map_or_else(|| Analysis::of(a), Ok)?;
         let factors: Box<dyn Solve<T>> = if T::KIND.is_complex() {
-            Box::new(Factors::<Complex64>::new(a, &self.options)?)
+            Box::new(Factors::<Complex64>::new(a, analysis, &self.options)?)
         } else {
-            Box::new(Factors::<f64>::new(a, &self.options)?)
+            Box::new(Factors::<f64>::new(a, analysis, &self.options)?)
         };
         let made = Made::new(a.rows(), factors);
         let parts = made.parts();
         self.made = Some(Box::new(made));
         Ok(parts)
+    }
+    fn expected_setup(&mut self, a: &Csr<T>) -> Result<Option<f64>> {
+        let analysis = Analysis::of(a)?;
+        let seconds = analysis.seconds();
+        self.analysis = Some(analysis);
+        Ok(Some(seconds))
     }
     fn update(&mut self, a: &Csr<T>) -> Result<Parts<T>> {
         let Some(made) = self.made::<T>() else {
