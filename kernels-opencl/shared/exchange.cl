@@ -135,7 +135,7 @@ static inline void send(const Share *s, State *state, uint slot, uint dots) {
 }
 
 // The same for columns of a basis: conj(v_j) . w, with w in `work`.
-static inline void send_columns(const Share *s, State *state, __global const uchar *v, ulong stride, uint slot,
+static inline void send_columns(const Share *s, State *state, GATHERED v, ulong stride, uint slot,
     uint columns) {
     MEET();
     state->busy = false;
@@ -145,12 +145,12 @@ static inline void send_columns(const Share *s, State *state, __global const uch
         if (LACUNA_MINE > 1 && i >= s->mine) {
             continue;
         }
-        __global const number *column = (__global const number *)(v + d * stride) + s->first + s->way;
+        GATHERED column = BEHIND(COLUMN(v, d * stride), s->first + s->way);
         number e[8];
 #pragma unroll
         for (uint k = 0; k < SPAN / 32; k++) {
             uint row = i * SPAN + WARP_LANE + 32 * k;
-            e[k] = row < s->rows ? column[row * WAYS] : ZERO;
+            e[k] = row < s->rows ? GET(column, row * WAYS) : ZERO;
         }
 #pragma unroll
         for (uint k = 0; k < SPAN / 32; k++) {
@@ -165,9 +165,9 @@ static inline void send_columns(const Share *s, State *state, __global const uch
 #else
     __local number *terms = s->work + s->mine * SEGMENT;
     for (uint d = 0; d < columns; d++) {
-        __global const number *column = (__global const number *)(v + d * stride) + s->first;
+        GATHERED column = BEHIND(COLUMN(v, d * stride), s->first);
         for (uint x = ITEM; x < s->mine * SEGMENT; x += SIZE) {
-            terms[x] = x < s->rows ? dot_term(column[x], s->work[x]) : ZERO;
+            terms[x] = x < s->rows ? dot_term(GET(column, x), s->work[x]) : ZERO;
         }
         halve(terms, s->mine);
         for (uint i = ITEM; i < s->mine; i += SIZE) {

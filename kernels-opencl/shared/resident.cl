@@ -121,15 +121,15 @@ static inline uint open_window(const Share *s, State *state, uint m, bool fits) 
 #else
 #define BATCH_OF_COLUMNS 16
 #endif
-static inline number combine_row(const Share *s, __global const uchar *v, ulong stride, __local const number *h,
+static inline number combine_row(const Share *s, GATHERED v, ulong stride, __local const number *h,
     uint columns, bool add, number w) {
-    __global const uchar *at = v + (ulong)ROW(ITEM) * sizeof(number);
+    GATHERED at = BEHIND(v, ROW(ITEM));
     number sum = w;
     for (uint j = 0; j < columns; j += BATCH_OF_COLUMNS) {
         number value[BATCH_OF_COLUMNS];
 #pragma unroll
         for (uint c = 0; c < BATCH_OF_COLUMNS; c++) {
-            value[c] = *(__global const number *)(at + min(j + c, columns - 1) * stride);
+            value[c] = GET(COLUMN(at, min(j + c, columns - 1) * stride), 0);
         }
 #pragma unroll
         for (uint c = 0; c < BATCH_OF_COLUMNS; c++) {

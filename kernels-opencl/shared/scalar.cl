@@ -104,7 +104,7 @@ static inline narrow narrowed(number a) { return (narrow)a; }
 #endif
 
 // A vector, from the table word that holds its offset. GET widens the value it reads, PUT rounds the value it writes,
-// KEPT is what GET then returns, BEHIND is the vector from an element on. A SOURCE is constant while it is read; a
+// KEPT is what GET then returns, BEHIND is the vector from an element on, COLUMN that a number of bytes after it. A SOURCE is constant while it is read; a
 // GATHERED vector may be written in between. If no vector of a program is narrow, vectors are plain pointers.
 #if LACUNA_NARROW
 typedef struct {
@@ -135,6 +135,10 @@ static inline Vector vector_behind(Vector v, long i) {
     v.at += i * (long)(v.is_narrow ? sizeof(narrow) : sizeof(number));
     return v;
 }
+static inline Vector vector_after(Vector v, ulong bytes) {
+    v.at += bytes;
+    return v;
+}
 // A number as the vector stores it.
 static inline number kept_in(Vector v, number value) { return v.is_narrow ? widened(narrowed(value)) : value; }
 #define SOURCE Vector
@@ -143,6 +147,7 @@ static inline number kept_in(Vector v, number value) { return v.is_narrow ? wide
 #define GET(v, i) get_from(v, i)
 #define PUT(v, i, value) put_to(v, i, value)
 #define BEHIND(v, i) vector_behind(v, i)
+#define COLUMN(v, bytes) vector_after(v, bytes)
 #define KEPT(v, value) kept_in(v, value)
 #else
 static inline __global number *vector_at(__global uchar *arena, ulong word) { return (__global number *)(arena + word); }
@@ -153,6 +158,7 @@ static inline __global number *vector_at(__global uchar *arena, ulong word) { re
 #define GET(v, i) (v)[i]
 #define PUT(v, i, value) ((v)[i] = (value))
 #define BEHIND(v, i) ((v) + (i))
+#define COLUMN(v, bytes) ((__global const number *)((__global const uchar *)(v) + (bytes)))
 #define KEPT(v, value) (value)
 #endif
 

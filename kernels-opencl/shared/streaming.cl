@@ -33,25 +33,25 @@ static inline Share shorter(const Share *s, uint n, uint run) {
 }
 
 // Loads two columns from column `j` on: `count` rows, `step` apart.
-static inline void fetch_pair(__global const uchar *at, ulong stride, uint j, uint columns, uint base, uint n, uint count,
+static inline void fetch_pair(GATHERED at, ulong stride, uint j, uint columns, uint base, uint n, uint count,
     uint step, number *a, number *b) {
-    __global const number *left = (__global const number *)(at + j * stride);
-    __global const number *right = (__global const number *)(at + (j + 1) * stride);
+    GATHERED left = COLUMN(at, j * stride);
+    GATHERED right = COLUMN(at, (j + 1) * stride);
 #pragma unroll
     for (uint r = 0; r < count; r++) {
-        a[r] = base + step * r < n && j < columns ? left[step * r] : ZERO;
+        a[r] = base + step * r < n && j < columns ? GET(left, step * r) : ZERO;
     }
 #pragma unroll
     for (uint r = 0; r < count; r++) {
-        b[r] = base + step * r < n && j + 1 < columns ? right[step * r] : ZERO;
+        b[r] = base + step * r < n && j + 1 < columns ? GET(right, step * r) : ZERO;
     }
 }
 
 // w -+ V h for the rows of a unit.
-static inline void combine_streaming(const Share *s, __global const uchar *v, ulong stride, __local const number *h,
+static inline void combine_streaming(const Share *s, GATHERED v, ulong stride, __local const number *h,
     uint columns, bool add, uint unit, number *w) {
     const uint n = s->n, base = BASE(unit);
-    __global const uchar *at = v + (ulong)base * sizeof(number);
+    GATHERED at = BEHIND(v, base);
     number a[PER], b[PER];
     fetch_pair(at, stride, 0, columns, base, n, PER, STEP, a, b);
     for (uint j = 0; j < columns; j += 2) {
@@ -83,10 +83,10 @@ static inline void keep_sum(const Share *s, uint sum, uint unit, const number *e
 }
 
 // conj(v_j) . w for a segment, for the pairs of columns that belong to part `part` of `parts`.
-static inline void project_streaming(const Share *s, __global const uchar *v, ulong stride, uint slot, uint columns,
+static inline void project_streaming(const Share *s, GATHERED v, ulong stride, uint slot, uint columns,
     uint part, uint parts, uint segment, GATHERED x) {
     const uint n = s->n, base = segment * SEGMENT + WARP_LANE;
-    __global const uchar *at = v + (ulong)base * sizeof(number);
+    GATHERED at = BEHIND(v, base);
     number w[8], a[8], b[8];
 #pragma unroll
     for (uint r = 0; r < 8; r++) {

@@ -151,7 +151,7 @@ pub fn write<T: Scalar>(e: &Encoded<T>, shape: &Shape) -> Option<Generated> {
     if e.n == 0 || e.sections[2].is_empty() || !(0..e.ops()).all(fits) {
         return None;
     }
-    if e.vectors.iter().any(|v| v.len > e.n as usize) || e.bases.iter().any(|v| v.narrow) {
+    if e.vectors.iter().any(|v| v.len > e.n as usize) {
         return None;
     }
     let operands =
@@ -304,10 +304,11 @@ impl<T: Scalar> Writer<'_, T> {
                 let _ = writeln!(store, "    if ({own}) PUT({place}, row, v{v});");
             }
         }
-        for b in 0..self.e.bases.len() {
+        for (b, basis) in self.e.bases.iter().enumerate() {
             let _ = writeln!(
                 load,
-                "    __global const uchar *const basis{b} = arena + BASIS(s.p, {b})[0];\n    const ulong stride{b} = BASIS(s.p, {b})[1];"
+                "    GATHERED basis{b} = vector_of(arena, BASIS(s.p, {b})[0], {});\n    const ulong stride{b} = BASIS(s.p, {b})[1];",
+                u32::from(basis.narrow)
             );
         }
         for (m, most) in self.shape.kept.iter().enumerate().filter(|(_, most)| **most > 0) {
