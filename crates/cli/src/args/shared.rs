@@ -39,7 +39,7 @@ pub(crate) struct TellingArgs {
 
 /// A number type by name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum NumberType {
+pub enum NumberType {
     F64,
     F32,
     C64,

@@ -117,7 +117,7 @@ fn a_device_that_fails_has_its_own_exit_code() {
     let bench = Bench::new();
     let script = "ulimit -v 400000 && exec \"$0\" solve gen:poisson1d:9 --threads 1024";
     let mut command = std::process::Command::new("sh");
-    let ran = Ran::from(command.args(["-c", script, env!("CARGO_BIN_EXE_lacuna")]).output().unwrap());
+    let ran = Ran::from(command.args(["-c", script, crate::BINARY]).output().unwrap());
     assert_eq!((ran.code, ran.out.as_str()), (3, ""), "{}", ran.err);
     assert!(ran.err.starts_with("error: cpu: starting threads: "), "{}", ran.err);
     assert_eq!(bench.solve("gen:poisson1d:9 --threads 3").0, 0);
