@@ -26,6 +26,9 @@ impl PlaceArgs {
     }
 }
 
+/// The names of plots that this build can write.
+pub(super) const PLOT: &str = if cfg!(feature = "png") { "FILE.svg|FILE.png" } else { "FILE.svg" };
+
 /// The form of the output.
 #[derive(Debug, Args)]
 pub(crate) struct TellingArgs {

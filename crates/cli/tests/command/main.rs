@@ -12,6 +12,8 @@ mod hostile;
 mod json;
 mod other;
 mod page;
+#[cfg(feature = "png")]
+mod png;
 mod solve;
 
 pub(crate) use bench::{Bench, Ran};
