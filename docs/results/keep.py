@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Reduces kept results to the lines that tables are made from: `docs/results/keep.py FILE.jsonl [KEY=VALUE,... ...]`.
 
-* Of repeated runs the middle one stays, as in `lacuna report`.
+* Of repeated runs the middle one stays, as in `lacuna-bench report`.
 * Cases that were not measured, residual histories, and digests of bits that have no counterpart are dropped.
 * Date, machine, compiler, commit and command stay in the first line of each run, method and type. A table that leaves that line out
   does not name its run.

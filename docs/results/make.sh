@@ -1,22 +1,23 @@
 #!/bin/sh
 # Measures what docs/results keeps of a machine; run it where nothing else runs. Each part leaves NAME-PART.jsonl and a page of tables
-# (NAME.* for `compare`). `lacuna report FILE.jsonl --html PAGE.html` makes a page of plots. keep.py drops the lines that no table uses.
+# (NAME.* for `compare`). `lacuna-bench report FILE.jsonl --html PAGE.html` makes a page of plots. keep.py drops the lines that no table uses.
 #
 #   docs/results/make.sh two-cores                      backends compared; what five papers measured
 #   PARTS=bench docs/results/make.sh two-cores          the project's own measurements: passes, products, solvers
 #   PARTS=formats docs/results/make.sh two-cores        products in every format: grids, look-alikes, and the files of $MATRICES
-#   PARTS=peers docs/results/make.sh two-cores          other libraries, with what bench/peers/run.sh takes from the environment
+#   PARTS=peers docs/results/make.sh two-cores          other libraries, with what crates/bench/peers/run.sh takes from the environment
 #   PARTS=compare FEATURES=cpu ROUNDS=3 docs/results/make.sh laptop
 #
-# BINARY names a command to use instead of building one.
+# BINARY names a command to use, with lacuna-bench beside it, instead of building both.
 set -eu
 cd "$(dirname "$0")/../.."
 name=${1:?the name of the machine}
 LACUNA_COMMIT=${LACUNA_COMMIT:-$(git rev-parse --short HEAD)}
 export LACUNA_COMMIT
-[ -n "${BINARY:-}" ] || cargo build --release -q -p lacuna-cli --features "${FEATURES:-cpu,opencl}"
+[ -n "${BINARY:-}" ] || cargo build --release -q -p lacuna-cli -p lacuna-bench --features "${FEATURES:-cpu,opencl}"
 target=${CARGO_TARGET_DIR:-target}
 lacuna=${BINARY:-$target/release/lacuna}
+bench=$(dirname "$lacuna")/lacuna-bench
 # An empty table of results, below a title.
 table() {
     [ -z "${2:-}" ] || printf '\n## %s\n\n' "$2" >>"$kept.md"
@@ -28,17 +29,17 @@ for part in ${PARTS:-compare papers}; do
     compare)
         title="Backends compared: $name"
         kept=docs/results/$name
-        set -- compare gen:poisson-p1:15 gen:poisson-p1:31 gen:poisson-p1:63 gen:poisson-p1:127 gen:poisson-p1:255 \
+        set -- "$lacuna" compare gen:poisson-p1:15 gen:poisson-p1:31 gen:poisson-p1:63 gen:poisson-p1:127 gen:poisson-p1:255 \
             gen:elasticity3d:4 gen:elasticity3d:8 gen:elasticity3d:16 gen:convection:64x64 \
             --methods cg,bicgstab,gmres,gmres-once,spmv
         ;;
     papers)
         title="What five papers measured: $name"
-        set -- bench papers
+        set -- "$bench" papers
         ;;
     formats)
         title="Products in every format: $name"
-        set -- compare
+        set -- "$lacuna" compare
         for matrix in poisson1d:1000000 poisson2d:1000x1000 poisson2d:1000x1000:9 poisson3d:100x100x100 \
             poisson3d:100x100x100:27 poisson2d:300x300 poisson3d:40x40x40:27 poisson-p1:255 elasticity3d:16 \
             elasticity3d:28 elasticity3d:47 alike:protein alike:spheres alike:cantilever alike:wind-tunnel alike:harbor \
@@ -50,7 +51,7 @@ for part in ${PARTS:-compare papers}; do
         ;;
     bench)
         title="The project's own measurements: $name"
-        set -- bench
+        set -- "$bench" run
         ;;
     peers)
         title="Other libraries beside ours: $name"
@@ -62,14 +63,14 @@ for part in ${PARTS:-compare papers}; do
     files=$base.jsonl
     if [ $# -gt 0 ]; then
         rm -f "$kept.jsonl"
-        "$lacuna" "$@" --rounds "${ROUNDS:-9}" --json "$kept.jsonl"
+        "$@" --rounds "${ROUNDS:-9}" --json "$kept.jsonl"
         if [ "$part" = formats ] && [ -n "${MATRICES:-}" ]; then
             # shellcheck disable=SC2086
             "$lacuna" compare $MATRICES --methods spmv --formats all --backends "${BACKENDS:-cpu}" --rounds "${ROUNDS:-9}" \
                 --json "$kept.jsonl"
         fi
     else
-        bench/peers/run.sh
+        crates/bench/peers/run.sh
         cp "${OUT:-$target/peers}/peers.jsonl" "$kept.jsonl"
         cp "${OUT:-$target/peers}/ours.jsonl" "docs/results/$name-ours.jsonl"
         files="$name-ours.jsonl $files"
@@ -94,5 +95,5 @@ for part in ${PARTS:-compare papers}; do
     formats) table "formats $base.jsonl" ;;
     compare | bench) table "all $base.jsonl" ;;
     esac
-    "$lacuna" report --fill "$kept.md"
+    "$bench" report --fill "$kept.md"
 done

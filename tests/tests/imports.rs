@@ -3,7 +3,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 /// Our crates that each of our crates may depend on.
-const ALLOWED: [(&str, &[&str]); 11] = [
+const ALLOWED: [(&str, &[&str]); 12] = [
     ("crates/core", &[]),
     ("crates/formats", &["engine"]),
     ("crates/cpu", &["engine", "formats"]),
@@ -15,6 +15,7 @@ const ALLOWED: [(&str, &[&str]); 11] = [
     ("crates/solvers", &["engine", "formats"]),
     ("crates/lacuna", &["engine", "formats", "gpu", "cpu", "opencl", "cuda", "solvers"]),
     ("crates/cli", &["lacuna"]),
+    ("crates/bench", &["lacuna", "cli"]),
 ];
 
 /// Our crates in each dependency table of a manifest.

@@ -21,14 +21,14 @@ pub(crate) fn no_device<T>(reasons: &[&str]) -> Result<T> {
 
 /// The reason why a command ended early.
 #[derive(Debug)]
-pub(crate) enum Failure {
+pub enum Failure {
     /// An error of the library.
     Library(Error),
     /// Options that do not fit each other or the input.
     Usage(String),
 }
 
-pub(crate) type Result<T, E = Failure> = std::result::Result<T, E>;
+pub type Result<T, E = Failure> = std::result::Result<T, E>;
 
 impl From<Error> for Failure {
     fn from(error: Error) -> Self {
@@ -38,7 +38,7 @@ impl From<Error> for Failure {
 
 impl Failure {
     /// A file that could not be written.
-    pub(crate) fn writing(path: &str, source: io::Error) -> Self {
+    pub fn writing(path: &str, source: io::Error) -> Self {
         Failure::Library(Error::Io { operation: "writing".into(), path: path.into(), source })
     }
 
@@ -48,7 +48,7 @@ impl Failure {
     }
 
     /// Prints the message and returns the exit code.
-    pub(crate) fn tell(self) -> ExitCode {
+    pub fn tell(self) -> ExitCode {
         if self.is_closed_pipe() {
             return ExitCode::SUCCESS;
         }

@@ -10,7 +10,7 @@ use lacuna::{Csr, Error, Kind, Scalar, Spec};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// The name for standard input and output in place of a file.
-pub(crate) const STANDARD: &str = "-";
+pub const STANDARD: &str = "-";
 
 /// A file kept open. It is reopened only if it has been read and can be read again.
 struct InputFile {

@@ -1,6 +1,8 @@
 //! Dispatch on the number type of the input.
 
 /// Evaluates an expression with `T` as the number type of a kind: `with_type!(kind, T => solve::<T>(a))`.
+#[doc(hidden)]
+#[macro_export]
 macro_rules! with_type {
     ($kind:expr, $t:ident => $body:expr) => {
         match $kind {
@@ -23,4 +25,4 @@ macro_rules! with_type {
         }
     };
 }
-pub(crate) use with_type;
+pub use with_type;

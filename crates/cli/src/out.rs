@@ -23,7 +23,7 @@ pub(crate) fn note(line: &str) {
 }
 
 /// Prints text; to standard error if standard output carries something else.
-pub(crate) fn say(aside: bool, text: &str) -> Result<()> {
+pub fn say(aside: bool, text: &str) -> Result<()> {
     if !aside {
         return print(text);
     }
@@ -39,7 +39,7 @@ pub(crate) fn stream(write: impl FnOnce(&mut dyn Write) -> lacuna::Result<()>) -
 }
 
 /// Writes text to a file, or to standard output for `-`.
-pub(crate) fn save(path: &str, text: &str) -> Result<()> {
+pub fn save(path: &str, text: &str) -> Result<()> {
     match path {
         STANDARD => print(text),
         path => std::fs::write(path, text).map_err(|e| Failure::writing(path, e)),
@@ -47,7 +47,7 @@ pub(crate) fn save(path: &str, text: &str) -> Result<()> {
 }
 
 /// Rejects two outputs that would both go to standard output.
-pub(crate) fn check_standard(outputs: &[(&str, Option<&str>)]) -> Result<()> {
+pub fn check_standard(outputs: &[(&str, Option<&str>)]) -> Result<()> {
     let there: Vec<_> =
         outputs.iter().filter(|(_, path)| *path == Some(STANDARD)).map(|(option, _)| *option).collect();
     match there[..] {
@@ -85,7 +85,7 @@ pub(crate) fn tell_aside(
 }
 
 /// Rejects a path where no file can be created, before any work is done for it.
-pub(crate) fn check_place(option: &str, path: &str) -> Result<()> {
+pub fn check_place(option: &str, path: &str) -> Result<()> {
     let place = Path::new(path);
     if path == STANDARD {
         return Ok(());

@@ -11,17 +11,17 @@ use std::io::Write;
 
 /// A line.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub(crate) struct Line {
+pub struct Line {
     #[serde(flatten)]
-    pub(crate) entry: Entry,
+    pub entry: Entry,
     #[serde(flatten)]
-    pub(crate) machine: Machine,
+    pub machine: Machine,
 }
 
 /// The content of a line.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "lowercase")]
-pub(crate) enum Entry {
+pub enum Entry {
     Device(Device),
     Case(Case),
     Peer(Peer),
@@ -30,66 +30,68 @@ pub(crate) enum Entry {
 
 /// A backend and its device, or the reason why it is not available.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub(crate) struct Device {
-    pub(crate) backend: String,
+pub struct Device {
+    pub backend: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) device: Option<String>,
+    pub device: Option<String>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub(crate) details: Vec<(String, String)>,
+    pub details: Vec<(String, String)>,
     /// Bytes per second.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) copy: Option<f64>,
+    pub copy: Option<f64>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) why: Option<String>,
+    pub why: Option<String>,
 }
 
 /// One system, method, format and backend: the measurement, or the reason why there is none.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub(crate) struct Case {
+pub struct Case {
     /// The suite it belongs to.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) suite: Option<String>,
+    pub suite: Option<String>,
     /// The system: a matrix in one number type.
     #[serde(flatten)]
-    pub(crate) system: SystemKey,
-    pub(crate) method: String,
-    pub(crate) precond: String,
-    pub(crate) format: String,
+    pub system: SystemKey,
+    pub method: String,
+    pub precond: String,
+    pub format: String,
     /// The format that `auto` takes for this matrix on this backend; only for products.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) auto: Option<String>,
+    pub auto: Option<String>,
     /// The stopping criterion, in words.
-    pub(crate) stop: String,
-    pub(crate) backend: String,
-    pub(crate) device: String,
+    pub stop: String,
+    pub backend: String,
+    pub device: String,
     /// Threads, compute units or multiprocessors.
-    pub(crate) units: usize,
+    pub units: usize,
     /// Bytes per second of a copy in the same run.
-    pub(crate) copy: f64,
+    pub copy: f64,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) why: Option<String>,
+    pub why: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) measured: Option<Box<Measured>>,
+    pub measured: Option<Box<Measured>>,
 }
 
 /// The stopping criterion of products, in words.
-pub(crate) const PRODUCTS: &str = "products";
+pub const PRODUCTS: &str = "products";
 /// The name shown in place of a matrix if there are only vectors.
-pub(crate) const VECTORS: &str = "vectors";
+pub const VECTORS: &str = "vectors";
+/// The name shown in place of a backend for loops written by hand.
+pub const BY_HAND: &str = "by-hand";
 
 /// A matrix in a number type.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub(crate) struct SystemKey {
-    pub(crate) matrix: String,
-    pub(crate) n: usize,
-    pub(crate) nnz: usize,
+pub struct SystemKey {
+    pub matrix: String,
+    pub n: usize,
+    pub nnz: usize,
     #[serde(rename = "type")]
-    pub(crate) number: String,
+    pub number: String,
 }
 
 impl SystemKey {
     /// A short description.
-    pub(crate) fn title(&self) -> String {
+    pub fn title(&self) -> String {
         match self.matrix.as_str() {
             VECTORS => format!("{VECTORS} of {}", thousands(self.n as u64)),
             _ => self.matrix.trim_start_matches("gen:").into(),
@@ -97,7 +99,7 @@ impl SystemKey {
     }
 
     /// The system and its size, in words.
-    pub(crate) fn describe(&self) -> String {
+    pub fn describe(&self) -> String {
         let [n, nnz] = [self.n, self.nnz].map(|count| thousands(count as u64));
         match self.matrix.as_str() {
             VECTORS => format!("{VECTORS} of {n} elements, {}", self.number),
@@ -109,45 +111,45 @@ impl SystemKey {
 /// A result of another library on the same matrix. Times are microseconds per iteration, of 30 iterations by
 /// default; on a device with transfers of `b` and `x`.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub(crate) struct Peer {
-    pub(crate) peer: String,
+pub struct Peer {
+    pub peer: String,
     /// `None` on a device.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) threads: Option<usize>,
-    pub(crate) method: String,
+    pub threads: Option<usize>,
+    pub method: String,
     /// `None` if not reported.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) precond: Option<String>,
+    pub precond: Option<String>,
     /// The stopping criterion, worded as in a case.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) stop: Option<String>,
+    pub stop: Option<String>,
     /// The number of iterations done.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) iterations: Option<u64>,
-    pub(crate) matrix: String,
+    pub iterations: Option<u64>,
+    pub matrix: String,
     #[serde(rename = "type")]
-    pub(crate) number: String,
-    pub(crate) n: usize,
-    pub(crate) fresh_us: f64,
-    pub(crate) again_us: f64,
+    pub number: String,
+    pub n: usize,
+    pub fresh_us: f64,
+    pub again_us: f64,
     /// The same with `b` and `x` on the device.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) on_device_us: Option<f64>,
+    pub on_device_us: Option<f64>,
     /// The residual reached, computed like our true residual.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) residual: Option<f64>,
+    pub residual: Option<f64>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) format: Option<String>,
+    pub format: Option<String>,
 }
 
 impl Peer {
     /// Its threads, or the format that was the fastest.
-    pub(crate) fn with(&self) -> String {
+    pub fn with(&self) -> String {
         let threads = self.threads.map(|count| counted_units("cpu", count));
         threads.into_iter().chain(self.format.clone()).collect::<Vec<_>>().join(", ")
     }
     /// Its name with threads or format.
-    pub(crate) fn label(&self) -> String {
+    pub fn label(&self) -> String {
         match self.with() {
             with if with.is_empty() => self.peer.clone(),
             with => format!("{} ({with})", self.peer),
@@ -157,21 +159,21 @@ impl Peer {
 
 /// A note about a suite.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub(crate) struct Note {
-    pub(crate) suite: String,
-    pub(crate) text: String,
+pub struct Note {
+    pub suite: String,
+    pub text: String,
 }
 
 impl Case {
     /// Whether two cases did the same work, on any backend.
-    pub(crate) fn same_work(&self, other: &Case) -> bool {
+    pub fn same_work(&self, other: &Case) -> bool {
         self.system == other.system
             && self.suite == other.suite
             && (&self.method, &self.precond, &self.format, &self.stop)
                 == (&other.method, &other.precond, &other.format, &other.stop)
     }
     /// The method with its preconditioner.
-    pub(crate) fn way(&self) -> String {
+    pub fn way(&self) -> String {
         match self.precond.as_str() {
             "none" => self.method.clone(),
             precond => format!("{} + {precond}", self.method),
@@ -212,7 +214,7 @@ impl Kept {
 }
 
 /// Reads result lines, from standard input for `-`.
-pub(crate) fn read(path: &str) -> Result<Vec<Line>> {
+pub fn read(path: &str) -> Result<Vec<Line>> {
     let text = crate::input::read_text(path)?;
     let lines = text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty());
     lines
@@ -226,7 +228,7 @@ pub(crate) fn read(path: &str) -> Result<Vec<Line>> {
 }
 
 /// The cases among lines.
-pub(crate) fn cases(lines: &[Line]) -> impl Iterator<Item = &Case> {
+pub fn cases(lines: &[Line]) -> impl Iterator<Item = &Case> {
     lines.iter().filter_map(|line| match &line.entry {
         Entry::Case(case) => Some(case),
         _ => None,
@@ -234,7 +236,7 @@ pub(crate) fn cases(lines: &[Line]) -> impl Iterator<Item = &Case> {
 }
 
 /// The distinct items, in order of first appearance.
-pub(crate) fn distinct<T: PartialEq>(items: impl Iterator<Item = T>) -> Vec<T> {
+pub fn distinct<T: PartialEq>(items: impl Iterator<Item = T>) -> Vec<T> {
     items.fold(Vec::new(), |mut list, item| {
         if !list.contains(&item) {
             list.push(item);
@@ -245,7 +247,7 @@ pub(crate) fn distinct<T: PartialEq>(items: impl Iterator<Item = T>) -> Vec<T> {
 
 /// Whether backends agree in their bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Bits {
+pub enum Bits {
     /// Only one backend did this work.
     Alone,
     /// The solution and every residual were the same, on every backend, every time.
@@ -255,7 +257,7 @@ pub(crate) enum Bits {
 
 impl Bits {
     /// Compares a case with the cases that did the same work.
-    pub(crate) fn of(case: &Case, all: &[&Case]) -> Self {
+    pub fn of(case: &Case, all: &[&Case]) -> Self {
         let digests = |c: &Case| c.measured.as_ref().map(|m| (m.x_bits.clone(), m.history_bits.clone()));
         let compared = |c: &Case| c.measured.as_ref().is_some_and(|m| m.x_bits.is_some());
         let same: Vec<_> = all.iter().filter(|c| compared(c) && c.same_work(case)).collect();
@@ -270,7 +272,7 @@ impl Bits {
         }
     }
 
-    pub(crate) fn word(self) -> &'static str {
+    pub fn word(self) -> &'static str {
         match self {
             Bits::Alone => "-",
             Bits::Equal => "equal",

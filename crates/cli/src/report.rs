@@ -164,13 +164,13 @@ pub(crate) fn units(device: &DeviceInfo) -> String {
 }
 
 /// The same for a backend given by name.
-pub(crate) fn counted_units(backend: &str, count: usize) -> String {
+pub fn counted_units(backend: &str, count: usize) -> String {
     let what = if backend == "cpu" { "thread" } else { "unit" };
     format!("{count} {what}{}", if count == 1 { "" } else { "s" })
 }
 
 /// A count with digits in groups of three.
-pub(crate) fn thousands(count: u64) -> String {
+pub fn thousands(count: u64) -> String {
     let digits = count.to_string();
     if digits.len() < 5 {
         return digits;
@@ -183,7 +183,7 @@ pub(crate) fn thousands(count: u64) -> String {
 }
 
 /// A size with a unit.
-pub(crate) fn bytes(count: u64) -> String {
+pub fn bytes(count: u64) -> String {
     let units = ["B", "KB", "MB", "GB", "TB", "PB", "EB"];
     let mut size = count as f64;
     let mut unit = 0;

@@ -1,5 +1,5 @@
 //! Arguments of `lacuna advise`.
-use super::shared::{NumberType, PlaceArgs, TellingArgs, tolerance};
+use super::shared::{NumberType, PLOT, PlaceArgs, TellingArgs, tolerance};
 use clap::Args;
 
 #[derive(Debug, Args)]
@@ -26,7 +26,7 @@ pub(crate) struct AdviseArgs {
     #[arg(long, value_name = "COUNT")]
     pub(crate) max_iters: Option<u64>,
     /// Plot the residual of each trial over time
-    #[arg(long, value_name = "FILE.svg|FILE.png")]
+    #[arg(long, value_name = PLOT)]
     pub(crate) plot: Option<String>,
     #[command(flatten)]
     pub(crate) telling: TellingArgs,

@@ -1,5 +1,5 @@
 //! Arguments of the commands that describe and convert: `info`, `convert`, `generate`, `devices`.
-use super::shared::{NumberType, TellingArgs, threads};
+use super::shared::{NumberType, PLOT, TellingArgs, threads};
 use clap::Args;
 
 #[derive(Debug, Args)]
@@ -13,7 +13,7 @@ pub(crate) struct InfoArgs {
     #[arg(long)]
     pub(crate) why: bool,
     /// Plot the positions of the entries
-    #[arg(long, value_name = "FILE.svg|FILE.png")]
+    #[arg(long, value_name = PLOT)]
     pub(crate) plot: Option<String>,
     /// Threads [default: all cores]
     #[arg(long, value_name = "COUNT", value_parser = threads())]

@@ -9,8 +9,10 @@ mod solve;
 pub(crate) use advise::AdviseArgs;
 pub(crate) use lists::generators;
 pub(crate) use matrix::{ConvertArgs, DevicesArgs, GenerateArgs, InfoArgs};
-pub(crate) use measure::{BenchArgs, CompareArgs, MeasuringArgs, ReportArgs, Suite};
-pub(crate) use shared::{NumberType, joined, most_iterations};
+pub(crate) use measure::CompareArgs;
+pub use measure::MeasuringArgs;
+pub use shared::NumberType;
+pub(crate) use shared::{joined, most_iterations};
 pub(crate) use solve::{SolveArgs, SpmvArgs};
 
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
@@ -32,7 +34,7 @@ Examples:
   lacuna solve A.mtx --rhs b.mtx --output x.mtx
   lacuna solve A.mtx.gz --method gmres --restart 50 --rtol 1e-10 --plot convergence.svg
   lacuna advise A.mtx --plot race.svg         tries what may suit it, names the fastest
-  lacuna info A.mtx --plot spy.png            what the matrix looks like, what would solve it
+  lacuna info A.mtx --plot spy.svg            what the matrix looks like, what would solve it
   lacuna spmv A.mtx --plot spmv.svg           which storage format is fastest here
   lacuna convert A.npz A.mtx                  between SciPy, PETSc, MATLAB, Matrix Market and more
   lacuna generate gen:convection:300x300 --output A.mtx.gz
@@ -55,10 +57,6 @@ pub(crate) enum Command {
     /// Compare backends, formats and methods on this machine: which is fastest, and whether all give the same
     /// bits
     Compare(Box<CompareArgs>),
-    /// Run the project's own measurements: passes, products, solvers, and those of five papers
-    Bench(BenchArgs),
-    /// Make a page or tables from results kept earlier
-    Report(ReportArgs),
     /// Describe a matrix: structure, symmetry, rows, diagonal, and the suggested solver
     Info(InfoArgs),
     /// Write a matrix or a vector in another form: for SciPy, PETSc, or as text
@@ -69,7 +67,7 @@ pub(crate) enum Command {
     Devices(DevicesArgs),
 }
 
-/// Parses the command line. Prints help or an error and exits if that is all there is to do.
+/// Parses the command line of `lacuna`.
 pub(crate) fn parse() -> Command {
     let command = Cli::command()
         .mut_subcommand("solve", |c| c.after_help(lists()))
@@ -78,8 +76,13 @@ pub(crate) fn parse() -> Command {
         .mut_subcommand("info", |c| c.after_help(generators()))
         .mut_subcommand("convert", |c| c.after_help(FORMS))
         .mut_subcommand("generate", |c| c.after_help(generators()));
+    parsed::<Cli>(command).command
+}
+
+/// Parses a command line. Prints help or an error and exits if that is all there is to do.
+pub fn parsed<C: FromArgMatches>(command: clap::Command) -> C {
     let matches = command.try_get_matches().unwrap_or_else(|error| exit(&error));
-    Cli::from_arg_matches(&matches).unwrap_or_else(|error| exit(&error)).command
+    C::from_arg_matches(&matches).unwrap_or_else(|error| exit(&error))
 }
 
 /// Prints help or an error, with unprintable characters escaped, and exits.

@@ -26,6 +26,9 @@ impl PlaceArgs {
     }
 }
 
+/// The names of plots that this build can write.
+pub(super) const PLOT: &str = if cfg!(feature = "png") { "FILE.svg|FILE.png" } else { "FILE.svg" };
+
 /// The form of the output.
 #[derive(Debug, Args)]
 pub(crate) struct TellingArgs {
@@ -39,7 +42,7 @@ pub(crate) struct TellingArgs {
 
 /// A number type by name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum NumberType {
+pub enum NumberType {
     F64,
     F32,
     C64,

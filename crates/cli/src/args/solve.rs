@@ -1,7 +1,7 @@
 //! Arguments of `lacuna solve` and `lacuna spmv`.
 use super::shared::{
-    NumberType, PlaceArgs, TellingArgs, method, names, orders, preconditioner, restart, rounds, tolerance,
-    vectors,
+    NumberType, PLOT, PlaceArgs, TellingArgs, method, names, orders, preconditioner, restart, rounds,
+    tolerance, vectors,
 };
 use clap::Args;
 use lacuna::formats::FORMATS;
@@ -63,7 +63,7 @@ pub(crate) struct SolveArgs {
     #[arg(long, value_name = "FILE|-")]
     pub(crate) output: Option<String>,
     /// Plot the residual over the iterations
-    #[arg(long, value_name = "FILE.svg|FILE.png")]
+    #[arg(long, value_name = PLOT)]
     pub(crate) plot: Option<String>,
     #[command(flatten)]
     pub(crate) telling: TellingArgs,
@@ -95,7 +95,7 @@ pub(crate) struct SpmvArgs {
     #[arg(long, default_value_t = 7, value_parser = rounds())]
     pub(crate) rounds: u16,
     /// Plot the speed of each format
-    #[arg(long, value_name = "FILE.svg|FILE.png")]
+    #[arg(long, value_name = PLOT)]
     pub(crate) plot: Option<String>,
     #[command(flatten)]
     pub(crate) telling: TellingArgs,

@@ -4,15 +4,16 @@ mod session;
 mod table;
 mod work;
 
-pub(crate) use session::Session;
-pub(crate) use work::{Ending, Work, names};
+pub use session::Session;
+pub use work::{Ending, Work, names};
 
 use crate::args::{CompareArgs, joined};
 use crate::failure::Result;
+use crate::measure::Matrices;
 use std::process::ExitCode;
 
 /// The default matrices: sizes dominated by latency, and sizes dominated by memory bandwidth.
-pub(crate) const LADDER: [&str; 6] = [
+pub const LADDER: [&str; 6] = [
     "gen:poisson-p1:15",
     "gen:poisson-p1:31",
     "gen:poisson-p1:63",
@@ -37,5 +38,6 @@ pub(crate) fn run(args: &CompareArgs) -> Result<ExitCode> {
     };
     work.check()?;
     let subjects = work.subjects()?;
-    Session::run(&args.measuring, |session| session.measure_all(&work, subjects)).map(|(code, _)| code)
+    Session::run::<Matrices>(&args.measuring, |session| session.measure_all(&work, subjects))
+        .map(|(code, _)| code)
 }

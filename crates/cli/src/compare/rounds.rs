@@ -2,7 +2,7 @@
 use super::session::Session;
 use super::work::Work;
 use crate::failure::Result;
-use crate::measure::{HOST, PASSES, SPMV, Subject, Target, Task};
+use crate::measure::{SPMV, Subject, Target, Task};
 use crate::record::{Case, Entry, PRODUCTS, SystemKey, distinct};
 use lacuna::Stop;
 use lacuna::formats::FORMATS;
@@ -69,12 +69,7 @@ pub(super) fn measure(session: &mut Session<'_>, work: &Work, name: &str, subjec
         let measured = case.and_then(|case| target.measured(case));
         let ended = || Some("the run was ended before it was measured".into());
         let why = why.or_else(|| if measured.is_none() { ended() } else { None });
-        let stop = match (subject, task.method.as_str()) {
-            (Subject::Vectors { .. }, _) => "passes".into(),
-            (_, SPMV) => PRODUCTS.into(),
-            _ if device.backend == HOST => "once".into(),
-            _ => stop_words.clone(),
-        };
+        let stop = if task.method == SPMV { PRODUCTS.into() } else { stop_words.clone() };
         let case = Case {
             suite: work.suite.clone(),
             system: system.clone(),
@@ -99,9 +94,8 @@ pub(super) fn measure(session: &mut Session<'_>, work: &Work, name: &str, subjec
 /// Methods times formats times backends.
 fn combinations(work: &Work, subject: &Subject, targets: &[Box<dyn Target>], stop: Stop) -> Vec<Combination> {
     let methods: Vec<&str> = match (work.methods.is_empty(), subject) {
-        (false, _) => work.methods.iter().map(String::as_str).collect(),
         (true, Subject::System(_)) => DEFAULT_METHODS.to_vec(),
-        (true, Subject::Vectors { .. }) => PASSES.iter().map(|pass| pass.name).collect(),
+        _ => work.methods.iter().map(String::as_str).collect(),
     };
     let formats = match subject {
         Subject::System(_) => formats(&work.formats, subject, targets),

@@ -4,7 +4,7 @@ use super::{rounds, table};
 use crate::args::MeasuringArgs;
 use crate::failure::{INTERRUPTED, Result, no_device};
 use crate::input::set_threads;
-use crate::measure::{BY_HAND, ByHand, Host, Subject, System, Target, open};
+use crate::measure::{Cases, Subject, System, Target, open};
 use crate::progress::{Counting, cancel_on_interrupt, interrupted};
 use crate::record::{self, Device, Entry, Kept, Line};
 use crate::{out, page};
@@ -12,9 +12,11 @@ use lacuna::{BACKENDS, BackendOptions, Error};
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
-pub(crate) struct Session<'a> {
+/// A measuring run, with what it measures on and the results so far.
+pub struct Session<'a> {
     pub(super) args: &'a MeasuringArgs,
-    pub(super) targets: Vec<Box<dyn Target>>,
+    /// What is measured: at first the requested backends.
+    pub targets: Vec<Box<dyn Target>>,
     pub(super) kept: Kept,
     pub(super) progress: Counting,
     peers: Vec<Line>,
@@ -24,18 +26,18 @@ pub(crate) struct Session<'a> {
 impl<'a> Session<'a> {
     /// Measures on the requested backends, then keeps and shows the results, including those obtained before
     /// an error.
-    pub(crate) fn run(
+    pub fn run<C: Cases>(
         args: &'a MeasuringArgs,
         measure: impl FnOnce(&mut Self) -> Result<()>,
     ) -> Result<(ExitCode, Vec<Line>)> {
-        let mut session = Session::open(args)?;
+        let mut session = Session::open::<C>(args)?;
         let measured = measure(&mut session);
         let finished = session.finish()?;
         measured.map(|()| finished)
     }
 
     /// Opens the backends. A backend that is not available leaves a line with the reason.
-    fn open(args: &'a MeasuringArgs) -> Result<Self> {
+    fn open<C: Cases>(args: &'a MeasuringArgs) -> Result<Self> {
         for (option, path) in [("--json", &args.json), ("--html", &args.html)] {
             path.as_ref().map_or(Ok(()), |path| out::check_place(option, path))?;
         }
@@ -43,7 +45,7 @@ impl<'a> Session<'a> {
         set_threads(args.threads)?;
         let peers = args.peers.as_deref().map(record::read).transpose()?.unwrap_or_default();
         let mut kept = Kept::to(args.json.as_deref())?;
-        let targets = targets(args, &mut kept)?;
+        let targets = targets::<C>(args, &mut kept)?;
         if !args.quiet {
             out::say(args.aside(), &table::devices(&kept.lines))?;
         }
@@ -52,36 +54,13 @@ impl<'a> Session<'a> {
         Ok(Session { args, targets, kept, progress: Counting::new(args.quiet), peers, limit })
     }
 
-    /// Adds loops written by hand to the targets, if the CPU backend is present.
-    pub(crate) fn beside_loops_by_hand(&mut self) {
-        let cpu = self.targets.iter().find(|t| t.device().backend == "cpu");
-        if let Some((units, copy)) = cpu.map(|cpu| (cpu.device().units, cpu.copy())) {
-            self.targets.push(Box::new(ByHand::new(units, copy)));
-        }
-    }
-
-    /// Removes the loops written by hand.
-    pub(crate) fn without_loops_by_hand(&mut self) {
-        self.targets.retain(|target| target.device().backend != BY_HAND);
-    }
-
-    /// Measures work that needs no backend, if the CPU backend is present.
-    pub(crate) fn on_the_host(&mut self, measure: impl FnOnce(&mut Self) -> Result<()>) -> Result<()> {
-        let Some(cpu) = self.targets.iter().find(|t| t.device().backend == "cpu") else { return Ok(()) };
-        let host: Box<dyn Target> = Box::new(Host::new(&cpu.device().name, cpu.copy()));
-        let backends = std::mem::replace(&mut self.targets, vec![host]);
-        let measured = measure(self);
-        self.targets = backends;
-        measured
-    }
-
     /// Whether no further measurement should start.
     pub(super) fn enough(&self) -> bool {
         interrupted() || self.limit.is_some_and(|limit| Instant::now() >= limit)
     }
 
     /// Measures all of the work, one matrix after another.
-    pub(crate) fn measure(&mut self, work: &Work) -> Result<()> {
+    pub fn measure(&mut self, work: &Work) -> Result<()> {
         self.measure_all(work, work.subjects()?)
     }
 
@@ -116,7 +95,7 @@ impl<'a> Session<'a> {
     }
 
     /// Adds a note to the results.
-    pub(crate) fn note(&mut self, suite: &str, text: &str) -> Result<()> {
+    pub fn note(&mut self, suite: &str, text: &str) -> Result<()> {
         self.told(|_| format!("\n{suite}: {text}\n"))?;
         self.kept.push(Entry::Note(record::Note { suite: suite.into(), text: text.into() }))
     }
@@ -152,7 +131,7 @@ fn reasons(lines: &[Line]) -> Vec<&str> {
     whys.collect()
 }
 
-fn targets(args: &MeasuringArgs, kept: &mut Kept) -> Result<Vec<Box<dyn Target>>> {
+fn targets<C: Cases>(args: &MeasuringArgs, kept: &mut Kept) -> Result<Vec<Box<dyn Target>>> {
     let all = || BACKENDS.iter().map(|b| b.name.to_string()).collect();
     let names: Vec<String> = if args.backends.is_empty() { all() } else { args.backends.clone() };
     let mut targets = Vec::new();
@@ -162,7 +141,7 @@ fn targets(args: &MeasuringArgs, kept: &mut Kept) -> Result<Vec<Box<dyn Target>>
             None => (name.as_str(), None),
         };
         let options = BackendOptions { threads: args.threads.map(usize::from), device };
-        let device = match open(backend, options) {
+        let device = match open::<C>(backend, options) {
             Ok(target) => {
                 let device = here(&*target);
                 targets.push(target);

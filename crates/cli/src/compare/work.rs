@@ -2,7 +2,7 @@
 use crate::args::{NumberType, most_iterations};
 use crate::failure::Result;
 use crate::input::Source;
-use crate::measure::{GMRES_ONCE, PASSES, SPMV};
+use crate::measure::{GMRES_ONCE, SPMV};
 use crate::record::VECTORS;
 use lacuna::formats::FORMATS;
 use lacuna::solvers::{METHODS, method, name_of};
@@ -11,34 +11,36 @@ use std::rc::Rc;
 
 /// The product of matrices, or lengths of vectors, with number types, methods and formats.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Work {
+pub struct Work {
     /// The suite that the work belongs to.
-    pub(crate) suite: Option<String>,
+    pub suite: Option<String>,
     /// Files and generators.
-    pub(crate) matrices: Vec<String>,
-    /// Lengths of vectors for passes; the methods are then names of passes.
-    pub(crate) lengths: Vec<usize>,
-    /// If empty, all that suit a matrix.
-    pub(crate) methods: Vec<String>,
+    pub matrices: Vec<String>,
+    /// Lengths of vectors, for work without a matrix.
+    pub lengths: Vec<usize>,
+    /// If empty, all that suit a matrix; there are none for vectors.
+    pub methods: Vec<String>,
     /// If empty, `auto`.
-    pub(crate) formats: Vec<String>,
+    pub formats: Vec<String>,
     /// If empty, the one that suits a matrix.
-    pub(crate) types: Vec<NumberType>,
+    pub types: Vec<NumberType>,
     /// `None` for no preconditioner.
-    pub(crate) precond: Option<String>,
-    pub(crate) ending: Ending,
-    pub(crate) restart: Option<u32>,
+    pub precond: Option<String>,
+    pub ending: Ending,
+    pub restart: Option<u32>,
 }
 
-/// The stopping criterion of a solve.
+/// The stopping criterion of a solve, or the name of other work.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Ending {
+pub enum Ending {
     /// After this many iterations, whatever the residual.
     Iterations(u64),
     Tolerance {
         rtol: f64,
         max_iters: Option<u64>,
     },
+    /// Work that is not a solve and does not stop by itself.
+    Named(&'static str),
 }
 
 impl Default for Ending {
@@ -49,7 +51,7 @@ impl Default for Ending {
 }
 
 impl Ending {
-    /// The stopping criteria for a system of `n` unknowns, and their description.
+    /// The stopping criteria for a system of `n` unknowns, and the words of a record.
     pub(super) fn stop(self, n: usize) -> (Stop, String) {
         match self {
             Ending::Iterations(count) => {
@@ -61,6 +63,7 @@ impl Ending {
                     Stop { rtol, max_iters: max_iters.unwrap_or(most_iterations(n)), ..Stop::default() };
                 (stop, format!("to |b - A x| <= {rtol:e} |b|"))
             }
+            Ending::Named(name) => (Stop::default(), name.into()),
         }
     }
 }
@@ -91,16 +94,12 @@ impl Work {
     pub(super) fn check(&self) -> Result<()> {
         let methods = METHODS.iter().map(|m| m.name).chain([GMRES_ONCE, SPMV]);
         let formats = FORMATS.iter().map(|f| f.name).chain(["auto", "all"]);
-        if self.lengths.is_empty() {
-            for text in &self.methods {
-                let name = name_of(text);
-                known("method", &[name.to_string()], methods.clone().collect())?;
-                if METHODS.iter().any(|m| m.name == name) {
-                    method::<f64>(text, &Options::default())?;
-                }
+        for text in &self.methods {
+            let name = name_of(text);
+            known("method", &[name.to_string()], methods.clone().collect())?;
+            if METHODS.iter().any(|m| m.name == name) {
+                method::<f64>(text, &Options::default())?;
             }
-        } else {
-            known("pass", &self.methods, PASSES.iter().map(|p| p.name).collect())?;
         }
         known("format", &self.formats, formats.collect())
     }
@@ -128,7 +127,7 @@ impl Work {
 }
 
 /// Converts a list of names.
-pub(crate) fn names(list: &[&str]) -> Vec<String> {
+pub fn names(list: &[&str]) -> Vec<String> {
     list.iter().map(|name| name.to_string()).collect()
 }
 

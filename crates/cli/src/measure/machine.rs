@@ -5,15 +5,15 @@ use std::time::{SystemTime, UNIX_EPOCH};
 /// Stored with every result.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(default)]
-pub(crate) struct Machine {
-    pub(crate) date: String,
-    pub(crate) machine: String,
-    pub(crate) version: String,
-    pub(crate) compiler: String,
+pub struct Machine {
+    pub date: String,
+    pub machine: String,
+    pub version: String,
+    pub compiler: String,
     /// The commit the program was built from, if `LACUNA_COMMIT` gives it.
     #[serde(skip_serializing_if = "String::is_empty")]
-    pub(crate) commit: String,
-    pub(crate) command: String,
+    pub commit: String,
+    pub command: String,
 }
 
 impl Machine {

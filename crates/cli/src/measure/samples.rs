@@ -5,10 +5,10 @@ use std::time::{Duration, Instant};
 
 /// Several measurements of one thing, in seconds.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Samples(Vec<f64>);
+pub struct Samples(Vec<f64>);
 
 impl Samples {
-    pub(crate) fn push(&mut self, value: f64) {
+    pub fn push(&mut self, value: f64) {
         self.0.push(value);
     }
 
@@ -23,12 +23,12 @@ impl Samples {
         low + (high - low) * at.fract()
     }
 
-    pub(crate) fn median(&self) -> f64 {
+    pub fn median(&self) -> f64 {
         self.quantile(0.5)
     }
 
     /// The summary of the measurements, if there are any.
-    pub(crate) fn timing(&self) -> Option<Timing> {
+    pub fn timing(&self) -> Option<Timing> {
         let at = |q| four_digits(self.quantile(q));
         (!self.0.is_empty()).then(|| Timing {
             median: at(0.5),
@@ -40,7 +40,7 @@ impl Samples {
 
     /// Adds the median of the seconds returned by `work`, over as many calls as fit the time budget of a
     /// round.
-    pub(crate) fn round<E>(&mut self, mut work: impl FnMut() -> Result<Duration, E>) -> Result<(), E> {
+    pub fn round<E>(&mut self, mut work: impl FnMut() -> Result<Duration, E>) -> Result<(), E> {
         let (start, mut calls) = (Instant::now(), Samples::default());
         loop {
             calls.push(work()?.as_secs_f64());
@@ -55,16 +55,16 @@ impl Samples {
 
 /// The median and the quartiles over rounds, in seconds.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub(crate) struct Timing {
-    pub(crate) median: f64,
-    pub(crate) low: f64,
-    pub(crate) high: f64,
-    pub(crate) rounds: usize,
+pub struct Timing {
+    pub median: f64,
+    pub low: f64,
+    pub high: f64,
+    pub rounds: usize,
 }
 
 impl Timing {
     /// The interquartile range divided by the median.
-    pub(crate) fn spread(&self) -> f64 {
+    pub fn spread(&self) -> f64 {
         (self.high - self.low) / self.median
     }
 }

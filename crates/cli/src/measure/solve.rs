@@ -50,7 +50,7 @@ impl Bits {
 }
 
 /// A hash of the bits of numbers, the same on every machine.
-pub(super) fn digest<T: Scalar>(values: &[T]) -> u64 {
+pub fn digest<T: Scalar>(values: &[T]) -> u64 {
     let mut hasher = FnvHasher::default();
     for value in values {
         hasher.write(&value.re().to_bits().to_le_bytes());

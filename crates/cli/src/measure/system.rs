@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 /// The subject of a measurement.
-pub(crate) enum Subject {
+pub enum Subject {
     System(Box<System>),
     /// Only vectors of a given length.
     Vectors {
@@ -40,7 +40,7 @@ impl Subject {
 }
 
 /// A matrix in a number type.
-pub(crate) enum System {
+pub enum System {
     F32(Typed<f32>),
     F64(Typed<f64>),
     C32(Typed<Complex32>),
@@ -48,21 +48,23 @@ pub(crate) enum System {
 }
 
 /// Runs generic code on the system, for its number type.
+#[doc(hidden)]
+#[macro_export]
 macro_rules! with_system {
     ($system:expr, $typed:ident => $body:expr) => {
         match $system {
-            System::F32($typed) => $body,
-            System::F64($typed) => $body,
-            System::C32($typed) => $body,
-            System::C64($typed) => $body,
+            $crate::measure::System::F32($typed) => $body,
+            $crate::measure::System::F64($typed) => $body,
+            $crate::measure::System::C32($typed) => $body,
+            $crate::measure::System::C64($typed) => $body,
         }
     };
 }
-pub(crate) use with_system;
+pub use with_system;
 
 /// A matrix, and its conversions so far.
-pub(crate) struct Typed<T: Scalar> {
-    pub(crate) a: Arc<Csr<T>>,
+pub struct Typed<T: Scalar> {
+    pub a: Arc<Csr<T>>,
     pub(crate) structure: Structure,
     stored: RefCell<HashMap<&'static str, Arc<dyn Format<T>>>>,
 }

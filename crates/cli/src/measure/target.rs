@@ -1,15 +1,14 @@
 //! An open backend with its device and the cases prepared on it, independent of its type.
-use super::pass::Passes;
 use super::product::Products;
 use super::solve::Solves;
-use super::system::{System, Typed, with_system};
+use super::system::{Typed, with_system};
 use super::{Measured, SPMV, Subject, Task, copy};
 use lacuna::backend::Mark;
-use lacuna::{Backend, BackendOptions, Complex32, Complex64, DeviceInfo, Error, Kind, OnBackend};
-use lacuna::{Result, Scalar};
+use lacuna::{Backend, BackendOptions, DeviceInfo, Error, OnBackend, Result, Scalar};
+use std::marker::PhantomData;
 
 /// Measurements on a backend.
-pub(crate) trait Target {
+pub trait Target {
     fn device(&self) -> &DeviceInfo;
     /// Bytes read and written per second by a copy, measured when the target was opened.
     fn copy(&self) -> f64;
@@ -29,19 +28,38 @@ pub(crate) trait Target {
 ///
 /// # Errors
 /// As [`lacuna::on`].
-pub(crate) fn open(name: &str, options: BackendOptions) -> Result<Box<dyn Target>> {
-    lacuna::on(Some(name), options, Opening)?
+pub(crate) fn open<C: Cases>(name: &str, options: BackendOptions) -> Result<Box<dyn Target>> {
+    lacuna::on(Some(name), options, Opening::<C>(PhantomData))?
 }
 
 /// A prepared case on a backend.
-pub(super) trait Case<B: Backend> {
+pub trait Case<B: Backend> {
     fn round(&mut self, dev: &mut B) -> Result<()>;
     fn measured(&self) -> Option<Measured>;
 }
 
-struct Opening;
+/// The kinds of cases that a run measures.
+pub trait Cases: 'static {
+    /// Prepares a case and runs it once.
+    fn prepare<B: Backend>(dev: &mut B, subject: &Subject, task: &Task) -> Result<Box<dyn Case<B>>>;
+}
 
-impl OnBackend for Opening {
+/// Products and solves with a matrix.
+#[derive(Debug)]
+pub struct Matrices;
+
+impl Cases for Matrices {
+    fn prepare<B: Backend>(dev: &mut B, subject: &Subject, task: &Task) -> Result<Box<dyn Case<B>>> {
+        match subject {
+            Subject::System(system) => with_system!(&**system, typed => of_matrix(dev, typed, task)),
+            Subject::Vectors { .. } => Err(task.needs_matrix()),
+        }
+    }
+}
+
+struct Opening<C>(PhantomData<C>);
+
+impl<C: Cases> OnBackend for Opening<C> {
     type Output = Result<Box<dyn Target>>;
 
     fn run<B: Backend>(self, mut dev: B) -> Self::Output {
@@ -52,19 +70,20 @@ impl OnBackend for Opening {
             speed => speed?,
         };
         let start = dev.mark();
-        Ok(Box::new(Held { dev, device, copy, start, cases: Vec::new() }))
+        Ok(Box::new(Held::<B, C> { dev, device, copy, start, cases: Vec::new(), kinds: PhantomData }))
     }
 }
 
-struct Held<B> {
+struct Held<B, C> {
     dev: B,
     device: DeviceInfo,
     copy: f64,
     start: Mark,
     cases: Vec<Box<dyn Case<B>>>,
+    kinds: PhantomData<C>,
 }
 
-impl<B: Backend> Target for Held<B> {
+impl<B: Backend, C: Cases> Target for Held<B, C> {
     fn device(&self) -> &DeviceInfo {
         &self.device
     }
@@ -78,19 +97,7 @@ impl<B: Backend> Target for Held<B> {
         }
     }
     fn prepare(&mut self, subject: &Subject, task: &Task) -> Result<usize> {
-        let dev = &mut self.dev;
-        let case: Box<dyn Case<B>> = match subject {
-            Subject::System(system) => with_system!(&**system, typed => prepare(dev, typed, task))?,
-            Subject::Vectors { kind: Kind::F32, n } => Box::new(Passes::<f32>::new(dev, &task.method, *n)?),
-            Subject::Vectors { kind: Kind::F64, n } => Box::new(Passes::<f64>::new(dev, &task.method, *n)?),
-            Subject::Vectors { kind: Kind::C32, n } => {
-                Box::new(Passes::<Complex32>::new(dev, &task.method, *n)?)
-            }
-            Subject::Vectors { kind: Kind::C64, n } => {
-                Box::new(Passes::<Complex64>::new(dev, &task.method, *n)?)
-            }
-        };
-        self.cases.push(case);
+        self.cases.push(C::prepare(&mut self.dev, subject, task)?);
         Ok(self.cases.len() - 1)
     }
     fn round(&mut self, case: usize) -> Result<()> {
@@ -105,7 +112,7 @@ impl<B: Backend> Target for Held<B> {
     }
 }
 
-fn prepare<T: Scalar, B: Backend>(dev: &mut B, system: &Typed<T>, task: &Task) -> Result<Box<dyn Case<B>>> {
+fn of_matrix<T: Scalar, B: Backend>(dev: &mut B, system: &Typed<T>, task: &Task) -> Result<Box<dyn Case<B>>> {
     Ok(match task.method.as_str() {
         SPMV => Box::new(Products::new(dev, system, task)?),
         _ => Box::new(Solves::new(dev, system, task)?),

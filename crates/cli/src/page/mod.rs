@@ -1,26 +1,22 @@
 //! A page with all results: plots as inline SVG, and tables; self-contained and without scripts.
 mod chart;
-mod choices;
 mod histories;
-mod markdown;
 mod ratios;
-pub(crate) mod results;
+mod results;
 mod sizes;
 mod tables;
 
-pub(crate) use choices::{Choice, choices, fastest};
-pub(crate) use markdown::{markdown, origin};
+pub use results::{Results, micros};
 
 use crate::failure::Result;
 use crate::measure::Machine;
 use crate::plot::figure::escaped;
 use crate::record::{Entry, Line, distinct};
-use results::Results;
 
 const STYLE: &str = include_str!("style.css");
 
 /// Writes the page of these results, to standard output for `-`.
-pub(crate) fn write(path: &str, lines: &[Line]) -> Result<()> {
+pub fn write(path: &str, lines: &[Line]) -> Result<()> {
     crate::out::save(path, &html(lines))
 }
 
@@ -48,7 +44,7 @@ fn html(lines: &[Line]) -> String {
 }
 
 /// The suites in order of appearance; `None` for cases outside any suite.
-fn suites(lines: &[Line]) -> Vec<Option<String>> {
+pub fn suites(lines: &[Line]) -> Vec<Option<String>> {
     distinct(lines.iter().filter_map(|line| match &line.entry {
         Entry::Case(case) => Some(case.suite.clone()),
         Entry::Note(note) => Some(Some(note.suite.clone())),
@@ -57,7 +53,7 @@ fn suites(lines: &[Line]) -> Vec<Option<String>> {
 }
 
 /// The notes about a suite.
-fn notes<'a>(lines: &'a [Line], suite: Option<&'a str>) -> impl Iterator<Item = &'a str> {
+pub fn notes<'a>(lines: &'a [Line], suite: Option<&'a str>) -> impl Iterator<Item = &'a str> {
     lines.iter().filter_map(move |line| match &line.entry {
         Entry::Note(note) if Some(note.suite.as_str()) == suite => Some(note.text.as_str()),
         _ => None,
@@ -65,7 +61,7 @@ fn notes<'a>(lines: &'a [Line], suite: Option<&'a str>) -> impl Iterator<Item = 
 }
 
 /// The origins of the results: machines, each with its commands.
-fn origins(lines: &[Line]) -> Vec<(Machine, Vec<&str>)> {
+pub fn origins(lines: &[Line]) -> Vec<(Machine, Vec<&str>)> {
     let machines = lines.iter().map(|line| &line.machine).filter(|m| !m.command.is_empty());
     machines.fold(Vec::new(), |mut list, machine| {
         let (command, facts) =

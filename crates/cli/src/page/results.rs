@@ -5,18 +5,18 @@ use crate::report::{counted_units, thousands};
 use lacuna::BACKENDS;
 
 /// The data of a page.
-pub(crate) struct Results<'a> {
-    pub(crate) devices: Vec<&'a Device>,
+pub struct Results<'a> {
+    pub devices: Vec<&'a Device>,
     /// One case for each method on a system; of several runs the median one.
-    pub(crate) cases: Vec<&'a Case>,
-    pub(crate) peers: Vec<&'a Peer>,
+    pub cases: Vec<&'a Case>,
+    pub peers: Vec<&'a Peer>,
     /// Names of the legend: ours, then the peers.
     names: Vec<String>,
 }
 
 impl<'a> Results<'a> {
     /// The results of a suite, or of no suite.
-    pub(crate) fn new(lines: &'a [Line], suite: Option<&str>) -> Self {
+    pub fn new(lines: &'a [Line], suite: Option<&str>) -> Self {
         let mut results =
             Results { devices: Vec::new(), cases: Vec::new(), peers: Vec::new(), names: Vec::new() };
         let (mut cases, mut peers) = (Vec::new(), Vec::new());
@@ -48,7 +48,7 @@ impl<'a> Results<'a> {
     }
 
     /// The backend, with its device or its threads if several appear.
-    pub(crate) fn label(&self, case: &Case) -> String {
+    pub fn label(&self, case: &Case) -> String {
         let others = || self.cases.iter().filter(|c| c.backend == case.backend);
         match () {
             () if others().any(|c| c.device != case.device) => format!("{}: {}", case.backend, case.device),
@@ -60,27 +60,27 @@ impl<'a> Results<'a> {
     }
 
     /// Its index in the legend, which selects its colour and its marker.
-    pub(crate) fn style(&self, name: &str) -> usize {
+    pub fn style(&self, name: &str) -> usize {
         self.names.iter().position(|n| n == name).unwrap_or(0)
     }
 
     /// Every name with its style.
-    pub(crate) fn names(&self) -> Vec<(usize, String)> {
+    pub fn names(&self) -> Vec<(usize, String)> {
         self.names.iter().cloned().enumerate().collect()
     }
 
     /// The systems in order of appearance.
-    pub(crate) fn systems(&self) -> Vec<&'a SystemKey> {
+    pub fn systems(&self) -> Vec<&'a SystemKey> {
         distinct(self.cases.iter().map(|c| &c.system))
     }
 
     /// The cases of a system.
-    pub(crate) fn of(&self, system: &SystemKey) -> Vec<&'a Case> {
+    pub fn of(&self, system: &SystemKey) -> Vec<&'a Case> {
         self.cases.iter().copied().filter(|c| c.system == *system).collect()
     }
 
     /// The peers that did the same work as a case.
-    pub(crate) fn peers_of(&self, case: &Case) -> impl Iterator<Item = &'a Peer> {
+    pub fn peers_of(&self, case: &Case) -> impl Iterator<Item = &'a Peer> {
         self.peers.iter().copied().filter(|p| self.is_beside(p, case))
     }
 
@@ -129,7 +129,7 @@ fn middle<'a, T>(items: Vec<&'a T>, same: impl Fn(&T, &T) -> bool, time: impl Fn
 }
 
 /// A time in microseconds to three digits.
-pub(crate) fn micros(seconds: f64) -> String {
+pub fn micros(seconds: f64) -> String {
     let us = seconds * 1e6;
     match us {
         _ if !us.is_finite() => "-".into(),

@@ -1,8 +1,7 @@
 //! Time against size, and the size from which a GPU pays.
 use super::chart::{Chart, Point, Scale, Series, legend};
 use super::results::{Results, micros};
-use crate::measure::BY_HAND;
-use crate::record::{Case, PRODUCTS, distinct};
+use crate::record::{BY_HAND, Case, PRODUCTS, distinct};
 use crate::report::thousands;
 use std::fmt::Write;
 

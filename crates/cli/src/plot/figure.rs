@@ -1,9 +1,6 @@
-//! A drawing: lines, rectangles and text as SVG, rasterised if a PNG is requested.
+//! A drawing: lines, rectangles and text as SVG.
 use crate::failure::{Failure, Result};
-use lacuna::Error;
-use resvg::{tiny_skia, usvg};
 use std::fmt::{Arguments, Write};
-use std::sync::Arc;
 
 /// Colours that are distinct for people with any kind of colour vision (Okabe and Ito).
 pub(crate) const BLUE: &str = "#0072b2";
@@ -12,9 +9,6 @@ pub(crate) const ORANGE: &str = "#d55e00";
 pub(crate) const INK: &str = "#222222";
 /// Background lines.
 pub(crate) const GRID: &str = "#dddddd";
-
-/// Pixels of a PNG for each unit of the drawing.
-const ZOOM: f32 = 2.0;
 
 /// The horizontal anchor of a text.
 #[derive(Clone, Copy)]
@@ -93,17 +87,24 @@ impl Figure {
     pub(crate) fn save(&self, path: &str) -> Result<()> {
         let svg = self.svg();
         let bytes = match format_of(path) {
-            Some("png") => png(&svg)
-                .map_err(|message| Error::Unsupported { operation: format!("drawing {path}"), message })?,
+            #[cfg(feature = "png")]
+            Some("png") => super::png::encode(&svg).map_err(|message| lacuna::Error::Unsupported {
+                operation: format!("drawing {path}"),
+                message,
+            })?,
             _ => svg.into_bytes(),
         };
         std::fs::write(path, bytes).map_err(|e| Failure::writing(path, e))
     }
 }
 
-/// Rejects a name with an unknown extension, before any work is done for it.
+/// Rejects a name whose extension this build does not write, before any work is done for it.
 pub(crate) fn check_name(path: &str) -> Result<()> {
     match format_of(path) {
+        Some("png") if cfg!(not(feature = "png")) => Err(Failure::Usage(format!(
+            "--plot {path}: this build writes no PNG; use a name that ends in .svg, or install the command with \
+             `--features png`"
+        ))),
         Some(_) => Ok(()),
         None => Err(Failure::Usage(format!("--plot {path}: expected a name that ends in .svg or .png"))),
     }
@@ -112,19 +113,6 @@ pub(crate) fn check_name(path: &str) -> Result<()> {
 fn format_of(path: &str) -> Option<&'static str> {
     let end = path.rsplit_once('.')?.1;
     ["svg", "png"].into_iter().find(|known| end.eq_ignore_ascii_case(known))
-}
-
-fn png(svg: &str) -> Result<Vec<u8>, String> {
-    let mut options = usvg::Options { font_family: "DejaVu Sans".into(), ..usvg::Options::default() };
-    let fonts = Arc::make_mut(&mut options.fontdb);
-    fonts.load_font_data(dejavu::sans::regular().to_vec());
-    fonts.set_sans_serif_family("DejaVu Sans");
-    let tree = usvg::Tree::from_str(svg, &options).map_err(|e| e.to_string())?;
-    let (width, height) = (tree.size().width() * ZOOM, tree.size().height() * ZOOM);
-    let mut pixels = tiny_skia::Pixmap::new(width.ceil() as u32, height.ceil() as u32)
-        .ok_or_else(|| format!("a picture of {width} x {height} pixels is too large"))?;
-    resvg::render(&tree, tiny_skia::Transform::from_scale(ZOOM, ZOOM), &mut pixels.as_mut());
-    pixels.encode_png().map_err(|e| e.to_string())
 }
 
 /// Text with the characters escaped that XML would treat as markup or reject.
@@ -167,7 +155,8 @@ mod tests {
 
     #[test]
     fn names_end_in_a_format() {
-        assert!(check_name("a.SVG").is_ok() && check_name("a.b.png").is_ok());
+        assert!(check_name("a.SVG").is_ok());
+        assert_eq!(check_name("a.b.png").is_ok(), cfg!(feature = "png"));
         assert!(check_name("a.pdf").is_err() && check_name("png").is_err());
     }
 }

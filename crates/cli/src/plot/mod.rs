@@ -1,7 +1,9 @@
-//! Plots as SVG or PNG, drawn by the same code, with a bundled font.
+//! Plots as SVG; with the feature `png` also as PNG, drawn by the same code.
 pub(crate) mod axis;
 mod convergence;
 pub(crate) mod figure;
+#[cfg(feature = "png")]
+mod png;
 mod race;
 mod speeds;
 mod spy;

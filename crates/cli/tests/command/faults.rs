@@ -6,7 +6,7 @@ impl Bench {
     /// Runs the command in a shell that has done something first.
     fn under(&self, first: &str, args: &str) -> Ran {
         let mut command = std::process::Command::new("sh");
-        let line = format!("{first}; exec {} {args}", env!("CARGO_BIN_EXE_lacuna"));
+        let line = format!("{first}; exec {} {args}", crate::BINARY);
         command.arg("-c").arg(line).current_dir(self.path("")).env("LACUNA_CACHE", "off");
         Ran::from(command.stdin(std::process::Stdio::null()).output().unwrap())
     }

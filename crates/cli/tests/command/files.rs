@@ -121,10 +121,9 @@ fn standard_output_is_a_file() {
     let few = "compare a.mtx --backends cpu --methods cg --rounds 1";
     let kept = bench.run(&format!("{few} --json -"));
     assert!(kept.code == 0 && kept.out.lines().all(|line| line.starts_with('{')), "{}", kept.out);
-    let page = bench.fed("report - --html -", kept.out.as_bytes());
+    let page = bench.fed(&format!("{few} --peers - --html -"), kept.out.as_bytes());
     assert!(page.code == 0 && page.out.starts_with("<!"), "{}{}", page.out, page.err);
     assert!(bench.run(&format!("{few} --html -")).out.starts_with("<!"));
-    assert!(bench.refused("report --fill -").contains("--fill"));
     assert!(!bench.path("-").exists());
 }
 
@@ -164,11 +163,10 @@ fn nothing_strange_reaches_the_terminal() {
     for (args, code) in [
         ("info line.mtx", 2),
         ("solve a.mtx --rhs b.mtx", 2),
-        ("report kept.json", 2),
+        ("compare a.mtx --peers kept.json", 2),
         ("info NAME", 0),
         ("info NAME --json -", 0),
         ("info NAME --plot p.svg", 0),
-        ("info NAME --plot p.png", 0),
         ("info noNAME", 2),
         ("solve NAME", 0),
         ("solve a.mtx --rhs NAME", 2),

@@ -4,13 +4,11 @@ use std::path::Path;
 use std::process::Command;
 
 /// Shortens commands of the guide: words in them, and their replacements.
-const SHORTER: [(&str, &str); 6] = [
+const SHORTER: [(&str, &str); 4] = [
     ("gen:poisson3d:100x100x100", "gen:poisson3d:9x9x9"),
     ("--backends cuda,opencl,opencl:1,cpu", "gen:poisson2d:9x9 --backends cpu"),
     ("--peers target/peers/peers.jsonl", "gen:poisson2d:9x9 --peers peers.jsonl"),
     ("lacuna compare", "lacuna compare --rounds 1 --time-limit 1"),
-    ("lacuna bench papers", "lacuna bench passes"), // has a test of its own
-    ("lacuna bench", "lacuna bench --small --rounds 1 --backends cpu"),
 ];
 
 /// The lines of the shell blocks of a page, without their comments.
@@ -34,17 +32,13 @@ fn with_files() -> Bench {
     let packed = "gzip -k A.mtx && mkdir bcsstk01 && cp A.mtx bcsstk01/bcsstk01.mtx && tar czf bcsstk01.tar.gz bcsstk01";
     let status = Command::new("sh").args(["-c", packed]).current_dir(bench.path("")).status();
     assert!(status.unwrap().success());
-    for name in ["a.jsonl", "b.jsonl", "kept.jsonl"] {
-        let ran = bench.run(&format!("compare gen:poisson2d:9x9 --rounds 1 --quiet --json {name}"));
-        assert_eq!(ran.code, 0, "{}", ran.err);
-    }
     bench
 }
 
 #[test]
 fn its_commands_run() {
     let guide = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/guide");
-    let binary = Path::new(env!("CARGO_BIN_EXE_lacuna")).parent().unwrap();
+    let binary = Path::new(crate::BINARY).parent().unwrap();
     let path = format!("{}:{}", binary.display(), std::env::var("PATH").unwrap_or_default());
     let bench = with_files();
     let mut pages: Vec<_> = std::fs::read_dir(guide).unwrap().map(|page| page.unwrap().path()).collect();
@@ -59,12 +53,28 @@ fn its_commands_run() {
             shell.args(["-c", &command]).current_dir(bench.path("")).env("PATH", &path);
             shell.env("LACUNA_CACHE", bench.path("cache")).env_remove("LACUNA_COMMIT");
             let done = shell.output().unwrap();
-            // Exit code 1 means that a solve did not converge, or that something is slower than before.
-            let code = done.status.code().unwrap_or(-1);
             let told = String::from_utf8_lossy(&done.stderr);
-            assert!(code == 0 || code == 1 && written.contains("--against"), "{written}: {code}, {told}");
+            assert!(done.status.success(), "{written}: {}, {told}", done.status);
             ran += 1;
         }
     }
-    assert!(ran >= 25, "{ran}");
+    assert!(ran >= 20, "{ran}");
+}
+
+/// The options named in the guide are accepted by the command.
+#[test]
+fn the_guide_names_what_there_is() {
+    let guide = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/guide");
+    let (bench, mut tried) = (Bench::new(), 0);
+    for page in ["coming-from.md", "converge.md"] {
+        let text = std::fs::read_to_string(guide.join(page)).unwrap();
+        for options in
+            text.split('`').filter(|words| words.starts_with("--method") || words.starts_with("--precond"))
+        {
+            let ran = bench.run(&format!("solve gen:poisson2d:6x6 {options}"));
+            assert!(ran.code < 2, "{page}, {options}: {}", ran.err);
+            tried += 1;
+        }
+    }
+    assert!(tried > 20, "{tried}");
 }

@@ -64,7 +64,7 @@ fn a_matrix_without_rows() {
     bench.matrix("a.mtx", 0, 0, &[]);
     let (code, json) = bench.solve("a.mtx --output x.mtx --plot a.svg");
     assert_eq!((code, &json["outcome"], &json["iterations"]), (0, &"converged".into(), &0.into()));
-    assert_eq!(bench.run("info a.mtx --plot b.png").code, 0);
+    assert_eq!(bench.run("info a.mtx --plot b.svg").code, 0);
 }
 
 #[test]
@@ -111,7 +111,7 @@ fn a_right_hand_side_of_the_wrong_length() {
 fn a_right_hand_side_of_zeros() {
     let bench = Bench::new().with_spd();
     bench.vector("b.mtx", &[0.0; 3]);
-    let (code, json) = bench.solve("a.mtx --rhs b.mtx --output x.mtx --plot a.png");
+    let (code, json) = bench.solve("a.mtx --rhs b.mtx --output x.mtx --plot a.svg");
     assert_eq!((code, &json["iterations"], &json["true_residual"]), (0, &0.into(), &0.0.into()));
     let text = std::fs::read_to_string(bench.path("x.mtx")).unwrap();
     assert!(text.lines().skip(2).all(|line| line.parse::<f64>().unwrap() == 0.0), "{text}");
@@ -167,6 +167,13 @@ fn options_that_make_no_sense() {
         bench.refused("solve a.mtx --plot a.pdf"),
         "--plot a.pdf: expected a name that ends in .svg or .png"
     );
+    if cfg!(not(feature = "png")) {
+        assert_eq!(
+            bench.refused("solve a.mtx --plot a.png"),
+            "--plot a.png: this build writes no PNG; use a name that ends in .svg, or install the command with \
+             `--features png`"
+        );
+    }
     assert_eq!(
         bench.refused("solve a.mtx --rhs random:x"),
         "--rhs random:x: the seed should be a whole number, got `x`"

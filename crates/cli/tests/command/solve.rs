@@ -85,11 +85,9 @@ fn convergence_is_plotted() {
     assert_eq!((ran.code, ran.out.as_str(), ran.err.as_str()), (0, "", ""));
     let svg = std::fs::read_to_string(bench.path("a.svg")).unwrap();
     assert!(svg.starts_with("<svg ") && svg.contains("<polyline") && svg.contains(">iteration</text>"));
-    assert_eq!(bench.run("solve gen:poisson2d:20x20 --plot a.png").code, 0);
-    assert!(std::fs::read(bench.path("a.png")).unwrap().starts_with(b"\x89PNG\r\n"));
     // Nothing to plot, and a name that contains markup.
     bench.matrix("<&>.mtx", 0, 0, &[]);
-    assert_eq!(bench.run("solve <&>.mtx --plot b.png").code, 0);
+    assert_eq!(bench.run("solve <&>.mtx --plot b.svg").code, 0);
 }
 
 #[test]
@@ -117,7 +115,7 @@ fn a_device_that_fails_has_its_own_exit_code() {
     let bench = Bench::new();
     let script = "ulimit -v 400000 && exec \"$0\" solve gen:poisson1d:9 --threads 1024";
     let mut command = std::process::Command::new("sh");
-    let ran = Ran::from(command.args(["-c", script, env!("CARGO_BIN_EXE_lacuna")]).output().unwrap());
+    let ran = Ran::from(command.args(["-c", script, crate::BINARY]).output().unwrap());
     assert_eq!((ran.code, ran.out.as_str()), (3, ""), "{}", ran.err);
     assert!(ran.err.starts_with("error: cpu: starting threads: "), "{}", ran.err);
     assert_eq!(bench.solve("gen:poisson1d:9 --threads 3").0, 0);

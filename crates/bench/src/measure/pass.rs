@@ -1,0 +1,163 @@
+//! Passes over vectors: the parts of methods other than products.
+use lacuna::{Backend, Cell, Error, History, Pass, Plan, Recorder, Result, Run, Scalar, Vector};
+use lacuna_cli::measure::{
+    BUDGET, Case, Cases, Matrices, Measured, Samples, Subject, Task, digest, four_digits,
+};
+use lacuna_cli::number::with_type;
+use std::time::Instant;
+
+/// A pass by name, with the numbers of vectors it reads and writes.
+pub(crate) struct PassInfo {
+    pub(crate) name: &'static str,
+    pub(crate) reads: usize,
+    pub(crate) writes: usize,
+}
+
+/// All passes.
+pub(crate) const PASSES: [PassInfo; 8] = [
+    PassInfo { name: "dot", reads: 2, writes: 0 },
+    PassInfo { name: "dots", reads: 3, writes: 0 },
+    PassInfo { name: "axpy", reads: 2, writes: 1 },
+    PassInfo { name: "bicgstab-half", reads: 2, writes: 1 },
+    PassInfo { name: "cg-descend", reads: 4, writes: 2 },
+    PassInfo { name: "cg-step", reads: 4, writes: 3 },
+    PassInfo { name: "pcg-step", reads: 6, writes: 4 },
+    PassInfo { name: "bicgstab-step", reads: 6, writes: 3 },
+];
+
+/// Adding this to vectors of ones has no effect, so they stay ones however often a pass runs.
+pub(super) const TINY: f64 = 1e-30;
+
+/// What the laboratory measures on a backend: passes over vectors, and what `lacuna compare` does.
+pub(crate) struct AlsoPasses;
+
+impl Cases for AlsoPasses {
+    fn prepare<B: Backend>(dev: &mut B, subject: &Subject, task: &Task) -> Result<Box<dyn Case<B>>> {
+        let Subject::Vectors { kind, n } = subject else { return Matrices::prepare(dev, subject, task) };
+        Ok(with_type!(*kind, T => Box::new(Passes::<T>::new(dev, &task.method, *n)?)))
+    }
+}
+
+/// A prepared pass over vectors of ones.
+struct Passes<T: Scalar> {
+    plan: Plan<T>,
+    sums: [Cell<T>; 3],
+    iterations: u64,
+    first: u64,
+    reproducible: bool,
+    first_setup: f64,
+    once: Samples,
+}
+
+/// Sweeps of a pass before its duration is known.
+const FIRST: u64 = 3;
+
+impl<T: Scalar> Passes<T> {
+    fn new<B: Backend>(dev: &mut B, name: &str, n: usize) -> Result<Self> {
+        let start = Instant::now();
+        let ones = vec![T::one(); n];
+        let mut vectors = Vec::new();
+        for _ in 0..7 {
+            let v = Backend::vector::<T>(dev, n)?;
+            dev.upload(&ones, v)?;
+            vectors.push(v);
+        }
+        let cells = Backend::cells::<T>(dev, 4)?;
+        let [c, rr, other, third] = std::array::from_fn(|i| cells.at(i));
+        let sums = [rr, other, third];
+        dev.write(c, T::from_real(TINY))?;
+        let pass = named(name, &vectors, c, sums)?;
+        let mut k = Recorder::new(dev, "pass");
+        k.each(|k| k.multi_axpy_dot(pass.count(rr)));
+        let program = k.finish()?;
+        let plan = dev.plan(program)?;
+        let (iterations, reproducible, once) = (FIRST, true, Samples::default());
+        let mut made = Passes { plan, sums, iterations, first: 0, reproducible, first_setup: 0.0, once };
+        made.first_setup = start.elapsed().as_secs_f64();
+        made.time(dev)?;
+        let once = made.time(dev)?;
+        made.iterations = (BUDGET.as_secs_f64() / once).ceil().clamp(FIRST as f64, 1e6) as u64;
+        made.first = digest(&dev.read(&made.sums)?);
+        Ok(made)
+    }
+
+    /// Seconds per sweep.
+    fn time<B: Backend>(&mut self, dev: &mut B) -> Result<f64> {
+        let start = Instant::now();
+        let run = Run { limit: self.iterations, history: &mut History::off(), watch: None };
+        dev.execute(&mut self.plan, run)?;
+        Ok(start.elapsed().as_secs_f64() / self.iterations as f64)
+    }
+}
+
+impl<T: Scalar, B: Backend> Case<B> for Passes<T> {
+    fn round(&mut self, dev: &mut B) -> Result<()> {
+        let time = self.time(dev)?;
+        self.once.push(time);
+        self.reproducible &= digest(&dev.read(&self.sums)?) == self.first;
+        Ok(())
+    }
+    fn measured(&self) -> Option<Measured> {
+        let (bytes, bits) = (self.plan.program.bytes_of(1), Some(self.first));
+        let measured = Measured::of_one(bytes, self.once.timing()?, four_digits(self.first_setup), bits);
+        Some(Measured { reproducible: self.reproducible, ..measured })
+    }
+}
+
+fn named<T: Scalar>(name: &str, v: &[Vector<T>], c: Cell<T>, sums: [Cell<T>; 3]) -> Result<Pass<T>> {
+    let [rr, other, third] = sums;
+    let [x, r, p, q, s, t, r0] = std::array::from_fn(|i| v[i]);
+    Ok(match name {
+        "dot" => Pass::new("dot").dot(rr, r, p),
+        "dots" => Pass::new("dots").dot(rr, t, s).dot(other, t, t).dot(third, r0, t),
+        "axpy" => Pass::new("axpy").set(x, x + c * p),
+        "bicgstab-half" => Pass::new("half").set(s, r - c * q),
+        "cg-descend" => Pass::new("descend").set(x, x + c * p).set(r, r - c * q).dot(rr, r, r),
+        "cg-step" => Pass::new("step").set(x, x + c * p).set(r, r - c * q).set(p, r + c * p).dot(rr, r, r),
+        "pcg-step" => Pass::new("step")
+            .set(x, x + c * p)
+            .set(r, r - c * q)
+            .set(s, s - c * t)
+            .set(p, s + c * p)
+            .dot(other, r, s)
+            .dot(rr, r, r),
+        "bicgstab-step" => Pass::new("step")
+            .set(x, x + c * p + c * s)
+            .set(r, s - c * t)
+            .set(p, r + c * (p - c * q))
+            .dot(other, r0, r)
+            .dot(rr, r, r),
+        _ => {
+            let names: Vec<_> = PASSES.iter().map(|pass| pass.name).collect();
+            let message = format!("expected one of {}, got `{name}`", names.join(", "));
+            return Err(Error::Argument { what: "pass".into(), message });
+        }
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{PASSES, Passes};
+    use lacuna::{BackendOptions, OnBackend};
+    use lacuna_cli::measure::Case;
+
+    struct Check;
+    impl OnBackend for Check {
+        type Output = lacuna::Result<()>;
+        fn run<B: lacuna::Backend>(self, mut dev: B) -> Self::Output {
+            for pass in &PASSES {
+                let mut made = Passes::<f64>::new(&mut dev, pass.name, 640)?;
+                made.round(&mut dev)?;
+                let m = Case::<B>::measured(&made).unwrap();
+                assert_eq!(m.bytes as usize, (pass.reads + pass.writes) * 640 * 8, "{}", pass.name);
+                assert!(m.reproducible, "{}: the vectors do not stay ones", pass.name);
+            }
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn passes_move_what_the_list_says() {
+        lacuna::on(Some("cpu"), BackendOptions::default(), Check).unwrap().unwrap();
+    }
+}
