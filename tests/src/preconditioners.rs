@@ -16,6 +16,7 @@ pub fn multigrid<T: Scalar, B: Backend>(make: fn() -> B) {
         "amg:coarsest=16",
         "amg:coarsest=30,smoother=chebyshev,sweeps=2",
         "amg:coarsest=1,complexity=1.01,aggregate=greedy",
+        "amg:coarsest=16,precision=single",
     ] {
         for (matrix, method) in [
             ("gen:poisson2d:21x17", "cg"),

@@ -203,6 +203,13 @@ impl<'a, T: Scalar> Climb<'a, T> {
                     self.ladder.not_definite();
                 }
             }
+            let exact = measured.backward_error <= ATTAINED * T::EPSILON;
+            if self.outcome.reason == Reason::Stagnated
+                && exact
+                && calling.as_ref().is_some_and(Rung::is_direct)
+            {
+                break; // nothing is more accurate than complete factors, refined
+            }
             let moves = slow || !gains;
             if !(under_way && moves) {
                 self.drop_front(|rung| rung.if_slow); // not worth its set-up
@@ -230,7 +237,7 @@ impl<'a, T: Scalar> Climb<'a, T> {
                     }
                     _ => self.outcome.reason.to_string(),
                 };
-                let Some(next) = self.ladder.next(!under_way) else {
+                let Some(next) = self.ladder.next(!under_way, weight * spent) else {
                     if under_way {
                         self.outcome.notes.push(why);
                     }

@@ -19,9 +19,8 @@ const NO_DIFFUSION: u64 = 5;
 /// The cost of an iteration with `amg` and with `ilu0`, in iterations without.
 const WITH_AMG: u64 = 5;
 const WITH_ILU: u64 = 3;
-/// The same for `ilu0`, whose triangles a device solves slowly.
-const ILU_ON_HOST: u64 = 300;
-const ILU_ON_DEVICE: u64 = 2000;
+/// The same for `ilu0`, on the host.
+const ILU: u64 = 300;
 /// Iterations after which the cost of a direct solve may be counted.
 const FIRST_COUNT: u64 = 50;
 /// Seconds to count it, per entry of the matrix.
@@ -85,6 +84,21 @@ pub(crate) struct Rung {
     pub(crate) cost: Cost,
     /// The cost of its iterations, in iterations of the first method.
     pub(crate) weight: u64,
+}
+
+impl Rung {
+    /// Whether it solves by a complete factorisation.
+    pub(crate) fn is_direct(&self) -> bool {
+        self.preconditioner == Some(DIRECT)
+    }
+
+    /// The cost of a direct solve, once it is counted.
+    fn direct_cost(&self) -> Option<u64> {
+        match self.cost {
+            Cost::Iterations(cost) if self.is_direct() => Some(cost),
+            _ => None,
+        }
+    }
 }
 
 impl fmt::Display for Rung {
@@ -173,11 +187,12 @@ impl Ladder {
             ladder.climbs = true;
         }
         if open.method {
-            if open.preconditioner && !s.hermitian && s.zero_diagonal == 0 {
-                let (cost, weight) = (cost(ILU_ON_HOST, ILU_ON_DEVICE), WITH_ILU);
+            // A device solves triangles level by level, which takes too long.
+            if on_host && open.preconditioner && !s.hermitian && s.zero_diagonal == 0 {
+                let (cost, weight) = (Cost::Iterations(ILU), WITH_ILU);
                 others.push(Rung { preconditioner: Some("ilu0"), cost, weight, ..general("bicgstab") });
             }
-            let ways = [("minres", s.hermitian), ("gmres", true)];
+            let ways = [("minres", s.hermitian), ("idr", !s.hermitian), ("gmres", true)];
             let ways = ways.into_iter().filter(|(name, suits)| *suits && *name != method.name());
             others.extend(ways.map(|(name, _)| general(name)));
             let factors = |name| Rung { preconditioner: Some(name), ..general(WITH_FACTORS) };
@@ -209,7 +224,9 @@ impl Ladder {
     /// The iterations that a method may take before the next rung is tried, if each costs that many of the
     /// first method.
     pub(crate) fn patience(&self, weight: u64) -> Option<u64> {
-        let cost = self.rungs.front().and_then(|rung| rung.cost.iterations());
+        let next = self.rungs.front().and_then(|rung| rung.cost.iterations());
+        let direct = self.rungs.iter().find_map(Rung::direct_cost);
+        let cost = next.into_iter().chain(direct).min();
         cost.map(|iterations| (iterations / weight).max(FIRST_COUNT))
     }
 
@@ -228,9 +245,15 @@ impl Ladder {
         self.rungs.insert(at, Rung { cost: Cost::Iterations(cost), ..rung });
     }
 
-    /// The next rung, after a method that failed or was too slow.
-    pub(crate) fn next(&mut self, failed: bool) -> Option<Rung> {
-        self.fallback.take().filter(|_| failed).or_else(|| self.rungs.pop_front())
+    /// The next rung, after a method that failed or was too slow and took time for so many iterations of the
+    /// first: a direct solve, if that costs no more.
+    pub(crate) fn next(&mut self, failed: bool, spent: u64) -> Option<Rung> {
+        if let Some(fallback) = self.fallback.take().filter(|_| failed) {
+            return Some(fallback);
+        }
+        let due = |rung: &Rung| rung.direct_cost().is_some_and(|cost| cost <= spent);
+        let at = self.rungs.iter().position(due).unwrap_or(0);
+        self.rungs.remove(at)
     }
 
     /// Prepares for a matrix that has turned out not to be positive definite: drops what needs one, and

@@ -52,6 +52,9 @@ pub struct AmgOptions {
     /// The format of matrices on the coarser levels and between levels; blocks of the unknowns of a node where not given, `csr`
     /// where there is one.
     pub format: Option<&'static str>,
+    /// Whether the cycle runs in [`Scalar::Narrow`], with half the bytes. The method around it keeps its type; it has to bear a
+    /// preconditioner that is Hermitian to single precision only, as `classical-cg` and `flexible-cg` do and `cg` does not.
+    pub narrow: bool,
 }
 
 impl Default for AmgOptions {
@@ -66,6 +69,7 @@ impl Default for AmgOptions {
             coarsest: 512,
             complexity: 3.0,
             format: None,
+            narrow: false,
         }
     }
 }
@@ -107,6 +111,11 @@ impl Amg {
             OptionInfo { key: "complexity", default: "3", about: "the most that entries grow by, from 1 on" },
             OptionInfo { key: "damping", default: "1.3333333333333333", about: "of the prolongator, 0 to 2" },
             OptionInfo { key: "format", default: "auto", about: "of the level matrices" },
+            OptionInfo {
+                key: "precision",
+                default: "full",
+                about: "of the cycle: full, or single with half the bytes",
+            },
         ],
         needs_diagonal: true,
         needs_hermitian: false,
@@ -179,6 +188,9 @@ impl Amg {
                 None | Some("auto") => None,
                 Some(_) => settings.choice("format", &formats)?.flatten(),
             },
+            narrow: settings
+                .choice("precision", &[("single", true), ("full", false)])?
+                .unwrap_or(default.narrow),
         }))
     }
 
@@ -224,10 +236,18 @@ impl Amg {
 
     /// What a hierarchy needs on a device, and the cycle over it.
     fn parts<T: Scalar>(&self, a: &Csr<T>, made: &Hierarchy<T>) -> Result<(VCycle, Parts<T>)> {
-        let (mut cycle, mut parts) = (VCycle::default(), Parts::new());
+        let narrow = self.options.narrow && T::HAS_NARROW;
+        let rounded = |m: &Arc<Csr<T>>| convert(m, "packed-f32").ok().filter(|_| narrow);
+        let (mut cycle, mut parts) = match narrow {
+            true => VCycle::narrow(Parts::new(), rounded(&Arc::new(a.clone()))),
+            false => (VCycle::default(), Parts::new()),
+        };
         let depth = made.levels.len();
         for (k, level) in made.levels.iter().enumerate() {
-            let stored = |m: &Arc<Csr<T>>, shape| convert(m, self.options.format.unwrap_or(blocks(shape)));
+            let stored = |m: &Arc<Csr<T>>, shape| match (self.options.format, rounded(m)) {
+                (None, Some(rounded)) => Ok(rounded),
+                (format, _) => convert(m, format.unwrap_or(blocks(shape))),
+            };
             let [fine, below] = level.blocks;
             let is_stored = k + 1 < depth || matches!(made.coarsest, Coarsest::Smoothed(_));
             let coarse = is_stored.then(|| stored(&level.coarse, [below; 2])).transpose()?;
@@ -257,6 +277,9 @@ impl<T: Scalar> Preconditioner<T> for Amg {
         }
         if own.smoothing != usual.smoothing {
             said.push("smoother=chebyshev".into());
+        }
+        if own.narrow != usual.narrow {
+            said.push("precision=single".into());
         }
         if own.sweeps != usual.sweeps {
             said.push(format!("sweeps={}", own.sweeps));
