@@ -16,11 +16,11 @@ const SHORT_STRETCH: u64 = 2000;
 const AMG_ON_HOST: u64 = 200;
 const AMG_ON_DEVICE: u64 = 10_000;
 const NO_DIFFUSION: u64 = 5;
+/// Iterations that cost as much as the set-up of `ilu0` on the host.
+const ILU: u64 = 300;
 /// The cost of an iteration with `amg` and with `ilu0`, in iterations without.
 const WITH_AMG: u64 = 5;
 const WITH_ILU: u64 = 3;
-/// The same for `ilu0`, on the host.
-const ILU: u64 = 300;
 /// Iterations after which the cost of a direct solve may be counted.
 const FIRST_COUNT: u64 = 50;
 /// Seconds to count it, per entry of the matrix.
@@ -58,8 +58,8 @@ pub(crate) enum Cost {
     Open,
     /// It is tried once more iterations than this were done and as many are still expected.
     Iterations(u64),
-    /// It has to be counted, which costs as much as these iterations.
-    Counted(u64),
+    /// It has to be counted first, which costs as much as these iterations.
+    Uncounted(u64),
 }
 
 impl Cost {
@@ -67,7 +67,7 @@ impl Cost {
     pub(crate) fn iterations(self) -> Option<u64> {
         match self {
             Cost::Open => None,
-            Cost::Iterations(count) | Cost::Counted(count) => Some(count),
+            Cost::Iterations(count) | Cost::Uncounted(count) => Some(count),
         }
     }
 }
@@ -207,7 +207,7 @@ impl Ladder {
                 let seconds = COUNTING * s.nnz as f64;
                 let count =
                     if seconds > MOST_COUNTING { u64::MAX } else { (EARLIEST * seconds / iteration) as u64 };
-                let cost = Cost::Counted(count.clamp(FIRST_COUNT, ladder.stretch));
+                let cost = Cost::Uncounted(count.clamp(FIRST_COUNT, ladder.stretch));
                 others.push(Rung { cost, ..factors(DIRECT) });
             }
         }

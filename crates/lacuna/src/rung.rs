@@ -15,7 +15,7 @@ pub(crate) fn is_refusal(error: &Error) -> bool {
 impl<T: Scalar> Climb<'_, T> {
     /// Counts what the next rung costs, if that is not known, and puts it in its place.
     pub(crate) fn count(&mut self) -> Result<()> {
-        let unknown = |rung: &mut Rung| matches!(rung.cost, Cost::Counted(_));
+        let unknown = |rung: &mut Rung| matches!(rung.cost, Cost::Uncounted(_));
         let Some(rung) = self.ladder.rungs.pop_front_if(unknown) else { return Ok(()) };
         let Some(mut kind) = rung.preconditioner.map(preconditioner::<T>).transpose()?.flatten() else {
             return Ok(());

@@ -104,7 +104,7 @@ impl<T: Scalar> LinearSystem<T> {
 
     /// The method by name, see [`METHODS`], with options as `NAME:key=value,…`; `auto` chooses. `tune` takes
     /// what solved a matrix of this structure fastest before, by [`advise`](crate::advise) or by a solve with
-    /// `tune`, with its preconditioner if that is left open; if nothing is remembered, it chooses. `jacobi`,
+    /// `tune`, with its preconditioner; if nothing is remembered or a preconditioner is named, it chooses. `jacobi`,
     /// `gauss-seidel`, `sor` and `direct` are [`Richardson`](lacuna_solvers::Richardson)'s iteration with a preconditioner, whose
     /// options they take: see [`Combined`](lacuna_solvers::Combined).
     pub fn method(mut self, name: &str) -> Self {
@@ -255,10 +255,11 @@ impl<T: Scalar> LinearSystem<T> {
         let given = self.a;
         let (order, a) = Order::new(given.clone(), &self.reorder)?;
         let automatic = matches!(asked_method, MethodChoice::Auto | MethodChoice::Tune);
-        let memory = matches!(asked_method, MethodChoice::Tune).then(|| Memory::of(dev, &given));
-        let remembered = memory.as_ref().and_then(Memory::recall::<T>);
         let on_host = dev.device().memory.is_none();
         let chooses_preconditioner = matches!(asked_preconditioner, PreconditionerChoice::Auto);
+        let memory = matches!(asked_method, MethodChoice::Tune).then(|| Memory::of(dev, &given));
+        let recalls = memory.as_ref().filter(|_| chooses_preconditioner);
+        let remembered = recalls.and_then(Memory::recall::<T>);
         let tunes = self.format.as_deref() == Some("tune");
         let undecided = automatic
             || chooses_preconditioner
@@ -282,18 +283,16 @@ impl<T: Scalar> LinearSystem<T> {
         let factor = factor_of(&given, definite);
         let a = times(factor, a)?;
         let grid = (chooses_preconditioner && definite).then(|| Multigrid::grid(&a)).flatten();
-        let (mut chosen_preconditioner, kind) = match (asked_preconditioner, &structure) {
-            (PreconditionerChoice::Own(own), _) => (asked(&own.name()), Some(own)),
-            (PreconditionerChoice::Named(name), _) => (asked(&name), preconditioner(&name)?),
-            (PreconditionerChoice::Auto, _) if remembered.is_some() => {
-                let name = remembered.map_or_else(String::new, |(_, name)| name);
-                let kind = preconditioner(&name)?;
-                (Chosen::new(&name, REMEMBERED), kind)
+        let (mut chosen_preconditioner, kind) = match (asked_preconditioner, &remembered, &structure) {
+            (PreconditionerChoice::Own(own), ..) => (asked(&own.name()), Some(own)),
+            (PreconditionerChoice::Named(name), ..) => (asked(&name), preconditioner(&name)?),
+            (PreconditionerChoice::Auto, Some((_, name)), _) => {
+                (Chosen::new(name, REMEMBERED), preconditioner(name)?)
             }
-            (PreconditionerChoice::Auto, _) if least_squares => {
+            (PreconditionerChoice::Auto, ..) if least_squares => {
                 (Chosen::new("none", "methods for least squares take none"), None)
             }
-            (PreconditionerChoice::Auto, Some(s)) => {
+            (PreconditionerChoice::Auto, _, Some(s)) => {
                 // The set-up of multigrid on the host takes as long as thousands of iterations on a fast
                 // device.
                 let multigrid = (definite && on_host).then(|| choose_multigrid(&a, s, grid)).flatten();
@@ -301,7 +300,7 @@ impl<T: Scalar> LinearSystem<T> {
                 let kind = preconditioner(&chosen.name)?;
                 (chosen, kind)
             }
-            (PreconditionerChoice::Auto, None) => (asked(PRECONDITIONERS[0].name), None),
+            (PreconditionerChoice::Auto, _, None) => (asked(PRECONDITIONERS[0].name), None),
         };
         if least_squares && kind.is_some() {
             let operation =

@@ -46,9 +46,8 @@ fn the_winner_is_remembered_by_structure() {
     assert_eq!(bench.run(&format!("advise {matrix}")).code, 0);
     let choices = solve(matrix, "");
     assert_eq!(choices.matches(BEFORE).count(), 2, "{choices}");
-    // The preconditioner that is asked for stays; other values, another structure, another type.
-    let choices = solve(matrix, "--precond jacobi");
-    assert_eq!(choices.matches(BEFORE).count(), 1, "{choices}");
+    // With a preconditioner asked for; other values, another structure, another type.
+    assert!(!solve(matrix, "--precond jacobi").contains(BEFORE));
     assert_eq!(solve("gen:convection:30x30:20", "").matches(BEFORE).count(), 2);
     assert!(!solve("gen:convection:31x30:10", "").contains(BEFORE));
     assert!(!solve(matrix, "--type f32").contains(BEFORE));

@@ -237,7 +237,7 @@ impl Amg {
     /// What a hierarchy needs on a device, and the cycle over it.
     fn parts<T: Scalar>(&self, a: &Csr<T>, made: &Hierarchy<T>) -> Result<(VCycle, Parts<T>)> {
         let narrow = self.options.narrow && T::HAS_NARROW;
-        let rounded = |m: &Arc<Csr<T>>| convert(m, "packed-f32").ok().filter(|_| narrow);
+        let rounded = |m: &Arc<Csr<T>>| narrow.then(|| convert(m, "packed-f32").ok()).flatten();
         let (mut cycle, mut parts) = match narrow {
             true => VCycle::narrow(Parts::new(), rounded(&Arc::new(a.clone()))),
             false => (VCycle::default(), Parts::new()),
