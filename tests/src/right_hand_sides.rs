@@ -23,7 +23,9 @@ fn sides<T: Scalar>(n: usize, solution: &[T]) -> ([Vec<T>; 3], [Vec<T>; 3]) {
 /// # Panics
 /// If a case fails.
 pub fn agree<T: Scalar, B: Backend>(make: fn() -> B) {
-    let mut tried = 0;
+    // Some columns meet their goals while others begin a second or third cycle.
+    let options = Options { restart: Some(12), ..Options::default() };
+    let mut tried = Vec::new();
     for (info, matrix, precond) in METHODS
         .iter()
         .filter(|info| !info.least_squares())
@@ -39,11 +41,11 @@ pub fn agree<T: Scalar, B: Backend>(make: fn() -> B) {
             let operator = dev.matrix(Arc::new(a.clone())).unwrap();
             let m = placed(dev, precond, &a, operator);
             let m = m.as_ref().map(|m| m as &dyn LinOp<T>);
-            let method = method(info.name, &Options::default()).unwrap();
+            let method = method(info.name, &options).unwrap();
             if let Some(method) = method.columns() {
                 takes = true;
                 let mut together = ColumnSolver::new(dev, &operator, m, method, 4).unwrap();
-                let (_, mut alone) = solver_with(dev, &a, &case, &Options::default(), stop);
+                let (_, mut alone) = solver_with(dev, &a, &case, &options, stop);
                 let mut solution = vec![T::zero(); n];
                 alone.solve(dev, &Rng::new(2).vector(n), &mut solution).unwrap();
                 for _ in 0..2 {
@@ -66,9 +68,11 @@ pub fn agree<T: Scalar, B: Backend>(make: fn() -> B) {
             }
             trace
         });
-        tried += usize::from(takes);
+        if takes && !tried.contains(&info.name) {
+            tried.push(info.name);
+        }
     }
-    assert!(tried > 0, "no method takes several right-hand sides");
+    assert_eq!(tried, ["cg", "bicgstab", "gmres"], "the methods for several right-hand sides");
 }
 
 /// The right-hand side and the guess of one column.

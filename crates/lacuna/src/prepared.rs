@@ -101,9 +101,9 @@ impl<T: Scalar> Prepared<T> {
     /// Solves for every column of `b` from the same column of `x`, and stores the solutions there, each with
     /// its own outcome.
     ///
-    /// On the CPU, `cg` and `bicgstab` iterate on up to 8 columns at once and read the matrix once for all of
-    /// them, if it has enough entries per row for that to pay (from 9 points of a grid). A column is skipped as
-    /// soon as it meets the tolerance. Then each column is confirmed, and continues alone if necessary, as in
+    /// On the CPU, `cg`, `bicgstab` and `gmres` (preconditioned from the right) iterate on up to 8 columns at
+    /// once and read the matrix once for all of them, if it has enough entries per row for that to pay (from 9
+    /// points of a grid). A column is skipped as soon as it meets the tolerance. Then each column is confirmed, and continues alone if necessary, as in
     /// [`Prepared::solve_into`]. Otherwise one column is solved after another. The vectors of the columns are
     /// allocated the first time, and again for a larger number.
     ///

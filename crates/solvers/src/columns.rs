@@ -22,6 +22,8 @@ pub struct Columns<'a, T: Scalar> {
     one: Cell<T>,
     last: Cell<T>,
     shrink: Cell<T>,
+    /// Storage for the best confirmed solutions, if [`Method::keeps_best`](crate::Method::keeps_best).
+    kept: Option<Basis<T>>,
 }
 
 /// One right-hand side of [`Columns`].
@@ -42,12 +44,23 @@ pub struct Column<T> {
     goal: Cell<T>,
     /// Iterations in which the column took part.
     steps: Cell<T>,
+    /// `rr` of the best confirmed solution.
+    best: Cell<T>,
 }
 
 impl<T: Scalar> Column<T> {
     fn new(k: &mut Recorder<'_, T>, b: Vector<T>, x: Vector<T>) -> Self {
-        let [rr, began, first, bb, goal, steps] = k.cells();
-        Column { b, x, rr, began, first, bb, goal, steps }
+        let [rr, began, first, bb, goal, steps, best] = k.cells();
+        Column { b, x, rr, began, first, bb, goal, steps, best }
+    }
+    /// Records the start of every solve.
+    fn begin(self, k: &mut Recorder<'_, T>, [rtol2, atol2]: [Cell<T>; 2]) {
+        let infinity = || Formula::value(T::from_real(f64::INFINITY));
+        let floor = 0.01 * T::EPSILON * T::EPSILON;
+        let target = (rtol2 * self.bb).max(atol2).max(floor * self.bb);
+        let begin = Pass::new("target").dot(self.bb, self.b, self.b).eval(self.goal, target);
+        let begin = begin.eval(self.first, infinity()).eval(self.best, infinity());
+        k.multi_axpy_dot(begin.eval(self.steps, Formula::value(T::zero())));
     }
     /// The ratio of the squared residual norm to the goal; 0 for a column of zeros.
     fn excess(self) -> Formula<T> {
@@ -115,6 +128,15 @@ impl<T: Scalar> Columns<'_, T> {
         let pass = self.largest_excess(Pass::new("confirm"));
         k.multi_axpy_dot(pass.confirm(Confirm { rr, target, last, shrink }));
     }
+    /// Keeps the solutions whose true residuals, just confirmed, are smaller than all before; see
+    /// [`System::keep`](crate::System::keep).
+    pub fn keep(&self, k: &mut Recorder<'_, T>) {
+        let Some(kept) = self.kept else { return };
+        for (j, c) in self.columns() {
+            let better = Pass::new("keep").set(kept.column(j), c.x).eval(c.best, c.rr);
+            k.when(c.best.gt(c.rr), |k| k.multi_axpy_dot(better));
+        }
+    }
     fn largest_excess(&self, pass: Pass<T>) -> Pass<T> {
         let pass = self.columns.iter().fold(pass, |pass, c| pass.eval(c.began, c.rr));
         let zero = Formula::value(T::zero());
@@ -126,6 +148,7 @@ impl<T: Scalar> Columns<'_, T> {
 pub struct ColumnSolver<T: Scalar> {
     plan: Plan<T>,
     columns: Vec<Column<T>>,
+    kept: Option<Basis<T>>,
     rtol2: Cell<T>,
     atol2: Cell<T>,
     history: History,
@@ -176,19 +199,16 @@ impl<T: Scalar> ColumnSolver<T> {
         let (b, x) = (k.basis(n, count), k.basis(n, count));
         let columns: Vec<_> = (0..count).map(|j| Column::new(&mut k, b.column(j), x.column(j))).collect();
         let [rtol2, atol2, worst, one, last, shrink] = k.cells();
-        let infinity = || Formula::value(T::from_real(f64::INFINITY));
-        let floor = 0.01 * T::EPSILON * T::EPSILON;
-        for c in &columns {
-            let target = (rtol2 * c.bb).max(atol2).max(floor * c.bb);
-            let begin = Pass::new("target").dot(c.bb, c.b, c.b).eval(c.goal, target);
-            k.multi_axpy_dot(begin.eval(c.first, infinity()).eval(c.steps, Formula::value(T::zero())));
-        }
-        let begin = Pass::new("begin").eval(one, Formula::value(T::one())).eval(last, infinity());
+        let kept = method.keeps_best().then(|| k.basis(n, count));
+        columns.iter().for_each(|c| c.begin(&mut k, [rtol2, atol2]));
+        let infinity = Formula::value(T::from_real(f64::INFINITY));
+        let begin = Pass::new("begin").eval(one, Formula::value(T::one())).eval(last, infinity);
         k.multi_axpy_dot(begin.eval(shrink, Formula::from(method.shrink())));
-        method.record_columns(&mut k, &Columns { a, m, x, columns: &columns, worst, one, last, shrink });
+        method
+            .record_columns(&mut k, &Columns { a, m, x, columns: &columns, worst, one, last, shrink, kept });
         let program = k.finish()?;
         let plan = dev.plan(program)?;
-        Ok(ColumnSolver { plan, columns, rtol2, atol2, history: History::default() })
+        Ok(ColumnSolver { plan, columns, kept, rtol2, atol2, history: History::default() })
     }
 
     /// The number of right-hand sides that are solved at once.
@@ -241,15 +261,17 @@ impl<T: Scalar> ColumnSolver<T> {
         dev.write(self.atol2, T::from_real(atol * atol))?;
         let run = Run { limit: stop.max_iters, history: &mut self.history, watch: None };
         dev.execute(&mut self.plan, run)?;
-        let told = |c: &Column<T>| [c.rr, c.first, c.bb, c.steps];
+        let told = |c: &Column<T>| [c.rr, c.first, c.bb, c.steps, c.best];
         let cells = dev.read(&self.columns.iter().flat_map(told).collect::<Vec<_>>())?;
         let mut found = Vec::new();
         let mut solution = vec![T::zero(); self.columns[0].x.len];
-        for ((c, cells), side) in self.columns.iter().zip(cells.chunks_exact(4)).zip(sides) {
-            let [rr, first, bb, steps] = std::array::from_fn(|i| cells[i].re());
+        for (j, ((c, cells), side)) in self.columns.iter().zip(cells.chunks_exact(5)).zip(sides).enumerate() {
+            let [rr, first, bb, steps, best] = std::array::from_fn(|i| cells[i].re());
             let mut advance = Advance { iterations: 0, first: (first / bb).sqrt() };
+            let kept = self.kept.filter(|_| best.is_finite() && (rr > best || rr.is_nan()));
+            let (x, rr) = kept.map_or((c.x, rr), |kept| (kept.column(j), best));
             if rr.is_finite() && rr <= first {
-                dev.download(c.x, &mut solution)?;
+                dev.download(x, &mut solution)?;
                 let back = -side.factors[1].exponent;
                 solution.iter_mut().for_each(|v| *v = v.scale_by_power_of_two(back));
                 if !crate::largest(&solution).is_nan() {

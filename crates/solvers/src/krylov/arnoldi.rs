@@ -2,7 +2,9 @@
 //! cells.
 use super::Options;
 use crate::named::{OptionInfo, Settings};
-use lacuna_engine::{Basis, Cell, Cells, Error, Hessenberg, Pass, Recorder, Result, Scalar, Vector};
+use lacuna_engine::{
+    Basis, Cell, Cells, Error, Formula, Hessenberg, LinOp, Pass, Recorder, Result, Scalar, Vector,
+};
 
 /// The longest cycle; its small dense problem takes a million numbers.
 pub(super) const MOST: usize = 1000;
@@ -92,7 +94,7 @@ pub(super) struct Arnoldi<T> {
     again: Cells<T>,
     way: Orthogonalization,
     /// If the squared norm after the projection is below this, a second projection follows.
-    floor: Cell<T>,
+    pub floor: Cell<T>,
     ww: Cell<T>,
 }
 
@@ -119,6 +121,11 @@ impl<T: Scalar> Arnoldi<T> {
         Arnoldi { v, small, norm, rr, goal, again, way, floor, ww }
     }
 
+    /// Stores the squared residual norm in a cell of the caller's.
+    pub(super) fn following(self, rr: Cell<T>) -> Self {
+        Arnoldi { rr, ..self }
+    }
+
     /// After `pass`, begins a cycle from a vector of squared norm `squared`.
     pub(super) fn begin(&self, pass: Pass<T>, squared: Cell<T>) -> Pass<T> {
         pass.eval(self.norm, squared.sqrt()).eval(self.small.g.at(0), self.norm)
@@ -129,19 +136,38 @@ impl<T: Scalar> Arnoldi<T> {
         Pass::new("norm_before").dot(self.floor, w, w).eval(self.floor, KEPT * self.floor)
     }
 
+    /// Records `x ← x + M V y`, where `y` solves the small problem; a preconditioner comes with two work
+    /// vectors.
+    pub(super) fn correct(
+        &self,
+        k: &mut Recorder<'_, T>,
+        m: Option<(&dyn LinOp<T>, [Vector<T>; 2])>,
+        x: Vector<T>,
+    ) {
+        k.multi_axpy_dot(Pass::new("solve").back_substitute(self.small));
+        match m {
+            Some((m, [w, u])) => {
+                k.multi_axpy_dot(Pass::new("clear").set(w, Formula::value(T::zero())));
+                k.basis_add(self.v, self.small.y, w, Pass::nothing());
+                k.spmv_dot(m, w, u, Pass::new("correct").set(x, x + u));
+            }
+            None => k.basis_add(self.v, self.small.y, x, Pass::nothing()),
+        }
+    }
+
     /// Orthogonalises `w` against columns 0 to `j`, updates the residual norm, and ends the cycle if it meets
     /// the goal.
     pub(super) fn extend(&self, k: &mut Recorder<'_, T>, j: usize, w: Vector<T>) {
+        let rotate = self.project(k, j, w);
+        k.multi_axpy_dot(rotate.count(self.rr).leave_if(self.rr.le(self.goal)));
+    }
+
+    /// Orthogonalises `w` against columns 0 to `j`. Returns the pass that updates the residual norm.
+    pub(super) fn project(&self, k: &mut Recorder<'_, T>, j: usize, w: Vector<T>) -> Pass<T> {
         let Arnoldi { small, norm, rr, ww, .. } = *self;
         let h = Cells::new(small.h.first + (j * (small.m + 1)) as u32, j as u32 + 2, small.h.serial);
         self.orthogonalize(k, [h.take(j + 1), self.again.take(j + 1)], j, w);
-        let rotate = Pass::new("rotate")
-            .eval(norm, ww.sqrt())
-            .eval(h.at(j + 1), norm)
-            .rotate(small, j, rr)
-            .count(rr)
-            .leave_if(rr.le(self.goal));
-        k.multi_axpy_dot(rotate);
+        Pass::new("rotate").eval(norm, ww.sqrt()).eval(h.at(j + 1), norm).rotate(small, j, rr)
     }
 
     /// Orthogonalises `w` against columns 0 to `j`; the coefficients go to `h`, the squared norm of `w` to

@@ -1,9 +1,9 @@
 //! Restarted GMRES, for general square systems.
 use super::arnoldi::{Arnoldi, Cycle, MOST};
-use super::method::{Listed, MethodInfo, Needs, Options};
+use super::method::{ColumnMethod, Listed, MethodInfo, Needs, Options};
 use crate::named::{OptionInfo, Settings};
-use crate::{Method, System};
-use lacuna_engine::{Formula, Pass, Recorder, Result, Scalar};
+use crate::{Column, Columns, Method, System};
+use lacuna_engine::{Pass, Recorder, Result, Scalar};
 
 /// The side on which the preconditioner is applied.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
@@ -26,6 +26,8 @@ pub enum Side {
 /// * Outcome: `Stagnated` if a whole cycle does not reduce the true residual; the correction of that cycle is
 ///   undone. On a singular matrix, directions that differ only by rounding errors are left out of the
 ///   correction.
+/// * Several right-hand sides at once: with the preconditioner on the right. Each has a basis of its own, `m + 3`
+///   vectors in all; their cycles begin together, and one that meets its goal waits for the others.
 /// * Reference: Saad and Schultz 1986, doi:10.1137/0907058; Rupp et al. 2016, Algorithm 5, doi:10.1145/2907944.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Gmres {
@@ -84,16 +86,8 @@ impl<T: Scalar> Method<T> for Gmres {
         let residual = cycle.begin(s.confirm(residual, rr).eval(cycle.goal, s.goal), rr);
 
         k.restart(|k| {
-            k.multi_axpy_dot(Pass::new("solve").back_substitute(cycle.small));
-            match (right, w) {
-                (Some(m), Some(w)) => {
-                    let u = v.column(v.columns - 1);
-                    k.multi_axpy_dot(Pass::new("clear").set(w, Formula::value(T::zero())));
-                    k.basis_add(v, cycle.small.y, w, Pass::nothing());
-                    k.spmv_dot(m, w, u, Pass::new("correct").set(x, x + u));
-                }
-                _ => k.basis_add(v, cycle.small.y, x, Pass::nothing()),
-            }
+            let u = v.column(v.columns - 1);
+            cycle.correct(k, right.zip(w).map(|(m, w)| (m, [w, u])), x);
             k.spmv_dot(a, x, v0, residual);
             s.keep(k, rr);
             if let (Some(m), Some(w)) = (left, w) {
@@ -120,6 +114,66 @@ impl<T: Scalar> Method<T> for Gmres {
                     _ => k.spmv_dot(a, vj, next, ahead),
                 }
                 cycle.extend(k, j, next);
+            });
+            k.multi_axpy_dot(Pass::new("full").leave());
+        });
+    }
+
+    fn columns(&self) -> Option<&dyn ColumnMethod<T>> {
+        (self.side == Side::Right).then_some(self as &dyn ColumnMethod<T>)
+    }
+}
+
+impl<T: Scalar> ColumnMethod<T> for Gmres {
+    fn record_columns(&self, k: &mut Recorder<'_, T>, s: &Columns<'_, T>) {
+        let (n, m) = (s.n(), self.cycle.columns(s.n()));
+        // The columns of `p`, multiplied by `A` together, are those of the bases or, preconditioned, `M v`.
+        let (p, w) = (s.basis(k), s.basis(k));
+        let begin = |(_, c): (usize, Column<T>)| {
+            let v = k.basis(n, m.min(MOST));
+            Arnoldi::new(k, v, n, self.cycle).following(c.rr)
+        };
+        let cycles: Vec<_> = s.columns().map(begin).collect();
+
+        k.restart(|k| {
+            for (j, c) in s.columns() {
+                cycles[j].correct(k, s.m.map(|m| (m, [p.column(j), w.column(j)])), c.x);
+            }
+            k.spmm(s.a, s.x, w);
+            for (j, c) in s.columns() {
+                let w = w.column(j);
+                k.multi_axpy_dot(Pass::new("residual").set(w, c.b - w).dot(c.rr, w, w));
+            }
+            s.confirm(k);
+            s.keep(k);
+            for (j, c) in s.columns() {
+                s.work(k, c, |k| k.multi_axpy_dot(cycles[j].begin(Pass::new("begin"), c.rr)));
+            }
+        });
+        k.each(|k| {
+            k.steps(m, |k, i| {
+                for (j, c) in s.columns() {
+                    let (vi, p, w) = (cycles[j].v.column(i), p.column(j), w.column(j));
+                    let normalize = Pass::new("normalize").set(vi, w / cycles[j].norm);
+                    s.work(k, c, |k| match s.m {
+                        Some(m) => {
+                            k.multi_axpy_dot(normalize);
+                            k.spmv_dot(m, vi, p, Pass::nothing());
+                        }
+                        None => k.multi_axpy_dot(normalize.set(p, vi)),
+                    });
+                }
+                k.spmm(s.a, p, w);
+                for (j, c) in s.columns() {
+                    let (cycle, w) = (&cycles[j], w.column(j));
+                    s.work(k, c, |k| {
+                        k.multi_axpy_dot(cycle.ahead(w));
+                        let rotate = s.step(cycle.project(k, i, w), c);
+                        // A skipped column is not projected a second time either.
+                        k.multi_axpy_dot(rotate.eval(cycle.floor, 0.0));
+                    });
+                }
+                s.count(k);
             });
             k.multi_axpy_dot(Pass::new("full").leave());
         });
