@@ -290,7 +290,8 @@ impl<T: Scalar> LinearSystem<T> {
                 (Chosen::new(name, REMEMBERED), preconditioner(name)?)
             }
             (PreconditionerChoice::Auto, ..) if least_squares => {
-                (Chosen::new("none", "methods for least squares take none"), None)
+                let why = "least squares; column-scaling evens out columns of different norms";
+                (Chosen::new("none", why), None)
             }
             (PreconditionerChoice::Auto, _, Some(s)) => {
                 // The set-up of multigrid on the host takes as long as thousands of iterations on a fast
@@ -302,12 +303,6 @@ impl<T: Scalar> LinearSystem<T> {
             }
             (PreconditionerChoice::Auto, _, None) => (asked(PRECONDITIONERS[0].name), None),
         };
-        if least_squares && kind.is_some() {
-            let operation =
-                format!("{} with preconditioner {}", chosen_method.name, chosen_preconditioner.name);
-            let message = "methods for least squares take none".into();
-            return Err(Error::Unsupported { operation, message });
-        }
         let rounds = |name: &str| FORMATS.iter().any(|format| format.name == name && format.rounds);
         let format = match (self.format, &structure) {
             (Some(_), Some(s)) if tunes => {

@@ -75,7 +75,7 @@ pub fn choose_method(s: &Structure, complex: bool) -> Chosen {
 pub fn choose_preconditioner<T: Scalar>(a: &Csr<T>, s: &Structure, hermitian: bool) -> Chosen {
     compiled_here!(T, |a: &Csr<T>, s: &Structure, hermitian: bool| -> Chosen {
         if s.rows != s.cols {
-            return Chosen::new("none", "methods for least squares take none");
+            return Chosen::new("none", "least squares; column-scaling evens out columns of different norms");
         }
         if let Some(row) = s.first_zero_diagonal {
             let why = format!("the matrix has {}, the first in row {row} (from 0)", zeros(s.zero_diagonal));

@@ -28,7 +28,7 @@ pub use krylov::{ColumnMethod, METHODS, Method, MethodInfo, Needs, Options, Qmr,
 pub use named::{OptionInfo, name_of};
 pub use outcome::Outcome;
 pub use precond::{Aggregation, Amg, AmgOptions, Multigrid, MultigridOptions, Smoothing};
-pub use precond::{BlockIlu, Polynomial};
+pub use precond::{BlockIlu, ColumnScaling, Polynomial};
 pub use precond::{BlockJacobi, Blocks, Chebyshev, Fsai, FsaiOptions, Jacobi, Neumann, inverse_diagonal};
 #[cfg(feature = "direct")]
 pub use precond::{Direct, DirectOptions};

@@ -1,6 +1,6 @@
 //! A solver for one matrix: vectors, cells and program, reused for any number of right-hand sides.
 use crate::scale::{largest, norm, scaled, scaling_exponent, survey};
-use crate::{Method, Outcome, System};
+use crate::{Method, Needs, Outcome, System};
 use lacuna_engine::{
     Backend, Cell, Error, Finish, Formula, History, LinOp, Pass, Plan, Progress, Reason, Recorder, Result,
     Run, Scalar, Vector, check_process,
@@ -85,12 +85,14 @@ impl Factor {
 
 impl<T: Scalar> Solver<T> {
     /// Prepares a method for `A x = b` with a preconditioner `M ≈ A⁻¹` or none, or a least-squares method for
-    /// `min ‖b − A x‖` without one.
+    /// `min ‖b − A x‖`. For the latter `M` has as many rows and columns as `A` has columns, and should make the
+    /// columns of `A M` more nearly orthonormal.
     ///
     /// # Errors
-    /// [`Error::Shape`] if the method needs a square `A` and it is not, or if `M` has another shape than `A`;
-    /// [`Error::Unsupported`] for a preconditioner with a least-squares method; [`Error::Argument`] for a
-    /// tolerance that is negative or NaN; errors of recording and planning.
+    /// [`Error::Shape`] if the method needs a square `A` and it is not, or if `M` does not have as many rows
+    /// and columns as `A` has columns; [`Error::Unsupported`] for a preconditioner with a method that needs
+    /// [`Needs::Range`]; [`Error::Argument`] for a tolerance that is negative or NaN; errors of recording and
+    /// planning.
     pub fn new<B: Backend>(
         dev: &mut B,
         a: &dyn LinOp<T>,
@@ -104,15 +106,16 @@ impl<T: Scalar> Solver<T> {
             let expected = format!("a square matrix for {}; lsmr takes any", method.name());
             return Err(Error::Shape { operation: "solve".into(), expected, got: (rows, cols) });
         }
-        if m.is_some() && least_squares {
+        if m.is_some() && method.info().needs == Needs::Range {
             let operation = format!("{} with a preconditioner", method.name());
-            let message = "methods for least squares take none".into();
+            let message =
+                "it would change the norm that the solution minimises; lsmr and lsqr take one".into();
             return Err(Error::Unsupported { operation, message });
         }
         if let Some(m) = m
-            && m.shape() != (rows, cols)
+            && m.shape() != (cols, cols)
         {
-            let expected = format!("a {rows}x{cols} preconditioner");
+            let expected = format!("a {cols}x{cols} preconditioner");
             return Err(Error::Shape { operation: "solve".into(), expected, got: m.shape() });
         }
         for (what, value) in [("rtol", stop.rtol), ("atol", stop.atol), ("dtol", stop.dtol)] {

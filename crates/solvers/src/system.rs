@@ -8,7 +8,7 @@ const FLOOR: f64 = 0.01;
 pub struct System<'a, T: Scalar> {
     /// The operator: square, except for least-squares methods.
     pub a: &'a dyn LinOp<T>,
-    /// The preconditioner.
+    /// The preconditioner; for least squares, one from the right, with as many rows as `A` has columns.
     pub m: Option<&'a dyn LinOp<T>>,
     /// The right-hand side.
     pub b: Vector<T>,
@@ -107,6 +107,24 @@ impl<T: Scalar> System<'_, T> {
         match self.m {
             Some(m) => k.spmv_dot(&Adjoint(m), r, z, then),
             None => k.multi_axpy_dot(then),
+        }
+    }
+
+    /// Records `z ← Mᴴ Aᴴ u`, then the pass; with a preconditioner `t ← Aᴴ u` before.
+    pub fn operate_adjoint(
+        &self,
+        k: &mut Recorder<'_, T>,
+        u: Vector<T>,
+        t: Vector<T>,
+        z: Vector<T>,
+        then: Pass<T>,
+    ) {
+        match self.m {
+            Some(m) => {
+                k.spmv_dot(&Adjoint(self.a), u, t, Pass::nothing());
+                k.spmv_dot(&Adjoint(m), t, z, then);
+            }
+            None => k.spmv_dot(&Adjoint(self.a), u, z, then),
         }
     }
 

@@ -139,7 +139,7 @@ fn what_does_not_fit_is_an_error() {
     );
     assert_eq!(
         prepare(LinearSystem::new(a.clone()).preconditioner("magic")),
-        "preconditioner: expected one of none, jacobi, block-jacobi, neumann, chebyshev, ssor, sor, ilu0, ic0, block-ilu, \
+        "preconditioner: expected one of none, jacobi, column-scaling, block-jacobi, neumann, chebyshev, ssor, sor, ilu0, ic0, block-ilu, \
          ilut, fsai, spai, amg, multigrid, direct, got `magic`"
     );
     let x0 = Array1::zeros(3);

@@ -1,6 +1,6 @@
 //! Least squares through the interface.
 use lacuna::prelude::*;
-use lacuna::solvers::METHODS;
+use lacuna::solvers::{METHODS, Needs};
 
 /// Fit of a line: the matrix of `α + β t` at `points` points.
 fn line(points: usize) -> Csr<f64> {
@@ -52,6 +52,41 @@ fn scaling_and_guesses() {
     }
 }
 
+/// By name, with a report, and anew for new values.
+#[test]
+fn columns_are_scaled() {
+    let cubic = |unit: f64| {
+        let mut t = Triplets::new(40, 4);
+        (0..160).for_each(|k| t.push(k / 4, k % 4, (unit * (1 + k / 4) as f64).powi((k % 4) as i32)));
+        t.to_csr().unwrap()
+    };
+    let (a, later) = (cubic(100.0), cubic(0.01));
+    let exact = [1.0, -2.0, 3.0, -4.0];
+    let right = |a: &Csr<f64>| {
+        let mut b = vec![0.0; 40];
+        a.product(&exact, &mut b).unwrap();
+        b
+    };
+    for info in METHODS.iter().filter(|info| info.needs == Needs::Nothing) {
+        let mut dev = default_backend().unwrap();
+        let system = LinearSystem::new(a.clone()).method(info.name).preconditioner("column-scaling");
+        let stop = Stop { rtol: 1e-13, max_iters: 100, ..Stop::default() };
+        let mut system = system.stop(stop).prepare(&mut dev).unwrap();
+        for a in [&a, &later] {
+            system.update_values(&mut dev, a.values()).unwrap();
+            let (_, outcome) = system.solve(&mut dev, &right(a)).unwrap();
+            assert!(outcome.converged() && outcome.iterations <= 8, "{} {outcome:?}", info.name);
+            assert!(outcome.misfit <= 1e-10, "{} {outcome:?}", info.name);
+            assert!(outcome.choices.iter().any(|c| c.contains("norms of the columns")), "{outcome:?}");
+        }
+    }
+    let wide = LinearSystem::new(a.adjoint()).preconditioner("column-scaling");
+    let mut dev = default_backend().unwrap();
+    let (_, outcome) = wide.prepare(&mut dev).unwrap().solve(&mut dev, &vec![1.0; 4]).unwrap();
+    let told = |choice: &String| choice.contains("of least norm in the scaled unknowns");
+    assert!(outcome.choices.iter().any(told), "{:?}", outcome.choices);
+}
+
 #[test]
 fn shapes_that_do_not_fit_are_refused() {
     let mut dev = default_backend().unwrap();
@@ -59,7 +94,9 @@ fn shapes_that_do_not_fit_are_refused() {
     assert!(
         refused(LinearSystem::new(line(5)).method("cg")).contains("a square matrix for cg; lsmr takes any")
     );
-    assert!(refused(LinearSystem::new(line(5)).preconditioner("jacobi")).contains("take none"));
+    assert!(
+        refused(LinearSystem::new(line(5)).preconditioner("jacobi")).contains("column-scaling takes any")
+    );
     assert!(refused(LinearSystem::new(line(5)).reorder("rcm")).contains("a square matrix"));
     let x0 = Array1::zeros(5);
     assert!(refused(LinearSystem::new(line(5)).x0(x0.view())).contains("x0 should have length 2, got 5"));

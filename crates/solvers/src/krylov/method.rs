@@ -83,6 +83,9 @@ pub enum Needs {
     Square,
     /// It may be of any shape: least squares.
     Nothing,
+    /// It may be of any shape, with the right-hand side in its range: the solution of least norm. A
+    /// preconditioner would change the norm, so there **must** be none.
+    Range,
 }
 
 /// A method in the list.
@@ -120,12 +123,12 @@ impl MethodInfo {
     }
     /// Whether it solves least-squares problems.
     pub fn least_squares(&self) -> bool {
-        self.needs == Needs::Nothing
+        matches!(self.needs, Needs::Nothing | Needs::Range)
     }
     /// Whether a preconditioner of the list provides what the method needs: its adjoint, if the method uses
-    /// adjoints. Least-squares methods take no preconditioner.
+    /// adjoints. A method for the solution of least norm takes none.
     pub fn takes(&self, precond: &PrecondInfo) -> bool {
-        if self.least_squares() {
+        if self.needs == Needs::Range {
             return precond.name == "none";
         }
         let made = preconditioner::<f64>(precond.name).ok().flatten();

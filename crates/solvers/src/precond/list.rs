@@ -2,8 +2,8 @@
 #[cfg(feature = "direct")]
 use super::Direct;
 use super::{
-    Amg, BlockIlu, BlockJacobi, Chebyshev, Fsai, Ic0, Ilu0, Ilut, Jacobi, Multigrid, Neumann, Polynomial,
-    Preconditioner, Sor, Spai, Ssor,
+    Amg, BlockIlu, BlockJacobi, Chebyshev, ColumnScaling, Fsai, Ic0, Ilu0, Ilut, Jacobi, Multigrid, Neumann,
+    Polynomial, Preconditioner, Sor, Spai, Ssor,
 };
 use crate::named::{OptionInfo, Settings, name_of, unknown};
 use lacuna_engine::{Result, Scalar, compiled_here};
@@ -74,6 +74,7 @@ macro_rules! preconditioners {
 
 preconditioners![
     Jacobi,
+    ColumnScaling,
     BlockJacobi,
     Neumann,
     Chebyshev,

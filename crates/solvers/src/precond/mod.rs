@@ -3,6 +3,7 @@ mod amg;
 mod block_ilu;
 mod block_jacobi;
 mod chebyshev;
+mod column_scaling;
 #[cfg(feature = "direct")]
 mod direct;
 mod fsai;
@@ -25,6 +26,7 @@ pub use amg::{Aggregation, Amg, AmgOptions};
 pub use block_ilu::BlockIlu;
 pub use block_jacobi::{BlockJacobi, Blocks};
 pub use chebyshev::Chebyshev;
+pub use column_scaling::ColumnScaling;
 #[cfg(feature = "direct")]
 pub use direct::{Direct, DirectOptions};
 pub use fsai::{Fsai, FsaiOptions};

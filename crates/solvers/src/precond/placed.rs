@@ -36,6 +36,11 @@ pub trait Preconditioner<T: Scalar>: Send {
     fn name(&self) -> Cow<'static, str> {
         "own".into()
     }
+    /// Whether it takes a matrix that is not square, as a preconditioner from the right of a least-squares
+    /// method. `M` is square then, with as many rows as the matrix has columns. Provided: no.
+    fn takes_any_shape(&self) -> bool {
+        false
+    }
     /// Sets up on the host. Data that depends only on the pattern of the matrix **may** be stored in `self`
     /// for [`Preconditioner::update`].
     ///
@@ -59,7 +64,8 @@ pub trait Preconditioner<T: Scalar>: Send {
     fn update(&mut self, a: &Csr<T>) -> Result<Parts<T>> {
         self.set_up(a)
     }
-    /// Records `z ← M r`, then `then`. `r` and `z` have as many elements as the matrix has rows, and differ.
+    /// Records `z ← M r`, then `then`. `r` and `z` have as many elements as the matrix has columns, and
+    /// differ.
     fn apply(&self, k: &mut Recorder<'_, T>, on: &Handles<T>, r: Vector<T>, z: Vector<T>, then: Pass<T>);
     /// Whether [`Preconditioner::apply_adjoint`] is supported.
     fn knows_adjoint(&self) -> bool {
@@ -227,18 +233,19 @@ impl<T: Scalar> Placed<T> {
     /// Sets up a preconditioner for a matrix, and places it on the device of the matrix.
     ///
     /// # Errors
-    /// [`Error::Shape`] unless the matrix is square; errors of the set-up; device failures.
+    /// [`Error::Shape`] unless the matrix is square or its shape is taken ([`Preconditioner::takes_any_shape`]);
+    /// errors of the set-up; device failures.
     pub fn new<B: Backend>(
         dev: &mut B,
         mut kind: Box<dyn Preconditioner<T>>,
         host: &Csr<T>,
         a: Matrix<T>,
     ) -> Result<Self> {
-        if host.rows() != host.cols() {
+        if host.rows() != host.cols() && !kind.takes_any_shape() {
             let operation = format!("preconditioner `{}`", kind.name());
             return Err(Error::Shape {
                 operation,
-                expected: "a square matrix".into(),
+                expected: "a square matrix; column-scaling takes any".into(),
                 got: (host.rows(), host.cols()),
             });
         }
@@ -294,7 +301,7 @@ impl<T: Scalar> Placed<T> {
 
 impl<T: Scalar> LinOp<T> for Placed<T> {
     fn shape(&self) -> (usize, usize) {
-        (self.on.a.rows, self.on.a.cols)
+        (self.on.a.cols, self.on.a.cols)
     }
     fn apply(&self, k: &mut Recorder<'_, T>, x: Vector<T>, y: Vector<T>, then: Pass<T>) {
         self.kind.apply(k, &self.on, x, y, then);

@@ -2,19 +2,23 @@
 use crate::System;
 use lacuna_engine::{Adjoint, Cell, Pass, Recorder, Scalar, Vector};
 
-/// `β u = A v − α u`, `α v = Aᴴ u − β v`, starting from `β u = b − A x`. The stored vectors are `β u` and
-/// `α v`, so that no sweep is spent on normalising them.
+/// `β u = A z − α u`, `α v = Mᴴ Aᴴ u − β v` and `z = M v`, starting from `β u = b − A x`. The stored vectors are
+/// `β u`, `α v` and `α z`, so that no sweep is spent on normalising them. Without a preconditioner `z` is `v`.
 ///
 /// Reference: Golub and Kahan 1965, doi:10.1137/0702016; Paige and Saunders 1982, "Bidiag 1", doi:10.1145/355984.355989.
 pub(super) struct Bidiagonal<T> {
     /// `β u`, of length `A.rows()`.
-    pub(super) u: Vector<T>,
+    u: Vector<T>,
     /// `α v`, of length `A.cols()`.
-    pub(super) v: Vector<T>,
+    v: Vector<T>,
+    /// `α M v`: the direction in which `x` moves.
+    pub(super) z: Vector<T>,
     pub(super) alpha: Cell<T>,
     pub(super) beta: Cell<T>,
-    /// `‖Aᴴ r‖²`
+    /// `‖Mᴴ Aᴴ r‖²` by the recurrence; `‖Aᴴ r‖²` once counted or confirmed.
     pub(super) normal: Cell<T>,
+    /// `‖Aᴴ r‖² / ‖Mᴴ Aᴴ r‖²` at the last restart.
+    ratio: Cell<T>,
     q: Vector<T>,
     t: Vector<T>,
     squared: Cell<T>,
@@ -23,23 +27,36 @@ pub(super) struct Bidiagonal<T> {
 impl<T: Scalar> Bidiagonal<T> {
     pub(super) fn new(k: &mut Recorder<'_, T>, s: &System<'_, T>) -> Self {
         let ([u, q], [v, t]) = (k.vectors(s.b.len), k.vectors(s.x.len));
-        let [alpha, beta, normal, squared] = k.cells();
-        Bidiagonal { u, v, alpha, beta, normal, q, t, squared }
+        let z = s.preconditioned(k, v);
+        let [alpha, beta, normal, ratio, squared] = k.cells();
+        Bidiagonal { u, v, z, alpha, beta, normal, ratio, q, t, squared }
     }
 
     /// Records the start from `b − A x`, its confirmation, and the pass over vectors of the length of `x`.
     pub(super) fn begin(&self, k: &mut Recorder<'_, T>, s: &System<'_, T>, then: Pass<T>) {
-        let Bidiagonal { u, v, alpha, beta, normal, q, t, squared } = *self;
+        let Bidiagonal { u, v, z, alpha, beta, normal, ratio, q, t, squared } = *self;
+        let g = if z == v { t } else { z };
         let residual = Pass::new("residual").set(u, s.b - q).dot(squared, u, u).eval(beta, squared.sqrt());
-        let adjoint = Pass::new("normal").set(v, t / beta).dot(normal, t, t);
+        let first = Pass::new("first")
+            .set(v, t / beta)
+            .dot(squared, t, t)
+            .eval(alpha, squared.sqrt() / beta)
+            .eval(ratio, normal / squared);
         k.spmv_dot(s.a, s.x, q, residual);
-        k.spmv_dot(&Adjoint(s.a), u, t, s.confirm(adjoint, normal).eval(alpha, normal.sqrt() / beta));
-        k.multi_axpy_dot(then);
+        k.spmv_dot(&Adjoint(s.a), u, g, s.confirm(Pass::new("normal").dot(normal, g, g), normal));
+        s.precondition_adjoint(k, g, t, first);
+        self.turn(k, s, then);
     }
 
-    /// Records a step, and the formulas that use its new `α` and `β`.
+    /// After `pass`, counts an iteration whose `‖Mᴴ Aᴴ r‖²` by the recurrence is in `normal`.
+    pub(super) fn count(&self, s: &System<'_, T>, pass: Pass<T>) -> Pass<T> {
+        s.count(pass.eval(self.normal, self.ratio * self.normal), self.normal)
+    }
+
+    /// Records the next `u` and `v`, and the formulas that use their `α` and `β`. `z` is a work vector until
+    /// [`Bidiagonal::turn`].
     pub(super) fn step(&self, k: &mut Recorder<'_, T>, s: &System<'_, T>, then: Pass<T>) {
-        let Bidiagonal { u, v, alpha, beta, q, t, squared, .. } = *self;
+        let Bidiagonal { u, v, z, alpha, beta, q, t, squared, .. } = *self;
         let left = Pass::new("left")
             .set(u, q / alpha - (alpha / beta) * u)
             .dot(squared, u, u)
@@ -49,7 +66,12 @@ impl<T: Scalar> Bidiagonal<T> {
             .set(v, t / beta.max(T::TINY) - (beta / alpha) * v)
             .dot(squared, v, v)
             .eval(alpha, squared.sqrt());
-        k.spmv_dot(s.a, v, q, left);
-        k.spmv_dot(&Adjoint(s.a), u, t, right.then(then));
+        k.spmv_dot(s.a, z, q, left);
+        s.operate_adjoint(k, u, z, t, right.then(then));
+    }
+
+    /// Records the next `z`, and the pass that uses it.
+    pub(super) fn turn(&self, k: &mut Recorder<'_, T>, s: &System<'_, T>, then: Pass<T>) {
+        s.precondition(k, self.v, self.z, then);
     }
 }

@@ -7,7 +7,8 @@ use lacuna_engine::{Pass, Recorder, Scalar};
 /// CRAIG: minimises the error at every step, for consistent systems.
 ///
 /// * Solves: `min ‖x − x₀‖` subject to `A x = b`, for a matrix of any shape and a `b` in its range. It
-///   stagnates if there is no solution; [`Lsqr`](crate::Lsqr) and [`Lsmr`](crate::Lsmr) do not.
+///   stagnates if there is no solution; [`Lsqr`](crate::Lsqr) and [`Lsmr`](crate::Lsmr) do not. It takes no
+///   preconditioner, which would change the norm.
 /// * Cost of an iteration: one product with `A`, one with `Aᴴ`; three sweeps. Storage: 2 vectors as long as `b`, 3 as long as `x`.
 /// * Reference: Craig 1955, doi:10.1002/sapm195534164; Paige and Saunders 1982, section 7.2, doi:10.1145/355984.355989.
 #[derive(Clone, Copy, Debug, Default)]
@@ -17,7 +18,7 @@ impl Listed for Craig {
     const INFO: MethodInfo = MethodInfo {
         name: "craig",
         about: "the solution of least norm, where there is a solution; any shape",
-        needs: Needs::Nothing,
+        needs: Needs::Range,
         adjoint: true,
         options: &[],
     };
@@ -31,12 +32,12 @@ impl<T: Scalar> Method<T> for Craig {
     fn record(&self, k: &mut Recorder<'_, T>, sys: &System<'_, T>) {
         let x = sys.x;
         let to = Bidiagonal::new(k, sys);
-        let Bidiagonal { v, alpha, beta, normal, .. } = to;
+        let Bidiagonal { z, alpha, beta, normal, .. } = to;
         let [zeta, residual] = k.cells();
 
         let start = Pass::new("start").eval(zeta, beta / alpha);
-        // x moves along v = (α v) / α before the next v overwrites it.
-        let step = Pass::new("step").set(x, x + (zeta / alpha) * v);
+        // x moves along v = (α v) / α, which is z without a preconditioner, before the next v overwrites it.
+        let step = Pass::new("step").set(x, x + (zeta / alpha) * z);
         let next = Pass::new("next")
             .eval(residual, beta * zeta)
             .eval(normal, residual * residual * (beta * beta + alpha * alpha))
@@ -45,7 +46,7 @@ impl<T: Scalar> Method<T> for Craig {
         k.restart(|k| to.begin(k, sys, start));
         k.each(|k| {
             k.multi_axpy_dot(step);
-            to.step(k, sys, sys.count(next, normal));
+            to.step(k, sys, to.count(sys, next));
         });
     }
 }

@@ -5,11 +5,12 @@ use crate::{Method, System};
 use lacuna_engine::{Formula, Pass, Reason, Recorder, Scalar};
 
 /// LSMR: MINRES on the normal equations by bidiagonalisation, so that `‖Aᴴ r‖`, the quantity tested,
-/// decreases at every step.
+/// decreases at every step (`‖Mᴴ Aᴴ r‖` with a preconditioner).
 ///
 /// * Solves: `min ‖b − A x‖` for a matrix of any shape; from the guess 0 it finds the minimiser `x` of least
-///   norm. It may often be stopped earlier than [`Lsqr`](crate::Lsqr).
-/// * Cost of an iteration: one product with `A`, one with `Aᴴ`; four sweeps. Storage: 2 vectors as long as `b`, 5 as long as `x`.
+///   norm, or of least `‖M⁻¹ x‖` with a preconditioner, as [`Lsqr`](crate::Lsqr). It may often be stopped earlier than [`Lsqr`](crate::Lsqr).
+/// * Cost of an iteration: one product with `A`, one with `Aᴴ`; four sweeps. Storage: 2 vectors as long as `b`, 5 as
+///   long as `x`, 6 with a preconditioner.
 /// * Outcome: as [`Lsqr`](crate::Lsqr).
 /// * Reference: Fong and Saunders 2011, section 2.8, doi:10.1137/10079687X.
 #[derive(Clone, Copy, Debug, Default)]
@@ -33,12 +34,12 @@ impl<T: Scalar> Method<T> for Lsmr {
     fn record(&self, k: &mut Recorder<'_, T>, sys: &System<'_, T>) {
         let (x, [h, h_bar]) = (sys.x, k.vectors(sys.x.len));
         let to = Bidiagonal::new(k, sys);
-        let Bidiagonal { v, alpha, beta, normal, .. } = to;
+        let Bidiagonal { z, alpha, beta, normal, .. } = to;
         let [zeta, zeta_bar, alpha_bar, rho, rho_bar, last, c, s, theta] = k.cells();
         let [c_bar, s_bar, theta_bar, share] = k.cells();
 
         let start = Pass::new("start")
-            .set(h, v / alpha)
+            .set(h, z / alpha)
             .set(h_bar, Formula::value(T::zero()))
             .eval(zeta_bar, alpha * beta)
             .eval(alpha_bar, alpha)
@@ -66,13 +67,13 @@ impl<T: Scalar> Method<T> for Lsmr {
             .eval(normal, zeta_bar * zeta_bar);
         let step =
             Pass::new("step").set(h_bar, h - share * h_bar).set(x, x + (zeta / (rho * rho_bar)) * h_bar);
-        let turn = Pass::new("turn").set(h, v / alpha - (theta / rho) * h);
+        let turn = Pass::new("turn").set(h, z / alpha - (theta / rho) * h);
 
         k.restart(|k| to.begin(k, sys, start));
         k.each(|k| {
             to.step(k, sys, rotate);
-            k.multi_axpy_dot(sys.count(step, normal));
-            k.multi_axpy_dot(turn);
+            k.multi_axpy_dot(to.count(sys, step));
+            to.turn(k, sys, turn);
         });
     }
 }

@@ -8,8 +8,9 @@ use lacuna_engine::{Pass, Reason, Recorder, Scalar};
 /// condition number.
 ///
 /// * Solves: `min ‖b − A x‖` for a matrix of any shape; from the guess 0 it finds the minimiser `x` of least
-///   norm.
-/// * Cost of an iteration: one product with `A`, one with `Aᴴ`; four sweeps. Storage: 2 vectors as long as `b`, 4 as long as `x`.
+///   norm, or of least `‖M⁻¹ x‖` with a preconditioner, which is applied from the right and needs its adjoint.
+/// * Cost of an iteration: one product with `A`, one with `Aᴴ`; four sweeps. Storage: 2 vectors as long as `b`, 4 as
+///   long as `x`, 5 with a preconditioner.
 /// * Outcome: `Breakdown` if the bidiagonal matrix becomes singular and restarting does not help.
 /// * Reference: Paige and Saunders 1982, section 4, doi:10.1145/355984.355989.
 #[derive(Clone, Copy, Debug, Default)]
@@ -33,10 +34,10 @@ impl<T: Scalar> Method<T> for Lsqr {
     fn record(&self, k: &mut Recorder<'_, T>, sys: &System<'_, T>) {
         let (x, w) = (sys.x, k.vector(sys.x.len));
         let to = Bidiagonal::new(k, sys);
-        let Bidiagonal { v, alpha, beta, normal, .. } = to;
+        let Bidiagonal { z, alpha, beta, normal, .. } = to;
         let [rho, rho_bar, phi, phi_bar, c, s, theta, nn] = k.cells();
 
-        let start = Pass::new("start").set(w, v / alpha).eval(phi_bar, beta).eval(rho_bar, alpha);
+        let start = Pass::new("start").set(w, z / alpha).eval(phi_bar, beta).eval(rho_bar, alpha);
         let rotate = Pass::new("rotate")
             .eval(rho, (rho_bar * rho_bar + beta * beta).sqrt())
             .stop_if(rho.is_zero(), Reason::Breakdown("the bidiagonal matrix"))
@@ -48,14 +49,14 @@ impl<T: Scalar> Method<T> for Lsqr {
             .eval(phi_bar, s * phi_bar)
             .eval(nn, phi_bar * rho_bar)
             .eval(normal, nn * nn);
-        let step = sys.count(Pass::new("step").set(x, x + (phi / rho) * w), normal);
-        let turn = Pass::new("turn").set(w, v / alpha - (theta / rho) * w);
+        let step = to.count(sys, Pass::new("step").set(x, x + (phi / rho) * w));
+        let turn = Pass::new("turn").set(w, z / alpha - (theta / rho) * w);
 
         k.restart(|k| to.begin(k, sys, start));
         k.each(|k| {
             to.step(k, sys, rotate);
             k.multi_axpy_dot(step);
-            k.multi_axpy_dot(turn);
+            to.turn(k, sys, turn);
         });
     }
 }
