@@ -2,7 +2,7 @@
 use crate::climb::first_stop;
 use crate::prepared::Parts;
 use lacuna_engine::{Backend, LinOp, Matrix, Result, Scalar};
-use lacuna_solvers::{Advance, ColumnSolver, Outcome, RightHandSide, largest};
+use lacuna_solvers::{Advance, ColumnMethod, ColumnSolver, Outcome, RightHandSide, largest};
 use ndarray::{ArrayView2, ArrayViewMut2};
 use std::time::{Duration, Instant};
 
@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 const TOGETHER: usize = 8;
 /// A matrix of at least this many times the bytes of a vector is worth reading once for several columns. For
 /// fewer, the vectors of the columns cost more than the products save: measured on two threads, with grids of
-/// 5, 7, 9 and 27 points.
+/// 5, 7, 9 and 27 points. A vector of a basis counts once more: `gmres:restart=30` breaks even at 27 points.
 const HEAVY: usize = 12;
 
 /// The part of a column in a joint iteration.
@@ -45,8 +45,11 @@ impl<T: Scalar> Parts<T> {
     pub(crate) fn together<B: Backend>(&mut self, dev: &mut B, columns: usize) -> Result<Option<usize>> {
         let count = columns.min(TOGETHER);
         let Matrix { bytes, rows, .. } = self.pair.a;
-        let pays = count > 1 && bytes >= HEAVY * rows * size_of::<T>() && dev.device().memory.is_none();
-        let Some(method) = self.algorithm.columns().filter(|_| pays) else { return Ok(None) };
+        let pays = count > 1 && dev.device().memory.is_none();
+        let heavy = |method: &&dyn ColumnMethod<T>| {
+            bytes / (rows * size_of::<T>()).max(1) >= HEAVY.saturating_add(method.basis())
+        };
+        let Some(method) = self.algorithm.columns().filter(|_| pays).filter(heavy) else { return Ok(None) };
         if self.columns.as_ref().is_none_or(|solver| solver.columns() < count) {
             let m = self.placed.as_ref().map(|m| m as &dyn LinOp<T>);
             let operator: &dyn LinOp<T> = if self.adjoint { &self.pair } else { &self.pair.a };

@@ -103,7 +103,7 @@ impl<T: Scalar> Prepared<T> {
     ///
     /// On the CPU, `cg`, `bicgstab` and `gmres` (preconditioned from the right) iterate on up to 8 columns at
     /// once and read the matrix once for all of them, if it has enough entries per row for that to pay (from 9
-    /// points of a grid). A column is skipped as soon as it meets the tolerance. Then each column is confirmed, and continues alone if necessary, as in
+    /// points of a grid; more for `gmres`, which reads its basis too). A column is skipped as soon as it meets the tolerance. Then each column is confirmed, and continues alone if necessary, as in
     /// [`Prepared::solve_into`]. Otherwise one column is solved after another. The vectors of the columns are
     /// allocated the first time, and again for a larger number.
     ///

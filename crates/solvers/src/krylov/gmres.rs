@@ -178,4 +178,7 @@ impl<T: Scalar> ColumnMethod<T> for Gmres {
             k.multi_axpy_dot(Pass::new("full").leave());
         });
     }
+    fn basis(&self) -> usize {
+        self.cycle.restart // half of it on average, twice
+    }
 }

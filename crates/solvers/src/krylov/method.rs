@@ -52,6 +52,11 @@ pub trait Method<T: Scalar>: Send {
 pub trait ColumnMethod<T: Scalar>: Method<T> {
     /// Records the solve of all columns of a system.
     fn record_columns(&self, k: &mut Recorder<'_, T>, s: &Columns<'_, T>);
+    /// Vectors of a basis that an iteration reads for each column, beside a few others: the more, the less
+    /// the shared products save. Provided: none.
+    fn basis(&self) -> usize {
+        0
+    }
 }
 
 impl<T: Scalar, F: Fn(&mut Recorder<'_, T>, &System<'_, T>) + Send> Method<T> for F {
