@@ -22,6 +22,7 @@ pub use explain::{explain, is_structurally_singular};
 pub use krylov::{BiCg, BiCgStab, BiCgStabL, Cgs, ClassicalBiCgStab, Gmres, Idr, Orthogonalization, Side};
 pub use krylov::{
     CbGmres, Cg, ChebyshevIteration, ClassicalCg, Cr, Cycle, FGmres, FlexibleCg, MinRes, PipelinedCg,
+    PipelinedGmres,
 };
 pub use krylov::{Cgls, Combined, Craig, Lsmr, Lsqr};
 pub use krylov::{ColumnMethod, METHODS, Method, MethodInfo, Needs, Options, Qmr, Richardson, TfQmr, method};

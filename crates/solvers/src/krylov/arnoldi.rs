@@ -65,16 +65,48 @@ impl Cycle {
             ("classical-twice", ClassicalTwice),
             ("modified", Modified),
         ];
+        let way = settings.choice("orthogonalization", &ways)?.unwrap_or(options.orthogonalization);
+        Ok(Cycle { restart: Self::restart(settings, options)?, orthogonalization: way })
+    }
+
+    /// The iterations of a cycle, likewise.
+    pub(super) fn restart(settings: &Settings<'_>, options: &Options) -> Result<usize> {
         let given = settings.given("restart").is_some();
         let named = settings.number("restart", "a whole number from 1", |restart| *restart > 0)?;
-        let restart = options.restart.filter(|_| !given).unwrap_or(named);
-        let way = settings.choice("orthogonalization", &ways)?.unwrap_or(options.orthogonalization);
-        Ok(Cycle { restart, orthogonalization: way })
+        Ok(options.restart.filter(|_| !given).unwrap_or(named))
     }
 
     /// The number of columns for a system of `n` unknowns.
     pub(super) fn columns(&self, n: usize) -> usize {
         self.restart.clamp(1, n.max(1))
+    }
+
+    /// The same, at most [`MOST`], beyond which the recording fails.
+    pub(super) fn checked_columns<T: Scalar>(&self, k: &mut Recorder<'_, T>, n: usize) -> usize {
+        let m = self.columns(n);
+        if m > MOST {
+            let message = format!("expected at most {MOST} iterations a cycle, got {m}");
+            k.fail(Error::Argument { what: "restart".into(), message });
+        }
+        m.min(MOST)
+    }
+}
+
+/// Records `x ← x + M V y`, where `y` solves the small problem; a preconditioner comes with two work vectors.
+pub(super) fn correct<T: Scalar>(
+    k: &mut Recorder<'_, T>,
+    (v, small): (Basis<T>, Hessenberg<T>),
+    m: Option<(&dyn LinOp<T>, [Vector<T>; 2])>,
+    x: Vector<T>,
+) {
+    k.multi_axpy_dot(Pass::new("solve").back_substitute(small));
+    match m {
+        Some((m, [w, u])) => {
+            k.multi_axpy_dot(Pass::new("clear").set(w, Formula::value(T::zero())));
+            k.basis_add(v, small.y, w, Pass::nothing());
+            k.spmv_dot(m, w, u, Pass::new("correct").set(x, x + u));
+        }
+        None => k.basis_add(v, small.y, x, Pass::nothing()),
     }
 }
 
@@ -101,12 +133,7 @@ pub(super) struct Arnoldi<T> {
 impl<T: Scalar> Arnoldi<T> {
     /// A cycle over a basis, for `n` unknowns.
     pub(super) fn new(k: &mut Recorder<'_, T>, v: Basis<T>, n: usize, cycle: Cycle) -> Self {
-        let (m, way) = (cycle.columns(n), cycle.orthogonalization);
-        if m > MOST {
-            let message = format!("expected at most {MOST} iterations a cycle, got {m}");
-            k.fail(Error::Argument { what: "restart".into(), message });
-        }
-        let m = m.min(MOST);
+        let (m, way) = (cycle.checked_columns(k, n), cycle.orthogonalization);
         let [rr, goal, floor, ww, norm, used] = k.cells();
         let small = Hessenberg {
             m,
@@ -136,23 +163,14 @@ impl<T: Scalar> Arnoldi<T> {
         Pass::new("norm_before").dot(self.floor, w, w).eval(self.floor, KEPT * self.floor)
     }
 
-    /// Records `x ← x + M V y`, where `y` solves the small problem; a preconditioner comes with two work
-    /// vectors.
+    /// Records the correction of `x`: see [`correct`].
     pub(super) fn correct(
         &self,
         k: &mut Recorder<'_, T>,
         m: Option<(&dyn LinOp<T>, [Vector<T>; 2])>,
         x: Vector<T>,
     ) {
-        k.multi_axpy_dot(Pass::new("solve").back_substitute(self.small));
-        match m {
-            Some((m, [w, u])) => {
-                k.multi_axpy_dot(Pass::new("clear").set(w, Formula::value(T::zero())));
-                k.basis_add(self.v, self.small.y, w, Pass::nothing());
-                k.spmv_dot(m, w, u, Pass::new("correct").set(x, x + u));
-            }
-            None => k.basis_add(self.v, self.small.y, x, Pass::nothing()),
-        }
+        correct(k, (self.v, self.small), m, x);
     }
 
     /// Orthogonalises `w` against columns 0 to `j`, updates the residual norm, and ends the cycle if it meets

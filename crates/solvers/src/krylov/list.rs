@@ -41,6 +41,7 @@ methods![
     BiCgStabL,
     Idr,
     Gmres,
+    PipelinedGmres,
     FGmres,
     CbGmres,
     BiCg,

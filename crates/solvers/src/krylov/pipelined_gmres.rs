@@ -1,0 +1,110 @@
+//! Restarted GMRES on an orthonormal basis of `A M K`, for general square systems.
+use super::arnoldi::{Cycle, correct};
+use super::method::{Listed, MethodInfo, Needs, Options};
+use crate::named::Settings;
+use crate::{Method, System};
+use lacuna_engine::{Cell, Cells, Hessenberg, Pass, Recorder, Result, Scalar};
+
+/// Simpler GMRES(m), pipelined: the basis is that of `A M K`, so that its small system is triangular from the start,
+/// without rotations, and the residual follows from one more dot product.
+///
+/// * Solves: square `A`, with any preconditioner from the right, or none.
+/// * Cost of an iteration: one product with `A`, one with `M`, and the basis so far read twice. Storage: `m + 2` vectors,
+///   one more with a preconditioner.
+/// * A cycle ends where its residual is `√ε` of that at its beginning: from there on its directions, the first of which is
+///   the residual itself, are too close to dependent.
+/// * Outcome: as [`Gmres`](crate::Gmres), with orthogonality by one projection of the classical Gram–Schmidt process.
+/// * Reference: Walker and Zhou 1994, doi:10.1002/nla.1680010605; Rupp et al. 2016, Algorithm 6, doi:10.1145/2907944.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct PipelinedGmres {
+    /// Iterations of a cycle, 30 where not given.
+    pub cycle: Cycle,
+}
+
+impl Listed for PipelinedGmres {
+    const INFO: MethodInfo = MethodInfo {
+        name: "pipelined-gmres",
+        about: "GMRES without rotations, restarted; any square system",
+        needs: Needs::Square,
+        adjoint: false,
+        options: &[Cycle::RESTART],
+    };
+
+    fn named(settings: &Settings<'_>, options: &Options) -> Result<Self> {
+        let restart = Cycle::restart(settings, options)?;
+        Ok(PipelinedGmres { cycle: Cycle { restart, ..Cycle::default() } })
+    }
+}
+
+/// The triangular system `R y = ξ` of a cycle.
+fn triangle<T: Scalar>(k: &mut Recorder<'_, T>, m: usize) -> Hessenberg<T> {
+    let r = k.run_of_cells(m * (m + 1) + 1);
+    let [used] = k.cells();
+    k.multi_axpy_dot(Pass::new("empty").eval(used, 0.0));
+    Hessenberg {
+        m,
+        h: Cells::new(r.first + 1, r.count - 1, r.serial),
+        rotations: k.run_of_cells(2 * m),
+        g: k.run_of_cells(m + 1),
+        y: k.run_of_cells(m),
+        used,
+    }
+}
+
+/// Column `j` of `R`, after a cell for the projection on the first direction, which is not in the basis.
+fn column<T: Scalar>(small: Hessenberg<T>, j: usize) -> (Cells<T>, Cell<T>) {
+    let all = Cells::new(small.h.first - 1 + (j * (small.m + 1)) as u32, j as u32 + 2, small.h.serial);
+    (all.take(j + 1), all.at(j + 1))
+}
+
+impl<T: Scalar> Method<T> for PipelinedGmres {
+    fn info(&self) -> &'static MethodInfo {
+        &Self::INFO
+    }
+    fn shrink(&self) -> f64 {
+        1.0 - 1e-6
+    }
+    fn keeps_best(&self) -> bool {
+        true
+    }
+
+    fn record(&self, k: &mut Recorder<'_, T>, s: &System<'_, T>) {
+        let (a, b, x, n) = (s.a, s.b, s.x, s.n());
+        let m = self.cycle.checked_columns(k, n);
+        // Column 0 is the residual at the beginning of the cycle, scaled; columns 1 to m are the basis.
+        let v = k.basis(n, m + 1);
+        let (r, t) = (k.vector(n), s.m.map(|_| k.vector(n)));
+        let small = triangle(k, m);
+        let [rr, ww, norm, xi, goal] = k.cells();
+
+        let residual = Pass::new("residual").set(r, b - r).set(v.column(0), r).dot(rr, r, r);
+        let residual = s
+            .confirm(residual, rr)
+            .eval(norm, rr.sqrt())
+            .eval(xi, 0.0)
+            .eval(goal, s.goal.max(T::EPSILON * rr));
+
+        k.restart(|k| {
+            let with = s.m.zip(t).map(|(m, t)| (m, [v.column(v.columns - 1), t]));
+            correct(k, (v, small), with, x);
+            k.spmv_dot(a, x, r, residual);
+            s.keep(k, rr);
+        });
+        k.each(|k| {
+            k.steps(m, |k, j| {
+                let (vj, w) = (v.column(j), v.column(j + 1));
+                let (h, last) = column(small, j);
+                k.multi_axpy_dot(Pass::new("normalize").set(vj, vj / norm).set(r, r - xi * vj));
+                s.operate(k, vj, t, w, Pass::nothing());
+                k.basis_dot(v, w, h);
+                k.multi_axpy_dot(Pass::new("without the first").eval(h.at(0), 0.0));
+                let pass = Pass::new("norm").dot(ww, w, w).dot(xi, w, r);
+                let pass = pass.eval(norm, ww.sqrt().max(T::TINY)).eval(xi, xi / norm);
+                let pass = pass.eval(last, norm).eval(small.g.at(j), xi);
+                let pass = pass.eval(rr, (rr - xi.conj() * xi).max(0.0)).eval(small.used, small.used + 1.0);
+                k.basis_axpy(v, h, w, pass.count(rr).leave_if(rr.le(goal)));
+            });
+            k.multi_axpy_dot(Pass::new("full").leave());
+        });
+    }
+}
