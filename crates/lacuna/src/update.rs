@@ -27,7 +27,7 @@ impl<T: Scalar> Parts<T> {
         };
         let updated = self.placed.as_mut().map_or(Ok(()), |m| m.update(dev, &a));
         let updated = updated.or_else(|error| self.precondition_again(dev, &a, error));
-        updated.map_err(|error| self.order.told(error))?;
+        updated.map_err(|error| self.order.in_given_rows(error))?;
         Ok(changed)
     }
 
