@@ -48,7 +48,7 @@ impl Failure {
     }
 
     /// Prints the message and returns the exit code.
-    pub fn tell(self) -> ExitCode {
+    pub fn report(self) -> ExitCode {
         if self.is_closed_pipe() {
             return ExitCode::SUCCESS;
         }

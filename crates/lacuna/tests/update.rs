@@ -104,7 +104,7 @@ struct TwoSweeps;
 impl<T: Scalar> Preconditioner<T> for TwoSweeps {
     fn set_up(&mut self, a: &Csr<T>) -> Result<Parts<T>> {
         let d = lacuna::solvers::inverse_diagonal(a)?;
-        Ok(Parts::new().vector(d).scratch(a.rows()).scratch(a.rows()).tell("sweeps", 2))
+        Ok(Parts::new().vector(d).scratch(a.rows()).scratch(a.rows()).report("sweeps", 2))
     }
     fn apply(&self, k: &mut Recorder<'_, T>, on: &Handles<T>, r: Vector<T>, z: Vector<T>, then: Pass<T>) {
         let ([d], [s, t]) = (on.vectors(), on.scratch());

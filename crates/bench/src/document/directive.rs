@@ -41,22 +41,22 @@ impl Directive {
             lines.extend(record::read(&folder.join(file).to_string_lossy())?);
         }
         lines.retain(|line| match &line.entry {
-            Entry::Case(case) => self.takes(case),
+            Entry::Case(case) => self.matches(case),
             Entry::Device(_) => self.kind == "all",
-            Entry::Peer(peer) => self.takes_peer(peer),
+            Entry::Peer(peer) => self.matches_peer(peer),
             Entry::Note(_) => true,
         });
         Ok(lines)
     }
 
     /// Whether a peer has one of the selected formats, if it reports a format.
-    fn takes_peer(&self, peer: &Peer) -> bool {
+    fn matches_peer(&self, peer: &Peer) -> bool {
         let wanted = self.options.iter().find(|(key, _)| key == "format");
         wanted.zip(peer.format.as_ref()).is_none_or(|((_, formats), format)| formats.contains(format))
     }
 
     /// Whether a case matches every option: matrices and suites by prefix, anything else exactly.
-    fn takes(&self, case: &Case) -> bool {
+    fn matches(&self, case: &Case) -> bool {
         self.options.iter().all(|(key, values)| {
             let is = |value: &str| values.iter().any(|v| v == value);
             let begins = |value: &str| values.iter().any(|v| value.starts_with(v.as_str()));

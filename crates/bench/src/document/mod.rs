@@ -66,10 +66,10 @@ fn filled(path: &str, text: &str) -> Result<String> {
         if !lines.any(|(_, line)| line == END) {
             return Err(Failure::Usage(format!("{path}, line {}: expected `{END}` below", at + 1)));
         }
-        let told = |message| Failure::Usage(format!("{path}, line {}: {message}", at + 1));
-        let directive = Directive::parse(words).map_err(told)?;
+        let refused = |message| Failure::Usage(format!("{path}, line {}: {message}", at + 1));
+        let directive = Directive::parse(words).map_err(refused)?;
         let lines = directive.lines(folder)?;
-        new += &format!("{}\n{END}\n", table(&directive, &lines).map_err(told)?);
+        new += &format!("{}\n{END}\n", table(&directive, &lines).map_err(refused)?);
     }
     Ok(new)
 }

@@ -83,8 +83,8 @@ fn tables_are_filled_and_words_are_kept() {
         (format!("{BEGIN}beside nothing.jsonl -->"), "nothing.jsonl"),
     ] {
         bench.file("page.md", &format!("{words}\n{end}\n"));
-        let told = bench.refused("report --fill page.md");
-        assert!(told.contains(expected), "{words}: {told}");
+        let message = bench.refused("report --fill page.md");
+        assert!(message.contains(expected), "{words}: {message}");
     }
     bench.file("page.md", &format!("{}\n", words("beside", "")));
     assert!(

@@ -31,7 +31,7 @@ pub(super) const PLOT: &str = if cfg!(feature = "png") { "FILE.svg|FILE.png" } e
 
 /// The form of the output.
 #[derive(Debug, Args)]
-pub(crate) struct TellingArgs {
+pub(crate) struct ReportArgs {
     /// Write the results as JSON to a file, or to standard output for `-`
     #[arg(long, value_name = "FILE|-")]
     pub(crate) json: Option<String>,

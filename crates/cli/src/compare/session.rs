@@ -81,13 +81,13 @@ impl<'a> Session<'a> {
             };
             let from = self.kept.lines.len();
             rounds::measure(self, work, &name, &subject)?;
-            self.told(|lines| table::system(&lines[from..]))?;
+            self.show(|lines| table::system(&lines[from..]))?;
         }
         Ok(())
     }
 
     /// Prints text, unless output is suppressed.
-    fn told(&self, text: impl FnOnce(&[Line]) -> String) -> Result<()> {
+    fn show(&self, text: impl FnOnce(&[Line]) -> String) -> Result<()> {
         if self.args.quiet {
             return Ok(());
         }
@@ -96,7 +96,7 @@ impl<'a> Session<'a> {
 
     /// Adds a note to the results.
     pub fn note(&mut self, suite: &str, text: &str) -> Result<()> {
-        self.told(|_| format!("\n{suite}: {text}\n"))?;
+        self.show(|_| format!("\n{suite}: {text}\n"))?;
         self.kept.push(Entry::Note(record::Note { suite: suite.into(), text: text.into() }))
     }
 

@@ -114,12 +114,12 @@ fn nonsense_is_refused_before_anything_is_measured() {
         ("--peers nothing.jsonl", "nothing.jsonl"),
         ("gen:helmholtz:5x5 --types f64", "complex"),
     ] {
-        let told = bench.refused(&format!("compare gen:poisson1d:9 --rounds 1 {args}"));
-        assert!(told.contains(expected), "{args}: {told}");
+        let message = bench.refused(&format!("compare gen:poisson1d:9 --rounds 1 {args}"));
+        assert!(message.contains(expected), "{args}: {message}");
     }
     bench.file("peers.jsonl", "{\"kind\":\"case\"}\n");
-    let told = bench.refused("compare gen:poisson1d:9 --peers peers.jsonl");
-    assert!(told.contains("peers.jsonl, line 1: expected a result"), "{told}");
+    let message = bench.refused("compare gen:poisson1d:9 --peers peers.jsonl");
+    assert!(message.contains("peers.jsonl, line 1: expected a result"), "{message}");
 }
 
 #[test]

@@ -116,11 +116,11 @@ fn factored<T: Scalar>(
     };
     let mut parts = parts(&made.factor, names)?;
     if let Some((_, count)) = colours {
-        parts = parts.tell("colours", count);
+        parts = parts.report("colours", count);
     }
     if made.shift > 0.0 {
         parts =
-            parts.tell("shift", format!("{:.0e} of the diagonal: a pivot was next to nothing", made.shift));
+            parts.report("shift", format!("{:.0e} of the diagonal: a pivot was next to nothing", made.shift));
     }
     Ok(parts)
 }

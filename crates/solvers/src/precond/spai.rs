@@ -73,7 +73,7 @@ impl<T: Scalar> Preconditioner<T> for Spai {
             return Err(Error::Entry { operation: OPERATION.into(), row, column: row, message });
         }
         let mean = m.nnz() as f64 / n.max(1) as f64;
-        Ok(Parts::new().matrix(m).tell("entries of a row", format!("{mean:.1}")))
+        Ok(Parts::new().matrix(m).report("entries of a row", format!("{mean:.1}")))
     }
     fn apply(&self, k: &mut Recorder<'_, T>, on: &Handles<T>, r: Vector<T>, z: Vector<T>, then: Pass<T>) {
         let [m] = on.matrices();

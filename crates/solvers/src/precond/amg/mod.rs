@@ -258,7 +258,7 @@ impl Amg {
             Coarsest::Inverse(inverse) => cycle.solved(parts, convert(inverse, "dense")?),
             Coarsest::Smoothed(smoother) => cycle.smoothed(parts, smoother.clone()),
         };
-        Ok((cycle, made.report(a).into_iter().fold(parts, |parts, (what, value)| parts.tell(what, value))))
+        Ok((cycle, made.report(a).into_iter().fold(parts, |parts, (what, value)| parts.report(what, value))))
     }
 }
 
