@@ -95,7 +95,7 @@ fn options_stand_in_names() {
     assert!(refused("gmres:cycle=3", "none").contains("its options are restart=30"));
     assert!(refused("gmres", "neumann:degree=3").contains("its options are order=3"));
     assert!(refused("gmres", "neumann:omega=3").contains("above 0 and below 2"));
-    assert!(refused("gmres", "ilu").contains("expected one of none, jacobi"));
+    assert!(refused("gmres", "ilu").contains("expected one of auto, none, jacobi"));
 }
 
 /// Two sweeps of Jacobi's method, by a struct of this file.

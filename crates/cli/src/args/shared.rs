@@ -2,7 +2,7 @@
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, ValueEnum, value_parser};
 use lacuna::formats::ORDERS;
-use lacuna::solvers::{self, Combined, Options};
+use lacuna::solvers;
 use lacuna::{BackendOptions, Kind};
 
 /// The backend and device to run on.
@@ -70,31 +70,22 @@ pub(super) fn names(names: impl Iterator<Item = &'static str>) -> PossibleValues
     PossibleValuesParser::new(std::iter::once("auto").chain(names))
 }
 
-/// Parses a method, `NAME:key=value,…`, or `auto`.
+/// Parses a method, `NAME:key=value,…`, or `auto` or `tune`.
 pub(super) fn method(text: &str) -> Result<String, String> {
-    if let Some((_, own)) = Combined::named(text) {
-        return preconditioner(&own).map(|_| text.into());
-    }
-    if !["auto", "tune"].contains(&text) {
-        solvers::method::<f64>(text, &Options::default()).map_err(|error| error.to_string())?;
-    }
-    Ok(text.into())
+    lacuna::check_method(text).map(|()| text.into()).map_err(|error| error.to_string())
 }
 
 /// Parses a preconditioner, `NAME:key=value,…`, or `auto`.
 pub(super) fn preconditioner(text: &str) -> Result<String, String> {
-    if text != "auto" {
-        solvers::preconditioner::<f64>(text).map_err(|error| error.to_string())?;
-    }
-    Ok(text.into())
+    lacuna::check_preconditioner(text).map(|()| text.into()).map_err(|error| error.to_string())
 }
 
 /// Parses a preconditioner without `auto`.
 pub(super) fn fixed_preconditioner(text: &str) -> Result<String, String> {
-    match text {
-        "auto" => Err("expected a preconditioner by name, since every solve has the same".into()),
-        text => preconditioner(text),
+    if text == "auto" {
+        return Err("expected a preconditioner by name, since every solve has the same".into());
     }
+    solvers::preconditioner::<f64>(text).map(|_| text.into()).map_err(|error| error.to_string())
 }
 
 /// Rejoins names with options that were split at every comma: a piece that is no name continues the one
