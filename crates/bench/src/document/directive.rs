@@ -1,5 +1,6 @@
 //! The comment that describes a table.
 use lacuna_cli::failure::Result;
+use lacuna_cli::measure::Machine;
 use lacuna_cli::record::{self, Case, Entry, Line, Peer};
 use std::path::Path;
 
@@ -38,7 +39,7 @@ impl Directive {
     pub(super) fn lines(&self, folder: &Path) -> Result<Vec<Line>> {
         let mut lines = Vec::new();
         for file in &self.files {
-            lines.extend(record::read(&folder.join(file).to_string_lossy())?);
+            lines.extend(with_machines(record::read(&folder.join(file).to_string_lossy())?));
         }
         lines.retain(|line| match &line.entry {
             Entry::Case(case) => self.matches(case),
@@ -73,4 +74,18 @@ impl Directive {
             }
         })
     }
+}
+
+/// Repeats the machine and the command of a run, which a file may give on its first line only, in the cases
+/// that follow: a filter may drop the first line.
+fn with_machines(mut lines: Vec<Line>) -> Vec<Line> {
+    let mut run = Machine::default();
+    for line in &mut lines {
+        if !line.machine.command.is_empty() {
+            run = line.machine.clone();
+        } else if matches!(line.entry, Entry::Case(_)) {
+            line.machine = run.clone();
+        }
+    }
+    lines
 }

@@ -95,6 +95,23 @@ fn tables_are_filled_and_words_are_kept() {
 }
 
 #[test]
+fn a_filter_that_drops_the_first_line_of_a_run_keeps_its_date() {
+    let bench = Bench::new();
+    let of = |method| solve("gen:poisson-p1:9", [method, "none", "csr", "30 iterations"], 1.0);
+    // Only the first line of the run gives the date, the machine and the command.
+    let mut second: serde_json::Value = serde_json::from_str(&of("gmres")).unwrap();
+    for key in ["date", "machine", "version", "compiler", "command"] {
+        assert!(second.as_object_mut().unwrap().remove(key).is_some(), "{key}");
+    }
+    bench.file("kept.jsonl", &format!("{}{second}\n", of("cg")));
+    bench.file("page.md", &format!("{BEGIN}backends kept.jsonl method=gmres -->\n<!-- end of table -->\n"));
+    assert_eq!(bench.run("report --fill page.md").code, 0);
+    let text = std::fs::read_to_string(bench.path("page.md")).unwrap();
+    let origin = "2026-11-26, it x 1, Lacuna 0.1.0, rustc: `lacuna compare gen:poisson-p1:9`";
+    assert!(text.contains(origin), "{text}");
+}
+
+#[test]
 fn rows_beside_peers_are_chosen_and_named() {
     let bench = Bench::new();
     let matrix = "gen:poisson2d:9x9";
