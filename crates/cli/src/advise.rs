@@ -135,7 +135,7 @@ impl Searched {
             let outcome = match &trial.outcome {
                 Ok(outcome) => outcome,
                 Err(error) => {
-                    writeln!(text, "not to be had: {error}")?;
+                    writeln!(text, "not available: {error}")?;
                     continue;
                 }
             };
@@ -152,11 +152,7 @@ impl Searched {
             writeln!(text, "{said}")?;
         }
         let Some(best) = best else {
-            return writeln!(
-                text,
-                "\nNothing solved it. `lacuna solve {}` tells what it ran into.",
-                self.matrix
-            );
+            return writeln!(text, "\nNothing solved it. `lacuna solve {}` reports why.", self.matrix);
         };
         let command =
             |trial: &Trial| format!("lacuna solve {} {}", self.matrix, trial.options()).trim_end().to_owned();

@@ -52,7 +52,7 @@ pub fn check_standard(outputs: &[(&str, Option<&str>)]) -> Result<()> {
         outputs.iter().filter(|(_, path)| *path == Some(STANDARD)).map(|(option, _)| *option).collect();
     match there[..] {
         [first, second, ..] => {
-            let message = format!("{first} - and {second} -: one of them alone can go to standard output");
+            let message = format!("{first} - and {second} -: only one of them can go to standard output");
             Err(Failure::Usage(message))
         }
         _ => Ok(()),

@@ -229,8 +229,9 @@ impl<T: Scalar> LinearSystem<T> {
     fn split(self) -> Result<(LinearSystem<T::Narrow>, Self)> {
         let own = || Error::Unsupported {
             operation: "refine".into(),
-            message: "a method or preconditioner of your own is of one number type; name one of the lists"
-                .into(),
+            message:
+                "a method or preconditioner of your own exists in one number type only; name one of the lists"
+                    .into(),
         };
         let nothing = Csr::new(0, 0, vec![0], Vec::new(), Vec::new())?;
         let inner = LinearSystem {

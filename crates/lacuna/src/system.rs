@@ -365,9 +365,8 @@ impl<T: Scalar> LinearSystem<T> {
             choices.push(order.chosen.sentence("order"));
         }
         if !on_host && solver.program().calls_host() {
-            let why =
-                "functions of the host are called between operations, and two vectors travel for each call";
-            choices.push(format!("execution one operation after the other: {why}"));
+            let why = "host functions run between operations, and each call transfers two vectors";
+            choices.push(format!("execution operation by operation: {why}"));
         }
         Ok(Prepared::new(Parts {
             solver,

@@ -120,7 +120,7 @@ impl<T: Scalar> Solver<T> {
         }
         for (what, value) in [("rtol", stop.rtol), ("atol", stop.atol), ("dtol", stop.dtol)] {
             if value.is_nan() || value < 0.0 {
-                let message = format!("expected a number not below 0, got {value}");
+                let message = format!("expected a number of at least 0, got {value}");
                 return Err(Error::Argument { what: what.into(), message });
             }
         }

@@ -47,9 +47,7 @@ fn tables_are_filled_and_words_are_kept() {
         .map(|kind| format!("Before.\n\n{}\nold\n{end}\n\nAfter.\n", words(kind, " commit=abc")))
         .collect();
     bench.file("page.md", &blocks);
-    assert!(
-        bench.refused("report --check --fill page.md").contains("page.md, line 4: the table is not what")
-    );
+    assert!(bench.refused("report --check --fill page.md").contains("page.md, line 4: the table differs"));
     assert_eq!(bench.run("report --fill page.md").code, 0);
     let text = std::fs::read_to_string(bench.path("page.md")).unwrap();
     for kind in kinds {

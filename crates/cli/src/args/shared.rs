@@ -110,7 +110,7 @@ pub(super) fn orders() -> PossibleValuesParser {
 pub(super) fn tolerance(text: &str) -> Result<f64, String> {
     match text.parse::<f64>() {
         Ok(value) if value >= 0.0 && value.is_finite() => Ok(value),
-        _ => Err("expected a finite number not below 0".into()),
+        _ => Err("expected a finite number of at least 0".into()),
     }
 }
 

@@ -109,11 +109,11 @@ impl<'a> Session<'a> {
             page::write(path, &lines)?;
         }
         if interrupted() {
-            out::note("interrupted: what had been measured is kept");
+            out::note("interrupted: the results so far are kept");
             return Ok((ExitCode::from(INTERRUPTED), kept.lines));
         }
         if limit.is_some_and(|limit| Instant::now() >= limit) {
-            out::note("--time-limit: the time was up, what had been measured is kept");
+            out::note("--time-limit: the time is up; the results so far are kept");
         }
         match targets.is_empty() {
             true => no_device(&reasons(&kept.lines)),

@@ -64,7 +64,7 @@ fn standard_input_is_a_file() {
         assert!(ran.out.contains("f64") && ran.out.contains("f32"), "{}", ran.out);
         let ran = bench.fed(&format!("solve {name} --rhs {name}"), A.as_bytes());
         assert_eq!(ran.code, 2);
-        assert!(ran.err.contains("it can be read once"), "{}", ran.err);
+        assert!(ran.err.contains("it can be read only once"), "{}", ran.err);
     }
     let ran = bench.fed("info -", A.replace("2 2 3", "2 2 x").as_bytes());
     assert_eq!((ran.code, ran.err.contains("standard input:4:5: the value")), (2, true), "{}", ran.err);
@@ -98,7 +98,7 @@ fn named_pipes_are_files() {
     });
     std::thread::scope(|scope| {
         let writer = scope.spawn(|| std::fs::write(bench.path("p"), A).unwrap());
-        assert!(bench.refused("solve p --rhs p").contains("it can be read once"));
+        assert!(bench.refused("solve p --rhs p").contains("it can be read only once"));
         writer.join().unwrap();
     });
 }

@@ -53,7 +53,7 @@ impl<T: Scalar> AutoSolver<'_, T> {
             outcome.reason = Reason::AccuracyAttained;
         }
         if outcome.reason == Reason::IndefiniteOperator {
-            outcome.notes.push("minres and gmres need no definite matrix".into());
+            outcome.notes.push("minres and gmres do not need a definite matrix".into());
         }
         if self.parts.definite && !is_hermitian(&self.parts.given) {
             let name = &self.parts.method.name;

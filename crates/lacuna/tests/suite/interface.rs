@@ -171,7 +171,7 @@ fn a_backend_is_chosen_by_name() {
         }
     }
     let error = on(Some("abacus")).unwrap_err().to_string();
-    assert!(error.starts_with("backend: there is none called `abacus`; this build has"), "{error}");
+    assert!(error.starts_with("backend: `abacus` is unknown; this build has"), "{error}");
 }
 
 #[test]

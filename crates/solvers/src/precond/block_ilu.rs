@@ -45,7 +45,7 @@ impl BlockIlu {
             OptionInfo {
                 key: "pivots",
                 default: "shift",
-                about: "shift or refuse: where one is next to nothing",
+                about: "shift or refuse: for pivots that are almost zero",
             },
             Solves::ADJOINT,
         ],
@@ -89,9 +89,7 @@ impl<T: Scalar> Preconditioner<T> for BlockIlu {
         let made_of = made_of.report("left out between blocks", format!("{left_out:.0} % of the entries"));
         Ok(match made.shift {
             0.0 => made_of,
-            shift => {
-                made_of.report("shift", format!("{shift:.0e} of the diagonal: a pivot was next to nothing"))
-            }
+            shift => made_of.report("shift", format!("{shift:.0e} of the diagonal: a pivot was almost zero")),
         })
     }
     fn apply(&self, k: &mut Recorder<'_, T>, on: &Handles<T>, r: Vector<T>, z: Vector<T>, then: Pass<T>) {

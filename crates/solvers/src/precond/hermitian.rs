@@ -8,7 +8,7 @@ pub(super) fn check_hermitian<T: Scalar>(operation: &str, a: &Csr<T>) -> Result<
     let Some((row, column)) = first_without_image(a) else { return Ok(()) };
     let text = |at: Option<T>| at.map_or("not stored".into(), |v| format!("{v}"));
     let (own, image) = (text(a.get(row, column)), text(a.get(column, row)));
-    let message = format!("it is {own}, its image {image}; expected a Hermitian matrix");
+    let message = format!("it is {own}, its mirror entry is {image}; expected a Hermitian matrix");
     Err(Error::Entry { operation: operation.into(), row, column, message })
 }
 

@@ -82,7 +82,7 @@ pub trait Preconditioner<T: Scalar>: Send {
     ) {
         k.fail(Error::Unsupported {
             operation: format!("the adjoint of preconditioner `{}`", self.name()),
-            message: "it does not know its adjoint; `jacobi` does, and methods without products by the adjoint need none".into(),
+            message: "it has no adjoint; `jacobi` has one, and most methods need none".into(),
         });
     }
 }
