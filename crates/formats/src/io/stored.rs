@@ -6,7 +6,7 @@ use super::opened::About;
 use super::{Columns, Form};
 use crate::Csr;
 use crate::build::assemble::{Entry, assemble, pieces};
-use crate::storage::csr::{check_finite, check_sizes};
+use crate::storage::checks::{check_finite, check_sizes};
 use lacuna_engine::{Error, Kind, Result, Scalar, memory, pages};
 
 /// The layout of a stored matrix.

@@ -1,7 +1,7 @@
 //! Diagonals.
 use crate::Csr;
 use crate::parallel;
-use crate::storage::csr::check_sizes;
+use crate::storage::checks::check_sizes;
 use crate::storage::padding::is_too_much;
 use bytemuck::bytes_of;
 use lacuna_engine::{AlignedVec, Argument, Error, Format, Result, Scalar};

@@ -2,7 +2,7 @@
 use crate::Csr;
 use crate::build::cut::{cut, lengths};
 use crate::parallel;
-use crate::storage::csr::check_sizes;
+use crate::storage::checks::check_sizes;
 use crate::storage::hyb_layout::{HybLayout, widest};
 use crate::storage::sell::{SLICE, fill_lane, slices_of};
 use lacuna_engine::sum::SEGMENT;

@@ -2,7 +2,7 @@
 use crate::Csr;
 use crate::build::cut::{cut, lengths};
 use crate::parallel;
-use crate::storage::csr::check_sizes;
+use crate::storage::checks::check_sizes;
 use crate::storage::padding::is_too_much;
 use lacuna_engine::sum::SEGMENT;
 use lacuna_engine::{AlignedVec, Argument, Error, Format, Result, Scalar};
