@@ -264,7 +264,7 @@ static inline bool is_scalar(const Place *p, uint op) {
 #define MODE_ENTER 1u
 #define MODE_CANCEL 2u
 // Maximum operations without vectors in one call.
-#define PATIENCE 4096u
+#define MAX_SCALAR_OPS 4096u
 
 #ifndef LACUNA_RARE
 #define LACUNA_RARE inline
@@ -273,11 +273,11 @@ static inline bool is_scalar(const Place *p, uint op) {
 static LACUNA_RARE void advance_from(const Place *p, uint op, uint mode) {
     __local ulong *control = p->control;
     bool entered = mode == MODE_ENTER;
-    for (uint patience = PATIENCE;; patience--) {
+    for (uint ops_left = MAX_SCALAR_OPS;; ops_left--) {
         bool goes_on = !halted(control);
         if (entered) {
             goes_on = evaluate(p, OP(*p, op, LACUNA_OP_BEFORE), OP(*p, op, LACUNA_OP_BEFORE_COUNT));
-            if (goes_on && (patience == 0 || !is_scalar(p, op))) {
+            if (goes_on && (ops_left == 0 || !is_scalar(p, op))) {
                 control[LACUNA_CONTROL_OP] = op;
                 return;
             }

@@ -86,13 +86,13 @@ static inline number segment_of(__local const number *terms) {
 // Sums blocks of 256 terms in place, by all work-items.
 static inline void halve(__local number *terms, uint blocks) {
     for (uint stride = SEGMENT / 2; stride > 0; stride /= 2) {
-        MEET();
+        BARRIER();
         for (uint x = ITEM; x < blocks * stride; x += SIZE) {
             __local number *at = terms + x / stride * SEGMENT + x % stride;
             at[0] = at[0] + at[stride];
         }
     }
-    MEET();
+    BARRIER();
 }
 #endif
 
@@ -114,7 +114,7 @@ static inline void put_sum(const Share *s, const State *state, uint slot, uint i
 // Sums and sends the terms of `dots` sums, which lie in `work` segment by segment for each sum, as sums `slot` and on.
 // All work-items call it after the terms are written; a barrier must follow before the terms change.
 static inline void send(const Share *s, State *state, uint slot, uint dots) {
-    MEET();
+    BARRIER();
     state->busy = false;
 #if !LACUNA_NVIDIA
     halve(s->work, dots * s->mine);
@@ -137,7 +137,7 @@ static inline void send(const Share *s, State *state, uint slot, uint dots) {
 // The same for columns of a basis: conj(v_j) . w, with w in `work`.
 static inline void send_columns(const Share *s, State *state, GATHERED v, ulong stride, uint slot,
     uint columns) {
-    MEET();
+    BARRIER();
     state->busy = false;
 #if LACUNA_NVIDIA
     for (uint p = WARP; p < columns * LACUNA_MINE; p += WARPS) {
@@ -173,7 +173,7 @@ static inline void send_columns(const Share *s, State *state, GATHERED v, ulong 
         for (uint i = ITEM; i < s->mine; i += SIZE) {
             put_sum(s, state, slot + d, i, terms[i * SEGMENT]);
         }
-        MEET();
+        BARRIER();
     }
 #endif
 }
@@ -249,7 +249,7 @@ static inline void collect(const Share *s, State *state, uint dots) {
     }
 #else
     const uint chunks = chunks_of(s);
-    MEET();
+    BARRIER();
     for (uint d = 0; d < dots; d++) {
         for (uint c = 0; c < chunks; c++) {
             for (uint x = ITEM; x < SEGMENT; x += SIZE) {
@@ -262,17 +262,17 @@ static inline void collect(const Share *s, State *state, uint dots) {
             if (s->segments > 1) {
                 halve(s->work, 1);
             } else {
-                MEET();
+                BARRIER();
             }
             if (ITEM == 0) {
                 s->got[d * chunks + c] = s->work[0];
             }
-            MEET();
+            BARRIER();
         }
     }
 #endif
 #endif
-    MEET();
+    BARRIER();
 }
 
 // The same for a few sums, into `into` of the first work-item, which does not wait for the others.
@@ -293,8 +293,8 @@ static inline void collect_first(const Share *s, State *state, uint dots, number
 }
 
 // A barrier for all work-groups.
-static inline void meet_groups(const Share *s, State *state) {
-    MEET();
+static inline void barrier_of_groups(const Share *s, State *state) {
+    BARRIER();
 #if !ONE_GROUP
     state->epoch += 1;
     __global ulong *words = half_of(s, state->epoch);
@@ -313,7 +313,7 @@ static inline void meet_groups(const Share *s, State *state) {
         __asm__ volatile("fence.acq_rel.gpu;" ::: "memory");
     }
 #endif
-    MEET();
+    BARRIER();
 #endif
     state->reads = 0;
     state->dirty = false;

@@ -49,14 +49,14 @@ $SHORTER    State state = { GIVEN(STATE_EPOCH), GIVEN(STATE_TAG), LACUNA_NONE, 0
 #endif
 $PARAMS
 $LOAD
-    MEET();
+    BARRIER();
     TAKE_CHANGED(local_cells)
     if (enter == ENTER_CANCEL) {
-        MEET();
+        BARRIER();
         if (ITEM == 0) {
             next[0] = cancel(local_control) ? op | NEXT_HALT : op;
         }
-        MEET();
+        BARRIER();
         op = next[0];
     } else if (enter) {
         op |= NEXT_ENTER;
@@ -66,14 +66,14 @@ $LOAD
     uint last_of = LACUNA_NONE;
     for (uint done = 0;; done++) {
         if ((op & NEXT_RARE) && op != LACUNA_NONE) {
-            MEET();
+            BARRIER();
             if (ITEM == 0) {
                 uint kind = op & NEXT_RARE;
                 advance_from(&rare, op & ~NEXT_RARE, kind == NEXT_DONE ? MODE_DONE
                     : kind == NEXT_HALT ? MODE_CANCEL : MODE_ENTER);
                 next[0] = (uint)local_control[LACUNA_CONTROL_OP];
             }
-            MEET();
+            BARRIER();
             op = next[0];
         }
         if (op == LACUNA_NONE || done >= budget) {
@@ -87,10 +87,10 @@ $BODY
     }
     // No work-group may still need what the first one is about to change.
     if (state.epoch == start) {
-        meet_groups(&s, &state);
+        barrier_of_groups(&s, &state);
     }
 $STORE
-    MEET();
+    BARRIER();
     if (group == 0) {
         for (uint i = ITEM; i < cell_count; i += SIZE) {
             cells[first_cell + i] = local_cells[i];

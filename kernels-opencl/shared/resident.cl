@@ -25,7 +25,7 @@ static inline Share shorter(const Share *s, uint n, uint run) {
 // Publishes the rows of vector `v` to all work-items that multiply it; each brings its own row.
 static inline void show(const Share *s, State *state, uint v, bool own, number value) {
     if (state->reads >= (ONE_GROUP ? 1u : 2u)) {
-        meet_groups(s, state);
+        barrier_of_groups(s, state);
     }
     state->tag += 1;
     state->shown = v;
@@ -97,11 +97,11 @@ static inline uint open_window(const Share *s, State *state, uint m, bool fits) 
     uint low = 0;
     if (state->open != m || ONE_GROUP || !fits) {
         if (state->busy || ONE_GROUP || !fits) {
-            MEET();
+            BARRIER();
         }
         if (fits && !ONE_GROUP) {
             fetch_window(s, state, m, 0);
-            MEET();
+            BARRIER();
         } else {
             state->reads += 1;
         }

@@ -191,13 +191,13 @@ static inline void keep_row(const Share *s, uint lanes, uint turn, number sum) {
 #else
     s->work[ITEM] = sum;
     for (uint d = lanes / 2; d > 0; d /= 2) {
-        MEET();
+        BARRIER();
         if (part < d) {
             s->work[ITEM] = s->work[ITEM] + s->work[ITEM + d];
         }
     }
     sum = s->work[ITEM];
-    MEET();
+    BARRIER();
 #endif
     if (part == 0 && i < s->rows) {
         s->rows_at[i] = sum;
@@ -280,7 +280,7 @@ static inline number product_staged(const Share *s, State *state, uint m, uint l
     if (lanes == 1) {
         return sum_of_lanes(sum, sums);
     }
-    MEET();
+    BARRIER();
     return own ? s->rows_at[ITEM] : ZERO;
 }
 

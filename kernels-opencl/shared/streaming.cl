@@ -123,7 +123,7 @@ static inline void project_streaming(const Share *s, GATHERED v, ulong stride, u
 static inline __global ulong *show_sums(const Share *s, State *state, uint dots, uint kept) {
     state->epoch += 1;
     __global ulong *words = half_of(s, state->epoch);
-    MEET();
+    BARRIER();
 #if LACUNA_SHARE > 1
     for (uint p = WARP; p < kept * s->mine; p += WARPS) {
         __local const number *parts = s->rows_at + p * SHARE * 32 + WARP_LANE;
@@ -136,7 +136,7 @@ static inline __global ulong *show_sums(const Share *s, State *state, uint dots,
             s->got[p] = sum;
         }
     }
-    MEET();
+    BARRIER();
 #endif
     if (state->dirty && ITEM < dots * s->mine) {
         FENCE();
@@ -154,7 +154,7 @@ static inline void collected(State *state, uint count) {
     if (state->dirty && WARP < count) {
         FENCE();
     }
-    MEET();
+    BARRIER();
     state->dirty = false;
     state->reads = 0;
 }

@@ -66,7 +66,7 @@ static inline void product_rows(const Share *s, uint m, uint lanes, GATHERED x, 
             PUT(y, i, sum);
         }
     }
-    MEET();
+    BARRIER();
 }
 
 // A batch of runs of entries: the first column and `run` values of each.
@@ -250,7 +250,7 @@ static inline void add_pieces(const Share *s, const Pieces *p, bool part, TARGET
         const uint row = p->rows[l];
         PUT(y, row, part ? GET(y, row) + rest : rest);
     }
-    MEET();
+    BARRIER();
 }
 
 // Rows of any format, repacked in slices; `apart` is the part that is in no slice.
@@ -272,7 +272,7 @@ static inline void product_slices(const Share *s, uint m, uint lanes, bool twice
     }
     multiply_slices(s, s->windows + head[0], s->columns + head[1], s->values + head[2], s->windows + head[3], sorted,
         lanes, twice, run, slim, slice, last, step, x, y);
-    MEET();
+    BARRIER();
     if (apart) {
         add_pieces(s, &p, apart == APART_COORDINATES, y);
     }
@@ -284,5 +284,5 @@ static inline void product_sell(const Share *s, uint m, GATHERED x, TARGET y) {
     multiply_slices(s, (__global const uint *)(s->p.fixed + words[1]), (__global const uint *)(s->p.fixed + words[3]),
         (__global const number *)(s->p.fixed + words[4]), (__global const uint *)(s->p.fixed + words[2]), words[0] != 0,
         1, false, 1, false, s->first / 32 + WARP, slices_end(s, 32), WARPS, x, y);
-    MEET();
+    BARRIER();
 }

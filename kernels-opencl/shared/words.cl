@@ -40,7 +40,7 @@ typedef struct {
 } Word;
 
 #if LACUNA_NVIDIA
-#define MEET() barrier(CLK_LOCAL_MEM_FENCE)
+#define BARRIER() barrier(CLK_LOCAL_MEM_FENCE)
 static inline void put_word(__global ulong *at, ulong value, ulong tag) {
     __asm__ volatile("{ .reg .b128 w; mov.b128 w, {%1, %2}; st.relaxed.gpu.global.b128 [%0], w; }"
                      :: "l"(at), "l"(value), "l"(tag) : "memory");
@@ -80,7 +80,7 @@ static inline number down(number v, uint d) { return SHUFFLE_REAL(down, v, d); }
 static inline number across(number v, uint d) { return SHUFFLE_REAL(xor, v, d); }
 #endif
 #else
-#define MEET() barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE)
+#define BARRIER() barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE)
 static inline void put_word(volatile __global ulong *at, ulong value, ulong tag) {
     at[0] = value;
     mem_fence(CLK_GLOBAL_MEM_FENCE);

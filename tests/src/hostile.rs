@@ -74,8 +74,8 @@ pub fn tolerance_zero<T: Scalar, B: Backend>(make: fn() -> B) {
             let (_, mut solver) = solver_with(dev, &a, &case(info.name), &Options::default(), stop);
             let mut x = vec![T::zero(); a.rows()];
             let outcome = solver.solve(dev, &b, &mut x).unwrap();
-            let told = matches!(outcome.reason, Reason::Stagnated | Reason::Breakdown(_));
-            assert!(told, "{}: {} {}", info.name, outcome.reason, outcome.true_residual);
+            let reported = matches!(outcome.reason, Reason::Stagnated | Reason::Breakdown(_));
+            assert!(reported, "{}: {} {}", info.name, outcome.reason, outcome.true_residual);
             // Rounding of b − A x alone: eps times |b| + |A| |x|, whose norms are below condition times |b|.
             let reachable = T::EPSILON * a.rows() as f64 * 8.0;
             assert!(outcome.true_residual <= reachable, "{} above {reachable}", outcome.true_residual);
@@ -120,8 +120,8 @@ pub fn huge_and_tiny<T: Scalar, B: Backend>(make: fn() -> B) {
             let mut got = vec![T::zero(); a.rows()];
             let outcome = solver.solve(dev, &unit, &mut got).unwrap();
             let context = format!("{} with A times 2^{exponent}", info.name);
-            let told = (outcome.reason, outcome.iterations);
-            assert_eq!(told, (expected.reason, expected.iterations), "{context}");
+            let reported = (outcome.reason, outcome.iterations);
+            assert_eq!(reported, (expected.reason, expected.iterations), "{context}");
             let want: Vec<T> = x.iter().map(|v| v.scale_by_power_of_two(-exponent)).collect();
             same(&context, &got, &want);
         }

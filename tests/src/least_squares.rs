@@ -10,11 +10,9 @@ use std::sync::Arc;
 /// Tall, wide and square, with an empty row and a full one; with the columns scaled and without.
 pub fn shapes<T: Scalar, B: Backend>(make: fn() -> B) {
     let preconds = PRECONDITIONERS.iter().filter(|p| ["none", "column-scaling"].contains(&p.name));
-    for (info, precond) in METHODS
-        .iter()
-        .filter(|info| info.least_squares())
-        .flat_map(|info| preconds.clone().filter(|precond| info.takes(precond)).map(move |p| (info, p.name)))
-    {
+    for (info, precond) in METHODS.iter().filter(|info| info.least_squares()).flat_map(|info| {
+        preconds.clone().filter(|precond| info.accepts(precond)).map(move |p| (info, p.name))
+    }) {
         for (rows, cols) in [(700, 90), (90, 700), (257, 257), (3, 1), (1, 3)] {
             on_both!(make, format!("{} {precond}, {rows} x {cols}", info.name), |dev| {
                 let rng = &mut Rng::new(8);

@@ -98,7 +98,7 @@ impl<T: Scalar> Preconditioner<T> for OwnSgs {
         };
         let parts = Parts::new().vector(inverse_diagonal(a)?).vector(a.diagonal());
         let parts = parts.matrix(part(|i, j| j < i)?).matrix(part(|i, j| j > i)?);
-        Ok(parts.scratch(n).scratch(n).scratch(n).tell("sweeps", 2))
+        Ok(parts.scratch(n).scratch(n).scratch(n).report("sweeps", 2))
     }
     fn apply(&self, k: &mut Recorder<'_, T>, on: &Handles<T>, r: Vector<T>, z: Vector<T>, then: Pass<T>) {
         let ([d, diagonal], [lower, upper], [y, s, t]) = (on.vectors(), on.matrices(), on.scratch());

@@ -263,7 +263,7 @@ pub fn endless_is_cancelled<T: Scalar, B: Backend>(make: fn() -> B) {
     k.each(|k| k.multi_axpy_dot(Pass::new("round").set(x, -x).dot(c[0], x, x).count(c[0])));
     let mut plan = k.finish().and_then(|program| dev.plan(program)).unwrap();
     for _ in 0..2 {
-        let (mut told, mut last) = (0, 0);
+        let (mut calls, mut last) = (0, 0);
         let finish = dev
             .execute(
                 &mut plan,
@@ -273,14 +273,14 @@ pub fn endless_is_cancelled<T: Scalar, B: Backend>(make: fn() -> B) {
                     watch: Some(&mut |progress| {
                         assert!(progress.iterations >= last, "progress goes forward");
                         assert_eq!(progress.rr, 50.0);
-                        (told, last) = (told + 1, progress.iterations);
-                        if told >= 3 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+                        (calls, last) = (calls + 1, progress.iterations);
+                        if calls >= 3 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
                     }),
                 },
             )
             .unwrap();
         assert_eq!(finish.reason, Reason::Cancelled);
-        assert!(told >= 3);
+        assert!(calls >= 3);
         assert!(finish.iterations >= last, "{} after {last}", finish.iterations);
     }
 }

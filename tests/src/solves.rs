@@ -103,7 +103,7 @@ pub fn paired<T: Scalar, B: Backend>(dev: &mut B, a: Matrix<T>, host: &Csr<T>, n
 /// A preconditioner that a method supports: Jacobi if possible.
 pub(crate) fn usual(info: &MethodInfo) -> &'static str {
     let jacobi = PRECONDITIONERS.iter().find(|precond| precond.name == "jacobi");
-    jacobi.filter(|precond| info.takes(precond)).map_or("none", |precond| precond.name)
+    jacobi.filter(|precond| info.accepts(precond)).map_or("none", |precond| precond.name)
 }
 
 /// The methods that do not need hundreds of iterations for small systems.
@@ -155,7 +155,7 @@ fn cases<T: Scalar>(max_iters: u64) -> Vec<Case> {
         let all = matrices::<T>(info.hermitian());
         let some: Vec<_> = all.iter().copied().filter(hermitian).collect();
         let grids: Vec<_> = some.iter().copied().filter(stencil).collect();
-        let preconds: Vec<_> = PRECONDITIONERS.iter().filter(|p| info.takes(p)).collect();
+        let preconds: Vec<_> = PRECONDITIONERS.iter().filter(|p| info.accepts(p)).collect();
         for at in 0..all.len().max(preconds.len()) {
             let precond = preconds[at % preconds.len()];
             let matrices = match precond {
@@ -253,10 +253,10 @@ pub fn cancelled<T: Scalar, B: Backend>(make: fn() -> B) {
         let dev = &mut make();
         let (_, mut used) = solver(dev, &a, &case);
         let b = right_hand_side::<T>(n, 1);
-        let mut told = Vec::new();
+        let mut watched = Vec::new();
         let mut watch = |watch: lacuna_solvers::Watch| {
-            told.push(watch);
-            if told.len() == 2 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+            watched.push(watch);
+            if watched.len() == 2 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         };
         let outcome = used.solve_watched(dev, &b, &mut vec![T::zero(); n], Some(&mut watch)).unwrap();
         if T::EPSILON > 1e-10 && matches!(outcome.reason, Reason::Breakdown(_) | Reason::Stagnated) {
@@ -265,11 +265,12 @@ pub fn cancelled<T: Scalar, B: Backend>(make: fn() -> B) {
         assert_eq!(outcome.reason, Reason::Cancelled, "{case:?}");
         assert!(outcome.true_residual.is_finite() && outcome.true_residual > 0.0, "{outcome:?}");
         assert_eq!(outcome.history.len() as u64, outcome.iterations / outcome.history_stride + 1, "{case:?}");
-        assert!(outcome.iterations >= told[1].iterations, "{case:?}");
-        assert_eq!(told.len(), 2, "not called again after it cancelled");
+        assert!(outcome.iterations >= watched[1].iterations, "{case:?}");
+        assert_eq!(watched.len(), 2, "not called again after it cancelled");
         assert!(
-            told[0].iterations < told[1].iterations && (told[1].residual > 0.0 || info.least_squares()),
-            "{told:?}"
+            watched[0].iterations < watched[1].iterations
+                && (watched[1].residual > 0.0 || info.least_squares()),
+            "{watched:?}"
         );
         used.set_stop(Stop { rtol: tolerance::<T>(), max_iters: 30, ..Stop::default() });
         let got = solve_with(dev, &mut used, &b, &mut vec![T::zero(); n]);

@@ -24,7 +24,7 @@ pub fn equal_bits<T: Scalar, B: Backend>(make: fn() -> B) {
     let options = Options { restart: Some(4), ..Options::default() };
     let stop = Stop { rtol: 0.0, max_iters: 6, ..Stop::default() };
     for (turn, info) in METHODS.iter().enumerate() {
-        let preconds: Vec<_> = PRECONDITIONERS.iter().filter(|p| info.takes(p)).collect();
+        let preconds: Vec<_> = PRECONDITIONERS.iter().filter(|p| info.accepts(p)).collect();
         for at in 0..preconds.len().max(suits_all.2.len()) {
             let precond = preconds[at % preconds.len()];
             let (_, _, formats) = &suits_all;

@@ -128,8 +128,8 @@ fn jacobi_cg_solves_positive_definite_systems() {
             // Claiming that a positive definite operator is indefinite, or a breakdown, is not valid.
             let met = outcome.reason == Reason::Converged && checked <= 1e-6 * (1.0 + 1e-3);
             let honest = matches!(outcome.reason, Reason::Limit | Reason::Stagnated) && checked > 1e-6;
-            let told = (outcome.true_residual - checked).abs() <= 1e-3 * checked;
-            if !(met || honest) || !told {
+            let reported = (outcome.true_residual - checked).abs() <= 1e-3 * checked;
+            if !(met || honest) || !reported {
                 wrong.push(
                     format!("{name} by {method}: {outcome:?}, checked {checked:e}").replace("history", "\n"),
                 );
@@ -150,9 +150,9 @@ fn cg_tells_that_a_matrix_is_not_positive_definite() {
         let a = read(&folder.join(format!("{name}.mtx")));
         for method in ["cg", "classical-cg"] {
             let (outcome, _) = solve(&a, method, Stop { rtol: 1e-6, max_iters: 20_000, ..Stop::default() });
-            let told =
+            let reported =
                 matches!(outcome.reason, Reason::IndefiniteOperator | Reason::IndefinitePreconditioner);
-            assert!(told, "{name} by {method}: {:?}", outcome.reason);
+            assert!(reported, "{name} by {method}: {:?}", outcome.reason);
         }
     }
 }
@@ -224,9 +224,9 @@ fn solved_by(folder: &Path, precond: &str) -> usize {
                 assert_eq!(outcome.converged(), checked <= 1.01e-8, "{name}: {outcome:?} {checked:e}");
                 solved += usize::from(outcome.converged());
                 let (reason, iterations) = (outcome.reason.name(), outcome.iterations);
-                let told = m.report().iter().map(|(_, v)| v.as_str()).collect::<Vec<_>>().join("; ");
+                let reported = m.report().iter().map(|(_, v)| v.as_str()).collect::<Vec<_>>().join("; ");
                 format!(
-                    "{reason} {iterations} {checked:.1e}, set-up {set_up:.1?}, solve {:.1?}; {told}",
+                    "{reason} {iterations} {checked:.1e}, set-up {set_up:.1?}, solve {:.1?}; {reported}",
                     outcome.time
                 )
             }

@@ -20,9 +20,9 @@ fn solve(a: &Arc<Csr<f64>>, by: &str, precond: &str) -> (Outcome, Vec<String>) {
     let method = method(by, &Options { restart: Some(30), ..Options::default() }).unwrap();
     let mut solver = Solver::new(&mut dev, &on, Some(&placed), &*method, stop).unwrap();
     let outcome = solver.solve(&mut dev, &vec![1.0; a.rows()], &mut vec![0.0; a.rows()]).unwrap().clone();
-    let mut told: Vec<_> = placed.report().iter().map(|(what, value)| format!("{what} {value}")).collect();
-    told.push(format!("set-up {set_up:.2?}"));
-    (outcome, told)
+    let mut lines: Vec<_> = placed.report().iter().map(|(what, value)| format!("{what} {value}")).collect();
+    lines.push(format!("set-up {set_up:.2?}"));
+    (outcome, lines)
 }
 
 /// Fails unless every preconditioner takes the expected iterations, within 2 or a tenth.
@@ -39,9 +39,9 @@ fn wrong(matrix: &str, a: Csr<f64>, by: &str, cases: &[(&str, u64)]) -> Vec<Stri
     let a = Arc::new(a);
     let mut wrong = Vec::new();
     for &(precond, want) in cases {
-        let (outcome, told) = solve(&a, by, precond);
+        let (outcome, lines) = solve(&a, by, precond);
         let line = format!(
-            "{matrix}, {by}, {precond}: {:?} after {} iterations for {want}, {:.3?}; {told:?}",
+            "{matrix}, {by}, {precond}: {:?} after {} iterations for {want}, {:.3?}; {lines:?}",
             outcome.reason, outcome.iterations, outcome.time,
         );
         println!("{line}");

@@ -260,10 +260,10 @@ mod naive {
                 // By how much the true residual may differ from one computed in the precision of the solve.
                 let rounding = 8.0 * T::EPSILON * (norm(&wide_a) * size(&x) + size(&b));
                 assert!(size(&left) <= rtol * size(&b) + rounding, "{}: {:e}", info.name, size(&left));
-                let told = outcome.true_residual * size(&b);
+                let reported = outcome.true_residual * size(&b);
                 assert!(
-                    (told - size(&left)).abs() <= rounding,
-                    "{}: told {told:e}, {:e}",
+                    (reported - size(&left)).abs() <= rounding,
+                    "{}: reported {reported:e}, {:e}",
                     info.name,
                     size(&left)
                 );

@@ -21,5 +21,5 @@ fn main() -> ExitCode {
         Command::Papers(args) => papers::run(&args),
         Command::Report(args) => report::run(&args).map(|()| ExitCode::SUCCESS),
     };
-    done.unwrap_or_else(Failure::tell)
+    done.unwrap_or_else(Failure::report)
 }

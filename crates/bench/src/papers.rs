@@ -4,7 +4,7 @@ use crate::run;
 use lacuna::formats::{FORMATS, look_alikes};
 use lacuna::solvers::{METHODS, PRECONDITIONERS};
 use lacuna_cli::args::NumberType::{self, F32, F64};
-use lacuna_cli::compare::{Ending, LADDER, Work, names};
+use lacuna_cli::compare::{Ending, MODEL_PROBLEMS, Work, names};
 use lacuna_cli::failure::Result;
 use std::process::ExitCode;
 
@@ -216,7 +216,13 @@ fn rupp(small: bool) -> Paper {
         theirs: &[("ell", "ELL"), ("cg", "CG"), ("bicgstab", "BiCGStab"), ("gmres", "GMRES")],
         differs: "Elasticity has sizes near theirs. The matrices of Table I are not fetched: `lacuna compare` takes their files.",
         works: vec![
-            work(name, &LADDER[..if small { 3 } else { LADDER.len() }], &methods, &["ell"], &[F64]),
+            work(
+                name,
+                &MODEL_PROBLEMS[..if small { 3 } else { MODEL_PROBLEMS.len() }],
+                &methods,
+                &["ell"],
+                &[F64],
+            ),
             work(name, &elasticity[..if small { 1 } else { 4 }], &methods, &["ell"], &[F64]),
         ],
     }

@@ -3,7 +3,7 @@ use crate::against;
 use crate::args::{RunArgs, RunningArgs, Suite};
 use crate::measure::{ASSEMBLE, AlsoPasses, ByHand, Host, PASSES, READ, TO};
 use clap::ValueEnum;
-use lacuna_cli::compare::{Ending, LADDER, Session, Work, names};
+use lacuna_cli::compare::{Ending, MODEL_PROBLEMS, Session, Work, names};
 use lacuna_cli::failure::Result;
 use lacuna_cli::measure::Target;
 use lacuna_cli::{out, record};
@@ -27,7 +27,7 @@ const SMALL_PRODUCTS: [&str; 4] =
 /// Generated matrices: on a grid, and of 3x3 blocks.
 const MATRICES: [&str; 2] = ["gen:poisson3d:100x100x100:27", "gen:elasticity3d:47"];
 const SMALL_MATRICES: [&str; 2] = ["gen:poisson3d:20x20x20:27", "gen:elasticity3d:8"];
-/// Further solves, in addition to those of the ladder.
+/// Further solves, in addition to those of the model problems.
 const ELASTICITY: [&str; 4] =
     ["gen:elasticity3d:4", "gen:elasticity3d:8", "gen:elasticity3d:16", "gen:elasticity3d:47"];
 /// Lengths of vectors: far larger than the caches, about the size of the last cache, inside the second,
@@ -138,10 +138,11 @@ fn matrices(args: &RunArgs) -> [Work; 2] {
 }
 
 fn solvers(args: &RunArgs) -> Work {
-    let (ladder, elasticity) = if args.running.small { (3, 2) } else { (LADDER.len(), ELASTICITY.len()) };
+    let (models, elasticity) =
+        if args.running.small { (3, 2) } else { (MODEL_PROBLEMS.len(), ELASTICITY.len()) };
     Work {
         suite: Some("solvers".into()),
-        matrices: [names(&LADDER[..ladder]), names(&ELASTICITY[..elasticity])].concat(),
+        matrices: [names(&MODEL_PROBLEMS[..models]), names(&ELASTICITY[..elasticity])].concat(),
         methods: names(&["cg", "classical-cg", "bicgstab", "classical-bicgstab", "gmres", "gmres-once"]),
         types: args.types.clone(),
         ..Work::default()

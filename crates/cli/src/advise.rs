@@ -19,7 +19,7 @@ pub(crate) fn run(args: &AdviseArgs) -> Result<ExitCode> {
         plot::check_name(path)?;
         out::check_place("--plot", path)?;
     }
-    args.telling.json.as_ref().map_or(Ok(()), |path| out::check_place("--json", path))?;
+    args.report.json.as_ref().map_or(Ok(()), |path| out::check_place("--json", path))?;
     set_threads(args.place.threads)?;
     let source = Source::open(&args.matrix)?;
     if args.rhs.as_deref().is_some_and(is_stream) {
@@ -49,7 +49,7 @@ impl OnBackend for Search<'_> {
 
 impl Search<'_> {
     fn search<T: Scalar, B: Backend>(self, mut dev: B) -> Result<ExitCode> {
-        let (args, quiet) = (self.args, self.args.telling.quiet);
+        let (args, quiet) = (self.args, self.args.report.quiet);
         let a = self.source.read::<T>(quiet)?;
         let b = right_hand_side::<T>(self.rhs.as_ref(), &self.source, a.rows(), quiet)?;
         let (n, nnz) = (a.rows(), a.nnz());
@@ -83,8 +83,8 @@ impl Search<'_> {
             stop,
             trials: trials?,
         };
-        let json = args.telling.json.as_deref();
-        out::tell(quiet, json, || search.table(), || search.json())?;
+        let json = args.report.json.as_deref();
+        out::report(quiet, json, || search.table(), || search.json())?;
         if let Some(path) = &args.plot {
             plot::race(&search).save(path)?;
         }
@@ -135,7 +135,7 @@ impl Searched {
             let outcome = match &trial.outcome {
                 Ok(outcome) => outcome,
                 Err(error) => {
-                    writeln!(text, "not to be had: {error}")?;
+                    writeln!(text, "not available: {error}")?;
                     continue;
                 }
             };
@@ -152,11 +152,7 @@ impl Searched {
             writeln!(text, "{said}")?;
         }
         let Some(best) = best else {
-            return writeln!(
-                text,
-                "\nNothing solved it. `lacuna solve {}` tells what it ran into.",
-                self.matrix
-            );
+            return writeln!(text, "\nNothing solved it. `lacuna solve {}` reports why.", self.matrix);
         };
         let command =
             |trial: &Trial| format!("lacuna solve {} {}", self.matrix, trial.options()).trim_end().to_owned();

@@ -28,7 +28,7 @@ fn convert<T: Scalar>(args: &ConvertArgs, source: &Source) -> Result<()> {
     if source.is_vector() {
         let x = source.read_vector::<T>(args.quiet)?;
         save_vector(&args.output, &x)?;
-        return told(args.quiet, aside, &args.output, (x.len(), 1), x.len(), T::KIND);
+        return report_written(args.quiet, aside, &args.output, (x.len(), 1), x.len(), T::KIND);
     }
     let a = source.read::<T>(args.quiet)?;
     let rhs = match &args.rhs {
@@ -36,10 +36,10 @@ fn convert<T: Scalar>(args: &ConvertArgs, source: &Source) -> Result<()> {
         None => None,
     };
     save_matrix(&args.output, &a, &WriteOptions { storage: storage(args.general), comment: "" })?;
-    told(args.quiet, aside, &args.output, (a.rows(), a.cols()), a.nnz(), T::KIND)?;
+    report_written(args.quiet, aside, &args.output, (a.rows(), a.cols()), a.nnz(), T::KIND)?;
     if let Some((path, b)) = rhs {
         save_vector(path, &b)?;
-        told(args.quiet, aside, path, (b.len(), 1), b.len(), T::KIND)?;
+        report_written(args.quiet, aside, path, (b.len(), 1), b.len(), T::KIND)?;
     }
     Ok(())
 }
@@ -66,7 +66,7 @@ pub(crate) fn save_vector<T: Scalar>(path: &str, x: &[T]) -> Result<()> {
 }
 
 /// Reports what was written to a file.
-pub(crate) fn told(
+pub(crate) fn report_written(
     quiet: bool,
     aside: bool,
     path: &str,

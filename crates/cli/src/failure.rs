@@ -14,7 +14,7 @@ pub(crate) const INTERRUPTED: u8 = 130;
 
 /// The error if no backend is available: the reasons for each.
 pub(crate) fn no_device<T>(reasons: &[&str]) -> Result<T> {
-    let message = format!("none of the backends is there: {}", reasons.join("; "));
+    let message = format!("no backend is available: {}", reasons.join("; "));
     let (device, operation) = ("any".into(), "looking for devices".into());
     Err(Failure::Library(Error::Device { device, operation, message }))
 }
@@ -48,7 +48,7 @@ impl Failure {
     }
 
     /// Prints the message and returns the exit code.
-    pub fn tell(self) -> ExitCode {
+    pub fn report(self) -> ExitCode {
         if self.is_closed_pipe() {
             return ExitCode::SUCCESS;
         }

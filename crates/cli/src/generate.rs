@@ -1,6 +1,6 @@
 //! `lacuna generate`
 use crate::args::{GenerateArgs, generators};
-use crate::convert::{save_matrix, storage, told};
+use crate::convert::{report_written, save_matrix, storage};
 use crate::failure::Result;
 use crate::input::{Source, set_threads};
 use crate::number::with_type;
@@ -22,5 +22,5 @@ fn write<T: Scalar>(spec: &Spec, output: &str, general: bool) -> Result<()> {
     let a = spec.build::<T>()?;
     let comment = format!("lacuna generate {spec}");
     save_matrix(output, &a, &WriteOptions { storage: storage(general), comment: &comment })?;
-    told(false, false, output, (a.rows(), a.cols()), a.nnz(), T::KIND)
+    report_written(false, false, output, (a.rows(), a.cols()), a.nnz(), T::KIND)
 }

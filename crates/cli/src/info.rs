@@ -20,19 +20,19 @@ pub(crate) fn run(args: &InfoArgs) -> Result<()> {
         plot::check_name(path)?;
         out::check_place("--plot", path)?;
     }
-    args.telling.json.as_ref().map_or(Ok(()), |path| out::check_place("--json", path))?;
+    args.report.json.as_ref().map_or(Ok(()), |path| out::check_place("--json", path))?;
     set_threads(args.threads)?;
     let source = Source::open(&args.matrix)?;
     match source.number_type(None, false)? {
-        Kind::C32 | Kind::C64 => describe(args, &source, source.read::<Complex64>(args.telling.quiet)?),
-        Kind::F32 | Kind::F64 => describe(args, &source, source.read::<f64>(args.telling.quiet)?),
+        Kind::C32 | Kind::C64 => describe(args, &source, source.read::<Complex64>(args.report.quiet)?),
+        Kind::F32 | Kind::F64 => describe(args, &source, source.read::<f64>(args.report.quiet)?),
     }
 }
 
 fn describe<T: Scalar>(args: &InfoArgs, source: &Source, a: Csr<T>) -> Result<()> {
     let a = &Arc::new(a);
     let facts = Facts::of(args, source, a)?;
-    out::tell(args.telling.quiet, args.telling.json.as_deref(), || facts.text(), || facts.json())?;
+    out::report(args.report.quiet, args.report.json.as_deref(), || facts.text(), || facts.json())?;
     if let Some(path) = &args.plot {
         plot::spy(source.name(), a).save(path)?;
     }

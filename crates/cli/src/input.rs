@@ -85,7 +85,7 @@ fn claim(path: &str) -> Result<()> {
     let Some(identity) = identity(path) else { return Ok(()) };
     let mut claimed = CLAIMED.lock().unwrap_or_else(PoisonError::into_inner);
     if claimed.contains(&identity) {
-        let message = "something else is read from it already, and it can be read once";
+        let message = "another argument reads it already, and it can be read only once";
         return Err(Failure::Usage(format!("{}: {message}", escaped(path))));
     }
     claimed.push(identity);
@@ -232,7 +232,7 @@ impl Source {
         if about.cols != 1 {
             let (rows, cols) = (about.rows, about.cols);
             self.note(
-                &format!("{name} is not taken for the right-hand side, it is {rows}x{cols}; b is ones"),
+                &format!("{name} is not used as right-hand side, since it is {rows}x{cols}; b is ones"),
                 quiet,
             );
             return Ok(None);

@@ -40,5 +40,5 @@ pub fn main() -> ExitCode {
         Command::Generate(args) => generate::run(&args).map(|()| ExitCode::SUCCESS),
         Command::Devices(args) => devices::run(&args).map(|()| ExitCode::SUCCESS),
     };
-    done.unwrap_or_else(Failure::tell)
+    done.unwrap_or_else(Failure::report)
 }

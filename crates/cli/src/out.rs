@@ -52,7 +52,7 @@ pub fn check_standard(outputs: &[(&str, Option<&str>)]) -> Result<()> {
         outputs.iter().filter(|(_, path)| *path == Some(STANDARD)).map(|(option, _)| *option).collect();
     match there[..] {
         [first, second, ..] => {
-            let message = format!("{first} - and {second} -: one of them alone can go to standard output");
+            let message = format!("{first} - and {second} -: only one of them can go to standard output");
             Err(Failure::Usage(message))
         }
         _ => Ok(()),
@@ -61,17 +61,17 @@ pub fn check_standard(outputs: &[(&str, Option<&str>)]) -> Result<()> {
 
 /// Reports a result: as text unless suppressed, on standard error if standard output carries the JSON; and as
 /// JSON if requested.
-pub(crate) fn tell(
+pub(crate) fn report(
     quiet: bool,
     path: Option<&str>,
     text: impl FnOnce() -> String,
     value: impl FnOnce() -> serde_json::Value,
 ) -> Result<()> {
-    tell_aside(quiet, false, path, text, value)
+    report_aside(quiet, false, path, text, value)
 }
 
 /// The same, with the text on standard error also if standard output carries other data (`aside`).
-pub(crate) fn tell_aside(
+pub(crate) fn report_aside(
     quiet: bool,
     aside: bool,
     path: Option<&str>,

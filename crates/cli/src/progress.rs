@@ -15,7 +15,7 @@ const EVERY: Duration = Duration::from_millis(100);
 /// The number of residuals used to extrapolate the remaining time.
 const SAMPLES: usize = 64;
 /// Tasks shorter than this show no progress.
-const PATIENCE: Duration = Duration::from_millis(300);
+const SHOWN_AFTER: Duration = Duration::from_millis(300);
 
 fn target(quiet: bool) -> ProgressDrawTarget {
     if quiet || !stderr().is_terminal() { ProgressDrawTarget::hidden() } else { ProgressDrawTarget::stderr() }
@@ -43,7 +43,7 @@ impl Reading {
 
     /// Reports that `read` bytes of `all` have been read.
     pub(crate) fn at(&self, read: u64, all: u64) {
-        if self.since.elapsed() >= PATIENCE {
+        if self.since.elapsed() >= SHOWN_AFTER {
             self.shown.call_once(|| self.bar.set_draw_target(target(self.quiet)));
             if all == 0 {
                 self.bar.set_style(style("reading {msg} {bytes} {bytes_per_sec}"));

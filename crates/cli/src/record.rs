@@ -221,7 +221,7 @@ pub fn read(path: &str) -> Result<Vec<Line>> {
         .map(|(at, line)| {
             serde_json::from_str(line).map_err(|error| {
                 let at = at + 1;
-                Failure::Usage(format!("{path}, line {at}: expected a result that was kept: {error}"))
+                Failure::Usage(format!("{path}, line {at}: expected a saved result: {error}"))
             })
         })
         .collect()

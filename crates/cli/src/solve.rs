@@ -18,11 +18,11 @@ pub(crate) fn run(args: &SolveArgs) -> Result<ExitCode> {
         plot::check_name(path)?;
         out::check_place("--plot", path)?;
     }
-    for (option, path) in [("--output", &args.output), ("--json", &args.telling.json)] {
+    for (option, path) in [("--output", &args.output), ("--json", &args.report.json)] {
         path.as_ref().map_or(Ok(()), |path| out::check_place(option, path))?;
     }
     set_threads(args.place.threads)?;
-    let outputs = [("--output", &args.output), ("--json", &args.telling.json)];
+    let outputs = [("--output", &args.output), ("--json", &args.report.json)];
     out::check_standard(&outputs.map(|(option, path)| (option, path.as_deref())))?;
     let source = Source::open(&args.matrix)?;
     let is_stream = |path: &Option<String>| path.as_deref().is_some_and(is_stream);
@@ -81,10 +81,10 @@ impl Solve<'_> {
         let begun = self.start.elapsed();
 
         let reading = Instant::now();
-        let a = self.source.read::<T>(args.telling.quiet)?;
-        let b = right_hand_side::<T>(self.rhs.as_ref(), &self.source, a.rows(), args.telling.quiet)?;
+        let a = self.source.read::<T>(args.report.quiet)?;
+        let b = right_hand_side::<T>(self.rhs.as_ref(), &self.source, a.rows(), args.report.quiet)?;
         let mut x = match &self.x0 {
-            Some(x0) => x0.read::<T>(a.cols(), &self.source, args.telling.quiet)?,
+            Some(x0) => x0.read::<T>(a.cols(), &self.source, args.report.quiet)?,
             None => lacuna::backend::pages::zeroed("the solution", a.cols())?,
         };
         let read = reading.elapsed();
@@ -116,7 +116,7 @@ impl Solve<'_> {
             },
             outcome,
         };
-        self.tell(&report)?;
+        self.print(&report)?;
         if let Some(path) = &args.output {
             if !x.iter().all(|v| v.finite()) {
                 out::note(&format!("{path}: not written, the solution is not finite"));
@@ -161,7 +161,7 @@ impl Solve<'_> {
     ) -> Result<Outcome> {
         let norm = b.iter().map(|v| v.modulus().powi(2)).sum::<f64>().sqrt();
         let relative = stop.rtol.max(stop.atol / norm);
-        let mut progress = Solving::new(self.args.telling.quiet, relative, stop.max_iters);
+        let mut progress = Solving::new(self.args.report.quiet, relative, stop.max_iters);
         let mut watch = |watch| -> ControlFlow<()> { progress.at(watch) };
         cancel_on_interrupt();
         let outcome =
@@ -170,11 +170,11 @@ impl Solve<'_> {
         Ok(outcome?.clone())
     }
 
-    fn tell(&self, report: &Report) -> Result<()> {
+    fn print(&self, report: &Report) -> Result<()> {
         let args = self.args;
         let aside = args.output.as_deref() == Some(STANDARD);
-        let json = args.telling.json.as_deref();
-        out::tell_aside(args.telling.quiet, aside, json, || report.summary(), || report.json())?;
+        let json = args.report.json.as_deref();
+        out::report_aside(args.report.quiet, aside, json, || report.summary(), || report.json())?;
         if let Some(path) = &args.plot {
             plot::convergence(report).save(path)?;
         }

@@ -19,7 +19,7 @@ pub(crate) fn run(args: &SpmvArgs) -> Result<()> {
         plot::check_name(path)?;
         out::check_place("--plot", path)?;
     }
-    args.telling.json.as_ref().map_or(Ok(()), |path| out::check_place("--json", path))?;
+    args.report.json.as_ref().map_or(Ok(()), |path| out::check_place("--json", path))?;
     set_threads(args.place.threads)?;
     let source = Source::open(&args.matrix)?;
     let kind = source.number_type(args.number, false)?;
@@ -44,7 +44,7 @@ impl OnBackend for Products<'_> {
 impl Products<'_> {
     fn time<T: Scalar, B: Backend>(self, mut dev: B) -> Result<()> {
         let args = self.args;
-        let given = Arc::new(self.source.read::<T>(args.telling.quiet)?);
+        let given = Arc::new(self.source.read::<T>(args.report.quiet)?);
         let a = match reordered(&given, &args.reorder)? {
             Some(a) => Arc::new(a),
             None => given.clone(),
@@ -90,7 +90,7 @@ impl Products<'_> {
         speeds.rows =
             timed.iter().map(|(name, v, product, times)| Row::new(name, *v, product, times)).collect();
         speeds.rows.sort_by(|a, b| a.seconds_each().total_cmp(&b.seconds_each()));
-        speeds.tell(args)
+        speeds.print(args)
     }
 }
 
@@ -183,8 +183,8 @@ impl Speeds {
         2.0 * self.nnz as f64 / row.seconds_each()
     }
 
-    fn tell(&self, args: &SpmvArgs) -> Result<()> {
-        out::tell(args.telling.quiet, args.telling.json.as_deref(), || self.text(), || self.json())?;
+    fn print(&self, args: &SpmvArgs) -> Result<()> {
+        out::report(args.report.quiet, args.report.json.as_deref(), || self.text(), || self.json())?;
         args.plot.as_ref().map_or(Ok(()), |path| plot::speeds(self).save(path))
     }
 

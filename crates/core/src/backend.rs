@@ -241,7 +241,7 @@ pub fn step_by_step<T: Scalar, B: Backend>(dev: &mut B, plan: &mut Plan<T>, run:
     history.reset(limit);
     let mut control = Control::new(limit, program.confirms());
     let mut section = Section::Setup;
-    let mut told = 0;
+    let mut seen = 0;
     while control.section != Section::Stopped {
         control.enter(section);
         for op in program.section(section) {
@@ -251,11 +251,11 @@ pub fn step_by_step<T: Scalar, B: Backend>(dev: &mut B, plan: &mut Plan<T>, run:
             }
         }
         if let Some(watch) = &mut watch
-            && control.iterations > told
+            && control.iterations > seen
             && control.section == Section::Each
         {
-            told = control.iterations;
-            if watch(Progress { iterations: told, rr: control.recurrence }).is_break() {
+            seen = control.iterations;
+            if watch(Progress { iterations: seen, rr: control.recurrence }).is_break() {
                 control.cancel();
             }
         }

@@ -43,8 +43,8 @@ pub use operator::{
     Adjoint, Diagonal, Identity, LinOp, Product, Scaled, Shifted, Sum, Transposed, WithAdjoint, WithTranspose,
 };
 pub use outcome::Reason;
+pub use run::aligned::AlignedVec;
 pub use run::fork::check_process;
 pub use run::host::{HostFunction, HostOperator, StepByStep, host_call};
-pub use run::lines::Lines;
 pub use run::reference::{Reference, add_term, dot_product, reference_step};
 pub use run::store::HostStore;

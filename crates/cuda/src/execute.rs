@@ -110,7 +110,7 @@ impl Runner<'_> {
         args.addresses[jit::HISTORY] = prepared.common.history;
         args.words[jit::SHORT] = short.into();
         self.store.device_changes::<T>(range.clone());
-        let (mut told, mut words) = (0, control);
+        let (mut reported, mut words) = (0, control);
         loop {
             args.words[jit::BUDGET] = match watch {
                 Some(_) => u32::try_from(prepared.watched_passes).unwrap_or(u32::MAX),
@@ -133,7 +133,7 @@ impl Runner<'_> {
             }
             // Every allowed operation has run. Look, and continue.
             prepared.adapt(start.elapsed().as_secs_f64());
-            let cancelled = tell::<T>(&words, &mut told, &mut watch);
+            let cancelled = report_progress::<T>(&words, &mut reported, &mut watch);
             args.words[jit::ENTER] = if cancelled { jit::ENTER_CANCEL } else { 0 };
             if cancelled {
                 watch = None;
@@ -152,7 +152,7 @@ impl Runner<'_> {
         let limit = control[CONTROL_LIMIT as usize];
         self.send(prepared, &control)?;
         queue_start(self.driver, prepared.start, &common)?;
-        let mut told = 0;
+        let mut reported = 0;
         for (step, kernel) in prepared.steps[..SECTION_EACH as usize].iter().flatten() {
             step.queue(self.driver, *kernel, &common)?;
         }
@@ -192,7 +192,7 @@ impl Runner<'_> {
                     self.driver.wait("running a program")?;
                     return Ok(control);
                 }
-                if tell::<T>(&control, &mut told, &mut watch) {
+                if report_progress::<T>(&control, &mut reported, &mut watch) {
                     control = self.receive(prepared, 0, "running a program")?;
                     waiting.clear();
                     if control[CONTROL_NEXT] == u64::from(NONE) {
@@ -306,17 +306,17 @@ fn reserve(driver: &Driver, pool: &mut Pool, place: &mut Option<Buffer>, bytes: 
 }
 
 /// Reports the state of a running program to the caller; returns whether the caller cancels it.
-fn tell<T: Scalar>(
+fn report_progress<T: Scalar>(
     control: &Control,
-    told: &mut u64,
+    reported: &mut u64,
     watch: &mut Option<&mut dyn FnMut(Progress) -> std::ops::ControlFlow<()>>,
 ) -> bool {
     let iterations = control[CONTROL_ITERATIONS as usize];
     let Some(watch) = watch else { return false };
-    if iterations <= *told {
+    if iterations <= *reported {
         return false;
     }
-    *told = iterations;
+    *reported = iterations;
     let rr = real_from_bits::<T>(control[CONTROL_RECURRENCE as usize]);
     watch(Progress { iterations, rr }).is_break()
 }

@@ -5,6 +5,7 @@
 //! toolkit, is found at run time, a kernel is generated and compiled for each program that loops: see
 //! [`Compile`]. [`Cuda::new`] returns an error if there is no driver or device.
 mod compiler;
+mod device;
 mod driver;
 mod execute;
 mod jit;
@@ -17,7 +18,7 @@ mod table;
 mod transfer;
 
 pub use compiler::compiler_found;
-pub use driver::devices;
+pub use device::devices;
 pub use options::{Compile, CudaOptions, Mode};
 
 use crate::driver::Driver;

@@ -233,9 +233,9 @@ fn long_rows_are_cut_into_pieces() {
 
 #[test]
 fn dense_places_are_checked() {
-    let told = |values: Vec<f64>| Dense::new(2, 3, values).expect_err("should be refused").to_string();
-    assert_eq!(told(vec![1.0; 5]), "Dense::new: values should have length 6, got 5");
-    let refused = told(vec![1.0, 2.0, 3.0, 4.0, f64::NAN, 6.0]);
+    let refusal = |values: Vec<f64>| Dense::new(2, 3, values).expect_err("should be refused").to_string();
+    assert_eq!(refusal(vec![1.0; 5]), "Dense::new: values should have length 6, got 5");
+    let refused = refusal(vec![1.0, 2.0, 3.0, 4.0, f64::NAN, 6.0]);
     assert!(refused.contains("row 1") && refused.contains("column 1"), "{refused}");
     assert_eq!(Dense::new(2, 3, vec![0.5; 6]).unwrap().values(), [0.5; 6]);
 }

@@ -38,7 +38,7 @@ fn rounded_values_are_the_nearest() {
 
 #[test]
 fn what_does_not_fit_is_refused() {
-    let told =
+    let refusal =
         |packed: lacuna_engine::Result<Packed<f64>>| packed.expect_err("should be refused").to_string();
     let mut t = Triplets::new(3, 70_000);
     (0..3).for_each(|i| t.push(i, i, 1.0));
@@ -47,14 +47,14 @@ fn what_does_not_fit_is_refused() {
     assert!(!Packed::from_csr(&reaches).unwrap().is_narrow());
     t.push(1, 65_537, 1.0);
     assert_eq!(
-        told(Packed::from_csr(&t.to_csr().unwrap())),
-        "Packed::from_csr: row 1 reaches from column 1 to 65537, and 16 bits tell 65536 columns apart; keep csr (0 MB)"
+        refusal(Packed::from_csr(&t.to_csr().unwrap())),
+        "Packed::from_csr: row 1 reaches from column 1 to 65537, and 16 bits distinguish 65536 columns; keep csr (0 MB)"
     );
     let mut t = Triplets::new(100, 100);
     (0..100).for_each(|i| t.push(i, i, 1.0));
     (0..65).filter(|j| *j != 7).for_each(|j| t.push(7, j, 0.1));
     assert_eq!(
-        told(Packed::from_csr(&t.to_csr().unwrap())),
+        refusal(Packed::from_csr(&t.to_csr().unwrap())),
         "Packed::from_csr: row 7 has 65 entries, far more than others, and packed rows are not cut into pieces; keep csr"
     );
     for (value, fits) in

@@ -48,12 +48,12 @@ fn an_order_by_packets_makes_entries_near() {
         let permuted = reorder(&a, name).unwrap().map(|order| a.permuted(&order).unwrap());
         Pkt::from_csr(permuted.as_ref().unwrap_or(&a)).unwrap().far().len() * 100 / a.nnz()
     });
-    assert_eq!(far, [29, 37, 15], "per cent, as docs/guide/formats.md tells");
+    assert_eq!(far, [29, 37, 15], "per cent, as docs/guide/formats.md says");
 }
 
 #[test]
 fn what_does_not_suit_is_refused() {
-    let told =
+    let refusal =
         |t: &Triplets<f64>| Pkt::from_csr(&t.to_csr().unwrap()).expect_err("should be refused").to_string();
     let ends = "reorder the rows by packets or keep csr";
     // Two entries per row, one of them far: exactly the limit.
@@ -63,21 +63,21 @@ fn what_does_not_suit_is_refused() {
     t.push(0, 6000, 1.0);
     let expected =
         "3001 of 6001 entries lie outside their packets of 1024 rows: they would take 0 MB, 0 MB in csr";
-    assert_eq!(told(&t), format!("Pkt::from_csr: {expected}; {ends}"));
+    assert_eq!(refusal(&t), format!("Pkt::from_csr: {expected}; {ends}"));
 
     let mut t = Triplets::new(3000, 3000);
     (0..3000).for_each(|i| t.push(i, i, 1.0));
     (0..64).for_each(|j| t.push(7, 1100 + j, 1.0));
     assert!(Pkt::from_csr(&t.to_csr().unwrap()).is_ok());
     t.push(7, 2999, 1.0);
-    assert!(told(&t).contains(
+    assert!(refusal(&t).contains(
         "row 7 has 65 entries outside its packet, far more than others, and they are not cut into pieces: "
     ));
 
     let mut t = Triplets::new(100_000, 100_000);
     (0..100_000).for_each(|i| t.push(i, i, 1.0));
     (0..100_000).step_by(SLICE).for_each(|i| (i + 1..i + 10).for_each(|j| t.push(i, j % 100_000, 1.0)));
-    let refused = told(&t);
+    let refused = refusal(&t);
     assert!(refused.contains(" places: they would take 10 MB, 1 MB in csr"), "{refused}");
     let error = Pkt::from_csr(&t.to_csr().unwrap()).unwrap_err();
     assert!(matches!(error, Error::Unsupported { .. }));

@@ -67,8 +67,8 @@ fn orders_by_name() {
     assert_eq!(reorder(&a, "none").unwrap(), None);
     assert_eq!(reorder(&a, "auto").unwrap(), None, "as small as this nothing is gained");
     assert_eq!(reorder(&generated("gen:poisson1d:9"), "length").unwrap().unwrap().order()[0], 1);
-    let told = reorder(&a, "rmc").unwrap_err().to_string();
-    assert_eq!(told, "reorder: expected none, auto or one of rcm, length, parts, packets, got `rmc`");
+    let refusal = reorder(&a, "rmc").unwrap_err().to_string();
+    assert_eq!(refusal, "reorder: expected none, auto or one of rcm, length, parts, packets, got `rmc`");
     let wide = Triplets::<f64>::new(2, 3).to_csr().unwrap();
     assert!(reorder(&wide, "rcm").unwrap_err().to_string().contains("2x3"));
     assert!(wide.permuted(&shuffled(2)).is_err() && a.permuted(&shuffled(2)).is_err());
@@ -76,9 +76,9 @@ fn orders_by_name() {
 
 #[test]
 fn what_is_no_permutation_is_refused() {
-    let told = |order: Vec<u32>| Permutation::new(order).unwrap_err().to_string();
-    assert!(told(vec![1, 1]).contains("row 1 comes a second time at place 1"));
-    assert!(told(vec![0, 7]).contains("row 7 at place 1 is out of range"));
+    let refusal = |order: Vec<u32>| Permutation::new(order).unwrap_err().to_string();
+    assert!(refusal(vec![1, 1]).contains("row 1 comes a second time at place 1"));
+    assert!(refusal(vec![0, 7]).contains("row 7 at place 1 is out of range"));
     assert!(Permutation::new(Vec::new()).unwrap().is_empty());
 }
 

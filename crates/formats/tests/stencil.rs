@@ -68,20 +68,20 @@ proptest! {
 
 #[test]
 fn what_is_no_stencil_says_why() {
-    let told = |a: &Csr<f64>| Stencil::from_csr(a).expect_err("should be refused").to_string();
+    let refusal = |a: &Csr<f64>| Stencil::from_csr(a).expect_err("should be refused").to_string();
     let a = generated("gen:poisson2d:30x20");
     let mut values = a.values().to_vec();
     values[a.row_ptr()[95] as usize] = -2.0;
     assert_eq!(
-        told(&a.with_values(values).unwrap()),
+        refusal(&a.with_values(values).unwrap()),
         "Stencil::from_csr: row 95 differs from row 31 on a grid of 30x20x1 by more than the grid's end; keep csr (0 MB)"
     );
-    assert!(told(&generated("gen:dense:100")).contains("row 0 has 100 entries, 64 at most are kept"));
-    assert!(told(&generated("gen:power-law:900")).contains("keep csr"));
+    assert!(refusal(&generated("gen:dense:100")).contains("row 0 has 100 entries, 64 at most are kept"));
+    assert!(refusal(&generated("gen:power-law:900")).contains("keep csr"));
     // A periodic grid has the same neighbours, but across its ends.
     let mut t =
         on_grid([20, 20, 1], &[([0, 0, 0], 4.0), ([-1, 0, 0], -1.0), ([1, 0, 0], -1.0), ([0, 1, 0], -1.0)]);
     t.push(20, 19, -1.0);
-    assert!(told(&t.to_csr().unwrap()).contains("keep csr"));
-    assert!(told(&Triplets::new(3, 4).to_csr().unwrap()).contains("are no points of a grid"));
+    assert!(refusal(&t.to_csr().unwrap()).contains("keep csr"));
+    assert!(refusal(&Triplets::new(3, 4).to_csr().unwrap()).contains("are no points of a grid"));
 }

@@ -200,7 +200,7 @@ pub fn on<F: OnBackend>(name: Option<&str>, options: BackendOptions, task: F) ->
             } else {
                 Error::Argument {
                     what: "backend".into(),
-                    message: format!("there is none called `{name}`; this build has {list}"),
+                    message: format!("`{name}` is unknown; this build has {list}"),
                 }
             })
         }

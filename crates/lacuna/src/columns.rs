@@ -1,5 +1,5 @@
 //! Several right-hand sides at once: iterated together, then confirmed one by one.
-use crate::climb::first_stop;
+use crate::auto_solver::first_stop;
 use crate::prepared::Parts;
 use lacuna_engine::{Backend, LinOp, Matrix, Result, Scalar};
 use lacuna_solvers::{Advance, ColumnMethod, ColumnSolver, Outcome, RightHandSide, largest};
@@ -29,7 +29,7 @@ impl Joint {
         self.advance.iterations
     }
     /// Extends the outcome of the later solve to the whole solve.
-    pub(crate) fn tell(self, outcome: &mut Outcome) {
+    pub(crate) fn add_to(self, outcome: &mut Outcome) {
         let Joint { advance, others, time } = self;
         outcome.iterations += advance.iterations;
         outcome.time += time;

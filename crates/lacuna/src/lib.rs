@@ -66,18 +66,16 @@
 //! ```
 mod advise;
 mod arrays;
+mod auto_solver;
 mod backends;
 mod choice;
-mod climb;
 mod columns;
 mod factor;
-mod ladder;
 mod measured;
 mod order;
 mod prepared;
 mod refine;
 mod remembered;
-mod rung;
 mod system;
 mod timing;
 mod tune;
@@ -94,6 +92,7 @@ pub use arrays::{dense, from_dense, multiply, to_dense, to_device, to_host};
 pub use backends::{
     BACKENDS, BackendInfo, BackendOptions, DefaultBackend, OnBackend, default_backend, devices, on, preferred,
 };
+pub use choice::{check_method, check_preconditioner};
 #[cfg(feature = "cpu")]
 pub use lacuna_cpu as cpu;
 #[cfg(feature = "cuda")]

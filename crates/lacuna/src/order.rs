@@ -84,7 +84,7 @@ impl Order {
     }
 
     /// Translates an error to the caller's rows.
-    pub(crate) fn told(&self, error: Error) -> Error {
+    pub(crate) fn in_given_rows(&self, error: Error) -> Error {
         let Some(permutation) = &self.permutation else { return error };
         let given = |row: usize| permutation.order().get(row).map_or(row, |&old| old as usize);
         match error {

@@ -1,7 +1,6 @@
 //! A prepared system: solves, takes new matrix values, and reports what was chosen.
-use crate::climb;
+use crate::auto_solver::{self, Candidates};
 use crate::columns::Joint;
-use crate::ladder::Ladder;
 use crate::order::Order;
 use crate::refine::Refined;
 use crate::remembered::Memory;
@@ -28,8 +27,8 @@ pub(crate) struct Parts<T: Scalar> {
     pub(crate) solver: Solver<T>,
     /// The method that the solver recorded.
     pub(crate) algorithm: Box<dyn Method<T>>,
-    pub(crate) ladder: Ladder,
-    /// Where the rung that solved the system is remembered.
+    pub(crate) candidates: Candidates,
+    /// Where the candidate that solved the system is remembered.
     pub(crate) memory: Option<Memory>,
     pub(crate) options: Options,
     pub(crate) method: Chosen,
@@ -163,7 +162,7 @@ impl<T: Scalar> Prepared<T> {
         self.parts.stop.max_iters = most;
         let mut outcome = solved?;
         if let Some(joint) = joint {
-            joint.tell(&mut outcome);
+            joint.add_to(&mut outcome);
         }
         Ok(outcome)
     }
@@ -194,13 +193,13 @@ impl<T: Scalar> Prepared<T> {
         outcome.notes.clear();
         let solve = |parts: &mut Parts<T>, dev: &mut B, b: &[T], x: &mut [T]| match refined {
             Some(refined) => refined.solve(parts, outcome, dev, (b, x), watch),
-            None => climb::solve(parts, outcome, dev, b, x, watch),
+            None => auto_solver::solve(parts, outcome, dev, b, x, watch),
         };
         if parts.order.changes() {
             parts.order.stage(staged, b, x.view())?;
             let [b, solution] = staged;
             let solved = solve(parts, dev, b, solution);
-            solved.map_err(|error| parts.order.told(error))?;
+            solved.map_err(|error| parts.order.in_given_rows(error))?;
             parts.order.restore(solution, x);
             return Ok(&self.outcome);
         }
@@ -255,32 +254,32 @@ impl<T: Scalar> Prepared<T> {
     pub fn update_values<B: Backend>(&mut self, dev: &mut B, values: &[T]) -> Result<()> {
         let changed = self.parts.update_values(dev, values);
         let what = if self.refined.is_some() { "format of the residuals" } else { "format" };
-        self.tell(what, changed?);
+        self.report_format(what, changed?);
         if let Some(refined) = &mut self.refined {
             let changed = refined.update(dev, &*self.parts.order.arranged(&self.parts.given)?)?;
-            self.tell("format", changed);
+            self.report_format("format", changed);
         }
-        self.tell_preconditioner();
+        self.report_preconditioner();
         Ok(())
     }
 
     /// Updates the reported choices after a change of the preconditioner.
-    fn tell_preconditioner(&mut self) {
+    fn report_preconditioner(&mut self) {
         let Prepared { parts, refined, outcome, .. } = self;
-        let told = |choice: &&String| choice.starts_with("preconditioner ");
+        let concerned = |choice: &&String| choice.starts_with("preconditioner ");
         let inner = refined.as_ref().map_or(&parts.choices[..], Refined::choices);
-        if inner.iter().filter(told).eq(outcome.choices.iter().filter(told)) {
+        if inner.iter().filter(concerned).eq(outcome.choices.iter().filter(concerned)) {
             return;
         }
-        let lines: Vec<String> = inner.iter().filter(told).cloned().collect();
+        let lines: Vec<String> = inner.iter().filter(concerned).cloned().collect();
         for choices in [&mut parts.choices, &mut outcome.choices] {
-            choices.retain(|choice| !told(&choice));
+            choices.retain(|choice| !concerned(&choice));
             choices.extend(lines.iter().cloned());
         }
     }
 
     /// Updates the reported choices after a change of the format.
-    fn tell(&mut self, what: &str, changed: Option<Changed>) {
+    fn report_format(&mut self, what: &str, changed: Option<Changed>) {
         let Some(Changed { before, after }) = changed else { return };
         let (before, after) = (before.sentence(what), after.sentence(what));
         let choices = self.parts.choices.iter_mut().chain(&mut self.outcome.choices);

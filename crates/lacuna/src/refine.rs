@@ -1,6 +1,6 @@
 //! Mixed precision: corrections in the narrower type, residuals in the wide one.
+use crate::auto_solver::{Watching, settle};
 use crate::choice::{MethodChoice, PreconditionerChoice};
-use crate::climb::{Watching, settle};
 use crate::prepared::{Parts, Prepared};
 use crate::update::Changed;
 use crate::{Chosen, LinearSystem};
@@ -56,11 +56,11 @@ pub(crate) fn prepare<T: Scalar, B: Backend>(system: LinearSystem<T>, dev: &mut 
     let exponent = scaling(largest(a.values()));
     inner.a = narrowed(&a, exponent)?;
     let inner = Box::new(inner.prepare(dev)?.parts);
-    let told =
+    let narrow =
         |chosen: &Chosen| Chosen::new(&chosen.name, format!("{}; in {}", chosen.why, T::Narrow::KIND.name()));
     let parts = &mut outer.parts;
-    parts.method = told(&inner.method);
-    parts.preconditioner = told(&inner.preconditioner);
+    parts.method = narrow(&inner.method);
+    parts.preconditioner = narrow(&inner.preconditioner);
     let mut choices = vec![
         format!("refine: corrections in {}, residuals in {}", T::Narrow::KIND.name(), T::KIND.name()),
         parts.format.sentence("format of the residuals"),
@@ -199,13 +199,13 @@ fn correct<T: Scalar, B: Backend>(
     let (done, residual) = (outcome.iterations, outcome.true_residual);
     let tolerance = stop.rtol.max(stop.atol / vector_norm(b));
     let rtol = (GAIN * tolerance / residual).clamp(INNER, GAIN);
-    let mut told = |w: Watch| match watch {
+    let mut watch_inner = |w: Watch| match watch {
         Some(watch) => watch(Watch { iterations: done + w.iterations, residual: w.residual * residual }),
         None => ControlFlow::Continue(()),
     };
     refined.set_stop(rtol, stop.max_iters - done);
     let [r, d] = &mut refined.narrow;
-    let inner = refined.inner.solver.solve_watched(dev, r, d, Some(&mut told))?;
+    let inner = refined.inner.solver.solve_watched(dev, r, d, Some(&mut watch_inner))?;
     *iterating += inner.time.saturating_sub(inner.transfers);
     outcome.iterations += inner.iterations;
     if inner.history_stride == 1 {
@@ -229,8 +229,9 @@ impl<T: Scalar> LinearSystem<T> {
     fn split(self) -> Result<(LinearSystem<T::Narrow>, Self)> {
         let own = || Error::Unsupported {
             operation: "refine".into(),
-            message: "a method or preconditioner of your own is of one number type; name one of the lists"
-                .into(),
+            message:
+                "a method or preconditioner of your own exists in one number type only; name one of the lists"
+                    .into(),
         };
         let nothing = Csr::new(0, 0, vec![0], Vec::new(), Vec::new())?;
         let inner = LinearSystem {

@@ -1,11 +1,10 @@
 //! The builder of a linear system. Whatever is not set is chosen when it is prepared.
+use crate::auto_solver::{Candidates, Open, is_refusal};
 use crate::choice::{MethodChoice, PreconditionerChoice, combined};
 use crate::factor::{factor_of, times};
-use crate::ladder::{Ladder, Open};
 use crate::order::Order;
 use crate::prepared::{Parts, Prepared};
 use crate::remembered::{Memory, REMEMBERED};
-use crate::rung::is_refusal;
 use crate::{AsVector, Chosen, choose_method, choose_multigrid, choose_preconditioner, tune_format};
 use lacuna_engine::{Backend, Error, Format, LinOp, Result, Scalar, check_process};
 use lacuna_formats::{Csr, FORMATS, Pair, Structure, choose_format, convert};
@@ -331,11 +330,11 @@ impl<T: Scalar> LinearSystem<T> {
             // Other values than those it was remembered for.
             Err(refused) if chosen_preconditioner.why == REMEMBERED && is_refusal(&refused) => {
                 let why =
-                    format!("{} is remembered but not to be had: {refused}", chosen_preconditioner.name);
+                    format!("{} is remembered but not available: {refused}", chosen_preconditioner.name);
                 chosen_preconditioner = Chosen::new(PRECONDITIONERS[0].name, why);
                 None
             }
-            placed => placed.map_err(|error| order.told(error))?,
+            placed => placed.map_err(|error| order.in_given_rows(error))?,
         };
         drop(a);
         let m = placed.as_ref().map(|m| m as &dyn LinOp<T>);
@@ -350,7 +349,7 @@ impl<T: Scalar> LinearSystem<T> {
             grid: grid.is_some(),
         };
         let bytes = solver.program().bytes_per_iteration();
-        let ladder = Ladder::new(&*method, chosen, &given, structure.as_ref(), bytes, on_host);
+        let candidates = Candidates::new(&*method, chosen, &given, structure.as_ref(), bytes, on_host);
         // In a matrix that mirrors itself, column sums follow from row sums.
         let mirrored = structure.filter(|s| s.hermitian || s.symmetric || s.skew_symmetric);
         let norm = mirrored.map(|s| s.norm_inf.scale_by_power_of_two(factor.exponent));
@@ -366,14 +365,13 @@ impl<T: Scalar> LinearSystem<T> {
             choices.push(order.chosen.sentence("order"));
         }
         if !on_host && solver.program().calls_host() {
-            let why =
-                "functions of the host are called between operations, and two vectors travel for each call";
-            choices.push(format!("execution one operation after the other: {why}"));
+            let why = "host functions run between operations, and each call transfers two vectors";
+            choices.push(format!("execution operation by operation: {why}"));
         }
         Ok(Prepared::new(Parts {
             solver,
             algorithm: method,
-            ladder,
+            candidates,
             memory,
             options: self.options,
             method: chosen_method,

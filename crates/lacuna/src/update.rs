@@ -27,7 +27,7 @@ impl<T: Scalar> Parts<T> {
         };
         let updated = self.placed.as_mut().map_or(Ok(()), |m| m.update(dev, &a));
         let updated = updated.or_else(|error| self.precondition_again(dev, &a, error));
-        updated.map_err(|error| self.order.told(error))?;
+        updated.map_err(|error| self.order.in_given_rows(error))?;
         Ok(changed)
     }
 
@@ -45,7 +45,7 @@ impl<T: Scalar> Parts<T> {
             .filter(|m| m.name != before);
         let hermitian = self.algorithm.info().hermitian();
         let mut after = multigrid.unwrap_or_else(|| choose_preconditioner(a, &s, hermitian));
-        after.why += &format!("; {before} does not take the values given later");
+        after.why += &format!("; {before} rejects the new values");
         let kind = preconditioner(&after.name)?;
         let (mark, kept) = (dev.mark(), self.placed.take());
         let placed = kind.map(|kind| Placed::new(dev, kind, a, self.pair.a)).transpose();
@@ -80,7 +80,7 @@ impl<T: Scalar> Parts<T> {
             true if turned == *a => Ok(()),
             true => Err(Error::Structure {
                 operation: "new values of a matrix".into(),
-                message: "the matrix is not Hermitian any more".into(),
+                message: "the matrix is no longer Hermitian".into(),
             }),
         }
     }
@@ -105,7 +105,7 @@ impl<T: Scalar> Parts<T> {
             false => (&*self.format.name, self.format.why.clone()),
         };
         let why = match by_values {
-            true => format!("{why}; {} does not hold the values given later", self.format.name),
+            true => format!("{why}; {} cannot store the new values", self.format.name),
             false => why,
         };
         let after = Chosen::new(name, why);

@@ -95,7 +95,7 @@ fn options_stand_in_names() {
     assert!(refused("gmres:cycle=3", "none").contains("its options are restart=30"));
     assert!(refused("gmres", "neumann:degree=3").contains("its options are order=3"));
     assert!(refused("gmres", "neumann:omega=3").contains("above 0 and below 2"));
-    assert!(refused("gmres", "ilu").contains("expected one of none, jacobi"));
+    assert!(refused("gmres", "ilu").contains("expected one of auto, none, jacobi"));
 }
 
 /// Two sweeps of Jacobi's method, by a struct of this file.
@@ -104,7 +104,7 @@ struct TwoSweeps;
 impl<T: Scalar> Preconditioner<T> for TwoSweeps {
     fn set_up(&mut self, a: &Csr<T>) -> Result<Parts<T>> {
         let d = lacuna::solvers::inverse_diagonal(a)?;
-        Ok(Parts::new().vector(d).scratch(a.rows()).scratch(a.rows()).tell("sweeps", 2))
+        Ok(Parts::new().vector(d).scratch(a.rows()).scratch(a.rows()).report("sweeps", 2))
     }
     fn apply(&self, k: &mut Recorder<'_, T>, on: &Handles<T>, r: Vector<T>, z: Vector<T>, then: Pass<T>) {
         let ([d], [s, t]) = (on.vectors(), on.scratch());

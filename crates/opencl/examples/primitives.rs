@@ -30,7 +30,7 @@ fn main() -> Result<()> {
     Ok(())
 }
 
-fn told(what: &str, n: usize, micros: f64, bytes: f64, copy: f64) {
+fn report(what: &str, n: usize, micros: f64, bytes: f64, copy: f64) {
     let rate = bytes / micros / 1e3;
     println!("{what:>28} n = {n:>9}: {micros:9.2} us {rate:7.1} GB/s ({:3.0} %)", 100.0 * rate / copy);
 }
@@ -46,11 +46,11 @@ fn passes(dev: &mut OpenCl, n: usize, copy: f64) -> Result<()> {
         let step = Pass::new("step").set(x, x + alpha * p).set(r, r - alpha * q).set(p, r + beta * p);
         k.multi_axpy_dot(step.dot(rr, r, r).count(rr));
     })?;
-    told("cg's pass", n, micros, 7.0 * bytes, copy);
+    report("cg's pass", n, micros, 7.0 * bytes, copy);
     let micros = repeat(dev, |k, rr| k.multi_axpy_dot(Pass::new("axpy").set(q, x + alpha * p).count(rr)))?;
-    told("x + a p", n, micros, 3.0 * bytes, copy);
+    report("x + a p", n, micros, 3.0 * bytes, copy);
     let micros = repeat(dev, |k, rr| k.multi_axpy_dot(Pass::new("dot").dot(rr, x, p).count(rr)))?;
-    told("dot", n, micros, 2.0 * bytes, copy);
+    report("dot", n, micros, 2.0 * bytes, copy);
     dev.release(mark);
     Ok(())
 }
@@ -67,12 +67,12 @@ fn bases(dev: &mut OpenCl, n: usize, copy: f64) -> Result<()> {
         k.basis_dot(v, w, h);
         k.multi_axpy_dot(Pass::new("count").count(rr));
     })?;
-    told("basis_dot, 16 columns", n, micros, (COLUMNS + 1) as f64 * bytes, copy);
+    report("basis_dot, 16 columns", n, micros, (COLUMNS + 1) as f64 * bytes, copy);
     for column in 0..COLUMNS {
         Backend::write(dev, h.at(column), 0.5)?;
     }
     let micros = repeat(dev, |k, rr| k.basis_axpy(v, h, w, Pass::new("norm").dot(rr, w, w).count(rr)))?;
-    told("basis_axpy, 16 columns", n, micros, (COLUMNS + 2) as f64 * bytes, copy);
+    report("basis_axpy, 16 columns", n, micros, (COLUMNS + 2) as f64 * bytes, copy);
     dev.release(mark);
     Ok(())
 }
@@ -91,7 +91,7 @@ fn products(dev: &mut OpenCl, name: &str, copy: f64) -> Result<()> {
         let [x, y]: [Vector<f64>; 2] = [Backend::vector(dev, cols)?, Backend::vector(dev, rows)?];
         dev.upload(&vec![1.0; cols], x)?;
         let micros = repeat(dev, |k, c| k.spmv_dot(&a, x, y, Pass::new("count").count(c)))?;
-        told(&format!("{}, {lanes} lanes", format.name), rows, micros, bytes, copy);
+        report(&format!("{}, {lanes} lanes", format.name), rows, micros, bytes, copy);
         dev.release(mark);
     }
     Ok(())

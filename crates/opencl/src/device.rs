@@ -222,8 +222,8 @@ mod tests {
         for text in ["gpu", "7", "fast"] {
             let error = position(&text.parse().unwrap(), &devices).unwrap_err();
             assert!(matches!(error, Error::Argument { .. }));
-            let told = error.to_string();
-            assert!(told.contains(text) && told.contains("0: Slow Core (Somebody's Platform)"), "{told}");
+            let error = error.to_string();
+            assert!(error.contains(text) && error.contains("0: Slow Core (Somebody's Platform)"), "{error}");
         }
     }
 
@@ -231,19 +231,19 @@ mod tests {
     fn without_a_device_the_error_says_what_to_install() {
         let error = position(&DeviceChoice::Auto, &[]).unwrap_err();
         assert!(error.is_device_failure());
-        let told = error.to_string();
-        assert!(told.contains("install") && told.contains("clinfo -l"), "{told}");
+        let error = error.to_string();
+        assert!(error.contains("install") && error.contains("clinfo -l"), "{error}");
     }
 
     #[test]
     fn a_device_without_double_precision_is_named_and_takes_single() {
         let device = device("Small Card", ffi::CL_DEVICE_TYPE_GPU);
         assert!(device.check_type::<f32>().is_ok() && device.check_type::<Complex32>().is_ok());
-        for told in [device.check_type::<f64>(), device.check_type::<Complex64>()] {
-            let told = told.unwrap_err().to_string();
+        for error in [device.check_type::<f64>(), device.check_type::<Complex64>()] {
+            let error = error.unwrap_err().to_string();
             assert!(
-                told.contains("Small Card") && told.contains("cl_khr_fp64") && told.contains("f32"),
-                "{told}"
+                error.contains("Small Card") && error.contains("cl_khr_fp64") && error.contains("f32"),
+                "{error}"
             );
         }
     }

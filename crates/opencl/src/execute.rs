@@ -178,7 +178,7 @@ impl OpenCl {
         rounds.begin().map_err(&fail)?;
 
         let mut in_flight = std::collections::VecDeque::with_capacity(AHEAD);
-        let (mut place, mut told) = (0, 0);
+        let (mut place, mut reported) = (0, 0);
         let mut since = Instant::now();
         let mut state: Words = start;
         let mut looked = false;
@@ -209,9 +209,9 @@ impl OpenCl {
             rounds.grow(since.elapsed(), iterations);
             since = Instant::now();
             if let Some(watch) = watch.as_mut().filter(|_| !cancelled)
-                && iterations > told
+                && iterations > reported
             {
-                told = iterations;
+                reported = iterations;
                 let rr = real_from_bits::<T>(word(&state, encode::CONTROL_RECURRENCE));
                 cancelled = watch(Progress { iterations, rr }).is_break();
                 if cancelled {

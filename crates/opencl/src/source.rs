@@ -199,15 +199,15 @@ mod tests {
     use crate::{OpenClOptions, device};
 
     #[test]
-    fn a_kernel_that_does_not_build_is_told_with_the_log() {
+    fn a_kernel_that_does_not_build_is_reported_with_the_log() {
         let Ok(device) = device::find(&OpenClOptions::default()) else {
             eprintln!("SKIPPED, no OpenCL device");
             return;
         };
         let context = Arc::new(Context::new(device.id).unwrap());
         let text = "__kernel void broken(__global float *x) { x[0] = no_such_name; }";
-        let told = Source::new(&context, &device, Kind::F32, text.into()).compile().unwrap_err().to_string();
-        assert!(told.contains("building the f32 kernels") && told.contains(&device.name), "{told}");
-        assert!(told.contains("no_such_name"), "the driver's log is missing: {told}");
+        let error = Source::new(&context, &device, Kind::F32, text.into()).compile().unwrap_err().to_string();
+        assert!(error.contains("building the f32 kernels") && error.contains(&device.name), "{error}");
+        assert!(error.contains("no_such_name"), "the driver's log is missing: {error}");
     }
 }

@@ -60,7 +60,7 @@ fn solve_stored<T: Scalar, B: Backend>(
     last.unwrap()
 }
 
-fn told(outcome: &Outcome) -> String {
+fn summary(outcome: &Outcome) -> String {
     let Outcome { reason, iterations, restarts, residual, true_residual, history, .. } = outcome;
     format!("{reason:?} {iterations} {restarts} {residual:e} {true_residual:e} {:?}", bits(history))
 }
@@ -70,7 +70,7 @@ fn agree<T: Scalar>(on: &mut [(Mode, OpenCl)], name: &str, a: &Csr<T>, precondit
     for (mode, dev) in on {
         let (outcome, x) = solve(dev, name, a, precondition, stop, 2);
         let what = format!("{name} {} {mode:?} Jacobi {precondition}", T::KIND.name());
-        assert_eq!(told(&outcome), told(&expected), "{what}");
+        assert_eq!(summary(&outcome), summary(&expected), "{what}");
         assert_eq!(bits(&x), bits(&solution), "{what}");
     }
 }
@@ -250,7 +250,7 @@ fn several_lengths<T: Scalar>() {
             for (mode, dev) in &mut on {
                 let (outcome, x) = solve::<T, _>(dev, name, m, g);
                 let what = format!("{name} on {m}x{m} {mode:?} {}", T::KIND.name());
-                assert_eq!(told(&outcome), told(&expected), "{what}");
+                assert_eq!(summary(&outcome), summary(&expected), "{what}");
                 assert_eq!(bits(&x), bits(&solution), "{what}");
             }
         }
@@ -277,7 +277,7 @@ fn every_format_of_large_systems() {
                     solve_stored(&mut Reference::new(), name, a.clone(), None, stop, 1);
                 let (outcome, x) = solve_stored(&mut dev, name, a.clone(), None, stop, 1);
                 let what = format!("{name} of {system} in {}", format.name);
-                assert_eq!(told(&outcome), told(&expected), "{what}");
+                assert_eq!(summary(&outcome), summary(&expected), "{what}");
                 assert_eq!(bits(&x), bits(&solution), "{what}");
             }
         }

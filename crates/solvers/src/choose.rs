@@ -43,7 +43,8 @@ pub fn choose_method(s: &Structure, complex: bool) -> Chosen {
         return Chosen::new("cg", format!("the matrix is {symmetry} with a positive diagonal"));
     }
     if s.hermitian && s.diagonal_negative {
-        let why = format!("the matrix is {symmetry} with a negative diagonal: its negative is solved with");
+        let why =
+            format!("the matrix is {symmetry} with a negative diagonal: its negative is solved instead");
         return Chosen::new("cg", why);
     }
     if s.diagonally_dominant && s.zero_diagonal == 0 {
@@ -94,7 +95,7 @@ pub fn choose_preconditioner<T: Scalar>(a: &Csr<T>, s: &Structure, hermitian: bo
         }
         if s.weakest_diagonal < T::EPSILON.sqrt() {
             let why = format!(
-                "a diagonal entry is {:.0e} of the rest of its row: jacobi would divide by next to nothing",
+                "a diagonal entry is {:.0e} of the rest of its row: jacobi would divide by almost zero",
                 s.weakest_diagonal
             );
             return Chosen::new("none", why);

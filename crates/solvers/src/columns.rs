@@ -261,8 +261,8 @@ impl<T: Scalar> ColumnSolver<T> {
         dev.write(self.atol2, T::from_real(atol * atol))?;
         let run = Run { limit: stop.max_iters, history: &mut self.history, watch: None };
         dev.execute(&mut self.plan, run)?;
-        let told = |c: &Column<T>| [c.rr, c.first, c.bb, c.steps, c.best];
-        let cells = dev.read(&self.columns.iter().flat_map(told).collect::<Vec<_>>())?;
+        let cells_of = |c: &Column<T>| [c.rr, c.first, c.bb, c.steps, c.best];
+        let cells = dev.read(&self.columns.iter().flat_map(cells_of).collect::<Vec<_>>())?;
         let mut found = Vec::new();
         let mut solution = vec![T::zero(); self.columns[0].x.len];
         for (j, ((c, cells), side)) in self.columns.iter().zip(cells.chunks_exact(5)).zip(sides).enumerate() {

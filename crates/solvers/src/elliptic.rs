@@ -35,11 +35,11 @@ pub fn choose_multigrid<T: Scalar>(a: &Csr<T>, s: &Structure, grid: Option<[usiz
             let across: usize = size.iter().map(|points| points - 1).sum();
             let [x, y, z] = size;
             let why =
-                format!("one stencil on a grid of {x}x{y}x{z}, which cg takes some {across} steps to cross");
+                format!("one stencil on a grid of {x}x{y}x{z}; cg needs about {across} steps to cross it");
             return (across >= MULTIGRID_PAYS).then(|| Chosen::new(Multigrid::NAME, why));
         }
         let across = steps_across(a, AMG_PAYS);
-        let why = format!("the matrix is a diffusion, whose graph takes {across} steps and more to cross");
+        let why = format!("the matrix is a diffusion; cg needs at least {across} steps to cross its graph");
         (across >= AMG_PAYS).then(|| Chosen::new(Amg::NAME, why))
     })(a, s, grid)
 }

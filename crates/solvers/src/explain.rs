@@ -82,7 +82,7 @@ pub(crate) fn unmatched<T: Scalar>(a: &Csr<T>) -> Option<String> {
     (count > 0).then(|| {
         format!(
             "A is structurally singular: its structural rank is {} of {n}; whatever the values of its nonzero entries are, {} cannot \
-             be told apart from the others; look for equations that are missing or stand twice",
+             be notes apart from the others; look for equations that are missing or stand twice",
             n - count,
             rows(&lost)
         )
@@ -114,10 +114,10 @@ fn null_of_constants<T: Scalar>(a: &Csr<T>, b: &[T]) -> Vec<String> {
     }
     let whole = of_part.iter().filter(|part| part.2 > 0).count() == 1;
     let singular = of_part.iter().enumerate().filter(|(_, part)| part.2 > 0 && (part.0 || part.1));
-    let mut told = Vec::new();
+    let mut notes = Vec::new();
     let mut more = 0;
     for (root, &(rows_vanish, columns_vanish, size, [re, im, moduli])) in singular {
-        if told.len() == NAMED {
+        if notes.len() == NAMED {
             more += 1;
             continue;
         }
@@ -126,7 +126,7 @@ fn null_of_constants<T: Scalar>(a: &Csr<T>, b: &[T]) -> Vec<String> {
             false => format!("A is singular in the part of {size} unknowns that row {root} belongs to"),
         };
         let inconsistent = columns_vanish && re.hypot(im) > 1e3 * T::EPSILON * moduli;
-        told.push(match (rows_vanish, inconsistent) {
+        notes.push(match (rows_vanish, inconsistent) {
             (_, true) => format!(
                 "{place}: its columns sum to 0, while b sums to {:e} there: no x solves the system; subtract the mean of b, or fix \
                  an unknown",
@@ -139,9 +139,9 @@ fn null_of_constants<T: Scalar>(a: &Csr<T>, b: &[T]) -> Vec<String> {
         });
     }
     if more > 0 {
-        told.push(format!("the same holds of {more} more parts"));
+        notes.push(format!("the same holds of {more} more parts"));
     }
-    told
+    notes
 }
 
 /// Disjoint sets of rows (union-find); each row holds its parent.

@@ -71,8 +71,8 @@ impl<'a> Settings<'a> {
     }
 
     fn keys(&self) -> String {
-        let told = |option: &OptionInfo| format!("{}={} ({})", option.key, option.default, option.about);
-        let list: Vec<_> = self.options().map(told).collect();
+        let described = |option: &OptionInfo| format!("{}={} ({})", option.key, option.default, option.about);
+        let list: Vec<_> = self.options().map(described).collect();
         match &list[..] {
             [] => "it has no options".into(),
             _ => format!("its options are {}", list.join(", ")),
@@ -147,11 +147,11 @@ mod tests {
 
     #[test]
     fn what_is_wrong_is_named_with_what_would_do() {
-        let told = |text: &'static str| match Settings::parse("preconditioner", text, KNOWN) {
+        let parse = |text: &'static str| match Settings::parse("preconditioner", text, KNOWN) {
             Ok(settings) => settings.number("order", "a count", |_: &usize| true).map(drop),
             Err(error) => Err(error),
         };
-        let error = |text| told(text).unwrap_err().to_string();
+        let error = |text| parse(text).unwrap_err().to_string();
         for (text, part) in [
             ("poly:degree=3", "its options are order=2 (products), omega=0.5 (damping), got `degree`"),
             ("poly:order", "expected `key=value`, got `order`"),

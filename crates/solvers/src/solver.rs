@@ -120,7 +120,7 @@ impl<T: Scalar> Solver<T> {
         }
         for (what, value) in [("rtol", stop.rtol), ("atol", stop.atol), ("dtol", stop.dtol)] {
             if value.is_nan() || value < 0.0 {
-                let message = format!("expected a number not below 0, got {value}");
+                let message = format!("expected a number of at least 0, got {value}");
                 return Err(Error::Argument { what: what.into(), message });
             }
         }
@@ -342,12 +342,14 @@ impl<T: Scalar> Solver<T> {
         for (cell, value) in [(self.rtol2, rtol), (self.atol2, atol), (self.dtol2, dtol)] {
             dev.write(cell, T::from_real(value * value))?;
         }
-        let mut tell = watch.map(|watch| {
+        let mut on_progress = watch.map(|watch| {
             move |p: Progress| {
                 watch(Watch { iterations: p.iterations, residual: p.rr.max(0.0).sqrt() / norm })
             }
         });
-        let watch = tell.as_mut().map(|tell| tell as &mut dyn FnMut(Progress) -> ControlFlow<()>);
+        let watch = on_progress
+            .as_mut()
+            .map(|on_progress| on_progress as &mut dyn FnMut(Progress) -> ControlFlow<()>);
         let mut finish = dev.execute(&mut self.plan, Run { limit, history: &mut self.history, watch })?;
         let cells = dev.read(&[self.bb, self.best])?;
         let (bb, best) = (cells[0].re(), cells[1].re());

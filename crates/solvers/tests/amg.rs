@@ -18,8 +18,8 @@ fn solve<T: Scalar>(a: &Csr<T>, amg: Amg, by: &str) -> (Outcome, Vec<T>, Vec<Str
     let on = dev.matrix(Arc::new(a.clone())).unwrap();
     let placed = Placed::new(&mut dev, Box::new(amg), a, on).unwrap();
     let (outcome, x) = solve_on(&mut dev, a, &on, &placed, by);
-    let told = placed.report().iter().map(|(what, value)| format!("{what} {value}")).collect();
-    (outcome, x, told)
+    let lines = placed.report().iter().map(|(what, value)| format!("{what} {value}")).collect();
+    (outcome, x, lines)
 }
 
 fn solve_on<T: Scalar>(
@@ -82,9 +82,9 @@ fn iterations_stay_few() {
     ];
     let mut wrong = Vec::new();
     for (name, a, options, by, most) in cases {
-        let (outcome, _, told) = solve(a, Amg::new(options), by);
+        let (outcome, _, lines) = solve(a, Amg::new(options), by);
         if !outcome.converged() || outcome.iterations > most {
-            wrong.push(format!("{name} {options:?}: {:?} {} {told:#?}", outcome.reason, outcome.iterations));
+            wrong.push(format!("{name} {options:?}: {:?} {} {lines:#?}", outcome.reason, outcome.iterations));
         }
     }
     assert!(wrong.is_empty(), "{wrong:#?}");
@@ -164,30 +164,31 @@ fn complex_hermitian_matrices_too() {
     let vector: Vec<Complex64> = (0..a.rows()).map(phase).collect();
     for smoothing in [Smoothing::Spai0, Smoothing::Chebyshev] {
         let amg = Amg::new(AmgOptions { smoothing, ..options() }).near_null(&vector);
-        let (outcome, _, told) = solve(&a, amg, "cg");
-        assert!(outcome.converged() && outcome.iterations <= 22, "{} {told:#?}", outcome.iterations);
+        let (outcome, _, lines) = solve(&a, amg, "cg");
+        assert!(outcome.converged() && outcome.iterations <= 22, "{} {lines:#?}", outcome.iterations);
     }
 }
 
 #[test]
 fn what_cannot_be_coarsened_is_told_and_smoothed() {
-    let has = |told: &[String], part: &str| assert!(told.iter().any(|line| line.contains(part)), "{told:#?}");
+    let has =
+        |lines: &[String], part: &str| assert!(lines.iter().any(|line| line.contains(part)), "{lines:#?}");
     let n = 2000;
     let mut diagonal = lacuna_formats::Triplets::new(n, n);
     (0..n).for_each(|i| diagonal.push(i, i, 1.0 + i as f64));
-    let (outcome, _, told) = solve(&diagonal.to_csr().unwrap(), Amg::new(options()), "cg");
+    let (outcome, _, lines) = solve(&diagonal.to_csr().unwrap(), Amg::new(options()), "cg");
     assert!(outcome.converged() && outcome.iterations <= 2);
-    has(&told, "level 0 has no strong couplings");
-    has(&told, "too many for an inverse");
+    has(&lines, "level 0 has no strong couplings");
+    has(&lines, "too many for an inverse");
     let a = generated::<f64>("gen:poisson3d:16x16x16");
     let lean = AmgOptions { complexity: 1.1, ..options() };
-    let (outcome, _, told) = solve(&a, Amg::new(lean), "cg");
+    let (outcome, _, lines) = solve(&a, Amg::new(lean), "cg");
     assert!(outcome.converged());
-    has(&told, "more than 1.1: not made");
-    let (_, _, told) = solve(&a, Amg::new(options()), "cg");
-    has(&told, "level 0: 4096 rows, 27136 entries, 6.6 a row");
-    has(&told, "complexity 1.");
-    has(&told, "dense inverse");
+    has(&lines, "more than 1.1: not made");
+    let (_, _, lines) = solve(&a, Amg::new(options()), "cg");
+    has(&lines, "level 0: 4096 rows, 27136 entries, 6.6 a row");
+    has(&lines, "complexity 1.");
+    has(&lines, "dense inverse");
 }
 
 #[test]
@@ -229,8 +230,8 @@ fn nodes(m: usize) -> Vec<[f64; 3]> {
 fn elasticity_wants_its_blocks_and_gains_by_rigid_body_modes() {
     let a = generated::<f64>("gen:elasticity3d:12");
     let by = |amg: Amg| {
-        let (outcome, _, told) = solve(&a, amg, "cg");
-        assert!(outcome.converged(), "{:?} {told:#?}", outcome.reason);
+        let (outcome, _, lines) = solve(&a, amg, "cg");
+        assert!(outcome.converged(), "{:?} {lines:#?}", outcome.reason);
         outcome.iterations
     };
     let one_by_one = by(Amg::new(AmgOptions { block: Some(1), ..options() }));

@@ -29,10 +29,10 @@ fn an_outcome_tells_its_reason_by_the_stable_name() {
         notes: vec!["a note".into()],
         ..Outcome::default()
     };
-    let told = serde_json::to_value(&outcome).unwrap();
-    assert_eq!(told["reason"], Reason::Breakdown("rho").name());
-    assert_eq!((&told["iterations"], &told["history"][1]), (&12.into(), &0.5.into()));
-    assert_eq!(told["time"]["secs"], 1);
-    assert_eq!(told["notes"][0], "a note");
-    assert!(told["true_residual"].is_null(), "what is not known is NaN, which JSON has not");
+    let json = serde_json::to_value(&outcome).unwrap();
+    assert_eq!(json["reason"], Reason::Breakdown("rho").name());
+    assert_eq!((&json["iterations"], &json["history"][1]), (&12.into(), &0.5.into()));
+    assert_eq!(json["time"]["secs"], 1);
+    assert_eq!(json["notes"][0], "a note");
+    assert!(json["true_residual"].is_null(), "what is not known is NaN, which JSON has not");
 }

@@ -9,7 +9,7 @@ use lacuna::{Complex32, Complex64, Csr, Result, Scalar};
 use std::io::Write;
 
 /// An error that can be printed, and says something.
-fn told<V>(result: Result<V>) -> Option<V> {
+fn checked<V>(result: Result<V>) -> Option<V> {
     result.map_err(|error| told_error(&error.to_string())).ok()
 }
 
@@ -51,32 +51,32 @@ fn is_kept_vector<T: Scalar>(x: &[T]) {
 
 /// Reads a file in every way there is.
 fn read(name: &str, data: &[u8]) {
-    let matrix = told(parse_matrix::<Complex64>(name, data));
+    let matrix = checked(parse_matrix::<Complex64>(name, data));
     if let Some(a) = matrix.as_ref().filter(|a| a.rows() + a.cols() + a.nnz() < 1 << 16) {
         is_kept(a);
     }
-    if let Some(a) = told(parse_matrix::<f32>(name, data)) {
+    if let Some(a) = checked(parse_matrix::<f32>(name, data)) {
         assert!(matrix.is_some(), "read as f32 and not as c64");
         assert!(a.values().iter().all(|v| v.finite()));
     }
-    if let Some(x) = told(parse_vector::<f64>(name, data)) {
+    if let Some(x) = checked(parse_vector::<f64>(name, data)) {
         is_kept_vector(&x);
     }
-    told(parse_columns::<Complex32>(name, data));
+    checked(parse_columns::<Complex32>(name, data));
     for wanted in [Wanted::Matrix, Wanted::Vector] {
-        let Some(mut opened) = told(Opened::from_reader(name, data, wanted)) else { continue };
+        let Some(mut opened) = checked(Opened::from_reader(name, data, wanted)) else { continue };
         let about = *opened.about();
-        if told(opened.keep()).is_none() {
+        if checked(opened.keep()).is_none() {
             continue;
         }
         let notes = |note: &str| told_error(note);
         let options = mm::ReadOptions { progress: None, notes: Some(&notes) };
-        if let Some(a) = told(opened.matrix::<Complex64>(&options)) {
+        if let Some(a) = checked(opened.matrix::<Complex64>(&options)) {
             assert_eq!((about.rows, about.cols), (a.rows(), a.cols()), "what was foretold");
             assert!(a == opened.matrix(&options).expect("a kept matrix is read again"));
         }
-        if let Some(Some(mut beside)) = told(opened.right_hand_side()) {
-            told(beside.columns::<f64>(&options));
+        if let Some(Some(mut beside)) = checked(opened.right_hand_side()) {
+            checked(beside.columns::<f64>(&options));
         }
     }
 }
@@ -84,7 +84,7 @@ fn read(name: &str, data: &[u8]) {
 /// Matrix Market files.
 pub fn matrix_market(data: &[u8]) {
     read("a.mtx", data);
-    told(mm::parse_header("a.mtx", data));
+    checked(mm::parse_header("a.mtx", data));
 }
 
 /// Arrays of NumPy.

@@ -1,5 +1,6 @@
 //! The comment that describes a table.
 use lacuna_cli::failure::Result;
+use lacuna_cli::measure::Machine;
 use lacuna_cli::record::{self, Case, Entry, Line, Peer};
 use std::path::Path;
 
@@ -38,25 +39,25 @@ impl Directive {
     pub(super) fn lines(&self, folder: &Path) -> Result<Vec<Line>> {
         let mut lines = Vec::new();
         for file in &self.files {
-            lines.extend(record::read(&folder.join(file).to_string_lossy())?);
+            lines.extend(with_machines(record::read(&folder.join(file).to_string_lossy())?));
         }
         lines.retain(|line| match &line.entry {
-            Entry::Case(case) => self.takes(case),
+            Entry::Case(case) => self.matches(case),
             Entry::Device(_) => self.kind == "all",
-            Entry::Peer(peer) => self.takes_peer(peer),
+            Entry::Peer(peer) => self.matches_peer(peer),
             Entry::Note(_) => true,
         });
         Ok(lines)
     }
 
     /// Whether a peer has one of the selected formats, if it reports a format.
-    fn takes_peer(&self, peer: &Peer) -> bool {
+    fn matches_peer(&self, peer: &Peer) -> bool {
         let wanted = self.options.iter().find(|(key, _)| key == "format");
         wanted.zip(peer.format.as_ref()).is_none_or(|((_, formats), format)| formats.contains(format))
     }
 
     /// Whether a case matches every option: matrices and suites by prefix, anything else exactly.
-    fn takes(&self, case: &Case) -> bool {
+    fn matches(&self, case: &Case) -> bool {
         self.options.iter().all(|(key, values)| {
             let is = |value: &str| values.iter().any(|v| v == value);
             let begins = |value: &str| values.iter().any(|v| value.starts_with(v.as_str()));
@@ -73,4 +74,18 @@ impl Directive {
             }
         })
     }
+}
+
+/// Repeats the machine and the command of a run, which a file may give on its first line only, in the cases
+/// that follow: a filter may drop the first line.
+fn with_machines(mut lines: Vec<Line>) -> Vec<Line> {
+    let mut run = Machine::default();
+    for line in &mut lines {
+        if !line.machine.command.is_empty() {
+            run = line.machine.clone();
+        } else if matches!(line.entry, Entry::Case(_)) {
+            line.machine = run.clone();
+        }
+    }
+    lines
 }

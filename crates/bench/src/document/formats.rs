@@ -16,8 +16,8 @@ pub(super) fn table(results: &Results<'_>) -> String {
     headings.extend((labels.len() > 1).then(|| "backend".into()));
     headings.extend(formats.iter().map(|f| format!(">{f}: µs, bytes a row")));
     headings.push(">fastest, of copy".into());
-    let told = results.cases.iter().filter(products).any(|c| c.auto.is_some());
-    headings.extend(told.then(|| ">`auto`, of the fastest".into()));
+    let chosen = results.cases.iter().filter(products).any(|c| c.auto.is_some());
+    headings.extend(chosen.then(|| ">`auto`, of the fastest".into()));
     let mut grid = Grid::new(headings);
     for system in results.systems() {
         let of = results.of(system);
@@ -41,7 +41,7 @@ pub(super) fn table(results: &Results<'_>) -> String {
             }));
             let of_copy = best.measured.as_ref().map_or(f64::NAN, |m| m.rate() / best.copy);
             cells.push(format!("{} {of_copy:.2}", best.format));
-            cells.extend(told.then(|| Choice::among(&of).map_or("-".into(), |choice| choice.brief())));
+            cells.extend(chosen.then(|| Choice::among(&of).map_or("-".into(), |choice| choice.brief())));
             grid.row(cells);
         }
     }

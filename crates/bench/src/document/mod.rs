@@ -44,9 +44,9 @@ pub(crate) fn fill(path: &str, check: bool) -> Result<()> {
     }
     if check {
         let at = 1 + old.lines().zip(new.lines()).take_while(|(old, new)| old == new).count();
-        let message = "the table is not what its results make it";
+        let message = "the table differs from its results";
         return Err(Failure::Usage(format!(
-            "{path}, line {at}: {message}; `lacuna-bench report --fill {path}` makes it anew"
+            "{path}, line {at}: {message}; `lacuna-bench report --fill {path}` updates it"
         )));
     }
     std::fs::write(path, new).map_err(|e| Failure::writing(path, e))
@@ -66,10 +66,10 @@ fn filled(path: &str, text: &str) -> Result<String> {
         if !lines.any(|(_, line)| line == END) {
             return Err(Failure::Usage(format!("{path}, line {}: expected `{END}` below", at + 1)));
         }
-        let told = |message| Failure::Usage(format!("{path}, line {}: {message}", at + 1));
-        let directive = Directive::parse(words).map_err(told)?;
+        let refused = |message| Failure::Usage(format!("{path}, line {}: {message}", at + 1));
+        let directive = Directive::parse(words).map_err(refused)?;
         let lines = directive.lines(folder)?;
-        new += &format!("{}\n{END}\n", table(&directive, &lines).map_err(told)?);
+        new += &format!("{}\n{END}\n", table(&directive, &lines).map_err(refused)?);
     }
     Ok(new)
 }

@@ -47,9 +47,7 @@ fn tables_are_filled_and_words_are_kept() {
         .map(|kind| format!("Before.\n\n{}\nold\n{end}\n\nAfter.\n", words(kind, " commit=abc")))
         .collect();
     bench.file("page.md", &blocks);
-    assert!(
-        bench.refused("report --check --fill page.md").contains("page.md, line 4: the table is not what")
-    );
+    assert!(bench.refused("report --check --fill page.md").contains("page.md, line 4: the table differs"));
     assert_eq!(bench.run("report --fill page.md").code, 0);
     let text = std::fs::read_to_string(bench.path("page.md")).unwrap();
     for kind in kinds {
@@ -83,8 +81,8 @@ fn tables_are_filled_and_words_are_kept() {
         (format!("{BEGIN}beside nothing.jsonl -->"), "nothing.jsonl"),
     ] {
         bench.file("page.md", &format!("{words}\n{end}\n"));
-        let told = bench.refused("report --fill page.md");
-        assert!(told.contains(expected), "{words}: {told}");
+        let message = bench.refused("report --fill page.md");
+        assert!(message.contains(expected), "{words}: {message}");
     }
     bench.file("page.md", &format!("{}\n", words("beside", "")));
     assert!(
@@ -92,6 +90,23 @@ fn tables_are_filled_and_words_are_kept() {
             .refused("report --fill page.md")
             .contains("page.md, line 1: expected `<!-- end of table -->` below")
     );
+}
+
+#[test]
+fn a_filter_that_drops_the_first_line_of_a_run_keeps_its_date() {
+    let bench = Bench::new();
+    let of = |method| solve("gen:poisson-p1:9", [method, "none", "csr", "30 iterations"], 1.0);
+    // Only the first line of the run gives the date, the machine and the command.
+    let mut second: serde_json::Value = serde_json::from_str(&of("gmres")).unwrap();
+    for key in ["date", "machine", "version", "compiler", "command"] {
+        assert!(second.as_object_mut().unwrap().remove(key).is_some(), "{key}");
+    }
+    bench.file("kept.jsonl", &format!("{}{second}\n", of("cg")));
+    bench.file("page.md", &format!("{BEGIN}backends kept.jsonl method=gmres -->\n<!-- end of table -->\n"));
+    assert_eq!(bench.run("report --fill page.md").code, 0);
+    let text = std::fs::read_to_string(bench.path("page.md")).unwrap();
+    let origin = "2026-11-26, it x 1, Lacuna 0.1.0, rustc: `lacuna compare gen:poisson-p1:9`";
+    assert!(text.contains(origin), "{text}");
 }
 
 #[test]

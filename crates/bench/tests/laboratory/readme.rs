@@ -30,8 +30,8 @@ fn its_commands_run() {
         let done = shell.output().unwrap();
         // Exit code 1 means that something is slower than before.
         let slower = done.status.code() == Some(1) && line.contains("--against");
-        let told = String::from_utf8_lossy(&done.stderr);
-        assert!(done.status.success() || slower, "{line}: {}, {told}", done.status);
+        let errors = String::from_utf8_lossy(&done.stderr);
+        assert!(done.status.success() || slower, "{line}: {}, {errors}", done.status);
         ran += 1;
     }
     assert!(ran >= 5, "{ran}");

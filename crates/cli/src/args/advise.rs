@@ -1,5 +1,5 @@
 //! Arguments of `lacuna advise`.
-use super::shared::{NumberType, PLOT, PlaceArgs, TellingArgs, tolerance};
+use super::shared::{NumberType, PLOT, PlaceArgs, ReportArgs, tolerance};
 use clap::Args;
 
 #[derive(Debug, Args)]
@@ -29,7 +29,7 @@ pub(crate) struct AdviseArgs {
     #[arg(long, value_name = PLOT)]
     pub(crate) plot: Option<String>,
     #[command(flatten)]
-    pub(crate) telling: TellingArgs,
+    pub(crate) report: ReportArgs,
 }
 
 fn seconds(text: &str) -> Result<f64, String> {

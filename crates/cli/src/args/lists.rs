@@ -16,7 +16,7 @@ pub(super) fn lists() -> String {
             "Preconditioners",
             &mut PRECONDITIONERS.iter().map(|p| of(p.name, p.about, p.options)).chain([of(
                 "any of them",
-                "what the others take too",
+                "options of every preconditioner",
                 SHARED_OPTIONS,
             )]),
         )

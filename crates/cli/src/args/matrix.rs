@@ -1,5 +1,5 @@
 //! Arguments of the commands that describe and convert: `info`, `convert`, `generate`, `devices`.
-use super::shared::{NumberType, PLOT, TellingArgs, threads};
+use super::shared::{NumberType, PLOT, ReportArgs, threads};
 use clap::Args;
 
 #[derive(Debug, Args)]
@@ -19,7 +19,7 @@ pub(crate) struct InfoArgs {
     #[arg(long, value_name = "COUNT", value_parser = threads())]
     pub(crate) threads: Option<u16>,
     #[command(flatten)]
-    pub(crate) telling: TellingArgs,
+    pub(crate) report: ReportArgs,
 }
 
 #[derive(Debug, Args)]

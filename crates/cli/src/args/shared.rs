@@ -2,7 +2,7 @@
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, ValueEnum, value_parser};
 use lacuna::formats::ORDERS;
-use lacuna::solvers::{self, Combined, Options};
+use lacuna::solvers;
 use lacuna::{BackendOptions, Kind};
 
 /// The backend and device to run on.
@@ -31,7 +31,7 @@ pub(super) const PLOT: &str = if cfg!(feature = "png") { "FILE.svg|FILE.png" } e
 
 /// The form of the output.
 #[derive(Debug, Args)]
-pub(crate) struct TellingArgs {
+pub(crate) struct ReportArgs {
     /// Write the results as JSON to a file, or to standard output for `-`
     #[arg(long, value_name = "FILE|-")]
     pub(crate) json: Option<String>,
@@ -70,31 +70,22 @@ pub(super) fn names(names: impl Iterator<Item = &'static str>) -> PossibleValues
     PossibleValuesParser::new(std::iter::once("auto").chain(names))
 }
 
-/// Parses a method, `NAME:key=value,…`, or `auto`.
+/// Parses a method, `NAME:key=value,…`, or `auto` or `tune`.
 pub(super) fn method(text: &str) -> Result<String, String> {
-    if let Some((_, own)) = Combined::named(text) {
-        return preconditioner(&own).map(|_| text.into());
-    }
-    if !["auto", "tune"].contains(&text) {
-        solvers::method::<f64>(text, &Options::default()).map_err(|error| error.to_string())?;
-    }
-    Ok(text.into())
+    lacuna::check_method(text).map(|()| text.into()).map_err(|error| error.to_string())
 }
 
 /// Parses a preconditioner, `NAME:key=value,…`, or `auto`.
 pub(super) fn preconditioner(text: &str) -> Result<String, String> {
-    if text != "auto" {
-        solvers::preconditioner::<f64>(text).map_err(|error| error.to_string())?;
-    }
-    Ok(text.into())
+    lacuna::check_preconditioner(text).map(|()| text.into()).map_err(|error| error.to_string())
 }
 
 /// Parses a preconditioner without `auto`.
 pub(super) fn fixed_preconditioner(text: &str) -> Result<String, String> {
-    match text {
-        "auto" => Err("expected a preconditioner by name, since every solve has the same".into()),
-        text => preconditioner(text),
+    if text == "auto" {
+        return Err("expected a preconditioner by name, since every solve has the same".into());
     }
+    solvers::preconditioner::<f64>(text).map(|_| text.into()).map_err(|error| error.to_string())
 }
 
 /// Rejoins names with options that were split at every comma: a piece that is no name continues the one
@@ -119,7 +110,7 @@ pub(super) fn orders() -> PossibleValuesParser {
 pub(super) fn tolerance(text: &str) -> Result<f64, String> {
     match text.parse::<f64>() {
         Ok(value) if value >= 0.0 && value.is_finite() => Ok(value),
-        _ => Err("expected a finite number not below 0".into()),
+        _ => Err("expected a finite number of at least 0".into()),
     }
 }
 

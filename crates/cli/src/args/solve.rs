@@ -1,6 +1,6 @@
 //! Arguments of `lacuna solve` and `lacuna spmv`.
 use super::shared::{
-    NumberType, PLOT, PlaceArgs, TellingArgs, method, names, orders, preconditioner, restart, rounds,
+    NumberType, PLOT, PlaceArgs, ReportArgs, method, names, orders, preconditioner, restart, rounds,
     tolerance, vectors,
 };
 use clap::Args;
@@ -66,7 +66,7 @@ pub(crate) struct SolveArgs {
     #[arg(long, value_name = PLOT)]
     pub(crate) plot: Option<String>,
     #[command(flatten)]
-    pub(crate) telling: TellingArgs,
+    pub(crate) report: ReportArgs,
 }
 
 #[derive(Debug, Args)]
@@ -98,5 +98,5 @@ pub(crate) struct SpmvArgs {
     #[arg(long, value_name = PLOT)]
     pub(crate) plot: Option<String>,
     #[command(flatten)]
-    pub(crate) telling: TellingArgs,
+    pub(crate) report: ReportArgs,
 }

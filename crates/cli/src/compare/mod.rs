@@ -13,7 +13,7 @@ use crate::measure::Matrices;
 use std::process::ExitCode;
 
 /// The default matrices: sizes dominated by latency, and sizes dominated by memory bandwidth.
-pub const LADDER: [&str; 6] = [
+pub const MODEL_PROBLEMS: [&str; 6] = [
     "gen:poisson-p1:15",
     "gen:poisson-p1:31",
     "gen:poisson-p1:63",
@@ -24,7 +24,7 @@ pub const LADDER: [&str; 6] = [
 
 pub(crate) fn run(args: &CompareArgs) -> Result<ExitCode> {
     let work = Work {
-        matrices: if args.matrices.is_empty() { names(&LADDER) } else { args.matrices.clone() },
+        matrices: if args.matrices.is_empty() { names(&MODEL_PROBLEMS) } else { args.matrices.clone() },
         methods: joined(&args.methods),
         formats: args.formats.clone(),
         types: args.types.clone(),

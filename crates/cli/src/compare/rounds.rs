@@ -67,7 +67,7 @@ pub(super) fn measure(session: &mut Session<'_>, work: &Work, name: &str, subjec
         let (target, auto) = (&session.targets[target], autos[target]);
         let device = target.device();
         let measured = case.and_then(|case| target.measured(case));
-        let ended = || Some("the run was ended before it was measured".into());
+        let ended = || Some("the run ended before this was measured".into());
         let why = why.or_else(|| if measured.is_none() { ended() } else { None });
         let stop = if task.method == SPMV { PRODUCTS.into() } else { stop_words.clone() };
         let case = Case {
@@ -143,6 +143,6 @@ fn unsuited(method: &str, subject: &Subject) -> Option<String> {
     let needs = METHODS.iter().any(|m| m.name == name_of(method) && m.positive_definite());
     (needs && !(s.hermitian && s.diagonal_positive)).then(|| {
         let what = if s.hermitian { "its diagonal is not positive" } else { "it is not Hermitian" };
-        format!("the matrix is not positive definite: {what}; --methods {method} tries all the same")
+        format!("the matrix is not positive definite: {what}; --methods {method} runs it anyway")
     })
 }

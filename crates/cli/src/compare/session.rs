@@ -81,13 +81,13 @@ impl<'a> Session<'a> {
             };
             let from = self.kept.lines.len();
             rounds::measure(self, work, &name, &subject)?;
-            self.told(|lines| table::system(&lines[from..]))?;
+            self.show(|lines| table::system(&lines[from..]))?;
         }
         Ok(())
     }
 
     /// Prints text, unless output is suppressed.
-    fn told(&self, text: impl FnOnce(&[Line]) -> String) -> Result<()> {
+    fn show(&self, text: impl FnOnce(&[Line]) -> String) -> Result<()> {
         if self.args.quiet {
             return Ok(());
         }
@@ -96,7 +96,7 @@ impl<'a> Session<'a> {
 
     /// Adds a note to the results.
     pub fn note(&mut self, suite: &str, text: &str) -> Result<()> {
-        self.told(|_| format!("\n{suite}: {text}\n"))?;
+        self.show(|_| format!("\n{suite}: {text}\n"))?;
         self.kept.push(Entry::Note(record::Note { suite: suite.into(), text: text.into() }))
     }
 
@@ -109,11 +109,11 @@ impl<'a> Session<'a> {
             page::write(path, &lines)?;
         }
         if interrupted() {
-            out::note("interrupted: what had been measured is kept");
+            out::note("interrupted: the results so far are kept");
             return Ok((ExitCode::from(INTERRUPTED), kept.lines));
         }
         if limit.is_some_and(|limit| Instant::now() >= limit) {
-            out::note("--time-limit: the time was up, what had been measured is kept");
+            out::note("--time-limit: the time is up; the results so far are kept");
         }
         match targets.is_empty() {
             true => no_device(&reasons(&kept.lines)),

@@ -134,7 +134,7 @@ pub fn names(list: &[&str]) -> Vec<String> {
 fn known(what: &str, asked: &[String], names: Vec<&str>) -> Result<()> {
     match asked.iter().find(|name| !names.contains(&name.as_str())) {
         Some(name) => {
-            let message = format!("expected some of {}, got `{name}`", names.join(", "));
+            let message = format!("expected one or more of {}, got `{name}`", names.join(", "));
             Err(Error::Argument { what: what.into(), message }.into())
         }
         None => Ok(()),

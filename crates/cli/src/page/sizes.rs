@@ -6,17 +6,17 @@ use crate::report::thousands;
 use std::fmt::Write;
 
 /// One method over several sizes of one kind of system.
-struct Ladder<'a> {
+struct Scaling<'a> {
     family: &'a str,
     number: &'a str,
     way: String,
     stop: &'a str,
     /// Curves by name, the smallest size first: unknowns, seconds per iteration, the same with the set-up,
     /// and a description.
-    curves: Vec<(String, Vec<Rung>)>,
+    curves: Vec<(String, Vec<Sample>)>,
 }
 
-struct Rung {
+struct Sample {
     n: f64,
     again: f64,
     fresh: Option<f64>,
@@ -29,47 +29,47 @@ fn family(matrix: &str) -> &str {
     matrix.rsplit_once(':').filter(|(family, _)| generated && family.contains(':')).map_or(matrix, |f| f.0)
 }
 
-fn ladders<'a>(results: &Results<'a>) -> Vec<Ladder<'a>> {
+fn scalings<'a>(results: &Results<'a>) -> Vec<Scaling<'a>> {
     let kinds = distinct(
         results
             .cases
             .iter()
             .map(|c| (family(&c.system.matrix), c.system.number.as_str(), c.way(), c.stop.as_str())),
     );
-    let ladders = kinds.into_iter().map(|(family_name, number, way, stop)| {
+    let scalings = kinds.into_iter().map(|(family_name, number, way, stop)| {
         let of = |c: &&&Case| {
             (family(&c.system.matrix), c.system.number.as_str(), c.way(), c.stop.as_str())
                 == (family_name, number, way.clone(), stop)
         };
         let cases: Vec<&Case> = results.cases.iter().filter(of).copied().collect();
-        let mut curves: Vec<(String, Vec<Rung>)> = Vec::new();
-        for (name, rung) in cases.iter().flat_map(|case| rungs(results, case)) {
+        let mut curves: Vec<(String, Vec<Sample>)> = Vec::new();
+        for (name, sample) in cases.iter().flat_map(|case| samples(results, case)) {
             match curves.iter_mut().find(|c| c.0 == name) {
-                Some((_, rungs)) => match rungs.iter_mut().find(|r| r.n == rung.n) {
-                    Some(slower) if slower.again > rung.again => *slower = rung,
+                Some((_, samples)) => match samples.iter_mut().find(|r| r.n == sample.n) {
+                    Some(slower) if slower.again > sample.again => *slower = sample,
                     Some(_) => {}
-                    None => rungs.push(rung),
+                    None => samples.push(sample),
                 },
-                None => curves.push((name, vec![rung])),
+                None => curves.push((name, vec![sample])),
             }
         }
         curves.iter_mut().for_each(|c| c.1.sort_by(|a, b| a.n.total_cmp(&b.n)));
-        Ladder { family: family_name, number, way, stop, curves }
+        Scaling { family: family_name, number, way, stop, curves }
     });
-    ladders.filter(|l| l.curves.iter().any(|c| c.1.len() > 1)).collect()
+    scalings.filter(|l| l.curves.iter().any(|c| c.1.len() > 1)).collect()
 }
 
 /// A case and the peers beside it, as points.
-fn rungs(results: &Results<'_>, case: &Case) -> Vec<(String, Rung)> {
+fn samples(results: &Results<'_>, case: &Case) -> Vec<(String, Sample)> {
     let n = case.system.n as f64;
     let mut list = Vec::new();
     if let Some(m) = &case.measured {
-        let rung = Rung { n, again: m.each(), fresh: m.each_fresh(), what: case.format.clone() };
-        list.push((results.label(case), rung));
+        let sample = Sample { n, again: m.each(), fresh: m.each_fresh(), what: case.format.clone() };
+        list.push((results.label(case), sample));
     }
     list.extend(results.peers_of(case).map(|p| {
         let (again, fresh) = (p.again_us * 1e-6, Some(p.fresh_us * 1e-6));
-        (p.peer.clone(), Rung { n, again, fresh, what: p.with() })
+        (p.peer.clone(), Sample { n, again, fresh, what: p.with() })
     }));
     list
 }
@@ -82,8 +82,8 @@ enum Crossing {
 }
 
 /// The size from which `gpu` stays faster, by linear interpolation on logarithmic axes between two sizes.
-fn crossing(cpu: &[Rung], gpu: &[Rung]) -> Option<Crossing> {
-    let at = |g: &Rung| cpu.iter().find(|c| c.n == g.n).map(|c| (g.n.ln(), (g.again / c.again).ln()));
+fn crossing(cpu: &[Sample], gpu: &[Sample]) -> Option<Crossing> {
+    let at = |g: &Sample| cpu.iter().find(|c| c.n == g.n).map(|c| (g.n.ln(), (g.again / c.again).ln()));
     let ratios: Vec<(f64, f64)> = gpu.iter().filter_map(at).collect();
     let last = ratios.last()?;
     if last.1 >= 0.0 {
@@ -94,12 +94,12 @@ fn crossing(cpu: &[Rung], gpu: &[Rung]) -> Option<Crossing> {
     Some(Crossing::At((x0 + (x1 - x0) * y0 / (y0 - y1)).exp()))
 }
 
-/// All pairs of a CPU and another backend in a ladder, with their crossings.
-fn crossings(ladder: &Ladder<'_>, ours: &[String]) -> Vec<(String, String, Crossing)> {
-    let cpu = ladder.curves.iter().filter(|c| c.0.starts_with("cpu"));
+/// All pairs of a CPU and another backend in a scaling, with their crossings.
+fn crossings(scaling: &Scaling<'_>, ours: &[String]) -> Vec<(String, String, Crossing)> {
+    let cpu = scaling.curves.iter().filter(|c| c.0.starts_with("cpu"));
     let pairs = cpu.flat_map(|cpu| {
         let other = |name: &String| ours.contains(name) && !name.starts_with("cpu") && name != BY_HAND;
-        let others = ladder.curves.iter().filter(move |c| other(&c.0));
+        let others = scaling.curves.iter().filter(move |c| other(&c.0));
         others.filter_map(|gpu| Some((cpu.0.clone(), gpu.0.clone(), crossing(&cpu.1, &gpu.1)?)))
     });
     pairs.collect()
@@ -107,8 +107,8 @@ fn crossings(ladder: &Ladder<'_>, ours: &[String]) -> Vec<(String, String, Cross
 
 /// The charts and the table of crossings.
 pub(super) fn html(results: &Results<'_>) -> String {
-    let ladders = ladders(results);
-    if ladders.is_empty() {
+    let scalings = scalings(results);
+    if scalings.is_empty() {
         return String::new();
     }
     let ours: Vec<String> = results.cases.iter().map(|c| results.label(c)).collect();
@@ -119,35 +119,35 @@ pub(super) fn html(results: &Results<'_>) -> String {
     );
     html += &legend(&results.names());
     html += "<div class=\"grid\">\n";
-    for ladder in &ladders {
-        let marks = crossings(ladder, &ours).into_iter().filter_map(|c| match c.2 {
+    for scaling in &scalings {
+        let marks = crossings(scaling, &ours).into_iter().filter_map(|c| match c.2 {
             Crossing::At(n) => Some(n),
             _ => None,
         });
-        html += &chart(results, ladder, marks.collect()).html();
+        html += &chart(results, scaling, marks.collect()).html();
     }
     html += "</div>\n";
-    html + &table(&ladders, &ours)
+    html + &table(&scalings, &ours)
 }
 
-fn chart<'c>(results: &Results<'_>, ladder: &Ladder<'_>, marks: Vec<f64>) -> Chart<'c> {
+fn chart<'c>(results: &Results<'_>, scaling: &Scaling<'_>, marks: Vec<f64>) -> Chart<'c> {
     let mut series = Vec::new();
-    for (name, rungs) in &ladder.curves {
+    for (name, samples) in &scaling.curves {
         let style = results.style(name);
-        let point = |r: &Rung, seconds: f64, with: &str| {
+        let point = |r: &Sample, seconds: f64, with: &str| {
             let words = format!("{name}, {}: {} unknowns, {} µs{with}", r.what, r.n, micros(seconds));
             Point { x: r.n, y: seconds * 1e6, words }
         };
-        let fresh = rungs.iter().filter_map(|r| Some(point(r, r.fresh?, " with the set-up")));
+        let fresh = samples.iter().filter_map(|r| Some(point(r, r.fresh?, " with the set-up")));
         series.push(Series { style, dashed: true, points: fresh.collect() });
-        let again = rungs.iter().map(|r| point(r, r.again, ""));
+        let again = samples.iter().map(|r| point(r, r.again, ""));
         series.push(Series { style, dashed: false, points: again.collect() });
     }
     Chart {
-        title: format!("{}, {}, {}", ladder.way, ladder.family.trim_start_matches("gen:"), ladder.number),
-        subtitle: ladder.stop.into(),
-        x: (if ladder.stop == "passes" { "elements" } else { "unknowns" }, Scale::Log),
-        y: match ladder.stop {
+        title: format!("{}, {}, {}", scaling.way, scaling.family.trim_start_matches("gen:"), scaling.number),
+        subtitle: scaling.stop.into(),
+        x: (if scaling.stop == "passes" { "elements" } else { "unknowns" }, Scale::Log),
+        y: match scaling.stop {
             PRODUCTS => "time of a product (µs)",
             "passes" => "time of a pass (µs)",
             _ => "time per iteration (µs)",
@@ -158,11 +158,11 @@ fn chart<'c>(results: &Results<'_>, ladder: &Ladder<'_>, marks: Vec<f64>) -> Cha
 }
 
 /// The sizes from which a backend is faster than the CPU.
-fn table(ladders: &[Ladder<'_>], ours: &[String]) -> String {
+fn table(scalings: &[Scaling<'_>], ours: &[String]) -> String {
     let mut rows = String::new();
-    for ladder in ladders {
-        let (family, way) = (ladder.family.trim_start_matches("gen:"), &ladder.way);
-        for (cpu, gpu, crossing) in crossings(ladder, ours) {
+    for scaling in scalings {
+        let (family, way) = (scaling.family.trim_start_matches("gen:"), &scaling.way);
+        for (cpu, gpu, crossing) in crossings(scaling, ours) {
             let words = match crossing {
                 Crossing::At(n) => format!("from about {} unknowns on", thousands(two_digits(n))),
                 Crossing::Always => "at every size measured".into(),
@@ -172,7 +172,7 @@ fn table(ladders: &[Ladder<'_>], ours: &[String]) -> String {
                 rows,
                 "<tr><td class=\"text\">{way}</td><td class=\"text\">{family}, {}</td><td class=\"text\">{gpu}</td>\
                  <td class=\"text\">{cpu}</td><td class=\"text\">{words}</td></tr>",
-                ladder.number
+                scaling.number
             );
         }
     }
@@ -194,11 +194,11 @@ fn two_digits(n: f64) -> u64 {
 
 #[cfg(test)]
 mod tests {
-    use super::{Crossing, Rung, crossing, family, two_digits};
+    use super::{Crossing, Sample, crossing, family, two_digits};
 
-    fn curve(points: &[(f64, f64)]) -> Vec<Rung> {
-        let rung = |&(n, again): &(f64, f64)| Rung { n, again, fresh: None, what: String::new() };
-        points.iter().map(rung).collect()
+    fn curve(points: &[(f64, f64)]) -> Vec<Sample> {
+        let sample = |&(n, again): &(f64, f64)| Sample { n, again, fresh: None, what: String::new() };
+        points.iter().map(sample).collect()
     }
 
     #[test]

@@ -59,7 +59,7 @@ fn what_nothing_solves_is_told_and_so_is_a_wrong_wish() {
     bench.matrix("singular.mtx", 3, 3, &["1 1 1", "2 1 2", "3 3 1"]);
     let ran = bench.run("advise singular.mtx --seconds 1");
     assert_eq!(ran.code, 1, "{} {}", ran.out, ran.err);
-    assert!(ran.out.contains("not to be had: direct: A is structurally singular"), "{}", ran.out);
+    assert!(ran.out.contains("not available: direct: A is structurally singular"), "{}", ran.out);
     assert!(ran.out.contains("Nothing solved it."), "{}", ran.out);
     assert!(bench.refused("advise gen:poisson1d:3 --seconds 0").contains("above 0"));
     bench.matrix("tall.mtx", 3, 2, &["1 1 1", "2 2 2", "3 1 1"]);

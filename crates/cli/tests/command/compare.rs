@@ -78,7 +78,7 @@ fn where_no_backend_is_there_each_says_why() {
     let bench = Bench::new();
     let ran = bench.run("compare gen:poisson1d:9 --backends cuda:no-such --quiet");
     assert_eq!((ran.code, ran.out.as_str()), (3, ""), "{}", ran.err);
-    let (_, reasons) = ran.err.split_once("none of the backends is there: ").expect(&ran.err);
+    let (_, reasons) = ran.err.split_once("no backend is available: ").expect(&ran.err);
     assert!(reasons.contains("cuda"), "{}", ran.err);
 }
 
@@ -107,19 +107,19 @@ fn methods_nobody_asked_for_are_not_tried_where_they_do_not_fit() {
 fn nonsense_is_refused_before_anything_is_measured() {
     let bench = Bench::new();
     for (args, expected) in [
-        ("--backends abacus", "there is none called `abacus`"),
+        ("--backends abacus", "`abacus` is unknown"),
         ("--methods magic", "got `magic`"),
         ("--formats round", "got `round`"),
         ("--json no/such/folder", "there is no folder no/such"),
         ("--peers nothing.jsonl", "nothing.jsonl"),
         ("gen:helmholtz:5x5 --types f64", "complex"),
     ] {
-        let told = bench.refused(&format!("compare gen:poisson1d:9 --rounds 1 {args}"));
-        assert!(told.contains(expected), "{args}: {told}");
+        let message = bench.refused(&format!("compare gen:poisson1d:9 --rounds 1 {args}"));
+        assert!(message.contains(expected), "{args}: {message}");
     }
     bench.file("peers.jsonl", "{\"kind\":\"case\"}\n");
-    let told = bench.refused("compare gen:poisson1d:9 --peers peers.jsonl");
-    assert!(told.contains("peers.jsonl, line 1: expected a result"), "{told}");
+    let message = bench.refused("compare gen:poisson1d:9 --peers peers.jsonl");
+    assert!(message.contains("peers.jsonl, line 1: expected a result"), "{message}");
 }
 
 #[test]
@@ -163,7 +163,7 @@ fn ctrl_c_keeps_what_there_is() {
     assert!(Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap().success());
     let ran = Ran::from(child.wait_with_output().unwrap());
     assert_eq!(ran.code, 130, "{}", ran.err);
-    assert!(ran.err.contains("what had been measured is kept"), "{}", ran.err);
+    assert!(ran.err.contains("the results so far are kept"), "{}", ran.err);
     let lines = kept(&bench, "kept.jsonl");
     let measured = cases(&lines).into_iter().filter(|c| c["measured"].is_object()).count();
     assert!(measured >= 3, "{measured} cases");

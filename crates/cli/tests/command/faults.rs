@@ -69,7 +69,7 @@ fn a_write_that_is_killed_leaves_what_was_there() {
 
 #[cfg(target_os = "linux")]
 #[test]
-fn a_full_disk_is_told() {
+fn a_full_disk_is_reported() {
     let bench = Bench::new();
     for command in [
         "generate gen:poisson2d:200x200 --output /dev/full",
@@ -87,16 +87,16 @@ fn a_full_disk_is_told() {
 /// With less and less room for addresses a solve ends well, or says that memory is out.
 #[cfg(target_os = "linux")]
 #[test]
-fn memory_that_runs_out_is_told() {
+fn memory_that_runs_out_is_reported() {
     let bench = Bench::new();
-    let mut told = 0;
+    let mut refusals = 0;
     for kilobytes in (60_000..260_000).step_by(20_000) {
         let solve = "solve gen:poisson3d:80x80x80 --threads 1 --max-iters 3 --precond none";
         let ran = bench.under(&format!("ulimit -v {kilobytes}"), solve);
         assert!(matches!(ran.code, 1 | 3), "{kilobytes}: {} {}", ran.code, ran.err);
         let out = ran.code == 3;
         assert!(!out || ran.err.contains("out of memory"), "{kilobytes}: {}", ran.err);
-        told += usize::from(out);
+        refusals += usize::from(out);
     }
-    assert!(told > 0, "no limit was low enough");
+    assert!(refusals > 0, "no limit was low enough");
 }

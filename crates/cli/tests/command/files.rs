@@ -64,7 +64,7 @@ fn standard_input_is_a_file() {
         assert!(ran.out.contains("f64") && ran.out.contains("f32"), "{}", ran.out);
         let ran = bench.fed(&format!("solve {name} --rhs {name}"), A.as_bytes());
         assert_eq!(ran.code, 2);
-        assert!(ran.err.contains("it can be read once"), "{}", ran.err);
+        assert!(ran.err.contains("it can be read only once"), "{}", ran.err);
     }
     let ran = bench.fed("info -", A.replace("2 2 3", "2 2 x").as_bytes());
     assert_eq!((ran.code, ran.err.contains("standard input:4:5: the value")), (2, true), "{}", ran.err);
@@ -98,7 +98,7 @@ fn named_pipes_are_files() {
     });
     std::thread::scope(|scope| {
         let writer = scope.spawn(|| std::fs::write(bench.path("p"), A).unwrap());
-        assert!(bench.refused("solve p --rhs p").contains("it can be read once"));
+        assert!(bench.refused("solve p --rhs p").contains("it can be read only once"));
         writer.join().unwrap();
     });
 }
@@ -186,15 +186,21 @@ fn nothing_strange_reaches_the_terminal() {
 }
 
 #[test]
-fn numbers_that_the_type_does_not_hold_are_told() {
+fn numbers_that_the_type_does_not_hold_are_reported() {
     let bench = Bench::new();
     bench.matrix("a.mtx", 2, 2, &["1 1 1e-50", "2 2 1"]).matrix("i.mtx", 2, 2, &["1 1 1", "2 2 1"]);
     bench.file("b.mtx", "%%MatrixMarket matrix array real general\n2 1\n1e-50\n1\n");
     bench.file("n.mtx", "%%MatrixMarket matrix coordinate integer general\n1 1 1\n1 1 9007199254740993\n");
-    let told = bench.run("solve a.mtx --type f32").err;
-    assert!(told.contains("note: a.mtx:3:5: the value 1e-50 is too small for f32 and became 0"), "{told}");
-    let told = bench.run("solve i.mtx --rhs b.mtx --type f32").err;
-    assert!(told.contains("note: b.mtx:3:1: the value 1e-50 is too small for f32 and became 0"), "{told}");
+    let message = bench.run("solve a.mtx --type f32").err;
+    assert!(
+        message.contains("note: a.mtx:3:5: the value 1e-50 is too small for f32 and became 0"),
+        "{message}"
+    );
+    let message = bench.run("solve i.mtx --rhs b.mtx --type f32").err;
+    assert!(
+        message.contains("note: b.mtx:3:1: the value 1e-50 is too small for f32 and became 0"),
+        "{message}"
+    );
     assert_eq!(bench.run("solve i.mtx --rhs b.mtx").err, "");
     assert!(bench.run("info n.mtx").err.contains("is not exact in f64 and became 9007199254740992"));
     let (_, json) = bench.solve("i.mtx --rhs b.mtx --type f32");

@@ -81,7 +81,7 @@ fn a_format_that_does_not_suit_is_bad_input() {
 }
 
 #[test]
-fn rounded_values_are_told() {
+fn rounded_values_are_reported() {
     let bench = Bench::new();
     let choice = |format: &str| {
         let (code, json) = bench.solve(&format!("gen:elasticity3d:4 --format {format}"));

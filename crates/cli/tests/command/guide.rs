@@ -53,8 +53,8 @@ fn its_commands_run() {
             shell.args(["-c", &command]).current_dir(bench.path("")).env("PATH", &path);
             shell.env("LACUNA_CACHE", bench.path("cache")).env_remove("LACUNA_COMMIT");
             let done = shell.output().unwrap();
-            let told = String::from_utf8_lossy(&done.stderr);
-            assert!(done.status.success(), "{written}: {}, {told}", done.status);
+            let errors = String::from_utf8_lossy(&done.stderr);
+            assert!(done.status.success(), "{written}: {}, {errors}", done.status);
             ran += 1;
         }
     }

@@ -116,18 +116,35 @@ fn a_backend_without_a_device_is_not_the_default() {
     let bench = Bench::new();
     let mut command = bench.command("solve gen:poisson1d:9 --quiet --json -");
     command.env("OCL_ICD_VENDORS", "/nowhere").env("CUDA_VISIBLE_DEVICES", "");
-    let told = command.output().unwrap();
-    assert_eq!(told.status.code(), Some(0));
-    let told: serde_json::Value = serde_json::from_slice(&told.stdout).unwrap();
-    assert_eq!(told["backend"], "cpu", "{told}");
+    let printed = command.output().unwrap();
+    assert_eq!(printed.status.code(), Some(0));
+    let printed: serde_json::Value = serde_json::from_slice(&printed.stdout).unwrap();
+    assert_eq!(printed["backend"], "cpu", "{printed}");
+}
+
+#[test]
+fn an_unknown_name_lists_every_name_accepted_there() {
+    let bench = Bench::new();
+    let methods = ["auto", "tune", "cg", "jacobi", "gauss-seidel", "sor"];
+    for (option, names) in
+        [("--method", &methods[..]), ("--precond", &["auto", "none", "jacobi", "ilu0"][..])]
+    {
+        let message = bench.refused(&format!("solve gen:poisson1d:9 {option} magic"));
+        for name in names {
+            assert!(message.contains(&format!(" {name}, ")), "{option} {name}: {message}");
+        }
+        assert!(message.contains("got `magic`"), "{message}");
+    }
+    let message = bench.refused("compare gen:poisson1d:9 --precond magic");
+    assert!(message.contains("expected one of none, jacobi, "), "every solve has the same: {message}");
 }
 
 #[test]
 fn the_cpu_is_one_device() {
     let bench = Bench::new();
     assert_eq!(bench.run("solve gen:poisson1d:9 --backend cpu --device 0").code, 0);
-    let told = bench.refused("solve gen:poisson1d:9 --backend cpu --device gpu");
-    assert!(told.contains("device") && told.contains("`gpu`"), "{told}");
+    let printed = bench.refused("solve gen:poisson1d:9 --backend cpu --device gpu");
+    assert!(printed.contains("device") && printed.contains("`gpu`"), "{printed}");
 }
 
 #[test]

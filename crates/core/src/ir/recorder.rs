@@ -296,13 +296,13 @@ impl<T: Scalar> Op<T> {
     /// Appends this operation, or fuses it into the last one.
     pub(crate) fn follow(self, ops: &mut Vec<Self>, fusion: bool) {
         match (ops.last_mut(), &self.kind) {
-            (Some(last), Kind::Sweep) if fusion && last.takes(&self.sweep) => last.sweep.fuse(self.sweep),
+            (Some(last), Kind::Sweep) if fusion && last.can_fuse(&self.sweep) => last.sweep.fuse(self.sweep),
             _ => ops.push(self),
         }
     }
 
     /// Whether a sweep may be fused into this operation.
-    fn takes(&self, next: &lower::Sweep<T>) -> bool {
+    fn can_fuse(&self, next: &lower::Sweep<T>) -> bool {
         let fits =
             next.is_scalar() || matches!(self.kind, Kind::Sweep) || self.kind.carries() && next.n == self.n();
         let early = |i: &Instr| i.writes().is_some_and(|c| self.kind.reads_cell(c));

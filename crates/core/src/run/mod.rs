@@ -1,7 +1,7 @@
 //! Running a program on the host: the reference backend, the memory of host backends, the canonical sum.
+pub(crate) mod aligned;
 pub(crate) mod fork;
 pub(crate) mod host;
-pub(crate) mod lines;
 pub mod memory;
 pub mod pages;
 pub(crate) mod reference;

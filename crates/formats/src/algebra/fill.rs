@@ -2,7 +2,7 @@
 use crate::Csr;
 use crate::build::cut::{cut, lengths};
 use crate::parallel;
-use crate::storage::csr::{check_sizes, not_finite};
+use crate::storage::checks::{check_sizes, not_finite};
 use lacuna_engine::{Error, Result, Scalar, pages};
 
 /// Rows per task.

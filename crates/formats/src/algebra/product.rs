@@ -4,7 +4,7 @@ use super::rows::sort_order;
 use super::slots::Slots;
 use crate::Csr;
 use crate::parallel::{self, map_with};
-use crate::storage::csr::{check_sizes, not_finite};
+use crate::storage::checks::{check_sizes, not_finite};
 use lacuna_engine::{Error, Result, Scalar, compiled_here, pages};
 use std::ops::Range;
 

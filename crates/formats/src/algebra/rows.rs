@@ -1,7 +1,7 @@
 //! A matrix written row by row, several runs of rows concurrently.
 use crate::Csr;
 use crate::parallel::{self, map_with};
-use crate::storage::csr::{check_sizes, not_finite};
+use crate::storage::checks::{check_sizes, not_finite};
 use lacuna_engine::{Error, Result, Scalar, pages};
 use std::ops::Range;
 

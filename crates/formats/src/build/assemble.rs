@@ -5,7 +5,7 @@
 //! entries are then placed row by row. Only rows whose columns are still out of order are sorted.
 use crate::Csr;
 use crate::parallel;
-use crate::storage::csr::{check_sizes, not_finite};
+use crate::storage::checks::{check_sizes, not_finite};
 use lacuna_engine::pages::zeroed;
 use lacuna_engine::{Result, Scalar, compiled_here};
 use std::borrow::Cow;

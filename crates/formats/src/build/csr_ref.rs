@@ -1,7 +1,7 @@
 //! Compressed rows in borrowed arrays, and the checks of such arrays.
 use crate::Csr;
 use crate::parallel;
-use crate::storage::csr::{check_finite, check_sizes};
+use crate::storage::checks::{check_finite, check_sizes};
 use lacuna_engine::{Error, Result, Scalar};
 use std::fmt::Display;
 use std::ops::Range;

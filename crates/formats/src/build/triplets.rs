@@ -1,7 +1,7 @@
 //! Assembly of a matrix from entries in any order.
 use crate::Csr;
 use crate::build::assemble::{Entry, assemble, pieces};
-use crate::storage::csr::check_sizes;
+use crate::storage::checks::check_sizes;
 use lacuna_engine::{Error, Result, Scalar};
 
 /// Parts shorter than this are merged.

@@ -103,7 +103,7 @@ impl Sets {
     }
 
     /// Eliminates a column: its sets are joined, and the degrees of their columns are updated.
-    fn eliminate(&mut self, column: u32, order: &mut Vec<u32>, mut tell: impl FnMut(u32, u32)) {
+    fn eliminate(&mut self, column: u32, order: &mut Vec<u32>, mut changed: impl FnMut(u32, u32)) {
         self.put(column, order);
         let joined = std::mem::take(&mut self.of_column[column as usize]);
         let Some(&into) = joined.first() else { return };
@@ -155,7 +155,7 @@ impl Sets {
             let others: u64 =
                 own.iter().filter(|&&set| set != into).map(|&s| u64::from(self.outside[s as usize])).sum();
             let new = others + u64::from(all - self.weight[k as usize]);
-            tell(k, new.min(u64::from(self.left)) as u32);
+            changed(k, new.min(u64::from(self.left)) as u32);
         }
         self.size[into as usize] = all;
         self.columns[into as usize] = kept;

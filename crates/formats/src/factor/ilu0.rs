@@ -50,7 +50,7 @@ pub(super) fn factor<T: Scalar>(a: &Csr<T>, values: &mut [T]) -> Result<(), Stop
         diagonal[i] = k as u32;
         reciprocal[i] = T::one().quotient(values[k]);
         if !(values[k].modulus() > least::<T>(largest) && reciprocal[i].finite()) {
-            let message = format!("the pivot is {:e}, next to nothing in its row", values[k]);
+            let message = format!("the pivot is {:e}, almost zero for its row", values[k]);
             return Err(Stopped { row: i, message });
         }
     }

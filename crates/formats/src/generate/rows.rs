@@ -1,7 +1,7 @@
 //! A matrix from a function that lists each row.
 use crate::Csr;
 use crate::parallel;
-use crate::storage::csr::{check_sizes, not_finite};
+use crate::storage::checks::{check_sizes, not_finite};
 use lacuna_engine::pages::zeroed;
 use lacuna_engine::{Result, Scalar};
 

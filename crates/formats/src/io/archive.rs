@@ -29,9 +29,9 @@ pub enum Wanted {
 pub(super) fn is_tar(head: &[u8]) -> bool {
     let Some(header) = head.get(..BLOCK as usize) else { return false };
     let field = String::from_utf8_lossy(&header[148..156]);
-    let Ok(told) = u64::from_str_radix(field.trim_matches([' ', '\0']), 8) else { return false };
+    let Ok(stored) = u64::from_str_radix(field.trim_matches([' ', '\0']), 8) else { return false };
     let sum = |bytes: &[u8]| bytes.iter().map(|&b| u64::from(b)).sum::<u64>();
-    header[0] != 0 && told == sum(&header[..148]) + 8 * u64::from(b' ') + sum(&header[156..])
+    header[0] != 0 && stored == sum(&header[..148]) + 8 * u64::from(b' ') + sum(&header[156..])
 }
 
 /// An archive positioned between two members, or within one.

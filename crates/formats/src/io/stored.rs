@@ -6,7 +6,7 @@ use super::opened::About;
 use super::{Columns, Form};
 use crate::Csr;
 use crate::build::assemble::{Entry, assemble, pieces};
-use crate::storage::csr::{check_finite, check_sizes};
+use crate::storage::checks::{check_finite, check_sizes};
 use lacuna_engine::{Error, Kind, Result, Scalar, memory, pages};
 
 /// The layout of a stored matrix.
@@ -53,7 +53,7 @@ impl StoredValues {
     }
 
     fn numbers<T: Scalar>(&self, options: &ReadOptions<'_>) -> Result<Vec<T>> {
-        let told = |elements: &Elements, values: &[T]| {
+        let note_losses = |elements: &Elements, values: &[T]| {
             if let (Some(notes), Some(said)) = (options.notes, elements.losses(values)) {
                 notes(&said);
             }
@@ -62,14 +62,14 @@ impl StoredValues {
             StoredValues::Pattern(count) => Ok(vec![T::one(); *count]),
             StoredValues::Numbers(elements) => {
                 let values = elements.numbers::<T>()?;
-                told(elements, &values);
+                note_losses(elements, &values);
                 Ok(values)
             }
             StoredValues::Parts(re, im) => {
                 let mut values = re.numbers::<T>()?;
-                told(re, &values);
+                note_losses(re, &values);
                 let imaginary = im.numbers::<T>()?;
-                told(im, &imaginary);
+                note_losses(im, &imaginary);
                 for (value, im) in values.iter_mut().zip(imaginary) {
                     *value = T::from_parts(value.re(), im.re());
                 }

@@ -2,7 +2,8 @@
 use crate::Csr;
 use crate::build::cut::cut;
 use crate::parallel;
-use crate::storage::csr::{check_sizes, lanes};
+use crate::storage::checks::check_sizes;
+use crate::storage::csr::lanes;
 use lacuna_engine::{Argument, Error, Format, Result, Scalar};
 
 /// Block sizes with kernels.

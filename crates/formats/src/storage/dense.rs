@@ -1,7 +1,8 @@
 //! Dense matrices, row by row.
 use crate::Csr;
 use crate::parallel;
-use crate::storage::csr::{check_sizes, lanes, not_finite};
+use crate::storage::checks::{check_sizes, not_finite};
+use crate::storage::csr::lanes;
 use crate::storage::padding::is_too_much;
 use lacuna_engine::{Argument, Error, Format, Result, Scalar, pages, row_sum};
 

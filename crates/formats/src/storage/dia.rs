@@ -1,10 +1,10 @@
 //! Diagonals.
 use crate::Csr;
 use crate::parallel;
-use crate::storage::csr::check_sizes;
+use crate::storage::checks::check_sizes;
 use crate::storage::padding::is_too_much;
 use bytemuck::bytes_of;
-use lacuna_engine::{Argument, Error, Format, Lines, Result, Scalar};
+use lacuna_engine::{AlignedVec, Argument, Error, Format, Result, Scalar};
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -41,7 +41,7 @@ pub struct Dia<T> {
     nnz: usize,
     /// For `d` diagonals the `d` offsets, the `d` starts, and the step.
     table: Vec<i32>,
-    values: Lines<T>,
+    values: AlignedVec<T>,
 }
 
 impl<T: Scalar> Dia<T> {
@@ -54,7 +54,7 @@ impl<T: Scalar> Dia<T> {
         let operation = "Dia::from_csr";
         let (rows, cols, nnz) = (a.rows(), a.cols(), a.nnz());
         let offsets = offsets_of(operation, a)?;
-        let mut values = Lines::<T>::zeroed(operation, places(rows, offsets.len()))?;
+        let mut values = AlignedVec::<T>::zeroed(operation, places(rows, offsets.len()))?;
         if !offsets.is_empty() {
             let blocks = values.chunks_mut(DIA_ROWS * offsets.len()).enumerate();
             parallel::for_each(blocks, |(s, block)| {
@@ -91,7 +91,7 @@ impl<T: Scalar> Dia<T> {
         if i32::try_from(places).is_err() {
             return Err(refused(format!("expected fewer than 2^31 places, got {places}; take dia")));
         }
-        let mut values = Lines::<T>::zeroed(operation, places)?;
+        let mut values = AlignedVec::<T>::zeroed(operation, places)?;
         let mut blocks: Vec<Vec<&mut [T]>> = vec![];
         blocks.resize_with(stride.div_ceil(BLOCK), || Vec::with_capacity(kept.len()));
         for diagonal in values.chunks_mut(stride) {

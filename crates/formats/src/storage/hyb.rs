@@ -2,11 +2,11 @@
 use crate::Csr;
 use crate::build::cut::{cut, lengths};
 use crate::parallel;
-use crate::storage::csr::check_sizes;
+use crate::storage::checks::check_sizes;
 use crate::storage::hyb_layout::{HybLayout, widest};
 use crate::storage::sell::{SLICE, fill_lane, slices_of};
 use lacuna_engine::sum::SEGMENT;
-use lacuna_engine::{Argument, Format, Lines, MAX_LANES, Result, Scalar, row_sum};
+use lacuna_engine::{AlignedVec, Argument, Format, MAX_LANES, Result, Scalar, row_sum};
 use std::ops::Range;
 
 /// A sparse matrix whose first `K` entries of each row are in slices of 32 rows, with all others in
@@ -42,7 +42,7 @@ pub struct Hyb<T> {
     row_idx: Vec<u32>,
     /// For the places of slices, then coordinates, then pieces.
     col_idx: Vec<u32>,
-    values: Lines<T>,
+    values: AlignedVec<T>,
     kernel: &'static str,
 }
 
@@ -70,7 +70,7 @@ impl<T: Scalar> Hyb<T> {
         check_sizes(operation, a.rows(), a.cols(), ell + short + long)?;
         let mut row_idx = lacuna_engine::pages::zeroed::<u32>(operation, short)?;
         let mut col_idx = lacuna_engine::pages::zeroed::<u32>(operation, ell + short + long)?;
-        let mut values = Lines::<T>::zeroed(operation, ell + short + long)?;
+        let mut values = AlignedVec::<T>::zeroed(operation, ell + short + long)?;
         let (ell_columns, columns) = col_idx.split_at_mut(ell);
         let (ell_values, entries) = values.split_at_mut(ell);
         let slices = slices_of(layout.slice_ptr(), ell_columns, ell_values);

@@ -1,5 +1,6 @@
 //! The storage formats: their contents, their conversion from compressed rows and the cost of their products.
 pub(crate) mod bcsr;
+pub(crate) mod checks;
 pub(crate) mod csr;
 pub(crate) mod dense;
 pub(crate) mod dia;

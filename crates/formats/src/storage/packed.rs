@@ -82,7 +82,7 @@ impl<T: Scalar> Packed<T> {
             let columns = a.row_slices(row).0;
             let message = match obstacle {
                 Obstacle::Far => format!(
-                    "row {row} reaches from column {} to {}, and 16 bits tell {REACH} columns apart; keep csr ({} MB)",
+                    "row {row} reaches from column {} to {}, and 16 bits distinguish {REACH} columns; keep csr ({} MB)",
                     columns[0],
                     columns[columns.len() - 1],
                     a.bytes() / 1_000_000

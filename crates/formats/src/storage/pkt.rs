@@ -4,7 +4,7 @@ use crate::build::cut::cut;
 use crate::parallel;
 use crate::storage::padding::is_too_much;
 use crate::storage::sell::SLICE;
-use lacuna_engine::{Argument, Error, Format, Lines, Result, Scalar, is_long, pages};
+use lacuna_engine::{AlignedVec, Argument, Error, Format, Result, Scalar, is_long, pages};
 use std::ops::Range;
 
 /// Rows of a packet, and columns near to them: their section of x is 16 KiB in the widest number type.
@@ -51,7 +51,7 @@ pub struct Pkt<T> {
     near: Vec<u16>,
     far: Vec<u32>,
     /// For all places, then for all far entries.
-    values: Lines<T>,
+    values: AlignedVec<T>,
 }
 
 impl<T: Scalar> Pkt<T> {
@@ -95,7 +95,7 @@ impl<T: Scalar> Pkt<T> {
         let (slice_ptr, far_ptr) = words.split_at(outline.widths.len() + 1);
         let mut near_columns = pages::zeroed::<u16>(OPERATION, places)?;
         let mut far_columns = pages::zeroed::<u32>(OPERATION, far)?;
-        let mut values = Lines::<T>::zeroed(OPERATION, places + far)?;
+        let mut values = AlignedVec::<T>::zeroed(OPERATION, places + far)?;
         let (near_values, far_values) = values.split_at_mut(places);
         let packets = a.rows().div_ceil(PACKET);
         let in_slices = |p: usize| {

@@ -2,10 +2,10 @@
 use crate::Csr;
 use crate::build::cut::{cut, lengths};
 use crate::parallel;
-use crate::storage::csr::check_sizes;
+use crate::storage::checks::check_sizes;
 use crate::storage::padding::is_too_much;
 use lacuna_engine::sum::SEGMENT;
-use lacuna_engine::{Argument, Error, Format, Lines, Result, Scalar};
+use lacuna_engine::{AlignedVec, Argument, Error, Format, Result, Scalar};
 use std::ops::Range;
 
 /// Rows of a slice, `C`: a warp of a GPU, four vectors of a CPU.
@@ -28,7 +28,7 @@ pub struct Sell<T> {
     /// The row of each lane; `u32::MAX` for none. Empty if rows are in order.
     row_of: Vec<u32>,
     col_idx: Vec<u32>,
-    values: Lines<T>,
+    values: AlignedVec<T>,
     kernel: &'static str,
 }
 
@@ -89,7 +89,7 @@ impl<T: Scalar> Sell<T> {
             parallel::for_each(row_of.chunks_mut(SEGMENT), |order| sort_rows(a, order));
         }
         let mut col_idx = lacuna_engine::pages::zeroed::<u32>(operation, places)?;
-        let mut values = Lines::<T>::zeroed(operation, places)?;
+        let mut values = AlignedVec::<T>::zeroed(operation, places)?;
         let tasks = slices_of(&slice_ptr, &mut col_idx, &mut values);
         parallel::for_each(tasks.into_iter().enumerate(), |(s, (columns, entries))| {
             for l in 0..SLICE {

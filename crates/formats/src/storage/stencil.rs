@@ -1,7 +1,7 @@
 //! Constant coefficients on a grid, without a stored matrix.
 use crate::Csr;
 use crate::parallel;
-use crate::storage::csr::check_sizes;
+use crate::storage::checks::check_sizes;
 use lacuna_engine::{Argument, Error, Format, Result, Scalar};
 use std::ops::Range;
 

@@ -88,7 +88,7 @@ impl<T: Scalar> Triangular<T> {
                 }
                 sizes[own as usize] += 1;
             }
-            crate::storage::csr::check_sizes(OPERATION, n, n, nnz)?;
+            crate::storage::checks::check_sizes(OPERATION, n, n, nnz)?;
             let mut levels = Vec::with_capacity(sizes.len() + 1);
             levels.push(0);
             levels.extend(sizes.iter().scan(0, |end, size| {

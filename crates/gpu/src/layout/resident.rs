@@ -15,9 +15,9 @@ const PADDING: usize = 40;
 /// needs.
 const REGISTERS: (usize, usize, usize) = (65536, 255, 40);
 /// Further registers that the code needs when entries are kept too.
-const TAKEN_BY_ROWS: usize = 16;
+const ROW_REGISTERS: usize = 16;
 /// Maximum entries of a row, or of one lane of it, that are kept in registers.
-const MOST_KEPT: usize = 32;
+const MAX_KEPT: usize = 32;
 
 /// How rows are divided among work-groups and work-items.
 struct Division {
@@ -89,7 +89,7 @@ impl Division {
 }
 
 /// How the entries of a matrix are accessed.
-struct Taken {
+struct Access {
     /// The window of the operand for each work-group, and whether it fits local memory.
     windows: Vec<(u32, u32)>,
     fits: bool,
@@ -103,7 +103,7 @@ struct Taken {
     places: Option<usize>,
 }
 
-impl Taken {
+impl Access {
     fn widest(&self) -> usize {
         self.windows.iter().map(|w| w.1 as usize).max().unwrap_or(0)
     }
@@ -149,20 +149,20 @@ impl Layout {
             return None;
         }
         let depth = depth(number, size, device);
-        let (mut taken, registers) = take(e, matrices, &facts, device, &division, room - terms, depth);
-        let laid = lay_out(matrices, n, &division, &mut taken, plans)?;
-        let fitting = taken.iter().filter(|a| a.fits && !one).map(Taken::widest).max();
+        let (mut accesses, registers) = accesses(e, matrices, &facts, device, &division, room - terms, depth);
+        let laid = lay_out(matrices, n, &division, &mut accesses, plans)?;
+        let fitting = accesses.iter().filter(|a| a.fits && !one).map(Access::widest).max();
         let widest = 1 + fitting.unwrap_or(0).max(if one { n } else { 0 });
         // Entries that do not fit registers stay in local memory, as many as fit.
         let mut left = (room.saturating_sub(terms + widest) * number).saturating_sub(64);
         let entry = number + size_of::<u16>();
-        let stay = |a: &Taken| {
+        let stay = |a: &Access| {
             let places = a.places.filter(|_| a.kept == 0 && a.fits && widest < usize::from(u16::MAX));
             let stay = places.unwrap_or(0).min(left / entry);
             left -= stay * entry;
             stay
         };
-        let stay: Vec<usize> = taken.iter().map(stay).collect();
+        let stay: Vec<usize> = accesses.iter().map(stay).collect();
         // The rest is read from memory or the second-level cache again and again, in the same order each
         // time.
         let staying = stay.iter().sum::<usize>() * (number + size_of::<u32>()) * groups;
@@ -177,12 +177,12 @@ impl Layout {
             one,
             chunks,
             work,
-            lanes: taken.iter().map(|a| a.lanes).collect(),
-            sums: taken.iter().map(|a| a.sums).collect(),
+            lanes: accesses.iter().map(|a| a.lanes).collect(),
+            sums: accesses.iter().map(|a| a.sums).collect(),
             depth,
             products: Vec::new(),
-            fits: taken.iter().map(|a| a.fits).collect(),
-            steps: taken.iter().map(|a| a.places.map_or(0, |_| division.turns(a.lanes))).collect(),
+            fits: accesses.iter().map(|a| a.fits).collect(),
+            steps: accesses.iter().map(|a| a.places.map_or(0, |_| division.turns(a.lanes))).collect(),
             registers,
             ways,
             mine,
@@ -190,7 +190,7 @@ impl Layout {
             words: ways * pieces(segments),
             share: 1,
             keep: kept_percent(held, most),
-            kept: taken.iter().map(|a| a.kept).collect(),
+            kept: accesses.iter().map(|a| a.kept).collect(),
             stay,
         };
         let room = Sizes { groups, sums, params, got, rows_at, terms, widest };
@@ -200,7 +200,7 @@ impl Layout {
 
 /// How the entries of each matrix are accessed when local memory has room for `room` numbers of the operand,
 /// and how many numbers registers can hold.
-fn take<T: Scalar>(
+fn accesses<T: Scalar>(
     e: &Encoded<T>,
     matrices: &[MatrixFacts<'_, T>],
     facts: &[Arc<Facts>],
@@ -208,32 +208,32 @@ fn take<T: Scalar>(
     division: &Division,
     room: usize,
     depth: usize,
-) -> (Vec<Taken>, usize) {
+) -> (Vec<Access>, usize) {
     let (number, nvidia, size) = (size_of::<T>(), device.nvidia, division.size);
     let (all, each, code) = REGISTERS;
     let registers = (all / size).min(each).saturating_sub(code) * 4 / number;
     // Entries of matrices get the registers that vectors leave free, if they fit.
     let vectors = write::registers(e, registers).len();
-    let mut left = ((registers - vectors) * number / 4).saturating_sub(TAKEN_BY_ROWS);
+    let mut left = ((registers - vectors) * number / 4).saturating_sub(ROW_REGISTERS);
     // If work-groups have no more work-items than rows, one work-item takes all lanes of a row.
     let all_busy = nvidia && !division.one && division.ways == 1;
     let all_busy = all_busy && 2 * e.n as usize >= division.groups * size;
-    let taken = matrices.iter().zip(facts).map(|(a, facts)| {
+    let accesses = matrices.iter().zip(facts).map(|(a, facts)| {
         let lanes = a.format.lanes() as u32;
         let windows = division.windows(&facts.spans);
-        let mut taken = Taken { windows, fits: true, kept: 0, lanes, sums: 1, places: None };
-        taken.fits = division.one || taken.widest() < room;
-        let takes = division.turns(lanes) * (facts.longest * number / 4 + facts.longest.div_ceil(2));
-        if nvidia && taken.fits && facts.longest <= MOST_KEPT && takes <= left {
-            left -= takes;
-            taken.kept = facts.longest;
+        let mut access = Access { windows, fits: true, kept: 0, lanes, sums: 1, places: None };
+        access.fits = division.one || access.widest() < room;
+        let words = division.turns(lanes) * (facts.longest * number / 4 + facts.longest.div_ceil(2));
+        if nvidia && access.fits && facts.longest <= MAX_KEPT && words <= left {
+            left -= words;
+            access.kept = facts.longest;
         }
-        if all_busy && taken.kept == 0 && (2..=2 * depth).contains(&(lanes as usize)) {
-            (taken.lanes, taken.sums) = (1, lanes);
+        if all_busy && access.kept == 0 && (2..=2 * depth).contains(&(lanes as usize)) {
+            (access.lanes, access.sums) = (1, lanes);
         }
-        taken
+        access
     });
-    (taken.collect(), registers)
+    (accesses.collect(), registers)
 }
 
 /// The repacked entries of all matrices, new or cached, and the places of each; `None` if one cannot be
@@ -242,21 +242,21 @@ fn lay_out<T: Scalar, E: Clone, P: Clone>(
     matrices: &[MatrixFacts<'_, T>],
     n: usize,
     division: &Division,
-    taken: &mut [Taken],
+    accesses: &mut [Access],
     plans: &mut PlanCache<E, P>,
 ) -> Option<Repack<T, E>> {
     let Division { one, groups, ways, segments, size, .. } = *division;
     let serials = matrices.iter().map(|a| a.serial).collect();
-    let resident = taken.iter().map(|a| (a.fits, a.sums > 1)).collect();
+    let resident = accesses.iter().map(|a| (a.fits, a.sums > 1)).collect();
     let key = Key { matrices: serials, streaming: false, groups, ways, size, resident };
     if let Some((Placement::Resident(places), entries)) = plans.layout(&key) {
-        taken.iter_mut().zip(places).for_each(|(a, places)| a.places = *places);
+        accesses.iter_mut().zip(places).for_each(|(a, places)| a.places = *places);
         return Some(Repack::Cached(entries.clone()));
     }
     let mut repacked = Repacked::default();
     repacked.windows(matrices.len(), groups);
-    for (m, (a, taken)) in matrices.iter().zip(taken.iter_mut()).enumerate() {
-        let Taken { windows, fits, .. } = taken;
+    for (m, (a, access)) in matrices.iter().zip(accesses.iter_mut()).enumerate() {
+        let Access { windows, fits, .. } = access;
         repacked.windows_of(m, windows);
         if a.format.kernel() == "csr" && a.format.lanes() == 1 {
             continue;
@@ -264,10 +264,11 @@ fn lay_out<T: Scalar, E: Clone, P: Clone>(
         let columns: Vec<_> = windows.iter().map(|w| column_and_hole::<T>(*w, one, *fits, n)).collect();
         let (groups, rows) =
             (Groups { windows, ways, segments, size, columns: &columns }, a.format.shape().0);
-        taken.places = Some(repacked.add(m, &Rows::of(a.format)?, rows, &groups, taken.sums > 1, PADDING)?);
+        access.places =
+            Some(repacked.add(m, &Rows::of(a.format)?, rows, &groups, access.sums > 1, PADDING)?);
     }
     repacked.pad();
-    Some(Repack::New(repacked, key, Placement::Resident(taken.iter().map(|a| a.places).collect())))
+    Some(Repack::New(repacked, key, Placement::Resident(accesses.iter().map(|a| a.places).collect())))
 }
 
 /// The column that a work-group counts from, and the column of a place without an entry: the one past the

@@ -111,7 +111,7 @@ impl<T: Scalar> Writer<'_, T> {
         for turn in 0..self.shape.steps[m as usize] {
             t.line(&format!("keep_row(&s{of}, {lanes}, {turn}, {});", sum(turn)));
         }
-        t.line("MEET();");
+        t.line("BARRIER();");
         t.line(&format!("{to} = {};", self.kept(y, format!("own{of} ? s.rows_at[ITEM] : ZERO"))));
     }
 }

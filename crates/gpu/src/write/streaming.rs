@@ -117,13 +117,13 @@ impl<T: Scalar> Writer<'_, T> {
         // Other work-groups may still read an operand, or not yet see what was written to it.
         let writes = sweep.stores.iter().any(|slot| self.operands.contains(&sweep.slots[*slot as usize]));
         if writes {
-            t.line("if (state.reads) meet_groups(&s, &state);");
+            t.line("if (state.reads) barrier_of_groups(&s, &state);");
         }
         if e.op(op, OP_KIND) == KIND_SPMV {
             // No barrier separates operations over shorter vectors: some work-items may still read what
             // others now compute.
-            let meet = if self.shorter.is_empty() { "" } else { " else MEET();" };
-            t.line(&format!("if (state.dirty) meet_groups(&s, &state);{meet}"));
+            let barrier = if self.shorter.is_empty() { "" } else { " else BARRIER();" };
+            t.line(&format!("if (state.dirty) barrier_of_groups(&s, &state);{barrier}"));
             t.line("state.reads += 1;");
             let m = e.op(op, OP_MATRIX);
             let (lanes, product) = (self.shape.lanes[m as usize], self.product(op));
@@ -152,7 +152,7 @@ impl<T: Scalar> Writer<'_, T> {
         // A projection has work for more warps than there are segments.
         match e.op(op, OP_KIND) {
             KIND_BASIS_DOT => {
-                t.line("MEET();"); // others may have written what a warp reads
+                t.line("BARRIER();"); // others may have written what a warp reads
                 t.line("const uint parts = max(WARPS / s.mine, 1u);");
                 t.line("for (uint unit = WARP; unit < s.mine * parts; unit += WARPS) {");
                 t.line("const uint segment = s.from + unit / parts;");

@@ -6,9 +6,10 @@ use lacuna_engine::Scalar;
 use lacuna_engine::encode::*;
 use std::collections::BTreeSet;
 
-/// Maximum words of an exchange that each of the first work-items waits for by itself, as in resident.cl.
+/// Maximum words of an exchange that one lane polls at once: the length of the array in `collect_chunk` of
+/// exchange.cl, which has a constant of the same name.
 const FEW_WORDS: usize = 16;
-/// Maximum chunks that `last_sum` of resident.cl supports.
+/// Maximum chunks that `last_sum` of exchange.cl supports.
 const LAST_CHUNKS: usize = 8;
 /// Work-items of a warp.
 const WARP: usize = 32;
@@ -92,7 +93,7 @@ impl<T: Scalar> Writer<'_, T> {
         self.put_cells(t, &cells, way);
         t.text += &text;
         t.line("}");
-        t.line("MEET();");
+        t.line("BARRIER();");
         t.line("op = next[0];");
     }
 
@@ -121,7 +122,7 @@ impl<T: Scalar> Writer<'_, T> {
         }
         for batch in dots.chunks(self.shape.work.max(1)).filter(|_| !self.shape.streaming) {
             if slot > first || behind {
-                t.line("MEET();");
+                t.line("BARRIER();");
             }
             t.line("if (ITEM < span) {");
             for (k, [_, a, b]) in batch.iter().enumerate() {
@@ -138,7 +139,7 @@ impl<T: Scalar> Writer<'_, T> {
     /// Sends the dot products of a projection with its columns, as sums from `slot` on.
     fn send_columns(&self, t: &mut Text, op: u32, slot: usize) {
         let w = self.at_home(t, self.e.op(op, OP_Y));
-        t.line("MEET();");
+        t.line("BARRIER();");
         t.line(&format!("if (ITEM < span) s.work[ITEM] = own ? {w} : ZERO;"));
         let (basis, columns) = (self.e.op(op, OP_BASIS), t.hole(self.e.op(op, OP_COLUMNS)));
         t.line(&format!("send_columns(&s, &state, basis{basis}, stride{basis}, {slot}, {columns});"));
@@ -181,7 +182,7 @@ impl<T: Scalar> Writer<'_, T> {
             }
         });
         if reads.is_empty() || reads.iter().any(|c| (h..h + columns).contains(c)) {
-            t.line("MEET();");
+            t.line("BARRIER();");
         }
     }
 
@@ -230,12 +231,12 @@ fn without_sums(t: &mut Text, chain: Chain) {
     match chain {
         Chain::Nothing(next) => t.line(&format!("op = {next};")),
         Chain::Code { text, preload, .. } => {
-            t.line("MEET();");
+            t.line("BARRIER();");
             t.line("if (ITEM == 0) {");
             t.text += &preload.text(true);
             t.text += &text;
             t.line("}");
-            t.line("MEET();");
+            t.line("BARRIER();");
             t.line("op = next[0];");
         }
     }

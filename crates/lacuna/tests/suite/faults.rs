@@ -29,18 +29,18 @@ fn cancelled_at_each(info: &MethodInfo, name: &str, a: &Csr<f64>) {
         LinearSystem::new(a.clone()).method(info.name).preconditioner("none").prepare(dev).unwrap();
     let before = residual_norm(a, &b, &guess);
     for last in 1..40 {
-        let (mut x, mut told) = (guess.clone(), 0);
+        let (mut x, mut calls) = (guess.clone(), 0);
         let mut watch = |_: lacuna::Watch| {
-            told += 1;
-            if told == last { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+            calls += 1;
+            if calls == last { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         };
         let outcome = system.solve_watched(dev, &b, &mut x, Some(&mut watch)).unwrap();
         let context = format!("{} on {name}, cancelled at {last}: {outcome:?}", info.name);
         assert!(x.iter().all(|x| x.is_finite()), "{context}");
         let after = residual_norm(a, &b, &x);
         assert!(after <= (1.0 + 1e-12) * before, "{before:e} became {after:e}: {context}");
-        assert!(told <= last, "told after it was cancelled: {context}");
-        if told < last || outcome.converged() {
+        assert!(calls <= last, "called after it was cancelled: {context}");
+        if calls < last || outcome.converged() {
             break; // ended by itself
         }
     }

@@ -132,14 +132,16 @@ fn what_does_not_fit_is_an_error() {
         prepare(LinearSystem::new(a.clone()).method("direct").preconditioner("jacobi")),
         "preconditioner: method direct is a preconditioner itself; expected `auto`"
     );
-    let names: Vec<_> = lacuna::solvers::METHODS.iter().map(|info| info.name).collect();
+    let methods = lacuna::solvers::METHODS.iter().map(|info| info.name);
+    let combined = lacuna::solvers::Combined::all().map(|method| method.name);
+    let names: Vec<_> = ["auto", "tune"].into_iter().chain(methods).chain(combined).collect();
     assert_eq!(
         prepare(LinearSystem::new(a.clone()).method("magic")),
         format!("method: expected one of {}, got `magic`", names.join(", "))
     );
     assert_eq!(
         prepare(LinearSystem::new(a.clone()).preconditioner("magic")),
-        "preconditioner: expected one of none, jacobi, column-scaling, block-jacobi, neumann, chebyshev, ssor, sor, ilu0, ic0, block-ilu, \
+        "preconditioner: expected one of auto, none, jacobi, column-scaling, block-jacobi, neumann, chebyshev, ssor, sor, ilu0, ic0, block-ilu, \
          ilut, fsai, spai, amg, multigrid, direct, got `magic`"
     );
     let x0 = Array1::zeros(3);
@@ -169,7 +171,7 @@ fn a_backend_is_chosen_by_name() {
         }
     }
     let error = on(Some("abacus")).unwrap_err().to_string();
-    assert!(error.starts_with("backend: there is none called `abacus`; this build has"), "{error}");
+    assert!(error.starts_with("backend: `abacus` is unknown; this build has"), "{error}");
 }
 
 #[test]

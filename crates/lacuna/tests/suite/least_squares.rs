@@ -83,8 +83,8 @@ fn columns_are_scaled() {
     let wide = LinearSystem::new(a.adjoint()).preconditioner("column-scaling");
     let mut dev = default_backend().unwrap();
     let (_, outcome) = wide.prepare(&mut dev).unwrap().solve(&mut dev, &vec![1.0; 4]).unwrap();
-    let told = |choice: &String| choice.contains("of least norm in the scaled unknowns");
-    assert!(outcome.choices.iter().any(told), "{:?}", outcome.choices);
+    let reported = |choice: &String| choice.contains("of least norm in the scaled unknowns");
+    assert!(outcome.choices.iter().any(reported), "{:?}", outcome.choices);
 }
 
 #[test]

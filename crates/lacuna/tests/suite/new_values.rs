@@ -56,7 +56,7 @@ fn every_format_takes_new_values_and_gives_the_bits_of_a_system_made_anew() {
             }
             if now.name != format {
                 replaced.insert(format);
-                assert!(now.why.ends_with(&format!("{format} does not hold the values given later")));
+                assert!(now.why.ends_with(&format!("{format} cannot store the new values")));
             }
             let other = &mut default_backend().unwrap();
             let fresh = a.with_values(values).unwrap();
@@ -182,7 +182,7 @@ fn a_chosen_preconditioner_gives_way_to_values_it_does_not_take() {
         prepared.update_values(dev, &symmetric(step)).unwrap();
         let (_, outcome) = prepared.solve(dev, &b).unwrap();
         assert!(outcome.converged(), "{outcome:?}");
-        let why = "multigrid does not take the values given later";
+        let why = "multigrid rejects the new values";
         assert!(outcome.choices.iter().any(|choice| choice.ends_with(why)), "{:?}", outcome.choices);
         assert!(!outcome.choices.iter().any(|choice| choice.starts_with("preconditioner multigrid")));
     }

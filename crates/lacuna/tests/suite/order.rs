@@ -58,17 +58,17 @@ fn errors_name_rows_as_they_were_given() {
     let mut system = LinearSystem::new(scattered()).reorder("rcm").prepare(&mut dev).unwrap();
     let mut b = Array1::ones(600);
     b[123] = f64::NAN;
-    let told = system.solve(&mut dev, b.view()).unwrap_err();
-    assert!(matches!(told, Error::Element { row: 123, .. }), "{told}");
-    let told = system.solve(&mut dev, Array1::ones(599).view()).unwrap_err();
-    assert!(matches!(told, Error::Length { .. }), "{told}");
+    let error = system.solve(&mut dev, b.view()).unwrap_err();
+    assert!(matches!(error, Error::Element { row: 123, .. }), "{error}");
+    let error = system.solve(&mut dev, Array1::ones(599).view()).unwrap_err();
+    assert!(matches!(error, Error::Length { .. }), "{error}");
     let mut t = scattered().to_triplets();
     t.push(77, 77, -scattered().get(77, 77).unwrap());
     let system = LinearSystem::new(t.to_csr().unwrap()).reorder("rcm").preconditioner("jacobi");
-    let told = system.prepare(&mut dev).err().unwrap();
-    assert!(matches!(told, Error::Entry { row: 77, column: 77, .. }), "{told}");
-    let told = LinearSystem::new(scattered()).reorder("rmc").prepare(&mut dev).err().unwrap();
-    assert!(told.to_string().contains("got `rmc`"), "{told}");
+    let error = system.prepare(&mut dev).err().unwrap();
+    assert!(matches!(error, Error::Entry { row: 77, column: 77, .. }), "{error}");
+    let error = LinearSystem::new(scattered()).reorder("rmc").prepare(&mut dev).err().unwrap();
+    assert!(error.to_string().contains("got `rmc`"), "{error}");
 }
 
 #[test]
@@ -94,7 +94,7 @@ fn methods_that_need_the_adjoint_say_so_without_it() {
         k.each(|k| k.spmv_dot(&ah, s.b, y, s.count(Pass::new("turned").dot(yy, y, y), yy)));
     }
     let mut dev = default_backend().unwrap();
-    let told = LinearSystem::new(scattered()).own_method(turned).prepare(&mut dev).err().unwrap();
-    assert!(told.to_string().contains("does not know its transpose"), "{told}");
+    let error = LinearSystem::new(scattered()).own_method(turned).prepare(&mut dev).err().unwrap();
+    assert!(error.to_string().contains("does not know its transpose"), "{error}");
     LinearSystem::new(scattered()).own_method(turned).with_adjoint().prepare(&mut dev).unwrap();
 }

@@ -126,7 +126,7 @@ fn conjugate_residuals_never_grow_and_need_as_few_iterations_as_cg() {
 }
 
 #[test]
-fn an_indefinite_matrix_under_steepest_descent_is_told() {
+fn an_indefinite_matrix_under_steepest_descent_is_reported() {
     let a = from_dense(arr2(&[[1.0, 0.0], [0.0, -2.0]]).view()).unwrap();
     let mut dev = default_backend().unwrap();
     let mut system = LinearSystem::new(a).own_method(steepest_descent).prepare(&mut dev).unwrap();

@@ -132,7 +132,7 @@ impl MethodInfo {
     }
     /// Whether a preconditioner of the list provides what the method needs: its adjoint, if the method uses
     /// adjoints. A method for the solution of least norm takes none.
-    pub fn takes(&self, precond: &PrecondInfo) -> bool {
+    pub fn accepts(&self, precond: &PrecondInfo) -> bool {
         if self.needs == Needs::Range {
             return precond.name == "none";
         }

@@ -45,7 +45,7 @@ impl BlockIlu {
             OptionInfo {
                 key: "pivots",
                 default: "shift",
-                about: "shift or refuse: where one is next to nothing",
+                about: "shift or refuse: for pivots that are almost zero",
             },
             Solves::ADJOINT,
         ],
@@ -86,12 +86,10 @@ impl<T: Scalar> Preconditioner<T> for BlockIlu {
         };
         let left_out = 100.0 * (1.0 - inside.nnz() as f64 / a.nnz().max(1) as f64);
         let made_of = factors.parts(Solves::Levels, self.adjoint)?;
-        let made_of = made_of.tell("left out between blocks", format!("{left_out:.0} % of the entries"));
+        let made_of = made_of.report("left out between blocks", format!("{left_out:.0} % of the entries"));
         Ok(match made.shift {
             0.0 => made_of,
-            shift => {
-                made_of.tell("shift", format!("{shift:.0e} of the diagonal: a pivot was next to nothing"))
-            }
+            shift => made_of.report("shift", format!("{shift:.0e} of the diagonal: a pivot was almost zero")),
         })
     }
     fn apply(&self, k: &mut Recorder<'_, T>, on: &Handles<T>, r: Vector<T>, z: Vector<T>, then: Pass<T>) {

@@ -108,7 +108,7 @@ impl<T: Scalar> Preconditioner<T> for BlockJacobi {
             Blocks::Connected => "connected",
         };
         let parts = Parts::new().shared_matrix(convert(&inverse, &format)?);
-        Ok(parts.tell("blocks", format!("of {size} {which} rows, inverted, as {format}")))
+        Ok(parts.report("blocks", format!("of {size} {which} rows, inverted, as {format}")))
     }
     fn apply(&self, k: &mut Recorder<'_, T>, on: &Handles<T>, r: Vector<T>, z: Vector<T>, then: Pass<T>) {
         let [inverse] = on.matrices();

@@ -76,7 +76,7 @@ impl<T: Scalar> Preconditioner<T> for Chebyshev {
         let centre = T::from_real(high * (1.0 + 1.0 / self.ratio) / 2.0);
         let w = diagonal.into_iter().map(|d| T::one().quotient(centre * d)).collect();
         let bounds = format!("{:.4} to {high:.4}", high / self.ratio);
-        Ok(Parts::new().vector(w).scratch(a.rows()).scratch(a.rows()).tell("spectrum damped", bounds))
+        Ok(Parts::new().vector(w).scratch(a.rows()).scratch(a.rows()).report("spectrum damped", bounds))
     }
     fn apply(&self, k: &mut Recorder<'_, T>, on: &Handles<T>, r: Vector<T>, z: Vector<T>, then: Pass<T>) {
         let ([w], [s, t]) = (on.vectors(), on.scratch());

@@ -36,16 +36,17 @@ impl<T: Scalar> Preconditioner<T> for ColumnScaling {
     fn name(&self) -> Cow<'static, str> {
         "column-scaling".into()
     }
-    fn takes_any_shape(&self) -> bool {
+    fn accepts_any_shape(&self) -> bool {
         true
     }
     fn set_up(&mut self, a: &Csr<T>) -> Result<Parts<T>> {
         let norms = column_norms(a);
         let [least, most] = [f64::min, f64::max].map(|of| norms.iter().copied().reduce(of).unwrap_or(0.0));
         let d = norms.into_iter().enumerate().map(|(j, norm)| inverse(j, norm)).collect::<Result<_>>()?;
-        let parts = Parts::new().vector(d).tell("norms of the columns", format!("{least:.1e} to {most:.1e}"));
+        let parts =
+            Parts::new().vector(d).report("norms of the columns", format!("{least:.1e} to {most:.1e}"));
         Ok(match a.rows() < a.cols() {
-            true => parts.tell("solution", "of least norm in the scaled unknowns"),
+            true => parts.report("solution", "of least norm in the scaled unknowns"),
             false => parts,
         })
     }

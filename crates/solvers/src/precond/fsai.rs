@@ -91,7 +91,7 @@ fn parts<T: Scalar>(g: Csr<T>) -> Parts<T> {
     let n = g.rows();
     let mean = g.nnz() as f64 / n.max(1) as f64;
     let adjoint = g.adjoint();
-    Parts::new().matrix(g).matrix(adjoint).scratch(n).tell("entries of a row", format!("{mean:.1}"))
+    Parts::new().matrix(g).matrix(adjoint).scratch(n).report("entries of a row", format!("{mean:.1}"))
 }
 
 impl<T: Scalar> Preconditioner<T> for Fsai {

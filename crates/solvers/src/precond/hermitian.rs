@@ -6,9 +6,9 @@ use lacuna_formats::Csr;
 /// once.
 pub(super) fn check_hermitian<T: Scalar>(operation: &str, a: &Csr<T>) -> Result<()> {
     let Some((row, column)) = first_without_image(a) else { return Ok(()) };
-    let told = |at: Option<T>| at.map_or("not stored".into(), |v| format!("{v}"));
-    let (own, image) = (told(a.get(row, column)), told(a.get(column, row)));
-    let message = format!("it is {own}, its image {image}; expected a Hermitian matrix");
+    let text = |at: Option<T>| at.map_or("not stored".into(), |v| format!("{v}"));
+    let (own, image) = (text(a.get(row, column)), text(a.get(column, row)));
+    let message = format!("it is {own}, its mirror entry is {image}; expected a Hermitian matrix");
     Err(Error::Entry { operation: operation.into(), row, column, message })
 }
 

@@ -10,7 +10,7 @@ use std::borrow::Cow;
 
 /// How small pivots are handled.
 const PIVOTS: OptionInfo =
-    OptionInfo { key: "pivots", default: "shift", about: "shift or refuse: where one is next to nothing" };
+    OptionInfo { key: "pivots", default: "shift", about: "shift or refuse: for pivots that are almost zero" };
 
 fn options(settings: &Settings<'_>) -> Result<(Solves, Pivots)> {
     let choices = [("shift", Pivots::Shift), ("refuse", Pivots::Refuse)];
@@ -116,11 +116,10 @@ fn factored<T: Scalar>(
     };
     let mut parts = parts(&made.factor, names)?;
     if let Some((_, count)) = colours {
-        parts = parts.tell("colours", count);
+        parts = parts.report("colours", count);
     }
     if made.shift > 0.0 {
-        parts =
-            parts.tell("shift", format!("{:.0e} of the diagonal: a pivot was next to nothing", made.shift));
+        parts = parts.report("shift", format!("{:.0e} of the diagonal: a pivot was almost zero", made.shift));
     }
     Ok(parts)
 }

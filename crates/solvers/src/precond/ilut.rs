@@ -84,11 +84,11 @@ fn parts<T: Scalar>(a: &Csr<T>, f: &factor::Ilut<T>) -> Result<Parts<T>> {
     })?;
     let growth = (f.lower.nnz() + f.upper.nnz()) as f64 / a.nnz().max(1) as f64;
     let parts = Parts::new()
-        .tell("entries", format!("{growth:.2} times those of the matrix"))
-        .tell("levels", format!("{} and {}", lower.depth(), upper.depth()));
+        .report("entries", format!("{growth:.2} times those of the matrix"))
+        .report("levels", format!("{} and {}", lower.depth(), upper.depth()));
     let parts = match &f.replaced[..] {
         [] => parts,
-        [first, ..] => parts.tell(
+        [first, ..] => parts.report(
             "pivots set",
             format!("{}, the first in column {first} (from 0), which had none", f.replaced.len()),
         ),

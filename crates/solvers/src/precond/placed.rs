@@ -38,7 +38,7 @@ pub trait Preconditioner<T: Scalar>: Send {
     }
     /// Whether it takes a matrix that is not square, as a preconditioner from the right of a least-squares
     /// method. `M` is square then, with as many rows as the matrix has columns. Provided: no.
-    fn takes_any_shape(&self) -> bool {
+    fn accepts_any_shape(&self) -> bool {
         false
     }
     /// Sets up on the host. Data that depends only on the pattern of the matrix **may** be stored in `self`
@@ -82,7 +82,7 @@ pub trait Preconditioner<T: Scalar>: Send {
     ) {
         k.fail(Error::Unsupported {
             operation: format!("the adjoint of preconditioner `{}`", self.name()),
-            message: "it does not know its adjoint; `jacobi` does, and methods without products by the adjoint need none".into(),
+            message: "it has no adjoint; `jacobi` has one, and most methods need none".into(),
         });
     }
 }
@@ -143,7 +143,7 @@ impl<T: Scalar> Parts<T> {
         self
     }
     /// Adds a line to the report, such as fill, levels or shifts.
-    pub fn tell(mut self, what: &'static str, value: impl ToString) -> Self {
+    pub fn report(mut self, what: &'static str, value: impl ToString) -> Self {
         self.report.push((what, value.to_string()));
         self
     }
@@ -233,7 +233,7 @@ impl<T: Scalar> Placed<T> {
     /// Sets up a preconditioner for a matrix, and places it on the device of the matrix.
     ///
     /// # Errors
-    /// [`Error::Shape`] unless the matrix is square or its shape is taken ([`Preconditioner::takes_any_shape`]);
+    /// [`Error::Shape`] unless the matrix is square or the preconditioner accepts any shape ([`Preconditioner::accepts_any_shape`]);
     /// errors of the set-up; device failures.
     pub fn new<B: Backend>(
         dev: &mut B,
@@ -241,7 +241,7 @@ impl<T: Scalar> Placed<T> {
         host: &Csr<T>,
         a: Matrix<T>,
     ) -> Result<Self> {
-        if host.rows() != host.cols() && !kind.takes_any_shape() {
+        if host.rows() != host.cols() && !kind.accepts_any_shape() {
             let operation = format!("preconditioner `{}`", kind.name());
             return Err(Error::Shape {
                 operation,

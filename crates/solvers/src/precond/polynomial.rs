@@ -42,7 +42,7 @@ impl<T: Scalar> Polynomial<T> {
         for _ in 0..SCRATCH {
             parts = parts.scratch(n);
         }
-        parts.tell("polynomial", format!("of order {}", self.order))
+        parts.report("polynomial", format!("of order {}", self.order))
     }
 }
 

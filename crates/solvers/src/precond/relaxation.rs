@@ -50,9 +50,9 @@ impl<'a, T: Scalar> Ordered<'a, T> {
         self.colours.as_ref().map(|(order, _)| order.order())
     }
     /// Adds the number of colours to the report.
-    pub(super) fn tell(&self, parts: Parts<T>) -> Parts<T> {
+    pub(super) fn report(&self, parts: Parts<T>) -> Parts<T> {
         match self.colours {
-            Some((_, count)) => parts.tell("colours", count),
+            Some((_, count)) => parts.report("colours", count),
             None => parts,
         }
     }

@@ -55,7 +55,7 @@ impl<T: Scalar> Preconditioner<T> for Sor {
         let reciprocals: Vec<T> = ordered.inverse.iter().map(|&d| omega * d).collect();
         let lower = Triangular::part(&ordered.a, Half::Lower, Some(&reciprocals), ordered.names())?;
         let depth = lower.depth();
-        Ok(ordered.tell(Parts::new().matrix(lower).tell("levels", depth)))
+        Ok(ordered.report(Parts::new().matrix(lower).report("levels", depth)))
     }
     fn apply(&self, k: &mut Recorder<'_, T>, on: &Handles<T>, r: Vector<T>, z: Vector<T>, then: Pass<T>) {
         let [lower] = on.matrices();

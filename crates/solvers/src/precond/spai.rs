@@ -68,12 +68,11 @@ impl<T: Scalar> Preconditioner<T> for Spai {
             }
         })?;
         if let Some(row) = (0..n).find(|&i| m.row_slices(i).1.iter().all(|v| *v == T::zero())) {
-            let message =
-                "no combination of the rows that it is coupled to comes near its unit vector".into();
+            let message = "no combination of the rows coupled to it approximates its unit vector".into();
             return Err(Error::Entry { operation: OPERATION.into(), row, column: row, message });
         }
         let mean = m.nnz() as f64 / n.max(1) as f64;
-        Ok(Parts::new().matrix(m).tell("entries of a row", format!("{mean:.1}")))
+        Ok(Parts::new().matrix(m).report("entries of a row", format!("{mean:.1}")))
     }
     fn apply(&self, k: &mut Recorder<'_, T>, on: &Handles<T>, r: Vector<T>, z: Vector<T>, then: Pass<T>) {
         let [m] = on.matrices();

@@ -72,7 +72,7 @@ impl<T: Scalar> Preconditioner<T> for Ssor {
             upper_reciprocals: Some(&upper_reciprocals),
             names: ordered.names(),
         };
-        Ok(ordered.tell(factors.parts(Solves::Levels, self.adjoint)?))
+        Ok(ordered.report(factors.parts(Solves::Levels, self.adjoint)?))
     }
     fn apply(&self, k: &mut Recorder<'_, T>, on: &Handles<T>, r: Vector<T>, z: Vector<T>, then: Pass<T>) {
         apply(k, on, Solves::Levels, [r, z], then);

@@ -83,13 +83,13 @@ impl<T: Scalar> Factors<'_, T> {
             let lower = Triangular::part(self.lower, Half::Lower, self.lower_reciprocals, self.names)?;
             let upper = Triangular::part(self.upper, Half::Upper, self.upper_reciprocals, self.names)?;
             let levels = format!("{} and {}", lower.depth(), upper.depth());
-            let parts = Parts::new().matrix(lower).matrix(upper).scratch(n).tell("levels", levels);
+            let parts = Parts::new().matrix(lower).matrix(upper).scratch(n).report("levels", levels);
             return if adjoint { self.adjoint(parts) } else { Ok(parts) };
         };
         let lower = scaled_half(self.lower, Half::Lower, self.lower_reciprocals)?;
         let upper = scaled_half(self.upper, Half::Upper, self.upper_reciprocals)?;
         let parts = Parts::new().matrix(lower.1).matrix(upper.1).vector(lower.0).vector(upper.0);
-        Ok(parts.scratch(n).scratch(n).tell("sweeps", sweeps))
+        Ok(parts.scratch(n).scratch(n).report("sweeps", sweeps))
     }
 }
 

@@ -16,13 +16,15 @@
 //! Every list starts at a multiple of [`ALIGN_WORDS`]. Vectors, matrices and bases are indices into the
 //! tables of [`Encoded`]; cells are indices into the cells of the number type. [`c_header`] exports the names
 //! of this page to the kernels.
-use crate::expr::cells::{Binary, Compare, HessenbergCells, Instr, Unary};
+use crate::expr::cells::{Compare, HessenbergCells, Instr, Unary};
 use crate::ir::lower::{Coefficient, Sweep};
 use crate::ir::program::Kind;
 use crate::{Basis, Error, Matrix, Op, Program, Result, Scalar, Section, Vector};
 use std::ops::Range;
 
+mod instructions;
 mod words;
+use instructions::{instr, one_by_one};
 pub use words::*;
 
 /// A program as words, and the tables that its indices refer to.
@@ -372,68 +374,6 @@ fn moves<T: Scalar>(sweep: &Sweep<T>, fresh: Option<Vector<T>>) -> Vec<(Vector<T
     let first = fresh.map(|v| (v, false, true));
     let others = sweep.vectors().into_iter().filter(|(v, ..)| Some(*v) != fresh);
     first.into_iter().chain(others).collect()
-}
-
-/// An instruction over runs of cells, expanded to one per cell.
-fn one_by_one(instr: &Instr) -> impl Iterator<Item = Instr> + use<> {
-    let instr = *instr;
-    let count = if let Instr::AddCells { count, .. } = instr { count } else { 1 };
-    (0..count).map(move |i| match instr {
-        Instr::AddCells { dst, a, .. } => {
-            Instr::Binary { op: Binary::Add, dst: dst + i, a: dst + i, b: a + i }
-        }
-        instr => instr,
-    })
-}
-
-fn instr(instr: Instr) -> [u32; INSTR_WORDS as usize] {
-    let test = |test: Compare| match test {
-        Compare::Always => TEST_ALWAYS,
-        Compare::LessEqual => TEST_LESS_EQUAL,
-        Compare::Greater => TEST_GREATER,
-        Compare::NotPositive => TEST_NOT_POSITIVE,
-        Compare::NotFinite => TEST_NOT_FINITE,
-        Compare::Zero => TEST_ZERO,
-    };
-    let hessenberg = |code: u32, at: HessenbergCells, j: u32, rr: u32| {
-        [code, at.m, at.h, at.rotations, at.g, at.y, at.used, j, rr, 0, 0, 0]
-    };
-    let words = |code: u32, operands: [u32; 5]| {
-        let mut words = [0; INSTR_WORDS as usize];
-        words[0] = code;
-        words[1..6].copy_from_slice(&operands);
-        words
-    };
-    match instr {
-        Instr::Unary { op, dst, a } => {
-            let code = match op {
-                Unary::Copy => CODE_COPY,
-                Unary::Neg => CODE_NEG,
-                Unary::Conj => CODE_CONJ,
-                Unary::Sqrt => CODE_SQRT,
-            };
-            words(code, [dst, a, 0, 0, 0])
-        }
-        Instr::Binary { op, dst, a, b } => {
-            let code = match op {
-                Binary::Add => CODE_ADD,
-                Binary::Sub => CODE_SUB,
-                Binary::Mul => CODE_MUL,
-                Binary::Div => CODE_DIV,
-                Binary::Max => CODE_MAX,
-            };
-            words(code, [dst, a, b, 0, 0])
-        }
-        Instr::Stop { test: t, a, b, reason, soft } => words(CODE_STOP, [test(t), a, b, reason, soft.into()]),
-        Instr::Leave { test: t, a, b } => words(CODE_LEAVE, [test(t), a, b, 0, 0]),
-        Instr::OnlyIf { test: t, a, b } => words(CODE_ONLY_IF, [test(t), a, b, 0, 0]),
-        Instr::Count { rr } => words(CODE_COUNT, [rr, 0, 0, 0, 0]),
-        Instr::Confirm { rr, target, last, shrink } => words(CODE_CONFIRM, [rr, target, last, shrink, 0]),
-        Instr::Rotate { at, j, rr } => hessenberg(CODE_ROTATE, at, j, rr),
-        Instr::BackSubstitute { at } => hessenberg(CODE_BACK_SUBSTITUTE, at, 0, 0),
-        // Expanded earlier.
-        Instr::AddCells { .. } => unreachable!(),
-    }
 }
 
 #[cfg(test)]

@@ -1,5 +1,6 @@
 //! Encoding preserves the recorded program.
 use super::*;
+use crate::expr::cells::Binary;
 use crate::ir::lower::{Dot, Term, Update};
 use crate::{Backend, Cells, Format, Formula, Hessenberg, Pass, Reason, Recorder, Reference};
 use std::sync::Arc;

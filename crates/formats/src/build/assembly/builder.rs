@@ -1,6 +1,6 @@
 //! A system built coefficient by coefficient or row by row.
 use super::Assembled;
-use crate::storage::csr::check_sizes;
+use crate::storage::checks::check_sizes;
 use lacuna_engine::{Error, Result, Scalar, next_serial};
 use std::collections::BTreeMap;
 

@@ -4,7 +4,7 @@ use crate::Csr;
 use crate::algebra::build_rows_with;
 use crate::build::cut::{cut, lengths};
 use crate::parallel;
-use crate::storage::csr::check_sizes;
+use crate::storage::checks::check_sizes;
 use lacuna_engine::{Error, Result, Scalar, compiled_here, pages};
 use std::ops::Range;
 

@@ -2,7 +2,7 @@
 use crate::Csr;
 use crate::build::cut::{cut, lengths};
 use crate::parallel;
-use crate::storage::csr::check_sizes;
+use crate::storage::checks::check_sizes;
 use lacuna_engine::{Error, Result, Scalar, compiled_here, pages};
 use std::ops::Range;
 
@@ -140,7 +140,7 @@ impl AssemblyPlan {
     pub fn matrix<T: Scalar>(&self, values: &[T]) -> Result<Csr<T>> {
         let mut sums = pages::zeroed::<T>("AssemblyPlan::matrix", self.nnz())?;
         self.sum(values, &mut sums)?;
-        crate::storage::csr::check_finite("AssemblyPlan::matrix", &self.row_ptr, &self.col_idx, &sums)?;
+        crate::storage::checks::check_finite("AssemblyPlan::matrix", &self.row_ptr, &self.col_idx, &sums)?;
         Ok(Csr::assembled(self.rows, self.cols, self.row_ptr.clone(), self.col_idx.clone(), sums))
     }
 

@@ -98,7 +98,7 @@ fn coordinate<T: Scalar>(
     Ok(())
 }
 
-/// Adds the mirror image of an entry. The error tells whether it concerns the value or the row.
+/// Adds the mirror image of an entry. The error says whether it concerns the value or the row.
 pub(in crate::io) fn mirror<T: Scalar>(
     symmetry: Symmetry,
     (i, j, v): Entry<T>,

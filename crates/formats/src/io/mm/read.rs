@@ -228,7 +228,7 @@ impl Opened<'_> {
             return Err(self.parse_error(lines, 0, message));
         }
         if let Some(notes) = options.notes {
-            rounding.tell(self.name(), T::KIND, notes);
+            rounding.report(self.name(), T::KIND, notes);
         }
         self.size.progress(options, true);
         Ok((header, parts.into_iter().map(|part| part.1).collect()))

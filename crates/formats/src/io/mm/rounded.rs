@@ -65,9 +65,9 @@ impl Rounding {
     }
 
     /// Reports the losses, one sentence for each kind.
-    pub(super) fn tell(&self, name: &str, kind: Kind, notes: &(dyn Fn(&str) + Sync)) {
+    pub(super) fn report(&self, name: &str, kind: Kind, notes: &(dyn Fn(&str) + Sync)) {
         let kind = kind.name();
-        let tell = |lost: &Lost, why: &dyn Fn(&Place) -> String, others: &str| {
+        let note = |lost: &Lost, why: &dyn Fn(&Place) -> String, others: &str| {
             let Some(first) = &lost.first else { return };
             let more = match lost.count - 1 {
                 0 => String::new(),
@@ -78,8 +78,8 @@ impl Rounding {
             notes(&format!("{name}:{}:{}: {}{more}", first.line + 1, first.column, why(first)));
         };
         let vanished = |p: &Place| format!("{} is too small for {kind} and became 0", p.text);
-        tell(&self.vanished, &vanished, "the same is true");
+        note(&self.vanished, &vanished, "the same is true");
         let inexact = |p: &Place| format!("{} is not exact in {kind} and became {}", p.text, p.became);
-        tell(&self.inexact, &inexact, "the like is true");
+        note(&self.inexact, &inexact, "the same is true");
     }
 }

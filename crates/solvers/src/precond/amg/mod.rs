@@ -258,7 +258,7 @@ impl Amg {
             Coarsest::Inverse(inverse) => cycle.solved(parts, convert(inverse, "dense")?),
             Coarsest::Smoothed(smoother) => cycle.smoothed(parts, smoother.clone()),
         };
-        Ok((cycle, made.report(a).into_iter().fold(parts, |parts, (what, value)| parts.tell(what, value))))
+        Ok((cycle, made.report(a).into_iter().fold(parts, |parts, (what, value)| parts.report(what, value))))
     }
 }
 
@@ -303,7 +303,8 @@ impl<T: Scalar> Preconditioner<T> for Amg {
         made.update(&self.options, a, near_null)?;
         let (cycle, parts) = self.parts(a, &made)?;
         if cycle != self.cycle {
-            let message = "they are not Hermitian, as those set up for were; prepare the system anew".into();
+            let message =
+                "they are not Hermitian, but those of the set-up were; prepare the system again".into();
             return Err(Error::Structure { operation: "new values of preconditioner `amg`".into(), message });
         }
         self.hierarchy = Some(made);

@@ -125,7 +125,7 @@ impl<T: Scalar> Made<T> {
 
     fn parts(&self) -> Parts<T> {
         let factors = self.factors.read().unwrap_or_else(PoisonError::into_inner);
-        factors.report().into_iter().fold(Parts::new(), |parts, (what, value)| parts.tell(what, value))
+        factors.report().into_iter().fold(Parts::new(), |parts, (what, value)| parts.report(what, value))
     }
 }
 

@@ -157,7 +157,7 @@ impl Multigrid {
         loop {
             let [x, y, z] = own.size;
             let line = format!("{}: {x}x{y}x{z} points, {} neighbours", axes.len(), own.neighbours());
-            parts = parts.tell("level", line);
+            parts = parts.report("level", line);
             let next = match given {
                 Some(given) => given.get(axes.len()).copied(),
                 None if rows(&own) <= self.options.coarsest => None,
@@ -189,7 +189,7 @@ impl Multigrid {
             cycle.smoothed(parts, self.smoother(&own))
         };
         self.made = Made { cycle, axes };
-        Ok(parts.tell("set-up", format!("{:.4} s", start.elapsed().as_secs_f64())))
+        Ok(parts.report("set-up", format!("{:.4} s", start.elapsed().as_secs_f64())))
     }
 
     #[cold]

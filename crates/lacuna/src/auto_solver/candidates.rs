@@ -1,4 +1,4 @@
-//! The methods tried if a solve falls short, and when.
+//! The methods tried if a solve falls short, in order, and what each costs.
 use lacuna_engine::Scalar;
 use lacuna_formats::{Csr, Structure};
 use lacuna_solvers::{Amg, Method, Multigrid, PRECONDITIONERS, is_diffusion, is_structurally_singular};
@@ -7,10 +7,10 @@ use std::fmt;
 
 /// Iterations after which a running solve is checked. If its residual has not halved by then, it is given up;
 /// otherwise it continues for as many again.
-const STRETCH: u64 = 20_000;
+const CHECK_INTERVAL: u64 = 20_000;
 /// The same limit if an incomplete factorisation, which costs about as much, is left to try, and if the
 /// matrix is known to be singular: then a solution is found early or there is none.
-const SHORT_STRETCH: u64 = 2000;
+const SHORT_CHECK_INTERVAL: u64 = 2000;
 /// Iterations that cost as much as the set-up of `amg` on the host: for iterations on the host, and on a
 /// separate device; and that factor again for a matrix that is no diffusion, where it often fails.
 const AMG_ON_HOST: u64 = 200;
@@ -21,14 +21,14 @@ const ILU: u64 = 300;
 /// The cost of an iteration with `amg` and with `ilu0`, in iterations without.
 const WITH_AMG: u64 = 5;
 const WITH_ILU: u64 = 3;
-/// Iterations after which the cost of a direct solve may be counted.
-const FIRST_COUNT: u64 = 50;
-/// Seconds to count it, per entry of the matrix.
-const COUNTING: f64 = 1e-7;
-/// It is counted once the iterations took this many times as long.
+/// Iterations after which the cost of a direct solve may be estimated.
+const FIRST_ESTIMATE: u64 = 50;
+/// Seconds of that estimate, per entry of the matrix.
+const ESTIMATING: f64 = 1e-7;
+/// It is made once the iterations took this many times as long.
 const EARLIEST: f64 = 3.0;
-/// Seconds of counting that are spent while a method may still converge.
-const MOST_COUNTING: f64 = 0.5;
+/// Seconds of estimating that are spent while a method may still converge.
+const MAX_ESTIMATING: f64 = 0.5;
 /// A direct solve is preferred to an incomplete factorisation at this many times its cost.
 const CERTAINTY: u64 = 10;
 /// Seconds of a direct solve that is tried before any other method if one has failed.
@@ -45,36 +45,36 @@ const SMALL: usize = 2000;
 /// Incomplete factorisations tried last, and the largest factor by which they increase the number of entries.
 const FACTORS: [(&str, usize); 2] = [("ilut:drop=0.001,fill=10", 10), ("ilut:drop=0.00001,fill=30", 30)];
 /// The largest number of entries to be stored.
-const MOST_KEPT: usize = 30_000_000;
+const MAX_ENTRIES: usize = 30_000_000;
 /// The complete factorisation.
 const DIRECT: &str = "direct";
 /// The method preconditioned by a factorisation. It restarts late, since it seldom needs to.
 const WITH_FACTORS: &str = "gmres:restart=50";
 
-/// What preparing a rung costs, in iterations of the method before it.
+/// What the set-up of a candidate costs, in iterations of the method before it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Cost {
-    /// It is tried when the method before has ended.
-    Open,
+    /// Next to nothing. It is tried when the method before has ended.
+    Free,
     /// It is tried once more iterations than this were done and as many are still expected.
     Iterations(u64),
-    /// It has to be counted first, which costs as much as these iterations.
-    Uncounted(u64),
+    /// Not known yet: it has to be estimated first, which costs as much as these iterations.
+    Unknown(u64),
 }
 
 impl Cost {
     /// The iterations, if they are known or a lower bound is.
     pub(crate) fn iterations(self) -> Option<u64> {
         match self {
-            Cost::Open => None,
-            Cost::Iterations(count) | Cost::Uncounted(count) => Some(count),
+            Cost::Free => None,
+            Cost::Iterations(count) | Cost::Unknown(count) => Some(count),
         }
     }
 }
 
 /// A method tried after another stopped short, with its preconditioner unless that stays the same.
 #[derive(Clone, Debug)]
-pub(crate) struct Rung {
+pub(crate) struct Candidate {
     pub(crate) method: &'static str,
     pub(crate) preconditioner: Option<&'static str>,
     /// Whether it is tried only if the current method is slow, not if that failed.
@@ -86,13 +86,13 @@ pub(crate) struct Rung {
     pub(crate) weight: u64,
 }
 
-impl Rung {
+impl Candidate {
     /// Whether it solves by a complete factorisation.
     pub(crate) fn is_direct(&self) -> bool {
         self.preconditioner == Some(DIRECT)
     }
 
-    /// The cost of a direct solve, once it is counted.
+    /// The cost of a direct solve, once it is estimated.
     fn direct_cost(&self) -> Option<u64> {
         match self.cost {
             Cost::Iterations(cost) if self.is_direct() => Some(cost),
@@ -101,7 +101,7 @@ impl Rung {
     }
 }
 
-impl fmt::Display for Rung {
+impl fmt::Display for Candidate {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.preconditioner {
             Some(preconditioner) => write!(f, "{} and {preconditioner}", self.method),
@@ -123,21 +123,21 @@ pub(crate) struct Open {
 
 /// The methods that are left, and how long each may take.
 #[derive(Clone)]
-pub(crate) struct Ladder {
+pub(crate) struct Candidates {
     /// The classical variant of the method, tried if that fails.
-    pub(crate) fallback: Option<Rung>,
+    pub(crate) fallback: Option<Candidate>,
     /// In the order in which they are tried.
-    pub(crate) rungs: VecDeque<Rung>,
+    pub(crate) list: VecDeque<Candidate>,
     /// Whether these are tried before a slow method has ended.
-    pub(crate) climbs: bool,
+    pub(crate) switches_early: bool,
     /// Iterations after which a running solve is checked.
-    pub(crate) stretch: u64,
+    pub(crate) interval: u64,
     /// Seconds of an iteration, estimated from its traffic.
     pub(crate) iteration: f64,
 }
 
-impl Ladder {
-    /// The ladder for a method on a matrix; `bytes` is the traffic of an iteration. First the classical
+impl Candidates {
+    /// The candidates for a method on a matrix; `bytes` is the traffic of an iteration. First the classical
     /// variant of the method; then, if the method was chosen automatically, methods that need less of the
     /// matrix, and a direct solve once it costs no more than the iterations done. If the preconditioner was
     /// left open too, stronger ones come first if they may do better than the diagonal.
@@ -149,15 +149,15 @@ impl Ladder {
         bytes: usize,
         on_host: bool,
     ) -> Self {
-        let plain = |method| Rung {
+        let plain = |method| Candidate {
             method,
             preconditioner: None,
             if_slow: false,
             definite: open.definite,
-            cost: Cost::Open,
+            cost: Cost::Free,
             weight: 1,
         };
-        let general = |method| Rung { definite: false, ..plain(method) };
+        let general = |method| Candidate { definite: false, ..plain(method) };
         let (latency, bandwidth) = match on_host {
             true if bytes <= CACHES => IN_CACHE,
             true => ON_HOST,
@@ -165,13 +165,18 @@ impl Ladder {
         };
         let fallback = method.fallback().map(plain);
         let iteration = latency + bytes as f64 / bandwidth;
-        let mut ladder =
-            Ladder { fallback, rungs: VecDeque::new(), climbs: open.method, stretch: STRETCH, iteration };
+        let mut candidates = Candidates {
+            fallback,
+            list: VecDeque::new(),
+            switches_early: open.method,
+            interval: CHECK_INTERVAL,
+            iteration,
+        };
         let Some(s) = structure.filter(|_| !method.least_squares()) else {
-            return ladder;
+            return candidates;
         };
         if open.method && s.zero_diagonal > 0 && is_structurally_singular(a) {
-            return Ladder { fallback: None, stretch: SHORT_STRETCH, ..ladder };
+            return Candidates { fallback: None, interval: SHORT_CHECK_INTERVAL, ..candidates };
         }
         let cost = |host, device| Cost::Iterations(if on_host { host } else { device });
         let mut others = Vec::new();
@@ -181,90 +186,98 @@ impl Ladder {
             let name = if open.grid { Multigrid::NAME } else { Amg::NAME };
             let suits = if open.grid || is_diffusion(a) { 1 } else { NO_DIFFUSION };
             let (cost, weight) = (cost(suits * AMG_ON_HOST, suits * AMG_ON_DEVICE), WITH_AMG);
-            let rung =
-                Rung { preconditioner: Some(name), if_slow: true, cost, weight, ..plain(method.name()) };
-            others.push(rung);
-            ladder.climbs = true;
+            let candidate =
+                Candidate { preconditioner: Some(name), if_slow: true, cost, weight, ..plain(method.name()) };
+            others.push(candidate);
+            candidates.switches_early = true;
         }
         if open.method {
             // A device solves triangles level by level, which takes too long.
             if on_host && open.preconditioner && !s.hermitian && s.zero_diagonal == 0 {
                 let (cost, weight) = (Cost::Iterations(ILU), WITH_ILU);
-                others.push(Rung { preconditioner: Some("ilu0"), cost, weight, ..general("bicgstab") });
+                others.push(Candidate { preconditioner: Some("ilu0"), cost, weight, ..general("bicgstab") });
             }
             let ways = [("minres", s.hermitian), ("idr", !s.hermitian), ("gmres", true)];
             let ways = ways.into_iter().filter(|(name, suits)| *suits && *name != method.name());
             others.extend(ways.map(|(name, _)| general(name)));
-            let factors = |name| Rung { preconditioner: Some(name), ..general(WITH_FACTORS) };
-            let affordable = FACTORS.into_iter().filter(|(_, fill)| s.nnz <= MOST_KEPT / fill);
+            let factors = |name| Candidate { preconditioner: Some(name), ..general(WITH_FACTORS) };
+            let affordable = FACTORS.into_iter().filter(|(_, fill)| s.nnz <= MAX_ENTRIES / fill);
             let incomplete = affordable.map(|(name, _)| factors(name));
             let before = others.len();
             others.extend(incomplete);
             if !open.definite && others.len() > before {
-                ladder.stretch = SHORT_STRETCH;
+                candidates.interval = SHORT_CHECK_INTERVAL;
             }
             if PRECONDITIONERS.iter().any(|kind| kind.name == DIRECT) {
-                let seconds = COUNTING * s.nnz as f64;
-                let count =
-                    if seconds > MOST_COUNTING { u64::MAX } else { (EARLIEST * seconds / iteration) as u64 };
-                let cost = Cost::Uncounted(count.clamp(FIRST_COUNT, ladder.stretch));
-                others.push(Rung { cost, ..factors(DIRECT) });
+                let seconds = ESTIMATING * s.nnz as f64;
+                let iterations =
+                    if seconds > MAX_ESTIMATING { u64::MAX } else { (EARLIEST * seconds / iteration) as u64 };
+                let cost = Cost::Unknown(iterations.clamp(FIRST_ESTIMATE, candidates.interval));
+                others.push(Candidate { cost, ..factors(DIRECT) });
             }
         }
-        others.sort_by_key(|rung| rung.cost.iterations().unwrap_or(u64::MAX));
-        ladder.rungs.extend(others);
-        ladder
+        others.sort_by_key(|candidate| candidate.cost.iterations().unwrap_or(u64::MAX));
+        candidates.list.extend(others);
+        candidates
     }
 
-    /// Whether no rung is left.
+    /// Whether none is left.
     pub(crate) fn is_empty(&self) -> bool {
-        self.fallback.is_none() && self.rungs.is_empty()
+        self.fallback.is_none() && self.list.is_empty()
     }
 
-    /// The iterations that a method may take before the next rung is tried, if each costs that many of the
-    /// first method.
-    pub(crate) fn patience(&self, weight: u64) -> Option<u64> {
-        let next = self.rungs.front().and_then(|rung| rung.cost.iterations());
-        let direct = self.rungs.iter().find_map(Rung::direct_cost);
+    /// The iterations that a method may take before the next candidate is tried, if each costs `weight` of
+    /// the first method.
+    pub(crate) fn budget(&self, weight: u64) -> Option<u64> {
+        let next = self.list.front().and_then(|candidate| candidate.cost.iterations());
+        let direct = self.list.iter().find_map(Candidate::direct_cost);
         let cost = next.into_iter().chain(direct).min();
-        cost.map(|iterations| (iterations / weight).max(FIRST_COUNT))
+        cost.map(|iterations| (iterations / weight).max(FIRST_ESTIMATE))
     }
 
-    /// Puts a rung whose set-up takes some seconds in its place: after those that cost less, and, if it is not
-    /// affordable, before the last.
-    pub(crate) fn insert(&mut self, rung: Rung, seconds: f64) {
+    /// Puts a candidate whose set-up takes some seconds in its place: after those that cost less, and, if it
+    /// is not affordable, before the last.
+    pub(crate) fn insert(&mut self, candidate: Candidate, seconds: f64) {
         let cost = (seconds / self.iteration) as u64;
-        let cheaper = |rung: &Rung| {
-            let least = if rung.if_slow { cost } else { cost / CERTAINTY };
-            rung.cost.iterations().is_some_and(|iterations| iterations < least)
+        let cheaper = |candidate: &Candidate| {
+            let least = if candidate.if_slow { cost } else { cost / CERTAINTY };
+            candidate.cost.iterations().is_some_and(|iterations| iterations < least)
         };
         let at = match seconds <= AFFORDABLE {
-            true => self.rungs.iter().take_while(|rung| cheaper(rung)).count(),
-            false => self.rungs.len().saturating_sub(1),
+            true => self.list.iter().take_while(|candidate| cheaper(candidate)).count(),
+            false => self.list.len().saturating_sub(1),
         };
-        self.rungs.insert(at, Rung { cost: Cost::Iterations(cost), ..rung });
+        self.list.insert(at, Candidate { cost: Cost::Iterations(cost), ..candidate });
     }
 
-    /// The next rung, after a method that failed or was too slow and took time for so many iterations of the
-    /// first: a direct solve, if that costs no more.
-    pub(crate) fn next(&mut self, failed: bool, spent: u64) -> Option<Rung> {
+    /// Takes the next candidate: a direct solve if that costs at most `spent`, the time of the method before
+    /// in iterations of the first, or else the first of the list. The classical variant is for a method that
+    /// failed.
+    pub(crate) fn next(&mut self, failed: bool, spent: u64) -> Option<Candidate> {
         if let Some(fallback) = self.fallback.take().filter(|_| failed) {
             return Some(fallback);
         }
-        let due = |rung: &Rung| rung.direct_cost().is_some_and(|cost| cost <= spent);
-        let at = self.rungs.iter().position(due).unwrap_or(0);
-        self.rungs.remove(at)
+        let due = |candidate: &Candidate| candidate.direct_cost().is_some_and(|cost| cost <= spent);
+        let at = self.list.iter().position(due).unwrap_or(0);
+        self.list.remove(at)
+    }
+
+    /// Drops the first if it satisfies a condition.
+    pub(crate) fn drop_front(&mut self, condition: impl Fn(&Candidate) -> bool) {
+        if self.list.front().is_some_and(condition) {
+            self.list.pop_front();
+        }
     }
 
     /// Prepares for a matrix that has turned out not to be positive definite: drops what needs one, and
     /// prefers what does not.
     pub(crate) fn not_definite(&mut self) {
-        self.fallback.take_if(|rung| rung.definite);
-        self.rungs.retain(|rung| !rung.definite);
-        if let Some(at) = self.rungs.iter().position(|rung| rung.method == "minres")
-            && let Some(rung) = self.rungs.remove(at)
+        self.fallback.take_if(|candidate| candidate.definite);
+        self.list.retain(|candidate| !candidate.definite);
+        if let Some(at) = self.list.iter().position(|candidate| candidate.method == "minres")
+            && let Some(candidate) = self.list.remove(at)
         {
-            self.rungs.push_front(rung);
+            self.list.push_front(candidate);
         }
     }
 }

@@ -8,21 +8,21 @@ use std::ops::{Deref, DerefMut};
 const LINE: usize = 64;
 
 /// An array aligned to a cache line, so that no register load crosses a line.
-pub struct Lines<T> {
+pub struct AlignedVec<T> {
     /// As long as the array plus one line.
     buffer: Vec<T>,
     start: usize,
     len: usize,
 }
 
-impl<T: Zeroable> Lines<T> {
+impl<T: Zeroable> AlignedVec<T> {
     /// An array of zeros, allocated by [`pages::zeroed`].
     ///
     /// # Errors
     /// As [`pages::zeroed`].
     pub fn zeroed(operation: &str, len: usize) -> Result<Self> {
         let buffer = pages::zeroed::<T>(operation, len.saturating_add(LINE / size_of::<T>()))?;
-        Ok(Lines { start: to_line(buffer.as_ptr()), buffer, len })
+        Ok(AlignedVec { start: to_line(buffer.as_ptr()), buffer, len })
     }
 }
 
@@ -33,36 +33,36 @@ fn to_line<T>(buffer: *const T) -> usize {
     (address.next_multiple_of(LINE) - address) / size_of::<T>()
 }
 
-impl<T> Deref for Lines<T> {
+impl<T> Deref for AlignedVec<T> {
     type Target = [T];
     fn deref(&self) -> &[T] {
         &self.buffer[self.start..self.start + self.len]
     }
 }
 
-impl<T> DerefMut for Lines<T> {
+impl<T> DerefMut for AlignedVec<T> {
     fn deref_mut(&mut self) -> &mut [T] {
         &mut self.buffer[self.start..self.start + self.len]
     }
 }
 
-impl<T: Clone> Clone for Lines<T> {
+impl<T: Clone> Clone for AlignedVec<T> {
     fn clone(&self) -> Self {
         let mut buffer = Vec::with_capacity(self.buffer.len());
         let start = to_line(buffer.as_ptr());
         buffer.extend_from_slice(&self.buffer[..start]); // contents do not matter
         buffer.extend_from_slice(self);
-        Lines { buffer, start, len: self.len }
+        AlignedVec { buffer, start, len: self.len }
     }
 }
 
-impl<T: PartialEq> PartialEq for Lines<T> {
+impl<T: PartialEq> PartialEq for AlignedVec<T> {
     fn eq(&self, other: &Self) -> bool {
         **self == **other
     }
 }
 
-impl<T: fmt::Debug> fmt::Debug for Lines<T> {
+impl<T: fmt::Debug> fmt::Debug for AlignedVec<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         (**self).fmt(f)
     }
@@ -70,13 +70,13 @@ impl<T: fmt::Debug> fmt::Debug for Lines<T> {
 
 #[cfg(test)]
 mod tests {
-    use super::{LINE, Lines};
+    use super::{AlignedVec, LINE};
     use crate::Complex64;
 
     #[test]
     fn arrays_begin_lines_and_copies_too() {
         for len in [0, 1, 7, 8, 1000] {
-            let mut array = Lines::<Complex64>::zeroed("a test", len).unwrap();
+            let mut array = AlignedVec::<Complex64>::zeroed("a test", len).unwrap();
             array.iter_mut().zip(1..).for_each(|(z, k)| z.re = f64::from(k));
             let copy = array.clone();
             assert_eq!((copy.len(), &copy), (len, &array));
@@ -86,6 +86,6 @@ mod tests {
 
     #[test]
     fn more_than_there_is_is_an_error() {
-        assert!(Lines::<f64>::zeroed("a test", usize::MAX).is_err());
+        assert!(AlignedVec::<f64>::zeroed("a test", usize::MAX).is_err());
     }
 }

@@ -1,0 +1,46 @@
+//! Checks of sizes and values that every format needs, and their errors.
+use crate::parallel;
+use lacuna_engine::{Error, Result, Scalar};
+
+/// Minimum number of values per thread.
+const GRAIN: usize = 8192;
+
+/// An error if rows, columns or entries do not fit in 32-bit indices.
+pub(crate) fn check_sizes(operation: &str, rows: usize, cols: usize, entries: usize) -> Result<()> {
+    for (what, size) in [("rows", rows), ("columns", cols), ("entries", entries)] {
+        if size > u32::MAX as usize {
+            return Err(Error::Structure {
+                operation: operation.into(),
+                message: format!("{size} {what} are more than 32-bit indices count ({})", u32::MAX),
+            });
+        }
+    }
+    Ok(())
+}
+
+/// Row and column of entry `k`.
+pub(crate) fn position(row_ptr: &[u32], col_idx: &[u32], k: usize) -> (usize, usize) {
+    (row_ptr.partition_point(|&p| p as usize <= k).saturating_sub(1), col_idx[k] as usize)
+}
+
+/// An error for the first value that is not finite.
+pub(crate) fn check_finite<T: Scalar>(
+    operation: &str,
+    row_ptr: &[u32],
+    col_idx: &[u32],
+    values: &[T],
+) -> Result<()> {
+    match parallel::find_first(values.len(), GRAIN, |k| !values[k].finite()) {
+        None => Ok(()),
+        Some(k) => {
+            let (row, column) = position(row_ptr, col_idx, k);
+            Err(not_finite(operation, row, column, values[k]))
+        }
+    }
+}
+
+/// The error for an entry that is not finite.
+pub(crate) fn not_finite<T: Scalar>(operation: &str, row: usize, column: usize, value: T) -> Error {
+    let message = format!("{value} is not a finite number of type {}", T::KIND.name());
+    Error::Entry { operation: operation.into(), row, column, message }
+}

@@ -1,0 +1,174 @@
+//! When to switch from the method in use to a candidate.
+use super::candidates::Candidate;
+use super::{AutoSolver, MANY};
+use crate::measured::{Measured, tolerance};
+use lacuna_engine::{Reason, Result, Scalar};
+use lacuna_solvers::Solver;
+use std::mem;
+
+/// The same method is tried again only if the residual has fallen below this fraction.
+const GAIN: f64 = 0.5;
+/// A matrix found not to be positive definite at a residual above this is not, whatever the rounding.
+const INDEFINITE: f64 = 0.1;
+/// A method is given up at once if it is expected to take this many times the iterations that the next
+/// candidate costs.
+const HOPELESS: f64 = 4.0;
+/// A method whose residual does not shrink may spend that cost divided by this.
+const HOPEFUL: u64 = 3;
+
+/// The method in use.
+pub(super) struct Current {
+    /// `None` for the method that was prepared.
+    pub(super) candidate: Option<Candidate>,
+    /// Iterations that it may take before the next candidate is tried, if that is limited.
+    pub(super) budget: Option<u64>,
+    /// All iterations done when it began.
+    began: u64,
+    /// The residual, and all iterations done, at the start of its last attempt.
+    last: (f64, u64),
+}
+
+impl Current {
+    /// The method that was prepared, started from a guess.
+    pub(super) fn prepared(residual: f64, budget: Option<u64>) -> Self {
+        Current { candidate: None, budget, began: 0, last: (residual, 0) }
+    }
+
+    /// Lets it try once more whatever its last attempt achieved: any residual is below infinity.
+    pub(super) fn may_repeat(&mut self) {
+        self.last.0 = f64::INFINITY;
+    }
+
+    /// Whether it solves by a complete factorisation.
+    pub(super) fn is_direct(&self) -> bool {
+        self.candidate.as_ref().is_some_and(Candidate::is_direct)
+    }
+
+    /// The cost of its iterations, in iterations of the prepared method.
+    fn weight(&self) -> u64 {
+        self.candidate.as_ref().map_or(1, |candidate| candidate.weight)
+    }
+}
+
+/// What the last attempt achieved.
+pub(super) struct Trend {
+    /// Whether it stopped at its iteration limit, and can continue.
+    at_limit: bool,
+    /// Whether it at least halved the residual.
+    pub(super) gains: bool,
+    /// Iterations still needed at the same rate.
+    expected: f64,
+    /// Whether these are more than may be spent before the next candidate.
+    slow: bool,
+}
+
+impl Trend {
+    /// Whether to switch if a candidate is worth its cost.
+    fn falls_short(&self) -> bool {
+        self.slow || !self.gains
+    }
+}
+
+/// The candidate and the solver in use before a switch.
+type Former<T> = (Option<Candidate>, Option<Solver<T>>);
+
+impl<T: Scalar> AutoSolver<'_, T> {
+    /// What the last attempt achieved. The next one starts from `measured`, without a budget.
+    pub(super) fn trend(&self, current: &mut Current, measured: Measured) -> Trend {
+        let iterations = self.outcome.iterations;
+        let (residual, before) = mem::replace(&mut current.last, (measured.residual, iterations));
+        let limited = current.budget.take().is_some();
+        let budget = if limited { self.candidates.budget(current.weight()) } else { None };
+        let budget = budget.unwrap_or(self.parts.stop.max_iters.saturating_sub(iterations) / 2);
+        let expected = self.expected_iterations(residual, measured.residual, iterations - before);
+        let at_limit = self.outcome.reason == Reason::Limit;
+        let slow = self.candidates.switches_early
+            && at_limit
+            && !self.candidates.is_empty()
+            && expected > budget.min(2 * self.candidates.interval) as f64;
+        Trend { at_limit, gains: measured.residual < GAIN * residual, expected, slow }
+    }
+
+    /// Iterations still needed if the residual keeps falling at the same rate.
+    fn expected_iterations(&self, before: f64, residual: f64, iterations: u64) -> f64 {
+        let goal = tolerance(self.parts, self.norm);
+        let rate = (residual / before).ln() / iterations as f64;
+        if rate < 0.0 { (goal / residual).ln() / rate } else { f64::INFINITY }
+    }
+
+    /// Drops the candidates for positive definite matrices, unless rounding may have made this one appear
+    /// indefinite.
+    pub(super) fn drop_definite(&mut self, measured: Measured) {
+        if measured.residual > INDEFINITE {
+            self.candidates.not_definite();
+        }
+    }
+
+    /// Whether to switch to the next candidate. If it is not worth its cost yet, sets the budget of the
+    /// method in use.
+    pub(super) fn should_switch(&mut self, current: &mut Current, trend: &Trend) -> Result<bool> {
+        if !(trend.at_limit && trend.falls_short()) {
+            self.candidates.drop_front(|candidate| candidate.if_slow); // not worth its set-up
+        }
+        if !trend.falls_short() {
+            return Ok(false);
+        }
+        self.estimate()?;
+        let (spent, cost) = (self.outcome.iterations - current.began, self.cost(current, trend));
+        let hopeless = trend.gains && trend.expected > HOPELESS * cost as f64;
+        if spent < cost && !hopeless {
+            // Continue until the next one costs no more than what was spent.
+            current.budget = Some(cost - spent);
+            return Ok(false);
+        }
+        Ok(true)
+    }
+
+    /// Iterations that the method in use may take before it is given up: those that the next candidate costs.
+    fn cost(&self, current: &Current, trend: &Trend) -> u64 {
+        if !trend.at_limit {
+            return 0;
+        }
+        let cost = self.candidates.budget(current.weight()).unwrap_or(self.candidates.interval);
+        // Only a method for definite matrices recovers from a residual that does not shrink at first.
+        if self.parts.definite || trend.gains { cost } else { cost / HOPEFUL }
+    }
+
+    /// Makes the next candidate the method in use, and notes why. Returns the former, or `None` if no
+    /// candidate is left.
+    pub(super) fn switch(&mut self, current: &mut Current, trend: &Trend) -> Option<Former<T>> {
+        let iterations = self.outcome.iterations;
+        let why = match (trend.gains, trend.at_limit) {
+            (true, true) => {
+                format!("after {iterations} iterations, about {:.0} more are expected", trend.expected)
+            }
+            (false, true) => {
+                self.outcome.reason = Reason::Stagnated;
+                format!("after {iterations} iterations, the residual has not halved")
+            }
+            _ => self.outcome.reason.to_string(),
+        };
+        let spent = current.weight() * (iterations - current.began);
+        let Some(next) = self.candidates.next(!trend.at_limit, spent) else {
+            if trend.at_limit {
+                self.outcome.notes.push(why);
+            }
+            return None;
+        };
+        let (residual, _) = current.last;
+        self.outcome.notes.push(format!("{why}: continued with {next} from a residual of {residual:.1e}"));
+        current.began = iterations;
+        current.budget = self.candidates.budget(next.weight);
+        Some((current.candidate.replace(next), self.solver.take()))
+    }
+
+    /// The iteration limit of one more attempt: half of those left, except for the last candidate, and at
+    /// most the budget.
+    pub(super) fn iteration_limit(&self, budget: Option<u64>) -> u64 {
+        let done = self.outcome.iterations;
+        let left = self.parts.stop.max_iters.saturating_sub(done);
+        let last = self.candidates.is_empty() || !self.candidates.switches_early;
+        let share = if last || left < MANY { left } else { left.div_ceil(2) };
+        share.min(budget.unwrap_or(self.candidates.interval.max(done)))
+    }
+}

@@ -1,0 +1,72 @@
+//! Whether a result is final, and what explains one that falls short.
+use super::AutoSolver;
+use crate::measured::{Measured, tolerance};
+use lacuna_engine::{Reason, Scalar};
+use lacuna_formats::Csr;
+use lacuna_solvers::explain;
+
+/// A residual meets the tolerance if it exceeds it by at most this factor.
+const SLACK: f64 = 1.005;
+/// Reduction of the tolerance after the device wrongly considered it met.
+const TIGHTENING: f64 = 0.5;
+/// A backward error of at most this many units of rounding is the best attainable.
+const ATTAINED: f64 = 8.0;
+
+impl<T: Scalar> AutoSolver<'_, T> {
+    /// Sets the accuracy of the result.
+    pub(super) fn report(&mut self, measured: Measured) {
+        self.outcome.true_residual = measured.residual;
+        self.outcome.backward_error = measured.backward_error;
+    }
+
+    /// Whether a method stagnated at the accuracy that rounding allows.
+    pub(super) fn is_exact(&self, measured: Measured) -> bool {
+        self.outcome.reason == Reason::Stagnated && measured.backward_error <= ATTAINED * T::EPSILON
+    }
+
+    /// Whether `x` meets the tolerance, or nothing more should be tried.
+    pub(super) fn is_final(&mut self, measured: Measured) -> bool {
+        let outcome = &mut *self.outcome;
+        let meets = measured.residual <= SLACK * tolerance(self.parts, self.norm);
+        if outcome.converged() && !meets {
+            // The device was deceived by rounding: the residual does not meet the tolerance.
+            outcome.reason = Reason::Stagnated;
+            self.tightening *= TIGHTENING;
+        }
+        if meets && outcome.reason != Reason::OutOfRange {
+            outcome.reason = Reason::Converged;
+        }
+        let spent = outcome.reason == Reason::Limit && outcome.iterations >= self.parts.stop.max_iters;
+        meets || spent || matches!(outcome.reason, Reason::Cancelled | Reason::Custom(_) | Reason::OutOfRange)
+    }
+
+    /// Sets the final reason, and adds what explains it.
+    pub(super) fn conclude(&mut self) {
+        let outcome = &mut *self.outcome;
+        if outcome.converged() || outcome.reason == Reason::Cancelled {
+            return;
+        }
+        let found = explain(&self.parts.given, &self.parts.order.given(self.b));
+        let may_be_rounding =
+            !matches!(outcome.reason, Reason::Limit | Reason::OutOfRange | Reason::NotFinite(_));
+        if found.is_empty() && may_be_rounding && outcome.backward_error <= ATTAINED * T::EPSILON {
+            outcome.reason = Reason::AccuracyAttained;
+        }
+        if outcome.reason == Reason::IndefiniteOperator {
+            outcome.notes.push("minres and gmres do not need a definite matrix".into());
+        }
+        if self.parts.definite && !is_hermitian(&self.parts.given) {
+            let name = &self.parts.method.name;
+            let what = if T::KIND.is_complex() { "Hermitian" } else { "symmetric" };
+            outcome
+                .notes
+                .push(format!("the matrix is not {what}, which {name} needs; gmres and bicgstab do not"));
+        }
+        outcome.notes.extend(found);
+    }
+}
+
+/// Whether a matrix equals its conjugate transpose.
+fn is_hermitian<T: Scalar>(a: &Csr<T>) -> bool {
+    a.entries().all(|(i, j, v)| a.get(j, i) == Some(v.conj()))
+}
