@@ -151,7 +151,7 @@ fn dense<T: Scalar>(a: &Csr<T>, b: &[T]) -> Vec<T> {
         }
         r[j][j] = T::from_real(norm(&q[j]));
         let inverse = T::from_real(1.0 / norm(&q[j]));
-        q[j].iter_mut().for_each(|v| *v = *v * inverse);
+        q[j].iter_mut().for_each(|v| *v *= inverse);
     }
     let mut x: Vec<T> = q.iter().map(|q| dot(q, b)).collect();
     for i in (0..cols).rev() {
