@@ -9,8 +9,8 @@ const ROWS: usize = 4096;
 const PARTS: usize = 8;
 
 /// `‖b − A x‖`, with each row summed in twice the precision of `f64` (Ogita, Rump and Oishi 2005, Algorithm
-/// 5.3, doi:10.1137/030601818). It is accurate to a few units in the last place unless `|A| |x|` is 10¹⁵
-/// times as large. The bits are the same on any number of threads.
+/// 5.3, doi:10.1137/030601818), and exactly where so much cancels that this is not enough (Shewchuk 1997,
+/// doi:10.1007/PL00009321). The bits are the same on any number of threads.
 ///
 /// The numbers should be near 1: products must neither overflow nor underflow. If `b` has another length than
 /// `A` has rows, only the rows that both have are summed.
@@ -18,17 +18,14 @@ pub fn residual_norm<T: Scalar>(a: &Csr<T>, b: &[T], x: &[T]) -> f64 {
     compiled_here!(T, |a: &Csr<T>, b: &[T], x: &[T]| -> f64 {
         let of_rows = |rows: std::ops::Range<usize>| -> f64 {
             let squares = rows.map(|i| {
-                let mut sum = [Twice::from(b[i].re()), Twice::from(b[i].im())];
-                for (j, v) in a.row_entries(i) {
-                    let (v, x) = (v, x[j]);
-                    sum[0].subtract_product(v.re(), x.re());
-                    if T::KIND.is_complex() {
-                        sum[0].subtract_product(-v.im(), x.im());
-                        sum[1].subtract_product(v.re(), x.im());
-                        sum[1].subtract_product(v.im(), x.re());
-                    }
+                let start = [Twice::from(b[i].re()), Twice::from(b[i].im())];
+                let [re, im] = row_residual(a, x, i, start);
+                if !re.cancels() && !im.cancels() {
+                    return re.value().powi(2) + im.value().powi(2);
                 }
-                sum[0].value().powi(2) + sum[1].value().powi(2)
+                let start = [Exact::from(b[i].re()), Exact::from(b[i].im())];
+                let [re, im] = row_residual(a, x, i, start);
+                re.value().powi(2) + im.value().powi(2)
             });
             squares.sum()
         };
@@ -67,34 +64,110 @@ pub fn norm_bound<T: Scalar>(a: &Csr<T>) -> f64 {
     })(a)
 }
 
+/// A sum from which products are subtracted.
+trait Sum {
+    fn subtract_product(&mut self, a: f64, b: f64);
+}
+
+/// Row `i` of `b − A x`, the real and the imaginary part, from those of `b`.
+#[inline]
+fn row_residual<T: Scalar, S: Sum>(a: &Csr<T>, x: &[T], i: usize, mut sum: [S; 2]) -> [S; 2] {
+    for (j, v) in a.row_entries(i) {
+        let (v, x) = (v, x[j]);
+        sum[0].subtract_product(v.re(), x.re());
+        if T::KIND.is_complex() {
+            sum[0].subtract_product(-v.im(), x.im());
+            sum[1].subtract_product(v.re(), x.im());
+            sum[1].subtract_product(v.im(), x.re());
+        }
+    }
+    sum
+}
+
 /// An unevaluated sum of two numbers (double-double).
 #[derive(Clone, Copy)]
 struct Twice {
     high: f64,
     low: f64,
+    /// The sum of the absolute values.
+    size: f64,
+}
+
+/// Where less than this fraction of the absolute values is left, its digits may be those of rounding errors: double-double
+/// numbers have 106 bits.
+const LEFT: f64 = 1.0 / (1u128 << 90) as f64;
+
+impl Twice {
+    fn value(self) -> f64 {
+        self.high + self.low
+    }
+    fn cancels(self) -> bool {
+        self.value().abs() < LEFT * self.size
+    }
 }
 
 impl From<f64> for Twice {
     fn from(high: f64) -> Self {
-        Twice { high, low: 0.0 }
+        Twice { high, low: 0.0, size: high.abs() }
     }
 }
 
-impl Twice {
-    /// Subtracts `a · b`, keeping the rounding errors of the product (Dekker 1971) and of the sum (Knuth).
+impl Sum for Twice {
     #[inline]
     fn subtract_product(&mut self, a: f64, b: f64) {
-        let product = a * b;
-        let ((ah, al), (bh, bl)) = (halves(a), halves(b));
-        let error = ((ah * bh - product) + ah * bl + al * bh) + al * bl;
-        let sum = self.high - product;
-        let other = sum - self.high;
-        self.low += ((self.high - (sum - other)) - (product + other)) - error;
+        let (product, error) = product(a, b);
+        let (sum, lost) = sum(self.high, -product);
+        self.low += lost - error;
         self.high = sum;
+        self.size += product.abs();
     }
-    fn value(self) -> f64 {
-        self.high + self.low
+}
+
+/// An exact sum: numbers that do not overlap, from the smallest to the largest.
+struct Exact(Vec<f64>);
+
+impl Exact {
+    fn value(&self) -> f64 {
+        self.0.iter().sum()
     }
+    fn add(&mut self, mut number: f64) {
+        self.0.retain_mut(|part| {
+            let (high, low) = sum(number, *part);
+            (number, *part) = (high, low);
+            low != 0.0
+        });
+        self.0.push(number);
+    }
+}
+
+impl From<f64> for Exact {
+    fn from(number: f64) -> Self {
+        Exact(vec![number])
+    }
+}
+
+impl Sum for Exact {
+    fn subtract_product(&mut self, a: f64, b: f64) {
+        let (product, error) = product(a, b);
+        self.add(-error);
+        self.add(-product);
+    }
+}
+
+/// A sum and its rounding error (Knuth).
+#[inline]
+fn sum(a: f64, b: f64) -> (f64, f64) {
+    let sum = a + b;
+    let other = sum - a;
+    (sum, (a - (sum - other)) + (b - other))
+}
+
+/// A product and its rounding error (Dekker 1971).
+#[inline]
+fn product(a: f64, b: f64) -> (f64, f64) {
+    let product = a * b;
+    let ((ah, al), (bh, bl)) = (halves(a), halves(b));
+    (product, ((ah * bh - product) + ah * bl + al * bh) + al * bl)
 }
 
 /// Splits `a` into two numbers of 26 bits whose sum is `a` (Veltkamp).
@@ -126,6 +199,16 @@ mod tests {
         let residual = residual_norm(&a, &[exact, 0.0], &x);
         assert!(residual <= 1e-15 * exact, "{residual:e}");
         assert_eq!(residual_norm(&a, &[exact, 3.0], &x), 3.0);
+    }
+
+    #[test]
+    fn what_is_left_of_very_large_terms_is_exact() {
+        let (large, odd) = (1e62, 0.1 + 1e60);
+        let a = matrix(3, &[(0, 0, large), (0, 1, -large), (1, 0, odd), (1, 1, 3.0), (1, 2, -odd)]);
+        assert_eq!(
+            residual_norm(&a, &[0.5, 0.0, 0.0], &[0.3, 0.3, 0.3]),
+            (0.25f64 + (3.0f64 * 0.3).powi(2)).sqrt()
+        );
     }
 
     #[test]

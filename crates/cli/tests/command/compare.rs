@@ -119,7 +119,7 @@ fn nonsense_is_refused_before_anything_is_measured() {
     }
     bench.file("peers.jsonl", "{\"kind\":\"case\"}\n");
     let message = bench.refused("compare gen:poisson1d:9 --peers peers.jsonl");
-    assert!(message.contains("peers.jsonl, line 1: expected a result"), "{message}");
+    assert!(message.contains("peers.jsonl, line 1: expected a saved result"), "{message}");
 }
 
 #[test]
@@ -140,7 +140,7 @@ fn time_that_is_up_keeps_what_there_is() {
         "compare gen:poisson-p1:9 gen:poisson-p1:200 --backends cpu --rounds 1000 --time-limit 1 --json kept.jsonl --html page.html",
     );
     assert_eq!(ran.code, 0, "{}", ran.err);
-    assert!(ran.err.contains("the time was up"), "{}", ran.err);
+    assert!(ran.err.contains("the time is up"), "{}", ran.err);
     let lines = kept(&bench, "kept.jsonl");
     assert!(cases(&lines).iter().any(|c| c["measured"].is_object()));
     assert!(bench.path("page.html").exists());
