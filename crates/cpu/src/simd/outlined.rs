@@ -17,16 +17,13 @@ pub(crate) fn outlined<S: Simd>(simd: S, run: impl FnOnce()) {
     simd.vectorize(Apart(run));
 }
 
-/// Rows of a product, [`outlined`]; as unsafe as the expression that computes them.
+/// [`outlined`] for an expression.
 macro_rules! outlined_rows {
     ($simd:expr, $rows:expr) => {
         $crate::simd::outlined::outlined(
             $simd,
             #[inline(always)]
-            move || {
-                // SAFETY: as the caller of the product promises.
-                unsafe { $rows }
-            },
+            move || $rows,
         )
     };
 }
