@@ -5,10 +5,6 @@
 //! thread evaluates the cell instructions itself, so that one barrier is enough. Within a share, a pass runs
 //! in chunks that stay in the first-level cache. Small programs run on the calling thread. None of this
 //! affects the bits of the result.
-//!
-//! Pointers to vectors become slices where a thread's share of a step begins (`run::rows`), with one check for
-//! all of its rows; `unsafe` is left to what slices cannot express: threads that share vectors, updates whose
-//! result is also an operand, and loads by a column index that was checked when the format was built.
 mod pass;
 mod plan;
 mod run;
@@ -282,12 +278,27 @@ impl Backend for Cpu {
             *prepared = self.prepare(program)?;
         }
         let Prepared { compiled, arena, .. } = prepared;
+        let (store, name) = (&mut self.store, program.name);
+        let vectors = compiled.vector.map_or(Ok(()), |v| store.starts(v, name, &mut arena.vectors));
+        let cells = || compiled.cell.map_or(Ok(()), |c| store.check_cell(c, name));
+        let matrices = || compiled.matrix.map_or(Ok(()), |a| store.format(a, name).map(drop));
+        if let Err(stale) = vectors.and_then(|()| cells()).and_then(|()| matrices()) {
+            return Err(store.check(program).err().unwrap_or(stale)); // names the pass
+        }
         let shared = self.shared;
         let helpers = self.pool.as_deref().filter(|_| compiled.work >= self.parallel_from);
         let helpers = helpers.map(|pool| Helpers { pool, shared });
-        let start =
-            Start { history: run.history, limit: run.limit, arch: self.arch, helpers, gather: self.gather };
-        let control = (Instance::get().run)(program, compiled, arena, &mut self.store, start, run.watch)?;
+        let start = Start {
+            cells: self.store.all_cells_mut::<T>(),
+            history: run.history,
+            limit: run.limit,
+            arch: self.arch,
+            helpers,
+            gather: self.gather,
+        };
+        // SAFETY: the pointers were resolved just now, all vectors are live, and `self` is borrowed for the
+        // run.
+        let control = unsafe { (Instance::get().run)(program, compiled, arena, start, run.watch) }?;
         Ok(Finish::of(program, &control))
     }
 }

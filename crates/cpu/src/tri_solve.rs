@@ -2,7 +2,7 @@
 //! each; otherwise row by row on one thread if there are few threads; otherwise wide levels on all threads
 //! and runs of narrow ones on the first.
 use crate::run::barrier::Barrier;
-use lacuna_engine::{Format, Scalar, Triangle};
+use lacuna_engine::{Complex32, Complex64, Format, Kind as Number, Scalar, Triangle};
 use lacuna_formats::Triangular;
 use pulp::{Arch, Simd, WithSimd};
 use std::any::Any;
@@ -97,14 +97,14 @@ impl<T: Scalar> Solved<T> {
                 for (at, places) in parts.iter().enumerate() {
                     if at % threads == me {
                         // SAFETY: these rows depend on no other part, and are in a valid order.
-                        unsafe { rows.task(triangle, [b, x], places.clone()) }.solve(arch);
+                        unsafe { solve(arch, &rows.task(triangle, [b, x], places.clone())) };
                     }
                 }
                 0
             }
             Plan::Stages(_) if threads == 1 => {
                 // SAFETY: as the caller promises, with all places in order.
-                unsafe { Task::new(triangle, [b, x], 0..a.0.sequence().len()) }.solve(arch);
+                unsafe { solve(arch, &Task::new(triangle, [b, x], 0..a.0.sequence().len())) };
                 0
             }
             Plan::Stages(stages) => {
@@ -119,7 +119,7 @@ impl<T: Scalar> Solved<T> {
                     };
                     // SAFETY: places of one level, or of several by one thread; earlier ones were finished
                     // before the last barrier.
-                    unsafe { Task::new(triangle, [b, x], own) }.solve(arch);
+                    unsafe { solve(arch, &Task::new(triangle, [b, x], own)) };
                     if k + 1 < stages.len() {
                         wishes |= barrier.wait();
                     }
@@ -150,9 +150,7 @@ impl<T: Scalar> Rows<T> {
         Rows(Some(own))
     }
 
-    /// # Safety
-    /// As [`Task::new`].
-    unsafe fn task<'a>(
+    fn task<'a>(
         &'a self,
         triangle: Triangle<'a, T>,
         vectors: [*mut T; 2],
@@ -162,8 +160,7 @@ impl<T: Scalar> Rows<T> {
             Some((row_ptr, columns, values)) => Triangle { row_ptr, columns, values, ..triangle },
             None => triangle,
         };
-        // SAFETY: as the caller promises.
-        unsafe { Task::new(triangle, vectors, places) }
+        Task::new(triangle, vectors, places)
     }
 }
 
@@ -223,32 +220,54 @@ struct Task<'a, T: Scalar> {
 }
 
 impl<'a, T: Scalar> Task<'a, T> {
-    /// # Safety
-    /// The matrix must be valid, with vectors as long as it has rows. Until the task ends, all rows that the
-    /// places depend on must be solved, and no other thread may access what they write.
-    unsafe fn new(triangle: Triangle<'a, T>, [b, x]: [*mut T; 2], places: Range<usize>) -> Self {
+    fn new(triangle: Triangle<'a, T>, [b, x]: [*mut T; 2], places: Range<usize>) -> Self {
         let Triangle { row_ptr, columns, values, .. } = triangle;
         Task { row_ptr, columns: columns.as_ptr(), values: values.as_ptr(), b, x, places }
     }
+}
 
-    /// Solves the places with the best instructions available.
-    #[inline(never)]
-    fn solve(self, arch: Arch) {
-        arch.dispatch(self);
+/// Solves the places with the best instructions available.
+///
+/// # Safety
+/// The matrix must be valid, with vectors as long as it has rows; all rows that the places depend on must be
+/// solved, and no other thread may access what they write.
+unsafe fn solve<T: Scalar>(arch: Arch, task: &Task<'_, T>) {
+    let task = std::ptr::from_ref(task);
+    // SAFETY: the type is the one that the kind names, and the rest as the caller promises.
+    unsafe {
+        match T::KIND {
+            Number::F32 => solve_f32(arch, &*task.cast()),
+            Number::F64 => solve_f64(arch, &*task.cast()),
+            Number::C32 => solve_c32(arch, &*task.cast()),
+            Number::C64 => solve_c64(arch, &*task.cast()),
+        }
     }
 }
 
-impl<T: Scalar> WithSimd for Task<'_, T> {
+/// The kernel for one number type, compiled here and not again in every crate that depends on this one.
+macro_rules! compiled {
+    ($($name:ident: $number:ty),*) => {$(
+        #[inline(never)]
+        unsafe fn $name(arch: Arch, task: &Task<'_, $number>) {
+            arch.dispatch(Inlined(task));
+        }
+    )*};
+}
+compiled!(solve_f32: f32, solve_f64: f64, solve_c32: Complex32, solve_c64: Complex64);
+
+struct Inlined<'a, T: Scalar>(&'a Task<'a, T>);
+
+impl<T: Scalar> WithSimd for Inlined<'_, T> {
     type Output = ();
     #[inline(always)]
     fn with_simd<S: Simd>(self, _: S) {
-        let Task { row_ptr, columns, values, b, x, places } = self;
+        let Task { row_ptr, columns, values, b, x, ref places } = *self.0;
         let Some(first) = row_ptr.get(places.start) else { return };
         let mut k = *first as usize;
-        for place in places {
+        for place in places.clone() {
             let end = row_ptr[place + 1] as usize - 1;
             // SAFETY: a valid matrix, whose places have entries with columns below its rows, and vectors of
-            // that length, as `Task::new` requires.
+            // that length, as `solve` promises.
             unsafe {
                 let row = *columns.add(end) as usize;
                 let mut sum = *b.add(row);

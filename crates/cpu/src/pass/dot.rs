@@ -1,61 +1,90 @@
 //! Canonical sums: of the products of one segment, and of segment sums.
 //!
 //! All functions are inlined into code compiled for the current instruction set: see [`crate::share`].
-use crate::simd::numbers::{C32, C64, F32, F64, Numbers, registers_of};
+use crate::simd::numbers::{C32, C64, F32, F64, Numbers, load};
 use lacuna_engine::sum::SEGMENT;
 use lacuna_engine::{Kind, Scalar};
 use pulp::Simd;
 
-/// The numbers of one segment.
-pub(crate) type Segment<T> = [T; SEGMENT];
-
 /// The canonical sum of `conj(a[i]) b[i]` over one segment.
+///
+/// # Safety
+/// `a` and `b` must be valid for a segment.
 #[inline(always)]
-pub(crate) fn dot_segment<T: Scalar, S: Simd>(simd: S, a: &Segment<T>, b: &Segment<T>) -> T {
-    match T::KIND {
-        Kind::F64 if !S::IS_SCALAR => bytemuck::cast(real_segment::<F64, T, S>(simd, a, b)),
-        Kind::F32 if !S::IS_SCALAR => bytemuck::cast(real_segment::<F32, T, S>(simd, a, b)),
-        Kind::C64 | Kind::C32 if !S::IS_SCALAR => dot_segments(simd, [a], b)[0],
-        _ => full_segment(|i| a[i].dot_term(b[i])),
+pub(crate) unsafe fn dot_segment<T: Scalar, S: Simd>(simd: S, a: *const T, b: *const T) -> T {
+    // SAFETY: the types match the kind, and the pointers are valid as the caller promises.
+    unsafe {
+        match T::KIND {
+            Kind::F64 if !S::IS_SCALAR => bytemuck::cast(real_segment::<F64, S>(simd, a.cast(), b.cast())),
+            Kind::F32 if !S::IS_SCALAR => bytemuck::cast(real_segment::<F32, S>(simd, a.cast(), b.cast())),
+            Kind::C64 | Kind::C32 if !S::IS_SCALAR => dot_segments(simd, [a], b)[0],
+            _ => full_segment(|i| (*a.add(i)).dot_term(*b.add(i))),
+        }
     }
 }
 
 /// [`dot_segment`] of several vectors with the same one, which is loaded only once.
+///
+/// # Safety
+/// As for [`dot_segment`].
 #[inline(always)]
-pub(crate) fn dot_segments<T: Scalar, S: Simd, const K: usize>(
+pub(crate) unsafe fn dot_segments<T: Scalar, S: Simd, const K: usize>(
     simd: S,
-    a: [&Segment<T>; K],
-    b: &Segment<T>,
+    a: [*const T; K],
+    b: *const T,
 ) -> [T; K] {
-    match T::KIND {
-        Kind::F64 if !S::IS_SCALAR && K > 1 => segments::<F64, T, S, K>(simd, a, b).map(bytemuck::cast),
-        Kind::F32 if !S::IS_SCALAR && K > 1 => segments::<F32, T, S, K>(simd, a, b).map(bytemuck::cast),
-        Kind::C64 if !S::IS_SCALAR => segments::<C64, T, S, K>(simd, a, b).map(bytemuck::cast),
-        Kind::C32 if !S::IS_SCALAR => segments::<C32, T, S, K>(simd, a, b).map(bytemuck::cast),
-        _ => a.map(|a| dot_segment(simd, a, b)),
+    // SAFETY: as in `dot_segment`.
+    unsafe {
+        match T::KIND {
+            Kind::F64 if !S::IS_SCALAR && K > 1 => {
+                segments::<F64, S, K>(simd, a.map(|a| a.cast()), b.cast()).map(bytemuck::cast)
+            }
+            Kind::F32 if !S::IS_SCALAR && K > 1 => {
+                segments::<F32, S, K>(simd, a.map(|a| a.cast()), b.cast()).map(bytemuck::cast)
+            }
+            Kind::C64 if !S::IS_SCALAR => {
+                segments::<C64, S, K>(simd, a.map(|a| a.cast()), b.cast()).map(bytemuck::cast)
+            }
+            Kind::C32 if !S::IS_SCALAR => {
+                segments::<C32, S, K>(simd, a.map(|a| a.cast()), b.cast()).map(bytemuck::cast)
+            }
+            _ => {
+                let mut sums = [T::zero(); K];
+                for (sum, a) in sums.iter_mut().zip(a) {
+                    *sum = dot_segment(simd, a, b);
+                }
+                sums
+            }
+        }
     }
 }
 
 /// [`dot_segment`] for real numbers: the terms in memory order, the sums in registers.
 #[inline(always)]
-fn real_segment<N: Numbers<S>, T: Scalar, S: Simd>(simd: S, a: &Segment<T>, b: &Segment<T>) -> N::Number {
-    // A segment has twice as many registers as the second number.
-    let [a, b] = [a, b].map(|v| registers_of::<N, S, T>(v));
-    match N::LANES {
-        16 => in_order::<N, S, 8>(simd, a, b),
-        8 => in_order::<N, S, 16>(simd, a, b),
-        4 => in_order::<N, S, 32>(simd, a, b),
-        _ => in_order::<N, S, 64>(simd, a, b),
+unsafe fn real_segment<N: Numbers<S>, S: Simd>(
+    simd: S,
+    a: *const N::Number,
+    b: *const N::Number,
+) -> N::Number {
+    // SAFETY: as the caller promises; a segment has twice as many vectors as the second number.
+    unsafe {
+        match N::LANES {
+            16 => in_order::<N, S, 8>(simd, a, b),
+            8 => in_order::<N, S, 16>(simd, a, b),
+            4 => in_order::<N, S, 32>(simd, a, b),
+            _ => in_order::<N, S, 64>(simd, a, b),
+        }
     }
 }
 
 #[inline(always)]
-fn in_order<N: Numbers<S>, S: Simd, const HALF: usize>(
+unsafe fn in_order<N: Numbers<S>, S: Simd, const HALF: usize>(
     simd: S,
-    a: &[N::Vector],
-    b: &[N::Vector],
+    a: *const N::Number,
+    b: *const N::Number,
 ) -> N::Number {
-    let product = |k: usize| N::dot(simd, a[k], b[k]);
+    // SAFETY: vectors of a segment, as the caller promises.
+    let product = |k| unsafe { N::dot(simd, load::<N, S>(a, k), load::<N, S>(b, k)) };
     let mut sums = [product(0); HALF];
     for (k, s) in sums.iter_mut().enumerate() {
         *s = product(k);
@@ -68,58 +97,53 @@ fn in_order<N: Numbers<S>, S: Simd, const HALF: usize>(
 
 /// [`dot_segments`] in registers.
 #[inline(always)]
-fn segments<N: Numbers<S>, T: Scalar, S: Simd, const K: usize>(
+unsafe fn segments<N: Numbers<S>, S: Simd, const K: usize>(
     simd: S,
-    a: [&Segment<T>; K],
-    b: &Segment<T>,
+    a: [*const N::Number; K],
+    b: *const N::Number,
 ) -> [N::Number; K] {
-    // A segment has four times as many registers as the last number.
-    let (a, b) = (a.map(|a| registers_of::<N, S, T>(a)), registers_of::<N, S, T>(b));
-    match N::LANES {
-        16 => side_by_side::<N, S, K, 4>(simd, a, b),
-        8 => side_by_side::<N, S, K, 8>(simd, a, b),
-        4 => side_by_side::<N, S, K, 16>(simd, a, b),
-        2 => side_by_side::<N, S, K, 32>(simd, a, b),
-        _ => side_by_side::<N, S, K, 64>(simd, a, b),
+    // SAFETY: as the caller promises; a segment has four times as many vectors as the last number.
+    unsafe {
+        match N::LANES {
+            16 => side_by_side::<N, S, K, 4>(simd, a, b),
+            8 => side_by_side::<N, S, K, 8>(simd, a, b),
+            4 => side_by_side::<N, S, K, 16>(simd, a, b),
+            2 => side_by_side::<N, S, K, 32>(simd, a, b),
+            _ => side_by_side::<N, S, K, 64>(simd, a, b),
+        }
     }
 }
 
-/// A quarter of the registers of each segment at a time: those at a distance of four, which the longer
-/// strides add.
+/// A quarter of the vectors of each segment at a time: those at a distance of four, which the longer strides
+/// add.
 #[inline(always)]
-fn side_by_side<N: Numbers<S>, S: Simd, const K: usize, const QUARTER: usize>(
+unsafe fn side_by_side<N: Numbers<S>, S: Simd, const K: usize, const QUARTER: usize>(
     simd: S,
-    a: [&[N::Vector]; K],
-    b: &[N::Vector],
+    a: [*const N::Number; K],
+    b: *const N::Number,
 ) -> [N::Number; K] {
-    let mut sums = [[b[0]; 4]; K];
-    let (a, b) = (a.map(fours::<N, S, QUARTER>), fours::<N, S, QUARTER>(b));
-    for k in 0..4 {
-        let mut others = [b[0][k]; QUARTER];
-        for (other, b) in others.iter_mut().zip(b) {
-            *other = b[k];
-        }
-        for (sums, a) in sums.iter_mut().zip(a) {
-            let mut products = others;
-            for (product, a) in products.iter_mut().zip(a) {
-                *product = N::dot(simd, a[k], *product);
+    // SAFETY: vectors of a segment, as the caller promises.
+    unsafe {
+        let mut sums = [[load::<N, S>(b, 0); 4]; K];
+        for k in 0..4 {
+            let mut others = [load::<N, S>(b, k); QUARTER];
+            for (i, other) in others.iter_mut().enumerate() {
+                *other = load::<N, S>(b, k + 4 * i);
             }
-            sums[k] = halved::<N, S, QUARTER>(simd, products);
+            for (sums, a) in sums.iter_mut().zip(a) {
+                let mut products = others;
+                for (i, product) in products.iter_mut().enumerate() {
+                    *product = N::dot(simd, load::<N, S>(a, k + 4 * i), *product);
+                }
+                sums[k] = halved::<N, S, QUARTER>(simd, products);
+            }
         }
+        let mut totals = [N::sum(simd, sums[0][0]); K];
+        for (total, sums) in totals.iter_mut().zip(sums) {
+            *total = N::sum(simd, halved::<N, S, 4>(simd, sums));
+        }
+        totals
     }
-    let mut totals = [N::sum(simd, sums[0][0]); K];
-    for (total, sums) in totals.iter_mut().zip(sums) {
-        *total = N::sum(simd, halved::<N, S, 4>(simd, sums));
-    }
-    totals
-}
-
-/// The registers of a segment, four at a time.
-#[inline(always)]
-fn fours<N: Numbers<S>, S: Simd, const QUARTER: usize>(
-    registers: &[N::Vector],
-) -> &[[N::Vector; 4]; QUARTER] {
-    registers.as_chunks().0.first_chunk().expect("registers of a segment")
 }
 
 /// The sum of vectors by halving.

@@ -79,9 +79,7 @@ unsafe fn blocks<'a, N: Numbers<S>, S: Simd, T: Scalar, const B: usize>(
                 for (k, set) in set.iter().enumerate() {
                     let from = i + k * N::LANES;
                     if from < end {
-                        let count = (end - from).min(N::LANES);
-                        let to = std::slice::from_raw_parts_mut(dst.add(from).cast(), count);
-                        N::store_first(simd, to, *set);
+                        N::store_first(simd, (end - from).min(N::LANES), dst.add(from).cast(), *set);
                     }
                 }
             }

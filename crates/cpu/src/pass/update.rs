@@ -2,7 +2,6 @@
 //!
 //! All functions are inlined into code compiled for the current instruction set: see [`crate::share`].
 use crate::pass::sweep;
-use crate::run::rows::Rows;
 use lacuna_engine::Scalar;
 use pulp::Simd;
 
@@ -79,8 +78,13 @@ pub(crate) unsafe fn update<T: Scalar>(dst: *mut T, terms: &[BoundTerm<T>], star
 }
 
 /// Rounds elements to the narrower type, for narrow vectors.
+///
+/// # Safety
+/// The pointer must be valid for the range.
 #[inline(always)]
-pub(crate) fn round<T: Scalar>(v: &mut [T]) {
+pub(crate) unsafe fn round<T: Scalar>(v: *mut T, start: usize, end: usize) {
+    // SAFETY: as the caller promises.
+    let v = unsafe { std::slice::from_raw_parts_mut(v.add(start), end - start) };
     v.iter_mut().for_each(|v| *v = v.rounded());
 }
 
@@ -174,44 +178,61 @@ fn each<T: Scalar, const B: usize>(sum: &mut [T; B], f: impl Fn(usize, T) -> T) 
     }
 }
 
-/// `w[i] ← w[i] + Σ h[j] v[j][i]` in order of `j`, several columns at a time in registers; columns by slot.
+/// `w[i] ← w[i] + Σ h[j] v[j][i]` in order of `j`, several columns at a time in registers.
+///
+/// # Safety
+/// `w` and every column must be valid for the range, and to the end of the segment in which it ends.
 #[inline(always)]
-pub(crate) fn accumulate<T: Scalar, S: Simd>(simd: S, rows: &mut Rows<'_, T>, w: u32, columns: &[(T, u32)]) {
-    if T::KIND.is_complex() && !S::IS_SCALAR {
-        let ((start, end), vectors) = (rows.ends(), rows.pointers());
-        let w = vectors[w as usize];
-        let itself = BoundTerm { vector: w.cast_const(), ..BoundTerm::NONE };
-        let mut terms = [itself; 1 + ADDED];
-        for group in columns.chunks(ADDED) {
-            for (term, (c, v)) in terms[1..].iter_mut().zip(group) {
-                *term = BoundTerm { coefficient: Bound::Value(*c), vector: vectors[*v as usize], ..itself };
+pub(crate) unsafe fn accumulate<T: Scalar, S: Simd>(
+    simd: S,
+    w: *mut T,
+    columns: &[(T, *const T)],
+    start: usize,
+    end: usize,
+) {
+    // SAFETY: as the caller promises.
+    unsafe {
+        if T::KIND.is_complex() && !S::IS_SCALAR {
+            let itself = BoundTerm { vector: w.cast_const(), ..BoundTerm::NONE };
+            let mut terms = [itself; 1 + ADDED];
+            for group in columns.chunks(ADDED) {
+                for (term, (c, vector)) in terms[1..].iter_mut().zip(group) {
+                    *term = BoundTerm { coefficient: Bound::Value(*c), vector: *vector, ..itself };
+                }
+                sweep::run(simd, std::iter::once((w, &terms[..=group.len()])), start, end);
             }
-            // SAFETY: whole segments of vectors of the step, of which only `w` is written.
-            unsafe { sweep::run(simd, std::iter::once((w, &terms[..=group.len()])), start, end) };
+            return;
         }
-        return;
-    }
-    for group in columns.chunks(4) {
-        match *group {
-            [a, b, c, d] => accumulate_group(rows, w, [a, b, c, d]),
-            [a, b, c] => accumulate_group(rows, w, [a, b, c]),
-            [a, b] => accumulate_group(rows, w, [a, b]),
-            [a] => accumulate_group(rows, w, [a]),
-            _ => {}
+        for group in columns.chunks(4) {
+            match *group {
+                [a, b, c, d] => accumulate_group(w, [a, b, c, d], start, end),
+                [a, b, c] => accumulate_group(w, [a, b, c], start, end),
+                [a, b] => accumulate_group(w, [a, b], start, end),
+                [a] => accumulate_group(w, [a], start, end),
+                _ => {}
+            }
         }
     }
 }
 
 /// A plain loop: written in blocks, it would be vectorised across blocks, with gathers.
 #[inline(always)]
-fn accumulate_group<T: Scalar, const K: usize>(rows: &mut Rows<'_, T>, w: u32, columns: [(T, u32); K]) {
-    let (w, v) = rows.written_beside(w, columns.map(|(_, v)| v));
-    let v = v.map(|v| &v[..w.len()]);
-    for (i, w) in w.iter_mut().enumerate() {
-        let mut sum = *w;
-        for k in 0..K {
-            sum = columns[k].0.fma(v[k][i], sum);
+unsafe fn accumulate_group<T: Scalar, const K: usize>(
+    w: *mut T,
+    columns: [(T, *const T); K],
+    start: usize,
+    end: usize,
+) {
+    // SAFETY: the range is valid in all vectors, and `w` is not one of the columns.
+    unsafe {
+        let w = std::slice::from_raw_parts_mut(w.add(start), end - start);
+        let v = columns.map(|(_, v)| std::slice::from_raw_parts(v.add(start), end - start));
+        for (i, w) in w.iter_mut().enumerate() {
+            let mut sum = *w;
+            for k in 0..K {
+                sum = columns[k].0.fma(*v[k].get_unchecked(i), sum);
+            }
+            *w = sum;
         }
-        *w = sum;
     }
 }

@@ -5,14 +5,12 @@ use crate::plan::compile::{Compiled, Kind, Step};
 use crate::plan::rolled::Rolled;
 use crate::run::barrier::{Barrier, CANCEL, PART, Running};
 use crate::run::gang::{Gang, Helpers, Task};
-use crate::run::share::Share;
+use crate::run::share::{self, Share};
 use crate::run::watch::{Watch, Watching};
 use crate::spmv::hyb;
 use lacuna_engine::cells::{Instr, Machine};
 use lacuna_engine::sum::SEGMENT;
-use lacuna_engine::{
-    Control, Error, History, HostFunction, HostStore, Program, Result, Scalar, Section, next_section,
-};
+use lacuna_engine::{Control, Error, History, HostFunction, Program, Result, Scalar, Section, next_section};
 use pulp::{Arch, Simd, WithSimd};
 use std::ops::ControlFlow;
 use std::sync::{Mutex, PoisonError};
@@ -77,7 +75,7 @@ impl<T: Scalar> Private<T> {
 }
 
 // SAFETY: the pointers refer to vectors that outlive the run; its threads share them by the rules of
-// `Share::new`.
+// `share::run`.
 unsafe impl<T: Scalar> Send for Arena<T> {}
 
 /// State shared by all threads of a run.
@@ -129,7 +127,8 @@ const HELD_UP: Duration = Duration::from_millis(1);
 const LONG: usize = 1 << 20;
 
 /// The initial state of a run.
-pub(crate) struct Start<'a> {
+pub(crate) struct Start<'a, T> {
+    pub(crate) cells: &'a mut Vec<T>,
     pub(crate) history: &'a mut History,
     pub(crate) limit: u64,
     pub(crate) arch: Arch,
@@ -139,31 +138,25 @@ pub(crate) struct Start<'a> {
     pub(crate) gather: bool,
 }
 
-/// Runs a program, compiled for the matrices that the store holds, to its end and returns its control.
+/// Runs a program to its end and returns its control.
 ///
 /// # Errors
-/// [`Error::Stale`] if the store has released something that the program uses; the error of a host function.
-pub(crate) fn run<T: Scalar>(
+/// The error of a host function.
+///
+/// # Safety
+/// `arena.vectors` must point to the vectors of the program, which nothing else may access meanwhile.
+pub(crate) unsafe fn run<T: Scalar>(
     program: &Program<T>,
     compiled: &Compiled<T>,
     arena: &mut Arena<T>,
-    store: &mut HostStore,
-    start: Start<'_>,
+    start: Start<'_, T>,
     watch: Watching<'_>,
 ) -> Result<Control> {
-    // The pointers stay valid while the store is borrowed.
-    let vectors = compiled.vector.map_or(Ok(()), |v| store.starts(v, program.name, &mut arena.vectors));
-    let cells = || compiled.cell.map_or(Ok(()), |c| store.check_cell(c, program.name));
-    let matrices = || compiled.matrix.map_or(Ok(()), |a| store.format(a, program.name).map(drop));
-    if let Err(stale) = vectors.and_then(|()| cells()).and_then(|()| matrices()) {
-        return Err(store.check(program).err().unwrap_or(stale)); // names the pass
-    }
-    let cells = store.all_cells_mut::<T>();
     start.history.reset(start.limit);
     let Private { machine: first, terms, .. } = &mut arena.threads[0].private;
     terms.resize(compiled.terms, BoundTerm::NONE);
     first.control = Control::new(start.limit, program.confirms());
-    std::mem::swap(&mut first.cells, cells);
+    std::mem::swap(&mut first.cells, start.cells);
     std::mem::swap(&mut first.history, start.history);
     let shared = Shared {
         program,
@@ -183,7 +176,7 @@ pub(crate) fn run<T: Scalar>(
     drop(gang);
     let failure = shared.failure.into_inner().unwrap_or_else(PoisonError::into_inner);
     let first = &mut arena.threads[0].private.machine;
-    std::mem::swap(&mut first.cells, cells);
+    std::mem::swap(&mut first.cells, start.cells);
     std::mem::swap(&mut first.history, start.history);
     watch.resume();
     match failure {
@@ -389,18 +382,19 @@ impl<T: Scalar> Shared<'_, T> {
         }
         let borders = &self.compiled.divisions[step.shares];
         let count = step.n.div_ceil(SEGMENT);
-        let own = match &step.kind {
+        let segments = match &step.kind {
             Kind::Pieces { a, .. } => hyb::share(a, me, threads),
             _ if threads == 1 => 0..count,
             _ => borders[me]..borders[me + 1],
         };
-        // The half that no thread can still be reading.
-        let sums = self.sums.wrapping_add((*meetings & 1) * self.compiled.sums);
-        let (cells, terms) = (&machine.cells, &mut private.terms);
-        // SAFETY: the vectors of the program, and room for its sums; the rows of this thread. Products read
-        // vectors that no step writes before the next barrier.
-        let mut share = unsafe { Share::new(step, self.vectors, cells, terms, own, (sums, self.pieces)) };
-        share.run(self.arch);
+        // SAFETY: both halves are in the allocation. This is the half that no thread can still be reading.
+        let sums = unsafe { self.sums.add((*meetings & 1) * self.compiled.sums) };
+        share::bind(step, self.vectors, &machine.cells, &mut private.terms);
+        let (cells, terms) = (&machine.cells, &private.terms);
+        let (vectors, pieces) = (self.vectors, self.pieces);
+        let share = Share { step, vectors, cells, terms, segments, sums, pieces };
+        // SAFETY: the rows of this thread; products read vectors that no step writes before the next barrier.
+        unsafe { share::run(self.arch, &share) };
         if step.meet && threads > 1 {
             wishes |= self.barrier.wait();
             *meetings += 1;

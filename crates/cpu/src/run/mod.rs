@@ -2,7 +2,6 @@
 pub(crate) mod barrier;
 pub(crate) mod execute;
 pub(crate) mod gang;
-pub(crate) mod rows;
 pub(crate) mod share;
 pub(crate) mod sync;
 pub(crate) mod watch;

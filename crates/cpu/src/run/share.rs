@@ -4,20 +4,18 @@ use crate::pass::fused;
 use crate::pass::sweep;
 use crate::pass::update::{Bound, BoundTerm, accumulate, round, update};
 use crate::plan::compile::{Dot, Kind, Step};
-use crate::run::rows::{Pieces, Rows, Sums, spare};
 use crate::spmv::hyb;
 use lacuna_engine::lower::Coefficient;
 use lacuna_engine::sum::SEGMENT;
-use lacuna_engine::{Format, Scalar};
+use lacuna_engine::{Complex32, Complex64, Format, Kind as Number, Scalar};
 use pulp::{Arch, Simd, WithSimd};
-use std::ops::Range;
 
 /// Bytes of one vector in a chunk: the eight vectors of a long pass then fit in a 32 KiB cache.
 const CHUNK_BYTES: usize = 4096;
 /// The same for a basis, whose columns are streamed: long enough for the prefetcher, short enough for the
 /// second-level cache.
 const BASIS_CHUNK_BYTES: usize = 65536;
-/// Number of basis columns whose coefficients are resolved at a time.
+/// Number of basis columns whose pointers are resolved at a time.
 const COLUMNS: usize = 64;
 /// Number of basis columns projected on at a time while they fit in a cache; otherwise one by one in memory
 /// order, which suits the prefetcher.
@@ -25,65 +23,25 @@ const TOGETHER: usize = 4;
 /// Maximum bytes of such columns.
 const NEAR: usize = 8 << 20;
 
-/// A thread's share of a step.
+/// The inputs of a thread for its share of a step.
 pub(crate) struct Share<'a, T: Scalar> {
-    step: &'a Step<T>,
-    rows: Rows<'a, T>,
-    cells: &'a [T],
+    pub(crate) step: &'a Step<T>,
+    /// Vectors by slot; each one used by the step is valid for its whole length and zero-padded to a whole
+    /// segment.
+    pub(crate) vectors: &'a [*mut T],
+    pub(crate) cells: &'a [T],
     /// The bound terms of all updates, one update after another.
-    terms: &'a [BoundTerm<T>],
-    sums: Sums<'a, T>,
-    pieces: Pieces<'a, T>,
+    pub(crate) terms: &'a [BoundTerm<T>],
+    /// The segments of this thread; for a step on pieces, its pieces.
+    pub(crate) segments: std::ops::Range<usize>,
+    /// Segment sums: sum `d` of segment `s` at `d · segments + s`.
+    pub(crate) sums: *mut T,
+    /// Sums of the pieces of long rows.
+    pub(crate) pieces: *mut T,
 }
 
-impl<'a, T: Scalar> Share<'a, T> {
-    /// The share of these segments, or pieces of long rows if the step sums those; `terms` must have room for
-    /// the step's terms.
-    ///
-    /// # Safety
-    /// For `'a`, `vectors` must hold by slot each vector of the step, valid for its whole length and
-    /// zero-padded to a whole segment; there must be room for the step's segment sums at `sums` and for its
-    /// sums of pieces at `pieces`; and no other thread may write what this share reads or access what it
-    /// writes.
-    pub(crate) unsafe fn new(
-        step: &'a Step<T>,
-        vectors: &'a [*mut T],
-        cells: &'a [T],
-        terms: &'a mut [BoundTerm<T>],
-        own: Range<usize>,
-        (sums, pieces): (*mut T, *mut T),
-    ) -> Self {
-        let (segments, own_pieces, count) = match &step.kind {
-            Kind::Pieces { a, .. } => (0..0, own, a.partial_sums()),
-            Kind::Spmv { a, .. } => (own, 0..0, a.partial_sums()),
-            _ => (own, 0..0, 0),
-        };
-        bind(step, vectors, cells, terms);
-        // SAFETY: as the caller promises. Products read all pieces, which a step before them sums.
-        unsafe {
-            Share {
-                sums: Sums::new(sums, step.sums(), step.n.div_ceil(SEGMENT), segments.clone()),
-                rows: Rows::new(vectors, step.n, segments),
-                pieces: Pieces::new(pieces, count, own_pieces),
-                step,
-                cells,
-                terms,
-            }
-        }
-    }
-
-    /// Runs the share with the best instructions available.
-    #[inline(never)]
-    pub(crate) fn run(&mut self, arch: Arch) {
-        match self.step.kind {
-            Kind::Spmm { .. } => arch.dispatch(Columns(self)),
-            _ => arch.dispatch(Inlined(self)),
-        }
-    }
-}
-
-/// Resolves the pointers and values of a step's terms.
-fn bind<T: Scalar>(step: &Step<T>, vectors: &[*mut T], cells: &[T], terms: &mut [BoundTerm<T>]) {
+/// Resolves the pointers and values of a step's terms; `terms` must have room for them.
+pub(crate) fn bind<T: Scalar>(step: &Step<T>, vectors: &[*mut T], cells: &[T], terms: &mut [BoundTerm<T>]) {
     let mut rest = terms;
     for row in &step.updates {
         let (own, more) = rest.split_at_mut(row.terms.len());
@@ -102,47 +60,92 @@ fn bind<T: Scalar>(step: &Step<T>, vectors: &[*mut T], cells: &[T], terms: &mut 
     }
 }
 
-struct Inlined<'s, 'a, T: Scalar>(&'s mut Share<'a, T>);
-impl<T: Scalar> WithSimd for Inlined<'_, '_, T> {
-    type Output = ();
-    #[inline(always)]
-    fn with_simd<S: Simd>(self, simd: S) {
-        chunks(simd, self.0);
+/// Runs a share with the best instructions available.
+///
+/// # Safety
+/// The vectors and `sums` must be valid for the step, and no other thread may write what this share reads or
+/// access what it writes.
+pub(crate) unsafe fn run<T: Scalar>(arch: Arch, share: &Share<'_, T>) {
+    let share = std::ptr::from_ref(share);
+    // SAFETY: the type matches the kind, and the rest as the caller promises.
+    unsafe {
+        match T::KIND {
+            Number::F32 => run_f32(arch, &*share.cast()),
+            Number::F64 => run_f64(arch, &*share.cast()),
+            Number::C32 => run_c32(arch, &*share.cast()),
+            Number::C64 => run_c64(arch, &*share.cast()),
+        }
     }
 }
 
-struct Columns<'s, 'a, T: Scalar>(&'s mut Share<'a, T>);
-impl<T: Scalar> WithSimd for Columns<'_, '_, T> {
-    type Output = ();
-    #[inline(always)]
-    fn with_simd<S: Simd>(self, _: S) {
-        columns(self.0);
+/// All kernels for one number type, compiled here and not again in every crate that depends on this one.
+macro_rules! compiled {
+    ($($name:ident: $number:ty),*) => {$(
+        #[inline(never)]
+        unsafe fn $name(arch: Arch, share: &Share<'_, $number>) {
+            // SAFETY: as the caller promises.
+            unsafe { run_for(arch, share) }
+        }
+    )*};
+}
+compiled!(run_f32: f32, run_f64: f64, run_c32: Complex32, run_c64: Complex64);
+
+/// # Safety
+/// As [`run`].
+#[inline(always)]
+unsafe fn run_for<T: Scalar>(arch: Arch, share: &Share<'_, T>) {
+    struct Inlined<'a, T: Scalar>(&'a Share<'a, T>);
+    impl<T: Scalar> WithSimd for Inlined<'_, T> {
+        type Output = ();
+        #[inline(always)]
+        fn with_simd<S: Simd>(self, simd: S) {
+            // SAFETY: as the caller of `run_for` promises.
+            unsafe { chunks(simd, self.0) }
+        }
+    }
+    struct Columns<'a, T: Scalar>(&'a Share<'a, T>);
+    impl<T: Scalar> WithSimd for Columns<'_, T> {
+        type Output = ();
+        #[inline(always)]
+        fn with_simd<S: Simd>(self, _: S) {
+            // SAFETY: as the caller of `run_for` promises.
+            unsafe { columns(self.0) }
+        }
+    }
+    match share.step.kind {
+        Kind::Spmm { .. } => arch.dispatch(Columns(share)),
+        _ => arch.dispatch(Inlined(share)),
     }
 }
 
 /// The rows of a product by a kernel for several columns, which has no sweep.
+///
+/// # Safety
+/// As [`run`].
 #[inline(always)]
-fn columns<T: Scalar>(share: &mut Share<'_, T>) {
-    let Share { step, rows, .. } = share;
-    let Kind::Spmm { a, x, y, columns } = &step.kind else { return };
-    let mut spare = spare();
-    for segment in rows.segments() {
-        let mut rows = rows.part(segment..segment + 1);
-        a.columns(&mut rows, *x, *y, *columns, &mut spare);
-        if step.rounds {
-            (0..*columns).for_each(|j| round(rows.written(y + j)));
+unsafe fn columns<T: Scalar>(share: &Share<'_, T>) {
+    let Kind::Spmm { a, x, y, columns } = &share.step.kind else { return };
+    let of = |first: u32| &share.vectors[first as usize..(first + columns) as usize];
+    for segment in share.segments.clone() {
+        let (start, end) = (segment * SEGMENT, ((segment + 1) * SEGMENT).min(share.step.n));
+        // SAFETY: rows of this share, as the caller promises.
+        unsafe {
+            a.columns(of(*x), of(*y), start, end);
+            if share.step.rounds {
+                of(*y).iter().for_each(|y| round(*y, start, end));
+            }
         }
     }
 }
 
 #[inline(always)]
-fn chunks<T: Scalar, S: Simd>(simd: S, share: &mut Share<'_, T>) {
-    let Share { step, rows, cells, terms, sums, pieces } = share;
+unsafe fn chunks<T: Scalar, S: Simd>(simd: S, share: &Share<'_, T>) {
+    let Share { step, vectors, .. } = *share;
     if let Kind::Pieces { a, x, columns } = &step.kind {
-        let first = pieces.pieces().start;
-        for j in 0..*columns {
-            let x = rows.operand(x + j, a.shape().1);
-            hyb::pieces(simd, a, x, pieces.written(j as usize), first);
+        for j in 0..*columns as usize {
+            let sums = share.pieces.wrapping_add(j * a.partial_sums());
+            // SAFETY: pieces of this thread, as the caller promises.
+            unsafe { hyb::pieces(simd, a, vectors[*x as usize + j], sums, share.segments.clone()) };
         }
         return;
     }
@@ -160,29 +163,29 @@ fn chunks<T: Scalar, S: Simd>(simd: S, share: &mut Share<'_, T>) {
     // Several sums at once do not read memory in order, which is harmless only in cache.
     let near = step.n * (step.dots.len() + 1) * size_of::<T>() <= NEAR;
     let chunk = (bytes / size_of::<T>() / SEGMENT).max(1);
-    let Range { start: mut segment, end } = rows.segments();
-    segment += fused::run(simd, step, rows, terms, sums);
-    while segment < end {
-        let last = segment.saturating_add(chunk).min(end);
-        let mut rows = rows.part(segment..last);
-        lead(simd, step, &mut rows, cells, sums, pieces);
-        let (start, end) = rows.ends();
-        if !interpreted {
-            for ((dst, terms), row) in updates(step, &rows, terms).zip(&step.updates) {
-                // SAFETY: bound terms, and rows of this share.
-                unsafe { update(dst, terms, start, end) };
-                if row.rounds {
-                    round(rows.written(row.dst));
+    // SAFETY: as the caller promises.
+    let mut segment = share.segments.start + unsafe { fused::run(simd, share) };
+    while segment < share.segments.end {
+        let last = segment.saturating_add(chunk).min(share.segments.end);
+        let (start, end) = (segment * SEGMENT, (last * SEGMENT).min(step.n));
+        // SAFETY: rows of this share, as the caller promises.
+        unsafe {
+            lead(simd, share, segment, last, start, end);
+            if !interpreted {
+                for ((dst, terms), row) in updates(share).zip(&step.updates) {
+                    update(dst, terms, start, end);
+                    if row.rounds {
+                        round(dst, start, end);
+                    }
                 }
+            } else if !step.updates.is_empty() {
+                sweep::run(simd, updates(share), start, end);
             }
-        } else if !step.updates.is_empty() {
-            // SAFETY: bound terms, and rows of this share.
-            unsafe { sweep::run(simd, updates(step, &rows, terms), start, end) };
-        }
-        for s in 0..last - segment {
-            let mut d = 0;
-            for dots in step.dots.chunk_by(|one, next| near && one.b == next.b) {
-                d = dots_with(simd, &rows, sums, s, dots, d);
+            for s in segment..last {
+                let mut d = 0;
+                for dots in step.dots.chunk_by(|one, next| near && one.b == next.b) {
+                    d = dots_with(simd, share, s, dots, d);
+                }
             }
         }
         segment = last;
@@ -192,11 +195,9 @@ fn chunks<T: Scalar, S: Simd>(simd: S, share: &mut Share<'_, T>) {
 /// The updates of a step, with their terms bound.
 #[inline(always)]
 fn updates<'a, T: Scalar>(
-    step: &'a Step<T>,
-    rows: &Rows<'a, T>,
-    mut terms: &'a [BoundTerm<T>],
-) -> impl Iterator<Item = (*mut T, &'a [BoundTerm<T>])> + Clone + use<'a, T> {
-    let vectors = rows.pointers();
+    share: &Share<'a, T>,
+) -> impl Iterator<Item = (*mut T, &'a [BoundTerm<T>])> + Clone {
+    let Share { step, vectors, mut terms, .. } = *share;
     step.updates.iter().map(move |row| {
         let (own, rest) = terms.split_at(row.terms.len());
         terms = rest;
@@ -206,109 +207,136 @@ fn updates<'a, T: Scalar>(
 
 /// The operation of a step before its sweep, for one chunk.
 #[inline(always)]
-fn lead<T: Scalar, S: Simd>(
+unsafe fn lead<T: Scalar, S: Simd>(
     simd: S,
-    step: &Step<T>,
-    rows: &mut Rows<'_, T>,
-    cells: &[T],
-    sums: &mut Sums<'_, T>,
-    pieces: &Pieces<'_, T>,
+    share: &Share<'_, T>,
+    segment: usize,
+    last: usize,
+    start: usize,
+    end: usize,
 ) {
-    match &step.kind {
-        Kind::Sweep | Kind::Spmm { .. } | Kind::Pieces { .. } | Kind::TriSolve { .. } | Kind::Host { .. } => {
-        }
-        Kind::Spmv { a, x, y, columns } => {
-            let ((start, _), cols) = (rows.ends(), a.cols());
-            for j in 0..*columns {
-                let ([x], [y]) = rows.product((x + j, cols), y + j, 1, &mut []);
-                a.rows(simd, x, &mut *y, pieces.all(j as usize), start);
-                if step.rounds {
-                    round(y);
-                }
-            }
-        }
-        Kind::BasisDot { first, columns, w, .. } => {
-            let columns = *columns as usize;
-            let near = step.n * columns * size_of::<T>() <= NEAR;
-            let together = if near { columns / TOGETHER * TOGETHER } else { 0 };
-            for j in (0..together).step_by(TOGETHER) {
-                basis_dots::<T, S, TOGETHER>(simd, rows, sums, *first, j, *w);
-            }
-            for j in together..columns {
-                basis_dots::<T, S, 1>(simd, rows, sums, *first, j, *w);
-            }
-        }
-        Kind::BasisAxpy { first, columns, w, h, add } => {
-            let mut used = [(T::zero(), 0); COLUMNS];
-            let mut j = 0;
-            while j < *columns {
-                let mut count = 0;
-                while j < *columns && count < COLUMNS {
-                    let coefficient = cells[(h + j) as usize];
-                    if coefficient != T::zero() {
-                        used[count] = (if *add { coefficient } else { -coefficient }, first + j);
-                        count += 1;
+    let Share { step, vectors, cells, .. } = *share;
+    // SAFETY: rows of this share, as the caller promises.
+    unsafe {
+        match &step.kind {
+            Kind::Sweep
+            | Kind::Spmm { .. }
+            | Kind::Pieces { .. }
+            | Kind::TriSolve { .. }
+            | Kind::Host { .. } => {}
+            Kind::Spmv { a, x, y, columns } => {
+                let sums = a.partial_sums();
+                for j in 0..*columns as usize {
+                    let (x, y) = (vectors[*x as usize + j], vectors[*y as usize + j]);
+                    a.rows(simd, x, y, share.pieces.wrapping_add(j * sums), start, end);
+                    if step.rounds {
+                        round(y, start, end);
                     }
-                    j += 1;
                 }
-                accumulate(simd, rows, *w, &used[..count]);
             }
-            if step.rounds {
-                round(rows.written(*w));
+            Kind::BasisDot { first, columns, w, .. } => {
+                let columns = *columns as usize;
+                let near = step.n * columns * size_of::<T>() <= NEAR;
+                let together = if near { columns / TOGETHER * TOGETHER } else { 0 };
+                for j in (0..together).step_by(TOGETHER) {
+                    basis_dots::<T, S, TOGETHER>(simd, share, *first, j, *w, segment..last);
+                }
+                for j in together..columns {
+                    basis_dots::<T, S, 1>(simd, share, *first, j, *w, segment..last);
+                }
+            }
+            Kind::BasisAxpy { first, columns, w, h, add } => {
+                let mut used = [(T::zero(), std::ptr::null::<T>()); COLUMNS];
+                let mut j = 0;
+                while j < *columns {
+                    let mut count = 0;
+                    while j < *columns && count < COLUMNS {
+                        let coefficient = cells[(h + j) as usize];
+                        if coefficient != T::zero() {
+                            let coefficient = if *add { coefficient } else { -coefficient };
+                            used[count] = (coefficient, vectors[(first + j) as usize].cast_const());
+                            count += 1;
+                        }
+                        j += 1;
+                    }
+                    accumulate(simd, vectors[*w as usize], &used[..count], start, end);
+                }
+                if step.rounds {
+                    round(vectors[*w as usize], start, end);
+                }
             }
         }
     }
 }
 
-/// The sums of segment `s` of some rows, from sum `d` on, of dot products with a common `b`; returns the index
-/// of the next sum.
+/// The segment sums, from sum `d` on, of dot products with a common `b`; returns the index of the next sum.
 #[inline(always)]
-fn dots_with<T: Scalar, S: Simd>(
+unsafe fn dots_with<T: Scalar, S: Simd>(
     simd: S,
-    rows: &Rows<'_, T>,
-    sums: &mut Sums<'_, T>,
+    share: &Share<'_, T>,
     s: usize,
     dots: &[Dot],
     d: usize,
 ) -> usize {
-    let at = |v: u32| &rows.padded(v)[s];
-    let to = rows.segments().start + s;
-    match *dots {
-        [one, two, three] => {
-            let [a, b, c] = dot_segments(simd, [at(one.a), at(two.a), at(three.a)], at(one.b));
-            sums.put(d, to, a);
-            sums.put(d + 1, to, b);
-            sums.put(d + 2, to, c);
-        }
-        [one, two] => {
-            let [a, b] = dot_segments(simd, [at(one.a), at(two.a)], at(one.b));
-            sums.put(d, to, a);
-            sums.put(d + 1, to, b);
-        }
-        _ => {
-            for (k, dot) in dots.iter().enumerate() {
-                sums.put(d + k, to, dot_segment(simd, at(dot.a), at(dot.b)));
+    // SAFETY: rows of this share, as the caller promises.
+    unsafe {
+        let at = |v: u32| share.vectors[v as usize].add(s * SEGMENT).cast_const();
+        match *dots {
+            [one, two, three] => {
+                let [a, b, c] = dot_segments(simd, [at(one.a), at(two.a), at(three.a)], at(one.b));
+                share.put(d, s, a);
+                share.put(d + 1, s, b);
+                share.put(d + 2, s, c);
+            }
+            [one, two] => {
+                let [a, b] = dot_segments(simd, [at(one.a), at(two.a)], at(one.b));
+                share.put(d, s, a);
+                share.put(d + 1, s, b);
+            }
+            _ => {
+                for (k, dot) in dots.iter().enumerate() {
+                    share.put(d + k, s, dot_segment(simd, at(dot.a), at(dot.b)));
+                }
             }
         }
     }
     d + dots.len()
 }
 
-/// The segment sums of `K` columns starting at `j` with `w`.
+/// The segment sums of `K` columns starting at `j` with `w`, for the given segments.
 #[inline(always)]
-fn basis_dots<T: Scalar, S: Simd, const K: usize>(
+unsafe fn basis_dots<T: Scalar, S: Simd, const K: usize>(
     simd: S,
-    rows: &Rows<'_, T>,
-    sums: &mut Sums<'_, T>,
+    share: &Share<'_, T>,
     first: u32,
     j: usize,
     w: u32,
+    segments: std::ops::Range<usize>,
 ) {
-    let columns: [_; K] = std::array::from_fn(|c| rows.padded(first + (j + c) as u32));
-    for ((k, s), w) in rows.segments().enumerate().zip(rows.padded(w)) {
-        let of_columns = dot_segments(simd, columns.map(|column| &column[k]), w);
-        for (c, sum) in of_columns.into_iter().enumerate() {
-            sums.put(j + c, s, sum);
+    let mut columns = [std::ptr::null::<T>(); K];
+    for (c, column) in columns.iter_mut().enumerate() {
+        *column = share.vectors[first as usize + j + c];
+    }
+    for s in segments {
+        // SAFETY: rows of this share, as the caller promises.
+        unsafe {
+            let columns = columns.map(|v| v.add(s * SEGMENT));
+            let sums = dot_segments(simd, columns, share.vectors[w as usize].add(s * SEGMENT));
+            for (c, sum) in sums.into_iter().enumerate() {
+                share.put(j + c, s, sum);
+            }
         }
+    }
+}
+
+impl<T: Scalar> Share<'_, T> {
+    /// Stores sum `d` of segment `s`.
+    ///
+    /// # Safety
+    /// The step must have this sum, and this share this segment.
+    #[inline(always)]
+    unsafe fn put(&self, d: usize, s: usize, sum: T) {
+        // SAFETY: as the caller promises.
+        unsafe { *self.sums.add(d * self.step.n.div_ceil(SEGMENT) + s) = sum }
     }
 }

@@ -1,6 +1,7 @@
 //! Gathers elements of a vector into a register.
-use crate::simd::numbers::{Real, register};
+use crate::simd::numbers::Real;
 use pulp::Simd;
+use std::mem::transmute_copy;
 
 /// `x[columns[l]]` for each lane `l` of a register of `N` lanes. Loaded one by one: gather instructions are
 /// microcoded on many processors, and slower.
@@ -13,7 +14,9 @@ pub(crate) unsafe fn gather<R: Real<S>, S: Simd, C: Copy + Into<u32>, const N: u
     columns: *const C,
 ) -> R::Vector {
     debug_assert_eq!(N, R::LANES, "lanes of a register");
-    // SAFETY: as the caller promises.
-    let lanes: [R::Number; N] = std::array::from_fn(|l| unsafe { *x.add((*columns.add(l)).into() as usize) });
-    register::<R, S, _>(&lanes)
+    // SAFETY: as the caller promises; a register is as large as its lanes.
+    unsafe {
+        let lanes: [R::Number; N] = std::array::from_fn(|l| *x.add((*columns.add(l)).into() as usize));
+        transmute_copy(&lanes)
+    }
 }

@@ -17,7 +17,7 @@ pub(crate) struct Instance<T: Scalar> {
 }
 
 type Executes<T> =
-    fn(&Program<T>, &Compiled<T>, &mut Arena<T>, &mut HostStore, Start<'_>, Watching<'_>) -> Result<Control>;
+    unsafe fn(&Program<T>, &Compiled<T>, &mut Arena<T>, Start<'_, T>, Watching<'_>) -> Result<Control>;
 
 impl<T: Scalar> Instance<T> {
     const NEW: Self = Instance { prepare: Prepared::new, run: execute::run };

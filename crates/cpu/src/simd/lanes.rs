@@ -1,9 +1,10 @@
 //! Lanes of a row sum.
-use crate::simd::numbers::{F32, F64, Real, lanes_of, register};
+use crate::simd::numbers::{F32, F64, Real};
 use lacuna_engine::{Kind, Scalar};
 use pulp::Simd;
 use std::array::from_fn;
 use std::marker::PhantomData;
+use std::mem::transmute_copy;
 
 /// The sum of the entries `first..last` of a row with `W` lanes: lane `j` accumulates entries `j`, `j + W`
 /// and so on, and lanes are summed by halving. `term(k)` returns entry `k` and its factor, and is called only
@@ -88,11 +89,11 @@ fn in_registers<R: Real<S>, T: Scalar, S: Simd, const W: usize, const L: usize>(
         let idle = (T::zero(), T::zero());
         let terms: [(T, T); L] = from_fn(|l| if first + l < W { term(first + l) } else { idle });
         let (values, xs): ([T; L], [T; L]) = (from_fn(|l| terms[l].0), from_fn(|l| terms[l].1));
-        let sums =
-            R::fma(simd, register::<R, S, T>(&values), register::<R, S, T>(&xs), register::<R, S, T>(&sums));
-        let mut lanes = [T::zero(); L];
-        lanes.copy_from_slice(lanes_of::<R, S, T>(&sums));
-        lanes
+        // SAFETY: a register is as large as its lanes.
+        unsafe {
+            let sums = R::fma(simd, transmute_copy(&values), transmute_copy(&xs), transmute_copy(&sums));
+            transmute_copy(&sums)
+        }
     };
     if W < L {
         let padded = fma(0, from_fn(|l| if l < W { sums[l] } else { T::zero() }));
@@ -113,6 +114,18 @@ pub(crate) fn halved<T: Scalar, const W: usize>(mut sums: [T; W]) -> T {
             let upper = sums[j + half];
             sums[j] += upper;
         }
+        half /= 2;
+    }
+    sums[0]
+}
+
+/// The sum of a power of two of lanes by halving, in place.
+#[inline(always)]
+pub(crate) fn halve<T: Scalar>(sums: &mut [T]) -> T {
+    let mut half = sums.len() / 2;
+    while half > 0 {
+        let (lower, upper) = sums.split_at_mut(half);
+        lower.iter_mut().zip(upper).for_each(|(s, u)| *s += *u);
         half /= 2;
     }
     sums[0]

@@ -1,13 +1,13 @@
 //! Numbers of any type, one register at a time.
 use crate::simd::lanes::halved;
-use bytemuck::Pod;
 use lacuna_engine::{Complex32, Complex64, Scalar};
 use pulp::Simd;
+use std::mem::transmute_copy;
 
 /// A number type in registers; every operation is rounded as [`lacuna_engine::Scalar`] specifies.
 pub(crate) trait Numbers<S: Simd> {
     type Number: Scalar;
-    type Vector: Pod;
+    type Vector: Copy;
     /// A scalar in the form that multiplies registers.
     type Coefficient: Copy;
     /// Numbers per register.
@@ -26,32 +26,11 @@ pub(crate) trait Numbers<S: Simd> {
     fn dot(simd: S, a: Self::Vector, b: Self::Vector) -> Self::Vector;
     /// The sum of a register's numbers by halving.
     fn sum(simd: S, register: Self::Vector) -> Self::Number;
-    /// Writes as many of the first numbers as the slice holds, at most a register.
-    fn store_first(simd: S, to: &mut [Self::Number], vector: Self::Vector);
-}
-
-/// Consecutive numbers as registers.
-#[inline(always)]
-pub(crate) fn registers_of<N: Numbers<S>, S: Simd, T: Scalar>(numbers: &[T]) -> &[N::Vector] {
-    bytemuck::cast_slice(numbers)
-}
-
-/// The numbers of a register.
-#[inline(always)]
-pub(crate) fn lanes_of<N: Numbers<S>, S: Simd, T: Scalar>(register: &N::Vector) -> &[T] {
-    bytemuck::cast_slice(std::slice::from_ref(register))
-}
-
-/// As many numbers as a register holds, in one.
-#[inline(always)]
-pub(crate) fn register<N: Numbers<S>, S: Simd, T: Scalar>(numbers: &[T]) -> N::Vector {
-    registers_of::<N, S, T>(numbers)[0]
-}
-
-/// The register of numbers from `k` on.
-#[inline(always)]
-pub(crate) fn load_from<N: Numbers<S>, S: Simd, T: Scalar>(numbers: &[T], k: usize) -> N::Vector {
-    register::<N, S, T>(&numbers[k..][..N::LANES])
+    /// Writes the first `count` numbers to an address.
+    ///
+    /// # Safety
+    /// There must be room for them.
+    unsafe fn store_first(simd: S, count: usize, to: *mut Self::Number, vector: Self::Vector);
 }
 
 /// Register `k` of consecutive numbers.
@@ -79,8 +58,17 @@ pub(crate) unsafe fn store<N: Numbers<S>, S: Simd>(to: *mut N::Number, vectors: 
 /// Real numbers: their coefficients are registers.
 pub(crate) trait Real<S: Simd>: Numbers<S> {
     fn splat(simd: S, number: Self::Number) -> Self::Vector;
-    /// `a b + c` in the first lanes, as many as `a` and `b` have numbers; `c` in the others.
-    fn fma_first(simd: S, a: &[Self::Number], b: &[Self::Number], c: Self::Vector) -> Self::Vector;
+    /// `a b + c` in the first `count` lanes, with `a` and `b` consecutive in memory; `c` in the others.
+    ///
+    /// # Safety
+    /// There must be that many numbers.
+    unsafe fn fma_first(
+        simd: S,
+        count: usize,
+        a: *const Self::Number,
+        b: *const Self::Number,
+        c: Self::Vector,
+    ) -> Self::Vector;
 }
 
 macro_rules! real {
@@ -136,8 +124,10 @@ macro_rules! real {
                     sum_of::<$number, Self::Vector>(vector)
                 }
                 #[inline(always)]
-                fn store_first(simd: S, to: &mut [$number], vector: Self::Vector) {
-                    simd.[<partial_store_ $number s>](to, vector);
+                unsafe fn store_first(simd: S, count: usize, to: *mut $number, vector: Self::Vector) {
+                    let mask = simd.[<mask_between_m $bits s>](0, count as _);
+                    // SAFETY: as the caller promises.
+                    unsafe { simd.[<mask_store_ptr_ $number s>](mask, to, vector) };
                 }
             }
             impl<S: Simd> Real<S> for $name {
@@ -146,9 +136,18 @@ macro_rules! real {
                     simd.[<splat_ $number s>](number)
                 }
                 #[inline(always)]
-                fn fma_first(simd: S, a: &[$number], b: &[$number], c: Self::Vector) -> Self::Vector {
-                    let mask = simd.[<mask_between_m $bits s>](0, a.len() as _);
-                    let (a, b) = (simd.[<partial_load_ $number s>](a), simd.[<partial_load_ $number s>](b));
+                unsafe fn fma_first(
+                    simd: S,
+                    count: usize,
+                    a: *const $number,
+                    b: *const $number,
+                    c: Self::Vector,
+                ) -> Self::Vector {
+                    let mask = simd.[<mask_between_m $bits s>](0, count as _);
+                    // SAFETY: as the caller promises.
+                    let (a, b) = unsafe {
+                        (simd.[<mask_load_ptr_ $number s>](mask, a), simd.[<mask_load_ptr_ $number s>](mask, b))
+                    };
                     simd.[<select_ $number s>](mask.mask(), Self::fma(simd, a, b, c), c)
                 }
             }
@@ -160,11 +159,12 @@ real!(F32, f32, 32);
 
 /// The sum of a register's numbers by halving.
 #[inline(always)]
-fn sum_of<T: Scalar, V: Pod>(register: V) -> T {
+fn sum_of<T: Scalar, V: Copy>(register: V) -> T {
     macro_rules! lanes {
         ($($lanes:literal)*) => {
             match size_of::<V>() / size_of::<T>() {
-                $($lanes => halved(bytemuck::cast::<V, [T; $lanes]>(register)),)*
+                // SAFETY: a register holds as many numbers as it has lanes.
+                $($lanes => halved(unsafe { transmute_copy::<V, [T; $lanes]>(&register) }),)*
                 lanes => unreachable!("{lanes} lanes"),
             }
         };
@@ -181,12 +181,13 @@ macro_rules! complex {
             impl $name {
                 #[inline(always)]
                 fn parts<S: Simd>(pairs: S::$pairs) -> S::$parts {
-                    // Both are registers of the same parts if there are vector instructions.
-                    bytemuck::cast(pairs)
+                    // SAFETY: both are registers of the same parts if there are vector instructions.
+                    unsafe { transmute_copy(&pairs) }
                 }
                 #[inline(always)]
                 fn swapped<S: Simd>(simd: S, parts: S::$parts) -> S::$parts {
-                    Self::parts::<S>(simd.[<swap_re_im_ $pairs>](bytemuck::cast(parts)))
+                    // SAFETY: as in `parts`.
+                    Self::parts::<S>(simd.[<swap_re_im_ $pairs>](unsafe { transmute_copy(&parts) }))
                 }
                 #[inline(always)]
                 fn pairs<S: Simd>(simd: S, re: $part, im: $part) -> S::$parts {
@@ -263,8 +264,9 @@ macro_rules! complex {
                     sum_of::<$number, S::$parts>(register)
                 }
                 #[inline(always)]
-                fn store_first(simd: S, to: &mut [$number], vector: S::$parts) {
-                    <$real as Numbers<S>>::store_first(simd, bytemuck::cast_slice_mut(to), vector);
+                unsafe fn store_first(simd: S, count: usize, to: *mut $number, vector: S::$parts) {
+                    // SAFETY: as the caller promises.
+                    unsafe { $real::store_first(simd, 2 * count, to.cast(), vector) };
                 }
             }
         }

@@ -17,13 +17,16 @@ pub(crate) fn outlined<S: Simd>(simd: S, run: impl FnOnce()) {
     simd.vectorize(Apart(run));
 }
 
-/// [`outlined`] for an expression.
+/// Rows of a product, [`outlined`]; as unsafe as the expression that computes them.
 macro_rules! outlined_rows {
     ($simd:expr, $rows:expr) => {
         $crate::simd::outlined::outlined(
             $simd,
             #[inline(always)]
-            move || $rows,
+            move || {
+                // SAFETY: as the caller of the product promises.
+                unsafe { $rows }
+            },
         )
     };
 }

@@ -2,7 +2,6 @@
 //! together.
 use crate::simd::prefetch::prefetch;
 use crate::spmm::Columns;
-use crate::spmv::blocks::rows_of_bcsr;
 use lacuna_engine::{Format, Scalar};
 use lacuna_formats::Bcsr;
 
@@ -18,51 +17,51 @@ impl<T: Scalar> Columns<T> for Bcsr<T> {
     const TOGETHER: usize = 2;
 
     #[inline(always)]
-    fn rows<const K: usize>(&self, x: [&[T]; K], y: [&mut [T]; K], start: usize) {
-        match (self.block(), self.lanes()) {
-            (2, 1) => blocks::<T, 2, 1, K>(self, x, y, start),
-            (3, 1) => blocks::<T, 3, 1, K>(self, x, y, start),
-            (4, 1) => blocks::<T, 4, 1, K>(self, x, y, start),
-            (2, _) => blocks::<T, 2, 2, K>(self, x, y, start),
-            (3, _) => blocks::<T, 3, 2, K>(self, x, y, start),
-            _ => blocks::<T, 4, 2, K>(self, x, y, start),
+    unsafe fn rows<const K: usize>(&self, x: [*const T; K], y: [*mut T; K], start: usize, end: usize) {
+        // SAFETY: as the caller promises.
+        unsafe {
+            match (self.block(), self.lanes()) {
+                (2, 1) => blocks::<T, 2, 1, K>(self, x, y, start, end),
+                (3, 1) => blocks::<T, 3, 1, K>(self, x, y, start, end),
+                (4, 1) => blocks::<T, 4, 1, K>(self, x, y, start, end),
+                (2, _) => blocks::<T, 2, 2, K>(self, x, y, start, end),
+                (3, _) => blocks::<T, 3, 2, K>(self, x, y, start, end),
+                _ => blocks::<T, 4, 2, K>(self, x, y, start, end),
+            }
         }
     }
 }
 
 #[inline(always)]
-fn blocks<T: Scalar, const B: usize, const W: usize, const K: usize>(
+unsafe fn blocks<T: Scalar, const B: usize, const W: usize, const K: usize>(
     a: &Bcsr<T>,
-    x: [&[T]; K],
-    mut y: [&mut [T]; K],
+    x: [*const T; K],
+    y: [*mut T; K],
     start: usize,
+    end: usize,
 ) {
-    let (n, end) = (y[0].len(), start + y[0].len());
-    assert!(y.iter().all(|y| y.len() == n), "rows of each column");
-    let block_rows = start / B..end.div_ceil(B);
-    for (row, blocks) in block_rows.clone().zip(rows_of_bcsr::<T, B, K>(a, x, block_rows)) {
+    let (row_ptr, col_idx, values) = (a.row_ptr(), a.col_idx().as_ptr(), a.values().as_ptr());
+    for block_row in start / B..end.div_ceil(B) {
+        let (first, last) = (row_ptr[block_row] as usize, row_ptr[block_row + 1] as usize);
         let mut sums = [[[T::zero(); B]; K]; W];
-        for k in (0..blocks.len()).step_by(W) {
-            for (w, sums) in sums.iter_mut().enumerate().take(blocks.len() - k) {
-                let (values, x) = blocks.at(k + w);
-                for line in (0..B * B * size_of::<T>()).step_by(64) {
-                    prefetch(blocks.value_at(k + w).wrapping_add(AHEAD).wrapping_byte_add(line));
+        // SAFETY: a valid matrix: blocks and their columns are in range.
+        unsafe {
+            for k in (first..last).step_by(W) {
+                for (w, sums) in sums.iter_mut().enumerate().take(last - k) {
+                    let (values, column) = (values.add((k + w) * B * B), *col_idx.add(k + w) as usize * B);
+                    for line in (0..B * B * size_of::<T>()).step_by(64) {
+                        prefetch(values.wrapping_add(AHEAD).wrapping_byte_add(line));
+                    }
+                    block::<T, B, K>(values, x.map(|x| x.add(column)), sums);
                 }
-                block(values, x, sums);
             }
-        }
-        let of_row = |j: usize, r: usize| {
-            let first = sums[0][j][r];
-            if W == 2 { first + sums[1][j][r] } else { first }
-        };
-        let row = row * B;
-        for (j, y) in y.iter_mut().enumerate() {
             // A share may begin or end within a block row.
-            if row >= start && row + B <= end {
-                let y: &mut [T; B] = y[row - start..].first_chunk_mut().expect("rows of a block");
-                *y = std::array::from_fn(|r| of_row(j, r));
-            } else {
-                (start.max(row)..end.min(row + B)).for_each(|r| y[r - start] = of_row(j, r - row));
+            let row = block_row * B;
+            for r in start.max(row)..end.min(row + B) {
+                for (j, y) in y.iter().enumerate() {
+                    let first = sums[0][j][r - row];
+                    *y.add(r) = if W == 2 { first + sums[1][j][r - row] } else { first };
+                }
             }
         }
     }
@@ -70,15 +69,16 @@ fn blocks<T: Scalar, const B: usize, const W: usize, const K: usize>(
 
 /// `sums ← sums + A X` for one block.
 #[inline(always)]
-fn block<T: Scalar, const B: usize, const K: usize>(
-    values: &[[T; B]; B],
-    x: [&[T; B]; K],
+unsafe fn block<T: Scalar, const B: usize, const K: usize>(
+    values: *const T,
+    x: [*const T; K],
     sums: &mut [[T; B]; K],
 ) {
-    for (c, values) in values.iter().enumerate() {
+    for c in 0..B {
         for (x, sums) in x.into_iter().zip(&mut *sums) {
-            for (sum, value) in sums.iter_mut().zip(values) {
-                *sum = value.fma(x[c], *sum);
+            for (r, sum) in sums.iter_mut().enumerate() {
+                // SAFETY: as the caller promises.
+                *sum = unsafe { (*values.add(c * B + r)).fma(*x.add(c), *sum) };
             }
         }
     }

@@ -5,31 +5,19 @@ pub(crate) mod csr;
 pub(crate) mod dia;
 pub(crate) mod sell;
 
-use crate::run::rows::{Rows, Spare};
 use crate::spmv::Stored;
-use lacuna_engine::{Format, Scalar};
+use lacuna_engine::Scalar;
 
 /// A format whose rows can be multiplied with `K` columns at a time.
 pub(crate) trait Columns<T: Scalar> {
     /// Maximum number of columns at a time, 2 or 4; further columns read the entries of the rows from cache.
     const TOGETHER: usize;
-    /// `y[j][i] ← (A x[j])[start + i]` for every `j` and each `i`, the same for all `j`; `start` must begin a
-    /// segment.
-    fn rows<const K: usize>(&self, x: [&[T]; K], y: [&mut [T]; K], start: usize);
-}
-
-/// The addresses of each `x`, as long as a row, and of row 0 of each `y`, and the end of the rows.
-#[inline(always)]
-fn pointers<T: Scalar, const K: usize>(
-    a: &impl Format<T>,
-    x: [&[T]; K],
-    y: [&mut [T]; K],
-    start: usize,
-) -> ([*const T; K], [*mut T; K], usize) {
-    let n = y[0].len();
-    assert!(x.iter().all(|x| x.len() >= a.shape().1), "vectors as long as a row");
-    assert!(y.iter().all(|y| y.len() == n), "the same rows of each column");
-    (x.map(|x| x.as_ptr()), y.map(|y| y.as_mut_ptr().wrapping_sub(start)), start + n)
+    /// `y[j][i] ← (A x[j])[i]` for the rows `start..end` and every `j`.
+    ///
+    /// # Safety
+    /// Each `x` must be valid for the columns of the matrix and each `y` for its rows, without overlap with
+    /// any `x`; the rows must exist and `start` must begin a segment. Columns may be equal.
+    unsafe fn rows<const K: usize>(&self, x: [*const T; K], y: [*mut T; K], start: usize, end: usize);
 }
 
 impl<T: Scalar> Stored<T> {
@@ -44,50 +32,50 @@ impl<T: Scalar> Stored<T> {
             }
     }
 
-    /// The rows of a segment of the vectors from `y` on become the products with as many vectors from `x` on,
-    /// `columns` of them; does nothing unless [`Stored::takes_columns`] holds.
+    /// `y[j][i] ← (A x[j])[i]` for the rows `start..end`, whole segments except for the last, and every `j`;
+    /// does nothing unless [`Stored::takes_columns`] holds.
+    ///
+    /// # Safety
+    /// As [`Columns::rows`].
     #[inline(always)]
-    pub(crate) fn columns(&self, rows: &mut Rows<'_, T>, x: u32, y: u32, columns: u32, spare: &mut Spare<T>) {
-        match self {
-            Stored::Csr(a) => together(&**a, rows, x, y, columns, spare),
-            Stored::Dia(a) => together(&**a, rows, x, y, columns, spare),
-            Stored::Sell(a) => together(&**a, rows, x, y, columns, spare),
-            Stored::Bcsr(a) => together(&**a, rows, x, y, columns, spare),
-            _ => {}
+    pub(crate) unsafe fn columns(&self, x: &[*mut T], y: &[*mut T], start: usize, end: usize) {
+        // SAFETY: as the caller promises.
+        unsafe {
+            match self {
+                Stored::Csr(a) => together(&**a, x, y, start, end),
+                Stored::Dia(a) => together(&**a, x, y, start, end),
+                Stored::Sell(a) => together(&**a, x, y, start, end),
+                Stored::Bcsr(a) => together(&**a, x, y, start, end),
+                _ => {}
+            }
         }
     }
 }
 
-/// Multiplies columns in groups; an incomplete group is filled up by the last column.
+/// Multiplies columns in groups; the last column fills up an incomplete group.
 #[inline(always)]
-fn together<T: Scalar, A: Columns<T> + Format<T>>(
-    a: &A,
-    rows: &mut Rows<'_, T>,
-    x: u32,
-    y: u32,
-    columns: u32,
-    spare: &mut Spare<T>,
-) {
-    for j in (0..columns).step_by(A::TOGETHER) {
-        let count = (columns - j).min(A::TOGETHER as u32) as usize;
-        if A::TOGETHER == 2 || count <= 2 {
-            group::<T, A, 2>(a, rows, x + j, y + j, count, spare);
-        } else {
-            group::<T, A, 4>(a, rows, x + j, y + j, count, spare);
+unsafe fn together<T: Scalar, A: Columns<T>>(a: &A, x: &[*mut T], y: &[*mut T], start: usize, end: usize) {
+    for (x, y) in x.chunks(A::TOGETHER).zip(y.chunks(A::TOGETHER)) {
+        // SAFETY: as the caller promises.
+        unsafe {
+            if A::TOGETHER == 2 || x.len() <= 2 {
+                group::<T, A, 2>(a, x, y, start, end);
+            } else {
+                group::<T, A, 4>(a, x, y, start, end);
+            }
         }
     }
 }
 
 #[inline(always)]
-fn group<T: Scalar, A: Columns<T> + Format<T>, const K: usize>(
+unsafe fn group<T: Scalar, A: Columns<T>, const K: usize>(
     a: &A,
-    rows: &mut Rows<'_, T>,
-    x: u32,
-    y: u32,
-    count: usize,
-    spare: &mut Spare<T>,
+    x: &[*mut T],
+    y: &[*mut T],
+    start: usize,
+    end: usize,
 ) {
-    let (start, _) = rows.ends();
-    let (x, y) = rows.product((x, a.shape().1), y, count, spare);
-    a.rows::<K>(x, y, start);
+    let of = |columns: &[*mut T]| std::array::from_fn::<_, K, _>(|j| columns[j.min(columns.len() - 1)]);
+    // SAFETY: as the caller promises.
+    unsafe { a.rows::<K>(of(x).map(|x| x.cast_const()), of(y), start, end) }
 }

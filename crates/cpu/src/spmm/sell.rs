@@ -1,6 +1,6 @@
 //! `Y ← A X` in slices of 32 rows: 12 bytes a place in `f64` for all columns together.
 use crate::simd::prefetch::prefetch;
-use crate::spmm::{Columns, pointers};
+use crate::spmm::Columns;
 use lacuna_engine::Scalar;
 use lacuna_formats::{SLICE, Sell};
 use std::ops::Range;
@@ -12,13 +12,12 @@ impl<T: Scalar> Columns<T> for Sell<T> {
     const TOGETHER: usize = 4;
 
     #[inline(always)]
-    fn rows<const K: usize>(&self, x: [&[T]; K], y: [&mut [T]; K], start: usize) {
+    unsafe fn rows<const K: usize>(&self, x: [*const T; K], y: [*mut T; K], start: usize, end: usize) {
         let (slice_ptr, row_of) = (self.slice_ptr(), self.row_of());
-        let (x, y, end) = pointers(self, x, y, start);
         for s in start / SLICE..end.div_ceil(SLICE) {
             let places = slice_ptr[s] as usize * SLICE..slice_ptr[s + 1] as usize * SLICE;
             for at in (s * SLICE..((s + 1) * SLICE).min(end)).step_by(ROWS) {
-                // SAFETY: columns of a valid matrix are in range, also those of padding; rows of the segment.
+                // SAFETY: columns of a valid matrix are in range, also those of padding; rows that exist.
                 unsafe {
                     let sums = part(
                         self.col_idx().as_ptr(),
@@ -29,7 +28,7 @@ impl<T: Scalar> Columns<T> for Sell<T> {
                     );
                     for (at, sums) in (at..end).zip(sums) {
                         let row = if row_of.is_empty() { at } else { row_of[at] as usize };
-                        y.into_iter().zip(sums).for_each(|(y, sum)| *y.wrapping_add(row) = sum);
+                        y.into_iter().zip(sums).for_each(|(y, sum)| *y.add(row) = sum);
                     }
                 }
             }

@@ -1,22 +1,32 @@
 //! `y ← A x` for compressed sparse rows: 12 bytes an entry in `f64`, 4 a row. Long rows are summed in pieces:
 //! see `lacuna_engine::is_long`.
 use crate::simd::lanes::row_sum;
-use crate::simd::outlined::{outlined, outlined_rows};
+use crate::simd::outlined::outlined_rows;
 use crate::simd::prefetch::prefetch;
 use lacuna_engine::{Format, MAX_LANES, Scalar, is_long, piece_of};
 use lacuna_formats::Csr;
 use pulp::Simd;
 
-/// `y[i] ← (A x)[start + i]` for each `i`.
+/// `y[i] ← (A x)[i]` for the rows `start..end`.
+///
+/// # Safety
+/// `x` must be valid for the columns of `a` and `y` for its rows; the rows must exist.
 #[inline(always)]
-pub(crate) fn rows<T: Scalar, S: Simd>(simd: S, a: &Csr<T>, x: &[T], y: &mut [T], start: usize) {
+pub(crate) unsafe fn rows<T: Scalar, S: Simd>(
+    simd: S,
+    a: &Csr<T>,
+    x: *const T,
+    y: *mut T,
+    start: usize,
+    end: usize,
+) {
     match a.lanes() {
-        1 => outlined_rows!(simd, single(simd, a, x, y, start)),
-        2 => outlined_rows!(simd, pairs(simd, a, x, y, start)),
-        4 => outlined_rows!(simd, lanes::<T, S, 4>(simd, a, x, y, start)),
-        8 => outlined_rows!(simd, lanes::<T, S, 8>(simd, a, x, y, start)),
-        16 => outlined_rows!(simd, lanes::<T, S, 16>(simd, a, x, y, start)),
-        _ => outlined_rows!(simd, lanes::<T, S, 32>(simd, a, x, y, start)),
+        1 => outlined_rows!(simd, single(simd, a, x, y, start, end)),
+        2 => outlined_rows!(simd, pairs(simd, a, x, y, start, end)),
+        4 => outlined_rows!(simd, lanes::<T, S, 4>(simd, a, x, y, start, end)),
+        8 => outlined_rows!(simd, lanes::<T, S, 8>(simd, a, x, y, start, end)),
+        16 => outlined_rows!(simd, lanes::<T, S, 16>(simd, a, x, y, start, end)),
+        _ => outlined_rows!(simd, lanes::<T, S, 32>(simd, a, x, y, start, end)),
     }
 }
 
@@ -40,97 +50,91 @@ fn ahead<T, const LINES: usize>(values: *const T, col_idx: *const u32, k: usize)
 }
 
 #[inline(always)]
-fn single<T: Scalar, S: Simd>(simd: S, a: &Csr<T>, x: &[T], y: &mut [T], start: usize) {
-    let (row_ptr, col_idx, values, x) = parts(a, x, y, start);
-    let mut k = row_ptr[0] as usize;
-    for (y, last) in y.iter_mut().zip(&row_ptr[1..]) {
-        let last = *last as usize;
-        ahead::<T, 1>(values, col_idx, k);
-        if is_long(1, last - k) {
-            // SAFETY: a row of the matrix, whose columns exist.
-            *y = unsafe { in_pieces(simd, values, col_idx, x, k, last) };
-            k = last;
-            continue;
+unsafe fn single<T: Scalar, S: Simd>(simd: S, a: &Csr<T>, x: *const T, y: *mut T, start: usize, end: usize) {
+    let (row_ptr, col_idx, values) = (a.row_ptr().as_ptr(), a.col_idx().as_ptr(), a.values().as_ptr());
+    // SAFETY: a validated matrix: row pointers are in range and every column is below the number of columns.
+    unsafe {
+        let mut k = *row_ptr.add(start) as usize;
+        for i in start..end {
+            let last = *row_ptr.add(i + 1) as usize;
+            ahead::<T, 1>(values, col_idx, k);
+            if is_long(1, last - k) {
+                *y.add(i) = in_pieces(simd, values, col_idx, x, k, last);
+                k = last;
+                continue;
+            }
+            let mut sum = T::zero();
+            while k < last {
+                sum = (*values.add(k)).fma(*x.add(*col_idx.add(k) as usize), sum);
+                k += 1;
+            }
+            *y.add(i) = sum;
         }
-        let mut sum = T::zero();
-        while k < last {
-            // SAFETY: an entry of a row of the matrix; its column exists.
-            sum = unsafe { (*values.add(k)).fma(*x.add(*col_idx.add(k) as usize), sum) };
-            k += 1;
-        }
-        *y = sum;
     }
 }
 
 /// Two lanes, two rounds at once; a remaining entry is selected without a branch, since every other row has
 /// one.
 #[inline(always)]
-fn pairs<T: Scalar, S: Simd>(simd: S, a: &Csr<T>, x: &[T], y: &mut [T], start: usize) {
-    let (row_ptr, col_idx, values, x) = parts(a, x, y, start);
+unsafe fn pairs<T: Scalar, S: Simd>(simd: S, a: &Csr<T>, x: *const T, y: *mut T, start: usize, end: usize) {
+    let (row_ptr, col_idx, values) = (a.row_ptr().as_ptr(), a.col_idx().as_ptr(), a.values().as_ptr());
     let behind = a.nnz().saturating_sub(1);
-    // SAFETY: only called for entries of the matrix, whose columns exist; `behind` is one, since a matrix with
-    // two lanes is not empty.
-    let term = |k: usize, sum: T| unsafe { (*values.add(k)).fma(*x.add(*col_idx.add(k) as usize), sum) };
-    let mut k = row_ptr[0] as usize;
-    for (y, last) in y.iter_mut().zip(&row_ptr[1..]) {
-        let last = *last as usize;
-        ahead::<T, 3>(values, col_idx, k);
-        if is_long(2, last - k) {
-            // SAFETY: a row of the matrix, whose columns exist.
-            *y = unsafe { in_pieces(simd, values, col_idx, x, k, last) };
+    // SAFETY: as in `single`; `behind` is an entry, since a matrix with two lanes is not empty.
+    unsafe {
+        let term = |k: usize, sum: T| (*values.add(k)).fma(*x.add(*col_idx.add(k) as usize), sum);
+        let mut k = *row_ptr.add(start) as usize;
+        for i in start..end {
+            let last = *row_ptr.add(i + 1) as usize;
+            ahead::<T, 3>(values, col_idx, k);
+            if is_long(2, last - k) {
+                *y.add(i) = in_pieces(simd, values, col_idx, x, k, last);
+                k = last;
+                continue;
+            }
+            let mut sums = [T::zero(); 2];
+            while k + 3 < last {
+                sums = [term(k, sums[0]), term(k + 1, sums[1])];
+                sums = [term(k + 2, sums[0]), term(k + 3, sums[1])];
+                k += 4;
+            }
+            if k + 1 < last {
+                sums = [term(k, sums[0]), term(k + 1, sums[1])];
+                k += 2;
+            }
+            let more = term(k.min(behind), sums[0]);
+            let first = if k < last { more } else { sums[0] };
+            *y.add(i) = first + sums[1];
             k = last;
-            continue;
         }
-        let mut sums = [T::zero(); 2];
-        while k + 3 < last {
-            sums = [term(k, sums[0]), term(k + 1, sums[1])];
-            sums = [term(k + 2, sums[0]), term(k + 3, sums[1])];
-            k += 4;
-        }
-        if k + 1 < last {
-            sums = [term(k, sums[0]), term(k + 1, sums[1])];
-            k += 2;
-        }
-        let more = term(k.min(behind), sums[0]);
-        let first = if k < last { more } else { sums[0] };
-        *y = first + sums[1];
-        k = last;
     }
 }
 
 #[inline(always)]
-fn lanes<T: Scalar, S: Simd, const W: usize>(simd: S, a: &Csr<T>, x: &[T], y: &mut [T], start: usize) {
-    let (row_ptr, col_idx, values, x) = parts(a, x, y, start);
-    let mut k = row_ptr[0] as usize;
-    for (y, last) in y.iter_mut().zip(&row_ptr[1..]) {
-        let last = *last as usize;
-        // SAFETY: a row of the matrix, whose columns exist.
-        *y = unsafe {
-            if is_long(W, last - k) {
+unsafe fn lanes<T: Scalar, S: Simd, const W: usize>(
+    simd: S,
+    a: &Csr<T>,
+    x: *const T,
+    y: *mut T,
+    start: usize,
+    end: usize,
+) {
+    let (row_ptr, col_idx, values) = (a.row_ptr().as_ptr(), a.col_idx().as_ptr(), a.values().as_ptr());
+    // SAFETY: as in `single`.
+    unsafe {
+        let mut k = *row_ptr.add(start) as usize;
+        for i in start..end {
+            let last = *row_ptr.add(i + 1) as usize;
+            *y.add(i) = if is_long(W, last - k) {
                 in_pieces(simd, values, col_idx, x, k, last)
             } else {
                 sum::<T, S, W>(simd, values, col_idx, x, k, last)
-            }
-        };
-        k = last;
+            };
+            k = last;
+        }
     }
 }
 
-/// The start of each row of `y` and the end of the last; the addresses of columns, values and `x`, which is as
-/// long as a row.
-#[inline(always)]
-fn parts<'a, T: Scalar>(
-    a: &'a Csr<T>,
-    x: &[T],
-    y: &[T],
-    start: usize,
-) -> (&'a [u32], *const u32, *const T, *const T) {
-    assert!(x.len() >= a.shape().1, "a vector as long as a row");
-    let row_ptr = &a.row_ptr()[start..=start + y.len()];
-    (row_ptr, a.col_idx().as_ptr(), a.values().as_ptr(), x.as_ptr())
-}
-
-/// The sum of a long row's entries `first..last`, outlined to keep it out of the fast path.
+/// The sum of a long row's entries `first..last`.
 ///
 /// # Safety
 /// As [`sum`].
@@ -143,25 +147,18 @@ unsafe fn in_pieces<T: Scalar, S: Simd>(
     first: usize,
     last: usize,
 ) -> T {
-    let mut all = T::zero();
-    outlined(
-        simd,
-        #[inline(always)]
-        || {
-            let piece = piece_of(last - first);
-            // SAFETY: as the caller promises.
-            unsafe {
-                let mut k = last.min(first + piece);
-                all = sum::<T, S, MAX_LANES>(simd, values, col_idx, x, first, k);
-                while k < last {
-                    let end = last.min(k + piece);
-                    all += sum::<T, S, MAX_LANES>(simd, values, col_idx, x, k, end);
-                    k = end;
-                }
-            }
-        },
-    );
-    all
+    let piece = piece_of(last - first);
+    // SAFETY: as the caller promises.
+    unsafe {
+        let mut k = last.min(first + piece);
+        let mut all = sum::<T, S, MAX_LANES>(simd, values, col_idx, x, first, k);
+        while k < last {
+            let end = last.min(k + piece);
+            all += sum::<T, S, MAX_LANES>(simd, values, col_idx, x, k, end);
+            k = end;
+        }
+        all
+    }
 }
 
 /// The sum of the entries `first..last` with `W` lanes.

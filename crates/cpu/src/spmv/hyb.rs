@@ -3,7 +3,7 @@
 use crate::simd::prefetch::prefetch;
 use crate::spmv::{csr, sell};
 use lacuna_engine::sum::SEGMENT;
-use lacuna_engine::{Format, MAX_LANES, Scalar};
+use lacuna_engine::{MAX_LANES, Scalar};
 use lacuna_formats::{Hyb, SLICE};
 use pulp::Simd;
 use std::ops::Range;
@@ -22,63 +22,85 @@ pub(crate) fn share<T: Scalar>(a: &Hyb<T>, me: usize, threads: usize) -> Range<u
     border(me).min(ptr.len() - 1)..border(me + 1).min(ptr.len() - 1)
 }
 
-/// `sums[q] ←` the sum of piece `first + q` for each `q`.
+/// `sums[q] ←` the sum of piece `q`, for the given pieces.
+///
+/// # Safety
+/// `x` must be valid for the columns of `a` and `sums` for its pieces.
 #[inline(always)]
-pub(crate) fn pieces<T: Scalar, S: Simd>(simd: S, a: &Hyb<T>, x: &[T], sums: &mut [T], first: usize) {
-    assert!(x.len() >= a.shape().1, "a vector as long as a row");
-    let (col_idx, values, x) = (a.col_idx().as_ptr(), a.values().as_ptr(), x.as_ptr());
-    let piece_ptr = &a.layout().piece_ptr()[first..];
-    for (sum, ends) in sums.iter_mut().zip(piece_ptr.array_windows()) {
-        let [first, last] = ends.map(|end| end as usize);
+pub(crate) unsafe fn pieces<T: Scalar, S: Simd>(
+    simd: S,
+    a: &Hyb<T>,
+    x: *const T,
+    sums: *mut T,
+    pieces: Range<usize>,
+) {
+    let (col_idx, values) = (a.col_idx().as_ptr(), a.values().as_ptr());
+    for q in pieces {
+        let (first, last) = (a.layout().piece_ptr()[q] as usize, a.layout().piece_ptr()[q + 1] as usize);
         // SAFETY: places and columns of a valid matrix are in range.
-        *sum = unsafe { csr::sum::<T, S, MAX_LANES>(simd, values, col_idx, x, first, last) };
+        unsafe { *sums.add(q) = csr::sum::<T, S, MAX_LANES>(simd, values, col_idx, x, first, last) };
     }
 }
 
-/// `y[i] ← (A x)[start + i]` for each `i`, where `sums` are those of all pieces; `start` must begin a segment.
+/// `y[i] ← (A x)[i]` for the rows `start..end`.
+///
+/// # Safety
+/// `x` must be valid for the columns of `a`, `y` for its rows and `sums` for its pieces, which must already
+/// be summed; the rows must exist and `start` must begin a segment.
 #[inline(always)]
-pub(crate) fn rows<T: Scalar, S: Simd>(simd: S, a: &Hyb<T>, x: &[T], y: &mut [T], sums: &[T], start: usize) {
-    assert!(x.len() >= a.shape().1, "a vector as long as a row");
-    let (layout, end) = (a.layout(), start + y.len());
+pub(crate) unsafe fn rows<T: Scalar, S: Simd>(
+    simd: S,
+    a: &Hyb<T>,
+    x: *const T,
+    y: *mut T,
+    sums: *const T,
+    start: usize,
+    end: usize,
+) {
+    let layout = a.layout();
     let (slice_ptr, col_idx, values) = (layout.slice_ptr(), a.col_idx().as_ptr(), a.values().as_ptr());
-    for s in start / SLICE..end.div_ceil(SLICE) {
-        let (first, last) = (slice_ptr[s] as usize * SLICE, slice_ptr[s + 1] as usize * SLICE);
-        // SAFETY: places and columns of a valid matrix are in range.
-        let in_slice = unsafe { sell::slice(simd, col_idx, values, x.as_ptr(), first, last) };
-        let lanes = s * SLICE..((s + 1) * SLICE).min(end);
-        y[lanes.start - start..lanes.end - start].copy_from_slice(&in_slice[..lanes.len()]);
-    }
-    for segment in start / SEGMENT..end.div_ceil(SEGMENT) {
-        let ends = &layout.segment_ptr()[segment..segment + 2];
-        coordinates(a, x, y, start, ends[0] as usize..ends[1] as usize);
-        for long in layout.segment_long()[segment]..layout.segment_long()[segment + 1] {
-            let row = layout.long_rows()[long as usize] as usize;
-            let ends = &layout.long_ptr()[long as usize..long as usize + 2];
-            let mut rest = sums[ends[0] as usize];
-            (ends[0] + 1..ends[1]).for_each(|q| rest += sums[q as usize]);
-            y[row - start] += rest;
+    // SAFETY: rows that exist; places and columns of a valid matrix are in range.
+    unsafe {
+        for s in start / SLICE..end.div_ceil(SLICE) {
+            let (first, last) = (slice_ptr[s] as usize * SLICE, slice_ptr[s + 1] as usize * SLICE);
+            let in_slice = sell::slice(simd, col_idx, values, x, first, last);
+            let lanes = s * SLICE..((s + 1) * SLICE).min(end);
+            y.add(lanes.start).copy_from_nonoverlapping(in_slice.as_ptr(), lanes.len());
+        }
+        for segment in start / SEGMENT..end.div_ceil(SEGMENT) {
+            let ends = &layout.segment_ptr()[segment..segment + 2];
+            coordinates(a, x, y, ends[0] as usize, ends[1] as usize);
+            for long in layout.segment_long()[segment]..layout.segment_long()[segment + 1] {
+                let row = layout.long_rows()[long as usize] as usize;
+                let ends = &layout.long_ptr()[long as usize..long as usize + 2];
+                let mut rest = *sums.add(ends[0] as usize);
+                (ends[0] + 1..ends[1]).for_each(|q| rest += *sums.add(q as usize));
+                *y.add(row) += rest;
+            }
         }
     }
 }
 
-/// Continues the sums of the rows of the coordinates at these places, where `y` begins with row `start`.
+/// Continues the sums of the rows of the coordinates `first..last`.
 #[inline(always)]
-fn coordinates<T: Scalar>(a: &Hyb<T>, x: &[T], y: &mut [T], start: usize, places: Range<usize>) {
-    let row_of = &a.row_idx()[places.start - a.layout().in_slices()..][..places.len()];
-    let (col_idx, values) = (a.col_idx()[places.clone()].as_ptr(), a.values()[places].as_ptr());
-    let (x, mut k) = (x.as_ptr(), 0);
-    while k < row_of.len() {
-        let row = row_of[k];
-        let y = &mut y[row as usize - start];
-        let mut sum = *y;
-        prefetch(row_of.as_ptr().wrapping_add(k + AHEAD));
-        prefetch(col_idx.wrapping_add(k + AHEAD));
-        while k < row_of.len() && row_of[k] == row {
-            // SAFETY: there are as many places as rows, and `x` is as long as a row, as `rows` checked.
-            sum = unsafe { (*values.add(k)).fma(*x.add(*col_idx.add(k) as usize), sum) };
-            prefetch(values.wrapping_add(k + AHEAD));
-            k += 1;
+unsafe fn coordinates<T: Scalar>(a: &Hyb<T>, x: *const T, y: *mut T, first: usize, last: usize) {
+    let (row_idx, col_idx, values) = (a.row_idx().as_ptr(), a.col_idx().as_ptr(), a.values().as_ptr());
+    let row_of = row_idx.wrapping_sub(a.layout().in_slices());
+    let mut k = first;
+    // SAFETY: as in `rows`; place `k` is a coordinate, after the places of the slices, so that its row
+    // exists.
+    unsafe {
+        while k < last {
+            let row = *row_of.add(k);
+            let mut sum = *y.add(row as usize);
+            prefetch(row_of.wrapping_add(k + AHEAD));
+            prefetch(col_idx.wrapping_add(k + AHEAD));
+            while k < last && *row_of.add(k) == row {
+                sum = (*values.add(k)).fma(*x.add(*col_idx.add(k) as usize), sum);
+                prefetch(values.wrapping_add(k + AHEAD));
+                k += 1;
+            }
+            *y.add(row as usize) = sum;
         }
-        *y = sum;
     }
 }

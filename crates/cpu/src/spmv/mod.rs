@@ -1,6 +1,5 @@
 //! `y ← A x` in the formats with CPU kernels.
 pub(crate) mod bcsr;
-pub(crate) mod blocks;
 pub(crate) mod csr;
 pub(crate) mod dense;
 pub(crate) mod dia;
@@ -100,37 +99,41 @@ impl<T: Scalar> Stored<T> {
         }
     }
 
-    /// `y[i] ← (A x)[start + i]` for each `i`: whole segments except for the last. `x` has as many elements as
-    /// the matrix has columns; `sums` are all its partial sums.
+    /// `y[i] ← (A x)[i]` for the rows `start..end`, whole segments except for the last.
+    ///
+    /// # Safety
+    /// `x` must be valid for the columns of the matrix, `y` for its rows without overlap with `x`, and `sums`
+    /// for its partial sums, which must already be computed; the rows must exist.
     #[inline(always)]
-    pub(crate) fn rows<S: Simd>(&self, simd: S, x: &[T], y: &mut [T], sums: &[T], start: usize) {
+    pub(crate) unsafe fn rows<S: Simd>(
+        &self,
+        simd: S,
+        x: *const T,
+        y: *mut T,
+        sums: *const T,
+        start: usize,
+        end: usize,
+    ) {
         match self {
-            Stored::Csr(a) => csr::rows(simd, a, x, y, start),
-            Stored::Dia(a) => outlined_rows!(simd, dia::rows(a, x, y, start)),
-            Stored::Sell(a) => outlined_rows!(simd, sell::rows(simd, a, x, y, start)),
-            Stored::Bcsr(a) => outlined_rows!(simd, bcsr::rows(simd, a, x, y, start)),
-            Stored::Hyb(a) => outlined_rows!(simd, hyb::rows(simd, a, x, y, sums, start)),
-            Stored::Dense(a) => outlined_rows!(simd, dense::rows(simd, a, x, y, start)),
-            Stored::Packed(a) => packed::rows(simd, a, x, y, start),
-            Stored::Pkt(a) => outlined_rows!(simd, pkt::rows(simd, a, x, y, start)),
-            Stored::Stencil(a) => outlined_rows!(simd, stencil::rows(a, x, y, start)),
-            Stored::Other(a) => y.iter_mut().enumerate().for_each(|(i, y)| *y = a.row(start + i, x)),
-        }
-    }
-
-    /// Number of columns.
-    pub(crate) fn cols(&self) -> usize {
-        match self {
-            Stored::Csr(a) => a.shape().1,
-            Stored::Dia(a) => a.shape().1,
-            Stored::Sell(a) => a.shape().1,
-            Stored::Bcsr(a) => a.shape().1,
-            Stored::Hyb(a) => a.shape().1,
-            Stored::Packed(a) => a.shape().1,
-            Stored::Pkt(a) => a.shape().1,
-            Stored::Dense(a) => a.shape().1,
-            Stored::Stencil(a) => a.stencil.shape().1,
-            Stored::Other(a) => a.shape().1,
+            // SAFETY: as the caller promises.
+            Stored::Csr(a) => unsafe { csr::rows(simd, a, x, y, start, end) },
+            Stored::Dia(a) => outlined_rows!(simd, dia::rows(a, x, y, start, end)),
+            Stored::Sell(a) => outlined_rows!(simd, sell::rows(simd, a, x, y, start, end)),
+            Stored::Bcsr(a) => outlined_rows!(simd, bcsr::rows(simd, a, x, y, start, end)),
+            Stored::Hyb(a) => outlined_rows!(simd, hyb::rows(simd, a, x, y, sums, start, end)),
+            Stored::Dense(a) => outlined_rows!(simd, dense::rows(simd, a, x, y, start, end)),
+            // SAFETY: as the caller promises.
+            Stored::Packed(a) => unsafe { packed::rows(simd, a, x, y, start, end) },
+            Stored::Pkt(a) => outlined_rows!(simd, pkt::rows(simd, a, x, y, start, end)),
+            Stored::Stencil(a) => outlined_rows!(simd, stencil::rows(a, x, y, start, end)),
+            Stored::Other(a) => {
+                // SAFETY: as the caller promises.
+                let x = unsafe { std::slice::from_raw_parts(x, a.shape().1) };
+                for i in start..end {
+                    // SAFETY: as the caller promises.
+                    unsafe { *y.add(i) = a.row(i, x) };
+                }
+            }
         }
     }
 }

@@ -6,36 +6,50 @@ use crate::simd::prefetch::prefetch;
 use lacuna_engine::{Format, Scalar};
 use lacuna_formats::{Packed, Values, widened};
 use pulp::Simd;
+use std::ops::Range;
 
 /// Prefetch distance in entries.
 const AHEAD: usize = 1024;
 
-/// `y[i] ← (A x)[start + i]` for each `i`.
+/// `y[i] ← (A x)[i]` for the rows `start..end`.
+///
+/// # Safety
+/// `x` must be valid for the columns of `a` and `y` for its rows; the rows must exist.
 #[inline(always)]
-pub(crate) fn rows<T: Scalar, S: Simd>(simd: S, a: &Packed<T>, x: &[T], y: &mut [T], start: usize) {
-    match a.values() {
-        Values::Full(values) => of_lanes(simd, a, values, |v| v, x, y, start),
-        Values::Narrow(values) => of_lanes(simd, a, values, widened::<T>, x, y, start),
+pub(crate) unsafe fn rows<T: Scalar, S: Simd>(
+    simd: S,
+    a: &Packed<T>,
+    x: *const T,
+    y: *mut T,
+    start: usize,
+    end: usize,
+) {
+    // SAFETY: as the caller promises.
+    unsafe {
+        match a.values() {
+            Values::Full(values) => of_lanes(simd, a, values, |v| v, x, y, start..end),
+            Values::Narrow(values) => of_lanes(simd, a, values, widened::<T>, x, y, start..end),
+        }
     }
 }
 
 #[inline(always)]
-fn of_lanes<T: Scalar, V: Copy, S: Simd>(
+unsafe fn of_lanes<T: Scalar, V: Copy, S: Simd>(
     simd: S,
     a: &Packed<T>,
     values: &[V],
     widen: impl Fn(V) -> T + Copy,
-    x: &[T],
-    y: &mut [T],
-    start: usize,
+    x: *const T,
+    y: *mut T,
+    rows: Range<usize>,
 ) {
     match a.lanes() {
-        1 => outlined_rows!(simd, lanes::<T, V, S, 1>(simd, a, values, widen, x, y, start)),
-        2 => outlined_rows!(simd, lanes::<T, V, S, 2>(simd, a, values, widen, x, y, start)),
-        4 => outlined_rows!(simd, lanes::<T, V, S, 4>(simd, a, values, widen, x, y, start)),
-        8 => outlined_rows!(simd, lanes::<T, V, S, 8>(simd, a, values, widen, x, y, start)),
-        16 => outlined_rows!(simd, lanes::<T, V, S, 16>(simd, a, values, widen, x, y, start)),
-        _ => outlined_rows!(simd, lanes::<T, V, S, 32>(simd, a, values, widen, x, y, start)),
+        1 => outlined_rows!(simd, lanes::<T, V, S, 1>(simd, a, values, widen, x, y, rows)),
+        2 => outlined_rows!(simd, lanes::<T, V, S, 2>(simd, a, values, widen, x, y, rows)),
+        4 => outlined_rows!(simd, lanes::<T, V, S, 4>(simd, a, values, widen, x, y, rows)),
+        8 => outlined_rows!(simd, lanes::<T, V, S, 8>(simd, a, values, widen, x, y, rows)),
+        16 => outlined_rows!(simd, lanes::<T, V, S, 16>(simd, a, values, widen, x, y, rows)),
+        _ => outlined_rows!(simd, lanes::<T, V, S, 32>(simd, a, values, widen, x, y, rows)),
     }
 }
 
@@ -43,19 +57,15 @@ fn of_lanes<T: Scalar, V: Copy, S: Simd>(
 const ROWS: usize = 8;
 
 #[inline(always)]
-fn lanes<T: Scalar, V: Copy, S: Simd, const W: usize>(
+unsafe fn lanes<T: Scalar, V: Copy, S: Simd, const W: usize>(
     simd: S,
     a: &Packed<T>,
     values: &[V],
     widen: impl Fn(V) -> T,
-    x: &[T],
-    y: &mut [T],
-    start: usize,
+    x: *const T,
+    y: *mut T,
+    rows: Range<usize>,
 ) {
-    let rows = start..start + y.len();
-    assert!(x.len() >= a.shape().1 && rows.end <= a.shape().0, "a vector as long as a row, and rows");
-    assert!(values.len() == a.distances().len(), "the values of the matrix");
-    let (x, y) = (x.as_ptr(), y.as_mut_ptr().wrapping_sub(start));
     let (row_ptr, firsts) = (a.row_ptr().as_ptr(), a.first_columns().as_ptr());
     let (distances, values) = (a.distances().as_ptr(), values.as_ptr());
     // SAFETY: a valid matrix: rows, entries and columns are in range.
@@ -75,7 +85,7 @@ fn lanes<T: Scalar, V: Copy, S: Simd, const W: usize>(
                 let last = *row_ptr.add(i + 1) as usize;
                 let x = x.add(*firsts.add(i) as usize);
                 let term = |k: usize| (widen(*values.add(k)), *x.add(*distances.add(k) as usize));
-                *y.wrapping_add(i) = row_sum::<T, S, W>(simd, (k, last), term, |_| {});
+                *y.add(i) = row_sum::<T, S, W>(simd, (k, last), term, |_| {});
                 k = last;
             }
             i += count;

@@ -1,18 +1,27 @@
 //! `y ← A x` in packets of 1024 rows: 10 bytes a place in `f64`, 12 a far entry, 4 a row.
 use crate::simd::prefetch::prefetch;
 use crate::spmv::sell::slice;
-use lacuna_engine::{Format, Scalar};
+use lacuna_engine::Scalar;
 use lacuna_formats::{PACKET, Pkt, SLICE};
 use pulp::Simd;
 
 /// Prefetch distance in far entries.
 const AHEAD: usize = 64;
 
-/// `y[i] ← (A x)[start + i]` for each `i`; `start` must begin a segment.
+/// `y[i] ← (A x)[i]` for the rows `start..end`.
+///
+/// # Safety
+/// `x` must be valid for the columns of `a` and `y` for its rows; the rows must exist and `start` must begin
+/// a segment.
 #[inline(always)]
-pub(crate) fn rows<T: Scalar, S: Simd>(simd: S, a: &Pkt<T>, x: &[T], y: &mut [T], start: usize) {
-    assert!(x.len() >= a.shape().1, "a vector as long as a row");
-    let (x, end) = (x.as_ptr(), start + y.len());
+pub(crate) unsafe fn rows<T: Scalar, S: Simd>(
+    simd: S,
+    a: &Pkt<T>,
+    x: *const T,
+    y: *mut T,
+    start: usize,
+    end: usize,
+) {
     let (slice_ptr, far_ptr) = (a.slice_ptr(), a.far_ptr());
     let (near, near_values) = (a.near().as_ptr(), a.near_values().as_ptr());
     let (far, far_values) = (a.far().as_ptr(), a.far_values().as_ptr());
@@ -21,8 +30,7 @@ pub(crate) fn rows<T: Scalar, S: Simd>(simd: S, a: &Pkt<T>, x: &[T], y: &mut [T]
         // Points past the columns if a packet has no places.
         let of_packet = x.wrapping_add(s * SLICE / PACKET * PACKET);
         let lanes = s * SLICE..((s + 1) * SLICE).min(end);
-        let y = &mut y[lanes.start - start..lanes.end - start];
-        // SAFETY: places, entries and columns of a valid matrix are in range, also those of
+        // SAFETY: rows that exist; places, entries and columns of a valid matrix are in range, also those of
         // padding.
         unsafe {
             let mut sums = slice(simd, near, near_values, of_packet, first, last);
@@ -36,7 +44,7 @@ pub(crate) fn rows<T: Scalar, S: Simd>(simd: S, a: &Pkt<T>, x: &[T], y: &mut [T]
                     }
                 }
             }
-            y.copy_from_slice(&sums[..y.len()]);
+            y.add(lanes.start).copy_from_nonoverlapping(sums.as_ptr(), lanes.len());
         }
     }
 }

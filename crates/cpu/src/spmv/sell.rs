@@ -4,28 +4,41 @@ use crate::simd::numbers::{F32, F64, Real, load, store};
 use crate::simd::prefetch::prefetch;
 use crate::spmm::sell::{ROWS, part};
 use bytemuck::Zeroable;
-use lacuna_engine::{Format, Kind, Scalar};
+use lacuna_engine::{Kind, Scalar};
 use lacuna_formats::{SLICE, Sell};
 use pulp::Simd;
 
 /// Prefetch distance in places.
 const AHEAD: usize = 512;
 
-/// `y[i] ← (A x)[start + i]` for each `i`; `start` must begin a segment.
+/// `y[i] ← (A x)[i]` for the rows `start..end`.
+///
+/// # Safety
+/// `x` must be valid for the columns of `a` and `y` for its rows; the rows must exist and `start` must begin
+/// a segment.
 #[inline(always)]
-pub(crate) fn rows<T: Scalar, S: Simd>(simd: S, a: &Sell<T>, x: &[T], y: &mut [T], start: usize) {
-    assert!(x.len() >= a.shape().1, "a vector as long as a row");
-    let (slice_ptr, row_of, end) = (a.slice_ptr(), a.row_of(), start + y.len());
+pub(crate) unsafe fn rows<T: Scalar, S: Simd>(
+    simd: S,
+    a: &Sell<T>,
+    x: *const T,
+    y: *mut T,
+    start: usize,
+    end: usize,
+) {
+    let (slice_ptr, row_of) = (a.slice_ptr(), a.row_of());
     for s in start / SLICE..end.div_ceil(SLICE) {
         let (first, last) = (slice_ptr[s] as usize * SLICE, slice_ptr[s + 1] as usize * SLICE);
         // SAFETY: columns of a valid matrix are in range, also those of padding.
-        let sums = unsafe { slice(simd, a.col_idx().as_ptr(), a.values().as_ptr(), x.as_ptr(), first, last) };
+        let sums = unsafe { slice(simd, a.col_idx().as_ptr(), a.values().as_ptr(), x, first, last) };
         let lanes = s * SLICE..((s + 1) * SLICE).min(end);
-        if row_of.is_empty() {
-            y[lanes.start - start..lanes.end - start].copy_from_slice(&sums[..lanes.len()]);
-        } else {
-            for (&row, &sum) in row_of[lanes].iter().zip(&sums) {
-                y[row as usize - start] = sum;
+        // SAFETY: rows that exist.
+        unsafe {
+            if row_of.is_empty() {
+                y.add(lanes.start).copy_from_nonoverlapping(sums.as_ptr(), lanes.len());
+            } else {
+                for (&row, &sum) in row_of[lanes].iter().zip(&sums) {
+                    *y.add(row as usize) = sum;
+                }
             }
         }
     }
@@ -109,10 +122,7 @@ unsafe fn numbers<T: Scalar, C: Copy + Into<u32>>(
     let mut sums = [T::zero(); SLICE];
     for (k, sums) in sums.as_chunks_mut::<ROWS>().0.iter_mut().enumerate() {
         // SAFETY: as the caller promises.
-        let part = unsafe { part(col_idx, values, [x], first..last, k * ROWS) };
-        for (sum, [own]) in sums.iter_mut().zip(part) {
-            *sum = own;
-        }
+        *sums = unsafe { part(col_idx, values, [x], first..last, k * ROWS) }.map(|[sum]| sum);
     }
     sums
 }

@@ -96,11 +96,13 @@ impl<T: Scalar> Lines<T> {
     }
 }
 
-/// `y[i] ← (A x)[start + i]` for each `i`.
+/// `y[i] ← (A x)[i]` for the rows `start..end`.
+///
+/// # Safety
+/// `x` must be valid for the columns of `a` and `y` for its rows, without overlap; the rows must exist.
 #[inline(always)]
-pub(crate) fn rows<T: Scalar>(a: &Lines<T>, x: &[T], y: &mut [T], start: usize) {
+pub(crate) unsafe fn rows<T: Scalar>(a: &Lines<T>, x: *const T, y: *mut T, start: usize, end: usize) {
     let (nx, all) = (a.size[0], a.stencil.shape().0 as isize);
-    let end = start + y.len();
     let mut i = start;
     while i < end {
         let (last, near) = a.run(i);
@@ -110,19 +112,18 @@ pub(crate) fn rows<T: Scalar>(a: &Lines<T>, x: &[T], y: &mut [T], start: usize) 
         while i < last {
             // All elements that are read are in `x`, whether used or not.
             let fits = |count: usize| i as isize + ends[0] >= 0 && (i + count) as isize + ends[1] <= all;
-            let y = &mut y[i - start..last - start];
-            let done = match y.first_chunk_mut::<MANY>() {
-                Some(y) if fits(MANY) => {
-                    *y = points(a, near, x, i, at);
+            // SAFETY: checked above.
+            let done = unsafe {
+                if last - i >= MANY && fits(MANY) {
+                    y.add(i).cast::<[T; MANY]>().write_unaligned(points(a, near, x.add(i), at));
                     MANY
-                }
-                _ if fits(FEW) => {
-                    let done = FEW.min(y.len());
-                    y[..done].copy_from_slice(&points::<T, FEW>(a, near, x, i, at)[..done]);
+                } else if fits(FEW) {
+                    let done = FEW.min(last - i);
+                    let sums: [T; FEW] = points(a, near, x.add(i), at);
+                    y.add(i).copy_from_nonoverlapping(sums.as_ptr(), done);
                     done
-                }
-                _ => {
-                    y[0] = point(near, x, i, at, nx);
+                } else {
+                    *y.add(i) = point(near, x.add(i), at, nx);
                     1
                 }
             };
@@ -135,29 +136,30 @@ pub(crate) fn rows<T: Scalar>(a: &Lines<T>, x: &[T], y: &mut [T], start: usize) 
     }
 }
 
-/// The sums of `W` points from point `i` on, which is at position `at` of its line.
+/// The sums of `W` points; `x` points at the first one, which is at position `at` of its line.
 #[inline(always)]
-fn points<T: Scalar, const W: usize>(
+unsafe fn points<T: Scalar, const W: usize>(
     a: &Lines<T>,
     near: &[Neighbour<T>],
-    x: &[T],
-    i: usize,
+    x: *const T,
     at: usize,
 ) -> [T; W] {
     let mut sums = [T::zero(); W];
     let within = at >= a.reach[0][0] && at + W + a.reach[1][0] <= a.size[0];
     for n in near {
-        let c = n.coefficient;
-        let x: &[T; W] = x[i.wrapping_add_signed(n.offset)..].first_chunk().expect("points of the grid");
-        match n.mask.filter(|_| !within) {
-            None => sums.iter_mut().zip(x).for_each(|(sum, x)| *sum = c.fma(*x, *sum)),
-            Some(mask) => {
-                let from = if at >= a.start { at - a.start } else { at + a.size[0] - a.start };
-                // Masks extend `MANY` points past every position of a line near its ends.
-                let mask: &[u8; W] = a.masks[mask][from..].first_chunk().expect("points of a line");
-                for ((sum, x), mask) in sums.iter_mut().zip(x).zip(mask) {
-                    let next = c.fma(*x, *sum);
-                    *sum = if *mask != 0 { next } else { *sum };
+        let (c, x) = (n.coefficient, x.wrapping_offset(n.offset));
+        // SAFETY: as the caller has checked; masks extend `MANY` points past every position of a line near
+        // its ends.
+        unsafe {
+            match n.mask.filter(|_| !within) {
+                None => sums.iter_mut().enumerate().for_each(|(l, sum)| *sum = c.fma(*x.add(l), *sum)),
+                Some(mask) => {
+                    let from = if at >= a.start { at - a.start } else { at + a.size[0] - a.start };
+                    let mask = a.masks[mask].as_ptr().add(from);
+                    for (l, sum) in sums.iter_mut().enumerate() {
+                        let next = c.fma(*x.add(l), *sum);
+                        *sum = if *mask.add(l) != 0 { next } else { *sum };
+                    }
                 }
             }
         }
@@ -165,13 +167,14 @@ fn points<T: Scalar, const W: usize>(
     sums
 }
 
-/// The sum of point `i`, which is at position `at` of its line.
+/// The sum of one point.
 #[inline(always)]
-fn point<T: Scalar>(near: &[Neighbour<T>], x: &[T], i: usize, at: usize, nx: usize) -> T {
+unsafe fn point<T: Scalar>(near: &[Neighbour<T>], x: *const T, at: usize, nx: usize) -> T {
     let mut sum = T::zero();
     for n in near {
         if at.wrapping_add_signed(n.step) < nx {
-            sum = n.coefficient.fma(x[i.wrapping_add_signed(n.offset)], sum);
+            // SAFETY: a neighbour on the grid.
+            sum = unsafe { n.coefficient.fma(*x.offset(n.offset), sum) };
         }
     }
     sum

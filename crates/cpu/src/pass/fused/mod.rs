@@ -7,9 +7,8 @@ mod form;
 mod passes;
 
 use crate::pass::dot::halved;
-use crate::pass::update::BoundTerm;
-use crate::plan::compile::{Dot, Step, Update};
-use crate::run::rows::{Rows, Sums};
+use crate::plan::compile::{Dot, Update};
+use crate::run::share::Share;
 use crate::simd::numbers::{F32, F64, Real};
 use form::{NONE, VECTORS};
 use lacuna_engine::sum::SEGMENT;
@@ -17,7 +16,6 @@ use lacuna_engine::{Kind, Operands, Scalar};
 use passes::{ALL, DOTS, Pass, TERMS, UPDATES, Which};
 use pulp::Simd;
 use std::mem::MaybeUninit;
-use std::ops::Range;
 
 /// A pass that has its own loop, and its vectors by slot.
 #[derive(Clone, Copy, Debug)]
@@ -61,61 +59,58 @@ struct Streams<N> {
 }
 
 /// Runs the full segments of a share through the loop for its pass, if there is one; returns how many it ran.
+///
+/// # Safety
+/// As for [`crate::run::share::run`].
 #[inline(always)]
-pub(crate) fn run<T: Scalar, S: Simd>(
-    simd: S,
-    step: &Step<T>,
-    rows: &mut Rows<'_, T>,
-    terms: &[BoundTerm<T>],
-    sums: &mut Sums<'_, T>,
-) -> usize {
-    let Some(fused) = step.fused else { return 0 };
-    let Range { start, end } = rows.segments();
-    let segments = end.min(step.n / SEGMENT).saturating_sub(start);
+pub(crate) unsafe fn run<T: Scalar, S: Simd>(simd: S, share: &Share<'_, T>) -> usize {
+    let Some(fused) = share.step.fused else { return 0 };
+    let end = share.segments.end.min(share.step.n / SEGMENT);
+    let segments = end.saturating_sub(share.segments.start);
     if segments == 0 {
         return 0;
     }
-    let mut rows = rows.part(start..start + segments);
-    // SAFETY: the types match the kind, and the vectors are those of the step. A segment has twice as many
+    // SAFETY: the types match the kind, the rest as the caller promises. A segment has twice as many
     // registers as the first number, and four times as many as the second. The third is a fraction of the
     // processor's registers.
     unsafe {
-        macro_rules! sweep {
-            ($number:ident, $half:literal, $quarter:literal, $kept:literal) => {{
-                let streams = streams::<$number, T, S>(fused, step, &mut rows, terms, sums);
-                fused.which.sweep::<$number, S, $half, $quarter, $kept>(simd, streams)
-            }};
-        }
         match (T::KIND, size_of::<S::f64s>()) {
-            (Kind::F64, 64) => sweep!(F64, 16, 8, 8),
-            (Kind::F64, 32) => sweep!(F64, 32, 16, 4),
-            (Kind::F32, 64) => sweep!(F32, 8, 4, 8),
-            (Kind::F32, 32) => sweep!(F32, 16, 8, 4),
+            (Kind::F64, 64) => {
+                fused.which.sweep::<F64, S, 16, 8, 8>(simd, streams::<F64, T, S>(fused, share, segments))
+            }
+            (Kind::F64, 32) => {
+                fused.which.sweep::<F64, S, 32, 16, 4>(simd, streams::<F64, T, S>(fused, share, segments))
+            }
+            (Kind::F32, 64) => {
+                fused.which.sweep::<F32, S, 8, 4, 8>(simd, streams::<F32, T, S>(fused, share, segments))
+            }
+            (Kind::F32, 32) => {
+                fused.which.sweep::<F32, S, 16, 8, 4>(simd, streams::<F32, T, S>(fused, share, segments))
+            }
             _ => return 0,
         }
     }
     segments
 }
 
-/// The vectors, coefficients and sums of the segments of these rows.
+/// The vectors, coefficients and sums of the first `segments` segments of a share.
 #[inline(always)]
 fn streams<R: Real<S>, T: Scalar, S: Simd>(
     fused: Fused,
-    step: &Step<T>,
-    rows: &mut Rows<'_, T>,
-    mut terms: &[BoundTerm<T>],
-    all_sums: &mut Sums<'_, T>,
+    share: &Share<'_, T>,
+    segments: usize,
 ) -> Streams<R::Number> {
-    let (all, segments) = (step.n.div_ceil(SEGMENT), rows.segments().len());
+    let (start, all) = (share.segments.start, share.step.n.div_ceil(SEGMENT));
     let mut vectors = [std::ptr::null_mut(); VECTORS];
     let mut bytes = 0;
     for (vector, slot) in vectors.iter_mut().zip(fused.vectors).filter(|(_, slot)| *slot != NONE) {
-        *vector = rows.pointers()[slot as usize].wrapping_add(rows.segments().start * SEGMENT).cast();
+        *vector = share.vectors[slot as usize].wrapping_add(start * SEGMENT).cast();
         bytes += SEGMENT * size_of::<T>();
     }
-    let near = bytes * segments <= OWN_CACHE || step.updates.is_empty() && bytes * all <= ALL_CACHE;
+    let near = bytes * segments <= OWN_CACHE || share.step.updates.is_empty() && bytes * all <= ALL_CACHE;
     let mut coefficients = [[bytemuck::cast(T::zero()); TERMS]; UPDATES];
-    for (row, update) in coefficients.iter_mut().zip(&step.updates) {
+    let mut terms = share.terms;
+    for (row, update) in coefficients.iter_mut().zip(&share.step.updates) {
         let (own, rest) = terms.split_at(update.terms.len());
         for (c, term) in row.iter_mut().zip(own) {
             *c = bytemuck::cast(term.coefficient.value());
@@ -123,8 +118,8 @@ fn streams<R: Real<S>, T: Scalar, S: Simd>(
         terms = rest;
     }
     let mut sums = [std::ptr::null_mut(); DOTS];
-    for (d, sums) in sums.iter_mut().enumerate().take(step.dots.len()) {
-        *sums = all_sums.of(d).as_mut_ptr().cast();
+    for (d, sums) in sums.iter_mut().enumerate() {
+        *sums = share.sums.wrapping_add(d * all + start).cast();
     }
     Streams { vectors, coefficients, segments, sums, near }
 }
