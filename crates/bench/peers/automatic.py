@@ -65,7 +65,10 @@ def scipy_row(method):
 def petsc(binary, convert, scratch):
     def row(path, rhs):
         form = os.path.join(scratch, "automatic.petsc")
-        if run(convert, "convert", path, form, "--quiet") or not os.path.exists(form):
+        if os.path.exists(form):
+            os.remove(form)  # that of the matrix before
+        run(convert, "convert", path, form, "--quiet")
+        if not os.path.exists(form):
             return LIMIT, math.inf
         options = ["-f", form]
         if rhs:

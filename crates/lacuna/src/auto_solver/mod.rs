@@ -38,17 +38,17 @@ pub(crate) fn solve<T: Scalar, B: Backend>(
 ) -> Result<()> {
     check_process("solve")?;
     let start = Instant::now();
+    let guess = if largest(x) == 0.0 { Vec::new() } else { x.to_vec() };
     if parts.least_squares {
-        let guess = x.to_vec();
         parts.solver.set_stop(parts.stop);
         copy(parts.solver.solve_watched(dev, b, x, watch)?, outcome);
         let iterating = outcome.time.saturating_sub(outcome.transfers);
         outcome.misfit = misfit(parts, b, x)?;
         if !outcome.converged() {
             // In twice the precision, as the device cannot tell a residual below the rounding of A x.
-            let of_guess = misfit(parts, b, &guess)?;
+            let of_guess = if guess.is_empty() { 1.0 } else { misfit(parts, b, &guess)? };
             if outcome.misfit.is_nan() || of_guess < outcome.misfit {
-                x.copy_from_slice(&guess);
+                restore(x, &guess);
                 outcome.misfit = of_guess;
                 outcome.true_residual = outcome.history.first().copied().unwrap_or(f64::NAN);
             }
@@ -57,7 +57,6 @@ pub(crate) fn solve<T: Scalar, B: Backend>(
         outcome.transfers = outcome.time.saturating_sub(iterating);
         return Ok(());
     }
-    let guess = if largest(x) == 0.0 { Vec::new() } else { x.to_vec() };
     parts.solver.set_stop(first_stop(parts));
     copy(parts.solver.solve_watched(dev, b, x, reborrow(&mut watch))?, outcome);
     let mut iterating = outcome.time.saturating_sub(outcome.transfers);
@@ -98,6 +97,14 @@ pub(crate) fn settle<T: Scalar>(parts: &mut Parts<T>, outcome: &mut Outcome, b: 
     auto.is_final(measured);
     auto.conclude();
     Ok(())
+}
+
+/// Puts the guess back (0 if it is empty).
+fn restore<T: Scalar>(x: &mut [T], guess: &[T]) {
+    match guess {
+        [] => x.fill(T::zero()),
+        guess => x.copy_from_slice(guess),
+    }
 }
 
 fn reborrow<'a>(watch: &'a mut Watching<'_>) -> Watching<'a> {
@@ -234,10 +241,7 @@ impl<'a, T: Scalar> AutoSolver<'a, T> {
         if found.residual <= of_guess.residual {
             return found;
         }
-        match guess {
-            [] => x.fill(T::zero()),
-            guess => x.copy_from_slice(guess),
-        }
+        restore(x, guess);
         of_guess
     }
 

@@ -102,18 +102,7 @@ impl<T: Scalar> Preconditioner<T> for Chebyshev {
             k.spmv_dot(&on.a(), x, t, ended(j, Pass::new("next").set(new, step)));
         }
     }
-    /// `M` is Hermitian.
-    fn knows_adjoint(&self) -> bool {
+    fn is_hermitian(&self) -> bool {
         true
-    }
-    fn apply_adjoint(
-        &self,
-        k: &mut Recorder<'_, T>,
-        on: &Handles<T>,
-        r: Vector<T>,
-        z: Vector<T>,
-        then: Pass<T>,
-    ) {
-        self.apply(k, on, r, z, then);
     }
 }

@@ -54,18 +54,8 @@ impl<T: Scalar> Preconditioner<T> for ColumnScaling {
         let [d] = on.vectors();
         k.multi_axpy_dot(Pass::new("diagonal").set(z, d * r).then(then));
     }
-    fn knows_adjoint(&self) -> bool {
+    fn is_hermitian(&self) -> bool {
         true
-    }
-    fn apply_adjoint(
-        &self,
-        k: &mut Recorder<'_, T>,
-        on: &Handles<T>,
-        r: Vector<T>,
-        z: Vector<T>,
-        then: Pass<T>,
-    ) {
-        self.apply(k, on, r, z, then); // D is real
     }
 }
 

@@ -129,19 +129,8 @@ impl<T: Scalar> Preconditioner<T> for Fsai {
         k.spmv_dot(&g, r, t, Pass::nothing());
         k.spmv_dot(&adjoint, t, z, then);
     }
-    /// `M` is Hermitian.
-    fn knows_adjoint(&self) -> bool {
+    fn is_hermitian(&self) -> bool {
         true
-    }
-    fn apply_adjoint(
-        &self,
-        k: &mut Recorder<'_, T>,
-        on: &Handles<T>,
-        r: Vector<T>,
-        z: Vector<T>,
-        then: Pass<T>,
-    ) {
-        self.apply(k, on, r, z, then);
     }
 }
 

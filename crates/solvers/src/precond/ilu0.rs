@@ -171,18 +171,7 @@ impl<T: Scalar> Preconditioner<T> for Ic0 {
     fn apply(&self, k: &mut Recorder<'_, T>, on: &Handles<T>, r: Vector<T>, z: Vector<T>, then: Pass<T>) {
         apply(k, on, self.solves, [r, z], then);
     }
-    /// `M` is Hermitian.
-    fn knows_adjoint(&self) -> bool {
+    fn is_hermitian(&self) -> bool {
         true
-    }
-    fn apply_adjoint(
-        &self,
-        k: &mut Recorder<'_, T>,
-        on: &Handles<T>,
-        r: Vector<T>,
-        z: Vector<T>,
-        then: Pass<T>,
-    ) {
-        Preconditioner::apply(self, k, on, r, z, then);
     }
 }

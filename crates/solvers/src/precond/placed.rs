@@ -67,19 +67,26 @@ pub trait Preconditioner<T: Scalar>: Send {
     /// Records `z ← M r`, then `then`. `r` and `z` have as many elements as the matrix has columns, and
     /// differ.
     fn apply(&self, k: &mut Recorder<'_, T>, on: &Handles<T>, r: Vector<T>, z: Vector<T>, then: Pass<T>);
-    /// Whether [`Preconditioner::apply_adjoint`] is supported.
-    fn knows_adjoint(&self) -> bool {
+    /// Whether `M` is Hermitian for every matrix that is accepted.
+    fn is_hermitian(&self) -> bool {
         false
     }
-    /// Records `z ← Mᴴ r`, then `then`. Provided: fails.
+    /// Whether [`Preconditioner::apply_adjoint`] is supported. Provided: if `M` is Hermitian.
+    fn knows_adjoint(&self) -> bool {
+        self.is_hermitian()
+    }
+    /// Records `z ← Mᴴ r`, then `then`. Provided: applies a Hermitian `M`, fails otherwise.
     fn apply_adjoint(
         &self,
         k: &mut Recorder<'_, T>,
-        _on: &Handles<T>,
-        _r: Vector<T>,
-        _z: Vector<T>,
-        _then: Pass<T>,
+        on: &Handles<T>,
+        r: Vector<T>,
+        z: Vector<T>,
+        then: Pass<T>,
     ) {
+        if self.is_hermitian() {
+            return self.apply(k, on, r, z, then);
+        }
         k.fail(Error::Unsupported {
             operation: format!("the adjoint of preconditioner `{}`", self.name()),
             message: "it has no adjoint; `jacobi` has one, and most methods need none".into(),
