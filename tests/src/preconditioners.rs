@@ -75,6 +75,7 @@ const VARIANTS: &[(&str, &str, &str)] = &[
     ("gen:random:400:9:3", "gmres", "ilut:order=natural"),
     ("gen:poisson2d:21x17", "cg", "jacobi:polynomial=3"),
     ("gen:poisson2d:41x39", "cg", "amg:coarsest=60,polynomial=1"),
+    ("gen:convection:21x18", "bicg", "ilu0:adjoint=yes,sweeps=2"),
 ];
 
 /// A user-defined preconditioner: symmetric Gauss–Seidel with each triangular factor solved by two Jacobi

@@ -1,6 +1,6 @@
 //! What preconditioners reject, report and guarantee: places in errors, equal bits on any number of threads,
 //! complex matrices.
-use lacuna_engine::{Adjoint, Backend, Complex64, Error, Pass, Reference, Scalar};
+use lacuna_engine::{Backend, Complex64, Error, Reference, Scalar};
 use lacuna_formats::{Csr, Spec, Triplets};
 use lacuna_solvers::{Options, Outcome, Placed, Preconditioner, Solver, Stop, method, preconditioner};
 use std::sync::Arc;
@@ -275,47 +275,6 @@ fn every_preconditioner_takes_a_polynomial() {
     let short = solve(&a, "block-ilu:order=2", "cg").0;
     assert_eq!(short.history, solve(&a, "block-ilu:polynomial=2", "cg").0.history);
     assert!(preconditioner::<f64>("none:polynomial=1").is_err());
-}
-
-/// `⟨M x, y⟩` and `⟨x, Mᴴ y⟩`, which must be equal.
-fn both_sides<T: Scalar>(a: &Csr<T>, precond: &str) -> [T; 2] {
-    let n = a.rows();
-    let numbers = |step: usize| -> Vec<T> {
-        (0..n).map(|i| T::from_parts((i * step % 13) as f64 - 6.0, (i * step % 7) as f64 - 3.0)).collect()
-    };
-    let mut dev = Reference::new();
-    let on = dev.matrix(Arc::new(a.clone())).unwrap();
-    let m = Placed::new(&mut dev, named(precond), a, on).unwrap();
-    let [x, y, z] = [0; 3].map(|_| Backend::vector::<T>(&mut dev, n).unwrap());
-    dev.upload(&numbers(5), x).unwrap();
-    dev.upload(&numbers(11), y).unwrap();
-    let sums = Backend::cells::<T>(&mut dev, 2).unwrap();
-    dev.spmv_dot(&m, x, z, Pass::new("left").dot(sums.at(0), z, y)).unwrap();
-    dev.spmv_dot(&Adjoint(&m), y, z, Pass::new("right").dot(sums.at(1), x, z)).unwrap();
-    let got = dev.read(&[sums.at(0), sums.at(1)]).unwrap();
-    [got[0], got[1]]
-}
-
-#[test]
-fn adjoints_are_what_they_should_be() {
-    fn check<T: Scalar>(matrix: &str, precond: &str) {
-        let [left, right] = both_sides(&generated::<T>(matrix), precond);
-        assert!((left - right).modulus() < 1e-10 * left.modulus(), "{precond} on {matrix}: {left} {right}");
-    }
-    for precond in [
-        "ilu0:adjoint=yes",
-        "ilu0:adjoint=yes,solve=colours",
-        "ssor:omega=1.3,adjoint=yes",
-        "block-ilu:adjoint=yes",
-    ] {
-        check::<f64>("gen:convection:19x18:40", precond);
-        check::<Complex64>("gen:helmholtz:20x19", precond);
-    }
-    for precond in ["chebyshev", "fsai", "ic0", "ic0:sweeps=2"] {
-        check::<f64>("gen:poisson2d:19x18", precond);
-    }
-    let knows = |precond: &str| named::<f64>(precond).knows_adjoint();
-    assert!(knows("ilu0:adjoint=yes") && !knows("ilu0") && !knows("ilu0:adjoint=yes,sweeps=2"));
 }
 
 /// One step solves a well-conditioned system, however rows and columns are scaled; new values too.

@@ -1,6 +1,7 @@
 //! Incomplete factorisation inside blocks.
+use super::adjoint::{self, ADJOINT, kept_adjoint};
 use super::ilu0::in_order;
-use super::triangles::{Factors, Solves, adjoint_of_factors, apply, name_with};
+use super::triangles::{Factors, Solves, apply, apply_adjoint, name_with};
 use crate::named::{OptionInfo, Settings};
 use crate::{Handles, Parts, PrecondInfo, Preconditioner};
 use lacuna_engine::{Pass, Recorder, Result, Scalar, Vector};
@@ -15,8 +16,8 @@ use std::borrow::Cow;
 ///
 /// * Needs: as [`Ilu0`](super::Ilu0). `M` is Hermitian, up to rounding, if the matrix is.
 /// * Cost of an application: two triangular solves with the entries inside blocks; blocks are independent, so
-///   that there are few levels. Storage: these entries, and a vector. A polynomial on top (`order=1`)
-///   compensates for the entries left out: see [`Polynomial`](super::Polynomial).
+///   that there are few levels. Storage: these entries, and a vector; twice the entries with the adjoint
+///   (`adjoint=yes`). A polynomial on top (`order=1`) compensates for the entries left out: see [`Polynomial`](super::Polynomial).
 /// * Set-up: one thread. New values: the same cost again.
 /// * Reference: Wang, Klie, Parashar and Sudan 2009, doi:10.1007/978-3-642-01973-9_99.
 #[derive(Clone, Copy, Debug)]
@@ -47,7 +48,7 @@ impl BlockIlu {
                 default: "shift",
                 about: "shift or refuse: for pivots that are almost zero",
             },
-            Solves::ADJOINT,
+            ADJOINT,
         ],
         needs_diagonal: false,
         needs_hermitian: false,
@@ -60,7 +61,7 @@ impl BlockIlu {
         Ok(BlockIlu {
             size: settings.number("size", expected, |s| (2..=65536).contains(s))?,
             pivots: settings.choice("pivots", &choices)?.unwrap_or(Pivots::Shift),
-            adjoint: Solves::with_adjoint(settings)?,
+            adjoint: adjoint::named(settings)?,
         })
     }
 }
@@ -69,8 +70,7 @@ impl<T: Scalar> Preconditioner<T> for BlockIlu {
     fn name(&self) -> Cow<'static, str> {
         let size = (self.size != 32).then(|| format!("size={}", self.size));
         let refuses = (self.pivots == Pivots::Refuse).then(|| "pivots=refuse".into());
-        let keeps = self.adjoint.then(|| "adjoint=yes".into());
-        name_with("block-ilu", size.into_iter().chain(refuses).chain(keeps).collect())
+        name_with("block-ilu", size.into_iter().chain(refuses).chain(adjoint::said(self.adjoint)).collect())
     }
     fn set_up(&mut self, a: &Csr<T>) -> Result<Parts<T>> {
         let (order, starts) = parts(a, self.size);
@@ -95,7 +95,7 @@ impl<T: Scalar> Preconditioner<T> for BlockIlu {
     fn apply(&self, k: &mut Recorder<'_, T>, on: &Handles<T>, r: Vector<T>, z: Vector<T>, then: Pass<T>) {
         apply(k, on, Solves::Levels, [r, z], then);
     }
-    adjoint_of_factors!(|_| true);
+    kept_adjoint!(|_, k, on, rz, then| apply_adjoint(k, on, Solves::Levels, rz, then));
 }
 
 /// The entries inside blocks of a permuted matrix.

@@ -1,6 +1,7 @@
 //! Incomplete factorisations without fill-in.
+use super::adjoint::{self, ADJOINT, kept_adjoint};
 use super::hermitian::check_hermitian;
-use super::triangles::{Factors, Solves, adjoint_of_factors, apply, name_with};
+use super::triangles::{Factors, Solves, apply, apply_adjoint, name_with};
 use crate::named::{OptionInfo, Settings};
 use crate::{Handles, Parts, PrecondInfo, Preconditioner};
 use lacuna_engine::{Error, Pass, Recorder, Result, Scalar, Vector};
@@ -19,8 +20,7 @@ fn options(settings: &Settings<'_>) -> Result<(Solves, Pivots)> {
 
 fn name(name: &'static str, solves: Solves, pivots: Pivots, adjoint: bool) -> Cow<'static, str> {
     let refuses = (pivots == Pivots::Refuse).then(|| "pivots=refuse".into());
-    let keeps = adjoint.then(|| "adjoint=yes".into());
-    name_with(name, solves.said().into_iter().chain(refuses).chain(keeps).collect())
+    name_with(name, solves.said().into_iter().chain(refuses).chain(adjoint::said(adjoint)).collect())
 }
 
 /// `M = (L U)⁻¹` with `L U ≈ A` on the pattern of `A`.
@@ -30,7 +30,7 @@ fn name(name: &'static str, solves: Solves, pivots: Pivots, adjoint: bool) -> Co
 /// * Cost of an application: two triangular solves with half the entries each, level by level; colouring
 ///   needs few levels. With sweeps, two products with half the entries per sweep, which is far from exact
 ///   under strong convection. Storage: the entries of the matrix, and a vector (two, and the diagonals, for
-///   sweeps); twice that with the adjoint (`adjoint=yes`), for exact solves.
+///   sweeps); twice the entries and the diagonals with the adjoint (`adjoint=yes`).
 /// * Set-up: one thread. New values: the same cost again.
 /// * Reference: Meijerink and van der Vorst 1977, doi:10.1090/S0025-5718-1977-0438681-4; sweeps by Anzt, Chow
 ///   and Dongarra 2015, doi:10.1007/978-3-662-48096-0_50.
@@ -40,7 +40,7 @@ pub struct Ilu0 {
     pub solves: Solves,
     /// How small pivots are handled.
     pub pivots: Pivots,
-    /// Whether the adjoint is stored too, for exact solves.
+    /// Whether the adjoint is stored too.
     pub adjoint: bool,
 }
 
@@ -72,7 +72,7 @@ impl Ilu0 {
     pub(super) const INFO: PrecondInfo = PrecondInfo {
         name: "ilu0",
         about: "incomplete LU factorisation without fill; for matrices that are not symmetric",
-        options: &[Solves::SOLVE, Solves::SWEEPS, PIVOTS, Solves::ADJOINT],
+        options: &[Solves::SOLVE, Solves::SWEEPS, PIVOTS, ADJOINT],
         needs_diagonal: false,
         needs_hermitian: false,
         needs_stencil: false,
@@ -80,7 +80,7 @@ impl Ilu0 {
 
     pub(super) fn named(settings: &Settings<'_>) -> Result<Self> {
         let (solves, pivots) = options(settings)?;
-        Ok(Ilu0 { solves, pivots, adjoint: Solves::with_adjoint(settings)? })
+        Ok(Ilu0 { solves, pivots, adjoint: adjoint::named(settings)? })
     }
 }
 
@@ -151,7 +151,7 @@ impl<T: Scalar> Preconditioner<T> for Ilu0 {
     fn apply(&self, k: &mut Recorder<'_, T>, on: &Handles<T>, r: Vector<T>, z: Vector<T>, then: Pass<T>) {
         apply(k, on, self.solves, [r, z], then);
     }
-    adjoint_of_factors!(|ilu| !matches!(ilu.solves, Solves::Sweeps(_)));
+    kept_adjoint!(|ilu, k, on, rz, then| apply_adjoint(k, on, ilu.solves, rz, then));
 }
 
 impl<T: Scalar> Preconditioner<T> for Ic0 {

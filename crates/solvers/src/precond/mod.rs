@@ -1,4 +1,5 @@
 //! Preconditioners: set up on the host from a matrix, placed on a device, applied as operators.
+mod adjoint;
 mod amg;
 mod block_ilu;
 mod block_jacobi;

@@ -71,7 +71,8 @@ pub trait Preconditioner<T: Scalar>: Send {
     fn is_hermitian(&self) -> bool {
         false
     }
-    /// Whether [`Preconditioner::apply_adjoint`] is supported. Provided: if `M` is Hermitian.
+    /// Whether [`Preconditioner::apply_adjoint`] is supported: before the set-up for every matrix that is
+    /// accepted, after it for that matrix. Provided: if `M` is Hermitian.
     fn knows_adjoint(&self) -> bool {
         self.is_hermitian()
     }
@@ -87,10 +88,9 @@ pub trait Preconditioner<T: Scalar>: Send {
         if self.is_hermitian() {
             return self.apply(k, on, r, z, then);
         }
-        k.fail(Error::Unsupported {
-            operation: format!("the adjoint of preconditioner `{}`", self.name()),
-            message: "it has no adjoint; `jacobi` has one, and most methods need none".into(),
-        });
+        let message = "it has no adjoint; `jacobi` has one, and so have those with the option `adjoint=yes` \
+                       without a polynomial; most methods need none";
+        super::adjoint::refuse(k, &self.name(), message);
     }
 }
 

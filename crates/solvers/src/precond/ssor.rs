@@ -1,6 +1,7 @@
 //! Symmetric successive over-relaxation.
+use super::adjoint::{self, ADJOINT, kept_adjoint};
 use super::relaxation::{self, Ordered};
-use super::triangles::{Factors, Solves, adjoint_of_factors, apply, name_with};
+use super::triangles::{Factors, Solves, apply, apply_adjoint, name_with};
 use crate::named::Settings;
 use crate::{Handles, Parts, PrecondInfo, Preconditioner};
 use lacuna_engine::{Pass, Recorder, Result, Scalar, Vector};
@@ -14,7 +15,7 @@ use std::borrow::Cow;
 ///   positive diagonal.
 /// * Cost of an application: two triangular solves with half the entries each; colouring needs few levels.
 ///   The original order of the matrix (`order=natural`) takes fewer iterations and many more levels. Storage:
-///   the entries of the matrix and a vector.
+///   the entries of the matrix and a vector; twice the entries with the adjoint (`adjoint=yes`).
 /// * Set-up: one thread, a few passes over the matrix. New values: the same cost again.
 /// * Reference: Saad 2003, Iterative Methods for Sparse Linear Systems, section 10.2, doi:10.1137/1.9780898718003.
 #[derive(Clone, Copy, Debug)]
@@ -37,7 +38,7 @@ impl Ssor {
     pub(super) const INFO: PrecondInfo = PrecondInfo {
         name: "ssor",
         about: "symmetric over-relaxation by colours; Gauss-Seidel forth and back for omega=1",
-        options: &[relaxation::OMEGA, relaxation::ORDER, Solves::ADJOINT],
+        options: &[relaxation::OMEGA, relaxation::ORDER, ADJOINT],
         needs_diagonal: true,
         needs_hermitian: false,
         needs_stencil: false,
@@ -45,14 +46,14 @@ impl Ssor {
 
     pub(super) fn named(settings: &Settings<'_>) -> Result<Self> {
         let (omega, coloured) = relaxation::named(settings)?;
-        Ok(Ssor { omega, coloured, adjoint: Solves::with_adjoint(settings)? })
+        Ok(Ssor { omega, coloured, adjoint: adjoint::named(settings)? })
     }
 }
 
 impl<T: Scalar> Preconditioner<T> for Ssor {
     fn name(&self) -> Cow<'static, str> {
         let mut said = relaxation::said(self.omega, self.coloured);
-        said.extend(self.adjoint.then(|| "adjoint=yes".into()));
+        said.extend(adjoint::said(self.adjoint));
         name_with("ssor", said)
     }
     fn set_up(&mut self, a: &Csr<T>) -> Result<Parts<T>> {
@@ -77,5 +78,5 @@ impl<T: Scalar> Preconditioner<T> for Ssor {
     fn apply(&self, k: &mut Recorder<'_, T>, on: &Handles<T>, r: Vector<T>, z: Vector<T>, then: Pass<T>) {
         apply(k, on, Solves::Levels, [r, z], then);
     }
-    adjoint_of_factors!(|_| true);
+    kept_adjoint!(|_, k, on, rz, then| apply_adjoint(k, on, Solves::Levels, rz, then));
 }

@@ -27,18 +27,6 @@ impl Solves {
         about: "of Jacobi's iteration for each factor in place of exact solves, 1 to 16; 0 for these",
     };
 
-    /// The option for the adjoint.
-    pub(super) const ADJOINT: OptionInfo = OptionInfo {
-        key: "adjoint",
-        default: "no",
-        about: "yes keeps that too, for methods with products by the adjoint; exact solves alone",
-    };
-
-    /// Whether the adjoint is requested.
-    pub(super) fn with_adjoint(settings: &Settings<'_>) -> Result<bool> {
-        Ok(settings.choice("adjoint", &[("no", false), ("yes", true)])?.unwrap_or(false))
-    }
-
     pub(super) fn named(settings: &Settings<'_>) -> Result<Self> {
         let exact = [("levels", Solves::Levels), ("colours", Solves::Colours)];
         let exact = settings.choice("solve", &exact)?.unwrap_or(Solves::Levels);
@@ -76,74 +64,43 @@ pub(super) struct Factors<'a, T> {
 }
 
 impl<T: Scalar> Factors<'_, T> {
-    /// The factors' data for a device. Includes the adjoints if `adjoint` is set and the solves are exact.
+    /// The factors' data for a device. Includes the adjoints if `adjoint` is set.
     pub(super) fn parts(&self, solves: Solves, adjoint: bool) -> Result<Parts<T>> {
         let n = self.lower.rows();
-        let Solves::Sweeps(sweeps) = solves else {
-            let lower = Triangular::part(self.lower, Half::Lower, self.lower_reciprocals, self.names)?;
-            let upper = Triangular::part(self.upper, Half::Upper, self.upper_reciprocals, self.names)?;
-            let levels = format!("{} and {}", lower.depth(), upper.depth());
-            let parts = Parts::new().matrix(lower).matrix(upper).scratch(n).report("levels", levels);
-            return if adjoint { self.adjoint(parts) } else { Ok(parts) };
+        let (parts, (what, value)) = self.add(Parts::new(), solves)?;
+        let parts = parts.scratch(n).report(what, value);
+        let parts = if matches!(solves, Solves::Sweeps(_)) { parts.scratch(n) } else { parts };
+        if adjoint { self.add_adjoint(parts, solves) } else { Ok(parts) }
+    }
+
+    /// Adds the adjoints of both factors, in the order of their solves.
+    pub(super) fn add_adjoint(&self, parts: Parts<T>, solves: Solves) -> Result<Parts<T>> {
+        let [lower_reciprocals, upper_reciprocals] = [self.upper_reciprocals, self.lower_reciprocals]
+            .map(|given| given.map(|d| d.iter().map(|d| d.conj()).collect::<Vec<T>>()));
+        let turned = Factors {
+            lower: &self.upper.adjoint(),
+            lower_reciprocals: lower_reciprocals.as_deref(),
+            upper: &self.lower.adjoint(),
+            upper_reciprocals: upper_reciprocals.as_deref(),
+            names: self.names,
         };
-        let lower = scaled_half(self.lower, Half::Lower, self.lower_reciprocals)?;
-        let upper = scaled_half(self.upper, Half::Upper, self.upper_reciprocals)?;
-        let parts = Parts::new().matrix(lower.1).matrix(upper.1).vector(lower.0).vector(upper.0);
-        Ok(parts.scratch(n).scratch(n).report("sweeps", sweeps))
+        turned.add(parts, solves).map(|(parts, _)| parts)
+    }
+
+    /// Adds both factors, and returns a line for the report.
+    fn add(&self, parts: Parts<T>, solves: Solves) -> Result<(Parts<T>, (&'static str, String))> {
+        if let Solves::Sweeps(sweeps) = solves {
+            let lower = scaled_half(self.lower, Half::Lower, self.lower_reciprocals)?;
+            let upper = scaled_half(self.upper, Half::Upper, self.upper_reciprocals)?;
+            let parts = parts.matrix(lower.1).matrix(upper.1).vector(lower.0).vector(upper.0);
+            return Ok((parts, ("sweeps", sweeps.to_string())));
+        }
+        let lower = Triangular::part(self.lower, Half::Lower, self.lower_reciprocals, self.names)?;
+        let upper = Triangular::part(self.upper, Half::Upper, self.upper_reciprocals, self.names)?;
+        let levels = format!("{} and {}", lower.depth(), upper.depth());
+        Ok((parts.matrix(lower).matrix(upper), ("levels", levels)))
     }
 }
-
-impl<T: Scalar> Factors<'_, T> {
-    /// Adds the adjoints of both, in the order of their solves.
-    fn adjoint(&self, parts: Parts<T>) -> Result<Parts<T>> {
-        let conjugate = |given: Option<&[T]>| given.map(|d| d.iter().map(|d| d.conj()).collect::<Vec<T>>());
-        let turned = |a: &Csr<T>, half: Half, reciprocals: Option<&[T]>| {
-            Triangular::part(&a.adjoint(), half, conjugate(reciprocals).as_deref(), self.names)
-        };
-        let upper = turned(self.upper, Half::Lower, self.upper_reciprocals)?;
-        let lower = turned(self.lower, Half::Upper, self.lower_reciprocals)?;
-        Ok(parts.matrix(upper).matrix(lower))
-    }
-}
-
-/// Records `z ← L⁻ᴴ U⁻ᴴ r`, then `then`, with the handles of [`Factors::parts`] made with the adjoint.
-pub(super) fn apply_adjoint<T: Scalar>(
-    k: &mut Recorder<'_, T>,
-    on: &Handles<T>,
-    [r, z]: [Vector<T>; 2],
-    then: Pass<T>,
-) {
-    let ([_, _, upper, lower], [t]) = (on.matrices(), on.scratch());
-    k.tri_solve(upper, r, t, Pass::nothing());
-    k.tri_solve(lower, t, z, then);
-}
-
-/// The adjoint methods of a preconditioner with two factors.
-macro_rules! adjoint_of_factors {
-    ($exact:expr) => {
-        fn knows_adjoint(&self) -> bool {
-            let exact: fn(&Self) -> bool = $exact;
-            self.adjoint && exact(self)
-        }
-        fn apply_adjoint(
-            &self,
-            k: &mut Recorder<'_, T>,
-            on: &Handles<T>,
-            r: Vector<T>,
-            z: Vector<T>,
-            then: Pass<T>,
-        ) {
-            if Preconditioner::<T>::knows_adjoint(self) {
-                return crate::precond::triangles::apply_adjoint(k, on, [r, z], then);
-            }
-            k.fail(lacuna_engine::Error::Unsupported {
-                operation: format!("the adjoint of preconditioner `{}`", Preconditioner::<T>::name(self)),
-                message: "it was not kept; ask for `adjoint=yes`, with exact solves".into(),
-            });
-        }
-    };
-}
-pub(super) use adjoint_of_factors;
 
 /// Reciprocals of the diagonal, and the strict triangle with each row multiplied by its reciprocal.
 fn scaled_half<T: Scalar>(a: &Csr<T>, half: Half, reciprocals: Option<&[T]>) -> Result<(Vec<T>, Csr<T>)> {
@@ -177,18 +134,58 @@ pub(super) fn apply<T: Scalar>(
     [r, z]: [Vector<T>; 2],
     then: Pass<T>,
 ) {
-    let [lower, upper] = on.matrices();
-    let Solves::Sweeps(sweeps) = solves else {
-        let [t] = on.scratch();
-        k.tri_solve(lower, r, t, Pass::nothing());
-        return k.tri_solve(upper, t, z, then);
-    };
-    let ([of_lower, of_upper], [s, t]) = (on.vectors(), on.scratch());
-    let y = sweep(k, lower, of_lower, r, [s, t], sweeps, Pass::nothing());
+    match solves {
+        Solves::Levels | Solves::Colours => exact(k, on.matrices(), on.scratch(), [r, z], then),
+        Solves::Sweeps(sweeps) => swept(k, on.matrices(), on.vectors(), on.scratch(), sweeps, [r, z], then),
+    }
+}
+
+/// Records `z ← L⁻ᴴ U⁻ᴴ r`, or its approximation by sweeps, then `then`, with the handles of
+/// [`Factors::parts`] made with the adjoint.
+pub(super) fn apply_adjoint<T: Scalar>(
+    k: &mut Recorder<'_, T>,
+    on: &Handles<T>,
+    solves: Solves,
+    [r, z]: [Vector<T>; 2],
+    then: Pass<T>,
+) {
+    let [_, _, upper, lower] = on.matrices();
+    match solves {
+        Solves::Levels | Solves::Colours => exact(k, [upper, lower], on.scratch(), [r, z], then),
+        Solves::Sweeps(sweeps) => {
+            let [_, _, of_upper, of_lower] = on.vectors();
+            swept(k, [upper, lower], [of_upper, of_lower], on.scratch(), sweeps, [r, z], then);
+        }
+    }
+}
+
+/// Records a solve with each of two factors, then `then`.
+fn exact<T: Scalar>(
+    k: &mut Recorder<'_, T>,
+    [first, second]: [Matrix<T>; 2],
+    [t]: [Vector<T>; 1],
+    [r, z]: [Vector<T>; 2],
+    then: Pass<T>,
+) {
+    k.tri_solve(first, r, t, Pass::nothing());
+    k.tri_solve(second, t, z, then);
+}
+
+/// Records sweeps with each of two factors, of which the diagonals are given, then `then`.
+fn swept<T: Scalar>(
+    k: &mut Recorder<'_, T>,
+    [first, second]: [Matrix<T>; 2],
+    [of_first, of_second]: [Vector<T>; 2],
+    [s, t]: [Vector<T>; 2],
+    sweeps: usize,
+    [r, z]: [Vector<T>; 2],
+    then: Pass<T>,
+) {
+    let y = sweep(k, first, of_first, r, [s, t], sweeps, Pass::nothing());
     let free = if y == s { t } else { s };
     // Chosen so that the last iterate is in z.
     let places = if sweeps.is_multiple_of(2) { [z, free] } else { [free, z] };
-    sweep(k, upper, of_upper, y, places, sweeps, then);
+    sweep(k, second, of_second, y, places, sweeps, then);
 }
 
 /// Records `sweeps` Jacobi iterations for `(I + N) x = d .* b` from `d .* b`, alternating between two
