@@ -25,6 +25,7 @@ const VARIANTS: &[&str] = &[
     "ilu0:adjoint=yes,sweeps=3",
     "ssor:omega=1.3,adjoint=yes",
     "ssor:order=natural,adjoint=yes",
+    "ilut:drop=0.01,order=natural,adjoint=yes",
     "ic0:sweeps=2",
 ];
 

@@ -1,11 +1,12 @@
 //! Incomplete factorisation with a threshold and pivoting.
-use super::triangles::name_with;
+use super::adjoint::{self, ADJOINT, kept_adjoint};
+use super::triangles::{Factors, Solves, name_with};
 use crate::named::{OptionInfo, Settings};
 use crate::{Handles, Parts, PrecondInfo, Preconditioner};
 use lacuna_engine::{Pass, Recorder, Result, Scalar, Vector};
+use lacuna_formats::Csr;
 use lacuna_formats::algebra::build_rows;
 use lacuna_formats::factor::{self, IlutOptions};
-use lacuna_formats::{Csr, Half, Triangular};
 use std::any::Any;
 use std::borrow::Cow;
 
@@ -15,13 +16,16 @@ use std::borrow::Cow;
 /// * Needs: nothing of the matrix. Meant for zeros on the diagonal, and for indefinite and badly scaled
 ///   matrices. A column without a pivot is given one, which is reported.
 /// * Cost of an application: two triangular solves, and a product that permutes the elements. Storage: the
-///   entries kept, up to `fill` times those of the matrix, and two vectors.
+///   entries kept, up to `fill` times those of the matrix, the permutation, and two vectors; twice that, but
+///   for the vectors, with the adjoint (`adjoint=yes`).
 /// * Set-up: one thread. New values on the same pattern keep the entries, the pivots and the scaling; if a
 ///   pivot is then nearly zero, its row is named in an error.
 /// * Reference: Saad 1994, doi:10.1002/nla.1680010405; Li and Shao 2011, doi:10.1145/1916461.1916467.
 #[derive(Default)]
 pub struct Ilut {
     options: IlutOptions,
+    /// Whether the adjoint is stored too.
+    adjoint: bool,
     /// The [`factor::Ilut`] of the last set-up, in the number type of the matrix.
     made: Option<Box<dyn Any + Send>>,
 }
@@ -39,6 +43,7 @@ impl Ilut {
                 about: "part of the largest that keeps the diagonal, 0 to 1",
             },
             OptionInfo { key: "order", default: "degree", about: "of the columns: degree or natural" },
+            ADJOINT,
         ],
         needs_diagonal: false,
         needs_hermitian: false,
@@ -47,24 +52,32 @@ impl Ilut {
 
     /// With the given options.
     pub fn new(options: IlutOptions) -> Self {
-        Ilut { options, made: None }
+        Ilut { options, ..Ilut::default() }
+    }
+
+    /// Stores the adjoint too, for methods with products by the adjoint.
+    pub fn with_adjoint(mut self) -> Self {
+        self.adjoint = true;
+        self
     }
 
     pub(super) fn named(settings: &Settings<'_>) -> Result<Self> {
         let part =
             |key: &str| settings.number(key, "a number from 0 to 1", |v: &f64| (0.0..=1.0).contains(v));
         let orders = [("degree", true), ("natural", false)];
-        Ok(Ilut::new(IlutOptions {
+        let options = IlutOptions {
             drop: part("drop")?,
             fill: settings.number("fill", "a number from 1 on", |f: &f64| *f >= 1.0)?,
             threshold: part("pivot")?,
             ordered: settings.choice("order", &orders)?.unwrap_or(true),
-        }))
+        };
+        Ok(Ilut { options, adjoint: adjoint::named(settings)?, made: None })
     }
 }
 
-/// What the factors need on a device.
-fn parts<T: Scalar>(a: &Csr<T>, f: &factor::Ilut<T>) -> Result<Parts<T>> {
+/// What the factors need on a device: both, and the product that permutes and scales the elements; then the
+/// adjoint of that product, and those of the factors.
+fn parts<T: Scalar>(a: &Csr<T>, f: &factor::Ilut<T>, adjoint: bool) -> Result<Parts<T>> {
     let n = a.rows();
     let two = |exponent: i32| T::one().scale_by_power_of_two(exponent);
     // Step p is element `rows[p]` of the vectors, so that the solves read r in place. Scaling the rows of L
@@ -73,8 +86,13 @@ fn parts<T: Scalar>(a: &Csr<T>, f: &factor::Ilut<T>) -> Result<Parts<T>> {
     let scaled = |(p, _, v): (usize, usize, T)| v.scale_by_power_of_two(-of_row(p));
     let lower = f.lower.with_values(f.lower.entries().map(scaled).collect())?;
     let reciprocals: Vec<T> = (0..n).map(|p| two(of_row(p))).collect();
-    let lower = Triangular::part(&lower, Half::Lower, Some(&reciprocals), Some(&f.rows))?;
-    let upper = Triangular::part(&f.upper, Half::Upper, None, Some(&f.rows))?;
+    let factors = Factors {
+        lower: &lower,
+        lower_reciprocals: Some(&reciprocals),
+        upper: &f.upper,
+        upper_reciprocals: None,
+        names: Some(&f.rows),
+    };
     let mut from = vec![0u32; n];
     f.columns.iter().zip(&f.rows).for_each(|(&column, &row)| from[column as usize] = row);
     let order = build_rows("ilut", n, n, a.row_shares(), |run, out| {
@@ -83,9 +101,8 @@ fn parts<T: Scalar>(a: &Csr<T>, f: &factor::Ilut<T>) -> Result<Parts<T>> {
         }
     })?;
     let growth = (f.lower.nnz() + f.upper.nnz()) as f64 / a.nnz().max(1) as f64;
-    let parts = Parts::new()
-        .report("entries", format!("{growth:.2} times those of the matrix"))
-        .report("levels", format!("{} and {}", lower.depth(), upper.depth()));
+    let parts = factors.parts(Solves::Levels, false)?.scratch(n);
+    let parts = parts.report("entries", format!("{growth:.2} times those of the matrix"));
     let parts = match &f.replaced[..] {
         [] => parts,
         [first, ..] => parts.report(
@@ -93,7 +110,11 @@ fn parts<T: Scalar>(a: &Csr<T>, f: &factor::Ilut<T>) -> Result<Parts<T>> {
             format!("{}, the first in column {first} (from 0), which had none", f.replaced.len()),
         ),
     };
-    Ok(parts.matrix(lower).matrix(upper).matrix(order).scratch(n).scratch(n))
+    if !adjoint {
+        return Ok(parts.matrix(order));
+    }
+    let turned = order.adjoint();
+    factors.add_adjoint(parts.matrix(order).matrix(turned), Solves::Levels)
 }
 
 impl<T: Scalar> Preconditioner<T> for Ilut {
@@ -105,17 +126,18 @@ impl<T: Scalar> Preconditioner<T> for Ilut {
         say(own.fill != usual.fill, format!("fill={}", own.fill));
         say(own.threshold != usual.threshold, format!("pivot={}", own.threshold));
         say(!own.ordered, "order=natural".into());
+        said.extend(adjoint::said(self.adjoint));
         name_with("ilut", said)
     }
     fn set_up(&mut self, a: &Csr<T>) -> Result<Parts<T>> {
         let f = factor::ilut(a, &self.options)?;
-        let parts = parts(a, &f)?;
+        let parts = parts(a, &f, self.adjoint)?;
         self.made = Some(Box::new(f));
         Ok(parts)
     }
     fn update(&mut self, a: &Csr<T>) -> Result<Parts<T>> {
         match self.made.as_ref().and_then(|any| any.downcast_ref::<factor::Ilut<T>>()) {
-            Some(made) => parts(a, &made.refactored(a)?),
+            Some(made) => parts(a, &made.refactored(a)?, self.adjoint),
             None => self.set_up(a),
         }
     }
@@ -125,4 +147,10 @@ impl<T: Scalar> Preconditioner<T> for Ilut {
         k.tri_solve(upper, s, t, Pass::nothing());
         k.spmv_dot(&order, t, z, then);
     }
+    kept_adjoint!(|_, k, on, [r, z], then| {
+        let ([_, _, _, order, upper, lower], [s, t]) = (on.matrices(), on.scratch());
+        k.spmv_dot(&order, r, s, Pass::nothing());
+        k.tri_solve(upper, s, t, Pass::nothing());
+        k.tri_solve(lower, t, z, then);
+    });
 }
