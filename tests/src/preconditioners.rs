@@ -78,6 +78,8 @@ const VARIANTS: &[(&str, &str, &str)] = &[
     ("gen:convection:21x18", "bicg", "ilu0:adjoint=yes,sweeps=2"),
     ("gen:random:400:9:3", "bicg", "ilut:adjoint=yes"),
     ("gen:random:400:9:3", "lsqr", "ilut:adjoint=yes,order=natural"),
+    ("gen:convection:21x18", "qmr", "block-jacobi:size=3,adjoint=yes"),
+    ("gen:convection:21x17", "bicg", "block-jacobi:size=16,adjoint=yes"),
 ];
 
 /// A user-defined preconditioner: symmetric Gauss–Seidel with each triangular factor solved by two Jacobi

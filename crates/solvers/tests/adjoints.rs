@@ -26,6 +26,8 @@ const VARIANTS: &[&str] = &[
     "ssor:omega=1.3,adjoint=yes",
     "ssor:order=natural,adjoint=yes",
     "ilut:drop=0.01,order=natural,adjoint=yes",
+    "block-jacobi:size=4,adjoint=yes",
+    "block-jacobi:size=16,blocks=connected,adjoint=yes",
     "ic0:sweeps=2",
 ];
 

@@ -1,4 +1,6 @@
 //! Inverted blocks on the diagonal.
+use super::adjoint::{self, ADJOINT, kept_adjoint};
+use super::triangles::name_with;
 use crate::named::{OptionInfo, Settings};
 use crate::{Handles, Parts, PrecondInfo, Preconditioner};
 use lacuna_engine::{Error, Pass, Recorder, Result, Scalar, Vector};
@@ -28,7 +30,7 @@ pub enum Blocks {
 ///
 /// * Needs: blocks that are not singular. `M` is Hermitian positive definite where the matrix is.
 /// * Cost of an application: one product with a matrix of `size` entries a row. Storage: that matrix, as blocks where the
-///   size is 2 to 8 and divides the rows.
+///   size is 2 to 8 and divides the rows; two such matrices with the adjoint (`adjoint=yes`).
 /// * Without a size, the blocks are those that the entries of the matrix lie in (2 to 8 unknowns a node); where there are
 ///   none, connected parts of 8 rows.
 /// * Set-up: on all threads, with the same bits on any number of them.
@@ -39,6 +41,8 @@ pub struct BlockJacobi {
     pub size: Option<usize>,
     /// Which rows make a block; consecutive ones up to 8 rows where not given.
     pub blocks: Option<Blocks>,
+    /// Whether the adjoint is stored too.
+    pub adjoint: bool,
 }
 
 impl BlockJacobi {
@@ -52,6 +56,7 @@ impl BlockJacobi {
                 default: "auto",
                 about: "consecutive or connected rows; auto: connected above 8",
             },
+            ADJOINT,
         ],
         needs_diagonal: false,
         needs_hermitian: false,
@@ -71,7 +76,8 @@ impl BlockJacobi {
             ("consecutive", Some(Blocks::Consecutive)),
             ("connected", Some(Blocks::Connected)),
         ];
-        Ok(BlockJacobi { size, blocks: settings.choice("blocks", &choices)?.flatten() })
+        let blocks = settings.choice("blocks", &choices)?.flatten();
+        Ok(BlockJacobi { size, blocks, adjoint: adjoint::named(settings)? })
     }
 
     /// Rows of a block and which these are, for a matrix.
@@ -88,10 +94,8 @@ impl BlockJacobi {
 
 impl<T: Scalar> Preconditioner<T> for BlockJacobi {
     fn name(&self) -> Cow<'static, str> {
-        match self.size {
-            Some(size) => format!("block-jacobi:size={size}").into(),
-            None => "block-jacobi".into(),
-        }
+        let size = self.size.map(|size| format!("size={size}"));
+        name_with("block-jacobi", size.into_iter().chain(adjoint::said(self.adjoint)).collect())
     }
     fn set_up(&mut self, a: &Csr<T>) -> Result<Parts<T>> {
         let (size, blocks) = self.blocks_of(a);
@@ -107,13 +111,20 @@ impl<T: Scalar> Preconditioner<T> for BlockJacobi {
             Blocks::Consecutive => "consecutive",
             Blocks::Connected => "connected",
         };
-        let parts = Parts::new().shared_matrix(convert(&inverse, &format)?);
+        let mut parts = Parts::new().shared_matrix(convert(&inverse, &format)?);
+        if self.adjoint {
+            parts = parts.shared_matrix(convert(&Arc::new(inverse.adjoint()), &format)?);
+        }
         Ok(parts.report("blocks", format!("of {size} {which} rows, inverted, as {format}")))
     }
     fn apply(&self, k: &mut Recorder<'_, T>, on: &Handles<T>, r: Vector<T>, z: Vector<T>, then: Pass<T>) {
         let [inverse] = on.matrices();
         k.spmv_dot(&inverse, r, z, then);
     }
+    kept_adjoint!(|_, k, on, [r, z], then| {
+        let [_, adjoint] = on.matrices();
+        k.spmv_dot(&adjoint, r, z, then);
+    });
 }
 
 /// The block diagonal matrix of the inverses, where each `size` rows of the order make a block.
