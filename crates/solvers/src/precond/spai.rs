@@ -1,4 +1,5 @@
 //! A sparse approximate inverse by least squares.
+use super::adjoint::{self, ADJOINT, kept_adjoint};
 use super::triangles::name_with;
 use crate::named::{OptionInfo, Settings};
 use crate::{Handles, Parts, PrecondInfo, Preconditioner};
@@ -17,7 +18,8 @@ const OUTSIDE: u32 = u32::MAX;
 ///
 /// * Needs: in each row an entry in some row of its pattern whose column is that of the row. `M` is not Hermitian, so `cg` does not
 ///   take it: [`Fsai`](crate::Fsai) is.
-/// * Cost of an application: one product with a matrix of the size of `A`. Storage: that matrix.
+/// * Cost of an application: one product with a matrix of the size of `A`. Storage: that matrix, and as much again
+///   with the adjoint (`adjoint=yes`).
 /// * Set-up: a small dense least-squares problem per row, on all threads, with the same bits on any number of them. Rows
 ///   with more than [`Spai::entries`] entries keep the largest of them and the diagonal.
 /// * Reference: Grote and Huckle 1997, doi:10.1137/S1064827594276552, with a fixed pattern.
@@ -25,11 +27,13 @@ const OUTSIDE: u32 = u32::MAX;
 pub struct Spai {
     /// The largest number of entries of a row.
     pub entries: usize,
+    /// Whether the adjoint is stored too.
+    pub adjoint: bool,
 }
 
 impl Default for Spai {
     fn default() -> Self {
-        Spai { entries: 32 }
+        Spai { entries: 32, adjoint: false }
     }
 }
 
@@ -37,11 +41,10 @@ impl Spai {
     pub(super) const INFO: PrecondInfo = PrecondInfo {
         name: "spai",
         about: "a sparse approximate inverse on the pattern of the matrix; one product; not for cg",
-        options: &[OptionInfo {
-            key: "entries",
-            default: "32",
-            about: "the most entries of a row, 1 to 128",
-        }],
+        options: &[
+            OptionInfo { key: "entries", default: "32", about: "the most entries of a row, 1 to 128" },
+            ADJOINT,
+        ],
         needs_diagonal: false,
         needs_hermitian: false,
         needs_stencil: false,
@@ -49,14 +52,16 @@ impl Spai {
 
     pub(super) fn named(settings: &Settings<'_>) -> Result<Self> {
         let expected = "a whole number from 1 to 128";
-        Ok(Spai { entries: settings.number("entries", expected, |e| (1..=128).contains(e))? })
+        let entries = settings.number("entries", expected, |e| (1..=128).contains(e))?;
+        Ok(Spai { entries, adjoint: adjoint::named(settings)? })
     }
 }
 
 impl<T: Scalar> Preconditioner<T> for Spai {
     fn name(&self) -> Cow<'static, str> {
         let differs = self.entries != Spai::default().entries;
-        name_with("spai", differs.then(|| format!("entries={}", self.entries)).into_iter().collect())
+        let entries = differs.then(|| format!("entries={}", self.entries));
+        name_with("spai", entries.into_iter().chain(adjoint::said(self.adjoint)).collect())
     }
     fn set_up(&mut self, a: &Csr<T>) -> Result<Parts<T>> {
         let n = a.rows();
@@ -72,12 +77,18 @@ impl<T: Scalar> Preconditioner<T> for Spai {
             return Err(Error::Entry { operation: OPERATION.into(), row, column: row, message });
         }
         let mean = m.nnz() as f64 / n.max(1) as f64;
-        Ok(Parts::new().matrix(m).report("entries of a row", format!("{mean:.1}")))
+        let adjoint = self.adjoint.then(|| m.adjoint());
+        let parts = Parts::new().matrix(m).report("entries of a row", format!("{mean:.1}"));
+        Ok(adjoint.into_iter().fold(parts, Parts::matrix))
     }
     fn apply(&self, k: &mut Recorder<'_, T>, on: &Handles<T>, r: Vector<T>, z: Vector<T>, then: Pass<T>) {
         let [m] = on.matrices();
         k.spmv_dot(&m, r, z, then);
     }
+    kept_adjoint!(|_, k, on, [r, z], then| {
+        let [_, adjoint] = on.matrices();
+        k.spmv_dot(&adjoint, r, z, then);
+    });
 }
 
 /// The least-squares problem of a row: its unit vector by the rows of the pattern.
