@@ -76,6 +76,7 @@ const VARIANTS: &[(&str, &str, &str)] = &[
     ("gen:poisson2d:21x17", "cg", "jacobi:polynomial=3"),
     ("gen:poisson2d:41x39", "cg", "amg:coarsest=60,polynomial=1"),
     ("gen:convection:21x18", "bicg", "ilu0:adjoint=yes,sweeps=2"),
+    ("gen:convection:21x18", "qmr", "sor:adjoint=yes"),
     ("gen:random:400:9:3", "bicg", "ilut:adjoint=yes"),
     ("gen:random:400:9:3", "lsqr", "ilut:adjoint=yes,order=natural"),
     ("gen:convection:21x18", "qmr", "block-jacobi:size=3,adjoint=yes"),

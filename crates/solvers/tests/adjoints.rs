@@ -25,6 +25,7 @@ const VARIANTS: &[&str] = &[
     "ilu0:adjoint=yes,sweeps=3",
     "ssor:omega=1.3,adjoint=yes",
     "ssor:order=natural,adjoint=yes",
+    "sor:omega=1.3,order=natural,adjoint=yes",
     "ilut:drop=0.01,order=natural,adjoint=yes",
     "block-jacobi:size=4,adjoint=yes",
     "block-jacobi:size=16,blocks=connected,adjoint=yes",
