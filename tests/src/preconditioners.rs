@@ -82,6 +82,7 @@ const VARIANTS: &[(&str, &str, &str)] = &[
     ("gen:convection:21x18", "qmr", "block-jacobi:size=3,adjoint=yes"),
     ("gen:convection:21x17", "bicg", "block-jacobi:size=16,adjoint=yes"),
     ("gen:convection:21x17", "lsmr", "spai:adjoint=yes"),
+    ("gen:convection:21x17", "bicg", "neumann:adjoint=yes"),
 ];
 
 /// A user-defined preconditioner: symmetric Gauss–Seidel with each triangular factor solved by two Jacobi

@@ -29,6 +29,8 @@ const VARIANTS: &[&str] = &[
     "ilut:drop=0.01,order=natural,adjoint=yes",
     "block-jacobi:size=4,adjoint=yes",
     "block-jacobi:size=16,blocks=connected,adjoint=yes",
+    "neumann:order=2,adjoint=yes",
+    "neumann:order=0,adjoint=yes",
     "ic0:sweeps=2",
 ];
 
