@@ -83,6 +83,8 @@ const VARIANTS: &[(&str, &str, &str)] = &[
     ("gen:convection:21x17", "bicg", "block-jacobi:size=16,adjoint=yes"),
     ("gen:convection:21x17", "lsmr", "spai:adjoint=yes"),
     ("gen:convection:21x17", "bicg", "neumann:adjoint=yes"),
+    ("gen:poisson2d:41x39", "bicg", "amg:coarsest=60"),
+    ("gen:poisson2d:41x30", "qmr", "multigrid:coarsest=40"),
 ];
 
 /// A user-defined preconditioner: symmetric Gauss–Seidel with each triangular factor solved by two Jacobi

@@ -31,6 +31,7 @@ const VARIANTS: &[&str] = &[
     "block-jacobi:size=16,blocks=connected,adjoint=yes",
     "neumann:order=2,adjoint=yes",
     "neumann:order=0,adjoint=yes",
+    "multigrid:coarsest=20,smoother=spai0,sweeps=2",
     "ic0:sweeps=2",
 ];
 
@@ -119,6 +120,58 @@ fn adjoints_are_what_they_should_be() {
                 check(&generated::<Complex64>("gen:helmholtz:20x19"), precond);
             }
         }
+    }
+}
+
+#[test]
+fn a_cycle_over_a_hermitian_matrix_is_its_own_adjoint() {
+    let grid = "gen:poisson2d:41x39";
+    let [a, wind] = [grid, "gen:convection:41x39"].map(generated::<f64>);
+    for precond in [
+        "amg",
+        "amg:coarsest=16",
+        "amg:coarsest=30,smoother=chebyshev,sweeps=2",
+        "amg:coarsest=1,complexity=1.01,aggregate=greedy",
+    ] {
+        check(&a, precond);
+        check(&with_phases(&generated(grid)), precond);
+        let message = refused(&wind, precond);
+        assert!(
+            message.contains("for a Hermitian matrix") && message.contains("`ilut:adjoint=yes`"),
+            "{message}"
+        );
+    }
+    assert!(refused(&a, "amg:precision=single").contains("in full precision"));
+    let mut kind = preconditioner::<f64>("amg").unwrap().unwrap();
+    assert!(!kind.knows_adjoint());
+    kind.set_up(&a).unwrap();
+    assert!(kind.knows_adjoint());
+    kind.set_up(&wind).unwrap();
+    assert!(!kind.knows_adjoint());
+}
+
+#[test]
+fn new_values_that_are_not_hermitian_are_refused_where_the_cycle_is_its_own_adjoint() {
+    let a = generated::<f64>("gen:poisson2d:41x39");
+    let skewed = a.entries().map(|(i, j, v)| if i < j { 0.5 * v } else { v }).collect();
+    let skewed = a.with_values::<f64>(skewed).unwrap();
+    for recorded in [false, true] {
+        let mut dev = Reference::new();
+        let on = dev.matrix(Arc::new(a.clone())).unwrap();
+        let mut m = Placed::new(&mut dev, preconditioner("amg").unwrap().unwrap(), &a, on).unwrap();
+        if recorded {
+            let [x, y] = [0; 2].map(|_| Backend::vector::<f64>(&mut dev, a.rows()).unwrap());
+            dev.spmv_dot(&Adjoint(&m), x, y, Pass::nothing()).unwrap();
+        }
+        for _ in 0..2 {
+            match m.update(&mut dev, &skewed) {
+                Err(Error::Structure { message, .. }) => {
+                    assert!(recorded && message.contains("not Hermitian"), "{message}");
+                }
+                other => assert!(!recorded && other.is_ok(), "{other:?}"),
+            }
+        }
+        m.update(&mut dev, &a).unwrap();
     }
 }
 

@@ -86,7 +86,8 @@ pub(super) enum Coarsest<T: Scalar> {
 pub(super) struct Hierarchy<T: Scalar> {
     pub(super) levels: Vec<Level<T>>,
     pub(super) coarsest: Coarsest<T>,
-    hermitian: bool,
+    /// Whether the matrix is Hermitian.
+    pub(super) hermitian: bool,
     /// What was done otherwise than asked, and why.
     pub(super) notes: Vec<String>,
     pub(super) times: Times,

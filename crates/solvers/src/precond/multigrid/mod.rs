@@ -50,7 +50,7 @@ impl Default for MultigridOptions {
 ///
 /// * Needs: constant Hermitian coefficients on a grid of one to three dimensions, as the format `stencil`
 ///   finds them, of neighbours at most one step away along each axis; negative couplings along some axis. `M`
-///   is then Hermitian positive definite if `A` is.
+///   is then Hermitian, and positive definite if `A` is.
 /// * Coarse points are every other point along the axes with the strongest couplings; interpolation is linear
 ///   along each axis. Coarse matrices are Galerkin products, whose coefficients follow from a grid of 7
 ///   points per axis.
@@ -232,5 +232,9 @@ impl<T: Scalar> Preconditioner<T> for Multigrid {
 
     fn apply(&self, k: &mut Recorder<'_, T>, on: &Handles<T>, r: Vector<T>, z: Vector<T>, then: Pass<T>) {
         self.made.cycle.record(k, on, [r, z], self.options.sweeps, then);
+    }
+    /// The matrix is Hermitian, and smoothing before and after is the same.
+    fn is_hermitian(&self) -> bool {
+        true
     }
 }
