@@ -1,6 +1,7 @@
 //! What a device implements.
 use crate::ir::control::{Control, Section};
-use crate::ir::program::{Op, Program};
+use crate::ir::operation::Op;
+use crate::ir::program::Program;
 use crate::{
     Basis, Cell, Cells, Cost, Error, Format, Matrix, Memory, Pass, Reason, Recorder, Result, Scalar, Vector,
 };

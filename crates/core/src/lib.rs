@@ -11,7 +11,7 @@ mod format;
 mod instances;
 mod ir;
 mod operator;
-mod outcome;
+mod reason;
 mod run;
 pub mod text;
 
@@ -34,7 +34,8 @@ pub use format::{
 pub use instances::instance;
 pub use ir::control::{Control, History, Section};
 pub use ir::operands::{Access, Operand};
-pub use ir::program::{Kind as OpKind, Op, Program};
+pub use ir::operation::{Kind as OpKind, Op};
+pub use ir::program::Program;
 pub use ir::recorder::{Memory, Recorder};
 pub use ir::steps::{Operands, Steps, Stride};
 pub use ir::triangle::{Triangle, not_triangular};
@@ -42,7 +43,7 @@ pub use num_complex::{Complex, Complex32, Complex64};
 pub use operator::{
     Adjoint, Diagonal, Identity, LinOp, Product, Scaled, Shifted, Sum, Transposed, WithAdjoint, WithTranspose,
 };
-pub use outcome::Reason;
+pub use reason::Reason;
 pub use run::aligned::AlignedVec;
 pub use run::fork::check_process;
 pub use run::host::{HostFunction, HostOperator, StepByStep, host_call};

@@ -19,7 +19,8 @@ use lacuna_engine::{
 };
 use plan::compile::Compiled;
 use pulp::Arch;
-use run::execute::{Arena, Start};
+use run::arena::Arena;
+use run::execute::Start;
 use run::gang::Helpers;
 use simd::instances::Instance;
 use std::sync::Arc;
@@ -153,8 +154,7 @@ impl Cpu {
         let Prepared { compiled, .. } = plan.prepared.downcast_ref::<Prepared<T>>()?;
         let sweeps = || {
             let [.., each] = &compiled.sections;
-            each.iter()
-                .filter(|step| matches!(step.kind, plan::compile::Kind::Sweep) && step.updates.len() > 1)
+            each.iter().filter(|step| matches!(step.kind, plan::step::Kind::Sweep) && step.updates.len() > 1)
         };
         Some((sweeps().count(), sweeps().filter(|step| step.fused.is_some()).count()))
     }

@@ -3,11 +3,11 @@
 //! block behind the queue.
 use crate::driver::Driver;
 use crate::jit::{self, Jit};
+use crate::launches::{CONTROL_NEXT, Common};
 use crate::memory::{Buffer, Pool};
 use crate::options::Mode;
 use crate::plan::{CONTROL_BYTES, Prepared, SHORT_HISTORY, queue_start};
 use crate::store::Store;
-use crate::table::{CONTROL_NEXT, Common};
 use lacuna_engine::encode::*;
 use lacuna_engine::{Finish, History, Program, Progress, Reason, Result, Run, Scalar};
 use lacuna_gpu::{AT_CELLS, AT_HISTORY};

@@ -9,12 +9,12 @@ mod device;
 mod driver;
 mod execute;
 mod jit;
+mod launches;
 mod memory;
 mod options;
 mod plan;
 mod plan_cache;
 mod store;
-mod table;
 mod transfer;
 
 pub use compiler::compiler_found;
@@ -209,7 +209,7 @@ impl Backend for Cuda {
     }
     fn matrix<T: Scalar>(&mut self, a: Arc<dyn Format<T>>) -> Result<Matrix<T>> {
         if a.triangle().is_none() {
-            table::product_kernel(a.kernel())?;
+            launches::product_kernel(a.kernel())?;
         }
         self.making_room(|this| this.store.matrix(&this.driver, a.clone()))
     }

@@ -2,11 +2,11 @@
 use crate::compiler::{Code, Job};
 use crate::driver::{Driver, Event, Graph, Kernel, Launch, kernel_name};
 use crate::jit::Jit;
+use crate::launches::{Common, Step, step};
 use crate::memory::{Buffer, Pool};
 use crate::options::{Compile, Mode};
 use crate::plan_cache::{Entries, Kept};
 use crate::store::Store;
-use crate::table::{Common, Step, step};
 use crate::transfer::Pinned;
 use lacuna_engine::encode::{CONTROL_WORDS, Encoded, OP_SECTION, SECTION_EACH, SECTION_RESTART, encode};
 use lacuna_engine::{Basis, Error, Matrix, Op, OpKind, Program, Result, Scalar, Vector, not_triangular};

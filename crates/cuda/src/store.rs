@@ -2,8 +2,8 @@
 mod cells;
 
 use crate::driver::{Address, Driver};
+use crate::launches::columns_kernel;
 use crate::memory::{ALIGNMENT, Buffer, Pool};
-use crate::table::columns_kernel;
 use cells::CellFile;
 use lacuna_engine::{
     Argument, Basis, Error, Format, Kind, Mark, Matrix, Program, Result, Scalar, Vector, check_pattern,

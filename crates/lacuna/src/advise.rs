@@ -1,7 +1,7 @@
 //! Finds the method and preconditioner that solve a system fastest, by trying the plausible ones.
-use crate::choice::RICHARDSON;
 use crate::factor::factor_of;
-use crate::remembered::Memory;
+use crate::remembered_method::Memory;
+use crate::settings::RICHARDSON;
 use crate::{AsVector, LinearSystem};
 use lacuna_engine::{Backend, Error, Reason, Result, Scalar, compiled_here};
 use lacuna_formats::{Csr, Structure};

@@ -68,19 +68,19 @@ mod advise;
 mod arrays;
 mod auto_solver;
 mod backends;
-mod choice;
 mod columns;
 mod factor;
-mod measured;
 mod order;
 mod prepared;
 mod refine;
-mod remembered;
+mod remembered_method;
+mod settings;
 mod system;
-mod timing;
-mod tune;
+mod timed_product;
+mod tuned_format;
 mod update;
 mod vectors;
+mod verified;
 
 /// The whole engine, for writing a backend, a format or an operation.
 pub mod backend {
@@ -92,7 +92,6 @@ pub use arrays::{dense, from_dense, multiply, to_dense, to_device, to_host};
 pub use backends::{
     BACKENDS, BackendInfo, BackendOptions, DefaultBackend, OnBackend, default_backend, devices, on, preferred,
 };
-pub use choice::{check_method, check_preconditioner};
 #[cfg(feature = "cpu")]
 pub use lacuna_cpu as cpu;
 #[cfg(feature = "cuda")]
@@ -116,9 +115,10 @@ pub use lacuna_solvers::{
 };
 pub use ndarray;
 pub use prepared::Prepared;
+pub use settings::{check_method, check_preconditioner};
 pub use system::{LinearSystem, solve};
-pub use timing::TimedProduct;
-pub use tune::{Tuned, tune_format};
+pub use timed_product::TimedProduct;
+pub use tuned_format::{Tuned, tune_format};
 pub use vectors::{AsVector, AsVectorMut};
 
 /// The items that most programs use.

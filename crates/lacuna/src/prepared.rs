@@ -3,7 +3,7 @@ use crate::auto_solver::{self, Candidates};
 use crate::columns::Joint;
 use crate::order::Order;
 use crate::refine::Refined;
-use crate::remembered::Memory;
+use crate::remembered_method::Memory;
 use crate::update::Changed;
 use crate::{AsVector, AsVectorMut, Chosen};
 use lacuna_engine::{Backend, Error, Matrix, Result, Scalar};

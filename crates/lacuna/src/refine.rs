@@ -1,7 +1,7 @@
 //! Mixed precision: corrections in the narrower type, residuals in the wide one.
 use crate::auto_solver::{Watching, settle};
-use crate::choice::{MethodChoice, PreconditionerChoice};
 use crate::prepared::{Parts, Prepared};
+use crate::settings::{MethodChoice, PreconditionerChoice};
 use crate::update::Changed;
 use crate::{Chosen, LinearSystem};
 use lacuna_engine::{Backend, Error, Pass, Reason, Recorder, Result, Scalar, Vector};

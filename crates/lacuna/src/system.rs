@@ -1,10 +1,10 @@
 //! The builder of a linear system. Whatever is not set is chosen when it is prepared.
 use crate::auto_solver::{Candidates, Open, is_refusal};
-use crate::choice::{MethodChoice, PreconditionerChoice, combined};
 use crate::factor::{factor_of, times};
 use crate::order::Order;
 use crate::prepared::{Parts, Prepared};
-use crate::remembered::{Memory, REMEMBERED};
+use crate::remembered_method::{Memory, REMEMBERED};
+use crate::settings::{MethodChoice, PreconditionerChoice, combined};
 use crate::{AsVector, Chosen, choose_method, choose_multigrid, choose_preconditioner, tune_format};
 use lacuna_engine::{Backend, Error, Format, LinOp, Result, Scalar, check_process};
 use lacuna_formats::{Csr, FORMATS, Pair, Structure, choose_format, convert};

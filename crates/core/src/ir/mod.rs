@@ -3,6 +3,7 @@ pub(crate) mod control;
 pub mod encode;
 pub mod lower;
 pub(crate) mod operands;
+pub(crate) mod operation;
 pub(crate) mod program;
 pub(crate) mod recorder;
 pub(crate) mod steps;

@@ -1,5 +1,5 @@
 //! What an operation reads and writes: the single basis for checks, byte counts, barriers and release.
-use crate::ir::program::{Kind, Op};
+use crate::ir::operation::{Kind, Op};
 use crate::{Basis, Cells, Matrix, Scalar, Vector};
 
 /// How an operation uses an operand.

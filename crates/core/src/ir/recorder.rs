@@ -1,7 +1,8 @@
 //! Records a method as a program.
 use crate::expr::cells::Instr;
 use crate::ir::lower::{self, lower};
-use crate::ir::program::{Kind, Op, Program};
+use crate::ir::operation::{Kind, Op};
+use crate::ir::program::Program;
 use crate::{
     Access, Basis, Cell, Cells, Error, HostFunction, LinOp, Matrix, Operand, Pass, Reason, Result, Scalar,
     Section, Steps, Test, Vector,

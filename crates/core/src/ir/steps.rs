@@ -2,7 +2,7 @@
 use crate::expr::cells::Instr;
 use crate::ir::lower::{Coefficient, Sweep};
 use crate::ir::operands::Operand;
-use crate::ir::program::Op;
+use crate::ir::operation::Op;
 use crate::{Scalar, Vector};
 
 /// Has operands: numbers that refer to vectors and cells.

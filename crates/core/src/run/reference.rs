@@ -2,7 +2,7 @@
 use crate::expr::cells::Machine;
 use crate::ir::control::{Control, History};
 use crate::ir::lower::{Coefficient, Sweep, Term};
-use crate::ir::program::{Kind, Op};
+use crate::ir::operation::{Kind, Op};
 use crate::run::sum::pairwise;
 use crate::{
     Backend, Basis, Cell, Cells, DeviceInfo, Finish, Format, HostStore, Mark, Matrix, Plan, Program, Result,

@@ -2,151 +2,16 @@
 use crate::pass::fused::Fused;
 use crate::plan::divide::{Lengths, Shares};
 use crate::plan::rolled::Rolled;
+use crate::plan::step::{Dot, Kind, Step, Term, Update};
 use crate::spmv::Stored;
 use crate::tri_solve::Solved;
 use lacuna_engine::cells::{Instr, Unary};
-use lacuna_engine::lower::{self, Coefficient, Sweep};
+use lacuna_engine::lower::{self, Sweep};
 use lacuna_engine::sum::SEGMENT;
 use lacuna_engine::{
-    Cell, Format, HostFunction, HostStore, Matrix, Op, OpKind, Operand, Program, Result, Scalar, Section,
-    Steps, Vector, not_triangular,
+    Cell, Format, HostStore, Matrix, Op, OpKind, Operand, Program, Result, Scalar, Section, Steps, Vector,
+    not_triangular,
 };
-use lacuna_formats::Hyb;
-use std::sync::Arc;
-
-/// A term; vectors by slot.
-#[derive(Clone, Copy)]
-pub(crate) struct Term {
-    pub(crate) coefficient: Coefficient,
-    pub(crate) factor: Option<u32>,
-    pub(crate) vector: u32,
-}
-
-/// An update; vectors by slot.
-#[derive(Clone)]
-pub(crate) struct Update {
-    pub(crate) dst: u32,
-    /// Whether the result is rounded to the narrower type.
-    pub(crate) rounds: bool,
-    pub(crate) terms: Box<[Term]>,
-}
-
-/// A dot product; vectors by slot.
-#[derive(Clone, Copy)]
-pub(crate) struct Dot {
-    pub(crate) cell: u32,
-    pub(crate) a: u32,
-    pub(crate) b: u32,
-}
-
-/// The operation of a step before its sweep.
-#[derive(Clone)]
-pub(crate) enum Kind<T: Scalar> {
-    Sweep,
-    /// Column by column: column `j` of `x` is vector `x + j`, likewise for `y`.
-    Spmv {
-        a: Stored<T>,
-        x: u32,
-        y: u32,
-        columns: u32,
-    },
-    /// The same with a kernel for several columns.
-    Spmm {
-        a: Stored<T>,
-        x: u32,
-        y: u32,
-        columns: u32,
-    },
-    /// The sums of the pieces of long rows, computed before the product, for each of its columns.
-    Pieces {
-        a: Arc<Hyb<T>>,
-        x: u32,
-        columns: u32,
-    },
-    /// Column `j` is in slot `first + j`.
-    BasisDot {
-        first: u32,
-        columns: u32,
-        w: u32,
-        h: u32,
-    },
-    BasisAxpy {
-        first: u32,
-        columns: u32,
-        w: u32,
-        h: u32,
-        add: bool,
-    },
-    /// Level by level, with its own barriers.
-    TriSolve {
-        a: Solved<T>,
-        b: u32,
-        x: u32,
-    },
-    /// Executed by the calling thread while the others wait.
-    Host {
-        f: HostFunction<T>,
-        x: u32,
-        cols: usize,
-        y: u32,
-    },
-}
-
-impl<T: Scalar> Kind<T> {
-    /// Calls `each` with every slot, cell and count that differs between the steps of a rolled iteration.
-    #[inline]
-    pub(crate) fn numbers(&mut self, each: &mut impl FnMut(&mut u32)) {
-        match self {
-            Kind::Sweep => {}
-            Kind::Pieces { x, .. } => each(x),
-            Kind::Spmv { x, y, .. } | Kind::Spmm { x, y, .. } | Kind::Host { x, y, .. } => {
-                [x, y].into_iter().for_each(each);
-            }
-            Kind::TriSolve { b, x, .. } => [b, x].into_iter().for_each(each),
-            Kind::BasisDot { first, columns, w, h } | Kind::BasisAxpy { first, columns, w, h, .. } => {
-                [first, columns, w, h].into_iter().for_each(each);
-            }
-        }
-    }
-}
-
-/// A prepared operation.
-#[derive(Clone)]
-pub(crate) struct Step<T: Scalar> {
-    pub(crate) kind: Kind<T>,
-    /// Whether the vectors written by the operation are narrow.
-    pub(crate) rounds: bool,
-    pub(crate) n: usize,
-    pub(crate) before: Box<[Instr]>,
-    pub(crate) updates: Box<[Update]>,
-    pub(crate) dots: Box<[Dot]>,
-    /// The single loop for updates and dot products, if there is one.
-    pub(crate) fused: Option<Fused>,
-    pub(crate) after: Box<[Instr]>,
-    /// Whether the instructions include rotations or a triangular solve.
-    pub(crate) rotates: bool,
-    /// Index of its division of rows among threads.
-    pub(crate) shares: usize,
-    /// Whether all threads must finish before the next step begins.
-    pub(crate) meet: bool,
-    /// Matrix entries and vector elements touched, without columns of bases.
-    work: usize,
-}
-
-impl<T: Scalar> Step<T> {
-    /// Number of sums over all rows that the step computes.
-    pub(crate) fn sums(&self) -> usize {
-        self.dots.len() + if let Kind::BasisDot { columns, .. } = self.kind { columns as usize } else { 0 }
-    }
-    /// Matrix entries and vector elements touched.
-    pub(crate) fn work(&self) -> usize {
-        let columns = match self.kind {
-            Kind::BasisDot { columns, .. } | Kind::BasisAxpy { columns, .. } => columns as usize,
-            _ => 0,
-        };
-        self.work + columns * self.n
-    }
-}
 
 /// A prepared program.
 pub(crate) struct Compiled<T: Scalar> {

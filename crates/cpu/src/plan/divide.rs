@@ -1,5 +1,5 @@
 //! Division of rows among threads.
-use crate::plan::compile::Kind;
+use crate::plan::step::Kind;
 use crate::spmv::Stored;
 use lacuna_engine::Scalar;
 use lacuna_engine::sum::SEGMENT;

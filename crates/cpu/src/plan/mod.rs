@@ -2,3 +2,4 @@
 pub(crate) mod compile;
 pub(crate) mod divide;
 pub(crate) mod rolled;
+pub(crate) mod step;

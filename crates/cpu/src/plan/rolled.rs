@@ -1,5 +1,6 @@
 //! A rolled loop: one step, and the stride of its operands from step to step.
-use crate::plan::compile::{Step, work};
+use crate::plan::compile::work;
+use crate::plan::step::Step;
 use lacuna_engine::lower::Coefficient;
 use lacuna_engine::{Operands, Scalar, Stride};
 
@@ -56,7 +57,8 @@ impl<T: Scalar> Operands for Step<T> {
 
 #[cfg(test)]
 mod tests {
-    use crate::plan::compile::{Compiled, Kind};
+    use crate::plan::compile::Compiled;
+    use crate::plan::step::Kind;
     use lacuna_engine::{Backend, Cells, History, Operands, Pass, Recorder, Reference, Run};
 
     #[test]

@@ -1,8 +1,10 @@
 //! Runs a compiled program: on the calling thread, and on the others if it is large enough.
 use crate::pass::dot::SegmentSums;
 use crate::pass::update::BoundTerm;
-use crate::plan::compile::{Compiled, Kind, Step};
+use crate::plan::compile::Compiled;
 use crate::plan::rolled::Rolled;
+use crate::plan::step::{Kind, Step};
+use crate::run::arena::{Arena, HELD_UP, Private, Quickest, Thread};
 use crate::run::barrier::{Barrier, CANCEL, PART, Running};
 use crate::run::gang::{Gang, Helpers, Task};
 use crate::run::share::{self, Share};
@@ -15,68 +17,6 @@ use pulp::{Arch, Simd, WithSimd};
 use std::ops::ControlFlow;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
-
-/// State of a run that the next run reuses.
-pub(crate) struct Arena<T: Scalar> {
-    /// Addresses of the vectors by slot; resolved again for every run.
-    pub(crate) vectors: Vec<*mut T>,
-    /// Segment sums; consecutive barriers use alternate halves.
-    sums: Vec<T>,
-    /// Sums of the pieces of long rows.
-    pieces: Vec<T>,
-    threads: Vec<Thread<T>>,
-    quickest: Quickest,
-}
-
-/// State of one thread, on its own cache lines and the adjacent ones.
-#[repr(align(128))]
-struct Thread<T: Scalar> {
-    rolled: Option<Rolled<T>>,
-    private: Private<T>,
-}
-
-/// State private to one thread.
-struct Private<T: Scalar> {
-    machine: Machine<T>,
-    scratch: Vec<T>,
-    /// Space for the terms of any step, allocated by the thread itself: memory allocated by other threads may
-    /// share cache lines with what they write.
-    terms: Vec<BoundTerm<T>>,
-}
-
-impl<T: Scalar> Arena<T> {
-    pub(crate) fn new(compiled: &Compiled<T>, threads: usize) -> Self {
-        let private = || Private {
-            machine: Machine { cells: Vec::new(), control: Control::new(0, false), history: History::off() },
-            scratch: vec![T::zero(); compiled.segments.div_ceil(SEGMENT)],
-            terms: Vec::new(),
-        };
-        Arena {
-            vectors: Vec::new(),
-            sums: vec![T::zero(); 2 * compiled.sums],
-            pieces: vec![T::zero(); compiled.pieces],
-            threads: (0..threads)
-                .map(|_| Thread { rolled: compiled.rolled.clone(), private: private() })
-                .collect(),
-            quickest: Quickest([Duration::MAX; 3]),
-        }
-    }
-}
-
-impl<T: Scalar> Private<T> {
-    /// Cancels if requested; breaks if the rest of the section is skipped.
-    fn obey(&mut self, wishes: u8, section: Section) -> ControlFlow<()> {
-        let control = &mut self.machine.control;
-        if wishes & CANCEL != 0 && section == Section::Each && !control.halted() {
-            control.cancel();
-        }
-        if control.halted() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
-    }
-}
-
-// SAFETY: the pointers refer to vectors that outlive the run; its threads share them by the rules of
-// `share::run`.
-unsafe impl<T: Scalar> Send for Arena<T> {}
 
 /// State shared by all threads of a run.
 struct Shared<'a, T: Scalar> {
@@ -107,22 +47,9 @@ struct Entry<'a, T: Scalar> {
     meetings: usize,
 }
 
-/// The shortest time that each section has taken on all threads so far.
-struct Quickest([Duration; 3]);
-
-impl Quickest {
-    /// Records a time and returns whether threads without interference would have been faster.
-    fn is_late(&mut self, section: Section, took: Duration, at_most: Duration) -> bool {
-        let Some(quickest) = self.0.get_mut(section as usize) else { return false };
-        *quickest = took.min(*quickest);
-        took > HELD_UP + at_most.min(quickest.saturating_mul(3))
-    }
-}
-
 /// Maximum nanoseconds per entry or element on threads without interference: a cache miss at an unpredictable
-/// address. Then a constant allowance.
+/// address.
 const SLOW: u64 = 16;
-const HELD_UP: Duration = Duration::from_millis(1);
 /// Work above which a section takes longer than calling the threads.
 const LONG: usize = 1 << 20;
 

@@ -1,4 +1,5 @@
 //! Running a plan: the loop over operations, the threads that share it, the barrier between them.
+pub(crate) mod arena;
 pub(crate) mod barrier;
 pub(crate) mod execute;
 pub(crate) mod gang;

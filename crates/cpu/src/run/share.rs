@@ -3,7 +3,7 @@ use crate::pass::dot::{dot_segment, dot_segments};
 use crate::pass::fused;
 use crate::pass::sweep;
 use crate::pass::update::{Bound, BoundTerm, accumulate, round, update};
-use crate::plan::compile::{Dot, Kind, Step};
+use crate::plan::step::{Dot, Kind, Step};
 use crate::spmv::hyb;
 use lacuna_engine::lower::Coefficient;
 use lacuna_engine::sum::SEGMENT;

@@ -4,7 +4,8 @@
 //! that.
 use crate::Prepared;
 use crate::plan::compile::Compiled;
-use crate::run::execute::{self, Arena, Start};
+use crate::run::arena::Arena;
+use crate::run::execute::{self, Start};
 use crate::run::watch::Watching;
 use lacuna_engine::{Complex32, Complex64, Control, HostStore, Program, Result, Scalar, instance};
 

@@ -6,8 +6,8 @@ mod switch;
 mod verdict;
 
 use crate::factor::times;
-use crate::measured::{Measured, misfit, norm_of_product, stands};
 use crate::prepared::Parts;
+use crate::verified::{Measured, misfit, norm_of_product, stands};
 use candidates::Candidate;
 pub(crate) use candidates::{Candidates, Open};
 use lacuna_engine::{Backend, Reason, Result, Scalar, check_process};

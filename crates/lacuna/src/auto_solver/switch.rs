@@ -1,7 +1,7 @@
 //! When to switch from the method in use to a candidate.
 use super::candidates::Candidate;
 use super::{AutoSolver, MANY};
-use crate::measured::{Measured, tolerance};
+use crate::verified::{Measured, tolerance};
 use lacuna_engine::{Reason, Result, Scalar};
 use lacuna_solvers::Solver;
 use std::mem;

@@ -1,6 +1,6 @@
 //! Whether a result is final, and what explains one that falls short.
 use super::AutoSolver;
-use crate::measured::{Measured, tolerance};
+use crate::verified::{Measured, tolerance};
 use lacuna_engine::{Reason, Scalar};
 use lacuna_formats::Csr;
 use lacuna_solvers::explain;

@@ -1,6 +1,6 @@
 //! An estimate of the largest eigenvalue, and pseudo-random vectors that are the same on every device.
 use crate::System;
-use crate::hashed::hashed;
+use crate::random::hashed;
 use lacuna_engine::{Cell, Pass, Recorder, Scalar, Vector};
 
 /// Steps of the power iteration that estimates the largest eigenvalue, and the margin that is added.

@@ -18,7 +18,7 @@
 //! of this page to the kernels.
 use crate::expr::cells::{Compare, HessenbergCells, Instr, Unary};
 use crate::ir::lower::{Coefficient, Sweep};
-use crate::ir::program::Kind;
+use crate::ir::operation::Kind;
 use crate::{Basis, Error, Matrix, Op, Program, Result, Scalar, Section, Vector};
 use std::ops::Range;
 

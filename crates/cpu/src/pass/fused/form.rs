@@ -1,5 +1,5 @@
 //! Forms of passes: their structure, independent of the actual vectors.
-use crate::plan::compile::{Dot, Term, Update};
+use crate::plan::step::{Dot, Term, Update};
 
 /// Maximum number of vectors of a form.
 pub(super) const VECTORS: usize = 9;

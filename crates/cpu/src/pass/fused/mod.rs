@@ -7,7 +7,7 @@ mod form;
 mod passes;
 
 use crate::pass::dot::halved;
-use crate::plan::compile::{Dot, Update};
+use crate::plan::step::{Dot, Update};
 use crate::run::share::Share;
 use crate::simd::numbers::{F32, F64, Real};
 use form::{NONE, VECTORS};
@@ -386,7 +386,7 @@ mod tests {
 
     #[test]
     fn slots_have_one_place_and_places_one_slot() {
-        let of = |a, b| crate::plan::compile::Dot { cell: 0, a, b };
+        let of = |a, b| crate::plan::step::Dot { cell: 0, a, b };
         assert!(Fused::find(&[], &[of(1, 2), of(2, 2), of(3, 2)]).is_some());
         assert!(Fused::find(&[], &[of(1, 2), of(2, 2), of(1, 2)]).is_none());
         assert!(Fused::find(&[], &[of(1, 2), of(2, 2), of(3, 4)]).is_none());

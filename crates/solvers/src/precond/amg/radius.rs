@@ -1,6 +1,6 @@
 //! An estimate of the spectral radius of `D⁻¹ A`.
 use super::filtered::Filtered;
-use crate::hashed::hashed;
+use crate::random::hashed;
 use lacuna_engine::sum::{SEGMENT, pairwise, segment_sum};
 use lacuna_engine::{Complex64, Scalar};
 use lacuna_formats::parallel;

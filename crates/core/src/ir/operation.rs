@@ -1,0 +1,226 @@
+//! An operation of a program: what is computed, and the pass fused with it.
+use crate::expr::cells::Instr;
+use crate::ir::lower::Sweep;
+use crate::ir::operands::{Access, Operand};
+use crate::{Basis, Cells, Error, HostFunction, Matrix, Result, Scalar, Vector};
+
+/// The operation before the sweep.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Kind<T> {
+    /// Nothing: `multi_axpy_dot`.
+    Sweep,
+    /// `y ← A x`, with the sweep applied to the rows just computed: `spmv_dot`.
+    Spmv {
+        /// The matrix.
+        a: Matrix<T>,
+        /// As long as the matrix has columns; the sweep must not write it.
+        x: Vector<T>,
+        /// As long as the matrix has rows.
+        y: Vector<T>,
+    },
+    /// `Y ← A X`, bitwise equal to one [`Kind::Spmv`] per column, with the matrix read once for several
+    /// columns. It has no sweep of its own.
+    Spmm {
+        /// The matrix.
+        a: Matrix<T>,
+        /// Columns as long as the matrix has columns.
+        x: Basis<T>,
+        /// The same number of columns, as long as the matrix has rows; none is a column of `x`.
+        y: Basis<T>,
+    },
+    /// `h ← Vᴴ w` over the first `h.count` columns, all in one sweep over memory. It has no sweep of its own.
+    BasisDot {
+        /// The columns.
+        v: Basis<T>,
+        /// The vector.
+        w: Vector<T>,
+        /// One cell for each column used.
+        h: Cells<T>,
+    },
+    /// `w ← w ∓ V h` over the first `h.count` columns in order, by `fma(∓h[j], v[j], w)`; a column whose
+    /// coefficient is 0 is not read. The sweep is applied to the rows just computed.
+    BasisAxpy {
+        /// The columns.
+        v: Basis<T>,
+        /// One cell for each column used.
+        h: Cells<T>,
+        /// The vector.
+        w: Vector<T>,
+        /// Add instead of subtract.
+        add: bool,
+    },
+    /// `x ← A⁻¹ b` with a triangular matrix, see [`Triangle`](crate::Triangle). It has no sweep of its own.
+    TriSolve {
+        /// The matrix, in a format that has a [`Format::triangle`](crate::Format::triangle).
+        a: Matrix<T>,
+        /// The right-hand side.
+        b: Vector<T>,
+        /// The solution; a different vector.
+        x: Vector<T>,
+    },
+    /// `y ← f(x)` by a function on the host. It has no sweep of its own.
+    Host {
+        /// The function.
+        f: HostFunction<T>,
+        /// Its argument.
+        x: Vector<T>,
+        /// Its result; a different vector.
+        y: Vector<T>,
+    },
+}
+
+/// One operation of a program.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Op<T> {
+    /// The operation itself.
+    pub kind: Kind<T>,
+    /// The pass fused with it.
+    pub sweep: Sweep<T>,
+}
+
+impl<T: Scalar> Op<T> {
+    /// Number of elements it processes.
+    pub fn n(&self) -> usize {
+        match self.kind {
+            Kind::Sweep => self.sweep.n,
+            Kind::Spmv { a, .. } | Kind::Spmm { a, .. } => a.rows,
+            Kind::BasisDot { w, .. } | Kind::BasisAxpy { w, .. } => w.len,
+            Kind::TriSolve { x, .. } => x.len,
+            Kind::Host { y, .. } => y.len,
+        }
+    }
+
+    /// Whether the operation runs only if a test holds.
+    pub fn is_conditional(&self) -> bool {
+        self.sweep.before.iter().any(|i| matches!(i, Instr::OnlyIf { .. }))
+    }
+
+    /// Number of iterations that the operation counts.
+    pub fn counts(&self) -> usize {
+        let code = self.sweep.before.iter().chain(&self.sweep.after);
+        code.filter(|i| matches!(i, Instr::Count { .. })).count()
+    }
+
+    /// A product of several columns as one product per column; the last one has the sweep.
+    pub(crate) fn columns(&self) -> Vec<Op<T>> {
+        let Kind::Spmm { a, x, y } = self.kind else { return vec![self.clone()] };
+        let before = self.sweep.before.iter().filter(|i| matches!(i, Instr::OnlyIf { .. })).copied();
+        let bare = Sweep { before: before.collect(), name: self.sweep.name.clone(), ..Sweep::nothing("") };
+        let mut ops: Vec<_> = (0..x.columns)
+            .map(|j| Op {
+                kind: Kind::Spmv { a, x: x.column(j), y: y.column(j) },
+                sweep: if j + 1 == x.columns { self.sweep.clone() } else { bare.clone() },
+            })
+            .collect();
+        if ops.is_empty() {
+            ops.push(Op { kind: Kind::Sweep, sweep: self.sweep.clone() });
+        }
+        ops
+    }
+
+    /// The fewest bytes of an operation that may be skipped.
+    pub(crate) fn least_bytes(&self) -> u64 {
+        if self.is_conditional() { 0 } else { self.bytes() as u64 }
+    }
+
+    /// Whether a true residual is confirmed at the end of the operation.
+    pub(crate) fn confirms(&self) -> bool {
+        self.sweep.after.iter().any(|i| matches!(i, Instr::Confirm { .. }))
+    }
+
+    /// The fewest bytes the operation can move: each array it needs read once, each array it changes written
+    /// once. A basis counts with all its columns in use.
+    pub fn bytes(&self) -> usize {
+        let times = |access: Access| access.reads() as usize + access.writes() as usize;
+        let (mut bytes, mut at_hand) = (0, None);
+        for operand in self.kind.operands() {
+            bytes += match operand {
+                Operand::Matrix(a) => a.bytes,
+                Operand::Vector(v, access) => {
+                    at_hand = if access == Access::Gather { Some(v) } else { at_hand };
+                    times(access) * v.bytes()
+                }
+                Operand::Basis(v, access) => times(access) * v.bytes(),
+                Operand::Cells(..) => 0,
+            };
+        }
+        let fresh = self.kind.result();
+        let moved = |(v, read, write): (Vector<T>, bool, bool)| {
+            let read = read && Some(v) != fresh && Some(v) != at_hand;
+            let write = write && Some(v) != fresh;
+            (read as usize + write as usize) * v.bytes()
+        };
+        bytes + self.sweep.vectors().into_iter().map(moved).sum::<usize>()
+    }
+
+    pub(crate) fn check(&self) -> Result<()> {
+        let name = &self.sweep.name;
+        let fail = |message: &str| Err(Error::Pass { pass: name.to_string(), message: message.into() });
+        if self.sweep.n != self.n() && !self.sweep.is_scalar() {
+            Error::check_length(format_args!("pass `{name}`"), "its vectors", self.n(), self.sweep.n)?;
+        }
+        match &self.kind {
+            Kind::Sweep => {}
+            Kind::Spmv { a, x, y } => {
+                let operation = format_args!("spmv_dot with pass `{name}`");
+                Error::check_length(operation, "x", a.cols, x.len)?;
+                Error::check_length(operation, "y", a.rows, y.len)?;
+                if x == y {
+                    return fail("y ← A x with y the same vector as x");
+                }
+            }
+            Kind::Spmm { a, x, y } => {
+                Error::check_length("spmm", "a column of X", a.cols, x.len)?;
+                Error::check_length("spmm", "a column of Y", a.rows, y.len)?;
+                Error::check_length("spmm", "the columns of Y", x.columns, y.columns)?;
+                if x.overlaps(*y) {
+                    return fail("Y ← A X with a column of Y that is one of X");
+                }
+            }
+            Kind::BasisDot { v, w, h } => {
+                Error::check_length("basis_dot", "w", v.len, w.len)?;
+                if h.count as usize > v.columns {
+                    return fail("basis_dot over more columns than the basis has");
+                }
+            }
+            Kind::BasisAxpy { v, h, w, .. } => {
+                Error::check_length("basis_axpy", "w", v.len, w.len)?;
+                if h.count as usize > v.columns {
+                    return fail("basis_axpy over more columns than the basis has");
+                }
+                if v.has(*w, h.count) {
+                    return fail("basis_axpy changes a column that it uses");
+                }
+            }
+            Kind::TriSolve { a, b, x } => crate::ir::triangle::check_solve(name, *a, *b, *x)?,
+            Kind::Host { x, y, .. } => {
+                if x == y {
+                    return fail("y ← f(x) with y the same vector as x");
+                }
+                if x.narrow || y.narrow {
+                    return fail("a host function on a vector that is stored narrow");
+                }
+            }
+        }
+        if !self.kind.carries() && !self.sweep.is_scalar() {
+            return fail("it rides on an operation that takes no pass");
+        }
+        match self.sweep.updates.iter().find_map(|u| self.spoils(u.dst)) {
+            Some(message) => fail(message),
+            None => Ok(()),
+        }
+    }
+
+    /// The reason why a pass fused with the operation must not write a vector.
+    pub(crate) fn spoils(&self, dst: Vector<T>) -> Option<&'static str> {
+        self.kind.operands().find_map(|operand| match operand {
+            Operand::Vector(x, Access::Gather) if x == dst => {
+                Some("it writes the operand of the product it rides on, which other rows still need")
+            }
+            Operand::Basis(v, access) if access.reads() && v.has(dst, v.columns as u32) => {
+                Some("it writes a column of the basis it rides on")
+            }
+            _ => None,
+        })
+    }
+}
