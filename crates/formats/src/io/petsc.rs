@@ -134,7 +134,7 @@ impl Objects<'_> {
         Err(self.contents.malformed(self.at, message))
     }
 
-    /// Whether objects follow each other from a byte to the end, judged by their sizes.
+    /// Whether objects follow each other from a byte to the end, judged by their sizes and row lengths.
     fn runs_to_the_end(&self, at: usize, looked_at: &mut usize) -> bool {
         *looked_at += 1;
         if at == self.contents.bytes.len() {
@@ -162,6 +162,9 @@ impl Objects<'_> {
             } else {
                 values = u64::try_from(entries).unwrap_or(u64::MAX);
                 indices = rows.saturating_add(values).saturating_mul(self.width as u64);
+                if indices > self.contents.bytes.len() as u64 || !object.has_lengths(rows, values)? {
+                    return Ok([None; 2]);
+                }
             }
         }
         let begin = object.at as u64;
@@ -172,6 +175,16 @@ impl Objects<'_> {
         };
         let [real, complex] = KINDS.map(end);
         Ok([real, complex.filter(|_| values > 0)])
+    }
+
+    /// Whether row lengths that add up to this many entries follow.
+    fn has_lengths(&self, rows: u64, entries: u64) -> Result<bool> {
+        let mut lengths = Objects { contents: self.contents, at: self.at, width: self.width };
+        let mut sum = 0u64;
+        for _ in 0..rows {
+            sum = sum.saturating_add(lengths.size("the length of a row")?);
+        }
+        Ok(sum == entries)
     }
 
     fn next(&mut self) -> Result<Object> {
