@@ -269,7 +269,11 @@ impl<T: Scalar> Solver<T> {
         from_zero: bool,
         (exponent, of_x): (i32, i32),
     ) -> Result<()> {
-        let first = self.outcome.history.first().copied().unwrap_or(f64::NAN);
+        // A restart before the first iteration overwrites the residual of the guess.
+        let first = match from_zero {
+            true => 1.0,
+            false => self.outcome.history.first().copied().unwrap_or(f64::NAN),
+        };
         let unconfirmed =
             self.outcome.true_residual.is_nan() && !matches!(self.outcome.reason, Reason::NotFinite(_));
         if !unconfirmed && !no_worse(self.outcome.true_residual, first) {
@@ -303,7 +307,8 @@ impl<T: Scalar> Solver<T> {
             if self.outcome.converged() && !after.converged() {
                 self.outcome.reason = Reason::OutOfRange;
             }
-            (!no_worse(after.true_residual, first)).then_some(self.outcome.reason)
+            let stands = after.converged() || no_worse(after.true_residual, first);
+            (!stands).then_some(self.outcome.reason)
         };
         if let Some(reason) = refused {
             self.outcome.reason = reason;
