@@ -42,7 +42,10 @@ pub use order::colours::{by_colours, greedy_colours};
 pub use order::matching::matching;
 pub use order::parts::{compact_parts, parts};
 pub use order::permutation::Permutation;
-pub use order::reorder::{ORDERS, OrderInfo, Profile, by_length, by_parts, reorder, reverse_cuthill_mckee};
+pub use order::reorder::{
+    MATCHING, ORDERS, OrderInfo, Profile, by_length, by_parts, reorder, reverse_cuthill_mckee,
+};
+pub use order::transversal::heaviest_diagonal;
 pub use storage::bcsr::{BLOCK_SIZES, Bcsr};
 pub use storage::csr::Csr;
 pub use storage::dense::Dense;

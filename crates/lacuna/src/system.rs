@@ -140,8 +140,9 @@ impl<T: Scalar> LinearSystem<T> {
         self
     }
     /// The order of rows and columns by name, see [`ORDERS`](lacuna_formats::ORDERS): `none`, the default,
-    /// keeps the given one; `auto` changes it if that is likely to gain much. Right-hand sides, solutions and
-    /// errors stay in the given order.
+    /// keeps the given one; `auto` changes it if that is likely to gain much; `matching` moves rows alone, so
+    /// that large entries are on the diagonal. With an automatic method that is done where the diagonal has zeros
+    /// and most entries have no mirror image. Right-hand sides, solutions and errors stay in the given order.
     pub fn reorder(mut self, name: &str) -> Self {
         self.reorder = name.into();
         self
@@ -252,7 +253,7 @@ impl<T: Scalar> LinearSystem<T> {
         }
         let (asked_method, asked_preconditioner) = combined(self.method, self.preconditioner)?;
         let given = self.a;
-        let (order, a) = Order::new(given.clone(), &self.reorder)?;
+        let (mut order, mut a) = Order::new(given.clone(), &self.reorder)?;
         let automatic = matches!(asked_method, MethodChoice::Auto | MethodChoice::Tune);
         let on_host = dev.device().memory.is_none();
         let chooses_preconditioner = matches!(asked_preconditioner, PreconditionerChoice::Auto);
@@ -263,7 +264,13 @@ impl<T: Scalar> LinearSystem<T> {
         let undecided = automatic
             || chooses_preconditioner
             || (self.format.is_none() || tunes) && dev.formats(a.rows(), Format::bytes(&*a)).len() > 1;
-        let structure = undecided.then(|| Structure::of(&*a));
+        let mut structure = undecided.then(|| Structure::of(&*a));
+        if let Some(s) = structure.as_ref().filter(|_| automatic && !order.changes())
+            && let Some(moved) = Order::against_zeros(&a, s)?
+        {
+            (order, a) = moved;
+            structure = Some(Structure::of(&*a));
+        }
         let asked = |name: &str| Chosen::new(name, "asked for");
         let (chosen_method, own) = match (asked_method, &structure) {
             (MethodChoice::Own(own), _) => (asked(own.name()), Some(own)),
@@ -361,7 +368,7 @@ impl<T: Scalar> LinearSystem<T> {
         for (what, value) in placed.iter().flat_map(|m| m.report()) {
             choices.push(format!("preconditioner {}: {what} {value}", chosen_preconditioner.name));
         }
-        if self.reorder != "none" {
+        if self.reorder != "none" || order.changes() {
             choices.push(order.chosen.sentence("order"));
         }
         if !on_host && solver.program().calls_host() {

@@ -1,5 +1,5 @@
 //! The lists at the end of the help, which explain the names.
-use lacuna::formats::{FORMATS, ORDERS};
+use lacuna::formats::{FORMATS, MATCHING, ORDERS};
 use lacuna::solvers::{Combined, METHODS, OptionInfo, PRECONDITIONERS, SHARED_OPTIONS};
 use lacuna::{BACKENDS, Spec};
 
@@ -48,7 +48,7 @@ fn with_options(
 
 pub(super) fn formats() -> String {
     list("Formats", &mut FORMATS.iter().map(|f| (f.name, f.description)))
-        + &list("Orders", &mut ORDERS.iter().map(|o| (o.name, o.description)))
+        + &list("Orders", &mut ORDERS.iter().chain([&MATCHING]).map(|o| (o.name, o.description)))
 }
 
 /// The generators with their arguments.

@@ -1,7 +1,7 @@
 //! Arguments shared by several commands.
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, ValueEnum, value_parser};
-use lacuna::formats::ORDERS;
+use lacuna::formats::{MATCHING, ORDERS};
 use lacuna::solvers;
 use lacuna::{BackendOptions, Kind};
 
@@ -102,9 +102,15 @@ pub(crate) fn joined(pieces: &[String]) -> Vec<String> {
     names
 }
 
-/// Accepts the row orders.
+/// Accepts the orders of rows and columns.
 pub(super) fn orders() -> PossibleValuesParser {
     PossibleValuesParser::new(["none", "auto"].into_iter().chain(ORDERS.iter().map(|o| o.name)))
+}
+
+/// The same, and the order of rows alone that a solve takes.
+pub(super) fn orders_of_solve() -> PossibleValuesParser {
+    let names = ORDERS.iter().chain([&MATCHING]).map(|o| o.name);
+    PossibleValuesParser::new(["none", "auto"].into_iter().chain(names))
 }
 
 pub(super) fn tolerance(text: &str) -> Result<f64, String> {

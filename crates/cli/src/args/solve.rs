@@ -1,7 +1,7 @@
 //! Arguments of `lacuna solve` and `lacuna spmv`.
 use super::shared::{
-    NumberType, PLOT, PlaceArgs, ReportArgs, method, names, orders, preconditioner, restart, rounds,
-    tolerance, vectors,
+    NumberType, PLOT, PlaceArgs, ReportArgs, method, names, orders, orders_of_solve, preconditioner, restart,
+    rounds, tolerance, vectors,
 };
 use clap::Args;
 use lacuna::formats::FORMATS;
@@ -34,8 +34,8 @@ pub(crate) struct SolveArgs {
     #[arg(long, default_value = "auto", value_parser = names(["tune"].into_iter().chain(FORMATS.iter().map(|f| f.name))), hide_possible_values = true)]
     pub(crate) format: String,
     /// The order of rows and columns on the device; `auto` changes the given one if that is likely to gain
-    /// much
-    #[arg(long, default_value = "none", value_parser = orders())]
+    /// much. With an automatic method, rows move where the diagonal has zeros (`matching`)
+    #[arg(long, default_value = "none", value_parser = orders_of_solve())]
     pub(crate) reorder: String,
     /// The number type [default: f64, or c64 if the input is complex]
     #[arg(long = "type", value_enum)]

@@ -5,3 +5,4 @@ pub(crate) mod matching;
 pub(crate) mod parts;
 pub(crate) mod permutation;
 pub(crate) mod reorder;
+pub(crate) mod transversal;

@@ -5,6 +5,7 @@ use lacuna_engine::{Error, Result, Scalar, compiled_here};
 
 /// Minimum number of elements per thread.
 const GRAIN: usize = 4096;
+const OPERATION: &str = "Csr::permuted";
 
 /// An order of `n` rows: row `i` of the new order is row `order[i]` of the old one.
 ///
@@ -101,19 +102,32 @@ impl<T: Scalar> Csr<T> {
     /// [`Error::Shape`] if the matrix is not square, [`Error::Length`] if the permutation has a different
     /// length.
     pub fn permuted(&self, p: &Permutation) -> Result<Self> {
-        compiled_here!(T, |a: &Csr<T>, p: &Permutation| -> Result<Csr<T>> {
-            const OPERATION: &str = "Csr::permuted";
+        if self.rows() != self.cols() {
+            let (expected, got) = ("a square matrix".into(), (self.rows(), self.cols()));
+            return Err(Error::Shape { operation: OPERATION.into(), expected, got });
+        }
+        self.rearranged(Some(p), Some(p))
+    }
+
+    /// `P A Qᵀ`: rows in one order and columns in another; `None` leaves them as they are.
+    ///
+    /// # Errors
+    /// [`Error::Length`] if a permutation has a different length.
+    pub fn rearranged(&self, rows: Option<&Permutation>, columns: Option<&Permutation>) -> Result<Self> {
+        compiled_here!(T, |a: &Csr<T>,
+                           of_rows: Option<&Permutation>,
+                           of_columns: Option<&Permutation>|
+         -> Result<Csr<T>> {
             let (rows, cols) = (a.rows(), a.cols());
-            if rows != cols {
-                let expected = "a square matrix".into();
-                return Err(Error::Shape { operation: OPERATION.into(), expected, got: (rows, cols) });
-            }
-            Error::check_length(OPERATION, "the permutation", rows, p.len())?;
-            let to = p.inverse();
+            let (p, q) = (of_rows.map_or(rows, Permutation::len), of_columns.map_or(cols, Permutation::len));
+            Error::check_length(OPERATION, "the permutation of the rows", rows, p)?;
+            Error::check_length(OPERATION, "the permutation of the columns", cols, q)?;
+            let to = of_columns.map(Permutation::inverse);
+            let from = |new: usize| of_rows.map_or(new, |p| p.order[new] as usize);
             let mut row_ptr = Vec::with_capacity(rows + 1);
             row_ptr.push(0);
-            row_ptr.extend(p.order.iter().scan(0, |end, &old| {
-                *end += a.row_slices(old as usize).0.len() as u32;
+            row_ptr.extend((0..rows).scan(0, |end, new| {
+                *end += a.row_slices(from(new)).0.len() as u32;
                 Some(*end)
             }));
             let mut col_idx = lacuna_engine::pages::zeroed::<u32>(OPERATION, a.nnz())?;
@@ -130,7 +144,8 @@ impl<T: Scalar> Csr<T> {
                 let (mut at, mut row) = (0, Vec::new());
                 for new in rows {
                     row.clear();
-                    row.extend(a.row_entries(p.order[new] as usize).map(|(j, v)| (to[j], v)));
+                    let name = |j: usize| to.as_ref().map_or(j as u32, |to| to[j]);
+                    row.extend(a.row_entries(from(new)).map(|(j, v)| (name(j), v)));
                     row.sort_unstable_by_key(|&(j, _)| j);
                     for &(j, value) in &row {
                         (c[at], v[at]) = (j, value);
@@ -139,6 +154,6 @@ impl<T: Scalar> Csr<T> {
                 }
             });
             Ok(Csr::<T>::assembled(rows, cols, row_ptr, col_idx, values))
-        })(self, p)
+        })(self, rows, columns)
     }
 }

@@ -33,6 +33,12 @@ pub const ORDERS: [OrderInfo; 4] = [
     OrderInfo { name: "packets", description: "rows by connected parts of 1024, the packets of pkt" },
 ];
 
+/// The order of the rows alone by [`heaviest_diagonal`](crate::heaviest_diagonal), which [`reorder`] does not make.
+pub const MATCHING: OrderInfo = OrderInfo {
+    name: "matching",
+    description: "rows so that large entries are on the diagonal; columns stay",
+};
+
 /// Distances of the entries of a square matrix from its diagonal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Profile {

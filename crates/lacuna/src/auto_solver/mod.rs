@@ -145,7 +145,7 @@ impl<'a, T: Scalar> AutoSolver<'a, T> {
     ) -> Result<Self> {
         let a = times(parts.factor, parts.given.clone())?;
         let [of_b, of_x] = parts.solver.factors(b);
-        let scaled = (a, of_b.times(&parts.order.given(b)), of_x);
+        let scaled = (a, of_b.times(&parts.order.given_rhs(b)), of_x);
         let candidates = parts.candidates.clone();
         Ok(AutoSolver {
             parts,
@@ -230,7 +230,7 @@ impl<'a, T: Scalar> AutoSolver<'a, T> {
     fn measure(&mut self, x: &[T]) -> Measured {
         let ax = norm_of_product(self.parts, x);
         let (a, b, of_x) = &self.scaled;
-        let x = of_x.times(&self.parts.order.given(x));
+        let x = of_x.times(&self.parts.order.given_solution(x));
         let residual = residual_norm(a, b, &x) / vector_norm(b);
         Measured { residual, backward_error: residual * self.norm / (ax + self.norm) }
     }

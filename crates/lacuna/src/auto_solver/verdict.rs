@@ -46,7 +46,7 @@ impl<T: Scalar> AutoSolver<'_, T> {
         if outcome.converged() || outcome.reason == Reason::Cancelled {
             return;
         }
-        let found = explain(&self.parts.given, &self.parts.order.given(self.b));
+        let found = explain(&self.parts.given, &self.parts.order.given_rhs(self.b));
         let may_be_rounding =
             !matches!(outcome.reason, Reason::Limit | Reason::OutOfRange | Reason::NotFinite(_));
         if found.is_empty() && may_be_rounding && outcome.backward_error <= ATTAINED * T::EPSILON {

@@ -1,6 +1,6 @@
 //! Systems solved in another row order, in a measured format, with the adjoint available.
-use lacuna::formats::{Profile, reverse_cuthill_mckee};
-use lacuna::ndarray::{Array2, s};
+use lacuna::formats::{Permutation, Profile, reverse_cuthill_mckee};
+use lacuna::ndarray::{Array2, ArrayView1, s};
 use lacuna::prelude::*;
 use lacuna::{Adjoint, tune_format};
 use std::sync::Arc;
@@ -10,7 +10,7 @@ fn scattered() -> Csr<f64> {
     let a: Csr<f64> = Spec::parse("gen:convection:30x20").unwrap().build().unwrap();
     let mut order: Vec<u32> = (0..600).collect();
     order.sort_by_key(|&i| (i * 7919) % 601);
-    a.permuted(&lacuna::formats::Permutation::new(order).unwrap()).unwrap()
+    a.permuted(&Permutation::new(order).unwrap()).unwrap()
 }
 
 #[test]
@@ -69,6 +69,64 @@ fn errors_name_rows_as_they_were_given() {
     assert!(matches!(error, Error::Entry { row: 77, column: 77, .. }), "{error}");
     let error = LinearSystem::new(scattered()).reorder("rmc").prepare(&mut dev).err().unwrap();
     assert!(error.to_string().contains("got `rmc`"), "{error}");
+}
+
+/// A grid with its rows in irregular order and its columns as they were.
+fn shuffled() -> Csr<f64> {
+    let a: Csr<f64> = Spec::parse("gen:convection:30x20").unwrap().build().unwrap();
+    let mut order: Vec<u32> = (0..600).collect();
+    order.sort_by_key(|&i| (i * 7919) % 601);
+    a.rearranged(Some(&Permutation::new(order).unwrap()), None).unwrap()
+}
+
+#[test]
+fn rows_are_matched_with_columns_where_the_diagonal_has_zeros() {
+    let a = shuffled();
+    let wanted: Array1<f64> = (0..600).map(|i| (i % 17) as f64 - 8.0).collect();
+    let mut b = Array1::zeros(600);
+    a.product(wanted.as_slice().unwrap(), b.as_slice_mut().unwrap()).unwrap();
+    let mut dev = default_backend().unwrap();
+    let stop = Stop { rtol: 1e-12, ..Stop::default() };
+    let mut system = LinearSystem::new(a.clone()).stop(stop).prepare(&mut dev).unwrap();
+    assert_eq!(system.order().name, "matching");
+    let close = |x: ArrayView1<'_, f64>, scale: f64| (&x * scale - &wanted).iter().all(|d| d.abs() <= 1e-8);
+    let (x, outcome) = system.solve(&mut dev, b.view()).unwrap();
+    assert!(outcome.converged() && close(x.view(), 1.0), "{outcome:?}");
+    assert!(outcome.choices.contains(&system.order().sentence("order")));
+    let again = system.solve_into(&mut dev, b.view(), &mut x.clone()).unwrap();
+    assert_eq!((again.converged(), again.iterations), (true, 0));
+    let both = Array2::from_shape_fn((600, 2), |(i, j)| b[i] * (j + 1) as f64);
+    let mut columns = Array2::zeros((600, 2));
+    let outcomes = system.solve_columns(&mut dev, both.view(), columns.view_mut()).unwrap();
+    assert!(outcomes.iter().all(|outcome| outcome.converged()) && close(columns.column(1), 0.5));
+    let doubled: Vec<f64> = a.values().iter().map(|v| 2.0 * v).collect();
+    system.update_values(&mut dev, &doubled).unwrap();
+    let (x, outcome) = system.solve(&mut dev, b.view()).unwrap();
+    assert!(outcome.converged() && close(x.view(), 2.0), "{outcome:?}");
+    b[123] = f64::NAN;
+    let error = system.solve(&mut dev, b.view()).unwrap_err();
+    assert!(matches!(error, Error::Element { row: 123, .. }), "{error}");
+    let error = system.solve_into(&mut dev, Array1::ones(600).view(), &mut b).unwrap_err();
+    assert!(matches!(error, Error::Element { row: 123, .. }), "{error}");
+
+    let named = LinearSystem::new(a.clone()).method("gmres").prepare(&mut dev).unwrap();
+    assert_eq!(named.order().name, "none", "a named method takes the matrix as it is");
+    let asked = LinearSystem::new(a).method("gmres").reorder("matching").prepare(&mut dev).unwrap();
+    assert_eq!(asked.order().name, "matching");
+}
+
+#[test]
+fn rows_stay_where_entries_mirror_each_other_or_no_order_helps() {
+    let mut dev = default_backend().unwrap();
+    let order = |dev: &mut DefaultBackend, entries: &[(usize, usize, f64)]| {
+        let mut t = Triplets::new(3, 3);
+        entries.iter().for_each(|&(i, j, v)| t.push(i, j, v));
+        LinearSystem::new(t.to_csr().unwrap()).prepare(dev).unwrap().order().name.clone()
+    };
+    let saddle = [(0, 0, 4.0), (0, 2, 1.0), (1, 1, 3.0), (1, 2, 2.0), (2, 0, 5.0), (2, 1, -1.0)];
+    assert_eq!(order(&mut dev, &saddle), "none");
+    assert_eq!(order(&mut dev, &[(0, 1, 1.0), (1, 2, 1.0), (2, 0, 1.0)]), "matching");
+    assert_eq!(order(&mut dev, &[(0, 1, 1.0), (1, 1, 1.0), (2, 0, 1.0)]), "none");
 }
 
 #[test]
