@@ -104,7 +104,7 @@ static inline narrow narrowed(number a) { return (narrow)a; }
 #endif
 
 // A vector, from the table word that holds its offset. GET widens the value it reads, PUT rounds the value it writes,
-// KEPT is what GET then returns, BEHIND is the vector from an element on, COLUMN that a number of bytes after it. A SOURCE is constant while it is read; a
+// KEPT is what GET then returns, FETCH reads an element as it is stored, which does not wait for it, and FETCHED widens it, BEHIND is the vector from an element on, COLUMN that a number of bytes after it. A SOURCE is constant while it is read; a
 // GATHERED vector may be written in between. If no vector of a program is narrow, vectors are plain pointers.
 #if LACUNA_NARROW
 typedef struct {
@@ -141,6 +141,20 @@ static inline Vector vector_after(Vector v, ulong bytes) {
 }
 // A number as the vector stores it.
 static inline number kept_in(Vector v, number value) { return v.is_narrow ? widened(narrowed(value)) : value; }
+// An element as it is stored.
+typedef struct {
+    narrow slim;
+    number full;
+} Fetched;
+static inline Fetched fetch_from(Vector v, long i, bool there) {
+    Fetched f;
+    f.slim = there && v.is_narrow ? ((__global const narrow *)v.at)[i] : narrowed(ZERO);
+    f.full = there && !v.is_narrow ? ((__global const number *)v.at)[i] : ZERO;
+    return f;
+}
+static inline number fetched_of(Vector v, Fetched f) { return v.is_narrow ? widened(f.slim) : f.full; }
+#define FETCH(v, i, there) fetch_from(v, i, there)
+#define FETCHED(v, f) fetched_of(v, f)
 #define SOURCE Vector
 #define GATHERED Vector
 #define TARGET Vector
@@ -160,6 +174,9 @@ static inline __global number *vector_at(__global uchar *arena, ulong word) { re
 #define BEHIND(v, i) ((v) + (i))
 #define COLUMN(v, bytes) ((__global const number *)((__global const uchar *)(v) + (bytes)))
 #define KEPT(v, value) (value)
+typedef number Fetched;
+#define FETCH(v, i, there) ((there) ? (v)[i] : ZERO)
+#define FETCHED(v, f) (f)
 #endif
 
 // A term of a dot product.

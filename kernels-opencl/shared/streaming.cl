@@ -32,18 +32,19 @@ static inline Share shorter(const Share *s, uint n, uint run) {
     return t;
 }
 
-// Loads two columns from column `j` on: `count` rows, `step` apart.
+// Loads two columns from column `j` on: `count` rows, `step` apart. They are widened where they are used, so that
+// nothing waits for them before.
 static inline void fetch_pair(GATHERED at, ulong stride, uint j, uint columns, uint base, uint n, uint count,
-    uint step, number *a, number *b) {
+    uint step, Fetched *a, Fetched *b) {
     GATHERED left = COLUMN(at, j * stride);
     GATHERED right = COLUMN(at, (j + 1) * stride);
 #pragma unroll
     for (uint r = 0; r < count; r++) {
-        a[r] = base + step * r < n && j < columns ? GET(left, step * r) : ZERO;
+        a[r] = FETCH(left, step * r, base + step * r < n && j < columns);
     }
 #pragma unroll
     for (uint r = 0; r < count; r++) {
-        b[r] = base + step * r < n && j + 1 < columns ? GET(right, step * r) : ZERO;
+        b[r] = FETCH(right, step * r, base + step * r < n && j + 1 < columns);
     }
 }
 
@@ -52,17 +53,17 @@ static inline void combine_streaming(const Share *s, GATHERED v, ulong stride, _
     uint columns, bool add, uint unit, number *w) {
     const uint n = s->n, base = BASE(unit);
     GATHERED at = BEHIND(v, base);
-    number a[PER], b[PER];
+    Fetched a[PER], b[PER];
     fetch_pair(at, stride, 0, columns, base, n, PER, STEP, a, b);
     for (uint j = 0; j < columns; j += 2) {
-        number c[PER], d[PER];
+        Fetched c[PER], d[PER];
         fetch_pair(at, stride, j + 2, columns, base, n, PER, STEP, c, d);
         number p = add ? h[j] : -h[j], q = j + 1 < columns ? (add ? h[j + 1] : -h[j + 1]) : ZERO;
         if (!is_zero(p)) {
-            ROWS w[r] = multiply_add(p, a[r], w[r]);
+            ROWS w[r] = multiply_add(p, FETCHED(at, a[r]), w[r]);
         }
         if (!is_zero(q)) {
-            ROWS w[r] = multiply_add(q, b[r], w[r]);
+            ROWS w[r] = multiply_add(q, FETCHED(at, b[r]), w[r]);
         }
         ROWS a[r] = c[r];
         ROWS b[r] = d[r];
@@ -87,22 +88,23 @@ static inline void project_streaming(const Share *s, GATHERED v, ulong stride, u
     uint part, uint parts, uint segment, GATHERED x) {
     const uint n = s->n, base = segment * SEGMENT + WARP_LANE;
     GATHERED at = BEHIND(v, base);
-    number w[8], a[8], b[8];
+    number w[8];
+    Fetched a[8], b[8];
 #pragma unroll
     for (uint r = 0; r < 8; r++) {
         w[r] = base + 32 * r < n ? GET(x, base + 32 * r) : ZERO;
     }
     fetch_pair(at, stride, 2 * part, columns, base, n, 8, 32, a, b);
     for (uint j = 2 * part; j < columns; j += 2 * parts) {
-        number c[8], d[8];
+        Fetched c[8], d[8];
         fetch_pair(at, stride, j + 2 * parts, columns, base, n, 8, 32, c, d);
 #pragma unroll
         for (uint k = 0; k < 2; k++) {
-            number *e = k == 0 ? a : b;
+            number e[8];
             if (j + k < columns) {
 #pragma unroll
                 for (uint r = 0; r < 8; r++) {
-                    e[r] = base + 32 * r < n ? dot_term(e[r], w[r]) : ZERO;
+                    e[r] = base + 32 * r < n ? dot_term(FETCHED(at, k == 0 ? a[r] : b[r]), w[r]) : ZERO;
                 }
                 const number sum = warp_sum(e);
                 if (WARP_LANE == 0) {
