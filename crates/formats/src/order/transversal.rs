@@ -28,23 +28,26 @@ const MOST_EXAMINED: usize = 100;
 /// Reference: Duff and Koster 2001, doi:10.1137/S0895479899358443: shortest augmenting paths, with entry `(i, j)`
 /// at the distance `log(max_k |a_ik| / |a_ij|)`.
 pub fn heaviest_diagonal<T: Scalar>(a: &Csr<T>) -> Option<Permutation> {
-    compiled_here!(T, |a: &Csr<T>| -> Option<Permutation> {
-        if a.rows() != a.cols() {
+    compiled_here!(T, |a: &Csr<T>| -> Option<Permutation> { within(a, MOST_EXAMINED * a.nnz()) })(a)
+}
+
+/// [`heaviest_diagonal`] by searches that examine that many entries; then any diagonal without zeros.
+fn within<T: Scalar>(a: &Csr<T>, most: usize) -> Option<Permutation> {
+    if a.rows() != a.cols() {
+        return None;
+    }
+    let mut search = Search::new(a);
+    search.begin();
+    let left: Vec<u32> = (0..a.rows() as u32).filter(|&i| search.column_of[i as usize] == NONE).collect();
+    for &row in &left {
+        if search.examined > most {
+            return search.any();
+        }
+        if !search.augment(row) {
             return None;
         }
-        let mut search = Search::new(a);
-        search.begin();
-        let left: Vec<u32> = (0..a.rows() as u32).filter(|&i| search.column_of[i as usize] == NONE).collect();
-        for &row in &left {
-            if search.examined > MOST_EXAMINED * a.nnz() {
-                return search.any();
-            }
-            if !search.augment(row) {
-                return None;
-            }
-        }
-        Some(Permutation::known(search.row_of))
-    })(a)
+    }
+    Some(Permutation::known(search.row_of))
 }
 
 /// A column at a distance from the row where a search began; the nearest is the greatest.
@@ -232,7 +235,7 @@ impl<'a, T: Scalar> Search<'a, T> {
 
 #[cfg(test)]
 mod tests {
-    use super::heaviest_diagonal;
+    use super::{heaviest_diagonal, within};
     use crate::{Csr, Triplets};
     use proptest::prelude::*;
 
@@ -270,6 +273,22 @@ mod tests {
                 }
             }
         }
+    }
+
+    #[test]
+    fn a_search_that_takes_too_long_ends_with_some_diagonal() {
+        let n = 40;
+        let mut triplets = Triplets::new(n, n);
+        for i in 0..n {
+            (0..5).for_each(|k| triplets.push(i, (i * 7 + k * k) % n, 1.0 + ((i * 13 + k * 29) % 31) as f64));
+        }
+        let a = triplets.to_csr().unwrap();
+        let orders = [0, usize::MAX].map(|most| within(&a, most).unwrap());
+        let products = orders.each_ref().map(|order| {
+            let diagonal = order.order().iter().enumerate().map(|(j, &i)| a.get(i as usize, j).unwrap());
+            diagonal.map(f64::ln).sum::<f64>()
+        });
+        assert!(products[0] < products[1], "{products:?}");
     }
 
     #[test]
