@@ -17,7 +17,7 @@ const AMG_ON_HOST: u64 = 200;
 const AMG_ON_DEVICE: u64 = 10_000;
 const NO_DIFFUSION: u64 = 5;
 /// Iterations that cost as much as the set-up of `ilu0` on the host.
-const ILU: u64 = 300;
+const ILU: u64 = 220;
 /// The cost of an iteration with `amg` and with `ilu0`, in iterations without.
 const WITH_AMG: u64 = 5;
 const WITH_ILU: u64 = 3;
@@ -193,9 +193,10 @@ impl Candidates {
         }
         if open.method {
             // A device solves triangles level by level, which takes too long.
-            if on_host && open.preconditioner && !s.hermitian && s.zero_diagonal == 0 {
+            if on_host && open.preconditioner && !open.definite && fills_diagonal(a, s) {
                 let (cost, weight) = (Cost::Iterations(ILU), WITH_ILU);
-                others.push(Candidate { preconditioner: Some("ilu0"), cost, weight, ..general("bicgstab") });
+                let name = if s.zero_diagonal == 0 { "ilu0" } else { "ilu0:pivots=refuse" };
+                others.push(Candidate { preconditioner: Some(name), cost, weight, ..general("bicgstab") });
             }
             let ways = [("minres", s.hermitian), ("idr", !s.hermitian), ("gmres", true)];
             let ways = ways.into_iter().filter(|(name, suits)| *suits && *name != method.name());
@@ -280,4 +281,15 @@ impl Candidates {
             self.list.push_front(candidate);
         }
     }
+}
+
+/// Whether elimination may put a pivot in place of every zero of the diagonal: a row before it is coupled to
+/// it both ways.
+fn fills_diagonal<T: Scalar>(a: &Csr<T>, s: &Structure) -> bool {
+    let filled = |i: usize| {
+        let before = a.row_entries(i).take_while(|(j, _)| *j < i);
+        before.into_iter().any(|(j, v)| v != T::zero() && a.get(j, i).is_some_and(|v| v != T::zero()))
+    };
+    let zero = |i: usize| a.get(i, i).is_none_or(|v| v == T::zero());
+    s.zero_diagonal == 0 || (0..a.rows()).filter(|&i| zero(i)).all(filled)
 }
