@@ -109,26 +109,31 @@ LACUNA_FN void convert(f64 a, f32 &to) { to = f32(a); }
 LACUNA_FN void convert(f64 a, f64 &to) { to = a; }
 template <typename S, typename R> LACUNA_FN void convert(Complex<S> a, Complex<R> &to) { to = complex(R(a.re), R(a.im)); }
 
+template <typename T, typename V> LACUNA_FN T widened(V stored) {
+    T value;
+    convert(stored, value);
+    return value;
+}
+
 // A vector by its address, in which bit 0 marks a narrow one: reads widen, writes round.
+LACUNA_FN bool is_narrow(u64 address) { return address & 1; }
+template <typename T> LACUNA_FN typename Narrow<T>::type *narrow_at(u64 address) {
+    return (typename Narrow<T>::type *)(address - 1);
+}
 template <typename T> struct Tagged {
-    typedef typename Narrow<T>::type N;
     u64 address;
-    LACUNA_FN bool is_narrow() const { return address & 1; }
     LACUNA_FN T operator[](u64 i) const {
-        T value;
-        if (is_narrow())
-            convert(((const N *)(address - 1))[i], value);
-        else
-            value = ((const T *)address)[i];
-        return value;
+        return is_narrow(address) ? widened<T>(narrow_at<T>(address)[i]) : ((const T *)address)[i];
     }
     LACUNA_FN void put(u64 i, T value) const {
-        if (is_narrow())
-            convert(value, ((N *)(address - 1))[i]);
+        if (is_narrow(address))
+            convert(value, narrow_at<T>(address)[i]);
         else
             ((T *)address)[i] = value;
     }
-    LACUNA_FN Tagged operator+(u64 i) const { return {address + i * (is_narrow() ? sizeof(N) : sizeof(T))}; }
+    LACUNA_FN Tagged operator+(u64 i) const {
+        return {address + i * (is_narrow(address) ? sizeof(typename Narrow<T>::type) : sizeof(T))};
+    }
 };
 // How kernels read a vector: kernels for operations without narrow vectors, where N is false, use plain pointers.
 template <bool N, typename T> struct Vector {
@@ -144,7 +149,7 @@ template <typename T> struct Vector<true, T> {
     static LACUNA_FN T kept(u64 address, T value) {
         typename Narrow<T>::type rounded;
         convert(value, rounded);
-        if (address & 1) convert(rounded, value);
+        if (is_narrow(address)) convert(rounded, value);
         return value;
     }
 };
