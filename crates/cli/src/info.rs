@@ -6,7 +6,7 @@ use crate::report::{bytes, thousands};
 use crate::spmv::became;
 use crate::{out, plot};
 use lacuna::formats::{Candidate, ORDERS, Profile, candidates, choose_format, reorder};
-use lacuna::solvers::{METHODS, Multigrid};
+use lacuna::solvers::{METHODS, Multigrid, RitzValues, balanced};
 use lacuna::{
     Backend, BackendOptions, Chosen, Complex64, Csr, DeviceInfo, Format, Kind, OnBackend, Scalar, Structure,
     Tuned, choose_method, choose_multigrid, choose_preconditioner, on, tune_format,
@@ -14,6 +14,10 @@ use lacuna::{
 use serde_json::{Value, json};
 use std::fmt::Write;
 use std::sync::Arc;
+
+/// Lanczos steps of the probe, and the tolerance for which it estimates iterations.
+const LANCZOS_STEPS: usize = 30;
+const TOLERANCE: f64 = 1e-8;
 
 pub(crate) fn run(args: &InfoArgs) -> Result<()> {
     if let Some(path) = &args.plot {
@@ -51,10 +55,18 @@ struct Facts<'a> {
     format: Chosen,
     /// Every format, cheapest first.
     candidates: Vec<Candidate>,
-    /// Only if all reasons are requested: the device with its measurements, and the effect of each row order.
-    measured: Option<(DeviceInfo, Tuned)>,
+    /// Only if all reasons are requested: what a device measured, and the effect of each row order.
+    measured: Option<Measured>,
     orders: Vec<(&'static str, [Profile; 2])>,
     why: bool,
+}
+
+/// What a device measured.
+struct Measured {
+    device: DeviceInfo,
+    tuned: Tuned,
+    /// Of `|D|⁻¹ A`, if `A` is Hermitian.
+    ritz: Option<RitzValues>,
 }
 
 /// Chooses for a device, and measures there if all reasons are requested.
@@ -65,14 +77,28 @@ struct Choose<'a, T: Scalar> {
 }
 
 impl<T: Scalar> OnBackend for Choose<'_, T> {
-    type Output = Result<(Chosen, Vec<Candidate>, Option<(DeviceInfo, Tuned)>)>;
+    type Output = Result<(Chosen, Vec<Candidate>, Option<Measured>)>;
 
     fn run<B: Backend>(self, mut dev: B) -> Self::Output {
         let Choose { a, structure, why } = self;
         let costs = dev.formats(a.rows(), Format::bytes(&**a));
         let (name, reason) = choose_format(a, structure, costs);
-        let measured = if why { Some((dev.device(), tune_format(&mut dev, a, structure)?)) } else { None };
+        let measured = if why { Some(Measured::of(&mut dev, a, structure)?) } else { None };
         Ok((Chosen::new(name, reason), candidates(a, structure, costs), measured))
+    }
+}
+
+impl Measured {
+    fn of<T: Scalar, B: Backend>(dev: &mut B, a: &Arc<Csr<T>>, structure: &Structure) -> Result<Self> {
+        let tuned = tune_format(dev, a, structure)?;
+        let mut ritz = None;
+        if structure.hermitian {
+            let mark = dev.mark();
+            let balanced = dev.matrix::<T>(Arc::new(balanced(a)?))?;
+            ritz = Some(RitzValues::of(dev, &balanced, LANCZOS_STEPS)?);
+            dev.release(mark);
+        }
+        Ok(Measured { device: dev.device(), tuned, ritz })
     }
 }
 
@@ -190,7 +216,7 @@ impl<'a> Facts<'a> {
     /// A line for each format.
     fn write_candidates(&self, text: &mut String) -> std::fmt::Result {
         let csr = self.candidates.iter().find(|c| c.name == "csr").map_or(f64::NAN, |c| c.cost);
-        let times = self.measured.iter().flat_map(|(_, tuned)| &tuned.times);
+        let times = self.measured.iter().flat_map(|measured| &measured.tuned.times);
         let seconds = |of: &str| times.clone().find(|(name, _)| *name == of).map(|(_, seconds)| *seconds);
         for c in &self.candidates {
             let each = c.bytes as f64 / self.structure.rows.max(1) as f64;
@@ -204,9 +230,12 @@ impl<'a> Facts<'a> {
             };
             writeln!(text, "              {:6} {each:9.1} bytes a row; {verdict}", c.name)?;
         }
-        if let Some((device, tuned)) = &self.measured {
+        if let Some(Measured { device, tuned, ritz }) = &self.measured {
             let when = if tuned.remembered { "before" } else { "now" };
             writeln!(text, "  measured    {when}, on {}: {}", device.backend, device.name)?;
+            if let Some(line) = ritz.as_ref().and_then(spectrum) {
+                writeln!(text, "  spectrum    {line}")?;
+            }
         }
         self.orders.iter().try_for_each(|(name, [before, after])| {
             writeln!(text, "  order       {name}: {}", became(before, after))
@@ -253,12 +282,19 @@ impl<'a> Facts<'a> {
                 "cost": c.refused.is_none().then_some(c.cost),
                 "refused": c.refused,
             })).collect::<Vec<_>>(),
-            "measured": self.measured.as_ref().map(|(device, tuned)| json!({
+            "measured": self.measured.as_ref().map(|Measured { device, tuned, .. }| json!({
                 "backend": device.backend,
                 "device": device.name,
                 "remembered": tuned.remembered,
                 "seconds": tuned.times.iter().map(|(name, seconds)| (name.to_string(), json!(seconds)))
                     .collect::<serde_json::Map<_, _>>(),
+            })),
+            "spectrum": self.measured.as_ref().and_then(|measured| measured.ritz.as_ref()).map(|ritz| json!({
+                "steps": ritz.steps(),
+                "extremes": ritz.extremes(),
+                "negative": ritz.below(0.0),
+                "condition": ritz.condition(),
+                "cg_iterations": ritz.cg_iterations(TOLERANCE),
             })),
             "orders": self.orders.iter().map(|(name, profiles)| (name.to_string(), json!(profiles.map(|p| {
                 json!({ "bandwidth": p.bandwidth, "profile": p.profile })
@@ -268,4 +304,19 @@ impl<'a> Facts<'a> {
             "version": env!("CARGO_PKG_VERSION"),
         })
     }
+}
+
+/// What Ritz values of `|D|⁻¹ A` say.
+fn spectrum(ritz: &RitzValues) -> Option<String> {
+    let [low, high] = ritz.extremes()?;
+    let steps = ritz.steps();
+    let said = match (ritz.condition(), ritz.cg_iterations(TOLERANCE)) {
+        (Some(condition), Some(iterations)) => format!(
+            "none negative; a condition of at least {condition:.1e}, with which cg takes up to {} iterations to {TOLERANCE:e}",
+            thousands(iterations)
+        ),
+        _ if high < 0.0 => "all negative, so that -A looks definite".into(),
+        _ => format!("{} of {steps} negative, so that A is indefinite", ritz.below(0.0)),
+    };
+    Some(format!("of |D|^-1 A, by {steps} Lanczos steps: {low:.1e} to {high:.1e}; {said}"))
 }

@@ -1,0 +1,185 @@
+//! Ritz values: what a few Lanczos steps tell of a Hermitian matrix.
+use crate::random::hashed;
+use lacuna_engine::{Backend, History, LinOp, Pass, Recorder, Result, Run, Scalar};
+use lacuna_formats::Csr;
+use std::mem;
+
+/// Bisections of an eigenvalue of the tridiagonal matrix: to the last bit.
+const BISECTIONS: usize = 60;
+/// A step whose `β` is this small next to the first has found an invariant subspace.
+const EXHAUSTED: f64 = 1e-12;
+
+/// The eigenvalues of the tridiagonal matrix that Lanczos' method makes of a Hermitian operator. They lie
+/// between the operator's extreme eigenvalues and approach these first.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RitzValues {
+    /// The diagonal, and the entries beside it.
+    alpha: Vec<f64>,
+    beta: Vec<f64>,
+}
+
+impl RitzValues {
+    /// `steps` Lanczos steps for a Hermitian `A` from a hashed vector, as a program: one product and three
+    /// sweeps a step. Vectors are not orthogonalised again, which repeats extreme values but makes no others.
+    ///
+    /// # Errors
+    /// [`lacuna_engine::Error::Shape`] unless square; device failures.
+    ///
+    /// Reference: Saad 2003, Iterative Methods for Sparse Linear Systems, Algorithm 6.15,
+    /// doi:10.1137/1.9780898718003.
+    pub fn of<T: Scalar, B: Backend>(dev: &mut B, a: &dyn LinOp<T>, steps: usize) -> Result<Self> {
+        let (n, mark) = (a.shape().1, dev.mark());
+        let steps = steps.min(n);
+        let mut k = Recorder::new(dev, "lanczos");
+        let mut v = k.vector_of(&(0..n).map(|row| T::from_real(hashed(row, 0))).collect::<Vec<_>>());
+        let [mut u, w] = k.vectors(n);
+        let (alpha, beta) = (k.run_of_cells(steps), k.run_of_cells(steps + 1));
+        let [norm] = k.cells();
+        k.multi_axpy_dot(Pass::new("start").dot(norm, v, v).eval(beta.at(0), norm.sqrt()));
+        k.multi_axpy_dot(Pass::new("normalise").set(v, v / beta.at(0)));
+        for j in 0..steps {
+            let (alpha, before, after) = (alpha.at(j), beta.at(j), beta.at(j + 1));
+            k.spmv_dot(a, v, w, Pass::new("along v").dot(alpha, v, w));
+            let orthogonal = Pass::new("orthogonalise").set(w, w - alpha * v);
+            let orthogonal = if j == 0 { orthogonal } else { orthogonal.set(w, w - before * u) };
+            k.multi_axpy_dot(orthogonal.dot(norm, w, w).eval(after, norm.sqrt()));
+            k.multi_axpy_dot(Pass::new("normalise").set(u, w / after));
+            mem::swap(&mut u, &mut v);
+        }
+        let found = k.finish().and_then(|program| {
+            let mut plan = dev.plan(program)?;
+            dev.execute(&mut plan, Run { limit: 1, history: &mut History::off(), watch: None })?;
+            let real = |cells: Vec<T>| cells.into_iter().map(|v| v.re()).collect::<Vec<f64>>();
+            let alphas = real(dev.read(&(0..steps).map(|j| alpha.at(j)).collect::<Vec<_>>())?);
+            let betas = real(dev.read(&(1..=steps).map(|j| beta.at(j)).collect::<Vec<_>>())?);
+            Ok(Self::from_tridiagonal(alphas, betas))
+        });
+        dev.release(mark);
+        found
+    }
+
+    /// The leading part of a tridiagonal matrix up to the first entry beside the diagonal that is nearly 0.
+    fn from_tridiagonal(mut alpha: Vec<f64>, mut beta: Vec<f64>) -> Self {
+        let size = alpha.first().map_or(0.0, |a| a.abs()).max(beta.first().copied().unwrap_or(0.0));
+        let goes_on = |b: &&f64| b.is_finite() && **b > EXHAUSTED * size;
+        let couplings = beta.iter().take(alpha.len().saturating_sub(1)).take_while(goes_on).count();
+        alpha.truncate(couplings + 1);
+        beta.truncate(couplings);
+        RitzValues { alpha, beta }
+    }
+
+    /// The number of steps that were done.
+    pub fn steps(&self) -> usize {
+        self.alpha.len()
+    }
+
+    /// The number of values below a bound, by the signs of Sturm's sequence.
+    pub fn below(&self, bound: f64) -> usize {
+        let mut pivot = f64::INFINITY;
+        let negative = self.alpha.iter().enumerate().filter(|(j, a)| {
+            let coupling = if *j == 0 { 0.0 } else { self.beta[j - 1].powi(2) };
+            pivot = *a - bound - coupling / pivot;
+            if pivot == 0.0 {
+                pivot = f64::MIN_POSITIVE;
+            }
+            pivot < 0.0
+        });
+        negative.count()
+    }
+
+    /// The smallest and the largest value; `None` without any.
+    pub fn extremes(&self) -> Option<[f64; 2]> {
+        let steps = self.steps();
+        let reach = |j: usize| {
+            let beside = |at: Option<usize>| at.and_then(|at| self.beta.get(at)).copied().unwrap_or(0.0);
+            let (a, b) = (self.alpha[j], beside(j.checked_sub(1)) + beside(Some(j)));
+            [a - b, a + b]
+        };
+        let widest = |[low, high]: [f64; 2], [a, b]: [f64; 2]| [low.min(a), high.max(b)];
+        let bounds = (0..steps).map(reach).reduce(widest)?;
+        let bisect = |count: usize| {
+            let [mut low, mut high] = bounds;
+            for _ in 0..BISECTIONS {
+                let middle = 0.5 * (low + high);
+                if self.below(middle) > count { high = middle } else { low = middle }
+            }
+            0.5 * (low + high)
+        };
+        Some([bisect(0), bisect(steps - 1)])
+    }
+
+    /// A lower bound of the condition number, if no value is negative.
+    pub fn condition(&self) -> Option<f64> {
+        self.extremes().filter(|[low, _]| *low > 0.0).map(|[low, high]| high / low)
+    }
+
+    /// Iterations after which conjugate gradients reduce the error by `tolerance` at the latest, if the condition
+    /// number is no larger than these values show: `½ √κ ln(2 / tolerance)`.
+    pub fn cg_iterations(&self, tolerance: f64) -> Option<u64> {
+        self.condition().map(|condition| (0.5 * condition.sqrt() * (2.0 / tolerance).ln()).ceil() as u64)
+    }
+}
+
+/// `|D|^(-½) A |D|^(-½)`, whose eigenvalues are those of `|D|⁻¹ A`; the matrix itself if its diagonal has
+/// zeros.
+///
+/// # Errors
+/// [`lacuna_engine::Error::OutOfMemory`].
+pub fn balanced<T: Scalar>(a: &Csr<T>) -> Result<Csr<T>> {
+    let root = |i: usize| a.get(i, i).map_or(0.0, |d| d.modulus().sqrt());
+    let roots: Vec<f64> = (0..a.rows()).map(root).collect();
+    let mut copy = a.clone();
+    if roots.iter().all(|root| *root > 0.0) {
+        let scaled: Vec<T> =
+            a.entries().map(|(i, j, v)| v * T::from_real(1.0 / (roots[i] * roots[j]))).collect();
+        copy.set_values(&scaled)?;
+    }
+    Ok(copy)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{RitzValues, balanced};
+    use lacuna_engine::Backend;
+    use lacuna_formats::{Csr, Spec, Triplets};
+    use std::f64::consts::PI;
+    use std::sync::Arc;
+
+    fn values(a: Csr<f64>, steps: usize) -> RitzValues {
+        let mut dev = lacuna_engine::Reference::new();
+        let a = dev.matrix(Arc::new(a)).unwrap();
+        RitzValues::of(&mut dev, &a, steps).unwrap()
+    }
+
+    #[test]
+    fn extreme_values_approach_the_eigenvalues() {
+        let a = Spec::parse("gen:poisson1d:60").unwrap().build::<f64>().unwrap();
+        let found = values(a, 60);
+        let eigenvalue = |k: f64| 2.0 - 2.0 * (PI * k / 61.0).cos();
+        let [low, high] = found.extremes().unwrap();
+        assert!((low / eigenvalue(1.0) - 1.0).abs() < 1e-6, "{low}");
+        assert!((high / eigenvalue(60.0) - 1.0).abs() < 1e-9, "{high}");
+        assert_eq!(found.below(0.0), 0);
+        let condition = eigenvalue(60.0) / eigenvalue(1.0);
+        assert!((found.condition().unwrap() / condition - 1.0).abs() < 1e-5);
+        assert_eq!(found.cg_iterations(1e-8), Some((0.5 * condition.sqrt() * 2e8f64.ln()).ceil() as u64));
+        // Fewer steps see less of the spectrum.
+        let fewer = values(Spec::parse("gen:poisson1d:60").unwrap().build().unwrap(), 8);
+        assert!(fewer.condition().unwrap() < condition);
+    }
+
+    #[test]
+    fn few_eigenvalues_end_the_steps_and_negative_ones_are_counted() {
+        let mut triplets = Triplets::new(30, 30);
+        (0..30).for_each(|i| triplets.push(i, i, [-2.0, 1.0, 3.0][i % 3]));
+        let a = triplets.to_csr().unwrap();
+        let found = values(a.clone(), 20);
+        assert_eq!((found.steps(), found.below(0.0), found.condition()), (3, 1, None));
+        let [low, high] = found.extremes().unwrap();
+        assert!((low + 2.0).abs() < 1e-9 && (high - 3.0).abs() < 1e-9, "{low} {high}");
+        let scaled = values(balanced(&a).unwrap(), 20);
+        assert_eq!((scaled.steps(), scaled.below(0.0)), (2, 1));
+        let none = values(Csr::new(0, 0, vec![0], vec![], vec![]).unwrap(), 5);
+        assert_eq!((none.steps(), none.extremes()), (0, None));
+    }
+}
