@@ -1,7 +1,8 @@
 //! Incomplete LU factorisation without fill.
 use super::pivots::{Incomplete, Pivots, Stopped, least, with_shifts};
-use crate::Csr;
+use crate::{Csr, parallel};
 use lacuna_engine::{Result, Scalar, compiled_here};
+use std::ops::Range;
 
 /// `L U ≈ A` on the pattern of `A`, including the diagonal: `L` left of the diagonal, without its unit
 /// diagonal, `U` from the diagonal on. Row by row, entries by increasing column (Saad's IKJ).
@@ -18,16 +19,61 @@ pub fn ilu0<T: Scalar>(a: &Csr<T>, pivots: Pivots) -> Result<Incomplete<T>> {
     })(a, pivots)
 }
 
-/// Factors the values on the pattern of a matrix with a fully stored diagonal.
+const NOWHERE: u32 = u32::MAX;
+
+/// Factors the values on the pattern of a matrix with a fully stored diagonal, independent blocks of rows on
+/// several threads.
 pub(super) fn factor<T: Scalar>(a: &Csr<T>, values: &mut [T]) -> Result<(), Stopped> {
-    const NOWHERE: u32 = u32::MAX;
-    let (row_ptr, columns) = (a.row_ptr(), a.col_idx());
-    // The position of each column in the current row.
-    let mut place = vec![NOWHERE; a.rows()];
-    let mut diagonal = vec![0u32; a.rows()];
-    let mut reciprocal = vec![T::zero(); a.rows()];
-    for i in 0..a.rows() {
-        let row = row_ptr[i] as usize..row_ptr[i + 1] as usize;
+    let first_need = |i: usize| a.row_slices(i).0.first().map_or(i, |&j| (j as usize).min(i));
+    let blocks = independent_blocks(a.rows(), first_need);
+    // The last border of a block before the end of each share.
+    let cut = |share: Range<usize>| blocks[blocks.partition_point(|&border| border <= share.end) - 1];
+    let (mut tasks, mut rest, mut start) = (Vec::new(), values, 0);
+    for end in a.row_shares().into_iter().map(cut) {
+        let entries = (a.row_ptr()[end] - a.row_ptr()[start]) as usize;
+        let (own, after) = rest.split_at_mut(entries);
+        tasks.push((start..end, own));
+        (rest, start) = (after, end);
+    }
+    let places = || vec![NOWHERE; a.cols()];
+    parallel::map_with(tasks, places, |place, (rows, own)| factor_rows(a, place, rows, own))
+        .into_iter()
+        .collect()
+}
+
+/// The borders of blocks of consecutive rows none of which needs a row before its block, given the first row
+/// that each needs.
+fn independent_blocks(n: usize, first_need: impl Fn(usize) -> usize) -> Vec<usize> {
+    let (mut borders, mut least) = (vec![n], n);
+    for k in (1..n).rev() {
+        least = least.min(first_need(k));
+        if least >= k {
+            borders.push(k);
+        }
+    }
+    if n > 0 {
+        borders.push(0);
+    }
+    borders.reverse();
+    borders
+}
+
+/// Factors the values of some rows, which need no others. `place` has an element for each column, all
+/// [`NOWHERE`]; it keeps the position of each column in the current row.
+fn factor_rows<T: Scalar>(
+    a: &Csr<T>,
+    place: &mut [u32],
+    rows: Range<usize>,
+    values: &mut [T],
+) -> Result<(), Stopped> {
+    let Range { start: first_row, .. } = rows;
+    let first = a.row_ptr()[first_row] as usize;
+    let columns = &a.col_idx()[first..first + values.len()];
+    let entries = |i: usize| a.row_ptr()[i] as usize - first..a.row_ptr()[i + 1] as usize - first;
+    let mut diagonal = vec![0u32; rows.len()];
+    let mut reciprocal = vec![T::zero(); rows.len()];
+    for i in rows {
+        let row = entries(i);
         let mut largest = 0.0f64;
         for k in row.clone() {
             place[columns[k] as usize] = k as u32;
@@ -36,9 +82,9 @@ pub(super) fn factor<T: Scalar>(a: &Csr<T>, values: &mut [T]) -> Result<(), Stop
         let mut k = row.start;
         while (columns[k] as usize) < i {
             let j = columns[k] as usize;
-            let l = values[k] * reciprocal[j];
+            let l = values[k] * reciprocal[j - first_row];
             values[k] = l;
-            for above in diagonal[j] as usize + 1..row_ptr[j + 1] as usize {
+            for above in diagonal[j - first_row] as usize + 1..entries(j).end {
                 let at = place[columns[above] as usize];
                 if at != NOWHERE {
                     values[at as usize] -= l * values[above];
@@ -47,9 +93,9 @@ pub(super) fn factor<T: Scalar>(a: &Csr<T>, values: &mut [T]) -> Result<(), Stop
             k += 1;
         }
         row.for_each(|k| place[columns[k] as usize] = NOWHERE);
-        diagonal[i] = k as u32;
-        reciprocal[i] = T::one().quotient(values[k]);
-        if !(values[k].modulus() > least::<T>(largest) && reciprocal[i].finite()) {
+        diagonal[i - first_row] = k as u32;
+        reciprocal[i - first_row] = T::one().quotient(values[k]);
+        if !(values[k].modulus() > least::<T>(largest) && reciprocal[i - first_row].finite()) {
             let message = format!("the pivot is {:e}, almost zero for its row", values[k]);
             return Err(Stopped { row: i, message });
         }
@@ -59,7 +105,7 @@ pub(super) fn factor<T: Scalar>(a: &Csr<T>, values: &mut [T]) -> Result<(), Stop
 
 #[cfg(test)]
 mod tests {
-    use super::ilu0;
+    use super::{ilu0, independent_blocks};
     use crate::factor::Pivots;
     use crate::{Csr, Spec, Triplets};
     use lacuna_engine::Error;
@@ -68,6 +114,28 @@ mod tests {
     fn product(f: &Csr<f64>, i: usize, j: usize) -> f64 {
         let l = |k: usize| if k == i { 1.0 } else { f.get(i, k).unwrap_or(0.0) };
         (0..=i.min(j)).map(|k| l(k) * f.get(k, j).unwrap_or(0.0)).sum()
+    }
+
+    #[test]
+    fn rows_that_need_no_row_before_them_begin_a_block() {
+        let needs = [0, 0, 2, 3, 2, 5];
+        assert_eq!(independent_blocks(6, |i| needs[i]), [0, 2, 5, 6]);
+        assert_eq!(independent_blocks(0, |i| i), [0]);
+    }
+
+    #[test]
+    fn independent_blocks_have_the_factors_of_each_alone() {
+        let (block, count) = (Spec::parse("gen:convection:90x40:30").unwrap().build::<f64>().unwrap(), 40);
+        let n = block.rows();
+        let mut triplets = Triplets::new(count * n, count * n);
+        for first in (0..count).map(|k| k * n) {
+            block.entries().for_each(|(i, j, v)| triplets.push(first + i, first + j, v));
+        }
+        let whole = triplets.to_csr().unwrap();
+        assert!(whole.row_shares().len() > 1);
+        let alone = ilu0(&block, Pivots::Refuse).unwrap().factor;
+        let factor = ilu0(&whole, Pivots::Refuse).unwrap().factor;
+        assert!(factor.values().chunks(alone.nnz()).all(|values| values == alone.values()));
     }
 
     #[test]

@@ -18,7 +18,7 @@ use std::borrow::Cow;
 /// * Cost of an application: two triangular solves with the entries inside blocks; blocks are independent, so
 ///   that there are few levels. Storage: these entries, and a vector; twice the entries with the adjoint
 ///   (`adjoint=yes`). A polynomial on top (`order=1`) compensates for the entries left out: see [`Polynomial`](super::Polynomial).
-/// * Set-up: one thread. New values: the same cost again.
+/// * Set-up: all threads, but one for the partition of the graph. New values: the same cost again.
 /// * Reference: Wang, Klie, Parashar and Sudan 2009, doi:10.1007/978-3-642-01973-9_99.
 #[derive(Clone, Copy, Debug)]
 pub struct BlockIlu {

@@ -3,7 +3,7 @@ use super::{Handles, Parts};
 use crate::named::{OptionInfo, Settings};
 use lacuna_engine::{Matrix, Pass, Recorder, Result, Scalar, Vector};
 use lacuna_formats::algebra::build_rows;
-use lacuna_formats::{Csr, Half, Triangular};
+use lacuna_formats::{Csr, Half, Triangular, parallel};
 
 /// How systems with triangular factors are solved.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -95,8 +95,13 @@ impl<T: Scalar> Factors<'_, T> {
             let parts = parts.matrix(lower.1).matrix(upper.1).vector(lower.0).vector(upper.0);
             return Ok((parts, ("sweeps", sweeps.to_string())));
         }
-        let lower = Triangular::part(self.lower, Half::Lower, self.lower_reciprocals, self.names)?;
-        let upper = Triangular::part(self.upper, Half::Upper, self.upper_reciprocals, self.names)?;
+        let halves = [
+            (self.lower, Half::Lower, self.lower_reciprocals),
+            (self.upper, Half::Upper, self.upper_reciprocals),
+        ];
+        let part = |(a, half, reciprocals)| Triangular::part(a, half, reciprocals, self.names);
+        let halves = parallel::map(halves, part).into_iter().collect::<Result<Vec<_>>>()?;
+        let [lower, upper] = halves.try_into().unwrap_or_else(|_| unreachable!("two halves"));
         let levels = format!("{} and {}", lower.depth(), upper.depth());
         Ok((parts.matrix(lower).matrix(upper), ("levels", levels)))
     }
