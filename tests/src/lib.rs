@@ -62,7 +62,7 @@ macro_rules! conformance {
                         products: shapes lanes riding_passes own_format;
                         formats: shapes structures stencils long_rows few_heavy_rows large not_finite adjoints solves;
                         columns: shapes structures large programs refusals;
-                        triangles: shapes chains wide_levels programs refusals;
+                        triangles: shapes chains wide_levels blocks programs refusals;
                         basis: dots axpys zero_coefficients modified_columns;
                         cells: arithmetic special_values tests rotations;
                         operators: simple composed transposed adjoints own host host_panics;

@@ -85,6 +85,26 @@ pub fn wide_levels<T: Scalar, B: Backend>(make: fn() -> B) {
     }
 }
 
+/// Independent blocks: as many rows as a warp has threads, and far more.
+pub fn blocks<T: Scalar, B: Backend>(make: fn() -> B) {
+    for (count, grid) in [(40, "gen:poisson2d:8x4"), (3, "gen:poisson3d:13x11x9"), (500, "gen:poisson1d:33")]
+    {
+        let block = generated::<T>(grid);
+        let rows = block.rows();
+        let mut triplets = Triplets::new(count * rows, count * rows);
+        for first in (0..count).map(|k| k * rows) {
+            block.entries().for_each(|(i, j, v)| triplets.push(first + i, first + j, v));
+        }
+        let a = triplets.to_csr().unwrap();
+        let turned: Vec<u32> = (0..a.rows() as u32).rev().collect();
+        for side in HALVES {
+            for names in [None, Some(&turned[..])] {
+                solve(make, &format!("{count} x {grid}, {side:?}"), &half(&a, side, names));
+            }
+        }
+    }
+}
+
 /// Among products and passes, repeatedly, under a condition, and with new values.
 pub fn programs<T: Scalar, B: Backend>(make: fn() -> B) {
     let a = generated::<T>("gen:poisson2d:33x31");
