@@ -1,17 +1,22 @@
 // PETSc as it comes: KSPGMRES with ILU(0), or what the options say, for b in a file or of ones. Prints whether PETSc says that it
-// converged, the iterations, the seconds of set-up and solve and the true relative residual.
+// converged, the iterations, the seconds of set-up and of solve and the true relative residual. With -again COUNT it solves up to
+// COUNT times more from the x it has, while the true residual is above 1e-8.
 //
-//   automatic -f A.petsc [-rhs b.petsc] [-ksp_type ...] [-pc_type ...]
+//   automatic -f A.petsc [-rhs b.petsc] [-again COUNT] [-ksp_type ...] [-pc_type ...]
 #include <cstdio>
 #include <petscksp.h>
 #include <petsctime.h>
+
+const double TOLERANCE = 1e-8;
 
 int main(int argc, char **argv) {
   PetscInitialize(&argc, &argv, nullptr, nullptr);
   char path[PETSC_MAX_PATH_LEN], rhs[PETSC_MAX_PATH_LEN];
   PetscBool given = PETSC_FALSE;
+  PetscInt again = 0;
   PetscOptionsGetString(nullptr, nullptr, "-f", path, sizeof path, nullptr);
   PetscOptionsGetString(nullptr, nullptr, "-rhs", rhs, sizeof rhs, &given);
+  PetscOptionsGetInt(nullptr, nullptr, "-again", &again, nullptr);
   PetscViewer file;
   Mat a;
   Vec x, b, r;
@@ -30,20 +35,27 @@ int main(int argc, char **argv) {
   KSP ksp;
   KSPCreate(PETSC_COMM_WORLD, &ksp);
   KSPSetOperators(ksp, a, a);
-  KSPSetTolerances(ksp, 1e-8, 1e-200, PETSC_DEFAULT, PETSC_DEFAULT);
+  KSPSetTolerances(ksp, TOLERANCE, 1e-200, PETSC_DEFAULT, PETSC_DEFAULT);
   KSPSetFromOptions(ksp);
-  PetscLogDouble start, end;
+  PetscLogDouble start, ready, end;
   PetscTime(&start);
-  KSPSolve(ksp, b, x);
-  PetscTime(&end);
+  KSPSetUp(ksp);
+  KSPSetUpOnBlocks(ksp);
+  PetscTime(&ready);
   KSPConvergedReason reason;
-  PetscInt iterations;
+  PetscInt iterations, all = 0;
   PetscReal rr, bb;
-  KSPGetConvergedReason(ksp, &reason);
-  KSPGetIterationNumber(ksp, &iterations);
-  MatResidual(a, b, x, r);
-  VecNorm(r, NORM_2, &rr);
   VecNorm(b, NORM_2, &bb);
-  PetscPrintf(PETSC_COMM_WORLD, "%d %d %.6f %.3e\n", reason > 0, (int)iterations, end - start, (double)(rr / bb));
+  do {
+    KSPSolve(ksp, b, x);
+    KSPSetInitialGuessNonzero(ksp, PETSC_TRUE);
+    KSPGetConvergedReason(ksp, &reason);
+    KSPGetIterationNumber(ksp, &iterations);
+    all += iterations;
+    MatResidual(a, b, x, r);
+    VecNorm(r, NORM_2, &rr);
+  } while (rr > TOLERANCE * bb && again-- > 0);
+  PetscTime(&end);
+  PetscPrintf(PETSC_COMM_WORLD, "%d %d %.6f %.6f %.3e\n", reason > 0, (int)all, ready - start, end - ready, (double)(rr / bb));
   PetscFinalize();
 }

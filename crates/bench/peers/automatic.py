@@ -76,7 +76,7 @@ def petsc(binary, convert, scratch):
             run(convert, "convert", rhs, side, "--quiet")
             options += ["-rhs", side]
         words = run(binary, *options).split()
-        return (float(words[2]), float(words[3])) if len(words) == 4 else (LIMIT, math.inf)
+        return (float(words[2]) + float(words[3]), float(words[4])) if len(words) == 5 else (LIMIT, math.inf)
 
     return row
 
