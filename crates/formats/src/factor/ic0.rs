@@ -29,6 +29,8 @@ pub fn ic0<T: Scalar>(a: &Csr<T>, pivots: Pivots) -> Result<Incomplete<T>> {
 fn factor<T: Scalar>(a: &Csr<T>, values: &mut [T]) -> Result<(), Stopped> {
     let (row_ptr, columns) = (a.row_ptr(), a.col_idx());
     let mut reciprocal = vec![T::zero(); a.rows()];
+    // The current row as far as it is factored, by column; zero elsewhere.
+    let mut row = vec![T::zero(); a.rows()];
     for i in 0..a.rows() {
         // The diagonal is the last entry of its row, and is stored.
         let (start, end) = (row_ptr[i] as usize, row_ptr[i + 1] as usize - 1);
@@ -37,22 +39,18 @@ fn factor<T: Scalar>(a: &Csr<T>, values: &mut [T]) -> Result<(), Stopped> {
         for k in start..end {
             largest = largest.max(values[k].re().abs()).max(values[k].im().abs());
             let j = columns[k] as usize;
-            let (other_start, other_end) = (row_ptr[j] as usize, row_ptr[j + 1] as usize - 1);
             let mut sum = values[k];
-            // The common columns of rows i and j left of column j.
-            let (mut one, mut two) = (start, other_start);
-            while one < k && two < other_end {
-                let (c, d) = (columns[one], columns[two]);
-                if c == d {
-                    sum -= values[one] * values[two].conj();
+            if k > start {
+                let other = row_ptr[j] as usize..row_ptr[j + 1] as usize - 1;
+                for (&c, &v) in columns[other.clone()].iter().zip(&values[other]) {
+                    sum -= row[c as usize] * v.conj();
                 }
-                one += usize::from(c <= d);
-                two += usize::from(d <= c);
             }
             let l = sum * reciprocal[j];
-            values[k] = l;
+            (values[k], row[j]) = (l, l);
             pivot -= l * l.conj();
         }
+        columns[start..end].iter().for_each(|&j| row[j as usize] = T::zero());
         let root = pivot.re().sqrt();
         let positive = pivot.re() > least::<T>(largest) && pivot.im() == 0.0;
         if !(positive && root.is_finite() && root.recip().is_finite()) {
