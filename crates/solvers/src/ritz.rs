@@ -120,19 +120,14 @@ impl RitzValues {
     }
 }
 
-/// `|D|^(-½) A |D|^(-½)`, whose eigenvalues are those of `|D|⁻¹ A`; the matrix itself if its diagonal has
-/// zeros.
+/// `|D|^(-½) A |D|^(-½)`, whose eigenvalues are those of `|D|⁻¹ A`; the matrix itself if its diagonal has zeros
+/// or numbers so small that this would overflow.
 ///
 /// # Errors
 /// [`lacuna_engine::Error::OutOfMemory`].
 pub fn balanced<T: Scalar>(a: &Csr<T>) -> Result<Csr<T>> {
     let root = |i: usize| a.get(i, i).map_or(0.0, |d| d.modulus().sqrt());
     let roots: Vec<f64> = (0..a.rows()).map(root).collect();
-    let mut copy = a.clone();
-    if roots.iter().all(|root| *root > 0.0) {
-        let scaled: Vec<T> =
-            a.entries().map(|(i, j, v)| v * T::from_real(1.0 / (roots[i] * roots[j]))).collect();
-        copy.set_values(&scaled)?;
-    }
-    Ok(copy)
+    let scaled: Vec<T> = a.entries().map(|(i, j, v)| v * T::from_real(1.0 / (roots[i] * roots[j]))).collect();
+    if scaled.iter().all(|v| v.finite()) { a.with_values(scaled) } else { Ok(a.clone()) }
 }

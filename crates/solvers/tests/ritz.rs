@@ -39,6 +39,15 @@ fn few_eigenvalues_end_the_steps_and_negative_ones_are_counted() {
     assert!((low + 2.0).abs() < 1e-9 && (high - 3.0).abs() < 1e-9, "{low} {high}");
     let scaled = values(balanced(&a).unwrap(), 20);
     assert_eq!((scaled.steps(), scaled.below(0.0)), (2, 1));
+    // What would overflow is left as it is.
+    for tiny in [0.0, 1e-320] {
+        let mut triplets = Triplets::new(2, 2);
+        [(0, 0, tiny), (0, 1, 1.0), (1, 0, 1.0), (1, 1, 1.0)]
+            .into_iter()
+            .for_each(|(i, j, v)| triplets.push(i, j, v));
+        let a: Csr<f64> = triplets.to_csr().unwrap();
+        assert_eq!(balanced(&a).unwrap(), a, "{tiny}");
+    }
     let none = values(Csr::new(0, 0, vec![0], vec![], vec![]).unwrap(), 5);
     assert_eq!((none.steps(), none.extremes()), (0, None));
 }
