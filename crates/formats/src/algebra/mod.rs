@@ -18,3 +18,4 @@ pub use galerkin::{GalerkinPlan, galerkin};
 pub use product::{ProductPlan, product};
 pub use rows::{RowWriter, build_rows, build_rows_with};
 pub use transpose::TransposePlan;
+pub(crate) use transpose::turned;

@@ -98,13 +98,29 @@ impl TransposePlan {
             );
             return Err(Error::Structure { operation: OPERATION.into(), message });
         }
+        let values = self.moved(a, f)?;
+        let (row_ptr, col_idx) = (self.row_ptr.clone(), self.col_idx.clone());
+        Ok(Csr::assembled(self.rows, self.cols, row_ptr, col_idx, values))
+    }
+
+    /// The values of a matrix with the pattern of the plan, in the order of the transpose.
+    fn moved<T: Scalar>(&self, a: &Csr<T>, f: impl Fn(T) -> T + Sync) -> Result<Vec<T>> {
         let mut values = pages::zeroed::<T>(OPERATION, self.from.len())?;
         parallel::for_each(values.chunks_mut(GRAIN).zip(self.from.chunks(GRAIN)), |(values, from)| {
             values.iter_mut().zip(from).for_each(|(v, k)| *v = f(a.values()[*k as usize]));
         });
-        let (row_ptr, col_idx) = (self.row_ptr.clone(), self.col_idx.clone());
-        Ok(Csr::assembled(self.rows, self.cols, row_ptr, col_idx, values))
+        Ok(values)
     }
+}
+
+/// The transpose with `f` applied to each value; `f` keeps finite values finite.
+///
+/// # Errors
+/// [`Error::OutOfMemory`].
+pub(crate) fn turned<T: Scalar>(a: &Csr<T>, f: impl Fn(T) -> T + Sync) -> Result<Csr<T>> {
+    let plan = TransposePlan::new(a)?;
+    let values = plan.moved(a, f)?;
+    Ok(Csr::assembled(plan.rows, plan.cols, plan.row_ptr, plan.col_idx, values))
 }
 
 /// The entries of a run of rows.

@@ -1,11 +1,11 @@
 //! Compressed sparse rows.
 use crate::Triplets;
-use crate::build::assemble::assemble;
+use crate::algebra::turned;
 use crate::build::csr_ref::check;
 use crate::parallel;
 use crate::storage::checks::{check_finite, check_sizes, position};
 use lacuna_engine::{Argument, Error, Format, MAX_LANES, Result, Scalar, compiled_here, is_long, piece_of};
-use std::borrow::Cow;
+use std::alloc::{Layout, handle_alloc_error};
 
 /// Entries per row that justify another lane in the final halving.
 const ENTRIES_PER_LANE: usize = 8;
@@ -174,24 +174,14 @@ impl<T: Scalar> Csr<T> {
         })(self, x, y)
     }
 
-    /// The transpose.
+    /// The transpose. Aborts if memory is exhausted, as any `Vec` does.
     pub fn transpose(&self) -> Self {
-        self.turned(|v| v)
+        turned(self, |v| v).unwrap_or_else(|_| handle_alloc_error(Layout::for_value(&*self.values)))
     }
 
-    /// The conjugate transpose.
+    /// The conjugate transpose, as [`Csr::transpose`].
     pub fn adjoint(&self) -> Self {
-        self.turned(T::conj)
-    }
-
-    /// The transpose with `f` applied to each value; `f` keeps finite values finite.
-    fn turned(&self, f: impl Fn(T) -> T + Sync) -> Self {
-        let parts = parallel::map(self.row_shares(), |rows| {
-            let entries = rows.flat_map(|i| self.row_entries(i).map(move |(j, v)| (j as u32, i as u32, v)));
-            Cow::Owned(entries.map(|(i, j, v)| (i, j, f(v))).collect())
-        });
-        // Distinct finite entries in range, at most u32::MAX of them: assembly cannot fail.
-        assemble("Csr::transpose", self.cols, self.rows, parts).unwrap_or_else(|e| unreachable!("{e}"))
+        turned(self, T::conj).unwrap_or_else(|_| handle_alloc_error(Layout::for_value(&*self.values)))
     }
 
     /// A hash of the shape and indices: equal for two matrices only if they have the same structure, with
@@ -293,6 +283,15 @@ impl<T: Scalar> Csr<T> {
         check_finite(OPERATION, &self.row_ptr, &self.col_idx, &values)?;
         let (row_ptr, col_idx) = (self.row_ptr.clone(), self.col_idx.clone());
         Ok(Csr { rows: self.rows, cols: self.cols, row_ptr, col_idx, values, lanes: self.lanes })
+    }
+
+    /// The matrix with other values, in place of its own.
+    pub(crate) fn having(mut self, values: Vec<T>) -> Result<Self> {
+        const OPERATION: &str = "Csr::having";
+        Error::check_length(OPERATION, "values", self.nnz(), values.len())?;
+        check_finite(OPERATION, &self.row_ptr, &self.col_idx, &values)?;
+        self.values = values;
+        Ok(self)
     }
 
     /// Replaces the values, given in the order of [`Csr::values`], in place.
