@@ -1,8 +1,9 @@
 //! Incomplete Cholesky factorisation without fill.
 use super::pivots::{Incomplete, Pivots, Stopped, least, with_shifts};
 use crate::Csr;
-use crate::algebra::build_rows;
+use crate::algebra::fill_rows;
 use lacuna_engine::{Result, Scalar, compiled_here};
+use std::borrow::Cow;
 
 /// `L Lᴴ ≈ A` on the pattern of the lower triangle of a Hermitian `A`, including the diagonal. The entries
 /// above the diagonal are not read. Row by row, entries by increasing column.
@@ -15,14 +16,13 @@ use lacuna_engine::{Result, Scalar, compiled_here};
 /// 1980, doi:10.1090/S0025-5718-1980-0559197-0.
 pub fn ic0<T: Scalar>(a: &Csr<T>, pivots: Pivots) -> Result<Incomplete<T>> {
     compiled_here!(T, |a: &Csr<T>, pivots: Pivots| -> Result<Incomplete<T>> {
-        let lower = build_rows("ic0", a.rows(), a.cols(), a.row_shares(), |run, out| {
-            for i in run {
-                let (columns, values) = a.row_slices(i);
-                let end = columns.partition_point(|&j| j as usize <= i);
-                out.row(&columns[..end], &values[..end]);
-            }
+        let length = |i: usize| a.row_slices(i).0.partition_point(|&j| j as usize <= i);
+        let lower = fill_rows("ic0", a.rows(), a.cols(), length, |i, columns, values| {
+            let (own_columns, own_values) = a.row_slices(i);
+            columns.copy_from_slice(&own_columns[..columns.len()]);
+            values.copy_from_slice(&own_values[..values.len()]);
         })?;
-        with_shifts("ic0", &lower, pivots, factor)
+        with_shifts("ic0", Cow::Owned(lower), pivots, factor)
     })(a, pivots)
 }
 

@@ -2,6 +2,7 @@
 use crate::Csr;
 use crate::algebra::build_rows;
 use lacuna_engine::{Error, Result, Scalar};
+use std::borrow::Cow;
 
 /// What to do if a pivot is nearly zero, or not positive where it must be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,7 +41,7 @@ pub(super) fn least<T: Scalar>(largest: f64) -> f64 {
 /// Factors with shifts as the policy allows.
 pub(super) fn with_shifts<T: Scalar>(
     operation: &'static str,
-    a: &Csr<T>,
+    a: Cow<'_, Csr<T>>,
     pivots: Pivots,
     factor: impl Fn(&Csr<T>, &mut [T]) -> Result<(), Stopped>,
 ) -> Result<Incomplete<T>> {
@@ -52,10 +53,9 @@ pub(super) fn with_shifts<T: Scalar>(
         let Stopped { row, message } = stopped;
         Error::Entry { operation: operation.into(), row, column: row, message }
     };
-    let full = with_diagonal(operation, a)?;
-    let a = full.as_ref().unwrap_or(a);
+    let a = with_diagonal(operation, &a)?.map_or(a, Cow::Owned);
     let mut values = a.values().to_vec();
-    let mut stopped = match factor(a, &mut values) {
+    let mut stopped = match factor(&a, &mut values) {
         Ok(()) => return Ok(Incomplete { factor: finished(operation, a, values)?, shift: 0.0 }),
         Err(stopped) if pivots == Pivots::Refuse => return Err(refused(stopped)),
         Err(stopped) => stopped,
@@ -63,8 +63,8 @@ pub(super) fn with_shifts<T: Scalar>(
     for doubled in 0..DOUBLED {
         let shift = FIRST * f64::powi(2.0, doubled);
         values.copy_from_slice(a.values());
-        raise(a, &mut values, shift);
-        match factor(a, &mut values) {
+        raise(&a, &mut values, shift);
+        match factor(&a, &mut values) {
             Ok(()) => return Ok(Incomplete { factor: finished(operation, a, values)?, shift }),
             Err(next) => stopped = next,
         }
@@ -75,8 +75,12 @@ pub(super) fn with_shifts<T: Scalar>(
 }
 
 /// The factor as a matrix. A value that is not finite is an error that identifies it.
-fn finished<T: Scalar>(operation: &str, a: &Csr<T>, values: Vec<T>) -> Result<Csr<T>> {
-    a.with_values(values).map_err(|error| match error {
+fn finished<T: Scalar>(operation: &str, a: Cow<'_, Csr<T>>, values: Vec<T>) -> Result<Csr<T>> {
+    let factor = match a {
+        Cow::Borrowed(a) => a.with_values(values),
+        Cow::Owned(a) => a.having(values),
+    };
+    factor.map_err(|error| match error {
         Error::Entry { row, column, message, .. } => {
             Error::Entry { operation: operation.into(), row, column, message }
         }
