@@ -47,8 +47,20 @@ pub trait Format<T: Scalar>: Any + Send + Sync {
     /// The stem of this format's kernels: `csr` for `spmv_csr_f64` in `kernels-cuda/spmv_csr.cu` and
     /// `kernels-opencl/spmv_csr.cl`.
     fn kernel(&self) -> &'static str;
+    /// Makes what [`Format::arguments`] and [`Format::triangle`] return, if a format makes it on demand. A
+    /// backend that uses them calls this once before.
+    ///
+    /// # Errors
+    /// [`Error::OutOfMemory`].
+    fn prepare(&self) -> Result<()> {
+        Ok(())
+    }
     /// The kernel arguments before `x` and `y`, in order.
     fn arguments(&self) -> Vec<Argument<'_, T>>;
+    /// The arrays that define the matrix, without those made on demand.
+    fn stored(&self) -> Vec<Argument<'_, T>> {
+        self.arguments()
+    }
     /// Lanes of a row sum, a power of two: lane `j` accumulates the entries `j`, `j + W`, … of a row in order
     /// from 0 with fused multiply-add, and the lanes are summed by halving. It is a property of the matrix,
     /// not of the device. A format may split long rows into pieces: see [`is_long`].
@@ -73,9 +85,9 @@ pub trait Format<T: Scalar>: Any + Send + Sync {
     fn triangle(&self) -> Option<crate::Triangle<'_, T>> {
         None
     }
-    /// Bytes of all arrays.
+    /// Bytes of the arrays that define the matrix.
     fn bytes(&self) -> usize {
-        self.arguments().iter().map(Argument::bytes).sum()
+        self.stored().iter().map(Argument::bytes).sum()
     }
 }
 
@@ -95,7 +107,7 @@ pub fn check_pattern<T: Scalar>(old: &dyn Format<T>, new: &dyn Format<T>) -> Res
     if old.shape() != new.shape() || old.nnz() != new.nnz() {
         return differs("the shape or the number of entries");
     }
-    let (old, new) = (old.arguments(), new.arguments());
+    let (old, new) = (old.stored(), new.stored());
     let same = |pair: (&Argument<'_, T>, &Argument<'_, T>)| match pair {
         (Argument::Size(a), Argument::Size(b)) => a == b,
         (Argument::Indices(a), Argument::Indices(b)) => a == b,

@@ -2,7 +2,7 @@
 //! each; otherwise row by row on one thread if there are few threads; otherwise wide levels on all threads
 //! and runs of narrow ones on the first.
 use crate::run::barrier::Barrier;
-use lacuna_engine::{Complex32, Complex64, Format, Kind as Number, Scalar, Triangle};
+use lacuna_engine::{Complex32, Complex64, Format, Kind as Number, Result, Scalar, Triangle};
 use lacuna_formats::Triangular;
 use pulp::{Arch, Simd, WithSimd};
 use std::any::Any;
@@ -22,21 +22,18 @@ const UNEVEN: f64 = 1.5;
 /// A triangular matrix in the form that the kernel takes.
 #[derive(Clone)]
 pub(crate) enum Solved<T: Scalar> {
-    Triangular(Arc<Triangular<T>>, Arc<Plan<T>>),
+    Triangular(Arc<Triangular<T>>, Arc<Plan>),
     /// Any other format, by its own triangle.
     Other(Arc<dyn Format<T>>),
 }
 
 /// How the threads divide a solve.
-pub(crate) enum Plan<T> {
+pub(crate) enum Plan {
     /// Rows in their own order, split into independent ranges, one for each thread.
-    Rows(Rows<T>, Vec<Range<usize>>),
+    Rows(Vec<Range<usize>>),
     /// Levels.
     Stages(Vec<Stage>),
 }
-
-/// Entries in the order of the rows; `None` if the places are already in that order.
-pub(crate) struct Rows<T>(Option<(Vec<u32>, Vec<u32>, Vec<T>)>);
 
 /// Places that are solved without a barrier in between.
 pub(crate) struct Stage {
@@ -47,21 +44,30 @@ pub(crate) struct Stage {
 
 impl<T: Scalar> Solved<T> {
     /// `None` if the format stores no triangle.
-    pub(crate) fn new(format: &Arc<dyn Format<T>>, threads: usize) -> Option<Self> {
+    ///
+    /// # Errors
+    /// As [`Format::prepare`].
+    pub(crate) fn new(format: &Arc<dyn Format<T>>, threads: usize) -> Result<Option<Self>> {
         let any: Arc<dyn Any + Send + Sync> = format.clone();
-        let triangle = format.triangle()?;
-        let Ok(own) = any.downcast::<Triangular<T>>() else { return Some(Solved::Other(format.clone())) };
-        let n = own.sequence().len();
+        let Ok(own) = any.downcast::<Triangular<T>>() else {
+            format.prepare()?;
+            return Ok(format.triangle().map(|_| Solved::Other(format.clone())));
+        };
+        let n = own.shape().0;
         let parts = independent(&own, threads);
         let largest = parts.iter().map(Range::len).max().unwrap_or(0);
         let even = largest as f64 * threads as f64 <= UNEVEN * n as f64;
-        let scattered = triangle.depth() > MANY_LEVELS && !own.sequence().is_sorted();
+        let scattered = own.depth() > MANY_LEVELS && !own.is_by_level();
         let plan = match () {
-            () if even => Plan::Rows(Rows::of(&own), parts),
-            () if threads <= FEW && scattered => Plan::Rows(Rows::of(&own), std::iter::once(0..n).collect()),
-            () => Plan::Stages(stages(&triangle)),
+            () if even => Plan::Rows(parts),
+            () if threads == 1 || threads <= FEW && scattered => Plan::Rows(std::iter::once(0..n).collect()),
+            () => {
+                own.prepare()?;
+                let Some(triangle) = own.triangle() else { return Ok(None) };
+                Plan::Stages(stages(&triangle))
+            }
         };
-        Some(Solved::Triangular(own, Arc::new(plan)))
+        Ok(Some(Solved::Triangular(own, Arc::new(plan))))
     }
 
     /// A thread's share of the solve, with a barrier between stages. Returns the caller's requests.
@@ -91,23 +97,19 @@ impl<T: Scalar> Solved<T> {
                 return 0;
             }
         };
-        let Some(triangle) = a.0.triangle() else { return 0 };
         match a.1 {
-            Plan::Rows(rows, parts) => {
+            Plan::Rows(parts) => {
+                let rows = a.0.in_order();
                 for (at, places) in parts.iter().enumerate() {
                     if at % threads == me {
                         // SAFETY: these rows depend on no other part, and are in a valid order.
-                        unsafe { solve(arch, &rows.task(triangle, [b, x], places.clone())) };
+                        unsafe { solve(arch, &Task::new(rows, [b, x], places.clone())) };
                     }
                 }
                 0
             }
-            Plan::Stages(_) if threads == 1 => {
-                // SAFETY: as the caller promises, with all places in order.
-                unsafe { solve(arch, &Task::new(triangle, [b, x], 0..a.0.sequence().len())) };
-                0
-            }
             Plan::Stages(stages) => {
+                let Some(triangle) = a.0.triangle() else { return 0 };
                 let mut wishes = 0;
                 for (k, stage) in stages.iter().enumerate() {
                     let (start, count) = (stage.places.start, stage.places.len());
@@ -130,68 +132,21 @@ impl<T: Scalar> Solved<T> {
     }
 }
 
-impl<T: Scalar> Rows<T> {
-    fn of(a: &Triangular<T>) -> Self {
-        let sequence = a.sequence();
-        let Some(Triangle { row_ptr, columns, values, .. }) = a.triangle().filter(|_| !sequence.is_sorted())
-        else {
-            return Rows(None);
-        };
-        let mut own = (Vec::with_capacity(row_ptr.len()), Vec::new(), Vec::new());
-        own.1.reserve_exact(columns.len());
-        own.2.reserve_exact(columns.len());
-        own.0.push(0);
-        for &place in sequence {
-            let entries = row_ptr[place as usize] as usize..row_ptr[place as usize + 1] as usize;
-            own.1.extend_from_slice(&columns[entries.clone()]);
-            own.2.extend_from_slice(&values[entries]);
-            own.0.push(own.1.len() as u32);
-        }
-        Rows(Some(own))
-    }
-
-    fn task<'a>(
-        &'a self,
-        triangle: Triangle<'a, T>,
-        vectors: [*mut T; 2],
-        places: Range<usize>,
-    ) -> Task<'a, T> {
-        let triangle = match &self.0 {
-            Some((row_ptr, columns, values)) => Triangle { row_ptr, columns, values, ..triangle },
-            None => triangle,
-        };
-        Task::new(triangle, vectors, places)
-    }
-}
-
 /// At most `threads` ranges of rows in their own order, none of which depends on another, with about the same
 /// number of entries if possible. A single range if the rows cannot be split.
 fn independent<T: Scalar>(a: &Triangular<T>, threads: usize) -> Vec<Range<usize>> {
-    let n = a.sequence().len();
-    let Some(Triangle { row_ptr, columns, .. }) = a.triangle() else { return Vec::new() };
-    // The position of each row in the sequence, by its name.
-    let entries = |position: usize| {
-        let place = a.sequence()[position] as usize;
-        row_ptr[place] as usize..row_ptr[place + 1] as usize
-    };
-    let mut position = vec![0u32; n];
-    (0..n).for_each(|p| position[columns[entries(p).end - 1] as usize] = p as u32);
-    // A part may begin where no row from there on depends on an earlier one; found by scanning from the last
-    // row.
-    let (mut borders, mut least) = (vec![n], n);
-    let (mut taken, share) = (0, columns.len() / threads.max(1));
-    for p in (1..n).rev() {
-        let own = entries(p);
-        taken += own.len();
-        least = columns[own].iter().fold(least, |least, &j| least.min(position[j as usize] as usize));
-        if least >= p && taken >= share && borders.len() < threads {
-            borders.push(p);
-            taken = 0;
+    let (n, row_ptr) = (a.shape().0, a.in_order().row_ptr);
+    let share = a.nnz() / threads.max(1);
+    let (mut parts, mut start) = (Vec::new(), 0);
+    for &first in a.blocks() {
+        let taken = (row_ptr[first] - row_ptr[start]) as usize;
+        if taken >= share && start < first && first < n && parts.len() + 1 < threads {
+            parts.push(start..first);
+            start = first;
         }
     }
-    borders.push(0);
-    borders.reverse();
-    borders.windows(2).map(|w| w[0]..w[1]).collect()
+    parts.push(start..n);
+    parts
 }
 
 /// Wide levels, and runs of narrow ones between them.
@@ -317,8 +272,8 @@ mod tests {
     fn many_threads_take_levels_and_few_take_rows() {
         let plan = |a: Csr<f64>, threads: usize| {
             let a: Arc<dyn Format<f64>> = Arc::new(Triangular::part(&a, Half::Lower, None, None).unwrap());
-            match Solved::new(&a, threads) {
-                Some(Solved::Triangular(_, plan)) => matches!(*plan, Plan::Rows(..)),
+            match Solved::new(&a, threads).unwrap() {
+                Some(Solved::Triangular(_, plan)) => matches!(*plan, Plan::Rows(_)),
                 _ => panic!("no plan"),
             }
         };

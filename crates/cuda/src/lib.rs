@@ -208,6 +208,7 @@ impl Backend for Cuda {
         self.store.new_cells(&self.driver, count)
     }
     fn matrix<T: Scalar>(&mut self, a: Arc<dyn Format<T>>) -> Result<Matrix<T>> {
+        a.prepare()?;
         if a.triangle().is_none() {
             launches::product_kernel(a.kernel())?;
         }

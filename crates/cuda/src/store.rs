@@ -156,6 +156,7 @@ impl Store {
         self.stored(a, operation)?;
         let stale = || Error::Stale { operation: operation.into(), what: "matrix" };
         check_pattern(&**self.format(a).ok_or_else(stale)?, &*to)?;
+        to.prepare()?;
         let stored = &mut self.matrices[a.slot as usize];
         for (argument, address) in to.arguments().iter().zip(&stored.arguments) {
             match argument {

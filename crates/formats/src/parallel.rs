@@ -7,6 +7,8 @@ use std::sync::{Mutex, PoisonError};
 
 /// Elements and small tasks are divided into about this many parts per thread.
 const PARTS: usize = 16;
+/// Units of work, such as entries of a matrix, that take longer than to wake a thread.
+const LARGE: usize = 20_000;
 
 /// A task before, while and after it is run.
 enum Slot<I, R> {
@@ -29,6 +31,16 @@ pub fn for_each<I: Send>(tasks: impl IntoIterator<Item = I>, work: impl Fn(I) + 
 /// The results of `work` for each task, in task order.
 pub fn map<I: Send, R: Send>(tasks: impl IntoIterator<Item = I>, work: impl Fn(I) -> R + Sync) -> Vec<R> {
     map_with(tasks, || (), |(), task| work(task))
+}
+
+/// [`map`] on the calling thread alone for fewer than 20 000 units of work, such as entries of a
+/// matrix, which take less time than waking another.
+pub fn map_large<I: Send, R: Send>(
+    units: usize,
+    tasks: impl IntoIterator<Item = I>,
+    work: impl Fn(I) -> R + Sync,
+) -> Vec<R> {
+    if units < LARGE { tasks.into_iter().map(work).collect() } else { map(tasks, work) }
 }
 
 /// The results of `work` for each task, in task order. Each thread repeatedly takes the next task, with the
@@ -98,6 +110,9 @@ pub fn ranges(n: usize, length: usize) -> impl Iterator<Item = Range<usize>> {
 
 /// The length of the parts into which `n` elements are divided: at least `grain`, unless there are fewer.
 fn part(n: usize, grain: usize) -> usize {
+    if n <= grain {
+        return grain.max(1);
+    }
     n.div_ceil(PARTS * rayon::current_num_threads()).max(grain).max(1)
 }
 
@@ -126,7 +141,8 @@ type Worker<'a> = dyn Fn(&mut dyn FnMut() -> Option<usize>) + Sync + 'a;
 
 /// Has the threads do `count` tasks.
 fn run(count: usize, work: &Worker<'_>) {
-    let threads = rayon::current_num_threads().min(count);
+    // A single task does not start the threads.
+    let threads = if count > 1 { rayon::current_num_threads().min(count) } else { 1 };
     // Many small tasks are taken several at a time.
     let batch = (count / (PARTS * threads.max(1))).max(1);
     let next = AtomicUsize::new(0);

@@ -186,6 +186,7 @@ impl Memory {
             let message = "there is no OpenCL kernel for it; use CSR".into();
             return Err(Error::Unsupported { operation, message });
         };
+        a.prepare()?;
         let mut words = vec![code, lanes as u64];
         let start = self.used;
         let mut put_all = || -> Result<()> {
@@ -235,6 +236,7 @@ impl Memory {
         let words = self.matrix_words(a, operation)?;
         let stale = || Error::Stale { operation: operation.into(), what: "matrix" };
         check_pattern(&**self.format(a).ok_or_else(stale)?, &*to)?;
+        to.prepare()?;
         for (argument, offset) in to.arguments().iter().zip(&words[2..]) {
             match argument {
                 Argument::Values(values) => {

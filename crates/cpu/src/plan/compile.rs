@@ -155,7 +155,7 @@ impl<T: Scalar> Compiled<T> {
                 let format = store.format(a, &op.sweep.name)?;
                 work += a.nnz;
                 let kernel = || not_triangular(&op.sweep.name, format.kernel());
-                let a = Solved::new(format, self.threads).ok_or_else(kernel)?;
+                let a = Solved::new(format, self.threads)?.ok_or_else(kernel)?;
                 Kind::TriSolve { a, b: b.slot, x: x.slot }
             }
             OpKind::Host { f, x, y } => {

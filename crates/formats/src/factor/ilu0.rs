@@ -1,7 +1,9 @@
 //! Incomplete LU factorisation without fill.
 use super::pivots::{Incomplete, Pivots, Stopped, least, with_shifts};
+use crate::order::blocks::independent_blocks;
 use crate::{Csr, parallel};
 use lacuna_engine::{Result, Scalar, compiled_here};
+use std::borrow::Cow;
 use std::ops::Range;
 
 /// `L U ≈ A` on the pattern of `A`, including the diagonal: `L` left of the diagonal, without its unit
@@ -15,7 +17,7 @@ use std::ops::Range;
 /// doi:10.1137/1.9780898718003.
 pub fn ilu0<T: Scalar>(a: &Csr<T>, pivots: Pivots) -> Result<Incomplete<T>> {
     compiled_here!(T, |a: &Csr<T>, pivots: Pivots| -> Result<Incomplete<T>> {
-        with_shifts("ilu0", a, pivots, factor)
+        with_shifts("ilu0", Cow::Borrowed(a), pivots, factor)
     })(a, pivots)
 }
 
@@ -39,23 +41,6 @@ pub(super) fn factor<T: Scalar>(a: &Csr<T>, values: &mut [T]) -> Result<(), Stop
     parallel::map_with(tasks, places, |place, (rows, own)| factor_rows(a, place, rows, own))
         .into_iter()
         .collect()
-}
-
-/// The borders of blocks of consecutive rows none of which needs a row before its block, given the first row
-/// that each needs.
-fn independent_blocks(n: usize, first_need: impl Fn(usize) -> usize) -> Vec<usize> {
-    let (mut borders, mut least) = (vec![n], n);
-    for k in (1..n).rev() {
-        least = least.min(first_need(k));
-        if least >= k {
-            borders.push(k);
-        }
-    }
-    if n > 0 {
-        borders.push(0);
-    }
-    borders.reverse();
-    borders
 }
 
 /// Factors the values of some rows, which need no others. `place` has an element for each column, all
@@ -105,7 +90,7 @@ fn factor_rows<T: Scalar>(
 
 #[cfg(test)]
 mod tests {
-    use super::{ilu0, independent_blocks};
+    use super::ilu0;
     use crate::factor::Pivots;
     use crate::{Csr, Spec, Triplets};
     use lacuna_engine::Error;
@@ -114,13 +99,6 @@ mod tests {
     fn product(f: &Csr<f64>, i: usize, j: usize) -> f64 {
         let l = |k: usize| if k == i { 1.0 } else { f.get(i, k).unwrap_or(0.0) };
         (0..=i.min(j)).map(|k| l(k) * f.get(k, j).unwrap_or(0.0)).sum()
-    }
-
-    #[test]
-    fn rows_that_need_no_row_before_them_begin_a_block() {
-        let needs = [0, 0, 2, 3, 2, 5];
-        assert_eq!(independent_blocks(6, |i| needs[i]), [0, 2, 5, 6]);
-        assert_eq!(independent_blocks(0, |i| i), [0]);
     }
 
     #[test]

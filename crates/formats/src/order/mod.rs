@@ -1,4 +1,5 @@
 //! Graph algorithms on a matrix: orders, colours, parts and matchings of its rows.
+pub(crate) mod blocks;
 pub(crate) mod colours;
 pub(crate) mod graph;
 pub(crate) mod matching;

@@ -1,6 +1,10 @@
 //! Triangular matrices stored for solves.
 use crate::Csr;
+use crate::order::blocks::independent_blocks;
 use lacuna_engine::{Argument, Error, Format, Result, Scalar, Triangle, compiled_here, pages};
+use std::alloc::{Layout, handle_alloc_error};
+use std::ops::Range;
+use std::sync::OnceLock;
 
 const OPERATION: &str = "Triangular";
 
@@ -13,25 +17,39 @@ pub enum Half {
     Upper,
 }
 
-/// A triangular matrix with the levels of its rows: the level of a row follows the highest level of the rows
-/// it depends on. Rows of a level may be solved concurrently; the order of each row's sum is fixed, so that
-/// any schedule gives the same bits (see [`Triangle`]).
+/// A triangular matrix stored for solves: its rows in the order of sequential solves, and on demand by level.
+/// The level of a row follows the highest level of the rows it depends on, so that the rows of a level may be
+/// solved concurrently; the order of each row's sum is fixed, so that any schedule gives the same bits (see
+/// [`Triangle`]).
 ///
-/// Storage is 12 bytes per entry in `f64`, including the diagonal, and 4 per row. Its product is that of the
-/// triangular matrix, although the diagonal is stored as reciprocals.
+/// Storage is 12 bytes per entry in `f64`, including the diagonal, and 12 per row; again 12 bytes per entry
+/// if it is read by level. Its product is that of the triangular matrix, although the diagonal is stored as
+/// reciprocals.
 ///
 /// Reference: Saad 2003, Iterative Methods for Sparse Linear Systems, section 11.6.3,
 /// doi:10.1137/1.9780898718003.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug)]
 pub struct Triangular<T> {
+    rows: Entries<T>,
+    /// The position of each row in solve order.
+    positions: Vec<u32>,
+    /// The level at each position.
+    level: Vec<u32>,
+    /// The first place of each level, and the end of the last.
+    levels: Vec<u32>,
+    /// The borders of independent blocks of positions.
+    blocks: Vec<usize>,
+    is_by_level: bool,
+    /// The rows by level, unless they are already.
+    by_level: OnceLock<Entries<T>>,
+}
+
+/// Rows one after another, the reciprocal of the diagonal last in each.
+#[derive(Clone, Debug, Default)]
+struct Entries<T> {
     row_ptr: Vec<u32>,
     columns: Vec<u32>,
     values: Vec<T>,
-    levels: Vec<u32>,
-    /// The place of each row.
-    places: Vec<u32>,
-    /// The place of each row in sequential solve order.
-    sequence: Vec<u32>,
 }
 
 impl<T: Scalar> Triangular<T> {
@@ -62,118 +80,196 @@ impl<T: Scalar> Triangular<T> {
                 crate::Permutation::new(names.to_vec())?;
             }
             let name = |i: usize| names.map_or(i as u32, |names| names[i]);
-            // Columns increase, so that a part is a contiguous range of a row's entries.
-            let run = |i: usize| {
-                let columns = a.row_slices(i).0;
-                let first = a.row_ptr()[i] as usize;
-                match side {
-                    Half::Lower => first..first + columns.partition_point(|&j| (j as usize) < i),
-                    Half::Upper => {
-                        first + columns.partition_point(|&j| j as usize <= i)..first + columns.len()
-                    }
-                }
-            };
+            // The row at a position, and the position of a row.
             let turn = |k: usize| if side == Half::Lower { k } else { n - 1 - k };
-            let mut level = vec![0u32; n];
-            let mut sizes: Vec<u32> = Vec::new();
-            let mut nnz = n;
-            for k in 0..n {
-                let i = turn(k);
-                let needs = &a.col_idx()[run(i)];
-                nnz += needs.len();
-                let own = needs.iter().map(|&j| level[j as usize] + 1).max().unwrap_or(0);
-                level[i] = own;
-                if own as usize == sizes.len() {
-                    sizes.push(0);
-                }
-                sizes[own as usize] += 1;
-            }
+            let own = |i: usize| own_entries(a, side, i);
+            let nnz = n + (0..n).map(|i| own(i).len()).sum::<usize>();
             crate::storage::checks::check_sizes(OPERATION, n, n, nnz)?;
-            let mut levels = Vec::with_capacity(sizes.len() + 1);
-            levels.push(0);
-            levels.extend(sizes.iter().scan(0, |end, size| {
-                *end += size;
-                Some(*end)
-            }));
-            // The rows of a level in solve order.
-            let mut next = levels.clone();
-            let (mut places, mut order, mut sequence) = (vec![0u32; n], vec![0u32; n], Vec::with_capacity(n));
+            let mut rows = Entries::zeroed(n, nnz)?;
+            let (mut positions, mut level) = (vec![0u32; n], vec![0u32; n]);
+            let mut sizes: Vec<u32> = Vec::new();
+            let mut at = 0;
             for k in 0..n {
                 let i = turn(k);
-                let place = &mut next[level[i] as usize];
-                (places[name(i) as usize], order[*place as usize]) = (*place, i as u32);
-                sequence.push(*place);
-                *place += 1;
-            }
-            let mut row_ptr = Vec::with_capacity(n + 1);
-            row_ptr.push(0);
-            let mut columns = pages::zeroed::<u32>(OPERATION, nnz)?;
-            let mut values = pages::zeroed::<T>(OPERATION, nnz)?;
-            let mut at = 0;
-            for &i in &order {
-                let i = i as usize;
-                let own = run(i);
-                for (&j, &v) in a.col_idx()[own.clone()].iter().zip(&a.values()[own]) {
-                    (columns[at], values[at]) = (name(j as usize), v);
+                let own = own(i);
+                let needs = &a.col_idx()[own.clone()];
+                let mut highest = 0;
+                for (&j, &v) in needs.iter().zip(&a.values()[own.clone()]) {
+                    highest = highest.max(level[turn(j as usize)] + 1);
+                    (rows.columns[at], rows.values[at]) = (name(j as usize), v);
                     at += 1;
                 }
                 let reciprocal = match reciprocals {
                     Some(given) => given[i],
-                    None => T::one().quotient(a.get(i, i).unwrap_or(T::zero())),
+                    None => T::one().quotient(diagonal(a, side, i, own)),
                 };
                 if !reciprocal.finite() || reciprocal == T::zero() {
                     let row = name(i) as usize;
                     let message = format!("the reciprocal of the diagonal entry is {reciprocal:e}");
                     return Err(Error::Entry { operation: OPERATION.into(), row, column: row, message });
                 }
-                (columns[at], values[at]) = (name(i), reciprocal);
+                (rows.columns[at], rows.values[at]) = (name(i), reciprocal);
                 at += 1;
-                row_ptr.push(at as u32);
+                rows.row_ptr[k + 1] = at as u32;
+                (positions[name(i) as usize], level[k]) = (k as u32, highest);
+                if highest as usize == sizes.len() {
+                    sizes.push(0);
+                }
+                sizes[highest as usize] += 1;
             }
-            Ok(Triangular { row_ptr, columns, values, levels, places, sequence })
+            let mut levels = Vec::with_capacity(sizes.len() + 1);
+            levels.push(0);
+            levels.extend(sizes.iter().scan(0, |end, size| {
+                *end += size;
+                Some(*end)
+            }));
+            // Columns increase: the earliest row that one needs is that of its first column, or its last.
+            let earliest = |k: usize| {
+                let needs = &a.col_idx()[own(turn(k))];
+                let farthest = if side == Half::Lower { needs.first() } else { needs.last() };
+                farthest.map_or(k, |&j| turn(j as usize))
+            };
+            let blocks = independent_blocks(n, earliest);
+            let (is_by_level, by_level) = (level.is_sorted(), OnceLock::new());
+            Ok(Triangular { rows, positions, level, levels, blocks, is_by_level, by_level })
         })(a, side, reciprocals, names)
     }
 
-    /// The places in the order of the triangle itself: the row order for a lower one without names. It is
-    /// also a valid solve order, and accesses vectors in memory order.
-    pub fn sequence(&self) -> &[u32] {
-        &self.sequence
+    /// The rows in the order of sequential solves: that of the triangle for a lower one, its reverse for an
+    /// upper one. Solves in this order access vectors in memory order if there are no names.
+    pub fn in_order(&self) -> Triangle<'_, T> {
+        self.rows.triangle(&self.levels)
     }
 
     /// Number of levels; 0 without rows.
     pub fn depth(&self) -> usize {
         self.levels.len() - 1
     }
+
+    /// The borders, from 0 to the number of rows in solve order, of as many blocks as possible whose rows
+    /// depend on rows of the same block only.
+    pub fn blocks(&self) -> &[usize] {
+        &self.blocks
+    }
+
+    /// Whether the rows in solve order are also ordered by level.
+    pub fn is_by_level(&self) -> bool {
+        self.is_by_level
+    }
+
+    /// The rows by level. Aborts if memory is exhausted, as any `Vec` does; [`Format::prepare`] fails instead.
+    fn by_level(&self) -> Triangle<'_, T> {
+        if self.is_by_level {
+            return self.in_order();
+        }
+        let exhausted = |_| handle_alloc_error(Layout::for_value(&*self.rows.values));
+        self.by_level.get_or_init(|| self.sorted().unwrap_or_else(exhausted)).triangle(&self.levels)
+    }
+
+    fn sorted(&self) -> Result<Entries<T>> {
+        compiled_here!(T, |of: &Triangular<T>| -> Result<Entries<T>> {
+            let (n, rows) = (of.level.len(), &of.rows);
+            let (mut next, mut order) = (of.levels.clone(), vec![0u32; n]);
+            for (position, &level) in of.level.iter().enumerate() {
+                let place = &mut next[level as usize];
+                order[*place as usize] = position as u32;
+                *place += 1;
+            }
+            let mut sorted = Entries::zeroed(n, rows.columns.len())?;
+            let mut at = 0;
+            for (place, &position) in order.iter().enumerate() {
+                let own = rows.of(position as usize);
+                let end = at + own.len();
+                sorted.columns[at..end].copy_from_slice(&rows.columns[own.clone()]);
+                sorted.values[at..end].copy_from_slice(&rows.values[own]);
+                sorted.row_ptr[place + 1] = end as u32;
+                at = end;
+            }
+            Ok(sorted)
+        })(self)
+    }
+}
+
+impl<T: Scalar> Entries<T> {
+    fn zeroed(n: usize, nnz: usize) -> Result<Self> {
+        let row_ptr = pages::zeroed(OPERATION, n + 1)?;
+        Ok(Entries {
+            row_ptr,
+            columns: pages::zeroed(OPERATION, nnz)?,
+            values: pages::zeroed(OPERATION, nnz)?,
+        })
+    }
+
+    fn of(&self, row: usize) -> Range<usize> {
+        self.row_ptr[row] as usize..self.row_ptr[row + 1] as usize
+    }
+
+    fn triangle<'a>(&'a self, levels: &'a [u32]) -> Triangle<'a, T> {
+        let Entries { row_ptr, columns, values } = self;
+        Triangle { row_ptr, columns, values, levels }
+    }
+
+    fn arguments(&self) -> [Argument<'_, T>; 3] {
+        [Argument::Indices(&self.row_ptr), Argument::Indices(&self.columns), Argument::Values(&self.values)]
+    }
+}
+
+/// The entries of row `i` on one side of the diagonal: columns increase, so that they are a contiguous range.
+fn own_entries<T: Scalar>(a: &Csr<T>, side: Half, i: usize) -> Range<usize> {
+    let columns = a.row_slices(i).0;
+    let first = a.row_ptr()[i] as usize;
+    match side {
+        Half::Lower => first..first + columns.partition_point(|&j| (j as usize) < i),
+        Half::Upper => first + columns.partition_point(|&j| j as usize <= i)..first + columns.len(),
+    }
+}
+
+/// The diagonal entry of row `i`, next to the entries on one side of it; zero if it is not stored.
+fn diagonal<T: Scalar>(a: &Csr<T>, side: Half, i: usize, own: Range<usize>) -> T {
+    let at = if side == Half::Lower { Some(own.end) } else { own.start.checked_sub(1) };
+    let inside = |&k: &usize| a.row_ptr()[i] as usize <= k && k < a.row_ptr()[i + 1] as usize;
+    let here = at.filter(inside).filter(|&k| a.col_idx()[k] as usize == i);
+    here.map_or(T::zero(), |k| a.values()[k])
 }
 
 impl<T: Scalar> Format<T> for Triangular<T> {
     fn shape(&self) -> (usize, usize) {
-        (self.places.len(), self.places.len())
+        (self.positions.len(), self.positions.len())
     }
     fn nnz(&self) -> usize {
-        self.values.len()
+        self.rows.values.len()
     }
     fn kernel(&self) -> &'static str {
         "triangular"
     }
+    fn prepare(&self) -> Result<()> {
+        if !self.is_by_level && self.by_level.get().is_none() {
+            // If another thread was faster, the two are equal.
+            let _ = self.by_level.set(self.sorted()?);
+        }
+        Ok(())
+    }
     fn arguments(&self) -> Vec<Argument<'_, T>> {
+        let Triangle { row_ptr, columns, values, levels } = self.by_level();
         vec![
-            Argument::Indices(&self.row_ptr),
-            Argument::Indices(&self.columns),
-            Argument::Values(&self.values),
-            Argument::Indices(&self.levels),
+            Argument::Indices(row_ptr),
+            Argument::Indices(columns),
+            Argument::Values(values),
+            Argument::Indices(levels),
         ]
     }
+    fn stored(&self) -> Vec<Argument<'_, T>> {
+        self.rows.arguments().into_iter().chain([Argument::Indices(&self.levels)]).collect()
+    }
     fn row(&self, i: usize, x: &[T]) -> T {
-        let place = self.places[i] as usize;
-        let own = self.row_ptr[place] as usize..self.row_ptr[place + 1] as usize - 1;
-        let diagonal = x[i].quotient(self.values[own.end]);
-        let entries = self.columns[own.clone()].iter().zip(&self.values[own]);
+        let own = self.rows.of(self.positions[i] as usize);
+        let own = own.start..own.end - 1;
+        let diagonal = x[i].quotient(self.rows.values[own.end]);
+        let entries = self.rows.columns[own.clone()].iter().zip(&self.rows.values[own]);
         entries.fold(diagonal, |sum, (&j, &v)| v.fma(x[j as usize], sum))
     }
     fn triangle(&self) -> Option<Triangle<'_, T>> {
-        let Triangular { row_ptr, columns, values, levels, .. } = self;
-        Some(Triangle { row_ptr, columns, values, levels })
+        Some(self.by_level())
     }
 }
 
@@ -209,6 +305,33 @@ mod tests {
             triangle.solve(&b, &mut solved);
             assert_eq!(solved, x, "{side:?}");
         }
+    }
+
+    #[test]
+    fn both_orders_solve_with_the_same_bits() {
+        let grid = crate::Spec::parse("gen:poisson2d:7x5").unwrap().build::<f64>().unwrap();
+        let b: Vec<f64> = (0..35).map(|i| f64::from(i).sin()).collect();
+        for (a, ordered) in [(&grid, false), (&Csr::identity(35).unwrap(), true)] {
+            for side in [Half::Lower, Half::Upper] {
+                let t = Triangular::part(a, side, None, None).unwrap();
+                assert_eq!(t.is_by_level(), ordered);
+                let (mut x, mut y) = ([f64::NAN; 35], [f64::NAN; 35]);
+                t.in_order().solve(&b, &mut x);
+                t.triangle().unwrap().solve(&b, &mut y);
+                assert_eq!(x, y, "{side:?}");
+                let levels = t.triangle().unwrap();
+                assert!((0..levels.depth()).all(|level| levels.level(level).len() <= 35));
+                assert_eq!(t.bytes(), t.arguments().iter().map(|a| a.bytes()).sum::<usize>());
+            }
+        }
+    }
+
+    #[test]
+    fn blocks_depend_on_their_own_rows() {
+        let a = matrix(6, &[(1, 0, 1.0), (3, 2, 1.0), (5, 3, 1.0), (2, 3, 1.0), (0, 0, 1.0)]);
+        let blocks = |side| Triangular::part(&a, side, Some(&[1.0; 6]), None).unwrap().blocks().to_vec();
+        assert_eq!(blocks(Half::Lower), [0, 2, 6]);
+        assert_eq!(blocks(Half::Upper), [0, 1, 2, 4, 5, 6]);
     }
 
     #[test]

@@ -100,7 +100,8 @@ impl<T: Scalar> Factors<'_, T> {
             (self.upper, Half::Upper, self.upper_reciprocals),
         ];
         let part = |(a, half, reciprocals)| Triangular::part(a, half, reciprocals, self.names);
-        let halves = parallel::map(halves, part).into_iter().collect::<Result<Vec<_>>>()?;
+        let units = self.lower.nnz().max(self.upper.nnz());
+        let halves = parallel::map_large(units, halves, part).into_iter().collect::<Result<Vec<_>>>()?;
         let [lower, upper] = halves.try_into().unwrap_or_else(|_| unreachable!("two halves"));
         let levels = format!("{} and {}", lower.depth(), upper.depth());
         Ok((parts.matrix(lower).matrix(upper), ("levels", levels)))
