@@ -21,7 +21,7 @@ use plan::compile::Compiled;
 use pulp::Arch;
 use run::arena::Arena;
 use run::execute::Start;
-use run::gang::Helpers;
+use run::threads::Threads;
 use simd::instances::Instance;
 use std::sync::Arc;
 
@@ -61,10 +61,7 @@ impl CpuOptions {
 /// The CPU as a device.
 pub struct Cpu {
     store: HostStore,
-    /// The threads besides the caller's.
-    pool: Option<Arc<rayon::ThreadPool>>,
-    /// Whether the pool belongs to the application.
-    shared: bool,
+    threads: Threads,
     arch: Arch,
     parallel_from: usize,
     gather: bool,
@@ -79,33 +76,20 @@ impl Cpu {
         Self::with(CpuOptions::default())
     }
 
-    /// A backend with the given options.
+    /// A backend with the given options. Its threads start with the first program large enough for them, which
+    /// fails with [`Error::Device`] if they cannot.
     ///
     /// # Errors
-    /// [`Error::Argument`] for 0 threads, [`Error::Device`] if the threads cannot be started, or as
-    /// [`check_process`].
+    /// [`Error::Argument`] for 0 threads, or as [`check_process`].
     pub fn with(options: CpuOptions) -> Result<Self> {
         check_process("starting threads")?;
-        let cores = std::thread::available_parallelism().map_or(1, |n| n.get());
-        let threads = options.threads.unwrap_or(cores);
+        let cores = || std::thread::available_parallelism().map_or(1, |n| n.get());
+        let threads = options.threads.unwrap_or_else(cores);
         if threads == 0 {
             let message = "expected at least 1, got 0".into();
             return Err(Error::Argument { what: "threads".into(), message });
         }
-        let pool = (threads > 1)
-            .then(|| {
-                rayon::ThreadPoolBuilder::new()
-                    .num_threads(threads - 1)
-                    .thread_name(|i| format!("lacuna-{}", i + 1))
-                    .build()
-            })
-            .transpose()
-            .map_err(|error| Error::Device {
-                device: "cpu".into(),
-                operation: format!("starting {threads} threads"),
-                message: error.to_string(),
-            })?;
-        Ok(Self::on_threads(pool.map(Arc::new), false, options))
+        Ok(Self::on_threads(Threads::Own { count: threads, pool: None }, options))
     }
 
     /// A backend that computes on a thread pool of the application, with as many threads as the pool has:
@@ -133,14 +117,13 @@ impl Cpu {
             let message = format!("expected the {threads} of the pool, got {asked}");
             return Err(Error::Argument { what: "threads".into(), message });
         }
-        Ok(Self::on_threads((threads > 1).then_some(pool), true, options))
+        Ok(Self::on_threads(Threads::Shared(pool), options))
     }
 
-    fn on_threads(pool: Option<Arc<rayon::ThreadPool>>, shared: bool, options: CpuOptions) -> Self {
+    fn on_threads(threads: Threads, options: CpuOptions) -> Self {
         Cpu {
             store: HostStore::new("cpu"),
-            pool,
-            shared,
+            threads,
             arch: arch(options.simd),
             parallel_from: options.parallel_from.unwrap_or(CpuOptions::PARALLEL_FROM),
             gather: options.gather,
@@ -161,11 +144,7 @@ impl Cpu {
 
     /// Number of threads.
     pub fn threads(&self) -> usize {
-        self.helpers().map_or(1, Helpers::threads)
-    }
-
-    fn helpers(&self) -> Option<Helpers<'_>> {
-        self.pool.as_deref().map(|pool| Helpers { pool, shared: self.shared })
+        self.threads.count()
     }
 }
 
@@ -285,9 +264,7 @@ impl Backend for Cpu {
         if let Err(stale) = vectors.and_then(|()| cells()).and_then(|()| matrices()) {
             return Err(store.check(program).err().unwrap_or(stale)); // names the pass
         }
-        let shared = self.shared;
-        let helpers = self.pool.as_deref().filter(|_| compiled.work >= self.parallel_from);
-        let helpers = helpers.map(|pool| Helpers { pool, shared });
+        let helpers = if compiled.work >= self.parallel_from { self.threads.helpers()? } else { None };
         let start = Start {
             cells: self.store.all_cells_mut::<T>(),
             history: run.history,

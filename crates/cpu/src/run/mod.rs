@@ -5,4 +5,5 @@ pub(crate) mod execute;
 pub(crate) mod gang;
 pub(crate) mod share;
 pub(crate) mod sync;
+pub(crate) mod threads;
 pub(crate) mod watch;
