@@ -108,6 +108,12 @@ impl<T: Scalar> Solved<T> {
                 }
                 0
             }
+            // The caller is alone, at least for a while.
+            Plan::Stages(_) if threads == 1 => {
+                // SAFETY: as the caller promises, with all rows in order.
+                unsafe { solve(arch, &Task::new(a.0.in_order(), [b, x], 0..a.0.shape().0)) };
+                0
+            }
             Plan::Stages(stages) => {
                 let Some(triangle) = a.0.triangle() else { return 0 };
                 let mut wishes = 0;
