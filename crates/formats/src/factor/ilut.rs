@@ -1,5 +1,5 @@
 //! Incomplete LU factorisation with a drop tolerance, partial pivoting and a limit on the fill.
-use super::column_order::column_order;
+use super::column_order::{column_order, diagonal_order};
 use super::elimination::Elimination;
 use super::equilibrate::equilibrated;
 use super::ilu0;
@@ -21,7 +21,8 @@ pub struct IlutOptions {
     /// The diagonal is the pivot if it is at least this fraction of the largest candidate; 0 disables
     /// pivoting.
     pub threshold: f64,
-    /// Whether columns are ordered by [`column_order`]; otherwise they keep their own order.
+    /// Whether columns are ordered, by [`diagonal_order`] if each diagonal entry would be the pivot of its own
+    /// column, otherwise by [`column_order`]; if not, they keep their own order.
     pub ordered: bool,
 }
 
@@ -66,13 +67,14 @@ pub fn ilut<T: Scalar>(a: &Csr<T>, options: &IlutOptions) -> Result<Ilut<T>> {
             return Err(Error::Shape { operation: OPERATION.into(), expected, got });
         }
         let (row_exponents, column_exponents) = equilibrated(a);
-        let columns: Vec<u32> = match options.ordered {
-            true => column_order(a).order().to_vec(),
-            false => (0..n as u32).collect(),
-        };
         let scaled =
             |(i, j, v): (usize, usize, T)| v.scale_by_power_of_two(row_exponents[i] + column_exponents[j]);
         let by_columns = a.with_values(a.entries().map(scaled).collect::<Vec<T>>())?.transpose();
+        let columns: Vec<u32> = match options.ordered {
+            true if diagonal_leads(&by_columns, options.threshold) => diagonal_order(a).order().to_vec(),
+            true => column_order(a).order().to_vec(),
+            false => (0..n as u32).collect(),
+        };
         let mut work = Elimination::new(n);
         let (mut given, mut kept) = (0usize, 0usize);
         for (step, &column) in columns.iter().enumerate() {
@@ -97,6 +99,16 @@ pub fn ilut<T: Scalar>(a: &Csr<T>, options: &IlutOptions) -> Result<Ilut<T>> {
             replaced,
         })
     })(a, options)
+}
+
+/// Whether the diagonal entry of each column is at least a fraction of the largest entry, and not zero.
+fn diagonal_leads<T: Scalar>(by_columns: &Csr<T>, fraction: f64) -> bool {
+    (0..by_columns.rows()).all(|j| {
+        let (rows, values) = by_columns.row_slices(j);
+        let largest = values.iter().map(|v| v.modulus()).fold(0.0, f64::max);
+        let own = rows.binary_search(&(j as u32)).map_or(0.0, |k| values[k].modulus());
+        own > 0.0 && own >= fraction * largest
+    })
 }
 
 impl<T: Scalar> Ilut<T> {

@@ -9,7 +9,7 @@ mod ilu0;
 mod ilut;
 mod pivots;
 
-pub use column_order::column_order;
+pub use column_order::{column_order, diagonal_order};
 pub use equilibrate::equilibrated;
 pub use ic0::ic0;
 pub use ilu0::ilu0;
