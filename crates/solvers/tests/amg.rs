@@ -66,18 +66,19 @@ fn anisotropic(side: usize, factor: f64) -> Csr<f64> {
 fn iterations_stay_few() {
     let plain = options();
     let chebyshev = AmgOptions { smoothing: Smoothing::Chebyshev, ..plain };
-    let greedy = AmgOptions { aggregation: Aggregation::Greedy, ..plain };
+    let mis2 = AmgOptions { aggregation: Some(Aggregation::Mis2), ..plain };
     let two = AmgOptions { sweeps: 2, ..plain };
     let poisson = generated::<f64>("gen:poisson3d:24x24x24");
     let cases = [
-        ("poisson3d", &poisson, plain, "cg", 15),
+        ("poisson3d", &poisson, plain, "cg", 14),
         ("poisson3d", &poisson, chebyshev, "cg", 12),
-        ("poisson3d", &poisson, greedy, "cg", 14),
+        ("poisson3d", &poisson, mis2, "cg", 15),
+        ("poisson2d", &generated("gen:poisson2d:100x100"), mis2, "cg", 22),
         ("poisson3d", &poisson, two, "cg", 12),
         ("27 points", &generated("gen:poisson3d:20x20x20:27"), plain, "cg", 15),
-        ("weak along z", &anisotropic(24, 0.01), plain, "cg", 18),
-        ("strong along z", &anisotropic(24, 100.0), plain, "cg", 20),
-        ("poisson2d", &generated("gen:poisson2d:100x100"), plain, "cg", 22),
+        ("weak along z", &anisotropic(24, 0.01), plain, "cg", 15),
+        ("strong along z", &anisotropic(24, 100.0), plain, "cg", 16),
+        ("poisson2d", &generated("gen:poisson2d:100x100"), plain, "cg", 15),
         ("convection", &generated("gen:convection:24x24x24:1000"), plain, "bicgstab", 27),
     ];
     let mut wrong = Vec::new();
@@ -105,8 +106,12 @@ fn bits_do_not_depend_on_threads() {
 
 #[test]
 fn new_values_give_what_a_fresh_set_up_gives() {
-    for smoothing in [Smoothing::Spai0, Smoothing::Chebyshev] {
-        let amg = || Amg::new(AmgOptions { smoothing, ..options() });
+    // Greedy aggregates depend on which of equal couplings is the strongest, which on a coarse level is a matter of rounding.
+    let deep = AmgOptions { aggregation: Some(Aggregation::Mis2), ..options() };
+    let cases = [AmgOptions { coarsest: 1000, ..options() }, deep];
+    let smoothings = [Smoothing::Spai0, Smoothing::Chebyshev];
+    for (case, smoothing) in cases.into_iter().flat_map(|case| smoothings.map(|s| (case, s))) {
+        let amg = || Amg::new(AmgOptions { smoothing, ..case });
         let a = generated::<f64>("gen:poisson3d:16x16x16");
         let mut dev = Reference::new();
         let on = dev.matrix(Arc::new(a.clone())).unwrap();

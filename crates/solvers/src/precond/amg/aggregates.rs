@@ -17,7 +17,8 @@ const GRAIN: usize = 1 << 13;
 pub enum Aggregation {
     /// Around the rows of a maximal set at distance three and more, in parallel.
     Mis2,
-    /// One after the other in the order of rows (Vaněk, Mandel and Brezina 1996, doi:10.1007/BF02238511): tighter and slower.
+    /// One after the other in the order of rows (Vaněk, Mandel and Brezina 1996, doi:10.1007/BF02238511): on one
+    /// thread, with smaller aggregates and, for Hermitian matrices, fewer iterations.
     Greedy,
 }
 

@@ -1,6 +1,6 @@
 //! The levels of a hierarchy: made for a matrix, and for new values on its pattern.
 use super::AmgOptions;
-use super::aggregates::Aggregates;
+use super::aggregates::{Aggregates, Aggregation};
 use super::filtered::Filtered;
 use super::modes::{self, Modes};
 use super::prolongator::{Tentative, smoothed};
@@ -119,7 +119,9 @@ impl Times {
     ) -> (Filter, Aggregates) {
         let epsilon = threshold(rows, amg.theta, depth);
         let (filter, graph) = self.add("strength", || strong(a, rows, epsilon));
-        let aggregates = self.add("aggregates", || Aggregates::new(a, rows, &graph, amg.aggregation));
+        let usual = if rows.hermitian { Aggregation::Greedy } else { Aggregation::Mis2 };
+        let by = amg.aggregation.unwrap_or(usual);
+        let aggregates = self.add("aggregates", || Aggregates::new(a, rows, &graph, by));
         (filter, aggregates)
     }
 

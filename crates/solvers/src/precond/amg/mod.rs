@@ -36,8 +36,8 @@ pub struct AmgOptions {
     /// Couplings `|a_ij| / √|a_ii a_jj|` above it are strong on the finest level, above half of it on the next, and so on. Where
     /// most rows have none so strong, those above half the median of the strongest of each row are.
     pub theta: f64,
-    /// How rows are put together.
-    pub aggregation: Aggregation,
+    /// How rows are put together; greedily for a Hermitian matrix, by MIS-2 for others, where not given.
+    pub aggregation: Option<Aggregation>,
     /// Unknowns of a node, which are put together: their blocks decide which couplings are strong, and an aggregate has a coarse
     /// unknown for each. Those that the entries of the matrix lie in (2 to 8) where not given; 1 takes each row for itself.
     pub block: Option<usize>,
@@ -63,7 +63,7 @@ impl Default for AmgOptions {
     fn default() -> Self {
         AmgOptions {
             theta: 0.08,
-            aggregation: Aggregation::Mis2,
+            aggregation: None,
             block: None,
             damping: 4.0 / 3.0,
             smoothing: Smoothing::Spai0,
@@ -111,7 +111,11 @@ impl Amg {
         about: "algebraic multigrid by smoothed aggregation; for elliptic problems",
         options: &[
             OptionInfo { key: "theta", default: "0.08", about: "couplings above it are strong, 0 to 1" },
-            OptionInfo { key: "aggregate", default: "mis2", about: "mis2 or greedy" },
+            OptionInfo {
+                key: "aggregate",
+                default: "auto",
+                about: "greedy, or mis2; auto: greedy for Hermitian matrices",
+            },
             OptionInfo { key: "block", default: "auto", about: "unknowns of a node, 1 to 8" },
             OptionInfo { key: "smoother", default: "spai0", about: "spai0 or chebyshev" },
             OptionInfo { key: "sweeps", default: "1", about: "steps of smoothing before and after, 1 to 8" },
@@ -173,7 +177,8 @@ impl Amg {
 
     pub(super) fn named(settings: &Settings<'_>) -> Result<Self> {
         let default = AmgOptions::default();
-        let aggregation = [("mis2", Aggregation::Mis2), ("greedy", Aggregation::Greedy)];
+        let aggregation =
+            [("auto", None), ("mis2", Some(Aggregation::Mis2)), ("greedy", Some(Aggregation::Greedy))];
         let smoothing = [("spai0", Smoothing::Spai0), ("chebyshev", Smoothing::Chebyshev)];
         let formats = FORMATS.map(|format| (format.name, Some(format.name)));
         Ok(Amg::new(AmgOptions {
