@@ -60,7 +60,7 @@ impl<T: Scalar> Solved<T> {
         let scattered = own.depth() > MANY_LEVELS && !own.is_by_level();
         let plan = match () {
             () if even => Plan::Rows(parts),
-            () if threads == 1 || threads <= FEW && scattered => Plan::Rows(std::iter::once(0..n).collect()),
+            () if threads <= FEW && scattered => Plan::Rows(std::iter::once(0..n).collect()),
             () => {
                 own.prepare()?;
                 let Some(triangle) = own.triangle() else { return Ok(None) };

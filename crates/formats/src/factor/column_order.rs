@@ -16,19 +16,19 @@ const NONE: u32 = u32::MAX;
 ///
 /// Reference: Davis, Gilbert, Larimore and Ng 2004, doi:10.1145/1024074.1024079.
 pub fn column_order<T: Scalar>(a: &Csr<T>) -> Permutation {
-    compiled_here!(T, |a: &Csr<T>| -> Permutation { in_order(Sets::rows(a), a.cols()) })(a)
+    compiled_here!(T, |a: &Csr<T>| -> Permutation { by_degree(Sets::rows(a), a.cols()) })(a)
 }
 
 /// Columns by approximate minimum degree in the pattern of `A + Aᵀ`, which is that of the factors if all
-/// pivots are on the diagonal, for a square matrix. As [`column_order`], with the two columns of each entry
-/// off the diagonal as sets.
+/// pivots are on the diagonal. As [`column_order`], with the two columns of each entry
+/// off the diagonal as sets. Entries beyond the largest leading square are ignored.
 ///
 /// Reference: Amestoy, Davis and Duff 1996, doi:10.1137/S0895479894278952.
 pub fn diagonal_order<T: Scalar>(a: &Csr<T>) -> Permutation {
-    compiled_here!(T, |a: &Csr<T>| -> Permutation { in_order(Sets::pairs(a), a.cols()) })(a)
+    compiled_here!(T, |a: &Csr<T>| -> Permutation { by_degree(Sets::pairs(a), a.cols()) })(a)
 }
 
-fn in_order(mut sets: Sets, n: usize) -> Permutation {
+fn by_degree(mut sets: Sets, n: usize) -> Permutation {
     let mut queue = Queue::new((0..n as u32).map(|j| sets.degree(j)).collect());
     let mut order = Vec::with_capacity(n);
     while let Some(column) = queue.pop() {
@@ -134,11 +134,11 @@ impl Sets {
 
     /// The row and the column of each entry off the diagonal, once for an entry and its mirror image.
     fn pairs<T: Scalar>(a: &Csr<T>) -> Self {
-        let most = most_entries(a.cols());
+        let (most, n) = (most_entries(a.cols()), a.rows().min(a.cols()) as u32);
         let row = |i: u32| Some(a.row_slices(i as usize).0).filter(|row| row.len() <= most).unwrap_or(&[]);
         let is_first = |i: u32, j: u32| i < j || i > j && row(j).binary_search(&i).is_err();
-        let own = |i: u32| row(i).iter().filter(move |&&j| is_first(i, j)).map(move |&j| vec![i, j]);
-        Self::of((0..a.rows() as u32).flat_map(own).collect(), a.cols())
+        let own = |i: u32| row(i).iter().filter(move |&&j| j < n && is_first(i, j)).map(move |&j| vec![i, j]);
+        Self::of((0..n).flat_map(own).collect(), a.cols())
     }
 
     fn of(columns: Vec<Vec<u32>>, n: usize) -> Self {
@@ -337,6 +337,12 @@ mod tests {
             let mut order = order.order().to_vec();
             order.sort_unstable();
             assert!(order.iter().enumerate().all(|(i, &j)| i as u32 == j));
+        }
+        for (rows, cols) in [(2, 3), (3, 2), (0, 2)] {
+            let mut triplets = Triplets::new(rows, cols);
+            (0..rows * cols).for_each(|k| triplets.push(k / cols, k % cols, 1.0));
+            let a: Csr<f64> = triplets.to_csr().unwrap();
+            assert_eq!([column_order(&a), diagonal_order(&a)].map(|order| order.order().len()), [cols; 2]);
         }
     }
 }

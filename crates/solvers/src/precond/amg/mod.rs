@@ -84,7 +84,7 @@ impl Default for AmgOptions {
 ///   rounding, at no storage. There is none for other matrices, nor in single precision.
 /// * Cost of an application: two products with `A` and one each with `R` and `P` on every level, whose entries are 1.4 to 1.7
 ///   times those of the matrix on grids. Storage: these matrices, and 4 vectors on each level.
-/// * Set-up: on all threads, with the same bits on any number of them. New values on the same pattern keep the aggregates and
+/// * Set-up: on all threads but for greedy aggregates, with the same bits on any number of them. New values on the same pattern keep the aggregates and
 ///   the patterns of all products.
 /// * Reference: Vaněk, Mandel and Brezina 1996, doi:10.1007/BF02238511; aggregates by Bell, Dalton and Olson 2012,
 ///   doi:10.1137/110838844; SPAI(0) by Bröker and Grote 2002, doi:10.1016/S0168-9274(01)00110-6.
