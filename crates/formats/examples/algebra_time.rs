@@ -1,5 +1,8 @@
-//! Times of sparse products: `cargo run --release -p lacuna-formats --example algebra_time [MATRIX]`.
-use lacuna_formats::algebra::{GalerkinPlan, ProductPlan, TransposePlan, build_rows, galerkin, product};
+//! Times of sparse products: `cargo run --release -p lacuna-formats --example algebra_time [MATRIX [UNKNOWNS]]`, where `UNKNOWNS` are
+//! those of a node.
+use lacuna_formats::algebra::{
+    GalerkinPlan, ProductPlan, TransposePlan, build_rows, galerkin, galerkin_by_cells, product,
+};
 use std::time::Instant;
 
 const RUNS: usize = 5;
@@ -28,10 +31,13 @@ fn least<R>(what: &str, f: impl Fn() -> R) -> R {
 fn main() -> lacuna_engine::Result<()> {
     let name = std::env::args().nth(1).unwrap_or_else(|| "gen:poisson3d:100x100x100".into());
     let a = lacuna_formats::open::<f64>(&name, &Default::default())?;
-    // Aggregates of eleven consecutive rows, smoothed once: about as many entries as a prolongator has.
+    let unknowns: usize = std::env::args().nth(2).and_then(|count| count.parse().ok()).unwrap_or(1);
+    let cells = [unknowns; 2];
+    // Aggregates of eleven consecutive nodes, smoothed once: about as many entries as a prolongator has.
     let n = a.rows();
-    let t = build_rows("T", n, n.div_ceil(11), a.row_shares(), |rows, out| {
-        rows.for_each(|i| out.row(&[(i / 11) as u32], &[1.0]));
+    let coarse = |i: usize| (i / unknowns / 11 * unknowns + i % unknowns) as u32;
+    let t = build_rows("T", n, n.div_ceil(11 * unknowns) * unknowns, a.row_shares(), |rows, out| {
+        rows.for_each(|i| out.row(&[coarse(i)], &[1.0]));
     })?;
     let p = product(&a, &t)?;
     println!("A {n} rows, {} entries; P {} entries", a.nnz(), p.nnz());
@@ -45,7 +51,10 @@ fn main() -> lacuna_engine::Result<()> {
     let turned = least("plan of the transpose of P", || TransposePlan::new(&p))?;
     let r = least("transpose of P by plan", || turned.adjoint(&p))?;
     least("P^H A P", || galerkin(&r, &a, &p).map(|c| c.nnz()))?;
-    let (plan, c) = least("P^H A P with plan", || GalerkinPlan::new(&r, &a, &p))?;
+    if unknowns > 1 {
+        least("P^H A P by cells", || galerkin_by_cells(&r, &a, &p, cells).map(|c| c.nnz()))?;
+    }
+    let (plan, c) = least("P^H A P with plan", || GalerkinPlan::by_cells(&r, &a, &p, cells))?;
     let c = std::cell::RefCell::new(c);
     least("P^H A P by plan", || plan.multiply(&r, &a, &p, &mut c.borrow_mut()))?;
     println!("plan {:.1} bytes a row", plan.bytes() as f64 / n as f64);

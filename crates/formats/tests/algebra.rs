@@ -1,7 +1,9 @@
 //! Sparse algebra compared with dense products and across numbers of threads, and plans compared with new
 //! results.
 use lacuna_engine::{Complex64, Error, Scalar};
-use lacuna_formats::algebra::{GalerkinPlan, ProductPlan, TransposePlan, build_rows, galerkin, product};
+use lacuna_formats::algebra::{
+    GalerkinPlan, ProductPlan, TransposePlan, build_rows, galerkin, galerkin_by_cells, product,
+};
 use lacuna_formats::{Csr, Triplets};
 use proptest::prelude::*;
 
@@ -34,7 +36,32 @@ fn chain() -> impl Strategy<Value = (Csr<Complex64>, Csr<Complex64>, Csr<Complex
         .prop_flat_map(|(m, n, k, l)| (matrix(m, n), matrix(n, k), matrix(k, l)))
 }
 
+/// Chains of matrices of cells, and the rows and columns of a cell of the last.
+fn chain_of_cells() -> impl Strategy<Value = ([usize; 2], Csr<Complex64>, Csr<Complex64>, Csr<Complex64>)> {
+    let cells = prop::sample::select(vec![[1, 1], [2, 2], [3, 3], [6, 6], [2, 3], [3, 6], [4, 5]]);
+    (cells, 0usize..4, 0usize..9, 0usize..9, 0usize..4).prop_flat_map(|([f, c], m, n, k, l)| {
+        (Just([f, c]), matrix(m * c, n * f), matrix(n * f, k * f), matrix(k * f, l * c))
+    })
+}
+
 proptest! {
+    #[test]
+    fn galerkin_products_by_cells_are_those_by_entries(
+        (cells, r, a, p) in chain_of_cells(),
+        factor in -3i32..4,
+    ) {
+        let want = galerkin(&r, &a, &p).unwrap();
+        let got = galerkin_by_cells(&r, &a, &p, cells).unwrap();
+        prop_assert_eq!(dense(&got), dense(&want));
+        let (plan, mut c) = GalerkinPlan::by_cells(&r, &a, &p, cells).unwrap();
+        prop_assert_eq!(&c, &got);
+        let other = a.map(|v| v * Complex64::new(factor.into(), 1.0)).unwrap();
+        plan.multiply(&r, &other, &p, &mut c).unwrap();
+        prop_assert_eq!(&c, &galerkin_by_cells(&r, &other, &p, cells).unwrap());
+        // Matrices that are not made of whole cells are taken by entries.
+        prop_assert_eq!(&galerkin_by_cells(&r, &a, &p, [7, 11]).unwrap(), &want);
+    }
+
     #[test]
     fn products_are_those_of_dense_matrices((r, a, p) in chain()) {
         let ap = product(&a, &p).unwrap();

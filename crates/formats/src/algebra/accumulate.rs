@@ -1,24 +1,25 @@
 //! A sparse sum of sparse rows.
+use super::cells::{Cell, add_product};
 use lacuna_engine::Scalar;
 
-/// Columns with values, found by column. Whether a column is already present is handled without a branch,
+/// Columns with cells, found by column. Whether a column is already present is handled without a branch,
 /// which would be unpredictable, and does not depend on other columns.
-pub(super) struct Accumulator<T> {
+pub(super) struct Accumulator<T, const R: usize = 1, const C: usize = 1> {
     /// For each column, the last sum that contained it and its position there: `sum << 32 | place`.
     known: Vec<u64>,
     /// The number of the current sum, from 1.
     sum: u32,
     /// One more than the maximum number of columns; the element after those in use holds an arbitrary column.
     columns: Vec<u32>,
-    /// The values of these columns; the one after those in use is 0.
-    values: Vec<T>,
+    /// The cells of these columns; the one after those in use is 0.
+    cells: Vec<Cell<T, R, C>>,
     len: usize,
 }
 
-impl<T: Scalar> Accumulator<T> {
+impl<T: Scalar, const R: usize, const C: usize> Accumulator<T, R, C> {
     pub(super) fn new(cols: usize) -> Self {
         let (known, columns) = (bytemuck::zeroed_vec(cols), bytemuck::zeroed_vec(cols + 1));
-        Accumulator { known, sum: 1, columns, values: bytemuck::zeroed_vec(cols + 1), len: 0 }
+        Accumulator { known, sum: 1, columns, cells: bytemuck::zeroed_vec(cols + 1), len: 0 }
     }
     pub(super) fn clear(&mut self) {
         if self.sum == u32::MAX {
@@ -27,17 +28,17 @@ impl<T: Scalar> Accumulator<T> {
         }
         self.sum += 1;
         self.len = 0;
-        self.values[0] = T::zero();
+        self.cells[0] = [[T::zero(); C]; R];
     }
     /// In insertion order.
     pub(super) fn columns(&self) -> &[u32] {
         &self.columns[..self.len]
     }
-    /// The value of each of [`Accumulator::columns`].
-    pub(super) fn values(&self) -> &[T] {
-        &self.values[..self.len]
+    /// The cell of each of [`Accumulator::columns`].
+    pub(super) fn cells(&self) -> &[Cell<T, R, C>] {
+        &self.cells[..self.len]
     }
-    /// Adds `factor` times a row for each of the terms; records the positions of their columns if `keep`
+    /// Adds a factor times a row for each of the terms; records the positions of their columns if `keep`
     /// holds.
     ///
     /// A separate function: inlined among other loops, the compiler keeps its state in memory.
@@ -45,15 +46,15 @@ impl<T: Scalar> Accumulator<T> {
     /// # Panics
     /// If a column is out of range.
     #[inline(never)]
-    pub(super) fn add<'a>(
+    pub(super) fn add<'a, const K: usize>(
         &mut self,
-        terms: impl Iterator<Item = (T, (&'a [u32], &'a [T]))>,
+        terms: impl Iterator<Item = (&'a Cell<T, R, K>, (&'a [u32], &'a [Cell<T, K, C>]))>,
         slots: &mut Vec<u32>,
         keep: bool,
     ) where
         T: 'a,
     {
-        let (known, columns, values) = (&mut self.known[..], &mut self.columns[..], &mut self.values[..]);
+        let (known, columns, cells) = (&mut self.known[..], &mut self.columns[..], &mut self.cells[..]);
         let (sum, mut len) = (u64::from(self.sum) << 32, self.len);
         for (factor, row) in terms {
             let first = slots.len();
@@ -61,7 +62,7 @@ impl<T: Scalar> Accumulator<T> {
                 slots.resize(first + row.0.len(), 0);
             }
             let mut places = slots[first..].iter_mut();
-            for (&column, &value) in row.0.iter().zip(row.1) {
+            for (&column, cell) in row.0.iter().zip(row.1) {
                 let last = known[column as usize];
                 let here = last & !0xffff_ffff == sum;
                 let at = if here { last as u32 as usize } else { len };
@@ -70,9 +71,9 @@ impl<T: Scalar> Accumulator<T> {
                 // there are columns, of which each takes one at most, and both arrays are longer by one.
                 unsafe {
                     *columns.get_unchecked_mut(len) = column;
-                    *values.get_unchecked_mut(at) += factor * value;
+                    add_product(cells.get_unchecked_mut(at), factor, cell);
                     len += usize::from(!here);
-                    *values.get_unchecked_mut(len) = T::zero();
+                    *cells.get_unchecked_mut(len) = [[T::zero(); C]; R];
                 }
                 if keep && let Some(place) = places.next() {
                     *place = at as u32;

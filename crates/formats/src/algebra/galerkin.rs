@@ -1,6 +1,7 @@
 //! `C = R A P`, the coarse matrix of a Galerkin method, without storing `A P` as a matrix.
 use super::RowWriter;
 use super::accumulate::Accumulator;
+use super::cells::{Cell, CellRows, Cells, Part, one_each};
 use super::product::{Sizes, check_factors, check_sizes_of, ranks, refill, sizes};
 use super::rows::{joined, sort_order, written};
 use super::slots::Slots;
@@ -11,10 +12,13 @@ use std::ops::Range;
 use std::sync::Mutex;
 
 const OPERATION: &str = "Galerkin product";
-/// Rows of a block of `A P`, as a power of two.
-const SHIFT: u32 = 12;
-/// Entries of `R` in a run of rows.
+/// Entries of `R` in a run of rows, for cells of one entry.
 const RUN: usize = 1 << 16;
+
+/// Rows of cells in a block of `A P`, as a power of two, for cells of `fine` rows: fewer where each is larger.
+const fn shift(fine: usize) -> u32 {
+    12 - 2 * fine.ilog2()
+}
 
 /// `R A P`: an entry is `Σ r_Ii (A P)_iJ` over increasing `i`, where `(A P)_iJ` is a sum over increasing
 /// columns of `A`.
@@ -25,13 +29,28 @@ const RUN: usize = 1 << 16;
 /// # Errors
 /// As [`super::product`].
 pub fn galerkin<T: Scalar>(r: &Csr<T>, a: &Csr<T>, p: &Csr<T>) -> Result<Csr<T>> {
-    compiled_here!(T, |r: &Csr<T>, a: &Csr<T>, p: &Csr<T>| -> Result<Csr<T>> {
-        Ok(planned(r, a, p, false)?.1)
-    })(r, a, p)
+    galerkin_by_cells(r, a, p, [1, 1])
+}
+
+/// [`galerkin`] for systems with several unknowns a node: `[fine, coarse]` unknowns, so that `A` consists of
+/// cells of `fine × fine` entries, `P` of `fine × coarse` and `R` of `coarse × fine`. An index is looked up for
+/// a cell, not for an entry. The result stores every entry of its cells; its numbers are those of [`galerkin`].
+///
+/// Cells of 2 × 2, 3 × 3, 6 × 6, 2 × 3 and 3 × 6 have code of their own. Others, and matrices that do not
+/// consist of whole cells, are taken entry by entry.
+///
+/// # Errors
+/// As [`super::product`].
+pub fn galerkin_by_cells<T: Scalar>(r: &Csr<T>, a: &Csr<T>, p: &Csr<T>, cells: [usize; 2]) -> Result<Csr<T>> {
+    compiled_here!(T, |r: &Csr<T>, a: &Csr<T>, p: &Csr<T>, cells: [usize; 2]| -> Result<Csr<T>> {
+        Ok(planned_by_cells([r, a, p], cells, false)?.1)
+    })(r, a, p, cells)
 }
 
 /// Patterns and summation order of a Galerkin product, for new values on the same patterns.
 pub struct GalerkinPlan {
+    /// Rows and columns of a cell of `P`.
+    cells: [usize; 2],
     /// Sizes of the factors and the product.
     sizes: [Sizes; 4],
     blocks: Vec<Layout>,
@@ -45,27 +64,18 @@ struct Layout {
     slots: Slots,
 }
 
-/// A block of `A P`: the starts of its rows, their columns and values; empty until it is computed.
-struct Block<T> {
-    starts: Vec<u32>,
-    columns: Vec<u32>,
-    values: Vec<T>,
-}
-
-impl<T> Default for Block<T> {
-    fn default() -> Self {
-        Block { starts: Vec::new(), columns: Vec::new(), values: Vec::new() }
-    }
-}
-
-impl<T> Block<T> {
-    /// A row of the matrix within the block.
-    #[inline(always)]
-    fn row(&self, i: usize) -> (&[u32], &[T]) {
-        let k = i & ((1 << SHIFT) - 1);
-        let own = self.starts[k] as usize..self.starts[k + 1] as usize;
-        (&self.columns[own.clone()], &self.values[own])
-    }
+/// Calls a function with the rows and columns of a cell of `P` as constants.
+macro_rules! by_cells {
+    ($cells:expr, $function:ident::<T>($($argument:expr),*)) => {
+        match $cells {
+            [2, 2] => $function::<T, 2, 2>($($argument),*),
+            [3, 3] => $function::<T, 3, 3>($($argument),*),
+            [6, 6] => $function::<T, 6, 6>($($argument),*),
+            [2, 3] => $function::<T, 2, 3>($($argument),*),
+            [3, 6] => $function::<T, 3, 6>($($argument),*),
+            _ => $function::<T, 1, 1>($($argument),*),
+        }
+    };
 }
 
 impl GalerkinPlan {
@@ -74,9 +84,26 @@ impl GalerkinPlan {
     /// # Errors
     /// As [`galerkin`].
     pub fn new<T: Scalar>(r: &Csr<T>, a: &Csr<T>, p: &Csr<T>) -> Result<(Self, Csr<T>)> {
-        compiled_here!(T, |r: &Csr<T>, a: &Csr<T>, p: &Csr<T>| -> Result<(GalerkinPlan, Csr<T>)> {
-            planned(r, a, p, true)
-        })(r, a, p)
+        GalerkinPlan::by_cells(r, a, p, [1, 1])
+    }
+
+    /// [`galerkin_by_cells`] with its plan, which takes two bytes per product of two cells.
+    ///
+    /// # Errors
+    /// As [`galerkin`].
+    pub fn by_cells<T: Scalar>(
+        r: &Csr<T>,
+        a: &Csr<T>,
+        p: &Csr<T>,
+        cells: [usize; 2],
+    ) -> Result<(Self, Csr<T>)> {
+        compiled_here!(T, |r: &Csr<T>,
+                           a: &Csr<T>,
+                           p: &Csr<T>,
+                           cells: [usize; 2]|
+         -> Result<(GalerkinPlan, Csr<T>)> {
+            planned_by_cells([r, a, p], cells, true)
+        })(r, a, p, cells)
     }
 
     /// `C ← R A P` for factors with the patterns of the plan; `C` is the product of the plan, whose values
@@ -92,29 +119,7 @@ impl GalerkinPlan {
                            c: &mut Csr<T>|
          -> Result<()> {
             check_sizes_of(OPERATION, &plan.sizes, &[sizes(r), sizes(a), sizes(p), sizes(c)])?;
-            let numbers = |layout: &Layout| {
-                let mut values = vec![T::zero(); layout.starts.last().map_or(0, |&end| end as usize)];
-                let mut slots = layout.slots.reader();
-                for (i, start) in layout.rows.clone().zip(&layout.starts) {
-                    let sums = &mut values[*start as usize..];
-                    for (k, v) in a.row_entries(i) {
-                        slots.scatter(v, p.row_slices(k).1, sums);
-                    }
-                }
-                values
-            };
-            let values: Vec<Vec<T>> = parallel::map(&plan.blocks, numbers);
-            refill(OPERATION, c, &plan.runs, |slots, rows| {
-                let mut slots = slots.reader();
-                for (row, sums) in rows {
-                    for (i, v) in r.row_entries(row) {
-                        let (block, k) = (i >> SHIFT, i & ((1 << SHIFT) - 1));
-                        let starts = &plan.blocks[block].starts;
-                        let own = &values[block][starts[k] as usize..starts[k + 1] as usize];
-                        slots.scatter(v, own, sums);
-                    }
-                }
-            })
+            by_cells!(plan.cells, repeated::<T>(plan, [r, a, p], c))
         })(self, r, a, p, c)
     }
 
@@ -125,75 +130,139 @@ impl GalerkinPlan {
     }
 }
 
+/// `C ← R A P` by a plan, with cells of `P` of `F × C` entries.
+fn repeated<T: Scalar, const F: usize, const C: usize>(
+    plan: &GalerkinPlan,
+    [r, a, p]: [&Csr<T>; 3],
+    c: &mut Csr<T>,
+) -> Result<()> {
+    let p = Cells::<T, F, C>::new(p);
+    let numbers = |layout: &Layout| {
+        let mut cells = vec![[[T::zero(); C]; F]; layout.starts.last().map_or(0, |&end| end as usize)];
+        let (mut slots, mut a) = (layout.slots.reader(), CellRows::<T, F, F>::new(a));
+        for (i, start) in layout.rows.clone().zip(&layout.starts) {
+            let (columns, factors) = a.row(i);
+            for (k, factor) in columns.iter().zip(factors) {
+                slots.scatter(factor, p.row(*k as usize).1, &mut cells[*start as usize..]);
+            }
+        }
+        cells
+    };
+    let blocks: Vec<Vec<Cell<T, F, C>>> = parallel::map(&plan.blocks, numbers);
+    refill(OPERATION, c, &plan.runs, |slots, mut rows| {
+        let (mut slots, mut r) = (slots.reader(), CellRows::<T, C, F>::new(r));
+        let mut sums: Vec<Cell<T, C, C>> = Vec::new();
+        while let Some((row, values)) = rows.next_rows(C) {
+            let (columns, factors) = r.row(row / C);
+            let mut add = |sums: &mut [Cell<T, C, C>]| {
+                for (i, factor) in columns.iter().zip(factors) {
+                    let (block, k) = (*i as usize >> shift(F), *i as usize & ((1 << shift(F)) - 1));
+                    let starts = &plan.blocks[block].starts;
+                    let own = &blocks[block][starts[k] as usize..starts[k + 1] as usize];
+                    slots.scatter(factor, own, sums);
+                }
+            };
+            if C == 1 {
+                add(one_each(values));
+                continue;
+            }
+            sums.clear();
+            sums.resize(values.len() / (C * C), [[T::zero(); C]; C]);
+            add(&mut sums);
+            for (k, row) in values.chunks_exact_mut(sums.len().max(1) * C).enumerate() {
+                row.chunks_exact_mut(C).zip(&sums).for_each(|(to, cell)| to.copy_from_slice(&cell[k]));
+            }
+        }
+    })
+}
+
 /// Computes a block of `A P`, and its slots if requested.
-fn fill_block<T: Scalar>(
-    row: &mut Accumulator<T>,
-    made: &mut Block<T>,
+fn fill_block<T: Scalar, const F: usize, const C: usize>(
+    row: &mut Accumulator<T, F, C>,
+    made: &mut Part<T, F, C>,
     rows: Range<usize>,
-    (a, p): (&Csr<T>, &Csr<T>),
+    (a, p): (&Csr<T>, &Cells<'_, T, F, C>),
     keep: bool,
 ) -> Option<Slots> {
-    made.starts.clear();
-    made.columns.clear();
-    made.values.clear();
     let (mut slots, mut longest) = (Vec::new(), 0);
-    made.starts.push(0);
+    let mut a = CellRows::<T, F, F>::new(a);
+    made.clear();
     for i in rows {
         row.clear();
-        row.add(a.row_entries(i).map(|(k, v)| (v, p.row_slices(k))), &mut slots, keep);
+        let (columns, factors) = a.row(i);
+        let terms = columns.iter().zip(factors).map(|(k, factor)| (factor, p.row(*k as usize)));
+        row.add(terms, &mut slots, keep);
         longest = longest.max(row.columns().len());
-        made.columns.extend_from_slice(row.columns());
-        made.values.extend_from_slice(row.values());
-        made.starts.push(made.columns.len() as u32);
+        made.push((row.columns(), row.cells()));
     }
     keep.then(|| Slots::new(slots, longest))
 }
 
-/// Rows split into runs of about [`RUN`] entries.
-fn runs<T: Scalar>(r: &Csr<T>) -> Vec<Range<usize>> {
+/// Rows of cells of `C` rows each, split into runs of about [`RUN`] entries times `C`.
+fn runs<T: Scalar, const C: usize>(r: &Csr<T>) -> Vec<Range<usize>> {
     let (mut runs, mut start) = (Vec::new(), 0);
-    for i in 0..r.rows() {
-        if (r.row_ptr()[i + 1] - r.row_ptr()[start]) as usize >= RUN {
+    for i in 0..r.rows() / C {
+        if (r.row_ptr()[(i + 1) * C] - r.row_ptr()[start * C]) as usize >= RUN * C {
             runs.push(start..i + 1);
             start = i + 1;
         }
     }
-    runs.push(start..r.rows());
+    runs.push(start..r.rows() / C);
     runs
 }
 
 /// The blocks that the rows of a run use.
-fn blocks_of<T: Scalar>(r: &Csr<T>, run: &Range<usize>) -> Range<usize> {
-    let block = |column: Option<&u32>| column.map(|&k| k as usize >> SHIFT);
-    let first = run.clone().filter_map(|i| block(r.row_slices(i).0.first())).min();
-    let last = run.clone().filter_map(|i| block(r.row_slices(i).0.last())).max();
+fn blocks_of<T: Scalar, const F: usize, const C: usize>(r: &Csr<T>, run: &Range<usize>) -> Range<usize> {
+    let block = |column: Option<&u32>| column.map(|&k| k as usize / F >> shift(F));
+    let rows = || (run.start * C..run.end * C).map(|i| r.row_slices(i).0);
+    let first = rows().filter_map(|row| block(row.first())).min();
+    let last = rows().filter_map(|row| block(row.last())).max();
     first.zip(last).map_or(0..0, |(first, last)| first..last + 1)
+}
+
+/// `R A P` with cells of `P` of a given size, if all matrices consist of whole cells.
+fn planned_by_cells<T: Scalar>(
+    [r, a, p]: [&Csr<T>; 3],
+    [fine, coarse]: [usize; 2],
+    keep: bool,
+) -> Result<(GalerkinPlan, Csr<T>)> {
+    check_factors(OPERATION, r, a)?;
+    check_factors(OPERATION, a, p)?;
+    let whole = |n: usize, cell: usize| cell > 0 && n.is_multiple_of(cell);
+    let fits =
+        whole(r.rows(), coarse) && whole(p.cols(), coarse) && whole(a.rows(), fine) && whole(a.cols(), fine);
+    by_cells!(if fits { [fine, coarse] } else { [1, 1] }, planned::<T>([r, a, p], keep))
 }
 
 /// Processes the rows of `R` several runs at a time. The blocks of `A P` that these need are computed before
 /// them, and freed after the last run that uses them: on matrices whose rows couple close neighbours, few
-/// blocks are in memory at a time.
-fn planned<T: Scalar>(r: &Csr<T>, a: &Csr<T>, p: &Csr<T>, keep: bool) -> Result<(GalerkinPlan, Csr<T>)> {
-    check_factors(OPERATION, r, a)?;
-    check_factors(OPERATION, a, p)?;
-    let rows_of = |block: usize| block << SHIFT..((block + 1) << SHIFT).min(a.rows());
-    let count = a.rows().div_ceil(1 << SHIFT);
-    let runs = runs(r);
-    let needed: Vec<Range<usize>> = parallel::map(&runs, |run| blocks_of(r, run));
-    let accumulators = Pool::new(|| Accumulator::<T>::new(p.cols()));
-    let mut blocks: Vec<Block<T>> = (0..count).map(|_| Block::default()).collect();
+/// blocks are in memory at a time. Rows and columns are those of cells.
+fn planned<T: Scalar, const F: usize, const C: usize>(
+    [r, a, p]: [&Csr<T>; 3],
+    keep: bool,
+) -> Result<(GalerkinPlan, Csr<T>)> {
+    let (factors, p_cols) = ([sizes(r), sizes(a), sizes(p)], p.cols());
+    let (rows, cols) = (a.rows() / F, p_cols / C);
+    let p = &Cells::<T, F, C>::new(p);
+    let rows_of = |block: usize| block << shift(F)..((block + 1) << shift(F)).min(rows);
+    let count = rows.div_ceil(1 << shift(F));
+    let runs = runs::<T, C>(r);
+    let needed: Vec<Range<usize>> = parallel::map(&runs, |run| blocks_of::<T, F, C>(r, run));
+    let accumulators = Pool::new(|| Accumulator::<T, F, C>::new(cols));
+    let accumulators_of_rows = Pool::new(|| Accumulator::<T, C, C>::new(cols));
+    let mut blocks: Vec<Part<T, F, C>> = (0..count).map(|_| Part::default()).collect();
     let mut layouts: Vec<Option<Layout>> = (0..count).map(|_| None).collect();
-    let (mut spare, mut kept, mut rows) = (Vec::<Block<T>>::new(), Vec::new(), Vec::new());
+    let (mut spare, mut kept, mut written_rows) = (Vec::<Part<T, F, C>>::new(), Vec::new(), Vec::new());
     let together = 2 * rayon::current_num_threads();
     for first in (0..runs.len()).step_by(together) {
         let end = (first + together).min(runs.len());
-        let (window, needed_now) = (&runs[first..end], &needed[first..end]);
+        let needed_now = &needed[first..end];
         let wanted = needed_now.iter().cloned().flatten();
         let mut wanted: Vec<usize> = wanted.filter(|&block| blocks[block].starts.is_empty()).collect();
         wanted.sort_unstable();
         wanted.dedup();
         let tasks = wanted.into_iter().map(|block| (block, spare.pop().unwrap_or_default()));
-        let make = |row: &mut Lent<'_, Accumulator<T>>, (block, mut made): (usize, Block<T>)| {
+        let make = |row: &mut Lent<'_, Accumulator<T, F, C>>, (block, mut made): (usize, Part<T, F, C>)| {
             let slots = fill_block(row, &mut made, rows_of(block), (a, p), keep);
             (block, made, slots)
         };
@@ -203,25 +272,30 @@ fn planned<T: Scalar>(r: &Csr<T>, a: &Csr<T>, p: &Csr<T>, keep: bool) -> Result<
             blocks[block] = made;
         }
         let own = Mutex::new(Vec::new());
-        let fill = |row: &mut Lent<'_, Accumulator<T>>, run: Range<usize>, out: &mut RowWriter<T>| {
+        let fill = |row: &mut Lent<'_, Accumulator<T, C, C>>, run: Range<usize>, out: &mut RowWriter<T>| {
             let (mut slots, mut longest, mut order, mut rank) = (Vec::new(), 0, Vec::new(), Vec::new());
-            for i in run.clone() {
+            let mut r = CellRows::<T, C, F>::new(r);
+            for i in run.start / C..run.end / C {
                 row.clear();
                 let first = slots.len();
-                row.add(r.row_entries(i).map(|(k, v)| (v, blocks[k >> SHIFT].row(k))), &mut slots, keep);
+                let (columns, factors) = r.row(i);
+                let row_of = |k: usize| blocks[k >> shift(F)].row(k & ((1 << shift(F)) - 1));
+                let terms = columns.iter().zip(factors).map(|(k, factor)| (factor, row_of(*k as usize)));
+                row.add(terms, &mut slots, keep);
                 longest = longest.max(row.columns().len());
                 if keep {
                     sort_order(row.columns(), &mut order);
                     ranks(&order, &mut rank);
                     slots[first..].iter_mut().for_each(|slot| *slot = rank[*slot as usize]);
                 }
-                out.row(row.columns(), row.values());
+                out.cells(row.columns(), row.cells());
             }
             if keep && let Ok(mut own) = own.lock() {
                 own.push((run, Slots::new(slots, longest)));
             }
         };
-        rows.extend(written(OPERATION, p.cols(), window.to_vec(), || accumulators.take(), fill)?);
+        let window = runs[first..end].iter().map(|run| run.start * C..run.end * C).collect();
+        written_rows.extend(written(OPERATION, p_cols, window, || accumulators_of_rows.take(), fill)?);
         let mut own = own.into_inner().unwrap_or_default();
         own.sort_by_key(|(run, _): &(Range<usize>, Slots)| run.start);
         kept.extend(own);
@@ -231,7 +305,7 @@ fn planned<T: Scalar>(r: &Csr<T>, a: &Csr<T>, p: &Csr<T>, keep: bool) -> Result<
             spare.push(std::mem::take(block));
         }
     }
-    let c = joined(OPERATION, r.rows(), p.cols(), rows)?;
+    let c = joined(OPERATION, r.rows(), p_cols, written_rows)?;
     // Rows of `A P` that `R` does not use are in no layout.
     let empty = |(block, layout): (usize, Option<Layout>)| {
         layout.unwrap_or_else(|| Layout {
@@ -241,5 +315,6 @@ fn planned<T: Scalar>(r: &Csr<T>, a: &Csr<T>, p: &Csr<T>, keep: bool) -> Result<
         })
     };
     let blocks = layouts.into_iter().enumerate().map(empty).collect();
-    Ok((GalerkinPlan { sizes: [sizes(r), sizes(a), sizes(p), sizes(&c)], blocks, runs: kept }, c))
+    let [of_r, of_a, of_p] = factors;
+    Ok((GalerkinPlan { cells: [F, C], sizes: [of_r, of_a, of_p, sizes(&c)], blocks, runs: kept }, c))
 }

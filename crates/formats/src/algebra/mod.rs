@@ -6,6 +6,7 @@
 //! gives the same bits. A plan keeps the pattern of a result and the destination of each product of two
 //! entries; recomputing the result for new values on the same patterns then takes one pass over the operands.
 mod accumulate;
+mod cells;
 mod fill;
 mod galerkin;
 mod product;
@@ -14,7 +15,7 @@ mod slots;
 mod transpose;
 
 pub use fill::fill_rows;
-pub use galerkin::{GalerkinPlan, galerkin};
+pub use galerkin::{GalerkinPlan, galerkin, galerkin_by_cells};
 pub use product::{ProductPlan, product};
 pub use rows::{RowWriter, build_rows, build_rows_with};
 pub use transpose::TransposePlan;

@@ -1,5 +1,6 @@
 //! `C = A B` of sparse matrices, row by row (Gustavson 1978, doi:10.1145/355791.355796).
 use super::accumulate::Accumulator;
+use super::cells::{entry_row, one_each};
 use super::rows::sort_order;
 use super::slots::Slots;
 use crate::Csr;
@@ -64,7 +65,7 @@ impl ProductPlan {
                 let mut slots = slots.reader();
                 for (i, sums) in rows {
                     for (k, v) in a.row_entries(i) {
-                        slots.scatter(v, b.row_slices(k).1, sums);
+                        slots.scatter::<T, 1, 1, 1>(&[[v]], entry_row(b, k).1, one_each(sums));
                     }
                 }
             })
@@ -110,15 +111,24 @@ pub(super) struct RowsMut<'a, T> {
     rest: &'a mut [T],
 }
 
+impl<'a, T> RowsMut<'a, T> {
+    /// The next rows, by the first of them, which are at least one.
+    #[inline]
+    pub(super) fn next_rows(&mut self, count: usize) -> Option<(usize, &'a mut [T])> {
+        let i = self.rows.next()?;
+        self.rows.start += count - 1;
+        let entries = (self.row_ptr[i + count] - self.row_ptr[i]) as usize;
+        let (own, rest) = std::mem::take(&mut self.rest).split_at_mut(entries);
+        self.rest = rest;
+        Some((i, own))
+    }
+}
+
 impl<'a, T> Iterator for RowsMut<'a, T> {
     type Item = (usize, &'a mut [T]);
     #[inline]
     fn next(&mut self) -> Option<Self::Item> {
-        let i = self.rows.next()?;
-        let (own, rest) =
-            std::mem::take(&mut self.rest).split_at_mut((self.row_ptr[i + 1] - self.row_ptr[i]) as usize);
-        self.rest = rest;
-        Some((i, own))
+        self.next_rows(1)
     }
 }
 
@@ -205,18 +215,21 @@ fn planned<T: Scalar>(a: &Csr<T>, b: &Csr<T>, keep: bool) -> Result<(Csr<T>, Run
         for i in run.clone() {
             row.clear();
             let first = slots.len();
-            row.add(a.row_entries(i).map(|(k, v)| (v, b.row_slices(k))), &mut slots, keep);
+            let (terms, factors) = entry_row(a, i);
+            let terms = terms.iter().zip(factors).map(|(k, v)| (v, entry_row(b, *k as usize)));
+            row.add::<1>(terms, &mut slots, keep);
             let count = row.columns().len();
             let (own_columns, rest_columns) = std::mem::take(&mut columns).split_at_mut(count);
             let (own_values, rest_values) = std::mem::take(&mut values).split_at_mut(count);
             (columns, values, longest) = (rest_columns, rest_values, longest.max(count));
-            if let Some(at) = row.values().iter().position(|v| !v.finite()) {
-                return Err(not_finite(OPERATION, i, row.columns()[at] as usize, row.values()[at]));
+            let sums = row.cells().as_flattened().as_flattened();
+            if let Some(at) = sums.iter().position(|v| !v.finite()) {
+                return Err(not_finite(OPERATION, i, row.columns()[at] as usize, sums[at]));
             }
             sort_order(row.columns(), order);
             for (k, key) in order.iter().enumerate() {
                 own_columns[k] = (key >> 32) as u32;
-                own_values[k] = row.values()[*key as u32 as usize];
+                own_values[k] = sums[*key as u32 as usize];
             }
             if keep {
                 ranks(order, rank);

@@ -1,4 +1,5 @@
 //! A matrix written row by row, several runs of rows concurrently.
+use super::cells::Cell;
 use crate::Csr;
 use crate::parallel::{self, map_with};
 use crate::storage::checks::{check_sizes, not_finite};
@@ -14,6 +15,8 @@ pub struct RowWriter<T> {
     columns: Vec<u32>,
     values: Vec<T>,
     order: Vec<u64>,
+    /// Of [`RowWriter::cells`]: the order of cells, and the entries of a row.
+    memory: (Vec<u64>, Vec<u32>, Vec<T>),
     error: Option<Error>,
 }
 
@@ -27,6 +30,7 @@ impl<T: Scalar> RowWriter<T> {
             columns: Vec::new(),
             values: Vec::new(),
             order: Vec::new(),
+            memory: Default::default(),
             error: None,
         }
     }
@@ -56,6 +60,26 @@ impl<T: Scalar> RowWriter<T> {
             self.error = Some(self.wrong(start));
         }
         self.ends.push(self.columns.len() as u32);
+    }
+
+    /// Appends the rows of a row of cells, with these columns of cells in any order, without repetition.
+    pub(super) fn cells<const R: usize, const C: usize>(&mut self, columns: &[u32], cells: &[Cell<T, R, C>]) {
+        if R * C == 1 {
+            return self.row(columns, cells.as_flattened().as_flattened());
+        }
+        let (mut order, mut own_columns, mut values) = std::mem::take(&mut self.memory);
+        sort_order(columns, &mut order);
+        own_columns.clear();
+        own_columns.extend(order.iter().flat_map(|key| {
+            let first = (key >> 32) as u32 * C as u32;
+            first..first + C as u32
+        }));
+        for r in 0..R {
+            values.clear();
+            order.iter().for_each(|key| values.extend_from_slice(&cells[*key as u32 as usize][r]));
+            self.row(&own_columns, &values);
+        }
+        self.memory = (order, own_columns, values);
     }
 
     /// Describes the error of the row that begins at an entry.

@@ -1,4 +1,5 @@
 //! The destination of each product of two entries in a row of the result.
+use super::cells::{Cell, add_product};
 use lacuna_engine::Scalar;
 
 /// Places in rows, in two bytes if all rows are short enough.
@@ -37,18 +38,23 @@ pub(super) enum Reader<'a> {
 }
 
 impl Reader<'_> {
-    /// Adds `factor` times each value to the sum in the next slot.
+    /// Adds `factor` times each cell to the sum in the next slot.
     #[inline(always)]
-    pub(super) fn scatter<T: Scalar>(&mut self, factor: T, values: &[T], sums: &mut [T]) {
+    pub(super) fn scatter<T: Scalar, const R: usize, const K: usize, const C: usize>(
+        &mut self,
+        factor: &Cell<T, R, K>,
+        cells: &[Cell<T, K, C>],
+        sums: &mut [Cell<T, R, C>],
+    ) {
         match self {
             Reader::Short(places) => {
-                let (own, rest) = places.split_at(values.len());
-                own.iter().zip(values).for_each(|(place, v)| sums[*place as usize] += factor * *v);
+                let (own, rest) = places.split_at(cells.len());
+                own.iter().zip(cells).for_each(|(at, v)| add_product(&mut sums[*at as usize], factor, v));
                 *places = rest;
             }
             Reader::Long(places) => {
-                let (own, rest) = places.split_at(values.len());
-                own.iter().zip(values).for_each(|(place, v)| sums[*place as usize] += factor * *v);
+                let (own, rest) = places.split_at(cells.len());
+                own.iter().zip(cells).for_each(|(at, v)| add_product(&mut sums[*at as usize], factor, v));
                 *places = rest;
             }
         }

@@ -51,7 +51,11 @@ impl<T: Scalar> Bcsr<T> {
             return Err(Error::Unsupported { operation: OPERATION.into(), message });
         }
         let block_rows = rows / block;
-        let counts = parallel::collect(block_rows, RUN, |i| columns(a, i, block).count() as u32);
+        let count = |i| match whole_blocks(a, i, [block; 2]) {
+            Some(own) => own.len() / block,
+            None => columns(a, i, block).count(),
+        };
+        let counts = parallel::collect(block_rows, RUN, |i| count(i) as u32);
         let mut row_ptr = Vec::with_capacity(block_rows + 1);
         row_ptr.push(0);
         let mut blocks = 0usize;
@@ -72,6 +76,17 @@ impl<T: Scalar> Bcsr<T> {
             for i in block_rows {
                 let range = row_ptr[i] as usize - start..row_ptr[i + 1] as usize - start;
                 let own = &mut c[range.clone()];
+                if let Some(whole) = whole_blocks(a, i, [block; 2]) {
+                    own.iter_mut()
+                        .zip(whole.iter().step_by(block))
+                        .for_each(|(at, c)| *at = c / block as u32);
+                    let cells = &mut v[range.start * block * block..range.end * block * block];
+                    for r in 0..block {
+                        let (_, values) = a.row_slices(i * block + r);
+                        cells[r..].iter_mut().step_by(block).zip(values).for_each(|(to, v)| *to = *v);
+                    }
+                    continue;
+                }
                 own.iter_mut().zip(columns(a, i, block)).for_each(|(at, column)| *at = column);
                 for r in 0..block {
                     let mut k = 0;
@@ -109,6 +124,21 @@ impl<T: Scalar> Bcsr<T> {
     pub(crate) fn footprint(rows: usize, block: usize, blocks: usize) -> usize {
         blocks.saturating_mul(block * block * size_of::<T>() + 4) + 4 * (rows / block + 1)
     }
+}
+
+/// The columns of a block row, if there are any, its rows have the same ones and these fill blocks.
+pub(crate) fn whole_blocks<T: Scalar>(
+    a: &Csr<T>,
+    block_row: usize,
+    [rows, columns]: [usize; 2],
+) -> Option<&[u32]> {
+    let row = |r: usize| a.row_slices(block_row * rows + r).0;
+    let (first, last) = (row(0), columns as u32 - 1);
+    let fills =
+        |block: &[u32]| block[0].is_multiple_of(columns as u32) && block[columns - 1] - block[0] == last;
+    let all_fill =
+        !first.is_empty() && first.len().is_multiple_of(columns) && first.chunks_exact(columns).all(fills);
+    (all_fill && (1..rows).all(|r| row(r) == first)).then_some(first)
 }
 
 /// The block columns of a block row that hold an entry, in increasing order.
