@@ -10,7 +10,7 @@ use super::strength::{Filter, strong, threshold};
 use crate::precond::multigrid::{Smoother, Smoothing, inverse};
 use lacuna_engine::{Result, Scalar};
 use lacuna_formats::Csr;
-use lacuna_formats::algebra::{GalerkinPlan, TransposePlan, galerkin};
+use lacuna_formats::algebra::{GalerkinPlan, TransposePlan, galerkin_by_cells};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -167,8 +167,8 @@ impl Times {
                 Ok(Prolongator { p, near_null: NearNull::Vector(Some(tentative.coarse)), spare: Vec::new() })
             }
             NearNull::Modes(all) => {
-                let tentative = all.tentative(aggregates)?;
-                let p = modes::smoothed(a, rows, &tentative.t, omega)?;
+                let tentative = all.tentative(aggregates);
+                let p = modes::smoothed(a, rows, aggregates, &tentative, omega)?;
                 Ok(Prolongator { p, near_null: NearNull::Modes(tentative.coarse), spare: tentative.spare })
             }
         })
@@ -253,7 +253,12 @@ impl<T: Scalar> Hierarchy<T> {
             Ok::<_, lacuna_engine::Error>((turned, r))
         })?;
         let coarse = self.times.add("product", || {
-            modes::keep_regular(galerkin(&r, a, &p)?, near_null.blocks()[1], &made.spare).map(Arc::new)
+            modes::keep_regular(
+                galerkin_by_cells(&r, a, &p, near_null.blocks())?,
+                near_null.blocks()[1],
+                &made.spare,
+            )
+            .map(Arc::new)
         })?;
         let plan = Plan { filter, aggregates, turned, galerkin: None };
         Ok(Some((
@@ -309,7 +314,7 @@ impl<T: Scalar> Hierarchy<T> {
                     galerkin.multiply(&r, current, &p, &mut coarse).map(|()| Arc::new(coarse))
                 }
                 None => {
-                    let (made, coarse) = GalerkinPlan::new(&r, current, &p)?;
+                    let (made, coarse) = GalerkinPlan::by_cells(&r, current, &p, level.blocks)?;
                     plan.galerkin = Some(made);
                     Ok(Arc::new(coarse))
                 }

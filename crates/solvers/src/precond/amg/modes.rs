@@ -3,7 +3,7 @@
 use super::aggregates::{Aggregates, NONE};
 use super::rows::{Rows, size};
 use lacuna_engine::{Result, Scalar};
-use lacuna_formats::algebra::{build_rows, product};
+use lacuna_formats::algebra::build_rows;
 use lacuna_formats::{Csr, parallel};
 use std::ops::Range;
 
@@ -22,9 +22,10 @@ pub(super) struct Modes<T> {
 }
 
 /// The tentative prolongator of an aggregation.
-pub(super) struct Tentative<T: Scalar> {
-    /// An orthonormal basis of the vectors on each aggregate.
-    pub(super) t: Csr<T>,
+pub(super) struct Tentative<T> {
+    /// An orthonormal basis of the vectors on each aggregate: a number for each row and each coarse unknown of its aggregate, row by
+    /// row. Rows in no aggregate have zeros.
+    pub(super) values: Vec<T>,
     /// The vectors in these bases.
     pub(super) coarse: Modes<T>,
     /// Coarse unknowns without a vector: the vectors depend on each other on that aggregate.
@@ -53,14 +54,13 @@ impl<T: Scalar> Modes<T> {
             for node in run {
                 columns.clear();
                 values.clear();
-                for (j, v) in (node * block..(node + 1) * block).flat_map(|i| a.row_entries(i)) {
-                    let (to, square) = ((j / block) as u32, v.re() * v.re() + v.im() * v.im());
-                    match columns.iter().position(|c| *c == to) {
-                        Some(at) => values[at] += square,
-                        None => {
-                            columns.push(to);
-                            values.push(square);
-                        }
+                for i in node * block..(node + 1) * block {
+                    // Rows of a node mostly have the same blocks, so that an entry is in the last block or the next.
+                    let mut at = 0;
+                    for (j, v) in a.row_entries(i) {
+                        at = place_of((j / block) as u32, &mut columns, at);
+                        values.resize(columns.len(), 0.0);
+                        values[at] += v.re() * v.re() + v.im() * v.im();
                     }
                 }
                 numbers.clear();
@@ -71,7 +71,7 @@ impl<T: Scalar> Modes<T> {
     }
 
     /// An orthonormal basis of the vectors on each aggregate, by Gram and Schmidt, twice.
-    pub(super) fn tentative(&self, all: &Aggregates) -> Result<Tentative<T>> {
+    pub(super) fn tentative(&self, all: &Aggregates) -> Tentative<T> {
         let (block, count) = (self.block, self.count);
         let members = members(all);
         let bases = parallel::collect(members.len(), 64, |k| self.orthonormal(&members[k]));
@@ -81,27 +81,13 @@ impl<T: Scalar> Modes<T> {
             bases[aggregate].1[v * count + v] == T::zero()
         });
         let spare = spare.collect();
-        let mut place = vec![0; all.of.len()];
-        members
-            .iter()
-            .for_each(|nodes| nodes.iter().zip(0..).for_each(|(&node, at)| place[node as usize] = at));
-        let rows = all.of.len() * block;
-        let t = build_rows("prolongator", rows, all.count * count, runs(rows), |run, out| {
-            let mut columns = vec![0u32; count];
-            for i in run {
-                let (node, unknown) = (i / block, i % block);
-                match all.of[node] {
-                    NONE => out.row(&[], &[]),
-                    aggregate => {
-                        let first = aggregate * count as u32;
-                        columns.iter_mut().zip(first..).for_each(|(column, k)| *column = k);
-                        let at = (place[node] * block + unknown) * count;
-                        out.row(&columns, &bases[aggregate as usize].0[at..at + count]);
-                    }
-                }
+        let mut values = vec![T::zero(); all.of.len() * block * count];
+        for (nodes, (basis, _)) in members.iter().zip(&bases) {
+            for (&node, own) in nodes.iter().zip(basis.chunks_exact(block * count)) {
+                values[node as usize * block * count..][..block * count].copy_from_slice(own);
             }
-        })?;
-        Ok(Tentative { t, coarse: Modes { block: count, count, values: coarse }, spare })
+        }
+        Tentative { values, coarse: Modes { block: count, count, values: coarse }, spare }
     }
 
     /// `Q` and `R` of the vectors on these nodes, both row by row. A vector that depends on those before it gets a column of zeros in
@@ -135,35 +121,76 @@ impl<T: Scalar> Modes<T> {
     }
 }
 
-/// `(I − ω D⁻¹ A) T`
-pub(super) fn smoothed<T: Scalar>(a: &Csr<T>, rows: &Rows<T>, t: &Csr<T>, omega: f64) -> Result<Csr<T>> {
-    let p = product(a, t)?;
-    let mut values = p.values().to_vec();
+/// `(I − ω D⁻¹ A) T`, with all entries of its blocks stored.
+pub(super) fn smoothed<T: Scalar>(
+    a: &Csr<T>,
+    rows: &Rows<T>,
+    all: &Aggregates,
+    t: &Tentative<T>,
+    omega: f64,
+) -> Result<Csr<T>> {
+    let (nodes, count) = (all.of.len(), t.coarse.count);
+    let block = a.rows() / nodes.max(1);
     let minus_omega = T::from_real(-omega);
-    let ptr = p.row_ptr();
-    let mut rest = &mut values[..];
-    let mut tasks = Vec::new();
-    for run in runs(a.rows()) {
-        let (own, others) = rest.split_at_mut((ptr[run.end] - ptr[run.start]) as usize);
-        tasks.push((run, own));
-        rest = others;
-    }
-    parallel::for_each(tasks, |(run, values)| {
-        let mut at = 0;
-        for i in run {
-            let (columns, _) = p.row_slices(i);
-            let values = &mut values[at..at + columns.len()];
-            at += columns.len();
-            let factor = minus_omega * T::one().quotient(rows.diagonal[i]);
-            values.iter_mut().for_each(|v| *v = factor * *v);
-            for (j, t) in t.row_entries(i) {
-                if let Ok(k) = columns.binary_search(&(j as u32)) {
-                    values[k] += t;
+    let runs = runs(nodes).into_iter().map(|run| run.start * block..run.end * block).collect();
+    build_rows("prolongator", a.rows(), all.count * count, runs, |run, out| {
+        let (mut near, mut labels, mut columns) = (Vec::<u32>::new(), Vec::<u32>::new(), Vec::<u32>::new());
+        let (mut places, mut sums) = (Vec::<Option<usize>>::new(), Vec::<T>::new());
+        let aggregate = |node: u32| Some(all.of[node as usize]).filter(|label| *label != NONE);
+        for node in run.start / block..run.end / block {
+            let own = node * block..(node + 1) * block;
+            near.clear();
+            for i in own.clone() {
+                let mut at = 0;
+                for j in a.row_slices(i).0 {
+                    at = place_of(j / block as u32, &mut near, at);
                 }
             }
+            labels.clear();
+            labels.extend(near.iter().filter_map(|node| aggregate(*node)));
+            labels.extend(aggregate(node as u32));
+            labels.sort_unstable();
+            labels.dedup();
+            columns.clear();
+            columns.extend(labels.iter().flat_map(|label| label * count as u32..(label + 1) * count as u32));
+            let place = |node: u32| aggregate(node).and_then(|label| labels.binary_search(&label).ok());
+            places.clear();
+            places.extend(near.iter().map(|node| place(*node)));
+            for i in own {
+                sums.clear();
+                sums.resize(columns.len(), T::zero());
+                let mut at = 0;
+                for (j, v) in a.row_entries(i) {
+                    at = place_of((j / block) as u32, &mut near, at);
+                    if let Some(place) = places[at] {
+                        let t = &t.values[j * count..(j + 1) * count];
+                        sums[place * count..][..count].iter_mut().zip(t).for_each(|(sum, t)| *sum += v * *t);
+                    }
+                }
+                let factor = minus_omega * T::one().quotient(rows.diagonal[i]);
+                sums.iter_mut().for_each(|sum| *sum = factor * *sum);
+                if let Some(place) = place(node as u32) {
+                    let t = &t.values[i * count..(i + 1) * count];
+                    sums[place * count..][..count].iter_mut().zip(t).for_each(|(sum, t)| *sum += *t);
+                }
+                out.row(&columns, &sums);
+            }
         }
-    });
-    p.with_values(values)
+    })
+}
+
+/// The place of a node in a list, which it is added to where it is new. `last` is that of the node before, in an order in which nodes
+/// that follow each other mostly do so in the list.
+#[inline(always)]
+fn place_of(node: u32, list: &mut Vec<u32>, last: usize) -> usize {
+    if list.get(last) == Some(&node) {
+        return last;
+    }
+    let found = (last + 1..list.len()).chain(0..last.min(list.len())).find(|&k| list[k] == node);
+    found.unwrap_or_else(|| {
+        list.push(node);
+        list.len() - 1
+    })
 }
 
 /// Puts numbers of the size of their neighbours in the place of the zeros on the diagonal of unknowns that nothing depends on.
@@ -240,26 +267,25 @@ mod tests {
         let (points, all) = body();
         let vectors = rigid_body(&points);
         let modes = Modes::new(3, &vectors);
-        let made = modes.tentative(&all).unwrap();
+        let made = modes.tentative(&all);
         // A line has no rotation about itself, a point none at all.
         assert_eq!(made.spare.iter().map(|k| k / 6).collect::<Vec<_>>(), [1, 2, 2, 2]);
-        let t = &made.t;
+        let entry = |i: usize, k: usize| {
+            if all.of[i / 3] as usize == k / 6 { made.values[i * 6 + k % 6] } else { 0.0 }
+        };
         for (v, vector) in vectors.iter().enumerate() {
             for (i, expected) in vector[..3 * 11].iter().enumerate() {
-                let (columns, values) = t.row_slices(i);
-                let held =
-                    columns.iter().zip(values).map(|(&c, t)| t * made.coarse.values[c as usize * 6 + v]);
-                assert!((held.sum::<f64>() - expected).abs() < 1e-12, "mode {v}, row {i}");
+                let held = (0..18).map(|k| entry(i, k) * made.coarse.values[k * 6 + v]).sum::<f64>();
+                assert!((held - expected).abs() < 1e-12, "mode {v}, row {i}");
             }
         }
         for k in 0..18 {
             for l in 0..18 {
-                let column = |k: usize| move |i: usize| t.get(i, k).unwrap_or(0.0);
-                let dot: f64 = (0..36).map(|i| column(k)(i) * column(l)(i)).sum();
+                let dot: f64 = (0..36).map(|i| entry(i, k) * entry(i, l)).sum();
                 let expected = f64::from(u8::from(k == l && !made.spare.contains(&k)));
                 assert!((dot - expected).abs() < 1e-12, "columns {k} and {l}: {dot}");
             }
         }
-        assert!(t.row_slices(35).0.is_empty());
+        assert_eq!(made.values[35 * 6..], [0.0; 6]);
     }
 }
