@@ -8,6 +8,10 @@ const OPERATION: &str = "inverse of the coarsest matrix";
 const SHARED: usize = 192;
 /// Rows per task.
 const RUN: usize = 32;
+/// Rows that are eliminated, or multiplied, together.
+const PANEL: usize = 8;
+/// Columns of an inverse that are computed together.
+const STRIP: usize = 16;
 
 /// The inverse of a matrix, computed in double precision, with all its entries stored, and the dimension of
 /// the null space.
@@ -90,50 +94,86 @@ fn computed<T: Scalar, W: Scalar>(
 /// pivot is not positive, or is below the tolerance relative to the largest diagonal entry. All loops add
 /// multiples of rows.
 fn cholesky<W: Scalar>(a: &[W], n: usize, tolerance: f64) -> Option<Vec<W>> {
-    let add = |to: &mut [W], by: W, row: &[W]| to.iter_mut().zip(row).for_each(|(v, u)| *v += by * *u);
     let least = tolerance * (0..n).map(|i| a[i * n + i].re()).fold(0.0, f64::max);
-    let mut u = a.to_vec();
-    for k in 0..n {
-        let pivot = u[k * n + k].re();
-        if pivot.is_nan() || pivot <= least {
-            return None;
-        }
-        let by = W::from_real(pivot.sqrt().recip());
-        u[k * n + k..(k + 1) * n].iter_mut().for_each(|v| *v *= by);
-        let (above, below) = u.split_at_mut((k + 1) * n);
-        let own = &above[k * n..];
-        let run = if n - k >= SHARED { RUN } else { n };
-        parallel::for_each(below.chunks_mut(run * n).enumerate(), |(part, rows)| {
-            for (i, row) in (k + 1 + part * run..).zip(rows.chunks_mut(n)) {
-                add(&mut row[i..], -own[i].conj(), &own[i..]);
-            }
-        });
-    }
-    // `V = U⁻¹`, computed from the last row up, and `Vᴴ`.
-    let mut v = vec![W::zero(); n * n];
-    for i in (0..n).rev() {
-        let (above, below) = v.split_at_mut((i + 1) * n);
-        let row = &mut above[i * n..];
-        row[i] = W::one();
-        for j in i + 1..n {
-            add(&mut row[j..], -u[i * n + j], &below[(j - i - 1) * n + j..(j - i) * n]);
-        }
-        let by = W::one().quotient(u[i * n + i]);
-        row[i..].iter_mut().for_each(|v| *v *= by);
-    }
+    let u = upper_factor(a.to_vec(), n, least)?;
+    let v = inverse_of_upper(&u, n);
     let turned: Vec<W> = (0..n * n).map(|k| v[k % n * n + k / n].conj()).collect();
     // Rows of `V Vᴴ` up to the diagonal; the rest follows by symmetry.
     let mut inverse = u;
-    parallel::for_each(inverse.chunks_mut(8 * n).enumerate(), |(part, rows)| {
-        for (i, row) in (8 * part..).zip(rows.chunks_mut(n)) {
-            row.fill(W::zero());
-            (i..n).for_each(|k| add(&mut row[..=i], v[i * n + k], &turned[k * n..=k * n + i]));
+    parallel::for_each(inverse.chunks_mut(PANEL * n).enumerate(), |(panel, rows)| {
+        rows.fill(W::zero());
+        let first = panel * PANEL;
+        for k in first..n {
+            for (i, row) in (first..=k).zip(rows.chunks_mut(n)) {
+                add(&mut row[..=i], v[i * n + k], &turned[k * n..]);
+            }
         }
     });
     for i in 0..n {
         (0..i).for_each(|j| inverse[j * n + i] = inverse[i * n + j].conj());
     }
     Some(inverse)
+}
+
+/// Adds a multiple of a row to a row that may be shorter.
+#[inline(always)]
+fn add<W: Scalar>(to: &mut [W], by: W, row: &[W]) {
+    to.iter_mut().zip(row).for_each(|(v, u)| *v += by * *u);
+}
+
+/// `U` of the Cholesky factorisation, above the diagonal. `None` if a pivot is not above `least`.
+fn upper_factor<W: Scalar>(mut u: Vec<W>, n: usize, least: f64) -> Option<Vec<W>> {
+    let eliminate = |row: &mut [W], i: usize, pivot: &[W]| add(&mut row[i..], -pivot[i].conj(), &pivot[i..]);
+    for first in (0..n).step_by(PANEL) {
+        let end = (first + PANEL).min(n);
+        for k in first..end {
+            let (above, below) = u.split_at_mut((k + 1) * n);
+            let own = &mut above[k * n..];
+            let pivot = own[k].re();
+            if pivot.is_nan() || pivot <= least {
+                return None;
+            }
+            let by = W::from_real(pivot.sqrt().recip());
+            own[k..].iter_mut().for_each(|v| *v *= by);
+            (k + 1..end).zip(below.chunks_mut(n)).for_each(|(i, row)| eliminate(row, i, own));
+        }
+        let (above, below) = u.split_at_mut(end * n);
+        let pivots = &above[first * n..];
+        let run = if n - end >= SHARED { RUN } else { n };
+        parallel::for_each(below.chunks_mut(run * n).enumerate(), |(part, rows)| {
+            for (i, row) in (end + part * run..).zip(rows.chunks_mut(n)) {
+                pivots.chunks(n).for_each(|pivot| eliminate(row, i, pivot));
+            }
+        });
+    }
+    Some(u)
+}
+
+/// `V = U⁻¹`, in strips of columns, which do not depend on each other.
+fn inverse_of_upper<W: Scalar>(u: &[W], n: usize) -> Vec<W> {
+    let strip = |first: usize| {
+        let end = (first + STRIP).min(n);
+        let mut rows = vec![[W::zero(); STRIP]; end];
+        for i in (0..end).rev() {
+            let mut sums = [W::zero(); STRIP];
+            if i >= first {
+                sums[i - first] = W::one();
+            }
+            for (u, row) in u[i * n + i + 1..i * n + end].iter().zip(&rows[i + 1..]) {
+                add(&mut sums, -*u, row);
+            }
+            let by = W::one().quotient(u[i * n + i]);
+            rows[i] = sums.map(|sum| sum * by);
+        }
+        (first, rows)
+    };
+    let mut v = vec![W::zero(); n * n];
+    for (first, rows) in parallel::map((0..n).step_by(STRIP), strip) {
+        for (to, row) in v.chunks_mut(n).zip(&rows) {
+            to[first..].iter_mut().zip(row).for_each(|(to, v)| *to = *v);
+        }
+    }
+    v
 }
 
 /// Bases of the null spaces of a matrix and of its adjoint.
