@@ -18,7 +18,7 @@ mod system;
 pub use accuracy::{norm_bound, residual_norm};
 pub use choose::{Chosen, choose_method, choose_preconditioner};
 pub use columns::{Advance, Column, ColumnSolver, Columns, RightHandSide};
-pub use elliptic::{choose_multigrid, is_diffusion};
+pub use elliptic::{choose_multigrid, is_diffusion, is_elastic};
 pub use explain::{explain, is_structurally_singular};
 pub use krylov::{BiCg, BiCgStab, BiCgStabL, Cgs, ClassicalBiCgStab, Gmres, Idr, Orthogonalization, Side};
 pub use krylov::{

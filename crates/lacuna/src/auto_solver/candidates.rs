@@ -1,7 +1,9 @@
 //! The methods tried if a solve falls short, in order, and what each costs.
 use lacuna_engine::Scalar;
 use lacuna_formats::{Csr, Structure};
-use lacuna_solvers::{Amg, Method, Multigrid, PRECONDITIONERS, is_diffusion, is_structurally_singular};
+use lacuna_solvers::{
+    Amg, Method, Multigrid, PRECONDITIONERS, is_diffusion, is_elastic, is_structurally_singular,
+};
 use std::collections::VecDeque;
 use std::fmt;
 
@@ -12,9 +14,11 @@ const CHECK_INTERVAL: u64 = 20_000;
 /// matrix is known to be singular: then a solution is found early or there is none.
 const SHORT_CHECK_INTERVAL: u64 = 2000;
 /// Iterations that cost as much as the set-up of `amg` on the host: for iterations on the host, and on a
-/// separate device; and that factor again for a matrix that is no diffusion, where it often fails.
+/// separate device; twice as many for an elastic body, whose rows are longer; and more for a matrix that is neither
+/// that nor a diffusion, where it often fails.
 const AMG_ON_HOST: u64 = 200;
 const AMG_ON_DEVICE: u64 = 10_000;
+const ELASTIC: u64 = 2;
 const NO_DIFFUSION: u64 = 5;
 /// Iterations that cost as much as the set-up of `ilu0` on the host.
 const ILU: u64 = 220;
@@ -184,7 +188,11 @@ impl Candidates {
         let dominant = open.method && s.diagonally_dominant && s.diagonal_positive;
         if open.preconditioner && large && (open.definite || dominant) {
             let name = if open.grid { Multigrid::NAME } else { Amg::NAME };
-            let suits = if open.grid || is_diffusion(a) { 1 } else { NO_DIFFUSION };
+            let suits = match () {
+                () if open.grid || is_diffusion(a) => 1,
+                () if is_elastic(a, s) => ELASTIC,
+                () => NO_DIFFUSION,
+            };
             let (cost, weight) = (cost(suits * AMG_ON_HOST, suits * AMG_ON_DEVICE), WITH_AMG);
             let candidate =
                 Candidate { preconditioner: Some(name), if_slow: true, cost, weight, ..plain(method.name()) };
