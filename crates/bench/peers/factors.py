@@ -5,8 +5,8 @@
 
 The right-hand side of A.mtx is A_b.mtx beside it, else ones. Conjugate gradients run only if the matrix is symmetric with a positive
 diagonal. Cells are `iterations set-up+solve=total`. The summary compares the best of a peer with the best of ours, then pairs of
-solvers with like factors. It has geometric means of the ratios of totals, set-ups and solves, and the least ratio of totals. The set-up
-of ours includes opening the device, which takes some tenths of a millisecond."""
+solvers with like factors. It has geometric means of the ratios of totals, set-ups and solves, and the least ratio of totals. What a
+process does once is in no set-up: opening the device, `PetscInitialize`, imports."""
 import json
 import math
 import os

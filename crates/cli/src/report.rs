@@ -8,6 +8,8 @@ use std::time::Duration;
 /// How the time was spent.
 pub(crate) struct Times {
     pub(crate) read: Duration,
+    /// Opening the device.
+    pub(crate) open: Duration,
     pub(crate) setup: Duration,
     /// Transfers of `b` and `x`.
     pub(crate) transfers: Duration,
@@ -34,15 +36,15 @@ pub(crate) struct Report {
 }
 
 impl Report {
-    /// The summary.
-    pub(crate) fn summary(&self) -> String {
+    /// The summary; `verbose` with all that the choices report.
+    pub(crate) fn summary(&self, verbose: bool) -> String {
         let mut text = String::new();
         // Writing to a string cannot fail.
-        let _ = self.write_summary(&mut text);
+        let _ = self.write_summary(&mut text, verbose);
         text
     }
 
-    fn write_summary(&self, text: &mut String) -> std::fmt::Result {
+    fn write_summary(&self, text: &mut String, verbose: bool) -> std::fmt::Result {
         let (outcome, times) = (&self.outcome, &self.times);
         let device = &self.device;
         writeln!(
@@ -59,6 +61,9 @@ impl Report {
         writeln!(text, "  format      {}: {}", self.format.name, self.format.why)?;
         if self.order.name != "none" {
             writeln!(text, "  order       {}: {}", self.order.name, self.order.why)?;
+        }
+        if verbose {
+            self.details().try_for_each(|line| writeln!(text, "  {line}"))?;
         }
         writeln!(text, "{}", self.conclusion())?;
         writeln!(text, "  iterations  {}", thousands(outcome.iterations))?;
@@ -79,8 +84,9 @@ impl Report {
         let seconds = |d: Duration| duration(d.as_secs_f64());
         writeln!(
             text,
-            "  time        read {}, setup {}, transfers {}, iterations {}",
+            "  time        read {}, device {}, setup {}, transfers {}, iterations {}",
             seconds(times.read),
+            seconds(times.open),
             seconds(times.setup),
             seconds(times.transfers),
             seconds(times.iterations)
@@ -96,6 +102,22 @@ impl Report {
             )?;
         }
         Ok(())
+    }
+
+    /// What was reported besides the choices that the summary names: the levels of a hierarchy, the fill of factors.
+    fn details(&self) -> impl Iterator<Item = &str> {
+        let Report { method, precond, format, order, .. } = self;
+        let named = [
+            method.sentence("method"),
+            precond.sentence("preconditioner"),
+            format.sentence("format"),
+            order.sentence("order"),
+        ];
+        self.outcome
+            .choices
+            .iter()
+            .map(String::as_str)
+            .filter(move |line| !named.iter().any(|known| known == line))
     }
 
     /// The reason why it stopped, as text.
@@ -133,6 +155,7 @@ impl Report {
             "history_stride": outcome.history_stride,
             "time": {
                 "read": self.times.read.as_secs_f64(),
+                "open": self.times.open.as_secs_f64(),
                 "setup": self.times.setup.as_secs_f64(),
                 "transfers": self.times.transfers.as_secs_f64(),
                 "iterations": self.times.iterations.as_secs_f64(),

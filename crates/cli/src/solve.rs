@@ -78,7 +78,7 @@ pub(crate) fn right_hand_side<T: Scalar>(
 impl Solve<'_> {
     fn solve<T: Scalar, B: Backend>(self, mut dev: B) -> Result<ExitCode> {
         let args = self.args;
-        let begun = self.start.elapsed();
+        let open = self.start.elapsed();
 
         let reading = Instant::now();
         let a = self.source.read::<T>(args.report.quiet)?;
@@ -92,7 +92,7 @@ impl Solve<'_> {
         let setting_up = Instant::now();
         let (n, nnz, stop) = (a.rows(), a.nnz(), self.stop(&a));
         let mut system = self.system(a, stop).prepare(&mut dev)?;
-        let setup = begun + setting_up.elapsed();
+        let setup = setting_up.elapsed();
 
         let outcome = self.watched(&mut system, &mut dev, &b, &mut x, stop)?;
         let report = Report {
@@ -110,6 +110,7 @@ impl Solve<'_> {
             bytes_per_iteration: system.bytes_per_iteration(),
             times: Times {
                 read,
+                open,
                 setup,
                 transfers: outcome.transfers,
                 iterations: outcome.time.saturating_sub(outcome.transfers),
@@ -174,7 +175,7 @@ impl Solve<'_> {
         let args = self.args;
         let aside = args.output.as_deref() == Some(STANDARD);
         let json = args.report.json.as_deref();
-        out::report_aside(args.report.quiet, aside, json, || report.summary(), || report.json())?;
+        out::report_aside(args.report.quiet, aside, json, || report.summary(args.verbose), || report.json())?;
         if let Some(path) = &args.plot {
             plot::convergence(report).save(path)?;
         }

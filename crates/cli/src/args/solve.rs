@@ -65,6 +65,9 @@ pub(crate) struct SolveArgs {
     /// Plot the residual over the iterations
     #[arg(long, value_name = PLOT)]
     pub(crate) plot: Option<String>,
+    /// Print also what the set-up made: the levels of a hierarchy, the fill of factors, the time of each part
+    #[arg(long, short, conflicts_with = "quiet")]
+    pub(crate) verbose: bool,
     #[command(flatten)]
     pub(crate) report: ReportArgs,
 }

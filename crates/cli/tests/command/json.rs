@@ -26,7 +26,7 @@ fn the_outcome_has_every_field() {
     assert_eq!((history.len(), json["history_stride"].as_u64()), (iterations + 1, Some(1)));
     assert_eq!(history[0], 1.0);
     assert!(json["residual"].as_f64().unwrap() <= 1e-8 && json["true_residual"].as_f64().unwrap() <= 1e-8);
-    for part in ["read", "setup", "transfers", "iterations", "solve"] {
+    for part in ["read", "open", "setup", "transfers", "iterations", "solve"] {
         assert!(json["time"][part].as_f64().unwrap() > 0.0);
     }
     let choices: Vec<_> = json["choices"].as_array().unwrap().iter().map(|c| c.as_str().unwrap()).collect();

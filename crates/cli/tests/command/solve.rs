@@ -20,6 +20,18 @@ fn the_quick_start_converges() {
 }
 
 #[test]
+fn verbose_tells_what_was_set_up() {
+    let bench = Bench::new();
+    let brief = bench.run("solve gen:poisson2d:40x40 --precond amg");
+    let full = bench.run("solve gen:poisson2d:40x40 --precond amg --verbose");
+    let levels = |ran: &Ran| ran.out.matches("preconditioner amg: level ").count();
+    assert_eq!((full.code, levels(&brief)), (0, 0));
+    assert!(levels(&full) >= 2 && full.out.contains(" of entries, "), "{}", full.out);
+    let ran = bench.run("solve gen:poisson2d:9x9 --verbose --quiet");
+    assert!(ran.code == 2 && ran.err.contains("cannot be used with"), "{}", ran.err);
+}
+
+#[test]
 fn the_solution_is_written() {
     let bench = Bench::new().with_spd();
     bench.vector("b.mtx", &[5.0, 5.0, 6.0]);

@@ -296,8 +296,10 @@ impl<T: Scalar> Preconditioner<T> for Amg {
         if own.theta != usual.theta {
             said.push(format!("theta={}", own.theta));
         }
-        if own.aggregation != usual.aggregation {
-            said.push("aggregate=greedy".into());
+        match own.aggregation {
+            None => {}
+            Some(Aggregation::Mis2) => said.push("aggregate=mis2".into()),
+            Some(Aggregation::Greedy) => said.push("aggregate=greedy".into()),
         }
         if let Some(block) = own.block {
             said.push(format!("block={block}"));
