@@ -1,5 +1,6 @@
 //! Work shared among the threads of rayon. The scheduler is compiled once and calls closures, so that a use
 //! of it costs little more code than a loop. Results never depend on the number of threads.
+use lacuna_engine::pages;
 use rayon::prelude::*;
 use std::ops::{Deref, DerefMut, Range};
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
@@ -70,9 +71,19 @@ pub fn map_with<I: Send, M, R: Send>(
     slots.into_iter().map(done).collect()
 }
 
+/// The results of two tasks, done at the same time, unless they are fewer than 20 000 units of work together.
+/// For a task that runs on one thread, beside one that runs on all.
+pub fn both<R: Send, S: Send>(
+    units: usize,
+    one: impl FnOnce() -> R + Send,
+    other: impl FnOnce() -> S + Send,
+) -> (R, S) {
+    if units < LARGE { (one(), other()) } else { rayon::join(one, other) }
+}
+
 /// `f(0), …, f(n − 1)`, computed in parts of at least `grain`.
 pub fn collect<R: Send>(n: usize, grain: usize, f: impl Fn(usize) -> R + Sync) -> Vec<R> {
-    let mut all = Vec::with_capacity(n);
+    let mut all = pages::reserved(n);
     let grain = part(n, grain);
     let parts = all.spare_capacity_mut()[..n].chunks_mut(grain).enumerate();
     for_each(parts, |(part, places)| {

@@ -40,6 +40,16 @@ pub fn zeroed<T: Zeroable>(operation: &str, n: usize) -> Result<Vec<T>> {
     Ok(array)
 }
 
+/// An empty array with space for `n` elements, on large pages as those of [`zeroed`].
+pub fn reserved<T>(n: usize) -> Vec<T> {
+    if n.saturating_mul(size_of::<T>()) < LARGE {
+        return Vec::with_capacity(n);
+    }
+    let array = Vec::with_capacity(n + APART / size_of::<T>());
+    system::advise(array.as_ptr() as usize, array.capacity() * size_of::<T>());
+    array
+}
+
 #[cfg(target_os = "linux")]
 mod system {
     const PAGE: usize = 2 << 20;

@@ -6,11 +6,11 @@ use super::modes::{self, Modes};
 use super::prolongator::{Tentative, smoothed};
 use super::radius::radius;
 use super::rows::Rows;
-use super::strength::{Filter, strong, threshold};
+use super::strength::{Filter, Graph, strong, threshold};
 use crate::precond::multigrid::{Smoother, Smoothing, inverse};
 use lacuna_engine::{Result, Scalar};
-use lacuna_formats::Csr;
 use lacuna_formats::algebra::{GalerkinPlan, TransposePlan, galerkin_by_cells};
+use lacuna_formats::{Csr, parallel};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -40,6 +40,14 @@ impl<T> NearNull<T> {
         match self {
             NearNull::Vector(_) => [1, 1],
             NearNull::Modes(modes) => [modes.block, modes.count],
+        }
+    }
+
+    /// The vector, where there is one and it is not constant.
+    fn vector(&self) -> Option<&[T]> {
+        match self {
+            NearNull::Vector(vector) => vector.as_deref(),
+            NearNull::Modes(_) => None,
         }
     }
 }
@@ -109,20 +117,16 @@ impl Times {
         result
     }
 
-    /// The strong couplings of a matrix, and aggregates by them.
-    fn aggregates<T: Scalar>(
+    /// The strong couplings of a matrix.
+    fn strong<'a, T: Scalar>(
         &mut self,
         amg: &AmgOptions,
-        a: &Csr<T>,
+        a: &'a Csr<T>,
         rows: &Rows<T>,
         depth: usize,
-    ) -> (Filter, Aggregates) {
+    ) -> (Filter, Graph<'a>) {
         let epsilon = threshold(rows, amg.theta, depth);
-        let (filter, graph) = self.add("strength", || strong(a, rows, epsilon));
-        let usual = if rows.hermitian { Aggregation::Greedy } else { Aggregation::Mis2 };
-        let by = amg.aggregation.unwrap_or(usual);
-        let aggregates = self.add("aggregates", || Aggregates::new(a, rows, &graph, by));
-        (filter, aggregates)
+        self.add("strength", || strong(a, rows, epsilon))
     }
 
     /// The smoother of a level, SPAI(0) where the matrix is not Hermitian; and the spectral radius of `D⁻¹ A` where that was asked for.
@@ -131,47 +135,56 @@ impl Times {
         amg: &AmgOptions,
         a: &Csr<T>,
         rows: &Rows<T>,
-    ) -> (Smoother<T>, Option<f64>) {
+    ) -> Result<(Smoother<T>, Option<f64>)> {
         if amg.smoothing != Smoothing::Chebyshev || !rows.hermitian {
-            return (self.add("smoother", || Smoother::spai0(rows.spai.clone())), None);
+            return Ok((self.add("smoother", || Smoother::spai0(rows.spai.clone())), None));
         }
         let whole = Filtered::new(a, rows, &Filter::All, None);
-        let rho = self.add("radius", || radius(&whole, STEPS_FOR_SMOOTHER));
-        (self.add("smoother", || Smoother::chebyshev(&rows.diagonal, rho, rows.norm)), Some(rho))
+        let rho = self.add("radius", || radius(&whole, STEPS_FOR_SMOOTHER))?;
+        Ok((self.add("smoother", || Smoother::chebyshev(&rows.diagonal, rho, rows.norm)), Some(rho)))
     }
 
-    /// The prolongator of a level. `known` is the radius of the matrix as it is.
+    /// The filtered matrix of a level.
+    fn filtered<'a, T: Scalar>(
+        &mut self,
+        (a, rows): (&'a Csr<T>, &'a Rows<T>),
+        filter: &'a Filter,
+        near_null: &NearNull<T>,
+    ) -> Filtered<'a, T> {
+        self.add("filter", || Filtered::new(a, rows, filter, near_null.vector()))
+    }
+
+    /// The prolongator of a level, smoothed by a matrix of spectral radius `rho`.
     fn prolongator<T: Scalar>(
         &mut self,
         amg: &AmgOptions,
-        (a, rows): (&Csr<T>, &Rows<T>),
-        (filter, aggregates): (&Filter, &Aggregates),
+        rows: &Rows<T>,
+        (matrix, rho): (&Filtered<'_, T>, f64),
+        aggregates: &Aggregates,
         near_null: &NearNull<T>,
-        known: Option<f64>,
     ) -> Result<Prolongator<T>> {
-        let vector = match near_null {
-            NearNull::Vector(vector) => vector.as_deref(),
-            NearNull::Modes(_) => None,
-        };
-        let matrix = self.add("filter", || Filtered::new(a, rows, filter, vector));
-        let rho = match (filter, known) {
-            (Filter::All, Some(rho)) => rho,
-            _ => self.add("radius", || radius(&matrix, STEPS)),
-        };
         // Without an estimate nothing is smoothed.
         let omega = if rho.is_finite() && rho > 0.0 { amg.damping / rho } else { 0.0 };
         self.add("prolongator", || match near_null {
-            NearNull::Vector(_) => {
-                let tentative = Tentative::new(aggregates, vector);
-                let p = smoothed(&matrix, aggregates, &tentative, omega)?;
+            NearNull::Vector(vector) => {
+                let tentative = Tentative::new(aggregates, vector.as_deref());
+                let p = smoothed(matrix, aggregates, &tentative, omega)?;
                 Ok(Prolongator { p, near_null: NearNull::Vector(Some(tentative.coarse)), spare: Vec::new() })
             }
             NearNull::Modes(all) => {
                 let tentative = all.tentative(aggregates);
-                let p = modes::smoothed(a, rows, aggregates, &tentative, omega)?;
+                let p = modes::smoothed(matrix.a, rows, aggregates, &tentative, omega)?;
                 Ok(Prolongator { p, near_null: NearNull::Modes(tentative.coarse), spare: tentative.spare })
             }
         })
+    }
+}
+
+/// The spectral radius of a filtered matrix; `known` is that of the matrix with all couplings.
+fn known_radius<T: Scalar>(matrix: &Filtered<'_, T>, known: Option<f64>) -> Result<f64> {
+    match (matrix.filter, known) {
+        (Filter::All, Some(rho)) => Ok(rho),
+        _ => radius(matrix, STEPS),
     }
 }
 
@@ -227,14 +240,24 @@ impl<T: Scalar> Hierarchy<T> {
         near_null: &NearNull<T>,
     ) -> Result<Option<(Level<T>, NearNull<T>)>> {
         let depth = self.levels.len();
-        let (filter, aggregates) = match near_null {
-            NearNull::Vector(_) => self.times.aggregates(amg, a, rows, depth),
-            NearNull::Modes(modes) => {
-                let nodes = self.times.add("strength", || modes.nodes(a))?;
-                let rows = self.times.add("strength", || Rows::of(&nodes, Some(rows.hermitian)));
-                (Filter::All, self.times.aggregates(amg, &nodes, &rows, depth).1)
-            }
-        };
+        // Nodes are aggregated where there are several unknowns a node.
+        let (mut of_nodes, mut nodes) = (None, None);
+        if let NearNull::Modes(modes) = near_null {
+            let made = &*nodes.insert(self.times.add("strength", || modes.nodes(a))?);
+            of_nodes = Some(self.times.add("strength", || Rows::of(made, Some(rows.hermitian))));
+        }
+        let (units, of_units) = (nodes.as_ref().unwrap_or(a), of_nodes.as_ref().unwrap_or(rows));
+        let (filter, graph) = self.times.strong(amg, units, of_units, depth);
+        let filter = if nodes.is_some() { Filter::All } else { filter };
+        let usual = if rows.hermitian { Aggregation::Greedy } else { Aggregation::Mis2 };
+        let by = amg.aggregation.unwrap_or(usual);
+        let (smoother, known) = self.times.smoother(amg, a, rows)?;
+        let matrix = self.times.filtered((a, rows), &filter, near_null);
+        // Aggregates mostly keep one thread busy.
+        let (aggregates, rho) = self.times.add("aggregates and radius", || {
+            let rho = || known_radius(&matrix, known);
+            parallel::both(a.nnz(), || Aggregates::new(units, of_units, &graph, by), rho)
+        });
         let kept = aggregates.count * near_null.blocks()[1];
         if aggregates.count == 0 {
             self.notes.push(format!("level {depth} has no strong couplings: smoothed, not coarsened"));
@@ -244,8 +267,7 @@ impl<T: Scalar> Hierarchy<T> {
             self.notes.push(format!("level {depth} would keep {kept} of {} rows: not coarsened", a.rows()));
             return Ok(None);
         }
-        let (smoother, known) = self.times.smoother(amg, a, rows);
-        let made = self.times.prolongator(amg, (a, rows), (&filter, &aggregates), near_null, known)?;
+        let made = self.times.prolongator(amg, rows, (&matrix, rho?), &aggregates, near_null)?;
         let p = made.p;
         let (turned, r) = self.times.add("transpose", || {
             let turned = TransposePlan::new(&p)?;
@@ -283,7 +305,7 @@ impl<T: Scalar> Hierarchy<T> {
             rows.check_diagonal(OPERATION)?;
             self.notes
                 .push(format!("the coarsest level has {} rows, too many for an inverse: smoothed", a.rows()));
-            self.coarsest = Coarsest::Smoothed(self.times.smoother(amg, a, &rows).0);
+            self.coarsest = Coarsest::Smoothed(self.times.smoother(amg, a, &rows)?.0);
         }
         Ok(())
     }
@@ -300,11 +322,12 @@ impl<T: Scalar> Hierarchy<T> {
             let rows = times.add("strength", || Rows::of(current, known));
             rows.check_diagonal(OPERATION)?;
             self.hermitian = rows.hermitian;
-            let (smoother, known) = times.smoother(amg, current, &rows);
+            let (smoother, known) = times.smoother(amg, current, &rows)?;
             level.smoother = smoother;
             let plan = &mut level.plan;
-            let kept = (&plan.filter, &plan.aggregates);
-            let made = times.prolongator(amg, (current, &rows), kept, &near_null, known)?;
+            let matrix = times.filtered((current, &rows), &plan.filter, &near_null);
+            let rho = times.add("radius", || known_radius(&matrix, known))?;
+            let made = times.prolongator(amg, &rows, (&matrix, rho), &plan.aggregates, &near_null)?;
             let p = made.p;
             let r = times.add("transpose", || plan.turned.adjoint(&p))?;
             let coarse = times.add("product", || match &plan.galerkin {

@@ -2,7 +2,7 @@
 use super::filtered::Filtered;
 use crate::random::hashed;
 use lacuna_engine::sum::{SEGMENT, pairwise, segment_sum};
-use lacuna_engine::{Complex64, Scalar};
+use lacuna_engine::{Complex64, Result, Scalar, pages};
 use lacuna_formats::parallel;
 
 /// Rows that a thread takes at a time: whole segments of canonical sums.
@@ -11,7 +11,10 @@ const CHUNK: usize = 32 * SEGMENT;
 /// The largest modulus of a Ritz value after so many steps of Lanczos' method in the inner product of `D`, where `A` is
 /// Hermitian and `D` positive, else of Arnoldi's. The start vector is hashed and sums are canonical, so that the bits depend
 /// on no number of threads. Usually a little below the radius.
-pub(super) fn radius<T: Scalar>(a: &Filtered<'_, T>, steps: usize) -> f64 {
+///
+/// # Errors
+/// [`lacuna_engine::Error::OutOfMemory`].
+pub(super) fn radius<T: Scalar>(a: &Filtered<'_, T>, steps: usize) -> Result<f64> {
     let positive = a.hermitian && a.by.iter().all(|d| d.re() > 0.0 && d.im() == 0.0);
     if positive { lanczos(a, steps) } else { arnoldi(a, steps) }
 }
@@ -30,10 +33,14 @@ fn sweep<T: Scalar>(y: &mut [T], f: impl Fn(usize, &mut T) -> T + Sync) -> T {
     pairwise(&parallel::map(y.chunks_mut(CHUNK).enumerate(), chunk).concat())
 }
 
-fn lanczos<T: Scalar>(a: &Filtered<'_, T>, steps: usize) -> f64 {
+fn zeros<T: Scalar>(n: usize) -> Result<Vec<T>> {
+    pages::zeroed("spectral radius", n)
+}
+
+fn lanczos<T: Scalar>(a: &Filtered<'_, T>, steps: usize) -> Result<f64> {
     let (n, d) = (a.by.len(), &a.by);
     let inverse = parallel::collect(n, CHUNK, |i| T::one().quotient(d[i]));
-    let (mut v, mut old, mut av) = (vec![T::zero(); n], vec![T::zero(); n], vec![T::zero(); n]);
+    let [mut v, mut old, mut av] = [zeros(n)?, zeros(n)?, zeros(n)?];
     let mut norm = sweep(&mut v, |i, v| {
         *v = T::from_real(hashed(i, 0));
         v.dot_term(d[i] * *v)
@@ -68,15 +75,16 @@ fn lanczos<T: Scalar>(a: &Filtered<'_, T>, steps: usize) -> f64 {
         1 => h[i.max(j)].1,
         _ => 0.0,
     };
-    largest_eigenvalue((0..m).map(|i| (0..m).map(|j| Complex64::new(entry(i, j), 0.0)).collect()).collect())
+    let h = (0..m).map(|i| (0..m).map(|j| Complex64::new(entry(i, j), 0.0)).collect()).collect();
+    Ok(largest_eigenvalue(h))
 }
 
-fn arnoldi<T: Scalar>(a: &Filtered<'_, T>, steps: usize) -> f64 {
+fn arnoldi<T: Scalar>(a: &Filtered<'_, T>, steps: usize) -> Result<f64> {
     let (n, d) = (a.by.len(), &a.by);
     let steps = steps.min(n);
     let mut h = vec![vec![Complex64::new(0.0, 0.0); steps]; steps];
     let mut basis: Vec<Vec<T>> = Vec::with_capacity(steps);
-    let mut w = vec![T::zero(); n];
+    let mut w = zeros(n)?;
     let mut squares = sweep(&mut w, |i, w| {
         *w = T::from_real(hashed(i, 0));
         w.dot_term(*w)
@@ -95,7 +103,7 @@ fn arnoldi<T: Scalar>(a: &Filtered<'_, T>, steps: usize) -> f64 {
         parallel::for_each(w.chunks_mut(CHUNK), |w| w.iter_mut().for_each(|w| *w *= by));
         basis.push(w);
         let v = &basis[k];
-        w = vec![T::zero(); n];
+        w = zeros(n)?;
         let mut dot = sweep(&mut w, |i, w| {
             let entry = a.row(i, v).quotient(d[i]);
             *w = if entry.finite() { entry } else { T::zero() };
@@ -114,7 +122,7 @@ fn arnoldi<T: Scalar>(a: &Filtered<'_, T>, steps: usize) -> f64 {
     }
     h.truncate(m);
     h.iter_mut().for_each(|row| row.truncate(m));
-    largest_eigenvalue(h)
+    Ok(largest_eigenvalue(h))
 }
 
 /// The largest modulus of an eigenvalue of a small upper Hessenberg matrix, by QR steps with Wilkinson's shifts.
@@ -200,15 +208,15 @@ mod tests {
         let rows = Rows::of(&a, None);
         let whole = Filtered::new(&a, &rows, &Filter::All, None);
         let exact = 1.0 + (std::f64::consts::PI / 32.0).cos();
-        let estimate = radius(&whole, 10);
+        let estimate = radius(&whole, 10).unwrap();
         assert!(estimate > 0.85 * exact && estimate <= exact, "{estimate} of {exact}");
         // The diagonal is constant, so that both have one inner product and one Krylov space.
-        let (one, two) = (lanczos(&whole, 10), arnoldi(&whole, 10));
+        let (one, two) = (lanczos(&whole, 10).unwrap(), arnoldi(&whole, 10).unwrap());
         assert!((one - two).abs() < 1e-10, "{one} {two}");
-        assert!((lanczos(&whole, 60) - exact).abs() < 1e-3);
+        assert!((lanczos(&whole, 60).unwrap() - exact).abs() < 1e-3);
         let bits = |threads| {
             let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
-            pool.install(|| (radius(&whole, 10), arnoldi(&whole, 10)))
+            pool.install(|| [radius(&whole, 10).unwrap(), arnoldi(&whole, 10).unwrap()])
         };
         assert_eq!(bits(1), bits(3));
     }
