@@ -28,6 +28,11 @@ impl<T: Scalar> Parts<T> {
         let updated = self.placed.as_mut().map_or(Ok(()), |m| m.update(dev, &a));
         let updated = updated.or_else(|error| self.precondition_again(dev, &a, error));
         updated.map_err(|error| self.order.in_given_rows(error))?;
+        self.choices.retain(|choice| !choice.starts_with("preconditioner "));
+        self.choices.push(self.preconditioner.sentence("preconditioner"));
+        for (what, value) in self.placed.iter().flat_map(|m| m.report()) {
+            self.choices.push(format!("preconditioner {}: {what} {value}", self.preconditioner.name));
+        }
         Ok(changed)
     }
 
@@ -57,11 +62,6 @@ impl<T: Scalar> Parts<T> {
             dev.release(mark);
             self.placed = kept;
             return Err(error);
-        }
-        self.choices.retain(|choice| !choice.starts_with("preconditioner "));
-        self.choices.push(after.sentence("preconditioner"));
-        for (what, value) in self.placed.iter().flat_map(|m| m.report()) {
-            self.choices.push(format!("preconditioner {}: {what} {value}", after.name));
         }
         self.preconditioner = after;
         Ok(())
