@@ -3,6 +3,7 @@ use crate::Csr;
 use crate::parallel;
 use lacuna_engine::{Error, Result, Scalar, compiled_here, pages};
 use std::ops::Range;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
 const OPERATION: &str = "sparse transpose";
@@ -13,8 +14,8 @@ const GRAIN: usize = 1 << 14;
 pub struct TransposePlan {
     rows: usize,
     cols: usize,
-    row_ptr: Vec<u32>,
-    col_idx: Vec<u32>,
+    row_ptr: Arc<Vec<u32>>,
+    col_idx: Arc<Vec<u32>>,
     from: Vec<u32>,
 }
 
@@ -58,7 +59,7 @@ impl TransposePlan {
                     }
                 }
             });
-            Ok(TransposePlan { rows, cols, row_ptr, col_idx, from })
+            Ok(TransposePlan { rows, cols, row_ptr: row_ptr.into(), col_idx: col_idx.into(), from })
         })(a)
     }
 

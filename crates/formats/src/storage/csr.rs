@@ -4,8 +4,11 @@ use crate::algebra::turned;
 use crate::build::csr_ref::check;
 use crate::parallel;
 use crate::storage::checks::{check_finite, check_sizes, position};
-use lacuna_engine::{Argument, Error, Format, MAX_LANES, Result, Scalar, compiled_here, is_long, piece_of};
+use lacuna_engine::{
+    Argument, Error, Format, MAX_LANES, Result, Scalar, compiled_here, is_long, pages, piece_of,
+};
 use std::alloc::{Layout, handle_alloc_error};
+use std::sync::Arc;
 
 /// Entries per row that justify another lane in the final halving.
 const ENTRIES_PER_LANE: usize = 8;
@@ -34,8 +37,9 @@ const GRAIN: usize = 8192;
 pub struct Csr<T> {
     rows: usize,
     cols: usize,
-    row_ptr: Vec<u32>,
-    col_idx: Vec<u32>,
+    /// Shared by matrices with the same pattern, as the columns are.
+    row_ptr: Arc<Vec<u32>>,
+    col_idx: Arc<Vec<u32>>,
     values: Vec<T>,
     lanes: usize,
 }
@@ -64,10 +68,11 @@ impl<T: Scalar> Csr<T> {
     pub(crate) fn assembled(
         rows: usize,
         cols: usize,
-        row_ptr: Vec<u32>,
-        col_idx: Vec<u32>,
+        row_ptr: impl Into<Arc<Vec<u32>>>,
+        col_idx: impl Into<Arc<Vec<u32>>>,
         values: Vec<T>,
     ) -> Self {
+        let (row_ptr, col_idx) = (row_ptr.into(), col_idx.into());
         debug_assert_eq!(row_ptr.len(), rows + 1);
         debug_assert_eq!(row_ptr[rows] as usize, values.len());
         debug_assert_eq!(col_idx.len(), values.len());
@@ -82,7 +87,7 @@ impl<T: Scalar> Csr<T> {
     /// When `n` exceeds `u32::MAX`.
     pub fn identity(n: usize) -> Result<Self> {
         check_sizes("Csr::identity", n, n, n)?;
-        let (n_ptr, n_idx) = ((0..=n as u32).collect(), (0..n as u32).collect());
+        let (n_ptr, n_idx): (Vec<_>, Vec<_>) = ((0..=n as u32).collect(), (0..n as u32).collect());
         Ok(Self::assembled(n, n, n_ptr, n_idx, vec![T::one(); n]))
     }
 
@@ -285,6 +290,16 @@ impl<T: Scalar> Csr<T> {
         Ok(Csr { rows: self.rows, cols: self.cols, row_ptr, col_idx, values, lanes: self.lanes })
     }
 
+    /// A matrix of the same structure whose values are 0.
+    ///
+    /// # Errors
+    /// [`Error::OutOfMemory`].
+    pub fn zeroed(&self) -> Result<Csr<T>> {
+        let values = pages::zeroed("Csr::zeroed", self.nnz())?;
+        let (row_ptr, col_idx) = (self.row_ptr.clone(), self.col_idx.clone());
+        Ok(Csr { rows: self.rows, cols: self.cols, row_ptr, col_idx, values, lanes: self.lanes })
+    }
+
     /// The matrix with other values, in place of its own.
     pub(crate) fn having(mut self, values: Vec<T>) -> Result<Self> {
         const OPERATION: &str = "Csr::having";
@@ -308,12 +323,14 @@ impl<T: Scalar> Csr<T> {
 
     /// Rows, columns and the arrays `row_ptr`, `col_idx` and `values`: the arguments of [`Csr::new`].
     pub fn into_parts(self) -> (usize, usize, Vec<u32>, Vec<u32>, Vec<T>) {
-        (self.rows, self.cols, self.row_ptr, self.col_idx, self.values)
+        let (rows, cols) = (self.rows, self.cols);
+        let (row_ptr, col_idx, values) = self.into_arrays();
+        (rows, cols, row_ptr, col_idx, values)
     }
 
     /// The arrays `row_ptr`, `col_idx` and `values`.
     pub fn into_arrays(self) -> (Vec<u32>, Vec<u32>, Vec<T>) {
-        (self.row_ptr, self.col_idx, self.values)
+        (Arc::unwrap_or_clone(self.row_ptr), Arc::unwrap_or_clone(self.col_idx), self.values)
     }
 }
 
