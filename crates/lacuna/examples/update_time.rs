@@ -29,7 +29,8 @@ fn main() -> Result<()> {
     println!("{:<24}{:>10}{:>12}{:>12}{:>8}", "preconditioner", "set-up", "first new", "new values", "ratio");
     let mut dev = default_backend()?;
     for name in names {
-        let prepare = |dev: &mut _| LinearSystem::new(a.clone()).method("cg").preconditioner(&name).prepare(dev);
+        let prepare =
+            |dev: &mut _| LinearSystem::new(a.clone()).method("cg").preconditioner(&name).prepare(dev);
         let (mut setups, mut firsts, mut others, mut iterations) = (vec![], vec![], vec![], vec![]);
         for _ in 0..RUNS {
             let mark = dev.mark();
@@ -41,7 +42,11 @@ fn main() -> Result<()> {
                 let start = Instant::now();
                 system.update_values(&mut dev, &values)?;
                 let took = start.elapsed().as_secs_f64();
-                if turn == 0 { firsts.push(took) } else { others.push(took) }
+                if turn == 0 {
+                    firsts.push(took)
+                } else {
+                    others.push(took)
+                }
                 if std::env::var_os("DETAILS").is_some() && turn == 2 {
                     println!("took {took:.4}");
                 }

@@ -1,9 +1,10 @@
 //! A matrix whose rows have known lengths and are written in place.
 use crate::Csr;
 use crate::build::cut::{cut, lengths};
-use crate::parallel;
+use crate::parallel::{self, map_with};
 use crate::storage::checks::{check_sizes, not_finite};
 use lacuna_engine::{Error, Result, Scalar, pages};
+use std::ops::Range;
 
 /// Rows per task.
 const RUN: usize = 1 << 13;
@@ -32,14 +33,28 @@ pub fn fill_rows<T: Scalar>(
     length: impl Fn(usize) -> usize + Sync,
     fill: impl Fn(usize, &mut [u32], &mut [T]) + Sync,
 ) -> Result<Csr<T>> {
+    let fill = |(): &mut (), i: usize, columns: &mut [u32], values: &mut [T]| fill(i, columns, values);
+    fill_rows_with(operation, rows, cols, || (), |(), i| length(i), fill)
+}
+
+/// [`fill_rows`] with working memory for each thread, created by `init`.
+pub fn fill_rows_with<T: Scalar, M>(
+    operation: &'static str,
+    rows: usize,
+    cols: usize,
+    init: impl Fn() -> M + Sync,
+    length: impl Fn(&mut M, usize) -> usize + Sync,
+    fill: impl Fn(&mut M, usize, &mut [u32], &mut [T]) + Sync,
+) -> Result<Csr<T>> {
     let mut row_ptr = pages::zeroed::<u32>(operation, rows + 1)?;
-    let counted = parallel::map(row_ptr[1..].chunks_mut(RUN).enumerate(), |(run, ends)| {
+    let count = |memory: &mut M, (run, ends): (usize, &mut [u32])| {
         ends.iter_mut().zip(run * RUN..).fold(0, |sum, (end, i)| {
-            let entries = length(i);
+            let entries = length(memory, i);
             *end = entries as u32;
             sum + entries
         })
-    });
+    };
+    let counted = map_with(row_ptr[1..].chunks_mut(RUN).enumerate(), &init, count);
     check_sizes(operation, rows, cols, counted.into_iter().sum())?;
     let mut end = 0;
     row_ptr.iter_mut().for_each(|p| {
@@ -51,13 +66,13 @@ pub fn fill_rows<T: Scalar>(
     let runs: Vec<_> = parallel::ranges(rows, RUN).collect();
     let entries = || runs.iter().map(|run| (row_ptr[run.end] - row_ptr[run.start]) as usize);
     let parts = cut(&mut col_idx, entries()).into_iter().zip(cut(&mut values, entries()));
-    let wrong = parallel::map(runs.iter().cloned().zip(parts), |(run, (mut columns, mut values))| {
+    let write = |memory: &mut M, (run, (mut columns, mut values)): (Range<usize>, (&mut [u32], &mut [T]))| {
         let mut wrong = None;
         for (i, n) in run.clone().zip(lengths(&row_ptr[run.start..=run.end])) {
             let (own_columns, own_values);
             (own_columns, columns) = columns.split_at_mut(n);
             (own_values, values) = values.split_at_mut(n);
-            fill(i, own_columns, own_values);
+            fill(memory, i, own_columns, own_values);
             let fits = own_columns.last().is_none_or(|&j| (j as usize) < cols);
             let increase = own_columns.windows(2).fold(true, |all, w| all & (w[0] < w[1]));
             if !(fits && increase && own_values.iter().all(|v| v.finite())) && wrong.is_none() {
@@ -65,11 +80,45 @@ pub fn fill_rows<T: Scalar>(
             }
         }
         wrong
-    });
+    };
+    let wrong = map_with(runs.iter().cloned().zip(parts), &init, write);
     match wrong.into_iter().flatten().min_by_key(|(row, _)| *row) {
         Some((_, error)) => Err(error),
         None => Ok(Csr::assembled(rows, cols, row_ptr, col_idx, values)),
     }
+}
+
+/// A matrix with the pattern of another, whose row `i` has the values that `fill(i, columns, values)` writes over zeros, with
+/// working memory for each thread, created by `init`.
+///
+/// # Errors
+/// [`Error::Entry`] for the first value that is not finite; [`Error::OutOfMemory`].
+pub fn refill_rows_with<T: Scalar, M>(
+    operation: &'static str,
+    pattern: &Csr<T>,
+    init: impl Fn() -> M + Sync,
+    fill: impl Fn(&mut M, usize, &[u32], &mut [T]) + Sync,
+) -> Result<Csr<T>> {
+    let mut made = pattern.zeroed()?;
+    let (row_ptr, columns, values) = made.parts_mut();
+    let runs: Vec<_> = parallel::ranges(row_ptr.len() - 1, RUN).collect();
+    let entries = runs.iter().map(|run| (row_ptr[run.end] - row_ptr[run.start]) as usize);
+    let parts = cut(values, entries);
+    let write = |memory: &mut M, (run, mut values): (&Range<usize>, &mut [T])| {
+        let mut wrong = None;
+        for i in run.clone() {
+            let own = &columns[row_ptr[i] as usize..row_ptr[i + 1] as usize];
+            let own_values;
+            (own_values, values) = values.split_at_mut(own.len());
+            fill(memory, i, own, own_values);
+            if wrong.is_none() && !own_values.iter().all(|v| v.finite()) {
+                wrong = Some(error(operation, i, usize::MAX, own, own_values));
+            }
+        }
+        wrong
+    };
+    let wrong = map_with(runs.iter().zip(parts), &init, write);
+    wrong.into_iter().flatten().next().map_or(Ok(made), Err)
 }
 
 /// Describes the error of a row.

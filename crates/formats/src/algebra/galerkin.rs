@@ -2,11 +2,14 @@
 use super::RowWriter;
 use super::accumulate::Accumulator;
 use super::cells::{Cell, CellRows, Cells, Part, one_each};
-use super::product::{Sizes, check_factors, check_sizes_of, ranks, refill, sizes};
+use super::product::{
+    RowsMut, Sizes, check_factors, check_refilled, check_sizes_of, ranks, refill_run, refills, sizes,
+};
 use super::rows::{joined, sort_order, written};
 use super::slots::Slots;
+use super::window::Window;
 use crate::Csr;
-use crate::parallel::{self, Lent, Pool, map_with};
+use crate::parallel::{self, Lent, Pool};
 use lacuna_engine::{Result, Scalar, compiled_here};
 use std::ops::Range;
 use std::sync::Mutex;
@@ -130,15 +133,17 @@ impl GalerkinPlan {
     }
 }
 
-/// `C ← R A P` by a plan, with cells of `P` of `F × C` entries.
+/// `C ← R A P` by a plan, with cells of `P` of `F × C` entries, several runs of rows at a time as in [`planned`].
 fn repeated<T: Scalar, const F: usize, const C: usize>(
     plan: &GalerkinPlan,
     [r, a, p]: [&Csr<T>; 3],
     c: &mut Csr<T>,
 ) -> Result<()> {
     let p = Cells::<T, F, C>::new(p);
-    let numbers = |layout: &Layout| {
-        let mut cells = vec![[[T::zero(); C]; F]; layout.starts.last().map_or(0, |&end| end as usize)];
+    let fill_block = |(block, mut cells): (usize, Vec<Cell<T, F, C>>)| {
+        let layout = &plan.blocks[block];
+        cells.clear();
+        cells.resize(layout.starts.last().map_or(0, |&end| end as usize), [[T::zero(); C]; F]);
         let (mut slots, mut a) = (layout.slots.reader(), CellRows::<T, F, F>::new(a));
         for (i, start) in layout.rows.clone().zip(&layout.starts) {
             let (columns, factors) = a.row(i);
@@ -146,34 +151,46 @@ fn repeated<T: Scalar, const F: usize, const C: usize>(
                 slots.scatter(factor, p.row(*k as usize).1, &mut cells[*start as usize..]);
             }
         }
-        cells
+        (block, cells)
     };
-    let blocks: Vec<Vec<Cell<T, F, C>>> = parallel::map(&plan.blocks, numbers);
-    refill(OPERATION, c, &plan.runs, |slots, mut rows| {
-        let (mut slots, mut r) = (slots.reader(), CellRows::<T, C, F>::new(r));
-        let mut sums: Vec<Cell<T, C, C>> = Vec::new();
-        while let Some((row, values)) = rows.next_rows(C) {
-            let (columns, factors) = r.row(row / C);
-            let mut add = |sums: &mut [Cell<T, C, C>]| {
-                for (i, factor) in columns.iter().zip(factors) {
-                    let (block, k) = (*i as usize >> shift(F), *i as usize & ((1 << shift(F)) - 1));
-                    let starts = &plan.blocks[block].starts;
-                    let own = &blocks[block][starts[k] as usize..starts[k + 1] as usize];
-                    slots.scatter(factor, own, sums);
+    let needed =
+        parallel::map(&plan.runs, |(rows, _)| blocks_of::<T, F, C>(r, &(rows.start / C..rows.end / C)));
+    let (row_ptr, col_idx, values) = c.parts_mut();
+    let mut tasks = refills(row_ptr, values, &plan.runs);
+    let mut window = Window::new(&needed, plan.blocks.len());
+    let mut wrong = Vec::new();
+    while let Some(runs) = window.advance(fill_block) {
+        let blocks = &window.blocks;
+        let fill = |slots: &Slots, mut rows: RowsMut<'_, T>| {
+            let (mut slots, mut r) = (slots.reader(), CellRows::<T, C, F>::new(r));
+            let mut sums: Vec<Cell<T, C, C>> = Vec::new();
+            while let Some((row, values)) = rows.next_rows(C) {
+                let (columns, factors) = r.row(row / C);
+                let mut add = |sums: &mut [Cell<T, C, C>]| {
+                    for (i, factor) in columns.iter().zip(factors) {
+                        let (block, k) = (*i as usize >> shift(F), *i as usize & ((1 << shift(F)) - 1));
+                        let starts = &plan.blocks[block].starts;
+                        let own = starts[k] as usize..starts[k + 1] as usize;
+                        let cells = blocks[block].as_deref().unwrap_or_default();
+                        slots.scatter(factor, &cells[own], sums);
+                    }
+                };
+                if C == 1 {
+                    add(one_each(values));
+                    continue;
                 }
-            };
-            if C == 1 {
-                add(one_each(values));
-                continue;
+                sums.clear();
+                sums.resize(values.len() / (C * C), [[T::zero(); C]; C]);
+                add(&mut sums);
+                for (k, row) in values.chunks_exact_mut(sums.len().max(1) * C).enumerate() {
+                    row.chunks_exact_mut(C).zip(&sums).for_each(|(to, cell)| to.copy_from_slice(&cell[k]));
+                }
             }
-            sums.clear();
-            sums.resize(values.len() / (C * C), [[T::zero(); C]; C]);
-            add(&mut sums);
-            for (k, row) in values.chunks_exact_mut(sums.len().max(1) * C).enumerate() {
-                row.chunks_exact_mut(C).zip(&sums).for_each(|(to, cell)| to.copy_from_slice(&cell[k]));
-            }
-        }
-    })
+        };
+        let runs = tasks.by_ref().take(runs.len());
+        wrong.extend(parallel::map(runs, |task| refill_run(row_ptr, task, fill)));
+    }
+    check_refilled(OPERATION, row_ptr, col_idx, wrong)
 }
 
 /// Computes a block of `A P`, and its slots if requested.
@@ -234,9 +251,7 @@ fn planned_by_cells<T: Scalar>(
     by_cells!(if fits { [fine, coarse] } else { [1, 1] }, planned::<T>([r, a, p], keep))
 }
 
-/// Processes the rows of `R` several runs at a time. The blocks of `A P` that these need are computed before
-/// them, and freed after the last run that uses them: on matrices whose rows couple close neighbours, few
-/// blocks are in memory at a time. Rows and columns are those of cells.
+/// Processes the rows of `R` several runs at a time. Rows and columns are those of cells.
 fn planned<T: Scalar, const F: usize, const C: usize>(
     [r, a, p]: [&Csr<T>; 3],
     keep: bool,
@@ -250,36 +265,30 @@ fn planned<T: Scalar, const F: usize, const C: usize>(
     let needed: Vec<Range<usize>> = parallel::map(&runs, |run| blocks_of::<T, F, C>(r, run));
     let accumulators = Pool::new(|| Accumulator::<T, F, C>::new(cols));
     let accumulators_of_rows = Pool::new(|| Accumulator::<T, C, C>::new(cols));
-    let mut blocks: Vec<Part<T, F, C>> = (0..count).map(|_| Part::default()).collect();
-    let mut layouts: Vec<Option<Layout>> = (0..count).map(|_| None).collect();
-    let (mut spare, mut kept, mut written_rows) = (Vec::<Part<T, F, C>>::new(), Vec::new(), Vec::new());
-    let together = 2 * rayon::current_num_threads();
-    for first in (0..runs.len()).step_by(together) {
-        let end = (first + together).min(runs.len());
-        let needed_now = &needed[first..end];
-        let wanted = needed_now.iter().cloned().flatten();
-        let mut wanted: Vec<usize> = wanted.filter(|&block| blocks[block].starts.is_empty()).collect();
-        wanted.sort_unstable();
-        wanted.dedup();
-        let tasks = wanted.into_iter().map(|block| (block, spare.pop().unwrap_or_default()));
-        let make = |row: &mut Lent<'_, Accumulator<T, F, C>>, (block, mut made): (usize, Part<T, F, C>)| {
-            let slots = fill_block(row, &mut made, rows_of(block), (a, p), keep);
-            (block, made, slots)
-        };
-        for (block, made, slots) in map_with(tasks, || accumulators.take(), make) {
-            layouts[block] =
-                slots.map(|slots| Layout { rows: rows_of(block), starts: made.starts.clone(), slots });
-            blocks[block] = made;
+    let layouts: Vec<Mutex<Option<Layout>>> = (0..count).map(|_| Mutex::default()).collect();
+    let fill_block = |row: &mut Lent<'_, Accumulator<T, F, C>>, (block, mut made): (usize, Part<T, F, C>)| {
+        let slots = fill_block(row, &mut made, rows_of(block), (a, p), keep);
+        if let (Some(slots), Ok(mut layout)) = (slots, layouts[block].lock()) {
+            *layout = Some(Layout { rows: rows_of(block), starts: made.starts.clone(), slots });
         }
+        (block, made)
+    };
+    let (mut kept, mut written_rows) = (Vec::new(), Vec::new());
+    let mut window = Window::new(&needed, count);
+    while let Some(now) = window.advance_with(|| accumulators.take(), fill_block) {
+        let blocks = &window.blocks;
         let own = Mutex::new(Vec::new());
         let fill = |row: &mut Lent<'_, Accumulator<T, C, C>>, run: Range<usize>, out: &mut RowWriter<T>| {
             let (mut slots, mut longest, mut order, mut rank) = (Vec::new(), 0, Vec::new(), Vec::new());
             let mut r = CellRows::<T, C, F>::new(r);
+            let row_of = |k: usize| match &blocks[k >> shift(F)] {
+                Some(block) => block.row(k & ((1 << shift(F)) - 1)),
+                None => unreachable!("the blocks of a run are there"),
+            };
             for i in run.start / C..run.end / C {
                 row.clear();
                 let first = slots.len();
                 let (columns, factors) = r.row(i);
-                let row_of = |k: usize| blocks[k >> shift(F)].row(k & ((1 << shift(F)) - 1));
                 let terms = columns.iter().zip(factors).map(|(k, factor)| (factor, row_of(*k as usize)));
                 row.add(terms, &mut slots, keep);
                 longest = longest.max(row.columns().len());
@@ -294,21 +303,16 @@ fn planned<T: Scalar, const F: usize, const C: usize>(
                 own.push((run, Slots::new(slots, longest)));
             }
         };
-        let window = runs[first..end].iter().map(|run| run.start * C..run.end * C).collect();
-        written_rows.extend(written(OPERATION, p_cols, window, || accumulators_of_rows.take(), fill)?);
+        let now = runs[now].iter().map(|run| run.start * C..run.end * C).collect();
+        written_rows.extend(written(OPERATION, p_cols, now, || accumulators_of_rows.take(), fill)?);
         let mut own = own.into_inner().unwrap_or_default();
         own.sort_by_key(|(run, _): &(Range<usize>, Slots)| run.start);
         kept.extend(own);
-        let later = needed[end..].iter().filter(|blocks| !blocks.is_empty());
-        let first_later = later.map(|blocks| blocks.start).min().unwrap_or(count);
-        for block in blocks[..first_later].iter_mut().filter(|block| !block.starts.is_empty()) {
-            spare.push(std::mem::take(block));
-        }
     }
     let c = joined(OPERATION, r.rows(), p_cols, written_rows)?;
     // Rows of `A P` that `R` does not use are in no layout.
-    let empty = |(block, layout): (usize, Option<Layout>)| {
-        layout.unwrap_or_else(|| Layout {
+    let empty = |(block, layout): (usize, Mutex<Option<Layout>>)| {
+        layout.into_inner().ok().flatten().unwrap_or_else(|| Layout {
             rows: block..block,
             starts: Vec::new(),
             slots: Slots::new(Vec::new(), 0),

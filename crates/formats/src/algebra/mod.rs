@@ -13,8 +13,9 @@ mod product;
 mod rows;
 mod slots;
 mod transpose;
+mod window;
 
-pub use fill::fill_rows;
+pub use fill::{fill_rows, fill_rows_with, refill_rows_with};
 pub use galerkin::{GalerkinPlan, galerkin, galerkin_by_cells};
 pub use product::{ProductPlan, product};
 pub use rows::{RowWriter, build_rows, build_rows_with};

@@ -61,14 +61,18 @@ impl ProductPlan {
     pub fn multiply<T: Scalar>(&self, a: &Csr<T>, b: &Csr<T>, c: &mut Csr<T>) -> Result<()> {
         compiled_here!(T, |plan: &ProductPlan, a: &Csr<T>, b: &Csr<T>, c: &mut Csr<T>| -> Result<()> {
             check_sizes_of(OPERATION, &plan.sizes, &[sizes(a), sizes(b), sizes(c)])?;
-            refill(OPERATION, c, &plan.runs, |slots, rows| {
+            let fill = |slots: &Slots, rows: RowsMut<'_, T>| {
                 let mut slots = slots.reader();
                 for (i, sums) in rows {
                     for (k, v) in a.row_entries(i) {
                         slots.scatter::<T, 1, 1, 1>(&[[v]], entry_row(b, k).1, one_each(sums));
                     }
                 }
-            })
+            };
+            let (row_ptr, col_idx, values) = c.parts_mut();
+            let tasks = refills(row_ptr, values, &plan.runs);
+            let wrong = parallel::map(tasks, |task| refill_run(row_ptr, task, fill));
+            check_refilled(OPERATION, row_ptr, col_idx, wrong)
         })(self, a, b, c)
     }
 
@@ -132,27 +136,44 @@ impl<'a, T> Iterator for RowsMut<'a, T> {
     }
 }
 
-/// Replaces the values of a matrix by the sums that `fill` accumulates in its rows, for each run with the
-/// data kept for it.
-pub(super) fn refill<T: Scalar, K: Sync>(
+/// A run of rows whose values are replaced: the rows, what is kept of the run, its first entry and its values.
+pub(super) type Refill<'a, T, K> = (Range<usize>, &'a K, usize, &'a mut [T]);
+
+/// The values of a matrix, split among runs of its rows.
+pub(super) fn refills<'a, T, K>(
+    row_ptr: &[u32],
+    values: &'a mut [T],
+    runs: &'a [(Range<usize>, K)],
+) -> impl Iterator<Item = Refill<'a, T, K>> {
+    let entries: Vec<_> =
+        runs.iter().map(|(rows, _)| row_ptr[rows.start] as usize..row_ptr[rows.end] as usize).collect();
+    let mut rest = values;
+    runs.iter().zip(entries).map(move |((rows, kept), entries)| {
+        let (own, others) = std::mem::take(&mut rest).split_at_mut(entries.len());
+        rest = others;
+        (rows.clone(), kept, entries.start, own)
+    })
+}
+
+/// Replaces the values of a run by the sums that `fill` accumulates in its rows. Returns the first that is not
+/// finite, by its entry.
+pub(super) fn refill_run<T: Scalar, K>(
+    row_ptr: &[u32],
+    (rows, kept, first, own): Refill<'_, T, K>,
+    fill: impl Fn(&K, RowsMut<'_, T>),
+) -> Option<(usize, T)> {
+    own.fill(T::zero());
+    fill(kept, RowsMut { rows, row_ptr, rest: &mut *own });
+    own.iter().position(|v| !v.finite()).map(|at| (first + at, own[at]))
+}
+
+/// Fails for the first value that is not finite, by its entry.
+pub(super) fn check_refilled<T: Scalar>(
     operation: &str,
-    c: &mut Csr<T>,
-    runs: &[(Range<usize>, K)],
-    fill: impl Fn(&K, RowsMut<'_, T>) + Sync,
+    row_ptr: &[u32],
+    col_idx: &[u32],
+    wrong: Vec<Option<(usize, T)>>,
 ) -> Result<()> {
-    let (row_ptr, col_idx, mut values) = c.parts_mut();
-    let mut tasks = Vec::with_capacity(runs.len());
-    for (rows, kept) in runs {
-        let entries = row_ptr[rows.start] as usize..row_ptr[rows.end] as usize;
-        let (own, rest) = values.split_at_mut(entries.len());
-        values = rest;
-        tasks.push((rows.clone(), kept, entries.start, own));
-    }
-    let wrong = parallel::map(tasks, |(rows, kept, first, own)| {
-        own.fill(T::zero());
-        fill(kept, RowsMut { rows, row_ptr, rest: &mut *own });
-        own.iter().position(|v| !v.finite()).map(|at| (first + at, own[at]))
-    });
     match wrong.into_iter().flatten().min_by_key(|(at, _)| *at) {
         None => Ok(()),
         Some((at, value)) => {

@@ -3,7 +3,7 @@ use super::AmgOptions;
 use super::aggregates::{Aggregates, Aggregation};
 use super::filtered::Filtered;
 use super::modes::{self, Modes};
-use super::prolongator::{Tentative, smoothed};
+use super::prolongator::{Tentative, smoothed, smoothed_again};
 use super::radius::radius;
 use super::rows::Rows;
 use super::strength::{Filter, Graph, strong, threshold};
@@ -154,7 +154,8 @@ impl Times {
         self.add("filter", || Filtered::new(a, rows, filter, near_null.vector()))
     }
 
-    /// The prolongator of a level, smoothed by a matrix of spectral radius `rho`.
+    /// The prolongator of a level, smoothed by a matrix of spectral radius `rho`; with the pattern of the former one, if there is
+    /// one.
     fn prolongator<T: Scalar>(
         &mut self,
         amg: &AmgOptions,
@@ -162,18 +163,27 @@ impl Times {
         (matrix, rho): (&Filtered<'_, T>, f64),
         aggregates: &Aggregates,
         near_null: &NearNull<T>,
+        former: Option<&Csr<T>>,
     ) -> Result<Prolongator<T>> {
         // Without an estimate nothing is smoothed.
         let omega = if rho.is_finite() && rho > 0.0 { amg.damping / rho } else { 0.0 };
         self.add("prolongator", || match near_null {
             NearNull::Vector(vector) => {
                 let tentative = Tentative::new(aggregates, vector.as_deref());
-                let p = smoothed(matrix, aggregates, &tentative, omega)?;
+                let p = match former {
+                    None => smoothed(matrix, aggregates, &tentative, omega)?,
+                    Some(former) => smoothed_again(former, matrix, aggregates, &tentative, omega)?,
+                };
                 Ok(Prolongator { p, near_null: NearNull::Vector(Some(tentative.coarse)), spare: Vec::new() })
             }
             NearNull::Modes(all) => {
                 let tentative = all.tentative(aggregates);
-                let p = modes::smoothed(matrix.a, rows, aggregates, &tentative, omega)?;
+                let p = match former {
+                    None => modes::smoothed(matrix.a, rows, aggregates, &tentative, omega)?,
+                    Some(former) => {
+                        modes::smoothed_again(former, matrix.a, rows, aggregates, &tentative, omega)?
+                    }
+                };
                 Ok(Prolongator { p, near_null: NearNull::Modes(tentative.coarse), spare: tentative.spare })
             }
         })
@@ -267,7 +277,7 @@ impl<T: Scalar> Hierarchy<T> {
             self.notes.push(format!("level {depth} would keep {kept} of {} rows: not coarsened", a.rows()));
             return Ok(None);
         }
-        let made = self.times.prolongator(amg, rows, (&matrix, rho?), &aggregates, near_null)?;
+        let made = self.times.prolongator(amg, rows, (&matrix, rho?), &aggregates, near_null, None)?;
         let p = made.p;
         let (turned, r) = self.times.add("transpose", || {
             let turned = TransposePlan::new(&p)?;
@@ -327,13 +337,14 @@ impl<T: Scalar> Hierarchy<T> {
             let plan = &mut level.plan;
             let matrix = times.filtered((current, &rows), &plan.filter, &near_null);
             let rho = times.add("radius", || known_radius(&matrix, known))?;
-            let made = times.prolongator(amg, &rows, (&matrix, rho), &plan.aggregates, &near_null)?;
+            let former = Some(&*level.p);
+            let made = times.prolongator(amg, &rows, (&matrix, rho), &plan.aggregates, &near_null, former)?;
             let p = made.p;
             let r = times.add("transpose", || plan.turned.adjoint(&p))?;
             let coarse = times.add("product", || match &plan.galerkin {
                 // The device may hold what is there.
                 Some(galerkin) => {
-                    let mut coarse = (*level.coarse).clone();
+                    let mut coarse = level.coarse.zeroed()?;
                     galerkin.multiply(&r, current, &p, &mut coarse).map(|()| Arc::new(coarse))
                 }
                 None => {

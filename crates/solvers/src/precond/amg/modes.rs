@@ -3,10 +3,11 @@
 use super::aggregates::{Aggregates, NONE};
 use super::rows::{Rows, size};
 use lacuna_engine::{Result, Scalar};
-use lacuna_formats::algebra::build_rows;
+use lacuna_formats::algebra::{build_rows, fill_rows_with, refill_rows_with};
 use lacuna_formats::{Csr, parallel};
 use std::ops::Range;
 
+const OPERATION: &str = "prolongator";
 /// Nodes that a thread takes at a time.
 const GRAIN: usize = 1 << 11;
 
@@ -129,54 +130,110 @@ pub(super) fn smoothed<T: Scalar>(
     t: &Tentative<T>,
     omega: f64,
 ) -> Result<Csr<T>> {
-    let (nodes, count) = (all.of.len(), t.coarse.count);
-    let block = a.rows() / nodes.max(1);
+    let block = a.rows() / all.of.len().max(1);
+    let count = t.coarse.count as u32;
+    let length = |near: &mut Near, i: usize| {
+        near.look(a, all, block, i / block);
+        near.labels.len() * count as usize
+    };
+    let row = row(a, rows, t, omega);
+    fill_rows_with(
+        OPERATION,
+        a.rows(),
+        all.count * t.coarse.count,
+        Near::default,
+        length,
+        |near, i, columns, values| {
+            near.look(a, all, block, i / block);
+            let own = near.labels.iter().flat_map(|label| label * count..(label + 1) * count);
+            columns.iter_mut().zip(own).for_each(|(to, column)| *to = column);
+            row(near, i, values);
+        },
+    )
+}
+
+/// The same for new values, with the pattern of the former one.
+pub(super) fn smoothed_again<T: Scalar>(
+    former: &Csr<T>,
+    a: &Csr<T>,
+    rows: &Rows<T>,
+    all: &Aggregates,
+    t: &Tentative<T>,
+    omega: f64,
+) -> Result<Csr<T>> {
+    let block = a.rows() / all.of.len().max(1);
+    let row = row(a, rows, t, omega);
+    refill_rows_with(OPERATION, former, Near::default, |near, i, _, values| {
+        near.look(a, all, block, i / block);
+        row(near, i, values);
+    })
+}
+
+/// Writes the values of a row over zeros.
+fn row<T: Scalar>(
+    a: &Csr<T>,
+    rows: &Rows<T>,
+    t: &Tentative<T>,
+    omega: f64,
+) -> impl Fn(&mut Near, usize, &mut [T]) + Sync {
+    let count = t.coarse.count;
     let minus_omega = T::from_real(-omega);
-    let runs = runs(nodes).into_iter().map(|run| run.start * block..run.end * block).collect();
-    build_rows("prolongator", a.rows(), all.count * count, runs, |run, out| {
-        let (mut near, mut labels, mut columns) = (Vec::<u32>::new(), Vec::<u32>::new(), Vec::<u32>::new());
-        let (mut places, mut sums) = (Vec::<Option<usize>>::new(), Vec::<T>::new());
-        let aggregate = |node: u32| Some(all.of[node as usize]).filter(|label| *label != NONE);
-        for node in run.start / block..run.end / block {
-            let own = node * block..(node + 1) * block;
-            near.clear();
-            for i in own.clone() {
-                let mut at = 0;
-                for j in a.row_slices(i).0 {
-                    at = place_of(j / block as u32, &mut near, at);
-                }
-            }
-            labels.clear();
-            labels.extend(near.iter().filter_map(|node| aggregate(*node)));
-            labels.extend(aggregate(node as u32));
-            labels.sort_unstable();
-            labels.dedup();
-            columns.clear();
-            columns.extend(labels.iter().flat_map(|label| label * count as u32..(label + 1) * count as u32));
-            let place = |node: u32| aggregate(node).and_then(|label| labels.binary_search(&label).ok());
-            places.clear();
-            places.extend(near.iter().map(|node| place(*node)));
-            for i in own {
-                sums.clear();
-                sums.resize(columns.len(), T::zero());
-                let mut at = 0;
-                for (j, v) in a.row_entries(i) {
-                    at = place_of((j / block) as u32, &mut near, at);
-                    if let Some(place) = places[at] {
-                        let t = &t.values[j * count..(j + 1) * count];
-                        sums[place * count..][..count].iter_mut().zip(t).for_each(|(sum, t)| *sum += v * *t);
-                    }
-                }
-                let factor = minus_omega * T::one().quotient(rows.diagonal[i]);
-                sums.iter_mut().for_each(|sum| *sum = factor * *sum);
-                if let Some(place) = place(node as u32) {
-                    let t = &t.values[i * count..(i + 1) * count];
-                    sums[place * count..][..count].iter_mut().zip(t).for_each(|(sum, t)| *sum += *t);
-                }
-                out.row(&columns, &sums);
+    move |near, i, sums| {
+        let mut at = 0;
+        for (j, v) in a.row_entries(i) {
+            at = place_of((j / near.block) as u32, &mut near.nodes, at);
+            if let Some(place) = near.places[at] {
+                let t = &t.values[j * count..(j + 1) * count];
+                sums[place * count..][..count].iter_mut().zip(t).for_each(|(sum, t)| *sum += v * *t);
             }
         }
-    })
+        let factor = minus_omega * T::one().quotient(rows.diagonal[i]);
+        sums.iter_mut().for_each(|sum| *sum = factor * *sum);
+        if let Some(place) = near.own {
+            let t = &t.values[i * count..(i + 1) * count];
+            sums[place * count..][..count].iter_mut().zip(t).for_each(|(sum, t)| *sum += *t);
+        }
+    }
+}
+
+/// The neighbours of a node and their aggregates.
+#[derive(Default)]
+struct Near {
+    /// The node, and the unknowns of one; 0 before the first look.
+    node: usize,
+    block: usize,
+    nodes: Vec<u32>,
+    /// The aggregates among these and that of the node, in increasing order.
+    labels: Vec<u32>,
+    /// The place of the aggregate of each neighbour among the labels, and that of the node's own.
+    places: Vec<Option<usize>>,
+    own: Option<usize>,
+}
+
+impl Near {
+    /// Looks at a node, unless that was the last one.
+    fn look<T: Scalar>(&mut self, a: &Csr<T>, all: &Aggregates, block: usize, node: usize) {
+        if (self.node, self.block) == (node, block) {
+            return;
+        }
+        (self.node, self.block) = (node, block);
+        self.nodes.clear();
+        for i in node * block..(node + 1) * block {
+            let mut at = 0;
+            for j in a.row_slices(i).0 {
+                at = place_of(j / block as u32, &mut self.nodes, at);
+            }
+        }
+        let aggregate = |node: u32| Some(all.of[node as usize]).filter(|label| *label != NONE);
+        self.labels.clear();
+        self.labels.extend(self.nodes.iter().chain([&(node as u32)]).filter_map(|node| aggregate(*node)));
+        self.labels.sort_unstable();
+        self.labels.dedup();
+        let place = |node: u32| aggregate(node).and_then(|label| self.labels.binary_search(&label).ok());
+        self.places.clear();
+        self.places.extend(self.nodes.iter().map(|node| place(*node)));
+        self.own = place(node as u32);
+    }
 }
 
 /// The place of a node in a list, which it is added to where it is new. `last` is that of the node before, in an order in which nodes

@@ -2,8 +2,10 @@
 use super::aggregates::{Aggregates, NONE};
 use super::filtered::Filtered;
 use lacuna_engine::{Result, Scalar};
-use lacuna_formats::algebra::build_rows;
+use lacuna_formats::algebra::{fill_rows_with, refill_rows_with};
 use lacuna_formats::{Csr, parallel};
+
+const OPERATION: &str = "prolongator";
 
 /// The tentative prolongator for one near-null vector: the vector, normalised on each aggregate.
 pub(super) struct Tentative<T> {
@@ -42,38 +44,61 @@ pub(super) fn smoothed<T: Scalar>(
     tentative: &Tentative<T>,
     omega: f64,
 ) -> Result<Csr<T>> {
-    let (a, filter) = (matrix.a, matrix.filter);
+    let (a, label) = (matrix.a, &all.of);
+    let near = |labels: &mut Vec<u32>, i: usize| {
+        labels.clear();
+        let (neighbours, _) = a.row_slices(i);
+        let strong = if label[i] == NONE { 0 } else { neighbours.len() };
+        matrix.filter.for_each(i, strong, |k| {
+            let to = label[neighbours[k] as usize];
+            if to != NONE && !labels.contains(&to) {
+                labels.push(to);
+            }
+        });
+        labels.len()
+    };
+    let row = row(matrix, all, tentative, omega);
+    fill_rows_with(OPERATION, a.rows(), all.count, Vec::new, near, |labels, i, columns, values| {
+        near(labels, i);
+        labels.sort_unstable();
+        columns.copy_from_slice(labels);
+        row(i, columns, values);
+    })
+}
+
+/// The same for new values, with the pattern of the former one.
+pub(super) fn smoothed_again<T: Scalar>(
+    former: &Csr<T>,
+    matrix: &Filtered<'_, T>,
+    all: &Aggregates,
+    tentative: &Tentative<T>,
+    omega: f64,
+) -> Result<Csr<T>> {
+    let row = row(matrix, all, tentative, omega);
+    refill_rows_with(OPERATION, former, || (), |(), i, columns, values| row(i, columns, values))
+}
+
+/// Writes the values of a row over zeros, by its columns.
+fn row<T: Scalar>(
+    matrix: &Filtered<'_, T>,
+    all: &Aggregates,
+    tentative: &Tentative<T>,
+    omega: f64,
+) -> impl Fn(usize, &[u32], &mut [T]) + Sync {
     let (label, t) = (&all.of, &tentative.values);
     let minus_omega = T::from_real(-omega);
-    build_rows("prolongator", a.rows(), all.count, a.row_shares(), |run, out| {
-        let (mut columns, mut values) = (Vec::<u32>::new(), Vec::<T>::new());
-        out.reserve(4 * run.len());
-        for i in run {
-            columns.clear();
-            values.clear();
-            if label[i] == NONE {
-                out.row(&columns, &values);
-                continue;
-            }
-            let (neighbours, entries) = a.row_slices(i);
-            let factor = minus_omega * T::one().quotient(matrix.by[i]);
-            let own = T::one() + factor * matrix.lumped[i];
-            filter.for_each(i, neighbours.len(), |k| {
-                let j = neighbours[k] as usize;
-                let to = label[j];
-                if to == NONE {
-                    return;
-                }
-                let value = if j == i { own * t[i] } else { factor * entries[k] * t[j] };
-                match columns.iter().position(|c| *c == to) {
-                    Some(at) => values[at] += value,
-                    None => {
-                        columns.push(to);
-                        values.push(value);
-                    }
-                }
-            });
-            out.row(&columns, &values);
+    move |i, columns, values| {
+        if columns.is_empty() {
+            return;
         }
-    })
+        let (neighbours, entries) = matrix.a.row_slices(i);
+        let factor = minus_omega * T::one().quotient(matrix.by[i]);
+        let own = T::one() + factor * matrix.lumped[i];
+        matrix.filter.for_each(i, neighbours.len(), |k| {
+            let j = neighbours[k] as usize;
+            if let Some(at) = columns.iter().position(|column| *column == label[j]) {
+                values[at] += if j == i { own * t[i] } else { factor * entries[k] * t[j] };
+            }
+        });
+    }
 }
