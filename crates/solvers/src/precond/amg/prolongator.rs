@@ -2,7 +2,7 @@
 use super::aggregates::{Aggregates, NONE};
 use super::filtered::Filtered;
 use lacuna_engine::{Result, Scalar};
-use lacuna_formats::algebra::{fill_rows_with, refill_rows_with};
+use lacuna_formats::algebra::{build_rows, refill_rows_with};
 use lacuna_formats::{Csr, parallel};
 
 const OPERATION: &str = "prolongator";
@@ -45,24 +45,25 @@ pub(super) fn smoothed<T: Scalar>(
     omega: f64,
 ) -> Result<Csr<T>> {
     let (a, label) = (matrix.a, &all.of);
-    let near = |labels: &mut Vec<u32>, i: usize| {
-        labels.clear();
-        let (neighbours, _) = a.row_slices(i);
-        let strong = if label[i] == NONE { 0 } else { neighbours.len() };
-        matrix.filter.for_each(i, strong, |k| {
-            let to = label[neighbours[k] as usize];
-            if to != NONE && !labels.contains(&to) {
-                labels.push(to);
-            }
-        });
-        labels.len()
-    };
     let row = row(matrix, all, tentative, omega);
-    fill_rows_with(OPERATION, a.rows(), all.count, Vec::new, near, |labels, i, columns, values| {
-        near(labels, i);
-        labels.sort_unstable();
-        columns.copy_from_slice(labels);
-        row(i, columns, values);
+    build_rows(OPERATION, a.rows(), all.count, a.row_shares(), |run, out| {
+        let (mut columns, mut values) = (Vec::<u32>::new(), Vec::<T>::new());
+        out.reserve(4 * run.len());
+        for i in run {
+            columns.clear();
+            let (neighbours, _) = a.row_slices(i);
+            let strong = if label[i] == NONE { 0 } else { neighbours.len() };
+            matrix.filter.for_each(i, strong, |k| {
+                let to = label[neighbours[k] as usize];
+                if to != NONE && !columns.contains(&to) {
+                    columns.push(to);
+                }
+            });
+            values.clear();
+            values.resize(columns.len(), T::zero());
+            row(i, &columns, &mut values);
+            out.row(&columns, &values);
+        }
     })
 }
 
