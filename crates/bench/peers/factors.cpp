@@ -1,5 +1,6 @@
 // Eigen's incomplete factors: conjugate gradients with its incomplete Cholesky, or BiCGSTAB with its ILUT (1e-3, 10), to a true
-// residual of 1e-8. Prints the iterations, the seconds of set-up and of solve and the true relative residual.
+// residual of 1e-8. Prints the iterations, the seconds of set-up and of solve and the true relative residual, of the fastest of three
+// rounds.
 //
 //   factors ic|ilut A.petsc b.petsc MOST_ITERATIONS
 #include "peer.hpp"
@@ -28,23 +29,34 @@ Vector read_vector(const char *path, std::int64_t n) {
   return b;
 }
 
+const int ROUNDS = 3;
+
 template <typename Solver> void solve(Solver &solver, const Matrix &a, const Vector &b, int most) {
-  Vector x = Vector::Zero(b.size());
-  double start = now();
-  solver.compute(a);
-  double ready = now();
-  if (solver.info() != Eigen::Success) std::exit(1);
-  solver.setTolerance(TOLERANCE);
-  solver.setMaxIterations(most);
   long iterations = 0;
-  double residual;
-  int again = AGAIN;
-  do {
-    x = solver.solveWithGuess(b, x);
-    iterations += solver.iterations();
-    residual = (b - a * x).norm() / b.norm();
-  } while (residual > TOLERANCE && again-- > 0);
-  std::printf("%ld %.6f %.6f %.3e\n", iterations, ready - start, now() - ready, residual);
+  double setup = 0, solved = 0, residual = 0;
+  for (int round = 0; round < ROUNDS; round++) {
+    Vector x = Vector::Zero(b.size());
+    double start = now();
+    solver.compute(a);
+    double ready = now();
+    if (solver.info() != Eigen::Success) std::exit(1);
+    solver.setTolerance(TOLERANCE);
+    solver.setMaxIterations(most);
+    long count = 0;
+    double left;
+    int again = AGAIN;
+    do {
+      x = solver.solveWithGuess(b, x);
+      count += solver.iterations();
+      left = (b - a * x).norm() / b.norm();
+    } while (left > TOLERANCE && again-- > 0);
+    double end = now();
+    if (round == 0 || end - start < setup + solved) {
+      setup = ready - start, solved = end - ready;
+      iterations = count, residual = left;
+    }
+  }
+  std::printf("%ld %.6f %.6f %.3e\n", iterations, setup, solved, residual);
 }
 
 int main(int argc, char **argv) {

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Multigrid beside PETSc's GAMG and hypre (2 ranks), the smoothed aggregation of ViennaCL and AMGCL (2 threads) and PyAMG, on the
-# same matrices: conjugate gradients to 1e-8 for ones. Ours is `auto`, and `amg` with the matrix as csr; the least of three runs. MATRICES and
+# same matrices: conjugate gradients to 1e-8 for ones. Ours is `auto`, and `amg` with the matrix as csr; the least of three runs in one process. MATRICES and
 # BINARY as in run.sh. Where NVCC names a compiler, ViennaCL's is also built for CUDA, for the devices of ARCH (else sm_90), and run
 # where there is a device. Without ViennaCL its rows are left out. AMGCL names the folder with AMGCL's headers (1.4 or
 # later); without it its rows are left out.

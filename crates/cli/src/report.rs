@@ -16,6 +16,13 @@ pub(crate) struct Times {
     pub(crate) iterations: Duration,
 }
 
+impl Times {
+    /// The set-up and the solve.
+    pub(crate) fn total(&self) -> Duration {
+        self.setup + self.transfers + self.iterations
+    }
+}
+
 /// All information about a solve.
 pub(crate) struct Report {
     pub(crate) matrix: String,

@@ -65,6 +65,9 @@ pub(crate) struct SolveArgs {
     /// Plot the residual over the iterations
     #[arg(long, value_name = PLOT)]
     pub(crate) plot: Option<String>,
+    /// Set up and solve so many times, and report the fastest: leaves out what a process does once
+    #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1000), value_name = "COUNT")]
+    pub(crate) repeat: u32,
     /// Print also what the set-up made: the levels of a hierarchy, the fill of factors, the time of each part
     #[arg(long, short, conflicts_with = "quiet")]
     pub(crate) verbose: bool,
