@@ -129,7 +129,7 @@ pub fn own<T: Scalar, B: Backend>(make: fn() -> B) {
             let a = generated::<T>("gen:poisson2d:31x17");
             let operator = dev.matrix(Arc::new(a.clone())).unwrap();
             let m = Placed::new(dev, Box::new(OwnSgs), &a, operator).unwrap();
-            assert_eq!(m.report(), [("sweeps", "2".to_string())]);
+            assert_eq!(m.report()[0], ("sweeps", "2".to_string()));
             let options = Options { restart: Some(12), ..Options::default() };
             let stop = Stop { rtol: tolerance::<T>(), max_iters: 60, ..Stop::default() };
             let method = method(info.name, &options).unwrap();

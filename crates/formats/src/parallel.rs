@@ -11,6 +11,9 @@ const PARTS: usize = 16;
 /// Units of work, such as entries of a matrix, that take longer than to wake a thread.
 const LARGE: usize = 20_000;
 
+/// Elements of a part from which on each is but a unit of work.
+const MANY: usize = 1024;
+
 /// A task before, while and after it is run.
 enum Slot<I, R> {
     Waiting(I),
@@ -27,6 +30,15 @@ pub fn for_each<I: Send>(tasks: impl IntoIterator<Item = I>, work: impl Fn(I) + 
             task.into_iter().for_each(&work);
         }
     });
+}
+
+/// [`for_each`] on the calling thread alone for fewer than 20 000 units of work, as in [`map_large`].
+pub(crate) fn for_each_large<I: Send>(
+    units: usize,
+    tasks: impl IntoIterator<Item = I>,
+    work: impl Fn(I) + Sync,
+) {
+    if units < LARGE { tasks.into_iter().for_each(work) } else { for_each(tasks, work) }
 }
 
 /// The results of `work` for each task, in task order.
@@ -119,10 +131,11 @@ pub fn ranges(n: usize, length: usize) -> impl Iterator<Item = Range<usize>> {
     (0..n).step_by(length.max(1)).map(move |start| start..n.min(start + length.max(1)))
 }
 
-/// The length of the parts into which `n` elements are divided: at least `grain`, unless there are fewer.
+/// The length of the parts into which `n` elements are divided: at least `grain`, unless there are fewer. Elements of
+/// which many make a part are units of work.
 fn part(n: usize, grain: usize) -> usize {
-    if n <= grain {
-        return grain.max(1);
+    if n <= grain || (grain >= MANY && n < LARGE) {
+        return n.max(1);
     }
     n.div_ceil(PARTS * rayon::current_num_threads()).max(grain).max(1)
 }

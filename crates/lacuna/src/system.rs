@@ -261,9 +261,17 @@ impl<T: Scalar> LinearSystem<T> {
         let recalls = memory.as_ref().filter(|_| chooses_preconditioner);
         let remembered = recalls.and_then(Memory::recall::<T>);
         let tunes = self.format.as_deref() == Some("tune");
+        let named = match &asked_preconditioner {
+            PreconditionerChoice::Named(name) => preconditioner::<T>(name)?,
+            _ => None,
+        };
+        let outweighs = |kind: &dyn Preconditioner<T>| on_host && kind.outweighs_product();
+        let plain = self.format.is_none() && named.as_deref().is_some_and(outweighs);
         let undecided = automatic
             || chooses_preconditioner
-            || (self.format.is_none() || tunes) && dev.formats(a.rows(), Format::bytes(&*a)).len() > 1;
+            || (self.format.is_none() || tunes)
+                && !plain
+                && dev.formats(a.rows(), Format::bytes(&*a)).len() > 1;
         let mut structure = undecided.then(|| Structure::of(&*a));
         if let Some(s) = structure.as_ref().filter(|_| automatic && !order.changes())
             && let Some(moved) = Order::against_zeros(&a, s)?
@@ -291,7 +299,7 @@ impl<T: Scalar> LinearSystem<T> {
         let grid = (chooses_preconditioner && definite).then(|| Multigrid::grid(&a)).flatten();
         let (mut chosen_preconditioner, kind) = match (asked_preconditioner, &remembered, &structure) {
             (PreconditionerChoice::Own(own), ..) => (asked(&own.name()), Some(own)),
-            (PreconditionerChoice::Named(name), ..) => (asked(&name), preconditioner(&name)?),
+            (PreconditionerChoice::Named(name), ..) => (asked(&name), named),
             (PreconditionerChoice::Auto, Some((_, name)), _) => {
                 (Chosen::new(name, REMEMBERED), preconditioner(name)?)
             }
@@ -320,6 +328,10 @@ impl<T: Scalar> LinearSystem<T> {
                 Chosen::new(&name, format!("asked for; the system solved has its values rounded to {narrow}"))
             }
             (Some(name), _) if !tunes => asked(&name),
+            (None, _) if plain => Chosen::new(
+                "csr",
+                "beside this preconditioner, another format saves less than it costs to make",
+            ),
             (None, Some(s)) => {
                 let (name, why) = choose_format(&a, s, dev.formats(a.rows(), Format::bytes(&*a)));
                 Chosen::new(name, why)

@@ -51,7 +51,7 @@ fn fill<T: Scalar, const B: usize>(a: &Csr<T>) -> f64 {
     let runs = a.rows().div_ceil(rows);
     let step = if runs > FEW { SAMPLE } else { 1 };
     let add = |a: (usize, usize), b: (usize, usize)| (a.0 + b.0, a.1 + b.1);
-    let counts = parallel::map(parallel::ranges(runs.div_ceil(step), GRAIN), |part| {
+    let counts = parallel::map_large(a.nnz(), parallel::ranges(runs.div_ceil(step), GRAIN), |part| {
         let mut seen = Seen::nothing();
         let counts = part.map(|run| {
             let (first, last) = (run * step * rows, ((run * step + 1) * rows).min(a.rows()));

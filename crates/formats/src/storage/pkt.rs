@@ -110,7 +110,7 @@ impl<T: Scalar> Pkt<T> {
         let near = near.into_iter().zip(cut(near_values, (0..packets).map(in_slices)));
         let rest = cut(&mut far_columns, (0..packets).map(in_rest));
         let rest = rest.into_iter().zip(cut(far_values, (0..packets).map(in_rest)));
-        parallel::for_each(near.zip(rest).enumerate(), |(p, (near, rest))| {
+        parallel::for_each_large(a.nnz(), near.zip(rest).enumerate(), |(p, (near, rest))| {
             let widths = &outline.widths[p * SLICES..((p + 1) * SLICES).min(outline.widths.len())];
             fill_packet(a, p * PACKET, widths, near, rest);
         });

@@ -86,12 +86,12 @@ impl<T: Scalar> Sell<T> {
         let mut row_of = Vec::new();
         if sorts {
             row_of = (0..rows.next_multiple_of(SLICE) as u32).collect();
-            parallel::for_each(row_of.chunks_mut(SEGMENT), |order| sort_rows(a, order));
+            parallel::for_each_large(rows, row_of.chunks_mut(SEGMENT), |order| sort_rows(a, order));
         }
         let mut col_idx = lacuna_engine::pages::zeroed::<u32>(operation, places)?;
         let mut values = AlignedVec::<T>::zeroed(operation, places)?;
         let tasks = slices_of(&slice_ptr, &mut col_idx, &mut values);
-        parallel::for_each(tasks.into_iter().enumerate(), |(s, (columns, entries))| {
+        parallel::for_each_large(nnz, tasks.into_iter().enumerate(), |(s, (columns, entries))| {
             for l in 0..SLICE {
                 let row = if sorts { row_of[s * SLICE + l] as usize } else { s * SLICE + l };
                 fill_lane(columns, entries, l, a.row_slices(row));
@@ -205,7 +205,7 @@ fn widths<T: Scalar>(a: &Csr<T>, sorted: bool) -> Vec<u32> {
             lengths[..count].chunks(SLICE).map(|c| c.iter().copied().max().unwrap_or(0)).collect();
         widths
     };
-    parallel::map(0..segments, of_segment).concat()
+    parallel::map_large(a.rows(), 0..segments, of_segment).concat()
 }
 
 /// Writes a row to lane `l` of a slice and pads it with its last column.

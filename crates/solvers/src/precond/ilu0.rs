@@ -148,6 +148,9 @@ impl<T: Scalar> Preconditioner<T> for Ilu0 {
         };
         factored(a, self.solves, |a| ilu0(a, self.pivots), parts)
     }
+    fn outweighs_product(&self) -> bool {
+        true
+    }
     fn apply(&self, k: &mut Recorder<'_, T>, on: &Handles<T>, r: Vector<T>, z: Vector<T>, then: Pass<T>) {
         apply(k, on, self.solves, [r, z], then);
     }
@@ -167,6 +170,9 @@ impl<T: Scalar> Preconditioner<T> for Ic0 {
             factors.parts(self.solves, false)
         };
         factored(a, self.solves, |a| ic0(a, self.pivots), parts)
+    }
+    fn outweighs_product(&self) -> bool {
+        true
     }
     fn apply(&self, k: &mut Recorder<'_, T>, on: &Handles<T>, r: Vector<T>, z: Vector<T>, then: Pass<T>) {
         apply(k, on, self.solves, [r, z], then);

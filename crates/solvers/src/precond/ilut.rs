@@ -141,6 +141,9 @@ impl<T: Scalar> Preconditioner<T> for Ilut {
             None => self.set_up(a),
         }
     }
+    fn outweighs_product(&self) -> bool {
+        true
+    }
     fn apply(&self, k: &mut Recorder<'_, T>, on: &Handles<T>, r: Vector<T>, z: Vector<T>, then: Pass<T>) {
         let ([lower, upper, order], [s, t]) = (on.matrices(), on.scratch());
         k.tri_solve(lower, r, s, Pass::nothing());

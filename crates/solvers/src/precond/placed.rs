@@ -4,6 +4,7 @@ use lacuna_engine::{Backend, Error, Format, LinOp, Matrix, Pass, Recorder, Resul
 use lacuna_formats::Csr;
 use std::borrow::Cow;
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 /// `z ← M r` with `M ≈ A⁻¹`, for every backend.
 ///
@@ -71,6 +72,11 @@ pub trait Preconditioner<T: Scalar>: Send {
     fn is_hermitian(&self) -> bool {
         false
     }
+    /// Whether on the host an application takes longer than a product with the matrix, so that another format of
+    /// the matrix than `csr` saves less than it costs to make. Provided: no.
+    fn outweighs_product(&self) -> bool {
+        false
+    }
     /// Whether [`Preconditioner::apply_adjoint`] is supported: before the set-up for every matrix that is
     /// accepted, after it for that matrix. Provided: if `M` is Hermitian.
     fn knows_adjoint(&self) -> bool {
@@ -129,6 +135,16 @@ impl<T: Scalar> Parts<T> {
     pub fn narrow_vector(mut self, numbers: Vec<T>) -> Self {
         self.vectors.push((numbers, Width::Narrow));
         self
+    }
+    /// Adds to the report of a preconditioner with matrices what they take, and the time of the set-up unless it is there.
+    fn finish_report(&mut self, took: Duration) {
+        if self.matrices.is_empty() {
+            return;
+        }
+        self.report.push(("storage", format!("{:.2} MB", self.bytes() as f64 / 1e6)));
+        if self.report.iter().all(|(what, _)| *what != "set-up") {
+            self.report.push(("set-up", format!("{:.4} s", took.as_secs_f64())));
+        }
     }
     /// Adds a matrix, of any shape and in any format that the backend supports; `csr` always works.
     pub fn matrix(self, a: impl Format<T>) -> Self {
@@ -256,8 +272,10 @@ impl<T: Scalar> Placed<T> {
                 got: (host.rows(), host.cols()),
             });
         }
-        let parts = kind.set_up(host)?;
+        let start = Instant::now();
+        let mut parts = kind.set_up(host)?;
         let bytes = parts.bytes();
+        parts.finish_report(start.elapsed());
         let Parts { vectors, matrices, scratch, report } = parts;
         let vectors = vectors.into_iter().map(|(numbers, width)| {
             let vector = make(dev, numbers.len(), width)?;
@@ -276,7 +294,10 @@ impl<T: Scalar> Placed<T> {
     /// Errors of the set-up; [`Error::Length`] and [`Error::Structure`] if its parts have other sizes than
     /// before; device failures.
     pub fn update<B: Backend>(&mut self, dev: &mut B, host: &Csr<T>) -> Result<()> {
-        let Parts { vectors, matrices, report, .. } = self.kind.update(host)?;
+        let start = Instant::now();
+        let mut parts = self.kind.update(host)?;
+        parts.finish_report(start.elapsed());
+        let Parts { vectors, matrices, report, .. } = parts;
         let operation = format!("new values of preconditioner `{}`", self.kind.name());
         Error::check_length(&operation, "its vectors", self.on.vectors.len(), vectors.len())?;
         Error::check_length(&operation, "its matrices", self.on.matrices.len(), matrices.len())?;

@@ -163,6 +163,9 @@ impl<T: Scalar> Preconditioner<T> for Direct {
         made.factors.write().unwrap_or_else(PoisonError::into_inner).renew(a, &self.options)?;
         Ok(made.parts())
     }
+    fn outweighs_product(&self) -> bool {
+        true
+    }
     fn apply(&self, k: &mut Recorder<'_, T>, _: &Handles<T>, r: Vector<T>, z: Vector<T>, then: Pass<T>) {
         match self.made::<T>() {
             Some(made) => made.operator.apply(k, r, z, then),
