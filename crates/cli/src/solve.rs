@@ -121,7 +121,9 @@ impl Solve<'_> {
     /// Sets up and solves the system.
     fn once<T: Scalar, B: Backend>(&self, dev: &mut B, given: &Given<T>) -> Result<(Report, Vec<T>)> {
         let Given { a, b, x0, open, read } = given;
-        let (mut x, mark) = (x0.clone(), dev.mark());
+        let mark = dev.mark();
+        let mut x = lacuna::backend::pages::zeroed("the solution", x0.len())?;
+        x.copy_from_slice(x0);
         let (n, nnz, stop) = (a.rows(), a.nnz(), self.stop(a));
         let system = self.system(a.clone(), stop);
         let setting_up = Instant::now();
