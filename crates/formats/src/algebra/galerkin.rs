@@ -230,7 +230,7 @@ fn runs<T: Scalar, const C: usize>(r: &Csr<T>) -> Vec<Range<usize>> {
 
 /// The blocks that the rows of a run use.
 fn blocks_of<T: Scalar, const F: usize, const C: usize>(r: &Csr<T>, run: &Range<usize>) -> Range<usize> {
-    let block = |column: Option<&u32>| column.map(|&k| k as usize / F >> shift(F));
+    let block = |column: Option<&u32>| column.map(|&k| (k as usize / F) >> shift(F));
     let rows = || (run.start * C..run.end * C).map(|i| r.row_slices(i).0);
     let first = rows().filter_map(|row| block(row.first())).min();
     let last = rows().filter_map(|row| block(row.last())).max();

@@ -74,11 +74,11 @@ impl<T: Scalar> RowWriter<T> {
             let first = (key >> 32) as u32 * C as u32;
             first..first + C as u32
         }));
-        for r in 0..R {
+        (0..R).for_each(|r| {
             values.clear();
             order.iter().for_each(|key| values.extend_from_slice(&cells[*key as u32 as usize][r]));
             self.row(&own_columns, &values);
-        }
+        });
         self.memory = (order, own_columns, values);
     }
 
