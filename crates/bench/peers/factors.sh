@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Incomplete factors, ours beside those of Eigen, SciPy and PETSc (1 process, and THREADS ranks with block Jacobi), on Matrix Market
-# files: iterations and milliseconds of set-up and of solve to a true residual of 1e-8, the least of three runs in one process. BINARY names a command to use instead of building it.
+# files: iterations and milliseconds of set-up and of solve to a true residual of 1e-8, the least of three runs in one process. BINARY
+# names a command to use instead of building it.
 #
 #   crates/bench/peers/factors.sh A.mtx B.mtx ...
 set -euo pipefail

@@ -22,6 +22,13 @@ pub struct Prepared<T: Scalar> {
     staged: [Vec<T>; 2],
 }
 
+/// What is said of a preconditioner: that it was chosen and why, and what it reports.
+pub(crate) fn sentences<T: Scalar>(chosen: &Chosen, placed: Option<&Placed<T>>) -> Vec<String> {
+    let reported = placed.into_iter().flat_map(Placed::report);
+    let line = |(what, value): &(&str, String)| format!("preconditioner {}: {what} {value}", chosen.name);
+    [chosen.sentence("preconditioner")].into_iter().chain(reported.map(line)).collect()
+}
+
 /// The parts of a prepared system.
 pub(crate) struct Parts<T: Scalar> {
     pub(crate) solver: Solver<T>,

@@ -2,7 +2,7 @@
 use crate::auto_solver::{Candidates, Open, is_refusal};
 use crate::factor::{factor_of, times};
 use crate::order::Order;
-use crate::prepared::{Parts, Prepared};
+use crate::prepared::{Parts, Prepared, sentences};
 use crate::remembered_method::{Memory, REMEMBERED};
 use crate::settings::{MethodChoice, PreconditionerChoice, combined};
 use crate::{AsVector, Chosen, choose_method, choose_multigrid, choose_preconditioner, tune_format};
@@ -133,7 +133,7 @@ impl<T: Scalar> LinearSystem<T> {
         self
     }
     /// The storage format by name, see [`FORMATS`](lacuna_formats::FORMATS). `auto` chooses by the bytes that
-    /// a product moves, `tune` by measurement, once per structure, number type and device: see
+    /// a product moves, or keeps `csr` on the host beside factors whose solves outweigh a product, `tune` by measurement, once per structure, number type and device: see
     /// [`tune_format`]. Both forms of the matrix are in memory during the conversion.
     pub fn format(mut self, name: &str) -> Self {
         self.format = (name != "auto").then(|| name.into());
@@ -261,12 +261,14 @@ impl<T: Scalar> LinearSystem<T> {
         let recalls = memory.as_ref().filter(|_| chooses_preconditioner);
         let remembered = recalls.and_then(Memory::recall::<T>);
         let tunes = self.format.as_deref() == Some("tune");
-        let named = match &asked_preconditioner {
-            PreconditionerChoice::Named(name) => preconditioner::<T>(name)?,
-            _ => None,
+        let outweighs = match &asked_preconditioner {
+            PreconditionerChoice::Own(own) => own.outweighs_product(),
+            PreconditionerChoice::Named(name) => {
+                preconditioner::<T>(name)?.is_some_and(|kind| kind.outweighs_product())
+            }
+            PreconditionerChoice::Auto => false,
         };
-        let outweighs = |kind: &dyn Preconditioner<T>| on_host && kind.outweighs_product();
-        let plain = self.format.is_none() && named.as_deref().is_some_and(outweighs);
+        let plain = self.format.is_none() && on_host && outweighs;
         let undecided = automatic
             || chooses_preconditioner
             || (self.format.is_none() || tunes)
@@ -299,7 +301,7 @@ impl<T: Scalar> LinearSystem<T> {
         let grid = (chooses_preconditioner && definite).then(|| Multigrid::grid(&a)).flatten();
         let (mut chosen_preconditioner, kind) = match (asked_preconditioner, &remembered, &structure) {
             (PreconditionerChoice::Own(own), ..) => (asked(&own.name()), Some(own)),
-            (PreconditionerChoice::Named(name), ..) => (asked(&name), named),
+            (PreconditionerChoice::Named(name), ..) => (asked(&name), preconditioner(&name)?),
             (PreconditionerChoice::Auto, Some((_, name)), _) => {
                 (Chosen::new(name, REMEMBERED), preconditioner(name)?)
             }
@@ -372,14 +374,9 @@ impl<T: Scalar> LinearSystem<T> {
         // In a matrix that mirrors itself, column sums follow from row sums.
         let mirrored = structure.filter(|s| s.hermitian || s.symmetric || s.skew_symmetric);
         let norm = mirrored.map(|s| s.norm_inf.scale_by_power_of_two(factor.exponent));
-        let mut choices = vec![
-            chosen_method.sentence("method"),
-            chosen_preconditioner.sentence("preconditioner"),
-            format.sentence("format"),
-        ];
-        for (what, value) in placed.iter().flat_map(|m| m.report()) {
-            choices.push(format!("preconditioner {}: {what} {value}", chosen_preconditioner.name));
-        }
+        let mut choices = vec![chosen_method.sentence("method")];
+        choices.extend(sentences(&chosen_preconditioner, placed.as_ref()));
+        choices.insert(2, format.sentence("format"));
         if self.reorder != "none" || order.changes() {
             choices.push(order.chosen.sentence("order"));
         }

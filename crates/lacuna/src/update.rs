@@ -1,6 +1,6 @@
 //! New values on the same pattern, changing the format if necessary.
 use crate::factor::{factor_of, times};
-use crate::prepared::Parts;
+use crate::prepared::{Parts, sentences};
 use crate::{Chosen, choose_multigrid, choose_preconditioner};
 use lacuna_engine::{Backend, Error, Format, LinOp, Result, Scalar};
 use lacuna_formats::{Csr, FORMATS, Pair, Structure, choose_lasting_format, convert};
@@ -29,10 +29,7 @@ impl<T: Scalar> Parts<T> {
         let updated = updated.or_else(|error| self.precondition_again(dev, &a, error));
         updated.map_err(|error| self.order.in_given_rows(error))?;
         self.choices.retain(|choice| !choice.starts_with("preconditioner "));
-        self.choices.push(self.preconditioner.sentence("preconditioner"));
-        for (what, value) in self.placed.iter().flat_map(|m| m.report()) {
-            self.choices.push(format!("preconditioner {}: {what} {value}", self.preconditioner.name));
-        }
+        self.choices.extend(sentences(&self.preconditioner, self.placed.as_ref()));
         Ok(changed)
     }
 

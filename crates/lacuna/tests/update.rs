@@ -114,6 +114,24 @@ impl<T: Scalar> Preconditioner<T> for TwoSweeps {
 }
 
 #[test]
+fn what_the_preconditioner_reports_is_that_of_the_last_values() {
+    let a = Spec::parse("gen:poisson2d:40x40").unwrap().build::<f64>().unwrap();
+    let (b, dev) = (Array1::ones(a.rows()), &mut default_backend().unwrap());
+    let mut prepared = LinearSystem::new(a.clone()).preconditioner("amg").prepare(dev).unwrap();
+    let mut parts_of_setup = || {
+        let choices = prepared.solve(dev, b.view()).unwrap().1.choices;
+        let lines: Vec<_> = choices.into_iter().filter(|line| line.contains(" set-up ")).collect();
+        let doubled: Vec<f64> = a.values().iter().map(|v| 2.0 * v).collect();
+        prepared.update_values(dev, &doubled).unwrap();
+        lines
+    };
+    let (made, updated) = (parts_of_setup(), parts_of_setup());
+    assert_eq!((made.len(), updated.len()), (1, 1));
+    // The aggregates are kept.
+    assert!(made[0].contains("aggregates") && !updated[0].contains("aggregates"), "{made:?} {updated:?}");
+}
+
+#[test]
 fn a_preconditioner_of_ones_own_is_updated_and_tells_what_it_made() {
     let a = matrix();
     let dev = &mut default_backend().unwrap();

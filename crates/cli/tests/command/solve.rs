@@ -32,6 +32,29 @@ fn verbose_tells_what_was_set_up() {
 }
 
 #[test]
+fn repeated_solves_start_alike_and_report_one() {
+    let bench = Bench::new();
+    let once = bench.solve("gen:poisson2d:20x20");
+    let thrice = bench.solve("gen:poisson2d:20x20 --repeat 3");
+    assert_eq!((once.0, thrice.0), (0, 0));
+    assert_eq!(once.1["history"], thrice.1["history"]);
+    assert_eq!(bench.run("solve gen:poisson2d:20x20 --repeat 0").code, 2);
+}
+
+#[test]
+fn factors_keep_the_matrix_in_csr_unless_asked_otherwise() {
+    let bench = Bench::new();
+    for (options, format) in [
+        ("--method cg --precond ic0 --backend cpu", "csr"),
+        ("--method cg --precond ic0 --backend cpu --format sell", "sell"),
+        ("--method cg --precond jacobi --backend cpu", "stencil"),
+    ] {
+        let (code, json) = bench.solve(&format!("gen:poisson2d:20x20 {options}"));
+        assert_eq!((code, json["format"].as_str()), (0, Some(format)), "{options}");
+    }
+}
+
+#[test]
 fn the_solution_is_written() {
     let bench = Bench::new().with_spd();
     bench.vector("b.mtx", &[5.0, 5.0, 6.0]);

@@ -188,10 +188,12 @@ impl Candidates {
         let dominant = open.method && s.diagonally_dominant && s.diagonal_positive;
         if open.preconditioner && large && (open.definite || dominant) {
             let name = if open.grid { Multigrid::NAME } else { Amg::NAME };
-            let suits = match () {
-                () if open.grid || is_diffusion(a) => 1,
-                () if is_elastic(a, s) => ELASTIC,
-                () => NO_DIFFUSION,
+            let suits = if open.grid || is_diffusion(a) {
+                1
+            } else if is_elastic(a, s) {
+                ELASTIC
+            } else {
+                NO_DIFFUSION
             };
             let (cost, weight) = (cost(suits * AMG_ON_HOST, suits * AMG_ON_DEVICE), WITH_AMG);
             let candidate =

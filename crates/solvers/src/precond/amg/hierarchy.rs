@@ -3,7 +3,7 @@ use super::AmgOptions;
 use super::aggregates::{Aggregates, Aggregation};
 use super::filtered::Filtered;
 use super::modes::{self, Modes};
-use super::prolongator::{Tentative, smoothed, smoothed_again};
+use super::prolongator::{Tentative, smoothed};
 use super::radius::radius;
 use super::rows::Rows;
 use super::strength::{Filter, Graph, strong, threshold};
@@ -170,20 +170,12 @@ impl Times {
         self.add("prolongator", || match near_null {
             NearNull::Vector(vector) => {
                 let tentative = Tentative::new(aggregates, vector.as_deref());
-                let p = match former {
-                    None => smoothed(matrix, aggregates, &tentative, omega)?,
-                    Some(former) => smoothed_again(former, matrix, aggregates, &tentative, omega)?,
-                };
+                let p = smoothed(former, matrix, aggregates, &tentative, omega)?;
                 Ok(Prolongator { p, near_null: NearNull::Vector(Some(tentative.coarse)), spare: Vec::new() })
             }
             NearNull::Modes(all) => {
                 let tentative = all.tentative(aggregates);
-                let p = match former {
-                    None => modes::smoothed(matrix.a, rows, aggregates, &tentative, omega)?,
-                    Some(former) => {
-                        modes::smoothed_again(former, matrix.a, rows, aggregates, &tentative, omega)?
-                    }
-                };
+                let p = modes::smoothed(former, matrix.a, rows, aggregates, &tentative, omega)?;
                 Ok(Prolongator { p, near_null: NearNull::Modes(tentative.coarse), spare: tentative.spare })
             }
         })

@@ -122,8 +122,9 @@ impl<T: Scalar> Modes<T> {
     }
 }
 
-/// `(I − ω D⁻¹ A) T`, with all entries of its blocks stored.
+/// `(I − ω D⁻¹ A) T`, with all entries of its blocks stored; with the pattern of the former one, if there is one.
 pub(super) fn smoothed<T: Scalar>(
+    former: Option<&Csr<T>>,
     a: &Csr<T>,
     rows: &Rows<T>,
     all: &Aggregates,
@@ -137,6 +138,12 @@ pub(super) fn smoothed<T: Scalar>(
         near.labels.len() * count as usize
     };
     let row = row(a, rows, t, omega);
+    if let Some(former) = former {
+        return refill_rows_with(OPERATION, former, Near::default, |near, i, _, values| {
+            near.look(a, all, block, i / block);
+            row(near, i, values);
+        });
+    }
     fill_rows_with(
         OPERATION,
         a.rows(),
@@ -150,23 +157,6 @@ pub(super) fn smoothed<T: Scalar>(
             row(near, i, values);
         },
     )
-}
-
-/// The same for new values, with the pattern of the former one.
-pub(super) fn smoothed_again<T: Scalar>(
-    former: &Csr<T>,
-    a: &Csr<T>,
-    rows: &Rows<T>,
-    all: &Aggregates,
-    t: &Tentative<T>,
-    omega: f64,
-) -> Result<Csr<T>> {
-    let block = a.rows() / all.of.len().max(1);
-    let row = row(a, rows, t, omega);
-    refill_rows_with(OPERATION, former, Near::default, |near, i, _, values| {
-        near.look(a, all, block, i / block);
-        row(near, i, values);
-    })
 }
 
 /// Writes the values of a row over zeros.

@@ -37,8 +37,9 @@ impl<T: Scalar> Tentative<T> {
     }
 }
 
-/// The smoothed prolongator `(I − ω D_F⁻¹ A_F) T`. Rows in no aggregate are empty.
+/// The smoothed prolongator `(I − ω D_F⁻¹ A_F) T`; with the pattern of the former one, if there is one. Rows in no aggregate are empty.
 pub(super) fn smoothed<T: Scalar>(
+    former: Option<&Csr<T>>,
     matrix: &Filtered<'_, T>,
     all: &Aggregates,
     tentative: &Tentative<T>,
@@ -46,6 +47,9 @@ pub(super) fn smoothed<T: Scalar>(
 ) -> Result<Csr<T>> {
     let (a, label) = (matrix.a, &all.of);
     let row = row(matrix, all, tentative, omega);
+    if let Some(former) = former {
+        return refill_rows_with(OPERATION, former, || (), |(), i, columns, values| row(i, columns, values));
+    }
     build_rows(OPERATION, a.rows(), all.count, a.row_shares(), |run, out| {
         let (mut columns, mut values) = (Vec::<u32>::new(), Vec::<T>::new());
         out.reserve(4 * run.len());
@@ -65,18 +69,6 @@ pub(super) fn smoothed<T: Scalar>(
             out.row(&columns, &values);
         }
     })
-}
-
-/// The same for new values, with the pattern of the former one.
-pub(super) fn smoothed_again<T: Scalar>(
-    former: &Csr<T>,
-    matrix: &Filtered<'_, T>,
-    all: &Aggregates,
-    tentative: &Tentative<T>,
-    omega: f64,
-) -> Result<Csr<T>> {
-    let row = row(matrix, all, tentative, omega);
-    refill_rows_with(OPERATION, former, || (), |(), i, columns, values| row(i, columns, values))
 }
 
 /// Writes the values of a row over zeros, by its columns.
