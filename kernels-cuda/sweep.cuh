@@ -25,6 +25,7 @@
 #define MAX_SLOTS 32u
 #define MAX_TERMS 96u
 #define MAX_DOTS 32u
+#define NO_SLOT 255u
 
 // Adds a term to the sum so far.
 template <typename T> LACUNA_FN T add_term(u32 flags, T c, T v, T f, T sum) {
@@ -65,6 +66,7 @@ struct StreamOp {
     uint4 term[MAX_TERMS];
     u32 dot_cell[MAX_DOTS];
     unsigned char load[MAX_SLOTS], store[MAX_SLOTS], dot_a[MAX_DOTS], dot_b[MAX_DOTS];
+    unsigned char dot_factor[MAX_DOTS]; // NO_SLOT for none
 };
 
 LACUNA_FN bool is_next(const Common &c, const StreamOp &op) {
@@ -117,9 +119,15 @@ LACUNA_FN void sweep_rows(const Common &c, const StreamOp &op, u32 segment, T *s
         }
     }
     if (op.dots == 0) return;
-    for (u32 d = 0; d < op.dots; d++)
-        terms[d * BLOCK + tid] =
-            live ? dot_term(mine[op.dot_a[d] * BLOCK], mine[op.dot_b[d] * BLOCK]) : zero<T>();
+    for (u32 d = 0; d < op.dots; d++) {
+        T term = zero<T>();
+        if (live) {
+            T b = mine[op.dot_b[d] * BLOCK];
+            if (op.dot_factor[d] != NO_SLOT) b = mul(mine[op.dot_factor[d] * BLOCK], b);
+            term = dot_term(mine[op.dot_a[d] * BLOCK], b);
+        }
+        terms[d * BLOCK + tid] = term;
+    }
     __syncthreads();
     T *partial = (T *)c.partial;
     for (u32 d = tid / WARP; d < op.dots; d += WARPS) {

@@ -1,6 +1,7 @@
 // A pass: all its updates and dot products in one sweep over memory, then its instructions.
 //
-// Formula: dst[i] <- sum of coefficient * factor[i] * vector[i], update by update; cell <- sum of conj(a[i]) b[i].
+// Formula: dst[i] <- sum of coefficient * factor[i] * vector[i], update by update; cell <- sum of conj(a[i]) b[i],
+// where b may have a factor too.
 // Bytes moved per row: each vector whose old value is read, once; each vector that is written, once; also one partial
 // sum for each dot product and 256 rows.
 // Launch shape: work-groups of one team in a grid-stride loop over segments of 256 elements; if LACUNA_CPU is 1, one
@@ -206,16 +207,26 @@ static inline void dots(const Sweep *s, uint segment, uint count, uint segments,
         for (uint b = 0; b < batch; b++) {
             const uint at = s->dots + (sum + b) * LACUNA_DOT_WORDS;
             const uint sa = WORD(at + LACUNA_DOT_A), sb = WORD(at + LACUNA_DOT_B);
+            const uint sf = WORD(at + LACUNA_DOT_FACTOR);
 #if LACUNA_CPU
             OPERAND(va, sa);
             OPERAND(vb, sb);
             __local number *w = work + b * SEGMENT;
-            EACH(e, count) { w[e] = dot_term(OF(va, sa, e), OF(vb, sb, e)); }
+            if (sf == LACUNA_NONE) {
+                EACH(e, count) { w[e] = dot_term(OF(va, sa, e), OF(vb, sb, e)); }
+            } else {
+                OPERAND(factors, sf);
+                EACH(e, count) { w[e] = dot_term(OF(va, sa, e), times(OF(factors, sf, e), OF(vb, sb, e))); }
+            }
             PAD(e, count) { w[e] = ZERO; }
 #else
             if (count > 0) {
                 OPERAND(va, sa);
                 OPERAND(vb, sb);
+                if (sf != LACUNA_NONE) {
+                    OPERAND(factors, sf);
+                    EACH(e, count) { vb[MINE(e)] = times(factors[MINE(e)], vb[MINE(e)]); }
+                }
                 number terms[ELEMENTS];
                 EACH(e, count) {
                     terms[MINE(e)] = dot_term(OF(va, sa, e), OF(vb, sb, e));

@@ -249,6 +249,7 @@ pub fn pass_rules<T: Scalar, B: Backend>(make: fn() -> B) {
         let error = fails(dev.multi_axpy_dot(mine().set(z, formula)), &["mine", "not linear", why]);
         assert!(matches!(error, Error::Pass { .. }), "{error}");
     }
+    fails(dev.multi_axpy_dot(mine().dot(c[0], x, x + y)), &["mine", "dot product", "product of two vectors"]);
     fails(dev.spmv_dot(&a, x, y, mine().set(x, x - y)), &["mine", "writes the operand"]);
     fails(dev.spmv_dot(&a, x, x, mine()), &["mine", "same vector"]);
     let v = Backend::basis::<T>(dev, n, 2).unwrap();

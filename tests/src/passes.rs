@@ -15,10 +15,11 @@ pub fn canonical_sums<T: Scalar, B: Backend>(make: fn() -> B) {
         for (seed, n) in LENGTHS.into_iter().enumerate() {
             let mut rng = Rng::new(seed as u64);
             let (a, b) = (upload(dev, &rng.spread::<T>(n, 12)), upload(dev, &rng.vector::<T>(n)));
-            let c = cells_of(dev, &[T::one(); 4]);
+            let f = upload(dev, &rng.vector::<T>(n));
+            let c = cells_of(dev, &[T::one(); 6]);
             let pass = Pass::new("sums").dot(c[0], a, b).dot(c[1], b, a).dot(c[2], a, a).dot(c[3], b, b);
-            dev.multi_axpy_dot(pass).unwrap();
-            trace.cells(dev, format!("n = {n}: <a,b> <b,a> <a,a> <b,b>"), &c);
+            dev.multi_axpy_dot(pass.dot(c[4], a, f * b).dot(c[5], b, b * b)).unwrap();
+            trace.cells(dev, format!("n = {n}: <a,b> <b,a> <a,a> <b,b> <a,f b> <b,b b>"), &c);
         }
         trace
     });
@@ -84,7 +85,7 @@ pub fn aliasing<T: Scalar, B: Backend>(make: fn() -> B) {
                 .set(z, y)
                 .set(y, x)
                 .set(x, z)
-                .dot(c[2], x, x)
+                .dot(c[2], x, y * x)
                 .dot(c[3], y, z);
             dev.multi_axpy_dot(pass).unwrap();
             for (name, v) in [("x", x), ("y", y), ("z", z)] {

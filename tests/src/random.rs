@@ -41,7 +41,7 @@ struct RandomTerm {
 struct RandomPass {
     before: Vec<(usize, Scalars)>,
     updates: Vec<(usize, Vec<RandomTerm>)>,
-    dots: Vec<(usize, usize, usize)>,
+    dots: Vec<(usize, usize, Option<usize>, usize)>,
     after: Vec<(usize, Scalars)>,
 }
 
@@ -63,11 +63,15 @@ fn scalars() -> BoxedStrategy<Scalars> {
     .boxed()
 }
 
+fn perhaps_a_factor() -> impl Strategy<Value = Option<usize>> {
+    prop_oneof![3 => Just(None), 1 => (0..VECTORS).prop_map(Some)]
+}
+
 fn random_pass(updates: std::ops::Range<usize>) -> BoxedStrategy<RandomPass> {
     let term = (
         prop_oneof![2 => Just(None), 3 => scalars().prop_map(Some)],
         any::<bool>(),
-        prop_oneof![3 => Just(None), 1 => (0..VECTORS).prop_map(Some)],
+        perhaps_a_factor(),
         0..VECTORS,
     )
         .prop_map(|(coefficient, minus, factor, vector)| RandomTerm {
@@ -79,7 +83,7 @@ fn random_pass(updates: std::ops::Range<usize>) -> BoxedStrategy<RandomPass> {
     (
         vec((0..CELLS, scalars()), 0..3),
         vec((0..VECTORS, vec(term.boxed(), 0..5)), updates),
-        vec((0..CELLS, 0..VECTORS, 0..VECTORS), 0..4),
+        vec((0..CELLS, 0..VECTORS, perhaps_a_factor(), 0..VECTORS), 0..4),
         vec((0..CELLS, scalars()), 0..3),
     )
         .prop_map(|(before, updates, dots, after)| RandomPass { before, updates, dots, after })
@@ -136,8 +140,13 @@ impl RandomPass {
             }
             pass = pass.set(v[*dst], sum.unwrap_or(Expr::Value(T::zero())));
         }
-        for (cell, a, b) in &self.dots {
-            pass = pass.dot(c[*cell], v[*a], v[*b]);
+        for (cell, a, factor, b) in &self.dots {
+            let b = Expr::from(v[*b]);
+            let b = match factor {
+                Some(f) => v[*f] * b,
+                None => b,
+            };
+            pass = pass.dot(c[*cell], v[*a], b);
         }
         for (cell, formula) in &self.after {
             pass = pass.eval(c[*cell], formula.formula(c));

@@ -12,6 +12,11 @@ pub trait LinOp<T: Scalar> {
     /// Records `y ← A x`, then `then` on the rows just computed. `x` and `y` have the right lengths and are
     /// different vectors.
     fn apply(&self, k: &mut Recorder<'_, T>, x: Vector<T>, y: Vector<T>, then: Pass<T>);
+    /// `d` if the operator is `y ← d ∘ x`: a method then multiplies where it reads `x`, and stores no `y`.
+    /// Provided: none.
+    fn diagonal(&self) -> Option<Vector<T>> {
+        None
+    }
     /// Records `Y ← A X` for all columns; lengths and numbers of columns match. Provided: column by column.
     /// An implementation **must** give the same bits as that.
     fn apply_columns(&self, k: &mut Recorder<'_, T>, x: Basis<T>, y: Basis<T>) {
@@ -78,6 +83,9 @@ impl<T: Scalar> LinOp<T> for Diagonal<T> {
     }
     fn apply(&self, k: &mut Recorder<'_, T>, x: Vector<T>, y: Vector<T>, then: Pass<T>) {
         k.multi_axpy_dot(Pass::new("diagonal").set(y, self.0 * x).then(then));
+    }
+    fn diagonal(&self) -> Option<Vector<T>> {
+        Some(self.0)
     }
     fn apply_transpose(&self, k: &mut Recorder<'_, T>, x: Vector<T>, y: Vector<T>, then: Pass<T>) {
         self.apply(k, x, y, then);

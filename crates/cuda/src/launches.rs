@@ -12,6 +12,8 @@ pub(crate) const SEGMENT: u32 = lacuna_engine::sum::SEGMENT as u32;
 const MAX_SLOTS: usize = 32;
 const MAX_TERMS: usize = 96;
 const MAX_DOTS: usize = 32;
+/// A dot product without a factor.
+const NO_SLOT: u8 = u8::MAX;
 
 const TERM_MINUS: u32 = 1;
 const TERM_CELL_FLAG: u32 = 2;
@@ -75,6 +77,7 @@ pub(crate) struct StreamOp {
     store: [u8; MAX_SLOTS],
     dot_a: [u8; MAX_DOTS],
     dot_b: [u8; MAX_DOTS],
+    dot_factor: [u8; MAX_DOTS],
 }
 
 /// An operation as its own kernel.
@@ -235,6 +238,7 @@ pub(crate) fn step<T: Scalar>(store: &Store, e: &Encoded<T>, op: u32, name: &str
         store: [0; MAX_SLOTS],
         dot_a: [0; MAX_DOTS],
         dot_b: [0; MAX_DOTS],
+        dot_factor: [NO_SLOT; MAX_DOTS],
     };
     let terms = flat_terms(e, op);
     for (what, got, most) in [
@@ -261,6 +265,7 @@ pub(crate) fn step<T: Scalar>(store: &Store, e: &Encoded<T>, op: u32, name: &str
         s.dot_cell[d] = w[DOT_CELL as usize];
         s.dot_a[d] = w[DOT_A as usize] as u8;
         s.dot_b[d] = w[DOT_B as usize] as u8;
+        s.dot_factor[d] = u8::try_from(w[DOT_FACTOR as usize]).unwrap_or(NO_SLOT);
     }
     let mut room = s.slots + 2 * s.dots;
     let elements = |stride: usize| (stride / size_of::<T>()) as u64;

@@ -6,8 +6,8 @@ use crate::{Cell, Cells, Expr, Formula, Reason, Test, Vector};
 pub enum Statement<T> {
     /// `vector[i] ← expr[i]`
     Set(Vector<T>, Expr<T>),
-    /// `cell ← Σ conj(a[i]) b[i]`
-    Dot(Cell<T>, Vector<T>, Vector<T>),
+    /// `cell ← Σ conj(a[i]) b[i]`; `b` is a vector, or the product of two.
+    Dot(Cell<T>, Vector<T>, Expr<T>),
     /// `cell ← formula`
     Eval(Cell<T>, Formula<T>),
     /// `a[i] ← a[i] + b[i]` for two runs of cells.
@@ -108,9 +108,10 @@ impl<T> Pass<T> {
     pub fn set(self, vector: Vector<T>, expr: impl Into<Expr<T>>) -> Self {
         self.with(Statement::Set(vector, expr.into()))
     }
-    /// `cell ← Σ conj(a[i]) b[i]`, over the values after all updates.
-    pub fn dot(self, cell: Cell<T>, a: Vector<T>, b: Vector<T>) -> Self {
-        self.with(Statement::Dot(cell, a, b))
+    /// `cell ← Σ conj(a[i]) b[i]`, over the values after all updates. `b` is a vector, or the element-wise product
+    /// of two, such as `d * r`.
+    pub fn dot(self, cell: Cell<T>, a: Vector<T>, b: impl Into<Expr<T>>) -> Self {
+        self.with(Statement::Dot(cell, a, b.into()))
     }
     /// `cell ← formula`.
     pub fn eval(self, cell: Cell<T>, formula: impl Into<Formula<T>>) -> Self {

@@ -7,7 +7,8 @@
 //! * a term with coefficient ±1 adds or subtracts its vector; with a cell it is `fma(c, v, sum)`, or `c · v`
 //!   if it comes first;
 //! * a term with an element-wise factor `f` uses `f · v`, rounded, in place of `v`; but with coefficient ±1
-//!   it is `fma(±f, v, sum)`, or `±(f · v)` if it comes first.
+//!   it is `fma(±f, v, sum)`, or `±(f · v)` if it comes first;
+//! * a dot product with a factor uses `f · b`, rounded, in place of `b`.
 use crate::expr::cells::{Compare, HessenbergCells, Instr};
 use crate::expr::linear::{evaluate, terms};
 use crate::expr::pass::Statement;
@@ -45,7 +46,7 @@ pub struct Update<T> {
     pub terms: Vec<Term<T>>,
 }
 
-/// `cell ← Σ conj(a[i]) b[i]`, a canonical sum.
+/// `cell ← Σ conj(a[i]) b[i]`, or `Σ conj(a[i]) (factor[i] b[i])`, a canonical sum.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Dot<T> {
     /// Index of the cell that receives the sum.
@@ -54,6 +55,15 @@ pub struct Dot<T> {
     pub a: Vector<T>,
     /// The other vector.
     pub b: Vector<T>,
+    /// An element-wise factor on `b`.
+    pub factor: Option<Vector<T>>,
+}
+
+impl<T: Scalar> Dot<T> {
+    /// The vectors that it reads.
+    pub fn vectors(&self) -> impl Iterator<Item = Vector<T>> + use<T> {
+        [self.a, self.b].into_iter().chain(self.factor)
+    }
 }
 
 /// A pass in normal form.
@@ -109,7 +119,7 @@ impl<T: Scalar> Sweep<T> {
         let read = |t: &Term<T>| t.factor.into_iter().chain([t.vector]).map(|v| (v, false));
         let updates =
             self.updates.iter().flat_map(move |u| u.terms.iter().flat_map(read).chain([(u.dst, true)]));
-        updates.chain(self.dots.iter().flat_map(|dot| [(dot.a, false), (dot.b, false)]))
+        updates.chain(self.dots.iter().flat_map(|dot| dot.vectors().map(|v| (v, false))))
     }
 
     /// Adds a dot product. An earlier one into the same cell is never read and is removed.
@@ -143,7 +153,7 @@ impl<T: Scalar> Sweep<T> {
         if next.is_scalar() {
             return true; // evaluated after everything here, as it would be on its own
         }
-        let summed = |v: Vector<T>| self.dots.iter().any(|d| d.a == v || d.b == v);
+        let summed = |v: Vector<T>| self.dots.iter().any(|d| d.vectors().any(|w| w == v));
         let decided = |c: u32| {
             self.dots.iter().any(|d| d.cell == c) || self.after.iter().any(|i| i.writes() == Some(c))
         };
@@ -212,7 +222,10 @@ pub(crate) fn lower<T: Scalar>(pass: &Pass<T>, cells: &mut dyn Cells<T>) -> Resu
                     .map_err(|why| fail(format!("an update is not linear: {why}")))?;
                 sweep.updates.push(Update { dst: *dst, terms });
             }
-            Statement::Dot(cell, a, b) => sweep.sum(Dot { cell: cell.index, a: *a, b: *b }),
+            Statement::Dot(cell, a, b) => {
+                let (factor, b) = second_operand(b).map_err(fail)?;
+                sweep.sum(Dot { cell: cell.index, a: *a, b, factor });
+            }
             Statement::Eval(cell, formula) => evaluate(&formula.0, cell.index, cells, code),
             Statement::Add(a, b) if a.count != b.count => {
                 return Err(fail(format!("it adds {} cells to {}", b.count, a.count)));
@@ -254,6 +267,19 @@ pub(crate) fn lower<T: Scalar>(pass: &Pass<T>, cells: &mut dyn Cells<T>) -> Resu
         sweep.n = n;
     }
     Ok(sweep)
+}
+
+/// The factor and the vector of the second operand of a dot product.
+fn second_operand<T: Scalar>(b: &Expr<T>) -> Result<(Option<Vector<T>>, Vector<T>), String> {
+    if let Expr::Vector(v) = b {
+        return Ok((None, *v));
+    }
+    if let Expr::Mul(f, v) = b
+        && let (Expr::Vector(f), Expr::Vector(v)) = (&**f, &**v)
+    {
+        return Ok((Some(*f), *v));
+    }
+    Err("a dot product is with a formula; expected a vector or the product of two vectors".into())
 }
 
 /// Checks that the cells of a least-squares problem have the right sizes and that it has the column.

@@ -192,7 +192,9 @@ impl<T: Scalar> Operands for Op<T> {
             each(&mut update.dst.slot);
         }
         for dot in dots {
-            [&mut dot.cell, &mut dot.a.slot, &mut dot.b.slot].into_iter().for_each(&mut *each);
+            let vectors = [&mut dot.a, &mut dot.b].into_iter().chain(&mut dot.factor);
+            let slots = vectors.map(|v| &mut v.slot);
+            [&mut dot.cell].into_iter().chain(slots).for_each(&mut *each);
         }
         after.iter_mut().for_each(|instr| instr.numbers(each));
         cells.iter_mut().for_each(|cell| each(&mut cell.index));

@@ -33,6 +33,11 @@ pub fn dot_product<T: Scalar>(a: &[T], b: &[T]) -> T {
     pairwise(&a.iter().zip(b).map(|(a, b)| a.dot_term(*b)).collect::<Vec<_>>())
 }
 
+/// `f[i] · b[i]`
+fn times<T: Scalar>(f: &[T], b: &[T]) -> Vec<T> {
+    f.iter().zip(b).map(|(f, b)| *f * *b).collect()
+}
+
 /// One term of an update added to the sum so far (`None` before the first), rounded as [`crate::lower`]
 /// specifies.
 #[inline(always)]
@@ -210,7 +215,10 @@ fn sweep<T: Scalar>(store: &mut HostStore, sweep: &Sweep<T>, machine: &mut Machi
     }
     for dot in &sweep.dots {
         let (a, b) = (store.slice(dot.a, &sweep.name)?, store.slice(dot.b, &sweep.name)?);
-        machine.cells[dot.cell as usize] = dot_product(a, b);
+        machine.cells[dot.cell as usize] = match dot.factor {
+            Some(f) => dot_product(a, &times(store.slice(f, &sweep.name)?, b)),
+            None => dot_product(a, b),
+        };
     }
     Ok(())
 }

@@ -15,10 +15,53 @@ pub(crate) unsafe fn dot_segment<T: Scalar, S: Simd>(simd: S, a: *const T, b: *c
     // SAFETY: the types match the kind, and the pointers are valid as the caller promises.
     unsafe {
         match T::KIND {
-            Kind::F64 if !S::IS_SCALAR => bytemuck::cast(real_segment::<F64, S>(simd, a.cast(), b.cast())),
-            Kind::F32 if !S::IS_SCALAR => bytemuck::cast(real_segment::<F32, S>(simd, a.cast(), b.cast())),
+            Kind::F64 if !S::IS_SCALAR => {
+                bytemuck::cast(real_segment::<F64, S>(simd, a.cast(), from::<F64, S>(b.cast())))
+            }
+            Kind::F32 if !S::IS_SCALAR => {
+                bytemuck::cast(real_segment::<F32, S>(simd, a.cast(), from::<F32, S>(b.cast())))
+            }
             Kind::C64 | Kind::C32 if !S::IS_SCALAR => dot_segments(simd, [a], b)[0],
             _ => full_segment(|i| (*a.add(i)).dot_term(*b.add(i))),
+        }
+    }
+}
+
+/// The canonical sum of `conj(a[i]) (f[i] b[i])` over one segment.
+///
+/// # Safety
+/// As for [`dot_segment`].
+#[inline(always)]
+pub(crate) unsafe fn weighted_segment<T: Scalar, S: Simd>(
+    simd: S,
+    a: *const T,
+    f: *const T,
+    b: *const T,
+) -> T {
+    // SAFETY: as in `dot_segment`.
+    unsafe {
+        match T::KIND {
+            Kind::F64 if !S::IS_SCALAR => bytemuck::cast(real_segment::<F64, S>(
+                simd,
+                a.cast(),
+                product::<F64, S>(simd, f.cast(), b.cast()),
+            )),
+            Kind::F32 if !S::IS_SCALAR => bytemuck::cast(real_segment::<F32, S>(
+                simd,
+                a.cast(),
+                product::<F32, S>(simd, f.cast(), b.cast()),
+            )),
+            Kind::C64 if !S::IS_SCALAR => bytemuck::cast(segments::<C64, S, 1>(
+                simd,
+                [a.cast()],
+                product::<C64, S>(simd, f.cast(), b.cast()),
+            )),
+            Kind::C32 if !S::IS_SCALAR => bytemuck::cast(segments::<C32, S, 1>(
+                simd,
+                [a.cast()],
+                product::<C32, S>(simd, f.cast(), b.cast()),
+            )),
+            _ => full_segment(|i| (*a.add(i)).dot_term(*f.add(i) * *b.add(i))),
         }
     }
 }
@@ -37,16 +80,16 @@ pub(crate) unsafe fn dot_segments<T: Scalar, S: Simd, const K: usize>(
     unsafe {
         match T::KIND {
             Kind::F64 if !S::IS_SCALAR && K > 1 => {
-                segments::<F64, S, K>(simd, a.map(|a| a.cast()), b.cast()).map(bytemuck::cast)
+                segments::<F64, S, K>(simd, a.map(|a| a.cast()), from::<F64, S>(b.cast())).map(bytemuck::cast)
             }
             Kind::F32 if !S::IS_SCALAR && K > 1 => {
-                segments::<F32, S, K>(simd, a.map(|a| a.cast()), b.cast()).map(bytemuck::cast)
+                segments::<F32, S, K>(simd, a.map(|a| a.cast()), from::<F32, S>(b.cast())).map(bytemuck::cast)
             }
             Kind::C64 if !S::IS_SCALAR => {
-                segments::<C64, S, K>(simd, a.map(|a| a.cast()), b.cast()).map(bytemuck::cast)
+                segments::<C64, S, K>(simd, a.map(|a| a.cast()), from::<C64, S>(b.cast())).map(bytemuck::cast)
             }
             Kind::C32 if !S::IS_SCALAR => {
-                segments::<C32, S, K>(simd, a.map(|a| a.cast()), b.cast()).map(bytemuck::cast)
+                segments::<C32, S, K>(simd, a.map(|a| a.cast()), from::<C32, S>(b.cast())).map(bytemuck::cast)
             }
             _ => {
                 let mut sums = [T::zero(); K];
@@ -64,7 +107,7 @@ pub(crate) unsafe fn dot_segments<T: Scalar, S: Simd, const K: usize>(
 unsafe fn real_segment<N: Numbers<S>, S: Simd>(
     simd: S,
     a: *const N::Number,
-    b: *const N::Number,
+    b: impl Fn(usize) -> N::Vector,
 ) -> N::Number {
     // SAFETY: as the caller promises; a segment has twice as many vectors as the second number.
     unsafe {
@@ -81,10 +124,10 @@ unsafe fn real_segment<N: Numbers<S>, S: Simd>(
 unsafe fn in_order<N: Numbers<S>, S: Simd, const HALF: usize>(
     simd: S,
     a: *const N::Number,
-    b: *const N::Number,
+    b: impl Fn(usize) -> N::Vector,
 ) -> N::Number {
     // SAFETY: vectors of a segment, as the caller promises.
-    let product = |k| unsafe { N::dot(simd, load::<N, S>(a, k), load::<N, S>(b, k)) };
+    let product = |k| unsafe { N::dot(simd, load::<N, S>(a, k), b(k)) };
     let mut sums = [product(0); HALF];
     for (k, s) in sums.iter_mut().enumerate() {
         *s = product(k);
@@ -100,7 +143,7 @@ unsafe fn in_order<N: Numbers<S>, S: Simd, const HALF: usize>(
 unsafe fn segments<N: Numbers<S>, S: Simd, const K: usize>(
     simd: S,
     a: [*const N::Number; K],
-    b: *const N::Number,
+    b: impl Fn(usize) -> N::Vector,
 ) -> [N::Number; K] {
     // SAFETY: as the caller promises; a segment has four times as many vectors as the last number.
     unsafe {
@@ -114,21 +157,47 @@ unsafe fn segments<N: Numbers<S>, S: Simd, const K: usize>(
     }
 }
 
+/// The registers of the element-wise product of two segments in memory.
+///
+/// # Safety
+/// As for [`from`].
+#[inline(always)]
+unsafe fn product<N: Numbers<S>, S: Simd>(
+    simd: S,
+    f: *const N::Number,
+    b: *const N::Number,
+) -> impl Fn(usize) -> N::Vector {
+    #[inline(always)]
+    // SAFETY: registers of the segments.
+    move |k| unsafe { N::mul(simd, load::<N, S>(f, k), load::<N, S>(b, k)) }
+}
+
+/// The registers of a segment in memory.
+///
+/// # Safety
+/// The segment must be valid while the function is used.
+#[inline(always)]
+unsafe fn from<N: Numbers<S>, S: Simd>(b: *const N::Number) -> impl Fn(usize) -> N::Vector {
+    #[inline(always)]
+    // SAFETY: registers of the segment.
+    move |k| unsafe { load::<N, S>(b, k) }
+}
+
 /// A quarter of the vectors of each segment at a time: those at a distance of four, which the longer strides
 /// add.
 #[inline(always)]
 unsafe fn side_by_side<N: Numbers<S>, S: Simd, const K: usize, const QUARTER: usize>(
     simd: S,
     a: [*const N::Number; K],
-    b: *const N::Number,
+    b: impl Fn(usize) -> N::Vector,
 ) -> [N::Number; K] {
     // SAFETY: vectors of a segment, as the caller promises.
     unsafe {
-        let mut sums = [[load::<N, S>(b, 0); 4]; K];
+        let mut sums = [[b(0); 4]; K];
         for k in 0..4 {
-            let mut others = [load::<N, S>(b, k); QUARTER];
+            let mut others = [b(k); QUARTER];
             for (i, other) in others.iter_mut().enumerate() {
-                *other = load::<N, S>(b, k + 4 * i);
+                *other = b(k + 4 * i);
             }
             for (sums, a) in sums.iter_mut().zip(a) {
                 let mut products = others;

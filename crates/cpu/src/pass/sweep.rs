@@ -152,6 +152,12 @@ mod tests {
         vec![
             pass().dot(sums.at(0), x, p),
             pass().dot(sums.at(0), r, q).dot(sums.at(1), q, q).dot(sums.at(2), z, q),
+            pass().dot(sums.at(0), x, d * p).dot(sums.at(1), r, p).dot(sums.at(2), x, p),
+            pass().set(r, r - a * q).dot(sums.at(0), r, r).dot(sums.at(1), r, d * r).dot(
+                sums.at(2),
+                r,
+                d * r,
+            ),
             pass().set(x, a * x),
             pass().set(x, Formula::value(T::zero())).dot(sums.at(0), x, r),
             pass().set(x, x + a * p).set(r, r - a * q).set(p, r + b * p).dot(sums.at(0), r, r),

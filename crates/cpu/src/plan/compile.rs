@@ -210,19 +210,21 @@ fn newest<H>(newest: &mut Option<H>, other: H, number: impl Fn(&H) -> u32) {
     }
 }
 
-/// The distinct dot products, grouped by common operand, and the instructions after them, preceded by copies
+/// The distinct dot products, grouped by common operand and those with a factor last, and the instructions after them, preceded by copies
 /// into the cells of the duplicates.
 fn distinct<T: Scalar>(dots: &[lower::Dot<T>], after: &[Instr]) -> (Box<[Dot]>, Box<[Instr]>) {
     let (mut distinct, mut copies) = (Vec::<Dot>::with_capacity(dots.len()), Vec::new());
     for dot in dots {
-        let (cell, a, b) = (dot.cell, dot.a.slot, dot.b.slot);
-        match distinct.iter().find(|d| (d.a, d.b) == (a, b)) {
+        let (cell, a, b, factor) = (dot.cell, dot.a.slot, dot.b.slot, dot.factor.map(|f| f.slot));
+        match distinct.iter().find(|d| (d.a, d.b, d.factor) == (a, b, factor)) {
             Some(same) => copies.push(Instr::Unary { op: Unary::Copy, dst: cell, a: same.cell }),
-            None => distinct.push(Dot { cell, a, b }),
+            None => distinct.push(Dot { cell, a, b, factor }),
         }
     }
+    distinct.sort_by_key(|dot| dot.factor.is_some());
+    let plain = distinct.partition_point(|dot| dot.factor.is_none());
     if !T::KIND.is_complex() {
-        gather(&mut distinct);
+        gather(&mut distinct[..plain]);
     }
     if copies.is_empty() {
         return (distinct.into(), after.into());
@@ -231,7 +233,7 @@ fn distinct<T: Scalar>(dots: &[lower::Dot<T>], after: &[Instr]) -> (Box<[Dot]>, 
     (distinct.into(), copies.into())
 }
 
-/// Orders dot products of real vectors so that those with a common operand are adjacent and have it as their
+/// Orders dot products of real vectors, without factors, so that those with a common operand are adjacent and have it as their
 /// `b`.
 fn gather(dots: &mut [Dot]) {
     let mut start = 0;
@@ -243,8 +245,8 @@ fn gather(dots: &mut [Dot]) {
         let mut next = start;
         for k in start..dots.len() {
             if has(&dots[k], common) {
-                let Dot { cell, a, b } = dots[k];
-                dots[k] = Dot { cell, a: if a == common { b } else { a }, b: common };
+                let Dot { cell, a, b, factor } = dots[k];
+                dots[k] = Dot { cell, a: if a == common { b } else { a }, b: common, factor };
                 dots.swap(next, k);
                 next += 1;
             }
@@ -328,7 +330,8 @@ mod tests {
     #[test]
     fn dots_with_a_common_operand_follow_each_other() {
         let pairs = [(1, 2), (3, 4), (5, 1), (4, 4), (6, 3), (1, 1)];
-        let mut dots: Vec<_> = pairs.iter().zip(0..).map(|(&(a, b), cell)| Dot { cell, a, b }).collect();
+        let mut dots: Vec<_> =
+            pairs.iter().zip(0..).map(|(&(a, b), cell)| Dot { cell, a, b, factor: None }).collect();
         gather(&mut dots);
         let groups: Vec<_> =
             dots.chunk_by(|one, next| one.b == next.b).map(|group| (group[0].b, group.len())).collect();

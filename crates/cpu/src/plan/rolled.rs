@@ -48,7 +48,7 @@ impl<T: Scalar> Operands for Step<T> {
             each(&mut update.dst);
         }
         for dot in &mut self.dots {
-            [&mut dot.cell, &mut dot.a, &mut dot.b].into_iter().for_each(&mut *each);
+            [&mut dot.cell, &mut dot.a, &mut dot.b].into_iter().chain(&mut dot.factor).for_each(&mut *each);
         }
         self.fused.iter_mut().for_each(|fused| fused.numbers(each));
         self.after.iter_mut().for_each(|instr| instr.numbers(each));

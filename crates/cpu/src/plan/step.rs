@@ -31,6 +31,8 @@ pub(crate) struct Dot {
     pub(crate) cell: u32,
     pub(crate) a: u32,
     pub(crate) b: u32,
+    /// An element-wise factor on `b`.
+    pub(crate) factor: Option<u32>,
 }
 
 /// The operation of a step before its sweep.

@@ -1,5 +1,5 @@
 //! One thread's share of one step, in cache-sized chunks of rows.
-use crate::pass::dot::{dot_segment, dot_segments};
+use crate::pass::dot::{dot_segment, dot_segments, weighted_segment};
 use crate::pass::fused;
 use crate::pass::sweep;
 use crate::pass::update::{Bound, BoundTerm, accumulate, round, update};
@@ -183,7 +183,8 @@ unsafe fn chunks<T: Scalar, S: Simd>(simd: S, share: &Share<'_, T>) {
             }
             for s in segment..last {
                 let mut d = 0;
-                for dots in step.dots.chunk_by(|one, next| near && one.b == next.b) {
+                let together = |one: &Dot, next: &Dot| near && one.b == next.b && next.factor.is_none();
+                for dots in step.dots.chunk_by(together) {
                     d = dots_with(simd, share, s, dots, d);
                 }
             }
@@ -295,7 +296,11 @@ unsafe fn dots_with<T: Scalar, S: Simd>(
             }
             _ => {
                 for (k, dot) in dots.iter().enumerate() {
-                    share.put(d + k, s, dot_segment(simd, at(dot.a), at(dot.b)));
+                    let sum = match dot.factor {
+                        None => dot_segment(simd, at(dot.a), at(dot.b)),
+                        Some(f) => weighted_segment(simd, at(dot.a), at(f), at(dot.b)),
+                    };
+                    share.put(d + k, s, sum);
                 }
             }
         }

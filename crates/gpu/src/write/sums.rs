@@ -106,15 +106,21 @@ impl<T: Scalar> Writer<'_, T> {
         first: usize,
         behind: bool,
     ) -> Vec<u32> {
-        let dots: Vec<[u32; 3]> = list(self.e, op, OP_DOTS, OP_DOT_COUNT, DOT_WORDS)
-            .map(|w| [w[DOT_CELL as usize], w[DOT_A as usize], w[DOT_B as usize]])
+        let dots: Vec<(u32, String)> = list(self.e, op, OP_DOTS, OP_DOT_COUNT, DOT_WORDS)
+            .map(|w| {
+                let [a, b] = [DOT_A, DOT_B].map(|at| name(w[at as usize]));
+                let term = match w[DOT_FACTOR as usize] {
+                    NONE => format!("dot_term({a}, {b})"),
+                    factor => format!("dot_term({a}, times({}, {b}))", name(factor)),
+                };
+                (w[DOT_CELL as usize], term)
+            })
             .collect();
         let mut slot = first;
         if self.shape.streaming {
-            for [_, a, b] in &dots {
-                let (a, b) = (name(*a), name(*b));
+            for (_, term) in &dots {
                 t.line(&format!(
-                    "{{ number e[PER]; ROWS e[r] = LIVE(r) ? dot_term({a}, {b}) : ZERO; keep_sum(&s, {slot}, unit, e); }}",
+                    "{{ number e[PER]; ROWS e[r] = LIVE(r) ? {term} : ZERO; keep_sum(&s, {slot}, unit, e); }}",
                 ));
                 slot += 1;
             }
@@ -125,15 +131,14 @@ impl<T: Scalar> Writer<'_, T> {
                 t.line("BARRIER();");
             }
             t.line("if (ITEM < span) {");
-            for (k, [_, a, b]) in batch.iter().enumerate() {
-                let (a, b) = (name(*a), name(*b));
-                t.line(&format!("    s.work[{k} * span + ITEM] = own ? dot_term({a}, {b}) : ZERO;"));
+            for (k, (_, term)) in batch.iter().enumerate() {
+                t.line(&format!("    s.work[{k} * span + ITEM] = own ? {term} : ZERO;"));
             }
             t.line("}");
             t.line(&format!("send(&s, &state, {slot}, {});", batch.len()));
             slot += batch.len();
         }
-        dots.into_iter().map(|[cell, ..]| cell).collect()
+        dots.into_iter().map(|(cell, _)| cell).collect()
     }
 
     /// Sends the dot products of a projection with its columns, as sums from `slot` on.

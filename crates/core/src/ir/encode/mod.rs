@@ -9,7 +9,7 @@
 //!   read and stored if it is written. Slot 0 of a product or a basis update is the vector it computes: never
 //!   loaded, always stored;
 //! * *updates*: a destination slot, a number of terms, then the terms of [`TERM_WORDS`] each;
-//! * *dots*: a cell and two slots, [`DOT_WORDS`] each, all distinct and with distinct cells. If the program
+//! * *dots*: a cell, two slots and that of a factor, [`DOT_WORDS`] each, all distinct and with distinct cells. If the program
 //!   has two equal dots, *after* begins with copies, [`OP_COPIES`] of them;
 //! * *before* and *after*: instructions of [`INSTR_WORDS`] each.
 //!
@@ -280,12 +280,12 @@ impl<T: Scalar> Encoder<T> {
         let (mut dots, mut copies) = (Vec::<[u32; DOT_WORDS as usize]>::new(), Vec::new());
         for (_, dot) in sweep.dots.iter().enumerate().filter(|(i, _)| kept(*i)) {
             self.see_cells(dot.cell, 1);
-            let (a, b) = (slot(dot.a), slot(dot.b));
-            match dots.iter().find(|d| (d[DOT_A as usize], d[DOT_B as usize]) == (a, b)) {
+            let new = [dot.cell, slot(dot.a), slot(dot.b), dot.factor.map_or(NONE, slot)];
+            match dots.iter().find(|d| d[DOT_A as usize..] == new[DOT_A as usize..]) {
                 Some(same) => {
                     copies.push(Instr::Unary { op: Unary::Copy, dst: dot.cell, a: same[DOT_CELL as usize] })
                 }
-                None => dots.push([dot.cell, a, b, 0]),
+                None => dots.push(new),
             }
         }
         sums = sums.max(dots.len() as u32);

@@ -113,7 +113,14 @@ fn decode(e: &Encoded<f64>, op: u32) -> Op<f64> {
         n: 0,
         before: code(OP_BEFORE, OP_BEFORE_COUNT),
         updates,
-        dots: dots.map(|w| Dot { cell: w[0], a: slot(w[1]), b: slot(w[2]) }).collect(),
+        dots: dots
+            .map(|w| Dot {
+                cell: w[0],
+                a: slot(w[1]),
+                b: slot(w[2]),
+                factor: (w[3] != NONE).then(|| slot(w[3])),
+            })
+            .collect(),
         after: code(OP_AFTER, OP_AFTER_COUNT),
         cells: Vec::new(),
     };
@@ -125,7 +132,7 @@ fn program() -> Program<f64> {
     let a = dev.matrix(Arc::new(Unit(5))).unwrap();
     let mut k = Recorder::new(&mut dev, "everything");
     let [x, r, p, q, d] = k.vectors(5);
-    let [rr, same, pq, alpha, target, last, shrink] = k.cells();
+    let [rr, same, weighted, pq, alpha, target, last, shrink] = k.cells();
     let v = k.basis(5, 4);
     let m = 3;
     let h = Hessenberg {
@@ -152,6 +159,7 @@ fn program() -> Program<f64> {
                 .set(r, r - alpha * (d * q))
                 .dot(rr, r, r)
                 .dot(same, r, r)
+                .dot(weighted, r, d * r)
                 .dot(pq, p, r)
                 .dot(pq, p, x)
                 .stop_if(pq.not_positive(), Reason::Breakdown("test"))
@@ -175,15 +183,15 @@ fn decoding_gives_back_the_program() {
     for (i, op) in program.ops().enumerate() {
         let back = decode(&e, i as u32);
         let copies = e.op(i as u32, OP_COPIES) as usize;
-        let mut dots: Vec<_> = back.sweep.dots.iter().map(|d| (d.cell, d.a, d.b)).collect();
+        let mut dots: Vec<_> = back.sweep.dots.iter().map(|d| (d.cell, d.a, d.b, d.factor)).collect();
         for copy in &back.sweep.after[..copies] {
             let Instr::Unary { op: Unary::Copy, dst, a } = *copy else { panic!("{copy:?}") };
             let of = *dots.iter().find(|d| d.0 == a).unwrap();
-            dots.push((dst, of.1, of.2));
+            dots.push((dst, of.1, of.2, of.3));
         }
         for dot in &op.sweep.dots {
             let last = op.sweep.dots.iter().rfind(|d| d.cell == dot.cell).unwrap();
-            assert!(dots.contains(&(last.cell, last.a, last.b)), "{}", op.sweep.name);
+            assert!(dots.contains(&(last.cell, last.a, last.b, last.factor)), "{}", op.sweep.name);
         }
         let after: Vec<_> = op.sweep.after.iter().flat_map(one_by_one).collect();
         assert_eq!(back.sweep.after[copies..], after);
@@ -214,7 +222,7 @@ fn a_vector_is_loaded_where_its_old_value_is_read_and_stored_where_it_is_written
     assert_eq!((e.op(4, OP_LOAD_COUNT), e.op(4, OP_STORE_COUNT)), (1, 1));
     // step: x, p, d, r, q read, x and r written; r·r once.
     assert_eq!((e.op(5, OP_LOAD_COUNT), e.op(5, OP_STORE_COUNT)), (5, 2));
-    assert_eq!((e.op(5, OP_DOT_COUNT), e.op(5, OP_COPIES)), (2, 1));
+    assert_eq!((e.op(5, OP_DOT_COUNT), e.op(5, OP_COPIES)), (3, 1));
 }
 
 #[test]

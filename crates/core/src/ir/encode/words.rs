@@ -148,6 +148,8 @@ layout! {
     DOT_A = 1;
     /// The slot of the other vector.
     DOT_B = 2;
+    /// The slot of the element-wise factor on it, or `NONE`.
+    DOT_FACTOR = 3;
 
     /// Words of an instruction.
     INSTR_WORDS = 12;

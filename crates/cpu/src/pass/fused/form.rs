@@ -1,5 +1,6 @@
 //! Forms of passes: their structure, independent of the actual vectors.
 use crate::plan::step::{Dot, Term, Update};
+use lacuna_engine::lower::Coefficient;
 
 /// Maximum number of vectors of a form.
 pub(super) const VECTORS: usize = 9;
@@ -10,7 +11,8 @@ pub(super) type TermForm = (Option<usize>, usize);
 /// The updates and dot products of a pass, with vectors given by their positions in its list.
 pub(super) struct Form {
     pub(super) updates: &'static [(usize, &'static [TermForm])],
-    pub(super) dots: &'static [(usize, usize)],
+    /// The first operand, and the second one with its factor.
+    pub(super) dots: &'static [(usize, TermForm)],
 }
 
 /// No vector.
@@ -31,18 +33,28 @@ impl Form {
             }
             known => known == Some(at),
         };
-        let mut fits = |form: &TermForm, term: &Term| {
-            let factors = match (form.0, term.factor) {
+        let mut fits = |form: &TermForm, factor: Option<u32>, vector: u32| {
+            let factors = match (form.0, factor) {
                 (Some(at), Some(slot)) => is(at, slot),
                 (form, factor) => form.is_none() && factor.is_none(),
             };
-            factors && is(form.1, term.vector)
+            factors && is(form.1, vector)
         };
+        // A loop multiplies by the factor first, which is how a term is rounded that comes first or has a cell.
+        let rounds_alike =
+            |term: &Term| term.factor.is_none() || matches!(term.coefficient, Coefficient::Cell(_));
         let of_updates = self.updates.iter().zip(updates).all(|((_, terms), update)| {
-            terms.len() == update.terms.len() && terms.iter().zip(&update.terms).all(|(f, t)| fits(f, t))
+            terms.len() == update.terms.len()
+                && update.terms.iter().skip(1).all(rounds_alike)
+                && terms.iter().zip(&update.terms).all(|(f, t)| fits(f, t.factor, t.vector))
         });
-        let of_results = self.updates.iter().zip(updates).all(|((dst, _), update)| is(*dst, update.dst));
-        let of_dots = self.dots.iter().zip(dots).all(|((a, b), dot)| is(*a, dot.a) && is(*b, dot.b));
+        let of_results =
+            self.updates.iter().zip(updates).all(|((dst, _), update)| fits(&(None, *dst), None, update.dst));
+        let of_dots = self
+            .dots
+            .iter()
+            .zip(dots)
+            .all(|((a, b), dot)| fits(&(None, *a), None, dot.a) && fits(b, dot.factor, dot.b));
         (of_updates && of_results && of_dots).then_some(vectors)
     }
 }

@@ -294,7 +294,11 @@ mod tests {
             }
             pass = pass.set(v[*dst], sum.expect("terms"));
         }
-        form.dots.iter().enumerate().fold(pass, |pass, (d, (a, b))| pass.dot(sums.at(d), v[*a], v[*b]))
+        let dots = form.dots.iter().enumerate();
+        dots.fold(pass, |pass, (d, &(a, (factor, b)))| match factor {
+            Some(factor) => pass.dot(sums.at(d), v[a], v[factor] * v[b]),
+            None => pass.dot(sums.at(d), v[a], v[b]),
+        })
     }
 
     /// The contents of vectors and sums after a pass.
@@ -386,7 +390,7 @@ mod tests {
 
     #[test]
     fn slots_have_one_place_and_places_one_slot() {
-        let of = |a, b| crate::plan::step::Dot { cell: 0, a, b };
+        let of = |a, b| crate::plan::step::Dot { cell: 0, a, b, factor: None };
         assert!(Fused::find(&[], &[of(1, 2), of(2, 2), of(3, 2)]).is_some());
         assert!(Fused::find(&[], &[of(1, 2), of(2, 2), of(1, 2)]).is_none());
         assert!(Fused::find(&[], &[of(1, 2), of(2, 2), of(3, 4)]).is_none());

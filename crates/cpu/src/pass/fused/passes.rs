@@ -26,10 +26,10 @@ pub(super) trait Pass {
     );
 }
 
-/// Declares passes: vectors, updates without their coefficients, and dot products. Two adjacent vectors mean
-/// an element-wise product.
+/// Declares passes: vectors, updates without their coefficients, and dot products (`a . b`). Two adjacent vectors
+/// mean an element-wise product.
 macro_rules! passes {
-    ($($name:ident($($v:ident)*) { $($dst:ident = $($head:ident)* $(+ $more:ident)*;)* } [$($a:ident $b:ident),*])*) => {
+    ($($name:ident($($v:ident)*) { $($dst:ident = $($head:ident)* $(+ $($more:ident)*)*;)* } [$($a:ident . $($b:ident)*),*])*) => {
         /// Identifies a pass.
         #[derive(Clone, Copy, Debug, PartialEq)]
         pub(super) enum Which { $($name),* }
@@ -62,9 +62,9 @@ macro_rules! passes {
                 Form {
                     updates: &[$((
                         At::$dst as usize,
-                        &[passes!(@form At $($head)*) $(, passes!(@form At $more))*],
+                        &[passes!(@form At $($head)*) $(, passes!(@form At $($more)*))*],
                     )),*],
-                    dots: &[$((At::$a as usize, At::$b as usize)),*],
+                    dots: &[$((At::$a as usize, passes!(@form At $($b)*))),*],
                 }
             };
             #[inline(always)]
@@ -83,12 +83,12 @@ macro_rules! passes {
                 $(
                     let mut sum = R::mul(simd, coefficients[update][0], passes!(@value simd $($head)*));
                     let mut term = 1;
-                    $(sum = R::fma(simd, coefficients[update][term], $more.value, sum); term += 1;)*
+                    $(sum = R::fma(simd, coefficients[update][term], passes!(@value simd $($more)*), sum); term += 1;)*
                     // SAFETY: as the caller promises.
                     unsafe { $dst.set(sum) };
                     update += 1;
                 )*
-                $(products(dot, R::mul(simd, $a.value, $b.value)); dot += 1;)*
+                $(products(dot, R::mul(simd, $a.value, passes!(@value simd $($b)*))); dot += 1;)*
             }
         })*
     };
@@ -99,18 +99,22 @@ macro_rules! passes {
 }
 
 passes! {
-    CgDescend(x p r q) { x = x + p; r = r + q; } [r r]
-    CgDescendJacobi(x p r q z d) { x = x + p; r = r + q; z = d r; } [z r, r r]
-    CgStep(x p r q) { x = x + p; r = r + q; p = r + p; } [r r]
-    CgStepPreconditioned(x p r q z mq) { x = x + p; r = r + q; z = z + mq; p = z + p; } [z r, r r]
+    CgDescend(x p r q) { x = x + p; r = r + q; } [r . r]
+    CgDescendJacobi(x p r q z d) { x = x + p; r = r + q; z = d r; } [z . r, r . r]
+    CgStep(x p r q) { x = x + p; r = r + q; p = r + p; } [r . r]
+    CgStepPreconditioned(x p r q z mq) { x = x + p; r = r + q; z = z + mq; p = z + p; } [z . r, r . r]
+    CgStepJacobi(x p r q d) { x = x + p; r = r + q; p = d r + p; } [r . r, r . d r]
     BiCgStabHalfJacobi(r v s d ms) { s = r + v; ms = d s; } []
-    BiCgStabAlongS(s t r0) {} [s t, t t, r0 t]
-    BiCgStabDescend(x p s r t r0) { x = x + p + s; r = s + t; } [r0 r, r r]
-    BiCgStabDescendPreconditioned(x mp ms s r t r0) { x = x + mp + ms; r = s + t; } [r0 r, r r]
-    BiCgStabStep(x p s r t v r0) { x = x + p + s; r = s + t; p = r + p + v; } [r0 r, r r]
+    BiCgStabAlongS(s t r0) {} [s . t, t . t, r0 . t]
+    BiCgStabDescend(x p s r t r0) { x = x + p + s; r = s + t; } [r0 . r, r . r]
+    BiCgStabDescendPreconditioned(x mp ms s r t r0) { x = x + mp + ms; r = s + t; } [r0 . r, r . r]
+    BiCgStabStep(x p s r t v r0) { x = x + p + s; r = s + t; p = r + p + v; } [r0 . r, r . r]
     BiCgStabStepPreconditioned(x mp ms s r t p v r0) {
         x = x + mp + ms; r = s + t; p = r + p + v;
-    } [r0 r, r r]
+    } [r0 . r, r . r]
+    BiCgStabStepJacobi(x p s d r t v r0) {
+        x = x + p + d s; r = s + t; p = d r + p + d v;
+    } [r0 . r, r . r]
 }
 
 /// A register of a vector.
