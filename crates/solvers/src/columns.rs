@@ -1,6 +1,7 @@
 //! Several right-hand sides at once: each column has its own recurrence, and all columns share the products
 //! with `A`.
-use crate::{ColumnMethod, Factor, Stop};
+use crate::system::precondition;
+use crate::{ColumnMethod, Factor, Image, Stop};
 use lacuna_engine::{
     Backend, Basis, Cell, Confirm, Error, Formula, History, LinOp, Pass, Plan, Recorder, Result, Run, Scalar,
     Test, Vector,
@@ -89,12 +90,20 @@ impl<T: Scalar> Columns<'_, T> {
     pub fn preconditioned(&self, k: &mut Recorder<'_, T>, r: Basis<T>) -> Basis<T> {
         self.m.map_or(r, |_| self.basis(k))
     }
+    /// `M r` of each column for passes: see [`Image`].
+    pub fn images(&self, k: &mut Recorder<'_, T>, r: Basis<T>) -> Vec<Image<T>> {
+        let mut stored = None;
+        let columns = 0..r.columns;
+        let image = |j| {
+            Image::new(self.m, r.column(j), || {
+                stored.get_or_insert_with(|| self.preconditioned(k, r)).column(j)
+            })
+        };
+        columns.map(image).collect()
+    }
     /// Records `z ← M r`, then the pass; see [`System::precondition`](crate::System::precondition).
-    pub fn precondition(&self, k: &mut Recorder<'_, T>, r: Vector<T>, z: Vector<T>, then: Pass<T>) {
-        match self.m {
-            Some(m) => k.spmv_dot(m, r, z, then),
-            None => k.multi_axpy_dot(then),
-        }
+    pub fn precondition(&self, k: &mut Recorder<'_, T>, r: Vector<T>, z: impl Into<Image<T>>, then: Pass<T>) {
+        precondition(self.m, k, r, z.into(), then);
     }
 
     /// Records the operations of `body`, which run only if the column takes part in the iteration.

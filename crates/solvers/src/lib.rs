@@ -40,4 +40,4 @@ pub use precond::{PRECONDITIONERS, PrecondInfo, SHARED_OPTIONS, preconditioner};
 pub use ritz::{RitzValues, balanced};
 pub use scale::{largest, scaling_exponent, vector_norm};
 pub use solver::{Factor, Solver, Stop, Watch};
-pub use system::System;
+pub use system::{Image, System};

@@ -1,5 +1,5 @@
 //! The system that a method solves, and the operations that all methods share.
-use lacuna_engine::{Adjoint, Cell, Confirm, Formula, LinOp, Pass, Reason, Recorder, Scalar, Vector};
+use lacuna_engine::{Adjoint, Cell, Confirm, Expr, Formula, LinOp, Pass, Reason, Recorder, Scalar, Vector};
 
 /// No recurrence needs to fall below a tenth of the unit roundoff; this is the square of that fraction.
 const FLOOR: f64 = 0.01;
@@ -38,6 +38,47 @@ pub struct System<'a, T: Scalar> {
     pub kept: Option<Vector<T>>,
     /// Its squared residual norm.
     pub best: Cell<T>,
+}
+
+/// `M r` as the passes of a method use it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Image<T> {
+    /// In a vector; without a preconditioner in `r` itself.
+    Stored(Vector<T>),
+    /// `d ∘ r`: the preconditioner is a diagonal, and a pass multiplies where it reads `r`.
+    Scaled(Vector<T>, Vector<T>),
+}
+
+impl<T: Scalar> Image<T> {
+    /// `M r` of a diagonal `M` if it is one, in a vector otherwise.
+    pub(crate) fn new(m: Option<&dyn LinOp<T>>, r: Vector<T>, stored: impl FnOnce() -> Vector<T>) -> Self {
+        match m.and_then(|m| m.diagonal()) {
+            Some(d) => Image::Scaled(d, r),
+            None => Image::Stored(stored()),
+        }
+    }
+    /// `d ∘ r` if `M` is a diagonal, otherwise `r` itself.
+    pub(crate) fn scaled(m: Option<&dyn LinOp<T>>, r: Vector<T>) -> Self {
+        Image::new(m, r, || r)
+    }
+    /// The formula of an element.
+    pub fn element(self) -> Expr<T> {
+        match self {
+            Image::Stored(z) => z.into(),
+            Image::Scaled(d, r) => d * r,
+        }
+    }
+}
+
+impl<T: Scalar> From<Image<T>> for Expr<T> {
+    fn from(image: Image<T>) -> Self {
+        image.element()
+    }
+}
+impl<T> From<Vector<T>> for Image<T> {
+    fn from(z: Vector<T>) -> Self {
+        Image::Stored(z)
+    }
 }
 
 impl<T: Scalar> System<'_, T> {
@@ -94,12 +135,14 @@ impl<T: Scalar> System<'_, T> {
         self.m.map_or(r, |_| k.vector(r.len))
     }
 
-    /// Records `z ← M r`, then the pass. Without a preconditioner `z` is `r`, and only the pass is recorded.
-    pub fn precondition(&self, k: &mut Recorder<'_, T>, r: Vector<T>, z: Vector<T>, then: Pass<T>) {
-        match self.m {
-            Some(m) => k.spmv_dot(m, r, z, then),
-            None => k.multi_axpy_dot(then),
-        }
+    /// `M r` for passes: see [`Image`].
+    pub fn image(&self, k: &mut Recorder<'_, T>, r: Vector<T>) -> Image<T> {
+        Image::new(self.m, r, || self.preconditioned(k, r))
+    }
+    /// Records `z ← M r`, then the pass. Without a preconditioner `z` is `r`, and only the pass is recorded; so it
+    /// is for an image that is not stored.
+    pub fn precondition(&self, k: &mut Recorder<'_, T>, r: Vector<T>, z: impl Into<Image<T>>, then: Pass<T>) {
+        precondition(self.m, k, r, z.into(), then);
     }
 
     /// Records `z ← Mᴴ r`, then the pass.
@@ -159,5 +202,19 @@ impl<T: Scalar> System<'_, T> {
             t
         });
         k.spmv_dot(self.a, between, z, then);
+    }
+}
+
+/// Records `z ← M r`, then the pass: see [`System::precondition`].
+pub(crate) fn precondition<T: Scalar>(
+    m: Option<&dyn LinOp<T>>,
+    k: &mut Recorder<'_, T>,
+    r: Vector<T>,
+    z: Image<T>,
+    then: Pass<T>,
+) {
+    match (m, z) {
+        (Some(m), Image::Stored(z)) => k.spmv_dot(m, r, z, then),
+        _ => k.multi_axpy_dot(then),
     }
 }

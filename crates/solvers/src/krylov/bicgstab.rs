@@ -1,13 +1,14 @@
 //! Stabilised bi-conjugate gradients in four sweeps per iteration, for general square systems.
 use super::method::{ColumnMethod, Listed, MethodInfo, Needs};
-use crate::{Columns, Method, System};
-use lacuna_engine::{Cell, Pass, Reason, Recorder, Scalar, Vector};
+use crate::{Columns, Image, Method, System};
+use lacuna_engine::{Cell, LinOp, Pass, Reason, Recorder, Scalar, Vector};
 
 /// BiCGStab in four sweeps per iteration: `β = −⟨r₀, A s⟩ / ⟨r₀, A p⟩` is known before the new residual, so
 /// that all updates share one sweep.
 ///
 /// * Solves, outcome, and differences from the textbook: as [`ClassicalBiCgStab`](crate::ClassicalBiCgStab).
 /// * Cost of an iteration: two products with `A`, two with `M`; four sweeps. Storage: as [`ClassicalBiCgStab`](crate::ClassicalBiCgStab).
+/// * A diagonal `M`: the direction is kept as `M p`, which has the same recurrence, and `p` is not formed.
 /// * Reference: Rupp et al. 2016, Algorithm 4, doi:10.1145/2907944.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct BiCgStab;
@@ -33,18 +34,20 @@ impl<T: Scalar> Method<T> for BiCgStab {
     fn record(&self, k: &mut Recorder<'_, T>, sys: &System<'_, T>) {
         let (a, b, x) = (sys.a, sys.b, sys.x);
         let [r, r0, p, v, s, t] = k.vectors(sys.n());
-        let (mp, ms) = (sys.preconditioned(k, p), sys.preconditioned(k, s));
+        let mp = direction(sys.m, p, || sys.preconditioned(k, p));
+        let ms = sys.preconditioned(k, s);
         let [rho, rr, r0r0, r0v, ts, tt, r0t, alpha, omega, beta] = k.cells();
 
         let residual = Pass::new("residual").set(r, b - v).dot(rr, r, r);
-        let start = Pass::new("start").set(r0, r).set(p, r).eval(rho, rr).eval(r0r0, rr);
+        let first = Image::scaled(sys.m, r);
+        let start = Pass::new("start").set(r0, r).set(p, first).eval(rho, rr).eval(r0r0, rr);
         let along_p = Pass::new("along_p")
             .dot(r0v, r0, v)
             .stop_if(r0v.is_zero(), Reason::Breakdown("<r0, A p>"))
             .eval(alpha, rho / r0v);
         let half = Pass::new("half").set(s, r - alpha * v);
         let along_s = along_s([r0, s, t], [ts, tt, r0t, r0v, omega, beta]);
-        let step = step([x, r, r0, p, v, s, t, mp, ms], [rho, rr, alpha, omega, beta]);
+        let step = step(sys.m, [x, r, r0, p, v, s, t, mp, ms], [rho, rr, alpha, omega, beta]);
         let step = orthogonal(k, sys.count(step, rr), rho, r0r0, rr);
 
         k.restart(|k| {
@@ -52,7 +55,9 @@ impl<T: Scalar> Method<T> for BiCgStab {
             k.multi_axpy_dot(start);
         });
         k.each(|k| {
-            sys.precondition(k, p, mp, Pass::nothing());
+            if mp != p {
+                sys.precondition(k, p, mp, Pass::nothing());
+            }
             k.spmv_dot(a, mp, v, along_p);
             k.multi_axpy_dot(half);
             sys.precondition(k, s, ms, Pass::nothing());
@@ -69,7 +74,8 @@ impl<T: Scalar> Method<T> for BiCgStab {
 impl<T: Scalar> ColumnMethod<T> for BiCgStab {
     fn record_columns(&self, k: &mut Recorder<'_, T>, sys: &Columns<'_, T>) {
         let [r, r0, p, v, s, t] = [(); 6].map(|()| sys.basis(k));
-        let (mp, ms) = (sys.preconditioned(k, p), sys.preconditioned(k, s));
+        let ms = sys.preconditioned(k, s);
+        let mp = direction(sys.m, p, || sys.preconditioned(k, p));
         let cells = sys.cells::<11>(k);
 
         k.restart(|k| {
@@ -81,12 +87,13 @@ impl<T: Scalar> ColumnMethod<T> for BiCgStab {
             sys.confirm(k);
             for (j, c) in sys.columns() {
                 let (r, r0, p, [rho, r0r0, ..]) = (r.column(j), r0.column(j), p.column(j), cells[j]);
-                let start = Pass::new("start").set(r0, r).set(p, r).eval(rho, c.rr).eval(r0r0, c.rr);
+                let first = Image::scaled(sys.m, r);
+                let start = Pass::new("start").set(r0, r).set(p, first).eval(rho, c.rr).eval(r0r0, c.rr);
                 sys.work(k, c, |k| k.multi_axpy_dot(start));
             }
         });
         k.each(|k| {
-            for (j, c) in sys.columns() {
+            for (j, c) in sys.columns().filter(|_| mp != p) {
                 sys.work(k, c, |k| sys.precondition(k, p.column(j), mp.column(j), Pass::nothing()));
             }
             k.spmm(sys.a, mp, v);
@@ -106,7 +113,7 @@ impl<T: Scalar> ColumnMethod<T> for BiCgStab {
                 let [rho, r0r0, r0v, ts, tt, r0t, alpha, omega, beta, size, bound] = cells[j];
                 let [r, r0, p, v, s, t, mp, ms] = [r, r0, p, v, s, t, mp, ms].map(|v| v.column(j));
                 let along_s = along_s([r0, s, t], [ts, tt, r0t, r0v, omega, beta]);
-                let step = step([c.x, r, r0, p, v, s, t, mp, ms], [rho, c.rr, alpha, omega, beta]);
+                let step = step(sys.m, [c.x, r, r0, p, v, s, t, mp, ms], [rho, c.rr, alpha, omega, beta]);
                 let step = step.then(sizes([rho, r0r0, c.rr], [size, bound]));
                 sys.work(k, c, |k| {
                     k.multi_axpy_dot(along_s);
@@ -129,15 +136,26 @@ fn along_s<T: Scalar>([r0, s, t]: [Vector<T>; 3], [ts, tt, r0t, r0v, omega, beta
         .eval(beta, -r0t / r0v)
 }
 
+/// Where `M p` is: in `p` itself if `M` is a diagonal.
+fn direction<T: Scalar, V>(m: Option<&dyn LinOp<T>>, p: V, stored: impl FnOnce() -> V) -> V {
+    match m.and_then(|m| m.diagonal()) {
+        Some(_) => p,
+        None => stored(),
+    }
+}
+
 /// All updates, and the dot products of the next iteration.
 fn step<T: Scalar>(
+    m: Option<&dyn LinOp<T>>,
     [x, r, r0, p, v, s, t, mp, ms]: [Vector<T>; 9],
     [rho, rr, alpha, omega, beta]: [Cell<T>; 5],
 ) -> Pass<T> {
+    let ms = Image::new(m, s, || ms).element();
+    let [mr, mv] = [r, v].map(|vector| Image::scaled(m, vector).element());
     Pass::new("step")
         .set(x, x + alpha * mp + omega * ms)
         .set(r, s - omega * t)
-        .set(p, r + beta * (p - omega * v))
+        .set(p, mr + beta * (p - omega * mv))
         .dot(rho, r0, r)
         .dot(rr, r, r)
 }

@@ -1,6 +1,6 @@
 //! Conjugate gradients with a single reduction, for Hermitian positive definite systems.
 use super::method::{ColumnMethod, Listed, MethodInfo, Needs};
-use crate::{Columns, Method, System};
+use crate::{Columns, Image, Method, System};
 use lacuna_engine::{Cell, Pass, Reason, Recorder, Scalar, Vector};
 
 /// Conjugate gradients with a single reduction, in two sweeps per iteration: `β` is computed from
@@ -8,7 +8,8 @@ use lacuna_engine::{Cell, Pass, Reason, Recorder, Scalar, Vector};
 ///
 /// * Solves: as [`ClassicalCg`](crate::ClassicalCg).
 /// * Cost of an iteration: one product with `A`, one with `M`; two sweeps; without a preconditioner 7 vectors
-///   are moved in addition to those of the product. Storage: 3 vectors, 5 with a preconditioner.
+///   are moved in addition to those of the product, 9 with one that is a diagonal. Storage: 3 vectors, 5 with a
+///   preconditioner that is not a diagonal.
 /// * Outcome, and differences from the textbook: as [`ClassicalCg`](crate::ClassicalCg).
 /// * Reference: Chronopoulos and Gear 1989, doi:10.1016/0377-0427(89)90045-9; Rupp et al. 2016, Algorithm 2,
 ///   doi:10.1145/2907944.
@@ -36,7 +37,7 @@ impl<T: Scalar> Method<T> for Cg {
     fn record(&self, k: &mut Recorder<'_, T>, s: &System<'_, T>) {
         let (a, b, x) = (s.a, s.b, s.x);
         let [r, p, q] = k.vectors(s.n());
-        let (z, mq) = (s.preconditioned(k, r), s.preconditioned(k, q));
+        let (z, mq) = (s.image(k, r), s.image(k, q));
         let [rr, rz, pq, qmq, alpha, beta] = k.cells();
 
         let residual = Pass::new("residual").set(r, b - q).dot(rr, r, r);
@@ -49,7 +50,7 @@ impl<T: Scalar> Method<T> for Cg {
             .stop_if(rz.not_finite(), Reason::NotFinite("<r, M r>"))
             .stop_if(rz.not_positive(), Reason::IndefinitePreconditioner)
             .then(coefficients([rz, pq, qmq, alpha, beta]));
-        let step = s.count(step([x, r, p, q, z, mq], [rz, rr, alpha, beta]), rr);
+        let step = s.count(step([x, r, p, q], [z, mq], [rz, rr, alpha, beta]), rr);
 
         k.restart(|k| {
             k.spmv_dot(a, x, q, s.confirm(residual, rr));
@@ -70,7 +71,7 @@ impl<T: Scalar> Method<T> for Cg {
 impl<T: Scalar> ColumnMethod<T> for Cg {
     fn record_columns(&self, k: &mut Recorder<'_, T>, s: &Columns<'_, T>) {
         let (r, p, q) = (s.basis(k), s.basis(k), s.basis(k));
-        let (z, mq) = (s.preconditioned(k, r), s.preconditioned(k, q));
+        let (z, mq) = (s.images(k, r), s.images(k, q));
         let cells = s.cells::<5>(k);
 
         k.restart(|k| {
@@ -81,7 +82,7 @@ impl<T: Scalar> ColumnMethod<T> for Cg {
             }
             s.confirm(k);
             for (j, c) in s.columns() {
-                let (r, p, z, [rz, ..]) = (r.column(j), p.column(j), z.column(j), cells[j]);
+                let (r, p, z, [rz, ..]) = (r.column(j), p.column(j), z[j], cells[j]);
                 s.work(k, c, |k| s.precondition(k, r, z, Pass::new("direct").set(p, z).dot(rz, r, z)));
             }
         });
@@ -89,9 +90,9 @@ impl<T: Scalar> ColumnMethod<T> for Cg {
             k.spmm(s.a, p, q);
             for (j, c) in s.columns() {
                 let [rz, pq, qmq, alpha, beta] = cells[j];
-                let [r, p, q, z, mq] = [r, p, q, z, mq].map(|v| v.column(j));
+                let ([r, p, q], z, mq) = ([r, p, q].map(|v| v.column(j)), z[j], mq[j]);
                 let ahead = Pass::new("ahead").dot(pq, p, q).dot(qmq, q, mq).then(coefficients(cells[j]));
-                let step = step([c.x, r, p, q, z, mq], [rz, c.rr, alpha, beta]);
+                let step = step([c.x, r, p, q], [z, mq], [rz, c.rr, alpha, beta]);
                 s.work(k, c, |k| s.precondition(k, q, mq, ahead));
                 s.rest(k, c, pq.not_positive());
                 s.rest(k, c, rz.not_positive());
@@ -107,9 +108,16 @@ fn coefficients<T: Scalar>([rz, pq, qmq, alpha, beta]: [Cell<T>; 5]) -> Pass<T> 
     Pass::new("coefficients").eval(alpha, rz / pq).eval(beta, alpha * qmq / pq - 1.0)
 }
 
-/// All updates, and the dot products of the next iteration. Without a preconditioner `z` is `r`.
-fn step<T: Scalar>([x, r, p, q, z, mq]: [Vector<T>; 6], [rz, rr, alpha, beta]: [Cell<T>; 4]) -> Pass<T> {
+/// All updates, and the dot products of the next iteration. `z = M r` has a recurrence if it has a vector of its own.
+fn step<T: Scalar>(
+    [x, r, p, q]: [Vector<T>; 4],
+    [z, mq]: [Image<T>; 2],
+    [rz, rr, alpha, beta]: [Cell<T>; 4],
+) -> Pass<T> {
     let step = Pass::new("step").set(x, x + alpha * p).set(r, r - alpha * q);
-    let step = if z == r { step } else { step.set(z, z - alpha * mq) };
-    step.set(p, z + beta * p).dot(rz, r, z).dot(rr, r, r)
+    let step = match (z, mq) {
+        (Image::Stored(z), Image::Stored(mq)) if z != r => step.set(z, z - alpha * mq),
+        _ => step,
+    };
+    step.set(p, z.element() + beta * p).dot(rz, r, z).dot(rr, r, r)
 }

@@ -68,6 +68,11 @@ pub trait Preconditioner<T: Scalar>: Send {
     /// Records `z ← M r`, then `then`. `r` and `z` have as many elements as the matrix has columns, and
     /// differ.
     fn apply(&self, k: &mut Recorder<'_, T>, on: &Handles<T>, r: Vector<T>, z: Vector<T>, then: Pass<T>);
+    /// `d` if `M r = d ∘ r`, so that a method can multiply where it reads `r`: see [`LinOp::diagonal`]. Provided: none.
+    fn diagonal(&self, on: &Handles<T>) -> Option<Vector<T>> {
+        let _ = on;
+        None
+    }
     /// Whether `M` is Hermitian for every matrix that is accepted.
     fn is_hermitian(&self) -> bool {
         false
@@ -333,6 +338,9 @@ impl<T: Scalar> LinOp<T> for Placed<T> {
     }
     fn apply(&self, k: &mut Recorder<'_, T>, x: Vector<T>, y: Vector<T>, then: Pass<T>) {
         self.kind.apply(k, &self.on, x, y, then);
+    }
+    fn diagonal(&self) -> Option<Vector<T>> {
+        self.kind.diagonal(&self.on)
     }
     fn apply_adjoint(&self, k: &mut Recorder<'_, T>, x: Vector<T>, y: Vector<T>, then: Pass<T>) {
         self.kind.apply_adjoint(k, &self.on, x, y, then);
