@@ -21,7 +21,7 @@ pub use layout::{Device, Layout, MatrixFacts, has_shorter};
 pub use plan_cache::{Key, Placement, PlanCache, Repack};
 pub use repacked::Repacked;
 pub use rows::{Entries, Rows};
-pub use slices::{Apart, Slices};
+pub use slices::{Apart, Slicer, Slices};
 pub use source::{AT_CELLS, AT_HISTORY, MATRIX_WORDS, SEGMENT, batch, header, joined};
 pub use stages::{Stage, solve_stages};
 pub use write::{Generated, Product, Shape, write};

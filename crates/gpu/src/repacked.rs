@@ -134,7 +134,7 @@ impl<T: Scalar> Repacked<T> {
 
     /// Grows the buffers of columns and values; the caller sets the columns. Threads that
     /// write the new pages touch them first.
-    pub(crate) fn grow(&mut self, columns: usize, values: usize) {
+    fn grow(&mut self, columns: usize, values: usize) {
         fn to<N: Copy + bytemuck::Zeroable>(list: &mut Vec<N>, len: usize) {
             if list.is_empty()
                 && let Ok(new) = pages::zeroed("laying out a matrix", len)

@@ -10,7 +10,7 @@
 use crate::repacked::{NONE, Repacked, ends_of};
 use crate::rows::Rows;
 use crate::source::SEGMENT;
-use lacuna_engine::{Scalar, piece_of};
+use lacuna_engine::{Scalar, pages, piece_of};
 use lacuna_formats::parallel;
 use std::cmp::Reverse;
 use std::ops::Range;
@@ -214,45 +214,53 @@ impl Long {
     }
 }
 
-impl<T: Scalar> Repacked<T> {
-    /// Reserves the heads of all matrices.
-    pub fn heads(&mut self, matrices: usize) {
-        self.windows.resize(matrices * HEAD, 0);
+/// A matrix whose places are known and not filled yet.
+struct Task<'a, T: Scalar> {
+    rows: Rows<'a, T>,
+    n: usize,
+    order: Order,
+    /// Places of its columns, and numbers of the full type that its values take.
+    columns: usize,
+    values: usize,
+}
+
+/// The matrices of a program on their way into slices: first where everything goes, then one allocation and the
+/// entries.
+pub struct Slicer<'a, T: Scalar> {
+    windows: Vec<u32>,
+    tasks: Vec<Task<'a, T>>,
+    /// Places of all columns and values so far.
+    columns: usize,
+    values: usize,
+}
+
+impl<'a, T: Scalar> Slicer<'a, T> {
+    /// For so many matrices.
+    pub fn new(matrices: usize) -> Self {
+        Slicer { windows: vec![0; (matrices * HEAD).max(1)], tasks: Vec::new(), columns: 0, values: 0 }
     }
 
     /// Adds a matrix of `n` rows in slices of 32 lanes, each of whole rows, if places take at most `padding`
     /// quarters of the entries: the first limit applies to rows in their own order, the second to sorted
     /// rows. `None` if it was not added. `groups` are the rows of each work-group, in whole slices (whole
-    /// segments for coordinates); `warps` is the number of warps of a work-group. The heads of all matrices
-    /// must come first.
-    pub fn slices(
+    /// segments for coordinates); `warps` is the number of warps of a work-group.
+    pub fn add(
         &mut self,
         m: usize,
-        a: &Rows<'_, T>,
+        a: Rows<'a, T>,
         n: usize,
         groups: &[Range<usize>],
         warps: usize,
         padding: [usize; 2],
     ) -> Option<Slices> {
         let run = a.run();
-        let long = Long::of(a, n, groups);
-        let order = Order::of(a, n, groups, &long, padding)?;
-        let (columns, values, places) = (self.columns.len(), self.values.len(), order.places());
-        let narrow = a.is_narrow();
-        // Size of the values, in numbers of the full type.
-        let room = if narrow {
-            (places * run * size_of::<T::Narrow>()).div_ceil(size_of::<T>())
-        } else {
-            places * run
-        };
-        if values + room > NONE as usize {
+        let long = Long::of(&a, n, groups);
+        let order = Order::of(&a, n, groups, &long, padding)?;
+        let (columns, narrow) = (order.places(), a.is_narrow());
+        let size = if narrow { size_of::<T::Narrow>() } else { size_of::<T>() };
+        let values = (columns * run * size).div_ceil(size_of::<T>());
+        if self.values + values > NONE as usize {
             return None;
-        }
-        self.grow(columns + places, values + room);
-        let (own_columns, own_values) = (&mut self.columns[columns..], &mut self.values[values..]);
-        match narrow {
-            true => order.fill(a, n, own_columns, bytemuck::cast_slice_mut(own_values), |v| v.narrowed()),
-            false => order.fill(a, n, own_columns, own_values, |v| v),
         }
         let ptr = self.windows.len();
         self.windows.extend(order.ptr.iter().map(|at| *at as u32));
@@ -267,7 +275,7 @@ impl<T: Scalar> Repacked<T> {
                 self.windows.extend(shared_out(&order.ptr, first..end, warps));
             }
         }
-        let head = [ptr, columns, values, row_of, list, shares].map(|at| at as u32);
+        let head = [ptr, self.columns, self.values, row_of, list, shares].map(|at| at as u32);
         self.windows[m * HEAD..][..HEAD].copy_from_slice(&head);
         let (apart, most) = match a.pieces() {
             Some(layout) => {
@@ -279,8 +287,30 @@ impl<T: Scalar> Repacked<T> {
             None => (Apart::Rows, long.most()),
         };
         let apart = if most > 0 { apart } else { Apart::Nothing };
-        let twice = order.width == 2 * WARP;
-        Some(Slices { run, twice, narrow, sorted: !order.row_of.is_empty(), apart, numbers: most })
+        let (twice, sorted) = (order.width == 2 * WARP, !order.row_of.is_empty());
+        (self.columns, self.values) = (self.columns + columns, self.values + values);
+        self.tasks.push(Task { rows: a, n, order, columns, values });
+        Some(Slices { run, twice, narrow, sorted, apart, numbers: most })
+    }
+
+    /// The matrices in slices; `None` without the memory for them.
+    pub fn finish(self) -> Option<Repacked<T>> {
+        let operation = "laying out matrices";
+        let mut columns = pages::zeroed(operation, self.columns.max(1)).ok()?;
+        let mut values = pages::zeroed(operation, self.values.max(1)).ok()?;
+        let (mut own_columns, mut own_values) = (&mut columns[..], &mut values[..]);
+        for Task { rows, n, order, columns, values } in self.tasks {
+            let (to_columns, to_values);
+            (to_columns, own_columns) = own_columns.split_at_mut(columns);
+            (to_values, own_values) = own_values.split_at_mut(values);
+            match rows.is_narrow() {
+                true => {
+                    order.fill(&rows, n, to_columns, bytemuck::cast_slice_mut(to_values), |v| v.narrowed())
+                }
+                false => order.fill(&rows, n, to_columns, to_values, |v| v),
+            }
+        }
+        Some(Repacked { windows: self.windows, columns, values })
     }
 }
 

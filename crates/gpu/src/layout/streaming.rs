@@ -3,7 +3,7 @@ use super::{Device, Layout, MatrixFacts, Sizes, pieces, wanted_size};
 use crate::plan_cache::{Key, Placement, PlanCache, Repack};
 use crate::repacked::Repacked;
 use crate::rows::Rows;
-use crate::slices::{Apart, Slices};
+use crate::slices::{Apart, Slicer, Slices};
 use crate::source::SEGMENT;
 use crate::write::{self, Product, Shape};
 use lacuna_engine::Scalar;
@@ -123,9 +123,8 @@ fn lay_out_streaming<T: Scalar>(
     groups: usize,
     warps: usize,
 ) -> Option<(Repacked<T>, Vec<Product>, usize)> {
-    let (mut repacked, mut products, mut numbers) = (Repacked::default(), Vec::new(), 0);
+    let (mut slicer, mut products, mut numbers) = (Slicer::new(matrices.len()), Vec::new(), 0);
     let n = e.n as usize;
-    repacked.heads(matrices.len());
     for (m, a) in matrices.iter().enumerate() {
         let count = a.format.shape().0;
         let run = if count < n { write::run_of(e, lanes, count) } else { SEGMENT };
@@ -142,7 +141,7 @@ fn lay_out_streaming<T: Scalar>(
                 // Formats with no other kernel may have more padding.
                 let sorted = if kernel == "csr" { PADDING } else { MOST_PADDING };
                 let padding = [PADDING, sorted];
-                match a.stages.then(|| repacked.slices(m, &rows, count, &groups, warps, padding)).flatten() {
+                match a.stages.then(|| slicer.add(m, rows, count, &groups, warps, padding)).flatten() {
                     Some(slices) => {
                         numbers = numbers.max(slices.numbers);
                         Product::Slices(slices)
@@ -153,6 +152,5 @@ fn lay_out_streaming<T: Scalar>(
             }
         });
     }
-    repacked.pad();
-    Some((repacked, products, numbers))
+    Some((slicer.finish()?, products, numbers))
 }
