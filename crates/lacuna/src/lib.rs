@@ -75,6 +75,7 @@ mod prepared;
 mod refine;
 mod remembered_method;
 mod settings;
+mod stages;
 mod system;
 mod timed_product;
 mod tuned_format;

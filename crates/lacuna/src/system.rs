@@ -5,6 +5,7 @@ use crate::order::Order;
 use crate::prepared::{Parts, Prepared, sentences};
 use crate::remembered_method::{Memory, REMEMBERED};
 use crate::settings::{MethodChoice, PreconditionerChoice, combined};
+use crate::stages::Stages;
 use crate::{AsVector, Chosen, choose_method, choose_multigrid, choose_preconditioner, tune_format};
 use lacuna_engine::{Backend, Error, Format, LinOp, Result, Scalar, check_process};
 use lacuna_formats::{Csr, FORMATS, Pair, Structure, choose_format, convert};
@@ -243,6 +244,7 @@ impl<T: Scalar> LinearSystem<T> {
         if self.refines {
             return crate::refine::prepare(self, dev);
         }
+        let mut stages = Stages::start();
         let (rows, cols) = (self.a.rows(), self.a.cols());
         if let Some(x0) = &self.x0 {
             Error::check_length("solve", "x0", cols, x0.len())?;
@@ -340,12 +342,14 @@ impl<T: Scalar> LinearSystem<T> {
             }
             (_, None) | (Some(_), _) => Chosen::new("csr", "the only format the backend has"),
         };
+        stages.end("analysis");
         let pair = if adjoint {
             Pair::new(dev, &a, &format.name)?
         } else {
             let stored = dev.matrix(convert(&a, &format.name)?)?;
             Pair { a: stored, adjoint: stored }
         };
+        stages.end("matrix");
         let placed = kind.map(|kind| Placed::new(dev, kind, &a, pair.a)).transpose();
         let placed = match placed {
             // Other values than those it was remembered for.
@@ -358,10 +362,12 @@ impl<T: Scalar> LinearSystem<T> {
             placed => placed.map_err(|error| order.in_given_rows(error))?,
         };
         drop(a);
+        stages.end("preconditioner");
         let m = placed.as_ref().map(|m| m as &dyn LinOp<T>);
         let operator: &dyn LinOp<T> = if adjoint { &pair } else { &pair.a };
         let mut solver = Solver::new(dev, operator, m, &*method, self.stop)?;
         solver.set_factor(factor);
+        stages.end("program");
         let multigrid = [Multigrid::NAME, Amg::NAME].contains(&&*chosen_preconditioner.name);
         let chosen = Open {
             method: automatic,
@@ -384,6 +390,7 @@ impl<T: Scalar> LinearSystem<T> {
             let why = "host functions run between operations, and each call transfers two vectors";
             choices.push(format!("execution operation by operation: {why}"));
         }
+        choices.push(format!("set-up {stages}"));
         Ok(Prepared::new(Parts {
             solver,
             algorithm: method,
