@@ -78,12 +78,12 @@ pub fn same<T: Scalar>(a: T, b: T) -> bool {
 #[track_caller]
 pub fn assert_same<T: Scalar>(got: &[T], expected: &[T], what: &str) {
     assert_eq!(got.len(), expected.len(), "{what}");
-    for (i, (a, b)) in got.iter().zip(expected).enumerate() {
-        let wrong = got.iter().zip(expected).filter(|(a, b)| !same(**a, **b)).count();
-        assert!(
-            same(*a, *b),
-            "{what}: {} element {i}: got {a:e}, expected {b:e}; {wrong} of {} differ",
+    let mut wrong = got.iter().zip(expected).enumerate().filter(|(_, (a, b))| !same(**a, **b));
+    if let Some((i, (a, b))) = wrong.next() {
+        panic!(
+            "{what}: {} element {i}: got {a:e}, expected {b:e}; {} of {} differ",
             T::KIND.name(),
+            1 + wrong.count(),
             got.len()
         );
     }
