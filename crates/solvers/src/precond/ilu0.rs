@@ -6,7 +6,7 @@ use crate::named::{OptionInfo, Settings};
 use crate::{Handles, Parts, PrecondInfo, Preconditioner};
 use lacuna_engine::{Error, Pass, Recorder, Result, Scalar, Vector};
 use lacuna_formats::factor::{Incomplete, Pivots, ic0, ilu0};
-use lacuna_formats::{Csr, Permutation, by_colours};
+use lacuna_formats::{Csr, Permutation, by_colours, parallel};
 use std::borrow::Cow;
 
 /// How small pivots are handled.
@@ -162,14 +162,19 @@ impl<T: Scalar> Preconditioner<T> for Ic0 {
         name("ic0", self.solves, self.pivots, false)
     }
     fn set_up(&mut self, a: &Csr<T>) -> Result<Parts<T>> {
-        check_hermitian("preconditioner `ic0`", a)?;
         let parts = |lower: &Csr<T>, names: Option<&[u32]>| {
             let upper = lower.adjoint();
             let (lower_reciprocals, upper_reciprocals) = (None, None);
             let factors = Factors { lower, lower_reciprocals, upper: &upper, upper_reciprocals, names };
             factors.parts(self.solves, false)
         };
-        factored(a, self.solves, |a| ic0(a, self.pivots), parts)
+        // The factorisation reads one triangle only.
+        let (checked, made) = parallel::both(
+            a.nnz(),
+            || check_hermitian("preconditioner `ic0`", a),
+            || factored(a, self.solves, |a| ic0(a, self.pivots), parts),
+        );
+        checked.and(made)
     }
     fn outweighs_product(&self) -> bool {
         true
