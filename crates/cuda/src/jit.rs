@@ -78,8 +78,14 @@ pub(crate) struct Planning<'a> {
 type Found<T> = (Layout, Repack<T, Entries>);
 
 impl Planning<'_> {
-    /// The layout of a program's generated kernel; `None` if it runs without one.
-    pub(crate) fn layout<T: Scalar>(&mut self, e: &Encoded<T>, name: &str) -> Result<Option<Found<T>>> {
+    /// The layout of a program's generated kernel, with the entries of its matrices if `fill` is set; `None` if it
+    /// runs without one.
+    pub(crate) fn layout<T: Scalar>(
+        &mut self,
+        e: &Encoded<T>,
+        name: &str,
+        fill: bool,
+    ) -> Result<Option<Found<T>>> {
         let limits = &self.driver.limits;
         let wanted = match (self.mode, self.compile) {
             (Mode::Graph | Mode::Stream, _) | (_, Compile::Never) => false,
@@ -120,7 +126,7 @@ impl Planning<'_> {
         let resident = together.then(|| Layout::resident(e, &matrices, device, groups, self.plans)).flatten();
         let layout = match resident {
             None if groups > 1 && segments <= SEGMENT * SEGMENT => {
-                Layout::streaming(e, &matrices, device, groups, self.plans)
+                Layout::streaming(e, &matrices, device, groups, self.plans, fill)
             }
             resident => resident,
         };

@@ -35,32 +35,49 @@ pub(crate) struct Kept {
 
 impl Planner<'_> {
     /// The kernel generated for a program, if there is one, from the cache if possible. The entries of its
-    /// matrices are on the device from the first plan on, for the plan that finds the kernel compiled.
+    /// matrices go to the device once it is compiled.
     pub(crate) fn jit<T: Scalar>(&mut self, name: &str, encoded: &Encoded<T>) -> Result<Option<Code<Kept>>> {
         let wanted = self.mode as u32;
         if let Some(kept) = self.plans.program(encoded, wanted) {
             return Ok(Some(Code::Ready(kept)));
         }
-        let Some((layout, laid)) = self.planning().layout(encoded, name)? else { return Ok(None) };
-        let entries = match laid {
-            Repack::Cached(entries) => entries,
-            Repack::New(Repacked { windows, columns, values }, key, way) => {
-                let parts = [cast_slice(&windows), cast_slice(&columns), cast_slice(&values)];
-                let entries = self.hold(parts, "the entries of matrices")?;
-                self.plans.keep(key, way, entries.clone());
-                entries
-            }
-        };
+        let Some((layout, laid)) = self.planning().layout(encoded, name, false)? else { return Ok(None) };
+        let found = self.entries(laid)?;
         let jit = match self.planning().kernel(encoded, &layout)? {
             None => return Ok(None),
             Some(Code::Compiling(job)) => return Ok(Some(Code::Compiling(job))),
             Some(Code::Ready(jit)) => jit,
+        };
+        let entries = match found {
+            Some(entries) => entries,
+            None => {
+                let filled = self.planning().layout(encoded, name, true)?;
+                // With less free memory, another kernel is wanted now.
+                let filled = filled.filter(|(now, _)| now.text == layout.text);
+                let Some((_, laid)) = filled else { return Ok(None) };
+                let Some(entries) = self.entries(laid)? else { return Ok(None) };
+                entries
+            }
         };
         let params = cast_slice(&layout.generated.params);
         let tables = self.hold([cast_slice(&encoded.words), params], "the tables of a program")?;
         let kept = Kept { jit, half: layout.half, shared: layout.shared, entries, tables };
         self.plans.keep_program(encoded, wanted, kept.clone());
         Ok(Some(Code::Ready(kept)))
+    }
+
+    /// The entries of matrices on the device, unless they are left for later.
+    fn entries<T: Scalar>(&mut self, laid: Repack<T, Entries>) -> Result<Option<Entries>> {
+        Ok(match laid {
+            Repack::Later => None,
+            Repack::Cached(entries) => Some(entries),
+            Repack::New(Repacked { windows, columns, values }, key, way) => {
+                let parts = [cast_slice(&windows), cast_slice(&columns), cast_slice(&values)];
+                let entries = self.hold(parts, "the entries of matrices")?;
+                self.plans.keep(key, way, entries.clone());
+                Some(entries)
+            }
+        })
     }
 
     fn planning(&mut self) -> Planning<'_> {

@@ -61,6 +61,8 @@ pub enum Repack<T, E> {
     New(Repacked<T>, Key, Placement),
     /// Already on the device.
     Cached(E),
+    /// Not asked for: only the text was.
+    Later,
 }
 
 /// Everything that the generated kernel of a program depends on, on one device.

@@ -91,6 +91,7 @@ impl OpenCl {
         let Some((layout, laid)) = laid? else { return Ok(None) };
         let entries = match laid {
             Repack::Cached(entries) => entries,
+            Repack::Later => return Ok(None),
             Repack::New(repacked, key, way) => {
                 let entries = Arc::new([
                     self.filled(bytemuck::cast_slice(&repacked.windows), operation)?,
@@ -183,7 +184,7 @@ impl OpenCl {
             .then(|| Layout::resident(e, &matrices, device, groups, plans))
             .flatten();
         Ok(match resident {
-            None if streaming && groups > 1 => Layout::streaming(e, &matrices, device, groups, plans),
+            None if streaming && groups > 1 => Layout::streaming(e, &matrices, device, groups, plans, true),
             resident => resident,
         })
     }

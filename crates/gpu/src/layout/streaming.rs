@@ -1,7 +1,6 @@
 //! Kernels that stream vectors from memory, one warp for each segment.
 use super::{Device, Layout, MatrixFacts, Sizes, pieces, wanted_size};
 use crate::plan_cache::{Key, Placement, PlanCache, Repack};
-use crate::repacked::Repacked;
 use crate::rows::Rows;
 use crate::slices::{Apart, Slicer, Slices};
 use crate::source::SEGMENT;
@@ -18,13 +17,15 @@ const PADDING: usize = 5;
 const MOST_PADDING: usize = 40;
 
 impl Layout {
-    /// The kernel that streams vectors from memory, one warp for each segment.
+    /// The kernel that streams vectors from memory, one warp for each segment. Without `fill`, entries that are
+    /// not on the device yet are left for [`Repack::Later`].
     pub fn streaming<T: Scalar, E: Clone, P: Clone>(
         e: &Encoded<T>,
         matrices: &[MatrixFacts<'_, T>],
         device: Device,
         groups: usize,
         plans: &mut PlanCache<E, P>,
+        fill: bool,
     ) -> Option<(Layout, Repack<T, E>)> {
         let (number, n) = (size_of::<T>(), e.n as usize);
         let segments = n.div_ceil(SEGMENT);
@@ -54,10 +55,10 @@ impl Layout {
                 (products.clone(), *numbers, Repack::Cached(entries.clone()))
             }
             _ => {
-                let (repacked, products, numbers) =
-                    lay_out_streaming(e, matrices, &lanes, groups, size / 32)?;
+                let (slicer, products, numbers) = lay_out_streaming(e, matrices, &lanes, groups, size / 32)?;
                 let way = Placement::Streaming(products.clone(), numbers);
-                (products, numbers, Repack::New(repacked, key, way))
+                let laid = if fill { Repack::New(slicer.finish()?, key, way) } else { Repack::Later };
+                (products, numbers, laid)
             }
         };
         // The coordinates of a long row are added in pieces after the row is stored, which would round it
@@ -114,15 +115,15 @@ fn rows_of_group(rows: usize, run: usize, group: usize, groups: usize) -> Range<
     first(group)..first(group + 1)
 }
 
-/// How each matrix is multiplied when vectors are streamed, the repacked entries where needed, and the local
+/// The slices of each matrix that needs them, how each is multiplied when vectors are streamed, and the local
 /// memory that takes, in numbers. A work-group has `warps` warps.
-fn lay_out_streaming<T: Scalar>(
+fn lay_out_streaming<'a, T: Scalar>(
     e: &Encoded<T>,
-    matrices: &[MatrixFacts<'_, T>],
+    matrices: &[MatrixFacts<'a, T>],
     lanes: &[u32],
     groups: usize,
     warps: usize,
-) -> Option<(Repacked<T>, Vec<Product>, usize)> {
+) -> Option<(Slicer<'a, T>, Vec<Product>, usize)> {
     let (mut slicer, mut products, mut numbers) = (Slicer::new(matrices.len()), Vec::new(), 0);
     let n = e.n as usize;
     for (m, a) in matrices.iter().enumerate() {
@@ -152,5 +153,5 @@ fn lay_out_streaming<T: Scalar>(
             }
         });
     }
-    Some((slicer.finish()?, products, numbers))
+    Some((slicer, products, numbers))
 }
