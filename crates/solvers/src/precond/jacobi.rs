@@ -2,8 +2,11 @@
 use crate::named::Settings;
 use crate::{Handles, Parts, PrecondInfo, Preconditioner};
 use lacuna_engine::{Error, Pass, Recorder, Result, Scalar, Vector, compiled_here};
-use lacuna_formats::Csr;
+use lacuna_formats::{Csr, parallel};
 use std::borrow::Cow;
+
+/// Rows that a thread takes at least.
+const GRAIN: usize = 8192;
 
 /// `M = D⁻¹`, the reciprocals of the diagonal.
 ///
@@ -76,18 +79,13 @@ pub fn inverse_diagonal<T: Scalar>(a: &Csr<T>) -> Result<Vec<T>> {
             let expected = "a square matrix".into();
             return Err(Error::Shape { operation: operation.into(), expected, got: (a.rows(), a.cols()) });
         }
-        let row = |i: usize| {
-            let range = a.row_ptr()[i] as usize..a.row_ptr()[i + 1] as usize;
-            let at = a.col_idx()[range.clone()].binary_search(&(i as u32));
-            let entry = at.map_or(T::zero(), |k| a.values()[range.start + k]);
-            let inverse = T::one().quotient(entry);
-            if entry == T::zero() || !inverse.finite() {
-                let what = if at.is_err() { "is missing".into() } else { format!("is {entry:e}") };
-                let message = format!("the diagonal entry {what}; expected one with a finite reciprocal");
-                return Err(Error::Entry { operation: operation.into(), row: i, column: i, message });
-            }
-            Ok(inverse)
-        };
-        (0..a.rows()).map(row).collect()
+        let inverse = |i: usize| T::one().quotient(a.get(i, i).unwrap_or(T::zero()));
+        let inverses = parallel::collect(a.rows(), GRAIN, inverse);
+        if let Some(row) = parallel::find_first(a.rows(), GRAIN, |i| !inverses[i].finite()) {
+            let what = a.get(row, row).map_or("is missing".into(), |entry| format!("is {entry:e}"));
+            let message = format!("the diagonal entry {what}; expected one with a finite reciprocal");
+            return Err(Error::Entry { operation: operation.into(), row, column: row, message });
+        }
+        Ok(inverses)
     })(a)
 }
