@@ -11,6 +11,8 @@ pub(crate) struct Times {
     /// Opening the device.
     pub(crate) open: Duration,
     pub(crate) setup: Duration,
+    /// The set-up by part.
+    pub(crate) setup_parts: Vec<(&'static str, Duration)>,
     /// Transfers of `b` and `x`.
     pub(crate) transfers: Duration,
     pub(crate) iterations: Duration,
@@ -71,6 +73,11 @@ impl Report {
         }
         if verbose {
             self.details().try_for_each(|line| writeln!(text, "  {line}"))?;
+            let parts = times
+                .setup_parts
+                .iter()
+                .map(|(part, took)| format!("{part} {}", duration(took.as_secs_f64())));
+            writeln!(text, "  set-up      {}", parts.collect::<Vec<_>>().join(", "))?;
         }
         writeln!(text, "{}", self.conclusion())?;
         writeln!(text, "  iterations  {}", thousands(outcome.iterations))?;
@@ -149,6 +156,8 @@ impl Report {
     /// The outcome as JSON.
     pub(crate) fn json(&self) -> Value {
         let outcome = &self.outcome;
+        let part = |(part, took): &(&'static str, Duration)| ((*part).into(), took.as_secs_f64().into());
+        let parts: serde_json::Map<String, Value> = self.times.setup_parts.iter().map(part).collect();
         json!({
             "outcome": outcome.reason.name(),
             "reason": outcome.reason.to_string(),
@@ -164,6 +173,7 @@ impl Report {
                 "read": self.times.read.as_secs_f64(),
                 "open": self.times.open.as_secs_f64(),
                 "setup": self.times.setup.as_secs_f64(),
+                "setup_parts": parts,
                 "transfers": self.times.transfers.as_secs_f64(),
                 "iterations": self.times.iterations.as_secs_f64(),
                 "solve": (self.times.transfers + self.times.iterations).as_secs_f64(),

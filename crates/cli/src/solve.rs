@@ -147,6 +147,7 @@ impl Solve<'_> {
                 read: *read,
                 open: *open,
                 setup,
+                setup_parts: system.setup_parts().to_vec(),
                 transfers: outcome.transfers,
                 iterations: outcome.time.saturating_sub(outcome.transfers),
             },

@@ -12,6 +12,7 @@ use lacuna_solvers::{ColumnSolver, Factor, Method, Options, Outcome, Placed, Sol
 use ndarray::{Array1, ArrayView1, ArrayView2, ArrayViewMut1, ArrayViewMut2, s};
 use std::ops::ControlFlow;
 use std::sync::Arc;
+use std::time::Duration;
 
 /// A system on a device, ready to solve for any right-hand side.
 pub struct Prepared<T: Scalar> {
@@ -60,6 +61,7 @@ pub(crate) struct Parts<T: Scalar> {
     pub(crate) columns: Option<ColumnSolver<T>>,
     pub(crate) order: Order,
     pub(crate) choices: Vec<String>,
+    pub(crate) stages: Vec<(&'static str, Duration)>,
     pub(crate) stop: Stop,
     pub(crate) x0: Option<Vec<T>>,
 }
@@ -293,6 +295,11 @@ impl<T: Scalar> Prepared<T> {
         choices.filter(|choice| **choice == before).for_each(|choice| choice.clone_from(&after));
     }
 
+    /// The time of the set-up by part: `analysis` of the structure and the choices, `matrix` to its format and the device,
+    /// `preconditioner` likewise, `program` that the device runs. With refinement, those of the matrix for residuals.
+    pub fn setup_parts(&self) -> &[(&'static str, Duration)] {
+        &self.parts.stages
+    }
     /// The matrix on the device, in the row order of the device.
     pub fn matrix(&self) -> Matrix<T> {
         self.parts.pair.a

@@ -1,5 +1,4 @@
 //! The time of a set-up, by part.
-use std::fmt::{Display, Formatter, Result};
 use std::time::{Duration, Instant};
 
 /// Parts that followed each other, each with its time.
@@ -18,14 +17,8 @@ impl Stages {
         self.ended.push((part, now - self.since));
         self.since = now;
     }
-}
-
-impl Display for Stages {
-    fn fmt(&self, f: &mut Formatter<'_>) -> Result {
-        for (k, (part, took)) in self.ended.iter().enumerate() {
-            let comma = if k > 0 { ", " } else { "" };
-            write!(f, "{comma}{part} {:.4} s", took.as_secs_f64())?;
-        }
-        Ok(())
+    /// The parts in order.
+    pub(crate) fn ended(self) -> Vec<(&'static str, Duration)> {
+        self.ended
     }
 }

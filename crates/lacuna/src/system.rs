@@ -390,7 +390,6 @@ impl<T: Scalar> LinearSystem<T> {
             let why = "host functions run between operations, and each call transfers two vectors";
             choices.push(format!("execution operation by operation: {why}"));
         }
-        choices.push(format!("set-up {stages}"));
         Ok(Prepared::new(Parts {
             solver,
             algorithm: method,
@@ -412,6 +411,7 @@ impl<T: Scalar> LinearSystem<T> {
             columns: None,
             order,
             choices,
+            stages: stages.ended(),
             stop: self.stop,
             x0: self.x0,
         }))

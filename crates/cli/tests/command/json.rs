@@ -29,6 +29,10 @@ fn the_outcome_has_every_field() {
     for part in ["read", "open", "setup", "transfers", "iterations", "solve"] {
         assert!(json["time"][part].as_f64().unwrap() > 0.0);
     }
+    let parts = json["time"]["setup_parts"].as_object().unwrap();
+    assert_eq!(parts.keys().collect::<Vec<_>>(), ["analysis", "matrix", "preconditioner", "program"]);
+    let sum: f64 = parts.values().map(|part| part.as_f64().unwrap()).sum();
+    assert!(sum > 0.0 && sum <= json["time"]["setup"].as_f64().unwrap());
     let choices: Vec<_> = json["choices"].as_array().unwrap().iter().map(|c| c.as_str().unwrap()).collect();
     assert_eq!(choices[0], "method cg: the matrix is symmetric with a positive diagonal");
     assert_eq!(choices.len(), 3);
