@@ -7,7 +7,8 @@ use crate::store::Store;
 use lacuna_engine::encode::{CONTROL_WORDS, Encoded};
 use lacuna_engine::{Result, Scalar};
 use lacuna_gpu::{
-    AT_CELLS, AT_HISTORY, Device, Layout, MATRIX_WORDS, MatrixFacts, PlanCache, Repack, SEGMENT, has_shorter,
+    AT_CELLS, AT_HISTORY, Device, Laid, Layout, MATRIX_WORDS, MatrixFacts, PlanCache, Repack, SEGMENT,
+    has_shorter,
 };
 use lacuna_kernels_cuda::PRELUDE;
 use std::ffi::c_void;
@@ -75,17 +76,25 @@ pub(crate) struct Planning<'a> {
 }
 
 /// A layout and the entries of its matrices.
-type Found<T> = (Layout, Repack<T, Entries>);
+type Found<'a, T> = (Layout, Repack<'a, T, Entries>);
+/// The same with the kernel, and the entries in their places.
+type Made<T> = (Layout, Jit, Laid<T, Entries>);
 
-impl Planning<'_> {
-    /// The layout of a program's generated kernel, with the entries of its matrices if `fill` is set; `None` if it
-    /// runs without one.
-    pub(crate) fn layout<T: Scalar>(
-        &mut self,
-        e: &Encoded<T>,
-        name: &str,
-        fill: bool,
-    ) -> Result<Option<Found<T>>> {
+impl<'a> Planning<'a> {
+    /// The generated kernel of a program with the entries of its matrices, which wait until it is compiled; `None`
+    /// if the program runs without one.
+    pub(crate) fn jit<T: Scalar>(&mut self, e: &Encoded<T>, name: &str) -> Result<Option<Code<Made<T>>>> {
+        let Some((layout, repack)) = self.layout(e, name)? else { return Ok(None) };
+        Ok(match self.kernel(e, &layout)? {
+            None => None,
+            Some(Code::Compiling(job)) => Some(Code::Compiling(job)),
+            Some(Code::Ready(jit)) => repack.fill().map(|laid| Code::Ready((layout, jit, laid))),
+        })
+    }
+
+    /// The layout of a program's generated kernel; `None` if it runs without one.
+    fn layout<T: Scalar>(&mut self, e: &Encoded<T>, name: &str) -> Result<Option<Found<'a, T>>> {
+        let store = self.store;
         let limits = &self.driver.limits;
         let wanted = match (self.mode, self.compile) {
             (Mode::Graph | Mode::Stream, _) | (_, Compile::Never) => false,
@@ -99,8 +108,8 @@ impl Planning<'_> {
         }
         let mut matrices = Vec::new();
         for a in &e.matrices {
-            self.store.stored(*a, name)?;
-            let Some(format) = self.store.format(*a) else { return Ok(None) };
+            store.stored(*a, name)?;
+            let Some(format) = store.format(*a) else { return Ok(None) };
             // Repacked entries are stored twice.
             let stages = self.driver.free_bytes().is_none_or(|free| a.bytes as u64 <= free / 4);
             matrices.push(MatrixFacts { format: &**format, serial: a.serial, stages });
@@ -126,7 +135,7 @@ impl Planning<'_> {
         let resident = together.then(|| Layout::resident(e, &matrices, device, groups, self.plans)).flatten();
         let layout = match resident {
             None if groups > 1 && segments <= SEGMENT * SEGMENT => {
-                Layout::streaming(e, &matrices, device, groups, self.plans, fill)
+                Layout::streaming(e, &matrices, device, groups, self.plans)
             }
             resident => resident,
         };
@@ -134,7 +143,7 @@ impl Planning<'_> {
     }
 
     /// The kernel of a layout and its launch shape; the caller fills in the addresses.
-    pub(crate) fn kernel<T: Scalar>(&mut self, e: &Encoded<T>, layout: &Layout) -> Result<Option<Code<Jit>>> {
+    fn kernel<T: Scalar>(&mut self, e: &Encoded<T>, layout: &Layout) -> Result<Option<Code<Jit>>> {
         let name = kernel_name("solve", T::KIND);
         let wait = self.mode == Mode::Jit || self.compile == Compile::Always;
         let kernel = match self.driver.jit(&layout.text, &name, wait) {

@@ -8,7 +8,7 @@ use crate::plan::{Owned, Planner};
 use bytemuck::cast_slice;
 use lacuna_engine::encode::Encoded;
 use lacuna_engine::{Result, Scalar};
-use lacuna_gpu::{Repack, Repacked};
+use lacuna_gpu::{Laid, Repacked};
 use std::sync::Arc;
 
 /// Buffers on the device that several plans may use: returned once the last holder is dropped.
@@ -41,21 +41,17 @@ impl Planner<'_> {
         if let Some(kept) = self.plans.program(encoded, wanted) {
             return Ok(Some(Code::Ready(kept)));
         }
-        let Some((layout, laid)) = self.planning().layout(encoded, name, false)? else { return Ok(None) };
-        let found = self.entries(laid)?;
-        let jit = match self.planning().kernel(encoded, &layout)? {
+        let (layout, jit, laid) = match self.planning().jit(encoded, name)? {
             None => return Ok(None),
             Some(Code::Compiling(job)) => return Ok(Some(Code::Compiling(job))),
-            Some(Code::Ready(jit)) => jit,
+            Some(Code::Ready(made)) => made,
         };
-        let entries = match found {
-            Some(entries) => entries,
-            None => {
-                let filled = self.planning().layout(encoded, name, true)?;
-                // With less free memory, another kernel is wanted now.
-                let filled = filled.filter(|(now, _)| now.text == layout.text);
-                let Some((_, laid)) = filled else { return Ok(None) };
-                let Some(entries) = self.entries(laid)? else { return Ok(None) };
+        let entries = match laid {
+            Laid::Cached(entries) => entries,
+            Laid::New(Repacked { windows, columns, values }, key, way) => {
+                let parts = [cast_slice(&windows), cast_slice(&columns), cast_slice(&values)];
+                let entries = self.hold(parts, "the entries of matrices")?;
+                self.plans.keep(key, way, entries.clone());
                 entries
             }
         };
@@ -64,20 +60,6 @@ impl Planner<'_> {
         let kept = Kept { jit, half: layout.half, shared: layout.shared, entries, tables };
         self.plans.keep_program(encoded, wanted, kept.clone());
         Ok(Some(Code::Ready(kept)))
-    }
-
-    /// The entries of matrices on the device, unless they are left for later.
-    fn entries<T: Scalar>(&mut self, laid: Repack<T, Entries>) -> Result<Option<Entries>> {
-        Ok(match laid {
-            Repack::Later => None,
-            Repack::Cached(entries) => Some(entries),
-            Repack::New(Repacked { windows, columns, values }, key, way) => {
-                let parts = [cast_slice(&windows), cast_slice(&columns), cast_slice(&values)];
-                let entries = self.hold(parts, "the entries of matrices")?;
-                self.plans.keep(key, way, entries.clone());
-                Some(entries)
-            }
-        })
     }
 
     fn planning(&mut self) -> Planning<'_> {

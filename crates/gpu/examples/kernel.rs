@@ -49,7 +49,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         prelude: cuda.then_some(prelude),
     };
     let resident = resident.then(|| Layout::resident(&e, &[facts], device, groups, plans)).flatten();
-    let layout = resident.or_else(|| Layout::streaming(&e, &[facts], device, groups, plans, true));
+    let layout = resident.or_else(|| Layout::streaming(&e, &[facts], device, groups, plans));
     print!("{}", layout.ok_or("the program has no such form")?.0.text);
     Ok(())
 }

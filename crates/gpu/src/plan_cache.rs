@@ -3,6 +3,7 @@
 use crate::layout::MatrixFacts;
 use crate::repacked::Repacked;
 use crate::rows::Rows;
+use crate::slices::Slicer;
 use crate::write::Product;
 use lacuna_engine::encode::Encoded;
 use lacuna_engine::{Kind, Scalar};
@@ -56,13 +57,32 @@ pub enum Placement {
 }
 
 /// The entries of the matrices of a program.
-pub enum Repack<T, E> {
-    /// New: to be uploaded and given to [`PlanCache::keep`].
+pub enum Repack<'a, T: Scalar, E> {
+    /// New.
     New(Repacked<T>, Key, Placement),
     /// Already on the device.
     Cached(E),
-    /// Not asked for: only the text was.
-    Later,
+    /// New, of which only the places are found.
+    Unfilled(Slicer<'a, T>, Key, Placement),
+}
+
+/// The entries of the matrices of a program in their places.
+pub enum Laid<T, E> {
+    /// To be uploaded and given to [`PlanCache::keep`].
+    New(Repacked<T>, Key, Placement),
+    /// Already on the device.
+    Cached(E),
+}
+
+impl<T: Scalar, E> Repack<'_, T, E> {
+    /// Puts the entries in their places; `None` without the memory for them.
+    pub fn fill(self) -> Option<Laid<T, E>> {
+        Some(match self {
+            Repack::New(repacked, key, way) => Laid::New(repacked, key, way),
+            Repack::Cached(entries) => Laid::Cached(entries),
+            Repack::Unfilled(slicer, key, way) => Laid::New(slicer.finish()?, key, way),
+        })
+    }
 }
 
 /// Everything that the generated kernel of a program depends on, on one device.

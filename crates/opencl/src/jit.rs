@@ -6,7 +6,7 @@ use crate::plan::Launch;
 use crate::source::Source;
 use lacuna_engine::encode::Encoded;
 use lacuna_engine::{Matrix, Result, Scalar};
-use lacuna_gpu::{Device, Layout, MatrixFacts, Repack, SEGMENT, background, has_shorter};
+use lacuna_gpu::{Device, Laid, Layout, MatrixFacts, SEGMENT, background, has_shorter};
 use std::sync::{Arc, OnceLock};
 
 /// Windows, columns and values of repacked matrices, shared by all plans that use the same layout.
@@ -90,9 +90,8 @@ impl OpenCl {
         self.plans = plans;
         let Some((layout, laid)) = laid? else { return Ok(None) };
         let entries = match laid {
-            Repack::Cached(entries) => entries,
-            Repack::Later => return Ok(None),
-            Repack::New(repacked, key, way) => {
+            Laid::Cached(entries) => entries,
+            Laid::New(repacked, key, way) => {
                 let entries = Arc::new([
                     self.filled(bytemuck::cast_slice(&repacked.windows), operation)?,
                     self.filled(bytemuck::cast_slice(&repacked.columns), operation)?,
@@ -144,7 +143,7 @@ impl OpenCl {
         e: &Encoded<T>,
         operation: &str,
         plans: &mut PlanCache,
-    ) -> Result<Option<(Layout, Repack<T, Entries>)>> {
+    ) -> Result<Option<(Layout, Laid<T, Entries>)>> {
         let n = e.n as usize;
         let (segments, units) = (n.div_ceil(SEGMENT), self.together());
         let most = self.device.largest_group.min(1024) / SEGMENT;
@@ -183,10 +182,11 @@ impl OpenCl {
         let resident = (resident || groups == 1)
             .then(|| Layout::resident(e, &matrices, device, groups, plans))
             .flatten();
-        Ok(match resident {
-            None if streaming && groups > 1 => Layout::streaming(e, &matrices, device, groups, plans, true),
+        let found = match resident {
+            None if streaming && groups > 1 => Layout::streaming(e, &matrices, device, groups, plans),
             resident => resident,
-        })
+        };
+        Ok(found.and_then(|(layout, repack)| Some((layout, repack.fill()?))))
     }
 
     /// The kernel with the buffers of a plan, once its program is compiled.

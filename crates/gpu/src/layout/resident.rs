@@ -118,7 +118,7 @@ impl Layout {
         device: Device,
         groups: usize,
         plans: &mut PlanCache<E, P>,
-    ) -> Option<(Layout, Repack<T, E>)> {
+    ) -> Option<(Layout, Repack<'static, T, E>)> {
         let (number, n) = (size_of::<T>(), e.n as usize);
         let division = Division::of(e, matrices, device, groups);
         let Division { one, groups, ways, segments, mine, rows, size } = division;
@@ -244,7 +244,7 @@ fn lay_out<T: Scalar, E: Clone, P: Clone>(
     division: &Division,
     accesses: &mut [Access],
     plans: &mut PlanCache<E, P>,
-) -> Option<Repack<T, E>> {
+) -> Option<Repack<'static, T, E>> {
     let Division { one, groups, ways, segments, size, .. } = *division;
     let serials = matrices.iter().map(|a| a.serial).collect();
     let resident = accesses.iter().map(|a| (a.fits, a.sums > 1)).collect();

@@ -17,16 +17,15 @@ const PADDING: usize = 5;
 const MOST_PADDING: usize = 40;
 
 impl Layout {
-    /// The kernel that streams vectors from memory, one warp for each segment. Without `fill`, entries that are
-    /// not on the device yet are left for [`Repack::Later`].
-    pub fn streaming<T: Scalar, E: Clone, P: Clone>(
+    /// The kernel that streams vectors from memory, one warp for each segment. Entries that are not on the
+    /// device yet are [`Repack::Unfilled`].
+    pub fn streaming<'a, T: Scalar, E: Clone, P: Clone>(
         e: &Encoded<T>,
-        matrices: &[MatrixFacts<'_, T>],
+        matrices: &[MatrixFacts<'a, T>],
         device: Device,
         groups: usize,
         plans: &mut PlanCache<E, P>,
-        fill: bool,
-    ) -> Option<(Layout, Repack<T, E>)> {
+    ) -> Option<(Layout, Repack<'a, T, E>)> {
         let (number, n) = (size_of::<T>(), e.n as usize);
         let segments = n.div_ceil(SEGMENT);
         let (mine, chunks) = (segments.div_ceil(groups), segments.div_ceil(SEGMENT));
@@ -57,8 +56,7 @@ impl Layout {
             _ => {
                 let (slicer, products, numbers) = lay_out_streaming(e, matrices, &lanes, groups, size / 32)?;
                 let way = Placement::Streaming(products.clone(), numbers);
-                let laid = if fill { Repack::New(slicer.finish()?, key, way) } else { Repack::Later };
-                (products, numbers, laid)
+                (products, numbers, Repack::Unfilled(slicer, key, way))
             }
         };
         // The coordinates of a long row are added in pieces after the row is stored, which would round it
