@@ -9,8 +9,8 @@
 //!   read and stored if it is written. Slot 0 of a product or a basis update is the vector it computes: never
 //!   loaded, always stored;
 //! * *updates*: a destination slot, a number of terms, then the terms of [`TERM_WORDS`] each;
-//! * *dots*: a cell, two slots and that of a factor, [`DOT_WORDS`] each, all distinct and with distinct cells. If the program
-//!   has two equal dots, *after* begins with copies, [`OP_COPIES`] of them;
+//! * *dots*: a cell, two slots and that of a factor, [`DOT_WORDS`] each, all distinct and with distinct
+//!   cells. If the program has two equal dots, *after* begins with copies, [`OP_COPIES`] of them;
 //! * *before* and *after*: instructions of [`INSTR_WORDS`] each.
 //!
 //! Every list starts at a multiple of [`ALIGN_WORDS`]. Vectors, matrices and bases are indices into the
