@@ -214,7 +214,7 @@ pub(crate) fn precondition<T: Scalar>(
     then: Pass<T>,
 ) {
     match (m, z) {
-        (Some(m), Image::Stored(z)) => k.spmv_dot(m, r, z, then),
+        (Some(m), Image::Stored(z)) if z != r => k.spmv_dot(m, r, z, then),
         _ => k.multi_axpy_dot(then),
     }
 }

@@ -34,8 +34,7 @@ impl<T: Scalar> Method<T> for BiCgStab {
     fn record(&self, k: &mut Recorder<'_, T>, sys: &System<'_, T>) {
         let (a, b, x) = (sys.a, sys.b, sys.x);
         let [r, r0, p, v, s, t] = k.vectors(sys.n());
-        let mp = direction(sys.m, p, || sys.preconditioned(k, p));
-        let ms = sys.preconditioned(k, s);
+        let (mp, ms) = (direction(sys.m, p, || sys.preconditioned(k, p)), sys.preconditioned(k, s));
         let [rho, rr, r0r0, r0v, ts, tt, r0t, alpha, omega, beta] = k.cells();
 
         let residual = Pass::new("residual").set(r, b - v).dot(rr, r, r);
@@ -55,9 +54,7 @@ impl<T: Scalar> Method<T> for BiCgStab {
             k.multi_axpy_dot(start);
         });
         k.each(|k| {
-            if mp != p {
-                sys.precondition(k, p, mp, Pass::nothing());
-            }
+            sys.precondition(k, p, mp, Pass::nothing());
             k.spmv_dot(a, mp, v, along_p);
             k.multi_axpy_dot(half);
             sys.precondition(k, s, ms, Pass::nothing());
@@ -74,8 +71,7 @@ impl<T: Scalar> Method<T> for BiCgStab {
 impl<T: Scalar> ColumnMethod<T> for BiCgStab {
     fn record_columns(&self, k: &mut Recorder<'_, T>, sys: &Columns<'_, T>) {
         let [r, r0, p, v, s, t] = [(); 6].map(|()| sys.basis(k));
-        let ms = sys.preconditioned(k, s);
-        let mp = direction(sys.m, p, || sys.preconditioned(k, p));
+        let (mp, ms) = (direction(sys.m, p, || sys.preconditioned(k, p)), sys.preconditioned(k, s));
         let cells = sys.cells::<11>(k);
 
         k.restart(|k| {
@@ -93,7 +89,7 @@ impl<T: Scalar> ColumnMethod<T> for BiCgStab {
             }
         });
         k.each(|k| {
-            for (j, c) in sys.columns().filter(|_| mp != p) {
+            for (j, c) in sys.columns() {
                 sys.work(k, c, |k| sys.precondition(k, p.column(j), mp.column(j), Pass::nothing()));
             }
             k.spmm(sys.a, mp, v);
