@@ -2,6 +2,7 @@
 //! of it costs little more code than a loop. Results never depend on the number of threads.
 use lacuna_engine::pages;
 use rayon::prelude::*;
+use std::mem::MaybeUninit;
 use std::ops::{Deref, DerefMut, Range};
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::{Mutex, PoisonError};
@@ -105,6 +106,28 @@ pub fn collect<R: Send>(n: usize, grain: usize, f: impl Fn(usize) -> R + Sync) -
     });
     // SAFETY: all `n` elements were written; if `f` panics, this line is not reached.
     unsafe { all.set_len(n) };
+    all
+}
+
+/// The parts one after the other.
+pub fn concat<E: Copy + Send + Sync>(parts: &[impl AsRef<[E]> + Sync]) -> Vec<E> {
+    let total = parts.iter().map(|part| part.as_ref().len()).sum();
+    let mut all = pages::reserved(total);
+    let mut rest = &mut all.spare_capacity_mut()[..total];
+    let mut copies = Vec::with_capacity(parts.len());
+    for part in parts {
+        let (own, others) = std::mem::take(&mut rest).split_at_mut(part.as_ref().len());
+        rest = others;
+        copies.push((own, part.as_ref()));
+    }
+    let copy = |(places, part): (&mut [MaybeUninit<E>], &[E])| {
+        places.iter_mut().zip(part).for_each(|(place, element)| {
+            place.write(*element);
+        });
+    };
+    for_each_large(total, copies, copy);
+    // SAFETY: all `total` elements were written: each part has as many places as elements, and they add up to all.
+    unsafe { all.set_len(total) };
     all
 }
 

@@ -15,12 +15,15 @@ use std::ops::Range;
 use std::sync::Mutex;
 
 const OPERATION: &str = "Galerkin product";
-/// Entries of `R` in a run of rows, for cells of one entry.
-const RUN: usize = 1 << 16;
+/// Entries of `R` in a run of rows, for cells of one entry: few where a matrix is small, such that there is a run for each thread.
+const RUN: Range<usize> = 1 << 9..1 << 13;
+/// Runs, and blocks of `A P`, unless these are too short or too long.
+const RUNS: usize = 256;
 
-/// Rows of cells in a block of `A P`, as a power of two, for cells of `fine` rows: fewer where each is larger.
-const fn shift(fine: usize) -> u32 {
-    12 - 2 * fine.ilog2()
+/// Rows of cells in a block of `A P`, as a power of two, of `rows` rows of cells of `fine` rows: fewer where each is
+/// larger, and where a matrix is small, such that there is a block for each thread.
+fn shift(rows: usize, fine: usize) -> u32 {
+    (rows / RUNS).max(1).ilog2().clamp(4, 12 - 2 * fine.ilog2())
 }
 
 /// `R A P`: an entry is `Σ r_Ii (A P)_iJ` over increasing `i`, where `(A P)_iJ` is a sum over increasing
@@ -139,7 +142,7 @@ fn repeated<T: Scalar, const F: usize, const C: usize>(
     [r, a, p]: [&Csr<T>; 3],
     c: &mut Csr<T>,
 ) -> Result<()> {
-    let p = Cells::<T, F, C>::new(p);
+    let (p, shift) = (Cells::<T, F, C>::new(p), shift(a.rows() / F, F));
     let fill_block = |(block, mut cells): (usize, Vec<Cell<T, F, C>>)| {
         let layout = &plan.blocks[block];
         cells.clear();
@@ -153,8 +156,9 @@ fn repeated<T: Scalar, const F: usize, const C: usize>(
         }
         (block, cells)
     };
-    let needed =
-        parallel::map(&plan.runs, |(rows, _)| blocks_of::<T, F, C>(r, &(rows.start / C..rows.end / C)));
+    let needed = parallel::map(&plan.runs, |(rows, _)| {
+        blocks_of::<T, F, C>(r, shift, &(rows.start / C..rows.end / C))
+    });
     let (row_ptr, col_idx, values) = c.parts_mut();
     let mut tasks = refills(row_ptr, values, &plan.runs);
     let mut window = Window::new(&needed, plan.blocks.len());
@@ -168,7 +172,7 @@ fn repeated<T: Scalar, const F: usize, const C: usize>(
                 let (columns, factors) = r.row(row / C);
                 let mut add = |sums: &mut [Cell<T, C, C>]| {
                     for (i, factor) in columns.iter().zip(factors) {
-                        let (block, k) = (*i as usize >> shift(F), *i as usize & ((1 << shift(F)) - 1));
+                        let (block, k) = (*i as usize >> shift, *i as usize & ((1 << shift) - 1));
                         let starts = &plan.blocks[block].starts;
                         let own = starts[k] as usize..starts[k + 1] as usize;
                         let cells = blocks[block].as_deref().unwrap_or_default();
@@ -217,9 +221,10 @@ fn fill_block<T: Scalar, const F: usize, const C: usize>(
 
 /// Rows of cells of `C` rows each, split into runs of about [`RUN`] entries times `C`.
 fn runs<T: Scalar, const C: usize>(r: &Csr<T>) -> Vec<Range<usize>> {
+    let length = (r.nnz() / (RUNS * C)).clamp(RUN.start, RUN.end) * C;
     let (mut runs, mut start) = (Vec::new(), 0);
     for i in 0..r.rows() / C {
-        if (r.row_ptr()[(i + 1) * C] - r.row_ptr()[start * C]) as usize >= RUN * C {
+        if (r.row_ptr()[(i + 1) * C] - r.row_ptr()[start * C]) as usize >= length {
             runs.push(start..i + 1);
             start = i + 1;
         }
@@ -229,8 +234,12 @@ fn runs<T: Scalar, const C: usize>(r: &Csr<T>) -> Vec<Range<usize>> {
 }
 
 /// The blocks that the rows of a run use.
-fn blocks_of<T: Scalar, const F: usize, const C: usize>(r: &Csr<T>, run: &Range<usize>) -> Range<usize> {
-    let block = |column: Option<&u32>| column.map(|&k| (k as usize / F) >> shift(F));
+fn blocks_of<T: Scalar, const F: usize, const C: usize>(
+    r: &Csr<T>,
+    shift: u32,
+    run: &Range<usize>,
+) -> Range<usize> {
+    let block = |column: Option<&u32>| column.map(|&k| (k as usize / F) >> shift);
     let rows = || (run.start * C..run.end * C).map(|i| r.row_slices(i).0);
     let first = rows().filter_map(|row| block(row.first())).min();
     let last = rows().filter_map(|row| block(row.last())).max();
@@ -258,11 +267,11 @@ fn planned<T: Scalar, const F: usize, const C: usize>(
 ) -> Result<(GalerkinPlan, Csr<T>)> {
     let (factors, p_cols) = ([sizes(r), sizes(a), sizes(p)], p.cols());
     let (rows, cols) = (a.rows() / F, p_cols / C);
-    let p = &Cells::<T, F, C>::new(p);
-    let rows_of = |block: usize| block << shift(F)..((block + 1) << shift(F)).min(rows);
-    let count = rows.div_ceil(1 << shift(F));
+    let (p, shift) = (&Cells::<T, F, C>::new(p), shift(rows, F));
+    let rows_of = |block: usize| block << shift..((block + 1) << shift).min(rows);
+    let count = rows.div_ceil(1 << shift);
     let runs = runs::<T, C>(r);
-    let needed: Vec<Range<usize>> = parallel::map(&runs, |run| blocks_of::<T, F, C>(r, run));
+    let needed: Vec<Range<usize>> = parallel::map(&runs, |run| blocks_of::<T, F, C>(r, shift, run));
     let accumulators = Pool::new(|| Accumulator::<T, F, C>::new(cols));
     let accumulators_of_rows = Pool::new(|| Accumulator::<T, C, C>::new(cols));
     let layouts: Vec<Mutex<Option<Layout>>> = (0..count).map(|_| Mutex::default()).collect();
@@ -281,8 +290,8 @@ fn planned<T: Scalar, const F: usize, const C: usize>(
         let fill = |row: &mut Lent<'_, Accumulator<T, C, C>>, run: Range<usize>, out: &mut RowWriter<T>| {
             let (mut slots, mut longest, mut order, mut rank) = (Vec::new(), 0, Vec::new(), Vec::new());
             let mut r = CellRows::<T, C, F>::new(r);
-            let row_of = |k: usize| match &blocks[k >> shift(F)] {
-                Some(block) => block.row(k & ((1 << shift(F)) - 1)),
+            let row_of = |k: usize| match &blocks[k >> shift] {
+                Some(block) => block.row(k & ((1 << shift) - 1)),
                 None => unreachable!("the blocks of a run are there"),
             };
             for i in run.start / C..run.end / C {

@@ -11,7 +11,7 @@ use std::ops::Range;
 
 const OPERATION: &str = "sparse product";
 /// Approximate number of products of entries in a run of rows.
-const RUN: usize = 1 << 20;
+const RUN: usize = 1 << 15;
 
 /// `A B`. Entries that cancel to zero stay stored.
 ///

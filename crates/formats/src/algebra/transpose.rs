@@ -9,6 +9,8 @@ use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 const OPERATION: &str = "sparse transpose";
 /// Entries moved per task.
 const GRAIN: usize = 1 << 14;
+/// Columns counted per task.
+const COLUMNS: usize = 1 << 11;
 
 /// The pattern of a transpose, and the source of each of its entries.
 pub struct TransposePlan {
@@ -38,13 +40,7 @@ impl TransposePlan {
                 counts
             });
             let mut row_ptr = pages::zeroed::<u32>(OPERATION, rows + 1)?;
-            let mut next = 0;
-            for (j, start) in row_ptr[1..].iter_mut().enumerate() {
-                for counts in &mut starts {
-                    next += std::mem::replace(&mut counts[j], next);
-                }
-                *start = next;
-            }
+            places(&mut starts, &mut row_ptr[1..]);
             // Each place is written once; atomics express that to the compiler at no cost.
             let [col_idx, from] = [(); 2].map(|()| pages::zeroed::<u32>(OPERATION, a.nnz()));
             let (mut col_idx, mut from) = (col_idx?, from?);
@@ -122,6 +118,23 @@ pub(crate) fn turned<T: Scalar>(a: &Csr<T>, f: impl Fn(T) -> T + Sync) -> Result
     let plan = TransposePlan::new(a)?;
     let values = plan.moved(a, f)?;
     Ok(Csr::assembled(plan.rows, plan.cols, plan.row_ptr, plan.col_idx, values))
+}
+
+/// Replaces the numbers of entries of each run in each column by the places of the first ones, and finds where columns end.
+fn places(counts: &mut [Vec<u32>], ends: &mut [u32]) {
+    let mut chunks: Vec<_> = ends.chunks_mut(COLUMNS).map(|ends| (ends, Vec::new())).collect();
+    for counts in counts {
+        chunks.iter_mut().zip(counts.chunks_mut(COLUMNS)).for_each(|((_, all), own)| all.push(own));
+    }
+    let total = |(_, all): &(&mut [u32], Vec<&mut [u32]>)| all.iter().flat_map(|own| own.iter()).sum::<u32>();
+    let totals = parallel::map(&chunks, total);
+    let starts = totals.iter().scan(0, |next, total| Some(std::mem::replace(next, *next + total)));
+    parallel::for_each(starts.zip(chunks), |(mut next, (ends, mut all))| {
+        for (j, end) in ends.iter_mut().enumerate() {
+            all.iter_mut().for_each(|own| next += std::mem::replace(&mut own[j], next));
+            *end = next;
+        }
+    });
 }
 
 /// The entries of a run of rows.

@@ -2,6 +2,9 @@
 use crate::parallel::map_with;
 use std::ops::Range;
 
+/// Runs of rows at a time on each thread.
+const RUNS: usize = 16;
+
 /// Several runs of rows of `R` at a time, with the blocks of `A P` that they use. These are computed before
 /// them, and reused after the last run that uses them: on matrices whose rows couple close neighbours, few
 /// blocks are in memory at a time.
@@ -37,7 +40,7 @@ impl<'a, B: Default + Send> Window<'a, B> {
         if first == self.needed.len() {
             return None;
         }
-        self.done = first..(first + 2 * rayon::current_num_threads()).min(self.needed.len());
+        self.done = first..(first + RUNS * rayon::current_num_threads()).min(self.needed.len());
         let wanted = self.needed[self.done.clone()].iter().cloned().flatten();
         let mut wanted: Vec<usize> = wanted.filter(|&block| self.blocks[block].is_none()).collect();
         wanted.sort_unstable();

@@ -10,7 +10,7 @@ pub(super) const NONE: u32 = u32::MAX;
 /// Rows of an aggregate at the least, where there is another to join.
 const LEAST: u32 = 3;
 /// Rows that a thread takes at a time.
-const GRAIN: usize = 1 << 13;
+const GRAIN: usize = 1 << 11;
 
 /// How rows are put together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -143,31 +143,31 @@ fn merge_small<T: Scalar>(a: &Csr<T>, rows: &Rows<T>, graph: &Graph<'_>, all: &m
 fn greedy<T: Scalar>(a: &Csr<T>, rows: &Rows<T>, graph: &Graph<'_>) -> Aggregates {
     let n = graph.len();
     let mut all = Aggregates { of: vec![NONE; n], count: 0 };
-    let found = |all: &mut Aggregates, i: usize, free_only: bool| {
-        let label = all.count as u32;
-        let near = graph.of(i).iter().map(|&j| j as usize);
-        near.chain([i])
-            .filter(|&j| !free_only || all.of[j] == NONE)
-            .collect::<Vec<_>>()
-            .into_iter()
-            .for_each(|j| all.of[j] = label);
+    // Takes those of a row and its neighbours that are free.
+    let found = |all: &mut Aggregates, i: usize| {
+        for j in graph.of(i).iter().map(|&j| j as usize).chain([i]) {
+            if all.of[j] == NONE {
+                all.of[j] = all.count as u32;
+            }
+        }
         all.count += 1;
     };
     let lonely = parallel::collect(n, GRAIN, |i| graph.is_lonely(i));
     for i in (0..n).filter(|&i| !lonely[i]) {
         if all.of[i] == NONE && graph.of(i).iter().all(|&j| all.of[j as usize] == NONE) {
-            found(&mut all, i, false);
+            found(&mut all, i);
         }
     }
-    let founded = all.of.clone();
-    for i in (0..n).filter(|&i| !lonely[i] && founded[i] == NONE) {
-        if let Some((_, j)) = strongest(a, rows, graph, i, |j| founded[j] != NONE) {
-            all.of[i] = founded[j];
+    let founded = std::mem::take(&mut all.of);
+    all.of = parallel::collect(n, GRAIN, |i| match founded[i] {
+        NONE if !lonely[i] => {
+            strongest(a, rows, graph, i, |j| founded[j] != NONE).map_or(NONE, |(_, j)| founded[j])
         }
-    }
+        label => label,
+    });
     for i in (0..n).filter(|&i| !lonely[i]) {
         if all.of[i] == NONE {
-            found(&mut all, i, true);
+            found(&mut all, i);
         }
     }
     all

@@ -32,7 +32,7 @@ impl<'a, T: Scalar> Filtered<'a, T> {
             let lumped = weak.fold(diagonal[i], |sum, (_, (j, v))| sum + of(j) * v);
             if lumped.finite() { lumped } else { diagonal[i] }
         };
-        let lumped = parallel::collect(diagonal.len(), 1 << 12, lumped);
+        let lumped = parallel::collect(diagonal.len(), 1 << 9, lumped);
         let little = |i: usize| size(lumped[i]) < LEAST * size(diagonal[i]);
         let by = |i: usize| if little(i) { diagonal[i] } else { lumped[i] };
         let by = parallel::collect(diagonal.len(), 1 << 14, by);

@@ -64,13 +64,13 @@ pub(super) fn distance_two_set(graph: &Graph<'_>) -> Vec<u32> {
 /// Those of the first `n` rows for which `f` holds.
 fn kept_of(n: usize, f: impl Fn(usize) -> bool + Sync) -> Vec<u32> {
     let part = |rows: Range<usize>| rows.filter(|i| f(*i)).map(|i| i as u32).collect::<Vec<_>>();
-    parallel::map(parallel::ranges(n, GRAIN), part).concat()
+    parallel::concat(&parallel::map(parallel::ranges(n, GRAIN), part))
 }
 
 /// Those of some rows for which `f` holds.
 fn kept(rows: &[u32], f: impl Fn(usize) -> bool + Sync) -> Vec<u32> {
     let part = |rows: &[u32]| rows.iter().copied().filter(|i| f(*i as usize)).collect::<Vec<_>>();
-    parallel::map(rows.chunks(GRAIN), part).concat()
+    parallel::concat(&parallel::map(rows.chunks(GRAIN), part))
 }
 
 #[cfg(test)]

@@ -9,7 +9,7 @@ use std::ops::Range;
 
 const OPERATION: &str = "prolongator";
 /// Nodes that a thread takes at a time.
-const GRAIN: usize = 1 << 11;
+const GRAIN: usize = 1 << 8;
 
 /// Vectors that the matrix takes nearly to 0.
 #[derive(Clone)]

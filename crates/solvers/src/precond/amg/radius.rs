@@ -6,7 +6,7 @@ use lacuna_engine::{Complex64, Result, Scalar, pages};
 use lacuna_formats::parallel;
 
 /// Rows that a thread takes at a time: whole segments of canonical sums.
-const CHUNK: usize = 32 * SEGMENT;
+const CHUNK: usize = 8 * SEGMENT;
 
 /// The largest modulus of a Ritz value after so many steps of Lanczos' method in the inner product of `D`, where `A` is
 /// Hermitian and `D` positive, else of Arnoldi's. The start vector is hashed and sums are canonical, so that the bits depend

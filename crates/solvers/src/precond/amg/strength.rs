@@ -95,10 +95,11 @@ pub(super) fn strong<'a, T: Scalar>(a: &'a Csr<T>, rows: &Rows<T>, threshold: f6
         return (Filter::All, graph);
     }
     let filtered = parallel::map(a.row_shares(), |run| {
-        let (mut counts, mut columns, mut lengths, mut words) = (vec![], vec![], vec![], vec![]);
+        let [mut ends_of_columns, mut columns, mut ends_of_words] = [const { Vec::new() }; 3];
+        let mut words = Vec::new();
         let mut sides = [0u64; 2];
         for i in run {
-            let (start, first) = (columns.len(), words.len());
+            let first = words.len();
             let threshold = threshold_of(rows, i, threshold);
             words.resize(first + a.row_slices(i).0.len().div_ceil(64), 0u64);
             for (k, (j, v)) in a.row_entries(i).enumerate() {
@@ -111,19 +112,16 @@ pub(super) fn strong<'a, T: Scalar>(a: &'a Csr<T>, rows: &Rows<T>, threshold: f6
                     }
                 }
             }
-            counts.push((columns.len() - start) as u32);
-            lengths.push((words.len() - first) as u32);
+            ends_of_columns.push(columns.len() as u32);
+            ends_of_words.push(words.len() as u32);
         }
-        (counts, columns, lengths, words, sides)
+        (ends_of_columns, columns, ends_of_words, words, sides)
     });
-    let graph_ptr = ends(filtered.iter().flat_map(|part| &part.0));
-    let word_ptr = ends(filtered.iter().flat_map(|part| &part.2));
-    let (mut neighbours, mut words) = (Vec::new(), Vec::new());
-    for (_, columns, _, own, _) in &filtered {
-        neighbours.extend_from_slice(columns);
-        words.extend_from_slice(own);
-    }
     let side = |k: usize| filtered.iter().fold(0u64, |sum, part| sum.wrapping_add(part.4[k]));
+    let graph_ptr = ends(filtered.iter().map(|part| &part.0[..]));
+    let word_ptr = ends(filtered.iter().map(|part| &part.2[..]));
+    let neighbours = parallel::concat(&filtered.iter().map(|part| &part.1[..]).collect::<Vec<_>>());
+    let words = parallel::concat(&filtered.iter().map(|part| &part.3[..]).collect::<Vec<_>>());
     let graph = if side(0) == side(1) {
         Graph { ptr: Cow::Owned(graph_ptr), neighbours: Cow::Owned(neighbours) }
     } else {
@@ -140,13 +138,16 @@ fn edge(i: usize, j: usize) -> u64 {
     h ^ (h >> 32)
 }
 
-/// Where runs of these lengths start, and the last one ends.
-fn ends<'l>(lengths: impl Iterator<Item = &'l u32>) -> Vec<u32> {
-    let starts = lengths.scan(0, |end, length| {
-        *end += length;
-        Some(*end)
-    });
-    std::iter::once(0).chain(starts).collect()
+/// Where rows start and the last one ends, by the ends of the rows of each run.
+fn ends<'r>(runs: impl Iterator<Item = &'r [u32]>) -> Vec<u32> {
+    let mut before = 0;
+    let mut parts = vec![(0, &[0][..])];
+    for run in runs {
+        parts.push((before, run));
+        before += run.last().map_or(0, |end| *end);
+    }
+    let moved = |(before, run): (u32, &[u32])| run.iter().map(|end| before + end).collect::<Vec<_>>();
+    parallel::concat(&parallel::map(parts, moved))
 }
 
 /// The graph with each edge both ways.
