@@ -94,6 +94,25 @@ proptest! {
         for (k, from) in plan.from().iter().enumerate() {
             prop_assert_eq!(turned.values()[k], a.values()[*from as usize]);
         }
+        let alone = TransposePlan::of_pattern(a.row_ptr(), a.col_idx(), a.cols()).unwrap();
+        prop_assert_eq!(alone.pattern(), (turned.row_ptr(), turned.col_idx()));
+        prop_assert_eq!(alone.from(), plan.from());
+    }
+}
+
+#[test]
+fn a_pattern_that_is_none_is_refused() {
+    let patterns: [(&[u32], &[u32]); 6] = [
+        (&[], &[]),
+        (&[1, 2], &[0, 1]),
+        (&[0, 2, 1], &[0, 1]),
+        (&[0, 1], &[0, 1]),
+        (&[0, 3], &[0, 1]),
+        (&[0, 2], &[0, 2]),
+    ];
+    for (row_ptr, col_idx) in patterns {
+        let plan = TransposePlan::of_pattern(row_ptr, col_idx, 2);
+        assert!(matches!(plan, Err(Error::Structure { .. })), "{row_ptr:?} {col_idx:?}");
     }
 }
 

@@ -30,33 +30,64 @@ impl TransposePlan {
     /// # Errors
     /// [`Error::OutOfMemory`].
     pub fn new<T: Scalar>(a: &Csr<T>) -> Result<Self> {
-        compiled_here!(T, |a: &Csr<T>| -> Result<TransposePlan> {
-            let (rows, cols) = (a.cols(), a.rows());
-            let runs = runs(a);
-            // The number of entries of each run in each column, then the destination of the first one.
-            let mut starts = parallel::map(&runs, |run| {
-                let mut counts = vec![0u32; rows];
-                entries(a, run).for_each(|k| counts[a.col_idx()[k] as usize] += 1);
-                counts
-            });
-            let mut row_ptr = pages::zeroed::<u32>(OPERATION, rows + 1)?;
-            places(&mut starts, &mut row_ptr[1..]);
-            // Each place is written once; atomics express that to the compiler at no cost.
-            let [col_idx, from] = [(); 2].map(|()| pages::zeroed::<u32>(OPERATION, a.nnz()));
-            let (mut col_idx, mut from) = (col_idx?, from?);
-            let (columns, sources) = (as_atomics(&mut col_idx), as_atomics(&mut from));
-            parallel::for_each(runs.iter().zip(&mut starts), |(run, next)| {
-                for i in run.clone() {
-                    for k in entries(a, &(i..i + 1)) {
-                        let at = &mut next[a.col_idx()[k] as usize];
-                        columns[*at as usize].store(i as u32, Relaxed);
-                        sources[*at as usize].store(k as u32, Relaxed);
-                        *at += 1;
-                    }
+        TransposePlan::of(&Pattern { row_ptr: a.row_ptr(), col_idx: a.col_idx() }, a.cols())
+    }
+
+    /// The plan for a pattern without values: where the entries of each row begin and the last ones end, and their columns.
+    ///
+    /// # Errors
+    /// [`Error::Structure`] for rows that do not follow each other up to the last entry, or a column that is not below `cols`;
+    /// [`Error::OutOfMemory`].
+    pub fn of_pattern(row_ptr: &[u32], col_idx: &[u32], cols: usize) -> Result<Self> {
+        let structure = |message: String| Error::Structure { operation: OPERATION.into(), message };
+        let increases = row_ptr.first() == Some(&0) && row_ptr.windows(2).all(|w| w[0] <= w[1]);
+        if !increases || row_ptr.last().map(|&end| end as usize) != Some(col_idx.len()) {
+            return Err(structure(format!(
+                "expected rows from 0 up to entry {}, one after the other",
+                col_idx.len()
+            )));
+        }
+        if let Some(k) = parallel::find_first(col_idx.len(), GRAIN, |k| col_idx[k] as usize >= cols) {
+            return Err(structure(format!(
+                "expected columns below {cols}, got {} for entry {k}",
+                col_idx[k]
+            )));
+        }
+        TransposePlan::of(&Pattern { row_ptr, col_idx }, cols)
+    }
+
+    fn of(pattern: &Pattern<'_>, cols: usize) -> Result<Self> {
+        let Pattern { row_ptr, col_idx } = *pattern;
+        let (rows, runs) = (cols, pattern.runs());
+        // The number of entries of each run in each column, then the destination of the first one.
+        let mut starts = parallel::map(&runs, |run| {
+            let mut counts = vec![0u32; rows];
+            col_idx[pattern.entries(run)].iter().for_each(|&j| counts[j as usize] += 1);
+            counts
+        });
+        let mut ends = pages::zeroed::<u32>(OPERATION, rows + 1)?;
+        places(&mut starts, &mut ends[1..]);
+        // Each place is written once; atomics express that to the compiler at no cost.
+        let [turned, from] = [(); 2].map(|()| pages::zeroed::<u32>(OPERATION, col_idx.len()));
+        let (mut turned, mut from) = (turned?, from?);
+        let (columns, sources) = (as_atomics(&mut turned), as_atomics(&mut from));
+        parallel::for_each(runs.iter().zip(&mut starts), |(run, next)| {
+            for i in run.clone() {
+                for k in pattern.entries(&(i..i + 1)) {
+                    let at = &mut next[col_idx[k] as usize];
+                    columns[*at as usize].store(i as u32, Relaxed);
+                    sources[*at as usize].store(k as u32, Relaxed);
+                    *at += 1;
                 }
-            });
-            Ok(TransposePlan { rows, cols, row_ptr: row_ptr.into(), col_idx: col_idx.into(), from })
-        })(a)
+            }
+        });
+        let cols = row_ptr.len() - 1;
+        Ok(TransposePlan { rows, cols, row_ptr: ends.into(), col_idx: turned.into(), from })
+    }
+
+    /// The pattern of the transpose: the rows' first entries, and the columns of entries.
+    pub fn pattern(&self) -> (&[u32], &[u32]) {
+        (&self.row_ptr, &self.col_idx)
     }
 
     /// The transpose of a matrix with the pattern of the plan.
@@ -137,21 +168,29 @@ fn places(counts: &mut [Vec<u32>], ends: &mut [u32]) {
     });
 }
 
-/// The entries of a run of rows.
-fn entries<T: Scalar>(a: &Csr<T>, rows: &Range<usize>) -> Range<usize> {
-    a.row_ptr()[rows.start] as usize..a.row_ptr()[rows.end] as usize
+/// The rows of a matrix: their first entries, and the columns of entries.
+struct Pattern<'a> {
+    row_ptr: &'a [u32],
+    col_idx: &'a [u32],
 }
 
-/// One run of rows per thread, since each run counts all columns; the result does not depend on the number of
-/// runs.
-fn runs<T: Scalar>(a: &Csr<T>) -> Vec<Range<usize>> {
-    let wanted = rayon::current_num_threads().min(a.nnz() / GRAIN).max(1);
-    let mut starts: Vec<usize> = (0..wanted)
-        .map(|k| a.row_ptr().partition_point(|&p| (p as usize) < a.nnz() / wanted * k).min(a.rows()))
-        .collect();
-    starts[0] = 0;
-    starts.push(a.rows());
-    starts.windows(2).map(|w| w[0]..w[1]).collect()
+impl Pattern<'_> {
+    /// The entries of a run of rows.
+    fn entries(&self, rows: &Range<usize>) -> Range<usize> {
+        self.row_ptr[rows.start] as usize..self.row_ptr[rows.end] as usize
+    }
+
+    /// One run of rows per thread, since each run counts all columns; the result does not depend on the number of runs.
+    fn runs(&self) -> Vec<Range<usize>> {
+        let (rows, entries) = (self.row_ptr.len() - 1, self.col_idx.len());
+        let wanted = rayon::current_num_threads().min(entries / GRAIN).max(1);
+        let start =
+            |k: usize| self.row_ptr.partition_point(|&p| (p as usize) < entries / wanted * k).min(rows);
+        let mut starts: Vec<usize> = (0..wanted).map(start).collect();
+        starts[0] = 0;
+        starts.push(rows);
+        starts.windows(2).map(|w| w[0]..w[1]).collect()
+    }
 }
 
 /// The numbers as atomics.

@@ -124,7 +124,7 @@ impl Times {
         a: &'a Csr<T>,
         rows: &Rows<T>,
         depth: usize,
-    ) -> (Filter, Graph<'a>) {
+    ) -> Result<(Filter, Graph<'a>)> {
         let epsilon = threshold(rows, amg.theta, depth);
         self.add("strength", || strong(a, rows, epsilon))
     }
@@ -249,7 +249,7 @@ impl<T: Scalar> Hierarchy<T> {
             of_nodes = Some(self.times.add("strength", || Rows::of(made, Some(rows.hermitian))));
         }
         let (units, of_units) = (nodes.as_ref().unwrap_or(a), of_nodes.as_ref().unwrap_or(rows));
-        let (filter, graph) = self.times.strong(amg, units, of_units, depth);
+        let (filter, graph) = self.times.strong(amg, units, of_units, depth)?;
         let filter = if nodes.is_some() { Filter::All } else { filter };
         let usual = if rows.hermitian { Aggregation::Greedy } else { Aggregation::Mis2 };
         let by = amg.aggregation.unwrap_or(usual);

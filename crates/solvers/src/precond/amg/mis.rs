@@ -108,7 +108,7 @@ mod tests {
             let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
             let rows = Rows::of(&a, None);
             assert!(rows.hermitian);
-            assert_eq!(pool.install(|| distance_two_set(&strong(&a, &rows, 0.08).1)), want);
+            assert_eq!(pool.install(|| distance_two_set(&strong(&a, &rows, 0.08).unwrap().1)), want);
         }
     }
 }

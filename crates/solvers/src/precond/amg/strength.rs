@@ -1,8 +1,13 @@
 //! Which couplings are strong, and the graph of these.
 use super::rows::{Rows, coupling};
-use lacuna_engine::Scalar;
+use lacuna_engine::{Result, Scalar};
+use lacuna_formats::algebra::TransposePlan;
 use lacuna_formats::{Csr, parallel};
 use std::borrow::Cow;
+use std::ops::Range;
+
+/// Rows that a thread takes at a time.
+const GRAIN: usize = 1 << 11;
 
 /// The graph of the strong couplings, either way. A row may be among its own neighbours.
 pub(super) struct Graph<'a> {
@@ -89,10 +94,17 @@ fn threshold_of<T>(rows: &Rows<T>, i: usize, threshold: f64) -> f64 {
 }
 
 /// The strong couplings of a matrix: those above a threshold, and the graph of them.
-pub(super) fn strong<'a, T: Scalar>(a: &'a Csr<T>, rows: &Rows<T>, threshold: f64) -> (Filter, Graph<'a>) {
+///
+/// # Errors
+/// [`lacuna_engine::Error::OutOfMemory`].
+pub(super) fn strong<'a, T: Scalar>(
+    a: &'a Csr<T>,
+    rows: &Rows<T>,
+    threshold: f64,
+) -> Result<(Filter, Graph<'a>)> {
     if rows.weakest > threshold && rows.hermitian {
         let graph = Graph { ptr: Cow::Borrowed(a.row_ptr()), neighbours: Cow::Borrowed(a.col_idx()) };
-        return (Filter::All, graph);
+        return Ok((Filter::All, graph));
     }
     let filtered = parallel::map(a.row_shares(), |run| {
         let [mut ends_of_columns, mut columns, mut ends_of_words] = [const { Vec::new() }; 3];
@@ -125,9 +137,9 @@ pub(super) fn strong<'a, T: Scalar>(a: &'a Csr<T>, rows: &Rows<T>, threshold: f6
     let graph = if side(0) == side(1) {
         Graph { ptr: Cow::Owned(graph_ptr), neighbours: Cow::Owned(neighbours) }
     } else {
-        symmetrised(&graph_ptr, &neighbours)
+        symmetrised(&graph_ptr, &neighbours)?
     };
-    (Filter::Bits { ptr: word_ptr, words }, graph)
+    Ok((Filter::Bits { ptr: word_ptr, words }, graph))
 }
 
 /// A hash of an edge, the same from both sides: sums of them over either side of the diagonal are equal where the graph is
@@ -151,33 +163,29 @@ fn ends<'r>(runs: impl Iterator<Item = &'r [u32]>) -> Vec<u32> {
 }
 
 /// The graph with each edge both ways.
-fn symmetrised(ptr: &[u32], neighbours: &[u32]) -> Graph<'static> {
+///
+/// # Errors
+/// [`lacuna_engine::Error::OutOfMemory`].
+fn symmetrised(ptr: &[u32], neighbours: &[u32]) -> Result<Graph<'static>> {
     let n = ptr.len() - 1;
-    let mut starts = vec![0u32; n + 1];
-    neighbours.iter().for_each(|&j| starts[j as usize + 1] += 1);
-    for i in 0..n {
-        starts[i + 1] += starts[i];
-    }
-    let mut turned = vec![0u32; neighbours.len()];
-    let mut next = starts.clone();
-    for i in 0..n {
-        for &j in &neighbours[ptr[i] as usize..ptr[i + 1] as usize] {
-            let at = &mut next[j as usize];
-            turned[*at as usize] = i as u32;
-            *at += 1;
+    let turned = TransposePlan::of_pattern(ptr, neighbours, n)?;
+    let (turned_ptr, turned) = turned.pattern();
+    let merge = |run: Range<usize>| {
+        let (mut ends, mut both) = (Vec::with_capacity(run.len()), Vec::new());
+        for i in run {
+            let mut own = &neighbours[ptr[i] as usize..ptr[i + 1] as usize];
+            let mut other = &turned[turned_ptr[i] as usize..turned_ptr[i + 1] as usize];
+            while let Some(&next) = own.first().into_iter().chain(other.first()).min() {
+                own = &own[usize::from(own.first() == Some(&next))..];
+                other = &other[usize::from(other.first() == Some(&next))..];
+                both.push(next);
+            }
+            ends.push(both.len() as u32);
         }
-    }
-    let (mut ends, mut both) = (Vec::with_capacity(n + 1), Vec::with_capacity(neighbours.len() + 16));
-    ends.push(0);
-    for i in 0..n {
-        let mut own = &neighbours[ptr[i] as usize..ptr[i + 1] as usize];
-        let mut other = &turned[starts[i] as usize..starts[i + 1] as usize];
-        while let Some(&next) = own.first().into_iter().chain(other.first()).min() {
-            own = &own[usize::from(own.first() == Some(&next))..];
-            other = &other[usize::from(other.first() == Some(&next))..];
-            both.push(next);
-        }
-        ends.push(both.len() as u32);
-    }
-    Graph { ptr: Cow::Owned(ends), neighbours: Cow::Owned(both) }
+        (ends, both)
+    };
+    let merged = parallel::map(parallel::ranges(n, GRAIN), merge);
+    let ends = ends(merged.iter().map(|(ends, _)| &ends[..]));
+    let both = parallel::concat(&merged.iter().map(|(_, both)| &both[..]).collect::<Vec<_>>());
+    Ok(Graph { ptr: Cow::Owned(ends), neighbours: Cow::Owned(both) })
 }
