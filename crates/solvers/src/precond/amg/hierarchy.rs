@@ -174,7 +174,7 @@ impl Times {
                 Ok(Prolongator { p, near_null: NearNull::Vector(Some(tentative.coarse)), spare: Vec::new() })
             }
             NearNull::Modes(all) => {
-                let tentative = all.tentative(aggregates);
+                let tentative = all.tentative(aggregates)?;
                 let p = modes::smoothed(former, matrix.a, rows, aggregates, &tentative, omega)?;
                 Ok(Prolongator { p, near_null: NearNull::Modes(tentative.coarse), spare: tentative.spare })
             }

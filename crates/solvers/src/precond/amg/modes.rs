@@ -2,7 +2,7 @@
 //! unknowns as there are vectors.
 use super::aggregates::{Aggregates, NONE};
 use super::rows::{Rows, size};
-use lacuna_engine::{Result, Scalar};
+use lacuna_engine::{Result, Scalar, pages};
 use lacuna_formats::algebra::{build_rows, fill_rows_with, refill_rows_with};
 use lacuna_formats::{Csr, parallel};
 use std::ops::Range;
@@ -72,23 +72,28 @@ impl<T: Scalar> Modes<T> {
     }
 
     /// An orthonormal basis of the vectors on each aggregate, by Gram and Schmidt, twice.
-    pub(super) fn tentative(&self, all: &Aggregates) -> Tentative<T> {
-        let (block, count) = (self.block, self.count);
+    pub(super) fn tentative(&self, all: &Aggregates) -> Result<Tentative<T>> {
+        let (count, width) = (self.count, self.block * self.count);
         let members = members(all);
         let bases = parallel::collect(members.len(), 64, |k| self.orthonormal(&members[k]));
-        let coarse: Vec<T> = bases.iter().flat_map(|(_, r)| r.iter().copied()).collect();
+        let coarse = parallel::concat(&bases.iter().map(|(_, r)| &r[..]).collect::<Vec<_>>());
         let spare = (0..all.count * count).filter(|k| {
             let (aggregate, v) = (k / count, k % count);
             bases[aggregate].1[v * count + v] == T::zero()
         });
         let spare = spare.collect();
-        let mut values = vec![T::zero(); all.of.len() * block * count];
-        for (nodes, (basis, _)) in members.iter().zip(&bases) {
-            for (&node, own) in nodes.iter().zip(basis.chunks_exact(block * count)) {
-                values[node as usize * block * count..][..block * count].copy_from_slice(own);
+        let mut values = pages::zeroed(OPERATION, all.of.len() * width)?;
+        let chunks = values.chunks_mut(GRAIN * width).zip(all.of.chunks(GRAIN)).enumerate();
+        parallel::for_each(chunks, |(chunk, (values, labels))| {
+            for (node, (own, &label)) in (chunk * GRAIN..).zip(values.chunks_exact_mut(width).zip(labels)) {
+                // A node in no aggregate keeps its zeros.
+                let nodes = members.get(label as usize).map_or(&[][..], Vec::as_slice);
+                if let Ok(k) = nodes.binary_search(&(node as u32)) {
+                    own.copy_from_slice(&bases[label as usize].0[k * width..][..width]);
+                }
             }
-        }
-        Tentative { values, coarse: Modes { block: count, count, values: coarse }, spare }
+        });
+        Ok(Tentative { values, coarse: Modes { block: count, count, values: coarse }, spare })
     }
 
     /// `Q` and `R` of the vectors on these nodes, both row by row. A vector that depends on those before it gets a column of zeros in
@@ -314,7 +319,7 @@ mod tests {
         let (points, all) = body();
         let vectors = rigid_body(&points);
         let modes = Modes::new(3, &vectors);
-        let made = modes.tentative(&all);
+        let made = modes.tentative(&all).unwrap();
         // A line has no rotation about itself, a point none at all.
         assert_eq!(made.spare.iter().map(|k| k / 6).collect::<Vec<_>>(), [1, 2, 2, 2]);
         let entry = |i: usize, k: usize| {
