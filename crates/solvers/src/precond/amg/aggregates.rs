@@ -17,8 +17,8 @@ const GRAIN: usize = 1 << 11;
 pub enum Aggregation {
     /// Around the rows of a maximal set at distance three and more, in parallel.
     Mis2,
-    /// One after the other in the order of rows (Vaněk, Mandel and Brezina 1996, doi:10.1007/BF02238511): on one
-    /// thread, with smaller aggregates and, for Hermitian matrices, fewer iterations.
+    /// One after the other in the order of rows (Vaněk, Mandel and Brezina 1996, doi:10.1007/BF02238511), founded
+    /// by one thread: smaller aggregates and, for Hermitian matrices, fewer iterations.
     Greedy,
 }
 
