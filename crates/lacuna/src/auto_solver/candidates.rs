@@ -17,7 +17,7 @@ const SHORT_CHECK_INTERVAL: u64 = 2000;
 /// separate device; twice as many for an elastic body, whose rows are longer; and more for a matrix that is neither
 /// that nor a diffusion, where it often fails.
 const AMG_ON_HOST: u64 = 200;
-const AMG_ON_DEVICE: u64 = 10_000;
+const AMG_ON_DEVICE: u64 = 5000;
 const ELASTIC: u64 = 2;
 const NO_DIFFUSION: u64 = 5;
 /// Iterations that cost as much as the set-up of `ilu0` on the host.
