@@ -7,7 +7,7 @@ use lacuna_engine::{Error, Result, Scalar, pages};
 use std::ops::Range;
 
 /// Rows per task.
-const RUN: usize = 1 << 9;
+const RUN: usize = 1 << 11;
 
 /// The matrix whose row `i` has `length(i)` entries, which `fill(i, columns, values)` writes by increasing
 /// column. Several threads write the rows in place.

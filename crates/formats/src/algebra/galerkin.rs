@@ -16,7 +16,7 @@ use std::sync::Mutex;
 
 const OPERATION: &str = "Galerkin product";
 /// Entries of `R` in a run of rows, for cells of one entry: few where a matrix is small, such that there is a run for each thread.
-const RUN: Range<usize> = 1 << 9..1 << 13;
+const RUN: Range<usize> = 1 << 10..1 << 13;
 /// Runs, and blocks of `A P`, unless these are too short or too long.
 const RUNS: usize = 256;
 

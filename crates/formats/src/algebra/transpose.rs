@@ -153,14 +153,15 @@ pub(crate) fn turned<T: Scalar>(a: &Csr<T>, f: impl Fn(T) -> T + Sync) -> Result
 
 /// Replaces the numbers of entries of each run in each column by the places of the first ones, and finds where columns end.
 fn places(counts: &mut [Vec<u32>], ends: &mut [u32]) {
+    let units = counts.len() * ends.len();
     let mut chunks: Vec<_> = ends.chunks_mut(COLUMNS).map(|ends| (ends, Vec::new())).collect();
     for counts in counts {
         chunks.iter_mut().zip(counts.chunks_mut(COLUMNS)).for_each(|((_, all), own)| all.push(own));
     }
     let total = |(_, all): &(&mut [u32], Vec<&mut [u32]>)| all.iter().flat_map(|own| own.iter()).sum::<u32>();
-    let totals = parallel::map(&chunks, total);
+    let totals = parallel::map_large(units, &chunks, total);
     let starts = totals.iter().scan(0, |next, total| Some(std::mem::replace(next, *next + total)));
-    parallel::for_each(starts.zip(chunks), |(mut next, (ends, mut all))| {
+    parallel::for_each_large(units, starts.zip(chunks), |(mut next, (ends, mut all))| {
         for (j, end) in ends.iter_mut().enumerate() {
             all.iter_mut().for_each(|own| next += std::mem::replace(&mut own[j], next));
             *end = next;

@@ -220,7 +220,7 @@ impl<T: Scalar> Csr<T> {
     /// Splits the rows into runs of roughly equal numbers of entries, one per task. They depend only on the
     /// matrix.
     pub fn row_shares(&self) -> Vec<std::ops::Range<usize>> {
-        let shares = (self.nnz().max(self.rows) >> 12).clamp(1, 128).max(self.nnz().max(self.rows) >> 18);
+        let shares = (self.nnz().max(self.rows) >> 14).clamp(1, 128).max(self.nnz().max(self.rows) >> 18);
         let cut = |k: usize| match k {
             0 => 0,
             k if k == shares => self.rows,
