@@ -15,13 +15,14 @@ use std::ops::Range;
 use std::sync::Mutex;
 
 const OPERATION: &str = "Galerkin product";
-/// Entries of `R` in a run of rows, for cells of one entry: few where a matrix is small, such that there is a run for each thread.
+/// Entries of `R` in a run of rows, for cells of one entry, at the least and at the most: few where a matrix is small,
+/// so that there is a run for each thread.
 const RUN: Range<usize> = 1 << 10..1 << 13;
 /// Runs, and blocks of `A P`, unless these are too short or too long.
 const RUNS: usize = 256;
 
 /// Rows of cells in a block of `A P`, as a power of two, of `rows` rows of cells of `fine` rows: fewer where each is
-/// larger, and where a matrix is small, such that there is a block for each thread.
+/// larger, and where a matrix is small, so that there is a block for each thread.
 fn shift(rows: usize, fine: usize) -> u32 {
     (rows / RUNS).max(1).ilog2().clamp(4, 12 - 2 * fine.ilog2())
 }
@@ -219,7 +220,7 @@ fn fill_block<T: Scalar, const F: usize, const C: usize>(
     keep.then(|| Slots::new(slots, longest))
 }
 
-/// Rows of cells of `C` rows each, split into runs of about [`RUN`] entries times `C`.
+/// Rows of cells of `C` rows each, split into about [`RUNS`] runs within the bounds of [`RUN`], times `C`.
 fn runs<T: Scalar, const C: usize>(r: &Csr<T>) -> Vec<Range<usize>> {
     let length = (r.nnz() / (RUNS * C)).clamp(RUN.start, RUN.end) * C;
     let (mut runs, mut start) = (Vec::new(), 0);
