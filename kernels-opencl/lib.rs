@@ -14,19 +14,23 @@ macro_rules! sources {
 pub const BASE: [Source; 3] = sources!["shared/": scalar, cells, shape;];
 
 /// The parts of a generated kernel, in order.
-pub const GENERATED: [Source; 12] = sources![
+pub const GENERATED: [Source; 9] = sources![
     "shared/": scalar, cells, shape, words, exchange, steps, entries;
-    "shared/": resident, resident_rows, streaming, streaming_rows, streaming_grids;
+    "shared/": resident, resident_rows;
 ];
+
+/// Those that follow if vectors are streamed.
+pub const STREAMING: [Source; 4] = sources!["shared/": grids, streaming, streaming_rows, streaming_grids;];
 
 /// The frame around the operations of a generated kernel.
 pub const FRAME: &str = include_str!("shared/frame.cl");
 
 /// The kernels of single operations and of whole programs in one work-group, in order.
-pub const OPERATIONS: [Source; 22] = sources![
-    "shared/": scalar, cells, shape;
+pub const OPERATIONS: [Source; 24] = sources![
+    "shared/": scalar, cells, shape, grids;
     "": sum, sweep;
-    "": spmv_csr, spmv_dia, spmv_sell, spmv_bcsr, spmv_hyb, spmv_stencil, spmv_packed, spmv_dense, spmv_pkt;
+    "": spmv_csr, spmv_dia, spmv_sell, spmv_bcsr, spmv_hyb, spmv_packed, spmv_dense, spmv_pkt;
+    "": spmv_stencil, spmv_interpolation;
     "": columns, spmm_csr, spmm_dia, spmm_sell, spmm_bcsr;
     "": basis, tri_solve, program;
 ];

@@ -48,6 +48,7 @@ __kernel void KERNEL(program)(__global uchar *arena, __global const uchar *restr
                 PRODUCT(FORMAT_PACKED, spmv_packed)
                 PRODUCT(FORMAT_DENSE, spmv_dense)
                 PRODUCT(FORMAT_PKT, spmv_pkt)
+                PRODUCT(FORMAT_INTERPOLATION, spmv_interpolation)
             }
         } else if (kind == LACUNA_KIND_BASIS_DOT) {
             run_basis_dot(&p, op, 0, 1, work, partials);

@@ -1,4 +1,4 @@
-// The product with constant coefficients on a grid, and the pass on the rows just computed.
+// The product with coefficients on a grid, and the pass on the rows just computed.
 //
 // Formula: y[i] <- sum over neighbours k, by increasing distance, of coefficient[k] * x[i + distance[k]] with fused
 // multiply-add; neighbours outside the grid are skipped. Then the pass, with y in slot 0.
@@ -9,6 +9,8 @@
 typedef struct {
     int nx, ny, nz;
     uint neighbours;
+    // The coefficients of a position if each has its own, otherwise 0.
+    uint of_position;
     // The steps to each neighbour in x, y and z, and its distance.
     __global const int4 *restrict steps;
     __global const number *restrict coefficients;
@@ -19,31 +21,31 @@ static inline Stencil stencil_of(const Place *p, uint op) {
     __global const ulong *m = MATRIX(*p, OP(*p, op, LACUNA_OP_MATRIX));
     __global const int4 *words = (__global const int4 *)(p->fixed + m[MATRIX_ARGUMENTS]);
     const int4 size = words[0];
-    Stencil a = { size.x, size.y, size.z, (uint)size.w, words + 1,
+    Stencil a = { size.x, size.y, size.z, (uint)size.w, (uint)words[1].x, words + GRID_HEAD,
         (__global const number *)(p->fixed + m[MATRIX_ARGUMENTS + 1]), VECTOR(*p, OP(*p, op, LACUNA_OP_X)) };
     return a;
 }
-
-// Whether a step along an axis stays on the grid.
-#define ON(at, step, side) ((uint)((at) + (step)) < (uint)(side))
 
 static inline void stencil_rows(const Stencil *a, uint segment, uint count, __local number *slots) {
     const uint base = segment * SEGMENT;
     const int nx = a->nx, ny = a->ny, nz = a->nz;
     __global const int4 *restrict steps = a->steps;
-    __global const number *restrict coefficients = a->coefficients;
     SOURCE x = a->x;
 #if LACUNA_CPU
     EACH(e, count) { slots[e] = ZERO; }
     for (uint first = 0; first < count;) {
-        // A piece of a line.
+        // A piece of a line, whose points have the same coefficients.
         const uint line = (base + first) / (uint)nx;
         const int at = (int)(base + first - line * (uint)nx), py = (int)(line % (uint)ny), pz = (int)(line / (uint)ny);
-        const int length = min(nx - at, (int)(count - first));
+        const uint px = POSITION(at, nx);
+        const int end = a->of_position == 0 || px == 2 ? nx : px == 0 ? 1 : nx - 1;
+        const int length = min(end - at, (int)(count - first));
+        const uint position = px + 3u * (POSITION(py, ny) + 3u * POSITION(pz, nz));
+        __global const number *restrict coefficients = a->coefficients + a->of_position * position;
         __local number *sums = slots + first;
         for (uint k = 0; k < a->neighbours; k++) {
             const int4 step = steps[k];
-            if (ON(py, step.y, ny) && ON(pz, step.z, nz)) {
+            if (ON_GRID(py, step.y, ny) && ON_GRID(pz, step.z, nz)) {
                 const number c = coefficients[k];
                 SOURCE xs = BEHIND(x, (long)base + first + step.w);
                 const int from = clamp(-step.x - at, 0, length), to = clamp(nx - step.x - at, from, length);
@@ -55,6 +57,12 @@ static inline void stencil_rows(const Stencil *a, uint segment, uint count, __lo
         first += (uint)length;
     }
 #else
+    if (a->of_position) {
+        EACH(e, count) {
+            slots[e] = e < count ? stencil_row(steps - GRID_HEAD, a->coefficients, x, base + e) : ZERO;
+        }
+        return;
+    }
     number sum[ELEMENTS] = { ZERO, ZERO, ZERO, ZERO, ZERO, ZERO, ZERO, ZERO };
     int px[ELEMENTS], py[ELEMENTS], pz[ELEMENTS];
     EACH(e, count) {
@@ -65,13 +73,13 @@ static inline void stencil_rows(const Stencil *a, uint segment, uint count, __lo
     }
     for (uint k = 0; k < a->neighbours; k++) {
         const int4 step = steps[k];
-        const number c = coefficients[k];
+        const number c = a->coefficients[k];
         SOURCE xs = BEHIND(x, (long)base + step.w);
         bool on[ELEMENTS];
         number b[ELEMENTS];
         EACH(e, count) {
-            on[MINE(e)] = e < count && ON(px[MINE(e)], step.x, nx) && ON(py[MINE(e)], step.y, ny)
-                && ON(pz[MINE(e)], step.z, nz);
+            on[MINE(e)] = e < count && ON_GRID(px[MINE(e)], step.x, nx) && ON_GRID(py[MINE(e)], step.y, ny)
+                && ON_GRID(pz[MINE(e)], step.z, nz);
             b[MINE(e)] = on[MINE(e)] ? GET(xs, e) : ZERO;
         }
         EACH(e, count) {
@@ -82,7 +90,6 @@ static inline void stencil_rows(const Stencil *a, uint segment, uint count, __lo
     EACH(e, count) { slots[e] = sum[MINE(e)]; }
 #endif
 }
-#undef ON
 
 static inline void run_spmv_stencil(const Place *p, uint op, uint group, uint groups, uint slot_cap,
     __local number *slots, __local number *work, __local number *local_memory, __global number *partials) {

@@ -64,3 +64,5 @@ static inline uint segments_of(uint n) { return n / SEGMENT + (n % SEGMENT != 0)
 #define FORMAT_PACKED 6
 #define FORMAT_DENSE 7
 #define FORMAT_PKT 8
+// A matrix for triangular solves has 9.
+#define FORMAT_INTERPOLATION 10

@@ -1,9 +1,11 @@
-// Products of rows whose columns follow from the row, with streamed vectors: diagonals, and coefficients on a grid.
+// Products of rows whose columns follow from the row, with streamed vectors: diagonals, coefficients on a grid, and
+// interpolation between grids.
 //
-// Formula: as spmv_dia.cl and spmv_stencil.cl, to the bit.
-// Bytes moved per row: a value for each diagonal, none for a stencil; the operand from cache if columns are near.
-// Launch shape: as streaming.cl; the pass that uses a product computes it, unit by unit.
-// Assumes: the layouts of `crates/formats/src/storage/dia.rs` and `stencil.rs`; the pass does not write the operand.
+// Formula: as spmv_dia.cl, spmv_stencil.cl and spmv_interpolation.cl, to the bit.
+// Bytes moved per row: a value for each diagonal, none on grids; the operand from cache if columns are near.
+// Launch shape: as streaming.cl; the pass that uses a product computes it, unit by unit, or row by row.
+// Assumes: the layouts of `crates/formats/src/storage/dia.rs`, `stencil.rs` and `interpolation.rs`; the pass does not
+// write the operand.
 
 // Diagonals as stored: the rows of a unit. The next diagonal is loaded while the current one is multiplied.
 #define DIA_ROWS 64u
@@ -51,9 +53,8 @@ static inline void multiply_diagonals(const Share *s, uint m, GATHERED x, uint u
     }
 }
 
-// Constant coefficients on a grid, see spmv_stencil.cl: the rows of a unit. The next neighbour is loaded while the
-// current one is added.
-#define ON_GRID(at, step, side) ((uint)((at) + (step)) < (uint)(side))
+// The same coefficients all over a grid, see spmv_stencil.cl: the rows of a unit. The next neighbour is loaded while
+// the current one is added.
 typedef struct {
     int px[PER], py[PER], pz[PER];
 } Points;
@@ -87,13 +88,24 @@ static inline void multiply_stencil(const Share *s, uint m, GATHERED x, uint uni
         y[r] = ZERO;
     }
     Neighbour d;
-    fetch_neighbour(&d, &p, size, grid[1], coefficients[0], base, n, x);
+    fetch_neighbour(&d, &p, size, grid[GRID_HEAD], coefficients[0], base, n, x);
 #pragma unroll 2
     for (uint k = 0; k < neighbours; k++) {
         Neighbour ahead;
         const uint next = min(k + 1, neighbours - 1);
-        fetch_neighbour(&ahead, &p, size, grid[1 + next], coefficients[next], base, k + 1 < neighbours ? n : 0, x);
+        fetch_neighbour(&ahead, &p, size, grid[GRID_HEAD + next], coefficients[next], base, k + 1 < neighbours ? n : 0, x);
         ROWS y[r] = d.within >> r & 1 ? multiply_add(d.c, d.v[r], y[r]) : y[r];
         d = ahead;
     }
+}
+
+// A row of matrix `m`, a stencil or an interpolation.
+static inline number multiply_stencil_row(const Share *s, uint m, GATHERED x, uint row) {
+    __global const ulong *words = MATRIX(s->p, m) + MATRIX_ARGUMENTS;
+    return stencil_row((__global const int4 *)(s->p.fixed + words[0]),
+        (__global const number *)(s->p.fixed + words[1]), x, row);
+}
+static inline number multiply_interpolation_row(const Share *s, uint m, GATHERED x, uint row) {
+    __global const ulong *words = MATRIX(s->p, m) + MATRIX_ARGUMENTS;
+    return interpolation_row((__global const int4 *)(s->p.fixed + words[0]), x, row);
 }

@@ -3,7 +3,7 @@ use crate::bits::{Trace, cells_of, upload};
 use crate::numbers::{Rng, generated, random_matrix};
 use crate::on_both;
 use lacuna_engine::{Adjoint, Backend, Cost, Error, Format, Pass, Scalar};
-use lacuna_formats::{Csr, FORMATS, Pair, Triplets, convert};
+use lacuna_formats::{Csr, FORMATS, Interpolation, POSITIONS, Pair, Stencil, Triplets, convert};
 use lacuna_solvers::{Options, Solver, Stop, method};
 use std::sync::Arc;
 
@@ -31,24 +31,65 @@ pub(crate) fn every<T: Scalar, B: Backend>(
     kept
 }
 
-/// `y ← A x`, with and without a pass on the rows.
+/// `y ← A x` in every format, with and without a pass on the rows.
 fn product<T: Scalar, B: Backend>(make: fn() -> B, name: &str, a: &Csr<T>, x: &[T]) {
     for (format, a) in every(make, a) {
-        on_both!(make, format!("{name} in {format}"), |dev| {
-            let mut trace = Trace::new();
-            let (rows, _) = a.shape();
-            let (x, y) = (upload(dev, x), upload(dev, &vec![T::from_real(f64::NAN); rows]));
-            let b = upload(dev, &Rng::new(7).vector::<T>(rows));
-            let c = cells_of(dev, &[T::zero(), T::zero()]);
-            let a = dev.matrix(a.clone()).unwrap();
-            dev.spmv_dot(&a, x, y, Pass::nothing()).unwrap();
-            trace.vector(dev, "y", y);
-            dev.spmv_dot(&a, x, y, Pass::new("residual").set(y, b - y).dot(c[0], y, y).dot(c[1], b, y))
-                .unwrap();
-            trace.vector(dev, "b - A x", y);
-            trace.cells(dev, "its sums", &c);
-            trace
-        });
+        product_of(make, format!("{name} in {format}"), &a, x);
+    }
+}
+
+/// The same for a matrix as it is stored.
+fn product_of<T: Scalar, B: Backend>(make: fn() -> B, name: String, a: &Arc<dyn Format<T>>, x: &[T]) {
+    on_both!(make, name, |dev| {
+        let mut trace = Trace::new();
+        let (rows, _) = a.shape();
+        let (x, y) = (upload(dev, x), upload(dev, &vec![T::from_real(f64::NAN); rows]));
+        let b = upload(dev, &Rng::new(7).vector::<T>(rows));
+        let c = cells_of(dev, &[T::zero(), T::zero()]);
+        let a = dev.matrix(a.clone()).unwrap();
+        dev.spmv_dot(&a, x, y, Pass::nothing()).unwrap();
+        trace.vector(dev, "y", y);
+        dev.spmv_dot(&a, x, y, Pass::new("residual").set(y, b - y).dot(c[0], y, y).dot(c[1], b, y)).unwrap();
+        trace.vector(dev, "b - A x", y);
+        trace.cells(dev, "its sums", &c);
+        trace
+    });
+}
+
+/// Matrices that follow from grids, which no conversion makes: coefficients by position, interpolation and its
+/// transpose.
+pub(crate) fn on_grids<T: Scalar>() -> Vec<(String, Arc<dyn Format<T>>)> {
+    let mut rng = Rng::new(12);
+    let mut all: Vec<(String, Arc<dyn Format<T>>)> = Vec::new();
+    for (size, only) in [
+        ([70, 1, 1], [true, false, false]),
+        ([1, 40, 30], [false, true, true]),
+        ([5, 130, 1], [true, true, false]),
+        ([131, 3, 4], [true; 3]),
+        ([16, 17, 2], [true; 3]),
+        ([12, 7, 9], [true, false, true]),
+        ([50, 21, 20], [true, true, false]),
+    ] {
+        let steps = (0..27).map(|k| [k % 3, k / 3 % 3, k / 9].map(|step| step - 1));
+        let steps: Vec<[i32; 3]> =
+            steps.filter(|steps| (0..3).all(|axis| only[axis] || steps[axis] == 0)).collect();
+        let coefficients: Vec<Vec<T>> = (0..POSITIONS).map(|_| rng.vector(steps.len())).collect();
+        let stencil = Stencil::by_position(size, &steps, &coefficients).unwrap();
+        all.push((format!("{} neighbours by position on {size:?}", steps.len()), Arc::new(stencil)));
+        let coarsened = [0, 1, 2].map(|axis| only[axis] && size[axis] > 1);
+        let up = Interpolation::prolongation(size, coarsened).unwrap();
+        let down = Interpolation::restriction(size, coarsened).unwrap();
+        all.push((format!("to {size:?} along {coarsened:?}"), Arc::new(up)));
+        all.push((format!("from {size:?} along {coarsened:?}"), Arc::new(down)));
+    }
+    all
+}
+
+/// Coefficients by position, and transfers between grids.
+pub fn grids<T: Scalar, B: Backend>(make: fn() -> B) {
+    for (name, a) in on_grids::<T>() {
+        let x = Rng::new(13).spread::<T>(a.shape().1, 10);
+        product_of(make, name, &a, &x);
     }
 }
 

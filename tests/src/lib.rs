@@ -60,7 +60,7 @@ macro_rules! conformance {
                         passes: canonical_sums every_form_of_term aliasing updates_in_order lengths large
                             wide_passes formulas_around;
                         products: shapes lanes riding_passes own_format;
-                        formats: shapes structures stencils long_rows few_heavy_rows large not_finite adjoints solves;
+                        formats: shapes structures stencils grids long_rows few_heavy_rows large not_finite adjoints solves;
                         columns: shapes structures large programs refusals;
                         triangles: shapes chains wide_levels blocks programs refusals;
                         basis: dots axpys zero_coefficients modified_columns;

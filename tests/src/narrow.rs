@@ -1,6 +1,7 @@
 //! Vectors stored in the narrower type, and programs over several lengths: passes, products, bases, a
 //! two-level cycle.
 use crate::bits::{Trace, cells_of, upload};
+use crate::formats::on_grids;
 use crate::numbers::{Rng, generated, random_matrix};
 use crate::on_both;
 use crate::solves::tolerance;
@@ -46,6 +47,7 @@ pub fn passes<T: Scalar, B: Backend>(make: fn() -> B) {
 /// Products in every format that read and write narrow vectors, with passes.
 pub fn products<T: Scalar, B: Backend>(make: fn() -> B) {
     let (mut rng, n) = (Rng::new(43), 531);
+    let mut all = on_grids::<T>();
     let host = Arc::new(random_matrix::<T>(&mut rng, n, n, 6));
     let grid = Arc::new(generated::<T>("gen:poisson2d:23x19"));
     for format in [
@@ -64,16 +66,20 @@ pub fn products<T: Scalar, B: Backend>(make: fn() -> B) {
     ] {
         let host = if matches!(format, "dia" | "stencil") { &grid } else { &host };
         let Ok(stored) = convert(host, format) else { continue };
-        let n = host.rows();
-        on_both!(make, format!("narrow products in {format}"), |dev| {
+        all.push((format!("in {format}"), stored));
+    }
+    for (name, stored) in all {
+        let (rows, cols) = stored.shape();
+        on_both!(make, format!("narrow products {name}"), |dev| {
             let (mut trace, mut rng) = (Trace::new(), Rng::new(44));
             let a = dev.matrix(stored.clone()).unwrap();
-            let (x, y) = (upload(dev, &rng.vector::<T>(n)), upload(dev, &rng.vector::<T>(n)));
-            let (u, v) = (narrow(dev, &rng.vector::<T>(n)), narrow(dev, &rng.vector::<T>(n)));
+            let (x, y) = (upload(dev, &rng.vector::<T>(cols)), upload(dev, &rng.vector::<T>(rows)));
+            let (u, v) = (narrow(dev, &rng.vector::<T>(cols)), narrow(dev, &rng.vector::<T>(rows)));
+            let w = upload(dev, &rng.vector::<T>(rows));
             let c = cells_of(dev, &rng.vector::<T>(2));
             let along =
                 |y: Vector<T>, other: Vector<T>| Pass::new("along").set(y, other + c[0] * y).dot(c[1], y, y);
-            for (name, from, to, other) in [("u, v", u, v, x), ("x, v", x, v, y), ("u, y", u, y, v)] {
+            for (name, from, to, other) in [("u, v", u, v, w), ("x, v", x, v, y), ("u, y", u, y, v)] {
                 dev.spmv_dot(&a, from, to, along(to, other)).unwrap();
                 trace.vector(dev, name.to_string(), to);
                 trace.cells(dev, format!("{name}: cells"), &c);

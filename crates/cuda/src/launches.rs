@@ -330,6 +330,7 @@ pub(crate) fn product_kernel(format: &'static str) -> Result<&'static str> {
         "bcsr" => Ok("spmv_bcsr"),
         "hyb" | "coo" => Ok("spmv_hyb"),
         "stencil" => Ok("spmv_stencil"),
+        "interpolation" => Ok("spmv_interpolation"),
         "packed" => Ok("spmv_packed"),
         "dense" => Ok("spmv_dense"),
         "pkt" => Ok("spmv_pkt"),

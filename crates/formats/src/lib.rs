@@ -5,6 +5,7 @@
 //! - [`Stencil`], [`Dia`], [`Sell`] (and ELLPACK) and [`Bcsr`] store suitable matrices in less memory,
 //!   [`Packed`] stores compressed rows in fewer bytes, [`Pkt`] rows in parts whose x fits in local memory,
 //!   [`Dense`] matrices with few zeros, [`Hyb`] (and COO) rows of any length; [`choose_format`] selects one.
+//! - [`Interpolation`] is the linear interpolation between a grid and a coarser one, which stores nothing.
 //! - [`Triangular`] stores triangular matrices for solves, with the levels of their rows.
 //! - [`algebra`] multiplies and transposes.
 //! - [`factor`] computes incomplete factorisations; [`by_colours`] colours rows.
@@ -52,11 +53,12 @@ pub use storage::dense::Dense;
 pub use storage::dia::{DIA_ROWS, Dia};
 pub use storage::hyb::Hyb;
 pub use storage::hyb_layout::HybLayout;
+pub use storage::interpolation::{Grids, Interpolation, Taps};
 pub use storage::packed::{Packed, Values, widened};
 pub use storage::pair::Pair;
 pub use storage::pkt::{PACKET, Pkt};
 pub use storage::sell::{SLICE, Sell};
-pub use storage::stencil::{MOST_NEIGHBOURS, Stencil};
+pub use storage::stencil::{MOST_NEIGHBOURS, POSITIONS, Stencil, position};
 pub use storage::triangular::{Half, Triangular};
 
 /// Tests the programs of a page of the guide.

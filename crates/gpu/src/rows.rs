@@ -1,7 +1,7 @@
 //! The rows of a matrix as generated kernels read them: lane by lane, entry by entry, for any format.
 use crate::source::SEGMENT;
 use lacuna_engine::{Argument, Format, Scalar, is_long};
-use lacuna_formats::{DIA_ROWS, HybLayout, PACKET, SLICE, parallel};
+use lacuna_formats::{DIA_ROWS, Grids, HybLayout, PACKET, SLICE, parallel, position};
 use std::ops::Range;
 
 const NONE: u32 = u32::MAX;
@@ -23,9 +23,11 @@ pub enum Rows<'a, T: Scalar> {
     Bcsr(usize, &'a [u32], &'a [u32], &'a [T], usize),
     /// Slices and coordinates: the layout, rows of coordinates, columns, values.
     Hyb(HybLayout<'a>, &'a [u32], &'a [u32], &'a [T]),
-    /// Constant coefficients on a grid: its size and the steps to each neighbour, in groups of four words;
-    /// coefficients.
+    /// Coefficients on a grid: its size, the coefficients of a position, and the steps to each neighbour, in groups
+    /// of four words; coefficients.
     Stencil(&'a [i32], &'a [T]),
+    /// Linear interpolation between grids.
+    Interpolation(Grids),
     /// Dense rows: number of columns, values row by row, lanes of a row.
     Dense(usize, &'a [T], usize),
     /// Compressed rows with packed columns: row offsets and first columns, distances from the first column,
@@ -78,6 +80,7 @@ impl<'a, T: Scalar> Rows<'a, T> {
             }
             ("dense", [Size(cols), Values(values)]) => Rows::Dense(*cols as usize, values, lanes),
             ("stencil", [Offsets(words), Values(coefficients)]) => Rows::Stencil(words, coefficients),
+            ("interpolation", [Offsets(words)]) => Rows::Interpolation(Grids::read(words)?),
             ("packed", [Size(_), Indices(words), Short(distances), Values(values)]) => {
                 Rows::Packed(words, distances, Entries::Full(values), lanes)
             }
@@ -102,7 +105,8 @@ impl<'a, T: Scalar> Rows<'a, T> {
         match self {
             Rows::Csr(.., lanes) | Rows::Bcsr(.., lanes) => *lanes,
             Rows::Packed(.., lanes) | Rows::Dense(.., lanes) => *lanes,
-            Rows::Dia(..) | Rows::Sell(..) | Rows::Hyb(..) | Rows::Stencil(..) | Rows::Pkt(..) => 1,
+            Rows::Dia(..) | Rows::Sell(..) | Rows::Hyb(..) | Rows::Pkt(..) => 1,
+            Rows::Stencil(..) | Rows::Interpolation(_) => 1,
         }
     }
 
@@ -200,15 +204,19 @@ impl<'a, T: Scalar> Rows<'a, T> {
             }
             Rows::Stencil(words, coefficients) => {
                 let size = &words[..3];
-                let [nx, ny] = [size[0], size[1]].map(|side| side as usize);
+                let [nx, ny, nz] = [size[0], size[1], size[2]].map(|side| side as usize);
                 let at = [row % nx, row / nx % ny, row / nx / ny];
-                for (to, value) in words[4..].chunks(4).zip(*coefficients) {
+                let of_position = words[4] as usize * position(at, [nx, ny, nz]);
+                for (to, value) in words[8..].chunks(4).zip(&coefficients[of_position..]) {
                     let mut axes = at.iter().zip(size).zip(to);
                     if axes.all(|((at, side), step)| at.wrapping_add_signed(*step as isize) < *side as usize)
                     {
                         take(row.wrapping_add_signed(to[3] as isize) as u32, *value);
                     }
                 }
+            }
+            Rows::Interpolation(grids) => {
+                grids.each(row, |column, weight| take(column as u32, T::from_real(weight)));
             }
         }
     }
@@ -221,7 +229,8 @@ impl<'a, T: Scalar> Rows<'a, T> {
             }
             Rows::Dia(_, table, _) => table.len() / 2,
             Rows::Dense(cols, _, lanes) => cols.div_ceil(*lanes),
-            Rows::Stencil(_, coefficients) => coefficients.len(),
+            Rows::Stencil(words, _) => words[3] as usize,
+            Rows::Interpolation(grids) => grids.length(row),
             Rows::Sell(slice_ptr, lane_of, ..) => {
                 let slice = lane_of.get(row).map_or(row, |lane| *lane as usize) / SLICE;
                 (slice_ptr[slice + 1] - slice_ptr[slice]) as usize

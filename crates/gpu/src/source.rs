@@ -1,7 +1,7 @@
 //! The sources of generated kernels, and the definitions they begin with.
 use crate::write::Shape;
 use lacuna_engine::{Kind, encode};
-use lacuna_kernels_opencl::GENERATED;
+use lacuna_kernels_opencl::{GENERATED, STREAMING};
 
 /// The number types: real type, its bits, whether complex.
 const TYPES: [(Kind, &str, u32, u32); 4] = [
@@ -82,7 +82,6 @@ pub(crate) fn text(
         ("AT_HISTORY", AT_HISTORY),
         ("AT_CELLS", AT_CELLS),
     ];
-    let sources = if streaming { &GENERATED[..] } else { &GENERATED[..9] };
     for (name, value) in shape {
         text += &format!("#define LACUNA_{name} {value}\n");
     }
@@ -90,5 +89,7 @@ pub(crate) fn text(
         Some(prelude) => text = joined(text, &[prelude]),
         None => text += "#define LACUNA_RARE __attribute__((noinline))\n",
     }
-    joined(joined(text, sources), &[("a program", written)])
+    let text = joined(text, &GENERATED);
+    let text = if streaming { joined(text, &STREAMING) } else { text };
+    joined(text, &[("a program", written)])
 }

@@ -1,20 +1,26 @@
 //! The rows that generated kernels are built from equal those of the format, entry by entry, to the bit.
-use lacuna_engine::{Complex64, Scalar, row_sum};
-use lacuna_formats::{FORMATS, Spec, convert};
+use lacuna_engine::{Complex64, Format, Scalar, row_sum};
+use lacuna_formats::{FORMATS, Interpolation, POSITIONS, Spec, Stencil, convert};
 use lacuna_gpu::Rows;
 use std::sync::Arc;
 
 /// The formats whose rows are known in full; checks all of them.
 fn checked<T: Scalar>(name: &str) -> String {
     let a = Arc::new(Spec::parse(name).unwrap().build::<T>().unwrap());
-    let n = a.rows();
-    let x: Vec<T> = (0..n).map(|j| T::from_parts(1.0 / (j + 3) as f64, j as f64)).collect();
+    let converted = |format: &str| convert(&a, format).ok();
+    let formats = FORMATS.iter().filter_map(|format| Some((format.name, converted(format.name)?)));
+    compared(name, formats.collect())
+}
+
+/// Compares the rows of each format, and returns the names of those whose rows are known in full.
+fn compared<T: Scalar>(name: &str, formats: Vec<(&str, Arc<dyn Format<T>>)>) -> String {
     let mut known = Vec::new();
-    for format in FORMATS {
-        let Ok(stored) = convert(&a, format.name) else { continue };
+    for (format, stored) in formats {
+        let (n, cols) = stored.shape();
+        let x: Vec<T> = (0..cols).map(|j| T::from_parts(1.0 / (j + 3) as f64, j as f64)).collect();
         let Some(rows) = Rows::of(&*stored).filter(|rows| rows.pieces().is_none()) else { continue };
-        known.push(format.name);
-        assert_eq!(rows.lanes(), stored.lanes(), "{}", format.name);
+        known.push(format);
+        assert_eq!(rows.lanes(), stored.lanes(), "{format}");
         let spans = rows.spans(n);
         let long = rows.long_rows(n);
         for i in (0..n).filter(|i| !long.iter().any(|(row, _)| *row as usize == *i)) {
@@ -23,26 +29,17 @@ fn checked<T: Scalar>(name: &str) -> String {
                 .map(|lane| {
                     let mut entries = Vec::new();
                     rows.each(i, lane, |column, v| {
-                        assert!(
-                            (spans[i / 256].0..spans[i / 256].1).contains(&column),
-                            "{} row {i}",
-                            format.name
-                        );
+                        assert!((spans[i / 256].0..spans[i / 256].1).contains(&column), "{format} row {i}");
                         entries.push((v, x[column as usize]));
                     });
-                    assert!(entries.len() <= rows.longest(i), "{} row {i}", format.name);
+                    assert!(entries.len() <= rows.longest(i), "{format} row {i}");
                     entries
                 })
                 .collect();
             let sums: Vec<T> = lanes.into_iter().map(|entries| row_sum(1, entries)).collect();
             let got = row_sum(sums.len(), sums.iter().map(|sum| (T::one(), *sum)));
             let want = stored.row(i, &x);
-            assert_eq!(
-                bytemuck::bytes_of(&got),
-                bytemuck::bytes_of(&want),
-                "{} row {i} of {name}",
-                format.name
-            );
+            assert_eq!(bytemuck::bytes_of(&got), bytemuck::bytes_of(&want), "{format} row {i} of {name}");
         }
     }
     known.join(" ")
@@ -65,4 +62,18 @@ fn rows_are_those_of_the_format() {
         "csr dia dia-sym ell sell packed packed-f32 pkt hyb coo bcsr2 bcsr3 bcsr4 bcsr5 bcsr6 bcsr7",
     ];
     assert_eq!(known, expected);
+}
+
+#[test]
+fn rows_on_grids_are_those_of_the_format() {
+    let (size, axes) = ([12, 7, 6], [true, true, false]);
+    let steps: Vec<[i32; 3]> = (0..9).map(|k| [k % 3 - 1, k / 3 - 1, 0]).collect();
+    let coefficients: Vec<Vec<f64>> =
+        (0..POSITIONS).map(|p| (0..9).map(|k| (9 * p + k) as f64).collect()).collect();
+    let formats: Vec<(&str, Arc<dyn Format<f64>>)> = vec![
+        ("stencil", Arc::new(Stencil::by_position(size, &steps, &coefficients).unwrap())),
+        ("prolongation", Arc::new(Interpolation::prolongation(size, axes).unwrap())),
+        ("restriction", Arc::new(Interpolation::restriction(size, axes).unwrap())),
+    ];
+    assert_eq!(compared("grids", formats), "stencil prolongation restriction");
 }

@@ -55,7 +55,7 @@ pub(crate) struct Memory {
 }
 
 /// The kernels of products by code, as in `kernels-opencl/shared/shape.cl`, with their formats.
-const PRODUCTS: [(&str, &[&str]); 10] = [
+const PRODUCTS: [(&str, &[&str]); 11] = [
     ("spmv_csr", &["csr"]),
     ("spmv_dia", &["dia"]),
     ("spmv_sell", &["sell", "ell"]),
@@ -66,6 +66,7 @@ const PRODUCTS: [(&str, &[&str]); 10] = [
     ("spmv_dense", &["dense"]),
     ("spmv_pkt", &["pkt"]),
     (SOLVE, &["triangular"]),
+    ("spmv_interpolation", &["interpolation"]),
 ];
 
 /// Stands in for the kernels of triangular solves, which are no products.

@@ -1,7 +1,7 @@
 //! Without a device: every kernel the host asks for exists and takes the arguments that the host sets, in
 //! that order; the kernels for CUDA have the same entry points.
 use lacuna_engine::Kind;
-use lacuna_kernels_opencl::{FRAME, GENERATED, OPERATIONS};
+use lacuna_kernels_opencl::{FRAME, GENERATED, OPERATIONS, STREAMING};
 use lacuna_opencl::text;
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -75,6 +75,7 @@ fn kernels_take_what_the_host_sets() {
             "spmv_dense",
             "spmv_dia",
             "spmv_hyb",
+            "spmv_interpolation",
             "spmv_packed",
             "spmv_pieces",
             "spmv_pkt",
@@ -169,7 +170,7 @@ fn every_name_of_the_layout_that_a_kernel_uses_is_defined() {
 
 #[test]
 fn each_file_opens_with_what_it_computes_and_how_it_is_launched() {
-    for (name, source) in OPERATIONS.into_iter().chain(GENERATED) {
+    for (name, source) in OPERATIONS.into_iter().chain(GENERATED).chain(STREAMING) {
         let head: String = source.lines().take_while(|line| line.starts_with("//")).collect();
         for what in ["Bytes moved", "Launch shape", "Assumes"] {
             assert!(head.contains(what), "{name}: no `{what}`");

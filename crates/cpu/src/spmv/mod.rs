@@ -4,6 +4,7 @@ pub(crate) mod csr;
 pub(crate) mod dense;
 pub(crate) mod dia;
 pub(crate) mod hyb;
+pub(crate) mod interpolation;
 pub(crate) mod packed;
 pub(crate) mod pkt;
 pub(crate) mod sell;
@@ -12,7 +13,7 @@ pub(crate) mod stencil;
 use crate::simd::outlined::outlined_rows;
 use lacuna_engine::sum::SEGMENT;
 use lacuna_engine::{Cost, Format, Scalar};
-use lacuna_formats::{Bcsr, Csr, Dense, Dia, Hyb, Packed, Pkt, SLICE, Sell};
+use lacuna_formats::{Bcsr, Csr, Dense, Dia, Hyb, Interpolation, Packed, Pkt, SLICE, Sell};
 use pulp::Simd;
 use std::any::Any;
 use std::sync::Arc;
@@ -50,6 +51,7 @@ pub(crate) enum Stored<T: Scalar> {
     Pkt(Arc<Pkt<T>>),
     Dense(Arc<Dense<T>>),
     Stencil(Arc<stencil::Lines<T>>),
+    Interpolation(Arc<Interpolation<T>>),
     /// Any other format, by its reference product.
     Other(Arc<dyn Format<T>>),
 }
@@ -67,6 +69,7 @@ impl<T: Scalar> Stored<T> {
             .or_else(|_| any().downcast().map(Stored::Packed))
             .or_else(|_| any().downcast().map(Stored::Pkt))
             .or_else(|_| any().downcast().map(Stored::Dense))
+            .or_else(|_| any().downcast().map(Stored::Interpolation))
             .or_else(|_| any().downcast().map(|a| Stored::Stencil(Arc::new(stencil::Lines::new(a)))))
             .unwrap_or_else(|_| Stored::Other(format.clone()))
     }
@@ -94,9 +97,15 @@ impl<T: Scalar> Stored<T> {
             Stored::Packed(a) => a.row_ptr()[row] as usize,
             Stored::Pkt(a) => a.slice_ptr()[row.div_ceil(SLICE)] as usize * SLICE + a.far_ptr()[row] as usize,
             Stored::Dense(a) => a.shape().1 * row,
-            Stored::Stencil(a) => a.stencil.coefficients().len() * row,
-            Stored::Other(a) => (a.nnz() / a.shape().0.max(1)) * row,
+            Stored::Stencil(a) => a.stencil.neighbours().len() * row,
+            Stored::Interpolation(a) => Self::evenly(&**a, row),
+            Stored::Other(a) => Self::evenly(&**a, row),
         }
+    }
+
+    /// The entries before a row if all rows had as many.
+    fn evenly(a: &dyn Format<T>, row: usize) -> usize {
+        (a.nnz() / a.shape().0.max(1)) * row
     }
 
     /// `y[i] ← (A x)[i]` for the rows `start..end`, whole segments except for the last.
@@ -126,6 +135,7 @@ impl<T: Scalar> Stored<T> {
             Stored::Packed(a) => unsafe { packed::rows(simd, a, x, y, start, end) },
             Stored::Pkt(a) => outlined_rows!(simd, pkt::rows(simd, a, x, y, start, end)),
             Stored::Stencil(a) => outlined_rows!(simd, stencil::rows(a, x, y, start, end)),
+            Stored::Interpolation(a) => outlined_rows!(simd, interpolation::rows(a, x, y, start, end)),
             Stored::Other(a) => {
                 // SAFETY: as the caller promises.
                 let x = unsafe { std::slice::from_raw_parts(x, a.shape().1) };

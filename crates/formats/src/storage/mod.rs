@@ -6,6 +6,7 @@ pub(crate) mod dense;
 pub(crate) mod dia;
 pub(crate) mod hyb;
 pub(crate) mod hyb_layout;
+pub(crate) mod interpolation;
 pub(crate) mod packed;
 pub(crate) mod padding;
 pub(crate) mod pair;

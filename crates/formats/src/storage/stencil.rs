@@ -1,5 +1,6 @@
-//! Constant coefficients on a grid, without a stored matrix.
+//! Coefficients on a grid that are the same at all points, or differ at its ends, without a stored matrix.
 use crate::Csr;
+use crate::algebra::fill_rows;
 use crate::parallel;
 use crate::storage::checks::check_sizes;
 use lacuna_engine::{Argument, Error, Format, Result, Scalar};
@@ -7,13 +8,27 @@ use std::ops::Range;
 
 /// Maximum number of neighbours of a point.
 pub const MOST_NEIGHBOURS: usize = 64;
+/// Positions of points with coefficients of their own, where these depend on the position: first, inner and last
+/// along each axis.
+pub const POSITIONS: usize = 27;
 /// Minimum number of rows per thread.
 const GRAIN: usize = 8192;
+/// Groups of four words before the neighbours.
+const HEAD: usize = 2;
 
-/// A matrix with the same neighbours and coefficients at every point of a grid.
+/// The position of a point of a grid, below [`POSITIONS`], x fastest: along each axis 0 for the first point, 2 for
+/// the last of several, 1 for those between.
+#[inline(always)]
+pub fn position(at: [usize; 3], size: [usize; 3]) -> usize {
+    let along = |k: usize| if at[k] == 0 { 0 } else { 1 + usize::from(at[k] + 1 == size[k]) };
+    along(0) + 3 * (along(1) + 3 * along(2))
+}
+
+/// A matrix with the same neighbours at every point of a grid, and the same coefficients.
 ///
 /// Points are numbered with x fastest. Row `i` has an entry for each neighbour that is on the grid, and the
-/// coefficient depends only on the neighbour: a product reads `x` and writes `y`, and nothing else. A row sum
+/// coefficient depends only on the neighbour, or on it and on the [`position`] of the point
+/// ([`Stencil::by_position`]): a product reads `x` and writes `y`, and nothing else. A row sum
 /// runs over the neighbours by increasing distance `column − row`, with one fused multiply-add each, skipping
 /// those outside the grid: the order of [`crate::Dia`], and of [`Csr`] with one lane.
 ///
@@ -28,8 +43,8 @@ const GRAIN: usize = 8192;
 #[derive(Clone, Debug, PartialEq)]
 pub struct Stencil<T> {
     nnz: usize,
-    /// The size of the grid and the number of neighbours; then, for each neighbour, the steps in x, y and z,
-    /// and its distance.
+    /// The size of the grid and the number of neighbours; the number of coefficients of a position if each has its
+    /// own, otherwise 0; then, for each neighbour, the steps in x, y and z, and its distance.
     words: Vec<[i32; 4]>,
     coefficients: Vec<T>,
 }
@@ -74,9 +89,7 @@ impl<T: Scalar> Stencil<T> {
         let Some(size) = grid(a, &offsets) else {
             return Err(Unsuited("its diagonals are those of no grid".into()));
         };
-        let mut words = Vec::with_capacity(1 + offsets.len());
-        words.push([size[0] as i32, size[1] as i32, size[2] as i32, offsets.len() as i32]);
-        words.extend(offsets.iter().map(|&offset| neighbour(offset, size)));
+        let words = words(size, 0, offsets.iter().map(|&offset| neighbour(offset, size)));
         let stencil = Stencil { nnz: a.nnz(), words, coefficients: coefficients.to_vec() };
         let different = parallel::map(a.row_shares(), |share| stencil.differs(a, share));
         match different.into_iter().flatten().min() {
@@ -89,6 +102,69 @@ impl<T: Scalar> Stencil<T> {
         }
     }
 
+    /// With coefficients that depend on the [`position`] of a point: `coefficients[p][k]` is that of the neighbour
+    /// `steps[k]` of a point at position `p`, for [`POSITIONS`] positions, whatever it is where the neighbour is off
+    /// the grid.
+    ///
+    /// # Errors
+    /// [`Error::Argument`] for a step along an axis other than -1, 0 and 1, two equal steps, or a number of
+    /// coefficients other than that of the steps; [`Error::Structure`] for more points than 32-bit indices count.
+    pub fn by_position(size: [usize; 3], steps: &[[i32; 3]], coefficients: &[Vec<T>]) -> Result<Self> {
+        const OPERATION: &str = "Stencil::by_position";
+        let refused = |message: String| Err(Error::Argument { what: OPERATION.into(), message });
+        let n = size.iter().try_fold(1usize, |n, side| n.checked_mul(*side)).unwrap_or(usize::MAX);
+        check_sizes(OPERATION, n, n, n)?;
+        if n == 0 || n > i32::MAX as usize {
+            return refused(format!("expected 1 to {} points, got {n}", i32::MAX));
+        }
+        if let Some(steps) = steps.iter().find(|steps| steps.iter().any(|step| step.abs() > 1)) {
+            return refused(format!("expected steps of -1, 0 and 1, got {steps:?}"));
+        }
+        if coefficients.len() != POSITIONS || coefficients.iter().any(|of| of.len() != steps.len()) {
+            let got: Vec<usize> = coefficients.iter().map(Vec::len).collect();
+            return refused(format!(
+                "expected {} coefficients for each of {POSITIONS} positions, got {got:?}",
+                steps.len()
+            ));
+        }
+        let [nx, ny] = [size[0] as i64, size[1] as i64];
+        let distance = |[x, y, z]: [i32; 3]| i64::from(x) + nx * (i64::from(y) + ny * i64::from(z));
+        // A step along an axis of one point leads off the grid.
+        let mut order: Vec<usize> =
+            (0..steps.len()).filter(|&k| (0..3).all(|axis| steps[k][axis] == 0 || size[axis] > 1)).collect();
+        order.sort_by_key(|&k| (distance(steps[k]), steps[k]));
+        if let Some(pair) = order.windows(2).find(|pair| steps[pair[0]] == steps[pair[1]]) {
+            return refused(format!("expected different steps, got {:?} twice", steps[pair[0]]));
+        }
+        let of = |k: &usize| {
+            let [x, y, z] = steps[*k];
+            [x, y, z, distance(steps[*k]) as i32]
+        };
+        let words = words(size, order.len(), order.iter().map(of));
+        let coefficients = coefficients.iter().flat_map(|of| order.iter().map(|&k| of[k])).collect();
+        let mut stencil = Stencil { nnz: 0, words, coefficients };
+        let count = |to: &[i32; 4]| -> usize {
+            (0..3).map(|axis| size[axis].saturating_sub(to[axis].unsigned_abs() as usize)).product()
+        };
+        stencil.nnz = stencil.neighbours().iter().map(count).sum();
+        check_sizes(OPERATION, n, n, stencil.nnz)?;
+        Ok(stencil)
+    }
+
+    /// As compressed rows.
+    ///
+    /// # Errors
+    /// [`Error::Entry`] for a coefficient that is not finite; [`Error::OutOfMemory`].
+    pub fn to_csr(&self) -> Result<Csr<T>> {
+        let n = self.shape().0;
+        let length = |i: usize| self.around(i).count();
+        fill_rows("Stencil::to_csr", n, n, length, |i, columns, values| {
+            for ((j, c), (column, value)) in self.around(i).zip(columns.iter_mut().zip(values)) {
+                (*column, *value) = (j as u32, c);
+            }
+        })
+    }
+
     /// Points in x, y and z.
     pub fn size(&self) -> [usize; 3] {
         let [x, y, z, _] = self.words[0];
@@ -98,12 +174,31 @@ impl<T: Scalar> Stencil<T> {
     /// The steps to each neighbour in x, y and z, and its distance `column − row`, in increasing order of
     /// distance.
     pub fn neighbours(&self) -> &[[i32; 4]] {
-        &self.words[1..]
+        &self.words[HEAD..]
     }
 
-    /// The coefficient of each neighbour.
+    /// The coefficient of each neighbour; one after the other for all positions if they depend on it.
     pub fn coefficients(&self) -> &[T] {
         &self.coefficients
+    }
+
+    /// Whether coefficients depend on the position of a point.
+    pub fn has_positions(&self) -> bool {
+        self.words[1][0] != 0
+    }
+
+    /// The coefficient of each neighbour of a point at a position.
+    pub fn coefficients_at(&self, position: usize) -> &[T] {
+        let of = self.words[1][0] as usize;
+        &self.coefficients[of * position..][..self.neighbours().len()]
+    }
+
+    /// An upper bound on the sums of moduli of a row and of a column, and so on the 1-, 2- and maximum norm: the sum
+    /// of the largest coefficient of each neighbour.
+    pub fn norm_bound(&self) -> f64 {
+        let count = self.neighbours().len();
+        let of = |k: usize| self.coefficients.iter().skip(k).step_by(count).map(|c| c.modulus());
+        (0..count).map(|k| of(k).fold(0.0, f64::max)).sum()
     }
 
     /// The neighbours of a point that lie on the grid, with their coefficients.
@@ -115,7 +210,8 @@ impl<T: Scalar> Stencil<T> {
             axes.into_iter()
                 .all(|((at, side), step)| (0..side as i64).contains(&(at as i64 + i64::from(*step))))
         };
-        let all = self.neighbours().iter().zip(&self.coefficients).filter(inside);
+        let coefficients = self.coefficients_at(position(point, self.size()));
+        let all = self.neighbours().iter().zip(coefficients).filter(inside);
         all.map(move |([.., offset], c)| ((i as i64 + i64::from(*offset)) as usize, *c))
     }
 
@@ -160,6 +256,17 @@ impl<T: Scalar> Stencil<T> {
         };
         [-1, 1].map(|sign| std::array::from_fn(|axis| far(axis, sign)))
     }
+}
+
+/// The words of a stencil on a grid: those of its neighbours after the head.
+fn words(
+    size: [usize; 3],
+    of_position: usize,
+    neighbours: impl ExactSizeIterator<Item = [i32; 4]>,
+) -> Vec<[i32; 4]> {
+    let [x, y, z] = size.map(|side| side as i32);
+    let head = [[x, y, z, neighbours.len() as i32], [of_position as i32, 0, 0, 0]];
+    head.into_iter().chain(neighbours).collect()
 }
 
 /// Whether two coefficients have the same bits.

@@ -5,8 +5,8 @@ use crate::rows::Rows;
 use crate::slices::{Apart, Slicer, Slices};
 use crate::source::SEGMENT;
 use crate::write::{self, Product, Shape};
-use lacuna_engine::Scalar;
 use lacuna_engine::encode::{self, Encoded, OP_DOT_COUNT};
+use lacuna_engine::{Argument, Format, Scalar};
 use std::ops::Range;
 
 /// Work-items of a work-group when vectors are streamed: with long rows and short passes, and otherwise.
@@ -113,6 +113,11 @@ fn rows_of_group(rows: usize, run: usize, group: usize, groups: usize) -> Range<
     first(group)..first(group + 1)
 }
 
+/// Whether the coefficients of a stencil depend on the position.
+fn has_positions<T: Scalar>(stencil: &dyn Format<T>) -> bool {
+    matches!(&stencil.arguments()[..], [Argument::Offsets(words), ..] if words.get(4).is_some_and(|of| *of != 0))
+}
+
 /// The slices of each matrix that needs them, how each is multiplied when vectors are streamed, and the local
 /// memory that takes, in numbers. A work-group has `warps` warps.
 fn lay_out_streaming<'a, T: Scalar>(
@@ -131,7 +136,9 @@ fn lay_out_streaming<'a, T: Scalar>(
         products.push(match a.format.kernel() {
             "dia" if count == n => Product::Diagonals,
             "sell" | "ell" if count == n => Product::Sell,
-            "stencil" if count == n => Product::Stencil,
+            "stencil" if count == n && !has_positions(a.format) => Product::Stencil,
+            "stencil" => Product::StencilRows,
+            "interpolation" => Product::Interpolation,
             kernel => {
                 let rows = Rows::of(a.format)?;
                 if count < n && rows.pieces().is_some() {

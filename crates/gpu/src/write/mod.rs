@@ -79,8 +79,12 @@ pub enum Product {
     Sell,
     /// Diagonals as stored.
     Diagonals,
-    /// Constant coefficients on a grid.
+    /// The same coefficients all over a grid, for vectors of full length.
     Stencil,
+    /// Coefficients on a grid, row by row.
+    StencilRows,
+    /// Interpolation between grids, row by row.
+    Interpolation,
 }
 
 /// The generated kernel of a program.

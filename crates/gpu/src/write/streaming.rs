@@ -32,12 +32,25 @@ impl<T: Scalar> Writer<'_, T> {
         // Whether the product is already in memory.
         let mut there = false;
         match field(OP_KIND) {
+            KIND_SPMV if self.row_product(op).is_some() => {
+                let what = self.row_product(op).unwrap_or_default();
+                let (m, x) = (t.hole(field(OP_MATRIX)), t.hole(field(OP_X)));
+                let x = self.stored(field(OP_X), &x);
+                let of = self.suffix(field(OP_N));
+                t.line(&match shorter {
+                    true => format!("m0 = multiply_{what}_row(&s{of}, {m}, {x}, row);"),
+                    false => format!(
+                        "ROWS m0[r] = LIVE(r) ? multiply_{what}_row(&s, {m}, {x}, base + STEP * r) : ZERO;"
+                    ),
+                });
+                self.keep_result(&mut t, slots[0], shorter);
+            }
             KIND_SPMV if self.multiplies_units(op) => {
                 let what = if self.product(op) == Product::Stencil { "stencil" } else { "diagonals" };
                 let (m, x) = (t.hole(field(OP_MATRIX)), t.hole(field(OP_X)));
                 let x = self.stored(field(OP_X), &x);
                 t.line(&format!("multiply_{what}(&s, {m}, {x}, unit, m0);"));
-                self.keep_result(&mut t, slots[0]);
+                self.keep_result(&mut t, slots[0], false);
             }
             KIND_SPMV => {
                 load(&mut t, 0, field(OP_Y));
@@ -52,7 +65,7 @@ impl<T: Scalar> Writer<'_, T> {
                      {columns}, {}, unit, m0);",
                     field(OP_ADD)
                 ));
-                self.keep_result(&mut t, slots[0]);
+                self.keep_result(&mut t, slots[0], false);
             }
             KIND_BASIS_DOT => {
                 let w = t.hole(field(OP_Y));
@@ -83,9 +96,11 @@ impl<T: Scalar> Writer<'_, T> {
     }
 
     /// The result in slot 0 is rounded to the type of its vector.
-    fn keep_result(&self, t: &mut Text, v: u32) {
-        if self.is_narrow(v) {
-            t.line(&format!("ROWS m0[r] = {};", self.kept(v, "m0[r]".into())));
+    fn keep_result(&self, t: &mut Text, v: u32, shorter: bool) {
+        match (self.is_narrow(v), shorter) {
+            (false, _) => {}
+            (true, true) => t.line(&format!("m0 = {};", self.kept(v, "m0".into()))),
+            (true, false) => t.line(&format!("ROWS m0[r] = {};", self.kept(v, "m0[r]".into()))),
         }
     }
 
@@ -97,6 +112,15 @@ impl<T: Scalar> Writer<'_, T> {
     /// Whether a product is computed inside the pass that uses it, unit by unit.
     fn multiplies_units(&self, op: u32) -> bool {
         matches!(self.product(op), Product::Diagonals | Product::Stencil)
+    }
+
+    /// The name of a product that is computed inside the pass that uses it, row by row.
+    fn row_product(&self, op: u32) -> Option<&'static str> {
+        match self.product(op) {
+            Product::StencilRows => Some("stencil"),
+            Product::Interpolation => Some("interpolation"),
+            _ => None,
+        }
     }
 
     /// Whether an operation overwrites a slot.
@@ -143,7 +167,7 @@ impl<T: Scalar> Writer<'_, T> {
                     ));
                 }
                 Product::Sell => t.line(&format!("product_sell(&s{of}, {m}, {vectors});")),
-                Product::Diagonals | Product::Stencil => {}
+                Product::Diagonals | Product::Stencil | Product::StencilRows | Product::Interpolation => {}
             }
         }
         if writes {
