@@ -3,6 +3,7 @@ use crate::choose::select::block_size;
 use crate::storage::padding::is_too_much;
 use crate::{Bcsr, Csr, Dense, Dia, Hyb, LEAST_FILL, MOST_NEIGHBOURS, Packed, Pkt, Sell, Stencil, Structure};
 use lacuna_engine::{Format, Scalar};
+use std::cell::OnceCell;
 
 /// Maximum bytes between an entry and its mirror image for which a second-level cache still holds the one
 /// when the other is needed: on an Intel Xeon with a cache of twice this size, `dia-sym` takes 0.63 of the
@@ -24,19 +25,20 @@ pub(crate) struct Footprint {
 pub(crate) struct Footprints<'a, T: Scalar> {
     a: &'a Csr<T>,
     s: &'a Structure,
-    sell: [(usize, usize); 2],
-    hyb: [(usize, usize); 2],
+    sell: OnceCell<[(usize, usize); 2]>,
+    hyb: OnceCell<[(usize, usize); 2]>,
 }
 
 impl<'a, T: Scalar> Footprints<'a, T> {
     pub(crate) fn new(a: &'a Csr<T>, s: &'a Structure) -> Self {
-        Footprints { a, s, sell: Sell::footprints(a), hyb: Hyb::footprints(a) }
+        Footprints { a, s, sell: OnceCell::new(), hyb: OnceCell::new() }
     }
 
     /// The footprint of a format, by name.
     pub(crate) fn format(&self, name: &str) -> Footprint {
         let (a, s, nnz) = (self.a, self.s, self.a.nnz());
-        let ([sell, ell], [hyb, coo]) = (self.sell, self.hyb);
+        let sell = |which: usize| self.sell.get_or_init(|| Sell::footprints(a))[which];
+        let hyb = |which: usize| self.hyb.get_or_init(|| Hyb::footprints(a))[which];
         let padded = |(bytes, places): (usize, usize)| Footprint {
             bytes,
             places,
@@ -72,10 +74,12 @@ impl<'a, T: Scalar> Footprints<'a, T> {
                 };
                 Footprint { bytes, refused: all.refused.or(other), ..all }
             }
-            "sell" => padded(sell),
-            "ell" => padded(ell),
-            "hyb" => Footprint { bytes: hyb.0, places: hyb.1, refused: None },
-            "coo" => Footprint { bytes: coo.0, places: coo.1, refused: None },
+            "sell" => padded(sell(0)),
+            "ell" => padded(sell(1)),
+            "hyb" | "coo" => {
+                let (bytes, places) = hyb(usize::from(name == "coo"));
+                Footprint { bytes, places, refused: None }
+            }
             "packed" => {
                 let (bytes, refused) = match Packed::footprint(a) {
                     Ok(bytes) => (bytes, None),

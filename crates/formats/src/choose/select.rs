@@ -147,38 +147,69 @@ fn has_dense_line<T: Scalar>(a: &Csr<T>, s: &Structure) -> bool {
     is_dense(lengths.into_iter().max().unwrap_or(0) as usize, a.rows(), a.cols())
 }
 
+/// What the costs of a matrix in all formats depend on.
+struct Candidates<'a, T: Scalar> {
+    a: &'a Csr<T>,
+    s: &'a Structure,
+    costs: &'a [Cost],
+    footprints: Footprints<'a, T>,
+    dense_line: OnceCell<bool>,
+}
+
+impl<'a, T: Scalar> Candidates<'a, T> {
+    fn new(a: &'a Csr<T>, s: &'a Structure, costs: &'a [Cost]) -> Self {
+        Candidates { a, s, costs, footprints: Footprints::new(a, s), dense_line: OnceCell::new() }
+    }
+
+    /// The cost of a product by the device's model.
+    fn cost(&self, of: &Cost, bytes: usize, places: usize) -> f64 {
+        let (a, vectors) = (self.a, (self.a.rows() + self.a.cols()) * size_of::<T>());
+        let of_row = of.row + of.surprise * self.s.surprising_rows;
+        let of_places = of.place * places as f64 + of.pad * places.saturating_sub(a.nnz()) as f64;
+        of.byte * (bytes + vectors) as f64 + of_places + of_row * a.rows() as f64
+    }
+
+    /// Why so many bytes are too many, if they are.
+    fn too_large(&self, name: &str, bytes: usize) -> Option<&'static str> {
+        match bytes > Format::bytes(self.a) {
+            _ if self.a.nnz() == 0 && name != "csr" => Some("there are no entries"),
+            false => None,
+            true if !EVENING.contains(&name) => Some("more bytes than csr"),
+            true => self
+                .dense_line
+                .get_or_init(|| has_dense_line(self.a, self.s))
+                .then_some("more bytes than csr, and a row or column is dense"),
+        }
+    }
+
+    fn candidate(&self, format: &FormatInfo) -> Candidate {
+        let Footprint { bytes, places, refused } = self.footprints.format(format.name);
+        let cost = Cost::find(self.costs, format.name, format.kernel);
+        let refused = refused.or(cost.is_none().then_some("the backend has no kernel for it"));
+        let refused = refused.or_else(|| self.too_large(format.name, bytes));
+        let cost = match (refused, cost) {
+            (None, Some(cost)) => self.cost(cost, bytes, places),
+            _ => f64::INFINITY,
+        };
+        Candidate { name: format.name, bytes, cost, refused }
+    }
+
+    /// A cost that the format cannot fall below, found without its footprint: no format but `stencil` stores less
+    /// than half of the values.
+    fn least_cost(&self, format: &FormatInfo) -> f64 {
+        let nnz = self.a.nnz();
+        let bytes = if format.name == "stencil" { 0 } else { nnz * size_of::<T>() / 2 };
+        let cost = Cost::find(self.costs, format.name, format.kernel);
+        cost.map_or(f64::INFINITY, |cost| self.cost(cost, bytes, nnz))
+    }
+}
+
 /// Every format with its cost for a matrix, cheapest first. `costs` is the device's cost model
 /// ([`lacuna_engine::Backend::formats`]); a format that is not listed cannot be run.
 pub fn candidates<T: Scalar>(a: &Csr<T>, s: &Structure, costs: &[Cost]) -> Vec<Candidate> {
     compiled_here!(T, |a: &Csr<T>, s: &Structure, costs: &[Cost]| -> Vec<Candidate> {
-        let (rows, vectors) = (a.rows() as f64, (a.rows() + a.cols()) * size_of::<T>());
-        let of = Footprints::new(a, s);
-        let (plain, dense_line) = (Format::bytes(a), OnceCell::new());
-        let too_large = |name: &str, bytes: usize| match bytes > plain {
-            _ if a.nnz() == 0 && name != "csr" => Some("there are no entries"),
-            false => None,
-            true if !EVENING.contains(&name) => Some("more bytes than csr"),
-            true => dense_line
-                .get_or_init(|| has_dense_line(a, s))
-                .then_some("more bytes than csr, and a row or column is dense"),
-        };
-        let candidate = |format: &FormatInfo| {
-            let Footprint { bytes, places, refused } = of.format(format.name);
-            let cost = Cost::find(costs, format.name, format.kernel);
-            let refused = refused.or(cost.is_none().then_some("the backend has no kernel for it"));
-            let refused = refused.or_else(|| too_large(format.name, bytes));
-            let cost = match (refused, cost) {
-                (None, Some(cost)) => {
-                    let of_row = cost.row + cost.surprise * s.surprising_rows;
-                    let of_places =
-                        cost.place * places as f64 + cost.pad * places.saturating_sub(a.nnz()) as f64;
-                    cost.byte * (bytes + vectors) as f64 + of_places + of_row * rows
-                }
-                _ => f64::INFINITY,
-            };
-            Candidate { name: format.name, bytes, cost, refused }
-        };
-        let mut all: Vec<_> = FORMATS.iter().map(candidate).collect();
+        let of = Candidates::new(a, s, costs);
+        let mut all: Vec<_> = FORMATS.iter().map(|format| of.candidate(format)).collect();
         all.sort_by(|a, b| a.cost.total_cmp(&b.cost));
         all
     })(a, s, costs)
@@ -196,21 +227,36 @@ pub fn choose_lasting_format<T: Scalar>(a: &Csr<T>, s: &Structure, costs: &[Cost
     cheapest(a, s, costs, lasts)
 }
 
+/// The first of the cheapest formats; those that cannot be cheaper than one before are not examined.
 fn cheapest<T: Scalar>(
     a: &Csr<T>,
     s: &Structure,
     costs: &[Cost],
-    among: impl Fn(&str) -> bool,
+    among: fn(&str) -> bool,
 ) -> (&'static str, String) {
-    let all = candidates(a, s, costs);
-    let rows = a.rows().max(1) as f64;
-    let best = all.iter().find(|c| c.refused.is_none() && among(c.name));
-    let csr = all.iter().find(|c| c.name == "csr");
-    match (best, csr) {
-        (Some(best), Some(csr)) if best.name != "csr" => {
-            let [own, plain] = [best.bytes, csr.bytes].map(|bytes| bytes as f64 / rows);
-            (best.name, format!("{own:.1} bytes a row, {plain:.1} in csr"))
+    compiled_here!(T, |a: &Csr<T>,
+                       s: &Structure,
+                       costs: &[Cost],
+                       among: fn(&str) -> bool|
+     -> (&'static str, String) {
+        let of = Candidates::new(a, s, costs);
+        let mut best: Option<Candidate> = None;
+        for format in FORMATS.iter().filter(|format| among(format.name)) {
+            let lowest = best.as_ref().map_or(f64::INFINITY, |best| best.cost);
+            if best.is_none() || of.least_cost(format) < lowest {
+                let next = of.candidate(format);
+                if next.refused.is_none() && (best.is_none() || next.cost < lowest) {
+                    best = Some(next);
+                }
+            }
         }
-        _ => ("csr", "no other format promises less to move".into()),
-    }
+        match best {
+            Some(best) if best.name != "csr" => {
+                let rows = a.rows().max(1) as f64;
+                let [own, plain] = [best.bytes, Format::bytes(a)].map(|bytes| bytes as f64 / rows);
+                (best.name, format!("{own:.1} bytes a row, {plain:.1} in csr"))
+            }
+            _ => ("csr", "no other format promises less to move".into()),
+        }
+    })(a, s, costs, among)
 }
