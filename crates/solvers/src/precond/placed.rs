@@ -1,6 +1,6 @@
 //! The interface of a preconditioner: parts made on the host, handles on a device, operations recorded with
 //! these.
-use lacuna_engine::{Backend, Error, Format, LinOp, Matrix, Pass, Recorder, Result, Scalar, Vector};
+use lacuna_engine::{Backend, Cell, Error, Format, LinOp, Matrix, Pass, Recorder, Result, Scalar, Vector};
 use lacuna_formats::Csr;
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -115,6 +115,7 @@ enum Width {
 /// The data of a preconditioner for a device, made on the host.
 pub struct Parts<T: Scalar> {
     vectors: Vec<(Vec<T>, Width)>,
+    numbers: Vec<T>,
     matrices: Vec<Arc<dyn Format<T>>>,
     scratch: Vec<(usize, Width)>,
     report: Vec<(&'static str, String)>,
@@ -122,7 +123,13 @@ pub struct Parts<T: Scalar> {
 
 impl<T: Scalar> Default for Parts<T> {
     fn default() -> Self {
-        Parts { vectors: Vec::new(), matrices: Vec::new(), scratch: Vec::new(), report: Vec::new() }
+        Parts {
+            vectors: Vec::new(),
+            numbers: Vec::new(),
+            matrices: Vec::new(),
+            scratch: Vec::new(),
+            report: Vec::new(),
+        }
     }
 }
 
@@ -134,6 +141,11 @@ impl<T: Scalar> Parts<T> {
     /// Adds a vector with these numbers.
     pub fn vector(mut self, numbers: Vec<T>) -> Self {
         self.vectors.push((numbers, Width::Full));
+        self
+    }
+    /// Adds a number, which is kept in a cell.
+    pub fn number(mut self, number: T) -> Self {
+        self.numbers.push(number);
         self
     }
     /// Adds a vector with these numbers, stored in [`Scalar::Narrow`].
@@ -190,6 +202,7 @@ impl<T: Scalar> Parts<T> {
 pub struct Handles<T> {
     a: Matrix<T>,
     vectors: Vec<Vector<T>>,
+    numbers: Vec<Cell<T>>,
     matrices: Vec<Matrix<T>>,
     scratch: Vec<Vector<T>>,
 }
@@ -223,6 +236,10 @@ impl<T: Scalar> Handles<T> {
     /// All vectors of the parts.
     pub fn all_vectors(&self) -> &[Vector<T>] {
         &self.vectors
+    }
+    /// All numbers of the parts.
+    pub fn all_numbers(&self) -> &[Cell<T>] {
+        &self.numbers
     }
     /// All matrices of the parts.
     pub fn all_matrices(&self) -> &[Matrix<T>] {
@@ -281,15 +298,18 @@ impl<T: Scalar> Placed<T> {
         let mut parts = kind.set_up(host)?;
         let bytes = parts.bytes();
         parts.finish_report(start.elapsed());
-        let Parts { vectors, matrices, scratch, report } = parts;
+        let Parts { vectors, numbers, matrices, scratch, report } = parts;
         let vectors = vectors.into_iter().map(|(numbers, width)| {
             let vector = make(dev, numbers.len(), width)?;
             dev.upload(&numbers, vector).map(|()| vector)
         });
         let vectors = vectors.collect::<Result<_>>()?;
+        let cells = dev.cells(numbers.len())?;
+        let cells: Vec<Cell<T>> = (0..numbers.len()).map(|i| cells.at(i)).collect();
+        cells.iter().zip(&numbers).try_for_each(|(cell, number)| Backend::write(dev, *cell, *number))?;
         let matrices = matrices.into_iter().map(|a| dev.matrix(a)).collect::<Result<_>>()?;
         let scratch = scratch.into_iter().map(|(n, width)| make(dev, n, width)).collect::<Result<_>>()?;
-        Ok(Placed { kind, on: Handles { a, vectors, matrices, scratch }, bytes, report })
+        Ok(Placed { kind, on: Handles { a, vectors, numbers: cells, matrices, scratch }, bytes, report })
     }
 
     /// Sets up for new values on the same pattern, in the memory already allocated. Plans that use it stay
@@ -302,11 +322,17 @@ impl<T: Scalar> Placed<T> {
         let start = Instant::now();
         let mut parts = self.kind.update(host)?;
         parts.finish_report(start.elapsed());
-        let Parts { vectors, matrices, report, .. } = parts;
+        let Parts { vectors, numbers, matrices, report, .. } = parts;
         let operation = format!("new values of preconditioner `{}`", self.kind.name());
         Error::check_length(&operation, "its vectors", self.on.vectors.len(), vectors.len())?;
+        Error::check_length(&operation, "its numbers", self.on.numbers.len(), numbers.len())?;
         Error::check_length(&operation, "its matrices", self.on.matrices.len(), matrices.len())?;
         self.on.vectors.iter().zip(&vectors).try_for_each(|(to, (from, _))| dev.upload(from, *to))?;
+        self.on
+            .numbers
+            .iter()
+            .zip(&numbers)
+            .try_for_each(|(cell, number)| Backend::write(dev, *cell, *number))?;
         self.on.matrices.iter().zip(matrices).try_for_each(|(to, from)| dev.set_matrix(*to, from))?;
         self.report = report;
         Ok(())

@@ -195,7 +195,7 @@ impl<T: Scalar> Hierarchy<T> {
     pub(super) fn new(amg: &AmgOptions, a: &Csr<T>, mut near_null: NearNull<T>) -> Result<Self> {
         let mut made = Hierarchy {
             levels: Vec::new(),
-            coarsest: Coarsest::Smoothed(Smoother { kind: Smoothing::Spai0, diagonal: Vec::new() }),
+            coarsest: Coarsest::Smoothed(Smoother::spai0(Vec::new())),
             hermitian: true,
             notes: Vec::new(),
             times: Times::default(),

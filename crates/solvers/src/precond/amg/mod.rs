@@ -283,7 +283,10 @@ impl Amg {
         }
         parts = match &made.coarsest {
             Coarsest::Inverse(inverse) => cycle.solved(parts, convert(inverse, "dense")?),
-            Coarsest::Smoothed(smoother) => cycle.smoothed(parts, smoother.clone()),
+            Coarsest::Smoothed(smoother) => {
+                let rows = made.levels.last().map_or(a.rows(), |level| level.coarse.rows());
+                cycle.smoothed(parts, rows, smoother.clone())
+            }
         };
         Ok((cycle, made.report(a).into_iter().fold(parts, |parts, (what, value)| parts.report(what, value))))
     }

@@ -4,7 +4,6 @@ mod coarsest;
 mod cycle;
 mod operator;
 mod smoother;
-mod transfers;
 mod vcycle;
 
 pub(super) use coarsest::inverse;
@@ -14,20 +13,16 @@ pub(super) use vcycle::VCycle;
 
 use crate::named::{OptionInfo, Settings};
 use crate::{Handles, Parts, PrecondInfo, Preconditioner};
-use lacuna_engine::{Error, Pass, Recorder, Result, Scalar, Vector};
-use lacuna_formats::{Csr, Stencil, convert};
-use operator::Operator;
+use lacuna_engine::{Error, Format, Pass, Recorder, Result, Scalar, Vector};
+use lacuna_formats::{Csr, Interpolation, Stencil, convert};
+use operator::{Axes, Operator};
 use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Instant;
-use transfers::{Axes, prolongation, restriction};
-use vcycle::stored;
 
 const OPERATION: &str = "preconditioner `multigrid`";
 /// An axis is coarsened if its coupling is at least this fraction of the strongest.
 const STRONG: f64 = 0.5;
-/// From this many rows on, a level is stored by diagonals.
-const DIAGONALS: usize = 1 << 12;
 
 /// Parameters of coarsening and smoothing.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -55,9 +50,10 @@ impl Default for MultigridOptions {
 ///   along each axis. Coarse matrices are Galerkin products, whose coefficients follow from a grid of 7
 ///   points per axis.
 /// * Cost of an application: on every level four products with `A` (two with `smoother=spai0`) and one each
-///   with `R` and `P`. Storage per row of a 7-point stencil in double precision: 49 bytes for `R` and `P`, 16
-///   for all coarser matrices, and 5 vectors.
-/// * Set-up: reads the matrix once and writes the levels. New values: the same cost again.
+///   with `R` and `P`. No matrix is stored but the inverse of the coarsest: `R` and `P` are [`Interpolation`], the
+///   coarser matrices [`Stencil`]s with coefficients by position. Vectors: two on the finest level, five on each
+///   other, and one more on the finest with `smoother=spai0`.
+/// * Set-up: reads the matrix once. New values: the same cost again.
 /// * Reference: Briggs, Henson and McCormick 2000, doi:10.1137/1.9780898719505, chapters 3, 7 and 10.
 #[derive(Default)]
 pub struct Multigrid {
@@ -122,7 +118,7 @@ impl Multigrid {
     fn smoother<T: Scalar>(&self, own: &Operator<T>) -> Smoother<T> {
         match self.options.smoothing {
             Smoothing::Spai0 => Smoother::spai0(own.spai0()),
-            Smoothing::Chebyshev => Smoother::chebyshev(&own.diagonal(), own.radius(), own.norm()),
+            Smoothing::Chebyshev => own.chebyshev(),
         }
     }
 
@@ -166,27 +162,28 @@ impl Multigrid {
             };
             let Some(next) = next else { break };
             let coarse = own.coarsened(next)?;
-            let transfers = [restriction(own.size, next)?, prolongation(own.size, next)?];
-            let transfers = transfers.map(|m| stored(&Arc::new(m), &["packed"]));
+            let transfers: [Arc<dyn Format<T>>; 2] = [
+                Arc::new(Interpolation::restriction(own.size, next)?),
+                Arc::new(Interpolation::prolongation(own.size, next)?),
+            ];
             let is_last = match given {
                 Some(given) => axes.len() + 1 == given.len(),
                 None => rows(&coarse) <= self.options.coarsest || Self::axes(&coarse).is_none(),
             };
-            let kept = if is_last && rows(&coarse) <= self.options.coarsest {
-                None
-            } else {
-                let formats: &[&str] = if rows(&coarse) >= DIAGONALS { &["dia-sym", "dia"] } else { &[] };
-                Some(stored(&Arc::new(coarse.csr()?), formats))
+            let is_solved = is_last && rows(&coarse) <= self.options.coarsest;
+            let kept: Option<Arc<dyn Format<T>>> = match is_solved {
+                true => None,
+                false => Some(Arc::new(coarse.stencil()?)),
             };
             parts = cycle.level(parts, self.smoother(&own), transfers, kept);
             axes.push(next);
             own = coarse;
         }
         parts = if rows(&own) <= self.options.coarsest {
-            let (inverse, _) = inverse(Self::NAME, &own.csr()?, true)?;
+            let (inverse, _) = inverse(Self::NAME, &own.stencil()?.to_csr()?, true)?;
             cycle.solved(parts, convert(&Arc::new(inverse), "dense")?)
         } else {
-            cycle.smoothed(parts, self.smoother(&own))
+            cycle.smoothed(parts, rows(&own), self.smoother(&own))
         };
         self.made = Made { cycle, axes };
         Ok(parts.report("set-up", format!("{:.4} s", start.elapsed().as_secs_f64())))

@@ -1,9 +1,12 @@
 //! An operator on a grid whose coefficients depend on the position of a point along each axis: first,
 //! interior, or last.
-use super::transfers::{Axes, coarse_size, prolongation, restriction};
-use lacuna_engine::{Error, Result, Scalar};
-use lacuna_formats::algebra::{fill_rows, galerkin};
-use lacuna_formats::{Csr, Stencil, parallel};
+use super::smoother::Smoother;
+use lacuna_engine::{Complex64, Error, Result, Scalar};
+use lacuna_formats::algebra::galerkin;
+use lacuna_formats::{Interpolation, POSITIONS, Stencil, parallel};
+
+/// The axes along which a grid is coarsened, as by [`Interpolation`].
+pub(super) type Axes = [bool; 3];
 
 /// Neighbours of a point, including itself, at most one step away along each axis. x is fastest.
 const NEIGHBOURS: usize = 27;
@@ -11,6 +14,8 @@ const NEIGHBOURS: usize = 27;
 const CENTRE: usize = 13;
 /// Classes of points along an axis. An axis of fewer points has one class per point.
 const CLASSES: usize = 3;
+/// Minimum points of whole lines per thread.
+const LINES: usize = 1 << 14;
 /// Angles along each axis at which the symbol is evaluated.
 const ANGLES: usize = 9;
 
@@ -22,6 +27,8 @@ pub(super) struct Operator<T> {
     pattern: [bool; NEIGHBOURS],
     /// For each class, x fastest, the coefficients of all neighbours; 0 for those off the grid.
     coefficients: Vec<[T; NEIGHBOURS]>,
+    /// Whether coefficients may differ between classes, other than by 0.
+    has_positions: bool,
 }
 
 /// The index of a point of a grid, x fastest.
@@ -83,7 +90,7 @@ impl<T: Scalar> Operator<T> {
             std::array::from_fn(|k| neighbour(at, k, classes(size)).map_or(T::zero(), |_| all[k]))
         };
         let count = classes(size).iter().product();
-        Ok(Operator { size, pattern, coefficients: (0..count).map(of_class).collect() })
+        Ok(Operator { size, pattern, coefficients: (0..count).map(of_class).collect(), has_positions: false })
     }
 
     /// The coefficients at the middle of the grid.
@@ -129,9 +136,13 @@ impl<T: Scalar> Operator<T> {
         })
     }
 
-    /// `a_ii`
-    pub(super) fn diagonal(&self) -> Vec<T> {
-        self.by_row(|row| row[CENTRE])
+    /// The smoother by Chebyshev's polynomial.
+    pub(super) fn chebyshev(&self) -> Smoother<T> {
+        let (radius, norm) = (self.radius(), self.norm());
+        match self.has_positions {
+            true => Smoother::chebyshev(&self.by_row(|row| row[CENTRE]), radius, norm),
+            false => Smoother::chebyshev_of(self.centre(), radius, norm),
+        }
     }
 
     /// `‖D⁻¹A‖∞`
@@ -144,33 +155,20 @@ impl<T: Scalar> Operator<T> {
     /// The largest modulus of the symbol `Σ c e^(iθs) / a_ii`, which bounds the spectral radius of `D⁻¹A` for
     /// a Hermitian stencil. It is sampled at some angles, so the result may be a little low.
     pub(super) fn radius(&self) -> f64 {
-        let all = self.inner();
-        let wave = |angle: usize| (std::f64::consts::PI * angle as f64 / (ANGLES - 1) as f64).sin_cos();
-        let waves: [(f64, f64); ANGLES] = std::array::from_fn(wave);
-        // Angles along the first axis cover half a period, those along the others a full one.
-        let signed = |k: usize| {
-            let (sin, cos) = waves[k.abs_diff(ANGLES - 1)];
-            (if k < ANGLES - 1 { -sin } else { sin }, cos)
-        };
-        let used: Vec<(usize, T)> =
-            (0..NEIGHBOURS).filter(|k| self.pattern[*k]).map(|k| (k, all[k])).collect();
-        let span = |axis: usize| if self.size[axis] == 1 { ANGLES - 1..ANGLES } else { 0..2 * ANGLES - 1 };
+        let all = self.inner().map(|c| Complex64::new(c.re(), c.im()));
+        let wave = |angle: usize| Complex64::cis(std::f64::consts::PI * angle as f64 / (ANGLES - 1) as f64);
+        // Angles along the first axis cover half a period, those along the others a full one; an axis of one point
+        // has none.
+        let span = |axis: usize, angles: usize| (0..if self.size[axis] == 1 { 1 } else { angles }).map(wave);
         let mut most = 0.0f64;
-        for z in span(2) {
-            for y in span(1) {
-                for x in span(0).filter(|x| *x >= ANGLES - 1) {
-                    let angles = [x, y, z].map(signed);
-                    let mut sum = 0.0;
-                    for (k, c) in &used {
-                        let (mut re, mut im) = (c.re(), c.im());
-                        for (step, (sin, cos)) in point(*k, [3; 3]).into_iter().zip(angles) {
-                            let sin = [-sin, 0.0, sin][step];
-                            let cos = [cos, 1.0, cos][step];
-                            (re, im) = (re * cos - im * sin, re * sin + im * cos);
-                        }
-                        sum += re;
-                    }
-                    most = most.max(sum.abs());
+        for z in span(2, 2 * ANGLES - 2) {
+            let plane: [Complex64; 9] =
+                std::array::from_fn(|k| all[k] * z.conj() + all[9 + k] + all[18 + k] * z);
+            for y in span(1, 2 * ANGLES - 2) {
+                let line: [Complex64; 3] =
+                    std::array::from_fn(|k| plane[k] * y.conj() + plane[3 + k] + plane[6 + k] * y);
+                for x in span(0, ANGLES) {
+                    most = most.max((line[0] * x.conj() + line[1] + line[2] * x).re.abs());
                 }
             }
         }
@@ -180,37 +178,38 @@ impl<T: Scalar> Operator<T> {
     /// Evaluates `of` on the coefficients of each row.
     fn by_row(&self, of: impl Fn(&[T; NEIGHBOURS]) -> T) -> Vec<T> {
         let by_class: Vec<T> = self.coefficients.iter().map(of).collect();
-        let n = self.size.iter().product::<usize>();
-        let at = |i: usize| by_class[class(point(i, self.size), self.size)];
-        parallel::collect(n, 1 << 14, at)
+        let [nx, ny, nz] = self.size;
+        // For each class along y and z, a line.
+        let [cx, cy, cz] = classes(self.size);
+        let line = |c: usize| (0..nx).map(move |x| (c, x));
+        let of_point = |(c, x): (usize, usize)| by_class[c * cx + class([x, 0, 0], [nx, 1, 1])];
+        let lines: Vec<Vec<T>> = (0..cy * cz).map(|c| line(c).map(of_point).collect()).collect();
+        let mut values = vec![T::zero(); nx * ny * nz];
+        let run = LINES.div_ceil(nx);
+        parallel::for_each(values.chunks_mut(nx * run).enumerate(), |(chunk, values)| {
+            for (own, number) in values.chunks_mut(nx).zip(run * chunk..) {
+                own.copy_from_slice(&lines[class([0, number % ny, number / ny], [1, ny, nz])]);
+            }
+        });
+        values
     }
 
     /// As a matrix.
-    pub(super) fn csr(&self) -> Result<Csr<T>> {
-        let n = self.size.iter().product();
-        // The neighbours on the grid for each class, with their offsets.
-        let of_class = |c: usize| -> Vec<(i64, T)> {
-            let at = point(c, classes(self.size));
-            let on_grid = |k: &usize| self.pattern[*k] && neighbour(at, *k, classes(self.size)).is_some();
-            let distance = |k: usize| {
-                let [x, y, z] = point(k, [3; 3]).map(|step| step as i64 - 1);
-                x + self.size[0] as i64 * (y + self.size[1] as i64 * z)
-            };
-            (0..NEIGHBOURS).filter(on_grid).map(|k| (distance(k), self.coefficients[c][k])).collect()
+    pub(super) fn stencil(&self) -> Result<Stencil<T>> {
+        let all: Vec<usize> = (0..NEIGHBOURS).filter(|k| self.pattern[*k]).collect();
+        let steps: Vec<[i32; 3]> =
+            all.iter().map(|k| point(*k, [3; 3]).map(|step| step as i32 - 1)).collect();
+        // A point at each position, if there is one.
+        let at = |p: usize| {
+            let along = point(p, [3; 3]);
+            [0, 1, 2].map(|axis| [0, self.size[axis] / 2, self.size[axis] - 1][along[axis]])
         };
-        let rows: Vec<Vec<(i64, T)>> = (0..self.coefficients.len()).map(of_class).collect();
-        let row = |i: usize| &rows[class(point(i, self.size), self.size)];
-        fill_rows(
-            "operator on a grid",
-            n,
-            n,
-            |i| row(i).len(),
-            |i, columns, values| {
-                for ((distance, c), (column, value)) in row(i).iter().zip(columns.iter_mut().zip(values)) {
-                    (*column, *value) = ((i as i64 + distance) as u32, *c);
-                }
-            },
-        )
+        let of = |p: usize| {
+            let row = &self.coefficients[class(at(p), self.size)];
+            all.iter().map(|k| row[*k]).collect()
+        };
+        let coefficients: Vec<Vec<T>> = (0..POSITIONS).map(of).collect();
+        Stencil::by_position(self.size, &steps, &coefficients)
     }
 
     /// `R A P` on the grid coarsened along `axes`, computed on a small grid with the same boundaries.
@@ -220,9 +219,12 @@ impl<T: Scalar> Operator<T> {
             points if points < 2 * CLASSES => points,
             points => 2 * CLASSES + points % 2,
         });
-        let own = Operator { size: small, pattern: self.pattern, coefficients: self.coefficients.clone() };
-        let c = galerkin(&restriction(small, axes)?, &own.csr()?, &prolongation(small, axes)?)?;
-        let (size, of_small) = (coarse_size(self.size, axes), coarse_size(small, axes));
+        let own = Operator { size: small, coefficients: self.coefficients.clone(), ..*self };
+        let transfers = [Interpolation::restriction(small, axes)?, Interpolation::prolongation(small, axes)?];
+        let [r, p] = [transfers[0].to_csr()?, transfers[1].to_csr()?];
+        let c = galerkin(&r, &own.stencil()?.to_csr()?, &p)?;
+        let of_small = transfers[0].grids().to();
+        let size = [0, 1, 2].map(|k| if axes[k] { self.size[k] / 2 } else { self.size[k] });
         let of_class = |at: usize| {
             let at_point = point(at, of_small);
             let entry = |to: [usize; 3]| c.get(at, number(to, of_small)).unwrap_or(T::zero());
@@ -235,16 +237,20 @@ impl<T: Scalar> Operator<T> {
         };
         let reached = |k: usize| (0..NEIGHBOURS).any(|from| self.pattern[from] && stays(k, from));
         let pattern = std::array::from_fn(reached);
-        Ok(Operator { size, pattern, coefficients: (0..c.rows()).map(of_class).collect() })
+        Ok(Operator {
+            size,
+            pattern,
+            coefficients: (0..c.rows()).map(of_class).collect(),
+            has_positions: true,
+        })
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::Operator;
-    use crate::precond::multigrid::transfers::{prolongation, restriction};
     use lacuna_formats::algebra::galerkin;
-    use lacuna_formats::{Csr, Spec, Stencil};
+    use lacuna_formats::{Csr, Interpolation, Spec, Stencil};
 
     fn operator(spec: &str) -> (Csr<f64>, Operator<f64>) {
         let a = Spec::parse(spec).unwrap().build::<f64>().unwrap();
@@ -261,16 +267,17 @@ mod tests {
             ("gen:poisson1d:19", [true, false, false]),
         ] {
             let (mut a, mut own) = operator(spec);
-            assert_eq!(own.csr().unwrap(), a);
+            assert_eq!(own.stencil().unwrap().to_csr().unwrap(), a);
             for _ in 0..3 {
                 let size = own.size;
                 if (0..3).any(|k| axes[k] && size[k] < 2) {
                     break;
                 }
-                a = galerkin(&restriction(size, axes).unwrap(), &a, &prolongation(size, axes).unwrap())
-                    .unwrap();
+                let r = Interpolation::restriction(size, axes).unwrap().to_csr().unwrap();
+                let p = Interpolation::prolongation(size, axes).unwrap().to_csr().unwrap();
+                a = galerkin(&r, &a, &p).unwrap();
                 own = own.coarsened(axes).unwrap();
-                let made = own.csr().unwrap();
+                let made = own.stencil().unwrap().to_csr().unwrap();
                 for (i, j, v) in a.entries() {
                     let got = made.get(i, j).unwrap_or(0.0);
                     assert!((got - v).abs() <= 1e-13, "{spec} {size:?} {i} {j}: {got} {v}");

@@ -21,27 +21,47 @@ pub(super) fn second_step() -> f64 {
     1.0 / (2.0 * sigma * sigma - 1.0)
 }
 
-/// The smoother of a level: its kind and its diagonal matrix `W`.
+/// The entry of `W` for an entry of the diagonal.
+fn chebyshev_weight<T: Scalar>(radius: f64, norm: f64) -> impl Fn(T) -> T {
+    let high = (PART[1] * radius).min(norm);
+    let centre = T::from_real(2.0 / (high * (1.0 + PART[0] / PART[1])));
+    move |diagonal| centre * T::one().quotient(diagonal)
+}
+
+/// The diagonal matrix `W` of a smoother.
+#[derive(Clone)]
+pub(in crate::precond) enum Diagonal<T> {
+    /// Its entries.
+    Each(Vec<T>),
+    /// The number that all entries are.
+    All(T),
+}
+
+/// The smoother of a level: its kind and its diagonal matrix.
 #[derive(Clone)]
 pub(in crate::precond) struct Smoother<T> {
     pub(in crate::precond) kind: Smoothing,
-    pub(in crate::precond) diagonal: Vec<T>,
+    pub(in crate::precond) diagonal: Diagonal<T>,
 }
 
 impl<T: Scalar> Smoother<T> {
     /// With the weights of SPAI(0).
     pub(in crate::precond) fn spai0(weights: Vec<T>) -> Self {
-        Smoother { kind: Smoothing::Spai0, diagonal: weights }
+        Smoother { kind: Smoothing::Spai0, diagonal: Diagonal::Each(weights) }
     }
 
     /// With the diagonal `D`, an estimate of the spectral radius of `D⁻¹ A`, which may be a little low, and
     /// its bound `‖D⁻¹A‖∞`.
     pub(in crate::precond) fn chebyshev(diagonal: &[T], radius: f64, norm: f64) -> Self {
-        let high = (PART[1] * radius).min(norm);
-        let centre = T::from_real(2.0 / (high * (1.0 + PART[0] / PART[1])));
-        let inverse = |i: usize| centre * T::one().quotient(diagonal[i]);
-        let diagonal = parallel::collect(diagonal.len(), 1 << 14, inverse);
-        Smoother { kind: Smoothing::Chebyshev, diagonal }
+        let weight = chebyshev_weight(radius, norm);
+        let weights = parallel::collect(diagonal.len(), 1 << 14, |i| weight(diagonal[i]));
+        Smoother { kind: Smoothing::Chebyshev, diagonal: Diagonal::Each(weights) }
+    }
+
+    /// The same for a matrix whose diagonal entries are all equal.
+    pub(in crate::precond) fn chebyshev_of(diagonal: T, radius: f64, norm: f64) -> Self {
+        let weight = chebyshev_weight(radius, norm);
+        Smoother { kind: Smoothing::Chebyshev, diagonal: Diagonal::All(weight(diagonal)) }
     }
 
     pub(in crate::precond) fn name(&self) -> &'static str {

@@ -1,17 +1,17 @@
 //! A V-cycle over levels: its data on a device, and how it is recorded with the handles.
-use super::cycle::{Task, cycle};
-use super::smoother::{Smoother, Smoothing};
+use super::cycle::{Task, Weights, cycle};
+use super::smoother::{Diagonal, Smoother, Smoothing};
 use crate::{Handles, Parts};
 use lacuna_engine::{Format, Pass, Recorder, Scalar, Vector};
-use lacuna_formats::{Csr, convert};
 use std::sync::Arc;
 
 /// What the recorded operations of a cycle depend on. Levels are added from the finest on, each with its
 /// parts.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub(in crate::precond) struct VCycle {
-    /// The smoothers of all levels, the coarsest last; `None` if that level is solved by its inverse.
-    smoothers: Vec<Option<Smoothing>>,
+    /// The smoothers of all levels, the coarsest last, and whether the diagonal matrix of each is a multiple of
+    /// the identity; `None` if that level is solved by its inverse.
+    smoothers: Vec<Option<(Smoothing, bool)>>,
     /// Whether vectors of the cycle are in the narrower type.
     narrow: bool,
     /// Whether the finest matrix is among the parts, before all others.
@@ -28,8 +28,15 @@ impl VCycle {
         (cycle, finest.into_iter().fold(parts, Parts::shared_matrix))
     }
 
-    fn vector<T: Scalar>(&self, parts: Parts<T>, numbers: Vec<T>) -> Parts<T> {
-        if self.narrow { parts.narrow_vector(numbers) } else { parts.vector(numbers) }
+    /// Adds the smoother of a level.
+    fn smoother<T: Scalar>(&mut self, parts: Parts<T>, smoother: Smoother<T>) -> Parts<T> {
+        let is_multiple = matches!(smoother.diagonal, Diagonal::All(_));
+        self.smoothers.push(Some((smoother.kind, is_multiple)));
+        match smoother.diagonal {
+            Diagonal::All(number) => parts.number(number),
+            Diagonal::Each(numbers) if self.narrow => parts.narrow_vector(numbers),
+            Diagonal::Each(numbers) => parts.vector(numbers),
+        }
     }
 
     fn scratch<T: Scalar>(&self, parts: Parts<T>, n: usize) -> Parts<T> {
@@ -44,13 +51,11 @@ impl VCycle {
         [r, p]: [Arc<dyn Format<T>>; 2],
         coarse: Option<Arc<dyn Format<T>>>,
     ) -> Parts<T> {
-        self.smoothers.push(Some(smoother.kind));
         let (fine_rows, coarse_rows) = p.shape();
-        let parts = self.vector(parts, smoother.diagonal).shared_matrix(r).shared_matrix(p);
+        let parts = self.smoother(parts, smoother).shared_matrix(r).shared_matrix(p);
         let parts = coarse.into_iter().fold(parts, Parts::shared_matrix);
-        let work = if smoother.kind == Smoothing::Chebyshev { 3 } else { 2 };
-        let rows = std::iter::repeat_n(fine_rows, work).chain([coarse_rows; 2]);
-        rows.fold(parts, |parts, rows| self.scratch(parts, rows))
+        let rows = [fine_rows, fine_rows, coarse_rows, coarse_rows];
+        rows.into_iter().fold(parts, |parts, rows| self.scratch(parts, rows))
     }
 
     /// Adds the coarsest level, solved by the inverse of its matrix.
@@ -63,15 +68,14 @@ impl VCycle {
         parts.shared_matrix(inverse)
     }
 
-    /// Adds the coarsest level, solved by smoothing.
+    /// Adds the coarsest level of `n` rows, solved by smoothing.
     pub(in crate::precond) fn smoothed<T: Scalar>(
         &mut self,
         parts: Parts<T>,
+        n: usize,
         smoother: Smoother<T>,
     ) -> Parts<T> {
-        self.smoothers.push(Some(smoother.kind));
-        let n = smoother.diagonal.len();
-        let parts = self.vector(parts, smoother.diagonal);
+        let parts = self.smoother(parts, smoother);
         self.scratch(parts, n)
     }
 
@@ -90,35 +94,28 @@ impl VCycle {
     /// The work on each level, with the handles it uses.
     fn tasks<T: Scalar>(&self, on: &Handles<T>) -> Vec<Task<T>> {
         let mut vectors = on.all_vectors().iter().copied();
+        let mut numbers = on.all_numbers().iter().copied();
         let mut matrices = on.all_matrices().iter().copied();
         let mut scratch = on.all_scratch().iter().copied();
         let mut a = if self.has_finest { matrices.next() } else { Some(on.a()) };
         // The lists have the lengths that the parts gave them.
-        let mut make = |k: usize, smoothing: Option<Smoothing>| {
+        let mut make = |k: usize, smoother: Option<(Smoothing, bool)>| {
             let last = k + 1 == self.smoothers.len();
-            let Some(smoothing) = smoothing else { return matrices.next().map(Task::Solve) };
+            let Some((smoothing, is_multiple)) = smoother else { return matrices.next().map(Task::Solve) };
+            let w = match is_multiple {
+                true => Weights::All(numbers.next()?),
+                false => Weights::Each(vectors.next()?),
+            };
             if last {
-                return Some(Task::Smooth {
-                    smoothing,
-                    a: a.take()?,
-                    w: vectors.next()?,
-                    x: scratch.next()?,
-                });
+                return Some(Task::Smooth { smoothing, a: a.take()?, w, x: scratch.next()? });
             }
-            let (w, own, r, p) = (vectors.next()?, a.take()?, matrices.next()?, matrices.next()?);
+            let matrices_of = [a.take()?, matrices.next()?, matrices.next()?];
             if k + 2 < self.smoothers.len() || self.smoothers[k + 1].is_some() {
                 a = matrices.next();
             }
-            let (x, t) = (scratch.next()?, scratch.next()?);
-            let d = if smoothing == Smoothing::Chebyshev { scratch.next()? } else { t };
-            let next = [scratch.next()?, scratch.next()?];
-            Some(Task::Correct { smoothing, matrices: [own, r, p], w, work: [x, t, d], next })
+            let (work, next) = ([scratch.next()?, scratch.next()?], [scratch.next()?, scratch.next()?]);
+            Some(Task::Correct { smoothing, matrices: matrices_of, w, work, next })
         };
-        self.smoothers.iter().enumerate().filter_map(|(k, smoothing)| make(k, *smoothing)).collect()
+        self.smoothers.iter().enumerate().filter_map(|(k, smoother)| make(k, *smoother)).collect()
     }
-}
-
-/// The matrix in the first of the given formats that accepts it, otherwise in `csr`.
-pub(in crate::precond) fn stored<T: Scalar>(a: &Arc<Csr<T>>, formats: &[&str]) -> Arc<dyn Format<T>> {
-    formats.iter().find_map(|format| convert(a, format).ok()).unwrap_or_else(|| a.clone())
 }
