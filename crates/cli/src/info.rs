@@ -108,8 +108,9 @@ impl<'a> Facts<'a> {
         let suggested = {
             let method = choose_method(&structure, T::KIND.is_complex());
             let definite = METHODS.iter().any(|m| m.name == method.name && m.hermitian());
-            let multigrid =
-                (method.name == "cg").then(|| choose_multigrid(a, &structure, Multigrid::grid(a))).flatten();
+            let multigrid = (method.name == "cg")
+                .then(|| choose_multigrid(a, &structure, Multigrid::grid(a), true))
+                .flatten();
             let precond = multigrid.unwrap_or_else(|| choose_preconditioner(a, &structure, definite));
             (method, precond)
         };

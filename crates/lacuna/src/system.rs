@@ -8,12 +8,13 @@ use crate::settings::{MethodChoice, PreconditionerChoice, combined};
 use crate::stages::Stages;
 use crate::{AsVector, Chosen, choose_method, choose_multigrid, choose_preconditioner, tune_format};
 use lacuna_engine::{Backend, Error, Format, LinOp, Result, Scalar, check_process};
-use lacuna_formats::{Csr, FORMATS, Pair, Structure, choose_format, convert};
+use lacuna_formats::{Csr, FORMATS, Pair, Stencil, Structure, choose_format, convert};
 use lacuna_solvers::{
     Amg, METHODS, Method, Multigrid, Options, Outcome, PRECONDITIONERS, Placed, Preconditioner, Solver, Stop,
     method, preconditioner,
 };
 use ndarray::Array1;
+use std::any::Any;
 use std::sync::Arc;
 
 /// Solves `A x = b` with a method and a preconditioner chosen for the matrix, to a relative residual of 1e-8
@@ -271,10 +272,16 @@ impl<T: Scalar> LinearSystem<T> {
             PreconditionerChoice::Auto => false,
         };
         let plain = self.format.is_none() && on_host && outweighs;
+        // Structured multigrid accepts stencils only, and nothing of a stencil is stored.
+        let is_multigrid = |name: &str| name.split(':').next() == Some(Multigrid::NAME);
+        let needs_stencil =
+            matches!(&asked_preconditioner, PreconditionerChoice::Named(name) if is_multigrid(name));
+        let needs_stencil = self.format.is_none() && needs_stencil;
         let undecided = automatic
             || chooses_preconditioner
             || (self.format.is_none() || tunes)
                 && !plain
+                && !needs_stencil
                 && dev.formats(a.rows(), Format::bytes(&*a)).len() > 1;
         let mut structure = undecided.then(|| Structure::of(&*a));
         if let Some(s) = structure.as_ref().filter(|_| automatic && !order.changes())
@@ -312,15 +319,14 @@ impl<T: Scalar> LinearSystem<T> {
                 (Chosen::new("none", why), None)
             }
             (PreconditionerChoice::Auto, _, Some(s)) => {
-                // The set-up of multigrid on the host takes as long as thousands of iterations on a fast
-                // device.
-                let multigrid = (definite && on_host).then(|| choose_multigrid(&a, s, grid)).flatten();
+                let multigrid = definite.then(|| choose_multigrid(&a, s, grid, on_host)).flatten();
                 let chosen = multigrid.unwrap_or_else(|| choose_preconditioner(&a, s, info.hermitian()));
                 let kind = preconditioner(&chosen.name)?;
                 (chosen, kind)
             }
             (PreconditionerChoice::Auto, _, None) => (asked(PRECONDITIONERS[0].name), None),
         };
+        let on_grid = self.format.is_none() && is_multigrid(&chosen_preconditioner.name);
         let rounds = |name: &str| FORMATS.iter().any(|format| format.name == name && format.rounds);
         let format = match (self.format, &structure) {
             (Some(_), Some(s)) if tunes => {
@@ -336,6 +342,9 @@ impl<T: Scalar> LinearSystem<T> {
                 "csr",
                 "beside this preconditioner, another format saves less than it costs to make",
             ),
+            (None, _) if on_grid => {
+                Chosen::new("stencil", "multigrid needs a stencil, of which nothing is stored")
+            }
             (None, Some(s)) => {
                 let (name, why) = choose_format(&a, s, dev.formats(a.rows(), Format::bytes(&*a)));
                 Chosen::new(name, why)
@@ -343,10 +352,19 @@ impl<T: Scalar> LinearSystem<T> {
             (_, None) | (Some(_), _) => Chosen::new("csr", "the only format the backend has"),
         };
         stages.end("analysis");
+        let mut norm_of_stencil = None;
         let pair = if adjoint {
             Pair::new(dev, &a, &format.name)?
         } else {
-            let stored = dev.matrix(convert(&a, &format.name)?)?;
+            let stored = match convert(&a, &format.name) {
+                // The preconditioner says why.
+                Err(_) if on_grid => convert(&a, "csr"),
+                stored => stored,
+            };
+            let stored = stored?;
+            let stencil = (stored.clone() as Arc<dyn Any + Send + Sync>).downcast::<Stencil<T>>();
+            norm_of_stencil = stencil.ok().map(|stencil| stencil.norm_bound());
+            let stored = dev.matrix(stored)?;
             Pair { a: stored, adjoint: stored }
         };
         stages.end("matrix");
@@ -379,7 +397,7 @@ impl<T: Scalar> LinearSystem<T> {
         let candidates = Candidates::new(&*method, chosen, &given, structure.as_ref(), bytes, on_host);
         // In a matrix that mirrors itself, column sums follow from row sums.
         let mirrored = structure.filter(|s| s.hermitian || s.symmetric || s.skew_symmetric);
-        let norm = mirrored.map(|s| s.norm_inf.scale_by_power_of_two(factor.exponent));
+        let norm = mirrored.map(|s| s.norm_inf.scale_by_power_of_two(factor.exponent)).or(norm_of_stencil);
         let mut choices = vec![chosen_method.sentence("method")];
         choices.extend(sentences(&chosen_preconditioner, placed.as_ref()));
         choices.insert(2, format.sentence("format"));

@@ -40,9 +40,10 @@ impl<T: Scalar> Parts<T> {
             return Err(refused);
         }
         let (s, before) = (Structure::of(&**a), self.preconditioner.name.clone());
+        let on_host = dev.device().memory.is_none();
         let multigrid = self
             .definite
-            .then(|| choose_multigrid(a, &s, Multigrid::grid(a)))
+            .then(|| choose_multigrid(a, &s, Multigrid::grid(a), on_host))
             .flatten()
             .filter(|m| m.name != before);
         let hermitian = self.algorithm.info().hermitian();

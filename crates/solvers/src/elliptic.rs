@@ -4,9 +4,11 @@ use crate::precond::{Amg, Multigrid};
 use lacuna_engine::{Scalar, compiled_here};
 use lacuna_formats::{Csr, Structure, parallel};
 
-/// Graph distance across the grid from which `multigrid` is faster than CG, both on the host. On a stencil an
-/// iteration of CG is very cheap, and CG takes about as many iterations as there are steps.
-const MULTIGRID_PAYS: usize = 400;
+/// Steps across the grid from which `multigrid` is faster than CG on the host, and on a separate device, where an
+/// iteration costs less of what the set-up on the host costs. CG takes about as many iterations as there are steps.
+const MULTIGRID_PAYS: [usize; 2] = [150, 400];
+/// Steps times points from which it is.
+const MULTIGRID_SIZE: usize = 3_000_000;
 /// The same for `amg`, where CG takes more iterations than there are steps.
 const AMG_PAYS: usize = 250;
 /// Unknowns of an elastic body from which `amg` is faster than CG on the host: CG takes about 450 iterations for so
@@ -26,13 +28,28 @@ const WRONG_SIGN: f64 = 0.1;
 /// balance the diagonal: CG then needs about as many iterations as the graph has steps from one end to the
 /// other, since information moves one step per iteration, and more if the coefficients vary. Or it must be the
 /// stiffness of an elastic body of many unknowns. Returns `multigrid` if the matrix is a stencil on a `grid`, as
-/// found by [`Multigrid::grid`], and `amg` otherwise.
-pub fn choose_multigrid<T: Scalar>(a: &Csr<T>, s: &Structure, grid: Option<[usize; 3]>) -> Option<Chosen> {
-    compiled_here!(T, |a: &Csr<T>, s: &Structure, grid: Option<[usize; 3]>| -> Option<Chosen> {
-        if s.rows != s.cols || !s.hermitian || !s.diagonal_positive || s.rows <= MULTIGRID_PAYS {
+/// found by [`Multigrid::grid`], and otherwise `amg`, but that only for a solve `on_host`: its set-up there takes as
+/// long as thousands of iterations on a fast device.
+pub fn choose_multigrid<T: Scalar>(
+    a: &Csr<T>,
+    s: &Structure,
+    grid: Option<[usize; 3]>,
+    on_host: bool,
+) -> Option<Chosen> {
+    compiled_here!(T, |a: &Csr<T>,
+                       s: &Structure,
+                       grid: Option<[usize; 3]>,
+                       on_host: bool|
+     -> Option<Chosen> {
+        let enough = MULTIGRID_PAYS[usize::from(!on_host)];
+        let suits = s.rows == s.cols && s.hermitian && s.diagonal_positive && s.rows > enough;
+        if !suits || !on_host && grid.is_none() {
             return None;
         }
         if !is_diffusion(a) {
+            if !on_host {
+                return None;
+            }
             let block = s.block_size().filter(|_| s.rows >= ELASTIC_PAYS && is_elastic(a, s))?;
             let why = format!(
                 "the matrix takes translations nearly to 0, like the stiffness of an elastic body of {block} \
@@ -45,12 +62,13 @@ pub fn choose_multigrid<T: Scalar>(a: &Csr<T>, s: &Structure, grid: Option<[usiz
             let [x, y, z] = size;
             let why =
                 format!("one stencil on a grid of {x}x{y}x{z}; cg needs about {across} steps to cross it");
-            return (across >= MULTIGRID_PAYS).then(|| Chosen::new(Multigrid::NAME, why));
+            let pays = across >= enough && across * s.rows >= MULTIGRID_SIZE;
+            return pays.then(|| Chosen::new(Multigrid::NAME, why));
         }
         let across = steps_across(a, AMG_PAYS);
         let why = format!("the matrix is a diffusion; cg needs at least {across} steps to cross its graph");
         (across >= AMG_PAYS).then(|| Chosen::new(Amg::NAME, why))
-    })(a, s, grid)
+    })(a, s, grid, on_host)
 }
 
 /// Whether, in at least half of the rows, the couplings are negative and balance the diagonal: a discretised
@@ -127,14 +145,21 @@ mod tests {
     use lacuna_formats::{Csr, Spec, Structure};
 
     fn chosen(spec: &str) -> Option<String> {
+        chosen_on(spec, true)
+    }
+
+    fn chosen_on(spec: &str, on_host: bool) -> Option<String> {
         let a: Csr<f64> = Spec::parse(spec).unwrap().build().unwrap();
-        choose_multigrid(&a, &Structure::of(&a), Multigrid::grid(&a)).map(|chosen| chosen.name)
+        choose_multigrid(&a, &Structure::of(&a), Multigrid::grid(&a), on_host).map(|chosen| chosen.name)
     }
 
     #[test]
     fn it_goes_by_the_kind_of_matrix_and_its_extent() {
         assert_eq!(chosen("gen:poisson2d:300x120").as_deref(), Some("multigrid"));
         assert_eq!(chosen("gen:poisson2d:100x100"), None); // cg converges before multigrid is set up
+        assert_eq!(chosen_on("gen:poisson2d:300x120", false).as_deref(), Some("multigrid"));
+        assert_eq!(chosen_on("gen:poisson2d:150x150", false), None); // iterations are cheaper there
+        assert_eq!(chosen_on("gen:poisson-p1:270", false), None); // the set-up of amg is on the host
         assert_eq!(chosen("gen:poisson-p1:270").as_deref(), Some("amg"));
         assert_eq!(chosen("gen:poisson-p1:127"), None);
         assert_eq!(chosen("gen:elasticity3d:8"), None); // cg takes few iterations

@@ -18,6 +18,9 @@ const SHORT_CHECK_INTERVAL: u64 = 2000;
 /// that nor a diffusion, where it often fails.
 const AMG_ON_HOST: u64 = 200;
 const AMG_ON_DEVICE: u64 = 5000;
+/// The same for `multigrid`.
+const MULTIGRID_ON_HOST: u64 = 40;
+const MULTIGRID_ON_DEVICE: u64 = 600;
 const ELASTIC: u64 = 2;
 const NO_DIFFUSION: u64 = 5;
 /// Iterations that cost as much as the set-up of `ilu0` on the host.
@@ -188,16 +191,24 @@ impl Candidates {
         let dominant = open.method && s.diagonally_dominant && s.diagonal_positive;
         if open.preconditioner && large && (open.definite || dominant) {
             let name = if open.grid { Multigrid::NAME } else { Amg::NAME };
-            let suits = if open.grid || is_diffusion(a) {
+            let suits = if is_diffusion(a) {
                 1
             } else if is_elastic(a, s) {
                 ELASTIC
             } else {
                 NO_DIFFUSION
             };
-            let (cost, weight) = (cost(suits * AMG_ON_HOST, suits * AMG_ON_DEVICE), WITH_AMG);
-            let candidate =
-                Candidate { preconditioner: Some(name), if_slow: true, cost, weight, ..plain(method.name()) };
+            let cost = match open.grid {
+                true => cost(MULTIGRID_ON_HOST, MULTIGRID_ON_DEVICE),
+                false => cost(suits * AMG_ON_HOST, suits * AMG_ON_DEVICE),
+            };
+            let candidate = Candidate {
+                preconditioner: Some(name),
+                if_slow: true,
+                cost,
+                weight: WITH_AMG,
+                ..plain(method.name())
+            };
             others.push(candidate);
             candidates.switches_early = true;
         }
