@@ -154,10 +154,14 @@ impl OpenCl {
         if missing.is_empty() {
             return Ok(());
         }
-        let text = source::text_of(T::KIND, self.segments_each, self.device.is_nvidia(), &missing);
-        let source = Source::new(&self.context, &self.device, T::KIND, text);
-        let program = source.kept().map_or_else(|| source.compile(), Ok)?;
-        self.library.push((T::KIND, missing, program));
+        // On a CPU each has a text of its own, so that its compiled code serves every program that needs it.
+        let together = if self.segments_each { 1 } else { missing.len() };
+        for entries in missing.chunks(together) {
+            let text = source::text_of(T::KIND, self.segments_each, self.device.is_nvidia(), entries);
+            let source = Source::new(&self.context, &self.device, T::KIND, text);
+            let program = source.kept().map_or_else(|| source.compile(), Ok)?;
+            self.library.push((T::KIND, entries.to_vec(), program));
+        }
         Ok(())
     }
 
