@@ -5,10 +5,11 @@ use std::ops::Range;
 use std::sync::Arc;
 
 /// Points whose sums stay in registers; `FEW` when fewer than `MANY` are left.
-const MANY: usize = 32;
-const FEW: usize = 8;
-/// Points whose sums stay in registers on short lines, and points of the shortest line that is not short.
-const SHORT: usize = 16;
+const MANY: usize = 64;
+const FEW: usize = 16;
+/// The same where coefficients depend on the position.
+const INNER: usize = 32;
+const FEW_INNER: usize = 8;
 
 /// A stencil in the form that the kernel takes.
 pub(crate) struct Lines<T> {
@@ -17,20 +18,20 @@ pub(crate) struct Lines<T> {
     reach: [[usize; 3]; 2],
     /// The neighbours that lie on the grid, for each class of lines: see [`Lines::class`].
     near: Vec<Vec<Neighbour<T>>>,
-    /// On short lines, for each step along a line, whether it stays on the line, point by point; the next line
-    /// follows the last point.
+    /// For each step along a line, whether it stays on the line, point by point starting at `start`; the next
+    /// line follows the last point.
     masks: Vec<Vec<u8>>,
+    start: usize,
 }
 
-/// A neighbour: its distance, its step along the line, the mask of that step unless it is 0, its coefficient in
-/// the middle of a line and at both ends, and on short lines that of each point as masks have them.
+/// A neighbour: its distance, its step along the line, the mask of that step unless it is 0, and its coefficient
+/// in the middle of a line and at both ends.
 struct Neighbour<T> {
     offset: isize,
     step: isize,
     mask: Option<usize>,
     coefficient: T,
     ends: [T; 2],
-    along: Vec<T>,
 }
 
 impl<T: Scalar> Lines<T> {
@@ -40,23 +41,26 @@ impl<T: Scalar> Lines<T> {
             reach = [[1; 3]; 2];
         }
         let nx = size[0];
-        let masked = if nx < SHORT { 0..nx + SHORT } else { 0..0 };
+        // Masks vary only near the ends of a line; the middle of long lines is omitted.
+        let ends = reach[0][0].max(reach[1][0]) + MANY;
+        let (start, count) = if nx < 2 * ends { (0, nx + MANY) } else { (nx - ends, 2 * ends) };
         let mut steps: Vec<isize> = stencil.neighbours().iter().map(|to| to[0] as isize).collect();
         steps.sort_unstable();
         steps.dedup();
         steps.retain(|&step| step != 0);
         let stays = |step: isize, x: usize| u8::from((x % nx).wrapping_add_signed(step) < nx);
-        let masks = steps.iter().map(|&step| masked.clone().map(|x| stays(step, x)).collect()).collect();
-        let mut lines = Lines { size, reach, near: Vec::new(), masks, stencil };
+        let masks =
+            steps.iter().map(|&step| (start..start + count).map(|x| stays(step, x)).collect()).collect();
+        let mut lines = Lines { size, reach, near: Vec::new(), masks, start, stencil };
         let classes = [1, 2].map(|axis| reach[0][axis] + 1 + reach[1][axis]);
         lines.near = (0..classes[0] * classes[1])
-            .map(|class| lines.near_of([class % classes[0], class / classes[0]], &steps, masked.clone()))
+            .map(|class| lines.near_of([class % classes[0], class / classes[0]], &steps))
             .collect();
         lines
     }
 
     /// The neighbours that lie on the grid, for lines of these classes along y and z.
-    fn near_of(&self, classes: [usize; 2], steps: &[isize], masked: Range<usize>) -> Vec<Neighbour<T>> {
+    fn near_of(&self, classes: [usize; 2], steps: &[isize]) -> Vec<Neighbour<T>> {
         // A line of the class, if there is one.
         let at = |axis: usize| {
             let (class, low) = (classes[axis - 1], self.reach[0][axis]);
@@ -74,7 +78,6 @@ impl<T: Scalar> Lines<T> {
             mask: steps.binary_search(&(to[0] as isize)).ok(),
             coefficient: middle[k],
             ends: [first[k], last[k]],
-            along: masked.clone().map(|x| of(x % nx)[k]).collect(),
         })
         .collect()
     }
@@ -117,18 +120,18 @@ pub(crate) unsafe fn rows<T: Scalar>(a: &Lines<T>, x: *const T, y: *mut T, start
         let last = last.min(end);
         // SAFETY: as the caller promises.
         unsafe {
-            match a.size[0] < SHORT {
-                true => short_lines(a, near, x, y, i..last),
-                false => long_lines(a, near, x, y, i..last),
+            match a.stencil.has_positions() {
+                true => line_by_line(a, near, x, y, i..last),
+                false => over_lines(a, near, x, y, i..last),
             }
         }
         i = last;
     }
 }
 
-/// The points of several lines with the same neighbours, line by line.
+/// The points of several lines with the same neighbours, line by line: coefficients differ at the ends.
 #[inline(always)]
-unsafe fn long_lines<T: Scalar>(
+unsafe fn line_by_line<T: Scalar>(
     a: &Lines<T>,
     near: &[Neighbour<T>],
     x: *const T,
@@ -149,8 +152,8 @@ unsafe fn long_lines<T: Scalar>(
                 *y.add(k) = point(near, x.add(k), at + k, nx);
             }
             match after - first {
-                MANY.. => inner::<T, MANY>(near, x, y, first..after),
-                FEW.. => inner::<T, FEW>(near, x, y, first..after),
+                INNER.. => inner::<T, INNER>(near, x, y, first..after),
+                FEW_INNER.. => inner::<T, FEW_INNER>(near, x, y, first..after),
                 _ => (first..after).for_each(|k| *y.add(k) = point(near, x.add(k), at + k, nx)),
             }
         }
@@ -184,9 +187,9 @@ unsafe fn inner<T: Scalar, const W: usize>(
     }
 }
 
-/// The points of several lines with the same neighbours, whatever line they are on.
+/// The points of several lines with the same neighbours and coefficients, whatever line they are on.
 #[inline(always)]
-unsafe fn short_lines<T: Scalar>(
+unsafe fn over_lines<T: Scalar>(
     a: &Lines<T>,
     near: &[Neighbour<T>],
     x: *const T,
@@ -195,40 +198,55 @@ unsafe fn short_lines<T: Scalar>(
 ) {
     let (nx, all) = (a.size[0], a.stencil.shape().0 as isize);
     let ends = [near.first(), near.last()].map(|n| n.map_or(0, |n| n.offset));
-    let mut i = points.start;
+    let (mut i, mut at) = (points.start, points.start % nx);
     while i < points.end {
         // All elements that are read are in `x`, whether used or not.
-        let fits = i as isize + ends[0] >= 0 && (i + SHORT) as isize + ends[1] <= all;
+        let fits = |count: usize| i as isize + ends[0] >= 0 && (i + count) as isize + ends[1] <= all;
         // SAFETY: checked above.
-        i += unsafe {
-            if fits {
-                let done = SHORT.min(points.end - i);
-                let sums = masked(a, near, x.add(i), i % nx);
+        let done = unsafe {
+            if points.end - i >= MANY && fits(MANY) {
+                y.add(i).cast::<[T; MANY]>().write_unaligned(masked(a, near, x.add(i), at));
+                MANY
+            } else if fits(FEW) {
+                let done = FEW.min(points.end - i);
+                let sums: [T; FEW] = masked(a, near, x.add(i), at);
                 y.add(i).copy_from_nonoverlapping(sums.as_ptr(), done);
                 done
             } else {
-                *y.add(i) = point(near, x.add(i), i % nx, nx);
+                *y.add(i) = point(near, x.add(i), at, nx);
                 1
             }
         };
+        i += done;
+        at += done;
+        while at >= nx {
+            at -= nx;
+        }
     }
 }
 
-/// The sums of `SHORT` points; `x` points at the first one, which is at position `at` of its line.
+/// The sums of `W` points; `x` points at the first one, which is at position `at` of its line.
 #[inline(always)]
-unsafe fn masked<T: Scalar>(a: &Lines<T>, near: &[Neighbour<T>], x: *const T, at: usize) -> [T; SHORT] {
-    let mut sums = [T::zero(); SHORT];
+unsafe fn masked<T: Scalar, const W: usize>(
+    a: &Lines<T>,
+    near: &[Neighbour<T>],
+    x: *const T,
+    at: usize,
+) -> [T; W] {
+    let mut sums = [T::zero(); W];
+    let within = at >= a.reach[0][0] && at + W + a.reach[1][0] <= a.size[0];
     for n in near {
-        let x = x.wrapping_offset(n.offset);
-        // SAFETY: as the caller has checked; masks and coefficients extend `SHORT` points past every position.
+        let (c, x) = (n.coefficient, x.wrapping_offset(n.offset));
+        // SAFETY: as the caller has checked; masks extend `MANY` points past every position of a line near
+        // its ends.
         unsafe {
-            let c = n.along.as_ptr().add(at);
-            match n.mask {
-                None => sums.iter_mut().enumerate().for_each(|(l, s)| *s = (*c.add(l)).fma(*x.add(l), *s)),
+            match n.mask.filter(|_| !within) {
+                None => sums.iter_mut().enumerate().for_each(|(l, sum)| *sum = c.fma(*x.add(l), *sum)),
                 Some(mask) => {
-                    let mask = a.masks[mask].as_ptr().add(at);
+                    let from = if at >= a.start { at - a.start } else { at + a.size[0] - a.start };
+                    let mask = a.masks[mask].as_ptr().add(from);
                     for (l, sum) in sums.iter_mut().enumerate() {
-                        let next = (*c.add(l)).fma(*x.add(l), *sum);
+                        let next = c.fma(*x.add(l), *sum);
                         *sum = if *mask.add(l) != 0 { next } else { *sum };
                     }
                 }
