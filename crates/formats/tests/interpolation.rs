@@ -1,5 +1,5 @@
 //! Linear interpolation between grids, and coefficients by position, agree with matrices that are stored.
-use lacuna_engine::{Complex32, Error, Format};
+use lacuna_engine::{Complex32, Error, Format, Scalar};
 use lacuna_formats::{Csr, Interpolation, POSITIONS, Stencil, position};
 
 #[test]
@@ -65,8 +65,15 @@ fn coefficients_follow_the_position() {
             }
         }
         assert_eq!(entries, a.nnz(), "{size:?}");
-        let most = a.values().iter().map(|v| v.re).fold(0.0, f32::max);
-        assert!(stencil.norm_bound() >= f64::from(most));
+        // No row and no column exceeds the bound, and it is no larger than that of one row of the largest.
+        let largest = |a: &Csr<Complex32>| {
+            let sums = (0..a.rows()).map(|i| a.row_entries(i).map(|(_, v)| v.modulus()).sum::<f64>());
+            sums.fold(0.0, f64::max)
+        };
+        let bound = stencil.norm_bound();
+        assert!(bound >= largest(&a) && bound >= largest(&a.transpose()), "{size:?}");
+        let each = coefficients.iter().flatten().map(|v| v.modulus()).fold(0.0, f64::max);
+        assert!(bound <= each * stencil.neighbours().len() as f64, "{size:?}");
     }
 }
 

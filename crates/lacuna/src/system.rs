@@ -274,9 +274,8 @@ impl<T: Scalar> LinearSystem<T> {
         let plain = self.format.is_none() && on_host && outweighs;
         // Structured multigrid accepts stencils only, and nothing of a stencil is stored.
         let is_multigrid = |name: &str| name.split(':').next() == Some(Multigrid::NAME);
-        let needs_stencil =
-            matches!(&asked_preconditioner, PreconditionerChoice::Named(name) if is_multigrid(name));
-        let needs_stencil = self.format.is_none() && needs_stencil;
+        let needs_stencil = self.format.is_none()
+            && matches!(&asked_preconditioner, PreconditionerChoice::Named(name) if is_multigrid(name));
         let undecided = automatic
             || chooses_preconditioner
             || (self.format.is_none() || tunes)
@@ -358,10 +357,9 @@ impl<T: Scalar> LinearSystem<T> {
         } else {
             let stored = match convert(&a, &format.name) {
                 // The preconditioner says why.
-                Err(_) if on_grid => convert(&a, "csr"),
-                stored => stored,
+                Err(_) if on_grid => convert(&a, "csr")?,
+                stored => stored?,
             };
-            let stored = stored?;
             let stencil = (stored.clone() as Arc<dyn Any + Send + Sync>).downcast::<Stencil<T>>();
             norm_of_stencil = stencil.ok().map(|stencil| stencil.norm_bound());
             let stored = dev.matrix(stored)?;

@@ -107,8 +107,8 @@ impl<T: Scalar> Stencil<T> {
     /// the grid.
     ///
     /// # Errors
-    /// [`Error::Argument`] for a step along an axis other than -1, 0 and 1, two equal steps, or a number of
-    /// coefficients other than that of the steps; [`Error::Structure`] for more points than 32-bit indices count.
+    /// [`Error::Argument`] for no points, a step along an axis other than -1, 0 and 1, two equal steps, or a number
+    /// of coefficients other than that of the steps; [`Error::Structure`] for more points than 32-bit indices count.
     pub fn by_position(size: [usize; 3], steps: &[[i32; 3]], coefficients: &[Vec<T>]) -> Result<Self> {
         const OPERATION: &str = "Stencil::by_position";
         let refused = |message: String| Err(Error::Argument { what: OPERATION.into(), message });
