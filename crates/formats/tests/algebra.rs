@@ -101,6 +101,41 @@ proptest! {
 }
 
 #[test]
+fn plans_refuse_other_patterns_of_the_same_size() {
+    let new = |row_ptr: &[u32], col_idx: &[u32]| {
+        let values = vec![1.0; col_idx.len()];
+        Csr::<f64>::new(2, 2, row_ptr.to_vec(), col_idx.to_vec(), values).unwrap()
+    };
+    // The rows of the right factor have different lengths.
+    let b = new(&[0, 2, 3], &[0, 1, 1]);
+    let (a, other) = (new(&[0, 1, 2], &[0, 1]), new(&[0, 1, 2], &[0, 0]));
+    let refused = |result: lacuna_engine::Result<()>, name: &str| {
+        let message = result.unwrap_err().to_string();
+        assert!(message.contains(name) && message.contains("row 1"), "{message}");
+    };
+    let (plan, mut c) = ProductPlan::new(&a, &b).unwrap();
+    refused(plan.multiply(&other, &b, &mut c), "expected A");
+    plan.multiply(&a.clone(), &b, &mut c).unwrap();
+    let (plan, mut c) = GalerkinPlan::new(&a, &a, &b).unwrap();
+    refused(plan.multiply(&a, &other, &b, &mut c), "expected A");
+    let plan = TransposePlan::new(&a).unwrap();
+    refused(plan.transpose(&other).map(drop), "expected a matrix");
+    let alone = TransposePlan::of_pattern(a.row_ptr(), a.col_idx(), 2).unwrap();
+    assert_eq!(alone.transpose(&a).unwrap(), a);
+    assert!(matches!(alone.transpose(&other), Err(Error::Structure { .. })));
+}
+
+#[test]
+fn runs_that_do_not_cover_the_rows_are_refused() {
+    for runs in [vec![0..5, 5..3, 3..4], vec![0..3], vec![1..4], vec![0..2, 3..4]] {
+        let made = build_rows::<f64>("test", 4, 4, runs.clone(), |rows, out| {
+            rows.for_each(|_| out.row(&[0], &[1.0]));
+        });
+        assert!(matches!(made, Err(Error::Structure { .. })), "{runs:?}");
+    }
+}
+
+#[test]
 fn a_pattern_that_is_none_is_refused() {
     let patterns: [(&[u32], &[u32]); 6] = [
         (&[], &[]),

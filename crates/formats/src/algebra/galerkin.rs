@@ -2,9 +2,8 @@
 use super::RowWriter;
 use super::accumulate::Accumulator;
 use super::cells::{Cell, CellRows, Cells, Part, one_each};
-use super::product::{
-    RowsMut, Sizes, check_factors, check_refilled, check_sizes_of, ranks, refill_run, refills, sizes,
-};
+use super::pattern::Pattern;
+use super::product::{RowsMut, check_factors, check_refilled, ranks, refill_run, refills};
 use super::rows::{joined, sort_order, written};
 use super::slots::Slots;
 use super::window::Window;
@@ -58,8 +57,8 @@ pub fn galerkin_by_cells<T: Scalar>(r: &Csr<T>, a: &Csr<T>, p: &Csr<T>, cells: [
 pub struct GalerkinPlan {
     /// Rows and columns of a cell of `P`.
     cells: [usize; 2],
-    /// Sizes of the factors and the product.
-    sizes: [Sizes; 4],
+    /// Those of the factors and the product.
+    patterns: [Pattern; 4],
     blocks: Vec<Layout>,
     runs: Vec<(Range<usize>, Slots)>,
 }
@@ -125,7 +124,9 @@ impl GalerkinPlan {
                            p: &Csr<T>,
                            c: &mut Csr<T>|
          -> Result<()> {
-            check_sizes_of(OPERATION, &plan.sizes, &[sizes(r), sizes(a), sizes(p), sizes(c)])?;
+            for ((kept, name), m) in plan.patterns.iter().zip(["R", "A", "P", "C"]).zip([r, a, p, &*c]) {
+                kept.check(OPERATION, name, m)?;
+            }
             by_cells!(plan.cells, repeated::<T>(plan, [r, a, p], c))
         })(self, r, a, p, c)
     }
@@ -266,7 +267,7 @@ fn planned<T: Scalar, const F: usize, const C: usize>(
     [r, a, p]: [&Csr<T>; 3],
     keep: bool,
 ) -> Result<(GalerkinPlan, Csr<T>)> {
-    let (factors, p_cols) = ([sizes(r), sizes(a), sizes(p)], p.cols());
+    let (factors, p_cols) = ([r, a, p], p.cols());
     let (rows, cols) = (a.rows() / F, p_cols / C);
     let (p, shift) = (&Cells::<T, F, C>::new(p), shift(rows, F));
     let rows_of = |block: usize| block << shift..((block + 1) << shift).min(rows);
@@ -329,6 +330,6 @@ fn planned<T: Scalar, const F: usize, const C: usize>(
         })
     };
     let blocks = layouts.into_iter().enumerate().map(empty).collect();
-    let [of_r, of_a, of_p] = factors;
-    Ok((GalerkinPlan { cells: [F, C], sizes: [of_r, of_a, of_p, sizes(&c)], blocks, runs: kept }, c))
+    let [r, a, p] = factors;
+    Ok((GalerkinPlan { cells: [F, C], patterns: [r, a, p, &c].map(Pattern::of), blocks, runs: kept }, c))
 }

@@ -9,6 +9,7 @@ mod accumulate;
 mod cells;
 mod fill;
 mod galerkin;
+mod pattern;
 mod product;
 mod rows;
 mod slots;

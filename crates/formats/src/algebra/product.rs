@@ -1,6 +1,7 @@
 //! `C = A B` of sparse matrices, row by row (Gustavson 1978, doi:10.1145/355791.355796).
 use super::accumulate::Accumulator;
 use super::cells::{entry_row, one_each};
+use super::pattern::Pattern;
 use super::rows::sort_order;
 use super::slots::Slots;
 use crate::Csr;
@@ -35,8 +36,8 @@ pub fn product<T: Scalar>(a: &Csr<T>, b: &Csr<T>) -> Result<Csr<T>> {
 
 /// Pattern and summation order of a product, for new values on the same patterns.
 pub struct ProductPlan {
-    /// Sizes of the factors and the product.
-    sizes: [Sizes; 3],
+    /// Those of the factors and the product.
+    patterns: [Pattern; 3],
     runs: Runs,
 }
 
@@ -48,7 +49,7 @@ impl ProductPlan {
     pub fn new<T: Scalar>(a: &Csr<T>, b: &Csr<T>) -> Result<(Self, Csr<T>)> {
         compiled_here!(T, |a: &Csr<T>, b: &Csr<T>| -> Result<(ProductPlan, Csr<T>)> {
             let (c, runs) = planned(a, b, true)?;
-            Ok((ProductPlan { sizes: [sizes(a), sizes(b), sizes(&c)], runs }, c))
+            Ok((ProductPlan { patterns: [a, b, &c].map(Pattern::of), runs }, c))
         })(a, b)
     }
 
@@ -56,11 +57,13 @@ impl ProductPlan {
     /// are replaced.
     ///
     /// # Errors
-    /// [`Error::Structure`] if a factor or `C` differs in size from the plan; [`Error::Entry`] if a sum is
-    /// not finite, in which case the values of `C` are unusable.
+    /// [`Error::Structure`] if a factor or `C` has another pattern than in the plan; [`Error::Entry`] if a sum
+    /// is not finite, in which case the values of `C` are unusable.
     pub fn multiply<T: Scalar>(&self, a: &Csr<T>, b: &Csr<T>, c: &mut Csr<T>) -> Result<()> {
         compiled_here!(T, |plan: &ProductPlan, a: &Csr<T>, b: &Csr<T>, c: &mut Csr<T>| -> Result<()> {
-            check_sizes_of(OPERATION, &plan.sizes, &[sizes(a), sizes(b), sizes(c)])?;
+            for ((kept, name), m) in plan.patterns.iter().zip(["A", "B", "C"]).zip([a, b, &*c]) {
+                kept.check(OPERATION, name, m)?;
+            }
             let fill = |slots: &Slots, rows: RowsMut<'_, T>| {
                 let mut slots = slots.reader();
                 for (i, sums) in rows {
@@ -80,23 +83,6 @@ impl ProductPlan {
     pub fn bytes(&self) -> usize {
         self.runs.iter().map(|(_, slots)| slots.bytes()).sum()
     }
-}
-
-/// Rows, columns and entries.
-pub(super) type Sizes = (usize, usize, usize);
-
-pub(super) fn sizes<T: Scalar>(a: &Csr<T>) -> Sizes {
-    (a.rows(), a.cols(), a.nnz())
-}
-
-/// Fails unless the matrices have the sizes of a plan.
-pub(super) fn check_sizes_of(operation: &str, plan: &[Sizes], got: &[Sizes]) -> Result<()> {
-    if plan == got {
-        return Ok(());
-    }
-    let message =
-        format!("expected matrices of the rows, columns and entries {plan:?} of the plan, got {got:?}");
-    Err(Error::Structure { operation: operation.into(), message })
 }
 
 /// Fails unless `a` has as many columns as `b` has rows.

@@ -146,7 +146,8 @@ pub fn build_rows_with<T: Scalar, M>(
 ) -> Result<Csr<T>> {
     let structure = |message: String| Error::Structure { operation: operation.into(), message };
     let ends = [0].into_iter().chain(runs.iter().map(|run| run.end));
-    if !runs.iter().map(|run| run.start).chain([rows]).eq(ends) {
+    let follow = runs.iter().map(|run| run.start).chain([rows]).eq(ends);
+    if !follow || runs.iter().any(|run| run.start > run.end) {
         return Err(structure(format!("expected runs that cover {rows} rows, got {runs:?}")));
     }
     joined(operation, rows, cols, written(operation, cols, runs, init, fill)?)

@@ -1,4 +1,5 @@
 //! Transposes with a map of their entries.
+use super::pattern::Pattern;
 use crate::Csr;
 use crate::parallel;
 use lacuna_engine::{Error, Result, Scalar, compiled_here, pages};
@@ -19,6 +20,8 @@ pub struct TransposePlan {
     row_ptr: Arc<Vec<u32>>,
     col_idx: Arc<Vec<u32>>,
     from: Vec<u32>,
+    /// That of the matrix, if the plan is for one.
+    source: Option<Pattern>,
 }
 
 impl TransposePlan {
@@ -30,7 +33,8 @@ impl TransposePlan {
     /// # Errors
     /// [`Error::OutOfMemory`].
     pub fn new<T: Scalar>(a: &Csr<T>) -> Result<Self> {
-        TransposePlan::of(&Pattern { row_ptr: a.row_ptr(), col_idx: a.col_idx() }, a.cols())
+        let entries = Entries { row_ptr: a.row_ptr(), col_idx: a.col_idx() };
+        Ok(TransposePlan { source: Some(Pattern::of(a)), ..TransposePlan::of(&entries, a.cols())? })
     }
 
     /// The plan for a pattern without values: where the entries of each row begin and the last ones end, and their columns.
@@ -53,16 +57,16 @@ impl TransposePlan {
                 col_idx[k]
             )));
         }
-        TransposePlan::of(&Pattern { row_ptr, col_idx }, cols)
+        TransposePlan::of(&Entries { row_ptr, col_idx }, cols)
     }
 
-    fn of(pattern: &Pattern<'_>, cols: usize) -> Result<Self> {
-        let Pattern { row_ptr, col_idx } = *pattern;
-        let (rows, runs) = (cols, pattern.runs());
+    fn of(entries: &Entries<'_>, cols: usize) -> Result<Self> {
+        let Entries { row_ptr, col_idx } = *entries;
+        let (rows, runs) = (cols, entries.runs());
         // The number of entries of each run in each column, then the destination of the first one.
         let mut starts = parallel::map(&runs, |run| {
             let mut counts = vec![0u32; rows];
-            col_idx[pattern.entries(run)].iter().for_each(|&j| counts[j as usize] += 1);
+            col_idx[entries.of(run)].iter().for_each(|&j| counts[j as usize] += 1);
             counts
         });
         let mut ends = pages::zeroed::<u32>(OPERATION, rows + 1)?;
@@ -73,7 +77,7 @@ impl TransposePlan {
         let (columns, sources) = (as_atomics(&mut turned), as_atomics(&mut from));
         parallel::for_each(runs.iter().zip(&mut starts), |(run, next)| {
             for i in run.clone() {
-                for k in pattern.entries(&(i..i + 1)) {
+                for k in entries.of(&(i..i + 1)) {
                     let at = &mut next[col_idx[k] as usize];
                     columns[*at as usize].store(i as u32, Relaxed);
                     sources[*at as usize].store(k as u32, Relaxed);
@@ -82,7 +86,7 @@ impl TransposePlan {
             }
         });
         let cols = row_ptr.len() - 1;
-        Ok(TransposePlan { rows, cols, row_ptr: ends.into(), col_idx: turned.into(), from })
+        Ok(TransposePlan { rows, cols, row_ptr: ends.into(), col_idx: turned.into(), from, source: None })
     }
 
     /// The pattern of the transpose: the rows' first entries, and the columns of entries.
@@ -93,7 +97,7 @@ impl TransposePlan {
     /// The transpose of a matrix with the pattern of the plan.
     ///
     /// # Errors
-    /// [`Error::Structure`] for a matrix of a different size, [`Error::OutOfMemory`].
+    /// [`Error::Structure`] for a matrix of another pattern, [`Error::OutOfMemory`].
     pub fn transpose<T: Scalar>(&self, a: &Csr<T>) -> Result<Csr<T>> {
         compiled_here!(T, |plan: &TransposePlan, a: &Csr<T>| -> Result<Csr<T>> { plan.turned(a, |v| v) })(
             self, a,
@@ -116,19 +120,36 @@ impl TransposePlan {
     }
 
     fn turned<T: Scalar>(&self, a: &Csr<T>, f: impl Fn(T) -> T + Sync) -> Result<Csr<T>> {
-        if (a.cols(), a.rows(), a.nnz()) != (self.rows, self.cols, self.from.len()) {
-            let got = (a.rows(), a.cols(), a.nnz());
-            let message = format!(
-                "expected a matrix of {} rows, {} columns and {} entries, got {got:?}",
-                self.cols,
-                self.rows,
-                self.from.len()
-            );
-            return Err(Error::Structure { operation: OPERATION.into(), message });
+        match &self.source {
+            Some(pattern) => pattern.check(OPERATION, "a matrix", a)?,
+            None => self.check(a)?,
         }
         let values = self.moved(a, f)?;
         let (row_ptr, col_idx) = (self.row_ptr.clone(), self.col_idx.clone());
         Ok(Csr::assembled(self.rows, self.cols, row_ptr, col_idx, values))
+    }
+
+    /// Fails unless a matrix has the pattern that the plan was made for without one.
+    fn check<T: Scalar>(&self, a: &Csr<T>) -> Result<()> {
+        let is_own = |i: usize| {
+            let own = self.row_ptr[i] as usize..self.row_ptr[i + 1] as usize;
+            own.into_iter().all(|k| a.place(self.from[k] as usize) == (self.col_idx[k] as usize, i))
+        };
+        let fits = (a.cols(), a.rows(), a.nnz()) == (self.rows, self.cols, self.from.len());
+        if fits && parallel::find_first(self.rows, COLUMNS, |i| !is_own(i)).is_none() {
+            return Ok(());
+        }
+        let message = format!(
+            "expected a matrix of {} rows, {} columns and {} entries at the places of the plan, got {} rows, {} \
+             columns and {} entries, or other places",
+            self.cols,
+            self.rows,
+            self.from.len(),
+            a.rows(),
+            a.cols(),
+            a.nnz()
+        );
+        Err(Error::Structure { operation: OPERATION.into(), message })
     }
 
     /// The values of a matrix with the pattern of the plan, in the order of the transpose.
@@ -170,14 +191,14 @@ fn places(counts: &mut [Vec<u32>], ends: &mut [u32]) {
 }
 
 /// The rows of a matrix: their first entries, and the columns of entries.
-struct Pattern<'a> {
+struct Entries<'a> {
     row_ptr: &'a [u32],
     col_idx: &'a [u32],
 }
 
-impl Pattern<'_> {
-    /// The entries of a run of rows.
-    fn entries(&self, rows: &Range<usize>) -> Range<usize> {
+impl Entries<'_> {
+    /// Those of a run of rows.
+    fn of(&self, rows: &Range<usize>) -> Range<usize> {
         self.row_ptr[rows.start] as usize..self.row_ptr[rows.end] as usize
     }
 

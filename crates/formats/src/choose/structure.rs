@@ -74,6 +74,12 @@ pub struct Structure {
 }
 
 impl Structure {
+    /// The structure of `−A`.
+    pub fn negated(self) -> Self {
+        let (diagonal_positive, diagonal_negative) = (self.diagonal_negative, self.diagonal_positive);
+        Structure { diagonal_positive, diagonal_negative, ..self }
+    }
+
     /// Analyses `a` on the current rayon pool, in one pass. Symmetry is detected by sums of hashes; a false
     /// positive has probability 2^-64.
     pub fn of<T: Scalar>(a: &Csr<T>) -> Self {

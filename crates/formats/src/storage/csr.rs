@@ -154,6 +154,11 @@ impl<T: Scalar> Csr<T> {
         (&self.row_ptr, &self.col_idx, &mut self.values)
     }
 
+    /// The row pointers and the columns, shared.
+    pub(crate) fn shared_pattern(&self) -> (Arc<Vec<u32>>, Arc<Vec<u32>>) {
+        (self.row_ptr.clone(), self.col_idx.clone())
+    }
+
     /// Row and column of entry `k`.
     pub(crate) fn place(&self, k: usize) -> (usize, usize) {
         position(&self.row_ptr, &self.col_idx, k)
