@@ -109,16 +109,27 @@ pub fn is_elastic<T: Scalar>(a: &Csr<T>, s: &Structure) -> bool {
     2 * counts.into_iter().sum::<usize>() >= a.rows()
 }
 
-/// Estimated diameter of the graph in steps, at most `enough`: the distance from row 0 to the farthest row,
-/// or, if that is small, from that farthest row.
+/// Estimated largest diameter of a connected part of the graph in steps, at most `enough`: the distance from the first row
+/// of a part to the farthest row, or, if that is small everywhere, from that farthest row.
 fn steps_across<T: Scalar>(a: &Csr<T>, enough: usize) -> usize {
-    let first = levels(a, 0, enough);
-    if first.0 >= enough { enough } else { levels(a, first.1, enough).0 }
+    let mut seen = vec![false; a.rows()];
+    let mut most = (0, 0);
+    for start in 0..a.rows() {
+        if !seen[start] {
+            let found = levels(a, start, enough, &mut seen);
+            most = if found.0 > most.0 { found } else { most };
+            if most.0 >= enough {
+                return enough;
+            }
+        }
+    }
+    seen.fill(false);
+    levels(a, most.1, enough, &mut seen).0
 }
 
-/// The distance from a row to the rows farthest from it, at most `enough`, and one of these rows.
-fn levels<T: Scalar>(a: &Csr<T>, start: usize, enough: usize) -> (usize, usize) {
-    let mut seen = vec![false; a.rows()];
+/// The distance from a row to the rows farthest from it that are connected to it, at most `enough`, and one of these rows;
+/// notes the rows that were `seen`.
+fn levels<T: Scalar>(a: &Csr<T>, start: usize, enough: usize, seen: &mut [bool]) -> (usize, usize) {
     let (mut now, mut next, mut depth) = (vec![start as u32], Vec::new(), 0);
     seen[start] = true;
     while depth < enough {
@@ -168,6 +179,15 @@ mod tests {
         assert_eq!(chosen("gen:convection:200x200:100"), None); // not symmetric
     }
 
+    /// Two matrices as blocks on the diagonal.
+    fn beside(a: &Csr<f64>, b: &Csr<f64>) -> Csr<f64> {
+        let n = a.rows() + b.rows();
+        let mut both = lacuna_formats::Triplets::new(n, n);
+        a.entries().for_each(|(i, j, v)| both.push(i, j, v));
+        b.entries().for_each(|(i, j, v)| both.push(a.rows() + i, a.rows() + j, v));
+        both.to_csr().unwrap()
+    }
+
     #[test]
     fn steps_are_counted_from_an_end() {
         let line: Csr<f64> = Spec::parse("gen:poisson1d:50").unwrap().build().unwrap();
@@ -175,5 +195,7 @@ mod tests {
         let order: Vec<u32> = (0..50).map(|i| if i == 0 { 25 } else { i - u32::from(i <= 25) }).collect();
         let permuted = line.permuted(&lacuna_formats::Permutation::new(order).unwrap()).unwrap();
         assert_eq!(steps_across(&permuted, 1000), 49); // the first row is in the middle
+        let apart = beside(&Csr::identity(3).unwrap(), &permuted);
+        assert_eq!((steps_across(&apart, 1000), steps_across(&apart, 20)), (49, 20)); // the first rows stand alone
     }
 }

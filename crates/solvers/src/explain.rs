@@ -81,8 +81,8 @@ pub(crate) fn unmatched<T: Scalar>(a: &Csr<T>) -> Option<String> {
     let count = lost.len();
     (count > 0).then(|| {
         format!(
-            "A is structurally singular: its structural rank is {} of {n}; whatever the values of its nonzero entries are, {} cannot \
-             be notes apart from the others; look for equations that are missing or stand twice",
+            "A is structurally singular: its structural rank is {} of {n}; whatever the values of its nonzero entries are, {} \
+             cannot be told apart from the others; look for equations that are missing or stand twice",
             n - count,
             rows(&lost)
         )

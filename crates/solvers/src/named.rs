@@ -1,5 +1,6 @@
 //! `NAME:key=value,…`: the syntax that names methods and preconditioners with their options.
 use lacuna_engine::{Error, Result};
+use std::fmt::Display;
 use std::str::FromStr;
 
 /// An option of a method or preconditioner.
@@ -11,6 +12,29 @@ pub struct OptionInfo {
     pub default: &'static str,
     /// What it does, in one line.
     pub about: &'static str,
+}
+
+/// The numbers that an option may have.
+pub(crate) struct Bounds<N> {
+    /// Their description.
+    pub(crate) expected: &'static str,
+    pub(crate) least: N,
+    pub(crate) most: N,
+}
+
+impl<N: PartialOrd + Display + Copy> Bounds<N> {
+    fn contain(&self, number: &N) -> bool {
+        (self.least..=self.most).contains(number)
+    }
+
+    /// Fails for a number that is not among them.
+    pub(crate) fn check(&self, what: &str, key: &str, number: N) -> Result<()> {
+        if self.contain(&number) {
+            return Ok(());
+        }
+        let message = format!("{key}: expected {}, got {number}", self.expected);
+        Err(Error::Argument { what: what.into(), message })
+    }
 }
 
 /// The part of `NAME:key=value,…` before the colon.
@@ -88,6 +112,28 @@ impl<'a> Settings<'a> {
         self.given.iter().find(|(known, _)| *known == key).map(|(_, value)| *value)
     }
 
+    /// The one of several keys for the same option that was given, or the last.
+    ///
+    /// # Errors
+    /// [`Error::Argument`] if several were given.
+    pub(crate) fn one_of<'k>(&self, keys: &[&'k str]) -> Result<&'k str> {
+        let mut given = keys.iter().filter(|key| self.given(key).is_some());
+        match (given.next(), given.next()) {
+            (Some(one), Some(other)) => {
+                Err(self.refused(format!("`{one}` and `{other}` are the same option; expected one of them")))
+            }
+            (one, _) => Ok(one.or(keys.last()).copied().unwrap_or_default()),
+        }
+    }
+
+    /// Fails for two numbers in the wrong order.
+    pub(crate) fn below(&self, [low, high]: [&str; 2], [less, more]: [f64; 2]) -> Result<()> {
+        if less < more {
+            return Ok(());
+        }
+        Err(self.refused(format!("{low}: expected a number below {high}={more}, got {less}")))
+    }
+
     /// The number given for a key, or its default.
     ///
     /// # Errors
@@ -103,6 +149,18 @@ impl<'a> Settings<'a> {
         let text = self.given(key).unwrap_or(default);
         let number = text.parse().ok().filter(holds);
         number.ok_or_else(|| self.refused(format!("{key}: expected {expected}, got `{text}`")))
+    }
+
+    /// The number given for a key, or its default, within bounds.
+    ///
+    /// # Errors
+    /// As [`Settings::number`].
+    pub(crate) fn within<N: FromStr + PartialOrd + Display + Copy>(
+        &self,
+        key: &str,
+        bounds: &Bounds<N>,
+    ) -> Result<N> {
+        self.number(key, bounds.expected, |number| bounds.contain(number))
     }
 
     /// The choice given for a key, if any.

@@ -57,7 +57,11 @@ impl Listed for ChebyshevIteration {
         let bound = |key| settings.number(key, "a number from 0", |v: &f64| *v >= 0.0 && v.is_finite());
         let known = |v: f64| Some(v).filter(|v| *v > 0.0);
         let ratio = settings.number("ratio", "a number above 1", |r: &f64| *r > 1.0 && r.is_finite())?;
-        Ok(ChebyshevIteration { low: known(bound("low")?), high: known(bound("high")?), ratio })
+        let (low, high) = (known(bound("low")?), known(bound("high")?));
+        if let (Some(low), Some(high)) = (low, high) {
+            settings.below(["low", "high"], [low, high])?;
+        }
+        Ok(ChebyshevIteration { low, high, ratio })
     }
 }
 

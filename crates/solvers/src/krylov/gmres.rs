@@ -94,7 +94,8 @@ impl<T: Scalar> Method<T> for Gmres {
                 let [mr] = k.cells();
                 let scaled =
                     Pass::new("scaled").set(v0, w).dot(mr, w, w).eval(cycle.goal, s.goal * (mr / rr));
-                k.spmv_dot(m, v0, w, cycle.begin(scaled, mr));
+                k.spmv_dot(m, v0, w, Pass::nothing());
+                k.multi_axpy_dot(cycle.begin(scaled, mr));
             }
         });
         k.each(|k| {

@@ -62,9 +62,8 @@ macro_rules! preconditioners {
                 $($(#[$if])* if name == $kind::INFO.name {
                     let kind = Box::new($kind::named(&settings)?);
                     // `block-ilu` has a shorter key for the polynomial.
-                    let short = name == BlockIlu::INFO.name && settings.given("order").is_some();
-                    let key = if short { "order" } else { "polynomial" };
-                    return Polynomial::on(kind, &settings, key).map(Some);
+                    let keys: &[_] = if name == BlockIlu::INFO.name { &["order", "polynomial"] } else { &["polynomial"] };
+                    return Polynomial::on(kind, &settings, keys).map(Some);
                 })*
                 Ok(None)
             })(text)

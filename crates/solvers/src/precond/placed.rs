@@ -77,6 +77,10 @@ pub trait Preconditioner<T: Scalar>: Send {
     fn is_hermitian(&self) -> bool {
         false
     }
+    /// Whether some vectors have the narrower type, whose range the numbers then have to be in. Provided: no.
+    fn is_narrow(&self) -> bool {
+        false
+    }
     /// Whether on the host an application takes longer than a product with the matrix, so that another format of
     /// the matrix than `csr` saves less than it costs to make. Provided: no.
     fn outweighs_product(&self) -> bool {

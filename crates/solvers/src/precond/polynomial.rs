@@ -28,12 +28,13 @@ impl<T: Scalar> Polynomial<T> {
         Polynomial { inner, order, omega }
     }
 
-    /// The preconditioner with the polynomial that `key` asks for, if any.
+    /// The preconditioner with the polynomial that one of `keys` asks for, if any.
     pub(super) fn on(
         inner: Box<dyn Preconditioner<T>>,
         settings: &Settings<'_>,
-        key: &str,
+        keys: &[&str],
     ) -> Result<Box<dyn Preconditioner<T>>> {
+        let key = settings.one_of(keys)?;
         let order = settings.number(key, "a whole number from 0 to 16", |order| *order <= 16)?;
         Ok(if order == 0 { inner } else { Box::new(Polynomial::new(inner, order, 1.0)) })
     }
@@ -60,6 +61,12 @@ impl<T: Scalar> Preconditioner<T> for Polynomial<T> {
     fn update(&mut self, a: &Csr<T>) -> Result<Parts<T>> {
         let parts = self.inner.update(a)?;
         Ok(self.room(parts, a.rows()))
+    }
+    fn is_narrow(&self) -> bool {
+        self.inner.is_narrow()
+    }
+    fn outweighs_product(&self) -> bool {
+        self.inner.outweighs_product()
     }
     fn apply(&self, k: &mut Recorder<'_, T>, on: &Handles<T>, r: Vector<T>, z: Vector<T>, then: Pass<T>) {
         let omega = self.omega;

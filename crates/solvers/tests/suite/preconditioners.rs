@@ -2,7 +2,9 @@
 //! complex matrices.
 use lacuna_engine::{Backend, Complex64, Error, Reference, Scalar};
 use lacuna_formats::{Csr, Spec, Triplets};
-use lacuna_solvers::{Options, Outcome, Placed, Preconditioner, Solver, Stop, method, preconditioner};
+use lacuna_solvers::{
+    Options, Outcome, PRECONDITIONERS, Placed, Preconditioner, Solver, Stop, method, preconditioner,
+};
 use std::sync::Arc;
 
 fn generated<T: Scalar>(name: &str) -> Csr<T> {
@@ -372,4 +374,15 @@ fn a_sparse_inverse_betters_the_diagonal_and_bears_long_rows() {
     assert!(outcome.converged(), "{outcome:?}");
     let zero_row = matrix(3, &[(0, 0, 1.0), (2, 2, 1.0), (1, 1, 0.0)]);
     assert_eq!(refused("spai", &zero_row), (1, 1));
+}
+
+#[test]
+fn every_preconditioner_may_stand_on_either_side() {
+    let a = generated::<f64>("gen:poisson2d:20x20");
+    for info in PRECONDITIONERS.iter().filter(|info| !["none", "column-scaling"].contains(&info.name)) {
+        for side in ["left", "right"] {
+            let (outcome, ..) = solve(&a, info.name, &format!("gmres:side={side}"));
+            assert!(outcome.converged(), "{} {side}: {outcome:?}", info.name);
+        }
+    }
 }

@@ -38,7 +38,7 @@ impl Aggregates {
     }
 
     /// Rows in no aggregate.
-    pub(super) fn lonely(&self) -> usize {
+    pub(super) fn isolated(&self) -> usize {
         parallel::count(self.of.len(), GRAIN, |i| self.of[i] == NONE)
     }
 
@@ -152,20 +152,20 @@ fn greedy<T: Scalar>(a: &Csr<T>, rows: &Rows<T>, graph: &Graph<'_>) -> Aggregate
         }
         all.count += 1;
     };
-    let lonely = parallel::collect(n, GRAIN, |i| graph.is_lonely(i));
-    for i in (0..n).filter(|&i| !lonely[i]) {
+    let isolated = parallel::collect(n, GRAIN, |i| graph.is_isolated(i));
+    for i in (0..n).filter(|&i| !isolated[i]) {
         if all.of[i] == NONE && graph.of(i).iter().all(|&j| all.of[j as usize] == NONE) {
             found(&mut all, i);
         }
     }
     let founded = std::mem::take(&mut all.of);
     all.of = parallel::collect(n, GRAIN, |i| match founded[i] {
-        NONE if !lonely[i] => {
+        NONE if !isolated[i] => {
             strongest(a, rows, graph, i, |j| founded[j] != NONE).map_or(NONE, |(_, j)| founded[j])
         }
         label => label,
     });
-    for i in (0..n).filter(|&i| !lonely[i]) {
+    for i in (0..n).filter(|&i| !isolated[i]) {
         if all.of[i] == NONE {
             found(&mut all, i);
         }

@@ -1,12 +1,13 @@
 //! The levels of a hierarchy: made for a matrix, and for new values on its pattern.
-use super::AmgOptions;
 use super::aggregates::{Aggregates, Aggregation};
 use super::filtered::Filtered;
 use super::modes::{self, Modes};
 use super::prolongator::{Tentative, smoothed};
 use super::radius::radius;
+use super::regular::regular;
 use super::rows::Rows;
 use super::strength::{Filter, Graph, strong, threshold};
+use super::{Amg, AmgOptions, OPERATION};
 use crate::precond::multigrid::{Smoother, Smoothing, inverse};
 use lacuna_engine::{Result, Scalar};
 use lacuna_formats::algebra::{GalerkinPlan, TransposePlan, galerkin_by_cells};
@@ -14,8 +15,6 @@ use lacuna_formats::{Csr, parallel};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-const NAME: &str = "amg";
-const OPERATION: &str = "preconditioner `amg`";
 /// Steps of the estimate of a spectral radius: for the prolongator, which a low one does no harm, and for a smoother, which must not amplify.
 const STEPS: usize = 5;
 const STEPS_FOR_SMOOTHER: usize = 10;
@@ -67,6 +66,8 @@ pub(super) struct Level<T: Scalar> {
     pub(super) r: Arc<Csr<T>>,
     /// `R A P`, the matrix of the next level.
     pub(super) coarse: Arc<Csr<T>>,
+    /// Unknowns of that matrix that nothing determines: of parts that are singular by themselves.
+    floating: usize,
     /// Unknowns of a node here and on the next level.
     pub(super) blocks: [usize; 2],
     /// What depends on the pattern, and is kept for new values.
@@ -125,18 +126,21 @@ impl Times {
         rows: &Rows<T>,
         depth: usize,
     ) -> Result<(Filter, Graph<'a>)> {
-        let epsilon = threshold(rows, amg.theta, depth);
+        let epsilon = threshold(rows, amg.threshold(), depth);
         self.add("strength", || strong(a, rows, epsilon))
     }
 
-    /// The smoother of a level, SPAI(0) where the matrix is not Hermitian; and the spectral radius of `D⁻¹ A` where that was asked for.
+    /// The smoother of a level, SPAI(0) where the matrix is not Hermitian or the former smoother was it, for which operations
+    /// are recorded; and the spectral radius of `D⁻¹ A` where that is known.
     fn smoother<T: Scalar>(
         &mut self,
         amg: &AmgOptions,
         a: &Csr<T>,
         rows: &Rows<T>,
+        former: Option<&Smoother<T>>,
     ) -> Result<(Smoother<T>, Option<f64>)> {
-        if amg.smoothing != Smoothing::Chebyshev || !rows.hermitian {
+        let was_spai = former.is_some_and(|former| former.kind == Smoothing::Spai0);
+        if was_spai || amg.smoothing != Smoothing::Chebyshev || !rows.hermitian {
             return Ok((self.add("smoother", || Smoother::spai0(rows.spai.clone())), None));
         }
         let whole = Filtered::new(a, rows, &Filter::All, None);
@@ -195,7 +199,7 @@ impl<T: Scalar> Hierarchy<T> {
     pub(super) fn new(amg: &AmgOptions, a: &Csr<T>, mut near_null: NearNull<T>) -> Result<Self> {
         let mut made = Hierarchy {
             levels: Vec::new(),
-            coarsest: Coarsest::Smoothed(Smoother::spai0(Vec::new())),
+            coarsest: Coarsest::Inverse(Arc::new(Csr::identity(0)?)),
             hermitian: true,
             notes: Vec::new(),
             times: Times::default(),
@@ -210,7 +214,7 @@ impl<T: Scalar> Hierarchy<T> {
             }
             let known = (level > 0).then_some(made.hermitian);
             let rows = made.times.add("strength", || Rows::of(current, known));
-            rows.check_diagonal(OPERATION)?;
+            rows.check_diagonal(OPERATION, level)?;
             made.hermitian = rows.hermitian;
             let Some((level, null)) = made.coarsen(amg, current, &rows, &near_null)? else {
                 break made.close(amg, current, level == 0)?;
@@ -253,7 +257,7 @@ impl<T: Scalar> Hierarchy<T> {
         let filter = if nodes.is_some() { Filter::All } else { filter };
         let usual = if rows.hermitian { Aggregation::Greedy } else { Aggregation::Mis2 };
         let by = amg.aggregation.unwrap_or(usual);
-        let (smoother, known) = self.times.smoother(amg, a, rows)?;
+        let (smoother, known) = self.times.smoother(amg, a, rows, None)?;
         let matrix = self.times.filtered((a, rows), &filter, near_null);
         // Aggregates mostly keep one thread busy.
         let (aggregates, rho) = self.times.add("aggregates and radius", || {
@@ -262,7 +266,7 @@ impl<T: Scalar> Hierarchy<T> {
         });
         let kept = aggregates.count * near_null.blocks()[1];
         if aggregates.count == 0 {
-            self.notes.push(format!("level {depth} has no strong couplings: smoothed, not coarsened"));
+            self.notes.push(format!("level {depth} has no strong couplings: not coarsened"));
             return Ok(None);
         }
         if kept as f64 > SHRINKS * a.rows() as f64 {
@@ -276,17 +280,21 @@ impl<T: Scalar> Hierarchy<T> {
             let r = turned.adjoint(&p)?;
             Ok::<_, lacuna_engine::Error>((turned, r))
         })?;
-        let coarse = self.times.add("product", || {
-            modes::keep_regular(
-                galerkin_by_cells(&r, a, &p, near_null.blocks())?,
-                near_null.blocks()[1],
-                &made.spare,
-            )
-            .map(Arc::new)
+        let blocks = near_null.blocks();
+        let (coarse, floating) = self.times.add("product", || {
+            regular(galerkin_by_cells(&r, a, &p, blocks)?, &r, &rows.diagonal, blocks[1], &made.spare)
         })?;
         let plan = Plan { filter, aggregates, turned, galerkin: None };
         Ok(Some((
-            Level { smoother, p: Arc::new(p), r: Arc::new(r), coarse, blocks: near_null.blocks(), plan },
+            Level {
+                smoother,
+                p: Arc::new(p),
+                r: Arc::new(r),
+                coarse: Arc::new(coarse),
+                floating,
+                blocks,
+                plan,
+            },
             made.near_null,
         )))
     }
@@ -297,17 +305,21 @@ impl<T: Scalar> Hierarchy<T> {
         let rows = self.times.add("strength", || Rows::of(a, known));
         self.hermitian = rows.hermitian;
         if a.rows() <= MOST_DENSE.max(amg.coarsest) {
-            let (inverse, nullity) = self.times.add("coarsest", || inverse(NAME, a, self.hermitian))?;
+            let (inverse, nullity) = self.times.add("coarsest", || inverse(Amg::NAME, a, self.hermitian))?;
             if nullity > 0 {
                 self.notes
                     .push(format!("the coarsest matrix has a null space of dimension {nullity}: left out"));
             }
             self.coarsest = Coarsest::Inverse(Arc::new(inverse));
         } else {
-            rows.check_diagonal(OPERATION)?;
+            rows.check_diagonal(OPERATION, self.levels.len())?;
             self.notes
                 .push(format!("the coarsest level has {} rows, too many for an inverse: smoothed", a.rows()));
-            self.coarsest = Coarsest::Smoothed(self.times.smoother(amg, a, &rows)?.0);
+            let former = match &self.coarsest {
+                Coarsest::Smoothed(former) => Some(former),
+                Coarsest::Inverse(_) => None,
+            };
+            self.coarsest = Coarsest::Smoothed(self.times.smoother(amg, a, &rows, former)?.0);
         }
         Ok(())
     }
@@ -322,9 +334,9 @@ impl<T: Scalar> Hierarchy<T> {
             let times = &mut self.times;
             let known = (depth > 0).then_some(self.hermitian);
             let rows = times.add("strength", || Rows::of(current, known));
-            rows.check_diagonal(OPERATION)?;
+            rows.check_diagonal(OPERATION, depth)?;
             self.hermitian = rows.hermitian;
-            let (smoother, known) = times.smoother(amg, current, &rows)?;
+            let (smoother, known) = times.smoother(amg, current, &rows, Some(&level.smoother))?;
             level.smoother = smoother;
             let plan = &mut level.plan;
             let matrix = times.filtered((current, &rows), &plan.filter, &near_null);
@@ -337,21 +349,17 @@ impl<T: Scalar> Hierarchy<T> {
                 // The device may hold what is there.
                 Some(galerkin) => {
                     let mut coarse = level.coarse.zeroed()?;
-                    galerkin.multiply(&r, current, &p, &mut coarse).map(|()| Arc::new(coarse))
+                    galerkin.multiply(&r, current, &p, &mut coarse).map(|()| coarse)
                 }
                 None => {
                     let (made, coarse) = GalerkinPlan::by_cells(&r, current, &p, level.blocks)?;
                     plan.galerkin = Some(made);
-                    Ok(Arc::new(coarse))
+                    Ok(coarse)
                 }
             })?;
-            let coarse = if made.spare.is_empty() {
-                coarse
-            } else {
-                let coarse = Arc::unwrap_or_clone(coarse);
-                Arc::new(modes::keep_regular(coarse, near_null.blocks()[1], &made.spare)?)
-            };
-            (level.p, level.r, level.coarse) = (Arc::new(p), Arc::new(r), coarse);
+            let (coarse, floating) = regular(coarse, &r, &rows.diagonal, near_null.blocks()[1], &made.spare)?;
+            (level.p, level.r, level.coarse) = (Arc::new(p), Arc::new(r), Arc::new(coarse));
+            level.floating = floating;
             near_null = made.near_null;
             last = Some(level.coarse.clone());
         }
@@ -367,13 +375,17 @@ impl<T: Scalar> Hierarchy<T> {
         for (k, m) in matrices.iter().enumerate() {
             let (rows, each) = (m.rows(), m.nnz() as f64 / m.rows().max(1) as f64);
             let mut line = format!("{k}: {rows} rows, {} entries, {each:.1} a row", m.nnz());
+            let floating = if k > 0 { self.levels[k - 1].floating } else { 0 };
+            if floating > 0 {
+                line += &format!(", {floating} of parts that are singular by themselves");
+            }
             match (self.levels.get(k), &self.coarsest) {
                 (Some(level), _) => {
-                    let lonely = level.plan.aggregates.lonely();
+                    let isolated = level.plan.aggregates.isolated();
                     let each = level.p.nnz() as f64 / rows.max(1) as f64;
                     line += &format!(", P {each:.1} a row, {}", level.smoother.name());
-                    if lonely > 0 {
-                        line += &format!(", {lonely} rows in no aggregate");
+                    if isolated > 0 {
+                        line += &format!(", {isolated} rows in no aggregate");
                     }
                 }
                 (None, Coarsest::Inverse(_)) => line += ", dense inverse",

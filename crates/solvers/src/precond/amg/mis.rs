@@ -1,6 +1,7 @@
 //! A maximal set of rows no two of which are within two steps of each other: MIS-2 (Bell, Dalton and Olson 2012,
 //! doi:10.1137/110838844), with lists of those still at work (Kelley and Rajamanickam 2022, arXiv:2204.02934).
 use super::strength::Graph;
+use crate::random::mixed;
 use lacuna_formats::parallel;
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -16,17 +17,14 @@ const GRAIN: usize = 1 << 13;
 
 /// A priority that belongs to the row alone, different for all rows.
 fn priority(i: usize) -> u64 {
-    let h = (i as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    let h = (h ^ (h >> 29)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    let h = h ^ (h >> 32);
-    UNDECIDED | (h >> 34) << 32 | i as u64
+    UNDECIDED | (mixed(i as u64) >> 34) << 32 | i as u64
 }
 
 /// The rows of the set, increasing; rows without neighbours are left out. A maximum has no order, so that the set depends
 /// on nothing but the graph.
 pub(super) fn distance_two_set(graph: &Graph<'_>) -> Vec<u32> {
     let n = graph.len();
-    let start = |i: usize| AtomicU64::new(if graph.is_lonely(i) { OUT } else { priority(i) });
+    let start = |i: usize| AtomicU64::new(if graph.is_isolated(i) { OUT } else { priority(i) });
     let key = parallel::collect(n, GRAIN, start);
     let nearby = parallel::collect(n, GRAIN, |_| AtomicU64::new(OUT));
     let most = |of: &[AtomicU64], i: usize| {

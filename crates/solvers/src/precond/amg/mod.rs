@@ -4,18 +4,21 @@ mod filtered;
 mod hierarchy;
 mod mis;
 mod modes;
+mod options;
 mod prolongator;
 mod radius;
+mod regular;
 mod rows;
 mod spectrum;
 mod strength;
 
 pub use aggregates::Aggregation;
+pub use options::AmgOptions;
 pub(super) use spectrum::{Spectrum, spectrum};
 
 use super::adjoint;
-use super::multigrid::{Smoothing, VCycle};
-use crate::named::{OptionInfo, Settings};
+use super::multigrid::VCycle;
+use crate::named::Settings;
 use crate::{Handles, Parts, PrecondInfo, Preconditioner};
 use hierarchy::{Coarsest, Hierarchy, NearNull};
 use lacuna_engine::{Complex64, Error, Pass, Recorder, Result, Scalar, Vector};
@@ -30,60 +33,15 @@ const OPERATION: &str = "preconditioner `amg`";
 /// Unknowns of a node at the most.
 const MOST_UNKNOWNS: usize = 8;
 
-/// How a hierarchy is made.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct AmgOptions {
-    /// Couplings `|a_ij| / √|a_ii a_jj|` above it are strong on the finest level, above half of it on the next, and so on. Where
-    /// most rows have none so strong, those above half the median of the strongest of each row are.
-    pub theta: f64,
-    /// How rows are put together; greedily for a Hermitian matrix, by MIS-2 for others, where not given.
-    pub aggregation: Option<Aggregation>,
-    /// Unknowns of a node, which are put together: their blocks decide which couplings are strong, and an aggregate has a coarse
-    /// unknown for each. Those that the entries of the matrix lie in (2 to 8) where not given; 1 takes each row for itself.
-    pub block: Option<usize>,
-    /// `ω` in units of `1/ρ(D⁻¹A)` when the prolongator is smoothed.
-    pub damping: f64,
-    /// The smoother; SPAI(0) where the matrix is not Hermitian.
-    pub smoothing: Smoothing,
-    /// Steps of smoothing before and after.
-    pub sweeps: usize,
-    /// A matrix of no more rows is inverted.
-    pub coarsest: usize,
-    /// No level is made that brings the entries of all levels above so many times those of the matrix.
-    pub complexity: f64,
-    /// The format of matrices on the coarser levels and between levels; blocks of the unknowns of a node where not given, `csr`
-    /// where there is one.
-    pub format: Option<&'static str>,
-    /// Whether the cycle runs in [`Scalar::Narrow`], with half the bytes. The method around it keeps its type; it has to bear a
-    /// preconditioner that is Hermitian to single precision only, as `classical-cg` and `flexible-cg` do and `cg` does not.
-    pub narrow: bool,
-}
-
-impl Default for AmgOptions {
-    fn default() -> Self {
-        AmgOptions {
-            theta: 0.08,
-            aggregation: None,
-            block: None,
-            damping: 4.0 / 3.0,
-            smoothing: Smoothing::Spai0,
-            sweeps: 1,
-            coarsest: 512,
-            complexity: 3.0,
-            format: None,
-            narrow: false,
-        }
-    }
-}
-
 /// `M` = a V-cycle over levels made by smoothed aggregation.
 ///
 /// * Needs: a diagonal without zeros. For Hermitian positive definite matrices `M` is so too, whatever the aggregates. For
 ///   others `R = Pᴴ` all the same, which holds up to strong convection.
 /// * Adjoint: smoothing is the same before and after the correction, so for a Hermitian matrix `M` is its own adjoint up to
 ///   rounding, at no storage. There is none for other matrices, nor in single precision.
-/// * Cost of an application: two products with `A` and one each with `R` and `P` on every level, whose entries are 1.4 to 1.7
-///   times those of the matrix on grids. Storage: these matrices, and 4 vectors on each level.
+/// * Cost of an application: on every level two products with `A` (four with `smoother=chebyshev`) for each sweep, and one each
+///   with `R` and `P`. The matrices of all levels have 1.4 to 1.7 times the entries of the finest on grids. Storage: these, and
+///   three vectors on the finest level, five on each other, two on one that is inverted.
 /// * Set-up: on all threads but for greedy aggregates, with the same bits on any number of them. New values on the same pattern keep the aggregates and
 ///   the patterns of all products.
 /// * Reference: Vaněk, Mandel and Brezina 1996, doi:10.1007/BF02238511; aggregates by Bell, Dalton and Olson 2012,
@@ -109,26 +67,7 @@ impl Amg {
     pub(super) const INFO: PrecondInfo = PrecondInfo {
         name: Self::NAME,
         about: "algebraic multigrid by smoothed aggregation; for elliptic problems",
-        options: &[
-            OptionInfo { key: "theta", default: "0.08", about: "couplings above it are strong, 0 to 1" },
-            OptionInfo {
-                key: "aggregate",
-                default: "auto",
-                about: "greedy, or mis2; auto: greedy for Hermitian matrices",
-            },
-            OptionInfo { key: "block", default: "auto", about: "unknowns of a node, 1 to 8" },
-            OptionInfo { key: "smoother", default: "spai0", about: "spai0 or chebyshev" },
-            OptionInfo { key: "sweeps", default: "1", about: "steps of smoothing before and after, 1 to 8" },
-            OptionInfo { key: "coarsest", default: "512", about: "rows that are inverted, 1 to 4096" },
-            OptionInfo { key: "complexity", default: "3", about: "the most that entries grow by, from 1 on" },
-            OptionInfo { key: "damping", default: "1.3333333333333333", about: "of the prolongator, 0 to 2" },
-            OptionInfo { key: "format", default: "auto", about: "of the level matrices" },
-            OptionInfo {
-                key: "precision",
-                default: "full",
-                about: "of the cycle: full, or single with half the bytes",
-            },
-        ],
+        options: AmgOptions::KEYS,
         needs_diagonal: true,
         needs_hermitian: false,
         needs_stencil: false,
@@ -154,7 +93,7 @@ impl Amg {
     }
 
     /// The rigid-body modes of an elastic body in `D` = 2 or 3 dimensions, from the coordinates of its nodes: 3 or 6 near-null
-    /// vectors. Unless asked otherwise all couplings count as strong (`theta` 0), which keeps the coarse matrices small. The displacements of a node are `D` rows of the matrix that follow each other, nodes in the order of the points.
+    /// vectors. Unless [`AmgOptions::theta`] is given, all couplings count as strong, which keeps the coarse matrices small. The displacements of a node are `D` rows of the matrix that follow each other, nodes in the order of the points.
     ///
     /// ```
     /// use lacuna_formats::Spec;
@@ -169,42 +108,12 @@ impl Amg {
     /// # Ok::<(), lacuna_engine::Error>(())
     /// ```
     pub fn rigid_body_modes<const D: usize>(mut self, points: &[[f64; D]]) -> Self {
-        if self.options.theta == AmgOptions::default().theta {
-            self.options.theta = 0.0;
-        }
+        self.options.theta = self.options.theta.or(Some(0.0));
         self.near_null_space(D, &rigid_body(points))
     }
 
     pub(super) fn named(settings: &Settings<'_>) -> Result<Self> {
-        let default = AmgOptions::default();
-        let aggregation =
-            [("auto", None), ("mis2", Some(Aggregation::Mis2)), ("greedy", Some(Aggregation::Greedy))];
-        let smoothing = [("spai0", Smoothing::Spai0), ("chebyshev", Smoothing::Chebyshev)];
-        let formats = FORMATS.map(|format| (format.name, Some(format.name)));
-        Ok(Amg::new(AmgOptions {
-            theta: settings.number("theta", "a number from 0 to 1", |t| (0.0..=1.0).contains(t))?,
-            block: match settings.given("block") {
-                None | Some("auto") => None,
-                Some(_) => {
-                    let expected = "`auto` or a whole number from 1 to 8";
-                    Some(settings.number("block", expected, |b| (1..=MOST_UNKNOWNS).contains(b))?)
-                }
-            },
-            aggregation: settings.choice("aggregate", &aggregation)?.unwrap_or(default.aggregation),
-            damping: settings.number("damping", "a number from 0 to 2", |d| (0.0..=2.0).contains(d))?,
-            smoothing: settings.choice("smoother", &smoothing)?.unwrap_or(default.smoothing),
-            sweeps: settings.number("sweeps", "a whole number from 1 to 8", |s| (1..=8).contains(s))?,
-            coarsest: settings
-                .number("coarsest", "a whole number from 1 to 4096", |c| (1..=4096).contains(c))?,
-            complexity: settings.number("complexity", "a number not below 1", |c| *c >= 1.0)?,
-            format: match settings.given("format") {
-                None | Some("auto") => None,
-                Some(_) => settings.choice("format", &formats)?.flatten(),
-            },
-            narrow: settings
-                .choice("precision", &[("single", true), ("full", false)])?
-                .unwrap_or(default.narrow),
-        }))
+        AmgOptions::named(settings).map(Amg::new)
     }
 
     /// What a matrix takes nearly to 0.
@@ -261,10 +170,32 @@ impl Amg {
         Err(Error::Structure { operation: "new values of preconditioner `amg`".into(), message })
     }
 
+    /// Fails if a weight of a smoother is too large for the narrower type.
+    fn check_narrow<T: Scalar>(made: &Hierarchy<T>) -> Result<()> {
+        let coarsest = match &made.coarsest {
+            Coarsest::Smoothed(smoother) => Some(smoother),
+            Coarsest::Inverse(_) => None,
+        };
+        for (level, smoother) in made.levels.iter().map(|level| &level.smoother).chain(coarsest).enumerate() {
+            if let Some((row, weight)) = smoother.overflows() {
+                let message = format!(
+                    "the smoother of level {level} has the weight {weight:e} in row {row}, too large for {}; \
+                     `precision=full` takes it",
+                    T::Narrow::KIND.name()
+                );
+                return Err(Error::Unsupported { operation: OPERATION.into(), message });
+            }
+        }
+        Ok(())
+    }
+
     /// What a hierarchy needs on a device, and the cycle over it.
     fn parts<T: Scalar>(&self, a: &Csr<T>, made: &Hierarchy<T>) -> Result<(VCycle, Parts<T>)> {
         let narrow = self.options.narrow && T::HAS_NARROW;
         let rounded = |m: &Arc<Csr<T>>| narrow.then(|| convert(m, "packed-f32").ok()).flatten();
+        if narrow {
+            Self::check_narrow(made)?;
+        }
         let (mut cycle, mut parts) = match narrow {
             true => VCycle::narrow(Parts::new(), rounded(&Arc::new(a.clone()))),
             false => (VCycle::default(), Parts::new()),
@@ -273,7 +204,15 @@ impl Amg {
         for (k, level) in made.levels.iter().enumerate() {
             let stored = |m: &Arc<Csr<T>>, shape| match (self.options.format, rounded(m)) {
                 (None, Some(rounded)) => Ok(rounded),
-                (format, _) => convert(m, format.unwrap_or(blocks(shape))),
+                (None, None) => convert(m, blocks(shape)),
+                (Some(format), _) => convert(m, format).or_else(|error| match m.rows() == m.cols() {
+                    // Between levels many formats do not suit.
+                    false => convert(m, "csr"),
+                    true => Err(Error::Unsupported {
+                        operation: OPERATION.into(),
+                        message: format!("format={format} for level {}: {error}", k + 1),
+                    }),
+                }),
             };
             let [fine, below] = level.blocks;
             let is_stored = k + 1 < depth || matches!(made.coarsest, Coarsest::Smoothed(_));
@@ -294,34 +233,10 @@ impl Amg {
 
 impl<T: Scalar> Preconditioner<T> for Amg {
     fn name(&self) -> Cow<'static, str> {
-        let (own, usual) = (self.options, AmgOptions::default());
-        let mut said = Vec::new();
-        if own.theta != usual.theta {
-            said.push(format!("theta={}", own.theta));
-        }
-        match own.aggregation {
-            None => {}
-            Some(Aggregation::Mis2) => said.push("aggregate=mis2".into()),
-            Some(Aggregation::Greedy) => said.push("aggregate=greedy".into()),
-        }
-        if let Some(block) = own.block {
-            said.push(format!("block={block}"));
-        }
-        if own.smoothing != usual.smoothing {
-            said.push("smoother=chebyshev".into());
-        }
-        if own.narrow != usual.narrow {
-            said.push("precision=single".into());
-        }
-        if own.sweeps != usual.sweeps {
-            said.push(format!("sweeps={}", own.sweeps));
-        }
-        if own.coarsest != usual.coarsest {
-            said.push(format!("coarsest={}", own.coarsest));
-        }
-        if said.is_empty() { "amg".into() } else { format!("amg:{}", said.join(",")).into() }
+        self.options.name().into()
     }
     fn set_up(&mut self, a: &Csr<T>) -> Result<Parts<T>> {
+        self.options.check()?;
         let made = Hierarchy::new(&self.options, a, self.near_null_for(a)?)?;
         let (cycle, parts) = self.parts(a, &made)?;
         self.hermitian = self.is_hermitian_over(&made);
@@ -334,15 +249,20 @@ impl<T: Scalar> Preconditioner<T> for Amg {
         let near_null = self.near_null_for(a)?;
         let kept = self.hierarchy.take().and_then(|any| any.downcast::<Hierarchy<T>>().ok());
         let Some(mut made) = kept else { return self.set_up(a) };
-        made.update(&self.options, a, near_null)?;
-        let (cycle, parts) = self.parts(a, &made)?;
-        self.hermitian = self.is_hermitian_over(&made);
+        let updated = made.update(&self.options, a, near_null).and_then(|()| self.parts(a, &made));
+        let hermitian = self.is_hermitian_over(&made);
+        // The patterns hold for the next values, whatever became of these.
         self.hierarchy = Some(made);
+        let (cycle, parts) = updated?;
+        self.hermitian = hermitian;
         self.check_recorded(cycle == self.cycle)?;
         Ok(parts)
     }
     fn apply(&self, k: &mut Recorder<'_, T>, on: &Handles<T>, r: Vector<T>, z: Vector<T>, then: Pass<T>) {
         self.cycle.record(k, on, [r, z], self.options.sweeps, then);
+    }
+    fn is_narrow(&self) -> bool {
+        self.options.narrow && T::HAS_NARROW
     }
     fn knows_adjoint(&self) -> bool {
         self.hermitian

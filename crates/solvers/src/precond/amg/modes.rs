@@ -245,25 +245,6 @@ fn place_of(node: u32, list: &mut Vec<u32>, last: usize) -> usize {
     })
 }
 
-/// Puts numbers of the size of their neighbours in the place of the zeros on the diagonal of unknowns that nothing depends on.
-pub(super) fn keep_regular<T: Scalar>(coarse: Csr<T>, block: usize, spare: &[usize]) -> Result<Csr<T>> {
-    if spare.is_empty() {
-        return Ok(coarse);
-    }
-    let mut values = coarse.values().to_vec();
-    let diagonal = coarse.diagonal();
-    for &i in spare {
-        let node = i / block * block;
-        let largest = diagonal[node..node + block].iter().map(|d| size(*d)).fold(0.0, f64::max);
-        let (columns, _) = coarse.row_slices(i);
-        if let Ok(k) = columns.binary_search(&(i as u32)) {
-            values[coarse.row_ptr()[i] as usize + k] =
-                T::from_real(if largest > 0.0 { largest } else { 1.0 });
-        }
-    }
-    coarse.with_values(values)
-}
-
 /// The nodes of each aggregate, in order.
 fn members(all: &Aggregates) -> Vec<Vec<u32>> {
     let mut members = vec![Vec::new(); all.count];

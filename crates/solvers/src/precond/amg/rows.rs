@@ -1,12 +1,13 @@
 //! What one look at the rows of a level's matrix tells.
+use crate::random::mixed;
 use lacuna_engine::{Error, Result, Scalar};
 use lacuna_formats::{Csr, parallel};
 use std::ops::Range;
 
-/// Sum of the couplings of a row that nothing else is strong for.
-const TOGETHER: f64 = 0.5;
+/// A row with no coupling above the threshold of its level, but a sum of couplings above this, has its own threshold.
+const STRONG_SUM: f64 = 0.5;
 
-/// The modulus of a number, which may overflow or vanish where that of a complex one does not.
+/// `|v|`; for complex numbers without scaling, so it may overflow or underflow.
 #[inline(always)]
 pub(super) fn size<T: Scalar>(v: T) -> f64 {
     if T::KIND.is_complex() { (v.re() * v.re() + v.im() * v.im()).sqrt() } else { v.re().abs() }
@@ -22,8 +23,8 @@ pub(super) struct Rows<T> {
     pub(super) spai: Vec<T>,
     /// The strongest coupling of each row, 0 where there is none.
     pub(super) strongest: Vec<f64>,
-    /// Whether the couplings of a row, weak as each may be, are strong together: more than [`TOGETHER`] in sum.
-    pub(super) together: Vec<bool>,
+    /// Whether the couplings of a row, weak as each may be, exceed [`STRONG_SUM`] in sum.
+    pub(super) strong_in_sum: Vec<bool>,
     /// The weakest coupling of all; infinite where there is none.
     pub(super) weakest: f64,
     /// `‖D⁻¹A‖∞`
@@ -46,9 +47,7 @@ fn hash<T: Scalar>(i: usize, j: usize, v: T) -> u64 {
     let (low, high, v) = if i < j { (i, j, v) } else { (j, i, v.conj()) };
     // 0 and −0 are one number here.
     let bits = (v.re() + 0.0).to_bits() ^ (v.im() + 0.0).to_bits().rotate_left(23);
-    let h = ((low as u64) << 32 | high as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ bits;
-    let h = (h ^ (h >> 29)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    h ^ (h >> 32)
+    mixed(((low as u64) << 32 | high as u64).wrapping_mul(0xd6e8_feb8_6659_fd93) ^ bits)
 }
 
 /// What a run of rows says.
@@ -69,14 +68,18 @@ impl<T: Scalar> Rows<T> {
             let scale = size(diagonal[i]).sqrt().recip();
             if scale.is_finite() { scale } else { 0.0 }
         });
-        let (mut spai, mut strongest, mut together) = (vec![T::zero(); n], vec![0.0; n], vec![false; n]);
+        let (mut spai, mut strongest, mut strong_in_sum) = (vec![T::zero(); n], vec![0.0; n], vec![false; n]);
         let runs = a.row_shares();
-        let tasks =
-            cut(&runs, &mut spai).zip(cut(&runs, &mut strongest)).zip(cut(&runs, &mut together)).zip(&runs);
-        let look = |(((spai, strongest), together), run): RowsOfRun<'_, T>| {
+        let tasks = cut(&runs, &mut spai)
+            .zip(cut(&runs, &mut strongest))
+            .zip(cut(&runs, &mut strong_in_sum))
+            .zip(&runs);
+        let look = |(((spai, strongest), strong_in_sum), run): RowsOfRun<'_, T>| {
             let mut part =
                 Part { weakest: f64::INFINITY, norm: 0.0, above: 0, below: 0, real_diagonal: true };
-            for (((i, spai), strongest), together) in run.clone().zip(spai).zip(strongest).zip(together) {
+            for (((i, spai), strongest), strong_in_sum) in
+                run.clone().zip(spai).zip(strongest).zip(strong_in_sum)
+            {
                 let (d, scale_i) = (diagonal[i], scale[i]);
                 let inverse = T::one().quotient(d);
                 let (mut sum, mut squares, mut all) = (0.0, 0.0, 0.0);
@@ -100,7 +103,7 @@ impl<T: Scalar> Rows<T> {
                 }
                 let weight = inverse * T::from_real(squares.recip());
                 *spai = if weight.finite() { weight } else { T::zero() };
-                (*strongest, *together) = (most, all > TOGETHER);
+                (*strongest, *strong_in_sum) = (most, all > STRONG_SUM);
                 part.weakest = part.weakest.min(least);
                 part.norm = part.norm.max(sum);
                 part.real_diagonal &= d.im() == 0.0;
@@ -120,16 +123,27 @@ impl<T: Scalar> Rows<T> {
             scale,
             spai,
             strongest,
-            together,
+            strong_in_sum,
         }
     }
 
-    /// Fails where a diagonal entry is 0 or missing.
-    pub(super) fn check_diagonal(&self, operation: &str) -> Result<()> {
+    /// Fails if a diagonal entry is 0 or missing; the rows of the matrix itself are those of level 0.
+    pub(super) fn check_diagonal(&self, operation: &str, level: usize) -> Result<()> {
         let Some(row) = self.without_diagonal else { return Ok(()) };
-        let message =
-            format!("the diagonal entry is {:e}; expected one with a finite reciprocal", self.diagonal[row]);
-        Err(Error::Entry { operation: operation.into(), row, column: row, message })
+        let (operation, entry) = (operation.into(), self.diagonal[row]);
+        let expected = "expected one with a finite reciprocal";
+        Err(match level {
+            0 => {
+                let message = format!("the diagonal entry is {entry:e}; {expected}");
+                Error::Entry { operation, row, column: row, message }
+            }
+            level => {
+                let message = format!(
+                    "the coarse matrix of level {level} has {entry:e} on the diagonal, in row {row}; {expected}"
+                );
+                Error::Unsupported { operation, message }
+            }
+        })
     }
 }
 

@@ -24,7 +24,7 @@ pub(in crate::precond) struct Spectrum<T> {
 /// Where a diagonal entry is 0 or missing, or memory runs out.
 pub(in crate::precond) fn spectrum<T: Scalar>(operation: &str, a: &Csr<T>) -> Result<Spectrum<T>> {
     let rows = Rows::of(a, None);
-    rows.check_diagonal(operation)?;
+    rows.check_diagonal(operation, 0)?;
     let radius = radius(&Filtered::new(a, &rows, &Filter::All, None), STEPS)?;
     Ok(Spectrum { radius, norm: rows.norm, diagonal: rows.diagonal })
 }

@@ -1,5 +1,6 @@
 //! Which couplings are strong, and the graph of these.
 use super::rows::{Rows, coupling};
+use crate::random::mixed;
 use lacuna_engine::{Result, Scalar};
 use lacuna_formats::algebra::TransposePlan;
 use lacuna_formats::{Csr, parallel};
@@ -24,7 +25,7 @@ impl Graph<'_> {
         &self.neighbours[self.ptr[i] as usize..self.ptr[i + 1] as usize]
     }
     /// Whether a row has no neighbour but itself.
-    pub(super) fn is_lonely(&self, i: usize) -> bool {
+    pub(super) fn is_isolated(&self, i: usize) -> bool {
         self.of(i).iter().all(|&j| j as usize == i)
     }
 }
@@ -85,12 +86,35 @@ pub(super) fn threshold<T: Scalar>(rows: &Rows<T>, theta: f64, level: usize) -> 
     first.min(0.5 * *median)
 }
 
-/// Where couplings of a row begin to be strong: at half its strongest where none is above the threshold of the level and all
-/// together are strong. Coarse rows have dozens of weak couplings to rows of their like; without these a near-null vector
-/// would have a hole there.
-fn threshold_of<T>(rows: &Rows<T>, i: usize, threshold: f64) -> f64 {
-    let strongest = rows.strongest[i];
-    if strongest <= threshold && rows.together[i] { 0.5 * strongest } else { threshold }
+/// Where couplings begin to be strong, by row. A row whose couplings are all below the threshold of the level, but strong in
+/// sum, has a threshold of its own: half its strongest. Coarse rows have dozens of weak couplings to rows of their like; without
+/// these a near-null vector would have a hole there.
+struct Limits {
+    threshold: f64,
+    /// Those of rows, if any has its own.
+    own: Vec<f64>,
+    hermitian: bool,
+}
+
+impl Limits {
+    fn new<T: Scalar>(rows: &Rows<T>, threshold: f64) -> Self {
+        let n = rows.strongest.len();
+        let is_own = |i: usize| rows.strongest[i] <= threshold && rows.strong_in_sum[i];
+        let limit = |i: usize| if is_own(i) { 0.5 * rows.strongest[i] } else { threshold };
+        let any = parallel::find_first(n, GRAIN, is_own).is_some();
+        let own = if any { parallel::collect(n, GRAIN, limit) } else { Vec::new() };
+        Limits { threshold, own, hermitian: rows.hermitian }
+    }
+
+    /// That of an entry. In a Hermitian matrix it is the lower one of its two rows, so that the filtered matrix is Hermitian too.
+    #[inline(always)]
+    fn of(&self, i: usize, j: usize) -> f64 {
+        match self.own.get(i) {
+            None => self.threshold,
+            Some(limit) if self.hermitian => limit.min(self.own[j]),
+            Some(limit) => *limit,
+        }
+    }
 }
 
 /// The strong couplings of a matrix: those above a threshold, and the graph of them.
@@ -106,16 +130,16 @@ pub(super) fn strong<'a, T: Scalar>(
         let graph = Graph { ptr: Cow::Borrowed(a.row_ptr()), neighbours: Cow::Borrowed(a.col_idx()) };
         return Ok((Filter::All, graph));
     }
+    let limits = Limits::new(rows, threshold);
     let filtered = parallel::map(a.row_shares(), |run| {
         let [mut ends_of_columns, mut columns, mut ends_of_words] = [const { Vec::new() }; 3];
         let mut words = Vec::new();
         let mut sides = [0u64; 2];
         for i in run {
             let first = words.len();
-            let threshold = threshold_of(rows, i, threshold);
             words.resize(first + a.row_slices(i).0.len().div_ceil(64), 0u64);
             for (k, (j, v)) in a.row_entries(i).enumerate() {
-                if j == i || coupling(v, rows.scale[i], rows.scale[j]) > threshold {
+                if j == i || coupling(v, rows.scale[i], rows.scale[j]) > limits.of(i, j) {
                     words[first + k / 64] |= 1 << (k % 64);
                     if j != i {
                         columns.push(j as u32);
@@ -145,9 +169,7 @@ pub(super) fn strong<'a, T: Scalar>(
 /// A hash of an edge, the same from both sides: sums of them over either side of the diagonal are equal where the graph is
 /// symmetric, and elsewhere once in 2^64.
 fn edge(i: usize, j: usize) -> u64 {
-    let h = ((i.min(j) as u64) << 32 | i.max(j) as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    let h = (h ^ (h >> 29)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    h ^ (h >> 32)
+    mixed((i.min(j) as u64) << 32 | i.max(j) as u64)
 }
 
 /// Where rows start and the last one ends, by the ends of the rows of each run.

@@ -286,7 +286,7 @@ impl Cost {
         if work > options.work {
             let limit = options.work;
             return refused(format!(
-                "it would take {work:.0} times 10^9 operations, the limit is work={limit}"
+                "it would take {work:.3} times 10^9 operations, the limit is work={limit}"
             ));
         }
         Ok(())

@@ -35,6 +35,9 @@ fn computed<T: Scalar, W: Scalar>(
     hermitian: bool,
 ) -> Result<(Csr<T>, usize)> {
     let n = a.rows();
+    if n == 0 {
+        return Ok((a.clone(), 0));
+    }
     let mut m = vec![W::zero(); n * n];
     a.entries().for_each(|(i, j, v)| m[i * n + j] = W::from_parts(v.re(), v.im()));
     // Scales rows and columns by powers of two to a diagonal near 1, so that small pivots mean a singular

@@ -11,7 +11,7 @@ pub(super) use smoother::Smoother;
 pub use smoother::Smoothing;
 pub(super) use vcycle::VCycle;
 
-use crate::named::{OptionInfo, Settings};
+use crate::named::{Bounds, OptionInfo, Settings};
 use crate::{Handles, Parts, PrecondInfo, Preconditioner};
 use lacuna_engine::{Error, Format, Pass, Recorder, Result, Scalar, Vector};
 use lacuna_formats::{Csr, Interpolation, Stencil, convert};
@@ -24,14 +24,20 @@ const OPERATION: &str = "preconditioner `multigrid`";
 /// An axis is coarsened if its coupling is at least this fraction of the strongest.
 const STRONG: f64 = 0.5;
 
+/// Steps of smoothing before and after that `multigrid` and `amg` take.
+pub(super) const SWEEPS: Bounds<usize> = Bounds { expected: "a whole number from 1 to 8", least: 1, most: 8 };
+/// Rows that they invert.
+pub(super) const COARSEST: Bounds<usize> =
+    Bounds { expected: "a whole number from 1 to 4096", least: 1, most: 4096 };
+
 /// Parameters of coarsening and smoothing.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct MultigridOptions {
     /// The smoother.
     pub smoothing: Smoothing,
-    /// Smoothing steps before and after the coarse correction.
+    /// Smoothing steps before and after the coarse correction, 1 to 8.
     pub sweeps: usize,
-    /// A matrix of at most this many rows is inverted.
+    /// A matrix of at most this many rows is inverted, 1 to 4096.
     pub coarsest: usize,
 }
 
@@ -94,9 +100,8 @@ impl Multigrid {
         let smoothing = [("spai0", Smoothing::Spai0), ("chebyshev", Smoothing::Chebyshev)];
         Ok(Multigrid::new(MultigridOptions {
             smoothing: settings.choice("smoother", &smoothing)?.unwrap_or(Smoothing::Chebyshev),
-            sweeps: settings.number("sweeps", "a whole number from 1 to 8", |s| (1..=8).contains(s))?,
-            coarsest: settings
-                .number("coarsest", "a whole number from 1 to 4096", |c| (1..=4096).contains(c))?,
+            sweeps: settings.within("sweeps", &SWEEPS)?,
+            coarsest: settings.within("coarsest", &COARSEST)?,
         }))
     }
 
@@ -144,6 +149,8 @@ impl Multigrid {
     /// The levels for a matrix, coarsened along given axes, or along axes chosen from the couplings.
     fn levels<T: Scalar>(&mut self, a: &Csr<T>, given: Option<&[Axes]>) -> Result<Parts<T>> {
         let start = Instant::now();
+        SWEEPS.check(OPERATION, "sweeps", self.options.sweeps)?;
+        COARSEST.check(OPERATION, "coarsest", self.options.coarsest)?;
         let mut own = Self::operator(a)?;
         if Self::axes(&own).is_none() && a.rows() > self.options.coarsest {
             return Err(Self::not_elliptic(&own));
@@ -223,7 +230,7 @@ impl<T: Scalar> Preconditioner<T> for Multigrid {
 
     /// Coarsens along the axes of the last set-up.
     fn update(&mut self, a: &Csr<T>) -> Result<Parts<T>> {
-        let axes = std::mem::take(&mut self.made.axes);
+        let axes = self.made.axes.clone();
         self.levels(a, Some(&axes))
     }
 

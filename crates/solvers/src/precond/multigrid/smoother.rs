@@ -64,6 +64,16 @@ impl<T: Scalar> Smoother<T> {
         Smoother { kind: Smoothing::Chebyshev, diagonal: Diagonal::All(weight(diagonal)) }
     }
 
+    /// The first weight that is too large for the narrower type, with its row.
+    pub(in crate::precond) fn overflows(&self) -> Option<(usize, T)> {
+        let weights = match &self.diagonal {
+            Diagonal::Each(weights) => &weights[..],
+            Diagonal::All(weight) => std::slice::from_ref(weight),
+        };
+        let row = parallel::find_first(weights.len(), 1 << 14, |i| !weights[i].narrowed().finite())?;
+        Some((row, weights[row]))
+    }
+
     pub(in crate::precond) fn name(&self) -> &'static str {
         match self.kind {
             Smoothing::Spai0 => "spai0",
