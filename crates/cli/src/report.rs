@@ -137,14 +137,17 @@ impl Report {
     /// The reason why it stopped, as text.
     fn conclusion(&self) -> String {
         let Stop { rtol, atol, max_iters, .. } = self.stop;
+        let least_squares = !self.outcome.misfit.is_nan();
+        let (residual, size) =
+            if least_squares { ("|A^H (b - A x)|", "|A^H b|") } else { ("the true residual", "|b|") };
         let tolerance = match (rtol, atol) {
             (0.0, 0.0) => "0".into(),
-            (_, 0.0) => format!("{rtol:e} |b|"),
-            _ => format!("max({rtol:e} |b|, {atol:e})"),
+            (_, 0.0) => format!("{rtol:e} {size}"),
+            _ => format!("max({rtol:e} {size}, {atol:e})"),
         };
         match self.outcome.reason {
             lacuna::Reason::Converged => {
-                format!("converged: the true residual meets the tolerance {tolerance}")
+                format!("converged: {residual} meets the tolerance {tolerance}")
             }
             lacuna::Reason::Limit => {
                 format!("not converged: the limit of {max_iters} iterations was reached")

@@ -1,5 +1,5 @@
 //! Finds the method and preconditioner that solve a system fastest, by trying the plausible ones.
-use crate::factor::factor_of;
+use crate::factor::{factor_of, times};
 use crate::remembered_method::Memory;
 use crate::settings::RICHARDSON;
 use crate::{AsVector, LinearSystem};
@@ -89,10 +89,15 @@ pub fn plausible<T: Scalar>(a: &Csr<T>) -> Vec<(&'static str, &'static str)> {
         let s = Structure::of(a);
         let diagonal = if s.zero_diagonal == 0 { "jacobi" } else { "none" };
         let direct = PRECONDITIONERS.iter().any(|kind| kind.name == "direct").then_some(("direct", "auto"));
-        if s.hermitian && (s.diagonal_positive || factor_of(a, true).negative) {
+        let factor = factor_of(a, true, false);
+        if s.hermitian && (s.diagonal_positive || factor.negative) {
             ways.extend([("cg", diagonal), ("minres", "none")]);
             ways.extend(["chebyshev", "ssor", "ic0", "fsai", "amg"].map(|kind| ("cg", kind)));
-            ways.extend(Multigrid::grid(a).map(|_| ("cg", Multigrid::NAME)));
+            let grid = match factor.negative {
+                false => Multigrid::grid(a),
+                true => times(factor, Arc::new(a.clone())).ok().and_then(|a| Multigrid::grid(&a)),
+            };
+            ways.extend(grid.map(|_| ("cg", Multigrid::NAME)));
             ways.extend(direct);
             return ways;
         }

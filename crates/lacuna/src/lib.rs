@@ -71,6 +71,7 @@ mod backends;
 mod columns;
 mod factor;
 mod order;
+mod prepare;
 mod prepared;
 mod refine;
 mod remembered_method;

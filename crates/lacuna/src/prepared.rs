@@ -42,6 +42,8 @@ pub(crate) struct Parts<T: Scalar> {
     pub(crate) method: Chosen,
     /// Whether it needs a Hermitian positive definite matrix.
     pub(crate) definite: bool,
+    /// Whether the preconditioner uses numbers of the narrower type.
+    pub(crate) narrow: bool,
     /// Whether it solves least-squares problems.
     pub(crate) least_squares: bool,
     pub(crate) preconditioner: Chosen,

@@ -49,6 +49,11 @@ pub(crate) fn prepare<T: Scalar, B: Backend>(system: LinearSystem<T>, dev: &mut 
         let message = format!("{} has no narrower type; refine f64 or c64", T::KIND.name());
         return Err(Error::Argument { what: "refine".into(), message });
     }
+    let (rows, cols) = (system.a.rows(), system.a.cols());
+    if rows != cols {
+        let expected = "a square matrix for iterative refinement".into();
+        return Err(Error::Shape { operation: "refine".into(), expected, got: (rows, cols) });
+    }
     let (mut inner, outer) = system.split()?;
     let place = Arc::new(OnceLock::new());
     let mut outer = outer.own_method(Residual(place.clone())).preconditioner("none").prepare(dev)?;

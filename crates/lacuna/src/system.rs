@@ -1,20 +1,11 @@
 //! The builder of a linear system. Whatever is not set is chosen when it is prepared.
-use crate::auto_solver::{Candidates, Open, is_refusal};
-use crate::factor::{factor_of, times};
-use crate::order::Order;
-use crate::prepared::{Parts, Prepared, sentences};
-use crate::remembered_method::{Memory, REMEMBERED};
-use crate::settings::{MethodChoice, PreconditionerChoice, combined};
-use crate::stages::Stages;
-use crate::{AsVector, Chosen, choose_method, choose_multigrid, choose_preconditioner, tune_format};
-use lacuna_engine::{Backend, Error, Format, LinOp, Result, Scalar, check_process};
-use lacuna_formats::{Csr, FORMATS, Pair, Stencil, Structure, choose_format, convert};
-use lacuna_solvers::{
-    Amg, METHODS, Method, Multigrid, Options, Outcome, PRECONDITIONERS, Placed, Preconditioner, Solver, Stop,
-    method, preconditioner,
-};
+use crate::prepared::Prepared;
+use crate::settings::{MethodChoice, PreconditionerChoice};
+use crate::{AsVector, prepare};
+use lacuna_engine::{Backend, Result, Scalar};
+use lacuna_formats::Csr;
+use lacuna_solvers::{Method, Options, Outcome, Preconditioner, Stop};
 use ndarray::Array1;
-use std::any::Any;
 use std::sync::Arc;
 
 /// Solves `A x = b` with a method and a preconditioner chosen for the matrix, to a relative residual of 1e-8
@@ -103,7 +94,7 @@ impl<T: Scalar> LinearSystem<T> {
         }
     }
 
-    /// The method by name, see [`METHODS`], with options as `NAME:key=value,…`; `auto` chooses. `tune` takes
+    /// The method by name, see [`METHODS`](lacuna_solvers::METHODS), with options as `NAME:key=value,…`; `auto` chooses. `tune` takes
     /// what solved a matrix of this structure fastest before, by [`advise`](crate::advise) or by a solve with
     /// `tune`, with its preconditioner; if nothing is remembered or a preconditioner is named, it chooses. `jacobi`,
     /// `gauss-seidel`, `sor` and `direct` are [`Richardson`](lacuna_solvers::Richardson)'s iteration with a preconditioner, whose
@@ -121,7 +112,7 @@ impl<T: Scalar> LinearSystem<T> {
         self.method = MethodChoice::Own(Box::new(method));
         self
     }
-    /// The preconditioner by name, see [`PRECONDITIONERS`], with options as `NAME:key=value,…`; `auto` chooses.
+    /// The preconditioner by name, see [`PRECONDITIONERS`](lacuna_solvers::PRECONDITIONERS), with options as `NAME:key=value,…`; `auto` chooses.
     pub fn preconditioner(mut self, name: &str) -> Self {
         self.preconditioner = match name {
             "auto" => PreconditionerChoice::Auto,
@@ -238,198 +229,9 @@ impl<T: Scalar> LinearSystem<T> {
     /// [`Error::Shape`] if the method needs a square matrix and this is not, [`Error::Length`] for `x0`,
     /// [`Error::Argument`] for an unknown name or option or an invalid tolerance, [`Error::Unsupported`] for
     /// a format that does not suit the matrix or has no kernel on the backend, errors of the preconditioner
-    /// (for Jacobi, [`Error::Entry`] for a zero diagonal entry), errors of [`check_process`], device
+    /// (for Jacobi, [`Error::Entry`] for a zero diagonal entry), errors of [`check_process`](crate::check_process), device
     /// failures.
     pub fn prepare<B: Backend>(self, dev: &mut B) -> Result<Prepared<T>> {
-        check_process("preparing a solve")?;
-        if self.refines {
-            return crate::refine::prepare(self, dev);
-        }
-        let mut stages = Stages::start();
-        let (rows, cols) = (self.a.rows(), self.a.cols());
-        if let Some(x0) = &self.x0 {
-            Error::check_length("solve", "x0", cols, x0.len())?;
-        }
-        if rows != cols && self.reorder != "none" {
-            let expected = "a square matrix for an order of its rows and columns".into();
-            return Err(Error::Shape { operation: "solve".into(), expected, got: (rows, cols) });
-        }
-        let (asked_method, asked_preconditioner) = combined(self.method, self.preconditioner)?;
-        let given = self.a;
-        let (mut order, mut a) = Order::new(given.clone(), &self.reorder)?;
-        let automatic = matches!(asked_method, MethodChoice::Auto | MethodChoice::Tune);
-        let on_host = dev.device().memory.is_none();
-        let chooses_preconditioner = matches!(asked_preconditioner, PreconditionerChoice::Auto);
-        let memory = matches!(asked_method, MethodChoice::Tune).then(|| Memory::of(dev, &given));
-        let recalls = memory.as_ref().filter(|_| chooses_preconditioner);
-        let remembered = recalls.and_then(Memory::recall::<T>);
-        let tunes = self.format.as_deref() == Some("tune");
-        let outweighs = match &asked_preconditioner {
-            PreconditionerChoice::Own(own) => own.outweighs_product(),
-            PreconditionerChoice::Named(name) => {
-                preconditioner::<T>(name)?.is_some_and(|kind| kind.outweighs_product())
-            }
-            PreconditionerChoice::Auto => false,
-        };
-        let plain = self.format.is_none() && on_host && outweighs;
-        // Structured multigrid accepts stencils only, and nothing of a stencil is stored.
-        let is_multigrid = |name: &str| name.split(':').next() == Some(Multigrid::NAME);
-        let needs_stencil = self.format.is_none()
-            && matches!(&asked_preconditioner, PreconditionerChoice::Named(name) if is_multigrid(name));
-        let undecided = automatic
-            || chooses_preconditioner
-            || (self.format.is_none() || tunes)
-                && !plain
-                && !needs_stencil
-                && dev.formats(a.rows(), Format::bytes(&*a)).len() > 1;
-        let mut structure = undecided.then(|| Structure::of(&*a));
-        if let Some(s) = structure.as_ref().filter(|_| automatic && !order.changes())
-            && let Some(moved) = Order::against_zeros(&a, s)?
-        {
-            (order, a) = moved;
-            structure = Some(Structure::of(&*a));
-        }
-        let asked = |name: &str| Chosen::new(name, "asked for");
-        let (chosen_method, own) = match (asked_method, &structure) {
-            (MethodChoice::Own(own), _) => (asked(own.name()), Some(own)),
-            (MethodChoice::Named(name), _) => (asked(&name), None),
-            (MethodChoice::Auto | MethodChoice::Tune, structure) => match (&remembered, structure) {
-                (Some((name, _)), _) => (Chosen::new(name, REMEMBERED), None),
-                (None, Some(s)) => (choose_method(s, T::KIND.is_complex()), None),
-                (None, None) => (asked(METHODS[0].name), None),
-            },
-        };
-        let method = own.map_or_else(|| method(&chosen_method.name, &self.options), Ok)?;
-        let info = method.info();
-        let definite = info.positive_definite();
-        let least_squares = method.least_squares();
-        let adjoint = self.adjoint || method.needs_adjoint();
-        let factor = factor_of(&given, definite);
-        let a = times(factor, a)?;
-        let grid = (chooses_preconditioner && definite).then(|| Multigrid::grid(&a)).flatten();
-        let (mut chosen_preconditioner, kind) = match (asked_preconditioner, &remembered, &structure) {
-            (PreconditionerChoice::Own(own), ..) => (asked(&own.name()), Some(own)),
-            (PreconditionerChoice::Named(name), ..) => (asked(&name), preconditioner(&name)?),
-            (PreconditionerChoice::Auto, Some((_, name)), _) => {
-                (Chosen::new(name, REMEMBERED), preconditioner(name)?)
-            }
-            (PreconditionerChoice::Auto, ..) if least_squares => {
-                let why = "least squares; column-scaling evens out columns of different norms";
-                (Chosen::new("none", why), None)
-            }
-            (PreconditionerChoice::Auto, _, Some(s)) => {
-                let multigrid = definite.then(|| choose_multigrid(&a, s, grid, on_host)).flatten();
-                let chosen = multigrid.unwrap_or_else(|| choose_preconditioner(&a, s, info.hermitian()));
-                let kind = preconditioner(&chosen.name)?;
-                (chosen, kind)
-            }
-            (PreconditionerChoice::Auto, _, None) => (asked(PRECONDITIONERS[0].name), None),
-        };
-        let on_grid = self.format.is_none() && is_multigrid(&chosen_preconditioner.name);
-        let rounds = |name: &str| FORMATS.iter().any(|format| format.name == name && format.rounds);
-        let format = match (self.format, &structure) {
-            (Some(_), Some(s)) if tunes => {
-                let tuned = tune_format(dev, &a, s)?;
-                Chosen::new(tuned.name(), tuned.why())
-            }
-            (Some(name), _) if !tunes && rounds(&name) => {
-                let narrow = T::Narrow::KIND.name();
-                Chosen::new(&name, format!("asked for; the system solved has its values rounded to {narrow}"))
-            }
-            (Some(name), _) if !tunes => asked(&name),
-            (None, _) if plain => Chosen::new(
-                "csr",
-                "beside this preconditioner, another format saves less than it costs to make",
-            ),
-            (None, _) if on_grid => {
-                Chosen::new("stencil", "multigrid needs a stencil, of which nothing is stored")
-            }
-            (None, Some(s)) => {
-                let (name, why) = choose_format(&a, s, dev.formats(a.rows(), Format::bytes(&*a)));
-                Chosen::new(name, why)
-            }
-            (_, None) | (Some(_), _) => Chosen::new("csr", "the only format the backend has"),
-        };
-        stages.end("analysis");
-        let mut norm_of_stencil = None;
-        let pair = if adjoint {
-            Pair::new(dev, &a, &format.name)?
-        } else {
-            let stored = match convert(&a, &format.name) {
-                // The preconditioner says why.
-                Err(_) if on_grid => convert(&a, "csr")?,
-                stored => stored?,
-            };
-            let stencil = (stored.clone() as Arc<dyn Any + Send + Sync>).downcast::<Stencil<T>>();
-            norm_of_stencil = stencil.ok().map(|stencil| stencil.norm_bound());
-            let stored = dev.matrix(stored)?;
-            Pair { a: stored, adjoint: stored }
-        };
-        stages.end("matrix");
-        let placed = kind.map(|kind| Placed::new(dev, kind, &a, pair.a)).transpose();
-        let placed = match placed {
-            // Other values than those it was remembered for.
-            Err(refused) if chosen_preconditioner.why == REMEMBERED && is_refusal(&refused) => {
-                let why =
-                    format!("{} is remembered but not available: {refused}", chosen_preconditioner.name);
-                chosen_preconditioner = Chosen::new(PRECONDITIONERS[0].name, why);
-                None
-            }
-            placed => placed.map_err(|error| order.in_given_rows(error))?,
-        };
-        drop(a);
-        stages.end("preconditioner");
-        let m = placed.as_ref().map(|m| m as &dyn LinOp<T>);
-        let operator: &dyn LinOp<T> = if adjoint { &pair } else { &pair.a };
-        let mut solver = Solver::new(dev, operator, m, &*method, self.stop)?;
-        solver.set_factor(factor);
-        stages.end("program");
-        let multigrid = [Multigrid::NAME, Amg::NAME].contains(&&*chosen_preconditioner.name);
-        let chosen = Open {
-            method: automatic,
-            preconditioner: chooses_preconditioner && !multigrid,
-            definite,
-            grid: grid.is_some(),
-        };
-        let bytes = solver.program().bytes_per_iteration();
-        let candidates = Candidates::new(&*method, chosen, &given, structure.as_ref(), bytes, on_host);
-        // In a matrix that mirrors itself, column sums follow from row sums.
-        let mirrored = structure.filter(|s| s.hermitian || s.symmetric || s.skew_symmetric);
-        let norm = mirrored.map(|s| s.norm_inf.scale_by_power_of_two(factor.exponent)).or(norm_of_stencil);
-        let mut choices = vec![chosen_method.sentence("method")];
-        choices.extend(sentences(&chosen_preconditioner, placed.as_ref()));
-        choices.insert(2, format.sentence("format"));
-        if self.reorder != "none" || order.changes() {
-            choices.push(order.chosen.sentence("order"));
-        }
-        if !on_host && solver.program().calls_host() {
-            let why = "host functions run between operations, and each call transfers two vectors";
-            choices.push(format!("execution operation by operation: {why}"));
-        }
-        Ok(Prepared::new(Parts {
-            solver,
-            algorithm: method,
-            candidates,
-            memory,
-            options: self.options,
-            method: chosen_method,
-            definite,
-            least_squares,
-            preconditioner: chosen_preconditioner,
-            chooses_preconditioner,
-            format,
-            given,
-            factor,
-            norm,
-            pair,
-            adjoint,
-            placed,
-            columns: None,
-            order,
-            choices,
-            stages: stages.ended(),
-            stop: self.stop,
-            x0: self.x0,
-        }))
+        prepare::prepare(self, dev)
     }
 }

@@ -1,5 +1,5 @@
 //! New values on the same pattern, changing the format if necessary.
-use crate::factor::{factor_of, times};
+use crate::factor::{factor_of, rounded, rounds, times};
 use crate::prepared::{Parts, sentences};
 use crate::{Chosen, choose_multigrid, choose_preconditioner};
 use lacuna_engine::{Backend, Error, Format, LinOp, Result, Scalar};
@@ -17,7 +17,10 @@ impl<T: Scalar> Parts<T> {
     /// See [`crate::Prepared::update_values`].
     pub(crate) fn update_values<B: Backend>(&mut self, dev: &mut B, values: &[T]) -> Result<Option<Changed>> {
         Arc::make_mut(&mut self.given).set_values(values)?;
-        let factor = factor_of(&self.given, self.definite);
+        if rounds(&self.format.name) {
+            self.given = rounded(&self.given)?;
+        }
+        let factor = factor_of(&self.given, self.definite, self.narrow);
         let a = times(factor, self.order.arranged(&self.given)?)?;
         (self.factor, self.norm) = (factor, None);
         self.solver.set_factor(factor);

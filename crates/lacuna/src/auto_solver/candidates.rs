@@ -13,6 +13,11 @@ const CHECK_INTERVAL: u64 = 20_000;
 /// The same limit if an incomplete factorisation, which costs about as much, is left to try, and if the
 /// matrix is known to be singular: then a solution is found early or there is none.
 const SHORT_CHECK_INTERVAL: u64 = 2000;
+/// Iterations for each unknown after which the classical variant of a method continues. In exact arithmetic one suffices;
+/// rounding disturbs the classical variant less.
+const EXHAUSTED: u64 = 10;
+/// The same for the smallest systems.
+const EXHAUSTED_FROM: u64 = 100;
 /// Iterations that cost as much as the set-up of `amg` on the host: for iterations on the host, and on a
 /// separate device; twice as many for an elastic body, whose rows are longer; and more for a matrix that is neither
 /// that nor a diffusion, where it often fails.
@@ -133,6 +138,8 @@ pub(crate) struct Open {
 pub(crate) struct Candidates {
     /// The classical variant of the method, tried if that fails.
     pub(crate) fallback: Option<Candidate>,
+    /// Iterations after which it is tried even if the method has not failed.
+    pub(crate) exhausted: u64,
     /// In the order in which they are tried.
     pub(crate) list: VecDeque<Candidate>,
     /// Whether these are tried before a slow method has ended.
@@ -174,6 +181,7 @@ impl Candidates {
         let iteration = latency + bytes as f64 / bandwidth;
         let mut candidates = Candidates {
             fallback,
+            exhausted: (EXHAUSTED * a.rows() as u64).max(EXHAUSTED_FROM),
             list: VecDeque::new(),
             switches_early: open.method,
             interval: CHECK_INTERVAL,
@@ -246,6 +254,11 @@ impl Candidates {
     /// Whether none is left.
     pub(crate) fn is_empty(&self) -> bool {
         self.fallback.is_none() && self.list.is_empty()
+    }
+
+    /// Whether the classical variant is due after so many iterations of the method.
+    pub(crate) fn is_exhausted(&self, iterations: u64) -> bool {
+        self.fallback.is_some() && iterations >= self.exhausted
     }
 
     /// The iterations that a method may take before the next candidate is tried, if each costs `weight` of

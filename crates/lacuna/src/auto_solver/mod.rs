@@ -7,13 +7,13 @@ mod verdict;
 
 use crate::factor::times;
 use crate::prepared::Parts;
-use crate::verified::{Measured, misfit, norm_of_product, stands};
+use crate::verified::{Measured, misfit, norm_of_product, stands, tolerance};
 use candidates::Candidate;
 pub(crate) use candidates::{Candidates, Open};
 use lacuna_engine::{Backend, Reason, Result, Scalar, check_process};
 use lacuna_formats::Csr;
 use lacuna_solvers::{
-    Factor, Outcome, Preconditioner, Solver, Stop, Watch, largest, residual_norm, vector_norm,
+    Factor, Needs, Outcome, Preconditioner, Solver, Stop, Watch, largest, residual_norm, vector_norm,
 };
 pub(crate) use setup::is_refusal;
 use std::ops::ControlFlow;
@@ -44,6 +44,15 @@ pub(crate) fn solve<T: Scalar, B: Backend>(
         copy(parts.solver.solve_watched(dev, b, x, watch)?, outcome);
         let iterating = outcome.time.saturating_sub(outcome.transfers);
         outcome.misfit = misfit(parts, b, x)?;
+        let needs_range = parts.algorithm.info().needs == Needs::Range;
+        if needs_range && outcome.converged() && outcome.misfit > tolerance(parts, vector_norm(b)) {
+            outcome.reason = Reason::Stagnated;
+            let (misfit, name) = (outcome.misfit, parts.algorithm.name());
+            outcome.notes.push(format!(
+                "`A x = b` holds to {misfit:.1e} |b| only, and b - A x is all but orthogonal to the range of A: {name} needs a \
+                 system that has a solution; `lsmr` and `lsqr` take others"
+            ));
+        }
         if !outcome.converged() {
             // In twice the precision, as the device cannot tell a residual below the rounding of A x.
             let of_guess = if guess.is_empty() { 1.0 } else { misfit(parts, b, &guess)? };
@@ -78,10 +87,11 @@ pub(crate) fn solve<T: Scalar, B: Backend>(
 /// candidates.
 pub(crate) fn first_stop<T: Scalar>(parts: &Parts<T>) -> Stop {
     let limit = parts.stop.max_iters;
-    let candidates @ Candidates { switches_early, interval, .. } = &parts.candidates;
+    let candidates @ Candidates { switches_early, interval, exhausted, fallback, .. } = &parts.candidates;
     let shares = *switches_early && !candidates.is_empty() && limit >= MANY;
     let share = if shares { limit.div_ceil(2) } else { limit };
-    let budget = candidates.budget(1).unwrap_or(u64::MAX);
+    let enough = if fallback.is_some() { *exhausted } else { u64::MAX };
+    let budget = candidates.budget(1).unwrap_or(u64::MAX).min(enough);
     Stop { max_iters: share.min(*interval).min(budget), ..parts.stop }
 }
 

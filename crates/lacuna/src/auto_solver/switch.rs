@@ -107,6 +107,9 @@ impl<T: Scalar> AutoSolver<'_, T> {
     /// Whether to switch to the next candidate. If it is not worth its cost yet, sets the budget of the
     /// method in use.
     pub(super) fn should_switch(&mut self, current: &mut Current, trend: &Trend) -> Result<bool> {
+        if trend.at_limit && self.candidates.is_exhausted(self.outcome.iterations) {
+            return Ok(true);
+        }
         if !(trend.at_limit && trend.falls_short()) {
             self.candidates.drop_front(|candidate| candidate.if_slow); // not worth its set-up
         }
@@ -149,7 +152,9 @@ impl<T: Scalar> AutoSolver<'_, T> {
             _ => self.outcome.reason.to_string(),
         };
         let spent = current.weight() * (iterations - current.began);
-        let Some(next) = self.candidates.next(!trend.at_limit, spent) else {
+        let Some(next) =
+            self.candidates.next(!trend.at_limit || self.candidates.is_exhausted(iterations), spent)
+        else {
             if trend.at_limit {
                 self.outcome.notes.push(why);
             }

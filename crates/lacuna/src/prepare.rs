@@ -1,0 +1,298 @@
+//! Prepares a system: chooses whatever was left open, puts the matrix on the device and records the solve.
+use crate::auto_solver::{Candidates, Open, is_refusal};
+use crate::factor::{factor_of, rounded, rounds, times};
+use crate::order::Order;
+use crate::prepared::{Parts, Prepared, sentences};
+use crate::remembered_method::{Memory, REMEMBERED};
+use crate::settings::{MethodChoice, PreconditionerChoice, combined};
+use crate::stages::Stages;
+use crate::{
+    Chosen, LinearSystem, choose_method, choose_multigrid, choose_preconditioner, refine, tune_format,
+};
+use lacuna_engine::{Backend, Error, Format, LinOp, Matrix, Result, Scalar, check_process};
+use lacuna_formats::{Csr, Pair, Stencil, Structure, choose_format, convert};
+use lacuna_solvers::{
+    Amg, Multigrid, PRECONDITIONERS, Placed, Preconditioner, Solver, method, name_of, preconditioner,
+};
+use std::any::Any;
+use std::cell::OnceCell;
+use std::sync::Arc;
+
+/// Why `stencil` is chosen beside `multigrid`.
+const FOR_MULTIGRID: &str = "multigrid needs a stencil, of which nothing is stored";
+
+/// A preconditioner that was asked for or chosen; no implementation for the identity.
+type Kind<T> = Option<Box<dyn Preconditioner<T>>>;
+
+/// See [`LinearSystem::prepare`].
+pub(crate) fn prepare<T: Scalar, B: Backend>(system: LinearSystem<T>, dev: &mut B) -> Result<Prepared<T>> {
+    check_process("preparing a solve")?;
+    if system.refines {
+        return refine::prepare(system, dev);
+    }
+    let mut stages = Stages::start();
+    let (rows, cols) = (system.a.rows(), system.a.cols());
+    if let Some(x0) = &system.x0 {
+        Error::check_length("solve", "x0", cols, x0.len())?;
+    }
+    if rows != cols && system.reorder != "none" {
+        let expected = "a square matrix for an order of its rows and columns".into();
+        return Err(Error::Shape { operation: "solve".into(), expected, got: (rows, cols) });
+    }
+    let (asked_method, asked_preconditioner) = combined(system.method, system.preconditioner)?;
+    let given = match system.format.as_deref() {
+        Some(name) if rounds(name) => rounded(&system.a)?,
+        _ => system.a,
+    };
+    let (mut order, arranged) = Order::new(given.clone(), &system.reorder)?;
+    let mut facts = Facts::of(arranged);
+    let automatic = matches!(asked_method, MethodChoice::Auto | MethodChoice::Tune);
+    if automatic
+        && !order.changes()
+        && let Some((moved, arranged)) = Order::against_zeros(&facts.a, facts.get())?
+    {
+        (order, facts) = (moved, Facts::of(arranged));
+    }
+    let on_host = dev.device().memory.is_none();
+    let chooses_preconditioner = matches!(asked_preconditioner, PreconditionerChoice::Auto);
+    let memory = matches!(asked_method, MethodChoice::Tune).then(|| Memory::of(dev, &given));
+    let recalls = memory.as_ref().filter(|_| chooses_preconditioner);
+    let remembered = recalls.and_then(Memory::recall::<T>);
+    let asked = |name: &str| Chosen::new(name, "asked for");
+    let (chosen_method, own) = match asked_method {
+        MethodChoice::Own(own) => (asked(own.name()), Some(own)),
+        MethodChoice::Named(name) => (asked(&name), None),
+        MethodChoice::Auto | MethodChoice::Tune => match &remembered {
+            Some((name, _)) => (Chosen::new(name, REMEMBERED), None),
+            None => (choose_method(facts.get(), T::KIND.is_complex()), None),
+        },
+    };
+    let method = own.map_or_else(|| method(&chosen_method.name, &system.options), Ok)?;
+    let info = method.info();
+    let definite = info.positive_definite();
+    let least_squares = method.least_squares();
+    let adjoint = system.adjoint || method.needs_adjoint();
+    // Found here, since the range of the numbers depends on it.
+    let named: Kind<T> = match &asked_preconditioner {
+        PreconditionerChoice::Named(name) => preconditioner(name)?,
+        PreconditionerChoice::Own(_) | PreconditionerChoice::Auto => None,
+    };
+    let narrow = match &asked_preconditioner {
+        PreconditionerChoice::Own(own) => own.is_narrow(),
+        _ => named.as_ref().is_some_and(|kind| kind.is_narrow()),
+    };
+    let factor = factor_of(&given, definite, narrow);
+    let a = times(factor, facts.a.clone())?;
+    if factor.negative {
+        facts.negate();
+    }
+    let mut grid = None;
+    let (mut chosen_preconditioner, kind): (_, Kind<T>) = match (asked_preconditioner, &remembered) {
+        (PreconditionerChoice::Own(own), _) => (asked(&own.name()), Some(own)),
+        (PreconditionerChoice::Named(name), _) => (asked(&name), named),
+        (PreconditionerChoice::Auto, Some((_, name))) => {
+            (Chosen::new(name, REMEMBERED), preconditioner(name)?)
+        }
+        (PreconditionerChoice::Auto, None) if least_squares => {
+            let why = "least squares; column-scaling evens out columns of different norms";
+            (Chosen::new("none", why), None)
+        }
+        (PreconditionerChoice::Auto, None) => {
+            grid = definite.then(|| Multigrid::grid(&a)).flatten();
+            let multigrid = definite.then(|| choose_multigrid(&a, facts.get(), grid, on_host)).flatten();
+            let chosen =
+                multigrid.unwrap_or_else(|| choose_preconditioner(&a, facts.get(), info.hermitian()));
+            let kind = preconditioner(&chosen.name)?;
+            (chosen, kind)
+        }
+    };
+    let format =
+        chosen_format(dev, &a, &facts, system.format.as_deref(), &chosen_preconditioner, kind.as_deref())?;
+    stages.end("analysis");
+    let (pair, norm_of_stencil) = stored(dev, &a, &format, adjoint)?;
+    stages.end("matrix");
+    let placed = match place(dev, kind, &a, pair.a) {
+        // The values, or the coarse matrices that follow from them, do not suit what was chosen by their structure.
+        Err(refused) if chooses_preconditioner && is_refusal(&refused) => {
+            let refused = order.in_given_rows(refused);
+            let (before, how) =
+                (&chosen_preconditioner.name, if remembered.is_some() { "remembered but " } else { "" });
+            let why = format!("{before} is {how}not available: {refused}");
+            chosen_preconditioner = match remembered {
+                Some(_) => Chosen::new(PRECONDITIONERS[0].name, why),
+                None => {
+                    let simple = choose_preconditioner(&a, facts.get(), info.hermitian());
+                    Chosen::new(&simple.name, format!("{why}; {}", simple.why))
+                }
+            };
+            place(dev, preconditioner(&chosen_preconditioner.name)?, &a, pair.a)
+        }
+        placed => placed,
+    };
+    let placed = placed.map_err(|error| order.in_given_rows(error))?;
+    stages.end("preconditioner");
+    let m = placed.as_ref().map(|m| m as &dyn LinOp<T>);
+    let operator: &dyn LinOp<T> = if adjoint { &pair } else { &pair.a };
+    let mut solver = Solver::new(dev, operator, m, &*method, system.stop)?;
+    solver.set_factor(factor);
+    stages.end("program");
+    let multigrid = [Multigrid::NAME, Amg::NAME].contains(&&*chosen_preconditioner.name);
+    let open = Open {
+        method: automatic,
+        preconditioner: chooses_preconditioner && !multigrid,
+        definite,
+        grid: grid.is_some(),
+    };
+    let bytes = solver.program().bytes_per_iteration();
+    let structure = (open.method || open.preconditioner).then(|| facts.get());
+    let candidates = Candidates::new(&*method, open, &a, structure, bytes, on_host);
+    drop(a);
+    // In a matrix that mirrors itself, column sums follow from row sums.
+    let mirrored = facts.known().filter(|s| s.hermitian || s.symmetric || s.skew_symmetric);
+    let norm = mirrored.map(|s| s.norm_inf.scale_by_power_of_two(factor.exponent)).or(norm_of_stencil);
+    let mut choices = vec![chosen_method.sentence("method")];
+    choices.extend(sentences(&chosen_preconditioner, placed.as_ref()));
+    choices.insert(2, format.sentence("format"));
+    if system.reorder != "none" || order.changes() {
+        choices.push(order.chosen.sentence("order"));
+    }
+    if !on_host && solver.program().calls_host() {
+        let why = "host functions run between operations, and each call transfers two vectors";
+        choices.push(format!("execution operation by operation: {why}"));
+    }
+    Ok(Prepared::new(Parts {
+        solver,
+        algorithm: method,
+        candidates,
+        memory,
+        options: system.options,
+        method: chosen_method,
+        definite,
+        narrow,
+        least_squares,
+        preconditioner: chosen_preconditioner,
+        chooses_preconditioner,
+        format,
+        given,
+        factor,
+        norm,
+        pair,
+        adjoint,
+        placed,
+        columns: None,
+        order,
+        choices,
+        stages: stages.ended(),
+        stop: system.stop,
+        x0: system.x0,
+    }))
+}
+
+/// A matrix, and its structure once that is asked for.
+struct Facts<T: Scalar> {
+    a: Arc<Csr<T>>,
+    structure: OnceCell<Structure>,
+    /// Whether the structure told is that of `−A`.
+    negated: bool,
+}
+
+impl<T: Scalar> Facts<T> {
+    fn of(a: Arc<Csr<T>>) -> Self {
+        Facts { a, structure: OnceCell::new(), negated: false }
+    }
+
+    fn get(&self) -> &Structure {
+        self.structure.get_or_init(|| {
+            let structure = Structure::of(&*self.a);
+            if self.negated { structure.negated() } else { structure }
+        })
+    }
+
+    fn negate(&mut self) {
+        self.negated = true;
+        if let Some(structure) = self.structure.take() {
+            self.structure = structure.negated().into();
+        }
+    }
+
+    /// The structure, if it was asked for.
+    fn known(&self) -> Option<&Structure> {
+        self.structure.get()
+    }
+}
+
+/// The format asked for, or the best one for the matrix beside its preconditioner.
+fn chosen_format<T: Scalar, B: Backend>(
+    dev: &mut B,
+    a: &Arc<Csr<T>>,
+    facts: &Facts<T>,
+    asked: Option<&str>,
+    chosen: &Chosen,
+    kind: Option<&dyn Preconditioner<T>>,
+) -> Result<Chosen> {
+    let on_host = dev.device().memory.is_none();
+    Ok(match asked {
+        Some("tune") => {
+            let tuned = tune_format(dev, a, facts.get())?;
+            Chosen::new(tuned.name(), tuned.why())
+        }
+        Some(name) if rounds(name) => {
+            let narrow = T::Narrow::KIND.name();
+            Chosen::new(name, format!("asked for; the system solved has its values rounded to {narrow}"))
+        }
+        Some(name) => Chosen::new(name, "asked for"),
+        None if on_host && kind.is_some_and(|kind| kind.outweighs_product()) => {
+            Chosen::new("csr", "beside this preconditioner, another format saves less than it costs to make")
+        }
+        None if name_of(&chosen.name) == Multigrid::NAME => Chosen::new("stencil", FOR_MULTIGRID),
+        None => match dev.formats(a.rows(), Format::bytes(&**a)) {
+            formats if formats.len() > 1 => {
+                let (name, why) = choose_format(a, facts.get(), formats);
+                Chosen::new(name, why)
+            }
+            _ => Chosen::new("csr", "the only format the backend has"),
+        },
+    })
+}
+
+/// The matrix on the device in a format, with its adjoint if that is needed, and a bound of its norm where the format knows
+/// one.
+fn stored<T: Scalar, B: Backend>(
+    dev: &mut B,
+    a: &Arc<Csr<T>>,
+    format: &Chosen,
+    adjoint: bool,
+) -> Result<(Pair<T>, Option<f64>)> {
+    // If the matrix is no stencil, `multigrid` says why.
+    let is_refused = |error: &Error| format.why == FOR_MULTIGRID && is_refusal(error);
+    if adjoint {
+        let pair = match Pair::new(dev, a, &format.name) {
+            Err(error) if is_refused(&error) => Pair::new(dev, a, "csr"),
+            pair => pair,
+        };
+        return Ok((pair?, None));
+    }
+    let stored = match convert(a, &format.name) {
+        Err(error) if is_refused(&error) => convert(a, "csr")?,
+        stored => stored?,
+    };
+    let stencil = (stored.clone() as Arc<dyn Any + Send + Sync>).downcast::<Stencil<T>>();
+    let norm = stencil.ok().map(|stencil| stencil.norm_bound());
+    let stored = dev.matrix(stored)?;
+    Ok((Pair { a: stored, adjoint: stored }, norm))
+}
+
+/// Sets up a preconditioner and puts it on the device; nothing stays there if that fails.
+fn place<T: Scalar, B: Backend>(
+    dev: &mut B,
+    kind: Kind<T>,
+    a: &Arc<Csr<T>>,
+    stored: Matrix<T>,
+) -> Result<Option<Placed<T>>> {
+    let mark = dev.mark();
+    let placed = kind.map(|kind| Placed::new(dev, kind, a, stored)).transpose();
+    if placed.is_err() {
+        dev.release(mark);
+    }
+    placed
+}

@@ -1,0 +1,109 @@
+//! What is chosen for a matrix, and what happens if the choice does not suit its values.
+use lacuna::prelude::*;
+
+fn generated(name: &str) -> Csr<f64> {
+    Spec::parse(name).unwrap().build().unwrap()
+}
+
+/// Matrices as blocks on a diagonal.
+fn beside(a: &Csr<f64>, b: &Csr<f64>) -> Csr<f64> {
+    let n = a.rows() + b.rows();
+    let mut both = Triplets::new(n, n);
+    a.entries().for_each(|(i, j, v)| both.push(i, j, v));
+    b.entries().for_each(|(i, j, v)| both.push(a.rows() + i, a.rows() + j, v));
+    both.to_csr().unwrap()
+}
+
+fn solved(a: &Csr<f64>, method: &str) -> Outcome {
+    let dev = &mut default_backend().unwrap();
+    let b = Array1::from_elem(a.rows(), 1.0);
+    LinearSystem::new(a.clone()).method(method).prepare(dev).unwrap().solve(dev, &b).unwrap().1
+}
+
+fn chosen(outcome: &Outcome, what: &str) -> String {
+    outcome.choices.iter().find(|choice| choice.starts_with(what)).cloned().unwrap_or_default()
+}
+
+#[test]
+fn a_negative_definite_matrix_is_treated_as_its_negative() {
+    for spec in ["gen:poisson2d:300x120", "gen:poisson-p1:256"] {
+        let a = generated(spec);
+        let [plus, minus] = [1.0, -1.0].map(|by| solved(&a.scaled(by).unwrap(), "auto"));
+        assert!(plus.converged() && minus.converged(), "{plus:?} {minus:?}");
+        assert_eq!(chosen(&plus, "preconditioner"), chosen(&minus, "preconditioner"));
+        assert_eq!(plus.iterations, minus.iterations);
+        let multilevel = ["preconditioner multigrid", "preconditioner amg"];
+        assert!(multilevel.iter().any(|name| chosen(&plus, "preconditioner").starts_with(name)), "{plus:?}");
+    }
+}
+
+#[test]
+fn rows_that_stand_alone_do_not_hide_what_the_others_are() {
+    let a = generated("gen:poisson-p1:256");
+    let alone = solved(&beside(&Csr::identity(1).unwrap(), &a), "auto");
+    assert!(chosen(&alone, "preconditioner").starts_with("preconditioner amg"), "{alone:?}");
+}
+
+#[test]
+fn a_preconditioner_chosen_by_itself_that_refuses_is_replaced() {
+    // The last diagonal entry has no finite reciprocal, which amg needs.
+    let tiny = Csr::new(1, 1, vec![0, 1], vec![0], vec![1e-310]).unwrap();
+    let outcome = solved(&beside(&generated("gen:poisson-p1:256"), &tiny), "auto");
+    let said = chosen(&outcome, "preconditioner");
+    assert!(said.contains("amg is not available") && said.starts_with("preconditioner none"), "{said}");
+}
+
+#[test]
+fn the_format_for_multigrid_falls_back_with_an_adjoint_too() {
+    let a = generated("gen:convection:15x15");
+    for method in ["bicg", "bicgstab"] {
+        let dev = &mut default_backend().unwrap();
+        let refused = LinearSystem::new(a.clone()).method(method).preconditioner("multigrid").prepare(dev);
+        let message = refused.err().unwrap().to_string();
+        assert!(message.starts_with("preconditioner `multigrid`"), "{message}");
+    }
+}
+
+#[test]
+fn craig_says_so_where_there_is_no_solution() {
+    // Rows and columns sum to zero, so that b = 1 is orthogonal to the range.
+    let values = vec![1.0, -1.0, -1.0, 2.0, -1.0, -1.0, 1.0];
+    let a = Csr::new(3, 3, vec![0, 2, 5, 7], vec![0, 1, 0, 1, 2, 1, 2], values).unwrap();
+    let outcome = solved(&a, "craig");
+    assert!(!outcome.converged() && outcome.misfit > 0.5, "{outcome:?}");
+    assert!(outcome.notes.iter().any(|note| note.contains("a system that has a solution")), "{outcome:?}");
+    assert!(solved(&generated("gen:convection:15x15"), "craig").converged());
+}
+
+#[test]
+fn rounded_values_are_those_of_the_system_solved() {
+    let a = generated("gen:poisson2d:9x9");
+    let thirds = a.with_values::<f64>(a.values().iter().map(|v| v / 3.0).collect()).unwrap();
+    let stop = Stop { rtol: 1e-12, ..Stop::default() };
+    let dev = &mut default_backend().unwrap();
+    let mut system = LinearSystem::new(thirds.clone()).format("packed-f32").stop(stop).prepare(dev).unwrap();
+    let b = Array1::from_elem(81, 1.0);
+    assert!(system.solve(dev, &b).unwrap().1.converged());
+    system.update_values(dev, a.values()).unwrap();
+    assert!(system.solve(dev, &b).unwrap().1.converged());
+    system.update_values(dev, thirds.values()).unwrap();
+    assert!(system.solve(dev, &b).unwrap().1.converged());
+}
+
+#[test]
+fn the_classical_variant_continues_where_exact_arithmetic_would_have_ended() {
+    // Coefficients that jump by 10^8: the fused recurrence of `cg` gets nowhere.
+    let n = 60;
+    let c = |i: usize| if i % 2 == 0 { 1.0 } else { 1e8 };
+    let mut triplets = Triplets::new(n, n);
+    for i in 0..n {
+        triplets.push(i, i, c(i) + c(i + 1));
+        if i > 0 {
+            triplets.push(i, i - 1, -c(i));
+            triplets.push(i - 1, i, -c(i));
+        }
+    }
+    let outcome = solved(&triplets.to_csr().unwrap(), "cg");
+    assert!(outcome.iterations < 1000, "{outcome:?}");
+    assert!(outcome.converged() || outcome.reason == Reason::AccuracyAttained, "{outcome:?}");
+}
