@@ -9,7 +9,7 @@ pub(crate) struct CompareArgs {
     /// gen:poisson-p1 with 225 to 261121 unknowns]
     pub(crate) matrices: Vec<String>,
     /// Methods by name; also gmres-once (GMRES that orthogonalises once) and spmv (only products) [default:
-    /// cg if the matrix is positive definite, bicgstab, gmres]
+    /// cg if the matrix is positive definite, bicgstab, gmres; cgls, lsqr, lsmr if it is not square]
     #[arg(long, value_delimiter = ',', value_name = "NAME,...")]
     pub(crate) methods: Vec<String>,
     /// Storage formats by name; `auto` takes the choices of all backends, `all` takes every format [default:
@@ -25,7 +25,8 @@ pub(crate) struct CompareArgs {
     /// Run exactly this many iterations in every solve, whatever the residual
     #[arg(long, default_value_t = 30, value_name = "COUNT", value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
     pub(crate) iterations: u64,
-    /// Solve until |b - A x| <= rtol |b| instead of a fixed number of iterations
+    /// Solve until |b - A x| <= rtol |b|, or |A^H (b - A x)| <= rtol |A^H b| for least squares, instead of a
+    /// fixed number of iterations
     #[arg(long, value_parser = tolerance, allow_hyphen_values = true, value_name = "NUMBER", conflicts_with = "iterations")]
     pub(crate) rtol: Option<f64>,
     /// The largest number of iterations with --rtol [default: 10 n, at least 1000, at most 100000]

@@ -8,8 +8,9 @@ use lacuna::Stop;
 use lacuna::formats::FORMATS;
 use lacuna::solvers::{METHODS, name_of};
 
-/// The default methods.
+/// The default methods, and those for a matrix that is not square.
 const DEFAULT_METHODS: [&str; 3] = ["cg", "bicgstab", "gmres"];
+const DEFAULT_LEAST_SQUARES: [&str; 3] = ["cgls", "lsqr", "lsmr"];
 /// Shown as the format if there is no matrix.
 const NO_FORMAT: &str = "-";
 
@@ -34,7 +35,7 @@ impl Combination {
 /// Runs all measurements on a subject and keeps the results.
 pub(super) fn measure(session: &mut Session<'_>, work: &Work, name: &str, subject: &Subject) -> Result<()> {
     let (n, nnz) = subject.size();
-    let (stop, stop_words) = work.ending.stop(n);
+    let stop = work.ending.stop(subject.structure().map_or(n, |s| s.rows.max(s.cols)));
     let mut combinations = combinations(work, subject, &session.targets, stop);
     let rounds = session.args.rounds;
     session.progress.steps(combinations.len(), rounds.into());
@@ -69,7 +70,7 @@ pub(super) fn measure(session: &mut Session<'_>, work: &Work, name: &str, subjec
         let measured = case.and_then(|case| target.measured(case));
         let ended = || Some("the run ended before this was measured".into());
         let why = why.or_else(|| if measured.is_none() { ended() } else { None });
-        let stop = if task.method == SPMV { PRODUCTS.into() } else { stop_words.clone() };
+        let stop = work.ending.words(&task.method);
         let case = Case {
             suite: work.suite.clone(),
             system: system.clone(),
@@ -94,7 +95,8 @@ pub(super) fn measure(session: &mut Session<'_>, work: &Work, name: &str, subjec
 /// Methods times formats times backends.
 fn combinations(work: &Work, subject: &Subject, targets: &[Box<dyn Target>], stop: Stop) -> Vec<Combination> {
     let methods: Vec<&str> = match (work.methods.is_empty(), subject) {
-        (true, Subject::System(_)) => DEFAULT_METHODS.to_vec(),
+        (true, Subject::System(_)) if is_square(subject) => DEFAULT_METHODS.to_vec(),
+        (true, Subject::System(_)) => DEFAULT_LEAST_SQUARES.to_vec(),
         _ => work.methods.iter().map(String::as_str).collect(),
     };
     let formats = match subject {
@@ -135,6 +137,10 @@ fn formats(asked: &[String], subject: &Subject, targets: &[Box<dyn Target>]) -> 
         list.extend(choices());
     }
     distinct(list.into_iter())
+}
+
+fn is_square(subject: &Subject) -> bool {
+    subject.structure().is_none_or(|s| s.rows == s.cols)
 }
 
 /// The reason for skipping a default method on this subject.

@@ -3,7 +3,7 @@ use crate::args::{NumberType, most_iterations};
 use crate::failure::Result;
 use crate::input::Source;
 use crate::measure::{GMRES_ONCE, SPMV};
-use crate::record::VECTORS;
+use crate::record::{PRODUCTS, VECTORS};
 use lacuna::formats::FORMATS;
 use lacuna::solvers::{METHODS, method, name_of};
 use lacuna::{Error, Kind, Options, Stop};
@@ -51,21 +51,34 @@ impl Default for Ending {
 }
 
 impl Ending {
-    /// The stopping criteria for a system of `n` unknowns, and the words of a record.
-    pub(super) fn stop(self, n: usize) -> (Stop, String) {
+    /// The stopping criteria for a system of size `n`.
+    pub(super) fn stop(self, n: usize) -> Stop {
         match self {
-            Ending::Iterations(count) => {
-                let stop = Stop { rtol: 0.0, atol: 0.0, max_iters: count, dtol: f64::INFINITY };
-                (stop, format!("{count} iterations"))
-            }
+            Ending::Iterations(count) => Stop { rtol: 0.0, atol: 0.0, max_iters: count, dtol: f64::INFINITY },
             Ending::Tolerance { rtol, max_iters } => {
-                let stop =
-                    Stop { rtol, max_iters: max_iters.unwrap_or(most_iterations(n)), ..Stop::default() };
-                (stop, format!("to |b - A x| <= {rtol:e} |b|"))
+                Stop { rtol, max_iters: max_iters.unwrap_or(most_iterations(n)), ..Stop::default() }
             }
-            Ending::Named(name) => (Stop::default(), name.into()),
+            Ending::Named(_) => Stop::default(),
         }
     }
+
+    /// The same in words, for a record of this method.
+    pub(super) fn words(self, method: &str) -> String {
+        match self {
+            _ if method == SPMV => PRODUCTS.into(),
+            Ending::Iterations(count) => format!("{count} iterations"),
+            Ending::Tolerance { rtol, .. } if is_least_squares(method) => {
+                format!("to |A^H (b - A x)| <= {rtol:e} |A^H b|")
+            }
+            Ending::Tolerance { rtol, .. } => format!("to |b - A x| <= {rtol:e} |b|"),
+            Ending::Named(name) => name.into(),
+        }
+    }
+}
+
+/// Whether a method of the list solves least-squares problems.
+fn is_least_squares(method: &str) -> bool {
+    METHODS.iter().any(|m| m.name == name_of(method) && m.least_squares())
 }
 
 /// A matrix that has not been read yet, or vectors that have not been allocated yet.

@@ -78,7 +78,7 @@ impl<T: Scalar> Solves<T> {
         let start = Instant::now();
         let mut solver = make(dev, &a, &m, &*method, task.stop)?;
         let first_setup = start.elapsed().as_secs_f64();
-        let (b, mut x) = (vec![T::one(); a.a.rows], vec![T::zero(); a.a.rows]);
+        let (b, mut x) = (vec![T::one(); a.a.rows], vec![T::zero(); a.a.cols]);
         let outcome = solver.solve(dev, &b, &mut x)?.clone();
         let first = Bits::of(&x, &outcome);
         let (fresh, setup, again, transfers, on_device) = Default::default();

@@ -30,10 +30,10 @@ impl Subject {
             Subject::Vectors { .. } => None,
         }
     }
-    /// Rows and entries.
+    /// Unknowns and entries.
     pub(crate) fn size(&self) -> (usize, usize) {
         match self {
-            Subject::System(system) => (system.structure().rows, system.structure().nnz),
+            Subject::System(system) => (system.structure().cols, system.structure().nnz),
             Subject::Vectors { n, .. } => (*n, 0),
         }
     }

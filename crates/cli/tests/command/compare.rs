@@ -104,6 +104,30 @@ fn methods_nobody_asked_for_are_not_tried_where_they_do_not_fit() {
 }
 
 #[test]
+fn least_squares_methods_run_on_matrices_that_are_not_square() {
+    let bench = Bench::new();
+    bench.matrix("wide.mtx", 2, 3, &["1 1 1", "2 2 2", "1 3 1"]);
+    bench.matrix("tall.mtx", 3, 2, &["1 1 1", "2 2 2", "3 1 1", "3 2 1"]);
+    let args = "--backends cpu --rounds 1 --rtol 1e-8 --json";
+    let ran = bench.run(&format!("compare wide.mtx --methods craig,lsmr,cg {args} wide.jsonl"));
+    assert!(ran.out.contains("wide.mtx: 3 unknowns"), "{}", ran.out);
+    let lines = kept(&bench, "wide.jsonl");
+    for case in cases(&lines) {
+        if case["method"] == "cg" {
+            assert!(case["why"].as_str().unwrap().contains("expected a square matrix for cg"), "{case}");
+            continue;
+        }
+        assert_eq!((&case["measured"]["outcome"], &case["n"]), (&"converged".into(), &3.into()), "{case}");
+        assert_eq!(case["stop"], "to |A^H (b - A x)| <= 1e-8 |A^H b|", "{case}");
+    }
+    bench.run(&format!("compare tall.mtx {args} tall.jsonl"));
+    let lines = kept(&bench, "tall.jsonl");
+    let methods: Vec<_> = cases(&lines).iter().map(|case| case["method"].clone()).collect();
+    assert_eq!(methods, ["cgls", "lsqr", "lsmr"]);
+    assert!(cases(&lines).iter().all(|case| case["measured"]["outcome"] == "converged"), "{lines:?}");
+}
+
+#[test]
 fn nonsense_is_refused_before_anything_is_measured() {
     let bench = Bench::new();
     for (args, expected) in [
