@@ -22,7 +22,8 @@ pub(crate) struct CompareArgs {
     /// The preconditioner of every solve, with options
     #[arg(long, default_value = "none", value_parser = fixed_preconditioner, value_name = "NAME[:key=value,...]")]
     pub(crate) precond: String,
-    /// Run exactly this many iterations in every solve, whatever the residual
+    /// Run this many iterations in every solve, whatever the residual; a method that breaks down, as some do
+    /// once only rounding is left, ends earlier
     #[arg(long, default_value_t = 30, value_name = "COUNT", value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
     pub(crate) iterations: u64,
     /// Solve until |b - A x| <= rtol |b|, or |A^H (b - A x)| <= rtol |A^H b| for least squares, instead of a

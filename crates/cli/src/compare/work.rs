@@ -33,7 +33,7 @@ pub struct Work {
 /// The stopping criterion of a solve, or the name of other work.
 #[derive(Clone, Copy, Debug)]
 pub enum Ending {
-    /// After this many iterations, whatever the residual.
+    /// After this many iterations, whatever the residual, unless the method breaks down.
     Iterations(u64),
     Tolerance {
         rtol: f64,
