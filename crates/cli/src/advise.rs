@@ -5,6 +5,7 @@ use crate::input::{Source, VectorSource, is_stream, set_threads};
 use crate::number::with_type;
 use crate::progress::{Solving, cancel_on_interrupt, duration, interrupted, solved};
 use crate::report::{relative, thousands};
+use crate::shell::quoted;
 use crate::solve::right_hand_side;
 use crate::{out, plot};
 use lacuna::ndarray::ArrayView1;
@@ -76,6 +77,8 @@ impl Search<'_> {
         drop(progress);
         let search = Searched {
             matrix: self.source.name().into(),
+            command: command(args),
+            settings: settings(args),
             n,
             nnz,
             kind: self.kind,
@@ -96,12 +99,40 @@ impl Search<'_> {
 /// The trials of a search and their results.
 pub(crate) struct Searched {
     pub(crate) matrix: String,
+    /// The command that solves the same system, without method and preconditioner.
+    command: String,
+    /// The same settings in Rust.
+    settings: String,
     n: usize,
     nnz: usize,
     pub(crate) kind: Kind,
     pub(crate) device: DeviceInfo,
     pub(crate) stop: Stop,
     pub(crate) trials: Vec<Trial>,
+}
+
+/// The command that solves the same system to the same tolerance.
+fn command(args: &AdviseArgs) -> String {
+    let options = [
+        ("--rhs", args.rhs.clone()),
+        ("--type", args.number.map(|number| number.kind().name().into())),
+        ("--rtol", args.rtol.map(|rtol| format!("{rtol:e}"))),
+        ("--max-iters", args.max_iters.map(|most| most.to_string())),
+        ("--backend", args.place.backend.clone()),
+        ("--device", args.place.device.clone()),
+    ];
+    let given = options.iter().filter_map(|(option, value)| Some((option, value.as_deref()?)));
+    given.fold(format!("lacuna solve {}", quoted(&args.matrix)), |command, (option, value)| {
+        format!("{command} {option} {}", quoted(value))
+    })
+}
+
+/// The same stopping criteria as a call in Rust; empty for the default ones.
+fn settings(args: &AdviseArgs) -> String {
+    let rtol = args.rtol.map(|rtol| format!("rtol: {rtol:e}, "));
+    let most = args.max_iters.map(|most| format!("max_iters: {most}, "));
+    let given: String = [rtol, most].into_iter().flatten().collect();
+    if given.is_empty() { given } else { format!(".stop(Stop {{ {given}..Stop::default() }})") }
 }
 
 /// A method and its preconditioner.
@@ -152,20 +183,28 @@ impl Searched {
             writeln!(text, "{said}")?;
         }
         let Some(best) = best else {
-            return writeln!(text, "\nNothing solved it. `lacuna solve {}` reports why.", self.matrix);
+            return writeln!(text, "\nNothing solved it. `{}` reports why.", self.command);
         };
-        let command =
-            |trial: &Trial| format!("lacuna solve {} {}", self.matrix, trial.options()).trim_end().to_owned();
-        writeln!(text, "\n  once        {}", command(best))?;
+        writeln!(text, "\n  once        {}", self.command(best))?;
         let converged = self.trials.iter().filter(|trial| trial.converged());
         if let Some(again) = converged.min_by_key(|trial| trial.again()) {
-            writeln!(text, "  many times  {}", command(again))?;
+            writeln!(text, "  many times  {}", self.command(again))?;
         }
-        writeln!(text, "  in Rust     {}", best.expression())?;
+        writeln!(text, "  in Rust     {}", self.expression(best))?;
         if let (true, Ok(outcome)) = (best.method == "auto", &best.outcome) {
             outcome.choices.iter().take(2).try_for_each(|choice| writeln!(text, "              {choice}"))?;
         }
         Ok(())
+    }
+
+    /// The command that repeats a trial.
+    fn command(&self, trial: &Trial) -> String {
+        format!("{} {}", self.command, trial.options()).trim_end().into()
+    }
+
+    /// The Rust expression that repeats a trial.
+    fn expression(&self, trial: &Trial) -> String {
+        trial.expression() + &self.settings
     }
 
     fn json(&self) -> Value {
@@ -174,7 +213,8 @@ impl Searched {
                 "method": trial.method,
                 "precond": trial.preconditioner,
                 "options": trial.options(),
-                "rust": trial.expression(),
+                "command": self.command(trial),
+                "rust": self.expression(trial),
                 "setup": trial.setup.as_secs_f64(),
             });
             let rest = match &trial.outcome {

@@ -32,6 +32,28 @@ fn what_was_tried_is_ranked_and_the_winner_can_be_asked_for() {
 }
 
 #[test]
+fn the_command_repeats_the_trial() {
+    let bench = Bench::new().with_spd();
+    let command = |ran: crate::Ran| {
+        let line = ran.out.lines().find_map(|line| line.strip_prefix("  once        ").map(String::from));
+        line.unwrap_or_else(|| panic!("{} {}", ran.out, ran.err))
+    };
+    let options = "--rhs random:1 --type c32 --rtol 1e-4 --max-iters 900 --backend cpu";
+    let ran = bench.run(&format!("advise gen:helmholtz:6x6 {options} --json found.json"));
+    assert!(ran.out.contains(".stop(Stop { rtol: 1e-4, max_iters: 900, ..Stop::default() })"), "{}", ran.out);
+    let once = command(ran);
+    assert!(once.starts_with(&format!("lacuna solve gen:helmholtz:6x6 {options}")), "{once}");
+    let json = std::fs::read_to_string(bench.path("found.json")).unwrap();
+    let json: serde_json::Value = serde_json::from_str(&json).unwrap();
+    assert_eq!(json["trials"][0]["command"], once.as_str());
+    // A file whose name a shell would divide.
+    std::fs::rename(bench.path("a.mtx"), bench.path("it's a.mtx")).unwrap();
+    let mut advise = bench.command("advise");
+    let once = command(crate::Ran::from(advise.arg("it's a.mtx").output().unwrap()));
+    assert!(once.starts_with(r"lacuna solve 'it'\''s a.mtx'"), "{once}");
+}
+
+#[test]
 fn the_winner_is_remembered_by_structure() {
     let bench = Bench::new();
     let solve = |matrix: &str, more: &str| {
