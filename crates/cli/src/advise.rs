@@ -4,7 +4,7 @@ use crate::failure::{NOT_CONVERGED, Result};
 use crate::input::{Source, VectorSource, is_stream, set_threads};
 use crate::number::with_type;
 use crate::progress::{Solving, cancel_on_interrupt, duration, interrupted, solved};
-use crate::report::{relative, thousands};
+use crate::report::{counted, relative, thousands};
 use crate::shell::quoted;
 use crate::solve::right_hand_side;
 use crate::{out, plot};
@@ -53,10 +53,10 @@ impl Search<'_> {
         let (args, quiet) = (self.args, self.args.report.quiet);
         let a = self.source.read::<T>(quiet)?;
         let b = right_hand_side::<T>(self.rhs.as_ref(), &self.source, a.rows(), quiet)?;
-        let (n, nnz) = (a.rows(), a.nnz());
+        let (shape, nnz) = ((a.rows(), a.cols()), a.nnz());
         let stop = Stop {
             rtol: args.rtol.unwrap_or(LinearSystem::<T>::DEFAULT_RTOL),
-            max_iters: args.max_iters.unwrap_or(most_iterations(n)),
+            max_iters: args.max_iters.unwrap_or(most_iterations(shape.0.max(shape.1))),
             ..Stop::default()
         };
         let mut progress: Option<Solving> = None;
@@ -79,7 +79,7 @@ impl Search<'_> {
             matrix: self.source.name().into(),
             command: command(args),
             settings: settings(args),
-            n,
+            shape,
             nnz,
             kind: self.kind,
             device: dev.device(),
@@ -103,7 +103,8 @@ pub(crate) struct Searched {
     command: String,
     /// The same settings in Rust.
     settings: String,
-    n: usize,
+    /// Rows and columns.
+    shape: (usize, usize),
     nnz: usize,
     pub(crate) kind: Kind,
     pub(crate) device: DeviceInfo,
@@ -152,8 +153,8 @@ impl Searched {
     }
 
     fn write(&self, text: &mut String) -> std::fmt::Result {
-        let (n, nnz) = (thousands(self.n as u64), thousands(self.nnz as u64));
-        writeln!(text, "{}: {n} unknowns, {nnz} entries, {}", self.matrix, self.kind.name())?;
+        let (size, nnz) = (counted(self.shape), thousands(self.nnz as u64));
+        writeln!(text, "{}: {size}, {nnz} entries, {}", self.matrix, self.kind.name())?;
         writeln!(text, "  {}: {}; to {:e} |b|", self.device.backend, self.device.name, self.stop.rtol)?;
         writeln!(
             text,
@@ -238,7 +239,7 @@ impl Searched {
         });
         json!({
             "matrix": self.matrix,
-            "n": self.n,
+            "n": self.shape.1,
             "nnz": self.nnz,
             "type": self.kind.name(),
             "backend": self.device.backend,

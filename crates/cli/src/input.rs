@@ -296,9 +296,9 @@ impl VectorSource {
         }
     }
 
-    /// The vector, of `n` elements. Notes about it are added to those of the matrix.
-    pub(crate) fn read<T: Scalar>(&self, n: usize, matrix: &Source, quiet: bool) -> Result<Vec<T>> {
-        let zeros = || pages::zeroed::<T>("a vector", n);
+    /// The vector. Notes about it are added to those of the matrix.
+    pub(crate) fn read<T: Scalar>(&self, length: Length, matrix: &Source, quiet: bool) -> Result<Vec<T>> {
+        let zeros = || pages::zeroed::<T>("a vector", length.count());
         match self {
             VectorSource::Ones => {
                 let mut ones = zeros()?;
@@ -315,21 +315,42 @@ impl VectorSource {
                 let notes = |note: &str| matrix.note(note, quiet);
                 let options = ReadOptions { progress: None, notes: Some(&notes) };
                 let vector = file.with(|opened| opened.vector(&options))?;
-                check_length(&format!("{option} {}", escaped(&file.path)), n, &vector)?;
+                length.check(&format!("{option} {}", escaped(&file.path)), &vector)?;
                 Ok(vector)
             }
         }
     }
 }
 
-/// Rejects a vector whose length does not match the matrix.
-pub(crate) fn check_length<T>(what: &str, n: usize, vector: &[T]) -> Result<()> {
-    if vector.len() == n {
-        return Ok(());
+/// The length of a vector, which the matrix determines.
+#[derive(Clone, Copy)]
+pub(crate) enum Length {
+    /// Of a right-hand side.
+    Rows(usize),
+    /// Of a solution.
+    Columns(usize),
+}
+
+impl Length {
+    fn count(self) -> usize {
+        match self {
+            Length::Rows(count) | Length::Columns(count) => count,
+        }
     }
-    let got = vector.len();
-    let message = format!("{what}: expected {n} elements, as many as the matrix has rows, got {got}");
-    Err(Failure::Usage(message))
+
+    /// Rejects a vector of another length.
+    pub(crate) fn check<T>(self, what: &str, vector: &[T]) -> Result<()> {
+        let (count, got) = (self.count(), vector.len());
+        if got == count {
+            return Ok(());
+        }
+        let of = match self {
+            Length::Rows(_) => "rows",
+            Length::Columns(_) => "columns",
+        };
+        let message = format!("{what}: expected {count} elements, as many as the matrix has {of}, got {got}");
+        Err(Failure::Usage(message))
+    }
 }
 
 /// Reproducible random numbers by hashing a counter (SplitMix64).

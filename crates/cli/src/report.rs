@@ -30,7 +30,8 @@ pub(crate) struct Report {
     pub(crate) matrix: String,
     /// Notes on the input.
     pub(crate) notes: Vec<String>,
-    pub(crate) n: usize,
+    /// Rows and columns.
+    pub(crate) shape: (usize, usize),
     pub(crate) nnz: usize,
     pub(crate) kind: Kind,
     pub(crate) device: DeviceInfo,
@@ -58,9 +59,9 @@ impl Report {
         let device = &self.device;
         writeln!(
             text,
-            "{}: {} unknowns, {} entries, {}",
+            "{}: {}, {} entries, {}",
             self.matrix,
-            thousands(self.n as u64),
+            counted(self.shape),
             thousands(self.nnz as u64),
             self.kind.name()
         )?;
@@ -188,7 +189,7 @@ impl Report {
             "format": self.format.name,
             "order": self.order.name,
             "type": self.kind.name(),
-            "n": self.n,
+            "n": self.shape.1,
             "nnz": self.nnz,
             "choices": outcome.choices,
             "version": env!("CARGO_PKG_VERSION"),
@@ -223,6 +224,15 @@ pub fn thousands(count: u64) -> String {
         separate.then_some(' ').into_iter().chain([digit])
     };
     digits.chars().enumerate().flat_map(group).collect()
+}
+
+/// The unknowns of a system, and its equations if there are more or fewer.
+pub(crate) fn counted((rows, cols): (usize, usize)) -> String {
+    let [equations, unknowns] = [rows, cols].map(|count| thousands(count as u64));
+    if rows == cols {
+        return format!("{unknowns} unknowns");
+    }
+    format!("{unknowns} unknowns, {equations} equations")
 }
 
 /// A size with a unit.

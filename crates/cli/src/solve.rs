@@ -2,7 +2,7 @@
 use crate::args::{SolveArgs, most_iterations};
 use crate::convert::save_vector;
 use crate::failure::{NOT_CONVERGED, Result};
-use crate::input::{STANDARD, Source, VectorSource, check_length, is_stream, set_threads};
+use crate::input::{Length, STANDARD, Source, VectorSource, is_stream, set_threads};
 use crate::number::with_type;
 use crate::progress::{Solving, cancel_on_interrupt, solved};
 use crate::report::{Report, Times};
@@ -69,19 +69,20 @@ struct Given<T> {
     read: Duration,
 }
 
-/// `b`, of `n` elements: as given, or the one stored with the matrix, or ones.
+/// `b`, for a matrix of `rows` rows: as given, or the one stored with the matrix, or ones.
 pub(crate) fn right_hand_side<T: Scalar>(
     given: Option<&VectorSource>,
     source: &Source,
-    n: usize,
+    rows: usize,
     quiet: bool,
 ) -> Result<Vec<T>> {
+    let length = Length::Rows(rows);
     if let Some(rhs) = given {
-        return rhs.read::<T>(n, source, quiet);
+        return rhs.read::<T>(length, source, quiet);
     }
     match source.right_hand_side::<T>(quiet)? {
-        Some(b) => check_length("the right-hand side beside the matrix", n, &b).map(|()| b),
-        None => VectorSource::Ones.read::<T>(n, source, quiet),
+        Some(b) => length.check("the right-hand side beside the matrix", &b).map(|()| b),
+        None => VectorSource::Ones.read::<T>(length, source, quiet),
     }
 }
 
@@ -94,7 +95,7 @@ impl Solve<'_> {
         let a = self.source.read::<T>(args.report.quiet)?;
         let b = right_hand_side::<T>(self.rhs.as_ref(), &self.source, a.rows(), args.report.quiet)?;
         let x0 = match &self.x0 {
-            Some(x0) => x0.read::<T>(a.cols(), &self.source, args.report.quiet)?,
+            Some(x0) => x0.read::<T>(Length::Columns(a.cols()), &self.source, args.report.quiet)?,
             None => lacuna::backend::pages::zeroed("the solution", a.cols())?,
         };
         let given = Given { a: Arc::new(a), b, x0, open, read: reading.elapsed() };
@@ -124,7 +125,7 @@ impl Solve<'_> {
         let mark = dev.mark();
         let mut x = lacuna::backend::pages::zeroed("the solution", x0.len())?;
         x.copy_from_slice(x0);
-        let (n, nnz, stop) = (a.rows(), a.nnz(), self.stop(a));
+        let (shape, nnz, stop) = ((a.rows(), a.cols()), a.nnz(), self.stop(a));
         let system = self.system(a.clone(), stop);
         let setting_up = Instant::now();
         let mut system = system.prepare(dev)?;
@@ -133,7 +134,7 @@ impl Solve<'_> {
         let report = Report {
             matrix: self.source.name().into(),
             notes: self.source.notes(),
-            n,
+            shape,
             nnz,
             kind: T::KIND,
             device: dev.device(),
@@ -162,7 +163,7 @@ impl Solve<'_> {
         Stop {
             rtol: self.args.rtol.unwrap_or(LinearSystem::<T>::DEFAULT_RTOL),
             atol: self.args.atol,
-            max_iters: self.args.max_iters.unwrap_or(most_iterations(a.rows())),
+            max_iters: self.args.max_iters.unwrap_or(most_iterations(a.rows().max(a.cols()))),
             ..Stop::default()
         }
     }

@@ -60,7 +60,7 @@ impl NumberType {
     }
 }
 
-/// The iteration limit for `n` unknowns if `--max-iters` is not given.
+/// The iteration limit if `--max-iters` is not given, for a matrix of `n` rows or columns, whichever is more.
 pub(crate) fn most_iterations(n: usize) -> u64 {
     (10 * n as u64).clamp(1000, 100_000)
 }

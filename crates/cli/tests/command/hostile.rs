@@ -52,6 +52,12 @@ fn a_matrix_that_is_not_square() {
     bench.matrix("a.mtx", 2, 3, &["1 1 1.0", "2 2 1.0"]);
     let (code, json) = bench.solve("a.mtx --output x.mtx");
     assert_eq!((code, &json["outcome"], &json["method"]), (0, &"converged".into(), &"lsmr".into()));
+    assert_eq!(json["n"], 3);
+    let size = "a.mtx: 3 unknowns, 2 equations, 2 entries, f64\n";
+    for command in ["solve", "advise"] {
+        let ran = bench.run(&format!("{command} a.mtx"));
+        assert!(ran.out.starts_with(size), "{}", ran.out);
+    }
     let square = "solve: expected a square matrix for cg; lsmr takes any, got a 2x3 matrix";
     assert_eq!(bench.refused("solve a.mtx --method cg"), square);
     let ran = bench.run("info a.mtx --plot a.svg");
@@ -99,11 +105,15 @@ fn a_zero_diagonal_with_jacobi() {
 fn a_right_hand_side_of_the_wrong_length() {
     let bench = Bench::new().with_spd();
     bench.vector("b.mtx", &[1.0, 2.0]);
-    for option in ["--rhs", "--x0"] {
-        assert_eq!(
-            bench.refused(&format!("solve a.mtx {option} b.mtx")),
-            format!("{option} b.mtx: expected 3 elements, as many as the matrix has rows, got 2")
-        );
+    bench.matrix("tall.mtx", 3, 2, &["1 1 1", "2 2 1"]).vector("three.mtx", &[1.0; 3]);
+    for (args, expected) in [
+        ("a.mtx --rhs b.mtx", "3 elements, as many as the matrix has rows, got 2"),
+        ("a.mtx --x0 b.mtx", "3 elements, as many as the matrix has columns, got 2"),
+        ("tall.mtx --x0 three.mtx", "2 elements, as many as the matrix has columns, got 3"),
+        ("tall.mtx --rhs b.mtx", "3 elements, as many as the matrix has rows, got 2"),
+    ] {
+        let (_, option) = args.split_once(' ').unwrap();
+        assert_eq!(bench.refused(&format!("solve {args}")), format!("{option}: expected {expected}"));
     }
 }
 
