@@ -1,5 +1,5 @@
 //! Arguments of `lacuna advise`.
-use super::shared::{NumberType, PLOT, PlaceArgs, ReportArgs, tolerance};
+use super::shared::{NumberType, PLOT, PlaceArgs, ReportArgs, count, tolerance};
 use clap::Args;
 
 #[derive(Debug, Args)]
@@ -12,7 +12,7 @@ pub(crate) struct AdviseArgs {
     #[arg(long, value_name = "FILE|-|ones|random:SEED")]
     pub(crate) rhs: Option<String>,
     /// Time limit for the iterations of each trial, in seconds; set-ups are not interrupted
-    #[arg(long, default_value = "5", value_parser = seconds, value_name = "NUMBER")]
+    #[arg(long, default_value = "5", value_parser = seconds, allow_negative_numbers = true, value_name = "NUMBER")]
     pub(crate) seconds: f64,
     #[command(flatten)]
     pub(crate) place: PlaceArgs,
@@ -23,7 +23,7 @@ pub(crate) struct AdviseArgs {
     #[arg(long, value_parser = tolerance, allow_hyphen_values = true, value_name = "NUMBER")]
     pub(crate) rtol: Option<f64>,
     /// The largest number of iterations [default: 10 n, at least 1000, at most 100000]
-    #[arg(long, value_name = "COUNT")]
+    #[arg(long, value_name = "COUNT", value_parser = count, allow_negative_numbers = true)]
     pub(crate) max_iters: Option<u64>,
     /// Plot the residual of each trial over time
     #[arg(long, value_name = PLOT)]

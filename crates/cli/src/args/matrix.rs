@@ -16,7 +16,7 @@ pub(crate) struct InfoArgs {
     #[arg(long, value_name = PLOT)]
     pub(crate) plot: Option<String>,
     /// Threads [default: all cores]
-    #[arg(long, value_name = "COUNT", value_parser = threads())]
+    #[arg(long, value_name = "COUNT", value_parser = threads(), allow_negative_numbers = true)]
     pub(crate) threads: Option<u16>,
     #[command(flatten)]
     pub(crate) report: ReportArgs,
@@ -41,7 +41,7 @@ pub(crate) struct ConvertArgs {
     #[arg(long)]
     pub(crate) general: bool,
     /// Threads [default: all cores]
-    #[arg(long, value_name = "COUNT", value_parser = threads())]
+    #[arg(long, value_name = "COUNT", value_parser = threads(), allow_negative_numbers = true)]
     pub(crate) threads: Option<u16>,
     /// Print no text and no progress
     #[arg(long, short)]
@@ -91,7 +91,7 @@ pub(crate) struct GenerateArgs {
 #[derive(Debug, Args)]
 pub(crate) struct DevicesArgs {
     /// Threads of the CPU [default: all cores]
-    #[arg(long, value_name = "COUNT", value_parser = threads())]
+    #[arg(long, value_name = "COUNT", value_parser = threads(), allow_negative_numbers = true)]
     pub(crate) threads: Option<u16>,
     /// Skip the measurement of the memory bandwidth
     #[arg(long)]

@@ -1,5 +1,5 @@
 //! Arguments of `lacuna compare`, and those shared by everything that measures.
-use super::shared::{NumberType, fixed_preconditioner, restart, rounds, threads, tolerance};
+use super::shared::{NumberType, count, fixed_preconditioner, restart, rounds, threads, tolerance};
 use crate::input::STANDARD;
 use clap::Args;
 
@@ -24,17 +24,17 @@ pub(crate) struct CompareArgs {
     pub(crate) precond: String,
     /// Run this many iterations in every solve, whatever the residual; a method that breaks down, as some do
     /// once only rounding is left, ends earlier
-    #[arg(long, default_value_t = 30, value_name = "COUNT", value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
+    #[arg(long, default_value_t = 30, value_name = "COUNT", value_parser = iterations, allow_negative_numbers = true)]
     pub(crate) iterations: u64,
     /// Solve until |b - A x| <= rtol |b|, or |A^H (b - A x)| <= rtol |A^H b| for least squares, instead of a
     /// fixed number of iterations
     #[arg(long, value_parser = tolerance, allow_hyphen_values = true, value_name = "NUMBER", conflicts_with = "iterations")]
     pub(crate) rtol: Option<f64>,
     /// The largest number of iterations with --rtol [default: 10 n, at least 1000, at most 100000]
-    #[arg(long, value_name = "COUNT", requires = "rtol")]
+    #[arg(long, value_name = "COUNT", value_parser = count, allow_negative_numbers = true, requires = "rtol")]
     pub(crate) max_iters: Option<u64>,
     /// Iterations of a GMRES cycle [default: 30]
-    #[arg(long, value_name = "COUNT", value_parser = restart())]
+    #[arg(long, value_name = "COUNT", value_parser = restart(), allow_negative_numbers = true)]
     pub(crate) restart: Option<u32>,
     #[command(flatten)]
     pub(crate) measuring: MeasuringArgs,
@@ -48,13 +48,13 @@ pub struct MeasuringArgs {
     pub backends: Vec<String>,
     /// Number of rounds. Each round measures everything once, alternating between the cases; medians are
     /// reported
-    #[arg(long, default_value_t = 7, value_parser = rounds())]
+    #[arg(long, default_value_t = 7, value_parser = rounds(), allow_negative_numbers = true)]
     pub rounds: u16,
     /// Start no further measurement after this many seconds
-    #[arg(long, value_name = "SECONDS", value_parser = tolerance)]
+    #[arg(long, value_name = "SECONDS", value_parser = tolerance, allow_negative_numbers = true)]
     pub time_limit: Option<f64>,
     /// Threads of the CPU [default: all cores]
-    #[arg(long, value_name = "COUNT", value_parser = threads())]
+    #[arg(long, value_name = "COUNT", value_parser = threads(), allow_negative_numbers = true)]
     pub threads: Option<u16>,
     /// Append the results to a file as they come, one JSON object per line; `-` prints them
     #[arg(long, value_name = "FILE|-")]
@@ -75,4 +75,10 @@ impl MeasuringArgs {
     pub fn aside(&self) -> bool {
         [&self.json, &self.html].into_iter().any(|path| path.as_deref() == Some(STANDARD))
     }
+}
+
+/// Parses the number of iterations of every solve.
+fn iterations(text: &str) -> Result<u64, String> {
+    let count = text.parse().ok().filter(|count| (1..=1_000_000).contains(count));
+    count.ok_or_else(|| "expected a whole number from 1 to 1000000".into())
 }

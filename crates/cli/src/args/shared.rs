@@ -13,10 +13,10 @@ pub(crate) struct PlaceArgs {
     pub(crate) backend: Option<String>,
     /// The device: its index in the list of `lacuna devices`, a part of its name, or auto; opencl also
     /// accepts gpu and cpu
-    #[arg(long, value_name = "INDEX|NAME|auto")]
+    #[arg(long, value_name = "INDEX|NAME|auto", allow_negative_numbers = true)]
     pub(crate) device: Option<String>,
     /// Threads of the CPU [default: all cores]
-    #[arg(long, value_name = "COUNT", value_parser = threads())]
+    #[arg(long, value_name = "COUNT", value_parser = threads(), allow_negative_numbers = true)]
     pub(crate) threads: Option<u16>,
 }
 
@@ -118,6 +118,11 @@ pub(super) fn tolerance(text: &str) -> Result<f64, String> {
         Ok(value) if value >= 0.0 && value.is_finite() => Ok(value),
         _ => Err("expected a finite number of at least 0".into()),
     }
+}
+
+/// Parses a number of iterations, 0 included.
+pub(super) fn count(text: &str) -> Result<u64, String> {
+    text.parse().map_err(|_| "expected a whole number from 0 to 2^64 - 1".into())
 }
 
 pub(super) fn threads() -> impl TypedValueParser<Value = u16> {

@@ -1,7 +1,7 @@
 //! Arguments of `lacuna solve` and `lacuna spmv`.
 use super::shared::{
-    NumberType, PLOT, PlaceArgs, ReportArgs, method, names, orders, orders_of_solve, preconditioner, restart,
-    rounds, tolerance, vectors,
+    NumberType, PLOT, PlaceArgs, ReportArgs, count, method, names, orders, orders_of_solve, preconditioner,
+    restart, rounds, tolerance, vectors,
 };
 use clap::Args;
 use lacuna::formats::FORMATS;
@@ -54,10 +54,10 @@ pub(crate) struct SolveArgs {
     #[arg(long, default_value = "0", value_parser = tolerance, allow_hyphen_values = true, value_name = "NUMBER")]
     pub(crate) atol: f64,
     /// The largest number of iterations [default: 10 n, at least 1000, at most 100000]
-    #[arg(long, value_name = "COUNT")]
+    #[arg(long, value_name = "COUNT", value_parser = count, allow_negative_numbers = true)]
     pub(crate) max_iters: Option<u64>,
     /// Iterations of a GMRES cycle [default: 30]
-    #[arg(long, value_name = "COUNT", value_parser = restart())]
+    #[arg(long, value_name = "COUNT", value_parser = restart(), allow_negative_numbers = true)]
     pub(crate) restart: Option<u32>,
     /// Write the solution to a file (.mtx, .npy or .petsc), or to standard output for `-`; the report then
     /// goes to standard error
@@ -67,7 +67,7 @@ pub(crate) struct SolveArgs {
     #[arg(long, value_name = PLOT)]
     pub(crate) plot: Option<String>,
     /// Set up and solve so many times, and report the fastest: leaves out what a process does once
-    #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1000), value_name = "COUNT")]
+    #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1000), allow_negative_numbers = true, value_name = "COUNT")]
     pub(crate) repeat: u32,
     /// Print also what the set-up made: the levels of a hierarchy, the fill of factors, the time of each part
     #[arg(long, short, conflicts_with = "quiet")]
@@ -96,10 +96,10 @@ pub(crate) struct SpmvArgs {
     pub(crate) number: Option<NumberType>,
     /// The number of vectors that a product multiplies at once; several numbers, separated by commas, give
     /// one row of the table each
-    #[arg(long, default_value = "1", value_delimiter = ',', value_name = "K,...", value_parser = vectors())]
+    #[arg(long, default_value = "1", value_delimiter = ',', value_name = "K,...", value_parser = vectors(), allow_negative_numbers = true)]
     pub(crate) vectors: Vec<u16>,
     /// Number of rounds. Each round times every format once; the median is reported
-    #[arg(long, default_value_t = 7, value_parser = rounds())]
+    #[arg(long, default_value_t = 7, value_parser = rounds(), allow_negative_numbers = true)]
     pub(crate) rounds: u16,
     /// Plot the speed of each format
     #[arg(long, value_name = PLOT)]
