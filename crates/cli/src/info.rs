@@ -5,11 +5,13 @@ use crate::input::{Source, set_threads};
 use crate::report::{bytes, thousands};
 use crate::spmv::became;
 use crate::{out, plot};
-use lacuna::formats::{Candidate, ORDERS, Profile, candidates, choose_format, reorder};
-use lacuna::solvers::{METHODS, Multigrid, RitzValues, balanced};
+use lacuna::formats::{
+    Candidate, MATCHING, ORDERS, Profile, candidates, choose_format, heaviest_diagonal, reorder,
+};
+use lacuna::solvers::{RitzValues, balanced};
 use lacuna::{
-    Backend, BackendOptions, Chosen, Complex64, Csr, DeviceInfo, Format, Kind, OnBackend, Scalar, Structure,
-    Tuned, choose_method, choose_multigrid, choose_preconditioner, on, tune_format,
+    Backend, BackendOptions, Chosen, Complex64, Csr, DeviceInfo, Format, Kind, LinearSystem, OnBackend,
+    Scalar, Structure, Tuned, on, tune_format,
 };
 use serde_json::{Value, json};
 use std::fmt::Write;
@@ -50,15 +52,56 @@ struct Facts<'a> {
     kind: Kind,
     bytes: usize,
     structure: Structure,
-    /// Method and preconditioner.
-    suggested: (Chosen, Chosen),
-    format: Chosen,
+    suggested: Suggested,
     /// Every format, cheapest first.
     candidates: Vec<Candidate>,
     /// Only if all reasons are requested: what a device measured, and the effect of each row order.
     measured: Option<Measured>,
-    orders: Vec<(&'static str, [Profile; 2])>,
+    orders: Vec<Ordered>,
     why: bool,
+}
+
+/// What a solve chooses on the default backend if nothing is asked for.
+struct Suggested {
+    /// Method, preconditioner and row order; the reason if the system cannot be set up.
+    solver: Result<[Chosen; 3], String>,
+    format: Chosen,
+}
+
+impl Suggested {
+    fn of<T: Scalar, B: Backend>(dev: &mut B, a: &Arc<Csr<T>>, structure: &Structure) -> Self {
+        let mark = dev.mark();
+        let chosen = LinearSystem::new(a.clone()).prepare(dev).map(|system| {
+            let solver = [system.method(), system.preconditioner(), system.order()].map(Clone::clone);
+            Suggested { solver: Ok(solver), format: system.format().clone() }
+        });
+        dev.release(mark);
+        match chosen {
+            Ok(chosen) => chosen,
+            Err(error) => {
+                let costs = dev.formats(a.rows(), Format::bytes(&**a));
+                let (name, why) = choose_format(a, structure, costs);
+                Suggested { solver: Err(error.to_string()), format: Chosen::new(name, why) }
+            }
+        }
+    }
+}
+
+/// A row order by name, and what the matrix is before and after it; `None` if there is no such order.
+type Ordered = (&'static str, Option<[Profile; 2]>);
+
+/// Every row order of a square matrix that changes it, and the one for its diagonal.
+fn orders<T: Scalar>(a: &Csr<T>) -> Result<Vec<Ordered>> {
+    let mut orders = Vec::new();
+    for order in &ORDERS {
+        if let Some(permutation) = reorder(a, order.name)? {
+            let permuted = a.permuted(&permutation)?;
+            orders.push((order.name, Some([a, &permuted].map(Profile::of))));
+        }
+    }
+    let moved = heaviest_diagonal(a).map(|rows| a.rearranged(Some(&rows), None)).transpose()?;
+    orders.push((MATCHING.name, moved.map(|moved| [a, &moved].map(Profile::of))));
+    Ok(orders)
 }
 
 /// What a device measured.
@@ -77,14 +120,14 @@ struct Choose<'a, T: Scalar> {
 }
 
 impl<T: Scalar> OnBackend for Choose<'_, T> {
-    type Output = Result<(Chosen, Vec<Candidate>, Option<Measured>)>;
+    type Output = Result<(Suggested, Vec<Candidate>, Option<Measured>)>;
 
     fn run<B: Backend>(self, mut dev: B) -> Self::Output {
         let Choose { a, structure, why } = self;
-        let costs = dev.formats(a.rows(), Format::bytes(&**a));
-        let (name, reason) = choose_format(a, structure, costs);
+        let suggested = Suggested::of(&mut dev, a, structure);
         let measured = if why { Some(Measured::of(&mut dev, a, structure)?) } else { None };
-        Ok((Chosen::new(name, reason), candidates(a, structure, costs), measured))
+        let costs = dev.formats(a.rows(), Format::bytes(&**a));
+        Ok((suggested, candidates(a, structure, costs), measured))
     }
 }
 
@@ -105,40 +148,13 @@ impl Measured {
 impl<'a> Facts<'a> {
     fn of<T: Scalar>(args: &InfoArgs, source: &'a Source, a: &Arc<Csr<T>>) -> Result<Self> {
         let structure = Structure::of(&**a);
-        let suggested = {
-            let method = choose_method(&structure, T::KIND.is_complex());
-            let definite = METHODS.iter().any(|m| m.name == method.name && m.hermitian());
-            let multigrid = (method.name == "cg")
-                .then(|| choose_multigrid(a, &structure, Multigrid::grid(a), true))
-                .flatten();
-            let precond = multigrid.unwrap_or_else(|| choose_preconditioner(a, &structure, definite));
-            (method, precond)
-        };
         let (matrix, why) = (source.name(), args.why);
         let choose = Choose { a, structure: &structure, why };
-        let (format, candidates, measured) = on(None, BackendOptions::default(), choose)??;
-        let mut orders = Vec::new();
-        for order in ORDERS.iter().filter(|_| why && a.rows() == a.cols()) {
-            if let Some(permutation) = reorder(a, order.name)? {
-                let permuted = a.permuted(&permutation)?;
-                orders.push((order.name, [&**a, &permuted].map(Profile::of)));
-            }
-        }
+        let (suggested, candidates, measured) = on(None, BackendOptions::default(), choose)??;
+        let orders = if why && a.rows() == a.cols() { orders(a)? } else { Vec::new() };
         let (kind, bytes) = (T::KIND, a.bytes());
         let notes = source.notes();
-        Ok(Facts {
-            matrix,
-            notes,
-            kind,
-            bytes,
-            structure,
-            suggested,
-            format,
-            candidates,
-            measured,
-            orders,
-            why,
-        })
+        Ok(Facts { matrix, notes, kind, bytes, structure, suggested, candidates, measured, orders, why })
     }
 
     fn symmetry(&self) -> &'static str {
@@ -205,13 +221,22 @@ impl<'a> Facts<'a> {
         let fill = s.block_fill.iter().map(|(size, fill)| format!("{size}x{size} {:.0} %", 100.0 * fill));
         let fill = fill.collect::<Vec<_>>().join(", ");
         writeln!(text, "  blocks      filled: {fill}")?;
-        writeln!(text, "  format      {}: {}", self.format.name, self.format.why)?;
+        let Suggested { solver, format } = &self.suggested;
+        writeln!(text, "  format      {}: {}", format.name, format.why)?;
         if self.why {
             self.write_candidates(text)?;
         }
-        let (method, precond) = &self.suggested;
-        writeln!(text, "  method      {}: {}", method.name, method.why)?;
-        writeln!(text, "  precond     {}: {}", precond.name, precond.why)
+        match solver {
+            Ok([method, precond, order]) => {
+                writeln!(text, "  method      {}: {}", method.name, method.why)?;
+                writeln!(text, "  precond     {}: {}", precond.name, precond.why)?;
+                match order.name.as_str() {
+                    "none" => Ok(()),
+                    name => writeln!(text, "  order       {name}: {}", order.why),
+                }
+            }
+            Err(why) => writeln!(text, "  method      none, a solve cannot be set up: {why}"),
+        }
     }
 
     /// A line for each format.
@@ -238,14 +263,19 @@ impl<'a> Facts<'a> {
                 writeln!(text, "  spectrum    {line}")?;
             }
         }
-        self.orders.iter().try_for_each(|(name, [before, after])| {
-            writeln!(text, "  order       {name}: {}", became(before, after))
+        self.orders.iter().try_for_each(|(name, profiles)| match profiles {
+            Some([before, after]) => writeln!(text, "  order       {name}: {}", became(before, after)),
+            None => writeln!(text, "  order       {name}: no order of the rows has a diagonal without zeros"),
         })
     }
 
     fn json(&self) -> Value {
         let s = &self.structure;
-        let suggested = |chosen: &Chosen| json!({ "name": chosen.name, "why": chosen.why });
+        let chosen = |chosen: &Chosen| json!({ "name": chosen.name, "why": chosen.why });
+        let solver = |k: usize| match &self.suggested.solver {
+            Ok(solver) => chosen(&solver[k]),
+            Err(why) => json!({ "name": null, "why": why }),
+        };
         json!({
             "matrix": self.matrix,
             "rows": s.rows,
@@ -275,8 +305,8 @@ impl<'a> Facts<'a> {
             "diagonals": s.diagonals,
             "block_fill": s.block_fill.iter().map(|(size, fill)| (size.to_string(), json!(fill)))
                 .collect::<serde_json::Map<_, _>>(),
-            "method": suggested(&self.suggested.0),
-            "format": suggested(&self.format),
+            "method": solver(0),
+            "format": chosen(&self.suggested.format),
             "formats": self.candidates.iter().map(|c| json!({
                 "name": c.name,
                 "bytes": c.bytes,
@@ -297,10 +327,11 @@ impl<'a> Facts<'a> {
                 "condition": ritz.condition(),
                 "cg_iterations": ritz.cg_iterations(TOLERANCE),
             })),
-            "orders": self.orders.iter().map(|(name, profiles)| (name.to_string(), json!(profiles.map(|p| {
-                json!({ "bandwidth": p.bandwidth, "profile": p.profile })
+            "orders": self.orders.iter().map(|(name, profiles)| (name.to_string(), json!(profiles.map(|both| {
+                both.map(|p| json!({ "bandwidth": p.bandwidth, "profile": p.profile }))
             })))).collect::<serde_json::Map<_, _>>(),
-            "precond": suggested(&self.suggested.1),
+            "precond": solver(1),
+            "order": solver(2),
             "notes": self.notes,
             "version": env!("CARGO_PKG_VERSION"),
         })

@@ -9,7 +9,8 @@ pub(crate) struct InfoArgs {
     /// collection (.tar.gz), `-` for standard input; or a generator such as gen:poisson2d:512x512
     pub(crate) matrix: String,
     /// List every storage format with its size, the measured time of a product on the default backend (from
-    /// the cache if there is one), and the reason if it cannot be used; list every row order with its effect
+    /// the cache if there is one), and the reason if it cannot be used; list every row order that changes the
+    /// matrix, with its effect
     #[arg(long)]
     pub(crate) why: bool,
     /// Plot the positions of the entries

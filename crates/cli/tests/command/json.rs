@@ -66,5 +66,6 @@ fn facts_about_a_matrix() {
     let json: Value = serde_json::from_str(&ran.out).unwrap();
     assert_eq!((&json["rows"], &json["nnz"], &json["symmetric"]), (&3.into(), &7.into(), &true.into()));
     assert_eq!((&json["method"]["name"], &json["precond"]["name"]), (&"cg".into(), &"jacobi".into()));
+    assert_eq!(json["order"]["name"], "none");
     assert_eq!((&json["row"]["min"], &json["row"]["max"]), (&2.into(), &3.into()));
 }

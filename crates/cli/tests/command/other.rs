@@ -21,6 +21,37 @@ fn info_describes() {
 }
 
 #[test]
+fn info_names_what_solve_chooses() {
+    let bench = Bench::new().with_spd();
+    // A cyclic shift, whose rows must move for a diagonal without zeros.
+    bench.matrix("cycle.mtx", 4, 4, &["1 2 3", "2 3 4", "3 4 5", "4 1 6", "1 3 1"]);
+    bench.matrix("singular.mtx", 2, 2, &["1 1 1", "2 1 1"]).matrix("wide.mtx", 2, 3, &["1 1 1", "2 2 2"]);
+    let systems =
+        ["cycle.mtx", "singular.mtx", "wide.mtx", "a.mtx", "gen:convection:9x8", "gen:poisson2d:40x40"];
+    for matrix in systems {
+        let ran = bench.run(&format!("info {matrix} --quiet --json -"));
+        let info: serde_json::Value = serde_json::from_str(&ran.out).unwrap();
+        let (_, solve) = bench.solve(matrix);
+        for choice in ["method", "precond", "format", "order"] {
+            assert_eq!(info[choice]["name"], solve[choice], "{matrix}: {choice}");
+        }
+    }
+    let ran = bench.run("info cycle.mtx --why");
+    let matching = [
+        "  precond     jacobi: ",
+        "  order       matching: 4 rows moved",
+        "  order       matching: bandwidth 1 ",
+    ];
+    assert!(matching.iter().all(|line| ran.out.contains(line)), "{}", ran.out);
+    let ran = bench.run("info singular.mtx --why");
+    assert!(
+        ran.out.contains("  order       matching: no order of the rows has a diagonal without zeros\n"),
+        "{}",
+        ran.out
+    );
+}
+
+#[test]
 fn generated_files_are_read_again() {
     let bench = Bench::new();
     for name in ["a.mtx", "a.mtx.gz"] {
