@@ -15,12 +15,13 @@ pub(super) fn lists() -> String {
         + &with_options(
             "Preconditioners",
             &mut PRECONDITIONERS.iter().map(|p| of(p.name, p.about, p.options)).chain([of(
-                "any of them",
-                "options of every preconditioner",
+                "any but none",
+                "options that all of these take",
                 SHARED_OPTIONS,
             )]),
         )
         + &formats()
+        + &list("Orders", &mut ORDERS.iter().chain([&MATCHING]).map(|o| (o.name, o.description)))
         + &list("Backends", &mut built_in.map(|b| (b.name, b.about)))
         + &generators()
         + "\nExit codes: 0 converged, 1 not converged, 2 bad input or usage, 3 device failure."
@@ -46,9 +47,13 @@ fn with_options(
     format!("{heading}:\n{lines}\n")
 }
 
-pub(super) fn formats() -> String {
+fn formats() -> String {
     list("Formats", &mut FORMATS.iter().map(|f| (f.name, f.description)))
-        + &list("Orders", &mut ORDERS.iter().chain([&MATCHING]).map(|o| (o.name, o.description)))
+}
+
+/// The values of the options of `lacuna spmv`.
+pub(super) fn lists_of_products() -> String {
+    formats() + &list("Orders", &mut ORDERS.iter().map(|o| (o.name, o.description))) + &generators()
 }
 
 /// The generators with their arguments.

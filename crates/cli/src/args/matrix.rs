@@ -54,7 +54,7 @@ pub(crate) const FORMS: &str = "\
 Forms:
   .mtx         Matrix Market: matrices and vectors; also what has any other end
   .npz         SciPy (scipy.sparse.load_npz, save_npz): matrices
-  .npy         NumPy (numpy.load, save): vectors, dense arrays
+  .npy         NumPy (numpy.load, save): vectors; dense arrays are read only
   .petsc       PETSc (MatLoad, VecLoad): matrices and vectors, in double precision
   .mat         MATLAB 5 to 7: read only
   .rb .hb      Rutherford-Boeing, Harwell-Boeing: read only

@@ -17,7 +17,7 @@ pub(crate) use solve::{SolveArgs, SpmvArgs};
 
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use lacuna::backend::text::printable;
-use lists::{formats, lists};
+use lists::{lists, lists_of_products};
 use matrix::FORMS;
 
 /// Sparse linear systems, solved by Krylov methods.
@@ -72,7 +72,7 @@ pub(crate) fn parse() -> Command {
     let command = Cli::command()
         .mut_subcommand("solve", |c| c.after_help(lists()))
         .mut_subcommand("compare", |c| c.after_help(lists()))
-        .mut_subcommand("spmv", |c| c.after_help(formats() + &generators()))
+        .mut_subcommand("spmv", |c| c.after_help(lists_of_products()))
         .mut_subcommand("info", |c| c.after_help(generators()))
         .mut_subcommand("convert", |c| c.after_help(FORMS))
         .mut_subcommand("generate", |c| c.after_help(generators()));

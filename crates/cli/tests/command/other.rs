@@ -187,5 +187,10 @@ fn help_teaches() {
     for expected in ["classical-bicgstab", "jacobi", "gen:spe10-like:SEED", "3 device failure"] {
         assert!(ran.out.contains(expected), "{expected}");
     }
+    for (command, expected) in [("solve", true), ("spmv", false)] {
+        let ran = bench.run(&format!("{command} --help"));
+        assert!(ran.out.contains("  rcm "), "{command}");
+        assert_eq!(ran.out.contains("  matching "), expected, "{command}");
+    }
     assert_eq!(bench.run("--version").out, format!("lacuna {}\n", env!("CARGO_PKG_VERSION")));
 }
