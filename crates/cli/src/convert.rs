@@ -16,6 +16,11 @@ pub(crate) fn run(args: &ConvertArgs) -> Result<()> {
     out::check_standard(&outputs)?;
     set_threads(args.threads)?;
     let source = Source::open(&args.input)?;
+    match source.is_vector() {
+        true => check_vector_output(&args.output)?,
+        false => check_matrix_output(&args.output)?,
+    }
+    args.rhs.as_deref().map_or(Ok(()), check_vector_output)?;
     let kind = match args.number {
         Some(_) => source.number_type(args.number, false)?,
         None => source.own_type()?,
@@ -47,6 +52,16 @@ fn convert<T: Scalar>(args: &ConvertArgs, source: &Source) -> Result<()> {
 /// All entries, or only those not implied by symmetry.
 pub(crate) fn storage(general: bool) -> Storage {
     if general { Storage::As(Symmetry::General) } else { Storage::Auto }
+}
+
+/// Rejects a file that no matrix can be written to, before one is read or made.
+pub(crate) fn check_matrix_output(path: &str) -> Result<()> {
+    if path == STANDARD { Ok(()) } else { Ok(io::check_matrix_name(path)?) }
+}
+
+/// The same for a vector.
+pub(crate) fn check_vector_output(path: &str) -> Result<()> {
+    if path == STANDARD { Ok(()) } else { Ok(io::check_vector_name(path)?) }
 }
 
 /// Writes a matrix in the form given by the extension of the name; Matrix Market to standard output.

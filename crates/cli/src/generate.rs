@@ -1,6 +1,6 @@
 //! `lacuna generate`
 use crate::args::{GenerateArgs, generators};
-use crate::convert::{report_written, save_matrix, storage};
+use crate::convert::{check_matrix_output, report_written, save_matrix, storage};
 use crate::failure::Result;
 use crate::input::{Source, set_threads};
 use crate::number::with_type;
@@ -13,6 +13,7 @@ pub(crate) fn run(args: &GenerateArgs) -> Result<()> {
         return out::print(&generators());
     };
     out::check_place("--output", output)?;
+    check_matrix_output(output)?;
     let spec = Spec::parse(spec)?;
     set_threads(None)?;
     with_type!(Source::open(&spec.to_string())?.number_type(args.number, false)?, T => write::<T>(&spec, output, args.general))

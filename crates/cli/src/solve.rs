@@ -1,6 +1,6 @@
 //! `lacuna solve`
 use crate::args::{SolveArgs, most_iterations};
-use crate::convert::save_vector;
+use crate::convert::{check_vector_output, save_vector};
 use crate::failure::{NOT_CONVERGED, Result};
 use crate::input::{Length, STANDARD, Source, VectorSource, is_stream, set_threads};
 use crate::number::with_type;
@@ -22,6 +22,7 @@ pub(crate) fn run(args: &SolveArgs) -> Result<ExitCode> {
     for (option, path) in [("--output", &args.output), ("--json", &args.report.json)] {
         path.as_ref().map_or(Ok(()), |path| out::check_place(option, path))?;
     }
+    args.output.as_deref().map_or(Ok(()), check_vector_output)?;
     set_threads(args.place.threads)?;
     let outputs = [("--output", &args.output), ("--json", &args.report.json)];
     out::check_standard(&outputs.map(|(option, path)| (option, path.as_deref())))?;

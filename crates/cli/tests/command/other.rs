@@ -123,6 +123,29 @@ fn every_form_is_converted() {
 }
 
 #[test]
+fn a_name_that_cannot_be_written_is_refused_first() {
+    let bench = Bench::new();
+    bench.vector("b.mtx", &[1.0, 2.0, 3.0]);
+    for end in ["bz2", "xz", "XZ"] {
+        let expected = format!("a .{} is read but not written; expected .np", end.to_lowercase());
+        for command in [
+            "generate gen:poisson1d:3 --output",
+            "convert gen:poisson1d:3",
+            "convert b.mtx",
+            "convert gen:poisson1d:3 c.mtx --rhs",
+            // Far too long a solve to end before the refusal.
+            "solve gen:poisson2d:3000x3000 --rtol 1e-15 --output",
+        ] {
+            let refused = bench.refused(&format!("{command} x.mtx.{end}"));
+            assert!(refused.contains(&expected), "{command}: {refused}");
+            assert!(!bench.path(&format!("x.mtx.{end}")).exists() && !bench.path("c.mtx").exists());
+        }
+    }
+    let refused = bench.refused("solve gen:poisson2d:3000x3000 --rtol 1e-15 --output x.npz");
+    assert!(refused.contains("an .npz holds a sparse matrix"), "{refused}");
+}
+
+#[test]
 fn generators_are_listed() {
     let ran = Bench::new().run("generate --list");
     assert_eq!(ran.code, 0);

@@ -41,5 +41,5 @@ pub use form::Form;
 pub use opened::{
     About, Columns, Opened, parse_columns, parse_matrix, parse_vector, read_columns, read_matrix, read_vector,
 };
-pub use save::{write_matrix, write_vector};
+pub use save::{check_matrix_name, check_vector_name, write_matrix, write_vector};
 pub use source::{field, open};

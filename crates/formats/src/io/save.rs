@@ -16,23 +16,43 @@ use std::path::Path;
 /// An incomplete file never appears under its name.
 ///
 /// # Errors
-/// When the file cannot be written, the form is read-only or holds no sparse matrix, or the matrix does not
-/// have the requested symmetry.
+/// As [`check_matrix_name`]; when the file cannot be written, or the matrix does not have the requested
+/// symmetry.
 pub fn write_matrix<T: Scalar>(path: impl AsRef<Path>, a: &Csr<T>, options: &WriteOptions<'_>) -> Result<()> {
     let path = path.as_ref();
-    match Form::of_name(path).unwrap_or(Form::MatrixMarket) {
-        Form::MatrixMarket => mm::write_matrix(path, a, options),
-        Form::Npz if is_gzip(path) => {
+    check_matrix_name(path)?;
+    match Form::of_name(path) {
+        Some(Form::Npz) => save(path, |out| npz::encode_matrix(out, a)),
+        Some(Form::Petsc) => save(path, |out| petsc::encode_matrix(out, a)),
+        _ => mm::write_matrix(path, a, options),
+    }
+}
+
+/// Whether [`write_matrix`] can write a file of this name, to be asked before a matrix is made.
+///
+/// ```
+/// use lacuna_formats::io::check_matrix_name;
+///
+/// assert!(check_matrix_name("A.mtx.gz").is_ok());
+/// assert!(check_matrix_name("A.mtx.xz").is_err());
+/// ```
+///
+/// # Errors
+/// When the form is read-only or holds no sparse matrix, or the compression is read-only.
+pub fn check_matrix_name(path: impl AsRef<Path>) -> Result<()> {
+    let path = path.as_ref();
+    check_packing(path, ".npz, .petsc, .mtx, .petsc.gz or .mtx.gz")?;
+    match Form::of_name(path) {
+        Some(Form::Npz) if is_gzip(path) => {
             Err(refused(path, "an .npz is an archive already, expected a name that ends in .npz"))
         }
-        Form::Npz => save(path, |out| npz::encode_matrix(out, a)),
-        Form::Petsc => save(path, |out| petsc::encode_matrix(out, a)),
-        Form::Npy => {
+        Some(Form::Npy) => {
             Err(refused(path, "an .npy holds a dense array; expected .npz, .petsc or .mtx for a matrix"))
         }
-        form @ (Form::Matlab | Form::RutherfordBoeing) => {
+        Some(form @ (Form::Matlab | Form::RutherfordBoeing)) => {
             Err(refused(path, &format!("{form} is read but not written; expected .npz, .petsc or .mtx")))
         }
+        Some(Form::MatrixMarket | Form::Npz | Form::Petsc) | None => Ok(()),
     }
 }
 
@@ -42,19 +62,43 @@ pub fn write_matrix<T: Scalar>(path: impl AsRef<Path>, a: &Csr<T>, options: &Wri
 /// An incomplete file never appears under its name.
 ///
 /// # Errors
-/// When the file cannot be written, the form is read-only or holds no vector, or an element is not finite.
+/// As [`check_vector_name`]; when the file cannot be written, or an element is not finite.
 pub fn write_vector<T: Scalar>(path: impl AsRef<Path>, x: &[T]) -> Result<()> {
     let path = path.as_ref();
-    match Form::of_name(path).unwrap_or(Form::MatrixMarket) {
-        Form::MatrixMarket => mm::write_vector(path, x),
-        Form::Npy => save(path, |out| npy::encode_vector(out, x)),
-        Form::Petsc => save(path, |out| petsc::encode_vector(out, x)),
-        Form::Npz => {
+    check_vector_name(path)?;
+    match Form::of_name(path) {
+        Some(Form::Npy) => save(path, |out| npy::encode_vector(out, x)),
+        Some(Form::Petsc) => save(path, |out| petsc::encode_vector(out, x)),
+        _ => mm::write_vector(path, x),
+    }
+}
+
+/// Whether [`write_vector`] can write a file of this name, to be asked before a vector is computed.
+///
+/// # Errors
+/// When the form is read-only or holds no vector, or the compression is read-only.
+pub fn check_vector_name(path: impl AsRef<Path>) -> Result<()> {
+    let path = path.as_ref();
+    check_packing(path, ".npy, .petsc or .mtx, or one of these and .gz")?;
+    match Form::of_name(path) {
+        Some(Form::Npz) => {
             Err(refused(path, "an .npz holds a sparse matrix; expected .npy, .petsc or .mtx for a vector"))
         }
-        form @ (Form::Matlab | Form::RutherfordBoeing) => {
+        Some(form @ (Form::Matlab | Form::RutherfordBoeing)) => {
             Err(refused(path, &format!("{form} is read but not written; expected .npy, .petsc or .mtx")))
         }
+        Some(Form::MatrixMarket | Form::Npy | Form::Petsc) | None => Ok(()),
+    }
+}
+
+/// Refuses a compression that is read but not written; `expected` says what is.
+fn check_packing(path: &Path, expected: &str) -> Result<()> {
+    let end = path.extension().map(|e| e.to_string_lossy().to_ascii_lowercase());
+    match end.as_deref() {
+        Some(end @ ("bz2" | "xz")) => {
+            Err(refused(path, &format!("a .{end} is read but not written; expected {expected}")))
+        }
+        _ => Ok(()),
     }
 }
 
@@ -75,6 +119,7 @@ fn is_gzip(path: &Path) -> bool {
 /// Writes a file, compressed if its name says so. It gets its name once it is complete; anything other than a
 /// regular file is written in place.
 pub(super) fn save(path: &Path, write: impl FnOnce(&mut dyn Write) -> Result<()>) -> Result<()> {
+    check_packing(path, ".gz, or no compression")?;
     let named = |error| match error {
         Error::Io { operation, source, .. } => {
             Error::Io { operation, path: path.display().to_string(), source }
