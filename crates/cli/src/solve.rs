@@ -1,5 +1,5 @@
 //! `lacuna solve`
-use crate::args::{SolveArgs, most_iterations};
+use crate::args::{SolveArgs, check_restart, most_iterations};
 use crate::convert::{check_vector_output, save_vector};
 use crate::failure::{NOT_CONVERGED, Result};
 use crate::input::{Length, STANDARD, Source, VectorSource, is_stream, set_threads};
@@ -15,6 +15,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 pub(crate) fn run(args: &SolveArgs) -> Result<ExitCode> {
+    check_restart(&args.method, args.restart)?;
     if let Some(path) = &args.plot {
         plot::check_name(path)?;
         out::check_place("--plot", path)?;

@@ -1,4 +1,5 @@
 //! Arguments shared by several commands.
+use crate::failure::Failure;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, ValueEnum, value_parser};
 use lacuna::formats::{MATCHING, ORDERS};
@@ -100,6 +101,20 @@ pub(crate) fn joined(pieces: &[String]) -> Vec<String> {
         }
     }
     names
+}
+
+/// Rejects an option that is given twice: by `--restart`, and in the name of a method.
+pub(crate) fn check_restart(method: &str, restart: Option<u32>) -> Result<(), Failure> {
+    let options = method.split_once(':').map_or("", |(_, options)| options);
+    let named = options.split(',').find(|option| option.split('=').next() == Some("restart"));
+    match (named, restart) {
+        (Some(named), Some(restart)) => {
+            let message =
+                format!("--restart {restart}: the method has {named} already, expected only one of them");
+            Err(Failure::Usage(message))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// Accepts the orders of rows and columns.

@@ -7,7 +7,7 @@ mod work;
 pub use session::Session;
 pub use work::{Ending, Work, names};
 
-use crate::args::{CompareArgs, joined};
+use crate::args::{CompareArgs, check_restart, joined};
 use crate::failure::Result;
 use crate::measure::Matrices;
 use std::process::ExitCode;
@@ -37,6 +37,7 @@ pub(crate) fn run(args: &CompareArgs) -> Result<ExitCode> {
         ..Work::default()
     };
     work.check()?;
+    work.methods.iter().try_for_each(|method| check_restart(method, args.restart))?;
     let subjects = work.subjects()?;
     Session::run::<Matrices>(&args.measuring, |session| session.measure_all(&work, subjects))
         .map(|(code, _)| code)

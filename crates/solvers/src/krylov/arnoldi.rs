@@ -72,7 +72,8 @@ impl Cycle {
     /// The iterations of a cycle, likewise.
     pub(super) fn restart(settings: &Settings<'_>, options: &Options) -> Result<usize> {
         let given = settings.given("restart").is_some();
-        let named = settings.number("restart", "a whole number from 1", |restart| *restart > 0)?;
+        let expected = format!("a whole number from 1 to {MOST}");
+        let named = settings.number("restart", &expected, |restart| (1..=MOST).contains(restart))?;
         Ok(options.restart.filter(|_| !given).unwrap_or(named))
     }
 
