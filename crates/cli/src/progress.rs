@@ -60,6 +60,27 @@ impl Drop for Reading {
     }
 }
 
+/// Says what is being set up, with the seconds so far, and disappears when dropped.
+pub(crate) struct SettingUp {
+    bar: ProgressBar,
+}
+
+impl SettingUp {
+    pub(crate) fn new(quiet: bool, what: &str) -> Self {
+        let bar = ProgressBar::with_draw_target(None, target(quiet));
+        bar.set_style(style("{msg} {elapsed}"));
+        bar.set_message(what.to_owned());
+        bar.enable_steady_tick(Duration::from_secs(1));
+        SettingUp { bar }
+    }
+}
+
+impl Drop for SettingUp {
+    fn drop(&mut self) {
+        self.bar.finish_and_clear();
+    }
+}
+
 /// The progress of a solve.
 pub(crate) struct Solving {
     bar: ProgressBar,

@@ -4,8 +4,8 @@ use crate::convert::{check_vector_output, save_vector};
 use crate::failure::{NOT_CONVERGED, Result};
 use crate::input::{Length, STANDARD, Source, VectorSource, is_stream, set_threads};
 use crate::number::with_type;
-use crate::progress::{Solving, cancel_on_interrupt, solved};
-use crate::report::{Report, Times};
+use crate::progress::{SettingUp, Solving, cancel_on_interrupt, solved};
+use crate::report::{Report, Times, counted, thousands};
 use crate::{out, plot};
 use lacuna::ndarray::{ArrayView1, ArrayViewMut1};
 use lacuna::{Backend, Csr, Kind, LinearSystem, OnBackend, Outcome, Prepared, Scalar, Stop};
@@ -129,9 +129,11 @@ impl Solve<'_> {
         x.copy_from_slice(x0);
         let (shape, nnz, stop) = ((a.rows(), a.cols()), a.nnz(), self.stop(a));
         let system = self.system(a.clone(), stop);
-        let setting_up = Instant::now();
+        let setting_up = self.setting_up(shape, nnz);
+        let start = Instant::now();
         let mut system = system.prepare(dev)?;
-        let setup = setting_up.elapsed();
+        let setup = start.elapsed();
+        drop(setting_up);
         let outcome = self.watched(&mut system, dev, b, &mut x, stop)?;
         let report = Report {
             matrix: self.source.name().into(),
@@ -159,6 +161,16 @@ impl Solve<'_> {
         drop(system);
         dev.release(mark);
         Ok((report, x))
+    }
+
+    /// Shows on a terminal what is set up, which takes long for some preconditioners.
+    fn setting_up(&self, shape: (usize, usize), nnz: usize) -> SettingUp {
+        let (args, matrix) = (self.args, self.source.name());
+        let (size, nnz) = (counted(shape), thousands(nnz as u64));
+        let named = [&args.method, &args.precond].map(String::as_str);
+        let named: Vec<_> = named.into_iter().filter(|name| !["auto", "none"].contains(name)).collect();
+        let what = format!("{matrix}: {size}, {nnz} entries; setting up {}", named.join(", "));
+        SettingUp::new(args.report.quiet || args.report.json.is_some(), what.trim_end())
     }
 
     fn stop<T: Scalar>(&self, a: &Csr<T>) -> Stop {

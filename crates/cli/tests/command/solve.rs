@@ -143,6 +143,28 @@ fn a_reader_that_goes_away_is_no_error() {
     }
 }
 
+/// On a terminal, which `script` provides, it is said what is set up before that begins.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_terminal_shows_what_is_set_up() {
+    let bench = Bench::new();
+    let shown = |options: &str| {
+        let line =
+            format!("{} solve gen:poisson2d:9x9 --method gmres --precond ilut {options}", crate::BINARY);
+        let mut command = std::process::Command::new("script");
+        command.args(["-qec", &line, "/dev/null"]).current_dir(bench.path("")).env("TERM", "xterm");
+        let ran = Ran::from(command.stdin(std::process::Stdio::null()).output().ok()?);
+        assert_eq!(ran.code, 0, "{}", ran.out);
+        Some(ran.out)
+    };
+    // Not every machine has `script`.
+    let Some(out) = shown("") else { return };
+    assert!(out.contains("gen:poisson2d:9x9: 81 unknowns, 369 entries; setting up gmres, ilut 0s"), "{out}");
+    for options in ["--quiet", "--json out.json"] {
+        assert!(!shown(options).unwrap().contains("setting up"), "{options}");
+    }
+}
+
 /// Threads that cannot be started are a device failure: there is no memory for their stacks.
 #[cfg(target_os = "linux")]
 #[test]
