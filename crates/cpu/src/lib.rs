@@ -15,7 +15,7 @@ mod tri_solve;
 
 use lacuna_engine::{
     Backend, Basis, Cell, Cells, Control, Cost, DeviceInfo, Error, Finish, Format, History, HostStore, Mark,
-    Matrix, Op, Plan, Program, Result, Run, Scalar, Vector, check_process,
+    Matrix, Op, Pass, Plan, Program, Result, Run, Scalar, Vector, check_process,
 };
 use plan::compile::Compiled;
 use pulp::Arch;
@@ -140,6 +140,12 @@ impl Cpu {
             each.iter().filter(|step| matches!(step.kind, plan::step::Kind::Sweep) && step.updates.len() > 1)
         };
         Some((sweeps().count(), sweeps().filter(|step| step.fused.is_some()).count()))
+    }
+
+    /// The passes that have a loop of their own, each with the name of its form, over nine vectors; each has a
+    /// coefficient of its own for every term. `c` has 15 cells, the first three for dot products.
+    pub fn forms<T: Scalar>(v: Basis<T>, c: Cells<T>) -> impl Iterator<Item = (String, Pass<T>)> {
+        pass::fused::listed(v, c)
     }
 
     /// Number of threads.

@@ -55,25 +55,3 @@ methods![
     Cgls,
     Craig,
 ];
-
-#[cfg(test)]
-mod tests {
-    use super::{METHODS, Options, method};
-
-    #[test]
-    fn methods_go_by_the_names_they_are_listed_with() {
-        for info in METHODS {
-            assert_eq!(method::<f64>(info.name, &Options::default()).unwrap().name(), info.name);
-        }
-    }
-
-    #[test]
-    fn options_in_a_name_go_before_settings() {
-        let error = |text: &str| method::<f64>(text, &Options::default()).err().unwrap().to_string();
-        assert!(method::<f64>("gmres:restart=7,side=left", &Options::default()).is_ok());
-        assert!(error("gmres:restart=0").contains("a whole number from 1"));
-        assert!(error("gmres:side=up").contains("expected one of right, left"));
-        assert!(error("cg:restart=3").contains("it has no options"));
-        assert!(error("gmrs").contains("expected one of cg, classical-cg"));
-    }
-}

@@ -4,6 +4,7 @@
 //! alternates between pieces of different vectors. In one loop, every vector is a single stream from its
 //! first element to its last, and sums read values still in registers. The bits are the same.
 mod form;
+mod listed;
 mod passes;
 
 use crate::pass::dot::halved;
@@ -13,6 +14,7 @@ use crate::simd::numbers::{F32, F64, Real};
 use form::{NONE, VECTORS};
 use lacuna_engine::sum::SEGMENT;
 use lacuna_engine::{Kind, Operands, Scalar};
+pub(crate) use listed::listed;
 use passes::{ALL, DOTS, Pass, TERMS, UPDATES, Which};
 use pulp::Simd;
 use std::mem::MaybeUninit;
@@ -269,123 +271,21 @@ unsafe fn by_quarters<P: Pass, R: Real<S>, S: Simd, const QUARTER: usize>(
 
 #[cfg(test)]
 mod tests {
-    use super::form::{Form, VECTORS};
-    use super::{ALL, DOTS, Fused};
+    use super::{ALL, Fused, listed};
     use crate::plan::compile::Compiled;
-    use crate::{Cpu, CpuOptions, Simd};
-    use lacuna_engine::{Backend, Cells, Pass, Recorder, Reference, Scalar, Vector};
-
-    /// The pass of a form, with a different coefficient for every term.
-    fn pass<T: Scalar>(form: &Form, v: &[Vector<T>], c: Cells<T>, sums: Cells<T>) -> Pass<T> {
-        let mut coefficients = (0..c.count as usize).map(|i| c.at(i));
-        let mut next = || coefficients.next().expect("cells enough");
-        let mut pass = Pass::new("of a form");
-        for (dst, terms) in form.updates {
-            let mut sum = None;
-            for &(factor, vector) in *terms {
-                let term = match factor {
-                    Some(factor) => next() * (v[factor] * v[vector]),
-                    None => next() * v[vector],
-                };
-                sum = Some(match sum {
-                    Some(sum) => sum - term,
-                    None => term,
-                });
-            }
-            pass = pass.set(v[*dst], sum.expect("terms"));
-        }
-        let dots = form.dots.iter().enumerate();
-        dots.fold(pass, |pass, (d, &(a, (factor, b)))| match factor {
-            Some(factor) => pass.dot(sums.at(d), v[a], v[factor] * v[b]),
-            None => pass.dot(sums.at(d), v[a], v[b]),
-        })
-    }
-
-    /// The contents of vectors and sums after a pass.
-    fn results<T: Scalar, B: Backend>(dev: &mut B, form: &Form, n: usize) -> Vec<T> {
-        let number = |k: usize| T::from_real((k as f64 * 0.618_034).fract() - 0.4);
-        let mut vectors = Vec::new();
-        for v in 0..VECTORS {
-            let vector = Backend::vector(dev, n).unwrap();
-            dev.upload(&(0..n).map(|i| number(i * 7 + v)).collect::<Vec<_>>(), vector).unwrap();
-            vectors.push(vector);
-        }
-        let (c, sums) = (Backend::cells(dev, 12).unwrap(), Backend::cells(dev, DOTS).unwrap());
-        (0..12).for_each(|k| Backend::write(dev, c.at(k), number(k + 3)).unwrap());
-        dev.multi_axpy_dot(pass(form, &vectors, c, sums)).unwrap();
-        let all: Vec<_> = (0..DOTS).map(|d| sums.at(d)).collect();
-        let mut results = dev.read(&all).unwrap();
-        for v in vectors {
-            let mut values = vec![T::zero(); n];
-            dev.download(v, &mut values).unwrap();
-            results.extend(values);
-        }
-        results
-    }
-
-    fn loops_give_the_bits_of_the_reference<T: Scalar>() {
-        // One segment, less than one, several with a remainder, and more than a core's cache holds; for
-        // passes without updates, more than any cache holds.
-        for (which, form) in ALL {
-            let far = if form.updates.is_empty() { 1_100_003 } else { 70_003 };
-            for n in [255, 256, 1003, far] {
-                let expected = results::<T, _>(&mut Reference::new(), form, n);
-                for simd in [Simd::Best, Simd::Avx2] {
-                    let options = CpuOptions {
-                        threads: Some(2),
-                        simd,
-                        parallel_from: Some(0),
-                        ..CpuOptions::default()
-                    };
-                    let got = results::<T, _>(&mut Cpu::with(options).unwrap(), form, n);
-                    assert!(
-                        bytemuck::cast_slice::<T, u8>(&got) == bytemuck::cast_slice::<T, u8>(&expected),
-                        "{which:?}, {n}, {simd:?}"
-                    );
-                }
-            }
-        }
-    }
-
-    #[test]
-    fn loops_give_the_bits_of_the_reference_in_f64() {
-        loops_give_the_bits_of_the_reference::<f64>();
-    }
-
-    #[test]
-    fn loops_give_the_bits_of_the_reference_in_f32() {
-        loops_give_the_bits_of_the_reference::<f32>();
-    }
+    use lacuna_engine::{Backend, HostStore, Recorder, Reference};
 
     #[test]
     fn every_form_is_found_as_itself() {
-        for (which, form) in ALL {
-            let mut dev = Cpu::new().unwrap();
-            let vectors: Vec<_> =
-                (0..VECTORS).map(|_| Backend::vector::<f64>(&mut dev, 9).unwrap()).collect();
-            let (c, sums) = (Backend::cells(&mut dev, 12).unwrap(), Backend::cells(&mut dev, DOTS).unwrap());
+        let mut dev = Reference::new();
+        let (v, c) = (Backend::basis::<f64>(&mut dev, 9, 9).unwrap(), Backend::cells(&mut dev, 15).unwrap());
+        for ((name, pass), (which, _)) in listed::<f64>(v, c).zip(ALL) {
             let mut k = Recorder::new(&mut dev, "form");
-            k.each(|k| k.multi_axpy_dot(pass(form, &vectors, c, sums).count(sums.at(0))));
+            k.each(|k| k.multi_axpy_dot(pass.count(c.at(0))));
             let program = k.finish().unwrap();
-            let [.., steps] = Compiled::new(&program, &dev.store, 1).unwrap().sections;
-            assert_eq!(steps[0].fused.map(|fused| fused.which), Some(*which));
+            let [.., steps] = Compiled::new(&program, &HostStore::new("none"), 1).unwrap().sections;
+            assert_eq!(steps[0].fused.map(|fused| fused.which), Some(*which), "{name}");
         }
-    }
-
-    #[test]
-    fn complex_passes_have_no_loops() {
-        fn loops<T: Scalar>() -> (usize, usize) {
-            let mut dev = Cpu::new().unwrap();
-            let [x, p, r, q] = std::array::from_fn(|_| Backend::vector::<T>(&mut dev, 9).unwrap());
-            let c = Backend::cells(&mut dev, 2).unwrap();
-            let pass =
-                Pass::new("descend").set(x, x + c.at(0) * p).set(r, r - c.at(0) * q).dot(c.at(1), r, r);
-            let mut k = Recorder::new(&mut dev, "form");
-            k.each(|k| k.multi_axpy_dot(pass.count(c.at(1))));
-            let program = k.finish().unwrap();
-            Cpu::loops(&dev.plan(program).unwrap()).unwrap()
-        }
-        assert_eq!((loops::<f32>(), loops::<lacuna_engine::Complex32>()), ((1, 1), (1, 0)));
     }
 
     #[test]
