@@ -1,6 +1,6 @@
 //! A matrix whose rows have known lengths and are written in place.
 use crate::Csr;
-use crate::build::cut::{cut, lengths};
+use crate::build::cut::{cut, lengths, to_ends};
 use crate::parallel::{self, map_with};
 use crate::storage::checks::{check_sizes, not_finite};
 use lacuna_engine::{Error, Result, Scalar, pages};
@@ -56,11 +56,7 @@ pub fn fill_rows_with<T: Scalar, M>(
     };
     let counted = map_with(row_ptr[1..].chunks_mut(RUN).enumerate(), &init, count);
     check_sizes(operation, rows, cols, counted.into_iter().sum())?;
-    let mut end = 0;
-    row_ptr.iter_mut().for_each(|p| {
-        end += *p;
-        *p = end;
-    });
+    let end = to_ends(&mut row_ptr);
     let mut col_idx = pages::zeroed::<u32>(operation, end as usize)?;
     let mut values = pages::zeroed::<T>(operation, end as usize)?;
     let runs: Vec<_> = parallel::ranges(rows, RUN).collect();

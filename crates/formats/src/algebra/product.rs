@@ -5,6 +5,7 @@ use super::pattern::Pattern;
 use super::rows::sort_order;
 use super::slots::Slots;
 use crate::Csr;
+use crate::build::cut::{cut, to_ends};
 use crate::parallel::{self, map_with};
 use crate::storage::checks::{check_sizes, not_finite};
 use lacuna_engine::{Error, Result, Scalar, compiled_here, pages};
@@ -131,14 +132,10 @@ pub(super) fn refills<'a, T, K>(
     values: &'a mut [T],
     runs: &'a [(Range<usize>, K)],
 ) -> impl Iterator<Item = Refill<'a, T, K>> {
-    let entries: Vec<_> =
-        runs.iter().map(|(rows, _)| row_ptr[rows.start] as usize..row_ptr[rows.end] as usize).collect();
-    let mut rest = values;
-    runs.iter().zip(entries).map(move |((rows, kept), entries)| {
-        let (own, others) = std::mem::take(&mut rest).split_at_mut(entries.len());
-        rest = others;
-        (rows.clone(), kept, entries.start, own)
-    })
+    let firsts: Vec<_> = runs.iter().map(|(rows, _)| row_ptr[rows.start] as usize).collect();
+    let lengths = runs.iter().map(|(rows, _)| (row_ptr[rows.end] - row_ptr[rows.start]) as usize);
+    let parts = runs.iter().zip(firsts).zip(cut(values, lengths));
+    parts.map(|(((rows, kept), first), own)| (rows.clone(), kept, first, own))
 }
 
 /// Replaces the values of a run by the sums that `fill` accumulates in its rows. Returns the first that is not
@@ -192,7 +189,8 @@ fn planned<T: Scalar>(a: &Csr<T>, b: &Csr<T>, keep: bool) -> Result<(Csr<T>, Run
     let (rows, cols) = (a.rows(), b.cols());
     let runs = runs(a, b);
     let mut row_ptr = pages::zeroed::<u32>(OPERATION, rows + 1)?;
-    let tasks = split(&runs, &mut row_ptr[1..], |run| run.len());
+    let counts = cut(&mut row_ptr[1..], runs.iter().map(Range::len));
+    let tasks = runs.iter().cloned().zip(counts);
     let count = |row: &mut Accumulator<T>, (run, counts): (Range<usize>, &mut [u32])| {
         let count = |(i, count): (usize, &mut u32)| {
             row.clear();
@@ -205,19 +203,15 @@ fn planned<T: Scalar>(a: &Csr<T>, b: &Csr<T>, keep: bool) -> Result<(Csr<T>, Run
     let counts = map_with(tasks, || Accumulator::new(cols), count);
     let total = counts.iter().sum();
     check_sizes(OPERATION, rows, cols, total)?;
-    let mut end = 0;
-    row_ptr.iter_mut().for_each(|p| {
-        end += *p;
-        *p = end;
-    });
+    to_ends(&mut row_ptr);
     let mut col_idx = pages::zeroed::<u32>(OPERATION, total)?;
     let mut values = pages::zeroed::<T>(OPERATION, total)?;
-    let entries = |run: &Range<usize>| (row_ptr[run.end] - row_ptr[run.start]) as usize;
-    let columns = split(&runs, &mut col_idx, entries);
-    let tasks: Vec<_> = columns.into_iter().zip(split(&runs, &mut values, entries)).collect();
+    let entries = || runs.iter().map(|run| (row_ptr[run.end] - row_ptr[run.start]) as usize);
+    let tasks =
+        runs.iter().cloned().zip(cut(&mut col_idx, entries()).into_iter().zip(cut(&mut values, entries())));
     let init = || (Accumulator::<T>::new(cols), Vec::new(), Vec::new());
     let fill = |(row, order, rank): &mut (Accumulator<T>, Vec<u64>, Vec<u32>), task: Task<'_, T>| {
-        let ((run, mut columns), (_, mut values)) = task;
+        let (run, (mut columns, mut values)) = task;
         let (mut slots, mut longest) = (Vec::new(), 0);
         for i in run.clone() {
             row.clear();
@@ -250,25 +244,10 @@ fn planned<T: Scalar>(a: &Csr<T>, b: &Csr<T>, keep: bool) -> Result<(Csr<T>, Run
 }
 
 /// The columns and the values of a run of rows.
-type Task<'a, T> = ((Range<usize>, &'a mut [u32]), (Range<usize>, &'a mut [T]));
+type Task<'a, T> = (Range<usize>, (&'a mut [u32], &'a mut [T]));
 
 /// The position of each place of a row in an order of [`sort_order`].
 pub(super) fn ranks(order: &[u64], rank: &mut Vec<u32>) {
     rank.resize(order.len(), 0);
     order.iter().zip(0..).for_each(|(key, k)| rank[*key as u32 as usize] = k);
-}
-
-/// Splits an array into the parts of the runs.
-fn split<'a, T>(
-    runs: &[Range<usize>],
-    array: &'a mut [T],
-    length: impl Fn(&Range<usize>) -> usize,
-) -> Vec<(Range<usize>, &'a mut [T])> {
-    let mut rest = array;
-    let cut = |run: &Range<usize>| {
-        let (own, others) = std::mem::take(&mut rest).split_at_mut(length(run));
-        rest = others;
-        (run.clone(), own)
-    };
-    runs.iter().map(cut).collect()
 }

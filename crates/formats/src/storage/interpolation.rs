@@ -145,8 +145,8 @@ impl<T: Scalar> Interpolation<T> {
     /// From the coarser grid to one of `size` points: a row for each point, a column for each coarse one.
     ///
     /// # Errors
-    /// [`Error::Argument`] if a coarsened axis has one point, or no axis any; [`Error::Structure`] for more points
-    /// or weights than 32-bit indices count.
+    /// [`Error::Argument`] if an axis has no points or a coarsened one a single point, or for more than 2³¹ − 1
+    /// points; [`Error::Structure`] for more weights than 32-bit indices count.
     pub fn prolongation(size: [usize; 3], coarsened: [bool; 3]) -> Result<Self> {
         Self::between("Interpolation::prolongation", size, coarsened, false)
     }

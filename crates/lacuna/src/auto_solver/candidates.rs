@@ -193,31 +193,11 @@ impl Candidates {
         if open.method && s.zero_diagonal > 0 && is_structurally_singular(a) {
             return Candidates { fallback: None, interval: SHORT_CHECK_INTERVAL, ..candidates };
         }
-        let cost = |host, device| Cost::Iterations(if on_host { host } else { device });
         let mut others = Vec::new();
         let large = s.rows > SMALL && s.nnz < 100 * s.rows;
         let dominant = open.method && s.diagonally_dominant && s.diagonal_positive;
         if open.preconditioner && large && (open.definite || dominant) {
-            let name = if open.grid { Multigrid::NAME } else { Amg::NAME };
-            let suits = if is_diffusion(a) {
-                1
-            } else if is_elastic(a, s) {
-                ELASTIC
-            } else {
-                NO_DIFFUSION
-            };
-            let cost = match open.grid {
-                true => cost(MULTIGRID_ON_HOST, MULTIGRID_ON_DEVICE),
-                false => cost(suits * AMG_ON_HOST, suits * AMG_ON_DEVICE),
-            };
-            let candidate = Candidate {
-                preconditioner: Some(name),
-                if_slow: true,
-                cost,
-                weight: WITH_AMG,
-                ..plain(method.name())
-            };
-            others.push(candidate);
+            others.push(multilevel(plain(method.name()), open.grid, a, s, on_host));
             candidates.switches_early = true;
         }
         if open.method {
@@ -315,6 +295,30 @@ impl Candidates {
             self.list.push_front(candidate);
         }
     }
+}
+
+/// `multigrid` on a grid, else `amg`, under a method, with what the set-up costs.
+fn multilevel<T: Scalar>(
+    under: Candidate,
+    grid: bool,
+    a: &Csr<T>,
+    s: &Structure,
+    on_host: bool,
+) -> Candidate {
+    let cost = |host, device| Cost::Iterations(if on_host { host } else { device });
+    let suits = || match is_diffusion(a) {
+        true => 1,
+        false if is_elastic(a, s) => ELASTIC,
+        false => NO_DIFFUSION,
+    };
+    let (name, cost) = match grid {
+        true => (Multigrid::NAME, cost(MULTIGRID_ON_HOST, MULTIGRID_ON_DEVICE)),
+        false => {
+            let suits = suits();
+            (Amg::NAME, cost(suits * AMG_ON_HOST, suits * AMG_ON_DEVICE))
+        }
+    };
+    Candidate { preconditioner: Some(name), if_slow: true, cost, weight: WITH_AMG, ..under }
 }
 
 /// Whether elimination may put a pivot in place of every zero of the diagonal: a row before it is coupled to

@@ -56,7 +56,7 @@ struct Prolongator<T: Scalar> {
     p: Csr<T>,
     near_null: NearNull<T>,
     /// Coarse unknowns that nothing depends on.
-    spare: Vec<usize>,
+    dependent: Vec<usize>,
 }
 
 /// A level that has a coarser one.
@@ -78,7 +78,7 @@ pub(super) struct Level<T: Scalar> {
 struct Plan {
     filter: Filter,
     aggregates: Aggregates,
-    turned: TransposePlan,
+    transpose: TransposePlan,
     /// Made when new values come for the first time.
     galerkin: Option<GalerkinPlan>,
 }
@@ -98,7 +98,9 @@ pub(super) struct Hierarchy<T: Scalar> {
     /// Whether the matrix is Hermitian.
     pub(super) hermitian: bool,
     /// What was done otherwise than asked, and why.
-    pub(super) notes: Vec<String>,
+    notes: Vec<String>,
+    /// What was done so on the coarsest level.
+    coarsest_note: Option<String>,
     pub(super) times: Times,
 }
 
@@ -175,12 +177,20 @@ impl Times {
             NearNull::Vector(vector) => {
                 let tentative = Tentative::new(aggregates, vector.as_deref());
                 let p = smoothed(former, matrix, aggregates, &tentative, omega)?;
-                Ok(Prolongator { p, near_null: NearNull::Vector(Some(tentative.coarse)), spare: Vec::new() })
+                Ok(Prolongator {
+                    p,
+                    near_null: NearNull::Vector(Some(tentative.coarse)),
+                    dependent: Vec::new(),
+                })
             }
             NearNull::Modes(all) => {
                 let tentative = all.tentative(aggregates)?;
                 let p = modes::smoothed(former, matrix.a, rows, aggregates, &tentative, omega)?;
-                Ok(Prolongator { p, near_null: NearNull::Modes(tentative.coarse), spare: tentative.spare })
+                Ok(Prolongator {
+                    p,
+                    near_null: NearNull::Modes(tentative.coarse),
+                    dependent: tentative.dependent,
+                })
             }
         })
     }
@@ -202,6 +212,7 @@ impl<T: Scalar> Hierarchy<T> {
             coarsest: Coarsest::Inverse(Arc::new(Csr::identity(0)?)),
             hermitian: true,
             notes: Vec::new(),
+            coarsest_note: None,
             times: Times::default(),
         };
         let (mut last, mut entries) = (None::<Arc<Csr<T>>>, a.nnz());
@@ -210,14 +221,14 @@ impl<T: Scalar> Hierarchy<T> {
             let current = held.as_deref().unwrap_or(a);
             let (level, n) = (made.levels.len(), current.rows());
             if n <= amg.coarsest || level == MOST_LEVELS {
-                break made.close(amg, current, level == 0)?;
+                break made.finish(amg, current, None)?;
             }
             let known = (level > 0).then_some(made.hermitian);
             let rows = made.times.add("strength", || Rows::of(current, known));
             rows.check_diagonal(OPERATION, level)?;
             made.hermitian = rows.hermitian;
             let Some((level, null)) = made.coarsen(amg, current, &rows, &near_null)? else {
-                break made.close(amg, current, level == 0)?;
+                break made.finish(amg, current, Some(rows))?;
             };
             entries += level.coarse.nnz();
             if entries as f64 > amg.complexity * a.nnz() as f64 {
@@ -228,7 +239,7 @@ impl<T: Scalar> Hierarchy<T> {
                     entries as f64 / a.nnz() as f64,
                     amg.complexity
                 ));
-                break made.close(amg, current, false)?;
+                break made.finish(amg, current, Some(rows))?;
             }
             last = Some(level.coarse.clone());
             made.levels.push(level);
@@ -275,16 +286,16 @@ impl<T: Scalar> Hierarchy<T> {
         }
         let made = self.times.prolongator(amg, rows, (&matrix, rho?), &aggregates, near_null, None)?;
         let p = made.p;
-        let (turned, r) = self.times.add("transpose", || {
-            let turned = TransposePlan::new(&p)?;
-            let r = turned.adjoint(&p)?;
-            Ok::<_, lacuna_engine::Error>((turned, r))
+        let (transpose, r) = self.times.add("transpose", || {
+            let transpose = TransposePlan::new(&p)?;
+            let r = transpose.adjoint(&p)?;
+            Ok::<_, lacuna_engine::Error>((transpose, r))
         })?;
         let blocks = near_null.blocks();
         let (coarse, floating) = self.times.add("product", || {
-            regular(galerkin_by_cells(&r, a, &p, blocks)?, &r, &rows.diagonal, blocks[1], &made.spare)
+            regular(galerkin_by_cells(&r, a, &p, blocks)?, &r, &rows.diagonal, blocks[1], &made.dependent)
         })?;
-        let plan = Plan { filter, aggregates, turned, galerkin: None };
+        let plan = Plan { filter, aggregates, transpose, galerkin: None };
         Ok(Some((
             Level {
                 smoother,
@@ -299,22 +310,26 @@ impl<T: Scalar> Hierarchy<T> {
         )))
     }
 
-    /// Decides what is done on the coarsest level.
-    fn close(&mut self, amg: &AmgOptions, a: &Csr<T>, first: bool) -> Result<()> {
-        let known = (!first).then_some(self.hermitian);
-        let rows = self.times.add("strength", || Rows::of(a, known));
+    /// Decides what is done on the coarsest level, whose rows may have been looked at before.
+    fn finish(&mut self, amg: &AmgOptions, a: &Csr<T>, rows: Option<Rows<T>>) -> Result<()> {
+        let known = (!self.levels.is_empty()).then_some(self.hermitian);
+        let rows = match rows {
+            Some(rows) => rows,
+            None => self.times.add("strength", || Rows::of(a, known)),
+        };
         self.hermitian = rows.hermitian;
+        self.coarsest_note = None;
         if a.rows() <= MOST_DENSE.max(amg.coarsest) {
             let (inverse, nullity) = self.times.add("coarsest", || inverse(Amg::NAME, a, self.hermitian))?;
             if nullity > 0 {
-                self.notes
-                    .push(format!("the coarsest matrix has a null space of dimension {nullity}: left out"));
+                let note = format!("the coarsest matrix has a null space of dimension {nullity}: left out");
+                self.coarsest_note = Some(note);
             }
             self.coarsest = Coarsest::Inverse(Arc::new(inverse));
         } else {
             rows.check_diagonal(OPERATION, self.levels.len())?;
-            self.notes
-                .push(format!("the coarsest level has {} rows, too many for an inverse: smoothed", a.rows()));
+            let note = format!("the coarsest level has {} rows, too many for an inverse: smoothed", a.rows());
+            self.coarsest_note = Some(note);
             let former = match &self.coarsest {
                 Coarsest::Smoothed(former) => Some(former),
                 Coarsest::Inverse(_) => None,
@@ -327,7 +342,6 @@ impl<T: Scalar> Hierarchy<T> {
     /// The same levels for new values of the matrix, with the aggregates and patterns that are there.
     pub(super) fn update(&mut self, amg: &AmgOptions, a: &Csr<T>, mut near_null: NearNull<T>) -> Result<()> {
         self.times = Times::default();
-        self.notes.retain(|note| !note.starts_with("the coarsest"));
         let mut last = None::<Arc<Csr<T>>>;
         for (depth, level) in self.levels.iter_mut().enumerate() {
             let current = last.as_deref().unwrap_or(a);
@@ -344,7 +358,7 @@ impl<T: Scalar> Hierarchy<T> {
             let former = Some(&*level.p);
             let made = times.prolongator(amg, &rows, (&matrix, rho), &plan.aggregates, &near_null, former)?;
             let p = made.p;
-            let r = times.add("transpose", || plan.turned.adjoint(&p))?;
+            let r = times.add("transpose", || plan.transpose.adjoint(&p))?;
             let coarse = times.add("product", || match &plan.galerkin {
                 // The device may hold what is there.
                 Some(galerkin) => {
@@ -357,14 +371,14 @@ impl<T: Scalar> Hierarchy<T> {
                     Ok(coarse)
                 }
             })?;
-            let (coarse, floating) = regular(coarse, &r, &rows.diagonal, near_null.blocks()[1], &made.spare)?;
+            let (coarse, floating) =
+                regular(coarse, &r, &rows.diagonal, near_null.blocks()[1], &made.dependent)?;
             (level.p, level.r, level.coarse) = (Arc::new(p), Arc::new(r), Arc::new(coarse));
             level.floating = floating;
             near_null = made.near_null;
             last = Some(level.coarse.clone());
         }
-        let first = self.levels.is_empty();
-        self.close(amg, last.as_deref().unwrap_or(a), first)
+        self.finish(amg, last.as_deref().unwrap_or(a), None)
     }
 
     /// Levels as lines of a table, and what they add up to.
@@ -401,7 +415,7 @@ impl<T: Scalar> Hierarchy<T> {
         let part = |(part, time): &(&str, Duration)| format!("{part} {:.4}", time.as_secs_f64());
         let parts: Vec<_> = self.times.0.iter().map(part).collect();
         lines.push(("set-up", format!("{:.4} s: {}", all.as_secs_f64(), parts.join(", "))));
-        lines.extend(self.notes.iter().map(|note| ("note", note.clone())));
+        lines.extend(self.notes.iter().chain(&self.coarsest_note).map(|note| ("note", note.clone())));
         lines
     }
 }

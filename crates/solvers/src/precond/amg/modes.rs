@@ -30,7 +30,7 @@ pub(super) struct Tentative<T> {
     /// The vectors in these bases.
     pub(super) coarse: Modes<T>,
     /// Coarse unknowns without a vector: the vectors depend on each other on that aggregate.
-    pub(super) spare: Vec<usize>,
+    pub(super) dependent: Vec<usize>,
 }
 
 impl<T: Scalar> Modes<T> {
@@ -77,11 +77,11 @@ impl<T: Scalar> Modes<T> {
         let members = members(all);
         let bases = parallel::collect(members.len(), 64, |k| self.orthonormal(&members[k]));
         let coarse = parallel::concat(&bases.iter().map(|(_, r)| &r[..]).collect::<Vec<_>>());
-        let spare = (0..all.count * count).filter(|k| {
+        let dependent = (0..all.count * count).filter(|k| {
             let (aggregate, v) = (k / count, k % count);
             bases[aggregate].1[v * count + v] == T::zero()
         });
-        let spare = spare.collect();
+        let dependent = dependent.collect();
         let mut values = pages::zeroed(OPERATION, all.of.len() * width)?;
         let chunks = values.chunks_mut(GRAIN * width).zip(all.of.chunks(GRAIN)).enumerate();
         parallel::for_each(chunks, |(chunk, (values, labels))| {
@@ -93,7 +93,7 @@ impl<T: Scalar> Modes<T> {
                 }
             }
         });
-        Ok(Tentative { values, coarse: Modes { block: count, count, values: coarse }, spare })
+        Ok(Tentative { values, coarse: Modes { block: count, count, values: coarse }, dependent })
     }
 
     /// `Q` and `R` of the vectors on these nodes, both row by row. A vector that depends on those before it gets a column of zeros in
@@ -302,7 +302,7 @@ mod tests {
         let modes = Modes::new(3, &vectors);
         let made = modes.tentative(&all).unwrap();
         // A line has no rotation about itself, a point none at all.
-        assert_eq!(made.spare.iter().map(|k| k / 6).collect::<Vec<_>>(), [1, 2, 2, 2]);
+        assert_eq!(made.dependent.iter().map(|k| k / 6).collect::<Vec<_>>(), [1, 2, 2, 2]);
         let entry = |i: usize, k: usize| {
             if all.of[i / 3] as usize == k / 6 { made.values[i * 6 + k % 6] } else { 0.0 }
         };
@@ -315,7 +315,7 @@ mod tests {
         for k in 0..18 {
             for l in 0..18 {
                 let dot: f64 = (0..36).map(|i| entry(i, k) * entry(i, l)).sum();
-                let expected = f64::from(u8::from(k == l && !made.spare.contains(&k)));
+                let expected = f64::from(u8::from(k == l && !made.dependent.contains(&k)));
                 assert!((dot - expected).abs() < 1e-12, "columns {k} and {l}: {dot}");
             }
         }

@@ -11,14 +11,14 @@ const ROUNDING: f64 = 64.0;
 ///
 /// A part of the matrix without couplings to others, and singular by itself, may end as one node whose equations are
 /// `0 = 0` but for rounding. Its unknowns get the size of the diagonal entries of the finer level, and no couplings: then
-/// the smoother of the coarse level is defined, and corrects little, since consistent residuals vanish there. `spare` unknowns,
+/// the smoother of the coarse level is defined, and corrects little, since consistent residuals vanish there. `dependent` unknowns,
 /// which nothing depends on, get the largest diagonal entry of their node.
 pub(super) fn regular<T: Scalar>(
     coarse: Csr<T>,
     r: &Csr<T>,
     diagonal: &[T],
     block: usize,
-    spare: &[usize],
+    dependent: &[usize],
 ) -> Result<(Csr<T>, usize)> {
     let scale = |i: usize| -> f64 {
         let term = |(k, v): (usize, T)| size(v) * size(v) * size(diagonal[k]);
@@ -31,11 +31,11 @@ pub(super) fn regular<T: Scalar>(
         let alone =
             ends.is_some_and(|(first, last)| *first as usize >= node && (*last as usize) < node + block);
         let own = || columns.binary_search(&(i as u32)).map_or(0.0, |k| size(values[k]));
-        alone && own() <= ROUNDING * T::EPSILON * scale(i) && !spare.contains(&i)
+        alone && own() <= ROUNDING * T::EPSILON * scale(i) && !dependent.contains(&i)
     };
     let floating =
         parallel::map(coarse.row_shares(), |rows| rows.filter(is_floating).collect::<Vec<_>>()).concat();
-    if floating.is_empty() && spare.is_empty() {
+    if floating.is_empty() && dependent.is_empty() {
         return Ok((coarse, 0));
     }
     let mut values = coarse.values().to_vec();
@@ -53,7 +53,7 @@ pub(super) fn regular<T: Scalar>(
         set(i, i, scale(i));
     }
     let diagonal = coarse.diagonal();
-    for &i in spare {
+    for &i in dependent {
         let node = i / block * block;
         let largest = diagonal[node..node + block].iter().map(|d| size(*d)).fold(0.0, f64::max);
         set(i, i, if largest > 0.0 { largest } else { 1.0 });

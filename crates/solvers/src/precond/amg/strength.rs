@@ -190,13 +190,13 @@ fn ends<'r>(runs: impl Iterator<Item = &'r [u32]>) -> Vec<u32> {
 /// [`lacuna_engine::Error::OutOfMemory`].
 fn symmetrised(ptr: &[u32], neighbours: &[u32]) -> Result<Graph<'static>> {
     let n = ptr.len() - 1;
-    let turned = TransposePlan::of_pattern(ptr, neighbours, n)?;
-    let (turned_ptr, turned) = turned.pattern();
+    let transpose = TransposePlan::of_pattern(ptr, neighbours, n)?;
+    let (other_ptr, others) = transpose.pattern();
     let merge = |run: Range<usize>| {
         let (mut ends, mut both) = (Vec::with_capacity(run.len()), Vec::new());
         for i in run {
             let mut own = &neighbours[ptr[i] as usize..ptr[i + 1] as usize];
-            let mut other = &turned[turned_ptr[i] as usize..turned_ptr[i + 1] as usize];
+            let mut other = &others[other_ptr[i] as usize..other_ptr[i + 1] as usize];
             while let Some(&next) = own.first().into_iter().chain(other.first()).min() {
                 own = &own[usize::from(own.first() == Some(&next))..];
                 other = &other[usize::from(other.first() == Some(&next))..];

@@ -18,8 +18,8 @@ pub(super) enum Task<T: Scalar> {
         /// Right-hand side and solution of the next level.
         next: [Vector<T>; 2],
     },
-    /// Two steps of smoothing.
-    Smooth {
+    /// Two steps of SPAI(0), or one of Chebyshev's polynomial, on a coarsest level too large for an inverse.
+    SmoothCoarsest {
         /// The smoother.
         smoothing: Smoothing,
         /// `A`
@@ -99,7 +99,7 @@ impl<T: Scalar> Step<T> {
 /// The first smoothing step from zero, as a pass fused with the operation that computes the right-hand side.
 fn first<T: Scalar>(task: &Task<T>, b: Vector<T>) -> Pass<T> {
     match task {
-        Task::Correct { smoothing, w, work: [x, _], .. } | Task::Smooth { smoothing, w, x, .. } => {
+        Task::Correct { smoothing, w, work: [x, _], .. } | Task::SmoothCoarsest { smoothing, w, x, .. } => {
             match (smoothing, w) {
                 (Smoothing::Chebyshev, Weights::All(_)) => Pass::nothing(),
                 _ => Pass::new("smooth").set(*x, w.times(b)),
@@ -135,7 +135,7 @@ fn level<T: Scalar>(
     let Some((task, rest)) = tasks.split_first() else { return };
     match task {
         Task::Solve(inverse) => k.spmv_dot(inverse, b, z, then),
-        Task::Smooth { smoothing, a, w, x } => {
+        Task::SmoothCoarsest { smoothing, a, w, x } => {
             let step = Step { smoothing: *smoothing, a: *a, w: *w, b };
             match smoothing {
                 Smoothing::Spai0 => step.full(k, *x, *x, z, then),

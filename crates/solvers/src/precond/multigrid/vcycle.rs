@@ -79,7 +79,7 @@ impl VCycle {
         self.scratch(parts, n)
     }
 
-    /// Records `z ← M r` with `sweeps` smoothing steps before and after on each level, then `then`.
+    /// Records `z ← M r` with `sweeps` smoothing steps before and after on each level but the coarsest, then `then`.
     pub(in crate::precond) fn record<T: Scalar>(
         &self,
         k: &mut Recorder<'_, T>,
@@ -107,7 +107,7 @@ impl VCycle {
                 false => Weights::Each(vectors.next()?),
             };
             if last {
-                return Some(Task::Smooth { smoothing, a: a.take()?, w, x: scratch.next()? });
+                return Some(Task::SmoothCoarsest { smoothing, a: a.take()?, w, x: scratch.next()? });
             }
             let matrices_of = [a.take()?, matrices.next()?, matrices.next()?];
             if k + 2 < self.smoothers.len() || self.smoothers[k + 1].is_some() {
