@@ -239,6 +239,33 @@ fn any_matrix() -> impl Strategy<Value = Csr<Complex64>> {
     })
 }
 
+#[test]
+fn whole_numbers_are_rounded_once() {
+    // Just above the middle of two neighbours in f32; in f64 it is the middle.
+    let text = b"%%MatrixMarket matrix coordinate integer general\n1 1 1\n1 1 1152921573326323713\n";
+    let a: Csr<f32> = parse_matrix("integer", text).unwrap();
+    assert_eq!(a.values(), [1_152_921_573_326_323_713_i64 as f32]);
+}
+
+#[test]
+fn blank_lines_count_in_the_place_of_an_error() {
+    let text = format!(
+        "%%MatrixMarket matrix coordinate real general\n2 2 2\n{}1 1 1\n\n\n1 x 1\n",
+        "\n".repeat(1000)
+    );
+    let message = parse_matrix::<f64>("blank", text.as_bytes()).unwrap_err().to_string();
+    assert!(message.contains("1006"), "{message}");
+}
+
+#[test]
+fn a_header_alone_does_not_make_room_for_rows() {
+    for size in ["4294967295 0", "0 4294967295"] {
+        let text = format!("%%MatrixMarket matrix array real general\n{size}\n");
+        let message = parse_matrix::<f64>("rows", text.as_bytes()).unwrap_err().to_string();
+        assert!(message.contains("4294967295 rows or columns for 0 entries"), "{message}");
+    }
+}
+
 /// Written and read back.
 fn again<T: Scalar>(a: &Csr<T>) -> Csr<T> {
     let mut out = Vec::new();

@@ -110,3 +110,12 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn columns_that_are_no_rows_are_ignored() {
+    let mut t = Triplets::new(2, 5);
+    [(0, 0), (0, 4), (1, 1), (1, 3)].into_iter().for_each(|(i, j)| t.push(i, j, 1.0));
+    let a: Csr<f64> = t.to_csr().unwrap();
+    assert_eq!(reverse_cuthill_mckee(&a).order().len(), 2);
+    assert_eq!(by_parts(&a, 1).order().len(), 2);
+}

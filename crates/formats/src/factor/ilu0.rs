@@ -22,6 +22,8 @@ pub fn ilu0<T: Scalar>(a: &Csr<T>, pivots: Pivots) -> Result<Incomplete<T>> {
 }
 
 const NOWHERE: u32 = u32::MAX;
+/// The entries of a row are looked for in a row this many times as long.
+const SEARCH: usize = 32;
 
 /// Factors the values on the pattern of a matrix with a fully stored diagonal, independent blocks of rows on
 /// several threads.
@@ -69,10 +71,19 @@ fn factor_rows<T: Scalar>(
             let j = columns[k] as usize;
             let l = values[k] * reciprocal[j - first_row];
             values[k] = l;
-            for above in diagonal[j - first_row] as usize + 1..entries(j).end {
-                let at = place[columns[above] as usize];
-                if at != NOWHERE {
-                    values[at as usize] -= l * values[above];
+            let (above, left) = (diagonal[j - first_row] as usize + 1..entries(j).end, k + 1..row.end);
+            if above.len() > SEARCH * left.len() {
+                for at in left {
+                    if let Ok(found) = columns[above.clone()].binary_search(&columns[at]) {
+                        values[at] -= l * values[above.start + found];
+                    }
+                }
+            } else {
+                for from in above {
+                    let at = place[columns[from] as usize];
+                    if at != NOWHERE {
+                        values[at as usize] -= l * values[from];
+                    }
                 }
             }
             k += 1;
@@ -144,5 +155,23 @@ mod tests {
         [(0, 1, 4.0), (1, 0, 4.0)].into_iter().for_each(|(i, j, v)| triplets.push(i, j, v));
         let f = ilu0(&triplets.to_csr().unwrap(), Pivots::Shift).unwrap();
         assert_eq!(f.factor.get(0, 0), Some(4e-3));
+    }
+
+    /// A full first row is searched for the few entries of each row below it.
+    #[test]
+    fn an_arrow_is_factored_as_any_other() {
+        let n = 100;
+        let mut t = Triplets::new(n, n);
+        (0..n).for_each(|i| t.push(i, i, 4.0 + i as f64));
+        for i in 1..n {
+            t.push(0, i, 0.5);
+            t.push(i, 0, 0.25);
+            t.push(i, i - 1, if i > 1 { 0.125 } else { 0.0 });
+        }
+        let a = t.to_csr().unwrap();
+        let f = ilu0(&a, Pivots::Refuse).unwrap().factor;
+        for (i, j, v) in a.entries() {
+            assert!((product(&f, i, j) - v).abs() < 1e-14, "{i} {j}");
+        }
     }
 }

@@ -270,6 +270,16 @@ impl Elements {
                 self.fill(&mut values, |bytes| T::from_real(<$type>::from_le_bytes(bytes) as f64))
             };
         }
+        // Rounded once.
+        let single = matches!(T::KIND, Kind::F32 | Kind::C32);
+        macro_rules! long {
+            ($type:ty) => {
+                self.fill(&mut values, |bytes| {
+                    let n = <$type>::from_le_bytes(bytes);
+                    T::from_real(if single { f64::from(n as f32) } else { n as f64 })
+                })
+            };
+        }
         macro_rules! complex {
             ($type:ty) => {
                 self.fill(&mut values, |bytes: [u8; 2 * size_of::<$type>()]| {
@@ -284,11 +294,11 @@ impl Elements {
             ElementKind::Signed(1) => real!(i8),
             ElementKind::Signed(2) => real!(i16),
             ElementKind::Signed(4) => real!(i32),
-            ElementKind::Signed(_) => real!(i64),
+            ElementKind::Signed(_) => long!(i64),
             ElementKind::Unsigned(1) => real!(u8),
             ElementKind::Unsigned(2) => real!(u16),
             ElementKind::Unsigned(4) => real!(u32),
-            ElementKind::Unsigned(_) => real!(u64),
+            ElementKind::Unsigned(_) => long!(u64),
             ElementKind::Float(4) => real!(f32),
             ElementKind::Float(_) => real!(f64),
             ElementKind::Complex(8) => complex!(f32),

@@ -10,7 +10,7 @@ pub(crate) struct Graph {
 }
 
 impl Graph {
-    /// The graph of `A + Aᵀ`.
+    /// The graph of `A + Aᵀ`, without columns that are no rows.
     pub(crate) fn of<T: Scalar>(a: &Csr<T>) -> Self {
         let (n, turned) = (a.rows(), a.transpose());
         let (mut ptr, mut neighbours) = (Vec::with_capacity(n + 1), Vec::with_capacity(a.nnz()));
@@ -20,7 +20,7 @@ impl Graph {
             while let Some(next) = own.first().into_iter().chain(other.first()).min().copied() {
                 own = &own[usize::from(own.first() == Some(&next))..];
                 other = &other[usize::from(other.first() == Some(&next))..];
-                if next as usize != i {
+                if next as usize != i && (next as usize) < n {
                     neighbours.push(next);
                 }
             }

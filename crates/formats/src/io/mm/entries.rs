@@ -14,8 +14,8 @@ pub(super) struct Parsed<T> {
     pub(super) stored: u64,
     /// Number of lines.
     pub(super) lines: u64,
-    /// For each blank line and comment, the number of entry lines before it.
-    skipped: Vec<u32>,
+    /// Runs of blank lines and comments: the number of entry lines before them, and how many there are.
+    skipped: Vec<(u32, u32)>,
     /// What ended parsing early: the line in the block, counted from 0, the column from 1, and the reason.
     pub(super) fault: Option<(u64, u64, String)>,
     /// Numbers not representable in the number type.
@@ -25,7 +25,8 @@ pub(super) struct Parsed<T> {
 impl<T> Parsed<T> {
     /// The line of entry `k` in the block, counted from 0.
     pub(super) fn line_of(&self, k: u64) -> u64 {
-        k + self.skipped.partition_point(|&s| u64::from(s) <= k) as u64
+        let before = self.skipped.iter().take_while(|(entries, _)| u64::from(*entries) <= k);
+        k + before.map(|(_, lines)| u64::from(*lines)).sum::<u64>()
     }
 }
 
@@ -43,7 +44,10 @@ pub(super) fn parse<T: Scalar>(text: &[u8], header: &Header, room: usize) -> Par
     while !scanner.at_end() {
         let line = scanner.at();
         if scanner.skip_empty_line() {
-            parsed.skipped.push(parsed.stored as u32);
+            match parsed.skipped.last_mut() {
+                Some((entries, lines)) if *entries == parsed.stored as u32 => *lines += 1,
+                _ => parsed.skipped.push((parsed.stored as u32, 1)),
+            }
         } else {
             let read = match header.layout {
                 Layout::Coordinate => coordinate(&mut scanner, header, &mut parsed.entries),

@@ -153,7 +153,7 @@ impl Opened<'_> {
         }
         let (header, parts) = self.read::<T>(options)?;
         let entries = parts.into_iter().flat_map(|p| p.entries);
-        if header.layout == Layout::Array {
+        if header.layout == Layout::Array && header.symmetry == Symmetry::General {
             return Ok(entries.map(|(_, _, v)| v).collect());
         }
         let mut x = vec![T::zero(); header.rows];
@@ -245,7 +245,7 @@ impl Opened<'_> {
         }
         let most = most_rows(header.entries);
         let side = header.rows.max(header.cols) as u64;
-        if header.layout == Layout::Coordinate && side > most {
+        if side > most {
             let entries = header.entries;
             return Err(self.parse_error(
                 line,

@@ -314,12 +314,12 @@ impl<'a> Scanner<'a> {
         let text = std::str::from_utf8(word).unwrap_or_default();
         match text.parse::<i64>() {
             Ok(n) => {
-                let value = if self.single { f64::from(n as f64 as f32) } else { n as f64 };
+                let value = if self.single { f64::from(n as f32) } else { n as f64 };
                 // `i64::MAX` rounds to one more in floating point, which is not an `i64`.
                 if value as i128 != i128::from(n) {
                     self.rounding.inexact.push(start, || format!("the {what} {}", shown(word)), value);
                 }
-                Ok(n as f64)
+                Ok(value)
             }
             Err(e)
                 if matches!(
