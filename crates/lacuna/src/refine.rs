@@ -148,7 +148,7 @@ fn refine<T: Scalar, B: Backend>(
     (outcome.iterations, outcome.restarts, outcome.history_stride) = (0, 0, 1);
     outcome.history.clear();
     x.clone_into(&mut refined.kept);
-    let (mut last, mut cancelled) = (f64::INFINITY, false);
+    let (mut last, mut inner) = (f64::INFINITY, Reason::Limit);
     loop {
         parts.solver.set_stop(Stop { max_iters: 0, ..stop });
         let found = parts.solver.solve(dev, b, x)?;
@@ -165,8 +165,11 @@ fn refine<T: Scalar, B: Backend>(
         outcome.residual = outcome.true_residual;
         outcome.reason = match reason {
             Reason::Converged => Reason::Converged,
-            _ if cancelled => Reason::Cancelled,
-            Reason::Limit if residual.is_nan() || residual > GAIN * last => Reason::Stagnated,
+            _ if inner == Reason::Cancelled => Reason::Cancelled,
+            Reason::Limit if residual.is_nan() || residual > GAIN * last => match inner {
+                Reason::Converged | Reason::Limit => Reason::Stagnated,
+                why => why,
+            },
             other => other,
         };
         let goes_on = outcome.reason == Reason::Limit && outcome.iterations < stop.max_iters;
@@ -176,12 +179,17 @@ fn refine<T: Scalar, B: Backend>(
         refined.kept.copy_from_slice(x);
         last = residual;
         outcome.restarts += u64::from(outcome.iterations > 0);
-        cancelled = correct(parts, refined, outcome, dev, (b, x), watch, iterating)?;
+        inner = correct(parts, refined, outcome, dev, (b, x), watch, iterating)?;
+        if largest(x).is_nan() {
+            x.copy_from_slice(&refined.kept);
+            outcome.reason = Reason::OutOfRange;
+            break;
+        }
     }
     settle(parts, outcome, b, x)
 }
 
-/// Adds a correction to `x`. Returns whether the caller cancelled.
+/// Adds a correction to `x`. Returns how its solve ended.
 fn correct<T: Scalar, B: Backend>(
     parts: &mut Parts<T>,
     refined: &mut Refined<T>,
@@ -190,7 +198,7 @@ fn correct<T: Scalar, B: Backend>(
     (b, x): (&[T], &mut [T]),
     watch: &mut Watching<'_>,
     iterating: &mut Duration,
-) -> Result<bool> {
+) -> Result<Reason> {
     let stop = parts.stop;
     refined.wide.resize(x.len(), T::zero());
     dev.download(refined.r, &mut refined.wide)?;
@@ -221,7 +229,7 @@ fn correct<T: Scalar, B: Backend>(
     for (x, d) in x.iter_mut().zip(&*d) {
         *x += T::widened(*d).scale_by_power_of_two(down);
     }
-    Ok(inner.reason == Reason::Cancelled)
+    Ok(inner.reason)
 }
 
 impl<T: Scalar> LinearSystem<T> {

@@ -17,7 +17,7 @@ const QUICK: usize = 1 << 20;
 /// The accuracy of a solution.
 #[derive(Clone, Copy)]
 pub(crate) struct Measured {
-    /// `‖b − A x‖ / ‖b‖`, in twice the precision.
+    /// `‖b − A x‖ / ‖b‖` in twice the precision, for vectors in the order of the device.
     pub(crate) residual: f64,
     pub(crate) backward_error: f64,
 }
@@ -68,11 +68,11 @@ pub(crate) fn stands<T: Scalar>(parts: &mut Parts<T>, outcome: &mut Outcome, b: 
     no_worse && UNITS * T::EPSILON * (ax + b) <= HIDDEN * residual * b
 }
 
-/// `‖b − A x‖ / ‖b‖`, in twice the precision.
+/// `‖b − A x‖ / ‖b‖` in twice the precision, for vectors in the order of the device.
 pub(crate) fn misfit<T: Scalar>(parts: &Parts<T>, b: &[T], x: &[T]) -> Result<f64> {
     let a = times(parts.factor, parts.given.clone())?;
     let [of_b, of_x] = parts.solver.factors(b);
-    let b = of_b.times(b);
+    let (b, x) = (of_b.times(&parts.order.given_rhs(b)), of_x.times(&parts.order.given_solution(x)));
     let norm = vector_norm(&b);
-    Ok(if norm == 0.0 { 0.0 } else { residual_norm(&a, &b, &of_x.times(x)) / norm })
+    Ok(if norm == 0.0 { 0.0 } else { residual_norm(&a, &b, &x) / norm })
 }

@@ -343,7 +343,9 @@ impl<T: Scalar> Solver<T> {
         watch: Option<&mut dyn FnMut(Watch) -> ControlFlow<()>>,
     ) -> Result<()> {
         let Stop { rtol, atol, dtol, .. } = self.stop;
-        let atol = atol.scale_by_power_of_two(exponent);
+        // `Aᴴ (b − A x)` has the factor of the matrix too.
+        let of_normal = if self.least_squares { self.operator.exponent } else { 0 };
+        let atol = atol.scale_by_power_of_two(exponent + of_normal);
         for (cell, value) in [(self.rtol2, rtol), (self.atol2, atol), (self.dtol2, dtol)] {
             dev.write(cell, T::from_real(value * value))?;
         }

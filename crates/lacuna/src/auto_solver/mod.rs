@@ -24,6 +24,11 @@ use switch::Current;
 /// From this many iterations on, they are divided among several methods.
 const MANY: u64 = 1000;
 
+/// `A x = b` comes nearer if a continued solve leaves less than this part of its misfit.
+const HALF: f64 = 0.5;
+/// The tolerance of a continued solve, as a part of what the misfit asks for.
+const TIGHTER: f64 = 0.1;
+
 pub(crate) type Watching<'a> = Option<&'a mut dyn FnMut(Watch) -> ControlFlow<()>>;
 
 /// Solves for `b` from `x`, both in the row order of the device. Time spent on host checks counts as
@@ -40,31 +45,7 @@ pub(crate) fn solve<T: Scalar, B: Backend>(
     let start = Instant::now();
     let guess = if largest(x) == 0.0 { Vec::new() } else { x.to_vec() };
     if parts.least_squares {
-        parts.solver.set_stop(parts.stop);
-        copy(parts.solver.solve_watched(dev, b, x, watch)?, outcome);
-        let iterating = outcome.time.saturating_sub(outcome.transfers);
-        outcome.misfit = misfit(parts, b, x)?;
-        let needs_range = parts.algorithm.info().needs == Needs::Range;
-        if needs_range && outcome.converged() && outcome.misfit > tolerance(parts, vector_norm(b)) {
-            outcome.reason = Reason::Stagnated;
-            let (misfit, name) = (outcome.misfit, parts.algorithm.name());
-            outcome.notes.push(format!(
-                "`A x = b` holds to {misfit:.1e} |b| only, and b - A x is all but orthogonal to the range of A: {name} needs a \
-                 system that has a solution; `lsmr` and `lsqr` take others"
-            ));
-        }
-        if !outcome.converged() {
-            // In twice the precision, as the device cannot tell a residual below the rounding of A x.
-            let of_guess = if guess.is_empty() { 1.0 } else { misfit(parts, b, &guess)? };
-            if outcome.misfit.is_nan() || of_guess < outcome.misfit {
-                restore(x, &guess);
-                outcome.misfit = of_guess;
-                outcome.true_residual = outcome.history.first().copied().unwrap_or(f64::NAN);
-            }
-        }
-        outcome.time = start.elapsed();
-        outcome.transfers = outcome.time.saturating_sub(iterating);
-        return Ok(());
+        return least_squares(parts, outcome, dev, (b, x), &guess, watch);
     }
     parts.solver.set_stop(first_stop(parts));
     copy(parts.solver.solve_watched(dev, b, x, reborrow(&mut watch))?, outcome);
@@ -77,6 +58,61 @@ pub(crate) fn solve<T: Scalar, B: Backend>(
         drop(auto);
         dev.release(mark);
         continued?;
+    }
+    outcome.time = start.elapsed();
+    outcome.transfers = outcome.time.saturating_sub(iterating);
+    Ok(())
+}
+
+/// Solves a least-squares problem, `min ‖b − A x‖`, with the method that is prepared. One that needs a solution of `A x = b`
+/// continues with a tighter tolerance until that holds, or no longer comes nearer.
+fn least_squares<T: Scalar, B: Backend>(
+    parts: &mut Parts<T>,
+    outcome: &mut Outcome,
+    dev: &mut B,
+    (b, x): (&[T], &mut [T]),
+    guess: &[T],
+    mut watch: Watching<'_>,
+) -> Result<()> {
+    let start = Instant::now();
+    let needs_range = parts.algorithm.info().needs == Needs::Range;
+    let (mut stop, mut iterating, mut last) = (parts.stop, Duration::ZERO, f64::INFINITY);
+    let mut before = Outcome { iterations: 0, ..Outcome::default() };
+    loop {
+        parts.solver.set_stop(stop);
+        copy(parts.solver.solve_watched(dev, b, x, reborrow(&mut watch))?, outcome);
+        iterating += outcome.time.saturating_sub(outcome.transfers);
+        outcome.misfit = misfit(parts, b, x)?;
+        if before.iterations > 0 {
+            let later = outcome.history.drain(..).skip(1).collect::<Vec<_>>();
+            outcome.history = [std::mem::take(&mut before.history), later].concat();
+            outcome.iterations += before.iterations;
+        }
+        let goal = tolerance(parts, vector_norm(b));
+        if !(needs_range && outcome.converged() && outcome.misfit > goal) {
+            break;
+        }
+        if outcome.misfit > HALF * last || outcome.iterations >= parts.stop.max_iters {
+            outcome.reason = Reason::Stagnated;
+            let (misfit, name) = (outcome.misfit, parts.algorithm.name());
+            outcome.notes.push(format!(
+                "`A x = b` holds to {misfit:.1e} |b| only: {name} needs a system that has a solution; `lsmr` and `lsqr` take others"
+            ));
+            break;
+        }
+        last = outcome.misfit;
+        let rtol = stop.rtol * TIGHTER * goal / outcome.misfit;
+        stop = Stop { rtol, atol: 0.0, max_iters: parts.stop.max_iters - outcome.iterations, ..parts.stop };
+        before = outcome.clone();
+    }
+    if !outcome.converged() {
+        // In twice the precision, as the device cannot tell a residual below the rounding of A x.
+        let of_guess = if guess.is_empty() { 1.0 } else { misfit(parts, b, guess)? };
+        if outcome.misfit.is_nan() || of_guess < outcome.misfit {
+            restore(x, guess);
+            outcome.misfit = of_guess;
+            outcome.true_residual = outcome.history.first().copied().unwrap_or(f64::NAN);
+        }
     }
     outcome.time = start.elapsed();
     outcome.transfers = outcome.time.saturating_sub(iterating);

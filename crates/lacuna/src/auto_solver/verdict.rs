@@ -68,5 +68,5 @@ impl<T: Scalar> AutoSolver<'_, T> {
 
 /// Whether a matrix equals its conjugate transpose.
 fn is_hermitian<T: Scalar>(a: &Csr<T>) -> bool {
-    a.entries().all(|(i, j, v)| a.get(j, i) == Some(v.conj()))
+    a.entries().all(|(i, j, v)| a.get(j, i).unwrap_or(T::zero()) == v.conj())
 }

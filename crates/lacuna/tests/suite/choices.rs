@@ -107,3 +107,58 @@ fn the_classical_variant_continues_where_exact_arithmetic_would_have_ended() {
     assert!(outcome.iterations < 1000, "{outcome:?}");
     assert!(outcome.converged() || outcome.reason == Reason::AccuracyAttained, "{outcome:?}");
 }
+
+#[test]
+fn least_squares_in_another_order_are_measured_in_the_given_one() {
+    // A path whose rows are shuffled, so that the order changes.
+    let n = 60;
+    let at = |k: usize| k * 37 % n;
+    let mut triplets = Triplets::new(n, n);
+    for k in 0..n {
+        triplets.push(at(k), at(k), 2.0 + k as f64 / 10.0);
+        if k > 0 {
+            triplets.push(at(k), at(k - 1), -1.0);
+        }
+    }
+    let a = triplets.to_csr().unwrap();
+    let b = Array1::from_iter((0..n).map(|i| i as f64 - 20.0));
+    for method in ["lsqr", "craig"] {
+        let dev = &mut default_backend().unwrap();
+        let mut system = LinearSystem::new(a.clone()).method(method).reorder("rcm").prepare(dev).unwrap();
+        let outcome = system.solve(dev, &b).unwrap().1;
+        assert!(outcome.converged() && outcome.misfit < 1e-6, "{method}: {outcome:?}");
+    }
+}
+
+#[test]
+fn an_absolute_tolerance_of_least_squares_is_in_the_units_given() {
+    let a = generated("gen:poisson1d:20").scaled(1e100).unwrap();
+    let stop = Stop { rtol: 1e-8, atol: 1.0, ..Stop::default() };
+    let dev = &mut default_backend().unwrap();
+    let b = Array1::from_elem(20, 1.0);
+    let outcome =
+        LinearSystem::new(a).method("lsqr").stop(stop).prepare(dev).unwrap().solve(dev, &b).unwrap().1;
+    assert!(outcome.converged() && outcome.true_residual < 1e-6, "{outcome:?}");
+}
+
+#[test]
+fn idr_bears_numbers_whose_products_leave_the_range() {
+    let dev = &mut default_backend().unwrap();
+    for by in [1e6, 1e-6] {
+        let a = generated("gen:convection:12x12").map(|v| (v * by) as f32).unwrap();
+        let b = Array1::from_elem(144, by as f32);
+        let system = LinearSystem::new(a).method("idr").preconditioner("none");
+        let outcome = system.prepare(dev).unwrap().solve(dev, &b).unwrap().1;
+        assert!(outcome.converged() && outcome.notes.is_empty(), "{by}: {outcome:?}");
+    }
+}
+
+#[test]
+fn the_recurrence_of_gmres_with_a_left_preconditioner_is_in_units_of_the_residual() {
+    let a = generated("gen:convection:12x12").scaled(1e6).unwrap();
+    let dev = &mut default_backend().unwrap();
+    let b = Array1::from_elem(144, 1.0);
+    let system = LinearSystem::new(a).method("gmres:side=left").preconditioner("jacobi");
+    let outcome = system.prepare(dev).unwrap().solve(dev, &b).unwrap().1;
+    assert!(outcome.converged() && outcome.residual > 1e-3 * outcome.true_residual, "{outcome:?}");
+}

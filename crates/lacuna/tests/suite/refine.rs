@@ -133,3 +133,15 @@ fn what_cannot_be_refined_is_refused() {
         system::<f64>("gen:poisson2d:5x5").own_method(own).refine(true).prepare(&mut dev).err().unwrap();
     assert!(matches!(refused, Error::Unsupported { .. }), "{refused}");
 }
+
+#[test]
+fn a_correction_that_fails_gives_its_reason() {
+    let indefinite = Csr::<f64>::new(2, 2, vec![0, 1, 2], vec![0, 1], vec![1.0, -1.0]).unwrap();
+    let tiny = Csr::new(2, 2, vec![0, 1, 2], vec![0, 1], vec![1e-200, 1e-200]).unwrap();
+    let dev = &mut default_backend().unwrap();
+    for (a, b, reason) in [(indefinite, 1.0, Reason::IndefiniteOperator), (tiny, 1e200, Reason::OutOfRange)] {
+        let system = LinearSystem::new(a).method("cg").preconditioner("none").refine(true);
+        let (x, outcome) = system.prepare(dev).unwrap().solve(dev, &Array1::from_elem(2, b)).unwrap();
+        assert!(x.iter().all(|v| v.is_finite()) && outcome.reason == reason, "{outcome:?}");
+    }
+}

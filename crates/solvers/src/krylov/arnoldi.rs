@@ -129,6 +129,8 @@ pub(super) struct Arnoldi<T> {
     /// If the squared norm after the projection is below this, a second projection follows.
     pub floor: Cell<T>,
     ww: Cell<T>,
+    /// The squared residual norm over that of the recurrence, if they differ.
+    ratio: Option<Cell<T>>,
 }
 
 impl<T: Scalar> Arnoldi<T> {
@@ -146,7 +148,12 @@ impl<T: Scalar> Arnoldi<T> {
         };
         let again = k.run_of_cells(m);
         k.multi_axpy_dot(Pass::new("empty").eval(used, 0.0));
-        Arnoldi { v, small, norm, rr, goal, again, way, floor, ww }
+        Arnoldi { v, small, norm, rr, goal, again, way, floor, ww, ratio: None }
+    }
+
+    /// Multiplies the squared residual norms of the recurrence by a cell.
+    pub(super) fn scaled(self, ratio: Cell<T>) -> Self {
+        Arnoldi { ratio: Some(ratio), ..self }
     }
 
     /// Stores the squared residual norm in a cell of the caller's.
@@ -178,6 +185,10 @@ impl<T: Scalar> Arnoldi<T> {
     /// the goal.
     pub(super) fn extend(&self, k: &mut Recorder<'_, T>, j: usize, w: Vector<T>) {
         let rotate = self.project(k, j, w);
+        let rotate = match self.ratio {
+            Some(ratio) => rotate.eval(self.rr, ratio * self.rr),
+            None => rotate,
+        };
         k.multi_axpy_dot(rotate.count(self.rr).leave_if(self.rr.le(self.goal)));
     }
 

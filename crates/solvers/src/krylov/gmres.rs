@@ -81,6 +81,8 @@ impl<T: Scalar> Method<T> for Gmres {
         let left = s.m.filter(|_| self.side == Side::Left);
         let right = s.m.filter(|_| self.side == Side::Right);
         let w = s.m.map(|_| k.vector(n));
+        let [ratio] = k.cells();
+        let cycle = if left.is_some() { cycle.scaled(ratio) } else { cycle };
 
         let residual = Pass::new("residual").set(v0, b - v0).dot(rr, v0, v0);
         let residual = cycle.begin(s.confirm(residual, rr).eval(cycle.goal, s.goal), rr);
@@ -92,8 +94,7 @@ impl<T: Scalar> Method<T> for Gmres {
             s.keep(k, rr);
             if let (Some(m), Some(w)) = (left, w) {
                 let [mr] = k.cells();
-                let scaled =
-                    Pass::new("scaled").set(v0, w).dot(mr, w, w).eval(cycle.goal, s.goal * (mr / rr));
+                let scaled = Pass::new("scaled").set(v0, w).dot(mr, w, w).eval(ratio, rr / mr);
                 k.spmv_dot(m, v0, w, Pass::nothing());
                 k.multi_axpy_dot(cycle.begin(scaled, mr));
             }

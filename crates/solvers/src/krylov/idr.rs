@@ -114,7 +114,8 @@ impl<T: Scalar> Method<T> for Idr {
             let shorten = Pass::new("shorten")
                 .dot(tt, v, v)
                 .dot(tr, v, r)
-                .eval(cosine, (tr.conj() * tr / (tt * rr).max(T::TINY)).sqrt())
+                .eval(cosine, tr / tt.sqrt().max(T::TINY) / rr.sqrt().max(T::TINY))
+                .eval(cosine, (cosine.conj() * cosine).sqrt())
                 .eval(omega, tr / tt.max(T::TINY) * (COSINE / cosine.max(T::TINY)).max(1.0))
                 .stop_if(omega.is_zero(), Reason::Breakdown("omega"));
             k.spmv_dot(a, z, v, shorten);

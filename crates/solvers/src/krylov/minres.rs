@@ -45,6 +45,7 @@ impl<T: Scalar> Method<T> for MinRes {
             .set(ws[0], nothing())
             .set(ws[1], nothing())
             .dot(gg, vs[0], zs[0])
+            .stop_if(gg.not_finite(), Reason::NotFinite("<r, M r>"))
             .stop_if(gg.not_positive(), Reason::IndefinitePreconditioner)
             .eval(gamma, gg.sqrt())
             .eval(eta, gamma)
