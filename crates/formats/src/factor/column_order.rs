@@ -4,7 +4,7 @@ use lacuna_engine::Scalar;
 use lacuna_engine::compiled_here;
 
 /// A row with more entries than this factor times the square root of the number of columns is ignored: it
-/// couples almost all of them.
+/// couples almost all of them. A column with so many is eliminated last.
 const DENSE: f64 = 10.0;
 /// No column.
 const NONE: u32 = u32::MAX;
@@ -16,7 +16,7 @@ const NONE: u32 = u32::MAX;
 ///
 /// Reference: Davis, Gilbert, Larimore and Ng 2004, doi:10.1145/1024074.1024079.
 pub fn column_order<T: Scalar>(a: &Csr<T>) -> Permutation {
-    compiled_here!(T, |a: &Csr<T>| -> Permutation { by_degree(Sets::rows(a), a.cols()) })(a)
+    compiled_here!(T, |a: &Csr<T>| -> Permutation { by_degree(Sets::rows(a), dense_columns(a), a.cols()) })(a)
 }
 
 /// Columns by approximate minimum degree in the pattern of `A + Aᵀ`, which is that of the factors if all
@@ -25,15 +25,27 @@ pub fn column_order<T: Scalar>(a: &Csr<T>) -> Permutation {
 ///
 /// Reference: Amestoy, Davis and Duff 1996, doi:10.1137/S0895479894278952.
 pub fn diagonal_order<T: Scalar>(a: &Csr<T>) -> Permutation {
-    compiled_here!(T, |a: &Csr<T>| -> Permutation { by_degree(Sets::pairs(a), a.cols()) })(a)
+    compiled_here!(T, |a: &Csr<T>| -> Permutation { by_degree(Sets::pairs(a), dense_columns(a), a.cols()) })(
+        a,
+    )
 }
 
-fn by_degree(mut sets: Sets, n: usize) -> Permutation {
+/// Columns with too many entries to be eliminated among the others.
+fn dense_columns<T: Scalar>(a: &Csr<T>) -> Vec<u32> {
+    let (mut counts, most) = (vec![0u32; a.cols()], most_entries(a.rows()));
+    a.col_idx().iter().for_each(|&j| counts[j as usize] += 1);
+    (0..a.cols() as u32).filter(|&j| counts[j as usize] as usize > most).collect()
+}
+
+fn by_degree(mut sets: Sets, dense: Vec<u32>, n: usize) -> Permutation {
+    sets.leave_out(&dense);
     let mut queue = Queue::new((0..n as u32).map(|j| sets.degree(j)).collect());
+    dense.iter().for_each(|&column| queue.remove(column));
     let mut order = Vec::with_capacity(n);
     while let Some(column) = queue.pop() {
         sets.eliminate(column, &mut order, &mut queue);
     }
+    order.extend(dense);
     Permutation::known(order)
 }
 
@@ -122,6 +134,16 @@ struct Sets {
 }
 
 impl Sets {
+    /// Takes columns out of all sets.
+    fn leave_out(&mut self, columns: &[u32]) {
+        for &column in columns {
+            for set in std::mem::take(&mut self.of_column[column as usize]) {
+                self.columns[set as usize].retain(|&other| other != column);
+                self.size[set as usize] -= 1;
+            }
+        }
+    }
+
     /// The columns of each row.
     fn rows<T: Scalar>(a: &Csr<T>) -> Self {
         let most = most_entries(a.cols());
@@ -343,6 +365,18 @@ mod tests {
             (0..rows * cols).for_each(|k| triplets.push(k / cols, k % cols, 1.0));
             let a: Csr<f64> = triplets.to_csr().unwrap();
             assert_eq!([column_order(&a), diagonal_order(&a)].map(|order| order.order().len()), [cols; 2]);
+        }
+    }
+
+    #[test]
+    fn a_column_that_almost_all_rows_have_comes_last() {
+        let n = 2000;
+        let mut t = Triplets::new(n, n);
+        (0..n).for_each(|i| t.push(i, i, 2.0));
+        (1..n).for_each(|i| t.push(i, 0, 1.0));
+        let a: Csr<f64> = t.to_csr().unwrap();
+        for order in [column_order(&a), diagonal_order(&a)] {
+            assert_eq!((order.order().len(), order.order().last()), (n, Some(&0)));
         }
     }
 }
