@@ -86,7 +86,7 @@ pub(crate) fn prepare<T: Scalar, B: Backend>(system: LinearSystem<T>, dev: &mut 
     if factor.negative {
         facts.negate();
     }
-    let mut grid = None;
+    let mut stencil = None;
     let (mut chosen_preconditioner, kind): (_, Kind<T>) = match (asked_preconditioner, &remembered) {
         (PreconditionerChoice::Own(own), _) => (asked(&own.name()), Some(own)),
         (PreconditionerChoice::Named(name), _) => (asked(&name), named),
@@ -98,7 +98,8 @@ pub(crate) fn prepare<T: Scalar, B: Backend>(system: LinearSystem<T>, dev: &mut 
             (Chosen::new("none", why), None)
         }
         (PreconditionerChoice::Auto, None) => {
-            grid = definite.then(|| Multigrid::grid(&a)).flatten();
+            stencil = definite.then(|| Multigrid::stencil(&a)).flatten();
+            let grid = stencil.as_ref().map(Stencil::size);
             let multigrid = definite.then(|| choose_multigrid(&a, facts.get(), grid, on_host)).flatten();
             let chosen =
                 multigrid.unwrap_or_else(|| choose_preconditioner(&a, facts.get(), info.hermitian()));
@@ -106,10 +107,11 @@ pub(crate) fn prepare<T: Scalar, B: Backend>(system: LinearSystem<T>, dev: &mut 
             (chosen, kind)
         }
     };
-    let format =
+    let mut format =
         chosen_format(dev, &a, &facts, system.format.as_deref(), &chosen_preconditioner, kind.as_deref())?;
     stages.end("analysis");
-    let (pair, norm_of_stencil) = stored(dev, &a, &format, adjoint)?;
+    let on_grid = stencil.is_some();
+    let (pair, norm_of_stencil) = stored(dev, &a, stencil, &mut format, adjoint)?;
     stages.end("matrix");
     let placed = match place(dev, kind, &a, pair.a) {
         // The values, or the coarse matrices that follow from them, do not suit what was chosen by their structure.
@@ -141,7 +143,7 @@ pub(crate) fn prepare<T: Scalar, B: Backend>(system: LinearSystem<T>, dev: &mut 
         method: automatic,
         preconditioner: chooses_preconditioner && !multigrid,
         definite,
-        grid: grid.is_some(),
+        grid: on_grid,
     };
     let bytes = solver.program().bytes_per_iteration();
     let structure = (open.method || open.preconditioner).then(|| facts.get());
@@ -255,26 +257,27 @@ fn chosen_format<T: Scalar, B: Backend>(
     })
 }
 
-/// The matrix on the device in a format, with its adjoint if that is needed, and a bound of its norm where the format knows
-/// one.
+/// The matrix, which may be a known stencil, on the device in a format, with its adjoint if that is needed, and a bound
+/// of its norm where the format knows one.
 fn stored<T: Scalar, B: Backend>(
     dev: &mut B,
     a: &Arc<Csr<T>>,
-    format: &Chosen,
+    stencil: Option<Stencil<T>>,
+    format: &mut Chosen,
     adjoint: bool,
 ) -> Result<(Pair<T>, Option<f64>)> {
     // If the matrix is no stencil, `multigrid` says why.
-    let is_refused = |error: &Error| format.why == FOR_MULTIGRID && is_refusal(error);
-    if adjoint {
-        let pair = match Pair::new(dev, a, &format.name) {
-            Err(error) if is_refused(&error) => Pair::new(dev, a, "csr"),
-            pair => pair,
-        };
-        return Ok((pair?, None));
+    let for_multigrid = format.why == FOR_MULTIGRID;
+    let stencil = if for_multigrid { stencil.or_else(|| Stencil::from_csr(a).ok()) } else { stencil };
+    if for_multigrid && stencil.is_none() {
+        *format = Chosen::new("csr", "the matrix is no stencil");
     }
-    let stored = match convert(a, &format.name) {
-        Err(error) if is_refused(&error) => convert(a, "csr")?,
-        stored => stored?,
+    if adjoint {
+        return Ok((Pair::new(dev, a, &format.name)?, None));
+    }
+    let stored: Arc<dyn Format<T>> = match stencil.filter(|_| format.name == "stencil") {
+        Some(stencil) => Arc::new(stencil),
+        None => convert(a, &format.name)?,
     };
     let stencil = (stored.clone() as Arc<dyn Any + Send + Sync>).downcast::<Stencil<T>>();
     let norm = stencil.ok().map(|stencil| stencil.norm_bound());

@@ -1,11 +1,12 @@
 //! Mixed precision: corrections in the narrower type, residuals in the wide one.
 use crate::auto_solver::{Watching, settle};
+use crate::order::Order;
 use crate::prepared::{Parts, Prepared};
 use crate::settings::{MethodChoice, PreconditionerChoice};
 use crate::update::Changed;
 use crate::{Chosen, LinearSystem};
 use lacuna_engine::{Backend, Error, Pass, Reason, Recorder, Result, Scalar, Vector};
-use lacuna_formats::Csr;
+use lacuna_formats::{Csr, MATCHING, Structure};
 use lacuna_solvers::{Method, Outcome, Stop, System, Watch, largest, vector_norm};
 use std::ops::ControlFlow;
 use std::sync::{Arc, OnceLock};
@@ -53,6 +54,15 @@ pub(crate) fn prepare<T: Scalar, B: Backend>(system: LinearSystem<T>, dev: &mut 
     if rows != cols {
         let expected = "a square matrix for iterative refinement".into();
         return Err(Error::Shape { operation: "refine".into(), expected, got: (rows, cols) });
+    }
+    let automatic = matches!(system.method, MethodChoice::Auto | MethodChoice::Tune);
+    let mut system = system;
+    // The order is that of both systems.
+    if automatic
+        && system.reorder == "none"
+        && Order::against_zeros(&system.a, &Structure::of(&*system.a))?.is_some()
+    {
+        system.reorder = MATCHING.name.into();
     }
     let (mut inner, outer) = system.split()?;
     let place = Arc::new(OnceLock::new());

@@ -153,9 +153,9 @@ impl<'a, T: Scalar> Recorder<'a, T> {
     /// must not treat a step between them differently, which debug builds check, and it must record the same
     /// operations whenever it is called for the same step.
     pub fn steps(&mut self, count: usize, body: impl Fn(&mut Self, usize)) {
-        self.program.steps = self.rolled(count, &body);
-        if self.program.steps.is_none() {
-            (0..count).for_each(|step| body(self, step));
+        match self.rolled(count, &body) {
+            Some(steps) => self.program.steps = Some(steps),
+            None => (0..count).for_each(|step| body(self, step)),
         }
     }
     fn rolled(&mut self, count: usize, body: &impl Fn(&mut Self, usize)) -> Option<Steps<T>> {

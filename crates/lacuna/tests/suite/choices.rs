@@ -94,7 +94,7 @@ fn rounded_values_are_those_of_the_system_solved() {
 fn the_classical_variant_continues_where_exact_arithmetic_would_have_ended() {
     // Coefficients that jump by 10^8: the fused recurrence of `cg` gets nowhere.
     let n = 60;
-    let c = |i: usize| if i % 2 == 0 { 1.0 } else { 1e8 };
+    let c = |i: usize| if i.is_multiple_of(2) { 1.0 } else { 1e8 };
     let mut triplets = Triplets::new(n, n);
     for i in 0..n {
         triplets.push(i, i, c(i) + c(i + 1));

@@ -145,3 +145,21 @@ fn a_correction_that_fails_gives_its_reason() {
         assert!(x.iter().all(|v| v.is_finite()) && outcome.reason == reason, "{outcome:?}");
     }
 }
+
+#[test]
+fn rows_that_move_for_the_corrections_move_for_the_residuals() {
+    // A dominant band whose rows are shifted, so that the diagonal has zeros.
+    let (n, shift) = (60, 7);
+    let mut triplets = Triplets::<f64>::new(n, n);
+    for i in 0..n {
+        let row = (i + shift) % n;
+        triplets.push(row, i, 8.0);
+        triplets.push(row, (i + 1) % n, -1.0);
+        triplets.push(row, (i + 2) % n, 2.0);
+    }
+    let a = triplets.to_csr().unwrap();
+    let b = Array1::from_iter((0..n).map(|i| i as f64 - 20.0));
+    let dev = &mut default_backend().unwrap();
+    let outcome = LinearSystem::new(a).refine(true).prepare(dev).unwrap().solve(dev, &b).unwrap().1;
+    assert!(outcome.converged(), "{outcome:?}");
+}

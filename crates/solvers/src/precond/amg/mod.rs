@@ -8,6 +8,7 @@ mod options;
 mod prolongator;
 mod radius;
 mod regular;
+mod report;
 mod rows;
 mod spectrum;
 mod strength;

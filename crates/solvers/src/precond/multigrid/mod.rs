@@ -114,9 +114,16 @@ impl Multigrid {
         elliptic.then(|| [0, 1, 2].map(|k| open(k) >= STRONG * most))
     }
 
+    /// The matrix as a stencil, if this preconditioner accepts it.
+    pub fn stencil<T: Scalar>(a: &Csr<T>) -> Option<Stencil<T>> {
+        let stencil = Stencil::from_csr(a).ok()?;
+        let own = Operator::of(OPERATION, &stencil).ok()?;
+        (own.is_hermitian() && Self::axes(&own).is_some()).then_some(stencil)
+    }
+
     /// The points in x, y and z of the grid, if this preconditioner accepts the matrix.
     pub fn grid<T: Scalar>(a: &Csr<T>) -> Option<[usize; 3]> {
-        Self::operator(a).ok().filter(|own| Self::axes(own).is_some()).map(|own| own.size)
+        Self::stencil(a).map(|stencil| stencil.size())
     }
 
     /// The smoother of a level.
