@@ -24,7 +24,7 @@ use std::sync::Arc;
 /// ```
 ///
 /// # Errors
-/// [`Error::Length`] and [`Error::Element`] for `b`, device failures.
+/// [`Error::Length`](lacuna_engine::Error::Length) and [`Error::Element`](lacuna_engine::Error::Element) for `b`, device failures.
 pub fn solve<T: Scalar, B: Backend>(
     dev: &mut B,
     a: &Csr<T>,
@@ -127,7 +127,7 @@ impl<T: Scalar> LinearSystem<T> {
     }
     /// The storage format by name, see [`FORMATS`](lacuna_formats::FORMATS). `auto` chooses by the bytes that
     /// a product moves, or keeps `csr` on the host beside factors whose solves outweigh a product, `tune` by measurement, once per structure, number type and device: see
-    /// [`tune_format`]. Both forms of the matrix are in memory during the conversion.
+    /// [`tune_format`](crate::tune_format). Both forms of the matrix are in memory during the conversion.
     pub fn format(mut self, name: &str) -> Self {
         self.format = (name != "auto").then(|| name.into());
         self
@@ -226,10 +226,10 @@ impl<T: Scalar> LinearSystem<T> {
     /// Chooses whatever is open, puts the matrix on the device and prepares the solver.
     ///
     /// # Errors
-    /// [`Error::Shape`] if the method needs a square matrix and this is not, [`Error::Length`] for `x0`,
-    /// [`Error::Argument`] for an unknown name or option or an invalid tolerance, [`Error::Unsupported`] for
+    /// [`Error::Shape`](lacuna_engine::Error::Shape) if the method needs a square matrix and this is not, [`Error::Length`](lacuna_engine::Error::Length) for `x0`,
+    /// [`Error::Argument`](lacuna_engine::Error::Argument) for an unknown name or option or an invalid tolerance, [`Error::Unsupported`](lacuna_engine::Error::Unsupported) for
     /// a format that does not suit the matrix or has no kernel on the backend, errors of the preconditioner
-    /// (for Jacobi, [`Error::Entry`] for a zero diagonal entry), errors of [`check_process`](crate::check_process), device
+    /// (for Jacobi, [`Error::Entry`](lacuna_engine::Error::Entry) for a zero diagonal entry), errors of [`check_process`](lacuna_engine::check_process), device
     /// failures.
     pub fn prepare<B: Backend>(self, dev: &mut B) -> Result<Prepared<T>> {
         prepare::prepare(self, dev)
