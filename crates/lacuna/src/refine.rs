@@ -60,6 +60,7 @@ pub(crate) fn prepare<T: Scalar, B: Backend>(system: LinearSystem<T>, dev: &mut 
     // The order is that of both systems.
     if automatic
         && system.reorder == "none"
+        && system.a.diagonal().contains(&T::zero())
         && Order::against_zeros(&system.a, &Structure::of(&*system.a))?.is_some()
     {
         system.reorder = MATCHING.name.into();

@@ -114,7 +114,8 @@ pub fn is_elastic<T: Scalar>(a: &Csr<T>, s: &Structure) -> bool {
 fn steps_across<T: Scalar>(a: &Csr<T>, enough: usize) -> usize {
     let mut seen = vec![false; a.rows()];
     let mut most = (0, 0);
-    for start in 0..a.rows() {
+    let is_coupled = |i: usize| a.row_slices(i).0.iter().any(|&j| j as usize != i);
+    for start in (0..a.rows()).filter(|&i| is_coupled(i)) {
         if !seen[start] {
             let found = levels(a, start, enough, &mut seen);
             most = if found.0 > most.0 { found } else { most };

@@ -157,9 +157,11 @@ fn a_terminal_shows_what_is_set_up() {
         assert_eq!(ran.code, 0, "{}", ran.out);
         Some(ran.out)
     };
-    // Not every machine has `script`.
-    let Some(out) = shown("") else { return };
-    assert!(out.contains("gen:poisson2d:9x9: 81 unknowns, 369 entries; setting up gmres, ilut 0s"), "{out}");
+    let Some(out) = shown("") else {
+        eprintln!("SKIPPED, no program `script`");
+        return;
+    };
+    assert!(out.contains("gen:poisson2d:9x9: 81 unknowns, 369 entries; setting up gmres, ilut "), "{out}");
     for options in ["--quiet", "--json out.json"] {
         assert!(!shown(options).unwrap().contains("setting up"), "{options}");
     }

@@ -1,15 +1,12 @@
 //! Algebraic multigrid: iteration counts that must not grow, equal bits on any number of threads, new values,
 //! and reports.
+use crate::generated;
 use lacuna_engine::{Backend, Complex64, Error, LinOp, Reference, Scalar};
-use lacuna_formats::{Csr, Spec};
+use lacuna_formats::Csr;
 use lacuna_solvers::{
     Aggregation, Amg, AmgOptions, Options, Outcome, Placed, Preconditioner, Smoothing, Solver, Stop, method,
 };
 use std::sync::Arc;
-
-fn generated<T: Scalar>(name: &str) -> Csr<T> {
-    Spec::parse(name).unwrap().build().unwrap()
-}
 
 /// Solves for the vector of ones to 1e-8 on the serial reference. Also returns the report of the
 /// preconditioner.

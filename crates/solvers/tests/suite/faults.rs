@@ -1,15 +1,12 @@
 //! Matrices and settings that `amg` and `multigrid` must bear or refuse.
+use crate::generated;
 use lacuna_engine::{Backend, Error, Reference};
-use lacuna_formats::{Csr, Spec, Triplets};
+use lacuna_formats::{Csr, Triplets};
 use lacuna_solvers::{
     Amg, AmgOptions, Multigrid, MultigridOptions, Options, Outcome, Placed, Preconditioner, Smoothing,
     Solver, Stop, method,
 };
 use std::sync::Arc;
-
-fn generated(name: &str) -> Csr<f64> {
-    Spec::parse(name).unwrap().build().unwrap()
-}
 
 /// Matrices as blocks on a diagonal.
 fn beside(blocks: &[&Csr<f64>]) -> Csr<f64> {

@@ -7,3 +7,11 @@ mod multigrid;
 mod preconditioners;
 mod reference;
 mod ritz;
+
+use lacuna_engine::Scalar;
+use lacuna_formats::{Csr, Spec};
+
+/// The matrix of a generator.
+fn generated<T: Scalar>(name: &str) -> Csr<T> {
+    Spec::parse(name).unwrap().build().unwrap()
+}

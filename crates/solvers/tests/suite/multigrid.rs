@@ -1,14 +1,11 @@
 //! Multigrid on grids: iteration counts that do not grow, the choice of axes, new values, refusals.
+use crate::generated;
 use lacuna_engine::{Backend, Complex64, Error, Reference, Scalar};
-use lacuna_formats::{Csr, Spec, Triplets};
+use lacuna_formats::{Csr, Triplets};
 use lacuna_solvers::{
     Multigrid, MultigridOptions, Options, Outcome, Placed, Preconditioner, Smoothing, Solver, Stop, method,
 };
 use std::sync::Arc;
-
-fn generated<T: Scalar>(name: &str) -> Csr<T> {
-    Spec::parse(name).unwrap().build().unwrap()
-}
 
 /// Second differences with a coefficient for each axis.
 fn differences<T: Scalar>([nx, ny, nz]: [usize; 3], by: [f64; 3]) -> Csr<T> {

@@ -1,15 +1,12 @@
 //! What preconditioners reject, report and guarantee: places in errors, equal bits on any number of threads,
 //! complex matrices.
+use crate::generated;
 use lacuna_engine::{Backend, Complex64, Error, Reference, Scalar};
-use lacuna_formats::{Csr, Spec, Triplets};
+use lacuna_formats::{Csr, Triplets};
 use lacuna_solvers::{
     Options, Outcome, PRECONDITIONERS, Placed, Preconditioner, Solver, Stop, method, preconditioner,
 };
 use std::sync::Arc;
-
-fn generated<T: Scalar>(name: &str) -> Csr<T> {
-    Spec::parse(name).unwrap().build().unwrap()
-}
 
 fn named<T: Scalar>(name: &str) -> Box<dyn Preconditioner<T>> {
     preconditioner(name).unwrap().unwrap()
