@@ -43,6 +43,18 @@ fn tar(files: &[(&str, &[u8])]) -> Vec<u8> {
     out.into_inner().unwrap()
 }
 
+#[test]
+fn a_name_of_many_megabytes_is_refused() {
+    let mut out = tar::Builder::new(Vec::new());
+    let mut header = tar::Header::new_gnu();
+    header.set_entry_type(tar::EntryType::GNULongName);
+    header.set_size(64 << 20);
+    header.set_cksum();
+    out.append(&header, std::io::repeat(b'a').take(64 << 20)).unwrap();
+    let message = refused(&gzip(&out.into_inner().unwrap()));
+    assert!(message.contains("4 MiB of names and headers"), "{message}");
+}
+
 fn opened(bytes: &[u8], wanted: Wanted) -> Opened<'_> {
     Opened::from_reader("f.tar.gz", bytes, wanted).unwrap()
 }

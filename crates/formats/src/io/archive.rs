@@ -15,6 +15,8 @@ const KEPT: u64 = 1 << 30;
 const LISTED: usize = 8;
 /// Block size that members are padded to.
 const BLOCK: u64 = 512;
+/// Maximum number of bytes between files: a compressed archive may name a file by gigabytes of zeros.
+const MOST_BETWEEN: u64 = 4 << 20;
 
 /// What to read from a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -183,17 +185,16 @@ impl Archive<'_> {
     fn next(&mut self) -> io::Result<Option<String>> {
         self.pass(self.left + self.padding)?;
         (self.left, self.padding) = (0, 0);
-        let mut archive = tar::Archive::new(&mut self.source);
-        for entry in archive.entries()? {
-            let entry = entry?;
-            if entry.header().entry_type().is_file() {
-                let path = String::from_utf8_lossy(&entry.path_bytes()).into_owned();
-                (self.left, self.padding) =
-                    (entry.size(), entry.size().next_multiple_of(BLOCK) - entry.size());
-                return Ok(Some(path));
-            }
+        let mut source = self.source.by_ref().take(MOST_BETWEEN);
+        let found = next_file(&mut source);
+        if found.is_err() && source.limit() == 0 {
+            let message = format!("more than {} MiB of names and headers before a file", MOST_BETWEEN >> 20);
+            return Err(io::Error::new(io::ErrorKind::InvalidData, message));
         }
-        Ok(None)
+        Ok(found?.map(|(path, size)| {
+            (self.left, self.padding) = (size, size.next_multiple_of(BLOCK) - size);
+            path
+        }))
     }
 
     fn pass(&mut self, bytes: u64) -> io::Result<()> {
@@ -204,6 +205,18 @@ impl Archive<'_> {
     fn cut_short(&self) -> io::Error {
         io::Error::new(io::ErrorKind::UnexpectedEof, "the archive ends within a member")
     }
+}
+
+/// The name and the size of the next file.
+fn next_file(source: &mut impl Read) -> io::Result<Option<(String, u64)>> {
+    for entry in tar::Archive::new(source).entries()? {
+        let entry = entry?;
+        if entry.header().entry_type().is_file() {
+            let path = String::from_utf8_lossy(&entry.path_bytes()).into_owned();
+            return Ok(Some((path, entry.size())));
+        }
+    }
+    Ok(None)
 }
 
 /// The bytes of the member.
