@@ -26,10 +26,6 @@ impl Access {
     pub fn writes(self) -> bool {
         matches!(self, Access::Write | Access::Change | Access::Fill)
     }
-    /// Whether each row accesses only its own element, so that rows need not wait for each other.
-    pub fn is_rowwise(self) -> bool {
-        !matches!(self, Access::Gather | Access::Fill)
-    }
 }
 
 /// An operand of an operation, other than those of its sweep.
@@ -71,16 +67,6 @@ impl<T: Scalar> Kind<T> {
             Kind::Sweep | Kind::Spmv { .. } | Kind::BasisAxpy { .. } => true,
             Kind::Spmm { .. } | Kind::BasisDot { .. } | Kind::TriSolve { .. } | Kind::Host { .. } => false,
         }
-    }
-
-    /// Whether every row accesses only its own elements.
-    pub fn is_rowwise(&self) -> bool {
-        self.operands().all(|operand| match operand {
-            Operand::Matrix(_) => true,
-            Operand::Vector(_, access) | Operand::Basis(_, access) | Operand::Cells(_, access) => {
-                access.is_rowwise()
-            }
-        })
     }
 
     /// The vector that the operation computes; its sweep need not load it.
