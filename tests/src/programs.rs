@@ -1,10 +1,12 @@
 //! Programs: sections, tests, counts, confirmations.
 use crate::bits::{Trace, cells_of, upload};
+use crate::numbers::{Rng, generated};
 use crate::on_both;
 use lacuna_engine::{
     Backend, Cell, Confirm, Finish, Formula, History, Pass, Plan, Reason, Recorder, Run, Scalar,
 };
 use std::ops::ControlFlow;
+use std::sync::Arc;
 
 /// Records, plans and runs a program.
 ///
@@ -63,6 +65,44 @@ pub fn flow<T: Scalar, B: Backend>(make: fn() -> B) {
             trace.vector(dev, "x", x);
             trace.cells(dev, "cells", &c);
         }
+        trace
+    });
+}
+
+/// Conditions within conditions: an operation runs if all tests around it hold; sums, products and cells alike.
+pub fn nested_conditions<T: Scalar, B: Backend>(make: fn() -> B) {
+    on_both!(make, "nested conditions", |dev| {
+        let mut trace = Trace::<T>::new();
+        let c = cells_of(dev, &[0.0, 1.0, 0.0, 0.0, 5.0].map(T::from_real));
+        let (zero, one, ran, sum, rounds) = (c[0], c[1], c[2], c[3], c[4]);
+        let a = dev.matrix(Arc::new(generated::<T>("gen:poisson2d:20x20"))).unwrap();
+        let [x, y] = [3, 4].map(|seed| upload(dev, &Rng::new(seed).vector::<T>(400)));
+        let (finish, history) = run(dev, 10, |k| {
+            k.each(|k| {
+                let tests = [one.gt(zero), zero.gt(one)];
+                for (i, outer) in tests.into_iter().enumerate() {
+                    for (j, inner) in tests.into_iter().enumerate() {
+                        k.when(outer, |k| {
+                            k.when(inner, |k| {
+                                k.multi_axpy_dot(
+                                    Pass::new("cell").eval(ran, ran + (1.0 + 10.0 * (2 * i + j) as f64)),
+                                );
+                                k.multi_axpy_dot(Pass::new("pass").set(x, x + one * y).dot(sum, x, x));
+                                k.spmv_dot(&a, x, y, Pass::nothing());
+                            });
+                            k.multi_axpy_dot(Pass::new("outer").eval(ran, ran + 1000.0));
+                        });
+                    }
+                }
+                let stop = Pass::new("once").count(rounds).stop_if(ran.gt(zero), Reason::Custom("done"));
+                k.multi_axpy_dot(stop);
+            });
+        });
+        assert_eq!(dev.read(&[ran]).unwrap(), [T::from_real(2001.0)]);
+        trace.finish("run", &finish, &history);
+        trace.vector(dev, "x", x);
+        trace.vector(dev, "y", y);
+        trace.cells(dev, "cells", &c);
         trace
     });
 }
@@ -221,7 +261,7 @@ pub fn no_ops_after_stop<T: Scalar, B: Backend>(make: fn() -> B) {
         let [early, late, y] = std::array::from_fn(|_| upload(dev, &vec![T::zero(); n]));
         let one = upload(dev, &vec![T::one(); n]);
         let a = lacuna_formats::Csr::<T>::identity(n).unwrap();
-        let a = dev.matrix(std::sync::Arc::new(a)).unwrap();
+        let a = dev.matrix(Arc::new(a)).unwrap();
         let v = Backend::basis::<T>(dev, n, 2).unwrap();
         let h = Backend::cells::<T>(dev, 2).unwrap();
         for leave in [false, true] {
@@ -322,7 +362,7 @@ pub fn guarded<T: Scalar, B: Backend>(make: fn() -> B) {
         let c = cells_of(dev, &[0.0, 2.0, 0.0, 0.0].map(T::from_real));
         let [x, y, z] = std::array::from_fn(|i| upload(dev, &vec![T::from_real(i as f64); n]));
         let one = upload(dev, &vec![T::one(); n]);
-        let a = dev.matrix(std::sync::Arc::new(lacuna_formats::Csr::<T>::identity(n).unwrap())).unwrap();
+        let a = dev.matrix(Arc::new(lacuna_formats::Csr::<T>::identity(n).unwrap())).unwrap();
         let (finish, history) = run(dev, 5, |k| {
             k.each(|k| {
                 k.multi_axpy_dot(Pass::new("round").eval(c[0], c[0] + 1.0).set(x, x + one));
@@ -350,7 +390,7 @@ pub fn riding_passes_come_after<T: Scalar, B: Backend>(make: fn() -> B) {
         let mut trace = Trace::<T>::new();
         let n = 70;
         let [x, y, w] = std::array::from_fn(|i| upload(dev, &vec![T::from_real(i as f64 + 1.0); n]));
-        let a = dev.matrix(std::sync::Arc::new(lacuna_formats::Csr::<T>::identity(n).unwrap())).unwrap();
+        let a = dev.matrix(Arc::new(lacuna_formats::Csr::<T>::identity(n).unwrap())).unwrap();
         let c = cells_of(dev, &[T::one(); 2]);
         let v = Backend::basis::<T>(dev, n, 1).unwrap();
         let h = Backend::cells::<T>(dev, 1).unwrap();

@@ -43,7 +43,8 @@ pub struct Recorder<'a, T: Scalar> {
     /// Cells for intermediate values, and how many of them are in use.
     temporaries: Vec<u32>,
     taken: usize,
-    guard: Option<Test<T>>,
+    /// The tests of the conditions that operations are within, the outermost first.
+    guards: Vec<Test<T>>,
     error: Option<Error>,
 }
 
@@ -57,7 +58,7 @@ impl<'a, T: Scalar> Recorder<'a, T> {
             constants: Vec::new(),
             temporaries: Vec::new(),
             taken: 0,
-            guard: None,
+            guards: Vec::new(),
             error: None,
         }
     }
@@ -140,12 +141,12 @@ impl<'a, T: Scalar> Recorder<'a, T> {
     pub fn each(&mut self, body: impl FnOnce(&mut Self)) {
         self.within(Section::Each, body);
     }
-    /// Records the operations of `body` as conditional: each is skipped unless the test holds when it is
-    /// reached.
+    /// Records the operations of `body` as conditional: each is skipped unless the test, and those of the conditions
+    /// around it, hold when it is reached.
     pub fn when(&mut self, test: Test<T>, body: impl FnOnce(&mut Self)) {
-        let outer = self.guard.replace(test);
+        self.guards.push(test);
         body(self);
-        self.guard = outer;
+        self.guards.pop();
     }
     /// Records the operations of `body` for the steps `0..count` of an iteration, in order. If the steps
     /// differ only in numbers that grow by a constant stride, such as columns of a basis and cells of a run,
@@ -159,7 +160,7 @@ impl<'a, T: Scalar> Recorder<'a, T> {
         }
     }
     fn rolled(&mut self, count: usize, body: &impl Fn(&mut Self, usize)) -> Option<Steps<T>> {
-        let begins = self.section == Section::Each && !self.program.iterates() && self.guard.is_none();
+        let begins = self.section == Section::Each && !self.program.iterates() && self.guards.is_empty();
         if !begins || count < FEW {
             return None;
         }
@@ -275,10 +276,10 @@ impl<'a, T: Scalar> Recorder<'a, T> {
                 bare = Some(Op { kind: first, sweep: lower::Sweep::nothing(pass.name) });
             }
         }
-        if let Some(test) = self.guard {
+        for test in self.guards.iter().rev() {
             let sweeps = bare.iter_mut().map(|op| &mut op.sweep).chain([&mut sweep]);
             sweeps.for_each(|sweep| {
-                sweep.before.insert(0, lower::only_if(test));
+                sweep.before.insert(0, lower::only_if(*test));
                 sweep.cells.extend(test.cells());
             });
         }

@@ -263,12 +263,12 @@ impl<T: Scalar> Compiled<T> {
             return None;
         }
         self.pieces = self.pieces.max(a.partial_sums() * *columns as usize);
-        let guard = step.before.first().filter(|instr| matches!(instr, Instr::OnlyIf { .. }));
+        let guards = step.before.iter().filter(|instr| matches!(instr, Instr::OnlyIf { .. }));
         Some(Step {
             kind: Kind::Pieces { a: a.clone(), x: *x, columns: *columns },
             rounds: false,
             n: 0,
-            before: guard.copied().into_iter().collect(),
+            before: guards.copied().collect(),
             updates: Box::new([]),
             dots: Box::new([]),
             fused: None,
