@@ -2,7 +2,7 @@
 use crate::bits::{cells_of, download, same, upload};
 use crate::cells::hessenberg;
 use crate::hostile::fails;
-use lacuna_engine::{Backend, Confirm, Error, History, Pass, Reason, Recorder, Run, Scalar};
+use lacuna_engine::{Backend, Confirm, Error, History, Matrix, Pass, Reason, Recorder, Run, Scalar, Vector};
 use lacuna_formats::Csr;
 use std::sync::Arc;
 
@@ -118,7 +118,7 @@ pub fn foreign_handles<T: Scalar, B: Backend>(make: fn() -> B) {
     let n = 12;
     let (mine, other) = (upload(home, &vec![T::one(); n]), upload(abroad, &vec![T::one(); n]));
     let a = Csr::<T>::identity(n).unwrap();
-    let _here = home.matrix(Arc::new(a.clone())).unwrap();
+    let here = home.matrix(Arc::new(a.clone())).unwrap();
     let there = abroad.matrix(Arc::new(a)).unwrap();
     let (cell, foreign) = (cells_of(home, &[T::one()])[0], cells_of(abroad, &[T::one()])[0]);
     let y = upload(home, &vec![T::zero(); n]);
@@ -126,6 +126,11 @@ pub fn foreign_handles<T: Scalar, B: Backend>(make: fn() -> B) {
     stale(home.upload(&vec![T::zero(); n], other), "vector");
     stale(home.multi_axpy_dot(Pass::new("mine").set(mine, mine + other)), "vector");
     stale(home.spmv_dot(&there, mine, y, Pass::nothing()), "matrix");
+    // A handle that says more than there is.
+    let long = upload(home, &vec![T::one(); n + 5]);
+    stale(home.spmv_dot(&Matrix { cols: n + 5, ..here }, long, y, Pass::nothing()), "matrix");
+    stale(home.spmv_dot(&Matrix { rows: n + 5, ..here }, mine, long, Pass::nothing()), "matrix");
+    stale(home.download(Vector { len: n + 5, ..mine }, &mut vec![T::zero(); n + 5]), "vector");
     stale(home.read(&[cell, foreign]), "cell");
     stale(Backend::write(home, foreign, T::zero()), "cell");
 }

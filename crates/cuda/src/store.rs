@@ -27,6 +27,7 @@ struct Slot {
 pub(crate) struct StoredMatrix {
     serial: u32,
     kind: Kind,
+    shape: (usize, usize),
     /// The stem of its kernels' names.
     pub(crate) kernel: &'static str,
     pub(crate) lanes: u32,
@@ -134,6 +135,7 @@ impl Store {
         self.matrices.push(StoredMatrix {
             serial,
             kind: T::KIND,
+            shape: (rows, cols),
             kernel: a.kernel(),
             lanes: a.lanes() as u32,
             arguments,
@@ -232,7 +234,8 @@ impl Store {
     /// The matrix behind a handle.
     pub(crate) fn stored<T: Scalar>(&self, a: Matrix<T>, operation: &str) -> Result<&StoredMatrix> {
         let stale = || Error::Stale { operation: operation.into(), what: "matrix" };
-        let live = |m: &&StoredMatrix| m.serial == a.serial && m.kind == T::KIND;
+        let live =
+            |m: &&StoredMatrix| m.serial == a.serial && m.kind == T::KIND && m.shape == (a.rows, a.cols);
         self.matrices.get(a.slot as usize).filter(live).ok_or_else(stale)
     }
     /// Whether a matrix still exists.

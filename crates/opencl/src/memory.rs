@@ -28,6 +28,7 @@ struct Slot {
 struct StoredMatrix {
     serial: u32,
     kind: Kind,
+    shape: (usize, usize),
     start: usize,
     /// The words of the matrix in a table of names.
     words: Vec<u64>,
@@ -222,7 +223,14 @@ impl Memory {
         words.resize(crate::source::MATRIX_WORDS, 0);
         let serial = next_serial();
         let handle = Matrix::new(self.matrices.len() as u32, serial, rows, cols, a.nnz(), a.bytes());
-        self.matrices.push(StoredMatrix { serial, kind: T::KIND, start, words, format: Box::new(a) });
+        self.matrices.push(StoredMatrix {
+            serial,
+            kind: T::KIND,
+            shape: a.shape(),
+            start,
+            words,
+            format: Box::new(a),
+        });
         Ok(handle)
     }
 
@@ -299,7 +307,8 @@ impl Memory {
 
     /// The words of a live matrix.
     pub(crate) fn matrix_words<T: Scalar>(&self, a: Matrix<T>, operation: &str) -> Result<&[u64]> {
-        let live = |m: &&StoredMatrix| m.serial == a.serial && m.kind == T::KIND;
+        let live =
+            |m: &&StoredMatrix| m.serial == a.serial && m.kind == T::KIND && m.shape == (a.rows, a.cols);
         let matrix = self.matrices.get(a.slot as usize).filter(live);
         matrix
             .map(|m| m.words.as_slice())

@@ -90,6 +90,9 @@ impl HostStore {
     }
 
     fn columns<T: Scalar>(&mut self, n: usize, columns: usize, narrow: bool) -> Result<Basis<T>> {
+        if columns == 0 {
+            return Ok(Basis::new(self.slots.len() as u32, next_serial(), n, 0, narrow));
+        }
         let refused = |device: &str| Error::OutOfMemory {
             operation: format!("{columns} vectors of {n} elements"),
             device: device.into(),
@@ -267,6 +270,7 @@ impl HostStore {
             .get(a.slot as usize)
             .filter(|m| m.serial == a.serial)
             .and_then(|m| m.format.downcast_ref::<Arc<dyn Format<T>>>())
+            .filter(|format| format.shape() == (a.rows, a.cols))
             .ok_or_else(|| Error::Stale { operation: operation.into(), what: "matrix" })
     }
 
