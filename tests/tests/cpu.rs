@@ -29,6 +29,15 @@ conformance!(threads_7, "cpu", || shared(7), [f32, Complex64]);
 conformance!(avx2, "cpu", || with(Simd::Avx2), [f32, Complex64]);
 conformance!(baseline, "cpu", || with(Simd::Baseline), [f64, Complex32]);
 
+#[test]
+fn numbers_of_threads_that_there_cannot_be_are_refused() {
+    for threads in [0, usize::MAX] {
+        let options = CpuOptions { threads: Some(threads), ..CpuOptions::default() };
+        let error = Cpu::with(options).err().map(|error| error.to_string()).unwrap_or_default();
+        assert!(error.contains(&threads.to_string()), "{error}");
+    }
+}
+
 /// A panic in the caller's `watch` propagates to the caller, and the helper threads are free for the next
 /// solve.
 #[test]

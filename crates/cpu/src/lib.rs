@@ -80,13 +80,14 @@ impl Cpu {
     /// fails with [`Error::Device`] if they cannot.
     ///
     /// # Errors
-    /// [`Error::Argument`] for 0 threads, or as [`check_process`].
+    /// [`Error::Argument`] for 0 threads or more than rayon has, or as [`check_process`].
     pub fn with(options: CpuOptions) -> Result<Self> {
         check_process("starting threads")?;
         let cores = || std::thread::available_parallelism().map_or(1, |n| n.get());
         let threads = options.threads.unwrap_or_else(cores);
-        if threads == 0 {
-            let message = "expected at least 1, got 0".into();
+        let most = rayon::max_num_threads();
+        if !(1..=most).contains(&threads) {
+            let message = format!("expected 1 to {most}, got {threads}");
             return Err(Error::Argument { what: "threads".into(), message });
         }
         Ok(Self::on_threads(Threads::Own { count: threads, pool: None }, options))
