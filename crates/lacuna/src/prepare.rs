@@ -27,9 +27,16 @@ type Kind<T> = Option<Box<dyn Preconditioner<T>>>;
 /// See [`LinearSystem::prepare`].
 pub(crate) fn prepare<T: Scalar, B: Backend>(system: LinearSystem<T>, dev: &mut B) -> Result<Prepared<T>> {
     check_process("preparing a solve")?;
-    if system.refines {
-        return refine::prepare(system, dev);
+    let mark = dev.mark();
+    let prepared = if system.refines { refine::prepare(system, dev) } else { prepared(system, dev) };
+    if prepared.is_err() {
+        dev.release(mark);
     }
+    prepared
+}
+
+/// A system that is solved in one precision. What is on the device stays there if it fails.
+fn prepared<T: Scalar, B: Backend>(system: LinearSystem<T>, dev: &mut B) -> Result<Prepared<T>> {
     let mut stages = Stages::start();
     let (rows, cols) = (system.a.rows(), system.a.cols());
     if let Some(x0) = &system.x0 {

@@ -162,3 +162,18 @@ fn the_recurrence_of_gmres_with_a_left_preconditioner_is_in_units_of_the_residua
     let outcome = system.prepare(dev).unwrap().solve(dev, &b).unwrap().1;
     assert!(outcome.converged() && outcome.residual > 1e-3 * outcome.true_residual, "{outcome:?}");
 }
+
+#[test]
+fn what_a_failed_preparation_put_on_the_device_is_released() {
+    let mut a = Triplets::new(40, 40);
+    (1..40).for_each(|i| a.push(i, i, 1.0));
+    (0..39).for_each(|i| a.push(i, i + 1, 0.5));
+    let a: Csr<f64> = a.to_csr().unwrap();
+    let dev = &mut default_backend().unwrap();
+    for refined in [false, true] {
+        let mark = dev.mark();
+        let system = LinearSystem::new(a.clone()).method("bicgstab").preconditioner("amg").refine(refined);
+        assert!(system.prepare(dev).is_err());
+        assert_eq!(dev.mark(), mark);
+    }
+}
