@@ -1,7 +1,8 @@
 //! The driver: context, stream, kernels and raw calls; each failure names the operation.
+use crate::carrier::Carrier;
 use crate::compiler::{self, Code};
 use crate::device::{Limits, limits};
-use crate::transfer::{Carrier, Spare};
+use crate::transfer::Spare;
 use cust::context::{Context, CurrentContext};
 use cust::device::Device;
 use cust::error::CudaError;
@@ -48,13 +49,35 @@ pub(crate) struct Graph(sys::CUgraphExec);
 // SAFETY: the driver lets any thread launch or destroy a graph, one at a time; this crate never shares one.
 unsafe impl Send for Graph {}
 
-/// A point in the stream.
-pub(crate) struct Event(cust::event::Event);
+/// A point in the stream, for any thread.
+pub(crate) struct Event(sys::CUevent);
+// SAFETY: the driver accepts calls for an event from any thread.
+unsafe impl Send for Event {}
 
 impl Event {
     pub(crate) fn new(driver: &Driver) -> Result<Self> {
-        let event = cust::event::Event::new(cust::event::EventFlags::DISABLE_TIMING);
-        event.map(Event).map_err(|e| driver.failed("creating an event", e))
+        let mut event = std::ptr::null_mut();
+        let flags = sys::CUevent_flags::CU_EVENT_DISABLE_TIMING as u32;
+        // SAFETY: writes a handle.
+        driver.check("creating an event", unsafe { sys::cuEventCreate(&mut event, flags) })?;
+        Ok(Event(event))
+    }
+    /// Records it at this point of a stream.
+    pub(crate) fn record(&self, stream: sys::CUstream) -> sys::CUresult {
+        // SAFETY: both are live.
+        unsafe { sys::cuEventRecord(self.0, stream) }
+    }
+    /// Waits until the stream has passed it.
+    pub(crate) fn wait(&self) -> sys::CUresult {
+        // SAFETY: the event is live.
+        unsafe { sys::cuEventSynchronize(self.0) }
+    }
+}
+
+impl Drop for Event {
+    fn drop(&mut self) {
+        // SAFETY: created once, destroyed once; the driver keeps what it needs until the stream has passed it.
+        unsafe { sys::cuEventDestroy_v2(self.0) };
     }
 }
 
@@ -139,6 +162,10 @@ impl Driver {
             modules: HashMap::new(),
             context,
         })
+    }
+
+    pub(crate) fn context(&self) -> sys::CUcontext {
+        self.context.as_raw()
     }
 
     /// Makes the context current for the calling thread.
@@ -276,11 +303,11 @@ impl Driver {
 
     /// Records an event at this point of the stream.
     pub(crate) fn record(&self, event: &Event) -> Result<()> {
-        event.0.record(&self.stream).map_err(|e| self.failed("recording an event", e))
+        self.check("recording an event", event.record(self.stream.as_inner()))
     }
     /// Waits until the stream has passed the event.
     pub(crate) fn wait_for(&self, event: &Event, operation: &str) -> Result<()> {
-        event.0.synchronize().map_err(|e| self.failed(operation, e))
+        self.check(operation, event.wait())
     }
 
     /// Captures what `body` queues into a graph.

@@ -4,6 +4,7 @@
 //! crate is built, and embedded; at run time only the driver is needed. If NVRTC, the compiler of the CUDA
 //! toolkit, is found at run time, a kernel is generated and compiled for each program that loops: see
 //! [`Compile`]. [`Cuda::new`] returns an error if there is no driver or device.
+mod carrier;
 mod compiler;
 mod device;
 mod driver;
@@ -33,6 +34,7 @@ use lacuna_engine::{
     OpKind, Plan, Program, Result, Run, Scalar, StepByStep, Vector, encode, host_call, step_by_step,
 };
 use lacuna_gpu::PlanCache;
+use rayon::prelude::*;
 use std::sync::Arc;
 
 /// A backend on an NVIDIA GPU.
@@ -231,11 +233,12 @@ impl Backend for Cuda {
     fn upload<T: Scalar>(&mut self, from: &[T], to: Vector<T>) -> Result<()> {
         Error::check_length("upload", "the host slice", to.len, from.len())?;
         let address = self.store.address(to, "upload")?;
-        self.driver.enter()?;
         if to.narrow {
-            let rounded: Vec<T::Narrow> = from.iter().map(|number| number.narrowed()).collect();
+            let rounded: Vec<T::Narrow> = from.par_iter().map(|number| number.narrowed()).collect();
+            self.driver.enter()?;
             return self.driver.upload(&rounded, address, "upload");
         }
+        self.driver.enter()?;
         self.driver.upload(from, address, "upload")
     }
     fn clear<T: Scalar>(&mut self, v: Vector<T>) -> Result<()> {

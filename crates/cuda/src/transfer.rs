@@ -1,17 +1,11 @@
 //! Copies between host and device, and page-locked host memory.
-use crate::driver::{Address, Driver, Event};
+use crate::carrier::{Carrier, LARGE};
+use crate::driver::{Address, Driver};
 use bytemuck::{Pod, cast_slice, cast_slice_mut};
 use cust::sys;
 use lacuna_engine::Result;
-use rayon::prelude::*;
 use std::ffi::c_void;
 use std::sync::{Arc, Mutex, PoisonError};
-
-/// Minimum bytes of a transfer through page-locked memory; bytes of one piece; bytes that a thread copies at
-/// a time.
-const LARGE: usize = 1 << 20;
-const PIECE: usize = 2 << 20;
-const GRAIN: usize = 256 << 10;
 
 impl Driver {
     /// Copies to the device, in stream order; the source may change once this returns.
@@ -110,55 +104,6 @@ impl Driver {
     }
 }
 
-/// Two pieces of page-locked memory: while the device copies one, host threads copy the other. For pageable
-/// memory the driver would copy with one thread.
-pub(crate) struct Carrier {
-    pieces: [Pinned; 2],
-    /// Recorded after the last copy of each piece.
-    passed: [Event; 2],
-}
-
-impl Carrier {
-    fn new(driver: &Driver) -> Result<Self> {
-        let piece = || Ok((driver.pinned(PIECE)?, Event::new(driver)?));
-        let [(first, passed), (second, passed_too)] = [piece()?, piece()?];
-        Ok(Carrier { pieces: [first, second], passed: [passed, passed_too] })
-    }
-
-    fn upload(&mut self, driver: &Driver, from: &[u8], to: Address, operation: &str) -> Result<()> {
-        for (i, part) in from.chunks(PIECE).enumerate() {
-            let (piece, passed) = (&mut self.pieces[i % 2], &self.passed[i % 2]);
-            driver.wait_for(passed, operation)?;
-            let target = piece.bytes_mut()[..part.len()].par_chunks_mut(GRAIN);
-            target.zip(part.par_chunks(GRAIN)).for_each(|(to, from)| to.copy_from_slice(from));
-            driver.send(piece, 0, part.len(), to + (i * PIECE) as u64)?;
-            driver.record(passed)?;
-        }
-        Ok(())
-    }
-
-    fn download(&mut self, driver: &Driver, from: Address, to: &mut [u8], operation: &str) -> Result<()> {
-        let count = to.len().div_ceil(PIECE);
-        let start = |carrier: &Carrier, i: usize, bytes: usize| {
-            driver.fetch(from + (i * PIECE) as u64, &carrier.pieces[i % 2], 0, bytes)?;
-            driver.record(&carrier.passed[i % 2])
-        };
-        let len = to.len();
-        let bytes = |i: usize| PIECE.min(len - i * PIECE);
-        // An earlier copy from a piece completes first: all are in one stream.
-        (0..count.min(2)).try_for_each(|i| start(self, i, bytes(i)))?;
-        for (i, part) in to.chunks_mut(PIECE).enumerate() {
-            driver.wait_for(&self.passed[i % 2], operation)?;
-            let source = self.pieces[i % 2].bytes_mut()[..part.len()].par_chunks(GRAIN);
-            part.par_chunks_mut(GRAIN).zip(source).for_each(|(to, from)| to.copy_from_slice(from));
-            if i + 2 < count {
-                start(self, i + 2, bytes(i + 2))?;
-            }
-        }
-        Ok(())
-    }
-}
-
 /// Page-locked memory, freed on drop.
 pub(crate) struct Memory {
     address: *mut c_void,
@@ -208,7 +153,7 @@ impl Pinned {
         }
     }
     /// All of it; no copy in the stream may touch it.
-    fn bytes_mut(&mut self) -> &mut [u8] {
+    pub(crate) fn bytes_mut(&mut self) -> &mut [u8] {
         // SAFETY: owned memory of that many bytes, zeroed when it was taken.
         unsafe { std::slice::from_raw_parts_mut(self.address.cast(), self.bytes) }
     }

@@ -224,3 +224,21 @@ fn long_sums() {
     let expected = lacuna_engine::dot_product(&values, &values);
     assert_same(&dev.read(&[c]).unwrap(), &[expected], "a long sum");
 }
+
+/// Large arrays go through page-locked memory by several threads: from within pools of any size.
+#[test]
+fn large_arrays_travel_from_any_pool() {
+    let Some(mut dev) = device() else { return };
+    for (threads, n) in [(1, 131_072), (3, 1_000_003), (16, 2_500_000)] {
+        let sent = Random::new(threads as u64).vector::<f64>(n);
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+        let got = pool.install(|| {
+            let v = dev.vector::<f64>(n).unwrap();
+            dev.upload(&sent, v).unwrap();
+            let mut got = vec![0.0; n];
+            dev.download(v, &mut got).unwrap();
+            got
+        });
+        assert_same(&got, &sent, &format!("{threads} threads"));
+    }
+}
