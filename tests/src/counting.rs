@@ -1,7 +1,7 @@
 //! A backend that wraps another and counts calls: the figures that the design promises.
 use lacuna_engine::{
-    Backend, Basis, Cell, Cells, Control, DeviceInfo, Format, History, Mark, Matrix, Op, Result, Scalar,
-    Vector,
+    Backend, Basis, Cell, Cells, CompressedRows, Control, DeviceInfo, Format, History, Mark, Matrix, Op,
+    Result, Scalar, Vector,
 };
 use std::sync::Arc;
 
@@ -61,6 +61,12 @@ impl<B: Backend> Backend for Counting<B> {
     }
     fn set_matrix<T: Scalar>(&mut self, a: Matrix<T>, to: Arc<dyn Format<T>>) -> Result<()> {
         self.inner.set_matrix(a, to)
+    }
+    fn sparse_product<T: Scalar>(&mut self, factors: &[&dyn Format<T>]) -> Result<Option<CompressedRows<T>>> {
+        self.inner.sparse_product(factors)
+    }
+    fn has_fast_sparse_products(&self) -> bool {
+        self.inner.has_fast_sparse_products()
     }
     fn mark(&self) -> Mark {
         self.inner.mark()

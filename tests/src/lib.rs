@@ -31,6 +31,7 @@ pub mod programs;
 pub mod random;
 pub mod right_hand_sides;
 pub mod solves;
+pub mod sparse_products;
 pub mod table;
 pub mod triangles;
 
@@ -62,11 +63,12 @@ macro_rules! conformance {
                         products: shapes lanes riding_passes own_format;
                         formats: shapes structures stencils grids long_rows few_heavy_rows large not_finite adjoints solves;
                         columns: shapes structures large programs refusals;
+                        sparse_products: shapes refusals set_ups large_levels;
                         triangles: shapes chains wide_levels blocks programs refusals;
                         basis: dots axpys zero_coefficients modified_columns;
                         cells: arithmetic special_values tests rotations;
                         operators: simple composed transposed adjoints own host host_panics;
-                        programs: flow restarts_without_confirmation stops confirmations histories no_ops_after_stop endless_is_cancelled
+                        programs: flow nested_conditions restarts_without_confirmation stops confirmations histories no_ops_after_stop endless_is_cancelled
                             guarded riding_passes_come_after;
                         random: passes_agree products_agree bases_agree fusion_changes_nothing;
                         solves: agree parallel_sizes again warm_start cancelled gmres_variants scaled_exactly;

@@ -3,7 +3,8 @@ use crate::ir::control::{Control, Section};
 use crate::ir::operation::Op;
 use crate::ir::program::Program;
 use crate::{
-    Basis, Cell, Cells, Cost, Error, Format, Matrix, Memory, Pass, Reason, Recorder, Result, Scalar, Vector,
+    Basis, Cell, Cells, CompressedRows, Cost, Error, Format, Matrix, Memory, Pass, Reason, Recorder, Result,
+    Scalar, Vector,
 };
 use std::any::Any;
 use std::ops::ControlFlow;
@@ -170,6 +171,25 @@ pub trait Backend: Sized + 'static {
     /// The values of a copy, if it has arrived.
     fn poll<T: Scalar>(&mut self, ticket: &mut Ticket<T>) -> Result<Option<Vec<T>>> {
         Ok(ticket.values.take())
+    }
+
+    // Sparse algebra.
+    /// The product of matrices in `csr`, from the last to the first: `R (A P)` for three. An entry of `A B` is
+    /// `Σ a_ik b_kj` over increasing `k`, each term rounded before it is added. Entries that cancel to zero stay stored.
+    ///
+    /// `None` if the host has to do it: the device has no kernels for it, too little memory or too long a row, or a
+    /// number is not finite, for which the host knows the place. Provided: `None`.
+    ///
+    /// # Errors
+    /// [`Error::Unsupported`] for another format, [`Error::Shape`] if shapes do not match; device failures.
+    fn sparse_product<T: Scalar>(&mut self, factors: &[&dyn Format<T>]) -> Result<Option<CompressedRows<T>>> {
+        let _ = factors;
+        Ok(None)
+    }
+
+    /// Whether [`Backend::sparse_product`] takes less time than the threads of the host, for large matrices. Provided: no.
+    fn has_fast_sparse_products(&self) -> bool {
+        false
     }
 
     // Programs.

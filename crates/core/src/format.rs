@@ -91,6 +91,19 @@ pub trait Format<T: Scalar>: Any + Send + Sync {
     }
 }
 
+/// A matrix in compressed rows, computed by a device: see [`crate::Backend::sparse_product`].
+#[derive(Clone, Debug, PartialEq)]
+pub struct CompressedRows<T> {
+    /// Rows and columns.
+    pub shape: (usize, usize),
+    /// Where each row begins, and the last one ends.
+    pub row_ptr: Vec<u32>,
+    /// The columns of a row increase.
+    pub col_idx: Vec<u32>,
+    /// One for each column.
+    pub values: Vec<T>,
+}
+
 /// Fails unless two matrices differ in their values only: same format, shape, pattern and layout.
 ///
 /// # Errors

@@ -15,6 +15,7 @@ mod memory;
 mod options;
 mod plan;
 mod plan_cache;
+mod sparse_product;
 mod store;
 mod transfer;
 
@@ -27,13 +28,16 @@ use crate::execute::Runner;
 use crate::memory::Buffer;
 use crate::plan::{Owned, Planner, Prepared, single, sweep_up};
 use crate::plan_cache::{Entries, Kept};
+use crate::sparse_product::Multiplier;
 use crate::store::Store;
 use lacuna_engine::cells::{Instr, Machine, Unary};
 use lacuna_engine::{
-    Backend, Basis, Cell, Cells, Control, Cost, DeviceInfo, Error, Finish, Format, History, Mark, Matrix, Op,
-    OpKind, Plan, Program, Result, Run, Scalar, StepByStep, Vector, encode, host_call, step_by_step,
+    Backend, Basis, Cell, Cells, CompressedRows, Control, Cost, DeviceInfo, Error, Finish, Format, History,
+    Mark, Matrix, Op, OpKind, Plan, Program, Result, Run, Scalar, StepByStep, Vector, encode, host_call,
+    step_by_step,
 };
 use lacuna_gpu::PlanCache;
+use lacuna_gpu::sparse_product::sparse_product;
 use rayon::prelude::*;
 use std::sync::Arc;
 
@@ -267,6 +271,17 @@ impl Backend for Cuda {
         self.driver.enter()?;
         let host = self.store.host_cells::<T>(&self.driver)?;
         Ok(cells.iter().map(|c| host[c.index as usize]).collect())
+    }
+
+    fn sparse_product<T: Scalar>(&mut self, factors: &[&dyn Format<T>]) -> Result<Option<CompressedRows<T>>> {
+        let multiplied = self.making_room(|this| {
+            let mut multiplier = Multiplier::new(&mut this.driver, T::KIND);
+            sparse_product::<T, _>(&mut multiplier, factors)
+        });
+        if let Err(Error::OutOfMemory { .. }) = multiplied { Ok(None) } else { multiplied }
+    }
+    fn has_fast_sparse_products(&self) -> bool {
+        true
     }
 
     fn step<T: Scalar>(&mut self, op: &Op<T>, control: &mut Control, history: &mut History) -> Result<()> {

@@ -12,6 +12,7 @@ mod repacked;
 mod rows;
 mod slices;
 mod source;
+pub mod sparse_product;
 mod stages;
 mod write;
 

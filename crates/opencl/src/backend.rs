@@ -8,8 +8,9 @@ use crate::source::{self, Entry, FirstLaunches, Source};
 use crate::{Mode, OpenClOptions};
 use lacuna_engine::cells::Machine;
 use lacuna_engine::{
-    Backend, Basis, Cell, Cells, Control, Cost, DeviceInfo, Error, Finish, Format, History, Kind, Mark,
-    Matrix, Op, OpKind, Plan, Result, Run, Scalar, StepByStep, Vector, host_call, next_serial, step_by_step,
+    Backend, Basis, Cell, Cells, CompressedRows, Control, Cost, DeviceInfo, Error, Finish, Format, History,
+    Kind, Mark, Matrix, Op, OpKind, Plan, Result, Run, Scalar, StepByStep, Vector, host_call, next_serial,
+    step_by_step,
 };
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -145,14 +146,14 @@ impl OpenCl {
         move |status| failed(&device, &operation, status)
     }
 
-    /// Builds the entry points that are not yet built.
-    pub(crate) fn build<T: Scalar>(&mut self, entries: &[Entry]) -> Result<()> {
+    /// Builds the entry points that are not yet built; whether there were any.
+    pub(crate) fn build<T: Scalar>(&mut self, entries: &[Entry]) -> Result<bool> {
         let mut missing: Vec<Entry> =
             entries.iter().copied().filter(|entry| self.program_of::<T>(*entry).is_none()).collect();
         missing.sort_unstable();
         missing.dedup();
         if missing.is_empty() {
-            return Ok(());
+            return Ok(false);
         }
         // On a CPU each has a text of its own, so that its compiled code serves every program that needs it.
         let together = if self.segments_each { 1 } else { missing.len() };
@@ -162,7 +163,7 @@ impl OpenCl {
             let program = source.kept().map_or_else(|| source.compile(), Ok)?;
             self.library.push((T::KIND, entries.to_vec(), program));
         }
-        Ok(())
+        Ok(true)
     }
 
     fn program_of<T: Scalar>(&self, entry: Entry) -> Option<&Program> {
@@ -275,6 +276,15 @@ impl Backend for OpenCl {
     }
     fn read<T: Scalar>(&mut self, cells: &[Cell<T>]) -> Result<Vec<T>> {
         self.memory.read(&self.queue, cells)
+    }
+
+    fn sparse_product<T: Scalar>(&mut self, factors: &[&dyn Format<T>]) -> Result<Option<CompressedRows<T>>> {
+        self.device.check_type::<T>()?;
+        let multiplied = self.making_room(|this| this.multiply_sparse(factors));
+        if let Err(Error::OutOfMemory { .. }) = multiplied { Ok(None) } else { multiplied }
+    }
+    fn has_fast_sparse_products(&self) -> bool {
+        !self.segments_each
     }
 
     /// Runs instructions on the host, the rest on the device: slow, for inspecting a program operation by

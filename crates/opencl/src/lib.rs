@@ -14,6 +14,7 @@ mod one_group;
 mod options;
 mod plan;
 mod source;
+mod sparse_product;
 mod status;
 
 pub use backend::OpenCl;

@@ -1,5 +1,6 @@
 //! The interface of a preconditioner: parts made on the host, handles on a device, operations recorded with
 //! these.
+use super::products::{OnDevice, SparseProducts};
 use lacuna_engine::{Backend, Cell, Error, Format, LinOp, Matrix, Pass, Recorder, Result, Scalar, Vector};
 use lacuna_formats::Csr;
 use std::borrow::Cow;
@@ -48,6 +49,15 @@ pub trait Preconditioner<T: Scalar>: Send {
     /// # Errors
     /// If the preconditioner rejects the matrix; the error names the place.
     fn set_up(&mut self, a: &Csr<T>) -> Result<Parts<T>>;
+    /// [`Preconditioner::set_up`] with sparse products on the device that the parts are for, where it is faster than the
+    /// host: the parts are the same. Provided: without.
+    ///
+    /// # Errors
+    /// As [`Preconditioner::set_up`]; device failures.
+    fn set_up_with(&mut self, a: &Csr<T>, products: &mut dyn SparseProducts<T>) -> Result<Parts<T>> {
+        let _ = products;
+        self.set_up(a)
+    }
     /// Seconds that [`Preconditioner::set_up`] is expected to take, if that can be counted at a small part of
     /// the cost. What was found is kept for the set-up of the same matrix.
     ///
@@ -64,6 +74,14 @@ pub trait Preconditioner<T: Scalar>: Send {
     /// As [`Preconditioner::set_up`].
     fn update(&mut self, a: &Csr<T>) -> Result<Parts<T>> {
         self.set_up(a)
+    }
+    /// [`Preconditioner::update`] with sparse products as in [`Preconditioner::set_up_with`]. Provided: without.
+    ///
+    /// # Errors
+    /// As [`Preconditioner::update`]; device failures.
+    fn update_with(&mut self, a: &Csr<T>, products: &mut dyn SparseProducts<T>) -> Result<Parts<T>> {
+        let _ = products;
+        self.update(a)
     }
     /// Records `z ← M r`, then `then`. `r` and `z` have as many elements as the matrix has columns, and
     /// differ.
@@ -299,7 +317,7 @@ impl<T: Scalar> Placed<T> {
             });
         }
         let start = Instant::now();
-        let mut parts = kind.set_up(host)?;
+        let mut parts = kind.set_up_with(host, &mut OnDevice(dev))?;
         let bytes = parts.bytes();
         parts.finish_report(start.elapsed());
         let Parts { vectors, numbers, matrices, scratch, report } = parts;
@@ -324,7 +342,7 @@ impl<T: Scalar> Placed<T> {
     /// before; device failures.
     pub fn update<B: Backend>(&mut self, dev: &mut B, host: &Csr<T>) -> Result<()> {
         let start = Instant::now();
-        let mut parts = self.kind.update(host)?;
+        let mut parts = self.kind.update_with(host, &mut OnDevice(dev))?;
         parts.finish_report(start.elapsed());
         let Parts { vectors, numbers, matrices, report, .. } = parts;
         let operation = format!("new values of preconditioner `{}`", self.kind.name());

@@ -8,6 +8,7 @@ use super::regular::regular;
 use super::rows::Rows;
 use super::strength::{Filter, Graph, strong, threshold};
 use super::{Amg, AmgOptions, OPERATION};
+use crate::precond::SparseProducts;
 use crate::precond::multigrid::{Smoother, Smoothing, inverse};
 use lacuna_engine::{Result, Scalar};
 use lacuna_formats::algebra::{GalerkinPlan, TransposePlan, galerkin_by_cells};
@@ -143,7 +144,8 @@ impl Times {
     ) -> Result<(Smoother<T>, Option<f64>)> {
         let was_spai = former.is_some_and(|former| former.kind == Smoothing::Spai0);
         if was_spai || amg.smoothing != Smoothing::Chebyshev || !rows.hermitian {
-            return Ok((self.add("smoother", || Smoother::spai0(rows.spai.clone())), None));
+            let copy = || parallel::collect(rows.spai.len(), 1 << 14, |i| rows.spai[i]);
+            return Ok((self.add("smoother", || Smoother::spai0(copy())), None));
         }
         let whole = Filtered::new(a, rows, &Filter::All, None);
         let rho = self.add("radius", || radius(&whole, STEPS_FOR_SMOOTHER))?;
@@ -206,7 +208,12 @@ fn known_radius<T: Scalar>(matrix: &Filtered<'_, T>, known: Option<f64>) -> Resu
 
 impl<T: Scalar> Hierarchy<T> {
     /// From a matrix, and what it takes nearly to 0.
-    pub(super) fn new(amg: &AmgOptions, a: &Csr<T>, mut near_null: NearNull<T>) -> Result<Self> {
+    pub(super) fn new(
+        amg: &AmgOptions,
+        a: &Csr<T>,
+        mut near_null: NearNull<T>,
+        products: &mut dyn SparseProducts<T>,
+    ) -> Result<Self> {
         let mut made = Hierarchy {
             levels: Vec::new(),
             coarsest: Coarsest::Inverse(Arc::new(Csr::identity(0)?)),
@@ -227,7 +234,7 @@ impl<T: Scalar> Hierarchy<T> {
             let rows = made.times.add("strength", || Rows::of(current, known));
             rows.check_diagonal(OPERATION, level)?;
             made.hermitian = rows.hermitian;
-            let Some((level, null)) = made.coarsen(amg, current, &rows, &near_null)? else {
+            let Some((level, null)) = made.coarsen(amg, current, &rows, &near_null, products)? else {
                 break made.finish(amg, current, Some(rows))?;
             };
             entries += level.coarse.nnz();
@@ -255,6 +262,7 @@ impl<T: Scalar> Hierarchy<T> {
         a: &Csr<T>,
         rows: &Rows<T>,
         near_null: &NearNull<T>,
+        products: &mut dyn SparseProducts<T>,
     ) -> Result<Option<(Level<T>, NearNull<T>)>> {
         let depth = self.levels.len();
         // Nodes are aggregated where there are several unknowns a node.
@@ -293,7 +301,11 @@ impl<T: Scalar> Hierarchy<T> {
         })?;
         let blocks = near_null.blocks();
         let (coarse, floating) = self.times.add("product", || {
-            regular(galerkin_by_cells(&r, a, &p, blocks)?, &r, &rows.diagonal, blocks[1], &made.dependent)
+            let coarse = match products.product(&[&r, a, &p])? {
+                Some(coarse) => coarse,
+                None => galerkin_by_cells(&r, a, &p, blocks)?,
+            };
+            regular(coarse, &r, &rows.diagonal, blocks[1], &made.dependent)
         })?;
         let plan = Plan { filter, aggregates, transpose, galerkin: None };
         Ok(Some((
@@ -340,7 +352,13 @@ impl<T: Scalar> Hierarchy<T> {
     }
 
     /// The same levels for new values of the matrix, with the aggregates and patterns that are there.
-    pub(super) fn update(&mut self, amg: &AmgOptions, a: &Csr<T>, mut near_null: NearNull<T>) -> Result<()> {
+    pub(super) fn update(
+        &mut self,
+        amg: &AmgOptions,
+        a: &Csr<T>,
+        mut near_null: NearNull<T>,
+        products: &mut dyn SparseProducts<T>,
+    ) -> Result<()> {
         self.times = Times::default();
         let mut last = None::<Arc<Csr<T>>>;
         for (depth, level) in self.levels.iter_mut().enumerate() {
@@ -359,18 +377,20 @@ impl<T: Scalar> Hierarchy<T> {
             let made = times.prolongator(amg, &rows, (&matrix, rho), &plan.aggregates, &near_null, former)?;
             let p = made.p;
             let r = times.add("transpose", || plan.transpose.adjoint(&p))?;
-            let coarse = times.add("product", || match &plan.galerkin {
-                // The device may hold what is there.
-                Some(galerkin) => {
-                    let mut coarse = level.coarse.zeroed()?;
-                    galerkin.multiply(&r, current, &p, &mut coarse).map(|()| coarse)
-                }
-                None => {
-                    let (made, coarse) = GalerkinPlan::by_cells(&r, current, &p, level.blocks)?;
-                    plan.galerkin = Some(made);
-                    Ok(coarse)
-                }
-            })?;
+            let coarse =
+                times.add("product", || match (products.product(&[&r, current, &p])?, &plan.galerkin) {
+                    (Some(coarse), _) => Ok(coarse),
+                    // The device may hold what is there.
+                    (None, Some(galerkin)) => {
+                        let mut coarse = level.coarse.zeroed()?;
+                        galerkin.multiply(&r, current, &p, &mut coarse).map(|()| coarse)
+                    }
+                    (None, None) => {
+                        let (made, coarse) = GalerkinPlan::by_cells(&r, current, &p, level.blocks)?;
+                        plan.galerkin = Some(made);
+                        Ok(coarse)
+                    }
+                })?;
             let (coarse, floating) =
                 regular(coarse, &r, &rows.diagonal, near_null.blocks()[1], &made.dependent)?;
             (level.p, level.r, level.coarse) = (Arc::new(p), Arc::new(r), Arc::new(coarse));

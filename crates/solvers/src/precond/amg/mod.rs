@@ -20,10 +20,10 @@ pub(super) use spectrum::{Spectrum, spectrum};
 use super::adjoint;
 use super::multigrid::VCycle;
 use crate::named::Settings;
-use crate::{Handles, Parts, PrecondInfo, Preconditioner};
+use crate::{Handles, OnHost, Parts, PrecondInfo, Preconditioner, SparseProducts};
 use hierarchy::{Coarsest, Hierarchy, NearNull};
-use lacuna_engine::{Complex64, Error, Pass, Recorder, Result, Scalar, Vector};
-use lacuna_formats::{BLOCK_SIZES, Csr, FORMATS, Structure, convert};
+use lacuna_engine::{Complex64, Error, Format, Pass, Recorder, Result, Scalar, Vector};
+use lacuna_formats::{BLOCK_SIZES, Csr, FORMATS, Packed, Structure, convert};
 use modes::{Modes, rigid_body};
 use std::any::Any;
 use std::borrow::Cow;
@@ -43,8 +43,9 @@ const MOST_UNKNOWNS: usize = 8;
 /// * Cost of an application: on every level two products with `A` (four with `smoother=chebyshev`) for each sweep, and one each
 ///   with `R` and `P`. The matrices of all levels have 1.4 to 1.7 times the entries of the finest on grids. Storage: these, and
 ///   three vectors on the finest level, five on each other, two on one that is inverted.
-/// * Set-up: on all threads but for greedy aggregates, with the same bits on any number of them. New values on the same pattern keep the aggregates and
-///   the patterns of all products.
+/// * Set-up: on all threads but for greedy aggregates, with the same bits on any number of them. The coarse matrices of large
+///   levels are computed by the device where that is faster ([`lacuna_engine::Backend::has_fast_sparse_products`]). New values on
+///   the same pattern keep the aggregates and, on the host, the patterns of all products.
 /// * Reference: Vaněk, Mandel and Brezina 1996, doi:10.1007/BF02238511; aggregates by Bell, Dalton and Olson 2012,
 ///   doi:10.1137/110838844; SPAI(0) by Bröker and Grote 2002, doi:10.1016/S0168-9274(01)00110-6.
 #[derive(Default)]
@@ -190,19 +191,21 @@ impl Amg {
         Ok(())
     }
 
-    /// What a hierarchy needs on a device, and the cycle over it.
-    fn parts<T: Scalar>(&self, a: &Csr<T>, made: &Hierarchy<T>) -> Result<(VCycle, Parts<T>)> {
+    /// What a hierarchy needs on a device, and the cycle over it. The weights of the smoothers are moved there.
+    fn parts<T: Scalar>(&self, a: &Csr<T>, made: &mut Hierarchy<T>) -> Result<(VCycle, Parts<T>)> {
         let narrow = self.options.narrow && T::HAS_NARROW;
-        let rounded = |m: &Arc<Csr<T>>| narrow.then(|| convert(m, "packed-f32").ok()).flatten();
+        let rounded = |m: &Csr<T>| -> Option<Arc<dyn Format<T>>> {
+            if narrow { Some(Arc::new(Packed::rounded(m).ok()?)) } else { None }
+        };
         if narrow {
             Self::check_narrow(made)?;
         }
         let (mut cycle, mut parts) = match narrow {
-            true => VCycle::narrow(Parts::new(), rounded(&Arc::new(a.clone()))),
+            true => VCycle::narrow(Parts::new(), rounded(a)),
             false => (VCycle::default(), Parts::new()),
         };
         let depth = made.levels.len();
-        for (k, level) in made.levels.iter().enumerate() {
+        for (k, level) in made.levels.iter_mut().enumerate() {
             let stored = |m: &Arc<Csr<T>>, shape| match (self.options.format, rounded(m)) {
                 (None, Some(rounded)) => Ok(rounded),
                 (None, None) => convert(m, blocks(shape)),
@@ -219,13 +222,13 @@ impl Amg {
             let is_stored = k + 1 < depth || matches!(made.coarsest, Coarsest::Smoothed(_));
             let coarse = is_stored.then(|| stored(&level.coarse, [below; 2])).transpose()?;
             let between = [stored(&level.r, [below, fine])?, stored(&level.p, [fine, below])?];
-            parts = cycle.level(parts, level.smoother.clone(), between, coarse);
+            parts = cycle.level(parts, level.smoother.moved(), between, coarse);
         }
-        parts = match &made.coarsest {
+        parts = match &mut made.coarsest {
             Coarsest::Inverse(inverse) => cycle.solved(parts, convert(inverse, "dense")?),
             Coarsest::Smoothed(smoother) => {
                 let rows = made.levels.last().map_or(a.rows(), |level| level.coarse.rows());
-                cycle.smoothed(parts, rows, smoother.clone())
+                cycle.smoothed(parts, rows, smoother.moved())
             }
         };
         Ok((cycle, made.report(a).into_iter().fold(parts, |parts, (what, value)| parts.report(what, value))))
@@ -237,9 +240,12 @@ impl<T: Scalar> Preconditioner<T> for Amg {
         self.options.name().into()
     }
     fn set_up(&mut self, a: &Csr<T>) -> Result<Parts<T>> {
+        self.set_up_with(a, &mut OnHost)
+    }
+    fn set_up_with(&mut self, a: &Csr<T>, products: &mut dyn SparseProducts<T>) -> Result<Parts<T>> {
         self.options.check()?;
-        let made = Hierarchy::new(&self.options, a, self.near_null_for(a)?)?;
-        let (cycle, parts) = self.parts(a, &made)?;
+        let mut made = Hierarchy::new(&self.options, a, self.near_null_for(a)?, products)?;
+        let (cycle, parts) = self.parts(a, &mut made)?;
         self.hermitian = self.is_hermitian_over(&made);
         self.check_recorded(true)?;
         self.cycle = cycle;
@@ -247,10 +253,14 @@ impl<T: Scalar> Preconditioner<T> for Amg {
         Ok(parts)
     }
     fn update(&mut self, a: &Csr<T>) -> Result<Parts<T>> {
+        self.update_with(a, &mut OnHost)
+    }
+    fn update_with(&mut self, a: &Csr<T>, products: &mut dyn SparseProducts<T>) -> Result<Parts<T>> {
         let near_null = self.near_null_for(a)?;
         let kept = self.hierarchy.take().and_then(|any| any.downcast::<Hierarchy<T>>().ok());
-        let Some(mut made) = kept else { return self.set_up(a) };
-        let updated = made.update(&self.options, a, near_null).and_then(|()| self.parts(a, &made));
+        let Some(mut made) = kept else { return self.set_up_with(a, products) };
+        let updated =
+            made.update(&self.options, a, near_null, products).and_then(|()| self.parts(a, &mut made));
         let hermitian = self.is_hermitian_over(&made);
         // The patterns hold for the next values, whatever became of these.
         self.hierarchy = Some(made);

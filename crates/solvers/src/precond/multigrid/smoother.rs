@@ -29,7 +29,6 @@ fn chebyshev_weight<T: Scalar>(radius: f64, norm: f64) -> impl Fn(T) -> T {
 }
 
 /// The diagonal matrix `W` of a smoother.
-#[derive(Clone)]
 pub(in crate::precond) enum Diagonal<T> {
     /// Its entries.
     Each(Vec<T>),
@@ -38,7 +37,6 @@ pub(in crate::precond) enum Diagonal<T> {
 }
 
 /// The smoother of a level: its kind and its diagonal matrix.
-#[derive(Clone)]
 pub(in crate::precond) struct Smoother<T> {
     pub(in crate::precond) kind: Smoothing,
     pub(in crate::precond) diagonal: Diagonal<T>,
@@ -62,6 +60,12 @@ impl<T: Scalar> Smoother<T> {
     pub(in crate::precond) fn chebyshev_of(diagonal: T, radius: f64, norm: f64) -> Self {
         let weight = chebyshev_weight(radius, norm);
         Smoother { kind: Smoothing::Chebyshev, diagonal: Diagonal::All(weight(diagonal)) }
+    }
+
+    /// Takes the weights out; the kind stays.
+    pub(in crate::precond) fn moved(&mut self) -> Self {
+        let diagonal = std::mem::replace(&mut self.diagonal, Diagonal::Each(Vec::new()));
+        Smoother { kind: self.kind, diagonal }
     }
 
     /// The first weight that is too large for the narrower type, with its row.

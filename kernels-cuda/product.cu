@@ -1,0 +1,166 @@
+// C = A B of matrices in compressed rows, a row of C for each team of threads; see crates/gpu/src/sparse_product.rs.
+//
+// Formula: c[i][j] = sum of a[i][k] b[k][j] over increasing k, each term rounded before it is added, from 0.
+// Bytes per term: the entries of A once for each thread of a team, those of B once, a slot of a hash table (4), the columns
+// of a row of C that a binary search meets, and the sum.
+// Launch shape: one thread for each row (`product_bounds`), or TEAM (`product_insert`, `product_compact`, `product_sort`,
+// `product_sums`), in blocks of 256; `product_scan` is one block of 1024.
+// Assumes: arrays to be filled are zeros. The columns of a row of B differ, so that no two threads add to a sum at a time.
+#include "scalar.cuh"
+
+// Threads of a row: a warp.
+static const u32 PRODUCT_BLOCK = 256, SCAN_BLOCK = 1024, TEAM = 32;
+
+// The slot of a column from which it is looked for.
+LACUNA_FN u32 first_slot(u32 column, u32 slots) { return u32((u64(column * 0x9E3779B1u) * slots) >> 32); }
+
+// The place of a column in a row of C that has it.
+LACUNA_FN u32 place_of(const u32 *columns, u32 from, u32 to, u32 column) {
+    while (from < to) {
+        const u32 middle = from + (to - from) / 2;
+        if (columns[middle] < column)
+            from = middle + 1;
+        else
+            to = middle;
+    }
+    return from;
+}
+
+// slots[i] <- one and a half times the products of entries in row i.
+LACUNA_FN void product_bounds(const u32 *a_rows, const u32 *a_columns, const u32 *b_rows, u32 *slots, u32 rows) {
+    const u32 i = blockIdx.x * PRODUCT_BLOCK + threadIdx.x;
+    if (i >= rows) return;
+    u64 products = 0;
+    for (u32 k = a_rows[i]; k < a_rows[i + 1]; k++) products += b_rows[a_columns[k] + 1] - b_rows[a_columns[k]];
+    products += products / 2;
+    slots[i] = products < 0xffffffffu ? u32(products) : 0xffffffffu;
+}
+
+// ends[i + 1] <- the sum of counts[0], ..., counts[i]; totals <- the sum of all, and the largest.
+LACUNA_FN void product_scan(const u32 *counts, u32 *ends, u64 *totals, u32 n) {
+    __shared__ u64 sums[SCAN_BLOCK];
+    __shared__ u32 largest[SCAN_BLOCK];
+    const u32 strip = n / SCAN_BLOCK + 1, from = threadIdx.x * strip < n ? threadIdx.x * strip : n;
+    const u32 to = from + strip < n ? from + strip : n;
+    u64 sum = 0;
+    u32 most = 0;
+    for (u32 i = from; i < to; i++) {
+        sum += counts[i];
+        most = counts[i] > most ? counts[i] : most;
+    }
+    sums[threadIdx.x] = sum;
+    largest[threadIdx.x] = most;
+    __syncthreads();
+    if (threadIdx.x == 0) {
+        sum = 0;
+        for (u32 t = 0; t < SCAN_BLOCK; t++) {
+            const u64 own = sums[t];
+            sums[t] = sum;
+            sum += own;
+            most = largest[t] > most ? largest[t] : most;
+        }
+        totals[0] = sum;
+        totals[1] = most;
+    }
+    __syncthreads();
+    sum = sums[threadIdx.x];
+    for (u32 i = from; i < to; i++) ends[i + 1] = u32(sum += counts[i]);
+}
+
+// counts[i] <- the number of columns in row i of C; each is in the table of the row, plus one.
+LACUNA_FN void product_insert(const u32 *a_rows, const u32 *a_columns, const u32 *b_rows, const u32 *b_columns,
+                              const u32 *tables, u32 *all, u32 *counts, u32 rows) {
+    const u64 thread = u64(blockIdx.x) * PRODUCT_BLOCK + threadIdx.x;
+    const u32 i = u32(thread / TEAM), lane = u32(thread % TEAM);
+    if (thread / TEAM >= rows) return;
+    u32 *table = all + tables[i];
+    const u32 slots = tables[i + 1] - tables[i];
+    u32 found = 0;
+    for (u32 k = a_rows[i]; k < a_rows[i + 1]; k++) {
+        const u32 row = a_columns[k];
+        for (u32 e = b_rows[row] + lane; e < b_rows[row + 1]; e += TEAM) {
+            const u32 key = b_columns[e] + 1;
+            for (u32 at = first_slot(key, slots);; at = at + 1 < slots ? at + 1 : 0) {
+                u32 there = *(volatile u32 *)(table + at);
+                if (there == 0) there = atomicCAS(table + at, 0, key);
+                found += there == 0;
+                if (there == 0 || there == key) break;
+            }
+        }
+    }
+    if (found != 0) atomicAdd(counts + i, found);
+}
+
+// The columns of row i, in any order; counts[i] is used up.
+LACUNA_FN void product_compact(const u32 *tables, const u32 *all, const u32 *c_rows, u32 *counts, u32 *columns,
+                               u32 rows) {
+    const u64 thread = u64(blockIdx.x) * PRODUCT_BLOCK + threadIdx.x;
+    const u32 i = u32(thread / TEAM), lane = u32(thread % TEAM);
+    if (thread / TEAM >= rows) return;
+    for (u32 at = tables[i] + lane; at < tables[i + 1]; at += TEAM)
+        if (all[at] != 0) columns[c_rows[i] + atomicSub(counts + i, 1) - 1] = all[at] - 1;
+}
+
+// The columns of each row, increasing: the place of one is the number of smaller ones.
+LACUNA_FN void product_sort(const u32 *c_rows, const u32 *columns, u32 *sorted, u32 rows) {
+    const u64 thread = u64(blockIdx.x) * PRODUCT_BLOCK + threadIdx.x;
+    const u32 i = u32(thread / TEAM), lane = u32(thread % TEAM);
+    if (thread / TEAM >= rows) return;
+    const u32 from = c_rows[i], to = c_rows[i + 1];
+    for (u32 e = from + lane; e < to; e += TEAM) {
+        u32 place = from;
+        for (u32 other = from; other < to; other++) place += columns[other] < columns[e];
+        sorted[place] = columns[e];
+    }
+}
+
+template <typename T>
+LACUNA_FN void product_sums(const u32 *a_rows, const u32 *a_columns, const T *a, const u32 *b_rows, const u32 *b_columns,
+                            const T *b, const u32 *c_rows, const u32 *c_columns, T *c, u32 *not_finite, u32 rows) {
+    const u64 thread = u64(blockIdx.x) * PRODUCT_BLOCK + threadIdx.x;
+    const u32 i = u32(thread / TEAM), lane = u32(thread % TEAM);
+    if (thread / TEAM >= rows) return;
+    const u32 from = c_rows[i], to = c_rows[i + 1];
+    for (u32 k = a_rows[i]; k < a_rows[i + 1]; k++) {
+        const u32 row = a_columns[k];
+        const T factor = a[k];
+        for (u32 e = b_rows[row] + lane; e < b_rows[row + 1]; e += TEAM) {
+            T *sum = c + place_of(c_columns, from, to, b_columns[e]);
+            *sum = add(*sum, mul(factor, b[e]));
+        }
+        __syncwarp();
+    }
+    for (u32 e = from + lane; e < to; e += TEAM)
+        if (!is_finite(c[e])) *not_finite = 1;
+}
+
+#define KERNELS(T, S)                                                                                                \
+    extern "C" __global__ void __launch_bounds__(256)                                                                \
+        product_bounds_##S(const u32 *a_rows, const u32 *a_columns, const u32 *b_rows, u32 *slots, u32 rows) {       \
+        product_bounds(a_rows, a_columns, b_rows, slots, rows);                                                      \
+    }                                                                                                                \
+    extern "C" __global__ void __launch_bounds__(1024)                                                               \
+        product_scan_##S(const u32 *counts, u32 *ends, u64 *totals, u32 n) {                                         \
+        product_scan(counts, ends, totals, n);                                                                       \
+    }                                                                                                                \
+    extern "C" __global__ void __launch_bounds__(256)                                                                \
+        product_insert_##S(const u32 *a_rows, const u32 *a_columns, const u32 *b_rows, const u32 *b_columns,         \
+                           const u32 *tables, u32 *all, u32 *counts, u32 rows) {                                     \
+        product_insert(a_rows, a_columns, b_rows, b_columns, tables, all, counts, rows);                             \
+    }                                                                                                                \
+    extern "C" __global__ void __launch_bounds__(256)                                                                \
+        product_compact_##S(const u32 *tables, const u32 *all, const u32 *c_rows, u32 *counts, u32 *columns,         \
+                            u32 rows) {                                                                              \
+        product_compact(tables, all, c_rows, counts, columns, rows);                                                 \
+    }                                                                                                                \
+    extern "C" __global__ void __launch_bounds__(256)                                                                \
+        product_sort_##S(const u32 *c_rows, const u32 *columns, u32 *sorted, u32 rows) {                             \
+        product_sort(c_rows, columns, sorted, rows);                                                                 \
+    }                                                                                                                \
+    extern "C" __global__ void __launch_bounds__(256)                                                                \
+        product_sums_##S(const u32 *a_rows, const u32 *a_columns, const T *a, const u32 *b_rows,                     \
+                         const u32 *b_columns, const T *b, const u32 *c_rows, const u32 *c_columns, T *c,            \
+                         u32 *not_finite, u32 rows) {                                                                     \
+        product_sums<T>(a_rows, a_columns, a, b_rows, b_columns, b, c_rows, c_columns, c, not_finite, rows);              \
+    }
+LACUNA_TYPES(KERNELS)

@@ -1,0 +1,166 @@
+//! Products of sparse matrices on a device: the bits of those that the host computes.
+use crate::numbers::{Rng, generated, random_matrix};
+use crate::on_both;
+use crate::solves::{Case, solve};
+use lacuna_engine::{Backend, Error, Format, Result, Scalar};
+use lacuna_formats::algebra::{galerkin, galerkin_by_cells, product};
+use lacuna_formats::{Csr, Triplets};
+use lacuna_solvers::{Amg, OnHost, Preconditioner, SparseProducts, preconditioner};
+
+/// Backends whose products the host computes.
+const WITHOUT: [&str; 2] = ["cpu", "reference"];
+
+/// The product on a device, if it has kernels for it.
+fn on_device<T: Scalar, B: Backend>(dev: &mut B, factors: &[&Csr<T>]) -> Result<Option<Csr<T>>> {
+    let factors: Vec<&dyn Format<T>> = factors.iter().map(|factor| *factor as &dyn Format<T>).collect();
+    let Some(made) = dev.sparse_product(&factors)? else { return Ok(None) };
+    Csr::new(made.shape.0, made.shape.1, made.row_ptr, made.col_idx, made.values).map(Some)
+}
+
+/// Whether a backend has no kernels for products, as it is known not to.
+fn has_none<B: Backend>(dev: &B) -> bool {
+    let none = WITHOUT.contains(&dev.device().backend);
+    assert!(!(none && dev.has_fast_sparse_products()));
+    none
+}
+
+/// Compares by bits: equality of numbers takes 0 and −0 for the same.
+#[track_caller]
+fn assert_same<T: Scalar>(got: Option<Csr<T>>, want: &Csr<T>, what: &str) {
+    let got = got.unwrap_or_else(|| panic!("{what}: the device left it to the host"));
+    let bits = |a: &Csr<T>| -> Vec<[u64; 2]> {
+        a.values().iter().map(|v| [v.re().to_bits(), v.im().to_bits()]).collect()
+    };
+    assert_eq!((got.rows(), got.cols(), got.row_ptr()), (want.rows(), want.cols(), want.row_ptr()), "{what}");
+    assert_eq!(got.col_idx(), want.col_idx(), "{what}: columns");
+    assert_eq!(bits(&got), bits(want), "{what}: values");
+}
+
+/// Matrices of every shape, two and three factors.
+pub fn shapes<T: Scalar, B: Backend>(make: fn() -> B) {
+    let dev = &mut make();
+    if has_none(dev) {
+        return;
+    }
+    let mut rng = Rng::new(91);
+    let sizes = [
+        [1, 1, 1],
+        [1, 300, 1],
+        [300, 1, 300],
+        [5, 0, 7],
+        [0, 4, 3],
+        [257, 61, 1000],
+        [900, 900, 90],
+        [3, 700, 650],
+    ];
+    for [rows, inner, cols] in sizes {
+        let a = random_matrix::<T>(&mut rng, rows, inner, 5);
+        let b = random_matrix::<T>(&mut rng, inner, cols, 9);
+        let what = format!("{rows}x{inner} by {inner}x{cols}");
+        assert_same(on_device(dev, &[&a, &b]).unwrap(), &product(&a, &b).unwrap(), &what);
+        let r = random_matrix::<T>(&mut rng, 40, rows, 12);
+        assert_same(on_device(dev, &[&r, &a, &b]).unwrap(), &galerkin(&r, &a, &b).unwrap(), &what);
+        assert_same(on_device(dev, &[&a]).unwrap(), &a, &what);
+    }
+    // Entries that cancel stay; squares of stencils meet in the same columns.
+    let a = generated::<T>("gen:convection:23x19");
+    assert_same(on_device(dev, &[&a, &a]).unwrap(), &product(&a, &a).unwrap(), "a stencil squared");
+    let mut pair = Triplets::new(2, 2);
+    [(0, 0, 1.0), (0, 1, 1.0), (1, 1, 1.0)]
+        .into_iter()
+        .for_each(|(i, j, v)| pair.push(i, j, T::from_real(v)));
+    let mut other = Triplets::new(2, 1);
+    [(0, 0, 1.0), (1, 0, -1.0)].into_iter().for_each(|(i, j, v)| other.push(i, j, T::from_real(v)));
+    let (a, b) = (pair.to_csr().unwrap(), other.to_csr().unwrap());
+    assert_same(on_device(dev, &[&a, &b]).unwrap(), &product(&a, &b).unwrap(), "cancelled");
+}
+
+/// What is refused, and what is left to the host.
+pub fn refusals<T: Scalar, B: Backend>(make: fn() -> B) {
+    let dev = &mut make();
+    if has_none(dev) {
+        return;
+    }
+    let [a, b] = [(4, 5), (6, 4)].map(|(rows, cols)| random_matrix::<T>(&mut Rng::new(3), rows, cols, 3));
+    let error = on_device(dev, &[&a, &b]).unwrap_err();
+    assert!(matches!(error, Error::Shape { .. }), "{error}");
+    let sell = lacuna_formats::Sell::from_csr(&a).unwrap();
+    let error = dev.sparse_product::<T>(&[&sell]).unwrap_err();
+    assert!(matches!(error, Error::Unsupported { .. }), "{error}");
+    assert!(dev.sparse_product::<T>(&[]).is_err());
+    // A sum that overflows: the host says where.
+    let large = T::from_real(if T::EPSILON > 1e-10 { 1e30 } else { 1e300 });
+    let huge = Csr::identity(3).unwrap().scaled(large).unwrap();
+    assert!(on_device(dev, &[&huge, &huge]).unwrap().is_none());
+    assert!(product(&huge, &huge).is_err());
+    // Rows too long for a team: of the left factor, of products, of the result.
+    let filled = |rows: usize, cols: usize| {
+        let mut all = Triplets::new(rows, cols);
+        (0..rows * cols).for_each(|k| all.push(k / cols, k % cols, T::one()));
+        all.to_csr().unwrap()
+    };
+    for [rows, inner, cols] in [[1, 9000, 1], [1, 600, 500], [2, 2, 5000]] {
+        let (a, b) = (filled(rows, inner), filled(inner, cols));
+        if let Some(made) = on_device(dev, &[&a, &b]).unwrap() {
+            assert_same(Some(made), &product(&a, &b).unwrap(), "long rows");
+        }
+    }
+}
+
+/// A device whose products are compared with those of the host.
+struct Compared<'d, B> {
+    dev: &'d mut B,
+    cells: &'static [[usize; 2]],
+    count: usize,
+}
+
+impl<T: Scalar, B: Backend> SparseProducts<T> for Compared<'_, B> {
+    fn product(&mut self, factors: &[&Csr<T>]) -> Result<Option<Csr<T>>> {
+        let &[r, a, p] = factors else { panic!("expected R A P, got {} factors", factors.len()) };
+        let made = on_device(self.dev, factors)?;
+        let cells = self.cells[self.count.min(self.cells.len() - 1)];
+        assert_same(made.clone(), &galerkin_by_cells(r, a, p, cells)?, &format!("level {}", self.count));
+        self.count += 1;
+        Ok(made)
+    }
+}
+
+/// The coarse matrices of `amg`, for one and for several unknowns a node, and for new values.
+pub fn set_ups<T: Scalar, B: Backend>(make: fn() -> B) {
+    let dev = &mut make();
+    if has_none(dev) {
+        return;
+    }
+    let cases: [(&str, &str, &'static [[usize; 2]]); 3] = [
+        ("gen:poisson2d:40x40", "amg:coarsest=20", &[[1, 1]]),
+        ("gen:convection:40x40", "amg:coarsest=20", &[[1, 1]]),
+        ("gen:elasticity3d:5", "amg:coarsest=20,block=3", &[[3, 3]]),
+    ];
+    for (matrix, name, cells) in cases {
+        let a = generated::<T>(matrix);
+        let mut amg = preconditioner::<T>(name).unwrap().unwrap();
+        let mut compared = Compared { dev: &mut *dev, cells, count: 0 };
+        amg.set_up_with(&a, &mut compared).unwrap();
+        let levels = compared.count;
+        assert!(levels > 0, "{matrix}: no level");
+        amg.update_with(&a.scaled(T::from_real(3.0)).unwrap(), &mut Compared { count: 0, ..compared })
+            .unwrap();
+    }
+    // The rigid-body modes: six coarse unknowns for a node of three.
+    let a = generated::<T>("gen:elasticity3d:5");
+    let node = |k: usize| [k % 5 + 1, k / 5 % 6, k / 30].map(|c| c as f64 / 5.0);
+    let points: Vec<[f64; 3]> = (0..a.rows() / 3).map(node).collect();
+    let options = lacuna_solvers::AmgOptions { coarsest: 20, ..Default::default() };
+    let mut amg = Amg::new(options).rigid_body_modes(&points);
+    let mut compared = Compared { dev, cells: &[[3, 6], [6, 6]], count: 0 };
+    let there = amg.set_up_with(&a, &mut compared).unwrap();
+    assert!(compared.count > 0);
+    let here = amg.set_up_with(&a, &mut OnHost).unwrap();
+    assert_eq!(there.bytes(), here.bytes());
+}
+
+/// Levels large enough that a device with fast products makes them: the solve has the bits of the host's.
+pub fn large_levels<T: Scalar, B: Backend>(make: fn() -> B) {
+    let case = Case { matrix: "gen:poisson2d:180x180", method: "cg", precond: "amg", max_iters: 3 };
+    on_both!(make, "large levels", |dev| { solve::<T, _>(dev, &case) });
+}
