@@ -160,7 +160,7 @@ LACUNA_FN void product_sums(const u32 *a_rows, const u32 *a_columns, const T *a,
     extern "C" __global__ void __launch_bounds__(256)                                                                \
         product_sums_##S(const u32 *a_rows, const u32 *a_columns, const T *a, const u32 *b_rows,                     \
                          const u32 *b_columns, const T *b, const u32 *c_rows, const u32 *c_columns, T *c,            \
-                         u32 *not_finite, u32 rows) {                                                                     \
-        product_sums<T>(a_rows, a_columns, a, b_rows, b_columns, b, c_rows, c_columns, c, not_finite, rows);              \
+                         u32 *not_finite, u32 rows) {                                                                \
+        product_sums<T>(a_rows, a_columns, a, b_rows, b_columns, b, c_rows, c_columns, c, not_finite, rows);         \
     }
 LACUNA_TYPES(KERNELS)

@@ -187,7 +187,7 @@ pub trait Backend: Sized + 'static {
         Ok(None)
     }
 
-    /// Whether [`Backend::sparse_product`] takes less time than the threads of the host, for large matrices. Provided: no.
+    /// Whether large products are worth the way to [`Backend::sparse_product`] and back. Provided: no.
     fn has_fast_sparse_products(&self) -> bool {
         false
     }

@@ -8,7 +8,7 @@ use lacuna_engine::{Argument, CompressedRows, Error, Format, Result, Scalar, pag
 const OPERATION: &str = "sparse product on a device";
 /// Threads of a row; the kernels have the same number.
 pub const TEAM: usize = 32;
-/// Maximum number of rows, entries and slots: indices of 32 bits are increased by up to 256 at a time.
+/// Maximum number of rows, entries and slots: 32-bit indices go beyond the last by a team at the most.
 const MOST: u64 = u32::MAX as u64 - 256;
 /// Maximum number of entries in a row of a left factor, of slots for a row, and of entries in a row of the product. A
 /// team alone takes long for a longer one; the entries of a row are sorted by counting.
