@@ -285,6 +285,10 @@ pub fn program_rules<T: Scalar, B: Backend>(make: fn() -> B) {
         &["mine"],
     );
     fails(
+        dev.multi_axpy_dot(Pass::new("mine").rotate(lacuna_engine::Hessenberg { m: 0, ..at }, 0, c[0])),
+        &["mine", "column 0", "0 columns"],
+    );
+    fails(
         dev.multi_axpy_dot(Pass::new("mine").back_substitute(lacuna_engine::Hessenberg { m: 4, ..at })),
         &["mine"],
     );

@@ -250,11 +250,11 @@ pub(crate) fn lower<T: Scalar>(pass: &Pass<T>, cells: &mut dyn Cells<T>) -> Resu
                 shrink: c.shrink.index,
             }),
             Statement::Rotate(r) => {
-                holds_problem(&r.hessenberg, r.j).map_err(fail)?;
+                holds_column(&r.hessenberg, r.j).map_err(fail)?;
                 code.push(Instr::Rotate { at: hessenberg(&r.hessenberg), j: r.j as u32, rr: r.rr.index })
             }
             Statement::BackSubstitute(h) => {
-                holds_problem(h, 0).map_err(fail)?;
+                holds_problem(h).map_err(fail)?;
                 code.push(Instr::BackSubstitute { at: hessenberg(h) });
             }
         }
@@ -282,12 +282,17 @@ fn second_operand<T: Scalar>(b: &Expr<T>) -> Result<(Option<Vector<T>>, Vector<T
     Err("a dot product is with a formula; expected a vector or the product of two vectors".into())
 }
 
-/// Checks that the cells of a least-squares problem have the right sizes and that it has the column.
-fn holds_problem<T>(h: &crate::Hessenberg<T>, column: usize) -> Result<(), String> {
-    let m = h.m;
-    if column >= m.max(1) {
-        return Err(format!("it rotates column {column} of a least-squares problem of {m} columns"));
+/// Checks that a least-squares problem has the column that is rotated, and the cells it needs.
+fn holds_column<T>(h: &crate::Hessenberg<T>, column: usize) -> Result<(), String> {
+    if column >= h.m {
+        return Err(format!("it rotates column {column} of a least-squares problem of {} columns", h.m));
     }
+    holds_problem(h)
+}
+
+/// Checks that the cells of a least-squares problem have the right sizes.
+fn holds_problem<T>(h: &crate::Hessenberg<T>) -> Result<(), String> {
+    let m = h.m;
     let runs = [
         ("h", h.h, m.saturating_mul(m.saturating_add(1))),
         ("rotations", h.rotations, m.saturating_mul(2)),
