@@ -9,7 +9,7 @@
 //! * a term with an element-wise factor `f` uses `f · v`, rounded, in place of `v`; but with coefficient ±1
 //!   it is `fma(±f, v, sum)`, or `±(f · v)` if it comes first;
 //! * a dot product with a factor uses `f · b`, rounded, in place of `b`.
-use crate::expr::cells::{Compare, HessenbergCells, Instr};
+use crate::expr::cells::{Compare, HessenbergCells, Instr, Unary};
 use crate::expr::linear::{evaluate, terms};
 use crate::expr::pass::Statement;
 use crate::{Cell, Error, Expr, Pass, Reason, Result, Scalar, Test, Vector};
@@ -126,6 +126,19 @@ impl<T: Scalar> Sweep<T> {
     fn sum(&mut self, dot: Dot<T>) {
         self.dots.retain(|earlier| earlier.cell != dot.cell);
         self.dots.push(dot);
+    }
+
+    /// The dot products, equal ones once, and the instructions that copy their sums to the cells of the
+    /// others; these come before [`Sweep::after`].
+    pub fn distinct_dots(&self) -> (Vec<Dot<T>>, Vec<Instr>) {
+        let (mut distinct, mut copies) = (Vec::<Dot<T>>::with_capacity(self.dots.len()), Vec::new());
+        for dot in &self.dots {
+            match distinct.iter().find(|d| (d.a, d.b, d.factor) == (dot.a, dot.b, dot.factor)) {
+                Some(same) => copies.push(Instr::Unary { op: Unary::Copy, dst: dot.cell, a: same.cell }),
+                None => distinct.push(*dot),
+            }
+        }
+        (distinct, copies)
     }
 
     /// Merges the next sweep into this one; the result must be the same: see [`Sweep::fuses_with`].

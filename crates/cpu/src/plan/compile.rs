@@ -5,7 +5,7 @@ use crate::plan::rolled::Rolled;
 use crate::plan::step::{Dot, Kind, Step, Term, Update};
 use crate::spmv::Stored;
 use crate::tri_solve::Solved;
-use lacuna_engine::cells::{Instr, Unary};
+use lacuna_engine::cells::Instr;
 use lacuna_engine::lower::{self, Sweep};
 use lacuna_engine::sum::SEGMENT;
 use lacuna_engine::{
@@ -165,7 +165,7 @@ impl<T: Scalar> Compiled<T> {
         };
         let shares = lengths.of(op.n(), &kind);
         self.work = self.work.max(work);
-        let Sweep { before, updates, dots, after, .. } = &op.sweep;
+        let Sweep { before, updates, .. } = &op.sweep;
         let updates = updates.iter().map(|u| {
             let terms = u.terms.iter().map(|t| Term {
                 coefficient: t.coefficient,
@@ -174,7 +174,7 @@ impl<T: Scalar> Compiled<T> {
             });
             Update { terms: terms.collect(), dst: u.dst.slot, rounds: u.dst.narrow }
         });
-        let (dots, after) = distinct(dots, after);
+        let (dots, after) = distinct(&op.sweep);
         let (before, updates): (Box<[_]>, Box<[_]>) = (before.as_slice().into(), updates.collect());
         let rounds = op.kind.operands().any(|operand| match operand {
             Operand::Vector(v, access) => v.narrow && access.writes(),
@@ -210,27 +210,22 @@ fn newest<H>(newest: &mut Option<H>, other: H, number: impl Fn(&H) -> u32) {
     }
 }
 
-/// The distinct dot products, grouped by common operand and those with a factor last, and the instructions after them, preceded by copies
-/// into the cells of the duplicates.
-fn distinct<T: Scalar>(dots: &[lower::Dot<T>], after: &[Instr]) -> (Box<[Dot]>, Box<[Instr]>) {
-    let (mut distinct, mut copies) = (Vec::<Dot>::with_capacity(dots.len()), Vec::new());
-    for dot in dots {
-        let (cell, a, b, factor) = (dot.cell, dot.a.slot, dot.b.slot, dot.factor.map(|f| f.slot));
-        match distinct.iter().find(|d| (d.a, d.b, d.factor) == (a, b, factor)) {
-            Some(same) => copies.push(Instr::Unary { op: Unary::Copy, dst: cell, a: same.cell }),
-            None => distinct.push(Dot { cell, a, b, factor }),
-        }
-    }
-    distinct.sort_by_key(|dot| dot.factor.is_some());
-    let plain = distinct.partition_point(|dot| dot.factor.is_none());
+/// The distinct dot products of a sweep, grouped by common operand and those with a factor last, and the instructions
+/// after them.
+fn distinct<T: Scalar>(sweep: &Sweep<T>) -> (Box<[Dot]>, Box<[Instr]>) {
+    let (dots, mut after) = sweep.distinct_dots();
+    let by_slot = |dot: &lower::Dot<T>| {
+        let factor = dot.factor.map(|f| f.slot);
+        Dot { cell: dot.cell, a: dot.a.slot, b: dot.b.slot, factor }
+    };
+    let mut dots: Box<[Dot]> = dots.iter().map(by_slot).collect();
+    dots.sort_by_key(|dot| dot.factor.is_some());
+    let plain = dots.partition_point(|dot| dot.factor.is_none());
     if !T::KIND.is_complex() {
-        gather(&mut distinct[..plain]);
+        gather(&mut dots[..plain]);
     }
-    if copies.is_empty() {
-        return (distinct.into(), after.into());
-    }
-    copies.extend_from_slice(after);
-    (distinct.into(), copies.into())
+    after.extend_from_slice(&sweep.after);
+    (dots, after.into())
 }
 
 /// Orders dot products of real vectors, without factors, so that those with a common operand are adjacent and have it as their

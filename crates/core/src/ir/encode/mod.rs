@@ -16,8 +16,8 @@
 //! Every list starts at a multiple of [`ALIGN_WORDS`]. Vectors, matrices and bases are indices into the
 //! tables of [`Encoded`]; cells are indices into the cells of the number type. [`c_header`] exports the names
 //! of this page to the kernels.
-use crate::expr::cells::{Compare, HessenbergCells, Instr, Unary};
-use crate::ir::lower::{Coefficient, Sweep};
+use crate::expr::cells::{Compare, HessenbergCells, Instr};
+use crate::ir::lower::{Coefficient, Dot, Sweep};
 use crate::ir::operation::Kind;
 use crate::{Basis, Error, Matrix, Op, Program, Result, Scalar, Section, Vector};
 use std::ops::Range;
@@ -275,19 +275,10 @@ impl<T: Scalar> Encoder<T> {
             }
         }
 
-        // The last sum of a cell determines its value; equal sums are computed once and copied.
-        let kept = |i: usize| sweep.dots[i + 1..].iter().all(|later| later.cell != sweep.dots[i].cell);
-        let (mut dots, mut copies) = (Vec::<[u32; DOT_WORDS as usize]>::new(), Vec::new());
-        for (_, dot) in sweep.dots.iter().enumerate().filter(|(i, _)| kept(*i)) {
-            self.see_cells(dot.cell, 1);
-            let new = [dot.cell, slot(dot.a), slot(dot.b), dot.factor.map_or(NONE, slot)];
-            match dots.iter().find(|d| d[DOT_A as usize..] == new[DOT_A as usize..]) {
-                Some(same) => {
-                    copies.push(Instr::Unary { op: Unary::Copy, dst: dot.cell, a: same[DOT_CELL as usize] })
-                }
-                None => dots.push(new),
-            }
-        }
+        let (distinct, copies) = sweep.distinct_dots();
+        sweep.dots.iter().for_each(|dot| self.see_cells(dot.cell, 1));
+        let words = |dot: &Dot<T>| [dot.cell, slot(dot.a), slot(dot.b), dot.factor.map_or(NONE, slot)];
+        let dots: Vec<[u32; DOT_WORDS as usize]> = distinct.iter().map(words).collect();
         sums = sums.max(dots.len() as u32);
 
         set(OP_COPIES, copies.len() as u32);

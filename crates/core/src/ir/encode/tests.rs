@@ -1,7 +1,7 @@
 //! Encoding preserves the recorded program.
 use super::*;
-use crate::expr::cells::Binary;
-use crate::ir::lower::{Dot, Term, Update};
+use crate::expr::cells::{Binary, Unary};
+use crate::ir::lower::{Term, Update};
 use crate::{Backend, Cells, Format, Formula, Hessenberg, Pass, Reason, Recorder, Reference};
 use std::sync::Arc;
 
@@ -190,8 +190,7 @@ fn decoding_gives_back_the_program() {
             dots.push((dst, of.1, of.2, of.3));
         }
         for dot in &op.sweep.dots {
-            let last = op.sweep.dots.iter().rfind(|d| d.cell == dot.cell).unwrap();
-            assert!(dots.contains(&(last.cell, last.a, last.b, last.factor)), "{}", op.sweep.name);
+            assert!(dots.contains(&(dot.cell, dot.a, dot.b, dot.factor)), "{}", op.sweep.name);
         }
         let after: Vec<_> = op.sweep.after.iter().flat_map(one_by_one).collect();
         assert_eq!(back.sweep.after[copies..], after);
