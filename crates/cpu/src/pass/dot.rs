@@ -1,6 +1,6 @@
 //! Canonical sums: of the products of one segment, and of segment sums.
 //!
-//! All functions are inlined into code compiled for the current instruction set: see [`crate::share`].
+//! All functions are inlined into code compiled for the current instruction set: see [`crate::run::share`].
 use crate::simd::numbers::{C32, C64, F32, F64, Numbers, load};
 use lacuna_engine::sum::SEGMENT;
 use lacuna_engine::{Kind, Scalar};

@@ -1,6 +1,6 @@
 //! Updates of a piece of the vectors that fits in the first-level cache.
 //!
-//! All functions are inlined into code compiled for the current instruction set: see [`crate::share`].
+//! All functions are inlined into code compiled for the current instruction set: see [`crate::run::share`].
 use crate::pass::sweep;
 use lacuna_engine::Scalar;
 use pulp::Simd;

@@ -1,6 +1,6 @@
 //! The passes of the library's methods, each as one loop over all its vectors.
 //!
-//! Any pass can be interpreted ([`crate::sweep`]), or run update by update ([`crate::update`]), which
+//! Any pass can be interpreted ([`crate::pass::sweep`]), or run update by update ([`crate::pass::update`]), which
 //! alternates between pieces of different vectors. In one loop, every vector is a single stream from its
 //! first element to its last, and sums read values still in registers. The bits are the same.
 mod form;
