@@ -67,7 +67,7 @@ macro_rules! conformance {
                         triangles: shapes chains wide_levels blocks programs refusals;
                         basis: dots axpys zero_coefficients modified_columns;
                         cells: arithmetic special_values tests rotations;
-                        operators: simple composed transposed adjoints own host host_panics;
+                        operators: simple composed transposed adjoints own host host_panics formulas_first;
                         programs: flow nested_conditions restarts_without_confirmation stops confirmations histories no_ops_after_stop endless_is_cancelled
                             guarded riding_passes_come_after;
                         random: passes_agree products_agree bases_agree fusion_changes_nothing;

@@ -1,5 +1,5 @@
 //! Operators: anything that records products and passes.
-use crate::bits::{Trace, cells_of, same, upload};
+use crate::bits::{Trace, cells_of, download, same, upload};
 use crate::numbers::{Rng, random_matrix};
 use crate::on_both;
 use crate::solves::tolerance;
@@ -65,6 +65,45 @@ pub fn composed<T: Scalar, B: Backend>(make: fn() -> B) {
         apply(dev, &mut trace, "sum of product", &Sum(&product, &square), x);
         apply(dev, &mut trace, "square of sum", &Product(&Sum(&square, &Identity(n)), &square), x);
         apply(dev, &mut trace, "scaled by a diagonal", &Product(&diagonal, &Shifted(&square, c[0])), x);
+        trace
+    });
+}
+
+/// A pass with formulas before its updates does the same after any operator as recorded by itself.
+pub fn formulas_first<T: Scalar, B: Backend>(make: fn() -> B) {
+    on_both!(make, "formulas first", |dev| {
+        let mut trace = Trace::new();
+        let (mut rng, n) = (Rng::new(38), 300);
+        let a = dev.matrix(Arc::new(random_matrix::<T>(&mut rng, n, n, 4))).unwrap();
+        let (x, d, s) =
+            (upload(dev, &rng.vector::<T>(n)), upload(dev, &rng.vector::<T>(n)), rng.vector::<T>(n));
+        let c = cells_of(dev, &rng.vector::<T>(3));
+        let (both, diagonal) = (WithTranspose(&a, &a), Diagonal(d));
+        let scaled = Scaled(c[0], &both);
+        let operators: [(&str, &dyn LinOp<T>); 6] = [
+            ("identity", &Identity(n)),
+            ("diagonal", &diagonal),
+            ("scaled", &scaled),
+            ("transposed", &Transposed(&scaled)),
+            ("shifted", &Shifted(&a, c[0])),
+            ("sum", &Sum(&a, &diagonal)),
+        ];
+        for (name, operator) in operators {
+            let found = [true, false].map(|together| {
+                let [y, s] = [upload(dev, &s), upload(dev, &s)];
+                let then = Pass::new("then").eval(c[1], c[0] * 2.0).set(s, s + c[1] * y).dot(c[2], s, y);
+                if together {
+                    dev.spmv_dot(operator, x, y, then).unwrap();
+                } else {
+                    dev.spmv_dot(operator, x, y, Pass::nothing()).unwrap();
+                    dev.multi_axpy_dot(then).unwrap();
+                }
+                trace.vector(dev, format!("{name}: s"), s);
+                trace.cells(dev, format!("{name}: cells"), &c);
+                (download(dev, s), dev.read(&c).unwrap())
+            });
+            assert!(found[0] == found[1], "{name}");
+        }
         trace
     });
 }

@@ -62,7 +62,7 @@ impl<T: Scalar> LinOp<T> for Identity {
         (self.0, self.0)
     }
     fn apply(&self, k: &mut Recorder<'_, T>, x: Vector<T>, y: Vector<T>, then: Pass<T>) {
-        k.multi_axpy_dot(Pass::new("identity").set(y, x).then(then));
+        followed(k, Pass::new("identity").set(y, x), then, |k, pass| k.multi_axpy_dot(pass));
     }
     fn apply_transpose(&self, k: &mut Recorder<'_, T>, x: Vector<T>, y: Vector<T>, then: Pass<T>) {
         self.apply(k, x, y, then);
@@ -82,13 +82,29 @@ impl<T: Scalar> LinOp<T> for Diagonal<T> {
         (self.0.len, self.0.len)
     }
     fn apply(&self, k: &mut Recorder<'_, T>, x: Vector<T>, y: Vector<T>, then: Pass<T>) {
-        k.multi_axpy_dot(Pass::new("diagonal").set(y, self.0 * x).then(then));
+        followed(k, Pass::new("diagonal").set(y, self.0 * x), then, |k, pass| k.multi_axpy_dot(pass));
     }
     fn diagonal(&self) -> Option<Vector<T>> {
         Some(self.0)
     }
     fn apply_transpose(&self, k: &mut Recorder<'_, T>, x: Vector<T>, y: Vector<T>, then: Pass<T>) {
         self.apply(k, x, y, then);
+    }
+}
+
+/// Records a product by `apply`, then `own` on its rows, then `then`: in the same pass, unless formulas of `then` precede its
+/// updates, which `own` must not follow.
+fn followed<T: Scalar>(
+    k: &mut Recorder<'_, T>,
+    own: Pass<T>,
+    then: Pass<T>,
+    apply: impl FnOnce(&mut Recorder<'_, T>, Pass<T>),
+) {
+    if then.begins_with_formulas() {
+        apply(k, own);
+        k.multi_axpy_dot(then);
+    } else {
+        apply(k, own.then(then));
     }
 }
 
@@ -100,13 +116,16 @@ impl<T: Scalar> LinOp<T> for Scaled<'_, T> {
         self.1.shape()
     }
     fn apply(&self, k: &mut Recorder<'_, T>, x: Vector<T>, y: Vector<T>, then: Pass<T>) {
-        self.1.apply(k, x, y, Pass::new("scale").set(y, self.0 * y).then(then));
+        let own = Pass::new("scale").set(y, self.0 * y);
+        followed(k, own, then, |k, pass| self.1.apply(k, x, y, pass));
     }
     fn apply_transpose(&self, k: &mut Recorder<'_, T>, x: Vector<T>, y: Vector<T>, then: Pass<T>) {
-        self.1.apply_transpose(k, x, y, Pass::new("scale").set(y, self.0 * y).then(then));
+        let own = Pass::new("scale").set(y, self.0 * y);
+        followed(k, own, then, |k, pass| self.1.apply_transpose(k, x, y, pass));
     }
     fn apply_adjoint(&self, k: &mut Recorder<'_, T>, x: Vector<T>, y: Vector<T>, then: Pass<T>) {
-        self.1.apply_adjoint(k, x, y, Pass::new("scale").set(y, self.0.conj() * y).then(then));
+        let own = Pass::new("scale").set(y, self.0.conj() * y);
+        followed(k, own, then, |k, pass| self.1.apply_adjoint(k, x, y, pass));
     }
 }
 
@@ -118,13 +137,16 @@ impl<T: Scalar> LinOp<T> for Shifted<'_, T> {
         self.0.shape()
     }
     fn apply(&self, k: &mut Recorder<'_, T>, x: Vector<T>, y: Vector<T>, then: Pass<T>) {
-        self.0.apply(k, x, y, Pass::new("shift").set(y, y + self.1 * x).then(then));
+        let own = Pass::new("shift").set(y, y + self.1 * x);
+        followed(k, own, then, |k, pass| self.0.apply(k, x, y, pass));
     }
     fn apply_transpose(&self, k: &mut Recorder<'_, T>, x: Vector<T>, y: Vector<T>, then: Pass<T>) {
-        self.0.apply_transpose(k, x, y, Pass::new("shift").set(y, y + self.1 * x).then(then));
+        let own = Pass::new("shift").set(y, y + self.1 * x);
+        followed(k, own, then, |k, pass| self.0.apply_transpose(k, x, y, pass));
     }
     fn apply_adjoint(&self, k: &mut Recorder<'_, T>, x: Vector<T>, y: Vector<T>, then: Pass<T>) {
-        self.0.apply_adjoint(k, x, y, Pass::new("shift").set(y, y + self.1.conj() * x).then(then));
+        let own = Pass::new("shift").set(y, y + self.1.conj() * x);
+        followed(k, own, then, |k, pass| self.0.apply_adjoint(k, x, y, pass));
     }
 }
 
@@ -138,17 +160,20 @@ impl<T: Scalar> LinOp<T> for Sum<'_, T> {
     fn apply(&self, k: &mut Recorder<'_, T>, x: Vector<T>, y: Vector<T>, then: Pass<T>) {
         let other = k.vector(y.len);
         self.1.apply(k, x, other, Pass::nothing());
-        self.0.apply(k, x, y, Pass::new("sum").set(y, y + other).then(then));
+        let own = Pass::new("sum").set(y, y + other);
+        followed(k, own, then, |k, pass| self.0.apply(k, x, y, pass));
     }
     fn apply_transpose(&self, k: &mut Recorder<'_, T>, x: Vector<T>, y: Vector<T>, then: Pass<T>) {
         let other = k.vector(y.len);
         self.1.apply_transpose(k, x, other, Pass::nothing());
-        self.0.apply_transpose(k, x, y, Pass::new("sum").set(y, y + other).then(then));
+        let own = Pass::new("sum").set(y, y + other);
+        followed(k, own, then, |k, pass| self.0.apply_transpose(k, x, y, pass));
     }
     fn apply_adjoint(&self, k: &mut Recorder<'_, T>, x: Vector<T>, y: Vector<T>, then: Pass<T>) {
         let other = k.vector(y.len);
         self.1.apply_adjoint(k, x, other, Pass::nothing());
-        self.0.apply_adjoint(k, x, y, Pass::new("sum").set(y, y + other).then(then));
+        let own = Pass::new("sum").set(y, y + other);
+        followed(k, own, then, |k, pass| self.0.apply_adjoint(k, x, y, pass));
     }
 }
 

@@ -155,6 +155,11 @@ impl<T> Pass<T> {
     pub fn back_substitute(self, hessenberg: Hessenberg<T>) -> Self {
         self.with(Statement::BackSubstitute(hessenberg))
     }
+    /// Whether formulas come before its first update or dot product.
+    pub(crate) fn begins_with_formulas(&self) -> bool {
+        let sweeps = |s: &Statement<T>| matches!(s, Statement::Set(..) | Statement::Dot(..));
+        self.statements.iter().position(sweeps).is_some_and(|first| first > 0)
+    }
     /// Appends the statements of another pass.
     pub fn then(mut self, other: Pass<T>) -> Self {
         self.statements.extend(other.statements);
