@@ -90,7 +90,7 @@ impl Cpu {
             let message = format!("expected 1 to {most}, got {threads}");
             return Err(Error::Argument { what: "threads".into(), message });
         }
-        Ok(Self::on_threads(Threads::Own { count: threads, pool: None }, options))
+        Ok(Self::on_threads(Threads::own(threads), options))
     }
 
     /// A backend that computes on a thread pool of the application, with as many threads as the pool has:
@@ -118,7 +118,7 @@ impl Cpu {
             let message = format!("expected the {threads} of the pool, got {asked}");
             return Err(Error::Argument { what: "threads".into(), message });
         }
-        Ok(Self::on_threads(Threads::Shared(pool), options))
+        Ok(Self::on_threads(Threads::shared(pool), options))
     }
 
     fn on_threads(threads: Threads, options: CpuOptions) -> Self {

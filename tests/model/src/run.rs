@@ -1,7 +1,7 @@
 //! A run in small: a caller that begins alone, others that join and leave.
 use crate::barrier::{Barrier, CANCEL, PART};
 use crate::gang::{Gang, Helpers, Task};
-use crate::sync::{ThreadPool, begin};
+use crate::sync::{Queued, ThreadPool, begin};
 use loom::cell::UnsafeCell;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -186,10 +186,10 @@ fn run(plan: Plan) -> State {
         sums: std::array::from_fn(|_| std::array::from_fn(|_| UnsafeCell::new(0))),
         states: std::array::from_fn(|_| UnsafeCell::new(state)),
     };
-    let pool = ThreadPool { threads: plan.threads - 1 };
+    let (pool, queued) = (ThreadPool { threads: plan.threads - 1 }, Queued::default());
     let mut state = state;
-    let mut gang =
-        (plan.threads > 1).then(|| Gang::call(Helpers { pool: &pool, shared: false }, plan.gather));
+    let helpers = Helpers { pool: &pool, shared: false, queued: &queued };
+    let mut gang = (plan.threads > 1).then(|| Gang::call(helpers, plan.gather));
     // SAFETY: the threads of the gang are those of the plan.
     unsafe { shared.lead(&mut gang, &mut state) };
     drop(gang);

@@ -80,6 +80,9 @@ atomics! {
     AtomicUsize: usize, [fetch_add, fetch_sub];
 }
 
+/// A count that orders nothing is none of loom's.
+pub(crate) type Queued = std::sync::Arc<std::sync::atomic::AtomicUsize>;
+
 /// A pool whose threads answer each call at any time, from at once to after the run.
 pub(crate) struct ThreadPool {
     pub(crate) threads: usize,

@@ -4,7 +4,9 @@
 //! therefore never waits for a thread that another program keeps off its core: it begins alone, lets the
 //! others join once all are available, and separates from them when they delay it.
 use super::barrier::Running;
-use super::sync::{Arc, AtomicU32, AtomicUsize, Instant, Mutex, Ordering, ThreadPool, spin_loop, yield_now};
+use super::sync::{
+    Arc, AtomicU32, AtomicUsize, Instant, Mutex, Ordering, Queued, ThreadPool, spin_loop, yield_now,
+};
 use std::sync::PoisonError;
 use std::time::Duration;
 
@@ -14,6 +16,8 @@ const WELCOME: Duration = Duration::from_micros(100);
 const REST: Duration = Duration::from_millis(20);
 /// Maximum of that time.
 const LONGEST_REST: Duration = Duration::from_millis(640);
+/// Calls that a pool may leave unanswered before a run goes without it.
+pub(crate) const CALLS: usize = 4;
 /// Spins of a thread that waits to join before it yields its core.
 const SPINS: u32 = 1 << 11;
 
@@ -24,6 +28,8 @@ pub(crate) struct Helpers<'a> {
     /// Whether the pool belongs to the application: the caller may be one of its threads, and the run uses as
     /// many threads as it has.
     pub(crate) shared: bool,
+    /// Jobs of calls that the pool has not begun.
+    pub(crate) queued: &'a Queued,
 }
 
 impl Helpers<'_> {
@@ -38,15 +44,23 @@ impl Helpers<'_> {
         self.shared.then(|| self.pool.current_thread_index().unwrap_or(last))
     }
 
-    fn call(self) -> Arc<Call> {
+    /// Calls the threads, unless they have left so many calls unanswered that another would only lengthen the queue of
+    /// a busy pool. One that `insists` is made in any case.
+    fn call(self, insists: bool) -> Option<Arc<Call>> {
+        let count = self.pool.current_num_threads();
+        if !insists && self.queued.load(Ordering::Relaxed) >= CALLS * count {
+            return None;
+        }
+        self.queued.fetch_add(count, Ordering::Relaxed);
         let call = Arc::new(Call {
             state: AtomicU32::new(CALLED),
             waiting: AtomicUsize::new(0),
             inside: AtomicUsize::new(0),
             task: Mutex::new(None),
         });
-        let (theirs, left_out) = (call.clone(), self.left_out());
+        let (theirs, queued, left_out) = (call.clone(), self.queued.clone(), self.left_out());
         self.pool.spawn_broadcast(move |context| {
+            queued.fetch_sub(1, Ordering::Relaxed);
             let index = context.index();
             match left_out {
                 Some(left_out) if index == left_out => {}
@@ -54,7 +68,7 @@ impl Helpers<'_> {
                 _ => theirs.answer(index + 1),
             }
         });
-        call
+        Some(call)
     }
 }
 
@@ -110,7 +124,8 @@ impl Call {
 /// The caller's side of a run.
 pub(crate) struct Gang<'a> {
     helpers: Helpers<'a>,
-    call: Arc<Call>,
+    /// None while the pool does not answer.
+    call: Option<Arc<Call>>,
     /// Counts the other threads while they take part.
     together: Option<Running>,
     rest: Duration,
@@ -122,7 +137,7 @@ pub(crate) struct Gang<'a> {
 impl<'a> Gang<'a> {
     /// Calls the threads of the pool.
     pub(crate) fn call(helpers: Helpers<'a>, gather: bool) -> Self {
-        Gang { helpers, call: helpers.call(), together: None, rest: REST, left: None, gather }
+        Gang { helpers, call: helpers.call(gather), together: None, rest: REST, left: None, gather }
     }
 
     /// Number of threads of a full run.
@@ -148,9 +163,13 @@ impl<'a> Gang<'a> {
             }
             self.left = None;
             self.rest = (2 * self.rest).min(LONGEST_REST);
-            self.call = self.helpers.call();
+            self.call = None;
         }
-        let there = || self.call.waiting.load(Ordering::Acquire) + 1 == self.threads();
+        if self.call.is_none() {
+            self.call = self.helpers.call(self.gather);
+        }
+        let Some(call) = &self.call else { return false };
+        let there = || call.waiting.load(Ordering::Acquire) + 1 == self.threads();
         if (long || self.gather) && !there() {
             let since = Instant::now();
             while !there() && (self.gather || since.elapsed() < WELCOME) {
@@ -160,14 +179,15 @@ impl<'a> Gang<'a> {
         there()
     }
 
-    /// Starts all threads on the task.
+    /// Starts all threads on the task, after [`Gang::ready`] has said that they are there.
     ///
     /// # Safety
     /// The target of the task must live until [`Gang::leave`] has returned or the gang is dropped.
     pub(crate) unsafe fn join(&mut self, task: Task) {
-        *self.call.task.lock().unwrap_or_else(PoisonError::into_inner) = Some(task);
-        self.call.inside.store(self.threads() - 1, Ordering::Relaxed);
-        self.call.state.store(TOGETHER, Ordering::Release);
+        let Some(call) = &self.call else { return };
+        *call.task.lock().unwrap_or_else(PoisonError::into_inner) = Some(task);
+        call.inside.store(self.threads() - 1, Ordering::Relaxed);
+        call.state.store(TOGETHER, Ordering::Release);
         self.together = Some(Running::new(self.threads() - 1));
     }
 
@@ -180,9 +200,10 @@ impl<'a> Gang<'a> {
 
     /// Admits no further threads, and waits until all others have left.
     fn close(&self) {
-        let before = self.call.state.swap(CLOSED, Ordering::AcqRel);
+        let Some(call) = &self.call else { return };
+        let before = call.state.swap(CLOSED, Ordering::AcqRel);
         let mut spins = 0;
-        while before == TOGETHER && self.call.inside.load(Ordering::Acquire) > 0 {
+        while before == TOGETHER && call.inside.load(Ordering::Acquire) > 0 {
             if spins < SPINS {
                 spins += 1;
                 spin_loop();

@@ -5,3 +5,6 @@ pub(crate) use std::sync::atomic::{AtomicU8, AtomicU32, AtomicUsize, Ordering};
 pub(crate) use std::sync::{Arc, Mutex};
 pub(crate) use std::thread::yield_now;
 pub(crate) use std::time::Instant;
+
+/// A count of jobs, which orders nothing.
+pub(crate) type Queued = Arc<AtomicUsize>;

@@ -1,11 +1,17 @@
 //! The threads that a backend computes on.
 use super::gang::Helpers;
+use super::sync::Queued;
 use lacuna_engine::{Error, Result};
 use rayon::{ThreadPool, ThreadPoolBuilder};
 use std::sync::Arc;
 
 /// The threads besides the caller's.
-pub(crate) enum Threads {
+pub(crate) struct Threads {
+    pool: Pool,
+    queued: Queued,
+}
+
+enum Pool {
     /// Own threads, `count` with the caller's, started for the first program that is large enough for them.
     Own { count: usize, pool: Option<ThreadPool> },
     /// A pool of the application, whose threads include the caller or leave one out.
@@ -13,11 +19,20 @@ pub(crate) enum Threads {
 }
 
 impl Threads {
+    /// `count` threads with the caller's.
+    pub(crate) fn own(count: usize) -> Self {
+        Threads { pool: Pool::Own { count, pool: None }, queued: Queued::default() }
+    }
+    /// The threads of a pool of the application.
+    pub(crate) fn shared(pool: Arc<ThreadPool>) -> Self {
+        Threads { pool: Pool::Shared(pool), queued: Queued::default() }
+    }
+
     /// Number of threads, including the caller's.
     pub(crate) fn count(&self) -> usize {
-        match self {
-            Threads::Own { count, .. } => *count,
-            Threads::Shared(pool) => pool.current_num_threads(),
+        match &self.pool {
+            Pool::Own { count, .. } => *count,
+            Pool::Shared(pool) => pool.current_num_threads(),
         }
     }
 
@@ -29,12 +44,12 @@ impl Threads {
         if self.count() == 1 {
             return Ok(None);
         }
-        let (pool, shared) = match self {
-            Threads::Shared(pool) => (&**pool, true),
-            Threads::Own { pool: Some(pool), .. } => (&*pool, false),
-            Threads::Own { count, pool } => (&*pool.insert(start(*count)?), false),
+        let (pool, shared) = match &mut self.pool {
+            Pool::Shared(pool) => (&**pool, true),
+            Pool::Own { pool: Some(pool), .. } => (&*pool, false),
+            Pool::Own { count, pool } => (&*pool.insert(start(*count)?), false),
         };
-        Ok(Some(Helpers { pool, shared }))
+        Ok(Some(Helpers { pool, shared, queued: &self.queued }))
     }
 }
 
@@ -46,4 +61,33 @@ fn start(threads: usize) -> Result<ThreadPool> {
         operation: format!("starting {threads} threads"),
         message: error.to_string(),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::run::gang::{CALLS, Gang};
+    use std::sync::Barrier;
+    use std::sync::atomic::Ordering;
+
+    #[test]
+    fn a_busy_pool_collects_few_calls_and_answers_once_it_is_free() {
+        let pool = Arc::new(ThreadPoolBuilder::new().num_threads(2).build().unwrap());
+        let barrier = Arc::new(Barrier::new(3));
+        let busy = barrier.clone();
+        pool.spawn_broadcast(move |_| {
+            busy.wait();
+        });
+        let mut threads = Threads::shared(pool.clone());
+        for _ in 0..100 {
+            drop(Gang::call(threads.helpers().unwrap().unwrap(), false));
+        }
+        assert_eq!(threads.queued.load(Ordering::Relaxed), CALLS * 2);
+        let mut gang = Gang::call(threads.helpers().unwrap().unwrap(), false);
+        assert!(!gang.ready(true));
+        barrier.wait();
+        while !gang.ready(true) {
+            std::thread::yield_now();
+        }
+    }
 }
