@@ -111,6 +111,16 @@ fn underdetermined<T: Scalar>() {
     }
 }
 
+/// `Aᴴ u` is all in the direction of the step before, so that `α` vanishes.
+#[test]
+fn craig_says_what_vanished() {
+    let mut t = Triplets::new(2, 1);
+    (0..2).for_each(|i| t.push(i, 0, 1.0));
+    let (outcome, x) = solve::<f64>("craig", &t.to_csr().unwrap(), &[1.0, 0.0], 1e-10);
+    assert_eq!((outcome.reason, outcome.iterations), (Reason::Breakdown("alpha"), 1), "{outcome:?}");
+    assert!(x[0].is_finite());
+}
+
 #[test]
 fn the_residual_is_orthogonal_to_the_columns() {
     overdetermined::<f64>();

@@ -2,7 +2,7 @@
 use super::super::method::{Listed, MethodInfo, Needs};
 use super::bidiagonal::Bidiagonal;
 use crate::{Method, System};
-use lacuna_engine::{Pass, Recorder, Scalar};
+use lacuna_engine::{Pass, Reason, Recorder, Scalar};
 
 /// CRAIG: minimises the error at every step, for consistent systems.
 ///
@@ -10,6 +10,7 @@ use lacuna_engine::{Pass, Recorder, Scalar};
 ///   stagnates if there is no solution; [`Lsqr`](crate::Lsqr) and [`Lsmr`](crate::Lsmr) do not. It takes no
 ///   preconditioner, which would change the norm.
 /// * Cost of an iteration: one product with `A`, one with `Aᴴ`; three sweeps. Storage: 2 vectors as long as `b`, 3 as long as `x`.
+/// * Outcome: `Breakdown` if `α` vanishes before the residual does, as it may if there is no solution.
 /// * Reference: Craig 1955, doi:10.1002/sapm195534164; Paige and Saunders 1982, section 7.2, doi:10.1145/355984.355989.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Craig;
@@ -46,7 +47,7 @@ impl<T: Scalar> Method<T> for Craig {
         k.restart(|k| to.begin(k, sys, start));
         k.each(|k| {
             k.multi_axpy_dot(step);
-            to.step(k, sys, to.count(sys, next));
+            to.step(k, sys, to.count(sys, next).stop_if(alpha.is_zero(), Reason::Breakdown("alpha")));
         });
     }
 }
