@@ -60,14 +60,14 @@ impl<T: Scalar> Method<T> for TfQmr {
                 .eval(eta, c2 * alpha)
         };
         let between = Pass::new("between").set(x, x + eta * d).set(u, u - alpha * v);
-        let second = orthogonal(k, minimize(half().dot(next, r0, w)), next, rr, ww)
+        let second = minimize(half().dot(next, r0, w))
             .stop_if(rho.is_zero(), Reason::Breakdown("<r0, w>"))
             .eval(beta, next / rho)
             .eval(rho, next)
             .eval(halves, halves + 2.0)
             .eval(bound, halves * tau2);
         let turn = Pass::new("turn").set(x, x + eta * d).set(u, w + beta * u).set(v, au + beta * v);
-        let turn = s.count(turn, bound);
+        let turn = orthogonal(k, s.count(turn, bound), next, rr, ww);
 
         k.restart(|k| {
             k.spmv_dot(a, x, v, s.confirm(residual, rr));

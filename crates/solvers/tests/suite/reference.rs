@@ -145,6 +145,19 @@ fn iterations_relate_as_theory_says() {
     }
 }
 
+/// A multiple of the identity, by a power of two: the first iteration finds the solution, and the rest of it may have nothing left
+/// to divide by.
+#[test]
+fn an_iteration_that_ends_early_is_counted() {
+    let a = Csr::new(9, 9, (0..10).collect(), (0..9).collect(), vec![2.0; 9]).unwrap();
+    for info in METHODS.iter().filter(|info| info.name == "tfqmr") {
+        let (outcome, x) = solve(info.name, &a, false, Stop::default());
+        assert_eq!((outcome.reason, outcome.iterations), (Reason::Converged, 1), "{} {outcome:?}", info.name);
+        assert_eq!(outcome.history, [1.0, 0.0], "{}", info.name);
+        assert!(x.iter().all(|x| x.abs() == 0.5), "{}", info.name);
+    }
+}
+
 /// Hermitian and indefinite matrices, real and complex.
 #[test]
 fn minres_solves_what_is_indefinite() {
