@@ -25,7 +25,8 @@ pub struct Outcome {
     /// `‖b − A x‖ / ‖b‖` of a least-squares problem: the part of `b` outside the range of `A`. NaN for other
     /// systems, and if the matrix is not known.
     pub misfit: f64,
-    /// `‖r‖ / ‖b‖` at iterations 0, `history_stride`, 2 `history_stride`, …
+    /// `‖r‖ / ‖b‖` at iterations 0, `history_stride`, 2 `history_stride`, … The first is NaN if it is not known: if an exact
+    /// breakdown within the first iteration from a guess leaves the solution.
     pub history: Vec<f64>,
     /// Iterations between two values of the history; 1 if the limit is below 1 048 576.
     pub history_stride: u64,

@@ -254,6 +254,9 @@ impl<T: Scalar> Solver<T> {
         let there = start.elapsed();
         self.run(dev, (exponent, self.stop.max_iters), norm, watch)?;
         let done = start.elapsed();
+        if let Some(first) = self.outcome.history.first_mut().filter(|first| from_zero && first.is_nan()) {
+            *first = 1.0;
+        }
         self.hand_back(dev, x, from_zero, (exponent, of_x))?;
         self.outcome.time = start.elapsed();
         self.outcome.transfers = self.outcome.time.saturating_sub(done.saturating_sub(there));
@@ -371,12 +374,16 @@ impl<T: Scalar> Solver<T> {
     fn conclude(&mut self, finish: Finish, bb: f64) {
         let relative = |rr: f64| if rr == 0.0 { 0.0 } else { (rr / bb).sqrt() };
         let outcome = &mut self.outcome;
+        // A breakdown after `x` has met the tolerance ends the first iteration before it is counted, and the history begins with
+        // the residual found then.
+        let uncounted = finish.reason == Reason::Converged && finish.iterations == 0 && finish.restarts > 0;
         outcome.reason = finish.reason;
-        outcome.iterations = finish.iterations;
+        outcome.iterations = finish.iterations + u64::from(uncounted);
         outcome.restarts = finish.restarts.saturating_sub(1); // the first confirmation starts the solve
         outcome.residual = relative(finish.recurrence);
         outcome.true_residual = relative(finish.confirmed);
         outcome.history.clear();
+        outcome.history.extend(uncounted.then_some(f64::NAN));
         outcome.history.extend(self.history.values.iter().map(|&rr| relative(rr)));
         outcome.history_stride = self.history.stride;
     }

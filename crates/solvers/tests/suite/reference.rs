@@ -149,12 +149,12 @@ fn iterations_relate_as_theory_says() {
 /// to divide by.
 #[test]
 fn an_iteration_that_ends_early_is_counted() {
-    let a = Csr::new(9, 9, (0..10).collect(), (0..9).collect(), vec![2.0; 9]).unwrap();
-    for info in METHODS.iter().filter(|info| info.name == "tfqmr") {
-        let (outcome, x) = solve(info.name, &a, false, Stop::default());
+    let a = Csr::new(16, 16, (0..17).collect(), (0..16).collect(), vec![2.0; 16]).unwrap();
+    for info in METHODS.iter().filter(|info| !["chebyshev", "richardson"].contains(&info.name)) {
+        let (outcome, x) = solve::<f64>(info.name, &a, false, Stop::default());
         assert_eq!((outcome.reason, outcome.iterations), (Reason::Converged, 1), "{} {outcome:?}", info.name);
-        assert_eq!(outcome.history, [1.0, 0.0], "{}", info.name);
-        assert!(x.iter().all(|x| x.abs() == 0.5), "{}", info.name);
+        assert!(outcome.history.len() == 2 && outcome.history[0] == 1.0, "{} {outcome:?}", info.name);
+        assert!(x.iter().all(|x| (x.abs() - 0.5).abs() <= 1e-8), "{}", info.name);
     }
 }
 
