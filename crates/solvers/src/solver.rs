@@ -190,7 +190,8 @@ impl<T: Scalar> Solver<T> {
     /// Solves for `b`, starting from `x`, which receives the solution.
     ///
     /// A right-hand side so large or small that squares of its elements could overflow or underflow is scaled
-    /// by a power of two, exactly, and the solution is scaled back. For `b = 0` the solution is 0.
+    /// by a power of two, exactly, and the solution is scaled back. For `b = 0` the solution is 0. A guess so large that its
+    /// residual could overflow is replaced by 0 unless its residual is no larger than `b`.
     ///
     /// `x` receives the vector described by the outcome: the solution; without one, the best confirmed
     /// iterate if the method keeps it; otherwise the guess. It is finite, and no worse than the guess.
@@ -235,15 +236,21 @@ impl<T: Scalar> Solver<T> {
             factor if factor.is_one() => dev.upload(b, self.b)?,
             factor => dev.upload(&factor.times(b), self.b)?,
         }
-        let far = largest_of_guess.log2() + f64::from(of_x) > T::MAX.log2() / 4.0;
-        if far {
-            x.fill(T::zero()); // its residual would overflow; that of 0 is smaller
-        }
-        let from_zero = largest_of_guess == 0.0 || far;
+        let mut from_zero = largest_of_guess == 0.0;
         match (from_zero, of_x) {
             (true, _) => dev.clear(self.x)?,
             (false, 0) => dev.upload(x, self.x)?,
             (false, _) => dev.upload(&scaled(x, of_x), self.x)?,
+        }
+        // The residual of so large a guess is likely to overflow, or to be larger than that of 0.
+        let far = largest_of_guess.log2() + f64::from(of_x) > T::MAX.log2() / 4.0;
+        if far {
+            self.run(dev, (exponent, 0), f64::NAN, None)?;
+            if !no_worse(self.outcome.true_residual, 1.0) {
+                x.fill(T::zero());
+                dev.clear(self.x)?;
+                from_zero = true;
+            }
         }
         // Only `watch` needs the norm.
         let norm = if watch.is_some() && !self.least_squares {

@@ -158,6 +158,33 @@ fn an_iteration_that_ends_early_is_counted() {
     }
 }
 
+/// A guess far from 1 is kept if its residual is smaller than that of 0.
+#[test]
+fn a_large_guess_is_kept_if_it_is_good() {
+    let (small, large) = (2f64.powi(-300), 2f64.powi(300));
+    let a = Csr::new(2, 2, vec![0, 1, 2], vec![0, 1], vec![1.0, small]).unwrap();
+    for info in METHODS.iter().filter(|info| !info.least_squares()) {
+        let dev = &mut Reference::new();
+        let op = dev.matrix(Arc::new(a.clone())).unwrap();
+        let op = WithAdjoint(&op, &op);
+        let stop = Stop { max_iters: 0, ..Stop::default() };
+        let method = method(info.name, &Options::default()).unwrap();
+        let mut solver = Solver::new(dev, &op, None, &*method, stop).unwrap();
+        for (guess, kept, reason) in [
+            ([1.0, large], true, Reason::Converged),
+            ([0.5, large], true, Reason::Limit),
+            ([large, 0.0], false, Reason::Limit),
+            ([f64::MAX, f64::MAX], false, Reason::Limit),
+        ] {
+            let mut x = guess;
+            let outcome = solver.solve(dev, &[1.0, 1.0], &mut x).unwrap();
+            assert_eq!(outcome.reason, reason, "{} from {guess:?}: {outcome:?}", info.name);
+            assert_eq!(x, if kept { guess } else { [0.0; 2] }, "{}: {outcome:?}", info.name);
+            assert!(outcome.true_residual <= 1.0, "{} {outcome:?}", info.name);
+        }
+    }
+}
+
 /// Hermitian and indefinite matrices, real and complex.
 #[test]
 fn minres_solves_what_is_indefinite() {
