@@ -185,6 +185,7 @@ fn prepared<T: Scalar, B: Backend>(system: LinearSystem<T>, dev: &mut B) -> Resu
         given,
         factor,
         norm,
+        refused: None,
         pair,
         adjoint,
         placed,

@@ -4,7 +4,6 @@ use crate::columns::Joint;
 use crate::order::Order;
 use crate::refine::Refined;
 use crate::remembered_method::Memory;
-use crate::update::Changed;
 use crate::{AsVector, AsVectorMut, Chosen};
 use lacuna_engine::{Backend, Error, Matrix, Result, Scalar};
 use lacuna_formats::{Csr, Pair};
@@ -56,6 +55,8 @@ pub(crate) struct Parts<T: Scalar> {
     pub(crate) factor: Factor,
     /// `√(‖A‖₁ ‖A‖_∞)` with the factor, once known.
     pub(crate) norm: Option<f64>,
+    /// Why the last new values were refused after the matrix had changed, if they were.
+    pub(crate) refused: Option<String>,
     pub(crate) pair: Pair<T>,
     pub(crate) adjoint: bool,
     pub(crate) placed: Option<Placed<T>>,
@@ -98,7 +99,8 @@ impl<T: Scalar> Prepared<T> {
     /// reordered rows.
     ///
     /// # Errors
-    /// [`Error::Length`] and [`Error::Element`] (an element that is not finite) for `b` and `x`; device failures.
+    /// [`Error::Length`] and [`Error::Element`] (an element that is not finite) for `b` and `x`; [`Error::Structure`] if the
+    /// last new values were refused: see [`Prepared::update_values`]; device failures.
     pub fn solve_into<B: Backend>(
         &mut self,
         dev: &mut B,
@@ -142,6 +144,7 @@ impl<T: Scalar> Prepared<T> {
         Error::check_length(operation, "the columns of x", b.ncols(), x.ncols())?;
         Error::check_length(operation, "a column of b", self.parts.given.rows(), b.nrows())?;
         Error::check_length(operation, "a column of x", self.parts.given.cols(), x.nrows())?;
+        self.parts.check_values()?;
         let together = if self.refined.is_none() { self.parts.together(dev, b.ncols())? } else { None };
         let step = together.unwrap_or(1);
         let mut outcomes = Vec::new();
@@ -201,6 +204,7 @@ impl<T: Scalar> Prepared<T> {
         watch: Option<&mut dyn FnMut(Watch) -> ControlFlow<()>>,
     ) -> Result<&Outcome> {
         let Prepared { parts, refined, outcome, staged } = self;
+        parts.check_values()?;
         outcome.notes.clear();
         let solve = |parts: &mut Parts<T>, dev: &mut B, b: &[T], x: &mut [T]| match refined {
             Some(refined) => refined.solve(parts, outcome, dev, (b, x), watch),
@@ -261,17 +265,36 @@ impl<T: Scalar> Prepared<T> {
     /// # Errors
     /// [`Error::Length`] unless there are as many values as entries, [`Error::Entry`] for one that is not
     /// finite (both leave the system unchanged); errors of the preconditioner; device failures. After the
-    /// last two the system **must** be given other values before it solves again.
+    /// last two every solve fails with [`Error::Structure`] until the system is given other values.
     pub fn update_values<B: Backend>(&mut self, dev: &mut B, values: &[T]) -> Result<()> {
-        let changed = self.parts.update_values(dev, values);
-        let what = if self.refined.is_some() { "format of the residuals" } else { "format" };
-        self.report_format(what, changed?);
-        if let Some(refined) = &mut self.refined {
-            let changed = refined.update(dev, &*self.parts.order.arranged(&self.parts.given)?)?;
-            self.report_format("format", changed);
-        }
+        self.parts.set_values(values)?;
+        let before = self.formats();
+        let updated = self.update(dev);
+        self.parts.refused = updated.as_ref().err().map(Error::to_string);
+        self.report_formats(&before);
         self.report_preconditioner();
-        Ok(())
+        updated
+    }
+
+    /// Updates everything that depends on the values of the matrix.
+    fn update<B: Backend>(&mut self, dev: &mut B) -> Result<()> {
+        let Prepared { parts, refined, .. } = self;
+        parts.update(dev)?;
+        match refined {
+            Some(refined) => refined.update(dev, &*parts.order.arranged(&parts.given)?),
+            None => Ok(()),
+        }
+    }
+
+    /// The formats in use, as they are reported.
+    fn formats(&self) -> Vec<String> {
+        let own = &self.parts.format;
+        match &self.refined {
+            Some(refined) => {
+                vec![own.sentence("format of the residuals"), refined.format().sentence("format")]
+            }
+            None => vec![own.sentence("format")],
+        }
     }
 
     /// Updates the reported choices after a change of the preconditioner.
@@ -289,12 +312,12 @@ impl<T: Scalar> Prepared<T> {
         }
     }
 
-    /// Updates the reported choices after a change of the format.
-    fn report_format(&mut self, what: &str, changed: Option<Changed>) {
-        let Some(Changed { before, after }) = changed else { return };
-        let (before, after) = (before.sentence(what), after.sentence(what));
-        let choices = self.parts.choices.iter_mut().chain(&mut self.outcome.choices);
-        choices.filter(|choice| **choice == before).for_each(|choice| choice.clone_from(&after));
+    /// Updates the reported choices after a change of formats.
+    fn report_formats(&mut self, before: &[String]) {
+        for (before, after) in before.iter().zip(self.formats()) {
+            let choices = self.parts.choices.iter_mut().chain(&mut self.outcome.choices);
+            choices.filter(|choice| **choice == *before).for_each(|choice| choice.clone_from(&after));
+        }
     }
 
     /// The time of the set-up by part: `analysis` of the structure and the choices, `matrix` to its format and the device,

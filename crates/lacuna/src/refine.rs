@@ -3,7 +3,6 @@ use crate::auto_solver::{Watching, settle};
 use crate::order::Order;
 use crate::prepared::{Parts, Prepared};
 use crate::settings::{MethodChoice, PreconditionerChoice};
-use crate::update::Changed;
 use crate::{Chosen, LinearSystem};
 use lacuna_engine::{Backend, Error, Pass, Reason, Recorder, Result, Scalar, Vector};
 use lacuna_formats::{Csr, MATCHING, Structure};
@@ -97,10 +96,15 @@ pub(crate) fn prepare<T: Scalar, B: Backend>(system: LinearSystem<T>, dev: &mut 
 
 impl<T: Scalar> Refined<T> {
     /// Sets new values on the same pattern, in the row order of the device.
-    pub(crate) fn update<B: Backend>(&mut self, dev: &mut B, a: &Csr<T>) -> Result<Option<Changed>> {
+    pub(crate) fn update<B: Backend>(&mut self, dev: &mut B, a: &Csr<T>) -> Result<()> {
         self.exponent = scaling(largest(a.values()));
         let narrow = narrowed(a, self.exponent)?;
-        self.inner.update_values(dev, narrow.values())
+        self.inner.set_values(narrow.values())?;
+        self.inner.update(dev)
+    }
+    /// The format of the matrix for the corrections.
+    pub(crate) fn format(&self) -> &Chosen {
+        &self.inner.format
     }
     /// Solves for `b` from `x`, both in the row order of the device: `x ← x + d` with `A d ≈ b − A x`, while
     /// the residual shrinks.

@@ -7,16 +7,25 @@ use lacuna_formats::{Csr, FORMATS, Pair, Structure, choose_lasting_format, conve
 use lacuna_solvers::{Multigrid, Placed, Solver, preconditioner};
 use std::sync::Arc;
 
-/// The format before and after a change.
-pub(crate) struct Changed {
-    pub(crate) before: Chosen,
-    pub(crate) after: Chosen,
-}
-
 impl<T: Scalar> Parts<T> {
-    /// See [`crate::Prepared::update_values`].
-    pub(crate) fn update_values<B: Backend>(&mut self, dev: &mut B, values: &[T]) -> Result<Option<Changed>> {
-        Arc::make_mut(&mut self.given).set_values(values)?;
+    /// [`Error::Structure`] if new values were not taken by all parts.
+    pub(crate) fn check_values(&self) -> Result<()> {
+        match &self.refused {
+            None => Ok(()),
+            Some(why) => Err(Error::Structure {
+                operation: "solve".into(),
+                message: format!("the last new values were refused; give the matrix others first ({why})"),
+            }),
+        }
+    }
+
+    /// Gives the matrix new values on the host. On an error nothing changes.
+    pub(crate) fn set_values(&mut self, values: &[T]) -> Result<()> {
+        Arc::make_mut(&mut self.given).set_values(values)
+    }
+
+    /// Puts the values of the matrix on the device, and updates the preconditioner: see [`crate::Prepared::update_values`].
+    pub(crate) fn update<B: Backend>(&mut self, dev: &mut B) -> Result<()> {
         if rounds(&self.format.name) {
             self.given = rounded(&self.given)?;
         }
@@ -24,16 +33,13 @@ impl<T: Scalar> Parts<T> {
         let a = times(factor, self.order.arranged(&self.given)?)?;
         (self.factor, self.norm) = (factor, None);
         self.solver.set_factor(factor);
-        let changed = match self.overwrite(dev, &a) {
-            Ok(()) => None,
-            Err(error) => self.place_again(dev, &a, error)?,
-        };
+        self.overwrite(dev, &a).or_else(|error| self.place_again(dev, &a, error))?;
         let updated = self.placed.as_mut().map_or(Ok(()), |m| m.update(dev, &a));
         let updated = updated.or_else(|error| self.precondition_again(dev, &a, error));
         updated.map_err(|error| self.order.in_given_rows(error))?;
         self.choices.retain(|choice| !choice.starts_with("preconditioner "));
         self.choices.extend(sentences(&self.preconditioner, self.placed.as_ref()));
-        Ok(changed)
+        Ok(())
     }
 
     /// Chooses another preconditioner if the current one rejects the values. On an error everything stays as
@@ -88,12 +94,7 @@ impl<T: Scalar> Parts<T> {
 
     /// Puts the matrix on the device again, in a format for any values, if the values did not fit; then
     /// records the solve again. On an error everything stays as it was.
-    fn place_again<B: Backend>(
-        &mut self,
-        dev: &mut B,
-        a: &Arc<Csr<T>>,
-        refused: Error,
-    ) -> Result<Option<Changed>> {
+    fn place_again<B: Backend>(&mut self, dev: &mut B, a: &Arc<Csr<T>>, refused: Error) -> Result<()> {
         let by_values = FORMATS.iter().any(|format| format.name == self.format.name && format.by_values);
         let by_adjoint = self.adjoint && self.pair.adjoint == self.pair.a && a.adjoint() != **a;
         if !of_values(&refused) || !(by_values || by_adjoint) {
@@ -116,8 +117,8 @@ impl<T: Scalar> Parts<T> {
             dev.release(mark);
         }
         placed?;
-        let before = std::mem::replace(&mut self.format, after.clone());
-        Ok(by_values.then_some(Changed { before, after }))
+        self.format = after;
+        Ok(())
     }
 
     /// Places the matrix, and records the solve with it.

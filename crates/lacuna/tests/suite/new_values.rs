@@ -154,9 +154,24 @@ fn a_refused_preconditioner_leaves_the_new_place_in_order() {
     let at = (a.row_ptr()[7] as usize..).find(|&k| a.col_idx()[k] == 7).unwrap();
     bad[at] = 0.0;
     assert!(matches!(prepared.update_values(dev, &bad), Err(Error::Entry { row: 7, column: 7, .. })));
+    // The matrix is new and the preconditioner is not: nothing is solved with these.
+    let refused = prepared.solve(dev, &b).unwrap_err().to_string();
+    assert!(refused.contains("row 7") && refused.contains("refused"), "{refused}");
+    let (columns, mut solutions) = (Array2::ones((a.rows(), 2)), Array2::zeros((a.rows(), 2)));
+    let refused = prepared.solve_columns(dev, columns.view(), solutions.view_mut());
+    assert!(matches!(refused, Err(Error::Structure { .. })), "{refused:?}");
+    // Values that change nothing do not help either.
+    assert!(matches!(prepared.update_values(dev, &bad[1..]), Err(Error::Length { .. })));
+    assert!(prepared.solve(dev, &b).is_err());
     prepared.update_values(dev, &irregular(&a, 2)).unwrap();
     let (x, outcome) = prepared.solve(dev, &b).unwrap();
     assert!(outcome.converged());
+    let format = prepared.format();
+    assert_ne!(format.name, "stencil");
+    assert!(outcome.choices.contains(&format.sentence("format")), "{:?}", outcome.choices);
+    // Nor do they harm a system that is in order.
+    assert!(matches!(prepared.update_values(dev, &bad[1..]), Err(Error::Length { .. })));
+    assert!(prepared.solve(dev, &b).unwrap().1.converged());
     let other = &mut default_backend().unwrap();
     let mut anew = system(a.with_values(irregular(&a, 2)).unwrap(), &prepared.format().name, false)
         .prepare(other)
