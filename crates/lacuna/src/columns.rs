@@ -33,7 +33,15 @@ impl Joint {
         let Joint { advance, others, time } = self;
         outcome.iterations += advance.iterations;
         outcome.time += time;
-        outcome.history.insert(0, advance.first);
+        // Of the residuals of the joint iterations only the first and the last are known.
+        let (joint, stride) = (advance.iterations, outcome.history_stride);
+        if joint > 0 {
+            let known = if joint.is_multiple_of(stride) { usize::MAX } else { 1 };
+            let later = std::mem::take(&mut outcome.history).into_iter();
+            let later = later.step_by((joint / stride).max(1) as usize).take(known);
+            outcome.history = std::iter::once(advance.first).chain(later).collect();
+            outcome.history_stride = joint;
+        }
         let plural = if others == 1 { "" } else { "s" };
         outcome.notes.push(format!("iterated together with {others} other right-hand side{plural}"));
     }

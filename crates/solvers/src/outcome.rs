@@ -28,7 +28,8 @@ pub struct Outcome {
     /// `‖r‖ / ‖b‖` at iterations 0, `history_stride`, 2 `history_stride`, … The first is NaN if it is not known: if an exact
     /// breakdown within the first iteration from a guess leaves the solution.
     pub history: Vec<f64>,
-    /// Iterations between two values of the history; 1 if the limit is below 1 048 576.
+    /// Iterations between two values of the history: 1 if the limit is below 1 048 576; for a right-hand side that was iterated
+    /// together with others, the joint iterations.
     pub history_stride: u64,
     /// Time of the solve itself: the transfers of `b` and `x`, and the iterations.
     pub time: Duration,

@@ -54,6 +54,15 @@ fn columns_have_the_bits_of_solves_of_their_own() {
             assert!(outcome.converged() && of_alone.converged(), "{context}: {outcome:?}");
             assert_eq!(outcome.iterations, of_alone.iterations, "{context}");
             assert!(x.index_axis(Axis(1), j) == alone, "{context}: other bits");
+            // A value of the history belongs to the iteration that its index and the stride say.
+            let stride = outcome.history_stride as usize;
+            assert_eq!(outcome.history.len(), outcome.iterations as usize / stride + 1, "{context}");
+            let of_alone = of_alone.history.iter().step_by(stride);
+            for (k, (found, expected)) in outcome.history.iter().zip(of_alone).enumerate() {
+                // By the recurrence, or as confirmed.
+                let apart = (found - expected).abs();
+                assert!(apart <= 1e-3 * expected + 1e-9, "{context}: {k} times {stride}");
+            }
             let together = outcome.notes.iter().any(|note| note.contains("together"));
             assert_eq!(together, shares && j != 9, "{context}: {:?}", outcome.notes);
         }
@@ -80,6 +89,8 @@ fn keeps_limits_and_guesses(method: &str) {
     let mut x = Array2::zeros(b.raw_dim());
     let outcomes = system.solve_columns(&mut dev, b.view(), x.view_mut()).unwrap();
     for (j, outcome) in outcomes.iter().enumerate().filter(|(j, _)| *j != 9) {
+        let last = outcome.iterations as usize / outcome.history_stride as usize;
+        assert_eq!(outcome.history.len(), last + 1, "{method}, column {j}");
         assert_eq!((outcome.reason, outcome.iterations), (Reason::Limit, 10), "{method}, column {j}");
         assert!(outcome.true_residual <= outcome.history[0], "{method}, column {j}");
     }
