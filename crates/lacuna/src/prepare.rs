@@ -144,6 +144,7 @@ fn prepared<T: Scalar, B: Backend>(system: LinearSystem<T>, dev: &mut B) -> Resu
     let operator: &dyn LinOp<T> = if adjoint { &pair } else { &pair.a };
     let mut solver = Solver::new(dev, operator, m, &*method, system.stop)?;
     solver.set_factor(factor);
+    solver.set_narrow(narrow);
     stages.end("program");
     let multigrid = [Multigrid::NAME, Amg::NAME].contains(&&*chosen_preconditioner.name);
     let open = Open {

@@ -146,6 +146,7 @@ impl<T: Scalar> Parts<T> {
         let operator: &dyn LinOp<T> = if self.adjoint { &pair } else { &pair.a };
         let mut solver = Solver::new(dev, operator, m, &*self.algorithm, self.stop)?;
         solver.set_factor(self.factor);
+        solver.set_narrow(self.narrow);
         (self.solver, self.pair, self.columns) = (solver, pair, None);
         Ok(())
     }

@@ -52,6 +52,8 @@ pub struct Solver<T: Scalar> {
     dtol2: Cell<T>,
     stop: Stop,
     operator: Factor,
+    /// Whether right-hand sides are scaled for the narrower type.
+    narrow: bool,
     history: History,
     outcome: Outcome,
     least_squares: bool,
@@ -147,6 +149,7 @@ impl<T: Scalar> Solver<T> {
             dtol2,
             stop,
             operator: Factor::default(),
+            narrow: false,
             history: History::default(),
             outcome: Outcome::default(),
             least_squares,
@@ -160,10 +163,21 @@ impl<T: Scalar> Solver<T> {
         self.operator = operator;
     }
 
+    /// States that the preconditioner stores vectors in the narrower type: right-hand sides outside the range of that type, in
+    /// which they would become 0 or infinite, are scaled too.
+    pub fn set_narrow(&mut self, narrow: bool) {
+        self.narrow = narrow;
+    }
+
+    /// The exponent of the power of two for a right-hand side of this size.
+    fn exponent(&self, largest: f64) -> i32 {
+        if self.narrow { scaling_exponent::<T::Narrow>(largest) } else { scaling_exponent::<T>(largest) }
+    }
+
     /// The factors by which the right-hand side `b` and its solution are multiplied on the device.
     pub fn factors(&self, b: &[T]) -> [Factor; 2] {
         let largest = largest(b);
-        let exponent = if largest > 0.0 { scaling_exponent::<T>(largest) } else { 0 };
+        let exponent = if largest > 0.0 { self.exponent(largest) } else { 0 };
         [
             Factor { exponent, ..self.operator },
             Factor { exponent: exponent - self.operator.exponent, negative: false },
@@ -230,7 +244,7 @@ impl<T: Scalar> Solver<T> {
             };
             return Ok(&self.outcome);
         }
-        let exponent = scaling_exponent::<T>(largest);
+        let exponent = self.exponent(largest);
         let of_x = exponent - self.operator.exponent;
         match (Factor { exponent, ..self.operator }) {
             factor if factor.is_one() => dev.upload(b, self.b)?,

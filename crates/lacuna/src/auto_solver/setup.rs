@@ -77,7 +77,7 @@ impl<T: Scalar> AutoSolver<'_, T> {
         estimated: Option<Box<dyn Preconditioner<T>>>,
         stop: Stop,
     ) -> Result<Solver<T>> {
-        let Parts { pair, adjoint, placed, factor, options, order, given, .. } = parts;
+        let Parts { pair, adjoint, placed, factor, narrow, options, order, given, .. } = parts;
         let method = method(candidate.method, options)?;
         let named = match (estimated, candidate.preconditioner) {
             (None, Some(name)) => preconditioner(name)?,
@@ -92,6 +92,7 @@ impl<T: Scalar> AutoSolver<'_, T> {
         let operator: &dyn LinOp<T> = if *adjoint { pair } else { &pair.a };
         let mut solver = Solver::new(dev, operator, m, &*method, stop)?;
         solver.set_factor(*factor);
+        solver.set_narrow(*narrow);
         Ok(solver)
     }
 }

@@ -74,6 +74,22 @@ fn far_from_one() {
     }
 }
 
+/// Right-hand sides that are numbers of double precision, and 0 or infinite for a preconditioner in single precision.
+#[test]
+fn a_preconditioner_in_single_precision_is_given_numbers_of_its_range() {
+    let a = Spec::parse("gen:poisson2d:20x20").unwrap().build::<f64>().unwrap();
+    let (b, mut dev) = (Array1::<f64>::ones(a.rows()), default_backend().unwrap());
+    let precond = "amg:coarsest=60,precision=single";
+    let mut system = LinearSystem::new(a).method("cg").preconditioner(precond).prepare(&mut dev).unwrap();
+    let (x, first) = system.solve(&mut dev, b.view()).unwrap();
+    for exponent in [-500, -166, -150, -130, 130, 200, 500] {
+        let times = |v: &Array1<f64>| v.mapv(|v| v.scale_by_power_of_two(exponent));
+        let (found, outcome) = system.solve(&mut dev, times(&b).view()).unwrap();
+        assert!(outcome.converged() && outcome.iterations == first.iterations, "2^{exponent}: {outcome:?}");
+        assert!(found == times(&x), "2^{exponent}: other bits");
+    }
+}
+
 #[test]
 fn what_single_precision_cannot_correct_is_told_and_x_is_no_worse_than_the_guess() {
     // A condition number of 1e12.
